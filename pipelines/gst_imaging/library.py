@@ -99,6 +99,14 @@ class Arrays:
     def save(self, array, path):
         self.call(NOT_WRITTEN, self.functions.gst_imaging_nd_array_save, array, os.fsencode(path))
 
+    def save_values(self, np, path, values):
+        name = next(name for name, dtype in NUMPY_TYPES.items() if np.dtype(dtype) == values.dtype)
+        self.functions.gst_imaging_nd_array_type_name.restype = ctypes.c_char_p
+        kind = next(kind for kind in range(len(NUMPY_TYPES))
+                    if self.functions.gst_imaging_nd_array_type_name(kind) == name.encode())
+        self.call(NOT_WRITTEN, self.functions.gst_imaging_array_save, os.fsencode(path), kind, values.ndim,
+                  (ctypes.c_uint64 * max(values.ndim, 1))(*values.shape), values.ctypes.data_as(ctypes.c_void_p))
+
     def free(self, array):
         self.functions.gst_imaging_nd_array_free(array)
 

@@ -117,6 +117,13 @@ def as_dlpack(buffer, caps=None, index=0):
     A plane is [height, width] or [height, width, channels], with the padding of its rows as strides; a tensor has its
     dimensions, the slowest first. Raises BufferError with a sentence where there is no view without a copy.
     """
-    if hasattr(buffer, "get_buffer"):
+    Gst = gstreamer()
+    if isinstance(buffer, Gst.Sample):
         buffer, caps = buffer.get_buffer(), caps or buffer.get_caps()
+    if not isinstance(buffer, Gst.Buffer):  # as appsink gives at the end of the stream
+        raise TypeError(f"as_dlpack() takes a Gst.Buffer or a Gst.Sample with one, not {type(buffer).__name__}.")
+    if isinstance(caps, str):
+        caps = Gst.Caps.from_string(caps)
+    if caps is not None and not isinstance(caps, Gst.Caps):
+        raise TypeError(f"caps are Gst.Caps or text that is such, not {type(caps).__name__}.")
     return View(buffer, caps, index)

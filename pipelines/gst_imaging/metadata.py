@@ -113,7 +113,7 @@ def sidecar(path):
             told = json.load(file)
     except FileNotFoundError:
         return None
-    if told.get("schema") != "gst-imaging-sidecar-v1":
+    if not isinstance(told, dict) or told.get("schema") != "gst-imaging-sidecar-v1":
         return None
     for key in "frame-numbers", "pts", "capture-times":
         if key in told:

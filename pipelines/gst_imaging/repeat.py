@@ -27,8 +27,15 @@ def check_source(source, folder):
         raise Failure(UNREADABLE, f"{path} is not the file that was recorded from: its size or content is another.")
 
 
+# What makes the same frames again, without a file.
+GENERATORS = {"videotestsrc", "audiotestsrc", "picturesrc", "npysrc"}
+
+
 def check_sources(told, folder):
+    factories = {element["name"]: element["element"] for element in told["elements"]}
     for source in told["sources"]:
+        if source["kind"] == "generated" and factories.get(source["element"]) not in GENERATORS:
+            raise Failure(UNREADABLE, f'The frames came from {factories.get(source["element"])}, which cannot play them again.')
         if source["kind"] == "live":
             raise Failure(UNREADABLE, f'The frames came live from {source["element"]}: they cannot be had again.'
                                       " Record its frames with picturesink, and verify what is made of that file.")
@@ -49,12 +56,17 @@ def working_folder(told, folder):
         os.chdir(before)
 
 
+def is_chain(element):
+    while len(element.sinkpads) == 1 and element.sinkpads[0].get_peer():
+        element = element.sinkpads[0].get_peer().get_parent_element()
+    return not element.sinkpads
+
+
 def elements_of(told, pipeline, sink):
     """Returns: for each name in the sidecar the element; a chain without names has others than in the recording"""
     names = [element["name"] for element in told["elements"]]
-    found = {name: pipeline.get_by_name(name) for name in names if f"name={name}" in told["pipeline"]}
-    if found:
-        return {**found, names[-1]: sink}
+    if not is_chain(sink):
+        return {**{name: pipeline.get_by_name(name) for name in names}, names[-1]: sink}
     chain = [sink]
     while chain[0].sinkpads:
         chain.insert(0, chain[0].sinkpads[0].get_peer().get_parent_element())
@@ -94,7 +106,7 @@ class Changes:
         while state["changes"] and (number > state["changes"][0][0] if is_after else number >= state["changes"][0][0]):
             _place, name, value = state["changes"].pop(0)
             if value is None:
-                element.set_property(name, element.find_property(name).get_default_value())
+                element.set_property(name, element.find_property(name).default_value)
             else:
                 self.Gst.util_set_object_arg(element, name, value)
         return self.Gst.PadProbeReturn.OK
@@ -110,6 +122,15 @@ def choose_backends(told, elements, devices):
 # What elements write beside their pads.
 WRITTEN = ("amplitude-location", "coherence-location", "find-grid-location", "interferogram-location", "mesh-location",
            "offsets-location", "phase-location")
+
+
+def find_sources(told, elements, folder):
+    """A source that has moved with the file lies beside it."""
+    for source in told["sources"]:
+        path = source.get("location")
+        beside = path and os.path.join(folder, os.path.basename(path))
+        if path and not os.path.exists(path) and os.path.exists(beside):
+            elements[source["element"]].set_property("location", beside)
 
 
 def keep_files(elements, folder):
@@ -134,7 +155,7 @@ def play(Gst, pipeline, sink, code, code_of_sink):
     return n
 
 
-def run(Gst, told, location, devices, is_after):
+def run(Gst, told, folder, location, devices, is_after):
     """Returns: the sidecar of the new file"""
     from gi.repository import GLib
     from . import metadata
@@ -143,8 +164,9 @@ def run(Gst, told, location, devices, is_after):
         pipeline = Gst.parse_launch(told["pipeline"])
     except GLib.Error as error:
         raise Failure(NO_RESULT, f"The pipeline of the sidecar cannot be made here: {error.message}") from error
-    sinks = [e for e in pipeline.children if not e.srcpads]
-    if [e.get_factory().get_name() for e in sinks] != ["picturesink"]:
+    elements = pipeline.children if isinstance(pipeline, Gst.Pipeline) else [pipeline]
+    sinks = [e for e in elements if not e.srcpads]
+    if [e.get_factory().get_name() for e in sinks] != ["picturesink"] or any(isinstance(e, Gst.Bin) for e in elements):
         raise Failure(UNREADABLE, "The pipeline of the sidecar does not end in one picturesink: it was not written by one.")
     sink = sinks[0]
     sink.set_property("location", location)
@@ -153,6 +175,7 @@ def run(Gst, told, location, devices, is_after):
     sink.set_property("max-frames", told["frames"])
     elements = elements_of(told, pipeline, sink)
     choose_backends(told, elements, devices)
+    find_sources(told, elements, folder)
     keep_files(elements, os.path.dirname(location))
     Changes(Gst, told, elements, is_after)
     play(Gst, pipeline, sink, NO_RESULT, NO_RESULT)

@@ -89,16 +89,30 @@ class Convert(unittest.TestCase):
         os.mkdir(self.path("pages"))
         done = gst_imaging("convert", self.path("a.npy"), self.path("pages/p%d.ppm"), "--json")
         self.assertEqual(done.returncode, 0, done.stderr)
-        self.assertEqual(json.loads(done.stdout)["frames"], 12)
+        self.assertEqual(json.loads(done.stdout)["files"], 12)
         self.assertEqual(len(os.listdir(self.path("pages"))), 12)
         for name in "pages", "pages/p*.ppm":
             done = gst_imaging("convert", self.path(name), self.path("back.npy"))
             self.assertEqual(done.returncode, 0, done.stderr)
             np.testing.assert_array_equal(np.load(self.path("back.npy")), cube)
-        for words, code in ((("nothing*", "x.npy"), 3), (("pages", "absent/x.npy"), 4), (("pages", "x.abc"), 4)):
+        for words, code in ((("nothing*", "x.npy"), 3), (("pages", "pages/p%d.ppm"), 2), (("pages", "pages/p3.ppm"), 2),
+                            (("pages", "o.png"), 4), (("pages", "absent/x.npy"), 4), (("pages", "x.abc"), 4)):
             done = gst_imaging("convert", *map(self.path, words))
             self.assertEqual((done.returncode, done.stdout), (code, ""), (words, done.stderr))
             self.assertEqual(done.stderr.count("\n"), 1, done.stderr)
+
+    def test_types_of_several_files_stay(self):
+        for name, values in (("f", np.ones((7, 9, 2), np.float32)), ("b", np.eye(4, dtype=bool)), ("v", np.arange(5.0)),
+                             ("c", np.full((3, 4), 1 + 2j, np.complex64))):
+            os.mkdir(self.path(name))
+            for i in (2, 10, 1):
+                np.save(self.path(f"{name}/{i}.npy"), values * i if name != "b" else values)
+            done = gst_imaging("convert", self.path(name), self.path("one.npy"))
+            self.assertEqual(done.returncode, 0, done.stderr)
+            one = np.load(self.path("one.npy"))
+            self.assertEqual((one.dtype, one.shape), (values.dtype, (3, *values.shape)))
+            if name != "b":
+                np.testing.assert_array_equal(one, np.stack([values, 2 * values, 10 * values]))
 
     def test_what_cannot_be_read_is_3_and_what_cannot_be_written_4(self):
         np.save(self.path("f.npy"), np.ones((4, 4), np.float32))

@@ -4,12 +4,14 @@
 Reads .npy, PNM, PFM, PNG, TIFF, FITS, OpenEXR, JPEG and camera RAW; writes all but the last two. What the input holds
 decides how it is read, the extension of the output how it is written. Samples are never scaled or rounded: a format
 that cannot hold their type or shape is refused with a sentence that names those that can. A folder, or a name with *
-or ? in quotes, is taken in natural order; an output with a number in its name, as frame%05d.png, is a file for each frame.
+or ? in quotes, is taken in natural order as one array; an output with a number in its name, as frame%05d.png, is a file for each frame.
 """
+import glob
 import os
+import re
 
-from .. import library, repeat
-from ..command import NOT_WRITTEN, UNREADABLE
+from .. import library
+from ..command import UNREADABLE, WRONG_USE, Failure
 
 EXAMPLES = [
     ("dark.fits dark.npy", "a FITS frame as NumPy array"),
@@ -25,8 +27,11 @@ def add_arguments(parser):
     parser.add_argument("output", metavar="OUT")
 
 
+NUMBER = re.compile("%[0-9]*d")
+
+
 def is_numbered(path):
-    return "%" in os.path.basename(path)
+    return len(NUMBER.findall(os.path.basename(path))) == 1
 
 
 def is_several(path):
@@ -34,22 +39,66 @@ def is_several(path):
     return os.path.isdir(path) or not os.path.exists(path) and bool(set("*?") & set(os.path.basename(path)))
 
 
-def convert_frames(options):
-    """As frames, one after the other: neither side has to fit into memory."""
-    Gst = library.gstreamer()
-    pipeline = Gst.parse_launch("picturesrc name=in ! other/tensors ! picturesink name=out sidecar=none")
-    pipeline.get_by_name("in").set_property("location", options.input)
-    pipeline.get_by_name("out").set_property("location", options.output)
-    n = repeat.play(Gst, pipeline, pipeline.get_by_name("out"), UNREADABLE, NOT_WRITTEN)
-    result = {"output": options.output, "frames": n}
+def natural(path):
+    """2 before 10"""
+    return [(0, int(part), "") if part.isdigit() else (1, 0, part) for part in re.split("([0-9]+)", path) if part]
+
+
+def files_of(path):
+    """Returns: the files that an input stands for"""
+    if not is_several(path):
+        return [path]
+    found = glob.glob(os.path.join(glob.escape(path), "*") if os.path.isdir(path) else path)
+    files = sorted((f for f in found if os.path.isfile(f) and not f.endswith(".json")), key=natural)
+    if not files:
+        raise Failure(UNREADABLE, f"{path} holds no file.")
+    return files
+
+
+def read_all(arrays, np, files):
+    """Returns: one array; several files are its first dimension"""
+    parts = []
+    for file in files:
+        pages = [(shape, values.copy()) for shape, _start, values in arrays.pages(file)]
+        parts.append(np.concatenate([values for _shape, values in pages]).reshape(pages[0][0]))
+        if (parts[-1].dtype, parts[-1].shape) != (parts[0].dtype, parts[0].shape):
+            raise Failure(UNREADABLE, f"{file} is {parts[-1].dtype} {list(parts[-1].shape)}, and {files[0]} is"
+                                      f" {parts[0].dtype} {list(parts[0].shape)}: they do not fit into one array.")
+    return parts[0] if len(parts) == 1 else np.stack(parts)
+
+
+def outputs_of(options, files, n):
+    """Returns: the names to write. None of them may be read."""
+    folder, name = os.path.split(options.output)
+    names = [options.output]
+    if is_numbered(options.output):
+        names = [os.path.join(folder, NUMBER.sub(lambda match: match.group() % i, name)) for i in range(n)]
+    for name in names:
+        for file in files:
+            if os.path.exists(name) and os.path.samefile(name, file):
+                raise Failure(WRONG_USE, f"{name} is an input and would be replaced: write to another folder or name.")
+    return names
+
+
+def convert_several(options):
+    np = library.numpy()
+    arrays = library.Arrays()
+    files = files_of(options.input)
+    array = read_all(arrays, np, files)
+    if is_numbered(options.output) and array.ndim < 2:
+        raise Failure(WRONG_USE, f"{options.input} is {list(array.shape)} and has no frames to number.")
+    names = outputs_of(options, files, len(array))
+    for name, values in zip(names, array if is_numbered(options.output) else [array]):
+        arrays.save_values(np, name, np.ascontiguousarray(values))
+    result = {"output": options.output, "files": len(names), "type": array.dtype.name, "shape": list(array.shape)}
     if not options.json:
-        print(f'{options.output}: {result["frames"]} frames')
+        print(f'{options.output}: {len(names)} file{"s"[:len(names) > 1]}, {result["type"]} {result["shape"]}')
     return result
 
 
 def run(options):
     if is_several(options.input) or is_numbered(options.output):
-        return convert_frames(options)
+        return convert_several(options)
     arrays = library.Arrays()
     array = arrays.load(options.input)
     try:

@@ -8,6 +8,7 @@ in it, as frame%05d.png.
 """
 import json
 import os
+import re
 import tempfile
 
 from .. import library
@@ -36,15 +37,17 @@ def add_arguments(parser):
 
 
 def read_sidecar(metadata, path):
+    if os.path.exists(f"{path}.json") and not os.path.isfile(f"{path}.json"):
+        raise Failure(UNREADABLE, f"{path}.json is no file.")
     try:
         told = metadata.sidecar(path)
-    except (OSError, ValueError, KeyError) as error:
+    except (OSError, ValueError) as error:
         raise Failure(UNREADABLE, f"{path}.json cannot be read: {error}.") from error
-    except AttributeError as error:
-        raise Failure(UNREADABLE, f"{path}.json is no sidecar of picturesink.") from error
     if told is None:
         raise Failure(UNREADABLE, f"{path} has no sidecar {path}.json, which would say how it was made."
                                   " picturesink writes one with sidecar=always.")
+    if told["frames"] < 1 or told["frames"] > 2 ** 62:
+        raise Failure(UNREADABLE, f'{path}.json speaks of {told["frames"]} frames.')
     if not told["complete"]:
         raise Failure(UNREADABLE, f"{path} was not completed: its sidecar does not know the end of the recording.")
     if told["changes"] and len(told["frame-numbers"]) != told["frames"]:
@@ -57,9 +60,12 @@ def read_sidecar(metadata, path):
 
 def numbered(path, told):
     """Returns: the files of a recording"""
-    if "%" not in os.path.basename(path):
+    folder, name = os.path.split(path)
+    parts = re.split("(%[0-9]*[du])", name)
+    if len(parts) != 3:
         return [path]
-    return [path % (told["first"] + i) for i in range(told["frames"])]
+    return [os.path.join(folder, parts[0] + parts[1].replace("u", "d") % (told["first"] + i) + parts[2])
+            for i in range(told["frames"])]
 
 
 class Difference:
@@ -72,7 +78,8 @@ class Difference:
 
     def add(self, np, file, shape, start, old, new, is_level):
         self.n += old.size
-        different = np.flatnonzero((old != new) & ~((old != old) & (new != new)))
+        as_bytes = [values.view(np.uint8).reshape(values.size, values.itemsize) for values in (old, new)]
+        different = np.flatnonzero((as_bytes[0] != as_bytes[1]).any(-1))  # also 0 and -0, and kinds of NaN
         if different.size == 0:
             return
         if self.first is None:
@@ -89,9 +96,9 @@ class Difference:
             allowed = max(1, self.limit * np.iinfo(old.dtype).max)
             return np.count_nonzero(np.abs(a.astype(np.float64) - b.astype(np.float64)) > allowed)
         if is_level:  # dB: the amplitudes are what is computed
-            old, a, b = (np.power(10, v.astype(float) / 20) for v in (old, a, b))
-        largest = np.max(np.abs(old[np.isfinite(old)]), initial=0)
-        return np.count_nonzero(~(np.abs(a - b) <= self.limit * largest))
+            new, a, b = (np.power(10, v.astype(float) / 20) for v in (new, a, b))
+        largest = np.max(np.abs(new[np.isfinite(new)]), initial=0)  # of what was made just now
+        return np.count_nonzero(~((np.abs(a - b) <= self.limit * largest) | (a != a) & (b != b)))
 
     @property
     def is_within(self):
@@ -118,10 +125,10 @@ def places_of(changes):
     return [{key: value for key, value in change.items() if key != "settings-hash"} for change in changes]
 
 
-def repeat_changes(repeat, Gst, told, location, devices):
+def repeat_changes(repeat, Gst, told, folder, location, devices):
     """Returns: the sidecar of the second run, in which the same settings counted from the same frames on"""
     for is_after in (False, True):
-        new = repeat.run(Gst, told, location, devices, is_after)
+        new = repeat.run(Gst, told, folder, location, devices, is_after)
         if places_of(new["changes"]) == places_of(told["changes"]):
             return new
     raise Failure(UNREADABLE, "The settings changed during the recording at moments that cannot be met again.")
@@ -134,6 +141,13 @@ def other_settings(told, new):
 
 
 def run(options):
+    try:
+        return verify(options)
+    except (ArithmeticError, AttributeError, LookupError, MemoryError, TypeError, ValueError) as error:
+        raise Failure(UNREADABLE, f"{options.file}.json is not as picturesink writes it ({type(error).__name__}: {error}).") from error
+
+
+def verify(options):
     Gst = library.gstreamer()
     library.numpy()
     from .. import metadata, repeat
@@ -146,7 +160,7 @@ def run(options):
     with repeat.working_folder(told, folder), tempfile.TemporaryDirectory() as work:
         repeat.check_sources(told, folder)
         location = os.path.join(work, os.path.basename(path))
-        new = repeat_changes(repeat, Gst, told, location, devices)
+        new = repeat_changes(repeat, Gst, told, folder, location, devices)
         settings = other_settings(told, new)
         same_backend = all(a.get("active-backend") == b.get("active-backend")
                            for a, b in zip(told["elements"], new["elements"]))
