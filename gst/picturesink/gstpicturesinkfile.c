@@ -15,16 +15,25 @@ fail (GstPictureSinkFile *self, GError **error, gint code, const gchar *what)
   return FALSE;
 }
 
-/* The first number that is free. */
+/* Begins behind all numbered files of that name, also behind a gap. */
 static void
 skip_files (GstPictureSinkFile *self)
 {
-  for (;; self->first++) {
-    g_autofree gchar *name = gst_picture_sink_number_put (
-        &self->number, self->location, self->first);
+  g_autofree gchar *folder = g_path_get_dirname (self->location);
+  g_autofree gchar *base = g_path_get_basename (self->location);
+  g_autoptr (GDir) files = g_dir_open (folder, 0, NULL);
+  GstPictureSinkNumber number;
+  const gchar *name;
 
-    if (!g_file_test (name, G_FILE_TEST_EXISTS))
-      return;
+  if (!files || !gst_picture_sink_number_find (&number, base, NULL) ||
+      number.size == 0) /* the number is in the folder's name */
+    return;
+  while ((name = g_dir_read_name (files))) {
+    guint64 n;
+
+    if (gst_picture_sink_number_get (&number, base, name, &n) &&
+        n < G_MAXUINT32)
+      self->first = MAX (self->first, n + 1);
   }
 }
 

@@ -46,6 +46,23 @@ gst_picture_sink_number_find (
   return TRUE;
 }
 
+gboolean
+gst_picture_sink_number_get (const GstPictureSinkNumber *self,
+    const gchar *location, const gchar *name, guint64 *n)
+{
+  const gchar *suffix = location + self->at + self->size, *end = NULL;
+
+  if (strncmp (name, location, self->at) != 0)
+    return FALSE;
+  name += self->at;
+  while (*name == ' ')
+    name++;
+  if (!g_ascii_isdigit (*name))
+    return FALSE;
+  *n = g_ascii_strtoull (name, (gchar **) &end, 10);
+  return strcmp (end, suffix) == 0;
+}
+
 gchar *
 gst_picture_sink_number_put (
     const GstPictureSinkNumber *self, const gchar *location, guint64 n)

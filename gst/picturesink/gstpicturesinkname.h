@@ -17,6 +17,12 @@ typedef struct {
 gboolean gst_picture_sink_number_find (
     GstPictureSinkNumber *self, const gchar *location, GError **error);
 
+/* @location, @name: without a folder. Returns: whether @name is a numbered
+ * file;
+ * @n is its number */
+gboolean gst_picture_sink_number_get (const GstPictureSinkNumber *self,
+    const gchar *location, const gchar *name, guint64 *n);
+
 /* Returns: (transfer full): the name of file @n */
 gchar *gst_picture_sink_number_put (
     const GstPictureSinkNumber *self, const gchar *location, guint64 n);

@@ -411,8 +411,10 @@ append_member (GString *s, const Member *member, gboolean with_name)
       (GCompareFunc) (gpointer) strcmp);
 
   g_string_append (s, member->factory);
-  if (with_name)
-    g_string_append_printf (s, " name=%s", member->name);
+  if (with_name) {
+    g_string_append (s, " name=");
+    append_quoted (s, member->name);
+  }
   for (GList *at = names; at; at = at->next) {
     g_string_append_printf (s, " %s=", (const gchar *) at->data);
     append_quoted (s, g_hash_table_lookup (member->settings, at->data));

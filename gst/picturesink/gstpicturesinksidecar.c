@@ -263,6 +263,21 @@ gst_picture_sink_sidecar_save (GstPictureSinkSidecar *self,
       g_unlink (path);
     return TRUE;
   }
+  if (!self->is_saved && g_file_test (path, G_FILE_TEST_EXISTS)) {
+    g_autofree gchar *ours = load_ours (path);
+
+    if (!ours) {
+      g_autofree gchar *name = gst_imaging_file_name (path);
+
+      self->mode = GST_PICTURE_SINK_SIDECAR_NONE; /* and no second warning */
+      g_set_error (error, GST_RESOURCE_ERROR, GST_RESOURCE_ERROR_WRITE,
+          "\"%s\" is there and no sidecar of picturesink: it stays, and the "
+          "frames are written without one. Move it, or take another location.",
+          name);
+      return FALSE;
+    }
+  }
+  self->is_saved = TRUE;
   text = to_json (self, file, frame, complete);
   ok = gst_imaging_file_save (path, text->str, text->len, error);
   g_string_free (text, TRUE);

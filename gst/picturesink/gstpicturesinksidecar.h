@@ -17,7 +17,8 @@ typedef enum {
 
 typedef struct {
   GstPictureSinkSidecarMode mode;
-  GstElement *sink; /* the owner */
+  gboolean is_saved; /* at least once: what lies there is ours */
+  GstElement *sink;  /* the owner */
   GstPictureSinkPipeline *pipeline;
   GstImagingNumbering numbering;
   GstPictureSinkSeries numbers, times, captures, scales, offsets;

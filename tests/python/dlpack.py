@@ -14,6 +14,13 @@ from gst_imaging import memory
 
 
 class Views(unittest.TestCase):
+    def test_what_is_no_buffer_is_a_sentence(self):
+        for wrong in (None, "x", 3, Gst.Sample.new(None, None, None, None)):
+            with self.assertRaisesRegex(TypeError, "takes a Gst.Buffer or a Gst.Sample"):
+                memory.as_dlpack(wrong)
+        with self.assertRaisesRegex(BufferError, "caps of the video are not complete"):
+            memory.as_dlpack(Gst.Buffer.new(), "video/x-raw")
+
     def pull(self, description):
         pipeline = Gst.parse_launch(description + " ! appsink name=out sync=false")
         pipeline.set_state(Gst.State.PLAYING)

@@ -138,6 +138,25 @@ class Sidecar(Case):
         # a file that replaces it does not keep what was told of the other
         self.assertIsNone(self.play(plain, "d.npy"))
 
+    def test_a_file_of_somebody_else_stays(self):
+        path = os.path.join(self.folder, "y.npy")
+        with open(f"{path}.json", "w", encoding="utf-8") as file:
+            file.write('{"mine": 1}')
+        text = launch("videotestsrc", "num-buffers=3", "!", "video/x-raw,format=GRAY8,width=8,height=8", "!", "picturesink",
+                      f"location={path}", "sidecar=always")
+        self.assertEqual(text.count("no sidecar of picturesink"), 1, text)
+        self.assertEqual(len(np.load(path)), 3)
+        with open(f"{path}.json", encoding="utf-8") as file:
+            self.assertEqual(file.read(), '{"mine": 1}')
+
+    def test_numbers_begin_behind_all_files(self):
+        for n in (0, 1, 4):
+            with open(os.path.join(self.folder, f"n{n}.pgm"), "w", encoding="utf-8") as file:
+                file.write("old")
+        launch("-q", "videotestsrc", "num-buffers=3", "!", "video/x-raw,format=GRAY8,width=8,height=8", "!", "picturesink",
+               f"location={self.folder}/n%d.pgm", "append=true", "sidecar=none")
+        self.assertEqual(sorted(os.listdir(self.folder)), [f"n{n}.pgm" for n in (0, 1, 4, 5, 6, 7)])
+
     def test_times_and_numbers(self):
         for rate in "30/1", "25/1", "30000/1001":
             told = self.play(f"videotestsrc num-buffers=40 ! video/x-raw,format=GRAY8,framerate={rate}", "a.npy",

@@ -148,6 +148,39 @@ class Verify(unittest.TestCase):
         self.assertNotEqual(len(self.told()["frame-numbers"]), self.told()["frames"])
         self.assertEqual(verify(self.path("out.npy"))[0], 0)
 
+    def test_back_to_the_default_and_names(self):
+        self.record('lapsharpen name=x ! lapsharpen ! lapsharpen name="my lap" amount=2',
+                    changes=(("x", "amount", 3.0, 5), ("x", "amount", 1.0, 9)))
+        self.assertIsNone(self.told()["changes"][1]["value"])
+        code, result = verify(self.path("out.npy"))
+        self.assertEqual((code, result.get("different")), (0, 0), result)
+
+    def test_bits_that_compare_as_equal(self):
+        values = np.array([[0.0, np.nan, 1.0, 2.0]] * 3, np.float32)
+        np.save(self.path("in.npy"), values)
+        play(f"picturesrc location={self.path('in.npy')} ! other/tensors ! picturesink location={self.path('out.npy')}"
+             " sidecar=always")
+        self.assertEqual(verify(self.path("out.npy"))[0], 0)
+        out = np.load(self.path("out.npy"))
+        out.reshape(-1)[0] = -0.0
+        np.save(self.path("out.npy"), out)
+        self.assertEqual(verify(self.path("out.npy"))[0], 1)
+
+    def test_sidecars_of_strangers(self):
+        self.record()
+        told = self.told()
+        for change in ({"frames": 0}, {"frames": -1}, {"frames": 10 ** 25}, {"sources": None}, {"first": "x"},
+                       {"pipeline": f"( filesrc location=/dev/null ! filesink location={self.path('s')} ) picturesink"},
+                       {"pipeline": "picturesink"}, {"sources": [{"element": "a", "kind": "file"}]},
+                       {"sources": [{"element": "picturesrc0", "kind": "generated"}],
+                        "elements": [{"name": "picturesrc0", "element": "appsrc"}]},
+                       {"changes": [{"frame": 99, "element": "zz", "property": "amount", "value": "1"}]}):
+            with open(self.path("out.npy.json"), "w", encoding="utf-8") as file:
+                json.dump({**told, **change}, file)
+            code, result = verify(self.path("out.npy"))
+            self.assertEqual(code, 3, (change, result))
+        self.assertFalse(os.path.exists(self.path("s")))
+
     def test_a_live_source_is_refused(self):
         play(f"videotestsrc is-live=true num-buffers=3 ! video/x-raw,format=GRAY8,framerate=100/1 ! lapsharpen"
              f" ! picturesink location={self.path('live.npy')}")
