@@ -104,7 +104,7 @@ def make_cuda():
 
 def check_view(buffer, cupy):
     """The view is a [HEIGHT, WIDTH] of the pattern. Returns: its address."""
-    view = memory.as_dlpack(buffer, caps)  # hash() of an address is the address
+    view = memory.View(buffer, caps, 0)  # hash() of an address is the address
     check(view.device == "cuda", f"the view is on {view.where}")
     tensor = view.tensor.contents
     stride = tensor.strides[0]
@@ -134,7 +134,7 @@ def main():
     made = make_cuda()
     if made:
         pool, buffer = made
-        view = memory.as_dlpack(buffer, caps)
+        view = memory.View(buffer, caps, 0)
         check_view(buffer, cupy)
         gst.gst_mini_object_unref(pointer(buffer))
         # GstBufferPoolAcquireParams: format, start, stop, flags
