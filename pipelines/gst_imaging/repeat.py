@@ -37,7 +37,7 @@ def check_sources(told, folder):
         if source["kind"] == "generated" and factories.get(source["element"]) not in GENERATORS:
             raise Failure(UNREADABLE, f'The frames came from {factories.get(source["element"])}, which cannot play them again.')
         if source["kind"] == "live":
-            raise Failure(UNREADABLE, f'The frames came live from {source["element"]}: they cannot be had again.'
+            raise Failure(UNREADABLE, f'The frames came live from {source["element"]} and cannot be repeated.'
                                       " Record its frames with picturesink, and verify what is made of that file.")
         if source["kind"] == "file":
             check_source(source, folder)

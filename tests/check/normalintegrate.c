@@ -654,8 +654,8 @@ push_for_flow (gpointer ni)
   return GINT_TO_POINTER (gst_harness_push (((Ni *) ni)->sink, plane_of (ni)));
 }
 
-/* Neither a flush, nor the end of the albedo, nor its pad that goes may leave
- * normals waiting for it. */
+/* Normals wait for no albedo after a flush, after its end, or when its pad has
+ * been removed. */
 GST_START_TEST (test_normals_do_not_wait_for_an_albedo_that_will_not_come)
 {
   for (guint way = 0; way < 4; way++) {

@@ -24,7 +24,7 @@ class Error(ctypes.Structure):
 
 
 class Functions:
-    """Of a library; all return a pointer, or what is said."""
+    """Functions of a library. All return a pointer, unless a type is given."""
 
     def __init__(self, library, **types):
         self.library, self.types = library, types
