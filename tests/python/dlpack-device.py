@@ -12,7 +12,8 @@ import sys
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..", "pipelines"))
 from gst_imaging import memory
 
-WIDTH, HEIGHT, CAPS = 61, 5, b"video/x-raw,format=GRAY8,width=61,height=5,framerate=25/1"
+WIDTH, HEIGHT = 61, 5
+PICTURE = "video/x-raw,format={},width=61,height=5,framerate=25/1"
 DEVICE, READ, READ_WRITE = 1, 1, 3  # GST_IMAGING_MEMORY_DEVICE, GstMapFlags
 PATTERN = bytes(i % 251 for i in range(1 << 16))
 
@@ -56,7 +57,7 @@ imaging = Functions(library, gst_imaging_context_push=ctypes.c_int, gst_imaging_
 gst.gst_init(None, None)
 memory.library = memory.Library(library)
 library.g_error_free.argtypes = [ctypes.c_void_p]
-caps = gst.gst_caps_from_string(CAPS)
+gray, rgba = (gst.gst_caps_from_string(PICTURE.format(name).encode()) for name in ("GRAY8", "RGBA"))
 
 
 def fill(buffer):
@@ -82,7 +83,7 @@ def make_imaging(error):
 
 
 def make_cuda():
-    """A pool of one buffer of CUDAMemory; None without GstCuda or a driver."""
+    """A pool of one RGBA picture in CUDAMemory, which has no GRAY8; None without GstCuda or a driver."""
     try:
         cuda = Functions(ctypes.CDLL("libgstcuda-1.0.so.0"), gst_cuda_load_library=ctypes.c_int)
     except OSError:
@@ -93,7 +94,7 @@ def make_cuda():
     cuda.gst_cuda_memory_init_once()
     pool = cuda.gst_cuda_buffer_pool_new(pointer(context))
     config = gst.gst_buffer_pool_get_config(pointer(pool))
-    gst.gst_buffer_pool_config_set_params(pointer(config), pointer(caps), 64 * HEIGHT, 1, 1)
+    gst.gst_buffer_pool_config_set_params(pointer(config), pointer(rgba), 4 * WIDTH * HEIGHT, 1, 1)
     gst.gst_buffer_pool_set_config(pointer(pool), pointer(config))
     gst.gst_buffer_pool_set_active(pointer(pool), 1)
     buffer = ctypes.c_void_p()
@@ -102,19 +103,20 @@ def make_cuda():
     return pool, buffer.value
 
 
-def check_view(buffer, cupy):
-    """The view is a [HEIGHT, WIDTH] of the pattern. Returns: its address."""
-    view = memory.View(buffer, caps, 0)  # hash() of an address is the address
+def check_view(view, cupy, channels=()):
+    """The view, which CuPy takes over, is a [HEIGHT, WIDTH, *channels] of the pattern. Returns: its address."""
     check(view.device == "cuda", f"the view is on {view.where}")
     tensor = view.tensor.contents
-    stride = tensor.strides[0]
-    check((tensor.n_dims, tensor.shape[0], tensor.shape[1], tensor.strides[1]) == (2, HEIGHT, WIDTH, 1), "another shape")
+    shape = (HEIGHT, WIDTH, *channels)
+    check(tuple(tensor.shape[:tensor.n_dims]) == shape, f"the shape is {tensor.shape[:tensor.n_dims]}")
+    stride, width = tensor.strides[0], WIDTH * sum(channels or (1,))
+    check(tensor.strides[tensor.n_dims - 1] == 1 and stride >= width, f"the strides are {tensor.strides[:tensor.n_dims]}")
     address = tensor.data
     if cupy:
         array = cupy.from_dlpack(view)
         check(array.data.ptr == address, "CuPy has copied")
-        found = cupy.asnumpy(array).tolist()
-        expected = [list(PATTERN[y * stride:y * stride + WIDTH]) for y in range(HEIGHT)]
+        found = cupy.asnumpy(array).reshape(HEIGHT, width).tolist()
+        expected = [list(PATTERN[y * stride:y * stride + width]) for y in range(HEIGHT)]
         check(found == expected, "CuPy reads other samples")
         check(int(array.astype("int64").sum()) == sum(map(sum, expected)), "another sum on the device")
     return address
@@ -128,14 +130,14 @@ def main():
         print("skipped: CuPy is not installed, so no sample was read on the device")
     error = Error()
     buffer, place = make_imaging(error)
-    check(check_view(buffer, cupy) == place, "the view is elsewhere")
-    check(check_view(buffer, cupy) == place, "a second view is elsewhere")
+    check(check_view(memory.View(buffer, gray, 0), cupy) == place, "the view is elsewhere")
+    check(check_view(memory.View(buffer, gray, 0), cupy) == place, "a second view is elsewhere")
     gst.gst_mini_object_unref(pointer(buffer))
     made = make_cuda()
     if made:
         pool, buffer = made
-        view = memory.View(buffer, caps, 0)
-        check_view(buffer, cupy)
+        view = memory.View(buffer, rgba, 0)
+        check_view(memory.View(buffer, rgba, 0), cupy, (4,))
         gst.gst_mini_object_unref(pointer(buffer))
         # GstBufferPoolAcquireParams: format, start, stop, flags
         now = (ctypes.c_uint64 * 12)()
