@@ -1,12 +1,12 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: LGPL-2.1-or-later
-# Follows docs/how-to/new-element.md to the letter, in a copy of the sources: the
-# commands of its first three sections, or with "cuda" those for the device.
+# Follows docs/tutorials/new-element.md to the letter, in a copy of the sources:
+# the commands of all sections, or with "cuda" those for the device.
 # Usage: tests/packaging/new-element.sh SOURCES BUILD cpu|cuda
 set -uo pipefail
 
 copy=$2/new-element-$3
-page=$1/docs/how-to/new-element.md
+page=$1/docs/tutorials/new-element.md
 n=0 failed=0
 
 # check SENTENCE COMMAND...: one test; the end of what the command prints is shown
@@ -25,10 +25,12 @@ check() {
   fi
 }
 
-# commands SECTION: the indented lines of a section of the page
+# commands SECTION: what is between the fences of a section of the page
 commands() {
   awk -v section="## $1." 'index ($0, "## ") == 1 { here = index ($0, section) == 1 }
-    here && /^    / { print substr ($0, 5) }' "$page"
+    /^```$/ { inside = 0 }
+    here && inside
+    /^```sh$/ { inside = 1 }' "$page"
 }
 
 # follow SECTION...: in one shell, as a reader does
@@ -41,14 +43,12 @@ follow() {
   (cd "$copy" && bash -c "$script")
 }
 
-# The frame is 320x240 bytes, the negative of what comes without the element.
-is_negative() {
+# The frame is 320x240 bytes, one and a half times as bright as without the element.
+is_brighter() {
   cd "$copy" || return
-  pipelines/env gst-launch-1.0 -q videotestsrc num-buffers=1 ! video/x-raw,format=GRAY8 ! \
-    filesink location=build/plain.raw &&
-    python3 -c 'import sys
-plain, negative = (open (name, "rb").read () for name in sys.argv[1:])
-assert len (plain) == 320 * 240 and negative == bytes (255 - v for v in plain)
+  python3 -c 'import sys
+plain, bright = (open (name, "rb").read () for name in sys.argv[1:])
+assert len (plain) == 320 * 240 and bright == bytes (min ((3 * v + 1) // 2, 255) for v in plain)
 ' build/plain.raw build/mygain.raw
 }
 
@@ -61,13 +61,13 @@ mkdir -p "$copy"
 tar -C "$1" --exclude='./build*' --exclude=./.git --exclude=./demo-output -c . | tar -C "$copy" -x
 
 if [[ $3 == cpu ]]; then
-  check "the commands work" follow 1 2 3
-  check "the new element makes the negative" is_negative
+  check "the commands work" follow 1 2 3 4 5 6 7
+  check "the new element brightens" is_brighter
   check "it is in the lists of elements" grep -q '\[mygain\](reference/mygain.md)' "$copy/docs/index.md"
   check "nothing of the template's name is left" \
     bash -c "! grep -ri invert $copy/{gst,kernels}/mygain $copy/tests/*/*mygain*"
 else
-  check "the commands work" follow 1 2 4
+  check "the commands work" follow 1 2 8
   check "the CUDA module has the new kernel" \
     grep -q imk_mygain_cuda "$copy/build-cuda/kernels/module-plain.c"
 fi

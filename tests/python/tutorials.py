@@ -17,13 +17,15 @@ ANSWERS = {"first-centroids.md": (r"^20 frames$", r"^spot 0 moved by (1\.89|1\.9
                               r"^lower mirror, A-scan 255: (699|700)\.\d um$"),
            "first-normals.md": (r"^median error 0\.1\d\d degrees$", r"^0\.0 % of the pixels"),
            "sharpen-a-camera.md": (r"^21 frames, the sharpest is frame 12$",)}
+# tests/packaging/new-element.sh runs this one, in a copy of the sources
+ELSEWHERE = ["new-element.md"]
 
 
 class Tutorials(unittest.TestCase):
     def test_commands_do_what_the_page_says(self):
         pages = glob.glob(os.path.join(SOURCE, "docs", "tutorials", "*.md"))
-        self.assertEqual(sorted(map(os.path.basename, pages)), sorted(ANSWERS))
-        for page in pages:
+        self.assertEqual(sorted(map(os.path.basename, pages)), sorted([*ANSWERS, *ELSEWHERE]))
+        for page in (page for page in pages if os.path.basename(page) in ANSWERS):
             folder = tempfile.mkdtemp()
             self.addCleanup(shutil.rmtree, folder)
             os.symlink(os.path.join(SOURCE, "pipelines"), os.path.join(folder, "pipelines"))
