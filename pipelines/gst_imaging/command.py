@@ -6,8 +6,10 @@ add_arguments(parser); and run(options), which returns what --json prints and pr
 result.
 """
 import argparse
+import contextlib
 import importlib
 import json
+import os
 import pkgutil
 import signal
 import sys
@@ -20,11 +22,33 @@ CODES = """exit codes: 0 done, 1 no result, 2 wrong use, 3 input unreadable, 4 o
 
 
 class Failure(Exception):
-    """Ends a command with one sentence and an exit code."""
+    """Ends a command with one sentence and an exit code. result: what --json prints beside them, a dictionary."""
 
-    def __init__(self, code, sentence):
+    def __init__(self, code, sentence, result=None):
         super().__init__(sentence)
-        self.code = code
+        self.code, self.result = code, result or {}
+
+
+class Stopped(BaseException):
+    """By a signal, as that of Ctrl-C. sentence: what is complete."""
+
+    def __init__(self, number):
+        super().__init__(number)
+        self.number, self.sentence, self.results = number, "", []
+
+
+SIGNALS = signal.SIGINT, signal.SIGTERM, signal.SIGHUP
+
+
+def stop(number, _frame):
+    for other in SIGNALS:  # what ends now is not interrupted
+        signal.signal(other, signal.SIG_IGN)
+    raise Stopped(number)
+
+
+def say(sentence):
+    """Writes it to standard error, on a terminal in the place of the progress that stands there."""
+    print(("\r\033[K" if sys.stderr.isatty() else "") + sentence, file=sys.stderr)
 
 
 def load(name):
@@ -64,6 +88,7 @@ class Parser(argparse.ArgumentParser):
 def execute(name, arguments):
     module = load(name)
     options = Parser(name, module).parse_args(arguments)
+    options.argv = ["gst-imaging", name, *arguments]
     result = module.run(options)
     if options.json:
         print(json.dumps(result))
@@ -72,15 +97,29 @@ def execute(name, arguments):
 
 def report(name, failure, as_json):
     if as_json:
-        print(json.dumps({"error": str(failure), "exit-code": failure.code}))
-    print(f"gst-imaging {name}: {failure}", file=sys.stderr)
+        print(json.dumps({"error": str(failure), "exit-code": failure.code, **failure.result}))
+    say(f"gst-imaging {name}: {failure}")
     return failure.code
+
+
+def end_by_signal(name, stopped, as_json):
+    """Says what is complete, and ends as other programs do: a shell, and its loops, see the signal."""
+    with contextlib.suppress(OSError):
+        sentence = " ".join(filter(None, (f"Stopped by {signal.Signals(stopped.number).name}.", stopped.sentence)))
+        if as_json:
+            print(json.dumps({"error": sentence, "exit-code": 128 + stopped.number, "results": stopped.results}), flush=True)
+        say(f"gst-imaging {name}: {sentence}")
+    signal.signal(stopped.number, signal.SIG_DFL)
+    os.kill(os.getpid(), stopped.number)
 
 
 def main(arguments=None):
     """Returns: the exit code"""
     arguments = sys.argv[1:] if arguments is None else arguments
     signal.signal(signal.SIGPIPE, signal.SIG_DFL)  # as other programs end when their reader has gone
+    for number in SIGNALS:
+        if signal.getsignal(number) != signal.SIG_IGN:
+            signal.signal(number, stop)
     if not arguments or arguments[0] in ("-h", "--help"):
         print(overview())
         return DONE if arguments else WRONG_USE
@@ -95,6 +134,8 @@ def main(arguments=None):
         sys.stdout.flush()
     except Failure as failure:
         return report(name, failure, "--json" in rest)
+    except Stopped as stopped:
+        return end_by_signal(name, stopped, "--json" in rest)
     except OSError as error:
         sys.stdout = None  # nothing more can be written there
         print(f"gst-imaging {name}: The output cannot be written: {error.strerror}.", file=sys.stderr)

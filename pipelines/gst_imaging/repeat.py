@@ -4,6 +4,7 @@ import contextlib
 import hashlib
 import os
 
+from . import play
 from .command import NO_RESULT, UNREADABLE, Failure
 
 
@@ -142,19 +143,6 @@ def keep_files(elements, folder):
                 element.set_property(setting, os.path.join(folder, f"{name}-{file}"))
 
 
-def play(Gst, pipeline, sink, code, code_of_sink):
-    """Until the end, or a failure in a sentence with one of the exit codes. Returns: how many buffers `sink` got"""
-    bus = pipeline.get_bus()
-    pipeline.set_state(Gst.State.PLAYING)
-    message = bus.timed_pop_filtered(Gst.CLOCK_TIME_NONE, Gst.MessageType.ERROR | Gst.MessageType.EOS)
-    n = sink.get_property("stats").get_value("rendered")  # until it is stopped
-    pipeline.set_state(Gst.State.NULL)
-    if message.type == Gst.MessageType.ERROR:
-        is_sink = isinstance(message.src, Gst.Element) and not message.src.srcpads
-        raise Failure(code_of_sink if is_sink else code, message.parse_error()[0].message)
-    return n
-
-
 def run(Gst, told, folder, location, devices, is_after):
     """Returns: the sidecar of the new file"""
     from gi.repository import GLib
@@ -178,5 +166,8 @@ def run(Gst, told, folder, location, devices, is_after):
     find_sources(told, elements, folder)
     keep_files(elements, os.path.dirname(location))
     Changes(Gst, told, elements, is_after)
-    play(Gst, pipeline, sink, NO_RESULT, NO_RESULT)
+    try:
+        play.play(pipeline)
+    except Failure as failure:
+        raise Failure(NO_RESULT, str(failure)) from failure
     return metadata.sidecar(location)

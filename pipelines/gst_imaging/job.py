@@ -1,0 +1,337 @@
+# SPDX-License-Identifier: LGPL-2.1-or-later
+"""The work on one input: its outputs appear together, in a folder of their own, or not at all.
+
+    def work(name, made):                       # of a command, for one input
+        for path in files:
+            made.input(path, "picture")
+        made.setting("gamma", options.gamma, 1)
+        if made.is_complete():                  # the same inputs and settings, from an earlier run
+            return made.result
+        made.play(["picturesrc", f"location={name}", "!", ..., f"location={made.path('normals.png')}"])
+        made.report.figure("mean residual", 0.03, at_most=0.08)
+        return made.finish()
+
+    return job.run_all(options, "photostereo", folders, work)
+
+Outputs are written into a hidden folder beside the target. finish() adds report.html and result.json, and renames the folder,
+after which all of them are there. A failure or a signal before leaves the target as it was. result.json has hashes
+of inputs and settings, so that a result is known again.
+"""
+import contextlib
+import ctypes
+import datetime
+import fcntl
+import hashlib
+import json
+import os
+import shutil
+import signal
+import time
+
+from . import library, play
+from .command import NOT_WRITTEN, UNREADABLE, WRONG_USE, Failure, Stopped, say
+from .progress import Progress
+from .report import Report
+
+SCHEMA = "gst-imaging-result-v1"
+SIGNALS = {signal.SIGINT, signal.SIGTERM, signal.SIGHUP}
+
+
+def add_arguments(parser):
+    """The arguments of every command that makes a result."""
+    parser.add_argument("-o", "--output", metavar="FOLDER", required=True,
+                        help="folder of the result; of several inputs each has its own folder in it")
+    parser.add_argument("--overwrite", action="store_true", help="replace a result that is there")
+
+
+def read_result(folder):
+    """Returns: what result.json of a folder says; None where there is none of ours"""
+    try:
+        with open(os.path.join(folder, "result.json"), encoding="utf-8") as file:
+            result = json.load(file)
+    except (OSError, ValueError):
+        return None
+    return result if isinstance(result, dict) and result.get("schema") == SCHEMA else None
+
+
+def key_of(command, inputs, settings):
+    """Returns: the hash of what decides on a result. Names of inputs count, their folders do not."""
+    told = {"command": command, "settings": settings,
+            "inputs": [[entry["role"], os.path.basename(entry["path"]), entry["sha256"]] for entry in inputs]}
+    return hashlib.sha256(json.dumps(told, sort_keys=True).encode()).hexdigest()
+
+
+def is_whole(folder, result):
+    """Are all files of a result there, in their size?"""
+    try:
+        return all(os.path.getsize(os.path.join(folder, entry["name"])) == entry["size"] for entry in result["outputs"])
+    except (OSError, LookupError, TypeError):
+        return False
+
+
+def files_below(folder):
+    return sorted(os.path.relpath(os.path.join(place, name), folder)
+                  for place, _folders, names in os.walk(folder) for name in names)
+
+
+def sync(path):
+    descriptor = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    except OSError:
+        pass  # file systems that cannot sync a folder
+    finally:
+        os.close(descriptor)
+
+
+def exchange(one, other):
+    """Two folders change their names at once. Returns: whether this system can"""
+    at_here, is_exchange = -100, 2
+    function = getattr(ctypes.CDLL(None), "renameat2", None)
+    return bool(function) and function(at_here, os.fsencode(one), at_here, os.fsencode(other), is_exchange) == 0
+
+
+class Job:
+    """For with: the outputs of one input. See the module."""
+
+    def __init__(self, command, target, argv, title, overwrite=False):
+        self.command, self.target, self.overwrite = command, os.path.abspath(target), overwrite
+        self.name = os.path.basename(os.path.normpath(title))
+        self.report = Report(f"{command}: {self.name}", argv)
+        self.settings, self.result, self.start = {}, None, time.time()
+        self.folder = self.lock = self.new_parent = None
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_error):
+        old = signal.pthread_sigmask(signal.SIG_BLOCK, SIGNALS)
+        try:
+            for _ in range(3):  # a pipeline that was stopped may still make a file
+                if self.folder and os.path.isdir(self.folder):
+                    shutil.rmtree(self.folder, ignore_errors=True)
+            if self.new_parent:
+                with contextlib.suppress(OSError):  # it is not empty
+                    os.rmdir(self.new_parent)
+            if self.lock is not None:
+                os.close(self.lock)
+                self.lock = None
+        finally:
+            signal.pthread_sigmask(signal.SIG_SETMASK, old)
+
+    def input(self, path, role):
+        """A file that decides on the result, with its hash."""
+        try:
+            return self.report.input(path, role)
+        except OSError as error:
+            raise Failure(UNREADABLE, f"{path} cannot be read: {error.strerror}.") from error
+
+    def setting(self, name, value, default=None, unit=""):
+        """An option of the command that decides on the result. The report has it where it is not the default."""
+        self.settings[name] = value
+        if value != default:
+            self.report.setting(f"gst-imaging {self.command}", name, value, default if default is not None else "", unit)
+
+    def warn(self, sentence):
+        """Into the report and to standard error, once."""
+        if sentence not in self.report.warnings:
+            say(f"gst-imaging {self.command}: {self.name}: {sentence}")
+            self.report.warning(sentence)
+
+    def is_complete(self):
+        """Is the result of these inputs and settings there? Then result is what its result.json says."""
+        found = read_result(self.target)
+        key = key_of(self.command, self.report.inputs, self.settings)
+        if not self.overwrite and found and found.get("key") == key and is_whole(self.target, found):
+            self.result = {**found, "output": self.target, "made": False}
+        return bool(self.result)
+
+    def check_target(self):
+        """Fails where something is that must not be replaced."""
+        if not os.path.lexists(self.target):
+            return
+        if not os.path.isdir(self.target):
+            raise Failure(NOT_WRITTEN, f"{self.target} is no folder. Choose another name for the result.")
+        found, result = files_below(self.target), read_result(self.target)
+        ours = {entry["name"] for entry in result["outputs"]} | {"result.json"} if result else set()
+        others = [name for name in found if name not in ours and not name.startswith(".gst-imaging-work" + os.sep)]
+        if others:
+            raise Failure(NOT_WRITTEN, f"{self.target} has files that are no part of a result, as {others[0]}: nothing is"
+                                       " written there. Choose a folder that is empty, or that does not exist.")
+        if result and not self.overwrite:
+            raise Failure(NOT_WRITTEN, f"{self.target} has another result, of {result.get('written')}. --overwrite replaces it;"
+                                       " or choose another folder.")
+
+    def must_stay(self):
+        """Is the target a folder that cannot be renamed: one where we are, or where a file system begins?"""
+        here = os.getcwd() + os.sep
+        return os.path.isdir(self.target) and (
+            here.startswith(os.path.realpath(self.target) + os.sep) or os.path.ismount(self.target)
+            or not os.access(os.path.dirname(self.target), os.W_OK))
+
+    def open(self):
+        """Makes the hidden folder, once; one that a killed process left is used again."""
+        if self.folder:
+            return
+        self.check_target()
+        parent, name = os.path.split(self.target)
+        folder = os.path.join(self.target, ".gst-imaging-work") if self.must_stay() \
+            else os.path.join(parent, f".{name}.gst-imaging-work")
+        self.new_parent = None if os.path.isdir(parent) else parent
+        try:
+            os.makedirs(folder, exist_ok=True)
+            lock = os.open(folder, os.O_RDONLY)
+            try:
+                fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except BlockingIOError:
+                os.close(lock)
+                raise Failure(NOT_WRITTEN, f"Another gst-imaging is writing {self.target}.") from None
+            except OSError:
+                pass  # a file system without locks
+            self.lock, self.folder = lock, folder
+            for entry in os.scandir(folder):
+                shutil.rmtree(entry.path) if entry.is_dir(follow_symlinks=False) else os.remove(entry.path)
+        except OSError as error:
+            raise Failure(NOT_WRITTEN, f"{self.target} cannot be written: {error.strerror}.") from error
+
+    def path(self, name):
+        """Returns: where to write the output of this name; it is in the target after finish()."""
+        self.open()
+        return os.path.join(self.folder, name)
+
+    def play(self, words, unit="", total=0, take_message=None, count=play.part_done, prepare=None):
+        """Plays a pipeline (words as play.parse() takes them) to its end: settings, backends and warnings go into the report.
+
+        unit, total: what progress counts. prepare gets the pipeline before it plays, as for properties that are arrays.
+        """
+        self.open()
+        pipeline = play.parse(words)
+        if prepare:
+            prepare(pipeline)
+        self.tell_settings(pipeline)
+        with Progress(self.name, unit, total) as progress:
+            try:
+                backends = play.play(pipeline, self.warn, take_message, progress if total else None, count)
+            except Failure as failure:
+                raise Failure(failure.code, str(failure).replace(self.folder, self.target)) from failure
+        for element, backend in backends.items():
+            self.report.fact(f"backend of {element}", backend)
+
+    def tell_settings(self, pipeline):
+        for element, name, value, default, unit in play.settings_of(pipeline):
+            if not value.startswith(self.folder):  # names of outputs
+                self.report.setting(element, name, value, default, unit)
+
+    def tell_facts(self):
+        about = json.loads(library.describe(library.gstreamer()) or "{}")
+        self.report.fact("gst-imaging", about.get("version"))
+        self.report.fact("GStreamer", ".".join(map(str, library.gstreamer().version()[:3])))
+        self.report.fact("computed in", f"{time.time() - self.start:.1f} s")
+        return about.get("version")
+
+    def finish(self, **figures):
+        """Writes report.html and result.json, and lets all outputs appear. figures: of the command, for result.json.
+        Returns: what --json prints"""
+        self.open()
+        version = self.tell_facts()
+        try:
+            self.report.write(os.path.join(self.folder, "report.html"))
+            outputs = [{"name": name, "size": os.path.getsize(os.path.join(self.folder, name))}
+                       for name in files_below(self.folder)]
+            self.result = {"schema": SCHEMA, "command": self.command, "version": version,
+                           "key": key_of(self.command, self.report.inputs, self.settings),
+                           "written": datetime.datetime.now(datetime.timezone.utc).isoformat(timespec="seconds"),
+                           "options": self.settings, "outputs": outputs, **self.report.result(), **figures}
+            with open(os.path.join(self.folder, "result.json"), "w", encoding="utf-8") as file:
+                json.dump(self.result, file, indent=1)
+                file.write("\n")
+            for name in files_below(self.folder):
+                sync(os.path.join(self.folder, name))
+            self.publish()
+        except OSError as error:
+            raise Failure(NOT_WRITTEN, f"{self.target} cannot be written: {error.strerror}.") from error
+        self.result.update(output=self.target, made=True)
+        return self.result
+
+    def publish(self):
+        old = signal.pthread_sigmask(signal.SIG_BLOCK, SIGNALS)  # a signal comes before or after all of them
+        try:
+            self.check_target()
+            if os.path.dirname(self.folder) == self.target:
+                self.move_files()
+            elif read_result(self.target) is None:
+                os.rename(self.folder, self.target)  # also over an empty folder
+            elif not exchange(self.folder, self.target):
+                shutil.rmtree(self.target)
+                os.rename(self.folder, self.target)
+            sync(os.path.dirname(self.target))
+        finally:
+            signal.pthread_sigmask(signal.SIG_SETMASK, old)
+
+    def move_files(self):
+        """Where the folder itself cannot be renamed: the file that says that all is complete is the last one."""
+        before = read_result(self.target)
+        names = [name for name in files_below(self.folder) if name != "result.json"]
+        for entry in [{"name": "result.json"}, *before["outputs"]] if before else []:
+            os.remove(os.path.join(self.target, entry["name"]))
+        for name in [*names, "result.json"]:
+            os.makedirs(os.path.dirname(os.path.join(self.target, name)), exist_ok=True)
+            os.rename(os.path.join(self.folder, name), os.path.join(self.target, name))
+
+
+def targets(output, inputs):
+    """Returns: the folder of the result of each input: output itself, of several one with the name of the input in it."""
+    if len(inputs) == 1:
+        return [output]
+    names = [os.path.splitext(os.path.basename(os.path.abspath(path)))[0] or "root" for path in inputs]
+    twice = next((name for name in names if names.count(name) > 1), None)
+    if twice:
+        raise Failure(WRONG_USE, f"Two inputs have the name {twice}, and their results would have the same folder."
+                                 " Run the command for each of them with an output of its own.")
+    return [os.path.join(output, name) for name in names]
+
+
+def summary(complete, failed):
+    """Returns: what run_all() says when not all is complete"""
+    told = f"Complete: {', '.join(complete)}. " if complete else ""
+    return told + " ".join(f"{name}: {failure}" for name, failure in failed)
+
+
+def run_all(options, command, inputs, work):
+    """work(input, Job) for one input after the other. One that fails does not keep the others from it.
+
+    Returns: the result of work, of several inputs a list of them; raises Failure with the code of the first failure.
+    """
+    results, failed = [], []
+    for path, target in zip(inputs, targets(options.output, inputs)):
+        try:
+            with Job(command, target, options.argv, path, options.overwrite) as made:
+                results.append(work(path, made))
+        except Failure as failure:
+            if len(inputs) == 1:
+                raise
+            say(f"gst-imaging {command}: {path}: {failure}")
+            failed.append((path, failure))
+        except Stopped as stopped:
+            done = ", ".join(result["output"] for result in results)
+            stopped.sentence = f"Complete: {done}." if done else "Nothing is complete, and nothing was written."
+            stopped.results = results
+            raise
+        else:
+            tell(options, results[-1])
+    if failed:
+        others = f" The other {len(results)} are complete." if results else ""
+        raise Failure(failed[0][1].code, f"{len(failed)} of {len(inputs)} inputs failed:"
+                                         f" {', '.join(path for path, _failure in failed)}.{others}", {"results": results})
+    return results[0] if len(inputs) == 1 else {"results": results}
+
+
+def tell(options, result):
+    """One line for people."""
+    if options.json:
+        return
+    missed = [figure["name"] for figure in result["figures"] if figure["met"] is False]
+    state = "complete" if result["made"] else "was complete already (the same inputs and settings)"
+    more = f", {len(result['warnings'])} warning{'s'[:len(result['warnings']) != 1]}" if result["warnings"] else ""
+    more += f", beyond its limit: {', '.join(missed)}" if missed else ""
+    print(f"{os.path.relpath(result['output'])}: {state}{more}; see {os.path.join(os.path.relpath(result['output']), 'report.html')}")

@@ -1,0 +1,186 @@
+# SPDX-License-Identifier: LGPL-2.1-or-later
+"""Plays a pipeline to its end: its warnings and errors as sentences, its progress, and the settings that were used.
+
+gst-launch-1.0 1.22 sometimes waits for ever when an error comes before it plays; commands run in other people's scripts,
+and do not.
+"""
+import ctypes
+import json
+import re
+import threading
+import warnings
+
+from . import library
+from .command import NO_RESULT, NOT_WRITTEN, UNREADABLE, WRONG_USE, Failure
+
+OURS = "gst-imaging"  # the package of our plug-ins
+
+
+def quote(word):
+    """Returns: a word as it is written in a pipeline; a value may have any characters."""
+    name, equals, value = word.partition("=")
+    return name + equals + re.sub(r"""([\\"' ])""", r"\\\1", value)
+
+
+def parse(words):
+    """words: an argument of gst-launch-1.0 each, without quotes. Returns: the pipeline"""
+    Gst = library.gstreamer()
+    from gi.repository import GLib
+
+    # a value that a property does not take is only warned of, and the default would be used
+    with warnings.catch_warnings(record=True) as said:
+        warnings.simplefilter("always")
+        try:
+            pipeline = Gst.parse_launch(" ".join(map(quote, words)))
+        except GLib.Error as error:
+            raise Failure(WRONG_USE, error.message) from None
+        except UnicodeEncodeError as error:
+            raise Failure(WRONG_USE, f"{error.object!r} is not UTF-8, which GStreamer needs. Rename the file.") from None
+    if said:
+        raise Failure(WRONG_USE, f"The {said[0].message}.")
+    return pipeline
+
+
+def set_list(element, name, values):
+    """Sets a property that is an array of strings, as picturesrc's locations."""
+    escaped = (str(value).replace("\\", "\\\\").replace('"', '\\"') for value in values)
+    library.gstreamer().util_set_object_arg(element, name, "<" + ", ".join(f'"{value}"' for value in escaped) + ">")
+
+
+def is_ours(element):
+    factory = element.get_factory() if hasattr(element, "get_factory") else None
+    plugin = factory and factory.get_plugin()
+    return bool(plugin) and plugin.get_package() == OURS
+
+
+def describe_error(message):
+    """Returns: the sentence of an error, and what GStreamer says beside it: of its own elements that is the cause."""
+    error, debug = message.parse_error()
+    beside = "" if is_ours(message.src) else "; ".join((debug or "").split("\n")[1:])
+    return f"{error.message} ({beside})" if beside else error.message
+
+
+def code_of(message):
+    """Returns: the exit code of an error"""
+    Gst = library.gstreamer()
+    error, _debug = message.parse_error()
+    if isinstance(message.src, Gst.Element) and not message.src.srcpads:
+        return NOT_WRITTEN
+    if isinstance(message.src, Gst.Element) and not message.src.sinkpads:
+        return UNREADABLE
+    codes = {Gst.ResourceError.SETTINGS: WRONG_USE, Gst.ResourceError.NOT_FOUND: UNREADABLE,
+             Gst.ResourceError.OPEN_READ: UNREADABLE, Gst.ResourceError.READ: UNREADABLE,
+             Gst.ResourceError.OPEN_WRITE: NOT_WRITTEN, Gst.ResourceError.WRITE: NOT_WRITTEN,
+             Gst.ResourceError.NO_SPACE_LEFT: NOT_WRITTEN}
+    for known, code in codes.items():
+        if error.matches(Gst.ResourceError.quark(), int(known)):
+            return code
+    return NO_RESULT
+
+
+def elements_of(pipeline):
+    return pipeline.children if isinstance(pipeline, library.gstreamer().Pipeline) else [pipeline]
+
+
+def part_done(pipeline):
+    """Returns: how much of its files the first source has played, 0 to 1"""
+    Gst = library.gstreamer()
+    for source in (element for element in elements_of(pipeline) if not element.sinkpads):
+        known, duration = source.query_duration(Gst.Format.TIME)
+        placed, position = source.query_position(Gst.Format.TIME)
+        if known and placed and duration > 0:
+            return min(position / duration, 1)
+    return 0
+
+
+def end(pipeline, seconds):
+    """Stops it, but waits no longer: what is measured just now may take its time."""
+    Gst = library.gstreamer()
+    thread = threading.Thread(target=pipeline.set_state, args=(Gst.State.NULL,), daemon=True)
+    thread.start()
+    thread.join(seconds)
+
+
+def backends_of(pipeline):
+    """Returns: for each of our elements that has one the backend in use"""
+    return {element.get_factory().get_name(): getattr(element.get_property("active-backend"), "value_nick",
+                                                      element.get_property("active-backend"))
+            for element in elements_of(pipeline) if is_ours(element) and element.find_property("active-backend")}
+
+
+def play(pipeline, take_warning=None, take_message=None, progress=None, count=part_done):
+    """Plays a pipeline (of parse()) to its end, and stops it.
+
+    take_warning gets the sentence of each warning, take_message the structure of each element message. progress is a
+    Progress, which counts what count(pipeline) returns, 0 to 1. An error raises Failure. Returns: backends_of() it
+    """
+    Gst = library.gstreamer()
+    bus, types = pipeline.get_bus(), Gst.MessageType
+    finished = False
+    started = pipeline.set_state(Gst.State.PLAYING)
+    try:
+        while True:
+            # Python sees a signal only in between
+            message = bus.timed_pop_filtered(100 * Gst.MSECOND, types.EOS | types.ERROR | types.WARNING | types.ELEMENT)
+            if progress:
+                progress.show_part(count(pipeline))
+            if not message:
+                if started == Gst.StateChangeReturn.FAILURE:
+                    raise Failure(NO_RESULT, "The pipeline cannot be started, and does not say why.")
+                continue
+            if message.type == types.ERROR:
+                raise Failure(code_of(message), describe_error(message))
+            if message.type == types.EOS:
+                break
+            if message.type == types.WARNING and take_warning:
+                take_warning(message.parse_warning()[0].message)
+            elif message.type == types.ELEMENT and take_message:
+                take_message(message.get_structure())
+        finished = True
+        return backends_of(pipeline)
+    finally:
+        end(pipeline, None if finished else 3)
+
+
+def descriptions(element):
+    """Returns: for each property of one of our elements what gst_imaging_settings_describe () says"""
+    functions = library.load(library.gstreamer())
+    functions.gst_imaging_settings_describe.restype = ctypes.c_void_p
+    functions.gst_imaging_settings_describe.argtypes = [ctypes.c_size_t]
+    functions.g_free.argtypes = [ctypes.c_void_p]
+    text = functions.gst_imaging_settings_describe(hash(element.__gtype__))
+    if not text:
+        return {}
+    try:
+        return {entry["name"]: entry for entry in json.loads(ctypes.string_at(text))}
+    finally:
+        functions.g_free(text)
+
+
+def text_of(element, name):
+    """Returns: the value of a property and its default as texts, None where one has no text"""
+    spec = element.find_property(name)
+    try:
+        value, default = element.get_property(name), spec.default_value
+    except (AttributeError, TypeError):  # of a type that PyGObject does not know
+        return None, None
+    if hasattr(value, "value_nick"):
+        return value.value_nick, getattr(default, "value_nick", str(default))
+    if isinstance(value, (bool, int, float, str, type(None))):
+        return tuple("" if v is None else str(v).lower() if isinstance(v, bool) else f"{v:.10g}" if isinstance(v, float) else str(v)
+                     for v in (value, default))
+    return None, None
+
+
+def settings_of(pipeline):
+    """Generates (element, property, value, default, unit) for what is not the default in our elements."""
+    for element in sorted(elements_of(pipeline), key=lambda element: element.get_name()):
+        if not is_ours(element):
+            continue
+        about = descriptions(element)
+        for spec in element.list_properties():
+            if spec.name in ("name", "parent", "settings") or spec.name not in about or about[spec.name]["when"] == "read":
+                continue
+            value, default = text_of(element, spec.name)
+            if value != default:
+                yield element.get_factory().get_name(), spec.name, value, default, about[spec.name].get("unit", "")

@@ -1,0 +1,277 @@
+# SPDX-License-Identifier: LGPL-2.1-or-later
+"""What the commands share: outputs that appear together or not at all, results that are known again, and the report."""
+import html.parser
+import json
+import os
+import re
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+import unittest
+
+import numpy as np
+
+from support import SOURCE, TIMEOUT, main
+
+sys.path.insert(0, os.path.join(SOURCE, "pipelines"))
+from gst_imaging import play, progress
+from gst_imaging.report import Report, page, pictures, plots
+
+# A command: each input is a file with a number of frames; "slow" plays as many in real time, "bad" fails.
+COMMAND = """
+import argparse, sys, types
+import gst_imaging.commands
+from gst_imaging import command, job
+
+def work(path, made):
+    made.input(path, "frames")
+    text = open(path).read()
+    made.setting("extra", options.extra, 1, "counts")
+    if made.is_complete():
+        return made.result
+    if "bad" in text:
+        open(made.path("half.txt"), "w").close()
+        raise command.Failure(command.UNREADABLE, f"{path} is bad.")
+    slow = "slow" in text
+    made.play(["videotestsrc", "num-buffers=5" if not slow else "is-live=true", "!", "video/x-raw,format=GRAY8,width=64,height=48",
+               "!", "lapsharpen", f"amount={options.extra}", "!", "picturesink",
+               f"location={made.path('frames.npy')}"], "frames", 5)
+    made.report.figure("level", 3, "counts", at_most=4)
+    return made.finish()
+
+def add_arguments(parser):
+    parser.add_argument("input", nargs="+")
+    parser.add_argument("--extra", type=int, default=1)
+    job.add_arguments(parser)
+
+def run(given):
+    global options
+    options = given
+    return job.run_all(options, "trial", options.input, work)
+
+module = types.ModuleType("gst_imaging.commands.trial", "A trial.")
+module.EXAMPLES, module.add_arguments, module.run = [], add_arguments, run
+sys.modules[module.__name__] = module
+names = command.names
+command.names = lambda: [*names(), "trial"]
+sys.exit(command.main(["trial", *sys.argv[1:]]))
+"""
+
+
+class Jobs(unittest.TestCase):
+    def setUp(self):
+        self.folder = tempfile.mkdtemp()
+        self.addCleanup(shutil.rmtree, self.folder)
+        for name in "one", "two", "slow", "bad":
+            with open(self.path(name), "w", encoding="utf-8") as file:
+                file.write(name)
+
+    def path(self, name):
+        return os.path.join(self.folder, name)
+
+    def start(self, *words, cwd=None):
+        return subprocess.Popen([sys.executable, "-B", "-c", COMMAND, *words], cwd=cwd or self.folder, text=True,
+                                stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+                                env={**os.environ, "PYTHONPATH": os.path.join(SOURCE, "pipelines")})
+
+    def run_trial(self, *words, code=0, cwd=None):
+        with self.start(*words, cwd=cwd) as process:
+            out, err = process.communicate(timeout=TIMEOUT)
+        self.assertEqual(process.returncode, code, err)
+        self.assertNotIn("Traceback", err)
+        return out, err
+
+    def hidden(self):
+        return [name for name in os.listdir(self.folder) if name.startswith(".")]
+
+    def test_outputs_appear_together_with_report_and_result(self):
+        out, err = self.run_trial("one", "-o", "out", "--extra", "2")
+        self.assertEqual(sorted(os.listdir(self.path("out"))), ["frames.npy", "frames.npy.json", "report.html", "result.json"])
+        self.assertEqual((self.hidden(), err), ([], ""))  # quiet where there is no terminal
+        self.assertIn("out: complete; see out/report.html", out)
+        with open(self.path("out/result.json"), encoding="utf-8") as file:
+            result = json.load(file)
+        self.assertEqual(result["inputs"][0]["sha256"], "7692c3ad3540bb803c020b3aee66cd8887123234ea0c6e7143c0add73ff431ed")
+        self.assertEqual([s["value"] for s in result["settings"] if s["name"] in ("extra", "amount")], ["2", "2"])
+        self.assertEqual(result["arguments"], ["gst-imaging", "trial", "one", "-o", "out", "--extra", "2"])
+        self.assertTrue(result["figures"][0]["met"])
+
+    def test_a_result_is_known_again_and_another_one_is_not_replaced(self):
+        self.run_trial("one", "-o", "out")
+        before = os.stat(self.path("out/frames.npy")).st_mtime_ns
+        self.assertIn("was complete already", self.run_trial("one", "-o", "out")[0])
+        self.assertEqual(os.stat(self.path("out/frames.npy")).st_mtime_ns, before)
+        self.assertIn("--overwrite", self.run_trial("one", "-o", "out", "--extra", "3", code=4)[1])
+        self.assertEqual(os.stat(self.path("out/frames.npy")).st_mtime_ns, before)
+        self.run_trial("one", "-o", "out", "--extra", "3", "--overwrite")
+        self.assertNotEqual(os.stat(self.path("out/frames.npy")).st_mtime_ns, before)
+        os.remove(self.path("out/frames.npy"))  # no longer whole
+        self.run_trial("one", "-o", "out", "--extra", "3", code=4)
+        self.assertEqual(self.hidden(), [])
+
+    def test_files_of_others_stay(self):
+        os.mkdir(self.path("out"))
+        self.run_trial("one", "-o", "out")  # an empty folder is taken
+        with open(self.path("out/notes.txt"), "w", encoding="utf-8") as file:
+            file.write("mine")
+        self.assertIn("notes.txt", self.run_trial("two", "-o", "out", "--overwrite", code=4)[1])
+        self.assertIn("no folder", self.run_trial("two", "-o", "one", "--overwrite", code=4)[1])
+        self.assertIn("notes.txt", os.listdir(self.path("out")))
+
+    def test_the_working_folder_as_output(self):
+        os.mkdir(self.path("here"))
+        self.run_trial("../one", "-o", ".", cwd=self.path("here"))
+        self.assertEqual(len(os.listdir(self.path("here"))), 4)
+        self.run_trial("../one", "-o", ".", "--extra", "2", "--overwrite", cwd=self.path("here"))
+        self.assertEqual(len(os.listdir(self.path("here"))), 4)
+
+    def test_one_that_fails_does_not_keep_others_from_it(self):
+        out, err = self.run_trial("one", "bad", "two", "-o", "out", "--json", code=3)
+        self.assertEqual(sorted(os.listdir(self.path("out"))), ["one", "two"])
+        told = json.loads(out)
+        self.assertEqual([r["output"] for r in told["results"]], [self.path("out/one"), self.path("out/two")])
+        self.assertIn("1 of 3 inputs failed: bad", told["error"])
+        self.assertIn("bad is bad.", err)
+        self.run_trial("bad", "-o", "never/out", code=3)
+        self.assertFalse(os.path.exists(self.path("never")))
+
+    def test_a_signal_leaves_what_was_complete_and_nothing_half(self):
+        for number in signal.SIGINT, signal.SIGTERM, signal.SIGKILL:
+            out = f"out{number}"
+            with self.start("one", "slow", "two", "-o", out) as process:
+                end = time.monotonic() + TIMEOUT
+                while not os.path.exists(self.path(f"{out}/.slow.gst-imaging-work/frames.npy")) and time.monotonic() < end:
+                    time.sleep(0.05)
+                process.send_signal(number)
+                _out, err = process.communicate(timeout=TIMEOUT)
+            self.assertEqual(process.returncode, -number)
+            self.assertNotIn("Traceback", err)
+            if number == signal.SIGKILL:  # what stays is hidden, and goes with the next run
+                self.assertFalse(os.path.exists(self.path(f"{out}/slow")))
+                with open(self.path("slow"), "w", encoding="utf-8") as file:
+                    file.write("quick")
+                self.run_trial("one", "slow", "two", "-o", out)
+                self.assertEqual(sorted(os.listdir(self.path(out))), ["one", "slow", "two"])
+            else:
+                self.assertEqual(os.listdir(self.path(out)), ["one"])
+                self.assertRegex(err, rf"Stopped by {number.name}. Complete: .*{out}/one")
+
+    def test_two_at_once_are_refused(self):
+        with self.start("slow", "-o", "out") as process:
+            end = time.monotonic() + TIMEOUT
+            while not os.path.exists(self.path(".out.gst-imaging-work/frames.npy")) and time.monotonic() < end:
+                time.sleep(0.05)
+            self.assertIn("Another gst-imaging", self.run_trial("one", "-o", "out", code=4)[1])
+            process.terminate()
+            process.communicate(timeout=TIMEOUT)
+        self.assertEqual(self.hidden(), [])
+
+    def test_failures_of_elements_are_sentences_with_their_code(self):
+        from gst_imaging.command import Failure
+        np.save(self.path("a.npy"), np.zeros((4, 4), np.float32))
+        for words, code in ((["picturesrc", "location=/nowhere/a.npy", "!", "fakesink"], 3),
+                            (["picturesrc", f"location={self.path('a.npy')}", "!", "picturesink", "location=/nowhere/b.npy"], 4),
+                            (["videotestsrc", "!", "lapsharpen", "amount=loud", "!", "fakesink"], 2),
+                            (["videotestsrc", "!", "nosuchelement", "!", "fakesink"], 2)):
+            with self.assertRaises(Failure) as caught:
+                play.play(play.parse(words))
+            self.assertEqual(caught.exception.code, code, caught.exception)
+
+
+class Parser(html.parser.HTMLParser):
+    VOID = {"meta", "br", "img", "path", "circle", "rect", "polyline"}
+
+    def __init__(self):
+        super().__init__()
+        self.open, self.text, self.pictures = [], "", 0
+
+    def handle_starttag(self, tag, attrs):
+        self.pictures += tag == "img"
+        if tag not in ("meta", "br", "img"):
+            self.open.append(tag)
+
+    def handle_startendtag(self, tag, attrs):
+        pass
+
+    def handle_endtag(self, tag):
+        if self.open.pop() != tag:
+            raise AssertionError(f"</{tag}> closes another element")
+
+    def handle_data(self, data):
+        self.text += data
+
+
+class Reports(unittest.TestCase):
+    def test_the_page_is_whole_and_speaks_of_everything(self):
+        report = Report("<b>ear & co", ["gst-imaging", "trial", "a b.npy"])
+        with tempfile.TemporaryDirectory() as folder:
+            path = os.path.join(folder, "in <1>.npy")
+            np.save(path, np.zeros(3))
+            digest = report.input(path, "picture")["sha256"]
+            report.setting("photostereo", "gamma", "2.2", "1")
+            report.warning("Too <bright>.")
+            report.warning("Too <bright>.")
+            report.figure("mean residual", 0.0312345, at_most=0.08)
+            report.figure("lights", 3, at_least=4, at_most=12)
+            report.figure("nothing", float("nan"), "mm", at_least=1)
+            heights = np.add.outer(np.arange(40.0), np.arange(60.0))
+            heights[3, 4] = np.nan
+            axes = [{"name": "x", "unit": "mm", "step": 0.5, "origin": 0}] * 2
+            report.picture("Height", heights, {"name": "height", "unit": "mm", "axes": axes}, "height.npy", colours="height")
+            report.picture("Normals", np.zeros((30, 50, 3), np.uint16))
+            report.plot("Convergence", plots.lines(("pictures", ""), ("change", "degrees"), {"a": ([1, 2], [3, 4]), "b": ([], [])}))
+            report.plot("One", plots.scatter(("x", "px"), ("y", "px"), {"": ([1], [float("nan")])}))
+            report.plot("Same", plots.lines(("x", "px"), ("y", "px"), {"": ([1, 2], [1, 1])}, log_y=True))
+            report.plot("Histogram", plots.histogram(("residual", ""), [0, 1, 2], [5, 0]))
+            report.table("Lights", ["name", "x"], [["a", 0.123456], ["b", 1]])
+            page_path = os.path.join(folder, "report.html")
+            report.write(page_path)
+            with open(page_path, encoding="utf-8") as file:
+                text = file.read()
+        parser = Parser()
+        parser.feed(text)
+        self.assertEqual((parser.open, parser.pictures), ([], 2))
+        for words in ("<b>ear & co", digest, "gamma", "2.2", "mean residual", "0.03123", "at most 0.08", "✓ met", "✗ not met",
+                      "gst-imaging trial 'a b.npy'", "5 mm", "height (mm)", "pixels", "1 of 3 limits met", "0.1235"):
+            self.assertIn(words, parser.text)
+        self.assertEqual(parser.text.count("Too <bright>."), 1)
+        self.assertNotRegex(text, "<script|http://|https://|<link|nan,|,nan")
+
+    def test_scale_bars_are_round_and_true(self):
+        for span, length in ((100, 20), (64, 10), (1, 0.2), (3000, 500), (0.07, 0.02)):
+            self.assertAlmostEqual(pictures.round_length(span), length)
+        below, beside, ratio = pictures.scale_bars({"axes": [
+            {"name": "lateral", "unit": "um", "step": 10, "origin": 0}, {"name": "depth", "unit": "mm", "step": 0.001, "origin": 0}]},
+            500, 200)
+        self.assertIn("width:25.00%", below)  # 500 of 2000 um
+        self.assertIn("height:20.00%", beside)  # 0.1 of 0.5 mm
+        self.assertEqual(ratio, 0.4)
+        axes = [{"name": "x", "unit": "mm", "step": 1, "origin": 0}, {"name": "y", "unit": "mm", "step": 2, "origin": 0}]
+        self.assertEqual(pictures.scale_bars({"axes": axes}, 100, 100)[2], 0.5)
+
+    def test_pictures_are_png_and_large_ones_are_averaged(self):
+        values = np.arange(2000 * 3001, dtype=float).reshape(2000, 3001)
+        small = pictures.shrink(np, values)
+        self.assertEqual(small.shape, (500, 750))
+        self.assertEqual(small[0, 0], np.float32(values[:4, :4].mean()))
+        self.assertEqual(pictures.shrink(np, np.ones((5000, 2, 3))).shape, (833, 1, 3))
+        self.assertTrue(pictures.png(np, np.zeros((2, 3), np.uint8)).startswith(b"\x89PNG"))
+
+    def test_ticks_are_round(self):
+        self.assertEqual(plots.ticks(0, 1), [0, 0.2, 0.4, 0.6, 0.8, 1])
+        self.assertEqual(plots.ticks(-3e-7, 8e-7), [-2e-7, 0, 2e-7, 4e-7, 6e-7, 8e-7])
+        self.assertEqual(plots.power_of_ten(-3), "0.001")
+        peak = [(i, i == 70001) for i in range(100000)]
+        self.assertIn((70001, True), plots.thin(peak))
+
+    def test_numbers_and_durations(self):
+        self.assertEqual([page.number(v) for v in (1, 0.123456, 1e-9, None, 123456.7)], ["1", "0.1235", "1e-09", "none", "1.235e+05"])
+        self.assertEqual([progress.duration(v) for v in (2.6, 125, 4800)], ["3 s", "2 min 5 s", "1 h 20 min"])
+        line = progress.Progress("bear", "pictures", 96)
+        self.assertEqual(line.line(24, 2), "bear: 24 of 96 pictures, 12/s, 6 s left")
+
+
+main()
