@@ -87,7 +87,7 @@ class Parser(argparse.ArgumentParser):
 
 def execute(name, arguments):
     module = load(name)
-    options = Parser(name, module).parse_args(arguments)
+    options = Parser(name, module).parse_intermixed_args(arguments)
     options.argv = ["gst-imaging", name, *arguments]
     result = module.run(options)
     if options.json:

@@ -314,7 +314,8 @@ def run_all(options, command, inputs, work):
             failed.append((path, failure))
         except Stopped as stopped:
             done = ", ".join(result["output"] for result in results)
-            stopped.sentence = f"Complete: {done}." if done else "Nothing is complete, and nothing was written."
+            nothing = "" if stopped.sentence else "Nothing is complete, and nothing was written."
+            stopped.sentence = " ".join(filter(None, (f"Complete: {done}." if done else nothing, stopped.sentence)))
             stopped.results = results
             raise
         else:

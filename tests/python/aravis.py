@@ -23,7 +23,7 @@ import numpy as np
 
 from gi.repository import Gio
 
-from support import SOURCE, TIMEOUT, Gst, launch, main, run_script
+from support import TIMEOUT, Gst, command, launch, main, result_of
 
 CAMERA = shutil.which("arv-fake-gv-camera-0.8")
 SERIAL = f"GSTIMAGING{os.getpid()}"
@@ -164,7 +164,7 @@ def description_with(names):
 @unittest.skipUnless(CAMERA and Gst.ElementFactory.find("aravissrc"),
                      "aravissrc or arv-fake-gv-camera-0.8 is not installed")
 class PixelFormats(unittest.TestCase):
-    """What pipelines/shcentroid-aravis makes of a camera with these formats, in Mono8 when it is opened. The
+    """What gst-imaging centroids makes of a camera with these formats, in Mono8 when it is opened. The
     fake camera fills the frames of Mono8 and Mono16 alone; the others are dark."""
     def check(self, formats, expected, *arguments, status=0):
         with tempfile.TemporaryDirectory() as folder:
@@ -174,24 +174,24 @@ class PixelFormats(unittest.TestCase):
             cleanups = []
             try:
                 start_camera(lambda *call: cleanups.append(call), "-g", description)
-                printed, properties = run_script(
-                    "shcentroid-aravis", "--camera", f"Aravis-Fake-{SERIAL}", "--frames", "2",
-                    "columns=2", "rows=2", "pitch-x=60", "pitch-y=60", *arguments, status=status)
+                printed = command(folder, "centroids", "--camera", f"aravis:Aravis-Fake-{SERIAL}", "--frames", "2", "-o", "out",
+                                  "columns=2", "rows=2", "pitch-x=60", "pitch-y=60", *arguments, status=status)
+                result = None if status else result_of(os.path.join(folder, "out"))
             finally:
                 for call, *values in reversed(cleanups):
                     call(*values)
         if status:
             self.assertIn(expected, printed)
         else:
-            self.assertEqual((properties["format"], properties["bit-depth"]), expected, printed)
-            self.assertIn("frames measured", printed)
-        return printed
+            self.assertEqual((result["format"], result["bit-depth"]), expected, printed)
+            self.assertEqual(result["frames"], 2)
+        return result
 
     def test_bits_of_the_only_format_of_more_than_8(self):
         for bits in 10, 12, 14:
             with self.subTest(bits=bits):
-                printed = self.check(["Mono8", f"Mono{bits}", "Mono12p"], ("GRAY16_LE", bits))
-                self.assertIn(f"The camera sends {bits} bits: bit-depth={bits}", printed)
+                result = self.check(["Mono8", f"Mono{bits}", "Mono12p"], ("GRAY16_LE", bits))
+                self.assertIn(["camera", f"The camera sends {bits} bits: bit-depth={bits}"], result["facts"])
 
     def test_no_bits_of_8_and_16(self):
         self.check(["Mono8", "Mono12p"], ("GRAY8", 0))
@@ -205,9 +205,9 @@ class PixelFormats(unittest.TestCase):
         self.check(formats, ("GRAY16_LE", 11), "--pixel-format", "Mono12", "bit-depth=11")
 
     def test_packed_formats_are_refused(self):
-        self.check(["Mono12p", "Mono12Packed"], "None of them is among Mono16, Mono14,", status=1)
+        self.check(["Mono12p", "Mono12Packed"], "None of them is among Mono16, Mono14,", status=3)
         self.check(["Mono8", "Mono12p"], "--pixel-format is Mono12p; it needs one of them that is among",
-                   "--pixel-format", "Mono12p", status=1)
+                   "--pixel-format", "Mono12p", status=2)
 
 
 if __name__ == "__main__":

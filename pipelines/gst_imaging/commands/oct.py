@@ -1,0 +1,125 @@
+# SPDX-License-Identifier: LGPL-2.1-or-later
+"""Makes B-scans of optical coherence tomography from files of spectra.
+
+Spectra are arrays [lines, samples] or [B-scans, lines, samples] (.npy, FITS, TIFF, ...), or raw files, of which --samples, --lines,
+--dtype and --offset tell the layout. Of a folder each file has a result of its own. Into the folder of the output:
+
+  level.npy      float32 [B-scans, depths, lines] in dB; level.npy.json has its axes, the depth in micrometres
+  bscan.png      the middle B-scan; bscan-16.png the same with 16 bits
+  bscans.tif     of several, all of them; bscans-16.tif the same with 16 bits
+  enface.npy, enface.png, linear.npy, complex.npy   with the options of these names
+  calibration.ini   the calibration that was used, if one was given
+  report.html    settings, warnings, quality and plots;  result.json  the same for a program
+
+property=value are properties of octbscan (docs/reference/octbscan.md): scale=4, window=hann, cameras=2, tracking=rpe, ...
+"""
+import os
+
+from .. import job, library
+from ..command import WRONG_USE, Failure
+from ..frames.source import at_end, check_output, need, scratch, split
+from ..oct import calibration, images, spectra
+
+EXAMPLES = [
+    ("spectra.npy --lambda 800 900 -o out", "a linear spectrometer; the depth axis is in micrometres"),
+    ("scan.raw --samples 2048 --lines 400 --calibration oct.ini scale=4 -o out", "raw 16-bit samples"),
+    ("volumes/ --samples 1024 --lines 100 --k-index k.npy --dispersion phase.npy --phase-domain spectrum --enface -o out",
+     "every volume of a folder, also from above"),
+    ("spectra.npy --background dark.fits cameras=4 --calibration four.ini -o out", "four cameras that take turns"),
+]
+
+PADS = {"linear": "intensity", "complex": "complex numbers", "enface": "the view from above"}
+OWN = ("calibration", "background-location", "dispersion", "ascans-per-bscan")  # properties that options stand for
+
+
+def add_arguments(parser):
+    parser.add_argument("words", nargs="+", metavar="SPECTRA | property=value")
+    job.add_arguments(parser)
+    spectra.add_arguments(parser)
+    calibration.add_arguments(parser)
+    parser.add_argument("--enface", action="store_true", help="the view from above, of bscans-per-volume= or all B-scans")
+    parser.add_argument("--linear", action="store_true", help="also the intensities")
+    parser.add_argument("--complex", action="store_true", help="also the complex depths of every B-scan")
+    parser.add_argument("--pictures", action="store_true", help="also a 16-bit picture of each B-scan, in pictures/")
+
+
+def check(options):
+    names, settings = split(options.words)
+    if not names:
+        raise Failure(WRONG_USE, "Give a file or a folder of spectra.")
+    spectra.check(options)
+    for text in settings:
+        name = text.partition("=")[0]
+        if name in OWN:
+            option = {"background-location": "background", "ascans-per-bscan": "lines"}.get(name, name)
+            raise Failure(WRONG_USE, f"{name}= is --{option} of this command.")
+    calibration.keys_of(options)
+    check_output(options.output)
+    need("octbscan", "picturesrc", "picturesink")
+    return names, settings
+
+
+def declare(made, source, options, settings):
+    """What decides on the result."""
+    for path in source.files:
+        made.input(path, "spectra")
+    for path in calibration.files_of(options):
+        made.input(path, "background" if path == options.background else "calibration")
+    for text in settings:
+        made.settings[text.partition("=")[0]] = text.partition("=")[2]
+    for name in "samples", "lines", "dtype", "offset", "wavelength", "dispersion", "phase_domain", "enface", "linear", "complex", \
+            "pictures":
+        made.settings[name] = getattr(options, name)
+
+
+def words_of(source, made, options, settings):
+    settings = list(settings)
+    written = calibration.write(options, made.path("calibration.ini"))
+    if written:
+        settings.append("calibration=" + written)
+    if options.background:
+        settings += ["background=file", "background-location=" + options.background]
+    if options.lines:
+        settings.append(f"ascans-per-bscan={options.lines}")
+    given = dict(text.split("=", 1) for text in settings)
+    if options.enface and "bscans-per-volume" not in given:
+        settings.append(f"bscans-per-volume={max(1, source.n_bscans // int(given.get('average-bscans', 1)))}")
+    words = [*source.words, "!", "octbscan", "name=o", *settings]
+    for pad, name in [("src", "level")] + [(pad, pad) for pad in PADS if getattr(options, pad)]:
+        words += [f"o.{pad}", "!", "other/tensors", "!", "queue", "!", "picturesink", "location=" + made.path(name + ".npy"),
+                  "sidecar=always"]
+    return words, given
+
+
+def make(source, made, options, settings):
+    """One input."""
+    declare(made, source, options, settings)
+    if made.is_complete():
+        return made.result
+    words, given = words_of(source, made, options, settings)
+    stats = {}
+    made.play(words, "B-scans", source.n_bscans, prepare=lambda pipeline: at_end(pipeline, "o", stats.update))
+    found = images.Images(made, "level.npy")
+    found.set_range(given)
+    found.write(options.pictures)
+    depth, width = images.figures(made.report, found, stats, source.saturated)
+    images.show(made.report, found, made)
+    for name in ("level", *(pad for pad in PADS if getattr(options, pad))):
+        if os.path.exists(made.path(name + ".npy.json")):
+            images.rename_in_sidecar(made, name + ".npy")
+    places, unit = found.depths()
+    made.report.fact("B-scans", found.n)
+    return made.finish(**{"b-scans": found.n, "depth-unit": unit, "depth-step": abs(float(places[1] - places[0])) if len(places) > 1 else 0,
+                          "brightest-depth": depth, "width": width, "black": found.low, "white": found.high,
+                          "backend": stats.get("active-backend")})
+
+
+def run(options):
+    library.numpy()
+    names, settings = check(options)
+
+    def work(name, made):
+        with scratch() as folder:
+            return make(spectra.read(name, options, folder, made.warn), made, options, settings)
+
+    return job.run_all(options, "oct", spectra.inputs(names, calibration.files_of(options)), work)

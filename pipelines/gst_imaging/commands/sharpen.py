@@ -1,0 +1,236 @@
+# SPDX-License-Identifier: LGPL-2.1-or-later
+"""Sharpens pictures, folders of pictures, recordings or a camera.
+
+Each output has the name, the format, the type and the channels of its input: 16 bits stay 16 bits. JPEG and camera RAW are
+read only; their outputs are PNG and TIFF. Of a FITS cube or a TIFF stack each frame is sharpened. Beside the pictures lie
+report.html and result.json. A file that cannot be read does not keep the others of its folder from being made.
+
+property=value are properties of lapsharpen (docs/reference/lapsharpen.md): amount=1.5, neighbours=8, threshold=8, ...
+"""
+import contextlib
+import os
+
+from .. import job, library
+from ..command import NOT_WRITTEN, UNREADABLE, WRONG_USE, Failure, Stopped, say
+from ..frames import cameras, files
+from ..frames.source import at_end, check_output, is_setting, need, set_bits, split
+from ..progress import Progress
+
+EXAMPLES = [
+    ("picture.png amount=1.5 -o out", "out/picture.png, with half as much again"),
+    ("photographs/ amount=2 threshold=8 clamp=local -o sharp", "a folder, without noise and seams"),
+    ("--camera v4l2:/dev/video0 --frames 100 amount=1.5 -o out", "frames of a camera, as numbered PNG"),
+]
+
+READ_ONLY = {".jpg": ".png", ".jpeg": ".png", ".jpe": ".png"}  # and camera RAW, which has 16 bits
+COLOURS = "video/x-raw,format={GRAY16_LE,GRAY8,RGB}"
+CROP = 320  # pixels of the part that the report shows as it is
+MOST_SHOWN = 3
+
+
+def add_arguments(parser):
+    parser.add_argument("words", nargs="*", metavar="PICTURES | property=value")
+    job.add_arguments(parser)
+    parser.add_argument("--format", metavar="EXTENSION", help="of all outputs, as png or tif; without it that of the input")
+    cameras.add_arguments(parser)
+
+
+def check(options):
+    names, settings = split(options.words)
+    cameras.check(options)
+    if bool(names) == bool(options.camera):
+        raise Failure(WRONG_USE, "Give pictures or folders of pictures, or --camera; not both.")
+    for name in names:
+        if not os.path.exists(name) and is_setting(name):
+            raise Failure(WRONG_USE, f'"{name}" is no picture and no property=value.')
+    check_output(options.output)
+    need("lapsharpen", "picturesrc", "picturesink")
+    return names, settings
+
+
+def writable():
+    """Returns: the extensions that are written here"""
+    return {"." + extension for extension, entry in files.formats().items() if entry["write"]}
+
+
+def name_of(path, options):
+    """Returns: of the output"""
+    stem, extension = os.path.splitext(os.path.basename(path))
+    if options.format:
+        return f"{stem}.{options.format.lstrip('.')}"
+    extension = extension.lower()
+    return os.path.basename(path) if extension in writable() else stem + READ_ONLY.get(extension, ".tif")
+
+
+def read(np, path):
+    """Returns: all samples of a file"""
+    pages = [(shape, values.copy()) for shape, _start, values in library.Arrays().pages(path)]
+    return np.concatenate([values for _shape, values in pages]).reshape(pages[0][0])
+
+
+def as_before(np, path, before):
+    """Video of 16 bits has no three channels, and a file that grows has frames as a first dimension: what was added goes
+    again. Returns: the samples of the output"""
+    written = after = read(np, path)
+    if before.ndim >= 3 and before.shape[-1] == 3 and after.shape[-1] == 4:
+        after = after[..., :3]
+    if after.size == before.size and after.shape != before.shape:
+        after = after.reshape(before.shape)
+    if after.shape != written.shape:
+        library.Arrays().save_values(np, path, np.ascontiguousarray(after))
+    return after
+
+
+def clipped(np, values, bits):
+    """Returns: how many per cent of the samples are black or white"""
+    if values.dtype.kind not in "iu":
+        return 0.0
+    white = (1 << bits) - 1 if bits and values.dtype.itemsize == 2 else np.iinfo(values.dtype).max
+    return 100 * float(((values == 0) | (values >= white)).mean())
+
+
+def middle(values):
+    """A part of the picture that the report shows without averaging."""
+    frame = values[0] if values.ndim == 4 or values.ndim == 3 and values.shape[-1] > 4 else values
+    height, width = frame.shape[:2]
+    top, left = max((height - CROP) // 2, 0), max((width - CROP) // 2, 0)
+    part = frame[top:top + CROP, left:left + CROP]
+    return part[..., 0] if part.ndim == 3 and part.shape[2] < 3 else part
+
+
+class Sharpening:
+    """Of one file after the other; what it says about them."""
+
+    def __init__(self, made, settings):
+        self.np, self.made, self.settings = library.numpy(), made, settings
+        self.rows, self.failed, self.names, self.worst, self.backend = [], [], {}, 0.0, None
+        self.bits = next((int(text.partition("=")[2]) for text in settings if text.startswith("bit-depth=")), 0)
+
+    def claim(self, path, name):
+        if name in self.names:
+            raise Failure(WRONG_USE, f"{path} and {self.names[name]} would both become {name}. Put them into folders of their own.")
+        self.names[name] = path
+
+    def sharpen(self, path, name):
+        """Writes the output. A failure leaves none."""
+        np, extension = self.np, os.path.splitext(name)[1]
+        before = read(np, path)
+        partial = self.made.path("picture" + extension)
+        took = {}
+        try:
+            self.made.play([*files.words_of([path]), "!", "lapsharpen", "name=sharpen", *self.settings, "!", "picturesink",
+                            "sidecar=none", "location=" + partial],
+                           prepare=lambda pipeline: at_end(pipeline, "sharpen", took.update))
+            after = as_before(np, partial, before)
+        except BaseException:
+            with contextlib.suppress(FileNotFoundError):
+                os.remove(partial)
+            raise
+        os.rename(partial, self.made.path(name))
+        self.note(name, before, after, took)
+
+    def note(self, name, before, after, took):
+        shares = [clipped(self.np, values, self.bits) for values in (before, after)]
+        self.worst = max(self.worst, shares[1] - shares[0])
+        self.backend = took.get("active-backend")
+        size = " x ".join(map(str, after.shape))
+        self.rows.append((name, size, after.dtype.name, *shares, took.get("time-p50", 0) / 1000))
+        if len(self.rows) <= MOST_SHOWN:
+            for title, values in (f"{name}, as it was", before), (f"{name}, sharpened", after):
+                self.made.report.picture(title, middle(values), file="" if values is before else name,
+                                         caption="The middle, pixel by pixel." if min(values.shape[:2]) > CROP else "")
+
+    def finish(self):
+        made = self.made
+        made.report.figure("samples that sharpening made black or white", self.worst, "%", at_most=1,
+                           about="most of a picture; clamp=local avoids it")
+        made.report.table("Pictures", ("picture", "size", "type", "clipped before (%)", "after (%)", "time (ms)"), self.rows)
+        made.report.fact("pictures", len(self.rows))
+        return made.finish(pictures=len(self.rows), failed=[path for path, _failure in self.failed])
+
+
+def sharpen_files(name, made, options, settings):
+    """A picture, or a folder of them."""
+    paths = files.listing(name)
+    for path in paths:
+        made.input(path, "picture")
+    for text in [*settings, f"format={options.format or ''}"]:
+        made.settings[text.partition("=")[0]] = text.partition("=")[2]
+    if made.is_complete():
+        return made.result
+    made.open()
+    sharpening = Sharpening(made, settings)
+    try:
+        with Progress(made.name, "pictures", len(paths)) as progress:
+            for i, path in enumerate(paths):
+                progress.show(i)
+                sharpen_one(sharpening, path, options, len(paths) == 1)
+    except Stopped as stopped:
+        if sharpening.rows:  # the pictures before keep theirs
+            made.settings["complete"] = len(sharpening.rows)
+            made.warn(f"Stopped after {len(sharpening.rows)} of {len(paths)} pictures.")
+            sharpening.finish()
+            stopped.sentence = f"{len(sharpening.rows)} of {len(paths)} pictures of {name} are complete in {made.target}."
+        raise
+    return end(sharpening, name, len(paths))
+
+
+def sharpen_one(sharpening, path, options, is_only):
+    try:
+        output = name_of(path, options)
+        sharpening.claim(path, output)
+        sharpening.sharpen(path, output)
+    except Failure as failure:
+        if is_only or failure.code in (WRONG_USE, NOT_WRITTEN):  # which is the same for all
+            raise
+        say(f"gst-imaging sharpen: {path}: {failure}")
+        sharpening.failed.append((path, failure))
+        sharpening.made.report.warning(f"{path}: {failure}")
+
+
+def end(sharpening, name, n):
+    failed, made = sharpening.failed, sharpening.made
+    if not sharpening.rows:
+        raise Failure(UNREADABLE, f"No file of {name} is a picture that lapsharpen takes, the first: {failed[0][1]}")
+    if failed:  # another run begins anew
+        made.settings["failed"] = [path for path, _failure in failed]
+    result = sharpening.finish()
+    if failed:
+        raise Failure(failed[0][1].code, f"{len(failed)} of {n} pictures of {name} failed: {', '.join(p for p, _f in failed)}."
+                                         f" The other {len(sharpening.rows)} are complete in {made.target}.", result)
+    return result
+
+
+def sharpen_camera(made, options, settings):
+    source = cameras.source_of(options, made.warn, COLOURS)
+    playing, took = {}, {}
+
+    def prepare(pipeline):
+        playing["pipeline"] = pipeline
+        at_end(pipeline, "sharpen", took.update)
+        if source.bits and not any(text.startswith("bit-depth=") for text in settings):
+            set_bits(pipeline, "sharpen", source.bits, lambda sentence: made.report.fact("camera", sentence))
+
+    words = [*source.words, "!"]
+    if options.frames:
+        words += ["identity", f"eos-after={options.frames + 1}", "!"]
+    location = made.path(f"frame-%05d.{(options.format or 'png').lstrip('.')}")
+    with cameras.until_interrupted(source, lambda: playing.get("pipeline")):
+        made.play([*words, "lapsharpen", "name=sharpen", *settings, "!", "picturesink", "sidecar=none", "location=" + location],
+                  "frames", options.frames or 0, prepare=prepare)
+    np = library.numpy()
+    names = sorted(name for name in os.listdir(os.path.dirname(location)) if name.startswith("frame-"))
+    if not names:
+        raise Failure(UNREADABLE, f"No frame arrived from {options.camera}.")
+    made.report.picture("The last frame, sharpened", middle(read(np, made.path(names[-1]))), file=names[-1])
+    made.report.figure("missing frames", took.get("frames-missing", 0) + took.get("lost-frames", 0), at_most=0)
+    made.report.figure("time for a frame", took.get("time-p50", 0) / 1000, "ms", about=f'median, on {took.get("active-backend")}')
+    return made.finish(pictures=len(names), **{"bit-depth": took.get("bit-depth", 0)}, failed=[])
+
+
+def run(options):
+    library.numpy()
+    names, settings = check(options)
+    if options.camera:
+        return job.run_all(options, "sharpen", [options.camera], lambda _name, made: sharpen_camera(made, options, settings))
+    return job.run_all(options, "sharpen", names, lambda name, made: sharpen_files(name, made, options, settings))

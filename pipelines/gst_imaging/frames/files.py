@@ -1,0 +1,162 @@
+# SPDX-License-Identifier: LGPL-2.1-or-later
+"""Files of frames for the elements that take grey frames: those of picturesrc, also when gzip compressed them, .npz, and
+whatever pictures and videos other elements of GStreamer play."""
+import gzip
+import json
+import os
+import shutil
+
+from .. import library
+from ..command import UNREADABLE, Failure
+from ..commands.convert import files_of
+from .source import GREY, Source, caps_of, need
+
+# if picturesrc fails, no other element reads them
+ARRAYS = (".npy", ".npz", ".fits", ".fit", ".fts", ".fz", ".tif", ".tiff", ".exr", ".pfm")
+TO_NPY = "numpy.save(\"frames.npy\", ...)"
+
+
+def refuse(name, what):
+    raise Failure(UNREADABLE, f"{name} holds {what}; a frame is [height, width], and several are [frames, height, width],"
+                              f" of real numbers. Write them with {TO_NPY}.")
+
+
+def gunzip(name, folder):
+    """Returns: the name of the file without its compression"""
+    plain = os.path.join(folder, os.path.basename(name)[:-len(".gz")])
+    try:
+        with gzip.open(name) as packed, open(plain, "wb") as file:
+            shutil.copyfileobj(packed, file)
+    except (OSError, EOFError) as error:
+        raise Failure(UNREADABLE, f"{name}: {getattr(error, 'strerror', None) or error}.") from None
+    return plain
+
+
+def unzip(name, folder):
+    """Returns: the name of a .npy file with the one array of .npz"""
+    np = library.numpy()
+    plain = os.path.join(folder, "frames.npy")
+    try:
+        arrays = np.load(name)
+        if len(arrays.files) != 1:
+            raise Failure(UNREADABLE, f"{name} has the arrays {', '.join(arrays.files)}. Write the one with the frames to a"
+                                      f" file of its own: {TO_NPY[:-4]}numpy.load({name!r})[\"NAME\"]).")
+        frames = arrays[arrays.files[0]]
+    except (OSError, ValueError) as error:
+        raise Failure(UNREADABLE, f"{name} is no .npz file that can be read: {error}.") from None
+    if frames.ndim not in (2, 3):
+        refuse(name, f"{frames.dtype} of the shape {list(frames.shape)}")
+    np.save(plain, frames)
+    return plain
+
+
+def samples_of(name, files, kind, dimensions, folder):
+    """Returns: a .npy file of the frames of tensors: integers as u16 where it holds them all, else float32. A page at a
+    time: the files may be larger than the memory."""
+    np = library.numpy()
+    width, height, *others = map(int, dimensions.split(":"))
+    if set(others) > {1}:
+        refuse(name, f"{kind} of {dimensions} values a frame")
+    arrays, low, high, n = library.Arrays(), 0, 0, 0
+    for file in files:
+        for _shape, _start, values in arrays.pages(file):
+            if values.dtype.kind not in "iuf":
+                refuse(name, f"{values.dtype} numbers")
+            n += values.size // (width * height)
+            if values.dtype.kind != "f":
+                low, high = min(low, values.min()), max(high, values.max())
+    is_u16 = values.dtype.kind != "f" and low >= 0 and high <= 65535
+    path = os.path.join(folder, "samples.npy")
+    frames = np.lib.format.open_memmap(path, "w+", "u2" if is_u16 else "f4", (n, height, width))
+    flat, at = frames.reshape(-1), 0
+    with np.errstate(over="ignore"):  # to infinity, which a cell is flagged for
+        for file in files:
+            for _shape, _start, values in arrays.pages(file):
+                flat[at:at + values.size] = values
+                at += values.size
+    frames.flush()
+    return path
+
+
+def words_of(files):
+    """Returns: what plays the files, as words of a pipeline"""
+    quoted = (file.replace("\\", "\\\\").replace('"', '\\"') for file in files)
+    return ["picturesrc", "locations=<" + ", ".join(f'"{file}"' for file in quoted) + ">"]
+
+
+def decoded(name):
+    """A picture or a video of another kind."""
+    Gst = library.gstreamer()
+    need("uridecodebin", "videoconvert")
+    words = ["uridecodebin", "uri=" + Gst.filename_to_uri(name), "!", "videoconvert", "!", GREY]
+    try:
+        caps_of(words)
+    except Failure:
+        raise Failure(UNREADABLE, f"{name} is of a kind that no installed plug-in of GStreamer reads. Write its frames with"
+                                  f" NumPy, {TO_NPY}, as u8, u16 or float32 of [height, width] or [frames, height, width].") from None
+    return Source(words, name, [name])
+
+
+def read(name, folder):
+    """Returns: what plays a file, or a folder or pattern of files, as grey frames or float32. folder: for other files on
+    the way"""
+    need("picturesrc")
+    files = listing(name)
+    path = gunzip(name, folder) if name.lower().endswith(".gz") else name
+    path = unzip(path, folder) if path.lower().endswith(".npz") else path
+    words = words_of([path] if len(files) == 1 else files)
+    try:
+        caps = caps_of(words)
+    except Failure:
+        if path.lower().endswith(ARRAYS) or not os.path.isfile(path):
+            raise
+        return decoded(name)
+    if caps.has_name("video/x-raw"):
+        if not caps.get_string("format").startswith("GRAY"):
+            need("videoconvert")
+            words += ["!", "videoconvert", "!", GREY]
+        return Source(words, name, files)
+    kind, dimensions = caps.get_string("types"), caps.get_string("dimensions")
+    if kind == "float32" and set(dimensions.split(":")[2:]) <= {"1"}:
+        return Source(words, name, files)
+    path = samples_of(name, [path] if len(files) == 1 else files, kind, dimensions, folder)
+    return Source(["picturesrc", "location=" + path, "axes=nyx"], name, files)
+
+
+def formats():
+    """Returns: for each extension what gst_imaging_describe () says of its format"""
+    about = json.loads(library.describe(library.gstreamer()))
+    return {extension: entry for entry in about["formats"] for extension in entry["extensions"].split()}
+
+
+def listing(path):
+    """Returns: the files that a path stands for. Of a folder those whose extension is known: notes may lie beside data."""
+    if not os.path.exists(path) and not set("*?") & set(os.path.basename(path)):
+        raise Failure(UNREADABLE, f"There is no file {path}.")
+    found = files_of(path)
+    extensions = {"." + extension for extension in formats()} | {".gz", ".npz"} if os.path.isdir(path) else ()
+    return [file for file in found if os.path.splitext(file)[1].lower() in extensions] or found
+
+
+def shape_of(path):
+    """Returns: the shape of what a file holds; None where it cannot be read, or not so"""
+    try:
+        return next((shape for shape, _start, _values in library.Arrays().pages(path)), None)
+    except Failure:
+        return None
+
+
+def is_recording(shape):
+    return shape is not None and len(shape) > 2 and not (len(shape) == 3 and shape[-1] in (3, 4))
+
+
+def recordings(names):
+    """Returns: the recordings. A folder is one, unless a file of it holds several frames, or is of another size: then
+    each of its files is one."""
+    found = []
+    for name in names:
+        files = listing(name)
+        shapes = [shape_of(file) for file in files if os.path.isdir(name)]
+        several = any(map(is_recording, shapes)) or len({tuple(shape) for shape in shapes if shape}) > 1
+        found += files if len(files) > 1 and several else [name]
+    return found

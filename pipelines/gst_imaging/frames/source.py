@@ -1,0 +1,137 @@
+# SPDX-License-Identifier: LGPL-2.1-or-later
+"""What all sources of frames have in common."""
+import contextlib
+import os
+import re
+import shutil
+import signal
+import sys
+import tempfile
+
+from .. import library, play
+from ..command import SIGNALS, UNREADABLE, WRONG_USE, Failure
+
+# Where elements that are not ours come from, on Debian.
+PACKAGES = {
+    "v4l2src": "gstreamer1.0-plugins-good",
+    "aravissrc": "libaravis-0.8-0",
+    "autovideosink": "gstreamer1.0-plugins-good",
+    "pngenc": "gstreamer1.0-plugins-good",
+    "uridecodebin": "gstreamer1.0-plugins-base",
+    "videoconvert": "gstreamer1.0-plugins-base",
+    "videoscale": "gstreamer1.0-plugins-base",
+}
+STATS = ("frames", "lost-frames", "frames-missing", "bad-ascans", "time-p50", "time-p99")
+GREY = "video/x-raw,format={GRAY16_LE,GRAY8}"
+
+
+def need(*names):
+    """Fails with a sentence that says what to install."""
+    Gst = library.gstreamer()
+    for name in names:
+        if Gst.ElementFactory.find(name):
+            continue
+        if name in PACKAGES:
+            raise Failure(WRONG_USE, f"The element {name} is missing: on Debian, install {PACKAGES[name]}.")
+        if name == "shoverlay":
+            raise Failure(WRONG_USE, "shoverlay is not built: install libcairo2-dev and build again, or use --no-picture.")
+        raise Failure(WRONG_USE, f"The element {name} is neither installed nor built; gst-imaging info says why.")
+
+
+class Source:
+    """Words of a pipeline that end in frames."""
+
+    def __init__(self, words, name, files=(), is_live=False, bits=None):
+        self.words, self.name, self.files, self.is_live = words, name, list(files), is_live
+        self.bits = bits  # of a pipeline: how many bits its camera sends, 0 if nobody knows
+
+    def n_frames(self):
+        """Returns: how many there are, 0 if nobody knows; for progress on a terminal"""
+        if self.is_live or not sys.stderr.isatty():
+            return 0
+        Gst = library.gstreamer()
+        source = play.parse(self.words[:self.words.index("!")] if "!" in self.words else self.words)
+        source.set_state(Gst.State.PAUSED)
+        known, n = source.query_duration(Gst.Format.DEFAULT)
+        source.set_state(Gst.State.NULL)
+        return n if known and n > 0 else 0
+
+
+@contextlib.contextmanager
+def scratch():
+    """A folder for files on the way. A signal comes before it is made or after it is gone."""
+    old = signal.pthread_sigmask(signal.SIG_BLOCK, SIGNALS)
+    folder = tempfile.mkdtemp()
+    try:
+        signal.pthread_sigmask(signal.SIG_SETMASK, old)
+        yield folder
+    finally:
+        signal.pthread_sigmask(signal.SIG_BLOCK, SIGNALS)
+        shutil.rmtree(folder, ignore_errors=True)
+        signal.pthread_sigmask(signal.SIG_SETMASK, old)
+
+
+def check_output(path):
+    """picturesink takes %d for the number of a frame, wherever it is in a path."""
+    if re.search("%[0-9]*[du]", os.path.abspath(path)):
+        raise Failure(WRONG_USE, f"{os.path.abspath(path)} has a % with a d or u behind, which stands for numbers. Choose another"
+                                 " folder for the results.")
+
+
+def is_setting(word):
+    return re.match("[a-z][a-z0-9-]*=", word) is not None
+
+
+def split(words):
+    """Returns: the inputs among the words, and the property=value"""
+    return [w for w in words if not is_setting(w)], [w for w in words if is_setting(w)]
+
+
+def set_bits(pipeline, element, bits, tell):
+    """Sets bit-depth with the caps, where `bits` of the pipeline is what its camera sends."""
+    Gst = library.gstreamer()
+
+    def on_event(pad, info):
+        event = info.get_event()
+        if event.type == Gst.EventType.CAPS:
+            structure = event.parse_caps().get_structure(0)
+            n = bits(pipeline) if structure.get_value("format") == "GRAY16_LE" else 0
+            if 8 < n < 16:
+                tell(f"The camera sends {n} bits: bit-depth={n}")
+                pad.get_parent_element().set_property("bit-depth", n)
+        return Gst.PadProbeReturn.OK
+
+    pad = pipeline.get_by_name(element).get_static_pad("sink")
+    pad.add_probe(Gst.PadProbeType.EVENT_DOWNSTREAM, on_event)
+
+
+def caps_of(words):
+    """Returns: the structure of the caps that a source has, from its words."""
+    Gst = library.gstreamer()
+    pipeline = play.parse([*words, "!", "fakesink", "name=sink"])
+    bus = pipeline.get_bus()
+    pipeline.set_state(Gst.State.PAUSED)
+    try:
+        message = bus.timed_pop_filtered(Gst.CLOCK_TIME_NONE, Gst.MessageType.ASYNC_DONE | Gst.MessageType.ERROR)
+        if message.type == Gst.MessageType.ERROR:
+            raise Failure(UNREADABLE, play.describe_error(message))
+        return pipeline.get_by_name("sink").get_static_pad("sink").get_current_caps().get_structure(0)
+    finally:
+        pipeline.set_state(Gst.State.NULL)
+
+
+def at_end(pipeline, name, take):
+    """Before the pipeline stops, take() gets a dictionary of the stats of the element, its backend and its bit-depth."""
+    Gst = library.gstreamer()
+    element = pipeline.get_by_name(name)
+
+    def on_event(_pad, info):
+        if info.get_event().type == Gst.EventType.EOS:
+            stats = element.get_property("stats")
+            found = {key: stats.get_value(key) for key in STATS if stats.has_field(key)}
+            take({**found, "active-backend": element.get_property("active-backend"),
+                  **({"bit-depth": element.get_property("bit-depth")} if element.find_property("bit-depth") else {})})
+        return Gst.PadProbeReturn.OK
+
+    pad = element.get_static_pad("src") or element.srcpads[0]
+    pad.add_probe(Gst.PadProbeType.EVENT_DOWNSTREAM, on_event)

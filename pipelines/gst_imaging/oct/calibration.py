@@ -1,0 +1,99 @@
+# SPDX-License-Identifier: LGPL-2.1-or-later
+"""The calibration of a run: an .ini file, and options that stand for its keys."""
+import configparser
+import os
+
+from ..command import UNREADABLE, WRONG_USE, Failure
+
+FILES = ("wavelengths", "chirp", "k-index", "phase")  # keys that name a file
+SAMPLING = ("wavelengths", "chirp", "k-index", "lambda")  # of which a camera has one
+KEYS_OF_SAMPLING = ("lambda-first", "lambda-last", "polynomial", "wavelengths", "chirp", "k-index")
+
+
+def add_arguments(parser):
+    group = parser.add_argument_group("calibration", "Files are array files, but for chirp, which is text. The calibration that was used,"
+                                      " with all keys, is written to calibration.ini.")
+    group.add_argument("--calibration", metavar="INI", help="a file with groups [camera 0], [camera 1], ... or [camera] for all")
+    group.add_argument("--lambda", dest="wavelength", nargs=2, metavar=("FIRST", "LAST"),
+                       help="wavelength at the first and the last sample")
+    group.add_argument("--wavelengths", metavar="FILE", help="the wavelength at each sample")
+    group.add_argument("--chirp", metavar="FILE", help="a number for each sample, its wavenumber in any unit (Thorlabs)")
+    group.add_argument("--k-index", metavar="FILE", help="the sample, with fraction, of each wavenumber")
+    group.add_argument("--dispersion", metavar="FILE | D0;D1;D2;...", help="radians: an array file, or coefficients over -1..1")
+    group.add_argument("--phase-domain", choices=("k", "spectrum"), default="k",
+                       help="a --dispersion file is over the wavenumbers (the default), or over the samples before resampling")
+    group.add_argument("--background", metavar="FILE", help="an array file [samples] or [cameras, samples] of the spectrum with"
+                       " the sample arm blocked")
+
+
+def files_of(options):
+    """Returns: the files that options name"""
+    named = [options.calibration, options.wavelengths, options.chirp, options.k_index, options.background,
+             options.dispersion if is_file(options.dispersion) else None]
+    return [name for name in named if name]
+
+
+def is_file(text):
+    return bool(text) and not all(part.replace(" ", "") and is_number(part) for part in text.replace(",", ";").split(";"))
+
+
+def is_number(text):
+    try:
+        float(text)
+    except ValueError:
+        return False
+    return True
+
+
+def keys_of(options):
+    """Returns: keys of the .ini file that options stand for"""
+    keys = {name: getattr(options, name.replace("-", "_")) for name in ("wavelengths", "chirp", "k-index")}
+    keys = {name: os.path.abspath(value) for name, value in keys.items() if value}
+    if options.wavelength:
+        keys.update({"lambda-first": options.wavelength[0], "lambda-last": options.wavelength[1]})
+    if len(set(keys) - {"lambda-last"}) > 1:
+        raise Failure(WRONG_USE, "--lambda, --wavelengths, --chirp and --k-index say the same in four ways; give one of them.")
+    if is_file(options.dispersion):
+        keys.update({"phase": os.path.abspath(options.dispersion), "phase-domain": options.phase_domain})
+    elif options.dispersion:
+        keys["dispersion"] = options.dispersion
+    return keys
+
+
+def parse(path):
+    parser = configparser.ConfigParser(interpolation=None, delimiters=("=",), comment_prefixes=("#",), default_section="")
+    parser.optionxform = str
+    if not path:
+        return parser
+    try:
+        with open(path, encoding="utf-8") as file:
+            parser.read_file(file)
+    except OSError as error:
+        raise Failure(UNREADABLE, f"{path}: {error.strerror}.") from None
+    except (configparser.Error, UnicodeDecodeError) as error:
+        raise Failure(UNREADABLE, f"{path} is no calibration: {str(error).splitlines()[0]}.") from None
+    return parser
+
+
+def write(options, path):
+    """Writes the calibration of the options. Returns: its path; None without one"""
+    keys = keys_of(options)
+    if not keys and not options.calibration:
+        return None
+    parser = parse(options.calibration)
+    folder = os.path.dirname(os.path.abspath(options.calibration)) if options.calibration else ""
+    for group in parser.sections():
+        for key in FILES:
+            if parser.has_option(group, key):
+                parser.set(group, key, os.path.join(folder, parser.get(group, key)))
+    for group in parser.sections() or ["camera"]:
+        if not parser.has_section(group):
+            parser.add_section(group)
+        if set(keys) & set(KEYS_OF_SAMPLING):
+            for key in KEYS_OF_SAMPLING:
+                parser.remove_option(group, key)
+        for key, value in keys.items():
+            parser.set(group, key, value)
+    with open(path, "w", encoding="utf-8") as file:
+        parser.write(file, space_around_delimiters=False)
+    return path

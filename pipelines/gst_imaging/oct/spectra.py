@@ -1,0 +1,144 @@
+# SPDX-License-Identifier: LGPL-2.1-or-later
+"""Files of spectra: arrays of every format, and raw samples."""
+import os
+
+from .. import library
+from ..command import UNREADABLE, WRONG_USE, Failure
+from ..frames import files
+from ..frames.source import Source, need
+
+DTYPES = {"u8": "u1", "u16": "<u2", "u16be": ">u2", "i16": "<i2", "i16be": ">i2", "f32": "<f4", "f32be": ">f4"}
+NOTES = (".md", ".txt", ".rst", ".json", ".xml", ".ini", ".csv", ".html", ".log")  # beside data in a folder
+BLOCK = 1 << 24
+
+
+def add_arguments(parser):
+    group = parser.add_argument_group("raw files (any extension that is no format)")
+    group.add_argument("--samples", type=int, metavar="N", help="samples of a spectrum")
+    group.add_argument("--lines", type=int, metavar="N", help="spectra of a B-scan; of arrays that of the file, if it is not given")
+    group.add_argument("--dtype", choices=DTYPES, default="u16", help="of a sample (default: u16, the low byte first)")
+    group.add_argument("--offset", type=int, default=0, metavar="BYTES", help="of a header, which is left out")
+
+
+def check(options):
+    for name in "samples", "lines":
+        value = getattr(options, name)
+        if value is not None and not 0 < value < 65536:
+            raise Failure(WRONG_USE, f"--{name} is {value}; it needs a number from 1 to 65535.")
+    if options.offset < 0:
+        raise Failure(WRONG_USE, f"--offset is {options.offset}; it needs at least 0.")
+
+
+def inputs(names, others):
+    """Returns: a folder is a result for each of its files, but for notes and the files that options name"""
+    found = []
+    for name in names:
+        if not os.path.isdir(name):
+            found.append(name)
+            continue
+        taken = [os.path.realpath(other) for other in others]
+        here = [file for file in files.files_of(name) if not file.lower().endswith(NOTES) and os.path.realpath(file) not in taken]
+        if not here:
+            raise Failure(UNREADABLE, f"{name} holds no file of spectra.")
+        found += here
+    return found
+
+
+def is_raw(path, options):
+    extension = os.path.splitext(path)[1].lower()
+    return extension not in {".gz", ".npz"} and (extension == ".raw" or extension.lstrip(".") not in files.formats())
+
+
+class Spectra(Source):
+    """n_bscans: how many there are, 0 if nobody knows; saturated: the share of samples with the largest value"""
+
+    def __init__(self, words, name, paths, n_bscans, saturated):
+        super().__init__(words, name, paths)
+        self.n_bscans, self.saturated = n_bscans, saturated
+
+
+def check_size(path, options, warn):
+    """Returns: how many B-scans a raw file has"""
+    np = library.numpy()
+    if not options.samples or not options.lines:
+        raise Failure(WRONG_USE, f"{path} is raw: --samples and --lines say how many samples a spectrum has, and how many spectra"
+                                 " a B-scan.")
+    try:
+        size = os.path.getsize(path) - options.offset
+    except OSError as error:
+        raise Failure(UNREADABLE, f"{path}: {error.strerror}.") from None
+    bscan = np.dtype(DTYPES[options.dtype]).itemsize * options.samples * options.lines
+    if size < bscan:
+        raise Failure(UNREADABLE, f'"{path}" has {max(size, 0)} bytes; a B-scan of {options.lines} lines of {options.samples}'
+                                  f" samples of {options.dtype} has {bscan}.")
+    if size % bscan:
+        warn(f'"{path}" has {size // bscan} B-scans of {options.lines} lines of {options.samples} samples, and {size % bscan}'
+             " bytes are left over. Is there a header (--offset), or are --samples or --lines others? The rest is left out.")
+    return size // bscan
+
+
+class Saturation:
+    """Counts samples with the largest value that 10, 12, 14 or 16 bits can have."""
+
+    def __init__(self):
+        self.n, self.largest, self.n_largest = 0, -1, 0
+
+    def add(self, values):
+        if values.dtype.kind != "u" or not values.size:
+            return
+        largest = int(values.max())
+        if largest > self.largest:
+            self.largest, self.n_largest = largest, 0
+        self.n_largest += int((values == self.largest).sum()) if largest == self.largest else 0
+        self.n += values.size
+
+    def share(self):
+        """Returns: None of samples that have no largest value"""
+        is_limit = self.largest in (255, 1023, 4095, 16383, 65535)
+        return None if not self.n else self.n_largest / self.n if is_limit else 0.0
+
+
+def read_raw(path, options, folder, warn):
+    np = library.numpy()
+    n = check_size(path, options, warn)
+    values = np.memmap(path, DTYPES[options.dtype], "r", options.offset, (n * options.lines, options.samples))
+    saturation, step = Saturation(), max(1, BLOCK // options.samples)
+    plain = options.offset == 0 and options.dtype == "u16" and options.samples % 2 == 0
+    name = os.path.join(folder, "spectra.npy")
+    copy = None if plain else np.lib.format.open_memmap(name, "w+", values.dtype.newbyteorder("="),
+                                                        (n, options.lines, options.samples))
+    for at in range(0, len(values), step):
+        saturation.add(values[at:at + step])
+        if copy is not None:
+            copy.reshape(values.shape)[at:at + step] = values[at:at + step]
+    if copy is None:
+        need("rawvideoparse")
+        words = ["filesrc", "location=" + path, f"blocksize={2 * options.samples * options.lines}", "!", "rawvideoparse",
+                 "format=gray16-le", f"width={options.samples}", f"height={options.lines}"]
+    else:
+        copy.flush()
+        words = ["picturesrc", "location=" + name, "axes=nyx"]
+    return Spectra(words, path, [path], n, saturation.share())
+
+
+def read_array(path, options, folder):
+    source = files.read(path, folder)
+    saturation, n_lines, samples = Saturation(), 0, 1
+    if "uridecodebin" in source.words or "videoconvert" in source.words:
+        raise Failure(UNREADABLE, f"{path} holds colours, or is no array: spectra are [lines, samples] or [B-scans, lines,"
+                                  " samples]. Of raw samples give --samples and --lines.")
+    lines = options.lines
+    for file in source.files if not path.lower().endswith((".gz", ".npz")) else []:
+        for shape, _start, values in library.Arrays().pages(file):
+            saturation.add(values)
+            samples = shape[-1] if shape else 1
+            lines = lines or (shape[-2] if len(shape) > 1 else 1)
+            n_lines += values.size // max(samples, 1)
+    return Spectra(source.words, path, source.files, n_lines // lines if lines else 0, saturation.share())
+
+
+def read(path, options, folder, warn):
+    """Returns: Spectra. folder: for other files on the way"""
+    if is_raw(path, options):
+        return read_raw(path, options, folder, warn)
+    return read_array(path, options, folder)

@@ -1,0 +1,273 @@
+# SPDX-License-Identifier: LGPL-2.1-or-later
+"""gst-imaging oct: mirrors of known depth, every kind of file, and what it says of others."""
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+import unittest
+
+import numpy as np
+
+from support import DATA, SOURCE, TIMEOUT, Gst, command, main, result_of
+
+sys.path.insert(0, os.path.join(SOURCE, "pipelines"))
+from gst_imaging import metadata
+
+REAL = os.path.join(os.path.dirname(DATA), "octbscan")
+SAMPLES, LINES = 512, 24
+LAMBDA = 800.0, 900.0
+
+
+def wavelengths():
+    return np.linspace(*LAMBDA, SAMPLES)
+
+
+def mirror(depth_um, bscans=1, phase=0.0, seed=1, amplitude=0.1):
+    """Spectra [B-scans, lines, samples] of a mirror whose phase drifts from line to line"""
+    rng = np.random.default_rng(seed)
+    lamp = 12000 * np.exp(-(((wavelengths() - 850) / 30) ** 2))
+    drift = np.arange(bscans * LINES)[:, None] * 0.7
+    fringes = amplitude * np.cos(4e3 * np.pi * depth_um / wavelengths() + drift + phase)
+    spectra = lamp * (1 + fringes) + rng.normal(0, 10, (bscans * LINES, SAMPLES)) + 500
+    return np.rint(spectra).astype("u2").reshape(bscans, LINES, SAMPLES)
+
+
+@unittest.skipUnless(Gst.ElementFactory.find("octbscan"), "built without an FFT")
+class Oct(unittest.TestCase):
+    def setUp(self):
+        self.folder = tempfile.mkdtemp()
+        self.addCleanup(shutil.rmtree, self.folder)
+
+    def path(self, name):
+        return os.path.join(self.folder, name)
+
+    def call(self, *words, status=0):
+        shutil.rmtree(self.path("out"), ignore_errors=True)
+        return command(self.folder, "oct", *words, "-o", "out", status=status)
+
+    def depth(self, output="out"):
+        """Where the brightest sample of the mean A-scan is, by the axis of the sidecar"""
+        told = metadata.sidecar(self.path(output + "/level.npy"))["quantity"]
+        levels = np.load(self.path(output + "/level.npy"))
+        profile = (10 ** (levels / 10)).mean((0, 2))
+        self.assertEqual(told["axes"][1]["unit"], "um")
+        return metadata.places(told["axes"][1], len(profile))[profile.argmax()]
+
+    def test_a_mirror_is_where_it_is(self):
+        for depth in 150.0, 320.0:
+            np.save(self.path("m.npy"), mirror(depth, bscans=3))
+            self.call("m.npy", "--lambda", "800", "900", "scale=4", "window=hann")
+            result = result_of(self.path("out"))
+            self.assertEqual((result["b-scans"], result["depth-unit"]), (3, "um"))
+            self.assertLess(abs(self.depth() - depth), result["depth-step"])
+            self.assertLess(abs(result["brightest-depth"] - depth), 0.3)
+            # half of the intensity of a Gaussian lamp of 1/e at 30 nm, with a Hann window: 6 to 12 um
+            self.assertTrue(6 < result["width"] < 12, result["width"])
+            self.assertEqual([f["name"] for f in result["figures"] if f["met"] is False], [])
+
+    def test_a_raw_file_with_a_header_is_the_same(self):
+        spectra = mirror(200, bscans=2)
+        np.save(self.path("m.npy"), spectra)
+        self.call("m.npy", "--lambda", "800", "900")
+        levels = np.load(self.path("out/level.npy"))
+        raw = ("--samples", str(SAMPLES), "--lines", str(LINES), "--lambda", "800", "900")
+        for dtype, kind, header in (("u16", "<u2", b""), ("u16be", ">u2", b""), ("u16", "<u2", b"H" * 100), ("f32", "<f4", b""),
+                                    ("i16", "<i2", b"")):
+            with open(self.path("m.bin"), "wb") as file:
+                file.write(header + spectra.astype(kind).tobytes())
+            self.call("m.bin", *raw, "--dtype", dtype, "--offset", str(len(header)))
+            np.testing.assert_allclose(np.load(self.path("out/level.npy")), levels, atol=2e-3, err_msg=f"{dtype} {len(header)}")
+        with open(self.path("m.bin"), "wb") as file:
+            file.write(b"H" * 512 + spectra.tobytes())
+        self.assertIn(f'"m.bin" has 2 B-scans of {LINES} lines of {SAMPLES} samples, and 512 bytes are left over',
+                      self.call("m.bin", *raw))
+        self.assertIn("a B-scan of 60 lines of 512 samples of u16 has 61440",
+                      self.call("m.bin", "--samples", "512", "--lines", "60", status=3))
+
+    def test_formats_are_the_same(self):
+        spectra = mirror(200, bscans=2)
+        np.save(self.path("m.npy"), spectra)
+        self.call("m.npy")
+        levels = np.load(self.path("out/level.npy"))
+        for kind, name in ("tiff", "m.tif"), ("fits", "m.fits"):
+            if kind in os.environ["FORMATS"].split():
+                subprocess.run([os.environ["ARRAY_TOOL"], self.path("m.npy"), self.path(name)], check=True)
+                self.call(name)
+                np.testing.assert_array_equal(np.load(self.path("out/level.npy")), levels, name)
+        for kind in "f8", "i4":
+            np.save(self.path("m.npy"), spectra.astype(kind))
+            self.call("m.npy")
+            np.testing.assert_allclose(np.load(self.path("out/level.npy")), levels, atol=2e-3, err_msg=kind)
+        np.savez(self.path("m.npz"), spectra=spectra)
+        self.call("m.npz")
+        np.testing.assert_array_equal(np.load(self.path("out/level.npy")), levels)
+        np.save(self.path("one.npy"), spectra.reshape(-1, SAMPLES))
+        self.call("one.npy", "--lines", str(LINES))
+        np.testing.assert_array_equal(np.load(self.path("out/level.npy")), levels)
+
+    def test_pictures_are_the_levels(self):
+        np.save(self.path("m.npy"), mirror(200, bscans=3))
+        self.call("m.npy", "range-min=-5", "range-max=35", "--pictures")
+        levels = np.load(self.path("out/level.npy"))
+        for bits, name in (8, "bscan"), (16, "bscan-16"):
+            white = 2 ** bits - 1
+            expected = np.floor((levels - np.float32(-5)).clip(0, 40) * np.float32(white / 40) + np.float32(0.5))
+            for number, file in ((1, name + ".png"), *((None, name.replace("bscan", "bscans") + ".tif") for _ in "1")):
+                if not os.path.exists(self.path("out/" + file)):
+                    continue  # built without the format
+                subprocess.run([os.environ["ARRAY_TOOL"], self.path("out/" + file), self.path("p.npy")], check=True)
+                found = np.load(self.path("p.npy"))
+                self.assertEqual(found.dtype.itemsize * 8, bits)
+                wanted = expected if number is None else expected[number]
+                self.assertLessEqual(np.abs(found.astype(float) - wanted).max(), 1)
+        self.assertEqual(len(os.listdir(self.path("out/pictures"))), 3)
+
+    def test_files_of_calibration_and_background(self):
+        spectra = mirror(200, bscans=2)
+        k = 2 * np.pi / wavelengths()
+        even = np.linspace(k[0], k[-1], SAMPLES)
+        np.save(self.path("w.npy"), wavelengths())
+        np.save(self.path("k.npy"), np.interp(-even, -k, np.arange(SAMPLES)))
+        np.savetxt(self.path("chirp.txt"), k)
+        np.save(self.path("m.npy"), spectra)
+        with open(self.path("c.ini"), "w", encoding="utf-8") as file:
+            file.write("[camera]\nwavelengths=w.npy\n")
+        self.call("m.npy", "--wavelengths", "w.npy")
+        levels = np.load(self.path("out/level.npy"))
+        self.call("m.npy", "--calibration", "c.ini")
+        np.testing.assert_array_equal(np.load(self.path("out/level.npy")), levels)
+        with open(self.path("out/calibration.ini"), encoding="utf-8") as file:
+            self.assertIn(f"wavelengths={os.path.join(os.path.realpath(self.folder), 'w.npy')}", file.read())
+        at = levels.mean((0, 2)).argmax()
+        for option, name in ("--k-index", "k.npy"), ("--chirp", "chirp.txt"):
+            self.call("m.npy", option, name)
+            self.assertEqual(np.load(self.path("out/level.npy")).mean((0, 2)).argmax(), at)
+        self.assertIn("say the same in four ways",
+                      self.call("m.npy", "--k-index", "k.npy", "--lambda", "800", "900", status=2))
+        # the sample arm blocked: the mirror of equal A-scans stays, which background=mean would take off
+        still = np.repeat(spectra[:1, :1], LINES, 1)
+        dark = np.rint(12000 * np.exp(-(((wavelengths() - 850) / 30) ** 2)) + 500)
+        np.save(self.path("still.npy"), still)
+        np.save(self.path("dark.npy"), dark)
+        self.call("still.npy", "--lambda", "800", "900", "--background", "dark.npy", "scale=4")
+        self.assertLess(abs(self.depth() - 200), 2)
+
+    def test_dispersion_by_numbers_and_by_a_file(self):
+        u = np.linspace(-1, 1, SAMPLES)
+        k = 2 * np.pi / wavelengths()
+        at = 2 * (k - k[0]) / (k[-1] - k[0]) - 1
+        widths = {}
+        np.save(self.path("m.npy"), mirror(200))
+        self.call("m.npy", "--lambda", "800", "900", "scale=4", "window=hann")
+        widths["without"] = result_of(self.path("out"))["width"]
+        np.save(self.path("m.npy"), mirror(200, phase=12 * at ** 2))
+        np.save(self.path("phase.npy"), 12 * u ** 2)
+        np.save(self.path("raw.npy"), 12 * at ** 2)
+        for name, words in (("none", ()), ("numbers", ("--dispersion", "0;0;12")), ("file", ("--dispersion", "phase.npy")),
+                            ("samples", ("--dispersion", "raw.npy", "--phase-domain", "spectrum"))):
+            self.call("m.npy", "--lambda", "800", "900", "scale=4", "window=hann", *words)
+            widths[name] = result_of(self.path("out"))["width"]
+        for name in "numbers", "file", "samples":
+            self.assertAlmostEqual(widths[name], widths["without"], delta=0.1 * widths["without"], msg=widths)
+        self.assertGreater(widths["none"], 1.5 * widths["without"])
+
+    def test_a_volume_from_above(self):
+        spectra = mirror(200, bscans=6)
+        lamp = mirror(200, bscans=6, amplitude=0.0)
+        spectra[3:, LINES // 2:] = lamp[3:, LINES // 2:]
+        np.save(self.path("v.npy"), spectra)
+        self.call("v.npy", "--enface", "--linear", "--complex", "background=rolling", "crop-top=20")
+        enface = np.load(self.path("out/enface.npy"))
+        self.assertEqual(enface.shape, (1, 6, LINES))
+        bright, dark = enface[0, :, :10], enface[0, 3:, 14:]
+        self.assertGreater(bright.min(), dark.max())
+        levels, linear = (np.load(self.path(f"out/{name}.npy")) for name in ("level", "linear"))
+        np.testing.assert_allclose(10 * np.log10(linear.clip(1e-20)), levels, atol=1e-3)
+        z = np.load(self.path("out/complex.npy")).view("c8").reshape(6, LINES, -1)
+        np.testing.assert_allclose(np.abs(z.transpose(0, 2, 1)) ** 2, linear, rtol=1e-3, atol=1e-3)
+
+    def test_verify_makes_the_levels_again(self):
+        np.save(self.path("m.npy"), mirror(200, bscans=2))
+        self.call("m.npy", "--lambda", "800", "900")
+        self.assertIn("the same bits", command(self.folder, "verify", "out/level.npy"))
+
+    def test_a_damaged_file_does_not_keep_the_others(self):
+        os.mkdir(self.path("volumes"))
+        for name in "a.npy", "b.npy", "c.npy":
+            np.save(self.path("volumes/" + name), mirror(200))
+        os.truncate(self.path("volumes/b.npy"), 3000)
+        for name in "notes.txt", "w.npy":
+            np.save(self.path("volumes/w.npy"), wavelengths())
+        with open(self.path("volumes/notes.txt"), "w", encoding="utf-8") as file:
+            file.write("The mirror was dirty.")
+        printed = self.call("volumes", "--wavelengths", "volumes/w.npy", status=3)
+        self.assertIn("1 of 3 inputs failed: volumes/b.npy. The other 2 are complete.", printed)
+        self.assertEqual(sorted(os.listdir(self.path("out"))), ["a", "c"])
+
+    def test_volumes_before_an_interruption_keep_theirs(self):
+        np.save(self.path("a.npy"), mirror(200))
+        np.lib.format.open_memmap(self.path("b.npy"), "w+", "u2", (3000, LINES, SAMPLES)).flush()
+        done = subprocess.Popen(
+            [sys.executable, "-B", "-m", "gst_imaging", "oct", "a.npy", "b.npy", "-o", "out"], cwd=self.folder,
+            stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
+            env={**os.environ, "PYTHONPATH": os.path.join(SOURCE, "pipelines")})
+        for _ in range(TIMEOUT * 50):
+            if os.path.exists(self.path("out/a/result.json")):
+                break
+            time.sleep(0.02)
+        done.send_signal(signal.SIGINT)
+        printed = done.communicate(timeout=TIMEOUT)[0]
+        self.assertEqual(done.returncode, -signal.SIGINT, printed)
+        self.assertRegex(printed, "Stopped by SIGINT. Complete: .*out/a")
+        self.assertEqual(os.listdir(self.path("out")), ["a"])
+
+    def test_what_is_wrong_is_said_in_a_sentence(self):
+        np.save(self.path("m.npy"), mirror(200))
+        with open(self.path("m.bin"), "wb") as file:
+            file.write(mirror(200).tobytes())
+        with open(self.path("no.ini"), "w", encoding="utf-8") as file:
+            file.write("what is this")
+        for words, status, sentence in (
+                (("m.bin",), 2, "m.bin is raw: --samples and --lines say"),
+                (("m.bin", "--samples", "0", "--lines", "5"), 2, "--samples is 0; it needs a number from 1 to 65535."),
+                (("m.npy", "--calibration", "none.ini"), 3, "none.ini"),
+                (("m.npy", "--calibration", "no.ini"), 3, "no.ini is no calibration"),
+                (("m.npy", "calibration=c.ini"), 2, "calibration= is --calibration of this command."),
+                (("nothing.npy",), 3, "nothing.npy"),
+                (("scale=4",), 2, "Give a file or a folder of spectra."),
+                (("m.npy", "scael=4"), 2, 'no property "scael"'),
+                (("m.npy", "--lines", "50"), 1, "No B-scan was made")):
+            self.assertIn(sentence, self.call(*words, status=status))
+            self.assertFalse(os.path.exists(self.path("out")))
+
+    def test_names_may_have_any_characters(self):
+        os.mkdir(self.path("50% of 'it'"))
+        name = "50% of 'it'/scan \"5%d\".npy"
+        np.save(self.path(name), mirror(200))
+        command(self.folder, "oct", name, "-o", "50% of 'it'/out %")
+        self.assertTrue(os.path.exists(self.path("50% of 'it'/out %/level.npy")))
+        self.assertIn("stands for numbers", command(self.folder, "oct", name, "-o", "out %3d", status=2))
+
+    def test_real_spectra(self):
+        """Two instruments with the options that their data sheets are about."""
+        raw = os.path.join(REAL, "octopod/volume_2048x20x20_u16le.unp")
+        if not os.path.exists(raw):
+            self.skipTest(f"{raw} is not there; set IMAGING_TEST_DATA")
+        self.call(raw, "--samples", "2048", "--lines", "20", "--lambda", "806", "675", "--dispersion", "0;0;-12", "window=hann")
+        result = result_of(self.path("out"))
+        levels = np.load(self.path("out/level.npy"))
+        self.assertEqual(levels.shape, (20, 1024, 20))
+        self.assertAlmostEqual((10 ** (levels / 10)).mean((0, 2))[5:].argmax() + 5, 127, delta=3)
+        self.assertEqual(result["depth-unit"], "um")
+        self.call(os.path.join(REAL, "octcal/bscans_040-047_1024x100x8_u16le.raw"), "--samples", "1024", "--lines", "100",
+                  "--k-index", os.path.join(REAL, "octcal/klinear.npy"), "--dispersion",
+                  os.path.join(REAL, "octcal/dispersion.npy"), "--phase-domain", "spectrum", "window=hann")
+        intensity = 10 ** (np.load(self.path("out/level.npy"))[0, 5:] / 10)
+        self.assertGreater((intensity ** 2).mean() / intensity.mean() ** 2, 30)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,167 @@
+# SPDX-License-Identifier: LGPL-2.1-or-later
+"""gst-imaging sharpen: each kind of picture in its own format and depth, folders with damaged files, and cameras."""
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+import unittest
+
+import numpy as np
+
+from support import SOURCE, TIMEOUT, command, main, result_of
+
+FORMATS = os.environ["FORMATS"].split() + ["npy", "pnm"]
+WORDS = ("amount=1.5", "backend=cpu")
+
+
+def scene(dtype, channels=0, frames=0):
+    rng = np.random.default_rng(1)
+    shape = (*([frames] if frames else []), 31, 61, *([channels] if channels else []))
+    return rng.integers(np.iinfo(dtype).max // 8, np.iinfo(dtype).max * 7 // 8, shape).astype(dtype)
+
+
+def sharpened(picture, amount):
+    """By the formula: four neighbours, those outside as the border; halves round up"""
+    v = np.pad(picture.astype(np.int64), ((1, 1), (1, 1)) + ((0, 0),) * (picture.ndim - 2), "edge")
+    laplacian = 4 * v[1:-1, 1:-1] - v[:-2, 1:-1] - v[2:, 1:-1] - v[1:-1, :-2] - v[1:-1, 2:]
+    out = picture + amount * laplacian
+    return np.clip(np.floor(out + 0.5), 0, np.iinfo(picture.dtype).max).astype(picture.dtype)
+
+
+class Sharpen(unittest.TestCase):
+    def setUp(self):
+        self.folder = tempfile.mkdtemp()
+        self.addCleanup(shutil.rmtree, self.folder)
+
+    def path(self, name):
+        return os.path.join(self.folder, name)
+
+    def call(self, *words, status=0, **environment):
+        shutil.rmtree(self.path("out"), ignore_errors=True)
+        return command(self.folder, "sharpen", *words, "-o", "out", status=status, **environment)
+
+    def save(self, name, values):
+        np.save(self.path("values.npy"), values)
+        os.makedirs(os.path.dirname(self.path(name)), exist_ok=True)
+        subprocess.run([os.environ["ARRAY_TOOL"], self.path("values.npy"), self.path(name)], check=True)
+
+    def load(self, name):
+        subprocess.run([os.environ["ARRAY_TOOL"], self.path(name), self.path("values.npy")], check=True)
+        return np.load(self.path("values.npy"))
+
+    def test_pictures_keep_format_depth_and_channels(self):
+        for form, name in (("png", "a b.png"), ("tiff", "a.tif"), ("fits", "a.fits"), ("pnm", "a.pgm"), ("npy", "a%d.npy")):
+            if form not in FORMATS:
+                continue
+            for dtype in "u1", "u2":
+                for channels in (0, 3, 4) if form in ("png", "tiff") else (0,):
+                    values = scene(dtype, channels)
+                    self.save(name, values)
+                    self.call(name, *WORDS)
+                    found = self.load("out/" + name)
+                    self.assertEqual((found.dtype, found.shape), (values.dtype, values.shape), name)
+                    expected = sharpened(values, 1.5)
+                    colours = slice(None) if channels != 4 else slice(0, 3)
+                    if channels == 4:
+                        np.testing.assert_array_equal(found[..., 3], values[..., 3])
+                    np.testing.assert_array_equal(found[..., colours] if channels else found,
+                                                  expected[..., colours] if channels else expected, f"{name} {dtype} {channels}")
+                    self.assertTrue(os.path.exists(self.path("out/report.html")))
+
+    def test_without_an_amount_samples_stay(self):
+        with open(self.path("colour.ppm"), "wb") as file:
+            file.write(b"P6\n1 1\n65535\n123456")
+        self.call("colour.ppm", "amount=0")
+        with open(self.path("out/colour.ppm"), "rb") as file:
+            self.assertTrue(file.read().endswith(b"\n123456"))
+
+    def test_frames_of_a_stack(self):
+        for form, name in ("tiff", "a.tif"), ("fits", "a.fits"), ("npy", "a.npy"):
+            if form in FORMATS:
+                values = scene("u2", frames=6)
+                self.save(name, values)
+                self.call(name, *WORDS)
+                expected = np.stack([sharpened(frame, 1.5) for frame in values])
+                np.testing.assert_array_equal(self.load("out/" + name), expected, name)
+
+    def test_bits_limit_the_result(self):
+        np.save(self.path("a.npy"), scene("u2") >> 4)
+        self.call("a.npy", "amount=10", "bit-depth=12")
+        self.assertEqual(np.load(self.path("out/a.npy")).max(), 4095)
+        result = result_of(self.path("out"))
+        self.assertEqual([figure["met"] for figure in result["figures"]], [False])  # so much is clipped
+
+    def folder_of(self, n):
+        for i in range(n):
+            self.save(f"in/{i}.npy", scene("u1"))
+        with open(self.path("in/notes.txt"), "w", encoding="utf-8") as file:
+            file.write("sunny")
+
+    def test_a_damaged_picture_does_not_keep_the_others(self):
+        self.folder_of(3)
+        os.truncate(self.path("in/1.npy"), 500)
+        printed = self.call("in", *WORDS, status=3)
+        self.assertIn("1 of 3 pictures of in failed: in/1.npy. The other 2 are complete in ", printed)
+        self.assertEqual(sorted(os.listdir(self.path("out"))), ["0.npy", "2.npy", "report.html", "result.json"])
+        np.testing.assert_array_equal(np.load(self.path("out/2.npy")), sharpened(scene("u1"), 1.5))
+        self.save("in/1.npy", scene("u1"))  # repaired: what is there is not taken for the whole
+        self.assertIn("has another result", command(self.folder, "sharpen", "in", *WORDS, "-o", "out", status=4))
+        command(self.folder, "sharpen", "in", *WORDS, "-o", "out", "--overwrite")
+        self.assertEqual(len(os.listdir(self.path("out"))), 5)
+        self.assertIn("was complete already", command(self.folder, "sharpen", "in", *WORDS, "-o", "out"))
+
+    def test_pictures_before_an_interruption_are_kept(self):
+        self.folder_of(1)
+        for i in range(1, 3000):
+            os.link(self.path("in/0.npy"), self.path(f"in/{i}.npy"))
+        done = subprocess.Popen(
+            [sys.executable, "-B", "-m", "gst_imaging", "sharpen", "in", "-o", "out", *WORDS], cwd=self.folder,
+            stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
+            env={**os.environ, "PYTHONPATH": os.path.join(SOURCE, "pipelines")})
+        for _ in range(TIMEOUT * 50):
+            if os.path.exists(self.path(".out.gst-imaging-work/3.npy")):
+                break
+            time.sleep(0.02)
+        done.send_signal(signal.SIGINT)
+        printed = done.communicate(timeout=TIMEOUT)[0]
+        self.assertEqual(done.returncode, -signal.SIGINT, printed)
+        self.assertRegex(printed, r"Stopped by SIGINT\. [0-9]+ of 3000 pictures of in are complete in .*/out\.")
+        made = [name for name in os.listdir(self.path("out")) if name.endswith(".npy")]
+        self.assertEqual(result_of(self.path("out"))["pictures"], len(made))
+        for name in made:
+            np.testing.assert_array_equal(np.load(self.path("out/" + name)), sharpened(scene("u1"), 1.5))
+
+    def test_frames_of_a_camera(self):
+        if "png" not in FORMATS:
+            self.skipTest("this build is without png")
+        self.call("--camera", "gst:videotestsrc", "--caps", "video/x-raw,format=RGB,width=64,height=48", "--frames", "3", *WORDS)
+        self.assertEqual(sorted(os.listdir(self.path("out"))), [f"frame-{i:05}.png" for i in range(3)] + ["report.html", "result.json"])
+        self.assertEqual(self.load("out/frame-00002.png").shape, (48, 64, 3))
+
+    def test_what_is_wrong_is_said_in_a_sentence(self):
+        self.save("a.npy", scene("u1"))
+        np.save(self.path("float.npy"), np.zeros((4, 4), "f4"))
+        os.mkdir(self.path("b"))
+        shutil.copy(self.path("a.npy"), self.path("b/a.npy"))
+        with open(self.path("no.png"), "wb") as file:
+            file.write(b"\x89PNG\r\n\x1a\n cut off")
+        with open(self.path("float.pfm"), "wb") as file:
+            file.write(b"Pf\n1 1\n-1.0\n1234")
+        for words, status, sentence in (
+                (("a.npy", "amount=11"), 2, "amount"), (("a.npy", "amont=1"), 2, 'no property "amont"'),
+                (("absent.png",), 3, "There is no file absent.png."), (("no.png",), 3, "no.png"),
+                (("float.pfm",), 3, "float32"), ((), 2, "Give pictures or folders"),
+                (("a.npy", "--frames", "0"), 2, "--frames is 0"), (("a.npy", "--format", "jpg"), 4, "jpg"),
+                (("a.npy", "b/a.npy"), 2, "Two inputs have the name a"),
+                (("a.npy", "border-value=256", "border=constant"), 1, "border-value")):
+            self.assertIn(sentence, self.call(*words, status=status))
+            self.assertFalse(os.path.exists(self.path("out")), words)
+        command(self.folder, "sharpen", "a.npy", "-o", ".", status=4)
+        np.testing.assert_array_equal(np.load(self.path("a.npy")), scene("u1"))
+
+
+if __name__ == "__main__":
+    main()
