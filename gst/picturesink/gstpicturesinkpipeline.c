@@ -4,6 +4,7 @@
 #include <gst/base/gstbasesink.h>
 #include <string.h>
 
+#include "gstimagingtap.h"
 #include "gstpicturesinksource.h"
 
 /* What an element began to work with, told in its thread by its property
@@ -26,11 +27,12 @@ typedef struct {
 } Member;
 
 struct _GstPictureSinkPipeline {
-  GPtrArray *members; /* those before a member come before it */
-  GPtrArray *links;   /* "a.src ! b.sink" */
-  gboolean is_chain;  /* each is linked to the next */
-  gchar *launch;      /* with the settings of the first frame */
-  GString *changes;   /* JSON: objects of an array */
+  GPtrArray *members;   /* those before a member come before it */
+  GPtrArray *links;     /* "a.src ! b.sink" */
+  gboolean is_chain;    /* each is linked to the next */
+  gboolean is_attached; /* to frames of a pipeline that runs already */
+  gchar *launch;        /* with the settings of the first frame */
+  GString *changes;     /* JSON: objects of an array */
 };
 
 /* --- settings ------------------------------------------------------------- */
@@ -194,8 +196,10 @@ find (const GstPictureSinkPipeline *self, const GstElement *element)
 static GstPad *
 find_source_of (GstPad *sink)
 {
-  GstPad *pad = gst_pad_get_peer (sink);
+  GstPad *pad = gst_imaging_tap_get_followed (sink);
 
+  if (!pad) /* not attached */
+    pad = gst_pad_get_peer (sink);
   while (pad && GST_IS_PROXY_PAD (pad)) {
     GstPad *next;
 
@@ -441,6 +445,18 @@ to_launch (const GstPictureSinkPipeline *self)
   return g_string_free (s, FALSE);
 }
 
+static gboolean
+is_attached (GstElement *sink)
+{
+  GstPad *pad = gst_element_get_static_pad (sink, "sink");
+  GstPad *followed = gst_imaging_tap_get_followed (pad);
+  gboolean is = followed != NULL;
+
+  gst_clear_object (&followed);
+  gst_object_unref (pad);
+  return is;
+}
+
 GstPictureSinkPipeline *
 gst_picture_sink_pipeline_new (GstElement *sink)
 {
@@ -451,6 +467,7 @@ gst_picture_sink_pipeline_new (GstElement *sink)
   self->is_chain = TRUE;
   self->changes = g_string_new (NULL);
   add (self, sink);
+  self->is_attached = is_attached (sink);
   self->launch = to_launch (self);
   return self;
 }
@@ -514,6 +531,8 @@ gst_picture_sink_pipeline_write (const GstPictureSinkPipeline *self,
   g_autofree gchar *folder = g_get_current_dir ();
 
   gst_picture_sink_json_text (json, "pipeline", self->launch);
+  if (self->is_attached)
+    gst_picture_sink_json_raw (json, "attached", "true");
   gst_picture_sink_json_text (json, "folder", folder);
   gst_picture_sink_json_open (json, "sources", '[');
   for (guint i = 0; i < self->members->len; i++) {

@@ -113,6 +113,18 @@ class Changes:
         return self.Gst.PadProbeReturn.OK
 
 
+def keep_recorded(Gst, told, sink):
+    """A recording that was attached to a running pipeline has some of its frames: the others are dropped again."""
+    by_time = "pts" in told and None not in told["pts"]
+    wanted = set(told["pts" if by_time else "frame-numbers"])
+
+    def on_buffer(_pad, info):
+        buffer = info.get_buffer()
+        return Gst.PadProbeReturn.OK if (buffer.pts if by_time else buffer.offset) in wanted else Gst.PadProbeReturn.DROP
+
+    sink.sinkpads[0].add_probe(Gst.PadProbeType.BUFFER, on_buffer)
+
+
 def choose_backends(told, elements, devices):
     """The recorded ones; the CPU where there is no GPU."""
     for element in told["elements"]:
@@ -166,6 +178,8 @@ def run(Gst, told, folder, location, devices, is_after):
     find_sources(told, elements, folder)
     keep_files(elements, os.path.dirname(location))
     Changes(Gst, told, elements, is_after)
+    if told.get("attached"):
+        keep_recorded(Gst, told, sink)
     try:
         play.play(pipeline)
     except Failure as failure:

@@ -1,0 +1,380 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+#include "gstimagingview.h"
+
+#include <math.h>
+#include <sys/resource.h>
+#ifdef __linux__
+#include <sys/syscall.h>
+#endif
+
+#include "gstimagingjpeg.h"
+#include "gstimagingtap.h"
+#include "gstimagingviewmessage.h"
+#include "gstimagingwake.h"
+
+#define MAX_VALUES 16384
+#define PATIENCE (100 * G_TIME_SPAN_MILLISECOND) /* for a newer frame */
+
+struct _GstImagingView {
+  GObject parent;
+
+  GstPad *pad;
+  guint id;
+  GThread *thread;
+  GstImagingWake news;  /* for the thread */
+  GstImagingWake ready; /* for the owner */
+
+  GMutex lock; /* of the next ones */
+  gboolean is_closing;
+  gboolean has_changed; /* since the last picture */
+  GstImagingViewRequest request;
+  guint quality, n_slices;
+  gdouble rate;
+  guint n_allowed;
+  GBytes *message;
+  GError *error;
+
+  /* of the thread */
+  GstImagingTap *tap;
+  guint tap_slices;
+  GstImagingViewFrame frame;
+  GstImagingViewPicture picture;
+  GstImagingJpeg jpeg;
+  gint64 time; /* when the frame passed */
+  gint64 due, requested;
+  guint64 serial;
+};
+
+G_DEFINE_FINAL_TYPE (GstImagingView, gst_imaging_view, G_TYPE_OBJECT)
+
+/* --- in its thread -----------------------------------------------------------
+ */
+
+/* The pipeline is more important than its pictures. */
+static void
+lower_priority (void)
+{
+#ifdef __linux__
+  setpriority (PRIO_PROCESS, (id_t) syscall (SYS_gettid), 10);
+#endif
+}
+
+static void
+follow_volume (GstImagingView *self, guint n_slices)
+{
+  if (self->tap && n_slices == self->tap_slices)
+    return;
+  g_clear_object (&self->tap);
+  gst_imaging_view_frame_clear (&self->frame);
+  self->tap = gst_imaging_tap_new_for_slices (self->pad, n_slices);
+  self->tap_slices = n_slices;
+}
+
+static void
+give (GstImagingView *self, GBytes *message, GError *error)
+{
+  g_mutex_lock (&self->lock);
+  self->message = message;
+  g_clear_error (&self->error);
+  self->error = error;
+  if (message)
+    self->n_allowed--;
+  g_mutex_unlock (&self->lock);
+  gst_imaging_wake_up (&self->ready);
+}
+
+static void
+make_picture (GstImagingView *self)
+{
+  const gint64 begin = g_get_monotonic_time ();
+  GstImagingViewRequest request;
+  GError *error = NULL;
+  GBytes *message = NULL;
+  GstBuffer *jpeg;
+  guint quality;
+  gint64 period, end;
+
+  g_mutex_lock (&self->lock);
+  request = self->request;
+  quality = self->quality;
+  self->has_changed = FALSE;
+  period = (gint64) (G_TIME_SPAN_SECOND / MAX (self->rate, 0.01));
+  g_mutex_unlock (&self->lock);
+  if (self->tap_slices == 0)
+    request.place = 0;
+  gst_imaging_view_picture_make (&self->picture, &self->frame, &request);
+  jpeg = gst_imaging_jpeg_encode (&self->jpeg, &self->picture, quality, &error);
+  if (jpeg)
+    message = gst_imaging_view_message (self->id, self->serial++, self->time,
+        &self->frame, &request, &self->picture, jpeg);
+  gst_clear_buffer (&jpeg);
+  end = g_get_monotonic_time ();
+  /* the projection of a volume is much work: a third of a processor at most */
+  if (self->tap_slices > 0)
+    period = MAX (period, 3 * (end - begin));
+  self->due = MAX (self->due + period, begin);
+  give (self, message, error);
+}
+
+static void
+take_frame (GstImagingView *self, GstSample *sample)
+{
+  GError *error = NULL;
+  gboolean ok = gst_imaging_view_frame_copy (
+      &self->frame, sample, MAX (self->tap_slices, 1), &error);
+
+  gst_sample_unref (sample);
+  if (ok) {
+    make_picture (self);
+    return;
+  }
+  self->due = g_get_monotonic_time () + G_TIME_SPAN_SECOND;
+  give (self, NULL, error);
+}
+
+/* Returns: the time until something is to be done, -1: when somebody asks */
+static gint64
+work (GstImagingView *self, gboolean may, gboolean has_changed)
+{
+  const gint64 now = g_get_monotonic_time ();
+  GstSample *sample;
+
+  if (!may) {
+    sample = gst_imaging_tap_take (self->tap, NULL); /* to its pool */
+    if (sample)
+      gst_sample_unref (sample);
+    return -1;
+  }
+  if (now < self->due)
+    return self->due - now;
+  if (self->requested == 0)
+    self->requested = now;
+  gst_imaging_tap_request (self->tap);
+  sample = gst_imaging_tap_take (self->tap, &self->time);
+  if (!sample && has_changed && self->frame.samples) {
+    if (now - self->requested < PATIENCE)
+      return self->requested + PATIENCE - now;
+    make_picture (self); /* of the last frame: no other comes */
+    self->requested = 0;
+    return 0;
+  }
+  if (!sample)
+    return -1;
+  self->requested = 0;
+  take_frame (self, sample);
+  return 0;
+}
+
+static gpointer
+run (gpointer data)
+{
+  GstImagingView *self = data;
+
+  lower_priority ();
+  for (;;) {
+    gboolean is_closing, may, has_changed;
+    guint n_slices;
+    gint64 wait;
+
+    gst_imaging_wake_drain (&self->news);
+    g_mutex_lock (&self->lock);
+    is_closing = self->is_closing;
+    n_slices = self->n_slices;
+    may = self->rate > 0 && self->n_allowed > 0 && !self->message;
+    has_changed = self->has_changed;
+    g_mutex_unlock (&self->lock);
+    if (is_closing)
+      return NULL;
+    follow_volume (self, n_slices);
+    wait = work (self, may, has_changed);
+    if (wait != 0)
+      gst_imaging_wake_wait_for_two (&self->news,
+          gst_imaging_tap_get_fd (self->tap),
+          wait < 0 ? -1 : (gint) (wait / 1000 + 1));
+  }
+}
+
+/* --- for its owner
+ * ------------------------------------------------------------
+ */
+
+GstImagingView *
+gst_imaging_view_new (GstPad *pad, guint id)
+{
+  GstImagingView *self = g_object_new (GST_TYPE_IMAGING_VIEW, NULL);
+
+  self->pad = gst_object_ref (pad);
+  self->id = id;
+  self->thread = g_thread_new ("imaging-view", run, self);
+  return self;
+}
+
+gint
+gst_imaging_view_get_fd (GstImagingView *self)
+{
+  return self->ready.fds[0];
+}
+
+static void
+begin_change (GstImagingView *self)
+{
+  g_mutex_lock (&self->lock);
+  self->has_changed = TRUE;
+}
+
+static void
+end_change (GstImagingView *self)
+{
+  g_mutex_unlock (&self->lock);
+  gst_imaging_wake_up (&self->news);
+}
+
+void
+gst_imaging_view_set_rate (GstImagingView *self, gdouble rate)
+{
+  begin_change (self);
+  self->rate = rate > 0 ? rate : 0;
+  end_change (self);
+}
+
+void
+gst_imaging_view_set_size (
+    GstImagingView *self, guint width, guint height, guint quality)
+{
+  begin_change (self);
+  self->request.width = CLAMP (width, 1, 16384);
+  self->request.height = CLAMP (height, 1, 16384);
+  self->quality = CLAMP (quality, 1, 100);
+  end_change (self);
+}
+
+void
+gst_imaging_view_set_window (
+    GstImagingView *self, gdouble window, gdouble level)
+{
+  begin_change (self);
+  self->request.window = window;
+  self->request.level = level;
+  end_change (self);
+}
+
+gboolean
+gst_imaging_view_set_colours (GstImagingView *self, const gchar *name)
+{
+  const gint colours = gst_imaging_view_colours_find (name);
+
+  if (colours < 0)
+    return FALSE;
+  begin_change (self);
+  self->request.colours = (guint) colours;
+  end_change (self);
+  return TRUE;
+}
+
+void
+gst_imaging_view_set_crop (
+    GstImagingView *self, guint x, guint y, guint width, guint height)
+{
+  begin_change (self);
+  self->request.crop = (GstImagingViewRectangle){x, y, width, height};
+  end_change (self);
+}
+
+void
+gst_imaging_view_set_values (
+    GstImagingView *self, guint x, guint y, guint width, guint height)
+{
+  width = MIN (width, MAX_VALUES);
+  begin_change (self);
+  self->request.values = (GstImagingViewRectangle){
+      x, y, width, width ? MIN (height, MAX_VALUES / width) : 0};
+  end_change (self);
+}
+
+gboolean
+gst_imaging_view_set_volume (
+    GstImagingView *self, guint n, const gchar *section, guint place)
+{
+  const gint found = gst_imaging_view_section_find (section);
+
+  if (found < 0 || n > 65535)
+    return FALSE;
+  begin_change (self);
+  self->n_slices = n;
+  self->request.section = (GstImagingViewSection) found;
+  self->request.place = place;
+  end_change (self);
+  return TRUE;
+}
+
+void
+gst_imaging_view_allow (GstImagingView *self, guint n)
+{
+  g_mutex_lock (&self->lock);
+  self->n_allowed += n;
+  end_change (self);
+}
+
+GBytes *
+gst_imaging_view_take (GstImagingView *self, GError **error)
+{
+  GBytes *message;
+
+  gst_imaging_wake_drain (&self->ready);
+  g_mutex_lock (&self->lock);
+  message = g_steal_pointer (&self->message);
+  if (!message && self->error)
+    g_propagate_error (error, g_steal_pointer (&self->error));
+  g_clear_error (&self->error);
+  end_change (self);
+  return message;
+}
+
+void
+gst_imaging_view_close (GstImagingView *self)
+{
+  if (!self->thread)
+    return;
+  g_mutex_lock (&self->lock);
+  self->is_closing = TRUE;
+  end_change (self);
+  g_thread_join (g_steal_pointer (&self->thread));
+  g_clear_object (&self->tap);
+  gst_clear_object (&self->pad);
+  gst_imaging_view_frame_clear (&self->frame);
+  gst_imaging_view_picture_clear (&self->picture);
+  gst_imaging_jpeg_clear (&self->jpeg);
+}
+
+static void
+gst_imaging_view_finalize (GObject *object)
+{
+  GstImagingView *self = GST_IMAGING_VIEW (object);
+
+  gst_imaging_view_close (self);
+  g_clear_pointer (&self->message, g_bytes_unref);
+  g_clear_error (&self->error);
+  gst_imaging_wake_clear (&self->news);
+  gst_imaging_wake_clear (&self->ready);
+  g_mutex_clear (&self->lock);
+  G_OBJECT_CLASS (gst_imaging_view_parent_class)->finalize (object);
+}
+
+static void
+gst_imaging_view_class_init (GstImagingViewClass *klass)
+{
+  G_OBJECT_CLASS (klass)->finalize = gst_imaging_view_finalize;
+}
+
+static void
+gst_imaging_view_init (GstImagingView *self)
+{
+  g_mutex_init (&self->lock);
+  gst_imaging_wake_init (&self->news);
+  gst_imaging_wake_init (&self->ready);
+  self->rate = 30;
+  self->quality = 85;
+  self->request.width = 640;
+  self->request.height = 480;
+  self->request.window = self->request.level = NAN;
+}

@@ -1,0 +1,129 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+#pragma once
+
+#include <gst/gst.h>
+
+#include "gstimaging-prelude.h"
+
+G_BEGIN_DECLS
+
+#define GST_TYPE_IMAGING_VIEW (gst_imaging_view_get_type ())
+GST_IMAGING_API
+G_DECLARE_FINAL_TYPE (
+    GstImagingView, gst_imaging_view, GST, IMAGING_VIEW, GObject)
+
+/**
+ * gst_imaging_view_new:
+ * @pad: a pad with video or arrays
+ * @id: a number for the header of the pictures
+ *
+ * JPEG pictures of the newest frames of @pad, as docs/reference/panel.md
+ * describes them. A thread of low priority copies the samples of a frame,
+ * returns its buffer, and makes the picture. The pipeline of @pad never waits,
+ * and pays for the frames that become pictures alone.
+ *
+ * Returns: (transfer full): a view, which makes nothing before
+ *   gst_imaging_view_allow()
+ */
+GST_IMAGING_API
+GstImagingView *gst_imaging_view_new (GstPad *pad, guint id);
+
+/**
+ * gst_imaging_view_get_fd:
+ *
+ * Returns: a descriptor that can be read when gst_imaging_view_take() has
+ *   something; of the view
+ */
+GST_IMAGING_API
+gint gst_imaging_view_get_fd (GstImagingView *self);
+
+/**
+ * gst_imaging_view_set_rate:
+ * @rate: pictures a second, at most; 0: none
+ */
+GST_IMAGING_API
+void gst_imaging_view_set_rate (GstImagingView *self, gdouble rate);
+
+/**
+ * gst_imaging_view_set_size:
+ * @width, @height: of the picture, at most
+ * @quality: of the JPEG, 1 to 100
+ */
+GST_IMAGING_API
+void gst_imaging_view_set_size (
+    GstImagingView *self, guint width, guint height, guint quality);
+
+/**
+ * gst_imaging_view_set_window:
+ * @window, @level: samples from level - window / 2 are shown in the first
+ *   colour, those from level + window / 2 on in the last; NaN: chosen from each
+ *   picture
+ */
+GST_IMAGING_API
+void gst_imaging_view_set_window (
+    GstImagingView *self, gdouble window, gdouble level);
+
+/**
+ * gst_imaging_view_set_colours:
+ * @name: of a colour map: "grey", "viridis", ...
+ *
+ * Returns: %FALSE without a map of this name
+ */
+GST_IMAGING_API
+gboolean gst_imaging_view_set_colours (GstImagingView *self, const gchar *name);
+
+/**
+ * gst_imaging_view_set_crop:
+ * @x, @y, @width, @height: samples of the frame; @width 0: all
+ */
+GST_IMAGING_API
+void gst_imaging_view_set_crop (
+    GstImagingView *self, guint x, guint y, guint width, guint height);
+
+/**
+ * gst_imaging_view_set_values:
+ * @x, @y, @width, @height: samples that the header of a picture has as numbers;
+ *   @width 0: none
+ */
+GST_IMAGING_API
+void gst_imaging_view_set_values (
+    GstImagingView *self, guint x, guint y, guint width, guint height);
+
+/**
+ * gst_imaging_view_set_volume:
+ * @n: frame k is slice k modulo @n; 0: single frames
+ * @section: "frame", "row", "column", "max-frame", "max-row", "max-column"
+ * @place: the number of the frame, row or column
+ *
+ * Returns: %FALSE without a section of this name
+ */
+GST_IMAGING_API
+gboolean gst_imaging_view_set_volume (
+    GstImagingView *self, guint n, const gchar *section, guint place);
+
+/**
+ * gst_imaging_view_allow:
+ * @n: so many pictures more may be made
+ */
+GST_IMAGING_API
+void gst_imaging_view_allow (GstImagingView *self, guint n);
+
+/**
+ * gst_imaging_view_take:
+ * @error: why there is no picture
+ *
+ * Returns: (transfer full) (nullable): a picture with its header; %NULL before
+ *   it is there, or with @error set
+ */
+GST_IMAGING_API
+GBytes *gst_imaging_view_take (GstImagingView *self, GError **error);
+
+/**
+ * gst_imaging_view_close:
+ *
+ * Ends its thread. The last reference does so as well.
+ */
+GST_IMAGING_API
+void gst_imaging_view_close (GstImagingView *self);
+
+G_END_DECLS

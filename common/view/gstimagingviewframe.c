@@ -1,0 +1,393 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+#include "gstimagingviewframe.h"
+
+#include <math.h>
+#include <string.h>
+
+#include "gstimagingdlpack.h"
+
+#define MAX_SIZE (G_GUINT64_CONSTANT (1) << 30) /* of a frame or volume */
+
+static const struct {
+  const gchar *name;
+  guint size;
+  guint8 code; /* of DLPack */
+} types[] = {
+    [GST_IMAGING_VIEW_U8] = {"u8", 1, GST_IMAGING_DL_UINT},
+    [GST_IMAGING_VIEW_U16] = {"u16", 2, GST_IMAGING_DL_UINT},
+    [GST_IMAGING_VIEW_I8] = {"i8", 1, GST_IMAGING_DL_INT},
+    [GST_IMAGING_VIEW_I16] = {"i16", 2, GST_IMAGING_DL_INT},
+    [GST_IMAGING_VIEW_U32] = {"u32", 4, GST_IMAGING_DL_UINT},
+    [GST_IMAGING_VIEW_I32] = {"i32", 4, GST_IMAGING_DL_INT},
+    [GST_IMAGING_VIEW_U64] = {"u64", 8, GST_IMAGING_DL_UINT},
+    [GST_IMAGING_VIEW_I64] = {"i64", 8, GST_IMAGING_DL_INT},
+    [GST_IMAGING_VIEW_F16] = {"f16", 2, GST_IMAGING_DL_FLOAT},
+    [GST_IMAGING_VIEW_F32] = {"f32", 4, GST_IMAGING_DL_FLOAT},
+    [GST_IMAGING_VIEW_F64] = {"f64", 8, GST_IMAGING_DL_FLOAT},
+};
+
+/* Samples as they are in memory, strides in bytes. */
+typedef struct {
+  GstImagingViewType type;
+  guint width, height, channels;
+  const guint8 *first;
+  gsize row, pixel, channel;
+} Layout;
+
+gsize
+gst_imaging_view_type_size (GstImagingViewType type)
+{
+  return types[type].size;
+}
+
+const gchar *
+gst_imaging_view_type_name (GstImagingViewType type)
+{
+  return types[type].name;
+}
+
+/* --- the copy ---------------------------------------------------------------
+ */
+
+static gboolean refuse (GError **error, const gchar *format, ...)
+    G_GNUC_PRINTF (2, 3);
+
+static gboolean
+refuse (GError **error, const gchar *format, ...)
+{
+  g_autofree gchar *text = NULL;
+  va_list list;
+
+  va_start (list, format);
+  text = g_strdup_vprintf (format, list);
+  va_end (list);
+  g_set_error_literal (error, GST_STREAM_ERROR, GST_STREAM_ERROR_FORMAT, text);
+  return FALSE;
+}
+
+static gboolean
+has_room (GstImagingViewFrame *self, const Layout *from, guint n_slices,
+    GError **error)
+{
+  const guint64 slice = (guint64) from->width * from->height * from->channels *
+                        types[from->type].size;
+  const gboolean same =
+      self->samples && self->type == from->type && self->width == from->width &&
+      self->height == from->height && self->channels == from->channels &&
+      self->n_slices == n_slices;
+  guint8 *samples;
+
+  if (same)
+    return TRUE;
+  if (slice == 0 || slice > MAX_SIZE || slice * n_slices > MAX_SIZE)
+    return refuse (error,
+        "%u frames of %u x %u samples of %s need more than the 1 GiB that a "
+        "view may take. Choose a smaller volume.",
+        n_slices, from->width, from->height, types[from->type].name);
+  samples = g_try_malloc0 (slice * n_slices);
+  if (!samples)
+    return refuse (error,
+        "There is no memory for a view of %u frames of %u x %u.", n_slices,
+        from->width, from->height);
+  g_free (self->samples);
+  g_free (self->is_filled);
+  self->samples = samples;
+  self->is_filled = g_malloc0 (n_slices);
+  self->type = from->type;
+  self->width = from->width;
+  self->height = from->height;
+  self->channels = from->channels;
+  self->n_slices = n_slices;
+  self->n_filled = 0;
+  return TRUE;
+}
+
+static void
+copy_row (guint8 *to, const Layout *from, guint y)
+{
+  const gsize size = types[from->type].size;
+  const guint8 *row = from->first + y * from->row;
+
+  if (from->channel == size && from->pixel == size * from->channels) {
+    memcpy (to, row, from->pixel * from->width);
+    return;
+  }
+  for (guint x = 0; x < from->width; x++)
+    for (guint c = 0; c < from->channels; c++, to += size)
+      memcpy (to, row + x * from->pixel + c * from->channel, size);
+}
+
+static gboolean
+copy (GstImagingViewFrame *self, const Layout *from, guint n_slices,
+    GstBuffer *buffer, GError **error)
+{
+  gsize row, slice;
+  guint z;
+
+  if (!has_room (self, from, n_slices, error))
+    return FALSE;
+  z = GST_BUFFER_OFFSET_IS_VALID (buffer)
+          ? (guint) (GST_BUFFER_OFFSET (buffer) % n_slices)
+          : self->n_filled % n_slices;
+  row = (gsize) self->width * self->channels * types[self->type].size;
+  slice = row * self->height;
+  for (guint y = 0; y < self->height; y++)
+    copy_row (self->samples + z * slice + y * row, from, y);
+  self->n_filled += !self->is_filled[z];
+  self->is_filled[z] = 1;
+  gst_clear_buffer (&self->about);
+  self->about = gst_buffer_new ();
+  gst_buffer_copy_into (self->about, buffer,
+      GST_BUFFER_COPY_TIMESTAMPS | GST_BUFFER_COPY_META, 0, (gsize) -1);
+  return TRUE;
+}
+
+/* --- video -------------------------------------------------------------------
+ */
+
+/* Returns: the bits of a format of one grey sample, 0 of others */
+static guint
+grey_bits (const GstVideoInfo *info)
+{
+  const GstVideoFormatInfo *f = info->finfo;
+  const gboolean is_le = (f->flags & GST_VIDEO_FORMAT_FLAG_LE) != 0;
+
+  if (!GST_VIDEO_FORMAT_INFO_IS_GRAY (f) || f->n_components != 1 ||
+      f->depth[0] < 8 || f->shift[0] != 0 ||
+      f->flags & GST_VIDEO_FORMAT_FLAG_COMPLEX ||
+      (f->depth[0] > 8 && is_le != (G_BYTE_ORDER == G_LITTLE_ENDIAN)))
+    return 0;
+  return f->depth[0];
+}
+
+static void
+lay_out_video (Layout *to, GstVideoFrame *frame, guint channels, gsize size)
+{
+  to->type = size == 2 ? GST_IMAGING_VIEW_U16 : GST_IMAGING_VIEW_U8;
+  to->width = (guint) GST_VIDEO_FRAME_WIDTH (frame);
+  to->height = (guint) GST_VIDEO_FRAME_HEIGHT (frame);
+  to->channels = channels;
+  to->first = GST_VIDEO_FRAME_PLANE_DATA (frame, 0);
+  to->row = (gsize) GST_VIDEO_FRAME_PLANE_STRIDE (frame, 0);
+  to->channel = size;
+  to->pixel = (gsize) GST_VIDEO_FRAME_COMP_PSTRIDE (frame, 0);
+}
+
+/* Colours become R, G, B of 8 or 16 bits, by GStreamer's own arithmetic. */
+static gboolean
+copy_converted (GstImagingViewFrame *self, GstVideoFrame *frame, guint n_slices,
+    GstBuffer *buffer, GError **error)
+{
+  const gboolean deep = GST_VIDEO_FRAME_COMP_DEPTH (frame, 0) > 8;
+  const GstVideoFormat format = deep ? G_BYTE_ORDER == G_LITTLE_ENDIAN
+                                           ? GST_VIDEO_FORMAT_RGBA64_LE
+                                           : GST_VIDEO_FORMAT_RGBA64_BE
+                                     : GST_VIDEO_FORMAT_RGB;
+  GstVideoInfo to;
+  GstVideoFrame rgb;
+  GstBuffer *made;
+  Layout layout;
+  gboolean ok;
+
+  gst_video_info_set_format (
+      &to, format, (guint) frame->info.width, (guint) frame->info.height);
+  if (!self->converter ||
+      !gst_video_info_is_equal (&self->from, &frame->info)) {
+    g_clear_pointer (&self->converter, gst_video_converter_free);
+    self->converter = gst_video_converter_new (&frame->info, &to, NULL);
+    self->from = frame->info;
+  }
+  if (!self->converter)
+    return refuse (error, "Video of the format %s cannot be shown.",
+        frame->info.finfo->name);
+  made = gst_buffer_new_allocate (NULL, to.size, NULL);
+  ok = made && gst_video_frame_map (&rgb, &to, made, GST_MAP_READWRITE);
+  if (ok) {
+    gst_video_converter_frame (self->converter, frame, &rgb);
+    lay_out_video (&layout, &rgb, 3, deep ? 2 : 1);
+    ok = copy (self, &layout, n_slices, buffer, error);
+    gst_video_frame_unmap (&rgb);
+  }
+  gst_clear_buffer (&made);
+  return ok;
+}
+
+static gboolean
+copy_video (GstImagingViewFrame *self, GstBuffer *buffer, const GstCaps *caps,
+    guint n_slices, GError **error)
+{
+  GstVideoInfo info;
+  GstVideoFrame frame;
+  gboolean ok;
+
+  if (!gst_video_info_from_caps (&info, caps))
+    return refuse (error, "The caps of the video are not complete.");
+  if (!gst_video_frame_map (&frame, &info, buffer,
+          GST_MAP_READ | GST_VIDEO_FRAME_MAP_FLAG_NO_REF))
+    return refuse (
+        error, "A frame of %s cannot be read by the CPU.", info.finfo->name);
+  if (grey_bits (&info)) {
+    Layout layout;
+
+    lay_out_video (&layout, &frame, 1, grey_bits (&info) > 8 ? 2 : 1);
+    ok = copy (self, &layout, n_slices, buffer, error);
+  } else {
+    ok = copy_converted (self, &frame, n_slices, buffer, error);
+  }
+  gst_video_frame_unmap (&frame);
+  return ok;
+}
+
+/* --- arrays ------------------------------------------------------------------
+ */
+
+/* The last two dimensions, and a third of up to 4 channels; of more the first
+ * of each. Complex numbers are two channels. */
+static gboolean
+lay_out_tensor (Layout *to, const GstImagingDlTensor *t, GError **error)
+{
+  const gboolean is_complex = t->type_code == GST_IMAGING_DL_COMPLEX;
+  const guint bits = is_complex ? t->type_bits / 2u : t->type_bits;
+  const gint n = t->n_dims;
+  const gboolean has_channels = !is_complex && n > 2 && t->shape[n - 1] <= 4;
+  const gint x = n - 1 - has_channels, y = x - 1;
+  const guint8 code = is_complex ? GST_IMAGING_DL_FLOAT : t->type_code;
+  const gsize element = t->type_bits / 8u;
+  guint i;
+
+  for (i = 0; i < G_N_ELEMENTS (types); i++)
+    if (types[i].code == code && types[i].size * 8 == bits)
+      break;
+  if (i == G_N_ELEMENTS (types) || t->device_type != GST_IMAGING_DL_CPU)
+    return refuse (error, "Samples of this type or in this memory cannot be "
+                          "shown.");
+  if (x < 0 || t->shape[x] > G_MAXINT32 || (y >= 0 && t->shape[y] > G_MAXINT32))
+    return refuse (error, "An array of this shape is no picture.");
+  to->type = (GstImagingViewType) i;
+  to->width = (guint) t->shape[x];
+  to->height = y >= 0 ? (guint) t->shape[y] : 1;
+  to->channels = is_complex ? 2 : has_channels ? (guint) t->shape[n - 1] : 1;
+  to->first = t->data;
+  to->pixel = (gsize) t->strides[x] * element;
+  to->row = y >= 0 ? (gsize) t->strides[y] * element : 0;
+  to->channel = is_complex     ? element / 2
+                : has_channels ? (gsize) t->strides[n - 1] * element
+                               : element;
+  return TRUE;
+}
+
+static gboolean
+copy_array (GstImagingViewFrame *self, GstBuffer *buffer, const GstCaps *caps,
+    guint n_slices, GError **error)
+{
+  GstImagingDlTensor *tensor;
+  Layout layout;
+  GstMapInfo map;
+  gboolean ok;
+
+  /* samples of a device come to the host, where a view is then */
+  if (!gst_buffer_map (buffer, &map, GST_MAP_READ))
+    return refuse (error, "The frame cannot be read by the CPU.");
+  tensor = gst_imaging_dlpack_new (buffer, caps, 0, error);
+  ok = tensor && lay_out_tensor (&layout, tensor, error) &&
+       copy (self, &layout, n_slices, buffer, error);
+  gst_imaging_dlpack_free (tensor);
+  gst_buffer_unmap (buffer, &map);
+  return ok;
+}
+
+gboolean
+gst_imaging_view_frame_copy (GstImagingViewFrame *self, GstSample *sample,
+    guint n_slices, GError **error)
+{
+  GstBuffer *buffer = gst_sample_get_buffer (sample);
+  const GstCaps *caps = gst_sample_get_caps (sample);
+
+  if (!caps || gst_caps_is_empty (caps))
+    return refuse (error, "The pad has no caps yet.");
+  if (gst_structure_has_name (gst_caps_get_structure (caps, 0), "video/x-raw"))
+    return copy_video (self, buffer, caps, n_slices, error);
+  return copy_array (self, buffer, caps, n_slices, error);
+}
+
+void
+gst_imaging_view_frame_clear (GstImagingViewFrame *self)
+{
+  g_clear_pointer (&self->converter, gst_video_converter_free);
+  g_clear_pointer (&self->samples, g_free);
+  g_clear_pointer (&self->is_filled, g_free);
+  gst_clear_buffer (&self->about);
+  memset (self, 0, sizeof (*self));
+}
+
+/* --- samples -----------------------------------------------------------------
+ */
+
+static gdouble
+from_half (guint16 half)
+{
+  const gint exponent = half >> 10 & 31, fraction = half & 1023;
+  const gdouble value = exponent == 31 ? (fraction ? NAN : INFINITY)
+                        : exponent     ? ldexp (1024 + fraction, exponent - 25)
+                                       : ldexp (fraction, -24);
+
+  return half >> 15 ? -value : value;
+}
+
+#define READ(type, expression) \
+  do { \
+    const type *p = (const type *) (gconstpointer) row; \
+\
+    for (guint i = 0; i < n; i++) \
+      for (guint c = 0; c < channels; c++) { \
+        const type v = p[(gsize) xs[i] * channels + c]; \
+\
+        *values++ = (expression); \
+      } \
+  } while (0)
+
+void
+gst_imaging_view_frame_read (const GstImagingViewFrame *self, guint z, guint y,
+    const guint *xs, guint n, gdouble *values)
+{
+  const guint channels = self->channels;
+  const guint8 *row = self->samples + ((gsize) z * self->height + y) *
+                                          self->width * channels *
+                                          types[self->type].size;
+
+  switch (self->type) {
+  case GST_IMAGING_VIEW_U8:
+    READ (guint8, v);
+    break;
+  case GST_IMAGING_VIEW_U16:
+    READ (guint16, v);
+    break;
+  case GST_IMAGING_VIEW_I8:
+    READ (gint8, v);
+    break;
+  case GST_IMAGING_VIEW_I16:
+    READ (gint16, v);
+    break;
+  case GST_IMAGING_VIEW_U32:
+    READ (guint32, v);
+    break;
+  case GST_IMAGING_VIEW_I32:
+    READ (gint32, v);
+    break;
+  case GST_IMAGING_VIEW_U64:
+    READ (guint64, (gdouble) v);
+    break;
+  case GST_IMAGING_VIEW_I64:
+    READ (gint64, (gdouble) v);
+    break;
+  case GST_IMAGING_VIEW_F16:
+    READ (guint16, from_half (v));
+    break;
+  case GST_IMAGING_VIEW_F32:
+    READ (gfloat, (gdouble) v);
+    break;
+  case GST_IMAGING_VIEW_F64:
+    READ (gdouble, v);
+    break;
+  }
+}

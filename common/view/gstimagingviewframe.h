@@ -1,0 +1,51 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* A copy of the samples of a frame, so that its buffer can return to its pool,
+ * or of the frames of a volume. */
+#pragma once
+
+#include <gst/video/video.h>
+
+G_BEGIN_DECLS
+
+typedef enum {
+  GST_IMAGING_VIEW_U8,
+  GST_IMAGING_VIEW_U16,
+  GST_IMAGING_VIEW_I8,
+  GST_IMAGING_VIEW_I16,
+  GST_IMAGING_VIEW_U32,
+  GST_IMAGING_VIEW_I32,
+  GST_IMAGING_VIEW_U64,
+  GST_IMAGING_VIEW_I64,
+  GST_IMAGING_VIEW_F16,
+  GST_IMAGING_VIEW_F32,
+  GST_IMAGING_VIEW_F64,
+} GstImagingViewType;
+
+typedef struct {
+  GstImagingViewType type;
+  guint width, height, channels; /* 1 to 4 */
+  guint n_slices;                /* 1: no volume */
+  guint n_filled;
+  guint8 *is_filled; /* [n_slices] */
+  guint8 *samples;   /* [n_slices][height][width][channels] */
+  GstBuffer *about;  /* offset, times and metas of the last frame */
+
+  GstVideoConverter *converter; /* of video that is no array of samples */
+  GstVideoInfo from;
+} GstImagingViewFrame;
+
+gsize gst_imaging_view_type_size (GstImagingViewType type);
+const gchar *gst_imaging_view_type_name (GstImagingViewType type);
+
+/* @n_slices: 1, or frame k is slice k modulo that. Returns: FALSE with a
+ * sentence, and what was there stays */
+gboolean gst_imaging_view_frame_copy (GstImagingViewFrame *self,
+    GstSample *sample, guint n_slices, GError **error);
+
+void gst_imaging_view_frame_clear (GstImagingViewFrame *self);
+
+/* @values: doubles of the samples at @xs[0], ... of row @y of slice @z */
+void gst_imaging_view_frame_read (const GstImagingViewFrame *self, guint z,
+    guint y, const guint *xs, guint n, gdouble *values);
+
+G_END_DECLS

@@ -1,0 +1,14 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* A picture as it is sent: the size of the header, the header, the JPEG. */
+#pragma once
+
+#include "gstimagingviewpicture.h"
+
+G_BEGIN_DECLS
+
+/* @time: when the frame passed. Returns: (transfer full) */
+GBytes *gst_imaging_view_message (guint id, guint64 serial, gint64 time,
+    const GstImagingViewFrame *frame, const GstImagingViewRequest *request,
+    const GstImagingViewPicture *picture, GstBuffer *jpeg);
+
+G_END_DECLS

@@ -1,0 +1,497 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* Pictures of the frames that pass a pad: true samples, sections of volumes,
+ * and that a viewer costs the pipeline nothing but the frames it sees. */
+#include "check-common.h"
+
+#include <gst/app/gstappsink.h>
+#include <poll.h>
+#include <string.h>
+
+#include "gstimagingquantity.h"
+#include "gstimagingtap.h"
+#include "gstimagingview.h"
+
+/* --- a pad that frames pass -------------------------------------------------
+ */
+
+static GstStaticPadTemplate any = GST_STATIC_PAD_TEMPLATE (
+    "sink", GST_PAD_SINK, GST_PAD_ALWAYS, GST_STATIC_CAPS_ANY);
+static GstPad *src, *sink;
+
+static GstFlowReturn
+drop (GstPad *pad, GstObject *parent, GstBuffer *buffer)
+{
+  gst_buffer_unref (buffer);
+  return GST_FLOW_OK;
+}
+
+static void
+set_caps (const gchar *text)
+{
+  GstCaps *caps = gst_caps_from_string (text);
+
+  gst_pad_push_event (src, gst_event_new_caps (caps));
+  gst_caps_unref (caps);
+}
+
+static void
+open_pads (const gchar *caps)
+{
+  GstSegment segment;
+
+  src = gst_pad_new ("src", GST_PAD_SRC);
+  sink = gst_pad_new_from_static_template (&any, "sink");
+  gst_pad_set_chain_function (sink, drop);
+  gst_pad_link (src, sink);
+  gst_pad_set_active (sink, TRUE);
+  gst_pad_set_active (src, TRUE);
+  gst_pad_push_event (src, gst_event_new_stream_start ("test"));
+  set_caps (caps);
+  gst_segment_init (&segment, GST_FORMAT_TIME);
+  gst_pad_push_event (src, gst_event_new_segment (&segment));
+}
+
+static void
+close_pads (void)
+{
+  gst_pad_set_active (src, FALSE);
+  gst_pad_set_active (sink, FALSE);
+  gst_object_unref (src);
+  gst_object_unref (sink);
+}
+
+/* --- pictures ----------------------------------------------------------------
+ */
+
+static gboolean
+can_read (gint fd, gint timeout_ms)
+{
+  struct pollfd p = {fd, POLLIN, 0};
+
+  return poll (&p, 1, timeout_ms) == 1;
+}
+
+/* Returns: (transfer full): the header, and with it that a JPEG is behind it */
+static gchar *
+take_header (GstImagingView *view)
+{
+  GError *error = NULL;
+  GBytes *message;
+  const guint8 *data;
+  gsize size;
+  guint32 n;
+  gchar *header;
+
+  fail_unless (can_read (gst_imaging_view_get_fd (view), 20000));
+  message = gst_imaging_view_take (view, &error);
+  fail_unless (message != NULL, "%s", error ? error->message : "no picture");
+  data = g_bytes_get_data (message, &size);
+  n = GST_READ_UINT32_LE (data);
+  fail_unless (size > 4 + n + 4);
+  header = g_strndup ((const gchar *) data + 4, n);
+  fail_unless (data[4 + n] == 0xff && data[5 + n] == 0xd8, "no JPEG");
+  g_bytes_unref (message);
+  return header;
+}
+
+static void
+check_has (const gchar *header, const gchar *words)
+{
+  fail_unless (strstr (header, words) != NULL, "no %s in %s", words, header);
+}
+
+/* The picture of @buffer (transfer full). */
+static gchar *
+picture_of (GstImagingView *view, GstBuffer *buffer)
+{
+  gint64 begin = g_get_monotonic_time ();
+
+  gst_imaging_view_allow (view, 1);
+  while (!can_read (gst_imaging_view_get_fd (view), 5)) {
+    fail_unless (
+        g_get_monotonic_time () - begin < (gint64) (CHECK_TIMEOUT / 1000));
+    gst_pad_push (src, gst_buffer_ref (buffer));
+  }
+  gst_buffer_unref (buffer);
+  return take_header (view);
+}
+
+static GstBuffer *
+buffer_of (gconstpointer samples, gsize size, guint64 number)
+{
+  GstBuffer *buffer = gst_buffer_new_allocate (NULL, size, NULL);
+
+  gst_buffer_fill (buffer, 0, samples, size);
+  GST_BUFFER_OFFSET (buffer) = number;
+  GST_BUFFER_PTS (buffer) = number * GST_MSECOND;
+  return buffer;
+}
+
+#define GREY16 \
+  "video/x-raw,format=" GST_VIDEO_NE (GRAY16) ",width=4,height=2,framerate=0/1"
+
+GST_START_TEST (test_samples_and_window)
+{
+  const guint16 samples[] = {0, 1, 2, 3, 1000, 40000, 65535, 7};
+  const GstImagingAxis axes[] = {
+      {"lateral", "um", 5.5, 0}, {"depth", "um", 2, -4}};
+  GstBuffer *buffer;
+  GstImagingView *view;
+  gchar *header;
+
+  open_pads (GREY16);
+  view = gst_imaging_view_new (src, 3);
+  gst_imaging_view_set_values (view, 1, 1, 2, 9);
+  buffer = buffer_of (samples, sizeof (samples), 42);
+  gst_imaging_quantity_attach (buffer, "level", "dB", 0.5, -10, axes, 2);
+  header = picture_of (view, buffer);
+  check_has (header, "{\"view\":3,\"serial\":0,\"frame\":42,\"pts\":42000000,"
+                     "\"width\":4,\"height\":2,\"source\":[4,2],"
+                     "\"crop\":[0,0,4,2],");
+  check_has (header, "\"minimum\":0,\"maximum\":65535,\"type\":\"u16\"");
+  check_has (
+      header, "\"values\":{\"crop\":[1,1,2,1],\"samples\":[[40000,65535]]}");
+  check_has (header, "\"name\":\"level\",\"unit\":\"dB\",\"scale\":0.5,"
+                     "\"offset\":-10}");
+  check_has (header, "\"name\":\"depth\",\"unit\":\"um\",\"step\":2,"
+                     "\"origin\":-4}]");
+  g_free (header);
+
+  gst_imaging_view_set_window (view, 100, 50);
+  gst_imaging_view_set_crop (view, 1, 0, 2, 2);
+  gst_imaging_view_set_values (view, 0, 0, 0, 0);
+  fail_if (gst_imaging_view_set_colours (view, "rainbow"));
+  fail_unless (gst_imaging_view_set_colours (view, "viridis"));
+  header = picture_of (view, buffer_of (samples, sizeof (samples), 43));
+  check_has (header, "\"width\":2,\"height\":2,\"source\":[4,2],"
+                     "\"crop\":[1,0,2,2],\"window\":100,\"level\":50,"
+                     "\"minimum\":1,\"maximum\":65535");
+  check_has (header, "\"colours\":\"viridis\"");
+  check_has (header, "\"quantity\":null,\"axes\":null,\"values\":null");
+  g_free (header);
+  g_object_unref (view);
+  close_pads ();
+}
+GST_END_TEST
+
+GST_START_TEST (test_types_of_samples)
+{
+  const gfloat floats[] = {0.25f, NAN, -3, INFINITY};
+  const gint16 shorts[] = {-5, 4, 3, 2};
+  const guint16 halves[] = {0x3c00, 0xc000, 0x7c00, 0x0001};
+  const guint8 colours[] = {1, 2, 3, 4, 5, 6, 0, 0, 7, 8, 9, 10, 11, 12, 0, 0};
+  GstImagingView *view;
+  gchar *header;
+
+  open_pads ("other/tensors,format=static,num_tensors=1,types=float32,"
+             "dimensions=2:2:1:1,framerate=0/1");
+  view = gst_imaging_view_new (src, 1);
+  gst_imaging_view_set_values (view, 0, 0, 2, 2);
+  header = picture_of (view, buffer_of (floats, sizeof (floats), 0));
+  check_has (header, "\"samples\":[[0.25,null],[-3,null]]");
+  check_has (header, "\"minimum\":-3,\"maximum\":0.25,\"type\":\"f32\"");
+  g_free (header);
+  set_caps ("other/tensors,format=static,num_tensors=1,types=int16,"
+            "dimensions=2:2:1:1,framerate=0/1");
+  header = picture_of (view, buffer_of (shorts, sizeof (shorts), 0));
+  check_has (header, "\"samples\":[[-5,4],[3,2]]");
+  g_free (header);
+  set_caps ("other/tensors,format=static,num_tensors=1,types=float16,"
+            "dimensions=2:2:1:1,framerate=0/1");
+  header = picture_of (view, buffer_of (halves, sizeof (halves), 0));
+  check_has (header, "\"samples\":[[1,-2],[null,5.960464477539063e-08]]");
+  g_free (header);
+  set_caps ("video/x-raw,format=RGB,width=2,height=2,framerate=0/1");
+  header = picture_of (view, buffer_of (colours, sizeof (colours), 0));
+  check_has (header, "\"samples\":[[[1,2,3],[4,5,6]],[[7,8,9],[10,11,12]]]");
+  g_free (header);
+  set_caps ("video/x-raw,format=I420,width=4,height=2,framerate=0/1");
+  header = picture_of (view, buffer_of (colours, 16, 0));
+  check_has (header, "\"source\":[4,2]");
+  check_has (header, "\"type\":\"u8\",\"channels\":3");
+  g_free (header);
+  g_object_unref (view);
+  close_pads ();
+}
+GST_END_TEST
+
+/* What is no picture is told in a sentence, and the next one is shown. */
+GST_START_TEST (test_what_is_no_picture)
+{
+  GstImagingView *view;
+  GstBuffer *buffer = buffer_of ("a,b\n", 4, 0);
+  GError *error = NULL;
+
+  open_pads ("text/csv");
+  view = gst_imaging_view_new (src, 1);
+  gst_imaging_view_allow (view, 1);
+  while (!can_read (gst_imaging_view_get_fd (view), 5))
+    gst_pad_push (src, gst_buffer_ref (buffer));
+  gst_buffer_unref (buffer);
+  fail_unless (gst_imaging_view_take (view, &error) == NULL);
+  fail_unless (
+      strstr (error->message, "text/csv") != NULL, "%s", error->message);
+  g_clear_error (&error);
+  fail_unless (gst_imaging_view_take (view, &error) == NULL && !error);
+  fail_if (gst_imaging_view_set_volume (view, 2, "corner", 0));
+  g_object_unref (view);
+  close_pads ();
+}
+GST_END_TEST
+
+/* Slices z of rows y of samples 100 z + 10 y + x. */
+GST_START_TEST (test_sections_of_a_volume)
+{
+  static const struct {
+    const gchar *section;
+    guint place;
+    const gchar *source, *samples;
+  } cases[] = {
+      {"frame", 2, "\"source\":[4,2]", "[[200,201,202,203],[210,211,212,213]]"},
+      {"row", 1, "\"source\":[4,3]",
+          "[[10,11,12,13],[110,111,112,113],[210,211,212,213]]"},
+      {"column", 3, "\"source\":[3,2]", "[[3,103,203],[13,113,213]]"},
+      {"max-frame", 0, "\"source\":[4,2]",
+          "[[200,201,202,203],[210,211,212,213]]"},
+      {"max-row", 0, "\"source\":[4,3]",
+          "[[10,11,12,13],[110,111,112,113],[210,211,212,213]]"},
+      {"max-column", 0, "\"source\":[3,2]", "[[3,103,203],[13,113,213]]"},
+  };
+  GstImagingView *view;
+  gchar *header = NULL;
+
+  open_pads (GREY16);
+  view = gst_imaging_view_new (src, 1);
+  gst_imaging_view_set_rate (view, 1000);
+  gst_imaging_view_set_values (view, 0, 0, 4, 4);
+  fail_unless (gst_imaging_view_set_volume (view, 3, "frame", 0));
+  /* each slice comes once: no other frame is taken for it */
+  for (guint64 z = 0; z < 3; z++) {
+    guint16 samples[8];
+
+    for (guint i = 0; i < 8; i++)
+      samples[i] = (guint16) (100 * z + 10 * (i / 4) + i % 4);
+    g_free (header);
+    header = picture_of (view, buffer_of (samples, sizeof (samples), 3 + z));
+  }
+  check_has (header, "\"filled\":3");
+  g_free (header);
+  for (guint i = 0; i < G_N_ELEMENTS (cases); i++) {
+    g_autofree gchar *words =
+        g_strdup_printf ("\"samples\":%s}", cases[i].samples);
+
+    fail_unless (gst_imaging_view_set_volume (
+        view, 3, cases[i].section, cases[i].place));
+    gst_imaging_view_allow (view, 1); /* of the last frames: none comes */
+    header = take_header (view);
+    check_has (header, cases[i].source);
+    check_has (header, words);
+    g_free (header);
+  }
+  g_object_unref (view);
+  close_pads ();
+}
+GST_END_TEST
+
+/* --- what it costs
+ * ------------------------------------------------------------
+ */
+
+/* Frames that nobody looks at are neither kept nor copied from the device. */
+GST_START_TEST (test_only_viewed_frames_are_downloaded)
+{
+  GstVideoInfo info = check_info ("GRAY8", 64, 48);
+  GstImagingStats *stats = gst_imaging_stats_new ();
+  guint64 n_passed = 0, n_viewed = 0;
+  GstImagingView *view;
+
+  open_pads ("video/x-raw,format=GRAY8,width=64,height=48,framerate=0/1");
+  view = gst_imaging_view_new (src, 1);
+  gst_imaging_view_set_rate (view, 1000);
+  for (guint i = 0; i < 200; i++) {
+    if (i % 50 == 25)
+      gst_imaging_view_allow (view, 1);
+    gst_pad_push (src,
+        check_ours (GST_IMAGING_MEMORY_DEVICE, stats, check_noise (&info, i)));
+    n_passed++;
+    if (i % 50 == 40 || can_read (gst_imaging_view_get_fd (view), 1)) {
+      if (can_read (gst_imaging_view_get_fd (view), i % 50 == 40 ? 0 : 1)) {
+        g_free (take_header (view));
+        n_viewed++;
+      }
+    }
+  }
+  gst_imaging_view_close (view);
+  fail_unless (n_viewed > 0 && n_viewed <= 4);
+  fail_unless (n_passed == 200);
+  fail_unless_equals_uint64 (
+      gst_imaging_stats_downloaded (stats), n_viewed * 64 * 48);
+  g_object_unref (view);
+  close_pads ();
+  gst_imaging_stats_unref (stats);
+}
+GST_END_TEST
+
+/* A viewer that never takes its picture holds no buffer of the pipeline. */
+GST_START_TEST (test_a_dead_viewer_holds_nothing)
+{
+  const guint16 samples[8] = {0};
+  GstBuffer *buffer = buffer_of (samples, sizeof (samples), 0);
+  GstImagingView *view;
+  gint64 begin = g_get_monotonic_time ();
+
+  open_pads (GREY16);
+  view = gst_imaging_view_new (src, 1);
+  gst_imaging_view_set_rate (view, 1000);
+  gst_imaging_view_allow (view, 1000);
+  while (!can_read (gst_imaging_view_get_fd (view), 5))
+    gst_pad_push (src, gst_buffer_ref (buffer));
+  for (guint i = 0; i < 1000; i++)
+    gst_pad_push (src, gst_buffer_ref (buffer));
+  while (GST_MINI_OBJECT_REFCOUNT_VALUE (buffer) > 1) {
+    fail_unless (
+        g_get_monotonic_time () - begin < (gint64) (CHECK_TIMEOUT / 1000));
+    g_usleep (1000);
+  }
+  gst_buffer_unref (buffer);
+  g_object_unref (view);
+  close_pads ();
+}
+GST_END_TEST
+
+static gpointer
+push_until_told (gpointer stop)
+{
+  const guint16 samples[8] = {0};
+
+  while (!g_atomic_int_get ((gint *) stop))
+    gst_pad_push (src, buffer_of (samples, sizeof (samples), 0));
+  return NULL;
+}
+
+/* Views come and go while frames pass in another thread. */
+GST_START_TEST (test_views_come_and_go)
+{
+  gint stop = 0;
+  GThread *thread;
+
+  open_pads (GREY16);
+  thread = g_thread_new ("pusher", push_until_told, &stop);
+  for (guint i = 0; i < 50; i++) {
+    GstImagingView *view = gst_imaging_view_new (src, 1);
+
+    gst_imaging_view_set_rate (view, 1000);
+    gst_imaging_view_allow (view, 2);
+    if (i % 2)
+      g_free (take_header (view));
+    if (i % 5 == 0)
+      gst_imaging_view_set_volume (view, 2, "max-row", 0);
+    g_object_unref (view);
+  }
+  g_atomic_int_set (&stop, 1);
+  g_thread_join (thread);
+  close_pads ();
+}
+GST_END_TEST
+
+/* --- the tap
+ * ------------------------------------------------------------------
+ */
+
+GST_START_TEST (test_a_tap_takes_what_is_requested)
+{
+  const guint16 samples[8] = {0};
+  GstImagingTap *tap;
+  GstSample *sample;
+  gint64 time = 0;
+
+  open_pads (GREY16);
+  tap = gst_imaging_tap_new (sink);
+  for (guint i = 0; i < 3; i++)
+    gst_pad_push (src, buffer_of (samples, sizeof (samples), i));
+  fail_unless (gst_imaging_tap_take (tap, NULL) == NULL);
+  gst_imaging_tap_request (tap);
+  fail_unless (gst_imaging_tap_take (tap, NULL) == NULL);
+  for (guint i = 3; i < 6; i++)
+    gst_pad_push (src, buffer_of (samples, sizeof (samples), i));
+  fail_unless (can_read (gst_imaging_tap_get_fd (tap), 0));
+  sample = gst_imaging_tap_take (tap, &time);
+  fail_unless (sample && time > 0);
+  fail_unless_equals_uint64 (
+      GST_BUFFER_OFFSET (gst_sample_get_buffer (sample)), 3);
+  fail_unless (gst_sample_get_caps (sample) != NULL);
+  gst_sample_unref (sample);
+  fail_if (can_read (gst_imaging_tap_get_fd (tap), 0));
+  fail_unless_equals_uint64 (gst_imaging_tap_get_n_frames (tap), 6);
+  gst_imaging_tap_request (tap);
+  gst_pad_push (src, buffer_of (samples, sizeof (samples), 6));
+  g_object_unref (tap); /* with a frame in it */
+  close_pads ();
+}
+GST_END_TEST
+
+/* All frames, in order, and no more than were asked for; where they would wait
+ * they are counted as lost, and the pad goes on. */
+GST_START_TEST (test_a_tap_passes_frames_on)
+{
+  const guint16 samples[8] = {0};
+  GstElement *pipeline =
+      gst_parse_launch ("appsrc name=in format=time ! appsink name=out "
+                        "sync=false",
+          NULL);
+  GstElement *in = gst_bin_get_by_name (GST_BIN (pipeline), "in");
+  GstElement *out = gst_bin_get_by_name (GST_BIN (pipeline), "out");
+  GstImagingTap *tap;
+
+  open_pads (GREY16);
+  gst_element_set_state (pipeline, GST_STATE_PLAYING);
+  tap = gst_imaging_tap_new (src);
+  gst_imaging_tap_record (tap, in, 1 << 20, 3);
+  for (guint i = 0; i < 10; i++)
+    gst_pad_push (src, buffer_of (samples, sizeof (samples), i));
+  for (guint i = 0; i < 3; i++) {
+    GstSample *sample =
+        gst_app_sink_try_pull_sample (GST_APP_SINK (out), CHECK_TIMEOUT);
+
+    fail_unless_equals_uint64 (
+        GST_BUFFER_OFFSET (gst_sample_get_buffer (sample)), i);
+    gst_sample_unref (sample);
+  }
+  fail_unless_equals_uint64 (gst_imaging_tap_get_n_recorded (tap), 3);
+  fail_unless_equals_uint64 (gst_imaging_tap_get_n_lost (tap), 0);
+  gst_imaging_tap_record (tap, in, 15, 0); /* a frame has 16 bytes */
+  gst_pad_push (src, buffer_of (samples, sizeof (samples), 10));
+  fail_unless_equals_uint64 (gst_imaging_tap_get_n_lost (tap), 1);
+  gst_imaging_tap_record (tap, NULL, 0, 0);
+  gst_pad_push (src, buffer_of (samples, sizeof (samples), 11));
+  fail_unless_equals_uint64 (gst_imaging_tap_get_n_lost (tap), 1);
+  g_object_unref (tap);
+  gst_element_set_state (pipeline, GST_STATE_NULL);
+  gst_object_unref (in);
+  gst_object_unref (out);
+  gst_object_unref (pipeline);
+  close_pads ();
+}
+GST_END_TEST
+
+static Suite *
+view_suite (void)
+{
+  Suite *s = suite_create ("view");
+  TCase *tc = tcase_create ("view");
+
+  suite_add_tcase (s, tc);
+  tcase_add_test (tc, test_a_tap_takes_what_is_requested);
+  tcase_add_test (tc, test_a_tap_passes_frames_on);
+  tcase_add_test (tc, test_samples_and_window);
+  tcase_add_test (tc, test_types_of_samples);
+  tcase_add_test (tc, test_what_is_no_picture);
+  tcase_add_test (tc, test_sections_of_a_volume);
+  tcase_add_test (tc, test_a_dead_viewer_holds_nothing);
+  tcase_add_test (tc, test_views_come_and_go);
+  if (check_n_devices () > 0)
+    tcase_add_test (tc, test_only_viewed_frames_are_downloaded);
+  return s;
+}
+
+GST_CHECK_MAIN (view);
