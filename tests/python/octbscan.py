@@ -2,8 +2,6 @@
 """octbscan on generated retinas: several cameras make one image."""
 import importlib.util
 import os
-import subprocess
-import sys
 import tempfile
 import unittest
 

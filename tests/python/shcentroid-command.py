@@ -263,7 +263,11 @@ class Centroids(unittest.TestCase):
                 packed.write(file.read())
             np.testing.assert_array_equal(self.measure("b.fits.gz"), plain)
         os.mkdir(self.path("folder"))
-        for i in 1, 2, 10:
+        np.save(self.path("folder/1.npy"), np.roll(frame, 1, 1))
+        with open(self.path("folder/notes.txt"), "w", encoding="utf-8") as file:
+            file.write("One picture, so far.")
+        self.assertEqual(len(self.measure("folder")), 1)
+        for i in 2, 10:
             np.save(self.path(f"folder/{i}.npy"), np.roll(frame, i, 1))
         x = self.measure("folder")[..., 0]
         self.assertAlmostEqual(np.median(x[1] - x[0]), 1, delta=0.03)

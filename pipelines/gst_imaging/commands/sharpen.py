@@ -136,14 +136,16 @@ class Sharpening:
         size = " x ".join(map(str, after.shape))
         self.rows.append((name, size, after.dtype.name, *shares, took.get("time-p50", 0) / 1000))
         if len(self.rows) <= MOST_SHOWN:
-            for title, values in (f"{name}, as it was", before), (f"{name}, sharpened", after):
-                self.made.report.picture(title, middle(values), file="" if values is before else name,
-                                         caption="The middle, pixel by pixel." if min(values.shape[:2]) > CROP else "")
+            parts = [middle(values) for values in (before, after)]
+            low, high = (float(v) for v in self.np.percentile(parts[0], (0.5, 99.5)))
+            for title, part, file in (f"{name}, as it was", parts[0], ""), (f"{name}, sharpened", parts[1], name):
+                self.made.report.picture(title, part, file=file, low=low, high=high,
+                                         caption="The middle, pixel by pixel." if min(part.shape[:2]) == CROP else "")
 
     def finish(self):
         made = self.made
         made.report.figure("samples that sharpening made black or white", self.worst, "%", at_most=1,
-                           about="most of a picture; clamp=local avoids it")
+                           about="of the picture with the most of them; clamp=local avoids it")
         made.report.table("Pictures", ("picture", "size", "type", "clipped before (%)", "after (%)", "time (ms)"), self.rows)
         made.report.fact("pictures", len(self.rows))
         return made.finish(pictures=len(self.rows), failed=[path for path, _failure in self.failed])

@@ -13,6 +13,8 @@ from .source import GREY, Source, caps_of, need
 
 # if picturesrc fails, no other element reads them
 ARRAYS = (".npy", ".npz", ".fits", ".fit", ".fts", ".fz", ".tif", ".tiff", ".exr", ".pfm")
+PACKED = (".gz", ".npz")
+MOST_SEEN = 100  # files of a folder that are opened to see what it is
 TO_NPY = "numpy.save(\"frames.npy\", ...)"
 
 
@@ -48,6 +50,11 @@ def unzip(name, folder):
         refuse(name, f"{frames.dtype} of the shape {list(frames.shape)}")
     np.save(plain, frames)
     return plain
+
+
+def unpack(name, folder):
+    path = gunzip(name, folder) if name.lower().endswith(PACKED[0]) else name
+    return unzip(path, folder) if path.lower().endswith(PACKED[1]) else path
 
 
 def samples_of(name, files, kind, dimensions, folder):
@@ -102,25 +109,24 @@ def read(name, folder):
     the way"""
     need("picturesrc")
     files = listing(name)
-    path = gunzip(name, folder) if name.lower().endswith(".gz") else name
-    path = unzip(path, folder) if path.lower().endswith(".npz") else path
-    words = words_of([path] if len(files) == 1 else files)
+    played = [unpack(files[0], folder)] if len(files) == 1 else files
+    words = words_of(played)
     try:
         caps = caps_of(words)
     except Failure:
-        if path.lower().endswith(ARRAYS) or not os.path.isfile(path):
+        if len(files) > 1 or played[0].lower().endswith(ARRAYS):
             raise
-        return decoded(name)
+        return decoded(files[0])
     if caps.has_name("video/x-raw"):
         if not caps.get_string("format").startswith("GRAY"):
             need("videoconvert")
             words += ["!", "videoconvert", "!", GREY]
-        return Source(words, name, files)
+        return Source(words, name, files, played=played)
     kind, dimensions = caps.get_string("types"), caps.get_string("dimensions")
     if kind == "float32" and set(dimensions.split(":")[2:]) <= {"1"}:
-        return Source(words, name, files)
-    path = samples_of(name, [path] if len(files) == 1 else files, kind, dimensions, folder)
-    return Source(["picturesrc", "location=" + path, "axes=nyx"], name, files)
+        return Source(words, name, files, played=played)
+    path = samples_of(name, played, kind, dimensions, folder)
+    return Source(["picturesrc", "location=" + path, "axes=nyx"], name, files, played=[path])
 
 
 def formats():
@@ -134,7 +140,7 @@ def listing(path):
     if not os.path.exists(path) and not set("*?") & set(os.path.basename(path)):
         raise Failure(UNREADABLE, f"There is no file {path}.")
     found = files_of(path)
-    extensions = {"." + extension for extension in formats()} | {".gz", ".npz"} if os.path.isdir(path) else ()
+    extensions = {"." + extension for extension in formats()} | set(PACKED) if os.path.isdir(path) else ()
     return [file for file in found if os.path.splitext(file)[1].lower() in extensions] or found
 
 
@@ -156,7 +162,8 @@ def recordings(names):
     found = []
     for name in names:
         files = listing(name)
-        shapes = [shape_of(file) for file in files if os.path.isdir(name)]
-        several = any(map(is_recording, shapes)) or len({tuple(shape) for shape in shapes if shape}) > 1
+        shapes = [shape_of(file) for file in files[:MOST_SEEN] if os.path.isdir(name)]
+        several = any(map(is_recording, shapes)) or len({tuple(shape) for shape in shapes if shape}) > 1 \
+            or files[0].lower().endswith(PACKED)
         found += files if len(files) > 1 and several else [name]
     return found

@@ -39,10 +39,11 @@ def need(*names):
 
 
 class Source:
-    """Words of a pipeline that end in frames."""
+    """Words of a pipeline that end in frames. files: that were given; played: copies of them, where they had to be made"""
 
-    def __init__(self, words, name, files=(), is_live=False, bits=None):
+    def __init__(self, words, name, files=(), is_live=False, bits=None, played=()):
         self.words, self.name, self.files, self.is_live = words, name, list(files), is_live
+        self.played = list(played) or self.files
         self.bits = bits  # of a pipeline: how many bits its camera sends, 0 if nobody knows
 
     def n_frames(self):

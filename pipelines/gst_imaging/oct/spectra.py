@@ -46,7 +46,7 @@ def inputs(names, others):
 
 def is_raw(path, options):
     extension = os.path.splitext(path)[1].lower()
-    return extension not in {".gz", ".npz"} and (extension == ".raw" or extension.lstrip(".") not in files.formats())
+    return extension not in files.PACKED and (extension == ".raw" or extension.lstrip(".") not in files.formats())
 
 
 class Spectra(Source):
@@ -128,7 +128,7 @@ def read_array(path, options, folder):
         raise Failure(UNREADABLE, f"{path} holds colours, or is no array: spectra are [lines, samples] or [B-scans, lines,"
                                   " samples]. Of raw samples give --samples and --lines.")
     lines = options.lines
-    for file in source.files if not path.lower().endswith((".gz", ".npz")) else []:
+    for file in source.played:
         for shape, _start, values in library.Arrays().pages(file):
             saturation.add(values)
             samples = shape[-1] if shape else 1
