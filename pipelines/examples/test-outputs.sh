@@ -73,8 +73,8 @@ mkdir results
 cd results || exit 1
 if command -v "$scripts/env" > /dev/null && [[ -e $data/insarxcorr/affine/ref.PRM ]] &&
   "$scripts/env" gst-inspect-1.0 insarxcorr > /dev/null 2>&1; then
-  interrupt './.fit.txt*' "$scripts/insarxcorr-coregister" \
-    "$data"/insarxcorr/affine/{ref,sec}.PRM . xsearch=32 ysearch=32 --slc --taps 32
+  interrupt './.gst-imaging-work/fit.txt' "$scripts/gst-imaging" coregister \
+    "$data"/insarxcorr/affine/{ref,sec}.PRM -o . xsearch=32 ysearch=32 --slc --taps 32
 fi
 interrupt '*work/*.npy' "$scripts/photostereo-demo" .
 exit $failed

@@ -1,1 +1,1 @@
-../fitoffset
+xcorr

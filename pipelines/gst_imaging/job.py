@@ -297,13 +297,14 @@ def summary(complete, failed):
     return told + " ".join(f"{name}: {failure}" for name, failure in failed)
 
 
-def run_all(options, command, inputs, work):
-    """work(input, Job) for one input after the other. One that fails does not keep the others from it.
+def run_all(options, command, inputs, work, folders=None):
+    """work(input, Job) for one input after the other. One that fails does not keep the others from it. folders: of the
+    results, in the place of targets().
 
     Returns: the result of work, of several inputs a list of them; raises Failure with the code of the first failure.
     """
     results, failed = [], []
-    for path, target in zip(inputs, targets(options.output, inputs)):
+    for path, target in zip(inputs, folders or targets(options.output, inputs)):
         try:
             with Job(command, target, options.argv, path, options.overwrite) as made:
                 results.append(work(path, made))

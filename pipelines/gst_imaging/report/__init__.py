@@ -84,7 +84,7 @@ class Report:
 
         quantity: as metadata.quantity() and metadata.sidecar() return it: name, unit, scale, offset, and axes, that along a row
         first; an axis gives a scale bar. Without it samples have no unit and the bar counts pixels. file: the name of the
-        same in full size, beside the page. colours: "grey", "height", or "both-signs". low, high: the ends of the bar,
+        same in full size, beside the page. colours: "grey", "height", "both-signs", or "phase". low, high: the ends of the bar,
         in the unit; without them the 0.5th and the 99.5th percentile. NaN is shown as nothing.
         """
         self.sections.append(pictures.figure(title, values, quantity or {}, file, caption, colours, low, high))

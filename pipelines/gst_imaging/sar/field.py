@@ -1,48 +1,45 @@
-#!/usr/bin/python3
 # SPDX-License-Identifier: LGPL-2.1-or-later
-"""The offsets of a freq_xcorr.dat as a picture: an arrow a patch.
-
-  insarxcorr-field FREQ_XCORR.dat [FIT.txt] OUT.svg [SNR, default 18]
+"""The offsets of two images as a picture: an arrow a patch.
 
 Arrows show the offsets less their median, scaled to the step of the grid. Dark ones are within half a column and half
-a line of the fit (without FIT.txt: all), red ones further away, and crosses where an arrow would be much too long; a
-grey dot is a patch whose correlation is not above SNR. 18 is GMTSAR's; insarxcorr-coregister prints the one that it used.
+a line of the fit, red ones further away, and crosses where an arrow would be much too long; a grey dot is a patch whose
+correlation is not above the limit.
 """
 import math
-import os
 import statistics
-import sys
 
-sys.path.insert(0, os.path.dirname(os.path.realpath(__file__)))
-from playing import run, writing
+from ..command import NO_RESULT, UNREADABLE, Failure
 
 SIZE, BORDER = 720, 30  # of the longer side of the image; around it
+FILE = {"near": "#1b3a6b", "far": "#d03030", "out": "#aaa", "paper": "white"}
+PAGE = {"near": "var(--c0)", "far": "var(--bad)", "out": "var(--c4)", "paper": "none"}
 LEGEND, CHARACTER = 120, 7.5  # the longest arrow of the legend; a letter, at the most
-KEYS = ["rshift", "sub_int_r", "stretch_r", "a_stretch_r", "ashift", "sub_int_a", "stretch_a", "a_stretch_a"]
 
 
 def read_offsets(path):
-    """Returns: (x, dx, y, dy, correlation) of each patch."""
+    """Returns: (x, dx, y, dy, correlation) of each patch, from a freq_xcorr.dat."""
     try:
         with open(path, encoding="ascii") as file:
             rows = [tuple(map(float, line.split())) for line in file if line.strip()]
     except ValueError:
         rows = []
     if not rows or any(len(row) != 5 or not all(map(math.isfinite, row)) for row in rows):
-        raise RuntimeError(f'"{path}" does not have rows of five numbers, as freq_xcorr.dat has.')
+        raise Failure(UNREADABLE, f'"{path}" does not have rows of five numbers, as freq_xcorr.dat has.')
     return rows
 
 
-def read_fit(path):
-    """Returns: a function from (x, y) to the offset that is fitted."""
-    try:
-        with open(path, encoding="utf-8") as file:
-            pairs = dict(line.split("=", 1) for line in file if "=" in line)
-        found = {key.strip(): value for key, value in pairs.items()}
-        r, r_part, r_x, r_y, a, a_part, a_x, a_y = (float(found[key]) for key in KEYS)
-    except (KeyError, ValueError):
-        raise RuntimeError(f'"{path}" does not have the eight lines of a fit.') from None
-    return lambda x, y: (r + r_part + r_x * x + r_y * y, a + a_part + a_x * x + a_y * y)
+def read_table(path):
+    """Returns: the same, from the text/csv of insarxcorr; patches without data have the correlation 0."""
+    with open(path, encoding="ascii") as file:
+        names = next(file).rstrip().split(",")
+        places = [names.index(name) for name in ("x", "dx", "y", "dy", "correlation")]
+        rows = [line.rstrip().split(",") for line in file]
+    return [tuple(float(row[place] or 0) for place in places) for row in rows]
+
+
+def without(rows, states):
+    """Returns: the rows; those whose state is edge or no data, and so not in the fit, have the correlation 0."""
+    return [row if state in (0, 3) else (*row[:4], 0.0) for row, state in zip(rows, states)]
 
 
 class Extent:
@@ -57,21 +54,21 @@ class Extent:
         self.top, self.bottom = min(self.top, y - margin), max(self.bottom, y + margin)
 
 
-def draw_patches(rows, fit, snr, middle, place, stretch, longest, extent):
+def draw_patches(rows, fit, snr, middle, place, stretch, longest, extent, colours):
     """Returns: the lines of a mark a patch. place: from x, y to the picture; longest: of an arrow; extent: grows."""
     for x, dx, y, dy, correlation in rows:
         u, v = place(x, y)
         extent.add(u, v)
         if correlation <= snr:
-            yield f'<circle cx="{u:.1f}" cy="{v:.1f}" r="2" fill="#aaa"/>'
+            yield f'<circle cx="{u:.1f}" cy="{v:.1f}" r="2" fill="{colours["out"]}"/>'
             continue
         near = not fit or max(abs(a - b) for a, b in zip(fit(x, y), (dx, dy))) < 0.5
         along, down = (dx - middle[0]) * stretch, (dy - middle[1]) * stretch
         if max(abs(along), abs(down)) > longest:
-            yield f'<path d="M{u - 3:.1f} {v - 3:.1f}l6 6m0 -6l-6 6" stroke="#d03030"/>'
+            yield f'<path d="M{u - 3:.1f} {v - 3:.1f}l6 6m0 -6l-6 6" stroke="{colours["far"]}"/>'
         else:
             extent.add(u + along, v + down, 14)
-            yield (f'<path d="M{u:.1f} {v:.1f}l{along:.1f} {down:.1f}" stroke="{"#1b3a6b" if near else "#d03030"}" '
+            yield (f'<path d="M{u:.1f} {v:.1f}l{along:.1f} {down:.1f}" stroke="{colours["near" if near else "far"]}" '
                    'marker-end="url(#h)" fill="none"/>')
 
 
@@ -81,17 +78,18 @@ def draw_legend(middle, stretch, extent):
     unit *= max((n for n in (2, 5) if n * unit * stretch <= LEGEND), default=1)
     text = f"{unit:g} pixel{'s' if unit > 1 else ''}, less the median of {middle[0]:.2f} columns and {middle[1]:.2f} lines"
     left, low = extent.left + BORDER, extent.bottom + 10
-    yield f'<path d="M{left:.1f} {low:.1f}h{unit * stretch:.1f}" stroke="black" marker-end="url(#h)" fill="none"/>'
-    yield f'<text x="{left + unit * stretch + 8:.1f}" y="{low + 4:.1f}">{text}</text>'
+    yield f'<path d="M{left:.1f} {low:.1f}h{unit * stretch:.1f}" stroke="currentColor" marker-end="url(#h)" fill="none"/>'
+    yield f'<text x="{left + unit * stretch + 8:.1f}" y="{low + 4:.1f}" fill="currentColor">{text}</text>'
     extent.add(left + unit * stretch + 8 + CHARACTER * len(text), low, 12)
 
 
-def draw(rows, fit, snr):
-    """Returns: the lines of the picture."""
+def draw(rows, fit, snr, colours=FILE):
+    """Returns: the lines of the picture. rows: (x, dx, y, dy, correlation) of each patch; fit: a function from (x, y) to
+    the offset, or None; snr: the limit of the correlation; colours: FILE or PAGE, of a report"""
     good = [row for row in rows if row[4] > snr]
     if not good:
-        raise RuntimeError(f"No correlation is above {snr:g}, the highest is {max(row[4] for row in rows):g}. The last argument "
-                           "is another limit: insarxcorr-coregister prints the one that it used.")
+        raise Failure(NO_RESULT, f"No correlation is above {snr:g}, the highest is {max(row[4] for row in rows):g}: there is"
+                                 " nothing to draw.")
     middle = [statistics.median(row[i] for row in good) for i in (1, 3)]
     left, top = min(row[0] for row in rows), min(row[2] for row in rows)
     scale = SIZE / max(max(row[0] for row in rows) - left, max(row[2] for row in rows) - top, 1)
@@ -103,35 +101,13 @@ def draw(rows, fit, snr):
     stretch = 0.9 * step / max(lengths[int(0.95 * (len(lengths) - 1))], 1e-3)
     extent = Extent()
     marks = [*draw_patches(rows, fit, snr, middle, lambda x, y: ((x - left) * scale, (y - top) * scale), stretch, 2 * step,
-                           extent)]
+                           extent, colours)]
     marks += draw_legend(middle, stretch, extent)
     width, height = extent.right - extent.left, extent.bottom - extent.top
     yield (f'<svg xmlns="http://www.w3.org/2000/svg" width="{width:.0f}" height="{height:.0f}" '
            f'viewBox="{extent.left:.1f} {extent.top:.1f} {width:.1f} {height:.1f}" font-family="sans-serif" font-size="13">')
     yield ('<defs><marker id="h" viewBox="0 0 6 6" refX="5" refY="3" markerWidth="5" markerHeight="5" orient="auto">'
            '<path d="M0 0L6 3L0 6Z" fill="context-stroke"/></marker></defs>')
-    yield (f'<rect x="{extent.left:.1f}" y="{extent.top:.1f}" width="{width:.1f}" height="{height:.1f}" fill="white"/>')
+    yield (f'<rect x="{extent.left:.1f}" y="{extent.top:.1f}" width="{width:.1f}" height="{height:.1f}" fill="{colours["paper"]}"/>')
     yield from marks
     yield "</svg>"
-
-
-def check_picture(path):
-    """Fails where a file is no picture, which would be lost: OUT.svg was forgotten."""
-    if os.path.isfile(path) and os.path.getsize(path):
-        with open(path, "rb") as file:
-            if not file.read(256).lstrip().startswith((b"<svg", b"<?xml")):
-                raise RuntimeError(f'"{path}" would be replaced, and it is no picture. Give the name of OUT.svg.')
-
-
-def main():
-    words = sys.argv[1:]
-    snr = float(words.pop()) if words and words[-1].replace(".", "", 1).isdigit() else 18.0
-    if not 2 <= len(words) <= 3:
-        sys.exit(__doc__)
-    check_picture(words[-1])
-    lines = list(draw(read_offsets(words[0]), read_fit(words[1]) if len(words) == 3 else None, snr))
-    with writing(words[-1], *words[:-1]) as partial, open(partial, "w", encoding="ascii") as file:
-        file.writelines(line + "\n" for line in lines)
-
-
-run(main, __doc__)

@@ -1,0 +1,82 @@
+# SPDX-License-Identifier: LGPL-2.1-or-later
+"""Two SAR images into an interferogram: offsets, their fit, the secondary in the geometry of the reference, and fringes.
+
+The images are SLC images: PRM files of GMTSAR, ISCE, ENVI, GeoTIFF, complex .npy. FOLDER gets freq_xcorr.dat (offsets),
+fit.txt (eight PRM lines), field.svg, fringes.png, coherence.png, amplitude.png and report.html. With --slc also
+secondary.SLC with a .PRM or .vrt file, with --interferogram also interferogram.cf32, with --rasters tif also coherence.tif,
+amplitude.tif, phase.tif and offsets.tif, in the place of the reference on the ground. Numbers without a header (.cf32, .img)
+have a .hdr of ENVI and a .vrt of GDAL beside them. Words like xsearch=64 are properties of insarxcorr.
+
+Offsets are measured in mode=precise, on about 20 x 25 patches from corner to corner; the word mode=compat makes it GMTSAR's.
+If less than a quarter of them correlate, larger templates are tried once. The secondary is read a second time for
+resampling, because the fit needs all offsets. Images of two scenes are refused.
+"""
+from ..command import UNREADABLE, Failure
+from ..sar import arguments, field, told
+from ..sar.interferogram import add_pictures, form
+from ..sar.measure import add_figures, check_fit
+from ..sar.pair import Work
+from .offsets import write_field
+
+EXAMPLES = [
+    ("ref.PRM sec.PRM -o pair --looks 4 4", "fringes of cells of 4 columns and 4 lines"),
+    ("ref.tif sec.tif -o pair --rasters tif --slc", "GeoTIFF in and out, and the resampled secondary"),
+    ("--pairs list.txt -o pairs", "a folder for each pair of a list; a second call does the missing ones"),
+]
+
+
+def add_arguments(parser):
+    arguments.add_pairs(parser)
+    whole = arguments.whole
+    parser.add_argument("--looks", nargs=2, type=whole(1, 256), default=(2, 2), metavar=("X", "Y"), help="samples of a cell (2 2)")
+    parser.add_argument("--window", nargs=2, type=whole(1, 63, 2), default=(5, 5), metavar=("X", "Y"),
+                        help="cells of the coherence (5 5)")
+    parser.add_argument("--shade", choices=["none", "coherence", "amplitude"], default="coherence",
+                        help="what dims fringes.png (coherence)")
+    parser.add_argument("--taps", type=whole(4, 32, 2), default=16, help="of the interpolation (16)")
+    parser.add_argument("--slc", action="store_true", help="keep the resampled secondary")
+    parser.add_argument("--interferogram", action="store_true", help="keep the interferogram, complex float32")
+    parser.add_argument("--rasters", choices=["tif", "img"], help="keep coherence, amplitude, phase and offsets, float32")
+
+
+def settings_of(options):
+    """Returns: {name: (value, default)}"""
+    return {"looks": (list(options.looks), [2, 2]), "window": (list(options.window), [5, 5]),
+            "shade": (options.shade, "coherence"), "taps": (options.taps, 16), "slc": (options.slc, False),
+            "interferogram": (options.interferogram, False), "rasters": (options.rasters, None)}
+
+
+def check_images(images):
+    for image in images:
+        if not image.is_complex:
+            raise Failure(UNREADABLE, f'"{image.path}" has real samples, and an interferogram needs complex ones. gst-imaging'
+                                      " offsets measures the offsets of amplitudes and pictures.")
+
+
+def run(options):
+    def work(pair, properties, made):
+        this = Work(pair, properties, made, settings_of(options))
+        if made.is_complete():
+            return made.result
+        this.open(check_images)
+        offsets = this.measure("text/x-gmtsar-xcorr", options.rasters)
+        check_fit(offsets)
+        rows = field.without(field.read_offsets(offsets.table), offsets.planes[7].ravel())
+        this.keep(offsets, "freq_xcorr.dat")
+        fit, snr = offsets.fit_function(), offsets.found["min-correlation"]
+        write_field(made, rows, fit, snr)
+        summary = form(options, this.images, made.path("fit.txt"), this)
+        add_figures(made.report, offsets, this.images[0])
+        cells = f"{summary['with-data']} of {summary['width']} x {summary['height']} cells"
+        made.report.figure("mean coherence", summary["mean-coherence"], about=f"of the {cells} that have data")
+        add_pictures(made.report, options, this, summary)
+        told.add_field(made.report, rows, fit, snr)
+        told.add_residuals(made.report, rows, fit, snr)
+        this.end()
+        result = made.finish(patches=offsets.n, summary=summary,
+                             fit={name: value for name, value in offsets.found.items() if name != "element"})
+        if not options.json:
+            print(f"{offsets.describe_fit(this.images[0])}\nmean coherence {summary['mean-coherence']:.4f} of {cells}")
+        return result
+
+    return arguments.run_all(options, "coregister", work)

@@ -1,0 +1,65 @@
+# SPDX-License-Identifier: LGPL-2.1-or-later
+"""Measures the offsets between two images, and fits a plane to them.
+
+The images are SLC images (PRM files of GMTSAR, ISCE, ENVI, GeoTIFF, .npy), amplitudes, or pictures in any format. FOLDER gets
+offsets.csv, a line for each patch; offsets.npy, planes of float32: dx, dy, correlation, SNR, cov_xx, cov_yy, cov_xy,
+state (0 ok, 1 edge, 2 no data, 3 low); fit.txt, the plane through the offsets, where there are enough of them;
+field.svg; and report.html. Words like xsearch=64 are properties of insarxcorr.
+
+Without them about 20 x 25 patches from corner to corner are measured in mode=precise; mode=compat makes it GMTSAR's.
+"""
+from .. import library
+from ..sar import arguments, field, told
+from ..sar.measure import add_figures
+from ..sar.pair import Work
+
+EXAMPLES = [
+    ("ref.PRM sec.PRM -o offsets", "grid, template and search are chosen by the size of the images"),
+    ("before.tif after.tif -o offsets grid=step step-x=64 step-y=64", "pictures or amplitudes; a patch every 64 pixels"),
+    ("--pairs list.txt -o offsets --rasters tif", "several pairs, and a raster with the place of each reference"),
+]
+
+
+def add_arguments(parser):
+    arguments.add_pairs(parser)
+    parser.add_argument("--rasters", choices=["tif", "img"], help="also offsets.tif or offsets.img, in the place of the reference")
+
+
+def steps_of(rows):
+    """Returns: columns and lines from patch to patch"""
+    places = [sorted({row[axis] for row in rows}) for axis in (0, 2)]
+    return [min((b - a for a, b in zip(place, place[1:])), default=1) for place in places]
+
+
+def write_field(made, rows, fit, snr):
+    if any(row[4] > snr for row in rows):
+        with open(made.path("field.svg"), "w", encoding="ascii") as file:
+            file.writelines(line + "\n" for line in field.draw(rows, fit, snr))
+
+
+def run(options):
+    def work(pair, properties, made):
+        this = Work(pair, properties, made, {"rasters": (options.rasters, None)})
+        if made.is_complete():
+            return made.result
+        this.open()
+        offsets = this.measure("text/csv", options.rasters)
+        rows = field.without(field.read_table(offsets.table), offsets.planes[7].ravel())
+        this.keep(offsets, "offsets.csv")
+        library.numpy().save(made.path("offsets.npy"), offsets.planes)
+        fit, snr = offsets.fit_function(), offsets.found.get("min-correlation", 0)
+        write_field(made, rows, fit, snr)
+        told.add_field(made.report, rows, fit, snr)
+        if fit:
+            add_figures(made.report, offsets, this.images[0])
+            told.add_residuals(made.report, rows, fit, snr)
+        else:
+            made.report.figure("patches in the fit", 0, at_least=8, about="too few patches correlate for a fit")
+        told.add_rasters(made.report, offsets.planes, steps_of(rows))
+        this.end()
+        result = made.finish(patches=offsets.n, fit={name: value for name, value in offsets.found.items() if name != "element"})
+        if not options.json and fit:
+            print(offsets.describe_fit(this.images[0]))
+        return result
+
+    return arguments.run_all(options, "offsets", work)

@@ -1,0 +1,92 @@
+# SPDX-License-Identifier: LGPL-2.1-or-later
+"""Images that are compared: SLC images, amplitudes and pictures, in any format that slcsrc or picturesrc reads."""
+import os
+import re
+
+from .. import library, play
+from ..command import UNREADABLE, Failure
+
+# Read as arrays: .npy, FITS, OpenEXR, PNG, JPEG, PNM. The others are slcsrc's.
+ARRAYS = re.compile(rb"\x93NUMPY|SIMPLE  =|v/1\x01|\x89PNG|\xff\xd8\xff|P[1-7Ff]\s", re.DOTALL)
+
+
+def names_in(path, pattern):
+    """What a small text file names."""
+    if not os.path.isfile(path) or os.path.getsize(path) >= 1 << 20:
+        return []
+    with open(path, encoding="utf-8", errors="replace") as file:
+        return re.findall(pattern, file.read(), re.MULTILINE)
+
+
+def slc_of(path):
+    """Returns: where slcsrc may find the SLC_file of a PRM file, in its order."""
+    lines = names_in(path, r"^\s*SLC_file\s*=\s*(\S.*?)\s*$")[-1:]
+    return [place for name in (*lines, *(line.split()[0] for line in lines))
+            for place in (name, os.path.join(os.path.dirname(path), name))]
+
+
+def files_of(path):
+    """Returns: the files of an image: itself, its SLC_file, what a .vrt of GDAL names, the header of ENVI beside it."""
+    beside = [os.path.join(os.path.dirname(path), name) for name in names_in(path, "<SourceFilename[^>]*>([^<]+)<")]
+    beside += [path + ".hdr", os.path.splitext(path)[0] + ".hdr"]
+    found = [path, *[name for name in slc_of(path) if os.path.isfile(name)][:1], *filter(os.path.isfile, beside)]
+    return list(dict.fromkeys(found))
+
+
+def is_array(path):
+    try:
+        with open(path, "rb") as file:
+            return bool(ARRAYS.match(file.read(16)))
+    except OSError:  # slcsrc tells why
+        return False
+
+
+def copy_array(path, copy):
+    """Writes the samples as slcsrc reads them. Returns: the properties of slcsrc."""
+    np = library.numpy()
+    pages = [(shape, values.copy()) for shape, _start, values in library.Arrays().pages(path)]
+    shape = pages[0][0]
+    is_image = len(pages) == 1 and (len(shape) == 2 or len(shape) == 3 and shape[2] <= 4)
+    if not is_image:
+        raise Failure(UNREADABLE, f"{path} is an array of {' x '.join(map(str, shape))}, which is no image. Take one page of it.")
+    values = pages[0][1].reshape(shape)
+    if values.ndim == 3:  # grey from colours; transparency is no brightness
+        values = values[..., :3 if shape[2] > 2 else 1].mean(-1)
+    is_complex = values.dtype.kind == "c"
+    values.astype("<c8" if is_complex else "<f4").tofile(copy)
+    return [f"location={copy}", f"width={shape[1]}", f"format={'cf32' if is_complex else 'f32'}"]
+
+
+def caps_of(source):
+    """Returns: the structure of the caps that a source has, from its words."""
+    Gst = library.gstreamer()
+    pipeline = play.parse([*source, "!", "fakesink", "name=sink"])
+    pipeline.set_state(Gst.State.PAUSED)
+    try:
+        message = pipeline.get_bus().timed_pop_filtered(
+            Gst.CLOCK_TIME_NONE, Gst.MessageType.ASYNC_DONE | Gst.MessageType.ERROR)
+        if message.type == Gst.MessageType.ERROR:
+            raise Failure(UNREADABLE, play.describe_error(message))
+        return pipeline.get_by_name("sink").get_static_pad("sink").get_current_caps().get_structure(0)
+    finally:
+        pipeline.set_state(Gst.State.NULL)
+
+
+class Image:
+    """One image. `source`: the words of its source; `width`, `height`; `format`: of its
+    samples, ci16, cf32 or f32."""
+
+    def __init__(self, path, folder):
+        """folder: for the samples of what slcsrc does not read"""
+        self.path = path
+        properties = [f"location={path}"]
+        if is_array(path):
+            properties = copy_array(path, os.path.join(folder, f"{os.path.basename(path)}.{len(os.listdir(folder))}.raw"))
+        self.source = ["slcsrc", *properties]
+        caps = caps_of(self.source)
+        self.width, self.height = caps.get_value("width"), caps.get_value("height")
+        self.format = caps.get_value("format")
+
+    @property
+    def is_complex(self):
+        return self.format != "f32"

@@ -1,0 +1,203 @@
+# SPDX-License-Identifier: LGPL-2.1-or-later
+"""Offsets of two images and their fit: chooses the grid, measures, and says how good the fit is.
+
+Unless the user chooses, about 20 x 25 patches from corner to corner are measured in insarxcorr's mode=precise. If fewer
+than a quarter of them have a significant correlation, larger templates are tried once.
+"""
+import os
+import tempfile
+
+from .. import library, play
+from ..command import NO_RESULT, Failure
+from ..progress import Progress
+from .prm import parse_fit
+
+FEW = 0.25  # of the patches: larger templates are tried
+N_PLANES = 8  # dx, dy, correlation, SNR, cov_xx, cov_yy, cov_xy, state
+# Of a good fit: docs/reference/insarxcorr.md, "The fit", has the same limits.
+RMS, CORNER, MISFIT, SPAN = 0.5, 0.05, 0.12, 0.5
+
+
+def choose_search(size):
+    """The largest power of two, 64 at most, that is an eighth of the image."""
+    search = 64
+    while search > 8 and 8 * search > size:
+        search //= 2
+    return search
+
+
+def choose_window(size):
+    """About an eighth of the image, so that patches reach near its edges; with 64, coherence 0.4 is enough."""
+    return min(64, max(32, size // 128 * 16))
+
+
+def choose_step(size, patch, n):
+    """For n patches from corner to corner, or one a pixel."""
+    return max(1, int((size - patch) / (n - 1)))
+
+
+def number(words, name, default):
+    """The number that a property of insarxcorr gets, if it is one."""
+    value = ([word.split("=", 1)[1] for word in words if word.startswith(name + "=")] or [default])[-1]
+    try:
+        return int(value)
+    except ValueError:  # insarxcorr tells what is wrong
+        return default
+
+
+def is_given(words, *names):
+    """Whether the user gives one of these properties."""
+    return any(word.startswith(tuple(name + "=" for name in names)) for word in words)
+
+
+def make_grid(image, search, words, scale=1):
+    """Patches over all of the image: beyond them the fit would be extrapolated. Returns: properties; words: those that
+    the user gives; scale: of the templates."""
+    if is_given(words, "grid", "nx", "ny"):
+        return ["nx=20", "ny=25", "grid=even"]
+    compat = "mode=compat" in words
+    grid = ["grid=step"]
+    for axis, window, length, n in ("x", "window-width", image.width, 20), ("y", "window-height", image.height, 25):
+        reach = number(words, axis + "search", search[axis + "search"])
+        template = number(words, window, int(scale * choose_window(length)))
+        patch = 4 * reach if compat else (template or 2 * reach) + 2 * reach + 16
+        grid += [f"{window}={template}", f"step-{axis}={choose_step(length, patch, n)}"]
+    return grid
+
+
+class Offsets:
+    """Offsets and their fit. table, raster: files; fit: the eight lines, empty without one; found: the numbers of
+    insarxcorr-fit; planes: [8][ny][nx]; n: patches; warnings: sentences; pipeline: what has measured them."""
+
+    def __init__(self, images, properties, folder, form, raster, name, warn):
+        np = library.numpy()
+        self.table, self.fit_path = os.path.join(folder, "offsets"), os.path.join(folder, "fit")
+        self.raster = os.path.join(folder, f"offsets.{raster}") if raster else None
+        self.properties, self.found, self.warnings, self.rows = properties, {}, [], (0, 1)
+        planes = os.path.join(folder, "planes")
+        words = ["insarxcorr", "name=x", *properties]
+        words += ["offsets-location=" + self.raster] if self.raster else []
+        words += ["!", form, "!", "filesink", "location=" + self.table]
+        for pad, path in ("fit", self.fit_path), ("rasters", planes):
+            words += ["x." + pad, "!", "queue", "!", "filesink", "location=" + path]
+        for side, image in zip(("reference", "secondary"), images):
+            words += [*image.source, "!", "x." + side]
+        self.pipeline = play.parse(words)
+        with Progress(name, "lines", images[0].height) as progress:
+            try:
+                self.backends = play.play(
+                    self.pipeline, self.warnings.append, self.tell, progress, lambda _: self.rows[0] / self.rows[1])
+            except Failure:  # they may say why
+                for sentence in self.warnings:
+                    warn(sentence)
+                raise
+        self.planes = np.fromfile(planes, "<f4").reshape(N_PLANES, self.rows[1], -1)
+        self.n = self.planes[0].size
+        with open(self.fit_path, encoding="ascii") as text:
+            self.fit = text.read()
+
+    def tell(self, structure):
+        if structure.get_name() == "insarxcorr-fit":
+            names = map(structure.nth_field_name, range(structure.n_fields()))
+            self.found = {name: structure.get_value(name) for name in names}
+        elif structure.get_name() == "insarxcorr-progress":
+            self.rows = structure.get_value("rows"), structure.get_value("of")
+
+    def fit_function(self):
+        """Returns: a function from (x, y) to the offset; None without a fit"""
+        return parse_fit(self.fit, "fit.txt") if self.fit else None
+
+    def describe(self):
+        return f"{self.found['n-points'] if self.fit else 'too few'} of {self.n} patches"
+
+    def used(self):
+        """The part of the patches that the fit is made of."""
+        return self.found["n-points"] / self.n if self.fit else 0
+
+    def error(self):
+        """What is expected of the fit at the corners."""
+        return max(self.found["corner-r"], self.found["corner-a"]) if self.fit else float("inf")
+
+    def spans(self, image):
+        """The parts of the columns and of the lines that the points of the fit span."""
+        return [(self.found[axis + "-most"] - self.found[axis + "-least"]) / length
+                for axis, length in (("x", image.width), ("y", image.height))]
+
+    def describe_fit(self, image):
+        """How good the fit is: the points that it is made of, how far they are from it, what they span."""
+        found, spans = self.found, self.spans(image)
+        return (f"{found['n-points']} of {self.n} patches (correlation above {found['min-correlation']:.2f}), "
+                f"rms {found['rms-r']:.3f} columns and {found['rms-a']:.3f} lines "
+                f"(alike beside each other: {found['misfit-r']:.3f} and {found['misfit-a']:.3f}; expected error at the corners: "
+                f"{found['corner-r']:.3f} and {found['corner-a']:.3f}), over "
+                f"{100 * spans[0]:.0f} % of the columns and {100 * spans[1]:.0f} % of the lines")
+
+
+def can_retry(words):
+    return not is_given(words, "grid", "nx", "ny", "window-width", "window-height", "fit-snr", "mode")
+
+
+def measure(images, words, folder, form, raster, name, warn):
+    """images: reference and secondary; words: properties of insarxcorr that the user gives; folder: for files; form: caps of
+    the table; raster: extension of a raster, or None; name: of the pair, for progress; warn: gets the warnings of the result.
+    Returns: Offsets"""
+    words = ["fit-snr=-1" if word == "fit-snr=auto" else word for word in words]
+    search = {"xsearch": choose_search(images[0].width), "ysearch": choose_search(images[0].height)}
+
+    def run(scale):
+        properties = ["mode=precise", *make_grid(images[0], search, words, scale),
+                      *(f"{name}={n}" for name, n in search.items()), *words]
+        return Offsets(images, properties, tempfile.mkdtemp(dir=folder), form, raster, name, warn)
+
+    best = run(1)
+    if best.used() < FEW and can_retry(words):
+        best = try_larger(best, run)
+    for sentence in best.warnings:
+        warn(sentence)
+    return best
+
+
+def try_larger(first, run):
+    """Larger templates find patches of less coherence. Returns: the better offsets"""
+    try:
+        second = run(1.5)
+    except Failure:  # the image is too small for these
+        return first
+    is_better = second.error() < first.error()
+    best = second if is_better else first
+    if second.fit:
+        best.warnings.append(
+            f"{first.describe()} have a significant correlation; with templates 1.5 times as large, {second.describe()} "
+            f"have. The {'larger' if is_better else 'smaller'} ones are used: their expected error at the corners is "
+            f"{best.error():.3f} pixel.")
+    return best
+
+
+def check_fit(offsets):
+    """Fails where offsets are those of chance."""
+    why = "; nothing was written, but gst-imaging offsets writes their offsets. Are these images of one scene, with their " \
+          "bytes in one order? A larger xsearch and ysearch, or rshift and ashift in the PRM file of the secondary, " \
+          "help when the shift is large; a larger window-width and window-height help when the coherence is low."
+    if not offsets.fit:
+        raise Failure(NO_RESULT, "Too few patches correlate for a fit" + why)
+    found, n = offsets.found, offsets.n
+    search = [number(offsets.properties, name, 64) for name in ("xsearch", "ysearch")]
+    rms = found["rms-r"], found["rms-a"]
+    # offsets of steep terrain leave a plane as well, but agree with their neighbours; those of chance are anywhere in
+    # the search, and weights make their rms smaller
+    is_anywhere = any(r > s / 4 or r > 1 and found["misfit-" + axis] < r / 4 for r, s, axis in zip(rms, search, "ra"))
+    if max(rms) > 1 and (found["n-points"] < n / 2 or is_anywhere):
+        raise Failure(NO_RESULT, f"{found['n-points']} of {n} patches correlate, and these do not agree" + why)
+
+
+def add_figures(report, offsets, image):
+    """What tells how good the fit is, with the limits above."""
+    found, spans = offsets.found, offsets.spans(image)
+    report.figure("patches in the fit", 100 * offsets.used(), "%", at_least=100 * FEW,
+                  about=f"{found['n-points']} of {offsets.n} have a correlation above {found['min-correlation']:.2f} %")
+    for axis, unit, span in ("r", "columns", spans[0]), ("a", "lines", spans[1]):
+        report.figure(f"rms distance from the fit, {unit}", found[f"rms-{axis}"], "pixels", at_most=RMS)
+        report.figure(f"shared by neighbours, {unit}", found[f"misfit-{axis}"], "pixels", at_most=MISFIT,
+                      about="the part of that rms in which neighbouring patches agree: terrain or motion, which no plane follows")
+        report.figure(f"expected error at the corners, {unit}", found[f"corner-{axis}"], "pixels", at_most=CORNER)
+        report.figure(f"span of the patches, {unit}", 100 * span, "%", at_least=100 * SPAN)

@@ -1,0 +1,56 @@
+# SPDX-License-Identifier: LGPL-2.1-or-later
+"""The work on one pair of images, which offsets and coregister share."""
+import os
+import shutil
+
+from ..command import NOT_WRITTEN, UNREADABLE, Failure
+from .images import Image, files_of
+from .measure import measure
+
+
+class Work:
+    """Two images and the Job of their results. settings: {name: (value, default)} of the command"""
+
+    def __init__(self, pair, properties, made, settings):
+        self.pair, self.properties, self.made = pair, properties, made
+        for role in "reference", "secondary":
+            path = getattr(pair, role)
+            if not os.path.exists(path):
+                raise Failure(UNREADABLE, f'There is no file "{path}".')
+            for file in files_of(path):
+                made.input(file, role)
+        made.setting("properties", " ".join(properties), "")
+        for name, (value, default) in settings.items():
+            made.setting(name, value, default)
+
+    def open(self, check=None):
+        """Makes images of the files, and a folder for what is needed on the way."""
+        self.scratch = self.made.path(".scratch")
+        os.mkdir(self.scratch)
+        self.images = [Image(path, self.scratch) for path in (self.pair.reference, self.pair.secondary)]
+        if check:
+            check(self.images)
+
+    def measure(self, form, raster):
+        """Returns: Offsets"""
+        self.raster = raster
+        offsets = measure(self.images, self.properties, self.scratch, form, raster, self.pair.name, self.made.warn)
+        self.made.tell_settings(offsets.pipeline)
+        for element, backend in offsets.backends.items():
+            self.made.report.fact(f"backend of {element}", backend)
+        return offsets
+
+    def keep(self, offsets, table):
+        """The files of the offsets become results. table: the name of theirs"""
+        shutil.move(offsets.table, self.made.path(table))
+        if offsets.fit:
+            shutil.move(offsets.fit_path, self.made.path("fit.txt"))
+        if offsets.raster:
+            for suffix in ("",) if self.raster == "tif" else ("", ".hdr", ".vrt"):
+                if not os.path.exists(offsets.raster + suffix):  # a warning has told why
+                    raise Failure(NOT_WRITTEN, f'"{os.path.basename(offsets.raster + suffix)}" could not be written.')
+                shutil.move(offsets.raster + suffix, self.made.path(os.path.basename(offsets.raster + suffix)))
+
+    def end(self):
+        """Nothing of the way there is left."""
+        shutil.rmtree(self.scratch)

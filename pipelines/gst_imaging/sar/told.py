@@ -1,0 +1,41 @@
+# SPDX-License-Identifier: LGPL-2.1-or-later
+"""What a report tells of offsets and their fit."""
+from .. import library
+from ..report import plots
+from . import field
+
+FIELD = "Offsets less their median. Dark: within half a pixel of the fit. Red: further away, a cross where the arrow would be " \
+        "much too long. Grey dots: not in the fit."
+
+
+def add_residuals(report, rows, fit, snr):
+    """rows: (x, dx, y, dy, correlation) of each patch; fit: a function from (x, y) to the offset; snr: those of the fit have
+    a larger correlation"""
+    np = library.numpy()
+    used = [row for row in rows if row[4] > snr]
+    fitted = np.array([fit(row[0], row[2]) for row in used])
+    for axis, name in enumerate(("columns", "lines")):
+        residuals = np.array([row[1 + 2 * axis] for row in used]) - fitted[:, axis]
+        scale = 1.4826 * np.median(np.abs(residuals - np.median(residuals)))
+        reach = max(5 * scale, 0.01)
+        inside = residuals[np.abs(residuals) <= reach]
+        counts, edges = np.histogram(inside, 40, (-reach, reach))
+        beyond = residuals.size - inside.size
+        report.plot(f"Distance from the fit, {name}", plots.histogram(("offset less fit", "pixels"), edges, counts, ("patches", "")),
+                    f"{beyond} of {residuals.size} patches are beyond the ends." if beyond else "")
+
+
+def add_field(report, rows, fit, snr):
+    """The same; without a fit, fit is None."""
+    if any(row[4] > snr for row in rows):
+        report.plot("Offset field", "".join(field.draw(rows, fit, snr, field.PAGE)), FIELD)
+
+
+def add_rasters(report, planes, steps):
+    """planes: of insarxcorr; steps: columns and lines from patch to patch"""
+    np = library.numpy()
+    axes = [{"name": "range", "unit": "columns", "step": steps[0]}, {"name": "azimuth", "unit": "lines", "step": steps[1]}]
+    known = (planes[7] == 0) | (planes[7] == 3)
+    for index, name, unit in (0, "range offset", "columns"), (1, "azimuth offset", "lines"), (2, "correlation", "%"):
+        report.picture(name.capitalize(), np.where(known, planes[index], np.nan), {"name": name, "unit": unit, "axes": axes},
+                       colours="height", caption="Of each patch; without colour: no data, or at the edge of the search.")
