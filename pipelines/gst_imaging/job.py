@@ -133,7 +133,8 @@ class Job:
             self.report.setting(f"gst-imaging {self.command}", name, value, default if default is not None else "", unit)
 
     def warn(self, sentence):
-        """Into the report and to standard error, once."""
+        """Into the report and to standard error, once. Files are named as they will be."""
+        sentence = sentence.replace(self.folder, self.target) if self.folder else sentence
         if sentence not in self.report.warnings:
             say(f"gst-imaging {self.command}: {self.name}: {sentence}")
             self.report.warning(sentence)

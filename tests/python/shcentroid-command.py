@@ -505,6 +505,8 @@ class Centroids(unittest.TestCase):
                 (("--camera", "v4l2:/dev/no-video"), 3, "There is no camera /dev/no-video"),
                 (("f.npy", "--map", "m.npy", "map-location=m.npy"), 2, "the same setting"),
                 (("f.npy", "--map", "m.npy", "--find-grid"), 2, "--find-grid finds a grid"),
+                (("f.npy", "--reference", "r.npy"), 2, "add --map with the map of its recording"),
+                (("f.npy", "--reference", "f.npy", *GRID), 3, "a reference is [cells, 2] of x and y, or slopes"),
                 (("f.npy", "fields=xy"), 2, "fields is for pipelines"),
                 (("f.npy", "--draw", "gamma"), 2, "no property=value"),
                 (("f.npy", "--view", *GRID), 2, "--view needs a display")):

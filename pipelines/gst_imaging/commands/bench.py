@@ -131,7 +131,10 @@ def measure(np, name, options):
         element.set_property("backend", options.backend)
         at_end(pipeline, "e", stats.update)
         begin = time.perf_counter()
-        play.play(pipeline, lambda _sentence: None)
+        try:
+            play.play(pipeline, lambda _sentence: None)
+        except Failure as failure:
+            raise Failure(NO_RESULT, f"{name}: {failure}") from failure
         elapsed = time.perf_counter() - begin
     if not stats.get("frames"):
         raise Failure(NO_RESULT, f"{name} has made nothing.")

@@ -14,6 +14,7 @@ lenslets are found in the first frame, which should be of a flat wavefront. Into
 property=value are properties of shcentroid (docs/reference/shcentroid.md). Without threshold-mode, threshold, brightest or
 estimator=correlation among them, threshold-mode=auto is used.
 """
+import os
 
 from .. import job, library
 from ..command import WRONG_USE, Failure
@@ -77,6 +78,10 @@ def check(options):
     if options.find_grid and (options.map or given & set(GEOMETRY)):
         raise Failure(WRONG_USE, "--find-grid finds a grid, and another one is given. Leave one of them out.")
     check_output(options.output)
+    if options.reference and not options.map and not given & set(GEOMETRY):
+        beside = os.path.join(os.path.dirname(options.reference), "map.npy")
+        raise Failure(WRONG_USE, "--reference is for the cells of one grid, and none is given: add --map"
+                                 f" {beside if os.path.exists(beside) else 'with the map of its recording'}.")
     need("shcentroid", "picturesrc", "picturesink")
     return names, settings
 
@@ -131,8 +136,6 @@ def measure(source, made, options, settings):
 
 
 def check_display(options):
-    import os
-
     if options.view and not os.environ.get("DISPLAY") and not os.environ.get("WAYLAND_DISPLAY"):
         raise Failure(WRONG_USE, "--view needs a display, and there is none: DISPLAY and WAYLAND_DISPLAY are not set.")
 

@@ -8,6 +8,7 @@ from ..report import plots
 
 X, Y, DX, DY = range(4)
 FLAGS = -1
+N_FIELDS = 10
 INVALID = 227  # flags, see docs/reference/shcentroid.md
 FLAG_NAMES = {1: "no flux", 2: "low flux", 4: "saturated", 8: "clipped by the frame", 16: "window at the edge", 32: "no match",
               64: "outside", 128: "not finite"}
@@ -26,7 +27,10 @@ def reference(made, path, map_path):
     np = library.numpy()
     arrays = library.Arrays()
     shape = next((shape for shape, _start, _values in arrays.pages(path)), [])
-    if len(shape) != 3 or shape[-1] < 5:
+    if len(shape) == 3 and shape[-1] != N_FIELDS:
+        raise Failure(UNREADABLE, f"{path} is {list(shape)}; a reference is [cells, 2] of x and y, or slopes as this command writes"
+                                  f" them, [frames, cells, {N_FIELDS}].")
+    if len(shape) != 3:
         return path  # x and y; the element says what is wrong with others
     total, n, centres = 0, 0, None
     for cells in frames_of(path):
