@@ -205,6 +205,12 @@ gst_imaging_formats_find_reader (
         n < 0 ? "cannot be read." : "is empty.");
     return NULL;
   }
+  if (n > 2 && memcmp (head, "\037\213", 2) == 0) {
+    gst_imaging_format_fail (file, error, GST_IMAGING_ND_ARRAY_ERROR_FORMAT,
+        "is compressed by gzip as a whole, which is not read here. Decompress "
+        "it with gunzip, or use compression within the format.");
+    return NULL;
+  }
   found = gst_imaging_file_quote (head, MIN (n, 8));
   gst_imaging_format_fail (file, error, GST_IMAGING_ND_ARRAY_ERROR_FORMAT,
       "starts with \"%s\", which no format does that is read here: .npy, PNG, "

@@ -2,6 +2,7 @@
 /* libFuzzer target of the reader of FITS files.
  * libraries: -lcfitsio
  * sources: common/files/formats/fits.c common/files/formats/fitsgrow.c
+ * common/files/formats/fitsraw.c
  * common/files/formats/gstimagingformat.c common/files/gstimagingndarray.c
  * common/files/gstimagingfile.c */
 #include "format-fuzzer.h"

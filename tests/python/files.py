@@ -362,6 +362,77 @@ class Fits(Case):
             self.assert_equal(self.load(self.path(name)), array)
 
 
+@needs("fits", np, "NumPy")
+class FitsByHand(Case):
+    def write(self, name, array, *cards):
+        bits = {"f": -8, "i": 8, "u": 8}[array.dtype.kind] * array.dtype.itemsize
+        header = ["SIMPLE  =                    T", f"BITPIX  = {bits:20d}", f"NAXIS   = {array.ndim:20d}"]
+        header += [f"{'NAXIS' + str(i + 1):8s}= {n:20d}" for i, n in enumerate(reversed(array.shape))]
+        header = "".join(card.ljust(80) for card in [*header, *cards, "END"])
+        data = array.astype(array.dtype.newbyteorder(">")).tobytes()
+        with open(self.path(name), "wb") as file:
+            for block, fill in (header.encode("ascii"), b" "), (data, b"\0"):
+                file.write(block.ljust(-(-len(block) // 2880) * 2880, fill))
+        return self.path(name)
+
+    def test_floats_keep_their_bits(self):
+        for dtype, tiny in ("f4", 1e-40), ("f8", 5e-310):
+            array = np.array([[np.inf, -np.inf, -0.0, tiny, 1]], dtype)
+            bits = "u4" if dtype == "f4" else "u8"
+            self.assert_equal(self.load(self.write("a.fits", array)).view(bits), array.view(bits))
+            again = self.convert(self.path("a.fits"), self.path("b.fits"))
+            self.assert_equal(self.load(again).view(bits), array.view(bits))
+            scaled = self.load(self.write("a.fits", array, "BSCALE  = 2.0", "BZERO   = 1.0"))
+            self.assert_equal(scaled, array * np.array(2, dtype) + np.array(1, dtype))
+
+    def test_integers_of_64_bits_are_scaled(self):
+        array = np.arange(-3, 3).reshape(2, 3)
+        self.assert_equal(self.load(self.write("a.fits", array, "BSCALE  = 0.5", "BZERO   = 0.25")), array * 0.5 + 0.25)
+        large = array + (1 << 61)
+        self.assert_equal(self.load(self.write("a.fits", large, "BSCALE  = 2.0", "BZERO   = 7.0")), large * 2 + 7)
+        os.remove(self.path("read.npy"))
+        self.refuse(self.write("a.fits", large, "BSCALE  = 9.0"), "64 bits that BSCALE 9 and BZERO 0 take out of")
+        self.assert_equal(self.load(self.write("a.fits", array, "BSCALE  = 2.0", "BLANK   = -2")),
+                          np.where(array == -2, np.nan, array * 2.0))
+
+    def test_blank_integers_are_nan(self):
+        for dtype, zero, expected in (("u1", 0, "f4"), ("i2", 0, "f4"), ("i2", 32768, "f4"), ("i2", 100, "f8"), ("i4", 0, "f8")):
+            array = np.arange(6).astype(dtype).reshape(2, 3)
+            path = self.write("a.fits", array, "BLANK   = 4", f"BZERO   = {zero}")
+            values = np.where(array == 4, np.nan, array.astype(expected) + zero).astype(expected)
+            self.assert_equal(self.load(path), values)
+            self.assert_equal(self.load(self.convert(path, self.path("b.fits"))), values)
+
+    def test_cards_of_the_file_are_not_of_its_copies(self):
+        path = self.write("a.fits", np.zeros((2, 3), "i2"), "BSCALE  = 0.5", "BUNIT   = 'adu'", "HIERARCH ESO DET DIT = 1.5")
+        listed = self.run_tool(path).stdout.splitlines()[3:]
+        self.assertEqual(listed, ["BUNIT=adu", "ESO DET DIT=1.5"])
+        self.assertEqual(self.run_tool(self.convert(path, self.path("b.fits"))).stdout.splitlines()[3:],
+                         ["BUNIT=adu", "ESO DET DIT=1.5"])
+
+    def test_frames_are_not_appended_to_scaled_samples(self):
+        frame = np.zeros((2, 3), "f4")
+        np.save(self.path("frame.npy"), frame)
+        path = self.write("a.fits", frame[None], "BSCALE  = 2.0")
+        self.assertIn("samples are scaled", launch("picturesrc", "location=" + self.path("frame.npy"), "!", "picturesink",
+                                                   "location=" + path, "append=true", status=1))
+
+    def test_compressed_as_a_whole(self):
+        with open(self.path("a.fits.gz"), "wb") as file:
+            file.write(b"\x1f\x8b" + bytes(30))
+        self.refuse(self.path("a.fits.gz"), "compressed by gzip as a whole")
+
+    @unittest.skipUnless(fits, "astropy is not installed")
+    def test_compressed_pictures_of_more_dimensions(self):
+        array = noise("i2", 2, 3, 40, 50)
+        for values in array, array[None]:
+            fits.CompImageHDU(values, compression_type="GZIP_1").writeto(self.path("a.fits"), overwrite=True)
+            self.assert_equal(self.load(self.path("a.fits")), values)
+        os.remove(self.path("read.npy"))
+        fits.CompImageHDU(array[0, 0], compression_type="NOCOMPRESS").writeto(self.path("b.fits"))
+        self.refuse(self.path("b.fits"), "compressed by NOCOMPRESS, which cfitsio")
+
+
 @needs("exr", OpenEXR, "OpenEXR")
 class Exr(Case):
     def channels(self, path):

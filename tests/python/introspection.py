@@ -2,6 +2,8 @@
 """libgstimaging from Python, by the names that its documentation leads to."""
 import json
 import os
+import subprocess
+import sys
 import tempfile
 import unittest
 
@@ -35,6 +37,17 @@ class Introspection(unittest.TestCase):
     def test_what_cannot_be_read_is_an_error_with_its_name(self):
         with self.assertRaisesRegex(GLib.Error, "absent.npy"):
             GstImaging.npy_load("absent.npy")
+
+    def test_pipelines_env_leads_to_the_library_of_a_build(self):
+        tool = os.path.join(os.path.dirname(__file__), "..", "..", "pipelines", "env")
+        build = os.path.dirname(os.environ["GI_TYPELIB_PATH"].split(":")[0])
+        others = ("LD_LIBRARY_PATH", "GI_TYPELIB_PATH", "GST_IMAGING_ENV", "MESON_DEVENV")
+        bare = {key: value for key, value in os.environ.items() if key not in others}
+        script = ("import gi; gi.require_version('GstImaging', '1.0'); from gi.repository import GstImaging; "
+                  "print(GstImaging.nd_array_type_name(GstImaging.NdArrayType.U16))")
+        done = subprocess.run([tool, sys.executable, "-c", script], capture_output=True, text=True, timeout=60, check=False,
+                              env={**bare, "GST_IMAGING_BUILD": build})
+        self.assertEqual((done.returncode, done.stdout), (0, "u16\n"), done.stderr)
 
     def test_a_frame_without_results_has_none(self):
         Gst.init(None)

@@ -6,8 +6,11 @@
 
 #include <fitsio.h>
 
+#include "fitsraw.h"
+
 #define BLOCK GST_IMAGING_FITS_BLOCK
 #define CARD GST_IMAGING_FITS_CARD
+#define MAX_KEY 40 /* longer than 8 is HIERARCH, which shares the card */
 
 /* cfitsio keeps a table of open files that has no lock of its own unless it was
  * built with one. */
@@ -19,6 +22,12 @@ typedef struct {
   gint datatype; /* of cfitsio, for what is read and written */
   gint64 n_per_page, next;
   gboolean writes;
+  GstImagingNdArrayType type;
+  gint n_dims; /* of a picture that is read, with the order of FITS */
+  LONGLONG dims[GST_IMAGING_ND_ARRAY_MAX_DIMS];
+  gboolean is_compressed, is_raw, has_blank;
+  gint64 blank;
+  GstImagingFitsRaw raw;
   GstImagingFitsGrowth *growth; /* where frames are appended, without cfitsio */
 } Fits;
 
@@ -38,6 +47,23 @@ static const struct {
     {GST_IMAGING_ND_ARRAY_TYPE_F64, DOUBLE_IMG, TDOUBLE},
 };
 
+/* What cfitsio has no code for. Returns: FALSE */
+static gboolean
+fail_compression (Fits *self, GError **error)
+{
+  gchar name[FLEN_VALUE] = "an unknown algorithm";
+  gint status = 0;
+  float version;
+
+  fits_read_key (self->fits, TSTRING, "ZCMPTYPE", name, NULL, &status);
+  fits_clear_errmsg ();
+  return gst_imaging_format_fail (self->file, error,
+      GST_IMAGING_ND_ARRAY_ERROR_UNSUPPORTED,
+      "is compressed by %s, which cfitsio %.2f does not read. Save it with "
+      "RICE_1 or GZIP_2, or not compressed.",
+      name, (gdouble) fits_get_version (&version));
+}
+
 static gboolean
 fail (Fits *self, gint status, GError **error)
 {
@@ -51,6 +77,13 @@ fail (Fits *self, gint status, GError **error)
     return gst_imaging_format_fail (self->file, error,
         GST_IMAGING_ND_ARRAY_ERROR_WRITE, "cannot be written as FITS: %s.",
         first);
+  if (status == NUM_OVERFLOW)
+    return gst_imaging_format_fail (self->file, error,
+        GST_IMAGING_ND_ARRAY_ERROR_UNSUPPORTED,
+        "holds integers that BSCALE and BZERO take out of their range. Save it "
+        "as floats.");
+  if (strstr (first, "unknown compression algorithm"))
+    return fail_compression (self, error);
   return gst_imaging_format_fail_damaged (self->file, error, first);
 }
 
@@ -82,17 +115,6 @@ fits_close (gpointer fits)
 
 /* --- reading -------------------------------------------------------------- */
 
-static gboolean
-has_unsigned_zero (Fits *self)
-{
-  gdouble zero = 0;
-  gint status = 0;
-
-  fits_read_key (self->fits, TDOUBLE, "BZERO", &zero, NULL, &status);
-  fits_clear_errmsg ();
-  return status == 0 && zero == 9223372036854775808.0;
-}
-
 /* To the first unit with a picture: the primary one may have none. */
 static gint
 find_image (Fits *self, gint *image, gint *n_dims, LONGLONG *dims)
@@ -110,14 +132,88 @@ find_image (Fits *self, gint *image, gint *n_dims, LONGLONG *dims)
     if (*n_dims == 0)
       continue;
     fits_get_img_equivtype (self->fits, image, &status);
-    if (status == 0 && *image == LONGLONG_IMG && has_unsigned_zero (self))
-      *image = ULONGLONG_IMG; /* which cfitsio 4.2 does not say */
     if (*n_dims <= GST_IMAGING_ND_ARRAY_MAX_DIMS)
       fits_get_img_sizell (
           self->fits, GST_IMAGING_ND_ARRAY_MAX_DIMS, dims, &status);
     return status;
   }
   return status;
+}
+
+/* Returns: @usual without such a card */
+static gdouble
+read_number (Fits *self, const gchar *key, gdouble usual)
+{
+  gint status = 0;
+  gdouble number = usual;
+
+  fits_read_key (self->fits, TDOUBLE, key, &number, NULL, &status);
+  fits_clear_errmsg ();
+  return status == 0 ? number : usual;
+}
+
+static gboolean
+read_blank (Fits *self, const gchar *key)
+{
+  gint status = 0;
+  LONGLONG blank = 0;
+
+  fits_read_key (self->fits, TLONGLONG, key, &blank, NULL, &status);
+  fits_clear_errmsg ();
+  self->blank = blank;
+  return status == 0;
+}
+
+/* Integers that may be BLANK become floats that hold all of them.
+ * @image: cfitsio's type of the values. Returns: the type to read */
+static gint
+find_image_type (Fits *self, gint image)
+{
+  LONGLONG data = 0;
+  gint status = 0, bits = 0;
+
+  self->is_compressed = fits_is_compressed_image (self->fits, &status);
+  self->has_blank = read_blank (self, "BLANK") ||
+                    (self->is_compressed && read_blank (self, "ZBLANK"));
+  fits_get_img_type (self->fits, &bits, &status);
+  fits_get_hduaddrll (self->fits, NULL, &data, NULL, &status);
+  self->raw = (GstImagingFitsRaw){.data = (guint64) data,
+      .bits = bits,
+      .scale = read_number (self, "BSCALE", 1),
+      .zero = read_number (self, "BZERO", 0),
+      .blank = self->has_blank ? &self->blank : NULL};
+  self->is_raw = !self->is_compressed && (bits < 0 || bits == LONGLONG_IMG);
+  if (self->is_raw) {
+    GstImagingNdArrayType type =
+        gst_imaging_fits_raw_find_type (&self->raw, self->has_blank);
+
+    for (guint i = 0; i < G_N_ELEMENTS (types); i++)
+      if (types[i].type == type)
+        return types[i].image;
+  }
+  if (!self->has_blank)
+    return image;
+  return image == LONG_IMG || image == ULONG_IMG ? DOUBLE_IMG
+         : image == BYTE_IMG || image == SBYTE_IMG || image == SHORT_IMG ||
+                 image == USHORT_IMG
+             ? FLOAT_IMG
+             : image;
+}
+
+/* Does a card tell how samples are stored? They are not any more. */
+static gboolean
+is_of_storage (Fits *self, const gchar *key)
+{
+  gchar card[FLEN_CARD];
+  gint class;
+
+  if (strlen (key) > 8)
+    return FALSE;
+  g_snprintf (card, sizeof (card), "%-8s=", key);
+  class = fits_get_keyclass (card);
+  return class == TYP_STRUC_KEY || class == TYP_CMPRS_KEY ||
+         class == TYP_SCAL_KEY || class == TYP_CKSUM_KEY ||
+         class == TYP_NULL_KEY;
 }
 
 static void
@@ -132,7 +228,8 @@ read_cards (Fits *self, GstImagingNdArray *array)
     gchar *text = NULL;
 
     fits_read_keyn (self->fits, i, key, value, comment, &status);
-    if (status != 0 || !*key || strcmp (key, "CONTINUE") == 0)
+    if (status != 0 || !*key || strcmp (key, "CONTINUE") == 0 ||
+        is_of_storage (self, key))
       continue;
     if (*value == '\'')
       fits_read_key_longstr (self->fits, key, &text, NULL, &status);
@@ -152,12 +249,11 @@ read_cards (Fits *self, GstImagingNdArray *array)
 static gboolean
 check_length (Fits *self, GstImagingNdArray *array, GError **error)
 {
-  gint status = 0, bits = 0;
+  gint bits = self->raw.bits;
   guint64 size = 1;
 
-  if (fits_is_compressed_image (self->fits, &status))
+  if (self->is_compressed)
     return TRUE;
-  fits_get_img_type (self->fits, &bits, &status);
   for (guint i = 0; i < array->n_dims; i++)
     if (!g_uint64_checked_mul (&size, size, array->dims[i]))
       size = G_MAXUINT64 / 8;
@@ -174,9 +270,8 @@ check_length (Fits *self, GstImagingNdArray *array, GError **error)
 static gboolean
 describe (Fits *self, GstImagingNdArray *array, GError **error)
 {
-  LONGLONG dims[GST_IMAGING_ND_ARRAY_MAX_DIMS] = {0};
   gint n_dims = 0, image = 0;
-  gint status = find_image (self, &image, &n_dims, dims);
+  gint status = find_image (self, &image, &n_dims, self->dims);
 
   if (status != 0)
     return fail (self, status, error);
@@ -187,8 +282,10 @@ describe (Fits *self, GstImagingNdArray *array, GError **error)
         n_dims == 0 ? "no picture" : "a picture of more dimensions",
         GST_IMAGING_ND_ARRAY_MAX_DIMS);
   array->n_dims = (guint) n_dims;
+  self->n_dims = n_dims;
   for (gint i = 0; i < n_dims; i++)
-    array->dims[i] = (guint64) dims[n_dims - 1 - i];
+    array->dims[i] = (guint64) self->dims[n_dims - 1 - i];
+  image = find_image_type (self, image);
   if (!check_length (self, array, error))
     return FALSE;
   g_strlcpy (array->axes,
@@ -199,7 +296,7 @@ describe (Fits *self, GstImagingNdArray *array, GError **error)
   read_cards (self, array);
   for (guint i = 0; i < G_N_ELEMENTS (types); i++)
     if (types[i].image == image) {
-      array->type = types[i].type;
+      array->type = self->type = types[i].type;
       self->datatype = types[i].datatype;
       return TRUE;
     }
@@ -233,6 +330,28 @@ fits_open (const GstImagingFormatFile *file, GstImagingNdArray *array,
   return self;
 }
 
+/* cfitsio takes boxes of compressed pictures of any dimensions, and rows of
+ * samples of three at most. */
+static void
+read_box (
+    Fits *self, guint64 page, gpointer blank, gpointer values, gint *status)
+{
+  long first[GST_IMAGING_ND_ARRAY_MAX_DIMS];
+  long last[GST_IMAGING_ND_ARRAY_MAX_DIMS];
+  long step[GST_IMAGING_ND_ARRAY_MAX_DIMS];
+  gint any_blank = 0;
+
+  for (gint i = 0; i < self->n_dims; i++) {
+    gboolean is_page = i > 1 && i == self->n_dims - 1;
+
+    first[i] = is_page ? (long) page + 1 : 1;
+    last[i] = is_page ? first[i] : (long) self->dims[i];
+    step[i] = 1;
+  }
+  fits_read_subset (self->fits, self->datatype, first, last, step, blank,
+      values, &any_blank, status);
+}
+
 /* BLANK becomes NaN where samples are floats. */
 static gboolean
 fits_read (gpointer reader, guint64 page, gpointer values, GError **error)
@@ -247,10 +366,17 @@ fits_read (gpointer reader, guint64 page, gpointer values, GError **error)
 
   if (self->n_per_page == 0)
     return TRUE;
+  if (self->is_raw)
+    return gst_imaging_fits_raw_read (&self->raw, self->file, self->type,
+        page * (guint64) self->n_per_page, (gsize) self->n_per_page, values,
+        error);
   g_mutex_lock (&lock);
-  fits_read_img (self->fits, self->datatype,
-      (LONGLONG) page * self->n_per_page + 1, self->n_per_page, blank, values,
-      &any_blank, &status);
+  if (self->is_compressed)
+    read_box (self, page, blank, values, &status);
+  else
+    fits_read_img (self->fits, self->datatype,
+        (LONGLONG) page * self->n_per_page + 1, self->n_per_page, blank, values,
+        &any_blank, &status);
   if (status != 0)
     fail (self, status, error);
   g_mutex_unlock (&lock);
@@ -283,29 +409,29 @@ write_cards (Fits *self, gchar **cards, gint *status)
     gchar card[FLEN_CARD], *end;
 
     if (!pair[0] || !pair[1] || !*pair[0] || !g_str_is_ascii (*cards) ||
-        strlen (pair[0]) > 8)
+        strlen (pair[0]) > MAX_KEY || is_of_storage (self, pair[0]))
       continue;
     if (strcmp (pair[0], "COMMENT") == 0)
       fits_write_comment (self->fits, pair[1], status);
     else if (strcmp (pair[0], "HISTORY") == 0)
       fits_write_history (self->fits, pair[1], status);
     else {
-      gint class;
-
-      g_snprintf (card, sizeof (card), "%-8s=", pair[0]);
-      class = fits_get_keyclass (card);
-      if (class == TYP_STRUC_KEY || class == TYP_CMPRS_KEY ||
-          class == TYP_SCAL_KEY || class == TYP_NULL_KEY ||
-          class == TYP_CKSUM_KEY)
-        continue;
       g_ascii_strtod (pair[1], &end);
-      if (*pair[1] && !*end && strlen (pair[1]) < 70) {
-        g_snprintf (card, sizeof (card), "%-8s= %20s", pair[0], pair[1]);
+      if (*pair[1] && !*end && strlen (pair[0]) + strlen (pair[1]) < 65) {
+        if (strlen (pair[0]) > 8)
+          g_snprintf (
+              card, sizeof (card), "HIERARCH %s = %s", pair[0], pair[1]);
+        else
+          g_snprintf (card, sizeof (card), "%-8s= %20s", pair[0], pair[1]);
         fits_write_record (self->fits, card, status);
       } else if (strcmp (pair[1], "T") == 0 || strcmp (pair[1], "F") == 0)
         fits_write_key_log (self->fits, pair[0], *pair[1] == 'T', NULL, status);
       else
         fits_write_key_longstr (self->fits, pair[0], pair[1], NULL, status);
+    }
+    if (*status == BAD_KEYCHAR) { /* of another format: FITS cannot have it */
+      fits_clear_errmsg ();
+      *status = 0;
     }
   }
 }
@@ -395,16 +521,18 @@ static gboolean
 check_cube (Fits *self, const GstImagingNdArray *cube,
     const GstImagingNdArray *frame, GError **error)
 {
-  gint status = 0, n_units = 0, bits = 0;
+  gint status = 0, n_units = 0;
+  gint bits = 8 * (gint) gst_imaging_nd_array_type_size (cube->type);
+  gboolean is_scaled =
+      self->raw.scale != 1 || self->has_blank ||
+      (self->raw.zero != 0 && fabs (self->raw.zero) != ldexp (1, bits - 1));
 
   if (!gst_imaging_format_has_frames (cube, frame))
     return gst_imaging_format_fail_other_frames (
         self->file, cube, frame, error);
   fits_get_num_hdus (self->fits, &n_units, &status);
-  fits_get_img_type (self->fits, &bits, &status);
-  if (status == 0 && n_units == 1 &&
-      (gsize) ABS (bits) == 8 * gst_imaging_nd_array_type_size (cube->type) &&
-      !fits_is_compressed_image (self->fits, &status))
+  if (status == 0 && n_units == 1 && ABS (self->raw.bits) == bits &&
+      !is_scaled && !self->is_compressed)
     return TRUE;
   return gst_imaging_format_fail (self->file, error,
       GST_IMAGING_ND_ARRAY_ERROR_UNSUPPORTED,
