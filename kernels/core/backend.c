@@ -38,7 +38,8 @@ module_path (const char *name, char path[PATH_MAX], ImkError *error)
 
   if (folder && folder[0] == '/') {
     length = (int) strlen (folder);
-  } else if (dladdr ((void *) module_path, &self) && self.dli_fname) {
+  } else if (dladdr ((void *) module_path, &self) && self.dli_fname &&
+             self.dli_fname[0] == '/') { /* of a program it may be argv[0] */
     const char *slash = strrchr (self.dli_fname, '/');
 
     folder = self.dli_fname;
@@ -48,7 +49,9 @@ module_path (const char *name, char path[PATH_MAX], ImkError *error)
   if (!length || snprintf (path, PATH_MAX, "%.*s/%s%s", length, folder, below,
                      name) >= PATH_MAX)
     return imk_error_set (error, IMK_ERROR_UNAVAILABLE,
-        "The folder of libimk, where %s belongs, could not be found.", name);
+        "The folder of libimk, where %s belongs, could not be found. Set "
+        "IMK_MODULE_PATH to the absolute folder of that file.",
+        name);
   return IMK_OK;
 }
 

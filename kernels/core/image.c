@@ -55,6 +55,11 @@ imk_image_check (const ImkImage *image, const char *role, ImkType type,
     return imk_error_set (error, IMK_ERROR_IMAGE,
         "The %s image has a stride of %zu bytes; one row alone takes %zu.",
         role, image->stride, imk_image_row_size (image));
+  if (height > 1 && image->stride > PTRDIFF_MAX / height)
+    return imk_error_set (error, IMK_ERROR_IMAGE,
+        "The %s image has a stride of %zu bytes; %u such rows are beyond any "
+        "memory. Rows from bottom to top need a copy.",
+        role, image->stride, height);
   if ((uintptr_t) image->data % alignment ||
       (height > 1 && image->stride % alignment))
     return imk_error_set (error, IMK_ERROR_IMAGE,

@@ -308,7 +308,8 @@ get_flags (const Measurement *m)
   return flags;
 }
 
-/* var = sum of (variance of p) (u - mean)^2 / m00^2 */
+/* var = sum of (variance of p) (u - mean)^2 / m00^2, at most 3e38, which a
+ * float32 can hold */
 static void
 get_variances (const Measurement *m, double row[IMK_SHCENTROID_N_FIELDS])
 {
@@ -323,8 +324,10 @@ get_variances (const Measurement *m, double row[IMK_SHCENTROID_N_FIELDS])
   centre.mean_x = m->mean_x;
   centre.mean_y = m->mean_y;
   s = sum_cell (c, m->in, &m->r, m->t, &centre);
-  row[IMK_SHCENTROID_VAR_X] = scale * (double) (s.spread_x / (s.m00 * s.m00));
-  row[IMK_SHCENTROID_VAR_Y] = scale * (double) (s.spread_y / (s.m00 * s.m00));
+  row[IMK_SHCENTROID_VAR_X] =
+      fmin (scale * (double) (s.spread_x / (s.m00 * s.m00)), 3e38);
+  row[IMK_SHCENTROID_VAR_Y] =
+      fmin (scale * (double) (s.spread_y / (s.m00 * s.m00)), 3e38);
   if (!c->weighting || c->iterations < 2)
     return;
   centre = m->centre;

@@ -54,6 +54,8 @@ imk.imk_shcentroid_free.argtypes = [c.c_void_p]
 
 def image_of(array):
     """An image of a 2-D array, which has to live as long."""
+    if array.ndim != 2 or array.dtype not in TYPES:
+        raise TypeError(f"an array of {array.ndim} dimensions and {array.dtype} is no picture of u1, u2 or f4")
     return Image(array.ctypes.data, array.strides[0], array.shape[1], array.shape[0], 1, TYPES[array.dtype], 0)
 
 
@@ -68,6 +70,9 @@ class Centroids:
         self.config.pitch_x = self.config.pitch_y = pitch
         self.config.type, self.config.fields = TYPES[np.dtype(dtype)], FIELDS_XY
         if dark is not None:
+            dark = np.ascontiguousarray(dark, "f4")
+            if dark.shape != (rows * pitch, columns * pitch):
+                raise ValueError(f"the dark frame is {dark.shape}, the frames are {(rows * pitch, columns * pitch)}")
             self.config.dark = dark.ctypes.data  # read by imk_shcentroid_new alone
         self.check(imk.imk_shcentroid_new(BACKEND_CPU, self.config, self.self, self.error))
         self.n_cells = columns * rows

@@ -33,12 +33,19 @@ variant_between (uint64_t *seed, uint32_t low, uint32_t high)
   return low + (uint32_t) (test_random (seed) % (high - low + 1));
 }
 
+/* Returns: a number from 1, or @otherwise where the variable is not set */
 static uint64_t
 env_number (const char *name, uint64_t otherwise)
 {
   const char *value = getenv (name);
+  char *end = NULL;
+  uint64_t number = value ? strtoull (value, &end, 10) : otherwise;
 
-  return value ? strtoull (value, NULL, 10) : otherwise;
+  if (value && (*value < '0' || *value > '9' || *end || number == 0)) {
+    fprintf (stderr, "%s is \"%s\"; it takes a number from 1.\n", name, value);
+    exit (2);
+  }
+  return number;
 }
 
 typedef struct Kernel {
@@ -287,6 +294,43 @@ static const Kernel kernels[] = {
 
 enum { N_KERNELS = sizeof (kernels) / sizeof (*kernels) };
 
+static bool
+is_kernel (const char *name)
+{
+  for (int i = 0; i < N_KERNELS; i++)
+    if (strcmp (kernels[i].k->name, name) == 0)
+      return true;
+  return false;
+}
+
+/* Returns: whether the arguments are right; one kernel is selected by the
+ * harness, through IMK_TEST_ONLY */
+static bool
+read_arguments (int argc, char **argv)
+{
+  const char *only = NULL;
+
+  for (int i = 1; i < argc; i++) {
+    if (strcmp (argv[i], "--bench") == 0)
+      bench = true;
+    else if (!only && is_kernel (argv[i]))
+      only = argv[i];
+    else
+      return false;
+  }
+  return !only || setenv ("IMK_TEST_ONLY", only, 1) == 0;
+}
+
+static int
+show_usage (void)
+{
+  fputs ("Usage: check-variants [--bench] [kernel], which is one of:", stderr);
+  for (int i = 0; i < N_KERNELS; i++)
+    fprintf (stderr, " %s", kernels[i].k->name);
+  fputs ("\n", stderr);
+  return 2;
+}
+
 int
 main (int argc, char **argv)
 {
@@ -294,6 +338,8 @@ main (int argc, char **argv)
   static Test tests[2 * N_KERNELS + 1];
   int n = 0;
 
+  if (!read_arguments (argc, argv))
+    return show_usage ();
   for (int i = 0; i < N_KERNELS; i++)
     for (int cuda = 0; cuda <= kernels[i].k->cuda; cuda++) {
       snprintf (names[n], VARIANT_MAX_NAME, "%s: %s gives the reference",
@@ -304,10 +350,5 @@ main (int argc, char **argv)
       tests[n] = (Test){names[n], cuda ? on_cuda : on_cpu, !cuda, &kernels[i]};
       n++;
     }
-  for (int i = 1; i < argc; i++)
-    if (strcmp (argv[i], "--bench") == 0)
-      bench = true;
-    else
-      setenv ("IMK_TEST_ONLY", argv[i], 1);
   return test_main (tests);
 }

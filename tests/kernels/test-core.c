@@ -324,6 +324,17 @@ test_short_stride_is_refused (void)
 }
 
 static void
+test_negative_stride_is_refused (void)
+{
+  ImkImage image = good_image ();
+  ImkError error;
+
+  image.stride = (size_t) -64; /* as NumPy has it for rows from bottom to top */
+  test_error (check (&image, false, &error), &error, IMK_ERROR_IMAGE,
+      "such rows are beyond any memory. Rows from bottom to top need a copy.");
+}
+
+static void
 test_unaligned_samples_are_refused (void)
 {
   ImkImage image = good_image ();
@@ -1180,6 +1191,7 @@ main (void)
       {"other shapes are refused with both shapes",
           test_other_shapes_are_refused_with_both_shapes},
       {"a short stride is refused", test_short_stride_is_refused},
+      {"a negative stride is refused", test_negative_stride_is_refused},
       {"unaligned samples are refused", test_unaligned_samples_are_refused},
       {"unreachable memory is refused", test_unreachable_memory_is_refused},
       {"division rounding up is exact everywhere",
