@@ -1,0 +1,40 @@
+# SPDX-License-Identifier: LGPL-2.1-or-later
+# Sourced after root.sh: installs the packages of $root/var/tmp in $root, tries
+# them as debian/tests does, and purges them.
+
+# try_packages NAME [package to install with them]...
+try_packages() {
+  local suite=$1 debs names files left
+  shift
+
+  mapfile -t debs < <(cd "$root" && ls var/tmp/*.deb | sed 's,^,/,')
+  mapfile -t names < <(for deb in "${debs[@]}"; do basename "${deb%%_*}"; done)
+  install_packages "${debs[@]}" gcc libc6-dev pkg-config gstreamer1.0-tools gstreamer1.0-plugins-base \
+    gstreamer1.0-plugins-good "$@"
+  echo "ok: installed on $suite: ${names[*]}"
+
+  files=$root.files
+  inside dpkg -L "${names[@]}" | sort -u | while read -r path; do
+    [[ -d $root$path ]] || echo "$path"
+  done > "$files"
+  for test in elements develop; do
+    mkdir -p "$root/var/tmp/test"
+    cp "debian/tests/$test" "$root/var/tmp/test/run"
+    quietly inside env AUTOPKGTEST_TMP=/var/tmp/test /var/tmp/test/run
+    echo "ok: debian/tests/$test"
+  done
+  if declare -F while_installed > /dev/null; then
+    while_installed
+  fi
+
+  quietly inside apt-get purge -y -qq "${names[@]}"
+  left=$(while read -r path; do
+    if [[ -e $root$path ]]; then echo "$path"; fi
+  done < "$files"
+  find "$root/etc" "$root/usr" "$root/var/lib" -name '*gst*imaging*' -o -name 'libimk*')
+  if [[ -n $left ]]; then
+    echo "Left after purge: $left"
+    return 1
+  fi
+  echo "ok: purged without a trace, $(wc -l < "$files") files before"
+}
