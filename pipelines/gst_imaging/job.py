@@ -337,4 +337,6 @@ def tell(options, result):
     state = "complete" if result["made"] else "was complete already (the same inputs and settings)"
     more = f", {len(result['warnings'])} warning{'s'[:len(result['warnings']) != 1]}" if result["warnings"] else ""
     more += f", beyond its limit: {', '.join(missed)}" if missed else ""
-    print(f"{os.path.relpath(result['output'])}: {state}{more}; see {os.path.join(os.path.relpath(result['output']), 'report.html')}")
+    here = os.path.relpath(result["output"])
+    folder = result["output"] if here.startswith("..") else here
+    print(f"{folder}: {state}{more}; see {os.path.join(folder, 'report.html')}")

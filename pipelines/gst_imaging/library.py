@@ -113,6 +113,19 @@ class Arrays:
     def type_name(self, array):
         return self.functions.gst_imaging_nd_array_type_name(array.contents.type).decode()
 
+    def kind(self, path):
+        """Returns: type and shape of a file, of which only the beginning is read where the format allows it"""
+        functions = self.functions
+        functions.gst_imaging_array_reader_new.restype = ctypes.c_void_p
+        functions.gst_imaging_array_reader_get_array.restype = ctypes.POINTER(Array)
+        reader = ctypes.c_void_p(self.call(UNREADABLE, functions.gst_imaging_array_reader_new, os.fsencode(path),
+                                           ctypes.c_uint64(2 ** 63 - 1)))
+        try:
+            array = functions.gst_imaging_array_reader_get_array(reader)
+            return self.type_name(array), tuple(array.contents.dims[:array.contents.n_dims])
+        finally:
+            functions.gst_imaging_array_reader_free(reader)
+
     def pages(self, path):
         """Generates (shape of the array, index of the first value, values) of one page after the other."""
         np = numpy()

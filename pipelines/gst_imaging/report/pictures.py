@@ -70,7 +70,7 @@ def axis_of(quantity, index, n):
     axes = quantity.get("axes") or []
     axis = axes[index] if index < len(axes) else {}
     step = abs(axis.get("step") or 0)
-    if not step or not math.isfinite(step) or axis.get("unit") in ("pixel", ""):
+    if not step or not math.isfinite(step) or axis.get("unit") in ("pixel", "pixels", ""):
         return n, "pixels", axis.get("name", "")
     return n * step, axis["unit"], axis.get("name", "")
 

@@ -1,0 +1,281 @@
+# SPDX-License-Identifier: LGPL-2.1-or-later
+"""Makes normals, albedo, height and a mesh from photographs of one view under known lights.
+
+Give one or more folders of photographs, and the light file of the rig: .lp, .dome, or a list of x y z. The names in it
+are matched with the files whatever their case, extension and folder. Without a light file the folder has to have one.
+mask.* and dark.* in a folder are used. Each folder gives normals.png (16 bits), albedo.png (16 bits), height.tif (float32),
+mesh.glb and report.html. JPEG is turned upright and made linear with gamma 2.2.
+"""
+import glob
+import os
+
+from .. import job, library, photographs, play
+from ..command import UNREADABLE, WRONG_USE, Failure
+from ..report import plots
+
+EXAMPLES = [
+    ("photos/ lights.lp -o out", "one object; the mask is photos/mask.png, if there is one"),
+    ("coin-1/ coin-2/ coin-3/ dome.lp -o coins", "one after the other, into coins/coin-1, ..."),
+    ("photos/ lights.txt --mm-per-pixel 0.05 -o out", "positions of lamps in mm; heights in mm"),
+    ("photos/ lights.lp --extension nef --dark dark.nef -o out", "of RAW and JPEG beside each other the RAW files"),
+    ("bearPNG/ -o bear", "a folder of DiLiGenT, with its directions and intensities"),
+]
+
+# Limits as docs/reference/photostereo.md explains them under "Is the result right?".
+RESIDUAL, USED, INVALID, CLIPPED = 0.08, 0.5, 0.05, 0.1
+UPDATES = 8  # results on the way, for the plot of convergence
+SAMPLES = 1e9  # of larger sets there is only the last result, for time
+
+
+def add_arguments(parser):
+    parser.add_argument("input", nargs="+", metavar="FOLDER|LIGHTS", help="folders of photographs, and a light file")
+    job.add_arguments(parser)
+    parser.add_argument("--mask", metavar="FILE", help="white on the object (default: mask.* in the folder)")
+    parser.add_argument("--dark", metavar="FILE", help="a picture without light (default: dark.* in the folder)")
+    parser.add_argument("--white", metavar="FILE", help="a picture of a white sheet, which pictures are divided by")
+    parser.add_argument("--intensities", metavar="FILE",
+                        help="a line of one or three numbers for each light (default: light_intensities.txt in the folder)")
+    parser.add_argument("--gamma", type=float, help="exponent that makes samples linear (default: 2.2 for JPEG, else 1)")
+    parser.add_argument("--mm-per-pixel", type=float, default=1, metavar="MM",
+                        help="width of a pixel; heights are in mm then (needed for lights with a position)")
+    parser.add_argument("--by-order", action="store_true", help="take the pictures in natural order, whatever their names")
+    parser.add_argument("--extension", metavar="EXT", help="use the files with this extension alone")
+    parser.add_argument("--set", action="append", default=[], metavar="NAME=VALUE", help="another property of photostereo")
+
+
+def split(given):
+    """Returns: the folders, and the light file or None"""
+    folders = [path for path in given if os.path.isdir(path)]
+    files = [path for path in given if path not in folders]
+    absent = [path for path in files if not os.path.isfile(path)]
+    if absent:
+        raise Failure(UNREADABLE, f"{absent[0]} is neither a folder nor a file.")
+    if len(files) > 1:
+        raise Failure(WRONG_USE, f"{files[0]} and {files[1]} are both files: give folders of photographs and one light file.")
+    if not folders:
+        raise Failure(WRONG_USE, "Give a folder of photographs.")
+    return folders, files[0] if files else None
+
+
+def find_lights(folder):
+    """Returns: the light file of a folder that has one"""
+    for pattern in "*.lp", "*.dome", "light_directions.txt", "lights.txt":
+        found = sorted(glob.glob(os.path.join(glob.escape(folder), pattern)))
+        if len(found) > 1:
+            raise Failure(WRONG_USE, f"{folder} has {len(found)} light files, {photographs.listed(map(os.path.basename, found))}:"
+                                     " name the one to use.")
+        if found:
+            return found[0]
+    raise Failure(WRONG_USE, f"{folder} has no light file (*.lp, *.dome, light_directions.txt, lights.txt): name one.")
+
+
+def select_intensities(path, lights, chosen, to):
+    with open(path, encoding="utf-8") as file:
+        lines = [line for line in (line.split("#")[0].strip() for line in file) if line]
+    if len(lines) != len(lights.lines):
+        raise Failure(UNREADABLE, f"{path} has {len(lines)} intensities, and {lights.path} has {len(lights.lines)} lights.")
+    with open(to, "w", encoding="utf-8") as file:
+        file.writelines(f"{lines[i]}\n" for i in chosen)
+
+
+def as_frame(np, path, to):
+    """Returns: the file of a dark or white frame as picturesrc plays it, which has an alpha where samples have 16 bits."""
+    values = photographs.read(np, path)
+    if values.dtype != np.uint16 or values.ndim != 3 or values.shape[2] != 3:
+        return path
+    np.save(to, np.concatenate([values, np.full_like(values[..., :1], 65535)], 2))
+    return to
+
+
+class Set:
+    """The photographs of one folder, and what was found beside them."""
+
+    def __init__(self, folder, lights, options, made):
+        files, beside = photographs.files_of(folder, options.extension)
+        if not files:
+            raise Failure(UNREADABLE, f"{folder} has no pictures{f' {options.extension}' if options.extension else ''}.")
+        self.lights = photographs.Lights(lights or find_lights(folder))
+        intensities = os.path.join(folder, "light_intensities.txt")
+        self.mask, self.dark = options.mask or beside.get("mask"), options.dark or beside.get("dark")
+        self.white = options.white
+        self.intensities = options.intensities or (intensities if os.path.isfile(intensities) else None)
+        self.pairs, self.size = photographs.same_kind(
+            photographs.match(self.lights, files, options.by_order, made.warn), made.warn)
+        if len(self.pairs) < 3:
+            raise Failure(UNREADABLE, f"{folder} has {len(self.pairs)} pictures with a light; at least 3 are needed.")
+        jpeg = all(path.lower().endswith((".jpg", ".jpeg", ".jpe")) for _i, path in self.pairs)
+        self.gamma = options.gamma or (2.2 if jpeg else 1)
+
+    def tell(self, made, options):
+        """Inputs and settings, which decide whether there is a result already."""
+        for role in "mask", "dark", "white", "intensities":
+            if getattr(self, role):
+                made.input(getattr(self, role), role)
+        made.input(self.lights.path, "lights")
+        for _i, path in self.pairs:
+            made.input(path, "picture")
+        made.setting("gamma", self.gamma, 1)
+        made.setting("mm-per-pixel", options.mm_per_pixel, 1, "mm")
+        made.setting("by-order", options.by_order, False)
+        made.setting("set", sorted(options.set), [])
+
+    def words(self, np, made, options):
+        """Returns: arguments of photostereo"""
+        chosen = [i for i, _path in self.pairs]
+        lights = made.path(f"lights.{self.lights.form}")
+        self.lights.write(lights, chosen)
+        words = ["photostereo", "name=p", "normal-encoding=rgba64", f"lights-location={lights}", f"gamma={self.gamma:.10g}",
+                 f"mm-per-pixel={options.mm_per_pixel:.10g}"]
+        if self.intensities:
+            select_intensities(self.intensities, self.lights, chosen, made.path("intensities.txt"))
+            words.append(f"intensities-location={made.path('intensities.txt')}")
+        if self.mask:
+            np.save(made.path("mask.npy"), photographs.read_mask(np, self.mask, self.size))
+            words.append(f"mask-location={made.path('mask.npy')}")
+        words += [f"{name}-location={as_frame(np, path, made.path(name + '.npy'))}"
+                  for name, path in (("dark", self.dark), ("white", self.white)) if path]
+        n = len(self.pairs)
+        if n * self.size[0] * self.size[1] <= SAMPLES and n > UPDATES:
+            words.append(f"update-interval={-(-n // UPDATES)}")
+        return words + options.set
+
+
+class Watch:
+    """Only the last result of the set goes on; the messages of those before are the curve of convergence."""
+
+    def __init__(self, n):
+        self.n, self.interval, self.progress, self.counts, self.quality = n, 0, [], {}, b""
+
+    def prepare(self, pipeline):
+        Gst = library.gstreamer()
+        solver = pipeline.get_by_name("p")
+        play.set_list(pipeline.get_by_name("in"), "locations", self.files)
+        self.interval = solver.get_property("update-interval") or self.n
+        for pad in solver.srcpads:
+            pad.add_probe(Gst.PadProbeType.BUFFER, self.on_buffer)
+
+    def on_buffer(self, pad, info):
+        Gst = library.gstreamer()
+        count = self.counts[pad.get_name()] = self.counts.get(pad.get_name(), 0) + 1
+        if count * self.interval < self.n:
+            return Gst.PadProbeReturn.DROP
+        if pad.get_name() == "quality":
+            buffer = info.get_buffer()
+            self.quality = buffer.extract_dup(0, buffer.get_size())
+        return Gst.PadProbeReturn.OK
+
+    def take(self, structure):
+        if structure.get_name() == "photostereo-progress":
+            names = ("lights", "pixels", "invalid", "invalid-share", "clipped-share", "change", "mean-lights", "mean-residual")
+            self.progress.append({name: structure.get_value(name) for name in names})
+
+    def read_quality(self, np, size):
+        return np.frombuffer(self.quality, np.float32).reshape(*size, 4)
+
+
+def solve(np, photos, made, options):
+    """Returns: what the pipeline told, and the quality [height, width, 4]"""
+    watch = Watch(len(photos.pairs))
+    watch.files = [os.path.abspath(path) for _i, path in photos.pairs]
+    channels = "RGBA64_LE" if len(library.Arrays().kind(photos.pairs[0][1])[1]) == 3 else "GRAY16_LE"
+    made.play(["picturesrc", "name=in", "!", *photos.words(np, made, options),
+               "p.normal", "!", "tee", "name=n", "n.", "!", "queue", "!", "picturesink", "sidecar=none", f"location={made.path('normals.png')}",
+               "n.", "!", "queue", "!", "i.sink",
+               "p.albedo", "!", f"video/x-raw,format={channels}", "!", "tee", "name=a",
+               "a.", "!", "queue", "!", "picturesink", "sidecar=none", f"location={made.path('albedo.png')}", "a.", "!", "queue", "!", "i.albedo",
+               "p.quality", "!", "other/tensors", "!", "queue", "!", "fakesink",
+               "normalintegrate", "name=i", f"mm-per-pixel={options.mm_per_pixel:.10g}", f"mesh-location={made.path('mesh.glb')}",
+               "i.tensor", "!", "queue", "!", "picturesink", "sidecar=none", f"location={made.path('height.tif')}"],
+              "pictures", len(photos.pairs), watch.take, prepare=watch.prepare)
+    for name in "mask.npy", "intensities.txt", "dark.npy", "white.npy":  # of the pipeline
+        if os.path.exists(made.path(name)):
+            os.remove(made.path(name))
+    return watch, watch.read_quality(np, photos.size)
+
+
+def unit_lights(np, path):
+    """Returns: the directions of a light file that was written here, for a plot; None of a .dome file"""
+    if path.endswith(".dome"):
+        return None
+    with open(path, encoding="utf-8", errors="replace") as file:
+        lines = [line.split() for line in file if len(line.split()) >= 3]
+    values = np.array([line[-3:] if path.endswith(".lp") else line[:3] for line in lines], float)
+    return values / np.linalg.norm(values, axis=1, keepdims=True)
+
+
+def tell_figures(report, told, n):
+    report.figure("lights", n, at_least=3, about="pictures with a light that were used; 12 and more are usual")
+    report.figure("mean residual", told["mean-residual"], at_most=RESIDUAL,
+                  about="rms of the lights used, as a part of the albedo. Beyond: pictures and lights in another order, noise")
+    report.figure("lights used", told["mean-lights"] / n, at_least=USED,
+                  about="mean of the pixels. Below: the same; cast shadows; t-res too small for a glossy surface")
+    report.figure("pixels without a normal", told["invalid-share"], at_most=INVALID,
+                  about="part of the mask. Beyond: too dark, clipped, or a background that is not masked")
+    report.figure("clipped samples", told["clipped-share"], at_most=CLIPPED, about="part of all. Beyond: exposed too long")
+    if told["change"] >= 0:
+        report.figure("last change", told["change"], "degrees", about="mean angle to the result before the last pictures")
+
+
+def show(np, photos, made, options, watch, quality):
+    report, told = made.report, watch.progress[-1]
+    tell_figures(report, told, len(photos.pairs))
+    unit = "mm" if options.mm_per_pixel != 1 else "pixels"
+    axes = [{"name": name, "unit": unit, "step": options.mm_per_pixel, "origin": 0} for name in "xy"]
+    normals = photographs.read(np, made.path("normals.png"))
+    solved = normals[..., 3] > 0
+    report.picture("Normals", normals[..., :3], {"axes": axes}, "normals.png",
+                   "A ball is red on the right, green at the top, and blue in the middle.")
+    albedo = photographs.read(np, made.path("albedo.png")).astype(np.float32) / 65535
+    albedo = albedo[..., :3] if albedo.ndim == 3 else albedo
+    clipped = (albedo.reshape(*photos.size, -1).max(-1) >= 1)[solved].mean() if solved.any() else 0
+    report.figure("albedo beyond 1", float(clipped), at_most=0.02, about="part of the pixels, cut off in albedo.png."
+                  " Beyond: intensities of the lights that are too small")
+    shown = albedo if albedo.ndim == 3 else np.where(solved, albedo, np.nan)
+    report.picture("Albedo", np.clip(shown, 0, 1) ** (1 / 2.2), {"name": "albedo^(1/2.2)", "unit": "", "axes": axes}, "albedo.png",
+                   "Shown as on a screen; the file is linear.")
+    height = photographs.read(np, made.path("height.tif")).reshape(photos.size)
+    report.picture("Height", height, {"name": "height", "unit": unit, "axes": axes}, "height.tif", colours="height")
+    residual = np.where(solved, quality[..., 2], np.nan)
+    report.picture("Residual", residual, {"name": "residual", "unit": "", "axes": axes}, colours="height", low=0,
+                   caption="rms of the lights used, as a part of full scale.")
+    report.picture("Lights used", np.where(solved, quality[..., 0], np.nan), {"name": "lights", "unit": "", "axes": axes},
+                   colours="height", low=0, high=len(photos.pairs))
+    show_plots(np, photos, made, watch, residual[solved], quality[..., 0][solved])
+    return float(np.nanmax(height)) if np.isfinite(height).any() else None
+
+
+def show_plots(np, photos, made, watch, residual, used):
+    report = made.report
+    steps = [told for told in watch.progress if told["change"] >= 0]
+    if steps:
+        report.plot("Convergence", plots.lines(("pictures", ""), ("change of the normals", "degrees"), {
+            "": ([told["lights"] for told in steps], [told["change"] for told in steps])}),
+            "Mean angle to the result before. It should become small.")
+    if residual.size:
+        counts, edges = np.histogram(residual, 60, (0, float(np.percentile(residual, 99.5)) or 1))
+        report.plot("Residuals", plots.histogram(("residual", ""), edges, counts), "Of the pixels, up to the 99.5th percentile.")
+        counts, edges = np.histogram(used, np.arange(len(photos.pairs) + 2) - 0.5)
+        report.plot("Lights used", plots.histogram(("lights", ""), edges, counts))
+    lights = unit_lights(np, made.path(f"lights.{photos.lights.form}"))
+    if lights is not None:
+        report.plot("Lights", plots.scatter(("x", ""), ("y", ""), {"": (lights[:, 0], lights[:, 1])}),
+                    "Directions from the camera: x to the right, y up.")
+
+
+def run(options):
+    np = library.numpy()
+    folders, lights = split(options.input)
+    for word in options.set:
+        if "=" not in word:
+            raise Failure(WRONG_USE, f"--set {word}: it takes NAME=VALUE, as --set robust=huber.")
+
+    def work(folder, made):
+        photos = Set(folder, lights, options, made)
+        photos.tell(made, options)
+        if made.is_complete():
+            return made.result
+        watch, quality = solve(np, photos, made, options)
+        highest = show(np, photos, made, options, watch, quality)
+        return made.finish(size=[int(n) for n in photos.size[::-1]], pictures=len(photos.pairs), highest=highest)
+
+    return job.run_all(options, "photostereo", folders, work)

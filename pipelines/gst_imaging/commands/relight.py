@@ -1,0 +1,127 @@
+# SPDX-License-Identifier: LGPL-2.1-or-later
+"""Shows a surface under other lights, from its normals and its albedo.
+
+Give the folder of a result of gst-imaging photostereo, or a file of normals with --albedo. Each --light is a picture, and
+--series N a turn of N pictures around the object. Cast shadows are not drawn.
+"""
+import os
+
+from .. import job, library, photographs
+from ..command import UNREADABLE, WRONG_USE, Failure
+
+EXAMPLES = [
+    ("coin -o lit --light 180,30 --light 90,20", "coin under a light from the left and one from above, lit000.png and lit001.png"),
+    ("coin -o turn --series 36 --elevation 15", "raking light all around, a picture every ten degrees"),
+    ("normals.exr --albedo albedo.tif -o lit --specular 0.3", "any files of normals and albedo, with a highlight"),
+]
+
+
+def add_arguments(parser):
+    parser.add_argument("input", nargs="+", metavar="RESULT", help="folders of gst-imaging photostereo, or a file of normals")
+    job.add_arguments(parser)
+    parser.add_argument("--albedo", metavar="FILE", help="the albedo of a file of normals (default: a white surface)")
+    parser.add_argument("--light", action="append", type=direction, default=[], metavar="AZIMUTH,ELEVATION",
+                        help="degrees: azimuth 0 is from the right, 90 from above, 180 from the left; elevation 90 from the camera")
+    parser.add_argument("--series", type=count, default=0, metavar="N", help="N pictures with azimuths all around")
+    parser.add_argument("--elevation", type=float, default=30, help="of --series, in degrees (default: 30)")
+    parser.add_argument("--diffuse", type=float, help="strength of the light (default: a bright albedo becomes nearly white)")
+    parser.add_argument("--ambient", type=float, default=0, help="light from everywhere (default: 0)")
+    parser.add_argument("--specular", type=float, default=0, help="strength of the highlight (default: 0, a matte surface)")
+    parser.add_argument("--shininess", type=float, default=30, help="5 is satin, 30 varnish, 200 metal (default: 30)")
+    parser.add_argument("--gamma", type=float, default=2.2, help="2.2 for screens, 1 for linear samples (default: 2.2)")
+
+
+def direction(text):
+    azimuth, elevation = (float(word) for word in text.split(","))
+    return azimuth, elevation
+
+
+def count(text):
+    n = int(text)
+    if not 1 <= n <= 10000:
+        raise ValueError(text)
+    return n
+
+
+def files_of(path, albedo):
+    """Returns: the files of normals and albedo; the latter may be None"""
+    if not os.path.isdir(path):
+        if not os.path.isfile(path):
+            raise Failure(UNREADABLE, f"{path} is neither a folder nor a file.")
+        return path, albedo
+    normals = os.path.join(path, "normals.png")
+    if not os.path.isfile(normals):
+        raise Failure(UNREADABLE, f"{path} has no normals.png: it is no result of gst-imaging photostereo.")
+    beside = os.path.join(path, "albedo.png")
+    return normals, albedo or (beside if os.path.isfile(beside) else None)
+
+
+def strength(np, albedo):
+    """Returns: what makes the 99th percentile of the albedo 0.9"""
+    if not albedo:
+        return 0.9
+    values = photographs.read(np, albedo)
+    most = np.iinfo(values.dtype).max if values.dtype.kind in "iu" else 1
+    values = values[..., :3] if values.ndim == 3 else values
+    values = values[np.isfinite(values) & (values > 0)]
+    bright = float(np.percentile(values, 99)) / most if values.size else 0
+    return round(0.9 / bright, 4) if bright > 0 else 0.9
+
+
+def control(lights):
+    """Returns: what prepares a pipeline so that frame i has the light i"""
+    Gst = library.gstreamer()
+    import gi
+
+    gi.require_version("GstController", "1.0")
+    from gi.repository import GstController
+
+    def prepare(pipeline):
+        element = pipeline.get_by_name("r")
+        for name, values in zip(("azimuth", "elevation"), zip(*lights)):
+            source = GstController.InterpolationControlSource()
+            source.set_property("mode", GstController.InterpolationMode.NONE)
+            for i, value in enumerate(values):
+                source.set(i * Gst.SECOND // 25, value)
+            element.add_control_binding(GstController.DirectControlBinding.new_absolute(element, name, source))
+
+    return prepare
+
+
+def words_of(normals, albedo, options, diffuse, to, n):
+    words = ["picturesrc", f"location={normals}", "loop=true", f"num-buffers={n}", "framerate=25/1", "!", "r.normal",
+             "relight", "name=r", f"diffuse={diffuse:.10g}", f"ambient={options.ambient:.10g}",
+             f"specular={options.specular:.10g}", f"shininess={options.shininess:.10g}", f"gamma={options.gamma:.10g}",
+             "!", "picturesink", "sidecar=none", f"location={to}"]
+    return words + (["picturesrc", f"location={albedo}", "!", "r.albedo"] if albedo else [])
+
+
+def run(options):
+    np = library.numpy()
+    lights = options.light + [(360 * i / options.series, options.elevation) for i in range(options.series)]
+    lights = lights or [(135.0, options.elevation)]
+    if options.albedo and (len(options.input) > 1 or os.path.isdir(options.input[0])):
+        raise Failure(WRONG_USE, "--albedo belongs to one file of normals; a folder has its own.")
+
+    def work(path, made):
+        normals, albedo = files_of(path, options.albedo)
+        made.input(normals, "normals")
+        if albedo:
+            made.input(albedo, "albedo")
+        made.setting("lights", [list(light) for light in lights])
+        for name, default in ("ambient", 0), ("specular", 0), ("shininess", 30), ("gamma", 2.2):
+            made.setting(name, getattr(options, name), default)
+        diffuse = strength(np, albedo) if options.diffuse is None else options.diffuse
+        made.setting("diffuse", diffuse, 1)
+        if made.is_complete():
+            return made.result
+        made.play(words_of(normals, albedo, options, diffuse, made.path("lit%03d.png"), len(lights)), "pictures", len(lights),
+                  prepare=control(lights))
+        for i in sorted({round(k) for k in np.linspace(0, len(lights) - 1, min(len(lights), 12))}):
+            name = f"lit{i:03d}.png"
+            made.report.picture(f"{lights[i][0]:g} degrees, {lights[i][1]:g} high", photographs.read(np, made.path(name)), file=name)
+        made.report.table("Lights", ("picture", "azimuth (degrees)", "elevation (degrees)"),
+                          [(f"lit{i:03d}.png", *light) for i, light in enumerate(lights)])
+        return made.finish(pictures=len(lights))
+
+    return job.run_all(options, "relight", options.input, work)

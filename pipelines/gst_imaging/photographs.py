@@ -1,0 +1,201 @@
+# SPDX-License-Identifier: LGPL-2.1-or-later
+"""The photographs of one view: the files of a folder, and the line of a light file that belongs to each."""
+import collections
+import json
+import os
+import re
+
+from . import library
+from .command import UNREADABLE, WRONG_USE, Failure
+
+LIGHT_FILES = "lp", "dome", "txt"
+BESIDE = "mask", "dark", "white"  # files that are found by their name
+
+
+def natural(path):
+    """2 before 10"""
+    return [(0, int(part), "") if part.isdigit() else (1, 0, part) for part in re.split("([0-9]+)", path.lower()) if part]
+
+
+def stem(name):
+    """As names are compared: without folders of either kind, case and extension."""
+    return os.path.splitext(re.split(r"[/\\]", name.strip().strip('"'))[-1])[0].lower()
+
+
+def listed(names, most=5):
+    """Names in a sentence."""
+    names = list(names)
+    return ", ".join(names[:most]) + (f" and {len(names) - most} more" if len(names) > most else "")
+
+
+def extensions():
+    """Returns: the extensions of pictures that this build reads"""
+    about = json.loads(library.describe(library.gstreamer()) or '{"formats": []}')
+    return {extension for form in about["formats"] if form["read"] for extension in form["extensions"].split()}
+
+
+def files_of(folder, extension=None):
+    """Returns: the pictures of a folder in natural order, and {name: path} of the files of BESIDE"""
+    try:
+        names = sorted((name for name in os.listdir(folder) if not name.startswith(".")), key=natural)
+    except OSError as error:
+        raise Failure(UNREADABLE, f"{folder} cannot be read: {error.strerror}.") from error
+    known = {extension.lower().lstrip(".")} if extension else extensions()
+    found, beside = [], {}
+    for name in names:
+        path, form = os.path.join(folder, name), os.path.splitext(name)[1][1:].lower()
+        if not os.path.isfile(path):
+            continue
+        if stem(name) in BESIDE and form in extensions():
+            beside.setdefault(stem(name), path)
+        elif form in known:
+            found.append(path)
+    return found, beside
+
+
+class Lights:
+    """A light file: its lines as they are, and the name of the picture that each is for, where it has names."""
+
+    def __init__(self, path):
+        self.path, self.form, self.names = path, os.path.splitext(path)[1][1:].lower(), None
+        try:
+            with open(path, encoding="utf-8-sig", errors="surrogateescape") as file:
+                text = file.read()
+        except OSError as error:
+            raise Failure(UNREADABLE, f"{path} cannot be read: {error.strerror}.") from error
+        if text.lstrip().startswith("{"):
+            self.read_dome(text)
+        else:
+            self.read_lines(text)
+
+    def read_dome(self, text):
+        try:
+            self.dome = json.loads(text)
+            keys = {"spherical": "positionsSphere", "lights3d": "positions3d"}
+            self.lines = list(self.dome[keys.get(self.dome.get("lightConfiguration"), "directions")])
+            images = self.dome.get("images") or []
+            self.form = "dome"
+        except (AttributeError, LookupError, TypeError, ValueError) as error:
+            raise Failure(UNREADABLE, f"{self.path} is no .dome file: {type(error).__name__}: {error}.") from error
+        names = [image.get("filename", "") if isinstance(image, dict) else str(image) for image in images]
+        self.names = [[name] for name in names] if len(names) == len(self.lines) else None
+
+    def read_lines(self, text):
+        lines = [line for line in (line.split("#")[0].strip() for line in text.splitlines()) if line]
+        if lines and re.fullmatch("[0-9]+", lines[0]):
+            self.form, self.lines = "lp", lines[1:]
+            if len(self.lines) != int(lines[0]):
+                raise Failure(UNREADABLE, f"{self.path} has {len(self.lines)} lights; its first line says {lines[0]}.")
+            # "name x y z", or "name x y z red green blue": a name may end in numbers, so both are tried
+            self.names = [[" ".join(line.split()[:-n]) for n in (3, 6) if len(line.split()) > n] for line in self.lines]
+        else:
+            self.form, self.lines = "txt", lines
+            self.names = self.names_beside()
+
+    def names_beside(self):
+        """DiLiGenT's filenames.txt has the names for its plain lists."""
+        path = os.path.join(os.path.dirname(self.path), "filenames.txt")
+        if not os.path.isfile(path):
+            return None
+        with open(path, encoding="utf-8", errors="replace") as file:
+            names = file.read().split()
+        return [[name] for name in names] if len(names) == len(self.lines) else None
+
+    def write(self, path, chosen):
+        """Only the lights `chosen`, in their order."""
+        if self.form == "dome":
+            dome = dict(self.dome)
+            for key in "directions", "positionsSphere", "positions3d", "ledAdjust", "images":
+                if len(dome.get(key) or []) == len(self.lines):
+                    dome[key] = [dome[key][i] for i in chosen]
+            text = json.dumps(dome)
+        else:
+            text = "".join(f"{line}\n" for line in ([len(chosen)] if self.form == "lp" else []) + [self.lines[i] for i in chosen])
+        with open(path, "w", encoding="utf-8", errors="surrogateescape") as file:
+            file.write(text)
+
+
+def choose_one(names, by_stem):
+    """Returns: the file for a light of one of these names; None, or a Failure where two have an equal right"""
+    for name in names:
+        found = by_stem.get(stem(name), [])
+        exact = [path for path in found if os.path.basename(path).lower() == re.split(r"[/\\]", name)[-1].lower()]
+        if len(found) == 1 or len(exact) == 1:
+            return (exact or found)[0]
+        if found:
+            forms = ", ".join(os.path.splitext(path)[1] for path in found)
+            raise Failure(WRONG_USE, f"{os.path.dirname(found[0])} has {stem(name)} as {forms}: --extension chooses one,"
+                                     f" as --extension {os.path.splitext(found[0])[1][1:]}.")
+    return None
+
+
+def match(lights, files, by_order, warn):
+    """Returns: [(index of the light, path)] in the order of the lights"""
+    folder = os.path.dirname(files[0]) if files else "the folder"
+    if by_order or not lights.names:
+        if len(files) != len(lights.lines):
+            raise Failure(UNREADABLE, f"{folder} has {len(files)} pictures, and {lights.path} has {len(lights.lines)} lights"
+                                      f"{'' if by_order else ' without names'}: which belong together cannot be told.")
+        return list(enumerate(files))
+    by_stem = collections.defaultdict(list)
+    for path in files:
+        by_stem[stem(path)].append(path)
+    pairs = [(i, choose_one(names, by_stem)) for i, names in enumerate(lights.names)]
+    missing = [lights.names[i][0] for i, path in pairs if not path]
+    pairs = [(i, path) for i, path in pairs if path]
+    if not pairs:
+        raise Failure(UNREADABLE, f"No picture of {folder} has a name of {lights.path}, as {lights.names[0][0]}."
+                                  " With --by-order the pictures are taken in natural order.")
+    used = [path for _i, path in pairs]
+    twice = next((path for path in used if used.count(path) > 1), None)
+    if twice:
+        raise Failure(UNREADABLE, f"{lights.path} has two lights for {os.path.basename(twice)}.")
+    if missing:
+        warn(f"{len(missing)} of {len(lights.lines)} lights have no picture: {listed(missing)}. The others are used.")
+    extra = [os.path.basename(path) for path in files if path not in used]
+    if extra:
+        warn(f"{len(extra)} pictures have no light in {os.path.basename(lights.path)} and are not used: {listed(extra)}.")
+    return pairs
+
+
+def same_kind(pairs, warn):
+    """Returns: (pairs of the most usual size and type, its height and width)"""
+    arrays, kinds = library.Arrays(), {}
+    for _i, path in pairs:
+        try:
+            kinds[path] = arrays.kind(path)
+        except Failure as failure:
+            warn(f"{failure} It is not used.")
+    if not kinds:
+        raise Failure(UNREADABLE, "None of the pictures can be read.")
+    usual = collections.Counter(kinds.values()).most_common(1)[0][0]
+    others = [path for path, kind in kinds.items() if kind != usual]
+    if others:
+        words = [f"{os.path.basename(path)} ({describe(kinds[path])})" for path in others]
+        warn(f"{len(others)} pictures differ from the others, which are {describe(usual)}, and are not used: {listed(words)}.")
+    return [pair for pair in pairs if kinds.get(pair[1]) == usual], usual[1][:2]
+
+
+def describe(kind):
+    dtype, shape = kind
+    return f"{dtype} {shape[1]} x {shape[0]}" + (f" with {shape[2]} channels" if len(shape) > 2 else "") if len(shape) > 1 \
+        else f"{dtype} {list(shape)}"
+
+
+def read(np, path):
+    """Returns: all of an array or a picture"""
+    pages = [(shape, values.copy()) for shape, _start, values in library.Arrays().pages(path)]
+    return np.concatenate([values for _shape, values in pages]).reshape(pages[0][0])
+
+
+def read_mask(np, path, size):
+    """Returns: u8 [height, width], 1 where any colour of a picture is not 0; alpha is no colour"""
+    values = read(np, path)
+    if values.ndim == 3:
+        values = values[..., :values.shape[2] - (values.shape[2] in (2, 4))].max(-1)
+    if values.shape != tuple(size):
+        raise Failure(UNREADABLE, f"The mask {path} is {values.shape[-1]} x {values.shape[0]}, and the pictures are"
+                                  f" {size[1]} x {size[0]}. It has to have their size.")
+    if not values.any():
+        raise Failure(UNREADABLE, f"The mask {path} is black: it should be white on the object.")
+    return (values != 0).astype(np.uint8)

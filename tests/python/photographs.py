@@ -1,0 +1,316 @@
+# SPDX-License-Identifier: LGPL-2.1-or-later
+"""The commands photostereo, relight and lights: from folders of photographs to results, against a scene that is known."""
+import json
+import os
+import random
+import shutil
+import signal
+import struct
+import subprocess
+import sys
+import tempfile
+import time
+import unittest
+
+import numpy as np
+
+from support import SOURCE, TIMEOUT, launch, main
+
+sys.path.insert(0, os.path.join(SOURCE, "pipelines"))
+from gst_imaging import library, photographs
+
+PNG = unittest.skipUnless("png" in os.environ["FORMATS"].split(), "built without png")
+HEIGHT, WIDTH, LIGHTS = 90, 110, 16
+
+
+def scene(height=HEIGHT, width=WIDTH):
+    """A matte ball in front of a wall. Returns: normals, mask, albedo"""
+    y, x = np.mgrid[:height, :width]
+    x, y = (x - width / 2 + 0.5) / (0.45 * height), (height / 2 - 0.5 - y) / (0.45 * height)
+    z = np.sqrt(np.maximum(1 - x * x - y * y, 0))
+    inside = np.hypot(x, y) < 0.9
+    normals = np.where(inside[..., None], np.dstack([x, y, z]), [0, 0, 1.0])
+    return normals, inside, np.where(x > 0, 0.8, 0.4)
+
+
+def directions(n=LIGHTS):
+    turn, z = 2.4 * np.arange(n), 0.95 - 0.5 * np.arange(n) / n
+    return np.stack([np.sqrt(1 - z * z) * np.cos(turn), np.sqrt(1 - z * z) * np.sin(turn), z], 1)
+
+
+def photograph(light, normals, albedo):
+    return albedo * np.maximum(normals @ light, 0)
+
+
+def angle(a, b):
+    return np.degrees(np.arctan2(np.linalg.norm(np.cross(a, b), axis=-1), (a * b).sum(-1)))
+
+
+class Photographs(unittest.TestCase):
+    def setUp(self):
+        self.folder = tempfile.mkdtemp()
+        self.addCleanup(shutil.rmtree, self.folder)
+        self.arrays = library.Arrays()
+        self.normals, self.inside, self.albedo = scene()
+        self.lights = directions()
+
+    def path(self, name):
+        return os.path.join(self.folder, name)
+
+    def save(self, name, values):
+        os.makedirs(os.path.dirname(self.path(name)), exist_ok=True)
+        self.arrays.save_values(np, self.path(name), np.ascontiguousarray(values))
+
+    def take(self, folder="photos", form="png", dtype=np.uint16):
+        """Photographs under all lights, IMG_1 to IMG_16."""
+        for i, light in enumerate(self.lights):
+            shown = np.rint(np.iinfo(dtype).max * photograph(light, self.normals, self.albedo)).astype(dtype)
+            self.save(f"{folder}/IMG_{i + 1}.{form}", np.dstack([shown] * 3))
+
+    def write_lp(self, name, order=None, naming="IMG_{}.png"):
+        order = range(LIGHTS) if order is None else order
+        with open(self.path(name), "w", encoding="utf-8") as file:
+            file.write(f"{len(order)}\n" + "".join(
+                f"{naming.format(i + 1)} {self.lights[i][0]:.7f} {self.lights[i][1]:.7f} {self.lights[i][2]:.7f}\n" for i in order))
+
+    def start(self, *words):
+        return subprocess.Popen([sys.executable, "-B", "-m", "gst_imaging", *words], cwd=self.folder, text=True,
+                                stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+                                env={**os.environ, "PYTHONPATH": os.path.join(SOURCE, "pipelines")})
+
+    def gst_imaging(self, *words, code=0):
+        with self.start(*words) as process:
+            out, err = process.communicate(timeout=TIMEOUT)
+        self.assertEqual(process.returncode, code, err)
+        self.assertNotIn("Traceback", err)
+        return out, err
+
+    def error(self, folder, mask=None):
+        """Mean angle of the normals of a result from the truth, and the part that has one."""
+        words = photographs.read(np, self.path(f"{folder}/normals.png")).astype(float)
+        solved = words[..., 3] > 0
+        mask = self.inside if mask is None else mask
+        return angle((words[..., :3] - 32768) / 32767, self.normals)[solved & mask].mean(), (solved & mask).sum() / mask.sum()
+
+    def result(self, folder):
+        with open(self.path(f"{folder}/result.json"), encoding="utf-8") as file:
+            return json.load(file)
+
+
+@PNG
+class Photostereo(Photographs):
+    def test_a_folder_of_16_bit_png_and_a_shuffled_light_file(self):
+        self.take()
+        order = list(range(LIGHTS))
+        random.Random(1).shuffle(order)
+        self.write_lp("lights.lp", order, "C:\\Rig 7\\img_{}.JPG")  # as another program wrote it, elsewhere
+        self.save("photos/mask.png", np.dstack([self.inside.astype(np.uint8) * 255] * 3))
+        out, err = self.gst_imaging("photostereo", "photos/", "lights.lp", "-o", "out", "--mm-per-pixel", "0.5", "--json")
+        self.assertEqual(err, "")
+        self.assertEqual(json.loads(out)["pictures"], LIGHTS)
+        self.assertEqual(sorted(os.listdir(self.path("out"))), [
+            "albedo.png", "height.tif", "lights.lp", "mesh.glb", "normals.png", "report.html", "result.json"])
+        error, solved = self.error("out")
+        self.assertLess(error, 0.1)
+        self.assertEqual(solved, 1)
+        self.assertFalse(photographs.read(np, self.path("out/normals.png"))[~self.inside].any())
+        albedo = photographs.read(np, self.path("out/albedo.png"))[..., 0] / 65535
+        self.assertLess(np.abs(albedo - self.albedo)[self.inside].max(), 0.01)
+        height = photographs.read(np, self.path("out/height.tif")).reshape(HEIGHT, WIDTH)
+        radius = 0.5 * 0.45 * HEIGHT
+        depth = radius * (1 - np.sqrt(1 - 0.9 ** 2))  # of the middle above the rim
+        self.assertAlmostEqual(np.nanmax(height), depth, delta=0.05 * depth)
+        self.assertTrue(np.isnan(height[~self.inside]).all())
+        told = self.result("out")
+        self.assertTrue(all(figure["met"] in (True, None) for figure in told["figures"]), told["figures"])
+        self.assertEqual([entry["role"] for entry in told["inputs"]], ["mask", "lights"] + ["picture"] * LIGHTS)
+        with open(self.path("out/report.html"), encoding="utf-8") as file:
+            text = file.read()
+        for words in ("Convergence", "Residuals", "Albedo", "Height", "(mm)", "10 mm", "mean residual"):
+            self.assertIn(words, text)
+        self.assertNotIn(".gst-imaging-work", text + json.dumps(told))
+        self.assertIn("was complete already", self.gst_imaging("photostereo", "photos/", "lights.lp", "-o", "out",
+                                                                "--mm-per-pixel", "0.5")[0])
+        self.assertIn("--overwrite", self.gst_imaging("photostereo", "photos/", "lights.lp", "-o", "out", code=4)[1])
+
+    def test_missing_extra_and_unequal_pictures_are_told_and_left_out(self):
+        self.take()
+        self.write_lp("photos/rig.lp")
+        os.remove(self.path("photos/IMG_3.png"))
+        self.save("photos/holiday.png", np.zeros((HEIGHT, WIDTH, 3), np.uint16))
+        self.save("photos/IMG_5.png", np.zeros((HEIGHT + 1, WIDTH, 3), np.uint16))
+        self.save("photos/IMG_6.png", np.zeros((HEIGHT, WIDTH, 3), np.uint8))
+        with open(self.path("photos/IMG_8.png"), "wb") as file:
+            file.write(b"\x89PNG\r\n\x1a\n cut off")
+        _out, err = self.gst_imaging("photostereo", "photos", "-o", "out")
+        for words in ("1 of 16 lights have no picture: IMG_3.png", "1 pictures have no light in rig.lp and are not used: holiday.png",
+                      "2 pictures differ", "IMG_5.png (u16 110 x 91 with 3 channels)", "IMG_6.png (u8", "IMG_8.png"):
+            self.assertIn(words, err)
+        self.assertEqual(self.result("out")["pictures"], LIGHTS - 4)
+        self.assertLess(self.error("out")[0], 0.1)
+        self.assertEqual(len(self.result("out")["warnings"]), err.count("\n"))
+
+    def test_what_cannot_be_told_is_one_sentence(self):
+        self.take()
+        self.write_lp("other.lp", naming="lamp{}.tif")
+        self.write_lp("two.lp", range(2))
+        np.savetxt(self.path("plain.txt"), self.lights, "%.7f")
+        np.savetxt(self.path("few.txt"), self.lights[:9], "%.7f")
+        self.write_lp("lights.lp")
+        np.save(self.path("mask.npy"), np.ones((7, 9), np.uint8))
+        os.mkdir(self.path("empty"))
+        for words, code, sentence in (
+                (("photos", "other.lp"), 3, "--by-order"), (("photos", "few.txt"), 3, "16 pictures"),
+                (("photos", "two.lp"), 3, "at least 3"), (("photos",), 2, "no light file"), (("absent", "other.lp"), 3, "absent"),
+                (("photos", "lights.lp", "other.lp"), 2, "both files"), (("empty", "lights.lp"), 3, "no pictures"),
+                (("photos", "lights.lp", "--mask", "mask.npy"), 3, "9 x 7"),
+                (("photos", "lights.lp", "--set", "robust=maybe"), 2, "maybe"),
+                (("photos", "lights.lp", "--extension", "nef"), 3, "no pictures nef")):
+            _out, err = self.gst_imaging("photostereo", *words, "-o", "out", code=code)
+            self.assertIn(sentence, err.splitlines()[-1], words)
+            self.assertFalse(os.path.exists(self.path("out")), words)
+        self.save("photos/IMG_1.tif", np.zeros((HEIGHT, WIDTH, 3), np.uint16)) if "tiff" in os.environ["FORMATS"] else None
+        self.write_lp("bare.lp", naming="IMG_{}")
+        if os.path.exists(self.path("photos/IMG_1.tif")):
+            self.assertIn("--extension", self.gst_imaging("photostereo", "photos", "bare.lp", "-o", "out", code=2)[1])
+        for i, words in enumerate((("other.lp", "--by-order"), ("plain.txt",), ("bare.lp",))):
+            self.gst_imaging("photostereo", "photos", *words, "-o", f"out{i}", "--extension", "png", "--set", "update-interval=0")
+            self.assertLess(self.error(f"out{i}")[0], 0.1)
+
+    def test_dome_files_and_the_layout_of_diligent(self):
+        self.take("pages")
+        with open(self.path("rig.dome"), "w", encoding="utf-8") as file:
+            json.dump({"lightConfiguration": "directional", "directions": [dict(zip("xyz", light)) for light in self.lights[::-1]],
+                       "images": [f"IMG_{i}.png" for i in range(LIGHTS, 0, -1)]}, file)
+        self.gst_imaging("photostereo", "pages", "rig.dome", "-o", "dome")
+        self.assertLess(self.error("dome")[0], 0.1)
+        gains = np.linspace(0.5, 1, LIGHTS)
+        for i, light in enumerate(self.lights):
+            shown = np.rint(65535 * gains[i] * photograph(light, self.normals, self.albedo)).astype(np.uint16)
+            self.save(f"bearPNG/{i + 1:03}.png", np.dstack([shown] * 3))
+        self.save("bearPNG/mask.png", self.inside.astype(np.uint8) * 255)
+        self.save("bearPNG/Normal_gt.png", np.zeros((HEIGHT, WIDTH, 3), np.uint16))
+        np.savetxt(self.path("bearPNG/light_directions.txt"), self.lights[::-1], "%.7f")
+        np.savetxt(self.path("bearPNG/light_intensities.txt"), np.repeat(gains[::-1, None], 3, 1), "%.5f")
+        with open(self.path("bearPNG/filenames.txt"), "w", encoding="utf-8") as file:
+            file.writelines(f"{i + 1:03}.png\n" for i in range(LIGHTS - 1, -1, -1))
+        self.gst_imaging("photostereo", "bearPNG", "-o", "bear")
+        self.assertLess(self.error("bear")[0], 0.1)
+
+    @unittest.skipUnless("jpeg" in os.environ["FORMATS"].split(), "built without jpeg")
+    def test_jpeg_is_turned_upright_and_made_linear(self):
+        exif = b"Exif\0\0MM\0*\0\0\0\x08\0\x01" + struct.pack(">HHIHH", 0x112, 3, 1, 6, 0) + b"\0\0\0\0"
+        os.mkdir(self.path("turned"))
+        shown = [photograph(light, self.normals, self.albedo) ** (1 / 2.2) for light in self.lights]
+        np.save(self.path("a.npy"), [np.rot90(np.dstack([np.rint(255 * picture).astype(np.uint8)] * 3)) for picture in shown])
+        launch("picturesrc", f"location={self.path('a.npy')}", "!", "videoconvert", "!", "jpegenc", "quality=98", "!",
+               "multifilesink", f"location={self.path('a%d.jpg')}")
+        for i in range(LIGHTS):
+            with open(self.path(f"a{i}.jpg"), "rb") as file:
+                data = file.read()
+            with open(self.path(f"turned/IMG_{i + 1}.JPG"), "wb") as file:
+                file.write(data[:2] + b"\xff\xe1" + struct.pack(">H", len(exif) + 2) + exif + data[2:])
+        self.write_lp("lights.lp")
+        self.gst_imaging("photostereo", "turned", "lights.lp", "-o", "out")
+        self.assertEqual(self.result("out")["size"], [WIDTH, HEIGHT])
+        self.assertLess(self.error("out")[0], 2)
+
+    def test_a_dark_frame_is_subtracted(self):
+        self.take()
+        for i in range(LIGHTS):
+            shown = photographs.read(np, self.path(f"photos/IMG_{i + 1}.png")).astype(int)
+            self.save(f"photos/IMG_{i + 1}.png", np.minimum(shown + 9000, 65535).astype(np.uint16))
+        self.write_lp("lights.lp")
+        self.gst_imaging("photostereo", "photos", "lights.lp", "-o", "bright")
+        self.save("photos/Dark.png", np.full((HEIGHT, WIDTH, 3), 9000, np.uint16))
+        self.gst_imaging("photostereo", "photos", "lights.lp", "-o", "dark")
+        self.assertGreater(self.error("bright")[0], 1)
+        self.assertLess(self.error("dark")[0], 0.1)
+
+    def test_stopped_in_the_middle_nothing_is_half_written(self):
+        rng = np.random.default_rng(1)
+        for i in range(LIGHTS):
+            np.save(self.path(f"IMG_{i + 1}.npy"), rng.integers(0, 255, (1500, 1500), np.uint8))
+        os.mkdir(self.path("large"))
+        for i in range(LIGHTS):
+            os.rename(self.path(f"IMG_{i + 1}.npy"), self.path(f"large/IMG_{i + 1}.npy"))
+        self.take("small")
+        self.write_lp("lights.lp")
+        with self.start("photostereo", "small", "large", "lights.lp", "-o", "out") as process:
+            end = time.monotonic() + TIMEOUT
+            while not os.path.exists(self.path("out/.large.gst-imaging-work")) and time.monotonic() < end:
+                time.sleep(0.01)
+            process.send_signal(signal.SIGINT)
+            _out, err = process.communicate(timeout=TIMEOUT)
+        self.assertEqual(process.returncode, -signal.SIGINT, err)
+        self.assertIn("Complete: ", err)
+        self.assertEqual(os.listdir(self.path("out")), ["small"])
+        self.assertEqual(len(os.listdir(self.path("out/small"))), 7)
+
+
+@PNG
+class Relight(Photographs):
+    def test_a_series_of_a_result_and_one_light(self):
+        self.take()
+        self.write_lp("lights.lp")
+        self.gst_imaging("photostereo", "photos", "lights.lp", "-o", "ball")
+        out, _err = self.gst_imaging("relight", "ball", "-o", "lit", "--light", "180,30", "--series", "4", "--elevation", "45",
+                                     "--diffuse", "1", "--gamma", "1", "--json")
+        self.assertEqual(json.loads(out)["pictures"], 5)
+        for i, (azimuth, elevation) in enumerate([(180, 30), (0, 45), (90, 45), (180, 45), (270, 45)]):
+            a, e = np.radians([azimuth, elevation])
+            light = np.array([np.cos(a) * np.cos(e), np.sin(a) * np.cos(e), np.sin(e)])
+            shown = photographs.read(np, self.path(f"lit/lit{i:03}.png"))[..., 0] / 255
+            self.assertLess(np.abs(shown - photograph(light, self.normals, self.albedo))[self.inside].max(), 0.01, i)
+        self.gst_imaging("relight", "ball/normals.png", "-o", "white", "--diffuse", "1", "--gamma", "1", "--light", "0,90")
+        shown = photographs.read(np, self.path("white/lit000.png"))[..., 0] / 255
+        self.assertLess(np.abs(shown - self.normals[..., 2])[self.inside].max(), 0.01)
+
+    def test_what_cannot_be_lit_is_one_sentence(self):
+        os.mkdir(self.path("empty"))
+        for words, code, sentence in ((("empty",), 3, "no result"), (("absent",), 3, "absent"), (("empty", "--light", "3"), 2, "--light"),
+                                      (("empty", "--series", "0"), 2, "--series"), (("empty", "--albedo", "a.png"), 2, "--albedo")):
+            self.assertIn(sentence, self.gst_imaging("relight", *words, "-o", "out", code=code)[1])
+
+
+class Lights(Photographs):
+    def mirror(self, middle, radius, form="npy"):
+        """A mirror ball under the lights."""
+        y, x = np.mgrid[:160, :200]
+        n = np.dstack([(x - middle[0]) / radius, (middle[1] - y) / radius, np.zeros(x.shape)])
+        inside = np.hypot(n[..., 0], n[..., 1]) < 1
+        n[..., 2] = np.sqrt(np.maximum(1 - (n ** 2).sum(-1), 0))
+        reflected = 2 * n[..., 2:] * n - [0, 0, 1]
+        for i, light in enumerate(self.lights):
+            shown = 0.2 + 0.8 * np.exp(-(angle(reflected, light) / 4) ** 2)
+            self.save(f"sphere/IMG_{i + 1}.{form}", np.where(inside, np.rint(60000 * shown), 0).astype(np.uint16))
+        return inside
+
+    def read_lp(self, folder):
+        with open(self.path(f"{folder}/lights.lp"), encoding="utf-8") as file:
+            lines = [line.split() for line in file]
+        self.assertEqual(lines[0], [str(len(lines) - 1)])
+        return {line[0]: np.array(line[1:], float) for line in lines[1:]}
+
+    def test_directions_come_with_the_names_of_the_photographs(self):
+        inside = self.mirror((101.5, 79), 70)
+        np.save(self.path("round.npy"), inside.astype(np.uint8))
+        for i, words in enumerate(([], ["--sphere", "101.5,79,70"], ["--mask", "round.npy"])):
+            out, err = self.gst_imaging("lights", "sphere", "-o", f"rig{i}", *words, "--json")
+            self.assertEqual((err, len(json.loads(out)["lights"])), ("", LIGHTS))
+            found = self.read_lp(f"rig{i}")
+            for k, light in enumerate(self.lights):
+                self.assertLess(angle(found[f"IMG_{k + 1}.npy"], light), 0.8, (words, k))
+            with open(self.path(f"rig{i}/report.html"), encoding="utf-8") as file:
+                self.assertIn("radius of the sphere", file.read())
+
+    def test_a_picture_without_highlight_is_named_and_nothing_is_written(self):
+        self.mirror((101.5, 79), 70)
+        self.save("sphere/IMG_4.npy", np.zeros((160, 200), np.uint16))
+        _out, err = self.gst_imaging("lights", "sphere", "-o", "rig", "--sphere", "101.5,79,70", code=1)
+        self.assertIn("shows no highlight", err)
+        self.assertEqual(sorted(os.listdir(self.folder)), ["sphere"])
+        self.assertIn("give one of them", self.gst_imaging("lights", "sphere", "-o", "rig", "--sphere", "1,2,3", "--mask", "x", code=2)[1])
+
+
+main()
