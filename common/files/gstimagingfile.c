@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
+#define _GNU_SOURCE /* memmem */
 #include "gstimagingfile.h"
 
 #include <errno.h>
@@ -420,4 +421,27 @@ gst_imaging_file_save (
 
   return saver && gst_imaging_saver_write (saver, data, size, error) &&
          gst_imaging_saver_finish (saver, error);
+}
+
+gboolean
+gst_imaging_file_check_beside (
+    const gchar *location, const gchar *mark, GError **error)
+{
+  guint8 bytes[1 << 16];
+  struct stat info;
+  gssize size = 0;
+  gint fd;
+
+  if (lstat (location, &info) < 0 && errno == ENOENT)
+    return TRUE;
+  fd =
+      gst_imaging_file_open (location, GST_IMAGING_FILE_MAX_STREAM, NULL, NULL);
+  if (fd >= 0) {
+    size = read (fd, bytes, sizeof (bytes));
+    close (fd);
+  }
+  if (size > 0 && memmem (bytes, (gsize) size, mark, strlen (mark)))
+    return TRUE;
+  return fail (error, GST_IMAGING_FILE_ERROR_WRITE, location,
+      "is there and was not written by gst-imaging: it stays.");
 }

@@ -176,6 +176,18 @@ gboolean gst_imaging_file_save (
     const gchar *location, gconstpointer data, gsize size, GError **error);
 
 /**
+ * gst_imaging_file_check_beside: (skip)
+ * @location: path of a file that stands beside the one that the user has named
+ * @mark: what such a file of ours has in its first 64 KiB
+ * @error: a sentence: the file stays; it is for the caller to say what follows
+ *
+ * Returns: whether @location is free, or a file of ours that may be replaced
+ */
+GST_IMAGING_API
+gboolean gst_imaging_file_check_beside (
+    const gchar *location, const gchar *mark, GError **error);
+
+/**
  * gst_imaging_file_name: (skip)
  * @location: path of a file
  *

@@ -104,13 +104,30 @@ set_cards (const GstInsarRaster *self, const GstInsarGrid *grid, SetCard set,
   set_axis ("azimuth", 1, s->azimuth, 0, grid, set, data);
 }
 
+/* In set_cards (), as a header and as a .vrt have it. */
+static gboolean
+is_free (const gchar *location, const gchar *suffix, GError **error)
+{
+  g_autofree gchar *name = g_strconcat (location, suffix, NULL);
+
+  if (gst_imaging_file_check_beside (name,
+          strcmp (suffix, ".vrt") == 0 ? "<MDI key=\"software\">gst-imaging "
+                                       : "software = gst-imaging ",
+          error))
+    return TRUE;
+  g_prefix_error (error, "The raster needs a file beside it, and ");
+  return FALSE;
+}
+
 static gboolean
 save_text (const GString *text, const gchar *location, const gchar *suffix,
     GError **error)
 {
   g_autofree gchar *name = g_strconcat (location, suffix, NULL);
 
-  return gst_imaging_file_save (name, text->str, text->len, error);
+  /* again: it may be hours later */
+  return is_free (location, suffix, error) &&
+         gst_imaging_file_save (name, text->str, text->len, error);
 }
 
 /* --- ENVI's header ----------------------------------------------------------
@@ -519,8 +536,11 @@ gst_insar_raster_new (
 {
   GstInsarRaster *self;
 
-  if (!gst_insar_raster_check_name (location, error))
+  if (!gst_insar_raster_check_name (location, error) ||
+      (!is_tiff (location) && (!is_free (location, ".hdr", error) ||
+                                  !is_free (location, ".vrt", error)))) {
     return NULL;
+  }
   self = g_new0 (GstInsarRaster, 1);
   self->location = g_strdup (location);
   self->settings_hash = g_strdup (info->settings_hash);

@@ -6,6 +6,8 @@
 
 #include <math.h>
 
+#include "files/gstimagingfile.h"
+
 #define GST_CAT_DEFAULT gst_insar_form_debug
 
 /* GstInsarRaster has no copy of these. */
@@ -24,6 +26,24 @@ gst_insar_form_rasters_clear (GstInsarForm *self)
   g_clear_error (&self->raster_error);
 }
 
+/* Returns: an earlier property with the file of @i; NULL: there is none */
+static const gchar *
+find_twin (const GstInsarFormSettings *now, guint i)
+{
+  const gchar *location = gst_imaging_setting_file_location (now->locations[i]);
+  g_autofree gchar *path = g_canonicalize_filename (location, NULL);
+
+  for (guint k = 0; k < i; k++) {
+    const gchar *other = gst_imaging_setting_file_location (now->locations[k]);
+    g_autofree gchar *other_path =
+        other ? g_canonicalize_filename (other, NULL) : NULL;
+
+    if (g_strcmp0 (path, other_path) == 0)
+      return bands[k].name;
+  }
+  return NULL;
+}
+
 static ImkStatus
 open_raster (GstInsarForm *self, guint i, ImkError *error)
 {
@@ -32,9 +52,19 @@ open_raster (GstInsarForm *self, guint i, ImkError *error)
   const gchar *location = gst_imaging_setting_file_location (now->locations[i]);
   g_autoptr (GError) why = NULL;
   GstInsarPlace place;
+  const gchar *twin;
 
   if (!location)
     return IMK_OK;
+  twin = find_twin (now, i);
+  if (twin) {
+    g_autofree gchar *name = gst_imaging_file_name (location);
+
+    return imk_error_set (error, IMK_ERROR_CONFIG,
+        "%s-location and %s-location are both \"%s\", and only one of them "
+        "would stay. Give each a name of its own.",
+        twin, bands[i].name, name);
+  }
   gst_insar_place_from_caps (&place, side->caps);
   self->rasters[i] = gst_insar_raster_new (location,
       &(GstInsarRasterInfo){

@@ -30,6 +30,7 @@ struct _GstNormalIntegrate {
   GstImagingPicture picture; /* of the input */
   ImkNormalintegrate *kernel;
   guint64 n_maps; /* since the start */
+  gboolean has_warned_beside;
 };
 
 /* One map of normals and its outputs. */

@@ -378,6 +378,7 @@ reset (GstNormalIntegrate *self)
   gst_imaging_src_pads_reset (self->outputs);
   gst_clear_caps (&self->caps);
   self->n_maps = 0;
+  self->has_warned_beside = FALSE;
 }
 
 /* Without an output a pipeline ends here: it waits for our EOS. */

@@ -2,6 +2,7 @@
 #include "gstnormalintegrateconfig.h"
 
 #include "files/gstimagingfile.h"
+#include "files/gstimagingfilenumber.h"
 
 typedef GstNormalIntegrateSettings Settings;
 
@@ -33,7 +34,12 @@ gst_normal_integrate_mesh_format (
       {".ply", IMK_MESH_PLY}, {".obj", IMK_MESH_OBJ}, {".glb", IMK_MESH_GLB}};
   g_autofree gchar *lower = g_ascii_strdown (location, -1);
   g_autofree gchar *name = NULL;
+  g_autoptr (GError) why = NULL;
+  GstImagingFileNumber number;
 
+  if (!gst_imaging_file_number_find (&number, location, &why))
+    return imk_error_set (
+        error, IMK_ERROR_CONFIG, "mesh-location: %s", why->message);
   for (guint i = 0; i < G_N_ELEMENTS (formats); i++)
     if (g_str_has_suffix (lower, formats[i].extension)) {
       *format = formats[i].format;

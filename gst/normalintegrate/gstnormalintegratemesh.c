@@ -7,6 +7,12 @@
 
 #include "files/gstimagingarrayfile.h"
 #include "files/gstimagingfile.h"
+#include "files/gstimagingfilenumber.h"
+
+/* What tells our files beside a mesh from those of others. */
+#define PNG_MARK "gst-imaging texture of a mesh"
+#define PNG_CARD "Software=" PNG_MARK
+#define MTL_MARK "# gst-imaging material of a mesh"
 
 /* --- where bytes go ------------------------------------------------------- */
 
@@ -185,24 +191,6 @@ make_buffer (GstNormalIntegrateWork *w, const ImkMesh *mesh, ImkError *error)
   return status;
 }
 
-/* @pattern: with %d or %05d for @number, where there is one
- * Returns: (transfer full) */
-static gchar *
-name_of (const gchar *pattern, guint64 number)
-{
-  const gchar *at = strchr (pattern, '%'), *end = at;
-  gint digits = 0;
-
-  if (!at)
-    return g_strdup (pattern);
-  for (end = at + 1; g_ascii_isdigit (*end) && digits < 20; end++)
-    digits = 10 * digits + *end - '0';
-  if (*end != 'd' || digits > 20)
-    return g_strdup (pattern);
-  return g_strdup_printf ("%.*s%0*" G_GUINT64_FORMAT "%s",
-      (gint) (at - pattern), pattern, digits, number, end + 1);
-}
-
 /* Returns: (transfer full): @location with another extension */
 static gchar *
 beside (const gchar *location, const gchar *extension)
@@ -211,20 +199,44 @@ beside (const gchar *location, const gchar *extension)
       (gint) (strrchr (location, '.') - location), location, extension);
 }
 
+/* Files that others have put there stay: colours of vertices do. */
+static gboolean
+may_write_texture (GstNormalIntegrate *element, const gchar *png,
+    const gchar *mtl, gboolean is_obj)
+{
+  g_autoptr (GError) why = NULL;
+
+  if (gst_imaging_file_check_beside (png, PNG_MARK, &why) &&
+      (!is_obj || gst_imaging_file_check_beside (mtl, MTL_MARK, &why)))
+    return TRUE;
+  if (!element->has_warned_beside)
+    GST_ELEMENT_WARNING (element, RESOURCE, WRITE,
+        ("mesh-location: %s The mesh has colours at its vertices and no "
+         "picture. Take another mesh-location.",
+            why->message),
+        (NULL));
+  element->has_warned_beside = TRUE;
+  return FALSE;
+}
+
 /* The picture of a .ply or .obj, and the material of the latter.
  * @has_png: (out): FALSE where PNG cannot be written; colours of vertices do */
 static ImkStatus
-write_texture (const gchar *location, const ImkMesh *mesh, gboolean is_obj,
-    gboolean *has_png, ImkError *error)
+write_texture (GstNormalIntegrate *element, const gchar *location,
+    const ImkMesh *mesh, gboolean is_obj, gboolean *has_png, ImkError *error)
 {
+  static gchar *cards[] = {(gchar *) PNG_CARD, NULL};
   g_autofree gchar *png = beside (location, "png");
   g_autofree gchar *mtl = beside (location, "mtl");
   g_autofree gchar *name = g_path_get_basename (png);
-  g_autofree gchar *text =
-      g_strdup_printf ("newmtl surface\nKd 1 1 1\nKs 0 0 0\nmap_Kd %s\n", name);
-  const GstImagingNdArray array = array_of (mesh);
+  g_autofree gchar *text = g_strdup_printf (
+      MTL_MARK "\nnewmtl surface\nKd 1 1 1\nKs 0 0 0\nmap_Kd %s\n", name);
+  GstImagingNdArray array = array_of (mesh);
   GError *why = NULL;
 
+  if (!may_write_texture (element, png, mtl, is_obj))
+    return IMK_OK;
+  array.cards = cards;
   *has_png = gst_imaging_nd_array_save (&array, png, &why);
   if (*has_png && is_obj)
     gst_imaging_file_save (mtl, text, strlen (text), &why);
@@ -239,8 +251,8 @@ write_texture (const gchar *location, const ImkMesh *mesh, gboolean is_obj,
 
 /* The mesh last: when it is there, all of it is. */
 static ImkStatus
-save (const gchar *location, ImkMeshFormat format, const ImkMesh *mesh,
-    ImkError *error)
+save (GstNormalIntegrate *element, const gchar *location, ImkMeshFormat format,
+    const ImkMesh *mesh, ImkError *error)
 {
   g_autofree gchar *png = beside (location, "png");
   g_autofree gchar *mtl = beside (location, "mtl");
@@ -253,8 +265,8 @@ save (const gchar *location, ImkMeshFormat format, const ImkMesh *mesh,
   GError *why = NULL;
 
   if (mesh->colour.data && format != IMK_MESH_GLB)
-    status =
-        write_texture (location, mesh, format == IMK_MESH_OBJ, &has_png, error);
+    status = write_texture (
+        element, location, mesh, format == IMK_MESH_OBJ, &has_png, error);
   whole.texture = has_png ? texture : NULL;
   whole.material = has_png ? material : NULL;
   if (status == IMK_OK && !(saver = gst_imaging_saver_new (location, &why)))
@@ -274,13 +286,18 @@ make_both (GstNormalIntegrateWork *w, const ImkMesh *mesh, ImkError *error)
   if (w->flows[MESH] == GST_FLOW_OK)
     status = make_buffer (w, mesh, error);
   if (status == IMK_OK && w->mesh_file) {
-    g_autofree gchar *location =
-        name_of (w->mesh_file->location, w->element->n_maps);
+    const gchar *pattern = w->mesh_file->location;
+    g_autofree gchar *location = NULL;
+    GstImagingFileNumber number;
     ImkMeshFormat format;
 
-    status = gst_normal_integrate_mesh_format (location, &format, error);
+    status = gst_normal_integrate_mesh_format (pattern, &format, error);
+    gst_imaging_file_number_find (&number, pattern, NULL);
+    location = number.size > 0 ? gst_imaging_file_number_put (
+                                     &number, pattern, w->element->n_maps)
+                               : g_strdup (pattern);
     if (status == IMK_OK)
-      status = save (location, format, mesh, error);
+      status = save (w->element, location, format, mesh, error);
   }
   return status;
 }

@@ -192,12 +192,12 @@ gst_picture_sink_get_caps (GstBaseSink *base, GstCaps *filter)
   GstImagingSettings *set = gst_imaging_settings_of (base);
   Settings *s = gst_imaging_settings_copy (set);
   const gchar *location = gst_imaging_setting_file_location (s->location);
-  GstPictureSinkNumber number;
+  GstImagingFileNumber number;
   guint32 types = 0;
   GstImagingArrayAppends appends;
   GstCaps *caps;
 
-  if (location && gst_picture_sink_number_find (&number, location, NULL) &&
+  if (location && gst_imaging_file_number_find (&number, location, NULL) &&
       gst_imaging_array_writer_find (location, &types, &appends, NULL))
     caps = gst_picture_sink_format_caps (
         types, appends == GST_IMAGING_ARRAY_APPENDS_ARRAYS && number.size == 0);

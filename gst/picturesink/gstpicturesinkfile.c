@@ -22,16 +22,16 @@ skip_files (GstPictureSinkFile *self)
   g_autofree gchar *folder = g_path_get_dirname (self->location);
   g_autofree gchar *base = g_path_get_basename (self->location);
   g_autoptr (GDir) files = g_dir_open (folder, 0, NULL);
-  GstPictureSinkNumber number;
+  GstImagingFileNumber number;
   const gchar *name;
 
-  if (!files || !gst_picture_sink_number_find (&number, base, NULL) ||
+  if (!files || !gst_imaging_file_number_find (&number, base, NULL) ||
       number.size == 0) /* the number is in the folder's name */
     return;
   while ((name = g_dir_read_name (files))) {
     guint64 n;
 
-    if (gst_picture_sink_number_get (&number, base, name, &n) &&
+    if (gst_imaging_file_number_get (&number, base, name, &n) &&
         n < G_MAXUINT32)
       self->first = MAX (self->first, n + 1);
   }
@@ -50,7 +50,7 @@ gst_picture_sink_file_open (GstPictureSinkFile *self, const gchar *location,
   *self = (GstPictureSinkFile){.location = g_strdup (location),
       .append = append,
       .max_frames = max_frames};
-  if (!gst_picture_sink_number_find (&self->number, location, error) ||
+  if (!gst_imaging_file_number_find (&self->number, location, error) ||
       !gst_imaging_array_writer_find (
           location, &self->types, &self->appends, error)) {
     gst_picture_sink_file_close (self);
@@ -74,7 +74,7 @@ write_single (GstPictureSinkFile *self, const GstImagingNdArray *frame,
     gconstpointer values, GError **error)
 {
   g_autofree gchar *name =
-      self->number.size > 0 ? gst_picture_sink_number_put (&self->number,
+      self->number.size > 0 ? gst_imaging_file_number_put (&self->number,
                                   self->location, self->first + self->n_written)
                             : g_strdup (self->location);
   GstImagingNdArray array = *frame;

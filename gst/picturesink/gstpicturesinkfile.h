@@ -5,13 +5,13 @@
 
 #include "gstimagingarrayfile.h"
 #include "gstimagingarrayrecorder.h"
-#include "gstpicturesinkname.h"
+#include "gstimagingfilenumber.h"
 
 G_BEGIN_DECLS
 
 typedef struct {
   gchar *location; /* as it was set */
-  GstPictureSinkNumber number;
+  GstImagingFileNumber number;
   guint32 types;                  /* that the format takes, a mask */
   GstImagingArrayAppends appends; /* that the format can */
   gboolean append;

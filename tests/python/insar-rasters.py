@@ -202,6 +202,25 @@ class Rasters(unittest.TestCase):
             left = [name for name in os.listdir(self.folder) if name.startswith((".gst-imaging", "big"))]
             self.assertEqual(left, [])
 
+    def test_files_of_others_beside_a_raster_stay(self):
+        for suffix in ".hdr", ".vrt":
+            with self.subTest(suffix):
+                with open(self.path("a" + suffix), "w", encoding="ascii") as file:
+                    file.write("of somebody else")
+                printed = launch(*self.words(None, "interferogram-location=" + self.path("a")), status=1)
+                self.assertIn(f'a{suffix}" is there and was not written by gst-imaging: it stays.', printed)
+                with open(self.path("a" + suffix), encoding="ascii") as file:
+                    self.assertEqual(file.read(), "of somebody else")
+                self.assertFalse(os.path.exists(self.path("a")))
+                os.remove(self.path("a" + suffix))
+        for i in range(2):  # ours are replaced
+            launch(*self.words(None, "interferogram-location=" + self.path("a")))
+
+    def test_two_rasters_of_one_name_are_refused(self):
+        printed = launch(*self.words(None, "interferogram-location=" + self.path("a.img"), "coherence-location=" +
+                                     os.path.join(self.folder, ".", "a.img")), status=1)
+        self.assertIn("coherence-location and interferogram-location are both", printed)
+
     def run_limited(self, words):
         def limit():
             resource.setrlimit(resource.RLIMIT_FSIZE, (20000, 20000))

@@ -169,6 +169,31 @@ class Meshes(Case):
         self.integrate("m.ply", "mesh-step=4", albedo=None, normals="two.npy")
         self.assertEqual(read(self.path("m.ply")), second)
 
+    def test_percent_signs_and_u_are_as_in_picturesink(self):
+        words = words_of(self.normals)
+        np.save(self.path("two.npy"), np.stack([words, words]))
+        for name, files in (("50%_m%03d.ply", ["50%_m000.ply", "50%_m001.ply"]), ("u%02u.ply", ["u00.ply", "u01.ply"])):
+            self.integrate(name, "mesh-step=4", albedo=None, normals="two.npy")
+            self.assertEqual(sorted(n for n in os.listdir(self.folder) if n.endswith(".ply") and n[0] == name[0]), files)
+        printed = self.integrate("a%d_%d.ply", albedo=None, normals="two.npy", status=1)
+        self.assertIn("two places for a number", printed)
+
+    @unittest.skipUnless("png" in FORMATS, "built without png")
+    def test_files_of_others_beside_a_mesh_stay(self):
+        for foreign, mesh in (("stone.png", "stone.ply"), ("stone.mtl", "stone.obj")):
+            with self.subTest(foreign):
+                with open(self.path(foreign), "wb") as file:
+                    file.write(b"of somebody else")
+                for i in range(2):
+                    printed = self.integrate(mesh)
+                    self.assertEqual(read(self.path(foreign)), b"of somebody else")
+                    self.assertRegex(printed, f'{foreign}" is there and was not written by gst-imaging: it stays')
+                    self.assertEqual(printed.count("WARNING: from"), 1)
+                self.assertNotIn(b"stone.png" if foreign == "stone.png" else b"mtllib", read(self.path(mesh))[:2000])
+                os.remove(self.path(foreign))
+                for i in range(2):  # ours are replaced
+                    self.assertNotIn("WARNING", self.integrate(mesh))
+
     def test_one_albedo_is_enough(self):
         words = words_of(self.normals)
         np.save(self.path("two.npy"), np.stack([words, words]))

@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* Names of files with a number in them. */
+/* Names of files to write with a number in them, of all elements. */
 #pragma once
 
 #include <glib.h>
+
+#include "gstimaging-prelude.h"
 
 G_BEGIN_DECLS
 
@@ -11,20 +13,23 @@ typedef struct {
   gsize at, size; /* in bytes; a size of 0: nowhere */
   guint width;    /* the fewest digits */
   gboolean zeros; /* before them, else spaces */
-} GstPictureSinkNumber;
+} GstImagingFileNumber;
 
 /* Returns: FALSE with @error set where there are two */
-gboolean gst_picture_sink_number_find (
-    GstPictureSinkNumber *self, const gchar *location, GError **error);
+GST_IMAGING_API
+gboolean gst_imaging_file_number_find (
+    GstImagingFileNumber *self, const gchar *location, GError **error);
 
 /* @location, @name: without a folder. Returns: whether @name is a numbered
  * file;
  * @n is its number */
-gboolean gst_picture_sink_number_get (const GstPictureSinkNumber *self,
+GST_IMAGING_API
+gboolean gst_imaging_file_number_get (const GstImagingFileNumber *self,
     const gchar *location, const gchar *name, guint64 *n);
 
 /* Returns: (transfer full): the name of file @n */
-gchar *gst_picture_sink_number_put (
-    const GstPictureSinkNumber *self, const gchar *location, guint64 n);
+GST_IMAGING_API
+gchar *gst_imaging_file_number_put (
+    const GstImagingFileNumber *self, const gchar *location, guint64 n);
 
 G_END_DECLS

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-#include "gstpicturesinkname.h"
+#include "gstimagingfilenumber.h"
 
 #include <gst/gst.h>
 #include <string.h>
@@ -10,24 +10,24 @@
 
 /* "%05d" at @text. Returns: its bytes; 0 for anything else */
 static gsize
-scan (const gchar *text, GstPictureSinkNumber *number)
+scan (const gchar *text, GstImagingFileNumber *number)
 {
   const gchar *at = text + 1;
 
-  *number = (GstPictureSinkNumber){.zeros = *at == '0'};
+  *number = (GstImagingFileNumber){.zeros = *at == '0'};
   for (; g_ascii_isdigit (*at); at++)
     number->width = MIN (10 * number->width + (guint) (*at - '0'), MAX_DIGITS);
   return *at == 'd' || *at == 'u' ? (gsize) (at + 1 - text) : 0;
 }
 
 gboolean
-gst_picture_sink_number_find (
-    GstPictureSinkNumber *self, const gchar *location, GError **error)
+gst_imaging_file_number_find (
+    GstImagingFileNumber *self, const gchar *location, GError **error)
 {
-  *self = (GstPictureSinkNumber){0};
+  *self = (GstImagingFileNumber){0};
   for (const gchar *at = strchr (location, '%'); at;
        at = strchr (at + 1, '%')) {
-    GstPictureSinkNumber found;
+    GstImagingFileNumber found;
 
     found.size = scan (at, &found);
     found.at = (gsize) (at - location);
@@ -35,8 +35,8 @@ gst_picture_sink_number_find (
       g_autofree gchar *name = gst_imaging_file_name (location);
 
       g_set_error (error, GST_RESOURCE_ERROR, GST_RESOURCE_ERROR_SETTINGS,
-          "location \"%s\" has two places for a number, expected is one, such "
-          "as frame%%05d.png.",
+          "\"%s\" has two places for a number, expected is one, such "
+          "as %%05d.",
           name);
       return FALSE;
     }
@@ -47,7 +47,7 @@ gst_picture_sink_number_find (
 }
 
 gboolean
-gst_picture_sink_number_get (const GstPictureSinkNumber *self,
+gst_imaging_file_number_get (const GstImagingFileNumber *self,
     const gchar *location, const gchar *name, guint64 *n)
 {
   const gchar *suffix = location + self->at + self->size, *end = NULL;
@@ -64,8 +64,8 @@ gst_picture_sink_number_get (const GstPictureSinkNumber *self,
 }
 
 gchar *
-gst_picture_sink_number_put (
-    const GstPictureSinkNumber *self, const gchar *location, guint64 n)
+gst_imaging_file_number_put (
+    const GstImagingFileNumber *self, const gchar *location, guint64 n)
 {
   GString *name = g_string_new_len (location, (gssize) self->at);
   g_autofree gchar *digits = g_strdup_printf ("%" G_GUINT64_FORMAT, n);
