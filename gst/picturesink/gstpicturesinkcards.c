@@ -59,6 +59,30 @@ add_samples (Cards *self)
 
 /* --- FITS ----------------------------------------------------------------- */
 
+/* As the standard spells units: "counts^2" is "count**2". Returns: (transfer
+ * full) (nullable) */
+static gchar *
+fits_unit (const gchar *unit)
+{
+  GString *text = unit ? g_string_new (unit) : NULL;
+
+  if (!text)
+    return NULL;
+  g_string_replace (text, "counts", "count", 0);
+  g_string_replace (text, "pixels", "pixel", 0);
+  g_string_replace (text, "^", "**", 0);
+  return g_string_free (text, FALSE);
+}
+
+static void
+add_fits_unit (Cards *self, const gchar *key, const gchar *field)
+{
+  g_autofree gchar *unit =
+      fits_unit (gst_structure_get_string (self->quantity, field));
+
+  add (self, key, unit);
+}
+
 /* The first axis of FITS is that of the channels, if there are any. */
 static void
 add_fits_axis (Cards *self, guint axis)
@@ -80,7 +104,7 @@ add_fits_axis (Cards *self, guint axis)
     return;
   upper = g_ascii_strup (gst_structure_get_string (q, name), -1);
   add (self, ctype, upper);
-  add (self, cunit, gst_structure_get_string (q, unit));
+  add_fits_unit (self, cunit, unit);
   add_number (self, crpix, 1);
   add_number (self, crval, get_number (q, origin, 0));
   add_number (self, cdelt, get_number (q, step, 1));
@@ -95,9 +119,9 @@ add_fits (Cards *self)
     return;
   add (self, "QNAME", gst_structure_get_string (q, "name"));
   if (is_quantity (self)) {
-    add (self, "BUNIT", gst_structure_get_string (q, "unit"));
+    add_fits_unit (self, "BUNIT", "unit");
   } else {
-    add (self, "QUNIT", gst_structure_get_string (q, "unit"));
+    add_fits_unit (self, "QUNIT", "unit");
     if (!self->several) {
       add_number (self, "QSCALE", get_number (q, "scale", 1));
       add_number (self, "QOFFSET", get_number (q, "offset", 0));

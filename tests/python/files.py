@@ -250,6 +250,30 @@ class Tiff(Case):
             file.write(noise("u1", 4, 6))
         self.refuse(self.path("a.tif"), "pages that differ: page 2 is 6 x 4")
 
+    def test_stacks_of_imagej_without_directories(self):
+        for dtype, colours in ("u1", ()), ("u2", ()), ("f4", ()), ("u1", (3,)):
+            array = noise(dtype, 5, 20, 30, *colours)
+            tifffile.imwrite(self.path("a.tif"), array, imagej=True, truncate=True)
+            self.assert_equal(self.load(self.path("a.tif")), array)
+        with open(self.path("a.tif"), "r+b") as file:
+            file.truncate(os.path.getsize(self.path("a.tif")) - 1800)
+        os.remove(self.path("read.npy"))
+        self.refuse(self.path("a.tif"), "ImageJ has written 5 pages, and it has room for 4")
+
+    def test_volumes_are_refused(self):
+        tifffile.imwrite(self.path("a.tif"), np.zeros((32, 40, 48), "u2"), tile=(16, 16, 16), volumetric=True)
+        self.refuse(self.path("a.tif"), "volumes of 32 slices")
+
+    def test_tiles_that_are_left_out_are_nodata(self):
+        for dtype, nodata, tag in ("i2", -9999, "-9999"), ("f4", np.nan, "nan"), ("u1", 255, "255"), ("f8", 0, None), (
+                "u8", 2 ** 64 - 2048, "18446744073709549568"):
+            tiles = noise(dtype, 4, 16, 16)
+            parts = (part for part in (tiles[0], None, None, tiles[3]))
+            extra = [(42113, "s", 0, tag, True)] if tag else []
+            tifffile.imwrite(self.path("a.tif"), parts, shape=(32, 32), dtype=dtype, tile=(16, 16), extratags=extra)
+            tiles[1:3] = nodata
+            self.assert_equal(self.load(self.path("a.tif")), np.block([[tiles[0], tiles[1]], [tiles[2], tiles[3]]]))
+
     def test_description_and_big_files(self):
         tifffile.imwrite(self.path("a.tif"), noise("u1", 4, 5), description="exposure=3 ms", metadata=None)
         self.assertEqual(self.card(self.path("a.tif"), "ImageDescription"), "exposure=3 ms")
@@ -266,6 +290,19 @@ class TiffByHand(Case):
             os.remove(self.path("read.npy"))
             write_tiff(self.path("a.tif"), 5, 4, 8, rows, [(259, 32773), (317, 2)], order)
             self.refuse(self.path("a.tif"), "PackBits with a predictor, which libtiff ignores")
+
+    def test_complex_integers_are_complex(self):
+        for parts, bits, expected in ("i2", 32, "c8"), ("i4", 64, "c16"):
+            array = noise(parts, 4, 5, 2)
+            for order in "<", ">":
+                data = array.astype(array.dtype.newbyteorder(order)).tobytes()
+                write_tiff(self.path("a.tif"), 5, 4, bits, data, [(339, 5)], order)
+                self.assert_equal(self.load(self.path("a.tif")), array.astype("f8").view("c16")[:, :, 0].astype(expected))
+
+    def test_what_libtiff_has_no_code_for_is_named(self):
+        for number, name in (50002, "JPEG-XL"), (34712, "JPEG 2000"), (40000, "an unknown method"):
+            write_tiff(self.path("a.tif"), 5, 4, 8, bytes(20), [(259, number)])
+            self.refuse(self.path("a.tif"), f"compressed by {name} .TIFF's number {number}")
 
     @unittest.skipUnless(tifffile, "tifffile is not installed")
     def test_that_of_a_large_file(self):
@@ -473,6 +510,23 @@ class Exr(Case):
         with OpenEXR.File(header, {"Y": array}) as file:
             file.write(self.path("a.exr"))
         self.assert_equal(self.load(self.path("a.exr")), array)
+
+    def test_whole_numbers_beside_floats_keep_all_digits(self):
+        ids, z, half = np.array([[3031426546, 2 ** 32 - 1]], "u4"), np.array([[1.5, np.inf]], "f4"), np.array([[0.5, -2]], "f2")
+        tiles = OpenEXR.TileDescription()
+        tiles.xSize, tiles.ySize = 16, 16
+        for more in {"type": OpenEXR.scanlineimage}, {"type": OpenEXR.tiledimage, "tiles": tiles}:
+            with OpenEXR.File({"compression": OpenEXR.ZIP_COMPRESSION, **more}, {"id": ids, "Z": z, "h": half}) as file:
+                file.write(self.path("a.exr"))
+            self.assert_equal(self.load(self.path("a.exr")), np.stack([z, half, ids], 2, dtype="f8"))
+
+    def test_a_compression_that_is_not_read_is_named(self):
+        with OpenEXR.File({"compression": OpenEXR.DWAA_COMPRESSION, "type": OpenEXR.scanlineimage},
+                          {"Y": noise("f4", 40, 50)}) as file:
+            file.write(self.path("a.exr"))
+        done = self.run_tool(self.path("a.exr"))
+        if done.returncode:  # later versions read it
+            self.assertRegex(done.stderr, "compressed by DWAA, which OpenEXR 3.1")
 
     def test_parts_are_pages(self):
         arrays = noise("f4", 3, 7, 5)

@@ -283,7 +283,7 @@ class Sidecar(Case):
 class Units(Case):
     """In the places that formats have for them, as other programs find them."""
 
-    def scan(self, name, caps, *more):
+    def scan(self, name, caps, *more, scaling="db"):
         """B-scans of noise, depth from row to row. Returns: the path, and the axes of the sidecar."""
         spectra = RNG.integers(0, 4096, (3, 64, 256)).astype("u2")
         with open(self.path("raw"), "wb") as file:
@@ -292,7 +292,8 @@ class Units(Case):
             file.write("[camera]\nlambda-first=0.82\nlambda-last=0.88\n")
         launch("-q", "filesrc", f"location={self.path('raw')}", "!", "rawvideoparse", "format=gray16-le", "width=256",
                "height=64", "framerate=25/1", "!", "octbscan",
-               f"calibration={self.path('calibration.ini')}", "lateral-step-um=7.5", "!", caps, "!", "picturesink",
+               f"calibration={self.path('calibration.ini')}", "lateral-step-um=7.5", f"scaling={scaling}",
+               "!", caps, "!", "picturesink",
                "sidecar=always", f"location={self.path(name)}", *more)
         quantity = metadata.sidecar(self.path(name))["quantity"]
         return self.path(name), {axis["name"]: axis for axis in quantity["axes"]}, quantity
@@ -313,6 +314,9 @@ class Units(Case):
         self.assertNotIn("BUNIT", header)  # of samples, which are not in dB
         self.assertEqual((header["QUNIT"], header["QSCALE"], header["QOFFSET"]),
                          ("dB", quantity["scale"][0], quantity["offset"][0]))
+        path, _, quantity = self.scan("c.fits", "other/tensors,types=float32", scaling="linear")
+        self.assertEqual(quantity["unit"], "counts^2")
+        self.assertEqual(fits.getheader(path)["BUNIT"], "count**2")  # the spelling of the standard
 
     @needs("tiff", tifffile, "tifffile")
     def test_tiff(self):

@@ -51,7 +51,23 @@ refuse (GstImagingExr *self, GError **error, const gchar *what)
       "%s. Save it as a flat OpenEXR picture.", what);
 }
 
-/* Half where all channels are, whole numbers where all are, else float. */
+/* Half where all channels are, whole numbers where all are, else float.
+ * @is_mixed: (out): f32 cannot hold the whole numbers among them */
+static exr_pixel_type_t
+find_type (const exr_attr_chlist_t *channels, gboolean *is_mixed)
+{
+  exr_pixel_type_t type = channels->entries[0].pixel_type;
+  gint n_whole = 0;
+
+  for (gint i = 0; i < channels->num_channels; i++) {
+    n_whole += channels->entries[i].pixel_type == EXR_PIXEL_UINT;
+    if (channels->entries[i].pixel_type != type)
+      type = EXR_PIXEL_FLOAT;
+  }
+  *is_mixed = n_whole > 0 && n_whole < channels->num_channels;
+  return type;
+}
+
 static gboolean
 read_part (GstImagingExr *self, gint part, GError **error)
 {
@@ -60,6 +76,7 @@ read_part (GstImagingExr *self, gint part, GError **error)
   exr_storage_t storage = EXR_STORAGE_LAST_TYPE;
   gint64 width, height;
   exr_pixel_type_t type;
+  gboolean is_mixed;
   exr_result_t code = exr_get_channels (self->exr, part, &channels);
 
   if (code == EXR_ERR_SUCCESS)
@@ -73,25 +90,23 @@ read_part (GstImagingExr *self, gint part, GError **error)
   width = (gint64) window.max.x - window.min.x + 1;
   height = (gint64) window.max.y - window.min.y + 1;
   if (width < 1 || height < 1 || channels->num_channels < 1 ||
-      width * channels->num_channels > G_MAXINT32 / 4 || height > G_MAXINT32)
+      width * channels->num_channels > G_MAXINT32 / 8 || height > G_MAXINT32)
     return gst_imaging_format_fail_damaged (
         self->file, error, "its data window is empty, or wider than 2 GiB");
-  type = channels->entries[0].pixel_type;
-  for (gint i = 0; i < channels->num_channels; i++) {
+  for (gint i = 0; i < channels->num_channels; i++)
     if (channels->entries[i].x_sampling != 1 ||
         channels->entries[i].y_sampling != 1)
       return refuse (self, error, "has channels of lower resolution");
-    if (channels->entries[i].pixel_type != type)
-      type = EXR_PIXEL_FLOAT;
-  }
+  type = find_type (channels, &is_mixed);
   if (part == 0) {
     self->width = (gint) width;
     self->height = (gint) height;
     self->type = type;
+    self->is_mixed = is_mixed;
     self->n_channels = (guint) channels->num_channels;
     self->names = order_names (channels);
   } else if (width != self->width || height != self->height ||
-             type != self->type ||
+             type != self->type || is_mixed != self->is_mixed ||
              !has_names (channels, (const gchar *const *) self->names)) {
     return refuse (
         self, error, "has parts that differ in size, type or channels");
@@ -149,7 +164,8 @@ exr_open (const GstImagingFormatFile *file, GstImagingNdArray *array,
     return NULL;
   }
   read_cards (self, array);
-  array->type = types[self->type];
+  array->type =
+      self->is_mixed ? GST_IMAGING_ND_ARRAY_TYPE_F64 : types[self->type];
   gst_imaging_format_set_dims (array, (guint64) self->n_parts,
       (guint64) self->height, (guint64) self->width, self->n_channels);
   *n_pages = (guint64) self->n_parts;
@@ -228,13 +244,42 @@ read_tiles (GstImagingExr *self, gint part, exr_decode_pipeline_t *decode,
   return code;
 }
 
+/* Values of 32 bits, each at the begin of its place, become f64. */
+static exr_result_t
+widen (GstImagingExr *self, gint part, guint8 *values)
+{
+  const exr_attr_chlist_t *channels = NULL;
+  exr_result_t code = exr_get_channels (self->exr, part, &channels);
+  gsize n = (gsize) self->width * (gsize) self->height;
+
+  for (gint i = 0; code == EXR_ERR_SUCCESS && i < channels->num_channels; i++) {
+    gboolean is_whole = channels->entries[i].pixel_type == EXR_PIXEL_UINT;
+    guint k = 0;
+
+    while (strcmp (self->names[k], channels->entries[i].name.str) != 0)
+      k++;
+    for (gsize p = 0; p < n; p++) {
+      guint8 *at = values + (p * self->n_channels + k) * sizeof (gdouble);
+      guint32 whole;
+      gfloat number;
+      gdouble value;
+
+      memcpy (&whole, at, sizeof (whole));
+      memcpy (&number, at, sizeof (number));
+      value = is_whole ? (gdouble) whole : (gdouble) number;
+      memcpy (at, &value, sizeof (value));
+    }
+  }
+  return code;
+}
+
 static gboolean
 exr_read (gpointer reader, guint64 page, gpointer values, GError **error)
 {
   GstImagingExr *self = reader;
   exr_decode_pipeline_t decode = EXR_DECODE_PIPELINE_INITIALIZER;
   gsize row_size = (gsize) self->width * self->n_channels *
-                   (self->type == EXR_PIXEL_HALF ? 2 : 4);
+                   (gsize) gst_imaging_exr_value_size (self);
   exr_storage_t storage = EXR_STORAGE_LAST_TYPE;
   exr_result_t code;
 
@@ -244,6 +289,8 @@ exr_read (gpointer reader, guint64 page, gpointer values, GError **error)
              ? read_tiles (self, (gint) page, &decode, values, row_size)
              : read_lines (self, (gint) page, &decode, values, row_size);
   exr_decoding_destroy (self->exr, &decode);
+  if (code == EXR_ERR_SUCCESS && self->is_mixed)
+    code = widen (self, (gint) page, values);
   return code == EXR_ERR_SUCCESS || gst_imaging_exr_fail (self, code, error);
 }
 

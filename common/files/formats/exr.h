@@ -18,6 +18,7 @@ typedef struct {
   guint n_channels;
   gchar **names; /* of the channels, in the order of the array */
   exr_pixel_type_t type;
+  gboolean is_mixed; /* whole numbers beside floats: values are f64 */
 } GstImagingExr;
 
 /* Its functions; @self must stay where it is. */
@@ -27,6 +28,9 @@ exr_context_initializer_t gst_imaging_exr_make_initializer (
 /* Sets @error to what the library said. Returns: FALSE */
 gboolean gst_imaging_exr_fail (
     GstImagingExr *self, exr_result_t code, GError **error);
+
+/* Returns: bytes of a value of the array */
+gint gst_imaging_exr_value_size (const GstImagingExr *self);
 
 /* Sets where samples of each channel of a block are in the array. */
 void gst_imaging_exr_aim (const GstImagingExr *self,

@@ -52,6 +52,27 @@ gst_imaging_exr_make_initializer (GstImagingExr *self)
   return init;
 }
 
+/* Which this version of the library does not have. Returns: FALSE */
+static gboolean
+fail_compression (GstImagingExr *self, GError **error)
+{
+  static const gchar *const names[] = {
+      [EXR_COMPRESSION_DWAA] = "DWAA", [EXR_COMPRESSION_DWAB] = "DWAB"};
+  exr_compression_t kind = EXR_COMPRESSION_LAST_TYPE;
+  const gchar *name = NULL;
+  int major, minor, patch;
+
+  exr_get_compression (self->exr, 0, &kind);
+  if ((guint) kind < G_N_ELEMENTS (names))
+    name = names[kind];
+  exr_get_library_version (&major, &minor, &patch, NULL);
+  return gst_imaging_format_fail (self->file, error,
+      GST_IMAGING_ND_ARRAY_ERROR_UNSUPPORTED,
+      "is compressed by %s, which OpenEXR %d.%d.%d does not read. Save it with "
+      "ZIP or PIZ.",
+      name ? name : "a method", major, minor, patch);
+}
+
 gboolean
 gst_imaging_exr_fail (GstImagingExr *self, exr_result_t code, GError **error)
 {
@@ -59,6 +80,8 @@ gst_imaging_exr_fail (GstImagingExr *self, exr_result_t code, GError **error)
 
   if (self->why)
     g_propagate_error (error, g_steal_pointer (&self->why));
+  else if (code == EXR_ERR_FEATURE_NOT_IMPLEMENTED)
+    fail_compression (self, error);
   else
     gst_imaging_format_fail_damaged (
         self->file, error, self->text ? self->text : text);
@@ -78,19 +101,28 @@ gst_imaging_exr_close (gpointer exr)
   g_free (self);
 }
 
+gint
+gst_imaging_exr_value_size (const GstImagingExr *self)
+{
+  return self->is_mixed ? 8 : self->type == EXR_PIXEL_HALF ? 2 : 4;
+}
+
 void
 gst_imaging_exr_aim (const GstImagingExr *self,
     exr_coding_channel_info_t *channels, gint n, guint8 *at)
 {
-  gint size = self->type == EXR_PIXEL_HALF ? 2 : 4;
+  gint size = gst_imaging_exr_value_size (self);
 
   for (gint i = 0; i < n; i++) {
     gint k = 0;
 
     while (strcmp (self->names[k], channels[i].channel_name) != 0)
       k++;
-    channels[i].user_bytes_per_element = (gint16) size;
-    channels[i].user_data_type = (guint16) self->type;
+    channels[i].user_bytes_per_element = (gint16) MIN (size, 4);
+    channels[i].user_data_type =
+        self->is_mixed && channels[i].data_type == EXR_PIXEL_UINT
+            ? EXR_PIXEL_UINT
+            : (guint16) self->type;
     channels[i].user_pixel_stride = size * (gint) self->n_channels;
     channels[i].user_line_stride = channels[i].user_pixel_stride * self->width;
     channels[i].decode_to_ptr = at + k * size;

@@ -93,7 +93,7 @@ gst_imaging_exr_write (gpointer writer, gconstpointer values, GError **error)
   GstImagingExr *self = writer;
   exr_encode_pipeline_t encode = EXR_ENCODE_PIPELINE_INITIALIZER;
   gsize row_size = (gsize) self->width * self->n_channels *
-                   (self->type == EXR_PIXEL_HALF ? 2 : 4);
+                   (gsize) gst_imaging_exr_value_size (self);
   gint32 n_lines = 0;
   exr_result_t code = exr_get_scanlines_per_chunk (self->exr, 0, &n_lines);
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "tiff.h"
 
+#include <math.h>
 #include <string.h>
 
 #define MAX_PAGES (1 << 22)
@@ -12,11 +13,16 @@ typedef struct {
   guint16 channels, bits, format, planar, photometric, compression;
 } Page;
 
+/* Tags that libtiff does not know */
+enum { TAG_GDAL_NODATA = 42113 };
+
 typedef struct {
   GstImagingTiff tiff;
   Page page;
   GstImagingNdArrayType type;
-  GArray *offsets; /* of the pages' directories */
+  GArray *offsets;          /* of the pages' directories */
+  guint64 n_stacked, stack; /* pages that follow the first, without directories;
+                             * where it begins */
 } Reader;
 
 /* Returns: -1 for what is no type here */
@@ -39,6 +45,10 @@ find_type (const Page *p)
     return p->bits == 64    ? GST_IMAGING_ND_ARRAY_TYPE_COMPLEX64
            : p->bits == 128 ? (gint) GST_IMAGING_ND_ARRAY_TYPE_COMPLEX128
                             : -1;
+  case SAMPLEFORMAT_COMPLEXINT: /* as radar has them; floats hold them all */
+    return p->bits == 32   ? GST_IMAGING_ND_ARRAY_TYPE_COMPLEX64
+           : p->bits == 64 ? (gint) GST_IMAGING_ND_ARRAY_TYPE_COMPLEX128
+                           : -1;
   case SAMPLEFORMAT_UINT:
   case SAMPLEFORMAT_VOID:
     return p->bits == 1                   ? GST_IMAGING_ND_ARRAY_TYPE_BOOL
@@ -50,6 +60,46 @@ find_type (const Page *p)
   default:
     return -1;
   }
+}
+
+/* Returns: FALSE with @error set for what libtiff has no code for */
+static gboolean
+check_compression (Reader *self, guint16 compression, GError **error)
+{
+  static const struct {
+    guint16 compression;
+    const gchar *name;
+  } others[] = {{33003, "JPEG 2000"}, {33005, "JPEG 2000"},
+      {34712, "JPEG 2000"}, {22610, "JPEG XR"}, {34934, "JPEG XR"},
+      {50002, "JPEG-XL"}, {52546, "JPEG-XL"}};
+  const TIFFCodec *codec = TIFFFindCODEC (compression);
+  const gchar *name = codec ? codec->name : "an unknown method";
+
+  if (TIFFIsCODECConfigured (compression))
+    return TRUE;
+  for (guint i = 0; i < G_N_ELEMENTS (others); i++)
+    if (others[i].compression == compression)
+      name = others[i].name;
+  return gst_imaging_format_fail (self->tiff.file, error,
+      GST_IMAGING_ND_ARRAY_ERROR_UNSUPPORTED,
+      "is compressed by %s (TIFF's number %u), which the libtiff of this "
+      "computer does not read. Save it with Deflate or LZW.",
+      name, compression);
+}
+
+static gboolean
+check_depth (Reader *self, GError **error)
+{
+  guint32 depth = 1, tile_depth = 1;
+
+  TIFFGetField (self->tiff.tiff, TIFFTAG_IMAGEDEPTH, &depth);
+  TIFFGetField (self->tiff.tiff, TIFFTAG_TILEDEPTH, &tile_depth);
+  return (depth <= 1 && tile_depth <= 1) ||
+         gst_imaging_format_fail (self->tiff.file, error,
+             GST_IMAGING_ND_ARRAY_ERROR_UNSUPPORTED,
+             "has pages that are volumes of %u slices (ImageDepth), expected "
+             "is a slice a page. Save it without volumetric tiles.",
+             depth);
 }
 
 static gboolean
@@ -72,6 +122,9 @@ read_page (Reader *self, Page *p, GError **error)
         GST_IMAGING_ND_ARRAY_ERROR_FORMAT,
         "is damaged: it has a page of %u x %u pixels and %u channels.",
         p->width, p->height, p->channels);
+  if (!check_compression (self, p->compression, error) ||
+      !check_depth (self, error))
+    return FALSE;
   /* else libtiff gives samples of several resolutions */
   if (p->photometric == PHOTOMETRIC_YCBCR && p->compression == COMPRESSION_JPEG)
     TIFFSetField (tiff, TIFFTAG_JPEGCOLORMODE, JPEGCOLORMODE_RGB);
@@ -92,7 +145,7 @@ read_page (Reader *self, Page *p, GError **error)
         GST_IMAGING_ND_ARRAY_ERROR_UNSUPPORTED,
         "holds samples of %u bits and of TIFF's sample format %u, expected are "
         "integers of 1 to 16, 32 or 64 bits, floats of 16, 32 or 64, or "
-        "complex of 64 or 128.",
+        "complex of 64 or 128, also of integers with 32 or 64.",
         p->bits, p->format);
   return TRUE;
 }
@@ -136,6 +189,47 @@ read_directories (Reader *self, GError **error)
          gst_imaging_format_fail (self->tiff.file, error,
              GST_IMAGING_ND_ARRAY_ERROR_FORMAT,
              "holds previews alone, and no picture of full resolution.");
+}
+
+/* ImageJ writes stacks of 4 GiB and more as one directory and all pages behind
+ * its own, and how many there are into the description. */
+static gboolean
+find_stack (Reader *self, GError **error)
+{
+  TIFF *tiff = self->tiff.tiff;
+  const Page *p = &self->page;
+  gchar *text = NULL;
+  const gchar *count;
+  guint64 n, size = 0, room;
+
+  if (self->offsets->len > 1 || p->compression != COMPRESSION_NONE ||
+      TIFFIsTiled (tiff) || p->planar != PLANARCONFIG_CONTIG ||
+      (p->bits != 8 && p->bits != 16 && p->bits != 32) ||
+      !TIFFGetField (tiff, TIFFTAG_IMAGEDESCRIPTION, &text) || !text ||
+      !g_str_has_prefix (text, "ImageJ=") ||
+      !(count = strstr (text, "\nimages=")))
+    return TRUE;
+  n = g_ascii_strtoull (count + strlen ("\nimages="), NULL, 10);
+  self->stack = TIFFGetStrileOffset (tiff, 0);
+  for (guint32 i = 0; i < TIFFNumberOfStrips (tiff); i++) {
+    if (TIFFGetStrileOffset (tiff, i) != self->stack + size)
+      return TRUE;
+    size += TIFFGetStrileByteCount (tiff, i);
+  }
+  if (n < 2 ||
+      size != (guint64) p->width * p->height * p->channels * p->bits / 8)
+    return TRUE;
+  room = self->tiff.file->size - MIN (self->stack, self->tiff.file->size);
+  if (room / size < 2 && n * size > room)
+    return TRUE; /* one page that was taken out of a stack */
+  if (n > MAX_PAGES || n > room / size)
+    return gst_imaging_format_fail (self->tiff.file, error,
+        GST_IMAGING_ND_ARRAY_ERROR_SIZE,
+        "is truncated: ImageJ has written %" G_GUINT64_FORMAT
+        " pages, and it has room for %" G_GUINT64_FORMAT ". Copy it again.",
+        n, room / size);
+  self->n_stacked = n - 1;
+  return TRUE;
 }
 
 static void
@@ -192,19 +286,41 @@ tiff_open (const GstImagingFormatFile *file, GstImagingNdArray *array,
       !read_directories (self, error) ||
       (!TIFFSetSubDirectory (
            self->tiff.tiff, g_array_index (self->offsets, guint64, 0)) &&
-          !gst_imaging_tiff_fail (&self->tiff, error))) {
+          !gst_imaging_tiff_fail (&self->tiff, error)) ||
+      !find_stack (self, error)) {
     tiff_close (self);
     return NULL;
   }
   read_cards (self, array);
   array->type = self->type = (GstImagingNdArrayType) find_type (&self->page);
-  gst_imaging_format_set_dims (array, self->offsets->len, self->page.height,
+  *n_pages = self->offsets->len + self->n_stacked;
+  gst_imaging_format_set_dims (array, *n_pages, self->page.height,
       self->page.width, self->page.channels);
-  *n_pages = self->offsets->len;
   return self;
 }
 
 /* --- samples -------------------------------------------------------------- */
+
+/* Pairs of integers as pairs of floats of twice their bits */
+static void
+take_complex (const guint8 *from, gsize n, guint bits, guint8 *to, gsize step)
+{
+  for (gsize i = 0; i < 2 * n; i++) {
+    gsize at = 2 * (i / 2 * step) + i % 2;
+
+    if (bits == 32) {
+      gint16 part;
+
+      memcpy (&part, from + i * sizeof (part), sizeof (part));
+      ((gfloat *) to)[at] = part;
+    } else {
+      gint32 part;
+
+      memcpy (&part, from + i * sizeof (part), sizeof (part));
+      ((gdouble *) to)[at] = part;
+    }
+  }
+}
 
 /* Copies @n samples of a row of the file; @step: values from one to the next.
  * Bits of a sample below 8, or from 9 to 15, lie together, the highest first.
@@ -216,6 +332,10 @@ take_samples (
   gsize size = gst_imaging_nd_array_type_size (self->type);
   guint bits = self->page.bits;
 
+  if (self->page.format == SAMPLEFORMAT_COMPLEXINT) {
+    take_complex (from, n, bits, to, step);
+    return;
+  }
   if (bits == 8 * size) {
     if (step == 1)
       memcpy (to, from, n * size);
@@ -254,6 +374,102 @@ take_block (const Reader *self, const guint8 *block, gsize row_size, guint x,
         step);
 }
 
+/* @to: zeros; complex numbers get a real part */
+static void
+put_number (GstImagingNdArrayType type, gdouble number, guint8 *to)
+{
+  gint64 whole = isnan (number) ? 0 : (gint64) CLAMP (number, -9e18, 9e18);
+  gfloat single = (gfloat) number;
+
+  switch (type) {
+  case GST_IMAGING_ND_ARRAY_TYPE_F32:
+  case GST_IMAGING_ND_ARRAY_TYPE_COMPLEX64:
+    memcpy (to, &single, sizeof (single));
+    break;
+  case GST_IMAGING_ND_ARRAY_TYPE_F64:
+  case GST_IMAGING_ND_ARRAY_TYPE_COMPLEX128:
+    memcpy (to, &number, sizeof (number));
+    break;
+  case GST_IMAGING_ND_ARRAY_TYPE_U64:
+    whole = (gint64) (guint64) CLAMP (number, 0, 18446744073709549568.0);
+    /* fall through */
+  default: {
+    gsize size = gst_imaging_nd_array_type_size (type);
+
+    for (gsize i = 0; i < size && size <= sizeof (whole); i++)
+      to[G_BYTE_ORDER == G_LITTLE_ENDIAN ? i : size - 1 - i] =
+          (guint8) ((guint64) whole >> 8 * i);
+  }
+  }
+}
+
+/* 0 without one, as GDAL reads it */
+static gdouble
+read_nodata (Reader *self)
+{
+  guint32 n = 0;
+  gchar *text = NULL;
+
+  return TIFFGetField (self->tiff.tiff, TAG_GDAL_NODATA, &n, &text) && text &&
+                 n > 0 && memchr (text, '\0', n)
+             ? g_ascii_strtod (text, NULL)
+             : 0;
+}
+
+static gboolean
+is_sparse (TIFF *tiff, guint32 index)
+{
+  return TIFFGetStrileByteCount (tiff, index) == 0;
+}
+
+/* Samples that are not whole bytes, and halves, are not filled with nodata. */
+static gboolean
+check_sparse (Reader *self, GError **error)
+{
+  TIFF *tiff = self->tiff.tiff;
+  guint32 n =
+      TIFFIsTiled (tiff) ? TIFFNumberOfTiles (tiff) : TIFFNumberOfStrips (tiff);
+
+  if ((self->type != GST_IMAGING_ND_ARRAY_TYPE_F16 &&
+          self->page.bits % 8 == 0) ||
+      read_nodata (self) == 0)
+    return TRUE;
+  for (guint32 i = 0; i < n; i++)
+    if (is_sparse (tiff, i))
+      return gst_imaging_format_fail (self->tiff.file, error,
+          GST_IMAGING_ND_ARRAY_ERROR_UNSUPPORTED,
+          "leaves out tiles of nodata %g, which is not read with samples of %u "
+          "bits. Save it without SPARSE_OK.",
+          read_nodata (self), self->page.bits);
+  return TRUE;
+}
+
+/* Tiles and strips without bytes are what GDAL leaves out where all is nodata.
+ * Returns: has it filled @size bytes? */
+static gboolean
+fill_sparse (Reader *self, guint32 index, guint8 *block, gsize size)
+{
+  gsize value_size = (gsize) self->page.bits / 8;
+  guint8 value[16] = {0};
+  gdouble nodata;
+
+  if (!is_sparse (self->tiff.tiff, index))
+    return FALSE;
+  nodata = read_nodata (self);
+  memset (block, 0, size);
+  if (nodata == 0)
+    return TRUE;
+  if (self->page.format == SAMPLEFORMAT_COMPLEXINT) /* parts of the file's */
+    put_number (value_size == 4 ? GST_IMAGING_ND_ARRAY_TYPE_I16
+                                : GST_IMAGING_ND_ARRAY_TYPE_I32,
+        nodata, value);
+  else
+    put_number (self->type, nodata, value);
+  for (gsize i = 0; i + value_size <= size; i += value_size)
+    memcpy (block + i, value, value_size);
+  return TRUE;
+}
+
 static gboolean
 read_tiles (Reader *self, guint8 *values, GError **error)
 {
@@ -279,7 +495,8 @@ read_tiles (Reader *self, guint8 *values, GError **error)
       for (guint x = 0; x < p->width; x += width) {
         guint32 index = TIFFComputeTile (tiff, x, y, 0, (guint16) plane);
 
-        if (TIFFReadEncodedTile (tiff, index, tile, size) != size)
+        if (!fill_sparse (self, index, tile, (gsize) size) &&
+            TIFFReadEncodedTile (tiff, index, tile, size) != size)
           return gst_imaging_tiff_fail (&self->tiff, error);
         take_block (self, tile, (gsize) row_size, x, y,
             MIN (width, p->width - x), MIN (height, p->height - y), plane,
@@ -315,7 +532,8 @@ read_strips (Reader *self, guint8 *values, GError **error)
       tmsize_t size = (tmsize_t) (n * row_size);
       guint8 *to = direct ? values + y * row_size : strip;
 
-      if (TIFFReadEncodedStrip (tiff, index, to, size) != size)
+      if (!fill_sparse (self, index, to, (gsize) size) &&
+          TIFFReadEncodedStrip (tiff, index, to, size) != size)
         return gst_imaging_tiff_fail (&self->tiff, error);
       if (!direct)
         take_block (self, strip, row_size, 0, y, p->width, n, plane, values);
@@ -323,13 +541,36 @@ read_strips (Reader *self, guint8 *values, GError **error)
   return TRUE;
 }
 
+/* A page of a stack without directories */
+static gboolean
+read_stacked (Reader *self, guint64 page, guint8 *values, GError **error)
+{
+  const Page *p = &self->page;
+  gsize size = (gsize) p->width * p->height * p->channels * p->bits / 8;
+  gssize got = gst_imaging_format_read_at (
+      self->tiff.file, values, size, self->stack + page * size);
+
+  if (got < 0 || (gsize) got != size)
+    return gst_imaging_format_fail (self->tiff.file, error,
+        GST_IMAGING_ND_ARRAY_ERROR_READ, "cannot be read to its end.");
+  if (TIFFIsByteSwapped (self->tiff.tiff) && p->bits == 16)
+    TIFFSwabArrayOfShort ((guint16 *) values, (tmsize_t) size / 2);
+  else if (TIFFIsByteSwapped (self->tiff.tiff) && p->bits == 32)
+    TIFFSwabArrayOfLong ((guint32 *) values, (tmsize_t) size / 4);
+  return TRUE;
+}
+
 static gboolean
 tiff_read (gpointer reader, guint64 page, gpointer values, GError **error)
 {
   Reader *self = reader;
-  guint64 offset = g_array_index (self->offsets, guint64, page);
   TIFF *tiff = self->tiff.tiff;
+  guint64 offset;
   Page now;
+
+  if (self->n_stacked > 0)
+    return read_stacked (self, page, values, error);
+  offset = g_array_index (self->offsets, guint64, page);
 
   g_clear_pointer (&self->tiff.text, g_free);
   if (TIFFCurrentDirOffset (tiff) != offset &&
@@ -340,6 +581,8 @@ tiff_read (gpointer reader, guint64 page, gpointer values, GError **error)
   if (memcmp (&now, &self->page, sizeof (now)) != 0)
     return gst_imaging_format_fail_damaged (
         self->tiff.file, error, "a page has changed");
+  if (!check_sparse (self, error))
+    return FALSE;
   return TIFFIsTiled (tiff) ? read_tiles (self, values, error)
                             : read_strips (self, values, error);
 }
