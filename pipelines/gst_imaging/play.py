@@ -117,8 +117,8 @@ def play(pipeline, take_warning=None, take_message=None, progress=None, count=pa
     Gst = library.gstreamer()
     bus, types = pipeline.get_bus(), Gst.MessageType
     finished = False
-    started = pipeline.set_state(Gst.State.PLAYING)
     try:
+        started = pipeline.set_state(Gst.State.PLAYING)  # in here: a signal may end it just then, and it plays
         while True:
             # Python sees a signal only in between
             message = bus.timed_pop_filtered(100 * Gst.MSECOND, types.EOS | types.ERROR | types.WARNING | types.ELEMENT)

@@ -67,6 +67,9 @@ class Oct(unittest.TestCase):
             # half of the intensity of a Gaussian lamp of 1/e at 30 nm, with a Hann window: 6 to 12 um
             self.assertTrue(6 < result["width"] < 12, result["width"])
             self.assertEqual([f["name"] for f in result["figures"] if f["met"] is False], [])
+            told = [(s["name"], s["value"]) for s in result["settings"]]
+            for setting in ("scale", "4"), ("window", "hann"), ("--lambda", "['800', '900']"):
+                self.assertIn(setting, told)
 
     def test_a_raw_file_with_a_header_is_the_same(self):
         spectra = mirror(200, bscans=2)

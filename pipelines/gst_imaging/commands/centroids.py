@@ -21,7 +21,7 @@ from ..command import WRONG_USE, Failure
 from ..frames import cameras, files, slopes
 from ..frames.drawing import Drawing
 from ..frames.measure import Measurement
-from ..frames.source import check_output, is_setting, need, scratch, split
+from ..frames.source import check_output, declare_options, is_setting, need, scratch, split
 
 EXAMPLES = [
     ("frames.fits -o out", "a FITS cube; finds the grid in its first frame"),
@@ -109,9 +109,7 @@ def declare(made, source, options, settings):
         made.settings[name] = value
     if options.reference:
         made.input(options.reference, "reference")
-    for name in "format", "no_table", "pictures", "no_picture", "scale", "frames":
-        made.settings[name] = getattr(options, name)
-    made.settings["draw"] = options.draw
+    declare_options(made, options, format="npy", no_table=False, pictures=False, no_picture=False, scale=None, frames=None, draw=[])
 
 
 def measure(source, made, options, settings):

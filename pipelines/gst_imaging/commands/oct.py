@@ -17,7 +17,7 @@ import os
 
 from .. import job, library
 from ..command import WRONG_USE, Failure
-from ..frames.source import at_end, check_output, need, scratch, split
+from ..frames.source import at_end, check_output, declare_options, need, scratch, split
 from ..oct import calibration, images, spectra
 
 EXAMPLES = [
@@ -67,9 +67,9 @@ def declare(made, source, options, settings):
         made.input(path, "background" if path == options.background else "calibration")
     for text in settings:
         made.settings[text.partition("=")[0]] = text.partition("=")[2]
-    for name in "samples", "lines", "dtype", "offset", "wavelength", "dispersion", "phase_domain", "enface", "linear", "complex", \
-            "pictures":
-        made.settings[name] = getattr(options, name)
+    made.setting("--lambda", options.wavelength)
+    declare_options(made, options, samples=None, lines=None, dtype="u16", offset=0, dispersion=None, phase_domain="k", enface=False,
+                    linear=False, complex=False, pictures=False)
 
 
 def words_of(source, made, options, settings):

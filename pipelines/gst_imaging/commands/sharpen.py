@@ -9,9 +9,10 @@ property=value are properties of lapsharpen (docs/reference/lapsharpen.md): amou
 """
 import contextlib
 import os
+import signal
 
 from .. import job, library
-from ..command import NOT_WRITTEN, UNREADABLE, WRONG_USE, Failure, Stopped, say
+from ..command import NOT_WRITTEN, SIGNALS, UNREADABLE, WRONG_USE, Failure, Stopped, say
 from ..frames import cameras, files
 from ..frames.source import at_end, check_output, is_setting, need, set_bits, split
 from ..progress import Progress
@@ -121,20 +122,21 @@ class Sharpening:
             self.made.play([*files.words_of([path]), "!", "lapsharpen", "name=sharpen", *self.settings, "!", "picturesink",
                             "sidecar=none", "location=" + partial],
                            prepare=lambda pipeline: at_end(pipeline, "sharpen", took.update))
-            after = as_before(np, partial, before)
+            self.note(name, before, as_before(np, partial, before), took, partial)
         except BaseException:
             with contextlib.suppress(FileNotFoundError):
                 os.remove(partial)
             raise
-        os.rename(partial, self.made.path(name))
-        self.note(name, before, after, took)
 
-    def note(self, name, before, after, took):
+    def note(self, name, before, after, took, partial):
         shares = [clipped(self.np, values, self.bits) for values in (before, after)]
         self.worst = max(self.worst, shares[1] - shares[0])
         self.backend = took.get("active-backend")
         size = " x ".join(map(str, after.shape))
+        old = signal.pthread_sigmask(signal.SIG_BLOCK, SIGNALS)  # the file and its row, or none of them
+        os.rename(partial, self.made.path(name))
         self.rows.append((name, size, after.dtype.name, *shares, took.get("time-p50", 0) / 1000))
+        signal.pthread_sigmask(signal.SIG_SETMASK, old)
         if len(self.rows) <= MOST_SHOWN:
             parts = [middle(values) for values in (before, after)]
             low, high = (float(v) for v in self.np.percentile(parts[0], (0.5, 99.5)))
@@ -156,8 +158,9 @@ def sharpen_files(name, made, options, settings):
     paths = files.listing(name)
     for path in paths:
         made.input(path, "picture")
-    for text in [*settings, f"format={options.format or ''}"]:
+    for text in settings:
         made.settings[text.partition("=")[0]] = text.partition("=")[2]
+    made.setting("--format", options.format)
     if made.is_complete():
         return made.result
     made.open()

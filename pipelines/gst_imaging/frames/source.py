@@ -79,6 +79,12 @@ def check_output(path):
                                  " folder for the results.")
 
 
+def declare_options(made, options, **defaults):
+    """Those that decide on the result, of which the report has what is not the default."""
+    for name, default in defaults.items():
+        made.setting("--" + name.replace("_", "-"), getattr(options, name), default)
+
+
 def is_setting(word):
     return re.match("[a-z][a-z0-9-]*=", word) is not None
 
