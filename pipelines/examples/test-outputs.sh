@@ -9,7 +9,7 @@ data=$1
 . "$scripts/examples/insar-common.sh"
 unset DISPLAY WAYLAND_DISPLAY
 
-for script in "$scripts"/* "$scripts"/examples/{octbscan,shcentroid}-*; do
+for script in "$scripts"/* "$scripts"/examples/{octbscan,photostereo,shcentroid}-*; do
   [[ -f $script && -x $script ]] || continue
   timeout 60 "$script" --help > help 2>&1 < /dev/null || fail "$script --help exits with $?"
   [[ -s help ]] || fail "$script --help says nothing"
@@ -76,5 +76,5 @@ if command -v "$scripts/env" > /dev/null && [[ -e $data/insarxcorr/affine/ref.PR
   interrupt './.gst-imaging-work/fit.txt' "$scripts/gst-imaging" coregister \
     "$data"/insarxcorr/affine/{ref,sec}.PRM -o . xsearch=32 ysearch=32 --slc --taps 32
 fi
-interrupt '*work/*.npy' "$scripts/photostereo-demo" .
+interrupt '*work/*.npy' "$scripts/examples/photostereo-bands" .
 exit $failed

@@ -35,7 +35,8 @@ def parse(words):
         except GLib.Error as error:
             raise Failure(WRONG_USE, error.message) from None
         except UnicodeEncodeError as error:
-            raise Failure(WRONG_USE, f"{error.object!r} is not UTF-8, which GStreamer needs. Rename the file.") from None
+            word = next((word for word in words if not word.isprintable()), error.object).encode(errors="replace").decode()
+            raise Failure(WRONG_USE, f'"{word}" is not UTF-8, which GStreamer needs. Rename the file.') from None
     if said:
         raise Failure(WRONG_USE, f"The {said[0].message}.")
     return pipeline

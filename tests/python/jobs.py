@@ -175,7 +175,8 @@ class Jobs(unittest.TestCase):
         for words, code in ((["picturesrc", "location=/nowhere/a.npy", "!", "fakesink"], 3),
                             (["picturesrc", f"location={self.path('a.npy')}", "!", "picturesink", "location=/nowhere/b.npy"], 4),
                             (["videotestsrc", "!", "lapsharpen", "amount=loud", "!", "fakesink"], 2),
-                            (["videotestsrc", "!", "nosuchelement", "!", "fakesink"], 2)):
+                            (["videotestsrc", "!", "nosuchelement", "!", "fakesink"], 2),
+                            (["picturesrc", "location=lat\udce4.npy", "!", "fakesink"], 2)):
             with self.assertRaises(Failure) as caught:
                 play.play(play.parse(words))
             self.assertEqual(caught.exception.code, code, caught.exception)

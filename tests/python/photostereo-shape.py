@@ -194,27 +194,16 @@ class Pipelines(unittest.TestCase):
 
     def run_in(self, folder, name):
         done = subprocess.run(
-            [os.path.join(SOURCE, "pipelines", name), folder, "/nowhere"],
+            [os.path.join(SOURCE, "pipelines", "examples", name), folder, "/nowhere"],
             stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, timeout=3 * TIMEOUT,
             env={**os.environ, "GST_IMAGING_ENV": "1"})
         self.assertEqual(done.returncode, 0, done.stdout)
         self.assertIn("The bear is not in /nowhere", done.stdout)
         return done.stdout
 
-    def test_demo_makes_its_pictures(self):
-        with tempfile.TemporaryDirectory() as folder:
-            self.run_in(folder, "photostereo-demo")
-            for name in ("normals", "albedo", "height", "left", "right", "above"):
-                image = pictures.read_png(os.path.join(folder, f"medal-{name}.png"))
-                self.assertEqual(image.shape[:2], (250, 250))
-                self.assertTrue((image[10] == 0).all())
-                self.assertGreater((image[125] > 0).mean(), 0.5)
-            self.assertEqual(pictures.read_png(
-                os.path.join(folder, "medal.png")).shape, (250, 1000, 3))
-
     def test_bands_show_what_is_under_the_enamel(self):
         with tempfile.TemporaryDirectory() as folder:
-            subprocess.run([os.path.join(SOURCE, "pipelines", "photostereo-bands"), folder],
+            subprocess.run([os.path.join(SOURCE, "pipelines", "examples", "photostereo-bands"), folder],
                            check=True, timeout=3 * TIMEOUT,
                            env={**os.environ, "GST_IMAGING_ENV": "1"})
             bands = pictures.read_png(os.path.join(folder, "bands-albedo.png"))

@@ -4,7 +4,6 @@ import os
 import shutil
 import signal
 import subprocess
-import sys
 import tempfile
 import unittest
 
@@ -79,53 +78,6 @@ class Demo(unittest.TestCase):
                 demo.communicate(timeout=TIMEOUT)
                 self.assertEqual(demo.returncode, 128 + number)
                 self.check_output({"lapsharpen-in.png"}, "old")
-
-
-class Python(unittest.TestCase):
-    """What playing.py does for all."""
-
-    def setUp(self):
-        self.folder = tempfile.mkdtemp()
-        self.addCleanup(shutil.rmtree, self.folder)
-        self.script = os.path.join(self.folder, "script")
-        with open(self.script, "w", encoding="utf-8") as file:
-            file.write(f"""
-import sys, time
-sys.path.insert(0, {os.path.join(SOURCE, "pipelines")!r})
-from playing import parse, run, writing
-
-def main():
-    with writing(sys.argv[1]) as name:
-        open(name, "w").write("half")
-        if len(sys.argv) > 2:
-            parse(["picturesrc", "location=" + sys.argv[2], "!", "fakesink"])
-        print("writing", flush=True)
-        time.sleep(100)
-
-run(main, None)
-""")
-
-    def start(self, *words):
-        return subprocess.Popen(
-            [sys.executable, self.script, *words], stdout=subprocess.PIPE, stderr=subprocess.PIPE,
-            env={**os.environ, "GST_IMAGING_ENV": "1"})
-
-    def test_a_signal_leaves_no_partial_file(self):
-        for number in signal.SIGTERM, signal.SIGHUP, signal.SIGINT:
-            with self.subTest(number):
-                script = self.start(os.path.join(self.folder, "out"))
-                self.assertEqual(script.stdout.readline(), b"writing\n")
-                script.send_signal(number)
-                script.communicate(timeout=TIMEOUT)
-                self.assertEqual(script.returncode, -number)
-                self.assertEqual(files_in(self.folder), {"script"})
-
-    def test_a_name_that_is_not_utf_8_is_in_a_sentence(self):
-        script = self.start(os.path.join(self.folder, "out"), b"lat\xe4.npy")
-        text = script.communicate(timeout=TIMEOUT)[1]
-        self.assertEqual(script.returncode, 1)
-        self.assertRegex(text, rb'^script: "lat\?\.npy" is not UTF-8, which GStreamer needs\. Rename the file\.\n$')
-        self.assertEqual(files_in(self.folder), {"script"})
 
 
 if __name__ == "__main__":

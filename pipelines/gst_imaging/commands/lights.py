@@ -98,10 +98,6 @@ def show(np, made, found, files):
                    f" middle {x:.2f}, {y:.2f}, radius {radius:.2f} pixels.")
     report.plot("Directions", plots.scatter(("x", ""), ("y", ""), {"": (directions[:, 0], directions[:, 1])}),
                 "From the camera: x to the right, y up.")
-    report.plot("On the sphere", plots.scatter(("column", "pixels"), ("row", "pixels"), {
-        "highlights": ([light["highlight-x"] for light in found.lights], [light["highlight-y"] for light in found.lights]),
-        "rim": ([x + radius * math.cos(i / 30 * math.pi) for i in range(60)],
-                [y + radius * math.sin(i / 30 * math.pi) for i in range(60)])}), "Rows count upwards here.")
     report.table("Lights", ("photograph", "x", "y", "z", "highlight x (pixels)", "highlight y (pixels)"), [
         (os.path.basename(path), *(float(light[name]) for name in ("x", "y", "z", "highlight-x", "highlight-y")))
         for path, light in zip(files, found.lights)])
