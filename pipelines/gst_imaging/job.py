@@ -254,6 +254,11 @@ class Job:
         self.result.update(output=self.target, made=True)
         return self.result
 
+    def is_published(self):
+        """Did the outputs appear? For those whom a signal keeps from the end of finish()."""
+        return bool(self.result) and "outputs" in self.result and read_result(self.target) == json.loads(
+            json.dumps({name: value for name, value in self.result.items() if name not in ("output", "made")}))
+
     def publish(self):
         old = signal.pthread_sigmask(signal.SIG_BLOCK, SIGNALS)  # a signal comes before or after all of them
         try:
@@ -304,7 +309,7 @@ def run_all(options, command, inputs, work, folders=None):
 
     Returns: the result of work, of several inputs a list of them; raises Failure with the code of the first failure.
     """
-    results, failed = [], []
+    results, failed, made = [], [], None
     for path, target in zip(inputs, folders or targets(options.output, inputs)):
         try:
             with Job(command, target, options.argv, path, options.overwrite) as made:
@@ -315,6 +320,8 @@ def run_all(options, command, inputs, work, folders=None):
             say(f"gst-imaging {command}: {path}: {failure}")
             failed.append((path, failure))
         except Stopped as stopped:
+            if made and made.is_published():  # but its line was not written yet
+                results.append({**made.result, "output": made.target, "made": True})
             done = ", ".join(result["output"] for result in results)
             nothing = "" if stopped.sentence else "Nothing is complete, and nothing was written."
             stopped.sentence = " ".join(filter(None, (f"Complete: {done}." if done else nothing, stopped.sentence)))

@@ -96,6 +96,21 @@ def result_of(folder):
         return json.load(file)
 
 
+def gst_imaging(*words, status=0, **settings):
+    """Returns: what the command printed."""
+    done = subprocess.run([sys.executable, "-m", "gst_imaging", *words], stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
+                          text=True, timeout=2 * TIMEOUT, check=False,
+                          env={**os.environ, "PYTHONPATH": os.path.join(SOURCE, "pipelines"), **settings})
+    if done.returncode != status or "Traceback" in done.stdout:
+        raise AssertionError(f"exit status {done.returncode}\n{done.stdout}")
+    return done.stdout
+
+
+def coregister(reference, secondary, folder, *words, status=0):
+    """Returns: what the command printed; another result in the folder is replaced."""
+    return gst_imaging("coregister", reference, secondary, "-o", folder, "--overwrite", *words, status=status)
+
+
 def through(element, frame, format):
     """One frame, [height, width(, channels)], through a launch line."""
     height, width = frame.shape[:2]

@@ -15,6 +15,9 @@ ANSWERS = {"first-centroids.md": (r"^20 frames$", r"^spot 0 moved by (1\.89|1\.9
            "first-bscan.md": (r"^level in dB, depth in um$", r"^upper mirror, A-scan 0: (279|280)\.\d um$",
                               r"^upper mirror, A-scan 255: (319|320)\.\d um$", r"^lower mirror, A-scan 0: (499|500)\.\d um$",
                               r"^lower mirror, A-scan 255: (699|700)\.\d um$"),
+           "first-interferogram.md": (r"^pair: complete; see pair/report\.html$", r"^offset in the middle: 3\.(39|40|41) columns$",
+                                      r"^offset in the middle: -2\.(29|30|31) lines$", r"^rms error of the phase: 0\.(09|10|11) rad$",
+                                      r"^x,y,dx,dy,correlation$"),
            "first-normals.md": (r"^median error 0\.1\d\d degrees$", r"^0\.0 % of the pixels"),
            "sharpen-a-camera.md": (r"^21 frames, the sharpest is frame 12$",)}
 # tests/packaging/new-element.sh runs this one, in a copy of the sources

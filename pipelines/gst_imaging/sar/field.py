@@ -11,8 +11,8 @@ import statistics
 from ..command import NO_RESULT, UNREADABLE, Failure
 
 SIZE, BORDER = 720, 30  # of the longer side of the image; around it
-FILE = {"near": "#1b3a6b", "far": "#d03030", "out": "#aaa", "paper": "white"}
-PAGE = {"near": "var(--c0)", "far": "var(--bad)", "out": "var(--c4)", "paper": "none"}
+FILE = {"near": "#1b3a6b", "far": "#d03030", "out": "#aaa", "paper": "white", "size": 1, "space": ' xmlns="http://www.w3.org/2000/svg"'}
+PAGE = {"near": "var(--c0)", "far": "var(--bad)", "out": "var(--c4)", "paper": "none", "size": 2, "space": ""}
 LEGEND, CHARACTER = 120, 7.5  # the longest arrow of the legend; a letter, at the most
 
 
@@ -72,15 +72,15 @@ def draw_patches(rows, fit, snr, middle, place, stretch, longest, extent, colour
                    'marker-end="url(#h)" fill="none"/>')
 
 
-def draw_legend(middle, stretch, extent):
+def draw_legend(middle, stretch, extent, size):
     """Returns: an arrow of a round length, below, and what it stands for."""
     unit = 10 ** math.floor(math.log10(LEGEND / stretch))
     unit *= max((n for n in (2, 5) if n * unit * stretch <= LEGEND), default=1)
     text = f"{unit:g} pixel{'s' if unit > 1 else ''}, less the median of {middle[0]:.2f} columns and {middle[1]:.2f} lines"
-    left, low = extent.left + BORDER, extent.bottom + 10
+    left, low = extent.left + BORDER, extent.bottom + 10 * size
     yield f'<path d="M{left:.1f} {low:.1f}h{unit * stretch:.1f}" stroke="currentColor" marker-end="url(#h)" fill="none"/>'
-    yield f'<text x="{left + unit * stretch + 8:.1f}" y="{low + 4:.1f}" fill="currentColor">{text}</text>'
-    extent.add(left + unit * stretch + 8 + CHARACTER * len(text), low, 12)
+    yield f'<text x="{left + unit * stretch + 8:.1f}" y="{low + 4 * size:.1f}" fill="currentColor" stroke="none">{text}</text>'
+    extent.add(left + unit * stretch + 8 + CHARACTER * size * len(text), low, 12 * size)
 
 
 def draw(rows, fit, snr, colours=FILE):
@@ -102,10 +102,11 @@ def draw(rows, fit, snr, colours=FILE):
     extent = Extent()
     marks = [*draw_patches(rows, fit, snr, middle, lambda x, y: ((x - left) * scale, (y - top) * scale), stretch, 2 * step,
                            extent, colours)]
-    marks += draw_legend(middle, stretch, extent)
+    marks += draw_legend(middle, stretch, extent, colours["size"])
     width, height = extent.right - extent.left, extent.bottom - extent.top
-    yield (f'<svg xmlns="http://www.w3.org/2000/svg" width="{width:.0f}" height="{height:.0f}" '
-           f'viewBox="{extent.left:.1f} {extent.top:.1f} {width:.1f} {height:.1f}" font-family="sans-serif" font-size="13">')
+    yield (f'<svg{colours["space"]} width="{width:.0f}" height="{height:.0f}" '
+           f'viewBox="{extent.left:.1f} {extent.top:.1f} {width:.1f} {height:.1f}" font-family="sans-serif" '
+           f'font-size="{13 * colours["size"]}" stroke-width="{colours["size"]}">')
     yield ('<defs><marker id="h" viewBox="0 0 6 6" refX="5" refY="3" markerWidth="5" markerHeight="5" orient="auto">'
            '<path d="M0 0L6 3L0 6Z" fill="context-stroke"/></marker></defs>')
     yield (f'<rect x="{extent.left:.1f}" y="{extent.top:.1f}" width="{width:.1f}" height="{height:.1f}" fill="{colours["paper"]}"/>')

@@ -1,0 +1,191 @@
+# SPDX-License-Identifier: LGPL-2.1-or-later
+"""gst-imaging coregister and offsets: images in each format, several pairs, an interruption, and what goes wrong."""
+import glob
+import json
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+import unittest
+
+import numpy as np
+
+from support import SOURCE, TIMEOUT, coregister, gst_imaging, main
+
+sys.path[:0] = os.path.join(SOURCE, "tests", "data"), os.path.join(SOURCE, "pipelines")
+import slcs
+from gst_imaging.sar.prm import parse_fit, write_vrt
+
+
+class Formats(unittest.TestCase):
+    """The same images in another format have the same offsets, and the files that belong to them are in the report."""
+
+    @classmethod
+    def setUpClass(cls):
+        cls.folder = tempfile.mkdtemp()
+        cls.addClassCleanup(shutil.rmtree, cls.folder)
+        slcs.make_pair(cls.folder, 300, 320)
+        cls.expected = cls.fit_of("coregister", "ref.PRM", "sec.PRM", 4)
+        for name in "ref", "sec":
+            image = slcs.read(cls.path(f"{name}.SLC"), 300).astype(np.complex64)
+            np.save(cls.path(f"{name}.npy"), image)
+            np.save(cls.path(f"{name}-amplitude.npy"), np.abs(image).astype(np.float32))
+            image.tofile(cls.path(f"{name}.envi"))
+            with open(cls.path(f"{name}.envi.hdr"), "w", encoding="ascii") as file:
+                file.write("ENVI\nsamples = 300\nlines = 320\nbands = 1\nheader offset = 0\ndata type = 6\n"
+                           "interleave = bsq\nbyte order = 0\n")
+            image.tofile(cls.path(f"{name}.slc"))
+            write_vrt(300, 320, "cf32", f"{name}.slc", cls.path(f"{name}.slc.vrt"))
+
+    @classmethod
+    def path(cls, name):
+        return os.path.join(cls.folder, name)
+
+    @classmethod
+    def fit_of(cls, command, reference, secondary, n_files, *words):
+        """Returns: the text of the fit. n_files: that are read"""
+        out = tempfile.mkdtemp(dir=cls.folder)
+        try:
+            gst_imaging(command, cls.path(reference), cls.path(secondary), "-o", out, *words)
+        except AssertionError as error:
+            if "GDAL" in str(error):
+                raise unittest.SkipTest(str(error)) from error
+            raise
+        with open(os.path.join(out, "result.json"), encoding="utf-8") as file:
+            result = json.load(file)
+        assert len(result["inputs"]) == n_files, result["inputs"]
+        with open(os.path.join(out, "fit.txt"), encoding="ascii") as file:
+            return file.read()
+
+    def test_numpy(self):
+        self.assertEqual(self.fit_of("coregister", "ref.npy", "sec.npy", 2), self.expected)
+
+    def test_envi(self):
+        self.assertEqual(self.fit_of("coregister", "ref.envi", "sec.envi", 4), self.expected)
+
+    def test_isce(self):
+        self.assertEqual(self.fit_of("coregister", "ref.slc.vrt", "sec.slc.vrt", 4), self.expected)
+
+    def test_geotiff(self):
+        for name in "ref", "sec":
+            done = subprocess.run([os.environ["ARRAY_TOOL"], self.path(f"{name}.npy"), self.path(f"{name}.tif")],
+                                  capture_output=True, text=True, check=False)
+            if done.returncode:
+                self.skipTest(done.stderr)
+        self.assertEqual(self.fit_of("coregister", "ref.tif", "sec.tif", 2), self.expected)
+
+    def test_amplitudes_have_offsets_and_no_interferogram(self):
+        words = self.path("ref-amplitude.npy"), self.path("sec-amplitude.npy")
+        text = coregister(*words, self.path("no"), status=3)
+        self.assertIn("has real samples", text)
+        self.assertFalse(os.path.exists(self.path("no")))
+        fit = self.fit_of("offsets", "ref-amplitude.npy", "sec-amplitude.npy", 2)
+        found, expected = (parse_fit(text, "")(150, 160) for text in (fit, self.expected))
+        # detected at one sample a pixel, speckle is aliased: offsets are drawn to whole pixels, here by 0.11
+        np.testing.assert_allclose(found, expected, atol=0.15)
+
+    def test_pictures_have_offsets(self):
+        """Eight bits, and a shift of whole pixels."""
+        picture = slcs.smooth(np.random.RandomState(1), (260, 280), 1.5)
+        grey = np.clip(128 + 40 * picture, 0, 255).astype(np.uint8)
+        for name, first in ("before", (20, 20)), ("after", (25, 13)):
+            with open(self.path(name + ".pgm"), "wb") as file:
+                file.write(b"P5\n240 220\n255\n" + grey[first[0]:first[0] + 220, first[1]:first[1] + 240].tobytes())
+        x, y = parse_fit(self.fit_of("offsets", "before.pgm", "after.pgm", 2), "")(120, 110)
+        self.assertLess(abs(x - 7) + abs(y + 5), 0.02)
+
+    def test_unequal_pairs(self):
+        text = coregister(self.path("ref.npy"), self.path("sec.PRM"), self.path("no"), status=1)
+        self.assertIn("samples of cf32 and the secondary of ci16; both must be the same", text)
+        np.save(self.path("short.npy"), np.load(self.path("sec.npy"))[:280, :290])
+        fit = parse_fit(self.fit_of("coregister", "ref.npy", "short.npy", 2), "")  # another size is none that fails
+        np.testing.assert_allclose(fit(150, 160), parse_fit(self.expected, "")(150, 160), atol=0.02)
+        np.save(self.path("cube.npy"), np.zeros((3, 40, 50)))
+        text = coregister(self.path("cube.npy"), self.path("sec.npy"), self.path("no"), status=3)
+        self.assertIn("3 x 40 x 50, which is no image", text)
+
+    def test_a_cut_file(self):
+        for name, copy in ("sec.npy", "cut.npy"), ("sec.SLC", "cut.SLC"):
+            with open(self.path(name), "rb") as file, open(self.path(copy), "wb") as cut:
+                cut.write(file.read(100000))
+        with open(self.path("sec.PRM"), encoding="ascii") as file, open(self.path("cut.PRM"), "w", encoding="ascii") as cut:
+            cut.write(file.read().replace("sec.SLC", "cut.SLC"))
+        for name in "cut.npy", "cut.PRM":
+            text = coregister(self.path("ref." + name[4:]), self.path(name), self.path("no"), status=3)
+            self.assertIn("cut.", text)
+            self.assertFalse(os.path.exists(self.path("no")))
+
+
+class Pairs(unittest.TestCase):
+    """Several pairs by a list: each complete or not there."""
+
+    def setUp(self):
+        self.folder = tempfile.mkdtemp()
+        self.addCleanup(shutil.rmtree, self.folder)
+        slcs.make_pair(self.folder, 300, 320)
+        self.out = os.path.join(self.folder, "out")
+
+    def write_list(self, *lines):
+        path = os.path.join(self.folder, "list.txt")
+        with open(path, "w", encoding="utf-8") as file:
+            file.write("# pairs\n\n" + "\n".join(lines) + "\n")
+        return path
+
+    def files(self):
+        """Those of the results, hidden ones as well."""
+        return sorted(os.path.relpath(os.path.join(place, name), self.out)
+                      for place, _folders, names in os.walk(self.out) for name in names)
+
+    def test_one_that_fails_does_not_keep_the_others(self):
+        words = "coregister", "--pairs", self.write_list("ref.PRM sec.PRM", "ref.PRM none.PRM bad", "sec.PRM ref.PRM 'a b'"), \
+            "-o", self.out
+        text = gst_imaging(*words, status=3)
+        self.assertIn("1 of 3 inputs failed: bad. The other 2 are complete.", text)
+        self.assertEqual(sorted(os.listdir(self.out)), ["a b", "ref-sec"])
+        with open(os.path.join(self.out, "ref-sec", "report.html"), encoding="utf-8") as file:
+            page = file.read()
+        for words_of_page in "mean coherence", "9 of 9 limits met", "ref.SLC", "Offset field", "phase (rad)":
+            self.assertIn(words_of_page, page)
+        self.assertNotRegex(page, "https?://")
+        times = {name: os.stat(os.path.join(self.out, name)).st_mtime_ns for name in self.files()}
+        self.assertIn("was complete already", gst_imaging(*words, status=3))
+        self.assertEqual(times, {name: os.stat(os.path.join(self.out, name)).st_mtime_ns for name in self.files()})
+        self.assertIn("has another result", gst_imaging(*words, "--looks", "4", "4", status=4))
+
+    def test_wrong_lists(self):
+        for lines, sentence in ((["ref.PRM"], "Line 3 of"), (["a b", "a b"], "of an earlier pair"), (["a b .."], "Line 3 of"),
+                                (["a 'b"], "is no list"), ([], "has no pair")):
+            text = gst_imaging("offsets", "--pairs", self.write_list(*lines), "-o", self.out, status=3)
+            self.assertIn(sentence, text)
+        self.assertFalse(os.path.exists(self.out))
+        text = gst_imaging("offsets", "a", "b", "--pairs", self.write_list("a b"), "-o", self.out, status=2)
+        self.assertIn("the list names the images, and there are 2 here", text)
+
+    def test_an_interruption_keeps_the_pairs_before_it(self):
+        pairs = self.write_list("ref.PRM sec.PRM first", "ref.PRM sec.PRM second")
+        for number in signal.SIGINT, signal.SIGTERM:
+            shutil.rmtree(self.out, ignore_errors=True)
+            run = subprocess.Popen(
+                [sys.executable, "-m", "gst_imaging", "coregister", "--pairs", pairs, "-o", self.out, "--taps", "32", "--slc"],
+                stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
+                env={**os.environ, "PYTHONPATH": os.path.join(SOURCE, "pipelines")})
+            end = time.monotonic() + TIMEOUT
+            while not glob.glob(os.path.join(self.out, ".second*", "*")) and time.monotonic() < end and run.poll() is None:
+                time.sleep(0.002)
+            run.send_signal(number)
+            text = run.communicate(timeout=TIMEOUT)[0]
+            self.assertEqual(run.returncode, -number, text)
+            self.assertIn(f"Stopped by {number.name}. Complete: ", text)
+            self.assertIn("out/first", text)
+            self.assertEqual(os.listdir(self.out), ["first"])
+            self.assertIn("first/report.html", self.files())
+        text = gst_imaging("coregister", "--pairs", pairs, "-o", self.out, "--taps", "32", "--slc")
+        self.assertIn("first: was complete already", text)
+        self.assertEqual(sorted(os.listdir(self.out)), ["first", "second"])
+
+
+if __name__ == "__main__":
+    main()
