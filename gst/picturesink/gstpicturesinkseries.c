@@ -2,6 +2,7 @@
 #include "gstpicturesinkseries.h"
 
 #include <gst/gst.h>
+#include <math.h>
 
 typedef enum { INTEGER, NUMBER, TIME, NONE } Kind;
 
@@ -108,7 +109,10 @@ gst_picture_sink_series_add_number (GstPictureSinkSeries *self, gdouble value)
 {
   Run *run = last (self);
 
-  if (run && run->kind == NUMBER && run->number == value)
+  gboolean is_none = isnan (value);
+
+  if (run && run->kind == NUMBER &&
+      (run->number == value || (is_none && isnan (run->number))))
     extend (self, run);
   else
     begin (self, &(Run){NUMBER, .number = value, .count = 1});

@@ -19,6 +19,7 @@ void gst_picture_sink_series_add (GstPictureSinkSeries *self, guint64 value);
 /* A pts of frames at a constant rate, which are not whole steps apart. */
 void gst_picture_sink_series_add_time (
     GstPictureSinkSeries *self, guint64 pts, gint fps_n, gint fps_d);
+/* NAN: none */
 void gst_picture_sink_series_add_number (
     GstPictureSinkSeries *self, gdouble value);
 

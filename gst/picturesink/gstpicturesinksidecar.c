@@ -2,6 +2,7 @@
 #include "gstpicturesinksidecar.h"
 
 #include <glib/gstdio.h>
+#include <math.h>
 #include <string.h>
 
 #include "gstimagingfile.h"
@@ -40,10 +41,68 @@ gst_picture_sink_sidecar_start (GstPictureSinkSidecar *self,
   gst_picture_sink_series_init (&self->captures);
   gst_picture_sink_series_init (&self->scales);
   gst_picture_sink_series_init (&self->offsets);
+  for (guint i = 0; i < GST_IMAGING_MAX_AXES; i++) {
+    gst_picture_sink_series_init (&self->steps[i]);
+    gst_picture_sink_series_init (&self->origins[i]);
+  }
+}
+
+/* Once: @what is not that of the first frame, whose header @file has. */
+static void
+warn_of_change (GstPictureSinkSidecar *self, const GstPictureSinkFile *file,
+    guint64 frame, const gchar *what)
+{
+  g_autofree gchar *lower = g_ascii_strdown (file->location, -1);
+  g_autofree gchar *name = NULL;
+
+  /* .npy has no place for a quantity */
+  if (self->has_warned || g_str_has_suffix (lower, ".npy") ||
+      !gst_picture_sink_file_grows (file))
+    return;
+  self->has_warned = TRUE;
+  name = gst_imaging_file_name (file->location);
+  GST_ELEMENT_WARNING (self->sink, STREAM, FAILED,
+      ("From frame %" G_GUINT64_FORMAT
+       " on %s is another one. What the header of \"%s\" tells is that of the "
+       "first frame. Read %s, or take a name with a number, such as %%05d.",
+          frame, what, name,
+          self->mode == GST_PICTURE_SINK_SIDECAR_NONE
+              ? "each frame's with sidecar=auto"
+              : "the .json beside it"),
+      (NULL));
+}
+
+static gboolean
+is_same_text (const GstStructure *a, const GstStructure *b, const gchar *field)
+{
+  return g_strcmp0 (a ? gst_structure_get_string (a, field) : NULL,
+             b ? gst_structure_get_string (b, field) : NULL) == 0;
+}
+
+/* Numbers are in the unit of the first frame; in another one there are none. */
+static gboolean
+add_axis (GstPictureSinkSidecar *self, const GstStructure *quantity, guint axis)
+{
+  g_autofree gchar *name = g_strdup_printf ("axis-%u-name", axis);
+  g_autofree gchar *unit = g_strdup_printf ("axis-%u-unit", axis);
+  g_autofree gchar *step = g_strdup_printf ("axis-%u-step", axis);
+  g_autofree gchar *origin = g_strdup_printf ("axis-%u-origin", axis);
+  gdouble numbers[] = {NAN, NAN};
+
+  if (quantity && is_same_text (quantity, self->quantity, name) &&
+      is_same_text (quantity, self->quantity, unit)) {
+    gst_structure_get_double (quantity, step, &numbers[0]);
+    gst_structure_get_double (quantity, origin, &numbers[1]);
+  }
+  gst_picture_sink_series_add_number (&self->steps[axis], numbers[0]);
+  gst_picture_sink_series_add_number (&self->origins[axis], numbers[1]);
+  return gst_picture_sink_series_is_constant (&self->steps[axis]) &&
+         gst_picture_sink_series_is_constant (&self->origins[axis]);
 }
 
 static void
-add_quantity (GstPictureSinkSidecar *self, const GstStructure *quantity)
+add_quantity (GstPictureSinkSidecar *self, const GstPictureSinkFile *file,
+    const GstStructure *quantity, guint64 frame)
 {
   gdouble scale = 1, offset = 0;
 
@@ -56,6 +115,12 @@ add_quantity (GstPictureSinkSidecar *self, const GstStructure *quantity)
     self->quantity = gst_structure_copy (quantity);
   gst_picture_sink_series_add_number (&self->scales, scale);
   gst_picture_sink_series_add_number (&self->offsets, offset);
+  for (guint i = 0; i < GST_IMAGING_MAX_AXES; i++)
+    if (!add_axis (self, quantity, i))
+      warn_of_change (self, file, frame, "an axis of the quantity");
+  if (!is_same_text (quantity, self->quantity, "name") ||
+      !is_same_text (quantity, self->quantity, "unit"))
+    warn_of_change (self, file, frame, "the quantity or its unit");
 }
 
 static void
@@ -82,6 +147,7 @@ gst_picture_sink_sidecar_add (GstPictureSinkSidecar *self,
   guint64 frame = file->first + file->n_written - n_frames;
   guint64 number, n_missing = 0;
 
+  add_quantity (self, file, quantity, frame);
   if (self->mode == GST_PICTURE_SINK_SIDECAR_NONE)
     return;
   if (self->times.n == 0 &&
@@ -99,7 +165,6 @@ gst_picture_sink_sidecar_add (GstPictureSinkSidecar *self,
   gst_picture_sink_series_add_time (
       &self->times, GST_BUFFER_PTS (buffer), fps_n, fps_d);
   add_capture (self, buffer);
-  add_quantity (self, quantity);
 }
 
 /* --- the file ------------------------------------------------------------- */
@@ -125,36 +190,37 @@ write_array (GstPictureSinkJson *json, const GstPictureSinkFile *file,
   gst_picture_sink_json_close (json, ']');
 }
 
+/* @series: one number where it is constant, the @field of @first */
 static void
-write_axis (GstPictureSinkJson *json, const GstStructure *quantity, guint axis)
+write_per_frame (const GstPictureSinkSeries *series, GstPictureSinkJson *json,
+    const gchar *key, const GstStructure *first, const gchar *field)
+{
+  gdouble number = 0;
+
+  if (!gst_picture_sink_series_is_constant (series))
+    gst_picture_sink_series_write (series, json, key);
+  else if (gst_structure_get_double (first, field, &number))
+    gst_picture_sink_json_number (json, key, number);
+}
+
+static void
+write_axis (
+    const GstPictureSinkSidecar *self, GstPictureSinkJson *json, guint axis)
 {
   static const gchar *const fields[] = {"name", "unit", "step", "origin"};
 
   gst_picture_sink_json_open (json, NULL, '{');
   for (guint i = 0; i < G_N_ELEMENTS (fields); i++) {
     g_autofree gchar *field = g_strdup_printf ("axis-%u-%s", axis, fields[i]);
-    gdouble number = 0;
 
     if (i < 2)
       gst_picture_sink_json_text (
-          json, fields[i], gst_structure_get_string (quantity, field));
-    else if (gst_structure_get_double (quantity, field, &number))
-      gst_picture_sink_json_number (json, fields[i], number);
+          json, fields[i], gst_structure_get_string (self->quantity, field));
+    else
+      write_per_frame (i == 2 ? &self->steps[axis] : &self->origins[axis], json,
+          fields[i], self->quantity, field);
   }
   gst_picture_sink_json_close (json, '}');
-}
-
-/* @series: one number where it is constant */
-static void
-write_per_frame (const GstPictureSinkSeries *series, GstPictureSinkJson *json,
-    const gchar *key, const GstStructure *first)
-{
-  gdouble number = 0;
-
-  if (!gst_picture_sink_series_is_constant (series))
-    gst_picture_sink_series_write (series, json, key);
-  else if (gst_structure_get_double (first, key, &number))
-    gst_picture_sink_json_number (json, key, number);
 }
 
 static void
@@ -169,8 +235,8 @@ write_quantity (const GstPictureSinkSidecar *self, GstPictureSinkJson *json)
       json, "name", gst_structure_get_string (q, "name"));
   gst_picture_sink_json_text (
       json, "unit", gst_structure_get_string (q, "unit"));
-  write_per_frame (&self->scales, json, "scale", q);
-  write_per_frame (&self->offsets, json, "offset", q);
+  write_per_frame (&self->scales, json, "scale", q, "scale");
+  write_per_frame (&self->offsets, json, "offset", q, "offset");
   for (guint i = 0; i < G_N_ELEMENTS (origin); i++)
     if (gst_structure_has_field_typed (q, origin[i], G_TYPE_STRING))
       gst_picture_sink_json_text (
@@ -180,7 +246,7 @@ write_quantity (const GstPictureSinkSidecar *self, GstPictureSinkJson *json)
     g_autofree gchar *field = g_strdup_printf ("axis-%u-name", i);
 
     if (gst_structure_has_field (q, field))
-      write_axis (json, q, i);
+      write_axis (self, json, i);
   }
   gst_picture_sink_json_close (json, ']');
   gst_picture_sink_json_close (json, '}');
@@ -293,6 +359,10 @@ gst_picture_sink_sidecar_clear (GstPictureSinkSidecar *self)
   gst_picture_sink_series_clear (&self->captures);
   gst_picture_sink_series_clear (&self->scales);
   gst_picture_sink_series_clear (&self->offsets);
+  for (guint i = 0; i < GST_IMAGING_MAX_AXES; i++) {
+    gst_picture_sink_series_clear (&self->steps[i]);
+    gst_picture_sink_series_clear (&self->origins[i]);
+  }
   gst_clear_structure (&self->quantity);
   g_free (self->clock);
   g_free (self->previous);

@@ -3,6 +3,7 @@
 #pragma once
 
 #include "gstimagingnumbering.h"
+#include "gstimagingquantity.h"
 #include "gstpicturesinkfile.h"
 #include "gstpicturesinkpipeline.h"
 #include "gstpicturesinkseries.h"
@@ -22,6 +23,9 @@ typedef struct {
   GstPictureSinkPipeline *pipeline;
   GstImagingNumbering numbering;
   GstPictureSinkSeries numbers, times, captures, scales, offsets;
+  GstPictureSinkSeries steps[GST_IMAGING_MAX_AXES];
+  GstPictureSinkSeries origins[GST_IMAGING_MAX_AXES];
+  gboolean has_warned; /* that one header stands for frames that differ */
   guint64 n_missing;
   gchar *clock;           /* of the capture times */
   GstStructure *quantity; /* of the first frame */

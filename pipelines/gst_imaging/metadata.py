@@ -105,8 +105,9 @@ def sidecar(path):
     """What picturesink wrote beside a file, or None: a dictionary.
 
     "quantity", if there is one, is as quantity() returns it, but "scale" and
-    "offset" are lists where they change from frame to frame. "frame-numbers",
-    "pts" and "capture-times" have an entry for each frame.
+    "offset", and "step" and "origin" of an axis, are lists where they change
+    from frame to frame. "frame-numbers", "pts" and "capture-times" have an entry
+    for each frame.
     """
     try:
         with open(f"{path}.json", encoding="utf-8") as file:
@@ -118,12 +119,15 @@ def sidecar(path):
     for key in "frame-numbers", "pts", "capture-times":
         if key in told:
             told[key] = expand(told[key])
-    for key in "scale", "offset":
-        if isinstance(told.get("quantity", {}).get(key), list):
-            told["quantity"][key] = expand(told["quantity"][key])
+    quantity = told.get("quantity", {})
+    for place in [quantity, *quantity.get("axes", [])]:
+        for key in "scale", "offset", "step", "origin":
+            if isinstance(place.get(key), list):
+                place[key] = expand(place[key])
     return told
 
 
 def places(axis, n):
-    """Where the n samples of an axis are, in its unit."""
-    return axis["origin"] + axis["step"] * np.arange(n)
+    """Where the n samples of an axis are, in its unit: [n], or [frames, n] of an axis that changes."""
+    origin, step = (np.asarray(axis[key], float)[..., np.newaxis] for key in ("origin", "step"))
+    return origin + step * np.arange(n)

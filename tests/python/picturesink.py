@@ -280,6 +280,46 @@ class Sidecar(Case):
             self.assertEqual(len(quantity["scale"]), told["frames"])
 
 
+    def test_axes_that_change(self):
+        np.save(self.path("in.npy"), RNG.integers(0, 4096, (6, 64, 256)).astype("u2"))
+        for name in "a.npy", "a.fits":
+            with self.subTest(name):
+                pipeline = Gst.parse_launch(
+                    f"picturesrc location={self.path('in.npy')} ! octbscan name=oct lateral-step-um=5 ! picturesink name=out "
+                    f"location={self.path(name)}")
+                oct_, steps, number = pipeline.get_by_name("oct"), [], [0]
+
+                def change(_pad, _info):
+                    if number[0] == 4:
+                        oct_.set_property("lateral-step-um", 10.0)
+                    number[0] += 1
+                    return Gst.PadProbeReturn.OK
+
+                def note(_pad, info):
+                    steps.append(metadata.quantity(info.get_buffer())["axes"][0]["step"])
+                    return Gst.PadProbeReturn.OK
+                oct_.get_static_pad("sink").add_probe(Gst.PadProbeType.BUFFER, change)
+                pipeline.get_by_name("out").get_static_pad("sink").add_probe(Gst.PadProbeType.BUFFER, note)
+                pipeline.set_state(Gst.State.PLAYING)
+                bus, warnings = pipeline.get_bus(), []
+                while True:
+                    message = bus.timed_pop_filtered(
+                        20 * Gst.SECOND, Gst.MessageType.EOS | Gst.MessageType.ERROR | Gst.MessageType.WARNING)
+                    if message.type != Gst.MessageType.WARNING:
+                        break
+                    warnings.append(message.parse_warning()[0].message)
+                pipeline.set_state(Gst.State.NULL)
+                self.assertEqual(message.type, Gst.MessageType.EOS)
+                self.assertEqual(len(set(steps)), 2)
+                axis, depth = metadata.sidecar(self.path(name))["quantity"]["axes"]
+                self.assertEqual(axis["step"], steps)
+                np.testing.assert_allclose(metadata.places(axis, 9)[:, 8], 8 * np.array(steps))
+                self.assertEqual(metadata.places(depth, 9).shape, (9,))
+                # .npy has no header that could be wrong
+                n = len([text for text in warnings if "From frame 4 on an axis" in text])
+                self.assertEqual(n, name == "a.fits", warnings)
+
+
 class Units(Case):
     """In the places that formats have for them, as other programs find them."""
 

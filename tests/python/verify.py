@@ -209,6 +209,18 @@ class Verify(unittest.TestCase):
         code, result = verify(self.path("out.npy"))
         self.assertEqual((code, result.get("different")), (0, 0), result)
 
+    def test_axes_are_compared(self):
+        np.save(self.path("spectra.npy"), RNG.integers(0, 4096, (4, 64, 256), np.uint16))
+        self.record("octbscan name=o lateral-step-um=5", source="spectra.npy", changes=(("o", "lateral-step-um", 10.0, 2),))
+        self.assertEqual(verify(self.path("out.npy"))[0], 0)
+        told = self.told()
+        told["quantity"]["axes"][0]["step"] = 5
+        with open(self.path("out.npy.json"), "w", encoding="utf-8") as file:
+            json.dump(told, file)
+        code, result = verify(self.path("out.npy"))
+        self.assertEqual(code, 1)
+        self.assertIn("axes[0].step of the quantity is not what it is now", result["error"])
+
     def test_sets_with_a_change_and_a_file_of_settings(self):
         with open(self.path("lights.txt"), "w", encoding="utf-8") as file:
             file.write("0.5 0 0.866\n-0.25 0.433 0.866\n-0.25 -0.433 0.866\n0 0 1\n")

@@ -140,6 +140,32 @@ def other_settings(told, new):
     return [element["name"] for element, name in zip(told["elements"], now) if element.get("settings-hash") != now[name]]
 
 
+ORIGIN = ("element", "version", "backend", "settings-hash")  # which say nothing of the samples
+
+
+def other_quantities(told, new):
+    """Returns: what samples or axes mean, where that is not what it was: "axes[1].step"."""
+    np = library.numpy()
+    others = []
+
+    def compare_members(was, is_now, name):
+        if isinstance(was, dict) and isinstance(is_now, dict):
+            for key in sorted((was.keys() | is_now.keys()) - set(ORIGIN)):
+                compare_members(was.get(key), is_now.get(key), f"{name}.{key}" if name else key)
+        elif name.endswith("axes") and isinstance(was, list) and isinstance(is_now, list) and len(was) == len(is_now):
+            for i, pair in enumerate(zip(was, is_now)):
+                compare_members(*pair, f"{name}[{i}]")
+        elif name.rpartition(".")[2] in ("scale", "offset", "step", "origin") and None not in (was, is_now):
+            a, b = (np.asarray(value, float) for value in (was, is_now))
+            if a.shape != b.shape or not np.allclose(a, b, rtol=1e-4, atol=1e-9, equal_nan=True):
+                others.append(name)
+        elif was != is_now:
+            others.append(name)
+
+    compare_members(told.get("quantity", {}), new.get("quantity", {}), "")
+    return others
+
+
 def run(options):
     try:
         return verify(options)
@@ -176,6 +202,9 @@ def report(options, told, new, difference, settings, same_backend):
               "version": told["gst-imaging"], "version-now": new["gst-imaging"]}
     if settings:
         raise Failure(NO_RESULT, f'{", ".join(settings)}: a setting, or a file that one names, is not that of the recording.')
+    quantities = other_quantities(told, new)
+    if quantities:
+        raise Failure(NO_RESULT, f'{options.file}.json: {", ".join(quantities)} of the quantity is not what it is now.')
     first = difference.first
     place = first and f'{first["file"]}{first["index"]}: it was {first["was"]} and is {first["is"]}'
     if not difference.is_within:
