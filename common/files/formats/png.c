@@ -284,6 +284,12 @@ png_write_page (gpointer writer, gconstpointer values, GError **error)
                   : 8,
         colours[w->layout.channels - 1], PNG_INTERLACE_NONE,
         PNG_COMPRESSION_TYPE_DEFAULT, PNG_FILTER_TYPE_DEFAULT);
+    if (is_wide) {
+      /* Low bytes are noise. libpng's own choice takes 5 to 16 times as long,
+       * for files between 9 % smaller and 13 % larger. */
+      png_set_compression_level (self->png, 1);
+      png_set_filter (self->png, PNG_FILTER_TYPE_BASE, PNG_FILTER_SUB);
+    }
     write_cards (self, w->cards);
     png_write_info (self->png, self->info);
     if (is_bool)
