@@ -36,6 +36,8 @@ class Progress:
         text = f"{self.name}: {done} of {self.total} {self.unit}"
         if not done or elapsed < 0.5:
             return text
+        if done >= self.total:  # all is read; how long the rest takes is not known
+            return f"{self.name}: {self.total} {self.unit}, finishing the result, {duration(elapsed)} so far"
         left = (self.total - done) * elapsed / done
         return f"{text}, {done / elapsed:.3g}/s, {duration(left)} left"
 
