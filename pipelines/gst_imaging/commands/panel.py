@@ -1,0 +1,119 @@
+# SPDX-License-Identifier: LGPL-2.1-or-later
+"""Plays a pipeline and serves a panel for it, for a browser and for scripts.
+
+PIPELINE is a description as for gst-launch-1.0, or the name of a ready one: oct, ao, sharpen, photostereo, insar, with FILES, a
+camera, or data of its own. The address is printed; control and C ends it. docs/reference/panel.md has the protocol.
+"""
+import json
+import signal
+import sys
+
+from .. import library
+from ..command import WRONG_USE, Failure
+
+EXAMPLES = [
+    ("sharpen", "a moving picture, sharpened; open the address that is printed"),
+    ("ao --camera v4l2:/dev/video0", "centroids of a camera"),
+    ("oct scan.npy --files /data", "spectra of a file; recordings go to /data"),
+    ("'videotestsrc ! video/x-raw,format=GRAY8 ! lapsharpen ! fakesink sync=true'", "any pipeline"),
+]
+
+
+def add_arguments(parser):
+    parser.add_argument("pipeline", metavar="PIPELINE", nargs="+", help="a description, or a ready pipeline and its FILES")
+    parser.add_argument("--camera", metavar="KIND:NAME", help="v4l2:/dev/video0 or aravis:NAME, for a ready pipeline")
+    parser.add_argument("--port", type=int, default=0, help="0, the default: any free one")
+    parser.add_argument("--listen", metavar="ADDRESS", help="serve on this address, with a token, in place of 127.0.0.1")
+    parser.add_argument("--token", help="the token of --listen; without it a random one")
+    parser.add_argument("--allow", metavar="ELEMENT.PROPERTY", action="append", default=[],
+                        help="a property of an element that is not ours may be set")
+    parser.add_argument("--files", metavar="DIR", action="append", default=[], help="paths from a browser are below this folder")
+    parser.add_argument("--paused", action="store_true", help="do not play before the panel is asked to")
+
+
+def imports():
+    Gst = library.gstreamer()
+    library.numpy()
+    try:
+        import gi
+
+        library.load(Gst)
+        gi.require_version("GstImaging", "1.0")
+        from gi.repository import GstImaging
+    except (ImportError, ValueError) as error:
+        raise Failure(WRONG_USE, "The introspection of gst-imaging is missing: install gir1.2-gstimaging-1.0, or build with"
+                                 " -Dintrospection=enabled.") from error
+    try:
+        import aiohttp  # noqa: F401
+    except ImportError as error:
+        raise Failure(WRONG_USE, "aiohttp is missing: on Debian, install python3-aiohttp, and use /usr/bin/python3.") from error
+    if not Gst.ElementFactory.find("jpegenc"):
+        raise Failure(WRONG_USE, "The element jpegenc is missing: on Debian, install gstreamer1.0-plugins-good.")
+    return Gst, GstImaging
+
+
+def launch(Gst, description):
+    from gi.repository import GLib
+
+    try:
+        pipeline = Gst.parse_launch(description)
+    except GLib.Error as error:
+        raise Failure(WRONG_USE, f"The pipeline cannot be made: {error.message}.") from error
+    if not isinstance(pipeline, Gst.Pipeline):
+        element, pipeline = pipeline, Gst.Pipeline.new(None)
+        pipeline.add(element)
+    return pipeline
+
+
+def check(options):
+    if options.token and not options.listen:
+        raise Failure(WRONG_USE, "--token is for --listen: on 127.0.0.1 no token is asked for.")
+    for allowed in options.allow:
+        if not all(allowed.partition(".")):
+            raise Failure(WRONG_USE, f'--allow is ELEMENT.PROPERTY, not "{allowed}".')
+    if not 0 <= options.port < 65536:
+        raise Failure(WRONG_USE, f"--port is 0 to 65535, not {options.port}.")
+
+
+def make(options):
+    """Returns: the panel"""
+    Gst, GstImaging = imports()
+    from ..panel import ready
+    from ..panel.panel import Panel
+
+    name, *files = options.pipeline
+    layout, loop = None, False
+    if name in ready.ALL:
+        description, layout = ready.ALL[name](files, options.camera)
+        loop = not options.camera
+    elif options.camera:
+        raise Failure(WRONG_USE, f'--camera is for a ready pipeline: {", ".join(ready.ALL)}.')
+    else:
+        description = " ".join(options.pipeline)
+    return Panel(Gst, GstImaging, launch(Gst, description), description, ready=name if name in ready.ALL else None,
+                 layout=layout, allow=options.allow, folders=options.files, loop=loop)
+
+
+def run(options):
+    check(options)
+    panel = make(options)
+    from ..panel.refusal import Refusal
+    from ..panel.server import Server
+
+    server = Server(panel, listen=options.listen, port=options.port, token=options.token)
+    try:
+        address = server.start()
+    except OSError as error:
+        raise Failure(WRONG_USE, f"The panel cannot listen on port {options.port}: {error.strerror}.") from error
+    print(json.dumps({"address": address}) if options.json else address, flush=True)
+    for number in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(number, lambda *_: panel.stop())
+    if not options.paused:
+        try:
+            panel.play("playing")
+        except Refusal as refusal:
+            print(f"gst-imaging panel: {refusal}", file=sys.stderr)
+    panel.run()
+    server.stop()
+    options.json = False  # the address was it
+    return {"address": address}

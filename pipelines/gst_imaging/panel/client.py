@@ -1,0 +1,195 @@
+# SPDX-License-Identifier: LGPL-2.1-or-later
+"""A client on a WebSocket: its views, what waits to be sent to it, and its commands."""
+import asyncio
+import json
+import math
+
+from .guard import Rate
+from .refusal import Refusal
+
+MAX_WAITING = 512  # messages; a client that does not read them is closed
+PATIENCE = 20  # seconds to take one message
+MAX_VIEWS, ON_THEIR_WAY = 8, 2
+DEFAULTS = {"rate": 30, "width": 640, "height": 480, "quality": 85, "window": None, "level": None, "colours": "grey",
+            "crop": None, "values": None, "volume": 0, "section": "frame", "place": 0}
+LIMITS = {"rate": (0, 60), "width": (1, 2048), "height": (1, 2048), "quality": (1, 100), "volume": (0, 65535), "place": (0, 2 ** 31 - 1)}
+
+
+def check_number(name, value, low, high, whole=True):
+    if isinstance(value, bool) or not isinstance(value, (int, float)) or not math.isfinite(value) or \
+            not low <= value <= high or (whole and value != int(value)):
+        raise Refusal(400, f"{name} is a number from {low} to {high}, not {value!r}.")
+    return int(value) if whole else float(value)
+
+
+def check_rectangle(name, value):
+    if value is None:
+        return [0, 0, 0, 0]
+    if not isinstance(value, list) or len(value) != 4:
+        raise Refusal(400, f"{name} is [x, y, width, height] or null.")
+    return [check_number(name, number, int(i > 1), 2 ** 31 - 1) for i, number in enumerate(value)]
+
+
+class View:
+    def __init__(self, client, number, pad, arguments):
+        GstImaging = client.server.panel.GstImaging
+        self.client, self.number, self.pad, self.arguments = client, number, pad, dict(DEFAULTS)
+        self.view = GstImaging.View.new(pad, number)
+        self.fd = self.view.get_fd()
+        try:
+            self.change(arguments)
+        except Refusal:
+            self.view.close()
+            raise
+        self.view.allow(ON_THEIR_WAY)
+        client.server.loop.add_reader(self.fd, self.on_ready)
+
+    def change(self, arguments):
+        unknown = set(arguments) - set(DEFAULTS)
+        if unknown:
+            raise Refusal(400, f'view has no {", ".join(sorted(unknown))}.')
+        new = {**self.arguments, **arguments}
+        for name, (low, high) in LIMITS.items():
+            new[name] = check_number(name, new[name], low, high, name != "rate")
+        window, level = (float("nan") if new[n] is None else check_number(n, new[n], -1e300, 1e300, False) for n in ("window", "level"))
+        if window < 0:
+            raise Refusal(400, "window is not negative.")
+        crop, values = (check_rectangle(n, new[n]) for n in ("crop", "values"))
+        if values[2] * values[3] > 16384:
+            raise Refusal(400, "values has 16384 samples at most.")
+        if not isinstance(new["colours"], str) or not self.view.set_colours(new["colours"]):
+            raise Refusal(400, f'There is no colour map "{new["colours"]}".')
+        if not isinstance(new["section"], str) or not self.view.set_volume(new["volume"], new["section"], new["place"]):
+            raise Refusal(400, f'There is no section "{new["section"]}".')
+        self.view.set_window(window, level)
+        self.view.set_crop(*crop)
+        self.view.set_values(*values)
+        self.view.set_size(new["width"], new["height"], new["quality"])
+        self.view.set_rate(new["rate"])
+        self.arguments = new
+
+    def on_ready(self):
+        from gi.repository import GLib
+
+        try:
+            message = self.view.take()
+        except GLib.Error as error:
+            self.client.send({"type": "view-error", "view": self.number, "error": error.message})
+            return
+        if message:
+            self.client.server.n_pictures += 1
+            self.client.send(message.get_data())
+
+    def close(self):
+        self.client.server.loop.remove_reader(self.fd)
+        self.view.close()
+
+
+class Client:
+    def __init__(self, server, socket=None, transport=None):
+        self.server, self.socket, self.transport = server, socket, transport
+        self.views, self.followed = {}, set()
+        self.waiting = asyncio.Queue()
+        self.rate = Rate()
+        self.writer = None
+
+    def start(self):
+        self.writer = asyncio.create_task(self.write())
+
+    def send(self, message):
+        """Never waits. message: an object for JSON, or bytes"""
+        if self.waiting.qsize() >= MAX_WAITING:
+            self.abort()
+        else:
+            self.waiting.put_nowait(message)
+
+    def abort(self):
+        if self.transport:
+            self.transport.abort()
+
+    async def write(self):
+        try:
+            while True:
+                message = await self.waiting.get()
+                send = self.socket.send_bytes(message) if isinstance(message, bytes) else \
+                    self.socket.send_str(json.dumps(message, allow_nan=False))
+                await asyncio.wait_for(send, PATIENCE)
+        except (ConnectionError, RuntimeError, asyncio.TimeoutError):
+            self.abort()
+
+    def close(self):
+        if self.writer:
+            self.writer.cancel()
+        for view in self.views.values():
+            view.close()
+        self.views.clear()
+        self.server.followers.leave(self)
+
+    async def receive(self, text):
+        number = None
+        try:
+            try:
+                given = json.loads(text)
+            except ValueError as error:
+                raise Refusal(400, f"The message is no JSON: {error}.") from error
+            if not isinstance(given, dict) or not isinstance(given.get("do"), str):
+                raise Refusal(400, 'A message is an object with a member "do".')
+            number, name = given.pop("id", None), given.pop("do")
+            if name == "seen":
+                self.seen(given.get("view"))
+                return
+            self.rate.check()
+            result = await self.do(name, given)
+        except Refusal as refusal:
+            self.send({"type": "reply", "id": number, "ok": False, "status": refusal.status, "error": str(refusal)})
+            return
+        self.send({"type": "reply", "id": number, "ok": True, "result": result})
+
+    async def do(self, name, given):
+        if name == "view":
+            return await self.open_view(given)
+        if name == "view-close":
+            view = self.views.pop(self.number(given), None)
+            if view:
+                view.close()
+            return {}
+        if name == "follow":
+            self.server.followers.follow(self, given.get("element"), given.get("follow", True))
+            return {}
+        return await self.server.command(name, given)
+
+    def number(self, given):
+        return check_number("view", given.get("view"), 1, MAX_VIEWS)
+
+    def seen(self, number):
+        view = self.views.get(number) if isinstance(number, int) else None
+        if view:
+            view.view.allow(1)
+
+    async def open_view(self, given):
+        number = self.number(given)
+        arguments = {name: value for name, value in given.items() if name not in ("view", "pad")}
+        view = self.views.get(number)
+        if "pad" in given or not view:
+            pad = await self.server.do(self.server.panel.pad, given.get("pad"))
+            if view and view.pad != pad:
+                arguments = {**view.arguments, **arguments}
+                self.views.pop(number).close()
+                view = None
+            if not view:
+                self.views[number] = View(self, number, pad, arguments)
+                return {"view": number}
+        view.change(arguments)
+        return {"view": number}
+
+    async def one_picture(self, given):
+        """Returns: header and JPEG"""
+        await self.open_view({"view": 1, **given})
+        try:
+            message = await asyncio.wait_for(self.waiting.get(), 5)
+        except asyncio.TimeoutError as error:
+            raise Refusal(409, "No frame has passed for 5 s.") from error
+        if not isinstance(message, bytes):
+            raise Refusal(422, message["error"])
+        n = int.from_bytes(message[:4], "little")
+        return message[4:4 + n].decode(), message[4 + n:]

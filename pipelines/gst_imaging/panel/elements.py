@@ -1,0 +1,176 @@
+# SPDX-License-Identifier: LGPL-2.1-or-later
+"""The elements of a pipeline: what can be set and called, by whom, and how it is told."""
+import json
+import warnings
+
+from .refusal import Refusal
+from .values import from_json, in_structure, to_json, type_name
+
+OURS = "gst-imaging"
+HIDDEN = {"name", "parent", "settings", "stats", "last-sample", "settings-hash", "last-message"}
+RESULTS = {"shcentroid": "shwfs-centroids-v1", "lapsharpen": "laplacian-focus-v1", "photostereo": "photostereo-summary-v1",
+           "octbscan": "oct-ascans-v1", "insarxcorr": "insar-offsets-v2"}
+# Signals have no names of their arguments: (name, type, minimum).
+ARGUMENTS = {
+    **{f"capture-{what}": [("n-frames", "int"), ("location", "path")] for what in ("dark", "flat", "reference", "template")},
+    "find-grid": [("location", "path")],
+    **{f"save-{what}": [("location", "path")] for what in ("calibration", "background", "fixed-pattern")},
+}
+BLURBS = {
+    "capture-dark": "Means the next n-frames frames and subtracts them as dark from now on; location: a file for it, or empty",
+    "capture-flat": "Means the next n-frames frames as flat field; location: a file for it, or empty",
+    "capture-reference": "Means the centroids of the next n-frames frames as reference; location: a file for it, or empty",
+    "capture-template": "Means the next n-frames frames as template of the correlation; location: a file for it, or empty",
+    "find-grid": "Finds the lenslets in the next frame; location: a file for the map, or empty",
+    "finish-set": "Ends the set: the images of what has arrived are made",
+    "estimate-dispersion": "Estimates the dispersion from the next B-scan",
+    "reset-range": "The range is chosen anew",
+}
+
+
+class Element:
+    def __init__(self, panel, element):
+        self.Gst, self.element = panel.Gst, element
+        self.name = element.get_name()
+        factory = element.get_factory()
+        self.factory = factory.get_name() if factory else type(element).__name__
+        self.title = factory.get_metadata("long-name") if factory else self.factory
+        plugin = factory.get_plugin() if factory else None
+        self.ours = bool(plugin) and plugin.get_package() == OURS
+        self.allowed = {allowed.partition(".")[2] for allowed in panel.allow
+                        if allowed.partition(".")[0] in (self.name, self.factory)}
+        self.properties = {p["name"]: p for p in self.describe(panel.GstImaging)}
+        self.rejected = {}
+        self.actions = self.find_actions()
+
+    def describe(self, GstImaging):
+        text = GstImaging.settings_describe(self.element.__gtype__) if self.ours else None
+        known = [{"unit": None, "values": None, "minimum": None, "maximum": None, "default": None, **p}
+                 for p in json.loads(text or "[]")]
+        names = {p["name"] for p in known}
+        return [p for p in known + [self.describe_other(p) for p in self.element.list_properties() if p.name not in names]
+                if p["name"] not in HIDDEN]
+
+    def describe_other(self, pspec):
+        kind = type_name(pspec)
+        is_writable = pspec.flags & 2 and not pspec.flags & 8  # G_PARAM_CONSTRUCT_ONLY
+        when = "read" if not is_writable else "frame" if pspec.flags & self.Gst.PARAM_MUTABLE_PLAYING else \
+            "start" if pspec.flags & self.Gst.PARAM_MUTABLE_READY else None
+        values = None
+        if kind in ("enum", "flags"):
+            members = pspec.enum_class.__enum_values__ if kind == "enum" else pspec.flags_class.__flags_values__
+            values = [{"nick": nick, "blurb": name} for v in members.values()
+                      for nick, name in ([(v.value_nick, v.value_name)] if kind == "enum" else zip(v.value_nicks, v.value_names))]
+        limits = {"minimum": None, "maximum": None}
+        if kind in ("int", "uint64", "double"):
+            limits = {"minimum": to_json(kind, pspec.minimum), "maximum": to_json(kind, pspec.maximum)}
+        try:
+            default = to_json(kind, pspec.default_value)
+        except (AttributeError, TypeError):
+            default = None
+        return {"name": pspec.name, "type": kind, "default": default, "unit": None, "values": values, "when": when,
+                "blurb": pspec.blurb, "others": True, **limits}
+
+    def find_actions(self):
+        from gi.repository import GObject
+
+        if not self.ours:
+            return []
+        actions = []
+        for name in GObject.signal_list_names(self.element):
+            query = GObject.signal_query(name, self.element)
+            if not query.signal_flags & GObject.SignalFlags.ACTION:
+                continue
+            usual = [(f"argument-{i + 1}", "string" if kind.name == "gchararray" else "int") for i, kind in enumerate(query.param_types)]
+            arguments = ARGUMENTS.get(name, usual) if len(ARGUMENTS.get(name, usual)) == len(usual) else usual
+            actions.append({"name": name, "blurb": BLURBS.get(name, ""),
+                            "arguments": [{"name": argument, "type": kind} for argument, kind in arguments]})
+        return actions
+
+    def get(self, name):
+        described = self.properties[name]
+        try:
+            return to_json(described["type"], self.element.get_property(name))
+        except (TypeError, AttributeError, ValueError):  # a type that PyGObject does not know, or that cannot be read
+            return described.get("last")
+
+    def reason(self, name, state):
+        """Why a browser cannot set it now; None: it can"""
+        described = self.properties[name]
+        if described["when"] == "read":
+            return "It can only be read."
+        if name not in self.allowed and (not self.ours or described.get("others")):
+            return f"It is not a setting of gst-imaging. Start the panel with --allow {self.name}.{name} to set it here."
+        if described["when"] == "start" and state != "stopped":
+            return "It counts at the next start: stop the pipeline to set it."
+        return None
+
+    def property_state(self, name, state):
+        described = {key: value for key, value in self.properties[name].items() if key not in ("others", "last")}
+        reason = self.reason(name, state)
+        return {**described, "value": self.get(name), "can-set": reason is None, "reason": reason, "rejected": self.rejected.get(name)}
+
+    def state(self, state):
+        return {"name": self.name, "element": self.factory, "title": self.title, "ours": self.ours,
+                "settings-valid": bool(self.element.get_property("settings-valid"))
+                if self.element.find_property("settings-valid") else True,
+                "results": RESULTS.get(self.factory) if self.ours else None,
+                "properties": [self.property_state(name, state) for name in self.properties], "actions": self.actions}
+
+    def set(self, values, state, files):
+        """values: by name, of JSON. Returns: the values before"""
+        texts = {}
+        for name, value in values.items():
+            if name not in self.properties:
+                raise Refusal(404, f"{self.name} has no property {name}.")
+            reason = self.reason(name, state)
+            if reason:
+                raise Refusal(403, f"{self.name}.{name}: {reason}")
+            if files and value and (self.properties[name]["type"] == "path" or "location" in name):
+                value = files.check(value)
+            try:
+                texts[name] = from_json(self.properties[name], value)
+            except Refusal as refusal:
+                if refusal.status == 422:
+                    self.rejected[name] = {"value": value, "text": str(refusal)}
+                raise
+        before = {name: self.get(name) for name in texts}
+        self.apply(texts)
+        for name in texts:
+            self.rejected.pop(name, None)
+            self.properties[name]["last"] = values[name]
+        return before
+
+    def apply(self, texts):
+        if len(texts) > 1 and self.ours and not any(self.properties[name].get("others") for name in texts):
+            members = ", ".join(in_structure(self.properties[name], text) for name, text in texts.items())
+            structure, _end = self.Gst.Structure.from_string(f"settings, {members}")
+            if structure:
+                self.element.set_property("settings", structure)
+                return
+        for name, text in texts.items():
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore")
+                if self.properties[name]["type"] in ("string", "path"):
+                    self.element.set_property(name, text)
+                else:
+                    self.Gst.util_set_object_arg(self.element, name, text)
+
+    def call(self, name, arguments, files):
+        action = next((a for a in self.actions if a["name"] == name), None)
+        if not action:
+            raise Refusal(404, f"{self.name} has no action {name}.")
+        if not isinstance(arguments, list) or len(arguments) != len(action["arguments"]):
+            raise Refusal(400, f'{name} takes {len(action["arguments"])} arguments: '
+                               f'{", ".join(a["name"] for a in action["arguments"]) or "none"}.')
+        given = []
+        for argument, value in zip(action["arguments"], arguments):
+            if argument["type"] == "path":
+                given.append(files.check(value) if value else None)
+            elif argument["type"] == "int" and (isinstance(value, bool) or not isinstance(value, int) or not 0 <= value < 2 ** 31):
+                raise Refusal(400, f'{argument["name"]} is a whole number from 0 on, not {value!r}.')
+            elif argument["type"] == "string" and not isinstance(value, str):
+                raise Refusal(400, f'{argument["name"]} is a text, not {value!r}.')
+            else:
+                given.append(value)
+        return self.element.emit(name, *given)

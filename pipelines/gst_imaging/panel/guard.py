@@ -1,0 +1,129 @@
+# SPDX-License-Identifier: LGPL-2.1-or-later
+"""Who may talk to the server: Host, Origin, token, and how much of it."""
+import asyncio
+import hmac
+import ipaddress
+import secrets
+import socket
+import time
+
+from aiohttp import web
+
+from .refusal import Refusal
+
+COOKIE = "gst-imaging-panel"
+MAX_CONNECTIONS, MAX_MESSAGE = 32, 64 * 1024
+RATE, BURST = 50, 100  # commands a second, and at once
+PATIENCE = 10  # seconds until a connection has sent a request
+
+HEADERS = {
+    "Content-Security-Policy": "default-src 'self'; img-src 'self' blob: data:; connect-src 'self'; frame-ancestors 'none'; base-uri 'none'; form-action 'self'",
+    "X-Content-Type-Options": "nosniff",
+    "Referrer-Policy": "no-referrer",
+    "Cache-Control": "no-store",
+}
+
+
+def host_of(text):
+    """Of a header Host, in lower case, without the port."""
+    text = text.strip().lower()
+    if text.startswith("["):
+        return text[1:].partition("]")[0]
+    return text.rpartition(":")[0] if text.count(":") == 1 else text
+
+
+class Guard:
+    def __init__(self, listen=None, token=None):
+        self.token = token or secrets.token_urlsafe(24) if listen else None
+        self.names = {"localhost", "127.0.0.1", "::1"}
+        self.wildcard = bool(listen) and listen in ("0.0.0.0", "::")
+        if listen:
+            self.names |= {listen.lower(), socket.gethostname().lower()}
+
+    def check_host(self, request):
+        host = host_of(request.headers.get("Host", ""))
+        if host in self.names:
+            return
+        if self.wildcard:  # an address, not a name: names can be bound to another address
+            try:
+                ipaddress.ip_address(host)
+                return
+            except ValueError:
+                pass
+        raise Refusal(403, "This server is not at the Host of the request.")
+
+    def check_origin(self, request):
+        origin = request.headers.get("Origin")
+        if origin is not None and origin != f'http://{request.headers.get("Host", "")}':
+            raise Refusal(403, "The Origin of the request is another site.")
+        if request.headers.get("Sec-Fetch-Site", "none") not in ("none", "same-origin"):
+            raise Refusal(403, "The request comes from another site.")
+
+    def knows(self, text):
+        return hmac.compare_digest(text.encode("utf-8", "surrogateescape"), self.token.encode())
+
+    def check_token(self, request):
+        if not self.token:
+            return
+        kind, _blank, bearer = request.headers.get("Authorization", "").partition(" ")
+        given = bearer if kind == "Bearer" else request.cookies.get(COOKIE, "")
+        if not self.knows(given):
+            raise Refusal(401, "The token is missing or wrong. Open the address that the panel printed, or send it as Authorization: Bearer TOKEN.")
+
+    def login(self, request):
+        if not self.token or not self.knows(request.query.get("token", "")):
+            raise Refusal(401, "The token is missing or wrong.")
+        response = web.HTTPSeeOther("/", headers=HEADERS)
+        response.set_cookie(COOKIE, self.token, httponly=True, samesite="Strict", path="/")
+        return response
+
+    def check(self, request):
+        self.check_host(request)
+        if request.path == "/login":
+            return
+        self.check_origin(request)
+        self.check_token(request)
+        if request.method == "POST" and request.content_type != "application/json":
+            raise Refusal(400, "A POST needs Content-Type: application/json.")
+
+
+class Rate:
+    """A bucket of commands that fills with time."""
+
+    def __init__(self):
+        self.left, self.time = BURST, time.monotonic()
+
+    def check(self):
+        now = time.monotonic()
+        self.left, self.time = min(BURST, self.left + (now - self.time) * RATE), now
+        if self.left < 1:
+            raise Refusal(429, f"More than {RATE} commands a second.")
+        self.left -= 1
+
+
+class Busy(asyncio.Protocol):
+    """Of a connection too many."""
+
+    def connection_made(self, transport):
+        transport.write(b"HTTP/1.1 503 Service Unavailable\r\nContent-Length: 0\r\nConnection: close\r\n\r\n")
+        transport.close()
+
+
+def limited(server, active):
+    """Returns: what makes the protocol of a connection. active: by protocols that have sent a request"""
+
+    def close_idle(protocol):
+        transport = getattr(protocol, "transport", None)
+        if protocol not in active and transport:
+            transport.abort()
+
+    def make():
+        for gone in set(active) - set(server.connections):
+            del active[gone]
+        if len(server.connections) >= MAX_CONNECTIONS:
+            return Busy()
+        protocol = server()
+        asyncio.get_running_loop().call_later(PATIENCE, close_idle, protocol)
+        return protocol
+
+    return make

@@ -1,0 +1,69 @@
+# SPDX-License-Identifier: LGPL-2.1-or-later
+"""A recording of a pad of a running pipeline: a tap passes references to all frames to a pipeline with picturesink.
+
+No tee is inserted: the allocation of the watched pipeline stays as it is. What the disk cannot take in time is counted
+as lost, and the watched pipeline goes on. picturesink is told from which pad the frames come, so its sidecar has the
+elements before that pad, and `gst-imaging verify` can make the recording once more.
+"""
+import os
+
+from .refusal import Refusal
+
+MAX_WAITING = 512 << 20  # bytes of frames
+PATIENCE = 20  # seconds for the rest of a recording to be written
+
+
+class Recording:
+    def __init__(self, Gst, GstImaging, pad, view, path, frames):
+        self.Gst, self.view, self.path, self.frames = Gst, view, path, frames
+        if not os.path.isdir(os.path.dirname(path)):
+            raise Refusal(404, f"There is no folder {os.path.dirname(path)}.")
+        self.pipeline = Gst.Pipeline.new(None)
+        self.source = Gst.ElementFactory.make("appsrc")
+        self.source.set_property("format", Gst.Format.TIME)
+        self.sink = Gst.ElementFactory.make("picturesink")
+        self.sink.set_property("location", path)
+        Gst.util_set_object_arg(self.sink, "sidecar", "always")
+        self.pipeline.add(self.source)
+        self.pipeline.add(self.sink)
+        self.source.link(self.sink)
+        GstImaging.Tap.follow(self.sink.get_static_pad("sink"), pad)
+        self.pipeline.set_state(Gst.State.PLAYING)
+        self.error()
+        self.tap = GstImaging.Tap.new(pad)
+        self.tap.record(self.source, MAX_WAITING, frames)
+
+    def error(self):
+        message = self.pipeline.get_bus().pop_filtered(self.Gst.MessageType.ERROR)
+        if message:
+            text = message.parse_error()[0].message
+            self.close()
+            raise Refusal(422, text)
+
+    def close(self):
+        if hasattr(self, "tap"):
+            self.tap.close()
+        self.pipeline.set_state(self.Gst.State.NULL)
+
+    def is_complete(self):
+        return self.frames > 0 and self.tap.get_n_recorded() >= self.frames
+
+    def state(self):
+        return {"view": self.view, "path": self.path, "frames": self.tap.get_n_recorded(), "lost": self.tap.get_n_lost()}
+
+    def stop(self):
+        """Returns: the state, when the file is complete"""
+        self.tap.record(None, 0, 0)
+        state = self.state()
+        if state["frames"] == 0:
+            self.close()
+            raise Refusal(409, f"No frame has passed {self.view}: nothing was recorded.")
+        self.source.emit("end-of-stream")
+        message = self.pipeline.get_bus().timed_pop_filtered(
+            PATIENCE * self.Gst.SECOND, self.Gst.MessageType.EOS | self.Gst.MessageType.ERROR)
+        text = message.parse_error()[0].message if message and message.type == self.Gst.MessageType.ERROR else \
+            None if message else f"{self.path} could not be completed in {PATIENCE} s."
+        self.close()
+        if text:
+            raise Refusal(422, text)
+        return state

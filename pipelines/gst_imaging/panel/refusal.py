@@ -1,0 +1,8 @@
+# SPDX-License-Identifier: LGPL-2.1-or-later
+"""What a request cannot have, as a sentence and a status of HTTP."""
+
+
+class Refusal(Exception):
+    def __init__(self, status, sentence):
+        super().__init__(sentence)
+        self.status = status

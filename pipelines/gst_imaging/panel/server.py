@@ -1,0 +1,240 @@
+# SPDX-License-Identifier: LGPL-2.1-or-later
+"""The server of a panel, in a thread of low priority. docs/reference/panel.md is its protocol."""
+import asyncio
+import json
+import os
+import threading
+
+from aiohttp import WSMsgType, web
+
+from . import health
+from .client import Client
+from .follow import Followers
+from .guard import HEADERS, MAX_MESSAGE, Guard, Rate, limited
+from .refusal import Refusal
+
+MAX_CLIENTS = 8
+STATIC = os.path.join(os.path.dirname(os.path.abspath(__file__)), "static")
+NUMBER = {"seconds": float, "frames": int}
+
+
+class Server:
+    def __init__(self, panel, *, listen=None, port=0, token=None):
+        self.panel, self.host, self.port = panel, listen or "127.0.0.1", port
+        self.guard = Guard(listen, token)
+        self.clients, self.n_pictures = set(), 0
+        self.active = {}  # connections that have sent a request, and how many commands they may send
+        self.loop, self.thread, self.ready = None, None, threading.Event()
+        self.failure = None
+
+    # --- the thread ---
+
+    def start(self):
+        """Returns: the address, when it listens"""
+        self.thread = threading.Thread(target=self.run, name="panel", daemon=True)
+        self.thread.start()
+        self.ready.wait()
+        if self.failure:
+            raise self.failure
+        host = f"[{self.host}]" if ":" in self.host else self.host
+        return f"http://{host}:{self.port}/" + (f"login?token={self.guard.token}" if self.guard.token else "")
+
+    def stop(self):
+        if self.loop:
+            self.loop.call_soon_threadsafe(self.done.set)
+            self.thread.join(5)
+
+    def run(self):
+        if hasattr(os, "setpriority"):  # of this thread alone: the pipeline comes first
+            os.setpriority(os.PRIO_PROCESS, threading.get_native_id(), 10)
+        asyncio.run(self.serve())
+
+    async def serve(self):
+        self.loop, self.done = asyncio.get_running_loop(), asyncio.Event()
+        app = web.Application(middlewares=[self.middleware], client_max_size=MAX_MESSAGE)
+        app.add_routes([web.get("/", self.index), web.get("/login", self.login), web.get("/metrics", self.metrics),
+                        web.get("/ws", self.websocket), web.get("/api/picture", self.picture),
+                        web.get("/api/{command}", self.get), web.post("/api/{command}", self.post),
+                        web.get("/static/{name:[A-Za-z0-9_.-]+}", self.static)])
+        runner = web.AppRunner(app, access_log=None, keepalive_timeout=30, handle_signals=False)
+        await runner.setup()
+        try:
+            server = await self.loop.create_server(limited(runner.server, self.active), self.host, self.port, backlog=64)
+        except OSError as error:
+            self.failure = error
+            self.ready.set()
+            return
+        self.port = server.sockets[0].getsockname()[1]
+        self.followers = Followers(self)
+        self.panel.listener = lambda message: self.loop.call_soon_threadsafe(self.tell, message)
+        self.ready.set()
+        ticker = asyncio.create_task(self.tick())
+        await self.done.wait()
+        self.panel.listener = lambda message: None
+        ticker.cancel()
+        self.followers.close()
+        for client in list(self.clients):
+            client.close()
+        server.close()
+        await runner.cleanup()
+
+    def tell(self, message):
+        for client in list(self.clients):
+            client.send(message)
+
+    async def tick(self):
+        while True:
+            await asyncio.sleep(0.5)
+            if self.clients:
+                self.tell(await self.health())
+
+    async def do(self, function, *arguments):
+        """In the thread of the panel."""
+        return await asyncio.wrap_future(self.panel.submit(function, *arguments))
+
+    async def health(self):
+        told = await self.do(self.panel.health)
+        return {**told, "clients": len(self.clients), "views": sum(len(c.views) for c in self.clients), "pictures": self.n_pictures}
+
+    # --- commands ---
+
+    def table(self):
+        p = self.panel
+        return {
+            # name: (function, arguments with (name, default); ... means needed; reads)
+            "state": (self.state, (), True),
+            "elements": (self.elements, (), True),
+            "health": (self.health, (), True),
+            "messages": (self.messages, (), True),
+            "results": (lambda element: self.followers.newest(element), (("element", ...),), True),
+            "files": (lambda folder: self.do(p.files.list, folder), (("folder", None),), True),
+            "preset-compare": (lambda a, b: self.do(p.preset_compare, a, b), (("a", None), ("b", None)), True),
+            "set": (lambda element, values: self.do(p.set, element, values), (("element", ...), ("values", ...)), False),
+            "call": (lambda *a: self.do(p.call, *a), (("element", ...), ("action", ...), ("arguments", [])), False),
+            "pipeline": (lambda state: self.do(p.play, state), (("state", ...),), False),
+            "seek": (lambda seconds: self.do(p.seek, seconds), (("seconds", ...),), False),
+            "preset-save": (lambda name: self.do(p.preset_save, name), (("name", ...),), False),
+            "preset-load": (lambda name: self.do(p.preset_load, name), (("name", ...),), False),
+            "preset-delete": (lambda name: self.do(p.preset_delete, name), (("name", ...),), False),
+            "undo": (lambda: self.do(p.undo), (), False),
+            "record": (lambda *a: self.do(p.record, *a), (("view", ...), ("path", ...), ("frames", 0)), False),
+            "record-stop": (lambda: self.do(p.record_stop), (), False),
+            "snapshot": (lambda *a: self.do(p.snapshot, *a), (("view", ...), ("path", ...)), False),
+        }
+
+    async def state(self):
+        return {**await self.do(self.panel.state), "health": await self.health()}
+
+    async def elements(self):
+        return {"elements": await self.do(self.panel.all_elements)}
+
+    async def messages(self):
+        return {"messages": self.panel.messages}
+
+    async def command(self, name, given, reads=False):
+        entry = self.table().get(name)
+        if not entry or (reads and not entry[2]):
+            raise Refusal(404 if not entry else 400, f'There is no command "{name}"{" to read" if entry else ""}.')
+        function, wanted, _reads = entry
+        unknown = set(given) - {argument for argument, _default in wanted}
+        missing = [argument for argument, default in wanted if default is ... and argument not in given]
+        if unknown or missing:
+            raise Refusal(400, f'{name} needs {", ".join(missing)}.' if missing else f'{name} has no {", ".join(sorted(unknown))}.')
+        try:
+            return await function(*(given.get(argument, default) for argument, default in wanted))
+        except (TypeError, ValueError, KeyError, AttributeError, OverflowError) as error:
+            raise Refusal(400, f"{name}: {error}.") from error
+
+    # --- HTTP ---
+
+    @web.middleware
+    async def middleware(self, request, handler):
+        self.active.setdefault(request.protocol, Rate())
+        try:
+            self.guard.check(request)
+            response = await handler(request)
+        except Refusal as refusal:
+            response = web.json_response({"error": str(refusal)}, status=refusal.status)
+        except web.HTTPException as error:
+            if error.status < 400:
+                raise
+            sentence = f"A message has at most {MAX_MESSAGE} bytes." if error.status == 413 else f"{error.reason}: {request.path}"
+            response = web.json_response({"error": sentence}, status=error.status)
+        if not response.prepared:
+            response.headers.update(HEADERS)
+        return response
+
+    async def index(self, request):
+        return self.file("index.html")
+
+    async def static(self, request):
+        return self.file(request.match_info["name"])
+
+    def file(self, name):
+        path = os.path.join(STATIC, name)
+        if os.path.realpath(path) != os.path.join(os.path.realpath(STATIC), name) or not os.path.isfile(path):
+            raise Refusal(404, f"There is no {name}.")
+        return web.FileResponse(path)
+
+    async def login(self, request):
+        return self.guard.login(request)
+
+    async def metrics(self, request):
+        return web.Response(text=health.prometheus(await self.health()), content_type="text/plain", charset="utf-8")
+
+    def check_rate(self, request):
+        self.active[request.protocol].check()
+
+    async def get(self, request):
+        self.check_rate(request)
+        return web.json_response(await self.command(request.match_info["command"], dict(request.query), reads=True))
+
+    async def post(self, request):
+        self.check_rate(request)
+        try:
+            given = json.loads(await request.text() or "{}")
+        except ValueError as error:
+            raise Refusal(400, f"The body is no JSON: {error}.") from error
+        if not isinstance(given, dict):
+            raise Refusal(400, "The body is no JSON object.")
+        return web.json_response(await self.command(request.match_info["command"], given))
+
+    async def picture(self, request):
+        """One picture, from a view of its own."""
+        self.check_rate(request)
+        given = dict(request.query)
+        for name, text in given.items():
+            if name not in ("pad", "colours", "section"):
+                try:
+                    given[name] = json.loads(text)
+                except ValueError as error:
+                    raise Refusal(400, f"{name} is no number: {text}.") from error
+        if self.panel.state_name != "playing":
+            raise Refusal(409, "The pipeline does not play: there is no picture.")
+        client = Client(self)
+        try:
+            header, jpeg = await client.one_picture(given)
+        finally:
+            client.close()
+        return web.Response(body=jpeg, content_type="image/jpeg", headers={"X-Picture": header})
+
+    # --- WebSocket ---
+
+    async def websocket(self, request):
+        if len(self.clients) >= MAX_CLIENTS:
+            raise Refusal(503, f"{MAX_CLIENTS} clients look already.")
+        socket = web.WebSocketResponse(max_msg_size=MAX_MESSAGE, heartbeat=20)
+        client = Client(self, socket, request.transport)
+        self.clients.add(client)
+        try:
+            await socket.prepare(request)
+            client.start()
+            client.send(await self.state())
+            async for message in socket:
+                if message.type != WSMsgType.TEXT:
+                    break
+                await client.receive(message.data)
+        finally:
+            self.clients.discard(client)
+            client.close()
+        return socket

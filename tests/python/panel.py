@@ -1,0 +1,324 @@
+# SPDX-License-Identifier: LGPL-2.1-or-later
+"""gst-imaging panel without a browser: its protocol, what it refuses, and that nobody who talks to it costs the pipeline a frame."""
+import asyncio
+import json
+import os
+import socket
+import subprocess
+import sys
+import tempfile
+import time
+import unittest
+
+import numpy as np
+
+from support import SOURCE, TIMEOUT, Gst, main
+
+try:
+    import aiohttp
+    import gi
+
+    gi.require_version("GstImaging", "1.0")
+except (ImportError, ValueError):
+    aiohttp = None
+
+PATTERN = np.arange(48 * 64, dtype=np.uint16).reshape(48, 64)
+
+
+class Served:
+    """A panel in a process of its own."""
+
+    def __init__(self, folder, *words):
+        self.process = subprocess.Popen(
+            [sys.executable, "-m", "gst_imaging", "panel", *words], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+            env={**os.environ, "PYTHONPATH": os.path.join(SOURCE, "pipelines"), "XDG_CACHE_HOME": folder, "XDG_DATA_HOME": folder})
+        self.address = self.process.stdout.readline().strip()
+        if not self.address:
+            raise AssertionError(self.process.stderr.read())
+        self.port = int(self.address.split(":")[2].split("/")[0])
+        self.root = f"http://127.0.0.1:{self.port}"
+
+    def end(self):
+        self.process.terminate()
+        _out, errors = self.process.communicate(timeout=TIMEOUT)
+        if self.process.returncode or "Traceback" in errors or "CRITICAL" in errors:
+            raise AssertionError(errors)
+
+
+async def receive(ws, wanted, timeout=20):
+    """The next message that is wanted: a picture as (header, JPEG), or an object."""
+    end = time.monotonic() + timeout
+    while time.monotonic() < end:
+        message = await ws.receive(timeout=timeout)
+        if message.type == aiohttp.WSMsgType.BINARY:
+            n = int.from_bytes(message.data[:4], "little")
+            told = json.loads(message.data[4:4 + n])
+            told.update({"type": "picture", "jpeg": message.data[4 + n:]})
+            await ws.send_json({"do": "seen", "view": told["view"]})
+        elif message.type == aiohttp.WSMsgType.TEXT:
+            told = json.loads(message.data)
+        else:
+            raise AssertionError(f"the server closed: {message}")
+        if wanted(told):
+            return told
+    raise AssertionError("the message did not come")
+
+
+async def ask(ws, **command):
+    await ws.send_json({"id": 7, **command})
+    return await receive(ws, lambda m: m["type"] == "reply")
+
+
+@unittest.skipUnless(aiohttp, "python3-aiohttp or the introspection of gst-imaging is missing")
+class Panel(unittest.IsolatedAsyncioTestCase):
+    def setUp(self):
+        folder = tempfile.TemporaryDirectory()
+        self.addCleanup(folder.cleanup)
+        self.folder = os.path.realpath(folder.name)
+        self.data = os.path.join(self.folder, "data")
+        os.mkdir(self.data)
+        np.save(os.path.join(self.folder, "in.npy"), np.stack([PATTERN, PATTERN + 1000, PATTERN + 2000]))
+
+    def serve(self, *words, rate=100, elements="lapsharpen name=sharp focus-measure=true ! "):
+        if not words or words[0].startswith("-"):
+            words += (f"picturesrc name=source location={self.folder}/in.npy loop=true framerate={rate}/1 ! {elements} fakesink sync=true",)
+        served = Served(self.folder, "--files", self.data, *words)
+        self.addCleanup(served.end)
+        return served
+
+    async def test_settings_pictures_and_results(self):
+        served = self.serve()
+        async with aiohttp.ClientSession() as session, session.ws_connect(served.root + "/ws", max_msg_size=0) as ws:
+            state = await receive(ws, lambda m: m["type"] == "state")
+            self.assertEqual([e["name"] for e in state["elements"] if e["ours"]], ["source", "sharp"])
+            self.assertIn("sharp.src", [view["pad"] for view in state["views"]])
+            # true samples
+            await ask(ws, do="view", view=2, pad="source.src", values=[3, 5, 2, 2], width=32, height=32)
+            picture = await receive(ws, lambda m: m["type"] == "picture")
+            expected = (PATTERN[5:7, 3:5] + 1000 * (picture["frame"] % 3)).tolist()
+            self.assertEqual(picture["values"], {"crop": [3, 5, 2, 2], "samples": expected})
+            self.assertEqual((picture["width"], picture["height"], picture["view"]), (32, 24, 2))
+            self.assertTrue(picture["jpeg"].startswith(b"\xff\xd8"))
+            # a setting, its change, undo
+            reply = await ask(ws, do="set", element="sharp", values={"amount": 2.5, "neighbours": "8"})
+            self.assertEqual(reply["result"], {"values": {"amount": 2.5, "neighbours": "8"}})
+            undone = await ask(ws, do="undo")
+            self.assertIn({"element": "sharp", "property": "amount", "value": 1.0}, undone["result"]["undone"])
+            await ws.send_json({"do": "set", "element": "sharp", "values": {"border-value": 7}})
+            await receive(ws, lambda m: m["type"] == "property" and m["name"] == "border-value" and m["value"] == 7)
+            # results
+            await ask(ws, do="follow", element="sharp", follow=True)
+            results = await receive(ws, lambda m: m["type"] == "results")
+            self.assertEqual(results["fields"], ["variance", "mean"])
+            self.assertEqual(set(results["summary"]), {"variance", "mean"})
+            # presets
+            await ask(ws, do="preset-save", name="before")
+            await ask(ws, do="set", element="sharp", values={"amount": 4})
+            compared = await ask(ws, do="preset-compare", a="before")
+            self.assertEqual(compared["result"]["differences"], [{"element": "sharp", "property": "amount", "a": 1.0, "b": 4.0}])
+            await ask(ws, do="preset-load", name="before")
+            state = (await ask(ws, do="state"))["result"]
+            amount = next(p for e in state["elements"] if e["name"] == "sharp" for p in e["properties"] if p["name"] == "amount")
+            self.assertEqual((amount["value"], state["presets"]), (1.0, ["before"]))
+            health = await receive(ws, lambda m: m["type"] == "health")
+            self.assertEqual((health["dropped"], health["clients"]), (0, 1))
+            async with session.get(served.root + "/metrics") as answer:
+                self.assertIn('gst_imaging_frames_total{element="sharp"}', await answer.text())
+
+    async def test_what_is_refused(self):
+        served = self.serve(elements="lapsharpen name=sharp border=constant ! identity name=other ! ")
+        async with aiohttp.ClientSession() as session, session.ws_connect(served.root + "/ws") as ws:
+            cases = [
+                (422, "beyond its range", {"do": "set", "element": "sharp", "values": {"amount": 11}}),
+                (422, "is none of", {"do": "set", "element": "sharp", "values": {"neighbours": "5"}}),
+                (400, "is a number", {"do": "set", "element": "sharp", "values": {"amount": "much"}}),
+                (404, "no property", {"do": "set", "element": "sharp", "values": {"gain": 1}}),
+                (404, "no element", {"do": "set", "element": "none", "values": {"gain": 1}}),
+                (403, "--allow other.silent", {"do": "set", "element": "other", "values": {"silent": True}}),
+                (403, "stop the pipeline", {"do": "set", "element": "sharp", "values": {"backend": "cpu"}}),
+                (404, "no command", {"do": "quit"}),
+                (400, "needs element", {"do": "set"}),
+                (404, "no action", {"do": "call", "element": "sharp", "action": "explode"}),
+                (404, "no pad", {"do": "view", "view": 1, "pad": "sharp.none"}),
+                (400, "colour map", {"do": "view", "view": 1, "pad": "sharp.src", "colours": "pink"}),
+                (403, "not below a folder", {"do": "record", "view": "sharp.src", "path": "../x.npy"}),
+                (403, "not below a folder", {"do": "files", "folder": "/etc"}),
+                (404, "no preset", {"do": "preset-load", "name": "none"}),
+            ]
+            for status, words, command in cases:
+                with self.subTest(command=command):
+                    reply = await ask(ws, **command)
+                    self.assertEqual((reply["ok"], reply["status"]), (False, status))
+                    self.assertIn(words, reply["error"])
+            # what contradicts the stream is rejected by the element, with its sentence, and frames go on
+            await ask(ws, do="view", view=1, pad="sharp.src")
+            reply = await ask(ws, do="set", element="sharp", values={"border-value": 65535})
+            self.assertTrue(reply["ok"], reply)
+
+    async def test_a_rejected_value_stays_marked(self):
+        np.save(os.path.join(self.folder, "in.npy"), np.zeros((3, 48, 64), np.uint8))
+        served = self.serve(elements="lapsharpen name=sharp border=constant ! ")
+        async with aiohttp.ClientSession() as session, session.ws_connect(served.root + "/ws") as ws:
+            async def wait_for(is_rejected):
+                end = time.monotonic() + 10
+                while True:
+                    elements = (await ask(ws, do="elements"))["result"]["elements"]
+                    told = next(p for e in elements if e["name"] == "sharp" for p in e["properties"] if p["name"] == "border-value")
+                    if bool(told["rejected"]) == is_rejected:
+                        return told
+                    self.assertLess(time.monotonic(), end)
+                    await asyncio.sleep(0.1)
+
+            await ask(ws, do="set", element="sharp", values={"border-value": 300})
+            self.assertIn("border-value 300", (await wait_for(True))["rejected"]["text"])
+            await ask(ws, do="set", element="sharp", values={"border-value": 30})
+            self.assertEqual((await wait_for(False))["value"], 30)
+
+    async def test_foreign_hosts_and_sites(self):
+        served = self.serve()
+        async with aiohttp.ClientSession() as session:
+            async def status(path, method="get", **headers):
+                async with session.request(method, served.root + path, headers=headers, data=b"{}" if method == "post" else None) as answer:
+                    return answer.status
+            json_type = {"Content-Type": "application/json"}
+            self.assertEqual(await status("/api/health"), 200)
+            self.assertEqual(await status("/api/health", Host=f"evil.example:{served.port}"), 403)
+            self.assertEqual(await status("/api/health", Origin="http://evil.example"), 403)
+            self.assertEqual(await status("/api/health", Origin="null"), 403)
+            self.assertEqual(await status("/api/health", Origin=served.root), 200)
+            self.assertEqual(await status("/api/undo", "post", **json_type, Origin="http://evil.example"), 403)
+            self.assertEqual(await status("/api/undo", "post", **{"Content-Type": "text/plain"}), 400)
+            self.assertEqual(await status("/api/undo", "post", **json_type), 409)
+            self.assertEqual(await status("/api/undo"), 400)
+            for path in ("/static/../panel.py", "/static/%2e%2e%2fpanel.py", "/static/..%5cpanel.py"):
+                self.assertIn(await status(path), (403, 404))
+            with self.assertRaises(aiohttp.WSServerHandshakeError):
+                await session.ws_connect(served.root + "/ws", origin="http://evil.example")
+            async with session.get(served.root + "/api/health") as answer:
+                self.assertNotIn("Access-Control-Allow-Origin", answer.headers)
+
+    async def test_paths_follow_links_first(self):
+        os.symlink("/etc", os.path.join(self.data, "link"))
+        served = self.serve()
+        async with aiohttp.ClientSession() as session:
+            async with session.get(served.root + "/api/files") as answer:
+                self.assertEqual((await answer.json())["entries"][0]["path"], self.data)
+            async with session.get(served.root + "/api/files", params={"folder": self.data}) as answer:
+                self.assertEqual((await answer.json())["entries"], [])
+            for path in ("link/x.npy", f"{self.data}/../x.npy", "/etc/x.npy", f"{self.data}x/y.npy", "a\0b"):
+                async with session.post(served.root + "/api/snapshot", json={"view": "sharp.src", "path": path}) as answer:
+                    self.assertIn(answer.status, (400, 403), path)
+
+    async def test_a_token_where_others_can_listen(self):
+        served = self.serve("--listen", "127.0.0.1", "--token", "correct-horse")
+        self.assertIn("/login?token=correct-horse", served.address)
+        async with aiohttp.ClientSession(cookie_jar=aiohttp.CookieJar(unsafe=True)) as session:
+            async def status(path, **headers):
+                async with session.get(served.root + path, headers=headers, allow_redirects=False) as answer:
+                    return answer.status
+            self.assertEqual(await status("/api/health"), 401)
+            self.assertEqual(await status("/api/health", Authorization="Bearer wrong"), 401)
+            self.assertEqual(await status("/api/health", Authorization="Bearer correct-horse"), 200)
+            self.assertEqual(await status("/login?token=wrong"), 401)
+            with self.assertRaises(aiohttp.WSServerHandshakeError):
+                await session.ws_connect(served.root + "/ws")
+            async with session.get(served.root + "/login?token=correct-horse", allow_redirects=False) as answer:
+                self.assertEqual(answer.status, 303)
+                for words in ("SameSite=Strict", "HttpOnly"):
+                    self.assertIn(words, answer.headers["Set-Cookie"])
+            self.assertEqual(await status("/api/health"), 200)
+
+    async def flood(self, served):
+        """1,000 connections that say nothing, and messages of 10 MB."""
+        sockets = []
+        for _ in range(1000):
+            s = socket.socket()
+            s.setblocking(False)
+            s.connect_ex(("127.0.0.1", served.port))
+            sockets.append(s)
+        await asyncio.sleep(1)
+        for s in sockets:
+            s.close()
+        async with aiohttp.ClientSession() as session:
+            for _ in range(100):  # until the closed ones are gone
+                async with session.get(served.root + "/api/health") as answer:
+                    if answer.status == 200:
+                        break
+                await asyncio.sleep(0.1)
+            try:
+                async with session.post(served.root + "/api/set", data=b'{"x":"' + b"x" * 10_000_000, headers={
+                        "Content-Type": "application/json"}) as answer:
+                    self.assertEqual(answer.status, 413)
+            except aiohttp.ClientError:
+                pass  # closed while it was written
+            async with session.ws_connect(served.root + "/ws") as ws:
+                try:
+                    await ws.send_str("x" * 10_000_000)
+                    while (await ws.receive(timeout=10)).type == aiohttp.WSMsgType.TEXT:
+                        pass
+                except (ConnectionError, aiohttp.ClientError):
+                    pass
+
+    async def test_a_flood_costs_no_frame(self):
+        served = self.serve(rate=200, elements="clocksync ! queue leaky=downstream max-size-buffers=20 max-size-time=0 ! lapsharpen name=sharp ! ")
+        async with aiohttp.ClientSession() as session:
+            # a client that asks for pictures and never reads
+            dead = await session.ws_connect(served.root + "/ws", max_msg_size=0)
+            await dead.send_json({"do": "view", "view": 1, "pad": "sharp.src", "rate": 60})
+            async with session.get(served.root + "/api/health") as answer:
+                before = await answer.json()
+            begin = time.monotonic()
+            await self.flood(served)
+            async with session.get(served.root + "/api/health") as answer:
+                after = await answer.json()
+            seconds = time.monotonic() - begin
+            dead._response.close()  # without a word
+            await asyncio.sleep(0)
+        frames = after["elements"][-1]["frames"] - before["elements"][-1]["frames"]
+        print(f"flood: {frames} frames in {seconds:.1f} s, {after['dropped']} dropped", file=sys.stderr)
+        self.assertEqual(after["dropped"], 0)
+        self.assertGreater(frames, 0.9 * 200 * seconds - 20)
+
+    async def test_a_recording_with_a_change_verifies(self):
+        served = self.serve("sharpen", "--files", self.data)
+        async with aiohttp.ClientSession() as session:
+            async def post(command, **body):
+                async with session.post(f"{served.root}/api/{command}", json=body) as answer:
+                    told = await answer.json()
+                    self.assertEqual(answer.status, 200, told)
+                    return told
+            await asyncio.sleep(0.5)
+            path = (await post("record", view="sharpen.src", path="run.npy"))["path"]
+            await asyncio.sleep(0.6)
+            await post("set", element="sharpen", values={"amount": 3})
+            await asyncio.sleep(0.6)
+            stopped = await post("record-stop")
+            self.assertGreater(stopped["frames"], 10)
+            self.assertEqual(stopped["lost"], 0)
+            self.assertEqual((await post("snapshot", view="source.src", path="one.png"))["frames"], 1)
+        with open(path + ".json", encoding="utf-8") as file:
+            told = json.load(file)
+        self.assertTrue(told["attached"] and told["complete"])
+        self.assertEqual([(c["element"], c["property"], c["value"]) for c in told["changes"]], [("sharpen", "amount", "3")])
+        self.assertEqual(np.load(path).shape[0], stopped["frames"])
+        for file in (path, os.path.join(self.data, "one.png")):
+            done = subprocess.run([sys.executable, "-m", "gst_imaging", "verify", file], capture_output=True, text=True, timeout=TIMEOUT,
+                                  env={**os.environ, "PYTHONPATH": os.path.join(SOURCE, "pipelines")})
+            self.assertEqual(done.returncode, 0, done.stderr)
+
+    async def test_ready_pipelines_show_pictures(self):
+        for name in "ao", "oct", "photostereo", "insar":
+            served = Served(self.folder, name)
+            try:
+                async with aiohttp.ClientSession() as session, session.ws_connect(served.root + "/ws", max_msg_size=0) as ws:
+                    state = await receive(ws, lambda m: m["type"] == "state")
+                    await ask(ws, do="view", view=1, pad=state["layout"]["main"])
+                    await receive(ws, lambda m: m["type"] == "picture")
+                    for element in state["layout"]["results"]:
+                        await ask(ws, do="follow", element=element)
+                        await receive(ws, lambda m: m["type"] == "results")
+            finally:
+                served.end()
+
+
+main()
