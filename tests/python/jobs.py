@@ -265,6 +265,7 @@ class Reports(unittest.TestCase):
         self.assertEqual(plots.ticks(0, 1), [0, 0.2, 0.4, 0.6, 0.8, 1])
         self.assertEqual(plots.ticks(-3e-7, 8e-7), [-2e-7, 0, 2e-7, 4e-7, 6e-7, 8e-7])
         self.assertEqual(plots.power_of_ten(-3), "0.001")
+        self.assertEqual([plots.tick_text(v) for v in (50000, -250000, 2.5e6, 0)], ["50000", "-250k", "2.5M", "0"])
         peak = [(i, i == 70001) for i in range(100000)]
         self.assertIn((70001, True), plots.thin(peak))
 

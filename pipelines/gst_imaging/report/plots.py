@@ -34,6 +34,14 @@ def power_of_ten(p):
     return number(10.0 ** p) if -4 <= p <= 5 else f"1e{p}"
 
 
+def tick_text(value):
+    """Short enough to stand beside the title of the axis."""
+    for letter, step in ("M", 10 ** 6), ("k", 1000):
+        if abs(value) >= max(step, 10 ** 5):
+            return f"{value / step:.4g}{letter}"
+    return number(value)
+
+
 def label(axis):
     name, unit = axis
     return escape(f"{name} ({unit})" if unit else name)
@@ -64,13 +72,13 @@ class Axes:
         parts = []
         for value in (log_ticks if self.log_y else ticks)(*self.y_range):
             _x, y = self.place(self.x_range[0], value)
-            text = power_of_ten(value) if self.log_y else number(value)
+            text = power_of_ten(value) if self.log_y else tick_text(value)
             parts.append(f'<path d="M{LEFT} {y:.1f}H{WIDTH - RIGHT}" stroke="var(--line)"/>'
                          f'<text x="{LEFT - 5}" y="{y + 4:.1f}" text-anchor="end">{text}</text>')
         for value in ticks(*self.x_range):
             x, _y = self.place(value, self.y_range[0])
             parts.append(f'<path d="M{x:.1f} {HEIGHT - BOTTOM}v4" stroke="currentColor"/>'
-                         f'<text x="{x:.1f}" y="{HEIGHT - BOTTOM + 16}" text-anchor="middle">{number(value)}</text>')
+                         f'<text x="{x:.1f}" y="{HEIGHT - BOTTOM + 16}" text-anchor="middle">{tick_text(value)}</text>')
         middle = TOP + (HEIGHT - TOP - BOTTOM) / 2
         parts.append(f'<path d="M{LEFT} {TOP}V{HEIGHT - BOTTOM}H{WIDTH - RIGHT}" fill="none" stroke="currentColor"/>'
                      f'<text x="{(LEFT + WIDTH - RIGHT) / 2}" y="{HEIGHT - 6}" text-anchor="middle">{label(self.x)}</text>'
