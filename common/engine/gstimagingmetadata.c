@@ -3,6 +3,10 @@
 
 #include <gst/video/video.h>
 
+#ifndef GST_META_TAG_MEMORY_REFERENCE_STR /* since 1.20.4 */
+#define GST_META_TAG_MEMORY_REFERENCE_STR "memory-reference"
+#endif
+
 /* Custom metas of ours that say what the samples of a buffer mean. */
 static const gchar *const of_samples[] = {
     "GstImagingHeight", "GstImagingLight", "GstImagingQuantity"};

@@ -18,7 +18,8 @@ quietly() {
 
 inside() {
   chroot "$root" env -i HOME=/root TERM=dumb LC_ALL=C.UTF-8 DEBIAN_FRONTEND=noninteractive \
-    PATH=/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin "$@"
+    PATH=/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin \
+    ${PIP_CERT:+PIP_CERT=/etc/ssl/certs/ca-certificates.crt} "$@"
 }
 
 # make_root SUITE [option of mmdebstrap]...: makes $root unless it is complete, and
@@ -44,6 +45,10 @@ make_root() {
   fi
   mount -t proc proc "$root/proc" || exit 77
   cp -L /etc/resolv.conf /etc/hosts "$root/etc/"
+  if [[ -n ${PIP_CERT-} && -e $PIP_CERT ]]; then # whom pip trusts here
+    mkdir -p "$root/etc/ssl/certs"
+    cp -L "$PIP_CERT" "$root/etc/ssl/certs/ca-certificates.crt"
+  fi
   inside apt-get update -qq
 }
 
