@@ -282,8 +282,8 @@ class Centroids(unittest.TestCase):
         for name, sentence in (
                 ("a.npz", "a.npz has the arrays one, two. Write the one with the frames"),
                 ("b.npz", "b.npz holds float64 of the shape [4]; a frame is [height, width]"),
-                ("c.npz", "c.npz is no .npz file"), ("c.tif", 'c.tif" starts with'), ("c.fits.gz", "c.fits.gz: "),
-                ("c.fz", 'c.fz" starts with'), ("d.npy", "d.npy holds float32 of 3:4:5:1 values a frame"), ("a.raw", "a.raw is of a kind that no installed plug-in of GStreamer reads.")):
+                ("c.npz", "c.npz is no .npz file"), ("c.tif", 'c.tif" is compressed by gzip as a whole'), ("c.fits.gz", "c.fits.gz: "),
+                ("c.fz", 'c.fz" is compressed by gzip as a whole'), ("d.npy", "d.npy holds float32 of 3:4:5:1 values a frame"), ("a.raw", "a.raw is of a kind that no installed plug-in of GStreamer reads.")):
             self.assertIn(sentence, self.call(name, status=3))
 
     def start(self, *words, **environment):
