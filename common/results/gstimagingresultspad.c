@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "gstimaging-private.h"
+#include "gstimagingquantity.h"
 #include "gstimagingresultstext.h"
 
 /* What the caps of a tensor depend on. */
@@ -20,11 +21,13 @@ struct _GstImagingResultsPad {
   gboolean is_text;           /* @text pushes everything */
   const gchar *const *header; /* fields of the last header line */
   guint n_header;
-  gint relinked;       /* atomic: the new peer lacks that line */
-  GstCaps *tensor;     /* caps of the last results as a tensor */
-  GstCaps *both;       /* (nullable): as one with a tensor of flags */
-  Shape shape;         /* that they are of */
-  gboolean has_posted; /* the error that the peer refuses */
+  gint relinked;   /* atomic: the new peer lacks that line */
+  GstCaps *tensor; /* caps of the last results as a tensor */
+  GstCaps *both;   /* (nullable): as one with a tensor of flags */
+  Shape shape;     /* that they are of */
+  const gchar *const *fields, *const *field_units; /* likewise */
+  const gchar *names, *units; /* interned: these, for files of the tensor */
+  gboolean has_posted;        /* the error that the peer refuses */
 };
 
 G_DEFINE_FINAL_TYPE (
@@ -284,7 +287,23 @@ push (GstImagingResultsPad *self, const GstImagingResult *result,
       has_two (gst_imaging_src_pad_caps (GST_IMAGING_SRC_PAD (self))))
     gst_buffer_append_memory (buffer, gst_buffer_get_memory (result->flags, 0));
   identify (buffer, frame, result->frame);
+  gst_imaging_quantity_attach (buffer, self->names, self->units, 1, 0, NULL, 0);
+  gst_imaging_quantity_sign (buffer, &result->origin);
   return gst_imaging_src_pad_push (GST_IMAGING_SRC_PAD (self), buffer);
+}
+
+/* Returns: (transfer none): @names with commas, or the one that all are */
+static const gchar *
+list_of (const gchar *const *names, guint n)
+{
+  g_autoptr (GString) list = g_string_new (names[0]);
+  gboolean are_equal = TRUE;
+
+  for (guint i = 1; i < n; i++) {
+    are_equal = are_equal && g_str_equal (names[i], names[0]);
+    g_string_append_printf (list, ",%s", names[i]);
+  }
+  return are_equal ? names[0] : g_intern_string (list->str);
 }
 
 /* Caps cost as much as all else that a frame takes here. */
@@ -295,13 +314,18 @@ update_tensor (GstImagingResultsPad *self, const GstImagingResult *result,
   const Shape shape = {result->n_rows, result->n_fields, result->by_field,
       result->flags != NULL, fps_n, fps_d};
 
-  if (self->tensor && memcmp (&shape, &self->shape, sizeof (shape)) == 0)
+  if (self->tensor && memcmp (&shape, &self->shape, sizeof (shape)) == 0 &&
+      self->fields == result->fields && self->field_units == result->units)
     return;
   gst_clear_caps (&self->tensor);
   gst_clear_caps (&self->both);
   self->tensor = gst_imaging_results_tensor_caps (result, FALSE, fps_n, fps_d);
   if (result->flags)
     self->both = gst_imaging_results_tensor_caps (result, TRUE, fps_n, fps_d);
+  self->names = list_of (result->fields, result->n_fields);
+  self->units = list_of (result->units, result->n_fields);
+  self->fields = result->fields;
+  self->field_units = result->units;
   self->shape = shape;
 }
 

@@ -97,17 +97,25 @@ gst_normal_integrate_acquire (
   return status;
 }
 
-/* GstImagingHeight is there for one release more. */
 static void
-add_meta (GstNormalIntegrateWork *w)
+add_quantity (const GstNormalIntegrateWork *w, GstBuffer *image, gdouble scale)
 {
   const gchar *unit = w->config.mm_per_pixel == 1 ? "pixel" : "mm";
   const GstImagingAxis axes[] = {{"x", unit, w->config.mm_per_pixel, 0},
       {"y", unit, w->config.mm_per_pixel / w->config.pixel_aspect, 0}};
+  gboolean is_grey = image == w->grey;
+
+  gst_imaging_quantity_attach (image, "height", unit, scale,
+      is_grey ? -scale : 0, axes, G_N_ELEMENTS (axes));
+}
+
+/* GstImagingHeight is there for one release more. */
+static void
+add_meta (GstNormalIntegrateWork *w)
+{
   GstCustomMeta *meta = gst_buffer_add_custom_meta (w->grey, HEIGHT_META);
 
-  gst_imaging_quantity_attach (w->grey, "height", unit, w->summary.grey_step,
-      -w->summary.grey_step, axes, G_N_ELEMENTS (axes));
+  add_quantity (w, w->grey, w->summary.grey_step);
   /* a value v > 0 is scale * v + offset mm */
   gst_structure_set (gst_custom_meta_get_structure (meta), "scale",
       G_TYPE_DOUBLE, w->summary.grey_step, "offset", G_TYPE_DOUBLE,
@@ -171,6 +179,8 @@ gst_normal_integrate_publish (
   self->n_maps++;
   if (w->grey)
     add_meta (w);
+  if (w->flows[TENSOR] == GST_FLOW_OK)
+    add_quantity (w, w->heights, 1);
   post_summary (self, w);
   if (w->summary.n_valid == 0)
     GST_ELEMENT_WARNING (self, STREAM, FAILED,

@@ -518,7 +518,9 @@ gst_sh_centroid_process (GstImagingFilter *filter, GstImagingFrame *in,
   if (status == IMK_OK)
     status = gst_sh_centroid_capture_frame (self, &image, in->stream, error);
   if (status == IMK_OK) {
-    gst_buffer_replace (&self->open.untallied, result.data);
+    gst_buffer_replace (&self->open.untallied,
+        self->open.fields == IMK_SHCENTROID_FIELDS_ALL ? result.data
+                                                       : result.flags);
     gst_imaging_filter_publish (filter, buffer, &result);
   }
   gst_buffer_unref (result.data);

@@ -90,6 +90,21 @@ tell_not_finite (GstShCentroidTally *self, guint n_not_finite, guint n_cells)
       n_not_finite, n_cells);
 }
 
+/* With fewer fields there is no more to count. */
+static gchar *
+add_flags (GstShCentroidTally *self, guint n_cells, GstBuffer *flags)
+{
+  GstMapInfo map;
+  guint n = 0;
+
+  if (self->told_not_finite || !gst_buffer_map (flags, &map, GST_MAP_READ))
+    return NULL;
+  for (gsize i = 0; i < map.size; i++)
+    n += (map.data[i] & IMK_SHCENTROID_NOT_FINITE) != 0;
+  gst_buffer_unmap (flags, &map);
+  return tell_not_finite (self, n, n_cells);
+}
+
 gchar *
 gst_sh_centroid_tally_add (GstShCentroidTally *self,
     const GstShCentroidKernel *kernel, gboolean cells_stay, GstBuffer *numbers)
@@ -99,8 +114,9 @@ gst_sh_centroid_tally_add (GstShCentroidTally *self,
   gchar *text;
   guint n_cut = 0;
 
-  if (kernel->provisional || kernel->fields != IMK_SHCENTROID_FIELDS_ALL ||
-      !gst_buffer_map (numbers, &map, GST_MAP_READ))
+  if (!kernel->provisional && kernel->fields != IMK_SHCENTROID_FIELDS_ALL)
+    return add_flags (self, kernel->n_cells, numbers);
+  if (kernel->provisional || !gst_buffer_map (numbers, &map, GST_MAP_READ))
     return NULL;
   valid = count_flags (self, (const gfloat *) map.data, kernel->n_cells);
   if (cells_stay && self->radius > 0)

@@ -17,7 +17,8 @@ typedef struct {
   gboolean told_cut, told_not_finite;
 } GstShCentroidTally;
 
-/* @numbers: of a frame, as the kernel left them; counted with fields=all alone.
+/* @numbers: of a frame, as the kernel left them; with other fields than all its
+ * flags, in which only samples that are not finite count.
  * @cells_stay: they do not follow their spots. Returns: (nullable) (transfer
  * full): a sentence on samples that are not finite, or on spots that are cut;
  * each once */

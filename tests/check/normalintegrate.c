@@ -237,6 +237,30 @@ GST_START_TEST (test_pixels_need_not_be_square)
 }
 GST_END_TEST
 
+GST_START_TEST (test_a_tensor_has_its_unit_and_step)
+{
+  Ni ni = ni_new ("mm-per-pixel=2", "tensor", NULL);
+  const GstStructure *s;
+  gdouble scale, offset, step;
+  GstCustomMeta *meta;
+  GstBuffer *out;
+
+  ni_caps (&ni, NULL, WIDTH, HEIGHT);
+  ni_push (&ni);
+  out = check_pull (ni.tensor);
+  meta = gst_buffer_get_custom_meta (out, "GstImagingQuantity");
+  fail_unless (meta != NULL);
+  s = gst_custom_meta_get_structure (meta);
+  fail_unless (gst_structure_get (s, "scale", G_TYPE_DOUBLE, &scale, "offset",
+      G_TYPE_DOUBLE, &offset, "axis-0-step", G_TYPE_DOUBLE, &step, NULL));
+  fail_unless (scale == 1 && offset == 0 && step == 2);
+  fail_unless_equals_string (gst_structure_get_string (s, "name"), "height");
+  fail_unless_equals_string (gst_structure_get_string (s, "unit"), "mm");
+  gst_buffer_unref (out);
+  ni_free (&ni);
+}
+GST_END_TEST
+
 GST_START_TEST (test_grey_has_a_meta_that_makes_it_mm)
 {
   const gchar *formats[] = {"GRAY16_LE", "GRAY16_BE"};
@@ -741,6 +765,7 @@ normalintegrate_suite (void)
   tcase_add_checked_fixture (tc, check_make_folder, check_remove_folder);
   tcase_add_test (tc, test_every_format_and_backend_gives_the_plane);
   tcase_add_test (tc, test_pixels_need_not_be_square);
+  tcase_add_test (tc, test_a_tensor_has_its_unit_and_step);
   tcase_add_test (tc, test_grey_has_a_meta_that_makes_it_mm);
   tcase_add_test (tc, test_mesh_is_in_the_format_of_its_peer);
   tcase_add_test (tc, test_all_outputs_come_from_one_map);

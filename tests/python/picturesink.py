@@ -358,6 +358,33 @@ class Units(Case):
         self.assertEqual(quantity["unit"], "counts^2")
         self.assertEqual(fits.getheader(path)["BUNIT"], "count**2")  # the spelling of the standard
 
+    def measure(self, fields, name):
+        """Slopes of a frame with a NaN, as a file. Returns: what was printed, the sidecar."""
+        frames = RNG.integers(0, 200, (2, 80, 80)).astype("<f4")
+        frames[1, 25, 47] = np.nan  # in cell 6
+        np.save(self.path("frames.npy"), frames)
+        printed = launch("picturesrc", f"location={self.path('frames.npy')}", "!", "shcentroid", "name=sh", "columns=4", "rows=4",
+                         "pitch-x=20", "pitch-y=20", "slope-unit=rad", "focal-length=5", "pixel-size=10", f"fields={fields}",
+                         "!", "fakesink", "sh.results", "!", "queue", "!", "other/tensors", "!", "picturesink",
+                         f"location={self.path(name)}")
+        return printed, metadata.sidecar(self.path(name))
+
+    def test_results_have_names_units_and_warnings(self):
+        for fields, names, unit in (("slopes", "dx,dy", "rad"), ("xy", "x,y", "px"),
+                                    ("all", "x,y,dx,dy,flux,flux_raw,max,var_x,var_y,flags",
+                                     "px,px,rad,rad,counts,counts,counts,px^2,px^2,flags")):
+            with self.subTest(fields):
+                printed, told = self.measure(fields, "a.npy")
+                self.assertEqual((told["quantity"]["name"], told["quantity"]["unit"]), (names, unit))
+                self.assertEqual((told["quantity"]["element"], told["quantity"]["scale"]), ("shcentroid", 1))
+                self.assertEqual(printed.count("1 of 16 cells have a sample that is NaN"), 1, printed)
+
+    @needs("fits", fits, "astropy")
+    def test_slopes_as_fits(self):
+        self.measure("slopes", "a.fits")
+        with fits.open(self.path("a.fits")) as file:
+            self.assertEqual((file[0].header["QNAME"], file[0].header["BUNIT"]), ("dx,dy", "rad"))
+
     @needs("tiff", tifffile, "tifffile")
     def test_tiff(self):
         path, _, quantity = self.scan("a%d.tif", "video/x-raw,format=GRAY8")
