@@ -67,10 +67,12 @@ class GError(ctypes.Structure):
 
 
 class Array(ctypes.Structure):
-    """The first members of GstImagingNdArray."""
+    """The public members of GstImagingNdArray."""
 
     _fields_ = [("name", ctypes.c_char_p), ("type", ctypes.c_int), ("n_dims", ctypes.c_uint),
-                ("dims", ctypes.c_uint64 * 8)]
+                ("dims", ctypes.c_uint64 * 8), ("n_values", ctypes.c_uint64), ("data_offset", ctypes.c_uint64),
+                ("big_endian", ctypes.c_int), ("data", ctypes.c_void_p), ("axes", ctypes.c_char * 9),
+                ("orientation", ctypes.c_uint), ("cards", ctypes.POINTER(ctypes.c_char_p))]
 
 
 class Arrays:
@@ -106,6 +108,25 @@ class Arrays:
                     if self.functions.gst_imaging_nd_array_type_name(kind) == name.encode())
         self.call(NOT_WRITTEN, self.functions.gst_imaging_array_save, os.fsencode(path), kind, values.ndim,
                   (ctypes.c_uint64 * max(values.ndim, 1))(*values.shape), values.ctypes.data_as(ctypes.c_void_p))
+
+    def cards(self, array):
+        """Returns: what the file tells beside its values, as (key, value)"""
+        found = []
+        while array.contents.cards and array.contents.cards[len(found)]:
+            found.append(tuple(array.contents.cards[len(found)].decode(errors="replace").partition("=")[::2]))
+        return found
+
+    def cards_of(self, path):
+        """Returns: cards of a file, whose values are not read"""
+        functions = self.functions
+        functions.gst_imaging_array_reader_new.restype = ctypes.c_void_p
+        functions.gst_imaging_array_reader_get_array.restype = ctypes.POINTER(Array)
+        reader = ctypes.c_void_p(self.call(UNREADABLE, functions.gst_imaging_array_reader_new, os.fsencode(path),
+                                           ctypes.c_uint64(2 ** 63 - 1)))
+        try:
+            return self.cards(functions.gst_imaging_array_reader_get_array(reader))
+        finally:
+            functions.gst_imaging_array_reader_free(reader)
 
     def free(self, array):
         self.functions.gst_imaging_nd_array_free(array)

@@ -83,6 +83,19 @@ class Convert(unittest.TestCase):
             self.assertEqual(done.returncode, 0, done.stderr)
             np.testing.assert_array_equal(np.load(self.path("back.npy")), cube)
 
+    def test_what_is_not_carried_over_is_named(self):
+        header = ["SIMPLE  =                    T", "BITPIX  =                    8", "NAXIS   =                    2",
+                  "NAXIS1  =                    3", "NAXIS2  =                    2", "BUNIT   = 'adu'", "GAIN    = 1.5", "END"]
+        with open(self.path("a.fits"), "wb") as file:
+            file.write("".join(card.ljust(80) for card in header).encode("ascii").ljust(2880) + bytes(2880))
+        for name, lost in ("b.npy", ["BUNIT", "GAIN"]), ("b.fits", None), ("b.png", None), ("b.tif", None), ("b%d.npy", ["BUNIT", "GAIN"]):
+            done = gst_imaging("convert", self.path("a.fits"), self.path(name), "--json")
+            if "this build is without it" in done.stderr:
+                continue
+            self.assertEqual(done.returncode, 0, done.stderr)
+            self.assertEqual(json.loads(done.stdout).get("lost"), lost, name)
+            self.assertEqual("does not carry over" in done.stderr, lost is not None, done.stderr)
+
     def test_folders_and_numbered_files(self):
         cube = np.random.default_rng(1).integers(0, 65536, (12, 8, 10, 3), np.uint16)
         np.save(self.path("a.npy"), cube)

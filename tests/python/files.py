@@ -319,6 +319,14 @@ class TiffByHand(Case):
             self.refuse(self.path("a.tif"), f"compressed by {name} .TIFF's number {number}")
 
     @unittest.skipUnless(tifffile, "tifffile is not installed")
+    def test_the_orientation_is_a_tag_again(self):
+        tifffile.imwrite(self.path("a.tif"), noise("u1", 4, 5), extratags=[(274, 3, 1, 6, True)], description="x", metadata=None)
+        self.assertEqual(self.card(self.path("a.tif"), "Orientation"), "6")
+        with tifffile.TiffFile(self.convert(self.path("a.tif"), self.path("b.tif"))) as file:
+            self.assertEqual(file.pages[0].tags["Orientation"].value, 6)
+            self.assertNotIn("Orientation", file.pages[0].description)
+
+    @unittest.skipUnless(tifffile, "tifffile is not installed")
     def test_that_of_a_large_file(self):
         for order in "<", ">":
             tifffile.imwrite(self.path("a.tif"), noise("u2", 4, 5), compression="packbits", predictor=True, bigtiff=True,
@@ -541,6 +549,12 @@ class Exr(Case):
         done = self.run_tool(self.path("a.exr"))
         if done.returncode:  # later versions read it
             self.assertRegex(done.stderr, "compressed by DWAA, which OpenEXR 3.1")
+
+    def test_the_aspect_of_pixels_stays(self):
+        with OpenEXR.File({"type": OpenEXR.scanlineimage, "pixelAspectRatio": 1.5}, {"Y": noise("f4", 4, 5)}) as file:
+            file.write(self.path("a.exr"))
+        with OpenEXR.File(self.convert(self.path("a.exr"), self.path("b.exr"))) as file:
+            self.assertEqual(file.header()["pixelAspectRatio"], 1.5)
 
     def test_parts_are_pages(self):
         arrays = noise("f4", 3, 7, 5)

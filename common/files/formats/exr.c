@@ -119,9 +119,15 @@ read_cards (GstImagingExr *self, GstImagingNdArray *array)
 {
   GPtrArray *cards = g_ptr_array_new ();
   g_autofree gchar *names = g_strjoinv (",", self->names);
+  gchar digits[G_ASCII_DTOSTR_BUF_SIZE];
+  float aspect = 1;
   gint32 n = 0;
 
   gst_imaging_format_add_card (cards, "CHANNELS", names);
+  exr_get_pixel_aspect_ratio (self->exr, 0, &aspect);
+  if (aspect != 1)
+    gst_imaging_format_add_card (cards, GST_IMAGING_EXR_ASPECT,
+        g_ascii_formatd (digits, sizeof (digits), "%.9g", (gdouble) aspect));
   exr_get_attribute_count (self->exr, 0, &n);
   for (gint32 i = 0; i < n; i++) {
     const exr_attribute_t *a = NULL;

@@ -6,6 +6,8 @@
 
 #include "gstimagingformat.h"
 
+#define GST_IMAGING_EXR_ASPECT "pixelAspectRatio"
+
 /* An open file, what is the same of all its parts, and what the library says */
 typedef struct {
   const GstImagingFormatFile *file;

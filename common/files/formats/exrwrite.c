@@ -21,8 +21,13 @@ set_up (GstImagingExr *self, gchar **cards, GError **error)
     g_auto (GStrv) pair = g_strsplit (*cards, "=", 2);
 
     /* what the library writes itself, and no name, are left out */
-    if (pair[0] && pair[1] && *pair[0] && strcmp (pair[0], "CHANNELS") != 0 &&
-        strlen (pair[0]) < 32)
+    if (!pair[0] || !pair[1])
+      continue;
+    if (strcmp (pair[0], GST_IMAGING_EXR_ASPECT) == 0)
+      exr_set_pixel_aspect_ratio (
+          self->exr, part, (float) g_ascii_strtod (pair[1], NULL));
+    else if (*pair[0] && strcmp (pair[0], "CHANNELS") != 0 &&
+             strlen (pair[0]) < 32)
       exr_attr_set_string (self->exr, part, pair[0], pair[1]);
   }
   if (code == EXR_ERR_SUCCESS)

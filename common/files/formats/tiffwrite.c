@@ -13,7 +13,28 @@ typedef struct {
   gsize page_size;
   guint64 page;
   gchar *description;
+  guint orientation; /* of a card; 0 for none */
 } Writer;
+
+/* The orientation has a tag, all other cards are the description. */
+static void
+take_cards (Writer *self, gchar **cards)
+{
+  GString *text = g_string_new (NULL);
+
+  for (; cards && *cards; cards++) {
+    gboolean is_orientation = g_str_has_prefix (*cards, "Orientation=");
+    guint64 number = is_orientation
+                         ? g_ascii_strtoull (strchr (*cards, '=') + 1, NULL, 10)
+                         : 0;
+
+    if (number >= 1 && number <= 8)
+      self->orientation = (guint) number;
+    else
+      g_string_append_printf (text, "%s%s", text->len > 0 ? "\n" : "", *cards);
+  }
+  self->description = g_string_free (text, text->len == 0);
+}
 
 /* @n_pages: 0 where they are not known
  * @continues: there are pages in the file */
@@ -30,8 +51,7 @@ writer_new (const GstImagingFormatFile *file, const GstImagingNdArray *array,
   self->type = array->type;
   self->page_size =
       (gsize) layout->width * layout->height * layout->channels * size;
-  if (array->cards)
-    self->description = g_strjoinv ("\n", array->cards);
+  take_cards (self, array->cards);
   is_big = n_pages == 0 || n_pages > MAX_CLASSIC / (self->page_size + 1024);
   if (!gst_imaging_tiff_open (&self->tiff, file,
           continues ? "a"
@@ -166,6 +186,8 @@ describe_page (Writer *self)
         (guint) MIN (self->page, G_MAXUINT16),
         self->tiff.links ? 0u : (guint) MIN (l->n_pages, G_MAXUINT16));
   }
+  if (self->orientation > 0)
+    TIFFSetField (tiff, TIFFTAG_ORIENTATION, self->orientation);
   if (self->description && self->page == 0)
     TIFFSetField (tiff, TIFFTAG_IMAGEDESCRIPTION, self->description);
 }

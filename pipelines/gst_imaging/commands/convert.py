@@ -5,10 +5,13 @@ Reads .npy, PNM, PFM, PNG, TIFF, FITS, OpenEXR, JPEG and camera RAW; writes all 
 decides how it is read, the extension of the output how it is written. Samples are never scaled or rounded: a format
 that cannot hold their type or shape is refused with a sentence that names those that can. A folder, or a name with *
 or ? in quotes, is taken in natural order as one array; an output with a number in its name, as frame%05d.png, is a file for each frame.
+What the input tells beside its samples (cards of FITS, tags of TIFF, text of PNG, attributes of OpenEXR) is written as far as the
+output has a place for it. The rest is named in a warning, and as "lost" with --json.
 """
 import glob
 import os
 import re
+import sys
 
 from .. import library
 from ..command import UNREADABLE, WRONG_USE, Failure
@@ -80,6 +83,20 @@ def outputs_of(options, files, n):
     return names
 
 
+def name_lost(options, result, lost):
+    """Adds to a result which cards are not in the output, and warns."""
+    if lost:
+        result["lost"] = sorted(set(lost))
+        shown = ", ".join(result["lost"][:12]) + (f' and {len(result["lost"]) - 12} more' if len(result["lost"]) > 12 else "")
+        print(f"{options.output} does not carry over from {options.input}: {shown}. Keep the input, too.", file=sys.stderr)
+
+
+def find_lost(before, after):
+    """Returns: keys of cards that are not in the output, neither as such nor in the text of one of its cards"""
+    text = "\n".join(f"{key}={value}" for key, value in after)
+    return [key for key, value in before if (key, value) not in after and f"{key}={value}" not in text]
+
+
 def convert_several(options):
     np = library.numpy()
     arrays = library.Arrays()
@@ -91,6 +108,7 @@ def convert_several(options):
     for name, values in zip(names, array if is_numbered(options.output) else [array]):
         arrays.save_values(np, name, np.ascontiguousarray(values))
     result = {"output": options.output, "files": len(names), "type": array.dtype.name, "shape": list(array.shape)}
+    name_lost(options, result, [key for key, _value in arrays.cards_of(files[0])])
     if not options.json:
         print(f'{options.output}: {len(names)} file{"s"[:len(names) > 1]}, {result["type"]} {result["shape"]}')
     return result
@@ -104,9 +122,12 @@ def run(options):
     try:
         result = {"output": options.output, "type": arrays.type_name(array),
                   "shape": list(array.contents.dims[:array.contents.n_dims])}
+        cards = arrays.cards(array)
         arrays.save(array, options.output)
     finally:
         arrays.free(array)
+    if cards:
+        name_lost(options, result, find_lost(cards, arrays.cards_of(options.output)))
     if not options.json:
         print(f'{options.output}: {result["type"]}, {" x ".join(map(str, result["shape"])) or "one value"}')
     return result
