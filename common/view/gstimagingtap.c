@@ -8,6 +8,7 @@
 /* What the streaming thread and the owner share. The probe holds a reference,
  * so that the owner does not wait for a frame that is passing. */
 typedef struct {
+  gint n_refs;   /* atomic */
   gpointer slot; /* atomic: NULL, &wanted, or a GstSample */
   gint64 time;   /* of the sample in the slot; written before it */
   GstImagingWake wake;
@@ -151,10 +152,12 @@ on_probe (GstPad *pad, GstPadProbeInfo *info, gpointer data)
  */
 
 static void
-state_clear (gpointer data)
+state_unref (gpointer data)
 {
   State *s = data;
 
+  if (!g_atomic_int_dec_and_test (&s->n_refs))
+    return;
   if (s->slot && s->slot != &wanted)
     gst_sample_unref (s->slot);
   gst_clear_object (&s->source);
@@ -162,12 +165,7 @@ state_clear (gpointer data)
   gst_imaging_wake_clear (&s->wake);
   g_mutex_clear (&s->lock);
   g_free (s->seen);
-}
-
-static void
-state_unref (gpointer data)
-{
-  g_atomic_rc_box_release_full (data, state_clear);
+  g_free (s);
 }
 
 GstImagingTap *
@@ -180,9 +178,10 @@ gst_imaging_tap_new_for_slices (GstPad *pad, guint n)
   s->seen = g_new0 (gint, n);
   s->round = 1;
   self->pad = gst_object_ref (pad);
+  g_atomic_int_inc (&s->n_refs); /* of the probe */
   self->probe = gst_pad_add_probe (pad,
-      GST_PAD_PROBE_TYPE_BUFFER | GST_PAD_PROBE_TYPE_BUFFER_LIST, on_probe,
-      g_atomic_rc_box_acquire (s), state_unref);
+      GST_PAD_PROBE_TYPE_BUFFER | GST_PAD_PROBE_TYPE_BUFFER_LIST, on_probe, s,
+      state_unref);
   return self;
 }
 
@@ -314,7 +313,8 @@ gst_imaging_tap_class_init (GstImagingTapClass *klass)
 static void
 gst_imaging_tap_init (GstImagingTap *self)
 {
-  self->state = g_atomic_rc_box_new0 (State);
+  self->state = g_new0 (State, 1);
+  self->state->n_refs = 1;
   g_mutex_init (&self->state->lock);
   gst_imaging_wake_init (&self->state->wake);
 }
