@@ -1,0 +1,68 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+// Health of the pipeline, and its warnings and errors in order.
+import { bytes, h, number } from "./dom.js";
+
+const COLUMNS = [
+  ["name", "Element"], ["backend", "Device"], ["frames", "Frames"], ["lost-frames", "Lost"], ["frames-missing", "Missing"], ["time-p50", "p50 µs"], ["time-p99", "p99 µs"],
+  ["time-max", "max µs"], ["bytes-copied", "Copied"], ["bytes-uploaded", "To GPU"], ["bytes-downloaded", "From GPU"],
+];
+
+export class Health {
+  #before = null;
+
+  constructor(root, short) {
+    this.short = short;
+    this.facts = h("dl", { class: "facts" });
+    this.body = h("tbody");
+    root.replaceChildren(this.facts, h("div", { class: "table", tabindex: 0, role: "region", "aria-label": "Health of the elements" },
+      h("table", {}, h("thead", {}, h("tr", {}, ...COLUMNS.map(([, title]) => h("th", { scope: "col" }, title)))), this.body)));
+  }
+
+  show(health) {
+    if (!health || health.time === undefined) return;
+    const before = this.#before;
+    const rate = before && health.time > before.time && health["frames-out"] >= before["frames-out"] ? (health["frames-out"] - before["frames-out"]) / (health.time - before.time) : null;
+    this.#before = health;
+    const facts = { "Frames in": health["frames-in"], "Frames out": health["frames-out"], "Frames/s": rate === null ? "–" : number(rate, 3), Dropped: health.dropped, Warnings: health.warnings, Errors: health.errors, Viewers: health.clients, Pictures: health.pictures };
+    this.facts.replaceChildren(...Object.entries(facts).map(([name, value]) => h("div", { class: ["Dropped", "Errors"].includes(name) && value ? "bad" : "" }, h("dt", {}, name), h("dd", {}, String(value)))));
+    this.body.replaceChildren(...health.elements.map((e) => h("tr", {}, ...COLUMNS.map(([key]) => {
+      const value = key.startsWith("bytes") ? bytes(e[key]) : number(e[key], 4);
+      return key === "name" ? h("th", { scope: "row" }, value) : h("td", {}, value);
+    }))));
+    const slowest = health.elements.reduce((a, e) => (e["time-p99"] > (a?.["time-p99"] ?? -1) ? e : a), null);
+    this.short.textContent = `${rate === null ? "–" : number(rate, 3)} fps · ${health.dropped} dropped${slowest ? ` · p99 ${number(slowest["time-p99"] / 1000, 3)} ms` : ""}`;
+    this.short.classList.toggle("bad", health.dropped > 0 || health.errors > 0);
+  }
+}
+
+export class Messages {
+  #seen = new Set();
+
+  constructor(root, tab) {
+    this.tab = tab;
+    this.list = h("ol", { class: "messages", role: "log", "aria-label": "Warnings and errors", tabindex: 0 });
+    this.none = h("p", { class: "empty" }, "No warnings.");
+    root.replaceChildren(this.none, this.list);
+  }
+
+  show(messages) {
+    this.#seen.clear();
+    this.list.replaceChildren();
+    messages.forEach((m) => this.add(m));
+    this.#count();
+  }
+
+  add(m) {
+    if (this.#seen.has(m.number)) return;
+    this.#seen.add(m.number);
+    this.none.hidden = true;
+    this.list.prepend(h("li", { class: m.severity }, h("time", { datetime: m.time }, new Date(m.time).toLocaleTimeString()), h("b", {}, m.severity), h("span", {}, m.element ?? ""), h("p", { title: m.debug ?? "" }, m.text)));
+    while (this.list.children.length > 200) this.list.lastChild.remove();
+    this.#count();
+  }
+
+  #count() {
+    const n = this.list.querySelectorAll(".error, .warning").length;
+    this.tab.textContent = n ? `Messages (${n})` : "Messages";
+  }
+}

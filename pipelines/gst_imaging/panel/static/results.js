@@ -1,0 +1,305 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+// Results of the elements: plots over time, maps, fields of arrows, the A-scan of a line, tables.
+import * as colours from "./colours.js";
+import { colour, h, number, options, prepare } from "./dom.js";
+import { draw as plot } from "./plot.js";
+
+const KEPT = 600; // points of a plot
+const INVALID = 227; // flags of a cell without a centroid, docs/reference/metadata.md
+const FIRST = { shcentroid: ["rms"], lapsharpen: ["variance"], photostereo: ["mean-residual", "change"], insarxcorr: ["mean-dx", "mean-dy"] };
+
+function column(message, name) {
+  const i = message.fields.indexOf(name);
+  if (i < 0) return null;
+  return message["by-field"] ? message.values[i] : message.values.map((row) => row[i]);
+}
+
+// Draws each arrow from (x, y) by (dx, dy) * gain, in samples of the view.
+function arrows(c, view, list, gain) {
+  c.strokeStyle = c.fillStyle = colour("--arrow");
+  c.lineWidth = 1.5;
+  c.beginPath();
+  for (const [x, y, dx, dy] of list) {
+    const [x0, y0] = view.point([x + 0.5, y + 0.5]);
+    const [x1, y1] = view.point([x + 0.5 + dx * gain, y + 0.5 + dy * gain]);
+    const [length, angle] = [Math.hypot(x1 - x0, y1 - y0), Math.atan2(y1 - y0, x1 - x0)];
+    c.moveTo(x0, y0);
+    c.lineTo(x1, y1);
+    if (length < 4) continue;
+    for (const turn of [2.6, -2.6]) {
+      c.moveTo(x1, y1);
+      c.lineTo(x1 + 5 * Math.cos(angle + turn), y1 + 5 * Math.sin(angle + turn));
+    }
+  }
+  c.stroke();
+}
+
+class Result {
+  constructor(element) {
+    this.element = element;
+    this.history = [];
+    this.newest = null;
+    this.progress = null;
+    this.field = new Map();
+  }
+
+  add(message) {
+    this.newest = message;
+    // a loop begins anew: patches of the last run stay until they are measured again
+    for (const patch of message.field ?? []) this.field.set(`${patch[0]} ${patch[2]}`, patch);
+    const time = message.pts === null ? (message.frame ?? this.history.length) : message.pts / 1e9;
+    const last = this.history.at(-1);
+    if (last && last.time === time) this.history.pop();
+    if (last && time < last.time) this.history.length = 0; // a loop began anew, or a seek
+    this.history.push({ time, summary: message.summary ?? {} });
+    if (this.history.length > KEPT) this.history.shift();
+  }
+
+  // Cells of shcentroid: x, y of the reference, dx, dy, valid, row, column.
+  cells() {
+    const m = this.newest;
+    const [dx, dy] = m ? [column(m, "dx"), column(m, "dy")] : [null, null];
+    if (!dx || !m.cells) return [];
+    return m.cells.map((cell, i) => ({ x: cell[4], y: cell[5], dx: dx[i], dy: dy[i], valid: dx[i] !== null && !((m.flags?.[i] ?? 0) & INVALID), row: m["row-column"]?.[i]?.[0] ?? 0, column: m["row-column"]?.[i]?.[1] ?? i }));
+  }
+}
+
+export class Results {
+  #all = new Map();
+  #chosen = new Map();
+  #dirty = false;
+  #line = null;
+
+  // @host: link, views of the page (shown ()), newView (pad)
+  constructor(host, root) {
+    this.host = host;
+    this.elementMenu = h("select", { "aria-label": "Element with results", onchange: () => this.#choose() });
+    this.modeMenu = h("select", { "aria-label": "Kind of display", onchange: () => this.draw() });
+    this.columns = h("div", { class: "columns", role: "group", "aria-label": "Columns of the plot" });
+    this.gain = h("input", { type: "range", min: 0, max: 100, value: 40, "aria-label": "Length of the arrows", title: "Length of the arrows", oninput: () => this.#views() });
+    this.arrowBox = h("input", { type: "checkbox", id: "arrows", checked: true, onchange: () => this.#views() });
+    this.arrowTools = h("span", { class: "tools", hidden: true }, h("label", { for: "arrows" }, this.arrowBox, "Arrows"), this.gain);
+    this.progress = h("progress", { max: 1, value: 0, hidden: true, "aria-label": "Progress" });
+    this.progressText = h("output", { class: "progress-text" });
+    this.summary = h("output", { class: "summary", "aria-live": "off" });
+    this.canvas = h("canvas", { role: "img", "aria-label": "Plot of the results" });
+    this.tableBox = h("div", { class: "table", tabindex: 0, role: "region", "aria-label": "Table of the results", hidden: true });
+    root.replaceChildren(h("div", { class: "bar" }, this.elementMenu, this.modeMenu, this.columns, this.arrowTools, this.progress, this.progressText, this.summary), this.canvas, this.tableBox);
+    new ResizeObserver(() => this.draw()).observe(this.canvas);
+  }
+
+  show(elements, layout) {
+    const first = layout?.results ?? [];
+    const some = elements.filter((e) => e.results || e.element === "octbscan" || first.includes(e.name));
+    some.sort((a, b) => first.includes(b.name) - first.includes(a.name));
+    for (const e of some) if (this.#all.get(e.name)?.element.element !== e.element) this.#all.set(e.name, new Result(e));
+    options(this.elementMenu, some.map((e) => [e.name, e.name, e.title]), some.some((e) => e.name === this.elementMenu.value) ? this.elementMenu.value : some[0]?.name);
+    for (const e of some) this.host.link.ask("follow", { element: e.name, follow: true }).catch(() => {});
+    this.#choose();
+  }
+
+  get current() {
+    return this.#all.get(this.elementMenu.value);
+  }
+
+  #choose() {
+    const kind = this.current?.element.element;
+    const modes = { octbscan: ["A-scan", "Plot", "Table"], shcentroid: ["Plot", "Map of |slope|", "Map of dx", "Map of dy", "Table"], insarxcorr: ["Field of offsets", "Plot", "Table"] };
+    const names = kind ? (modes[kind] ?? ["Plot", "Table"]) : ["Plot"];
+    options(this.modeMenu, names.map((n) => [n, n]), names.includes(this.modeMenu.value) ? this.modeMenu.value : names[0]);
+    this.columns.replaceChildren();
+    this.arrowTools.hidden = kind !== "shcentroid" && kind !== "insarxcorr";
+    this.#views();
+    this.draw();
+  }
+
+  results(message) {
+    const one = this.#all.get(message.element);
+    if (!one) return;
+    one.add(message);
+    this.#later();
+  }
+
+  event({ element, name, fields }) {
+    const one = this.#all.get(element);
+    if (!one) return;
+    if (name === "insarxcorr-progress" && fields.of) one.progress = { at: fields.rows / fields.of, text: `${fields.rows} of ${fields.of} rows` };
+    else if (name === "photostereo-progress") one.progress = { at: null, text: `${number(fields.lights)} lights, residual ${number(fields["mean-residual"], 3)}` };
+    this.#later();
+  }
+
+  // Results arrive faster than a screen is read.
+  #later() {
+    if (this.#dirty) return;
+    this.#dirty = true;
+    setTimeout(() => {
+      this.#dirty = false;
+      this.draw();
+      for (const view of this.host.shown()) if (view.overlays.length) view.draw();
+    }, 100);
+  }
+
+  // The A-scan under the mouse: the samples of the column, from a view of their own.
+  hovered(view) {
+    const kind = this.host.elementOf(view.pad)?.element;
+    if (kind !== "octbscan" || this.modeMenu.value !== "A-scan" || !view.hover || !view.header) return;
+    const [x] = view.hover;
+    this.#line ??= { number: this.host.numbers.pop() };
+    if (this.#line.x === x && this.#line.pad === view.pad) return;
+    Object.assign(this.#line, { x, pad: view.pad, view });
+    const height = Math.min(view.source[1], 16384);
+    this.host.link.ask("view", { view: this.#line.number, pad: view.pad, rate: 10, width: 16, height: 64, crop: [x, 0, 1, height], values: [x, 0, 1, height], section: view.settings.section, place: view.settings.place,
+      volume: view.host.volume()?.pad === view.pad ? view.host.volume().frames : 0 }).catch(() => {});
+  }
+
+  // A new connection knows none of the views.
+  reset() {
+    if (this.#line) this.host.numbers.push(this.#line.number);
+    this.#line = null;
+  }
+
+  // Takes pictures of its own view.
+  picture(header) {
+    if (header.view !== this.#line?.number) return false;
+    this.#line.header = header;
+    this.host.link.send("seen", { view: header.view });
+    this.#later();
+    return true;
+  }
+
+  #views() {
+    const one = this.current;
+    const gain = 10 ** (this.gain.value / 33);
+    for (const view of this.host.shown()) {
+      view.overlays = [];
+      if (!one || !this.arrowBox.checked) continue;
+      const kind = one.element.element;
+      if (kind === "shcentroid") view.overlays.push((c, v) => {
+        const width = one.newest?.["ref-width"];
+        if (width && v.source[0] === width) arrows(c, v, one.cells().filter((s) => s.valid).map((s) => [s.x, s.y, s.dx, s.dy]), gain);
+      });
+      view.draw();
+    }
+    this.draw();
+  }
+
+  draw() {
+    const one = this.current;
+    const mode = this.modeMenu.value;
+    this.tableBox.hidden = mode !== "Table";
+    this.canvas.hidden = mode === "Table";
+    this.progress.hidden = one?.progress?.at === undefined || one?.progress?.at === null;
+    if (one?.progress?.at) this.progress.value = one.progress.at;
+    this.progressText.textContent = one?.progress?.text ?? "";
+    if (!one) {
+      plot(this.canvas, []);
+      this.summary.textContent = "No element of this pipeline measures";
+      return;
+    }
+    this.#columns(one);
+    this.canvas.dataset.points = one.history.length;
+    if (mode === "Table") this.#table(one);
+    else if (mode === "A-scan") this.#ascan();
+    else if (mode.startsWith("Map")) this.#map(one, mode);
+    else if (mode === "Field of offsets") this.#field(one);
+    else {
+      const names = [...(this.#chosen.get(one.element.name) ?? [])];
+      plot(this.canvas, names.map((name) => ({ name, points: one.history.map((p) => [p.time, p.summary[name] ?? null]) })), { xLabel: "s" });
+    }
+  }
+
+  #columns(one) {
+    const name = one.element.name;
+    const known = Object.keys(one.newest?.summary ?? {});
+    if (!this.#chosen.has(name) && known.length) this.#chosen.set(name, new Set((FIRST[one.element.element] ?? known.slice(0, 1)).filter((k) => known.includes(k))));
+    this.columns.hidden = this.modeMenu.value !== "Plot";
+    const chosen = this.#chosen.get(name);
+    const text = known.join();
+    if (this.columns.dataset.names !== name + text) {
+      this.columns.dataset.names = name + text;
+      this.columns.replaceChildren(...known.map((k) => h("label", {}, h("input", { type: "checkbox", checked: chosen.has(k), onchange: (event) => {
+        if (event.target.checked) chosen.add(k);
+        else chosen.delete(k);
+        this.draw();
+      } }), k)));
+    }
+    const s = one.newest?.summary ?? {};
+    this.summary.textContent = known.length && this.modeMenu.value !== "Plot" ? known.slice(0, 4).map((k) => `${k} ${number(s[k], 4)}`).join("   ") : "";
+  }
+
+  #table(one) {
+    const m = one.newest;
+    if (!m) return this.tableBox.replaceChildren("No results yet");
+    const units = m.unit ?? [];
+    const rows = m["by-field"] ? (m.values[0] ?? []).map((_, i) => m.values.map((v) => v[i])) : m.values;
+    this.tableBox.replaceChildren(h("table", {}, h("thead", {}, h("tr", {}, h("th", { scope: "col" }, "#"), ...m.fields.map((f, i) => h("th", { scope: "col" }, f, h("small", {}, units[i] ? ` ${units[i]}` : ""))))),
+      h("tbody", {}, ...rows.slice(0, 200).map((row, i) => h("tr", {}, h("th", { scope: "row" }, String(i)), ...row.map((v) => h("td", {}, v === null ? "NaN" : number(v))))))));
+    if (rows.length > 200) this.tableBox.append(h("p", {}, `The first 200 of ${m.rows} rows`));
+  }
+
+  #ascan() {
+    const line = this.#line;
+    const header = line?.header;
+    if (!header?.values) {
+      plot(this.canvas, []);
+      this.summary.textContent = "Point at a line of the B-scan, or focus it and press Alt and an arrow key";
+      return;
+    }
+    const q = header.quantity;
+    const axis = header.axes?.[1];
+    const points = header.values.samples.map(([s], i) => [axis ? axis.origin + axis.step * i : i, s === null ? null : q ? q.offset + q.scale * s : s]);
+    this.summary.textContent = `Line ${header.crop[0]}`;
+    this.canvas.dataset.line = header.crop[0];
+    plot(this.canvas, [{ name: q?.name ?? "sample", points }], { xLabel: axis ? `${axis.name} (${axis.unit})` : "row", yLabel: q?.unit ?? "" });
+  }
+
+  #map(one, mode) {
+    const c = prepare(this.canvas);
+    const cells = one.cells();
+    const [width, height] = [this.canvas.clientWidth, this.canvas.clientHeight];
+    if (!cells.length) return plot(this.canvas, []);
+    const value = { "Map of dx": (s) => s.dx, "Map of dy": (s) => s.dy }[mode] ?? ((s) => Math.hypot(s.dx, s.dy));
+    const signed = mode !== "Map of |slope|";
+    const good = cells.filter((s) => s.valid);
+    const top = Math.max(1e-12, ...good.map((s) => Math.abs(value(s))));
+    const [rows, columns] = [1 + Math.max(...cells.map((s) => s.row)), 1 + Math.max(...cells.map((s) => s.column))];
+    const size = Math.min((width - 120) / columns, (height - 8) / rows);
+    const left = (width - 80 - size * columns) / 2;
+    const map = colours.table(signed ? "blue-red" : "viridis");
+    for (const s of cells) {
+      c.fillStyle = s.valid ? colours.css(colours.lookup(map, value(s), signed ? -top : 0, top)) : colour("--border");
+      c.fillRect(left + s.column * size, 4 + s.row * size, size - 0.5, size - 0.5);
+    }
+    for (let i = 0; i < 100; i++) {
+      c.fillStyle = colours.css(map[Math.round(255 - i * 2.55)]);
+      c.fillRect(width - 70, 8 + (i * (height - 16)) / 100, 10, (height - 16) / 100 + 1);
+    }
+    c.fillStyle = colour("--muted");
+    c.font = "11px system-ui, sans-serif";
+    c.fillText(number(top, 3), width - 55, 16);
+    c.fillText(number(signed ? -top : 0, 3), width - 55, height - 8);
+    const unit = one.newest.unit?.[one.newest.fields.indexOf("dx")] ?? "px";
+    c.fillText(unit, width - 55, height / 2);
+  }
+
+  #field(one) {
+    const c = prepare(this.canvas);
+    const field = [...one.field.values()].filter((r) => r.every((v) => v !== null));
+    if (!field.length) return plot(this.canvas, []);
+    const [width, height] = [this.canvas.clientWidth, this.canvas.clientHeight];
+    const [xs, ys] = [field.map((r) => r[0]), field.map((r) => r[2])];
+    const [x0, x1, y0, y1] = [Math.min(...xs), Math.max(...xs), Math.min(...ys), Math.max(...ys)];
+    const means = [1, 3].map((k) => field.reduce((sum, r) => sum + r[k], 0) / field.length);
+    const scale = Math.min((width - 160) / (x1 - x0 || 1), (height - 30) / (y1 - y0 || 1));
+    const longest = Math.max(1e-12, ...field.map((r) => Math.hypot(r[1] - means[0], r[3] - means[1])));
+    const gain = (10 ** (this.gain.value / 33) * 3) / (scale * longest);
+    const at = { point: ([x, y]) => [20 + (x - x0) * scale, 15 + (y - y0) * scale] };
+    arrows(c, at, field.map((r) => [r[0], r[2], r[1] - means[0], r[3] - means[1]]), gain);
+    c.fillStyle = colour("--muted");
+    c.font = "11px system-ui, sans-serif";
+    c.textAlign = "right";
+    c.fillText(`${field.length} patches, without the mean`, width - 8, 14);
+    c.fillText(`(${number(means[0], 4)}, ${number(means[1], 4)}) pixels`, width - 8, 30);
+    c.fillText(`longest ${number(longest, 3)} pixels`, width - 8, 46);
+  }
+}

@@ -1,0 +1,597 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+// One view: the newest picture of a pad, with zoom, pan, window and level, rulers, the bar of colours, and true samples.
+import * as colours from "./colours.js";
+import { colour, h, number, options, prepare, ticks } from "./dom.js";
+
+const LEFT = 52; // of the rulers and of the bar, in CSS pixels
+const BOTTOM = 30;
+const RIGHT = 66;
+const TOP = 8;
+const SAMPLES = 4096; // as many true samples are asked for with each picture
+const SECTIONS = [
+  ["frame", "Slice", "Slices as the frames pass"],
+  ["row", "Row section", "One row of every slice"],
+  ["column", "Column section", "One column of every slice"],
+  ["max-frame", "Maximum of slices", "The largest sample of all slices"],
+  ["max-row", "Maximum along rows", "The largest sample along y of every slice"],
+  ["max-column", "Maximum along columns", "The largest sample along x of every slice"],
+];
+
+export class View {
+  #sent = [];
+  #timer = 0;
+  #pointers = new Map();
+  #paint = document.createElement("canvas");
+  scale = 1;
+  x = 0;
+  y = 0;
+  fitted = true;
+  hover = null;
+  divider = 0.5;
+  overlays = [];
+  window = null;
+  level = null;
+
+  // @host: link, numbers (free ones), views (), volume (), changed (view), hovered (view), close (view)
+  constructor(host, pad, { section = "frame", compare = null, colours: map = "grey", closable = true } = {}) {
+    this.host = host;
+    this.layers = (compare ?? [pad]).map((p) => ({ number: host.numbers.shift(), pad: p, header: null, bitmap: null }));
+    this.settings = { colours: map, section, place: 0 };
+    this.#build(closable);
+    this.#resize = new ResizeObserver(() => {
+      if (this.fitted) this.fit();
+      this.draw();
+      this.update();
+    });
+    this.#resize.observe(this.canvas);
+    this.open();
+  }
+
+  #resize;
+
+  get header() {
+    return this.layers[0].header;
+  }
+
+  get pad() {
+    return this.layers[0].pad;
+  }
+
+  get description() {
+    return this.host.views().find((v) => v.pad === this.pad);
+  }
+
+  get source() {
+    const d = this.description;
+    return this.header?.source ?? (d?.width ? [d.width, d.height] : [640, 480]);
+  }
+
+  #build(closable) {
+    const compared = this.layers.length > 1;
+    this.padMenu = h("select", { "aria-label": "Pad", title: "The pad that is shown", onchange: () => this.choose(this.padMenu.value) });
+    this.mapMenu = h("select", {
+      "aria-label": "Colour map",
+      title: "Colour map, of pictures with one channel",
+      onchange: () => this.change({ colours: this.mapMenu.value }),
+    });
+    options(this.mapMenu, colours.NAMES.map((n) => [n, n]), this.settings.colours);
+    this.sectionMenu = h("select", { "aria-label": "Section of the volume", onchange: () => this.#chooseSection() });
+    options(this.sectionMenu, SECTIONS, this.settings.section);
+    this.place = h("input", { type: "range", min: 0, max: 0, value: 0, "aria-label": "Place of the section", oninput: () => this.change({ place: Number(this.place.value) }) });
+    this.volumeTools = h("span", { class: "tools", hidden: true }, this.sectionMenu, this.place);
+    const button = (text, label, key, action) => h("button", { type: "button", "aria-label": label, title: `${label} (${key})`, onclick: action }, text);
+    this.auto = h("button", { type: "button", class: "auto", "aria-pressed": "true", title: "Choose window and level from each picture (a)", onclick: () => this.automatic() }, "Auto");
+    this.windowSlider = h("input", { type: "range", min: 0, max: 1000, "aria-label": "Window", title: "Window: the range from black to white. Shift and drag the picture sideways", oninput: () => this.#slide() });
+    this.levelSlider = h("input", { type: "range", min: 0, max: 1000, "aria-label": "Level", title: "Level: the middle of the window. Shift and drag the picture up and down", oninput: () => this.#slide() });
+    this.canvas = h("canvas", {
+      tabindex: 0,
+      role: "img",
+      "aria-label": compared ? "Pictures before and after, with a divider" : "Picture of the pad",
+      "aria-describedby": "canvas-help",
+    });
+    this.dividerInput = h("input", {
+      type: "range", class: "divider", min: 0, max: 1000, value: 500, hidden: !compared, "aria-label": "Divider between before and after",
+      oninput: () => {
+        this.divider = this.dividerInput.value / 1000;
+        this.draw();
+      },
+    });
+    this.message = h("p", { class: "view-message", role: "status" }, "Waiting for the first picture");
+    this.readout = h("output", { class: "readout", "aria-live": "off" }, " ");
+    this.zoomText = h("output", { class: "zoom" }, "");
+    this.root = h("section", { class: "view", "aria-label": "View" },
+      h("div", { class: "bar" },
+        compared ? h("span", { class: "pads" }, "Before ┃ after") : this.padMenu, this.volumeTools, this.mapMenu,
+        h("span", { class: "tools levels" }, this.auto, h("label", {}, "W", this.windowSlider), h("label", {}, "L", this.levelSlider)),
+        h("span", { class: "tools zooms" },
+          button("−", "Zoom out", "-", () => this.zoom(1 / 1.5)), button("+", "Zoom in", "+", () => this.zoom(1.5)),
+          button("1:1", "One pixel for each sample", "1", () => this.zoom(1 / this.scale)), button("Fit", "Fit", "0", () => this.fit(true)),
+          closable ? button("✕", "Close this view", "x", () => this.host.close(this)) : null)),
+      h("div", { class: "stage" }, this.canvas, this.dividerInput, this.message),
+      h("div", { class: "foot" }, this.readout, this.zoomText));
+    this.#listen();
+    this.refresh();
+  }
+
+  // The menus follow the pads of the pipeline.
+  refresh() {
+    options(this.padMenu, this.host.views().map((v) => [v.pad, v.pad, v.caps]), this.pad);
+    const volume = this.#volume();
+    this.volumeTools.hidden = !volume;
+    this.#places();
+  }
+
+  #volume() {
+    const volume = this.host.volume();
+    return volume && volume.pad === this.pad ? volume.frames : 0;
+  }
+
+  #places() {
+    const d = this.description;
+    const n = { frame: this.#volume(), row: d?.height, column: d?.width }[this.settings.section];
+    this.place.disabled = !n;
+    this.place.max = Math.max((n ?? 1) - 1, 0);
+  }
+
+  open() {
+    this.#sent = [];
+    for (const layer of this.layers) layer.header = null;
+    this.update(true);
+  }
+
+  close() {
+    this.#resize.disconnect();
+    clearTimeout(this.#timer);
+    for (const layer of this.layers) {
+      this.host.link.ask("view-close", { view: layer.number }).catch(() => {});
+      this.host.numbers.unshift(layer.number);
+    }
+    this.root.remove();
+  }
+
+  choose(pad) {
+    this.layers[0].pad = pad;
+    this.layers[0].bitmap = null;
+    this.fitted = true;
+    this.automatic();
+    this.refresh();
+    this.open();
+    this.host.changed(this);
+  }
+
+  change(settings) {
+    Object.assign(this.settings, settings);
+    this.update();
+    this.draw();
+  }
+
+  #chooseSection() {
+    this.fitted = true;
+    this.settings.section = this.sectionMenu.value;
+    this.#places();
+    const max = Number(this.place.max);
+    this.place.value = Math.round(max / 2);
+    this.change({ place: Number(this.place.value) });
+  }
+
+  get inner() {
+    return { x: LEFT, y: TOP, width: Math.max(this.canvas.clientWidth - LEFT - RIGHT, 16), height: Math.max(this.canvas.clientHeight - TOP - BOTTOM, 16) };
+  }
+
+  fit(update) {
+    const [width, height] = this.source;
+    const inner = this.inner;
+    this.fitted = true;
+    this.scale = Math.min(inner.width / width, inner.height / height);
+    this.x = (width - inner.width / this.scale) / 2;
+    this.y = (height - inner.height / this.scale) / 2;
+    this.draw();
+    if (update) this.update();
+  }
+
+  // Around a point of the canvas, by default the inspected sample, else the middle.
+  zoom(factor, at = null) {
+    const inner = this.inner;
+    const point = at ?? (this.hover ? this.point(this.hover.map((v) => v + 0.5)) : [inner.x + inner.width / 2, inner.y + inner.height / 2]);
+    const [sx, sy] = this.sample(point);
+    this.fitted = false;
+    this.scale = Math.max(0.02, Math.min(160, this.scale * factor));
+    this.x = sx - (point[0] - inner.x) / this.scale;
+    this.y = sy - (point[1] - inner.y) / this.scale;
+    this.#keep();
+  }
+
+  pan(dx, dy) {
+    this.fitted = false;
+    this.x -= dx / this.scale;
+    this.y -= dy / this.scale;
+    this.#keep();
+  }
+
+  // The middle of the view stays on the picture.
+  #keep() {
+    const [width, height] = this.source;
+    const inner = this.inner;
+    const half = [inner.width / this.scale / 2, inner.height / this.scale / 2];
+    this.x = Math.max(-half[0], Math.min(width - half[0], this.x));
+    this.y = Math.max(-half[1], Math.min(height - half[1], this.y));
+    this.draw();
+    this.update();
+  }
+
+  // Sample (with fraction, 0 the left edge) at a point of the canvas, and back.
+  sample([px, py]) {
+    const inner = this.inner;
+    return [(px - inner.x) / this.scale + this.x, (py - inner.y) / this.scale + this.y];
+  }
+
+  point([sx, sy]) {
+    const inner = this.inner;
+    return [(sx - this.x) * this.scale + inner.x, (sy - this.y) * this.scale + inner.y];
+  }
+
+  #crop() {
+    const [width, height] = this.source;
+    const inner = this.inner;
+    const x0 = Math.max(0, Math.min(width - 1, Math.floor(this.x)));
+    const y0 = Math.max(0, Math.min(height - 1, Math.floor(this.y)));
+    const x1 = Math.max(x0 + 1, Math.min(width, Math.ceil(this.x + inner.width / this.scale)));
+    const y1 = Math.max(y0 + 1, Math.min(height, Math.ceil(this.y + inner.height / this.scale)));
+    return [x0, y0, x1 - x0, y1 - y0];
+  }
+
+  // Tells the server what is wanted, twelve times a second at most.
+  update(now = false) {
+    if (now) this.#ask();
+    else if (!this.#timer) this.#timer = setTimeout(() => this.#ask(), 80);
+  }
+
+  #ask() {
+    clearTimeout(this.#timer);
+    this.#timer = 0;
+    const ratio = window.devicePixelRatio || 1;
+    const inner = this.inner;
+    const known = this.header !== null && !this.fitted;
+    const crop = known ? this.#crop() : null;
+    const [, , width, height] = crop ?? [0, 0, ...this.source];
+    const near = width * height <= SAMPLES && this.header !== null;
+    const values = near ? (crop ?? [0, 0, ...this.source]) : this.hover ? [...this.hover, 1, 1] : null;
+    this.layers.forEach((layer, i) => {
+      const wanted = {
+        pad: layer.pad, rate: 30, quality: 85, ...this.settings, crop, values, volume: this.#volume(), window: this.window, level: this.level,
+        width: Math.max(16, Math.min(2048, Math.round(inner.width * ratio))), height: Math.max(16, Math.min(2048, Math.round(inner.height * ratio))),
+      };
+      const text = JSON.stringify(wanted);
+      if (text === this.#sent[i] || !this.host.link.isOpen) return;
+      this.#sent[i] = text;
+      this.host.link.ask("view", { view: layer.number, ...wanted }).catch((error) => this.error(error.message));
+    });
+  }
+
+  error(text) {
+    this.message.textContent = text;
+    this.message.hidden = false;
+    this.message.classList.add("bad");
+  }
+
+  async picture(header, jpeg) {
+    const layer = this.layers.find((l) => l.number === header.view);
+    if (!layer) return;
+    try {
+      const bitmap = await createImageBitmap(jpeg);
+      layer.bitmap?.close?.();
+      const other = String(layer.header?.source) !== String(header.source);
+      [layer.bitmap, layer.header] = [bitmap, header];
+      if (other && this.fitted) this.fit(true);
+      this.message.hidden = true;
+      this.message.classList.remove("bad");
+      this.root.dataset.frame = header.frame ?? "";
+      this.root.dataset.serial = header.serial;
+      this.#levels();
+      this.draw();
+      this.#read();
+    } finally {
+      this.host.link.send("seen", { view: header.view });
+    }
+  }
+
+  // --- window and level
+
+  #range() {
+    const { type, minimum, maximum } = this.header ?? {};
+    if (type === "u8") return [0, 255];
+    if (type === "u16") return [0, 65535];
+    const span = (maximum ?? 1) - (minimum ?? 0) || 1;
+    return this.#floatRange ?? [(minimum ?? 0) - span / 2, (maximum ?? 1) + span / 2];
+  }
+
+  #floatRange = null;
+
+  automatic() {
+    this.window = this.level = this.#floatRange = null;
+    this.auto.setAttribute("aria-pressed", "true");
+    this.update();
+  }
+
+  setLevels(window, level) {
+    const [low, high] = (this.#floatRange = this.#range());
+    this.window = Math.max((high - low) / 65536, Math.min(high - low, window));
+    this.level = Math.max(low, Math.min(high, level));
+    this.auto.setAttribute("aria-pressed", "false");
+    this.#levels();
+    this.update();
+  }
+
+  // The window's slider is logarithmic: it spans 16 bits.
+  #slide() {
+    const [low, high] = this.#range();
+    this.setLevels((high - low) * 2 ** (16 * (this.windowSlider.value / 1000 - 1)), low + ((high - low) * this.levelSlider.value) / 1000);
+  }
+
+  #levels() {
+    const [low, high] = this.#range();
+    const window = this.window ?? this.header?.window ?? high - low;
+    const level = this.level ?? this.header?.level ?? (low + high) / 2;
+    if (document.activeElement !== this.windowSlider) this.windowSlider.value = 1000 * (1 + Math.log2(Math.max(window / (high - low), 2 ** -16)) / 16);
+    if (document.activeElement !== this.levelSlider) this.levelSlider.value = (1000 * (level - low)) / (high - low);
+    this.windowSlider.setAttribute("aria-valuetext", number(window));
+    this.levelSlider.setAttribute("aria-valuetext", number(level));
+  }
+
+  // --- pointer and keys
+
+  #listen() {
+    const c = this.canvas;
+    const at = (event) => {
+      const box = c.getBoundingClientRect();
+      return [event.clientX - box.left, event.clientY - box.top];
+    };
+    c.addEventListener("wheel", (event) => {
+      event.preventDefault();
+      this.zoom(Math.exp(-event.deltaY * 0.0015), at(event));
+    }, { passive: false });
+    c.addEventListener("contextmenu", (event) => event.preventDefault());
+    c.addEventListener("pointerdown", (event) => {
+      c.setPointerCapture(event.pointerId);
+      this.#pointers.set(event.pointerId, at(event));
+    });
+    for (const name of ["pointerup", "pointercancel"]) c.addEventListener(name, (event) => this.#pointers.delete(event.pointerId));
+    c.addEventListener("pointerleave", () => this.#point(null));
+    c.addEventListener("pointermove", (event) => {
+      const here = at(event);
+      const before = this.#pointers.get(event.pointerId);
+      if (before) {
+        const [dx, dy] = [here[0] - before[0], here[1] - before[1]];
+        const others = [...this.#pointers].filter(([id]) => id !== event.pointerId).map(([, p]) => p);
+        if (others.length) {
+          const far = (p) => Math.hypot(p[0] - others[0][0], p[1] - others[0][1]);
+          this.zoom(far(here) / Math.max(far(before), 1), others[0]);
+        } else if (event.shiftKey || event.buttons & 2) this.#drag(dx, dy);
+        else this.pan(dx, dy);
+        this.#pointers.set(event.pointerId, here);
+      }
+      this.#point(here);
+    });
+    c.addEventListener("dblclick", () => this.fit(true));
+    c.addEventListener("keydown", (event) => this.#key(event));
+    c.addEventListener("focus", () => {
+      const { x, y, width, height } = this.inner;
+      if (!this.hover) this.#inspect(this.sample([x + width / 2, y + height / 2]));
+    });
+  }
+
+  #drag(dx, dy) {
+    const window = this.window ?? this.header?.window ?? 255;
+    const level = this.level ?? this.header?.level ?? 128;
+    this.setLevels(window * Math.exp(dx * 0.008), level + (window * dy) / 300);
+  }
+
+  #key(event) {
+    const step = event.shiftKey ? 160 : 40;
+    const pans = { ArrowLeft: [step, 0], ArrowRight: [-step, 0], ArrowUp: [0, step], ArrowDown: [0, -step] };
+    const arrow = pans[event.key];
+    if (event.ctrlKey || event.metaKey) return;
+    if (arrow && event.altKey) this.#inspect(this.hover ? [this.hover[0] - Math.sign(arrow[0]), this.hover[1] - Math.sign(arrow[1])] : [0, 0]);
+    else if (arrow) this.pan(...arrow);
+    else if (event.key === "+" || event.key === "=") this.zoom(1.5);
+    else if (event.key === "-") this.zoom(1 / 1.5);
+    else if (event.key === "0") this.fit(true);
+    else if (event.key === "1") this.zoom(1 / this.scale);
+    else if (event.key === "a") this.automatic();
+    else return;
+    event.preventDefault();
+    event.stopPropagation();
+  }
+
+  #point(here) {
+    if (!here) this.#inspect(null);
+    else this.#inspect(this.sample(here));
+  }
+
+  #inspect(sample) {
+    const [width, height] = this.source;
+    const [x, y] = sample?.map(Math.floor) ?? [-1, -1];
+    const inside = x >= 0 && y >= 0 && x < width && y < height;
+    this.hover = inside ? [x, y] : null;
+    this.#read();
+    if (inside) this.update();
+    this.host.hovered(this);
+  }
+
+  // The true sample at (x, y), undefined while it is not known.
+  value(x, y, header = this.header) {
+    const v = header?.values;
+    if (!v) return undefined;
+    const [x0, y0, width, height] = v.crop;
+    if (x < x0 || y < y0 || x >= x0 + width || y >= y0 + height) return undefined;
+    return v.samples[y - y0]?.[x - x0];
+  }
+
+  // A sample as its quantity, with the unit.
+  quantity(sample) {
+    if (sample === null) return "NaN";
+    if (Array.isArray(sample)) return sample.map((s) => number(s)).join(", ");
+    const q = this.header?.quantity;
+    if (!q || q.scale === undefined) return number(sample);
+    return `${number(q.offset + q.scale * sample)} ${q.unit ?? ""} (sample ${number(sample)})`;
+  }
+
+  place1(axis, sample) {
+    const a = this.header?.axes?.[axis];
+    return a ? `${a.name} ${number(a.origin + a.step * sample)} ${a.unit}` : `${"xy"[axis]} ${sample}`;
+  }
+
+  #read() {
+    const header = this.header;
+    this.zoomText.textContent = header ? `${number(this.scale * 100, 3)} %  ${header.source.join(" × ")}  ${header.type}` : "";
+    if (header?.filled !== null && header?.filled !== undefined) this.zoomText.textContent += `  ${header.filled} slices seen`;
+    if (!this.hover || !header) {
+      this.readout.textContent = header ? `${number(header.minimum)} to ${number(header.maximum)}, frame ${header.frame ?? header.serial}` : " ";
+      return;
+    }
+    const [x, y] = this.hover;
+    const samples = this.layers.map((l) => this.value(x, y, l.header)).filter((s) => s !== undefined);
+    this.readout.textContent = `(${x}, ${y})  ${this.place1(0, x)}, ${this.place1(1, y)}:  ${samples.map((s) => this.quantity(s)).join(" ┃ ") || "…"}`;
+    this.readout.dataset.sample = samples.length ? JSON.stringify(samples[0]) : "";
+    this.readout.dataset.frame = header.frame ?? "";
+  }
+
+  // --- drawing
+
+  draw() {
+    const c = prepare(this.canvas);
+    const inner = this.inner;
+    c.save();
+    c.beginPath();
+    c.rect(inner.x, inner.y, inner.width, inner.height);
+    c.fillStyle = colour("--stage");
+    c.fill();
+    c.clip();
+    this.layers.forEach((layer, i) => {
+      if (!layer.bitmap || !layer.header) return;
+      c.save();
+      if (i > 0) {
+        c.beginPath();
+        c.rect(inner.x + inner.width * this.divider, inner.y, inner.width, inner.height);
+        c.clip();
+      }
+      this.#layer(c, layer);
+      c.restore();
+    });
+    if (this.layers.length > 1) {
+      c.fillStyle = colour("--accent");
+      c.fillRect(inner.x + inner.width * this.divider - 1, inner.y, 2, inner.height);
+    }
+    for (const overlay of this.overlays) overlay(c, this);
+    c.restore();
+    this.#rulers(c, inner);
+    this.#colourBar(c, inner);
+  }
+
+  #layer(c, { bitmap, header }) {
+    const [x, y, width, height] = header.crop;
+    const [left, top] = this.point([x, y]);
+    const true_ = header.values && String(header.values.crop) === String(header.crop) && header.channels === 1;
+    c.imageSmoothingEnabled = this.scale < 1;
+    if (!true_) {
+      c.drawImage(bitmap, left, top, width * this.scale, height * this.scale);
+      return;
+    }
+    const [low, high] = [header.level - header.window / 2, header.level + header.window / 2];
+    const map = colours.table(header.colours);
+    const image = new ImageData(width, height);
+    header.values.samples.forEach((row, j) =>
+      row.forEach((sample, i) => {
+        const at = 4 * (j * width + i);
+        [image.data[at], image.data[at + 1], image.data[at + 2]] = colours.lookup(map, sample, low, high);
+        image.data[at + 3] = 255;
+      }));
+    [this.#paint.width, this.#paint.height] = [width, height];
+    this.#paint.getContext("2d").putImageData(image, 0, 0);
+    c.drawImage(this.#paint, left, top, width * this.scale, height * this.scale);
+    if (this.scale >= 40) this.#numbers(c, header, map, low, high);
+  }
+
+  #numbers(c, header, map, low, high) {
+    const [x, y] = header.crop;
+    const q = header.quantity;
+    c.textAlign = "center";
+    c.textBaseline = "middle";
+    c.font = `${Math.min(13, this.scale / 4)}px ui-monospace, monospace`;
+    header.values.samples.forEach((row, j) =>
+      row.forEach((sample, i) => {
+        const [r, g, b] = colours.lookup(map, sample, low, high);
+        const [px, py] = this.point([x + i + 0.5, y + j + 0.5]);
+        c.fillStyle = 0.3 * r + 0.6 * g + 0.1 * b > 120 ? "#000" : "#fff";
+        c.fillText(sample === null ? "NaN" : number(q && q.scale !== undefined ? q.offset + q.scale * sample : sample, 4), px, py);
+      }));
+    c.textBaseline = "alphabetic";
+  }
+
+  #rulers(c, inner) {
+    const axes = this.header?.axes ?? [null, null];
+    c.fillStyle = c.strokeStyle = colour("--muted");
+    c.font = "11px system-ui, sans-serif";
+    c.lineWidth = 1;
+    [0, 1].forEach((k) => {
+      const axis = axes?.[k];
+      const [step, origin] = axis ? [axis.step || 1, axis.origin] : [1, 0];
+      const length = k ? inner.height : inner.width;
+      const start = k ? this.y : this.x;
+      const place = (s) => origin + step * (s - 0.5); // sample i has its middle at i + 0.5
+      const ends = [place(start), place(start + length / this.scale)].sort((a, b) => a - b);
+      c.beginPath();
+      for (const t of ticks(...ends, length / (k ? 45 : 80))) {
+        const at = ((t - origin) / step + 0.5 - start) * this.scale;
+        const p = Math.round((k ? inner.y : inner.x) + at) + 0.5;
+        if (k) {
+          c.moveTo(inner.x - 5, p);
+          c.lineTo(inner.x, p);
+          c.textAlign = "right";
+          c.fillText(number(t, 6), inner.x - 7, p + 4);
+        } else {
+          c.moveTo(p, inner.y + inner.height);
+          c.lineTo(p, inner.y + inner.height + 5);
+          c.textAlign = "center";
+          c.fillText(number(t, 6), p, inner.y + inner.height + 15);
+        }
+      }
+      c.stroke();
+      const label = axis ? `${axis.name}${axis.unit ? ` (${axis.unit})` : ""}` : "pixel";
+      c.textAlign = "center";
+      if (k === 0) c.fillText(label, inner.x + inner.width / 2, inner.y + inner.height + 27);
+      else {
+        c.save();
+        c.translate(10, inner.y + inner.height / 2);
+        c.rotate(-Math.PI / 2);
+        c.fillText(label, 0, 0);
+        c.restore();
+      }
+    });
+  }
+
+  #colourBar(c, inner) {
+    const header = this.header;
+    if (!header || header.channels !== 1) return;
+    const [x, width] = [inner.x + inner.width + 8, 10];
+    const map = colours.table(header.colours);
+    for (let i = 0; i < 128; i++) {
+      c.fillStyle = colours.css(map[255 - 2 * i]);
+      c.fillRect(x, inner.y + (i * inner.height) / 128, width, inner.height / 128 + 1);
+    }
+    c.strokeStyle = colour("--border");
+    c.strokeRect(x - 0.5, inner.y - 0.5, width + 1, inner.height + 1);
+    const q = header.quantity?.scale === undefined ? null : header.quantity;
+    const real = (s) => (q ? q.offset + q.scale * s : s);
+    const ends = [real(header.level - header.window / 2), real(header.level + header.window / 2)];
+    const [low, high] = [Math.min(...ends), Math.max(...ends)];
+    c.fillStyle = colour("--muted");
+    c.textAlign = "left";
+    for (const t of ticks(low, high, inner.height / 40)) {
+      const at = (t - ends[0]) / (ends[1] - ends[0] || 1);
+      c.fillText(number(t, 4), x + width + 4, inner.y + inner.height * (1 - at) + 4);
+    }
+    c.textAlign = "right";
+    c.fillText(q?.unit || "", this.canvas.clientWidth - 4, inner.y + inner.height + 15);
+  }
+}

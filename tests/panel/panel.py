@@ -1,0 +1,265 @@
+# SPDX-License-Identifier: LGPL-2.1-or-later
+"""gst-imaging panel in a browser: each ready pipeline is shown, controlled and measured, with a mouse, with keys, on a small screen.
+
+With --pictures FOLDER the pictures of docs/reference/panel.md are made in place of a test.
+"""
+import json
+import os
+import sys
+import tempfile
+import time
+import unittest
+
+import numpy as np
+from browser import SOURCE, Browser, Served, missing
+
+if not missing():
+    from selenium.webdriver.common.action_chains import ActionChains
+    from selenium.webdriver.common.keys import Keys
+
+# element and property of a slider, a value that is refused, the pad of the first view
+READY = {
+    "sharpen": ("sharpen", "amount", "300", "sharpen.src"),
+    "ao": ("ao", "power", "-7", "ao.src"),
+    "oct": ("oct", "range-max", "1e9", "oct.src"),
+    "photostereo": ("light", "azimuth", "1e9", "light.src"),
+}
+MOVE = "const s = arguments[0]; s.value = arguments[1]; s.dispatchEvent(new Event('input')); s.dispatchEvent(new Event('change'));"
+
+
+class Ready(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        cls.browser = Browser()
+        cls.addClassCleanup(cls.browser.close)
+
+    def serve(self, *words):
+        folder = tempfile.TemporaryDirectory()
+        self.addCleanup(folder.cleanup)
+        self.data = os.path.join(os.path.realpath(folder.name), "data")
+        os.makedirs(self.data, exist_ok=True)
+        served = Served(os.path.realpath(folder.name), *words, "--files", self.data)
+        self.addCleanup(lambda: served.process.poll() is None and served.end())
+        self.browser.console()
+        self.browser.screen(1280, 800)
+        return served
+
+    def end(self, served):
+        """No panel is left: its page would look for it, and fill the console."""
+        self.assertEqual(self.browser.console(), [])
+        self.browser.driver.get("about:blank")
+        served.end()
+
+    def value(self, element, name):
+        elements = self.browser.ask("state")["elements"]
+        properties = next(e for e in elements if e["name"] == element)["properties"]
+        return next(p for p in properties if p["name"] == name)["value"]
+
+    def picture_moves(self):
+        first = self.browser.find(".view canvas").screenshot_as_png
+        end = time.monotonic() + 10
+        while self.browser.find(".view canvas").screenshot_as_png == first:
+            self.assertLess(time.monotonic(), end, "the picture does not move")
+
+    def true_samples(self, pad):
+        """In PAUSED, what the page says of a sample is what a file of the frame says."""
+        b = self.browser
+        b.find("#play").click()
+        b.until("document.querySelector('#pipeline-state').textContent == 'paused'", "paused")
+        b.find(".view canvas").send_keys("++++++++")
+        sample = b.until("document.querySelector('.readout').dataset.sample", "a sample")
+        x, y = map(int, b.find(".readout").text[1:].split(")")[0].split(","))
+        told = b.ask("snapshot", view=pad, path=os.path.join(self.data, "frame.npy"))
+        self.assertEqual(told.get("frames"), 1, told)
+        frame = np.load(os.path.join(self.data, "frame.npy"))
+        frame = frame.reshape(frame.shape[-2:] if frame.shape[-1] > 4 else frame.shape[-3:])
+        self.assertEqual(json.loads(sample), frame[y, x].tolist(), (x, y))
+        b.find(".view canvas").send_keys("0")
+        b.find("#play").click()
+        b.until("document.querySelector('#pipeline-state').textContent == 'playing'", "playing")
+
+    def control(self, element, name):
+        return f".control[data-element='{element}'][data-property='{name}']"
+
+    def slider_sets(self, element, name):
+        b = self.browser
+        before = self.value(element, name)
+        control = self.control(element, name)
+        slider = b.find(f"{control} input[type=range]")
+        b.js(MOVE, slider, b.js("const s = arguments[0]; return s.value > (+s.max + +s.min) / 2 ? +s.min + (s.max - s.min) / 4 : +s.min + (s.max - s.min) * 0.75", slider))
+        end = time.monotonic() + 10
+        while self.value(element, name) == before:
+            self.assertLess(time.monotonic(), end, f"{name} did not follow the slider")
+            time.sleep(0.05)
+        b.until("!document.querySelector('#undo').disabled", "something to undo")
+
+    def rejected(self, element, name, wrong):
+        b = self.browser
+        control = self.control(element, name)
+        before = self.value(element, name)
+        field = b.find(f"{control} input[type=text]")
+        b.js("arguments[0].scrollIntoView({block: 'center'})", field)
+        field.send_keys(Keys.CONTROL, "a")
+        field.send_keys(wrong, Keys.ENTER)
+        sentence = b.until(f"document.querySelector(\"{control} .rejected\").textContent", "the sentence")
+        self.assertGreater(len(sentence), 20, sentence)
+        self.assertEqual(self.value(element, name), before)
+        serial = int(b.js("return document.querySelector('.view').dataset.serial"))
+        b.until(f"document.querySelector('.view').dataset.serial > {serial + 2}", "pictures after it")
+
+    def small_screen(self):
+        b = self.browser
+        b.screen(390, 844, True)
+        self.assertEqual(b.js("return document.documentElement.scrollWidth"), 390)
+        self.picture_moves()
+        b.screen(1280, 800)
+
+    def walk(self, name):
+        element, setting, wrong, pad = READY[name]
+        b = self.browser
+        served = self.serve(name)
+        b.open(served.address)
+        self.assertLessEqual(b.js("return document.documentElement.scrollHeight"), 800, "more than one screen")
+        self.picture_moves()
+        self.slider_sets(element, setting)
+        self.rejected(element, setting, wrong)
+        if name in ("sharpen", "ao", "photostereo"):
+            points = int(b.until("document.querySelector('#results canvas').dataset.points", "a plot"))
+            b.until(f"document.querySelector('#results canvas').dataset.points > {points}", "a plot that grows")
+        self.small_screen()
+        return served
+
+    def test_sharpen(self):
+        served = self.walk("sharpen")
+        b = self.browser
+        self.true_samples("source.src")
+        b.ask("set", element="sharpen", values={"amount": 4})
+        b.until(f"document.querySelector(\"{self.control('sharpen', 'amount')} input[type=text]\").value == '4'", "a change from elsewhere")
+        b.find("#preset-save").click()
+        b.find("dialog input").send_keys("four", Keys.ENTER)
+        b.until("document.querySelector('#presets').value == 'four'", "the preset")
+        b.ask("set", element="sharpen", values={"amount": 1})
+        b.open(served.address)
+        b.until("document.querySelector('#presets').value == 'four'", "the preset after a reload")
+        b.find("#preset-compare").click()
+        b.until("document.querySelector('#compare td')", "the difference")
+        self.assertIn("amount", b.find("#compare").text)
+        b.find("#compare button").click()
+        b.find("#preset-load").click()
+        b.until(f"document.querySelector(\"{self.control('sharpen', 'amount')} input[type=text]\").value == '4'", "the preset loaded")
+        self.assertEqual(self.value("sharpen", "amount"), 4)
+        self.end(served)
+
+    def test_ao(self):
+        served = self.walk("ao")
+        b = self.browser
+        button = b.find(".action[data-action=capture-reference] button")
+        b.js("arguments[0].scrollIntoView({block: 'center'})", button)
+        button.click()
+        said = "document.querySelector('.action[data-action=capture-reference] .said').textContent"
+        b.until(f"!['', '…'].includes({said})", "an answer")
+        self.assertEqual(b.js(f"return {said}"), "Done.")
+        b.js("const m = document.querySelector('#results select:nth-of-type(2)'); m.value = 'Map of |slope|'; m.dispatchEvent(new Event('change'))")
+        self.true_samples("ao.src")
+        self.end(served)
+
+    def test_oct(self):
+        served = self.walk("oct")
+        b = self.browser
+        ActionChains(b.driver).move_to_element(b.find(".view canvas")).perform()
+        b.until("document.querySelector('#results canvas').dataset.line", "an A-scan")
+        self.true_samples("oct.src")
+        self.end(served)
+
+    def test_photostereo(self):
+        self.end(self.walk("photostereo"))
+
+    def test_insar(self):
+        b = self.browser
+        served = self.serve("insar")
+        b.open(served.address)
+        b.until("document.querySelector('.progress-text').textContent.includes('rows')", "progress")
+        points = int(b.until("document.querySelector('#results canvas').dataset.points", "rows"))
+        b.until(f"document.querySelector('#results canvas').dataset.points != {points}", "rows that follow")
+        self.end(served)
+
+    def test_keys_alone(self):
+        served = self.serve("sharpen")
+        b = self.browser
+        b.open(served.address)
+
+        def press(*keys):
+            ActionChains(b.driver).send_keys(*keys).perform()
+
+        press(Keys.TAB)
+        self.assertEqual(b.js("return document.activeElement.className"), "skip")
+        order = []
+        for _ in range(12):
+            press(Keys.TAB)
+            order.append(b.js("return document.activeElement.id"))
+        self.assertEqual(order[:2], ["play", "stop"])
+        b.js("document.activeElement.blur()")
+        press("?")
+        b.until("document.querySelector('#keys')", "the list of shortcuts")
+        press(Keys.ESCAPE)
+        b.until("!document.querySelector('#keys')", "the end of the list")
+        press("g")
+        b.until("document.activeElement.tagName == 'CANVAS'", "the picture")
+        before = b.find(".zoom").text
+        press("+")
+        b.until(f"document.querySelector('.zoom').textContent != '{before}'", "a zoom")
+        press(" ")
+        b.until("document.querySelector('#pipeline-state').textContent == 'paused'", "paused by a key")
+        press("/", "amount")
+        b.until("document.activeElement.id == 'search'", "the search")
+        hidden = b.js("return [...document.querySelectorAll('.control:not([hidden])')].map((c) => c.dataset.property)")
+        self.assertIn("amount", hidden)
+        press(Keys.TAB)
+        unlabelled = b.js("return [...document.querySelectorAll('button, input, select, canvas')].filter((n) => !n.getAttribute('aria-label') && !n.labels?.length && !n.textContent.trim()).map((n) => n.outerHTML)")
+        self.assertEqual(unlabelled, [])
+        self.end(served)
+
+    def test_lost_and_found(self):
+        served = self.serve("sharpen")
+        b = self.browser
+        b.open(served.address)
+        port = served.address.split(":")[2].strip("/")
+        served.end()
+        b.until("!document.querySelector('#lost').hidden", "the lost connection")
+        again = self.serve("sharpen", "--port", port)
+        b.until("document.querySelector('#lost').hidden", "the new connection")
+        b.console()  # a browser logs each refused connection
+        self.picture_moves()
+        self.end(again)
+
+
+def pictures(folder):
+    browser = Browser()
+    try:
+        with tempfile.TemporaryDirectory() as scratch:
+            for name in ("sharpen", "ao", "oct", "photostereo", "insar"):
+                served = Served(os.path.realpath(scratch), name)
+                browser.screen(1280, 800)
+                browser.open(served.address)
+                browser.js("if (document.documentElement.dataset.theme != (arguments[0] == 'ao' ? 'light' : 'dark')) document.querySelector('#theme').click()", name)
+                ActionChains(browser.driver).move_to_element(browser.find(".view canvas")).perform()
+                time.sleep(4)
+                browser.save(os.path.join(folder, f"panel-{name}.png"))
+                if name == "sharpen":
+                    browser.screen(390, 844, True)
+                    time.sleep(1)
+                    browser.save(os.path.join(folder, "panel-small.png"))
+                browser.driver.get("about:blank")
+                served.end()
+    finally:
+        browser.close()
+
+
+if __name__ == "__main__":
+    if missing():
+        print(f"skipped: {missing()}; tools/setup tests installs it")
+        sys.exit(77)
+    if sys.argv[1:2] == ["--pictures"]:
+        pictures(sys.argv[2] if len(sys.argv) > 2 else os.path.join(SOURCE, "docs", "reference"))
+    else:
+        unittest.main()
