@@ -173,6 +173,12 @@ class Control {
     this.reject(p.rejected?.text ?? this.#failed?.text ?? "");
   }
 
+  // A value from elsewhere takes the place of one that was refused here.
+  tell(message) {
+    if (shown(message.value) !== shown(this.p.value)) this.#failed = null;
+    this.follow({ ...this.p, ...message });
+  }
+
   matches(text) {
     const p = this.p;
     return !text || `${p.name} ${p.name.replaceAll("-", " ")} ${p.blurb ?? ""} ${this.element}`.toLowerCase().includes(text);
@@ -249,7 +255,7 @@ export class Controls {
 
   property(message) {
     const control = this.#controls.get(`${message.element}\n${message.name}`);
-    control?.follow({ ...control.p, ...message });
+    control?.tell(message);
   }
 
   #filter() {

@@ -91,7 +91,12 @@ function first() {
   const pad = known(main) ? main : state.views[0]?.pad;
   if (known(before) && known(after)) add(before, { compare: [before, after] });
   else add(pad);
-  if (volume && known(volume.pad)) for (const section of ["row", "column", "max-row"]) add(volume.pad, { section });
+  if (volume && known(volume.pad)) {
+    const { width, height } = state.views.find((v) => v.pad === volume.pad);
+    // a row in the upper half: there is more to see than in the deepest ones
+    const places = { row: Math.floor((height ?? 0) / 4), column: Math.floor((width ?? 0) / 2), "max-row": 0 };
+    for (const [section, place] of Object.entries(places)) add(volume.pad, { section, place });
+  }
   arrange();
 }
 

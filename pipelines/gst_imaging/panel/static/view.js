@@ -33,10 +33,10 @@ export class View {
   level = null;
 
   // @host: link, numbers (free ones), views (), volume (), changed (view), hovered (view), close (view)
-  constructor(host, pad, { section = "frame", compare = null, colours: map = "grey", closable = true } = {}) {
+  constructor(host, pad, { section = "frame", place = 0, compare = null, colours: map = "grey", closable = true } = {}) {
     this.host = host;
     this.layers = (compare ?? [pad]).map((p) => ({ number: host.numbers.shift(), pad: p, header: null, bitmap: null }));
-    this.settings = { colours: map, section, place: 0 };
+    this.settings = { colours: map, section, place };
     this.#build(closable);
     this.#resize = new ResizeObserver(() => {
       if (this.fitted) this.fit();
@@ -131,6 +131,7 @@ export class View {
     const n = { frame: this.#volume(), row: d?.height, column: d?.width }[this.settings.section];
     this.place.disabled = !n;
     this.place.max = Math.max((n ?? 1) - 1, 0);
+    this.place.value = this.settings.place;
   }
 
   open() {
@@ -450,9 +451,9 @@ export class View {
       return;
     }
     const [x, y] = this.hover;
-    const samples = this.layers.map((l) => this.value(x, y, l.header)).filter((s) => s !== undefined);
-    this.readout.textContent = `(${x}, ${y})  ${this.place1(0, x)}, ${this.place1(1, y)}:  ${samples.map((s) => this.quantity(s)).join(" ┃ ") || "…"}`;
-    this.readout.dataset.sample = samples.length ? JSON.stringify(samples[0]) : "";
+    const samples = this.layers.map((l) => this.value(x, y, l.header));
+    this.readout.textContent = `(${x}, ${y})  ${this.place1(0, x)}, ${this.place1(1, y)}:  ${samples.map((s) => (s === undefined ? "…" : this.quantity(s))).join(" ┃ ")}`;
+    this.readout.dataset.sample = samples[0] === undefined ? "" : JSON.stringify(samples[0]);
     this.readout.dataset.frame = header.frame ?? "";
   }
 
