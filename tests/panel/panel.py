@@ -238,10 +238,10 @@ class Ready(unittest.TestCase):
 
 
 def save(browser, path):
-    """64 colours are enough for a page, and a small file."""
+    """256 colours are enough for a page, and a small file."""
     browser.save(path)
     with Image.open(path) as picture:
-        small = picture.convert("RGB").quantize(64, dither=Image.Dither.NONE)
+        small = picture.convert("RGB").quantize(256, dither=Image.Dither.NONE)
     small.save(path, optimize=True)
 
 
