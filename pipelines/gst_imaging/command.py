@@ -40,7 +40,26 @@ class Stopped(BaseException):
 SIGNALS = signal.SIGINT, signal.SIGTERM, signal.SIGHUP
 
 
+held = []  # one for each whole() that is being done; a signal that came meanwhile
+
+
+@contextlib.contextmanager
+def whole():
+    """What is in it is done wholly: a signal that comes meanwhile counts behind it. To block signals would not do: one
+    then comes to a thread of GStreamer, and Python handles it here all the same."""
+    held.append(None)
+    try:
+        yield
+    finally:
+        number = held.pop()
+        if number:
+            stop(number, None)
+
+
 def stop(number, _frame):
+    if held:
+        held[0] = number
+        return
     for other in SIGNALS:  # what ends now is not interrupted
         signal.signal(other, signal.SIG_IGN)
     raise Stopped(number)

@@ -25,16 +25,14 @@ import hashlib
 import json
 import os
 import shutil
-import signal
 import time
 
 from . import library, play
-from .command import NOT_WRITTEN, UNREADABLE, WRONG_USE, Failure, Stopped, say
+from .command import NOT_WRITTEN, UNREADABLE, WRONG_USE, Failure, Stopped, say, whole
 from .progress import Progress
 from .report import Report
 
 SCHEMA = "gst-imaging-result-v1"
-SIGNALS = {signal.SIGINT, signal.SIGTERM, signal.SIGHUP}
 
 
 def add_arguments(parser):
@@ -105,8 +103,7 @@ class Job:
         return self
 
     def __exit__(self, *_error):
-        old = signal.pthread_sigmask(signal.SIG_BLOCK, SIGNALS)
-        try:
+        with whole():
             for _ in range(3):  # a pipeline that was stopped may still make a file
                 if self.folder and os.path.isdir(self.folder):
                     shutil.rmtree(self.folder, ignore_errors=True)
@@ -116,8 +113,6 @@ class Job:
             if self.lock is not None:
                 os.close(self.lock)
                 self.lock = None
-        finally:
-            signal.pthread_sigmask(signal.SIG_SETMASK, old)
 
     def input(self, path, role):
         """A file that decides on the result, with its hash."""
@@ -260,8 +255,7 @@ class Job:
             json.dumps({name: value for name, value in self.result.items() if name not in ("output", "made")}))
 
     def publish(self):
-        old = signal.pthread_sigmask(signal.SIG_BLOCK, SIGNALS)  # a signal comes before or after all of them
-        try:
+        with whole():
             self.check_target()
             if os.path.dirname(self.folder) == self.target:
                 self.move_files()
@@ -271,8 +265,6 @@ class Job:
                 shutil.rmtree(self.target)
                 os.rename(self.folder, self.target)
             sync(os.path.dirname(self.target))
-        finally:
-            signal.pthread_sigmask(signal.SIG_SETMASK, old)
 
     def move_files(self):
         """Where the folder itself cannot be renamed: the file that says that all is complete is the last one."""
@@ -320,7 +312,7 @@ def run_all(options, command, inputs, work, folders=None):
             say(f"gst-imaging {command}: {path}: {failure}")
             failed.append((path, failure))
         except Stopped as stopped:
-            if made and made.is_published():  # but its line was not written yet
+            if made and not stopped.sentence and made.is_published():  # but its line was not written yet
                 results.append({**made.result, "output": made.target, "made": True})
             done = ", ".join(result["output"] for result in results)
             nothing = "" if stopped.sentence else "Nothing is complete, and nothing was written."

@@ -138,6 +138,25 @@ class Jobs(unittest.TestCase):
         self.run_trial("bad", "-o", "never/out", code=3)
         self.assertFalse(os.path.exists(self.path("never")))
 
+    def test_a_signal_waits_for_what_is_done_wholly(self):
+        """Also one that another thread takes, as those of GStreamer do."""
+        script = ("import os, signal, sys, threading, time\n"
+                  "from gst_imaging import command\n"
+                  "threading.Thread(target=time.sleep, args=(5,), daemon=True).start()\n"
+                  "signal.signal(signal.SIGINT, command.stop)\n"
+                  "try:\n"
+                  "    with command.whole():\n"
+                  "        with command.whole():\n"
+                  "            os.kill(os.getpid(), signal.SIGINT)\n"
+                  "            time.sleep(0.2)\n"
+                  "        print('whole', flush=True)\n"
+                  "    print('not stopped')\n"
+                  "except command.Stopped as stopped:\n"
+                  "    print(stopped.number)\n")
+        done = subprocess.run([sys.executable, "-B", "-c", script], capture_output=True, text=True, check=True,
+                              env={**os.environ, "PYTHONPATH": os.path.join(SOURCE, "pipelines")})
+        self.assertEqual(done.stdout.split(), ["whole", str(int(signal.SIGINT))])
+
     def test_a_signal_leaves_what_was_complete_and_nothing_half(self):
         for number in signal.SIGINT, signal.SIGTERM, signal.SIGKILL:
             out = f"out{number}"

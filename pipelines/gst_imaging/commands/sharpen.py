@@ -9,10 +9,9 @@ property=value are properties of lapsharpen (docs/reference/lapsharpen.md): amou
 """
 import contextlib
 import os
-import signal
 
 from .. import job, library
-from ..command import NOT_WRITTEN, SIGNALS, UNREADABLE, WRONG_USE, Failure, Stopped, say
+from ..command import NOT_WRITTEN, UNREADABLE, WRONG_USE, Failure, Stopped, say, whole
 from ..frames import cameras, files
 from ..frames.source import at_end, check_output, is_setting, need, set_bits, split
 from ..progress import Progress
@@ -133,10 +132,9 @@ class Sharpening:
         self.worst = max(self.worst, shares[1] - shares[0])
         self.backend = took.get("active-backend")
         size = " x ".join(map(str, after.shape))
-        old = signal.pthread_sigmask(signal.SIG_BLOCK, SIGNALS)  # the file and its row, or none of them
-        os.rename(partial, self.made.path(name))
-        self.rows.append((name, size, after.dtype.name, *shares, took.get("time-p50", 0) / 1000))
-        signal.pthread_sigmask(signal.SIG_SETMASK, old)
+        with whole():
+            os.rename(partial, self.made.path(name))
+            self.rows.append((name, size, after.dtype.name, *shares, took.get("time-p50", 0) / 1000))
         if len(self.rows) <= MOST_SHOWN:
             parts = [middle(values) for values in (before, after)]
             low, high = (float(v) for v in self.np.percentile(parts[0], (0.5, 99.5)))

@@ -4,12 +4,11 @@ import contextlib
 import os
 import re
 import shutil
-import signal
 import sys
 import tempfile
 
 from .. import library, play
-from ..command import SIGNALS, UNREADABLE, WRONG_USE, Failure
+from ..command import UNREADABLE, WRONG_USE, Failure, whole
 
 # Where elements that are not ours come from, on Debian.
 PACKAGES = {
@@ -61,15 +60,14 @@ class Source:
 @contextlib.contextmanager
 def scratch():
     """A folder for files on the way. A signal comes before it is made or after it is gone."""
-    old = signal.pthread_sigmask(signal.SIG_BLOCK, SIGNALS)
-    folder = tempfile.mkdtemp()
+    folder = None
     try:
-        signal.pthread_sigmask(signal.SIG_SETMASK, old)
+        with whole():
+            folder = tempfile.mkdtemp()
         yield folder
     finally:
-        signal.pthread_sigmask(signal.SIG_BLOCK, SIGNALS)
-        shutil.rmtree(folder, ignore_errors=True)
-        signal.pthread_sigmask(signal.SIG_SETMASK, old)
+        with whole():
+            shutil.rmtree(folder, ignore_errors=True)
 
 
 def check_output(path):
