@@ -276,6 +276,7 @@ export class Results {
     }
     c.fillStyle = colour("--muted");
     c.font = "11px system-ui, sans-serif";
+    c.textAlign = "left";
     c.fillText(number(top, 3), width - 55, 16);
     c.fillText(number(signed ? -top : 0, 3), width - 55, height - 8);
     const unit = one.newest.unit?.[one.newest.fields.indexOf("dx")] ?? "px";
