@@ -46,9 +46,12 @@ class Served:
             raise AssertionError(self.process.stderr.read())
 
     def end(self):
-        """Returns: what it wrote to standard error"""
+        """It has not ended by itself, and says nothing of faults."""
+        died = self.process.poll()
         self.process.terminate()
-        return self.process.communicate(timeout=TIMEOUT)[1]
+        said = self.process.communicate(timeout=TIMEOUT)[1]
+        if died is not None or "Traceback" in said or "CRITICAL" in said:
+            raise AssertionError(f"the panel ended with status {self.process.returncode}: {said}")
 
 
 class Browser:

@@ -41,7 +41,7 @@ class Ready(unittest.TestCase):
         self.data = os.path.join(os.path.realpath(folder.name), "data")
         os.makedirs(self.data, exist_ok=True)
         served = Served(os.path.realpath(folder.name), *words, "--files", self.data)
-        self.addCleanup(lambda: served.process.poll() is None and served.end())
+        self.addCleanup(lambda: served.process.returncode is None and served.end())
         self.browser.console()
         self.browser.screen(1280, 800)
         return served

@@ -4,6 +4,7 @@ import asyncio
 import json
 import os
 import socket
+import struct
 import subprocess
 import sys
 import tempfile
@@ -278,6 +279,22 @@ class Panel(unittest.IsolatedAsyncioTestCase):
         print(f"flood: {frames} frames in {seconds:.1f} s, {after['dropped']} dropped", file=sys.stderr)
         self.assertEqual(after["dropped"], 0)
         self.assertGreater(frames, 0.9 * 200 * seconds - 20)
+
+    async def test_a_client_that_goes_in_the_middle_of_an_answer(self):
+        """Writing to a connection that was reset is a SIGPIPE, which ends other commands."""
+        served = self.serve()
+        for _ in range(100):
+            client = socket.create_connection(("127.0.0.1", served.port))
+            client.sendall(b"GET /static/view.js HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n" * 20)
+            client.recv(1)
+            client.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))  # a reset, no end
+            client.close()
+        status, end = None, time.monotonic() + TIMEOUT
+        async with aiohttp.ClientSession() as session:
+            while status != 200 and time.monotonic() < end:  # 503 while connections are many
+                async with session.get(served.root + "/api/health") as answer:
+                    status = answer.status
+        self.assertEqual(status, 200)
 
     async def test_a_recording_with_a_change_verifies(self):
         served = self.serve("sharpen", "--files", self.data)

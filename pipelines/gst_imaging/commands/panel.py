@@ -100,14 +100,15 @@ def run(options):
     from ..panel.refusal import Refusal
     from ..panel.server import Server
 
+    signal.signal(signal.SIGPIPE, signal.SIG_IGN)  # a browser that has gone does not end the panel
     server = Server(panel, listen=options.listen, port=options.port, token=options.token)
     try:
         address = server.start()
     except OSError as error:
         raise Failure(WRONG_USE, f"The panel cannot listen on port {options.port}: {error.strerror}.") from error
-    print(json.dumps({"address": address}) if options.json else address, flush=True)
     for number in (signal.SIGINT, signal.SIGTERM):
         signal.signal(number, lambda *_: panel.stop())
+    print(json.dumps({"address": address}) if options.json else address, flush=True)
     if not options.paused:
         try:
             panel.play("playing")

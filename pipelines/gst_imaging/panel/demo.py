@@ -19,7 +19,7 @@ def sharpen(path):
         picture = 90 + 30 * np.sin(0.15 * x + 0.05 * y + phase)
         for k in range(4):
             cx, cy = 160 + 90 * np.cos(phase + k * np.pi / 2), 120 + 60 * np.sin(phase + k * np.pi / 2)
-            picture += 100 / (1 + np.exp((np.hypot(x - cx, y - cy) - 22) / (1.5 + 0.8 * k)))
+            picture += 50 - 50 * np.tanh((np.hypot(x - cx, y - cy) - 22) / (3 + 1.6 * k))  # a blurred edge
         frames[i] = np.clip(np.rint(picture), 0, 255)
     np.save(path, frames)
 
