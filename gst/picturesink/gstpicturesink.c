@@ -156,6 +156,16 @@ save_sidecar (GstPictureSink *self, gboolean complete)
     GST_ELEMENT_WARNING (self, RESOURCE, WRITE, ("%s", error->message), (NULL));
 }
 
+static void
+warn_of_older (GstPictureSink *self)
+{
+  g_autofree gchar *sentence =
+      gst_picture_sink_file_describe_older (&self->file);
+
+  if (sentence)
+    GST_ELEMENT_WARNING (self, RESOURCE, WRITE, ("%s", sentence), (NULL));
+}
+
 static gboolean
 finish (GstPictureSink *self)
 {
@@ -165,6 +175,7 @@ finish (GstPictureSink *self)
     return TRUE;
   self->is_finished = TRUE;
   save_sidecar (self, !self->has_failed);
+  warn_of_older (self);
   if (gst_picture_sink_file_finish (&self->file, &error))
     return TRUE;
   post (self, error);

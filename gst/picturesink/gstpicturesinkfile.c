@@ -15,10 +15,12 @@ fail (GstPictureSinkFile *self, GError **error, gint code, const gchar *what)
   return FALSE;
 }
 
-/* Begins behind all numbered files of that name, also behind a gap. */
-static void
-skip_files (GstPictureSinkFile *self)
+/* Returns: the number behind all numbered files of that name, also behind a
+ * gap; 0 if there are none */
+static guint64
+find_end (const GstPictureSinkFile *self)
 {
+  guint64 end = 0;
   g_autofree gchar *folder = g_path_get_dirname (self->location);
   g_autofree gchar *base = g_path_get_basename (self->location);
   g_autoptr (GDir) files = g_dir_open (folder, 0, NULL);
@@ -27,14 +29,15 @@ skip_files (GstPictureSinkFile *self)
 
   if (!files || !gst_imaging_file_number_find (&number, base, NULL) ||
       number.size == 0) /* the number is in the folder's name */
-    return;
+    return 0;
   while ((name = g_dir_read_name (files))) {
     guint64 n;
 
     if (gst_imaging_file_number_get (&number, base, name, &n) &&
         n < G_MAXUINT32)
-      self->first = MAX (self->first, n + 1);
+      end = MAX (end, n + 1);
   }
+  return end;
 }
 
 gboolean
@@ -57,7 +60,7 @@ gst_picture_sink_file_open (GstPictureSinkFile *self, const gchar *location,
     return FALSE;
   }
   if (self->number.size > 0 && append)
-    skip_files (self);
+    self->first = find_end (self);
   if (self->number.size == 0 && append &&
       self->appends == GST_IMAGING_ARRAY_APPENDS_NONE) {
     fail (self, error, GST_RESOURCE_ERROR_SETTINGS,
@@ -151,6 +154,26 @@ gst_picture_sink_file_write (GstPictureSinkFile *self,
     return FALSE;
   self->n_written++;
   return TRUE;
+}
+
+gchar *
+gst_picture_sink_file_describe_older (const GstPictureSinkFile *self)
+{
+  guint64 behind = self->first + self->n_written, end;
+  g_autofree gchar *path = NULL, *name = NULL;
+
+  if (self->number.size == 0 || self->append || self->n_written == 0)
+    return NULL;
+  end = find_end (self);
+  if (end <= behind)
+    return NULL;
+  path = gst_imaging_file_number_put (&self->number, self->location, end - 1);
+  name = gst_imaging_file_name (path);
+  return g_strdup_printf ("This recording has %" G_GUINT64_FORMAT
+                          " files, and \"%s\" of an older one is behind them. "
+                          "Who reads the folder takes both for one: remove the "
+                          "older files, or record into an empty folder.",
+      self->n_written, name);
 }
 
 gboolean

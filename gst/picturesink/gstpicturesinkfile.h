@@ -34,6 +34,10 @@ gboolean gst_picture_sink_file_grows (const GstPictureSinkFile *self);
 gboolean gst_picture_sink_file_write (GstPictureSinkFile *self,
     const GstImagingNdArray *frame, gconstpointer values, GError **error);
 
+/* Returns: (transfer full) (nullable): a sentence on numbered files behind
+ * those of this run, which another run has left */
+gchar *gst_picture_sink_file_describe_older (const GstPictureSinkFile *self);
+
 /* All is on the disk. May be called again. */
 gboolean gst_picture_sink_file_finish (
     GstPictureSinkFile *self, GError **error);

@@ -157,6 +157,13 @@ class Sidecar(Case):
                f"location={self.folder}/n%d.pgm", "append=true", "sidecar=none")
         self.assertEqual(sorted(os.listdir(self.folder)), [f"n{n}.pgm" for n in (0, 1, 4, 5, 6, 7)])
 
+    def test_files_of_an_older_recording_are_named(self):
+        words = ("!", "video/x-raw,format=GRAY8,width=8,height=8", "!", "picturesink", f"location={self.folder}/f%02d.pgm", "sidecar=none")
+        for n, older in (8, ""), (3, "f07.pgm"), (8, ""):
+            text = launch("videotestsrc", f"num-buffers={n}", *words)
+            self.assertEqual(text.count("of an older one is behind them"), len(older[:1]), text)
+            self.assertIn(older, text)
+
     def test_times_and_numbers(self):
         for rate in "30/1", "25/1", "30000/1001":
             told = self.play(f"videotestsrc num-buffers=40 ! video/x-raw,format=GRAY8,framerate={rate}", "a.npy",
