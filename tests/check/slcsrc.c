@@ -514,6 +514,29 @@ serve (gpointer data)
   return NULL;
 }
 
+static guint
+count_threads (void)
+{
+  g_autoptr (GDir) tasks = g_dir_open ("/proc/self/task", 0, NULL);
+  guint n = 0;
+
+  while (tasks && g_dir_read_name (tasks))
+    n++;
+  return n;
+}
+
+/* OpenSSL, which GDAL brings for URLs, frees the data of all threads at exit(),
+ * also of one that frees them itself at that moment: none may end later. */
+static void
+wait_for_threads (guint n_before)
+{
+  gint i;
+
+  g_thread_pool_set_max_unused_threads (0);
+  for (i = 0; i < 1000 && count_threads () > n_before; i++)
+    g_usleep (10000);
+}
+
 /* Returns: how often somebody came to the server that @format names in a .vrt,
  * %u being its port */
 static gint
@@ -523,6 +546,7 @@ count_visits (const gchar *format, const gchar *properties)
   socklen_t size = sizeof (address);
   Server server = {socket (AF_INET, SOCK_STREAM, 0), 0};
   g_autofree gchar *vrt = NULL, *launch = NULL;
+  guint n_threads = count_threads ();
   GstElement *pipeline;
   GThread *thread;
   GstBus *bus;
@@ -545,6 +569,7 @@ count_visits (const gchar *format, const gchar *properties)
   check_stop (pipeline);
   shutdown (server.fd, SHUT_RDWR);
   g_thread_join (thread);
+  wait_for_threads (n_threads);
   close (server.fd);
   return g_atomic_int_get (&server.n);
 }
