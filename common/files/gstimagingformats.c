@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-#define _GNU_SOURCE /* dladdr */
 #include "gstimagingformats.h"
 
-#include <dlfcn.h>
 #include <string.h>
 
 #include "files/gstimagingfile.h"
+#include "files/gstimagingmodule.h"
 #include "gstimaging-private.h"
 
 #define MODULE "libgstimaging-formats.so"
@@ -62,23 +61,6 @@ static const struct {
 
 /* --- the module ----------------------------------------------------------- */
 
-/* As it is installed, or in the folder of our own library, as it is built.
- * Returns: (transfer full) */
-static gchar *
-module_path (void)
-{
-  Dl_info self;
-  g_autofree gchar *folder = NULL, *path = NULL;
-
-  if (!dladdr ((gpointer) module_path, &self) || !self.dli_fname)
-    return g_strdup (MODULE);
-  folder = g_path_get_dirname (self.dli_fname);
-  path = g_build_filename (folder, "gst-imaging", MODULE, NULL);
-  return g_file_test (path, G_FILE_TEST_EXISTS)
-             ? g_steal_pointer (&path)
-             : g_build_filename (folder, MODULE, NULL);
-}
-
 /* It is looked for once, and stays. Returns: NULL with @why set */
 static const GstImagingFormatModule *
 get_module (const gchar **why)
@@ -88,18 +70,14 @@ get_module (const gchar **why)
   static gchar *reason;
 
   if (g_once_init_enter (&once)) {
-    g_autofree gchar *path = module_path ();
-    gpointer handle = dlopen (path, RTLD_NOW | RTLD_LOCAL);
     const GstImagingFormatModule *found =
-        handle ? dlsym (handle, GST_IMAGING_FORMAT_SYMBOL) : NULL;
+        gst_imaging_module_symbol (MODULE, GST_IMAGING_FORMAT_SYMBOL, &reason);
 
     if (found && found->abi == GST_IMAGING_FORMAT_ABI)
       module = found;
     else if (found)
       reason = g_strdup_printf ("%s has the version %u and this library %u",
           MODULE, found->abi, GST_IMAGING_FORMAT_ABI);
-    else
-      reason = gst_imaging_file_escape (dlerror ());
     g_once_init_leave (&once, 1);
   }
   *why = reason;

@@ -19,6 +19,7 @@
  */
 #include "gstshoverlay.h"
 
+#include "gstimagingmodule.h"
 #include "gstimagingresults.h"
 #include "gstimagingsettings.h"
 #include "gstimagingstream.h"
@@ -38,6 +39,7 @@ struct _GstShOverlay {
   GstVideoFilter parent;
 
   GstImagingSettings *settings;
+  GstShOverlayDraw draw;
   gboolean warned; /* streaming thread: that there is nothing to draw */
 };
 
@@ -204,31 +206,6 @@ warn_once (GstShOverlay *self, const gchar *results)
       ("no GstImagingResults of shwfs-centroids-v1"));
 }
 
-/* The largest picture that cairo takes. */
-enum { TILE = 32767 };
-
-/* Draws into the part of @frame that begins at (@x, @y). */
-static gboolean
-draw_tile (GstVideoFrame *frame, gint x, gint y, const GstStructure *result,
-    const GstShOverlayStyle *style)
-{
-  gint width = GST_VIDEO_FRAME_WIDTH (frame);
-  gint height = GST_VIDEO_FRAME_HEIGHT (frame);
-  gint stride = GST_VIDEO_FRAME_PLANE_STRIDE (frame, 0);
-  guint8 *pixels = GST_VIDEO_FRAME_PLANE_DATA (frame, 0);
-  cairo_surface_t *surface = cairo_image_surface_create_for_data (
-      pixels + (gsize) y * stride + 4 * (gsize) x, CAIRO_FORMAT_RGB24,
-      MIN (width - x, TILE), MIN (height - y, TILE), stride);
-  cairo_t *cr = cairo_create (surface);
-  gboolean done;
-
-  cairo_translate (cr, -x, -y);
-  done = gst_sh_overlay_draw (cr, result, width, height, style);
-  cairo_destroy (cr);
-  cairo_surface_destroy (surface);
-  return done;
-}
-
 static GstFlowReturn
 gst_sh_overlay_transform_frame (
     GstVideoFilter *filter, GstVideoFrame *in, GstVideoFrame *out)
@@ -237,7 +214,6 @@ gst_sh_overlay_transform_frame (
   const Settings *s;
   const GstStructure *result;
   GstShOverlayStyle style;
-  gboolean done = FALSE;
 
   gst_imaging_settings_update (self->settings, GST_IMAGING_WHEN_LIVE,
       gst_imaging_stream_time (
@@ -251,10 +227,7 @@ gst_sh_overlay_transform_frame (
     gst_video_frame_copy (out, in);
   style.swapped = GST_VIDEO_FRAME_FORMAT (out) == SWAPPED_FORMAT;
   result = gst_imaging_results_get (in->buffer, s->results);
-  for (gint y = 0; y < GST_VIDEO_FRAME_HEIGHT (out); y += TILE)
-    for (gint x = 0; x < GST_VIDEO_FRAME_WIDTH (out); x += TILE)
-      done = result && draw_tile (out, x, y, result, &style);
-  if (!done)
+  if (!result || !self->draw (out, result, &style))
     warn_once (self, s->results);
   return GST_FLOW_OK;
 }
@@ -262,8 +235,20 @@ gst_sh_overlay_transform_frame (
 static gboolean
 gst_sh_overlay_start (GstBaseTransform *base)
 {
-  GST_SH_OVERLAY (base)->warned = FALSE;
-  gst_imaging_settings_start (GST_SH_OVERLAY (base)->settings);
+  GstShOverlay *self = GST_SH_OVERLAY (base);
+  g_autofree gchar *why = NULL;
+
+  self->draw = (GstShOverlayDraw) gst_imaging_module_symbol (
+      GST_SH_OVERLAY_MODULE, GST_SH_OVERLAY_SYMBOL, &why);
+  if (!self->draw) {
+    GST_ELEMENT_ERROR (self, LIBRARY, INIT,
+        ("The module that draws is missing: %s. Install gst-imaging again.",
+            why),
+        (NULL));
+    return FALSE;
+  }
+  self->warned = FALSE;
+  gst_imaging_settings_start (self->settings);
   return TRUE;
 }
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "gstshoverlaydraw.h"
 
+#include <cairo.h>
 #include <math.h>
 #include <string.h>
 
@@ -380,9 +381,9 @@ read_cells (const GstStructure *s, const GstMapInfo *cells, Results *r)
     r->slope_scale = 1;
 }
 
-gboolean
-gst_sh_overlay_draw (cairo_t *cr, const GstStructure *result, guint width,
-    guint height, const GstShOverlayStyle *style)
+static gboolean
+draw_result (cairo_t *cr, const GstStructure *result, guint width, guint height,
+    const GstShOverlayStyle *style)
 {
   const gchar *id = gst_structure_get_string (result, "id");
   GstBuffer *data = buffer_of (result, "data");
@@ -411,5 +412,46 @@ gst_sh_overlay_draw (cairo_t *cr, const GstStructure *result, guint width,
   if (cells)
     gst_buffer_unmap (cells, &edges);
   gst_buffer_unmap (data, &numbers);
+  return done;
+}
+
+/* The largest picture that cairo takes. */
+enum { TILE = 32767 };
+
+/* Draws into the part of @frame that begins at (@x, @y). */
+static gboolean
+draw_tile (GstVideoFrame *frame, gint x, gint y, const GstStructure *result,
+    const GstShOverlayStyle *style)
+{
+  gint width = GST_VIDEO_FRAME_WIDTH (frame);
+  gint height = GST_VIDEO_FRAME_HEIGHT (frame);
+  gint stride = GST_VIDEO_FRAME_PLANE_STRIDE (frame, 0);
+  guint8 *pixels = GST_VIDEO_FRAME_PLANE_DATA (frame, 0);
+  cairo_surface_t *surface = cairo_image_surface_create_for_data (
+      pixels + (gsize) y * stride + 4 * (gsize) x, CAIRO_FORMAT_RGB24,
+      MIN (width - x, TILE), MIN (height - y, TILE), stride);
+  cairo_t *cr = cairo_create (surface);
+  gboolean done;
+
+  cairo_translate (cr, -x, -y);
+  done = draw_result (cr, result, width, height, style);
+  cairo_destroy (cr);
+  cairo_surface_destroy (surface);
+  return done;
+}
+
+/* GST_SH_OVERLAY_SYMBOL, a GstShOverlayDraw */
+GST_IMAGING_API gboolean gst_sh_overlay_draw (GstVideoFrame *frame,
+    const GstStructure *result, const GstShOverlayStyle *style);
+
+gboolean
+gst_sh_overlay_draw (GstVideoFrame *frame, const GstStructure *result,
+    const GstShOverlayStyle *style)
+{
+  gboolean done = FALSE;
+
+  for (gint y = 0; y < GST_VIDEO_FRAME_HEIGHT (frame); y += TILE)
+    for (gint x = 0; x < GST_VIDEO_FRAME_WIDTH (frame); x += TILE)
+      done = draw_tile (frame, x, y, result, style);
   return done;
 }

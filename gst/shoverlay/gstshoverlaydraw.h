@@ -2,8 +2,9 @@
 /* Results of shcentroid as a drawing. */
 #pragma once
 
-#include <cairo.h>
-#include <gst/gst.h>
+#include <gst/video/video.h>
+
+#include "gstimaging-prelude.h"
 
 G_BEGIN_DECLS
 
@@ -27,9 +28,12 @@ typedef struct {
 } GstShOverlayStyle;
 
 /* Draws @result, fields of the meta as docs/reference/metadata.md has them,
- * onto a picture of @width x @height pixels. Returns: whether these are
- * centroids */
-gboolean gst_sh_overlay_draw (cairo_t *cr, const GstStructure *result,
-    guint width, guint height, const GstShOverlayStyle *style);
+ * onto @frame. Returns: whether these are centroids */
+typedef gboolean (*GstShOverlayDraw) (GstVideoFrame *frame,
+    const GstStructure *result, const GstShOverlayStyle *style);
+
+/* The module that has cairo, and in it a function of that type. */
+#define GST_SH_OVERLAY_MODULE "libgstimaging-overlay.so"
+#define GST_SH_OVERLAY_SYMBOL "gst_sh_overlay_draw"
 
 G_END_DECLS
