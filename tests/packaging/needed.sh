@@ -27,7 +27,7 @@ allowed() {
   fi
   # a scan of the registry opens no large library: they are in modules
   case $1 in
-    */gst/plugins/*) bad+='|^lib(cairo|png|tiff|cfitsio|OpenEXR|jpeg|raw|gdal)[-_0-9]' ;;
+    */gst/plugins/*) bad+='|^lib(cairo|png|tiff|cfitsio|OpenEXR|jpeg|raw|gdal)[-_.0-9]' ;;
   esac
   ! grep -E "$bad" <<< "$needed"
 }
