@@ -71,7 +71,7 @@ convert (const GstImagingFileSrcInfo *info, GstFormat from, gint64 value,
   else if (value < 0 || info->rate_n == 0)
     return FALSE;
   else if (from == GST_FORMAT_DEFAULT && to == GST_FORMAT_TIME)
-    *result = time_of_unit (info, value);
+    *result = (gint64) MIN (time_of_unit (info, value), G_MAXINT64);
   else if (from == GST_FORMAT_TIME && to == GST_FORMAT_DEFAULT)
     *result = unit_at_time (info, value);
   else
@@ -153,6 +153,35 @@ gst_imaging_file_src_get_caps (GstBaseSrc *base, GstCaps *filter)
   return result;
 }
 
+static gboolean
+is_video (GstCaps *caps)
+{
+  return gst_structure_has_name (
+      gst_caps_get_structure (caps, 0), "video/x-raw");
+}
+
+/* Nothing in GStreamer makes video of wide samples: what is black and white is
+ * the user's to say. */
+static const gchar *
+advise (GstCaps *ours, GstCaps *peer)
+{
+  gboolean takes_video = FALSE;
+
+  for (guint i = 0; i < gst_caps_get_size (peer); i++)
+    takes_video = takes_video ||
+                  g_str_has_prefix (
+                      gst_structure_get_name (gst_caps_get_structure (peer, i)),
+                      "video/");
+  if (is_video (ours))
+    return "Put videoconvert between, or set location to another file.";
+  return takes_video ? "Video has no samples of this type or shape, and "
+                       "videoconvert takes none. Scale them to u8 or u16, for "
+                       "example with NumPy, and save them as .npy or .png; or "
+                       "link an element that takes other/tensors."
+                     : "Link an element that takes these, or set location to "
+                       "another file.";
+}
+
 /* GstBaseSrc only says "not-negotiated". */
 static void
 post_caps_error (GstBaseSrc *base, GstCaps *ours, GstCaps *peer)
@@ -162,9 +191,8 @@ post_caps_error (GstBaseSrc *base, GstCaps *ours, GstCaps *peer)
   g_autofree gchar *taken = gst_caps_to_string (peer);
 
   GST_ELEMENT_ERROR (base, STREAM, FAILED,
-      ("The next element does not take what this file holds: %s Convert it on "
-       "the way, video with videoconvert, or set location to another file.",
-          offer),
+      ("The next element does not take what this file holds: %s %s", offer,
+          advise (ours, peer)),
       ("it takes %s", taken));
 }
 
@@ -183,13 +211,6 @@ gst_imaging_file_src_negotiate (GstBaseSrc *base)
   gst_caps_unref (ours);
   gst_caps_unref (peer);
   return FALSE;
-}
-
-static gboolean
-is_video (GstCaps *caps)
-{
-  return gst_structure_has_name (
-      gst_caps_get_structure (caps, 0), "video/x-raw");
 }
 
 /* The first of our caps that the peer takes, whatever its own order is. */
@@ -298,12 +319,28 @@ report (GstImagingFileSrc *src)
               "of", G_TYPE_UINT64, info->n_units, NULL)));
 }
 
-static void
-describe_buffer (const GstImagingFileSrcInfo *info, GstBuffer *buffer,
-    guint64 first, guint n)
+/* Those of a loop go on. */
+static guint64
+number_of (GstImagingFileSrc *src, guint64 unit)
 {
-  GST_BUFFER_OFFSET (buffer) = first;
-  GST_BUFFER_OFFSET_END (buffer) = first + n;
+  GstImagingFileSrcClass *klass = GST_IMAGING_FILE_SRC_GET_CLASS (src);
+  guint64 n_units = private_of (src)->info.n_units;
+  guint64 n_rounds = unit / n_units;
+
+  if (!klass->number)
+    return unit;
+  return n_rounds * (klass->number (src, n_units - 1) + 1) +
+         klass->number (src, unit % n_units);
+}
+
+static void
+describe_buffer (
+    GstImagingFileSrc *src, GstBuffer *buffer, guint64 first, guint n)
+{
+  const GstImagingFileSrcInfo *info = &private_of (src)->info;
+
+  GST_BUFFER_OFFSET (buffer) = number_of (src, first);
+  GST_BUFFER_OFFSET_END (buffer) = GST_BUFFER_OFFSET (buffer) + n;
   GST_BUFFER_DTS (buffer) = GST_CLOCK_TIME_NONE;
   GST_BUFFER_PTS (buffer) = GST_BUFFER_DURATION (buffer) = GST_CLOCK_TIME_NONE;
   if (info->rate_n == 0)
@@ -347,7 +384,7 @@ gst_imaging_file_src_fill (GstPushSrc *push, GstBuffer *buffer)
     post_read_error (src, first, error);
     return GST_FLOW_ERROR;
   }
-  describe_buffer (info, buffer, first, n);
+  describe_buffer (src, buffer, first, n);
   self->next += self->reverse ? -1 : (gint64) n;
   report (src);
   return GST_FLOW_OK;

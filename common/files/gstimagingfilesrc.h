@@ -54,6 +54,8 @@ typedef struct {
  * @read: Required. Writes units @first to @first + @n - 1 into @buffer. What
  *   fails is posted with the text of @error, as an error of writing when it is
  *   GST_RESOURCE_ERROR_WRITE (the memory), else of reading
+ * @number: Optional. What a unit is counted as: greater than itself where some
+ *   before it are missing in the file. Seeks count those that are there
  * @close: Required. Frees what @open made, all of it or a part
  *
  * The base of sources that read whole units from a file, as picturesrc and
@@ -80,9 +82,10 @@ struct _GstImagingFileSrcClass {
   gboolean (*read) (GstImagingFileSrc *self, guint64 first, guint n,
       GstBuffer *buffer, GError **error);
   void (*close) (GstImagingFileSrc *self);
+  guint64 (*number) (GstImagingFileSrc *self, guint64 unit);
 
   /*< private >*/
-  gpointer padding[8];
+  gpointer padding[7];
 };
 
 G_END_DECLS

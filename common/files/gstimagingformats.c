@@ -2,6 +2,7 @@
 #include "gstimagingformats.h"
 
 #include <string.h>
+#include <unistd.h>
 
 #include "files/gstimagingfile.h"
 #include "files/gstimagingmodule.h"
@@ -196,6 +197,26 @@ gst_imaging_formats_find_reader (
       "these.",
       found);
   return NULL;
+}
+
+gboolean
+gst_imaging_formats_know (const gchar *location)
+{
+  g_autofree gchar *extension = get_extension (location);
+  GstImagingFormatFile file = {.name = location};
+  gchar head[MAX_SIGNATURE];
+  gssize n;
+
+  for (guint i = 0; i < N_FORMATS; i++)
+    if (has_extension (&formats[i], extension))
+      return TRUE;
+  file.fd = gst_imaging_file_open (
+      location, GST_IMAGING_FILE_MAX_STREAM, &file.size, NULL);
+  if (file.fd < 0)
+    return TRUE; /* who opens it says why it cannot */
+  n = gst_imaging_format_read_at (&file, head, sizeof (head), 0);
+  close (file.fd);
+  return find_format (head, (gsize) MAX (n, 0), extension) < N_FORMATS;
 }
 
 const GstImagingFormatTable *

@@ -1,18 +1,16 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "gstimagingsequence.h"
 
-#include <stdlib.h>
 #include <string.h>
 
 #include "files/gstimagingfile.h"
 #include "gstimagingarrayfile.h"
+#include "gstimagingfilelist.h"
 #include "gstimagingndarray-private.h"
 
-#define MAX_FILES (1 << 22)
-
 struct _GstImagingSequence {
-  GPtrArray *names; /* paths, in order */
-  GArray *ends;     /* guint64 for each: the pages up to and with it */
+  GstImagingFileList files;
+  GArray *ends; /* guint64 for each: the pages up to and with it */
 
   gchar axes[GST_IMAGING_ND_ARRAY_MAX_DIMS + 1]; /* "" where nobody says */
   gboolean has_pages; /* the first dimension is pages */
@@ -23,110 +21,13 @@ struct _GstImagingSequence {
   guint current;
 };
 
-/* --- names ---------------------------------------------------------------- */
-
-/* Runs of digits by their number, all else by bytes. */
-static gint
-compare_naturally (gconstpointer left, gconstpointer right)
-{
-  const gchar *a = *(const gchar *const *) left;
-  const gchar *b = *(const gchar *const *) right;
-  const gchar *whole_a = a, *whole_b = b;
-
-  while (*a && *b) {
-    if (g_ascii_isdigit (*a) && g_ascii_isdigit (*b)) {
-      gsize n_a, n_b;
-      gint order;
-
-      a += strspn (a, "0");
-      b += strspn (b, "0");
-      n_a = strspn (a, "0123456789");
-      n_b = strspn (b, "0123456789");
-      order = n_a != n_b ? (n_a < n_b ? -1 : 1) : memcmp (a, b, n_a);
-      if (order != 0)
-        return order;
-      a += n_a;
-      b += n_b;
-    } else if (*a != *b) {
-      break;
-    } else {
-      a++;
-      b++;
-    }
-  }
-  return *a || *b ? (guchar) *a - (guchar) *b : strcmp (whole_a, whole_b);
-}
-
-static gboolean
-fail_none (const gchar *location, const gchar *what, GError **error)
-{
-  g_autofree gchar *name = gst_imaging_file_name (location);
-
-  return gst_imaging_nd_array_fail (
-      error, GST_IMAGING_ND_ARRAY_ERROR_NOT_FOUND, "\"%s\" %s.", name, what);
-}
-
-/* A .json beside a picture is what picturesink says of it. */
-static gboolean
-is_taken (const gchar *name, GPatternSpec *spec)
-{
-  g_autofree gchar *valid = g_filename_display_name (name);
-
-  return *name != '.' && !g_str_has_suffix (name, ".json") &&
-         g_pattern_spec_match_string (spec, valid);
-}
-
-/* Adds the files of @folder whose names fit @pattern; @none: what to say if
- * there are none. */
-static gboolean
-add_files (GPtrArray *names, const gchar *location, const gchar *folder,
-    const gchar *pattern, const gchar *none, GError **error)
-{
-  g_autoptr (GPatternSpec) spec = g_pattern_spec_new (pattern);
-  GDir *dir = g_dir_open (folder, 0, NULL);
-  guint begin = names->len;
-  const gchar *name;
-
-  if (!dir)
-    return fail_none (folder, "is a folder that cannot be listed", error);
-  while ((name = g_dir_read_name (dir)) && names->len < MAX_FILES) {
-    g_autofree gchar *path = g_build_filename (folder, name, NULL);
-
-    if (is_taken (name, spec) && !g_file_test (path, G_FILE_TEST_IS_DIR))
-      g_ptr_array_add (names, g_steal_pointer (&path));
-  }
-  g_dir_close (dir);
-  if (names->len == begin)
-    return fail_none (location, none, error);
-  qsort (names->pdata + begin, names->len - begin, sizeof (gpointer),
-      compare_naturally);
-  return TRUE;
-}
-
-static gboolean
-find_files (GPtrArray *names, const gchar *location, GError **error)
-{
-  g_autofree gchar *folder = g_path_get_dirname (location);
-  g_autofree gchar *pattern = g_path_get_basename (location);
-
-  if (g_file_test (location, G_FILE_TEST_IS_DIR))
-    return add_files (names, location, location, "*",
-        "cannot be read: it is a folder without files", error);
-  if (g_file_test (location, G_FILE_TEST_EXISTS) || !strpbrk (pattern, "*?")) {
-    g_ptr_array_add (names, g_strdup (location)); /* the opener says the rest */
-    return TRUE;
-  }
-  return add_files (names, location, folder, pattern,
-      "is a pattern that fits no file", error);
-}
-
 /* --- files ---------------------------------------------------------------- */
 
 static GstImagingArrayReader *
 open_file (const GstImagingSequence *self, guint i, GError **error)
 {
-  return gst_imaging_array_reader_new (
-      g_ptr_array_index (self->names, i), GST_IMAGING_FILE_MAX_STREAM, error);
+  return gst_imaging_array_reader_new (g_ptr_array_index (self->files.names, i),
+      GST_IMAGING_FILE_MAX_STREAM, error);
 }
 
 static gboolean
@@ -210,7 +111,7 @@ count_pages (GstImagingSequence *self, GError **error)
   gboolean single = end == 1;
 
   g_array_append_val (self->ends, end);
-  for (guint i = 1; i < self->names->len; i++) {
+  for (guint i = 1; i < self->files.names->len; i++) {
     g_autoptr (GstImagingArrayReader) reader = NULL;
     guint64 n = 1;
 
@@ -234,10 +135,10 @@ gst_imaging_sequence_new (
 
   g_return_val_if_fail (locations && *locations, NULL);
 
-  self->names = g_ptr_array_new_with_free_func (g_free);
+  gst_imaging_file_list_init (&self->files);
   self->ends = g_array_new (FALSE, FALSE, sizeof (guint64));
   for (; *locations; locations++)
-    if (!find_files (self->names, *locations, error))
+    if (!gst_imaging_file_list_add (&self->files, *locations, error))
       return NULL;
   self->first = self->reader = open_file (self, 0, error);
   if (!self->first || !find_axes (self, axes, error))
@@ -273,6 +174,12 @@ gst_imaging_sequence_get_n_pages (const GstImagingSequence *self)
   return g_array_index (self->ends, guint64, self->ends->len - 1);
 }
 
+const GPtrArray *
+gst_imaging_sequence_get_notes (const GstImagingSequence *self)
+{
+  return self->files.notes;
+}
+
 /* Returns: the file with @page, by halving */
 static guint
 find_file (const GstImagingSequence *self, guint64 page)
@@ -288,6 +195,16 @@ find_file (const GstImagingSequence *self, guint64 page)
       low = middle + 1;
   }
   return low;
+}
+
+/* A missing file has as many pages as the first one. */
+guint64
+gst_imaging_sequence_get_number (const GstImagingSequence *self, guint64 page)
+{
+  guint i = find_file (self, page);
+
+  return page + g_array_index (self->files.missing, guint64, i) *
+                    g_array_index (self->ends, guint64, 0);
 }
 
 static void
@@ -359,7 +276,7 @@ gst_imaging_sequence_free (GstImagingSequence *self)
     return;
   close_current (self);
   gst_imaging_array_reader_free (self->first);
-  g_ptr_array_unref (self->names);
+  gst_imaging_file_list_clear (&self->files);
   g_array_unref (self->ends);
   g_free (self);
 }

@@ -16,7 +16,7 @@ typedef struct _GstImagingSequence GstImagingSequence;
 /**
  * gst_imaging_sequence_new: (skip)
  * @locations: (array zero-terminated=1): at least one path of a file, of a
- *   folder, or of files with * and ? in the last part
+ *   folder, or of files with *, ? or a number (%05d) in the last part
  * @axes: (nullable): what the dimensions are where the files do not say, a
  *   letter each as in #GstImagingNdArray; %NULL or empty: a last of three
  *   dimensions is channels if it is 2 to 4, else the first of three or more is
@@ -24,7 +24,8 @@ typedef struct _GstImagingSequence GstImagingSequence;
  * @error: the reason of a failure
  *
  * The files of a folder, or those that a pattern names, are taken in natural
- * order: 2 before 10. Hidden files and folders in it are left out. A name that
+ * order: 2 before 10. Hidden files and folders in it are left out, and files
+ * without a known format. A name that
  * is there is no pattern. The first file is opened, and all of them if it has
  * several pages; the others are when their pages are read.
  *
@@ -53,6 +54,18 @@ gboolean gst_imaging_sequence_has_channels (const GstImagingSequence *self);
 /* Returns: the pages of all files */
 GST_IMAGING_API
 guint64 gst_imaging_sequence_get_n_pages (const GstImagingSequence *self);
+
+/* Returns: @page and all pages before it, also of files that are missing in a
+ * numbered series */
+GST_IMAGING_API
+guint64 gst_imaging_sequence_get_number (
+    const GstImagingSequence *self, guint64 page);
+
+/* Returns: (transfer none): sentences for the user, on files that were left out
+ * or are missing */
+GST_IMAGING_API
+const GPtrArray *gst_imaging_sequence_get_notes (
+    const GstImagingSequence *self);
 
 /* Reads any page. A file of another type or size is an error. */
 GST_IMAGING_API

@@ -21,9 +21,10 @@
  * so are these if the next element prefers it.
  *
  * Frame n has the buffer offset n, the timestamp n / framerate and the
- * duration 1 / framerate. Seeking is exact, in time and in frames (format
- * DEFAULT), also backwards. Frames are read one at a time, so the files may be
- * larger than memory.
+ * duration 1 / framerate. Files that are missing in a numbered series are
+ * counted by the offsets, and named in a warning. Seeking is exact, in time and
+ * in frames (format DEFAULT), also backwards. Frames are read one at a time, so
+ * the files may be larger than memory.
  *
  * ## Example launch lines
  * |[
@@ -58,8 +59,8 @@ static const GstImagingSetting settings[] = {
     GST_IMAGING_PATH ("location", NEXT_START, 0, Settings, file.location, NULL,
         NULL,
         "Path of the file to play: a picture, .npy, or a file of several "
-        "pages. A folder, or a name with * and ? in its last part, stands for "
-        "its files in natural order"),
+        "pages. A folder, or a name with * and ? or a number such as %05d in "
+        "its last part, stands for its files in natural order"),
     GST_IMAGING_FRACTION ("framerate", NEXT_START, 0, Settings, framerate, 0,
         "Hz",
         "Frames a second: frame n has the timestamp n / framerate and the "
@@ -278,6 +279,14 @@ take_locations (GstPictureSrc *self, const gchar *location)
   return NULL;
 }
 
+static void
+warn (GstPictureSrc *self, const GPtrArray *notes)
+{
+  for (guint i = 0; i < notes->len; i++)
+    GST_ELEMENT_WARNING (self, RESOURCE, READ,
+        ("%s", (const gchar *) g_ptr_array_index (notes, i)), (NULL));
+}
+
 static gboolean
 open_files (GstPictureSrc *self, const gchar *location)
 {
@@ -294,6 +303,7 @@ open_files (GstPictureSrc *self, const gchar *location)
     return FALSE;
   }
   self->array = gst_imaging_sequence_get_array (self->files);
+  warn (self, gst_imaging_sequence_get_notes (self->files));
   return TRUE;
 }
 
@@ -569,6 +579,12 @@ gst_picture_src_read (GstImagingFileSrc *src, guint64 first, guint n,
   return FALSE;
 }
 
+static guint64
+gst_picture_src_number (GstImagingFileSrc *src, guint64 unit)
+{
+  return gst_imaging_sequence_get_number (GST_PICTURE_SRC (src)->files, unit);
+}
+
 /* --- the object --- */
 
 static void
@@ -664,6 +680,7 @@ gst_picture_src_class_init (GstPictureSrcClass *klass)
   file_class->open = gst_picture_src_open;
   file_class->set_caps = gst_picture_src_set_caps;
   file_class->read = gst_picture_src_read;
+  file_class->number = gst_picture_src_number;
   file_class->close = gst_picture_src_close;
 }
 

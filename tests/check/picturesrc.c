@@ -577,6 +577,33 @@ assert_played (gdouble rate, gint64 start, gint64 stop, const gchar *expected)
   dispose_pipeline (pipeline);
 }
 
+/* Also where the time of that frame is beyond what 64 bits hold. */
+GST_START_TEST (test_a_seek_beyond_the_end_plays_nothing)
+{
+  const gint64 places[] = {6, 60, G_GINT64_CONSTANT (1) << 62};
+
+  write_array (GST_IMAGING_ND_ARRAY_TYPE_U8, 3, 6, 2, 5, 1);
+  for (guint i = 0; i < G_N_ELEMENTS (places); i++) {
+    GstElement *pipeline =
+        make_pipeline ("picturesrc name=source framerate=10/1 ! "
+                       "fakesink name=sink signal-handoffs=true sync=false",
+            GST_STATE_PAUSED);
+    GstElement *sink = gst_bin_get_by_name (GST_BIN (pipeline), "sink");
+    GString *offsets = g_string_new (NULL);
+
+    g_signal_connect (sink, "handoff", G_CALLBACK (note_offset), offsets);
+    fail_unless (gst_element_seek_simple (
+        pipeline, GST_FORMAT_DEFAULT, GST_SEEK_FLAG_FLUSH, places[i]));
+    gst_element_set_state (pipeline, GST_STATE_PLAYING);
+    wait_for_end (pipeline);
+    fail_unless_equals_string (offsets->str, "");
+    g_string_free (offsets, TRUE);
+    gst_object_unref (sink);
+    dispose_pipeline (pipeline);
+  }
+}
+GST_END_TEST;
+
 GST_START_TEST (test_a_segment_ends_where_it_should_in_both_directions)
 {
   const gint64 ms = GST_MSECOND;
@@ -1414,6 +1441,7 @@ picturesrc_suite (void)
   tcase_add_test (tcase, test_a_seek_in_frames_shows_that_frame);
   tcase_add_test (
       tcase, test_a_stop_before_the_position_leaves_a_segment_that_counts);
+  tcase_add_test (tcase, test_a_seek_beyond_the_end_plays_nothing);
   tcase_add_test (
       tcase, test_a_segment_ends_where_it_should_in_both_directions);
   tcase_add_test (tcase, test_duration_is_known_in_time_and_frames);
