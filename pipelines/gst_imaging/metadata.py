@@ -6,6 +6,8 @@ program: it needs no module of ours. The element that writes the metadata has to
 be loaded first, as it is when the pipeline runs in the process.
 """
 import json
+import os
+import re
 
 import numpy as np
 
@@ -101,14 +103,18 @@ def expand(series):
     return numbers
 
 
-def sidecar(path):
-    """What picturesink wrote beside a file, or None: a dictionary.
+def find_series(path):
+    """Of a numbered file: the name that picturesink had, with the number in it, and its number; else None."""
+    folder, name = os.path.split(path)
+    for beside in sorted(os.listdir(folder or ".")) if os.path.isdir(folder or ".") else ():
+        parts = re.fullmatch("(.*)(%[0-9]*)[du](.*)[.]json", beside, re.DOTALL)
+        found = parts and re.fullmatch(f"{re.escape(parts[1])} *([0-9]+){re.escape(parts[3])}", name, re.DOTALL)
+        if found and parts[1] + f"{parts[2]}d" % int(found[1]) + parts[3] == name:
+            return os.path.join(folder, beside[:-len(".json")]), int(found[1])
+    return None
 
-    "quantity", if there is one, is as quantity() returns it, but "scale" and
-    "offset", and "step" and "origin" of an axis, are lists where they change
-    from frame to frame. "frame-numbers", "pts" and "capture-times" have an entry
-    for each frame.
-    """
+
+def read_sidecar(path):
     try:
         with open(f"{path}.json", encoding="utf-8") as file:
             told = json.load(file)
@@ -116,14 +122,44 @@ def sidecar(path):
         return None
     if not isinstance(told, dict) or told.get("schema") != "gst-imaging-sidecar-v1":
         return None
-    for key in "frame-numbers", "pts", "capture-times":
-        if key in told:
-            told[key] = expand(told[key])
+    return told
+
+
+def per_frame(told):
+    """Each series of a sidecar, as the dictionary that has it and its key."""
     quantity = told.get("quantity", {})
-    for place in [quantity, *quantity.get("axes", [])]:
-        for key in "scale", "offset", "step", "origin":
-            if isinstance(place.get(key), list):
-                place[key] = expand(place[key])
+    return [(told, key) for key in ("frame-numbers", "pts", "capture-times")] + [
+        (place, key) for place in [quantity, *quantity.get("axes", [])] for key in ("scale", "offset", "step", "origin")]
+
+
+def one_file(told, path, number):
+    """What the sidecar of a series tells of one file, or None: what changes from frame to frame is a number."""
+    while told and number < told["first"]:  # of an earlier run
+        told = told.get("previous")
+    if not told or number >= told["first"] + told["frames"]:
+        return None
+    for place, key in per_frame(told):
+        if isinstance(place.get(key), list):
+            numbers = expand(place[key])[number - told["first"]]
+            place[key] = [numbers] if place is told else numbers
+    return {**told, "file": os.path.basename(path), "first": number, "frames": 1}
+
+
+def sidecar(path):
+    """What picturesink wrote beside a file, or None: a dictionary.
+
+    "quantity", if there is one, is as quantity() returns it, but "scale" and
+    "offset", and "step" and "origin" of an axis, are lists where they change
+    from frame to frame. "frame-numbers", "pts" and "capture-times" have an entry
+    for each frame. Of a numbered file it is what frame%05d.png.json tells of it.
+    """
+    told = read_sidecar(path)
+    if told is None:
+        series = None if os.path.exists(f"{path}.json") else find_series(path)
+        return series and one_file(read_sidecar(series[0]), path, series[1])
+    for place, key in per_frame(told):
+        if isinstance(place.get(key), list):
+            place[key] = expand(place[key])
     return told
 
 

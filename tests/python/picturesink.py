@@ -178,6 +178,19 @@ class Sidecar(Case):
         self.assertEqual(told["frames-missing"], told["frame-numbers"][-1] + 1 - told["frame-numbers"][0] -
                          told["frames"])
 
+    def test_one_numbered_file(self):
+        words = ("!", "video/x-raw,format=GRAY8,width=8,height=8,framerate=10/1", "!", "picturesink", "sidecar=always",
+                 f"location={self.folder}/f%02d.pgm")
+        launch("videotestsrc", "num-buffers=5", *words)
+        launch("videotestsrc", "num-buffers=3", *words, "append=true")
+        for number, pts in (0, 0), (4, 4 * 10 ** 8), (5, 0), (7, 2 * 10 ** 8):
+            told = metadata.sidecar(self.path(f"f{number:02}.pgm"))
+            self.assertEqual((told["file"], told["first"], told["frames"], told["pts"]),
+                             (f"f{number:02}.pgm", number, 1, [pts]))
+        self.assertEqual(len(metadata.sidecar(self.path("f%02d.pgm"))["pts"]), 3)
+        for name in "f08.pgm", "f2.pgm", "g02.pgm", "none/f02.pgm":
+            self.assertIsNone(metadata.sidecar(self.path(name)))
+
     def test_series(self):
         self.assertEqual(metadata.expand([5, [7, 2, 3], [None, 0, 2], 1, [2.5, 0, 2]]),
                          [5, 7, 9, 11, None, None, 1, 2.5, 2.5])

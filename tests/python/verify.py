@@ -79,6 +79,19 @@ class Verify(unittest.TestCase):
         self.assertEqual(code, 1)
         self.assertIn("frame04.pgm[", result["error"])
 
+    def test_one_numbered_file(self):
+        self.record(sink="frame%02d.pgm")
+        shutil.copy(self.path("frame03.pgm"), self.path("frame04.pgm"))
+        code, result = verify(self.path("frame03.pgm"))
+        self.assertEqual((code, result["frames"], result["samples"]), (0, 1, 24 * 40))
+        code, result = verify(self.path("frame04.pgm"))
+        self.assertEqual(code, 1)
+        self.assertIn("frame04.pgm[", result["error"])
+        shutil.copy(self.path("frame03.pgm"), self.path("frame12.pgm"))
+        code, result = verify(self.path("frame12.pgm"))
+        self.assertEqual(code, 3)
+        self.assertIn("none of the 12 files from number 0 on", result["error"])
+
     def test_a_folder_that_was_moved_and_relative_paths(self):
         before = os.getcwd()
         os.chdir(self.folder)

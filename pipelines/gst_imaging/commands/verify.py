@@ -4,7 +4,7 @@
 Beside the file lies its sidecar, FILE.json: it names the source with its hash, the elements with their settings, and
 what changed meanwhile. The same version on the same backend has to give the same bits where docs/explanation/numerics.md
 promises them; otherwise the results may differ as far as that page says. Of numbered files give the name with the number
-in it, as frame%05d.png.
+in it, as frame%05d.png; frame00003.png compares this file alone.
 """
 import json
 import os
@@ -180,7 +180,13 @@ def verify(options):
 
     arrays = library.Arrays()
     path = os.path.abspath(options.file)
+    series = None if os.path.exists(f"{path}.json") else metadata.find_series(path)
+    if series:
+        path, number = series
     told = read_sidecar(metadata, path)
+    if series and not 0 <= number - told["first"] < told["frames"]:
+        raise Failure(UNREADABLE, f"{options.file} is none of the {told['frames']} files from number {told['first']} on"
+                                  f" of which {path}.json tells.")
     folder = os.path.dirname(path)
     devices = json.loads(library.describe(Gst))["cuda"]["devices"]
     with repeat.working_folder(told, folder), tempfile.TemporaryDirectory() as work:
@@ -191,12 +197,13 @@ def verify(options):
         same_backend = all(a.get("active-backend") == b.get("active-backend")
                            for a, b in zip(told["elements"], new["elements"]))
         limits = max((TOLERANCES.get(element["element"], (0, 0)) for element in told["elements"]), default=(0, 0))
-        difference = compare(arrays, numbered(path, told), numbered(location, new), told, limits)
-    return report(options, told, new, difference, settings, same_backend)
+        chosen = slice(number - told["first"], number - told["first"] + 1) if series else slice(None)
+        difference = compare(arrays, numbered(path, told)[chosen], numbered(location, new)[chosen], told, limits)
+    return report(options, told, new, difference, settings, same_backend, 1 if series else told["frames"])
 
 
-def report(options, told, new, difference, settings, same_backend):
-    result = {"file": options.file, "frames": told["frames"], "samples": difference.n,
+def report(options, told, new, difference, settings, same_backend, n_frames):
+    result = {"file": options.file, "frames": n_frames, "samples": difference.n,
               "different": int(difference.n_different), "beyond-tolerance": int(difference.n_beyond),
               "first-difference": difference.first, "same-backend": same_backend, "other-settings": settings,
               "version": told["gst-imaging"], "version-now": new["gst-imaging"]}
@@ -211,5 +218,5 @@ def report(options, told, new, difference, settings, same_backend):
         raise Failure(NO_RESULT, f"{difference.n_different} of {difference.n} samples differ, the first at {place}.")
     if not options.json:
         how = f"{difference.n_different} samples differ within the tolerance, the first at {place}" if first else "the same bits"
-        print(f'{options.file}: {result["frames"]} frames, {how}')
+        print(f'{options.file}: {n_frames} frame{"s"[:n_frames > 1]}, {how}')
     return result
