@@ -60,7 +60,7 @@ gst_imaging_array_recorder_new (const gchar *location,
   self->saver = self->has_name ? gst_imaging_saver_continue (
                                      location, &self->file.size, &why)
                                : gst_imaging_saver_new (location, &why);
-  if (!self->saver) {
+  if (!self->saver || !gst_imaging_saver_lock (self->saver, &why)) {
     gst_imaging_nd_array_take_file_error (why, error);
     return NULL;
   }

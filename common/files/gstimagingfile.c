@@ -5,7 +5,9 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <glib/gstdio.h>
+#include <signal.h>
 #include <string.h>
+#include <sys/file.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -258,6 +260,17 @@ follow_links (const gchar *location)
   return NULL;
 }
 
+/* A write beyond the limit of the process (ulimit -f) is an error like that of
+ * a full disk, unless the application has a use for the signal. */
+static void
+ignore_size_signal (void)
+{
+  struct sigaction now;
+
+  if (sigaction (SIGXFSZ, NULL, &now) == 0 && now.sa_handler == SIG_DFL)
+    signal (SIGXFSZ, SIG_IGN);
+}
+
 /* As the file that is replaced. A stranger's file becomes ours, as only root
  * may give files away. Returns: FALSE with errno set */
 static gboolean
@@ -278,6 +291,7 @@ gst_imaging_saver_new (const gchar *location, GError **error)
 
   g_return_val_if_fail (location, NULL);
 
+  ignore_size_signal ();
   exists = stat (location, &info) == 0;
   if (exists && special_kind (&info)) {
     fail (error, GST_IMAGING_FILE_ERROR_WRITE, location,
@@ -320,6 +334,7 @@ gst_imaging_saver_continue (
 
   g_return_val_if_fail (location, NULL);
 
+  ignore_size_signal ();
   self = g_new0 (GstImagingSaver, 1);
   self->location = g_strdup (location);
   /* what is opened is what was looked at; a pipe does not block */
@@ -337,6 +352,28 @@ gst_imaging_saver_continue (
   }
   *size = (guint64) info.st_size;
   return g_steal_pointer (&self);
+}
+
+/* Some file systems have no locks: there nobody is seen. */
+static gboolean
+is_locked (gint fd, gint operation)
+{
+  return flock (fd, operation | LOCK_NB) < 0 && errno == EWOULDBLOCK;
+}
+
+gboolean
+gst_imaging_saver_lock (GstImagingSaver *self, GError **error)
+{
+  gint old = self->temporary ? open (self->target, O_RDONLY | O_CLOEXEC) : -1;
+  gboolean locked =
+      is_locked (self->fd, LOCK_EX) || (old >= 0 && is_locked (old, LOCK_SH));
+
+  if (old >= 0)
+    close (old);
+  return !locked ||
+         fail (error, GST_IMAGING_FILE_ERROR_WRITE, self->location,
+             "is being written already, by another sink or program. Wait for "
+             "its end, or take another name.");
 }
 
 gboolean

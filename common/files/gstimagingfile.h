@@ -112,6 +112,18 @@ GstImagingSaver *gst_imaging_saver_continue (
     const gchar *location, guint64 *size, GError **error);
 
 /**
+ * gst_imaging_saver_lock: (skip)
+ * @error: the reason of a failure
+ *
+ * For a file that is written for long: nobody else who calls this writes it
+ * until the saver is finished or freed.
+ *
+ * Returns: %FALSE with @error set if somebody does
+ */
+GST_IMAGING_API
+gboolean gst_imaging_saver_lock (GstImagingSaver *self, GError **error);
+
+/**
  * gst_imaging_saver_give_name: (skip)
  *
  * Waits for the disk and gives the file its name, from now on and for what is

@@ -27,6 +27,7 @@
 #include "gstpicturesinkcards.h"
 #include "gstpicturesinkfile.h"
 #include "gstpicturesinkformat.h"
+#include "gstpicturesinkrivals.h"
 #include "gstpicturesinksidecar.h"
 
 GST_DEBUG_CATEGORY_STATIC (gst_picture_sink_debug);
@@ -121,6 +122,20 @@ post (GstPictureSink *self, const GError *error)
 /* --- start and stop ------------------------------------------------------- */
 
 static gboolean
+check_rivals (GstPictureSink *self, GError **error)
+{
+  g_autofree gchar *sentence =
+      gst_picture_sink_describe_rival (GST_ELEMENT (self), &self->file);
+
+  if (!sentence)
+    return TRUE;
+  g_set_error_literal (
+      error, GST_RESOURCE_ERROR, GST_RESOURCE_ERROR_SETTINGS, sentence);
+  gst_picture_sink_file_close (&self->file);
+  return FALSE;
+}
+
+static gboolean
 gst_picture_sink_start (GstBaseSink *base)
 {
   GstPictureSink *self = GST_PICTURE_SINK (base);
@@ -135,7 +150,8 @@ gst_picture_sink_start (GstBaseSink *base)
   self->is_finished = self->has_failed = FALSE;
   if (gst_picture_sink_file_open (&self->file,
           gst_imaging_setting_file_location (s->location), s->append,
-          s->max_frames, &error)) {
+          s->max_frames, &error) &&
+      check_rivals (self, &error)) {
     gst_picture_sink_sidecar_start (
         &self->sidecar, s->sidecar, GST_ELEMENT (self));
     return TRUE;

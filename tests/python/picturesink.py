@@ -118,6 +118,41 @@ class Readers(Case):
             self.assertFalse(file.is_bigtiff)
 
 
+class Rivals(Case):
+    """A sink refuses a file that another element of its pipeline uses, before anything is lost."""
+
+    def refused(self, *words):
+        before = {name: open(self.path(name), "rb").read() for name in os.listdir(self.folder)}
+        text = launch(*words, status=1)
+        self.assertEqual({name: open(self.path(name), "rb").read() for name in os.listdir(self.folder)}, before)
+        return text
+
+    def test_two_sinks(self):
+        for name in "a.npy", "f%02d.pgm":
+            for other in name, f"../{os.path.basename(self.folder)}/{name}":
+                text = self.refused("videotestsrc", "num-buffers=3", "!", "tee", "name=t", "t.", "!", "queue", "!",
+                                    "picturesink", "location=" + self.path(name), "t.", "!", "queue", "!", "picturesink",
+                                    "name=other", "location=" + self.path(other))
+                self.assertRegex(text, "is the location of (other|picturesink0), too")
+
+    def test_the_file_of_its_source(self):
+        for i in range(3):
+            with open(self.path(f"f{i:02}.pgm"), "wb") as file:
+                file.write(b"P5 3 2 255\n" + bytes([i] * 6))
+        os.symlink("f01.pgm", self.path("link.pgm"))
+        for source, sink, *more in (
+                ("f01.pgm", "f01.pgm"), ("f01.pgm", "link.pgm"), ("", "f%02d.pgm"), ("*.pgm", "f01.pgm"),
+                ("f%02d.pgm", "f%02d.pgm")):
+            text = self.refused("picturesrc", "location=" + self.path(source), "!", "picturesink", "location=" + self.path(sink), *more)
+            self.assertIn("is read by picturesrc0 and would be replaced", text)
+        np.save(self.path("a.npy"), np.zeros((2, 3, 4), "u1"))
+        text = self.refused("picturesrc", f"locations=<{self.path('a.npy')}>", "!", "picturesink", "location=" + self.path("a.npy"), "append=true")
+        self.assertIn("would be continued with what is made of it", text)
+        os.remove(self.path("link.pgm"))
+        for other in "g%02d.pgm", "f%03d.pgm":
+            launch("picturesrc", "location=" + self.path("f??.pgm"), "!", "picturesink", "location=" + self.path(other))
+
+
 class Sidecar(Case):
     def play(self, pipeline, name, *more):
         launch("-q", *pipeline.split(), "!", "picturesink", f"location={self.path(name)}", *more)
@@ -472,10 +507,11 @@ class Interrupted(Case):
 
     def test_full_disk(self):
         for extension in GROWING:
-            done = self.limit(f"a.{extension}", "trap '' XFSZ;")
-            self.assertIn("cannot be written: File too large", done.stderr)
-            n = self.check(f"a.{extension}")
-            self.assertGreater(n, 900 * 1024 // (37 * 101 + (300 if extension == "tif" else 0)))
+            for trap in "", "trap '' XFSZ;":  # with the signal, which ends a process, and without
+                done = self.limit(f"a.{extension}", trap)
+                self.assertIn("cannot be written: File too large", done.stderr)
+                n = self.check(f"a.{extension}")
+                self.assertGreater(n, 900 * 1024 // (37 * 101 + (300 if extension == "tif" else 0)))
 
     def test_full_file_system(self):
         """A small one in memory, where this user may make one."""
@@ -495,6 +531,20 @@ class Interrupted(Case):
                 self.skipTest(f"no file system can be made here: {done.stderr}")
             self.assertIn("No space left on device", done.stderr)
             os.rmdir(target)
+            self.check(name)
+
+    def test_two_programs_and_one_file(self):
+        for extension in GROWING:
+            name = f"a.{extension}"
+            with subprocess.Popen(self.command(name)) as recording:
+                end = time.monotonic() + 20
+                while not os.path.exists(self.path(name)) and time.monotonic() < end:
+                    time.sleep(0.01)
+                for append in "false", "true":
+                    text = launch("videotestsrc", "num-buffers=2", "!", "picturesink", "location=" + self.path(name),
+                                  "append=" + append, status=1)
+                    self.assertIn("is being written already, by another sink or program", text)
+                recording.kill()
             self.check(name)
 
     def test_many_small_frames(self):
