@@ -40,7 +40,7 @@ class Served:
     def __init__(self, folder, *words):
         self.process = subprocess.Popen(
             [sys.executable, "-m", "gst_imaging", "panel", *words], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
-            env={**os.environ, "PYTHONPATH": os.path.join(SOURCE, "pipelines"), "XDG_CACHE_HOME": folder, "XDG_DATA_HOME": folder})
+            env={**os.environ, "PYTHONPATH": os.path.join(SOURCE, "pipelines"), "XDG_CACHE_HOME": folder, "XDG_DATA_HOME": folder}, cwd=folder)
         self.address = self.process.stdout.readline().strip()
         if not self.address:
             raise AssertionError(self.process.stderr.read())

@@ -1,10 +1,12 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
 """gst-imaging panel in a browser: each ready pipeline is shown, controlled and measured, with a mouse, with keys, on a small screen.
 
-With --pictures FOLDER the pictures of docs/reference/panel.md are made in place of a test. That needs Pillow (python3-pil).
+With --pictures FOLDER the pictures of the reference and of the tutorial are made in place of a test, in FOLDER/reference and FOLDER/tutorials. That needs Pillow (python3-pil).
 """
 import json
 import os
+import re
+import shlex
 import sys
 import tempfile
 import time
@@ -12,6 +14,9 @@ import unittest
 
 import numpy as np
 from browser import SOURCE, Browser, Served, missing
+
+sys.path.insert(0, os.path.join(SOURCE, "pipelines"))
+from gst_imaging.panel.demo import VERSION
 
 if not missing():
     from selenium.webdriver.common.action_chains import ActionChains
@@ -24,8 +29,8 @@ READY = {
     "oct": ("oct", "range-max", "1e9"),
     "photostereo": ("light", "elevation", "1e9"),
 }
-# whose data moves by itself: the others repeat one slice, and one surface
-MOVING = ("sharpen", "ao")
+# whose data moves by itself: the others repeat one surface, and one pair
+MOVING = ("sharpen", "ao", "oct")
 MOVE = "const s = arguments[0]; s.value = arguments[1]; s.dispatchEvent(new Event('input')); s.dispatchEvent(new Event('change'));"
 
 
@@ -66,7 +71,7 @@ class Ready(unittest.TestCase):
     def true_samples(self, name):
         """What the page says of a sample is what the file of the demo has in that frame."""
         b = self.browser
-        frames = np.load(os.path.join(os.path.dirname(self.data), "gst-imaging", "panel", f"{name}-1.npy"))
+        frames = np.load(os.path.join(os.path.dirname(self.data), "gst-imaging", "panel", f"{name}-{VERSION}.npy"))
         b.find("#play").click()
         b.until("document.querySelector('#pipeline-state').textContent == 'paused'", "paused")
         b.find(".view canvas").send_keys("++++++++")
@@ -246,24 +251,45 @@ def save(browser, path):
     small.save(path, optimize=True)
 
 
-def pictures(folder):
+def tutorial():
+    """Returns: the arguments of the first panel of the tutorial"""
+    with open(os.path.join(SOURCE, "docs", "tutorials", "live-panel.md"), encoding="utf-8") as file:
+        return shlex.split(re.search(r"^pipelines/gst-imaging panel (.*) > panel.txt &$", file.read(), re.M)[1])
+
+
+def show(browser, served, theme):
+    browser.screen(1280, 800)
+    browser.open(served.address)
+    browser.js("if (document.documentElement.dataset.theme != arguments[0]) document.querySelector('#theme').click()", theme)
+    ActionChains(browser.driver).move_to_element(browser.find(".view canvas")).perform()
+
+
+def pictures(docs):
     browser = Browser()
     try:
         with tempfile.TemporaryDirectory() as scratch:
-            for name in ("sharpen", "ao", "oct"):
-                served = Served(os.path.realpath(scratch), name)
-                browser.screen(1280, 800)
-                browser.open(served.address)
-                browser.js("if (document.documentElement.dataset.theme != (arguments[0] == 'ao' ? 'light' : 'dark')) document.querySelector('#theme').click()", name)
-                ActionChains(browser.driver).move_to_element(browser.find(".view canvas")).perform()
+            scratch = os.path.realpath(scratch)
+            for name in READY:
+                served = Served(scratch, name)
+                show(browser, served, "light" if name in ("ao", "photostereo") else "dark")
                 time.sleep(4)
-                save(browser, os.path.join(folder, f"panel-{name}.png"))
+                save(browser, os.path.join(docs, "reference", f"panel-{name}.png"))
                 if name == "sharpen":
                     browser.screen(390, 844, True)
                     time.sleep(1)
-                    save(browser, os.path.join(folder, "panel-small.png"))
+                    save(browser, os.path.join(docs, "reference", "panel-small.png"))
                 browser.driver.get("about:blank")
                 served.end()
+            os.mkdir(os.path.join(scratch, "recordings"))
+            served = Served(scratch, *tutorial())
+            show(browser, served, "dark")
+            camera = browser.find(".group[data-element=camera] summary")
+            camera.click()
+            browser.js("arguments[0].scrollIntoView()", camera)
+            time.sleep(4)
+            save(browser, os.path.join(docs, "tutorials", "live-panel.png"))
+            browser.driver.get("about:blank")
+            served.end()
     finally:
         browser.close()
 
@@ -275,6 +301,6 @@ if __name__ == "__main__":
     if sys.argv[1:2] == ["--pictures"]:
         from PIL import Image  # noqa: F401, of save ()
 
-        pictures(sys.argv[2] if len(sys.argv) > 2 else os.path.join(SOURCE, "docs", "reference"))
+        pictures(sys.argv[2] if len(sys.argv) > 2 else os.path.join(SOURCE, "docs"))
     else:
         unittest.main()

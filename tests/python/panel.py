@@ -10,10 +10,14 @@ import sys
 import tempfile
 import time
 import unittest
+import unittest.mock
 
 import numpy as np
 
 from support import SOURCE, TIMEOUT, Gst, main
+
+sys.path.insert(0, os.path.join(SOURCE, "pipelines"))
+from gst_imaging.command import Failure, execute
 
 try:
     import aiohttp
@@ -29,10 +33,11 @@ PATTERN = np.arange(48 * 64, dtype=np.uint16).reshape(48, 64)
 class Served:
     """A panel in a process of its own."""
 
-    def __init__(self, folder, *words):
+    def __init__(self, folder, *words, env=()):
         self.process = subprocess.Popen(
             [sys.executable, "-m", "gst_imaging", "panel", *words], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
-            env={**os.environ, "PYTHONPATH": os.path.join(SOURCE, "pipelines"), "XDG_CACHE_HOME": folder, "XDG_DATA_HOME": folder})
+            env={**os.environ, "PYTHONPATH": os.path.join(SOURCE, "pipelines"), "XDG_CACHE_HOME": folder, "XDG_DATA_HOME": folder,
+                 **dict(env)})
         self.address = self.process.stdout.readline().strip()
         if not self.address:
             raise AssertionError(self.process.stderr.read())
@@ -322,6 +327,62 @@ class Panel(unittest.IsolatedAsyncioTestCase):
             done = subprocess.run([sys.executable, "-m", "gst_imaging", "verify", file], capture_output=True, text=True, timeout=TIMEOUT,
                                   env={**os.environ, "PYTHONPATH": os.path.join(SOURCE, "pipelines")})
             self.assertEqual(done.returncode, 0, done.stderr)
+
+    async def shows_pictures(self, *words, env=()):
+        served = Served(self.folder, *words, env=env)
+        try:
+            async with aiohttp.ClientSession() as session, session.ws_connect(served.root + "/ws", max_msg_size=0) as ws:
+                state = await receive(ws, lambda m: m["type"] == "state")
+                await ask(ws, do="view", view=1, pad=state["layout"]["main"], values=[0, 0, 2, 2])
+                first = await receive(ws, lambda m: m["type"] == "picture")
+                await receive(ws, lambda m: m["type"] == "picture" and m["pts"] != first["pts"])
+                return state, first
+        finally:
+            served.end()
+
+    @unittest.skipUnless(Gst.ElementFactory.find("aravissrc"), "there is no aravissrc: install aravis-tools")
+    async def test_a_camera_of_aravis(self):
+        state, picture = await self.shows_pictures("sharpen", "--camera", "aravis:Fake_1", "--exposure", "5000", "--allow", "camera.exposure",
+                                                   "--pixel-format", "Mono8", "amount=3")
+        self.assertEqual((picture["source"], picture["channels"]), ([512, 512], 1))
+        self.assertEqual(state["layout"]["before"], "frames.src")
+        found = {(e["name"], p["name"]): p for e in state["elements"] for p in e["properties"]}
+        self.assertEqual((found["camera", "exposure"]["value"], found["camera", "exposure"]["can-set"]), (5000, True))
+        self.assertEqual((found["sharpen", "amount"]["value"], found["camera", "gain"]["can-set"]), (3, False))
+
+    @unittest.skipUnless(os.environ.get("MOCK_V4L2") and Gst.ElementFactory.find("v4l2src"), "there is no v4l2src, or no MOCK_V4L2")
+    async def test_a_camera_of_video4linux(self):
+        mock = {"LD_PRELOAD": os.environ["MOCK_V4L2"], "MOCK_V4L2_DEVICE": "/dev/full", "MOCK_V4L2_FORMATS": "GREY"}
+        _state, picture = await self.shows_pictures("ao", "--camera", "v4l2:/dev/full", "columns=2", "rows=2", "pitch-x=30", "pitch-y=20", env=mock)
+        self.assertEqual((picture["source"], picture["channels"]), ([64, 48], 1))
+
+    async def test_cameras_that_are_not_there(self):
+        cases = [
+            (3, "There is no camera /dev/nothing; there are:", "sharpen", "--camera", "v4l2:/dev/nothing"),
+            (3, "/dev/null is no camera of Video4Linux; there are:", "sharpen", "--camera", "v4l2:/dev/null"),
+            (2, "it needs v4l2:NAME, aravis:NAME, gst:NAME.", "sharpen", "--camera", "/dev/video0"),
+            (2, "Give files or --camera; not both.", "sharpen", "in.npy", "--camera", "v4l2:"),
+            (2, "--exposure is for --camera, which is not given.", "sharpen", "--exposure", "10"),
+            (2, "--camera is for a ready pipeline:", "videotestsrc ! fakesink", "--camera", "v4l2:"),
+            (2, "insar has no camera", "insar", "--camera", "v4l2:"),
+            (2, "photostereo needs the file of the lights", "photostereo", "--camera", "v4l2:"),
+            (2, "The pipeline cannot be made: ", "sharpen", "amount=much"),
+        ]
+        if Gst.ElementFactory.find("aravissrc"):
+            cases += [(3, "Aravis cannot open the camera nothing; it sees: none. Check its power", "sharpen", "--camera", "aravis:nothing"),
+                      (2, "--pixel-format is Mono12; it needs one of them", "sharpen", "--camera", "aravis:Fake_1", "--pixel-format", "Mono12")]
+        for status, words, *arguments in cases:
+            with self.subTest(arguments=arguments):
+                told = self.refused(*arguments)
+                self.assertEqual(told[0], status, told[1])
+                self.assertIn(words, told[1])
+
+    def refused(self, *arguments):
+        """In this process. Returns: the exit code and the sentence of a command that does not begin"""
+        with unittest.mock.patch.dict(os.environ, {"XDG_CACHE_HOME": self.folder}):
+            with self.assertRaises(Failure) as raised:
+                execute("panel", list(arguments))
+        return raised.exception.code, str(raised.exception)
 
     async def test_ready_pipelines_show_pictures(self):
         for name in "ao", "oct", "photostereo", "insar":

@@ -2,26 +2,30 @@
 """Plays a pipeline and serves a panel for it, for a browser and for scripts.
 
 PIPELINE is a description as for gst-launch-1.0, or the name of a ready one: oct, ao, sharpen, photostereo, insar, with FILES, a
-camera, or data of its own. The address is printed; control and C ends it. docs/reference/panel.md has the protocol.
+camera, or data of its own; property=value behind it sets its element. The address is printed; control and C ends it. docs/reference/panel.md has the protocol.
 """
 import json
 import signal
 import sys
+import warnings
 
 from .. import library
 from ..command import WRONG_USE, Failure
+from ..frames import cameras
+from ..frames.source import split
 
 EXAMPLES = [
     ("sharpen", "a moving picture, sharpened; open the address that is printed"),
-    ("ao --camera v4l2:/dev/video0", "centroids of a camera"),
+    ("ao --camera v4l2:/dev/video0", "centroids of a camera; the grid is found in its first frame"),
+    ("sharpen --camera aravis:Fake_1 --allow camera.exposure amount=2", "a simulated camera whose exposure can be set"),
     ("oct scan.npy --files /data", "spectra of a file; recordings go to /data"),
     ("'videotestsrc ! video/x-raw,format=GRAY8 ! lapsharpen ! fakesink sync=true'", "any pipeline"),
 ]
 
 
 def add_arguments(parser):
-    parser.add_argument("pipeline", metavar="PIPELINE", nargs="+", help="a description, or a ready pipeline and its FILES")
-    parser.add_argument("--camera", metavar="KIND:NAME", help="v4l2:/dev/video0 or aravis:NAME, for a ready pipeline")
+    parser.add_argument("pipeline", metavar="PIPELINE", nargs="+", help="a description, or a ready pipeline, its FILES and property=value")
+    cameras.add_settings(parser.add_argument_group("cameras, for a ready pipeline"))
     parser.add_argument("--port", type=int, default=0, help="0, the default: any free one")
     parser.add_argument("--listen", metavar="ADDRESS", help="serve on this address, with a token, in place of 127.0.0.1")
     parser.add_argument("--token", help="the token of --listen; without it a random one")
@@ -55,10 +59,15 @@ def imports():
 def launch(Gst, description):
     from gi.repository import GLib
 
-    try:
-        pipeline = Gst.parse_launch(description)
-    except GLib.Error as error:
-        raise Failure(WRONG_USE, f"The pipeline cannot be made: {error.message}.") from error
+    # a value that a property does not take is only warned of, and the default would be used
+    with warnings.catch_warnings(record=True) as said:
+        warnings.simplefilter("always")
+        try:
+            pipeline = Gst.parse_launch(description)
+        except GLib.Error as error:
+            raise Failure(WRONG_USE, f"The pipeline cannot be made: {error.message}.") from error
+    if said:
+        raise Failure(WRONG_USE, f"The pipeline cannot be made: {said[0].message}.")
     if not isinstance(pipeline, Gst.Pipeline):
         element, pipeline = pipeline, Gst.Pipeline.new(None)
         pipeline.add(element)
@@ -66,6 +75,7 @@ def launch(Gst, description):
 
 
 def check(options):
+    cameras.check_settings(options)
     if options.token and not options.listen:
         raise Failure(WRONG_USE, "--token is for --listen: on 127.0.0.1 no token is asked for.")
     for allowed in options.allow:
@@ -84,7 +94,8 @@ def make(options):
     name, *files = options.pipeline
     layout, loop = None, False
     if name in ready.ALL:
-        description, layout = ready.ALL[name](files, options.camera)
+        files, settings = split(files)
+        description, layout = ready.ALL[name](files, settings, options, lambda text: print(f"gst-imaging panel: {text}", file=sys.stderr))
         loop = not options.camera
     elif options.camera:
         raise Failure(WRONG_USE, f'--camera is for a ready pipeline: {", ".join(ready.ALL)}.')

@@ -2,6 +2,7 @@
 """Cameras: --camera v4l2:/dev/video0, aravis:NAME, or gst:ELEMENTS for any other source of GStreamer."""
 import contextlib
 import ctypes
+import errno
 import fcntl
 import glob
 import os
@@ -15,13 +16,17 @@ from ..command import UNREADABLE, WRONG_USE, Failure
 from .source import GREY, Source, need
 
 HELP = """v4l2:/dev/video0 (most USB cameras), aravis:NAME (GigE Vision and USB3 Vision, as arv-tool-0.8 lists them;
-aravis: is the first one), or gst:"ELEMENTS" of any other source of GStreamer. Ends with Ctrl-C or --frames"""
+aravis: is the first one, aravis:Fake_1 a simulated one), or gst:"ELEMENTS" of any other source of GStreamer"""
 
 
 def add_arguments(parser):
     group = parser.add_argument_group("cameras")
-    group.add_argument("--camera", metavar="KIND:NAME", help=HELP)
+    add_settings(group, HELP + ". Ends with Ctrl-C or --frames")
     group.add_argument("--frames", type=int, metavar="N", help="end after N frames")
+
+
+def add_settings(group, help_=HELP):
+    group.add_argument("--camera", metavar="KIND:NAME", help=help_)
     group.add_argument("--exposure", metavar="US", help="aravis: microseconds; without it the camera's")
     group.add_argument("--pixel-format", metavar="FORMAT",
                        help=f"aravis: {', '.join(FORMATS)}; without it the one that the camera is set to, if that has"
@@ -35,18 +40,29 @@ VIDIOC_ENUM_FMT = 0xC0405602  # _IOWR ('V', 2, struct v4l2_fmtdesc)
 CAPTURE = 1  # V4L2_BUF_TYPE_VIDEO_CAPTURE
 
 
+def v4l2_devices():
+    return ", ".join(sorted(glob.glob("/dev/video*"))) or "none"
+
+
 def v4l2_formats(device):
     """Returns: the pixel formats that the driver has, as "GREY" and "Y16 "; none where it does not tell."""
     found = []
-    with contextlib.suppress(OSError):
+    try:
         fd = os.open(device, os.O_RDWR | os.O_NONBLOCK)
-        try:
-            while True:
-                entry = bytearray(struct.pack("<II56x", len(found), CAPTURE))
-                fcntl.ioctl(fd, VIDIOC_ENUM_FMT, entry)
-                found.append(entry[44:48].decode("ascii", "replace"))
-        finally:
-            os.close(fd)
+    except OSError as error:
+        remedy = {errno.EACCES: ' Its group may open it, mostly "video": have yourself added to it.',
+                  errno.EBUSY: " Another program uses it: close that one."}.get(error.errno, "")
+        raise Failure(UNREADABLE, f"The camera {device} cannot be opened: {error.strerror}.{remedy}") from error
+    try:
+        while True:
+            entry = bytearray(struct.pack("<II56x", len(found), CAPTURE))
+            fcntl.ioctl(fd, VIDIOC_ENUM_FMT, entry)
+            found.append(entry[44:48].decode("ascii", "replace"))
+    except OSError as error:
+        if error.errno == errno.ENOTTY:
+            raise Failure(UNREADABLE, f"{device} is no camera of Video4Linux; there are: {v4l2_devices()}.") from error
+    finally:
+        os.close(fd)
     return found
 
 
@@ -66,8 +82,7 @@ def check_v4l2_formats(device, warn):
 def v4l2(device, options, output, warn):
     device = device or "/dev/video0"
     if not os.path.exists(device):
-        found = ", ".join(sorted(glob.glob("/dev/video*"))) or "none"
-        raise Failure(UNREADABLE, f"There is no camera {device}; there are: {found}.")
+        raise Failure(UNREADABLE, f"There is no camera {device}; there are: {v4l2_devices()}.")
     need("v4l2src", "videoconvert")
     check_v4l2_formats(device, warn)
     # grey cameras pass through the converter untouched, others lose their colour
@@ -81,10 +96,21 @@ def v4l2(device, options, output, warn):
 FORMATS = {"Mono16": 16, "Mono14": 14, "Mono12": 12, "Mono10": 10, "Mono8": 8}
 
 
+def aravis_library():
+    """Is there when aravissrc is; the bindings for Python may not be."""
+    return ctypes.CDLL("libaravis-0.8.so.0")
+
+
+def aravis_cameras():
+    aravis = aravis_library()
+    aravis.arv_get_device_id.restype = ctypes.c_char_p
+    aravis.arv_update_device_list()
+    return [aravis.arv_get_device_id(i).decode() for i in range(aravis.arv_get_n_devices())]
+
+
 def aravis_formats(camera):
-    """Of aravissrc's camera. Returns: the format that it is set to, and all that it has. From the library itself,
-    which is there when aravissrc is; the bindings for Python may not be."""
-    aravis = ctypes.CDLL("libaravis-0.8.so.0")
+    """Of aravissrc's camera. Returns: the format that it is set to, and all that it has."""
+    aravis = aravis_library()
     aravis.arv_camera_get_pixel_format_as_string.restype = ctypes.c_char_p
     aravis.arv_camera_dup_available_pixel_formats_as_strings.restype = ctypes.POINTER(ctypes.c_char_p)
     n, at = ctypes.c_uint(), ctypes.c_void_p(hash(camera))  # the hash of a GObject is its address
@@ -106,7 +132,10 @@ def choose_aravis_caps(name, wanted):
     source.set_property("camera-name", name)  # opens it
     camera = source.get_property("camera")
     if not camera:
-        return GREY  # the pipeline says what is wrong
+        found = aravis_cameras()
+        raise Failure(UNREADABLE, f"Aravis cannot open the camera {name or '(the first one)'}; it sees: {', '.join(found) or 'none'}. "
+                      + ("Does another program use it?" if name in found or (found and not name) else
+                         "Check its power and cable, and whether this computer has an address in its network."))
     now, formats = aravis_formats(camera)
     usable = [name for name in FORMATS if name in formats]
     if (wanted and wanted not in usable) or not usable:
@@ -121,6 +150,8 @@ def choose_aravis_caps(name, wanted):
 
 def aravis(name, options, _output, _warn):
     need("aravissrc")
+    if name.startswith("Fake_"):  # Aravis' own simulation is off until somebody asks for it
+        aravis_library().arv_enable_interface(b"Fake")
     words = ["aravissrc", "name=camera"]
     if name:
         words.append("camera-name=" + name)
@@ -145,6 +176,10 @@ def check(options):
     """Fails where options make no sense together."""
     if options.frames is not None and options.frames < 1:
         raise Failure(WRONG_USE, f"--frames is {options.frames}; it needs at least 1.")
+    check_settings(options)
+
+
+def check_settings(options):
     for name in "exposure", "pixel_format", "caps":
         if getattr(options, name) and not options.camera:
             raise Failure(WRONG_USE, f"--{name.replace('_', '-')} is for --camera, which is not given.")

@@ -2,12 +2,20 @@
 """Small data that moves, for ready pipelines without a camera. Made once, into the cache of the user: the same files in every
 run, so that `gst-imaging verify` can play a recording of them again."""
 import os
+import time
 
 import numpy as np
 
 from ..command import NOT_WRITTEN, Failure
 
-VERSION = 1  # of what is made
+VERSION = 4  # of what is made
+
+
+def save(path, array):
+    """Another panel never sees half of it."""
+    with open(f"{path}.{os.getpid()}", "wb") as file:
+        np.save(file, array)
+    os.replace(file.name, path)
 
 
 def sharpen(path):
@@ -21,7 +29,7 @@ def sharpen(path):
             cx, cy = 160 + 90 * np.cos(phase + k * np.pi / 2), 120 + 60 * np.sin(phase + k * np.pi / 2)
             picture += 50 - 50 * np.tanh((np.hypot(x - cx, y - cy) - 22) / (3 + 1.6 * k))  # a blurred edge
         frames[i] = np.clip(np.rint(picture), 0, 255)
-    np.save(path, frames)
+    save(path, frames)
 
 
 def ao(path):
@@ -41,49 +49,63 @@ def ao(path):
             part = np.s_[max(top, 0):top + 19, max(left, 0):left + 19]
             picture[part] += 3000 * np.exp(-((x[part] - cx) ** 2 + (y[part] - cy) ** 2) / 5)
         frames[i] = np.clip(np.rint(picture), 0, 4095)
-    np.save(path, frames)
+    save(path, frames)
 
 
 def oct(path):
-    """Spectra of layers under a dome that rises and falls: u16 [48, 96, 512], a B-scan a frame."""
-    k = np.arange(512, dtype=np.float32)
-    envelope = np.exp(-((k - 256) / 150) ** 2)
+    """Spectra of four volumes of 32 B-scans, u16 [128, 128, 512], 810 to 870 nm: layers under a dome that beats, and a bright vessel
+    that winds through them. With the calibration of the camera."""
+    wavelength = np.linspace(0.81, 0.87, 512, dtype=np.float32)  # um
+    envelope = np.exp(-((np.arange(512, dtype=np.float32) - 256) / 150) ** 2)
     rng = np.random.RandomState(2)
-    frames = np.empty((48, 96, 512), np.uint16)
-    lines = np.arange(96)
-    speckle = rng.uniform(0, 2 * np.pi, (4, 3, 96)), rng.standard_normal((4, 3, 96)) ** 2
-    for i in range(48):
-        dome = 40 + 25 * np.exp(-((lines - 48) / 25) ** 2) * np.sin(np.pi * i / 47)
-        spectra = np.repeat(envelope[None], 96, 0) * 8000
-        for layer, strength in enumerate((900, 400, 600, 300)):
+    lines = np.arange(128)
+    layers = ((0, 500), (60, 250), (95, 350), (190, 180), (260, 450), (285, 300))  # um below the first, strength
+    frames = np.empty((128, 128, 512), np.uint16)
+    for i in range(128):
+        volume, slice_ = divmod(i, 32)
+        beat = np.sin(2 * np.pi * (volume + slice_ / 32) / 4)
+        top = 420 - (120 + 25 * beat) * np.exp(-((lines - 64) / 34) ** 2 - ((slice_ - 16) / 10) ** 2)
+        vessel = np.exp(-((lines - 64 - 30 * np.sin(slice_ / 5)) / 5) ** 2)
+        spectra = np.repeat(envelope[None], 128, 0) * 8000
+        for below, strength in layers:
+            strength = strength * (1 - 0.8 * vessel) if below > 95 else strength + 1500 * vessel if below == 95 else strength
             for grain in range(3):
-                depth = (90 - dome) + 28 * layer + 3 * grain
-                phase = 2 * np.pi * np.outer(depth, k) / 512 + speckle[0][layer, grain][:, None] + 0.7 * i
-                spectra += envelope * strength * speckle[1][layer, grain][:, None] ** 0.5 * np.cos(phase)
+                depth = top + below + 9 * grain + rng.uniform(-3, 3, 128)  # optical, um
+                amplitude = strength * np.sqrt(0.2 + rng.exponential(0.4, 128))
+                phase = np.outer(depth, 4 * np.pi / wavelength).astype(np.float32) + rng.uniform(0, 6.28, (128, 1)).astype(np.float32)
+                spectra += envelope * amplitude[:, None].astype(np.float32) * np.cos(phase)
         frames[i] = np.clip(np.rint(spectra + 1000 + 30 * rng.standard_normal(spectra.shape)), 0, 65535)
-    np.save(path, frames)
+    with open(path[:-4] + "-camera.ini", "w", encoding="ascii") as file:
+        file.write("[camera]\nlambda-first=810\nlambda-last=870\n")
+    save(path, frames)
 
 
 def photostereo(path):
-    """A glazed bump with ripples under 16 lights, and their file: u8 [16, 160, 200]."""
-    y, x = np.mgrid[:160, :200].astype(np.float32)
-    u, v = (x - 99.5) / 70, (79.5 - y) / 70
-    r2 = u ** 2 + v ** 2
-    height = np.sqrt(np.clip(1.6 - r2, 0.05, None)) + 0.03 * np.cos(14 * np.sqrt(r2))
-    gy, gx = np.gradient(height * 70)
+    """A glazed medal with a rosette in relief under 16 lights, and their file: u8 [16, 240, 320]."""
+    y, x = np.mgrid[:240, :320].astype(np.float32)
+    u, v = (x - 159.5) / 105, (119.5 - y) / 105
+    r, turn = np.hypot(u, v), np.arctan2(v, u)
+
+    def step(at, width=0.02):
+        return 0.5 + 0.5 * np.tanh((at - r) / width)
+
+    petals = 0.62 + 0.2 * np.cos(8 * turn)
+    height = 0.35 * np.sqrt(np.clip(1.5 - r ** 2, 0.2, None)) * step(1, 0.03) + 0.05 * step(0.97) - 0.05 * step(0.9)
+    height += 0.07 * step(petals, 0.03) + 0.05 * step(0.22, 0.03) + 0.008 * np.cos(24 * turn) * step(0.87) * (1 - step(petals))
+    gy, gx = np.gradient(height * 105)
     normal = np.stack([-gx, gy, np.ones_like(gx)], -1)
     normal /= np.linalg.norm(normal, axis=-1, keepdims=True)
-    albedo = 0.6 + 0.3 * np.sign(np.sin(6 * np.arctan2(v, u)))
+    albedo = 0.5 + 0.35 * step(petals, 0.01) - 0.25 * step(0.2, 0.01) - 0.1 * (1 - step(1, 0.01))
     frames, lights = [], []
     for i in range(16):
         slope, turn = np.radians(25 + 20 * (i % 2)), 2 * np.pi * i / 16
         light = np.array([np.sin(slope) * np.cos(turn), np.sin(slope) * np.sin(turn), np.cos(slope)])
         lights.append(light)
         half = (light + [0, 0, 1]) / np.linalg.norm(light + [0, 0, 1])
-        picture = 190 * albedo * np.clip(normal @ light, 0, None) + 60 * np.clip(normal @ half, 0, None) ** 60
+        picture = 200 * albedo * np.clip(normal @ light, 0, None) + 50 * np.clip(normal @ half, 0, None) ** 80
         frames.append(np.clip(np.rint(picture), 0, 255))
     np.savetxt(path[:-4] + "-lights.txt", lights)
-    np.save(path, np.array(frames, np.uint8))
+    save(path, np.array(frames, np.uint8))
 
 
 def write_slc(path, image):
@@ -102,29 +124,51 @@ def insar(path):
     fy, fx = np.meshgrid(np.fft.fftfreq(512), np.fft.fftfreq(512), indexing="ij")
     spectrum[(abs(fx) > 0.35) | (abs(fy) > 0.35)] = 0
     image = np.fft.ifft2(spectrum)
+    # a river, fields and a ridge: what reflects differs, and the speckle stays
+    y, x = np.mgrid[:512, :512]
+    hill = np.exp(-((x - 256.0) ** 2 + (y - 256.0) ** 2) / 8000)
+    field = rng.uniform(0.5, 1.2, (9, 9))[((y + x / 3) // 76).astype(int) % 9, ((x - y / 4) // 70).astype(int) % 9]
+    river = np.exp(-((x - 110 - 60 * np.sin(y / 90) - y / 8) / 14) ** 2)
+    slope = 1 + 0.9 * np.gradient(hill, axis=1) * 60  # the side that faces the radar is bright
+    image *= field * (1 - 0.85 * river) * np.clip(slope, 0.3, 2)
     image /= np.sqrt((np.abs(image) ** 2).mean())
     moved = np.fft.ifft2(np.fft.fft2(image) * np.exp(-2j * np.pi * (3.25 * fx - 2.5 * fy)))
     further = np.fft.ifft2(np.fft.fft2(image) * np.exp(-2j * np.pi * (4 * fx - 1.5 * fy)))
-    y, x = np.mgrid[:512, :512]
-    hill = np.exp(-((x - 256.0) ** 2 + (y - 256.0) ** 2) / 8000)
     write_slc(path[:-4] + "-ref", image)
     write_slc(path[:-4] + "-sec", np.where(hill > 0.5, further, moved) * np.exp(-6j * np.pi * hill))
-    np.save(path, hill)
+    save(path, hill)
 
 
 MAKERS = {"sharpen": sharpen, "ao": ao, "oct": oct, "photostereo": photostereo, "insar": insar}
 
 
+def beside(name, what):
+    """Returns: the path of a file that is made with the data"""
+    return f"{make(name)[:-4]}-{what}"
+
+
+def new_file(name):
+    """Returns: the path of a file that is not there yet"""
+    place = folder()
+    return os.path.join(place, f"{time.strftime('%Y%m%d-%H%M%S')}-{os.getpid()}-{name}")
+
+
+def folder():
+    base = os.environ.get("XDG_CACHE_HOME") or os.path.expanduser("~/.cache")
+    place = os.path.join(base, "gst-imaging", "panel")
+    try:
+        os.makedirs(place, exist_ok=True)
+    except OSError as error:
+        raise Failure(NOT_WRITTEN, f"The folder {place} cannot be made: {error.strerror}. XDG_CACHE_HOME names another one.") from error
+    return place
+
+
 def make(name):
     """Returns: the path of the data, which is made where it is not there yet"""
-    base = os.environ.get("XDG_CACHE_HOME") or os.path.expanduser("~/.cache")
-    folder = os.path.join(base, "gst-imaging", "panel")
-    path = os.path.join(folder, f"{name}-{VERSION}.npy")
+    path = os.path.join(folder(), f"{name}-{VERSION}.npy")
     if not os.path.exists(path):
-        new = os.path.join(folder, f"{name}-{VERSION}.npy")
         try:
-            os.makedirs(folder, exist_ok=True)
-            MAKERS[name](new)
+            MAKERS[name](path)
         except OSError as error:
-            raise Failure(NOT_WRITTEN, f"The data of the demo cannot be written to {folder}: {error.strerror}.") from error
+            raise Failure(NOT_WRITTEN, f"The data of the demo cannot be written to {folder()}: {error.strerror}.") from error
     return path

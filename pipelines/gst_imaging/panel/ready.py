@@ -1,75 +1,124 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
 """Ready pipelines: what gst-launch takes, and what the panel shows first."""
 import os
+import re
 
+from .. import play
 from ..command import UNREADABLE, WRONG_USE, Failure
+from ..frames import cameras
+from ..frames.source import GREY
 from ..play import quote
 from . import demo
 
-CAMERAS = {"v4l2": "v4l2src name=source do-timestamp=true", "aravis": "aravissrc name=source"}
+COLOURS = "video/x-raw,format={GRAY16_LE,GRAY8,RGB}"  # what cameras in colour are converted to for lapsharpen
 
 
-def camera(text, formats):
-    kind, _colon, name = text.partition(":")
-    if kind not in CAMERAS or not name:
-        raise Failure(WRONG_USE, f'--camera is v4l2:/dev/video0 or aravis:NAME, not "{text}".')
-    word = quote(("device=" if kind == "v4l2" else "camera-name=") + name)
-    return f"{CAMERAS[kind]} {word} ! videoconvert ! video/x-raw,format={formats}"
+class Input:
+    """Where the frames of a ready pipeline are from: files, a camera, or the demo's data."""
+
+    def __init__(self, name, files, options, warn, output=GREY):
+        if files and options.camera:
+            raise Failure(WRONG_USE, "Give files or --camera; not both.")
+        self.live = cameras.source_of(options, warn, output) if options.camera else None
+        for file in files:
+            if not os.path.exists(file) and not any(c in file for c in "*?"):
+                raise Failure(UNREADABLE, f"There is no {file}.")
+        self.is_demo = not files and not self.live
+        paths = [os.path.abspath(file) for file in files] or ([demo.make(name)] if self.is_demo else [])
+        if self.live:
+            # the newest frame: what the pipeline cannot take is dropped before it, and counted as missing
+            words = [*self.live.words, "!", "queue", "name=frames", "leaky=downstream", "max-size-buffers=4"]
+        elif len(paths) == 1:
+            words = ["picturesrc", "name=source", "location=" + paths[0], "loop=true", "framerate=25/1"]
+        else:
+            quoted = ", ".join('"' + path.replace("\\", "\\\\").replace('"', '\\"') + '"' for path in paths)
+            words = ["picturesrc", "name=source", f"locations=<{quoted}>", "loop=true", "framerate=25/1"]
+        self.words, self.text = words, " ".join(map(quote, words))
+        self.pad = "frames.src" if self.live else "source.src"
+        # frames of a camera are shown at once
+        self.sink = f"fakesink name=sink sync={str(not self.live).lower()}"
+
+    def bit_depth(self):
+        """Of a camera of Aravis with more than 8 bits, its caps tell how many."""
+        depth = re.search(r"depth=(\d+)", self.live.words[-1]) if self.live else None
+        return f" bit-depth={depth[1]}" if depth and 8 < int(depth[1]) < 16 else ""
+
+    def n_frames(self):
+        """Returns: frames of the files, 0 of a camera"""
+        if self.live:
+            return 0
+        pipeline = play.parse([word for word in self.words if word != "loop=true"])
+        Gst = play.library.gstreamer()
+        pipeline.set_state(Gst.State.PAUSED)
+        known, n = pipeline.query_duration(Gst.Format.DEFAULT)
+        pipeline.set_state(Gst.State.NULL)
+        return n if known and 0 < n < 65536 else 0
 
 
-def source(name, files, text, formats):
-    """Returns: the beginning of the pipeline, and whether it is a camera"""
-    if text:
-        return camera(text, formats) + " ! queue leaky=downstream max-size-buffers=2", True
-    for file in files:
-        if not os.path.exists(file) and not any(c in file for c in "*?"):
-            raise Failure(UNREADABLE, f"There is no {file}.")
-    path = os.path.abspath(files[0]) if files else demo.make(name)
-    return f'picturesrc name=source {quote("location=" + path)} loop=true framerate=25/1', False
+def words_of(settings):
+    """settings: property=value of the command. Returns: the same as GStreamer reads it, with a blank before each"""
+    return "".join(" " + quote(word) for word in settings)
 
 
-def sharpen(files, text):
-    begin, live = source("sharpen", files, text, "GRAY8")
-    return (f"{begin} ! lapsharpen name=sharpen focus-measure=true ! fakesink name=sink sync={str(not live).lower()}",
-            {"main": "sharpen.src", "before": "source.src" if not live else None, "after": "sharpen.src", "results": ["sharpen"]})
+def sharpen(files, settings, options, warn):
+    frames = Input("sharpen", files, options, warn, COLOURS)
+    return (f"{frames.text} ! lapsharpen name=sharpen focus-measure=true{frames.bit_depth()}{words_of(settings)} ! {frames.sink}",
+            {"main": "sharpen.src", "before": frames.pad, "after": "sharpen.src", "results": ["sharpen"]})
 
 
-def ao(files, text):
-    begin, live = source("ao", files, text, "GRAY8")
-    grid = "" if files or live else "columns=12 rows=8 pitch-x=20 pitch-y=20 bit-depth=12 threshold-mode=auto"
-    return (f"{begin} ! shcentroid name=ao {grid} ! fakesink name=sink sync={str(not live).lower()}",
-            {"main": "ao.src", "results": ["ao"]})
+def ao(files, settings, options, warn):
+    frames = Input("ao", files, options, warn)
+    if frames.is_demo:
+        known = " columns=12 rows=8 pitch-x=20 pitch-y=20 bit-depth=12 threshold-mode=auto"
+    elif any(word.startswith(("columns=", "rows=", "map-location=", "aperture=")) for word in settings):
+        known = frames.bit_depth()
+    else:  # nobody has told the grid
+        known = frames.bit_depth() + " " + quote("find-grid-location=" + demo.new_file("grid.npy"))
+    return (f"{frames.text} ! shcentroid name=ao{known}{words_of(settings)} ! {frames.sink}", {"main": "ao.src", "results": ["ao"]})
 
 
-def oct(files, text):
-    begin, live = source("oct", files, text, "GRAY16_LE")
-    return (f"{begin} ! octbscan name=oct scale=2 window=hann taper=none bscans-per-volume=48 ! queue ! "
-            f"fakesink name=sink sync={str(not live).lower()} oct.enface ! queue ! fakesink name=enface-sink async=false sync=false",
-            {"main": "oct.src", "volume": {"pad": "oct.src", "frames": 48}})
+def oct(files, settings, options, warn):
+    frames = Input("oct", files, options, warn)
+    n = 32 if frames.is_demo else frames.n_frames()
+    known = f" bscans-per-volume={n}" if n > 1 else ""
+    if frames.is_demo:
+        known += f' lateral-step-um=15 refractive-index=1.38 crop-bottom=192 {quote("calibration=" + demo.beside("oct", "camera.ini"))}'
+    for word in settings:
+        if re.fullmatch(r"bscans-per-volume=\d+", word):
+            n = int(word.partition("=")[2])
+    return (f"{frames.text} ! octbscan name=oct scale=2 window=hann taper=none{known}{words_of(settings)} ! queue ! "
+            f"{frames.sink} oct.enface ! queue ! fakesink name=enface-sink async=false sync=false",
+            {"main": "oct.src", "volume": {"pad": "oct.src", "frames": n, **({"row": 175} if frames.is_demo else {})} if n > 1 else None})
 
 
-def photostereo(files, text):
-    begin, live = source("photostereo", files[:1], text, "GRAY8")
-    if (files or live) and len(files) < (1 if live else 2):
+def photostereo(files, settings, options, warn):
+    pictures, lights = files[:-1], files[-1:]
+    if (files or options.camera) and (not lights or bool(pictures) == bool(options.camera)):
         raise Failure(WRONG_USE, "photostereo needs the file of the lights behind that of the pictures (with a camera: alone).")
-    lights = os.path.abspath(files[-1]) if files else demo.make("photostereo")[:-4] + "-lights.txt"
-    return (f'{begin} ! photostereo name=photo {quote("lights-location=" + lights)} '
+    frames = Input("photostereo", pictures, options, warn)
+    place = os.path.abspath(lights[0]) if lights else demo.beside("photostereo", "lights.txt")
+    if not os.path.exists(place):
+        raise Failure(UNREADABLE, f"There is no {lights[0]}.")
+    known = " update-interval=4" if frames.is_demo else ""
+    return (f'{frames.text} ! photostereo name=photo {quote("lights-location=" + place)}{known}{words_of(settings)} '
             "relight name=light azimuth=45 elevation=40 ! fakesink name=sink sync=true "
             "photo.normal ! queue ! light.normal photo.albedo ! queue ! light.albedo",
-            {"main": "light.src", "before": "source.src", "after": "light.src", "results": ["photo"]})
+            {"main": "light.src", "before": frames.pad, "after": "light.src", "results": ["photo"]})
 
 
-def insar(files, text):
-    if text:
+def insar(files, settings, options, _warn):
+    if options.camera:
         raise Failure(WRONG_USE, "insar has no camera: give the two images.")
     if len(files) not in (0, 2):
         raise Failure(WRONG_USE, "insar takes two images, reference and secondary.")
-    base = None if files else demo.make("insar")[:-4]
-    pair = [os.path.abspath(file) for file in files] or [base + "-ref.PRM", base + "-sec.PRM"]
+    for file in files:
+        if not os.path.exists(file):
+            raise Failure(UNREADABLE, f"There is no {file}.")
+    pair = [os.path.abspath(file) for file in files] or [demo.beside("insar", "ref.PRM"), demo.beside("insar", "sec.PRM")]
     return (f'slcsrc name=reference {quote("location=" + pair[0])} ! insar.reference '
             f'slcsrc name=secondary {quote("location=" + pair[1])} ! insar.secondary '
-            "insarxcorr name=insar mode=precise grid=step step-x=32 step-y=32 window-width=64 window-height=64 xsearch=16 ysearch=16 ! "
-            "fakesink name=sink", {"main": "reference.src", "results": ["insar"]})
+            "insarxcorr name=insar mode=precise grid=step step-x=32 step-y=32 window-width=64 window-height=64 xsearch=16 ysearch=16"
+            f"{words_of(settings)} ! fakesink name=sink", {"main": "reference.src", "results": ["insar"]})
 
 
 ALL = {"sharpen": sharpen, "ao": ao, "oct": oct, "photostereo": photostereo, "insar": insar}

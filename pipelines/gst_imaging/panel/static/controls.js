@@ -230,7 +230,7 @@ export class Controls {
     const open = new Map(this.#groups.map((g) => [g.name, g.root.open]));
     this.#controls.clear();
     const isSource = (e) => /src$|sink$/.test(e.element);
-    const rank = (e) => (layout?.results?.includes(e.name) ? 0 : !e.ours ? 3 : isSource(e) ? 2 : 1);
+    const rank = (e) => (layout?.results?.includes(e.name) ? 0 : !e.ours ? (e.properties.some((p) => p["can-set"]) ? 1 : 3) : isSource(e) ? 2 : 1);
     this.#groups = [...elements].sort((a, b) => rank(a) - rank(b)).map((e) => this.#group(e, open.get(e.name) ?? rank(e) < 2));
     this.list.replaceChildren(...this.#groups.map((g) => g.root));
     this.#filter();

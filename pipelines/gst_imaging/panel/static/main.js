@@ -12,7 +12,7 @@ const $ = (id) => document.getElementById(id);
 const KEYS = [
   ["Space", "Start or pause"], ["r", "Record, or end the recording"], ["s", "Snapshot"], ["z", "Undo"], ["v", "Add a view"], ["x", "Close the view that has the focus"],
   ["/", "Search settings"], ["g", "Go to the picture"], ["t", "Light or dark theme"], ["?", "This list"],
-  ["← → ↑ ↓", "Picture: pan, with Shift farther"], ["+ − 0 1", "Picture: zoom in, out, fit, one to one"], ["Alt and ← → ↑ ↓", "Picture: move the inspected sample"], ["a", "Picture: window and level by themselves"],
+  ["← → ↑ ↓", "Picture: pan, with Shift farther"], ["+ − 0 1", "Picture: zoom in, out, fit, one to one"], ["Alt and ← → ↑ ↓", "Picture: move the inspected sample"], ["a", "Picture: window and level by themselves"], ["w W, l L", "Picture: window narrower and wider, level lower and higher"],
   ["Shift and drag", "Picture: window (sideways) and level (up and down)"], ["Esc", "Field: the value in use"],
 ];
 
@@ -93,8 +93,7 @@ function first() {
   else add(pad);
   if (volume && known(volume.pad)) {
     const { width, height } = state.views.find((v) => v.pad === volume.pad);
-    // a row in the upper half: there is more to see than in the deepest ones
-    const places = { row: Math.floor((height ?? 0) / 4), column: Math.floor((width ?? 0) / 2), "max-row": 0 };
+    const places = { row: volume.row ?? Math.floor((height ?? 0) / 2), column: volume.column ?? Math.floor((width ?? 0) / 2), "max-row": 0 };
     for (const [section, place] of Object.entries(places)) add(volume.pad, { section, place });
   }
   arrange();

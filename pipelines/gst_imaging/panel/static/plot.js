@@ -2,6 +2,13 @@
 // Lines over time or over a place, on a canvas.
 import { colour, number, prepare, ticks } from "./dom.js";
 
+// A number that fits beside an axis.
+function short(y) {
+  if (Math.abs(y) < 1e5) return number(y, 4);
+  const power = Math.floor(Math.log10(Math.abs(y)));
+  return `${Number((y / 10 ** power).toPrecision(3))}e${power}`;
+}
+
 const LINES = ["--line-1", "--line-2", "--line-3", "--line-4", "--line-5"];
 
 // series: [{name, points: [[x, y], ...]}]; y of null is a gap.
@@ -32,7 +39,7 @@ export function draw(canvas, series, { xLabel = "", yLabel = "", mark = null } =
     c.moveTo(left, Math.round(py(y)) + 0.5);
     c.lineTo(width - right, Math.round(py(y)) + 0.5);
     c.stroke();
-    c.fillText(number(y, 4), left - 6, py(y) + 4);
+    c.fillText(short(y), left - 6, py(y) + 4);
   }
   c.textAlign = "center";
   for (const x of ticks(x0, x1, Math.max(2, width / 110))) c.fillText(number(x, 6), px(x), height - bottom + 14);

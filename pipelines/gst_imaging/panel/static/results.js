@@ -55,6 +55,13 @@ class Result {
     if (this.history.length > KEPT) this.history.shift();
   }
 
+  // Offsets of insarxcorr: rows of x, dx, y, dy, snr; their mean; and the longest one without it.
+  offsets() {
+    const field = [...this.field.values()].filter((r) => r.every((v) => v !== null));
+    const means = [1, 3].map((k) => field.reduce((sum, r) => sum + r[k], 0) / Math.max(field.length, 1));
+    return { field, means, longest: Math.max(1e-12, ...field.map((r) => Math.hypot(r[1] - means[0], r[3] - means[1]))) };
+  }
+
   // Cells of shcentroid: x, y of the reference, dx, dy, valid, row, column.
   cells() {
     const m = this.newest;
@@ -148,8 +155,8 @@ export class Results {
     if (this.#line.x === x && this.#line.pad === view.pad) return;
     Object.assign(this.#line, { x, pad: view.pad, view });
     const height = Math.min(view.source[1], 16384);
-    this.host.link.ask("view", { view: this.#line.number, pad: view.pad, rate: 10, width: 16, height: 64, crop: [x, 0, 1, height], values: [x, 0, 1, height], section: view.settings.section, place: view.settings.place,
-      volume: view.host.volume()?.pad === view.pad ? view.host.volume().frames : 0 }).catch(() => {});
+    this.host.link.ask("view", { view: this.#line.number, pad: view.pad, rate: 10, width: 16, height: 64, crop: [x, 0, 1, height], values: [x, 0, 1, height], place: view.settings.place,
+      ...(view.settings.section === "live" ? { section: "frame", volume: 0 } : { section: view.settings.section, volume: view.host.volume()?.pad === view.pad ? view.host.volume().frames : 0 }) }).catch(() => {});
   }
 
   // A new connection knows none of the views.
@@ -174,6 +181,12 @@ export class Results {
       view.overlays = [];
       if (!one || !this.arrowBox.checked) continue;
       const kind = one.element.element;
+      if (kind === "insarxcorr") view.overlays.push((c, v) => {
+        const { field, means, longest } = one.offsets();
+        const [width, height] = v.source;
+        // they are of the reference; a gap as long as the longest arrow is the middle of the slider
+        if (field.length && field.every(([x, , y]) => x < width && y < height)) arrows(c, v, field.map(([x, dx, y, dy]) => [x, y, dx - means[0], dy - means[1]]), (gain * 2) / longest);
+      });
       if (kind === "shcentroid") view.overlays.push((c, v) => {
         const width = one.newest?.["ref-width"];
         if (width && v.source[0] === width) arrows(c, v, one.cells().filter((s) => s.valid).map((s) => [s.x, s.y, s.dx, s.dy]), gain);
@@ -285,14 +298,12 @@ export class Results {
 
   #field(one) {
     const c = prepare(this.canvas);
-    const field = [...one.field.values()].filter((r) => r.every((v) => v !== null));
+    const { field, means, longest } = one.offsets();
     if (!field.length) return plot(this.canvas, []);
     const [width, height] = [this.canvas.clientWidth, this.canvas.clientHeight];
     const [xs, ys] = [field.map((r) => r[0]), field.map((r) => r[2])];
     const [x0, x1, y0, y1] = [Math.min(...xs), Math.max(...xs), Math.min(...ys), Math.max(...ys)];
-    const means = [1, 3].map((k) => field.reduce((sum, r) => sum + r[k], 0) / field.length);
     const scale = Math.min((width - 160) / (x1 - x0 || 1), (height - 30) / (y1 - y0 || 1));
-    const longest = Math.max(1e-12, ...field.map((r) => Math.hypot(r[1] - means[0], r[3] - means[1])));
     const gain = (10 ** (this.gain.value / 33) * 3) / (scale * longest);
     const at = { point: ([x, y]) => [20 + (x - x0) * scale, 15 + (y - y0) * scale] };
     arrows(c, at, field.map((r) => [r[0], r[2], r[1] - means[0], r[3] - means[1]]), gain);

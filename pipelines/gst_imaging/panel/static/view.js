@@ -9,12 +9,18 @@ const RIGHT = 66;
 const TOP = 8;
 const SAMPLES = 4096; // as many true samples are asked for with each picture
 const SECTIONS = [
-  ["frame", "Slice", "Slices as the frames pass"],
-  ["row", "Row section", "One row of every slice"],
-  ["column", "Column section", "One column of every slice"],
-  ["max-frame", "Maximum of slices", "The largest sample of all slices"],
-  ["max-row", "Maximum along rows", "The largest sample along y of every slice"],
-  ["max-column", "Maximum along columns", "The largest sample along x of every slice"],
+  ["live", "Live", "The newest frame, whichever slice it is"],
+  ["frame", "Slice", "One slice of the volume"],
+  ["row", "Row", "One row of every slice"],
+  ["column", "Column", "One column of every slice"],
+  ["max-frame", "Max slices", "The largest sample of all slices"],
+  ["max-row", "Max rows", "The largest sample along y of every slice"],
+  ["max-column", "Max columns", "The largest sample along x of every slice"],
+];
+const ASPECTS = [
+  ["fill", "fill", "Pixels are stretched, so that the picture fills the view"],
+  ["pixels", "pixels", "Pixels are squares"],
+  ["true", "true", "As long and as high as the steps of the axes say"],
 ];
 
 export class View {
@@ -33,7 +39,7 @@ export class View {
   level = null;
 
   // @host: link, numbers (free ones), views (), volume (), changed (view), hovered (view), close (view)
-  constructor(host, pad, { section = "frame", place = 0, compare = null, colours: map = "grey", closable = true } = {}) {
+  constructor(host, pad, { section = "live", place = 0, compare = null, colours: map = "grey", closable = true } = {}) {
     this.host = host;
     this.layers = (compare ?? [pad]).map((p) => ({ number: host.numbers.shift(), pad: p, header: null, bitmap: null }));
     this.settings = { colours: map, section, place };
@@ -61,6 +67,32 @@ export class View {
     return this.host.views().find((v) => v.pad === this.pad);
   }
 
+  // Whether a sample is longer than it is high, or the other way round, or nobody knows.
+  get oblong() {
+    const [a, b] = this.header?.axes ?? [null, null];
+    return a && b ? a.unit !== b.unit || Math.abs(a.step) !== Math.abs(b.step) : Boolean(a || b) || !["live", "frame"].includes(this.settings.section);
+  }
+
+  // The axes have one unit.
+  get #steps() {
+    const [a, b] = this.header?.axes ?? [null, null];
+    return a && b && a.unit === b.unit && a.unit !== "pixel" && a.step && b.step ? [Math.abs(a.step), Math.abs(b.step)] : null;
+  }
+
+  get aspect() {
+    const chosen = this.#aspect ?? (this.oblong ? "fill" : "pixels");
+    return chosen === "true" && !this.#steps ? "pixels" : chosen;
+  }
+
+  #aspect = null;
+
+  // CSS pixels of a sample along y; `scale` are those along x.
+  get scaleY() {
+    const [width, height] = this.source;
+    if (this.aspect === "fill") return (this.scale * (this.inner.height / height)) / (this.inner.width / width);
+    return this.aspect === "true" ? (this.scale * this.#steps[1]) / this.#steps[0] : this.scale;
+  }
+
   get source() {
     const d = this.description;
     return this.header?.source ?? (d?.width ? [d.width, d.height] : [640, 480]);
@@ -68,14 +100,15 @@ export class View {
 
   #build(closable) {
     const compared = this.layers.length > 1;
-    this.padMenu = h("select", { "aria-label": "Pad", title: "The pad that is shown", onchange: () => this.choose(this.padMenu.value) });
+    this.padMenu = h("select", { class: "pad", "aria-label": "Pad", title: "The pad that is shown", onchange: () => this.choose(this.padMenu.value) });
     this.mapMenu = h("select", {
+      class: "map",
       "aria-label": "Colour map",
       title: "Colour map, of pictures with one channel",
       onchange: () => this.change({ colours: this.mapMenu.value }),
     });
     options(this.mapMenu, colours.NAMES.map((n) => [n, n]), this.settings.colours);
-    this.sectionMenu = h("select", { "aria-label": "Section of the volume", onchange: () => this.#chooseSection() });
+    this.sectionMenu = h("select", { class: "section", "aria-label": "Section of the volume", onchange: () => this.#chooseSection() });
     options(this.sectionMenu, SECTIONS, this.settings.section);
     this.place = h("input", { type: "range", min: 0, max: 0, value: 0, "aria-label": "Place of the section", oninput: () => this.change({ place: Number(this.place.value) }) });
     this.volumeTools = h("span", { class: "tools", hidden: true }, this.sectionMenu, this.place);
@@ -99,6 +132,11 @@ export class View {
     this.message = h("p", { class: "view-message", role: "status" }, "Waiting for the first picture");
     this.readout = h("output", { class: "readout", "aria-live": "off" }, " ");
     this.zoomText = h("output", { class: "zoom" }, "");
+    this.aspectMenu = h("select", { class: "aspect", "aria-label": "Aspect of the pixels", onchange: () => {
+      this.#aspect = this.aspectMenu.value;
+      this.fit(true);
+    } });
+    options(this.aspectMenu, ASPECTS, this.aspect);
     this.root = h("section", { class: "view", "aria-label": "View" },
       h("div", { class: "bar" },
         compared ? h("span", { class: "pads" }, "Before ┃ after") : this.padMenu, this.volumeTools, this.mapMenu,
@@ -108,7 +146,7 @@ export class View {
           button("1:1", "One pixel for each sample", "1", () => this.zoom(1 / this.scale)), button("Fit", "Fit", "0", () => this.fit(true)),
           closable ? button("✕", "Close this view", "x", () => this.host.close(this)) : null)),
       h("div", { class: "stage" }, this.canvas, this.dividerInput, this.message),
-      h("div", { class: "foot" }, this.readout, this.zoomText));
+      h("div", { class: "foot" }, this.readout, h("span", { class: "tools" }, this.zoomText, this.aspectMenu)));
     this.#listen();
     this.refresh();
   }
@@ -124,6 +162,11 @@ export class View {
   #volume() {
     const volume = this.host.volume();
     return volume && volume.pad === this.pad ? volume.frames : 0;
+  }
+
+  // The slices of what is shown: none where the newest frame is.
+  #slices() {
+    return this.settings.section === "live" ? 0 : this.#volume();
   }
 
   #places() {
@@ -183,9 +226,12 @@ export class View {
     const [width, height] = this.source;
     const inner = this.inner;
     this.fitted = true;
-    this.scale = Math.min(inner.width / width, inner.height / height);
+    const ratio = this.scaleY / this.scale;
+    this.scale = Math.min(inner.width / width, inner.height / height / ratio);
     this.x = (width - inner.width / this.scale) / 2;
-    this.y = (height - inner.height / this.scale) / 2;
+    this.y = (height - inner.height / this.scaleY) / 2;
+    options(this.aspectMenu, ASPECTS, this.aspect);
+    this.aspectMenu.options[2].disabled = !this.#steps;
     this.draw();
     if (update) this.update();
   }
@@ -198,14 +244,14 @@ export class View {
     this.fitted = false;
     this.scale = Math.max(0.02, Math.min(160, this.scale * factor));
     this.x = sx - (point[0] - inner.x) / this.scale;
-    this.y = sy - (point[1] - inner.y) / this.scale;
+    this.y = sy - (point[1] - inner.y) / this.scaleY;
     this.#keep();
   }
 
   pan(dx, dy) {
     this.fitted = false;
     this.x -= dx / this.scale;
-    this.y -= dy / this.scale;
+    this.y -= dy / this.scaleY;
     this.#keep();
   }
 
@@ -213,7 +259,7 @@ export class View {
   #keep() {
     const [width, height] = this.source;
     const inner = this.inner;
-    const half = [inner.width / this.scale / 2, inner.height / this.scale / 2];
+    const half = [inner.width / this.scale / 2, inner.height / this.scaleY / 2];
     this.x = Math.max(-half[0], Math.min(width - half[0], this.x));
     this.y = Math.max(-half[1], Math.min(height - half[1], this.y));
     this.draw();
@@ -223,12 +269,12 @@ export class View {
   // Sample (with fraction, 0 the left edge) at a point of the canvas, and back.
   sample([px, py]) {
     const inner = this.inner;
-    return [(px - inner.x) / this.scale + this.x, (py - inner.y) / this.scale + this.y];
+    return [(px - inner.x) / this.scale + this.x, (py - inner.y) / this.scaleY + this.y];
   }
 
   point([sx, sy]) {
     const inner = this.inner;
-    return [(sx - this.x) * this.scale + inner.x, (sy - this.y) * this.scale + inner.y];
+    return [(sx - this.x) * this.scale + inner.x, (sy - this.y) * this.scaleY + inner.y];
   }
 
   #crop() {
@@ -237,7 +283,7 @@ export class View {
     const x0 = Math.max(0, Math.min(width - 1, Math.floor(this.x)));
     const y0 = Math.max(0, Math.min(height - 1, Math.floor(this.y)));
     const x1 = Math.max(x0 + 1, Math.min(width, Math.ceil(this.x + inner.width / this.scale)));
-    const y1 = Math.max(y0 + 1, Math.min(height, Math.ceil(this.y + inner.height / this.scale)));
+    const y1 = Math.max(y0 + 1, Math.min(height, Math.ceil(this.y + inner.height / this.scaleY)));
     return [x0, y0, x1 - x0, y1 - y0];
   }
 
@@ -251,16 +297,17 @@ export class View {
     clearTimeout(this.#timer);
     this.#timer = 0;
     const ratio = window.devicePixelRatio || 1;
-    const inner = this.inner;
     const known = this.header !== null && !this.fitted;
     const crop = known ? this.#crop() : null;
     const [, , width, height] = crop ?? [0, 0, ...this.source];
     const near = width * height <= SAMPLES && this.header !== null;
+    // as many pixels as the screen has along the axis that is shown larger: the server keeps the shape
+    const size = Math.min(1, Math.max(this.scale, this.scaleY) * ratio);
     const values = near ? (crop ?? [0, 0, ...this.source]) : this.hover ? [...this.hover, 1, 1] : null;
     this.layers.forEach((layer, i) => {
       const wanted = {
-        pad: layer.pad, rate: 30, quality: 85, ...this.settings, crop, values, volume: this.#volume(), window: this.window, level: this.level,
-        width: Math.max(16, Math.min(2048, Math.round(inner.width * ratio))), height: Math.max(16, Math.min(2048, Math.round(inner.height * ratio))),
+        pad: layer.pad, rate: 30, quality: 85, ...this.settings, section: this.settings.section === "live" ? "frame" : this.settings.section, crop, values, volume: this.#slices(), window: this.window, level: this.level,
+        width: Math.max(16, Math.min(2048, Math.ceil(width * size))), height: Math.max(16, Math.min(2048, Math.ceil(height * size))),
       };
       const text = JSON.stringify(wanted);
       if (text === this.#sent[i] || !this.host.link.isOpen) return;
@@ -399,6 +446,8 @@ export class View {
     else if (event.key === "0") this.fit(true);
     else if (event.key === "1") this.zoom(1 / this.scale);
     else if (event.key === "a") this.automatic();
+    else if (event.key === "w" || event.key === "W") this.#drag(event.key === "w" ? -20 : 20, 0);
+    else if (event.key === "l" || event.key === "L") this.#drag(0, event.key === "l" ? -20 : 20);
     else return;
     event.preventDefault();
     event.stopPropagation();
@@ -493,9 +542,9 @@ export class View {
     const [x, y, width, height] = header.crop;
     const [left, top] = this.point([x, y]);
     const true_ = header.values && String(header.values.crop) === String(header.crop) && header.channels === 1;
-    c.imageSmoothingEnabled = this.scale < 1;
+    c.imageSmoothingEnabled = Math.min(this.scale, this.scaleY) < 1;
     if (!true_) {
-      c.drawImage(bitmap, left, top, width * this.scale, height * this.scale);
+      c.drawImage(bitmap, left, top, width * this.scale, height * this.scaleY);
       return;
     }
     const [low, high] = [header.level - header.window / 2, header.level + header.window / 2];
@@ -509,8 +558,8 @@ export class View {
       }));
     [this.#paint.width, this.#paint.height] = [width, height];
     this.#paint.getContext("2d").putImageData(image, 0, 0);
-    c.drawImage(this.#paint, left, top, width * this.scale, height * this.scale);
-    if (this.scale >= 40) this.#numbers(c, header, map, low, high);
+    c.drawImage(this.#paint, left, top, width * this.scale, height * this.scaleY);
+    if (this.scale >= 40 && this.scaleY >= 16) this.#numbers(c, header, map, low, high);
   }
 
   #numbers(c, header, map, low, high) {
@@ -518,7 +567,7 @@ export class View {
     const q = header.quantity;
     c.textAlign = "center";
     c.textBaseline = "middle";
-    c.font = `${Math.min(13, this.scale / 4)}px ui-monospace, monospace`;
+    c.font = `${Math.min(13, this.scale / 4, this.scaleY * 0.7)}px ui-monospace, monospace`;
     header.values.samples.forEach((row, j) =>
       row.forEach((sample, i) => {
         const [r, g, b] = colours.lookup(map, sample, low, high);
@@ -538,12 +587,13 @@ export class View {
       const axis = axes?.[k];
       const [step, origin] = axis ? [axis.step || 1, axis.origin] : [1, 0];
       const length = k ? inner.height : inner.width;
+      const scale = k ? this.scaleY : this.scale;
       const start = k ? this.y : this.x;
       const place = (s) => origin + step * (s - 0.5); // sample i has its middle at i + 0.5
-      const ends = [place(start), place(start + length / this.scale)].sort((a, b) => a - b);
+      const ends = [place(start), place(start + length / scale)].sort((a, b) => a - b);
       c.beginPath();
       for (const t of ticks(...ends, length / (k ? 45 : 80))) {
-        const at = ((t - origin) / step + 0.5 - start) * this.scale;
+        const at = ((t - origin) / step + 0.5 - start) * scale;
         const p = Math.round((k ? inner.y : inner.x) + at) + 0.5;
         if (k) {
           c.moveTo(inner.x - 5, p);
