@@ -234,8 +234,35 @@ class Panel(unittest.IsolatedAsyncioTestCase):
                     self.assertIn(words, answer.headers["Set-Cookie"])
             self.assertEqual(await status("/api/health"), 200)
 
-    async def flood(self, served):
-        """1,000 connections that say nothing, and messages of 10 MB."""
+    async def from_elsewhere(self, served, session):
+        """Pages of other sites, and names that were bound to this address."""
+        for headers in {"Host": f"evil.example:{served.port}"}, {"Origin": "http://evil.example"}, {"Origin": "null"}, {"Sec-Fetch-Site": "cross-site"}:
+            for path in ["/", "/api/health", "/metrics", "/static/main.js"] * 5:
+                async with session.get(served.root + path, headers=headers) as answer:
+                    self.assertEqual(answer.status, 403, (path, headers))
+            with self.assertRaises(aiohttp.WSServerHandshakeError):
+                await session.ws_connect(served.root + "/ws", headers=headers)
+
+    async def without_a_token(self, served, _session):
+        async with aiohttp.ClientSession() as stranger:
+            for headers in {}, {"Authorization": "Bearer wrong"}, {"Cookie": "gst-imaging-panel=wrong"}:
+                for path in ["/", "/api/health", "/api/picture?pad=sharp.src", "/metrics", "/static/main.js"] * 4:
+                    async with stranger.get(served.root + path, headers=headers) as answer:
+                        self.assertEqual(answer.status, 401, (path, headers))
+                with self.assertRaises(aiohttp.WSServerHandshakeError):
+                    await stranger.ws_connect(served.root + "/ws", headers=headers)
+
+    async def other_paths(self, served, session):
+        for path in ["/static/../panel.py", "/static/%2e%2e%2fpanel.py", "/static/..%5cpanel.py", "/static/%2fetc%2fpasswd"] * 5:
+            async with session.get(served.root + path) as answer:
+                self.assertIn(answer.status, (403, 404), path)
+        for path in "../x.npy", "/etc/x.npy", f"{self.data}/../x.npy", "a\0b":
+            for command in "snapshot", "record":
+                async with session.post(f"{served.root}/api/{command}", json={"view": "sharp.src", "path": path}) as answer:
+                    self.assertIn(answer.status, (400, 403), path)
+
+    async def many_connections(self, served, session):
+        """1,000 of them that say nothing."""
         sockets = []
         for _ in range(1000):
             s = socket.socket()
@@ -245,45 +272,69 @@ class Panel(unittest.IsolatedAsyncioTestCase):
         await asyncio.sleep(1)
         for s in sockets:
             s.close()
-        async with aiohttp.ClientSession() as session:
-            for _ in range(100):  # until the closed ones are gone
-                async with session.get(served.root + "/api/health") as answer:
-                    if answer.status == 200:
-                        break
-                await asyncio.sleep(0.1)
-            try:
-                async with session.post(served.root + "/api/set", data=b'{"x":"' + b"x" * 10_000_000, headers={
-                        "Content-Type": "application/json"}) as answer:
-                    self.assertEqual(answer.status, 413)
-            except aiohttp.ClientError:
-                pass  # closed while it was written
-            async with session.ws_connect(served.root + "/ws") as ws:
-                try:
-                    await ws.send_str("x" * 10_000_000)
-                    while (await ws.receive(timeout=10)).type == aiohttp.WSMsgType.TEXT:
-                        pass
-                except (ConnectionError, aiohttp.ClientError):
-                    pass
+        for _ in range(100):  # until the closed ones are gone
+            async with session.get(served.root + "/api/health") as answer:
+                if answer.status == 200:
+                    return
+            await asyncio.sleep(0.1)
+        self.fail("the panel has not come back")
 
-    async def test_a_flood_costs_no_frame(self):
-        served = self.serve(rate=200, elements="clocksync ! queue leaky=downstream max-size-buffers=20 max-size-time=0 ! lapsharpen name=sharp ! ")
-        async with aiohttp.ClientSession() as session:
-            # a client that asks for pictures and never reads
-            dead = await session.ws_connect(served.root + "/ws", max_msg_size=0)
-            await dead.send_json({"do": "view", "view": 1, "pad": "sharp.src", "rate": 60})
+    async def long_messages(self, served, session):
+        """Of 10 MB."""
+        try:
+            async with session.post(served.root + "/api/set", data=b'{"x":"' + b"x" * 10_000_000, headers={
+                    "Content-Type": "application/json"}) as answer:
+                self.assertEqual(answer.status, 413)
+        except aiohttp.ClientError:
+            pass  # closed while it was written
+        async with session.ws_connect(served.root + "/ws") as ws:
+            try:
+                await ws.send_str("x" * 10_000_000)
+                while (await ws.receive(timeout=10)).type == aiohttp.WSMsgType.TEXT:
+                    pass
+            except (ConnectionError, aiohttp.ClientError):
+                pass
+
+    async def nobody_reads(self, served, session):
+        dead = await session.ws_connect(served.root + "/ws", max_msg_size=0)
+        for number in range(1, 9):
+            await dead.send_json({"do": "view", "view": number, "pad": "sharp.src", "rate": 60, "width": 2048, "height": 2048})
+        await dead.send_json({"do": "follow", "element": "sharp"})
+        await asyncio.sleep(1)
+        dead._response.close()  # without a word
+
+    async def too_many_commands(self, served, session):
+        async with session.ws_connect(served.root + "/ws", max_msg_size=0) as ws:
+            for i in range(500):
+                await ws.send_json({"id": i, "do": "state"})
+            replies = [await receive(ws, lambda m: m["type"] == "reply") for _ in range(500)]
+        self.assertIn(429, [reply.get("status") for reply in replies])
+
+    async def costs(self, attack, served, session):
+        """Returns: whether the pipeline has dropped a frame meanwhile, or made fewer than it should"""
+        async def health():
             async with session.get(served.root + "/api/health") as answer:
-                before = await answer.json()
-            begin = time.monotonic()
-            await self.flood(served)
-            async with session.get(served.root + "/api/health") as answer:
-                after = await answer.json()
-            seconds = time.monotonic() - begin
-            dead._response.close()  # without a word
-            await asyncio.sleep(0)
+                return await answer.json()
+
+        before, begin = await health(), time.monotonic()
+        await attack(served, session)
+        after, seconds = await health(), time.monotonic() - begin
         frames = after["elements"][-1]["frames"] - before["elements"][-1]["frames"]
-        print(f"flood: {frames} frames in {seconds:.1f} s, {after['dropped']} dropped", file=sys.stderr)
-        self.assertEqual(after["dropped"], 0)
-        self.assertGreater(frames, 0.9 * 200 * seconds - 20)
+        print(f'{attack.__name__}: {frames} frames in {seconds:.1f} s, {after["dropped"] - before["dropped"]} dropped', file=sys.stderr)
+        return after["dropped"] > before["dropped"] or frames < 0.9 * 200 * seconds - 20
+
+    async def test_attacks_cost_no_frame(self):
+        served = self.serve("--listen", "127.0.0.1", "--token", "correct-horse", rate=200,
+                            elements="clocksync ! queue leaky=downstream max-size-buffers=20 max-size-time=0 ! lapsharpen name=sharp focus-measure=true ! ")
+        async with aiohttp.ClientSession(headers={"Authorization": "Bearer correct-horse"}) as session:
+            for attack in (self.from_elsewhere, self.without_a_token, self.other_paths, self.many_connections, self.long_messages,
+                           self.nobody_reads, self.too_many_commands):
+                with self.subTest(attack=attack.__name__):
+                    for _ in range(4):  # a machine with other work drops frames by itself, but not each time
+                        if not await self.costs(attack, served, session):
+                            break
+                    else:
+                        self.fail("frames are dropped each time")
 
     async def test_a_client_that_goes_in_the_middle_of_an_answer(self):
         """Writing to a connection that was reset is a SIGPIPE, which ends other commands."""
