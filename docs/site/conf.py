@@ -3,7 +3,6 @@
 # stay as they are read in the repository: what Sphinx needs more is added here.
 import os
 import re
-import subprocess
 
 SOURCES = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 with open(os.path.join(SOURCES, "meson.build"), encoding="utf-8") as meson:
@@ -32,13 +31,30 @@ def contents():
     return "\n" + "\n".join(trees)
 
 
-def properties(page):
-    """What GStreamer's registry says of the elements of a page, as tools/site wrote it; nothing without a build"""
+def with_registry(page, text):
+    """Puts what GStreamer's registry says of the elements of a page, as tools/site wrote it, where the page has a place for it"""
     path = os.path.join(os.environ.get("GST_IMAGING_REGISTRY", ""), page + ".md")
     if not os.path.exists(path):
-        return ""
-    with open(path, encoding="utf-8") as table:
-        return "\n" + table.read()
+        return text
+    with open(path, encoding="utf-8") as file:
+        table = file.read()
+    place = re.compile("<!-- registry -->\n.*?<!-- end of registry -->\n", re.S)
+    if not place.search(text):
+        return f"{text}\n## Pads, properties and signals\n\n{table}"
+    # a page with several places has all of it at the first
+    return place.sub("", place.sub(lambda _match: table, text, count=1))
+
+
+def apis():
+    """What tools/site makes beside these pages"""
+    found = os.environ.get("GST_IMAGING_APIS", "").split()
+    texts = {"imk": "C API of the kernels, `imk/*.h`", "gstimaging": "GObject API, for C, Python and other languages"}
+    links = (f'- <a href="api/{name}/index.html">{html_text(texts[name])}</a>' for name in found)
+    return "\n## APIs\n\n" + "\n".join(links) + "\n" if found else ""
+
+
+def html_text(text):
+    return re.sub(r"`([^`]*)`", r"<code>\1</code>", text)
 
 
 def outside(match):
@@ -50,9 +66,9 @@ def outside(match):
 def on_source(_app, name, source):
     source[0] = re.sub(r"\[([^\]]*)\]\(\.\./(?:\.\./)?((?:pipelines|README|CONTRIBUTING|CHANGELOG)[^)#]*)\)", outside, source[0])
     if name == root_doc:
-        source[0] += contents()
+        source[0] += apis() + contents()
     elif name.startswith("reference/"):
-        source[0] += properties(os.path.basename(name))
+        source[0] = with_registry(os.path.basename(name), source[0])
 
 
 def setup(app):

@@ -129,6 +129,7 @@ IMK_API void imk_insarform_phase_to_rgb (const float *row, uint32_t n,
  * 65535, clamped. */
 IMK_API void imk_insarform_to_u8 (const float *row, uint32_t n,
     ImkInsarformChannel channel, float full, uint8_t *to);
+/* The same in 16 bits. */
 IMK_API void imk_insarform_to_u16 (const float *row, uint32_t n,
     ImkInsarformChannel channel, float full, uint16_t *to);
 

@@ -136,7 +136,7 @@ typedef enum ImkOctbscanScan {
   IMK_OCTBSCAN_SCAN_EVEN,
   IMK_OCTBSCAN_SCAN_SINE, /* half a swing, at -cos (pi i / (H - 1)): column j is
                            * read at acos (1 - 2 j / (H - 1)) (H - 1) / pi */
-  IMK_OCTBSCAN_SCAN_CURVE, /* `scan_curve`: the A-scan of each column, 0 ..
+  IMK_OCTBSCAN_SCAN_CURVE, /* `scan_curve`: the A-scan of each column, 0 to
                             * H - 1; when there are not H they are interpolated
                             * linearly */
 } ImkOctbscanScan;

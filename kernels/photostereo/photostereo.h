@@ -360,6 +360,7 @@ IMK_API void imk_photostereo_reset (ImkPhotostereo *self);
 IMK_API ImkStatus imk_photostereo_next_light (
     ImkPhotostereo *self, uint32_t *light, void *stream, ImkError *error);
 
+/* Ends the work of @self, which may be NULL, and frees it. */
 IMK_API void imk_photostereo_free (ImkPhotostereo *self);
 
 #ifdef __cplusplus

@@ -83,6 +83,7 @@ IMK_API ImkStatus imk_photostereo_lights_parse_intensities (const char *text,
     size_t size, const char *name, ImkPhotostereoLights *lights,
     ImkError *error);
 
+/* Frees the array in @lights. */
 IMK_API void imk_photostereo_lights_clear (ImkPhotostereoLights *lights);
 
 #ifdef __cplusplus

@@ -1,0 +1,220 @@
+# SPDX-License-Identifier: LGPL-2.1-or-later
+"""Every command and program in README.md and docs/ is one: elements, properties, commands and options exist, files of this
+repository are there, Python compiles, and C uses names that our headers have. Nothing is run; tutorials.py runs the tutorials."""
+import ast
+import contextlib
+import glob
+import io
+import os
+import re
+import shlex
+import sys
+import unittest
+
+from support import Gst, SOURCE, main
+
+sys.path.insert(0, os.path.join(SOURCE, "pipelines"))
+from gst_imaging import command
+
+# Elements of plug-ins that not every machine has: of cameras, Jetson, and windows
+FOREIGN = re.compile(r"aravissrc|v4l2src|nv\w+|glimagesink|x264enc|libcamerasrc|cuda(up|down)load|cudaconvert|gtksink")
+# What stands for a pipeline or for the reader's own names
+PLACE = re.compile(r"^(\.\.\.|<.*>|[A-Z_]+|\$\w+)$")
+SHELL = (">", ">>", "2>", "2>&1", "<", "|", "&", "&&", ";")
+OPTIONS = {"-v", "-m", "-e", "-q", "-t", "--no-fault", "--messages", "--verbose", "--eos-on-shutdown", "--quiet", "--no-position"}
+
+
+def pages():
+    """(page, first line, language, text) of each block of code; the language of an indented one is empty"""
+    for page in [os.path.join(SOURCE, "README.md"), *sorted(glob.glob(os.path.join(SOURCE, "docs", "**", "*.md"), recursive=True))]:
+        name = os.path.relpath(page, SOURCE)
+        with open(page, encoding="utf-8") as file:
+            lines = file.read().split("\n")
+        block, language, start = [], None, 0
+        for number, line in enumerate([*lines, "", "x"], 1):
+            fence = re.match(r"```(\w*)", line)
+            if fence and language is None:
+                if block:
+                    yield name, start, "", "\n".join(block)
+                block, language, start = [], fence[1] or "text", number + 1
+            elif fence:
+                yield name, start, language, "\n".join(block)
+                block, language = [], None
+            elif language is not None:
+                block.append(line)
+            elif line.startswith("    ") and not re.match(r"\s+([-*]|\d+\.) ", line):
+                start = start if block else number
+                block.append(line[4:])
+            elif block:
+                yield name, start, "", "\n".join(block)
+                block = []
+
+
+def commands(text):
+    """Command lines of a block, with here-documents and continuations: (words of a shell)"""
+    text = re.sub(r"^(.*)<< '(\w+)'\n.*?\n\2$", r"\1", text, flags=re.M | re.S)
+    for line in re.sub(r"\\\n\s*", " ", text).split("\n"):
+        if not re.match(r"\s*(?:\$ )?(?:sudo |[A-Z_]+=\S+ )*(?:pipelines/env |\S*/)?(?:gst-launch-1\.0|gst-inspect-1\.0|gst-imaging|pipelines/|tools/|tests/)", line):
+            continue
+        lexer = shlex.shlex(line, posix=True, punctuation_chars=False)
+        lexer.whitespace_split, lexer.commenters = True, ""
+        try:
+            words = list(lexer)
+        except ValueError:  # the quotes of prose
+            continue
+        comment = next((i for i, word in enumerate(words) if word.startswith("#")), None)
+        yield words[:comment]
+
+
+class Pipeline:
+    """What gst-launch-1.0 is given, word by word. Caps, pads and references to names are left to the tutorials' tests."""
+
+    def __init__(self):
+        self.wrong, self.element = [], None
+
+    def word(self, word):
+        prop = re.match(r"([a-z][\w-]*(?:::[\w-]+)?)=", word)
+        if word in ("!", ")", "(") or PLACE.match(word):
+            self.element = "" if PLACE.match(word) else None
+        elif "/" in word.split(",")[0].split("(")[0] and not prop:
+            self.element = "capsfilter"
+        elif prop:
+            self.property(prop[1], word)
+        elif re.fullmatch(r"[\w-]+\.[\w%-]*", word) or word.startswith(("(", "<", "'", '"')):
+            return
+        elif re.fullmatch(r"[a-z][a-z0-9_]*", word):
+            self.element = word
+            if not Gst.ElementFactory.find(word) and not FOREIGN.fullmatch(word):
+                self.wrong.append(f"there is no element {word}")
+        else:
+            self.wrong.append(f"what is {word}")
+
+    def property(self, name, word):
+        factory = self.element and Gst.ElementFactory.find(self.element)
+        if self.element is None:
+            self.wrong.append(f"{word} belongs to no element")
+        elif factory and "::" not in name and self.element != "capsfilter" and \
+                not Gst.ElementFactory.make(self.element).find_property(name):
+            self.wrong.append(f"{self.element} has no property {name}")
+
+
+def wrong_in_pipeline(words):
+    pipeline = Pipeline()
+    for word in words:
+        if word not in OPTIONS:
+            pipeline.word(word)
+    return pipeline.wrong
+
+
+def wrong_in_imaging(words):
+    if not words or words[0] in ("--help", "COMMAND") or PLACE.match(words[0]) or "--help" in words:
+        return []
+    if words[0] not in command.names():
+        return [f"gst-imaging has no command {words[0]}"]
+    module = command.load(words[0])
+    try:
+        with contextlib.redirect_stderr(io.StringIO()):
+            command.Parser(words[0], module).parse_intermixed_args([w for w in words[1:] if w != "..."])
+    except (command.Failure, SystemExit) as failure:
+        return [f"gst-imaging {words[0]}: {failure}"]
+    return []
+
+
+def wrong_in_command(words):
+    words = [word for word in words if word != "$"]
+    while words and (words[0] in ("sudo", "pipelines/env") or re.match(r"[A-Z_]+=", words[0])):
+        words = words[1:]
+    if not words:
+        return []
+    end = next((i for i, word in enumerate(words) if word in SHELL), None)
+    words = words[:end]
+    program, rest = words[0].split("/")[-1], words[1:]
+    if re.match(r"(pipelines|tools|tests)/", words[0]) and "*" not in words[0] and \
+            not os.path.exists(os.path.join(SOURCE, words[0].rstrip(".,"))):
+        return [f"there is no {words[0]}"]
+    if program == "gst-launch-1.0":
+        return wrong_in_pipeline(rest)
+    if program == "gst-inspect-1.0":
+        return [f"there is no element {w}" for w in rest if re.fullmatch(r"[a-z]\w+", w) and not Gst.ElementFactory.find(w)
+                and not FOREIGN.fullmatch(w)]
+    return wrong_in_imaging(rest) if program == "gst-imaging" else []
+
+
+def headers():
+    text = ""
+    for pattern in ("kernels/**/*.h", "common/**/*.h"):
+        for path in glob.glob(os.path.join(SOURCE, pattern), recursive=True):
+            with open(path, encoding="utf-8") as file:
+                text += file.read()
+    return set(re.findall(r"\w+", text))
+
+
+class Snippets(unittest.TestCase):
+    def check(self, languages, wrong, at_least):
+        found, count = [], 0
+        for page, line, language, text in pages():
+            if language in languages:
+                for sentence in wrong(text):
+                    found.append(f"{page}:{line}: {sentence}")
+                count += 1
+        self.assertFalse(found, "\n" + "\n".join(found))
+        self.assertGreaterEqual(count, at_least)
+
+    def test_commands(self):
+        seen = []
+
+        def wrong(text):
+            for words in commands(text):
+                seen.append(words)
+                for sentence in wrong_in_command(words):
+                    yield f"{sentence} ({' '.join(words)[:70]})"
+
+        self.check(("", "sh", "text"), wrong, 100)
+        self.assertGreater(len(seen), 150)
+
+    def test_python_compiles(self):
+        def wrong(text):
+            try:
+                ast.parse(text)
+            except SyntaxError as error:
+                yield str(error)
+
+        self.check(("python",), wrong, 5)
+
+    def test_python_of_shell_blocks_compiles(self):
+        def wrong(text):
+            for name, code in re.findall(r"cat > \S+\.py << '(\w+)'\n(.*?)\n\1$", text, re.M | re.S):
+                try:
+                    ast.parse(code)
+                except SyntaxError as error:
+                    yield f"{name}: {error}"
+
+        self.check(("sh",), wrong, 5)
+
+    def test_c_uses_names_of_our_headers(self):
+        known = headers()
+        self.check(("c",), lambda text: [f"no header has {name}" for name in re.findall(r"\b(?:imk_|gst_imaging_|GstImaging|Imk)\w+", text)
+                                         if name not in known], 1)
+
+    def test_defaults_stand_in_the_registry_alone(self):
+        found = []
+        for path in glob.glob(os.path.join(SOURCE, "docs", "reference", "*.md")):
+            with open(path, encoding="utf-8") as file:
+                found += [f"{os.path.basename(path)}: {line}" for line in file
+                          if re.match(r"\| (name|property) \|.*\| (default|range|values)\b", line)]
+        self.assertFalse(found)
+
+
+class Checker(unittest.TestCase):
+    def test_it_sees_what_is_wrong(self):
+        for line, sentence in (("gst-launch-1.0 picturesrc locaton=a.npy ! fakesink", "picturesrc has no property locaton"),
+                               ("gst-launch-1.0 videotestsrc ! lapsharpn ! fakesink", "there is no element lapsharpn"),
+                               ("gst-imaging sharpn a.png -o out", "gst-imaging has no command sharpn"),
+                               ("gst-imaging oct a.npy --lamda 800 900 -o out", "--lamda"),
+                               ("tools/nothing build", "there is no tools/nothing")):
+            wrong = [w for words in commands(line) for w in wrong_in_command(words)]
+            self.assertEqual(len(wrong), 1, line)
+            self.assertIn(sentence, wrong[0])
+
+
+main()
