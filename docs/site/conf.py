@@ -60,7 +60,9 @@ def html_text(text):
 def outside(match):
     """A link to a file of the repository: its text alone, or its address there"""
     text, path = match.groups()
-    return f"[{text}]({REPOSITORY}/{path})" if REPOSITORY else f"{text} (`{path}`)"
+    if REPOSITORY:
+        return f"[{text}]({REPOSITORY}/{path})"
+    return f"`{path}`" if path.lower().startswith(text.lower()) or text.endswith(path) else f"{text}: `{path}`"
 
 
 def on_source(_app, name, source):
