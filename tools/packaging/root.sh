@@ -19,7 +19,7 @@ quietly() {
 inside() {
   chroot "$root" env -i HOME=/root TERM=dumb LC_ALL=C.UTF-8 DEBIAN_FRONTEND=noninteractive \
     PATH=/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin \
-    ${PIP_CERT:+PIP_CERT=/etc/ssl/certs/ca-certificates.crt} "$@"
+    ${PIP_CERT:+PIP_CERT=/etc/pip-cert.crt} "$@"
 }
 
 # make_root SUITE [option of mmdebstrap]...: makes $root unless it is complete, and
@@ -46,8 +46,7 @@ make_root() {
   mount -t proc proc "$root/proc" || exit 77
   cp -L /etc/resolv.conf /etc/hosts "$root/etc/"
   if [[ -n ${PIP_CERT-} && -e $PIP_CERT ]]; then # whom pip trusts here
-    mkdir -p "$root/etc/ssl/certs"
-    cp -L "$PIP_CERT" "$root/etc/ssl/certs/ca-certificates.crt"
+    cp -L "$PIP_CERT" "$root/etc/pip-cert.crt" # the package ca-certificates writes its own
   fi
   inside apt-get update -qq
 }
