@@ -27,18 +27,18 @@ class Formats(unittest.TestCase):
     def setUpClass(cls):
         cls.folder = tempfile.mkdtemp()
         cls.addClassCleanup(shutil.rmtree, cls.folder)
-        slcs.make_pair(cls.folder, 300, 320)
+        slcs.make_pair(cls.folder, 220, 240)
         cls.expected = cls.fit_of("coregister", "ref.PRM", "sec.PRM", 4)
         for name in "ref", "sec":
-            image = slcs.read(cls.path(f"{name}.SLC"), 300).astype(np.complex64)
+            image = slcs.read(cls.path(f"{name}.SLC"), 220).astype(np.complex64)
             np.save(cls.path(f"{name}.npy"), image)
             np.save(cls.path(f"{name}-amplitude.npy"), np.abs(image).astype(np.float32))
             image.tofile(cls.path(f"{name}.envi"))
             with open(cls.path(f"{name}.envi.hdr"), "w", encoding="ascii") as file:
-                file.write("ENVI\nsamples = 300\nlines = 320\nbands = 1\nheader offset = 0\ndata type = 6\n"
+                file.write("ENVI\nsamples = 220\nlines = 240\nbands = 1\nheader offset = 0\ndata type = 6\n"
                            "interleave = bsq\nbyte order = 0\n")
             image.tofile(cls.path(f"{name}.slc"))
-            write_vrt(300, 320, "cf32", f"{name}.slc", cls.path(f"{name}.slc.vrt"))
+            write_vrt(220, 240, "cf32", f"{name}.slc", cls.path(f"{name}.slc.vrt"))
 
     @classmethod
     def path(cls, name):
@@ -83,7 +83,7 @@ class Formats(unittest.TestCase):
         self.assertIn("has real samples", text)
         self.assertFalse(os.path.exists(self.path("no")))
         fit = self.fit_of("offsets", "ref-amplitude.npy", "sec-amplitude.npy", 2)
-        found, expected = (parse_fit(text, "")(150, 160) for text in (fit, self.expected))
+        found, expected = (parse_fit(text, "")(110, 120) for text in (fit, self.expected))
         # detected at one sample a pixel, speckle is aliased: offsets are drawn to whole pixels, here by 0.11
         np.testing.assert_allclose(found, expected, atol=0.15)
 
@@ -100,9 +100,9 @@ class Formats(unittest.TestCase):
     def test_unequal_pairs(self):
         text = coregister(self.path("ref.npy"), self.path("sec.PRM"), self.path("no"), status=1)
         self.assertIn("samples of cf32 and the secondary of ci16; both must be the same", text)
-        np.save(self.path("short.npy"), np.load(self.path("sec.npy"))[:280, :290])
+        np.save(self.path("short.npy"), np.load(self.path("sec.npy"))[:210, :220])
         fit = parse_fit(self.fit_of("coregister", "ref.npy", "short.npy", 2), "")  # another size is none that fails
-        np.testing.assert_allclose(fit(150, 160), parse_fit(self.expected, "")(150, 160), atol=0.02)
+        np.testing.assert_allclose(fit(110, 120), parse_fit(self.expected, "")(110, 120), atol=0.02)
         np.save(self.path("cube.npy"), np.zeros((3, 40, 50)))
         text = coregister(self.path("cube.npy"), self.path("sec.npy"), self.path("no"), status=3)
         self.assertIn("3 x 40 x 50, which is no image", text)
@@ -125,7 +125,7 @@ class Pairs(unittest.TestCase):
     def setUp(self):
         self.folder = tempfile.mkdtemp()
         self.addCleanup(shutil.rmtree, self.folder)
-        slcs.make_pair(self.folder, 300, 320)
+        slcs.make_pair(self.folder, 220, 240)
         self.out = os.path.join(self.folder, "out")
 
     def write_list(self, *lines):

@@ -88,6 +88,9 @@ def read_fit(folder):
         return {key.strip(): float(value) for key, value in (line.split("=") for line in file)}
 
 
+FEW = "nx=13", "ny=13"  # patches, where it is not their number that is tested
+
+
 class Quality(unittest.TestCase):
     """What is told of the fit, and that it is right."""
 
@@ -163,12 +166,12 @@ class Quality(unittest.TestCase):
 
     def test_offsets_of_chance_give_no_fringes(self):
         """With a low fit-snr, images of low coherence; larger templates are the remedy that is named."""
-        self.write_pair(0, coherence=0.15, size=640)
-        text = coregister(*self.images, self.out, status=1)
+        self.write_pair(0, coherence=0.15, size=480)
+        text = coregister(*self.images, self.out, *FEW, status=1)
         self.assertIn("a larger window-width and window-height help", text)
         text = coregister(*self.images, self.out, "fit-snr=5", status=1)
         self.assertIn("these do not agree", text)
-        coregister(*self.images, self.out, "window-width=192", "window-height=192")
+        coregister(*self.images, self.out, "window-width=192", "window-height=192", *FEW)
 
     def test_a_diagonal_strip_is_told(self):
         """It spans most of the columns and of the lines; the corners are undetermined."""
@@ -183,7 +186,7 @@ class Quality(unittest.TestCase):
 
     def test_low_coherence_gets_larger_templates(self):
         """Once, when few patches of the first run are significant."""
-        self.write_pair(0, coherence=0.24, size=700)
+        self.write_pair(0, coherence=0.24, size=560)
         text = coregister(*self.images, self.out)
         self.assertRegex(text, r"of \d+ patches have a significant correlation; with templates 1.5 times as large, \d+ of "
                                r"\d+ patches have. The larger ones are used")
@@ -250,6 +253,9 @@ class Picture(unittest.TestCase):
         self.check(self.grid(3, 3, lambda i, j: 5 * i - 7 * j))
 
 
+SIZE = 240  # pixels in each direction: what is wrong does not depend on it
+
+
 class WrongInput(unittest.TestCase):
     def setUp(self):
         self.folder = tempfile.mkdtemp()
@@ -257,11 +263,11 @@ class WrongInput(unittest.TestCase):
 
     def write_noise(self, name, seed, grain=1):
         rng = np.random.default_rng(seed)
-        small = rng.integers(-999, 999, (400 // grain, 400 // grain, 2))
+        small = rng.integers(-999, 999, (SIZE // grain, SIZE // grain, 2))
         np.kron(small, np.ones((grain, grain, 1))).astype("<i2").tofile(os.path.join(self.folder, name + ".SLC"))
         path = os.path.join(self.folder, name + ".PRM")
         with open(path, "w", encoding="ascii") as file:
-            file.write(f"SLC_file = {name}.SLC\nnum_rng_bins = 400\nnum_valid_az = 400\nPRF = 1000\n")
+            file.write(f"SLC_file = {name}.SLC\nnum_rng_bins = {SIZE}\nnum_valid_az = {SIZE}\nPRF = 1000\n")
         return path
 
     def test_strangers_give_no_fringes(self):
@@ -279,7 +285,7 @@ class WrongInput(unittest.TestCase):
 
     def test_an_empty_secondary(self):
         empty = self.write_noise("b", 2)
-        np.zeros(400 * 400 * 2, "<i2").tofile(os.path.join(self.folder, "b.SLC"))
+        np.zeros(SIZE * SIZE * 2, "<i2").tofile(os.path.join(self.folder, "b.SLC"))
         text = coregister(self.write_noise("a", 1), empty, os.path.join(self.folder, "out"), status=1)
         self.assertIn("No patch has enough data in both images", text)
 
@@ -292,7 +298,7 @@ class WrongInput(unittest.TestCase):
             self.assertIn("No patch has enough data in both images", text)
 
     def test_swapped_bytes(self):
-        slcs.make_pair(self.folder, 400, 400)
+        slcs.make_pair(self.folder, 240, 240)
         path = os.path.join(self.folder, "sec.SLC")
         np.fromfile(path, "<i2").byteswap().tofile(path)
         text = coregister(*(os.path.join(self.folder, name) for name in ("ref.PRM", "sec.PRM")),
@@ -314,8 +320,8 @@ class WrongInput(unittest.TestCase):
 
     def test_keys_that_contradict_each_other(self):
         image = self.write_noise("a", 1)
-        for line, words in (("bytes_per_line = 1608", "bytes_per_line = 1608 and num_rng_bins = 400"),
-                            ("num_lines = 300", "num_lines = 300 and num_valid_az = 400"),
+        for line, words in (("bytes_per_line = 1608", f"bytes_per_line = 1608 and num_rng_bins = {SIZE}"),
+                            ("num_lines = 200", f"num_lines = 200 and num_valid_az = {SIZE}"),
                             ("rshift = 3\nxshift = 5", "rshift = 3 and xshift = 5")):
             path = os.path.join(self.folder, "odd.PRM")
             with open(image, encoding="ascii") as file, open(path, "w", encoding="ascii") as odd:

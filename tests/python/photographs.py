@@ -14,7 +14,7 @@ import unittest
 
 import numpy as np
 
-from support import SOURCE, TIMEOUT, launch, main
+from support import SOURCE, TIMEOUT, launch, main, run_command
 
 sys.path.insert(0, os.path.join(SOURCE, "pipelines"))
 from gst_imaging import library, photographs
@@ -79,11 +79,9 @@ class Photographs(unittest.TestCase):
                                 env={**os.environ, "PYTHONPATH": os.path.join(SOURCE, "pipelines")})
 
     def gst_imaging(self, *words, code=0):
-        with self.start(*words) as process:
-            out, err = process.communicate(timeout=TIMEOUT)
-        self.assertEqual(process.returncode, code, err)
-        self.assertNotIn("Traceback", err)
-        return out, err
+        done = run_command(*words, folder=self.folder)
+        self.assertEqual(done.returncode, code, done.stderr)
+        return done.stdout, done.stderr
 
     def error(self, folder, mask=None):
         """Mean angle of the normals of a result from the truth, and the part that has one."""
