@@ -23,6 +23,8 @@ typedef struct {
   GstAppSrc *source;
   GstCaps *caps; /* that source has got */
   guint64 max_bytes, max_frames;
+  gint keeps;      /* atomic; written under the lock */
+  GstSample *kept; /* the newest frame */
 } State;
 
 struct _GstImagingTap {
@@ -124,8 +126,31 @@ record (State *s, GstPad *pad, GstBuffer *buffer)
 }
 
 static void
+keep (State *s, GstPad *pad, GstBuffer *buffer)
+{
+  GstCaps *caps;
+  GstSample *sample;
+
+  if (!g_atomic_int_get (&s->keeps))
+    return;
+  caps = gst_pad_get_current_caps (pad);
+  sample = gst_sample_new (buffer, caps, NULL, NULL);
+  gst_clear_caps (&caps);
+  g_mutex_lock (&s->lock);
+  if (s->keeps) {
+    GstSample *before = s->kept;
+
+    s->kept = sample;
+    sample = before;
+  }
+  g_mutex_unlock (&s->lock);
+  g_clear_pointer (&sample, gst_sample_unref);
+}
+
+static void
 on_frame (State *s, GstPad *pad, GstBuffer *buffer)
 {
+  keep (s, pad, buffer);
   answer_request (s, pad, buffer);
   record (s, pad, buffer);
   count (&s->n_frames);
@@ -162,6 +187,7 @@ state_unref (gpointer data)
     gst_sample_unref (s->slot);
   gst_clear_object (&s->source);
   gst_clear_caps (&s->caps);
+  g_clear_pointer (&s->kept, gst_sample_unref);
   gst_imaging_wake_clear (&s->wake);
   g_mutex_clear (&s->lock);
   g_free (s->seen);
@@ -256,6 +282,32 @@ gst_imaging_tap_get_n_lost (GstImagingTap *self)
   return counted (&self->state->n_lost);
 }
 
+void
+gst_imaging_tap_keep (GstImagingTap *self, gboolean keep)
+{
+  State *s = self->state;
+  GstSample *before = NULL;
+
+  g_mutex_lock (&s->lock);
+  g_atomic_int_set (&s->keeps, keep);
+  if (!keep)
+    before = g_steal_pointer (&s->kept);
+  g_mutex_unlock (&s->lock);
+  g_clear_pointer (&before, gst_sample_unref);
+}
+
+GstSample *
+gst_imaging_tap_get_kept (GstImagingTap *self)
+{
+  State *s = self->state;
+  GstSample *sample;
+
+  g_mutex_lock (&s->lock);
+  sample = s->kept ? gst_sample_ref (s->kept) : NULL;
+  g_mutex_unlock (&s->lock);
+  return sample;
+}
+
 #define FOLLOWED "gst-imaging-followed-pad"
 
 void
@@ -286,6 +338,7 @@ gst_imaging_tap_close (GstImagingTap *self)
   self->probe = 0;
   gst_clear_object (&self->pad);
   gst_imaging_tap_record (self, NULL, 0, 0);
+  gst_imaging_tap_keep (self, FALSE);
   found = g_atomic_pointer_get (&self->state->slot);
   while (found && !g_atomic_pointer_compare_and_exchange (
                       &self->state->slot, found, NULL))

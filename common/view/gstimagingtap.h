@@ -105,6 +105,25 @@ GST_IMAGING_API
 guint64 gst_imaging_tap_get_n_lost (GstImagingTap *self);
 
 /**
+ * gst_imaging_tap_keep:
+ * @keep: whether the newest frame is kept from now on
+ *
+ * For a pipeline that is about to pause: its last frame can be had then. The
+ * buffer is missing in a pool until frames are no longer kept.
+ */
+GST_IMAGING_API
+void gst_imaging_tap_keep (GstImagingTap *self, gboolean keep);
+
+/**
+ * gst_imaging_tap_get_kept:
+ *
+ * Returns: (transfer full) (nullable): the newest frame, with its caps; %NULL
+ *   where none has passed since gst_imaging_tap_keep()
+ */
+GST_IMAGING_API
+GstSample *gst_imaging_tap_get_kept (GstImagingTap *self);
+
+/**
  * gst_imaging_tap_follow:
  * @sink: a sink pad in a pipeline that gets the frames of @pad
  * @pad: where they come from

@@ -374,14 +374,20 @@ GST_START_TEST (test_views_come_and_go)
 {
   gint stop = 0;
   GThread *thread;
+  GstImagingTap *tap;
+  GstSample *kept = NULL;
 
   open_pads (GREY16);
+  tap = gst_imaging_tap_new (src);
   thread = g_thread_new ("pusher", push_until_told, &stop);
   for (guint i = 0; i < 50; i++) {
     GstImagingView *view = gst_imaging_view_new (src, 1);
 
     gst_imaging_view_set_rate (view, 1000);
     gst_imaging_view_allow (view, 2);
+    gst_imaging_tap_keep (tap, i % 3 == 0);
+    g_clear_pointer (&kept, gst_sample_unref);
+    kept = gst_imaging_tap_get_kept (tap);
     if (i % 2)
       g_free (take_header (view));
     if (i % 5 == 0)
@@ -390,6 +396,8 @@ GST_START_TEST (test_views_come_and_go)
   }
   g_atomic_int_set (&stop, 1);
   g_thread_join (thread);
+  g_clear_pointer (&kept, gst_sample_unref);
+  g_object_unref (tap);
   close_pads ();
 }
 GST_END_TEST
@@ -474,6 +482,38 @@ GST_START_TEST (test_a_tap_passes_frames_on)
 }
 GST_END_TEST
 
+/* The newest frame of a pipeline that pauses; none is held after that. */
+GST_START_TEST (test_a_tap_keeps_the_newest_frame)
+{
+  const guint16 samples[8] = {0};
+  GstBuffer *last = buffer_of (samples, sizeof (samples), 4);
+  GstImagingTap *tap;
+  GstSample *sample;
+
+  open_pads (GREY16);
+  tap = gst_imaging_tap_new (src);
+  gst_pad_push (src, buffer_of (samples, sizeof (samples), 0));
+  gst_imaging_tap_keep (tap, TRUE);
+  fail_unless (gst_imaging_tap_get_kept (tap) == NULL);
+  for (guint i = 1; i < 4; i++)
+    gst_pad_push (src, buffer_of (samples, sizeof (samples), i));
+  gst_pad_push (src, gst_buffer_ref (last));
+  sample = gst_imaging_tap_get_kept (tap);
+  fail_unless (gst_sample_get_buffer (sample) == last);
+  fail_unless (gst_sample_get_caps (sample) != NULL);
+  gst_sample_unref (sample);
+  gst_imaging_tap_keep (tap, FALSE);
+  fail_unless (gst_imaging_tap_get_kept (tap) == NULL);
+  ASSERT_BUFFER_REFCOUNT (last, "the newest frame", 1);
+  gst_imaging_tap_keep (tap, TRUE);
+  gst_pad_push (src, gst_buffer_ref (last));
+  g_object_unref (tap); /* with a frame in it */
+  ASSERT_BUFFER_REFCOUNT (last, "the newest frame", 1);
+  gst_buffer_unref (last);
+  close_pads ();
+}
+GST_END_TEST
+
 static Suite *
 view_suite (void)
 {
@@ -483,6 +523,7 @@ view_suite (void)
   suite_add_tcase (s, tc);
   tcase_add_test (tc, test_a_tap_takes_what_is_requested);
   tcase_add_test (tc, test_a_tap_passes_frames_on);
+  tcase_add_test (tc, test_a_tap_keeps_the_newest_frame);
   tcase_add_test (tc, test_samples_and_window);
   tcase_add_test (tc, test_types_of_samples);
   tcase_add_test (tc, test_what_is_no_picture);

@@ -7,6 +7,7 @@ import json
 import os
 import re
 import shlex
+import subprocess
 import sys
 import tempfile
 import time
@@ -40,11 +41,12 @@ class Ready(unittest.TestCase):
         cls.browser = Browser()
         cls.addClassCleanup(cls.browser.close)
 
-    def serve(self, *words):
+    def serve(self, *words, prepare=lambda: None):
         folder = tempfile.TemporaryDirectory()
         self.addCleanup(folder.cleanup)
         self.data = os.path.join(os.path.realpath(folder.name), "data")
         os.makedirs(self.data, exist_ok=True)
+        prepare()
         served = Served(os.path.realpath(folder.name), *words, "--files", self.data)
         self.addCleanup(lambda: served.process.returncode is None and served.end())
         self.browser.console()
@@ -121,10 +123,10 @@ class Ready(unittest.TestCase):
         b.until(f"document.querySelector('.view').dataset.serial > {serial + 2}", "pictures on a small screen")
         b.screen(1280, 800)
 
-    def walk(self, name):
+    def walk(self, name, served=None):
         element, setting, wrong = READY[name]
         b = self.browser
-        served = self.serve(name)
+        served = served or self.serve(name)
         b.open(served.address)
         self.assertLessEqual(b.js("return document.documentElement.scrollHeight"), 800, "more than one screen")
         if name in MOVING:
@@ -161,15 +163,48 @@ class Ready(unittest.TestCase):
         self.assertEqual(self.value("sharpen", "amount"), 4)
         self.end(served)
 
-    def test_ao(self):
-        served = self.walk("ao")
+    def said(self, action):
+        said = f"document.querySelector('.action[data-action={action}] .said').textContent"
+        return self.browser.until(f"!['', '…'].includes({said}) && {said}", "an answer")
+
+    def choose(self, button, name):
+        """A file of the dialog that the button opens"""
         b = self.browser
-        button = b.find(".action[data-action=capture-reference] button")
         b.js("arguments[0].scrollIntoView({block: 'center'})", button)
         button.click()
-        said = "document.querySelector('.action[data-action=capture-reference] .said').textContent"
-        b.until(f"!['', '…'].includes({said})", "an answer")
-        self.assertEqual(b.js(f"return {said}"), "Done.")
+        entry = b.until(f"[...document.querySelectorAll('dialog .files button')].find((n) => n.textContent == '{name}')", "the file in the list")
+        entry.click()
+        b.find("dialog button[type=submit]").click()
+        b.until("!document.querySelector('dialog')", "the end of the dialog")
+
+    def test_ao(self):
+        served = self.serve("ao", prepare=lambda: np.save(os.path.join(self.data, "dark.npy"), np.full((160, 240), 7, np.float32)))
+        served = self.walk("ao", served)
+        b = self.browser
+        # an action with arguments: two frames, into a file
+        action = ".action[data-action=capture-reference]"
+        fields = b.driver.find_elements("css selector", f"{action} input")
+        b.js("arguments[0].scrollIntoView({block: 'center'})", fields[0])
+        for field, text in zip(fields, ("2", "reference.npy")):
+            field.clear()
+            field.send_keys(text)
+        b.find(f"{action} button").click()
+        self.assertEqual(self.said("capture-reference"), "Done.")
+        end = time.monotonic() + 10
+        while not os.path.exists(os.path.join(self.data, "reference.npy")):
+            self.assertLess(time.monotonic(), end, "the action has written no file")
+            time.sleep(0.05)
+        # outside of the folder
+        fields[1].clear()
+        fields[1].send_keys("/tmp/reference.npy")
+        b.find(f"{action} button").click()
+        b.until(f"document.querySelector('{action} .said.bad')", "a refusal")
+        self.assertIn("is not below a folder of --files", self.said("capture-reference"))
+        # a file of the folder
+        control = self.control("ao", "dark-location")
+        self.choose(b.find(f"{control} .fields button"), "dark.npy")
+        b.until(f"document.querySelector(\"{control} input\").value == '{self.data}/dark.npy'", "the path")
+        self.assertEqual(self.value("ao", "dark-location"), f"{self.data}/dark.npy")
         b.js("const m = document.querySelector('#results select:nth-of-type(2)'); m.value = 'Map of |slope|'; m.dispatchEvent(new Event('change'))")
         self.true_samples("ao")
         self.end(served)
@@ -192,6 +227,66 @@ class Ready(unittest.TestCase):
         points = int(b.until("document.querySelector('#results canvas').dataset.points", "rows"))
         b.until(f"document.querySelector('#results canvas').dataset.points != {points}", "rows that follow")
         self.end(served)
+
+    def save_as(self, button, name):
+        """Presses a button that asks for a path."""
+        b = self.browser
+        b.find(button).click()
+        b.until("document.querySelector('dialog .files li')", "the folder")
+        field = b.find("dialog input[type=text]")
+        field.send_keys(Keys.CONTROL, "a")
+        field.send_keys(name, Keys.ENTER)
+        b.until("!document.querySelector('dialog')", "the end of the dialog")
+
+    def verify(self, name):
+        done = subprocess.run([sys.executable, "-m", "gst_imaging", "verify", os.path.join(self.data, name)], capture_output=True, text=True,
+                              timeout=60, check=False, env={**os.environ, "PYTHONPATH": os.path.join(SOURCE, "pipelines")})
+        self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
+
+    def test_a_recording_verifies(self):
+        """Of the demo's data, with one setting changed in the middle; and frames that are saved, also while it is paused."""
+        served = self.serve("sharpen")
+        b = self.browser
+        b.open(served.address)
+        self.save_as("#record", "run.npy")
+        frames = "parseInt(document.querySelector('#recording').textContent)"
+        before = b.until(f"{frames} > 5 && {frames}", "frames of the recording")
+        self.slider_sets("sharpen", "amount")
+        b.until(f"{frames} > {before + 10}", "frames after the change")
+        self.save_as("#snapshot", "one.png")
+        b.find("#record").click()
+        b.until("document.querySelector('#recording').textContent == ''", "the end of the recording")
+        b.find("#play").click()
+        b.until("document.querySelector('#pipeline-state').textContent == 'paused'", "paused")
+        self.save_as("#snapshot", "paused.png")
+        b.until("document.querySelector('#toast').textContent.includes('paused.png')", "the saved frame")
+        with open(os.path.join(self.data, "run.npy.json"), encoding="utf-8") as file:
+            told = json.load(file)
+        self.assertEqual({(c["element"], c["property"]) for c in told["changes"]}, {("sharpen", "amount")})
+        for name in "run.npy", "one.png", "paused.png":
+            self.verify(name)
+        self.end(served)
+
+    def test_seek(self):
+        """In a file: while it plays, and to a place while it is paused."""
+        frames = np.repeat(np.arange(100, dtype=np.uint8)[:, None, None], 48, 1).repeat(64, 2)
+        with tempfile.TemporaryDirectory() as folder:
+            np.save(os.path.join(folder, "count.npy"), frames)
+            served = self.serve(f"picturesrc location={folder}/count.npy framerate=10/1 ! lapsharpen amount=0 ! fakesink sync=true")
+            b = self.browser
+            b.open(served.address)
+            b.until("!document.querySelector('#seek').disabled", "a file that can be sought")
+            b.js(MOVE, b.find("#seek"), 500)
+            b.until("document.querySelector('.view').dataset.frame >= 50", "the frames after the seek")
+            b.find("#play").click()
+            b.until("document.querySelector('#pipeline-state').textContent == 'paused'", "paused")
+            for _ in range(5):  # by keys alone
+                b.find("#seek").send_keys(Keys.HOME)
+            b.until("document.querySelector('.view').dataset.frame == 0", "the first frame, paused")
+            self.save_as("#snapshot", "first.npy")
+            b.until("document.querySelector('#toast').textContent.includes('first.npy')", "the saved frame")
+            self.assertEqual(int(np.load(os.path.join(self.data, "first.npy")).max()), 0)
+            self.end(served)
 
     def test_keys_alone(self):
         served = self.serve("sharpen")

@@ -369,12 +369,18 @@ class Panel(unittest.IsolatedAsyncioTestCase):
             self.assertGreater(stopped["frames"], 10)
             self.assertEqual(stopped["lost"], 0)
             self.assertEqual((await post("snapshot", view="source.src", path="one.png"))["frames"], 1)
+            await post("pipeline", state="paused")
+            await asyncio.sleep(0.3)
+            self.assertEqual((await post("snapshot", view="sharpen.src", path="paused.png"))["frames"], 1)
+            await post("pipeline", state="stopped")
+            async with session.post(f"{served.root}/api/snapshot", json={"view": "sharpen.src", "path": "none.png"}) as answer:
+                self.assertEqual((answer.status, (await answer.json())["error"]), (409, "The pipeline is stopped, and no frame passes: play it first."))
         with open(path + ".json", encoding="utf-8") as file:
             told = json.load(file)
         self.assertTrue(told["attached"] and told["complete"])
         self.assertEqual([(c["element"], c["property"], c["value"]) for c in told["changes"]], [("sharpen", "amount", "3")])
         self.assertEqual(np.load(path).shape[0], stopped["frames"])
-        for file in (path, os.path.join(self.data, "one.png")):
+        for file in (path, os.path.join(self.data, "one.png"), os.path.join(self.data, "paused.png")):
             done = subprocess.run([sys.executable, "-m", "gst_imaging", "verify", file], capture_output=True, text=True, timeout=TIMEOUT,
                                   env={**os.environ, "PYTHONPATH": os.path.join(SOURCE, "pipelines")})
             self.assertEqual(done.returncode, 0, done.stderr)

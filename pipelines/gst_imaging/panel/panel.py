@@ -41,6 +41,7 @@ class Panel:
         self.begin = time.monotonic()
         self.listener = lambda message: None
         self.known, self.known_views = {}, None
+        self.kept = {}  # by pad: a tap with the last frame, while the pipeline is paused
         self.jobs, self.is_running = queue.Queue(), True
 
     # --- the thread ---
@@ -85,6 +86,7 @@ class Panel:
                 self.record_stop()
             except Refusal:
                 pass
+        self.keep("stopped")
         self.pipeline.set_state(self.Gst.State.NULL)
 
     def stop(self):
@@ -108,6 +110,7 @@ class Panel:
         error, debug = parse()
         self.tell(severity, message.src.get_name() if message.src else "", error.message, debug)
         if severity == "error":
+            self.keep("failed")
             self.pipeline.set_state(Gst.State.NULL)
             self.change_state("failed")
 
@@ -129,6 +132,7 @@ class Panel:
             self.pipeline.set_state(self.Gst.State.READY)
             self.pipeline.set_state(self.Gst.State.PLAYING)
             return
+        self.keep("paused")
         self.pipeline.set_state(self.Gst.State.PAUSED)
         self.change_state("paused")
 
@@ -284,6 +288,20 @@ class Panel:
         result = self.element(name).call(action, arguments, self.files)
         return {"result": result if isinstance(result, (bool, int, float, str)) else None}
 
+    def keep(self, state):
+        """Before the pipeline goes to a state: of one that pauses, the last frame of each pad is wanted."""
+        for tap in self.kept.values():
+            tap.close()
+        self.kept = {}
+        for view in self.views() if state == "paused" else ():
+            self.kept[view["pad"]] = self.GstImaging.Tap.new(self.pad(view["pad"]))
+            self.kept[view["pad"]].keep(True)
+
+    def wait_for_kept(self, seconds):
+        end = time.monotonic() + seconds
+        while time.monotonic() < end and not all(tap.get_kept() for tap in self.kept.values()):
+            time.sleep(0.005)
+
     def change_state(self, name):
         self.state_name = name
         self.listener({"type": "pipeline", **self.pipeline_state()})
@@ -295,10 +313,14 @@ class Panel:
             raise Refusal(400, "state is playing, paused or stopped.")
         if name == "stopped" and self.recording:
             self.record_stop()
+        self.keep(name)
+        if self.state_name == "playing":  # the frame that a sink holds when it is paused has passed already
+            self.wait_for_kept(0.5)
         result = self.pipeline.set_state(states[name])
         if result == Gst.StateChangeReturn.FAILURE:
             while message := self.pipeline.get_bus().pop():
                 self.on_message(message)
+            self.keep("failed")
             self.pipeline.set_state(Gst.State.NULL)
             self.change_state("failed")
             errors = [m["text"] for m in self.messages if m["severity"] == "error"]
@@ -380,9 +402,17 @@ class Panel:
             self.listener({"type": "recording", "recording": None})
 
     def snapshot(self, view, path):
-        if self.state_name != "playing":
-            raise Refusal(409, "A snapshot is of the next frame: play the pipeline first.")
-        recording = Recording(self.Gst, self.GstImaging, self.pad(view), view, self.files.check(path), 1)
+        if self.state_name not in ("playing", "paused"):
+            raise Refusal(409, "The pipeline is stopped, and no frame passes: play it first.")
+        pad, path, sample = self.pad(view), self.files.check(path), None
+        if self.state_name == "paused":
+            sample = self.kept[view].get_kept() if view in self.kept else None
+            if not sample:
+                raise Refusal(409, f"No frame has passed {view} since the pipeline was paused: seek, or play it first.")
+        recording = Recording(self.Gst, self.GstImaging, pad, view, path, 1)
+        if sample:
+            recording.push(sample)
+            del sample
         end = time.monotonic() + 5
         while not recording.is_complete() and time.monotonic() < end:
             time.sleep(0.005)

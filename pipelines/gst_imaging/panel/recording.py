@@ -16,6 +16,7 @@ PATIENCE = 20  # seconds for the rest of a recording to be written
 class Recording:
     def __init__(self, Gst, GstImaging, pad, view, path, frames):
         self.Gst, self.view, self.path, self.frames = Gst, view, path, frames
+        self.pushed = 0
         if not os.path.isdir(os.path.dirname(path)):
             raise Refusal(404, f"There is no folder {os.path.dirname(path)}.")
         self.pipeline = Gst.Pipeline.new(None)
@@ -33,6 +34,11 @@ class Recording:
         self.tap = GstImaging.Tap.new(pad)
         self.tap.record(self.source, MAX_WAITING, frames)
 
+    def push(self, sample):
+        """Of a pipeline that is paused: a frame that has passed before."""
+        self.pushed += 1
+        self.source.emit("push-sample", sample)
+
     def error(self):
         message = self.pipeline.get_bus().pop_filtered(self.Gst.MessageType.ERROR)
         if message:
@@ -45,11 +51,14 @@ class Recording:
             self.tap.close()
         self.pipeline.set_state(self.Gst.State.NULL)
 
+    def n_recorded(self):
+        return self.pushed + self.tap.get_n_recorded()
+
     def is_complete(self):
-        return self.frames > 0 and self.tap.get_n_recorded() >= self.frames
+        return self.frames > 0 and self.n_recorded() >= self.frames
 
     def state(self):
-        return {"view": self.view, "path": self.path, "frames": self.tap.get_n_recorded(), "lost": self.tap.get_n_lost()}
+        return {"view": self.view, "path": self.path, "frames": self.n_recorded(), "lost": self.tap.get_n_lost()}
 
     def stop(self):
         """Returns: the state, when the file is complete"""
