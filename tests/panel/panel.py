@@ -35,6 +35,63 @@ MOVING = ("sharpen", "ao", "oct")
 MOVE = "const s = arguments[0]; s.value = arguments[1]; s.dispatchEvent(new Event('input')); s.dispatchEvent(new Event('change'));"
 
 
+# What Tab has to reach, by a number that they get.
+REACHABLE = """[...document.querySelectorAll("a[href], button, input, select, summary, [tabindex='0']")]
+  .filter((n) => !n.disabled && n.tabIndex >= 0 && n.checkVisibility({visibilityProperty: true}))
+  .map((n, i) => (n.dataset.reach = i))"""
+# The number of what has the focus, and why nobody sees that; null where one does.
+FOCUSED = """
+const n = document.activeElement, style = getComputedStyle(n), box = n.getBoundingClientRect();
+const seen = box.width > 0 && box.bottom > 0 && box.right > 0 && box.top < innerHeight && box.left < innerWidth;
+const marked = n.matches(":focus-visible") && style.outlineStyle != "none" && parseFloat(style.outlineWidth) >= 2;
+return [Number(n.dataset.reach ?? -1), n === document.body || (seen && marked) ? null : `${n.outerHTML.slice(0, 200)} ${seen} ${style.outline}`];
+"""
+# What a screen cuts off, unless it can be scrolled to; and buttons that a finger does not hit.
+TOO_WIDE = """
+const scrolls = (n) => n && (["auto", "scroll"].includes(getComputedStyle(n).overflowX) && n !== document.body ? true : scrolls(n.parentElement));
+return [...document.querySelectorAll("button, input, select, canvas, summary")].filter((n) => n.checkVisibility({visibilityProperty: true}) && !scrolls(n.parentElement))
+  .filter((n) => n.getBoundingClientRect().right > innerWidth || n.getBoundingClientRect().left < 0 || (n.matches("button") && n.getBoundingClientRect().height < 24))
+  .map((n) => `${n.outerHTML.slice(0, 120)} ${JSON.stringify(n.getBoundingClientRect())}`);
+"""
+# Texts with too little contrast; with an argument, of these colours on a card.
+CONTRAST = """
+const canvas = new OffscreenCanvas(1, 1).getContext("2d", {willReadFrequently: true});
+const rgb = (colour) => {
+  canvas.clearRect(0, 0, 1, 1);
+  canvas.fillStyle = colour;
+  canvas.fillRect(0, 0, 1, 1);
+  return [...canvas.getImageData(0, 0, 1, 1).data];
+};
+const light = (c) => [0.2126, 0.7152, 0.0722].reduce((sum, k, i) => sum + k * (c[i] / 255 <= 0.04045 ? c[i] / 255 / 12.92 : ((c[i] / 255 + 0.055) / 1.055) ** 2.4), 0);
+const ratio = (a, b) => (Math.max(light(a), light(b)) + 0.05) / (Math.min(light(a), light(b)) + 0.05);
+const named = (name) => rgb(getComputedStyle(document.documentElement).getPropertyValue(name).trim());
+if (arguments[0]) return arguments[0].filter((name) => ratio(named(name), named("--card")) < 4.5);
+const behind = (n) => {
+  for (; n; n = n.parentElement) {
+    const c = rgb(getComputedStyle(n).backgroundColor);
+    if (c[3] == 255) return c;
+  }
+  return [255, 255, 255];
+};
+const poor = [];
+const walker = document.createTreeWalker(document.body, NodeFilter.SHOW_TEXT);
+while (walker.nextNode()) {
+  const n = walker.currentNode.parentElement;
+  if (!walker.currentNode.data.trim() || !n.checkVisibility({visibilityProperty: true}) || n.closest(":disabled, script")) continue;
+  const found = ratio(rgb(getComputedStyle(n).color), behind(n));
+  if (found < 4.5) poor.push(`${walker.currentNode.data.trim()} ${n.className} ${found.toFixed(2)}`);
+}
+for (const n of document.querySelectorAll("input[type=text], input[type=search], select")) {
+  if (n.disabled || !n.checkVisibility()) continue;
+  for (const part of [null, "::placeholder"]) {
+    const found = ratio(rgb(getComputedStyle(n, part).color), behind(n));
+    if (found < 4.5) poor.push(`${n.id} ${n.className} ${part} ${found.toFixed(2)}`);
+  }
+}
+return poor;
+"""
+
+
 class Ready(unittest.TestCase):
     @classmethod
     def setUpClass(cls):
@@ -121,6 +178,11 @@ class Ready(unittest.TestCase):
         self.assertEqual(b.js("return document.documentElement.scrollWidth"), 390)
         serial = int(b.js("return document.querySelector('.view').dataset.serial"))
         b.until(f"document.querySelector('.view').dataset.serial > {serial + 2}", "pictures on a small screen")
+        self.assertEqual(b.js(TOO_WIDE), [])
+        b.find("#help").click()
+        box = b.js("const b = document.querySelector('dialog').getBoundingClientRect(); return [b.left, b.right, b.top, b.bottom]")
+        self.assertTrue(box[0] >= 0 and box[1] <= 390 and box[2] >= 0 and box[3] <= 844, box)
+        b.find("dialog").send_keys(Keys.ESCAPE)
         b.screen(1280, 800)
 
     def walk(self, name, served=None):
@@ -320,8 +382,70 @@ class Ready(unittest.TestCase):
         hidden = b.js("return [...document.querySelectorAll('.control:not([hidden])')].map((c) => c.dataset.property)")
         self.assertIn("amount", hidden)
         press(Keys.TAB)
+        self.tab_through()
+        self.arrow_keys()
         unlabelled = b.js("return [...document.querySelectorAll('button, input, select, canvas')].filter((n) => !n.getAttribute('aria-label') && !n.labels?.length && !n.textContent.trim()).map((n) => n.outerHTML)")
         self.assertEqual(unlabelled, [])
+        self.end(served)
+
+    def tab_through(self):
+        """Tab reaches all that can be used, and shows where it is."""
+        b = self.browser
+        b.js("const s = document.querySelector('#search'); s.value = ''; s.dispatchEvent(new Event('input')); document.activeElement.blur(); scrollTo(0, 0)")
+        wanted = set(b.js("return " + REACHABLE))
+        self.assertGreater(len(wanted), 50)
+        reached, hidden = set(), []
+        for _ in range(len(wanted) + 20):
+            ActionChains(b.driver).send_keys(Keys.TAB).perform()
+            number, mark = b.js(FOCUSED)
+            if number in reached:
+                continue
+            reached.add(number)
+            if mark:
+                hidden.append(mark)
+        self.assertEqual(hidden, [])
+        self.assertEqual(b.js("return arguments[0].map((n) => document.querySelector(`[data-reach='${n}']`)?.outerHTML.slice(0, 200))", list(wanted - reached)), [])
+
+    def arrow_keys(self):
+        b = self.browser
+        divider = b.find(".divider")
+        before = b.js("return arguments[0].value", divider)
+        divider.send_keys(Keys.ARROW_RIGHT * 5)
+        self.assertEqual(int(b.js("return arguments[0].value", divider)), int(before) + 5)
+        for label in "Window", "Level":
+            slider = b.find(f".view input[aria-label={label}]")
+            before = slider.get_attribute("aria-valuetext")
+            slider.send_keys(Keys.ARROW_LEFT * 5)
+            b.until(f"document.querySelector('.view input[aria-label={label}]').getAttribute('aria-valuetext') != '{before}'", label)
+        self.assertEqual(b.find(".view .auto").get_attribute("aria-pressed"), "false")
+        canvas = b.find(".view canvas")
+        for key, label in ("w", "Window"), ("L", "Level"):
+            before = b.find(f".view input[aria-label={label}]").get_attribute("aria-valuetext")
+            canvas.send_keys(key)
+            b.until(f"document.querySelector('.view input[aria-label={label}]').getAttribute('aria-valuetext') != '{before}'", key)
+        canvas.send_keys("a")
+        self.assertEqual(b.find(".view .auto").get_attribute("aria-pressed"), "true")
+        b.find("#tab-results").send_keys(Keys.ARROW_RIGHT)
+        self.assertEqual(b.js("return document.activeElement.id"), "tab-health")
+        self.assertTrue(b.find("#health").is_displayed())
+        b.find("#tab-health").send_keys(Keys.ARROW_LEFT)
+
+    def test_contrast(self):
+        """WCAG AA: text has 4.5 times the luminance of what is behind it, or the other way round; in both themes."""
+        served = self.serve("ao")
+        b = self.browser
+        b.open(served.address)
+        self.rejected("ao", "power", "-7")
+        for theme in "dark", "light":
+            b.js("if (document.documentElement.dataset.theme != arguments[0]) document.querySelector('#theme').click()", theme)
+            for tab in "results", "health", "messages":
+                b.find(f"#tab-{tab}").click()
+                self.assertEqual(b.js(CONTRAST), [], (theme, tab))
+            b.find("#help").click()
+            self.assertEqual(b.js(CONTRAST), [], (theme, "dialog"))
+            b.find("dialog").send_keys(Keys.ESCAPE)
+            # what is drawn on a card
+            self.assertEqual(b.js(CONTRAST, ["--text", "--muted", "--bad", "--warn", "--good", *(f"--line-{i}" for i in range(1, 6))]), [], theme)
         self.end(served)
 
     def test_lost_and_found(self):
@@ -378,9 +502,7 @@ def pictures(docs):
             os.mkdir(os.path.join(scratch, "recordings"))
             served = Served(scratch, *tutorial())
             show(browser, served, "dark")
-            camera = browser.find(".group[data-element=camera] summary")
-            camera.click()
-            browser.js("arguments[0].scrollIntoView()", camera)
+            browser.js("arguments[0].scrollIntoView()", browser.find(".group[data-element=camera] summary"))
             time.sleep(4)
             save(browser, os.path.join(docs, "tutorials", "live-panel.png"))
             browser.driver.get("about:blank")
