@@ -37,9 +37,25 @@ check_array (GstImagingArrayReader *self, GError **error)
   return gst_imaging_format_check_size (&self->file, size, error);
 }
 
+/* Formats of one picture have the part 0. */
+static gboolean
+check_part (GstImagingArrayReader *self, GError **error)
+{
+  if (self->table->has_parts || self->file.part <= 1)
+    return TRUE;
+  return gst_imaging_format_fail_part (&self->file, 1, error);
+}
+
 GstImagingArrayReader *
 gst_imaging_array_reader_new (
     const gchar *location, guint64 max_size, GError **error)
+{
+  return gst_imaging_array_reader_new_part (location, max_size, -1, error);
+}
+
+GstImagingArrayReader *
+gst_imaging_array_reader_new_part (
+    const gchar *location, guint64 max_size, gint part, GError **error)
 {
   g_autoptr (GstImagingArrayReader) self = NULL;
   g_autofree gchar *name = NULL;
@@ -58,9 +74,13 @@ gst_imaging_array_reader_new (
   self = g_new0 (GstImagingArrayReader, 1);
   self->array = g_new0 (GstImagingNdArray, 1);
   self->array->name = g_steal_pointer (&name);
-  self->file = (GstImagingFormatFile){fd, size, self->array->name};
+  self->file = (GstImagingFormatFile){.fd = fd,
+      .size = size,
+      .name = self->array->name,
+      .part = part < 0 ? 0 : (guint) part + 1,
+      .parts = g_ptr_array_new_with_free_func (g_free)};
   self->table = gst_imaging_formats_find_reader (&self->file, location, error);
-  if (self->table)
+  if (self->table && check_part (self, error))
     self->reader =
         self->table->open (&self->file, self->array, &self->n_pages, error);
   if (!self->reader || !check_array (self, error))
@@ -72,6 +92,20 @@ const GstImagingNdArray *
 gst_imaging_array_reader_get_array (const GstImagingArrayReader *self)
 {
   return self->array;
+}
+
+gchar *
+gst_imaging_array_reader_describe_parts (const GstImagingArrayReader *self)
+{
+  GString *text;
+
+  if (self->file.parts->len < 2)
+    return NULL;
+  text = g_string_new (NULL);
+  for (guint i = 0; i < self->file.parts->len; i++)
+    g_string_append_printf (text, "%s%u: %s", i > 0 ? "; " : "", i,
+        (const gchar *) g_ptr_array_index (self->file.parts, i));
+  return g_string_free (text, FALSE);
 }
 
 guint64
@@ -97,6 +131,7 @@ gst_imaging_array_reader_free (GstImagingArrayReader *self)
   if (self->reader)
     self->table->close (self->reader);
   close (self->file.fd);
+  g_ptr_array_unref (self->file.parts);
   gst_imaging_nd_array_free (self->array);
   g_free (self);
 }
@@ -104,8 +139,15 @@ gst_imaging_array_reader_free (GstImagingArrayReader *self)
 GstImagingNdArray *
 gst_imaging_nd_array_load (const gchar *location, GError **error)
 {
-  g_autoptr (GstImagingArrayReader) self = gst_imaging_array_reader_new (
-      location, GST_IMAGING_FILE_MAX_ARRAY, error);
+  return gst_imaging_nd_array_load_part (location, -1, error);
+}
+
+GstImagingNdArray *
+gst_imaging_nd_array_load_part (
+    const gchar *location, gint part, GError **error)
+{
+  g_autoptr (GstImagingArrayReader) self = gst_imaging_array_reader_new_part (
+      location, GST_IMAGING_FILE_MAX_ARRAY, part, error);
   g_autofree guint8 *values = NULL;
   gsize size, page_size;
 
@@ -180,15 +222,17 @@ gst_imaging_array_writer_find (const gchar *location, guint32 *types,
   return TRUE;
 }
 
-/* @fd: of an open file; -1: @location is to be written */
+/* @fd: of an open file; -1: @location is to be written; @level: -1, or zlib's
+ */
 static GstImagingArrayWriter *
 open_writer (const gchar *location, gint fd, const GstImagingNdArray *array,
-    GError **error)
+    gint level, GError **error)
 {
   g_autoptr (GstImagingArrayWriter) self = g_new0 (GstImagingArrayWriter, 1);
   GError *why = NULL;
 
   self->file.name = gst_imaging_file_name (location);
+  self->file.level = level < 0 ? 0 : (guint) level + 1;
   self->array = *array;
   if (!check_shape (self, error))
     return NULL;
@@ -213,7 +257,7 @@ gst_imaging_array_writer_new (
   g_return_val_if_fail (location, NULL);
   g_return_val_if_fail (array, NULL);
 
-  return open_writer (location, -1, array, error);
+  return open_writer (location, -1, array, -1, error);
 }
 
 guint64
@@ -274,9 +318,19 @@ gboolean
 gst_imaging_nd_array_save (
     const GstImagingNdArray *array, const gchar *location, GError **error)
 {
-  g_autoptr (GstImagingArrayWriter) self =
-      gst_imaging_array_writer_new (location, array, error);
+  return gst_imaging_array_save_level (array, location, -1, error);
+}
 
+gboolean
+gst_imaging_array_save_level (const GstImagingNdArray *array,
+    const gchar *location, gint level, GError **error)
+{
+  g_autoptr (GstImagingArrayWriter) self = NULL;
+
+  g_return_val_if_fail (location, FALSE);
+  g_return_val_if_fail (array, FALSE);
+
+  self = open_writer (location, -1, array, level, error);
   if (!self)
     return FALSE;
   g_return_val_if_fail (array->data || self->array.n_values == 0, FALSE);
@@ -290,7 +344,7 @@ encode (const gchar *name, FILE *file, const GstImagingNdArray *array,
     GError **error)
 {
   g_autoptr (GstImagingArrayWriter) self =
-      open_writer (name, fileno (file), array, error);
+      open_writer (name, fileno (file), array, -1, error);
   guint8 *bytes;
   struct stat st;
 

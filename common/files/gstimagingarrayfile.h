@@ -30,6 +30,19 @@ GST_IMAGING_API
 GstImagingArrayReader *gst_imaging_array_reader_new (
     const gchar *location, guint64 max_size, GError **error);
 
+/* @part: -1: all pages, of FITS the first unit with a picture; else one of
+ * them, from 0 on: a unit of FITS with a picture, a page of TIFF, a part of
+ * OpenEXR */
+GST_IMAGING_API
+GstImagingArrayReader *gst_imaging_array_reader_new_part (
+    const gchar *location, guint64 max_size, gint part, GError **error);
+
+/* Returns: (transfer full) (nullable): "0: SCI f32 [2, 3]; 1: ERR f32 [2, 3]",
+ * where the file has several and one is read */
+GST_IMAGING_API
+gchar *gst_imaging_array_reader_describe_parts (
+    const GstImagingArrayReader *self);
+
 /* Returns: (transfer none): type, shape and cards, without values */
 GST_IMAGING_API
 const GstImagingNdArray *gst_imaging_array_reader_get_array (
@@ -73,6 +86,12 @@ typedef struct _GstImagingArrayWriter GstImagingArrayWriter;
 GST_IMAGING_API
 GstImagingArrayWriter *gst_imaging_array_writer_new (
     const gchar *location, const GstImagingNdArray *array, GError **error);
+
+/* As gst_imaging_nd_array_save(). @level: of zlib, 0 to 9, for PNG and OpenEXR;
+ * -1: what is fast for the format */
+GST_IMAGING_API
+gboolean gst_imaging_array_save_level (const GstImagingNdArray *array,
+    const gchar *location, gint level, GError **error);
 
 typedef enum {
   GST_IMAGING_ARRAY_APPENDS_NONE,

@@ -154,6 +154,21 @@ GstImagingNdArray *gst_imaging_nd_array_load (
     const gchar *location, GError **error);
 
 /**
+ * gst_imaging_nd_array_load_part:
+ * @location: (type filename): path of a file
+ * @part: which of several pictures, from 0 on: of FITS the units that have one,
+ *   of TIFF the pages, of OpenEXR the parts; -1: as gst_imaging_nd_array_load()
+ * @error: the reason of a failure
+ *
+ * Reads one picture of a file.
+ *
+ * Returns: (transfer full): as gst_imaging_nd_array_load()
+ */
+GST_IMAGING_API
+GstImagingNdArray *gst_imaging_nd_array_load_part (
+    const gchar *location, gint part, GError **error);
+
+/**
  * gst_imaging_nd_array_save:
  * @array: an array with its values
  * @location: (type filename): path of the file to write; its extension selects

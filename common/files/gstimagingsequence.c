@@ -10,6 +10,7 @@
 
 struct _GstImagingSequence {
   GstImagingFileList files;
+  gint part;    /* of each file; -1: all of it */
   GArray *ends; /* guint64 for each: the pages up to and with it */
 
   gchar axes[GST_IMAGING_ND_ARRAY_MAX_DIMS + 1]; /* "" where nobody says */
@@ -26,8 +27,9 @@ struct _GstImagingSequence {
 static GstImagingArrayReader *
 open_file (const GstImagingSequence *self, guint i, GError **error)
 {
-  return gst_imaging_array_reader_new (g_ptr_array_index (self->files.names, i),
-      GST_IMAGING_FILE_MAX_STREAM, error);
+  return gst_imaging_array_reader_new_part (
+      g_ptr_array_index (self->files.names, i), GST_IMAGING_FILE_MAX_STREAM,
+      self->part, error);
 }
 
 static gboolean
@@ -129,13 +131,14 @@ count_pages (GstImagingSequence *self, GError **error)
 
 GstImagingSequence *
 gst_imaging_sequence_new (
-    const gchar *const *locations, const gchar *axes, GError **error)
+    const gchar *const *locations, const gchar *axes, gint part, GError **error)
 {
   g_autoptr (GstImagingSequence) self = g_new0 (GstImagingSequence, 1);
 
   g_return_val_if_fail (locations && *locations, NULL);
 
   gst_imaging_file_list_init (&self->files);
+  self->part = part;
   self->ends = g_array_new (FALSE, FALSE, sizeof (guint64));
   for (; *locations; locations++)
     if (!gst_imaging_file_list_add (&self->files, *locations, error))
@@ -172,6 +175,12 @@ guint64
 gst_imaging_sequence_get_n_pages (const GstImagingSequence *self)
 {
   return g_array_index (self->ends, guint64, self->ends->len - 1);
+}
+
+gchar *
+gst_imaging_sequence_describe_parts (const GstImagingSequence *self)
+{
+  return gst_imaging_array_reader_describe_parts (self->first);
 }
 
 const GPtrArray *

@@ -21,6 +21,7 @@ typedef struct _GstImagingSequence GstImagingSequence;
  *   letter each as in #GstImagingNdArray; %NULL or empty: a last of three
  *   dimensions is channels if it is 2 to 4, else the first of three or more is
  *   pages
+ * @part: of each file, as in gst_imaging_array_reader_new_part()
  * @error: the reason of a failure
  *
  * The files of a folder, or those that a pattern names, are taken in natural
@@ -33,8 +34,8 @@ typedef struct _GstImagingSequence GstImagingSequence;
  *   with @error set
  */
 GST_IMAGING_API
-GstImagingSequence *gst_imaging_sequence_new (
-    const gchar *const *locations, const gchar *axes, GError **error);
+GstImagingSequence *gst_imaging_sequence_new (const gchar *const *locations,
+    const gchar *axes, gint part, GError **error);
 
 /* Returns: (transfer none): the first file, without values */
 GST_IMAGING_API
@@ -60,6 +61,11 @@ guint64 gst_imaging_sequence_get_n_pages (const GstImagingSequence *self);
 GST_IMAGING_API
 guint64 gst_imaging_sequence_get_number (
     const GstImagingSequence *self, guint64 page);
+
+/* Returns: (transfer full) (nullable): parts of the first file, where one of
+ * several is read */
+GST_IMAGING_API
+gchar *gst_imaging_sequence_describe_parts (const GstImagingSequence *self);
 
 /* Returns: (transfer none): sentences for the user, on files that were left out
  * or are missing */

@@ -38,6 +38,7 @@ typedef struct {
   gboolean append;
   guint64 max_frames;
   GstPictureSinkSidecarMode sidecar;
+  gint compression_level;
 } Settings;
 
 static const GEnumValue sidecar_values[] = {
@@ -68,11 +69,17 @@ static const GstImagingSetting settings[] = {
         "GstPictureSinkSidecar", sidecar_values,
         "Whether a file location.json tells quantity, unit, axes, frame "
         "numbers, times, and the pipeline with its settings"),
+    GST_IMAGING_INT ("compression-level", NEXT_START, 0, Settings,
+        compression_level, -1, 9, NULL,
+        "zlib's level for PNG and OpenEXR: 0 is fastest and largest, 9 slowest "
+        "and smallest. -1: 1 for PNG of 16 bits, 6 for others, 4 for OpenEXR. "
+        "Other formats are not compressed"),
 };
 
 static void
 init_settings (gpointer data)
 {
+  ((Settings *) data)->compression_level = -1;
 }
 
 static const GstImagingSettingsTable table = {
@@ -152,6 +159,7 @@ gst_picture_sink_start (GstBaseSink *base)
           gst_imaging_setting_file_location (s->location), s->append,
           s->max_frames, &error) &&
       check_rivals (self, &error)) {
+    self->file.level = s->compression_level;
     gst_picture_sink_sidecar_start (
         &self->sidecar, s->sidecar, GST_ELEMENT (self));
     return TRUE;

@@ -52,7 +52,8 @@ gst_picture_sink_file_open (GstPictureSinkFile *self, const gchar *location,
   }
   *self = (GstPictureSinkFile){.location = g_strdup (location),
       .append = append,
-      .max_frames = max_frames};
+      .max_frames = max_frames,
+      .level = -1};
   if (!gst_imaging_file_number_find (&self->number, location, error) ||
       !gst_imaging_array_writer_find (
           location, &self->types, &self->appends, error)) {
@@ -88,7 +89,7 @@ write_single (GstPictureSinkFile *self, const GstImagingNdArray *frame,
         "with a number, such as frame%05d.png, a format that holds many (.npy, "
         ".tif, .fits), or max-frames=1.");
   array.data = values;
-  return gst_imaging_nd_array_save (&array, name, error);
+  return gst_imaging_array_save_level (&array, name, self->level, error);
 }
 
 static gboolean

@@ -16,6 +16,7 @@ typedef struct {
   GstImagingArrayAppends appends; /* that the format can */
   gboolean append;
   guint64 max_frames;
+  gint level; /* of compression; -1: that of the format */
 
   GstImagingArrayRecorder *recorder;
   GstImagingNdArray shape;  /* of its frames, without cards */

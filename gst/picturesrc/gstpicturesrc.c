@@ -53,6 +53,7 @@ typedef struct {
   GstImagingFraction framerate;
   gboolean loop;
   GRefString *axes;
+  gint part;
 } Settings;
 
 static const GstImagingSetting settings[] = {
@@ -74,12 +75,20 @@ static const GstImagingSetting settings[] = {
         "a letter each: yx, yxc, nyx or nyxc, where n are frames, y rows, x "
         "columns and c channels. Empty: yxc if there are three and the last is "
         "2 to 4, else the first of three or more is frames"),
+    GST_IMAGING_INT ("part", NEXT_START, 0, Settings, part, -1, G_MAXINT - 1,
+        NULL,
+        "Which of several pictures of a file, from 0 on: of FITS the units "
+        "that have a picture (SCI, ERR, DQ), of TIFF the pages, of OpenEXR the "
+        "parts. -1: all pages or parts, of FITS the first unit with a picture"),
 };
 
 static void
 init_settings (gpointer data)
 {
-  ((Settings *) data)->framerate = (GstImagingFraction){0, 1};
+  Settings *s = data;
+
+  s->framerate = (GstImagingFraction){0, 1};
+  s->part = -1;
 }
 
 static const GstImagingSettingsTable table = {
@@ -287,6 +296,21 @@ warn (GstPictureSrc *self, const GPtrArray *notes)
         ("%s", (const gchar *) g_ptr_array_index (notes, i)), (NULL));
 }
 
+/* Others that are not asked for */
+static void
+tell_of_parts (GstPictureSrc *self)
+{
+  g_autofree gchar *parts = gst_imaging_sequence_describe_parts (self->files);
+  const Settings *s = gst_imaging_settings_now (gst_imaging_settings_of (self));
+
+  if (parts && s->part < 0) /* gst-launch-1.0 shows the second text alone */
+    GST_ELEMENT_INFO (self, STREAM, FORMAT,
+        ("The first of several pictures in \"%s\" is played; set part to play "
+         "another one: %s.",
+            self->array->name, parts),
+        ("set part to play another picture: %s", parts));
+}
+
 static gboolean
 open_files (GstPictureSrc *self, const gchar *location)
 {
@@ -297,13 +321,14 @@ open_files (GstPictureSrc *self, const gchar *location)
   if (!locations)
     return FALSE;
   self->files = gst_imaging_sequence_new (
-      (const gchar *const *) locations, s->axes, &error);
+      (const gchar *const *) locations, s->axes, s->part, &error);
   if (!self->files) {
     post_load_error (self, error);
     return FALSE;
   }
   self->array = gst_imaging_sequence_get_array (self->files);
   warn (self, gst_imaging_sequence_get_notes (self->files));
+  tell_of_parts (self);
   return TRUE;
 }
 

@@ -76,13 +76,17 @@ class Array(ctypes.Structure):
 
 
 class Arrays:
-    """Reads and writes arrays and pictures in every format that the library knows."""
+    """Reads and writes arrays and pictures in every format that the library knows.
 
-    def __init__(self):
+    `part`: which of several pictures of a file is read, from 0 on; -1: all pages, of FITS the first unit with a picture.
+    """
+
+    def __init__(self, part=-1):
+        self.part = part
         self.functions = load(gstreamer())
         if not self.functions:
             raise Failure(WRONG_USE, "GStreamer finds no plug-in of gst-imaging; see gst-imaging info.")
-        self.functions.gst_imaging_nd_array_load.restype = ctypes.POINTER(Array)
+        self.functions.gst_imaging_nd_array_load_part.restype = ctypes.POINTER(Array)
         self.functions.gst_imaging_nd_array_free.argtypes = [ctypes.POINTER(Array)]
         self.functions.gst_imaging_nd_array_type_name.restype = ctypes.c_char_p
 
@@ -96,7 +100,25 @@ class Arrays:
         return result
 
     def load(self, path):
-        return self.call(UNREADABLE, self.functions.gst_imaging_nd_array_load, os.fsencode(path))
+        return self.call(UNREADABLE, self.functions.gst_imaging_nd_array_load_part, os.fsencode(path), self.part)
+
+    def open_reader(self, path):
+        self.functions.gst_imaging_array_reader_new_part.restype = ctypes.c_void_p
+        self.functions.gst_imaging_array_reader_get_array.restype = ctypes.POINTER(Array)
+        return ctypes.c_void_p(self.call(UNREADABLE, self.functions.gst_imaging_array_reader_new_part, os.fsencode(path),
+                                         ctypes.c_uint64(2 ** 63 - 1), self.part))
+
+    def parts(self, path):
+        """Returns: the pictures of a file of which one is read, as text; None where all of it is read"""
+        functions = self.functions
+        functions.gst_imaging_array_reader_describe_parts.restype = ctypes.c_void_p
+        functions.g_free.argtypes = [ctypes.c_void_p]
+        reader = self.open_reader(path)
+        text = functions.gst_imaging_array_reader_describe_parts(reader)
+        functions.gst_imaging_array_reader_free(reader)
+        told = ctypes.string_at(text).decode(errors="replace") if text else None
+        functions.g_free(text)
+        return told
 
     def save(self, array, path):
         self.call(NOT_WRITTEN, self.functions.gst_imaging_nd_array_save, array, os.fsencode(path))
@@ -119,10 +141,7 @@ class Arrays:
     def cards_of(self, path):
         """Returns: cards of a file, whose values are not read"""
         functions = self.functions
-        functions.gst_imaging_array_reader_new.restype = ctypes.c_void_p
-        functions.gst_imaging_array_reader_get_array.restype = ctypes.POINTER(Array)
-        reader = ctypes.c_void_p(self.call(UNREADABLE, functions.gst_imaging_array_reader_new, os.fsencode(path),
-                                           ctypes.c_uint64(2 ** 63 - 1)))
+        reader = self.open_reader(path)
         try:
             return self.cards(functions.gst_imaging_array_reader_get_array(reader))
         finally:
@@ -137,10 +156,7 @@ class Arrays:
     def kind(self, path):
         """Returns: type and shape of a file, of which only the beginning is read where the format allows it"""
         functions = self.functions
-        functions.gst_imaging_array_reader_new.restype = ctypes.c_void_p
-        functions.gst_imaging_array_reader_get_array.restype = ctypes.POINTER(Array)
-        reader = ctypes.c_void_p(self.call(UNREADABLE, functions.gst_imaging_array_reader_new, os.fsencode(path),
-                                           ctypes.c_uint64(2 ** 63 - 1)))
+        reader = self.open_reader(path)
         try:
             array = functions.gst_imaging_array_reader_get_array(reader)
             return self.type_name(array), tuple(array.contents.dims[:array.contents.n_dims])
@@ -151,11 +167,8 @@ class Arrays:
         """Generates (shape of the array, index of the first value, values) of one page after the other."""
         np = numpy()
         functions = self.functions
-        functions.gst_imaging_array_reader_new.restype = ctypes.c_void_p
-        functions.gst_imaging_array_reader_get_array.restype = ctypes.POINTER(Array)
         functions.gst_imaging_array_reader_get_n_pages.restype = ctypes.c_uint64
-        reader = ctypes.c_void_p(self.call(UNREADABLE, functions.gst_imaging_array_reader_new, os.fsencode(path),
-                                           ctypes.c_uint64(2 ** 63 - 1)))
+        reader = self.open_reader(path)
         try:
             array = functions.gst_imaging_array_reader_get_array(reader)
             shape = array.contents.dims[:array.contents.n_dims]

@@ -40,7 +40,12 @@ fuzz_format (
 {
   g_autoptr (GstImagingNdArray) array = g_new0 (GstImagingNdArray, 1);
   g_autoptr (GError) error = NULL;
-  GstImagingFormatFile file = {memfd_create ("fuzz", 0), size, "fuzz"};
+  g_autoptr (GPtrArray) parts = g_ptr_array_new_with_free_func (g_free);
+  GstImagingFormatFile file = {.fd = memfd_create ("fuzz", 0),
+      .size = size,
+      .name = "fuzz",
+      .part = size % 3, /* all, the first, the second */
+      .parts = parts};
   guint64 n_pages = 0, n_values = 0;
   gpointer reader;
 

@@ -55,7 +55,7 @@ class Command(unittest.TestCase):
         self.assertIn("usage: gst-imaging COMMAND", done.stdout)
 
     def test_a_failure_is_json_where_json_is_asked_for(self):
-        done = gst_imaging("info", "--json", "extra")
+        done = gst_imaging("info", "--json", "/none", "extra")
         self.assertEqual(done.returncode, 2)
         failure = json.loads(done.stdout)
         self.assertEqual(failure["exit-code"], 2)

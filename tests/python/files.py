@@ -562,6 +562,12 @@ class Exr(Case):
                  for i, a in enumerate(arrays)]
         OpenEXR.File(parts).write(self.path("a.exr"))
         self.assert_equal(self.load(self.path("a.exr")), arrays)
+        parts[1] = OpenEXR.Part({"type": OpenEXR.scanlineimage}, {"Z": arrays[1].astype("f2")}, "1")  # of another type
+        OpenEXR.File(parts).write(self.path("b.exr"))
+        self.assertIn("Read one of them by its number (part", launch("picturesrc", "location=" + self.path("b.exr"), "!", "fakesink", status=1))
+        for part, expected in enumerate((arrays[0], arrays[1].astype("f2"), arrays[2])):
+            launch("picturesrc", f"part={part}", "location=" + self.path("b.exr"), "!", "picturesink", "location=" + self.path("part.npy"))
+            self.assert_equal(np.load(self.path("part.npy"))[0], expected)
 
 
 @needs("jpeg", Image, "Pillow")

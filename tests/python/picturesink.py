@@ -101,6 +101,32 @@ class Readers(Case):
         for i, frame in enumerate(frames):
             self.assert_equal(imageio.imread(self.path(f"a{i:02}.png")).astype("u2"), frame)
 
+    def sizes(self, name, frames, caps, levels):
+        """Returns: bytes of the file at each level. All of them have the same samples."""
+        found = []
+        for level in levels:
+            path = self.record(frames, caps, name, f"compression-level={level}")
+            found.append(os.path.getsize(path))
+            launch("picturesrc", "location=" + path, "!", "filesink", "location=" + self.path("again"))
+            with open(self.path("again"), "rb") as file:
+                self.assertEqual(file.read(), frames.tobytes())
+        return found
+
+    def test_compression_levels(self):
+        y, x = np.mgrid[:200, :300]
+        if "png" in FORMATS:
+            for dtype, form in ("u1", "GRAY8"), ("u2", "GRAY16_LE"):
+                frames = (x * y // 50 % 251)[np.newaxis].astype(dtype)
+                none, usual, fast, best = self.sizes("a.png", frames, f"video/x-raw,format={form},width=300,height=200,framerate=0/1", (0, -1, 1, 9))
+                self.assertGreater(none, frames.nbytes)
+                self.assertGreater(fast, best)
+                self.assertEqual(usual if dtype == "u2" else max(usual, best), fast if dtype == "u2" else usual)
+        if "exr" in FORMATS:
+            frames = (x * y // 50 % 251)[np.newaxis].astype("f4")
+            none, fast, usual, best = self.sizes("a.exr", frames, tensor("f4", 200, 300, 1), (0, 1, -1, 9))
+            self.assertGreater(fast, best)
+            self.assertGreater(none, usual)
+
     @needs("exr", OpenEXR, "OpenEXR")
     def test_normals_as_exr(self):
         frames = RNG.standard_normal((2, 6, 5, 3)).astype("f4")

@@ -3,12 +3,15 @@
 import json
 import os
 import shutil
+import struct
 import tempfile
 import unittest
 
 import numpy as np
 
-from support import launch, main
+from support import command, launch, main
+
+FORMATS = os.environ["FORMATS"].split()
 
 
 class Case(unittest.TestCase):
@@ -89,6 +92,97 @@ class Files(Case):
         np.save(self.path("u.npy"), np.zeros((2, 3, 4), "u1"))
         printed = launch("picturesrc", "location=" + self.path("u.npy"), "!", "video/x-raw,format=RGB", "!", "fakesink", status=1)
         self.assertIn("Put videoconvert between", printed)
+
+
+class Parts(Case):
+    """One of several pictures of a file"""
+
+    def fits_of(self, *units):
+        """Writes each as a unit, the first of them empty when it is None. Returns: the path"""
+        blob = b""
+        for i, unit in enumerate(units):
+            name, values = unit or (None, np.zeros((), "u1"))
+            cards = ["SIMPLE  =                    T" if i == 0 else "XTENSION= 'IMAGE   '",
+                     f"BITPIX  = {-32 if values.dtype.kind == 'f' else 8:20}", f"NAXIS   = {values.ndim:20}"]
+            cards += [f"NAXIS{k + 1}  = {n:20}" for k, n in enumerate(values.shape[::-1])]
+            cards += ["PCOUNT  =                    0", "GCOUNT  =                    1"] if i else []
+            cards += [f"EXTNAME = '{name:8}'"] if name else []
+            data = values.astype(values.dtype.newbyteorder(">")).tobytes() if values.ndim else b""
+            blob += "".join(f"{card:80}" for card in cards + ["END"]).encode().ljust(2880) + data.ljust(-(-len(data) // 2880) * 2880, b"\0")
+        with open(self.path("mef.fits"), "wb") as file:
+            file.write(blob)
+        return self.path("mef.fits")
+
+    def tiff_of(self, *pages):
+        """Writes pages of u8, as little endian directories"""
+        blob, where = b"II*\0", []
+        for page in pages:
+            where.append(len(blob) + 4)
+            blob = blob if len(where) > 1 else blob + b"\0\0\0\0"
+            where[-1] = len(blob)
+            blob += page.tobytes() + b"\0" * (page.size % 2)
+        place = 4
+        for start, page in zip(where, pages):
+            tags = [(256, page.shape[1]), (257, page.shape[0]), (258, 8), (259, 1), (262, 1), (273, start), (278, page.shape[0]),
+                    (279, page.size)]
+            blob = blob[:place] + struct.pack("<I", len(blob)) + blob[place + 4:]
+            blob += struct.pack("<H", len(tags)) + b"".join(struct.pack("<HHII", tag, 4, 1, value) for tag, value in tags)
+            place = len(blob)
+            blob += b"\0\0\0\0"
+        with open(self.path("a.tif"), "wb") as file:
+            file.write(blob)
+        return self.path("a.tif")
+
+    def play(self, path, *words, status=0):
+        printed = launch("picturesrc", "location=" + path, *words, "!", "picturesink", "location=" + self.path("out.npy"),
+                         "sidecar=none", status=status)
+        return printed if status else (np.load(self.path("out.npy"))[0], printed)
+
+    @unittest.skipUnless("fits" in FORMATS, "built without FITS")
+    def test_units_of_fits(self):
+        science, error = np.arange(6, dtype="f4").reshape(2, 3), np.full((4, 5), 0.5, "f4")
+        quality = np.arange(6, dtype="u1").reshape(2, 3)
+        path = self.fits_of(None, ("SCI", science), ("ERR", error), ("DQ", quality))
+        for words, expected in ((), science), (("part=0",), science), (("part=1",), error), (("part=2",), quality):
+            values, printed = self.play(path, *words)
+            np.testing.assert_array_equal(values, expected)
+            self.assertEqual("0: SCI f32 [2, 3]; 1: ERR f32 [4, 5]; 2: DQ u8 [2, 3]" in printed, not words)
+        self.assertIn("has 3 parts, of which the first is 0, and part 3 is wanted", self.play(path, "part=3", status=1))
+        for part, expected in enumerate((science, error, quality)):
+            printed = command(self.folder, "convert", "--json", "--part", str(part), path, "one.npy")
+            np.testing.assert_array_equal(np.load(self.path("one.npy")), expected)
+            self.assertNotIn("parts", json.loads(printed[printed.index("{"):]))
+        self.assertIn("--part takes another one: 0: SCI", command(self.folder, "convert", path, "one.npy"))
+        told = json.loads(command(self.folder, "info", "--json", "--part", "1", path))
+        self.assertEqual((told["type"], told["shape"], told["cards"]["EXTNAME"], told["parts"][2]),
+                         ("f32", [4, 5], "ERR", "2: DQ u8 [2, 3]"))
+        self.assertNotIn("part", self.play(self.fits_of(("ONE", science)))[1])
+
+    @unittest.skipUnless("fits" in FORMATS, "built without FITS")
+    def test_a_later_unit_that_is_damaged(self):
+        science = np.arange(6, dtype="f4").reshape(2, 3)
+        path = self.fits_of(("SCI", science), ("ERR", science))
+        with open(path, "r+b") as file:
+            file.seek(2 * 2880)
+            file.write(b"\xff" * 400)
+        np.testing.assert_array_equal(self.play(path)[0], science)
+
+    @unittest.skipUnless("tiff" in FORMATS, "built without TIFF")
+    def test_pages_of_tiff(self):
+        small, large = np.arange(6, dtype="u1").reshape(2, 3), np.arange(20, dtype="u1").reshape(4, 5)
+        path = self.tiff_of(small, large, small + 1)
+        self.assertIn("has pages that differ: page 2 is 5 x 4", self.play(path, status=1))
+        for part, expected in enumerate((small, large, small + 1)):
+            np.testing.assert_array_equal(self.play(path, f"part={part}")[0], expected)
+        self.assertIn("has 3 parts", self.play(path, "part=3", status=1))
+        stack = self.tiff_of(small, small + 1)
+        self.assertEqual(launch("picturesrc", "location=" + stack, "!", "fakesink").count("differ"), 0)
+        self.assertIn("has 1 part, of which the first is 0, and part 1 is wanted", self.play(self.tiff_of(small), "part=1", status=1))
+
+    def test_formats_of_one_picture(self):
+        np.save(self.path("a.npy"), np.zeros((2, 3), "u1"))
+        self.play(self.path("a.npy"), "part=0")
+        self.assertIn("has 1 part", self.play(self.path("a.npy"), "part=1", status=1))
 
 
 if __name__ == "__main__":

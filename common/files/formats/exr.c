@@ -98,7 +98,7 @@ read_part (GstImagingExr *self, gint part, GError **error)
         channels->entries[i].y_sampling != 1)
       return refuse (self, error, "has channels of lower resolution");
   type = find_type (channels, &is_mixed);
-  if (part == 0) {
+  if (part == self->first) {
     self->width = (gint) width;
     self->height = (gint) height;
     self->type = type;
@@ -108,8 +108,11 @@ read_part (GstImagingExr *self, gint part, GError **error)
   } else if (width != self->width || height != self->height ||
              type != self->type || is_mixed != self->is_mixed ||
              !has_names (channels, (const gchar *const *) self->names)) {
-    return refuse (
-        self, error, "has parts that differ in size, type or channels");
+    return gst_imaging_format_fail (self->file, error,
+        GST_IMAGING_ND_ARRAY_ERROR_UNSUPPORTED,
+        "has %d parts, which differ in size, type or channels. Read one of "
+        "them by its number (part, from 0 on).",
+        self->n_parts);
   }
   return TRUE;
 }
@@ -124,16 +127,16 @@ read_cards (GstImagingExr *self, GstImagingNdArray *array)
   gint32 n = 0;
 
   gst_imaging_format_add_card (cards, "CHANNELS", names);
-  exr_get_pixel_aspect_ratio (self->exr, 0, &aspect);
+  exr_get_pixel_aspect_ratio (self->exr, self->first, &aspect);
   if (aspect != 1)
     gst_imaging_format_add_card (cards, GST_IMAGING_EXR_ASPECT,
         g_ascii_formatd (digits, sizeof (digits), "%.9g", (gdouble) aspect));
-  exr_get_attribute_count (self->exr, 0, &n);
+  exr_get_attribute_count (self->exr, self->first, &n);
   for (gint32 i = 0; i < n; i++) {
     const exr_attribute_t *a = NULL;
 
-    if (exr_get_attribute_by_index (
-            self->exr, 0, EXR_ATTR_LIST_FILE_ORDER, i, &a) == EXR_ERR_SUCCESS &&
+    if (exr_get_attribute_by_index (self->exr, self->first,
+            EXR_ATTR_LIST_FILE_ORDER, i, &a) == EXR_ERR_SUCCESS &&
         a->type == EXR_ATTR_STRING && a->string->str)
       gst_imaging_format_add_card (cards, a->name, a->string->str);
   }
@@ -153,6 +156,7 @@ exr_open (const GstImagingFormatFile *file, GstImagingNdArray *array,
   exr_context_initializer_t init = gst_imaging_exr_make_initializer (self);
   exr_result_t code;
   gboolean ok = FALSE;
+  gint n = 0;
 
   self->file = file;
   code = exr_start_read (&self->exr, file->name, &init);
@@ -163,8 +167,16 @@ exr_open (const GstImagingFormatFile *file, GstImagingNdArray *array,
   else
     ok = self->n_parts <= MAX_PARTS ||
          refuse (self, error, "has more than 4096 parts");
-  for (gint i = 0; ok && i < self->n_parts; i++)
-    ok = read_part (self, i, error);
+  if (ok && (gint) file->part > self->n_parts)
+    ok = gst_imaging_format_fail_part (file, (guint64) self->n_parts, error);
+  if (ok && file->part > 0) {
+    self->first = (gint) file->part - 1;
+    n = 1;
+  } else {
+    n = self->n_parts;
+  }
+  for (gint i = 0; ok && i < n; i++)
+    ok = read_part (self, self->first + i, error);
   if (!ok) {
     gst_imaging_exr_close (self);
     return NULL;
@@ -172,9 +184,9 @@ exr_open (const GstImagingFormatFile *file, GstImagingNdArray *array,
   read_cards (self, array);
   array->type =
       self->is_mixed ? GST_IMAGING_ND_ARRAY_TYPE_F64 : types[self->type];
-  gst_imaging_format_set_dims (array, (guint64) self->n_parts,
-      (guint64) self->height, (guint64) self->width, self->n_channels);
-  *n_pages = (guint64) self->n_parts;
+  gst_imaging_format_set_dims (array, (guint64) n, (guint64) self->height,
+      (guint64) self->width, self->n_channels);
+  *n_pages = (guint64) n;
   return self;
 }
 
@@ -287,16 +299,17 @@ exr_read (gpointer reader, guint64 page, gpointer values, GError **error)
   gsize row_size = (gsize) self->width * self->n_channels *
                    (gsize) gst_imaging_exr_value_size (self);
   exr_storage_t storage = EXR_STORAGE_LAST_TYPE;
+  gint part = self->first + (gint) page;
   exr_result_t code;
 
   g_clear_pointer (&self->text, g_free);
-  exr_get_storage (self->exr, (int) page, &storage);
+  exr_get_storage (self->exr, part, &storage);
   code = storage == EXR_STORAGE_TILED
-             ? read_tiles (self, (gint) page, &decode, values, row_size)
-             : read_lines (self, (gint) page, &decode, values, row_size);
+             ? read_tiles (self, part, &decode, values, row_size)
+             : read_lines (self, part, &decode, values, row_size);
   exr_decoding_destroy (self->exr, &decode);
   if (code == EXR_ERR_SUCCESS && self->is_mixed)
-    code = widen (self, (gint) page, values);
+    code = widen (self, part, values);
   return code == EXR_ERR_SUCCESS || gst_imaging_exr_fail (self, code, error);
 }
 
@@ -311,4 +324,5 @@ const GstImagingFormatTable gst_imaging_format_exr = {
     .discard = gst_imaging_exr_close,
     .types = GST_IMAGING_FORMAT_TYPE (F16) | GST_IMAGING_FORMAT_TYPE (F32) |
              GST_IMAGING_FORMAT_TYPE (U32),
+    .has_parts = TRUE,
 };

@@ -15,7 +15,7 @@ typedef struct {
   gchar *text;
   GError *why; /* a write that failed */
 
-  gint n_parts;
+  gint n_parts, first; /* of those that are pages */
   gint width, height;
   guint n_channels;
   gchar **names; /* of the channels, in the order of the array */

@@ -12,8 +12,9 @@ set_up (GstImagingExr *self, gchar **cards, GError **error)
   if (code == EXR_ERR_SUCCESS)
     code = exr_initialize_required_attr_simple (
         self->exr, part, self->width, self->height, EXR_COMPRESSION_ZIP);
-  if (code == EXR_ERR_SUCCESS) /* the level of later versions of OpenEXR */
-    code = exr_set_zip_compression_level (self->exr, part, 4);
+  if (code == EXR_ERR_SUCCESS) /* 4 is that of later versions of OpenEXR */
+    code = exr_set_zip_compression_level (self->exr, part,
+        self->file->level > 0 ? (int) self->file->level - 1 : 4);
   for (guint i = 0; code == EXR_ERR_SUCCESS && i < self->n_channels; i++)
     code = exr_add_channel (self->exr, part, self->names[i], self->type,
         EXR_PERCEPTUALLY_LINEAR, 1, 1);

@@ -10,7 +10,8 @@
 
 #define BLOCK GST_IMAGING_FITS_BLOCK
 #define CARD GST_IMAGING_FITS_CARD
-#define MAX_KEY 40 /* longer than 8 is HIERARCH, which shares the card */
+#define MAX_NAMED 1000 /* units */
+#define MAX_KEY 40     /* longer than 8 is HIERARCH, which shares the card */
 
 /* cfitsio keeps a table of open files that has no lock of its own unless it was
  * built with one. */
@@ -115,27 +116,72 @@ fits_close (gpointer fits)
 
 /* --- reading -------------------------------------------------------------- */
 
-/* To the first unit with a picture: the primary one may have none. */
-static gint
-find_image (Fits *self, gint *image, gint *n_dims, LONGLONG *dims)
+/* Adds a line on the current unit: SCI f32 [20, 30] */
+static void
+name_unit (Fits *self, gint image, gint n_dims, const LONGLONG *dims)
 {
-  gint status = 0, n_units = 0, kind = 0;
+  gchar name[FLEN_VALUE] = "";
+  GString *text;
+  gint status = 0;
+
+  if (!self->file->parts || self->file->parts->len >= MAX_NAMED)
+    return;
+  fits_read_key (self->fits, TSTRING, "EXTNAME", name, NULL, &status);
+  fits_clear_errmsg ();
+  text = g_string_new (name);
+  for (guint i = 0; i < G_N_ELEMENTS (types); i++)
+    if (types[i].image == image)
+      g_string_append_printf (text, "%s%s", text->len > 0 ? " " : "",
+          gst_imaging_nd_array_type_name (types[i].type));
+  for (gint i = n_dims; i > 0; i--)
+    g_string_append_printf (text, "%s%lld%s", i == n_dims ? " [" : "",
+        (long long) dims[i - 1], i > 1 ? ", " : "]");
+  g_ptr_array_add (self->file->parts, g_utf8_make_valid (text->str, -1));
+  g_string_free (text, TRUE);
+}
+
+/* Moves to a unit. Returns: has it a picture? The primary one may have none. */
+static gboolean
+read_unit (Fits *self, gint unit, gint *image, gint *n_dims, LONGLONG *dims,
+    gint *status)
+{
+  gint kind = 0;
+
+  *n_dims = 0;
+  fits_movabs_hdu (self->fits, unit, &kind, status);
+  if (*status != 0 ||
+      (kind != IMAGE_HDU && !fits_is_compressed_image (self->fits, status)))
+    return FALSE;
+  fits_get_img_dim (self->fits, n_dims, status);
+  if (*n_dims == 0)
+    return FALSE;
+  fits_get_img_equivtype (self->fits, image, status);
+  if (*n_dims <= GST_IMAGING_ND_ARRAY_MAX_DIMS)
+    fits_get_img_sizell (
+        self->fits, GST_IMAGING_ND_ARRAY_MAX_DIMS, dims, status);
+  return *status == 0;
+}
+
+/* To the wanted unit with a picture. @n_found: (out): how many there are */
+static gint
+find_image (
+    Fits *self, gint *image, gint *n_dims, LONGLONG *dims, guint *n_found)
+{
+  gint status = 0, n_units = 0, chosen = 0;
 
   fits_get_num_hdus (self->fits, &n_units, &status);
   for (gint i = 1; i <= n_units && status == 0; i++) {
-    *n_dims = 0;
-    fits_movabs_hdu (self->fits, i, &kind, &status);
-    if (status != 0 ||
-        (kind != IMAGE_HDU && !fits_is_compressed_image (self->fits, &status)))
+    if (!read_unit (self, i, image, n_dims, dims, &status))
       continue;
-    fits_get_img_dim (self->fits, n_dims, &status);
-    if (*n_dims == 0)
-      continue;
-    fits_get_img_equivtype (self->fits, image, &status);
-    if (*n_dims <= GST_IMAGING_ND_ARRAY_MAX_DIMS)
-      fits_get_img_sizell (
-          self->fits, GST_IMAGING_ND_ARRAY_MAX_DIMS, dims, &status);
-    return status;
+    name_unit (self, *image, *n_dims, dims);
+    if (++*n_found == MAX (self->file->part, 1))
+      chosen = i;
+  }
+  *n_dims = 0;
+  if (chosen > 0) { /* whatever is wrong with a later one */
+    status = 0;
+    fits_clear_errmsg ();
+    read_unit (self, chosen, image, n_dims, dims, &status);
   }
   return status;
 }
@@ -270,11 +316,14 @@ check_length (Fits *self, GstImagingNdArray *array, GError **error)
 static gboolean
 describe (Fits *self, GstImagingNdArray *array, GError **error)
 {
+  guint n_found = 0;
   gint n_dims = 0, image = 0;
-  gint status = find_image (self, &image, &n_dims, self->dims);
+  gint status = find_image (self, &image, &n_dims, self->dims, &n_found);
 
   if (status != 0)
     return fail (self, status, error);
+  if (n_found > 0 && self->file->part > n_found)
+    return gst_imaging_format_fail_part (self->file, n_found, error);
   if (n_dims == 0 || n_dims > GST_IMAGING_ND_ARRAY_MAX_DIMS)
     return gst_imaging_format_fail (self->file, error,
         GST_IMAGING_ND_ARRAY_ERROR_UNSUPPORTED,
@@ -622,4 +671,5 @@ const GstImagingFormatTable gst_imaging_format_fits = {
                  GST_IMAGING_FORMAT_TYPE (COMPLEX64) |
                  GST_IMAGING_FORMAT_TYPE (COMPLEX128)),
     .append = fits_append,
+    .has_parts = TRUE,
 };

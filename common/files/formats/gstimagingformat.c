@@ -28,6 +28,18 @@ gst_imaging_format_fail (const GstImagingFormatFile *file, GError **error,
 }
 
 gboolean
+gst_imaging_format_fail_part (
+    const GstImagingFormatFile *file, guint64 n_parts, GError **error)
+{
+  return gst_imaging_format_fail (file, error,
+      GST_IMAGING_ND_ARRAY_ERROR_UNSUPPORTED,
+      "has %" G_GUINT64_FORMAT
+      " part%s, of which the first is 0, and part %u is "
+      "wanted. Set part to a smaller number.",
+      n_parts, n_parts == 1 ? "" : "s", file->part - 1);
+}
+
+gboolean
 gst_imaging_format_fail_damaged (
     const GstImagingFormatFile *file, GError **error, const gchar *text)
 {

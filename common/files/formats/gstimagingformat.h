@@ -9,7 +9,7 @@
 G_BEGIN_DECLS
 
 /* Changes with the structures below: a module of another release is refused. */
-#define GST_IMAGING_FORMAT_ABI 2
+#define GST_IMAGING_FORMAT_ABI 3
 #define GST_IMAGING_FORMAT_SYMBOL "gst_imaging_format_module"
 
 /* A file that the opener or the saver has opened. It belongs to the caller,
@@ -18,6 +18,16 @@ typedef struct {
   gint fd;
   guint64 size;      /* of a file that is read */
   const gchar *name; /* as messages call it */
+
+  /* Of a file that is read: 0: all pages, or the first unit; else one of them,
+   * which is counted from 1 on. For formats with has_parts. */
+  guint part;
+  /* (nullable): open () adds what each unit is, if it reads one of several */
+  GPtrArray *parts;
+
+  /* Of a file that is written: 0: what the format chooses, else zlib's level
+   * and 1 */
+  guint level;
 } GstImagingFormatFile;
 
 typedef struct _GstImagingFormatTable GstImagingFormatTable;
@@ -60,6 +70,7 @@ struct _GstImagingFormatTable {
       const GstImagingNdArray *frame, guint64 n_expected, guint64 *n_frames,
       GError **error);
   gboolean has_pages; /* such a frame is a picture, and not any array */
+  gboolean has_parts; /* open () heeds GstImagingFormatFile.part */
 };
 
 #define GST_IMAGING_FORMAT_TYPE(TYPE) (1u << GST_IMAGING_ND_ARRAY_TYPE_##TYPE)
@@ -87,6 +98,10 @@ extern const GstImagingFormatTable gst_imaging_format_tiff;
 gboolean gst_imaging_format_fail (const GstImagingFormatFile *file,
     GError **error, GstImagingNdArrayError code, const gchar *format, ...)
     G_GNUC_PRINTF (4, 5);
+
+/* "has N parts, and part P is wanted". Returns: FALSE */
+gboolean gst_imaging_format_fail_part (
+    const GstImagingFormatFile *file, guint64 n_parts, GError **error);
 
 /* "is damaged: TEXT.", where @text is a library's. */
 gboolean gst_imaging_format_fail_damaged (

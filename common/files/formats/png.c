@@ -290,6 +290,8 @@ png_write_page (gpointer writer, gconstpointer values, GError **error)
       png_set_compression_level (self->png, 1);
       png_set_filter (self->png, PNG_FILTER_TYPE_BASE, PNG_FILTER_SUB);
     }
+    if (w->file->level > 0)
+      png_set_compression_level (self->png, (int) w->file->level - 1);
     write_cards (self, w->cards);
     png_write_info (self->png, self->info);
     if (is_bool)

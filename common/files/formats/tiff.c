@@ -21,8 +21,10 @@ typedef struct {
   Page page;
   GstImagingNdArrayType type;
   GArray *offsets;          /* of the pages' directories */
+  guint n_directories;      /* of pages, also of those that are not read */
   guint64 n_stacked, stack; /* pages that follow the first, without directories;
                              * where it begins */
+  guint64 first;            /* of them, the page 0 that is read */
 } Reader;
 
 /* Returns: -1 for what is no type here */
@@ -155,6 +157,7 @@ static gboolean
 read_directories (Reader *self, GError **error)
 {
   TIFF *tiff = self->tiff.tiff;
+  guint wanted = self->tiff.file->part, n = 0;
 
   do {
     guint32 kind = 0;
@@ -162,8 +165,11 @@ read_directories (Reader *self, GError **error)
     Page page;
 
     TIFFGetField (tiff, TIFFTAG_SUBFILETYPE, &kind);
-    if (kind & FILETYPE_REDUCEDIMAGE)
+    /* the first one may have the pages of a stack behind it */
+    if (kind & FILETYPE_REDUCEDIMAGE || (n++ > 0 && wanted > 0 && n != wanted))
       continue;
+    if (wanted > 0)
+      g_array_set_size (self->offsets, 0);
     if (!read_page (self, &page, error))
       return FALSE;
     if (self->offsets->len == 0)
@@ -172,8 +178,8 @@ read_directories (Reader *self, GError **error)
       return gst_imaging_format_fail (self->tiff.file, error,
           GST_IMAGING_ND_ARRAY_ERROR_UNSUPPORTED,
           "has pages that differ: page %u is %u x %u with %u channels of %u "
-          "bits, page 1 is %u x %u with %u of %u. Save the pages as files of "
-          "their own.",
+          "bits, page 1 is %u x %u with %u of %u. Read one of them by its "
+          "number (part, from 0 on).",
           self->offsets->len + 1, page.width, page.height, page.channels,
           page.bits, self->page.width, self->page.height, self->page.channels,
           self->page.bits);
@@ -185,6 +191,9 @@ read_directories (Reader *self, GError **error)
   } while (TIFFReadDirectory (tiff));
   if (self->tiff.text)
     return gst_imaging_tiff_fail (&self->tiff, error);
+  if (n > 1 && wanted > n)
+    return gst_imaging_format_fail_part (self->tiff.file, n, error);
+  self->n_directories = n;
   return self->offsets->len > 0 ||
          gst_imaging_format_fail (self->tiff.file, error,
              GST_IMAGING_ND_ARRAY_ERROR_FORMAT,
@@ -202,7 +211,7 @@ find_stack (Reader *self, GError **error)
   const gchar *count;
   guint64 n, size = 0, room;
 
-  if (self->offsets->len > 1 || p->compression != COMPRESSION_NONE ||
+  if (self->n_directories > 1 || p->compression != COMPRESSION_NONE ||
       TIFFIsTiled (tiff) || p->planar != PLANARCONFIG_CONTIG ||
       (p->bits != 8 && p->bits != 16 && p->bits != 32) ||
       !TIFFGetField (tiff, TIFFTAG_IMAGEDESCRIPTION, &text) || !text ||
@@ -229,6 +238,21 @@ find_stack (Reader *self, GError **error)
         " pages, and it has room for %" G_GUINT64_FORMAT ". Copy it again.",
         n, room / size);
   self->n_stacked = n - 1;
+  return TRUE;
+}
+
+/* Of a stack without directories. */
+static gboolean
+choose_stacked (Reader *self, GError **error)
+{
+  guint wanted = self->tiff.file->part;
+
+  if (self->n_directories > 1 || wanted == 0)
+    return TRUE;
+  if (wanted > 1 + self->n_stacked)
+    return gst_imaging_format_fail_part (
+        self->tiff.file, 1 + self->n_stacked, error);
+  self->first = wanted - 1;
   return TRUE;
 }
 
@@ -287,13 +311,13 @@ tiff_open (const GstImagingFormatFile *file, GstImagingNdArray *array,
       (!TIFFSetSubDirectory (
            self->tiff.tiff, g_array_index (self->offsets, guint64, 0)) &&
           !gst_imaging_tiff_fail (&self->tiff, error)) ||
-      !find_stack (self, error)) {
+      !find_stack (self, error) || !choose_stacked (self, error)) {
     tiff_close (self);
     return NULL;
   }
   read_cards (self, array);
   array->type = self->type = (GstImagingNdArrayType) find_type (&self->page);
-  *n_pages = self->offsets->len + self->n_stacked;
+  *n_pages = file->part > 0 ? 1 : self->offsets->len + self->n_stacked;
   gst_imaging_format_set_dims (array, *n_pages, self->page.height,
       self->page.width, self->page.channels);
   return self;
@@ -569,7 +593,7 @@ tiff_read (gpointer reader, guint64 page, gpointer values, GError **error)
   Page now;
 
   if (self->n_stacked > 0)
-    return read_stacked (self, page, values, error);
+    return read_stacked (self, self->first + page, values, error);
   offset = g_array_index (self->offsets, guint64, page);
 
   g_clear_pointer (&self->tiff.text, g_free);
@@ -599,4 +623,5 @@ const GstImagingFormatTable gst_imaging_format_tiff = {
     .types = GST_IMAGING_FORMAT_ALL_TYPES,
     .append = gst_imaging_tiff_append,
     .has_pages = TRUE,
+    .has_parts = TRUE,
 };

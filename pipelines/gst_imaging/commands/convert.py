@@ -5,6 +5,7 @@ Reads .npy, PNM, PFM, PNG, TIFF, FITS, OpenEXR, JPEG and camera RAW; writes all 
 decides how it is read, the extension of the output how it is written. Samples are never scaled or rounded: a format
 that cannot hold their type or shape is refused with a sentence that names those that can. A folder, or a name with *
 or ? in quotes, is taken in natural order as one array; an output with a number in its name, as frame%05d.png, is a file for each frame.
+Of a file with several pictures --part takes one.
 What the input tells beside its samples (cards of FITS, tags of TIFF, text of PNG, attributes of OpenEXR) is written as far as the
 output has a place for it. The rest is named in a warning, and as "lost" with --json.
 """
@@ -22,12 +23,15 @@ EXAMPLES = [
     ("picture.nef picture.tif", "camera RAW as linear 16 bits"),
     ("photographs/ set.npy", "all pictures of a folder as one array"),
     ("volume.tif slice%04d.png", "each page as a file of its own"),
+    ("--part 1 image.fits error.fits", "the second picture: ERR of SCI, ERR, DQ"),
 ]
 
 
 def add_arguments(parser):
     parser.add_argument("input", metavar="IN")
     parser.add_argument("output", metavar="OUT")
+    parser.add_argument("--part", type=int, default=-1, metavar="N", help="the picture to take, from 0 on: of FITS the units"
+                        " that have one, of TIFF the pages, of OpenEXR the parts (default: all pages, of FITS the first unit)")
 
 
 NUMBER = re.compile("%[0-9]*d")
@@ -97,9 +101,17 @@ def find_lost(before, after):
     return [key for key, value in before if (key, value) not in after and f"{key}={value}" not in text]
 
 
+def tell_of_parts(arrays, options, file, result):
+    """Names the pictures of a file when one of them was taken without being asked for."""
+    parts = arrays.parts(file) if options.part < 0 else None
+    if parts:
+        result["parts"] = parts.split("; ")
+        print(f"{options.output} has the first picture of {file}; --part takes another one: {parts}", file=sys.stderr)
+
+
 def convert_several(options):
     np = library.numpy()
-    arrays = library.Arrays()
+    arrays = library.Arrays(options.part)
     files = files_of(options.input)
     array = read_all(arrays, np, files)
     if is_numbered(options.output) and array.ndim < 2:
@@ -108,6 +120,7 @@ def convert_several(options):
     for name, values in zip(names, array if is_numbered(options.output) else [array]):
         arrays.save_values(np, name, np.ascontiguousarray(values))
     result = {"output": options.output, "files": len(names), "type": array.dtype.name, "shape": list(array.shape)}
+    tell_of_parts(arrays, options, files[0], result)
     name_lost(options, result, [key for key, _value in arrays.cards_of(files[0])])
     if not options.json:
         print(f'{options.output}: {len(names)} file{"s"[:len(names) > 1]}, {result["type"]} {result["shape"]}')
@@ -115,9 +128,11 @@ def convert_several(options):
 
 
 def run(options):
+    if options.part < -1:
+        raise Failure(WRONG_USE, f"--part counts from 0 on, and is {options.part}.")
     if is_several(options.input) or is_numbered(options.output):
         return convert_several(options)
-    arrays = library.Arrays()
+    arrays = library.Arrays(options.part)
     array = arrays.load(options.input)
     try:
         result = {"output": options.output, "type": arrays.type_name(array),
@@ -126,8 +141,9 @@ def run(options):
         arrays.save(array, options.output)
     finally:
         arrays.free(array)
+    tell_of_parts(arrays, options, options.input, result)
     if cards:
-        name_lost(options, result, find_lost(cards, arrays.cards_of(options.output)))
+        name_lost(options, result, find_lost(cards, library.Arrays().cards_of(options.output)))
     if not options.json:
         print(f'{options.output}: {result["type"]}, {" x ".join(map(str, result["shape"])) or "one value"}')
     return result

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
-"""Says what is installed, which hardware it uses, and what is missing.
+"""Says what is installed, which hardware it uses, and what is missing; or with FILE what an array or a picture is.
 
 Versions, the instruction set of the processor, CUDA devices, formats of files, and the elements: those that GStreamer
 finds, and those that were left out of this build with the library that they need.
@@ -9,15 +9,18 @@ import os
 import platform
 
 from .. import library
-from ..command import NO_RESULT, Failure
+from ..command import NO_RESULT, WRONG_USE, Failure
 
 EXAMPLES = [
     ("", "for a person, or for a report of a problem"),
+    ("image.fits", "type, shape and parts of a file"),
     ("--json", "for a program: version, gstreamer, python, cpu, cuda, formats, elements, missing"),
 ]
 
 
 def add_arguments(parser):
+    parser.add_argument("file", metavar="FILE", nargs="?")
+    parser.add_argument("--part", type=int, default=-1, metavar="N", help="the picture of FILE that is told, from 0 on")
     parser.add_argument("--version", action="store_true", help="print only the version")
 
 
@@ -85,7 +88,28 @@ def show(result):
         print(f"  {name:17}" + (f"was not built: it needs {needs}" if needs else "was not found"))
 
 
+def run_file(options):
+    """Of a file whose values are not read"""
+    if options.part < -1:
+        raise Failure(WRONG_USE, f"--part counts from 0 on, and is {options.part}.")
+    arrays = library.Arrays(options.part)
+    name, shape = arrays.kind(options.file)
+    parts = arrays.parts(options.file)
+    result = {"file": options.file, "type": name, "shape": list(shape), "cards": dict(arrays.cards_of(options.file))}
+    if parts:
+        result["parts"] = parts.split("; ")
+    if not options.json:
+        print(f'{options.file}: {name}, {" x ".join(map(str, shape)) or "one value"}')
+        for part in result.get("parts", []):
+            print(f"  part {part}")
+        for key, value in result["cards"].items():
+            print(f"  {key} = {value}")
+    return result
+
+
 def run(options):
+    if options.file:
+        return run_file(options)
     result = collect()
     if not result["elements"]:
         raise Failure(NO_RESULT, "GStreamer finds no plug-in of gst-imaging. After a build run pipelines/gst-imaging;"
