@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
 """shcentroid beside aotools and HCIPy: equal where the definitions are equal,
-and different in the way that docs/reference/shcentroid.md says."""
+and different in the way that docs/explanation/shcentroid-peers.md says."""
 import importlib.util
 import os
 import sys

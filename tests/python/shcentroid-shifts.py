@@ -3,7 +3,7 @@
 starts with: real frames, moved by whole pixels (roll) and by fractions
 (Fourier), against the map of the frame itself.
 
-With --table it prints the table of docs/reference/shcentroid.md; further arguments are
+With --table it prints the table of docs/explanation/shcentroid-threshold.md; further arguments are
 properties, as threshold-mode=none."""
 import os
 import shutil
