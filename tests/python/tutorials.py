@@ -23,6 +23,9 @@ ANSWERS = {"first-centroids.md": (r"^20 frames$", r"^spot 0 moved by (1\.89|1\.9
            "live-panel.md": (r"^http://127\.0\.0\.1:\d+/$", r'"exposure": 20000', r"amount 300 is beyond its range 0 to 10\.",
                              r"^recordings/sharp\.npy: \d\d frames, the same bits$"),
            "sharpen-a-camera.md": (r"^21 frames, the sharpest is frame 12$",)}
+# pictures of the pages, and the file that the commands make; --pictures writes them anew
+PICTURES = {"first-centroids": "out/picture.png", "first-bscan": "sharp0.png", "first-normals": "lit/lit000.png",
+            "first-interferogram": "pair/fringes.png"}
 # tests/packaging/new-element.sh runs this one, in a copy of the sources
 ELSEWHERE = ["new-element.md"]
 
@@ -63,6 +66,19 @@ class Tutorials(unittest.TestCase):
             self.assertEqual(done.returncode, 0, done.stdout)
             for answer in ANSWERS[os.path.basename(page)]:
                 self.assertRegex(done.stdout, re.compile(answer, re.M), done.stdout)
+            self.compare_picture(os.path.splitext(page)[0], folder)
+
+    def compare_picture(self, page, folder):
+        if os.path.basename(page) not in PICTURES:
+            return
+        made = os.path.join(folder, PICTURES[os.path.basename(page)])
+        if "--pictures" in sys.argv:
+            shutil.copy(made, page + ".png")
+            return
+        now, shown = read_array(made).astype(float), read_array(page + ".png").astype(float)
+        self.assertEqual(now.shape, shown.shape, page)
+        # letters of other fonts, and sums of another library for transforms
+        self.assertLess(abs(now - shown).mean(), 2, f"{page}.png: make it with tutorials.py --pictures, and look at it")
 
 
 main()
