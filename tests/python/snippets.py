@@ -8,6 +8,7 @@ import io
 import os
 import re
 import shlex
+import subprocess
 import sys
 import unittest
 
@@ -195,6 +196,15 @@ class Snippets(unittest.TestCase):
         known = headers()
         self.check(("c",), lambda text: [f"no header has {name}" for name in re.findall(r"\b(?:imk_|gst_imaging_|GstImaging|Imk)\w+", text)
                                          if name not in known], 1)
+
+    def test_man_page_has_the_commands_of_help(self):
+        page = subprocess.run(["/usr/bin/python3", os.path.join(SOURCE, "tools", "man-page"),
+                               os.path.join(SOURCE, "pipelines", "gst-imaging.1.in"),
+                               os.path.join(SOURCE, "pipelines", "gst_imaging", "commands")],
+                              stdout=subprocess.PIPE, text=True, check=True).stdout.replace("\\-", "-")
+        self.assertEqual(re.findall(r"^\.SS (.*)$", page, re.M), command.names())
+        for name in command.names():
+            self.assertIn(f".SS {name}\n{command.summary(command.load(name))}.", page)
 
     def test_defaults_stand_in_the_registry_alone(self):
         found = []
