@@ -241,6 +241,26 @@ gst_imaging_formats_find_writer (
   return NULL;
 }
 
+const gchar *
+gst_imaging_formats_get_name (const gchar *location)
+{
+  g_autofree gchar *extension = get_extension (location);
+
+  for (guint i = 0; i < N_FORMATS; i++)
+    if (has_extension (&formats[i], extension))
+      return formats[i].name;
+  return NULL;
+}
+
+GVariant *
+gst_imaging_formats_parse_json (const gchar *text)
+{
+  const gchar *why;
+  const GstImagingFormatModule *module = get_module (&why);
+
+  return module && module->parse_json ? module->parse_json (text) : NULL;
+}
+
 void
 gst_imaging_formats_describe (GString *json)
 {

@@ -17,6 +17,13 @@ gboolean gst_imaging_formats_know (const gchar *location);
 const GstImagingFormatTable *gst_imaging_formats_find_writer (
     const GstImagingFormatFile *file, const gchar *location, GError **error);
 
+/* Returns: (nullable): "TIFF" for a name that is written as one */
+const gchar *gst_imaging_formats_get_name (const gchar *location);
+
+/* Returns: (transfer full) (nullable): what an UTF-8 text of JSON holds, also
+ * NULL where json-glib is missing */
+GVariant *gst_imaging_formats_parse_json (const gchar *text);
+
 /* Appends the member `formats` to an object: what is read and written here, and
  * what a format that is not needs. */
 void gst_imaging_formats_describe (GString *json);

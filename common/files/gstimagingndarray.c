@@ -278,6 +278,7 @@ gst_imaging_nd_array_copy (const GstImagingNdArray *npy)
   copy->name = g_strdup (npy->name);
   copy->bytes = gst_imaging_nd_array_get_bytes (npy);
   copy->cards = g_strdupv (npy->cards);
+  copy->records = g_strdupv (npy->records);
   return copy;
 }
 
@@ -288,6 +289,7 @@ gst_imaging_nd_array_free (GstImagingNdArray *npy)
     return;
   g_clear_pointer (&npy->bytes, g_bytes_unref);
   g_strfreev (npy->cards);
+  g_strfreev (npy->records);
   g_free (npy->name);
   g_free (npy);
 }

@@ -129,6 +129,7 @@ typedef struct _GstImagingNpy {
   gchar **cards;
 
   /*< private >*/
+  gchar **records; /* (nullable): cards of FITS with their comments */
   GBytes *bytes;
   gboolean fortran_order; /* of the values in the file */
 } GstImagingNdArray;

@@ -5,6 +5,7 @@
 
 #include "files/gstimagingfile.h"
 #include "gstimagingarrayfile.h"
+#include "gstimagingdescription.h"
 #include "gstimagingfilelist.h"
 #include "gstimagingndarray-private.h"
 
@@ -20,6 +21,8 @@ struct _GstImagingSequence {
   GstImagingArrayReader *first;
   GstImagingArrayReader *reader; /* of the file read last; may be the first */
   guint current;
+  GstImagingDescription *description; /* (nullable): of the file @described */
+  guint described;
 };
 
 /* --- files ---------------------------------------------------------------- */
@@ -278,6 +281,26 @@ gst_imaging_sequence_read (
                               self->reader, page - begin, values, error);
 }
 
+GstStructure *
+gst_imaging_sequence_describe (GstImagingSequence *self, guint64 page)
+{
+  const gchar *name = g_ptr_array_index (self->files.names, self->current);
+  guint i = self->current;
+
+  g_return_val_if_fail (self->reader && find_file (self, page) == i, NULL);
+
+  if (!self->description ||
+      (self->described != i &&
+          !gst_imaging_description_follow (self->description, name))) {
+    g_clear_pointer (&self->description, gst_imaging_description_free);
+    self->description = gst_imaging_description_new (
+        gst_imaging_array_reader_get_array (self->reader), name);
+  }
+  self->described = i;
+  return gst_imaging_description_at (self->description,
+      page - (i > 0 ? g_array_index (self->ends, guint64, i - 1) : 0));
+}
+
 void
 gst_imaging_sequence_free (GstImagingSequence *self)
 {
@@ -286,6 +309,7 @@ gst_imaging_sequence_free (GstImagingSequence *self)
   close_current (self);
   gst_imaging_array_reader_free (self->first);
   gst_imaging_file_list_clear (&self->files);
+  gst_imaging_description_free (self->description);
   g_array_unref (self->ends);
   g_free (self);
 }

@@ -2,6 +2,8 @@
 /* Several files that are one array: their pages one after the other. */
 #pragma once
 
+#include <gst/gst.h>
+
 #include "gstimagingndarray.h"
 
 G_BEGIN_DECLS
@@ -77,6 +79,13 @@ const GPtrArray *gst_imaging_sequence_get_notes (
 GST_IMAGING_API
 gboolean gst_imaging_sequence_read (
     GstImagingSequence *self, guint64 page, gpointer values, GError **error);
+
+/* Returns: (transfer full) (nullable): what the samples of a page stand for
+ * that gst_imaging_sequence_read () has just read: members of a
+ * #GST_IMAGING_QUANTITY_META */
+GST_IMAGING_API
+GstStructure *gst_imaging_sequence_describe (
+    GstImagingSequence *self, guint64 page);
 
 GST_IMAGING_API
 void gst_imaging_sequence_free (GstImagingSequence *self);

@@ -154,6 +154,25 @@ gst_imaging_quantity_attach (GstBuffer *buffer, const gchar *name,
     set_parts (s, &wanted);
 }
 
+static gboolean
+set_field (GQuark field, const GValue *value, gpointer data)
+{
+  gst_structure_id_set_value (data, field, value);
+  return TRUE;
+}
+
+void
+gst_imaging_quantity_take (GstBuffer *buffer, GstStructure *told)
+{
+  GstStructure *s = told ? get_structure (buffer, GST_META_FLAG_NONE) : NULL;
+
+  if (s) {
+    gst_structure_remove_all_fields (s);
+    gst_structure_foreach (told, set_field, s);
+  }
+  g_clear_pointer (&told, gst_structure_free);
+}
+
 void
 gst_imaging_quantity_sign (GstBuffer *buffer, const GstImagingOrigin *origin)
 {

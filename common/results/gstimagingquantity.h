@@ -38,6 +38,16 @@ void gst_imaging_quantity_attach (GstBuffer *buffer, const gchar *name,
     const GstImagingAxis *axes, guint n_axes);
 
 /**
+ * gst_imaging_quantity_take: (skip)
+ * @buffer: a writable image
+ * @told: (transfer full) (nullable): all members of the meta
+ *
+ * Attaches what a file tells.
+ */
+GST_IMAGING_API
+void gst_imaging_quantity_take (GstBuffer *buffer, GstStructure *told);
+
+/**
  * gst_imaging_quantity_sign: (skip)
  * @buffer: a writable image
  *

@@ -23,8 +23,9 @@
  */
 #include "gstpicturesink.h"
 
+#include "gstimagingdescription.h"
+#include "gstimagingquantity.h"
 #include "gstimagingsettings.h"
-#include "gstpicturesinkcards.h"
 #include "gstpicturesinkfile.h"
 #include "gstpicturesinkformat.h"
 #include "gstpicturesinkrivals.h"
@@ -282,6 +283,41 @@ is_full (const GstPictureSink *self)
          self->file.n_written >= self->file.max_frames;
 }
 
+/* Of a file of one frame, or of the first of several. Returns: (transfer full)
+ */
+static gchar **
+make_cards (const GstPictureSink *self, GstBuffer *buffer)
+{
+  const GstPictureSinkFormat *format = &self->format;
+  GstCustomMeta *meta =
+      gst_meta_get_info (GST_IMAGING_QUANTITY_META)
+          ? gst_buffer_get_custom_meta (buffer, GST_IMAGING_QUANTITY_META)
+          : NULL;
+  g_autofree gchar *name = g_path_get_basename (self->file.location);
+  g_autofree gchar *sidecar = g_strconcat (name, ".json", NULL);
+  GPtrArray *cards =
+      meta ? gst_imaging_description_make_cards (self->file.location,
+                 &format->frame, gst_custom_meta_get_structure (meta),
+                 GST_BUFFER_PTS (buffer),
+                 gst_picture_sink_file_grows (&self->file),
+                 self->sidecar.mode == GST_PICTURE_SINK_SIDECAR_NONE ? NULL
+                                                                     : sidecar)
+           : g_ptr_array_new_with_free_func (g_free);
+  gboolean is_ome =
+      cards->len == 1 && *(gchar *) g_ptr_array_index (cards, 0) == '<';
+
+  if (!is_ome && format->bits > 0 && format->bits < 16)
+    g_ptr_array_add (cards, g_strdup_printf ("BITS=%u", format->bits));
+  if (!is_ome && format->bayer) {
+    g_autofree gchar *pattern = g_ascii_strup (format->bayer, -1);
+
+    g_ptr_array_add (cards, g_strconcat ("BAYERPAT=", pattern, NULL));
+  }
+  g_ptr_array_add (cards, NULL);
+  g_ptr_array_set_free_func (cards, NULL);
+  return (gchar **) g_ptr_array_free (cards, FALSE);
+}
+
 static gboolean
 write_frames (GstPictureSink *self, GstBuffer *buffer,
     const GstPictureSinkView *view, GError **error)
@@ -292,8 +328,7 @@ write_frames (GstPictureSink *self, GstBuffer *buffer,
   gboolean ok = TRUE;
 
   if (!grows || self->file.n_written == 0)
-    frame.cards = gst_picture_sink_make_cards (
-        self->file.location, grows, &self->format, buffer);
+    frame.cards = make_cards (self, buffer);
   for (guint64 i = 0; ok && i < view->n_frames && !is_full (self); i++)
     ok = gst_picture_sink_file_write (
         &self->file, &frame, values + i * self->format.size, error);

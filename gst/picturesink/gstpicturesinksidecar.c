@@ -155,8 +155,9 @@ gst_picture_sink_sidecar_add (GstPictureSinkSidecar *self,
     gst_picture_sink_pipeline_free (self->pipeline);
     self->pipeline = gst_picture_sink_pipeline_new (self->sink);
   }
-  gst_picture_sink_pipeline_look (
-      self->pipeline, frame, quantity ? quantity : result);
+  gst_picture_sink_pipeline_look (self->pipeline, frame,
+      quantity && gst_structure_has_field (quantity, "settings-hash") ? quantity
+                                                                      : result);
   self->tells = self->tells || result;
   number = gst_imaging_numbering_next (&self->numbering, buffer, &n_missing);
   self->n_missing += n_missing;

@@ -40,6 +40,7 @@
 #include <gst/video/video.h>
 
 #include "gstimagingpicture.h"
+#include "gstimagingquantity.h"
 #include "gstimagingsequence.h"
 
 GST_DEBUG_CATEGORY_STATIC (gst_picture_src_debug);
@@ -576,6 +577,15 @@ read_tensor (
   return TRUE;
 }
 
+/* What the samples of a frame stand for. Returns: TRUE */
+static gboolean
+tell (GstPictureSrc *self, guint64 index, GstBuffer *buffer)
+{
+  gst_imaging_quantity_take (
+      buffer, gst_imaging_sequence_describe (self->files, index));
+  return TRUE;
+}
+
 static gboolean
 gst_picture_src_read (GstImagingFileSrc *src, guint64 first, guint n,
     GstBuffer *buffer, GError **error)
@@ -589,12 +599,12 @@ gst_picture_src_read (GstImagingFileSrc *src, guint64 first, guint n,
       gst_video_frame_map (&frame, &self->info, buffer, GST_MAP_WRITE)) {
     ok = read_video (self, first, &frame, error);
     gst_video_frame_unmap (&frame);
-    return ok;
+    return ok && tell (self, first, buffer);
   }
   if (!self->is_video && gst_buffer_map (buffer, &map, GST_MAP_WRITE)) {
     ok = read_tensor (self, first, map.data, error);
     gst_buffer_unmap (buffer, &map);
-    return ok;
+    return ok && tell (self, first, buffer);
   }
   g_set_error (error, GST_RESOURCE_ERROR, GST_RESOURCE_ERROR_WRITE,
       "The memory for frame %" G_GUINT64_FORMAT

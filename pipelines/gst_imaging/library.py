@@ -62,6 +62,11 @@ NUMPY_TYPES = {"u8": "u1", "u16": "u2", "u32": "u4", "u64": "u8", "i8": "i1", "i
                "f16": "f2", "f32": "f4", "f64": "f8", "bool": "?", "complex64": "c8", "complex128": "c16"}
 
 
+def type_name(np, values):
+    """Returns: the type of an array of NumPy as files call it"""
+    return next(name for name, dtype in NUMPY_TYPES.items() if np.dtype(dtype) == values.dtype)
+
+
 class GError(ctypes.Structure):
     _fields_ = [("domain", ctypes.c_uint32), ("code", ctypes.c_int), ("message", ctypes.c_char_p)]
 
@@ -124,12 +129,38 @@ class Arrays:
         self.call(NOT_WRITTEN, self.functions.gst_imaging_nd_array_save, array, os.fsencode(path))
 
     def save_values(self, np, path, values):
-        name = next(name for name, dtype in NUMPY_TYPES.items() if np.dtype(dtype) == values.dtype)
+        name = type_name(np, values)
         self.functions.gst_imaging_nd_array_type_name.restype = ctypes.c_char_p
         kind = next(kind for kind in range(len(NUMPY_TYPES))
                     if self.functions.gst_imaging_nd_array_type_name(kind) == name.encode())
         self.call(NOT_WRITTEN, self.functions.gst_imaging_array_save, os.fsencode(path), kind, values.ndim,
                   (ctypes.c_uint64 * max(values.ndim, 1))(*values.shape), values.ctypes.data_as(ctypes.c_void_p))
+
+    def replace_values(self, array, values):
+        """Makes an array one of these values, which have its type and have to stay until it is saved. Its cards stay."""
+        contents = array.contents
+        axes = contents.axes.decode()
+        if axes and values.ndim != len(axes):
+            axes = axes.removeprefix("n") if values.ndim < len(axes) else "n" + axes
+        contents.axes = axes.encode() if values.ndim == len(axes) else b""
+        contents.n_dims, contents.n_values = values.ndim, values.size
+        contents.dims[:] = [*values.shape] + [1] * (8 - values.ndim)
+        contents.data = values.ctypes.data
+
+    def translate(self, array, source, target):
+        """Changes the cards of an array for another format. Returns: members of its quantity, as GstImagingQuantity has them"""
+        functions = self.functions
+        functions.gst_imaging_description_translate.restype = ctypes.POINTER(ctypes.c_char_p)
+        functions.g_strfreev.argtypes = [ctypes.POINTER(ctypes.c_char_p)]
+        members = functions.gst_imaging_description_translate(array, os.fsencode(source), os.fsencode(target))
+        try:
+            told = {}
+            while members[len(told)]:
+                key, _sign, value = members[len(told)].decode(errors="replace").partition("=")
+                told[key] = value
+        finally:
+            functions.g_strfreev(members)
+        return told
 
     def cards(self, array):
         """Returns: what the file tells beside its values, as (key, value)"""

@@ -24,6 +24,7 @@ def optional(name):
 os.environ["OPENCV_IO_ENABLE_OPENEXR"] = "1"  # read when the module loads; imageio's EXR is OpenCV's
 cv2 = optional("cv2")
 gdal = optional("osgeo.gdal")
+osr = optional("osgeo.osr")
 tifffile = optional("tifffile")
 fits = optional("astropy.io.fits")
 imageio = optional("imageio.v3")
@@ -71,6 +72,21 @@ def write_tiff(path, width, height, bits, data, more=(), order="<"):
     with open(path, "wb") as file:
         file.write(struct.pack(order + "2sHI", b"II" if order == "<" else b"MM", 42, 8 + len(data)) + data + directory
                    + struct.pack(order + "I", 0))
+
+
+def write_tiff_with(path, array, tags):
+    """By hand: one strip, and tags as (type, values), in order of their numbers behind all others"""
+    data, size = array.tobytes(), {2: 1, 3: 2, 12: 8}
+    head = [(256, 4, array.shape[1]), (257, 4, array.shape[0]), (258, 3, 8 * array.itemsize), (259, 3, 1), (262, 3, 1), (273, 4, 8),
+            (277, 3, 1), (278, 4, array.shape[0]), (279, 4, len(data)), (339, 3, 3)]
+    entries = [struct.pack("<HHII" if kind == 4 else "<HHIHxx", tag, kind, 1, value) for tag, kind, value in head]
+    for tag, (kind, values) in tags.items():
+        values = values if kind == 2 else struct.pack("<" + len(values) * ("H" if kind == 3 else "d"), *values)
+        entries.append(struct.pack("<HHI", tag, kind, len(values) // size[kind])
+                       + (values.ljust(4, b"\0") if len(values) <= 4 else struct.pack("<I", 8 + len(data))))
+        data += values if len(values) > 4 else b""
+    with open(path, "wb") as file:
+        file.write(struct.pack("<2sHI", b"II", 42, 8 + len(data)) + data + struct.pack("<H", len(entries)) + b"".join(entries) + bytes(4))
 
 
 class Case(unittest.TestCase):
@@ -318,6 +334,52 @@ class TiffByHand(Case):
             write_tiff(self.path("a.tif"), 5, 4, 8, bytes(20), [(259, number)])
             self.refuse(self.path("a.tif"), f"compressed by {name} .TIFF's number {number}")
 
+    def test_what_places_it_on_the_ground_stays(self):
+        """Its tags go from file to file as they are."""
+        geo = {33550: (12, [10.0, 10.5, 0]), 33922: (12, [0, 0, 0, 512345.25, 4.1e6, 0]), 34736: (12, [6378137.0, 298.257223563]),
+               34735: (3, [1, 1, 0, 2, 1024, 0, 1, 1, 3072, 0, 1, 32633]), 34737: (2, b"WGS 84 / UTM zone 33N|\0"),
+               42112: (2, b"<GDALMetadata>\n  <Item name=\"a\">1</Item>\n</GDALMetadata>\0"), 42113: (2, b"-9999.5\0")}
+        array = noise("f4", 5, 7)
+        write_tiff_with(self.path("a.tif"), array, geo)
+        for source, target in ("a.tif", "b.tif"), ("b.tif", "c.npy"), ("b.tif", "c.tif"):
+            self.convert(self.path(source), self.path(target))
+        first = self.run_tool(self.path("a.tif")).stdout
+        self.assertEqual(self.run_tool(self.path("c.tif")).stdout.replace("c.tif", "a.tif"), first)
+        self.assertEqual(self.card(self.path("c.tif"), "ModelTiepointTag"), "0 0 0 512345.25 4100000 0")
+        self.assertEqual(self.card(self.path("c.tif"), "GDAL_NODATA"), "-9999.5")
+        self.assert_equal(self.load(self.path("c.tif")), array)
+
+    def test_tags_of_another_type_are_none(self):
+        write_tiff_with(self.path("a.tif"), noise("f4", 2, 3), {33550: (3, [1, 2]), 34735: (12, [1.0]), 42113: (12, [1.0]), 34737: (12, [2.0])})
+        self.assertNotIn("=", self.run_tool(self.path("a.tif")).stdout)
+
+    @unittest.skipUnless(gdal, "GDAL is not installed")
+    def test_gdal_finds_the_same_place(self):
+        gdal.UseExceptions()
+        array = noise("f4", 5, 7)
+        dataset = gdal.GetDriverByName("GTiff").Create(self.path("a.tif"), 7, 5, 1, gdal.GDT_Float32)
+        dataset.SetGeoTransform((512345.5, 10, 0, 4.1e6, 0, -20))
+        srs = osr.SpatialReference()
+        srs.ImportFromEPSG(32733)
+        dataset.SetProjection(srs.ExportToWkt())
+        dataset.GetRasterBand(1).SetNoDataValue(-9999)
+        dataset.GetRasterBand(1).WriteArray(array)
+        del dataset
+        found = gdal.Open(self.convert(self.path("a.tif"), self.path("b.tif")))
+        self.assertEqual(found.GetGeoTransform(), (512345.5, 10, 0, 4.1e6, 0, -20))
+        self.assertEqual(osr.SpatialReference(found.GetProjection()).GetAuthorityCode(None), "32733")
+        self.assertEqual(found.GetRasterBand(1).GetNoDataValue(), -9999)
+        self.assert_equal(found.ReadAsArray(), array)
+
+    @unittest.skipUnless(tifffile, "tifffile is not installed")
+    def test_the_order_of_axes_stays(self):
+        array = noise("u2", 2, 3, 4, 5, 6)
+        for kind in "imagej", "ome":
+            tifffile.imwrite(self.path("a.tif"), array, metadata={"axes": "TZCYX"}, **{kind: True})
+            with tifffile.TiffFile(self.convert(self.path("a.tif"), self.path("b.tif"))) as file:
+                self.assertEqual(file.series[0].axes, "TZCYX", kind)
+                self.assert_equal(file.asarray(), array)
+
     @unittest.skipUnless(tifffile, "tifffile is not installed")
     def test_the_orientation_is_a_tag_again(self):
         tifffile.imwrite(self.path("a.tif"), noise("u1", 4, 5), extratags=[(274, 3, 1, 6, True)], description="x", metadata=None)
@@ -468,6 +530,21 @@ class FitsByHand(Case):
         self.assertEqual(listed, ["BUNIT=adu", "ESO DET DIT=1.5"])
         self.assertEqual(self.run_tool(self.convert(path, self.path("b.fits"))).stdout.splitlines()[3:],
                          ["BUNIT=adu", "ESO DET DIT=1.5"])
+
+    def test_comments_and_long_keys_stay(self):
+        cards = ["BUNIT   = 'adu     '           / what samples are", "EXPTIME =                 2.50 / [s] exposure",
+                 "FLAG    =                    T / a flag", "HIERARCH ESO DET DIT = 1.5 / [s] of one", "HIERARCH AB C = 'x y' / short",
+                 "HIERARCH ESO TEL NAME = 'it''s' / name", "EMPTY   = ''                   / nothing",
+                 "UNDEF   =                      / no value", "COMPLEX = (1.0, 2.0)           / a pair",
+                 "COMMENT  two words", "HISTORY made", "COMMENT  again", "DATE-OBS= '2026-01-02'"]
+        cards += ["LONG    = 'a long text that does not fit into a single record, and goes on &'", "CONTINUE  'in another one' / of two"]
+        path = self.write("a.fits", np.zeros((2, 3), "i2"), *cards)
+        for name in "b.fits", "c.fits":
+            with open(self.convert(path, self.path(name)), "rb") as file:
+                head = file.read(5760).decode("latin1")
+            path = self.path(name)
+            records = [head[i:i + 80].rstrip() for i in range(0, 5760, 80)]
+            self.assertEqual(records[5:records.index("END")], cards)
 
     def test_frames_are_not_appended_to_scaled_samples(self):
         frame = np.zeros((2, 3), "f4")

@@ -262,20 +262,28 @@ is_of_storage (Fits *self, const gchar *key)
          class == TYP_NULL_KEY;
 }
 
+/* Also as they are in the file, with their comments: "CARD\nRECORDS" */
 static void
 read_cards (Fits *self, GstImagingNdArray *array)
 {
-  GPtrArray *cards = g_ptr_array_new ();
+  GPtrArray *cards = g_ptr_array_new (), *records = g_ptr_array_new ();
   gint n = 0, status = 0;
 
   fits_get_hdrspace (self->fits, &n, NULL, &status);
   for (gint i = 1; i <= n && status == 0; i++) {
     gchar key[FLEN_KEYWORD], value[FLEN_VALUE], comment[FLEN_COMMENT];
-    gchar *text = NULL;
+    gchar record[FLEN_CARD], *text = NULL;
 
+    fits_read_record (self->fits, i, record, &status);
     fits_read_keyn (self->fits, i, key, value, comment, &status);
-    if (status != 0 || !*key || strcmp (key, "CONTINUE") == 0 ||
-        is_of_storage (self, key))
+    if (status == 0 && strcmp (key, "CONTINUE") == 0 && records->len > 0) {
+      gchar **last = (gchar **) &records->pdata[records->len - 1];
+      g_autofree gchar *before = *last;
+
+      *last = g_strdup_printf ("%s%-80s", before, record);
+      continue;
+    }
+    if (status != 0 || !*key || is_of_storage (self, key))
       continue;
     if (*value == '\'')
       fits_read_key_longstr (self->fits, key, &text, NULL, &status);
@@ -286,7 +294,13 @@ read_cards (Fits *self, GstImagingNdArray *array)
                  : comment);
     if (text)
       fits_free_memory (text, &status);
+    g_ptr_array_add (
+        records, g_strdup_printf ("%s\n%-80s",
+                     (gchar *) cards->pdata[cards->len - 1], record));
   }
+  g_ptr_array_add (records, NULL);
+  g_strfreev (array->records);
+  array->records = (gchar **) g_ptr_array_free (records, FALSE);
   gst_imaging_format_take_cards (array, cards);
 }
 
@@ -449,34 +463,59 @@ write_empty (const GstImagingFormatFile *file, GError **error)
   return gst_imaging_format_write_at (file, block, sizeof (block), 0, error);
 }
 
+/* Returns: (nullable): what a file of FITS had for this card */
+static const gchar *
+find_record (const gchar *card, gchar **records)
+{
+  gsize n = strlen (card);
+
+  for (; records && *records; records++)
+    if (strncmp (*records, card, n) == 0 && (*records)[n] == '\n')
+      return *records + n + 1;
+  return NULL;
+}
+
 /* Cards of the array's own kind and shape are cfitsio's to write. */
 static void
-write_cards (Fits *self, gchar **cards, gint *status)
+write_card (Fits *self, const gchar *text, gint *status)
 {
-  for (; cards && *cards && *status == 0; cards++) {
-    g_auto (GStrv) pair = g_strsplit (*cards, "=", 2);
-    gchar card[FLEN_CARD], *end;
+  g_auto (GStrv) pair = g_strsplit (text, "=", 2);
+  gchar card[FLEN_CARD], *end;
 
-    if (!pair[0] || !pair[1] || !*pair[0] || !g_str_is_ascii (*cards) ||
-        strlen (pair[0]) > MAX_KEY || is_of_storage (self, pair[0]))
-      continue;
-    if (strcmp (pair[0], "COMMENT") == 0)
-      fits_write_comment (self->fits, pair[1], status);
-    else if (strcmp (pair[0], "HISTORY") == 0)
-      fits_write_history (self->fits, pair[1], status);
-    else {
-      g_ascii_strtod (pair[1], &end);
-      if (*pair[1] && !*end && strlen (pair[0]) + strlen (pair[1]) < 65) {
-        if (strlen (pair[0]) > 8)
-          g_snprintf (
-              card, sizeof (card), "HIERARCH %s = %s", pair[0], pair[1]);
-        else
-          g_snprintf (card, sizeof (card), "%-8s= %20s", pair[0], pair[1]);
-        fits_write_record (self->fits, card, status);
-      } else if (strcmp (pair[1], "T") == 0 || strcmp (pair[1], "F") == 0)
-        fits_write_key_log (self->fits, pair[0], *pair[1] == 'T', NULL, status);
-      else
-        fits_write_key_longstr (self->fits, pair[0], pair[1], NULL, status);
+  if (!pair[0] || !pair[1] || !*pair[0] || !g_str_is_ascii (text) ||
+      strlen (pair[0]) > MAX_KEY || is_of_storage (self, pair[0]))
+    return;
+  g_ascii_strtod (pair[1], &end);
+  if (strcmp (pair[0], "COMMENT") == 0) {
+    fits_write_comment (self->fits, pair[1], status);
+  } else if (strcmp (pair[0], "HISTORY") == 0) {
+    fits_write_history (self->fits, pair[1], status);
+  } else if (*pair[1] && !*end && strlen (pair[0]) + strlen (pair[1]) < 65) {
+    if (strlen (pair[0]) > 8)
+      g_snprintf (card, sizeof (card), "HIERARCH %s = %s", pair[0], pair[1]);
+    else
+      g_snprintf (card, sizeof (card), "%-8s= %20s", pair[0], pair[1]);
+    fits_write_record (self->fits, card, status);
+  } else if (strcmp (pair[1], "T") == 0 || strcmp (pair[1], "F") == 0) {
+    fits_write_key_log (self->fits, pair[0], *pair[1] == 'T', NULL, status);
+  } else {
+    fits_write_key_longstr (self->fits, pair[0], pair[1], NULL, status);
+  }
+}
+
+/* @array: what was read from FITS is written as it was. */
+static void
+write_cards (Fits *self, const GstImagingNdArray *array, gint *status)
+{
+  for (gchar **text = array->cards; text && *text && *status == 0; text++) {
+    const gchar *records = find_record (*text, array->records);
+    gchar card[FLEN_CARD];
+
+    if (!records)
+      write_card (self, *text, status);
+    for (; records && *records && *status == 0; records += CARD) {
+      g_strlcpy (card, records, CARD + 1);
+      fits_write_record (self->fits, card, status);
     }
     if (*status == BAD_KEYCHAR) { /* of another format: FITS cannot have it */
       fits_clear_errmsg ();
@@ -517,7 +556,7 @@ fits_create (const GstImagingFormatFile *file, const GstImagingNdArray *array,
   if (status == 0)
     fits_resize_imgll (
         self->fits, types[i].image, (gint) array->n_dims, dims, &status);
-  write_cards (self, array->cards, &status);
+  write_cards (self, array, &status);
   if (status != 0)
     fail (self, status, error);
   g_mutex_unlock (&lock);
@@ -627,6 +666,7 @@ open_cube (const GstImagingFormatFile *file, const GstImagingNdArray *frame,
   g_mutex_unlock (&lock);
   *n_frames = found.dims[0];
   g_strfreev (found.cards);
+  g_strfreev (found.records);
   if (ok)
     return self;
   fits_close (self);

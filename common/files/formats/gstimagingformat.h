@@ -80,6 +80,8 @@ struct _GstImagingFormatTable {
 typedef struct {
   guint32 abi;
   const GstImagingFormatTable *const *tables; /* NULL ends them */
+  /* NULL without json-glib */
+  GVariant *(*parse_json) (const gchar *text);
 } GstImagingFormatModule;
 
 extern const GstImagingFormatTable gst_imaging_format_exr;
@@ -90,6 +92,9 @@ extern const GstImagingFormatTable gst_imaging_format_png;
 extern const GstImagingFormatTable gst_imaging_format_pnm;
 extern const GstImagingFormatTable gst_imaging_format_raw;
 extern const GstImagingFormatTable gst_imaging_format_tiff;
+
+/* Returns: (transfer full) (nullable) */
+GVariant *gst_imaging_format_parse_json (const gchar *text);
 
 /* --- what formats share --------------------------------------------------- */
 

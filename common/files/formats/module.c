@@ -29,4 +29,7 @@ GST_IMAGING_API const GstImagingFormatModule gst_imaging_format_module;
 const GstImagingFormatModule gst_imaging_format_module = {
     .abi = GST_IMAGING_FORMAT_ABI,
     .tables = tables,
+#ifdef HAVE_JSON
+    .parse_json = gst_imaging_format_parse_json,
+#endif
 };

@@ -13,9 +13,6 @@ typedef struct {
   guint16 channels, bits, format, planar, photometric, compression;
 } Page;
 
-/* Tags that libtiff does not know */
-enum { TAG_GDAL_NODATA = 42113 };
-
 typedef struct {
   GstImagingTiff tiff;
   Page page;
@@ -259,30 +256,10 @@ choose_stacked (Reader *self, GError **error)
 static void
 read_cards (Reader *self, GstImagingNdArray *array)
 {
-  static const struct {
-    guint32 tag;
-    const gchar *key;
-  } texts[] = {
-      {TIFFTAG_IMAGEDESCRIPTION, "ImageDescription"},
-      {TIFFTAG_MAKE, "Make"},
-      {TIFFTAG_MODEL, "Model"},
-      {TIFFTAG_SOFTWARE, "Software"},
-      {TIFFTAG_DATETIME, "DateTime"},
-  };
   GPtrArray *cards = g_ptr_array_new ();
-  guint16 orientation = 1;
   gchar number[16];
 
-  for (guint i = 0; i < G_N_ELEMENTS (texts); i++) {
-    gchar *text = NULL;
-
-    if (TIFFGetField (self->tiff.tiff, texts[i].tag, &text) && text)
-      gst_imaging_format_add_card (cards, texts[i].key, text);
-  }
-  TIFFGetFieldDefaulted (self->tiff.tiff, TIFFTAG_ORIENTATION, &orientation);
-  g_snprintf (number, sizeof (number), "%u", orientation);
-  if (orientation != 1)
-    gst_imaging_format_add_card (cards, "Orientation", number);
+  gst_imaging_tiff_read_tags (self->tiff.tiff, cards);
   g_snprintf (number, sizeof (number), "%u", self->page.bits);
   if (self->page.bits % 8 != 0 && self->page.bits > 1)
     gst_imaging_format_add_card (cards, "BITS", number);
@@ -434,8 +411,8 @@ read_nodata (Reader *self)
   guint32 n = 0;
   gchar *text = NULL;
 
-  return TIFFGetField (self->tiff.tiff, TAG_GDAL_NODATA, &n, &text) && text &&
-                 n > 0 && memchr (text, '\0', n)
+  return TIFFGetField (self->tiff.tiff, GST_IMAGING_TIFF_NODATA, &n, &text) &&
+                 text && n > 0 && memchr (text, '\0', n)
              ? g_ascii_strtod (text, NULL)
              : 0;
 }

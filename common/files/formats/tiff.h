@@ -40,6 +40,16 @@ gboolean gst_imaging_tiff_complete (GstImagingTiff *self, GError **error);
  * take none: libtiff hides it then */
 guint gst_imaging_tiff_find_predictor (const GstImagingTiff *self);
 
+/* libtiff does not know it. */
+#define GST_IMAGING_TIFF_NODATA 42113
+
+/* Tags of the current page that are cards */
+void gst_imaging_tiff_read_tags (TIFF *tiff, GPtrArray *cards);
+/* Those of @cards, but the description; behind the first page those that each
+ * page has */
+void gst_imaging_tiff_set_tags (TIFF *tiff, gchar **cards, gboolean is_first);
+gboolean gst_imaging_tiff_is_tag (const gchar *card);
+
 void gst_imaging_tiff_close (GstImagingTiff *self);
 
 gpointer gst_imaging_tiff_create (const GstImagingFormatFile *file,

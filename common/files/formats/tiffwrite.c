@@ -13,26 +13,25 @@ typedef struct {
   gsize page_size;
   guint64 page;
   gchar *description;
-  guint orientation; /* of a card; 0 for none */
+  gchar **cards;
 } Writer;
 
-/* The orientation has a tag, all other cards are the description. */
+/* Cards without a tag are lines of the description. One that is a document or
+ * of ImageJ takes none. */
 static void
 take_cards (Writer *self, gchar **cards)
 {
+  static const gchar key[] = "ImageDescription=";
   GString *text = g_string_new (NULL);
 
-  for (; cards && *cards; cards++) {
-    gboolean is_orientation = g_str_has_prefix (*cards, "Orientation=");
-    guint64 number = is_orientation
-                         ? g_ascii_strtoull (strchr (*cards, '=') + 1, NULL, 10)
-                         : 0;
-
-    if (number >= 1 && number <= 8)
-      self->orientation = (guint) number;
-    else
+  self->cards = g_strdupv (cards);
+  for (gchar **card = cards; card && *card; card++)
+    if (g_str_has_prefix (*card, key))
+      g_string_assign (text, *card + strlen (key));
+  for (; cards && *cards; cards++)
+    if (*text->str != '<' && !g_str_has_prefix (text->str, "ImageJ=") &&
+        !gst_imaging_tiff_is_tag (*cards))
       g_string_append_printf (text, "%s%s", text->len > 0 ? "\n" : "", *cards);
-  }
   self->description = g_string_free (text, text->len == 0);
 }
 
@@ -186,8 +185,7 @@ describe_page (Writer *self)
         (guint) MIN (self->page, G_MAXUINT16),
         self->tiff.links ? 0u : (guint) MIN (l->n_pages, G_MAXUINT16));
   }
-  if (self->orientation > 0)
-    TIFFSetField (tiff, TIFFTAG_ORIENTATION, self->orientation);
+  gst_imaging_tiff_set_tags (tiff, self->cards, self->page == 0);
   if (self->description && self->page == 0)
     TIFFSetField (tiff, TIFFTAG_IMAGEDESCRIPTION, self->description);
 }
@@ -253,5 +251,6 @@ gst_imaging_tiff_discard (gpointer writer)
 
   gst_imaging_tiff_close (&self->tiff);
   g_free (self->description);
+  g_strfreev (self->cards);
   g_free (self);
 }

@@ -7,9 +7,11 @@ that cannot hold their type or shape is refused with a sentence that names those
 or ? in quotes, is taken in natural order as one array; an output with a number in its name, as frame%05d.png, is a file for each frame.
 Of a file with several pictures --part takes one.
 What the input tells beside its samples (cards of FITS, tags of TIFF, text of PNG, attributes of OpenEXR) is written as far as the
-output has a place for it. The rest is named in a warning, and as "lost" with --json.
+output has a place for it. The rest is named in a warning, and as "lost" with --json. Quantity, unit and axes go with it in the way of the
+output's format, and the .json of picturesink beside the input becomes one beside the output; .npy, PNM and PFM get such a file.
 """
 import glob
+import json
 import os
 import re
 import sys
@@ -34,6 +36,7 @@ def add_arguments(parser):
                         " that have one, of TIFF the pages, of OpenEXR the parts (default: all pages, of FITS the first unit)")
 
 
+SCHEMA = "gst-imaging-sidecar-v1"
 NUMBER = re.compile("%[0-9]*d")
 
 
@@ -95,10 +98,69 @@ def name_lost(options, result, lost):
         print(f"{options.output} does not carry over from {options.input}: {shown}. Keep the input, too.", file=sys.stderr)
 
 
-def find_lost(before, after):
+def find_lost(before, after, kept=()):
     """Returns: keys of cards that are not in the output, neither as such nor in the text of one of its cards"""
     text = "\n".join(f"{key}={value}" for key, value in after)
-    return [key for key, value in before if (key, value) not in after and f"{key}={value}" not in text]
+    return [key for key, value in before if (key, value) not in after and f"{key}={value}" not in text and key not in kept]
+
+
+def kept_beside(told):
+    """Returns: keys of cards whose contents a .json has that tells this"""
+    kept = set(told) | {"quantity"}
+    if "unit" in told:
+        kept |= {"BUNIT", "QNAME", "QUNIT", "QSCALE", "QOFFSET"}
+    for axis in range(4):
+        if f"axis-{axis}-name" in told:
+            kept |= {f"{key}{axis + 1}" for key in ("CTYPE", "CUNIT", "CDELT", "CRVAL", "CRPIX")}
+    return kept
+
+
+NO_CARDS = "", ".npy", ".pgm", ".ppm", ".pam", ".pnm", ".pfm"
+
+
+def quantity_of(told):
+    """Returns: members of the meta as a sidecar has them"""
+    quantity = {key: told[key] for key in ("name", "unit") if key in told}
+    quantity |= {key: float(told[key]) for key in ("scale", "offset") if key in told}
+    quantity["axes"] = [{"name": told[f"axis-{i}-name"], "unit": told.get(f"axis-{i}-unit", ""),
+                         "step": float(told.get(f"axis-{i}-step", 1)), "origin": float(told.get(f"axis-{i}-origin", 0))}
+                        for i in range(4) if f"axis-{i}-name" in told]
+    return quantity
+
+
+def load_sidecar(path):
+    """Returns: what picturesink wrote there; {} for no file, None for one of somebody else"""
+    try:
+        with open(path, encoding="utf-8") as file:
+            sidecar = json.load(file)
+    except FileNotFoundError:
+        return {}
+    except (OSError, ValueError):
+        return None
+    return sidecar if isinstance(sidecar, dict) and sidecar.get("schema") == SCHEMA else None
+
+
+def write_sidecar(options, told, result, n_files):
+    """That of the input, which is about the same samples, or what the header tells where the output has no place for it.
+    @n_files: numbered ones; 0 for one file. Returns: is it there?"""
+    sidecar = load_sidecar(f"{options.input}.json") or {} if options.part < 0 else {}
+    if not sidecar and told and os.path.splitext(options.output)[1].lower() in NO_CARDS:
+        frames = n_files or (result["shape"][0] if len(result["shape"]) > 2 else 1)
+        sidecar = {"schema": SCHEMA, "file": "", "type": result["type"], "shape": result["shape"], "first": 0, "frames": frames,
+                   "complete": True, "quantity": quantity_of(told)}
+    path = f"{options.output}.json"
+    older = load_sidecar(path)
+    if older is None and sidecar:
+        print(f"{path} is there and no sidecar of picturesink: it stays.", file=sys.stderr)
+        return False
+    if older and not sidecar:  # that of a file which is no more
+        os.remove(path)
+    if sidecar:
+        sidecar["file"] = os.path.basename(options.output)
+        with open(path, "w", encoding="utf-8") as file:
+            json.dump(sidecar, file, indent=2)
+            file.write("\n")
+    return bool(sidecar)
 
 
 def tell_of_parts(arrays, options, file, result):
@@ -117,11 +179,21 @@ def convert_several(options):
     if is_numbered(options.output) and array.ndim < 2:
         raise Failure(WRONG_USE, f"{options.input} is {list(array.shape)} and has no frames to number.")
     names = outputs_of(options, files, len(array))
-    for name, values in zip(names, array if is_numbered(options.output) else [array]):
-        arrays.save_values(np, name, np.ascontiguousarray(values))
+    frames = array if is_numbered(options.output) else [array]
     result = {"output": options.output, "files": len(names), "type": array.dtype.name, "shape": list(array.shape)}
     tell_of_parts(arrays, options, files[0], result)
-    name_lost(options, result, [key for key, _value in arrays.cards_of(files[0])])
+    like = arrays.load(files[0])
+    try:
+        arrays.replace_values(like, np.ascontiguousarray(frames[0]))
+        told = arrays.translate(like, files[0], names[0])
+        cards = arrays.cards(like)
+        for name, values in zip(names, map(np.ascontiguousarray, frames)):
+            arrays.replace_values(like, values)
+            arrays.save(like, name)
+    finally:
+        arrays.free(like)
+    has_sidecar = write_sidecar(options, told, {"type": library.type_name(np, array), "shape": list(np.shape(frames[0]))}, len(names))
+    name_lost(options, result, find_lost(cards, library.Arrays().cards_of(names[0]), kept_beside(told) if has_sidecar else ()))
     if not options.json:
         print(f'{options.output}: {len(names)} file{"s"[:len(names) > 1]}, {result["type"]} {result["shape"]}')
     return result
@@ -137,13 +209,15 @@ def run(options):
     try:
         result = {"output": options.output, "type": arrays.type_name(array),
                   "shape": list(array.contents.dims[:array.contents.n_dims])}
+        told = arrays.translate(array, options.input, options.output)
         cards = arrays.cards(array)
         arrays.save(array, options.output)
     finally:
         arrays.free(array)
     tell_of_parts(arrays, options, options.input, result)
+    has_sidecar = write_sidecar(options, told, result, 0)
     if cards:
-        name_lost(options, result, find_lost(cards, library.Arrays().cards_of(options.output)))
+        name_lost(options, result, find_lost(cards, library.Arrays().cards_of(options.output), kept_beside(told) if has_sidecar else ()))
     if not options.json:
         print(f'{options.output}: {result["type"]}, {" x ".join(map(str, result["shape"])) or "one value"}')
     return result

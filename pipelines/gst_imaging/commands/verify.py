@@ -46,6 +46,9 @@ def read_sidecar(metadata, path):
     if told is None:
         raise Failure(UNREADABLE, f"{path} has no sidecar {path}.json, which would say how it was made."
                                   " picturesink writes one with sidecar=always.")
+    if "pipeline" not in told:
+        raise Failure(UNREADABLE, f"{path}.json tells what the samples are, and not how they were made: {path} was converted"
+                                  " from a file that does not say.")
     if told["frames"] < 1 or told["frames"] > 2 ** 62:
         raise Failure(UNREADABLE, f'{path}.json speaks of {told["frames"]} frames.')
     if not told["complete"]:

@@ -1,8 +1,12 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-#include "gstpicturesinkome.h"
+#include "gstimagingome.h"
 
+#include <math.h>
 #include <string.h>
 
+#include "gstimagingdescription-private.h"
+
+#define NAMESPACE "gst-imaging/quantity"
 #define OME "http://www.openmicroscopy.org/Schemas/OME/2016-06"
 
 /* Returns: (nullable) */
@@ -25,13 +29,14 @@ type_name (GstImagingNdArrayType type)
   return (gsize) type < G_N_ELEMENTS (names) ? names[type] : NULL;
 }
 
-/* Lengths alone. Returns: (nullable) */
+/* Lengths alone: ours, as it is written, and as it is read */
+static const gchar *const units[][3] = {{"nm", "nm", "nm"},
+    {"um", "&#181;m", "\302\265m"}, {"mm", "mm", "mm"}, {"m", "m", "m"}};
+
+/* Returns: (nullable) */
 static const gchar *
 unit_name (const gchar *unit)
 {
-  static const gchar *const units[][2] = {
-      {"nm", "nm"}, {"um", "&#181;m"}, {"mm", "mm"}, {"m", "m"}};
-
   for (guint i = 0; i < G_N_ELEMENTS (units); i++)
     if (g_strcmp0 (unit, units[i][0]) == 0)
       return units[i][1];
@@ -85,7 +90,7 @@ append_field (GQuark field, const GValue *value, gpointer data)
 }
 
 gchar *
-gst_picture_sink_make_ome (const GstImagingNdArray *frame,
+gst_imaging_ome_make (const GstImagingNdArray *frame,
     const GstStructure *quantity, GstClockTime pts)
 {
   const gchar *type = type_name (frame->type);
@@ -115,9 +120,113 @@ gst_picture_sink_make_ome (const GstImagingNdArray *frame,
   g_string_append (xml, "</Pixels><AnnotationRef ID=\"Annotation:0\"/></Image>"
                         "<StructuredAnnotations><MapAnnotation "
                         "ID=\"Annotation:0\" "
-                        "Namespace=\"gst-imaging/quantity\"><Value>");
+                        "Namespace=\"" NAMESPACE "\"><Value>");
   gst_structure_foreach (quantity, append_field, xml);
   g_string_append (
       xml, "</Value></MapAnnotation></StructuredAnnotations></OME>");
   return g_string_free (xml, FALSE);
+}
+
+/* --- reading -------------------------------------------------------------- */
+
+typedef struct {
+  GstStructure *quantity;
+  gboolean has_pixels;
+  gboolean is_ours; /* inside of our annotation */
+  gchar *key;       /* of the member whose text comes */
+} Parser;
+
+static const gchar *
+find (const gchar *const *names, const gchar *const *values, const gchar *name)
+{
+  for (; *names; names++, values++)
+    if (strcmp (*names, name) == 0)
+      return *values;
+  return NULL;
+}
+
+static void
+read_pixels (
+    Parser *self, const gchar *const *names, const gchar *const *values)
+{
+  static const gchar *const axes[] = {"x", "y", "z"};
+
+  for (guint i = 0; i < G_N_ELEMENTS (axes); i++) {
+    g_autofree gchar *size = g_strdup_printf ("PhysicalSize%c", 'X' + (gint) i);
+    g_autofree gchar *unit_key = g_strconcat (size, "Unit", NULL);
+    const gchar *text = find (names, values, size);
+    const gchar *unit = find (names, values, unit_key);
+    gdouble step = text ? g_ascii_strtod (text, NULL) : 0;
+
+    if (!(step > 0) || !isfinite (step))
+      continue;
+    unit = unit ? unit : units[1][2]; /* as OME says */
+    for (guint k = 0; k < G_N_ELEMENTS (units); k++)
+      if (strcmp (unit, units[k][2]) == 0)
+        unit = units[k][0];
+    gst_imaging_description_set_axis (
+        self->quantity, i, axes[i], unit, step, 0);
+  }
+}
+
+static void
+start (GMarkupParseContext *context, const gchar *element, const gchar **names,
+    const gchar **values, gpointer data, GError **error)
+{
+  Parser *self = data;
+  const gchar *colon = strrchr (element, ':');
+  const gchar *name = colon ? colon + 1 : element;
+
+  if (strcmp (name, "Pixels") == 0 && !self->has_pixels) {
+    self->has_pixels = TRUE;
+    read_pixels (
+        self, (const gchar *const *) names, (const gchar *const *) values);
+  } else if (strcmp (name, "MapAnnotation") == 0) {
+    self->is_ours = g_strcmp0 (find ((const gchar *const *) names,
+                                   (const gchar *const *) values, "Namespace"),
+                        NAMESPACE) == 0;
+  } else if (strcmp (name, "M") == 0 && self->is_ours) {
+    g_free (self->key);
+    self->key = g_strdup (find (
+        (const gchar *const *) names, (const gchar *const *) values, "K"));
+  }
+}
+
+static void
+end (GMarkupParseContext *context, const gchar *element, gpointer data,
+    GError **error)
+{
+  Parser *self = data;
+
+  g_clear_pointer (&self->key, g_free);
+}
+
+static void
+take_text (GMarkupParseContext *context, const gchar *text, gsize size,
+    gpointer data, GError **error)
+{
+  Parser *self = data;
+
+  if (self->key)
+    gst_imaging_description_set (self->quantity, self->key, text);
+}
+
+gboolean
+gst_imaging_ome_read (const gchar *xml, GstStructure *quantity)
+{
+  const GMarkupParser functions = {start, end, take_text, NULL, NULL};
+  Parser self = {.quantity = quantity};
+  GMarkupParseContext *context =
+      g_markup_parse_context_new (&functions, 0, &self, NULL);
+  gboolean ok = g_markup_parse_context_parse (context, xml, -1, NULL);
+
+  g_markup_parse_context_free (context);
+  g_free (self.key);
+  return ok && gst_structure_n_fields (quantity) > 0;
+}
+
+gboolean
+gst_imaging_ome_is_ours (const gchar *xml)
+{
+  return strstr (xml, "Namespace=\"" NAMESPACE "\"") != NULL;
 }

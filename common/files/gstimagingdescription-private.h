@@ -1,0 +1,44 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+#pragma once
+
+#include "gstimagingdescription.h"
+
+G_BEGIN_DECLS
+
+typedef struct {
+  gchar *field;
+  guint64 first;  /* the frame of the first number */
+  GArray *values; /* gdouble; NaN where there is none */
+} GstImagingSeries;
+
+/* Returns: (transfer full) (nullable): the .json beside a file. Of numbered
+ * files it is that of all; @number: (out): that of this one */
+gchar *gst_imaging_sidecar_find (
+    const gchar *location, gboolean *is_numbered, guint64 *number);
+
+/* Sets what it tells of the frames of @array, or returns FALSE.
+ * @series: empty; gets a #GstImagingSeries for each member that changes
+ * @first: (out): number of the first file, where they are numbered */
+gboolean gst_imaging_sidecar_read (const gchar *path,
+    const GstImagingNdArray *array, GstStructure *quantity, GPtrArray *series,
+    guint64 *first);
+
+/* Returns: (transfer none) (nullable): the value of a card */
+const gchar *gst_imaging_description_find (gchar **cards, const gchar *key);
+
+void gst_imaging_description_set_axis (GstStructure *quantity, guint axis,
+    const gchar *name, const gchar *unit, gdouble step, gdouble origin);
+
+/* A member of the meta as text: names and units are texts, all others numbers;
+ * what is no such member is left out. */
+void gst_imaging_description_set (
+    GstStructure *quantity, const gchar *member, const gchar *text);
+
+/* Those of @cards, and of lines in a description of TIFF. Returns: (transfer
+ * full) */
+gchar **gst_imaging_description_flatten (gchar **cards);
+
+/* Does any frame tell other numbers than the first? */
+gboolean gst_imaging_description_changes (const GstImagingDescription *self);
+
+G_END_DECLS

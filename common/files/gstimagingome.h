@@ -1,0 +1,23 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* The description of a TIFF file as OME-XML, which microscopy reads. */
+#pragma once
+
+#include <gst/gst.h>
+
+#include "gstimagingndarray.h"
+
+G_BEGIN_DECLS
+
+/* Of one picture. Returns: (transfer full) (nullable): ASCII; NULL for types
+ * that OME does not have */
+gchar *gst_imaging_ome_make (const GstImagingNdArray *frame,
+    const GstStructure *quantity, GstClockTime pts);
+
+/* Fills @quantity with what @xml tells: sizes of pixels, and the members that
+ * gst_imaging_ome_make () wrote. Returns: is there anything? */
+gboolean gst_imaging_ome_read (const gchar *xml, GstStructure *quantity);
+
+/* Has gst_imaging_ome_make () written it? */
+gboolean gst_imaging_ome_is_ours (const gchar *xml);
+
+G_END_DECLS

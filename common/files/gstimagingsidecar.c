@@ -1,0 +1,281 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* What picturesink has written beside a file. */
+#include "gstimagingdescription-private.h"
+
+#include <math.h>
+#include <string.h>
+
+#include "gstimagingfile.h"
+#include "gstimagingformats.h"
+#include "gstimagingquantity.h"
+
+#define SCHEMA "gst-imaging-sidecar-v1"
+#define MAX_FRAMES (1 << 24) /* of which each has numbers */
+#define MAX_DEPTH 16         /* json-glib calls itself for each */
+
+/* --- JSON ----------------------------------------------------------------- */
+
+static gboolean
+is_shallow (const gchar *text)
+{
+  gboolean is_text = FALSE;
+  guint depth = 0;
+
+  for (; *text && depth <= MAX_DEPTH; text++)
+    if (*text == '\\' && text[1])
+      text++;
+    else if (*text == '"')
+      is_text = !is_text;
+    else if (!is_text && strchr ("[{", *text))
+      depth++;
+    else if (!is_text && strchr ("]}", *text) && depth > 0)
+      depth--;
+  return depth <= MAX_DEPTH;
+}
+
+/* Returns: (transfer full) (nullable): an object */
+static GVariant *
+load (const gchar *path)
+{
+  gsize size = 0;
+  g_autofree gchar *text =
+      gst_imaging_file_load (path, GST_IMAGING_FILE_MAX_NUMBERS, &size, NULL);
+  g_autoptr (GVariant) told = NULL;
+
+  if (!text || !strstr (text, SCHEMA) || !g_utf8_validate (text, -1, NULL) ||
+      !is_shallow (text))
+    return NULL;
+  told = gst_imaging_formats_parse_json (text);
+  return told && g_variant_is_of_type (told, G_VARIANT_TYPE_VARDICT)
+             ? g_steal_pointer (&told)
+             : NULL;
+}
+
+/* Returns: (transfer full) (nullable) */
+static GVariant *
+get (GVariant *object, const gchar *key, const gchar *type)
+{
+  return g_variant_lookup_value (object, key, G_VARIANT_TYPE (type));
+}
+
+static gboolean
+to_number (GVariant *value, gdouble *number)
+{
+  if (g_variant_is_of_type (value, G_VARIANT_TYPE_INT64))
+    *number = (gdouble) g_variant_get_int64 (value);
+  else if (g_variant_is_of_type (value, G_VARIANT_TYPE_DOUBLE))
+    *number = g_variant_get_double (value);
+  else
+    return FALSE;
+  return isfinite (*number);
+}
+
+/* Returns: (transfer full): of an array of any values */
+static GVariant *
+item (GVariant *array, gsize i)
+{
+  g_autoptr (GVariant) boxed = g_variant_get_child_value (array, i);
+
+  return g_variant_get_variant (boxed);
+}
+
+/* --- series --------------------------------------------------------------- */
+
+static void
+free_series (gpointer data)
+{
+  GstImagingSeries *self = data;
+
+  g_free (self->field);
+  g_array_unref (self->values);
+  g_free (self);
+}
+
+/* A number, null, or a run [first, step, count]; @limit: the most frames */
+static void
+expand (GVariant *entry, GArray *values, guint64 limit)
+{
+  gdouble run[3] = {NAN, 0, 1};
+
+  if (g_variant_is_of_type (entry, G_VARIANT_TYPE ("av")) &&
+      g_variant_n_children (entry) == G_N_ELEMENTS (run))
+    for (guint i = 0; i < G_N_ELEMENTS (run); i++) {
+      g_autoptr (GVariant) part = item (entry, i);
+
+      to_number (part, &run[i]);
+    }
+  else
+    to_number (entry, &run[0]);
+  for (guint64 i = 0; i < run[2] && values->len < limit; i++) {
+    gdouble value = run[0] + (gdouble) i * run[1];
+
+    g_array_append_val (values, value);
+  }
+}
+
+/* One number for all frames, or a series */
+static void
+read_numbers (GVariant *object, const gchar *key, const gchar *field,
+    guint64 n_frames, GstStructure *quantity, GPtrArray *all)
+{
+  g_autoptr (GVariant) value = g_variant_lookup_value (object, key, NULL);
+  GstImagingSeries *series;
+  gdouble number;
+
+  if (!value)
+    return;
+  if (to_number (value, &number)) {
+    gst_structure_set (quantity, field, G_TYPE_DOUBLE, number, NULL);
+    return;
+  }
+  if (!g_variant_is_of_type (value, G_VARIANT_TYPE ("av")))
+    return;
+  series = g_new0 (GstImagingSeries, 1);
+  series->field = g_strdup (field);
+  series->values = g_array_new (FALSE, FALSE, sizeof (gdouble));
+  for (gsize i = 0; i < g_variant_n_children (value); i++) {
+    g_autoptr (GVariant) entry = item (value, i);
+
+    expand (entry, series->values, n_frames);
+  }
+  /* those of the last run */
+  series->first = n_frames - series->values->len;
+  g_ptr_array_add (all, series);
+}
+
+static void
+read_texts (GVariant *object, const gchar *const *keys,
+    const gchar *const *fields, GstStructure *quantity)
+{
+  for (guint i = 0; i < 2; i++) {
+    g_autoptr (GVariant) text = get (object, keys[i], "s");
+
+    if (text)
+      gst_structure_set (quantity, fields[i], G_TYPE_STRING,
+          g_variant_get_string (text, NULL), NULL);
+  }
+}
+
+static void
+read_axes (
+    GVariant *told, guint64 n_frames, GstStructure *quantity, GPtrArray *series)
+{
+  static const gchar *const keys[] = {"name", "unit", "step", "origin"};
+  g_autoptr (GVariant) axes = get (told, "axes", "av");
+  gsize n = axes ? g_variant_n_children (axes) : 0;
+
+  for (gsize i = 0; i < MIN (n, GST_IMAGING_MAX_AXES); i++) {
+    g_autoptr (GVariant) axis = item (axes, i);
+    gchar *fields[G_N_ELEMENTS (keys)];
+
+    if (!g_variant_is_of_type (axis, G_VARIANT_TYPE_VARDICT))
+      continue;
+    for (guint k = 0; k < G_N_ELEMENTS (keys); k++)
+      fields[k] = g_strdup_printf ("axis-%u-%s", (guint) i, keys[k]);
+    read_texts (axis, keys, (const gchar *const *) fields, quantity);
+    for (guint k = 2; k < G_N_ELEMENTS (keys); k++)
+      read_numbers (axis, keys[k], fields[k], n_frames, quantity, series);
+    for (guint k = 0; k < G_N_ELEMENTS (keys); k++)
+      g_free (fields[k]);
+  }
+}
+
+/* --- which ---------------------------------------------------------------- */
+
+/* Is it about a file of this type and shape? */
+static gboolean
+is_about (GVariant *told, const GstImagingNdArray *array)
+{
+  g_autoptr (GVariant) type = get (told, "type", "s");
+  g_autoptr (GVariant) shape = get (told, "shape", "av");
+  g_autoptr (GVariant) complete = get (told, "complete", "b");
+
+  if (!type || !shape || !complete || !g_variant_get_boolean (complete) ||
+      strcmp (g_variant_get_string (type, NULL),
+          gst_imaging_nd_array_type_name (array->type)) != 0)
+    return FALSE;
+  /* a single page is no dimension of TIFF */
+  for (gsize i = 0, n = g_variant_n_children (shape); i < n; i++) {
+    gsize behind = n - i;
+    guint64 length = behind > array->n_dims
+                         ? 1
+                         : array->dims[array->n_dims - (guint) behind];
+    g_autoptr (GVariant) told_length = item (shape, i);
+    gdouble number = 0;
+
+    if (!to_number (told_length, &number) || number != (gdouble) length)
+      return FALSE;
+  }
+  return g_variant_n_children (shape) + 1 >= array->n_dims;
+}
+
+/* Of numbered files there is one for all: that of frame007.png is
+ * frame%03d.png.json. Returns: (transfer full) (nullable) */
+static gchar *
+find_numbered (const gchar *location, guint64 *number)
+{
+  g_autofree gchar *folder = g_path_get_dirname (location);
+  g_autofree gchar *name = g_path_get_basename (location);
+
+  for (gsize end = strlen (name); end > 0; end--) {
+    gsize start = end;
+
+    while (start > 0 && g_ascii_isdigit (name[start - 1]))
+      start--;
+    for (gsize width = end - start; width > 0; width--) {
+      g_autofree gchar *digits =
+          width > 1 ? g_strdup_printf ("%%0%" G_GSIZE_FORMAT "d", width)
+                    : g_strdup ("%d");
+      g_autofree gchar *beside = g_strdup_printf (
+          "%.*s%s%s.json", (gint) start, name, digits, name + end);
+      g_autofree gchar *path = g_build_filename (folder, beside, NULL);
+
+      *number = g_ascii_strtoull (name + start, NULL, 10);
+      if (g_file_test (path, G_FILE_TEST_IS_REGULAR))
+        return g_steal_pointer (&path);
+    }
+    if (start < end)
+      end = start + 1;
+  }
+  return NULL;
+}
+
+gchar *
+gst_imaging_sidecar_find (
+    const gchar *location, gboolean *is_numbered, guint64 *number)
+{
+  g_autofree gchar *path = g_strconcat (location, ".json", NULL);
+
+  *is_numbered = !g_file_test (path, G_FILE_TEST_IS_REGULAR);
+  *number = 0;
+  return *is_numbered ? find_numbered (location, number)
+                      : g_steal_pointer (&path);
+}
+
+gboolean
+gst_imaging_sidecar_read (const gchar *path, const GstImagingNdArray *array,
+    GstStructure *quantity, GPtrArray *series, guint64 *first)
+{
+  static const gchar *const keys[] = {"name", "unit"};
+  g_autoptr (GVariant) told = load (path);
+  g_autoptr (GVariant) of = NULL, start = NULL, frames = NULL;
+  gint64 n_frames;
+
+  g_ptr_array_set_free_func (series, free_series);
+  if (!told || !is_about (told, array))
+    return FALSE;
+  of = get (told, "quantity", "a{sv}");
+  start = get (told, "first", "x");
+  frames = get (told, "frames", "x");
+  if (!of || !start || !frames)
+    return FALSE;
+  n_frames = g_variant_get_int64 (frames);
+  *first = (guint64) MAX (g_variant_get_int64 (start), 0);
+  if (n_frames < 1 || n_frames > MAX_FRAMES)
+    return FALSE;
+  read_texts (of, keys, keys, quantity);
+  read_numbers (of, "scale", "scale", (guint64) n_frames, quantity, series);
+  read_numbers (of, "offset", "offset", (guint64) n_frames, quantity, series);
+  read_axes (of, (guint64) n_frames, quantity, series);
+  return gst_structure_n_fields (quantity) > 0;
+}
