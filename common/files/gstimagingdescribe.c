@@ -147,25 +147,24 @@ is_format (const gchar *location, const gchar *name)
 
 /* The header of several frames is written before the others are known. */
 static void
-add_note (Cards *self, const gchar *key)
+add_notes (Cards *self, const gchar *key)
 {
   gboolean is_scaled =
       gst_structure_has_field (self->quantity, "scale") && !is_quantity (self);
   gboolean has_axes = gst_structure_has_field (self->quantity, "axis-0-name");
-  g_autofree gchar *text = NULL;
 
-  if (!self->several || (!is_scaled && !has_axes))
+  if (!self->several)
     return;
-  text = g_strdup_printf ("%s%s%s%s%s",
-      has_axes ? "Axes are those of the first frame. " : "",
-      !is_scaled      ? ""
-      : self->sidecar ? "Scale and offset of each frame: "
-                      : "Scale and offset of the frames were not written.",
-      !self->sidecar ? ""
-      : is_scaled    ? "see "
-                     : "Of each frame: see ",
-      self->sidecar ? self->sidecar : "", self->sidecar ? "." : "");
-  add (self, key, g_strchomp (text));
+  if (is_scaled)
+    add (self, key,
+        self->sidecar ? "Scale and offset of each frame are in:"
+                      : "Scale and offset of the frames were not written.");
+  if (has_axes)
+    add (self, key,
+        self->sidecar ? "Axes are those of the first frame, of all in:"
+                      : "Axes are those of the first frame.");
+  if (is_scaled || has_axes)
+    add (self, key, self->sidecar);
 }
 
 static GPtrArray *
@@ -183,10 +182,10 @@ make_cards (const gchar *location, const GstImagingNdArray *frame,
     g_ptr_array_add (self.list, ome);
   } else if (is_format (location, "FITS")) {
     add_fits (&self);
-    add_note (&self, "COMMENT");
+    add_notes (&self, "COMMENT");
   } else {
     gst_structure_foreach (quantity, add_field, &self);
-    add_note (&self, "comment");
+    add_notes (&self, "comment");
   }
   return self.list;
 }
