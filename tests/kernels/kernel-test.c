@@ -17,6 +17,7 @@ static jmp_buf leave;
 static char why_skipped[512];
 enum { FAILED = 1, SKIPPED = 2 };
 static const Test *running;
+static uint64_t n_cases; /* of the running test */
 
 int
 test_main (const Test *tests)
@@ -32,6 +33,7 @@ test_main (const Test *tests)
       continue;
     n++;
     running = t;
+    n_cases = 0;
     begun = clock ();
     switch (setjmp (leave)) {
     case 0:
@@ -56,6 +58,29 @@ const void *
 test_data (void)
 {
   return running->data;
+}
+
+static uint32_t
+read_share (void)
+{
+  const char *text = getenv ("IMK_TEST_SHARE");
+  unsigned long share = text ? strtoul (text, NULL, 10) : 1;
+
+  return share > 1 && share < 1000 ? (uint32_t) share : 1;
+}
+
+bool
+test_takes_case (uint32_t share)
+{
+  uint64_t seed = n_cases++;
+
+  return !seed || test_random (&seed) % (share * read_share ()) == 0;
+}
+
+bool
+test_is_short (void)
+{
+  return read_share () > 1;
 }
 
 static void

@@ -72,6 +72,15 @@ void test_error (ImkStatus status, const ImkError *error, ImkStatus expected,
  * primary context current. */
 void test_need_cuda (void);
 
+/* Whether a test of very many cases takes the next one: one of @share times the
+ * number IMK_TEST_SHARE, which emulation sets; else one of @share. They are
+ * drawn, but the same ones each time, and the first case of a test is one of
+ * them. */
+bool test_takes_case (uint32_t share);
+
+/* Returns: whether time is short: IMK_TEST_SHARE is above 1 */
+bool test_is_short (void);
+
 typedef enum Fill {
   FILL_ZERO,
   FILL_MAXIMUM,

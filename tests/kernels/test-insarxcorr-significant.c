@@ -8,10 +8,17 @@
 #include <stdlib.h>
 
 /* patches across: of noise, and of low coherence */
-enum {
-  N_NOISE = TEST_SANITIZED ? 20 : 100,
-  N_COHERENT = TEST_SANITIZED ? 7 : 18
-};
+static uint32_t
+n_noise (void)
+{
+  return TEST_SANITIZED || test_is_short () ? 20 : 100;
+}
+
+static uint32_t
+n_coherent (void)
+{
+  return TEST_SANITIZED || test_is_short () ? 7 : 18;
+}
 
 /* A Gaussian number. */
 static double
@@ -140,11 +147,12 @@ significant_config (uint32_t size, uint32_t search, uint32_t step, uint32_t n)
   return c;
 }
 
-/* The few patches that sanitizers have time for may be three sigma off. */
+/* Few patches, where time is short, may be three sigma off. */
 static double
 slack (double part, uint32_t n)
 {
-  return TEST_SANITIZED ? 3 * sqrt (part * (1 - part) * n) : 0;
+  return TEST_SANITIZED || test_is_short () ? 3 * sqrt (part * (1 - part) * n)
+                                            : 0;
 }
 
 static void
@@ -160,15 +168,15 @@ test_noise_is_not_accepted (void)
   for (size_t i = 0; i < sizeof (cases) / sizeof (cases[0]); i++) {
     Spectrum spectrum = cases[i].spectrum;
     ImkInsarxcorrConfig c = significant_config (
-        cases[i].size, cases[i].search, cases[i].step, N_NOISE);
+        cases[i].size, cases[i].search, cases[i].step, n_noise ());
     float *ref = make_noise (c.width[0], c.height[0], spectrum, 2 * i + 1);
     float *sec = make_noise (c.width[0], c.height[0], spectrum, 2 * i + 2);
     uint32_t n, n_accepted = count_accepted (&c, ref, sec, &n);
 
     printf ("# templates of %u, %s noise: %u of %u patches\n", cases[i].size,
         spectra[spectrum], n_accepted, n);
-    test_check (
-        n >= N_NOISE * N_NOISE && n_accepted <= 0.01 * n + slack (0.01, n),
+    test_check (n >= n_noise () * n_noise () &&
+                    n_accepted <= 0.01 * n + slack (0.01, n),
         "%u of %u patches of noise are accepted", n_accepted, n);
     free (ref);
     free (sec);
@@ -185,7 +193,7 @@ test_low_coherence_is_accepted (void)
   for (size_t i = 0; i < 6; i++) {
     Spectrum spectrum = (Spectrum) (i % 3);
     ImkInsarxcorrConfig c =
-        significant_config (64, searches[i / 3], 48, N_COHERENT);
+        significant_config (64, searches[i / 3], 48, n_coherent ());
     float *ref = make_noise (c.width[0], c.height[0], spectrum, 20 + i);
     float *sec = make_noise (c.width[0], c.height[0], spectrum, 30 + i);
     /* Hamming's weights leave less than half of the samples independent */

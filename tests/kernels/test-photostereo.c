@@ -1920,7 +1920,8 @@ test_cuda_agrees_with_equal_lamps (void)
       c.mm_per_pixel = 0.02;
       snprintf (where, sizeof (where), "%ux%u, %u equal lamps, kind %u",
           c.width, c.height, n, k);
-      check_parity (&c, where);
+      if (test_takes_case (1))
+        check_parity (&c, where);
     }
 }
 
@@ -1936,7 +1937,7 @@ test_strips_and_order_change_no_bit_on_the_device (void)
 
   test_need_cuda ();
   photo_fill_dome (lights, N, 200, 0.4);
-  for (uint32_t kind = 0; kind < 8; kind++) {
+  for (uint32_t kind = 0; kind < (test_is_short () ? 2 : 8); kind++) {
     ImkPhotostereoConfig c = config_of (kind == 1 ? IMK_TYPE_U16 : IMK_TYPE_U8,
         W, H, kind == 2 ? 3 : 1, lights, N, true);
     Solved expected, solved;
@@ -2016,7 +2017,8 @@ test_cuda_agrees (void)
         snprintf (where, sizeof (where), "%ux%u robust %u kind %u%s%s", c.width,
             c.height, robust, kind, fine ? ", fine" : "",
             k < 16 ? "" : ", adaptive");
-        check_parity (&c, where);
+        if (test_takes_case (1))
+          check_parity (&c, where);
       }
     test_image_free (&mask);
   }

@@ -648,7 +648,8 @@ for_each_case (void (*check) (const Case *k))
             Case k;
 
             if ((action && !has_threshold (option)) ||
-                (fields && option % 4 != (int) shape % 4))
+                (fields && option % 4 != (int) shape % 4) ||
+                !test_takes_case (1))
               continue;
             if (make_case (&k, shape, types[type], option, action, fields))
               check (&k);
@@ -1612,6 +1613,8 @@ check_both_of (ImkBackend backend, void (*check) (const Case *k))
         for (int policy = 0; policy < 4; policy++) {
           Case k;
 
+          if (!test_takes_case (1))
+            continue;
           make_case (&k, shape, type, N_OPTIONS, 0, fields);
           k.config.invalid_policy = policy;
           k.config.threshold_mode =

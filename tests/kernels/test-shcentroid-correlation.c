@@ -798,6 +798,8 @@ for_each_case (void (*visit) (Case *k))
   for (int shape = 0; shape < N_SHAPES; shape++)
     for (int source = 0; source < N_SOURCES; source++)
       for (int option = 0; option < N_OPTIONS; option++, turn++) {
+        if (!test_takes_case (TEST_SANITIZED ? 4 : 1))
+          continue;
         visit_case (visit, shape, source, option, turn,
             turn & 1 ? IMK_TYPE_U16 : IMK_TYPE_U8);
         if (turn % 4 == 1)

@@ -200,8 +200,10 @@ test_square (void)
     Scene s = plain (IMK_SHCENTROID_LATTICE_SQUARE, cases[k][0], cases[k][1],
         cases[k][2], 401, 333);
 
-    check_scene (&s, IMK_SHCENTROID_LATTICE_ANY, 1 + k, 0.01);
-    check_scene (&s, IMK_SHCENTROID_LATTICE_SQUARE, 101 + k, 0.01);
+    if (test_takes_case (1))
+      check_scene (&s, IMK_SHCENTROID_LATTICE_ANY, 1 + k, 0.01);
+    if (test_takes_case (1))
+      check_scene (&s, IMK_SHCENTROID_LATTICE_SQUARE, 101 + k, 0.01);
   }
 }
 
@@ -242,8 +244,10 @@ test_hexagonal (void)
     Scene s = plain (IMK_SHCENTROID_LATTICE_HEXAGONAL, cases[k][0], cases[k][1],
         cases[k][2], 350, 421);
 
-    check_scene (&s, IMK_SHCENTROID_LATTICE_ANY, 11 + k, 0.01);
-    check_scene (&s, IMK_SHCENTROID_LATTICE_HEXAGONAL, 111 + k, 0.01);
+    if (test_takes_case (1))
+      check_scene (&s, IMK_SHCENTROID_LATTICE_ANY, 11 + k, 0.01);
+    if (test_takes_case (1))
+      check_scene (&s, IMK_SHCENTROID_LATTICE_HEXAGONAL, 111 + k, 0.01);
   }
 }
 
