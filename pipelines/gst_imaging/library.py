@@ -184,6 +184,15 @@ class Arrays:
     def type_name(self, array):
         return self.functions.gst_imaging_nd_array_type_name(array.contents.type).decode()
 
+    def orientation(self, path):
+        """Returns: the orientation of EXIF, 1 to 8, that a TIFF file tells. Of JPEG and RAW it is applied by the library."""
+        reader = self.open_reader(path)
+        try:
+            told = dict(self.cards(self.functions.gst_imaging_array_reader_get_array(reader))).get("Orientation", "1")
+        finally:
+            self.functions.gst_imaging_array_reader_free(reader)
+        return int(told) if told in ("2", "3", "4", "5", "6", "7", "8") else 1
+
     def kind(self, path):
         """Returns: type and shape of a file, of which only the beginning is read where the format allows it"""
         functions = self.functions

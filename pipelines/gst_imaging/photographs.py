@@ -158,12 +158,29 @@ def match(lights, files, by_order, warn):
     return pairs
 
 
+def orientation(path):
+    """Returns: how a picture must be turned, 1 to 8 as in EXIF; 1 where it need not be, or was on reading"""
+    return library.Arrays().orientation(path) if path.lower().endswith((".tif", ".tiff")) else 1
+
+
+def upright_kind(kind, turn):
+    dtype, shape = kind
+    return dtype, (shape[1], shape[0], *shape[2:]) if turn >= 5 and len(shape) > 1 else shape
+
+
+def upright(values, turn):
+    """[height, width(, channels)], turned as an orientation of EXIF says"""
+    values = values.swapaxes(0, 1) if turn >= 5 else values
+    values = values[:, ::-1] if turn in (2, 3, 6, 7) else values
+    return values[::-1] if turn in (3, 4, 7, 8) else values
+
+
 def same_kind(pairs, warn):
     """Returns: (pairs of the most usual size and type, its height and width)"""
     arrays, kinds = library.Arrays(), {}
     for _i, path in pairs:
         try:
-            kinds[path] = arrays.kind(path)
+            kinds[path] = upright_kind(arrays.kind(path), orientation(path))
         except Failure as failure:
             warn(f"{failure} It is not used.")
     if not kinds:
@@ -183,9 +200,53 @@ def describe(kind):
 
 
 def read(np, path):
-    """Returns: all of an array or a picture"""
+    """Returns: all of an array or a picture, upright"""
     pages = [(shape, values.copy()) for shape, _start, values in library.Arrays().pages(path)]
-    return np.concatenate([values for _shape, values in pages]).reshape(pages[0][0])
+    return upright(np.concatenate([values for _shape, values in pages]).reshape(pages[0][0]), orientation(path))
+
+
+class Samples:
+    """Pictures that no video holds as they are: other types than u8 and u16 are scaled to u16, and all are turned upright."""
+
+    def __init__(self, paths):
+        self.paths, kinds = paths, {library.Arrays().kind(path)[0] for path in paths}
+        self.is_scaled = not kinds <= {"u8", "u16"}
+        self.are_plain = not self.is_scaled and all(orientation(path) == 1 for path in paths)
+        self.largest = None
+
+    def find_largest(self, np):
+        """Sets what becomes 65535: 1 of floats that stay below it, else the largest sample of all pictures."""
+        largest = 0
+        for path in self.paths:
+            values = read(np, path)
+            if values.dtype.kind not in "fiu":
+                raise Failure(UNREADABLE, f"{path} has samples of {values.dtype}: pictures have whole or real numbers.")
+            largest = max(largest, float(np.max(values, where=np.isfinite(values), initial=0)))
+        self.largest = 1.0 if values.dtype.kind == "f" and largest <= 1 else largest
+
+    def convert(self, np, path):
+        """Returns: u8 or u16. What is no number, and what is negative, is black."""
+        values = read(np, path)
+        if values.dtype in (np.uint8, np.uint16) or not self.is_scaled:
+            return values
+        if self.largest is None:
+            self.find_largest(np)
+        scaled = np.nan_to_num(values.astype(float), nan=0, posinf=self.largest) * (65535 / (self.largest or 1))
+        return np.rint(np.clip(scaled, 0, 65535)).astype(np.uint16)
+
+    def playable(self, np, made):
+        """Returns: files for picturesrc, those of the Job for pictures that are not plain; remove() deletes these"""
+        if self.are_plain:
+            return [os.path.abspath(path) for path in self.paths]
+        for i, path in enumerate(self.paths):
+            np.save(made.path(f"picture{i}.npy"), np.ascontiguousarray(self.convert(np, path)))
+        if self.largest is not None:
+            made.report.fact("full scale", f"{self.largest:g}, the sample that becomes 65535")
+        return [made.path(f"picture{i}.npy") for i in range(len(self.paths))]
+
+    def remove(self, made):
+        for i in range(0 if self.are_plain else len(self.paths)):
+            os.remove(made.path(f"picture{i}.npy"))
 
 
 def read_mask(np, path, size):
@@ -198,4 +259,4 @@ def read_mask(np, path, size):
                                   f" {size[1]} x {size[0]}. It has to have their size.")
     if not values.any():
         raise Failure(UNREADABLE, f"The mask {path} is black: it should be white on the object.")
-    return (values != 0).astype(np.uint8)
+    return (np.nan_to_num(values) != 0).astype(np.uint8)

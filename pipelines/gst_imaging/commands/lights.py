@@ -125,11 +125,13 @@ def run(options):
         made.setting("threshold", options.threshold)
         if made.is_complete():
             return made.result
-        found = Found([os.path.abspath(path) for path in files])
+        samples = photographs.Samples(files)
+        found = Found(samples.playable(np, made))
         threshold = [f"threshold={options.threshold:.10g}"] if options.threshold is not None else []
         made.play(["picturesrc", "name=in", "!", "spherelights", f"location={made.path('lights.lp')}",
                    *where(np, made, options, mask, size), *threshold, "!", "fakesink"],
                   "pictures", len(files), found.take, prepare=found.prepare)
+        samples.remove(made)
         if os.path.exists(made.path("mask.npy")):
             os.remove(made.path("mask.npy"))
         write_lights(made.path("lights.lp"), files, found.lights)

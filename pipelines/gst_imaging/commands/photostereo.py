@@ -78,11 +78,14 @@ def select_intensities(path, lights, chosen, to):
         file.writelines(f"{lines[i]}\n" for i in chosen)
 
 
-def as_frame(np, path, to):
+def as_frame(np, path, samples, to):
     """Returns: the file of a dark or white frame as picturesrc plays it, which has an alpha where samples have 16 bits."""
-    values = photographs.read(np, path)
+    values = samples.convert(np, path)
     if values.dtype != np.uint16 or values.ndim != 3 or values.shape[2] != 3:
-        return path
+        if samples.are_plain:
+            return path
+        np.save(to, values)
+        return to
     np.save(to, np.concatenate([values, np.full_like(values[..., :1], 65535)], 2))
     return to
 
@@ -103,6 +106,7 @@ class Set:
             photographs.match(self.lights, files, options.by_order, made.warn), made.warn)
         if len(self.pairs) < 3:
             raise Failure(UNREADABLE, f"{folder} has {len(self.pairs)} pictures with a light; at least 3 are needed.")
+        self.samples = photographs.Samples([path for _i, path in self.pairs])
         jpeg = all(path.lower().endswith((".jpg", ".jpeg", ".jpe")) for _i, path in self.pairs)
         self.gamma = options.gamma or (2.2 if jpeg else 1)
 
@@ -132,7 +136,7 @@ class Set:
         if self.mask:
             np.save(made.path("mask.npy"), photographs.read_mask(np, self.mask, self.size))
             words.append(f"mask-location={made.path('mask.npy')}")
-        words += [f"{name}-location={as_frame(np, path, made.path(name + '.npy'))}"
+        words += [f"{name}-location={as_frame(np, path, self.samples, made.path(name + '.npy'))}"
                   for name, path in (("dark", self.dark), ("white", self.white)) if path]
         n = len(self.pairs)
         if n * self.size[0] * self.size[1] <= SAMPLES and n > UPDATES:
@@ -176,7 +180,7 @@ class Watch:
 def solve(np, photos, made, options):
     """Returns: what the pipeline told, and the quality [height, width, 4]"""
     watch = Watch(len(photos.pairs))
-    watch.files = [os.path.abspath(path) for _i, path in photos.pairs]
+    watch.files = photos.samples.playable(np, made)
     channels = "RGBA64_LE" if len(library.Arrays().kind(photos.pairs[0][1])[1]) == 3 else "GRAY16_LE"
     made.play(["picturesrc", "name=in", "!", *photos.words(np, made, options),
                "p.normal", "!", "tee", "name=n", "n.", "!", "queue", "!", "picturesink", "sidecar=none", f"location={made.path('normals.png')}",
@@ -187,6 +191,7 @@ def solve(np, photos, made, options):
                "normalintegrate", "name=i", f"mm-per-pixel={options.mm_per_pixel:.10g}", f"mesh-location={made.path('mesh.glb')}",
                "i.tensor", "!", "queue", "!", "picturesink", "sidecar=none", f"location={made.path('height.tif')}"],
               "pictures", len(photos.pairs), watch.take, prepare=watch.prepare)
+    photos.samples.remove(made)
     for name in "mask.npy", "intensities.txt", "dark.npy", "white.npy":  # of the pipeline
         if os.path.exists(made.path(name)):
             os.remove(made.path(name))
