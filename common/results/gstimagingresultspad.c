@@ -84,6 +84,23 @@ make_header (const GstImagingResult *result)
   return header;
 }
 
+/* Does it say so? Who takes any number of tensors gets one. */
+static gboolean
+peer_prefers_two (GstPad *pad)
+{
+  g_autoptr (GstCaps) caps = gst_pad_peer_query_caps (pad, NULL);
+  guint n_caps = gst_caps_is_any (caps) ? 0 : gst_caps_get_size (caps);
+  gint n = 0;
+
+  for (guint i = 0; i < n_caps; i++) {
+    const GstStructure *s = gst_caps_get_structure (caps, i);
+
+    if (gst_structure_has_name (s, "other/tensors"))
+      return gst_structure_get_int (s, "num_tensors", &n) && n == 2;
+  }
+  return FALSE;
+}
+
 /* Returns: (transfer full): text, one tensor, or two */
 static GstCaps *
 make_offers (GstImagingResultsPad *self, const GstImagingResult *result)
@@ -98,6 +115,11 @@ make_offers (GstImagingResultsPad *self, const GstImagingResult *result)
   gst_value_array_append_and_take_value (&array, &value);
   gst_structure_take_value (
       gst_caps_get_structure (offers, 0), "streamheader", &array);
+  if (self->both && peer_prefers_two (GST_PAD (self))) {
+    gst_caps_append (offers, gst_caps_copy (self->both));
+    gst_caps_append (offers, gst_caps_copy (self->tensor));
+    return offers;
+  }
   gst_caps_append (offers, gst_caps_copy (self->tensor));
   if (self->both)
     gst_caps_append (offers, gst_caps_copy (self->both));

@@ -95,7 +95,7 @@ struct _GstPictureSink {
   GstBaseSink parent;
 
   /* from start to stop; only the streaming thread uses them */
-  GstPictureSinkFile file;
+  GstPictureSinkFile file, flags; /* of the second tensor, while there is one */
   GstPictureSinkFormat format;
   GstPictureSinkSidecar sidecar;
   GstImagingNdArray frame; /* the last one: its shape */
@@ -130,16 +130,16 @@ post (GstPictureSink *self, const GError *error)
 /* --- start and stop ------------------------------------------------------- */
 
 static gboolean
-check_rivals (GstPictureSink *self, GError **error)
+check_rivals (GstPictureSink *self, GstPictureSinkFile *file, GError **error)
 {
   g_autofree gchar *sentence =
-      gst_picture_sink_describe_rival (GST_ELEMENT (self), &self->file);
+      gst_picture_sink_describe_rival (GST_ELEMENT (self), file);
 
   if (!sentence)
     return TRUE;
   g_set_error_literal (
       error, GST_RESOURCE_ERROR, GST_RESOURCE_ERROR_SETTINGS, sentence);
-  gst_picture_sink_file_close (&self->file);
+  gst_picture_sink_file_close (file);
   return FALSE;
 }
 
@@ -159,7 +159,7 @@ gst_picture_sink_start (GstBaseSink *base)
   if (gst_picture_sink_file_open (&self->file,
           gst_imaging_setting_file_location (s->location), s->append,
           s->max_frames, &error) &&
-      check_rivals (self, &error)) {
+      check_rivals (self, &self->file, &error)) {
     self->file.level = s->compression_level;
     gst_picture_sink_sidecar_start (
         &self->sidecar, s->sidecar, GST_ELEMENT (self));
@@ -201,7 +201,8 @@ finish (GstPictureSink *self)
   self->is_finished = TRUE;
   save_sidecar (self, !self->has_failed);
   warn_of_older (self);
-  if (gst_picture_sink_file_finish (&self->file, &error))
+  if (gst_picture_sink_file_finish (&self->flags, &error) &&
+      gst_picture_sink_file_finish (&self->file, &error))
     return TRUE;
   post (self, error);
   return FALSE;
@@ -215,6 +216,7 @@ gst_picture_sink_stop (GstBaseSink *base)
   finish (self);
   gst_picture_sink_sidecar_clear (&self->sidecar);
   gst_picture_sink_file_close (&self->file);
+  gst_picture_sink_file_close (&self->flags);
   gst_picture_sink_format_clear (&self->format);
   return TRUE;
 }
@@ -250,6 +252,47 @@ gst_picture_sink_get_caps (GstBaseSink *base, GstCaps *filter)
   return caps;
 }
 
+/* Whoever has made a file of that name for something else keeps it. */
+static gboolean
+check_old_flags (GstPictureSink *self, GError **error)
+{
+  const gchar *location = self->flags.location;
+  g_autoptr (GstImagingArrayReader) reader = NULL;
+
+  if (self->flags.number.size > 0 ||
+      !g_file_test (location, G_FILE_TEST_EXISTS))
+    return TRUE;
+  reader = gst_imaging_array_reader_new (location, G_MAXINT64, NULL);
+  if (reader && gst_imaging_array_reader_get_array (reader)->type ==
+                    GST_IMAGING_ND_ARRAY_TYPE_U8)
+    return TRUE;
+  g_set_error (error, GST_RESOURCE_ERROR, GST_RESOURCE_ERROR_SETTINGS,
+      "\"%s\" is there and holds no flags, which the second tensor would write "
+      "to this name. Move it, or take another location.",
+      location);
+  return FALSE;
+}
+
+/* The file of the second tensor */
+static gboolean
+open_flags (GstPictureSink *self, GError **error)
+{
+  g_autofree gchar *location = NULL;
+
+  if (self->format.flags_size == 0 || self->flags.location)
+    return TRUE;
+  location = gst_picture_sink_file_name_flags (&self->file);
+  if (!gst_picture_sink_file_open (&self->flags, location, self->file.append,
+          self->file.max_frames, error))
+    return FALSE;
+  if (!check_old_flags (self, error)) {
+    gst_picture_sink_file_close (&self->flags);
+    return FALSE;
+  }
+  self->sidecar.flags = g_path_get_basename (location);
+  return check_rivals (self, &self->flags, error);
+}
+
 static gboolean
 gst_picture_sink_set_caps (GstBaseSink *base, GstCaps *caps)
 {
@@ -260,7 +303,8 @@ gst_picture_sink_set_caps (GstBaseSink *base, GstCaps *caps)
   self->fps_n = self->fps_d = 0;
   gst_structure_get_fraction (s, "framerate", &self->fps_n, &self->fps_d);
   if (gst_picture_sink_format_set_caps (
-          &self->format, caps, self->file.types, &error))
+          &self->format, caps, self->file.types, &error) &&
+      open_flags (self, &error))
     return TRUE;
   post (self, error);
   return FALSE;
@@ -318,6 +362,31 @@ make_cards (const GstPictureSink *self, GstBuffer *buffer)
   return (gchar **) g_ptr_array_free (cards, FALSE);
 }
 
+/* The file of the flags has no fewer frames than that of the numbers. */
+static gboolean
+write_flags (GstPictureSink *self, const GstImagingNdArray *frame,
+    const GstPictureSinkView *view, GError **error)
+{
+  static gchar *const cards[] = {"QNAME=flags", NULL};
+  GstImagingNdArray flags = self->format.flags;
+
+  flags.cards = (gchar **) cards;
+  if (!gst_picture_sink_file_prepare (&self->file, frame, error) ||
+      !gst_picture_sink_file_prepare (&self->flags, &flags, error))
+    return FALSE;
+  if (self->file.first + self->file.n_written !=
+      self->flags.first + self->flags.n_written) {
+    g_set_error (error, GST_RESOURCE_ERROR, GST_RESOURCE_ERROR_SETTINGS,
+        "\"%s\" has %" G_GUINT64_FORMAT
+        " frames, and its flags in \"%s\" are of %" G_GUINT64_FORMAT
+        ": they cannot be continued together. Take another location.",
+        self->file.location, self->file.first, self->flags.location,
+        self->flags.first);
+    return FALSE;
+  }
+  return gst_picture_sink_file_write (&self->flags, &flags, view->flags, error);
+}
+
 static gboolean
 write_frames (GstPictureSink *self, GstBuffer *buffer,
     const GstPictureSinkView *view, GError **error)
@@ -329,6 +398,8 @@ write_frames (GstPictureSink *self, GstBuffer *buffer,
 
   if (!grows || self->file.n_written == 0)
     frame.cards = make_cards (self, buffer);
+  if (view->flags)
+    ok = write_flags (self, &frame, view, error);
   for (guint64 i = 0; ok && i < view->n_frames && !is_full (self); i++)
     ok = gst_picture_sink_file_write (
         &self->file, &frame, values + i * self->format.size, error);

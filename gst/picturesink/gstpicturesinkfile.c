@@ -145,6 +145,26 @@ gst_picture_sink_file_grows (const GstPictureSinkFile *self)
   return self->number.size == 0 && self->appends;
 }
 
+gchar *
+gst_picture_sink_file_name_flags (const GstPictureSinkFile *self)
+{
+  g_autofree gchar *base = g_path_get_basename (self->location);
+  const gchar *dot = strrchr (base, '.');
+  gsize n = strlen (self->location) - (dot && dot > base ? strlen (dot) : 0);
+  gboolean has_u8 = self->types >> GST_IMAGING_ND_ARRAY_TYPE_U8 & 1;
+
+  return g_strdup_printf ("%.*s-flags%s", (gint) n, self->location,
+      has_u8 ? self->location + n : ".npy");
+}
+
+gboolean
+gst_picture_sink_file_prepare (
+    GstPictureSinkFile *self, const GstImagingNdArray *frame, GError **error)
+{
+  return !gst_picture_sink_file_grows (self) || self->recorder ||
+         self->n_written > 0 || start_recording (self, frame, error);
+}
+
 gboolean
 gst_picture_sink_file_write (GstPictureSinkFile *self,
     const GstImagingNdArray *frame, gconstpointer values, GError **error)

@@ -31,6 +31,15 @@ gboolean gst_picture_sink_file_open (GstPictureSinkFile *self,
 /* Returns: whether all frames go to one file */
 gboolean gst_picture_sink_file_grows (const GstPictureSinkFile *self);
 
+/* The name of a file beside it, with "-flags" before the extension; .npy where
+ * its format has no u8. Returns: (transfer full) */
+gchar *gst_picture_sink_file_name_flags (const GstPictureSinkFile *self);
+
+/* Opens a file that grows; one that is continued tells how many frames it has.
+ * @frame: without values */
+gboolean gst_picture_sink_file_prepare (
+    GstPictureSinkFile *self, const GstImagingNdArray *frame, GError **error);
+
 /* @frame: without values. After it the file is complete, or valid. */
 gboolean gst_picture_sink_file_write (GstPictureSinkFile *self,
     const GstImagingNdArray *frame, gconstpointer values, GError **error);

@@ -101,6 +101,26 @@ append_list (GstCaps *caps, const gchar *text, const gchar *field, GValue *list)
   g_value_init (list, GST_TYPE_LIST);
 }
 
+/* Two first: what offers flags beside its numbers shall give them. @list: used
+ */
+static void
+append_tensors (GstCaps *caps, GValue *list, guint32 types)
+{
+  for (guint n = 2; n > 0; n--) {
+    for (guint i = 0; i < G_N_ELEMENTS (tensors); i++) {
+      g_autofree gchar *both = g_strconcat (tensors[i].name, ",uint8", NULL);
+
+      if (has_type (types, tensors[i].type))
+        append_text (list, n == 2 ? both : tensors[i].name);
+    }
+    append_list (caps,
+        n == 2
+            ? "other/tensors, format = (string) static, num_tensors = (int) 2"
+            : "other/tensors, format = (string) static, num_tensors = (int) 1",
+        "types", list);
+  }
+}
+
 GstCaps *
 gst_picture_sink_format_caps (guint32 types, gboolean rows)
 {
@@ -124,9 +144,7 @@ gst_picture_sink_format_caps (guint32 types, gboolean rows)
   for (guint i = 0; i < G_N_ELEMENTS (tensors); i++)
     if (has_type (types, tensors[i].type))
       append_text (&list, tensors[i].name);
-  append_list (caps,
-      "other/tensors, format = (string) static, num_tensors = (int) 1", "types",
-      &list);
+  append_tensors (caps, &list, types);
   if (rows && has_type (types, GST_IMAGING_ND_ARRAY_TYPE_COMPLEX64))
     gst_caps_append (
         caps, gst_caps_from_string (
@@ -256,12 +274,11 @@ pair_parts (GstImagingNdArray *frame, guint32 types)
 }
 
 static gboolean
-set_tensor (GstPictureSinkFormat *self, const GstStructure *s, guint32 types)
+set_one_tensor (GstImagingNdArray *frame, const gchar *name,
+    const gchar *dimensions, guint32 types)
 {
-  const gchar *name = gst_structure_get_string (s, "types");
-  GstImagingNdArray *frame = &self->frame;
   guint64 dims[MAX_TENSOR_DIMS];
-  guint n = parse_dimensions (gst_structure_get_string (s, "dimensions"), dims);
+  guint n = parse_dimensions (dimensions, dims);
   guint i = 0;
 
   while (i < G_N_ELEMENTS (tensors) && g_strcmp0 (tensors[i].name, name) != 0)
@@ -278,6 +295,45 @@ set_tensor (GstPictureSinkFormat *self, const GstStructure *s, guint32 types)
     g_strlcpy (
         frame->axes, frame->n_dims == 2 ? "yx" : "yxc", sizeof (frame->axes));
   return TRUE;
+}
+
+/* [cells]: without the 1 that a tensor has at least as second dimension */
+static gboolean
+set_flags (GstPictureSinkFormat *self, const gchar *dimensions)
+{
+  GstImagingNdArray *flags = &self->flags;
+
+  if (!set_one_tensor (flags, "uint8", dimensions, 0))
+    return FALSE;
+  if (flags->n_dims == 2 && flags->dims[0] == 1) {
+    flags->n_dims = 1;
+    flags->dims[0] = flags->dims[1];
+    *flags->axes = '\0';
+  }
+  self->flags_size = 1;
+  for (guint i = 0; i < flags->n_dims; i++)
+    if (!g_size_checked_mul (
+            &self->flags_size, self->flags_size, flags->dims[i]) ||
+        self->flags_size > G_MAXUINT32)
+      return FALSE;
+  return TRUE;
+}
+
+static gboolean
+set_tensor (GstPictureSinkFormat *self, const GstStructure *s, guint32 types)
+{
+  const gchar *names = gst_structure_get_string (s, "types");
+  const gchar *dims = gst_structure_get_string (s, "dimensions");
+  g_auto (GStrv) name = g_strsplit (names ? names : "", ",", 2);
+  g_auto (GStrv) dim = g_strsplit (dims ? dims : "", ",", 2);
+  gint n = 1;
+
+  gst_structure_get_int (s, "num_tensors", &n);
+  if (n < 1 || n > 2 || g_strv_length (name) != (guint) n ||
+      g_strv_length (dim) != (guint) n)
+    return FALSE;
+  return set_one_tensor (&self->frame, name[0], dim[0], types) &&
+         (n == 1 || set_flags (self, dim[1]));
 }
 
 static gboolean
@@ -432,7 +488,8 @@ gboolean
 gst_picture_sink_format_map (GstPictureSinkFormat *self, GstBuffer *buffer,
     GstPictureSinkView *view, GError **error)
 {
-  gsize unit = self->row_size > 0 ? self->row_size : self->size;
+  gsize unit =
+      self->row_size > 0 ? self->row_size : self->size + self->flags_size;
 
   memset (view, 0, sizeof (*view));
   if (self->video)
@@ -454,6 +511,7 @@ gst_picture_sink_format_map (GstPictureSinkFormat *self, GstBuffer *buffer,
   }
   view->values =
       self->is_ci16 ? widen (self, &view->map, error) : view->map.data;
+  view->flags = self->flags_size > 0 ? view->map.data + self->size : NULL;
   return view->values != NULL;
 }
 

@@ -19,9 +19,11 @@ typedef struct {
   /* how they are in a buffer */
   const GstPictureSinkVideo *video; /* NULL: not video */
   GstVideoInfo info;
-  gboolean is_plain;  /* rows of it are rows of the array */
-  gsize row_size;     /* a buffer has any number of rows; 0: it is a frame */
-  gboolean is_ci16;   /* rows of complex integers */
+  gboolean is_plain; /* rows of it are rows of the array */
+  gsize row_size;    /* a buffer has any number of rows; 0: it is a frame */
+  gboolean is_ci16;  /* rows of complex integers */
+  gsize flags_size;  /* bytes of u8 behind the values; 0: no second tensor */
+  GstImagingNdArray flags;
   const gchar *bayer; /* (nullable): "rggb" */
   guint bits;         /* of a sample of video */
 
@@ -32,6 +34,7 @@ typedef struct {
 /* Values of a buffer, while it is mapped */
 typedef struct {
   gconstpointer values;
+  gconstpointer flags; /* NULL without a second tensor */
   guint64 n_frames;
   gboolean is_video;
   GstVideoFrame frame;

@@ -279,6 +279,8 @@ to_json (const GstPictureSinkSidecar *self, const GstPictureSinkFile *file,
   gst_picture_sink_json_open (&json, NULL, '{');
   gst_picture_sink_json_text (&json, "schema", SCHEMA);
   write_array (&json, file, frame);
+  if (self->flags)
+    gst_picture_sink_json_text (&json, "flags", self->flags);
   gst_picture_sink_json_raw (&json, "complete", complete ? "true" : "false");
   gst_picture_sink_json_text (&json, "written", date);
   gst_picture_sink_json_text (&json, "gst-imaging", IMK_VERSION);
@@ -366,6 +368,7 @@ gst_picture_sink_sidecar_clear (GstPictureSinkSidecar *self)
   }
   gst_clear_structure (&self->quantity);
   g_free (self->clock);
+  g_free (self->flags);
   g_free (self->previous);
   memset (self, 0, sizeof (*self));
 }

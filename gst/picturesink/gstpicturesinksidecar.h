@@ -30,6 +30,7 @@ typedef struct {
   gchar *clock;           /* of the capture times */
   GstStructure *quantity; /* of the first frame */
   gboolean tells;         /* what the file cannot */
+  gchar *flags;           /* (nullable): the file of the second tensor */
   gchar *previous;        /* JSON: of the frames that were there */
 } GstPictureSinkSidecar;
 

@@ -493,6 +493,83 @@ class Units(Case):
         self.assertEqual((header["axis-0-unit"], float(header["axis-0-step"])), (axis["unit"], axis["step"]))
 
 
+class Flags(Case):
+    """Slopes as files: the flags of their cells lie beside them, so that a dark cell is no flat wavefront."""
+
+    CAPS = "other/tensors,format=static,num_tensors=2,types=(string)\"float32,uint8\",dimensions=(string)\"16:2:1:1,16:1:1:1\",framerate=0/1"
+
+    def measure(self, name, *more, caps="other/tensors", fields="slopes", status=0):
+        """Four frames of 16 spots, cell 6 of frame 1 dark. Returns: what was printed"""
+        y, x = np.mgrid[:20, :20]
+        spot = 180 * np.exp(-((x - 11) ** 2 + (y - 8) ** 2) / 8)
+        frames = np.tile(spot, (4, 4, 4)).astype("u1")
+        frames[1, 20:40, 40:60] = 0
+        np.save(self.path("frames.npy"), frames)
+        return launch("picturesrc", f"location={self.path('frames.npy')}", "!", "shcentroid", "name=sh", "columns=4", "rows=4",
+                      "pitch-x=20", "pitch-y=20", f"fields={fields}", "!", "fakesink", "sh.results", "!", "queue", "!", caps, "!",
+                      "picturesink", "sidecar=always", f"location={self.path(name)}", *more, status=status)
+
+    def read(self, name):
+        np_name = self.path("read.npy")
+        subprocess.run([TOOL, self.path(name), np_name], check=True)
+        return np.load(np_name)
+
+    def check_flags(self, flags, n=4):
+        invalid = np.zeros((n, 16), bool)
+        invalid[1::4, 6] = True
+        np.testing.assert_array_equal(flags.reshape(n, 16) & 227 != 0, invalid)
+
+    def test_a_dark_cell_is_told_from_a_flat_one(self):
+        for extension in ["npy"] + [e for e, f in (("fits", "fits"), ("tif", "tiff")) if f in FORMATS]:
+            for caps in "other/tensors", "other/tensors,num_tensors=2":
+                self.measure(f"s.{extension}", caps=caps)
+                slopes = self.read(f"s.{extension}")
+                self.assertEqual((slopes.shape, slopes.dtype), ((4, 2, 16), np.float32))
+                self.check_flags(self.read(f"s-flags.{extension}"))
+                self.assertEqual(metadata.sidecar(self.path(f"s.{extension}"))["flags"], f"s-flags.{extension}")
+            self.assertEqual((slopes[1, :, 6] == 0).all(), True)  # invalid-policy=zero, which flags tell from a slope
+            self.measure(f"s.{extension}", "append=true")
+            self.assertEqual(self.read(f"s.{extension}").shape, (8, 2, 16))
+            self.check_flags(self.read(f"s-flags.{extension}"), 8)
+
+    def test_one_tensor_and_numbered_files(self):
+        self.measure("one.npy", caps="other/tensors,num_tensors=1")
+        self.assertFalse(os.path.exists(self.path("one-flags.npy")))
+        self.assertNotIn("flags", metadata.sidecar(self.path("one.npy")))
+        self.measure("f%02d.npy")
+        self.check_flags(np.stack([np.load(self.path(f"f{i:02}-flags.npy")) for i in range(4)]))
+        if "exr" in FORMATS:
+            self.measure("g%02d.exr")  # no type of OpenEXR has 8 bits
+            self.check_flags(np.stack([np.load(self.path(f"g{i:02}-flags.npy")) for i in range(4)]))
+
+    def test_files_that_do_not_belong_together(self):
+        np.save(self.path("s-flags.npy"), np.zeros(3))
+        self.assertIn("is there and holds no flags", self.measure("s.npy", status=1))
+        self.assertFalse(os.path.exists(self.path("s.npy")))
+        os.remove(self.path("s-flags.npy"))
+        self.measure("s.npy")
+        np.save(self.path("s-flags.npy"), np.zeros((3, 16), "u1"))
+        before = np.load(self.path("s.npy"))
+        self.assertIn("they cannot be continued together", self.measure("s.npy", "append=true", status=1))
+        np.testing.assert_array_equal(np.load(self.path("s.npy")), before)
+        self.assertEqual(np.load(self.path("s-flags.npy")).shape, (3, 16))
+
+    def test_a_crash_leaves_flags_for_all_frames(self):
+        for extension in GROWING:
+            name = f"a.{extension}"
+            words = ["gst-launch-1.0", "-q", "filesrc", "location=/dev/zero", f"blocksize={16 * 9}", "!", self.CAPS, "!",
+                     "picturesink", f"location={self.path(name)}"]
+            with subprocess.Popen(words) as recording:
+                end = time.monotonic() + 20
+                while not os.path.exists(self.path(name)) and time.monotonic() < end:
+                    time.sleep(0.01)
+                time.sleep(0.1)
+                recording.kill()
+            n, n_flags = (len(READERS[extension](self.path(file))) for file in (name, f"a-flags.{extension}"))
+            self.assertIn(n_flags - n, (0, 1))
+            self.assertGreater(n, 0)
+
+
 class Interrupted(Case):
     """All complete frames are there, and numbered from 0 on."""
     SHAPE = 37, 101

@@ -92,6 +92,18 @@ class Verify(unittest.TestCase):
         self.assertEqual(code, 3)
         self.assertIn("none of the 12 files from number 0 on", result["error"])
 
+    def test_flags_beside_slopes(self):
+        play(f"picturesrc location={self.path('in.npy')} ! shcentroid name=sh columns=2 rows=2 pitch-x=20 pitch-y=12 fields=slopes ! "
+             f"fakesink sh.results ! queue ! other/tensors ! picturesink location={self.path('s.npy')}")
+        code, result = verify(self.path("s.npy"))
+        self.assertEqual((code, result["samples"]), (0, 12 * 4 * 3))
+        flags = np.load(self.path("s-flags.npy"))
+        flags[5, 2] ^= 1
+        np.save(self.path("s-flags.npy"), flags)
+        code, result = verify(self.path("s.npy"))
+        self.assertEqual(code, 1)
+        self.assertIn("s-flags.npy[5, 2]", result["error"])
+
     def test_a_folder_that_was_moved_and_relative_paths(self):
         before = os.getcwd()
         os.chdir(self.folder)

@@ -108,9 +108,8 @@ class Difference:
         return self.n_beyond <= self.share * self.n
 
 
-def compare(arrays, old_files, new_files, told, limits):
+def compare(arrays, old_files, new_files, told, difference):
     np = library.numpy()
-    difference = Difference(*limits)
     is_level = told.get("quantity", {}).get("unit") == "dB"
     for old_file, new_file in zip(old_files, new_files):
         new_pages = arrays.pages(new_file)
@@ -120,7 +119,6 @@ def compare(arrays, old_files, new_files, told, limits):
                 raise Failure(NO_RESULT, f"{old_file} is {old.dtype} {shape}, and the new one"
                                          f" {'is shorter' if new is None else f'{new.dtype} {new_shape}'}.")
             difference.add(np, os.path.basename(old_file), shape, start, old, new, is_level)
-    return difference
 
 
 def places_of(changes):
@@ -201,7 +199,11 @@ def verify(options):
                            for a, b in zip(told["elements"], new["elements"]))
         limits = max((TOLERANCES.get(element["element"], (0, 0)) for element in told["elements"]), default=(0, 0))
         chosen = slice(number - told["first"], number - told["first"] + 1) if series else slice(None)
-        difference = compare(arrays, numbered(path, told)[chosen], numbered(location, new)[chosen], told, limits)
+        difference = Difference(*limits)
+        compare(arrays, numbered(path, told)[chosen], numbered(location, new)[chosen], told, difference)
+        if "flags" in told:
+            places = os.path.join(folder, told["flags"]), os.path.join(work, os.path.basename(new.get("flags", "")))
+            compare(arrays, *(numbered(place, told)[chosen] for place in places), {}, difference)
     return report(options, told, new, difference, settings, same_backend, 1 if series else told["frames"])
 
 

@@ -24,7 +24,7 @@ class Measurement:
         words = [*self.source.words, "!"]
         if self.options.frames:
             words += ["identity", f"eos-after={self.options.frames + 1}", "!"]
-        words += ["shcentroid", "name=sh", *self.settings, "sh.results", "!", "other/tensors", "!", "queue", "!", "picturesink",
+        words += ["shcentroid", "name=sh", *self.settings, "sh.results", "!", "other/tensors,num_tensors=1", "!", "queue", "!", "picturesink",
                   "location=" + self.location, "sidecar=none"]
         return words + ["sh.src", "!", "queue", "!", "appsink", "name=seen", "sync=false", "emit-signals=true", "max-buffers=2"]
 
