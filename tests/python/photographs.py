@@ -393,6 +393,11 @@ class Lights(Photographs):
             with open(self.path(f"rig{i}/report.html"), encoding="utf-8") as file:
                 self.assertIn("radius of the sphere", file.read())
 
+    def test_a_sphere_that_is_not_found_is_to_be_given(self):
+        self.take("sphere")
+        _out, err = self.gst_imaging("lights", "sphere", "-o", "rig", code=1)
+        self.assertIn("Give --mask, or --sphere X,Y,RADIUS.", err)
+
     def test_floats_beyond_1_have_lights(self):
         self.mirror((101.5, 79), 70, full=3e6, dtype=np.float32)
         self.gst_imaging("lights", "sphere", "-o", "rig", "--sphere", "101.5,79,70")

@@ -128,9 +128,13 @@ def run(options):
         samples = photographs.Samples(files)
         found = Found(samples.playable(np, made))
         threshold = [f"threshold={options.threshold:.10g}"] if options.threshold is not None else []
-        made.play(["picturesrc", "name=in", "!", "spherelights", f"location={made.path('lights.lp')}",
-                   *where(np, made, options, mask, size), *threshold, "!", "fakesink"],
-                  "pictures", len(files), found.take, prepare=found.prepare)
+        try:
+            made.play(["picturesrc", "name=in", "!", "spherelights", f"location={made.path('lights.lp')}",
+                       *where(np, made, options, mask, size), *threshold, "!", "fakesink"],
+                      "pictures", len(files), found.take, prepare=found.prepare)
+        except Failure as failure:  # options in place of properties
+            raise Failure(failure.code, str(failure).replace(
+                "Set mask-location, or centre-x, centre-y and radius.", "Give --mask, or --sphere X,Y,RADIUS.")) from failure
         samples.remove(made)
         if os.path.exists(made.path("mask.npy")):
             os.remove(made.path("mask.npy"))

@@ -55,7 +55,8 @@ class Report:
 
     def setting(self, owner, name, value, default="", unit="", about=""):
         """One that is not the default. owner: an element, or the command. Told twice, it is one."""
-        entry = {"owner": owner, "name": name, "value": str(value), "default": str(default), "unit": unit, "about": about}
+        value = " ".join(map(str, value)) if isinstance(value, (list, tuple)) else str(value)
+        entry = {"owner": owner, "name": name, "value": value, "default": str(default), "unit": unit, "about": about}
         if entry not in self.settings:
             self.settings.append(entry)
 

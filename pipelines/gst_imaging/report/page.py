@@ -38,6 +38,11 @@ figcaption small { font-weight: 400; display: block }
 .ends { display: flex; justify-content: space-between; font-size: .8rem; font-variant-numeric: tabular-nums; gap: .5rem }
 .bar { height: .7rem; margin-top: .5rem; border: 1px solid var(--line) }
 svg { display: block; width: 100%; max-width: 40rem; height: auto; color: var(--ink) }
+@media screen and (max-width: 34rem) { /* a row of a table is a paragraph, which begins with its first cell */
+  .stack thead { display: none } .stack tr { display: flex; flex-wrap: wrap; gap: 0 .9rem; padding: .35rem 0;
+  border-bottom: 1px solid var(--line) } .stack td { border: 0; padding: 0; white-space: normal; overflow-wrap: anywhere }
+  .stack td:first-child, .stack td:has(.path, code) { flex: 1 0 100% } .settings td:first-child { color: var(--soft) }
+  .settings td:last-child:not(:empty)::before { content: "default " } .settings td:last-child { color: var(--soft) } }
 details summary { cursor: pointer; color: var(--soft) } footer { margin-top: 3rem; color: var(--soft); font-size: .85rem }
 """
 
@@ -64,14 +69,14 @@ def size(n_bytes):
     return f"{n_bytes} bytes"
 
 
-def rows(columns, entries, numeric=()):
-    """columns: headings; entries: rows of HTML; numeric: columns of numbers"""
+def rows(columns, entries, numeric=(), kind=""):
+    """columns: headings; entries: rows of HTML; numeric: columns of numbers; kind: a class of the style"""
     def mark(i):
         return ' class="n"' if i in numeric else ""
 
     head = "".join(f"<th{mark(i)}>{escape(c)}</th>" for i, c in enumerate(columns))
     body = "".join("<tr>" + "".join(f"<td{mark(i)}>{cell}</td>" for i, cell in enumerate(entry)) + "</tr>\n" for entry in entries)
-    return f'<div class="wide"><table><thead><tr>{head}</tr></thead>\n<tbody>{body}</tbody></table></div>\n'
+    return f'<div class="wide {kind}"><table><thead><tr>{head}</tr></thead>\n<tbody>{body}</tbody></table></div>\n'
 
 
 def figures(entries):
@@ -79,18 +84,18 @@ def figures(entries):
     marks = {True: '<span class="met">✓ met</span>', False: '<span class="missed">✗ not met</span>', None: ""}
     return rows(("figure", "value", "limit", ""), [
         (escape(e["name"]) + (f'<br><small>{escape(e["about"])}</small>' if e["about"] else ""),
-         escape(f'{number(e["value"])} {e["unit"]}'.strip()), escape(e["limit"]), marks[e["met"]]) for e in entries], (1,))
+         escape(f'{number(e["value"])} {e["unit"]}'.strip()), escape(e["limit"]), marks[e["met"]]) for e in entries], (1,), "stack")
 
 
 def settings(entries):
     return rows(("of", "setting", "value", "default"), [
         (escape(e["owner"]), escape(e["name"]) + (f'<br><small>{escape(e["about"])}</small>' if e["about"] else ""),
-         escape(f'{e["value"]} {e["unit"]}'.strip()), escape(e["default"])) for e in entries])
+         escape(f'{e["value"]} {e["unit"]}'.strip()), escape(e["default"])) for e in entries], kind="stack settings")
 
 
 def inputs(entries):
     table = rows(("input", "file", "size", "SHA-256"), [
-        (escape(e["role"]), f'<span class="path">{escape(e["path"])}</span>', size(e["size"]), f'<code>{e["sha256"]}</code>') for e in entries], (2,))
+        (escape(e["role"]), f'<span class="path">{escape(e["path"])}</span>', size(e["size"]), f'<code>{e["sha256"]}</code>') for e in entries], (2,), "stack")
     if len(entries) <= 12:
         return table
     total = size(sum(e["size"] for e in entries))

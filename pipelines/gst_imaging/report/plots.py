@@ -5,11 +5,12 @@ An axis is a pair (name, unit). Colours come from the page, so that they fit lig
 their dashes. Points that are not finite are left out.
 """
 import math
+import re
 
 from .page import escape, number
 
 WIDTH, HEIGHT = 360, 230  # of the view: at 390 pixels a letter is as high as it is here
-LEFT, RIGHT, TOP, BOTTOM = 54, 10, 12, 40
+LEFT, RIGHT, TOP, BOTTOM = 60, 10, 12, 40
 DASHES = ("", "6 3", "2 3", "8 3 2 3", "12 4")
 MOST = 2000  # points of a series; more are thinned
 
@@ -39,6 +40,8 @@ def tick_text(value):
     for letter, step in ("M", 10 ** 6), ("k", 1000):
         if abs(value) >= max(step, 10 ** 5):
             return f"{value / step:.4g}{letter}"
+    if 0 < abs(value) < 1e-3:
+        return re.sub(r"\.?0*e([+-])0*", r"e\1", f"{value:.2e}")
     return number(value)
 
 
