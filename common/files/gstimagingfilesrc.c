@@ -165,13 +165,18 @@ is_video (GstCaps *caps)
 static const gchar *
 advise (GstCaps *ours, GstCaps *peer)
 {
-  gboolean takes_video = FALSE;
+  gboolean takes_video = FALSE, takes_lines = FALSE;
 
-  for (guint i = 0; i < gst_caps_get_size (peer); i++)
-    takes_video = takes_video ||
-                  g_str_has_prefix (
-                      gst_structure_get_name (gst_caps_get_structure (peer, i)),
-                      "video/");
+  for (guint i = 0; i < gst_caps_get_size (peer); i++) {
+    const gchar *name =
+        gst_structure_get_name (gst_caps_get_structure (peer, i));
+
+    takes_video = takes_video || g_str_has_prefix (name, "video/");
+    takes_lines = takes_lines || g_str_equal (name, "application/x-slc");
+  }
+  if (takes_lines)
+    return "It takes images by lines, which slcsrc reads: PRM files, .npy of "
+           "complex64 or float32, and what GDAL reads.";
   if (is_video (ours))
     return "Put videoconvert between, or set location to another file.";
   return takes_video ? "Video has no samples of this type or shape, and "

@@ -131,7 +131,10 @@ static GstStaticPadTemplate src_template = GST_STATIC_PAD_TEMPLATE ("src",
                        "other/tensors, format = (string) static, num_tensors = (int) 1, "
                        "types = (string) { uint8, int8, uint16, int16, uint32, int32, uint64, "
                        "int64, float16, float32, float64 }, "
-                       "framerate = (fraction) [ 0, max ]"));
+                       "framerate = (fraction) [ 0, max ]; "
+                       "application/x-slc, format = (string) cf32, "
+                       "width = (int) [ 1, 16777216 ], "
+                       "height = (int) [ 1, 1073741824 ]"));
 
 G_DEFINE_TYPE (GstPictureSrc, gst_picture_src, GST_TYPE_IMAGING_FILE_SRC)
 GST_ELEMENT_REGISTER_DEFINE (
@@ -413,6 +416,20 @@ add_tensors (GstPictureSrc *self, GstCaps *caps, const gchar *type)
     add_tensor (self, caps, type, 1);
 }
 
+/* One complex picture is lines of a radar image, all in one buffer. */
+static void
+add_lines (GstPictureSrc *self, GstCaps *caps)
+{
+  if (self->array->type == GST_IMAGING_ND_ARRAY_TYPE_COMPLEX64 &&
+      self->n_dims == 2 && self->dims[0] <= 1 << 30 &&
+      self->dims[1] <= 1 << 24 &&
+      gst_imaging_sequence_get_n_pages (self->files) == 1)
+    gst_caps_append (
+        caps, gst_caps_new_simple ("application/x-slc", "format", G_TYPE_STRING,
+                  "cf32", "width", G_TYPE_INT, (gint) self->dims[1], "height",
+                  G_TYPE_INT, (gint) self->dims[0], NULL));
+}
+
 /* All that a page can be played as, the best first; without a frame rate where
  * @rate_n is 0. */
 static GstCaps *
@@ -435,6 +452,7 @@ make_caps (GstPictureSrc *self, gint rate_n, gint rate_d)
   if (rate_n > 0)
     gst_caps_set_simple (
         caps, "framerate", GST_TYPE_FRACTION, rate_n, rate_d, NULL);
+  add_lines (self, caps);
   return caps;
 }
 

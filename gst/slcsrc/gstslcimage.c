@@ -38,6 +38,7 @@ gst_slc_image_free (GstSlcImage *self)
   if (self->fd >= 0)
     close (self->fd);
   gst_slc_image_close_gdal (self->dataset);
+  gst_imaging_nd_array_free (self->npy);
   g_free (self->path);
   g_free (self->other);
   g_free (self->contradiction);

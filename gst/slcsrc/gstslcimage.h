@@ -5,6 +5,7 @@
 
 #include <gst/gst.h>
 
+#include "gstimagingndarray.h"
 #include "insar/gstinsarplace.h"
 #include "insar/gstinsarprm.h"
 
@@ -41,8 +42,9 @@ struct _GstSlcImage {
   /* Reads @n lines from @first on into packed memory. */
   gboolean (*read) (
       GstSlcImage *self, guint64 first, guint n, gpointer data, GError **error);
-  gint fd;          /* of raw samples, else -1 */
-  gpointer dataset; /* of GDAL, else NULL */
+  gint fd;                /* of raw samples and .npy, else -1 */
+  GstImagingNdArray *npy; /* the header of .npy, else NULL */
+  gpointer dataset;       /* of GDAL, else NULL */
   gboolean allow_urls;
   gpointer band; /* the same */
 };
@@ -54,7 +56,8 @@ const gchar *gst_slc_format_name (GstSlcFormat format);
 gsize gst_slc_format_size (GstSlcFormat format);
 
 /**
- * gst_slc_image_open_prm, gst_slc_image_open_raw, gst_slc_image_open_gdal:
+ * gst_slc_image_open_prm, gst_slc_image_open_raw, gst_slc_image_open_npy,
+ * gst_slc_image_open_gdal:
  * @format: of the samples; AUTO for what GMTSAR has (ci16), or what is nearest
  *   to what the image has
  * @band: 1 for the first
@@ -67,6 +70,8 @@ GstSlcImage *gst_slc_image_open_prm (
     const gchar *location, GstSlcFormat format, GError **error);
 GstSlcImage *gst_slc_image_open_raw (
     const gchar *path, GstSlcFormat format, guint width, GError **error);
+GstSlcImage *gst_slc_image_open_npy (
+    const gchar *location, GstSlcFormat format, GError **error);
 GstSlcImage *gst_slc_image_open_gdal (const gchar *location,
     GstSlcFormat format, guint band, gboolean allow_urls, GError **error);
 

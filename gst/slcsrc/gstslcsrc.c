@@ -5,9 +5,9 @@
  * @short_description: reads a single look complex SAR image by lines
  *
  * Reads a single look complex (SLC) image of a synthetic aperture radar: what
- * a PRM file of GMTSAR says; raw numbers in little endian, line after line,
- * when width and format are set; else what GDAL reads: ENVI, ISCE's .vrt,
- * GeoTIFF, Sentinel-1 and more.
+ * a PRM file of GMTSAR says; .npy of complex64 or float32; raw numbers in
+ * little endian, line after line, when width and format are set; else what GDAL
+ * reads: ENVI, ISCE's .vrt, GeoTIFF, Sentinel-1 and more.
  *
  * | format | a sample                                | GMTSAR         |
  * | ------ | --------------------------------------- | -------------- |
@@ -70,8 +70,9 @@ static const GstImagingSetting settings[] = {
     GST_IMAGING_PATH ("location", NEXT_START, 0, Settings, file.location, NULL,
         NULL,
         "Path of the image: a .PRM file of GMTSAR, whose SLC_file is looked for "
-        "in the working folder and then beside it; raw samples, which need "
-        "width and format; or what GDAL opens, also the name of a subdataset"),
+        "in the working folder and then beside it; .npy of complex64 or float32 "
+        "[lines, samples]; raw samples, which need width and format; or what "
+        "GDAL opens, also the name of a subdataset"),
     GST_IMAGING_ENUM ("format", NEXT_START, 0, Settings, format,
         "GstSlcSrcFormat", format_values,
         "What a sample is, in raw files little endian; auto: ci16 for PRM "
@@ -121,6 +122,12 @@ is_prm (const gchar *location)
          g_str_has_suffix (location, ".prm");
 }
 
+static gboolean
+is_npy (const gchar *location)
+{
+  return g_str_has_suffix (location, ".npy");
+}
+
 /* GDAL's own names of what is no file: SENTINEL1_CALIB:..., /vsizip/... */
 static gboolean
 may_be_file (const gchar *location)
@@ -153,6 +160,8 @@ open_image (GstSlcSrc *self, const gchar *location, GError **error)
     return gst_slc_image_open_prm (location, format, error);
   if (width > 0 && format != GST_SLC_FORMAT_AUTO)
     return gst_slc_image_open_raw (location, format, width, error);
+  if (width == 0 && is_npy (location))
+    return gst_slc_image_open_npy (location, format, error);
   if (width > 0) {
     g_set_error (error, GST_RESOURCE_ERROR, GST_RESOURCE_ERROR_SETTINGS,
         "\"%s\" is read as raw samples, as width is set; these need the "

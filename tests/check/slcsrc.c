@@ -13,6 +13,7 @@
 
 #include "gstimagingengine.h"
 #include "gstimagingmemory.h"
+#include "gstimagingnpy.h"
 #include "insar/gstinsarprm.h"
 
 #define WIDTH 53
@@ -120,6 +121,71 @@ check_fails (const gchar *name, const gchar *more, GQuark domain, gint code,
 
   check_launch_fails (text, domain, code, words);
 }
+
+/* --- .npy ------------------------------------------------------------------
+ */
+
+/* Reads an array and compares its bytes. */
+static void
+check_array (
+    const gchar *more, const gchar *format, gconstpointer values, gsize size)
+{
+  GstElement *pipeline =
+      launch ("a.npy", more, "filesink location=\"$/out\" name=sink");
+  g_autofree gchar *path = check_path_of ("out");
+  GstBus *bus = gst_element_get_bus (pipeline);
+  GstElement *sink = gst_bin_get_by_name (GST_BIN (pipeline), "sink");
+  GstPad *pad = gst_element_get_static_pad (sink, "sink");
+  g_autofree gchar *bytes = NULL;
+  GstMessage *message;
+  GstCaps *caps;
+  gsize n = 0;
+
+  gst_element_set_state (pipeline, GST_STATE_PLAYING);
+  message = gst_bus_timed_pop_filtered (
+      bus, CHECK_TIMEOUT, GST_MESSAGE_EOS | GST_MESSAGE_ERROR);
+  fail_unless (message && GST_MESSAGE_TYPE (message) == GST_MESSAGE_EOS);
+  caps = gst_pad_get_current_caps (pad);
+  fail_unless_equals_string (
+      gst_structure_get_string (gst_caps_get_structure (caps, 0), "format"),
+      format);
+  gst_caps_unref (caps);
+  gst_message_unref (message);
+  gst_object_unref (bus);
+  gst_object_unref (pad);
+  gst_object_unref (sink);
+  check_stop (pipeline);
+  fail_unless (g_file_get_contents (path, &bytes, &n, NULL));
+  fail_unless_equals_uint64 (n, size);
+  fail_unless (memcmp (bytes, values, n) == 0);
+}
+
+GST_START_TEST (test_arrays_of_numpy)
+{
+  g_autofree gfloat *cf32 = make_cf32 ();
+  g_autofree gchar *path = check_path_of ("a.npy");
+  const guint64 dims[] = {HEIGHT, WIDTH, 2};
+  const gsize size = sizeof (gfloat) * 2 * WIDTH * HEIGHT;
+
+  fail_unless (gst_imaging_npy_save (
+      path, GST_IMAGING_ND_ARRAY_TYPE_COMPLEX64, 2, dims, cf32, NULL));
+  check_array ("", "cf32", cf32, size);
+  check_array ("format=cf32 lines-per-buffer=3", "cf32", cf32, size);
+  check_fails ("a.npy", "format=ci16", GST_RESOURCE_ERROR,
+      GST_RESOURCE_ERROR_SETTINGS, "which format=ci16 contradicts");
+  fail_unless (gst_imaging_npy_save (
+      path, GST_IMAGING_ND_ARRAY_TYPE_F32, 2, dims, cf32, NULL));
+  check_array ("", "f32", cf32, size / 2);
+  fail_unless (gst_imaging_npy_save (
+      path, GST_IMAGING_ND_ARRAY_TYPE_F32, 3, dims, cf32, NULL));
+  check_fails ("a.npy", "", GST_STREAM_ERROR, GST_STREAM_ERROR_FORMAT,
+      "expected is complex64 or f32 [lines, samples]");
+  check_write_file ("a.npy", "no array", -1);
+  check_fails ("a.npy", "", GST_STREAM_ERROR, GST_STREAM_ERROR_FORMAT, "a.npy");
+  check_fails ("none.npy", "", GST_RESOURCE_ERROR, GST_RESOURCE_ERROR_NOT_FOUND,
+      "none.npy");
+}
+GST_END_TEST
 
 /* --- images that GDAL reads --------------------------------------------------
  */
@@ -601,6 +667,7 @@ slcsrc_suite (void)
 
   suite_add_tcase (suite, tcase);
   tcase_add_checked_fixture (tcase, setup, check_remove_folder);
+  tcase_add_test (tcase, test_arrays_of_numpy);
 #if defined HAVE_GDAL
   tcase_add_test (tcase, test_gdal_reads_tiff_envi_and_isce);
   tcase_add_test (tcase, test_gdal_reads_a_measurement_of_sentinel_1);

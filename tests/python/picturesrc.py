@@ -185,5 +185,28 @@ class Parts(Case):
         self.assertIn("has 1 part", self.play(self.path("a.npy"), "part=1", status=1))
 
 
+class Complex(Case):
+    """Radar images in .npy: slcsrc and picturesrc read what picturesink wrote."""
+
+    def test_lines_there_and_back(self):
+        rng = np.random.default_rng(3)
+        image = (rng.standard_normal((61, 50)) + 1j * rng.standard_normal((61, 50))).astype("c8")
+        image.tofile(self.path("a.slc"))
+        launch("slcsrc", "location=" + self.path("a.slc"), "width=50", "format=cf32", "!", "picturesink", "location=" + self.path("a.npy"))
+        np.testing.assert_array_equal(np.load(self.path("a.npy")), image)
+        pictures = []
+        for words in ("slcsrc", "width=50", "format=cf32", "location=" + self.path("a.slc")), ("slcsrc", "location=" + self.path("a.npy")), \
+                ("picturesrc", "location=" + self.path("a.npy")):
+            launch(*words, "!", "i.reference", *words, "!", "i.secondary", "insarform", "name=i", "i.phase", "!",
+                   "filesink", "location=" + self.path("phase.raw"))
+            with open(self.path("phase.raw"), "rb") as file:
+                pictures.append(file.read())
+        self.assertGreater(len(pictures[0]), 1000)
+        self.assertEqual(len(set(pictures)), 1)
+        np.save(self.path("b.npy"), image.real.astype("f8"))
+        self.assertIn("expected is complex64 or f32 [lines, samples]",
+                      launch("slcsrc", "location=" + self.path("b.npy"), "!", "fakesink", status=1))
+
+
 if __name__ == "__main__":
     main()

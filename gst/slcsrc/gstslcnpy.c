@@ -1,0 +1,84 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* Images in .npy files, as picturesink and NumPy write them. */
+#include "gstslcimage.h"
+
+#include "gstimagingnpy.h"
+
+static gboolean
+read_npy (GstSlcImage *self, guint64 first, guint n_lines, gpointer data,
+    GError **error)
+{
+  g_autoptr (GError) why = NULL;
+
+  if (gst_imaging_npy_read_values (self->npy, self->fd, first * self->width,
+          (gsize) n_lines * self->width, data, &why))
+    return TRUE;
+  g_set_error_literal (
+      error, GST_RESOURCE_ERROR, GST_RESOURCE_ERROR_READ, why->message);
+  return FALSE;
+}
+
+static void
+take_error (const GError *why, GError **error)
+{
+  gboolean is_resource = why->code == GST_IMAGING_ND_ARRAY_ERROR_NOT_FOUND ||
+                         why->code == GST_IMAGING_ND_ARRAY_ERROR_OPEN;
+
+  g_set_error_literal (error,
+      is_resource ? GST_RESOURCE_ERROR : GST_STREAM_ERROR,
+      why->code == GST_IMAGING_ND_ARRAY_ERROR_NOT_FOUND
+          ? (gint) GST_RESOURCE_ERROR_NOT_FOUND
+      : is_resource ? (gint) GST_RESOURCE_ERROR_OPEN_READ
+                    : (gint) GST_STREAM_ERROR_FORMAT,
+      why->message);
+}
+
+static gboolean
+describe (GstSlcImage *self, GstSlcFormat format, GError **error)
+{
+  const GstImagingNdArray *npy = self->npy;
+  g_autofree gchar *found = gst_imaging_nd_array_describe (npy);
+
+  self->format =
+      npy->type == GST_IMAGING_ND_ARRAY_TYPE_COMPLEX64 ? GST_SLC_FORMAT_CF32
+      : npy->type == GST_IMAGING_ND_ARRAY_TYPE_F32     ? GST_SLC_FORMAT_F32
+                                                       : GST_SLC_FORMAT_AUTO;
+  if (self->format == GST_SLC_FORMAT_AUTO || npy->n_dims != 2 ||
+      npy->n_values == 0 || npy->dims[0] > GST_SLC_MAX_HEIGHT ||
+      npy->dims[1] > GST_SLC_MAX_WIDTH) {
+    g_set_error (error, GST_STREAM_ERROR, GST_STREAM_ERROR_FORMAT,
+        "\"%s\" is %s, expected is complex64 or f32 [lines, samples]. Save it "
+        "with values.astype (numpy.complex64).",
+        self->path, found);
+    return FALSE;
+  }
+  if (format != GST_SLC_FORMAT_AUTO && format != self->format) {
+    g_set_error (error, GST_RESOURCE_ERROR, GST_RESOURCE_ERROR_SETTINGS,
+        "\"%s\" is %s, which format=%s contradicts. Set format=auto.",
+        self->path, found, gst_slc_format_name (format));
+    return FALSE;
+  }
+  self->height = (guint) npy->dims[0];
+  self->width = (guint) npy->dims[1];
+  return TRUE;
+}
+
+GstSlcImage *
+gst_slc_image_open_npy (
+    const gchar *location, GstSlcFormat format, GError **error)
+{
+  g_autoptr (GError) why = NULL;
+  GstSlcImage *self = g_new0 (GstSlcImage, 1);
+
+  self->fd = -1;
+  self->read = read_npy;
+  self->npy = gst_imaging_npy_open_header (location, &self->fd, &why);
+  if (self->npy)
+    self->path = g_strdup (self->npy->name);
+  else
+    take_error (why, error);
+  if (self->npy && describe (self, format, error))
+    return self;
+  gst_slc_image_free (self);
+  return NULL;
+}
