@@ -55,8 +55,7 @@ class Report:
 
     def setting(self, owner, name, value, default="", unit="", about=""):
         """One that is not the default. owner: an element, or the command. Told twice, it is one."""
-        value = " ".join(map(str, value)) if isinstance(value, (list, tuple)) else str(value)
-        entry = {"owner": owner, "name": name, "value": value, "default": str(default), "unit": unit, "about": about}
+        entry = {"owner": owner, "name": name, "value": page.words(value), "default": str(default), "unit": unit, "about": about}
         if entry not in self.settings:
             self.settings.append(entry)
 

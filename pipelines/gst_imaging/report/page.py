@@ -62,6 +62,13 @@ def number(value):
     return f"{float(value):.4g}"
 
 
+def words(value):
+    """A setting as it is written in a command: lists with blanks, lists of lists with commas in them."""
+    if not isinstance(value, (list, tuple)):
+        return str(value)
+    return " ".join(",".join(map(str, entry)) if isinstance(entry, (list, tuple)) else str(entry) for entry in value)
+
+
 def size(n_bytes):
     for unit, step in ("GB", 10 ** 9), ("MB", 10 ** 6), ("kB", 1000):
         if n_bytes >= step:
@@ -133,7 +140,7 @@ def document(result, command_line, sections, made):
     missed = sum(entry["met"] is False for entry in result["figures"])
     limits = sum(entry["met"] is not None for entry in result["figures"])
     told = [f"{limits - missed} of {limits} limits met"] if limits else []
-    told += [f'{len(result["warnings"])} warning{"s"[:len(result["warnings"]) != 1]}'] if result["warnings"] else ["no warnings"]
+    told += [f'{len(result["warnings"])} warning{"s"[:len(result["warnings"]) != 1]}'] if result["warnings"] else ["no warnings" if told else "No warnings"]
     parts = [f'<h1>{escape(result["title"])}</h1>\n<p class="soft">{", ".join(told)}. Made on {made}.</p>\n']
     parts += [f'<p class="warning">{escape(sentence)}</p>\n' for sentence in result["warnings"]]
     if result["figures"]:
