@@ -61,8 +61,10 @@ append_size (
       unit_name (gst_structure_get_string (quantity, unit_field));
   gdouble step = 0;
 
-  if (!unit || !gst_structure_get_double (quantity, step_field, &step) ||
-      !(step > 0)) /* which OME wants it to be */
+  if (!unit || !gst_structure_get_double (quantity, step_field, &step))
+    return;
+  step = fabs (step); /* which way it goes is in the annotation */
+  if (!(step > 0))
     return;
   g_string_append_printf (xml, " PhysicalSize%c=\"", letter);
   append_number (xml, step);

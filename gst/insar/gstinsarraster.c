@@ -161,6 +161,76 @@ is_north_up (const GstInsarPlace *place)
   return place->has_transform && t[2] == 0 && t[4] == 0 && t[1] > 0 && t[5] < 0;
 }
 
+/* Returns: the number behind @key in the WKT; NaN without it */
+static gdouble
+find_number (const gchar *crs, const gchar *key)
+{
+  const gchar *at = strstr (crs, key);
+  gchar *end;
+  gdouble number;
+
+  if (!at)
+    return NAN;
+  at += strlen (key);
+  number = g_ascii_strtod (at, &end);
+  return end > at ? number : NAN;
+}
+
+/* Returns: 1 to 60, by what a zone of UTM is, whatever its name; 0 for another
+ * projection */
+static gint
+find_utm_zone (const gchar *crs)
+{
+  gdouble meridian = find_number (crs, "PARAMETER[\"central_meridian\",");
+  gint zone = isnan (meridian) ? 0 : (gint) lrint ((meridian + 183) / 6);
+  gdouble north = find_number (crs, "PARAMETER[\"false_northing\",");
+
+  return g_str_has_prefix (crs, "PROJCS[") &&
+                 strstr (crs, "\"Transverse_Mercator\"") && zone >= 1 &&
+                 zone <= 60 && meridian == zone * 6 - 183 &&
+                 find_number (crs, "PARAMETER[\"scale_factor\",") == 0.9996 &&
+                 find_number (crs, "PARAMETER[\"latitude_of_origin\",") == 0 &&
+                 find_number (crs, "PARAMETER[\"false_easting\",") == 500000 &&
+                 (north == 0 || north == 1e7)
+             ? zone
+             : 0;
+}
+
+/* What ENVI calls the datum; others stand in the coordinate system string. */
+static const gchar *
+find_datum (const gchar *crs)
+{
+  static const gchar *const names[][2] = {{"\"WGS_1984\"", "WGS-84"},
+      {"\"WGS_1972\"", "WGS-72"},
+      {"\"North_American_Datum_1983\"", "North America 1983"},
+      {"\"North_American_Datum_1927\"", "North America 1927"},
+      {"\"European_Datum_1950\"", "European 1950"}};
+
+  for (guint i = 0; i < G_N_ELEMENTS (names); i++)
+    if (strstr (crs, names[i][0]))
+      return names[i][1];
+  return NULL;
+}
+
+/* The coordinates of "map info", and what follows them */
+static void
+append_envi_projection (GString *text, const GstInsarPlace *place)
+{
+  gint zone = place->crs ? find_utm_zone (place->crs) : 0;
+  const gchar *datum = place->crs ? find_datum (place->crs) : NULL;
+
+  if (zone > 0)
+    g_string_append_printf (text, ", %d, %s", zone,
+        find_number (place->crs, "PARAMETER[\"false_northing\",") > 0
+            ? "South"
+            : "North");
+  if (datum && (zone > 0 || is_geographic (place)))
+    g_string_append_printf (text, ", %s", datum);
+  g_string_append (text, is_geographic (place) ? ", units=Degrees"
+                         : zone > 0            ? ", units=Meters"
+                                               : "");
+}
+
 /* ENVI counts pixels from 1, latitude comes first. A header has no place for
  * rotations, nor for radar coordinates; the .vrt has. */
 static void
@@ -171,13 +241,15 @@ append_envi_place (GString *text, const GstInsarRaster *self)
 
   if (self->is_placed && is_north_up (place)) {
     g_string_append_printf (text, "map info = {%s, 1, 1",
-        is_geographic (place) ? "Geographic Lat/Lon" : "Arbitrary");
+        is_geographic (place)                          ? "Geographic Lat/Lon"
+        : place->crs && find_utm_zone (place->crs) > 0 ? "UTM"
+                                                       : "Arbitrary");
     gst_insar_place_append_number (text, ", ", t[0]);
     gst_insar_place_append_number (text, ", ", t[3]);
     gst_insar_place_append_number (text, ", ", t[1]);
     gst_insar_place_append_number (text, ", ", -t[5]);
-    g_string_append (
-        text, is_geographic (place) ? ", units=Degrees}\n" : "}\n");
+    append_envi_projection (text, place);
+    g_string_append (text, "}\n");
     if (place->crs)
       g_string_append_printf (
           text, "coordinate system string = {%s}\n", place->crs);

@@ -101,8 +101,10 @@ static void
 add_quantity (const GstNormalIntegrateWork *w, GstBuffer *image, gdouble scale)
 {
   const gchar *unit = w->config.mm_per_pixel == 1 ? "pixel" : "mm";
+  gdouble row = w->config.mm_per_pixel / w->config.pixel_aspect;
+  /* as in the mesh: upwards from the last row */
   const GstImagingAxis axes[] = {{"x", unit, w->config.mm_per_pixel, 0},
-      {"y", unit, w->config.mm_per_pixel / w->config.pixel_aspect, 0}};
+      {"y", unit, -row, (w->config.height - 1) * row}};
   gboolean is_grey = image == w->grey;
 
   gst_imaging_quantity_attach (image, "height", unit, scale,

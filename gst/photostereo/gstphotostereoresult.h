@@ -24,6 +24,7 @@ typedef struct {
   gboolean bands;
   gint par_n, par_d; /* the pixel-aspect-ratio */
   gdouble mm_per_pixel;
+  gboolean y_down; /* the y of normals: from row to row */
 } GstPhotoStereoShape;
 
 /* One result of a set, on the stack of the streaming thread. */

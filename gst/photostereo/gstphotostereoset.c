@@ -248,7 +248,8 @@ shape_of (GstPhotoStereo *self, guint i)
   return (GstPhotoStereoShape){quantities[i], info->width, info->height,
       channels[i], has_bands (self, i), GST_VIDEO_INFO_PAR_N (info),
       GST_VIDEO_INFO_PAR_D (info),
-      gst_photo_stereo_now (self)->config.mm_per_pixel};
+      gst_photo_stereo_now (self)->config.mm_per_pixel,
+      gst_photo_stereo_now (self)->y_down};
 }
 
 static GstPhotoStereoEncoding

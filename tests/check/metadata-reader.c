@@ -73,7 +73,8 @@ read_quantity (GstPad *pad, GstPadProbeInfo *info, gpointer data)
   check_text (q.element, "normalintegrate");
   expect (q.scale == -q.offset, "sample 0 is no surface");
   expect (
-      q.n_axes == 2 && q.axes[1].step == 0.25 && q.axes[1].origin == 0, "axes");
+      q.n_axes == 2 && q.axes[1].step == -0.25 && q.axes[1].origin == 23 * 0.25,
+      "axes: y goes up from the last row");
   check_text (q.axes[0].name, "x");
   check_text (q.axes[1].name, "y");
   check_text (q.axes[1].unit, "mm");

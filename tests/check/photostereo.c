@@ -540,14 +540,19 @@ check_quantity (
   GstBuffer *buffer = check_pull (h);
   GstCustomMeta *meta =
       gst_buffer_get_custom_meta (buffer, "GstImagingQuantity");
-  gdouble scale, offset, step;
+  gdouble scale, offset, step, row, last;
   const GstStructure *s;
   GstMapInfo map;
 
   fail_unless (meta != NULL);
   s = gst_custom_meta_get_structure (meta);
   fail_unless (gst_structure_get (s, "scale", G_TYPE_DOUBLE, &scale, "offset",
-      G_TYPE_DOUBLE, &offset, "axis-0-step", G_TYPE_DOUBLE, &step, NULL));
+      G_TYPE_DOUBLE, &offset, "axis-0-step", G_TYPE_DOUBLE, &step,
+      "axis-1-step", G_TYPE_DOUBLE, &row, "axis-1-origin", G_TYPE_DOUBLE, &last,
+      NULL));
+  /* upwards, as the y of normals */
+  fail_unless_equals_float (row, -0.25);
+  fail_unless_equals_float (last, (HEIGHT - 1) * 0.25);
   fail_unless_equals_string (gst_structure_get_string (s, "name"), name);
   fail_unless_equals_string (gst_structure_get_string (s, "unit"), "");
   fail_unless_equals_string (gst_structure_get_string (s, "axis-0-unit"), "mm");
@@ -593,6 +598,27 @@ GST_START_TEST (test_samples_tell_what_they_stand_for)
     check_quantity (ps.albedo, "albedo", albedo, cases[i / 2].half + 2e-4);
     ps_free (&ps);
   }
+}
+GST_END_TEST
+
+GST_START_TEST (test_y_down_goes_from_row_to_row)
+{
+  Ps ps = ps_new ("mm-per-pixel=0.25 y-axis=down", "normal", NULL);
+  GstBuffer *buffer;
+  const GstStructure *s;
+  gdouble row, origin;
+
+  ps_caps (&ps, "GRAY16_LE");
+  ps_push_set (&ps);
+  buffer = check_pull (ps.normal);
+  s = gst_custom_meta_get_structure (
+      gst_buffer_get_custom_meta (buffer, "GstImagingQuantity"));
+  fail_unless (gst_structure_get (s, "axis-1-step", G_TYPE_DOUBLE, &row,
+      "axis-1-origin", G_TYPE_DOUBLE, &origin, NULL));
+  fail_unless_equals_float (row, 0.25);
+  fail_unless_equals_float (origin, 0);
+  gst_buffer_unref (buffer);
+  ps_free (&ps);
 }
 GST_END_TEST
 
@@ -2006,6 +2032,7 @@ photostereo_suite (void)
   tcase_add_test (tc, test_a_late_pad_has_the_segment);
   tcase_add_test (tc, test_downstream_chooses_the_encoding);
   tcase_add_test (tc, test_samples_tell_what_they_stand_for);
+  tcase_add_test (tc, test_y_down_goes_from_row_to_row);
   tcase_add_test (tc, test_a_set_ends_by_count_and_the_next_begins);
   tcase_add_test (tc, test_a_set_ends_by_set_size_signal_eos_and_caps);
   tcase_add_test (tc, test_too_few_pictures_are_said);

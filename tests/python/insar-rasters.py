@@ -34,6 +34,7 @@ WIDTH, HEIGHT, LOOKS = 57, 61, (2, 3)
 CELLS = HEIGHT // LOOKS[1], WIDTH // LOOKS[0]
 NAMES = "coherence", "amplitude", "phase", "interferogram"
 TRANSFORM = 10, 0.001, 0.0001, 50, 0.0002, -0.002
+NORTH_UP = 400123.25, 12.5, 0, 5200456.5, 0, -20
 POINTS = [(column, line, 10 + 0.001 * column, 50 - 0.002 * line, 100 + column)
           for line in (0, 30.5, 61) for column in (0, 57)]
 
@@ -63,8 +64,11 @@ class Rasters(unittest.TestCase):
         dataset = gdal.GetDriverByName("GTiff").Create(self.path("reference.tif"), WIDTH, HEIGHT, 1, gdal.GDT_CFloat32)
         dataset.GetRasterBand(1).WriteArray(self.reference)
         crs = osr.SpatialReference()
-        crs.ImportFromEPSG(4326)
-        if place == "points":
+        crs.ImportFromEPSG(place if isinstance(place, int) else 4326)
+        if isinstance(place, int):
+            dataset.SetGeoTransform(NORTH_UP)
+            dataset.SetProjection(crs.ExportToWkt())
+        elif place == "points":
             dataset.SetGCPs([gdal.GCP(x, y, z, column, line) for column, line, x, y, z in POINTS], crs.ExportToWkt())
         else:
             dataset.SetGeoTransform(TRANSFORM)
@@ -127,6 +131,24 @@ class Rasters(unittest.TestCase):
                 place = gdal.Open(self.path(name + extension + (".vrt" if extension == ".img" else "")))
                 self.check_bands(place, name, pads[name])
                 self.check_transform(place)
+
+    @unittest.skipUnless(gdal, "osgeo.gdal is not installed")
+    def test_the_header_of_envi_alone_places_it(self):
+        """GDAL reads .hdr without the .vrt: UTM of both hemispheres and other projections."""
+        for epsg, projection in (32633, "UTM, 1, 1, 400123.25, 5200456.5, 25, 60, 33, North, WGS-84, units=Meters}"), \
+                (32733, "UTM, 1, 1, 400123.25, 5200456.5, 25, 60, 33, South, WGS-84, units=Meters}"), (25832, "UTM"), (31467, "Arbitrary"):
+            launch("-q", *self.words(epsg, "coherence-location=" + self.path("c.img")))
+            with open(self.path("c.img.hdr"), encoding="ascii") as file:
+                self.assertIn("map info = {" + projection, file.read())
+            os.remove(self.path("c.img.vrt"))
+            envi = gdal.Open(self.path("c.img"))
+            self.assertEqual(envi.GetDriver().ShortName, "ENVI")
+            np.testing.assert_allclose(envi.GetGeoTransform(), np.array(NORTH_UP) * (1, *LOOKS, 1, *LOOKS), rtol=1e-12)
+            found, expected = osr.SpatialReference(envi.GetProjection()), osr.SpatialReference()
+            expected.ImportFromEPSG(epsg)
+            for key in "central_meridian", "scale_factor", "false_easting", "false_northing":
+                self.assertEqual(found.GetProjParm(key), expected.GetProjParm(key), (epsg, key))
+            self.assertEqual(found.GetAttrValue("SPHEROID"), expected.GetAttrValue("SPHEROID"))
 
     @unittest.skipUnless(gdal, "osgeo.gdal is not installed")
     def test_radar_coordinates(self):
