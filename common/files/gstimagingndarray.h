@@ -15,6 +15,14 @@ G_BEGIN_DECLS
  * what was found, what is expected.
  */
 #define GST_IMAGING_ND_ARRAY_ERROR (gst_imaging_nd_array_error_quark ())
+
+/**
+ * gst_imaging_nd_array_error_quark:
+ *
+ * The domain of #GstImagingNdArrayError.
+ *
+ * Returns: a quark
+ */
 GST_IMAGING_API
 GQuark gst_imaging_nd_array_error_quark (void);
 
@@ -35,6 +43,8 @@ GQuark gst_imaging_nd_array_error_quark (void);
  * @GST_IMAGING_ND_ARRAY_ERROR_TYPE: the type of the array does not suit the
  * call
  * @GST_IMAGING_ND_ARRAY_ERROR_MEMORY: the array does not fit in memory
+ *
+ * Why a file was not read or written.
  */
 typedef enum {
   GST_IMAGING_ND_ARRAY_ERROR_NOT_FOUND,
@@ -203,13 +213,22 @@ GST_IMAGING_API
 gdouble *gst_imaging_nd_array_to_double (
     const GstImagingNdArray *npy, gsize *n_values, GError **error);
 
-/* Returns: the value of an IEEE half */
+/**
+ * gst_imaging_half_to_double:
+ * @half: the bits of an IEEE half
+ *
+ * Converts a half exactly.
+ *
+ * Returns: its value
+ */
 GST_IMAGING_API
 gdouble gst_imaging_half_to_double (guint16 half);
 
 /**
  * gst_imaging_nd_array_get_bytes:
  * @npy: an array
+ *
+ * For bindings, which cannot read `data`.
  *
  * Returns: (transfer full) (nullable): the values, shared and not copied;
  *   %NULL when only the header was read
@@ -221,6 +240,8 @@ GBytes *gst_imaging_nd_array_get_bytes (const GstImagingNdArray *npy);
  * gst_imaging_nd_array_describe:
  * @npy: an array
  *
+ * A short text about the type and the shape.
+ *
  * Returns: (transfer full): type and shape for messages, as "f64 [12, 4]"
  */
 GST_IMAGING_API
@@ -230,6 +251,8 @@ gchar *gst_imaging_nd_array_describe (const GstImagingNdArray *npy);
  * gst_imaging_nd_array_copy:
  * @npy: an array
  *
+ * A copy that costs no memory for the values.
+ *
  * Returns: (transfer full): another one with the same values, which are shared
  */
 GST_IMAGING_API
@@ -238,6 +261,9 @@ GstImagingNdArray *gst_imaging_nd_array_copy (const GstImagingNdArray *npy);
 /**
  * gst_imaging_nd_array_free:
  * @npy: (transfer full) (nullable): an array
+
+ *
+ * Frees the array, and its values with the last copy.
  */
 GST_IMAGING_API
 void gst_imaging_nd_array_free (GstImagingNdArray *npy);
@@ -245,6 +271,8 @@ void gst_imaging_nd_array_free (GstImagingNdArray *npy);
 /**
  * gst_imaging_nd_array_type_size:
  * @type: type of a value
+ *
+ * The size of one value.
  *
  * Returns: bytes of a value; 0 for what is no #GstImagingNdArrayType
  */
@@ -254,6 +282,8 @@ gsize gst_imaging_nd_array_type_size (GstImagingNdArrayType type);
 /**
  * gst_imaging_nd_array_type_name:
  * @type: type of a value
+ *
+ * The name of a type in messages.
  *
  * Returns: "u8", "u16", "i16", "f32", "f64", "complex64", "complex128",
  *   "bool", "i32", "u32", "i64", "f16", "i8", "u64"; "?" for what is no

@@ -27,6 +27,11 @@ typedef enum {
   GST_IMAGING_MEMORY_UPLOAD,
 } GstImagingMemoryMode;
 
+/**
+ * GstImagingAllocator:
+ *
+ * Allocates memory with a view for the CPU and one for the GPU.
+ */
 #define GST_TYPE_IMAGING_ALLOCATOR (gst_imaging_allocator_get_type ())
 GST_IMAGING_API
 G_DECLARE_FINAL_TYPE (GstImagingAllocator, gst_imaging_allocator, GST,
@@ -71,6 +76,9 @@ void gst_imaging_allocator_use_slabs (GstImagingAllocator *self, gsize size);
 
 /**
  * gst_imaging_allocator_has_slabs: (skip)
+ *
+ * See gst_imaging_allocator_use_slabs().
+ *
  * Returns: whether its memories can be neighbours
  */
 GST_IMAGING_API
@@ -78,6 +86,10 @@ gboolean gst_imaging_allocator_has_slabs (GstImagingAllocator *self);
 
 /**
  * gst_imaging_memory_address: (skip)
+ * @memory: an imaging memory
+ *
+ * Tells the place of a memory in its block.
+ *
  * Returns: (nullable): where its host view is, valid or not; for its place
  *   among others
  */
@@ -86,6 +98,10 @@ gconstpointer gst_imaging_memory_address (GstMemory *memory);
 
 /**
  * gst_imaging_memory_pitch: (skip)
+ * @size: bytes of a memory
+ *
+ * For memories of an allocator that uses slabs.
+ *
  * Returns: bytes from a memory of @size bytes to its neighbour
  */
 GST_IMAGING_API
@@ -93,7 +109,10 @@ gsize gst_imaging_memory_pitch (gsize size);
 
 /**
  * gst_imaging_memory_are_neighbours: (skip)
- * @first, @second: imaging memories
+ * @first: an imaging memory
+ * @second: another one
+ *
+ * Tells whether one copy can do for two memories.
  *
  * Returns: whether the host view of @second is the place behind that of
  *   @first in one block, so that both can be copied at once
@@ -104,6 +123,9 @@ gboolean gst_imaging_memory_are_neighbours (
 
 /**
  * gst_imaging_allocator_context: (skip)
+ *
+ * The context that all memories of an allocator have.
+ *
  * Returns: (transfer none): its context
  */
 GST_IMAGING_API
@@ -123,7 +145,8 @@ gboolean gst_is_imaging_memory (GstMemory *memory);
 /**
  * gst_imaging_buffer_part: (skip)
  * @whole: a buffer with one memory
- * @offset, @size: bytes of it
+ * @offset: the first byte
+ * @size: bytes
  *
  * Of imaging memory not by gst_memory_share(): that locks the memory of @whole
  * until its shares are gone, and a buffer frees what it keeps alive before its
@@ -137,6 +160,10 @@ GstBuffer *gst_imaging_buffer_part (GstBuffer *whole, gsize offset, gsize size);
 
 /**
  * gst_imaging_memory_context: (skip)
+ * @memory: an imaging memory
+ *
+ * The context of the allocator of a memory.
+ *
  * Returns: (transfer none): the context of an imaging memory
  */
 GST_IMAGING_API
@@ -145,6 +172,8 @@ GstImagingContext *gst_imaging_memory_context (GstMemory *memory);
 /**
  * gst_imaging_memory_is_on_device:
  * @memory: any memory
+ *
+ * Tells whether a CPU map has to wait for a copy.
  *
  * Returns: whether it is imaging memory with the newest samples in device
  *   memory alone, so that a CPU map would have to download them
@@ -155,6 +184,8 @@ gboolean gst_imaging_memory_is_on_device (GstMemory *memory);
 /**
  * gst_imaging_buffer_memory_name:
  * @buffer: with one memory or more, that anyone can map
+ *
+ * Names the kind of memory of a buffer.
  *
  * Returns: (transfer none): "device", "pinned" or "system", as the property
  *   active-memory has it
@@ -173,6 +204,7 @@ const gchar *gst_imaging_buffer_memory_name (GstBuffer *buffer);
  * @stats: (nullable): where an upload is counted
  * @pointer: (out): where the kernel finds the first byte
  * @location: (out): IMK_LOCATION_DEVICE or IMK_LOCATION_HOST_MAPPED
+ * @error: the reason of a failure
  *
  * Makes the device view valid for work put on @stream after this call: the
  * stream waits for the last write (and for readers before it writes), a stale
@@ -188,11 +220,17 @@ ImkStatus gst_imaging_memory_acquire (GstMemory *memory, gpointer stream,
 
 /**
  * gst_imaging_memory_release: (skip)
- * @memory, @stream, @access: as for gst_imaging_memory_acquire()
  * @done: whether the caller has waited for @stream since
+ * @memory: as for gst_imaging_memory_acquire()
+ * @stream: likewise
+ * @access: likewise
+ * @error: the reason of a failure
  *
  * Whoever uses the memory next waits for what is on @stream now; for nothing
  * when @done.
+
+ *
+ * Returns: IMK_OK or IMK_ERROR_DEVICE
  */
 GST_IMAGING_API
 ImkStatus gst_imaging_memory_release (GstMemory *memory, gpointer stream,

@@ -96,6 +96,9 @@ void gst_imaging_results_register (void);
  * @element_name: the element that measured; replaces an older result of that
  * name
  * @result: what was measured; the data is referenced
+
+ *
+ * Adds a result to the metadata of a buffer.
  */
 GST_IMAGING_API
 void gst_imaging_results_attach (GstBuffer *buffer, const gchar *element_name,
@@ -105,6 +108,8 @@ void gst_imaging_results_attach (GstBuffer *buffer, const gchar *element_name,
  * gst_imaging_results_get:
  * @buffer: a buffer
  * @element_name: (nullable): whose result; %NULL for the only or any one
+ *
+ * Finds a result in the metadata of a buffer.
  *
  * Returns: (transfer none) (nullable): the fields that
  *   %GST_IMAGING_RESULTS_META describes, valid as long as @buffer
@@ -131,6 +136,9 @@ GstBuffer *gst_imaging_results_to_csv (
 
 /**
  * gst_imaging_results_csv_header: (skip)
+ * @result: with its fields
+ *
+ * The line of names that comes before the rows of numbers.
  *
  * Returns: (transfer full): the line of names
  */
@@ -140,6 +148,11 @@ gchar *gst_imaging_results_csv_header (const GstImagingResult *result);
 /**
  * gst_imaging_results_tensor_caps: (skip)
  * @with_flags: as a second tensor
+ * @result: with its shape
+ * @fps_n: numerator of the frame rate
+ * @fps_d: denominator of the frame rate
+ *
+ * The caps of a pad that sends results as tensors.
  *
  * Returns: (transfer full): `other/tensors` for the data of @result, with the
  *   frame rate @fps_n / @fps_d
@@ -148,8 +161,12 @@ GST_IMAGING_API
 GstCaps *gst_imaging_results_tensor_caps (const GstImagingResult *result,
     gboolean with_flags, gint fps_n, gint fps_d);
 
-/* The caps of every `results` pad; text comes first because a peer that takes
- * anything is a file. */
+/**
+ * GST_IMAGING_RESULTS_CAPS:
+ *
+ * The caps of every `results` pad; text comes first because a peer that takes
+ * anything is a file.
+ */
 #define GST_IMAGING_RESULTS_CAPS \
   "text/csv; " \
   "other/tensors, format = (string) static, num_tensors = (int) 1, " \

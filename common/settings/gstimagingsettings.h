@@ -31,29 +31,48 @@ G_BEGIN_DECLS
  * thread. All else belongs to the streaming thread.
  */
 
-/* When a change counts. */
+/**
+ * GstImagingWhen:
+ * @GST_IMAGING_WHEN_LIVE: from the next frame on
+ * @GST_IMAGING_WHEN_NEXT_SET: from the next set, volume or pair on
+ * @GST_IMAGING_WHEN_NEXT_START: from the next start of the element on
+ *
+ * When a change counts.
+ */
 typedef enum {
-  GST_IMAGING_WHEN_LIVE,       /* from the next frame on */
-  GST_IMAGING_WHEN_NEXT_SET,   /* from the next set, volume or pair on */
-  GST_IMAGING_WHEN_NEXT_START, /* from the next start of the element on */
+  GST_IMAGING_WHEN_LIVE,
+  GST_IMAGING_WHEN_NEXT_SET,
+  GST_IMAGING_WHEN_NEXT_START,
 } GstImagingWhen;
 
 /**
  * GstImagingKind: (skip)
+ * @GST_IMAGING_KIND_BOOLEAN: gboolean or bool
+ * @GST_IMAGING_KIND_INT: gint
+ * @GST_IMAGING_KIND_UINT: guint
+ * @GST_IMAGING_KIND_UINT64: guint64
+ * @GST_IMAGING_KIND_DOUBLE: gdouble
+ * @GST_IMAGING_KIND_ENUM: any enumeration of the size of an int
+ * @GST_IMAGING_KIND_FLAGS: guint
+ * @GST_IMAGING_KIND_STRING: GRefString *, %NULL for ""
+ * @GST_IMAGING_KIND_FRACTION: GstImagingFraction
+ * @GST_IMAGING_KIND_PATH: GstImagingFile *, %NULL for ""
+ * @GST_IMAGING_KIND_ARRAY: GstImagingArray *, %NULL when empty
+ *
  * The C type of a member.
  */
 typedef enum {
-  GST_IMAGING_KIND_BOOLEAN, /* gboolean or bool */
+  GST_IMAGING_KIND_BOOLEAN,
   GST_IMAGING_KIND_INT,
   GST_IMAGING_KIND_UINT,
   GST_IMAGING_KIND_UINT64,
   GST_IMAGING_KIND_DOUBLE,
-  GST_IMAGING_KIND_ENUM, /* any enumeration of the size of an int */
+  GST_IMAGING_KIND_ENUM,
   GST_IMAGING_KIND_FLAGS,
-  GST_IMAGING_KIND_STRING,   /* GRefString *, %NULL for "" */
-  GST_IMAGING_KIND_FRACTION, /* GstImagingFraction */
-  GST_IMAGING_KIND_PATH,     /* GstImagingFile *, %NULL for "" */
-  GST_IMAGING_KIND_ARRAY,    /* GstImagingArray *, %NULL when empty */
+  GST_IMAGING_KIND_STRING,
+  GST_IMAGING_KIND_FRACTION,
+  GST_IMAGING_KIND_PATH,
+  GST_IMAGING_KIND_ARRAY,
 } GstImagingKind;
 
 /**
@@ -86,16 +105,33 @@ typedef struct {
   const gchar *hash;
 } GstImagingFile;
 
-/* Returns: (nullable): the path of @file, which may be %NULL */
+/**
+ * gst_imaging_setting_file_location: (skip)
+ * @file: (nullable): of a path property
+ *
+ * The path, as it was set.
+ *
+ * Returns: (nullable): a path
+ */
 #define gst_imaging_setting_file_location(file) \
   ((file) ? (file)->location : NULL)
 
-/* Returns: (nullable): the data of @file, which may be %NULL */
+/**
+ * gst_imaging_setting_file_data: (skip)
+ * @file: (nullable): of a path property
+ *
+ * The content, as load() returned it.
+ *
+ * Returns: (nullable): data
+ */
 #define gst_imaging_setting_file_data(file) ((file) ? (file)->data : NULL)
 
 /**
  * GstImagingFileLoad: (skip)
  * @location: a path, not empty
+ * @error: the reason of a failure
+ *
+ * Reads the file of a path property, in the thread that sets it.
  *
  * Returns: (nullable): the file's content in the form the element needs, or
  *   %NULL with @error set, whose sentence names @location
@@ -103,7 +139,8 @@ typedef struct {
 typedef gpointer (*GstImagingFileLoad) (const gchar *location, ImkError *error);
 
 /**
- * GstImagingArray: (skip)
+ * _GstImagingArray: (skip)
+ *
  * An array of numbers, which never changes.
  */
 struct _GstImagingArray {
@@ -154,6 +191,17 @@ typedef struct {
   .offset = G_STRUCT_OFFSET (TYPE, MEMBER), \
   .size = sizeof (((TYPE *) NULL)->MEMBER), .blurb = BLURB
 
+/**
+ * GST_IMAGING_BOOLEAN: (skip)
+ * @NAME: of the property
+ * @WHEN: LIVE, NEXT_SET or NEXT_START
+ * @GROUPS: bits of the element
+ * @TYPE: the element's structure
+ * @MEMBER: the member of it
+ * @BLURB: the meaning
+ *
+ * A line of a table. Numbers, enumerations and the others have macros alike.
+ */
 #define GST_IMAGING_BOOLEAN(NAME, WHEN, GROUPS, TYPE, MEMBER, BLURB) \
   { \
     GST_IMAGING_SETTING (NAME, BOOLEAN, WHEN, GROUPS, TYPE, MEMBER, BLURB) \
@@ -263,6 +311,7 @@ typedef struct {
 /**
  * gst_imaging_settings_install: (skip)
  * @klass: of the element, in its class_init()
+ * @table: what the class declares
  *
  * Installs the properties of @table, `settings` (GstStructure, write-only:
  * several values at once), `settings-valid` and `settings-hash` (read-only,
@@ -280,17 +329,34 @@ void gst_imaging_settings_install (
 
 /**
  * GST_IMAGING_SETTINGS_FIRST_FREE_ID: (skip)
+
+ *
+ * The first id for properties that a class installs itself.
  */
 #define GST_IMAGING_SETTINGS_FIRST_FREE_ID 10000
 
 /**
  * gst_imaging_settings_set_property: (skip)
+ * @object: the element
+ * @id: of the property
+ * @value: the new value
+ * @pspec: its specification
+
+ *
+ * The set_property() of a class with a table.
  */
 GST_IMAGING_API
 void gst_imaging_settings_set_property (
     GObject *object, guint id, const GValue *value, GParamSpec *pspec);
 /**
  * gst_imaging_settings_get_property: (skip)
+ * @object: the element
+ * @id: of the property
+ * @value: (out): the value
+ * @pspec: its specification
+
+ *
+ * The get_property() of a class with a table.
  */
 GST_IMAGING_API
 void gst_imaging_settings_get_property (
@@ -305,6 +371,8 @@ void gst_imaging_settings_get_property (
  *   on: gst_imaging_engine_set_caps () tries those that were set, then those in
  *   use, and gst_imaging_engine_start () begins a run
  *
+ * Makes the settings of an element.
+ *
  * Returns: (transfer none): with the defaults
  */
 GST_IMAGING_API
@@ -313,6 +381,10 @@ GstImagingSettings *gst_imaging_settings_new (GstElement *element,
 
 /**
  * gst_imaging_settings_of: (skip)
+ * @element: any element
+ *
+ * Finds the settings of an element.
+ *
  * Returns: (nullable) (transfer none): the settings of @element
  */
 GST_IMAGING_API
@@ -322,6 +394,7 @@ GstImagingSettings *gst_imaging_settings_of (gpointer element);
 
 /**
  * gst_imaging_settings_start: (skip)
+ * @self: the settings
  *
  * Begins a run: nothing is in use, and files that could not be read are read
  * again. Without an engine, call it where the element starts.
@@ -331,6 +404,10 @@ void gst_imaging_settings_start (GstImagingSettings *self);
 
 /**
  * gst_imaging_settings_now: (skip)
+ * @self: the settings
+ *
+ * Of the streaming thread.
+ *
  * Returns: (transfer none): the element's structure: the settings in use, in
  *   apply() and open() those to be used. Valid until the next update
  */
@@ -339,10 +416,11 @@ gconstpointer gst_imaging_settings_now (GstImagingSettings *self);
 
 /**
  * gst_imaging_settings_update: (skip)
+ * @self: the settings
  * @boundary: what begins: a frame (LIVE) or a set, volume or pair (NEXT_SET)
  * @time: stream time of the frame, for values of a GstController;
  *   GST_CLOCK_TIME_NONE for none
- * @error: (out)
+ * @error: (out): the reason of a failure
  *
  * Before a frame: takes what was set. Without a change it costs one atomic
  * read.
@@ -358,6 +436,9 @@ ImkStatus gst_imaging_settings_update (GstImagingSettings *self,
 /**
  * gst_imaging_settings_stream_time: (skip)
  * @pad: a sink pad
+ * @buffer: a frame of @pad
+ *
+ * The time at which a GstController gives its values.
  *
  * Returns: the stream time of @buffer, for gst_imaging_settings_update ()
  */
@@ -366,6 +447,9 @@ GstClockTime gst_imaging_settings_stream_time (GstPad *pad, GstBuffer *buffer);
 
 /**
  * gst_imaging_settings_take: (skip)
+ * @self: the settings
+ * @boundary: as for gst_imaging_settings_update()
+ * @time: likewise
  *
  * gst_imaging_settings_update() for an element with an engine: when the device
  * fails meanwhile, `backend=auto` changes to the CPU, as it does for a frame.
@@ -378,7 +462,10 @@ gboolean gst_imaging_settings_take (
 
 /**
  * gst_imaging_settings_try: (skip)
+ * @self: the settings
  * @open: opens what depends on the format, with gst_imaging_settings_now ()
+ * @data: for @open
+ * @error: the reason of a failure
  *
  * For new caps: calls @open with the settings that were set. When these are
  * rejected, and others are in use, posts the warning and calls it with those.
@@ -393,6 +480,7 @@ ImkStatus gst_imaging_settings_try (GstImagingSettings *self,
 
 /**
  * gst_imaging_settings_hash: (skip)
+ * @self: the settings
  *
  * What the settings in use are, in 64 digits: SHA-256 of a text that has the
  * factory of the element and a line `name=value` for each property of the
@@ -411,6 +499,10 @@ const gchar *gst_imaging_settings_hash (GstImagingSettings *self);
 
 /**
  * gst_imaging_settings_copy: (skip)
+ * @self: the settings
+ *
+ * For any thread.
+ *
  * Returns: (transfer full): what was set last, as g_object_get () returns it,
  *   whether it is in use or not
  */
@@ -419,6 +511,10 @@ gpointer gst_imaging_settings_copy (GstImagingSettings *self);
 
 /**
  * gst_imaging_settings_copy_now: (skip)
+ * @self: the settings
+ *
+ * For a thread that works on frames later.
+ *
  * Returns: (transfer full): of the streaming thread: gst_imaging_settings_now
  *   (), to be kept
  */
@@ -427,7 +523,11 @@ gpointer gst_imaging_settings_copy_now (GstImagingSettings *self);
 
 /**
  * gst_imaging_settings_free_copy: (skip)
+ * @self: the settings
  * @copy: (nullable) (transfer full): of one of the above
+
+ *
+ * Frees a copy of settings.
  */
 GST_IMAGING_API
 void gst_imaging_settings_free_copy (GstImagingSettings *self, gpointer copy);
@@ -436,11 +536,13 @@ void gst_imaging_settings_free_copy (GstImagingSettings *self, gpointer copy);
 
 /**
  * gst_imaging_settings_put_file: (skip)
+ * @self: the settings
  * @name: of a path property
  * @location: (nullable): where the data was saved
  * @data: (transfer full): in the form that load() returns
- * @numbers, @n: what tells @data apart, for gst_imaging_settings_hash(), where
- *   it was not saved
+ * @numbers: content of @data, for gst_imaging_settings_hash(), where it was not
+ * saved
+ * @n: how many
  *
  * Sets a path property to data that the element made itself, as a capture.
  * Any thread.

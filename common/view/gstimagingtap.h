@@ -7,6 +7,11 @@
 
 G_BEGIN_DECLS
 
+/**
+ * GstImagingTap:
+ *
+ * Reads frames that pass a pad, without a change of the pipeline.
+ */
 #define GST_TYPE_IMAGING_TAP (gst_imaging_tap_get_type ())
 GST_IMAGING_API
 G_DECLARE_FINAL_TYPE (GstImagingTap, gst_imaging_tap, GST, IMAGING_TAP, GObject)
@@ -40,6 +45,8 @@ GstImagingTap *gst_imaging_tap_new_for_slices (GstPad *pad, guint n);
 /**
  * gst_imaging_tap_get_fd:
  *
+ * For poll() and main loops.
+ *
  * Returns: a descriptor that can be read when a requested frame is there; of
  *   the tap
  */
@@ -69,6 +76,8 @@ GstSample *gst_imaging_tap_take (GstImagingTap *self, gint64 *time);
 /**
  * gst_imaging_tap_get_n_frames:
  *
+ * Counts all frames, requested or not.
+ *
  * Returns: frames that have passed since gst_imaging_tap_new()
  */
 GST_IMAGING_API
@@ -91,6 +100,8 @@ void gst_imaging_tap_record (GstImagingTap *self, GstElement *source,
 /**
  * gst_imaging_tap_get_n_recorded:
  *
+ * Counts the frames of gst_imaging_tap_record().
+ *
  * Returns: frames that were passed on
  */
 GST_IMAGING_API
@@ -98,6 +109,8 @@ guint64 gst_imaging_tap_get_n_recorded (GstImagingTap *self);
 
 /**
  * gst_imaging_tap_get_n_lost:
+ *
+ * Counts the gaps of gst_imaging_tap_record().
  *
  * Returns: frames that were not passed on because too many bytes waited
  */
@@ -116,6 +129,8 @@ void gst_imaging_tap_keep (GstImagingTap *self, gboolean keep);
 
 /**
  * gst_imaging_tap_get_kept:
+ *
+ * The frame that gst_imaging_tap_keep() keeps.
  *
  * Returns: (transfer full) (nullable): the newest frame, with its caps; %NULL
  *   where none has passed since gst_imaging_tap_keep()
@@ -136,6 +151,10 @@ void gst_imaging_tap_follow (GstPad *sink, GstPad *pad);
 
 /**
  * gst_imaging_tap_get_followed: (skip)
+ * @sink: a sink pad
+ *
+ * For picturesink.
+ *
  * Returns: (transfer full) (nullable): the source pad that
  *   gst_imaging_tap_follow() named
  */

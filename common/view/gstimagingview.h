@@ -7,6 +7,11 @@
 
 G_BEGIN_DECLS
 
+/**
+ * GstImagingView:
+ *
+ * Makes JPEG pictures of the newest frames of a pad.
+ */
 #define GST_TYPE_IMAGING_VIEW (gst_imaging_view_get_type ())
 GST_IMAGING_API
 G_DECLARE_FINAL_TYPE (
@@ -31,6 +36,8 @@ GstImagingView *gst_imaging_view_new (GstPad *pad, guint id);
 /**
  * gst_imaging_view_get_fd:
  *
+ * For poll() and main loops.
+ *
  * Returns: a descriptor that can be read when gst_imaging_view_take() has
  *   something; of the view
  */
@@ -40,14 +47,21 @@ gint gst_imaging_view_get_fd (GstImagingView *self);
 /**
  * gst_imaging_view_set_rate:
  * @rate: pictures a second, at most; 0: none
+
+ *
+ * Limits how often a picture is made.
  */
 GST_IMAGING_API
 void gst_imaging_view_set_rate (GstImagingView *self, gdouble rate);
 
 /**
  * gst_imaging_view_set_size:
- * @width, @height: of the picture, at most
  * @quality: of the JPEG, 1 to 100
+ * @width: pixels of the picture, at most
+ * @height: pixels of the picture, at most
+
+ *
+ * Pictures keep the aspect of the frame.
  */
 GST_IMAGING_API
 void gst_imaging_view_set_size (
@@ -55,9 +69,12 @@ void gst_imaging_view_set_size (
 
 /**
  * gst_imaging_view_set_window:
- * @window, @level: samples from level - window / 2 are shown in the first
- *   colour, those from level + window / 2 on in the last; NaN: chosen from each
- *   picture
+ * @window: range of samples from the first colour to the last; NaN: chosen from
+ *   each picture
+ * @level: the sample in the middle of it; NaN: likewise
+
+ *
+ * Maps samples to colours.
  */
 GST_IMAGING_API
 void gst_imaging_view_set_window (
@@ -67,6 +84,8 @@ void gst_imaging_view_set_window (
  * gst_imaging_view_set_colours:
  * @name: of a colour map: "grey", "viridis", ...
  *
+ * Chooses the colour map of pictures with one channel.
+ *
  * Returns: %FALSE without a map of this name
  */
 GST_IMAGING_API
@@ -74,7 +93,13 @@ gboolean gst_imaging_view_set_colours (GstImagingView *self, const gchar *name);
 
 /**
  * gst_imaging_view_set_crop:
- * @x, @y, @width, @height: samples of the frame; @width 0: all
+ * @x: first column
+ * @y: first row
+ * @width: columns; 0: all of the frame
+ * @height: rows
+
+ *
+ * Shows a part of the frame.
  */
 GST_IMAGING_API
 void gst_imaging_view_set_crop (
@@ -82,8 +107,13 @@ void gst_imaging_view_set_crop (
 
 /**
  * gst_imaging_view_set_values:
- * @x, @y, @width, @height: samples that the header of a picture has as numbers;
- *   @width 0: none
+ * @x: first column
+ * @y: first row
+ * @width: columns; 0: no samples
+ * @height: rows
+
+ *
+ * Adds samples as numbers to the header of a picture.
  */
 GST_IMAGING_API
 void gst_imaging_view_set_values (
@@ -95,6 +125,8 @@ void gst_imaging_view_set_values (
  * @section: "frame", "row", "column", "max-frame", "max-row", "max-column"
  * @place: the number of the frame, row or column
  *
+ * Shows a section or a projection of a volume.
+ *
  * Returns: %FALSE without a section of this name
  */
 GST_IMAGING_API
@@ -104,6 +136,9 @@ gboolean gst_imaging_view_set_volume (
 /**
  * gst_imaging_view_allow:
  * @n: so many pictures more may be made
+
+ *
+ * Allows more pictures; a viewer that is slow allows fewer.
  */
 GST_IMAGING_API
 void gst_imaging_view_allow (GstImagingView *self, guint n);
@@ -111,6 +146,8 @@ void gst_imaging_view_allow (GstImagingView *self, guint n);
 /**
  * gst_imaging_view_take:
  * @error: why there is no picture
+ *
+ * Returns the picture that the descriptor announced.
  *
  * Returns: (transfer full) (nullable): a picture with its header; %NULL before
  *   it is there, or with @error set
