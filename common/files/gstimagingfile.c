@@ -239,7 +239,8 @@ follow_links (const gchar *location)
 {
   gchar *path = g_strdup (location);
 
-  for (guint i = 0; i < MAX_LINKS; i++) {
+  /* the last turn finds what is behind the last link */
+  for (guint i = 0; i <= MAX_LINKS; i++) {
     g_autofree gchar *folder = g_path_get_dirname (path);
     gchar *link, *next;
     struct stat info;

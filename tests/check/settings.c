@@ -888,7 +888,9 @@ GST_START_TEST (test_every_setting_that_counts_changes_the_hash)
       {"maximum", "60.000000000000007"}, {"mode", "file"}, {"path", NULL},
       {"factors", "<0.5, -1.0>"}, {"label", "a\nb"}, {"flag", "true"},
       {"byte-flag", "true"}, {"offset", "-9"}, {"wide", "9007199254740993"},
-      {"parts", "arrows"}, {"rate", "30000/1001"}, {"order", "<2, 0>"}};
+      {"parts", "arrows"}, {"rate", "30000/1001"}, {"order", "<2, 0>"},
+      /* digits of two numbers are not those of one */
+      {"factors", "<1.0, 0.0>"}, {"factors", "<10.0>"}};
   g_autoptr (GHashTable) seen =
       g_hash_table_new_full (g_str_hash, g_str_equal, g_free, NULL);
   g_autofree gchar *path = check_path_of ("data");

@@ -720,6 +720,11 @@ class Pnm(Case):
                     with Image.open(self.path("a.pnm")) as picture:
                         self.assert_equal(np.array(picture), array)
 
+    def test_a_pam_tells_what_its_channels_are(self):
+        for channels, kind in (2, b"GRAYSCALE_ALPHA"), (4, b"RGB_ALPHA"):
+            with open(self.save(noise("u1", 5, 7, channels), "a.pam"), "rb") as file:
+                self.assertIn(b"\nTUPLTYPE " + kind + b"\nENDHDR\n", file.read())
+
     def test_floats(self):
         for channels in (), (3,):
             array = noise("f4", 5, 7, *channels)

@@ -218,6 +218,41 @@ class Sidecar(Case):
                f"location={self.folder}/n%d.pgm", "append=true", "sidecar=none")
         self.assertEqual(sorted(os.listdir(self.folder)), [f"n{n}.pgm" for n in (0, 1, 4, 5, 6, 7)])
 
+    def test_padded_numbers_begin_behind_all_files(self):
+        for pattern, numbers in ("z%03d.pgm", (0, 1, 998)), ("s%3d.pgm", (0, 1, 9)), ("w%02d.pgm", (7, 8, 98)):
+            for n in numbers:
+                with open(self.path(pattern % n), "w", encoding="utf-8") as file:
+                    file.write("old")
+            launch("-q", "videotestsrc", "num-buffers=3", "!", "video/x-raw,format=GRAY8,width=8,height=8", "!", "picturesink",
+                   f'location="{self.folder}/{pattern}"', "append=true", "sidecar=none")
+            expected = [pattern % n for n in (*numbers, *range(numbers[-1] + 1, numbers[-1] + 4))]
+            self.assertEqual(sorted(name for name in os.listdir(self.folder) if name[0] == pattern[0]), sorted(expected))
+
+    def test_links_are_followed_as_far_as_the_system_does(self):
+        words = "-q", "videotestsrc", "num-buffers=1", "!", "video/x-raw,format=GRAY8,width=8,height=8", "!", "picturesink", "sidecar=none"
+        for i in range(41):
+            os.symlink(f"{i}.pgm", self.path(f"{i + 1}.pgm"))
+        self.assertIn("cannot be written", launch(*words, "location=" + self.path("41.pgm"), status=1))
+        self.assertFalse(os.path.exists(self.path("0.pgm")))
+        launch(*words, "location=" + self.path("40.pgm"))
+        self.assertTrue(os.path.isfile(self.path("0.pgm")) and os.path.islink(self.path("40.pgm")))
+        with open(self.path("40.pgm"), "rb") as file:
+            self.assertEqual(file.read(2), b"P5")
+
+    def test_a_name_with_quotes_and_backslashes_can_be_played_again(self):
+        path = self.path('back\\slash "quoted" \\" end\\.npy')
+        np.save(path, np.zeros((2, 8, 8), "u1"))
+        pipeline = Gst.parse_launch("picturesrc name=r ! lapsharpen ! picturesink name=w")
+        pipeline.get_by_name("r").set_property("location", path)
+        pipeline.get_by_name("w").set_property("location", self.path("out.npy"))
+        pipeline.set_state(Gst.State.PLAYING)
+        message = pipeline.get_bus().timed_pop_filtered(10 * Gst.SECOND, Gst.MessageType.EOS | Gst.MessageType.ERROR)
+        pipeline.set_state(Gst.State.NULL)
+        self.assertEqual(message.type, Gst.MessageType.EOS)
+        told = metadata.sidecar(self.path("out.npy"))
+        again = Gst.parse_launch(told["pipeline"])
+        self.assertEqual(os.path.join(told.get("folder", ""), again.get_by_name("r").get_property("location")), path)
+
     def test_files_of_an_older_recording_are_named(self):
         words = ("!", "video/x-raw,format=GRAY8,width=8,height=8", "!", "picturesink", f"location={self.folder}/f%02d.pgm", "sidecar=none")
         for n, older in (8, ""), (3, "f07.pgm"), (8, ""):
