@@ -289,8 +289,10 @@ open_flags (GstPictureSink *self, GError **error)
     gst_picture_sink_file_close (&self->flags);
     return FALSE;
   }
+  if (!check_rivals (self, &self->flags, error))
+    return FALSE;
   self->sidecar.flags = g_path_get_basename (location);
-  return check_rivals (self, &self->flags, error);
+  return TRUE;
 }
 
 static gboolean
