@@ -29,9 +29,11 @@ READY = {
     "ao": ("ao", "power", "-7"),
     "oct": ("oct", "range-max", "1e9"),
     "photostereo": ("light", "elevation", "1e9"),
+    "insar": ("insar", "fit-snr", "1e9"),
 }
-# whose data moves by itself: the others repeat one surface, and one pair
-MOVING = ("sharpen", "ao", "oct")
+# whose first view moves by itself: insar plays one pair again and again
+MOVING = ("sharpen", "ao", "oct", "photostereo")
+CHOOSE = "const [menu, value] = arguments; menu.value = value; menu.dispatchEvent(new Event('change'));"
 MOVE = "const s = arguments[0]; s.value = arguments[1]; s.dispatchEvent(new Event('input')); s.dispatchEvent(new Event('change'));"
 
 
@@ -130,7 +132,8 @@ class Ready(unittest.TestCase):
     def true_samples(self, name):
         """What the page says of a sample is what the file of the demo has in that frame."""
         b = self.browser
-        frames = np.load(os.path.join(os.path.dirname(self.data), "gst-imaging", "panel", f"{name}-{VERSION}.npy"))
+        base = os.path.join(os.path.dirname(self.data), "gst-imaging", "panel", f"{name}-{VERSION}")
+        frames = np.load(base + ".npy") if name != "insar" else np.fromfile(base + "-ref.SLC", "<i2").reshape(1, 512, 512, 2)
         b.find("#play").click()
         b.until("document.querySelector('#pipeline-state').textContent == 'paused'", "paused")
         b.find(".view canvas").send_keys("++++++++")
@@ -138,7 +141,7 @@ class Ready(unittest.TestCase):
         # the text and the frame belong to one picture
         text, sample, frame = b.js("const r = document.querySelector('.readout'); return [r.textContent, r.dataset.sample, r.dataset.frame]")
         x, y = map(int, text[1:].split(")")[0].split(","))
-        self.assertEqual(json.loads(sample), frames[int(frame) % len(frames), y, x], (x, y, frame))
+        self.assertEqual(json.loads(sample), frames[int(frame or 0) % len(frames), y, x].tolist(), (x, y, frame))
         b.find(".view canvas").send_keys("0")
         b.find("#play").click()
         b.until("document.querySelector('#pipeline-state').textContent == 'playing'", "playing")
@@ -195,7 +198,7 @@ class Ready(unittest.TestCase):
             self.picture_moves()
         before = b.find(".view canvas").screenshot_as_png
         self.slider_sets(element, setting)
-        if name != "oct":  # its first view is one slice of a volume, with a window chosen from it
+        if name in MOVING:
             self.picture_moves(before)
         self.rejected(element, setting, wrong)
         if name in ("sharpen", "ao", "photostereo"):
@@ -276,15 +279,51 @@ class Ready(unittest.TestCase):
         b = self.browser
         ActionChains(b.driver).move_to_element(b.find(".view canvas")).perform()
         b.until("document.querySelector('#results canvas').dataset.line", "an A-scan")
+        self.act("reset-range")
+        for section in "frame", "row", "column", "max-frame", "max-row", "max-column":
+            b.js(CHOOSE, b.find(".view .section"), section)
+            serial = int(b.js("return document.querySelector('.view').dataset.serial"))
+            b.until(f"document.querySelector('.view').dataset.serial > {serial + 1}", section)
+        b.js(CHOOSE, b.find(".view .section"), "live")
+        heights = {}
+        for aspect in "fill", "pixels", "true":
+            b.js(CHOOSE, b.find(".view .aspect"), aspect)
+            heights[aspect] = b.find(".view .zoom").text.split("%")[0]
+        self.assertNotEqual(heights["fill"], heights["pixels"], heights)
+        b.js(CHOOSE, b.find(".view .pad"), "source.src")
+        b.until("document.querySelector('.view .readout').textContent.includes(',')", "the spectra")
+        self.true_samples("oct")
         self.end(served)
 
+    def act(self, action):
+        """An action without arguments"""
+        button = self.browser.find(f".action[data-action={action}] button")
+        self.browser.js("arguments[0].scrollIntoView({block: 'center'})", button)
+        button.click()
+        self.assertEqual(self.said(action), "Done.")
+
     def test_photostereo(self):
-        self.end(self.walk("photostereo"))
+        served = self.walk("photostereo")
+        b = self.browser
+        self.true_samples("photostereo")
+        self.act("finish-set")
+        # the mouse over the relit surface is its lamp
+        before = self.value("light", "azimuth")
+        ActionChains(b.driver).move_to_element_with_offset(b.find(".view canvas"), 60, 90).perform()
+        end = time.monotonic() + 10
+        while self.value("light", "azimuth") == before:
+            self.assertLess(time.monotonic(), end, "the light does not follow the mouse")
+            time.sleep(0.05)
+        # relight measures nothing: its times are plotted
+        b.js(CHOOSE, b.find("#results select"), "light")
+        points = int(b.until("document.querySelector('#results canvas').dataset.points > 1 && document.querySelector('#results canvas').dataset.points", "times"))
+        b.until(f"document.querySelector('#results canvas').dataset.points > {points}", "times that grow")
+        self.end(served)
 
     def test_insar(self):
         b = self.browser
-        served = self.serve("insar")
-        b.open(served.address)
+        served = self.walk("insar")
+        self.true_samples("insar")
         b.until("document.querySelector('.progress-text').textContent.includes('rows')", "progress")
         points = int(b.until("document.querySelector('#results canvas').dataset.points", "rows"))
         b.until(f"document.querySelector('#results canvas').dataset.points != {points}", "rows that follow")

@@ -107,8 +107,8 @@ $("add-view").onclick = () => {
 // The mouse over a picture of relight is its lamp: the middle is 90 degrees up, the nearer edges 0.
 let lamp = 0;
 function relight(view) {
-  const element = host.elementOf(view.pad);
-  if (element?.element !== "relight" || !view.hover || !view.canvas.matches(":hover") || Date.now() - lamp < 60) return;
+  const element = view.layers.map((l) => host.elementOf(l.pad)).find((e) => e?.element === "relight");
+  if (!element || !view.hover || !view.canvas.matches(":hover") || Date.now() - lamp < 60) return;
   lamp = Date.now();
   const [width, height] = view.source;
   const [dx, dy] = [view.hover[0] - width / 2, height / 2 - view.hover[1]];
@@ -174,7 +174,10 @@ link.addEventListener("message", ({ detail }) => {
 });
 link.addEventListener("event", ({ detail }) => results.event(detail));
 link.addEventListener("results", ({ detail }) => results.results(detail));
-link.addEventListener("health", ({ detail }) => health.show(detail));
+link.addEventListener("health", ({ detail }) => {
+  health.show(detail);
+  results.health(detail);
+});
 link.addEventListener("pipeline", ({ detail }) => showPipeline(detail));
 link.addEventListener("presets", ({ detail }) => showPresets(detail));
 link.addEventListener("recording", ({ detail }) => showRecording(detail.recording));

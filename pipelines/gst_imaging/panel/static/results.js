@@ -35,8 +35,9 @@ function arrows(c, view, list, gain) {
 }
 
 class Result {
-  constructor(element) {
+  constructor(element, isCounted) {
     this.element = element;
+    this.isCounted = isCounted;
     this.history = [];
     this.newest = null;
     this.progress = null;
@@ -97,11 +98,13 @@ export class Results {
 
   show(elements, layout) {
     const first = layout?.results ?? [];
-    const some = elements.filter((e) => e.results || e.element === "octbscan" || first.includes(e.name));
+    const measures = (e) => e.results || e.element === "octbscan" || first.includes(e.name);
+    const some = elements.filter((e) => e.ours && (measures(e) || e.properties.some((p) => p.name === "backend")));
+    some.sort((a, b) => Boolean(measures(b)) - Boolean(measures(a)));
     some.sort((a, b) => first.includes(b.name) - first.includes(a.name));
-    for (const e of some) if (this.#all.get(e.name)?.element.element !== e.element) this.#all.set(e.name, new Result(e));
+    for (const e of some) if (this.#all.get(e.name)?.element.element !== e.element) this.#all.set(e.name, new Result(e, !measures(e)));
     options(this.elementMenu, some.map((e) => [e.name, e.name, e.title]), some.some((e) => e.name === this.elementMenu.value) ? this.elementMenu.value : some[0]?.name);
-    for (const e of some) this.host.link.ask("follow", { element: e.name, follow: true }).catch(() => {});
+    for (const e of some.filter(measures)) this.host.link.ask("follow", { element: e.name, follow: true }).catch(() => {});
     this.#choose();
   }
 
@@ -124,6 +127,17 @@ export class Results {
     const one = this.#all.get(message.element);
     if (!one) return;
     one.add(message);
+    this.#later();
+  }
+
+  // Elements that measure nothing else have their times and counts.
+  health({ time, elements }) {
+    for (const { name, element, backend, ...counts } of elements ?? []) {
+      const one = this.#all.get(name);
+      if (!one?.isCounted) continue;
+      const fields = Object.keys(counts);
+      one.add({ pts: time * 1e9, summary: counts, fields, values: [Object.values(counts)], rows: 1, unit: fields.map((f) => (f.startsWith("time") ? "us" : f.startsWith("bytes") ? "bytes" : "")) });
+    }
     this.#later();
   }
 
@@ -224,7 +238,7 @@ export class Results {
   #columns(one) {
     const name = one.element.name;
     const known = Object.keys(one.newest?.summary ?? {});
-    if (!this.#chosen.has(name) && known.length) this.#chosen.set(name, new Set((FIRST[one.element.element] ?? known.slice(0, 1)).filter((k) => known.includes(k))));
+    if (!this.#chosen.has(name) && known.length) this.#chosen.set(name, new Set((FIRST[one.element.element] ?? (one.isCounted ? ["time-p50", "time-p99"] : known.slice(0, 1))).filter((k) => known.includes(k))));
     this.columns.hidden = this.modeMenu.value !== "Plot";
     const chosen = this.#chosen.get(name);
     const text = known.join();
