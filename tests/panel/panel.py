@@ -285,11 +285,14 @@ class Ready(unittest.TestCase):
             serial = int(b.js("return document.querySelector('.view').dataset.serial"))
             b.until(f"document.querySelector('.view').dataset.serial > {serial + 1}", section)
         b.js(CHOOSE, b.find(".view .section"), "live")
-        heights = {}
+        b.until("document.querySelector('.view .zoom').textContent.includes('128 × 320')", "the newest frame")
+        widths = {}
         for aspect in "fill", "pixels", "true":
             b.js(CHOOSE, b.find(".view .aspect"), aspect)
-            heights[aspect] = b.find(".view .zoom").text.split("%")[0]
-        self.assertNotEqual(heights["fill"], heights["pixels"], heights)
+            widths[aspect] = float(b.find(".view .zoom").text.split("%")[0])
+        # the frame is higher than wide, and its samples are seven times as wide as high
+        self.assertLess(widths["pixels"], widths["true"])
+        self.assertAlmostEqual(widths["fill"], 336 / 128 * 100, delta=2)
         b.js(CHOOSE, b.find(".view .pad"), "source.src")
         b.until("document.querySelector('.view .readout').textContent.includes(',')", "the spectra")
         self.true_samples("oct")

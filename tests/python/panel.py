@@ -313,8 +313,13 @@ class Panel(unittest.IsolatedAsyncioTestCase):
     async def costs(self, attack, served, session):
         """Returns: whether the pipeline has dropped a frame meanwhile, or made fewer than it should"""
         async def health():
-            async with session.get(served.root + "/api/health") as answer:
-                return await answer.json()
+            end = time.monotonic() + TIMEOUT
+            while time.monotonic() < end:
+                async with session.get(served.root + "/api/health") as answer:
+                    if answer.status == 200:
+                        return await answer.json()
+                await asyncio.sleep(0.05)  # 503 while connections of the attack are open, 429 after too many commands
+            raise AssertionError("the panel has not come back")
 
         before, begin = await health(), time.monotonic()
         await attack(served, session)

@@ -196,6 +196,7 @@ export class View {
   choose(pad) {
     this.layers[0].pad = pad;
     this.layers[0].bitmap = null;
+    this.hover = null; // a sample of the other pad
     this.fitted = true;
     this.automatic();
     this.refresh();
@@ -232,6 +233,7 @@ export class View {
     this.y = (height - inner.height / this.scaleY) / 2;
     options(this.aspectMenu, ASPECTS, this.aspect);
     this.aspectMenu.options[2].disabled = !this.#steps;
+    this.#read();
     this.draw();
     if (update) this.update();
   }
