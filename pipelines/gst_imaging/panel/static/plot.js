@@ -6,7 +6,7 @@ import { colour, number, prepare, ticks } from "./dom.js";
 function short(y) {
   if (Math.abs(y) < 1e5) return number(y, 4);
   const power = Math.floor(Math.log10(Math.abs(y)));
-  return `${Number((y / 10 ** power).toPrecision(3))}e${power}`;
+  return `${Number((y / 10 ** power).toPrecision(5))}e${power}`;
 }
 
 const LINES = ["--line-1", "--line-2", "--line-3", "--line-4", "--line-5"];
