@@ -294,7 +294,7 @@ class Ready(unittest.TestCase):
         self.assertLess(widths["pixels"], widths["true"])
         self.assertAlmostEqual(widths["fill"], 336 / 128 * 100, delta=2)
         b.js(CHOOSE, b.find(".view .pad"), "source.src")
-        b.until("document.querySelector('.view .readout').textContent.includes(',')", "the spectra")
+        b.until("document.querySelector('.view .zoom').textContent.includes('512 × 128')", "the spectra")
         self.true_samples("oct")
         self.end(served)
 

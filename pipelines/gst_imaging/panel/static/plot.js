@@ -6,7 +6,7 @@ import { colour, number, prepare, ticks } from "./dom.js";
 function short(y) {
   if (Math.abs(y) < 1e5) return number(y, 4);
   const power = Math.floor(Math.log10(Math.abs(y)));
-  return `${Number((y / 10 ** power).toPrecision(5))}e${power}`;
+  return `${Number((y / 10 ** power).toPrecision(4))}e${power}`;
 }
 
 const LINES = ["--line-1", "--line-2", "--line-3", "--line-4", "--line-5"];
@@ -27,7 +27,8 @@ export function draw(canvas, series, { xLabel = "", yLabel = "", mark = null } =
   let [x0, x1, y0, y1] = [Infinity, -Infinity, Infinity, -Infinity];
   for (const [x, y] of all) [x0, x1, y0, y1] = [Math.min(x0, x), Math.max(x1, x), Math.min(y0, y), Math.max(y1, y)];
   if (x1 === x0) x1 = x0 + 1;
-  const margin = (y1 - y0) * 0.06 || Math.abs(y1) * 0.05 || 1;
+  // a line that is all but constant is not blown up beyond the digits of its axis
+  const margin = Math.max((y1 - y0) * 0.06, y1 === y0 ? Math.abs(y1) * 0.05 : Math.abs(y1) * 0.002) || 1;
   [y0, y1] = [y0 - margin, y1 + margin];
   const px = (x) => left + ((x - x0) / (x1 - x0)) * (width - left - right);
   const py = (y) => height - bottom - ((y - y0) / (y1 - y0)) * (height - top - bottom);

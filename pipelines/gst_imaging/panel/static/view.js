@@ -201,6 +201,7 @@ export class View {
     this.automatic();
     this.refresh();
     this.open();
+    this.fit();
     this.host.changed(this);
   }
 
@@ -499,6 +500,7 @@ export class View {
     if (header?.filled !== null && header?.filled !== undefined) this.zoomText.textContent += `  ${header.filled} slices seen`;
     if (!this.hover || !header) {
       this.readout.textContent = header ? `${number(header.minimum)} to ${number(header.maximum)}, frame ${header.frame ?? header.serial}` : " ";
+      this.readout.dataset.sample = "";
       return;
     }
     const [x, y] = this.hover;
