@@ -11,7 +11,7 @@ import unittest
 
 import numpy as np
 
-from support import SOURCE, TIMEOUT, launch, main
+from support import SOURCE, gst_imaging, launch, main
 
 sys.path.insert(0, os.path.join(SOURCE, "pipelines"))
 from gst_imaging import metadata  # pylint: disable=wrong-import-position
@@ -21,8 +21,7 @@ FORMATS = os.environ["FORMATS"].split()
 CARDS = ["BUNIT   = 'count**2'", "QNAME   = 'intensity'", "CTYPE1  = 'DEPTH'", "CUNIT1  = 'um'", "CRPIX1  = 3.0", "CRVAL1  = 1.0D1",
          "CDELT1  = 2.5", "CTYPE2  = 'B-SCAN'", "CUNIT2  = 'pixel'", "CDELT2  = -1.0"]
 AXES = [{"name": "depth", "unit": "um", "step": 2.5, "origin": 5.0},
-        {"name": "b-scan", "unit": "pixel", "step": -1.0, "origin": -1.0}]
-AXES[1]["origin"] = 0.0
+        {"name": "b-scan", "unit": "pixel", "step": -1.0, "origin": 0.0}]
 TEXTS = [extension for extension, name in (("fits", "fits"), ("tif", "tiff"), ("exr", "exr")) if name in FORMATS]
 
 
@@ -50,11 +49,7 @@ class Case(unittest.TestCase):
         return self.path(target)
 
     def convert(self, source, target):
-        done = subprocess.run([sys.executable, "-m", "gst_imaging", "convert", self.path(source), self.path(target), "--json"],
-                              capture_output=True, text=True, timeout=TIMEOUT, check=False,
-                              env={**os.environ, "PYTHONPATH": os.path.join(SOURCE, "pipelines")})
-        self.assertEqual(done.returncode, 0, done.stderr)
-        return json.loads(done.stdout)
+        return gst_imaging("convert", self.path(source), self.path(target), "--json")
 
     def told(self, name):
         """What picturesrc tells of a file."""
@@ -99,9 +94,10 @@ class Units(Case):
         self.assert_told("n01.npy")
 
     def test_convert(self):
-        for first in [*TEXTS, "npy"]:
+        all_formats = [*TEXTS, "npy"]
+        for i, first in enumerate(all_formats):
             self.convert("a.fits", f"b.{first}")
-            for second in [*TEXTS, "npy"]:
+            for second in {"fits", all_formats[(i + 1) % len(all_formats)]}:
                 with self.subTest(first=first, second=second):
                     self.convert(f"b.{first}", f"c.{second}")
                     self.assertEqual(self.assert_told(f"c.{second}")["name"], "intensity")
