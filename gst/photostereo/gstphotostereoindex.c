@@ -81,6 +81,17 @@ warn_of_gap (GstPhotoStereo *self, guint64 n, guint64 number)
       (NULL));
 }
 
+/* Returns: whether the source has a file for each light. Then somebody left out
+ * a photograph and its light, and the numbers of the files mean nothing. */
+static gboolean
+has_whole_sets (GstPhotoStereo *self)
+{
+  gint64 n;
+
+  return gst_pad_peer_query_duration (self->sink, GST_FORMAT_DEFAULT, &n) &&
+         n > 0 && n % (self->set_size * self->bands) == 0;
+}
+
 /* In a stream with few gaps, a gap means lost pictures. An application that
  * picks pictures of a camera makes as many gaps as pictures; these mean
  * nothing. */
@@ -91,7 +102,7 @@ is_loss (GstPhotoStereo *self, GstBuffer *buffer)
              GST_PHOTO_STEREO_INDEX_ORDER &&
          (self->numbering.offsets == GST_IMAGING_OFFSETS_FRAMES ||
              GST_BUFFER_IS_DISCONT (buffer)) &&
-         self->n_steps > 2 * self->n_gaps;
+         self->n_steps > 2 * self->n_gaps && !has_whole_sets (self);
 }
 
 GstFlowReturn

@@ -51,6 +51,16 @@ class Files(Case):
         self.assertEqual((samples, told["frames-missing"]), ([1, 2, 4, 5, 6, 9], 3))
         self.assertEqual(told["frame-numbers"], [0, 1, [3, 1, 3], 8])
 
+    def test_a_photograph_left_out_with_its_light_is_no_loss(self):
+        lights = self.path("lights.lp")
+        with open(lights, "w", encoding="utf-8") as file:
+            file.write("5\na 0 0 1\nb 0.6 0 0.8\nc 0 0.6 0.8\nd -0.6 0 0.8\ne 0 -0.6 0.8\n")
+        for numbers, n_lost in ([1, 2, 4, 5, 6], 0), ([1, 2, 4, 5], 1):
+            shutil.rmtree(self.path("series"), ignore_errors=True)
+            printed = launch("picturesrc", "location=" + self.series(numbers), "!", "photostereo",
+                             "lights-location=" + lights, "!", "fakesink")
+            self.assertEqual(printed.count("missing before picture"), n_lost, printed)
+
     def test_what_is_no_gap(self):
         folder = self.series([10, 20, 30, 40])  # every tenth
         self.assertEqual(self.record(folder)[2]["frames-missing"], 0)
