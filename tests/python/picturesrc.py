@@ -54,8 +54,8 @@ class Files(Case):
     def test_a_photograph_left_out_with_its_light_is_no_loss(self):
         lights = self.path("lights.lp")
         with open(lights, "w", encoding="utf-8") as file:
-            file.write("5\na 0 0 1\nb 0.6 0 0.8\nc 0 0.6 0.8\nd -0.6 0 0.8\ne 0 -0.6 0.8\n")
-        for numbers, n_lost in ([1, 2, 4, 5, 6], 0), ([1, 2, 4, 5], 1):
+            file.write("7\na 0 0 1\nb 0.6 0 0.8\nc 0 0.6 0.8\nd -0.6 0 0.8\ne 0 -0.6 0.8\nf 0.8 0 0.6\ng 0 0.8 0.6\n")
+        for numbers, n_lost in ([1, 2, 3, 4, 6, 7, 8], 0), ([1, 2, 3, 4, 6, 7], 1):
             shutil.rmtree(self.path("series"), ignore_errors=True)
             printed = launch("picturesrc", "location=" + self.series(numbers), "!", "photostereo",
                              "lights-location=" + lights, "!", "fakesink")
