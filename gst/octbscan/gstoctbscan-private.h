@@ -59,77 +59,91 @@ typedef struct {
   guint64 frame, n_missing;    /* of the last; before all of them */
 } GstOctBscanLines;
 
+/* A kernel, and what it was made of. */
+typedef struct {
+  ImkOctbscan *kernel; /* (nullable) */
+  ImkBackend backend;
+  ImkOctbscanConfig config; /* without its pointers */
+  guint n_left_over;        /* calibrated cameras that have no lines */
+} GstOctBscanOpen;
+
+/* The images of a mean that is not shown yet, from its B-scans so far. */
+typedef struct {
+  guint n;               /* B-scans */
+  GstClockTime pts, dts; /* of the first */
+  GstClockTime duration; /* of all */
+  gboolean is_discont;   /* one of them had DISCONT */
+  GstBuffer *last;       /* (nullable): metadata of the last */
+} GstOctBscanMean;
+
+/* range=auto: the mean of the ends of some B-scans, as in ImkOctbscanJob. */
+typedef struct {
+  guint n;      /* B-scans in the mean */
+  guint serial; /* counts changes */
+  gfloat ends[4];
+  guint n_noise;        /* B-scans of noise only, up to now */
+  gboolean holds_noise; /* atomic: the ends come from such B-scans */
+  guint n_with_noise;   /* B-scans with these ends */
+} GstOctBscanAutoRange;
+
 struct _GstOctBscan {
   GstElement parent;
   GstPad *sink;
   GstImagingEngine *engine;
-
   GstImagingSettings *settings;
-  /* under the object lock */
+  GstImagingSrcPads *pads; /* members of a pad: with the engine locked */
+
+  /* Under the object lock. */
   GstClockTime latency; /* of gathering lines */
   GstClockTime period;  /* from B-scan to B-scan */
   GstClockTime wait;    /* of a mean for the last of its B-scans */
+  GstOctBscanAutoRange range;
 
-  /* of the streaming thread */
-  Settings *now;    /* in use, from buffer to buffer; with the frames locked */
-  guint n_changes;  /* of these */
-  gboolean is_live; /* dispersion-2 or -3 is set; with the frames locked */
-  gdouble live[2 * IMK_OCTBSCAN_MAX_CAMERAS]; /* with the frames locked */
-  /* range=auto, under the object lock: the mean of so many B-scans' ends, as in
-   * ImkOctbscanJob; the serial counts changes */
-  guint auto_n, auto_serial;
-  gfloat auto_ends[4];
-  guint auto_noise;     /* B-scans of noise only, up to now */
-  gboolean holds_noise; /* atomic: the ends in use come from such B-scans */
-  guint n_with_noise;   /* B-scans with these ends */
-  gboolean must_configure;
-  ImkOctbscan *next_kernel; /* (nullable): for the next settings */
-  ImkBackend next_backend;
-  ImkOctbscanConfig next_opened; /* its configuration, without pointers */
-  guint next_left_over;
-  GstImagingSrcPads *pads; /* members of a pad: with the frames locked */
-  GstOctBscanGroup *group;
+  /* Of the streaming thread: the input. */
   GstSegment segment;
   GstVideoInfo lines, bscan; /* of an input buffer, and of a B-scan */
-  guint n_skipped;           /* lines of a B-scan that are left out */
   ImkType type;              /* of a sample */
   guint bytes_a_pixel; /* of those infos: tensors are mapped as their bytes */
-  gboolean has_caps;
-  ImkOctbscan *kernel;
-  gint width, height;         /* of the images */
-  guint next_camera;          /* of the first line of the next B-scan */
-  guint n_bscans;             /* since the turns began */
-  guint n_added;              /* of them to the mean that is not shown yet */
-  guint history;              /* counts interruptions */
-  GstOctBscanEnface *enface;  /* of the thread that pushes */
-  GstOctBscanPad *enface_pad; /* of that thread: the pad of its rows */
-  GstClockTime mean_pts, mean_dts; /* of the first that was added */
-  GstClockTime mean_duration;
-  gboolean mean_is_discont; /* an added B-scan had DISCONT */
-  GstBuffer *mean_last;     /* (nullable): metadata of the last added */
-  guint n_cameras;
-  GstOctBscanSnapshot *snapshot; /* (nullable): of the last B-scan */
-  gint wants_dispersion;         /* atomic */
-  guint max_jobs;                /* B-scans that the kernel takes at once */
-  guint n_full;                  /* B-scans that make an efficient copy */
-  ImkOctbscanConfig opened;      /* without its pointers */
-  gdouble depth_step;            /* of the kernel, imk_octbscan_depth_step () */
-  guint n_left_over;             /* calibrated cameras that have no lines */
-  gboolean warned_of_cameras, warned_of_mean;
-  gint warned_of_bad;    /* atomic */
-  gint warned_of_mirror; /* atomic */
-  gint64 next_fringe;    /* of the streaming thread; when to look for one */
-  GstImagingNumbering numbering; /* of the buffers; of the streaming thread */
-  guint64 frame;     /* of that thread: the buffer that a B-scan began in */
-  guint64 n_missing; /* of that thread: buffers before the next B-scan */
-  GstOctBscanLines mean_lines, last_lines; /* of the thread that pushes */
-  GstBuffer *last_rows;   /* (nullable): of last_lines; of that thread */
-  gboolean warned_of_gap; /* of the streaming thread */
+  guint n_skipped;     /* lines of a B-scan that are left out */
+  GstOctBscanGroup *group;
+  GstImagingNumbering numbering; /* of the buffers */
+  guint64 frame;                 /* the buffer that a B-scan began in */
+  guint64 n_missing;             /* buffers before the next B-scan */
+  guint next_camera;             /* of the first line of the next B-scan */
+  guint n_bscans;                /* since the turns began */
+  GstOctBscanMean mean;
+  guint history;      /* counts interruptions */
+  gint64 next_fringe; /* when to look for one */
+  gboolean must_configure;
+  GstOctBscanOpen next; /* for the next settings */
+  gboolean warned_of_cameras, warned_of_mean, warned_of_gap;
 
-  /* Protects the engine, the outputs and the kernel of the CPU. Held by the
-   * streaming thread, and by a thread that finds the last device lost. */
-  GMutex frames;
-  GstOctBscanQueue *queue; /* freed with the frames and the object locked */
+  /* Of the thread that pushes. */
+  GstOctBscanEnface *enface;
+  GstOctBscanPad *enface_pad; /* the pad of its rows */
+  GstOctBscanLines mean_lines, last_lines;
+  GstBuffer *last_rows; /* (nullable): of last_lines */
+
+  /* Atomic. */
+  gint wants_dispersion;
+  gint warned_of_bad, warned_of_mirror;
+
+  /* Of the streaming thread, which changes them with the engine locked. */
+  Settings *now;    /* in use, from buffer to buffer */
+  guint n_changes;  /* of these */
+  gboolean is_live; /* dispersion-2 or -3 is set */
+  gdouble live[2 * IMK_OCTBSCAN_MAX_CAMERAS];
+  gboolean has_caps;
+
+  /* Protects the engine, the outputs and what follows. Held by the streaming
+   * thread, and by a thread that finds the last device lost. */
+  GMutex engine_lock;
+  GstOctBscanOpen open;
+  gint width, height;            /* of the images */
+  gdouble depth_step;            /* of the kernel, imk_octbscan_depth_step () */
+  guint n_full;                  /* B-scans that make an efficient copy */
+  GstOctBscanSnapshot *snapshot; /* (nullable): of the last B-scan */
+  GstOctBscanQueue *queue; /* freed with the engine and the object locked */
   gboolean host_images;    /* downstream reads images on the CPU */
   gboolean has_shown;      /* the first images have been pushed */
 };
@@ -247,7 +261,7 @@ void gst_oct_bscan_begin_turns (GstOctBscan *self);
 /* --- gstoctbscanlatency.c ------------------------------------------------- */
 
 /* Computes the latency of the input caps and the settings in use. Call with the
- * frames locked. */
+ * engine locked. */
 void gst_oct_bscan_update_latency (GstOctBscan *self);
 gboolean gst_oct_bscan_src_query (
     GstPad *pad, GstObject *parent, GstQuery *query);
@@ -261,12 +275,12 @@ void gst_oct_bscan_follow_actions (GstOctBscan *self, GstBuffer *in);
 
 /* --- gstoctbscansnapshot.c ------------------------------------------------ */
 
-/* Returns: (transfer full): the current snapshot. Locks the frames. */
+/* Returns: (transfer full): the current snapshot. Locks the engine. */
 GstOctBscanSnapshot *gst_oct_bscan_get_snapshot (GstOctBscan *self);
 void gst_oct_bscan_snapshot_unref (GstOctBscanSnapshot *snapshot);
 
 /* Replaces *@snapshot by one with the formats that the pads have now. Call with
- * the frames locked. */
+ * the engine locked. */
 void gst_oct_bscan_renew_formats (
     GstOctBscan *self, GstOctBscanSnapshot **snapshot);
 
@@ -312,13 +326,13 @@ GstFlowReturn gst_oct_bscan_push_images_of_run (
 
 /* --- gstoctbscanframes.c -------------------------------------------------- */
 
-/* Negotiates a pad. Call with the frames locked; they are unlocked during the
+/* Negotiates a pad. Call with the engine locked; it is unlocked during the
  * allocation query.
  * @pad: (nullable): of @output */
 GstFlowReturn gst_oct_bscan_negotiate (
     GstOctBscan *self, guint output, GstOctBscanPad *pad);
 
-/* Posts an error. Locks the frames. Returns: GST_FLOW_ERROR */
+/* Posts an error. Locks the engine. Returns: GST_FLOW_ERROR */
 GstFlowReturn gst_oct_bscan_post_error (
     GstOctBscan *self, const ImkError *error);
 
@@ -331,7 +345,7 @@ GstFlowReturn gst_oct_bscan_process (GstOctBscan *self, GstBuffer *in, guint n,
 void gst_oct_bscan_drain (GstOctBscan *self);
 
 /* Opens the devices for the kernel on CUDA; otherwise the first B-scan does so.
- * Call with the frames locked. */
+ * Call with the engine locked. */
 ImkStatus gst_oct_bscan_need_devices (GstOctBscan *self, ImkError *error);
 
 /* Releases the devices, before properties or caps change and at the end. The
@@ -347,7 +361,7 @@ gboolean gst_oct_bscan_leave_device (GstOctBscan *self,
  * write to the old memory, or has freed it. */
 void gst_oct_bscan_work_renew (GstOctBscanWork *work);
 
-/* Computes one B-scan of a lost device on the CPU. Call with the frames
+/* Computes one B-scan of a lost device on the CPU. Call with the engine
  * locked. */
 ImkStatus gst_oct_bscan_redo_on_cpu (
     GstOctBscan *self, GstOctBscanWork *work, ImkError *error);
@@ -400,7 +414,7 @@ void gst_oct_bscan_attach_lines (GstOctBscan *self, const GstOctBscanWork *work,
 
 /* --- gstoctbscanquantity.c ------------------------------------------------ */
 
-/* Of an image, from the kernel and the settings in use. Call with the frames
+/* Of an image, from the kernel and the settings in use. Call with the engine
  * locked. */
 GstImagingAxis gst_oct_bscan_depth_axis (const GstOctBscan *self);
 GstImagingAxis gst_oct_bscan_lateral_axis (const GstOctBscan *self);

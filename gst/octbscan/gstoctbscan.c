@@ -64,7 +64,7 @@ GST_ELEMENT_REGISTER_DEFINE (
 static void
 gst_oct_bscan_close (GstElement *element)
 {
-  g_clear_pointer (&GST_OCT_BSCAN (element)->kernel, imk_octbscan_free);
+  g_clear_pointer (&GST_OCT_BSCAN (element)->open.kernel, imk_octbscan_free);
 }
 
 static ImkStatus
@@ -73,17 +73,15 @@ gst_oct_bscan_open (GstElement *element, ImkBackend backend,
 {
   GstOctBscan *self = GST_OCT_BSCAN (element);
   ImkStatus status =
-      gst_oct_bscan_kernel_new (self, backend, info, &self->kernel, error);
+      gst_oct_bscan_kernel_new (self, backend, info, &self->open.kernel, error);
   guint32 width, height;
 
   if (status != IMK_OK)
     return status;
-  imk_octbscan_size (&self->opened, &width, &height);
+  imk_octbscan_size (&self->open.config, &width, &height);
   self->width = (gint) width;
   self->height = (gint) height;
-  self->depth_step = imk_octbscan_depth_step (self->kernel);
-  self->n_cameras = self->opened.n_cameras;
-  self->max_jobs = self->opened.max_jobs;
+  self->depth_step = imk_octbscan_depth_step (self->open.kernel);
   return IMK_OK;
 }
 
@@ -140,7 +138,7 @@ start (GstOctBscan *self)
   GST_OBJECT_LOCK (self);
   self->latency = self->wait = 0;
   GST_OBJECT_UNLOCK (self);
-  g_mutex_lock (&self->frames);
+  g_mutex_lock (&self->engine_lock);
   self->host_images = self->has_shown = FALSE;
   self->warned_of_cameras = self->warned_of_mean = FALSE;
   g_atomic_int_set (&self->warned_of_bad, FALSE);
@@ -150,7 +148,7 @@ start (GstOctBscan *self)
   self->n_missing = 0;
   self->mean_lines.n = 0;
   self->warned_of_gap = FALSE;
-  g_mutex_unlock (&self->frames);
+  g_mutex_unlock (&self->engine_lock);
   /* the engine's device is the first of cuda-devices */
   return gst_imaging_engine_choose_devices (
              self->engine, self->now->cuda_devices, NULL) &&
@@ -167,13 +165,13 @@ stop (GstOctBscan *self)
   GST_PAD_STREAM_LOCK (self->sink);
   gst_oct_bscan_release_devices (self);
   gst_video_info_init (&none);
-  g_mutex_lock (&self->frames);
+  g_mutex_lock (&self->engine_lock);
   self->has_caps = FALSE;
   gst_oct_bscan_reconfigure (GST_ELEMENT (self));
   gst_imaging_src_pads_reset (self->pads);
   gst_oct_bscan_group_setup (self->group, &none, &none, NULL);
   gst_imaging_engine_stop (self->engine);
-  g_mutex_unlock (&self->frames);
+  g_mutex_unlock (&self->engine_lock);
   GST_PAD_STREAM_UNLOCK (self->sink);
 }
 
@@ -271,14 +269,14 @@ gst_oct_bscan_finalize (GObject *object)
   GstOctBscan *self = GST_OCT_BSCAN (object);
 
   gst_imaging_settings_free_copy (self->settings, self->now);
-  gst_clear_buffer (&self->mean_last);
+  gst_clear_buffer (&self->mean.last);
   gst_clear_buffer (&self->last_rows);
   gst_imaging_src_pads_free (self->pads);
   gst_oct_bscan_group_free (self->group);
   gst_oct_bscan_enface_free (self->enface);
   gst_clear_object (&self->enface_pad);
   gst_imaging_engine_free (self->engine);
-  g_mutex_clear (&self->frames);
+  g_mutex_clear (&self->engine_lock);
   G_OBJECT_CLASS (gst_oct_bscan_parent_class)->finalize (object);
 }
 
@@ -332,7 +330,7 @@ gst_oct_bscan_init (GstOctBscan *self)
   gst_imaging_engine_use_slabs (self->engine, GST_OCT_BSCAN_SLAB_SIZE);
   gst_imaging_stats_name_own (
       gst_imaging_engine_stats (self->engine), "bad-ascans");
-  g_mutex_init (&self->frames);
+  g_mutex_init (&self->engine_lock);
   self->group = gst_oct_bscan_group_new ();
   self->enface = gst_oct_bscan_enface_new ();
   self->pads = gst_imaging_src_pads_new (

@@ -240,16 +240,17 @@ warn_of_file (GstOctBscan *self, const gchar *what, const gchar *location,
   g_clear_error (&why);
 }
 
-/* Call with the frames locked. */
+/* Call with the engine locked. */
 static ImkStatus
 get_background (GstOctBscan *self, gdouble **background, ImkError *error)
 {
-  gsize n = (gsize) self->opened.n_cameras * self->opened.width;
+  gsize n = (gsize) self->open.config.n_cameras * self->open.config.width;
   ImkStatus status = IMK_OK;
 
   *background = g_new0 (gdouble, n);
-  if (!gst_imaging_engine_is_on_cuda (self->engine) && self->kernel)
-    status = imk_octbscan_get_background (self->kernel, *background, error);
+  if (!gst_imaging_engine_is_on_cuda (self->engine) && self->open.kernel)
+    status =
+        imk_octbscan_get_background (self->open.kernel, *background, error);
   else if (self->queue)
     status =
         gst_oct_bscan_queue_get_background (self->queue, *background, error);
@@ -270,29 +271,29 @@ save_background (GstOctBscan *self, const gchar *location)
   if (!has_name (self, "background", location))
     return FALSE;
   /* not the stream's lock: it is held while downstream is prerolled */
-  g_mutex_lock (&self->frames);
+  g_mutex_lock (&self->engine_lock);
   status = get_background (self, &background, &error);
   ok = status == IMK_OK &&
-       gst_oct_bscan_save_background (location, self->opened.n_cameras,
-           self->opened.width, background, &why);
-  g_mutex_unlock (&self->frames);
+       gst_oct_bscan_save_background (location, self->open.config.n_cameras,
+           self->open.config.width, background, &why);
+  g_mutex_unlock (&self->engine_lock);
   if (!ok)
     warn_of_file (self, "background", location, why, &error);
   g_free (background);
   return ok;
 }
 
-/* Call with the frames locked. */
+/* Call with the engine locked. */
 static ImkStatus
 get_pattern (GstOctBscan *self, gfloat **pattern, ImkError *error)
 {
-  gsize n = 2 * (gsize) self->opened.n_cameras *
-            imk_octbscan_n_depths (&self->opened);
+  gsize n = 2 * (gsize) self->open.config.n_cameras *
+            imk_octbscan_n_depths (&self->open.config);
   ImkStatus status = IMK_OK;
 
   *pattern = g_new0 (gfloat, n);
-  if (!gst_imaging_engine_is_on_cuda (self->engine) && self->kernel)
-    status = imk_octbscan_get_pattern (self->kernel, *pattern, error);
+  if (!gst_imaging_engine_is_on_cuda (self->engine) && self->open.kernel)
+    status = imk_octbscan_get_pattern (self->open.kernel, *pattern, error);
   else if (self->queue)
     status = gst_oct_bscan_queue_get_pattern (self->queue, *pattern, error);
   return status == IMK_OK ? check_found (*pattern, n * sizeof (gfloat), error)
@@ -310,12 +311,12 @@ save_fixed_pattern (GstOctBscan *self, const gchar *location)
 
   if (!has_name (self, "fixed pattern", location))
     return FALSE;
-  g_mutex_lock (&self->frames); /* as above */
+  g_mutex_lock (&self->engine_lock); /* as above */
   status = get_pattern (self, &pattern, &error);
   ok = status == IMK_OK &&
-       gst_oct_bscan_save_pattern (location, self->opened.n_cameras,
-           imk_octbscan_n_depths (&self->opened), pattern, &why);
-  g_mutex_unlock (&self->frames);
+       gst_oct_bscan_save_pattern (location, self->open.config.n_cameras,
+           imk_octbscan_n_depths (&self->open.config), pattern, &why);
+  g_mutex_unlock (&self->engine_lock);
   if (!ok)
     warn_of_file (self, "fixed pattern", location, why, &error);
   g_free (pattern);

@@ -37,7 +37,7 @@ gather_pool (GstOctBscan *self, GstCaps *caps)
   return pool;
 }
 
-/* Call with the frames locked. */
+/* Call with the engine locked. */
 static void
 set_live (GstOctBscan *self, gboolean is_live, const gdouble *live)
 {
@@ -64,7 +64,7 @@ configure (GstOctBscan *self)
     gst_oct_bscan_forget_lines (self, "ascans-per-bscan has changed");
   gst_oct_bscan_drain (self);
   gst_oct_bscan_release_devices (self);
-  g_mutex_lock (&self->frames);
+  g_mutex_lock (&self->engine_lock);
   self->n_skipped = self->now->skip_first_line;
   self->bscan = bscan;
   set_live (self, is_live, live);
@@ -75,7 +75,7 @@ configure (GstOctBscan *self)
     gst_oct_bscan_group_setup (self->group, &self->lines, &self->bscan, pool);
     gst_clear_object (&pool);
     gst_oct_bscan_update_latency (self);
-    self->next_camera %= self->n_cameras;
+    self->next_camera %= self->open.config.n_cameras;
     gst_oct_bscan_reconfigure (GST_ELEMENT (self));
   }
   /* the first B-scan posts the error if this fails */
@@ -83,7 +83,7 @@ configure (GstOctBscan *self)
     gst_oct_bscan_need_devices (self, &ignored);
   self->has_caps = ok;
   self->must_configure = !ok;
-  g_mutex_unlock (&self->frames);
+  g_mutex_unlock (&self->engine_lock);
   gst_oct_bscan_forget_next_kernel (self);
   gst_clear_caps (&caps);
   if (ok)
@@ -96,10 +96,10 @@ gst_oct_bscan_take_settings (GstOctBscan *self, Settings *next)
 {
   Settings *before = self->now;
 
-  g_mutex_lock (&self->frames);
+  g_mutex_lock (&self->engine_lock);
   self->now = next;
   self->n_changes++;
-  g_mutex_unlock (&self->frames);
+  g_mutex_unlock (&self->engine_lock);
   gst_imaging_settings_free_copy (self->settings, before);
 }
 
@@ -132,14 +132,14 @@ try_settings (gpointer data, ImkError *error)
 void
 gst_oct_bscan_negotiate_all (GstOctBscan *self)
 {
-  g_mutex_lock (&self->frames);
+  g_mutex_lock (&self->engine_lock);
   for (guint i = 0; self->has_caps && i < N_OUTPUTS; i++) {
     GstImagingSrcPad *pad = gst_imaging_src_pads_get (self->pads, i);
 
     gst_oct_bscan_negotiate (self, i, GST_OCT_BSCAN_PAD (pad));
     g_clear_object (&pad);
   }
-  g_mutex_unlock (&self->frames);
+  g_mutex_unlock (&self->engine_lock);
 }
 
 gboolean
@@ -160,9 +160,9 @@ gst_oct_bscan_set_caps (GstOctBscan *self, GstCaps *caps)
     return TRUE;
   if (self->has_caps)
     gst_oct_bscan_end_run (self, "the format changes");
-  g_mutex_lock (&self->frames);
+  g_mutex_lock (&self->engine_lock);
   self->has_caps = FALSE;
-  g_mutex_unlock (&self->frames);
+  g_mutex_unlock (&self->engine_lock);
   self->lines = info;
   self->type = type;
   self->bytes_a_pixel = bytes_a_pixel;
@@ -190,8 +190,8 @@ static gboolean
 needs_plan (GstOctBscan *self, guint groups, gboolean is_live)
 {
   return groups & PLAN ||
-         (groups & TUNE && (!is_live || !self->is_live || !self->kernel ||
-                               imk_octbscan_strategy (self->kernel) !=
+         (groups & TUNE && (!is_live || !self->is_live || !self->open.kernel ||
+                               imk_octbscan_strategy (self->open.kernel) !=
                                    IMK_OCTBSCAN_STRATEGY_FFT));
 }
 
@@ -211,9 +211,9 @@ prepare_settings (
   if (status != IMK_OK)
     return status;
   if (!needs_plan (self, *groups, is_live)) {
-    g_mutex_lock (&self->frames);
+    g_mutex_lock (&self->engine_lock);
     set_live (self, is_live, live);
-    g_mutex_unlock (&self->frames);
+    g_mutex_unlock (&self->engine_lock);
     return IMK_OK;
   }
   *groups |= PLAN;

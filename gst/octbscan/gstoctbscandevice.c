@@ -122,7 +122,7 @@ gst_oct_bscan_device_new (GstOctBscan *element, GstImagingContext *context,
   self->context = g_object_ref (context);
   self->device = gst_imaging_context_device (context);
   self->kernel = kernel;
-  self->max_jobs = element->max_jobs;
+  self->max_jobs = element->open.config.max_jobs;
   self->n_batches = n_batches;
   self->batches = g_new0 (Batch, n_batches);
   if (status == IMK_OK) {
@@ -446,11 +446,12 @@ warm_up (GstOctBscanDevice *self, ImkError *error)
   gpointer block = NULL;
   ImkStatus status;
 
-  if (imk_octbscan_has_history (&self->element->opened) ||
-      self->element->opened.fixed_pattern != IMK_OCTBSCAN_FIXED_PATTERN_NONE)
+  if (imk_octbscan_has_history (&self->element->open.config) ||
+      self->element->open.config.fixed_pattern !=
+          IMK_OCTBSCAN_FIXED_PATTERN_NONE)
     return IMK_OK;
   gst_oct_bscan_input_image (self->element, &in);
-  imk_octbscan_size (&self->element->opened, &width, &height);
+  imk_octbscan_size (&self->element->open.config, &width, &height);
   status = self->device->alloc_device ((gsize) width * height, &block, error);
   out = (ImkImage){
       block, width, width, height, 1, IMK_TYPE_U8, IMK_LOCATION_DEVICE};
@@ -492,7 +493,7 @@ static void
 begin_try (GstOctBscanDevice *self, Batch *b)
 {
   b->is_try = FALSE;
-  if (imk_octbscan_has_history (&self->element->opened))
+  if (imk_octbscan_has_history (&self->element->open.config))
     return;
   if (self->n_untried > 0) {
     self->n_untried--;

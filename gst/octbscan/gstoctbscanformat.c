@@ -95,5 +95,5 @@ gst_oct_bscan_input_image (const GstOctBscan *self, ImkImage *plane)
 guint
 gst_oct_bscan_first_camera (const GstOctBscan *self)
 {
-  return (self->next_camera + self->n_skipped) % self->n_cameras;
+  return (self->next_camera + self->n_skipped) % self->open.config.n_cameras;
 }

@@ -22,11 +22,11 @@ gst_oct_bscan_negotiate (GstOctBscan *self, guint i, GstOctBscanPad *pad)
     n = self->now->average_bscans;
   if (i == COMPLEX) {
     f.kind = GST_OCT_BSCAN_PAD_COMPLEX;
-    f.width = (gint) imk_octbscan_n_depths (&self->opened);
-    f.height = (gint) self->opened.height;
+    f.width = (gint) imk_octbscan_n_depths (&self->open.config);
+    f.height = (gint) self->open.config.height;
   } else if (i == ENFACE) {
     f.kind = GST_OCT_BSCAN_PAD_ENFACE;
-    f.width = (gint) imk_octbscan_n_ascans (&self->opened);
+    f.width = (gint) imk_octbscan_n_ascans (&self->open.config);
     f.height = (gint) self->now->bscans_per_volume;
     n = n > G_MAXINT / (guint) f.height ? G_MAXINT : n * (guint) f.height;
   }
@@ -35,7 +35,8 @@ gst_oct_bscan_negotiate (GstOctBscan *self, guint i, GstOctBscanPad *pad)
     f.fps_n = 0;
     f.fps_d = 1;
   }
-  return gst_oct_bscan_pad_negotiate (pad, self->engine, &self->frames, &f);
+  return gst_oct_bscan_pad_negotiate (
+      pad, self->engine, &self->engine_lock, &f);
 }
 
 /* --- one B-scan ---------------------------------------------------------- */
@@ -52,32 +53,32 @@ sum_of (GstClockTime a, GstClockTime b)
 static void
 keep_description (GstOctBscan *self, GstBuffer *buffer)
 {
-  gst_clear_buffer (&self->mean_last);
-  self->mean_last = gst_buffer_new ();
-  gst_imaging_metadata_pass (self->mean_last, buffer, FALSE);
+  gst_clear_buffer (&self->mean.last);
+  self->mean.last = gst_buffer_new ();
+  gst_imaging_metadata_pass (self->mean.last, buffer, FALSE);
 }
 
 /* Its place in the mean of @n B-scans, and the time of that. */
 static void
 add_to_mean (GstOctBscan *self, GstOctBscanWork *w, guint n)
 {
-  w->begins_mean = self->n_added == 0;
+  w->begins_mean = self->mean.n == 0;
   if (w->begins_mean) {
-    self->mean_pts = GST_BUFFER_PTS (w->in);
-    self->mean_dts = GST_BUFFER_DTS (w->in);
-    self->mean_duration = 0;
-    self->mean_is_discont = FALSE;
+    self->mean.pts = GST_BUFFER_PTS (w->in);
+    self->mean.dts = GST_BUFFER_DTS (w->in);
+    self->mean.duration = 0;
+    self->mean.is_discont = FALSE;
   }
-  self->mean_is_discont |= GST_BUFFER_IS_DISCONT (w->in);
-  self->mean_duration =
-      sum_of (self->mean_duration, GST_BUFFER_DURATION (w->in));
-  w->has_images = ++self->n_added >= n;
-  w->pts = self->mean_pts;
-  w->dts = self->mean_dts;
-  w->duration = self->mean_duration;
-  w->is_discont = self->mean_is_discont;
+  self->mean.is_discont |= GST_BUFFER_IS_DISCONT (w->in);
+  self->mean.duration =
+      sum_of (self->mean.duration, GST_BUFFER_DURATION (w->in));
+  w->has_images = ++self->mean.n >= n;
+  w->pts = self->mean.pts;
+  w->dts = self->mean.dts;
+  w->duration = self->mean.duration;
+  w->is_discont = self->mean.is_discont;
   if (w->has_images)
-    self->n_added = 0;
+    self->mean.n = 0;
   else
     keep_description (self, w->in);
 }
@@ -106,7 +107,7 @@ work_new (GstOctBscan *self, GstBuffer *in, guint n, guint64 frame,
   self->n_bscans += n;
   self->next_camera =
       (guint) ((self->next_camera + (guint64) n * self->bscan.height) %
-               self->n_cameras);
+               self->open.config.n_cameras);
   return w;
 }
 
@@ -147,7 +148,8 @@ gst_oct_bscan_work_job (const GstOctBscan *self, const GstOctBscanWork *w,
   guint64 lines = (guint64) k * self->bscan.height;
   ImkOctbscanJob job = {
       .in = in,
-      .first_camera = (guint) ((w->first_camera + lines) % self->n_cameras),
+      .first_camera =
+          (guint) ((w->first_camera + lines) % self->open.config.n_cameras),
       .backward = w->snapshot->config.bidirectional && (w->backward + k) % 2,
       .db_is_linear = w->snapshot->scaling == SCALING_LINEAR,
   };
@@ -177,7 +179,7 @@ run_kernel (GstOctBscan *self, const ImkImage *from, const GstImagingFrame *out,
     GstOctBscanWork *w, ImkError *error)
 {
   ImkStatus status =
-      imk_octbscan_update (self->kernel, &w->snapshot->config, error);
+      imk_octbscan_update (self->open.kernel, &w->snapshot->config, error);
 
   for (guint k = 0; k < w->n && status == IMK_OK; k++) {
     ImkImage images[N_OUTPUTS], in;
@@ -202,7 +204,7 @@ run_kernel (GstOctBscan *self, const ImkImage *from, const GstImagingFrame *out,
     job.n_bad = &n_bad;
     job.ends = w->ends ? w->ends + 4 * k : NULL;
     job.track = w->shifts ? &tracked : NULL;
-    status = imk_octbscan_process (self->kernel, &job, 1, NULL, error);
+    status = imk_octbscan_process (self->open.kernel, &job, 1, NULL, error);
     w->n_bad += n_bad;
     if (w->shifts)
       w->shifts[k] = track[GST_OCT_BSCAN_SHIFT];
@@ -376,9 +378,9 @@ gst_oct_bscan_warn_of_rows (GstOctBscan *self, guint n, const gchar *why)
 GstFlowReturn
 gst_oct_bscan_post_error (GstOctBscan *self, const ImkError *error)
 {
-  g_mutex_lock (&self->frames);
+  g_mutex_lock (&self->engine_lock);
   gst_imaging_engine_post_error (self->engine, error->code, error);
-  g_mutex_unlock (&self->frames);
+  g_mutex_unlock (&self->engine_lock);
   return GST_FLOW_ERROR;
 }
 
@@ -452,7 +454,7 @@ gst_oct_bscan_push_images (GstOctBscan *self, GstOctBscanWork *w)
 }
 
 /* Whether a pad must negotiate, which must wait until all B-scans before have
- * been pushed. Call with the frames locked. */
+ * been pushed. Call with the engine locked. */
 static gboolean
 must_negotiate (GstOctBscan *self, const GstOctBscanWork *w)
 {
@@ -500,7 +502,7 @@ process_on_cpu (GstOctBscan *self, GstOctBscanWork *w)
   GstFlowReturn flow;
   ImkError error;
 
-  g_mutex_lock (&self->frames);
+  g_mutex_lock (&self->engine_lock);
   flow = prepare (self, w);
   if (flow == GST_FLOW_OK)
     status = run_mapped (self, w, &error);
@@ -514,7 +516,7 @@ process_on_cpu (GstOctBscan *self, GstOctBscanWork *w)
   } else if (flow == GST_FLOW_OK && w->in) {
     gst_oct_bscan_count (self, w, FALSE);
   }
-  g_mutex_unlock (&self->frames);
+  g_mutex_unlock (&self->engine_lock);
   if (flow == GST_FLOW_OK && !w->lost)
     flow = gst_oct_bscan_push_images (self, w);
   gst_oct_bscan_work_free (w);
@@ -591,16 +593,17 @@ gst_oct_bscan_need_devices (GstOctBscan *self, ImkError *error)
   devices = g_ptr_array_new_with_free_func (
       (GDestroyNotify) gst_oct_bscan_device_free);
   status = add_device (self, devices, gst_imaging_engine_context (self->engine),
-      self->kernel, n_batches, error);
-  if (status == IMK_OK && list && !imk_octbscan_has_history (&self->opened))
+      self->open.kernel, n_batches, error);
+  if (status == IMK_OK && list &&
+      !imk_octbscan_has_history (&self->open.config))
     status = add_others (self, list, devices, n_batches, error);
   if (status != IMK_OK) {
     g_ptr_array_unref (devices);
     return status;
   }
   self->host_images |= devices->len > 1;
-  self->n_full = (guint) CLAMP (
-      GST_OCT_BSCAN_SLAB_SIZE / self->bscan.size, 1, self->max_jobs);
+  self->n_full = (guint) CLAMP (GST_OCT_BSCAN_SLAB_SIZE / self->bscan.size, 1,
+      self->open.config.max_jobs);
   queue = gst_oct_bscan_queue_new (self, devices, n_batches, self->n_full);
   GST_OBJECT_LOCK (self);
   self->queue = queue;
@@ -613,11 +616,11 @@ gst_oct_bscan_release_devices (GstOctBscan *self)
 {
   GstOctBscanQueue *queue;
 
-  g_mutex_lock (&self->frames);
+  g_mutex_lock (&self->engine_lock);
   GST_OBJECT_LOCK (self);
   queue = g_steal_pointer (&self->queue);
   GST_OBJECT_UNLOCK (self);
-  g_mutex_unlock (&self->frames);
+  g_mutex_unlock (&self->engine_lock);
   gst_oct_bscan_queue_free (queue);
   gst_oct_bscan_forget_snapshot (self);
 }
@@ -638,7 +641,7 @@ name_memory (GstBuffer *buffer)
 }
 
 /* Memory for the images, and the B-scan where the device reaches it. Call with
- * the frames locked. */
+ * the engine locked. */
 static ImkStatus
 prepare_for_device (
     GstOctBscan *self, GstOctBscanWork *w, GstFlowReturn *flow, ImkError *error)
@@ -683,7 +686,7 @@ gst_oct_bscan_leave_device (GstOctBscan *self, const GstOctBscanWork *w,
 
   gst_oct_bscan_drain (self);
   gst_oct_bscan_release_devices (self);
-  g_mutex_lock (&self->frames);
+  g_mutex_lock (&self->engine_lock);
   done = !gst_imaging_engine_is_on_cuda (self->engine); /* by the queue */
   can = done || gst_imaging_engine_can_fall_back (self->engine, status);
   if (done) {
@@ -695,7 +698,7 @@ gst_oct_bscan_leave_device (GstOctBscan *self, const GstOctBscanWork *w,
   }
   if (!can || status != IMK_OK)
     gst_imaging_engine_post_error (self->engine, status, &error);
-  g_mutex_unlock (&self->frames);
+  g_mutex_unlock (&self->engine_lock);
   return can && status == IMK_OK;
 }
 
@@ -723,7 +726,7 @@ show_first (GstOctBscan *self)
     gst_oct_bscan_queue_wait (self->queue, FIRST_US);
 }
 
-/* Call with the frames locked; they are unlocked. */
+/* Call with the engine locked; it is unlocked. */
 static GstFlowReturn
 process_on_devices (GstOctBscan *self, GstOctBscanWork *w)
 {
@@ -734,12 +737,12 @@ process_on_devices (GstOctBscan *self, GstOctBscanWork *w)
   ImkError error;
 
   if (must_negotiate (self, w)) {
-    g_mutex_unlock (&self->frames);
+    g_mutex_unlock (&self->engine_lock);
     gst_oct_bscan_drain (self);
-    g_mutex_lock (&self->frames);
+    g_mutex_lock (&self->engine_lock);
   }
   status = prepare_for_device (self, w, &flow, &error);
-  g_mutex_unlock (&self->frames);
+  g_mutex_unlock (&self->engine_lock);
   if (status != IMK_OK)
     return process_without_device (self, w, status, &error);
   /* the next B-scan needs the ends that are found in this one */
@@ -764,11 +767,11 @@ process (GstOctBscan *self, GstOctBscanWork *w)
   ImkStatus status;
   ImkError error;
 
-  g_mutex_lock (&self->frames);
+  g_mutex_lock (&self->engine_lock);
   status = gst_imaging_engine_ensure_open (self->engine, &error);
   if (status == IMK_OK && gst_imaging_engine_is_on_cuda (self->engine))
     return process_on_devices (self, w);
-  g_mutex_unlock (&self->frames);
+  g_mutex_unlock (&self->engine_lock);
   if (status != IMK_OK) {
     gst_oct_bscan_work_free (w);
     return gst_oct_bscan_post_error (self, &error);
@@ -792,18 +795,18 @@ gst_oct_bscan_show_mean (GstOctBscan *self)
 {
   GstOctBscanWork *w;
 
-  if (self->n_added == 0)
+  if (self->mean.n == 0)
     return GST_FLOW_OK;
-  self->n_added = 0;
+  self->mean.n = 0;
   w = g_new0 (GstOctBscanWork, 1);
   w->n = 1;
   w->snapshot = gst_oct_bscan_get_snapshot (self);
   gst_oct_bscan_need_ends (w);
   w->has_images = TRUE;
-  w->pts = self->mean_pts;
-  w->dts = self->mean_dts;
-  w->duration = self->mean_duration;
-  w->is_discont = self->mean_is_discont;
-  w->like = g_steal_pointer (&self->mean_last);
+  w->pts = self->mean.pts;
+  w->dts = self->mean.dts;
+  w->duration = self->mean.duration;
+  w->is_discont = self->mean.is_discont;
+  w->like = g_steal_pointer (&self->mean.last);
   return process (self, w);
 }

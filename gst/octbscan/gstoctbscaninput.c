@@ -34,7 +34,7 @@ gst_oct_bscan_end_run (GstOctBscan *self, const gchar *why)
 void
 gst_oct_bscan_begin_turns (GstOctBscan *self)
 {
-  self->n_bscans = self->n_added = 0;
+  self->n_bscans = self->mean.n = 0;
   self->history++;
   self->next_camera = self->now->first_camera;
 }
@@ -53,9 +53,9 @@ follow_memory (GstOctBscan *self, GstBuffer *buffer)
 {
   gboolean ok;
 
-  g_mutex_lock (&self->frames);
+  g_mutex_lock (&self->engine_lock);
   ok = gst_imaging_engine_follow (self->engine, buffer);
-  g_mutex_unlock (&self->frames);
+  g_mutex_unlock (&self->engine_lock);
   return ok;
 }
 
@@ -100,8 +100,8 @@ skip_missing (GstOctBscan *self, guint64 n)
   gst_oct_bscan_show_mean (self);
   gst_oct_bscan_group_reset (self->group);
   gst_oct_bscan_group_skip (self->group, n_to_skip);
-  self->next_camera =
-      (guint) ((self->next_camera + n_bscans * height) % self->n_cameras);
+  self->next_camera = (guint) ((self->next_camera + n_bscans * height) %
+                               self->open.config.n_cameras);
   self->n_bscans += n_bscans;
   gst_imaging_stats_add_missing (gst_imaging_engine_stats (self->engine), n);
   warn_of_gap (self, n, n_waiting, n_to_skip);

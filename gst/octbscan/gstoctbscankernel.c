@@ -189,56 +189,55 @@ gst_oct_bscan_check_settings (GstOctBscan *self, const Settings *settings,
       self, settings, info, check_config, live, &n_left_over, error);
 }
 
-/* A kernel that is to be made. */
-typedef struct {
-  ImkBackend backend;
-  ImkOctbscan **kernel;
-  ImkOctbscanConfig config; /* (out) */
-} Making;
-
 static ImkStatus
 make_kernel (const ImkOctbscanConfig *config, gpointer data, ImkError *error)
 {
-  Making *m = data;
+  GstOctBscanOpen *made = data;
   ImkOctbscanConfig c = *config;
 
-  c.max_jobs = jobs_at_once (m->backend, &c);
-  m->config = c;
-  return imk_octbscan_new (m->backend, &c, m->kernel, error);
+  c.max_jobs = jobs_at_once (made->backend, &c);
+  made->config = c;
+  made->config.live_dispersion = NULL;
+  made->config.cameras = NULL;
+  made->config.background = made->config.pattern = NULL;
+  made->config.scan_curve = made->config.window_values = NULL;
+  return imk_octbscan_new (made->backend, &c, &made->kernel, error);
 }
 
-/* @opened: (out): without its pointers */
+/* @made: (out): untouched on an error */
 static ImkStatus
-new_kernel (GstOctBscan *self, const Settings *settings, ImkBackend backend,
-    const GstVideoInfo *info, ImkOctbscan **kernel, ImkOctbscanConfig *opened,
-    guint *n_left_over, ImkError *error)
+open_new (GstOctBscan *self, const Settings *settings, ImkBackend backend,
+    const GstVideoInfo *info, GstOctBscanOpen *made, ImkError *error)
 {
-  Making m = {backend, kernel};
+  GstOctBscanOpen own = {.backend = backend};
   ImkStatus status = gst_oct_bscan_use_config (
-      self, settings, info, make_kernel, &m, n_left_over, error);
+      self, settings, info, make_kernel, &own, &own.n_left_over, error);
 
-  if (status != IMK_OK)
-    return status;
-  *opened = m.config;
-  opened->live_dispersion = NULL;
-  opened->cameras = NULL;
-  opened->background = opened->pattern = NULL;
-  opened->scan_curve = opened->window_values = NULL;
-  return IMK_OK;
+  if (status == IMK_OK)
+    *made = own;
+  return status;
 }
 
 ImkStatus
 gst_oct_bscan_kernel_new (GstOctBscan *self, ImkBackend backend,
     const GstVideoInfo *info, ImkOctbscan **kernel, ImkError *error)
 {
-  if (self->next_kernel && self->next_backend == backend) {
-    *kernel = g_steal_pointer (&self->next_kernel);
-    self->opened = self->next_opened;
-    self->n_left_over = self->next_left_over;
-    return IMK_OK;
+  GstOctBscanOpen made;
+  ImkStatus status = IMK_OK;
+
+  if (self->next.kernel && self->next.backend == backend) {
+    made = self->next;
+    self->next.kernel = NULL;
+  } else {
+    status = open_new (self, self->now, backend, info, &made, error);
   }
-  return new_kernel (self, self->now, backend, info, kernel, &self->opened,
-      &self->n_left_over, error);
+  if (status != IMK_OK)
+    return status;
+  self->open.backend = backend;
+  self->open.config = made.config;
+  self->open.n_left_over = made.n_left_over;
+  *kernel = made.kernel;
+  return IMK_OK;
 }
 
 ImkStatus
@@ -253,9 +252,8 @@ gst_oct_bscan_prepare_kernel (GstOctBscan *self, const Settings *settings,
     status = gst_imaging_context_push (context, error);
   if (status != IMK_OK)
     return status;
-  self->next_backend = on_device ? IMK_BACKEND_CUDA : IMK_BACKEND_CPU;
-  status = new_kernel (self, settings, self->next_backend, info,
-      &self->next_kernel, &self->next_opened, &self->next_left_over, error);
+  status = open_new (self, settings,
+      on_device ? IMK_BACKEND_CUDA : IMK_BACKEND_CPU, info, &self->next, error);
   if (on_device)
     gst_imaging_context_pop (context);
   return status;
@@ -265,14 +263,14 @@ gst_oct_bscan_prepare_kernel (GstOctBscan *self, const Settings *settings,
 void
 gst_oct_bscan_forget_next_kernel (GstOctBscan *self)
 {
-  gboolean on_device = self->next_backend == IMK_BACKEND_CUDA;
+  gboolean on_device = self->next.backend == IMK_BACKEND_CUDA;
   GstImagingContext *context = gst_imaging_engine_context (self->engine);
 
-  if (!self->next_kernel)
+  if (!self->next.kernel)
     return;
   if (on_device && context)
     on_device = gst_imaging_context_push (context, NULL) == IMK_OK;
-  g_clear_pointer (&self->next_kernel, imk_octbscan_free);
+  g_clear_pointer (&self->next.kernel, imk_octbscan_free);
   if (on_device && context)
     gst_imaging_context_pop (context);
 }
@@ -280,17 +278,17 @@ gst_oct_bscan_forget_next_kernel (GstOctBscan *self)
 void
 gst_oct_bscan_warn_of_settings (GstOctBscan *self)
 {
-  const ImkOctbscanConfig *c = &self->opened;
+  const ImkOctbscanConfig *c = &self->open.config;
   gboolean is_dark = c->background_mode == IMK_OCTBSCAN_BACKGROUND_MEAN &&
                      c->height <= c->n_cameras;
 
-  if (!self->kernel)
+  if (!self->open.kernel)
     return;
-  if (self->n_left_over > 0 && !self->warned_of_cameras)
+  if (self->open.n_left_over > 0 && !self->warned_of_cameras)
     GST_ELEMENT_WARNING (self, LIBRARY, SETTINGS,
         ("The calibration is of %u cameras, but cameras is %u: the others get "
          "no lines. Set cameras, or camera-order to those that are meant.",
-            c->n_cameras + self->n_left_over, c->n_cameras),
+            c->n_cameras + self->open.n_left_over, c->n_cameras),
         (NULL));
   if (is_dark && !self->warned_of_mean)
     GST_ELEMENT_WARNING (self, LIBRARY, SETTINGS,
@@ -298,6 +296,6 @@ gst_oct_bscan_warn_of_settings (GstOctBscan *self)
          "which has one of them: images will be black. Gather lines with "
          "ascans-per-bscan, or take another background."),
         (NULL));
-  self->warned_of_cameras = self->n_left_over > 0;
+  self->warned_of_cameras = self->open.n_left_over > 0;
   self->warned_of_mean = is_dark;
 }

@@ -28,7 +28,8 @@ lines_of (const GstOctBscan *self, const GstOctBscanWork *w, guint k)
   return (GstOctBscanLines){
       .n = 1,
       .changes = w->snapshot->changes,
-      .first_camera = (gint) ((w->first_camera + before) % self->n_cameras),
+      .first_camera =
+          (gint) ((w->first_camera + before) % self->open.config.n_cameras),
       .backward =
           w->snapshot->config.bidirectional && (w->backward + k) % 2 != 0,
       .shift = w->shifts ? w->shifts[k] : 0,
@@ -61,7 +62,7 @@ gst_oct_bscan_add_lines (GstOctBscan *self, const GstOctBscanWork *w)
 static GstBuffer *
 rows_new (const GstOctBscan *self, const GstOctBscanLines *lines)
 {
-  const ImkOctbscanConfig *c = &self->opened;
+  const ImkOctbscanConfig *c = &self->open.config;
   guint n_ascans = imk_octbscan_n_ascans (c);
   gfloat *rows = g_new (gfloat, (gsize) c->height * N_FIELDS), *row = rows;
   gboolean has_camera = lines->first_camera != GST_OCT_BSCAN_DIFFERENT;
@@ -104,7 +105,7 @@ void
 gst_oct_bscan_attach_lines (GstOctBscan *self, const GstOctBscanWork *w,
     guint output, guint k, GstBuffer *image)
 {
-  const ImkOctbscanConfig *c = &self->opened;
+  const ImkOctbscanConfig *c = &self->open.config;
   GstOctBscanLines lines = self->mean_lines;
   GstImagingResult result;
 

@@ -5,7 +5,7 @@
 GstImagingAxis
 gst_oct_bscan_depth_axis (const GstOctBscan *self)
 {
-  const ImkOctbscanConfig *c = &self->opened;
+  const ImkOctbscanConfig *c = &self->open.config;
   GstImagingAxis axis = {"depth", "pixel", 1, c->crop_top};
   gdouble step = self->depth_step / self->now->refractive_index;
 
@@ -22,7 +22,7 @@ gst_oct_bscan_depth_axis (const GstOctBscan *self)
 GstImagingAxis
 gst_oct_bscan_lateral_axis (const GstOctBscan *self)
 {
-  const ImkOctbscanConfig *c = &self->opened;
+  const ImkOctbscanConfig *c = &self->open.config;
   gdouble step = self->now->lateral_step_um;
   guint n = MAX (c->average_ascans, 1);
   GstImagingAxis axis = {"lateral", step > 0 ? "um" : "pixel",

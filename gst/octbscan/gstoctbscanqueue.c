@@ -222,10 +222,10 @@ run_on_cpu (GstOctBscanQueue *self, Batch *b, ImkError *error)
 {
   ImkStatus status = IMK_OK;
 
-  g_mutex_lock (&self->element->frames);
+  g_mutex_lock (&self->element->engine_lock);
   for (guint i = 0; i < b->n && status == IMK_OK; i++)
     status = gst_oct_bscan_redo_on_cpu (self->element, b->works[i], error);
-  g_mutex_unlock (&self->element->frames);
+  g_mutex_unlock (&self->element->engine_lock);
   return status;
 }
 
@@ -373,7 +373,7 @@ push_images_of_batch (GstOctBscanQueue *self, Batch *b)
 {
   GstFlowReturn flow = GST_FLOW_OK;
 
-  /* without the lock of the frames: the streaming thread may hold it while it
+  /* without the lock of the engine: the streaming thread may hold it while it
    * allocates page-locked memory for more images */
   for (guint i = 0; i < b->n; i++)
     if (b->works[i]->lost || b->works[i]->in)
@@ -444,7 +444,7 @@ recover (GstOctBscanQueue *self)
 
   self->recovering = TRUE;
   g_mutex_unlock (&self->lock);
-  g_mutex_lock (&self->element->frames);
+  g_mutex_lock (&self->element->engine_lock);
   if (gst_imaging_engine_can_fall_back (engine, status)) {
     status = gst_imaging_engine_fall_back (engine, &error);
     can = status == IMK_OK;
@@ -453,7 +453,7 @@ recover (GstOctBscanQueue *self)
   }
   if (!can)
     gst_imaging_engine_post_error (engine, status, &error);
-  g_mutex_unlock (&self->element->frames);
+  g_mutex_unlock (&self->element->engine_lock);
   g_mutex_lock (&self->lock);
   self->recovering = FALSE;
   if (!can)
@@ -637,7 +637,7 @@ gst_oct_bscan_queue_new (
   self->element = element;
   self->n_batches = n_batches;
   self->n_full = n_full;
-  self->max_jobs = element->max_jobs;
+  self->max_jobs = element->open.config.max_jobs;
   self->max_waiting = 2 * self->max_jobs;
   self->max_taken = (n_batches + 1) * devices->len * self->max_jobs;
   g_mutex_init (&self->lock);

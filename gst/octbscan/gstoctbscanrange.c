@@ -25,9 +25,9 @@ void
 gst_oct_bscan_reset_range (GstOctBscan *self)
 {
   GST_OBJECT_LOCK (self);
-  self->auto_n = self->auto_noise = 0;
-  self->auto_serial++;
-  g_atomic_int_set (&self->holds_noise, FALSE);
+  self->range.n = self->range.n_noise = 0;
+  self->range.serial++;
+  g_atomic_int_set (&self->range.holds_noise, FALSE);
   GST_OBJECT_UNLOCK (self);
 }
 
@@ -52,7 +52,7 @@ find_fringe (GstOctBscan *self, GstBuffer *in)
       self->bscan.height, 1, IMK_TYPE_U8, IMK_LOCATION_HOST};
   self->next_fringe = now + G_USEC_PER_SEC;
   gst_oct_bscan_input_image (self, &image);
-  fringe = imk_octbscan_mean_fringe (&image, 0, self->n_cameras);
+  fringe = imk_octbscan_mean_fringe (&image, 0, self->open.config.n_cameras);
   gst_video_frame_unmap (&frame);
   return fringe;
 }
@@ -75,14 +75,14 @@ gst_oct_bscan_look_again (GstOctBscan *self, GstOctBscanWork *w)
 {
   gboolean looks = self->n_bscans == 0;
 
-  if (g_atomic_int_get (&self->holds_noise)) {
+  if (g_atomic_int_get (&self->range.holds_noise)) {
     GST_OBJECT_LOCK (self);
-    self->n_with_noise += w->n;
-    looks = self->n_with_noise > hold_of_noise (self);
+    self->range.n_with_noise += w->n;
+    looks = self->range.n_with_noise > hold_of_noise (self);
     if (looks) {
-      self->auto_n = 0;
-      self->auto_serial++;
-      g_atomic_int_set (&self->holds_noise, FALSE);
+      self->range.n = 0;
+      self->range.serial++;
+      g_atomic_int_set (&self->range.holds_noise, FALSE);
     }
     GST_OBJECT_UNLOCK (self);
   }
@@ -97,7 +97,7 @@ gst_oct_bscan_is_settling (GstOctBscan *self)
 
   GST_OBJECT_LOCK (self);
   settling = self->now->config.range == IMK_OCTBSCAN_RANGE_AUTO &&
-             self->auto_n < GST_OCT_BSCAN_AUTO;
+             self->range.n < GST_OCT_BSCAN_AUTO;
   GST_OBJECT_UNLOCK (self);
   return settling;
 }
@@ -115,12 +115,12 @@ gst_oct_bscan_need_ends (GstOctBscanWork *w)
 static void
 note_noise (GstOctBscan *self)
 {
-  if (++self->auto_noise < GST_OCT_BSCAN_AUTO)
+  if (++self->range.n_noise < GST_OCT_BSCAN_AUTO)
     return;
-  self->auto_n = GST_OCT_BSCAN_AUTO;
-  self->auto_noise = GST_OCT_BSCAN_AUTO - 1; /* one is enough from now on */
-  self->n_with_noise = 0;
-  g_atomic_int_set (&self->holds_noise, TRUE);
+  self->range.n = GST_OCT_BSCAN_AUTO;
+  self->range.n_noise = GST_OCT_BSCAN_AUTO - 1; /* one is enough from now on */
+  self->range.n_with_noise = 0;
+  g_atomic_int_set (&self->range.holds_noise, TRUE);
 }
 
 static void
@@ -146,14 +146,14 @@ gst_oct_bscan_note_ends (GstOctBscan *self, const GstOctBscanWork *w)
       (!w->out[SRC] && !w->out[LINEAR]) || w->ends[1] < DARK)
     return;
   GST_OBJECT_LOCK (self);
-  if (w->snapshot->auto_serial == self->auto_serial) {
-    is_noise = self->auto_n == 0 && w->ends[1] - w->ends[0] < NOISE;
-    memcpy (self->auto_ends, w->ends, sizeof (self->auto_ends));
+  if (w->snapshot->auto_serial == self->range.serial) {
+    is_noise = self->range.n == 0 && w->ends[1] - w->ends[0] < NOISE;
+    memcpy (self->range.ends, w->ends, sizeof (self->range.ends));
     if (is_noise)
       note_noise (self);
     else
-      self->auto_n++;
-    self->auto_serial++;
+      self->range.n++;
+    self->range.serial++;
   }
   GST_OBJECT_UNLOCK (self);
   if (is_noise && w->fringe > FRINGE)

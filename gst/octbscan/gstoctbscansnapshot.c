@@ -59,7 +59,7 @@ static gboolean
 are_current (const GstOctBscan *self, const GstOctBscanSnapshot *snapshot)
 {
   return snapshot && snapshot->changes == self->n_changes &&
-         snapshot->auto_serial == self->auto_serial &&
+         snapshot->auto_serial == self->range.serial &&
          snapshot->config.history == self->history &&
          snapshot->pads_serial == gst_imaging_src_pads_serial (self->pads);
 }
@@ -85,18 +85,18 @@ take_range (const GstOctBscan *self, GstOctBscanSnapshot *snapshot)
   snapshot->auto_range = c->range == IMK_OCTBSCAN_RANGE_AUTO;
   if (!snapshot->auto_range)
     return;
-  c->auto_bscans = self->auto_n;
-  if (self->auto_n >= GST_OCT_BSCAN_AUTO)
+  c->auto_bscans = self->range.n;
+  if (self->range.n >= GST_OCT_BSCAN_AUTO)
     c->range = IMK_OCTBSCAN_RANGE_FIXED;
-  if (self->auto_n == 0)
+  if (self->range.n == 0)
     return;
-  c->range_min = self->auto_ends[0];
-  c->range_max = self->auto_ends[1];
-  c->linear_min = self->auto_ends[2];
-  c->linear_max = self->auto_ends[3];
+  c->range_min = self->range.ends[0];
+  c->range_max = self->range.ends[1];
+  c->linear_min = self->range.ends[2];
+  c->linear_max = self->range.ends[3];
 }
 
-/* Call with the frames locked. */
+/* Call with the engine locked. */
 static GstOctBscanSnapshot *
 snapshot_new (GstOctBscan *self)
 {
@@ -114,7 +114,7 @@ snapshot_new (GstOctBscan *self)
   now.config.history = self->history;
   now.config.averages_bscans = self->now->average_bscans > 1;
   GST_OBJECT_LOCK (self);
-  now.auto_serial = self->auto_serial;
+  now.auto_serial = self->range.serial;
   take_range (self, &now);
   GST_OBJECT_UNLOCK (self);
   now.depth = gst_oct_bscan_depth_axis (self);
@@ -140,9 +140,9 @@ gst_oct_bscan_get_snapshot (GstOctBscan *self)
   GST_OBJECT_UNLOCK (self);
   if (!is_current) {
     gst_oct_bscan_forget_snapshot (self);
-    g_mutex_lock (&self->frames);
+    g_mutex_lock (&self->engine_lock);
     self->snapshot = snapshot_new (self);
-    g_mutex_unlock (&self->frames);
+    g_mutex_unlock (&self->engine_lock);
   }
   return snapshot_ref (self->snapshot);
 }
