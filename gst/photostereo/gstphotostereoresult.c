@@ -154,8 +154,6 @@ describe (GstPhotoStereoResult *self, const GstPhotoStereoShape *shape,
   const GstImagingAxis axes[] = {{"x", unit, shape->mm_per_pixel, 0},
       {"y", unit, shape->y_down ? row : -row,
           shape->y_down ? 0 : (shape->height - 1) * row}};
-  g_printerr ("H %u row %g down %d %s\n", shape->height, row, shape->y_down,
-      shape->quantity);
   gboolean is_normal = g_strcmp0 (shape->quantity, "normal") == 0;
   GstImagingPicture picture;
   gdouble white, zero;

@@ -544,7 +544,7 @@ class FitsByHand(Case):
                 head = file.read(5760).decode("latin1")
             path = self.path(name)
             records = [head[i:i + 80].rstrip() for i in range(0, 5760, 80)]
-            self.assertEqual(records[5:records.index("END")], cards)
+            self.assertEqual(records[5:records.index("END")], ["EXTEND  =                    T", *cards])
 
     def test_frames_are_not_appended_to_scaled_samples(self):
         frame = np.zeros((2, 3), "f4")

@@ -3,6 +3,7 @@
 frames. tools/venv installs the readers."""
 import hashlib
 import os
+import pathlib
 import subprocess
 import sys
 import tempfile
@@ -148,9 +149,9 @@ class Rivals(Case):
     """A sink refuses a file that another element of its pipeline uses, before anything is lost."""
 
     def refused(self, *words):
-        before = {name: open(self.path(name), "rb").read() for name in os.listdir(self.folder)}
+        before = {name: pathlib.Path(self.path(name)).read_bytes() for name in os.listdir(self.folder)}
         text = launch(*words, status=1)
-        self.assertEqual({name: open(self.path(name), "rb").read() for name in os.listdir(self.folder)}, before)
+        self.assertEqual({name: pathlib.Path(self.path(name)).read_bytes() for name in os.listdir(self.folder)}, before)
         return text
 
     def test_two_sinks(self):
@@ -637,6 +638,15 @@ class Interrupted(Case):
                 time.sleep(0.2)
                 recording.kill()
             self.check(name)
+
+    def test_what_a_crash_leaves_behind_the_last_frame(self):
+        for extension in GROWING:
+            name = self.path(f"a.{extension}")
+            launch("-q", "videotestsrc", "num-buffers=3", "!", "video/x-raw,format=GRAY8,width=101,height=37", "!",
+                   "picturesink", f"location={name}")
+            with open(name, "ab") as file:
+                file.write(b"\xc3" * 5000)
+            self.assertEqual(READERS[extension](name).shape, (3, *self.SHAPE))
 
     def limit(self, name, trap):
         """A file may have 1000 KiB: as on a full disk, a write gives fewer bytes, then an error."""

@@ -448,13 +448,15 @@ fits_read (gpointer reader, guint64 page, gpointer values, GError **error)
 
 /* --- writing -------------------------------------------------------------- */
 
-/* cfitsio creates no file from a descriptor; it changes one. */
+/* cfitsio creates no file from a descriptor; it changes one. With EXTEND,
+ * readers do not take for granted that what a crash left behind the last frame
+ * is another HDU. */
 static gboolean
 write_empty (const GstImagingFormatFile *file, GError **error)
 {
   static const gchar *const cards[] = {"SIMPLE  =                    T",
       "BITPIX  =                    8", "NAXIS   =                    0",
-      "END"};
+      "EXTEND  =                    T", "END"};
   gchar block[BLOCK];
 
   memset (block, ' ', sizeof (block));
