@@ -161,6 +161,17 @@ class Ready(unittest.TestCase):
             time.sleep(0.05)
         b.until("!document.querySelector('#undo').disabled", "something to undo")
 
+    def typed(self, element, name, *values):
+        b = self.browser
+        field = b.find(f"{self.control(element, name)} input[type=text]")
+        for value in values:
+            field.send_keys(Keys.CONTROL, "a")
+            field.send_keys(str(value), Keys.ENTER)
+            end = time.monotonic() + 10
+            while self.value(element, name) != value:
+                self.assertLess(time.monotonic(), end, field.get_attribute("value"))
+                time.sleep(0.05)
+
     def rejected(self, element, name, wrong):
         b = self.browser
         control = self.control(element, name)
@@ -213,6 +224,7 @@ class Ready(unittest.TestCase):
         self.true_samples("sharpen")
         b.ask("set", element="sharpen", values={"amount": 4})
         b.until(f"document.querySelector(\"{self.control('sharpen', 'amount')} input[type=text]\").value == '4'", "a change from elsewhere")
+        self.typed("sharpen", "amount", 2.5, 3.5, 4)
         b.find("#preset-save").click()
         b.find("dialog input").send_keys("four", Keys.ENTER)
         b.until("document.querySelector('#presets').value == 'four'", "the preset")

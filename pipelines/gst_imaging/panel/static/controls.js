@@ -174,9 +174,9 @@ class Control {
   }
 
   // A value from elsewhere takes the place of one that was refused here.
-  tell(message) {
-    if (shown(message.value) !== shown(this.p.value)) this.#failed = null;
-    this.follow({ ...this.p, ...message });
+  tell({ type: _, ...state }) { // that of the message, not of the property
+    if (shown(state.value) !== shown(this.p.value)) this.#failed = null;
+    this.follow({ ...this.p, ...state });
   }
 
   matches(text) {
