@@ -4,10 +4,11 @@
  * sources: gst/shcentroid/gstshcentroidfiles.c common/files/gstimagingndarray.c
  * common/files/gstimagingnpy.c common/files/gstimagingnpyheader.c
  * common/files/gstimagingarrayfile.c common/files/gstimagingformats.c
- * common/gstimagingjson.c common/files/formats/gstimagingformat.c
- * common/files/formats/npy.c common/files/formats/pnm.c
- * common/files/formats/pnmheader.c common/files/gstimagingfile.c
- * kernels/shcentroid/shcentroid-check.c kernels/shcentroid/shcentroid-cells.c
+ * common/files/gstimagingmodule.c common/gstimagingjson.c
+ * common/files/formats/gstimagingformat.c common/files/formats/npy.c
+ * common/files/formats/pnm.c common/files/formats/pnmheader.c
+ * common/files/gstimagingfile.c kernels/shcentroid/shcentroid-check.c
+ * kernels/shcentroid/shcentroid-cells.c
  * kernels/shcentroid/grid/shcentroid-grid.c
  * kernels/shcentroid/grid/shcentroid-lattice.c
  * kernels/shcentroid/shcentroid-light.c
