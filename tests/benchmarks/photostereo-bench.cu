@@ -95,6 +95,7 @@ fill_pictures (uint8_t *pinned, uint32_t width, uint32_t height,
 
 struct Case {
   uint32_t width, height;
+  size_t size; /* bytes of a picture */
   const uint8_t *pinned;
   uint8_t *device; /* of two pictures */
   ImkPhotostereoConfig config;
@@ -122,10 +123,11 @@ add_all (Case *c)
 
   imk_photostereo_reset (c->kernel);
   for (uint32_t i = 0; i < n_pictures (c); i++) {
-    ImkImage frame =
-        image_of (c, (void *) (c->pinned + (size_t) i * c->width * c->height),
-            1, IMK_LOCATION_HOST_MAPPED);
+    ImkImage frame = image_of (
+        c, (void *) (c->pinned + i * c->size), 1, IMK_LOCATION_HOST_MAPPED);
 
+    frame.type = c->config.type;
+    frame.stride = c->size / c->height;
     bench_ok (imk_photostereo_add_band (c->kernel, &frame, i / c->config.bands,
                   i % c->config.bands, stream, &error),
         &error);
@@ -144,12 +146,11 @@ solve (Case *c, ImkPhotostereoSummary *summary)
 static double
 copy_all (Case *c)
 {
-  size_t size = (size_t) c->width * c->height;
   double start = bench_now ();
 
   for (uint32_t i = 0; i < n_pictures (c); i++)
-    CUDA (cudaMemcpyAsync (c->device + i % 2 * size, c->pinned + i * size, size,
-        cudaMemcpyHostToDevice, stream));
+    CUDA (cudaMemcpyAsync (c->device + i % 2 * c->size, c->pinned + i * c->size,
+        c->size, cudaMemcpyHostToDevice, stream));
   CUDA (cudaStreamSynchronize (stream));
   return bench_now () - start;
 }
@@ -289,6 +290,7 @@ make_case (uint8_t *pinned, uint8_t *device, uint32_t width, uint32_t height,
   fill_lights (lights, n);
   c.width = width;
   c.height = height;
+  c.size = size;
   c.pinned = pinned;
   c.device = device;
   fill_pictures (pinned, width, height, lights, n);
@@ -303,6 +305,29 @@ make_case (uint8_t *pinned, uint8_t *device, uint32_t width, uint32_t height,
   c.out.normal = image_of (&c, out, 3, IMK_LOCATION_DEVICE);
   c.out.albedo = image_of (&c, out + 3 * size, 3, IMK_LOCATION_DEVICE);
   return c;
+}
+
+/* What tensor cores are not for: lamps that are not equally bright, samples of
+ * 16 bits (pairs of pixels of wider pictures). */
+static void
+bench_scalar (Case c, ImkPhotostereoLight lights[LIGHTS])
+{
+  char name[80];
+
+  for (int i = 0; i < LIGHTS; i++)
+    for (double &intensity : lights[i].intensity)
+      intensity = 1 + 0.001 * i;
+  snprintf (name, sizeof (name), "%ux%ux%u-uneven", c.width, c.height, LIGHTS);
+  bench_set (&c, name);
+  if (c.width != 2048) /* page-locked memory has no room for larger ones */
+    return;
+  fill_lights (lights, LIGHTS);
+  fill_pictures ((uint8_t *) c.pinned, 2 * c.width, c.height, lights, LIGHTS);
+  c.size *= 2;
+  c.config.type = IMK_TYPE_U16;
+  snprintf (name, sizeof (name), "%ux%ux%u-u16", c.width, c.height, LIGHTS);
+  bench_set (&c, name);
+  fill_pictures ((uint8_t *) c.pinned, c.width, c.height, lights, LIGHTS);
 }
 
 /* As many pictures, ten a light. */
@@ -348,6 +373,8 @@ bench_size (
   if (width == 2048 && !bench_is_quick ())
     bench_cpu (&c, name);
   if (!limit) {
+    bench_scalar (c, lights);
+    fill_lights (lights, LIGHTS);
     c.config.robust = IMK_PHOTOSTEREO_ROBUST_NONE;
     snprintf (
         name, sizeof (name), "%ux%ux%u-least-squares", width, height, LIGHTS);
