@@ -416,16 +416,9 @@ __launch_bounds__ (THREADS) solve_pixels (const __grid_constant__ Arguments a)
     ResultOf<PLANES> r = {};
 
     if (s.valid) {
-      float length = sqrtf (s.solution.norm2);
+      const float n[] = {s.solution.x, s.solution.y, s.solution.z};
 
-      r.normal[0] = s.solution.x / length;
-      r.normal[1] = s.solution.y / length;
-      r.normal[2] = s.solution.z / length;
-      r.albedo[0] = length;
-      r.quality[IMK_PHOTOSTEREO_LIGHTS] = s.n;
-      r.quality[IMK_PHOTOSTEREO_ROUNDS] = s.rounds;
-      r.quality[IMK_PHOTOSTEREO_CONDITION] = s.solution.condition;
-      r.length = length;
+      fill_result (n, s.n, s.rounds, s.solution.condition, r);
       if (a.measures)
         measure<Sample, SOLVER> (a, s, at, r);
     }

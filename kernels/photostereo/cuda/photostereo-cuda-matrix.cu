@@ -1,29 +1,20 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* The fast solver where it can use tensor cores: samples of 8 bits with one
- * gain, and light vectors that are parabolas along a segment of a row.
+/* The sums of a round by tensor cores: samples of 8 bits with one gain, and
+ * light vectors that are parabolas along a segment of a row.
  *
  * With L = L0 + t L1 + t^2 L2, t of -1 to 1 along the segment, n'.L is a
  * product of what a pixel has (n', t n', t^2 n') and what a light has (L0, L1,
  * L2); and the sums of L L' and G L over the lights that count are products of
  * ones and zeros, or samples and zeros, by parabolas of the same t. So a round
  * over 16 pixels and 16 lights is 4 products for the misfits and 6 for the
- * sums, which are made anew in every round: cheaper than to find out what came
- * and went.
+ * sums.
  *
  * Numbers of half precision have 11 bits, so what counts is there twice: as it
  * is, and what was lost by that. L is made no longer than 1; a misfit is in
- * units of 512 samples. n' times all this is the n of a pixel.
- *
- * A block has a list of the pixels of its segment that are not solved yet, and
- * a warp does a round of 32 or 16 of them at a time. What comes of a pixel does
- * not depend on which these are. */
+ * units of 512 samples. n' times all this is the n of a pixel. */
 #include "photostereo/cuda/photostereo-cuda-tables.cuh"
 
-enum {
-  WARPS = THREADS / 32,
-  ROWS = 32,             /* pixels of a warp at a time */
-  MAX_SHARED = 96 << 10, /* bytes: room for at least two blocks */
-};
+enum { ROWS = 32 }; /* pixels of a warp at a time */
 
 #define SAMPLE_UNIT (1.0f / 512) /* in a misfit; 2^-24 times -2^15 */
 
@@ -40,18 +31,6 @@ union Row1 {
    * xy xz yy, yz zz x y */
   float4 sums[5];
 };
-
-/* Of a block, in shared memory behind the tables. */
-struct Segment {
-  Row1 rows[WARPS][ROWS];
-  float4 states[SEGMENT]; /* n, Found */
-  float condition[SEGMENT];
-  uint8_t lists[2][SEGMENT]; /* pixels: of this round, of the next */
-  uint32_t
-      n_listed[3]; /* in lists of this round, the next, and the one after */
-};
-
-enum Mode { FIRST, NEXT, MARK };
 
 /* ------------------------------------------------------------------------
  * A round. */
@@ -71,7 +50,7 @@ first_above (const Arguments &a, float about, float grey, bool or_equal)
 
 /* What the next round of a pixel needs. */
 static __device__ __forceinline__ void
-fill_row (const Arguments &a, const float4 &n, float t, Mode mode, Row1 &row)
+fill_row (const Arguments &a, const float4 &n, float t, bool first, Row1 &row)
 {
   const ImkPhotostereoParams &p = a.params;
   float v[3] = {n.x * SAMPLE_UNIT, n.y * SAMPLE_UNIT, n.z * SAMPLE_UNIT};
@@ -96,7 +75,7 @@ fill_row (const Arguments &a, const float4 &n, float t, Mode mode, Row1 &row)
   for (int i = 0; i < FEATURES; i++)
     row.to.features[i] = h[2 * i] | h[2 * i + 1] << 16;
   row.to.t = t;
-  if (mode != FIRST || !p.relative) {
+  if (!first || !p.relative) {
     lo = first_above (a, p.t_min * unit, p.t_min * grey_unit, false);
     hi = min (hi, first_above (a, p.t_max * unit, p.t_max * grey_unit, true));
   }
@@ -143,14 +122,6 @@ test_group (const uint32_t features[2][4], const uint32_t table[GROUP_WORDS],
   }
 }
 
-/* Bits of lights of a group, 2 of each word. */
-static __device__ __forceinline__ uint32_t
-bits_of (uint32_t first, uint32_t second)
-{
-  return (first >> 10 & 1) | (first >> 25 & 2) | (second >> 8 & 4) |
-         (second >> 23 & 8);
-}
-
 /* What came of a round: sums at the pixels, of the products' columns. */
 static __device__ __forceinline__ void
 store_round (const float sums[PRODUCTS][4], const uint32_t ambient[2],
@@ -191,12 +162,12 @@ struct Tile {
   uint32_t offset[2]; /* of their samples */
   uint2 samples[2];   /* prefetched, of the next packet */
   float sums[PRODUCTS][4];
-  uint32_t ambient[2], bits[2];
+  uint32_t ambient[2];
 };
 
 /* 16 lights of all tiles.
  * @words: their samples of the two pixels of a tile */
-template <Mode MODE, int TILES>
+template <bool FIRST, int TILES>
 static __device__ __forceinline__ void
 do_group (const uint32_t *tables, uint32_t group, uint32_t identity,
     const uint32_t words[TILES][2], Tile tiles[TILES])
@@ -213,29 +184,22 @@ do_group (const uint32_t *tables, uint32_t group, uint32_t identity,
     Tile &tile = tiles[m];
     uint32_t ones[4], samples[4];
 
-    test_group<MODE == FIRST> (tile.features, table, identity, words[m],
-        tile.limit, tile.lo, tile.hi, ones, samples);
-    if constexpr (MODE == MARK) {
+    test_group<FIRST> (tile.features, table, identity, words[m], tile.limit,
+        tile.lo, tile.hi, ones, samples);
 #pragma unroll
-      for (int i = 0; i < 2; i++)
-        tile.bits[i] |= bits_of (ones[i], ones[2 + i]) << (group % 2 * 4);
-    } else {
-#pragma unroll
-      for (int j = 0; j < PRODUCTS; j++)
-        multiply (tile.sums[j], j < 4 ? ones : samples,
-            table[SUM_COLUMNS + 2 * j], table[SUM_COLUMNS + 1 + 2 * j]);
-    }
+    for (int j = 0; j < PRODUCTS; j++)
+      multiply (tile.sums[j], j < 4 ? ones : samples,
+          table[SUM_COLUMNS + 2 * j], table[SUM_COLUMNS + 1 + 2 * j]);
   }
 }
 
 /* The lights of a packet, which has one group or two.
  * @ones: 1 for each of a lane's lights that is in the set
- * @next: where the samples of the packet after it begin
- * @at: of the first pixel of the segment, in the tile */
-template <Mode MODE, int TILES, int GROUPS>
+ * @next: where the samples of the packet after it begin */
+template <bool FIRST, int TILES, int GROUPS>
 static __device__ __forceinline__ void
-do_packet (const Arguments &a, const uint32_t *tables, uint32_t packet,
-    uint2 ones, const uint8_t *next, size_t at, Tile tiles[TILES])
+do_packet (const uint32_t *tables, uint32_t packet, uint2 ones,
+    const uint8_t *next, Tile tiles[TILES])
 {
   uint32_t g = threadIdx.x % 32 / 4, q = threadIdx.x % 4;
   uint32_t identity =
@@ -251,34 +215,23 @@ do_packet (const Arguments &a, const uint32_t *tables, uint32_t packet,
       words[0][m][i] = tile.samples[i].x;
       words[1][m][i] = tile.samples[i].y;
       tile.samples[i] = *(const uint2 *) (next + tile.offset[i]);
-      tile.bits[i] = 0;
-      if (MODE == FIRST) {
+      if (FIRST) {
         tile.ambient[i] = __dp4a (words[0][m][i], ones.x, tile.ambient[i]);
         tile.ambient[i] = __dp4a (words[1][m][i], ones.y, tile.ambient[i]);
       }
     }
 #pragma unroll
   for (uint32_t i = 0; i < GROUPS; i++)
-    do_group<MODE, TILES> (tables, 2 * packet + i, identity, words[i], tiles);
-  if constexpr (MODE == MARK)
-    for (int m = 0; m < TILES; m++)
-      for (int i = 0; i < 2; i++) {
-        uint32_t pixel = tiles[m].offset[i] / PACKET;
-
-        ((uint8_t *) &a.words[packet * a.tile_size + at + pixel])[q] =
-            (uint8_t) tiles[m].bits[i];
-      }
+    do_group<FIRST, TILES> (tables, 2 * packet + i, identity, words[i], tiles);
 }
 
-/* A round of 16 * TILES pixels, of which there are @n; with MARK, what lights
- * count goes into Arguments.words.
+/* The sums of 16 * TILES pixels, of which there are @n.
  * @samples: of the first light of the first pixel of the segment
  * @present: 1 for each light of the set */
-template <Mode MODE, int TILES>
+template <bool FIRST, int TILES>
 static __device__ __forceinline__ void
-do_round (const Arguments &a, const uint32_t *tables, const uint8_t *present,
-    const uint8_t *samples, const uint8_t *pixels, uint32_t n, Row1 *rows,
-    size_t at)
+sum_tiles (const Arguments &a, const uint32_t *tables, const uint8_t *present,
+    const uint8_t *samples, const uint8_t *pixels, uint32_t n, Row1 *rows)
 {
   uint32_t lane = threadIdx.x % 32, g = lane / 4, q = lane % 4;
   uint32_t n_groups = groups_of (a), packet = 0;
@@ -294,7 +247,7 @@ do_round (const Arguments &a, const uint32_t *tables, const uint8_t *present,
       const Row1 &row = rows[r];
       Tile &tile = tiles[m];
 
-      if (MODE != FIRST) {
+      if (!FIRST) {
         tile.features[0][i] = row.to.features[q];
         tile.features[0][2 + i] = row.to.features[4 + q];
         tile.features[1][i] = row.to.features[8 + q];
@@ -309,28 +262,27 @@ do_round (const Arguments &a, const uint32_t *tables, const uint8_t *present,
   for (; packet < n_groups / 2; packet++) {
     if (packet + 1 < a.n_packets) /* do not read beyond the last packet */
       samples += step;
-    do_packet<MODE, TILES, 2> (
-        a, tables, packet, ones[4 * packet], samples, at, tiles);
+    do_packet<FIRST, TILES, 2> (
+        tables, packet, ones[4 * packet], samples, tiles);
   }
   if (n_groups % 2)
-    do_packet<MODE, TILES, 1> (
-        a, tables, packet, ones[4 * packet], samples, at, tiles);
-  if constexpr (MODE != MARK)
+    do_packet<FIRST, TILES, 1> (
+        tables, packet, ones[4 * packet], samples, tiles);
 #pragma unroll
-    for (int m = 0; m < TILES; m++) {
+  for (int m = 0; m < TILES; m++) {
 #pragma unroll
-      for (int i = 0; MODE == FIRST && i < 2; i++) {
-        uint32_t &sum = tiles[m].ambient[i];
+    for (int i = 0; FIRST && i < 2; i++) {
+      uint32_t &sum = tiles[m].ambient[i];
 
-        sum += __shfl_xor_sync (~0u, sum, 1);
-        sum += __shfl_xor_sync (~0u, sum, 2);
-      }
-      store_round (tiles[m].sums, tiles[m].ambient, g, q, rows + 16 * m);
+      sum += __shfl_xor_sync (~0u, sum, 1);
+      sum += __shfl_xor_sync (~0u, sum, 2);
     }
+    store_round (tiles[m].sums, tiles[m].ambient, g, q, rows + 16 * m);
+  }
 }
 
 /* ------------------------------------------------------------------------
- * The rounds of a segment. */
+ * The variant. */
 
 static __device__ __forceinline__ float
 t_of (uint32_t pixel)
@@ -338,136 +290,18 @@ t_of (uint32_t pixel)
   return ((float) pixel - (float) (SEGMENT - 1) / 2) / (SEGMENT / 2);
 }
 
-/* After the first solution. Returns: whether there is a second to come */
-static __device__ __forceinline__ bool
-take_first (const Arguments &a, const Solution &s, float n, bool wanted,
-    float4 &state, float &condition)
-{
-  Found found = {(uint32_t) n, 1, FIRST_SET, false};
-
-  found.valid =
-      a.n_lights >= 3 && wanted && is_good (s, n, 3, a.params.min_condition);
-  state = float4{s.x, s.y, s.z, __uint_as_float (found_pack (found))};
-  condition = s.condition;
-  return found.valid;
-}
-
-/* After a later one, which is the same where the lights are the same.
- * @last: with measures, where n of the solution before it goes */
-static __device__ __forceinline__ bool
-take_later (const Arguments &a, const Solution &s, float n, float *last,
-    float4 &state, float &condition)
-{
-  Found found = found_unpack (__float_as_uint (state.w));
-
-  if (!is_good (s, n, (float) min (a.params.min_lights, a.n_lights),
-          a.params.min_condition) ||
-      (s.x == state.x && s.y == state.y && s.z == state.z))
-    return false;
-  if (a.measures) {
-    last[0] = state.x;
-    last[a.tile_size] = state.y;
-    last[2 * a.tile_size] = state.z;
-  }
-  found.n = (uint32_t) n;
-  found.set = 0;
-  found.rounds++;
-  state = float4{s.x, s.y, s.z, __uint_as_float (found_pack (found))};
-  condition = s.condition;
-  return found.rounds < a.params.max_iterations;
-}
-
-/* A solution of the sums of a pixel. Returns: whether another is to come
- * @at: of the pixel in the tile */
-template <Mode MODE>
-static __device__ __forceinline__ bool
-take (const Arguments &a, const Row1 &row, uint32_t at, float4 &state,
-    float &condition)
+/* Of what sum_tiles () stored. */
+static __device__ __forceinline__ Round
+round_of (const Row1 &row, float gain)
 {
   const float unit = 16777216.0f; /* as a sample is 2^-24 of its value */
   float4 s0 = row.sums[0], s1 = row.sums[1], s2 = row.sums[2];
   float4 r0 = row.sums[3], r1 = row.sums[4];
-  LightSums sums = {s0.x + r0.x, s0.y + r0.y, s0.z + r0.z, s0.w + r0.w,
-      s1.x + r1.x, s1.y + r1.y, s2.x + r1.z, s2.y + r1.w, s2.z + s2.w};
-  Solution s = solve_light_sums (sums);
 
-  s.x *= unit;
-  s.y *= unit;
-  s.z *= unit;
-  s.norm2 *= unit * unit;
-  if (MODE == FIRST) {
-    uint32_t x = at % a.plan.width;
-
-    a.states[4 * a.tile_size + at] = s1.w * a.gain;
-    return take_first (a, s, s1.z, is_wanted (a, x, a.tile_row + blockIdx.y),
-        state, condition);
-  }
-  return take_later (a, s, s1.z, a.round_sums + at, state, condition);
-}
-
-/* The lanes with @more put @pixel into a list. */
-static __device__ __forceinline__ void
-list_pixel (bool more, uint32_t pixel, uint8_t *list, uint32_t *n_listed)
-{
-  uint32_t lane = threadIdx.x % 32, lanes = __ballot_sync (~0u, more), base = 0;
-
-  if (lane == 0 && lanes)
-    base = atomicAdd (n_listed, __popc (lanes));
-  base = __shfl_sync (~0u, base, 0);
-  if (more)
-    list[base + __popc (lanes & ((1u << lane) - 1))] = (uint8_t) pixel;
-}
-
-/* One round of all pixels of the list, by all threads of a block; those with
- * another to come are in the next list then.
- * @at: of the first pixel of the segment, in the tile */
-template <Mode MODE>
-static __device__ __forceinline__ void
-do_rounds (const Arguments &a, const uint32_t *tables, const uint8_t *present,
-    const uint8_t *samples, Segment &segment, uint32_t round, uint32_t n_listed,
-    uint32_t at)
-{
-  uint32_t lane = threadIdx.x % 32, warp = threadIdx.x / 32;
-  const uint8_t *list = segment.lists[round % 2];
-  Row1 *rows = segment.rows[warp];
-  /* With few pixels all warps share each pixel. */
-  uint32_t size = n_listed > 16 * WARPS ? ROWS : 16;
-
-  if (threadIdx.x == 0)
-    segment.n_listed[(round + 2) % 3] = 0;
-  for (uint32_t first = warp * size; first < n_listed; first += WARPS * size) {
-    uint32_t n = min (n_listed - first, size), pixel = 0;
-    bool more = false;
-
-    if (lane < n) {
-      float4 state = {};
-
-      pixel = list[first + lane];
-      if (MODE == NEXT)
-        state = segment.states[pixel];
-      if (MODE == MARK)
-        state = float4{a.round_sums[at + pixel],
-            a.round_sums[a.tile_size + at + pixel],
-            a.round_sums[2 * a.tile_size + at + pixel]};
-      fill_row (a, state, t_of (pixel), MODE, rows[lane]);
-    }
-    __syncwarp ();
-    if (MODE != NEXT || n > 16)
-      do_round<MODE, 2> (
-          a, tables, present, samples, list + first, n, rows, at);
-    else
-      do_round<MODE, 1> (
-          a, tables, present, samples, list + first, n, rows, at);
-    __syncwarp ();
-    if (MODE != MARK && lane < n)
-      more = take<MODE> (a, rows[lane], at + pixel, segment.states[pixel],
-          segment.condition[pixel]);
-    if (MODE != MARK)
-      list_pixel (more, pixel, segment.lists[(round + 1) % 2],
-          &segment.n_listed[(round + 1) % 3]);
-    __syncwarp ();
-  }
-  __syncthreads ();
+  return Round{{s0.x + r0.x, s0.y + r0.y, s0.z + r0.z, s0.w + r0.w, s1.x + r1.x,
+                   s1.y + r1.y, unit * (s2.x + r1.z), unit * (s2.y + r1.w),
+                   unit * (s2.z + s2.w)},
+      s1.z, s1.w * gain};
 }
 
 /* Samples of the segment come while its tables are made. */
@@ -482,81 +316,89 @@ fetch_samples (const Arguments &a, const uint8_t *samples, uint32_t n_pixels)
           samples + i / LINES * store_pixels (a) * PACKET + i % LINES * LINE));
 }
 
-template <int FALLOFF>
-static __global__ void
-__launch_bounds__ (THREADS, 4)
-    solve_matrix (const __grid_constant__ Arguments a)
+static __host__ __device__ __forceinline__ size_t
+tables_size (const Arguments &a)
 {
-  extern __shared__ uint4 shared[];
-  uint32_t n_lit = a.n_packets * PACKET, x = blockIdx.x * SEGMENT;
-  uint32_t at = blockIdx.y * a.plan.width + x, round = 0, n;
-  uint32_t n_pixels = min (a.plan.width - x, (uint32_t) SEGMENT);
-  uint32_t *tables = (uint32_t *) shared;
-  uint8_t *present = (uint8_t *) (tables + groups_of (a) * GROUP_WORDS * 32);
-  Segment &segment = *(Segment *) (present + n_lit);
-  const uint8_t *samples = packet_at (
-      a, 0, 0, (size_t) (a.tile_row - a.first_row) * a.plan.width + at);
-
-  fetch_samples (a, samples, n_pixels);
-  for (uint32_t i = threadIdx.x; i < n_lit; i += THREADS) {
-    store_light<FALLOFF> (a, i, tables);
-    present[i] = a.lit[i].length2 >= 0;
-  }
-  for (uint32_t i = threadIdx.x; i < n_pixels; i += THREADS)
-    segment.lists[0][i] = (uint8_t) i;
-  if (threadIdx.x < 3)
-    segment.n_listed[threadIdx.x] = 0;
-  __syncthreads ();
-  do_rounds<FIRST> (a, tables, present, samples, segment, round, n_pixels, at);
-  while ((n = segment.n_listed[++round % 3]) > 0)
-    do_rounds<NEXT> (a, tables, present, samples, segment, round, n, at);
-  if (a.measures) { /* store the set of lights if it is not the first set */
-    __syncthreads ();
-    for (uint32_t i = threadIdx.x; i < SEGMENT; i += THREADS) {
-      Found found = {};
-
-      if (i < n_pixels)
-        found = found_unpack (__float_as_uint (segment.states[i].w));
-      list_pixel (found.valid && found.set != FIRST_SET, i,
-          segment.lists[round % 2], &segment.n_listed[round % 3]);
-    }
-    __syncthreads ();
-    n = segment.n_listed[round % 3];
-    do_rounds<MARK> (a, tables, present, samples, segment, round, n, at);
-  }
-  for (uint32_t i = threadIdx.x; i < n_pixels; i += THREADS) {
-    float4 state = segment.states[i];
-    float scale = a.gain * a.shrink; /* n' = scale * n */
-    Solution s = {state.x * scale, state.y * scale, state.z * scale, 0,
-        segment.condition[i]};
-
-    store_state (a, at + i, s, found_unpack (__float_as_uint (state.w)));
-  }
+  return groups_of (a) * GROUP_WORDS * 32 * sizeof (uint32_t);
 }
+
+template <int FALLOFF> struct Matrix {
+  enum {
+    TILE = 16,  /* pixels that a warp has at least */
+    PIXELS = 1, /* of a lane at most */
+  };
+
+  uint32_t *tables;
+  uint8_t *present;
+  const uint8_t *samples;
+  Row1 *rows; /* of the warp */
+
+  /* Of n', times the n of a pixel. */
+  static __device__ __forceinline__ float
+  unit (const Arguments &a)
+  {
+    return a.gain * a.shrink;
+  }
+
+  static size_t
+  size (const Arguments &a)
+  {
+    return tables_size (a) + a.n_packets * PACKET +
+           sizeof (Row1) * ROWS * WARPS;
+  }
+
+  __device__ __forceinline__
+  Matrix (const Arguments &a, uint4 *shared, uint32_t n_pixels)
+      : tables ((uint32_t *) shared),
+        present ((uint8_t *) shared + tables_size (a)),
+        samples (packet_at (a, 0, 0,
+            (size_t) (a.tile_row - a.first_row) * a.plan.width +
+                first_of_segment (a))),
+        rows (
+            (Row1 *) (present + a.n_packets * PACKET) + threadIdx.x / 32 * ROWS)
+  {
+    fetch_samples (a, samples, n_pixels);
+    for (uint32_t i = threadIdx.x; i < a.n_packets * PACKET; i += THREADS) {
+      store_light<FALLOFF> (a, i, tables);
+      present[i] = a.lit[i].length2 >= 0;
+    }
+  }
+
+  template <bool FIRST>
+  __device__ __forceinline__ void
+  sum (const Arguments &a, const Segment &segment, const uint8_t *list,
+      uint32_t n, const uint32_t pixels[PIXELS], Round rounds[PIXELS]) const
+  {
+    uint32_t lane = threadIdx.x % 32;
+
+    if (lane < n)
+      fill_row (a, FIRST ? float4{} : segment.states[pixels[0]],
+          t_of (pixels[0]), FIRST, rows[lane]);
+    __syncwarp ();
+    if (FIRST || n > TILE)
+      sum_tiles<FIRST, 2> (a, tables, present, samples, list, n, rows);
+    else
+      sum_tiles<FIRST, 1> (a, tables, present, samples, list, n, rows);
+    __syncwarp ();
+    rounds[0] = round_of (rows[lane], a.gain);
+    __syncwarp ();
+  }
+};
 
 /* ------------------------------------------------------------------------
  * Launches. */
-
-typedef void (*Kernel) (const Arguments);
 
 static Kernel
 choose_kernel (ImkPhotostereoModel model)
 {
   switch (model) {
   case IMK_PHOTOSTEREO_MODEL_INVERSE_SQUARE:
-    return solve_matrix<3>;
+    return solve_segments<Matrix<3>>;
   case IMK_PHOTOSTEREO_MODEL_UNIT:
-    return solve_matrix<1>;
+    return solve_segments<Matrix<1>>;
   default:
-    return solve_matrix<0>;
+    return solve_segments<Matrix<0>>;
   }
-}
-
-static size_t
-shared_size (const Arguments *a)
-{
-  return groups_of (*a) * GROUP_WORDS * 32 * sizeof (uint32_t) +
-         a->n_packets * PACKET + sizeof (Segment);
 }
 
 bool
@@ -568,7 +410,7 @@ imk_photostereo_cuda_has_matrix (const Arguments *a)
   return a->plan.type == IMK_TYPE_U8 && a->one_gain && a->shrink > 0 &&
          (a->smooth || a->plan.model == IMK_PHOTOSTEREO_MODEL_DIRECTIONAL ||
              a->plan.model == IMK_PHOTOSTEREO_MODEL_RAW) &&
-         shared_size (a) <= MAX_SHARED &&
+         sizeof (Segment) + Matrix<0>::size (*a) <= MAX_SHARED &&
          cudaFuncGetAttributes (&attributes,
              (const void *) choose_kernel (a->plan.model)) == cudaSuccess &&
          attributes.ptxVersion >= 80;
@@ -578,25 +420,13 @@ bool
 imk_photostereo_cuda_is_matrix (const Arguments *a)
 {
   return a->has_matrix && imk_photostereo_cuda_is_fast (&a->plan, &a->params) &&
-         a->params.robust == IMK_PHOTOSTEREO_ROBUST_THRESHOLDS &&
-         a->params.readmit && a->params.max_iterations > 1;
+         rejects (*a) && a->params.readmit;
 }
 
 ImkStatus
 imk_photostereo_cuda_solve_matrix (
     const Arguments *a, cudaStream_t stream, ImkError *error)
 {
-  Kernel kernel = choose_kernel (a->plan.model);
-  cudaLaunchConfig_t launch = launch_of (THREADS, a->tile_rows, stream);
-  ImkStatus status;
-
-  launch.gridDim.x = imk_div_up (a->plan.width, SEGMENT);
-  launch.dynamicSmemBytes = shared_size (a);
-  /* the same of all objects: another one's threads may be between these calls
-   */
-  status = IMK_CUDA (
-      error, cudaFuncSetAttribute ((const void *) kernel,
-                 cudaFuncAttributeMaxDynamicSharedMemorySize, MAX_SHARED));
-  return status == IMK_OK ? IMK_CUDA_LAUNCH (error, launch, kernel, *a)
-                          : status;
+  return launch_segments (
+      a, choose_kernel (a->plan.model), Matrix<0>::size (*a), stream, error);
 }

@@ -84,12 +84,10 @@ static size_t
 scratch_size (const Arguments *a)
 {
   const ImkPhotostereoPlan *p = &a->plan;
-  size_t general = 2 * a->n_words * sizeof (uint32_t) +
-                   (p->n_planes > 1 ? p->n_lights : 0) * sizeof (float);
-  size_t fast =
-      (a->n_words + 2) * sizeof (uint32_t) + (9 + N_STATES) * sizeof (float);
+  size_t state = (N_STATES + 3 + 1) * sizeof (float) + sizeof (uint32_t);
 
-  return may_be_fast (p) && fast > general ? fast : general;
+  return 2 * a->n_words * sizeof (uint32_t) + (may_be_fast (p) ? state : 0) +
+         (p->n_planes > 1 ? p->n_lights : 0) * sizeof (float);
 }
 
 static uint32_t
@@ -344,9 +342,9 @@ allocate (Cuda *cuda, ImkError *error)
     status = IMK_CUDA (error,
         cudaMalloc ((void **) &cuda->lit, 2 * n_lit_of (a) * sizeof (Lit)));
   if (status == IMK_OK)
-    status = IMK_CUDA (error,
-        cudaMalloc ((void **) &cuda->scratch,
-            a->tile_size * scratch_size (a) + N_COUNTERS * sizeof (uint32_t)));
+    status = IMK_CUDA (
+        error, cudaMalloc ((void **) &cuda->scratch,
+                   a->tile_size * scratch_size (a) + sizeof (uint32_t)));
   if (status == IMK_OK)
     status = IMK_CUDA (error, cudaMalloc ((void **) &a->rows, rows));
   if (status == IMK_OK)
@@ -367,18 +365,13 @@ divide_scratch (Cuda *cuda)
 {
   Arguments *a = &cuda->arguments;
 
-  if (may_be_fast (&a->plan)) {
-    a->round_sums = (float *) cuda->scratch;
-    a->states = a->round_sums + 9 * a->tile_size;
-    a->found = (uint32_t *) (a->states + N_STATES * a->tile_size);
-    a->list = a->found + a->tile_size;
-    a->words = a->list + a->tile_size;
-    a->counters = a->words + a->n_words * a->tile_size;
-  } else {
-    a->words = (uint32_t *) cuda->scratch;
-    if (a->plan.n_planes > 1)
-      a->grey = (float *) (a->words + 2 * a->n_words * a->tile_size);
-  }
+  a->zero = (uint32_t *) cuda->scratch;
+  a->words = a->zero + 1;
+  a->states = (float *) (a->words + 2 * a->n_words * a->tile_size);
+  a->last = a->states + N_STATES * a->tile_size;
+  a->ambients = a->last + 3 * a->tile_size;
+  a->found = (uint32_t *) (a->ambients + a->tile_size);
+  a->grey = a->plan.n_planes > 1 ? a->states : NULL; /* never fast */
 }
 
 static ImkStatus
@@ -444,10 +437,9 @@ fill (Cuda *cuda, const ImkPhotostereoPlan *plan,
   if (status == IMK_OK)
     status = IMK_CUDA (error, cudaMemsetAsync (cuda->arguments.seen, 0,
                                   sizeof (Seen), cudaStreamPerThread));
-  if (status == IMK_OK && cuda->arguments.counters)
-    status = IMK_CUDA (
-        error, cudaMemsetAsync (cuda->arguments.counters, 0,
-                   N_COUNTERS * sizeof (uint32_t), cudaStreamPerThread));
+  if (status == IMK_OK)
+    status = IMK_CUDA (error, cudaMemsetAsync (cuda->arguments.zero, 0,
+                                  sizeof (uint32_t), cudaStreamPerThread));
   return status == IMK_OK ? upload_tables (cuda, error) : status;
 }
 

@@ -16,13 +16,12 @@
  *   5: linear part of x, square part, y, z;       of linear parts z */
 #pragma once
 
-#include "photostereo/cuda/photostereo-cuda-light.cuh"
+#include "photostereo/cuda/photostereo-cuda-segment.cuh"
 #include "photostereo/cuda/photostereo-cuda-matrix.cuh"
 
 enum {
-  SEGMENT = 2 * THREADS, /* pixels; Arguments.smooth is of as many */
-  FEATURES = 12,         /* words of a pixel, and of a light */
-  PRODUCTS = 6,          /* of 8 columns, that make the sums */
+  FEATURES = 12, /* words of a pixel, and of a light */
+  PRODUCTS = 6,  /* of 8 columns, that make the sums */
   /* of a lane for 16 lights: for the first 16 features of 8 lights and of the
    * others, for the last 8 of these and those, for the sums */
   LATER_FEATURES = 4,

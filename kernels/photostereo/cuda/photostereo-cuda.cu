@@ -389,8 +389,6 @@ solve_tiles (Cuda *cuda, cudaStream_t stream, ImkError *error)
   uint32_t rows = (uint32_t) (a.tile_size / a.plan.width);
   ImkStatus status = IMK_OK;
 
-  if (!fast) /* the general solver has the block to itself */
-    a.words = (uint32_t *) cuda->scratch;
   a.lit = cuda->lit + n_lit_of (&a);
   for (a.tile_row = a.first_row; a.tile_row < end && status == IMK_OK;
        a.tile_row += rows) {

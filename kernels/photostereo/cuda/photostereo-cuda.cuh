@@ -15,9 +15,8 @@
 enum {
   THREADS = 128,
   PACKET = 32,      /* bytes */
-  MAX_PACKETS = 64, /* of the fast solver: one bit each */
   N_SUMS = 11,      /* floats a pixel: Sums, sum of grey values */
-  N_STATES = 5,     /* floats a pixel: n', condition, ambient */
+  N_STATES = 4,     /* floats a pixel: n', condition */
   FIRST_SET = 2,    /* of a Found: the lights of the first solution */
 };
 
@@ -34,10 +33,6 @@ struct Seen {
   unsigned long long n_clipped;
   unsigned largest;
 };
-
-/* Of the list: how many are in it, how many were taken. And a 0, of which the
- * compiler does not know that it is one. */
-enum { LISTED, TAKEN, ZERO, N_COUNTERS };
 
 #define CHANGE_UNIT 4294967296.0
 #define GREY_UNIT 1073741824.0f
@@ -82,17 +77,17 @@ struct Arguments {
   /* Tile: the rows solved at a time, and the state of their pixels. */
   uint32_t tile_row, tile_rows;
   size_t tile_size; /* capacity in pixels */
-  /* which lights count, [word][pixel]: a word a packet; for the general solver
-   * a bit a light of the set, and two sets, so that a solution that fails
+  /* which lights count, [set][word][pixel]: a word a packet; for the general
+   * solver a bit a light of the set. Two sets, so that a solution that fails
    * leaves the last one */
   uint32_t *words;
   uint32_t n_words;
-  float *grey;        /* [light of the set][pixel], of several planes */
-  float *round_sums;  /* [9][pixel] */
-  float *states;      /* [N_STATES][pixel] */
-  uint32_t *found;    /* [pixel], see Found */
-  uint32_t *list;     /* unsolved pixels */
-  uint32_t *counters; /* [N_COUNTERS] */
+  float *grey;     /* [light of the set][pixel], of several planes */
+  float *states;   /* [N_STATES][pixel] */
+  float *last;     /* [3][pixel], n' before the last solution, if measured */
+  float *ambients; /* [pixel] */
+  uint32_t *found; /* [pixel], see Found */
+  uint32_t *zero;  /* a 0, of which the compiler does not know that it is one */
 
   /* Results of the solved rows, at their position in the picture. */
   float *albedo, *ambient; /* [height][width], of a mosaic */
@@ -156,6 +151,21 @@ template <int PLANES> struct ResultOf {
 };
 
 typedef ResultOf<3> Result;
+
+/* Of a solution @s; all but the residual and the albedo of colours. */
+template <int PLANES>
+static __device__ __forceinline__ void
+fill_result (const float s[3], float n, float rounds, float condition,
+    ResultOf<PLANES> &r)
+{
+  r.length = sqrtf (s[0] * s[0] + s[1] * s[1] + s[2] * s[2]);
+  for (int i = 0; i < 3; i++)
+    r.normal[i] = s[i] / r.length;
+  r.albedo[0] = r.length;
+  r.quality[IMK_PHOTOSTEREO_LIGHTS] = n;
+  r.quality[IMK_PHOTOSTEREO_ROUNDS] = rounds;
+  r.quality[IMK_PHOTOSTEREO_CONDITION] = condition;
+}
 
 static __device__ __forceinline__ bool
 is_good (const Solution &s, float n, float min_lights, float min_condition)
@@ -260,7 +270,7 @@ struct Put {
 ImkStatus imk_photostereo_cuda_put (const Arguments *arguments, const Put *put,
     cudaStream_t stream, ImkError *error);
 
-/* photostereo-cuda-fast.cu: one plane, samples as they are, lamps without a
+/* photostereo-cuda-scalar.cu: one plane, samples as they are, lamps without a
  * lobe, least squares or thresholds that are not adaptive. */
 bool imk_photostereo_cuda_is_fast (
     const ImkPhotostereoPlan *plan, const ImkPhotostereoParams *params);
