@@ -33,6 +33,7 @@ from .progress import Progress
 from .report import Report
 
 SCHEMA = "gst-imaging-result-v1"
+WORK = ".gst-imaging-work"  # the hidden folder, where it is in the target
 
 
 def add_arguments(parser):
@@ -42,14 +43,24 @@ def add_arguments(parser):
     parser.add_argument("--overwrite", action="store_true", help="replace a result that is there")
 
 
+def is_output(entry):
+    """Does it name a file below the folder of its result?"""
+    name = entry.get("name") if isinstance(entry, dict) else None
+    return isinstance(name, str) and name not in ("", ".", "..") and not name.startswith(("/", "../")) \
+        and os.path.normpath(name) == name
+
+
 def read_result(folder):
-    """Returns: what result.json of a folder says; None where there is none of ours"""
+    """Returns: what result.json of a folder says; None where there is none of ours. A stranger may have made it: its outputs
+    are files below the folder, or it is not ours"""
     try:
         with open(os.path.join(folder, "result.json"), encoding="utf-8") as file:
             result = json.load(file)
-    except (OSError, ValueError):
+    except (OSError, ValueError, RecursionError):
         return None
-    return result if isinstance(result, dict) and result.get("schema") == SCHEMA else None
+    if not isinstance(result, dict) or result.get("schema") != SCHEMA or not isinstance(result.get("outputs"), list):
+        return None
+    return result if all(map(is_output, result["outputs"])) else None
 
 
 def key_of(command, inputs, settings):
@@ -63,7 +74,7 @@ def is_whole(folder, result):
     """Are all files of a result there, in their size?"""
     try:
         return all(os.path.getsize(os.path.join(folder, entry["name"])) == entry["size"] for entry in result["outputs"])
-    except (OSError, LookupError, TypeError):
+    except (OSError, LookupError, TypeError, ValueError):
         return False
 
 
@@ -150,7 +161,7 @@ class Job:
             raise Failure(NOT_WRITTEN, f"{self.target} is no folder. Choose another name for the result.")
         found, result = files_below(self.target), read_result(self.target)
         ours = {entry["name"] for entry in result["outputs"]} | {"result.json"} if result else set()
-        others = [name for name in found if name not in ours and not name.startswith(".gst-imaging-work" + os.sep)]
+        others = [name for name in found if name not in ours and not name.startswith(WORK + os.sep)]
         if others:
             raise Failure(NOT_WRITTEN, f"{self.target} has files that are no part of a result, as {others[0]}: nothing is"
                                        " written there. Choose a folder that is empty, or that does not exist.")
@@ -171,8 +182,10 @@ class Job:
             return
         self.check_target()
         parent, name = os.path.split(self.target)
-        folder = os.path.join(self.target, ".gst-imaging-work") if self.must_stay() \
+        folder = os.path.join(self.target, WORK) if self.must_stay() \
             else os.path.join(parent, f".{name}.gst-imaging-work")
+        if os.path.islink(folder):  # what it has is emptied
+            raise Failure(NOT_WRITTEN, f"{folder} is a link, and the place to work in. Remove it.")
         self.new_parent = None if os.path.isdir(parent) else parent
         try:
             os.makedirs(folder, exist_ok=True)
@@ -267,11 +280,12 @@ class Job:
             sync(os.path.dirname(self.target))
 
     def move_files(self):
-        """Where the folder itself cannot be renamed: the file that says that all is complete is the last one."""
-        before = read_result(self.target)
+        """Where the folder itself cannot be renamed: the file that says that all is complete is the last one. What is
+        removed are files that are there, which check_target() saw to be of a result, and not what result.json names."""
         names = [name for name in files_below(self.folder) if name != "result.json"]
-        for entry in [{"name": "result.json"}, *before["outputs"]] if before else []:
-            os.remove(os.path.join(self.target, entry["name"]))
+        before = [name for name in files_below(self.target) if not name.startswith(WORK + os.sep)]
+        for name in sorted(before, key=lambda name: name != "result.json"):
+            os.remove(os.path.join(self.target, name))
         for name in [*names, "result.json"]:
             os.makedirs(os.path.dirname(os.path.join(self.target, name)), exist_ok=True)
             os.rename(os.path.join(self.folder, name), os.path.join(self.target, name))

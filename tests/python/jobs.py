@@ -128,6 +128,30 @@ class Jobs(unittest.TestCase):
         self.run_trial("../one", "-o", ".", "--extra", "2", "--overwrite", cwd=self.path("here"))
         self.assertEqual(len(os.listdir(self.path("here"))), 4)
 
+    def test_a_result_of_a_stranger_removes_nothing_but_its_own_files(self):
+        """Also where the files are replaced one by one, in the folder where we are."""
+        os.mkdir(self.path("here"))
+        os.mkdir(self.path("elsewhere"))
+        with open(self.path("elsewhere/victim"), "w", encoding="utf-8") as file:
+            file.write("mine")
+        os.symlink("../elsewhere", self.path("here/link"))
+        victim = os.path.realpath(self.path("elsewhere/victim"))
+        for outputs in ([{"name": "../elsewhere/victim", "size": 4}], [{"name": victim, "size": 4}], [{"name": "a/../../one", "size": 3}],
+                        [5], None, 7, {"name": "a"}, [{"size": 3}], [{"name": 3, "size": 3}], [{"name": ""}], "[" * 100000):
+            with open(self.path("here/result.json"), "w", encoding="utf-8") as file:
+                file.write(outputs if isinstance(outputs, str) else
+                           json.dumps({"schema": "gst-imaging-result-v1", "outputs": outputs}))
+            err = self.run_trial("../two", "-o", ".", "--overwrite", code=4, cwd=self.path("here"))[1]
+            self.assertRegex(err, "no part of a result, as result.json: nothing is written", outputs)
+            self.assertEqual(os.listdir(self.path("elsewhere")), ["victim"], outputs)
+        with open(self.path("here/result.json"), "w", encoding="utf-8") as file:
+            json.dump({"schema": "gst-imaging-result-v1", "outputs": [{"name": "link/victim", "size": 4}, {"name": "gone"}]}, file)
+        self.run_trial("../two", "-o", ".", "--overwrite", cwd=self.path("here"))
+        os.symlink("../elsewhere", self.path("here/.gst-imaging-work"))
+        self.assertIn("is a link", self.run_trial("../one", "-o", ".", "--overwrite", code=4, cwd=self.path("here"))[1])
+        self.assertEqual(os.listdir(self.path("elsewhere")), ["victim"])
+        self.assertTrue(os.path.exists(self.path("one")))
+
     def test_one_that_fails_does_not_keep_others_from_it(self):
         out, err = self.run_trial("one", "bad", "two", "-o", "out", "--json", code=3)
         self.assertEqual(sorted(os.listdir(self.path("out"))), ["one", "two"])
