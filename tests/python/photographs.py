@@ -358,6 +358,12 @@ class Relight(Photographs):
     def test_what_cannot_be_lit_is_one_sentence(self):
         os.mkdir(self.path("empty"))
         for words, code, sentence in ((("empty",), 3, "no result"), (("absent",), 3, "absent"), (("empty", "--light", "3"), 2, "--light"),
+                                      (("empty", "--light", "400,95"), 2, "--light: the elevation is 95, and goes from -90 to 90"),
+                                      (("empty", "--light", "0,30", "--light=30,-91"), 2, "the elevation is -91, and"),
+                                      (("empty", "--light", "nan,30"), 2, "the azimuth is nan, and goes from -1000000 to 1000000"),
+                                      (("empty", "--light", "inf,inf"), 2, "the azimuth is inf, and"),
+                                      (("empty", "--light", "2e6,0"), 2, "the azimuth is 2000000, and"),
+                                      (("empty", "--series", "2", "--elevation", "nan"), 2, "--elevation: the elevation is nan, and"),
                                       (("empty", "--series", "0"), 2, "--series"), (("empty", "--albedo", "a.png"), 2, "--albedo")):
             self.assertIn(sentence, self.gst_imaging("relight", *words, "-o", "out", code=code)[1])
 

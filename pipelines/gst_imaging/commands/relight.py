@@ -4,6 +4,7 @@
 Give the folder of a result of gst-imaging photostereo, or a file of normals with --albedo. Each --light is a picture, and
 --series N a turn of N pictures around the object. Cast shadows are not drawn.
 """
+import argparse
 import os
 
 from .. import job, library, photographs
@@ -23,7 +24,7 @@ def add_arguments(parser):
     parser.add_argument("--light", action="append", type=direction, default=[], metavar="AZIMUTH,ELEVATION",
                         help="degrees: azimuth 0 is from the right, 90 from above, 180 from the left; elevation 90 from the camera")
     parser.add_argument("--series", type=count, default=0, metavar="N", help="N pictures with azimuths all around")
-    parser.add_argument("--elevation", type=float, default=30, help="of --series, in degrees (default: 30)")
+    parser.add_argument("--elevation", type=elevation, default=30, help="of --series, in degrees (default: 30)")
     parser.add_argument("--diffuse", type=float, help="strength of the light (default: a bright albedo becomes nearly white)")
     parser.add_argument("--ambient", type=float, default=0, help="light from everywhere (default: 0)")
     parser.add_argument("--specular", type=float, default=0, help="strength of the highlight (default: 0, a matte surface)")
@@ -31,9 +32,21 @@ def add_arguments(parser):
     parser.add_argument("--gamma", type=float, default=2.2, help="2.2 for screens, 1 for linear samples (default: 2.2)")
 
 
+def limited(name, text, most):
+    """Returns: a number in degrees, which the property of this name takes; GStreamer takes others in silence for the one before"""
+    degrees = float(text)
+    if not -most <= degrees <= most:  # nan is not, either
+        raise argparse.ArgumentTypeError(f"the {name} is {degrees:.10g}, and goes from {-most} to {most} degrees")
+    return degrees
+
+
+def elevation(text):
+    return limited("elevation", text, 90)
+
+
 def direction(text):
-    azimuth, elevation = (float(word) for word in text.split(","))
-    return azimuth, elevation
+    azimuth, height = text.split(",")
+    return limited("azimuth", azimuth, 1000000), elevation(height)
 
 
 def count(text):
