@@ -86,7 +86,11 @@ class Arrays:
     `part`: which of several pictures of a file is read, from 0 on; -1: all pages, of FITS the first unit with a picture.
     """
 
+    MOST = 2 ** 31 - 2  # as the property part of picturesrc; C would take the lowest bits of a larger one
+
     def __init__(self, part=-1):
+        if not -1 <= part <= self.MOST:
+            raise Failure(WRONG_USE, f"--part is {part}, and goes from 0 to {self.MOST}.")
         self.part = part
         self.functions = load(gstreamer())
         if not self.functions:

@@ -127,6 +127,17 @@ class Convert(unittest.TestCase):
             if name != "b":
                 np.testing.assert_array_equal(one, np.stack([values, 2 * values, 10 * values]))
 
+    def test_parts_beyond_the_last_number_are_no_other_part(self):
+        np.save(self.path("a.npy"), np.ones((4, 4), np.float32))
+        for part in -2, 2 ** 31 - 1, 2 ** 32, 2 ** 32 + 1, 2 ** 63 - 1, 2 ** 64, -2 ** 32:
+            for words in ("convert", self.path("a.npy"), self.path("x.npy")), ("info", self.path("a.npy")):
+                done = gst_imaging(*words, f"--part={part}")
+                self.assertEqual((done.returncode, done.stdout), (2, ""), (words, part, done.stderr))
+                self.assertIn(f"--part is {part}, and goes from 0 to 2147483646", done.stderr)
+                self.assertEqual(done.stderr.count("\n"), 1, done.stderr)
+        self.assertIn("has 1 part", gst_imaging("info", self.path("a.npy"), "--part=2147483646").stderr)
+        self.assertFalse(os.path.exists(self.path("x.npy")))
+
     def test_what_cannot_be_read_is_3_and_what_cannot_be_written_4(self):
         np.save(self.path("f.npy"), np.ones((4, 4), np.float32))
         with open(self.path("text.npy"), "w", encoding="utf-8") as file:

@@ -200,8 +200,6 @@ def convert_several(options):
 
 
 def run(options):
-    if options.part < -1:
-        raise Failure(WRONG_USE, f"--part counts from 0 on, and is {options.part}.")
     if is_several(options.input) or is_numbered(options.output):
         return convert_several(options)
     arrays = library.Arrays(options.part)

@@ -9,7 +9,7 @@ import os
 import platform
 
 from .. import library
-from ..command import NO_RESULT, WRONG_USE, Failure
+from ..command import NO_RESULT, Failure
 
 EXAMPLES = [
     ("", "for a person, or for a report of a problem"),
@@ -90,8 +90,6 @@ def show(result):
 
 def run_file(options):
     """Of a file whose values are not read"""
-    if options.part < -1:
-        raise Failure(WRONG_USE, f"--part counts from 0 on, and is {options.part}.")
     arrays = library.Arrays(options.part)
     name, shape = arrays.kind(options.file)
     parts = arrays.parts(options.file)
