@@ -51,6 +51,11 @@ class Case(unittest.TestCase):
     def convert(self, source, target):
         return gst_imaging("convert", self.path(source), self.path(target), "--json")
 
+    def fail_to_convert(self, source, target):
+        done = subprocess.run([sys.executable, "-B", "-m", "gst_imaging", "convert", self.path(source), self.path(target)], text=True,
+                              capture_output=True, check=False, env={**os.environ, "PYTHONPATH": os.path.join(SOURCE, "pipelines")})
+        self.assertEqual((done.returncode, done.stderr.count("\n")), (4, 1), done.stderr)
+
     def told(self, name):
         """What picturesrc tells of a file."""
         self.play(name, "told.npy", "sidecar=always")
@@ -119,6 +124,35 @@ class Units(Case):
         self.convert("plain.npy", "b.npy")
         self.assertFalse(os.path.exists(self.path("b.npy.json")))
 
+    def test_new_samples_never_have_an_older_sidecar(self):
+        """Also where convert fails between two files; one that fails before the first leaves all as it was."""
+        np.save(self.path("plain.npy"), self.array)
+        sidecar = self.path("n%d.npy.json")
+        for i, stays in (1, False), (0, True):
+            self.convert("cube.fits", "n%d.npy")
+            with open(sidecar, "rb") as file:
+                before = file.read()
+            os.remove(self.path(f"n{i}.npy"))
+            os.mkdir(self.path(f"n{i}.npy"))
+            self.fail_to_convert("plain.npy", "n%d.npy")
+            self.assertEqual(os.path.exists(sidecar), stays, i)
+            if stays:
+                with open(sidecar, "rb") as file:
+                    self.assertEqual(file.read(), before)
+            os.rmdir(self.path(f"n{i}.npy"))
+
+    def test_a_sidecar_that_cannot_be_removed_is_told_before_anything_is_written(self):
+        self.convert("a.fits", "b.npy")
+        np.save(self.path("plain.npy"), self.array[0] + 1)
+        script = ("import os, sys\nfrom gst_imaging import command\n"
+                  "def refuse(path, **_more):\n    raise PermissionError(1, 'Operation not permitted', path)\n"
+                  "os.remove = os.unlink = refuse\nsys.exit(command.main(sys.argv[1:]))\n")
+        done = subprocess.run([sys.executable, "-B", "-c", script, "convert", self.path("plain.npy"), self.path("b.npy")], text=True,
+                              capture_output=True, check=False, env={**os.environ, "PYTHONPATH": os.path.join(SOURCE, "pipelines")})
+        self.assertEqual((done.returncode, done.stderr.count("\n")), (4, 1), done.stderr)
+        self.assertIn("b.npy.json cannot be removed: Operation not permitted", done.stderr)
+        np.testing.assert_array_equal(np.load(self.path("b.npy")), self.array[0])
+
     def test_a_sidecar_about_another_file_tells_nothing(self):
         self.play("a.fits", "b.npy")
         np.save(self.path("b.npy"), np.zeros((5, 4), "f4"))
@@ -158,8 +192,9 @@ class PerFrame(Case):
 
     def test_it_goes_on_through_convert(self):
         self.write()
-        self.convert("a.npy", "b.npy")
-        self.assertEqual(self.told("b.npy")["scale"], [0.5, 0.75, 3, 4])
+        for source, target in ("a.npy", "b.npy"), ("b.npy", "b.npy"):
+            self.convert(source, target)
+            self.assertEqual(self.told("b.npy")["scale"], [0.5, 0.75, 3, 4])
 
     def test_runs_that_were_appended(self):
         quantity = {**self.sidecar["quantity"], "scale": [2, 3], "axes": []}

@@ -17,7 +17,7 @@ import re
 import sys
 
 from .. import library
-from ..command import UNREADABLE, WRONG_USE, Failure
+from ..command import NOT_WRITTEN, UNREADABLE, WRONG_USE, Failure, whole
 
 EXAMPLES = [
     ("dark.fits dark.npy", "a FITS frame as NumPy array"),
@@ -140,21 +140,52 @@ def load_sidecar(path):
     return sidecar if isinstance(sidecar, dict) and sidecar.get("schema") == SCHEMA else None
 
 
-def write_sidecar(options, told, result, n_files):
-    """That of the input, which is about the same samples, or what the header tells where the output has no place for it.
+def sidecar_of_input(options):
+    return load_sidecar(f"{options.input}.json") or {} if options.part < 0 else {}
+
+
+class Sidecar:
+    """For with: the one of the output, which is gone while samples are written, so that new ones never have older units.
+    Where not even the first file is written, it is there again."""
+
+    def __init__(self, output):
+        self.path, self.before = f"{output}.json", None
+
+    def __enter__(self):
+        try:
+            if load_sidecar(self.path):
+                with open(self.path, "rb") as file:
+                    before = file.read()
+                with whole():
+                    os.remove(self.path)
+                    self.before = before
+        except OSError as error:
+            raise Failure(NOT_WRITTEN, f"{self.path} cannot be removed: {error.strerror}. Nothing is written, as new samples"
+                                       " would have its units.") from error
+        return self
+
+    def save(self, arrays, array, name):
+        with whole():
+            arrays.save(array, name)
+            self.before = None
+
+    def __exit__(self, *_error):
+        if self.before is not None:
+            with open(self.path, "wb") as file:
+                file.write(self.before)
+
+
+def write_sidecar(options, sidecar, told, result, n_files):
+    """@sidecar: that of the input, which is about the same samples; else what the header tells where the output has no place for it.
     @n_files: numbered ones; 0 for one file. Returns: is it there?"""
-    sidecar = load_sidecar(f"{options.input}.json") or {} if options.part < 0 else {}
     if not sidecar and told and os.path.splitext(options.output)[1].lower() in NO_CARDS:
         frames = n_files or (result["shape"][0] if len(result["shape"]) > 2 else 1)
         sidecar = {"schema": SCHEMA, "file": "", "type": result["type"], "shape": result["shape"], "first": 0, "frames": frames,
                    "complete": True, "quantity": quantity_of(told)}
     path = f"{options.output}.json"
-    older = load_sidecar(path)
-    if older is None and sidecar:
+    if sidecar and load_sidecar(path) is None:
         print(f"{path} is there and no sidecar of picturesink: it stays.", file=sys.stderr)
         return False
-    if older and not sidecar:  # that of a file which is no more
-        os.remove(path)
     if sidecar:
         sidecar["file"] = os.path.basename(options.output)
         with open(path, "w", encoding="utf-8") as file:
@@ -187,12 +218,14 @@ def convert_several(options):
         arrays.replace_values(like, np.ascontiguousarray(frames[0]))
         told = arrays.translate(like, files[0], names[0])
         cards = arrays.cards(like)
-        for name, values in zip(names, map(np.ascontiguousarray, frames)):
-            arrays.replace_values(like, values)
-            arrays.save(like, name)
+        beside = sidecar_of_input(options)  # which may be that of the output
+        with Sidecar(options.output) as older:
+            for name, values in zip(names, map(np.ascontiguousarray, frames)):
+                arrays.replace_values(like, values)
+                older.save(arrays, like, name)
     finally:
         arrays.free(like)
-    has_sidecar = write_sidecar(options, told, {"type": library.type_name(np, array), "shape": list(np.shape(frames[0]))}, len(names))
+    has_sidecar = write_sidecar(options, beside, told, {"type": library.type_name(np, array), "shape": list(np.shape(frames[0]))}, len(names))
     name_lost(options, result, find_lost(cards, library.Arrays().cards_of(names[0]), kept_beside(told) if has_sidecar else ()))
     if not options.json:
         print(f'{options.output}: {len(names)} file{"s"[:len(names) > 1]}, {result["type"]} {result["shape"]}')
@@ -209,11 +242,13 @@ def run(options):
                   "shape": list(array.contents.dims[:array.contents.n_dims])}
         told = arrays.translate(array, options.input, options.output)
         cards = arrays.cards(array)
-        arrays.save(array, options.output)
+        beside = sidecar_of_input(options)  # which may be that of the output
+        with Sidecar(options.output) as older:
+            older.save(arrays, array, options.output)
     finally:
         arrays.free(array)
     tell_of_parts(arrays, options, options.input, result)
-    has_sidecar = write_sidecar(options, told, result, 0)
+    has_sidecar = write_sidecar(options, beside, told, result, 0)
     if cards:
         name_lost(options, result, find_lost(cards, library.Arrays().cards_of(options.output), kept_beside(told) if has_sidecar else ()))
     if not options.json:
