@@ -3,6 +3,7 @@
 import asyncio
 import json
 import os
+import shutil
 import socket
 import struct
 import subprocess
@@ -91,6 +92,26 @@ class Panel(unittest.IsolatedAsyncioTestCase):
         served = Served(self.folder, "--files", self.data, *words)
         self.addCleanup(served.end)
         return served
+
+    async def test_what_is_played_is_not_replaced(self):
+        link = os.path.join(self.data, "f3.npy")
+        shutil.copy(os.path.join(self.folder, "in.npy"), link)
+        served = self.serve(f"picturesrc name=source location={link} loop=true framerate=100/1 ! lapsharpen name=sharp ! fakesink sync=true")
+        with open(link, "rb") as file:
+            before = file.read()
+        async with aiohttp.ClientSession() as session, session.ws_connect(served.root + "/ws", max_msg_size=0) as ws:
+            for command in "record", "snapshot":
+                for path in "f3.npy", "f%d.npy":
+                    reply = await ask(ws, do=command, view="sharp.src", path=path, **({"frames": 1} if command == "record" else {}))
+                    self.assertIn("could replace", str(reply))
+            self.assertIn("result", await ask(ws, do="snapshot", view="sharp.src", path="g3.npy"))
+        with open(link, "rb") as file:
+            self.assertEqual(file.read(), before)
+
+    async def test_elements_whose_enumerations_nobody_has_used(self):
+        served = self.serve("fakesrc ! fakesink")
+        async with aiohttp.ClientSession() as session, session.ws_connect(served.root + "/ws", max_msg_size=0) as ws:
+            self.assertEqual(len((await receive(ws, lambda m: m["type"] == "state"))["elements"]), 2)
 
     async def test_settings_pictures_and_results(self):
         served = self.serve()

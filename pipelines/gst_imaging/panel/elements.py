@@ -53,6 +53,7 @@ class Element:
 
     def describe_other(self, pspec):
         kind = type_name(pspec)
+        self.Gst.Format.TIME  # PyGObject knows the values of GstFormat only after its first use
         is_writable = pspec.flags & 2 and not pspec.flags & 8  # G_PARAM_CONSTRUCT_ONLY
         when = "read" if not is_writable else "frame" if pspec.flags & self.Gst.PARAM_MUTABLE_PLAYING else \
             "start" if pspec.flags & self.Gst.PARAM_MUTABLE_READY else None

@@ -7,7 +7,7 @@ import concurrent.futures
 import queue
 import time
 
-from . import health
+from . import health, outputs
 from .elements import Element
 from .files import Files
 from .presets import Presets, compare
@@ -388,7 +388,8 @@ class Panel:
             raise Refusal(409, f"A recording of {self.recording.view} runs already: stop it first.")
         if isinstance(frames, bool) or not isinstance(frames, int) or not 0 <= frames < 2 ** 62:
             raise Refusal(400, "frames is a whole number from 0 on.")
-        self.recording = Recording(self.Gst, self.GstImaging, self.pad(view), view, self.files.check(path), frames)
+        path = outputs.check(self.files.check(path), self.pipeline, self.description)
+        self.recording = Recording(self.Gst, self.GstImaging, self.pad(view), view, path, frames)
         self.listener({"type": "recording", "recording": self.recording.state()})
         return {"path": self.recording.path}
 
@@ -404,7 +405,7 @@ class Panel:
     def snapshot(self, view, path):
         if self.state_name not in ("playing", "paused"):
             raise Refusal(409, "The pipeline is stopped, and no frame passes: play it first.")
-        pad, path, sample = self.pad(view), self.files.check(path), None
+        pad, path, sample = self.pad(view), outputs.check(self.files.check(path), self.pipeline, self.description), None
         if self.state_name == "paused":
             sample = self.kept[view].get_kept() if view in self.kept else None
             if not sample:

@@ -5,6 +5,7 @@ import re
 
 from .. import play
 from ..command import UNREADABLE, WRONG_USE, Failure
+from ..commands.centroids import CUTS
 from ..frames import cameras
 from ..frames.source import GREY
 from ..play import quote
@@ -74,6 +75,8 @@ def ao(files, settings, options, warn):
         known = frames.bit_depth()
     else:  # nobody has told the grid
         known = frames.bit_depth() + " " + quote("find-grid-location=" + demo.new_file("grid.npy"))
+    if not frames.is_demo and not any(word.startswith(CUTS) for word in settings):
+        known += " threshold-mode=auto"
     return (f"{frames.text} ! shcentroid name=ao{known}{words_of(settings)} ! {frames.sink}", {"main": "ao.src", "results": ["ao"]})
 
 
