@@ -68,18 +68,18 @@ gst_imaging_engine_install_properties (GObjectClass *klass)
   gst_imaging_init_debug ();
   g_object_class_install_property (klass, PROP_BACKEND,
       g_param_spec_enum ("backend", "Backend",
-          "Where frames are processed. auto: on the GPU when they are there "
-          "already or it is faster for frames of their size, else on the CPU, "
-          "and on the CPU when the GPU fails",
+          "Where frames are processed. auto: on the GPU if frames already are "
+          "in GPU memory or the GPU is estimated to be faster; otherwise, or "
+          "if the GPU fails, on the CPU",
           GST_TYPE_IMAGING_BACKEND_CHOICE, DEFAULT_BACKEND, fixed));
   g_object_class_install_property (klass, PROP_CUDA_DEVICE_ID,
       g_param_spec_int ("cuda-device-id", "CUDA device ID",
-          "Number of the GPU, counted from 0; -1 for the one that the "
-          "application or a neighbour uses, else the first",
+          "Number of the GPU, from 0. -1: the one that the application or a "
+          "neighbouring element uses, otherwise the first",
           -1, G_MAXINT, DEFAULT_CUDA_DEVICE_ID, fixed));
   g_object_class_install_property (klass, PROP_N_THREADS,
       g_param_spec_uint ("n-threads", "Threads",
-          "CPU threads at most; 0 for one a processor. The results do not "
+          "Largest number of CPU threads; 0: one per processor. Results do not "
           "depend on it",
           0, 1024, DEFAULT_N_THREADS, fixed));
   g_object_class_install_property (klass, PROP_ACTIVE_BACKEND,
@@ -87,17 +87,18 @@ gst_imaging_engine_install_properties (GObjectClass *klass)
           "Where the last frame was processed: cpu or cuda", "cpu", readable));
   g_object_class_install_property (klass, PROP_ACTIVE_MEMORY,
       g_param_spec_string ("active-memory", "Active memory",
-          "Where the last frame was taken from: system, pinned, device, "
-          "CUDAMemory, NVMM, or NVMM-array, of which the device makes a linear "
-          "copy; none before the first",
+          "Memory of the last input frame: system, pinned, device, CUDAMemory, "
+          "NVMM, or NVMM-array (which the GPU first copies into linear "
+          "memory). none before the first frame",
           "none", readable));
   g_object_class_install_property (klass, PROP_STATS,
       g_param_spec_boxed ("stats", "Statistics",
-          "Since the element started: frames, lost-frames, frames-missing (that "
-          "did not arrive), bytes-uploaded, bytes-downloaded (of its output, by whoever mapped it), "
-          "bytes-copied (host to host), and the time a frame spent in the "
-          "element as time-p50, time-p99, time-max in microseconds; replans, "
-          "kernels made for new settings, and longest-replan-us",
+          "Counters since the element started: frames, lost-frames, "
+          "frames-missing (frames that never arrived), bytes-uploaded, "
+          "bytes-downloaded (output, whichever element mapped it), "
+          "bytes-copied (host to host); time-p50, time-p99, time-max: time of "
+          "a frame in the element in microseconds; replans (kernels made for "
+          "new settings) and longest-replan-us",
           GST_TYPE_STRUCTURE, readable));
   gst_type_mark_as_plugin_api (GST_TYPE_IMAGING_BACKEND_CHOICE, 0);
 }

@@ -102,9 +102,12 @@ gst_imaging_array_reader_describe_parts (const GstImagingArrayReader *self)
   if (self->file.parts->len < 2)
     return NULL;
   text = g_string_new (NULL);
-  for (guint i = 0; i < self->file.parts->len; i++)
-    g_string_append_printf (text, "%s%u: %s", i > 0 ? "; " : "", i,
-        (const gchar *) g_ptr_array_index (self->file.parts, i));
+  for (guint i = 0; i < self->file.parts->len; i++) {
+    g_autofree gchar *part =
+        gst_imaging_file_escape (g_ptr_array_index (self->file.parts, i));
+
+    g_string_append_printf (text, "%s%u: %s", i > 0 ? "; " : "", i, part);
+  }
   return g_string_free (text, FALSE);
 }
 

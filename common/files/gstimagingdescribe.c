@@ -196,7 +196,7 @@ gst_imaging_description_make_cards (const gchar *location,
     GstClockTime pts, gboolean several, const gchar *sidecar)
 {
   gchar *ome = !several && is_format (location, "TIFF")
-                   ? gst_imaging_ome_make (frame, quantity, pts)
+                   ? gst_imaging_ome_make (frame, 1, quantity, pts)
                    : NULL;
 
   return make_cards (location, frame, quantity, ome, several, sidecar);
@@ -275,13 +275,18 @@ add_quantity (GstImagingNdArray *array, const GstStructure *told,
   gboolean has_cards = array->cards && *array->cards;
   g_autofree gchar *name = g_path_get_basename (to);
   g_autofree gchar *sidecar = g_strconcat (name, ".json", NULL);
-  gchar *ome = !has_cards && array->n_dims == 2 && is_format (to, "TIFF")
-                   ? gst_imaging_ome_make (&frame, told, GST_CLOCK_TIME_NONE)
-                   : NULL;
+  gboolean is_ome =
+      gst_imaging_ome_is_promised (to) ||
+      (!has_cards && array->n_dims == 2 && is_format (to, "TIFF"));
+  guint64 n_frames = frame.n_dims < array->n_dims ? array->dims[0] : 1;
+  gchar *ome = is_ome ? gst_imaging_ome_make (
+                            &frame, n_frames, told, GST_CLOCK_TIME_NONE)
+                      : NULL;
   GPtrArray *all = make_cards (to, &frame, told, ome, changes, sidecar);
 
   for (gchar **card = array->cards; card && *card; card++)
-    g_ptr_array_add (all, g_strdup (*card));
+    if (!ome || !g_str_has_prefix (*card, "ImageDescription="))
+      g_ptr_array_add (all, g_strdup (*card));
   g_ptr_array_add (all, NULL);
   g_ptr_array_set_free_func (all, NULL);
   g_strfreev (array->cards);
@@ -301,6 +306,10 @@ gst_imaging_description_translate (
   gboolean has_fits = gst_imaging_description_find (array->cards, "BUNIT") ||
                       gst_imaging_description_find (array->cards, "QUNIT") ||
                       gst_imaging_description_find (array->cards, "CDELT1");
+  const gchar *text =
+      gst_imaging_description_find (array->cards, "ImageDescription");
+  gboolean is_ome = gst_imaging_ome_is_promised (to) &&
+                    !(text && *text == '<' && strstr (text, "<OME"));
   gboolean adds = told && (is_fits ? !has_fits : !in_cards);
   GPtrArray *members = g_ptr_array_new ();
 
@@ -313,8 +322,13 @@ gst_imaging_description_translate (
                gst_imaging_description_find (cards, "CDELT1");
     adds = adds && !has_fits;
   }
-  if (adds)
+  if (adds || (is_ome && told)) {
     add_quantity (array, told, changes, to);
+  } else if (is_ome) {
+    g_autoptr (GstStructure) nothing = gst_structure_new_empty ("quantity");
+
+    add_quantity (array, nothing, FALSE, to);
+  }
   if (told)
     gst_structure_foreach (told, append_member, members);
   g_ptr_array_add (members, NULL);

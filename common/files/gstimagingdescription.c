@@ -4,6 +4,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "gstimagingfile.h"
 #include "gstimagingome.h"
 #include "gstimagingquantity.h"
 
@@ -18,7 +19,8 @@ gst_imaging_description_find (gchar **cards, const gchar *key)
   return NULL;
 }
 
-/* FITS has the exponents of Fortran, too. */
+/* FITS has the exponents of Fortran, too. NaN for what is no finite number:
+ * whoever needs it drops all of which it is a part. */
 static gboolean
 read_number (gchar **cards, const gchar *key, gdouble *number)
 {
@@ -30,9 +32,7 @@ read_number (gchar **cards, const gchar *key, gdouble *number)
     return FALSE;
   g_strdelimit (text, "Dd", 'E');
   found = g_ascii_strtod (text, &end);
-  if (*end || !isfinite (found))
-    return FALSE;
-  *number = found;
+  *number = *end || !isfinite (found) ? NAN : found;
   return TRUE;
 }
 
@@ -79,8 +79,8 @@ gst_imaging_description_set (
       strcmp (last, is_axis ? "origin" : "offset") != 0)
     return;
   number = g_ascii_strtod (text, &end);
-  if (end > text && isfinite (number))
-    gst_structure_set (quantity, member, G_TYPE_DOUBLE, number, NULL);
+  gst_structure_set (
+      quantity, member, G_TYPE_DOUBLE, end > text ? number : NAN, NULL);
 }
 
 /* --- our own: PNG, OpenEXR, descriptions of TIFF -------------------------- */
@@ -261,8 +261,62 @@ struct _GstImagingDescription {
   GstStructure *quantity; /* (nullable) */
   GPtrArray *series;      /* of what changes */
   gchar *sidecar;         /* (nullable): of numbered files */
+  gchar *note;            /* (nullable): what was dropped */
   guint64 first, number;  /* of these: the first, and this one */
 };
+
+/* Without its numbers, an axis or a quantity tells nothing. */
+static void
+drop (GstStructure *quantity, const gchar *field)
+{
+  static const gchar *const samples[] = {"name", "unit", "scale", "offset"};
+  static const gchar *const of_axis[] = {"name", "unit", "step", "origin"};
+  gboolean is_axis = g_str_has_prefix (field, "axis-");
+
+  for (guint i = 0; i < G_N_ELEMENTS (samples); i++) {
+    g_autofree gchar *name = is_axis
+                                 ? g_strdup_printf ("%.7s%s", field, of_axis[i])
+                                 : g_strdup (samples[i]);
+
+    gst_structure_remove_field (quantity, name);
+  }
+}
+
+static const gchar *
+find_damaged (const GstStructure *quantity)
+{
+  for (gint i = 0; i < gst_structure_n_fields (quantity); i++) {
+    const gchar *field = gst_structure_nth_field_name (quantity, (guint) i);
+    gdouble value = 0;
+
+    gst_structure_get_double (quantity, field, &value);
+    if (!isfinite (value))
+      return field;
+  }
+  return NULL;
+}
+
+/* Returns: (transfer full) (nullable): a sentence about the first one */
+static gchar *
+drop_damaged (GstStructure *quantity, const gchar *location)
+{
+  const gchar *field;
+  gchar *note = NULL;
+
+  while ((field = find_damaged (quantity))) {
+    g_autofree gchar *name = gst_imaging_file_name (location);
+
+    if (!note)
+      note = g_strdup_printf (
+          "What is told of \"%s\" has damaged numbers: %s is no finite number. "
+          "%s not used. Correct it in the file, or in the .json beside it.",
+          name, field,
+          g_str_has_prefix (field, "axis-") ? "This axis is"
+                                            : "The quantity and its unit are");
+    drop (quantity, field);
+  }
+  return note;
+}
 
 GstImagingDescription *
 gst_imaging_description_new (
@@ -280,6 +334,8 @@ gst_imaging_description_new (
     gst_structure_free (self->quantity);
     self->quantity = gst_imaging_description_from_cards (array);
   }
+  if (self->quantity)
+    self->note = drop_damaged (self->quantity, location);
   if (is_numbered && self->series->len > 0)
     self->sidecar = g_steal_pointer (&path);
   else
@@ -303,27 +359,16 @@ gst_imaging_description_follow (
   return TRUE;
 }
 
+const gchar *
+gst_imaging_description_get_note (const GstImagingDescription *self)
+{
+  return self->note;
+}
+
 gboolean
 gst_imaging_description_changes (const GstImagingDescription *self)
 {
   return self->series->len > 0;
-}
-
-/* Without its numbers, an axis or a quantity tells nothing. */
-static void
-drop (GstStructure *quantity, const gchar *field)
-{
-  static const gchar *const samples[] = {"name", "unit", "scale", "offset"};
-  static const gchar *const of_axis[] = {"name", "unit", "step", "origin"};
-  gboolean is_axis = g_str_has_prefix (field, "axis-");
-
-  for (guint i = 0; i < G_N_ELEMENTS (samples); i++) {
-    g_autofree gchar *name = is_axis
-                                 ? g_strdup_printf ("%.7s%s", field, of_axis[i])
-                                 : g_strdup (samples[i]);
-
-    gst_structure_remove_field (quantity, name);
-  }
 }
 
 GstStructure *
@@ -366,5 +411,6 @@ gst_imaging_description_free (GstImagingDescription *self)
   g_ptr_array_unref (self->series);
   g_clear_pointer (&self->quantity, gst_structure_free);
   g_free (self->sidecar);
+  g_free (self->note);
   g_free (self);
 }

@@ -39,6 +39,12 @@ GST_IMAGING_API
 GstStructure *gst_imaging_description_at (
     const GstImagingDescription *self, guint64 frame);
 
+/* Which numbers are damaged, so that their quantity or axis is not used.
+ * Returns: (transfer none) (nullable): a sentence for the user */
+GST_IMAGING_API
+const gchar *gst_imaging_description_get_note (
+    const GstImagingDescription *self);
+
 GST_IMAGING_API
 void gst_imaging_description_free (GstImagingDescription *self);
 

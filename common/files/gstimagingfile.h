@@ -36,8 +36,9 @@ typedef enum {
 
 /* Bytes that a file of each kind has at most. A larger file was named by
  * mistake, and may be larger than memory. */
-#define GST_IMAGING_FILE_MAX_SETTINGS (1 << 20) /* PRM, fit, calibration */
-#define GST_IMAGING_FILE_MAX_NUMBERS (16 << 20) /* text: chirp, lights */
+#define GST_IMAGING_FILE_MAX_SETTINGS (1 << 20)  /* PRM, fit, calibration */
+#define GST_IMAGING_FILE_MAX_NUMBERS (16 << 20)  /* text: chirp, lights */
+#define GST_IMAGING_FILE_MAX_SIDECAR (256 << 20) /* a line for each frame */
 #define GST_IMAGING_FILE_MAX_ARRAY (G_GUINT64_CONSTANT (8) << 30)
 #define GST_IMAGING_FILE_MAX_STREAM G_MAXINT64 /* read piece by piece */
 

@@ -76,3 +76,63 @@ gst_imaging_file_number_put (
   g_string_append (name, location + self->at + self->size);
   return g_string_free (name, FALSE);
 }
+
+/* Adds the name with @number for the @size bytes at @at, if it gives them. */
+static void
+guess (GPtrArray *found, const gchar *name, gsize at, gsize size,
+    const gchar *number)
+{
+  g_autofree gchar *pattern =
+      g_strdup_printf ("%.*s%s%s", (gint) at, name, number, name + at + size);
+  g_autofree gchar *again = NULL;
+  GstImagingFileNumber self;
+  guint64 n;
+
+  if (!gst_imaging_file_number_find (&self, pattern, NULL) ||
+      !gst_imaging_file_number_get (&self, pattern, name, &n))
+    return;
+  again = gst_imaging_file_number_put (&self, pattern, n);
+  if (strcmp (again, name) == 0)
+    g_ptr_array_add (found, g_steal_pointer (&pattern));
+}
+
+/* @at, @size: digits, and spaces before them */
+static void
+guess_all (GPtrArray *found, const gchar *name, gsize at, gsize size)
+{
+  static const gchar letters[] = "du";
+
+  for (guint i = 0; letters[i]; i++) {
+    gchar plain[] = {'%', letters[i], '\0'};
+
+    for (gsize width = MIN (size, MAX_DIGITS); width > 0; width--)
+      for (guint zeros = 0; zeros < 2; zeros++) {
+        g_autofree gchar *number = g_strdup_printf (
+            "%%%s%" G_GSIZE_FORMAT "%c", zeros ? "0" : "", width, letters[i]);
+
+        guess (found, name, at, size, number);
+      }
+    guess (found, name, at, size, plain);
+  }
+}
+
+gchar **
+gst_imaging_file_number_guess (const gchar *name)
+{
+  GPtrArray *found = g_ptr_array_new ();
+  gsize start;
+
+  for (gsize end = strlen (name); end > 0; end = MIN (start, end - 1)) {
+    for (start = end; start > 0 && g_ascii_isdigit (name[start - 1]);)
+      start--;
+    if (start == end)
+      continue;
+    guess_all (found, name, start, end - start);
+    /* spaces before it are part of the number or of the name */
+    for (gsize at = start;
+         at > 0 && name[at - 1] == ' ' && end - at < MAX_DIGITS; at--)
+      guess_all (found, name, at - 1, end - at + 1);
+  }
+  g_ptr_array_add (found, NULL);
+  return (gchar **) g_ptr_array_free (found, FALSE);
+}

@@ -20,6 +20,11 @@ GST_IMAGING_API
 gboolean gst_imaging_file_number_find (
     GstImagingFileNumber *self, const gchar *location, GError **error);
 
+/* A folder is not listed: it may have a million files.
+ * Returns: (transfer full): names with a place for a number of which @name may
+ *   be a file */
+gchar **gst_imaging_file_number_guess (const gchar *name);
+
 /* @location, @name: without a folder. Returns: whether @name is a numbered
  * file;
  * @n is its number */

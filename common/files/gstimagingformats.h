@@ -11,6 +11,7 @@ const GstImagingFormatTable *gst_imaging_formats_find_reader (
     const GstImagingFormatFile *file, const gchar *location, GError **error);
 
 /* Is it worth a try? By its name, or by how it begins. */
+GST_IMAGING_API
 gboolean gst_imaging_formats_know (const gchar *location);
 
 /* By the extension of the name. */

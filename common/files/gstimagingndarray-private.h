@@ -8,7 +8,8 @@ typedef struct {
   const gchar *name;
   const gchar *code; /* in an .npy header, after the byte order */
   guint size;
-  guint n_parts; /* 2 for complex: byte order applies to the parts */
+  guint n_parts;       /* 2 for complex: byte order applies to the parts */
+  const gchar *tensor; /* of the parts, as caps name it */
 } GstImagingNdArrayTypeInfo;
 
 /* By GstImagingNdArrayType */

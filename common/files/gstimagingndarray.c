@@ -10,20 +10,22 @@
 #define MIN_HUGE (4 * HUGE_PAGE)
 
 const GstImagingNdArrayTypeInfo gst_imaging_nd_array_types[] = {
-    [GST_IMAGING_ND_ARRAY_TYPE_U8] = {"u8", "u1", 1, 1},
-    [GST_IMAGING_ND_ARRAY_TYPE_U16] = {"u16", "u2", 2, 1},
-    [GST_IMAGING_ND_ARRAY_TYPE_I16] = {"i16", "i2", 2, 1},
-    [GST_IMAGING_ND_ARRAY_TYPE_F32] = {"f32", "f4", 4, 1},
-    [GST_IMAGING_ND_ARRAY_TYPE_F64] = {"f64", "f8", 8, 1},
-    [GST_IMAGING_ND_ARRAY_TYPE_COMPLEX64] = {"complex64", "c8", 8, 2},
-    [GST_IMAGING_ND_ARRAY_TYPE_COMPLEX128] = {"complex128", "c16", 16, 2},
-    [GST_IMAGING_ND_ARRAY_TYPE_BOOL] = {"bool", "b1", 1, 1},
-    [GST_IMAGING_ND_ARRAY_TYPE_I32] = {"i32", "i4", 4, 1},
-    [GST_IMAGING_ND_ARRAY_TYPE_U32] = {"u32", "u4", 4, 1},
-    [GST_IMAGING_ND_ARRAY_TYPE_I64] = {"i64", "i8", 8, 1},
-    [GST_IMAGING_ND_ARRAY_TYPE_F16] = {"f16", "f2", 2, 1},
-    [GST_IMAGING_ND_ARRAY_TYPE_I8] = {"i8", "i1", 1, 1},
-    [GST_IMAGING_ND_ARRAY_TYPE_U64] = {"u64", "u8", 8, 1},
+    [GST_IMAGING_ND_ARRAY_TYPE_U8] = {"u8", "u1", 1, 1, "uint8"},
+    [GST_IMAGING_ND_ARRAY_TYPE_U16] = {"u16", "u2", 2, 1, "uint16"},
+    [GST_IMAGING_ND_ARRAY_TYPE_I16] = {"i16", "i2", 2, 1, "int16"},
+    [GST_IMAGING_ND_ARRAY_TYPE_F32] = {"f32", "f4", 4, 1, "float32"},
+    [GST_IMAGING_ND_ARRAY_TYPE_F64] = {"f64", "f8", 8, 1, "float64"},
+    [GST_IMAGING_ND_ARRAY_TYPE_COMPLEX64] = {"complex64", "c8", 8, 2,
+        "float32"},
+    [GST_IMAGING_ND_ARRAY_TYPE_COMPLEX128] = {"complex128", "c16", 16, 2,
+        "float64"},
+    [GST_IMAGING_ND_ARRAY_TYPE_BOOL] = {"bool", "b1", 1, 1, "uint8"},
+    [GST_IMAGING_ND_ARRAY_TYPE_I32] = {"i32", "i4", 4, 1, "int32"},
+    [GST_IMAGING_ND_ARRAY_TYPE_U32] = {"u32", "u4", 4, 1, "uint32"},
+    [GST_IMAGING_ND_ARRAY_TYPE_I64] = {"i64", "i8", 8, 1, "int64"},
+    [GST_IMAGING_ND_ARRAY_TYPE_F16] = {"f16", "f2", 2, 1, "float16"},
+    [GST_IMAGING_ND_ARRAY_TYPE_I8] = {"i8", "i1", 1, 1, "int8"},
+    [GST_IMAGING_ND_ARRAY_TYPE_U64] = {"u64", "u8", 8, 1, "uint64"},
 };
 
 G_DEFINE_BOXED_TYPE (GstImagingNdArray, gst_imaging_nd_array,
@@ -64,6 +66,26 @@ gst_imaging_nd_array_type_name (GstImagingNdArrayType type)
   return (guint) type < GST_IMAGING_ND_ARRAY_N_TYPES
              ? gst_imaging_nd_array_types[type].name
              : "?";
+}
+
+const gchar *
+gst_imaging_nd_array_type_to_tensor (GstImagingNdArrayType type)
+{
+  return gst_imaging_nd_array_types[type].tensor;
+}
+
+gboolean
+gst_imaging_nd_array_type_from_tensor (
+    const gchar *name, GstImagingNdArrayType *type)
+{
+  for (guint i = 0; i < GST_IMAGING_ND_ARRAY_N_TYPES; i++)
+    if (gst_imaging_nd_array_types[i].n_parts == 1 &&
+        i != GST_IMAGING_ND_ARRAY_TYPE_BOOL &&
+        g_strcmp0 (gst_imaging_nd_array_types[i].tensor, name) == 0) {
+      *type = i;
+      return TRUE;
+    }
+  return FALSE;
 }
 
 static gchar *

@@ -292,6 +292,32 @@ gsize gst_imaging_nd_array_type_size (GstImagingNdArrayType type);
 GST_IMAGING_API
 const gchar *gst_imaging_nd_array_type_name (GstImagingNdArrayType type);
 
+/**
+ * gst_imaging_nd_array_type_to_tensor:
+ * @type: type of a value
+ *
+ * The type of a tensor with these samples, as caps name it. Two samples
+ * stand for a complex value, and a byte for a truth value.
+ *
+ * Returns: "uint8", "int16", "float32", ...
+ */
+GST_IMAGING_API
+const gchar *gst_imaging_nd_array_type_to_tensor (GstImagingNdArrayType type);
+
+/**
+ * gst_imaging_nd_array_type_from_tensor:
+ * @name: (nullable): type of a tensor, as caps name it
+ * @type: (out): the type of its samples
+ *
+ * The type of the samples of a tensor, from its name in caps. A value of
+ * two samples is not complex here: a file says that of itself.
+ *
+ * Returns: FALSE if tensors of these caps have no such type
+ */
+GST_IMAGING_API
+gboolean gst_imaging_nd_array_type_from_tensor (
+    const gchar *name, GstImagingNdArrayType *type);
+
 G_DEFINE_AUTOPTR_CLEANUP_FUNC (GstImagingNdArray, gst_imaging_nd_array_free)
 
 G_END_DECLS

@@ -51,7 +51,8 @@ append_number (GString *xml, gdouble number)
   g_string_append (xml, g_ascii_dtostr (digits, sizeof (digits), number));
 }
 
-static void
+/* Returns: whether the axis is a length */
+static gboolean
 append_size (
     GString *xml, const GstStructure *quantity, guint axis, gchar letter)
 {
@@ -62,13 +63,14 @@ append_size (
   gdouble step = 0;
 
   if (!unit || !gst_structure_get_double (quantity, step_field, &step))
-    return;
+    return FALSE;
   step = fabs (step); /* which way it goes is in the annotation */
   if (!(step > 0))
-    return;
+    return FALSE;
   g_string_append_printf (xml, " PhysicalSize%c=\"", letter);
   append_number (xml, step);
   g_string_append_printf (xml, "\" PhysicalSize%cUnit=\"%s\"", letter, unit);
+  return TRUE;
 }
 
 static gboolean
@@ -91,12 +93,22 @@ append_field (GQuark field, const GValue *value, gpointer data)
   return TRUE;
 }
 
+gboolean
+gst_imaging_ome_is_promised (const gchar *location)
+{
+  g_autofree gchar *lower = g_ascii_strdown (location, -1);
+
+  return g_str_has_suffix (lower, ".ome.tif") ||
+         g_str_has_suffix (lower, ".ome.tiff");
+}
+
 gchar *
-gst_imaging_ome_make (const GstImagingNdArray *frame,
+gst_imaging_ome_make (const GstImagingNdArray *frame, guint64 n_frames,
     const GstStructure *quantity, GstClockTime pts)
 {
   const gchar *type = type_name (frame->type);
   guint64 n_channels = frame->n_dims == 3 ? frame->dims[2] : 1;
+  gboolean is_stack;
   GString *xml;
 
   if (!type || frame->n_dims < 2 || frame->n_dims > 3)
@@ -106,14 +118,16 @@ gst_imaging_ome_make (const GstImagingNdArray *frame,
       "<OME xmlns=\"" OME "\" Creator=\"gst-imaging\"><Image ID=\"Image:0\">"
       "<Pixels ID=\"Pixels:0\" DimensionOrder=\"XYCZT\" Type=\"%s\" "
       "SizeX=\"%" G_GUINT64_FORMAT "\" SizeY=\"%" G_GUINT64_FORMAT
-      "\" SizeC=\"%" G_GUINT64_FORMAT "\" SizeZ=\"1\" SizeT=\"1\"",
+      "\" SizeC=\"%" G_GUINT64_FORMAT "\"",
       type, frame->dims[1], frame->dims[0], n_channels);
   append_size (xml, quantity, 0, 'X');
   append_size (xml, quantity, 1, 'Y');
+  is_stack = n_frames > 1 && append_size (xml, quantity, 2, 'Z');
   g_string_append_printf (xml,
-      "><Channel ID=\"Channel:0:0\" SamplesPerPixel=\"%" G_GUINT64_FORMAT
-      "\"/><TiffData IFD=\"0\" PlaneCount=\"1\"/>",
-      n_channels);
+      " SizeZ=\"%" G_GUINT64_FORMAT "\" SizeT=\"%" G_GUINT64_FORMAT
+      "\"><Channel ID=\"Channel:0:0\" SamplesPerPixel=\"%" G_GUINT64_FORMAT
+      "\"/><TiffData IFD=\"0\" PlaneCount=\"%" G_GUINT64_FORMAT "\"/>",
+      is_stack ? n_frames : 1, is_stack ? 1 : n_frames, n_channels, n_frames);
   if (GST_CLOCK_TIME_IS_VALID (pts)) {
     g_string_append (xml, "<Plane TheC=\"0\" TheZ=\"0\" TheT=\"0\" DeltaT=\"");
     append_number (xml, (gdouble) pts / GST_SECOND);

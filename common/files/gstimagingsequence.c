@@ -23,6 +23,7 @@ struct _GstImagingSequence {
   guint current;
   GstImagingDescription *description; /* (nullable): of the file @described */
   guint described;
+  gboolean has_note; /* of a description: one for all files */
 };
 
 /* --- files ---------------------------------------------------------------- */
@@ -168,12 +169,6 @@ gst_imaging_sequence_get_first_dim (const GstImagingSequence *self)
   return self->has_pages;
 }
 
-gboolean
-gst_imaging_sequence_has_channels (const GstImagingSequence *self)
-{
-  return strchr (self->axes, 'c') != NULL;
-}
-
 guint64
 gst_imaging_sequence_get_n_pages (const GstImagingSequence *self)
 {
@@ -286,6 +281,7 @@ gst_imaging_sequence_describe (GstImagingSequence *self, guint64 page)
 {
   const gchar *name = g_ptr_array_index (self->files.names, self->current);
   guint i = self->current;
+  const gchar *note;
 
   g_return_val_if_fail (self->reader && find_file (self, page) == i, NULL);
 
@@ -295,10 +291,21 @@ gst_imaging_sequence_describe (GstImagingSequence *self, guint64 page)
     g_clear_pointer (&self->description, gst_imaging_description_free);
     self->description = gst_imaging_description_new (
         gst_imaging_array_reader_get_array (self->reader), name);
+    note = gst_imaging_description_get_note (self->description);
+    if (note && !self->has_note)
+      g_ptr_array_add (self->files.notes, g_strdup (note));
+    self->has_note = self->has_note || note;
   }
   self->described = i;
   return gst_imaging_description_at (self->description,
       page - (i > 0 ? g_array_index (self->ends, guint64, i - 1) : 0));
+}
+
+gchar *const *
+gst_imaging_sequence_get_cards (const GstImagingSequence *self)
+{
+  return self->reader ? gst_imaging_array_reader_get_array (self->reader)->cards
+                      : NULL;
 }
 
 void

@@ -49,11 +49,6 @@ const GstImagingNdArray *gst_imaging_sequence_get_array (
 GST_IMAGING_API
 guint gst_imaging_sequence_get_first_dim (const GstImagingSequence *self);
 
-/* Returns: are the last dimensions of a page rows, columns and channels, as
- * the file or @axes say or three dimensions let assume? */
-GST_IMAGING_API
-gboolean gst_imaging_sequence_has_channels (const GstImagingSequence *self);
-
 /* Returns: the pages of all files */
 GST_IMAGING_API
 guint64 gst_imaging_sequence_get_n_pages (const GstImagingSequence *self);
@@ -70,7 +65,7 @@ GST_IMAGING_API
 gchar *gst_imaging_sequence_describe_parts (const GstImagingSequence *self);
 
 /* Returns: (transfer none): sentences for the user, on files that were left out
- * or are missing */
+ * or are missing; gst_imaging_sequence_describe() may add one */
 GST_IMAGING_API
 const GPtrArray *gst_imaging_sequence_get_notes (
     const GstImagingSequence *self);
@@ -79,6 +74,11 @@ const GPtrArray *gst_imaging_sequence_get_notes (
 GST_IMAGING_API
 gboolean gst_imaging_sequence_read (
     GstImagingSequence *self, guint64 page, gpointer values, GError **error);
+
+/* Returns: (transfer none) (nullable): cards of the file of the page that
+ * gst_imaging_sequence_read() has just read, until the next one */
+GST_IMAGING_API
+gchar *const *gst_imaging_sequence_get_cards (const GstImagingSequence *self);
 
 /* Returns: (transfer full) (nullable): what the samples of a page stand for
  * that gst_imaging_sequence_read () has just read: members of a

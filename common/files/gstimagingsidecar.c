@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "gstimagingfile.h"
+#include "gstimagingfilenumber.h"
 #include "gstimagingformats.h"
 #include "gstimagingquantity.h"
 
@@ -39,7 +40,7 @@ load (const gchar *path)
 {
   gsize size = 0;
   g_autofree gchar *text =
-      gst_imaging_file_load (path, GST_IMAGING_FILE_MAX_NUMBERS, &size, NULL);
+      gst_imaging_file_load (path, GST_IMAGING_FILE_MAX_SIDECAR, &size, NULL);
   g_autoptr (GVariant) told = NULL;
 
   if (!text || !strstr (text, SCHEMA) || !g_utf8_validate (text, -1, NULL) ||
@@ -113,7 +114,7 @@ expand (GVariant *entry, GArray *values, guint64 limit)
   }
 }
 
-/* One number for all frames, or a series */
+/* One number for all frames, or a series; NaN for all else */
 static void
 read_numbers (GVariant *object, const gchar *key, const gchar *field,
     guint64 n_frames, GstStructure *quantity, GPtrArray *all)
@@ -128,8 +129,10 @@ read_numbers (GVariant *object, const gchar *key, const gchar *field,
     gst_structure_set (quantity, field, G_TYPE_DOUBLE, number, NULL);
     return;
   }
-  if (!g_variant_is_of_type (value, G_VARIANT_TYPE ("av")))
+  if (!g_variant_is_of_type (value, G_VARIANT_TYPE ("av"))) {
+    gst_structure_set (quantity, field, G_TYPE_DOUBLE, NAN, NULL);
     return;
+  }
   series = g_new0 (GstImagingSeries, 1);
   series->field = g_strdup (field);
   series->values = g_array_new (FALSE, FALSE, sizeof (gdouble));
@@ -216,26 +219,17 @@ find_numbered (const gchar *location, guint64 *number)
 {
   g_autofree gchar *folder = g_path_get_dirname (location);
   g_autofree gchar *name = g_path_get_basename (location);
+  g_auto (GStrv) patterns = gst_imaging_file_number_guess (name);
 
-  for (gsize end = strlen (name); end > 0; end--) {
-    gsize start = end;
+  for (gchar **pattern = patterns; *pattern; pattern++) {
+    g_autofree gchar *path =
+        g_strdup_printf ("%s" G_DIR_SEPARATOR_S "%s.json", folder, *pattern);
+    GstImagingFileNumber found;
 
-    while (start > 0 && g_ascii_isdigit (name[start - 1]))
-      start--;
-    for (gsize width = end - start; width > 0; width--) {
-      g_autofree gchar *digits =
-          width > 1 ? g_strdup_printf ("%%0%" G_GSIZE_FORMAT "d", width)
-                    : g_strdup ("%d");
-      g_autofree gchar *beside = g_strdup_printf (
-          "%.*s%s%s.json", (gint) start, name, digits, name + end);
-      g_autofree gchar *path = g_build_filename (folder, beside, NULL);
-
-      *number = g_ascii_strtoull (name + start, NULL, 10);
-      if (g_file_test (path, G_FILE_TEST_IS_REGULAR))
-        return g_steal_pointer (&path);
-    }
-    if (start < end)
-      end = start + 1;
+    if (g_file_test (path, G_FILE_TEST_IS_REGULAR) &&
+        gst_imaging_file_number_find (&found, *pattern, NULL) &&
+        gst_imaging_file_number_get (&found, *pattern, name, number))
+      return g_steal_pointer (&path);
   }
   return NULL;
 }

@@ -15,6 +15,7 @@ struct _GstImagingStats {
   GMutex lock;
   guint64 n_frames, n_lost, n_missing, n_replans;
   guint64 uploaded, downloaded, copied;
+  guint64 viewed;        /* of those downloaded */
   const gchar *own_name; /* NULL: none */
   guint64 n_own;
   GstClockTime longest, longest_replan;
@@ -53,6 +54,7 @@ gst_imaging_stats_reset (GstImagingStats *self)
   g_mutex_lock (&self->lock);
   self->n_frames = self->n_lost = self->n_missing = self->n_replans = 0;
   self->uploaded = self->downloaded = self->copied = self->n_own = 0;
+  self->viewed = 0;
   self->longest = self->longest_replan = 0;
   memset (self->bins, 0, sizeof (self->bins));
   g_mutex_unlock (&self->lock);
@@ -142,11 +144,22 @@ gst_imaging_stats_add_uploaded (GstImagingStats *self, gsize size)
     add (self, &self->uploaded, size);
 }
 
+static GPrivate viewing;
+
+void
+gst_imaging_stats_set_viewing (gboolean is_viewing)
+{
+  g_private_set (&viewing, GINT_TO_POINTER (is_viewing));
+}
+
 void
 gst_imaging_stats_add_downloaded (GstImagingStats *self, gsize size)
 {
-  if (self)
-    add (self, &self->downloaded, size);
+  if (!self)
+    return;
+  if (g_private_get (&viewing))
+    add (self, &self->viewed, size);
+  add (self, &self->downloaded, size);
 }
 
 void
@@ -179,6 +192,19 @@ gst_imaging_stats_downloaded (GstImagingStats *self)
   downloaded = self->downloaded;
   g_mutex_unlock (&self->lock);
   return downloaded;
+}
+
+guint64
+gst_imaging_stats_streamed (GstImagingStats *self)
+{
+  guint64 streamed;
+
+  /* what is viewed is added first */
+  g_mutex_lock (&self->lock);
+  streamed =
+      self->downloaded > self->viewed ? self->downloaded - self->viewed : 0;
+  g_mutex_unlock (&self->lock);
+  return streamed;
 }
 
 GstStructure *

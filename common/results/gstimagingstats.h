@@ -57,6 +57,22 @@ GST_IMAGING_API
 guint64 gst_imaging_stats_downloaded (GstImagingStats *self);
 
 /**
+ * gst_imaging_stats_set_viewing: (skip)
+ * @viewing: whether what the calling thread downloads from now on is for a
+ *   viewer, who sees some of the frames
+ */
+GST_IMAGING_API
+void gst_imaging_stats_set_viewing (gboolean viewing);
+
+/**
+ * gst_imaging_stats_streamed: (skip)
+ * Returns: bytes-downloaded without those for viewers: somebody reads all
+ * frames where there are some
+ */
+GST_IMAGING_API
+guint64 gst_imaging_stats_streamed (GstImagingStats *self);
+
+/**
  * gst_imaging_stats_to_structure: (skip)
  *
  * Returns: (transfer full): `stats` with frames, lost-frames, frames-missing,

@@ -99,6 +99,34 @@ array_to_value (
   }
 }
 
+static gchar **
+paths_from_value (const GValue *value)
+{
+  guint n = gst_value_array_get_size (value);
+  gchar **paths = n > 0 ? g_new0 (gchar *, n + 1) : NULL;
+
+  for (guint i = 0; i < n; i++) {
+    const gchar *path =
+        g_value_get_string (gst_value_array_get_value (value, i));
+
+    paths[i] = g_strdup (path ? path : "");
+  }
+  return paths;
+}
+
+static void
+paths_to_value (gchar **paths, GValue *value)
+{
+  g_value_reset (value);
+  for (; paths && *paths; paths++) {
+    GValue v = G_VALUE_INIT;
+
+    g_value_init (&v, G_TYPE_STRING);
+    g_value_set_string (&v, *paths);
+    gst_value_array_append_and_take_value (value, &v);
+  }
+}
+
 static void
 unref_value (const GstImagingSetting *self, gpointer value)
 {
@@ -111,6 +139,9 @@ unref_value (const GstImagingSetting *self, gpointer value)
   case GST_IMAGING_KIND_PATH:
     file_unref (value);
     break;
+  case GST_IMAGING_KIND_PATHS:
+    g_strfreev (value);
+    break;
   default:
     if (g_atomic_int_dec_and_test (&((GstImagingArray *) value)->ref_count))
       g_free (value);
@@ -122,7 +153,8 @@ is_shared (const GstImagingSetting *self)
 {
   return self->kind == GST_IMAGING_KIND_STRING ||
          self->kind == GST_IMAGING_KIND_PATH ||
-         self->kind == GST_IMAGING_KIND_ARRAY;
+         self->kind == GST_IMAGING_KIND_ARRAY ||
+         self->kind == GST_IMAGING_KIND_PATHS;
 }
 
 static gpointer
@@ -136,6 +168,8 @@ ref_value (const GstImagingSetting *self, gpointer value)
   case GST_IMAGING_KIND_PATH:
     g_atomic_int_inc (&((GstImagingFile *) value)->ref_count);
     return value;
+  case GST_IMAGING_KIND_PATHS:
+    return g_strdupv (value);
   default:
     g_atomic_int_inc (&((GstImagingArray *) value)->ref_count);
     return value;
@@ -177,6 +211,13 @@ gst_imaging_setting_is_equal (
 
   if (self->kind == GST_IMAGING_KIND_STRING)
     return g_strcmp0 (*pointer (self, a), *pointer (self, b)) == 0;
+  if (self->kind == GST_IMAGING_KIND_PATHS) {
+    const gchar *const none[] = {NULL};
+    const gchar *const *old = *pointer (self, a), *const *now =
+                                                      *pointer (self, b);
+
+    return g_strv_equal (old ? old : none, now ? now : none);
+  }
   if (self->kind != GST_IMAGING_KIND_ARRAY)
     return memcmp (member (self, a), member (self, b), self->size) == 0;
   left = *pointer (self, a);
@@ -249,6 +290,9 @@ gst_imaging_setting_from_value (
   case GST_IMAGING_KIND_ARRAY:
     put_shared (self, settings, array_from_value (value));
     break;
+  case GST_IMAGING_KIND_PATHS:
+    put_shared (self, settings, paths_from_value (value));
+    break;
   }
 }
 
@@ -297,6 +341,9 @@ gst_imaging_setting_to_value (
   case GST_IMAGING_KIND_ARRAY:
     array_to_value (self, *pointer (self, settings), value);
     break;
+  case GST_IMAGING_KIND_PATHS:
+    paths_to_value (*pointer (self, settings), value);
+    break;
   }
 }
 
@@ -320,6 +367,7 @@ value_type (const GstImagingSetting *self)
   case GST_IMAGING_KIND_FRACTION:
     return GST_TYPE_FRACTION;
   case GST_IMAGING_KIND_ARRAY:
+  case GST_IMAGING_KIND_PATHS:
     return GST_TYPE_ARRAY;
   default:
     return G_TYPE_STRING;

@@ -58,6 +58,7 @@ typedef enum {
  * @GST_IMAGING_KIND_FRACTION: GstImagingFraction
  * @GST_IMAGING_KIND_PATH: GstImagingFile *, %NULL for ""
  * @GST_IMAGING_KIND_ARRAY: GstImagingArray *, %NULL when empty
+ * @GST_IMAGING_KIND_PATHS: gchar **, %NULL when empty
  *
  * The C type of a member.
  */
@@ -73,6 +74,7 @@ typedef enum {
   GST_IMAGING_KIND_FRACTION,
   GST_IMAGING_KIND_PATH,
   GST_IMAGING_KIND_ARRAY,
+  GST_IMAGING_KIND_PATHS,
 } GstImagingKind;
 
 /**
@@ -259,6 +261,11 @@ typedef struct {
   { \
     GST_IMAGING_SETTING (NAME, PATH, WHEN, GROUPS, TYPE, MEMBER, BLURB), \
         .load = LOAD, .free_data = FREE_DATA \
+  }
+/* Names of files, which are read elsewhere: an array of strings. */
+#define GST_IMAGING_PATHS(NAME, WHEN, GROUPS, TYPE, MEMBER, BLURB) \
+  { \
+    GST_IMAGING_SETTING (NAME, PATHS, WHEN, GROUPS, TYPE, MEMBER, BLURB) \
   }
 #define GST_IMAGING_ARRAY( \
     NAME, WHEN, GROUPS, TYPE, MEMBER, MIN, MAX, UNIT, BLURB) \

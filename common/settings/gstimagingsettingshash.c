@@ -105,6 +105,8 @@ add_value (
     g_string_append (
         text, gst_imaging_setting_nick (setting, *(const gint *) m));
     break;
+  case GST_IMAGING_KIND_PATHS: /* no content */
+    break;
   case GST_IMAGING_KIND_INT:
     g_string_append_printf (text, "%d", *(const gint *) m);
     break;
@@ -119,6 +121,7 @@ static gboolean
 counts (const GstImagingSetting *setting)
 {
   return !(setting->groups & GST_IMAGING_NEUTRAL) &&
+         setting->kind != GST_IMAGING_KIND_PATHS &&
          !(setting->kind == GST_IMAGING_KIND_PATH && !setting->load);
 }
 

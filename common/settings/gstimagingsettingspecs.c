@@ -44,7 +44,10 @@ static GParamSpec *
 make_array_spec (const GstImagingSetting *self, GParamFlags flags)
 {
   GParamSpec *element =
-      self->integers
+      self->kind == GST_IMAGING_KIND_PATHS
+          ? g_param_spec_string ("path", "path", "One of them", NULL,
+                G_PARAM_READWRITE | G_PARAM_STATIC_STRINGS)
+      : self->integers
           ? g_param_spec_int ("value", "value", "One of them",
                 (gint) self->minimum, (gint) self->maximum,
                 (gint) CLAMP (0, self->minimum, self->maximum),
@@ -96,6 +99,7 @@ gst_imaging_setting_make_spec (
         1, ((const GstImagingFraction *) m)->n,
         ((const GstImagingFraction *) m)->d, flags);
   case GST_IMAGING_KIND_ARRAY:
+  case GST_IMAGING_KIND_PATHS:
     return make_array_spec (self, flags);
   default:
     return g_param_spec_string (
@@ -242,7 +246,8 @@ add_flags (GString *json, GParamSpecFlags *spec)
 static void
 add_array (GString *json, GParamSpec *element)
 {
-  gst_imaging_json_add_text (json, "type", "array");
+  gst_imaging_json_add_text (
+      json, "type", G_IS_PARAM_SPEC_STRING (element) ? "paths" : "array");
   g_string_append (json, ",\"default\":[]");
   if (G_IS_PARAM_SPEC_INT (element)) {
     add_number (json, "minimum", G_PARAM_SPEC_INT (element)->minimum);

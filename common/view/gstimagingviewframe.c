@@ -4,7 +4,9 @@
 #include <math.h>
 #include <string.h>
 
+#include "files/gstimagingndarray.h"
 #include "gstimagingdlpack.h"
+#include "gstimagingstats.h"
 
 #define MAX_SIZE (G_GUINT64_CONSTANT (1) << 30) /* of a frame or volume */
 
@@ -302,12 +304,16 @@ gst_imaging_view_frame_copy (GstImagingViewFrame *self, GstSample *sample,
 {
   GstBuffer *buffer = gst_sample_get_buffer (sample);
   const GstCaps *caps = gst_sample_get_caps (sample);
+  gboolean ok;
 
   if (!caps || gst_caps_is_empty (caps))
     return refuse (error, "The pad has no caps yet.");
-  if (gst_structure_has_name (gst_caps_get_structure (caps, 0), "video/x-raw"))
-    return copy_video (self, buffer, caps, n_slices, error);
-  return copy_array (self, buffer, caps, n_slices, error);
+  gst_imaging_stats_set_viewing (TRUE);
+  ok = gst_structure_has_name (gst_caps_get_structure (caps, 0), "video/x-raw")
+           ? copy_video (self, buffer, caps, n_slices, error)
+           : copy_array (self, buffer, caps, n_slices, error);
+  gst_imaging_stats_set_viewing (FALSE);
+  return ok;
 }
 
 void
@@ -322,17 +328,6 @@ gst_imaging_view_frame_clear (GstImagingViewFrame *self)
 
 /* --- samples -----------------------------------------------------------------
  */
-
-static gdouble
-from_half (guint16 half)
-{
-  const gint exponent = half >> 10 & 31, fraction = half & 1023;
-  const gdouble value = exponent == 31 ? (fraction ? NAN : INFINITY)
-                        : exponent     ? ldexp (1024 + fraction, exponent - 25)
-                                       : ldexp (fraction, -24);
-
-  return half >> 15 ? -value : value;
-}
 
 #define READ(type, expression) \
   do { \
@@ -381,7 +376,7 @@ gst_imaging_view_frame_read (const GstImagingViewFrame *self, guint z, guint y,
     READ (gint64, (gdouble) v);
     break;
   case GST_IMAGING_VIEW_F16:
-    READ (guint16, from_half (v));
+    READ (guint16, gst_imaging_half_to_double (v));
     break;
   case GST_IMAGING_VIEW_F32:
     READ (gfloat, (gdouble) v);

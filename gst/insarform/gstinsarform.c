@@ -92,29 +92,29 @@ static const GEnumValue shade_values[] = {
   GST_IMAGING_PATH (NAME, NEXT_SET, 0, GstInsarFormSettings, \
       locations[GST_INSAR_PICTURE_##PICTURE], NULL, NULL, \
       "File to write with " WHAT \
-      ": a GeoTIFF where the name ends with .tif, else bare numbers with an " \
+      ": a GeoTIFF if the name ends in .tif, otherwise bare numbers with an " \
       "ENVI header (.hdr) and a .vrt beside them")
 
 static const GstImagingSetting settings[] = {
     GST_IMAGING_UINT ("looks-x", NEXT_SET, KERNEL, GstInsarFormSettings,
         config.looks_x, 1, IMK_INSARFORM_MAX_LOOKS, "samples",
-        "Columns of a cell"),
+        "Number of columns that are averaged to one cell"),
     GST_IMAGING_UINT ("looks-y", NEXT_SET, KERNEL, GstInsarFormSettings,
         config.looks_y, 1, IMK_INSARFORM_MAX_LOOKS, "samples",
-        "Lines of a cell"),
+        "Number of lines that are averaged to one cell"),
     GST_IMAGING_UINT ("window-x", NEXT_SET, KERNEL, GstInsarFormSettings,
         config.window_x, 1, IMK_INSARFORM_MAX_WINDOW, "cells",
-        "Cells, along range, that a coherence is made of: an odd number"),
+        "Width of the coherence window in cells, an odd number"),
     GST_IMAGING_UINT ("window-y", NEXT_SET, KERNEL, GstInsarFormSettings,
         config.window_y, 1, IMK_INSARFORM_MAX_WINDOW, "cells",
-        "Cells, along azimuth, that a coherence is made of: an odd number"),
+        "Height of the coherence window in cells, an odd number"),
     GST_IMAGING_ENUM ("shade", NEXT_SET, KERNEL, GstInsarFormSettings, shade,
         "GstInsarFormShade", shade_values,
-        "What the colours of the phase are dimmed by: nothing; the coherence; "
-        "the amplitude as a part of amplitude-max"),
+        "What dims the colours of the phase: nothing, the coherence, or the "
+        "amplitude divided by amplitude-max"),
     GST_IMAGING_DOUBLE ("amplitude-max", NEXT_SET, KERNEL, GstInsarFormSettings,
         amplitude_max, 0, G_MAXFLOAT, "counts",
-        "Amplitude that is white; 0: 2.5 times the mean of the image"),
+        "Amplitude that is shown as white. 0: 2.5 times the mean of the image"),
     LOCATION ("phase-location", PHASE, "the phase in rad, float32"),
     LOCATION ("coherence-location", COHERENCE, "the coherence, float32"),
     LOCATION ("amplitude-location", AMPLITUDE, "the amplitude, float32"),

@@ -58,14 +58,17 @@ GST_ELEMENT_REGISTER_DEFINE (
 static const GstImagingSetting settings[] = {
     GST_IMAGING_INT ("fit-range", NEXT_SET, 0, Settings, range_terms, 1,
         IMK_INSARXCORR_FIT_MAX_TERMS, "terms",
-        "Terms of the polynomial in range: 1 shift, 2 and stretch along range, "
-        "3 and along azimuth, up to 10 for cubic ones"),
+        "Number of terms of the polynomial that is fitted to the range "
+        "offsets. 1: shift; 2: and stretch along range; 3: and along azimuth; "
+        "up to 10 for cubic terms"),
     GST_IMAGING_INT ("fit-azimuth", NEXT_SET, 0, Settings, azimuth_terms, 1,
         IMK_INSARXCORR_FIT_MAX_TERMS, "terms",
-        "Terms of the polynomial in azimuth, as fit-range"),
+        "Number of terms of the polynomial that is fitted to the azimuth "
+        "offsets, as fit-range"),
     GST_IMAGING_DOUBLE ("fit-snr", NEXT_SET, 0, Settings, snr, 0, 100,
         "percent",
-        "Rows whose correlation, 0 to 100, is above it take part in the fit"),
+        "Rows with a correlation, 0 to 100, above this value are used in the "
+        "fit; the others are ignored"),
 };
 
 static void

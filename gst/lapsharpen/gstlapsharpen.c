@@ -348,46 +348,47 @@ gst_lap_sharpen_is_identity (GstImagingFilter *filter)
 
 static const GstImagingSetting settings[] = {
     GST_IMAGING_DOUBLE ("amount", LIVE, 0, Settings, config.amount, 0, 10, NULL,
-        "Strength s in out = in + s * L, L the negative Laplacian; 0 passes "
-        "frames on untouched. Any value gives the same bytes on CPU and GPU"),
+        "Strength s of the sharpening: out = in + s * L, L being the negative "
+        "Laplacian. 0 passes frames on unchanged. CPU and GPU give the same "
+        "bytes for any value"),
     GST_IMAGING_ENUM ("neighbours", LIVE, 0, Settings, config.neighbours,
         "GstLapSharpenNeighbours", neighbours_values,
-        "The neighbours v_i of a pixel v"),
+        "Neighbours v_i of a pixel v that the Laplacian uses"),
     GST_IMAGING_ENUM ("border", LIVE, 0, Settings, config.border,
         "GstLapSharpenBorder", border_values,
-        "What a neighbour outside the frame counts as, for a row abcd"),
+        "Value of a neighbour outside the frame, shown for a row abcd"),
     GST_IMAGING_UINT ("border-value", LIVE, 0, Settings, config.border_value, 0,
         G_MAXUINT16, "counts",
-        "The neighbours outside for border=constant, in counts of the format: 0 "
-        "to 255 for 8 bits, to 65535 for 16"),
+        "Value of the neighbours outside the frame with border=constant, in "
+        "counts of the format: up to 255 for 8 bits, up to 65535 for 16"),
     GST_IMAGING_ENUM ("alpha", LIVE, 0, Settings, config.alpha,
         "GstLapSharpenAlpha", alpha_values,
-        "What happens to the alpha channel and beside transparent pixels"),
+        "How the alpha channel and the neighbours of transparent pixels are "
+        "treated"),
     GST_IMAGING_ENUM ("planes", LIVE, FORMAT, Settings, planes,
         "GstLapSharpenPlanes", planes_values,
-        "Which components of a YUV frame are sharpened; of RGB and grey frames "
-        "all are"),
+        "Components of a YUV frame that are sharpened. RGB and grey frames are "
+        "always sharpened completely"),
     GST_IMAGING_UINT ("threshold", LIVE, 0, Settings, config.threshold, 0,
         8 * G_MAXUINT16, "counts",
-        "Where |L| is below it the pixel is left as it is, in counts of the "
-        "format; 0 for everywhere sharpened. Keeps noise down in flat areas"),
+        "Pixels with |L| below this value, in counts of the format, stay "
+        "unchanged, which keeps noise low in flat areas. 0 sharpens all pixels"),
     GST_IMAGING_ENUM ("clamp", LIVE, 0, Settings, config.clamp,
-        "GstLapSharpenClamp", clamp_values,
-        "What the sharpened value is limited to"),
+        "GstLapSharpenClamp", clamp_values, "Limits of the sharpened value"),
     GST_IMAGING_ENUM ("output", LIVE, 0, Settings, config.output,
         "GstLapSharpenOutput", output_values,
-        "The sharpened frame, or what is added to it"),
+        "Whether the sharpened frame is output, or only the change"),
     GST_IMAGING_BOOLEAN ("focus-measure", LIVE, 0, Settings,
         config.measure_focus,
         "Attach the variance and mean of L over the sharpened samples of the "
         "first plane to each frame (meta GstImagingResults, id "
-        "laplacian-focus-v1): the variance is largest in focus. Waits for the "
-        "GPU"),
+        "laplacian-focus-v1). The variance is largest in focus. On a GPU each "
+        "frame waits for the result"),
     GST_IMAGING_UINT ("bit-depth", LIVE, FORMAT, Settings, bit_depth, 0, 16,
         "bits",
-        "Significant bits of a GRAY16_LE sample, in its low bits: 10, 12 or 14 "
-        "of most cameras; what is sharpened stays within them. 0 for all 16. "
-        "The other formats define it themselves"),
+        "Number of significant low bits of a GRAY16_LE sample: 10, 12 or 14 of "
+        "most cameras; 0: all 16. Sharpened samples stay within these bits. "
+        "Other formats ignore it"),
 };
 
 static void

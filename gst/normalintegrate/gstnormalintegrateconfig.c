@@ -53,39 +53,42 @@ gst_normal_integrate_mesh_format (
 
 static const GstImagingSetting settings[] = {
     GST_IMAGING_ENUM ("method", LIVE, 0, Settings, config.method,
-        "GstNormalIntegrateMethod", method_values, "How slopes become heights"),
+        "GstNormalIntegrateMethod", method_values,
+        "Method that computes heights from the slopes"),
     GST_IMAGING_ENUM ("y-axis", LIVE, 0, Settings, y_down,
         "GstNormalIntegrateYAxis", y_axis_values,
-        "Where the y of the normals points"),
+        "Direction of y in the normals"),
     GST_IMAGING_DOUBLE ("mm-per-pixel", LIVE, 0, Settings, config.mm_per_pixel,
         1e-9, 1e6, "mm",
-        "Width of a pixel, which makes heights mm; with 1 they are pixels. Its "
-        "height is that divided by the pixel-aspect-ratio of the caps"),
+        "Width of a pixel in mm, which gives heights in mm; 1 gives heights in "
+        "pixels. The height of a pixel is this value divided by the "
+        "pixel-aspect-ratio of the caps"),
     GST_IMAGING_DOUBLE ("max-slope", LIVE, 0, Settings, config.max_slope, 1e-3,
         1e9, NULL,
-        "Tangent of the steepest normal that counts; steeper ones have no "
+        "Tangent of the steepest normal that is used. Steeper pixels get no "
         "height"),
     GST_IMAGING_DOUBLE ("tolerance", LIVE, 0, Settings, config.tolerance, 0, 1,
         NULL,
-        "Residual relative to the first at which the solution around pixels "
-        "without normal is good enough; below 1e-6 it counts as 1e-6, the "
-        "rounding of float32"),
+        "Residual, relative to the first, at which the iterations around "
+        "pixels without a normal end. Values below 1e-6, the rounding of "
+        "float32, act as 1e-6"),
     GST_IMAGING_UINT ("max-iterations", LIVE, 0, Settings,
         config.max_iterations, 1, 10000, NULL,
-        "Largest number of iterations of that solution; 5 to 10 are usual"),
+        "Largest number of iterations around pixels without a normal; 5 to 10 "
+        "are usual"),
     GST_IMAGING_DOUBLE ("height-range", LIVE, 0, Settings, config.grey_range, 0,
         1e9, "mm",
-        "Height of grey value 65535 above the lowest point, which is grey "
-        "value 1; higher points are cut off; 0 for the highest point of each "
-        "map"),
+        "Height of grey value 65535 above the lowest point, which has grey "
+        "value 1, in the unit of the heights. Higher points are clipped. 0: "
+        "the highest point of each map"),
     GST_IMAGING_PATH ("mesh-location", LIVE, 0, Settings, mesh_location, NULL,
         NULL,
-        "Path of a mesh that is written of each map: .glb, .obj or .ply; %d or "
-        "%05d in it is the number of the map, from 0, and without it the last "
-        "map stays"),
+        "Path of the mesh to write for each map: .glb, .obj or .ply. %d or "
+        "%05d in it is the number of the map, from 0; without it each map "
+        "replaces the last one"),
     GST_IMAGING_UINT ("mesh-step", LIVE, 0, Settings, mesh_step, 0, 65535,
         "pixels",
-        "Columns and rows from one vertex of a mesh to the next; 0: 1, or the "
+        "Step in columns and rows between vertices of the mesh. 0: the "
         "smallest step with at most 4194304 vertices"),
 };
 

@@ -22,6 +22,9 @@
  *
  * Since: 0.2
  */
+#include "gstoctbscaninput.h"
+#include "gstoctbscanplan.h"
+#include "gstoctbscanprocess.h"
 #include "gstoctbscanqueue.h"
 
 GST_DEBUG_CATEGORY (gst_oct_bscan_debug);
@@ -73,7 +76,7 @@ gst_oct_bscan_open (GstElement *element, ImkBackend backend,
 {
   GstOctBscan *self = GST_OCT_BSCAN (element);
   ImkStatus status =
-      gst_oct_bscan_kernel_new (self, backend, info, &self->open.kernel, error);
+      gst_oct_bscan_kernel_new (self, backend, &self->open.kernel, error);
   guint32 width, height;
 
   if (status != IMK_OK)
@@ -132,7 +135,7 @@ start (GstOctBscan *self)
   gst_video_info_init (&self->lines);
   gst_imaging_settings_start (self->settings);
   gst_oct_bscan_take_settings (
-      self, gst_imaging_settings_copy (self->settings));
+      self, gst_imaging_settings_copy (self->settings), NULL);
   gst_oct_bscan_reset_range (self);
   gst_oct_bscan_enface_reset (self->enface);
   GST_OBJECT_LOCK (self);
@@ -268,6 +271,7 @@ gst_oct_bscan_finalize (GObject *object)
 {
   GstOctBscan *self = GST_OCT_BSCAN (object);
 
+  gst_oct_bscan_plan_free (self->plan);
   gst_imaging_settings_free_copy (self->settings, self->now);
   gst_clear_buffer (&self->mean.last);
   gst_clear_buffer (&self->last_rows);
@@ -293,9 +297,9 @@ gst_oct_bscan_class_init (GstOctBscanClass *klass)
   gst_imaging_engine_install_properties (object_class);
   g_object_class_install_property (object_class, PROP_SHARES,
       g_param_spec_boxed ("shares", "Shares",
-          "How many B-scans each GPU has made since the settings were last "
-          "planned anew: cuda0, cuda1, ...; cpu, which goes on alone, after the "
-          "last was lost",
+          "Number of B-scans that each GPU has made since the settings last "
+          "changed: cuda0, cuda1, ...; and cpu, which continues alone after "
+          "the last GPU is lost",
           GST_TYPE_STRUCTURE, G_PARAM_READABLE | G_PARAM_STATIC_STRINGS));
 
   gst_oct_bscan_install_actions (object_class);

@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /* What is done once, when an application asks for it. */
-#include "gstoctbscanqueue.h"
+#include "gstoctbscaninput.h"
 
 #include "gstoctbscancalibration.h"
 #include "gstoctbscanfiles.h"
+#include "gstoctbscanplan.h"
+#include "gstoctbscanqueue.h"
 #include "imk/octbscan-dispersion.h"
 
 /* --- the dispersion --------------------------------------------------------
@@ -65,9 +67,8 @@ append_curve (GValue *curves, const ImkOctbscanDispersion *found)
 }
 
 static ImkStatus
-estimate (const ImkOctbscanConfig *config, gpointer data, ImkError *error)
+estimate (const ImkOctbscanConfig *config, Estimate *e, ImkError *error)
 {
-  Estimate *e = data;
   ImkStatus status = IMK_OK;
 
   for (guint i = 0; i < config->n_cameras && status == IMK_OK; i++) {
@@ -143,7 +144,6 @@ gst_oct_bscan_follow_actions (GstOctBscan *self, GstBuffer *in)
   Estimate e = {
       .first_camera = gst_oct_bscan_first_camera (self), .uncalibrated = -1};
   GstVideoFrame frame;
-  guint n_left_over;
   ImkStatus status;
   ImkImage image;
   ImkError error;
@@ -163,8 +163,7 @@ gst_oct_bscan_follow_actions (GstOctBscan *self, GstBuffer *in)
   e.in = &image;
   e.text = g_string_new (NULL);
   g_value_init (&e.curves, GST_TYPE_ARRAY);
-  status = gst_oct_bscan_use_config (
-      self, self->now, &self->bscan, estimate, &e, &n_left_over, &error);
+  status = estimate (&self->plan->config, &e, &error);
   gst_video_frame_unmap (&frame);
   tell_estimate (self, &e, status == IMK_OK ? NULL : error.message);
   if (status != IMK_OK)

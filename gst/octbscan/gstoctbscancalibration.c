@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "files/gstimagingfile.h"
+#include "files/gstimagingformats.h"
 #include "gstimagingndarray.h"
 
 /* The file and the group that are being read, for messages. */
@@ -177,13 +178,49 @@ read_npy (const Reader *r, const gchar *key, const gdouble **values, guint32 *n,
   return ok;
 }
 
+/* Blanks what stands behind a #. Returns: lines with something else */
+static guint
+remove_comments (gchar *text)
+{
+  gboolean is_comment = FALSE, is_empty = TRUE;
+  guint n_lines = 0;
+
+  for (gchar *c = text; *c; c++) {
+    if (*c == '\n') {
+      n_lines += !is_empty;
+      is_comment = FALSE;
+      is_empty = TRUE;
+      continue;
+    }
+    is_comment = is_comment || *c == '#';
+    if (is_comment)
+      *c = ' ';
+    is_empty = is_empty && g_ascii_isspace (*c);
+  }
+  return n_lines + !is_empty;
+}
+
+/* Of two numbers a line the second ones stay: the first count the samples. */
+static void
+keep_second_column (GArray *numbers, guint n_lines)
+{
+  gdouble *v = (gdouble *) (gpointer) numbers->data;
+
+  if (n_lines < 2 || numbers->len != 2 * n_lines)
+    return;
+  for (guint i = 0; i < n_lines; i++)
+    v[i] = v[2 * i + 1];
+  g_array_set_size (numbers, n_lines);
+}
+
 static gboolean
-read_text (const Reader *r, const gchar *key, const gdouble **values,
-    guint32 *n, ImkError *error)
+read_text (const Reader *r, const gchar *key, gboolean is_table,
+    const gdouble **values, guint32 *n, ImkError *error)
 {
   g_autofree gchar *path = get_path (r, key), *text = NULL, *bad = NULL;
   GError *why = NULL;
   GArray *numbers;
+  guint n_lines = 0;
   gsize size;
 
   if (!path)
@@ -194,6 +231,8 @@ read_text (const Reader *r, const gchar *key, const gdouble **values,
     return failed (r, key, why, error);
   if (strlen (text) != size)
     return wrong (r, key, error, "names a file with a zero byte, no text.");
+  if (is_table)
+    n_lines = remove_comments (text);
   numbers = parse_numbers (text, " \t\r\n;,", &bad);
   if (bad) {
     g_autofree gchar *name = gst_imaging_file_name (path);
@@ -204,8 +243,21 @@ read_text (const Reader *r, const gchar *key, const gdouble **values,
 
     return wrong (r, key, error, sentence);
   }
+  keep_second_column (numbers, n_lines);
   *values = keep (r, numbers, n);
   return TRUE;
+}
+
+/* Arrays, or text with a number a line, or with two. */
+static gboolean
+read_file (const Reader *r, const gchar *key, const gdouble **values,
+    guint32 *n, ImkError *error)
+{
+  g_autofree gchar *path = get_path (r, key);
+
+  return !path || gst_imaging_formats_know (path)
+             ? read_npy (r, key, values, n, error)
+             : read_text (r, key, TRUE, values, n, error);
 }
 
 /* --- one camera ---------------------------------------------------------- */
@@ -281,9 +333,10 @@ read_map (const Reader *r, ImkOctbscanCamera *camera, ImkError *error)
   case KEY_LIST:
     return read_list (r, found->key, &camera->values, &camera->n_values, error);
   case KEY_NPY:
-    return read_npy (r, found->key, &camera->values, &camera->n_values, error);
+    return read_file (r, found->key, &camera->values, &camera->n_values, error);
   default:
-    return read_text (r, found->key, &camera->values, &camera->n_values, error);
+    return read_text (
+        r, found->key, FALSE, &camera->values, &camera->n_values, error);
   }
 }
 

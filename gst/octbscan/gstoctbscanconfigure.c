@@ -1,10 +1,13 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /* From input caps and settings to an open kernel, also while B-scans arrive. */
-#include "gstoctbscan-private.h"
+#include "gstoctbscanplan.h"
 
 #include "gstimagingallocation.h"
 #include "gstimagingpicture.h"
 #include "gstimagingstream.h"
+#include "gstoctbscaninput.h"
+#include "gstoctbscanoutput.h"
+#include "gstoctbscanprocess.h"
 
 void
 gst_oct_bscan_reconfigure (GstElement *element)
@@ -37,37 +40,33 @@ gather_pool (GstOctBscan *self, GstCaps *caps)
   return pool;
 }
 
-/* Call with the engine locked. */
-static void
-set_live (GstOctBscan *self, gboolean is_live, const gdouble *live)
-{
-  self->is_live = is_live;
-  if (is_live)
-    memcpy (self->live, live, sizeof (self->live));
-}
-
 /* Opens the kernel for the input caps and the settings in use. */
 static gboolean
 configure (GstOctBscan *self)
 {
   GstBufferPool *pool;
-  gdouble live[2 * IMK_OCTBSCAN_MAX_CAMERAS];
-  GstVideoInfo bscan;
   GstCaps *caps = NULL;
-  gboolean ok, is_live;
-  ImkError ignored;
+  gboolean ok;
+  ImkError error;
 
-  /* cannot fail: the settings have been accepted */
-  gst_oct_bscan_check_settings (
-      self, self->now, &bscan, live, &is_live, &ignored);
-  if (self->has_caps && self->bscan.height != bscan.height)
+  if (!self->plan) { /* the settings have changed after caps were refused */
+    GstOctBscanPlan *plan = gst_oct_bscan_plan_new (self, self->now, &error);
+
+    if (!plan) {
+      gst_oct_bscan_post_error (self, &error);
+      return FALSE;
+    }
+    g_mutex_lock (&self->engine_lock);
+    self->plan = plan;
+    g_mutex_unlock (&self->engine_lock);
+  }
+  if (self->has_caps && self->bscan.height != self->plan->info.height)
     gst_oct_bscan_forget_lines (self, "ascans-per-bscan has changed");
   gst_oct_bscan_drain (self);
   gst_oct_bscan_release_devices (self);
   g_mutex_lock (&self->engine_lock);
   self->n_skipped = self->now->skip_first_line;
-  self->bscan = bscan;
-  set_live (self, is_live, live);
+  self->bscan = self->plan->info;
   caps = gst_video_info_to_caps (&self->bscan);
   ok = gst_imaging_engine_set_caps (self->engine, caps, NULL);
   if (ok) {
@@ -80,7 +79,7 @@ configure (GstOctBscan *self)
   }
   /* the first B-scan posts the error if this fails */
   if (ok && gst_imaging_engine_is_on_cuda (self->engine))
-    gst_oct_bscan_need_devices (self, &ignored);
+    gst_oct_bscan_need_devices (self, &error);
   self->has_caps = ok;
   self->must_configure = !ok;
   g_mutex_unlock (&self->engine_lock);
@@ -92,14 +91,18 @@ configure (GstOctBscan *self)
 }
 
 void
-gst_oct_bscan_take_settings (GstOctBscan *self, Settings *next)
+gst_oct_bscan_take_settings (
+    GstOctBscan *self, Settings *next, GstOctBscanPlan *plan)
 {
+  GstOctBscanPlan *last = self->plan;
   Settings *before = self->now;
 
   g_mutex_lock (&self->engine_lock);
   self->now = next;
+  self->plan = plan;
   self->n_changes++;
   g_mutex_unlock (&self->engine_lock);
+  gst_oct_bscan_plan_free (last);
   gst_imaging_settings_free_copy (self->settings, before);
 }
 
@@ -117,16 +120,20 @@ post_wrong_caps (GstOctBscan *self, GstCaps *caps)
       ("%" GST_PTR_FORMAT, caps));
 }
 
+typedef struct {
+  GstOctBscan *self;
+  GstOctBscanPlan *plan; /* (nullable): of the settings tried last */
+} Trial;
+
 static ImkStatus
 try_settings (gpointer data, ImkError *error)
 {
-  GstOctBscan *self = data;
-  gdouble live[2 * IMK_OCTBSCAN_MAX_CAMERAS];
-  gboolean is_live;
-  GstVideoInfo info;
+  Trial *trial = data;
 
-  return gst_oct_bscan_check_settings (self,
-      gst_imaging_settings_now (self->settings), &info, live, &is_live, error);
+  gst_oct_bscan_plan_free (trial->plan);
+  trial->plan = gst_oct_bscan_plan_new (
+      trial->self, gst_imaging_settings_now (trial->self->settings), error);
+  return trial->plan ? IMK_OK : error->code;
 }
 
 void
@@ -145,6 +152,7 @@ gst_oct_bscan_negotiate_all (GstOctBscan *self)
 gboolean
 gst_oct_bscan_set_caps (GstOctBscan *self, GstCaps *caps)
 {
+  Trial trial = {.self = self};
   guint bytes_a_pixel;
   GstVideoInfo info;
   ImkStatus status;
@@ -162,18 +170,19 @@ gst_oct_bscan_set_caps (GstOctBscan *self, GstCaps *caps)
     gst_oct_bscan_end_run (self, "the format changes");
   g_mutex_lock (&self->engine_lock);
   self->has_caps = FALSE;
+  g_clear_pointer (&self->plan, gst_oct_bscan_plan_free);
   g_mutex_unlock (&self->engine_lock);
   self->lines = info;
   self->type = type;
   self->bytes_a_pixel = bytes_a_pixel;
   status =
-      gst_imaging_settings_try (self->settings, try_settings, self, &error);
+      gst_imaging_settings_try (self->settings, try_settings, &trial, &error);
   if (status != IMK_OK) {
     gst_oct_bscan_post_error (self, &error);
     return FALSE;
   }
   gst_oct_bscan_take_settings (
-      self, gst_imaging_settings_copy_now (self->settings));
+      self, gst_imaging_settings_copy_now (self->settings), trial.plan);
   gst_oct_bscan_reset_range (self);
   gst_oct_bscan_begin_turns (self);
   if (!configure (self))
@@ -187,38 +196,30 @@ gst_oct_bscan_set_caps (GstOctBscan *self, GstCaps *caps)
 
 /* A kernel with live dispersion takes new values as they are. */
 static gboolean
-needs_plan (GstOctBscan *self, guint groups, gboolean is_live)
+needs_kernel (GstOctBscan *self, guint groups, const GstOctBscanPlan *next)
 {
   return groups & PLAN ||
-         (groups & TUNE && (!is_live || !self->is_live || !self->open.kernel ||
-                               imk_octbscan_strategy (self->open.kernel) !=
-                                   IMK_OCTBSCAN_STRATEGY_FFT));
+         (groups & TUNE &&
+             (!next->config.live_dispersion ||
+                 !self->plan->config.live_dispersion || !self->open.kernel ||
+                 imk_octbscan_strategy (self->open.kernel) !=
+                     IMK_OCTBSCAN_STRATEGY_FFT));
 }
 
-/* Makes a kernel for @next if one is needed. The current one stays in use.
+/* Makes a kernel for @plan if one is needed. The current one stays in use.
  * @groups: (inout): gets PLAN then */
 static ImkStatus
-prepare_settings (
-    GstOctBscan *self, const Settings *next, guint *groups, ImkError *error)
+prepare_settings (GstOctBscan *self, const GstOctBscanPlan *plan, guint *groups,
+    ImkError *error)
 {
   GstClockTime began = gst_util_get_timestamp ();
-  gdouble live[2 * IMK_OCTBSCAN_MAX_CAMERAS] = {0};
-  gboolean is_live;
-  GstVideoInfo info;
-  ImkStatus status =
-      gst_oct_bscan_check_settings (self, next, &info, live, &is_live, error);
+  ImkStatus status;
 
-  if (status != IMK_OK)
-    return status;
-  if (!needs_plan (self, *groups, is_live)) {
-    g_mutex_lock (&self->engine_lock);
-    set_live (self, is_live, live);
-    g_mutex_unlock (&self->engine_lock);
+  if (!needs_kernel (self, *groups, plan))
     return IMK_OK;
-  }
   *groups |= PLAN;
   gst_oct_bscan_forget_next_kernel (self);
-  status = gst_oct_bscan_prepare_kernel (self, next, &info, error);
+  status = gst_oct_bscan_prepare_kernel (self, plan, error);
   if (status == IMK_OK)
     gst_imaging_stats_add_replan (gst_imaging_engine_stats (self->engine),
         gst_util_get_timestamp () - began);
@@ -232,17 +233,21 @@ gst_oct_bscan_apply_settings (
 {
   GstOctBscan *self = GST_OCT_BSCAN (element);
   Settings *next = gst_imaging_settings_copy_now (self->settings);
+  GstOctBscanPlan *plan = NULL;
   ImkStatus status = IMK_OK;
 
-  if (self->has_caps)
-    status = prepare_settings (self, next, &groups, error);
+  if (self->has_caps) {
+    plan = gst_oct_bscan_plan_new (self, next, error);
+    status = plan ? prepare_settings (self, plan, &groups, error) : error->code;
+  }
   if (status != IMK_OK) {
+    gst_oct_bscan_plan_free (plan);
     gst_imaging_settings_free_copy (self->settings, next);
     return status;
   }
   if (self->has_caps && groups & (PLAN | TURN))
     gst_oct_bscan_show_mean (self);
-  gst_oct_bscan_take_settings (self, next);
+  gst_oct_bscan_take_settings (self, next, plan);
   if (groups & PLAN || (before && ((const Settings *) before)->config.range !=
                                       IMK_OCTBSCAN_RANGE_AUTO))
     gst_oct_bscan_reset_range (self);

@@ -3,6 +3,9 @@
 
 #include <string.h>
 
+#include "gstoctbscaninput.h"
+#include "gstoctbscanplan.h"
+
 enum { IN = N_OUTPUTS, N_PLANES };
 
 /* A buffer in use by the device: host memory with one or several places in a
@@ -127,8 +130,8 @@ gst_oct_bscan_device_new (GstOctBscan *element, GstImagingContext *context,
   self->batches = g_new0 (Batch, n_batches);
   if (status == IMK_OK) {
     if (!kernel) {
-      status = gst_oct_bscan_kernel_new (element, IMK_BACKEND_CUDA,
-          gst_imaging_engine_info (element->engine), &self->kernel, error);
+      status = gst_oct_bscan_kernel_new (
+          element, IMK_BACKEND_CUDA, &self->kernel, error);
       self->owns_kernel = status == IMK_OK;
     }
     if (status == IMK_OK)
@@ -192,14 +195,6 @@ describe (const GstVideoInfo *info, guint8 *data, gint stride)
                   : IMK_TYPE_U16,
       .location = IMK_LOCATION_DEVICE,
   };
-}
-
-gboolean
-gst_oct_bscan_is_on_device (GstBuffer *buffer)
-{
-  GstMemory *memory = gst_oct_bscan_peek_ours (buffer);
-
-  return memory && gst_imaging_memory_is_on_device (memory);
 }
 
 /* Returns: whether samples are copied to and from the card. Ordinary memory

@@ -4,7 +4,7 @@
  * downloaded. Neighbours in memory are copied together. */
 #pragma once
 
-#include "gstoctbscan-private.h"
+#include "gstoctbscanwork.h"
 
 G_BEGIN_DECLS
 
@@ -26,9 +26,6 @@ ImkStatus gst_oct_bscan_device_prepare (
 
 /* Returns: its number, as CUDA counts */
 gint gst_oct_bscan_device_id (GstOctBscanDevice *self);
-
-/* Returns: whether the samples of @buffer are on a device alone */
-gboolean gst_oct_bscan_is_on_device (GstBuffer *buffer);
 
 /* Puts @works of one setting to work, as batch @b, and does not wait. One
  * thread at a time.

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* Spectra as video and as tensors. */
-#include "gstoctbscan-private.h"
+/* Spectra as video and as tensors, and in which memory they are. */
+#include "gstoctbscaninput.h"
 
+#include "gstimagingmemory.h"
 #include "gstimagingpicture.h"
 
 static const struct {
@@ -96,4 +97,28 @@ guint
 gst_oct_bscan_first_camera (const GstOctBscan *self)
 {
   return (self->next_camera + self->n_skipped) % self->open.config.n_cameras;
+}
+
+GstMemory *
+gst_oct_bscan_peek_ours (GstBuffer *buffer)
+{
+  GstMemory *memory = gst_buffer_n_memory (buffer) == 1
+                          ? gst_buffer_peek_memory (buffer, 0)
+                          : NULL;
+
+  return memory && gst_is_imaging_memory (memory) ? memory : NULL;
+}
+
+gboolean
+gst_oct_bscan_is_on_device (GstBuffer *buffer)
+{
+  GstMemory *memory = gst_oct_bscan_peek_ours (buffer);
+
+  return memory && gst_imaging_memory_is_on_device (memory);
+}
+
+gsize
+gst_oct_bscan_work_in_step (const GstOctBscan *self)
+{
+  return (gsize) self->bscan.height * self->bscan.stride[0];
 }

@@ -1,43 +1,14 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /* The sink pad: buffers become B-scans, and events and missing buffers restart
  * the turns of the cameras. */
-#include "gstoctbscanqueue.h"
+#include "gstoctbscaninput.h"
 
 #include "gstimagingallocation.h"
-
-/* --- turns ---------------------------------------------------------------- */
-
-void
-gst_oct_bscan_forget_lines (GstOctBscan *self, const gchar *why)
-{
-  guint n = gst_oct_bscan_group_reset (self->group);
-
-  if (n > 0)
-    GST_ELEMENT_WARNING (self, STREAM, FORMAT,
-        ("%u lines do not fill a B-scan of %d (ascans-per-bscan) and are left "
-         "out: %s.",
-            n, self->bscan.height, why),
-        (NULL));
-}
-
-void
-gst_oct_bscan_end_run (GstOctBscan *self, const gchar *why)
-{
-  if (self->has_caps)
-    gst_oct_bscan_show_mean (self);
-  gst_oct_bscan_drain (self);
-  gst_oct_bscan_forget_lines (self, why);
-  gst_oct_bscan_warn_of_rows (
-      self, gst_oct_bscan_enface_reset (self->enface), why);
-}
-
-void
-gst_oct_bscan_begin_turns (GstOctBscan *self)
-{
-  self->n_bscans = self->mean.n = 0;
-  self->history++;
-  self->next_camera = self->now->first_camera;
-}
+#include "gstimagingmemory.h"
+#include "gstoctbscanoutput.h"
+#include "gstoctbscanplan.h"
+#include "gstoctbscanprocess.h"
+#include "gstoctbscanqueue.h"
 
 static void
 restart_turns (GstOctBscan *self, const gchar *why)
@@ -107,6 +78,25 @@ skip_missing (GstOctBscan *self, guint64 n)
   warn_of_gap (self, n, n_waiting, n_to_skip);
 }
 
+/* Returns: how many B-scans of @buffer may be one work item: 1 on the CPU, if
+ * an output does not make one image for each B-scan, and on a GPU until
+ * downstream has read an image on the CPU */
+static guint
+most_at_once (GstOctBscan *self, GstBuffer *buffer)
+{
+  GstMemory *memory = gst_oct_bscan_peek_ours (buffer);
+  gboolean each_alone;
+
+  if (self->lines.height <= self->bscan.height || !self->queue ||
+      !self->host_images || !memory || gst_oct_bscan_is_settling (self) ||
+      gst_imaging_memory_is_on_device (memory))
+    return 1;
+  each_alone = self->now->average_bscans > 1 ||
+               gst_imaging_src_pads_has (self->pads, COMPLEX) ||
+               gst_imaging_src_pads_has (self->pads, ENFACE);
+  return each_alone ? 1 : self->n_full;
+}
+
 static GstFlowReturn
 gst_oct_bscan_chain (GstPad *pad, GstObject *parent, GstBuffer *buffer)
 {
@@ -134,12 +124,13 @@ gst_oct_bscan_chain (GstPad *pad, GstObject *parent, GstBuffer *buffer)
     gst_buffer_unref (buffer);
     return GST_FLOW_ERROR;
   }
-  most = gst_oct_bscan_most_at_once (self, buffer);
+  most = most_at_once (self, buffer);
   if (gst_oct_bscan_group_n_waiting (self->group) == 0)
     self->frame = frame;
   gst_oct_bscan_group_add_lines (self->group, buffer);
   while (flow == GST_FLOW_OK && (bscan = gst_oct_bscan_group_next (
                                      self->group, most, &n, &status, &error))) {
+    gst_oct_bscan_follow_actions (self, bscan);
     flow = gst_oct_bscan_process (self, bscan, n, self->frame, entered);
     self->frame = frame;
   }

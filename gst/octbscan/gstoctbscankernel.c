@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /* From properties and files to kernels. */
-#include "gstoctbscan-private.h"
+#include "gstoctbscanplan.h"
 
-#include "gstoctbscancalibration.h"
 #include "gstoctbscanfiles.h"
 #include "gstimagingpicture.h"
 
@@ -12,30 +11,28 @@
 #define MOST_JOBS 256
 
 /* The arrays that the settings name; those that are not asked for are NULL. */
-typedef struct {
-  gdouble *background, *pattern, *curve, *window;
-} Arrays;
-
 static ImkStatus
-get_arrays (const Settings *s, ImkOctbscanConfig *c, Arrays *a, ImkError *error)
+get_arrays (GstOctBscanPlan *self, const Settings *s, ImkError *error)
 {
-  gboolean ok = TRUE;
+  ImkOctbscanConfig *c = &self->config;
 
-  if (s->background && c->background_mode == IMK_OCTBSCAN_BACKGROUND_FILE)
-    ok = (a->background = gst_oct_bscan_get_background (
-              s->background, c->n_cameras, c->width, error)) != NULL;
-  if (ok && s->pattern && c->fixed_pattern == IMK_OCTBSCAN_FIXED_PATTERN_FILE)
-    ok = (a->pattern = gst_oct_bscan_get_pattern (s->pattern, c->n_cameras,
-              imk_octbscan_n_depths (c), error)) != NULL;
+  if (s->background && c->background_mode == IMK_OCTBSCAN_BACKGROUND_FILE &&
+      !(self->background = gst_oct_bscan_get_background (
+            s->background, c->n_cameras, c->width, error)))
+    return IMK_ERROR_FILE;
+  if (s->pattern && c->fixed_pattern == IMK_OCTBSCAN_FIXED_PATTERN_FILE &&
+      !(self->pattern = gst_oct_bscan_get_pattern (
+            s->pattern, c->n_cameras, imk_octbscan_n_depths (c), error)))
+    return IMK_ERROR_FILE;
   if (s->scan_curve && c->scan == IMK_OCTBSCAN_SCAN_CURVE)
-    a->curve = gst_oct_bscan_get_curve (s->scan_curve, &c->n_scan_curve);
+    self->curve = gst_oct_bscan_get_curve (s->scan_curve, &c->n_scan_curve);
   if (s->window && c->window == IMK_OCTBSCAN_WINDOW_FILE)
-    a->window = gst_oct_bscan_get_curve (s->window, &c->n_window_values);
-  c->background = a->background;
-  c->pattern = a->pattern;
-  c->scan_curve = a->curve;
-  c->window_values = a->window;
-  return ok ? IMK_OK : IMK_ERROR_FILE;
+    self->window = gst_oct_bscan_get_curve (s->window, &c->n_window_values);
+  c->background = self->background;
+  c->pattern = self->pattern;
+  c->scan_curve = self->curve;
+  c->window_values = self->window;
+  return IMK_OK;
 }
 
 /* The value for camera @i of one for all or one for each; @otherwise when there
@@ -56,11 +53,11 @@ live_value (const gchar *name, const GstImagingArray *array, guint n_cameras,
   return IMK_OK;
 }
 
-/* @live: pairs of d2 and d3 for each camera */
 static ImkStatus
-get_live (
-    const Settings *s, ImkOctbscanConfig *c, gdouble *live, ImkError *error)
+get_live (GstOctBscanPlan *self, const Settings *s, ImkError *error)
 {
+  ImkOctbscanConfig *c = &self->config;
+  gdouble *live = self->live;
   ImkStatus status = IMK_OK;
 
   if (!s->dispersion_2 && !s->dispersion_3)
@@ -79,35 +76,6 @@ get_live (
   return status;
 }
 
-/* Of whole calibrations and files. */
-static ImkStatus
-use_with (const Settings *s, ImkOctbscanConfig *c, GstOctBscanUse use,
-    gpointer data, guint *n_left_over, ImkError *error)
-{
-  GstOctBscanCalibration *calibration = gst_oct_bscan_calibration_new (
-      gst_imaging_setting_file_data (s->calibration), s->camera_order,
-      s->dispersion, c->n_cameras, c->width, error);
-  ImkStatus status = calibration ? IMK_OK : error->code;
-  gdouble live[2 * IMK_OCTBSCAN_MAX_CAMERAS];
-  Arrays arrays = {NULL};
-
-  if (status == IMK_OK)
-    status = get_arrays (s, c, &arrays, error);
-  if (status == IMK_OK) {
-    c->cameras = calibration->cameras;
-    *n_left_over = calibration->n_left_over;
-    status = get_live (s, c, live, error);
-  }
-  if (status == IMK_OK)
-    status = use (c, data, error);
-  gst_oct_bscan_calibration_free (calibration);
-  g_free (arrays.background);
-  g_free (arrays.pattern);
-  g_free (arrays.curve);
-  g_free (arrays.window);
-  return status;
-}
-
 /* A device takes so many B-scans at once that it is busy for about a
  * millisecond; the matrix of their Z is what takes memory. */
 static guint
@@ -117,26 +85,6 @@ jobs_at_once (ImkBackend backend, const ImkOctbscanConfig *c)
   guint64 n = MIN (MOST_ASCANS / c->height, MOST_BYTES / z);
 
   return backend == IMK_BACKEND_CUDA ? (guint) CLAMP (n, 1, MOST_JOBS) : 1;
-}
-
-ImkStatus
-gst_oct_bscan_use_config (GstOctBscan *self, const Settings *settings,
-    const GstVideoInfo *info, GstOctBscanUse use, gpointer data,
-    guint *n_left_over, ImkError *error)
-{
-  ImkOctbscanConfig c = settings->config;
-  guint n_skipped = settings->skip_first_line;
-
-  if (n_skipped >= (guint) info->height)
-    return imk_error_set (error, IMK_ERROR_CONFIG,
-        "skip-first-line is %u and leaves none of the %d lines of a B-scan.",
-        n_skipped, info->height);
-  c.width = (guint32) info->width / self->bytes_a_pixel;
-  c.height = (guint32) info->height - n_skipped;
-  c.type = self->type;
-  c.n_threads = gst_imaging_engine_n_threads (self->engine);
-  c.averages_bscans = settings->average_bscans > 1;
-  return use_with (settings, &c, use, data, n_left_over, error);
 }
 
 /* Returns: FALSE when B-scans would be too large */
@@ -161,58 +109,102 @@ describe_bscan (
   return TRUE;
 }
 
-/* @data: where the live dispersion is put */
 static ImkStatus
-check_config (const ImkOctbscanConfig *config, gpointer data, ImkError *error)
+describe_lines (GstOctBscan *self, const Settings *s, GstOctBscanPlan *plan,
+    ImkError *error)
 {
-  ImkStatus status = imk_octbscan_check (config, error);
+  ImkOctbscanConfig *c = &plan->config;
 
-  if (config->live_dispersion)
-    memcpy (data, config->live_dispersion,
-        2 * config->n_cameras * sizeof (gdouble));
-  return status;
-}
-
-ImkStatus
-gst_oct_bscan_check_settings (GstOctBscan *self, const Settings *settings,
-    GstVideoInfo *info, gdouble *live, gboolean *is_live, ImkError *error)
-{
-  guint n_left_over;
-
-  *is_live = settings->dispersion_2 || settings->dispersion_3;
-  if (!describe_bscan (&self->lines, settings, info))
+  if (!describe_bscan (&self->lines, s, &plan->info))
     return imk_error_set (error, IMK_ERROR_CONFIG,
         "B-scans of %u lines (ascans-per-bscan) would have 4 GiB or more. Take "
         "fewer.",
-        settings->ascans_per_bscan);
-  return gst_oct_bscan_use_config (
-      self, settings, info, check_config, live, &n_left_over, error);
+        s->ascans_per_bscan);
+  if (s->skip_first_line >= (guint) plan->info.height)
+    return imk_error_set (error, IMK_ERROR_CONFIG,
+        "skip-first-line is %u and leaves none of the %d lines of a B-scan.",
+        s->skip_first_line, plan->info.height);
+  c->width = (guint32) plan->info.width / self->bytes_a_pixel;
+  c->height = (guint32) plan->info.height - s->skip_first_line;
+  c->type = self->type;
+  c->n_threads = gst_imaging_engine_n_threads (self->engine);
+  c->averages_bscans = s->average_bscans > 1;
+  return IMK_OK;
 }
 
 static ImkStatus
-make_kernel (const ImkOctbscanConfig *config, gpointer data, ImkError *error)
+get_calibration (GstOctBscanPlan *self, const Settings *s, ImkError *error)
 {
-  GstOctBscanOpen *made = data;
-  ImkOctbscanConfig c = *config;
+  ImkOctbscanConfig *c = &self->config;
 
-  c.max_jobs = jobs_at_once (made->backend, &c);
-  made->config = c;
-  made->config.live_dispersion = NULL;
-  made->config.cameras = NULL;
-  made->config.background = made->config.pattern = NULL;
-  made->config.scan_curve = made->config.window_values = NULL;
-  return imk_octbscan_new (made->backend, &c, &made->kernel, error);
+  self->calibration = gst_oct_bscan_calibration_new (
+      gst_imaging_setting_file_data (s->calibration), s->camera_order,
+      s->dispersion, c->n_cameras, c->width, error);
+  if (!self->calibration)
+    return error->code;
+  c->cameras = self->calibration->cameras;
+  return IMK_OK;
+}
+
+GstOctBscanPlan *
+gst_oct_bscan_plan_new (
+    GstOctBscan *self, const Settings *settings, ImkError *error)
+{
+  GstOctBscanPlan *plan = g_new0 (GstOctBscanPlan, 1);
+  ImkStatus status;
+
+  plan->config = settings->config;
+  status = describe_lines (self, settings, plan, error);
+  if (status == IMK_OK)
+    status = get_calibration (plan, settings, error);
+  if (status == IMK_OK)
+    status = get_arrays (plan, settings, error);
+  if (status == IMK_OK)
+    status = get_live (plan, settings, error);
+  if (status == IMK_OK)
+    status = imk_octbscan_check (&plan->config, error);
+  if (status != IMK_OK)
+    g_clear_pointer (&plan, gst_oct_bscan_plan_free);
+  return plan;
+}
+
+void
+gst_oct_bscan_plan_free (GstOctBscanPlan *self)
+{
+  if (!self)
+    return;
+  gst_oct_bscan_calibration_free (self->calibration);
+  g_free (self->background);
+  g_free (self->pattern);
+  g_free (self->curve);
+  g_free (self->window);
+  g_free (self);
+}
+
+ImkOctbscanConfig
+gst_oct_bscan_plan_values (const GstOctBscanPlan *self)
+{
+  ImkOctbscanConfig c = self->config;
+
+  c.live_dispersion = NULL;
+  c.cameras = NULL;
+  c.background = c.pattern = NULL;
+  c.scan_curve = c.window_values = NULL;
+  return c;
 }
 
 /* @made: (out): untouched on an error */
 static ImkStatus
-open_new (GstOctBscan *self, const Settings *settings, ImkBackend backend,
-    const GstVideoInfo *info, GstOctBscanOpen *made, ImkError *error)
+open_new (const GstOctBscanPlan *plan, ImkBackend backend,
+    GstOctBscanOpen *made, ImkError *error)
 {
-  GstOctBscanOpen own = {.backend = backend};
-  ImkStatus status = gst_oct_bscan_use_config (
-      self, settings, info, make_kernel, &own, &own.n_left_over, error);
+  GstOctBscanOpen own = {
+      .backend = backend, .config = gst_oct_bscan_plan_values (plan)};
+  ImkOctbscanConfig c = plan->config;
+  ImkStatus status;
 
+  c.max_jobs = own.config.max_jobs = jobs_at_once (backend, &c);
+  status = imk_octbscan_new (backend, &c, &own.kernel, error);
   if (status == IMK_OK)
     *made = own;
   return status;
@@ -220,7 +212,7 @@ open_new (GstOctBscan *self, const Settings *settings, ImkBackend backend,
 
 ImkStatus
 gst_oct_bscan_kernel_new (GstOctBscan *self, ImkBackend backend,
-    const GstVideoInfo *info, ImkOctbscan **kernel, ImkError *error)
+    ImkOctbscan **kernel, ImkError *error)
 {
   GstOctBscanOpen made;
   ImkStatus status = IMK_OK;
@@ -229,20 +221,19 @@ gst_oct_bscan_kernel_new (GstOctBscan *self, ImkBackend backend,
     made = self->next;
     self->next.kernel = NULL;
   } else {
-    status = open_new (self, self->now, backend, info, &made, error);
+    status = open_new (self->plan, backend, &made, error);
   }
   if (status != IMK_OK)
     return status;
   self->open.backend = backend;
   self->open.config = made.config;
-  self->open.n_left_over = made.n_left_over;
   *kernel = made.kernel;
   return IMK_OK;
 }
 
 ImkStatus
-gst_oct_bscan_prepare_kernel (GstOctBscan *self, const Settings *settings,
-    const GstVideoInfo *info, ImkError *error)
+gst_oct_bscan_prepare_kernel (
+    GstOctBscan *self, const GstOctBscanPlan *plan, ImkError *error)
 {
   gboolean on_device = gst_imaging_engine_is_on_cuda (self->engine);
   GstImagingContext *context = gst_imaging_engine_context (self->engine);
@@ -252,8 +243,8 @@ gst_oct_bscan_prepare_kernel (GstOctBscan *self, const Settings *settings,
     status = gst_imaging_context_push (context, error);
   if (status != IMK_OK)
     return status;
-  status = open_new (self, settings,
-      on_device ? IMK_BACKEND_CUDA : IMK_BACKEND_CPU, info, &self->next, error);
+  status = open_new (
+      plan, on_device ? IMK_BACKEND_CUDA : IMK_BACKEND_CPU, &self->next, error);
   if (on_device)
     gst_imaging_context_pop (context);
   return status;
@@ -281,14 +272,15 @@ gst_oct_bscan_warn_of_settings (GstOctBscan *self)
   const ImkOctbscanConfig *c = &self->open.config;
   gboolean is_dark = c->background_mode == IMK_OCTBSCAN_BACKGROUND_MEAN &&
                      c->height <= c->n_cameras;
+  guint n_left_over = self->plan->calibration->n_left_over;
 
   if (!self->open.kernel)
     return;
-  if (self->open.n_left_over > 0 && !self->warned_of_cameras)
+  if (n_left_over > 0 && !self->warned_of_cameras)
     GST_ELEMENT_WARNING (self, LIBRARY, SETTINGS,
         ("The calibration is of %u cameras, but cameras is %u: the others get "
          "no lines. Set cameras, or camera-order to those that are meant.",
-            c->n_cameras + self->open.n_left_over, c->n_cameras),
+            c->n_cameras + n_left_over, c->n_cameras),
         (NULL));
   if (is_dark && !self->warned_of_mean)
     GST_ELEMENT_WARNING (self, LIBRARY, SETTINGS,
@@ -296,6 +288,6 @@ gst_oct_bscan_warn_of_settings (GstOctBscan *self)
          "which has one of them: images will be black. Gather lines with "
          "ascans-per-bscan, or take another background."),
         (NULL));
-  self->warned_of_cameras = self->open.n_left_over > 0;
+  self->warned_of_cameras = n_left_over > 0;
   self->warned_of_mean = is_dark;
 }

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /* How late images are: a B-scan waits for the last of its buffers, a mean for
  * its last B-scan. */
+#include "gstoctbscanplan.h"
+
 #include "gstoctbscanqueue.h"
 
 /* A mean that takes longer is no matter of being in time; a sink would hold

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /* Which camera has taken each line of a B-scan, and how far tracking has moved
  * it: attached to the images. */
-#include "gstoctbscan-private.h"
+#include "gstoctbscanoutput.h"
 
 #include <math.h>
 
@@ -129,11 +129,4 @@ gst_oct_bscan_attach_lines (GstOctBscan *self, const GstOctBscanWork *w,
       .origin = gst_oct_bscan_origin (w),
   };
   gst_imaging_results_attach (image, GST_OBJECT_NAME (self), &result);
-}
-
-void
-gst_oct_bscan_need_shifts (GstOctBscanWork *w)
-{
-  if (w->in && w->snapshot->config.tracking != IMK_OCTBSCAN_TRACKING_NONE)
-    w->shifts = g_new0 (gfloat, w->n);
 }

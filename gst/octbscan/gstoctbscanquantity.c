@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /* What samples of an image are, and where they are, attached to it. */
-#include "gstoctbscan-private.h"
+#include "gstoctbscanoutput.h"
 
 GstImagingAxis
 gst_oct_bscan_depth_axis (const GstOctBscan *self)

@@ -1,6 +1,9 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "gstoctbscanqueue.h"
 
+#include "gstoctbscancpu.h"
+#include "gstoctbscanoutput.h"
+
 /* How long a thread polls for the end of a launch in another thread. Waking up
  * from a wait takes longer. */
 #define POLL_US 200

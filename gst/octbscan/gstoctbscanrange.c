@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /* range=auto: the ends of the first B-scans, which are made one by one, become
  * those of all that follow, whatever device makes these. */
-#include "gstoctbscan-private.h"
+#include "gstoctbscanplan.h"
 
-#include "gstoctbscandevice.h"
+#include "gstoctbscaninput.h"
+#include "gstoctbscanwork.h"
 #include "imk/octbscan-mean.h"
 
 /* dB of an image without light: it says nothing about the next ones. */
@@ -100,13 +101,6 @@ gst_oct_bscan_is_settling (GstOctBscan *self)
              self->range.n < GST_OCT_BSCAN_AUTO;
   GST_OBJECT_UNLOCK (self);
   return settling;
-}
-
-void
-gst_oct_bscan_need_ends (GstOctBscanWork *w)
-{
-  if (w->snapshot->config.range != IMK_OCTBSCAN_RANGE_FIXED)
-    w->ends = g_new0 (gfloat, 4 * w->n);
 }
 
 /* Without a sample each B-scan uses its own range at first. After some such

@@ -185,205 +185,216 @@ free_npy (gpointer data)
 static const GstImagingSetting settings[] = {
     GST_IMAGING_UINT ("cameras", LIVE, PLAN, Settings, config.n_cameras, 1,
         IMK_OCTBSCAN_MAX_CAMERAS, NULL,
-        "How many cameras take turns, line by line"),
+        "Number of cameras whose lines alternate in the stream"),
     GST_IMAGING_UINT ("first-camera", LIVE, TURN, Settings, first_camera, 0,
         IMK_OCTBSCAN_MAX_CAMERAS - 1, NULL,
         "Camera of the first line of the stream, and of the next B-scan after "
-        "this is set; from there the turns are carried on from B-scan to "
-        "B-scan, also when their lines are no multiple of cameras"),
+        "this property is set. From there the turns continue from B-scan to "
+        "B-scan, even if the lines of one are no multiple of cameras"),
     GST_IMAGING_PATH ("calibration", LIVE, PLAN, Settings, calibration,
         load_calibration, free_calibration,
         "An .ini file with a group [camera 0], [camera 1], ... for each "
-        "camera, or [camera] for all; see the documentation. Without it pixels "
-        "have equal distances in wavenumber"),
+        "camera, or [camera] for all; the reference page lists its keys. "
+        "Without a file, pixels are evenly spaced in wavenumber"),
     GST_IMAGING_INT_ARRAY ("camera-order", LIVE, PLAN, Settings, camera_order,
         0, IMK_OCTBSCAN_MAX_CAMERAS - 1, NULL,
-        "\"<1, 0>\": the calibrations in the order of the lines; without it 0, "
-        "1, ..."),
+        "Numbers of the calibrations in the order of the lines, for example "
+        "<1, 0>. Without it 0, 1, ..."),
     GST_IMAGING_STRING ("dispersion", LIVE, PLAN, Settings, dispersion,
-        "\"d0;d1;d2;...\", radians, in the place of that of the calibration; for "
-        "all cameras, or with commas for each in the order of the lines: "
-        "\"0;0;-9,0;0;-8\". The action estimate-dispersion sets it"),
+        "Dispersion phase \"d0;d1;d2;...\" in radians, which replaces that of "
+        "the calibration. One polynomial for all cameras, or one for each in "
+        "the order of the lines, separated by commas: \"0;0;-9,0;0;-8\". The "
+        "action estimate-dispersion sets it"),
     GST_IMAGING_ARRAY ("dispersion-2", LIVE, TUNE, Settings, dispersion_2, -1e9,
         1e9, "rad",
-        "d2 of all cameras, or of each in the order of the lines, in the place "
-        "of that of dispersion and calibration: <-9>, <-9,-8>. A change counts "
-        "from the next B-scan on and needs no new kernel, but for the first one "
-        "and with strategy=operator"),
+        "Quadratic term d2 of the dispersion in radians, for all cameras or "
+        "for each in the order of the lines: <-9> or <-9,-8>. It replaces the "
+        "d2 of dispersion and calibration, and takes effect at the next B-scan"),
     GST_IMAGING_ARRAY ("dispersion-3", LIVE, TUNE, Settings, dispersion_3, -1e9,
-        1e9, "rad", "d3, likewise"),
+        1e9, "rad",
+        "Cubic term d3 of the dispersion in radians, as dispersion-2"),
     GST_IMAGING_UINT ("upsample", LIVE, PLAN, Settings, config.upsample, 4,
         IMK_OCTBSCAN_MAX_POINTS, NULL,
-        "M, wavenumbers a spectrum is resampled to, and samples it is "
-        "upsampled to first (not for interpolation=exact, which needs none); "
-        "at least the samples of a spectrum, and without upsampling when equal"),
+        "Number M of wavenumbers that a spectrum is resampled to, at least its "
+        "number of samples. The spectrum is first upsampled to M samples, "
+        "except with interpolation=exact or if it already has M"),
     GST_IMAGING_UINT ("scale", LIVE, PLAN, Settings, config.scale, 1, 64, NULL,
-        "s, the transform has s M points, all but M of them zeros: N s / 2 "
-        "depths for spectra of N samples"),
+        "Zero padding factor s: the transform has s M points, of which M are "
+        "data, and gives N s / 2 depths for spectra of N samples"),
     GST_IMAGING_ENUM ("interpolation", LIVE, PLAN, Settings,
         config.interpolation, "GstOctBscanInterpolation", interpolation_values,
-        "How spectra are resampled to equal distances in wavenumber"),
+        "How spectra are resampled to evenly spaced wavenumbers"),
     GST_IMAGING_ENUM ("grid", LIVE, PLAN, Settings, config.grid,
-        "GstOctBscanGrid", grid_values, "Where upsampled samples lie"),
+        "GstOctBscanGrid", grid_values, "Positions of the upsampled samples"),
     GST_IMAGING_ENUM ("taper", LIVE, PLAN, Settings, config.taper,
         "GstOctBscanTaper", taper_values,
-        "What the first and last taper-cut samples of short spectra are "
-        "multiplied by"),
+        "Factor of the first and last taper-cut samples of short spectra"),
     GST_IMAGING_UINT ("taper-cut", LIVE, PLAN, Settings, config.taper_cut, 1,
         IMK_OCTBSCAN_MAX_WIDTH, "samples",
-        "Samples that are tapered at each end of a spectrum"),
+        "Number of samples that are tapered at each end of a spectrum"),
     GST_IMAGING_UINT ("taper-below", LIVE, PLAN, Settings, config.taper_below,
         0, IMK_OCTBSCAN_MAX_WIDTH + 1, "samples",
         "Spectra with fewer samples than this are tapered"),
     GST_IMAGING_ENUM ("window", LIVE, PLAN, Settings, config.window,
-        "GstOctBscanWindow", window_values, "Window over the wavenumbers"),
+        "GstOctBscanWindow", window_values,
+        "Window over the wavenumbers, applied before the transform"),
     GST_IMAGING_PATH ("window-location", LIVE, PLAN, Settings, window,
         load_window, free_npy,
-        "An array file [n] for window=file, over the wavenumbers; other than M of "
-        "them are interpolated linearly"),
+        "Array file [n] over the wavenumbers, for window=file. If n is not M "
+        "it is interpolated linearly"),
     GST_IMAGING_ENUM ("background", LIVE, PLAN, Settings,
         config.background_mode, "GstOctBscanBackground", background_values,
-        "What is taken off each spectrum"),
+        "Background that is subtracted from each spectrum"),
     GST_IMAGING_PATH ("background-location", LIVE, PLAN, Settings, background,
         load_background, free_npy,
-        "An array file with a spectrum [samples], or one for each camera "
+        "Array file with one spectrum [samples], or one for each camera "
         "[cameras, samples], for background=file"),
     GST_IMAGING_UINT ("background-bscans", LIVE, PLAN, Settings,
         config.background_bscans, 1, G_MAXINT, NULL,
-        "n, B-scans of background=running and first: m + (mean - m) / min (b, "
-        "n) at the b-th"),
+        "Number n of B-scans for background=running and first. At B-scan b the "
+        "background m changes by (mean - m) / min (b, n)"),
     GST_IMAGING_UINT ("background-reach", LIVE, PLAN, Settings,
         config.background_reach, 1, IMK_OCTBSCAN_MAX_WIDTH, "samples",
-        "w, samples either side for background=rolling: the mean of 2 w + 1, "
-        "fewer at the ends"),
+        "Number w of samples on either side for background=rolling, which is "
+        "the mean of 2 w + 1 samples, fewer at the ends"),
     GST_IMAGING_UINT ("crop-top", LIVE, PLAN, Settings, config.crop_top, 0,
         G_MAXINT, "depths",
-        "Depths left out at zero delay; they are not computed either"),
+        "Number of depths omitted at zero delay. They are not computed"),
     GST_IMAGING_UINT ("crop-bottom", LIVE, PLAN, Settings, config.crop_bottom,
         0, G_MAXINT, "depths",
-        "Depths left out at the far end; they are not computed either"),
+        "Number of depths omitted at the far end. They are not computed"),
     GST_IMAGING_ENUM ("fixed-pattern", LIVE, PLAN, Settings,
         config.fixed_pattern, "GstOctBscanFixedPattern", pattern_values,
-        "What is the same in all A-scans of a camera and is taken off after "
-        "the transform: at each depth the mean of that segment of A-scans "
-        "whose variance is least (Moon 2010)"),
+        "Fixed pattern noise that is subtracted after the transform. At each "
+        "depth it is the mean of the segment of A-scans with the smallest "
+        "variance (Moon 2010)"),
     GST_IMAGING_UINT ("pattern-segments", LIVE, PLAN, Settings,
         config.pattern_segments, 1, IMK_OCTBSCAN_MAX_HEIGHT, NULL,
-        "Into how many segments the A-scans of a camera are cut for "
-        "fixed-pattern; fewer, so that each has two"),
+        "Number of segments that the A-scans of a camera are divided into for "
+        "fixed-pattern. Each segment keeps at least two A-scans"),
     GST_IMAGING_PATH ("pattern-location", LIVE, PLAN, Settings, pattern,
         load_pattern, free_npy,
-        "An array file, complex [depths] or [cameras, depths], for "
-        "fixed-pattern=file; the action save-fixed-pattern writes such a file"),
+        "Array file, complex [depths] or [cameras, depths], for "
+        "fixed-pattern=file. The action save-fixed-pattern writes such a file"),
     GST_IMAGING_ENUM ("scan-correction", LIVE, PLAN, Settings, config.scan,
         "GstOctBscanScan", scan_values,
-        "How the scanner moves; A-scans are interpolated, linear in intensity, "
-        "to equal distances"),
+        "Motion of the scanner. A-scans are interpolated to even distances, "
+        "linear in intensity"),
     GST_IMAGING_PATH ("scan-curve", LIVE, PLAN, Settings, scan_curve,
         load_scan_curve, free_npy,
-        "An array file for scan-correction=curve: the A-scan, with fraction, of "
-        "each column of the image; other than A-scans of a B-scan are "
-        "interpolated linearly"),
+        "Array file for scan-correction=curve: the A-scan, a fractional "
+        "number, that is shown in each column of the image. If it has another "
+        "length than the B-scan it is interpolated linearly"),
     GST_IMAGING_BOOLEAN ("bidirectional", LIVE, PLAN, Settings,
         config.bidirectional,
-        "Every second B-scan, from the second on, is on the mirror's way back: "
-        "its last line is the first A-scan"),
+        "Reverse the A-scans of every second B-scan, from the second on, "
+        "because it is recorded while the mirror moves back"),
     GST_IMAGING_UINT ("average-ascans", LIVE, PLAN, Settings,
         config.average_ascans, 1, IMK_OCTBSCAN_MAX_HEIGHT, NULL,
-        "Neighbouring A-scans of whose intensities one column is the mean; the "
-        "last column is of those that are left"),
+        "Number of neighbouring A-scans that are averaged, in intensity, to "
+        "one column. The last column may have fewer"),
     GST_IMAGING_UINT ("average-bscans", LIVE, PLAN, Settings, average_bscans, 1,
         G_MAXINT, NULL,
-        "B-scans of whose intensities one image is the mean, at the time of "
-        "the first; what has been added is shown at the end and before an "
-        "interruption"),
+        "Number of B-scans that are averaged, in intensity, to one image with "
+        "the time of the first. An incomplete average is output at EOS and "
+        "before a gap, a new segment, a change of settings or a new format"),
     GST_IMAGING_ENUM ("tracking", LIVE, PLAN, Settings, config.tracking,
         "GstOctBscanTracking", tracking_values,
-        "Shifts B-scans in depth by round (mu - L), L its place and mu the "
-        "weighted mean of those of the last tracking-bscans"),
+        "How the depth L of the sample is found in each B-scan. The image is "
+        "shifted by round (mu - L), mu being the weighted mean of L over the "
+        "last tracking-bscans B-scans"),
     GST_IMAGING_UINT ("tracking-top", LIVE, PLAN, Settings, config.tracking_top,
         0, G_MAXINT, "depths",
-        "Depths of the image that tracking leaves out at its top"),
+        "Number of depths at the top of the image that tracking ignores"),
     GST_IMAGING_UINT ("tracking-bottom", LIVE, PLAN, Settings,
         config.tracking_bottom, 0, G_MAXINT, "depths",
-        "Depths of the image that tracking leaves out at its bottom"),
+        "Number of depths at the bottom of the image that tracking ignores"),
     GST_IMAGING_UINT ("tracking-bscans", LIVE, PLAN, Settings,
         config.tracking_bscans, 1, IMK_OCTBSCAN_MAX_TRACKED, NULL,
-        "B-scans that mu is the mean of"),
+        "Number of B-scans in the mean position that tracking aligns to"),
     GST_IMAGING_UINT ("tracking-reach", LIVE, PLAN, Settings,
         config.tracking_reach, 1, IMK_OCTBSCAN_MAX_POINTS, "depths",
-        "Depths that tracking=xcorr looks at either side; at most half of its "
-        "window"),
+        "Largest shift in depths that tracking=xcorr searches, at most half of "
+        "the window"),
     GST_IMAGING_UINT ("bscans-per-volume", LIVE, PLAN, Settings,
         bscans_per_volume, 1, IMK_OCTBSCAN_MAX_HEIGHT, NULL,
-        "Rows of an image of the pad enface, one a B-scan (or mean of B-scans)"),
+        "Number of rows of an image of the pad enface, one for each B-scan or "
+        "average of B-scans"),
     GST_IMAGING_ENUM ("enface-projection", LIVE, PLAN, Settings,
         config.projection, "GstOctBscanProjection", projection_values,
-        "What a pixel of enface has of its A-scan"),
+        "How an A-scan becomes a pixel of the pad enface"),
     GST_IMAGING_UINT ("enface-top", LIVE, PLAN, Settings, config.enface_top, 0,
         G_MAXINT, "depths",
-        "Depths of the image that enface leaves out at its top"),
+        "Number of depths at the top of the image that enface ignores"),
     GST_IMAGING_UINT ("enface-bottom", LIVE, PLAN, Settings,
         config.enface_bottom, 0, G_MAXINT, "depths",
-        "Depths of the image that enface leaves out at its bottom"),
+        "Number of depths at the bottom of the image that enface ignores"),
     GST_IMAGING_ENUM ("flip", LIVE, PLAN, Settings, config.flip,
         "GstOctBscanFlip", flip_values,
-        "Mirrors the images, not the complex one"),
+        "Mirror the images. The complex image is not mirrored"),
     GST_IMAGING_ENUM ("orientation", LIVE, PLAN, Settings, config.orientation,
-        "GstOctBscanOrientation", orientation_values, "How the image lies"),
+        "GstOctBscanOrientation", orientation_values,
+        "Direction of depth in the image"),
     GST_IMAGING_DOUBLE ("refractive-index", LIVE, 0, Settings, refractive_index,
         1, 5, NULL,
-        "Of the sample: divides the depth scale in the metadata. 1 gives depths "
-        "in vacuum; tissue has 1.33 to 1.45. The image stays as it is"),
+        "Refractive index of the sample, by which the depth scale in the "
+        "metadata is divided. 1 gives depths in vacuum; tissue has 1.33 to "
+        "1.45. The image does not change"),
     GST_IMAGING_DOUBLE ("lateral-step-um", LIVE, 0, Settings, lateral_step_um,
         0, 1e6, "um",
-        "Distance from one A-scan to the next, for the metadata; 0 if it is "
-        "not known. The image stays as it is"),
+        "Distance between neighbouring A-scans in micrometres, for the "
+        "metadata; 0: unknown. The image does not change"),
     GST_IMAGING_ENUM ("strategy", LIVE, PLAN | GST_IMAGING_NEUTRAL, Settings,
         config.strategy, "GstOctBscanStrategy", strategy_values,
-        "How it is computed; the image is the same"),
+        "How the image is computed. The result is the same"),
     GST_IMAGING_UINT ("max-in-flight", LIVE, PLAN | GST_IMAGING_NEUTRAL,
         Settings, max_in_flight, 1, 16, NULL,
-        "Batches of B-scans that are on a GPU at a time, one being uploaded, "
-        "one computed, one downloaded; with 1 each waits for the one before"),
+        "Largest number of batches of B-scans on a GPU at a time, so that "
+        "upload, computation and download overlap. With 1 each batch waits for "
+        "the one before"),
     GST_IMAGING_INT_ARRAY ("cuda-devices", NEXT_START, GST_IMAGING_NEUTRAL,
         Settings, cuda_devices, GST_IMAGING_ALL_DEVICES, 1023, NULL,
-        "GPUs that share the B-scans, each as many as it is fast: \"<0, 1>\", "
-        "or \"<-1>\" for all; without it cuda-device-id alone. When what is asked for needs "
-        "the B-scans before (a running background, tracking, means of B-scans) "
-        "the first alone works"),
+        "GPUs that share the B-scans in proportion to their speed: <0, 1>, or "
+        "<-1> for all. Without it only cuda-device-id is used. If settings "
+        "depend on earlier B-scans (running background, tracking, "
+        "average-bscans), only the first GPU works"),
     GST_IMAGING_UINT ("ascans-per-bscan", LIVE, PLAN, Settings,
         ascans_per_bscan, 0, IMK_OCTBSCAN_MAX_HEIGHT, NULL,
-        "Lines of a B-scan, whatever the lines of a buffer; 0 for those of a "
-        "buffer"),
+        "Number of lines of a B-scan, independent of the buffers; 0: the lines "
+        "of a buffer"),
     GST_IMAGING_UINT ("skip-first-line", LIVE, PLAN, Settings, skip_first_line,
         0, IMK_OCTBSCAN_MAX_HEIGHT, NULL,
-        "Lines at the beginning of each B-scan that are left out, in which the "
-        "mirror flies back; the cameras take turns in them as well"),
+        "Number of lines that are omitted at the beginning of each B-scan, "
+        "while the mirror returns. They count for the turns of the cameras"),
     GST_IMAGING_ENUM ("scaling", LIVE, 0, Settings, scaling,
-        "GstOctBscanScaling", scaling_values, "What src and enface show"),
+        "GstOctBscanScaling", scaling_values,
+        "Quantity that the pads src and enface show"),
     GST_IMAGING_ENUM ("range", LIVE, 0, Settings, config.range,
-        "GstOctBscanRange", range_values, "What is black and what is white"),
+        "GstOctBscanRange", range_values,
+        "How the levels shown as black and white are chosen"),
     GST_IMAGING_DOUBLE ("range-min", LIVE, 0, Settings, config.range_min, -200,
         300, "dB",
-        "Black of dB images for range=fixed, which setting it switches to; 0 dB "
-        "is a fringe with an amplitude of one count"),
+        "Level of dB images that is black with range=fixed; setting it selects "
+        "range=fixed. 0 dB is a fringe with an amplitude of one count"),
     GST_IMAGING_DOUBLE ("range-max", LIVE, 0, Settings, config.range_max, -200,
         300, "dB",
-        "White of dB images for range=fixed, which setting it switches to"),
+        "Level of dB images that is white with range=fixed; setting it selects "
+        "range=fixed"),
     GST_IMAGING_DOUBLE ("linear-min", LIVE, 0, Settings, config.linear_min, 0,
         1e30, "counts^2",
         "Intensity that is black in linear images (pad linear, scaling=linear) "
-        "for range=fixed, which setting it switches to; 1 is a fringe with an "
-        "amplitude of one count"),
+        "with range=fixed; setting it selects range=fixed. 1 is a fringe with "
+        "an amplitude of one count"),
     GST_IMAGING_DOUBLE ("linear-max", LIVE, 0, Settings, config.linear_max, 0,
         1e30, "counts^2",
-        "Intensity that is white in linear images for range=fixed, which "
-        "setting it switches to"),
+        "Intensity that is white in linear images with range=fixed; setting it "
+        "selects range=fixed"),
     GST_IMAGING_DOUBLE ("percent-min", LIVE, 0, Settings, config.percent_min, 0,
-        100, "%", "Percentile that is black for range=percentile"),
+        100, "%",
+        "Percentile of the intensities that is black with range=percentile"),
     GST_IMAGING_DOUBLE ("percent-max", LIVE, 0, Settings, config.percent_max, 0,
-        100, "%", "Percentile that is white for range=percentile"),
+        100, "%",
+        "Percentile of the intensities that is white with range=percentile"),
 };
 
 static void

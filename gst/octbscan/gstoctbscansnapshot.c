@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /* Settings and formats that many B-scans share by reference. This keeps a work
  * item small: three threads read it, each into its own cache. */
-#include "gstoctbscan-private.h"
+#include "gstoctbscanoutput.h"
+#include "gstoctbscanplan.h"
 
 static GstOctBscanSnapshot *
 snapshot_copy (const GstOctBscanSnapshot *from)
@@ -103,7 +104,7 @@ snapshot_new (GstOctBscan *self)
   GstOctBscanSnapshot *snapshot;
   GstOctBscanSnapshot now = {
       .changes = self->n_changes,
-      .config = self->now->config,
+      .config = gst_oct_bscan_plan_values (self->plan),
       .scaling = self->now->scaling,
       .average_bscans = self->now->average_bscans,
       .element = gst_imaging_origin_element (GST_ELEMENT (self)),
@@ -112,15 +113,15 @@ snapshot_new (GstOctBscan *self)
   };
 
   now.config.history = self->history;
-  now.config.averages_bscans = self->now->average_bscans > 1;
   GST_OBJECT_LOCK (self);
   now.auto_serial = self->range.serial;
   take_range (self, &now);
   GST_OBJECT_UNLOCK (self);
   now.depth = gst_oct_bscan_depth_axis (self);
   now.lateral = gst_oct_bscan_lateral_axis (self);
-  memcpy (now.live, self->live, sizeof (now.live));
-  now.config.live_dispersion = self->is_live ? now.live : NULL;
+  memcpy (now.live, self->plan->live, sizeof (now.live));
+  now.config.live_dispersion =
+      self->plan->config.live_dispersion ? now.live : NULL;
   for (guint i = 0; i < N_OUTPUTS; i++)
     now.pads[i] = GST_OCT_BSCAN_PAD (gst_imaging_src_pads_get (self->pads, i));
   take_formats (&now);

@@ -47,11 +47,11 @@ static const GEnumValue missing_values[] = {
 static const GstImagingSetting settings[] = {
     GST_IMAGING_UINT64 ("tolerance", LIVE, 0, Settings, tolerance, 0,
         G_MAXUINT64, "ns",
-        "How much later than the earliest a frame may be and still belong to "
-        "it, in nanoseconds; -1 is half a frame"),
+        "Largest delay in nanoseconds after the earliest frame of a B-scan for "
+        "a frame to belong to it. -1: half a frame"),
     GST_IMAGING_ENUM ("missing", LIVE, 0, Settings, missing,
         "GstOctInterlaceMissing", missing_values,
-        "What is output when a camera has no frame for a B-scan"),
+        "What is output if a camera has no frame for a B-scan"),
 };
 
 static void
@@ -524,8 +524,8 @@ gst_oct_interlace_class_init (GstOctInterlaceClass *klass)
   object_class->get_property = gst_oct_interlace_get_property;
   g_object_class_install_property (object_class, PROP_STATS,
       g_param_spec_boxed ("stats", "Statistics",
-          "frames that left, incomplete B-scans, and missing-0, missing-1, ...: "
-          "of each camera",
+          "Counters since the element started: frames that were output, "
+          "incomplete B-scans, and missing-0, missing-1, ... for each camera",
           GST_TYPE_STRUCTURE, G_PARAM_READABLE | G_PARAM_STATIC_STRINGS));
   gst_element_class_set_static_metadata (element_class, "OCT camera interlacer",
       "Filter/Video", "Interlaces the spectra of several OCT cameras",

@@ -268,6 +268,18 @@ warn_of_scale (GstPhotoStereo *self, const ImkPhotostereoConfig *c)
         (NULL));
 }
 
+/* Returns: bytes; IMK_MEMORY is what a batch of several jobs allots to one */
+static guint64
+host_memory (void)
+{
+  guint64 physical =
+      (guint64) sysconf (_SC_PHYS_PAGES) * (guint64) sysconf (_SC_PAGESIZE);
+  const gchar *allotted = g_getenv ("IMK_MEMORY");
+  guint64 most = allotted ? g_ascii_strtoull (allotted, NULL, 10) : 0;
+
+  return most && most < physical ? most : physical;
+}
+
 /* Pictures that do not fit the device stay where they are; the CPU has a copy
  * of all. */
 static ImkStatus
@@ -279,10 +291,8 @@ check_host_memory (GstPhotoStereo *self, ImkBackend backend,
   guint n = (s->set_size ? s->set_size : c->n_lights) * c->bands;
   guint64 size = (guint64) c->width * c->height * c->channels *
                  imk_type_size (c->type) * n;
-  guint64 limit = s->host_memory_limit
-                      ? s->host_memory_limit
-                      : (guint64) sysconf (_SC_PHYS_PAGES) *
-                            (guint64) sysconf (_SC_PAGESIZE) / 10 * 9;
+  guint64 limit =
+      s->host_memory_limit ? s->host_memory_limit : host_memory () / 10 * 9;
 
   if ((backend != IMK_BACKEND_CPU && !imk_photostereo_keeps_frames (kernel)) ||
       size <= limit)

@@ -127,137 +127,145 @@ typedef GstPhotoStereoSettings Settings;
 static const GstImagingSetting settings[] = {
     NEW (PATH, "lights-location", lights, gst_photo_stereo_load_lights,
         gst_photo_stereo_free_lights,
-        "The lights: an .lp file, lines of x y z with x to the right, y up and "
-        "z to the camera, or a .dome file of Relight; needed"),
+        "Required file with the lights: an .lp file, text lines of x y z (x to "
+        "the right, y up, z to the camera), or a .dome file of Relight"),
     NEW (PATH, "intensities-location", intensities,
         gst_photo_stereo_load_intensities, (GDestroyNotify) g_bytes_unref,
-        "A line each light with its intensity, or those of red, green, blue, "
-        "or of each band, by which samples are divided; without it those of "
-        "lights-location, or 1"),
+        "Text file with a line for each light: one intensity, three (red, "
+        "green, blue), or one for each band. Samples are divided by it. "
+        "Without a file the intensities of lights-location are used, otherwise "
+        "1"),
     NEW (ENUM, "light-units", light_units, "GstPhotoStereoLightUnits",
-        light_units_values, "What the numbers of lights-location are"),
+        light_units_values, "Meaning of the numbers in lights-location"),
     NEW (ENUM, "light-model", config.model, "GstPhotoStereoLightModel",
         light_model_values,
-        "The light vector at a pixel, v being the way from there to the light "
-        "and R the mean distance of the lights from the point x = y = 0 of the "
+        "Light vector at a pixel. v is the vector from the pixel to the light, "
+        "R the mean distance of the lights from the point x = y = 0 of the "
         "working plane"),
     NEW (DOUBLE, "led-lobe", config.led_lobe, 0, 100, NULL,
-        "Exponent m of lamps aimed at the centre, which shine cos(angle)^m; 0 "
-        "shines equally in all directions, 1 is a Lambertian LED; for the light "
-        "models inverse-square and unit"),
+        "Exponent m of lamps that are aimed at the centre and shine with "
+        "cos(angle)^m. 0: equal in all directions; 1: a Lambertian LED. Used "
+        "by the light models inverse-square and unit"),
     NEW (DOUBLE, "mm-per-pixel", config.mm_per_pixel, 1e-9, 1e6, "mm",
-        "Size of a pixel on the working plane, for lights with a position"),
+        "Width of a pixel on the working plane in mm, needed for lights with "
+        "positions"),
     NEW (DOUBLE, "centre-x", config.centre_x, GST_PHOTO_STEREO_CENTRE, 1e9,
         "px",
-        "Column above which x = 0; the smallest number, the default, means "
-        "the middle of the frame"),
+        "Column of the pixel where x = 0, with fraction. The default, the "
+        "smallest number, is the middle of the frame"),
     NEW (DOUBLE, "centre-y", config.centre_y, GST_PHOTO_STEREO_CENTRE, 1e9,
         "px",
-        "Row above which y = 0; the smallest number, the default, means the "
-        "middle of the frame"),
+        "Row of the pixel where y = 0, with fraction. The default, the "
+        "smallest number, is the middle of the frame"),
     NEW (DOUBLE, "plane-z", config.plane_z, -1e9, 1e9, "mm",
-        "z of the working plane, below all lights"),
+        "z of the working plane in mm, below all lights"),
     NEW (PATH, "dark-location", dark, gst_photo_stereo_load_dark,
         (GDestroyNotify) gst_imaging_nd_array_free,
-        "An array file with a picture without light, of type and size of the "
-        "frames (or bool: 0 and 1), or [bands, height, width]; subtracted, "
-        "with 0 for what would be negative"),
+        "Array file with a picture without light, of the type and size of the "
+        "frames (bool: 0 and 1), or [bands, height, width]. It is subtracted; "
+        "negative results become 0"),
     NEW (PATH, "white-location", white, gst_photo_stereo_load_white,
         (GDestroyNotify) gst_imaging_nd_array_free,
-        "An array file with a picture of a white plane, likewise; samples are "
-        "divided by it and multiplied by its mean"),
+        "Array file with a picture of a white plane, in the formats of "
+        "dark-location. Samples are divided by it and multiplied by its mean"),
     NEW (PATH, "mask-location", mask, gst_photo_stereo_load_mask,
         (GDestroyNotify) gst_imaging_nd_array_free,
-        "An array file [height, width] of u8 or bool, 0 where nothing is to be "
-        "solved"),
+        "Array file [height, width] of u8 or bool. Pixels that are 0 there are "
+        "not solved"),
     NEW (DOUBLE, "gamma", config.gamma, 0.1, 10, NULL,
         "Exponent that makes samples linear: (sample / full scale)^gamma"),
     NEW (UINT, "bit-depth", bit_depth, 0, 16, "bits",
-        "Significant bits of a sample, in its low bits: 10, 12 or 14 of most "
-        "cameras; 0 for all bits of the format"),
+        "Number of significant low bits of a sample: 10, 12 or 14 of most "
+        "cameras; 0: all bits of the format"),
     NEW (DOUBLE, "saturation", config.saturation, -1, 65535, "counts",
-        "A sample at and above it, as it came, is clipped; 0 for the largest "
-        "value of bit-depth, -1 for never. A light does not count at a pixel "
-        "of which it clips a sample, but with robust=none"),
+        "Raw samples at or above this value are clipped. 0: largest value of "
+        "bit-depth; -1: never. A light that clips a sample of a pixel is "
+        "rejected at that pixel, except with robust=none"),
     NEW (ENUM, "bayer-pattern", config.pattern, "GstPhotoStereoBayerPattern",
         pattern_values,
-        "Colour filter of a sensor whose frames come as GRAY8 or GRAY16_LE"),
+        "Colour filter of a sensor whose frames are GRAY8 or GRAY16_LE"),
     NEW (ENUM, "grey-source", config.grey, "GstPhotoStereoGreySource",
-        grey_source_values, "What is solved, where there is a colour filter"),
+        grey_source_values,
+        "Grey values that are solved if the sensor has a colour filter"),
     NEW (UINT, "bands", config.bands, 1, G_MAXUINT16, NULL,
-        "Grey pictures a light, 1 to 16, each of another colour of light or "
-        "through another filter: one normal is solved from all of them, and an "
-        "albedo of each"),
+        "Number of grey pictures of each light, 1 to 16, in different colours "
+        "or through different filters. They give one normal, and an albedo for "
+        "each band"),
     NEW (ENUM, "band-order", band_order, "GstPhotoStereoBandOrder",
-        band_order_values,
-        "How pictures follow each other where there are several bands"),
+        band_order_values, "Order of the pictures if there are several bands"),
     NEW (ENUM, "index-source", index_source, "GstPhotoStereoIndexSource",
         index_source_values,
-        "How it is known under which light, counted from 0, a picture was "
-        "taken"),
+        "How the element finds the number of the light, from 0, of a picture"),
     NEW (UINT, "set-size", set_size, 0, IMK_PHOTOSTEREO_MAX_LIGHTS, "lights",
-        "Lights of a set, with a picture of each band; 0 for all there are"),
+        "Number of lights in a set, each with a picture of every band; 0: all "
+        "lights of the file"),
     GST_IMAGING_UINT64 ("memory-limit", NEXT_SET,
         GST_PHOTO_STEREO_GEOMETRY | GST_IMAGING_NEUTRAL, Settings, memory_limit,
         0, G_MAXUINT64, "bytes",
-        "Memory that may be used where the set is solved, on each device or "
-        "the host; 0 for all that is free there. A set that does not fit the "
-        "device waits in host memory and is solved in strips; one that does "
-        "not fit the host is an error that gives the size it needs"),
+        "Largest memory in bytes for solving a set, on each device or on the "
+        "host; 0: all that is free there. A set that does not fit the device "
+        "stays in host memory and is solved in strips. A set that does not fit "
+        "the host is an error that gives the size it needs"),
     GST_IMAGING_UINT64 ("host-memory-limit", NEXT_SET,
         GST_PHOTO_STEREO_GEOMETRY | GST_IMAGING_NEUTRAL, Settings,
         host_memory_limit, 0, G_MAXUINT64, "bytes",
-        "Host memory for the pictures of a set, on the CPU and where they wait "
-        "to be solved in strips; 0 for nine tenths of what the machine has. "
-        "A set that does not fit is an error that gives the size it needs"),
+        "Largest host memory in bytes for the pictures of a set, on the CPU "
+        "and for sets that are solved in strips; 0: nine tenths of the "
+        "machine. A set that does not fit is an error that gives the size it "
+        "needs"),
     LIVE (UINT, "update-interval", update_interval, 0,
         IMK_PHOTOSTEREO_MAX_LIGHTS, "lights",
-        "Output a result each time that many further lights are complete, with "
-        "their pictures of all bands; 0: at the end of the set only"),
+        "Output a result each time this number of further lights is complete, "
+        "in all bands; 0: only at the end of the set"),
     LIVE (DOUBLE, "stop-below", stop_below, 0, 180, "degrees",
-        "Mean change between two updates below which the set ends early; 0 for "
-        "never. With index-source=order the rest of its pictures is left out"),
+        "End the set early if the mean change between two updates is below "
+        "this angle in degrees; 0: never. With index-source=order the "
+        "remaining pictures of the set are dropped"),
     LIVE (BOOLEAN, "next-light", next_light,
-        "With each update post a message photostereo-next-light with the "
-        "index of the light whose picture is expected to add most"),
+        "Post a message photostereo-next-light with each update; its index is "
+        "the light whose picture is expected to add most"),
     LIVE (ENUM, "robust", config.robust, "GstPhotoStereoRobust", robust_values,
-        "What happens to lights that do not fit: shadows, highlights"),
+        "How lights are treated that do not fit, as in shadows and highlights"),
     LIVE (ENUM, "threshold-mode", config.thresholds,
         "GstPhotoStereoThresholdMode", threshold_mode_values,
-        "Unit of t-min, t-max, t-res, for samples divided by the intensity of "
-        "their light"),
+        "Unit of t-min, t-max and t-res, for samples divided by the intensity "
+        "of their light"),
     LIVE (DOUBLE, "t-min", config.t_min, -1, 1e6, NULL,
-        "A light counts if it is brighter than this; -1 for 0.04 absolute, "
-        "else 0.1"),
+        "A light is used only if its sample is above this value. -1: 0.04 with "
+        "threshold-mode=absolute, otherwise 0.1"),
     LIVE (DOUBLE, "t-max", config.t_max, -1, 1e6, NULL,
-        "A light counts if it is darker than this; -1 for 0.98 absolute, else "
-        "1.3"),
+        "A light is used only if its sample is below this value. -1: 0.98 with "
+        "threshold-mode=absolute, otherwise 1.3"),
     LIVE (DOUBLE, "t-res", config.t_res, -1, 1e6, NULL,
-        "A light counts if it differs from the prediction of the solution by "
-        "no more than this (the paper compares squares); -1 for 0.03 "
-        "absolute, 0.15 relative, 0.05 adaptive, 0.02 with robust=huber"),
+        "A light is used only if its sample differs from the prediction of the "
+        "solution by at most this value (the paper compares squares). -1: 0.03 "
+        "with threshold-mode=absolute, 0.15 with relative, 0.05 with adaptive, "
+        "0.02 with robust=huber"),
     LIVE (BOOLEAN, "readmit", config.readmit,
-        "A light that was left out may come back; the paper says no"),
+        "Allow a rejected light to be used again in a later round. The paper "
+        "does not"),
     LIVE (UINT, "max-iterations", config.max_iterations, 1, 1000, NULL,
-        "Solutions of a pixel at most, the first one included"),
+        "Largest number of solutions of a pixel, including the first"),
     LIVE (UINT, "min-lights", config.min_lights, 0, IMK_PHOTOSTEREO_MAX_LIGHTS,
         "lights",
-        "What a later solution needs, else the last good one stays; 0 for 3 "
-        "absolute, 6 relative, 4 adaptive"),
+        "Smallest number of lights for a later solution; with fewer the last "
+        "good one stays. 0: 3 with threshold-mode=absolute, 6 with relative, 4 "
+        "with adaptive"),
     LIVE (DOUBLE, "min-condition", config.min_condition, 0, 1, NULL,
-        "det A / (tr A tr adj A) of A = sum L L' below which a pixel is "
-        "invalid: 3e-6 are lights in one plane, 1e-2 lights near the camera, "
-        "5e-2 a dome"),
+        "Smallest condition det A / (tr A tr adj A), A = sum L L', of a valid "
+        "pixel. Lights in one plane have 3e-6, lights near the camera 1e-2, a "
+        "dome 5e-2"),
     LIVE (ENUM, "y-axis", y_down, "GstPhotoStereoYAxis", y_axis_values,
-        "Where the y of the normals points"),
+        "Direction of y in the normals"),
     LIVE (ENUM, "normal-encoding", normal_encoding, "GstPhotoStereoEncoding",
         encoding_values,
-        "How normals n are written; all 0 where there is none"),
+        "Encoding of the normals n. Pixels without a normal are 0 in all "
+        "components"),
     GST_IMAGING_INT_ARRAY ("cuda-devices", NEXT_START, GST_IMAGING_NEUTRAL,
         Settings, cuda_devices, GST_IMAGING_ALL_DEVICES, 1023, NULL,
-        "GPUs that share the rows of a set, each over its own bus: \"<0, 1>\", "
-        "or \"<-1>\" for all, 16 at most. The first replaces cuda-device-id. "
-        "Results do not depend on it"),
+        "GPUs that share the rows of a set, each over its own bus: <0, 1>, or "
+        "<-1> for all, at most 16. The first replaces cuda-device-id. Results "
+        "do not depend on it"),
 };
 
 static void

@@ -23,7 +23,9 @@
  */
 #include "gstpicturesink.h"
 
+#include "files/gstimagingfile.h"
 #include "gstimagingdescription.h"
+#include "gstimagingplace.h"
 #include "gstimagingquantity.h"
 #include "gstimagingsettings.h"
 #include "gstpicturesinkfile.h"
@@ -54,27 +56,28 @@ static const GEnumValue sidecar_values[] = {
 
 static const GstImagingSetting settings[] = {
     GST_IMAGING_PATH ("location", NEXT_START, 0, Settings, location, NULL, NULL,
-        "Path of the file to write; its extension selects the format: .npy, "
-        ".png, .tif, .fits, .exr, .pgm, .ppm, .pam, .pfm. A number such as "
-        "%05d in it: a file for each frame, from 0 on. Without: .npy, TIFF and "
-        "FITS take all frames, the others one"),
+        "Path of the file to write. Its extension selects the format: .npy, "
+        ".png, .tif, .fits, .exr, .pgm, .ppm, .pam, .pfm. With a number such "
+        "as %05d each frame gets a file, from 0. Without one, .npy, TIFF and "
+        "FITS hold all frames, other formats one"),
     GST_IMAGING_BOOLEAN ("append", NEXT_START, 0, Settings, append,
-        "false: a file of this name is replaced as soon as the first frame is "
-        "complete. true: it is continued, if its frames have the same type and "
-        "shape; with a number in the name, files that are there stay"),
+        "false: replace an existing file as soon as the first frame is "
+        "complete. true: append to it if the frames have its type and shape; "
+        "with a number in the name, keep existing files"),
     GST_IMAGING_UINT64 ("max-frames", NEXT_START, 0, Settings, max_frames, 0,
         G_MAXUINT64, "frames",
-        "Ends the stream after so many frames. 0: no limit. A TIFF of a known "
-        "size below 4 GB is a classic one, otherwise BigTIFF"),
+        "Number of frames after which the stream ends. 0: no limit. A TIFF "
+        "whose size is known to be below 4 GB is a classic TIFF, otherwise "
+        "BigTIFF"),
     GST_IMAGING_ENUM ("sidecar", NEXT_START, 0, Settings, sidecar,
         "GstPictureSinkSidecar", sidecar_values,
-        "Whether a file location.json tells quantity, unit, axes, frame "
-        "numbers, times, and the pipeline with its settings"),
+        "Whether a file location.json is written with quantity, unit, axes, "
+        "frame numbers, times, and the pipeline with its settings"),
     GST_IMAGING_INT ("compression-level", NEXT_START, 0, Settings,
         compression_level, -1, 9, NULL,
-        "zlib's level for PNG and OpenEXR: 0 is fastest and largest, 9 slowest "
-        "and smallest. -1: 1 for PNG of 16 bits, 6 for others, 4 for OpenEXR. "
-        "Other formats are not compressed"),
+        "zlib level for PNG and OpenEXR: 0 is fastest and largest, 9 slowest "
+        "and smallest. -1: 1 for PNG of 16 bits, 6 for other PNG, 4 for "
+        "OpenEXR. Other formats are not compressed"),
 };
 
 static void
@@ -100,8 +103,9 @@ struct _GstPictureSink {
   GstPictureSinkSidecar sidecar;
   GstImagingNdArray frame; /* the last one: its shape */
   gint fps_n, fps_d;
-  gboolean is_finished; /* since the last frame */
-  gboolean has_failed;  /* a frame is missing at the end */
+  gboolean is_finished;    /* since the last frame */
+  gboolean has_failed;     /* a frame is missing at the end */
+  gboolean has_lost_place; /* and has been told so */
 };
 
 G_DEFINE_TYPE (GstPictureSink, gst_picture_sink, GST_TYPE_BASE_SINK)
@@ -155,7 +159,7 @@ gst_picture_sink_start (GstBaseSink *base)
   gst_imaging_settings_update (
       set, GST_IMAGING_WHEN_NEXT_START, GST_CLOCK_TIME_NONE, NULL);
   s = gst_imaging_settings_now (set);
-  self->is_finished = self->has_failed = FALSE;
+  self->is_finished = self->has_failed = self->has_lost_place = FALSE;
   if (gst_picture_sink_file_open (&self->file,
           gst_imaging_setting_file_location (s->location), s->append,
           s->max_frames, &error) &&
@@ -329,10 +333,44 @@ is_full (const GstPictureSink *self)
          self->file.n_written >= self->file.max_frames;
 }
 
+static gboolean
+add_card (GQuark field, const GValue *value, gpointer cards)
+{
+  if (G_VALUE_HOLDS_STRING (value))
+    g_ptr_array_add (cards, g_strdup_printf ("%s=%s", g_quark_to_string (field),
+                                g_value_get_string (value)));
+  return TRUE;
+}
+
+/* GeoTIFF is TIFF alone. */
+static void
+add_place (GstPictureSink *self, GstBuffer *buffer, GPtrArray *cards)
+{
+  const GstStructure *place = gst_imaging_place_get (buffer);
+  g_autofree gchar *lower = g_ascii_strdown (self->file.location, -1);
+  g_autofree gchar *name = NULL;
+
+  if (!place)
+    return;
+  if (g_str_has_suffix (lower, ".tif") || g_str_has_suffix (lower, ".tiff")) {
+    gst_structure_foreach (place, add_card, cards);
+    return;
+  }
+  if (self->has_lost_place)
+    return;
+  self->has_lost_place = TRUE;
+  name = gst_imaging_file_name (self->file.location);
+  GST_ELEMENT_WARNING (self, STREAM, FAILED,
+      ("The source tells where the picture is on a map (GeoTIFF), and \"%s\" "
+       "has no place for it. Write .tif to keep it.",
+          name),
+      (NULL));
+}
+
 /* Of a file of one frame, or of the first of several. Returns: (transfer full)
  */
 static gchar **
-make_cards (const GstPictureSink *self, GstBuffer *buffer)
+make_cards (GstPictureSink *self, GstBuffer *buffer)
 {
   const GstPictureSinkFormat *format = &self->format;
   GstCustomMeta *meta =
@@ -359,6 +397,7 @@ make_cards (const GstPictureSink *self, GstBuffer *buffer)
 
     g_ptr_array_add (cards, g_strconcat ("BAYERPAT=", pattern, NULL));
   }
+  add_place (self, buffer, cards);
   g_ptr_array_add (cards, NULL);
   g_ptr_array_set_free_func (cards, NULL);
   return (gchar **) g_ptr_array_free (cards, FALSE);

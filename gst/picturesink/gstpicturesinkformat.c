@@ -40,23 +40,6 @@ static const GstPictureSinkVideo videos[] = {
     {"ABGR64_BE", 4, 2, 16, G_BIG_ENDIAN},
 };
 
-static const struct {
-  const gchar *name;
-  GstImagingNdArrayType type;
-} tensors[] = {
-    {"uint8", GST_IMAGING_ND_ARRAY_TYPE_U8},
-    {"int8", GST_IMAGING_ND_ARRAY_TYPE_I8},
-    {"uint16", GST_IMAGING_ND_ARRAY_TYPE_U16},
-    {"int16", GST_IMAGING_ND_ARRAY_TYPE_I16},
-    {"uint32", GST_IMAGING_ND_ARRAY_TYPE_U32},
-    {"int32", GST_IMAGING_ND_ARRAY_TYPE_I32},
-    {"uint64", GST_IMAGING_ND_ARRAY_TYPE_U64},
-    {"int64", GST_IMAGING_ND_ARRAY_TYPE_I64},
-    {"float16", GST_IMAGING_ND_ARRAY_TYPE_F16},
-    {"float32", GST_IMAGING_ND_ARRAY_TYPE_F32},
-    {"float64", GST_IMAGING_ND_ARRAY_TYPE_F64},
-};
-
 /* NNStreamer has 16 in its newer releases. */
 #define MAX_TENSOR_DIMS 16
 
@@ -85,7 +68,7 @@ append_text (GValue *list, const gchar *text)
   gst_value_list_append_and_take_value (list, &value);
 }
 
-/* Appends a structure with a list, if it has something in it. */
+/* Appends a structure with a list, if it has something in it. @list: freed */
 static void
 append_list (GstCaps *caps, const gchar *text, const gchar *field, GValue *list)
 {
@@ -98,27 +81,44 @@ append_list (GstCaps *caps, const gchar *text, const gchar *field, GValue *list)
     gst_structure_free (s);
   }
   g_value_unset (list);
-  g_value_init (list, GST_TYPE_LIST);
 }
 
-/* Two first: what offers flags beside its numbers shall give them. @list: used
- */
+/* Two first: what offers flags beside its numbers shall give them. */
 static void
-append_tensors (GstCaps *caps, GValue *list, guint32 types)
+append_tensors (GstCaps *caps, guint32 types)
 {
-  for (guint n = 2; n > 0; n--) {
-    for (guint i = 0; i < G_N_ELEMENTS (tensors); i++) {
-      g_autofree gchar *both = g_strconcat (tensors[i].name, ",uint8", NULL);
+  static const GstImagingNdArrayType offered[] = {
+      GST_IMAGING_ND_ARRAY_TYPE_U8,
+      GST_IMAGING_ND_ARRAY_TYPE_I8,
+      GST_IMAGING_ND_ARRAY_TYPE_U16,
+      GST_IMAGING_ND_ARRAY_TYPE_I16,
+      GST_IMAGING_ND_ARRAY_TYPE_U32,
+      GST_IMAGING_ND_ARRAY_TYPE_I32,
+      GST_IMAGING_ND_ARRAY_TYPE_U64,
+      GST_IMAGING_ND_ARRAY_TYPE_I64,
+      GST_IMAGING_ND_ARRAY_TYPE_F16,
+      GST_IMAGING_ND_ARRAY_TYPE_F32,
+      GST_IMAGING_ND_ARRAY_TYPE_F64,
+  };
+  GValue one = G_VALUE_INIT, two = G_VALUE_INIT;
 
-      if (has_type (types, tensors[i].type))
-        append_text (list, n == 2 ? both : tensors[i].name);
+  g_value_init (&one, GST_TYPE_LIST);
+  g_value_init (&two, GST_TYPE_LIST);
+  for (guint i = 0; i < G_N_ELEMENTS (offered); i++) {
+    const gchar *name = gst_imaging_nd_array_type_to_tensor (offered[i]);
+    g_autofree gchar *both = g_strconcat (name, ",uint8", NULL);
+
+    if (has_type (types, offered[i])) {
+      append_text (&one, name);
+      append_text (&two, both);
     }
-    append_list (caps,
-        n == 2
-            ? "other/tensors, format = (string) static, num_tensors = (int) 2"
-            : "other/tensors, format = (string) static, num_tensors = (int) 1",
-        "types", list);
   }
+  append_list (caps,
+      "other/tensors, format = (string) static, num_tensors = (int) 2", "types",
+      &two);
+  append_list (caps,
+      "other/tensors, format = (string) static, num_tensors = (int) 1", "types",
+      &one);
 }
 
 GstCaps *
@@ -141,16 +141,12 @@ gst_picture_sink_format_caps (guint32 types, gboolean rows)
         gst_caps_from_string (
             "video/x-bayer, format = (string) { bggr, gbrg, grbg, rggb }, "
             "width = (int) [ 1, max ], height = (int) [ 1, max ]"));
-  for (guint i = 0; i < G_N_ELEMENTS (tensors); i++)
-    if (has_type (types, tensors[i].type))
-      append_text (&list, tensors[i].name);
-  append_tensors (caps, &list, types);
+  append_tensors (caps, types);
   if (rows && has_type (types, GST_IMAGING_ND_ARRAY_TYPE_COMPLEX64))
     gst_caps_append (
         caps, gst_caps_from_string (
                   "application/x-slc, format = (string) { ci16, cf32, f32 }, "
                   "width = (int) [ 1, max ], height = (int) [ 1, max ]"));
-  g_value_unset (&list);
   return caps;
 }
 
@@ -279,14 +275,10 @@ set_one_tensor (GstImagingNdArray *frame, const gchar *name,
 {
   guint64 dims[MAX_TENSOR_DIMS];
   guint n = parse_dimensions (dimensions, dims);
-  guint i = 0;
 
-  while (i < G_N_ELEMENTS (tensors) && g_strcmp0 (tensors[i].name, name) != 0)
-    i++;
-  if (i == G_N_ELEMENTS (tensors) || n == 0 ||
+  if (!gst_imaging_nd_array_type_from_tensor (name, &frame->type) || n == 0 ||
       n > GST_IMAGING_ND_ARRAY_MAX_DIMS - 1)
     return FALSE;
-  frame->type = tensors[i].type;
   frame->n_dims = n;
   for (guint d = 0; d < n; d++)
     frame->dims[d] = dims[n - 1 - d];

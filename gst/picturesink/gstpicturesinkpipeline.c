@@ -539,8 +539,8 @@ gst_picture_sink_pipeline_write (const GstPictureSinkPipeline *self,
     const Member *member = g_ptr_array_index (self->members, i);
 
     if (member->element->numsinkpads == 0)
-      gst_picture_sink_source_write (json, member->element, member->name,
-          g_hash_table_lookup (member->settings, "location"), hashes);
+      gst_picture_sink_source_write (
+          json, member->element, member->name, hashes);
   }
   gst_picture_sink_json_close (json, ']');
   gst_picture_sink_json_open (json, "elements", '[');

@@ -5,6 +5,7 @@
 #include <sys/stat.h>
 
 #include "gstimagingfile.h"
+#include "gstpicturesinksource.h"
 
 /* --- paths ---------------------------------------------------------------- */
 
@@ -88,46 +89,15 @@ find_read (const GstPictureSinkFile *file, const gchar *location)
 
 /* --- elements ------------------------------------------------------------- */
 
-/* Returns: (transfer full): what `location` and `locations` of an element say
- */
-static GPtrArray *
-get_locations (GstElement *element)
-{
-  static const gchar *const names[] = {"location", "locations"};
-  GPtrArray *found = g_ptr_array_new_with_free_func (g_free);
-
-  for (guint i = 0; i < G_N_ELEMENTS (names); i++) {
-    GParamSpec *pspec =
-        g_object_class_find_property (G_OBJECT_GET_CLASS (element), names[i]);
-    GValue value = G_VALUE_INIT;
-
-    if (!pspec || !(pspec->flags & G_PARAM_READABLE))
-      continue;
-    g_value_init (&value, pspec->value_type);
-    g_object_get_property (G_OBJECT (element), names[i], &value);
-    if (G_VALUE_HOLDS_STRING (&value))
-      g_ptr_array_add (found, g_value_dup_string (&value));
-    for (guint n = 0; GST_VALUE_HOLDS_ARRAY (&value) &&
-                      n < gst_value_array_get_size (&value);
-         n++)
-      g_ptr_array_add (
-          found, g_value_dup_string (gst_value_array_get_value (&value, n)));
-    g_value_unset (&value);
-  }
-  return found;
-}
-
 static gchar *
 describe (GstElement *element, const GstPictureSinkFile *file)
 {
-  g_autoptr (GPtrArray) locations = get_locations (element);
+  g_autoptr (GPtrArray) locations = gst_picture_sink_source_get_files (element);
   g_autofree gchar *name = gst_imaging_file_name (file->location);
 
   for (guint i = 0; i < locations->len; i++) {
     const gchar *location = g_ptr_array_index (locations, i);
 
-    if (!location || !*location)
-      continue;
     if (GST_OBJECT_FLAG_IS_SET (element, GST_ELEMENT_FLAG_SINK) &&
         is_same_path (location, file->location))
       return g_strdup_printf ("\"%s\" is the location of %s, too: one of the "

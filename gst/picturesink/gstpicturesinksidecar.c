@@ -47,16 +47,44 @@ gst_picture_sink_sidecar_start (GstPictureSinkSidecar *self,
   }
 }
 
+static gboolean
+has_header (const GstPictureSinkFile *file)
+{
+  g_autofree gchar *lower = g_ascii_strdown (file->location, -1);
+
+  return !g_str_has_suffix (lower, ".npy"); /* no place for a quantity */
+}
+
+/* Once: what the samples are is told of the first frame alone. */
+static void
+warn_of_quantity (
+    GstPictureSinkSidecar *self, const GstPictureSinkFile *file, guint64 frame)
+{
+  g_autofree gchar *name = gst_imaging_file_name (file->location);
+
+  if (self->has_warned || !gst_picture_sink_file_grows (file) ||
+      (!has_header (file) && self->mode == GST_PICTURE_SINK_SIDECAR_NONE))
+    return;
+  self->has_warned = TRUE;
+  GST_ELEMENT_WARNING (self->sink, STREAM, FAILED,
+      ("From frame %" G_GUINT64_FORMAT
+       " on the quantity or its unit is another one. \"%s\" tells that of the "
+       "first frame%s. Take a name with a number, such as %%05d.",
+          frame, name,
+          self->mode == GST_PICTURE_SINK_SIDECAR_NONE
+              ? ""
+              : ", and the .json beside it has no scale for the others"),
+      (NULL));
+}
+
 /* Once: @what is not that of the first frame, whose header @file has. */
 static void
 warn_of_change (GstPictureSinkSidecar *self, const GstPictureSinkFile *file,
     guint64 frame, const gchar *what)
 {
-  g_autofree gchar *lower = g_ascii_strdown (file->location, -1);
   g_autofree gchar *name = NULL;
 
-  /* .npy has no place for a quantity */
-  if (self->has_warned || g_str_has_suffix (lower, ".npy") ||
+  if (self->has_warned || !has_header (file) ||
       !gst_picture_sink_file_grows (file))
     return;
   self->has_warned = TRUE;
@@ -113,14 +141,16 @@ add_quantity (GstPictureSinkSidecar *self, const GstPictureSinkFile *file,
   }
   if (quantity && !self->quantity)
     self->quantity = gst_structure_copy (quantity);
+  if (!is_same_text (quantity, self->quantity, "name") ||
+      !is_same_text (quantity, self->quantity, "unit")) {
+    scale = offset = NAN; /* in the unit of the first frame there is none */
+    warn_of_quantity (self, file, frame);
+  }
   gst_picture_sink_series_add_number (&self->scales, scale);
   gst_picture_sink_series_add_number (&self->offsets, offset);
   for (guint i = 0; i < GST_IMAGING_MAX_AXES; i++)
     if (!add_axis (self, quantity, i))
       warn_of_change (self, file, frame, "an axis of the quantity");
-  if (!is_same_text (quantity, self->quantity, "name") ||
-      !is_same_text (quantity, self->quantity, "unit"))
-    warn_of_change (self, file, frame, "the quantity or its unit");
 }
 
 static void
@@ -297,17 +327,25 @@ to_json (const GstPictureSinkSidecar *self, const GstPictureSinkFile *file,
 
 /* --- saving --------------------------------------------------------------- */
 
-/* Returns: (transfer full) (nullable): a file of ours that is there */
-static gchar *
-load_ours (const gchar *path)
+static gboolean
+is_free (const gchar *path, GError **error)
+{
+  return gst_imaging_file_check_beside (path, "\"" SCHEMA "\"", error);
+}
+
+/* What the sidecar of a file that is continued has told so far */
+static void
+load_previous (GstPictureSinkSidecar *self, const gchar *path, GError **error)
 {
   gsize size = 0;
-  g_autofree gchar *text =
-      gst_imaging_file_load (path, GST_IMAGING_FILE_MAX_NUMBERS, &size, NULL);
+  g_autofree gchar *text = NULL;
 
-  if (!text || *text != '{' || !strstr (text, "\"" SCHEMA "\""))
-    return NULL;
-  return g_strdup (g_strstrip (text));
+  if (!g_file_test (path, G_FILE_TEST_EXISTS) || !is_free (path, NULL))
+    return;
+  text =
+      gst_imaging_file_load (path, GST_IMAGING_FILE_MAX_SIDECAR, &size, error);
+  if (text && *g_strstrip (text) == '{')
+    self->previous = g_steal_pointer (&text);
 }
 
 gboolean
@@ -317,34 +355,27 @@ gst_picture_sink_sidecar_save (GstPictureSinkSidecar *self,
 {
   g_autofree gchar *path = g_strconcat (file->location, ".json", NULL);
   gboolean continues = file->append && file->first > 0;
+  g_autoptr (GError) why = NULL;
   GString *text;
   gboolean ok;
 
   if (continues && !self->previous && !complete)
-    self->previous = load_ours (path);
+    load_previous (self, path, &why);
   if (self->mode == GST_PICTURE_SINK_SIDECAR_NONE || !self->pipeline ||
       (self->mode == GST_PICTURE_SINK_SIDECAR_AUTO && !self->tells &&
-          !self->previous &&
+          !self->previous && !why &&
           !gst_picture_sink_pipeline_is_ours (self->pipeline))) {
-    g_autofree gchar *stale = continues ? NULL : load_ours (path);
-
-    if (stale) /* that of a file which is no more */
-      g_unlink (path);
+    if (!continues && is_free (path, NULL))
+      g_unlink (path); /* that of a file which is no more */
     return TRUE;
   }
-  if (!self->is_saved && g_file_test (path, G_FILE_TEST_EXISTS)) {
-    g_autofree gchar *ours = load_ours (path);
-
-    if (!ours) {
-      g_autofree gchar *name = gst_imaging_file_name (path);
-
-      self->mode = GST_PICTURE_SINK_SIDECAR_NONE; /* and no second warning */
-      g_set_error (error, GST_RESOURCE_ERROR, GST_RESOURCE_ERROR_WRITE,
-          "\"%s\" is there and no sidecar of picturesink: it stays, and the "
-          "frames are written without one. Move it, or take another location.",
-          name);
-      return FALSE;
-    }
+  if (why || (!self->is_saved && !is_free (path, &why))) {
+    self->mode = GST_PICTURE_SINK_SIDECAR_NONE; /* and no second warning */
+    g_set_error (error, GST_RESOURCE_ERROR, GST_RESOURCE_ERROR_WRITE,
+        "%s The frames are written without a sidecar. Move the file, or take "
+        "another location.",
+        why->message);
+    return FALSE;
   }
   self->is_saved = TRUE;
   text = to_json (self, file, frame, complete);

@@ -6,7 +6,7 @@
 
 #include "gstimagingfile.h"
 
-/* Bytes of a file that is read for its hash: a few seconds. */
+/* Bytes of files that are read for their hashes: a few seconds. */
 #define MAX_HASHED (G_GUINT64_CONSTANT (1) << 30)
 #define PIECE (1 << 20)
 
@@ -24,7 +24,7 @@ hash_of (gint fd)
 }
 
 static void
-write_file (GstPictureSinkJson *json, const gchar *location, gboolean hash)
+write_file (GstPictureSinkJson *json, const gchar *location, guint64 *budget)
 {
   g_autofree gchar *path = g_canonicalize_filename (location, NULL);
   guint64 size = 0;
@@ -35,29 +35,74 @@ write_file (GstPictureSinkJson *json, const gchar *location, gboolean hash)
   if (fd < 0) /* a folder or a pattern */
     return;
   gst_picture_sink_json_integer (json, "size", size);
-  if (hash && size <= MAX_HASHED) {
+  if (size <= *budget) {
     g_autofree gchar *text = hash_of (fd);
 
+    *budget -= size;
     if (text)
       gst_picture_sink_json_text (json, "sha256", text);
   }
   close (fd);
 }
 
-void
-gst_picture_sink_source_write (GstPictureSinkJson *json, GstElement *element,
-    const gchar *name, const gchar *location, gboolean hash)
+static void
+add_file (GPtrArray *files, const GValue *value)
 {
-  gboolean is_live = GST_IS_BASE_SRC (element) &&
-                     gst_base_src_is_live (GST_BASE_SRC (element));
+  const gchar *path =
+      G_VALUE_HOLDS_STRING (value) ? g_value_get_string (value) : NULL;
 
+  if (path && *path)
+    g_ptr_array_add (files, g_strdup (path));
+}
+
+GPtrArray *
+gst_picture_sink_source_get_files (GstElement *element)
+{
+  static const gchar *const names[] = {"location", "locations"};
+  GPtrArray *found = g_ptr_array_new_with_free_func (g_free);
+
+  for (guint i = 0; i < G_N_ELEMENTS (names); i++) {
+    GParamSpec *pspec =
+        g_object_class_find_property (G_OBJECT_GET_CLASS (element), names[i]);
+    GValue value = G_VALUE_INIT;
+
+    if (!pspec || !(pspec->flags & G_PARAM_READABLE))
+      continue;
+    g_value_init (&value, pspec->value_type);
+    g_object_get_property (G_OBJECT (element), names[i], &value);
+    add_file (found, &value);
+    for (guint n = 0; GST_VALUE_HOLDS_ARRAY (&value) &&
+                      n < gst_value_array_get_size (&value);
+         n++)
+      add_file (found, gst_value_array_get_value (&value, n));
+    g_value_unset (&value);
+  }
+  return found;
+}
+
+static void
+write_source (GstPictureSinkJson *json, const gchar *name, const gchar *kind,
+    const gchar *location, guint64 *budget)
+{
   gst_picture_sink_json_open (json, NULL, '{');
   gst_picture_sink_json_text (json, "element", name);
-  gst_picture_sink_json_text (json, "kind",
-      location  ? "file"
-      : is_live ? "live"
-                : "generated");
+  gst_picture_sink_json_text (json, "kind", kind);
   if (location)
-    write_file (json, location, hash);
+    write_file (json, location, budget);
   gst_picture_sink_json_close (json, '}');
+}
+
+void
+gst_picture_sink_source_write (GstPictureSinkJson *json, GstElement *element,
+    const gchar *name, gboolean hash)
+{
+  g_autoptr (GPtrArray) files = gst_picture_sink_source_get_files (element);
+  gboolean is_live = GST_IS_BASE_SRC (element) &&
+                     gst_base_src_is_live (GST_BASE_SRC (element));
+  guint64 budget = hash ? MAX_HASHED : 0;
+
+  for (guint i = 0; i < files->len; i++)
+    write_source (json, name, "file", g_ptr_array_index (files, i), &budget);
+  if (files->len == 0)
+    write_source (json, name, is_live ? "live" : "generated", NULL, &budget);
 }

@@ -8,9 +8,13 @@
 
 G_BEGIN_DECLS
 
-/* An object of an array. @location: (nullable) */
+/* Returns: (transfer full): what `location` and `locations` of an element name
+ */
+GPtrArray *gst_picture_sink_source_get_files (GstElement *element);
+
+/* Objects of an array: one for each file. Sizes are always written; @hash:
+ * hashes, too */
 void gst_picture_sink_source_write (GstPictureSinkJson *json,
-    GstElement *element, const gchar *name, const gchar *location,
-    gboolean hash);
+    GstElement *element, const gchar *name, gboolean hash);
 
 G_END_DECLS

@@ -40,6 +40,7 @@
 #include <gst/video/video.h>
 
 #include "gstimagingpicture.h"
+#include "gstimagingplace.h"
 #include "gstimagingquantity.h"
 #include "gstimagingsequence.h"
 
@@ -51,6 +52,7 @@ GST_DEBUG_CATEGORY_STATIC (gst_picture_src_debug);
 
 typedef struct {
   GstImagingFileSrcSettings file;
+  gchar **locations;
   GstImagingFraction framerate;
   gboolean loop;
   GRefString *axes;
@@ -60,27 +62,30 @@ typedef struct {
 static const GstImagingSetting settings[] = {
     GST_IMAGING_PATH ("location", NEXT_START, 0, Settings, file.location, NULL,
         NULL,
-        "Path of the file to play: a picture, .npy, or a file of several "
-        "pages. A folder, or a name with * and ? or a number such as %05d in "
-        "its last part, stands for its files in natural order"),
+        "Path of the file to play: a picture, .npy, or a file with several "
+        "pages. A folder, or a name with *, ? or a number such as %05d in its "
+        "last part, plays all matching files in natural order"),
+    GST_IMAGING_PATHS ("locations", NEXT_START, 0, Settings, locations,
+        "Paths to play one after the other, instead of location: "
+        "locations='<a.tif, b.tif>'. Each is a file, a folder or a pattern"),
     GST_IMAGING_FRACTION ("framerate", NEXT_START, 0, Settings, framerate, 0,
         "Hz",
-        "Frames a second: frame n has the timestamp n / framerate and the "
-        "duration 1 / framerate. 0/1: the rate that downstream asks for, else "
-        "25/1"),
+        "Frames per second. Frame n has the timestamp n / framerate and the "
+        "duration 1 / framerate. 0/1: the rate that downstream requests, "
+        "otherwise 25/1"),
     GST_IMAGING_BOOLEAN ("loop", NEXT_START, 0, Settings, loop,
-        "Begin again after the last frame, without end: offsets and timestamps "
-        "go on. num-buffers limits the frames"),
+        "Restart after the last frame, endlessly. Offsets and timestamps "
+        "continue. num-buffers limits the number of frames"),
     GST_IMAGING_STRING ("axes", NEXT_START, 0, Settings, axes,
-        "What the dimensions of a file are that does not say it itself (.npy), "
-        "a letter each: yx, yxc, nyx or nyxc, where n are frames, y rows, x "
-        "columns and c channels. Empty: yxc if there are three and the last is "
-        "2 to 4, else the first of three or more is frames"),
+        "Meaning of the dimensions of a file that does not declare it (.npy), "
+        "one letter each: yx, yxc, nyx or nyxc with n frames, y rows, x "
+        "columns, c channels. Empty: three dimensions with 2 to 4 in the last "
+        "are yxc; otherwise the first of three or more is n"),
     GST_IMAGING_INT ("part", NEXT_START, 0, Settings, part, -1, G_MAXINT - 1,
         NULL,
-        "Which of several pictures of a file, from 0 on: of FITS the units "
-        "that have a picture (SCI, ERR, DQ), of TIFF the pages, of OpenEXR the "
-        "parts. -1: all pages or parts, of FITS the first unit with a picture"),
+        "Number, from 0, of the picture to play: a FITS unit with a picture "
+        "(SCI, ERR, DQ), a TIFF page, an OpenEXR part. -1: all pages or parts, "
+        "of FITS the first unit with a picture"),
 };
 
 static void
@@ -99,18 +104,15 @@ static const GstImagingSettingsTable table = {
     .init = init_settings,
 };
 
-enum { PROP_LOCATIONS = GST_IMAGING_SETTINGS_FIRST_FREE_ID };
-
 /* What has to be done to the samples of a file */
 typedef enum { CHANGE_NONE, CHANGE_ADD_ALPHA, CHANGE_WIDEN } Change;
 
 struct _GstPictureSrc {
   GstImagingFileSrc parent;
 
-  gchar **locations; /* under the object lock; NULL: location counts */
-
   /* from start to stop; only the streaming thread uses them */
   GstImagingSequence *files;
+  guint n_notes;                  /* of it that the user has seen */
   const GstImagingNdArray *array; /* the first, without values */
   guint n_dims;                   /* of a page */
   const guint64 *dims;            /* likewise */
@@ -264,40 +266,42 @@ gst_picture_src_close (GstImagingFileSrc *src)
   self->array = NULL;
 }
 
-/* Returns: (transfer full): location or locations; NULL after an error */
-static gchar **
-take_locations (GstPictureSrc *self, const gchar *location)
+/* Returns: location or locations; NULL after an error. @one: room for both */
+static const gchar *const *
+choose_locations (
+    GstPictureSrc *self, const gchar *location, const gchar *one[2])
 {
-  const gchar *one[] = {location, NULL};
-  gchar **locations;
+  const Settings *s = gst_imaging_settings_now (gst_imaging_settings_of (self));
+  const gchar *const *locations = (const gchar *const *) s->locations;
 
-  GST_OBJECT_LOCK (self);
-  locations = g_strdupv (self->locations);
-  GST_OBJECT_UNLOCK (self);
-  if (!location || !*location) {
-    if (!locations)
-      GST_ELEMENT_ERROR (self, RESOURCE, NOT_FOUND,
-          ("No file to play: set the property location to a file, a folder or "
-           "a pattern, or locations to several."),
-          (NULL));
-    return locations;
+  if (location && *location && locations) {
+    GST_ELEMENT_ERROR (self, RESOURCE, SETTINGS,
+        ("Both location (\"%s\") and locations (%u) are set; set one of them.",
+            location, g_strv_length (s->locations)),
+        (NULL));
+    return NULL;
+  }
+  if (location && *location) {
+    one[0] = location;
+    return one;
   }
   if (!locations)
-    return g_strdupv ((gchar **) one);
-  GST_ELEMENT_ERROR (self, RESOURCE, SETTINGS,
-      ("Both location (\"%s\") and locations (%u) are set; set one of them.",
-          location, g_strv_length (locations)),
-      (NULL));
-  g_strfreev (locations);
-  return NULL;
+    GST_ELEMENT_ERROR (self, RESOURCE, NOT_FOUND,
+        ("No file to play: set the property location to a file, a folder or "
+         "a pattern, or locations to several."),
+        (NULL));
+  return locations;
 }
 
 static void
-warn (GstPictureSrc *self, const GPtrArray *notes)
+warn (GstPictureSrc *self)
 {
-  for (guint i = 0; i < notes->len; i++)
+  const GPtrArray *notes = gst_imaging_sequence_get_notes (self->files);
+
+  for (; self->n_notes < notes->len; self->n_notes++)
     GST_ELEMENT_WARNING (self, RESOURCE, READ,
-        ("%s", (const gchar *) g_ptr_array_index (notes, i)), (NULL));
+        ("%s", (const gchar *) g_ptr_array_index (notes, self->n_notes)),
+        (NULL));
 }
 
 /* Others that are not asked for */
@@ -319,47 +323,25 @@ static gboolean
 open_files (GstPictureSrc *self, const gchar *location)
 {
   const Settings *s = gst_imaging_settings_now (gst_imaging_settings_of (self));
-  g_auto (GStrv) locations = take_locations (self, location);
+  const gchar *one[2] = {NULL};
+  const gchar *const *locations = choose_locations (self, location, one);
   g_autoptr (GError) error = NULL;
 
   if (!locations)
     return FALSE;
-  self->files = gst_imaging_sequence_new (
-      (const gchar *const *) locations, s->axes, s->part, &error);
+  self->files = gst_imaging_sequence_new (locations, s->axes, s->part, &error);
   if (!self->files) {
     post_load_error (self, error);
     return FALSE;
   }
   self->array = gst_imaging_sequence_get_array (self->files);
-  warn (self, gst_imaging_sequence_get_notes (self->files));
+  self->n_notes = 0;
+  warn (self);
   tell_of_parts (self);
   return TRUE;
 }
 
 /* --- caps --- */
-
-static const gchar *
-tensor_type (GstImagingNdArrayType type)
-{
-  static const gchar *const names[] = {
-      [GST_IMAGING_ND_ARRAY_TYPE_U8] = "uint8",
-      [GST_IMAGING_ND_ARRAY_TYPE_U16] = "uint16",
-      [GST_IMAGING_ND_ARRAY_TYPE_I16] = "int16",
-      [GST_IMAGING_ND_ARRAY_TYPE_F32] = "float32",
-      [GST_IMAGING_ND_ARRAY_TYPE_F64] = "float64",
-      [GST_IMAGING_ND_ARRAY_TYPE_COMPLEX64] = "float32",
-      [GST_IMAGING_ND_ARRAY_TYPE_COMPLEX128] = "float64",
-      [GST_IMAGING_ND_ARRAY_TYPE_BOOL] = "uint8",
-      [GST_IMAGING_ND_ARRAY_TYPE_I32] = "int32",
-      [GST_IMAGING_ND_ARRAY_TYPE_U32] = "uint32",
-      [GST_IMAGING_ND_ARRAY_TYPE_I64] = "int64",
-      [GST_IMAGING_ND_ARRAY_TYPE_F16] = "float16",
-      [GST_IMAGING_ND_ARRAY_TYPE_I8] = "int8",
-      [GST_IMAGING_ND_ARRAY_TYPE_U64] = "uint64",
-  };
-
-  return names[type];
-}
 
 static gboolean
 is_complex (GstPictureSrc *self)
@@ -446,7 +428,8 @@ make_caps (GstPictureSrc *self, gint rate_n, gint rate_d)
                   G_TYPE_INT, GST_VIDEO_INFO_HEIGHT (info),
                   "pixel-aspect-ratio", GST_TYPE_FRACTION, 1, 1,
                   "interlace-mode", G_TYPE_STRING, "progressive", NULL));
-  add_tensors (self, caps, tensor_type (self->array->type));
+  add_tensors (
+      self, caps, gst_imaging_nd_array_type_to_tensor (self->array->type));
   if (self->array->type == GST_IMAGING_ND_ARRAY_TYPE_F16)
     add_tensors (self, caps, "float32");
   if (rate_n > 0)
@@ -601,6 +584,9 @@ tell (GstPictureSrc *self, guint64 index, GstBuffer *buffer)
 {
   gst_imaging_quantity_take (
       buffer, gst_imaging_sequence_describe (self->files, index));
+  gst_imaging_place_attach (
+      buffer, gst_imaging_sequence_get_cards (self->files));
+  warn (self);
   return TRUE;
 }
 
@@ -641,67 +627,6 @@ gst_picture_src_number (GstImagingFileSrc *src, guint64 unit)
 /* --- the object --- */
 
 static void
-set_locations (GstPictureSrc *self, const GValue *value)
-{
-  guint n = gst_value_array_get_size (value);
-  gchar **locations = g_new0 (gchar *, n + 1);
-
-  for (guint i = 0; i < n; i++) {
-    const gchar *one =
-        g_value_get_string (gst_value_array_get_value (value, i));
-
-    locations[i] = g_strdup (one ? one : "");
-  }
-  if (n == 0)
-    g_clear_pointer (&locations, g_strfreev);
-  GST_OBJECT_LOCK (self);
-  g_strfreev (self->locations);
-  self->locations = locations;
-  GST_OBJECT_UNLOCK (self);
-}
-
-static void
-get_locations (GstPictureSrc *self, GValue *value)
-{
-  GST_OBJECT_LOCK (self);
-  for (gchar **one = self->locations; one && *one; one++) {
-    GValue text = G_VALUE_INIT;
-
-    g_value_init (&text, G_TYPE_STRING);
-    g_value_set_string (&text, *one);
-    gst_value_array_append_and_take_value (value, &text);
-  }
-  GST_OBJECT_UNLOCK (self);
-}
-
-static void
-gst_picture_src_set_property (
-    GObject *object, guint id, const GValue *value, GParamSpec *pspec)
-{
-  if (id == PROP_LOCATIONS)
-    set_locations (GST_PICTURE_SRC (object), value);
-  else
-    gst_imaging_settings_set_property (object, id, value, pspec);
-}
-
-static void
-gst_picture_src_get_property (
-    GObject *object, guint id, GValue *value, GParamSpec *pspec)
-{
-  if (id == PROP_LOCATIONS)
-    get_locations (GST_PICTURE_SRC (object), value);
-  else
-    gst_imaging_settings_get_property (object, id, value, pspec);
-}
-
-static void
-gst_picture_src_finalize (GObject *object)
-{
-  g_strfreev (GST_PICTURE_SRC (object)->locations);
-  G_OBJECT_CLASS (gst_picture_src_parent_class)->finalize (object);
-}
-
-static void
 gst_picture_src_class_init (GstPictureSrcClass *klass)
 {
   GObjectClass *object_class = G_OBJECT_CLASS (klass);
@@ -712,18 +637,6 @@ gst_picture_src_class_init (GstPictureSrcClass *klass)
       gst_picture_src_debug, "picturesrc", 0, "pictures and arrays from files");
 
   gst_imaging_settings_install (object_class, &table);
-  object_class->set_property = gst_picture_src_set_property;
-  object_class->get_property = gst_picture_src_get_property;
-  object_class->finalize = gst_picture_src_finalize;
-  g_object_class_install_property (object_class, PROP_LOCATIONS,
-      gst_param_spec_array ("locations", "Locations",
-          "Several in place of location, played one after the other: "
-          "locations='<a.tif, b.tif>'. Each is a file, a folder or a pattern; "
-          "changes take effect at the next start",
-          g_param_spec_string ("location", "Location", "One of them", NULL,
-              G_PARAM_READWRITE | G_PARAM_STATIC_STRINGS),
-          G_PARAM_READWRITE | G_PARAM_STATIC_STRINGS |
-              GST_PARAM_MUTABLE_READY));
   gst_element_class_set_static_metadata (element_class, "Picture source",
       "Source/File/Video",
       "Plays pictures and arrays from files as video or tensors",

@@ -182,147 +182,155 @@ enum { CELLS = GST_SH_CENTROID_SETTINGS_CELLS };
 static const GstImagingSetting settings[] = {
     GST_IMAGING_DOUBLE ("x0", LIVE, CELLS, GstShCentroidSettings, config.x0,
         -FAR, FAR, "px",
-        "Left edge of the first column of cells, in pixels; cell column c "
-        "covers the pixels floor (x0 + c * pitch-x) to before floor (x0 + "
-        "(c + 1) * pitch-x)"),
+        "Left edge of the first column of cells, in pixels. Column c covers "
+        "the pixels from floor (x0 + c * pitch-x) to floor (x0 + (c + 1) * "
+        "pitch-x) - 1"),
     GST_IMAGING_DOUBLE ("y0", LIVE, CELLS, GstShCentroidSettings, config.y0,
         -FAR, FAR, "px",
-        "Top edge of the first row of cells, in pixels, as x0"),
+        "Top edge of the first row of cells, in pixels. Row r covers the lines "
+        "from floor (y0 + r * pitch-y) to floor (y0 + (r + 1) * pitch-y) - 1"),
     GST_IMAGING_DOUBLE ("pitch-x", LIVE, CELLS, GstShCentroidSettings,
         config.pitch_x, -FAR, FAR, "px",
-        "Width of a cell in pixels, at least 1, with any fraction"),
+        "Width of a cell in pixels, at least 1; fractions are allowed"),
     GST_IMAGING_DOUBLE ("pitch-y", LIVE, CELLS, GstShCentroidSettings,
         config.pitch_y, -FAR, FAR, "px",
-        "Height of a cell in pixels, at least 1, with any fraction"),
+        "Height of a cell in pixels, at least 1; fractions are allowed"),
     GST_IMAGING_UINT ("columns", LIVE, CELLS, GstShCentroidSettings,
         config.columns, 0, G_MAXUINT16, NULL,
-        "Cells in a row of the grid; needed without map-location"),
+        "Number of cells in a row of the grid. Required without map-location"),
     GST_IMAGING_UINT ("rows", LIVE, CELLS, GstShCentroidSettings, config.rows,
         0, G_MAXUINT16, NULL,
-        "Rows of cells in the grid; needed without map-location"),
+        "Number of rows of cells in the grid. Required without map-location"),
     GST_IMAGING_PATH ("map-location", LIVE, CELLS, GstShCentroidSettings, map,
         gst_sh_centroid_map_load, g_free,
-        "An array file [n, 4..12] of cells instead of the grid: x, y, width, "
+        "Array file [n, 4..12] of cells that replaces the grid: x, y, width, "
         "height in pixels, then optionally ref-x, ref-y, min-flux, threshold "
-        "(NaN for the properties' values); cells may overlap"),
+        "(NaN: the value of the property). Cells may overlap"),
     GST_IMAGING_ENUM ("grid-rule", LIVE, CELLS, GstShCentroidSettings,
         config.grid_rule, "GstShCentroidGridRule", grid_rule_values,
-        "Which pixels a cell of the grid covers; with a pitch in whole "
-        "pixels both are the same"),
+        "Which pixels belong to a cell of the grid. Both rules agree if the "
+        "pitch is a whole number of pixels"),
     GST_IMAGING_DOUBLE ("aperture", LIVE, CELLS, GstShCentroidSettings,
         optics.aperture_mm, 0, 1e9, "mm",
-        "Diameter of the beam on the lenslets in mm; above 0 it gives the grid, "
-        "instead of columns, rows and pitches: floor (aperture / lenslet-pitch) "
-        "cells a side, lenslet-pitch / pixel-size pixels each, in the middle of "
-        "the frame, moved by x0 and y0"),
+        "Diameter of the beam on the lenslets in mm. Above 0 the grid is "
+        "computed from it and replaces columns, rows and pitches: floor "
+        "(aperture / lenslet-pitch) cells a side of lenslet-pitch / pixel-size "
+        "pixels, in the middle of the frame, moved by x0 and y0"),
     GST_IMAGING_DOUBLE ("lenslet-pitch", LIVE, CELLS, GstShCentroidSettings,
         optics.lenslet_pitch_um, 0, 1e9, "um",
-        "From one lenslet to the next in micrometres, for aperture"),
+        "Distance between neighbouring lenslets in micrometres, used with "
+        "aperture"),
     GST_IMAGING_DOUBLE ("pixel-size", LIVE, CELLS, GstShCentroidSettings,
         optics.pixel_size_um, 0, 1e9, "um",
-        "Of the detector in micrometres, for aperture and slope-unit=rad; behind "
-        "a relay, divided by its magnification"),
+        "Size of a detector pixel in micrometres, used with aperture and "
+        "slope-unit=rad. Behind a relay, divide it by the magnification"),
     GST_IMAGING_DOUBLE ("focal-length", LIVE, 0, GstShCentroidSettings,
         optics.focal_length_mm, 0, 1e9, "mm",
-        "Of the lenslets in mm, for slope-unit=rad"),
+        "Focal length of the lenslets in mm, used with slope-unit=rad"),
     GST_IMAGING_ENUM ("slope-unit", LIVE, 0, GstShCentroidSettings, slope_unit,
         "GstShCentroidSlopeUnit", slope_unit_values,
-        "Unit of dx and dy; everything else stays in pixels"),
+        "Unit of dx and dy. All other results stay in pixels"),
     GST_IMAGING_PATH ("find-grid-location", LIVE, 0, GstShCentroidSettings,
         find, NULL, NULL,
-        "Finds the grid of lenslets in the next frame, writes it to this "
-        "array file and measures with it, as the action find-grid does; for "
-        "gst-launch-1.0"),
+        "Array file to write. The element finds the lenslet grid in the next "
+        "frame, writes it to this file and measures with it, like the action "
+        "find-grid; for use with gst-launch-1.0"),
     GST_IMAGING_ENUM ("lattice", LIVE, 0, GstShCentroidSettings, lattice,
         "GstShCentroidLattice", lattice_values,
-        "How the lenslets are arranged that find-grid looks for"),
+        "Arrangement of the lenslets that find-grid searches for"),
     GST_IMAGING_PATH ("reference-location", LIVE, CELLS, GstShCentroidSettings,
         files[GST_SH_CENTROID_REFERENCE], load_references, g_free,
-        "An array file [cells, 2] with the x and y that each slope is measured "
-        "from, in pixels; without it the centres of the cells"),
+        "Array file [cells, 2] with the reference x and y of each cell, in "
+        "pixels. Slopes are measured from there. Without a file the references "
+        "are the centres of the cells"),
     GST_IMAGING_ENUM ("fields", LIVE, CELLS, GstShCentroidSettings,
         config.fields, "GstShCentroidFields", fields_values,
-        "What is reported"),
+        "Values that are output for each cell"),
     GST_IMAGING_UINT ("margin", LIVE, CELLS, GstShCentroidSettings,
         config.margin, 0, G_MAXUINT16, "px",
-        "Pixels left out at each edge of every cell; references stay"),
+        "Number of pixels ignored at each edge of every cell. The references "
+        "do not move"),
     GST_IMAGING_PATH ("dark-location", LIVE, CELLS, GstShCentroidSettings,
         files[GST_SH_CENTROID_DARK], load_dark, g_free,
-        "An array file [height, width] of counts that are subtracted from the "
-        "samples; takes the place of a captured one"),
+        "Array file [height, width] of counts that are subtracted from the "
+        "samples. It replaces a captured dark frame"),
     GST_IMAGING_PATH ("flat-location", LIVE, CELLS, GstShCentroidSettings,
         files[GST_SH_CENTROID_FLAT], load_flat, g_free,
-        "An array file [height, width] of factors that samples less the dark "
-        "are multiplied with; 0 for a bad pixel; takes the place of a "
-        "captured one"),
+        "Array file [height, width] of factors for the samples after the dark "
+        "frame is subtracted; 0 marks a bad pixel. It replaces a captured flat"),
     GST_IMAGING_PATH ("bad-pixels-location", LIVE, CELLS, GstShCentroidSettings,
         files[GST_SH_CENTROID_BAD_PIXELS], load_bad_pixels, g_free,
-        "An array file [height, width], not 0 where a pixel takes part in "
-        "nothing"),
+        "Array file [height, width]. Pixels that are not 0 there are ignored "
+        "everywhere"),
     GST_IMAGING_PATH ("lut-location", LIVE, CELLS, GstShCentroidSettings,
         files[GST_SH_CENTROID_LUT], load_lut, g_free,
-        "An array file of 256 numbers for GRAY8 or 65536 for GRAY16_LE: what "
-        "each sample stands for, before the dark"),
+        "Array file with the value of each possible sample, 256 numbers for "
+        "GRAY8 or 65536 for GRAY16_LE. It is applied before the dark frame is "
+        "subtracted"),
     GST_IMAGING_ENUM ("threshold-mode", LIVE, 0, GstShCentroidSettings,
         threshold_mode, "GstShCentroidThresholdMode", threshold_mode_values,
-        "Which samples count"),
+        "How the threshold T of a cell is computed. Samples below T are "
+        "ignored"),
     GST_IMAGING_DOUBLE ("threshold", LIVE, 0, GstShCentroidSettings,
         config.threshold, 0, 1e9, NULL,
-        "T, in the unit of threshold-mode: counts, a fraction from 0 to 1, or "
-        "times read-noise"),
+        "Value from which T is computed, in the unit of threshold-mode: "
+        "counts, a fraction from 0 to 1, or multiples of read-noise"),
     GST_IMAGING_DOUBLE ("threshold-least", LIVE, 0, GstShCentroidSettings,
         config.threshold_least, 0, 1e9, "counts",
-        "Counts; T is at least this with threshold-mode relative, range or auto"),
+        "Smallest T in counts, with threshold-mode relative, range or auto"),
     GST_IMAGING_ENUM ("threshold-action", LIVE, 0, GstShCentroidSettings,
         config.threshold_action, "GstShCentroidThresholdAction",
-        threshold_action_values, "What a sample v counts as"),
+        threshold_action_values, "Value of a sample v after the threshold T"),
     GST_IMAGING_UINT ("brightest", LIVE, 0, GstShCentroidSettings,
         config.brightest, 0, G_MAXINT, "px",
-        "Only so many pixels of a cell count, the brightest, and all that tie "
-        "with the last of them; with threshold-action=subtract the next lower "
-        "value is subtracted; 0 for all"),
+        "Number of brightest pixels of a cell that are used, ties included; 0: "
+        "all. With threshold-action=subtract the next lower value is "
+        "subtracted"),
     GST_IMAGING_ENUM ("weighting", LIVE, 0, GstShCentroidSettings,
         config.weighting, "GstShCentroidWeighting", weighting_values,
-        "What a pixel is multiplied with after the threshold"),
+        "Weight of each pixel, applied after the threshold"),
     GST_IMAGING_DOUBLE ("sigma", LIVE, 0, GstShCentroidSettings, config.sigma,
         0.01, 1e6, "px",
-        "In pixels; a spot of sigma_s seems to move by sigma^2 / (sigma^2 + "
-        "sigma_s^2) of what it does about a fixed centre"),
+        "Width of the Gaussian weight, in pixels. With a fixed centre, a spot "
+        "of width s seems to move by only sigma^2 / (sigma^2 + s^2) of its "
+        "true shift"),
     GST_IMAGING_UINT ("iterations", LIVE, 0, GstShCentroidSettings,
         config.iterations, 1, 100, NULL,
-        "How often a weighted cell is measured; from the second time on the "
-        "weight is about the centroid found before"),
+        "How often each cell is measured with weighting. From the second time "
+        "on, the weight is centred on the last centroid"),
     GST_IMAGING_DOUBLE ("power", LIVE, 0, GstShCentroidSettings, config.power,
         1, 4, NULL,
-        "The power that a pixel is raised to after threshold and weight"),
+        "Exponent that is applied to each pixel after threshold and weight"),
     GST_IMAGING_ENUM ("estimator", LIVE, 0, GstShCentroidSettings,
         config.estimator, "GstShCentroidEstimator", estimator_values,
-        "How a spot is located"),
+        "Method that locates a spot"),
     GST_IMAGING_PATH ("template-location", LIVE, CELLS, GstShCentroidSettings,
         files[GST_SH_CENTROID_TEMPLATE], load_template, g_free,
-        "An array file [height, width] of what estimator=correlation looks for "
-        "in all cells, or [cells, height, width] with one for each; at most "
-        "as large as a cell; takes the place of a captured one"),
+        "Array file [height, width] with one template for all cells, or "
+        "[cells, height, width] with one for each, used with "
+        "estimator=correlation. A template is at most as large as a cell. It "
+        "replaces a captured template"),
     GST_IMAGING_ENUM ("template-source", LIVE, CELLS, GstShCentroidSettings,
         config.template_source, "GstShCentroidTemplateSource", source_values,
-        "Where the template comes from"),
+        "Source of the template"),
     GST_IMAGING_INT ("template-cell", LIVE, CELLS, GstShCentroidSettings,
         config.template_cell, -1, G_MAXINT, NULL,
-        "The cell, from 0 on, that the one template is a picture of: a "
-        "shift is then measured from that cell's centre; with "
-        "template-source=frame and for capture-template the cell that is "
-        "taken; -1 for none: capture-template takes each cell its own"),
+        "Number of the cell, from 0, that the template was taken from: shifts "
+        "are measured from the centre of that cell. template-source=frame and "
+        "capture-template take this cell. -1: none; capture-template takes one "
+        "template from each cell"),
     GST_IMAGING_UINT ("template-margin", LIVE, CELLS, GstShCentroidSettings,
         config.template_margin, 0, G_MAXUINT16, "px",
-        "Pixels that a template taken from a cell is smaller than the "
-        "smallest cell, at each edge; with search-range or more all of it "
-        "stays in the cell"),
+        "Pixels by which a template taken from a cell is smaller than the "
+        "smallest cell, at each edge. From search-range on, the shifted "
+        "template always stays in the cell"),
     GST_IMAGING_ENUM ("correlation", LIVE, 0, GstShCentroidSettings,
         config.correlation, "GstShCentroidCorrelation", correlation_values,
-        "How well template and cell agree, with estimator=correlation"),
+        "How similarity of template and cell is measured, with "
+        "estimator=correlation"),
     GST_IMAGING_ENUM ("peak-fit", LIVE, 0, GstShCentroidSettings,
         config.peak_fit, "GstShCentroidPeakFit", peak_fit_values,
-        "How the fraction of a pixel is found"),
+        "How the peak of the correlation is located to a fraction of a pixel"),
     GST_IMAGING_UINT ("search-range", LIVE, 0, GstShCentroidSettings,
         config.search_range, 1, IMK_SHCENTROID_MAX_SEARCH_RANGE, "px",
         "Largest shift of the template from the middle of the cell, in whole "
@@ -330,48 +338,50 @@ static const GstImagingSetting settings[] = {
         "(flag 32)"),
     GST_IMAGING_DOUBLE ("min-correlation", LIVE, 0, GstShCentroidSettings,
         config.min_correlation, 0, 1, NULL,
-        "Normalised correlation, 0 to 1, below which nothing was found, and "
-        "the cell is flagged (32)"),
+        "Smallest valid normalised correlation, 0 to 1. A cell below it is "
+        "invalid (flag 32)"),
     GST_IMAGING_DOUBLE ("quad-gain", LIVE, 0, GstShCentroidSettings,
         config.quad_gain, 1e-9, 1e6, "px",
-        "Pixels for all light in one half, with estimator=quad"),
+        "Offset in pixels that is reported if all light is in one half, with "
+        "estimator=quad"),
     GST_IMAGING_ENUM ("window", LIVE, 0, GstShCentroidSettings, config.window,
         "GstShCentroidWindow", window_values,
-        "Where a cell is looked for; the reference stays"),
+        "Where the pixels of a cell are taken from. The reference does not "
+        "move"),
     GST_IMAGING_DOUBLE ("tracking-gain", LIVE, 0, GstShCentroidSettings,
         config.tracking_gain, 0, 1, NULL,
-        "A valid centroid c moves the tracked position t, which starts at "
-        "the reference, by tracking-gain (c - t)"),
+        "Gain g of the tracked position t, which starts at the reference: a "
+        "valid centroid c moves t by g (c - t)"),
     GST_IMAGING_UINT ("tracking-reset", LIVE, 0, GstShCentroidSettings,
         config.tracking_reset, 0, G_MAXINT, "frames",
-        "Invalid frames in a row after which the tracked position of a cell "
-        "is the reference again; 0 for never"),
+        "Number of invalid frames in a row after which the tracked position "
+        "returns to the reference; 0: never"),
     GST_IMAGING_BOOLEAN ("remove-tilt", LIVE, 0, GstShCentroidSettings,
         config.remove_tilt,
-        "dx and dy are less their mean over the valid cells; x and y stay"),
+        "Subtract the mean of dx and dy over the valid cells from dx and dy. x "
+        "and y do not change"),
     GST_IMAGING_DOUBLE ("min-flux", LIVE, 0, GstShCentroidSettings,
         config.min_flux, 0, G_MAXDOUBLE, "counts",
-        "Counts of flux, after the threshold, below which a cell is invalid "
-        "and flagged (2)"),
+        "Smallest valid flux of a cell in counts, after the threshold. A cell "
+        "below it is invalid (flag 2)"),
     GST_IMAGING_ENUM ("invalid-policy", LIVE, 0, GstShCentroidSettings,
         config.invalid_policy, "GstShCentroidInvalidPolicy",
         invalid_policy_values,
-        "What an invalid cell reports; its flags say that it is"),
+        "Values that an invalid cell reports. Its flags always mark it"),
     GST_IMAGING_UINT ("bit-depth", LIVE, 0, GstShCentroidSettings, bit_depth, 0,
         16, "bits",
-        "Significant bits of a sample, in its low bits, for the default "
-        "saturation: 10, 12 or 14 of most cameras; 0 for all bits of the "
-        "format"),
+        "Number of significant low bits of a sample, for the default "
+        "saturation: 10, 12 or 14 of most cameras; 0: all bits of the format"),
     GST_IMAGING_DOUBLE ("saturation", LIVE, 0, GstShCentroidSettings,
         saturation, -1, 1e30, "counts",
-        "Counts at and above which a sample is saturated, and its cell "
-        "flagged (4); 0 for the largest of bit-depth, -1 for never"),
+        "Samples at or above this count are saturated, and their cell gets "
+        "flag 4. 0: largest value of bit-depth; -1: never"),
     GST_IMAGING_DOUBLE ("gain", LIVE, 0, GstShCentroidSettings, config.gain, 0,
         1e9, "electrons/count",
-        "Electrons a count, above 0, for the photon noise in var_x and var_y"),
+        "Electrons per count, above 0, for the photon noise in var_x and var_y"),
     GST_IMAGING_DOUBLE ("read-noise", LIVE, 0, GstShCentroidSettings,
         config.read_noise, 0, 1e6, "counts",
-        "Counts rms of a sample, for var_x and var_y"),
+        "Read noise of a sample in counts rms, for var_x and var_y"),
 };
 
 static void

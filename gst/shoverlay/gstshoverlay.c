@@ -87,32 +87,33 @@ static const GFlagsValue parts[] = {
 
 static const GstImagingSetting settings[] = {
     GST_IMAGING_STRING ("results", LIVE, 0, Settings, results,
-        "Name of the element whose centroids are drawn; empty for the first "
-        "ones that a frame has"),
+        "Name of the element whose centroids are drawn. Empty: the first "
+        "results on a frame"),
     GST_IMAGING_FLAGS ("draw", LIVE, 0, Settings, style.parts,
         "GstShOverlayParts", parts,
-        "Parts of the drawing, as cells+arrows+text"),
+        "Parts that are drawn, joined by +, as cells+arrows+text"),
     GST_IMAGING_DOUBLE ("arrow-scale", LIVE, 0, Settings, style.arrow_scale, 0,
-        1e6, NULL, "How many times as long as the slope in pixels an arrow is"),
+        1e6, NULL, "Length of an arrow divided by the slope in pixels"),
     GST_IMAGING_DOUBLE ("line-width", LIVE, 0, Settings, style.line_width, 0.1,
-        100, "px", "Of all lines, in pixels of the picture"),
-    COLOUR ("cell-color", cell_colour, "Of the edges of cells"),
-    COLOUR ("reference-color", reference_colour, "Of the rings"),
-    COLOUR ("arrow-color", arrow_colour, "Of the slopes"),
-    COLOUR ("centroid-color", centroid_colour, "Of the crosses"),
-    COLOUR ("flag-color", flag_colour, "Of letters and crossed out cells"),
-    COLOUR ("text-color", text_colour, "Of the line at the bottom"),
+        100, "px", "Width of all lines, in pixels of the picture"),
+    COLOUR ("cell-color", cell_colour, "Colour of the edges of cells"),
+    COLOUR ("reference-color", reference_colour, "Colour of the rings"),
+    COLOUR ("arrow-color", arrow_colour, "Colour of the slopes"),
+    COLOUR ("centroid-color", centroid_colour, "Colour of the crosses"),
+    COLOUR (
+        "flag-color", flag_colour, "Colour of letters and crossed out cells"),
+    COLOUR ("text-color", text_colour, "Colour of the line at the bottom"),
     GST_IMAGING_INT ("black", LIVE, 0, Settings, levels.black, -1, G_MAXUINT16,
         "counts",
-        "Counts of a grey frame that become black; -1: 10 % of each frame are "
-        "darker"),
+        "Sample of a grey frame that is shown as black. -1: chosen so that 10 "
+        "% of each frame are darker"),
     GST_IMAGING_INT ("white", LIVE, 0, Settings, levels.white, -1, G_MAXUINT16,
         "counts",
-        "Counts of a grey frame that become white; -1: 0.2 % of each frame are "
-        "brighter"),
+        "Sample of a grey frame that is shown as white. -1: chosen so that 0.2 "
+        "% of each frame are brighter"),
     GST_IMAGING_DOUBLE ("gamma", LIVE, 0, Settings, levels.gamma, 0.1, 10, NULL,
-        "Of grey frames: above 1 shows faint light beside bright spots, 1 is "
-        "linear"),
+        "Gamma of grey frames: 1 is linear, larger values show faint light "
+        "beside bright spots"),
 };
 
 static void

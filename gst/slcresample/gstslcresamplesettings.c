@@ -52,44 +52,51 @@ static const GstImagingSetting settings[] = {
     GST_IMAGING_PATH ("fit-location", NEXT_SET, KERNEL, GstSlcResampleSettings,
         fit, load_fit, g_free,
         "Path of a file with the lines rshift, sub_int_r, stretch_r, "
-        "a_stretch_r and the same for azimuth, as insarxcorr's pad fit, "
-        "insarfit and fitoffset.csh write them; a PRM file with them will do"),
+        "a_stretch_r and the same for azimuth: the output of the pad fit of "
+        "insarxcorr, of insarfit or fitoffset.csh, or a PRM file that contains "
+        "them"),
     GST_IMAGING_PATH ("reference-location", NEXT_SET, KERNEL,
         GstSlcResampleSettings, reference, load_reference,
         (GDestroyNotify) gst_insar_prm_free,
-        "Path of the PRM file of the reference, whose size the image gets"),
+        "Path of the PRM file of the reference, whose size the output gets"),
     GST_IMAGING_UINT ("width", NEXT_SET, KERNEL, GstSlcResampleSettings, width,
         0, 1 << 24, "samples",
-        "Columns that the image gets; 0: those of the reference, or as it has"),
+        "Number of columns of the output. 0: that of reference-location, "
+        "otherwise that of the input"),
     GST_IMAGING_UINT ("height", NEXT_SET, KERNEL, GstSlcResampleSettings,
         height, 0, 1 << 30, "lines",
-        "Lines that the image gets; 0: those of the reference, or as it has"),
+        "Number of lines of the output. 0: that of reference-location, "
+        "otherwise that of the input"),
     GEOMETRY ("shift-r", 0, 1e6, "columns",
-        "Columns that column 0 of line 0 is away; added to those of the fit"),
+        "Shift in columns of column 0 of line 0, added to that of the fit"),
     GEOMETRY ("stretch-r", 1, IMK_SLCRESAMPLE_MAX_STRETCH, NULL,
-        "Columns more, a column; added to that of the fit"),
+        "Change of the shift in columns from one column to the next, added to "
+        "that of the fit"),
     GEOMETRY ("a-stretch-r", 2, IMK_SLCRESAMPLE_MAX_STRETCH, NULL,
-        "Columns more, a line; added to that of the fit"),
+        "Change of the shift in columns from one line to the next, added to "
+        "that of the fit"),
     GEOMETRY ("shift-a", 3, 1e6, "lines",
-        "Lines that column 0 of line 0 is away; added to those of the fit"),
+        "Shift in lines of column 0 of line 0, added to that of the fit"),
     GEOMETRY ("stretch-a", 4, IMK_SLCRESAMPLE_MAX_STRETCH, NULL,
-        "Lines more, a column; added to that of the fit"),
+        "Change of the shift in lines from one column to the next, added to "
+        "that of the fit"),
     GEOMETRY ("a-stretch-a", 5, IMK_SLCRESAMPLE_MAX_STRETCH, NULL,
-        "Lines more, a line; added to that of the fit"),
+        "Change of the shift in lines from one line to the next, added to that "
+        "of the fit"),
     GST_IMAGING_UINT ("taps", NEXT_SET, KERNEL, GstSlcResampleSettings, taps, 4,
         IMK_SLCRESAMPLE_MAX_TAPS, "samples",
-        "Samples along each axis that one is made of: an even number. With "
-        "bandwidth 0.85 the error is 31 dB below the signal for 8, 50 dB for "
-        "16"),
+        "Number of input samples along each axis for one output sample, an "
+        "even number. With bandwidth=0.85 the error is 31 dB below the signal "
+        "for 8, 50 dB for 16"),
     GST_IMAGING_DOUBLE ("bandwidth", NEXT_SET, KERNEL, GstSlcResampleSettings,
         bandwidth, 0.1, 1, NULL,
-        "Part of the sampling rate that the signal fills, along each axis: "
-        "the weights are best for a flat spectrum of this width"),
+        "Share of the sampling rate that the signal fills along each axis. The "
+        "weights are optimal for a flat spectrum of this width"),
     GST_IMAGING_ENUM ("doppler", NEXT_SET, KERNEL, GstSlcResampleSettings,
         doppler, "GstSlcResampleDoppler", doppler_values,
-        "Where the centre of the spectrum in azimuth is known from: caps: "
-        "their doppler (fd1 / PRF of a PRM file); data: the phase between "
-        "the first 64 lines that are used; auto: caps that have one, or data"),
+        "Source of the centre of the spectrum in azimuth. caps: the doppler of "
+        "the caps (fd1 / PRF of a PRM file); data: the phase between the first "
+        "64 lines; auto: caps if present, otherwise data"),
 };
 
 static void

@@ -69,28 +69,28 @@ static const GEnumValue format_values[] = {
 static const GstImagingSetting settings[] = {
     GST_IMAGING_PATH ("location", NEXT_START, 0, Settings, file.location, NULL,
         NULL,
-        "Path of the image: a .PRM file of GMTSAR, whose SLC_file is looked for "
-        "in the working folder and then beside it; .npy of complex64 or float32 "
-        "[lines, samples]; raw samples, which need width and format; or what "
-        "GDAL opens, also the name of a subdataset"),
+        "Path of the image: a .PRM file of GMTSAR (its SLC_file is searched in "
+        "the working folder, then beside it); .npy of complex64 or float32 "
+        "[lines, samples]; raw samples, which need width and format; or any "
+        "file or subdataset that GDAL opens"),
     GST_IMAGING_ENUM ("format", NEXT_START, 0, Settings, format,
         "GstSlcSrcFormat", format_values,
-        "What a sample is, in raw files little endian; auto: ci16 for PRM "
-        "files, and what is nearest for GDAL, which converts to others"),
+        "Type of a sample, little endian in raw files. auto: ci16 for PRM "
+        "files, the nearest type for GDAL, which converts to the others"),
     GST_IMAGING_UINT ("width", NEXT_START, 0, Settings, width, 0,
         GST_SLC_MAX_WIDTH, "samples",
-        "Columns (samples a line) of raw samples; 0 for other files, which "
-        "have it in their headers"),
+        "Number of columns (samples per line) of raw files. 0 for other files, "
+        "whose headers give it"),
     GST_IMAGING_UINT ("band", NEXT_START, 0, Settings, band, 1, G_MAXINT, NULL,
-        "Band of an image that GDAL reads, the first being 1"),
+        "Number of the band, from 1, of an image that GDAL reads"),
     GST_IMAGING_UINT ("lines-per-buffer", NEXT_START, 0, Settings,
         lines_per_buffer, 0, GST_SLC_MAX_HEIGHT, "lines",
-        "Whole lines that a buffer holds, the last one fewer; 0 for as many as "
-        "make 1 MiB"),
+        "Number of whole lines in a buffer; the last buffer may have fewer. 0: "
+        "as many as make 1 MiB"),
     GST_IMAGING_BOOLEAN ("allow-urls", NEXT_START, GST_IMAGING_NEUTRAL,
         Settings, allow_urls,
-        "Whether GDAL may open what an image, as a .vrt, names in the network; "
-        "needed also for a location that is a URL"),
+        "Allow GDAL to open network addresses, also those that a file such as "
+        ".vrt names. Required for a location that is a URL"),
 };
 
 static void

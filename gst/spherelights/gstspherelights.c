@@ -387,25 +387,25 @@ load_mask (const gchar *location, ImkError *error)
 
 static const GstImagingSetting settings[] = {
     GST_IMAGING_PATH ("location", LIVE, 0, Settings, location, NULL, NULL,
-        "Where the .lp file of the lights is written: their number, then a "
-        "line of number x y z each, of length 1, x to the right, y up, z to "
-        "the camera; without it there are messages only"),
+        "Path of the .lp file to write: the number of lights, then lines of "
+        "number, x, y, z. The vectors have length 1, x points to the right, y "
+        "up, z to the camera. Without a path only messages are posted"),
     GST_IMAGING_PATH ("mask-location", NEXT_SET, 0, Settings, mask, load_mask,
         (GDestroyNotify) gst_imaging_nd_array_free,
-        "An array file [height, width] of u8 or bool, not 0 on the sphere, which "
-        "gives its middle and radius"),
+        "Array file [height, width] of u8 or bool that is not 0 on the sphere. "
+        "Its centre and radius are computed from it"),
     GST_IMAGING_DOUBLE ("centre-x", NEXT_SET, 0, Settings, sphere.x, 0, 65535,
-        "px", "Column of the sphere's middle, where radius is set"),
+        "px", "Column of the centre of the sphere, used if radius is not 0"),
     GST_IMAGING_DOUBLE ("centre-y", NEXT_SET, 0, Settings, sphere.y, 0, 65535,
-        "px", "Row of the sphere's middle"),
+        "px", "Row of the centre of the sphere, used if radius is not 0"),
     GST_IMAGING_DOUBLE ("radius", NEXT_SET, 0, Settings, sphere.radius, 0,
         65535, "px",
-        "From its middle to its rim; 0 finds the sphere, where it is all that "
-        "is not dark: brighter than a tenth of the brightest"),
+        "Radius of the sphere in pixels. 0 finds the sphere: all pixels "
+        "brighter than a tenth of the brightest"),
     GST_IMAGING_DOUBLE ("threshold", NEXT_SET, 0, Settings, threshold, 0.01,
         0.99, NULL,
-        "The highlight is what is brighter than this part of the brightest "
-        "point"),
+        "Share of the brightest value above which pixels belong to the "
+        "highlight"),
 };
 
 static void

@@ -7,6 +7,7 @@ result.
 """
 import argparse
 import contextlib
+import errno
 import importlib
 import json
 import os
@@ -17,6 +18,7 @@ import sys
 from . import commands
 
 # Exit codes of every command.
+NO_ROOM = errno.EDQUOT, errno.EFBIG, errno.ENOSPC, errno.EROFS
 DONE, NO_RESULT, WRONG_USE, UNREADABLE, NOT_WRITTEN = range(5)
 CODES = """exit codes: 0 done, 1 no result, 2 wrong use, 3 input unreadable, 4 output not written"""
 
@@ -93,12 +95,21 @@ class Parser(argparse.ArgumentParser):
     """Of one command. Its help ends with the examples, its errors are one sentence."""
 
     def __init__(self, name, module):
+        self.module = module
         examples = "\n".join(f"  gst-imaging {name} {words}".rstrip() + f"\n      {meaning}" for words, meaning in module.EXAMPLES)
         super().__init__(prog=f"gst-imaging {name}", description=module.__doc__.strip(),
                          epilog=f"examples:\n{examples}\n\n{CODES}",
                          formatter_class=argparse.RawDescriptionHelpFormatter)
         self.add_argument("--json", action="store_true", help="print the result as one JSON object")
         module.add_arguments(self)
+
+    def find_option(self, word):
+        return self._option_string_actions.get(word)
+
+    @staticmethod
+    def is_repeated(action):
+        """May it be given several times?"""
+        return isinstance(action, argparse._AppendAction)
 
     def error(self, message):
         raise Failure(WRONG_USE, f"{message[:1].upper()}{message[1:]}. Try gst-imaging {self.prog.split()[-1]} --help.")
@@ -156,6 +167,9 @@ def main(arguments=None):
     except Stopped as stopped:
         return end_by_signal(name, stopped, "--json" in rest)
     except OSError as error:
+        if isinstance(error.filename, str):
+            code = NOT_WRITTEN if error.errno in NO_ROOM else UNREADABLE
+            return report(name, Failure(code, f"{error.filename}: {error.strerror}."), "--json" in rest)
         sys.stdout = None  # nothing more can be written there
         print(f"gst-imaging {name}: The output cannot be written: {error.strerror}.", file=sys.stderr)
         return NOT_WRITTEN

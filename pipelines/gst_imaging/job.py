@@ -53,10 +53,11 @@ def is_output(entry):
 def read_result(folder):
     """Returns: what result.json of a folder says; None where there is none of ours. A stranger may have made it: its outputs
     are files below the folder, or it is not ours"""
+    from . import metadata
+
     try:
-        with open(os.path.join(folder, "result.json"), encoding="utf-8") as file:
-            result = json.load(file)
-    except (OSError, ValueError, RecursionError):
+        result = metadata.read_json(os.path.join(folder, "result.json"))
+    except (OSError, ValueError):
         return None
     if not isinstance(result, dict) or result.get("schema") != SCHEMA or not isinstance(result.get("outputs"), list):
         return None

@@ -3,6 +3,7 @@
 import ctypes
 import math
 import os
+import re
 
 from .command import NOT_WRITTEN, UNREADABLE, WRONG_USE, Failure
 
@@ -58,6 +59,16 @@ def describe(Gst):
         library.g_free(text)
 
 
+def knows(Gst, path):
+    """Returns: whether picturesrc takes a file of a folder, and does not leave it out as a stranger"""
+    return bool(load(Gst).gst_imaging_formats_know(os.fsencode(path)))
+
+
+def natural(path):
+    """The key of the order in which picturesrc plays the files of a folder: 2 before 10, capital letters before others."""
+    return [(0, int(part), "") if part.isdigit() else (1, 0, part) for part in re.split("([0-9]+)", path) if part], path
+
+
 NUMPY_TYPES = {"u8": "u1", "u16": "u2", "u32": "u4", "u64": "u8", "i8": "i1", "i16": "i2", "i32": "i4", "i64": "i8",
                "f16": "f2", "f32": "f4", "f64": "f8", "bool": "?", "complex64": "c8", "complex128": "c16"}
 
@@ -69,6 +80,43 @@ def type_name(np, values):
 
 class GError(ctypes.Structure):
     _fields_ = [("domain", ctypes.c_uint32), ("code", ctypes.c_int), ("message", ctypes.c_char_p)]
+
+
+def call(functions, code, function, *arguments):
+    """Returns: what a function does whose last argument is a GError, which becomes a Failure"""
+    error = ctypes.POINTER(GError)()
+    result = function(*arguments, ctypes.byref(error))
+    if not result:
+        sentence = error.contents.message.decode(errors="replace")
+        functions.g_error_free(error)
+        raise Failure(code, sentence)
+    return result
+
+
+class FileNumber(ctypes.Structure):
+    """Where the name of numbered files has the number, such as %05d."""
+
+    _fields_ = [("at", ctypes.c_size_t), ("size", ctypes.c_size_t), ("width", ctypes.c_uint), ("zeros", ctypes.c_int)]
+
+
+def numbered(path, numbers=()):
+    """Returns: the files with these numbers as picturesink names them; None for a path without a place for a number"""
+    functions = load(gstreamer())
+    if not functions:
+        raise Failure(WRONG_USE, "GStreamer finds no plug-in of gst-imaging; see gst-imaging info.")
+    functions.gst_imaging_file_number_put.restype = ctypes.c_void_p
+    functions.g_free.argtypes = [ctypes.c_void_p]
+    place = FileNumber()
+    name = os.fsencode(path)
+    call(functions, WRONG_USE, functions.gst_imaging_file_number_find, ctypes.byref(place), name)
+    if place.size == 0:
+        return None
+    files = []
+    for number in numbers:
+        text = functions.gst_imaging_file_number_put(ctypes.byref(place), name, ctypes.c_uint64(number))
+        files.append(os.fsdecode(ctypes.string_at(text)))
+        functions.g_free(text)
+    return files
 
 
 class Array(ctypes.Structure):
@@ -100,13 +148,7 @@ class Arrays:
         self.functions.gst_imaging_nd_array_type_name.restype = ctypes.c_char_p
 
     def call(self, code, function, *arguments):
-        error = ctypes.POINTER(GError)()
-        result = function(*arguments, ctypes.byref(error))
-        if not result:
-            sentence = error.contents.message.decode(errors="replace")
-            self.functions.g_error_free(error)
-            raise Failure(code, sentence)
-        return result
+        return call(self.functions, code, function, *arguments)
 
     def load(self, path):
         return self.call(UNREADABLE, self.functions.gst_imaging_nd_array_load_part, os.fsencode(path), self.part)
@@ -166,6 +208,41 @@ class Arrays:
             functions.g_strfreev(members)
         return told
 
+    def note(self, array, path):
+        """Returns: a sentence about damaged numbers in what is told of an array, which are not used; None without"""
+        functions = self.functions
+        functions.gst_imaging_description_new.restype = ctypes.c_void_p
+        functions.gst_imaging_description_get_note.restype = ctypes.c_char_p
+        description = ctypes.c_void_p(functions.gst_imaging_description_new(array, os.fsencode(path)))
+        note = functions.gst_imaging_description_get_note(description)
+        functions.gst_imaging_description_free(description)
+        return note and note.decode(errors="replace")
+
+    def quantities(self, reader, path):
+        """Returns: the quantity of each page of a file that is open, as members of GstImagingQuantity; {} for none"""
+        Gst = gstreamer()
+        functions = self.functions
+        functions.gst_imaging_description_new.restype = ctypes.c_void_p
+        functions.gst_imaging_description_at.restype = functions.gst_structure_to_string.restype = ctypes.c_void_p
+        for function in functions.gst_imaging_description_free, functions.gst_structure_to_string, functions.gst_structure_free, functions.g_free:
+            function.argtypes = [ctypes.c_void_p]
+        description = ctypes.c_void_p(functions.gst_imaging_description_new(
+            functions.gst_imaging_array_reader_get_array(reader), os.fsencode(path)))
+        found = []
+        for page in range(functions.gst_imaging_array_reader_get_n_pages(reader)):
+            told = functions.gst_imaging_description_at(description, ctypes.c_uint64(page))
+            if not told:
+                found.append({})
+                continue
+            text = functions.gst_structure_to_string(told)
+            structure = Gst.Structure.from_string(ctypes.string_at(text).decode(errors="replace"))[0]
+            names = [structure.nth_field_name(i) for i in range(structure.n_fields())]
+            found.append({name: structure.get_value(name) for name in names})
+            functions.g_free(text)
+            functions.gst_structure_free(told)
+        functions.gst_imaging_description_free(description)
+        return found
+
     def cards(self, array):
         """Returns: what the file tells beside its values, as (key, value)"""
         found = []
@@ -207,8 +284,9 @@ class Arrays:
         finally:
             functions.gst_imaging_array_reader_free(reader)
 
-    def pages(self, path):
-        """Generates (shape of the array, index of the first value, values) of one page after the other."""
+    def pages(self, path, quantities=None):
+        """Generates (shape of the array, index of the first value, values) of one page after the other.
+        @quantities: a list that gets the quantity of each page before the first one"""
         np = numpy()
         functions = self.functions
         functions.gst_imaging_array_reader_get_n_pages.restype = ctypes.c_uint64
@@ -217,6 +295,8 @@ class Arrays:
             array = functions.gst_imaging_array_reader_get_array(reader)
             shape = array.contents.dims[:array.contents.n_dims]
             n_pages = functions.gst_imaging_array_reader_get_n_pages(reader)
+            if quantities is not None:
+                quantities += self.quantities(reader, path)
             values = np.empty(math.prod(shape) // max(n_pages, 1), NUMPY_TYPES[self.type_name(array)])
             for page in range(n_pages):
                 self.call(UNREADABLE, functions.gst_imaging_array_reader_read, reader, ctypes.c_uint64(page),

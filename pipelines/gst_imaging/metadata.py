@@ -5,9 +5,11 @@ Import it (from gst_imaging import metadata), or copy this file into your
 program: it needs no module of ours. The element that writes the metadata has to
 be loaded first, as it is when the pipeline runs in the process.
 """
+import errno
 import json
 import os
 import re
+import stat
 
 import numpy as np
 
@@ -28,6 +30,7 @@ def read_bytes(buffer):
         buffer.unmap(info)
 
 
+MOST_BYTES, MOST_FRAMES = 256 << 20, 10 ** 8  # of a sidecar
 ORIGIN = ("element", "version", "backend", "settings-hash")  # what made it
 
 
@@ -55,7 +58,8 @@ def results(buffer, element):
         return None
     fields = structure.get_value(element)
     result = members(fields, ("id", "by-field", "ref-width", "ref-height", "frame", "frames-missing", "pts",
-                              "timestamp", "timestamp-reference") + ORIGIN)
+                              "timestamp", "timestamp-reference", "slope-scale", "cells-valid", "commands-limited", "low-light",
+                              "closed") + ORIGIN)
     result["fields"] = fields.get_value("fields").split(",")
     result["unit"] = fields.get_value("unit").split(",")
     shape = fields.get_value("rows"), fields.get_value("columns")
@@ -88,8 +92,26 @@ def quantity(buffer):
     return result
 
 
+def read_json(path):
+    """What a JSON file holds. A pipe or a device, which may never end, is an OSError; what is no JSON a ValueError."""
+    descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK)
+    with open(descriptor, encoding="utf-8") as file:
+        about = os.fstat(descriptor)
+        if not stat.S_ISREG(about.st_mode):
+            raise OSError(errno.EINVAL, "it is no regular file", path)
+        if about.st_size > MOST_BYTES:
+            raise ValueError(f"{path} has more than {MOST_BYTES >> 20} MiB")
+        try:
+            return json.load(file)
+        except RecursionError as error:
+            raise ValueError(f"{path} is nested too deeply") from error
+
+
 def expand(series):
     """The numbers of a series in a sidecar, one a frame; None where there is none."""
+    counts = [entry["count"] if isinstance(entry, dict) else entry[2] for entry in series if isinstance(entry, (dict, list))]
+    if sum(counts) > MOST_FRAMES:
+        raise ValueError(f"it lists {sum(counts)} frames, and {MOST_FRAMES} are read")
     numbers = []
     for entry in series:
         if isinstance(entry, dict):  # a constant rate
@@ -104,20 +126,20 @@ def expand(series):
 
 
 def find_series(path):
-    """Of a numbered file: the name that picturesink had, with the number in it, and its number; else None."""
+    """Of a numbered file: the name that picturesink had, with the number in it, and its number; else None. The rule of
+    common/files/gstimagingfilenumber.c, without the library."""
     folder, name = os.path.split(path)
     for beside in sorted(os.listdir(folder or ".")) if os.path.isdir(folder or ".") else ():
-        parts = re.fullmatch("(.*)(%[0-9]*)[du](.*)[.]json", beside, re.DOTALL)
-        found = parts and re.fullmatch(f"{re.escape(parts[1])} *([0-9]+){re.escape(parts[3])}", name, re.DOTALL)
-        if found and parts[1] + f"{parts[2]}d" % int(found[1]) + parts[3] == name:
+        parts = re.fullmatch("(.*)%(0?)([0-9]*)[du](.*)[.]json", beside, re.DOTALL)
+        found = parts and re.fullmatch(f"{re.escape(parts[1])} *([0-9]+){re.escape(parts[4])}", name, re.DOTALL)
+        if found and parts[1] + str(int(found[1])).rjust(min(int(parts[3] or 0), 20), parts[2] or " ") + parts[4] == name:
             return os.path.join(folder, beside[:-len(".json")]), int(found[1])
     return None
 
 
 def read_sidecar(path):
     try:
-        with open(f"{path}.json", encoding="utf-8") as file:
-            told = json.load(file)
+        told = read_json(f"{path}.json")
     except FileNotFoundError:
         return None
     if not isinstance(told, dict) or told.get("schema") != "gst-imaging-sidecar-v1":

@@ -9,12 +9,8 @@ from . import library
 from .command import UNREADABLE, WRONG_USE, Failure
 
 LIGHT_FILES = "lp", "dome", "txt"
+CURL_BLOCK, FEWEST_BLOCKS = 4, 20  # pixels, whose noise is averaged; blocks
 BESIDE = "mask", "dark", "white"  # files that are found by their name
-
-
-def natural(path):
-    """2 before 10"""
-    return [(0, int(part), "") if part.isdigit() else (1, 0, part) for part in re.split("([0-9]+)", path.lower()) if part]
 
 
 def stem(name):
@@ -28,6 +24,15 @@ def listed(names, most=5):
     return ", ".join(names[:most]) + (f" and {len(names) - most} more" if len(names) > most else "")
 
 
+def lines_of(path):
+    """Returns: the lines of a text file without comments and empty ones. Names in it may be of any encoding"""
+    try:
+        with open(path, encoding="utf-8-sig", errors="surrogateescape") as file:
+            return [line for line in (line.split("#")[0].strip() for line in file.read().splitlines()) if line]
+    except OSError as error:
+        raise Failure(UNREADABLE, f"{path} cannot be read: {error.strerror}.") from error
+
+
 def extensions():
     """Returns: the extensions of pictures that this build reads"""
     about = json.loads(library.describe(library.gstreamer()) or '{"formats": []}')
@@ -37,7 +42,7 @@ def extensions():
 def files_of(folder, extension=None):
     """Returns: the pictures of a folder in natural order, and {name: path} of the files of BESIDE"""
     try:
-        names = sorted((name for name in os.listdir(folder) if not name.startswith(".")), key=natural)
+        names = sorted((name for name in os.listdir(folder) if not name.startswith(".")), key=library.natural)
     except OSError as error:
         raise Failure(UNREADABLE, f"{folder} cannot be read: {error.strerror}.") from error
     known = {extension.lower().lstrip(".")} if extension else extensions()
@@ -51,6 +56,26 @@ def files_of(folder, extension=None):
         elif form in known:
             found.append(path)
     return found, beside
+
+
+def curl(np, normals):
+    """normals: [height, width, 3], y up, 0 where there is none. Returns: the rms of the curl of their slopes, as a part of the rms
+    of all changes of the slopes: 0 for a surface, some tenths with noise, above where lights are turned or mirrored, which
+    residuals do not show; None for few normals"""
+    height, width = (n // CURL_BLOCK for n in normals.shape[:2])
+    blocks = normals[:height * CURL_BLOCK, :width * CURL_BLOCK].reshape(height, CURL_BLOCK, width, CURL_BLOCK, 3)
+    there = blocks.any(-1).all((1, 3))
+    mean = blocks.sum((1, 3), dtype=float)
+    there &= mean[..., 2] > 0.1 * np.linalg.norm(mean, axis=-1)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        p, q = -mean[..., 0] / mean[..., 2], -mean[..., 1] / mean[..., 2]
+    good = there[:-1, :-1] & there[1:, :-1] & there[:-1, 1:] & there[1:, 1:]
+    if good.sum() < FEWEST_BLOCKS:
+        return None
+    along_x = [(f[:-1, 1:] + f[1:, 1:] - f[:-1, :-1] - f[1:, :-1])[good] for f in (p, q)]
+    along_y = [(f[:-1, :-1] + f[:-1, 1:] - f[1:, :-1] - f[1:, 1:])[good] for f in (p, q)]
+    changes = np.mean([change ** 2 for change in along_x + along_y]) * 4
+    return float(np.sqrt(np.mean((along_y[0] - along_x[1]) ** 2) / changes)) if changes > 0 else 0.0
 
 
 class Lights:
@@ -97,8 +122,7 @@ class Lights:
         path = os.path.join(os.path.dirname(self.path), "filenames.txt")
         if not os.path.isfile(path):
             return None
-        with open(path, encoding="utf-8", errors="replace") as file:
-            names = file.read().split()
+        names = " ".join(lines_of(path)).split()
         return [[name] for name in names] if len(names) == len(self.lines) else None
 
     def write(self, path, chosen):

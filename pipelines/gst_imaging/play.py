@@ -38,8 +38,18 @@ def parse(words):
             word = next((word for word in words if not word.isprintable()), error.object).encode(errors="replace").decode()
             raise Failure(WRONG_USE, f'"{word}" is not UTF-8, which GStreamer needs. Rename the file.') from None
     if said:
-        raise Failure(WRONG_USE, f"The {said[0].message}.")
+        raise Failure(WRONG_USE, range_of(pipeline, str(said[0].message)) or f"The {said[0].message}.")
     return pipeline
+
+
+def range_of(pipeline, sentence):
+    """Returns: GLib's sentence about a number that a property does not take, with the numbers that it takes; None of others"""
+    found = re.match("""value "(.*)" of type '.*' is invalid or out of range for property '(.*)' of""", sentence)
+    for element in elements_of(pipeline) if found else ():
+        about = descriptions(element).get(found[2], {}) if is_ours(element) else {}
+        if "minimum" in about and "maximum" in about:
+            return f"{found[2]} is {float(found[1]):.10g}, and goes from {about['minimum']:.10g} to {about['maximum']:.10g}."
+    return None
 
 
 def set_list(element, name, values):

@@ -29,7 +29,7 @@ def check_source(source, folder):
 
 
 # What makes the same frames again, without a file.
-GENERATORS = {"videotestsrc", "audiotestsrc", "picturesrc", "npysrc"}
+GENERATORS = {"videotestsrc", "audiotestsrc"}
 
 
 def check_sources(told, folder):
@@ -139,11 +139,17 @@ WRITTEN = ("amplitude-location", "coherence-location", "find-grid-location", "in
 
 def find_sources(told, elements, folder):
     """A source that has moved with the file lies beside it."""
+    found = {}
     for source in told["sources"]:
-        path = source.get("location")
-        beside = path and os.path.join(folder, os.path.basename(path))
-        if path and not os.path.exists(path) and os.path.exists(beside):
-            elements[source["element"]].set_property("location", beside)
+        if source.get("location"):
+            path, beside = source["location"], os.path.join(folder, os.path.basename(source["location"]))
+            moved = not os.path.exists(path) and os.path.exists(beside)
+            found.setdefault(source["element"], []).append((beside if moved else path, moved))
+    for name, files in found.items():
+        if len(files) == 1 and files[0][1]:
+            elements[name].set_property("location", files[0][0])
+        elif any(moved for _path, moved in files):
+            play.set_list(elements[name], "locations", [path for path, _moved in files])
 
 
 def keep_files(elements, folder):

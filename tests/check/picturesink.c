@@ -565,6 +565,37 @@ GST_START_TEST (test_strange_caps_are_refused)
 }
 GST_END_TEST
 
+/* Two tensors are numbers and their flags: a list of single types is none. */
+GST_START_TEST (test_two_tensors_have_two_types)
+{
+  GstElement *sink = gst_element_factory_make ("picturesink", NULL);
+  GstPad *pad = gst_element_get_static_pad (sink, "sink");
+  GstCaps *caps = gst_pad_get_pad_template_caps (pad);
+  guint n_seen = 0;
+
+  for (guint i = 0; i < gst_caps_get_size (caps); i++) {
+    const GstStructure *s = gst_caps_get_structure (caps, i);
+    const GValue *types = gst_structure_get_value (s, "types");
+    gint n = 0;
+
+    if (!gst_structure_get_int (s, "num_tensors", &n))
+      continue;
+    n_seen++;
+    fail_unless_equals_int (gst_value_list_get_size (types), 11);
+    for (guint k = 0; k < gst_value_list_get_size (types); k++) {
+      const gchar *text =
+          g_value_get_string (gst_value_list_get_value (types, k));
+
+      fail_unless_equals_int (g_str_has_suffix (text, ",uint8"), n == 2);
+    }
+  }
+  fail_unless_equals_int (n_seen, 2);
+  gst_caps_unref (caps);
+  gst_object_unref (pad);
+  gst_object_unref (sink);
+}
+GST_END_TEST;
+
 GST_START_TEST (test_a_short_buffer_is_refused)
 {
   GstHarness *h = make_harness ("a.npy", "", TENSOR ("uint8", "1:4:4:1"));
@@ -597,6 +628,7 @@ picturesink_suite (void)
   tcase_add_test (tcase, test_errors);
   tcase_add_test (tcase, test_other_frames_do_not_fit_a_file);
   tcase_add_test (tcase, test_strange_caps_are_refused);
+  tcase_add_test (tcase, test_two_tensors_have_two_types);
   tcase_add_test (tcase, test_a_short_buffer_is_refused);
   return suite;
 }

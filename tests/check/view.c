@@ -174,6 +174,27 @@ GST_START_TEST (test_samples_and_window)
 }
 GST_END_TEST
 
+/* 1000 samples: five at each end are left out. */
+GST_START_TEST (test_the_automatic_window_leaves_out_half_a_percent)
+{
+  guint16 samples[1000];
+  GstImagingView *view;
+  gchar *header;
+
+  for (guint i = 0; i < 1000; i++)
+    samples[i] = (guint16) (7 * i % 1000);
+  open_pads ("video/x-raw,format=" GST_VIDEO_NE (
+      GRAY16) ",width=1000,height=1,framerate=0/1");
+  view = gst_imaging_view_new (src, 1);
+  gst_imaging_view_set_size (view, 1000, 1000, 85);
+  header = picture_of (view, buffer_of (samples, sizeof (samples), 0));
+  check_has (header, "\"window\":989,\"level\":499.5,");
+  g_free (header);
+  g_object_unref (view);
+  close_pads ();
+}
+GST_END_TEST
+
 GST_START_TEST (test_types_of_samples)
 {
   const gfloat floats[] = {0.25f, NAN, -3, INFINITY};
@@ -301,10 +322,13 @@ GST_END_TEST
 GST_START_TEST (test_only_viewed_frames_are_downloaded)
 {
   GstVideoInfo info = check_info ("GRAY8", 64, 48);
-  GstImagingStats *stats = gst_imaging_stats_new ();
+  GstImagingStats *stats;
   guint64 n_passed = 0, n_viewed = 0;
   GstImagingView *view;
 
+  if (check_n_devices () == 0) /* asked here: CUDA does not outlive a fork */
+    check_skip ("there is no card");
+  stats = gst_imaging_stats_new ();
   open_pads ("video/x-raw,format=GRAY8,width=64,height=48,framerate=0/1");
   view = gst_imaging_view_new (src, 1);
   gst_imaging_view_set_rate (view, 1000);
@@ -329,6 +353,63 @@ GST_START_TEST (test_only_viewed_frames_are_downloaded)
   g_object_unref (view);
   close_pads ();
   gst_imaging_stats_unref (stats);
+}
+GST_END_TEST
+
+enum { BSCAN = 256 * 16 * 2, IMAGE = 128 * 16, N_VIEWED = 4 };
+
+/* Pushes B-scans until the viewer has a picture. */
+static void
+push_until_seen (GstHarness *h, GstImagingView *view, const GstVideoInfo *info)
+{
+  gint64 begin = g_get_monotonic_time ();
+
+  gst_imaging_view_allow (view, 1);
+  while (!can_read (gst_imaging_view_get_fd (view), 5)) {
+    fail_unless (
+        g_get_monotonic_time () - begin < (gint64) (CHECK_TIMEOUT / 1000));
+    check_push (h, check_noise (info, 1), GST_FLOW_OK);
+  }
+  g_free (take_header (view));
+}
+
+/* Of octbscan on a device, whose images nobody else reads. */
+GST_START_TEST (test_a_viewer_of_octbscan_costs_what_it_sees)
+{
+  GstVideoInfo info = check_info ("GRAY16_LE", 256, 16);
+  GstElement *element;
+  GstImagingView *view;
+  GstHarness *h;
+  GstPad *pad;
+
+  if (!check_have_element ("octbscan"))
+    return;
+  if (check_n_devices () == 0)
+    check_skip ("there is no card");
+  element = gst_parse_launch ("octbscan backend=cuda", NULL);
+  h = gst_harness_new_with_element (element, "sink", "src");
+  gst_harness_set_drop_buffers (h, TRUE);
+  gst_harness_set_src_caps_str (
+      h, "video/x-raw,format=GRAY16_LE,width=256,height=16,framerate=0/1");
+  pad = gst_element_get_static_pad (element, "src");
+  view = gst_imaging_view_new (pad, 1);
+  gst_imaging_view_set_rate (view, 1000);
+  for (guint i = 0; i < N_VIEWED; i++) {
+    for (guint k = 0; k < 20; k++)
+      check_push (h, check_noise (&info, k), GST_FLOW_OK);
+    push_until_seen (h, view, &info);
+  }
+  gst_harness_push_event (h, gst_event_new_eos ());
+  /* each B-scan came in ordinary memory */
+  fail_unless_equals_uint64 (check_stat (element, "bytes-copied"),
+      check_stat (element, "frames") * BSCAN);
+  fail_unless_equals_uint64 (
+      check_stat (element, "bytes-downloaded"), N_VIEWED * IMAGE);
+  gst_imaging_view_close (view);
+  g_object_unref (view);
+  gst_object_unref (pad);
+  gst_harness_teardown (h);
+  gst_object_unref (element);
 }
 GST_END_TEST
 
@@ -525,13 +606,14 @@ view_suite (void)
   tcase_add_test (tc, test_a_tap_passes_frames_on);
   tcase_add_test (tc, test_a_tap_keeps_the_newest_frame);
   tcase_add_test (tc, test_samples_and_window);
+  tcase_add_test (tc, test_the_automatic_window_leaves_out_half_a_percent);
   tcase_add_test (tc, test_types_of_samples);
   tcase_add_test (tc, test_what_is_no_picture);
   tcase_add_test (tc, test_sections_of_a_volume);
+  tcase_add_test (tc, test_a_viewer_of_octbscan_costs_what_it_sees);
   tcase_add_test (tc, test_a_dead_viewer_holds_nothing);
   tcase_add_test (tc, test_views_come_and_go);
-  if (check_n_devices () > 0)
-    tcase_add_test (tc, test_only_viewed_frames_are_downloaded);
+  tcase_add_test (tc, test_only_viewed_frames_are_downloaded);
   return s;
 }
 

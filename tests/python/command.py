@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
 """The command gst-imaging: its help, its exit codes, and the command info."""
+import io
 import json
 import os
 import pkgutil
@@ -8,13 +9,14 @@ import subprocess
 import sys
 import tempfile
 import unittest
+import unittest.mock
 
 import numpy as np
 
 from support import SOURCE, TIMEOUT, main
 
 sys.path.insert(0, os.path.join(SOURCE, "pipelines"))
-from gst_imaging import commands
+from gst_imaging import command, commands
 
 
 def gst_imaging(*words, **environment):
@@ -195,6 +197,14 @@ class Info(unittest.TestCase):
         self.assertEqual(done.returncode, 4, done.stderr)
         self.assertEqual(done.stderr.count("\n"), 1, done.stderr)
         self.assertIn("cannot be written", done.stderr)
+
+    def test_a_file_that_nobody_expected_to_fail_is_named(self):
+        """Of standard output alone it may be said that it cannot be written."""
+        with tempfile.TemporaryDirectory() as folder, unittest.mock.patch("sys.stderr", new_callable=io.StringIO) as errors, \
+                unittest.mock.patch.object(command, "execute", side_effect=lambda *_: open(f"{folder}/none", encoding="utf-8")):
+            code = command.main(["info"])
+        self.assertEqual(code, command.UNREADABLE)
+        self.assertEqual(errors.getvalue(), f"gst-imaging info: {folder}/none: No such file or directory.\n")
 
 
 main()

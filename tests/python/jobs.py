@@ -17,7 +17,7 @@ import numpy as np
 from support import SOURCE, TIMEOUT, main
 
 sys.path.insert(0, os.path.join(SOURCE, "pipelines"))
-from gst_imaging import play, progress
+from gst_imaging import job, play, progress
 from gst_imaging.report import Report, page, pictures, plots
 
 # A command: each input is a file with a number of frames; "slow" plays as many in real time, "bad" fails.
@@ -111,6 +111,14 @@ class Jobs(unittest.TestCase):
         os.remove(self.path("out/frames.npy"))  # no longer whole
         self.run_trial("one", "-o", "out", "--extra", "3", code=4)
         self.assertEqual(self.hidden(), [])
+
+    def test_the_key_depends_on_all_that_decides(self):
+        def key(command="trial", role="frames", path="a/b.npy", sha256="00", **settings):
+            return job.key_of(command, [{"role": role, "path": path, "sha256": sha256}], settings)
+
+        keys = [key(), key(command="other"), key(role="dark"), key(path="a/c.npy"), key(sha256="01"), key(extra="2"), key(extra="3")]
+        self.assertEqual(len(set(keys)), len(keys))
+        self.assertEqual(key(path="other/b.npy"), key())  # the same file in another folder
 
     def test_files_of_others_stay(self):
         os.mkdir(self.path("out"))

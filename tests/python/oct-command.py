@@ -71,6 +71,23 @@ class Oct(unittest.TestCase):
             for setting in ("scale", "4"), ("window", "hann"), ("--lambda", "800 900"):
                 self.assertIn(setting, told)
 
+    def test_spectra_that_are_not_what_they_are_taken_for(self):
+        spectra = np.concatenate([mirror(200, bscans=1, seed=seed) for seed in range(4)], 1)
+        lost = spectra.copy()
+        lost[0, 5:8] = 0
+        for name, values, sentence in (
+                ("right", spectra, None), ("lost", lost, f"3 of {spectra.shape[1]} spectra hold zeros alone"),
+                ("turned", spectra.swapaxes(1, 2), "are lines and samples exchanged?"),
+                ("reversed", spectra[..., ::-1], "with the wavelengths the other way round: --lambda 900 800.")):
+            np.save(self.path(name + ".npy"), values)
+            self.call(name + ".npy", "--lambda", "800", "900", "scale=4")
+            warnings = [told for told in result_of(self.path("out"))["warnings"] if "spectra" in told or "exchanged" in told or "round" in told]
+            self.assertEqual(len(warnings), 0 if sentence is None else 1, warnings)
+            self.assertIn(sentence or "", "".join(warnings))
+        lost.astype("<u2").tofile(self.path("lost.raw"))
+        printed = self.call("lost.raw", "--samples", str(SAMPLES), "--lines", str(spectra.shape[1]), "--lambda", "800", "900")
+        self.assertIn(f"3 of {spectra.shape[1]} spectra hold zeros alone", printed)
+
     def test_a_raw_file_with_a_header_is_the_same(self):
         spectra = mirror(200, bscans=2)
         np.save(self.path("m.npy"), spectra)
@@ -145,6 +162,11 @@ class Oct(unittest.TestCase):
         np.testing.assert_array_equal(np.load(self.path("out/level.npy")), levels)
         with open(self.path("out/calibration.ini"), encoding="utf-8") as file:
             self.assertIn(f"wavelengths={os.path.join(os.path.realpath(self.folder), 'w.npy')}", file.read())
+        np.savetxt(self.path("w.txt"), wavelengths(), "%.17g", header="nm")
+        np.savetxt(self.path("w.csv"), np.stack([np.arange(SAMPLES), wavelengths()], 1), "%.17g", delimiter=",")
+        for name in "w.txt", "w.csv":  # as vendors write them
+            self.call("m.npy", "--wavelengths", name)
+            np.testing.assert_array_equal(np.load(self.path("out/level.npy")), levels)
         at = levels.mean((0, 2)).argmax()
         for option, name in ("--k-index", "k.npy"), ("--chirp", "chirp.txt"):
             self.call("m.npy", option, name)

@@ -1,9 +1,13 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
 """gst-imaging panel without a browser: its protocol, what it refuses, and that nobody who talks to it costs the pipeline a frame."""
 import asyncio
+import fcntl
+import glob
 import json
+import logging
 import os
 import shutil
+import signal
 import socket
 import struct
 import subprocess
@@ -23,8 +27,12 @@ from gst_imaging.command import Failure, execute
 try:
     import aiohttp
     import gi
+    from aiohttp import web
 
     gi.require_version("GstImaging", "1.0")
+    from gst_imaging.panel import values
+    from gst_imaging.panel.refusal import Refusal
+    from gst_imaging.panel.server import Server, is_no_lost_connection
 except (ImportError, ValueError):
     aiohttp = None
 
@@ -77,6 +85,53 @@ async def ask(ws, **command):
 
 
 @unittest.skipUnless(aiohttp, "python3-aiohttp or the introspection of gst-imaging is missing")
+class Values(unittest.TestCase):
+    """One of each kind, as text for GStreamer and as a member of a transaction, which has a type."""
+
+    def test_each_kind_of_value(self):
+        nicks = [{"nick": "cells"}, {"nick": "arrows"}]
+        for kind, value, text, member in (
+                ({"type": "boolean"}, True, "true", "p=(boolean)true"),
+                ({"type": "int", "minimum": -5, "maximum": 5}, -3, "-3", "p=(int)-3"),
+                ({"type": "int", "minimum": 0, "maximum": 2 ** 32 - 1}, 3 * 10 ** 9, "3000000000", "p=(uint)3000000000"),
+                ({"type": "uint64"}, 2 ** 63, str(2 ** 63), f"p=(guint64){2 ** 63}"),
+                ({"type": "double"}, 0.1, "0.1", "p=(double)0.1"),
+                ({"type": "fraction"}, "30000/1001", "30000/1001", "p=(fraction)30000/1001"),
+                ({"type": "array"}, [1, 2.5], "<1, 2.5>", "p=<1, 2.5>"),
+                ({"type": "enum", "values": nicks}, "arrows", "arrows", 'p=(string)"arrows"'),
+                ({"type": "flags", "values": nicks}, "cells+arrows", "cells+arrows", 'p=(string)"cells+arrows"'),
+                ({"type": "flags", "values": nicks}, "", "0", 'p=(string)"0"'),
+                ({"type": "string"}, 'a "b\\', 'a "b\\', 'p=(string)"a \\"b\\\\"')):
+            described = {"name": "p", **kind}
+            found = values.from_json(described, value)
+            self.assertEqual((found, values.in_structure(described, found)), (text, member), described)
+
+    def test_wrong_values_are_refused(self):
+        for kind, value in (({"type": "boolean"}, 1), ({"type": "int"}, True), ({"type": "int"}, 1.5), ({"type": "int"}, "1"), ({"type": "double"}, "1"),
+                            ({"type": "int", "maximum": 5}, 6), ({"type": "double", "minimum": 0}, -0.1), ({"type": "double", "minimum": 0}, "nan"),
+                            ({"type": "array"}, [1, "2"]), ({"type": "array"}, 1), ({"type": "enum", "values": []}, "x"),
+                            ({"type": "flags", "values": []}, "x"), ({"type": "string"}, 5), ({"type": "string"}, "a\0b")):
+            with self.assertRaises(Refusal, msg=f"{kind} {value}"):
+                values.from_json({"name": "p", **kind}, value)
+
+
+@unittest.skipUnless(aiohttp, "python3-aiohttp or the introspection of gst-imaging is missing")
+class Stuck(unittest.TestCase):
+    def test_a_connection_that_is_not_read_is_closed_after_a_while(self):
+        """With a clock and connections of the test: the real ones take 20 s."""
+        read, unread = unittest.mock.Mock(), unittest.mock.Mock()
+        unread.transport.get_write_buffer_size.return_value = 1000
+        server = unittest.mock.Mock(stuck={})
+        server.runner.server.connections = [read, unread, unittest.mock.Mock(transport=None)]
+        for now in range(0, 30):
+            read.transport.get_write_buffer_size.return_value = 5 * (now % 10 < 5)  # slow, but it reads
+            server.loop.time.return_value = now
+            Server.close_stuck(server)
+            self.assertEqual(unread.transport.abort.called, now > 20)
+            self.assertFalse(read.transport.abort.called)
+
+
+@unittest.skipUnless(aiohttp, "python3-aiohttp or the introspection of gst-imaging is missing")
 class Panel(unittest.IsolatedAsyncioTestCase):
     def setUp(self):
         folder = tempfile.TemporaryDirectory()
@@ -107,6 +162,136 @@ class Panel(unittest.IsolatedAsyncioTestCase):
             self.assertIn("result", await ask(ws, do="snapshot", view="sharp.src", path="g3.npy"))
         with open(link, "rb") as file:
             self.assertEqual(file.read(), before)
+
+    async def test_a_recording_that_fails_ends_at_once(self):
+        """Two panels, one file: picturesink has it locked, so the second recording fails with its first frame."""
+        one, two = self.serve(), self.serve()
+        async with aiohttp.ClientSession() as session:
+            async with session.ws_connect(one.root + "/ws", max_msg_size=0) as a, session.ws_connect(two.root + "/ws", max_msg_size=0) as b:
+                self.assertIn("result", await ask(a, do="record", view="sharp.src", path="r.npy"))
+                await receive(a, lambda m: m["type"] == "recording" and m["recording"] and m["recording"]["frames"] > 2)
+                await b.send_json({"do": "record", "view": "sharp.src", "path": "r.npy"})
+                told = await receive(b, lambda m: m["type"] == "message" and m["severity"] == "error", timeout=5)
+                self.assertIn("The recording of sharp.src", told["text"])
+                async with session.get(two.root + "/api/state") as answer:
+                    state = await answer.json()
+                self.assertEqual((state["recording"], state["pipeline"]["state"]), (None, "playing"))
+                n = (await ask(a, do="record-stop"))["result"]["frames"]
+        self.assertEqual(len(np.load(os.path.join(self.data, "r.npy"))), n)
+
+    async def test_a_snapshot_that_waits_keeps_nobody_waiting(self):
+        """No frame comes for minutes: others are answered, and a signal ends the panel at once."""
+        served = self.serve(f"picturesrc location={self.folder}/in.npy loop=true framerate=1/1000 ! lapsharpen name=sharp ! fakesink sync=true")
+        async with aiohttp.ClientSession() as session, session.ws_connect(served.root + "/ws", max_msg_size=0) as ws:
+            await receive(ws, lambda m: "elements" in m)
+            for i in range(8):
+                await ws.send_json({"id": 100 + i, "do": "snapshot", "view": "sharp.src", "path": f"s{i}.npy"})
+            began = time.monotonic()
+            for _ in range(5):
+                async with session.get(served.root + "/api/state") as answer:
+                    self.assertEqual(answer.status, 200)
+            self.assertLess(time.monotonic() - began, 3)
+            served.process.send_signal(signal.SIGTERM)
+            served.process.wait(8)
+
+    async def test_a_closed_terminal_completes_the_recording(self):
+        served = self.serve()
+        async with aiohttp.ClientSession() as session, session.ws_connect(served.root + "/ws", max_msg_size=0) as ws:
+            self.assertIn("result", await ask(ws, do="record", view="sharp.src", path="r.npy"))
+            await receive(ws, lambda m: m["type"] == "recording" and m["recording"] and m["recording"]["frames"] > 2)
+            served.process.send_signal(signal.SIGHUP)
+            served.process.wait(20)
+        with open(os.path.join(self.data, "r.npy.json"), encoding="utf-8") as file:
+            told = json.load(file)
+        self.assertTrue(told["complete"])
+        self.assertEqual(len(np.load(os.path.join(self.data, "r.npy"))), told["frames"])
+
+    async def test_what_is_no_json_is_refused_in_a_sentence(self):
+        served = self.serve()
+        async with aiohttp.ClientSession() as session:
+            for body, charset in (("[" * 30000, "utf-8"), ('{"element": NaN}', "utf-8"), ('{"element": 1e999}', "utf-8"),
+                                  ('{"element": "\\ud800"}', "utf-8"), ("{}", "nonsense")):
+                async with session.post(served.root + "/api/set", data=body.encode(),
+                                        headers={"Content-Type": f"application/json; charset={charset}"}) as answer:
+                    self.assertEqual(answer.status, 400, body[:40])
+                    self.assertIn("The body", (await answer.json())["error"])
+            async with session.ws_connect(served.root + "/ws", max_msg_size=0) as ws:
+                for text in "[" * 30000, '{"id": NaN, "do": "elements"}', '{"id": 1e999, "do": "elements"}', '{"do": "\\ud800"}':
+                    await ws.send_str(text)
+                    reply = await receive(ws, lambda m: m["type"] == "reply")
+                    self.assertEqual((reply["ok"], reply["status"]), (False, 400), text[:40])
+                self.assertTrue((await ask(ws, do="elements"))["ok"])
+
+    async def test_links_in_numbered_names_do_not_leave_the_folder(self):
+        outside = os.path.join(self.folder, "outside.npy")
+        shutil.copy(os.path.join(self.folder, "in.npy"), outside)
+        for name in "f00000.npy", "g.npy.json":
+            os.symlink(outside, os.path.join(self.data, name))
+        served = self.serve()
+        async with aiohttp.ClientSession() as session, session.ws_connect(served.root + "/ws", max_msg_size=0) as ws:
+            for path in "f%05d.npy", "f%d.npy", "g.npy", "f00000.npy":
+                reply = await ask(ws, do="record", view="sharp.src", path=path, frames=2)
+                self.assertEqual((reply["ok"], reply["status"]), (False, 403), reply)
+            self.assertTrue((await ask(ws, do="snapshot", view="sharp.src", path="h.npy"))["ok"])
+            self.assertTrue((await ask(ws, do="files", folder=self.data))["ok"])
+        self.assertEqual(len(np.load(outside)), 3)
+
+    async def test_warnings_of_a_recording_are_told(self):
+        with open(os.path.join(self.data, "h.npy.json"), "w", encoding="utf-8") as file:
+            file.write('{"of": "somebody else"}')
+        served = self.serve()
+        async with aiohttp.ClientSession() as session, session.ws_connect(served.root + "/ws", max_msg_size=0) as ws:
+            await ws.send_json({"do": "record", "view": "sharp.src", "path": "h.npy", "frames": 5})
+            told = await receive(ws, lambda m: m["type"] == "message" and m["severity"] == "warning", timeout=5)
+        self.assertIn("h.npy.json", told["text"])
+
+    async def test_two_panels_keep_the_presets_of_both(self):
+        one, two = self.serve(), self.serve()
+        async with aiohttp.ClientSession() as session:
+            async def post(served, command, name):
+                async with session.post(f"{served.root}/api/{command}", json={"name": name}) as answer:
+                    return await answer.json()
+            self.assertEqual(await post(one, "preset-save", "a"), {"presets": ["a"]})
+            self.assertEqual(await post(two, "preset-save", "b"), {"presets": ["a", "b"]})
+            self.assertEqual(await post(one, "preset-save", "c"), {"presets": ["a", "b", "c"]})
+            self.assertEqual(await post(two, "preset-delete", "a"), {"presets": ["b", "c"]})
+            self.assertIn("no preset", (await post(one, "preset-load", "a"))["error"])
+
+    async def test_a_file_of_presets_that_is_none(self):
+        first = self.serve()
+        async with aiohttp.ClientSession() as session:
+            async with session.post(first.root + "/api/preset-save", json={"name": "a"}) as answer:
+                self.assertEqual(answer.status, 200)
+            path, = glob.glob(self.folder + "/gst-imaging/panel/*.json")
+            for text in "5", "null", "[" * 200000, '{"a": 5}':
+                with open(path, "w", encoding="utf-8") as file:
+                    file.write(text)
+                async with session.get(first.root + "/api/state") as answer:
+                    self.assertEqual((answer.status, (await answer.json())["presets"]), (200, []))
+                async with session.post(first.root + "/api/preset-save", json={"name": "b"}) as answer:
+                    self.assertEqual(answer.status, 409)
+                    self.assertIn("is damaged", (await answer.json())["error"])
+                with open(path, encoding="utf-8") as file:
+                    self.assertEqual(file.read(), text)
+            os.remove(path)
+            async with session.post(first.root + "/api/preset-save", json={"name": "b"}) as answer:
+                self.assertEqual((answer.status, await answer.json()), (200, {"presets": ["b"]}))
+
+    async def test_a_lock_on_the_presets_does_not_stop_the_panel(self):
+        served = self.serve()
+        async with aiohttp.ClientSession() as session:
+            async with session.post(served.root + "/api/preset-save", json={"name": "a"}) as answer:
+                self.assertEqual(answer.status, 200)
+            path, = glob.glob(self.folder + "/gst-imaging/panel/*.json.lock")
+            with open(path, "w", encoding="utf-8") as lock:
+                fcntl.flock(lock, fcntl.LOCK_EX)
+                start = time.monotonic()
+                async with session.post(served.root + "/api/preset-save", json={"name": "b"}) as answer:
+                    self.assertEqual(answer.status, 409)
+                    self.assertIn("Another panel is writing", (await answer.json())["error"])
+                self.assertLess(time.monotonic() - start, 5)
+            async with session.post(served.root + "/api/preset-save", json={"name": "b"}) as answer:
+                self.assertEqual(await answer.json(), {"presets": ["a", "b"]})
 
     async def test_elements_whose_enumerations_nobody_has_used(self):
         served = self.serve("fakesrc ! fakesink")
@@ -377,6 +562,32 @@ class Panel(unittest.IsolatedAsyncioTestCase):
                 async with session.get(served.root + "/api/health") as answer:
                     status = answer.status
         self.assertEqual(status, 200)
+
+    async def test_a_lost_connection_is_no_traceback(self):
+        async def answer(_request):
+            return web.Response()
+
+        async def log(error_of):
+            """Returns: what logging would print of it"""
+            logger = logging.getLogger("aiohttp.server")
+            try:
+                await error_of()
+            except AssertionError as error:
+                with self.assertLogs(logger, logging.ERROR) as told:
+                    logger.error("another message")  # assertLogs wants one
+                    logger.error("Unhandled exception", exc_info=error)
+                return told.output[1:]
+            self.fail("no assertion of aiohttp: look whether the filter is still needed")
+
+        async def of_the_program():
+            raise AssertionError
+
+        logger, handler = logging.getLogger("aiohttp.server"), web.Server(answer)()
+        logger.addFilter(is_no_lost_connection)
+        self.addCleanup(logger.removeFilter, is_no_lost_connection)
+        handler._request_handler = None  # as connection_lost leaves it
+        self.assertEqual(await log(lambda: handler._handle_request(None, 0, answer)), [])
+        self.assertIn("Traceback", "".join(await log(of_the_program)))
 
     async def test_a_recording_with_a_change_verifies(self):
         served = self.serve("sharpen", "--files", self.data)

@@ -131,6 +131,19 @@ class Photostereo(Photographs):
                                                                 "--mm-per-pixel", "0.5")[0])
         self.assertIn("--overwrite", self.gst_imaging("photostereo", "photos/", "lights.lp", "-o", "out", code=4)[1])
 
+    def test_turned_and_mirrored_lights_are_seen_in_the_curl(self):
+        """The residuals are those of the right lights: the same vectors in another system of axes."""
+        self.take()
+        lights = self.lights
+        turned = np.array([[0.6, -0.8, 0], [0.8, 0.6, 0], [0, 0, 1]])
+        for name, axes, met in ("right", np.eye(3), True), ("mirrored", np.diag([1, -1, 1]), False), ("turned", turned, False):
+            self.lights = lights @ axes.T
+            self.write_lp(f"{name}.lp")
+            self.gst_imaging("photostereo", "photos/", f"{name}.lp", "-o", name)
+            figures = {figure["name"]: figure for figure in self.result(name)["figures"]}
+            self.assertTrue(figures["mean residual"]["met"], name)
+            self.assertEqual(figures["curl of the slopes"]["met"], met, figures["curl of the slopes"])
+
     def test_missing_extra_and_unequal_pictures_are_told_and_left_out(self):
         self.take()
         self.write_lp("photos/rig.lp")
@@ -189,7 +202,8 @@ class Photostereo(Photographs):
         self.save("bearPNG/mask.png", self.inside.astype(np.uint8) * 255)
         self.save("bearPNG/Normal_gt.png", np.zeros((HEIGHT, WIDTH, 3), np.uint16))
         np.savetxt(self.path("bearPNG/light_directions.txt"), self.lights[::-1], "%.7f")
-        np.savetxt(self.path("bearPNG/light_intensities.txt"), np.repeat(gains[::-1, None], 3, 1), "%.5f")
+        np.savetxt(self.path("bearPNG/light_intensities.txt"), np.repeat(gains[::-1, None], 3, 1), "%.5f",
+                   header="mesur\xe9es", encoding="latin-1")
         with open(self.path("bearPNG/filenames.txt"), "w", encoding="utf-8") as file:
             file.writelines(f"{i + 1:03}.png\n" for i in range(LIGHTS - 1, -1, -1))
         self.gst_imaging("photostereo", "bearPNG", "-o", "bear")

@@ -2,6 +2,7 @@
 """Files of picturesink: other programs read them with equal samples; a crash and a full disk leave all complete
 frames. tools/venv installs the readers."""
 import hashlib
+import json
 import os
 import pathlib
 import subprocess
@@ -206,10 +207,28 @@ class Sidecar(Case):
             file.write('{"mine": 1}')
         text = launch("videotestsrc", "num-buffers=3", "!", "video/x-raw,format=GRAY8,width=8,height=8", "!", "picturesink",
                       f"location={path}", "sidecar=always")
-        self.assertEqual(text.count("no sidecar of picturesink"), 1, text)
+        self.assertEqual(text.count("was not written by gst-imaging"), 1, text)
         self.assertEqual(len(np.load(path)), 3)
         with open(f"{path}.json", encoding="utf-8") as file:
             self.assertEqual(file.read(), '{"mine": 1}')
+
+    def test_the_sidecar_of_a_long_recording_is_replaced_and_continued(self):
+        """Its series make it longer than other texts may be."""
+        sharp = "videotestsrc num-buffers=3 ! video/x-raw,format=GRAY8,width=32,height=8 ! lapsharpen"
+        for more, previous in ("append=true", 17 << 20), ("append=false", None):
+            self.play(sharp, "a.npy")
+            with open(self.path("a.npy.json"), "r+", encoding="utf-8") as file:
+                told = json.load(file)
+                file.seek(0)
+                json.dump({**told, "comment": " " * (17 << 20)}, file)
+            told = self.play(sharp, "a.npy", more)
+            self.assertEqual(told["frames"], 6 if previous else 3)
+            self.assertEqual(len(told["previous"]["comment"]) if previous else told.get("previous"), previous)
+        with open(self.path("a.npy.json"), "r+", encoding="utf-8") as file:
+            file.truncate(1 << 28 | 1)
+        text = launch(*f"{sharp} ! picturesink append=true location={self.path('a.npy')}".split())
+        self.assertIn("268435457 bytes; a file of this kind has 268435456 at most. The frames are written without a sidecar.", text)
+        self.assertEqual((len(np.load(self.path("a.npy"))), os.path.getsize(self.path("a.npy.json"))), (6, 1 << 28 | 1))
 
     def test_numbers_begin_behind_all_files(self):
         for n in (0, 1, 4):

@@ -51,6 +51,15 @@ class Files(Case):
         self.assertEqual((samples, told["frames-missing"]), ([1, 2, 4, 5, 6, 9], 3))
         self.assertEqual(told["frame-numbers"], [0, 1, [3, 1, 3], 8])
 
+    def test_a_missing_file_of_several_pages_counts_its_pages(self):
+        folder = self.path("pages")
+        os.mkdir(folder)
+        for number in 1, 2, 4, 5:
+            np.save(os.path.join(folder, f"f{number:02}.npy"), np.full((3, 4, 5), number, np.uint8))
+        _printed, samples, told = self.record(folder)
+        self.assertEqual(samples, [1] * 3 + [2] * 3 + [4] * 3 + [5] * 3)
+        self.assertEqual((told["frames-missing"], told["frame-numbers"]), (3, [[0, 1, 6], [9, 1, 6]]))
+
     def test_a_photograph_left_out_with_its_light_is_no_loss(self):
         lights = self.path("lights.lp")
         with open(lights, "w", encoding="utf-8") as file:
@@ -167,6 +176,10 @@ class Parts(Case):
         self.assertEqual((told["type"], told["shape"], told["cards"]["EXTNAME"], told["parts"][2]),
                          ("f32", [4, 5], "ERR", "2: DQ u8 [2, 3]"))
         self.assertNotIn("part", self.play(self.fits_of(("ONE", science)))[1])
+        path = self.fits_of(None, ("A\x1b[2J", science), ("B", science))  # no command for a terminal
+        for printed in self.play(path)[1], command(self.folder, "convert", path, "one.npy"), command(self.folder, "info", path):
+            self.assertIn("A", printed)
+            self.assertNotIn("\x1b", printed)
 
     @unittest.skipUnless("fits" in FORMATS, "built without FITS")
     def test_a_later_unit_that_is_damaged(self):

@@ -3,6 +3,7 @@
 import os
 import shutil
 import signal
+import struct
 import subprocess
 import sys
 import tempfile
@@ -12,6 +13,9 @@ import unittest
 import numpy as np
 
 from support import SOURCE, TIMEOUT, command, main, result_of
+
+sys.path.insert(0, os.path.join(SOURCE, "pipelines"))
+from gst_imaging import library  # pylint: disable=wrong-import-position
 
 FORMATS = os.environ["FORMATS"].split() + ["npy", "pnm"]
 WORDS = ("amount=1.5", "backend=cpu")
@@ -77,6 +81,21 @@ class Sharpen(unittest.TestCase):
         self.call("colour.ppm", "amount=0")
         with open(self.path("out/colour.ppm"), "rb") as file:
             self.assertTrue(file.read().endswith(b"\n123456"))
+
+    @unittest.skipUnless("tiff" in FORMATS, "built without tiff")
+    def test_what_a_tiff_tells_stays(self):
+        picture = np.zeros((6, 8), np.uint16)
+        tags = (256, 3, 8), (257, 3, 6), (258, 3, 16), (259, 3, 1), (262, 3, 1), (273, 4, 8), (274, 3, 6), (277, 3, 1), (278, 3, 6), \
+            (279, 4, 96), (296, 3, 3)
+        directory = struct.pack("<H", len(tags)) + b"".join(
+            struct.pack("<HHII" if kind == 4 else "<HHIHxx", tag, kind, 1, value) for tag, kind, value in tags) + bytes(4)
+        with open(self.path("a.tif"), "wb") as file:
+            file.write(struct.pack("<2sHI", b"II", 42, 8 + 96) + picture.tobytes() + directory)
+        self.assertEqual(library.Arrays().orientation(self.path("a.tif")), 6)
+        self.call("a.tif", "amount=1")
+        self.assertEqual(library.Arrays().orientation(self.path("out/a.tif")), 6)
+        if "fits" in FORMATS:
+            self.assertIn("does not carry over", self.call("a.tif", "amount=1", "--format", "fits"))
 
     def test_frames_of_a_stack(self):
         for form, name in ("tiff", "a.tif"), ("fits", "a.fits"), ("npy", "a.npy"):
@@ -151,7 +170,7 @@ class Sharpen(unittest.TestCase):
         with open(self.path("float.pfm"), "wb") as file:
             file.write(b"Pf\n1 1\n-1.0\n1234")
         for words, status, sentence in (
-                (("a.npy", "amount=11"), 2, "amount"), (("a.npy", "amont=1"), 2, 'no property "amont"'),
+                (("a.npy", "amount=11"), 2, "amount is 11, and goes from 0 to 10."), (("a.npy", "amont=1"), 2, 'no property "amont"'),
                 (("absent.png",), 3, "There is no file absent.png."), (("no.png",), 3, "no.png"),
                 (("float.pfm",), 3, "float32"), ((), 2, "Give pictures or folders"),
                 (("a.npy", "--frames", "0"), 2, "--frames is 0"), (("a.npy", "--format", "jpg"), 4, "jpg"),

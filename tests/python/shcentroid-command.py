@@ -23,6 +23,7 @@ HAVE_OVERLAY = all(map(Gst.ElementFactory.find, ("shoverlay", "videoconvert", "v
 GRID = ("columns=8", "rows=8", "pitch-x=20", "pitch-y=20")
 LENSLETS = ("threshold=150", "threshold-mode=absolute")
 INVALID = 227
+FORMATS = os.environ["FORMATS"].split()
 
 
 class Centroids(unittest.TestCase):
@@ -137,6 +138,50 @@ class Centroids(unittest.TestCase):
         self.assertEqual(sorted(os.listdir(self.path("out"))), ["a", "c"])
         for name in "a", "c":
             self.assertTrue(os.path.exists(self.path(f"out/{name}/report.html")))
+
+    def test_a_missing_frame_of_a_folder_is_counted(self):
+        first = np.rint(1000 * self.moved_spots()[0]).astype("u2")
+        os.mkdir(self.path("frames"))
+        for n in 0, 1, 2, 4, 5:
+            np.save(self.path(f"frames/f{n:03d}.npy"), first)
+        for name in "notes.txt", ".hidden.npy":
+            with open(self.path(f"frames/{name}"), "w", encoding="utf-8") as file:
+                file.write("mine")
+        printed = self.call("frames", *GRID)
+        self.assertIn("1 file is missing: 3.", printed)
+        result = self.result()
+        self.assertEqual(len(result["inputs"]), 5)
+        missing = next(figure for figure in result["figures"] if figure["name"] == "missing frames")
+        self.assertEqual((missing["value"], missing["met"]), (1, False))
+
+    def test_frames_of_several_sizes_are_told(self):
+        frames, _places, _centres = wavefronts.make(frames=2, count=9, pitch=22)
+        os.mkdir(self.path("mixed"))
+        np.save(self.path("mixed/a.npy"), frames[0])
+        np.save(self.path("mixed/b.npy"), frames[0][:-2])
+        printed = self.call("mixed")
+        self.assertIn("mixed holds frames of 2 sizes", printed)
+        self.assertEqual(sorted(os.listdir(self.path("out"))), ["a", "b"])
+
+    @unittest.skipUnless("fits" in FORMATS, "built without FITS")
+    def test_one_of_several_pictures_is_told_and_chosen(self):
+        frames, _places, _centres = wavefronts.make(frames=2, count=9, pitch=22, amplitude=1)
+        with open(self.path("units.fits"), "wb") as file:
+            for number, frame in enumerate(frames.astype(">i2")):
+                head = "SIMPLE  =                    T" if number == 0 else "XTENSION= 'IMAGE   '"
+                cards = [head, "BITPIX  =                   16", "NAXIS   =                    2", f"NAXIS1  = {frame.shape[1]:20d}",
+                         f"NAXIS2  = {frame.shape[0]:20d}", *(["PCOUNT  =                    0", "GCOUNT  =                    1"][:2 * number]), "END"]
+                for block, fill in ("".join(card.ljust(80) for card in cards).encode(), b" "), (frame.tobytes(), b"\0"):
+                    file.write(block.ljust(-(-len(block) // 2880) * 2880, fill))
+        printed = self.call("units.fits")
+        self.assertIn("--part takes another one: 0: ", printed)
+        with open(self.path("out/report.html"), encoding="utf-8") as file:
+            self.assertIn("the lattice found in the first frame", file.read())
+        first = self.table()["x"]
+        printed = self.call("units.fits", "--part", "1")
+        self.assertNotIn("--part", printed)
+        self.assertTrue(len(first) != len(self.table()["x"]) or np.any(first != self.table()["x"]))
+        self.assertIn("has 2 parts", self.call("units.fits", "--part", "7", status=3))
 
     def test_the_report_says_what_was_measured(self):
         first = np.rint(1000 * self.moved_spots()[0]).astype("u2")
@@ -373,6 +418,25 @@ class Centroids(unittest.TestCase):
             places = np.where(valid, table["x"].reshape(len(shifts), -1), np.nan)
             found = np.nanmedian(places - places[0], 1)
             np.testing.assert_allclose(found[1:], shifts[1:], rtol=0.04, err_msg=f"{peak} {text}")
+
+    def test_spots_in_the_noise_and_exchanged_bytes_are_doubted(self):
+        rng = np.random.default_rng(2)
+        y, x = np.mgrid[:240, :240] % 24 - 12.0
+        cells = "x0=0", "y0=0", "columns=10", "rows=10", "pitch-x=24", "pitch-y=24"
+
+        def peak(height):
+            frame = 500 + height * np.exp(-(x ** 2 + y ** 2) / 4) + rng.normal(0, 20, x.shape)
+            np.save(self.path("f.npy"), frame.round().astype("<u2"))
+            self.call("f.npy", *cells)
+            return next(figure for figure in self.result()["figures"] if figure["name"].startswith("peak of a spot"))
+        for times, met in (0.5, False), (3, False), (10, True), (100, True):
+            figure = peak(20 * times)
+            self.assertEqual(figure["met"], met, figure)
+            if times >= 10:  # the brightest of nine pixels has some noise as well
+                self.assertAlmostEqual(figure["value"], times, delta=1 + 0.1 * times)
+        self.assertEqual(self.result()["warnings"], [])
+        np.save(self.path("f.npy"), np.load(self.path("f.npy")).byteswap())
+        self.assertIn("high byte first", self.call("f.npy", *cells))
 
     def test_a_sum_of_all_cells_is_told(self):
         first = np.rint(1000 * self.moved_spots()[0]).astype("u2")

@@ -25,7 +25,7 @@ ANSWERS = {"first-centroids.md": (r"^20 frames$", r"^spot 0 moved by (1\.89|1\.9
            "sharpen-a-camera.md": (r"^21 frames, the sharpest is frame 12$",)}
 # pictures of the pages, and the file that the commands make; --pictures writes them anew
 PICTURES = {"first-centroids": "out/picture.png", "first-bscan": "sharp0.png", "first-normals": "lit/lit000.png",
-            "first-interferogram": "pair/fringes.png"}
+            "first-interferogram": "pair/fringes.png", "sharpen-a-camera": "beside08.png"}
 WRITE = "--pictures" in sys.argv
 if WRITE:
     sys.argv.remove("--pictures")

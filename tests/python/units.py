@@ -7,6 +7,7 @@ import shutil
 import subprocess
 import sys
 import tempfile
+import time
 import unittest
 
 import numpy as np
@@ -51,10 +52,15 @@ class Case(unittest.TestCase):
     def convert(self, source, target):
         return gst_imaging("convert", self.path(source), self.path(target), "--json")
 
-    def fail_to_convert(self, source, target):
+    def fail_to_convert(self, source, target, code=4):
         done = subprocess.run([sys.executable, "-B", "-m", "gst_imaging", "convert", self.path(source), self.path(target)], text=True,
                               capture_output=True, check=False, env={**os.environ, "PYTHONPATH": os.path.join(SOURCE, "pipelines")})
-        self.assertEqual((done.returncode, done.stderr.count("\n")), (4, 1), done.stderr)
+        self.assertEqual((done.returncode, done.stderr.count("\n")), (code, 1), done.stderr)
+        return done
+
+    def write_text(self, path, text):
+        with open(path, "w", encoding="utf-8") as file:
+            file.write(text)
 
     def told(self, name):
         """What picturesrc tells of a file."""
@@ -98,6 +104,30 @@ class Units(Case):
         self.play("cube.fits", "n%02d.npy")
         self.assert_told("n01.npy")
 
+    def test_one_rule_for_numbers_in_names(self):
+        """picturesink and convert write the same names; picturesrc and metadata find the .json of each."""
+        for pattern, second in (("f%03u.npy", "f001.npy"), ("f%5u.npy", "f    1.npy"), ("f%u.npy", "f1.npy"), ("%d.npy", "1.npy"), ("a1 %2d.npy", "a1  1.npy"),
+                                ("f%07d 3.npy", "f0000001 3.npy"), ("f%003d.npy", "f001.npy"), ("f%25d.npy", f"f{'1':>20}.npy"), ("100%f%d.npy", "100%f1.npy")):
+            with self.subTest(pattern=pattern):
+                written = []
+                for write in self.play, self.convert:
+                    write("cube.fits", pattern)
+                    written.append(set(os.listdir(self.folder)))
+                    self.assertIn(second, written[-1])
+                    if pattern not in ("f%003d.npy", "f%25d.npy"):  # in another way than names are written
+                        self.assert_told(second)
+                    self.assertEqual(metadata.sidecar(self.path(second))["quantity"]["unit"], "counts^2")
+                    for name in written[-1] - {"a.fits", "cube.fits"}:
+                        os.remove(self.path(name))
+                self.assertEqual(written[0] - {"told.npy", "told.npy.json"}, written[1] - {"told.npy", "told.npy.json"})
+        np.save(self.path("f01.npy"), self.array[0])
+        with open(self.path("f%d.npy.json"), "w", encoding="utf-8") as file:
+            json.dump({"schema": "gst-imaging-sidecar-v1", "type": "f32", "shape": [3, 4], "first": 0, "frames": 2, "complete": True,
+                       "quantity": {"name": "", "unit": "mm", "scale": 1, "offset": 0, "axes": []}}, file)
+        self.assertIsNone(self.told("f01.npy"))  # f%d is f1
+        self.assertIsNone(metadata.sidecar(self.path("f01.npy")))
+        self.assertIn("two places for a number", self.fail_to_convert("cube.fits", "f%d-%u.npy", 2).stderr)
+
     def test_convert(self):
         all_formats = [*TEXTS, "npy"]
         for i, first in enumerate(all_formats):
@@ -117,6 +147,62 @@ class Units(Case):
                 self.assert_told("back.fits")
             for i in range(2):
                 os.remove(self.path(f"n{i}.{extension}"))
+
+    def test_a_folder_is_one_order_for_all_and_strangers_stay_out(self):
+        os.mkdir(self.path("folder"))
+        for i, name in enumerate(("B1", "a2", "a10")):  # as picturesrc plays them
+            np.save(self.path(f"folder/{name}.npy"), np.full((2, 3), i, np.uint8))
+        with open(self.path("folder/notes.txt"), "w", encoding="utf-8") as file:
+            file.write("first light")
+        self.play("folder", "played.npy")
+        self.assertIn("notes.txt", self.convert("folder", "converted.npy"))
+        for name in "played.npy", "converted.npy":
+            self.assertEqual(np.load(self.path(name))[:, 0, 0].tolist(), [0, 1, 2])
+
+    @unittest.skipUnless({"fits", "tiff"} <= set(FORMATS), "built without FITS or TIFF")
+    def test_a_name_of_ome_gives_ome(self):
+        stack = np.arange(3 * 6 * 8, dtype="u2").reshape(3, 6, 8)
+        cards = [f"CTYPE{i}  = '{name}'" for i, name in enumerate("XYZ", 1)] + [f"CUNIT{i}  = 'um'" for i in (1, 2, 3)] \
+            + ["CDELT1  = 0.325", "CDELT2  = 0.4", "CDELT3  = 1.5"]
+        write_fits(self.path("a.fits"), stack.astype("i2"), *cards)
+        self.assertNotIn("lost", json.loads(self.convert("a.fits", "a.ome.tif").splitlines()[-1]))
+        xml = dict(self.cards("a.ome.tif"))["ImageDescription"]
+        for words in 'SizeZ="3"', 'SizeT="1"', 'PhysicalSizeZ="1.5"', 'PlaneCount="3"', 'PhysicalSizeX="0.325':
+            self.assertIn(words, xml)
+        self.convert("a.ome.tif", "b.fits")
+        self.assertEqual([axis["step"] for axis in self.told("b.fits")["axes"]], [0.325, 0.4, 1.5])
+        np.save(self.path("plain.npy"), stack)
+        self.convert("plain.npy", "plain.ome.tiff")  # without units
+        self.assertIn('SizeT="3"', dict(self.cards("plain.ome.tiff"))["ImageDescription"])
+
+    def test_files_of_other_units_are_not_one_array(self):
+        """The output has one quantity, and that of the first file is wrong for the samples of the others."""
+        for other, told in ("BUNIT   = 'mm'", "unit"), ("CRVAL1  = 1.5D1", "axis-0-origin is 10.0, and 5.0 in"), ("", "unit"):
+            cards = [card for card in CARDS if card[:8] != other[:8]] + [other] if other else []
+            write_fits(self.path("b.fits"), self.array[1], *cards)
+            for target in "c.npy", "c.fits", "c%d.npy", "c%d.fits":
+                done = self.fail_to_convert("?.fits", target, 3)
+                self.assertIn(told, done.stderr)
+                self.assertIn("b.fits", done.stderr)
+                self.assertEqual("use picturesrc" in done.stderr, told != "unit", done.stderr)  # its .json has one unit
+        self.assertEqual(sorted(os.listdir(self.folder)), ["a.fits", "b.fits", "cube.fits"])
+        write_fits(self.path("b.fits"), self.array[1], *CARDS)
+        self.convert("?.fits", "c.npy")
+        self.assert_told("c.npy")
+
+    def test_a_damaged_number_drops_its_unit(self):
+        """Without it, samples would be told in a unit that they do not have."""
+        cards = ["QUNIT   = 'dB'", "QNAME   = 'level'", "QOFFSET = 0.0", *CARDS[2:6]]
+        for scale, step, told in ("1E400", "2.5", (None, "depth")), ("NaN", "2.5", (None, "depth")), ("0.5", "1E400", ("dB", None)):
+            write_fits(self.path("bad.fits"), self.array[0], *cards, f"QSCALE  = {scale}", f"CDELT1  = {step}")
+            for convert in (lambda target: self.play("bad.fits", target), lambda target: self.convert("bad.fits", target)):
+                for extension in "fits", "npy":
+                    with self.subTest(scale=scale, step=step, extension=extension):
+                        convert(f"c.{extension}")
+                        found = self.told(f"c.{extension}") or {"unit": None, "axes": []}
+                        self.assertEqual((found.get("unit"), found["axes"][0]["name"] if found["axes"] else None), told)
+            done = launch("picturesrc", f"location={self.path('bad.fits')}", "!", "fakesink")
+            self.assertEqual(done.count("is no finite number"), 1, done)
 
     def test_a_file_without_its_sidecar_loses_no_older_one_to_it(self):
         self.convert("a.fits", "b.npy")
@@ -158,6 +244,17 @@ class Units(Case):
         np.save(self.path("b.npy"), np.zeros((5, 4), "f4"))
         self.assertIsNone(self.told("b.npy"))
 
+    def test_frames_of_another_unit_are_not_told_in_that_of_the_first(self):
+        os.mkdir(self.path("units"))
+        for i, unit in enumerate(("dB", "mm", "dB")):
+            write_fits(self.path(f"units/{i}.fits"), np.ones((4, 6), "f4"), f"BUNIT   = '{unit}'")
+        printed = launch("picturesrc", f"location={self.path('units')}", "!", "picturesink", f"location={self.path('mixed.npy')}")
+        self.assertIn("From frame 1 on the quantity or its unit is another one", printed)
+        quantity = metadata.sidecar(self.path("mixed.npy"))["quantity"]
+        self.assertEqual((quantity["unit"], quantity["scale"]), ("dB", [1, None, 1]))
+        again = self.told("mixed.npy")
+        self.assertEqual((again["unit"], again["scale"]), ("dB", [1, None, 1]))
+
     def test_projections_are_no_axes(self):
         write_fits(self.path("sky.fits"), self.array[0], "BUNIT   = 'adu'", "CTYPE1  = 'RA---TAN'", "CDELT1  = 0.1",
                    "CTYPE2  = 'DEC--TAN'", "CDELT2  = 0.1")
@@ -196,11 +293,86 @@ class PerFrame(Case):
             self.convert(source, target)
             self.assertEqual(self.told("b.npy")["scale"], [0.5, 0.75, 3, 4])
 
+    def test_damaged_numbers_drop_their_quantity(self):
+        for damage in ({"scale": 1e400}, {"scale": {"framerate": "30/0"}}, {"scale": [{"framerate": "30/0"}]}, {"offset": "x"}):
+            self.write(quantity={**self.sidecar["quantity"], "axes": [], **damage})
+            with open(self.path("a.npy.json"), encoding="utf-8") as file:
+                text = file.read().replace("Infinity", "1e400")
+            with open(self.path("a.npy.json"), "w", encoding="utf-8") as file:
+                file.write(text)
+            for name in ["a.npy", "b.fits" if "fits" in TEXTS else "b.npy"]:
+                if name != "a.npy":
+                    self.convert("a.npy", name)
+                told = self.told(name) or {}
+                self.assertIsNone(told.get("unit"), (damage, name))
+                if os.path.exists(self.path(f"{name}.json")) and name != "a.npy":
+                    os.remove(self.path(f"{name}.json"))
+
+    def test_numbered_files_have_what_the_stack_has(self):
+        self.write()
+        for extension in "png", "npy":
+            self.convert("a.npy", f"s%02d.{extension}")
+            told = metadata.sidecar(self.path(f"s01.{extension}"))
+            self.assertEqual((told["shape"], told["quantity"]["scale"], told["quantity"]["unit"]), ([3, 5], 0.75, "dB"))
+            told = self.told(f"s%02d.{extension}")
+            self.assertEqual((told["scale"], told["axes"][0]["step"]), ([0.5, 0.75, 3, 4], [5, 5, None, 6]), extension)
+        quantity = {**self.sidecar["quantity"], "scale": 0.5,
+                    "axes": [{"name": name, "unit": "um", "step": 2, "origin": 0} for name in "xyz"]}
+        self.write(quantity=quantity)
+        for extension in set(TEXTS) & {"fits", "tif"}:
+            self.convert("a.npy", f"s%02d.{extension}")
+            told = self.told(f"s01.{extension}")
+            self.assertEqual((told["unit"], told["scale"], [axis["name"] for axis in told["axes"]]), ("dB", 0.5, ["x", "y"]), extension)
+            os.remove(self.path(f"s%02d.{extension}.json"))
+            told = self.told(f"s01.{extension}")
+            self.assertEqual((told["unit"], told["scale"], told["axes"][0]["name"]), ("dB", 0.5, "x"), extension)
+        self.write(shape=[9, 3, 5])
+        self.convert("a.npy", "t%02d.npy")
+        self.assertIsNone(self.told("t%02d.npy"))
+
+    def test_several_files_are_not_told_as_the_first(self):
+        """Neither those of a numbered series, nor the frames of one file."""
+        self.write()
+        for source in "a.np?", "n*.npy":
+            done = self.fail_to_convert(source, "b.fits" if "fits" in FORMATS else "b.npy", 3)
+            self.assertIn("scale is 0.75, and 0.5 in", done.stderr)
+            for i in range(4):
+                np.save(self.path(f"n{i}.npy"), np.zeros((3, 5), "u1"))
+            with open(self.path("n%d.npy.json"), "w", encoding="utf-8") as file:
+                json.dump({**self.sidecar, "file": "n%d.npy", "shape": [3, 5]}, file)
+        self.assertFalse(os.path.exists(self.path("b.npy")) or os.path.exists(self.path("b.fits")))
+
     def test_runs_that_were_appended(self):
         quantity = {**self.sidecar["quantity"], "scale": [2, 3], "axes": []}
         self.write(quantity=quantity)
         told = self.told("a.npy")
         self.assertEqual(told["scale"][2:], [2, 3])
+
+    def test_the_sidecar_of_a_long_recording_is_read(self):
+        """In a time that does not grow as the square of its numbers"""
+        self.write(pts=[1e12 + i for i in range(200000)], comment=" " * (17 << 20))
+        before = time.monotonic()
+        self.assertEqual(self.told("a.npy")["scale"], [0.5, 0.75, 3, 4])
+        self.assertLess(time.monotonic() - before, 60)
+
+    def test_strange_files_beside_samples_hold_nobody_up(self):
+        np.save(self.path("a.npy"), np.zeros((2, 3), np.uint8))
+        beside = self.path("a.npy.json")
+        for make in (lambda: os.mkfifo(beside), lambda: os.symlink("/dev/zero", beside),
+                     lambda: self.write_text(beside, "[" * 200000), lambda: self.write_text(beside, '{"schema": 5')):
+            make()
+            self.convert("a.npy", "b.npy")
+            gst_imaging("verify", self.path("a.npy"), status=3)
+            os.remove(beside)
+        os.mkdir(self.path("out"))
+        os.mkfifo(self.path("out/result.json"))
+        gst_imaging("sharpen", self.path("a.npy"), "-o", self.path("out"), status=4)
+
+    def test_a_list_of_too_many_frames_is_refused(self):
+        self.assertEqual(metadata.expand([[0, 1, 3], 7]), [0, 1, 2, 7])
+        for series in [[0, 1, 10 ** 11]], [{"framerate": "1/1", "first": 0, "count": 10 ** 11}]:
+            with self.assertRaisesRegex(ValueError, "100000000000 frames"):
+                metadata.expand(series)
 
     def test_what_is_no_sidecar_is_none(self):
         for text in ("", "{", "[" * 100000 + '"gst-imaging-sidecar-v1"', '"gst-imaging-sidecar-v1"', '{"schema": "gst-imaging-sidecar-v1"}',

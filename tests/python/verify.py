@@ -10,7 +10,7 @@ import unittest
 
 import numpy as np
 
-from support import SOURCE, TIMEOUT, Gst, launch, main
+from support import SOURCE, TIMEOUT, Gst, gst_imaging, launch, main
 
 RNG = np.random.default_rng(3)
 
@@ -71,7 +71,29 @@ class Verify(unittest.TestCase):
         self.assertEqual(code, 1)
         self.assertIn("1 of 11520 samples differ, the first at out.npy[7, 5, 30]", result["error"])
 
+    def test_a_list_of_files(self):
+        frames = np.load(self.path("in.npy"))
+        for name, part in ("a b.npy", frames[:5]), ("c.npy", frames[5:]):
+            np.save(self.path(name), part)
+        names = ", ".join(f'\\"{self.path(name)}\\"' for name in ("a b.npy", "c.npy"))
+        play(f'picturesrc locations="<{names}>" ! lapsharpen amount=2 ! picturesink location={self.path("out.npy")}', ())
+        sources = self.told()["sources"]
+        self.assertEqual([(os.path.basename(source["location"]), source["kind"]) for source in sources],
+                         [("a b.npy", "file"), ("c.npy", "file")])
+        self.assertEqual([source["size"] for source in sources], [os.path.getsize(source["location"]) for source in sources])
+        self.assertEqual(verify(self.path("out.npy"))[0], 0)
+        os.mkdir(self.path("moved"))
+        for name in "a b.npy", "c.npy", "out.npy", "out.npy.json":
+            os.rename(self.path(name), self.path(f"moved/{name}"))
+        self.assertEqual(verify(self.path("moved/out.npy"))[0], 0)
+        np.save(self.path("moved/c.npy"), frames[5:][::-1])
+        code, result = verify(self.path("moved/out.npy"))
+        self.assertEqual(code, 3)
+        self.assertIn("not the file that was recorded from", result["error"])
+
     def test_numbered_files(self):
+        self.record(sink="frame%3u.pgm")
+        self.assertEqual(verify(self.path("frame%3u.pgm"))[1].get("frames"), 12)
         self.record(sink="frame%02d.pgm")
         self.assertEqual(verify(self.path("frame%02d.pgm"))[0], 0)
         shutil.copy(self.path("frame03.pgm"), self.path("frame04.pgm"))
@@ -146,6 +168,12 @@ class Verify(unittest.TestCase):
         code, result = verify(self.path("out.npy"))
         self.assertEqual(code, 3)
         self.assertIn("has no sidecar", result["error"])
+        with open(self.path("result.json"), "w", encoding="utf-8") as file:  # of a command, which has no sidecars
+            json.dump({"schema": "gst-imaging-result-v1", "outputs": [], "arguments": ["gst-imaging", "oct", "a b.npy"]}, file)
+        for path in self.path("out.npy"), self.path(""):
+            code, result = verify(path)
+            self.assertEqual(code, 3)
+            self.assertIn("`gst-imaging oct 'a b.npy'`", result["error"])
 
     def test_files_of_the_recording_stay(self):
         np.save(self.path("normals.npy"), np.full((2, 9, 11, 3), (128, 128, 255), np.uint8))
@@ -194,7 +222,7 @@ class Verify(unittest.TestCase):
     def test_sidecars_of_strangers(self):
         self.record()
         told = self.told()
-        for change in ({"frames": 0}, {"frames": -1}, {"frames": 10 ** 25}, {"sources": None}, {"first": "x"},
+        for change in ({"frames": 0}, {"frames": -1}, {"frames": 10 ** 25}, {"frames": 10 ** 12}, {"frames": 13}, {"sources": None}, {"first": "x"},
                        {"pipeline": f"( filesrc location=/dev/null ! filesink location={self.path('s')} ) picturesink"},
                        {"pipeline": "picturesink"}, {"sources": [{"element": "a", "kind": "file"}]},
                        {"sources": [{"element": "picturesrc0", "kind": "generated"}],
@@ -275,6 +303,10 @@ class Verify(unittest.TestCase):
             # one sample of all may differ more
             self.assertEqual(code, 0, result)
             self.assertEqual(result["beyond-tolerance"], expected)
+            code, result = verify(self.path("dB.npy"), "--exact")
+            self.assertEqual((code, str(list(map(int, largest))) in result["error"]), (1, True), result)
+        printed = gst_imaging("verify", self.path("dB.npy"))
+        self.assertIn(f"1 samples differ, 1 of them beyond the tolerance, the first at dB.npy{list(map(int, largest))}: it was", printed)
         np.save(self.path("dB.npy"), level + np.float32(0.01))
         self.assertEqual(verify(self.path("dB.npy"))[0], 1)
 

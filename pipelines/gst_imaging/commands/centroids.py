@@ -44,6 +44,8 @@ def add_arguments(parser):
                         " slopes.npy of a flat wavefront, whose valid frames are averaged")
     parser.add_argument("--dark", metavar="FILE", help="an array file [height, width] of counts to subtract")
     parser.add_argument("--flat", metavar="FILE", help="an array file [height, width] of factors; 0 for a bad pixel")
+    parser.add_argument("--part", type=int, default=-1, metavar="N", help="the picture to take of files with several, from 0 on: of FITS"
+                        " the units with a picture")
     parser.add_argument("--format", choices=("npy", "fits"), default="npy", help="of the slopes")
     parser.add_argument("--no-table", action="store_true", help="no table.csv, which is large for long recordings")
     parser.add_argument("--pictures", action="store_true", help="a picture of every frame, in pictures/")
@@ -62,6 +64,7 @@ def check(options):
     given = {text.partition("=")[0] for text in settings}
     if bool(names) == bool(options.camera):
         raise Failure(WRONG_USE, "Give files or folders of frames, or --camera; not both.")
+    library.Arrays(options.part)  # refuses one that cannot be
     if options.scale is not None and options.scale < 1:
         raise Failure(WRONG_USE, f"--scale is {options.scale}; it needs at least 1.")
     for text in options.draw:
@@ -109,7 +112,7 @@ def declare(made, source, options, settings):
         made.settings[name] = value
     if options.reference:
         made.input(options.reference, "reference")
-    declare_options(made, options, format="npy", no_table=False, pictures=False, no_picture=False, scale=None, frames=None, draw=[])
+    declare_options(made, options, format="npy", no_table=False, pictures=False, no_picture=False, scale=None, frames=None, draw=[], part=-1)
 
 
 def measure(source, made, options, settings):
@@ -122,6 +125,10 @@ def measure(source, made, options, settings):
         settings.append(f"find-grid-location={made.path('map.npy')}")
     if options.reference:
         settings.append(f"reference-location={slopes.reference(made, options.reference, options.map)}")
+    given = [text for text in settings if text.startswith("reference-location=")]
+    made.report.fact("slopes count from", (options.reference or given[0].partition("=")[2]) if given else
+                     "the lattice found in the first frame, which takes its tilt, defocus and astigmatism; --reference gives a flat one"
+                     if finds_grid else "the references of the map, or the middle of the cells")
     drawing = None if options.no_picture else Drawing(options.scale, options.draw)
     view = Drawing(options.scale, options.draw, "autovideosink") if options.view else None
     measurement = Measurement(source, made, settings, options, drawing, view)
@@ -150,6 +157,9 @@ def run(options):
 
     def recording(name, made):
         with scratch() as folder:
-            return measure(files.read(name, folder), made, options, settings)
+            source = files.read(name, folder, options.part)
+            if source.note:
+                made.warn(source.note)
+            return measure(source, made, options, settings)
 
     return job.run_all(options, "centroids", files.recordings(names), recording)

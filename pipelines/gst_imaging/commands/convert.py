@@ -13,7 +13,6 @@ output's format, and the .json of picturesink beside the input becomes one besid
 import glob
 import json
 import os
-import re
 import sys
 
 from .. import library
@@ -37,11 +36,10 @@ def add_arguments(parser):
 
 
 SCHEMA = "gst-imaging-sidecar-v1"
-NUMBER = re.compile("%[0-9]*d")
 
 
 def is_numbered(path):
-    return len(NUMBER.findall(os.path.basename(path))) == 1
+    return library.numbered(os.path.basename(path)) is not None
 
 
 def is_several(path):
@@ -49,27 +47,56 @@ def is_several(path):
     return os.path.isdir(path) or not os.path.exists(path) and bool(set("*?") & set(os.path.basename(path)))
 
 
-def natural(path):
-    """2 before 10"""
-    return [(0, int(part), "") if part.isdigit() else (1, 0, part) for part in re.split("([0-9]+)", path) if part]
-
-
 def files_of(path):
     """Returns: the files that an input stands for"""
     if not is_several(path):
         return [path]
     found = glob.glob(os.path.join(glob.escape(path), "*") if os.path.isdir(path) else path)
-    files = sorted((f for f in found if os.path.isfile(f) and not f.endswith(".json")), key=natural)
+    files = sorted((f for f in found if os.path.isfile(f) and not f.endswith(".json")), key=library.natural)
     if not files:
         raise Failure(UNREADABLE, f"{path} holds no file.")
     return files
 
 
-def read_all(arrays, np, files):
+def without_strangers(path):
+    """Returns: the files that an input stands for; of several those of a known format, as picturesrc takes them"""
+    files = files_of(path)
+    if len(files) == 1:
+        return files
+    Gst = library.gstreamer()
+    known = [file for file in files if library.knows(Gst, file)]
+    if not known:
+        raise Failure(UNREADABLE, f"{path} holds no picture or array.")
+    if len(known) < len(files):
+        strangers = [os.path.basename(file) for file in files if file not in set(known)]
+        print(f"{path}: left out, of no known format: {', '.join(strangers[:5])}"
+              + (f" and {len(strangers) - 5} more." if len(strangers) > 5 else "."), file=sys.stderr)
+    return known
+
+
+def check_quantities(quantities, file, first, first_file):
+    """The output has one quantity: that of the first page would be wrong for samples of another one."""
+    for page, told in enumerate(quantities):
+        differ = [member for member in sorted(first | told, key=lambda member: (member != "unit", member)) if first.get(member) != told.get(member)]
+        if differ:
+            names = [member for member in differ if member.endswith(("name", "unit"))]
+            where, member = f"page {page} of {file}" if page else file, (names or differ)[0]
+            raise Failure(UNREADABLE, f"{where}: {member} is {told.get(member, 'not known')}, and {first.get(member, 'not known')} in"
+                                      f" {first_file}. One array has one quantity: convert each file alone"
+                          + (", or use picturesrc ! picturesink, which writes the numbers of each frame." if not names else "."))
+
+
+def read_all(arrays, np, files, is_one_quantity):
     """Returns: one array; several files are its first dimension"""
-    parts = []
+    parts, first = [], None
     for file in files:
-        pages = [(shape, values.copy()) for shape, _start, values in arrays.pages(file)]
+        quantities = [] if is_one_quantity else None
+        pages = []
+        for shape, _start, values in arrays.pages(file, quantities):
+            if quantities and not pages:
+                first = quantities[0] if first is None else first
+                check_quantities(quantities, file, first, files[0])
+            pages.append((shape, values.copy()))
         parts.append(np.concatenate([values for _shape, values in pages]).reshape(pages[0][0]))
         if (parts[-1].dtype, parts[-1].shape) != (parts[0].dtype, parts[0].shape):
             raise Failure(UNREADABLE, f"{file} is {parts[-1].dtype} {list(parts[-1].shape)}, and {files[0]} is"
@@ -82,7 +109,7 @@ def outputs_of(options, files, n):
     folder, name = os.path.split(options.output)
     names = [options.output]
     if is_numbered(options.output):
-        names = [os.path.join(folder, NUMBER.sub(lambda match: match.group() % i, name)) for i in range(n)]
+        names = [os.path.join(folder, file) for file in library.numbered(name, range(n))]
     for name in names:
         for file in files:
             if os.path.exists(name) and os.path.samefile(name, file):
@@ -104,9 +131,13 @@ def find_lost(before, after, kept=()):
     return [key for key, value in before if (key, value) not in after and f"{key}={value}" not in text and key not in kept]
 
 
-def kept_beside(told):
-    """Returns: keys of cards whose contents a .json has that tells this"""
-    kept = set(told) | {"quantity"}
+def kept_elsewhere(told, has_sidecar, after):
+    """after: cards of the output. Returns: keys of cards whose contents its .json or its OME-XML has, where they tell this"""
+    lengths = any(told.get(f"axis-{axis}-unit") in ("nm", "um", "mm", "m") for axis in range(2))
+    kept = {"XResolution", "YResolution", "ResolutionUnit"} if lengths and any(key == "CDELT1" for key, _value in after) else set()
+    if not has_sidecar and not any("gst-imaging/quantity" in value for _key, value in after):
+        return kept
+    kept |= set(told) | {"quantity"}
     if "unit" in told:
         kept |= {"BUNIT", "QNAME", "QUNIT", "QSCALE", "QOFFSET"}
     for axis in range(4):
@@ -130,9 +161,10 @@ def quantity_of(told):
 
 def load_sidecar(path):
     """Returns: what picturesink wrote there; {} for no file, None for one of somebody else"""
+    from .. import metadata
+
     try:
-        with open(path, encoding="utf-8") as file:
-            sidecar = json.load(file)
+        sidecar = metadata.read_json(path)
     except FileNotFoundError:
         return {}
     except (OSError, ValueError):
@@ -140,8 +172,25 @@ def load_sidecar(path):
     return sidecar if isinstance(sidecar, dict) and sidecar.get("schema") == SCHEMA else None
 
 
-def sidecar_of_input(options):
-    return load_sidecar(f"{options.input}.json") or {} if options.part < 0 else {}
+def sidecar_of_input(arrays, array, options, file):
+    """Damaged numbers are not told of the output, either."""
+    note = arrays.note(array, file)
+    if note:
+        print(note, file=sys.stderr)
+    return load_sidecar(f"{options.input}.json") or {} if options.part < 0 and not note else {}
+
+
+def of_frames(sidecar, kind, array):
+    """Returns: the sidecar of a stack as that of numbered files with a frame each; {} for one of another array"""
+    def lengths(shape):
+        return [n for n in shape if n != 1]
+    quantity = sidecar.get("quantity", {})
+    is_about = sidecar.get("complete") is True and sidecar.get("type") == kind and lengths(sidecar.get("shape", ())) == lengths(array.shape)
+    if not is_about or sidecar.get("frames") != len(array) or not isinstance(quantity, dict):
+        return {}
+    if isinstance(quantity.get("axes"), list):
+        quantity = {**quantity, "axes": quantity["axes"][:array.ndim - 1]}
+    return {**sidecar, "shape": list(array.shape[1:]), "first": 0, **({"quantity": quantity} if quantity else {})}
 
 
 class Sidecar:
@@ -205,8 +254,8 @@ def tell_of_parts(arrays, options, file, result):
 def convert_several(options):
     np = library.numpy()
     arrays = library.Arrays(options.part)
-    files = files_of(options.input)
-    array = read_all(arrays, np, files)
+    files = without_strangers(options.input)
+    array = read_all(arrays, np, files, is_several(options.input))
     if is_numbered(options.output) and array.ndim < 2:
         raise Failure(WRONG_USE, f"{options.input} is {list(array.shape)} and has no frames to number.")
     names = outputs_of(options, files, len(array))
@@ -215,10 +264,13 @@ def convert_several(options):
     tell_of_parts(arrays, options, files[0], result)
     like = arrays.load(files[0])
     try:
-        arrays.replace_values(like, np.ascontiguousarray(frames[0]))
-        told = arrays.translate(like, files[0], names[0])
+        beside = sidecar_of_input(arrays, like, options, files[0])  # which may be that of the output
+        if is_numbered(options.output):
+            beside = of_frames(beside, library.type_name(np, array), array)
+        else:
+            arrays.replace_values(like, array)
+        told = arrays.translate(like, files[0], options.output)  # a sidecar is about all frames
         cards = arrays.cards(like)
-        beside = sidecar_of_input(options)  # which may be that of the output
         with Sidecar(options.output) as older:
             for name, values in zip(names, map(np.ascontiguousarray, frames)):
                 arrays.replace_values(like, values)
@@ -226,7 +278,8 @@ def convert_several(options):
     finally:
         arrays.free(like)
     has_sidecar = write_sidecar(options, beside, told, {"type": library.type_name(np, array), "shape": list(np.shape(frames[0]))}, len(names))
-    name_lost(options, result, find_lost(cards, library.Arrays().cards_of(names[0]), kept_beside(told) if has_sidecar else ()))
+    after = library.Arrays().cards_of(names[0])
+    name_lost(options, result, find_lost(cards, after, kept_elsewhere(told, has_sidecar, after)))
     if not options.json:
         print(f'{options.output}: {len(names)} file{"s"[:len(names) > 1]}, {result["type"]} {result["shape"]}')
     return result
@@ -240,9 +293,9 @@ def run(options):
     try:
         result = {"output": options.output, "type": arrays.type_name(array),
                   "shape": list(array.contents.dims[:array.contents.n_dims])}
+        beside = sidecar_of_input(arrays, array, options, options.input)  # which may be that of the output
         told = arrays.translate(array, options.input, options.output)
         cards = arrays.cards(array)
-        beside = sidecar_of_input(options)  # which may be that of the output
         with Sidecar(options.output) as older:
             older.save(arrays, array, options.output)
     finally:
@@ -250,7 +303,8 @@ def run(options):
     tell_of_parts(arrays, options, options.input, result)
     has_sidecar = write_sidecar(options, beside, told, result, 0)
     if cards:
-        name_lost(options, result, find_lost(cards, library.Arrays().cards_of(options.output), kept_beside(told) if has_sidecar else ()))
+        after = library.Arrays().cards_of(options.output)
+        name_lost(options, result, find_lost(cards, after, kept_elsewhere(told, has_sidecar, after)))
     if not options.json:
         print(f'{options.output}: {result["type"]}, {" x ".join(map(str, result["shape"])) or "one value"}')
     return result

@@ -101,8 +101,13 @@ def run_file(options):
         for part in result.get("parts", []):
             print(f"  part {part}")
         for key, value in result["cards"].items():
-            print(f"  {key} = {value}")
+            print(f"  {printable(key)} = {printable(value)}")
     return result
+
+
+def printable(text):
+    """What a file holds, for a terminal, which takes control characters for commands."""
+    return "".join(letter if letter.isprintable() or letter in "\n\t" else "\ufffd" for letter in text)
 
 
 def run(options):

@@ -96,6 +96,8 @@ def make(source, made, options, settings):
     declare(made, source, options, settings)
     if made.is_complete():
         return made.result
+    for sentence in source.doubts:
+        made.warn(sentence)
     words, given = words_of(source, made, options, settings)
     stats = {}
     made.play(words, "B-scans", source.n_bscans, prepare=lambda pipeline: at_end(pipeline, "o", stats.update))

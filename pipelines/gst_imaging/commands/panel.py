@@ -10,7 +10,7 @@ import sys
 import warnings
 
 from .. import library
-from ..command import WRONG_USE, Failure
+from ..command import SIGNALS, WRONG_USE, Failure
 from ..frames import cameras
 from ..frames.source import split
 
@@ -117,8 +117,9 @@ def run(options):
         address = server.start()
     except OSError as error:
         raise Failure(WRONG_USE, f"The panel cannot listen on port {options.port}: {error.strerror}.") from error
-    for number in (signal.SIGINT, signal.SIGTERM):
-        signal.signal(number, lambda *_: panel.stop())
+    for number in SIGNALS:
+        if signal.getsignal(number) != signal.SIG_IGN:  # as under nohup
+            signal.signal(number, lambda *_: panel.stop())
     print(json.dumps({"address": address}) if options.json else address, flush=True)
     if not options.paused:
         try:

@@ -22,7 +22,7 @@ EXAMPLES = [
 ]
 
 # Limits as docs/reference/photostereo.md explains them under "Is the result right?".
-RESIDUAL, USED, INVALID, CLIPPED = 0.08, 0.5, 0.05, 0.1
+RESIDUAL, USED, INVALID, CLIPPED, CURL = 0.08, 0.5, 0.05, 0.1, 0.4
 UPDATES = 8  # results on the way, for the plot of convergence
 SAMPLES = 1e9  # of larger sets there is only the last result, for time
 
@@ -70,11 +70,10 @@ def find_lights(folder):
 
 
 def select_intensities(path, lights, chosen, to):
-    with open(path, encoding="utf-8") as file:
-        lines = [line for line in (line.split("#")[0].strip() for line in file) if line]
+    lines = photographs.lines_of(path)
     if len(lines) != len(lights.lines):
         raise Failure(UNREADABLE, f"{path} has {len(lines)} intensities, and {lights.path} has {len(lights.lines)} lights.")
-    with open(to, "w", encoding="utf-8") as file:
+    with open(to, "w", encoding="utf-8", errors="surrogateescape") as file:
         file.writelines(f"{lines[i]}\n" for i in chosen)
 
 
@@ -202,8 +201,7 @@ def unit_lights(np, path):
     """Returns: the directions of a light file that was written here, for a plot; None of a .dome file"""
     if path.endswith(".dome"):
         return None
-    with open(path, encoding="utf-8", errors="replace") as file:
-        lines = [line.split() for line in file if len(line.split()) >= 3]
+    lines = [line.split() for line in photographs.lines_of(path) if len(line.split()) >= 3]
     values = np.array([line[-3:] if path.endswith(".lp") else line[:3] for line in lines], float)
     return values / np.linalg.norm(values, axis=1, keepdims=True)
 
@@ -228,6 +226,10 @@ def show(np, photos, made, options, watch, quality):
     axes = [{"name": name, "unit": unit, "step": options.mm_per_pixel, "origin": 0} for name in "xy"]
     normals = photographs.read(np, made.path("normals.png"))
     solved = normals[..., 3] > 0
+    turned = photographs.curl(np, np.where(solved[..., None], normals[..., :3] / 32767 - 32768 / 32767, 0))
+    if turned is not None:
+        report.figure("curl of the slopes", turned, at_most=CURL, about="part of their changes, 0 for a surface. Beyond: the lights"
+                      " are turned, or their y goes down, which the residuals do not show; much noise")
     report.picture("Normals", normals[..., :3], {"axes": axes}, "normals.png",
                    "A ball is red on the right, green at the top, and blue in the middle.")
     albedo = photographs.read(np, made.path("albedo.png")).astype(np.float32) / 65535

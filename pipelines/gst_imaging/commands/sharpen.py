@@ -15,6 +15,7 @@ from ..command import NOT_WRITTEN, UNREADABLE, WRONG_USE, Failure, Stopped, say,
 from ..frames import cameras, files
 from ..frames.source import at_end, check_output, is_setting, need, set_bits, split
 from ..progress import Progress
+from .convert import find_lost
 
 EXAMPLES = [
     ("picture.png amount=1.5 -o out", "out/picture.png, with half as much again"),
@@ -68,17 +69,26 @@ def read(np, path):
     return np.concatenate([values for _shape, values in pages]).reshape(pages[0][0])
 
 
-def as_before(np, path, before):
+def as_before(np, source, path, before):
     """Video of 16 bits has no three channels, and a file that grows has frames as a first dimension: what was added goes
-    again. Returns: the samples of the output"""
-    written = after = read(np, path)
+    again. Orientation, resolution and texts of the input come back. Returns: the samples of the output, and names of what
+    its format cannot hold"""
+    after = read(np, path)
     if before.ndim >= 3 and before.shape[-1] == 3 and after.shape[-1] == 4:
         after = after[..., :3]
     if after.size == before.size and after.shape != before.shape:
         after = after.reshape(before.shape)
-    if after.shape != written.shape:
-        library.Arrays().save_values(np, path, np.ascontiguousarray(after))
-    return after
+    after, arrays = np.ascontiguousarray(after), library.Arrays()
+    if after.dtype != before.dtype:
+        return after, []
+    like = arrays.load(source)
+    try:
+        arrays.translate(like, source, path)
+        arrays.replace_values(like, after)
+        arrays.save(like, path)
+        return after, find_lost(arrays.cards(like), arrays.cards_of(path))
+    finally:
+        arrays.free(like)
 
 
 def clipped(np, values, bits):
@@ -115,13 +125,19 @@ class Sharpening:
         """Writes the output. A failure leaves none."""
         np, extension = self.np, os.path.splitext(name)[1]
         before = read(np, path)
+        if before.dtype not in (np.uint8, np.uint16):
+            raise Failure(UNREADABLE, f"{path} has samples of {before.dtype}, and pictures of 8 or 16 bits are sharpened. Scale them to u8 or"
+                                      " u16, for example with NumPy.")
         partial = self.made.path("picture" + extension)
         took = {}
         try:
             self.made.play([*files.words_of([path]), "!", "lapsharpen", "name=sharpen", *self.settings, "!", "picturesink",
                             "sidecar=none", "location=" + partial],
                            prepare=lambda pipeline: at_end(pipeline, "sharpen", took.update))
-            self.note(name, before, as_before(np, partial, before), took, partial)
+            after, lost = as_before(np, path, partial, before)
+            if lost:
+                self.made.warn(f"{name} does not carry over {', '.join(lost)}.")
+            self.note(name, before, after, took, partial)
         except BaseException:
             with contextlib.suppress(FileNotFoundError):
                 os.remove(partial)

@@ -8,14 +8,15 @@ in it, as frame%05d.png; frame00003.png compares this file alone.
 """
 import json
 import os
-import re
+import shlex
 import tempfile
 
-from .. import library
+from .. import job, library
 from ..command import NO_RESULT, UNREADABLE, Failure
 
 EXAMPLES = [
     ("volume.npy", "plays the source again and compares"),
+    ("volume.npy --exact", "on the machine of the recording: the same bits, or exit code 1"),
     ("normals%03d.png --json", "numbered files; the result as JSON"),
 ]
 
@@ -34,6 +35,8 @@ TOLERANCES = {
 
 def add_arguments(parser):
     parser.add_argument("file", metavar="FILE")
+    parser.add_argument("--exact", action="store_true",
+                        help="ask for the same bits of every element: on the machine that made the file, with the version of then")
 
 
 def read_sidecar(metadata, path):
@@ -43,6 +46,10 @@ def read_sidecar(metadata, path):
         told = metadata.sidecar(path)
     except (OSError, ValueError) as error:
         raise Failure(UNREADABLE, f"{path}.json cannot be read: {error}.") from error
+    if told is None and (result := job.read_result(path if os.path.isdir(path) else os.path.dirname(path) or ".")):
+        words = shlex.join(map(str, result.get("arguments") or ["gst-imaging", str(result.get("command"))]))
+        raise Failure(UNREADABLE, f"{path} is a result of the command `{words}`, and has no sidecar of its own. Run it again"
+                                  " with another -o, and compare the files.")
     if told is None:
         raise Failure(UNREADABLE, f"{path} has no sidecar {path}.json, which would say how it was made."
                                   " picturesink writes one with sidecar=always.")
@@ -61,14 +68,18 @@ def read_sidecar(metadata, path):
     return told
 
 
+def check_frames(arrays, path, told):
+    """A file that grows has its frames as the first dimension."""
+    _name, shape = arrays.kind(path)
+    if told["frames"] > max(1, shape[0] if shape else 1):
+        raise Failure(UNREADABLE, f'{path}.json speaks of {told["frames"]} frames, and {path} is {list(shape)}: they do not belong together.')
+
+
 def numbered(path, told):
     """Returns: the files of a recording"""
     folder, name = os.path.split(path)
-    parts = re.split("(%[0-9]*[du])", name)
-    if len(parts) != 3:
-        return [path]
-    return [os.path.join(folder, parts[0] + parts[1].replace("u", "d") % (told["first"] + i) + parts[2])
-            for i in range(told["frames"])]
+    files = library.numbered(name, range(told["first"], told["first"] + told["frames"]))
+    return [path] if files is None else [os.path.join(folder, file) for file in files]
 
 
 class Difference:
@@ -77,7 +88,7 @@ class Difference:
     def __init__(self, limit, share):
         self.limit, self.share = limit, share
         self.n = self.n_different = self.n_beyond = 0
-        self.first = None
+        self.first = self.first_beyond = None
 
     def add(self, np, file, shape, start, old, new, is_level):
         self.n += old.size
@@ -85,23 +96,29 @@ class Difference:
         different = np.flatnonzero((as_bytes[0] != as_bytes[1]).any(-1))  # also 0 and -0, and kinds of NaN
         if different.size == 0:
             return
-        if self.first is None:
-            place = [int(i) for i in np.unravel_index(start + different[0], shape)]
-            self.first = {"file": file, "index": place, "was": str(old[different[0]]), "is": str(new[different[0]])}
-        self.n_different += different.size
-        self.n_beyond += self.count_beyond(np, old, new, different, is_level)
+        beyond = different[self.is_beyond(np, old, new, different, is_level)]
 
-    def count_beyond(self, np, old, new, different, is_level):
+        def place(at):
+            return {"file": file, "index": [int(i) for i in np.unravel_index(start + at, shape)], "was": str(old[at]), "is": str(new[at])}
+
+        self.first = self.first or place(different[0])
+        if beyond.size:
+            self.first_beyond = self.first_beyond or place(beyond[0])
+        self.n_different += different.size
+        self.n_beyond += beyond.size
+
+    def is_beyond(self, np, old, new, different, is_level):
+        """Returns: for each of the different samples"""
         a, b = old[different], new[different]
         if self.limit == 0:
-            return different.size
+            return np.ones(different.size, bool)
         if old.dtype.kind in "iu":
             allowed = max(1, self.limit * np.iinfo(old.dtype).max)
-            return np.count_nonzero(np.abs(a.astype(np.float64) - b.astype(np.float64)) > allowed)
+            return np.abs(a.astype(np.float64) - b.astype(np.float64)) > allowed
         if is_level:  # dB: the amplitudes are what is computed
             new, a, b = (np.power(10, v.astype(float) / 20) for v in (new, a, b))
         largest = np.max(np.abs(new[np.isfinite(new)]), initial=0)  # of what was made just now
-        return np.count_nonzero(~((np.abs(a - b) <= self.limit * largest) | (a != a) & (b != b)))
+        return ~((np.abs(a - b) <= self.limit * largest) | (a != a) & (b != b))
 
     @property
     def is_within(self):
@@ -188,6 +205,8 @@ def verify(options):
     if series and not 0 <= number - told["first"] < told["frames"]:
         raise Failure(UNREADABLE, f"{options.file} is none of the {told['frames']} files from number {told['first']} on"
                                   f" of which {path}.json tells.")
+    if library.numbered(path) is None:
+        check_frames(arrays, path, told)
     folder = os.path.dirname(path)
     devices = json.loads(library.describe(Gst))["cuda"]["devices"]
     with repeat.working_folder(told, folder), tempfile.TemporaryDirectory() as work:
@@ -197,7 +216,8 @@ def verify(options):
         settings = other_settings(told, new)
         same_backend = all(a.get("active-backend") == b.get("active-backend")
                            for a, b in zip(told["elements"], new["elements"]))
-        limits = max((TOLERANCES.get(element["element"], (0, 0)) for element in told["elements"]), default=(0, 0))
+        limits = (0, 0) if options.exact else \
+            max((TOLERANCES.get(element["element"], (0, 0)) for element in told["elements"]), default=(0, 0))
         chosen = slice(number - told["first"], number - told["first"] + 1) if series else slice(None)
         difference = Difference(*limits)
         compare(arrays, numbered(path, told)[chosen], numbered(location, new)[chosen], told, difference)
@@ -210,18 +230,23 @@ def verify(options):
 def report(options, told, new, difference, settings, same_backend, n_frames):
     result = {"file": options.file, "frames": n_frames, "samples": difference.n,
               "different": int(difference.n_different), "beyond-tolerance": int(difference.n_beyond),
-              "first-difference": difference.first, "same-backend": same_backend, "other-settings": settings,
+              "first-difference": difference.first, "first-beyond-tolerance": difference.first_beyond, "same-backend": same_backend, "other-settings": settings,
               "version": told["gst-imaging"], "version-now": new["gst-imaging"]}
     if settings:
         raise Failure(NO_RESULT, f'{", ".join(settings)}: a setting, or a file that one names, is not that of the recording.')
     quantities = other_quantities(told, new)
     if quantities:
         raise Failure(NO_RESULT, f'{options.file}.json: {", ".join(quantities)} of the quantity is not what it is now.')
-    first = difference.first
+    first = difference.first_beyond or difference.first
     place = first and f'{first["file"]}{first["index"]}: it was {first["was"]} and is {first["is"]}'
     if not difference.is_within:
         raise Failure(NO_RESULT, f"{difference.n_different} of {difference.n} samples differ, the first at {place}.")
     if not options.json:
-        how = f"{difference.n_different} samples differ within the tolerance, the first at {place}" if first else "the same bits"
+        how = "the same bits"
+        if difference.n_beyond:
+            how = f"{difference.n_different} samples differ, {difference.n_beyond} of them beyond the tolerance, the first at {place};" \
+                  f" {difference.share:g} of all samples may. --exact asks for the same bits"
+        elif first:
+            how = f"{difference.n_different} samples differ within the tolerance, the first at {place}"
         print(f'{options.file}: {n_frames} frame{"s"[:n_frames > 1]}, {how}')
     return result

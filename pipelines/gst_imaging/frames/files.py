@@ -7,7 +7,7 @@ import os
 import shutil
 
 from .. import library
-from ..command import UNREADABLE, Failure
+from ..command import UNREADABLE, Failure, say
 from ..commands.convert import files_of
 from .source import GREY, Source, caps_of, need
 
@@ -57,14 +57,14 @@ def unpack(name, folder):
     return unzip(path, folder) if path.lower().endswith(PACKED[1]) else path
 
 
-def samples_of(name, files, kind, dimensions, folder):
+def samples_of(name, files, kind, dimensions, folder, part):
     """Returns: a .npy file of the frames of tensors: integers as u16 where it holds them all, else float32. A page at a
     time: the files may be larger than the memory."""
     np = library.numpy()
     width, height, *others = map(int, dimensions.split(":"))
     if set(others) > {1}:
         refuse(name, f"{kind} of {dimensions} values a frame")
-    arrays, low, high, n = library.Arrays(), 0, 0, 0
+    arrays, low, high, n = library.Arrays(part), 0, 0, 0
     for file in files:
         for _shape, _start, values in arrays.pages(file):
             if values.dtype.kind not in "iuf":
@@ -104,29 +104,37 @@ def decoded(name):
     return Source(words, name, [name])
 
 
-def read(name, folder):
+def note_of(path, part):
+    """Returns: which pictures of a file are not played, though nobody chose one; None where all are"""
+    parts = None if part >= 0 or path.lower().endswith(PACKED) else library.Arrays().parts(path)
+    return parts and f"Of several pictures in {path} the first one is measured; --part takes another one: {parts}."
+
+
+def read(name, folder, part=-1):
     """Returns: what plays a file, or a folder or pattern of files, as grey frames or float32. folder: for other files on
-    the way"""
+    the way; part: which of several pictures of each file, -1: the usual ones"""
     need("picturesrc")
     files = listing(name)
     played = [unpack(files[0], folder)] if len(files) == 1 else files
-    words = words_of(played)
+    # picturesrc looks for gaps in the numbers of a folder or pattern, not of a list
+    words = words_of([name] if len(files) > 1 else played) + ([f"part={part}"] if part >= 0 else [])
     try:
         caps = caps_of(words)
     except Failure:
         if len(files) > 1 or played[0].lower().endswith(ARRAYS):
             raise
         return decoded(files[0])
+    note = note_of(played[0], part)
     if caps.has_name("video/x-raw"):
         if not caps.get_string("format").startswith("GRAY"):
             need("videoconvert")
             words += ["!", "videoconvert", "!", GREY]
-        return Source(words, name, files, played=played)
+        return Source(words, name, files, played=played, note=note)
     kind, dimensions = caps.get_string("types"), caps.get_string("dimensions")
     if kind == "float32" and set(dimensions.split(":")[2:]) <= {"1"}:
-        return Source(words, name, files, played=played)
-    path = samples_of(name, played, kind, dimensions, folder)
-    return Source(["picturesrc", "location=" + path, "axes=nyx"], name, files, played=[path])
+        return Source(words, name, files, played=played, note=note)
+    path = samples_of(name, played, kind, dimensions, folder, part)
+    return Source(["picturesrc", "location=" + path, "axes=nyx"], name, files, played=[path], note=note)
 
 
 def formats():
@@ -136,12 +144,12 @@ def formats():
 
 
 def listing(path):
-    """Returns: the files that a path stands for. Of a folder those whose extension is known: notes may lie beside data."""
+    """Returns: the files that a path stands for. Of several those of a known format: notes may lie beside data."""
     if not os.path.exists(path) and not set("*?") & set(os.path.basename(path)):
         raise Failure(UNREADABLE, f"There is no file {path}.")
     found = files_of(path)
-    extensions = {"." + extension for extension in formats()} | set(PACKED) if os.path.isdir(path) else ()
-    return [file for file in found if os.path.splitext(file)[1].lower() in extensions] or found
+    Gst = library.gstreamer()
+    return [file for file in found if len(found) == 1 or file.lower().endswith(PACKED) or library.knows(Gst, file)] or found
 
 
 def shape_of(path):
@@ -163,7 +171,10 @@ def recordings(names):
     for name in names:
         files = listing(name)
         shapes = [shape_of(file) for file in files[:MOST_SEEN] if os.path.isdir(name)]
-        several = any(map(is_recording, shapes)) or len({tuple(shape) for shape in shapes if shape}) > 1 \
-            or files[0].lower().endswith(PACKED)
-        found += files if len(files) > 1 and several else [name]
+        sizes = sorted({tuple(shape) for shape in shapes if shape})
+        cubes = any(map(is_recording, shapes)) or files[0].lower().endswith(PACKED)
+        if len(sizes) > 1 and not cubes:
+            say(f"{name} holds frames of {len(sizes)} sizes, as {list(sizes[0])} and {list(sizes[-1])}: each file is a recording of its own."
+                " Name the frames of one size with a pattern, as 'a*.png', for one recording.")
+        found += files if len(files) > 1 and (cubes or len(sizes) > 1) else [name]
     return found

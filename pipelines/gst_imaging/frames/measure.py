@@ -5,8 +5,11 @@ import os
 from .. import library, metadata
 from ..command import Failure
 from ..report import pictures
-from . import cameras
+from . import cameras, doubts
 from .source import set_bits
+
+
+N_FIELDS = 10  # of fields=all
 
 
 class Measurement:
@@ -18,7 +21,7 @@ class Measurement:
         self.location = made.path(f"slopes.{options.format}")
         self.fields, self.row_column, self.picture, self.size = [], None, None, None
         self.told, self.stats, self.failure, self.n, self.last = {}, {}, None, 0, None
-        self.pipeline = None
+        self.pipeline = self.look = None
 
     def words(self):
         words = [*self.source.words, "!"]
@@ -75,6 +78,7 @@ class Measurement:
         found = metadata.results(sample.get_buffer(), "sh") or {}
         self.fields, self.row_column = found.get("fields", []), found.get("row-column")
         self.size = found.get("ref-width"), found.get("ref-height")
+        self.look = doubts.Look(sample, found["values"]) if len(self.fields) == N_FIELDS else None
         sh = self.pipeline.get_by_name("sh")
         stats = sh.get_property("stats")
         self.stats = {name: stats.get_value(name) for name in ("frames", "lost-frames", "frames-missing", "time-p50", "time-p99")}

@@ -13,6 +13,7 @@ INVALID = 227  # flags, see docs/reference/shcentroid.md
 FLAG_NAMES = {1: "no flux", 2: "low flux", 4: "saturated", 8: "clipped by the frame", 16: "window at the edge", 32: "no match",
               64: "outside", 128: "not finite"}
 EDGES = 61  # of the histogram
+LEAST_PEAK = 7  # times the noise: 5 of the spot, and what noise adds to the brightest of its pixels
 
 
 def frames_of(path):
@@ -122,6 +123,9 @@ def figures(report, measurement, sums, unit):
                   about="of all cells in all frames; no limit where the grid was given, which may have cells in the shade")
     report.figure("saturated measurements", 100 * summary.get("saturated", 0) / total, "%", at_most=0)
     report.figure("spots cut by the edge of their cell", 100 * summary.get("cut", 0) / total, "%", at_most=1)
+    if measurement.look and measurement.look.peak is not None:
+        report.figure("peak of a spot above the noise", measurement.look.peak, "times", at_least=LEAST_PEAK,
+                      about="median of the valid cells in the last frame. Below, shifts are measured too small: expose longer, or average frames")
     report.figure("missing frames", stats["frames-missing"] + stats["lost-frames"], at_most=0)
     noise = sums.noise()
     if noise is not None:
@@ -159,6 +163,8 @@ def finish(made, measurement, options):
     if not measurement.fields:
         raise Failure(NO_RESULT, "No frame arrived.")
     unit = "rad" if "slope-unit=rad" in measurement.settings else "px"
+    if measurement.look and measurement.look.order:
+        made.warn(measurement.look.order)
     sums = read(made, measurement, options)
     figures(made.report, measurement, sums, unit)
     show(made.report, measurement, sums, unit)

@@ -38,11 +38,13 @@ def need(*names):
 
 
 class Source:
-    """Words of a pipeline that end in frames. files: that were given; played: copies of them, where they had to be made"""
+    """Words of a pipeline that end in frames. files: that were given; played: copies of them, where they had to be made;
+    note: what is not played of them"""
 
-    def __init__(self, words, name, files=(), is_live=False, bits=None, played=()):
+    def __init__(self, words, name, files=(), is_live=False, bits=None, played=(), note=None):
         self.words, self.name, self.files, self.is_live = words, name, list(files), is_live
         self.played = list(played) or self.files
+        self.note = note
         self.bits = bits  # of a pipeline: how many bits its camera sends, 0 if nobody knows
 
     def n_frames(self):
@@ -72,7 +74,7 @@ def scratch():
 
 def check_output(path):
     """picturesink takes %d for the number of a frame, wherever it is in a path."""
-    if re.search("%[0-9]*[du]", os.path.abspath(path)):
+    if library.numbered(os.path.abspath(path)) is not None:
         raise Failure(WRONG_USE, f"{os.path.abspath(path)} has a % with a d or u behind, which stands for numbers. Choose another"
                                  " folder for the results.")
 

@@ -6,6 +6,7 @@ from .. import library
 from ..command import UNREADABLE, WRONG_USE, Failure
 from ..frames import files
 from ..frames.source import Source, need
+from .doubts import Doubts
 
 DTYPES = {"u8": "u1", "u16": "<u2", "u16be": ">u2", "i16": "<i2", "i16be": ">i2", "f32": "<f4", "f32be": ">f4"}
 NOTES = (".md", ".txt", ".rst", ".json", ".xml", ".ini", ".csv", ".html", ".log")  # beside data in a folder
@@ -50,11 +51,12 @@ def is_raw(path, options):
 
 
 class Spectra(Source):
-    """n_bscans: how many there are, 0 if nobody knows; saturated: the share of samples with the largest value"""
+    """n_bscans: how many there are, 0 if nobody knows; saturated: the share of samples with the largest value; doubts:
+    sentences"""
 
-    def __init__(self, words, name, paths, n_bscans, saturated):
+    def __init__(self, words, name, paths, n_bscans, saturated, doubts):
         super().__init__(words, name, paths)
-        self.n_bscans, self.saturated = n_bscans, saturated
+        self.n_bscans, self.saturated, self.doubts = n_bscans, saturated, list(doubts.sentences())
 
 
 def check_size(path, options, warn):
@@ -75,6 +77,14 @@ def check_size(path, options, warn):
         warn(f'"{path}" has {size // bscan} B-scans of {options.lines} lines of {options.samples} samples, and {size % bscan}'
              " bytes are left over. Is there a header (--offset), or are --samples or --lines others? The rest is left out.")
     return size // bscan
+
+
+def wavelengths_of(options):
+    """Returns: of the first and the last sample, as numbers; None where they are not given so"""
+    try:
+        return [float(text) for text in options.wavelength or ()] or None
+    except ValueError:
+        return None  # which octbscan refuses with a sentence
 
 
 class Saturation:
@@ -102,13 +112,14 @@ def read_raw(path, options, folder, warn):
     np = library.numpy()
     n = check_size(path, options, warn)
     values = np.memmap(path, DTYPES[options.dtype], "r", options.offset, (n * options.lines, options.samples))
-    saturation, step = Saturation(), max(1, BLOCK // options.samples)
+    saturation, doubts, step = Saturation(), Doubts(wavelengths_of(options), options.lines), max(1, BLOCK // options.samples)
     plain = options.offset == 0 and options.dtype == "u16" and options.samples % 2 == 0
     name = os.path.join(folder, "spectra.npy")
     copy = None if plain else np.lib.format.open_memmap(name, "w+", values.dtype.newbyteorder("="),
                                                         (n, options.lines, options.samples))
     for at in range(0, len(values), step):
         saturation.add(values[at:at + step])
+        doubts.add(values[at:at + step])
         if copy is not None:
             copy.reshape(values.shape)[at:at + step] = values[at:at + step]
     if copy is None:
@@ -118,12 +129,12 @@ def read_raw(path, options, folder, warn):
     else:
         copy.flush()
         words = ["picturesrc", "location=" + name, "axes=nyx"]
-    return Spectra(words, path, [path], n, saturation.share())
+    return Spectra(words, path, [path], n, saturation.share(), doubts)
 
 
 def read_array(path, options, folder):
     source = files.read(path, folder)
-    saturation, n_lines, samples = Saturation(), 0, 1
+    saturation, doubts, n_lines, samples = Saturation(), Doubts(wavelengths_of(options), options.lines), 0, 1
     if "uridecodebin" in source.words or "videoconvert" in source.words:
         raise Failure(UNREADABLE, f"{path} holds colours, or is no array: spectra are [lines, samples] or [B-scans, lines,"
                                   " samples]. Of raw samples give --samples and --lines.")
@@ -132,9 +143,10 @@ def read_array(path, options, folder):
         for shape, _start, values in library.Arrays().pages(file):
             saturation.add(values)
             samples = shape[-1] if shape else 1
+            doubts.add(values.reshape(-1, samples))
             lines = lines or (shape[-2] if len(shape) > 1 else 1)
             n_lines += values.size // max(samples, 1)
-    return Spectra(source.words, path, source.files, n_lines // lines if lines else 0, saturation.share())
+    return Spectra(source.words, path, source.files, n_lines // lines if lines else 0, saturation.share(), doubts)
 
 
 def read(path, options, folder, warn):

@@ -4,7 +4,7 @@ import asyncio
 import json
 import math
 
-from .guard import Rate
+from .guard import Rate, read_json
 from .refusal import Refusal
 
 MAX_WAITING = 512  # messages; a client that does not read them is closed
@@ -128,10 +128,7 @@ class Client:
     async def receive(self, text):
         number = None
         try:
-            try:
-                given = json.loads(text)
-            except ValueError as error:
-                raise Refusal(400, f"The message is no JSON: {error}.") from error
+            given = read_json(text, "The message")
             if not isinstance(given, dict) or not isinstance(given.get("do"), str):
                 raise Refusal(400, 'A message is an object with a member "do".')
             number, name = given.pop("id", None), given.pop("do")

@@ -15,7 +15,12 @@ class Files:
         return any(path == folder or path.startswith(os.path.join(folder, "")) for folder in self.folders)
 
     def check(self, name):
-        """Returns: the path that a browser has named, with its links followed"""
+        """Returns: the path of files that a browser has named, with its links followed"""
+        path = self.place(name)
+        self.check_links(path)
+        return path
+
+    def place(self, name):
         if not isinstance(name, str) or "\0" in name:
             raise Refusal(400, "A path is a text.")
         if not self.folders:
@@ -25,10 +30,20 @@ class Files:
             raise Refusal(403, f'{name} is not below a folder of --files ({", ".join(self.folders)}).')
         return path
 
+    def check_links(self, path):
+        """A path with a number, a pattern or a folder stands for files whose names nobody has seen here."""
+        is_folder = os.path.isdir(path)
+        is_several = is_folder or set("%*?") & set(os.path.basename(path))
+        folder = path if is_folder else os.path.dirname(path)
+        entries = list(os.scandir(folder)) if is_several and os.path.isdir(folder) else []
+        for link in [entry.path for entry in entries if entry.is_symlink()] + [path + ".json"]:
+            if not self.is_inside(os.path.realpath(link)):
+                raise Refusal(403, f"{link} is a link to a file that is not below a folder of --files: use another folder.")
+
     def list(self, folder=None):
         if folder is None:
             return {"folder": None, "entries": [{"name": path, "path": path, "folder": True, "size": None} for path in self.folders]}
-        path = self.check(folder)
+        path = self.place(folder)
         try:
             names = sorted(os.listdir(path))[:MAX_ENTRIES]
         except OSError as error:

@@ -3,6 +3,8 @@
 import asyncio
 import hmac
 import ipaddress
+import json
+import math
 import secrets
 import socket
 import time
@@ -85,6 +87,27 @@ class Guard:
         self.check_token(request)
         if request.method == "POST" and request.content_type != "application/json":
             raise Refusal(400, "A POST needs Content-Type: application/json.")
+
+
+def finite(text):
+    value = float(text)
+    if not math.isfinite(value):
+        raise ValueError(f"{text} is no finite number")
+    return value
+
+
+def read_json(text, what):
+    """Returns: the value of a JSON text of a stranger, which can be sent back as JSON"""
+    try:
+        value = json.loads(text, parse_float=finite, parse_constant=finite)
+        json.dumps(value, ensure_ascii=False).encode()
+    except UnicodeError as error:
+        raise Refusal(400, f"{what} has half of a character.") from error
+    except ValueError as error:
+        raise Refusal(400, f"{what} is no JSON: {error}.") from error
+    except RecursionError as error:
+        raise Refusal(400, f"{what} is no JSON: it is nested too deeply.") from error
+    return value
 
 
 class Rate:

@@ -4,6 +4,7 @@
 No function of this package runs in a thread of the pipeline: messages are taken from the bus, properties are compared.
 """
 import concurrent.futures
+import contextlib
 import queue
 import time
 
@@ -42,7 +43,8 @@ class Panel:
         self.listener = lambda message: None
         self.known, self.known_views = {}, None
         self.kept = {}  # by pad: a tap with the last frame, while the pipeline is paused
-        self.jobs, self.is_running = queue.Queue(), True
+        self.jobs, self.is_running, self.has_ended = queue.Queue(), True, False
+        self.snapshots = set()  # that wait for their frame
 
     # --- the thread ---
 
@@ -50,7 +52,14 @@ class Panel:
         """From any thread. Returns: a Future"""
         future = concurrent.futures.Future()
         self.jobs.put((future, function, arguments))
+        if self.has_ended:  # perhaps after its last look
+            self.refuse_jobs()
         return future
+
+    def refuse_jobs(self):
+        with contextlib.suppress(queue.Empty):
+            while True:
+                self.jobs.get_nowait()[0].set_exception(Refusal(503, "The panel ends."))
 
     def do_job(self, wait):
         try:
@@ -69,7 +78,7 @@ class Panel:
         due = told = 0
         self.follow()  # what changes from now on is told
         while self.is_running:
-            while self.do_job(0.02):
+            while self.do_job(0.02) and self.is_running:
                 pass
             while message := bus.pop():
                 self.on_message(message)
@@ -88,6 +97,10 @@ class Panel:
                 pass
         self.keep("stopped")
         self.pipeline.set_state(self.Gst.State.NULL)
+        self.has_ended = True
+        self.refuse_jobs()
+        for recording in self.snapshots:
+            recording.close()
 
     def stop(self):
         self.is_running = False
@@ -183,12 +196,25 @@ class Panel:
             self.listener({"type": "views", "views": views})
         self.known_views = views
         if self.recording:
-            self.listener({"type": "recording", "recording": self.recording.state()})
-            if self.recording.is_complete():
-                try:
-                    self.record_stop()
-                except Refusal as refusal:
-                    self.tell("error", "", str(refusal))
+            self.follow_recording()
+
+    def follow_recording(self):
+        try:
+            self.recording.check()
+        except Refusal as refusal:  # it is closed
+            self.recording = None
+            self.listener({"type": "recording", "recording": None})
+            self.tell("error", "", str(refusal))
+            return
+        self.listener({"type": "recording", "recording": self.recording.state()})
+        if self.recording.is_complete():
+            try:
+                self.record_stop()
+            except Refusal as refusal:
+                self.tell("error", "", str(refusal))
+
+    def warn(self, text):
+        self.tell("warning", "", text)
 
     # --- what is told ---
 
@@ -389,7 +415,7 @@ class Panel:
         if isinstance(frames, bool) or not isinstance(frames, int) or not 0 <= frames < 2 ** 62:
             raise Refusal(400, "frames is a whole number from 0 on.")
         path = outputs.check(self.files.check(path), self.pipeline, self.description)
-        self.recording = Recording(self.Gst, self.GstImaging, self.pad(view), view, path, frames)
+        self.recording = Recording(self.Gst, self.GstImaging, self.pad(view), view, path, frames, self.warn)
         self.listener({"type": "recording", "recording": self.recording.state()})
         return {"path": self.recording.path}
 
@@ -402,7 +428,8 @@ class Panel:
         finally:
             self.listener({"type": "recording", "recording": None})
 
-    def snapshot(self, view, path):
+    def begin_snapshot(self, view, path):
+        """Returns: a recording of one frame, which others wait for: this thread has more to do. end_snapshot() goes with it"""
         if self.state_name not in ("playing", "paused"):
             raise Refusal(409, "The pipeline is stopped, and no frame passes: play it first.")
         pad, path, sample = self.pad(view), outputs.check(self.files.check(path), self.pipeline, self.description), None
@@ -410,12 +437,17 @@ class Panel:
             sample = self.kept[view].get_kept() if view in self.kept else None
             if not sample:
                 raise Refusal(409, f"No frame has passed {view} since the pipeline was paused: seek, or play it first.")
-        recording = Recording(self.Gst, self.GstImaging, pad, view, path, 1)
+        recording = Recording(self.Gst, self.GstImaging, pad, view, path, 1, self.warn)
         if sample:
             recording.push(sample)
-            del sample
-        end = time.monotonic() + 5
-        while not recording.is_complete() and time.monotonic() < end:
-            time.sleep(0.005)
+        self.snapshots.add(recording)
+        return recording
+
+    def look_at_snapshot(self, recording):
+        recording.check()
+        return recording.is_complete()
+
+    def end_snapshot(self, recording):
+        self.snapshots.discard(recording)
         state = recording.stop()
         return {"path": state["path"], "frames": state["frames"]}

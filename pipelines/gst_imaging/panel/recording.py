@@ -6,6 +6,7 @@ as lost, and the watched pipeline goes on. picturesink is told from which pad th
 elements before that pad, and `gst-imaging verify` can make the recording once more.
 """
 import os
+import time
 
 from .refusal import Refusal
 
@@ -14,8 +15,8 @@ PATIENCE = 20  # seconds for the rest of a recording to be written
 
 
 class Recording:
-    def __init__(self, Gst, GstImaging, pad, view, path, frames):
-        self.Gst, self.view, self.path, self.frames = Gst, view, path, frames
+    def __init__(self, Gst, GstImaging, pad, view, path, frames, warn):
+        self.Gst, self.view, self.path, self.frames, self.warn = Gst, view, path, frames, warn
         self.pushed = 0
         if not os.path.isdir(os.path.dirname(path)):
             raise Refusal(404, f"There is no folder {os.path.dirname(path)}.")
@@ -30,7 +31,7 @@ class Recording:
         self.source.link(self.sink)
         GstImaging.Tap.follow(self.sink.get_static_pad("sink"), pad)
         self.pipeline.set_state(Gst.State.PLAYING)
-        self.error()
+        self.check()
         self.tap = GstImaging.Tap.new(pad)
         self.tap.record(self.source, MAX_WAITING, frames)
 
@@ -39,12 +40,23 @@ class Recording:
         self.pushed += 1
         self.source.emit("push-sample", sample)
 
-    def error(self):
-        message = self.pipeline.get_bus().pop_filtered(self.Gst.MessageType.ERROR)
-        if message:
-            text = message.parse_error()[0].message
-            self.close()
-            raise Refusal(422, text)
+    def wait(self, seconds=0):
+        """Passes warnings on. Returns: whether the file is complete; an error closes the recording and is a Refusal"""
+        Gst, end = self.Gst, time.monotonic() + seconds
+        kinds = Gst.MessageType.ERROR | Gst.MessageType.WARNING | Gst.MessageType.EOS
+        while message := self.pipeline.get_bus().timed_pop_filtered(int(max(0, end - time.monotonic()) * Gst.SECOND), kinds):
+            if message.type == Gst.MessageType.EOS:
+                return True
+            if message.type == Gst.MessageType.ERROR:
+                text = message.parse_error()[0].message
+                self.close()
+                raise Refusal(422, f"The recording of {self.view} to {self.path} has ended: {text}")
+            self.warn(f"The recording of {self.view} to {self.path}: {message.parse_warning()[0].message}")
+        return False
+
+    def check(self):
+        """Fails where the recording has failed."""
+        self.wait()
 
     def close(self):
         if hasattr(self, "tap"):
@@ -63,16 +75,14 @@ class Recording:
     def stop(self):
         """Returns: the state, when the file is complete"""
         self.tap.record(None, 0, 0)
+        self.check()
         state = self.state()
         if state["frames"] == 0:
             self.close()
             raise Refusal(409, f"No frame has passed {self.view}: nothing was recorded.")
         self.source.emit("end-of-stream")
-        message = self.pipeline.get_bus().timed_pop_filtered(
-            PATIENCE * self.Gst.SECOND, self.Gst.MessageType.EOS | self.Gst.MessageType.ERROR)
-        text = message.parse_error()[0].message if message and message.type == self.Gst.MessageType.ERROR else \
-            None if message else f"{self.path} could not be completed in {PATIENCE} s."
+        if not self.wait(PATIENCE):
+            self.close()
+            raise Refusal(422, f"{self.path} could not be completed in {PATIENCE} s.")
         self.close()
-        if text:
-            raise Refusal(422, text)
         return state

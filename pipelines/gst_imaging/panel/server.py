@@ -2,20 +2,35 @@
 """The server of a panel, in a thread of low priority. docs/reference/panel.md is its protocol."""
 import asyncio
 import json
+import logging
 import os
 import threading
+from urllib.parse import quote
 
 from aiohttp import WSMsgType, web
 
 from . import health
 from .client import Client
 from .follow import Followers
-from .guard import HEADERS, MAX_MESSAGE, Guard, Rate, limited
+from .guard import HEADERS, MAX_MESSAGE, Guard, Rate, limited, read_json
 from .refusal import Refusal
 
 MAX_CLIENTS = 8
 STATIC = os.path.join(os.path.dirname(os.path.abspath(__file__)), "static")
-NUMBER = {"seconds": float, "frames": int}
+TEXTS = {"element", "action", "state", "name", "view", "path", "folder", "a", "b"}  # arguments that are texts
+FIRST_FRAME = 5  # seconds that a snapshot waits for
+SLOW_BODY = 10  # seconds for the body of a request
+UNREAD = 20  # seconds that an answer waits for its reader
+LINGER = 2  # seconds for the rest of a body that nobody reads
+
+
+def is_no_lost_connection(record):
+    """aiohttp asserts that a connection still stands before each of its requests; one that is reset while
+    requests wait is no error of the program, and needs no traceback."""
+    kind, _error, trace = record.exc_info or (None, None, None)
+    while trace and trace.tb_next:
+        trace = trace.tb_next
+    return not (kind is AssertionError and trace and trace.tb_frame.f_code.co_name == "_handle_request")
 
 
 class Server:
@@ -25,7 +40,7 @@ class Server:
         self.clients, self.n_pictures = set(), 0
         self.active = {}  # connections that have sent a request, and how many commands they may send
         self.loop, self.thread, self.ready = None, None, threading.Event()
-        self.failure = None
+        self.failure, self.stuck = None, {}  # connections that are not read, since when
 
     # --- the thread ---
 
@@ -37,7 +52,7 @@ class Server:
         if self.failure:
             raise self.failure
         host = f"[{self.host}]" if ":" in self.host else self.host
-        return f"http://{host}:{self.port}/" + (f"login?token={self.guard.token}" if self.guard.token else "")
+        return f"http://{host}:{self.port}/" + (f"login?token={quote(self.guard.token, safe='')}" if self.guard.token else "")
 
     def stop(self):
         if self.loop:
@@ -56,7 +71,8 @@ class Server:
                         web.get("/ws", self.websocket), web.get("/api/picture", self.picture),
                         web.get("/api/{command}", self.get), web.post("/api/{command}", self.post),
                         web.get("/static/{name:[A-Za-z0-9_.-]+}", self.static)])
-        runner = web.AppRunner(app, access_log=None, keepalive_timeout=30, handle_signals=False)
+        logging.getLogger("aiohttp.server").addFilter(is_no_lost_connection)
+        self.runner = runner = web.AppRunner(app, access_log=None, keepalive_timeout=30, lingering_time=LINGER, handle_signals=False)
         await runner.setup()
         try:
             server = await self.loop.create_server(limited(runner.server, self.active), self.host, self.port, backlog=64)
@@ -82,9 +98,19 @@ class Server:
         for client in list(self.clients):
             client.send(message)
 
+    def close_stuck(self):
+        """Connections whose client has read nothing for a while: they would keep others out."""
+        now = self.loop.time()
+        waiting = [p for p in self.runner.server.connections if p.transport and p.transport.get_write_buffer_size()]
+        self.stuck = {protocol: self.stuck.get(protocol, now) for protocol in waiting}
+        for protocol, since in self.stuck.items():
+            if now - since > UNREAD:
+                protocol.transport.abort()
+
     async def tick(self):
         while True:
             await asyncio.sleep(0.5)
+            self.close_stuck()
             if self.clients:
                 self.tell(await self.health())
 
@@ -119,7 +145,7 @@ class Server:
             "undo": (lambda: self.do(p.undo), (), False),
             "record": (lambda *a: self.do(p.record, *a), (("view", ...), ("path", ...), ("frames", 0)), False),
             "record-stop": (lambda: self.do(p.record_stop), (), False),
-            "snapshot": (lambda *a: self.do(p.snapshot, *a), (("view", ...), ("path", ...)), False),
+            "snapshot": (self.snapshot, (("view", ...), ("path", ...)), False),
         }
 
     async def state(self):
@@ -127,6 +153,13 @@ class Server:
 
     async def elements(self):
         return {"elements": await self.do(self.panel.all_elements)}
+
+    async def snapshot(self, view, path):
+        recording = await self.do(self.panel.begin_snapshot, view, path)
+        end = self.loop.time() + FIRST_FRAME
+        while not await self.do(self.panel.look_at_snapshot, recording) and self.loop.time() < end and not self.done.is_set():
+            await asyncio.sleep(0.01)
+        return await self.do(self.panel.end_snapshot, recording)
 
     async def messages(self):
         return {"messages": self.panel.messages}
@@ -140,10 +173,17 @@ class Server:
         missing = [argument for argument, default in wanted if default is ... and argument not in given]
         if unknown or missing:
             raise Refusal(400, f'{name} needs {", ".join(missing)}.' if missing else f'{name} has no {", ".join(sorted(unknown))}.')
+        for argument, default in wanted:
+            value = given.get(argument, default)
+            if argument in TEXTS and not isinstance(value, str) and value is not default:
+                raise Refusal(400, f"{argument} is a text, not {value!r}.")
         try:
             return await function(*(given.get(argument, default) for argument, default in wanted))
-        except (TypeError, ValueError, KeyError, AttributeError, OverflowError) as error:
-            raise Refusal(400, f"{name}: {error}.") from error
+        except Refusal:
+            raise
+        except Exception as error:  # of the program: the client is told, and the panel goes on
+            logging.getLogger(__name__).exception("%s failed", name)
+            raise Refusal(500, f"{name} failed in the panel itself ({type(error).__name__}). Its terminal says where.") from error
 
     # --- HTTP ---
 
@@ -155,6 +195,8 @@ class Server:
             response = await handler(request)
         except Refusal as refusal:
             response = web.json_response({"error": str(refusal)}, status=refusal.status)
+            if refusal.status == 401:
+                response.force_close()
         except web.HTTPException as error:
             if error.status < 400:
                 raise
@@ -192,9 +234,13 @@ class Server:
     async def post(self, request):
         self.check_rate(request)
         try:
-            given = json.loads(await request.text() or "{}")
-        except ValueError as error:
-            raise Refusal(400, f"The body is no JSON: {error}.") from error
+            text = await asyncio.wait_for(request.text(), SLOW_BODY)
+        except asyncio.TimeoutError as error:
+            request.protocol.force_close()
+            raise Refusal(408, f"The body did not come within {SLOW_BODY} s.") from error
+        except (LookupError, UnicodeError) as error:
+            raise Refusal(400, f"The body is no text of its charset: {error}.") from error
+        given = read_json(text or "{}", "The body")
         if not isinstance(given, dict):
             raise Refusal(400, "The body is no JSON object.")
         return web.json_response(await self.command(request.match_info["command"], given))
@@ -205,10 +251,7 @@ class Server:
         given = dict(request.query)
         for name, text in given.items():
             if name not in ("pad", "colours", "section"):
-                try:
-                    given[name] = json.loads(text)
-                except ValueError as error:
-                    raise Refusal(400, f"{name} is no number: {text}.") from error
+                given[name] = read_json(text, name)
         if self.panel.state_name != "playing":
             raise Refusal(409, "The pipeline does not play: there is no picture.")
         client = Client(self)

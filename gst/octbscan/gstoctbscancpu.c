@@ -1,0 +1,93 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* A work item on the CPU, at once. */
+#include "gstoctbscancpu.h"
+
+#include "gstoctbscaninput.h"
+
+static ImkStatus
+run_kernel (GstOctBscan *self, const ImkImage *from, const GstImagingFrame *out,
+    GstOctBscanWork *w, ImkError *error)
+{
+  ImkStatus status =
+      imk_octbscan_update (self->open.kernel, &w->snapshot->config, error);
+
+  for (guint k = 0; k < w->n && status == IMK_OK; k++) {
+    ImkImage images[N_OUTPUTS], in;
+    gfloat track[4] = {0};
+    ImkImage tracked = {track, sizeof (track), G_N_ELEMENTS (track), 1, 1,
+        IMK_TYPE_F32, IMK_LOCATION_HOST};
+    guint32 n_bad = 0;
+    ImkOctbscanJob job;
+
+    for (guint i = 0; i < N_OUTPUTS; i++)
+      if (w->out[i]) {
+        images[i] = out[i].planes[0];
+        gst_oct_bscan_advance (
+            &images[i], k * gst_oct_bscan_pad_step (&w->snapshot->info[i]));
+        gst_oct_bscan_work_image (w, i, &images[i]);
+      }
+    if (from) {
+      in = *from;
+      gst_oct_bscan_advance (&in, k * gst_oct_bscan_work_in_step (self));
+    }
+    job = gst_oct_bscan_work_job (self, w, k, from ? &in : NULL, images);
+    job.n_bad = &n_bad;
+    job.ends = w->ends ? w->ends + 4 * k : NULL;
+    job.track = w->shifts ? &tracked : NULL;
+    status = imk_octbscan_process (self->open.kernel, &job, 1, NULL, error);
+    w->n_bad += n_bad;
+    if (w->shifts)
+      w->shifts[k] = track[GST_OCT_BSCAN_SHIFT];
+  }
+  return status;
+}
+
+ImkStatus
+gst_oct_bscan_run_on_cpu (
+    GstOctBscan *self, GstOctBscanWork *w, ImkError *error)
+{
+  GstImagingFrame from, out[N_OUTPUTS];
+  gboolean mapped[N_OUTPUTS] = {FALSE};
+  ImkStatus status = IMK_OK;
+
+  w->on_cpu = TRUE;
+  if (w->in)
+    status = gst_imaging_engine_map (self->engine, w->in, &self->bscan,
+        GST_MAP_READ, GST_IMAGING_REACH_HOST, &from, error);
+  if (status != IMK_OK)
+    return status;
+  if (w->in)
+    gst_imaging_engine_note_memory (self->engine, from.memory_name);
+  for (guint i = 0; i < N_OUTPUTS && status == IMK_OK; i++)
+    if (w->out[i]) {
+      status = gst_imaging_engine_map (self->engine, w->out[i],
+          &w->snapshot->info[i], GST_MAP_WRITE, GST_IMAGING_REACH_HOST, &out[i],
+          error);
+      mapped[i] = status == IMK_OK;
+    }
+  if (w->in)
+    gst_oct_bscan_input_image (self, &from.planes[0]);
+  if (status == IMK_OK)
+    status = run_kernel (self, w->in ? &from.planes[0] : NULL, out, w, error);
+  for (guint i = 0; i < N_OUTPUTS; i++)
+    if (mapped[i])
+      gst_imaging_frame_unmap (&out[i], TRUE, NULL);
+  if (w->in)
+    gst_imaging_frame_unmap (&from, TRUE, NULL);
+  return status;
+}
+
+ImkStatus
+gst_oct_bscan_redo_on_cpu (
+    GstOctBscan *self, GstOctBscanWork *w, ImkError *error)
+{
+  ImkStatus status;
+
+  gst_oct_bscan_work_renew (w);
+  status = gst_oct_bscan_run_on_cpu (self, w, error);
+  if (status == IMK_OK || !gst_oct_bscan_work_is_lost (self, w, status))
+    return status;
+  GST_WARNING_OBJECT (self, "a B-scan is lost: %s", error->message);
+  w->lost = TRUE;
+  return IMK_OK;
+}

@@ -1,0 +1,63 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* The input, of the streaming thread: from buffers and events to B-scans. */
+#pragma once
+
+#include "gstoctbscan-private.h"
+
+G_BEGIN_DECLS
+
+/* --- gstoctbscanformat.c
+ * ------------------------------------------------------ */
+
+/* @lines: tensors as GRAY8 of their bytes; @bytes_a_pixel: then the bytes of a
+ * sample, else 1. Returns: FALSE for caps that are not lines of spectra */
+gboolean gst_oct_bscan_parse_caps (const GstCaps *caps, GstVideoInfo *lines,
+    ImkType *type, guint *bytes_a_pixel);
+
+/* Makes of the mapped plane of a B-scan the image that kernels take, without
+ * the lines of skip-first-line. */
+void gst_oct_bscan_input_image (const GstOctBscan *self, ImkImage *plane);
+
+/* Returns: the camera of the first line of the next B-scan that is not skipped
+ */
+guint gst_oct_bscan_first_camera (const GstOctBscan *self);
+
+/* Returns: (transfer none) (nullable): the only memory of @buffer, if it is a
+ * GstImagingMemory */
+GstMemory *gst_oct_bscan_peek_ours (GstBuffer *buffer);
+
+/* Returns: whether the samples of @buffer are on a device alone */
+gboolean gst_oct_bscan_is_on_device (GstBuffer *buffer);
+
+/* Returns: bytes from one B-scan of a work item to the next */
+gsize gst_oct_bscan_work_in_step (const GstOctBscan *self);
+
+/* --- gstoctbscanturns.c
+ * ------------------------------------------------------- */
+
+/* Drops the lines of an incomplete B-scan, with a warning of @why. */
+void gst_oct_bscan_forget_lines (GstOctBscan *self, const gchar *why);
+
+/* Outputs all images, and drops what is incomplete with a warning of @why. */
+void gst_oct_bscan_end_run (GstOctBscan *self, const gchar *why);
+
+/* The next line is that of first-camera. */
+void gst_oct_bscan_begin_turns (GstOctBscan *self);
+
+/* --- gstoctbscanactions.c
+ * ----------------------------------------------------- */
+
+void gst_oct_bscan_install_actions (GObjectClass *klass);
+
+/* Runs requested actions on the B-scan @in. */
+void gst_oct_bscan_follow_actions (GstOctBscan *self, GstBuffer *in);
+
+/* --- gstoctbscaninput.c
+ * ------------------------------------------------------- */
+
+void gst_oct_bscan_set_sink_functions (GstPad *sink);
+
+/* Makes the queue drop its B-scans, or accept them again. Any thread. */
+void gst_oct_bscan_set_flushing (GstOctBscan *self, gboolean flushing);
+
+G_END_DECLS

@@ -1,0 +1,108 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* Formats of the source pads, and the buffers for the images of a work item. */
+#include "gstoctbscanoutput.h"
+
+#include "gstimagingmetadata.h"
+
+GstFlowReturn
+gst_oct_bscan_negotiate (GstOctBscan *self, guint i, GstOctBscanPad *pad)
+{
+  GstOctBscanPadFormat f = {GST_OCT_BSCAN_PAD_IMAGE, self->width, self->height,
+      self->bscan.fps_n, self->bscan.fps_d};
+  guint n = 1;
+
+  if (!pad)
+    return GST_FLOW_NOT_LINKED;
+  gst_oct_bscan_pad_use_host (pad, self->host_images);
+  if (i != COMPLEX)
+    n = self->now->average_bscans;
+  if (i == COMPLEX) {
+    f.kind = GST_OCT_BSCAN_PAD_COMPLEX;
+    f.width = (gint) imk_octbscan_n_depths (&self->open.config);
+    f.height = (gint) self->open.config.height;
+  } else if (i == ENFACE) {
+    f.kind = GST_OCT_BSCAN_PAD_ENFACE;
+    f.width = (gint) imk_octbscan_n_ascans (&self->open.config);
+    f.height = (gint) self->now->bscans_per_volume;
+    n = n > G_MAXINT / (guint) f.height ? G_MAXINT : n * (guint) f.height;
+  }
+  if (!gst_util_fraction_multiply (
+          f.fps_n, f.fps_d, 1, (gint) n, &f.fps_n, &f.fps_d)) {
+    f.fps_n = 0;
+    f.fps_d = 1;
+  }
+  return gst_oct_bscan_pad_negotiate (
+      pad, self->engine, &self->engine_lock, &f);
+}
+
+static gboolean
+wants (const GstOctBscanWork *w, guint output)
+{
+  return output == COMPLEX ? w->in != NULL : w->has_images;
+}
+
+static void
+stamp (const GstOctBscanWork *w, guint output, GstBuffer *buffer)
+{
+  if (w->like)
+    gst_imaging_metadata_pass (buffer, w->like, FALSE);
+  if (output == COMPLEX)
+    return;
+  if (w->is_discont)
+    GST_BUFFER_FLAG_SET (buffer, GST_BUFFER_FLAG_DISCONT);
+  GST_BUFFER_PTS (buffer) = w->pts;
+  GST_BUFFER_DTS (buffer) = w->dts;
+  GST_BUFFER_DURATION (buffer) = w->duration;
+}
+
+/* Nothing has changed since the last B-scan. */
+static gboolean
+is_settled (GstOctBscanPad *pad, const GstOctBscanWork *w)
+{
+  return gst_oct_bscan_pad_is_negotiated (pad) &&
+         pad->settled == w->snapshot->changes && GST_PAD_PEER (pad);
+}
+
+/* A frame for a pad that is linked; none, and GST_FLOW_NOT_LINKED, else. */
+static GstFlowReturn
+prepare_output (
+    GstOctBscan *self, guint i, GstOctBscanWork *w, gboolean *are_new)
+{
+  GstOctBscanPad *pad = w->snapshot->pads[i];
+  GstFlowReturn flow = GST_FLOW_OK;
+
+  if (!pad)
+    return GST_FLOW_NOT_LINKED;
+  gst_oct_bscan_pad_use_host (pad, self->host_images);
+  if (!is_settled (pad, w)) {
+    flow = gst_oct_bscan_negotiate (self, i, pad);
+    *are_new |= flow == GST_FLOW_OK;
+  }
+  pad->settled = w->snapshot->changes;
+  if (flow == GST_FLOW_OK && wants (w, i))
+    flow = w->n > 1 ? gst_oct_bscan_pad_acquire_block (pad, self->engine,
+                          MAX (w->n, self->n_full), &w->out[i])
+                    : gst_oct_bscan_pad_acquire (pad, self->engine, &w->out[i]);
+  if (w->out[i])
+    stamp (w, i, w->out[i]);
+  else if (flow != GST_FLOW_OK && flow != GST_FLOW_ERROR)
+    flow = gst_oct_bscan_combine (self, w->snapshot, i, flow);
+  return flow;
+}
+
+GstFlowReturn
+gst_oct_bscan_prepare_outputs (GstOctBscan *self, GstOctBscanWork *w)
+{
+  GstFlowReturn flow = GST_FLOW_OK;
+  gboolean are_new = FALSE;
+
+  w->to_host = self->host_images;
+  for (guint i = 0; i < N_OUTPUTS && flow == GST_FLOW_OK; i++) {
+    flow = prepare_output (self, i, w, &are_new);
+    if (flow == GST_FLOW_NOT_LINKED && i != SRC)
+      flow = GST_FLOW_OK; /* src, the last, decides */
+  }
+  if (are_new)
+    gst_oct_bscan_renew_formats (self, &w->snapshot);
+  return flow;
+}

@@ -1,0 +1,196 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* A work item: what is known of its B-scans before they are processed, and the
+ * jobs that the kernel gets for them. */
+#include "gstoctbscanwork.h"
+
+#include "gstimagingmetadata.h"
+#include "gstoctbscaninput.h"
+#include "gstoctbscanplan.h"
+
+static GstClockTime
+sum_of (GstClockTime a, GstClockTime b)
+{
+  return GST_CLOCK_TIME_IS_VALID (a) && GST_CLOCK_TIME_IS_VALID (b)
+             ? a + b
+             : GST_CLOCK_TIME_NONE;
+}
+
+/* Without its lines, which a camera wants back. */
+static void
+keep_description (GstOctBscan *self, GstBuffer *buffer)
+{
+  gst_clear_buffer (&self->mean.last);
+  self->mean.last = gst_buffer_new ();
+  gst_imaging_metadata_pass (self->mean.last, buffer, FALSE);
+}
+
+/* Its place in the mean of @n B-scans, and the time of that. */
+static void
+add_to_mean (GstOctBscan *self, GstOctBscanWork *w, guint n)
+{
+  w->begins_mean = self->mean.n == 0;
+  if (w->begins_mean) {
+    self->mean.pts = GST_BUFFER_PTS (w->in);
+    self->mean.dts = GST_BUFFER_DTS (w->in);
+    self->mean.duration = 0;
+    self->mean.is_discont = FALSE;
+  }
+  self->mean.is_discont |= GST_BUFFER_IS_DISCONT (w->in);
+  self->mean.duration =
+      sum_of (self->mean.duration, GST_BUFFER_DURATION (w->in));
+  w->has_images = ++self->mean.n >= n;
+  w->pts = self->mean.pts;
+  w->dts = self->mean.dts;
+  w->duration = self->mean.duration;
+  w->is_discont = self->mean.is_discont;
+  if (w->has_images)
+    self->mean.n = 0;
+  else
+    keep_description (self, w->in);
+}
+
+static void
+need_ends (GstOctBscanWork *w)
+{
+  if (w->snapshot->config.range != IMK_OCTBSCAN_RANGE_FIXED)
+    w->ends = g_new0 (gfloat, 4 * w->n);
+}
+
+static void
+need_shifts (GstOctBscanWork *w)
+{
+  if (w->in && w->snapshot->config.tracking != IMK_OCTBSCAN_TRACKING_NONE)
+    w->shifts = g_new0 (gfloat, w->n);
+}
+
+GstOctBscanWork *
+gst_oct_bscan_work_new (GstOctBscan *self, GstBuffer *in, guint n,
+    guint64 frame, GstClockTime entered)
+{
+  GstOctBscanWork *w = g_new0 (GstOctBscanWork, 1);
+
+  w->n = n;
+  w->in = in;
+  w->like = gst_buffer_ref (in);
+  w->source = gst_buffer_ref (in);
+  w->frame = frame;
+  w->n_missing = self->n_missing;
+  self->n_missing = 0;
+  w->entered = entered;
+  w->first_camera = gst_oct_bscan_first_camera (self);
+  gst_oct_bscan_look_again (self, w);
+  w->snapshot = gst_oct_bscan_get_snapshot (self);
+  need_ends (w);
+  need_shifts (w);
+  w->backward = w->snapshot->config.bidirectional && self->n_bscans % 2;
+  add_to_mean (self, w, w->snapshot->average_bscans);
+  self->n_bscans += n;
+  self->next_camera =
+      (guint) ((self->next_camera + (guint64) n * self->bscan.height) %
+               self->open.config.n_cameras);
+  return w;
+}
+
+GstOctBscanWork *
+gst_oct_bscan_work_of_mean (GstOctBscan *self)
+{
+  GstOctBscanWork *w;
+
+  if (self->mean.n == 0)
+    return NULL;
+  self->mean.n = 0;
+  w = g_new0 (GstOctBscanWork, 1);
+  w->n = 1;
+  w->snapshot = gst_oct_bscan_get_snapshot (self);
+  need_ends (w);
+  w->has_images = TRUE;
+  w->pts = self->mean.pts;
+  w->dts = self->mean.dts;
+  w->duration = self->mean.duration;
+  w->is_discont = self->mean.is_discont;
+  w->like = g_steal_pointer (&self->mean.last);
+  return w;
+}
+
+void
+gst_oct_bscan_work_clear_outputs (GstOctBscanWork *w)
+{
+  for (guint i = 0; i < N_OUTPUTS; i++)
+    gst_clear_buffer (&w->out[i]);
+}
+
+void
+gst_oct_bscan_work_free (GstOctBscanWork *w)
+{
+  gst_oct_bscan_work_clear_outputs (w);
+  gst_clear_buffer (&w->source);
+  gst_clear_buffer (&w->in);
+  gst_clear_buffer (&w->like);
+  gst_oct_bscan_snapshot_unref (w->snapshot);
+  g_free (w->ends);
+  g_free (w->shifts);
+  g_free (w);
+}
+
+void
+gst_oct_bscan_work_renew (GstOctBscanWork *w)
+{
+  for (guint i = 0; i < N_OUTPUTS; i++)
+    if (w->out[i]) {
+      gsize before =
+          (w->n - 1) * gst_oct_bscan_pad_step (&w->snapshot->info[i]);
+
+      gst_buffer_remove_all_memory (w->out[i]);
+      gst_buffer_append_memory (w->out[i],
+          gst_allocator_alloc (NULL, before + w->snapshot->info[i].size, NULL));
+    }
+}
+
+/* Nothing that is on a failed device can be had again. */
+gboolean
+gst_oct_bscan_work_is_lost (
+    GstOctBscan *self, const GstOctBscanWork *w, ImkStatus status)
+{
+  return w->in && gst_imaging_engine_is_lost (self->engine, w->in, status);
+}
+
+void
+gst_oct_bscan_advance (ImkImage *image, gsize bytes)
+{
+  image->data = (guint8 *) image->data + bytes;
+}
+
+void
+gst_oct_bscan_work_image (
+    const GstOctBscanWork *w, guint output, ImkImage *plane)
+{
+  if (output != ENFACE && !w->snapshot->is_float[output])
+    return;
+  plane->type = output == COMPLEX ? IMK_TYPE_CF32 : IMK_TYPE_F32;
+  plane->width /= (guint32) imk_type_size (plane->type);
+}
+
+ImkOctbscanJob
+gst_oct_bscan_work_job (const GstOctBscan *self, const GstOctBscanWork *w,
+    guint k, const ImkImage *in, ImkImage *images)
+{
+  guint64 lines = (guint64) k * self->bscan.height;
+  ImkOctbscanJob job = {
+      .in = in,
+      .first_camera =
+          (guint) ((w->first_camera + lines) % self->open.config.n_cameras),
+      .backward = w->snapshot->config.bidirectional && (w->backward + k) % 2,
+      .db_is_linear = w->snapshot->scaling == SCALING_LINEAR,
+  };
+  ImkImage **places[N_OUTPUTS] = {
+      [LINEAR] = &job.linear,
+      [COMPLEX] = &job.complex,
+      [ENFACE] = &job.enface,
+      [SRC] = &job.db,
+  };
+
+  for (guint i = 0; i < N_OUTPUTS; i++)
+    if (w->out[i])
+      *places[i] = &images[i];
+  return job;
+}

@@ -1,0 +1,30 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* Slopes and flags, from tensors or from the metadata of a frame. */
+#pragma once
+
+#include "gstimaging-prelude.h"
+#include "imk/status.h"
+
+G_BEGIN_DECLS
+
+/* @flags: (nullable). Valid until gst_sh_reconstruct_slopes_close (). */
+typedef struct {
+  const gfloat *slopes; /* [2][n_cells] */
+  const guint8 *flags;
+  GstBuffer *holders[2]; /* what is mapped */
+  GstMapInfo maps[2];
+  gfloat *own; /* (nullable): where they had to be gathered */
+} GstShReconstructSlopes;
+
+/* Returns: cells of slopes as tensors; 0 for other caps */
+guint gst_sh_reconstruct_cells_of_caps (GstCaps *caps);
+
+/* @is_tensor: @buffer has slopes, then perhaps flags; else they are in its
+ *   metadata, under the name @element (nullable)
+ * Returns: IMK_OK, then close; or an error with nothing to close */
+ImkStatus gst_sh_reconstruct_slopes_open (GstShReconstructSlopes *self,
+    GstBuffer *buffer, gboolean is_tensor, const gchar *element, guint n_cells,
+    ImkError *error);
+void gst_sh_reconstruct_slopes_close (GstShReconstructSlopes *self);
+
+G_END_DECLS

@@ -1,0 +1,1 @@
+../shreconstruct/shreconstruct.h

@@ -1,0 +1,88 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* pinv (M) = (M^T M)^-1 M^T, by the factors L L^T of Cholesky, in float64. */
+#include <math.h>
+#include <stdlib.h>
+
+#include "shreconstruct/shreconstruct-reference.h"
+
+/* Columns count as dependent where less than this part of one is left when the
+ * others are taken off: float32 has 1.2e-7. */
+#define LEAST_PART 1e-10
+
+static double
+dot_columns (const ImkShreconstructConfig *c, uint32_t i, uint32_t j)
+{
+  double sum = 0;
+
+  for (uint32_t k = 0; k < c->n_commands; k++) {
+    const float *row = c->modes + (size_t) k * c->n_modes;
+
+    sum += (double) row[i] * row[j];
+  }
+  return sum;
+}
+
+/* @a: the lower triangle of M^T M becomes L
+ * Returns: whether columns are independent */
+static bool
+factor (double *a, uint32_t n)
+{
+  for (uint32_t i = 0; i < n; i++) {
+    double *row = a + (size_t) i * n, whole = row[i];
+
+    for (uint32_t j = 0; j <= i; j++) {
+      const double *other = a + (size_t) j * n;
+      double sum = row[j];
+
+      for (uint32_t k = 0; k < j; k++)
+        sum -= row[k] * other[k];
+      if (j < i)
+        row[j] = sum / other[j];
+      else if (!(sum > LEAST_PART * whole))
+        return false;
+      else
+        row[j] = sqrt (sum);
+    }
+  }
+  return true;
+}
+
+/* L L^T x = x, for one column of @inverse: command @k */
+static void
+solve (const double *l, uint32_t n, double *inverse, uint32_t stride)
+{
+  for (uint32_t i = 0; i < n; i++) {
+    double sum = inverse[(size_t) i * stride];
+
+    for (uint32_t k = 0; k < i; k++)
+      sum -= l[(size_t) i * n + k] * inverse[(size_t) k * stride];
+    inverse[(size_t) i * stride] = sum / l[(size_t) i * n + i];
+  }
+  for (uint32_t i = n; i-- > 0;) {
+    double sum = inverse[(size_t) i * stride];
+
+    for (uint32_t k = i + 1; k < n; k++)
+      sum -= l[(size_t) k * n + i] * inverse[(size_t) k * stride];
+    inverse[(size_t) i * stride] = sum / l[(size_t) i * n + i];
+  }
+}
+
+bool
+imk_shreconstruct_invert (const ImkShreconstructConfig *c, double *inverse)
+{
+  uint32_t n = c->n_modes;
+  double *l = malloc ((size_t) n * n * sizeof (*l));
+  bool ok = l != NULL;
+
+  for (uint32_t i = 0; ok && i < n; i++)
+    for (uint32_t j = 0; j <= i; j++)
+      l[(size_t) i * n + j] = dot_columns (c, i, j);
+  ok = ok && factor (l, n);
+  for (uint32_t m = 0; ok && m < n; m++)
+    for (uint32_t k = 0; k < c->n_commands; k++)
+      inverse[(size_t) m * c->n_commands + k] = c->modes[(size_t) k * n + m];
+  for (uint32_t k = 0; ok && k < c->n_commands; k++)
+    solve (l, n, inverse + k, c->n_commands);
+  free (l);
+  return ok;
+}

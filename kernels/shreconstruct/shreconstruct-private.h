@@ -1,0 +1,52 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* Between shreconstruct.c, which validates and controls, the reference, and
+ * cpu/, which multiplies. */
+#pragma once
+
+#include <math.h>
+
+#include "imk/shreconstruct.h"
+
+/* Of shcentroid: no flux, low flux, no match, outside, not finite. */
+enum { IMK_SHRECONSTRUCT_INVALID_FLAGS = 227 };
+
+static inline bool
+imk_shreconstruct_is_valid (float dx, float dy, uint8_t flags)
+{
+  return (flags & IMK_SHRECONSTRUCT_INVALID_FLAGS) == 0 && isfinite (dx) &&
+         isfinite (dy);
+}
+
+static inline bool
+imk_shreconstruct_is_dark (const ImkShreconstructConfig *c, uint32_t n_valid)
+{
+  return n_valid < c->min_valid * c->n_cells;
+}
+
+/* A matrix in tiles of TILE_ROWS rows: [tile][column][row], rows beyond the
+ * last are 0. So each sum goes through the columns in their order, and a tile
+ * is read from front to back. */
+enum { IMK_SHRECONSTRUCT_TILE_ROWS = 32 };
+
+typedef struct ImkShreconstructMatrix {
+  const struct ImkShreconstructLoops *loops;
+  uint32_t n_rows, n_columns;
+  float *tiles;
+} ImkShreconstructMatrix;
+
+/* Copies @values [n_rows][n_columns].
+ * Returns: IMK_ERROR_MEMORY, or IMK_ERROR_CONFIG for a wrong IMK_CPU */
+ImkStatus imk_shreconstruct_matrix_init (ImkShreconstructMatrix *matrix,
+    const float *values, uint32_t n_rows, uint32_t n_columns, ImkError *error);
+void imk_shreconstruct_matrix_clear (ImkShreconstructMatrix *matrix);
+
+/* @product: room for whole tiles */
+void imk_shreconstruct_multiply (const ImkShreconstructMatrix *matrix,
+    const float *vector, float *product, uint32_t n_threads);
+
+static inline size_t
+imk_shreconstruct_room (uint32_t n_rows)
+{
+  return ((size_t) n_rows + IMK_SHRECONSTRUCT_TILE_ROWS - 1) /
+         IMK_SHRECONSTRUCT_TILE_ROWS * IMK_SHRECONSTRUCT_TILE_ROWS;
+}

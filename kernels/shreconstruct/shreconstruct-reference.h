@@ -1,0 +1,22 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* The definition: the formulas of imk/shreconstruct.h in float64. */
+#pragma once
+
+#include "imk/shreconstruct.h"
+
+/* @q, @u: the past, newest first, [MAX_TERMS + 1][n_modes]; @slopes_before
+ * [2 n_cells] and @commands_before [n_commands]: of the frame before
+ * @inverse: (nullable): pinv (M) [n_modes][n_commands] */
+typedef struct ImkShreconstructPast {
+  double *q, *u, *slopes_before, *commands_before;
+  const double *inverse;
+} ImkShreconstructPast;
+
+void imk_shreconstruct_reference (const ImkShreconstructConfig *config,
+    ImkShreconstructPast *past, const float *slopes, const uint8_t *flags,
+    double *commands);
+
+/* Returns: pinv (M) = (M^T M)^-1 M^T in @inverse; false if its columns are not
+ * independent, or without memory */
+bool imk_shreconstruct_invert (
+    const ImkShreconstructConfig *config, double *inverse);

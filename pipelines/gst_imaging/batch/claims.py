@@ -1,0 +1,123 @@
+# SPDX-License-Identifier: LGPL-2.1-or-later
+"""Who works on an output: a hidden file beside it, which only one process can make.
+
+It holds host, process and start of that process, and its time is renewed. A claim of this host is stale when its process has
+gone; one of another host when its time is old, by the clock of the file system. Who finds a stale claim renames it, which only
+one can do, and makes a new one. If all of this fails, as on a file system without O_EXCL, the lock of job.Job is left.
+"""
+import contextlib
+import json
+import os
+import socket
+import tempfile
+import uuid
+
+RENEWED, STALE = 30, 300  # seconds
+
+
+def started(pid):
+    """Returns: when a process started, in ticks since this system did; None if it has gone. A zombie has gone."""
+    try:
+        with open(f"/proc/{pid}/stat", "rb") as file:
+            fields = file.read().rpartition(b")")[2].split()
+    except OSError:
+        return None
+    return None if fields[0] in (b"Z", b"X") else int(fields[19])
+
+
+def host():
+    """The machine since its last start, and its processes as we see them: containers number theirs anew."""
+    told = [socket.gethostname()]
+    with contextlib.suppress(OSError):
+        with open("/proc/sys/kernel/random/boot_id", encoding="ascii") as file:
+            told.append(file.read().strip())
+        told.append(os.readlink("/proc/self/ns/pid"))
+    return " ".join(told)
+
+
+def now(folder):
+    """The clock of the file system: those of two hosts may differ."""
+    with tempfile.TemporaryFile(dir=folder) as file:
+        return os.fstat(file.fileno()).st_mtime
+
+
+def read(path):
+    """Returns: what a claim holds, {} for one that is not written yet; raises FileNotFoundError"""
+    with open(path, encoding="utf-8", errors="replace") as file:
+        try:
+            told = json.load(file)
+        except ValueError:
+            return {}
+    return told if isinstance(told, dict) else {}
+
+
+def is_stale(path, told):
+    pid, start = told.get("pid"), told.get("start")
+    if told.get("host") == host() and isinstance(pid, int) and isinstance(start, int):
+        return started(pid) != start
+    return now(os.path.dirname(path)) - os.stat(path).st_mtime > STALE
+
+
+class Claim:
+    """One that is ours."""
+
+    def __init__(self, path, token):
+        self.path, self.token = path, token
+
+    def is_ours(self):
+        try:
+            return read(self.path).get("token") == self.token
+        except OSError:
+            return False
+
+    def renew(self):
+        if self.is_ours():
+            with contextlib.suppress(OSError):
+                os.utime(self.path)
+
+    def release(self):
+        if self.is_ours():
+            with contextlib.suppress(OSError):
+                os.unlink(self.path)
+
+
+def make(path):
+    """Returns: the claim, or None if there is one"""
+    try:
+        descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o666)
+    except FileExistsError:
+        return None
+    told = {"host": host(), "pid": os.getpid(), "start": started(os.getpid()), "token": uuid.uuid4().hex}
+    try:
+        with open(descriptor, "w", encoding="utf-8") as file:
+            json.dump(told, file)
+    except OSError:
+        os.unlink(path)
+        raise
+    return Claim(path, told["token"])
+
+
+def take_over(path, told):
+    """Renames a stale claim away. If it was another one by then, it is put back."""
+    aside = f"{path}.{uuid.uuid4().hex}"
+    os.rename(path, aside)
+    if read(aside) != told:
+        with contextlib.suppress(FileExistsError):
+            os.link(aside, path)
+    os.unlink(aside)
+
+
+def take(output):
+    """Returns: a Claim of an output; None if somebody works on it. Raises OSError where it cannot be written."""
+    folder, name = os.path.split(os.path.abspath(output))
+    os.makedirs(folder, exist_ok=True)
+    path = os.path.join(folder, f".{name}.gst-imaging-claim")
+    while True:
+        claim = make(path)
+        if claim:
+            return claim
+        with contextlib.suppress(FileNotFoundError):  # it has just been released, or renamed by somebody else
+            told = read(path)
+            if not is_stale(path, told):
+                return None
+            take_over(path, told)

@@ -1,0 +1,119 @@
+# SPDX-License-Identifier: LGPL-2.1-or-later
+"""The table of jobs: a row is a command with its inputs, its output and its options."""
+import csv
+import os
+import shlex
+
+from .. import command
+from ..command import UNREADABLE, WRONG_USE, Failure
+
+YES, NO = ("yes", "true", "1"), ("", "no", "false", "0")
+
+
+class Row:
+    """One job. number: its place in the table, from 1 on."""
+
+    def __init__(self, number, line, names, cells):
+        self.number, self.line = number, line
+        self.cells = {name: cell for name, cell in zip(names, cells) if cell}
+        self.command, self.output = self.cells.pop("command", ""), self.cells.pop("output", "")
+
+    def words(self, parser):
+        """Returns: the arguments of the command, without those of its output"""
+        words = split(self.cells, "arguments")
+        for path in split(self.cells, "input"):
+            words.append(f"./{path}" if path.startswith("-") else path)
+        for name, cell in self.cells.items():
+            if name.endswith("="):
+                words.append(name + cell)
+            elif name not in ("input", "arguments"):
+                words += option(parser, name, cell)
+        return words
+
+
+def split(cells, name):
+    try:
+        return shlex.split(cells.get(name, ""))
+    except ValueError as error:
+        raise Failure(WRONG_USE, f'"{cells[name]}" in the column {name} has no end: {error}.') from error
+
+
+def option(parser, name, cell):
+    """Returns: a cell of the column of an option as words"""
+    action = parser.find_option(f"--{name}")
+    if not action:
+        raise Failure(WRONG_USE, f"{parser.prog} has no option --{name}. A property has a column {name}=, with the sign.")
+    if action.nargs == 0:
+        if cell.lower() not in YES + NO:
+            raise Failure(WRONG_USE, f'--{name} is "{cell}": an option without a value is yes or no.')
+        return [f"--{name}"] if cell.lower() in YES else []
+    values = [cell] if action.nargs is None and not parser.is_repeated(action) else split({name: cell}, name)
+    if action.nargs is None:
+        return [f"--{name}={value}" for value in values]
+    return [f"--{name}", *values]
+
+
+def read(path):
+    """Returns: the rows of a table"""
+    try:
+        with open(path, encoding="utf-8-sig", newline="") as file:
+            return list(rows_of(path, csv.reader(file, strict=True)))
+    except (csv.Error, UnicodeDecodeError) as error:
+        raise Failure(UNREADABLE, f"{path} is no table of CSV in UTF-8: {error}.") from error
+
+
+def rows_of(path, reader):
+    names, number = None, 0
+    for cells in reader:
+        cells = [cell.strip() for cell in cells]
+        if not any(cells) or cells[0].startswith("#"):
+            continue
+        if names is None:
+            names = cells
+            check_names(path, names)
+            continue
+        number += 1
+        if len(cells) > len(names):
+            raise Failure(UNREADABLE, f"{path}, line {reader.line_num}: {len(cells)} cells, and there are {len(names)} columns."
+                                      " A cell with a comma is written in quotes.")
+        yield Row(number, reader.line_num, names, cells)
+    if names is None:
+        raise Failure(UNREADABLE, f"{path} is empty. Its first line names the columns: command,input,output.")
+
+
+def check_names(path, names):
+    for name in "command", "output":
+        if name not in names:
+            raise Failure(UNREADABLE, f'{path} has no column "{name}". Its first line names the columns, as command,input,output.')
+    twice = next((name for name in names if names.count(name) > 1), None)
+    if twice is not None:
+        raise Failure(UNREADABLE, f'{path} has two columns "{twice}".')
+
+
+def check_outputs(path, rows):
+    """Two rows with one output would replace each other for ever."""
+    found = {}
+    for row in rows:
+        if not row.output:
+            raise Failure(UNREADABLE, f"{path}, line {row.line}: there is no output.")
+        place = os.path.abspath(row.output)
+        if place in found:
+            raise Failure(UNREADABLE, f"{path}, lines {found[place]} and {row.line}: two rows have the output {row.output}.")
+        found[place] = row.line
+
+
+def select(rows, shard):
+    """shard: I/N, every N-th row from the I-th on; None for all"""
+    if shard is None:
+        return rows
+    first, _slash, of = shard.partition("/")
+    if not (first.isascii() and first.isdigit() and of.isascii() and of.isdigit() and 1 <= int(first) <= int(of)):
+        raise Failure(WRONG_USE, f'--shard is "{shard}", and is I/N with I from 1 to N, as 3/8.')
+    return rows[int(first) - 1::int(of)]
+
+
+def parser_of(row):
+    """Returns: the parser of the command of a row"""
+    if row.command not in command.names() or row.command == "batch":
+        raise Failure(WRONG_USE, f'There is no command "{row.command}" for a row of a table.')
+    return command.Parser(row.command, command.load(row.command))

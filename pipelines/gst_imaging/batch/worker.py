@@ -1,0 +1,144 @@
+# SPDX-License-Identifier: LGPL-2.1-or-later
+"""A process that works on rows, one after the other, so that libraries and a CUDA context are loaded once. If it crashes, the row that
+it works on is lost, and no other."""
+import contextlib
+import ctypes
+import json
+import os
+import signal
+import socket
+import sys
+import time
+import traceback
+
+from ..command import NO_RESULT, NO_ROOM, NOT_WRITTEN, UNREADABLE, WRONG_USE, Failure, Stopped, held, stop, whole
+from . import allocation
+from .run import run
+
+PR_SET_PDEATHSIG = 1
+FIRST_VICTIM = "1000"  # memory that runs out ends a worker, and not the process that knows of the others
+
+
+def attempt(row, overwrite):
+    """Returns: what becomes of a row"""
+    try:
+        return {"state": "made" if run(row, overwrite) else "complete"}
+    except Failure as failure:
+        code, sentence = failure.code, str(failure)
+    except OSError as error:
+        code = NOT_WRITTEN if error.errno in NO_ROOM else UNREADABLE
+        sentence = f"{error.filename}: {error.strerror}." if error.filename else f"{error.strerror}."
+    except SystemExit:  # of argparse, as for --help
+        code, sentence = WRONG_USE, f"gst-imaging {row.command} did not run with these arguments."
+    except Exception as error:
+        traceback.print_exc()
+        code, sentence = NO_RESULT, f"gst-imaging {row.command} failed with {type(error).__name__}: {error}."
+    return {"state": "failed", "exit-status": code, "error": sentence}
+
+
+def work(connection, rows, overwrite):
+    """Takes numbers of rows, and answers with a line for each."""
+    for line in connection.makefile("r", encoding="utf-8"):
+        answer = attempt(rows[int(line)], overwrite)
+        sys.stdout.flush()
+        sys.stderr.flush()
+        connection.sendall(json.dumps(answer).encode() + b"\n")
+
+
+class Worker:
+    """As the coordinating process sees it. row: that it works on"""
+
+    def __init__(self, place, n_workers, rows, overwrite):
+        self.place, self.row, self.claim, self.answer, self.last_words = place, None, None, b"", b""
+        self.connection, there = socket.socketpair()
+        self.errors, errors = os.pipe()
+        sys.stdout.flush()
+        parent = os.getpid()
+        with whole():  # a signal in the fork must not make two of this process
+            self.pid = os.fork()
+            if not self.pid:
+                self.become(parent, there, errors, n_workers, rows, overwrite)
+        there.close()
+        os.close(errors)
+
+    def become(self, parent, connection, errors, n_workers, rows, overwrite):
+        """In the fork."""
+        status = 1
+        try:
+            number = held.pop()
+            if number:
+                stop(number, None)
+            ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, int(signal.SIGTERM))
+            if os.getppid() != parent:
+                os._exit(status)
+            with contextlib.suppress(OSError), open("/proc/self/oom_score_adj", "w", encoding="ascii") as file:
+                file.write(FIRST_VICTIM)
+            for number, given in (0, os.open(os.devnull, os.O_RDONLY)), (1, errors), (2, errors):
+                os.dup2(given, number)  # a line of a library is no JSON
+            os.closerange(3, connection.fileno())
+            os.closerange(connection.fileno() + 1, 1024)
+            os.environ.update(allocation.share(self.place, n_workers))
+            work(connection, rows, overwrite)
+            status = 0
+        except Stopped as stopped:
+            signal.signal(stopped.number, signal.SIG_DFL)
+            os.kill(os.getpid(), stopped.number)
+        except OSError:
+            pass  # the other process has gone
+        finally:
+            os._exit(status)
+
+    def start(self, row, index, claim):
+        self.row, self.claim, self.begin, self.last_words = row, claim, time.monotonic(), b""
+        with contextlib.suppress(OSError):  # it has gone: there will be no answer
+            self.connection.sendall(f"{index}\n".encode(), socket.MSG_NOSIGNAL)
+
+    def read_answer(self):
+        """Returns: what became of the row, None if not all is there yet"""
+        try:
+            piece = self.connection.recv(1 << 16)
+        except OSError:
+            piece = b""
+        self.answer += piece
+        if self.answer.endswith(b"\n"):
+            answer, self.answer = json.loads(self.answer), b""
+            return answer
+        return None if piece else self.crash()
+
+    def crash(self):
+        self.read_errors()
+        status = os.waitstatus_to_exitcode(os.waitpid(self.pid, 0)[1])
+        self.pid = None
+        name = signal.Signals(-status).name if status < 0 else f"exit status {status}"
+        cause = " Memory may have run out." if status == -signal.SIGKILL else ""
+        last = self.last_words.decode(errors="replace").strip().splitlines()[-1:]
+        return {"state": "failed", "exit-status": 128 - status if status < 0 else status or NO_RESULT,
+                "error": f"The process ended with {name}.{cause}{' Its last line: ' + last[0] if last else ''}"}
+
+    def read_errors(self):
+        """Returns: what it wrote to standard error since"""
+        os.set_blocking(self.errors, False)
+        text = b""
+        with contextlib.suppress(BlockingIOError):
+            while piece := os.read(self.errors, 1 << 16):
+                text += piece
+        self.last_words = (self.last_words + text)[-4096:]
+        return text.decode(errors="replace")
+
+    def close(self):
+        """Without more rows it ends."""
+        self.connection.close()
+        os.close(self.errors)
+
+    def end(self, seconds):
+        """Stops it, and leaves it time to remove what is half."""
+        if not self.pid:
+            return
+        os.kill(self.pid, signal.SIGTERM)
+        end = time.monotonic() + seconds
+        while os.waitpid(self.pid, os.WNOHANG)[0] == 0:
+            if time.monotonic() > end:
+                os.kill(self.pid, signal.SIGKILL)
+                end += 3600
+            time.sleep(0.02)
+        self.pid = None

@@ -1,0 +1,79 @@
+# SPDX-License-Identifier: LGPL-2.1-or-later
+"""Works on the rows of a table, each a command with its inputs, output and options.
+
+The first line of the table (CSV) names its columns. command: one of gst-imaging that has -o FOLDER; output: that folder; input: what
+the command takes, words as in a shell; arguments: more words. Each other column is an option: mm-per-pixel is --mm-per-pixel, an
+empty cell leaves it out, yes is an option without a value; a column gamma= is the property of this name.
+A row whose output is the result of the same inputs and settings is skipped, so a second call does what is missing. A row that fails
+is a line of JSON on standard output, and the others continue. Several calls may share a table: they claim rows, and a row that
+another one works on is waited for.
+"""
+import json
+
+from .. import progress
+from ..batch import allocation, pool, rows
+from ..command import NO_RESULT, Failure, Stopped, say
+
+EXAMPLES = [
+    ("jobs.csv", "all rows, one after the other"),
+    ("jobs.csv --workers 2", "by two processes, which share the processors and the memory"),
+    ("jobs.csv --shard 3/8", "the rows 3, 11, 19, ..., as a task of an array of eight"),
+    ("jobs.csv --json > log", "a line for each row"),
+]
+
+
+def add_arguments(parser):
+    parser.add_argument("table", metavar="JOBS.csv")
+    parser.add_argument("--shard", metavar="I/N", help="every N-th row from the I-th on; I goes from 1 to N")
+    parser.add_argument("--workers", type=int, default=1, metavar="N", help="processes that work on rows at the same time (1)")
+    parser.add_argument("--overwrite", action="store_true", help="replace results of other inputs or settings")
+
+
+class Log:
+    """Counts rows, and writes a line for each that is asked for."""
+
+    def __init__(self, n, is_all):
+        self.n, self.is_all, self.counts = n, is_all, {"made": 0, "complete": 0, "failed": 0}
+        self.progress = progress.Progress("batch", "rows", n)
+
+    def done(self):
+        return sum(self.counts.values())
+
+    def take_answer(self, row, answer):
+        self.counts[answer["state"]] += 1
+        if self.is_all or answer["state"] == "failed":
+            progress.clear()
+            told = {"row": row.number, "line": row.line, "command": row.command, "output": row.output, **answer}
+            print(json.dumps(told), flush=True)
+        self.tick()
+
+    def take_errors(self, text):
+        for line in text.splitlines():
+            say(line)
+
+    def tick(self):
+        self.progress.show(self.done())
+
+    def sentence(self):
+        counts = self.counts
+        return f"{self.done()} of {self.n} rows: {counts['made']} made, {counts['complete']} complete already, {counts['failed']} failed."
+
+
+def run(options):
+    allocation.check_workers(options.workers)
+    table = rows.read(options.table)
+    rows.check_outputs(options.table, table)
+    chosen = rows.select(table, options.shard)
+    log = Log(len(chosen), options.json)
+    try:
+        with log.progress:
+            pool.Pool(chosen, options.workers, options.overwrite, log.take_answer, log.take_errors, log.tick).run()
+    except Stopped as stopped:
+        stopped.sentence = log.sentence()
+        raise
+    result = {"rows": len(chosen), **log.counts}
+    if log.counts["failed"]:
+        raise Failure(NO_RESULT, log.sentence(), result)
+    if not options.json:
+        say(f"gst-imaging batch: {log.sentence()}")
+    return result

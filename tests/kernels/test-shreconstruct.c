@@ -1,0 +1,349 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* Tolerance: 1e-6 for numbers that are known; check-variants compares with the
+ * definition. */
+#include "imk/shreconstruct.h"
+
+#include <math.h>
+#include <stdlib.h>
+
+#include "kernel-test.h"
+
+/* Two cells, two commands: the first is the mean dx, the second the mean dy. */
+enum { N_CELLS = 2, N_COMMANDS = 2 };
+
+static const float means[N_COMMANDS][2 * N_CELLS] = {
+    {0.5f, 0.5f, 0, 0}, {0, 0, 0.5f, 0.5f}};
+static const uint8_t good[N_CELLS];
+
+static ImkShreconstructConfig
+mean_config (void)
+{
+  ImkShreconstructConfig c;
+
+  imk_shreconstruct_config_init (&c);
+  c.n_cells = N_CELLS;
+  c.n_modes = c.n_commands = N_COMMANDS;
+  c.matrix = means[0];
+  return c;
+}
+
+static ImkShreconstruct *
+make (const ImkShreconstructConfig *c)
+{
+  ImkShreconstruct *self = NULL;
+  ImkError error;
+
+  test_ok (imk_shreconstruct_new (IMK_BACKEND_CPU, c, &self, &error), &error);
+  return self;
+}
+
+/* Slopes dx and dy in all cells. Returns: the first command */
+static double
+step (ImkShreconstruct *self, double dx, double dy, const uint8_t *flags)
+{
+  float slopes[2 * N_CELLS] = {(float) dx, (float) dx, (float) dy, (float) dy};
+  float commands[N_COMMANDS];
+
+  imk_shreconstruct_process (self, slopes, flags, commands, NULL);
+  return commands[0];
+}
+
+static void
+check_near (double value, double expected, const char *what)
+{
+  test_check (fabs (value - expected) <= 1e-6, "%s is %.9g and should be %.9g",
+      what, value, expected);
+}
+
+static void
+test_a_loop_closes (void)
+{
+  ImkShreconstructConfig c = mean_config ();
+  ImkShreconstruct *self;
+  double command = 0, left = 1;
+
+  c.gain = 0.25;
+  self = make (&c);
+  for (int t = 0; t < 20; t++) {
+    command = step (self, 1 + command, 0, good); /* the mirror adds to it */
+    left *= 1 - c.gain;
+    check_near (1 + command, left, "what is left");
+  }
+  imk_shreconstruct_free (self);
+}
+
+static void
+test_leak_and_terms_are_one_formula (void)
+{
+  ImkShreconstructConfig c = mean_config (), by_terms = mean_config ();
+  const double feedback[] = {0.9, 0.9}, forward[] = {0.3, 0.3};
+  ImkShreconstruct *one, *other;
+
+  c.gain = 0.3;
+  c.leak = 0.1;
+  by_terms.n_feedback = by_terms.n_forward = 1;
+  by_terms.feedback = feedback;
+  by_terms.forward = forward;
+  one = make (&c);
+  other = make (&by_terms);
+  for (int t = 0; t < 10; t++)
+    check_near (step (one, t - 3, 1, good), step (other, t - 3, 1, good),
+        "the command");
+  imk_shreconstruct_free (one);
+  imk_shreconstruct_free (other);
+}
+
+/* A Smith predictor and others look further back. */
+static void
+test_terms_look_back (void)
+{
+  ImkShreconstructConfig c = mean_config ();
+  double forward[N_COMMANDS][IMK_SHRECONSTRUCT_MAX_TERMS] = {{0}};
+  ImkShreconstruct *self;
+
+  c.n_forward = IMK_SHRECONSTRUCT_MAX_TERMS;
+  c.forward = forward[0];
+  forward[0][IMK_SHRECONSTRUCT_MAX_TERMS - 1] = 1;
+  self = make (&c);
+  for (int t = 0; t < 30; t++)
+    check_near (step (self, t + 1, 0, good),
+        t < IMK_SHRECONSTRUCT_MAX_TERMS - 1
+            ? 0
+            : -(t + 2 - IMK_SHRECONSTRUCT_MAX_TERMS),
+        "the delayed command");
+  imk_shreconstruct_free (self);
+}
+
+static void
+test_a_limited_command_does_not_wind_up (void)
+{
+  ImkShreconstructConfig c = mean_config ();
+  const float turned[N_COMMANDS][N_COMMANDS] = {{0.6f, -0.8f}, {0.8f, 0.6f}};
+
+  c.gain = 0.5;
+  c.minimum = -1;
+  c.maximum = 1;
+  for (int with_modes = 0; with_modes < 2; with_modes++) {
+    ImkShreconstruct *self;
+
+    c.modes = with_modes ? turned[0] : NULL;
+    self = make (&c);
+    for (int t = 0; t < 100; t++)
+      check_near (
+          step (self, -9, with_modes ? 12 : 0, good), 1, "the limited command");
+    if (!with_modes)
+      check_near (step (self, 1, 0, good), 0.5, "the first command back");
+    else
+      test_check (step (self, 1, 0, good) < 1, "the limit was kept too long");
+    imk_shreconstruct_free (self);
+  }
+}
+
+static void
+test_slew_limits_each_step (void)
+{
+  ImkShreconstructConfig c = mean_config ();
+  ImkShreconstruct *self;
+
+  c.slew = 0.1;
+  self = make (&c);
+  for (int t = 1; t <= 20; t++)
+    check_near (step (self, -5, 0, good), 0.1 * t, "the command");
+  imk_shreconstruct_free (self);
+}
+
+static void
+test_invalid_cells (void)
+{
+  const uint8_t second_dark[] = {0, 1};
+  const float slopes[] = {4, 100, 0, 0}, later[] = {NAN, 100, 0, 0};
+  ImkShreconstructConfig c = mean_config ();
+  ImkShreconstructReport report;
+  ImkShreconstruct *self;
+  float commands[N_COMMANDS];
+
+  c.gain = c.leak = 1;
+  c.invalid = IMK_SHRECONSTRUCT_INVALID_ZERO;
+  self = make (&c);
+  imk_shreconstruct_process (self, slopes, second_dark, commands, &report);
+  check_near (commands[0], -2, "the command without the cell");
+  test_check (report.n_valid == 1, "%u cells count as valid", report.n_valid);
+  imk_shreconstruct_free (self);
+
+  c.invalid = IMK_SHRECONSTRUCT_INVALID_HOLD;
+  self = make (&c);
+  step (self, 6, 0, good);
+  imk_shreconstruct_process (self, slopes, second_dark, commands, NULL);
+  check_near (commands[0], -5, "the command with the slope before");
+  imk_shreconstruct_process (self, later, second_dark, commands, &report);
+  check_near (commands[0], -5, "the command with both slopes before");
+  test_check (report.n_valid == 0, "%u cells count as valid", report.n_valid);
+  imk_shreconstruct_free (self);
+}
+
+static void
+test_dark (void)
+{
+  static const uint8_t dark[] = {1, 1};
+  const float reference[] = {7, 8};
+  ImkShreconstructConfig c = mean_config ();
+  ImkShreconstructReport report;
+  ImkShreconstruct *self;
+  float slopes[2 * N_CELLS] = {0}, commands[N_COMMANDS];
+
+  c.min_valid = 0.5;
+  c.reference = reference;
+  self = make (&c);
+  step (self, -2, 0, good);
+  for (int t = 0; t < 100; t++)
+    check_near (step (self, -2, 0, dark), 8, "the held command");
+  check_near (step (self, -2, 0, good), 9, "the command with light");
+  imk_shreconstruct_process (self, slopes, dark, commands, &report);
+  test_check (report.is_dark, "no light is not told");
+  imk_shreconstruct_free (self);
+
+  c.dark = IMK_SHRECONSTRUCT_DARK_REFERENCE;
+  self = make (&c);
+  step (self, -2, 0, good);
+  check_near (step (self, -2, 0, dark), 7, "the safe command");
+  check_near (step (self, -2, 0, good), 8, "the command with light");
+  imk_shreconstruct_free (self);
+}
+
+static void
+test_another_matrix_keeps_the_state (void)
+{
+  ImkShreconstructConfig c = mean_config ();
+  ImkShreconstruct *self = make (&c), *next;
+
+  step (self, -2, 0, good);
+  c.gain = 0.25;
+  next = make (&c);
+  test_check (imk_shreconstruct_take_state (next, self), "it has another size");
+  check_near (step (next, -2, 0, good), 1.5, "the command");
+  imk_shreconstruct_free (next);
+  c.n_cells = 1;
+  next = make (&c);
+  test_check (!imk_shreconstruct_take_state (next, self), "sizes are equal");
+  imk_shreconstruct_free (next);
+  imk_shreconstruct_free (self);
+}
+
+/* Returns: the sum of the bits of the commands of one frame */
+static uint64_t
+hash_of (const float *matrix, uint32_t n_cells, uint32_t n_commands,
+    const float *slopes, uint32_t n_threads)
+{
+  float *commands = malloc (n_commands * sizeof (*commands));
+  ImkShreconstructConfig c;
+  ImkShreconstruct *self;
+  uint64_t hash = 0;
+
+  imk_shreconstruct_config_init (&c);
+  c.n_cells = n_cells;
+  c.n_modes = c.n_commands = n_commands;
+  c.matrix = matrix;
+  c.n_threads = n_threads;
+  self = make (&c);
+  imk_shreconstruct_process (self, slopes, NULL, commands, NULL);
+  for (uint32_t i = 0; i < n_commands; i++) {
+    union {
+      float value;
+      uint32_t bits;
+    } word = {.value = commands[i]};
+
+    hash = hash * 31 + word.bits;
+  }
+  imk_shreconstruct_free (self);
+  free (commands);
+  return hash;
+}
+
+static void
+test_threads_change_no_bit (void)
+{
+  enum { CELLS = 1000, COMMANDS = 777 };
+  size_t n = (size_t) COMMANDS * 2 * CELLS;
+  float *matrix = malloc (n * sizeof (*matrix));
+  float *slopes = malloc (2 * CELLS * sizeof (*slopes));
+
+  for (size_t i = 0; i < n; i++)
+    matrix[i] = (float) sin (0.7 * (double) i);
+  for (int i = 0; i < 2 * CELLS; i++)
+    slopes[i] = (float) cos (0.3 * i);
+  test_check (hash_of (matrix, CELLS, COMMANDS, slopes, 1) ==
+                  hash_of (matrix, CELLS, COMMANDS, slopes, 4),
+      "commands differ between 1 and 4 threads");
+  free (matrix);
+  free (slopes);
+}
+
+static void
+check_refused (const ImkShreconstructConfig *c, const char *words)
+{
+  ImkShreconstruct *self = NULL;
+  ImkError error;
+
+  test_error (imk_shreconstruct_new (IMK_BACKEND_CPU, c, &self, &error), &error,
+      IMK_ERROR_CONFIG, words);
+  test_check (self == NULL, "an object was made");
+}
+
+static void
+test_what_is_wrong_is_said (void)
+{
+  const float with_nan[] = {NAN, 0, 0, 0, 0, 0, 0, 0};
+  const float same_modes[] = {1, 1, 1, 1};
+  ImkShreconstructConfig c = mean_config ();
+
+  c.matrix = with_nan;
+  check_refused (&c, "Number 0 of the control matrix");
+  c = mean_config ();
+  c.matrix = NULL;
+  check_refused (&c, "no control matrix");
+  c = mean_config ();
+  c.gain = NAN;
+  check_refused (&c, "gain");
+  c = mean_config ();
+  c.leak = 2;
+  check_refused (&c, "leak");
+  c = mean_config ();
+  c.slew = 0;
+  check_refused (&c, "slew");
+  c = mean_config ();
+  c.minimum = 1;
+  c.maximum = 0;
+  check_refused (&c, "The smallest command");
+  c = mean_config ();
+  c.n_modes = 1;
+  check_refused (&c, "1 modes and 2 commands");
+  c = mean_config ();
+  c.n_forward = IMK_SHRECONSTRUCT_MAX_TERMS + 1;
+  check_refused (&c, "9 forward terms");
+  c = mean_config ();
+  c.modes = same_modes;
+  c.maximum = 1;
+  check_refused (&c, "not independent");
+  imk_shreconstruct_free (NULL);
+}
+
+int
+main (void)
+{
+  static const Test tests[] = {
+      {"an integrator closes its loop", test_a_loop_closes},
+      {"gain and leak are terms", test_leak_and_terms_are_one_formula},
+      {"the last term looks seven frames back", test_terms_look_back},
+      {"a limited command does not wind up",
+          test_a_limited_command_does_not_wind_up},
+      {"slew limits each step", test_slew_limits_each_step},
+      {"invalid cells are zero or held", test_invalid_cells},
+      {"without light the mirror holds or is safe", test_dark},
+      {"another matrix keeps the state", test_another_matrix_keeps_the_state},
+      {"threads change no bit", test_threads_change_no_bit},
+      {"what is wrong is said", test_what_is_wrong_is_said},
+      {NULL},
+  };
+
+  return test_main (tests);
+}

@@ -1,0 +1,243 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+#include "imk/shreconstruct.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "shreconstruct/shreconstruct-reference.h"
+#include "variants.h"
+
+enum { OUT, SLOPES, FLAGS, N_FRAMES = 12 };
+
+typedef struct Case {
+  VariantCase v;
+  ImkShreconstructConfig config;
+  float *matrix, *modes, *offsets, *reference;
+  double *feedback, *forward;
+  ImkShreconstruct *kernel;
+} Case;
+
+static float *
+draw_floats (uint64_t *seed, size_t n, double most)
+{
+  float *values = malloc (n * sizeof (*values));
+
+  for (size_t i = 0; i < n; i++)
+    values[i] = (float) (most * (2 * variant_uniform (seed) - 1));
+  return values;
+}
+
+/* Feedback whose absolute values add up to less than 1 is stable. */
+static double *
+draw_terms (uint64_t *seed, uint32_t n_modes, uint32_t n_terms, double most)
+{
+  double *terms = malloc (n_modes * (n_terms + 1) * sizeof (*terms));
+
+  for (uint32_t i = 0; i < n_modes * n_terms; i++)
+    terms[i] = most / n_terms * (2 * variant_uniform (seed) - 1);
+  return terms;
+}
+
+static void
+draw_control (Case *c, uint64_t *seed)
+{
+  ImkShreconstructConfig *k = &c->config;
+  const ImkShreconstructInvalid policies[] = {
+      IMK_SHRECONSTRUCT_INVALID_ZERO, IMK_SHRECONSTRUCT_INVALID_HOLD};
+
+  k->gain = variant_uniform (seed);
+  k->leak = 0.5 * variant_uniform (seed);
+  if (variant_between (seed, 0, 1)) {
+    k->n_feedback = variant_between (seed, 0, IMK_SHRECONSTRUCT_MAX_TERMS);
+    k->n_forward = variant_between (seed, 1, IMK_SHRECONSTRUCT_MAX_TERMS);
+    k->feedback = c->feedback =
+        draw_terms (seed, k->n_modes, k->n_feedback, 0.95);
+    k->forward = c->forward = draw_terms (seed, k->n_modes, k->n_forward, 1);
+  }
+  if (variant_between (seed, 0, 1))
+    k->slew = 0.2;
+  if (variant_between (seed, 0, 1)) {
+    k->minimum = -0.3;
+    k->maximum = 0.4;
+  }
+  k->invalid = policies[variant_between (seed, 0, 1)];
+  k->dark = variant_between (seed, 0, 1) ? IMK_SHRECONSTRUCT_DARK_HOLD
+                                         : IMK_SHRECONSTRUCT_DARK_REFERENCE;
+  k->min_valid = variant_between (seed, 0, 1) ? 0.7 : 0;
+}
+
+static void
+draw_frames (Case *c, uint64_t *seed)
+{
+  const ImkShreconstructConfig *k = &c->config;
+
+  for (uint32_t t = 0; t < N_FRAMES; t++) {
+    float *slopes =
+        (float *) (void *) ((uint8_t *) c->v.host[SLOPES].image.data +
+                            t * c->v.host[SLOPES].image.stride);
+    uint8_t *flags = (uint8_t *) c->v.host[FLAGS].image.data +
+                     t * c->v.host[FLAGS].image.stride;
+    uint32_t bad = variant_between (seed, 0, 50); /* percent of cells */
+
+    for (uint32_t i = 0; i < 2 * k->n_cells; i++)
+      slopes[i] = (float) (2 * variant_uniform (seed) - 1);
+    for (uint32_t i = 0; i < k->n_cells; i++) {
+      flags[i] = variant_between (seed, 0, 99) < bad ? 2 : 4;
+      if (variant_between (seed, 0, 99) == 0)
+        slopes[i] = NAN;
+    }
+  }
+}
+
+static void
+draw (void *data, uint64_t *seed, bool typical, char *name)
+{
+  Case *c = data;
+  ImkShreconstructConfig *k = &c->config;
+  double most;
+
+  imk_shreconstruct_config_init (k);
+  k->n_cells = typical ? 1024 : variant_between (seed, 1, 150);
+  k->n_commands = typical ? 1000 : variant_between (seed, 1, 150);
+  k->n_modes = k->n_commands;
+  most = 1 / sqrt (k->n_cells);
+  if (!typical && variant_between (seed, 0, 1))
+    k->n_modes = variant_between (seed, 1, k->n_commands);
+  k->matrix = c->matrix =
+      draw_floats (seed, (size_t) k->n_modes * 2 * k->n_cells, most);
+  if (k->n_modes < k->n_commands)
+    k->modes = c->modes = draw_floats (
+        seed, (size_t) k->n_commands * k->n_modes, 1 / sqrt (k->n_modes));
+  if (!typical)
+    draw_control (c, seed);
+  k->offsets = c->offsets = draw_floats (seed, 2 * k->n_cells, 0.1);
+  k->reference = c->reference = draw_floats (seed, k->n_commands, 0.1);
+  k->n_threads = 1;
+  c->v.host[OUT] = test_image_new (IMK_TYPE_F32, k->n_commands, N_FRAMES, 1, 4);
+  c->v.host[SLOPES] =
+      test_image_new (IMK_TYPE_F32, 2 * k->n_cells, N_FRAMES, 1, 0);
+  c->v.host[FLAGS] = test_image_new (IMK_TYPE_U8, k->n_cells, N_FRAMES, 1, 0);
+  c->v.expected = test_image_new (IMK_TYPE_F32, k->n_commands, N_FRAMES, 1, 0);
+  draw_frames (c, seed);
+  snprintf (name, VARIANT_MAX_NAME,
+      "%u cells, %u of %u modes, %u + %u terms, limits %g to %g, slew %g, "
+      "invalid %d, dark %d below %g",
+      k->n_cells, k->n_modes, k->n_commands, k->n_feedback, k->n_forward,
+      k->minimum, k->maximum, k->slew, k->invalid, k->dark, k->min_valid);
+}
+
+static void *
+row (const TestImage *image, uint32_t y)
+{
+  return (uint8_t *) image->image.data + y * image->image.stride;
+}
+
+static void
+expect (void *data)
+{
+  Case *c = data;
+  const ImkShreconstructConfig *k = &c->config;
+  size_t past = (IMK_SHRECONSTRUCT_MAX_TERMS + 1) * (size_t) k->n_modes;
+  double *inverse =
+      calloc ((size_t) k->n_modes * k->n_commands, sizeof (double));
+  double *commands = calloc (k->n_commands, sizeof (double));
+  ImkShreconstructPast p = {.q = calloc (past, sizeof (double)),
+      .u = calloc (past, sizeof (double)),
+      .slopes_before = calloc (2 * k->n_cells, sizeof (double)),
+      .commands_before = calloc (k->n_commands, sizeof (double)),
+      .inverse = inverse};
+
+  if (k->modes)
+    test_check (imk_shreconstruct_invert (k, inverse), "modes are dependent");
+  for (uint32_t i = 0; i < k->n_commands; i++)
+    p.commands_before[i] = k->reference[i];
+  for (uint32_t t = 0; t < N_FRAMES; t++) {
+    float *out = row (&c->v.expected, t);
+
+    imk_shreconstruct_reference (k, &p, row (&c->v.host[SLOPES], t),
+        row (&c->v.host[FLAGS], t), commands);
+    for (uint32_t i = 0; i < k->n_commands; i++)
+      out[i] = (float) commands[i];
+  }
+  free (inverse);
+  free (commands);
+  free (p.q);
+  free (p.u);
+  free (p.slopes_before);
+  free (p.commands_before);
+}
+
+static ImkStatus
+open (void *data, ImkBackend backend, ImkError *error)
+{
+  Case *c = data;
+
+  return imk_shreconstruct_new (backend, &c->config, &c->kernel, error);
+}
+
+static ImkStatus
+process (void *data, ImkError *error)
+{
+  Case *c = data;
+
+  (void) error;
+  imk_shreconstruct_reset (c->kernel);
+  for (uint32_t t = 0; t < N_FRAMES; t++)
+    imk_shreconstruct_process (c->kernel, row (&c->v.host[SLOPES], t),
+        row (&c->v.host[FLAGS], t), row (&c->v.host[OUT], t), NULL);
+  return IMK_OK;
+}
+
+static void
+close (void *data)
+{
+  imk_shreconstruct_free (((Case *) data)->kernel);
+}
+
+static double
+difference (void *data)
+{
+  Case *c = data;
+  double worst = 0, squares = 0;
+
+  for (uint32_t t = 0; t < N_FRAMES; t++) {
+    const float *out = row (&c->v.host[OUT], t);
+    const float *expected = row (&c->v.expected, t);
+
+    for (uint32_t i = 0; i < c->config.n_commands; i++) {
+      worst = variant_larger (worst, fabs ((double) out[i] - expected[i]));
+      squares += (double) expected[i] * expected[i];
+    }
+  }
+  return worst /
+         (1e-5 * sqrt (squares / (N_FRAMES * c->config.n_commands)) + 1e-12);
+}
+
+static void
+clear (void *data)
+{
+  Case *c = data;
+
+  free (c->matrix);
+  free (c->modes);
+  free (c->offsets);
+  free (c->reference);
+  free (c->feedback);
+  free (c->forward);
+}
+
+const VariantKernel variants_shreconstruct = {
+    .name = "shreconstruct",
+    .promise = "1e-5 of the rms of the commands",
+    .same_bytes = true,
+    .n_cases = 100,
+    .case_size = sizeof (Case),
+    .draw = draw,
+    .expect = expect,
+    .open = open,
+    .process = process,
+    .close = close,
+    .difference = difference,
+    .clear = clear,
+};

@@ -1,0 +1,305 @@
+# SPDX-License-Identifier: LGPL-2.1-or-later
+"""gst-imaging batch: rows and their results, and what happens when a worker, a batch, a disk or another host fails."""
+import json
+import os
+import shutil
+import signal
+import socket
+import subprocess
+import sys
+import tempfile
+import time
+import unittest
+import unittest.mock
+
+import numpy as np
+
+from support import SOURCE, TIMEOUT, main, run_command
+
+sys.path.insert(0, os.path.join(SOURCE, "pipelines"))
+from gst_imaging.batch import allocation, claims, rows
+
+# A worker that finds a file of this name goes the way that it tells.
+CRASHES = """
+import os, sys, time
+from gst_imaging import command
+from gst_imaging.batch import worker
+
+run = worker.run
+
+def crash(row, overwrite):
+    if "slow" in row.output:
+        open(row.output + ".begun", "w").close()
+        time.sleep(60)
+    if "abort" in row.output:
+        os.write(2, b"free(): invalid pointer\\n")
+        os.abort()
+    return run(row, overwrite)
+
+worker.run = crash
+sys.exit(command.main(["batch", *sys.argv[1:]]))
+"""
+
+
+def wait_for(path):
+    end = time.monotonic() + TIMEOUT
+    while not os.path.exists(path) and time.monotonic() < end:
+        time.sleep(0.02)
+
+
+class Folder(unittest.TestCase):
+    def setUp(self):
+        self.folder = tempfile.mkdtemp()
+        self.addCleanup(shutil.rmtree, self.folder)
+
+    def path(self, *names):
+        return os.path.join(self.folder, *names)
+
+
+class Batch(Folder):
+    def setUp(self):
+        super().setUp()
+        rng = np.random.default_rng(7)
+        for i in range(6):
+            np.save(self.path(f"in{i}.npy"), rng.integers(0, 255, (40, 50), np.uint8))
+
+    def table(self, outputs=range(6), name="jobs.csv", **more):
+        lines = ["command,input,output,amount=," + ",".join(more)]
+        lines += [f"sharpen,in{i % 6}.npy,out/{output},{1 + i % 3}," + ",".join(more.values()) for i, output in enumerate(outputs)]
+        with open(self.path(name), "w", encoding="utf-8") as file:
+            file.write("\n".join(lines) + "\n")
+
+    def batch(self, *words, status=0, **environment):
+        """Returns: lines of JSON"""
+        done = run_command("batch", "jobs.csv", *words, folder=self.folder, **environment)
+        self.assertEqual(done.returncode, status, done.stdout + done.stderr)
+        self.errors = done.stderr
+        return [json.loads(line) for line in done.stdout.splitlines()]
+
+    def start(self, *words):
+        return subprocess.Popen([sys.executable, "-B", "-c", CRASHES, "jobs.csv", "--json", *words], cwd=self.folder, text=True,
+                                stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+                                env={**os.environ, "PYTHONPATH": os.path.join(SOURCE, "pipelines")})
+
+    def outputs(self):
+        return sorted(os.listdir(self.path("out")))
+
+    def pixels(self):
+        found = {}
+        for name in self.outputs():
+            for file in os.listdir(self.path("out", name)):
+                if file.endswith(".npy"):
+                    with open(self.path("out", name, file), "rb") as opened:
+                        found[name, file] = opened.read()
+        return found
+
+    def test_results_are_those_of_one_by_one_and_are_known_again(self):
+        self.table()
+        self.assertEqual(self.batch("--workers", "2", "--json")[-1], {"rows": 6, "made": 6, "complete": 0, "failed": 0})
+        together = self.pixels()
+        self.assertEqual(len(together), 6)
+        before = {name: os.stat(self.path("out", name, "result.json")).st_mtime_ns for name in self.outputs()}
+        self.assertEqual(self.batch(), [])
+        self.assertIn("6 complete already", self.errors)
+        self.assertEqual({name: os.stat(self.path("out", name, "result.json")).st_mtime_ns for name in self.outputs()}, before)
+        shutil.rmtree(self.path("out"))
+        for i in range(6):
+            run_command("sharpen", f"in{i}.npy", f"amount={1 + i % 3}", "-o", f"out/{i}", folder=self.folder)
+        self.assertEqual(self.pixels(), together)
+        self.assertEqual(self.batch("--json")[-1]["complete"], 6)
+
+    def test_a_row_that_fails_is_a_line_and_others_continue(self):
+        self.table()
+        os.remove(self.path("in3.npy"))
+        lines = self.batch("--workers", "2", status=1)
+        self.assertEqual([(line["row"], line["line"], line["output"], line["exit-status"]) for line in lines], [(4, 5, "out/3", 3)])
+        self.assertIn("in3.npy", lines[0]["error"])
+        self.assertEqual(self.outputs(), ["0", "1", "2", "4", "5"])
+
+    def test_changed_settings_need_overwrite(self):
+        self.table(range(1))
+        self.batch()
+        self.table(range(1), **{"clamp=": "local"})
+        self.assertIn("--overwrite", self.batch(status=1)[0]["error"])
+        self.assertEqual(self.batch("--overwrite", "--json")[-1]["made"], 1)
+
+    def test_shards_have_each_row_once(self):
+        self.table()
+        numbers = [line["row"] for i in "123" for line in self.batch("--shard", f"{i}/3", "--json")[:-1]]
+        self.assertEqual(numbers, [1, 4, 2, 5, 3, 6])
+        for shard in "0/3", "4/3", "1", "a/b", "1/0", "-1/3":
+            self.assertEqual(run_command("batch", "jobs.csv", f"--shard={shard}", folder=self.folder).returncode, 2, shard)
+
+    def test_a_crash_takes_no_other_row_with_it(self):
+        self.table(["0", "abort", "2", "slow", "4", "5"])
+        with self.start("--workers", "2") as process:
+            wait_for(self.path("out/slow.begun"))
+            end = time.monotonic() + TIMEOUT
+            while len([n for n in self.outputs() if n in "0245"]) < 4 and time.monotonic() < end:
+                time.sleep(0.02)
+            with open(f"/proc/{process.pid}/task/{process.pid}/children", encoding="ascii") as file:
+                children = file.read().split()
+            for child in children:  # one of them has nothing to do
+                os.kill(int(child), signal.SIGKILL)
+            out, err = process.communicate(timeout=TIMEOUT)
+        self.assertEqual(process.returncode, 1, err)
+        lines = {line["output"]: line for line in map(json.loads, out.splitlines()[:-1])}
+        self.assertEqual(lines["out/abort"]["exit-status"], 134)
+        self.assertRegex(lines["out/abort"]["error"], "SIGABRT.*invalid pointer")
+        self.assertEqual(lines["out/slow"]["exit-status"], 137)
+        self.assertRegex(lines["out/slow"]["error"], "SIGKILL.*[Mm]emory")
+        self.assertEqual({line["state"] for name, line in lines.items() if name[4:] in "0245"}, {"made"})
+        os.remove(self.path("out/slow.begun"))
+        self.assertEqual(self.outputs(), ["0", "2", "4", "5"])
+        self.assertEqual(self.batch("--json")[-1], {"rows": 6, "made": 2, "complete": 4, "failed": 0})  # without crashes
+
+    def test_a_batch_that_ends_leaves_nothing_half_and_can_be_called_again(self):
+        for number in signal.SIGTERM, signal.SIGKILL:
+            shutil.rmtree(self.path("out"), ignore_errors=True)
+            self.table(["0", "slow", "2"])
+            with self.start() as process:
+                wait_for(self.path("out/slow.begun"))
+                process.send_signal(number)
+                process.communicate(timeout=TIMEOUT)
+            self.assertEqual(process.returncode, -number)
+            os.remove(self.path("out/slow.begun"))
+            self.assertEqual(self.outputs(), [".slow.gst-imaging-claim", "0"] if number == signal.SIGKILL else ["0"])
+            self.assertEqual(self.batch("--json")[-1], {"rows": 3, "made": 2, "complete": 1, "failed": 0})
+            self.assertEqual(self.outputs(), ["0", "2", "slow"])
+
+    def test_the_same_shard_twice_at_once_makes_each_row_once(self):
+        self.table([str(i) for i in range(12)])
+        with self.start("--workers", "2") as one, self.start("--workers", "2") as other:
+            told = [json.loads(process.communicate(timeout=TIMEOUT)[0].splitlines()[-1]) for process in (one, other)]
+        self.assertEqual((one.returncode, other.returncode), (0, 0))
+        self.assertEqual((told[0]["made"] + told[1]["made"], told[0]["complete"] + told[1]["complete"]), (12, 12))
+        self.assertEqual(len(self.outputs()), 12)
+
+    def test_a_full_disk_is_a_line_for_each_row_and_nothing_half(self):
+        """A limit for the size of files stands for it: not everybody may mount a small file system."""
+        self.table(range(2))
+        np.save(self.path("in1.npy"), np.zeros((900, 900), np.uint8))
+        done = subprocess.run(["prlimit", "--fsize=600000", sys.executable, "-B", "-m", "gst_imaging", "batch", "jobs.csv"],
+                              cwd=self.folder, capture_output=True, text=True, check=False, timeout=TIMEOUT,
+                              env={**os.environ, "PYTHONPATH": os.path.join(SOURCE, "pipelines")})
+        self.assertEqual(done.returncode, 1, done.stderr)
+        line = json.loads(done.stdout)
+        self.assertEqual((line["row"], line["exit-status"]), (2, 4), line)
+        self.assertEqual(self.outputs(), ["0"])
+
+    def test_tables_that_are_none(self):
+        for text, sentence in (("", "is empty"), ("command,input\n", 'no column "output"'), ("command,output,output\n", "two columns"),
+                               ("command,output\nsharpen,a,b\n", "line 2: 3 cells"), ("command,output\nsharpen,\n", "no output"),
+                               ("command,output\nsharpen,a\nsharpen,./a\n", "lines 2 and 3"), ('command,output\n"a,b\n', "no table"),
+                               ("command,output\n\udcff,a\n", "no table")):
+            with open(self.path("jobs.csv"), "w", encoding="utf-8", errors="surrogateescape") as file:
+                file.write(text)
+            self.batch(status=3)
+            self.assertIn(sentence, self.errors)
+        with open(self.path("jobs.csv"), "w", encoding="utf-8") as file:
+            file.write("# a comment\ncommand,input,output,colour,format,json,set\n"
+                       "nosuch,,a,,,,\nconvert,,b,,,,\nsharpen,in0.npy,c,red,,,\nsharpen,in0.npy,d,,,maybe,\nsharpen,'in0,e,,,,\n")
+        sentences = [line["error"] for line in self.batch(status=1)]
+        for sentence, part in zip(sentences, ('no command "nosuch"', "no -o FOLDER", "no option --colour", "yes or no", "no end"), strict=True):
+            self.assertIn(part, sentence)
+
+
+class Claims(Folder):
+    def setUp(self):
+        super().setUp()
+        self.output, self.claim = self.path("a"), self.path(".a.gst-imaging-claim")
+
+    def write(self, **more):
+        told = {"host": claims.host(), "pid": os.getpid(), "start": claims.started(os.getpid()), "token": "x", **more}
+        with open(self.claim, "w", encoding="utf-8") as file:
+            json.dump(told, file)
+
+    def test_one_of_a_process_that_runs_stays(self):
+        mine = claims.take(self.output)
+        self.assertIsNone(claims.take(self.output))
+        self.assertIn(socket.gethostname(), claims.read(self.claim)["host"])
+        mine.release()
+        self.assertEqual(os.listdir(self.folder), [])
+
+    def test_one_of_a_process_that_has_gone_is_taken(self):
+        self.write(start=claims.started(os.getpid()) - 1)  # its number was given again
+        self.assertIsNotNone(claims.take(self.output))
+        with subprocess.Popen(["true"]) as process:
+            while claims.started(process.pid) is not None:  # a zombie, for which nobody has waited
+                time.sleep(0.01)
+            self.write(pid=process.pid, start=1)
+            self.assertTrue(os.path.exists(f"/proc/{process.pid}"))
+            self.assertIsNotNone(claims.take(self.output))
+        self.assertEqual(len(os.listdir(self.folder)), 1)
+
+    def test_one_of_another_host_counts_for_five_minutes(self):
+        for told in ({"host": "elsewhere"}, {"host": None, "pid": "?"}):
+            self.write(**told)
+            os.utime(self.claim, (time.time() - 280,) * 2)
+            self.assertIsNone(claims.take(self.output))
+            os.utime(self.claim, (time.time() - 320,) * 2)
+            mine = claims.take(self.output)
+            os.utime(self.claim, (time.time() - 200,) * 2)
+            mine.renew()
+            self.assertLess(time.time() - os.stat(self.claim).st_mtime, 100)
+            mine.release()
+        open(self.claim, "w", encoding="utf-8").close()  # not written yet
+        self.assertIsNone(claims.take(self.output))
+
+    def test_only_one_of_many_takes_it_over(self):
+        script = ("import sys, time\nfrom gst_imaging.batch import claims\n"
+                  "sys.stdin.readline()\nprint(sum(bool(claims.take(f'{sys.argv[1]}/{i}')) for i in range(100)), flush=True)\nsys.stdin.readline()")
+        for i in range(100):
+            self.claim = self.path(f".{i}.gst-imaging-claim")
+            self.write(start=1)
+        several = [subprocess.Popen([sys.executable, "-B", "-c", script, self.folder], stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+                                    text=True, env={**os.environ, "PYTHONPATH": os.path.join(SOURCE, "pipelines")}) for _ in range(3)]
+        for process in several:
+            process.stdin.write("\n")
+            process.stdin.flush()
+        taken = [int(process.stdout.readline()) for process in several]
+        for process in several:
+            process.communicate("\n", timeout=TIMEOUT)
+        self.assertEqual(sum(taken), 100, taken)
+        self.assertEqual(len(os.listdir(self.folder)), 100)
+
+    def test_one_that_was_another_by_then_is_put_back(self):
+        self.write(token="of somebody who is quicker")
+        claims.take_over(self.claim, {"token": "stale"})
+        self.assertEqual(claims.read(self.claim)["token"], "of somebody who is quicker")
+        self.assertEqual(len(os.listdir(self.folder)), 1)
+
+
+class Allocation(Folder):
+    def places(self, membership, **files):
+        for name, text in {"membership": membership, **files}.items():
+            path = self.path(name.replace("__", "/").replace("_of_", "."))
+            os.makedirs(os.path.dirname(path), exist_ok=True)
+            with open(path, "w", encoding="ascii") as file:
+                file.write(text)
+        return {"root": self.folder, "membership": self.path("membership")}
+
+    def test_cgroups_of_both_versions(self):
+        places = self.places("0::/slurm/job\n", slurm__cpu_of_max="max 100000\n", slurm__memory_of_max="1000000\n",
+                             slurm__job__cpu_of_max="100000 100000\n", slurm__job__memory_of_max="max\n")
+        self.assertEqual((allocation.processors(**places), allocation.memory(**places)), (1, 1000000))
+        places = self.places("4:memory:/a\n3:cpu,cpuacct:/a\n", memory__a__memory_of_limit_in_bytes="2000000\n")
+        self.assertEqual(allocation.memory(**places), 2000000)
+
+    def test_slurm_and_devices(self):
+        environment = {"SLURM_CPUS_PER_TASK": "1", "SLURM_MEM_PER_CPU": "3", "CUDA_VISIBLE_DEVICES": "4,5,6"}
+        with unittest.mock.patch.dict(os.environ, environment):
+            places = self.places("")
+            self.assertEqual((allocation.processors(**places), allocation.memory(**places)), (1, 3 << 20))
+            shares = [allocation.share(worker, 2) for worker in range(2)]
+        self.assertEqual([share["CUDA_VISIBLE_DEVICES"] for share in shares], ["4,6", "5"])
+        self.assertEqual({share["IMK_THREADS"] for share in shares}, {"1"})
+
+    def test_rows_become_words(self):
+        row = rows.Row(1, 2, ["command", "output", "input", "mm-per-pixel", "by-order", "set", "arguments"],
+                       ["photostereo", "out", "'a b' lights.lp", "-0.5", "yes", "robust=huber t-res=2", "--gamma 2"])
+        self.assertEqual(row.words(rows.parser_of(row)), [
+            "--gamma", "2", "a b", "lights.lp", "--mm-per-pixel=-0.5", "--by-order", "--set=robust=huber", "--set=t-res=2"])
+
+
+main()

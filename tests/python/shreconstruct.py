@@ -1,0 +1,227 @@
+# SPDX-License-Identifier: LGPL-2.1-or-later
+"""shreconstruct behind shcentroid: closed loops beside the same controller in float64, and gst-imaging ao."""
+import os
+import sys
+import tempfile
+import unittest
+
+import numpy as np
+
+from support import SOURCE, TIMEOUT, Gst, gst_imaging, main, play
+
+sys.path.insert(0, os.path.join(SOURCE, "pipelines"))
+from gst_imaging import metadata
+
+CELLS, PITCH = 6, 8  # along each axis
+SENSOR = f"shcentroid name=sh columns={CELLS} rows={CELLS} pitch-x={PITCH} pitch-y={PITCH}"
+N = CELLS * CELLS
+
+
+def frame_of(slopes, rng):
+    """16-bit spots that have moved by [2 N] slopes, in pixels"""
+    y, x = np.mgrid[:CELLS * PITCH, :CELLS * PITCH]
+    light = np.zeros(x.shape)
+    for i in range(N):
+        row, column = divmod(i, CELLS)
+        cx, cy = (column + 0.5) * PITCH - 0.5 + slopes[i], (row + 0.5) * PITCH - 0.5 + slopes[N + i]
+        light += 5000 * np.exp(-((x - cx) ** 2 + (y - cy) ** 2) / 2)
+    return rng.poisson(light).astype("<u2")
+
+
+class Stream:
+    """Frames in, one buffer out for each."""
+
+    def __init__(self, elements):
+        self.pipeline = Gst.parse_launch(f"appsrc name=in format=time ! {elements} ! appsink name=out sync=false")
+        self.source, self.sink = self.pipeline.get_by_name("in"), self.pipeline.get_by_name("out")
+        size = CELLS * PITCH
+        self.source.set_property("caps", Gst.Caps.from_string(
+            f"video/x-raw,format=GRAY16_LE,width={size},height={size},framerate=1000/1"))
+        self.pipeline.set_state(Gst.State.PLAYING)
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_error):
+        self.pipeline.set_state(Gst.State.NULL)
+
+    def buffer(self, frame):
+        self.source.emit("push-buffer", Gst.Buffer.new_wrapped(frame.tobytes()))
+        sample = self.sink.emit("try-pull-sample", TIMEOUT * Gst.SECOND)
+        if not sample:
+            message = self.pipeline.get_bus().pop_filtered(Gst.MessageType.ERROR)
+            raise AssertionError(message.parse_error() if message else "no buffer came")
+        return sample.get_buffer()
+
+    def commands(self, frame):
+        buffer = self.buffer(frame)
+        return np.frombuffer(buffer.extract_dup(0, buffer.get_size()), np.float32).astype(float)
+
+
+class Folder(unittest.TestCase):
+    def setUp(self):
+        folder = tempfile.TemporaryDirectory()
+        self.addCleanup(folder.cleanup)
+        self.folder = folder.name
+        self.rng = np.random.default_rng(4)
+
+    def save(self, name, array):
+        path = os.path.join(self.folder, name)
+        np.save(path, array)
+        return path
+
+
+class Loop(Folder):
+    def setUp(self):
+        super().setUp()
+        self.influence = self.rng.normal(size=(2 * N, 12)) / 10
+        self.control = np.linalg.pinv(self.influence).astype(np.float32)
+        self.matrix = self.save("control.npy", self.control)
+
+    def close_loop(self, properties, expect, n_frames=40):
+        """Compares each frame with expect(slopes in float64). Returns: rms of the slopes that are left, of each frame"""
+        aberration, commands, left, squares, worst = self.rng.normal(size=2 * N) / 4, np.zeros(12), [], 0, 0
+        aberration = self.influence @ (self.control @ aberration)  # what the mirror can do
+        with Stream(f"{SENSOR} fields=slopes ! shreconstruct matrix-location={self.matrix} {properties}") as stream:
+            for _ in range(n_frames):
+                slopes = aberration + self.influence @ commands
+                left.append(np.sqrt(np.mean(slopes ** 2)))
+                buffer = stream.buffer(frame_of(slopes, self.rng))
+                measured = metadata.results(buffer, "sh")["values"].astype(float).reshape(-1)
+                commands = np.frombuffer(buffer.extract_dup(0, buffer.get_size()), np.float32).astype(float)
+                expected = expect(measured)
+                worst = max(worst, np.abs(commands - expected).max())
+                squares += np.mean(expected ** 2)
+        self.assertLess(worst, 1e-5 * np.sqrt(squares / n_frames))
+        return left
+
+    def test_an_integrator_is_that_of_float64(self):
+        state = np.zeros(12)
+
+        def expect(slopes):
+            state[:] = 0.98 * state - 0.4 * self.control.astype(float) @ slopes
+            return state
+        left = self.close_loop("gain=0.4 leak=0.02", expect)
+        self.assertLess(np.mean(left[20:]), 0.15 * left[0])
+
+    def test_a_controller_of_terms_is_that_of_float64(self):
+        terms = np.array([[0.6, 0.4, 0], [0.5, -0.1, 0.05]])  # a_1.., b_0..
+        path = self.save("pi.npy", terms)
+        q, u = np.zeros((3, 12)), np.zeros((3, 12))
+
+        def expect(slopes):
+            u[1:], u[0] = u[:-1].copy(), -self.control.astype(float) @ slopes
+            new = terms[0] @ q + terms[1] @ u
+            q[1:], q[0] = q[:-1].copy(), new
+            return new
+        left = self.close_loop(f"controller-location={path}", expect)
+        self.assertLess(np.mean(left[20:]), 0.15 * left[0])
+
+    def test_modes_have_gains_of_their_own(self):
+        modes = np.linalg.qr(self.rng.normal(size=(12, 12)))[0][:, :5].astype(np.float32)
+        self.matrix = self.save("modal.npy", modes.T @ self.control)
+        gains, state = [0.5, 0.4, 0.3, 0.2, 0], np.zeros(5)
+        product = np.load(self.matrix).astype(float)
+
+        def expect(slopes):
+            state[:] -= np.array(gains) * (product @ slopes)
+            return modes.astype(float) @ state
+        path = self.save("modes.npy", modes)
+        self.close_loop(f"modes-location={path} gain=1 mode-gains=\"<{','.join(map(str, gains))}>\"", expect)
+
+    def test_the_loop_holds_other_slopes_where_they_are_asked_for(self):
+        wanted = self.influence @ self.rng.normal(size=12) / 4
+        path = self.save("offsets.npy", wanted.reshape(2, N))
+        state = np.zeros(12)
+
+        def expect(slopes):
+            state[:] -= 0.5 * self.control.astype(float) @ (slopes - wanted.astype(np.float32))
+            return state
+        left = self.close_loop(f"gain=0.5 slope-offsets-location={path}", expect)
+        self.assertAlmostEqual(left[-1], np.sqrt(np.mean(wanted ** 2)), delta=0.02)
+
+    def test_metadata_tensors_and_orders_give_the_same_commands(self):
+        frame = frame_of(self.rng.normal(size=2 * N) / 5, self.rng)
+        turned = self.save("turned.npy", self.control.reshape(12, 2, N).transpose(0, 2, 1).reshape(12, 2 * N))
+        found = []
+        for elements in (
+                f"{SENSOR} fields=slopes ! shreconstruct matrix-location={self.matrix}",
+                f"{SENSOR} fields=all ! shreconstruct matrix-location={self.matrix}",
+                f"{SENSOR} fields=slopes ! shreconstruct matrix-location={turned} slope-order=interleaved",
+                f"{SENSOR} fields=slopes ! fakesink sh.results ! queue ! shreconstruct matrix-location={self.matrix}"):
+            with Stream(elements) as stream:
+                found.append(stream.commands(frame))
+        for commands in found[1:]:
+            np.testing.assert_allclose(commands, found[0], rtol=0, atol=1e-5)
+        self.assertGreater(np.abs(found[0]).max(), 0.01)
+
+    def test_what_was_measured_travels_with_the_commands(self):
+        with Stream(f"{SENSOR} fields=slopes ! shreconstruct name=rc matrix-location={self.matrix} minimum=-0.01 maximum=0.01") as stream:
+            buffer = stream.buffer(frame_of(self.rng.normal(size=2 * N) / 5, self.rng))
+        modes = metadata.results(buffer, "rc")
+        self.assertEqual((modes["id"], modes["values"].shape), ("ao-modes-v1", (12, 1)))
+        self.assertEqual(modes["cells-valid"], N)
+        self.assertGreater(modes["commands-limited"], 6)
+        self.assertIsNotNone(metadata.results(buffer, "sh"))
+
+    def test_a_recording_has_a_row_for_each_frame(self):
+        frames = np.stack([frame_of(self.rng.normal(size=2 * N) / 5, self.rng) for _ in range(4)])
+        self.save("frames.npy", frames)
+        play(f"picturesrc location={self.folder}/frames.npy ! {SENSOR} fields=slopes !"
+             f" shreconstruct matrix-location={self.matrix} ! picturesink location={self.folder}/commands.npy")
+        commands = np.load(os.path.join(self.folder, "commands.npy"))
+        self.assertEqual((commands.dtype, commands.reshape(4, -1).shape), (np.float32, (4, 12)))
+
+
+class Ao(Folder):
+    def test_the_inverse_corrects_what_was_measured(self):
+        interaction = self.rng.normal(size=(2 * N, 12))
+        path = self.save("d.npy", interaction)
+        gst_imaging("ao", "invert", path, "-o", f"{self.folder}/out")
+        control = np.load(f"{self.folder}/out/control.npy")
+        self.assertEqual(control.dtype, np.float32)
+        np.testing.assert_allclose(control @ interaction, np.eye(12), atol=1e-5)
+        with open(f"{self.folder}/out/report.html", encoding="utf-8") as page:
+            self.assertIn("Singular values", page.read())
+
+    def test_weak_modes_are_left_out_or_weakened(self):
+        u, v = (np.linalg.qr(self.rng.normal(size=shape))[0] for shape in ((2 * N, 6), (6, 6)))
+        strengths = np.array([1, 0.5, 0.2, 0.1, 0.005, 1e-6])
+        path = self.save("d.npy", (u * strengths) @ v.T)
+
+        def inverse_of(*words):
+            gst_imaging("ao", "invert", path, "-o", f"{self.folder}/out", "--overwrite", *words)
+            return np.diag(v.T @ np.load(f"{self.folder}/out/control.npy") @ u)
+        np.testing.assert_allclose(inverse_of(), [1, 2, 5, 10, 0, 0], atol=1e-4)
+        np.testing.assert_allclose(inverse_of("--keep", "2"), [1, 2, 0, 0, 0, 0], atol=1e-5)
+        np.testing.assert_allclose(inverse_of("--condition", "1000"), [1, 2, 5, 10, 200, 0], rtol=1e-4, atol=1e-3)
+        np.testing.assert_allclose(inverse_of("--alpha", "0.1"), strengths / (strengths ** 2 + 0.01), rtol=1e-4, atol=1e-5)
+
+    def test_modes_times_slopes_are_the_control_matrix(self):
+        path = self.save("d.npy", self.rng.normal(size=(2 * N, 12)))
+        gst_imaging("ao", "invert", path, "-o", f"{self.folder}/zonal", "--keep", "7")
+        gst_imaging("ao", "invert", path, "-o", f"{self.folder}/modal", "--keep", "7", "--modal")
+        modes, slopes = (np.load(f"{self.folder}/modal/{name}.npy") for name in ("modes", "control"))
+        self.assertEqual((modes.shape, slopes.shape), ((12, 7), (7, 2 * N)))
+        np.testing.assert_allclose(modes @ slopes, np.load(f"{self.folder}/zonal/control.npy"), atol=1e-5)
+
+    def test_what_is_wrong_is_said(self):
+        good = self.save("d.npy", self.rng.normal(size=(2 * N, 11)))
+        wrong = np.load(good)
+        wrong[3, 5] = np.nan
+        for words, sentence, status in (
+                ([self.save("t.npy", np.load(good).T)], "transpose it", 3),
+                ([self.save("v.npy", np.ones(4))], "[2 cells, commands]", 3),
+                ([self.save("n.npy", wrong)], "nan in row 3, column 5", 3),
+                ([self.save("z.npy", np.zeros((4, 2)))], "all numbers are 0", 3),
+                ([good, "--keep", "12"], "has 11 modes", 2),
+                ([good, "--keep", "3", "--alpha", "0.1"], "two ways", 2),
+                ([good, "--condition", "0.5"], "1 or more", 2),
+                ([good, "--alpha", "nan"], "between 0 and 1", 2)):
+            printed = gst_imaging("ao", "invert", *words, "-o", f"{self.folder}/no", status=status)
+            self.assertIn(sentence, printed)
+            self.assertFalse(os.path.exists(f"{self.folder}/no/control.npy"))
+
+
+if __name__ == "__main__":
+    main()
