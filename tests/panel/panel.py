@@ -216,7 +216,31 @@ class Ready(unittest.TestCase):
             points = int(b.until("document.querySelector('#results canvas').dataset.points", "a plot"))
             b.until(f"document.querySelector('#results canvas').dataset.points > {points}", "a plot that grows")
         self.small_screen()
+        self.preset_stays(served, element, setting)
         return served
+
+    def preset_stays(self, served, element, setting):
+        """A preset is there after the page was loaded anew, and brings its value back."""
+        b = self.browser
+        kept = self.value(element, setting)
+        self.save_preset("kept")
+        elements = b.ask("state")["elements"]
+        described = next(p for e in elements if e["name"] == element for p in e["properties"] if p["name"] == setting)
+        b.ask("set", element=element, values={setting: described["default"]})
+        b.open(served.address)
+        b.until("document.querySelector('#presets').value == 'kept'", "the preset after a reload")
+        self.assertNotEqual(self.value(element, setting), kept)
+        b.find("#preset-load").click()
+        end = time.monotonic() + 10
+        while self.value(element, setting) != kept:
+            self.assertLess(time.monotonic(), end, f"{setting} is not that of the preset")
+            time.sleep(0.05)
+
+    def save_preset(self, name):
+        b = self.browser
+        b.find("#preset-save").click()
+        b.find("dialog input").send_keys(name, Keys.ENTER)
+        b.until(f"document.querySelector('#presets').value == '{name}'", "the preset")
 
     def test_sharpen(self):
         served = self.walk("sharpen")
@@ -225,9 +249,7 @@ class Ready(unittest.TestCase):
         b.ask("set", element="sharpen", values={"amount": 4})
         b.until(f"document.querySelector(\"{self.control('sharpen', 'amount')} input[type=text]\").value == '4'", "a change from elsewhere")
         self.typed("sharpen", "amount", 2.5, 3.5, 4)
-        b.find("#preset-save").click()
-        b.find("dialog input").send_keys("four", Keys.ENTER)
-        b.until("document.querySelector('#presets').value == 'four'", "the preset")
+        self.save_preset("four")
         b.ask("set", element="sharpen", values={"amount": 1})
         b.open(served.address)
         b.until("document.querySelector('#presets').value == 'four'", "the preset after a reload")

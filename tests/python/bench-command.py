@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
 """gst-imaging bench: a row for each element that is installed."""
 import json
+import os
 import tempfile
 import unittest
 
@@ -31,6 +32,21 @@ class Bench(unittest.TestCase):
         printed = command(self.folder, "bench", "lapsharpen", "--frames", "3")
         self.assertRegex(printed, r"(?m)^element +backend +median +99 % +memcpy +ratio +frames of$")
         self.assertRegex(printed, r"(?m)^lapsharpen +cpu .*1920x1080 RGBA$")
+
+    def test_it_is_a_page(self):
+        path = os.path.join(self.folder, "bench.html")
+        command(self.folder, "bench", "lapsharpen", "--frames", "3", "--report", "bench.html")
+        with open(path, encoding="utf-8") as file:
+            page = file.read()
+        for words in ("<td>lapsharpen</td><td>cpu</td>", "<td>1920x1080 RGBA</td>", "GStreamer: 1.", "GPU: ",
+                      "bench lapsharpen --frames 3 --report bench.html</pre>"):
+            self.assertIn(words, page)
+        command(self.folder, "bench", "lapsharpen", "--frames", "3", "--report", "bench.html")  # a page is replaced
+        with open(path, "w", encoding="utf-8") as file:
+            file.write("my notes")
+        self.assertIn("it is no page", command(self.folder, "bench", "lapsharpen", "--report", "bench.html", status=2))
+        with open(path, encoding="utf-8") as file:
+            self.assertEqual(file.read(), "my notes")
 
     def test_what_is_wrong_is_said_in_a_sentence(self):
         self.assertIn('no benchmark of "sharpen"', command(self.folder, "bench", "sharpen", status=2))

@@ -10,14 +10,14 @@ try_packages() {
   mapfile -t debs < <(cd "$root" && ls var/tmp/*.deb | sed 's,^,/,')
   mapfile -t names < <(for deb in "${debs[@]}"; do basename "${deb%%_*}"; done)
   install_packages "${debs[@]}" gcc libc6-dev pkg-config gstreamer1.0-tools gstreamer1.0-plugins-base \
-    gstreamer1.0-plugins-good "$@"
+    gstreamer1.0-plugins-good python3-aiohttp "$@"
   echo "ok: installed on $suite: ${names[*]}"
 
   files=$root.files
   inside dpkg -L "${names[@]}" | sort -u | while read -r path; do
     [[ -d $root$path ]] || echo "$path"
   done > "$files"
-  for test in elements develop; do
+  for test in elements commands develop; do
     mkdir -p "$root/var/tmp/test"
     cp "debian/tests/$test" "$root/var/tmp/test/run"
     quietly inside env AUTOPKGTEST_TMP=/var/tmp/test /var/tmp/test/run

@@ -9,14 +9,18 @@ import os
 import tempfile
 import time
 
+from . import info
 from .. import library, play
 from ..command import NO_RESULT, WRONG_USE, Failure
 from ..frames.source import at_end
 from ..progress import Progress
+from ..report import Report
+from ..sar.one_file import is_picture, writing
 
 EXAMPLES = [
     ("", "all elements, in about ten seconds"),
     ("lapsharpen shcentroid --backend cuda", "two of them, on the GPU"),
+    ("--report bench.html", "with a page, to keep or to send"),
     ("--json", "for a program"),
 ]
 
@@ -28,6 +32,7 @@ def add_arguments(parser):
     parser.add_argument("elements", nargs="*", metavar="ELEMENT", help=f"of {', '.join(CASES)}; without one all")
     parser.add_argument("--backend", choices=("auto", "cpu", "cuda"), default="auto", help="where (default: %(default)s)")
     parser.add_argument("--frames", type=int, metavar="N", help="of each element, in the place of as many as take about a second")
+    parser.add_argument("--report", metavar="FILE.html", help="also writes a page: the table, the machine, and the versions")
 
 
 def spots(np):
@@ -144,6 +149,23 @@ def measure(np, name, options):
             "memcpy-us": copied, "ratio": stats["time-p50"] / copied}
 
 
+def write_report(options, rows, missing, about, path):
+    page = Report("bench", options.argv)
+    for name, default in ("backend", "auto"), ("frames", None):
+        if getattr(options, name) != default:
+            page.setting("gst-imaging bench", name, getattr(options, name), default or "about a second")
+    if missing:
+        page.warning(f"Not installed: {', '.join(missing)}. gst-imaging info says why.")
+    page.table("Time that a frame is inside the element", ("element", "backend", "median, ms", "99 %, ms", "memcpy, ms", "ratio", "frames of"), [
+        (row["element"], row["backend"], row["time-p50-us"] / 1000, row["time-p99-us"] / 1000, row["memcpy-us"] / 1000, row["ratio"],
+         row["frames-of"]) for row in rows], "memcpy copies as many bytes on one thread; ratio is the median as a multiple of it.")
+    cpu, devices = about["cpu"] or {}, (about["cuda"] or {}).get("devices") or ()
+    for name, value in ("gst-imaging", about["version"]), ("GStreamer", about["gstreamer"]), \
+            ("CPU", f'{cpu.get("threads")} threads, {cpu.get("level")}'), ("GPU", ", ".join(d["name"] for d in devices) or "none"):
+        page.fact(name, value)
+    page.write(path)
+
+
 def run(options):
     np = library.numpy()
     Gst = library.gstreamer()
@@ -152,6 +174,8 @@ def run(options):
         raise Failure(WRONG_USE, f'There is no benchmark of "{unknown[0]}"; there are {", ".join(CASES)}.')
     if options.frames is not None and options.frames < 1:
         raise Failure(WRONG_USE, f"--frames is {options.frames}; it needs at least 1.")
+    if options.report and not is_picture(options.report):
+        raise Failure(WRONG_USE, f'"{options.report}" would be replaced, and it is no page.')
     rows, missing = [], []
     names = options.elements or list(CASES)
     with Progress("bench", "elements", len(names)) as progress:
@@ -163,6 +187,9 @@ def run(options):
                 missing.append(name)
     if not rows:
         raise Failure(NO_RESULT, f"None of {', '.join(names)} is installed; gst-imaging info says why.")
+    if options.report:
+        with writing(options.report) as path:
+            write_report(options, rows, missing, info.collect(), path)
     if not options.json:
         show(rows, missing)
     return {"results": rows, "missing": missing}

@@ -13,7 +13,7 @@ from .. import play
 from ..command import UNREADABLE, WRONG_USE, Failure, say
 from ..report import Report
 from ..sar import field, told
-from ..sar.one_file import writing
+from ..sar.one_file import is_picture, writing
 from ..sar.prm import parse_fit
 
 EXAMPLES = [
@@ -50,14 +50,6 @@ def describe(found):
     return ("%d offsets, rms %.3f columns and %.3f lines, in columns %.0f to %.0f and lines %.0f to %.0f (expected error at the "
             "corners of these: %.3f and %.3f); beyond, the fit is extrapolated" % tuple(found[name] for name in (
                 "n-points", "rms-r", "rms-a", "x-least", "x-most", "y-least", "y-most", "corner-r", "corner-a")))
-
-
-def is_picture(path):
-    """Is there nothing that would be lost: OUT.svg was forgotten?"""
-    if not os.path.isfile(path) or not os.path.getsize(path):
-        return True
-    with open(path, "rb") as file:
-        return file.read(256).lstrip().startswith((b"<svg", b"<?xml", b"<!DOCTYPE html"))
 
 
 def write_report(options, path, rows, found, fit, snr, warnings):

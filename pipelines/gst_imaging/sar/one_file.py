@@ -7,6 +7,14 @@ import tempfile
 from ..command import NOT_WRITTEN, WRONG_USE, Failure
 
 
+def is_picture(path):
+    """Is there nothing that would be lost: the name of another file stands in its place?"""
+    if not os.path.isfile(path) or not os.path.getsize(path):
+        return True
+    with open(path, "rb") as file:
+        return file.read(256).lstrip().startswith((b"<svg", b"<?xml", b"<!DOCTYPE html"))
+
+
 @contextlib.contextmanager
 def writing(path, *reads):
     """For with: the name of a file beside path, which takes its place in the end. A failure or a signal leaves path as it

@@ -174,7 +174,7 @@ class Control {
   }
 
   // A value from elsewhere takes the place of one that was refused here.
-  tell({ type: _, ...state }) { // that of the message, not of the property
+  tell(state) {
     if (shown(state.value) !== shown(this.p.value)) this.#failed = null;
     this.follow({ ...this.p, ...state });
   }

@@ -161,9 +161,10 @@ link.addEventListener("picture", ({ detail }) => {
 });
 link.addEventListener("view-error", ({ detail }) => views.find((v) => v.layers.some((l) => l.number === detail.view))?.error(detail.error));
 link.addEventListener("property", ({ detail }) => {
+  const { type: _, ...told } = detail; // that of the message, not of the property
   const p = state?.elements.find((e) => e.name === detail.element)?.properties.find((q) => q.name === detail.name);
-  if (p) Object.assign(p, detail);
-  controls.property(detail);
+  if (p) Object.assign(p, told);
+  controls.property(told);
 });
 link.addEventListener("settings", ({ detail }) => {
   if (!detail.accepted) toast(`${detail.element}: ${detail.text}`, true);
