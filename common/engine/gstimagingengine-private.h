@@ -4,6 +4,7 @@
 
 #include "gstimagingcaps.h"
 #include "gstimagingengine.h"
+#include "gstimagingpeer.h"
 #include "gstimagingsettings.h"
 
 G_BEGIN_DECLS
@@ -40,6 +41,7 @@ struct _GstImagingEngine {
   gpointer stream;
   gsize slab_size; /* 0: none */
   GstBufferPool *import_pool;
+  GstImagingPeer peer; /* frames of another device */
   guint64 frame_number;
 
   GstImagingStats *stats;

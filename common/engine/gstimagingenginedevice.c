@@ -27,6 +27,7 @@ gst_imaging_engine_close_import_pool (GstImagingEngine *self)
   if (self->import_pool)
     gst_buffer_pool_set_active (self->import_pool, FALSE);
   gst_clear_object (&self->import_pool);
+  gst_imaging_peer_clear (&self->peer);
 }
 
 static void
@@ -328,6 +329,9 @@ gst_imaging_engine_reachable (GstImagingEngine *self, GstBuffer *buffer,
     return NULL;
   if (gst_imaging_frame_can_map (buffer, self->context, reach))
     return buffer;
+  if (gst_imaging_peer_has (buffer, self->context))
+    return gst_imaging_peer_import (
+        &self->peer, buffer, self->context, self->stats, error);
   return gst_imaging_frame_import (
       buffer, &self->format.info, get_import_pool (self), self->stats, error);
 }

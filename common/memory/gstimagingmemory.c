@@ -13,8 +13,8 @@ typedef struct {
 G_DEFINE_FINAL_TYPE (
     GstImagingAllocator, gst_imaging_allocator, GST_TYPE_ALLOCATOR)
 
-static GstImagingStorage *
-storage_of (GstMemory *memory)
+GstImagingStorage *
+gst_imaging_memory_storage (GstMemory *memory)
 {
   return ((GstImagingMemory *) memory)->storage;
 }
@@ -24,7 +24,7 @@ gst_imaging_memory_acquire (GstMemory *memory, gpointer stream,
     GstMapFlags access, gboolean allow_mapped, GstImagingStats *stats,
     gpointer *pointer, ImkLocation *location, ImkError *error)
 {
-  GstImagingStorage *s = storage_of (memory);
+  GstImagingStorage *s = gst_imaging_memory_storage (memory);
   gboolean mapped = FALSE;
   ImkStatus status;
 
@@ -49,7 +49,7 @@ gst_imaging_memory_release (GstMemory *memory, gpointer stream,
     GstMapFlags access, gboolean done, ImkError *error)
 {
   ImkStatus status = gst_imaging_storage_release (
-      storage_of (memory), stream, access, done, error);
+      gst_imaging_memory_storage (memory), stream, access, done, error);
 
   gst_mini_object_unlock (GST_MINI_OBJECT_CAST (memory),
       (GstLockFlags) (access & GST_MAP_READWRITE));
@@ -74,7 +74,7 @@ memory_new (GstAllocator *allocator, GstImagingStorage *storage,
 static gpointer
 map_full (GstMemory *memory, GstMapInfo *info, gsize maxsize)
 {
-  GstImagingStorage *s = storage_of (memory);
+  GstImagingStorage *s = gst_imaging_memory_storage (memory);
   ImkError error;
 
   if (gst_imaging_storage_map (s, (info->flags & GST_MAP_WRITE) != 0, &error) ==
@@ -104,7 +104,7 @@ gst_imaging_buffer_part (GstBuffer *whole, gsize offset, gsize size)
   }
   buffer = gst_buffer_new ();
   part = memory_new (memory->allocator,
-      gst_imaging_storage_ref (storage_of (memory)), NULL,
+      gst_imaging_storage_ref (gst_imaging_memory_storage (memory)), NULL,
       GST_MINI_OBJECT_FLAGS (memory) | GST_MEMORY_FLAG_READONLY,
       memory->maxsize, memory->align, memory->offset + offset, size);
   ((GstImagingMemory *) part)->whole = gst_buffer_ref (whole);
@@ -117,7 +117,8 @@ is_span (GstMemory *first, GstMemory *second, gsize *offset)
 {
   if (offset)
     *offset = first->offset - first->parent->offset;
-  return storage_of (first) == storage_of (second) &&
+  return gst_imaging_memory_storage (first) ==
+             gst_imaging_memory_storage (second) &&
          first->offset + first->size == second->offset;
 }
 
@@ -129,7 +130,7 @@ share (GstMemory *memory, gssize offset, gssize size)
   if (size == -1)
     size = memory->size - offset;
   return memory_new (memory->allocator,
-      gst_imaging_storage_ref (storage_of (memory)), parent,
+      gst_imaging_storage_ref (gst_imaging_memory_storage (memory)), parent,
       GST_MINI_OBJECT_FLAGS (parent) | GST_MINI_OBJECT_FLAG_LOCK_READONLY,
       memory->maxsize, memory->align, memory->offset + offset, size);
 }
@@ -138,7 +139,7 @@ static GstMemory *
 copy (GstMemory *memory, gssize offset, gssize size)
 {
   GstImagingAllocator *allocator = GST_IMAGING_ALLOCATOR (memory->allocator);
-  GstImagingStorage *from = storage_of (memory), *to;
+  GstImagingStorage *from = gst_imaging_memory_storage (memory), *to;
   ImkError error;
 
   if (size == -1)
@@ -164,14 +165,14 @@ gst_is_imaging_memory (GstMemory *memory)
 GstImagingContext *
 gst_imaging_memory_context (GstMemory *memory)
 {
-  return storage_of (memory)->context;
+  return gst_imaging_memory_storage (memory)->context;
 }
 
 gboolean
 gst_imaging_memory_is_on_device (GstMemory *memory)
 {
   return gst_is_imaging_memory (memory) &&
-         gst_imaging_storage_is_on_device (storage_of (memory));
+         gst_imaging_storage_is_on_device (gst_imaging_memory_storage (memory));
 }
 
 const gchar *
@@ -193,13 +194,15 @@ gst_imaging_memory_pitch (gsize size)
 gconstpointer
 gst_imaging_memory_address (GstMemory *memory)
 {
-  return (const guint8 *) storage_of (memory)->host + memory->offset;
+  return (const guint8 *) gst_imaging_memory_storage (memory)->host +
+         memory->offset;
 }
 
 gboolean
 gst_imaging_memory_are_neighbours (GstMemory *first, GstMemory *second)
 {
-  GstImagingStorage *a = storage_of (first), *b = storage_of (second);
+  GstImagingStorage *a = gst_imaging_memory_storage (first),
+                    *b = gst_imaging_memory_storage (second);
 
   return a->slab && a->slab == b->slab && first->offset == second->offset &&
          gst_imaging_slab_are_neighbours (a->slab, a->host, b->host);
@@ -236,7 +239,7 @@ free_memory (GstAllocator *allocator, GstMemory *memory)
 {
   GstBuffer *whole = ((GstImagingMemory *) memory)->whole;
 
-  gst_imaging_storage_unref (storage_of (memory));
+  gst_imaging_storage_unref (gst_imaging_memory_storage (memory));
   g_free (memory);
   gst_clear_buffer (&whole); /* last: a pool expects no other reference */
 }

@@ -381,6 +381,67 @@ gst_imaging_storage_copy (
   return status;
 }
 
+/* Events belong to a device and its streams record them, but any stream can
+ * wait for them: @sent (transfer full) is of @from's device. */
+static ImkStatus
+send_to_peer (Storage *to, Storage *from, gsize offset, gsize size,
+    gpointer *sent, ImkError *error)
+{
+  const ImkDevice *device = device_of (from);
+  gpointer stream = gst_imaging_context_stream (from->context);
+  ImkStatus status = device->event_new (sent, error);
+
+  if (status == IMK_OK)
+    status = wait_for_view (from, &from->on_device, FALSE, stream, error);
+  if (status == IMK_OK)
+    status = wait_for_view (to, &to->on_device, TRUE, stream, error);
+  if (status == IMK_OK)
+    status = device->copy (to->device, size, (guint8 *) from->device + offset,
+        size, size, 1, stream, error);
+  if (status == IMK_OK)
+    status = record_reader (from, stream, error);
+  if (status == IMK_OK)
+    status = device->event_record (*sent, stream, error);
+  return status;
+}
+
+static ImkStatus
+receive_from_peer (Storage *to, gpointer sent, ImkError *error)
+{
+  gpointer stream = gst_imaging_context_stream (to->context);
+  ImkStatus status = gst_imaging_context_push (to->context, error);
+
+  if (status != IMK_OK)
+    return status;
+  status = device_of (to)->event_wait (sent, stream, error);
+  if (status == IMK_OK)
+    status = mark_record (to, &to->on_device.written, stream, error);
+  gst_imaging_context_pop (to->context);
+  to->on_host.valid = FALSE;
+  to->on_device.valid = TRUE;
+  return status;
+}
+
+ImkStatus
+gst_imaging_storage_copy_to_peer (
+    Storage *to, Storage *from, gsize offset, gsize size, ImkError *error)
+{
+  gpointer sent = NULL;
+  ImkStatus status;
+
+  g_mutex_lock (&from->lock);
+  status = gst_imaging_context_push (from->context, error);
+  if (status == IMK_OK) {
+    status = send_to_peer (to, from, offset, size, &sent, error);
+    if (status == IMK_OK)
+      status = receive_from_peer (to, sent, error);
+    device_of (from)->event_free (sent);
+    gst_imaging_context_pop (from->context);
+  }
+  g_mutex_unlock (&from->lock);
+  return status;
+}
+
 gboolean
 gst_imaging_storage_is_on_device (Storage *s)
 {

@@ -55,6 +55,9 @@ struct _GstImagingAllocator {
   GstImagingSlab *slab; /* with places left */
 };
 
+/* @memory: an imaging memory. Returns: (transfer none): its samples */
+GstImagingStorage *gst_imaging_memory_storage (GstMemory *memory);
+
 /* Returns: (transfer full) (nullable): NULL with @error set */
 GstImagingStorage *gst_imaging_storage_new (
     GstImagingAllocator *allocator, gsize size, ImkError *error);
@@ -80,6 +83,11 @@ ImkStatus gst_imaging_storage_map (
 /* Copies @size bytes from @offset of @from to a new @to, on the device if the
  * host view is stale. */
 ImkStatus gst_imaging_storage_copy (GstImagingStorage *to,
+    GstImagingStorage *from, gsize offset, gsize size, ImkError *error);
+
+/* Copies @size bytes from @offset of @from to @to, the memory of another
+ * device, which nobody else holds. Streams wait, the CPU does not. */
+ImkStatus gst_imaging_storage_copy_to_peer (GstImagingStorage *to,
     GstImagingStorage *from, gsize offset, gsize size, ImkError *error);
 
 /* Returns: whether only the device has the newest samples */

@@ -56,6 +56,16 @@ join (const gchar *const *names, guint n)
   return g_string_free (s, FALSE);
 }
 
+static void
+take_string (GstStructure *s, const gchar *name, gchar *text)
+{
+  GValue value = G_VALUE_INIT;
+
+  g_value_init (&value, G_TYPE_STRING);
+  g_value_take_string (&value, text);
+  gst_structure_take_value (s, name, &value);
+}
+
 static gboolean
 copy_field (GQuark name, const GValue *value, gpointer to)
 {
@@ -68,25 +78,22 @@ describe (const GstImagingResult *r)
 {
   gint rows = r->by_field ? r->n_fields : r->n_rows;
   gint columns = r->by_field ? r->n_rows : r->n_fields;
-  gchar *fields = join (r->fields, r->n_fields);
-  gchar *units = join (r->units, r->n_fields);
   GstStructure *s = gst_structure_new ("result", "id", G_TYPE_STRING, r->id,
       "data", GST_TYPE_BUFFER, r->data, "type", G_TYPE_STRING, "float32",
       "dims-order", G_TYPE_STRING, "row-major", "rows", G_TYPE_INT, rows,
       "columns", G_TYPE_INT, columns, "by-field", G_TYPE_BOOLEAN, r->by_field,
-      "fields", G_TYPE_STRING, fields, "unit", G_TYPE_STRING, units,
       "ref-width", G_TYPE_INT, r->ref_width, "ref-height", G_TYPE_INT,
       r->ref_height, "frame", G_TYPE_UINT64, r->frame, "frames-missing",
       G_TYPE_UINT64, r->frames_missing, NULL);
 
+  take_string (s, "fields", join (r->fields, r->n_fields));
+  take_string (s, "unit", join (r->units, r->n_fields));
   set_dims (s, rows, columns);
   if (r->flags)
     gst_structure_set (s, "flags", GST_TYPE_BUFFER, r->flags, NULL);
   gst_imaging_origin_set (s, &r->origin);
   if (r->more)
     gst_structure_foreach (r->more, copy_field, s);
-  g_free (fields);
-  g_free (units);
   return s;
 }
 

@@ -14,7 +14,7 @@ struct _GstImagingStats {
   gint ref_count;
   GMutex lock;
   guint64 n_frames, n_lost, n_missing, n_replans;
-  guint64 uploaded, downloaded, copied;
+  guint64 uploaded, downloaded, copied, from_peers;
   guint64 viewed;        /* of those downloaded */
   const gchar *own_name; /* NULL: none */
   guint64 n_own;
@@ -54,7 +54,7 @@ gst_imaging_stats_reset (GstImagingStats *self)
   g_mutex_lock (&self->lock);
   self->n_frames = self->n_lost = self->n_missing = self->n_replans = 0;
   self->uploaded = self->downloaded = self->copied = self->n_own = 0;
-  self->viewed = 0;
+  self->viewed = self->from_peers = 0;
   self->longest = self->longest_replan = 0;
   memset (self->bins, 0, sizeof (self->bins));
   g_mutex_unlock (&self->lock);
@@ -169,6 +169,13 @@ gst_imaging_stats_add_copied (GstImagingStats *self, gsize size)
     add (self, &self->copied, size);
 }
 
+void
+gst_imaging_stats_add_from_peers (GstImagingStats *self, gsize size)
+{
+  if (self)
+    add (self, &self->from_peers, size);
+}
+
 /* In microseconds; @share of all frames took at most this long. */
 static gdouble
 percentile (const GstImagingStats *self, gdouble share)
@@ -217,7 +224,8 @@ gst_imaging_stats_to_structure (GstImagingStats *self)
       "lost-frames", G_TYPE_UINT64, self->n_lost, "frames-missing",
       G_TYPE_UINT64, self->n_missing, "bytes-uploaded", G_TYPE_UINT64,
       self->uploaded, "bytes-downloaded", G_TYPE_UINT64, self->downloaded,
-      "bytes-copied", G_TYPE_UINT64, self->copied, "time-p50", G_TYPE_DOUBLE,
+      "bytes-copied", G_TYPE_UINT64, self->copied, "bytes-from-peers",
+      G_TYPE_UINT64, self->from_peers, "time-p50", G_TYPE_DOUBLE,
       percentile (self, 0.5), "time-p99", G_TYPE_DOUBLE,
       percentile (self, 0.99), "time-max", G_TYPE_DOUBLE, self->longest / 1e3,
       "replans", G_TYPE_UINT64, self->n_replans, "longest-replan-us",

@@ -41,13 +41,15 @@ void gst_imaging_stats_name_own (GstImagingStats *self, const gchar *name);
 GST_IMAGING_API
 void gst_imaging_stats_add_own (GstImagingStats *self, guint64 n);
 
-/* @self may be %NULL in these three. */
+/* @self may be %NULL in these four. */
 GST_IMAGING_API
 void gst_imaging_stats_add_uploaded (GstImagingStats *self, gsize size);
 GST_IMAGING_API
 void gst_imaging_stats_add_downloaded (GstImagingStats *self, gsize size);
 GST_IMAGING_API
 void gst_imaging_stats_add_copied (GstImagingStats *self, gsize size);
+GST_IMAGING_API
+void gst_imaging_stats_add_from_peers (GstImagingStats *self, gsize size);
 
 /**
  * gst_imaging_stats_downloaded: (skip)
@@ -76,11 +78,11 @@ guint64 gst_imaging_stats_streamed (GstImagingStats *self);
  * gst_imaging_stats_to_structure: (skip)
  *
  * Returns: (transfer full): `stats` with frames, lost-frames, frames-missing,
- *   bytes-uploaded, bytes-downloaded, bytes-copied (host to host), replans
- *   (guint64) and time-p50, time-p99, time-max, longest-replan-us (gdouble,
- *   microseconds; 0 before the first one).
- *   Percentiles come from a histogram with bins 0.8 % wide; the maximum is
- *   exact. Behind them what the element counts of its own.
+ *   bytes-uploaded, bytes-downloaded, bytes-copied (host to host),
+ *   bytes-from-peers (device to device), replans (guint64) and time-p50,
+ * time-p99, time-max, longest-replan-us (gdouble, microseconds; 0 before the
+ * first one). Percentiles come from a histogram with bins 0.8 % wide; the
+ * maximum is exact. Behind them what the element counts of its own.
  */
 GST_IMAGING_API
 GstStructure *gst_imaging_stats_to_structure (GstImagingStats *self);

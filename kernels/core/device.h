@@ -54,6 +54,9 @@ typedef struct ImkDevice {
   ImkStatus (*alloc_pinned) (
       size_t size, void **host, void **mapped, ImkError *error);
   void (*free_pinned) (void *host);
+  /* Copies from the current context into memory of @context, another device,
+   * take the link between the two, where there is one; else the host. */
+  void (*enable_peer) (void *context);
   /* @height rows of @row_size bytes, between any two locations, in the order
    * of @stream. Page-locked memory is still in use when the call returns. */
   ImkStatus (*copy) (void *to, size_t to_stride, const void *from,

@@ -29,7 +29,7 @@ static const Case cases[] = {
 };
 
 /* Where frames come from. */
-typedef enum Source { PLAIN, OFFERED, DEVICE, CUDA } Source;
+typedef enum Source { PLAIN, OFFERED, DEVICE, CUDA, PEER } Source;
 
 typedef struct Path {
   const char *name, *backend;
@@ -47,12 +47,13 @@ static const Path paths[] = {
     {"pinned-device", "cuda", OFFERED, NULL, BENCH_VIEW_LEAVE},
     {"device-device", "cuda", DEVICE, NULL, BENCH_VIEW_LEAVE},
     {"CUDAMemory", "cuda", CUDA, CUDA_MEMORY, BENCH_VIEW_LEAVE},
+    {"peer-device", "cuda", PEER, NULL, BENCH_VIEW_LEAVE},
 };
 
 /* --- frames -----------------------------------------------------------------
  */
 
-/* What is pushed: PLAIN, DEVICE and CUDA the same buffers again and again, each
+/* What is pushed: all but OFFERED the same buffers again and again, each
  * with a reference of ours, so that the element must leave them as they are;
  * OFFERED as a camera does, each written anew into the pool. */
 typedef struct Frames {
@@ -99,14 +100,15 @@ device_pool (BenchElement *b)
   return pool;
 }
 
-/* Pictures in CUDAMemory are those that another element has made. */
+/* Pictures in CUDAMemory, or of another device, are those that another element
+ * has made. */
 static void
-make_on_cuda (Frames *frames, const Case *c)
+make_by (Frames *frames, const Case *c, const char *line, const char *out)
 {
   BenchElement maker;
 
-  bench_element_open (&maker, "lapsharpen backend=cuda amount=0.5", c->format,
-      c->width, c->height, NULL, CUDA_MEMORY, BENCH_VIEW_LEAVE);
+  bench_element_open (&maker, line, c->format, c->width, c->height, NULL, out,
+      BENCH_VIEW_LEAVE);
   bench_element_start (&maker);
   frames->pool = bench_element_plain_pool (&maker, N_PICTURES);
   for (guint i = 0; i < N_PICTURES; i++) {
@@ -135,7 +137,11 @@ frames_open (Frames *frames, BenchElement *b, const Case *c, const Path *path)
       bench_fail ("the element offers no pool.");
     return;
   case CUDA:
-    make_on_cuda (frames, c);
+    make_by (frames, c, "lapsharpen backend=cuda amount=0.5", CUDA_MEMORY);
+    return;
+  case PEER:
+    make_by (
+        frames, c, "lapsharpen backend=cuda cuda-device-id=1 amount=0.5", NULL);
     return;
   case DEVICE:
     frames->pool = device_pool (b);
@@ -194,6 +200,84 @@ frames_next (Frames *frames)
   return buffer;
 }
 
+/* --- the floor of PEER -------------------------------------------------------
+ */
+
+static void
+ring_on (GstImagingContext *context, gsize size, gpointer ring[N_PICTURES])
+{
+  const ImkDevice *device = gst_imaging_context_device (context);
+  ImkError error;
+
+  bench_ok (gst_imaging_context_push (context, &error), &error);
+  for (guint i = 0; i < N_PICTURES; i++)
+    bench_ok (device->alloc_device (size, &ring[i], &error), &error);
+  gst_imaging_context_pop (context);
+}
+
+static void
+free_ring (GstImagingContext *context, gpointer ring[N_PICTURES])
+{
+  bench_ok (gst_imaging_context_push (context, NULL), NULL);
+  for (guint i = 0; i < N_PICTURES; i++)
+    gst_imaging_context_device (context)->free_device (ring[i]);
+  gst_imaging_context_pop (context);
+}
+
+/* Returns: microseconds a frame, when nothing is done but to copy them */
+static double
+bare_copies (
+    GstImagingContext *from, GstImagingContext *to, gsize size, guint n)
+{
+  const ImkDevice *device = gst_imaging_context_device (from);
+  gpointer stream = gst_imaging_context_stream (from);
+  gpointer source[N_PICTURES], target[N_PICTURES];
+  double start = 0;
+  ImkError error;
+
+  ring_on (from, size, source);
+  ring_on (to, size, target);
+  bench_ok (gst_imaging_context_push (from, &error), &error);
+  device->enable_peer (gst_imaging_context_handle (to));
+  for (guint i = 0; i < N_WARM_UP + n; i++) {
+    if (i == N_WARM_UP) {
+      bench_ok (device->stream_synchronize (stream, &error), &error);
+      start = bench_now ();
+    }
+    bench_ok (device->copy (target[i % N_PICTURES], size,
+                  source[i % N_PICTURES], size, size, 1, stream, &error),
+        &error);
+  }
+  bench_ok (device->stream_synchronize (stream, &error), &error);
+  start = (bench_now () - start) / n;
+  gst_imaging_context_pop (from);
+  free_ring (from, source);
+  free_ring (to, target);
+  return start;
+}
+
+static void
+run_bare_copies (const Case *c, const char *name, guint n)
+{
+  GstVideoInfo info;
+  GstImagingContext *from, *to;
+  ImkError error;
+  double each;
+
+  gst_video_info_set_format (
+      &info, gst_video_format_from_string (c->format), c->width, c->height);
+  from = gst_imaging_context_get (1, &error);
+  to = gst_imaging_context_get (0, &error);
+  if (!from || !to)
+    bench_fail ("%s", error.message);
+  each = bare_copies (from, to, info.size, n);
+  bench_row (name, "cuda", "peer-copy", each, NAN, NAN, NAN, n);
+  g_print ("  %s: bare copies %.0f frames/s, %.0f GB/s\n", name, 1e6 / each,
+      info.size / each / 1e3);
+  g_object_unref (from);
+  g_object_unref (to);
+}
+
 /* --- one path ---------------------------------------------------------------
  */
 
@@ -231,7 +315,8 @@ as_fast_as_they_go (BenchElement *b, Frames *frames, guint n)
 static double
 run (const Case *c, const Path *path, BenchView view, double *samples, guint n)
 {
-  gchar *line = g_strdup_printf ("%s backend=%s", c->element, path->backend);
+  gchar *line = g_strdup_printf ("%s backend=%s%s", c->element, path->backend,
+      path->source == PEER ? " cuda-device-id=0" : "");
   BenchElement b;
   Frames frames;
   double each = NAN;
@@ -267,9 +352,23 @@ run_path (const Case *c, const Path *path)
       path->view == BENCH_VIEW_MAP ? BENCH_VIEW_QUEUE : path->view, NULL, n);
   bench_row (rate, path->backend, "ours", each, NAN, NAN, NAN, n);
   g_print ("  %s: %.0f frames/s\n", name, 1e6 / each);
+  if (path->source == PEER)
+    run_bare_copies (c, rate, n);
   g_free (samples);
   g_free (rate);
   g_free (name);
+}
+
+static gint
+n_devices (void)
+{
+  const ImkDevice *device;
+  gint n = 0;
+
+  if (imk_device_get (&device, NULL) != IMK_OK ||
+      device->count (&n, NULL) != IMK_OK)
+    return 0;
+  return n;
 }
 
 static gboolean
@@ -286,7 +385,8 @@ can_run (const Case *c, const Path *path)
   gst_object_unref (factory);
   return (strcmp (path->backend, "cpu") == 0 ||
              imk_backend_load ("cuda", &error) == IMK_OK) &&
-         (path->source != CUDA || c->has_cuda_memory);
+         (path->source != CUDA || c->has_cuda_memory) &&
+         (path->source != PEER || n_devices () > 1);
 }
 
 int

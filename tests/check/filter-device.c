@@ -361,19 +361,105 @@ GST_START_TEST (test_auto_takes_the_device_that_has_the_frames)
 }
 GST_END_TEST;
 
-GST_START_TEST (test_frames_of_another_device_come_through_the_host)
+/* More frames than the pool of the copies has buffers at a time: the next copy
+ * waits for the kernel that reads the last one. */
+GST_START_TEST (test_frames_of_another_device_are_copied_between_the_devices)
+{
+  const guint n_frames = 9;
+  Stage s =
+      stage_new ("testinvert backend=cuda cuda-device-id=0", "sink", "src");
+
+  for (guint i = 0; i < n_frames; i++)
+    check_push (s.h, noise_on_device (&s.info, i, 1), GST_FLOW_OK);
+  for (guint i = 0; i < n_frames; i++) {
+    GstBuffer *out = check_pull (s.h);
+
+    stage_check_made (&s, out, i, IMK_BACKEND_CUDA);
+    fail_unless_equals_int (
+        gst_imaging_context_device_id (
+            gst_imaging_memory_context (gst_buffer_peek_memory (out, 0))),
+        0);
+    gst_buffer_unref (out);
+  }
+  fail_unless_equals_uint64 (
+      check_stat (s.element, "bytes-from-peers"), n_frames * s.info.size);
+  fail_unless_equals_uint64 (check_stat (s.element, "bytes-copied"), 0);
+  fail_unless_equals_uint64 (check_stat (s.element, "bytes-uploaded"), 0);
+  stage_free (&s);
+}
+GST_END_TEST;
+
+/* What the CPU has read already need not be read from the device again. */
+GST_START_TEST (test_frames_that_the_host_has_too_are_copied_there)
 {
   Stage s =
       stage_new ("testinvert backend=cuda cuda-device-id=0", "sink", "src");
-  GstBuffer *out;
+  GstBuffer *in = noise_on_device (&s.info, 1, 1), *out;
+  GstMapInfo map;
 
-  check_push (s.h, noise_on_device (&s.info, 1, 1), GST_FLOW_OK);
+  fail_unless (gst_buffer_map (in, &map, GST_MAP_READ));
+  gst_buffer_unmap (in, &map);
+  check_push (s.h, in, GST_FLOW_OK);
   out = check_pull (s.h);
   stage_check_made (&s, out, 1, IMK_BACKEND_CUDA);
+  fail_unless_equals_uint64 (check_stat (s.element, "bytes-from-peers"), 0);
   fail_unless_equals_uint64 (
       check_stat (s.element, "bytes-copied"), s.info.size);
   gst_buffer_unref (out);
   stage_free (&s);
+}
+GST_END_TEST;
+
+static ImkBackend
+filter_backend_of (GstBuffer *made)
+{
+  GstCustomMeta *meta =
+      gst_buffer_get_custom_meta (made, GST_IMAGING_QUANTITY_META);
+  const gchar *name = gst_structure_get_string (
+      gst_custom_meta_get_structure (meta), "backend");
+
+  return g_str_equal (name, "cpu") ? IMK_BACKEND_CPU : IMK_BACKEND_CUDA;
+}
+
+/* Returns: whether no call failed. A frame of the other device is right or
+ * counted as lost, whatever fails. */
+static gboolean
+frames_of_a_peer_with_a_failure (gulong nth)
+{
+  const guint n_frames = 3;
+  GstBuffer *in[3], *out;
+  guint n_out = 0;
+  gboolean is_over;
+  Stage s = {NULL};
+
+  filter_seen.prefers_cuda = TRUE;
+  s = stage_new ("testinvert cuda-device-id=0", "sink", "src");
+  for (guint i = 0; i < n_frames; i++)
+    in[i] = noise_on_device (&s.info, i, 1);
+  imk_inject_failure (nth, FALSE);
+  for (guint i = 0; i < n_frames; i++)
+    gst_harness_push (s.h, in[i]);
+  is_over = imk_inject_failure (0, FALSE) < nth;
+  while ((out = gst_harness_try_pull (s.h))) {
+    guint seed = GST_BUFFER_PTS (out) / GST_BUFFER_DURATION (out);
+
+    stage_check_made (&s, out, seed, filter_backend_of (out));
+    gst_buffer_unref (out);
+    n_out++;
+  }
+  fail_unless_equals_uint64 (
+      n_out + check_stat (s.element, "lost-frames"), n_frames);
+  stage_free (&s);
+  return is_over;
+}
+
+GST_START_TEST (test_a_copy_between_devices_may_fail)
+{
+  gulong nth = 1;
+
+  while (!frames_of_a_peer_with_a_failure (nth))
+    nth++;
+  fail_unless (nth > 20, "only %lu calls", nth);
 }
 GST_END_TEST;
 
@@ -709,7 +795,9 @@ filter_device_suite (void)
   tcase_add_test (tcase, test_auto_follows_frames_to_the_device);
   check_add_mock_test (tcase, test_auto_takes_the_device_that_has_the_frames);
   check_add_mock_test (
-      tcase, test_frames_of_another_device_come_through_the_host);
+      tcase, test_frames_of_another_device_are_copied_between_the_devices);
+  tcase_add_test (tcase, test_frames_that_the_host_has_too_are_copied_there);
+  tcase_add_test (tcase, test_a_copy_between_devices_may_fail);
   tcase_add_test (tcase, test_auto_takes_cuda_where_it_is_faster);
 
   tcase = tcase_create ("failures");

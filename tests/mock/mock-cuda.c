@@ -97,6 +97,7 @@ const ImkDevice imk_device_cuda = {
     .free_device = mock_free_device,
     .alloc_pinned = mock_alloc_pinned,
     .free_pinned = mock_free_pinned,
+    .enable_peer = mock_enable_peer,
     .copy = mock_copy,
     .stream_new = mock_stream_new,
     .stream_free = mock_stream_free,

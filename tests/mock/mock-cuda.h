@@ -63,6 +63,7 @@ void mock_free_device (void *device);
 ImkStatus mock_alloc_pinned (
     size_t size, void **host, void **mapped, ImkError *error);
 void mock_free_pinned (void *host);
+void mock_enable_peer (void *context);
 
 /* Adds the blocks that were not freed, by @n[pinned]. */
 void mock_count_blocks (size_t n[2]);

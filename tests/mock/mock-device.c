@@ -205,6 +205,13 @@ mock_device_push (void *context, ImkError *error)
   return IMK_OK;
 }
 
+/* Its copies reach all memory. */
+void
+mock_enable_peer (void *context)
+{
+  mock_need_context ("enable_peer");
+}
+
 void
 mock_device_pop (void)
 {

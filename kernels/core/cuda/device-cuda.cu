@@ -45,6 +45,7 @@ struct Driver {
   CUresult (*retain) (CUcontext *, CUdevice) = nullptr;
   CUresult (*push) (CUcontext) = nullptr;
   CUresult (*pop) (CUcontext *) = nullptr;
+  CUresult (*enable_peer) (CUcontext, unsigned) = nullptr;
   CUresult (*egl_register) (CUgraphicsResource *, void *, unsigned) = nullptr;
   CUresult (*egl_frame) (
       EglFrame *, CUgraphicsResource, unsigned, unsigned) = nullptr;
@@ -56,6 +57,7 @@ struct Driver {
     driver_call ("cuDevicePrimaryCtxRetain", &retain);
     driver_call ("cuCtxPushCurrent", &push);
     driver_call ("cuCtxPopCurrent", &pop);
+    driver_call ("cuCtxEnablePeerAccess", &enable_peer);
     driver_call ("cuGraphicsEGLRegisterImage", &egl_register);
     driver_call ("cuGraphicsResourceGetMappedEglFrame", &egl_frame);
     driver_call ("cuGraphicsUnregisterResource", &egl_unregister);
@@ -179,6 +181,15 @@ static void
 free_pinned (void *host)
 {
   cudaFreeHost (host);
+}
+
+/* Without a link, or if it is enabled already, the call fails and changes
+ * nothing; cudaMemcpyAsync () finds a way in any case. */
+static void
+enable_peer (void *context)
+{
+  if (driver ().enable_peer)
+    driver ().enable_peer ((CUcontext) context, 0);
 }
 
 static ImkStatus
@@ -344,6 +355,7 @@ const ImkDevice imk_device_cuda = {
     .free_device = free_device,
     .alloc_pinned = alloc_pinned,
     .free_pinned = free_pinned,
+    .enable_peer = enable_peer,
     .copy = copy,
     .stream_new = stream_new,
     .stream_free = stream_free,
