@@ -37,6 +37,18 @@ def plugins(Gst):
     return [p for p in Gst.Registry.get().get_plugin_list() if p.get_package() == "gst-imaging"]
 
 
+def member(value, number):
+    """Returns: the one with this number of the enumeration or flags of a value. PyGObject 3.50 tells defaults as numbers"""
+    return type(value)(int(number))
+
+
+def members(value):
+    """Returns: all of the enumeration or flags of a value; PyGObject 3.50 does not tell them of a property"""
+    kind = type(value)
+    known = getattr(kind, "__enum_values__", None) or getattr(kind, "__flags_values__", None)
+    return list(known.values()) if known else list(kind)
+
+
 def load(Gst):
     """Returns: libgstimaging; None without a plug-in to find it by"""
     for plugin in plugins(Gst):

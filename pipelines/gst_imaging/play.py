@@ -176,7 +176,9 @@ def text_of(element, name):
     except (AttributeError, TypeError):  # of a type that PyGObject does not know
         return None, None
     if hasattr(value, "value_nick"):
-        return value.value_nick, getattr(default, "value_nick", str(default))
+        return value.value_nick, library.member(value, default).value_nick
+    if hasattr(value, "value_nicks"):
+        return tuple("+".join(flags.value_nicks) for flags in (value, library.member(value, default)))
     if isinstance(value, (bool, int, float, str, type(None))):
         return tuple("" if v is None else str(v).lower() if isinstance(v, bool) else f"{v:.10g}" if isinstance(v, float) else str(v)
                      for v in (value, default))

@@ -3,6 +3,7 @@
 import json
 import warnings
 
+from .. import library
 from .refusal import Refusal
 from .values import from_json, in_structure, to_json, type_name
 
@@ -57,17 +58,16 @@ class Element:
         is_writable = pspec.flags & 2 and not pspec.flags & 8  # G_PARAM_CONSTRUCT_ONLY
         when = "read" if not is_writable else "frame" if pspec.flags & self.Gst.PARAM_MUTABLE_PLAYING else \
             "start" if pspec.flags & self.Gst.PARAM_MUTABLE_READY else None
-        values = None
-        if kind in ("enum", "flags"):
-            members = pspec.enum_class.__enum_values__ if kind == "enum" else pspec.flags_class.__flags_values__
-            values = [{"nick": nick, "blurb": name} for v in members.values()
+        values, now = None, self.element.get_property(pspec.name) if kind in ("enum", "flags") and pspec.flags & 1 else None
+        if now is not None:
+            values = [{"nick": nick, "blurb": name} for v in library.members(now)
                       for nick, name in ([(v.value_nick, v.value_name)] if kind == "enum" else zip(v.value_nicks, v.value_names))]
         limits = {"minimum": None, "maximum": None}
         if kind in ("int", "uint64", "double"):
             limits = {"minimum": to_json(kind, pspec.minimum), "maximum": to_json(kind, pspec.maximum)}
         try:
-            default = to_json(kind, pspec.default_value)
-        except (AttributeError, TypeError):
+            default = to_json(kind, pspec.default_value if now is None else library.member(now, pspec.default_value))
+        except (AttributeError, TypeError, ValueError):
             default = None
         return {"name": pspec.name, "type": kind, "default": default, "unit": None, "values": values, "when": when,
                 "blurb": pspec.blurb, "others": True, **limits}
