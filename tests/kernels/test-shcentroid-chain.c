@@ -3,7 +3,7 @@
  * worked examples, a reference that goes pixel by pixel, real camera frames,
  * simulated noise, and the backends against each other. */
 #define _GNU_SOURCE /* setenv */
-#include "kernel-test.h"
+#include "sh-common.h"
 #include "shcentroid/shcentroid-reference.h"
 
 #include <math.h>
@@ -12,136 +12,43 @@
 #include <string.h>
 
 #include "core/cpu.h"
-#include "imk/shcentroid.h"
-
-enum { N_FIELDS = IMK_SHCENTROID_N_FIELDS };
 
 /* ------------------------------------------------------------------------
  * Helpers. */
 
+/* Cells of whole pixels, as many as there is room for. */
 static ImkShcentroidConfig
 grid_config (ImkType type, uint32_t width, uint32_t height, uint32_t pitch_x,
     uint32_t pitch_y)
 {
-  ImkShcentroidConfig c;
+  return sh_grid (type, width, height, 0, 0, pitch_x, pitch_y, width / pitch_x,
+      height / pitch_y);
+}
 
-  imk_shcentroid_config_init (&c);
-  c.width = width;
-  c.height = height;
-  c.type = type;
-  c.pitch_x = pitch_x;
-  c.pitch_y = pitch_y;
-  c.columns = width / pitch_x;
-  c.rows = height / pitch_y;
-  c.n_threads = 1;
-  return c;
+/* Rows of x and y without a gap are written in another way. */
+static uint32_t
+padding_of (const ImkShcentroidConfig *c)
+{
+  return c->fields == IMK_SHCENTROID_FIELDS_ALL ? 3
+         : c->fields == IMK_SHCENTROID_FIELDS_XY
+             ? imk_shcentroid_n_cells (c) % 2 * 5
+             : 0;
 }
 
 static TestImage
 output_new (const ImkShcentroidConfig *c, ImkType type)
 {
-  uint32_t n = imk_shcentroid_n_cells (c);
-
-  switch (c->fields) {
-  case IMK_SHCENTROID_FIELDS_XY:
-    return test_image_new (type, 2, n, 1, n % 2 ? 5 : 0);
-  case IMK_SHCENTROID_FIELDS_SLOPES:
-    return test_image_new (type, 2 * n, 1, 1, 0);
-  default:
-    return test_image_new (type, N_FIELDS, n, 1, 3);
-  }
-}
-
-static ImkShcentroid *
-kernel_new (ImkBackend backend, const ImkShcentroidConfig *c)
-{
-  ImkShcentroid *s = NULL;
-  ImkError error;
-
-  test_ok (imk_shcentroid_new (backend, c, &s, &error), &error);
-  return s;
-}
-
-static void
-process (ImkShcentroid *s, const TestImage *in, TestImage *out)
-{
-  ImkError error;
-
-  test_ok (imk_shcentroid_process (s, &in->image, &out->image, NULL, &error),
-      &error);
+  return sh_output (c, type, padding_of (c));
 }
 
 static TestImage
 run_cpu (const ImkShcentroidConfig *c, const TestImage *in, ImkType type)
 {
-  ImkShcentroid *s = kernel_new (IMK_BACKEND_CPU, c);
-  TestImage out = output_new (c, type);
-
-  process (s, in, &out);
-  test_image_check_canaries (&out, "output of the CPU");
-  imk_shcentroid_free (s);
-  return out;
-}
-
-static double
-get (const TestImage *out, uint32_t row, uint32_t column)
-{
-  const uint8_t *p =
-      (const uint8_t *) out->image.data + row * out->image.stride;
-
-  return out->image.type == IMK_TYPE_F32 ? ((const float *) p)[column]
-                                         : ((const double *) p)[column];
-}
-
-static void
-set_sample (TestImage *in, uint32_t x, uint32_t y, double value)
-{
-  uint8_t *p = (uint8_t *) in->image.data + y * in->image.stride;
-
-  if (in->image.type == IMK_TYPE_U8)
-    p[x] = (uint8_t) fmin (fmax (value, 0), 255);
-  else if (in->image.type == IMK_TYPE_U16)
-    ((uint16_t *) p)[x] = (uint16_t) fmin (fmax (value, 0), 65535);
-  else
-    ((float *) p)[x] = (float) value;
-}
-
-static double
-sample (const TestImage *in, int64_t x, int64_t y)
-{
-  const uint8_t *p = (const uint8_t *) in->image.data + y * in->image.stride;
-
-  return in->image.type == IMK_TYPE_U8    ? p[x]
-         : in->image.type == IMK_TYPE_U16 ? ((const uint16_t *) p)[x]
-                                          : ((const float *) p)[x];
-}
-
-static void
-check_near (const TestImage *out, uint32_t cell, uint32_t field,
-    double expected, double tolerance)
-{
-  double value = get (out, cell, field);
-
-  test_check (fabs (value - expected) <= tolerance,
-      "cell %u field %u is %.12g, expected %.12g", cell, field, value,
-      expected);
+  return sh_run (IMK_BACKEND_CPU, c, in, type, padding_of (c));
 }
 
 /* ------------------------------------------------------------------------
  * Worked examples A and B. */
-
-static TestImage
-example_frame (ImkType type, uint32_t pedestal)
-{
-  static const uint8_t example[4][4] = {
-      {0, 0, 0, 0}, {0, 10, 20, 0}, {0, 30, 40, 0}, {0, 0, 0, 0}};
-  TestImage in = test_image_new (type, 4, 4, 1, 3);
-
-  for (uint32_t y = 0; y < 4; y++)
-    for (uint32_t x = 0; x < 4; x++)
-      set_sample (&in, x, y, example[y][x] + pedestal);
-  return in;
-}
 
 /* Where the worked examples are run. */
 static ImkBackend backend_of_examples = IMK_BACKEND_CPU;
@@ -149,24 +56,7 @@ static ImkBackend backend_of_examples = IMK_BACKEND_CPU;
 static TestImage
 run_example_as (const ImkShcentroidConfig *c, const TestImage *in, ImkType type)
 {
-  ImkShcentroid *s;
-  TestImage out;
-  ImkImage device_in, device_out;
-  ImkError error;
-
-  if (backend_of_examples == IMK_BACKEND_CPU)
-    return run_cpu (c, in, type);
-  s = kernel_new (IMK_BACKEND_CUDA, c);
-  out = output_new (c, type);
-  device_in = test_to_device (in);
-  device_out = test_to_device (&out);
-  test_ok (imk_shcentroid_process (s, &device_in, &device_out, NULL, &error),
-      &error);
-  test_from_device (&device_out, &out);
-  test_device_free (&device_in);
-  test_device_free (&device_out);
-  imk_shcentroid_free (s);
-  return out;
+  return sh_run (backend_of_examples, c, in, type, padding_of (c));
 }
 
 static TestImage
@@ -181,10 +71,10 @@ check_example (const ImkShcentroidConfig *c, const TestImage *in, double flux,
 {
   TestImage out = run_example (c, in);
 
-  check_near (&out, 0, IMK_SHCENTROID_FLUX, flux, 1e-6);
-  check_near (&out, 0, IMK_SHCENTROID_X, x, 1e-9);
-  check_near (&out, 0, IMK_SHCENTROID_Y, y, 1e-9);
-  check_near (&out, 0, IMK_SHCENTROID_FLAGS, 0, 0);
+  sh_near (&out, 0, IMK_SHCENTROID_FLUX, flux, 1e-6);
+  sh_near (&out, 0, IMK_SHCENTROID_X, x, 1e-9);
+  sh_near (&out, 0, IMK_SHCENTROID_Y, y, 1e-9);
+  sh_near (&out, 0, IMK_SHCENTROID_FLAGS, 0, 0);
   test_image_free (&out);
 }
 
@@ -205,7 +95,7 @@ test_example_b (void)
     flat[i] = 1;
   }
   for (int type = IMK_TYPE_U8; type <= IMK_TYPE_U16; type++) {
-    TestImage in = example_frame (type, 2);
+    TestImage in = sh_example (type, 4, 4, 0, 0, 2);
 
     EXAMPLE (132, 1.575757575757576, 1.651515151515152, );
     EXAMPLE (100, 1.6, 1.7, c.dark = dark);
@@ -248,7 +138,7 @@ static void
 test_quad_cell (void)
 {
   for (int type = IMK_TYPE_U8; type <= IMK_TYPE_U16; type++) {
-    TestImage in = example_frame (type, 0);
+    TestImage in = sh_example (type, 4, 4, 0, 0, 0);
 
     EXAMPLE (100, 1.5 + 0.2, 1.5 + 0.4, c.margin = 1,
         c.estimator = IMK_SHCENTROID_ESTIMATOR_QUAD);
@@ -261,7 +151,7 @@ test_quad_cell (void)
 static void
 test_dark_cell (void)
 {
-  TestImage in = example_frame (IMK_TYPE_U8, 2);
+  TestImage in = sh_example (IMK_TYPE_U8, 4, 4, 0, 0, 2);
   ImkShcentroidConfig c = grid_config (IMK_TYPE_U8, 4, 4, 4, 4);
   uint8_t bad[16];
 
@@ -281,16 +171,16 @@ test_dark_cell (void)
         k.threshold = 1; /* nothing is above the maximum */
       }
       out = run_example (&k, &in);
-      check_near (&out, 0, IMK_SHCENTROID_FLAGS,
+      sh_near (&out, 0, IMK_SHCENTROID_FLAGS,
           IMK_SHCENTROID_NO_FLUX | (how ? IMK_SHCENTROID_SATURATED : 0), 0);
-      check_near (&out, 0, IMK_SHCENTROID_FLUX, 0, 0);
-      check_near (&out, 0, IMK_SHCENTROID_FLUX_RAW, how ? 132 : 0, 0);
-      check_near (&out, 0, IMK_SHCENTROID_MAX, how ? 42 : 0, 0);
+      sh_near (&out, 0, IMK_SHCENTROID_FLUX, 0, 0);
+      sh_near (&out, 0, IMK_SHCENTROID_FLUX_RAW, how ? 132 : 0, 0);
+      sh_near (&out, 0, IMK_SHCENTROID_MAX, how ? 42 : 0, 0);
       for (int i = IMK_SHCENTROID_X; i <= IMK_SHCENTROID_DY; i++)
         if (policy == IMK_SHCENTROID_INVALID_NAN)
-          test_check (isnan (get (&out, 0, i)), "a NaN is missing");
+          test_check (isnan (sh_get (&out, 0, i)), "a NaN is missing");
         else
-          check_near (&out, 0, i, i < IMK_SHCENTROID_DX ? 1.5 : 0, 0);
+          sh_near (&out, 0, i, i < IMK_SHCENTROID_DX ? 1.5 : 0, 0);
       test_image_free (&out);
     }
   test_image_free (&in);
@@ -307,7 +197,8 @@ noise_mean (const TestImage *in, const float *dark, uint32_t cell,
   for (uint32_t v = 0; v < 4; v++)
     for (uint32_t u = 0; u < 4; u++) {
       uint32_t at_x = cell % columns * 4 + u, at_y = cell / columns * 4 + v;
-      double value = sample (in, at_x, at_y) - dark[at_y * 4 * columns + at_x];
+      double value =
+          sh_sample (in, at_x, at_y) - dark[at_y * 4 * columns + at_x];
 
       flux += value;
       px += value * (quad ? u < 2 ? -1.0 : 1.0 : u);
@@ -340,10 +231,10 @@ check_no_light (const ImkShcentroidConfig *c, const TestImage *in)
                      : outside   ? IMK_SHCENTROID_OUTSIDE
                                  : 0;
 
-    check_near (&out, i, IMK_SHCENTROID_FLAGS, flags, 0);
-    check_near (&out, i, IMK_SHCENTROID_DX,
+    sh_near (&out, i, IMK_SHCENTROID_FLAGS, flags, 0);
+    sh_near (&out, i, IMK_SHCENTROID_DX,
         flags ? 0 : fmin (fmax (x, first), last) - 1.5, 1e-12);
-    check_near (&out, i, IMK_SHCENTROID_DY,
+    sh_near (&out, i, IMK_SHCENTROID_DY,
         flags ? 0 : fmin (fmax (y, first), last) - 1.5, 1e-12);
     n_outside += flags == IMK_SHCENTROID_OUTSIDE;
     n_valid += flags == 0;
@@ -363,7 +254,7 @@ check_same_places (const ImkShcentroidConfig *c, const TestImage *in)
   places = run_example (&xy, in);
   for (uint32_t i = 0; i < c->columns * c->rows; i++)
     for (uint32_t field = 0; field < 2; field++)
-      check_near (&places, i, field, get (&all, i, field), 0);
+      sh_near (&places, i, field, sh_get (&all, i, field), 0);
   test_image_free (&all);
   test_image_free (&places);
 }
@@ -378,7 +269,7 @@ test_no_light (void)
 
   for (uint32_t i = 0; i < c.width * c.height; i++) {
     dark[i] = 100;
-    set_sample (
+    sh_set (
         &in, i % c.width, i / c.width, 97 + (double) (test_random (&seed) % 7));
   }
   c.dark = dark;
@@ -607,7 +498,7 @@ fill_floats (TestImage *in, uint64_t seed)
 {
   for (uint32_t y = 0; y < in->image.height; y++)
     for (uint32_t x = 0; x < in->image.width; x++)
-      set_sample (in, x, y, (double) (test_random (&seed) % 65536) / 257);
+      sh_set (in, x, y, (double) (test_random (&seed) % 65536) / 257);
 }
 
 static TestImage
@@ -709,7 +600,7 @@ check_case (const Case *k)
         row[IMK_SHCENTROID_DX + f] -= tilt[f];
     for (uint32_t f = 0; f < n_fields; f++)
       check_value (k, i, f,
-          slopes ? get (&out, 0, i + f * n) : get (&out, i, f),
+          slopes ? sh_get (&out, 0, i + f * n) : sh_get (&out, i, f),
           row[slopes ? f + IMK_SHCENTROID_DX : f]);
   }
   test_image_free (&in);
@@ -739,7 +630,7 @@ check_as_integers (const Case *k)
       test_image_new (IMK_TYPE_F32, k->config.width, k->config.height, 1, 12);
   for (uint32_t y = 0; y < k->config.height; y++)
     for (uint32_t x = 0; x < k->config.width; x++)
-      set_sample (&same, x, y, sample (&in, x, y));
+      sh_set (&same, x, y, sh_sample (&in, x, y));
   a = run_cpu (&k->config, &in, k->out_type);
   b = run_cpu (&floats.config, &same, k->out_type);
   if (k->config.dark || k->config.flat || k->config.bad ||
@@ -749,7 +640,7 @@ check_as_integers (const Case *k)
   else
     for (uint32_t i = 0; i < b.image.height; i++)
       for (uint32_t f = 0; f < b.image.width; f++)
-        check_value (k, i, f, get (&b, i, f), get (&a, i, f));
+        check_value (k, i, f, sh_get (&b, i, f), sh_get (&a, i, f));
   test_image_free (&in);
   test_image_free (&same);
   test_image_free (&a);
@@ -771,8 +662,7 @@ spoil (const Case *k, TestImage *in)
 {
   uint32_t m = k->config.margin;
 
-  set_sample (in,
-      m + (uint32_t) k->seed % (uint32_t) (k->config.pitch_x - 2 * m),
+  sh_set (in, m + (uint32_t) k->seed % (uint32_t) (k->config.pitch_x - 2 * m),
       m + (uint32_t) k->seed / 7 % (uint32_t) (k->config.pitch_y - 2 * m),
       not_finite[k->seed % N_NOT_FINITE]);
 }
@@ -796,13 +686,13 @@ check_spoilt (const Case *case_of)
   spoil (&k, &in);
   for (uint32_t y = 0; y < k.config.height; y++)
     for (uint32_t x = 0; x < k.config.width; x++)
-      if (!(fabs (sample (&in, x, y)) <= 255) && k.config.bad)
+      if (!(fabs (sh_sample (&in, x, y)) <= 255) && k.config.bad)
         is_bad = k.config.bad[y * k.config.width + x];
   bad = run_example_as (&k.config, &in, IMK_TYPE_F64);
   for (uint32_t i = 0; i < n; i++)
     for (uint32_t f = 0; f < n_fields; f++) {
-      double was = slopes ? get (&good, 0, i + f * n) : get (&good, i, f);
-      double is = slopes ? get (&bad, 0, i + f * n) : get (&bad, i, f);
+      double was = slopes ? sh_get (&good, 0, i + f * n) : sh_get (&good, i, f);
+      double is = slopes ? sh_get (&bad, 0, i + f * n) : sh_get (&bad, i, f);
       bool place = n_fields == 2 || f < 4 || f == IMK_SHCENTROID_VAR_X ||
                    f == IMK_SHCENTROID_VAR_Y;
 
@@ -845,8 +735,8 @@ test_same_as_plain (void)
     chain = run_cpu (&k.config, &in, IMK_TYPE_F64);
     for (uint32_t i = 0; i < imk_shcentroid_n_cells (&k.config); i++)
       for (uint32_t f = 0; f < N_FIELDS; f++)
-        check_near (&chain, i, f, get (&plain, i, f),
-            1e-12 * fmax (1, fabs (get (&plain, i, f))));
+        sh_near (&chain, i, f, sh_get (&plain, i, f),
+            1e-12 * fmax (1, fabs (sh_get (&plain, i, f))));
     test_image_free (&in);
     test_image_free (&plain);
     test_image_free (&chain);
@@ -870,9 +760,9 @@ test_second_frame (void)
       in = case_frame (&k);
       first = output_new (&k.config, IMK_TYPE_F64);
       second = output_new (&k.config, IMK_TYPE_F64);
-      s = kernel_new (IMK_BACKEND_CPU, &k.config);
-      process (s, &in, &first);
-      process (s, &in, &second);
+      s = sh_new (IMK_BACKEND_CPU, &k.config);
+      sh_process (s, &in, &first);
+      sh_process (s, &in, &second);
       test_image_same (&first, &second, k.name);
       imk_shcentroid_free (s);
       test_image_free (&in);
@@ -957,9 +847,9 @@ test_tilt_policies (void)
   ImkShcentroidConfig c = grid_config (IMK_TYPE_U8, 9, 3, 3, 3);
 
   test_image_fill (&in, FILL_ZERO, 0, 0);
-  set_sample (&in, 2, 1, 50);
-  set_sample (&in, 3, 1, 50);
-  set_sample (&in, 4, 1, 50);
+  sh_set (&in, 2, 1, 50);
+  sh_set (&in, 3, 1, 50);
+  sh_set (&in, 4, 1, 50);
   c.remove_tilt = true;
   for (int policy = 0; policy <= IMK_SHCENTROID_INVALID_REFERENCE; policy++)
     for (int slopes = 0; slopes < 2; slopes++) {
@@ -969,7 +859,7 @@ test_tilt_policies (void)
       out = run_cpu (&c, &in, IMK_TYPE_F64);
       for (int i = 0; i < 3; i++) {
         double value =
-            slopes ? get (&out, 0, i) : get (&out, i, IMK_SHCENTROID_DX);
+            slopes ? sh_get (&out, 0, i) : sh_get (&out, i, IMK_SHCENTROID_DX);
 
         test_check (isnan (expected[policy][i])
                         ? isnan (value)
@@ -1005,7 +895,7 @@ spot_frame (uint32_t size, double x, double y, double sigma, double flux)
 
   add_spot (light, size, size, x, y, sigma, flux);
   for (uint32_t i = 0; i < size * size; i++)
-    set_sample (&in, i % size, i / size, floor (light[i] + 0.5));
+    sh_set (&in, i % size, i / size, floor (light[i] + 0.5));
   free (light);
   return in;
 }
@@ -1021,13 +911,13 @@ test_weight_bias (void)
   c.weighting = IMK_SHCENTROID_WEIGHTING_GAUSSIAN;
   c.sigma = 3;
   out = run_cpu (&c, &in, IMK_TYPE_F64);
-  check_near (&out, 0, IMK_SHCENTROID_DX, 1.4 * 9 / 13, 2e-3);
-  check_near (&out, 0, IMK_SHCENTROID_DY, -0.7 * 9 / 13, 2e-3);
+  sh_near (&out, 0, IMK_SHCENTROID_DX, 1.4 * 9 / 13, 2e-3);
+  sh_near (&out, 0, IMK_SHCENTROID_DY, -0.7 * 9 / 13, 2e-3);
   test_image_free (&out);
   c.iterations = 30;
   out = run_cpu (&c, &in, IMK_TYPE_F64);
-  check_near (&out, 0, IMK_SHCENTROID_DX, 1.4, 2e-3);
-  check_near (&out, 0, IMK_SHCENTROID_DY, -0.7, 2e-3);
+  sh_near (&out, 0, IMK_SHCENTROID_DX, 1.4, 2e-3);
+  sh_near (&out, 0, IMK_SHCENTROID_DY, -0.7, 2e-3);
   test_image_free (&out);
   test_image_free (&in);
 }
@@ -1044,13 +934,13 @@ test_brightest_of_a_noisy_spot (void)
 
   add_spot (light, 40, 40, 21.3, 17.6, 1.5, 500 * 2 * M_PI * 1.5 * 1.5);
   for (uint32_t i = 0; i < 1600; i++)
-    set_sample (&in, i % 40, i / 40, light[i] + test_random (&seed) % 3);
+    sh_set (&in, i % 40, i / 40, light[i] + test_random (&seed) % 3);
   c.cells = &cell;
   c.n_cells = 1;
   c.brightest = 25;
   out = run_example (&c, &in);
-  check_near (&out, 0, IMK_SHCENTROID_DX, 1.3, 0.05);
-  check_near (&out, 0, IMK_SHCENTROID_DY, -2.4, 0.05);
+  sh_near (&out, 0, IMK_SHCENTROID_DX, 1.3, 0.05);
+  sh_near (&out, 0, IMK_SHCENTROID_DY, -2.4, 0.05);
   test_image_free (&out);
   test_image_free (&in);
   free (light);
@@ -1078,7 +968,7 @@ test_brightest_of_saturated_spots (void)
     for (uint32_t i = 0; i < SIDE * SIDE; i++) {
       double v = fmin (floor (light[i] + test_random (&seed) % 4), 255);
 
-      set_sample (&in, i % SIDE, i / SIDE, v);
+      sh_set (&in, i % SIDE, i / SIDE, v);
       light[i] = v;
       n_full += v == 255;
       next = v < 255 && v > next ? (int) v : next;
@@ -1092,10 +982,10 @@ test_brightest_of_saturated_spots (void)
     test_check (n_full > 40, "only %d pixels are saturated", n_full);
     c.brightest = 1 + round % 40;
     out = run_example (&c, &in);
-    check_near (&out, 0, IMK_SHCENTROID_FLUX, p, 1e-9);
-    check_near (&out, 0, IMK_SHCENTROID_X, px / p, 1e-12);
-    check_near (&out, 0, IMK_SHCENTROID_Y, py / p, 1e-12);
-    check_near (&out, 0, IMK_SHCENTROID_FLAGS, 0, 0);
+    sh_near (&out, 0, IMK_SHCENTROID_FLUX, p, 1e-9);
+    sh_near (&out, 0, IMK_SHCENTROID_X, px / p, 1e-12);
+    sh_near (&out, 0, IMK_SHCENTROID_Y, py / p, 1e-12);
+    sh_near (&out, 0, IMK_SHCENTROID_FLAGS, 0, 0);
     test_image_free (&out);
   }
   test_image_free (&in);
@@ -1111,18 +1001,18 @@ test_brightest_of_an_even_cell (void)
     ImkShcentroidConfig c = grid_config (IMK_TYPE_U16, 80, 80, side, side);
 
     for (uint32_t i = 0; i < 80 * 80; i++)
-      set_sample (&in, i % 80, i / 80, 700);
+      sh_set (&in, i % 80, i / 80, 700);
     c.columns = c.rows = 1;
     c.brightest = 3;
     out = run_example (&c, &in);
-    check_near (&out, 0, IMK_SHCENTROID_FLUX, 700.0 * side * side, 1e-9);
-    check_near (&out, 0, IMK_SHCENTROID_DX, 0, 1e-12);
-    check_near (&out, 0, IMK_SHCENTROID_FLAGS, 0, 0);
+    sh_near (&out, 0, IMK_SHCENTROID_FLUX, 700.0 * side * side, 1e-9);
+    sh_near (&out, 0, IMK_SHCENTROID_DX, 0, 1e-12);
+    sh_near (&out, 0, IMK_SHCENTROID_FLAGS, 0, 0);
     test_image_free (&out);
     /* one pixel is darker: 0 is subtracted from the others */
-    set_sample (&in, 1, 1, 0);
+    sh_set (&in, 1, 1, 0);
     out = run_example (&c, &in);
-    check_near (&out, 0, IMK_SHCENTROID_FLUX, 700.0 * (side * side - 1), 1e-9);
+    sh_near (&out, 0, IMK_SHCENTROID_FLUX, 700.0 * (side * side - 1), 1e-9);
     test_image_free (&out);
   }
   test_image_free (&in);
@@ -1144,7 +1034,7 @@ test_tracking (void)
   c.threshold = 5;
   c.window = IMK_SHCENTROID_WINDOW_TRACKING;
   out = output_new (&c, IMK_TYPE_F64);
-  s = kernel_new (IMK_BACKEND_CPU, &c);
+  s = sh_new (IMK_BACKEND_CPU, &c);
   for (int frame = 0; frame <= 40; frame++) {
     double scale = 1 + frame * 0.015;
 
@@ -1153,17 +1043,17 @@ test_tracking (void)
       add_spot (light, SIZE, SIZE, 149.5 + (i % N - 2) * PITCH * scale,
           149.5 + (i / N - 2) * PITCH * scale, 2, 5000);
     for (uint32_t i = 0; i < SIZE * SIZE; i++)
-      set_sample (&in, i % SIZE, i / SIZE, light[i]);
-    process (s, &in, &out);
+      sh_set (&in, i % SIZE, i / SIZE, light[i]);
+    sh_process (s, &in, &out);
     for (int i = 0; i < N * N; i++) {
-      check_near (
+      sh_near (
           &out, i, IMK_SHCENTROID_DX, (i % N - 2) * PITCH * (scale - 1), 0.03);
-      check_near (
+      sh_near (
           &out, i, IMK_SHCENTROID_DY, (i / N - 2) * PITCH * (scale - 1), 0.03);
-      check_near (&out, i, IMK_SHCENTROID_FLAGS, 0, 0);
+      sh_near (&out, i, IMK_SHCENTROID_FLAGS, 0, 0);
     }
   }
-  test_check (get (&out, N * N - 1, IMK_SHCENTROID_DX) > PITCH,
+  test_check (sh_get (&out, N * N - 1, IMK_SHCENTROID_DX) > PITCH,
       "the spots did not leave their cells");
   imk_shcentroid_free (s);
   test_image_free (&in);
@@ -1187,20 +1077,20 @@ test_tracking_reset (void)
   c.window = IMK_SHCENTROID_WINDOW_TRACKING;
   c.tracking_reset = 2;
   out = output_new (&c, IMK_TYPE_F64);
-  s = kernel_new (IMK_BACKEND_CPU, &c);
-  process (s, &lit, &out);
-  check_near (&out, 0, IMK_SHCENTROID_DX, 5, 1e-2);
-  process (s, &dark, &out);
-  process (s, &dark, &out);
+  s = sh_new (IMK_BACKEND_CPU, &c);
+  sh_process (s, &lit, &out);
+  sh_near (&out, 0, IMK_SHCENTROID_DX, 5, 1e-2);
+  sh_process (s, &dark, &out);
+  sh_process (s, &dark, &out);
   /* two dark frames: back at the reference, where 38 is cut by the cell */
-  process (s, &edge, &out);
-  test_check (get (&out, 0, IMK_SHCENTROID_X) < 37.9,
-      "the window was not reset: %g", get (&out, 0, IMK_SHCENTROID_X));
-  process (s, &edge, &out);
-  check_near (&out, 0, IMK_SHCENTROID_X, 38, 0.05);
+  sh_process (s, &edge, &out);
+  test_check (sh_get (&out, 0, IMK_SHCENTROID_X) < 37.9,
+      "the window was not reset: %g", sh_get (&out, 0, IMK_SHCENTROID_X));
+  sh_process (s, &edge, &out);
+  sh_near (&out, 0, IMK_SHCENTROID_X, 38, 0.05);
   test_ok (imk_shcentroid_reset (s, NULL, &error), &error);
-  process (s, &edge, &out);
-  test_check (get (&out, 0, IMK_SHCENTROID_X) < 37.9, "a reset did nothing");
+  sh_process (s, &edge, &out);
+  test_check (sh_get (&out, 0, IMK_SHCENTROID_X) < 37.9, "a reset did nothing");
   imk_shcentroid_free (s);
   test_image_free (&lit);
   test_image_free (&dark);
@@ -1218,15 +1108,15 @@ test_tracking_edge (void)
   ImkShcentroid *s;
 
   test_image_fill (&in, FILL_ZERO, 0, 0);
-  set_sample (&in, 1, 2, 100);
+  sh_set (&in, 1, 2, 100);
   c.window = IMK_SHCENTROID_WINDOW_TRACKING;
-  s = kernel_new (IMK_BACKEND_CPU, &c);
-  process (s, &in, &out);
-  check_near (&out, 0, IMK_SHCENTROID_FLAGS, 0, 0);
-  process (s, &in, &out);
-  check_near (&out, 0, IMK_SHCENTROID_FLAGS, IMK_SHCENTROID_EDGE, 0);
-  check_near (&out, 0, IMK_SHCENTROID_X, 1, 0);
-  check_near (&out, 3, IMK_SHCENTROID_FLAGS, IMK_SHCENTROID_NO_FLUX, 0);
+  s = sh_new (IMK_BACKEND_CPU, &c);
+  sh_process (s, &in, &out);
+  sh_near (&out, 0, IMK_SHCENTROID_FLAGS, 0, 0);
+  sh_process (s, &in, &out);
+  sh_near (&out, 0, IMK_SHCENTROID_FLAGS, IMK_SHCENTROID_EDGE, 0);
+  sh_near (&out, 0, IMK_SHCENTROID_X, 1, 0);
+  sh_near (&out, 3, IMK_SHCENTROID_FLAGS, IMK_SHCENTROID_NO_FLUX, 0);
   imk_shcentroid_free (s);
   test_image_free (&in);
   test_image_free (&out);
@@ -1234,15 +1124,6 @@ test_tracking_edge (void)
 
 /* ------------------------------------------------------------------------
  * Noise: what is reported against what is found. */
-
-static double
-normal (uint64_t *seed)
-{
-  double u = (double) (test_random (seed) >> 11) / 9007199254740992.0;
-  double v = (double) (test_random (seed) >> 11) / 9007199254740992.0;
-
-  return sqrt (-2 * log (1 - u)) * cos (2 * M_PI * v);
-}
 
 /* 400 cells with the same spot, each with its own noise: the variance over
  * them is that which they report. */
@@ -1263,16 +1144,16 @@ check_noise (const ImkShcentroidConfig *base, const char *name)
     for (uint32_t x = 0; x < SIZE; x++) {
       double mean = light[y % PITCH * PITCH + x % PITCH] + 20;
 
-      set_sample (&in, x, y,
+      sh_set (&in, x, y,
           floor (mean + 100.5 +
-                 normal (&seed) * sqrt (mean / gain + read * read)));
+                 sh_normal (&seed) * sqrt (mean / gain + read * read)));
     }
   out = run_cpu (&c, &in, IMK_TYPE_F64);
   for (uint32_t i = 0; i < CELLS * CELLS; i++)
     for (int f = 0; f < 2; f++) {
-      double d = get (&out, i, IMK_SHCENTROID_DX + f);
+      double d = sh_get (&out, i, IMK_SHCENTROID_DX + f);
 
-      reported += get (&out, i, IMK_SHCENTROID_VAR_X + f);
+      reported += sh_get (&out, i, IMK_SHCENTROID_VAR_X + f);
       sum += f ? 0 : d;
       square += f ? 0 : d * d;
     }
@@ -1321,15 +1202,6 @@ test_noise (void)
 /* ------------------------------------------------------------------------
  * Real frames. */
 
-static FILE *
-open_data (const char *name)
-{
-  char path[512];
-
-  snprintf (path, sizeof (path), "shcentroid/%s", name);
-  return test_open_data (path);
-}
-
 /* Whether the table subtracts the n-th value itself of the brightest pixels of
  * cell @i, where the next one is as bright: it knows no ties. Then the level
  * that the reference of all options finds is lower. */
@@ -1357,37 +1229,26 @@ expected_centre (const ImkShcentroidConfig *c, const TestImage *in, uint32_t i,
   return row[field];
 }
 
-/* Compares with the columns named @x and @x + 1 of the table. */
+/* Compares with the columns @column and @column + 1 of the table, which are
+ * empty where nothing was above the threshold. */
 static void
 check_columns (const char *name, const ImkShcentroidConfig *c,
     const TestImage *in, int column)
 {
   TestImage out = run_cpu (c, in, IMK_TYPE_F64);
-  char line[1024];
-  FILE *csv = open_data (name);
+  FILE *table = sh_open_table (name);
+  double v[CSV_COLUMNS];
   uint32_t i = 0, n = 0;
 
-  test_check (fgets (line, sizeof (line), csv) != NULL, "no table");
-  for (; fgets (line, sizeof (line), csv); i++) {
-    const char *p = line;
+  for (; sh_read_cell (table, v); i++)
+    for (uint32_t f = 0; f < 2 && !isnan (v[column + f]); f++) {
+      double expected =
+          has_tie (c, in, i) ? expected_centre (c, in, i, f) : v[column + f];
 
-    for (int k = 0; k < column; k++)
-      p = strchr (p, ',') + 1;
-    for (uint32_t f = 0; f < 2 && p; f++) {
-      char *end;
-      double expected = strtod (p, &end);
-
-      if (end == p)
-        break; /* nothing was above the threshold */
-      if (has_tie (c, in, i))
-        expected = expected_centre (c, in, i, f);
-      check_near (&out, i, f, expected, 1e-9);
+      sh_near (&out, i, f, expected, 1e-9);
       n += f;
-      p = strchr (p, ',');
-      p = p ? p + 1 : NULL;
     }
-  }
-  fclose (csv);
+  fclose (table);
   test_check (i == 256 && n > 200, "%u cells, %u with a centroid", i, n);
   test_image_free (&out);
 }
@@ -1395,29 +1256,15 @@ check_columns (const char *name, const ImkShcentroidConfig *c,
 static void
 check_frame_file (const char *name)
 {
-  ImkShcentroidConfig c = grid_config (IMK_TYPE_U16, 512, 512, 32, 32), k;
-  char path[256], table[256];
-  TestImage in;
-  FILE *file;
+  ImkShcentroidConfig c = sh_real_grid (), k = c;
+  TestImage in = sh_load_frame (name);
 
-  c.x0 = 23.51;
-  c.y0 = 20.65;
-  c.pitch_x = c.pitch_y = 29.653;
-  snprintf (path, sizeof (path), "%s.gray16le.raw", name);
-  snprintf (table, sizeof (table), "%s.grid16.csv", name);
-  file = open_data (path); /* skips the test when it is not there */
-  in = test_image_new (IMK_TYPE_U16, 512, 512, 1, 0);
-  test_check (fread (in.image.data, 2, 512 * 512, file) == 512 * 512,
-      "%s is too short", path);
-  fclose (file);
-
-  k = c;
   k.threshold_mode = IMK_SHCENTROID_THRESHOLD_RELATIVE;
   k.threshold = 0.3;
-  check_columns (table, &k, &in, 14);
+  check_columns (name, &k, &in, CSV_RELATIVE_X);
   k = c;
   k.brightest = 40;
-  check_columns (table, &k, &in, 16);
+  check_columns (name, &k, &in, CSV_BRIGHTEST_X);
   test_image_free (&in);
 }
 
@@ -1534,8 +1381,8 @@ check_both (ImkBackend backend, const Case *k)
 {
   const ImkShcentroidConfig *c = &k->config;
   ImkShcentroidConfig all = *c;
-  ImkShcentroid *s[4] = {kernel_new (IMK_BACKEND_CPU, c),
-      kernel_new (IMK_BACKEND_CPU, c), kernel_new (backend, c)};
+  ImkShcentroid *s[4] = {sh_new (IMK_BACKEND_CPU, c),
+      sh_new (IMK_BACKEND_CPU, c), sh_new (backend, c)};
   TestImage flags =
       test_image_new (IMK_TYPE_U8, imk_shcentroid_n_cells (c), 1, 1, 0);
   TestImage rows;
@@ -1546,16 +1393,16 @@ check_both (ImkBackend backend, const Case *k)
 
   all.fields = IMK_SHCENTROID_FIELDS_ALL;
   rows = output_new (&all, IMK_TYPE_F64);
-  s[3] = kernel_new (IMK_BACKEND_CPU, &all);
+  s[3] = sh_new (IMK_BACKEND_CPU, &all);
   for (int frame = 0; frame < 2; frame++) {
     Case next = *k;
     TestImage in;
 
     next.seed += 7 * (unsigned) frame;
     in = case_frame (&next);
-    process (s[0], &in, &f32);
-    process (s[1], &in, &f64);
-    process (s[3], &in, &rows);
+    sh_process (s[0], &in, &f32);
+    sh_process (s[1], &in, &f64);
+    sh_process (s[3], &in, &rows);
     process_both (backend, s[2], &in, &out, &rounded, &flags);
     check_flags (k, &rows, &flags);
     test_image_check_canaries (&flags, k->name);
@@ -1660,37 +1507,16 @@ test_both_on_cuda (void)
 /* ------------------------------------------------------------------------
  * CPU = CUDA. */
 
+/* What tracking has learned from the first frame shows in the second, which
+ * may be copied to the device first. */
 static void
 check_parity (const Case *k)
 {
   TestImage in = case_frame (k);
-  TestImage a = output_new (&k->config, k->out_type);
-  TestImage b = output_new (&k->config, k->out_type);
-  ImkShcentroid *cpu = kernel_new (IMK_BACKEND_CPU, &k->config);
-  ImkShcentroid *cuda = kernel_new (IMK_BACKEND_CUDA, &k->config);
-  ImkImage device_in = test_to_device (&in), device_out = test_to_device (&b);
-  TestMapped mapped_in = test_to_mapped (&in);
-  ImkError error;
 
-  /* what tracking has learned from the first frame shows in the second, which
-   * is in another memory, and may be copied from there first */
-  for (int frame = 0; frame < 2; frame++) {
-    process (cpu, &in, &a);
-    test_ok (imk_shcentroid_process (cuda,
-                 frame == 0 ? &device_in : &mapped_in.image, &device_out, NULL,
-                 &error),
-        &error);
-    test_from_device (&device_out, &b);
-    test_image_same (&a, &b, k->name);
-  }
-  imk_shcentroid_free (cpu);
-  imk_shcentroid_free (cuda);
-  test_device_free (&device_in);
-  test_device_free (&device_out);
-  test_mapped_free (&mapped_in);
+  sh_check_parity (
+      &k->config, &in, k->out_type, padding_of (&k->config), 2, true, k->name);
   test_image_free (&in);
-  test_image_free (&a);
-  test_image_free (&b);
 }
 
 static void
@@ -1704,19 +1530,15 @@ test_parity (void)
 static void
 check_spoilt_parity (const Case *k)
 {
-  TestImage in, a, b;
+  TestImage in;
 
   if (k->config.type != IMK_TYPE_F32)
     return;
   in = case_frame (k);
   spoil (k, &in);
-  a = run_cpu (&k->config, &in, k->out_type);
-  backend_of_examples = IMK_BACKEND_CUDA;
-  b = run_example_as (&k->config, &in, k->out_type);
-  test_image_same (&a, &b, k->name);
+  sh_check_parity (
+      &k->config, &in, k->out_type, padding_of (&k->config), 1, false, k->name);
   test_image_free (&in);
-  test_image_free (&a);
-  test_image_free (&b);
 }
 
 static void

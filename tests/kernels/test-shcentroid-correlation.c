@@ -2,7 +2,7 @@
 /* Correlation with a template, against a reference that goes shift by shift in
  * float64, scenes whose shift is known, simulated noise, and the backends
  * against each other. */
-#include "kernel-test.h"
+#include "sh-common.h"
 
 #include <float.h>
 #include <math.h>
@@ -10,26 +10,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "imk/shcentroid.h"
-
-enum { N_FIELDS = IMK_SHCENTROID_N_FIELDS };
-
 /* ------------------------------------------------------------------------
  * Helpers. */
-
-static double
-uniform (uint64_t *seed)
-{
-  return (double) (test_random (seed) >> 11) / 9007199254740992.0;
-}
-
-static double
-normal (uint64_t *seed)
-{
-  double u = uniform (seed), v = uniform (seed);
-
-  return sqrt (-2 * log (1 - u)) * cos (2 * M_PI * v);
-}
 
 /* A scene that goes on for ever, like granulation: waves of many directions
  * and of about @grain pixels, at any point exactly known. */
@@ -45,12 +27,12 @@ scene_new (double grain, uint64_t seed)
   Scene s;
 
   for (int i = 0; i < N_WAVES; i++) {
-    double angle = 2 * M_PI * uniform (&seed);
-    double k = 2 * M_PI / grain * (0.5 + uniform (&seed));
+    double angle = 2 * M_PI * sh_uniform (&seed);
+    double k = 2 * M_PI / grain * (0.5 + sh_uniform (&seed));
 
     s.kx[i] = k * cos (angle);
     s.ky[i] = k * sin (angle);
-    s.phase[i] = 2 * M_PI * uniform (&seed);
+    s.phase[i] = 2 * M_PI * sh_uniform (&seed);
   }
   return s;
 }
@@ -76,131 +58,31 @@ static ImkShcentroidConfig
 grid_config (ImkType type, uint32_t columns, uint32_t rows, double pitch_x,
     double pitch_y)
 {
-  ImkShcentroidConfig c;
+  ImkShcentroidConfig c = sh_grid (type, (uint32_t) ceil (columns * pitch_x),
+      (uint32_t) ceil (rows * pitch_y), 0, 0, pitch_x, pitch_y, columns, rows);
 
-  imk_shcentroid_config_init (&c);
-  c.width = (uint32_t) ceil (columns * pitch_x);
-  c.height = (uint32_t) ceil (rows * pitch_y);
-  c.type = type;
-  c.pitch_x = pitch_x;
-  c.pitch_y = pitch_y;
-  c.columns = columns;
-  c.rows = rows;
-  c.n_threads = 1;
   c.estimator = IMK_SHCENTROID_ESTIMATOR_CORRELATION;
   return c;
 }
 
-static TestImage
-output_new (const ImkShcentroidConfig *c)
+static uint32_t
+padding_of (const ImkShcentroidConfig *c)
 {
-  uint32_t n = imk_shcentroid_n_cells (c);
-
-  switch (c->fields) {
-  case IMK_SHCENTROID_FIELDS_XY:
-    return test_image_new (IMK_TYPE_F64, 2, n, 1, 5);
-  case IMK_SHCENTROID_FIELDS_SLOPES:
-    return test_image_new (IMK_TYPE_F64, 2 * n, 1, 1, 0);
-  default:
-    return test_image_new (IMK_TYPE_F64, N_FIELDS, n, 1, 3);
-  }
-}
-
-static ImkShcentroid *
-kernel_new (ImkBackend backend, const ImkShcentroidConfig *c)
-{
-  ImkShcentroid *s = NULL;
-  ImkError error;
-
-  test_ok (imk_shcentroid_new (backend, c, &s, &error), &error);
-  return s;
-}
-
-static void
-process (ImkShcentroid *s, const TestImage *in, TestImage *out)
-{
-  ImkError error;
-
-  test_ok (imk_shcentroid_process (s, &in->image, &out->image, NULL, &error),
-      &error);
-}
-
-static TestImage
-run_cpu (const ImkShcentroidConfig *c, const TestImage *in)
-{
-  ImkShcentroid *s = kernel_new (IMK_BACKEND_CPU, c);
-  TestImage out = output_new (c);
-
-  process (s, in, &out);
-  test_image_check_canaries (&out, "output of the CPU");
-  imk_shcentroid_free (s);
-  return out;
+  return c->fields == IMK_SHCENTROID_FIELDS_ALL  ? 3
+         : c->fields == IMK_SHCENTROID_FIELDS_XY ? 5
+                                                 : 0;
 }
 
 static TestImage
 run_on (ImkBackend backend, const ImkShcentroidConfig *c, const TestImage *in)
 {
-  ImkShcentroid *s;
-  TestImage out;
-  ImkImage device_in, device_out;
-  ImkError error;
-
-  if (backend == IMK_BACKEND_CPU)
-    return run_cpu (c, in);
-  s = kernel_new (backend, c);
-  out = output_new (c);
-  device_in = test_to_device (in);
-  device_out = test_to_device (&out);
-  test_ok (imk_shcentroid_process (s, &device_in, &device_out, NULL, &error),
-      &error);
-  test_from_device (&device_out, &out);
-  test_device_free (&device_in);
-  test_device_free (&device_out);
-  imk_shcentroid_free (s);
-  return out;
+  return sh_run (backend, c, in, IMK_TYPE_F64, padding_of (c));
 }
 
-static double
-get (const TestImage *out, uint32_t row, uint32_t column)
+static TestImage
+run_cpu (const ImkShcentroidConfig *c, const TestImage *in)
 {
-  const uint8_t *p =
-      (const uint8_t *) out->image.data + row * out->image.stride;
-
-  return ((const double *) p)[column];
-}
-
-static void
-check_near (const TestImage *out, uint32_t cell, uint32_t field,
-    double expected, double tolerance)
-{
-  double value = get (out, cell, field);
-
-  test_check (fabs (value - expected) <= tolerance,
-      "cell %u field %u is %.12g, expected %.12g", cell, field, value,
-      expected);
-}
-
-static void
-set_sample (TestImage *in, uint32_t x, uint32_t y, double value)
-{
-  uint8_t *p = (uint8_t *) in->image.data + y * in->image.stride;
-
-  if (in->image.type == IMK_TYPE_U8)
-    p[x] = (uint8_t) fmin (fmax (value, 0), 255);
-  else if (in->image.type == IMK_TYPE_U16)
-    ((uint16_t *) p)[x] = (uint16_t) fmin (fmax (value, 0), 65535);
-  else
-    ((float *) p)[x] = (float) value;
-}
-
-static double
-sample (const TestImage *in, int64_t x, int64_t y)
-{
-  const uint8_t *p = (const uint8_t *) in->image.data + y * in->image.stride;
-
-  return in->image.type == IMK_TYPE_U8    ? p[x]
-         : in->image.type == IMK_TYPE_U16 ? ((const uint16_t *) p)[x]
-                                          : ((const float *) p)[x];
+  return run_on (IMK_BACKEND_CPU, c, in);
 }
 
 /* ------------------------------------------------------------------------
@@ -235,7 +117,7 @@ value_at (
     const ImkShcentroidConfig *c, const TestImage *in, int64_t x, int64_t y)
 {
   size_t at = (size_t) (y * c->width + x);
-  float flat = c->flat ? c->flat[at] : 1, v = (float) sample (in, x, y);
+  float flat = c->flat ? c->flat[at] : 1, v = (float) sh_sample (in, x, y);
 
   if (flat == 0 || (c->bad && c->bad[at]))
     return NAN;
@@ -487,25 +369,25 @@ static void
 check_expected (const ImkShcentroidConfig *c, const TestImage *out,
     uint32_t cell, const Expected *e)
 {
-  uint32_t flags = (uint32_t) get (out, cell, IMK_SHCENTROID_FLAGS);
+  uint32_t flags = (uint32_t) sh_get (out, cell, IMK_SHCENTROID_FLAGS);
   bool found = !(flags & IMK_SHCENTROID_NO_MATCH);
 
   check_relative (
-      get (out, cell, IMK_SHCENTROID_FLUX), e->flux, 1e-6, "flux", cell);
+      sh_get (out, cell, IMK_SHCENTROID_FLUX), e->flux, 1e-6, "flux", cell);
   if (fabs (e->second - 1) < 1e-6 || fabs (e->second + 1) < 1e-6)
     return;
   test_check (
       found == e->found, "cell %u is %sfound", cell, found ? "" : "not ");
   if (!found)
     return;
-  check_near (out, cell, IMK_SHCENTROID_X, e->x, 2e-4);
-  check_near (out, cell, IMK_SHCENTROID_Y, e->y, 2e-4);
+  sh_near (out, cell, IMK_SHCENTROID_X, e->x, 2e-4);
+  sh_near (out, cell, IMK_SHCENTROID_Y, e->y, 2e-4);
   if (isnan (e->var_x))
     return;
   check_relative (
-      get (out, cell, IMK_SHCENTROID_VAR_X), e->var_x, 5e-3, "var_x", cell);
+      sh_get (out, cell, IMK_SHCENTROID_VAR_X), e->var_x, 5e-3, "var_x", cell);
   check_relative (
-      get (out, cell, IMK_SHCENTROID_VAR_Y), e->var_y, 5e-3, "var_y", cell);
+      sh_get (out, cell, IMK_SHCENTROID_VAR_Y), e->var_y, 5e-3, "var_y", cell);
 }
 
 /* ------------------------------------------------------------------------
@@ -564,8 +446,8 @@ set_option (Case *k, int option)
   c->read_noise = 3;
   if (option == CALIBRATED || all) {
     for (int i = 0; i < MOST_PIXELS; i++) {
-      k->dark[i] = (float) (5 * uniform (&seed));
-      k->flat[i] = (float) (0.8 + 0.4 * uniform (&seed));
+      k->dark[i] = (float) (5 * sh_uniform (&seed));
+      k->flat[i] = (float) (0.8 + 0.4 * sh_uniform (&seed));
       k->bad[i] = test_random (&seed) % 40 == 0;
       if (test_random (&seed) % 40 == 0)
         k->flat[i] = 0;
@@ -600,21 +482,21 @@ draw_cells (Case *k, double reach, double noise)
   uint64_t seed = 3;
 
   for (uint32_t i = 0; c->type == IMK_TYPE_F32 && i < c->width * c->height; i++)
-    set_sample (&k->in, i % c->width, i / c->width, 100 * uniform (&seed));
+    sh_set (&k->in, i % c->width, i / c->width, 100 * sh_uniform (&seed));
   if (c->type != IMK_TYPE_F32)
     test_image_fill (&k->in, FILL_NOISE, 100, 9);
   for (uint32_t i = 0; i < imk_shcentroid_n_cells (c); i++) {
     ImkShcentroidCell cell = imk_shcentroid_cell (c, i);
-    double sx = reach * (2 * uniform (&seed) - 1);
-    double sy = reach * (2 * uniform (&seed) - 1);
+    double sx = reach * (2 * sh_uniform (&seed) - 1);
+    double sy = reach * (2 * sh_uniform (&seed) - 1);
 
     for (uint32_t y = (uint32_t) cell.y; y < cell.y + cell.height; y++)
       for (uint32_t x = (uint32_t) cell.x; x < cell.x + cell.width; x++)
-        set_sample (&k->in, x, y,
+        sh_set (&k->in, x, y,
             scale * (110 +
                         30 * scene_at (&scene, x - cell.ref_x - sx,
                                  y - cell.ref_y - sy) +
-                        noise * normal (&seed)));
+                        noise * sh_normal (&seed)));
   }
 }
 
@@ -642,7 +524,7 @@ set_templates (Case *k, const Shape *shape, int source)
     k->templates[i] = (float) (50 +
                                20 * scene_at (&scene, i % w - (w - 1) / 2.0,
                                         i / w % h - (h - 1) / 2.0) +
-                               normal (&seed));
+                               sh_normal (&seed));
   c->templates = k->templates;
 }
 
@@ -824,8 +706,8 @@ spoilt (const Case *k, uint32_t cell)
 
   for (uint32_t y = 0; y < in->image.height; y++)
     for (uint32_t x = 0; x < in->image.width; x++)
-      set_sample (&copy, x, y, sample (in, x, y));
-  set_sample (&copy, (uint32_t) (c.x + c.width / 2),
+      sh_set (&copy, x, y, sh_sample (in, x, y));
+  sh_set (&copy, (uint32_t) (c.x + c.width / 2),
       (uint32_t) (c.y + c.height / 2), cell % 2 ? NAN : -INFINITY);
   return copy;
 }
@@ -847,21 +729,21 @@ check_spoilt (Case *k)
     in = spoilt (k, spoiled);
     out = run_cpu (&k->config, &in);
     for (uint32_t i = 0; i < n; i++) {
-      uint32_t flags = (uint32_t) get (&out, i, IMK_SHCENTROID_FLAGS);
+      uint32_t flags = (uint32_t) sh_get (&out, i, IMK_SHCENTROID_FLAGS);
 
       test_check (!!(flags & IMK_SHCENTROID_NOT_FINITE) == (i == spoiled),
           "%s: cell %u has flags %u", k->name, i, flags);
       n_found += i != spoiled && !(flags & IMK_SHCENTROID_INVALID_MASK);
       for (uint32_t f = 0; f < IMK_SHCENTROID_N_FIELDS; f++) {
-        double value = get (&out, i, f);
+        double value = sh_get (&out, i, f);
 
         test_check (isfinite (value), "%s: cell %u field %u is %g", k->name, i,
             f, value);
         if (i != spoiled && !(live && spoiled == 1))
-          check_near (&out, i, f, get (&good, i, f), 0);
+          sh_near (&out, i, f, sh_get (&good, i, f), 0);
       }
       if (i == spoiled)
-        check_near (&out, i, IMK_SHCENTROID_DX, 0, 0);
+        sh_near (&out, i, IMK_SHCENTROID_DX, 0, 0);
     }
     test_image_free (&in);
     test_image_free (&out);
@@ -899,7 +781,7 @@ check_scene (ImkBackend backend, ImkShcentroidCorrelation how, double rms_bound,
 
   for (uint32_t i = 0; i < N * N; i++) {
     Scene scene = scene_new (7, i + 1);
-    double sx = 6 * uniform (&seed) - 3, sy = 6 * uniform (&seed) - 3;
+    double sx = 6 * sh_uniform (&seed) - 3, sy = 6 * sh_uniform (&seed) - 3;
 
     shifts[2 * i] = sx;
     shifts[2 * i + 1] = sy;
@@ -908,7 +790,7 @@ check_scene (ImkBackend backend, ImkShcentroidCorrelation how, double rms_bound,
 
       templates[i * CELL * CELL + k] =
           (float) (20000 + 1000 * scene_at (&scene, x, y));
-      set_sample (&in, i % N * CELL + k % CELL, i / N * CELL + k / CELL,
+      sh_set (&in, i % N * CELL + k % CELL, i / N * CELL + k / CELL,
           20000 + 1000 * scene_at (&scene, x - sx, y - sy));
     }
   }
@@ -918,9 +800,9 @@ check_scene (ImkBackend backend, ImkShcentroidCorrelation how, double rms_bound,
   c.correlation = how;
   out = run_on (backend, &c, &in);
   for (uint32_t i = 0; i < N * N; i++) {
-    check_near (&out, i, IMK_SHCENTROID_FLAGS, 0, 0);
+    sh_near (&out, i, IMK_SHCENTROID_FLAGS, 0, 0);
     for (int k = 0; k < 2; k++) {
-      double d = get (&out, i, IMK_SHCENTROID_DX + k) - shifts[2 * i + k];
+      double d = sh_get (&out, i, IMK_SHCENTROID_DX + k) - shifts[2 * i + k];
 
       square += d * d;
       worst = fmax (worst, fabs (d));
@@ -969,7 +851,7 @@ find_whole_shift (ImkBackend backend)
     pattern[i] = (float) floor (
         1000 + 200 * scene_at (&scene, i % TEMPLATE, i / TEMPLATE));
   for (int i = 0; i < CELL * CELL; i++)
-    set_sample (&in, i % CELL, i / CELL,
+    sh_set (&in, i % CELL, i / CELL,
         floor (1000 +
                200 * scene_at (&scene, i % CELL - 5 - 3, i / CELL - 5 + 2)));
   c.templates = pattern;
@@ -978,10 +860,10 @@ find_whole_shift (ImkBackend backend)
   for (int how = 0; how <= IMK_SHCENTROID_CORRELATION_DIFFERENCE; how++) {
     c.correlation = how;
     out = run_on (backend, &c, &in);
-    check_near (&out, 0, IMK_SHCENTROID_FLAGS, 0, 0);
+    sh_near (&out, 0, IMK_SHCENTROID_FLAGS, 0, 0);
     /* covariance sees what is brighter beside it, too */
-    check_near (&out, 0, IMK_SHCENTROID_DX, 3, how == 1 ? 0.3 : 0.05);
-    check_near (&out, 0, IMK_SHCENTROID_DY, -2, how == 1 ? 0.3 : 0.05);
+    sh_near (&out, 0, IMK_SHCENTROID_DX, 3, how == 1 ? 0.3 : 0.05);
+    sh_near (&out, 0, IMK_SHCENTROID_DY, -2, how == 1 ? 0.3 : 0.05);
     test_image_free (&out);
   }
   test_image_free (&in);
@@ -1015,18 +897,19 @@ test_shift_law (void)
   moved = test_image_new (IMK_TYPE_U16, k.config.width, k.config.height, 1, 0);
   for (uint32_t y = 0; y < k.config.height; y++)
     for (uint32_t x = 0; x < k.config.width; x++)
-      set_sample (&moved, x, y,
-          sample (&k.in, x ? x - 1 : 0, y + 1 < k.config.height ? y + 1 : y));
+      sh_set (&moved, x, y,
+          sh_sample (
+              &k.in, x ? x - 1 : 0, y + 1 < k.config.height ? y + 1 : y));
   before = run_cpu (&k.config, &k.in);
   after = run_cpu (&k.config, &moved);
   for (uint32_t i = 0; i < n; i++) {
-    double x = get (&before, i, IMK_SHCENTROID_DX);
-    double y = get (&before, i, IMK_SHCENTROID_DY);
+    double x = sh_get (&before, i, IMK_SHCENTROID_DX);
+    double y = sh_get (&before, i, IMK_SHCENTROID_DY);
 
     if (x > 2.4 || y < -2.4) /* would leave the range */
       continue;
-    check_near (&after, i, IMK_SHCENTROID_DX, x + 1, 1e-4);
-    check_near (&after, i, IMK_SHCENTROID_DY, y - 1, 1e-4);
+    sh_near (&after, i, IMK_SHCENTROID_DX, x + 1, 1e-4);
+    sh_near (&after, i, IMK_SHCENTROID_DY, y - 1, 1e-4);
   }
   test_image_free (&before);
   test_image_free (&after);
@@ -1050,8 +933,8 @@ test_template_of_the_frame (void)
     case_new (&k, shape, IMK_TYPE_U16, OF_THE_FRAME, PLAIN);
     n = imk_shcentroid_n_cells (&k.config);
     live = run_cpu (&k.config, &k.in);
-    check_near (&live, 1, IMK_SHCENTROID_DX, 0, 0.02);
-    check_near (&live, 1, IMK_SHCENTROID_DY, 0, 0.02);
+    sh_near (&live, 1, IMK_SHCENTROID_DX, 0, 0.02);
+    sh_near (&live, 1, IMK_SHCENTROID_DY, 0, 0.02);
     k.config.template_width =
         (uint32_t) k.config.pitch_x - 2 * k.config.template_margin;
     k.config.template_height =
@@ -1095,10 +978,10 @@ test_beyond_float32 (void)
         c.power = power;
         c.correlation = how;
         out = run_cpu (&c, &in);
-        check_near (&out, 4, IMK_SHCENTROID_FLAGS,
+        sh_near (&out, 4, IMK_SHCENTROID_FLAGS,
             power == 2 ? 0 : IMK_SHCENTROID_NO_MATCH, 0);
-        check_near (&out, 4, IMK_SHCENTROID_DX, 0, power == 2 ? 0.1 : 0);
-        check_near (&out, 4, IMK_SHCENTROID_DY, 0, power == 2 ? 0.1 : 0);
+        sh_near (&out, 4, IMK_SHCENTROID_DX, 0, power == 2 ? 0.1 : 0);
+        sh_near (&out, 4, IMK_SHCENTROID_DY, 0, power == 2 ? 0.1 : 0);
         test_image_free (&in);
         test_image_free (&out);
       }
@@ -1122,10 +1005,10 @@ test_flux_beyond_float32 (void)
   out = run_cpu (&c, &in);
   for (uint32_t cell = 0; cell < 9; cell++) {
     for (uint32_t field = 0; field < N_FIELDS; field++)
-      test_check (isfinite (get (&out, cell, field)), "cell %u field %u is %g",
-          cell, field, get (&out, cell, field));
-    check_near (&out, cell, IMK_SHCENTROID_FLUX, FLT_MAX, 0);
-    check_near (&out, cell, IMK_SHCENTROID_FLAGS, IMK_SHCENTROID_NO_MATCH, 0);
+      test_check (isfinite (sh_get (&out, cell, field)),
+          "cell %u field %u is %g", cell, field, sh_get (&out, cell, field));
+    sh_near (&out, cell, IMK_SHCENTROID_FLUX, FLT_MAX, 0);
+    sh_near (&out, cell, IMK_SHCENTROID_FLAGS, IMK_SHCENTROID_NO_MATCH, 0);
   }
   test_image_free (&in);
   test_image_free (&out);
@@ -1147,20 +1030,20 @@ test_tracking (void)
   c.n_templates = 1;
   c.template_width = c.template_height = 11;
   c.window = IMK_SHCENTROID_WINDOW_TRACKING;
-  out = output_new (&c);
-  s = kernel_new (IMK_BACKEND_CPU, &c);
+  out = sh_output (&c, IMK_TYPE_F64, padding_of (&c));
+  s = sh_new (IMK_BACKEND_CPU, &c);
   for (int frame = 0; frame <= 30; frame++) {
     double x0 = 29.5 + frame, y0 = 29.5 + 0.4 * frame;
 
     for (int i = 0; i < SIZE * SIZE; i++)
-      set_sample (&in, i % SIZE, i / SIZE,
+      sh_set (&in, i % SIZE, i / SIZE,
           100 + 5000 * gaussian (i % SIZE - x0, i / SIZE - y0, 2));
-    process (s, &in, &out);
-    check_near (&out, 5, IMK_SHCENTROID_X, x0, 0.03);
-    check_near (&out, 5, IMK_SHCENTROID_Y, y0, 0.03);
-    check_near (&out, 5, IMK_SHCENTROID_FLAGS, 0, 0);
+    sh_process (s, &in, &out);
+    sh_near (&out, 5, IMK_SHCENTROID_X, x0, 0.03);
+    sh_near (&out, 5, IMK_SHCENTROID_Y, y0, 0.03);
+    sh_near (&out, 5, IMK_SHCENTROID_FLAGS, 0, 0);
   }
-  check_near (&out, 5, IMK_SHCENTROID_DX, 30, 0.03);
+  sh_near (&out, 5, IMK_SHCENTROID_DX, 30, 0.03);
   imk_shcentroid_free (s);
   test_image_free (&in);
   test_image_free (&out);
@@ -1194,14 +1077,14 @@ test_nothing_to_find (void)
     pattern[i] = (float) gaussian (i % 9 - 4, i / 9 - 4, 1.5);
   for (uint32_t y = 0; y < CELL; y++)
     for (uint32_t x = 0; x < CELL; x++) {
-      set_sample (&in, x, y, 0);
-      set_sample (&in, CELL + x, y, 77);
-      set_sample (
+      sh_set (&in, x, y, 0);
+      sh_set (&in, CELL + x, y, 77);
+      sh_set (
           &in, 2 * CELL + x, y, 10 + 200 * gaussian (x - 12.0, y - 7.5, 1.5));
-      set_sample (&in, 3 * CELL + x, y, 20 + 3 * normal (&seed));
-      set_sample (&in, 4 * CELL + x, y, 255);
-      set_sample (&in, 5 * CELL + x, y, 200);
-      set_sample (
+      sh_set (&in, 3 * CELL + x, y, 20 + 3 * sh_normal (&seed));
+      sh_set (&in, 4 * CELL + x, y, 255);
+      sh_set (&in, 5 * CELL + x, y, 200);
+      sh_set (
           &in, 6 * CELL + x, y, 10 + 200 * gaussian (x - 8.0, y - 7.0, 1.5));
       bad[y * c.width + 5 * CELL + x] = 1;
     }
@@ -1219,18 +1102,18 @@ test_nothing_to_find (void)
       c.invalid_policy = policy;
       out = run_cpu (&c, &in);
       for (uint32_t i = 0; i < N; i++) {
-        check_near (&out, i, IMK_SHCENTROID_FLAGS, flags[i], 0);
+        sh_near (&out, i, IMK_SHCENTROID_FLAGS, flags[i], 0);
         for (int f = 0; f < N_FIELDS; f++)
           test_check (
-              !isinf (get (&out, i, f)) &&
-                  (!isnan (get (&out, i, f)) ||
+              !isinf (sh_get (&out, i, f)) &&
+                  (!isnan (sh_get (&out, i, f)) ||
                       (policy == IMK_SHCENTROID_INVALID_NAN && flags[i])),
-              "cell %u field %d is %g", i, f, get (&out, i, f));
+              "cell %u field %d is %g", i, f, sh_get (&out, i, f));
         if (flags[i] && policy != IMK_SHCENTROID_INVALID_NAN)
-          check_near (&out, i, IMK_SHCENTROID_DX, 0, 0);
+          sh_near (&out, i, IMK_SHCENTROID_DX, 0, 0);
       }
-      check_near (&out, 6, IMK_SHCENTROID_DX, 0.5, 0.15);
-      check_near (&out, 6, IMK_SHCENTROID_DY, -0.5, 0.1);
+      sh_near (&out, 6, IMK_SHCENTROID_DX, 0.5, 0.15);
+      sh_near (&out, 6, IMK_SHCENTROID_DY, -0.5, 0.1);
       test_image_free (&out);
     }
   test_image_free (&in);
@@ -1269,8 +1152,8 @@ check_noise (ImkShcentroidCorrelation how, ImkShcentroidPeakFit fit,
                              : 20 + 600 * gaussian (u, v, 1.8);
 
       dark[y * SIZE + x] = 100;
-      set_sample (&in, x, y,
-          floor (mean + 100.5 + normal (&seed) * sqrt (mean / c.gain + 16)));
+      sh_set (&in, x, y,
+          floor (mean + 100.5 + sh_normal (&seed) * sqrt (mean / c.gain + 16)));
     }
   c.dark = dark;
   c.templates = pattern;
@@ -1281,10 +1164,10 @@ check_noise (ImkShcentroidCorrelation how, ImkShcentroidPeakFit fit,
   out = run_cpu (&c, &in);
   for (uint32_t i = 0; i < CELLS * CELLS; i++)
     for (int k = 0; k < 2; k++) {
-      double d = get (&out, i, IMK_SHCENTROID_DX + k);
+      double d = sh_get (&out, i, IMK_SHCENTROID_DX + k);
 
-      check_near (&out, i, IMK_SHCENTROID_FLAGS, 0, 0);
-      reported[k] += get (&out, i, IMK_SHCENTROID_VAR_X + k) / 400;
+      sh_near (&out, i, IMK_SHCENTROID_FLAGS, 0, 0);
+      reported[k] += sh_get (&out, i, IMK_SHCENTROID_VAR_X + k) / 400;
       sum[k] += d;
       found[k] += d * d;
     }
@@ -1350,14 +1233,14 @@ test_update (void)
   case_new (&k, 0, IMK_TYPE_U8, ONE, PLAIN);
   cog = k.config;
   cog.estimator = IMK_SHCENTROID_ESTIMATOR_COG;
-  s = kernel_new (IMK_BACKEND_CPU, &cog);
-  out = output_new (&cog);
-  process (s, &k.in, &out);
+  s = sh_new (IMK_BACKEND_CPU, &cog);
+  out = sh_output (&cog, IMK_TYPE_F64, padding_of (&cog));
+  sh_process (s, &k.in, &out);
   for (uint32_t range = 1; range <= IMK_SHCENTROID_MAX_SEARCH_RANGE; range++) {
     k.config.search_range = range;
     k.config.correlation = range % 3;
     test_ok (imk_shcentroid_update (s, &k.config, &error), &error);
-    process (s, &k.in, &out);
+    sh_process (s, &k.in, &out);
     expected = run_cpu (&k.config, &k.in);
     test_image_same (&expected, &out, "after an update");
     test_image_free (&expected);
@@ -1430,7 +1313,7 @@ test_errors (void)
   k = c;
   k.estimator = IMK_SHCENTROID_ESTIMATOR_COG;
   k.n_templates = 0;
-  s = kernel_new (IMK_BACKEND_CPU, &k);
+  s = sh_new (IMK_BACKEND_CPU, &k);
   test_error (imk_shcentroid_update (s, &c, &error), &error, IMK_ERROR_CONFIG,
       "no template to look for");
   imk_shcentroid_free (s);
@@ -1444,27 +1327,7 @@ static void
 check_same (const ImkShcentroidConfig *c, const TestImage *in,
     uint32_t n_frames, const char *name)
 {
-  ImkShcentroid *cpu = kernel_new (IMK_BACKEND_CPU, c);
-  ImkShcentroid *cuda = kernel_new (IMK_BACKEND_CUDA, c);
-  TestImage expected = output_new (c), actual = output_new (c);
-  ImkImage device_in = test_to_device (in);
-  ImkImage device_out = test_to_device (&actual);
-  ImkError error;
-
-  for (uint32_t i = 0; i < n_frames; i++) {
-    process (cpu, in, &expected);
-    test_ok (
-        imk_shcentroid_process (cuda, &device_in, &device_out, NULL, &error),
-        &error);
-    test_from_device (&device_out, &actual);
-    test_image_same (&expected, &actual, name);
-  }
-  test_device_free (&device_in);
-  test_device_free (&device_out);
-  test_image_free (&expected);
-  test_image_free (&actual);
-  imk_shcentroid_free (cpu);
-  imk_shcentroid_free (cuda);
+  sh_check_parity (c, in, IMK_TYPE_F64, padding_of (c), n_frames, false, name);
 }
 
 static void
@@ -1518,7 +1381,7 @@ test_map_parity (void)
   pattern = malloc (17 * 15 * sizeof (*pattern));
   in = test_image_new (IMK_TYPE_U16, 160, 120, 1, 2);
   for (uint32_t i = 0; i < 160 * 120; i++)
-    set_sample (
+    sh_set (
         &in, i % 160, i / 160, 500 + 100 * scene_at (&scene, i % 160, i / 160));
   for (uint32_t i = 0; i < 17 * 15; i++)
     pattern[i] = (float) scene_at (&scene, i % 17 + 68, i / 17 + 50);

@@ -2,17 +2,14 @@
 /* Where cells are and what their slopes mean: the paper's grid rule, optics,
  * units, maps of every shape; the backends against each other and both against
  * sums made here. */
-#include "kernel-test.h"
+#include "sh-common.h"
 
 #include <math.h>
 #include <stdlib.h>
 
 #include "imk/shcentroid-optics.h"
-#include "imk/shcentroid.h"
 
 #define PI 3.14159265358979323846
-
-enum { N_FIELDS = IMK_SHCENTROID_N_FIELDS };
 
 static ImkShcentroidConfig
 config_of (uint32_t width, uint32_t height)
@@ -26,23 +23,6 @@ config_of (uint32_t width, uint32_t height)
   return c;
 }
 
-static uint32_t
-sample (const TestImage *in, uint32_t x, uint32_t y)
-{
-  const uint8_t *row = (const uint8_t *) in->image.data + y * in->image.stride;
-
-  return ((const uint16_t *) row)[x];
-}
-
-static double
-number (const TestImage *out, uint32_t cell, uint32_t field)
-{
-  const uint8_t *row =
-      (const uint8_t *) out->image.data + cell * out->image.stride;
-
-  return ((const double *) row)[field];
-}
-
 static TestImage
 noise_frame (uint32_t width, uint32_t height, uint64_t seed)
 {
@@ -53,45 +33,16 @@ noise_frame (uint32_t width, uint32_t height, uint64_t seed)
 }
 
 static TestImage
-output_of (const ImkShcentroidConfig *c)
-{
-  uint32_t n = imk_shcentroid_n_cells (c);
-  bool slopes = c->fields == IMK_SHCENTROID_FIELDS_SLOPES;
-
-  return test_image_new (
-      IMK_TYPE_F64, slopes ? 2 * n : N_FIELDS, slopes ? 1 : n, 1, 0);
-}
-
-static TestImage
 run_cpu (const ImkShcentroidConfig *c, const TestImage *in)
 {
-  TestImage out = output_of (c);
-  ImkShcentroid *s = NULL;
-  ImkError error;
-
-  test_ok (imk_shcentroid_new (IMK_BACKEND_CPU, c, &s, &error), &error);
-  test_ok (
-      imk_shcentroid_process (s, &in->image, &out.image, NULL, &error), &error);
-  imk_shcentroid_free (s);
-  return out;
+  return sh_run (IMK_BACKEND_CPU, c, in, IMK_TYPE_F64, 0);
 }
 
-static TestImage
-run_cuda (const ImkShcentroidConfig *c, const TestImage *in)
+static void
+check_parity (
+    const ImkShcentroidConfig *c, const TestImage *in, const char *name)
 {
-  TestImage out = output_of (c);
-  ImkImage device_in = test_to_device (in), device_out = test_to_device (&out);
-  ImkShcentroid *s = NULL;
-  ImkError error;
-
-  test_ok (imk_shcentroid_new (IMK_BACKEND_CUDA, c, &s, &error), &error);
-  test_ok (imk_shcentroid_process (s, &device_in, &device_out, NULL, &error),
-      &error);
-  test_from_device (&device_out, &out);
-  imk_shcentroid_free (s);
-  test_device_free (&device_in);
-  test_device_free (&device_out);
-  return out;
+  sh_check_parity (c, in, IMK_TYPE_F64, 0, 1, false, name);
 }
 
 /* ------------------------------------------------------------------------
@@ -118,9 +69,9 @@ check_rule (ImkShcentroidRule rule, double x0, double d, uint32_t n,
     for (uint32_t i = 0; i < n; i++) {
       double flux = x >= expected[i][0] && x < expected[i][1] ? 7 : 0;
 
-      test_check (number (&out, i, IMK_SHCENTROID_FLUX) == flux,
+      test_check (sh_get (&out, i, IMK_SHCENTROID_FLUX) == flux,
           "rule %d: pixel %u in cell %u: flux %g", rule, x, i,
-          number (&out, i, IMK_SHCENTROID_FLUX));
+          sh_get (&out, i, IMK_SHCENTROID_FLUX));
     }
     test_image_free (&in);
     test_image_free (&out);
@@ -146,7 +97,7 @@ test_paper_parity (void)
   test_need_cuda ();
   for (uint32_t k = 0; k < 6; k++) {
     ImkShcentroidConfig c = config_of (203, 117);
-    TestImage in = noise_frame (203, 117, 3 + k), cpu, cuda;
+    TestImage in = noise_frame (203, 117, 3 + k);
 
     c.x0 = 0.4 + k;
     c.y0 = 1.7;
@@ -155,12 +106,8 @@ test_paper_parity (void)
     c.columns = (uint32_t) (195 / c.pitch_x);
     c.rows = (uint32_t) (113 / c.pitch_y);
     c.grid_rule = IMK_SHCENTROID_RULE_PAPER;
-    cpu = run_cpu (&c, &in);
-    cuda = run_cuda (&c, &in);
-    test_image_same (&cpu, &cuda, "paper rule");
+    check_parity (&c, &in, "paper rule");
     test_image_free (&in);
-    test_image_free (&cpu);
-    test_image_free (&cuda);
   }
 }
 
@@ -224,16 +171,16 @@ check_cell (const ImkShcentroidConfig *c, const TestImage *in,
     for (uint32_t x = 0; x < c->width; x++)
       if (x >= floor (cell->x) && x < floor (cell->x + cell->width) &&
           y >= floor (cell->y) && y < floor (cell->y + cell->height)) {
-        sum += sample (in, x, y);
-        mx += (double) sample (in, x, y) * x;
-        my += (double) sample (in, x, y) * y;
+        sum += sh_sample (in, x, y);
+        mx += sh_sample (in, x, y) * x;
+        my += sh_sample (in, x, y) * y;
       }
-  test_check (number (out, i, IMK_SHCENTROID_FLUX) == sum &&
-                  fabs (number (out, i, IMK_SHCENTROID_X) - mx / sum) < 1e-9 &&
-                  fabs (number (out, i, IMK_SHCENTROID_Y) - my / sum) < 1e-9,
+  test_check (sh_get (out, i, IMK_SHCENTROID_FLUX) == sum &&
+                  fabs (sh_get (out, i, IMK_SHCENTROID_X) - mx / sum) < 1e-9 &&
+                  fabs (sh_get (out, i, IMK_SHCENTROID_Y) - my / sum) < 1e-9,
       "cell %u: (%g, %g) of %g, not (%g, %g) of %g", i,
-      number (out, i, IMK_SHCENTROID_X), number (out, i, IMK_SHCENTROID_Y),
-      number (out, i, IMK_SHCENTROID_FLUX), mx / sum, my / sum, sum);
+      sh_get (out, i, IMK_SHCENTROID_X), sh_get (out, i, IMK_SHCENTROID_Y),
+      sh_get (out, i, IMK_SHCENTROID_FLUX), mx / sum, my / sum, sum);
 }
 
 static void
@@ -265,16 +212,12 @@ test_map_parity (void)
   cells = calloc (MAX_CELLS, sizeof (*cells));
   for (int which = 0; which < N_MAPS; which++) {
     ImkShcentroidConfig c = config_of (133, 97);
-    TestImage in = noise_frame (133, 97, 20 + which), cpu, cuda;
+    TestImage in = noise_frame (133, 97, 20 + which);
 
     make_map (which, &c, cells);
     c.slope_scale = 2.5e-4;
-    cpu = run_cpu (&c, &in);
-    cuda = run_cuda (&c, &in);
-    test_image_same (&cpu, &cuda, "map");
+    check_parity (&c, &in, "map");
     test_image_free (&in);
-    test_image_free (&cpu);
-    test_image_free (&cuda);
   }
   free (cells);
 }
@@ -299,13 +242,13 @@ test_slope_scale (void)
   for (uint32_t i = 0; i < 24; i++)
     for (uint32_t field = 0; field < N_FIELDS; field++) {
       bool slope = field == IMK_SHCENTROID_DX || field == IMK_SHCENTROID_DY;
-      double expected = number (&px, i, field) * (slope ? c.slope_scale : 1);
+      double expected = sh_get (&px, i, field) * (slope ? c.slope_scale : 1);
 
-      test_check (number (&rad, i, field) == expected,
-          "cell %u field %u: %g, not %g", i, field, number (&rad, i, field),
+      test_check (sh_get (&rad, i, field) == expected,
+          "cell %u field %u: %g, not %g", i, field, sh_get (&rad, i, field),
           expected);
       if (slope)
-        test_check (number (&slopes, 0,
+        test_check (sh_get (&slopes, 0,
                         (field == IMK_SHCENTROID_DY) * 24 + i) == expected,
             "the vector has another slope of cell %u", i);
     }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /* The grid finder against drawn lattices with noise, and on the lamp frame. */
-#include "kernel-test.h"
+#include "sh-common.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -24,20 +24,6 @@ typedef struct Scene {
   double jitter;  /* rms of the spots about their points */
   double aspect;  /* of a square lattice that is stretched in y; 0 for none */
 } Scene;
-
-static double
-uniform (uint64_t *seed)
-{
-  return (double) (test_random (seed) >> 11) * 0x1p-53;
-}
-
-static double
-gaussian (uint64_t *seed)
-{
-  double u = uniform (seed), v = uniform (seed);
-
-  return sqrt (-2 * log (1 - u)) * cos (2 * PI * v);
-}
 
 static void
 add_spot (double *light, const Scene *s, double x, double y)
@@ -75,10 +61,10 @@ add_spots (double *light, const Scene *s, uint64_t *seed)
 
       if (x < margin || y < margin || x > s->width - 1 - margin ||
           y > s->height - 1 - margin || (s->pupil > 0 && r > s->pupil) ||
-          r < s->hole || uniform (seed) < s->missing)
+          r < s->hole || sh_uniform (seed) < s->missing)
         continue;
-      add_spot (light, s, x + s->jitter * gaussian (seed) / sqrt (2),
-          y + s->jitter * gaussian (seed) / sqrt (2));
+      add_spot (light, s, x + s->jitter * sh_normal (seed) / sqrt (2),
+          y + s->jitter * sh_normal (seed) / sqrt (2));
       n++;
     }
   return n;
@@ -102,7 +88,7 @@ draw (const Scene *s, ImkType type, uint64_t seed, uint32_t *n_spots)
           light[y * s->width + x] + s->background + s->slope * (x + 0.5 * y);
       uint8_t *row = (uint8_t *) image.image.data + y * image.image.stride;
 
-      v += sqrt (v + s->read_noise * s->read_noise) * gaussian (&seed);
+      v += sqrt (v + s->read_noise * s->read_noise) * sh_normal (&seed);
       v = fmin (fmax (rint (v), 0), most);
       if (type == IMK_TYPE_U8)
         row[x] = (uint8_t) v;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /* The light of a frame: its measures against their formulas, in double, and
  * against the flux that the kernel measures. */
-#include "kernel-test.h"
+#include "sh-common.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -32,15 +32,8 @@ compare_descending (const void *a, const void *b)
 static ImkShcentroidConfig
 config_new (ImkType type, uint32_t cells)
 {
-  ImkShcentroidConfig c;
-
-  imk_shcentroid_config_init (&c);
-  c.type = type;
-  c.width = c.height = SIDE * cells;
-  c.pitch_x = c.pitch_y = SIDE;
-  c.columns = c.rows = cells;
-  c.n_threads = 1;
-  return c;
+  return sh_grid (
+      type, SIDE * cells, SIDE * cells, 0, 0, SIDE, SIDE, cells, cells);
 }
 
 static bool
@@ -86,17 +79,9 @@ threshold_of (const ImkShcentroidConfig *c, const double *values)
 static double
 flux_of (const ImkShcentroidConfig *c, const TestImage *in)
 {
-  TestImage out =
-      test_image_new (IMK_TYPE_F64, IMK_SHCENTROID_N_FIELDS, 1, 1, 0);
-  ImkShcentroid *s = NULL;
-  ImkError error;
-  double flux;
+  TestImage out = sh_run (IMK_BACKEND_CPU, c, in, IMK_TYPE_F64, 0);
+  double flux = sh_get (&out, 0, IMK_SHCENTROID_FLUX);
 
-  test_ok (imk_shcentroid_new (IMK_BACKEND_CPU, c, &s, &error), &error);
-  test_ok (
-      imk_shcentroid_process (s, &in->image, &out.image, NULL, &error), &error);
-  flux = ((const double *) out.image.data)[IMK_SHCENTROID_FLUX];
-  imk_shcentroid_free (s);
   test_image_free (&out);
   return flux;
 }

@@ -3,14 +3,12 @@
  * estimator is off by, how much it scatters, and what it says about that.
  * With a file name it writes the table that tests/data/noise.py makes a picture
  * of; docs/explanation/shcentroid-noise.md has both. */
-#include "kernel-test.h"
+#include "sh-common.h"
 
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-
-#include "imk/shcentroid.h"
 
 enum {
   PITCH = 16,
@@ -237,15 +235,6 @@ typedef struct Figures {
   uint32_t n_invalid;
 } Figures;
 
-static double
-get (const TestImage *out, uint32_t cell, uint32_t field)
-{
-  const uint8_t *p =
-      (const uint8_t *) out->image.data + cell * out->image.stride;
-
-  return ((const double *) p)[field];
-}
-
 static Figures
 figures_of (const TestImage *out)
 {
@@ -258,17 +247,17 @@ figures_of (const TestImage *out)
     double truth[2];
 
     place_of (i, &truth[0], &truth[1]);
-    if ((uint32_t) get (out, i, IMK_SHCENTROID_FLAGS)) {
+    if ((uint32_t) sh_get (out, i, IMK_SHCENTROID_FLAGS)) {
       f.n_invalid++;
       continue;
     }
     n[place]++;
     for (int k = 0; k < 2; k++) {
-      double d = get (out, i, IMK_SHCENTROID_DX + k) - truth[k];
+      double d = sh_get (out, i, IMK_SHCENTROID_DX + k) - truth[k];
 
       sum[place][k] += d;
       square[place][k] += d * d;
-      reported += get (out, i, IMK_SHCENTROID_VAR_X + k);
+      reported += sh_get (out, i, IMK_SHCENTROID_VAR_X + k);
     }
   }
   for (int place = 0; place < N_PLACES; place++)
@@ -290,27 +279,16 @@ figures_of (const TestImage *out)
 static Figures
 measure (const Estimator *e, const TestImage *in)
 {
-  ImkShcentroidConfig c;
-  ImkShcentroid *s = NULL;
-  TestImage out =
-      test_image_new (IMK_TYPE_F64, IMK_SHCENTROID_N_FIELDS, N_CELLS, 1, 0);
-  ImkError error;
+  ImkShcentroidConfig c =
+      sh_grid (IMK_TYPE_U16, SIZE, SIZE, 0, 0, PITCH, PITCH, SIDE, SIDE);
+  TestImage out;
   Figures f;
 
-  imk_shcentroid_config_init (&c);
-  c.width = c.height = SIZE;
-  c.type = IMK_TYPE_U16;
-  c.pitch_x = c.pitch_y = PITCH;
-  c.columns = c.rows = SIDE;
-  c.n_threads = 1;
   c.dark = dark;
   c.read_noise = read_noise;
   e->set (&c);
-  test_ok (imk_shcentroid_new (IMK_BACKEND_CPU, &c, &s, &error), &error);
-  test_ok (
-      imk_shcentroid_process (s, &in->image, &out.image, NULL, &error), &error);
+  out = sh_run (IMK_BACKEND_CPU, &c, in, IMK_TYPE_F64, 0);
   f = figures_of (&out);
-  imk_shcentroid_free (s);
   test_image_free (&out);
   return f;
 }
@@ -417,7 +395,7 @@ check_kinds (const Estimator *e, ImkShcentroidInvalid policy)
   test_ok (
       imk_shcentroid_process (s, &in.image, &out.image, NULL, &error), &error);
   for (uint32_t i = 0; i < N_KINDS; i++) {
-    uint32_t flags = (uint32_t) get (&out, i, IMK_SHCENTROID_FLAGS);
+    uint32_t flags = (uint32_t) sh_get (&out, i, IMK_SHCENTROID_FLAGS);
     /* nowhere is there little difference to so bright a cell */
     bool nothing = i == DARK || i == NOISE || i == DEAD ||
                    (i == SATURATED &&
@@ -428,7 +406,7 @@ check_kinds (const Estimator *e, ImkShcentroidInvalid policy)
                     !!(flags & IMK_SHCENTROID_SATURATED) == (i == SATURATED),
         "%s: the flags of cell %u are %u", e->name, i, flags);
     for (uint32_t f = 0; f < IMK_SHCENTROID_N_FIELDS; f++) {
-      double value = get (&out, i, f);
+      double value = sh_get (&out, i, f);
       bool may = nothing && policy == IMK_SHCENTROID_INVALID_NAN;
 
       test_check (isfinite (value) || (may && isnan (value)),
@@ -436,11 +414,11 @@ check_kinds (const Estimator *e, ImkShcentroidInvalid policy)
     }
     for (uint32_t f = IMK_SHCENTROID_DX; f <= IMK_SHCENTROID_DY; f++)
       if (nothing && policy != IMK_SHCENTROID_INVALID_NAN)
-        test_check (get (&out, i, f) == 0, "%s: cell %u has a slope of %g",
-            e->name, i, get (&out, i, f));
+        test_check (sh_get (&out, i, f) == 0, "%s: cell %u has a slope of %g",
+            e->name, i, sh_get (&out, i, f));
       else if (!nothing)
-        test_check (fabs (get (&out, i, f)) < 3,
-            "%s: cell %u has a slope of %g", e->name, i, get (&out, i, f));
+        test_check (fabs (sh_get (&out, i, f)) < 3,
+            "%s: cell %u has a slope of %g", e->name, i, sh_get (&out, i, f));
   }
   imk_shcentroid_free (s);
   test_image_free (&in);

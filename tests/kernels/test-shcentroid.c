@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /* The centroid kernel against closed forms, an independent reference, real
  * camera frames, and the backends against each other. */
-#include "kernel-test.h"
+#include "sh-common.h"
 #include "shcentroid/shcentroid-reference.h"
 
 #include <math.h>
@@ -10,121 +10,20 @@
 #include <string.h>
 
 #include "imk/device.h"
-#include "imk/shcentroid.h"
 #include "core/failures.h"
 
-enum { N_FIELDS = IMK_SHCENTROID_N_FIELDS, MAX_CELLS = 4096 };
+enum { MAX_CELLS = 4096 };
 
 static const double nan_ = NAN;
 
 /* ------------------------------------------------------------------------
  * Helpers. */
 
-static ImkShcentroidConfig
-grid_config (ImkType type, uint32_t width, uint32_t height, double x0,
-    double y0, double pitch_x, double pitch_y, uint32_t columns, uint32_t rows)
-{
-  ImkShcentroidConfig c;
-
-  imk_shcentroid_config_init (&c);
-  c.width = width;
-  c.height = height;
-  c.type = type;
-  c.x0 = x0;
-  c.y0 = y0;
-  c.pitch_x = pitch_x;
-  c.pitch_y = pitch_y;
-  c.columns = columns;
-  c.rows = rows;
-  c.n_threads = 1;
-  return c;
-}
-
 /* One cell that is the whole frame. */
 static ImkShcentroidConfig
 one_cell (ImkType type, uint32_t width, uint32_t height)
 {
-  return grid_config (type, width, height, 0, 0, width, height, 1, 1);
-}
-
-static TestImage
-output_new (const ImkShcentroidConfig *c, ImkType type, uint32_t padding)
-{
-  uint32_t n = imk_shcentroid_n_cells (c);
-
-  switch (c->fields) {
-  case IMK_SHCENTROID_FIELDS_XY:
-    return test_image_new (type, 2, n, 1, padding);
-  case IMK_SHCENTROID_FIELDS_SLOPES:
-    return test_image_new (type, 2 * n, 1, 1, padding);
-  default:
-    return test_image_new (type, N_FIELDS, n, 1, padding);
-  }
-}
-
-static ImkShcentroid *
-kernel_new (ImkBackend backend, const ImkShcentroidConfig *c)
-{
-  ImkShcentroid *s = NULL;
-  ImkError error;
-
-  test_ok (imk_shcentroid_new (backend, c, &s, &error), &error);
-  return s;
-}
-
-static void
-process (ImkShcentroid *s, const TestImage *in, TestImage *out)
-{
-  ImkError error;
-
-  test_ok (imk_shcentroid_process (s, &in->image, &out->image, NULL, &error),
-      &error);
-}
-
-/* The CPU's result, with canaries looked after. */
-static TestImage
-run_cpu (const ImkShcentroidConfig *c, const TestImage *in, ImkType type,
-    uint32_t padding)
-{
-  ImkShcentroid *s = kernel_new (IMK_BACKEND_CPU, c);
-  TestImage out = output_new (c, type, padding);
-
-  process (s, in, &out);
-  test_image_check_canaries (&out, "output of the CPU");
-  imk_shcentroid_free (s);
-  return out;
-}
-
-static double
-get (const TestImage *out, uint32_t row, uint32_t column)
-{
-  const uint8_t *p =
-      (const uint8_t *) out->image.data + row * out->image.stride;
-
-  return out->image.type == IMK_TYPE_F32 ? ((const float *) p)[column]
-                                         : ((const double *) p)[column];
-}
-
-static void
-set_sample (TestImage *in, uint32_t x, uint32_t y, uint32_t value)
-{
-  uint8_t *p = (uint8_t *) in->image.data + y * in->image.stride;
-
-  if (in->image.type == IMK_TYPE_U8)
-    p[x] = (uint8_t) value;
-  else
-    ((uint16_t *) p)[x] = (uint16_t) value;
-}
-
-static void
-check_near (const TestImage *out, uint32_t cell, uint32_t field,
-    double expected, double tolerance)
-{
-  double value = get (out, cell, field);
-
-  test_check (fabs (value - expected) <= tolerance,
-      "cell %u field %u is %.12g, expected %.12g", cell, field, value,
-      expected);
+  return sh_grid (type, width, height, 0, 0, width, height, 1, 1);
 }
 
 /* Where the worked examples are run. */
@@ -133,44 +32,11 @@ static ImkBackend backend_of_examples = IMK_BACKEND_CPU;
 static TestImage
 run_example (const ImkShcentroidConfig *c, const TestImage *in)
 {
-  ImkShcentroid *s;
-  TestImage out;
-  ImkImage device_in, device_out;
-  ImkError error;
-
-  if (backend_of_examples == IMK_BACKEND_CPU)
-    return run_cpu (c, in, IMK_TYPE_F64, 0);
-  s = kernel_new (IMK_BACKEND_CUDA, c);
-  out = output_new (c, IMK_TYPE_F64, 0);
-  device_in = test_to_device (in);
-  device_out = test_to_device (&out);
-  test_ok (imk_shcentroid_process (s, &device_in, &device_out, NULL, &error),
-      &error);
-  test_from_device (&device_out, &out);
-  test_device_free (&device_in);
-  test_device_free (&device_out);
-  imk_shcentroid_free (s);
-  return out;
+  return sh_run (backend_of_examples, c, in, IMK_TYPE_F64, 0);
 }
 
 /* ------------------------------------------------------------------------
  * Worked examples. */
-
-static const uint8_t example[4][4] = {
-    {0, 0, 0, 0}, {0, 10, 20, 0}, {0, 30, 40, 0}, {0, 0, 0, 0}};
-
-static TestImage
-example_frame (ImkType type, uint32_t width, uint32_t height, uint32_t xs,
-    uint32_t ys, uint32_t pedestal)
-{
-  TestImage in = test_image_new (type, width, height, 1, 3);
-
-  test_image_fill (&in, FILL_ZERO, 0, 0);
-  for (uint32_t y = 0; y < 4; y++)
-    for (uint32_t x = 0; x < 4; x++)
-      set_sample (&in, xs + x, ys + y, example[y][x] + pedestal);
-  return in;
-}
 
 static void
 check_centre (const ImkShcentroidConfig *c, const TestImage *in, double flux,
@@ -178,10 +44,10 @@ check_centre (const ImkShcentroidConfig *c, const TestImage *in, double flux,
 {
   TestImage out = run_example (c, in);
 
-  check_near (&out, 0, IMK_SHCENTROID_FLUX, flux, 0);
-  check_near (&out, 0, IMK_SHCENTROID_X, x, 1e-9);
-  check_near (&out, 0, IMK_SHCENTROID_Y, y, 1e-9);
-  check_near (&out, 0, IMK_SHCENTROID_FLAGS, 0, 0);
+  sh_near (&out, 0, IMK_SHCENTROID_FLUX, flux, 0);
+  sh_near (&out, 0, IMK_SHCENTROID_X, x, 1e-9);
+  sh_near (&out, 0, IMK_SHCENTROID_Y, y, 1e-9);
+  sh_near (&out, 0, IMK_SHCENTROID_FLAGS, 0, 0);
   test_image_free (&out);
 }
 
@@ -189,16 +55,16 @@ static void
 test_plain_centroid (void)
 {
   for (int type = IMK_TYPE_U8; type <= IMK_TYPE_U16; type++) {
-    TestImage in = example_frame (type, 4, 4, 0, 0, 0);
-    TestImage far = example_frame (type, 64, 40, 10, 20, 0);
+    TestImage in = sh_example (type, 4, 4, 0, 0, 0);
+    TestImage far = sh_example (type, 64, 40, 10, 20, 0);
     ImkShcentroidConfig c = one_cell (type, 4, 4);
-    ImkShcentroidConfig f = grid_config (type, 64, 40, 10, 20, 4, 4, 1, 1);
+    ImkShcentroidConfig f = sh_grid (type, 64, 40, 10, 20, 4, 4, 1, 1);
     TestImage out = run_example (&c, &in);
 
-    check_near (&out, 0, IMK_SHCENTROID_DX, 0.1, 1e-12);
-    check_near (&out, 0, IMK_SHCENTROID_DY, 0.2, 1e-12);
-    check_near (&out, 0, IMK_SHCENTROID_FLUX_RAW, 100, 0);
-    check_near (&out, 0, IMK_SHCENTROID_MAX, 40, 0);
+    sh_near (&out, 0, IMK_SHCENTROID_DX, 0.1, 1e-12);
+    sh_near (&out, 0, IMK_SHCENTROID_DY, 0.2, 1e-12);
+    sh_near (&out, 0, IMK_SHCENTROID_FLUX_RAW, 100, 0);
+    sh_near (&out, 0, IMK_SHCENTROID_MAX, 40, 0);
     check_centre (&c, &in, 100, 1.6, 1.7);
     check_centre (&f, &far, 100, 11.6, 21.7);
     test_image_free (&in);
@@ -210,29 +76,29 @@ test_plain_centroid (void)
 static void
 test_variances (void)
 {
-  TestImage in = example_frame (IMK_TYPE_U8, 4, 4, 0, 0, 0), out;
+  TestImage in = sh_example (IMK_TYPE_U8, 4, 4, 0, 0, 0), out;
   ImkShcentroidConfig c = one_cell (IMK_TYPE_U8, 4, 4);
 
   out = run_example (&c, &in);
-  check_near (&out, 0, IMK_SHCENTROID_VAR_X, 0.0024, 1e-15);
-  check_near (&out, 0, IMK_SHCENTROID_VAR_Y, 0.0021, 1e-15);
+  sh_near (&out, 0, IMK_SHCENTROID_VAR_X, 0.0024, 1e-15);
+  sh_near (&out, 0, IMK_SHCENTROID_VAR_Y, 0.0021, 1e-15);
   test_image_free (&out);
 
   c.read_noise = 1;
   out = run_example (&c, &in);
-  check_near (&out, 0, IMK_SHCENTROID_VAR_X, 0.0024 + 0.002016, 1e-15);
-  check_near (&out, 0, IMK_SHCENTROID_VAR_Y, 0.0021 + 0.002064, 1e-15);
+  sh_near (&out, 0, IMK_SHCENTROID_VAR_X, 0.0024 + 0.002016, 1e-15);
+  sh_near (&out, 0, IMK_SHCENTROID_VAR_Y, 0.0021 + 0.002064, 1e-15);
   test_image_free (&out);
 
   c.gain = 1e200; /* electrons without end: no photon noise */
   out = run_example (&c, &in);
-  check_near (&out, 0, IMK_SHCENTROID_VAR_X, 0.002016, 1e-15);
-  check_near (&out, 0, IMK_SHCENTROID_VAR_Y, 0.002064, 1e-15);
+  sh_near (&out, 0, IMK_SHCENTROID_VAR_X, 0.002016, 1e-15);
+  sh_near (&out, 0, IMK_SHCENTROID_VAR_Y, 0.002064, 1e-15);
   test_image_free (&out);
 
   c.gain = 1e-300, c.read_noise = 1e300;
   out = run_example (&c, &in);
-  test_check (isfinite (get (&out, 0, IMK_SHCENTROID_VAR_X)),
+  test_check (isfinite (sh_get (&out, 0, IMK_SHCENTROID_VAR_X)),
       "an absurd gain made the variance infinite or NaN");
   test_image_free (&out);
   test_image_free (&in);
@@ -241,7 +107,7 @@ test_variances (void)
 static void
 test_thresholds (void)
 {
-  TestImage in = example_frame (IMK_TYPE_U8, 4, 4, 0, 0, 2);
+  TestImage in = sh_example (IMK_TYPE_U8, 4, 4, 0, 0, 2);
   ImkShcentroidConfig c = one_cell (IMK_TYPE_U8, 4, 4);
 
   check_centre (&c, &in, 132, 1 + 76.0 / 132, 1 + 86.0 / 132);
@@ -260,7 +126,7 @@ test_thresholds (void)
 static void
 test_dark_cell (void)
 {
-  TestImage in = example_frame (IMK_TYPE_U8, 4, 4, 0, 0, 2), out;
+  TestImage in = sh_example (IMK_TYPE_U8, 4, 4, 0, 0, 2), out;
   ImkShcentroidConfig c = one_cell (IMK_TYPE_U8, 4, 4);
 
   c.threshold_mode = IMK_SHCENTROID_THRESHOLD_ABSOLUTE;
@@ -268,19 +134,21 @@ test_dark_cell (void)
   for (int policy = 0; policy <= IMK_SHCENTROID_INVALID_REFERENCE; policy++) {
     c.invalid_policy = policy;
     out = run_example (&c, &in);
-    check_near (&out, 0, IMK_SHCENTROID_FLAGS, IMK_SHCENTROID_NO_FLUX, 0);
-    check_near (&out, 0, IMK_SHCENTROID_FLUX, 0, 0);
-    check_near (&out, 0, IMK_SHCENTROID_FLUX_RAW, 132, 0);
+    sh_near (&out, 0, IMK_SHCENTROID_FLAGS, IMK_SHCENTROID_NO_FLUX, 0);
+    sh_near (&out, 0, IMK_SHCENTROID_FLUX, 0, 0);
+    sh_near (&out, 0, IMK_SHCENTROID_FLUX_RAW, 132, 0);
     for (int i = 0; i < N_FIELDS; i++)
       if (policy != IMK_SHCENTROID_INVALID_NAN)
-        test_check (isfinite (get (&out, 0, i)), "field %d is not finite", i);
+        test_check (
+            isfinite (sh_get (&out, 0, i)), "field %d is not finite", i);
     for (int i = IMK_SHCENTROID_X; i <= IMK_SHCENTROID_Y; i++)
       if (policy == IMK_SHCENTROID_INVALID_NAN)
-        test_check (isnan (get (&out, 0, i)) && isnan (get (&out, 0, i + 2)) &&
-                        isnan (get (&out, 0, i + IMK_SHCENTROID_VAR_X)),
+        test_check (isnan (sh_get (&out, 0, i)) &&
+                        isnan (sh_get (&out, 0, i + 2)) &&
+                        isnan (sh_get (&out, 0, i + IMK_SHCENTROID_VAR_X)),
             "a NaN is missing");
       else
-        check_near (&out, 0, i, 1.5, 0);
+        sh_near (&out, 0, i, 1.5, 0);
     test_image_free (&out);
   }
   test_image_free (&in);
@@ -295,7 +163,7 @@ test_aotools (void)
   test_image_fill (&in, FILL_ZERO, 0, 0);
   for (int y = 1; y <= 2; y++)
     for (int x = 2; x <= 3; x++)
-      set_sample (&in, x, y, 1);
+      sh_set (&in, x, y, 1);
   check_centre (&c, &in, 4, 2.5, 1.5);
   test_image_free (&in);
 }
@@ -306,17 +174,16 @@ check_edges (double x0, double pitch, uint32_t n, const uint32_t *edges)
 {
   TestImage in = test_image_new (IMK_TYPE_U8, edges[n] + 3, 2, 1, 0), out;
   ImkShcentroidConfig c =
-      grid_config (IMK_TYPE_U8, edges[n] + 3, 2, x0, 0, pitch, 2, n, 1);
+      sh_grid (IMK_TYPE_U8, edges[n] + 3, 2, x0, 0, pitch, 2, n, 1);
 
   test_image_fill (&in, FILL_MAXIMUM, 255, 0);
   out = run_example (&c, &in);
   for (uint32_t i = 0; i < n; i++) {
-    check_near (
+    sh_near (
         &out, i, IMK_SHCENTROID_FLUX_RAW, 510.0 * (edges[i + 1] - edges[i]), 0);
-    check_near (
-        &out, i, IMK_SHCENTROID_X, (edges[i] + edges[i + 1] - 1) / 2.0, 0);
-    check_near (&out, i, IMK_SHCENTROID_Y, 0.5, 0);
-    check_near (&out, i, IMK_SHCENTROID_DX,
+    sh_near (&out, i, IMK_SHCENTROID_X, (edges[i] + edges[i + 1] - 1) / 2.0, 0);
+    sh_near (&out, i, IMK_SHCENTROID_Y, 0.5, 0);
+    sh_near (&out, i, IMK_SHCENTROID_DX,
         (edges[i] + edges[i + 1] - 1) / 2.0 - (x0 + (i + 0.5) * pitch - 0.5),
         1e-12);
   }
@@ -363,15 +230,16 @@ check_against_reference (const ImkShcentroidConfig *c, const TestImage *in,
     switch (c->fields) {
     case IMK_SHCENTROID_FIELDS_ALL:
       for (uint32_t f = 0; f < N_FIELDS; f++)
-        check_value (get (out, i, f), row[f], relative, what, i, f);
+        check_value (sh_get (out, i, f), row[f], relative, what, i, f);
       break;
     case IMK_SHCENTROID_FIELDS_XY:
       for (uint32_t f = 0; f < 2; f++)
-        check_value (get (out, i, f), row[f], relative, what, i, f);
+        check_value (sh_get (out, i, f), row[f], relative, what, i, f);
       break;
     case IMK_SHCENTROID_FIELDS_SLOPES:
       for (uint32_t f = 0; f < 2; f++)
-        check_value (get (out, 0, i + f * n), row[2 + f], relative, what, i, f);
+        check_value (
+            sh_get (out, 0, i + f * n), row[2 + f], relative, what, i, f);
       break;
     }
   }
@@ -434,8 +302,8 @@ static Case
 make_case (const Grid *g, ImkType type, Fill fill, int threshold, int fields)
 {
   Case k = {
-      .config = grid_config (type, g->width, g->height, g->x0, g->y0,
-          g->pitch_x, g->pitch_y, g->columns, g->rows),
+      .config = sh_grid (type, g->width, g->height, g->x0, g->y0, g->pitch_x,
+          g->pitch_y, g->columns, g->rows),
       .fill = fill,
       .out_type = (threshold + fields) % 2 ? IMK_TYPE_F32 : IMK_TYPE_F64,
       .padding = (uint32_t) (threshold * 3 + fill) % 8,
@@ -489,7 +357,8 @@ static void
 check_cpu_case (const Case *k)
 {
   TestImage in = case_frame (k);
-  TestImage out = run_cpu (&k->config, &in, k->out_type, k->padding);
+  TestImage out =
+      sh_run (IMK_BACKEND_CPU, &k->config, &in, k->out_type, k->padding);
 
   check_against_reference (&k->config, &in, &out, k->name);
   test_image_free (&in);
@@ -513,8 +382,8 @@ test_largest_sums (void)
 
     test_image_fill (&in, FILL_MAXIMUM, 65535, 0);
     out = run_example (&c, &in);
-    check_near (&out, 0, IMK_SHCENTROID_X, (width - 1) / 2.0, 0);
-    check_near (&out, 0, IMK_SHCENTROID_Y, (height - 1) / 2.0, 0);
+    sh_near (&out, 0, IMK_SHCENTROID_X, (width - 1) / 2.0, 0);
+    sh_near (&out, 0, IMK_SHCENTROID_Y, (height - 1) / 2.0, 0);
     check_against_reference (&c, &in, &out, "65535 x 3");
     test_image_free (&in);
     test_image_free (&out);
@@ -597,7 +466,7 @@ static void
 test_map_equals_grid (void)
 {
   ImkShcentroidConfig grid =
-      grid_config (IMK_TYPE_U8, 99, 71, 0.25, 1.5, 3.3, 3.3, 29, 21);
+      sh_grid (IMK_TYPE_U8, 99, 71, 0.25, 1.5, 3.3, 3.3, 29, 21);
   ImkShcentroidConfig map = grid;
   ImkShcentroidCell cells[29 * 21];
   TestImage in = test_image_new (IMK_TYPE_U8, 99, 71, 1, 0), a, b;
@@ -619,8 +488,8 @@ test_map_equals_grid (void)
   }
   map.cells = cells;
   map.n_cells = 29 * 21;
-  a = run_cpu (&grid, &in, IMK_TYPE_F64, 0);
-  b = run_cpu (&map, &in, IMK_TYPE_F64, 0);
+  a = sh_run (IMK_BACKEND_CPU, &grid, &in, IMK_TYPE_F64, 0);
+  b = sh_run (IMK_BACKEND_CPU, &map, &in, IMK_TYPE_F64, 0);
   test_image_same (&a, &b, "a map of the cells of a grid");
   test_image_free (&in);
   test_image_free (&a);
@@ -633,16 +502,15 @@ test_map_equals_grid (void)
 static void
 test_shift (void)
 {
-  TestImage a = example_frame (IMK_TYPE_U16, 40, 40, 12, 14, 0);
-  TestImage b = example_frame (IMK_TYPE_U16, 40, 40, 13, 15, 0);
-  ImkShcentroidConfig c =
-      grid_config (IMK_TYPE_U16, 40, 40, 5, 5, 30, 30, 1, 1);
+  TestImage a = sh_example (IMK_TYPE_U16, 40, 40, 12, 14, 0);
+  TestImage b = sh_example (IMK_TYPE_U16, 40, 40, 13, 15, 0);
+  ImkShcentroidConfig c = sh_grid (IMK_TYPE_U16, 40, 40, 5, 5, 30, 30, 1, 1);
   TestImage first = run_example (&c, &a), second = run_example (&c, &b);
 
   for (int i = 0; i < 4; i++)
-    check_near (&second, 0, i, get (&first, 0, i) + 1, 1e-12);
+    sh_near (&second, 0, i, sh_get (&first, 0, i) + 1, 1e-12);
   for (int i = IMK_SHCENTROID_VAR_X; i <= IMK_SHCENTROID_VAR_Y; i++)
-    check_near (&second, 0, i, get (&first, 0, i), 1e-12);
+    sh_near (&second, 0, i, sh_get (&first, 0, i), 1e-12);
   test_image_free (&a);
   test_image_free (&b);
   test_image_free (&first);
@@ -653,14 +521,14 @@ static void
 test_threads (void)
 {
   ImkShcentroidConfig c =
-      grid_config (IMK_TYPE_U8, 800, 1000, 0.3, 0.1, 7.9, 9.9, 100, 101);
+      sh_grid (IMK_TYPE_U8, 800, 1000, 0.3, 0.1, 7.9, 9.9, 100, 101);
   TestImage in = test_image_new (IMK_TYPE_U8, 800, 1000, 1, 0), one, many;
 
   test_image_fill (&in, FILL_NOISE, 255, 11);
-  one = run_cpu (&c, &in, IMK_TYPE_F32, 0);
+  one = sh_run (IMK_BACKEND_CPU, &c, &in, IMK_TYPE_F32, 0);
   for (uint32_t n = 0; n <= 5; n++) {
     c.n_threads = n;
-    many = run_cpu (&c, &in, IMK_TYPE_F32, 0);
+    many = sh_run (IMK_BACKEND_CPU, &c, &in, IMK_TYPE_F32, 0);
     test_image_same (&one, &many, "several threads");
     test_image_free (&many);
   }
@@ -675,19 +543,19 @@ static void
 check_xy (ImkShcentroid *s, const TestImage *in, double x, double y)
 {
   ImkShcentroidConfig shape = one_cell (in->image.type, 4, 4);
-  TestImage out = output_new (&shape, IMK_TYPE_F64, 0);
+  TestImage out = sh_output (&shape, IMK_TYPE_F64, 0);
 
-  process (s, in, &out);
-  check_near (&out, 0, IMK_SHCENTROID_X, x, 1e-12);
-  check_near (&out, 0, IMK_SHCENTROID_Y, y, 1e-12);
-  check_near (&out, 0, IMK_SHCENTROID_DX, x - 1.5, 1e-12);
+  sh_process (s, in, &out);
+  sh_near (&out, 0, IMK_SHCENTROID_X, x, 1e-12);
+  sh_near (&out, 0, IMK_SHCENTROID_Y, y, 1e-12);
+  sh_near (&out, 0, IMK_SHCENTROID_DX, x - 1.5, 1e-12);
   test_image_free (&out);
 }
 
 static void
 test_hold (void)
 {
-  TestImage lit = example_frame (IMK_TYPE_U8, 4, 4, 0, 0, 0);
+  TestImage lit = sh_example (IMK_TYPE_U8, 4, 4, 0, 0, 0);
   TestImage dark = test_image_new (IMK_TYPE_U8, 4, 4, 1, 0);
   ImkShcentroidConfig c = one_cell (IMK_TYPE_U8, 4, 4);
   ImkShcentroid *s;
@@ -695,7 +563,7 @@ test_hold (void)
 
   test_image_fill (&dark, FILL_ZERO, 0, 0);
   c.invalid_policy = IMK_SHCENTROID_INVALID_HOLD;
-  s = kernel_new (IMK_BACKEND_CPU, &c);
+  s = sh_new (IMK_BACKEND_CPU, &c);
   check_xy (s, &dark, 1.5, 1.5); /* nothing to hold yet */
   check_xy (s, &lit, 1.6, 1.7);
   check_xy (s, &dark, 1.6, 1.7);
@@ -712,9 +580,9 @@ test_hold (void)
 static void
 test_update (void)
 {
-  TestImage in = example_frame (IMK_TYPE_U8, 4, 4, 0, 0, 2);
+  TestImage in = sh_example (IMK_TYPE_U8, 4, 4, 0, 0, 2);
   ImkShcentroidConfig c = one_cell (IMK_TYPE_U8, 4, 4), bad;
-  ImkShcentroid *s = kernel_new (IMK_BACKEND_CPU, &c);
+  ImkShcentroid *s = sh_new (IMK_BACKEND_CPU, &c);
   ImkError error;
 
   check_xy (s, &in, 1 + 76.0 / 132, 1 + 86.0 / 132);
@@ -735,13 +603,13 @@ test_update (void)
 static void
 test_saturation (void)
 {
-  TestImage in = example_frame (IMK_TYPE_U8, 4, 4, 0, 0, 0), out;
+  TestImage in = sh_example (IMK_TYPE_U8, 4, 4, 0, 0, 0), out;
   ImkShcentroidConfig c = one_cell (IMK_TYPE_U8, 4, 4);
 
   c.saturation = 40;
   out = run_example (&c, &in);
-  check_near (&out, 0, IMK_SHCENTROID_FLAGS, IMK_SHCENTROID_SATURATED, 0);
-  check_near (&out, 0, IMK_SHCENTROID_X, 1.6, 1e-12);
+  sh_near (&out, 0, IMK_SHCENTROID_FLAGS, IMK_SHCENTROID_SATURATED, 0);
+  sh_near (&out, 0, IMK_SHCENTROID_X, 1.6, 1e-12);
   test_image_free (&out);
   c.saturation = 40.5;
   check_centre (&c, &in, 100, 1.6, 1.7);
@@ -760,8 +628,8 @@ test_pedestal_rounding (void)
   c.threshold = nextafter (50001, 0);
   out = run_example (&c, &in);
   for (int i = IMK_SHCENTROID_X; i <= IMK_SHCENTROID_Y; i++)
-    test_check (get (&out, 0, i) >= 0 && get (&out, 0, i) <= 29,
-        "the centroid left its cell: %g", get (&out, 0, i));
+    test_check (sh_get (&out, 0, i) >= 0 && sh_get (&out, 0, i) <= 29,
+        "the centroid left its cell: %g", sh_get (&out, 0, i));
   test_image_free (&out);
   test_image_free (&in);
 }
@@ -769,93 +637,35 @@ test_pedestal_rounding (void)
 /* ------------------------------------------------------------------------
  * Real frames. */
 
-static FILE *
-open_data (const char *name)
-{
-  char path[512];
-
-  snprintf (path, sizeof (path), "shcentroid/%s", name);
-  return test_open_data (path);
-}
-
-static TestImage
-load_frame (const char *name)
-{
-  FILE *file = open_data (name);
-  TestImage in = test_image_new (IMK_TYPE_U16, 512, 512, 1, 0);
-  size_t n = fread (in.image.data, 2, 512 * 512, file);
-
-  fclose (file);
-  test_check (n == 512 * 512, "%s is too short", name);
-  return in;
-}
-
-/* The columns of grid16.csv. */
-enum {
-  CSV_FLUX_RAW = 7,
-  CSV_MAX,
-  CSV_COG_X,
-  CSV_COG_Y,
-  CSV_TABS_FLUX,
-  CSV_TABS_X,
-  CSV_TABS_Y,
-  CSV_COLUMNS = 18,
-};
-
-/* Returns: false at the end; empty columns are NaN */
-static bool
-read_line (FILE *file, double values[CSV_COLUMNS])
-{
-  char line[1024], *p = line;
-
-  if (!fgets (line, sizeof (line), file))
-    return false;
-  for (int i = 0; i < CSV_COLUMNS; i++) {
-    char *end;
-
-    values[i] = strtod (p, &end);
-    if (end == p)
-      values[i] = nan_;
-    p = strchr (end, ',');
-    p = p ? p + 1 : end;
-  }
-  return true;
-}
-
 static void
 check_frame_file (const char *name, double threshold, uint32_t n_valid)
 {
-  char path[256];
   double v[CSV_COLUMNS];
-  ImkShcentroidConfig c = grid_config (
-      IMK_TYPE_U16, 512, 512, 23.51, 20.65, 29.653, 29.653, 16, 16);
-  TestImage in, cog, tabs;
+  ImkShcentroidConfig c = sh_real_grid ();
+  TestImage in = sh_load_frame (name), cog, tabs;
   uint32_t n = 0;
   FILE *csv;
 
-  snprintf (path, sizeof (path), "%s.gray16le.raw", name);
-  in = load_frame (path);
   cog = run_example (&c, &in);
   c.threshold_mode = IMK_SHCENTROID_THRESHOLD_ABSOLUTE;
   c.threshold = threshold;
   c.min_flux = 5000;
   tabs = run_example (&c, &in);
 
-  snprintf (path, sizeof (path), "%s.grid16.csv", name);
-  csv = open_data (path);
-  read_line (csv, v);
-  for (uint32_t i = 0; read_line (csv, v); i++) {
-    bool valid = get (&tabs, i, IMK_SHCENTROID_FLAGS) == 0;
+  csv = sh_open_table (name);
+  for (uint32_t i = 0; sh_read_cell (csv, v); i++) {
+    bool valid = sh_get (&tabs, i, IMK_SHCENTROID_FLAGS) == 0;
 
-    check_near (&cog, i, IMK_SHCENTROID_FLUX_RAW, v[CSV_FLUX_RAW], 0);
-    check_near (&cog, i, IMK_SHCENTROID_MAX, v[CSV_MAX], 0);
-    check_near (&cog, i, IMK_SHCENTROID_X, v[CSV_COG_X], 1e-9);
-    check_near (&cog, i, IMK_SHCENTROID_Y, v[CSV_COG_Y], 1e-9);
-    check_near (&tabs, i, IMK_SHCENTROID_FLUX, v[CSV_TABS_FLUX], 0);
-    test_check (valid == (v[CSV_TABS_FLUX] >= 5000), "cell %u: validity", i);
+    sh_near (&cog, i, IMK_SHCENTROID_FLUX_RAW, v[CSV_FLUX_RAW], 0);
+    sh_near (&cog, i, IMK_SHCENTROID_MAX, v[CSV_MAX], 0);
+    sh_near (&cog, i, IMK_SHCENTROID_X, v[CSV_COG_X], 1e-9);
+    sh_near (&cog, i, IMK_SHCENTROID_Y, v[CSV_COG_Y], 1e-9);
+    sh_near (&tabs, i, IMK_SHCENTROID_FLUX, v[CSV_ABSOLUTE_FLUX], 0);
+    test_check (
+        valid == (v[CSV_ABSOLUTE_FLUX] >= 5000), "cell %u: validity", i);
     if (valid) {
-      check_near (&tabs, i, IMK_SHCENTROID_X, v[CSV_TABS_X], 1e-9);
-      check_near (&tabs, i, IMK_SHCENTROID_Y, v[CSV_TABS_Y], 1e-9);
+      sh_near (&tabs, i, IMK_SHCENTROID_X, v[CSV_ABSOLUTE_X], 1e-9);
+      sh_near (&tabs, i, IMK_SHCENTROID_Y, v[CSV_ABSOLUTE_Y], 1e-9);
     }
     n += valid;
     test_check (i < 256, "the table has too many lines");
@@ -896,7 +706,7 @@ check_refused (const ImkShcentroidConfig *c, const char *words)
 #define REFUSED(words, ...) \
   do { \
     ImkShcentroidConfig c = \
-        grid_config (IMK_TYPE_U8, 700, 500, 0, 0, 10, 10, 70, 50); \
+        sh_grid (IMK_TYPE_U8, 700, 500, 0, 0, 10, 10, 70, 50); \
     __VA_ARGS__; \
     check_refused (&c, words); \
   } while (0)
@@ -992,10 +802,10 @@ static void
 test_image_errors (void)
 {
   ImkShcentroidConfig c = one_cell (IMK_TYPE_U8, 4, 4);
-  ImkShcentroid *s = kernel_new (IMK_BACKEND_CPU, &c);
-  TestImage in = example_frame (IMK_TYPE_U8, 4, 4, 0, 0, 0);
-  TestImage out = output_new (&c, IMK_TYPE_F32, 0);
-  TestImage wide = output_new (&c, IMK_TYPE_F64, 0);
+  ImkShcentroid *s = sh_new (IMK_BACKEND_CPU, &c);
+  TestImage in = sh_example (IMK_TYPE_U8, 4, 4, 0, 0, 0);
+  TestImage out = sh_output (&c, IMK_TYPE_F32, 0);
+  TestImage wide = sh_output (&c, IMK_TYPE_F64, 0);
   ImkImage bad;
   ImkError error;
 
@@ -1035,34 +845,13 @@ test_image_errors (void)
 /* ------------------------------------------------------------------------
  * CPU = CUDA. */
 
-static TestImage
-run_cuda (const Case *k, const TestImage *in)
-{
-  ImkShcentroid *s = kernel_new (IMK_BACKEND_CUDA, &k->config);
-  TestImage out = output_new (&k->config, k->out_type, k->padding);
-  ImkImage device_in = test_to_device (in), device_out = test_to_device (&out);
-  ImkError error;
-
-  test_ok (imk_shcentroid_process (s, &device_in, &device_out, NULL, &error),
-      &error);
-  test_from_device (&device_out, &out);
-  imk_shcentroid_free (s);
-  test_device_free (&device_in);
-  test_device_free (&device_out);
-  return out;
-}
-
 static void
 check_parity (const Case *k)
 {
   TestImage in = case_frame (k);
-  TestImage cpu = run_cpu (&k->config, &in, k->out_type, k->padding);
-  TestImage cuda = run_cuda (k, &in);
 
-  test_image_same (&cpu, &cuda, k->name);
+  sh_check_parity (&k->config, &in, k->out_type, k->padding, 1, false, k->name);
   test_image_free (&in);
-  test_image_free (&cpu);
-  test_image_free (&cuda);
 }
 
 static void
@@ -1108,11 +897,12 @@ static void
 check_mapped_parity (const Case *k)
 {
   TestImage in = case_frame (k);
-  TestImage cpu = run_cpu (&k->config, &in, k->out_type, k->padding);
-  TestImage cuda = output_new (&k->config, k->out_type, k->padding);
+  TestImage cpu =
+      sh_run (IMK_BACKEND_CPU, &k->config, &in, k->out_type, k->padding);
+  TestImage cuda = sh_output (&k->config, k->out_type, k->padding);
   TestMapped mapped_in = test_to_mapped (&in);
   TestMapped mapped_out = test_to_mapped (&cuda);
-  ImkShcentroid *s = kernel_new (IMK_BACKEND_CUDA, &k->config);
+  ImkShcentroid *s = sh_new (IMK_BACKEND_CUDA, &k->config);
   ImkError error;
 
   test_ok (imk_shcentroid_process (
@@ -1151,9 +941,9 @@ test_unaligned_parity (void)
       Case k = make_case (&grids[7], type, FILL_NOISE, 0, 0);
       TestImage wide =
           test_image_new (type, k.config.width + 9, k.config.height, 1, shift);
-      TestImage out = output_new (&k.config, k.out_type, 0);
+      TestImage out = sh_output (&k.config, k.out_type, 0);
       size_t bytes = shift * imk_type_size (type);
-      ImkShcentroid *s = kernel_new (IMK_BACKEND_CUDA, &k.config);
+      ImkShcentroid *s = sh_new (IMK_BACKEND_CUDA, &k.config);
       ImkImage on_device, to = test_to_device (&out);
       TestImage part, cpu;
       ImkError error;
@@ -1163,7 +953,7 @@ test_unaligned_parity (void)
       part = wide;
       part.image.data = (uint8_t *) wide.image.data + bytes;
       part.image.width = k.config.width;
-      cpu = run_cpu (&k.config, &part, k.out_type, 0);
+      cpu = sh_run (IMK_BACKEND_CPU, &k.config, &part, k.out_type, 0);
       on_device.width = k.config.width;
       on_device.data = (uint8_t *) on_device.data + bytes;
       test_ok (
@@ -1191,12 +981,12 @@ test_policy_parity (void)
 
     k.config.invalid_policy = policy;
     k.config.min_flux = 4100; /* about half of the cells */
-    cpu = kernel_new (IMK_BACKEND_CPU, &k.config);
-    cuda = kernel_new (IMK_BACKEND_CUDA, &k.config);
+    cpu = sh_new (IMK_BACKEND_CPU, &k.config);
+    cuda = sh_new (IMK_BACKEND_CUDA, &k.config);
     for (uint64_t frame = 0; frame < 5; frame++) {
       TestImage in = case_frame (&k);
-      TestImage a = output_new (&k.config, k.out_type, 0);
-      TestImage b = output_new (&k.config, k.out_type, 0);
+      TestImage a = sh_output (&k.config, k.out_type, 0);
+      TestImage b = sh_output (&k.config, k.out_type, 0);
       ImkImage device_in, device_out = test_to_device (&b);
       ImkError error;
 
@@ -1206,7 +996,7 @@ test_policy_parity (void)
         test_ok (imk_shcentroid_reset (cpu, NULL, &error), &error);
         test_ok (imk_shcentroid_reset (cuda, NULL, &error), &error);
       }
-      process (cpu, &in, &a);
+      sh_process (cpu, &in, &a);
       test_ok (
           imk_shcentroid_process (cuda, &device_in, &device_out, NULL, &error),
           &error);
@@ -1252,7 +1042,7 @@ test_failures (void)
 
   test_need_cuda ();
   in = case_frame (&k);
-  out = output_new (&k.config, k.out_type, 0);
+  out = sh_output (&k.config, k.out_type, 0);
   device_in = test_to_device (&in);
   device_out = test_to_device (&out);
   for (int forever = 0; forever < 2; forever++) {
