@@ -24,12 +24,32 @@ typedef struct ImkLapsharpenRule {
   int32_t weight_channel; /* neighbours count by this channel, or -1 */
   uint32_t neighbours;
   float amount;
+  uint32_t multiple, fraction; /* amount = multiple / 2^fraction; multiple 0:
+                                * not in the 16 bits that whole bytes need */
   float threshold;
   bool local, edges;
   bool constant, reflect101; /* border; neither: the nearest sample, which is
                               * also what reflect comes to in a 3x3 window */
   uint32_t border_value;     /* counts */
 } ImkLapsharpenRule;
+
+/* An amount of m / 2^q needs no float on bytes. All of (2^q + k m) v - m sum
+ * v_i and half of 2^q fit 16 bits as long as the centre's weight is a signed
+ * byte. */
+static inline void
+imk_lapsharpen_find_fraction (ImkLapsharpenRule *rule)
+{
+  for (uint32_t q = 0; q <= 6; q++) {
+    float multiple = rule->amount * (float) (1u << q);
+    float centre = (float) (1u << q) + (float) rule->neighbours * multiple;
+
+    if (centre <= 127 && multiple == (float) (uint32_t) multiple) {
+      rule->multiple = (uint32_t) multiple;
+      rule->fraction = q;
+      return;
+    }
+  }
+}
 
 static inline ImkLapsharpenRule
 imk_lapsharpen_rule (const ImkLapsharpenConfig *c)
@@ -51,6 +71,7 @@ imk_lapsharpen_rule (const ImkLapsharpenConfig *c)
       c->alpha == IMK_LAPSHARPEN_ALPHA_WEIGHTED ? c->alpha_channel : -1;
   rule.neighbours = c->neighbours;
   rule.amount = (float) c->amount;
+  imk_lapsharpen_find_fraction (&rule);
   rule.threshold = (float) c->threshold;
   rule.local = c->clamp == IMK_LAPSHARPEN_CLAMP_LOCAL && !rule.edges;
   rule.reflect101 = c->border == IMK_LAPSHARPEN_BORDER_REFLECT101;
@@ -61,15 +82,14 @@ imk_lapsharpen_rule (const ImkLapsharpenConfig *c)
   return rule;
 }
 
-/* Returns: whether all that is asked for is clamp (v + s L) on whole bytes
- * with a whole s, the case that the backends have a fast path for */
+/* Returns: whether all that is asked for is clamp (v + s L) on whole bytes with
+ * an s of few bits, the case that the backends have a fast path for */
 static inline bool
 imk_lapsharpen_is_plain (const ImkLapsharpenRule *rule, ImkType type)
 {
-  return type == IMK_TYPE_U8 && rule->maximum == 255 && !rule->measured &&
-         rule->weight_channel < 0 && !rule->local && !rule->edges &&
-         rule->threshold <= 1 && /* |L| < 1 is L = 0, which changes nothing */
-         rule->amount == (float) (int) rule->amount;
+  return type == IMK_TYPE_U8 && rule->maximum == 255 && rule->multiple &&
+         !rule->measured && rule->weight_channel < 0 && !rule->edges &&
+         rule->threshold <= 1; /* |L| < 1 is L = 0, which changes nothing */
 }
 
 /* Returns: the index of 0..n-1 that stands for index i of -1..n, where the

@@ -218,7 +218,10 @@ check_cuda (const Case *c)
 
 static const uint32_t sizes[][2] = {
     {1, 1}, {1, 7}, {7, 1}, {2, 2}, {3, 3}, {17, 5}, {641, 3}, {130, 67}};
-static const double amounts[] = {0, 1, 0.5, 2, 0.3, 10, 7.77};
+/* Those of few bits are integer arithmetic on bytes: up to 31/4 with 4
+ * neighbours, 15/8 with 8. */
+static const double amounts[] = {
+    0, 1, 0.5, 2, 0.3, 10, 7.77, 1.5, 0.25, 7.75, 1.875, 0.015625};
 static const uint32_t thresholds[] = {0, 1, 5, 100};
 static const uint32_t depths[][2] = {
     {16, 0}, {10, 0}, {10, 6}, {12, 0}, {12, 4}, {16, 0}};
@@ -291,7 +294,7 @@ for_each_option (CaseFunc check)
   Case c = {.fill = FILL_NOISE, .seed = 11, .padding = 3};
   ImkLapsharpenConfig *k = &c.config;
 
-  for (int i = 0; i < 2 * 7 * 2 * 3 * 4 * 2 * 2; i++) {
+  for (int i = 0; i < 2 * (int) LENGTH (amounts) * 2 * 3 * 4 * 2 * 2; i++) {
     int n = i;
 
     *k = make_config (n % 2 ? IMK_TYPE_U16 : IMK_TYPE_U8, 17, 5, 4);
@@ -299,8 +302,8 @@ for_each_option (CaseFunc check)
     k->channel_mask = 7;
     k->alpha_channel = 3;
     k->measure_focus = true;
-    k->amount = amounts[n % 7];
-    n /= 7;
+    k->amount = amounts[n % (int) LENGTH (amounts)];
+    n /= (int) LENGTH (amounts);
     k->neighbours = n % 2 ? 8 : 4;
     n /= 2;
     k->alpha = (ImkLapsharpenAlpha) (n % 3);
@@ -349,7 +352,8 @@ test_cuda_large (void)
   test_need_cuda ();
   for (size_t size = 0; size < LENGTH (large); size++)
     for (uint32_t channels = 1; channels <= 4; channels++)
-      for (int i = 0; i < 5 * 2 * 2 * 2; i++) {
+      for (int i = 0; i < 5 * 2 * 3 * 2; i++) {
+        static const double steps[] = {1, 10, 1.5};
         Case c = {.fill = FILL_NOISE, .seed = 5};
         ImkLapsharpenConfig *k = &c.config;
 
@@ -360,8 +364,8 @@ test_cuda_large (void)
         k->border = (ImkLapsharpenBorder) (i % 5);
         k->border_value = 77;
         k->neighbours = i / 5 % 2 ? 8 : 4;
-        k->amount = i / 10 % 2 ? 10 : 1;
-        k->channel_mask = i / 20 ? k->channel_mask >> 1 : k->channel_mask;
+        k->amount = steps[i / 10 % 3];
+        k->channel_mask = i / 30 ? k->channel_mask >> 1 : k->channel_mask;
         k->measure_focus = i == 0;
         c.padding = (uint32_t) (i / 5 % 3) * 4;
         c.offset = i % 3 * 4u;

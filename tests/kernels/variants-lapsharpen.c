@@ -17,7 +17,7 @@ typedef struct Case {
 static void
 draw_config (ImkLapsharpenConfig *k, uint64_t *seed)
 {
-  static const double amounts[] = {0.5, 1, 2, 0.3, 7.77, 10};
+  static const double amounts[] = {0.5, 1, 2, 0.3, 7.77, 10, 1.5, 0.25};
 
   k->width = variant_between (seed, 1, 300);
   k->height = variant_between (seed, 1, 40);
@@ -32,7 +32,7 @@ draw_config (ImkLapsharpenConfig *k, uint64_t *seed)
   }
   k->border = (ImkLapsharpenBorder) (test_random (seed) % 5);
   k->border_value = variant_between (seed, 0, 255);
-  k->amount = amounts[test_random (seed) % 6];
+  k->amount = amounts[test_random (seed) % 8];
   k->neighbours = test_random (seed) % 2 ? 8 : 4;
   k->threshold = test_random (seed) % 2 ? variant_between (seed, 0, 100) : 0;
   k->clamp = (ImkLapsharpenClamp) (test_random (seed) % 4 == 0);
