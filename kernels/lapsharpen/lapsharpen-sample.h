@@ -27,6 +27,7 @@ typedef struct ImkLapsharpenRule {
   uint32_t multiple, fraction; /* amount = multiple / 2^fraction; multiple 0:
                                 * not in the 16 bits that whole bytes need */
   float threshold;
+  bool adaptive; /* L is multiplied by imk_lapsharpen_gain () */
   bool local, edges;
   bool constant, reflect101; /* border; neither: the nearest sample, which is
                               * also what reflect comes to in a 3x3 window */
@@ -70,6 +71,7 @@ imk_lapsharpen_rule (const ImkLapsharpenConfig *c)
   rule.weight_channel =
       c->alpha == IMK_LAPSHARPEN_ALPHA_WEIGHTED ? c->alpha_channel : -1;
   rule.neighbours = c->neighbours;
+  rule.adaptive = c->method == IMK_LAPSHARPEN_METHOD_CAS;
   rule.amount = (float) c->amount;
   imk_lapsharpen_find_fraction (&rule);
   rule.threshold = (float) c->threshold;
@@ -89,6 +91,7 @@ imk_lapsharpen_is_plain (const ImkLapsharpenRule *rule, ImkType type)
 {
   return type == IMK_TYPE_U8 && rule->maximum == 255 && rule->multiple &&
          !rule->measured && rule->weight_channel < 0 && !rule->edges &&
+         !rule->adaptive &&
          rule->threshold <= 1; /* |L| < 1 is L = 0, which changes nothing */
 }
 
@@ -127,6 +130,22 @@ imk_lapsharpen_weighted_u8 (float numerator, float maximum, float reciprocal)
   float quotient = numerator * reciprocal;
 
   return fmaf (fmaf (-quotient, maximum, numerator), reciprocal, quotient);
+}
+
+/* Returns: how much of L contrast adaptive sharpening adds
+ * @least: sum of the least sample of the cross and that of the 3x3 window
+ * @most: likewise of the largest samples
+ * Square roots and divisions are rounded alike everywhere. */
+IMK_HOST_DEVICE static inline float
+imk_lapsharpen_gain (int32_t least, int32_t most, int32_t maximum)
+{
+  int32_t room = 2 * maximum - most;
+  int32_t distance = least < room ? least : room;
+  float ratio =
+      (float) (distance > 0 ? distance : 0) / (float) (most > 0 ? most : 1);
+  float a = sqrtf (ratio);
+
+  return a / (5.0f - 4.0f * a);
 }
 
 /* Returns: the new value of a sample @v with Laplacian @l, kept in @low..@high.

@@ -22,6 +22,7 @@ typedef struct Case {
   uint32_t neighbours;
   uint32_t threshold;
   ImkLapsharpenClamp clamp;
+  ImkLapsharpenMethod method;
 } Case;
 
 #define RGBA .type = IMK_TYPE_U8, .channels = 4
@@ -37,6 +38,7 @@ static const Case cases[] = {
     {"rgba-threshold", 1, false, RGBA, PLAIN, .threshold = 20},
     {"rgba-clamp-local", 1, false, RGBA, PLAIN,
         .clamp = IMK_LAPSHARPEN_CLAMP_LOCAL},
+    {"rgba-cas", 1, false, RGBA, PLAIN, .method = IMK_LAPSHARPEN_METHOD_CAS},
     {"rgba-neighbours-8", 1, false, RGBA, .amount = 1.0, .neighbours = 8},
     {"rgba-alpha-filter", 1, false, RGBA, PLAIN,
         .alpha = IMK_LAPSHARPEN_ALPHA_FILTER},
@@ -68,6 +70,7 @@ make_config (const Case *c)
   config.neighbours = c->neighbours;
   config.threshold = c->threshold;
   config.clamp = c->clamp;
+  config.method = c->method;
   return config;
 }
 

@@ -38,13 +38,14 @@ case_name (const Case *c)
 
   snprintf (name, sizeof (name),
       "%s %s %ux%ux%u %s seed %llu depth %u/%u mask %x alpha %d %s amount %g "
-      "neighbours %u value %u threshold %u%s%s%s padding %u offset %u",
+      "neighbours %u value %u threshold %u%s%s%s%s padding %u offset %u",
       imk_type_name (k->type), borders[k->border], k->width, k->height,
       k->channels, test_fill_name (c->fill), (unsigned long long) c->seed,
       k->depth, k->shift, k->channel_mask, k->alpha_channel, alphas[k->alpha],
       k->amount, k->neighbours, k->border_value, k->threshold,
       k->clamp ? " local" : "", k->output ? " edges" : "",
-      k->measure_focus ? " focus" : "", c->padding, c->offset);
+      k->measure_focus ? " focus" : "", k->method ? " cas" : "", c->padding,
+      c->offset);
   return name;
 }
 
@@ -259,6 +260,7 @@ draw_options (Case *c, uint64_t *seed)
     k->clamp = (ImkLapsharpenClamp) (test_random (seed) % 2);
     k->output = (ImkLapsharpenOutput) (test_random (seed) % 2);
     k->measure_focus = test_random (seed) % 2;
+    k->method = (ImkLapsharpenMethod) (test_random (seed) % 2);
   }
   k->n_threads = 1 + (uint32_t) (test_random (seed) % 3);
   c->padding = test_random (seed) % 2 ? (uint32_t) (test_random (seed) % 4) : 0;
@@ -312,6 +314,8 @@ for_each_option (CaseFunc check)
     n /= 4;
     k->clamp = (ImkLapsharpenClamp) (n % 2);
     k->output = (ImkLapsharpenOutput) (n / 2);
+    check (&c);
+    k->method = IMK_LAPSHARPEN_METHOD_CAS;
     check (&c);
   }
 }
@@ -745,6 +749,72 @@ test_quotients (void)
   }
 }
 
+/* --- contrast adaptive sharpening ------------------------------------------
+ */
+
+/* Pixel (1, 1) of a 3x3 window as AMD's FidelityFX CAS 1.0 writes it down, for
+ * sharpness 1: samples are 0..1, and the sum is normalised. */
+static double
+amd_cas (const double v[9])
+{
+  double low = v[4], high = v[4], all_low, all_high, a, w;
+
+  for (int i = 1; i < 9; i += 2) {
+    low = fmin (low, v[i]);
+    high = fmax (high, v[i]);
+  }
+  all_low = low;
+  all_high = high;
+  for (int i = 0; i < 9; i += 2) {
+    all_low = fmin (all_low, v[i]);
+    all_high = fmax (all_high, v[i]);
+  }
+  low += all_low;
+  high += all_high;
+  a = high > 0 ? sqrt (fmin (1, fmax (0, fmin (low, 2 - high) / high))) : 0;
+  w = -a / 5;
+  return (v[4] + w * (v[1] + v[3] + v[5] + v[7])) / (1 + 4 * w);
+}
+
+static void
+test_cas (void)
+{
+  for (int type = 0; type < 2; type++) {
+    Case c = {.fill = FILL_NOISE, .seed = 23};
+    ImkLapsharpenConfig *k = &c.config;
+    TestImage in, out;
+    double maximum;
+
+    *k = make_config (type ? IMK_TYPE_U16 : IMK_TYPE_U8, 301, 99, 1);
+    k->method = IMK_LAPSHARPEN_METHOD_CAS;
+    maximum = (1 << k->depth) - 1;
+    in = make_input (&c);
+    out = make_image (&c);
+    /* noise of all amplitudes, so that all gains occur */
+    for (uint32_t y = 0; y < k->height; y++)
+      for (uint32_t x = 0; x < k->width; x++)
+        imk_sample_put (&in.image, x, y, 0,
+            floor (maximum / 2 +
+                   (imk_sample_get (&in.image, x, y, 0) - maximum / 2) * x /
+                       k->width));
+    run (IMK_BACKEND_CPU, k, &in.image, &out.image);
+    for (uint32_t y = 1; y + 1 < k->height; y++)
+      for (uint32_t x = 1; x + 1 < k->width; x++) {
+        double v[9], wanted, is = imk_sample_get (&out.image, x, y, 0);
+
+        for (uint32_t i = 0; i < 9; i++)
+          v[i] = imk_sample_get (&in.image, x + i % 3 - 1, y + i / 3 - 1, 0) /
+                 maximum;
+        wanted = fmin (maximum, fmax (0, maximum * amd_cas (v)));
+        test_check (fabs (is - wanted) <= 0.5 + 4e-7 * maximum,
+            "%s at (%u, %u): %.0f, AMD's formula gives %.4f", case_name (&c), x,
+            y, is, wanted);
+      }
+    test_image_free (&in);
+    test_image_free (&out);
+  }
+}
+
 /* --- contract ---------------------------------------------------------------
  */
 
@@ -799,6 +869,7 @@ test_validation (void)
   EXPECT ("border has", c.border = (ImkLapsharpenBorder) 5);
   EXPECT ("alpha has", c.alpha = (ImkLapsharpenAlpha) 3);
   EXPECT ("clamp has", c.clamp = (ImkLapsharpenClamp) 2);
+  EXPECT ("method has", c.method = (ImkLapsharpenMethod) 2);
   EXPECT ("output has", c.output = (ImkLapsharpenOutput) 2);
   EXPECT ("border-value 256", c.border = IMK_LAPSHARPEN_BORDER_CONSTANT,
       c.border_value = 256);
@@ -1004,6 +1075,8 @@ main (void)
       {"weighted alpha keeps the colour of transparent pixels out",
           test_hidden_colour},
       {"no division gives what the division gives", test_quotients},
+      {"contrast adaptive sharpening is AMD's formula", test_cas,
+          .cpu_only = true},
       {"all types, borders, sizes and fills follow the formula",
           test_cpu_matrix, .cpu_only = true},
       {"all options follow the formula", test_cpu_options, .cpu_only = true},

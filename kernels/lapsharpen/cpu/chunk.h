@@ -17,6 +17,9 @@
 #define HAVE_FMA 0
 #endif
 
+#define LEAST(a, b) ((a) < (b) ? (a) : (b))
+#define MOST(a, b) ((a) > (b) ? (a) : (b))
+
 /* The samples of a chunk in the row above, the row itself, the row below; whole
  * counts of the type of the frame. */
 typedef struct Rows {
@@ -263,6 +266,41 @@ sharpen (const ImkLapsharpenRule *rule, const void *here, ImkType type,
     sharpen_with (rule, here, type, l, kind, 0, false, sharpened);
 }
 
+INLINE void
+sharpen_words_with (const ImkLapsharpenRule *rule, const uint8_t *here,
+    const int16_t *l, bool edges, uint16_t *sharpened)
+{
+  const uint32_t fraction = rule->fraction;
+  const int16_t multiple = (int16_t) rule->multiple;
+  const int16_t half = (int16_t) ((1u << fraction) / 2);
+  const int16_t maximum = (int16_t) rule->maximum;
+  const int16_t threshold = (int16_t) LEAST (rule->threshold, 2048); /* > |L| */
+
+  for (uint32_t i = 0; i < CHUNK; i++) {
+    int16_t magnitude = (int16_t) (l[i] < 0 ? -l[i] : l[i]);
+    int16_t change = (int16_t) (multiple * (edges ? magnitude : l[i]));
+    int16_t base = edges ? 0 : here[i];
+    int16_t t = (int16_t) ((int16_t) (base << fraction) +
+                           (magnitude < threshold ? 0 : change));
+
+    t = (int16_t) (t + half) >> fraction;
+    t = t < 0 ? 0 : t;
+    sharpened[i] = (uint16_t) (t > maximum ? maximum : t);
+  }
+}
+
+/* sharpen () of bytes for an amount m / 2^q, in 16 bits, see
+ * imk_lapsharpen_find_fraction (). */
+INLINE void
+sharpen_words (const ImkLapsharpenRule *rule, const uint8_t *here,
+    const int16_t *l, uint16_t *sharpened)
+{
+  if (rule->edges)
+    sharpen_words_with (rule, here, l, true, sharpened);
+  else
+    sharpen_words_with (rule, here, l, false, sharpened);
+}
+
 /* Copies the samples that are not filtered. */
 INLINE void
 merge (const Work *work, const void *here, ImkType type,
@@ -281,11 +319,45 @@ merge (const Work *work, const void *here, ImkType type,
           (uint16_t) ((sharpened[i] & mask[i]) | (words[i] & ~mask[i]));
 }
 
-/* --- the local clamp -------------------------------------------------------
+/* --- contrast adaptive sharpening ------------------------------------------
  */
 
-#define LEAST(a, b) ((a) < (b) ? (a) : (b))
-#define MOST(a, b) ((a) > (b) ? (a) : (b))
+/* @l: (out): @laplacian times the gain, which may be the same array */
+INLINE void
+adapt (const ImkLapsharpenRule *rule, const Rows *rows, ImkType type,
+    const void *laplacian, Kind kind, float *l)
+{
+  const ptrdiff_t c = rule->channels;
+  const int32_t maximum = (int32_t) rule->maximum;
+  uint16_t here[WIDE], low[WIDE], high[WIDE];
+
+  for (ptrdiff_t i = 0; i < CHUNK + 2 * c; i++) {
+    uint16_t a = (uint16_t) value_at (rows->above, type, i - c);
+    uint16_t b = (uint16_t) value_at (rows->below, type, i - c);
+    uint16_t h = (uint16_t) value_at (rows->here, type, i - c);
+    uint16_t least = LEAST (a, b), most = MOST (a, b);
+
+    here[i] = h;
+    low[i] = LEAST (least, h);
+    high[i] = MOST (most, h);
+  }
+  for (ptrdiff_t i = 0; i < CHUNK; i++) {
+    uint16_t beside = LEAST (here[i], here[i + 2 * c]);
+    uint16_t least = LEAST (low[i], low[i + 2 * c]);
+    uint16_t cross = LEAST (beside, low[i + c]);
+    uint16_t most_beside = MOST (here[i], here[i + 2 * c]);
+    uint16_t most = MOST (high[i], high[i + 2 * c]);
+    uint16_t most_cross = MOST (most_beside, high[i + c]);
+
+    least = LEAST (least, low[i + c]);
+    most = MOST (most, high[i + c]);
+    l[i] = laplacian_at (laplacian, kind, (uint32_t) i) *
+           imk_lapsharpen_gain (cross + least, most_cross + most, maximum);
+  }
+}
+
+/* --- the local clamp -------------------------------------------------------
+ */
 
 /* Keeps filtered samples of @out within the least and the largest of their 3x3
  * windows. */

@@ -17,18 +17,24 @@ sharpen_u8 (const Work *work, const Rows *rows, uint32_t n, uint8_t *out,
 {
   const ImkLapsharpenRule *rule = work->rule;
   int16_t laplacian[CHUNK];
-  float weighted[CHUNK];
+  float l[CHUNK];
   uint16_t sharpened[CHUNK];
 
   get_laplacian_u8 (rule, rows, laplacian);
   if (rule->measured)
     measure_u8 (work, laplacian, n, sums);
-  if (rule->weight_channel < 0)
+  if (rule->weight_channel >= 0)
+    get_weighted_u8 (rule, rows, l);
+  if (rule->adaptive && rule->weight_channel < 0)
+    adapt (rule, rows, IMK_TYPE_U8, laplacian, L_I16, l);
+  else if (rule->adaptive)
+    adapt (rule, rows, IMK_TYPE_U8, l, L_F32, l);
+  if (rule->adaptive || rule->weight_channel >= 0)
+    sharpen (rule, rows->here, IMK_TYPE_U8, l, L_F32, sharpened);
+  else if (rule->multiple)
+    sharpen_words (rule, rows->here, laplacian, sharpened);
+  else
     sharpen (rule, rows->here, IMK_TYPE_U8, laplacian, L_I16, sharpened);
-  else {
-    get_weighted_u8 (rule, rows, weighted);
-    sharpen (rule, rows->here, IMK_TYPE_U8, weighted, L_F32, sharpened);
-  }
   merge (work, rows->here, IMK_TYPE_U8, sharpened, out);
   if (rule->local)
     clamp_local_u8 (work, rows, out);
@@ -40,18 +46,22 @@ sharpen_u16 (const Work *work, const Rows *rows, uint32_t n, uint16_t *out,
 {
   const ImkLapsharpenRule *rule = work->rule;
   int32_t laplacian[CHUNK];
-  float weighted[CHUNK];
+  float l[CHUNK];
   uint16_t sharpened[CHUNK];
 
   get_laplacian_u16 (rule, rows, laplacian);
   if (rule->measured)
     measure_u16 (work, laplacian, n, sums);
-  if (rule->weight_channel < 0)
+  if (rule->weight_channel >= 0)
+    get_weighted_u16 (rule, rows, l);
+  if (rule->adaptive && rule->weight_channel < 0)
+    adapt (rule, rows, IMK_TYPE_U16, laplacian, L_I32, l);
+  else if (rule->adaptive)
+    adapt (rule, rows, IMK_TYPE_U16, l, L_F32, l);
+  if (rule->adaptive || rule->weight_channel >= 0)
+    sharpen (rule, rows->here, IMK_TYPE_U16, l, L_F32, sharpened);
+  else
     sharpen (rule, rows->here, IMK_TYPE_U16, laplacian, L_I32, sharpened);
-  else {
-    get_weighted_u16 (rule, rows, weighted);
-    sharpen (rule, rows->here, IMK_TYPE_U16, weighted, L_F32, sharpened);
-  }
   merge (work, rows->here, IMK_TYPE_U16, sharpened, out);
   if (rule->local)
     clamp_local_u16 (work, rows, out);
@@ -64,17 +74,18 @@ sharpen_chunks (const Work *work, const Rows *rows, uint32_t n, void *out,
 {
   const size_t size = imk_type_size (work->in->type);
   const uint32_t n_written = (n + CHUNK - 1) / CHUNK * CHUNK;
+  const bool plain = HAVE_PLAIN && work->plain;
 
-  if (work->plain)
+  if (plain)
     sharpen_bytes (work, rows, n_written, out);
   for (uint32_t i = 0; i < n; i += CHUNK) {
     const Rows at = rows_at (rows, i * size);
     const uint32_t m = n - i < CHUNK ? n - i : CHUNK;
     void *to = (uint8_t *) out + i * size;
 
-    if (work->plain && !work->rule->local)
+    if (plain && !work->rule->local)
       break;
-    if (work->plain)
+    if (plain)
       clamp_local_u8 (work, &at, to);
     else if (work->in->type == IMK_TYPE_U8)
       sharpen_u8 (work, &at, m, to, sums);

@@ -13,10 +13,12 @@
  * the time of a frame. The addresses may be beyond the end. */
 enum { PREFETCH = 3072 }; /* bytes; of 1024 to 3072 the fastest */
 
+#define HAVE_PLAIN 1
+
 /* maddubs multiplies bytes of two sources by a small number each and adds the
  * products in 16 bits: pairs of neighbours by -m, the centre by 2^q + k m. That
- * takes half the instructions of what compilers make of the loop below, which
- * first widens every source. */
+ * takes half the instructions of what compilers make of loops, which first
+ * widen every source. */
 typedef uint8_t Bytes __attribute__ ((vector_size (IMK_VECTOR_SIZE)));
 typedef int16_t Words __attribute__ ((vector_size (IMK_VECTOR_SIZE)));
 
@@ -103,28 +105,12 @@ sharpen_bytes (const Work *work, const Rows *rows, size_t n, uint8_t *out)
 
 #else
 
+/* The loops of chunk.h are as good. */
+#define HAVE_PLAIN 0
+
 INLINE void
 sharpen_bytes (const Work *work, const Rows *rows, size_t n, uint8_t *out)
 {
-  const ImkLapsharpenRule *rule = work->rule;
-  const uint32_t fraction = rule->fraction;
-  const int16_t multiple = (int16_t) rule->multiple;
-  const int16_t half = (int16_t) ((1u << fraction) / 2);
-  int16_t l[CHUNK];
-
-  for (size_t first = 0; first < n; first += CHUNK) {
-    const Rows at = rows_at (rows, first);
-    const uint8_t *here = at.here;
-
-    get_laplacian_u8 (rule, &at, l);
-    for (uint32_t i = 0; i < CHUNK; i++) {
-      int16_t t = (int16_t) ((here[i] << fraction) + multiple * l[i]);
-
-      t = (int16_t) (t + half) >> fraction;
-      t = t < 0 ? 0 : t > 255 ? 255 : t;
-      out[first + i] = (uint8_t) (work->filtered[i] ? t : here[i]);
-    }
-  }
 }
 
 #endif

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /* Three kernels. sharpen_bytes () is the plain case on bytes at the speed of
  * memory: 16 bytes a thread, four bytes in two registers of two 16-bit lanes.
- * sharpen_samples () reads likewise and has all options. sharpen_any () takes a
- * pixel a thread, for what the others cannot: odd addresses, and weights in
- * pixels of less than 4 channels. */
+ * sharpen_samples () reads likewise and has all options of the Laplacian.
+ * sharpen_any () takes a pixel a thread, for what the others cannot: contrast
+ * adaptive sharpening, odd addresses, and weights in pixels of less than 4
+ * channels. */
 #include "lapsharpen/lapsharpen-backend.h"
 
 #include <new>
@@ -285,6 +286,27 @@ get_numerator (const Window &w, const Window &weight, uint32_t neighbours)
   return sum;
 }
 
+static __device__ float
+get_window_gain (const Window &w, uint32_t maximum)
+{
+  int32_t cross_low = w.v[4], cross_high = w.v[4], low, high;
+
+#pragma unroll
+  for (int i = 1; i < 9; i += 2) {
+    cross_low = min (cross_low, w.v[i]);
+    cross_high = max (cross_high, w.v[i]);
+  }
+  low = cross_low;
+  high = cross_high;
+#pragma unroll
+  for (int i = 0; i < 9; i += 2) {
+    low = min (low, w.v[i]);
+    high = max (high, w.v[i]);
+  }
+  return imk_lapsharpen_gain (
+      cross_low + low, cross_high + high, (int32_t) maximum);
+}
+
 static __device__ int32_t
 sharpen_window (const ImkLapsharpenRule &rule, const Window &w, float l)
 {
@@ -330,6 +352,8 @@ sharpen_pixel (const ImkLapsharpenRule &rule, const View &in, const View &out,
     if (rule.weight_channel >= 0)
       l = imk_lapsharpen_weighted (
           (double) get_numerator (w, weight, rule.neighbours), rule.maximum);
+    if (rule.adaptive)
+      l = l * get_window_gain (w, rule.maximum);
     if (rule.filtered >> channel & 1)
       value = sharpen_window (rule, w, l);
     to[channel] = (Sample) (value << rule.shift);
@@ -452,7 +476,7 @@ launch_frame (const State *self, const ImkImage *in, const ImkImage *out,
 
   if (self->plain && unit == 16)
     return launch_bytes (&self->rule, in, out, stream, error);
-  if (unit && is_for_samples (&self->rule, in->type))
+  if (unit && !self->rule.adaptive && is_for_samples (&self->rule, in->type))
     return launch_samples (&self->rule, in, out, unit, sums, stream, error);
   return launch_any (&self->rule, in, out, sums, stream, error);
 }
