@@ -86,6 +86,16 @@ GST_ELEMENT_REGISTER_DEFINE (
 
 /* --- enumerations -------------------------------------------------------- */
 
+static const GEnumValue method_values[] = {
+    {IMK_LAPSHARPEN_METHOD_LAPLACIAN, "L, equally everywhere", "laplacian"},
+    {IMK_LAPSHARPEN_METHOD_CAS,
+        "Contrast adaptive sharpening: L times a gain of 0 to 1 that is small "
+        "at strong edges and near black and white. AMD's with amount=1 and "
+        "neighbours=4",
+        "cas"},
+    {0, NULL, NULL},
+};
+
 static const GEnumValue neighbours_values[] = {
     {4, "Those sharing a side: L = 4 v - sum", "4"},
     {8, "Those sharing a corner as well: L = 8 v - sum", "8"},
@@ -351,6 +361,9 @@ static const GstImagingSetting settings[] = {
         "Strength s of the sharpening: out = in + s * L, L being the negative "
         "Laplacian. 0 passes frames on unchanged. CPU and GPU give the same "
         "bytes for any value"),
+    GST_IMAGING_ENUM ("method", LIVE, 0, Settings, config.method,
+        "GstLapSharpenMethod", method_values,
+        "What is added to a pixel, times amount"),
     GST_IMAGING_ENUM ("neighbours", LIVE, 0, Settings, config.neighbours,
         "GstLapSharpenNeighbours", neighbours_values,
         "Neighbours v_i of a pixel v that the Laplacian uses"),

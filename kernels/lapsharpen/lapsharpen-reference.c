@@ -35,6 +35,7 @@ get_value (const ImkLapsharpenConfig *k, const ImkImage *in, int64_t x,
 
 typedef struct Window {
   int64_t v, low, high;
+  int64_t cross_low, cross_high; /* of the pixel and its 4 neighbours */
   int64_t laplacian;
   int64_t numerator; /* of the weighted Laplacian */
 } Window;
@@ -45,7 +46,7 @@ get_window (const ImkLapsharpenConfig *k, const ImkImage *in, uint32_t x,
 {
   Window w = {.v = get_value (k, in, x, y, channel)};
 
-  w.low = w.high = w.v;
+  w.low = w.high = w.cross_low = w.cross_high = w.v;
   for (int dy = -1; dy <= 1; dy++)
     for (int dx = -1; dx <= 1; dx++) {
       int64_t n =
@@ -53,6 +54,10 @@ get_window (const ImkLapsharpenConfig *k, const ImkImage *in, uint32_t x,
 
       w.low = n < w.low ? n : w.low;
       w.high = n > w.high ? n : w.high;
+      if (!dx || !dy) {
+        w.cross_low = n < w.cross_low ? n : w.cross_low;
+        w.cross_high = n > w.cross_high ? n : w.cross_high;
+      }
       if (k->neighbours == 4 && dx && dy)
         continue;
       w.laplacian += w.v - n;
@@ -70,6 +75,23 @@ clamp (int64_t value, int64_t low, int64_t high)
   return value < low ? low : value > high ? high : value;
 }
 
+/* Contrast adaptive sharpening: with little contrast 1, with much 0. */
+static float
+get_gain (const Window *w, int64_t maximum)
+{
+  int64_t least = w->cross_low + w->low, most = w->cross_high + w->high;
+  int64_t room = 2 * maximum - most;
+  volatile float ratio, a, rest;
+
+  if (most == 0 || room <= 0)
+    return 0;
+  ratio = (float) (least < room ? least : room) / (float) most;
+  a = sqrtf (ratio);
+  rest = 4 * a;
+  rest = 5 - rest;
+  return a / rest;
+}
+
 /* Whole amounts in integers, others in float32 with every step rounded. */
 static int64_t
 sharpen (const ImkLapsharpenConfig *k, const Window *w)
@@ -80,12 +102,16 @@ sharpen (const ImkLapsharpenConfig *k, const Window *w)
       k->alpha == IMK_LAPSHARPEN_ALPHA_WEIGHTED && k->alpha_channel >= 0;
   volatile float l = weighted ? (float) ((double) w->numerator / maximum)
                               : (float) w->laplacian;
-  volatile float change = (float) k->amount * l;
-  volatile float sum =
-      edges ? fabsf (change) + 0.5f : change + ((float) w->v + 0.5f);
-  int64_t out = (int64_t) floorf (sum);
+  volatile float change, sum;
+  int64_t out;
 
-  if (!weighted && k->amount == floor (k->amount)) {
+  if (k->method == IMK_LAPSHARPEN_METHOD_CAS)
+    l = l * get_gain (w, maximum);
+  change = (float) k->amount * l;
+  sum = edges ? fabsf (change) + 0.5f : change + ((float) w->v + 0.5f);
+  out = (int64_t) floorf (sum);
+  if (!weighted && k->method == IMK_LAPSHARPEN_METHOD_LAPLACIAN &&
+      k->amount == floor (k->amount)) {
     int64_t added = (int64_t) k->amount * w->laplacian;
 
     out = edges ? llabs (added) : w->v + added;

@@ -24,12 +24,33 @@ typedef struct ImkLapsharpenRule {
   int32_t weight_channel; /* neighbours count by this channel, or -1 */
   uint32_t neighbours;
   float amount;
+  uint32_t multiple, fraction; /* amount = multiple / 2^fraction; multiple 0:
+                                * not in the 16 bits that whole bytes need */
   float threshold;
+  bool adaptive; /* L is multiplied by imk_lapsharpen_gain () */
   bool local, edges;
   bool constant, reflect101; /* border; neither: the nearest sample, which is
                               * also what reflect comes to in a 3x3 window */
   uint32_t border_value;     /* counts */
 } ImkLapsharpenRule;
+
+/* An amount of m / 2^q needs no float on bytes. All of (2^q + k m) v - m sum
+ * v_i and half of 2^q fit 16 bits as long as the centre's weight is a signed
+ * byte. */
+static inline void
+imk_lapsharpen_find_fraction (ImkLapsharpenRule *rule)
+{
+  for (uint32_t q = 0; q <= 6; q++) {
+    float multiple = rule->amount * (float) (1u << q);
+    float centre = (float) (1u << q) + (float) rule->neighbours * multiple;
+
+    if (centre <= 127 && multiple == (float) (uint32_t) multiple) {
+      rule->multiple = (uint32_t) multiple;
+      rule->fraction = q;
+      return;
+    }
+  }
+}
 
 static inline ImkLapsharpenRule
 imk_lapsharpen_rule (const ImkLapsharpenConfig *c)
@@ -50,7 +71,9 @@ imk_lapsharpen_rule (const ImkLapsharpenConfig *c)
   rule.weight_channel =
       c->alpha == IMK_LAPSHARPEN_ALPHA_WEIGHTED ? c->alpha_channel : -1;
   rule.neighbours = c->neighbours;
+  rule.adaptive = c->method == IMK_LAPSHARPEN_METHOD_CAS;
   rule.amount = (float) c->amount;
+  imk_lapsharpen_find_fraction (&rule);
   rule.threshold = (float) c->threshold;
   rule.local = c->clamp == IMK_LAPSHARPEN_CLAMP_LOCAL && !rule.edges;
   rule.reflect101 = c->border == IMK_LAPSHARPEN_BORDER_REFLECT101;
@@ -61,15 +84,15 @@ imk_lapsharpen_rule (const ImkLapsharpenConfig *c)
   return rule;
 }
 
-/* Returns: whether all that is asked for is clamp (v + s L) on whole bytes
- * with a whole s, the case that the backends have a fast path for */
+/* Returns: whether all that is asked for is clamp (v + s L) on whole bytes with
+ * an s of few bits, the case that the backends have a fast path for */
 static inline bool
 imk_lapsharpen_is_plain (const ImkLapsharpenRule *rule, ImkType type)
 {
-  return type == IMK_TYPE_U8 && rule->maximum == 255 && !rule->measured &&
-         rule->weight_channel < 0 && !rule->local && !rule->edges &&
-         rule->threshold <= 1 && /* |L| < 1 is L = 0, which changes nothing */
-         rule->amount == (float) (int) rule->amount;
+  return type == IMK_TYPE_U8 && rule->maximum == 255 && rule->multiple &&
+         !rule->measured && rule->weight_channel < 0 && !rule->edges &&
+         !rule->adaptive &&
+         rule->threshold <= 1; /* |L| < 1 is L = 0, which changes nothing */
 }
 
 /* Returns: the index of 0..n-1 that stands for index i of -1..n, where the
@@ -107,6 +130,22 @@ imk_lapsharpen_weighted_u8 (float numerator, float maximum, float reciprocal)
   float quotient = numerator * reciprocal;
 
   return fmaf (fmaf (-quotient, maximum, numerator), reciprocal, quotient);
+}
+
+/* Returns: how much of L contrast adaptive sharpening adds
+ * @least: sum of the least sample of the cross and that of the 3x3 window
+ * @most: likewise of the largest samples
+ * Square roots and divisions are rounded alike everywhere. */
+IMK_HOST_DEVICE static inline float
+imk_lapsharpen_gain (int32_t least, int32_t most, int32_t maximum)
+{
+  int32_t room = 2 * maximum - most;
+  int32_t distance = least < room ? least : room;
+  float ratio =
+      (float) (distance > 0 ? distance : 0) / (float) (most > 0 ? most : 1);
+  float a = sqrtf (ratio);
+
+  return a / (5.0f - 4.0f * a);
 }
 
 /* Returns: the new value of a sample @v with Laplacian @l, kept in @low..@high.

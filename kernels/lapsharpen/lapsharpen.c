@@ -128,6 +128,9 @@ check_parameters (const ImkLapsharpenConfig *c, ImkError *error)
   if (status == IMK_OK)
     status = check_choice (
         "output", (int) c->output, IMK_LAPSHARPEN_OUTPUT_EDGES, error);
+  if (status == IMK_OK)
+    status = check_choice (
+        "method", (int) c->method, IMK_LAPSHARPEN_METHOD_CAS, error);
   if (status != IMK_OK)
     return status;
   if (c->border == IMK_LAPSHARPEN_BORDER_CONSTANT && c->border_value > maximum)

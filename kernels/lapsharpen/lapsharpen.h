@@ -8,6 +8,13 @@
 extern "C" {
 #endif
 
+/* What is added to a sample, times the amount. */
+typedef enum ImkLapsharpenMethod {
+  IMK_LAPSHARPEN_METHOD_LAPLACIAN, /* L, the same everywhere */
+  IMK_LAPSHARPEN_METHOD_CAS,       /* L times a gain of 0..1 that is small where
+                                    * contrast is high or a limit is near */
+} ImkLapsharpenMethod;
+
 /* What a neighbour outside the image counts as, for a row a b c d. */
 typedef enum ImkLapsharpenBorder {
   IMK_LAPSHARPEN_BORDER_REPLICATE,  /* aa|abcd|dd, no frame around flat areas */
@@ -77,6 +84,7 @@ typedef struct ImkLapsharpenConfig {
   ImkLapsharpenClamp clamp;
   ImkLapsharpenOutput output;
   bool measure_focus;
+  ImkLapsharpenMethod method;
 } ImkLapsharpenConfig;
 
 /**
@@ -98,7 +106,8 @@ typedef struct ImkLapsharpen ImkLapsharpen;
 /**
  * imk_lapsharpen_config_init: (the defaults)
  * 1x1 u8 of one channel, depth 8, mask 1, no alpha; amount 1, 4 neighbours,
- * replicate, copy, threshold 0, full clamp, sharpened, no focus measure. */
+ * replicate, copy, threshold 0, full clamp, sharpened, no focus measure,
+ * Laplacian. */
 IMK_API void imk_lapsharpen_config_init_sized (
     ImkLapsharpenConfig *config, size_t size);
 static inline void
@@ -139,6 +148,13 @@ IMK_API ImkStatus imk_lapsharpen_update (
  * alpha = filter with s = 1 are its kernel to the byte.
  * ALPHA_WEIGHTED: L = sum a_i (v - v_i) / a_max, with a_i the alpha of
  * neighbour i, outside pixels by the border rule; equals L when all is opaque.
+ * METHOD_CAS: L is multiplied by g = a / (5 - 4 a), a = sqrt (clamp (
+ *   min (m, 2 max - M) / M, 0, 1)), max the largest sample, m the sum of the
+ *   least sample of the pixel with its 4 neighbours and the least of the 3x3
+ *   window, M likewise of the largest; M = 0 gives g = 0. Each step is rounded
+ *   to float32. With 4 neighbours and s = 1 this is AMD's contrast adaptive
+ *   sharpening (FidelityFX CAS 1.0) at its sharpness 1, one channel at a time:
+ *   (v + w sum v_i) / (1 + 4 w), w = -a / 5, is v + g L.
  * OUTPUT_EDGES: out = clamp (floor (|s L| + 0.5)), alpha copied.
  * How a fraction is rounded, the same on both backends and all processors:
  * the weighted L is divided in float64, s and L are rounded to float32, s L is

@@ -38,13 +38,14 @@ case_name (const Case *c)
 
   snprintf (name, sizeof (name),
       "%s %s %ux%ux%u %s seed %llu depth %u/%u mask %x alpha %d %s amount %g "
-      "neighbours %u value %u threshold %u%s%s%s padding %u offset %u",
+      "neighbours %u value %u threshold %u%s%s%s%s padding %u offset %u",
       imk_type_name (k->type), borders[k->border], k->width, k->height,
       k->channels, test_fill_name (c->fill), (unsigned long long) c->seed,
       k->depth, k->shift, k->channel_mask, k->alpha_channel, alphas[k->alpha],
       k->amount, k->neighbours, k->border_value, k->threshold,
       k->clamp ? " local" : "", k->output ? " edges" : "",
-      k->measure_focus ? " focus" : "", c->padding, c->offset);
+      k->measure_focus ? " focus" : "", k->method ? " cas" : "", c->padding,
+      c->offset);
   return name;
 }
 
@@ -218,7 +219,10 @@ check_cuda (const Case *c)
 
 static const uint32_t sizes[][2] = {
     {1, 1}, {1, 7}, {7, 1}, {2, 2}, {3, 3}, {17, 5}, {641, 3}, {130, 67}};
-static const double amounts[] = {0, 1, 0.5, 2, 0.3, 10, 7.77};
+/* Those of few bits are integer arithmetic on bytes: up to 31/4 with 4
+ * neighbours, 15/8 with 8. */
+static const double amounts[] = {
+    0, 1, 0.5, 2, 0.3, 10, 7.77, 1.5, 0.25, 7.75, 1.875, 0.015625};
 static const uint32_t thresholds[] = {0, 1, 5, 100};
 static const uint32_t depths[][2] = {
     {16, 0}, {10, 0}, {10, 6}, {12, 0}, {12, 4}, {16, 0}};
@@ -256,6 +260,7 @@ draw_options (Case *c, uint64_t *seed)
     k->clamp = (ImkLapsharpenClamp) (test_random (seed) % 2);
     k->output = (ImkLapsharpenOutput) (test_random (seed) % 2);
     k->measure_focus = test_random (seed) % 2;
+    k->method = (ImkLapsharpenMethod) (test_random (seed) % 2);
   }
   k->n_threads = 1 + (uint32_t) (test_random (seed) % 3);
   c->padding = test_random (seed) % 2 ? (uint32_t) (test_random (seed) % 4) : 0;
@@ -291,7 +296,7 @@ for_each_option (CaseFunc check)
   Case c = {.fill = FILL_NOISE, .seed = 11, .padding = 3};
   ImkLapsharpenConfig *k = &c.config;
 
-  for (int i = 0; i < 2 * 7 * 2 * 3 * 4 * 2 * 2; i++) {
+  for (int i = 0; i < 2 * (int) LENGTH (amounts) * 2 * 3 * 4 * 2 * 2; i++) {
     int n = i;
 
     *k = make_config (n % 2 ? IMK_TYPE_U16 : IMK_TYPE_U8, 17, 5, 4);
@@ -299,8 +304,8 @@ for_each_option (CaseFunc check)
     k->channel_mask = 7;
     k->alpha_channel = 3;
     k->measure_focus = true;
-    k->amount = amounts[n % 7];
-    n /= 7;
+    k->amount = amounts[n % (int) LENGTH (amounts)];
+    n /= (int) LENGTH (amounts);
     k->neighbours = n % 2 ? 8 : 4;
     n /= 2;
     k->alpha = (ImkLapsharpenAlpha) (n % 3);
@@ -309,6 +314,8 @@ for_each_option (CaseFunc check)
     n /= 4;
     k->clamp = (ImkLapsharpenClamp) (n % 2);
     k->output = (ImkLapsharpenOutput) (n / 2);
+    check (&c);
+    k->method = IMK_LAPSHARPEN_METHOD_CAS;
     check (&c);
   }
 }
@@ -349,7 +356,8 @@ test_cuda_large (void)
   test_need_cuda ();
   for (size_t size = 0; size < LENGTH (large); size++)
     for (uint32_t channels = 1; channels <= 4; channels++)
-      for (int i = 0; i < 5 * 2 * 2 * 2; i++) {
+      for (int i = 0; i < 5 * 2 * 3 * 2; i++) {
+        static const double steps[] = {1, 10, 1.5};
         Case c = {.fill = FILL_NOISE, .seed = 5};
         ImkLapsharpenConfig *k = &c.config;
 
@@ -360,8 +368,8 @@ test_cuda_large (void)
         k->border = (ImkLapsharpenBorder) (i % 5);
         k->border_value = 77;
         k->neighbours = i / 5 % 2 ? 8 : 4;
-        k->amount = i / 10 % 2 ? 10 : 1;
-        k->channel_mask = i / 20 ? k->channel_mask >> 1 : k->channel_mask;
+        k->amount = steps[i / 10 % 3];
+        k->channel_mask = i / 30 ? k->channel_mask >> 1 : k->channel_mask;
         k->measure_focus = i == 0;
         c.padding = (uint32_t) (i / 5 % 3) * 4;
         c.offset = i % 3 * 4u;
@@ -741,6 +749,72 @@ test_quotients (void)
   }
 }
 
+/* --- contrast adaptive sharpening ------------------------------------------
+ */
+
+/* Pixel (1, 1) of a 3x3 window as AMD's FidelityFX CAS 1.0 writes it down, for
+ * sharpness 1: samples are 0..1, and the sum is normalised. */
+static double
+amd_cas (const double v[9])
+{
+  double low = v[4], high = v[4], all_low, all_high, a, w;
+
+  for (int i = 1; i < 9; i += 2) {
+    low = fmin (low, v[i]);
+    high = fmax (high, v[i]);
+  }
+  all_low = low;
+  all_high = high;
+  for (int i = 0; i < 9; i += 2) {
+    all_low = fmin (all_low, v[i]);
+    all_high = fmax (all_high, v[i]);
+  }
+  low += all_low;
+  high += all_high;
+  a = high > 0 ? sqrt (fmin (1, fmax (0, fmin (low, 2 - high) / high))) : 0;
+  w = -a / 5;
+  return (v[4] + w * (v[1] + v[3] + v[5] + v[7])) / (1 + 4 * w);
+}
+
+static void
+test_cas (void)
+{
+  for (int type = 0; type < 2; type++) {
+    Case c = {.fill = FILL_NOISE, .seed = 23};
+    ImkLapsharpenConfig *k = &c.config;
+    TestImage in, out;
+    double maximum;
+
+    *k = make_config (type ? IMK_TYPE_U16 : IMK_TYPE_U8, 301, 99, 1);
+    k->method = IMK_LAPSHARPEN_METHOD_CAS;
+    maximum = (1 << k->depth) - 1;
+    in = make_input (&c);
+    out = make_image (&c);
+    /* noise of all amplitudes, so that all gains occur */
+    for (uint32_t y = 0; y < k->height; y++)
+      for (uint32_t x = 0; x < k->width; x++)
+        imk_sample_put (&in.image, x, y, 0,
+            floor (maximum / 2 +
+                   (imk_sample_get (&in.image, x, y, 0) - maximum / 2) * x /
+                       k->width));
+    run (IMK_BACKEND_CPU, k, &in.image, &out.image);
+    for (uint32_t y = 1; y + 1 < k->height; y++)
+      for (uint32_t x = 1; x + 1 < k->width; x++) {
+        double v[9], wanted, is = imk_sample_get (&out.image, x, y, 0);
+
+        for (uint32_t i = 0; i < 9; i++)
+          v[i] = imk_sample_get (&in.image, x + i % 3 - 1, y + i / 3 - 1, 0) /
+                 maximum;
+        wanted = fmin (maximum, fmax (0, maximum * amd_cas (v)));
+        test_check (fabs (is - wanted) <= 0.5 + 4e-7 * maximum,
+            "%s at (%u, %u): %.0f, AMD's formula gives %.4f", case_name (&c), x,
+            y, is, wanted);
+      }
+    test_image_free (&in);
+    test_image_free (&out);
+  }
+}
+
 /* --- contract ---------------------------------------------------------------
  */
 
@@ -795,6 +869,7 @@ test_validation (void)
   EXPECT ("border has", c.border = (ImkLapsharpenBorder) 5);
   EXPECT ("alpha has", c.alpha = (ImkLapsharpenAlpha) 3);
   EXPECT ("clamp has", c.clamp = (ImkLapsharpenClamp) 2);
+  EXPECT ("method has", c.method = (ImkLapsharpenMethod) 2);
   EXPECT ("output has", c.output = (ImkLapsharpenOutput) 2);
   EXPECT ("border-value 256", c.border = IMK_LAPSHARPEN_BORDER_CONSTANT,
       c.border_value = 256);
@@ -1000,6 +1075,8 @@ main (void)
       {"weighted alpha keeps the colour of transparent pixels out",
           test_hidden_colour},
       {"no division gives what the division gives", test_quotients},
+      {"contrast adaptive sharpening is AMD's formula", test_cas,
+          .cpu_only = true},
       {"all types, borders, sizes and fills follow the formula",
           test_cpu_matrix, .cpu_only = true},
       {"all options follow the formula", test_cpu_options, .cpu_only = true},

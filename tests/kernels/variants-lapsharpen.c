@@ -17,7 +17,7 @@ typedef struct Case {
 static void
 draw_config (ImkLapsharpenConfig *k, uint64_t *seed)
 {
-  static const double amounts[] = {0.5, 1, 2, 0.3, 7.77, 10};
+  static const double amounts[] = {0.5, 1, 2, 0.3, 7.77, 10, 1.5, 0.25};
 
   k->width = variant_between (seed, 1, 300);
   k->height = variant_between (seed, 1, 40);
@@ -32,11 +32,12 @@ draw_config (ImkLapsharpenConfig *k, uint64_t *seed)
   }
   k->border = (ImkLapsharpenBorder) (test_random (seed) % 5);
   k->border_value = variant_between (seed, 0, 255);
-  k->amount = amounts[test_random (seed) % 6];
+  k->amount = amounts[test_random (seed) % 8];
   k->neighbours = test_random (seed) % 2 ? 8 : 4;
   k->threshold = test_random (seed) % 2 ? variant_between (seed, 0, 100) : 0;
   k->clamp = (ImkLapsharpenClamp) (test_random (seed) % 4 == 0);
   k->output = (ImkLapsharpenOutput) (test_random (seed) % 4 == 0);
+  k->method = (ImkLapsharpenMethod) (test_random (seed) % 4 == 0);
 }
 
 static void
@@ -64,10 +65,10 @@ draw (void *data, uint64_t *seed, bool typical, char *name)
       (1u << k->depth) - 1, *seed);
   snprintf (name, VARIANT_MAX_NAME,
       "%s %ux%ux%u depth %u border %d amount %g neighbours %u alpha %d of %d "
-      "threshold %u clamp %d output %d",
+      "threshold %u clamp %d output %d method %d",
       imk_type_name (k->type), k->width, k->height, k->channels, k->depth,
       k->border, k->amount, k->neighbours, k->alpha, k->alpha_channel,
-      k->threshold, k->clamp, k->output);
+      k->threshold, k->clamp, k->output, k->method);
 }
 
 static void

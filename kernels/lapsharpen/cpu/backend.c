@@ -60,7 +60,7 @@ cpu_process (void *state, const ImkImage *in, ImkImage *out, void *stream,
   Work work = {.rule = rule, .in = in, .out = out, .plain = self->plain};
   size_t row_size = imk_image_row_size (in);
 
-  for (uint32_t i = 0; i < BLOCK; i++) {
+  for (uint32_t i = 0; i < CHUNK; i++) {
     uint32_t channel = i % rule->channels;
 
     work.filtered[i] = rule->filtered >> channel & 1 ? 0xffff : 0;

@@ -2,14 +2,206 @@
 /* Rows of a frame, compiled once for each instruction set:
  * IMK_ISA_TABLE: the name of its table
  * IMK_VECTOR_SIZE: bytes of its registers
- * Plain rows on bytes have their own loop, all others go through
- * sharpen_block (). */
+ * A row is cut into chunks. Those inside are read and written in place; those
+ * at its ends, and samples with unused bits, by way of copies. */
 #include "lapsharpen/cpu/plain.h"
 
 enum { CACHE_LINE = 64 };
 
+/* --- one chunk -------------------------------------------------------------
+ */
+
+INLINE void
+sharpen_u8 (const Work *work, const Rows *rows, uint32_t n, uint8_t *out,
+    ImkLapsharpenSums *sums)
+{
+  const ImkLapsharpenRule *rule = work->rule;
+  int16_t laplacian[CHUNK];
+  float l[CHUNK];
+  uint16_t sharpened[CHUNK];
+
+  get_laplacian_u8 (rule, rows, laplacian);
+  if (rule->measured)
+    measure_u8 (work, laplacian, n, sums);
+  if (rule->weight_channel >= 0)
+    get_weighted_u8 (rule, rows, l);
+  if (rule->adaptive && rule->weight_channel < 0)
+    adapt (rule, rows, IMK_TYPE_U8, laplacian, L_I16, l);
+  else if (rule->adaptive)
+    adapt (rule, rows, IMK_TYPE_U8, l, L_F32, l);
+  if (rule->adaptive || rule->weight_channel >= 0)
+    sharpen (rule, rows->here, IMK_TYPE_U8, l, L_F32, sharpened);
+  else if (rule->multiple)
+    sharpen_words (rule, rows->here, laplacian, sharpened);
+  else
+    sharpen (rule, rows->here, IMK_TYPE_U8, laplacian, L_I16, sharpened);
+  merge (work, rows->here, IMK_TYPE_U8, sharpened, out);
+  if (rule->local)
+    clamp_local_u8 (work, rows, out);
+}
+
+INLINE void
+sharpen_u16 (const Work *work, const Rows *rows, uint32_t n, uint16_t *out,
+    ImkLapsharpenSums *sums)
+{
+  const ImkLapsharpenRule *rule = work->rule;
+  int32_t laplacian[CHUNK];
+  float l[CHUNK];
+  uint16_t sharpened[CHUNK];
+
+  get_laplacian_u16 (rule, rows, laplacian);
+  if (rule->measured)
+    measure_u16 (work, laplacian, n, sums);
+  if (rule->weight_channel >= 0)
+    get_weighted_u16 (rule, rows, l);
+  if (rule->adaptive && rule->weight_channel < 0)
+    adapt (rule, rows, IMK_TYPE_U16, laplacian, L_I32, l);
+  else if (rule->adaptive)
+    adapt (rule, rows, IMK_TYPE_U16, l, L_F32, l);
+  if (rule->adaptive || rule->weight_channel >= 0)
+    sharpen (rule, rows->here, IMK_TYPE_U16, l, L_F32, sharpened);
+  else
+    sharpen (rule, rows->here, IMK_TYPE_U16, laplacian, L_I32, sharpened);
+  merge (work, rows->here, IMK_TYPE_U16, sharpened, out);
+  if (rule->local)
+    clamp_local_u16 (work, rows, out);
+}
+
+/* @n: samples that are in the row; whole chunks are written */
+static void
+sharpen_chunks (const Work *work, const Rows *rows, uint32_t n, void *out,
+    ImkLapsharpenSums *sums)
+{
+  const size_t size = imk_type_size (work->in->type);
+  const uint32_t n_written = (n + CHUNK - 1) / CHUNK * CHUNK;
+  const bool plain = HAVE_PLAIN && work->plain;
+
+  if (plain)
+    sharpen_bytes (work, rows, n_written, out);
+  for (uint32_t i = 0; i < n; i += CHUNK) {
+    const Rows at = rows_at (rows, i * size);
+    const uint32_t m = n - i < CHUNK ? n - i : CHUNK;
+    void *to = (uint8_t *) out + i * size;
+
+    if (plain && !work->rule->local)
+      break;
+    if (plain)
+      clamp_local_u8 (work, &at, to);
+    else if (work->in->type == IMK_TYPE_U8)
+      sharpen_u8 (work, &at, m, to, sums);
+    else
+      sharpen_u16 (work, &at, m, to, sums);
+  }
+}
+
+/* --- copies for the ends of rows -------------------------------------------
+ */
+
+/* The samples of a chunk with a pixel on either side, one row. */
+typedef union Line {
+  uint8_t bytes[CHUNK + 8];
+  uint16_t words[CHUNK + 8];
+} Line;
+
+/* Copies the counts of @n samples from @first on to number @at of the line. */
+INLINE void
+copy_counts (const Work *work, const void *row, uint32_t first, uint32_t n,
+    Line *line, uint32_t at)
+{
+  const uint32_t shift = work->rule->shift;
+  const uint8_t *bytes = (const uint8_t *) row + first;
+  const uint16_t *words = (const uint16_t *) row + first;
+
+  if (!shift && work->in->type == IMK_TYPE_U8)
+    memcpy (line->bytes + at, bytes, n);
+  else if (work->in->type == IMK_TYPE_U8)
+    for (uint32_t i = 0; i < n; i++)
+      line->bytes[at + i] = bytes[i] >> shift;
+  else
+    for (uint32_t i = 0; i < n; i++)
+      line->words[at + i] = words[i] >> shift;
+}
+
+static void
+fill_counts (const Work *work, uint32_t n, Line *line, uint32_t at)
+{
+  for (uint32_t i = at; i < at + n; i++)
+    if (work->in->type == IMK_TYPE_U8)
+      line->bytes[i] = (uint8_t) work->rule->border_value;
+    else
+      line->words[i] = (uint16_t) work->rule->border_value;
+}
+
+/* The pixel left or right of a row, to number @at of the line. */
+static void
+copy_outside (const Work *work, const void *row, int x, Line *line, uint32_t at)
+{
+  const ImkLapsharpenRule *r = work->rule;
+  int inside = imk_lapsharpen_inside (x, (int) r->width, r->reflect101);
+
+  if (r->constant)
+    fill_counts (work, r->channels, line, at);
+  else
+    copy_counts (
+        work, row, (uint32_t) inside * r->channels, r->channels, line, at);
+}
+
+/* Copies the @n samples from @first on and a pixel on either side, as counts.
+ * Returns: the first of the samples */
+static const void *
+copy_line (
+    const Work *work, const void *row, uint32_t first, uint32_t n, Line *line)
+{
+  const ImkLapsharpenRule *r = work->rule;
+  const uint32_t c = r->channels;
+  const uint32_t before = first ? c : 0;
+  const uint32_t after = first + n < r->width * c ? c : 0;
+  const size_t size = imk_type_size (work->in->type);
+
+  /* What is computed of the rest of the chunk is thrown away. */
+  if (n < CHUNK)
+    memset (line->bytes + (n + 2 * c) * size, 0, (CHUNK - n) * size);
+  if (!row)
+    fill_counts (work, n + 2 * c, line, 0);
+  else {
+    copy_counts (
+        work, row, first - before, before + n + after, line, c - before);
+    if (!before)
+      copy_outside (work, row, -1, line, 0);
+    if (!after)
+      copy_outside (work, row, (int) r->width, line, c + n);
+  }
+  return work->in->type == IMK_TYPE_U8 ? (const void *) (line->bytes + c)
+                                       : line->words + c;
+}
+
+static void
+sharpen_copies (const Work *work, const Rows *rows, uint32_t first, uint32_t n,
+    void *out, ImkLapsharpenSums *sums)
+{
+  const size_t size = imk_type_size (work->out->type);
+  const uint32_t shift = work->rule->shift;
+  Line lines[3], sharpened;
+  const Rows copies = {copy_line (work, rows->above, first, n, &lines[0]),
+      copy_line (work, rows->here, first, n, &lines[1]),
+      copy_line (work, rows->below, first, n, &lines[2])};
+
+  sharpen_chunks (work, &copies, n, &sharpened, sums);
+  if (!shift)
+    memcpy ((uint8_t *) out + first * size, &sharpened, n * size);
+  else if (work->out->type == IMK_TYPE_U8)
+    for (uint32_t i = 0; i < n; i++)
+      ((uint8_t *) out)[first + i] = (uint8_t) (sharpened.bytes[i] << shift);
+  else
+    for (uint32_t i = 0; i < n; i++)
+      ((uint16_t *) out)[first + i] = (uint16_t) (sharpened.words[i] << shift);
+}
+
+/* --- rows ------------------------------------------------------------------
+ */
+
 /* Returns: row @y of -1..height, NULL where the border is constant */
-INLINE const void *
+static const void *
 get_row (const Work *work, int y)
 {
   const ImkLapsharpenRule *r = work->rule;
@@ -20,83 +212,38 @@ get_row (const Work *work, int y)
   return (const uint8_t *) work->in->data + (size_t) inside * work->in->stride;
 }
 
-/* The byte of column @x of -1..width. */
-INLINE int32_t
-get_byte (const ImkLapsharpenRule *r, const void *row, int x, uint32_t channel)
+/* Returns: whole pixels of a first chunk after which the stores of the others
+ * cross no cache line, where that is possible */
+static uint32_t
+first_chunk (const void *out, uint32_t channels, size_t size)
 {
-  int inside = imk_lapsharpen_inside (x, (int) r->width, r->reflect101);
+  uint32_t n = (uint32_t) (-(uintptr_t) out % CACHE_LINE / size);
 
-  if (r->constant && (x < 0 || x >= (int) r->width))
-    return (int32_t) r->border_value;
-  return ((const uint8_t *) row)[(uint32_t) inside * r->channels + channel];
+  return n && n % channels == 0 ? n : CHUNK;
 }
 
-/* The first or the last pixel of a row. */
-INLINE void
-sharpen_end (const Work *work, const Rows *rows, uint8_t *out, int x)
+static void
+sharpen_row (
+    const Work *work, const Rows *rows, uint8_t *out, ImkLapsharpenSums *sums)
 {
   const ImkLapsharpenRule *r = work->rule;
-  const int32_t amount = (int32_t) r->amount;
+  const size_t size = imk_type_size (work->in->type);
+  const uint32_t end = r->width * r->channels;
+  const bool in_place = rows->above && rows->below && !r->shift;
+  uint32_t first = 0, n = first_chunk (out, r->channels, size);
 
-  for (uint32_t ch = 0; ch < r->channels; ch++) {
-    int32_t v = get_byte (r, rows->here, x, ch);
-    int32_t t = v + amount * (int32_t) r->neighbours * v;
+  for (; first < end; first += n, n = CHUNK) {
+    uint32_t inside = (end - first - 1) / CHUNK * CHUNK;
 
-    t -= amount *
-         (get_byte (r, rows->above, x, ch) + get_byte (r, rows->below, x, ch));
-    for (int side = x - 1; side <= x + 1; side += 2) {
-      t -= amount * get_byte (r, rows->here, side, ch);
-      if (r->neighbours == 8)
-        t -= amount * (get_byte (r, rows->above, side, ch) +
-                          get_byte (r, rows->below, side, ch));
+    if (in_place && first && inside) {
+      const Rows at = rows_at (rows, first * size);
+
+      sharpen_chunks (work, &at, inside, out + first * size, sums);
+      first += inside;
     }
-    t = t < 0 ? 0 : t > 255 ? 255 : t;
-    out[(uint32_t) x * r->channels + ch] =
-        (uint8_t) (work->filtered[ch] ? t : v);
+    n = n < end - first ? n : end - first;
+    sharpen_copies (work, rows, first, n, out, sums);
   }
-}
-
-/* Returns: bytes from @out to where a cache line begins; 0 where that is inside
- * a pixel */
-INLINE uint32_t
-whole_pixels_to_line (const uint8_t *out, uint32_t channels)
-{
-  uint32_t n = (uint32_t) (-(uintptr_t) out % CACHE_LINE);
-
-  return n % channels ? 0 : n;
-}
-
-INLINE void
-sharpen_plain_row (const Work *work, const Rows *rows, uint8_t *out)
-{
-  const uint32_t c = work->rule->channels;
-  const uint32_t end = (work->rule->width - 1) * c;
-  uint32_t i;
-
-  sharpen_end (work, rows, out, 0);
-  sharpen_end (work, rows, out, (int) work->rule->width - 1);
-  if (end < c + BLOCK) {
-    if (end > c)
-      sharpen_bytes (work, rows, out, c, end - c);
-    return;
-  }
-  /* Some bytes are computed twice, so that only the first and the last stores
-   * cross a cache line. */
-  sharpen_bytes_block (work, rows, out, c);
-  for (i = c + whole_pixels_to_line (out + c, c); i + BLOCK <= end; i += BLOCK)
-    sharpen_bytes_block (work, rows, out, i);
-  sharpen_bytes_block (work, rows, out, end - BLOCK);
-}
-
-INLINE void
-sharpen_any_row (const Work *work, const Rows *rows, void *out, int64_t *sum,
-    uint64_t *squares)
-{
-  const uint32_t n = work->rule->width * work->rule->channels;
-
-  for (uint32_t i = 0; i < n; i += BLOCK)
-    sharpen_block (
-        work, rows, out, i, n - i < BLOCK ? n - i : BLOCK, sum, squares);
 }
 
 /* All threads add to the same sums; they are integers, so in any order. */
@@ -109,15 +256,13 @@ sharpen_rows (void *data, uint32_t first, uint32_t end)
   for (uint32_t y = first; y < end; y++) {
     Rows rows = {get_row (work, (int) y - 1), get_row (work, (int) y),
         get_row (work, (int) y + 1)};
-    uint8_t *out = (uint8_t *) work->out->data + y * work->out->stride;
-    uint64_t squares = 0; /* of a row: at most 2^18 * 2^38 */
+    ImkLapsharpenSums sums = {0}; /* of a row: squares below 2^18 * 2^38 */
 
-    if (work->plain && rows.above && rows.below)
-      sharpen_plain_row (work, &rows, out);
-    else
-      sharpen_any_row (work, &rows, out, &band.sum, &squares);
-    band.square_low += (uint32_t) squares;
-    band.square_high += squares >> 32;
+    sharpen_row (work, &rows,
+        (uint8_t *) work->out->data + y * work->out->stride, &sums);
+    band.sum += sums.sum;
+    band.square_low += (uint32_t) sums.square_low;
+    band.square_high += sums.square_low >> 32;
   }
   if (work->rule->measured) {
     __atomic_fetch_add (&work->sums.sum, band.sum, __ATOMIC_RELAXED);

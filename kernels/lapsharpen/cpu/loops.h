@@ -5,8 +5,8 @@
 #include "imk/parallel.h"
 #include "lapsharpen/lapsharpen-sample.h"
 
-/* Samples: whole pixels of 1..4 channels, whole vectors. */
-enum { BLOCK = 384 };
+/* Samples that a loop has: whole pixels of 1..4 channels, whole vectors. */
+enum { CHUNK = 192 };
 
 /* One frame, for all threads. */
 typedef struct Work {
@@ -14,9 +14,9 @@ typedef struct Work {
   const ImkImage *in;
   ImkImage *out;
   bool plain;
-  uint16_t filtered[BLOCK]; /* 0xffff: sharpen the sample; 0: copy it */
-  uint8_t filtered_bytes[BLOCK];
-  int32_t measured[BLOCK]; /* -1: sum the sample; 0: ignore it */
+  uint16_t filtered[CHUNK]; /* 0xffff: sharpen the sample; 0: copy it */
+  uint8_t filtered_bytes[CHUNK];
+  int16_t measured[CHUNK]; /* -1: sum the sample; 0: ignore it */
   ImkLapsharpenSums sums;
 } Work;
 

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /* Three kernels. sharpen_bytes () is the plain case on bytes at the speed of
  * memory: 16 bytes a thread, four bytes in two registers of two 16-bit lanes.
- * sharpen_samples () reads likewise and has all options. sharpen_any () takes a
- * pixel a thread, for what the others cannot: odd addresses, and weights in
- * pixels of less than 4 channels. */
+ * sharpen_samples () reads likewise and has all options of the Laplacian.
+ * sharpen_any () takes a pixel a thread, for what the others cannot: contrast
+ * adaptive sharpening, odd addresses, and weights in pixels of less than 4
+ * channels. */
 #include "lapsharpen/lapsharpen-backend.h"
 
 #include <new>
@@ -27,8 +28,11 @@ enum {
 /* What sharpen_bytes () reads; all of it made from the rule. */
 struct Bytes {
   Frame frame;
-  uint32_t amount, centre; /* s and 1 + k s */
-  uint32_t left, right;    /* __byte_perm selectors of a pixel's distance */
+  uint32_t multiple, centre;     /* s = m / 2^q: m and 2^q + k m */
+  uint32_t fraction, half, kept; /* q; of both lanes: 2^(q - 1), the bits that
+                                  * a shift by q leaves, */
+  uint32_t rebias;               /* and 0x8000 less what is left of it */
+  uint32_t left, right; /* __byte_perm selectors of a pixel's distance */
   uint32_t filtered[THREAD_WORDS];
 };
 
@@ -78,10 +82,10 @@ clamp_lanes (uint32_t lanes)
 #endif
 }
 
-/* clamp (centre v - amount sum) of half the bytes of word @i. The lanes are
- * added as one number: with 0x8000 more no lane borrows from the other, as
- * |t| <= (8 * 10 + 1) * 255. */
-template <int ODD, int NEIGHBOURS, bool PIXEL_IS_WORD>
+/* clamp ((centre v - m sum + 2^(q - 1)) >> q) of half the bytes of word @i. The
+ * lanes are added as one number: with 0x8000 more no lane borrows from the
+ * other, see imk_lapsharpen_find_fraction (). @FRACTION: q is not 0 */
+template <int ODD, int NEIGHBOURS, bool PIXEL_IS_WORD, bool FRACTION>
 static __device__ uint32_t
 sharpen_lanes (const Bytes &b, const Words<1> &above, const Words<1> &here,
     const Words<1> &below, int i)
@@ -96,13 +100,15 @@ sharpen_lanes (const Bytes &b, const Words<1> &above, const Words<1> &here,
            left_lanes<ODD, PIXEL_IS_WORD> (b, below, i) +
            right_lanes<ODD, PIXEL_IS_WORD> (b, below, i);
 
-  return clamp_lanes (
-      b.centre * lanes<ODD> (here.w[i]) + 0x80008000 - b.amount * sum);
+  sum = b.centre * lanes<ODD> (here.w[i]) + 0x80008000 - b.multiple * sum;
+  if (FRACTION)
+    sum = ((sum + b.half) >> b.fraction & b.kept) + b.rebias;
+  return clamp_lanes (sum);
 }
 
 /* Of large frames as many blocks as possible share a multiprocessor; in small
  * ones a thread at the border needs its registers, see gather_words (). */
-template <int NEIGHBOURS, bool PIXEL_IS_WORD, int ROWS>
+template <int NEIGHBOURS, bool PIXEL_IS_WORD, bool FRACTION, int ROWS>
 static __global__ void
 __launch_bounds__ (WARP *BYTES_WARPS, ROWS == LARGE_ROWS ? 8 : 1)
     sharpen_bytes (const __grid_constant__ Bytes b)
@@ -124,9 +130,9 @@ __launch_bounds__ (WARP *BYTES_WARPS, ROWS == LARGE_ROWS ? 8 : 1)
 
 #pragma unroll
     for (int i = 1; i <= THREAD_WORDS; i++) {
-      uint32_t even = sharpen_lanes<0, NEIGHBOURS, PIXEL_IS_WORD> (
+      uint32_t even = sharpen_lanes<0, NEIGHBOURS, PIXEL_IS_WORD, FRACTION> (
           b, rows[r - 1], rows[r], rows[r + 1], i);
-      uint32_t odd = sharpen_lanes<1, NEIGHBOURS, PIXEL_IS_WORD> (
+      uint32_t odd = sharpen_lanes<1, NEIGHBOURS, PIXEL_IS_WORD, FRACTION> (
           b, rows[r - 1], rows[r], rows[r + 1], i);
       uint32_t mask = filtered[i - 1];
 
@@ -140,15 +146,15 @@ __launch_bounds__ (WARP *BYTES_WARPS, ROWS == LARGE_ROWS ? 8 : 1)
 
 typedef void (*BytesKernel) (Bytes);
 
-template <int ROWS>
+template <bool FRACTION, int ROWS>
 static BytesKernel
-choose_bytes_kernel (uint32_t neighbours, bool pixel_is_word)
+choose_bytes_kernel (const ImkLapsharpenRule *rule)
 {
-  if (pixel_is_word)
-    return neighbours == 4 ? sharpen_bytes<4, true, ROWS>
-                           : sharpen_bytes<8, true, ROWS>;
-  return neighbours == 4 ? sharpen_bytes<4, false, ROWS>
-                         : sharpen_bytes<8, false, ROWS>;
+  if (rule->channels == 4)
+    return rule->neighbours == 4 ? sharpen_bytes<4, true, FRACTION, ROWS>
+                                 : sharpen_bytes<8, true, FRACTION, ROWS>;
+  return rule->neighbours == 4 ? sharpen_bytes<4, false, FRACTION, ROWS>
+                               : sharpen_bytes<8, false, FRACTION, ROWS>;
 }
 
 static Bytes
@@ -158,8 +164,12 @@ make_bytes (
   Bytes b = {};
 
   b.frame = make_frame (rule, in, out);
-  b.amount = (uint32_t) rule->amount;
-  b.centre = 1 + rule->neighbours * b.amount;
+  b.multiple = rule->multiple;
+  b.centre = (1u << rule->fraction) + rule->neighbours * rule->multiple;
+  b.fraction = rule->fraction;
+  b.half = ((1u << rule->fraction) / 2) * 0x00010001u;
+  b.kept = (0xffffu >> rule->fraction) * 0x00010001u;
+  b.rebias = (0x8000u - (0x8000u >> rule->fraction)) * 0x00010001u;
   b.left = 0x7654 - 0x1111 * rule->channels;
   b.right = 0x3210 + 0x1111 * rule->channels;
   make_mask (rule, IMK_TYPE_U8, rule->filtered, b.filtered);
@@ -172,10 +182,11 @@ launch_bytes (const ImkLapsharpenRule *rule, const ImkImage *in,
 {
   const Bytes b = make_bytes (rule, in, out);
   const bool large = (int64_t) b.frame.row_size * b.frame.height >= LARGE_SIZE;
-  const bool pixel_is_word = rule->channels == 4;
   const BytesKernel kernel =
-      large ? choose_bytes_kernel<LARGE_ROWS> (rule->neighbours, pixel_is_word)
-            : choose_bytes_kernel<SMALL_ROWS> (rule->neighbours, pixel_is_word);
+      rule->fraction ? (large ? choose_bytes_kernel<true, LARGE_ROWS> (rule)
+                              : choose_bytes_kernel<true, SMALL_ROWS> (rule))
+                     : (large ? choose_bytes_kernel<false, LARGE_ROWS> (rule)
+                              : choose_bytes_kernel<false, SMALL_ROWS> (rule));
   cudaLaunchConfig_t launch = {};
 
   launch.blockDim = dim3 (WARP, BYTES_WARPS);
@@ -275,6 +286,27 @@ get_numerator (const Window &w, const Window &weight, uint32_t neighbours)
   return sum;
 }
 
+static __device__ float
+get_window_gain (const Window &w, uint32_t maximum)
+{
+  int32_t cross_low = w.v[4], cross_high = w.v[4], low, high;
+
+#pragma unroll
+  for (int i = 1; i < 9; i += 2) {
+    cross_low = min (cross_low, w.v[i]);
+    cross_high = max (cross_high, w.v[i]);
+  }
+  low = cross_low;
+  high = cross_high;
+#pragma unroll
+  for (int i = 0; i < 9; i += 2) {
+    low = min (low, w.v[i]);
+    high = max (high, w.v[i]);
+  }
+  return imk_lapsharpen_gain (
+      cross_low + low, cross_high + high, (int32_t) maximum);
+}
+
 static __device__ int32_t
 sharpen_window (const ImkLapsharpenRule &rule, const Window &w, float l)
 {
@@ -320,6 +352,8 @@ sharpen_pixel (const ImkLapsharpenRule &rule, const View &in, const View &out,
     if (rule.weight_channel >= 0)
       l = imk_lapsharpen_weighted (
           (double) get_numerator (w, weight, rule.neighbours), rule.maximum);
+    if (rule.adaptive)
+      l = l * get_window_gain (w, rule.maximum);
     if (rule.filtered >> channel & 1)
       value = sharpen_window (rule, w, l);
     to[channel] = (Sample) (value << rule.shift);
@@ -381,7 +415,8 @@ cuda_update (void *state, const void *params, ImkError *error)
 
   (void) error;
   self->rule = imk_lapsharpen_rule (config);
-  self->plain = imk_lapsharpen_is_plain (&self->rule, config->type);
+  self->plain =
+      imk_lapsharpen_is_plain (&self->rule, config->type) && !self->rule.local;
   return IMK_OK;
 }
 
@@ -441,7 +476,7 @@ launch_frame (const State *self, const ImkImage *in, const ImkImage *out,
 
   if (self->plain && unit == 16)
     return launch_bytes (&self->rule, in, out, stream, error);
-  if (unit && is_for_samples (&self->rule, in->type))
+  if (unit && !self->rule.adaptive && is_for_samples (&self->rule, in->type))
     return launch_samples (&self->rule, in, out, unit, sums, stream, error);
   return launch_any (&self->rule, in, out, sums, stream, error);
 }
