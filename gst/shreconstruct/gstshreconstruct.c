@@ -8,8 +8,10 @@
  * controller for each mode. The output are the commands of the mirror.
  *
  * It takes slopes from the metadata of frames, or from the pad results of
- * shcentroid with fields=slopes. docs/reference/shreconstruct.md has the
- * formulas.
+ * shcentroid with fields=slopes. The request pads mirror_0 to mirror_3 split
+ * the commands over several mirrors, wavefront is the wavefront by the lenslet
+ * grid alone, and results has the coefficients of the modes as text.
+ * docs/reference/shreconstruct.md has the formulas.
  *
  * ## Example launch line
  * |[
@@ -22,10 +24,14 @@
 
 #include "gstimagingengine.h"
 #include "gstimagingmetadata.h"
+#include "gstimagingnumbering.h"
 #include "gstimagingquantity.h"
 #include "gstimagingresults.h"
+#include "gstshreconstructcalibration.h"
+#include "gstshreconstructoutputs.h"
 #include "gstshreconstructsettings.h"
 #include "gstshreconstructslopes.h"
+#include "gstshreconstructwavefront.h"
 
 GST_DEBUG_CATEGORY_STATIC (shreconstruct_debug);
 #define GST_CAT_DEFAULT shreconstruct_debug
@@ -35,18 +41,24 @@ struct _GstShReconstruct {
   GstImagingEngine *engine;
   GstImagingSettings *settings; /* not owned */
   GstPad *sinkpad, *srcpad;
+  GstShReconstructOutputs *outputs;
+  GstShReconstructCalibration *calibration;
 
   gint wants_reset; /* atomic */
 
   /* of the streaming thread */
   ImkShreconstruct *kernel, *before; /* @before: whose state is taken over */
   guint n_cells, n_modes, n_commands;
-  guint n_input; /* cells of the sensor; 0 while they are not known */
+  gboolean is_idle; /* without a control matrix */
+  guint n_input;    /* cells of the sensor; 0 while they are not known */
+  gfloat *commands; /* [n_commands]: of the frame, before the actuator map */
+  GstShReconstructWavefront *wavefront;
   gboolean is_tensor;
   gint fps_n, fps_d;
-  guint n_sent; /* commands of the caps that were sent; 0 before */
+  guint n_sent; /* outputs of the caps that were sent; 0 before */
   GstBufferPool *pool;
   gboolean is_dark; /* of the frame before */
+  GstImagingNumbering numbering;
 };
 
 #define TENSOR_CAPS "other/tensors, format = (string) static, "
@@ -70,7 +82,7 @@ G_DEFINE_FINAL_TYPE_WITH_CODE (GstShReconstruct, gst_sh_reconstruct,
 GST_ELEMENT_REGISTER_DEFINE (
     shreconstruct, "shreconstruct", GST_RANK_NONE, GST_TYPE_SH_RECONSTRUCT)
 
-enum { SIGNAL_RESET, N_SIGNALS };
+enum { SIGNAL_RESET, SIGNAL_CALIBRATE, SIGNAL_SAVE_INTERACTION, N_SIGNALS };
 static guint signals[N_SIGNALS];
 
 /* --- the kernel ----------------------------------------------------------- */
@@ -96,8 +108,9 @@ open_kernel (GstElement *element, ImkBackend backend, const GstVideoInfo *info,
   GstShReconstruct *self = GST_SH_RECONSTRUCT (element);
   ImkShreconstruct *kernel = NULL;
   GstShReconstructPlan plan;
-  ImkStatus status = gst_sh_reconstruct_plan (
-      gst_imaging_settings_now (self->settings), &plan, error);
+  ImkStatus status =
+      gst_sh_reconstruct_plan (gst_imaging_settings_now (self->settings), TRUE,
+          self->n_input, &plan, error);
 
   plan.config.n_threads = gst_imaging_engine_n_threads (self->engine);
   if (status == IMK_OK && self->n_input && self->n_input != plan.config.n_cells)
@@ -110,12 +123,33 @@ open_kernel (GstElement *element, ImkBackend backend, const GstVideoInfo *info,
   if (status == IMK_OK) {
     close_kernel (element);
     self->kernel = kernel;
+    self->is_idle = plan.is_idle;
     self->n_cells = plan.config.n_cells;
     self->n_modes = plan.config.n_modes;
     self->n_commands = plan.config.n_commands;
+    self->commands =
+        g_realloc_n (self->commands, self->n_commands, sizeof (gfloat));
+    gst_sh_reconstruct_outputs_take (self->outputs, &plan);
     if (self->before)
       imk_shreconstruct_take_state (kernel, self->before);
   }
+  gst_sh_reconstruct_plan_clear (&plan);
+  return status;
+}
+
+/* Another controller or other outputs of the same matrices. */
+static ImkStatus
+update_kernel (GstShReconstruct *self, ImkError *error)
+{
+  GstShReconstructPlan plan;
+  ImkStatus status =
+      gst_sh_reconstruct_plan (gst_imaging_settings_now (self->settings), FALSE,
+          self->n_input, &plan, error);
+
+  if (status == IMK_OK)
+    status = imk_shreconstruct_update (self->kernel, &plan.config, error);
+  if (status == IMK_OK)
+    gst_sh_reconstruct_outputs_take (self->outputs, &plan);
   gst_sh_reconstruct_plan_clear (&plan);
   return status;
 }
@@ -124,16 +158,23 @@ ImkStatus
 gst_sh_reconstruct_apply (
     GstElement *element, gconstpointer before, guint groups, ImkError *error)
 {
-  if (before && !(groups & GST_SH_RECONSTRUCT_KERNEL))
-    return IMK_OK;
-  return gst_imaging_engine_renew (GST_SH_RECONSTRUCT (element)->engine, error);
+  GstShReconstruct *self = GST_SH_RECONSTRUCT (element);
+
+  if (!before || !self->kernel || groups & GST_SH_RECONSTRUCT_WAVEFRONT)
+    gst_sh_reconstruct_wavefront_forget (self->wavefront);
+  if (!before || !self->kernel || groups & GST_SH_RECONSTRUCT_KERNEL)
+    return gst_imaging_engine_renew (self->engine, error);
+  if (groups & (GST_SH_RECONSTRUCT_CONTROL | GST_SH_RECONSTRUCT_OUTPUT |
+                   GST_SH_RECONSTRUCT_WAVEFRONT))
+    return update_kernel (self, error);
+  return IMK_OK;
 }
 
 /* --- caps ------------------------------------------------------------------
  */
 
 static gboolean
-make_pool (GstShReconstruct *self, GstCaps *caps)
+make_pool (GstShReconstruct *self, GstCaps *caps, guint n)
 {
   GstStructure *config;
 
@@ -143,7 +184,7 @@ make_pool (GstShReconstruct *self, GstCaps *caps)
   self->pool = gst_buffer_pool_new ();
   config = gst_buffer_pool_get_config (self->pool);
   gst_buffer_pool_config_set_params (
-      config, caps, self->n_commands * (guint) sizeof (gfloat), 0, 0);
+      config, caps, n * (guint) sizeof (gfloat), 0, 0);
   return gst_buffer_pool_set_config (self->pool, config) &&
          gst_buffer_pool_set_active (self->pool, TRUE);
 }
@@ -152,21 +193,24 @@ make_pool (GstShReconstruct *self, GstCaps *caps)
 static gboolean
 send_caps (GstShReconstruct *self)
 {
-  g_autofree gchar *dimensions = g_strdup_printf ("%u:1:1:1", self->n_commands);
+  const guint n = gst_sh_reconstruct_outputs_n (self->outputs);
+  g_autofree gchar *dimensions = NULL;
   GstCaps *caps;
   gboolean ok;
 
-  if (self->n_sent == self->n_commands)
+  if (self->n_sent == n)
     return TRUE;
+  dimensions = g_strdup_printf ("%u:1:1:1", n);
   caps = gst_caps_new_simple ("other/tensors", "format", G_TYPE_STRING,
       "static", "num_tensors", G_TYPE_INT, 1, "types", G_TYPE_STRING, "float32",
       "dimensions", G_TYPE_STRING, dimensions, "framerate", GST_TYPE_FRACTION,
       self->fps_n, self->fps_d, NULL);
-  ok = make_pool (self, caps) &&
-       gst_pad_push_event (self->srcpad, gst_event_new_caps (caps));
+  ok = make_pool (self, caps, n);
+  /* a pad that is not linked has them when it is */
+  gst_pad_push_event (self->srcpad, gst_event_new_caps (caps));
   gst_caps_unref (caps);
   if (ok)
-    self->n_sent = self->n_commands;
+    self->n_sent = n;
   return ok;
 }
 
@@ -181,6 +225,8 @@ set_caps (GstShReconstruct *self, GstCaps *caps)
   gst_structure_get_fraction (s, "framerate", &self->fps_n, &self->fps_d);
   self->n_sent = 0; /* the frame rate may be another one */
   self->n_input = gst_sh_reconstruct_cells_of_caps (caps);
+  gst_sh_reconstruct_calibration_abandon (
+      self->calibration, "The format of the slopes has changed.");
   if (self->is_tensor && self->n_input == 0) {
     GST_ELEMENT_ERROR (self, STREAM, FORMAT,
         ("These tensors are no slopes. Set fields=slopes on shcentroid."),
@@ -194,36 +240,63 @@ set_caps (GstShReconstruct *self, GstCaps *caps)
 /* --- frames ----------------------------------------------------------------
  */
 
-/* Coefficients of the modes, and what was done, as metadata. */
-static void
-attach_results (GstShReconstruct *self, GstBuffer *out,
-    const ImkShreconstructReport *report, gboolean is_closed)
+/* Of the frame that is worked on. */
+typedef struct {
+  GstBuffer *in;
+  GstShReconstructSlopes slopes;
+  ImkShreconstructReport report;
+  gboolean is_closed, is_calibrating;
+  guint64 number, missing;
+} Frame;
+
+static GstBuffer *
+coefficients_of (GstShReconstruct *self)
+{
+  const gdouble *q = imk_shreconstruct_coefficients (self->kernel);
+  gfloat *numbers = g_new (gfloat, self->n_modes);
+
+  for (guint i = 0; i < self->n_modes; i++)
+    numbers[i] = (gfloat) q[i];
+  return gst_buffer_new_wrapped (numbers, self->n_modes * sizeof (gfloat));
+}
+
+/* Coefficients of the modes, and what was done. */
+static GstImagingResult
+make_result (GstShReconstruct *self, const Frame *f, GstImagingResultsPad *pad)
 {
   static const gchar *const fields[] = {"coefficient"}, *const units[] = {""};
-  const double *q = imk_shreconstruct_coefficients (self->kernel);
-  gfloat *numbers = g_new (gfloat, self->n_modes);
-  GstStructure *more = gst_structure_new ("more", "cells-valid", G_TYPE_UINT,
-      report->n_valid, "commands-limited", G_TYPE_UINT, report->n_limited,
-      "low-light", G_TYPE_BOOLEAN, (gboolean) report->is_dark, "closed",
-      G_TYPE_BOOLEAN, is_closed, NULL);
   GstImagingResult result = {.id = "ao-modes-v1",
       .fields = fields,
       .units = units,
       .n_fields = 1,
       .n_rows = self->n_modes,
-      .frame = GST_BUFFER_OFFSET_IS_VALID (out)
-                   ? GST_BUFFER_OFFSET (out)
-                   : gst_imaging_engine_frame_number (self->engine),
-      .origin = gst_imaging_engine_origin (self->engine),
-      .more = more};
+      .data = coefficients_of (self),
+      .frame = f->number,
+      .frames_missing = f->missing,
+      .origin = gst_imaging_engine_origin (self->engine)};
 
-  for (guint i = 0; i < self->n_modes; i++)
-    numbers[i] = (gfloat) q[i];
-  result.data =
-      gst_buffer_new_wrapped (numbers, self->n_modes * sizeof (gfloat));
-  gst_imaging_results_attach (out, GST_OBJECT_NAME (self), &result);
-  gst_buffer_unref (result.data);
-  gst_structure_free (more);
+  result.more = gst_structure_new ("more", "cells-valid", G_TYPE_UINT,
+      f->report.n_valid, "cells-excluded", G_TYPE_UINT, f->report.n_out,
+      "commands-limited", G_TYPE_UINT, f->report.n_limited, "low-light",
+      G_TYPE_BOOLEAN, (gboolean) f->report.is_dark, "closed", G_TYPE_BOOLEAN,
+      f->is_closed, "calibrating", G_TYPE_BOOLEAN, f->is_calibrating, NULL);
+  if (pad && gst_imaging_results_pad_wants_values (pad)) {
+    const gsize size = self->n_modes * sizeof (gdouble);
+    gdouble *copy =
+        g_memdup2 (imk_shreconstruct_coefficients (self->kernel), size);
+
+    result.values = copy;
+    result.values_buffer = gst_buffer_new_wrapped (copy, size);
+  }
+  return result;
+}
+
+static void
+clear_result (GstImagingResult *result)
+{
+  gst_clear_buffer (&result->values_buffer);
+  gst_buffer_unref (result->data);
+  gst_structure_free ((GstStructure *) result->more);
 }
 
 /* Where light goes and where it comes back. */
@@ -240,61 +313,130 @@ report_light (GstShReconstruct *self, const ImkShreconstructReport *report)
               "cells", G_TYPE_UINT, self->n_cells, NULL)));
 }
 
+/* Without a matrix the frame tells how many cells there are. */
 static ImkStatus
-compute (GstShReconstruct *self, GstBuffer *in, gfloat *commands,
-    ImkShreconstructReport *report, gboolean *is_closed, ImkError *error)
+follow_sensor (GstShReconstruct *self, const Frame *f,
+    const GstShReconstructSettings *s, ImkError *error)
 {
-  const GstShReconstructSettings *s = gst_imaging_settings_now (self->settings);
-  GstShReconstructSlopes slopes;
-  ImkStatus status = gst_sh_reconstruct_slopes_open (
-      &slopes, in, self->is_tensor, s->results, self->n_cells, error);
+  guint n_cells;
 
-  if (status != IMK_OK)
-    return status;
-  self->n_input = self->n_cells;
-  if (g_atomic_int_compare_and_exchange (&self->wants_reset, TRUE, FALSE) ||
+  if (!self->is_idle)
+    return IMK_OK;
+  n_cells = self->is_tensor
+                ? self->n_input
+                : gst_sh_reconstruct_cells_of_frame (f->in, s->results);
+  if (n_cells == 0 || n_cells == self->n_cells)
+    return IMK_OK;
+  self->n_input = n_cells;
+  return gst_imaging_engine_renew (self->engine, error);
+}
+
+/* The commands in self->commands. */
+static void
+control (GstShReconstruct *self, Frame *f, const GstShReconstructSettings *s)
+{
+  gboolean wants_reset =
+      g_atomic_int_compare_and_exchange (&self->wants_reset, TRUE, FALSE);
+
+  f->is_calibrating = gst_sh_reconstruct_calibration_is_on (self->calibration);
+  if (wants_reset || f->is_calibrating ||
       s->loop == GST_SH_RECONSTRUCT_LOOP_OPEN)
     imk_shreconstruct_reset (self->kernel);
-  *is_closed = s->loop == GST_SH_RECONSTRUCT_LOOP_CLOSED && !s->freeze;
-  if (*is_closed)
-    imk_shreconstruct_process (
-        self->kernel, slopes.slopes, slopes.flags, commands, report);
+  f->is_closed = s->loop == GST_SH_RECONSTRUCT_LOOP_CLOSED && !s->freeze &&
+                 !f->is_calibrating && !self->is_idle;
+  if (f->is_closed)
+    imk_shreconstruct_process (self->kernel, f->slopes.slopes, f->slopes.flags,
+        self->commands, &f->report);
   else
-    imk_shreconstruct_commands (self->kernel, commands);
-  gst_sh_reconstruct_slopes_close (&slopes);
-  return IMK_OK;
+    imk_shreconstruct_commands (self->kernel, self->commands);
+  if (f->is_calibrating)
+    gst_sh_reconstruct_calibration_step (self->calibration, s, &f->slopes,
+        self->n_cells, self->n_commands, self->commands);
 }
 
 /* Returns: commands, or NULL with @flow set */
 static GstBuffer *
-make_output (GstShReconstruct *self, GstBuffer *in, GstFlowReturn *flow)
+make_output (GstShReconstruct *self, Frame *f, GstFlowReturn *flow)
 {
-  ImkShreconstructReport report = {.n_valid = 0};
   GstBuffer *out = NULL;
-  gboolean is_closed;
-  ImkStatus status;
-  ImkError error;
   GstMapInfo map;
 
   *flow = gst_buffer_pool_acquire_buffer (self->pool, &out, NULL);
   if (*flow != GST_FLOW_OK)
     return NULL;
   gst_buffer_map (out, &map, GST_MAP_WRITE); /* our memory: cannot fail */
-  status = compute (
-      self, in, (gfloat *) (gpointer) map.data, &report, &is_closed, &error);
+  gst_sh_reconstruct_outputs_map (
+      self->outputs, self->commands, (gfloat *) (gpointer) map.data);
   gst_buffer_unmap (out, &map);
+  gst_imaging_metadata_pass (out, f->in, FALSE);
+  gst_imaging_engine_sign (self->engine, out);
+  return out;
+}
+
+/* The mirrors are first. */
+static GstFlowReturn
+push_all (GstShReconstruct *self, Frame *f, GstBuffer *out)
+{
+  const GstShReconstructSettings *s = gst_imaging_settings_now (self->settings);
+  g_autoptr (GstImagingResultsPad) results =
+      gst_sh_reconstruct_outputs_get_results (self->outputs);
+  g_autoptr (GstImagingSrcPad) wavefront =
+      gst_sh_reconstruct_outputs_get_wavefront (self->outputs);
+  GstImagingResult result = make_result (self, f, results);
+  GstFlowReturn flow;
+
+  gst_imaging_results_attach (out, GST_OBJECT_NAME (self), &result);
+  flow = gst_sh_reconstruct_outputs_push_mirrors (
+      self->outputs, self->commands, out, self->fps_n, self->fps_d);
+  flow = gst_sh_reconstruct_combine (flow, gst_pad_push (self->srcpad, out));
+  if (results)
+    flow = gst_sh_reconstruct_combine (
+        flow, gst_imaging_results_pad_push (
+                  results, &result, f->in, self->fps_n, self->fps_d));
+  clear_result (&result);
+  if (wavefront)
+    flow = gst_sh_reconstruct_combine (
+        flow, gst_sh_reconstruct_wavefront_push (self->wavefront, wavefront, s,
+                  &f->slopes, self->n_cells, f->in, f->number, self->fps_n,
+                  self->fps_d));
+  return flow;
+}
+
+static GstFlowReturn
+work (GstShReconstruct *self, GstBuffer *buffer, GstClockTime entered)
+{
+  const GstShReconstructSettings *s = gst_imaging_settings_now (self->settings);
+  Frame f = {.in = buffer};
+  GstFlowReturn flow = GST_FLOW_ERROR;
+  GstBuffer *out = NULL;
+  ImkStatus status;
+  ImkError error;
+
+  f.number = gst_imaging_numbering_next (&self->numbering, buffer, &f.missing);
+  if (f.missing)
+    gst_imaging_stats_add_missing (
+        gst_imaging_engine_stats (self->engine), f.missing);
+  status = follow_sensor (self, &f, s, &error);
+  if (status == IMK_OK && !send_caps (self))
+    return GST_FLOW_NOT_NEGOTIATED;
+  if (status == IMK_OK)
+    status = gst_sh_reconstruct_slopes_open (
+        &f.slopes, buffer, self->is_tensor, s->results, self->n_cells, &error);
   if (status != IMK_OK) {
     gst_imaging_engine_post_error (self->engine, status, &error);
-    gst_buffer_unref (out);
-    *flow = GST_FLOW_ERROR;
-    return NULL;
+    return GST_FLOW_ERROR;
   }
-  gst_imaging_metadata_pass (out, in, FALSE);
-  attach_results (self, out, &report, is_closed);
-  gst_imaging_engine_sign (self->engine, out);
-  if (is_closed)
-    report_light (self, &report);
-  return out;
+  self->n_input = self->n_cells;
+  control (self, &f, s);
+  out = make_output (self, &f, &flow);
+  if (out) {
+    if (f.is_closed)
+      report_light (self, &f.report);
+    gst_imaging_engine_count_frame (self->engine, entered);
+    flow = push_all (self, &f, out);
+  }
+  gst_sh_reconstruct_slopes_close (&f.slopes);
+  return flow;
 }
 
 static GstFlowReturn
@@ -303,7 +445,6 @@ gst_sh_reconstruct_chain (GstPad *pad, GstObject *parent, GstBuffer *buffer)
   GstShReconstruct *self = GST_SH_RECONSTRUCT (parent);
   GstClockTime entered = gst_util_get_timestamp ();
   GstFlowReturn flow = GST_FLOW_NOT_NEGOTIATED;
-  GstBuffer *out = NULL;
 
   if (self->n_sent == 0)
     GST_ELEMENT_ERROR (self, CORE, NEGOTIATION,
@@ -312,13 +453,10 @@ gst_sh_reconstruct_chain (GstPad *pad, GstObject *parent, GstBuffer *buffer)
   else if (!gst_imaging_settings_take (self->settings, GST_IMAGING_WHEN_LIVE,
                gst_imaging_settings_stream_time (pad, buffer)))
     flow = GST_FLOW_ERROR;
-  else if (send_caps (self))
-    out = make_output (self, buffer, &flow);
+  else
+    flow = work (self, buffer, entered);
   gst_buffer_unref (buffer);
-  if (!out)
-    return flow;
-  gst_imaging_engine_count_frame (self->engine, entered);
-  return gst_pad_push (self->srcpad, out);
+  return flow;
 }
 
 /* --- events and queries ----------------------------------------------------
@@ -339,11 +477,23 @@ gst_sh_reconstruct_sink_event (GstPad *pad, GstObject *parent, GstEvent *event)
     return ok;
   case GST_EVENT_FLUSH_STOP:
     g_atomic_int_set (&self->wants_reset, TRUE);
+    gst_sh_reconstruct_calibration_abandon (
+        self->calibration, "The stream was flushed.");
+    gst_imaging_numbering_interrupt (&self->numbering);
+    break;
+  case GST_EVENT_SEGMENT:
+    gst_imaging_numbering_interrupt (&self->numbering);
+    break;
+  case GST_EVENT_EOS:
+    gst_sh_reconstruct_calibration_abandon (self->calibration,
+        "The stream has ended before the interaction matrix was complete.");
     break;
   default:
     break;
   }
-  return gst_pad_event_default (pad, parent, event);
+  gst_sh_reconstruct_outputs_event (self->outputs, event);
+  gst_pad_push_event (self->srcpad, event);
+  return TRUE;
 }
 
 static gboolean
@@ -377,6 +527,12 @@ stop (GstShReconstruct *self)
 {
   gst_imaging_engine_stop (self->engine);
   g_clear_pointer (&self->before, imk_shreconstruct_free);
+  gst_sh_reconstruct_calibration_abandon (
+      self->calibration, "The element was stopped.");
+  gst_sh_reconstruct_wavefront_forget (self->wavefront);
+  gst_sh_reconstruct_outputs_reset (self->outputs);
+  gst_imaging_numbering_reset (&self->numbering);
+  self->n_input = 0;
   if (self->pool)
     gst_buffer_pool_set_active (self->pool, FALSE);
   gst_clear_object (&self->pool);
@@ -421,10 +577,43 @@ reset (GstShReconstruct *self)
   g_atomic_int_set (&self->wants_reset, TRUE);
 }
 
+static gboolean
+calibrate (GstShReconstruct *self, const gchar *location)
+{
+  return gst_sh_reconstruct_calibration_request (self->calibration, location);
+}
+
+static gboolean
+save_interaction (GstShReconstruct *self, const gchar *location)
+{
+  return gst_sh_reconstruct_calibration_save (self->calibration, location);
+}
+
+static GstPad *
+gst_sh_reconstruct_request_new_pad (GstElement *element,
+    GstPadTemplate *template, const gchar *name, const GstCaps *caps)
+{
+  return gst_sh_reconstruct_outputs_request (
+      GST_SH_RECONSTRUCT (element)->outputs, template, name);
+}
+
+static void
+gst_sh_reconstruct_release_pad (GstElement *element, GstPad *pad)
+{
+  gst_sh_reconstruct_outputs_release (
+      GST_SH_RECONSTRUCT (element)->outputs, pad);
+}
+
 static void
 gst_sh_reconstruct_finalize (GObject *object)
 {
-  gst_imaging_engine_free (GST_SH_RECONSTRUCT (object)->engine);
+  GstShReconstruct *self = GST_SH_RECONSTRUCT (object);
+
+  gst_sh_reconstruct_outputs_free (self->outputs);
+  gst_sh_reconstruct_calibration_free (self->calibration);
+  gst_sh_reconstruct_wavefront_free (self->wavefront);
+  g_free (self->commands);
+  gst_imaging_engine_free (self->engine);
   G_OBJECT_CLASS (gst_sh_reconstruct_parent_class)->finalize (object);
 }
 
@@ -437,6 +626,8 @@ gst_sh_reconstruct_class_init (GstShReconstructClass *klass)
   object_class->finalize = gst_sh_reconstruct_finalize;
   element_class->change_state = gst_sh_reconstruct_change_state;
   element_class->set_context = gst_sh_reconstruct_set_context;
+  element_class->request_new_pad = gst_sh_reconstruct_request_new_pad;
+  element_class->release_pad = gst_sh_reconstruct_release_pad;
 
   gst_imaging_settings_install (object_class, &gst_sh_reconstruct_table);
 
@@ -451,12 +642,47 @@ gst_sh_reconstruct_class_init (GstShReconstructClass *klass)
       G_TYPE_FROM_CLASS (klass), G_SIGNAL_RUN_LAST | G_SIGNAL_ACTION,
       G_CALLBACK (reset), NULL, NULL, NULL, G_TYPE_NONE, 0);
 
+  /**
+   * GstShReconstruct::calibrate:
+   * @self: the element
+   * @location: (nullable): path of the interaction matrix [2 cells, commands],
+   *   which is written when it is complete; its noise beside it, as
+   *   NAME-noise. NULL or empty: it waits for save-interaction
+   *
+   * From the next frame on pokes the mirror about the reference commands, as
+   * the properties calibration-method, calibration-poke, calibration-repeats
+   * and calibration-frames say; the loop does not run meanwhile. The message
+   * shreconstruct-calibration tells its end. Any thread.
+   *
+   * Returns: FALSE while one is running
+   */
+  signals[SIGNAL_CALIBRATE] =
+      g_signal_new_class_handler ("calibrate", G_TYPE_FROM_CLASS (klass),
+          G_SIGNAL_RUN_LAST | G_SIGNAL_ACTION, G_CALLBACK (calibrate), NULL,
+          NULL, NULL, G_TYPE_BOOLEAN, 1, G_TYPE_STRING);
+
+  /**
+   * GstShReconstruct::save-interaction:
+   * @self: the element
+   * @location: path
+   *
+   * Writes the interaction matrix of the last calibration, and its noise. Any
+   * thread.
+   *
+   * Returns: FALSE where there is none, or after a warning
+   */
+  signals[SIGNAL_SAVE_INTERACTION] =
+      g_signal_new_class_handler ("save-interaction", G_TYPE_FROM_CLASS (klass),
+          G_SIGNAL_RUN_LAST | G_SIGNAL_ACTION, G_CALLBACK (save_interaction),
+          NULL, NULL, NULL, G_TYPE_BOOLEAN, 1, G_TYPE_STRING);
+
   gst_element_class_set_static_metadata (element_class,
       "Wavefront reconstructor and controller", "Filter/Analyzer",
       "Makes the commands of a deformable mirror from Shack-Hartmann slopes",
       "gst-imaging contributors");
   gst_element_class_add_static_pad_template (element_class, &sink_template);
   gst_element_class_add_static_pad_template (element_class, &src_template);
+  gst_sh_reconstruct_outputs_add_templates (element_class);
 }
 
 static void
@@ -471,6 +697,11 @@ gst_sh_reconstruct_init (GstShReconstruct *self)
   self->settings = gst_imaging_settings_new (
       GST_ELEMENT (self), &gst_sh_reconstruct_table, self->engine);
 
+  self->outputs = gst_sh_reconstruct_outputs_new (
+      GST_ELEMENT (self), gst_sh_reconstruct_query);
+  self->calibration = gst_sh_reconstruct_calibration_new (GST_ELEMENT (self));
+  self->wavefront =
+      gst_sh_reconstruct_wavefront_new (GST_ELEMENT (self), self->engine);
   self->sinkpad = gst_pad_new_from_static_template (&sink_template, "sink");
   gst_pad_set_chain_function (self->sinkpad, gst_sh_reconstruct_chain);
   gst_pad_set_event_function (self->sinkpad, gst_sh_reconstruct_sink_event);

@@ -3,7 +3,9 @@
 #pragma once
 
 #include "gstimagingsettings.h"
+#include "imk/shcalibration.h"
 #include "imk/shreconstruct.h"
+#include "imk/shwavefront.h"
 
 G_BEGIN_DECLS
 
@@ -13,13 +15,17 @@ typedef enum {
 } GstShReconstructLoop;
 
 typedef enum {
+  GST_SH_RECONSTRUCT_ORDER_AUTO,
   GST_SH_RECONSTRUCT_ORDER_X_THEN_Y,
   GST_SH_RECONSTRUCT_ORDER_INTERLEAVED,
 } GstShReconstructOrder;
 
+enum { GST_SH_RECONSTRUCT_N_MIRRORS = 4 };
+
 typedef struct {
-  GstImagingFile *matrix, *modes, *controller, *reference, *offsets;
-  GstImagingArray *mode_gains;
+  GstImagingFile *matrix, *modes, *controller, *reference, *offsets,
+      *interaction, *actuator_map, *mirrors[GST_SH_RECONSTRUCT_N_MIRRORS];
+  GstImagingArray *mode_gains, *dead;
   GstShReconstructOrder order;
   gdouble gain, leak, minimum, maximum, slew, min_valid;
   ImkShreconstructInvalid invalid;
@@ -27,10 +33,21 @@ typedef struct {
   GstShReconstructLoop loop;
   gboolean freeze;
   gchar *results;
+  guint exclude_cells, n_commands;
+  ImkShwavefrontMethod wavefront_method;
+  guint wavefront_modes, wavefront_columns;
+  gdouble wavefront_scale;
+  ImkShcalibrationMethod calibration_method;
+  gdouble calibration_poke;
+  guint calibration_repeats, calibration_frames;
 } GstShReconstructSettings;
 
-/* The group of settings that another kernel is made for. */
+/* Groups: what another kernel is made for; what changes its controller; what
+ * becomes of its commands; the wavefront. */
 #define GST_SH_RECONSTRUCT_KERNEL (1 << 0)
+#define GST_SH_RECONSTRUCT_CONTROL (1 << 1)
+#define GST_SH_RECONSTRUCT_OUTPUT (1 << 2)
+#define GST_SH_RECONSTRUCT_WAVEFRONT (1 << 3)
 
 extern const GstImagingSettingsTable gst_sh_reconstruct_table;
 
@@ -38,17 +55,29 @@ extern const GstImagingSettingsTable gst_sh_reconstruct_table;
 ImkStatus gst_sh_reconstruct_apply (
     GstElement *element, gconstpointer before, guint groups, ImkError *error);
 
-/* What a configuration refers to. */
+/* What a configuration refers to.
+ * @is_idle: there is no control matrix, but the number of commands
+ * @map: (nullable): [n_outputs] of the command of each, -1 for none
+ * @mirrors: (nullable): [n_commands][mirror_commands]: transposed matrices */
 typedef struct {
   ImkShreconstructConfig config;
-  gfloat *matrix, *modes, *reference, *offsets;
+  gboolean is_idle;
+  gfloat *matrix, *modes, *reference, *offsets, *interaction;
   gdouble *feedback, *forward;
+  guint8 *dead;
+  guint n_outputs;
+  gint *map;
+  guint mirror_commands[GST_SH_RECONSTRUCT_N_MIRRORS];
+  gfloat *mirrors[GST_SH_RECONSTRUCT_N_MIRRORS];
 } GstShReconstructPlan;
 
-/* Returns: IMK_OK, or an error that names property and file; @plan is to be
+/* @with_matrices: FALSE for imk_shreconstruct_update (), which reads none
+ * @n_cells: of the sensor, 0 where they are not known; read without a matrix
+ * Returns: IMK_OK, or an error that names property and file; @plan is to be
  * cleared in either case */
 ImkStatus gst_sh_reconstruct_plan (const GstShReconstructSettings *settings,
-    GstShReconstructPlan *plan, ImkError *error);
+    gboolean with_matrices, guint n_cells, GstShReconstructPlan *plan,
+    ImkError *error);
 void gst_sh_reconstruct_plan_clear (GstShReconstructPlan *plan);
 
 G_END_DECLS

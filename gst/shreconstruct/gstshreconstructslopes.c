@@ -22,6 +22,21 @@ gst_sh_reconstruct_cells_of_caps (GstCaps *caps)
   return n_cells > G_MAXINT32 ? 0 : (guint) n_cells;
 }
 
+guint
+gst_sh_reconstruct_cells_of_frame (GstBuffer *buffer, const gchar *element)
+{
+  const GstStructure *s = gst_imaging_results_get (buffer, element);
+  gboolean by_field = FALSE;
+  gint n_cells = 0;
+
+  if (!s ||
+      g_strcmp0 (gst_structure_get_string (s, "id"), "shwfs-centroids-v1") != 0)
+    return 0;
+  gst_structure_get_boolean (s, "by-field", &by_field);
+  gst_structure_get_int (s, by_field ? "columns" : "rows", &n_cells);
+  return (guint) MAX (n_cells, 0);
+}
+
 static gconstpointer
 map (GstShReconstructSlopes *self, guint i, GstBuffer *buffer, gsize size)
 {
@@ -130,6 +145,8 @@ open_metadata (GstShReconstructSlopes *self, GstBuffer *buffer,
   numbers = map (self, 0, buffer_of (s, "data"),
       (gsize) rows * (gsize) columns * sizeof (gfloat));
   self->flags = map (self, 1, buffer_of (s, "flags"), n_cells);
+  self->row_column = map (self, 2, buffer_of (s, "row-column"),
+      2 * (gsize) n_cells * sizeof (guint32));
   if (!numbers)
     return imk_error_set (
         error, IMK_ERROR_IMAGE, "The slopes on the frame cannot be read.");

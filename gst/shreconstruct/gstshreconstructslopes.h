@@ -7,17 +7,23 @@
 
 G_BEGIN_DECLS
 
-/* @flags: (nullable). Valid until gst_sh_reconstruct_slopes_close (). */
+/* @flags, @row_column: (nullable). Valid until gst_sh_reconstruct_slopes_close
+ * (). */
 typedef struct {
   const gfloat *slopes; /* [2][n_cells] */
   const guint8 *flags;
-  GstBuffer *holders[2]; /* what is mapped */
-  GstMapInfo maps[2];
+  const guint32 *row_column; /* [n_cells][2]: of the lenslets */
+  GstBuffer *holders[3];     /* what is mapped */
+  GstMapInfo maps[3];
   gfloat *own; /* (nullable): where they had to be gathered */
 } GstShReconstructSlopes;
 
 /* Returns: cells of slopes as tensors; 0 for other caps */
 guint gst_sh_reconstruct_cells_of_caps (GstCaps *caps);
+
+/* Returns: cells of the slopes in the metadata of a frame; 0 without */
+guint gst_sh_reconstruct_cells_of_frame (
+    GstBuffer *buffer, const gchar *element);
 
 /* @is_tensor: @buffer has slopes, then perhaps flags; else they are in its
  *   metadata, under the name @element (nullable)

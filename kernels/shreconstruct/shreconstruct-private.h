@@ -38,6 +38,8 @@ typedef struct ImkShreconstructMatrix {
  * Returns: IMK_ERROR_MEMORY, or IMK_ERROR_CONFIG for a wrong IMK_CPU */
 ImkStatus imk_shreconstruct_matrix_init (ImkShreconstructMatrix *matrix,
     const float *values, uint32_t n_rows, uint32_t n_columns, ImkError *error);
+float imk_shreconstruct_matrix_at (
+    const ImkShreconstructMatrix *matrix, size_t row, size_t column);
 void imk_shreconstruct_matrix_clear (ImkShreconstructMatrix *matrix);
 
 /* @product: room for whole tiles */
@@ -50,3 +52,27 @@ imk_shreconstruct_room (uint32_t n_rows)
   return ((size_t) n_rows + IMK_SHRECONSTRUCT_TILE_ROWS - 1) /
          IMK_SHRECONSTRUCT_TILE_ROWS * IMK_SHRECONSTRUCT_TILE_ROWS;
 }
+
+/* --- cells that are out of the fit: exclude/exclude.c ----------------------
+ */
+
+typedef struct ImkShreconstructExclude ImkShreconstructExclude;
+
+/* Returns: IMK_ERROR_CONFIG where R is not a least-squares inverse of D */
+ImkStatus imk_shreconstruct_exclude_new (const ImkShreconstructConfig *config,
+    ImkShreconstructExclude **self, ImkError *error);
+void imk_shreconstruct_exclude_free (ImkShreconstructExclude *self);
+
+/* Before a frame. @valid: [n_cells]; becomes 0 for cells that stay out
+ * @most: cells that may change
+ * Returns: cells that are out */
+uint32_t imk_shreconstruct_exclude_follow (
+    ImkShreconstructExclude *self, uint8_t *valid, uint32_t most);
+
+/* @product: R s [n_modes], corrected here */
+void imk_shreconstruct_exclude_correct (
+    ImkShreconstructExclude *self, float *product);
+
+/* Takes out what is out in @from. */
+void imk_shreconstruct_exclude_take (
+    ImkShreconstructExclude *self, const ImkShreconstructExclude *from);

@@ -2,6 +2,7 @@
 #include "shreconstruct/shreconstruct-reference.h"
 
 #include <math.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "shreconstruct/shreconstruct-private.h"
@@ -15,29 +16,119 @@ shift (double *past, uint32_t n)
   memmove (past + n, past, (TERMS - 1) * n * sizeof (*past));
 }
 
-/* Slopes of invalid cells by the policy. Returns: valid cells */
 static uint32_t
-prepare (const ImkShreconstructConfig *c, const float *slopes,
-    const uint8_t *flags, double *s)
+count_valid (
+    const ImkShreconstructConfig *c, const float *slopes, const uint8_t *flags)
 {
   uint32_t n_valid = 0;
+
+  for (uint32_t i = 0; i < c->n_cells; i++)
+    n_valid += imk_shreconstruct_is_valid (
+        slopes[i], slopes[c->n_cells + i], flags ? flags[i] : 0);
+  return n_valid;
+}
+
+/* Slopes of invalid cells by the policy.
+ * @out: rows of cells to exclude. Returns: how many */
+static uint32_t
+prepare (const ImkShreconstructConfig *c, const float *slopes,
+    const uint8_t *flags, double *s, uint32_t *out)
+{
+  uint32_t n_out = 0;
 
   for (uint32_t i = 0; i < c->n_cells; i++) {
     const uint32_t at[] = {i, c->n_cells + i};
     bool valid = imk_shreconstruct_is_valid (
         slopes[at[0]], slopes[at[1]], flags ? flags[i] : 0);
 
-    n_valid += valid;
     for (int axis = 0; axis < 2; axis++) {
       double offset = c->offsets ? c->offsets[at[axis]] : 0;
 
       if (valid)
         s[at[axis]] = slopes[at[axis]] - offset;
-      else if (c->invalid == IMK_SHRECONSTRUCT_INVALID_ZERO)
+      else if (c->invalid != IMK_SHRECONSTRUCT_INVALID_HOLD)
         s[at[axis]] = 0;
+      if (!valid)
+        out[n_out++] = at[axis];
     }
   }
-  return n_valid;
+  return n_out;
+}
+
+/* --- cells that are excluded -----------------------------------------------
+ */
+
+/* Row @i of D M */
+static double
+interaction (const ImkShreconstructConfig *c, uint32_t i, uint32_t mode)
+{
+  const float *d = c->interaction + (size_t) i * c->n_commands;
+  double sum = 0;
+
+  if (!c->modes)
+    return d[mode];
+  for (uint32_t k = 0; k < c->n_commands; k++)
+    sum += (double) d[k] * c->modes[(size_t) k * c->n_modes + mode];
+  return sum;
+}
+
+/* Gauss: @a [n][n + 1] becomes the solution in its last column. */
+static void
+eliminate (double *a, uint32_t n)
+{
+  uint32_t width = n + 1;
+
+  for (uint32_t i = 0; i < n; i++)
+    for (uint32_t row = 0; row < n; row++) {
+      double factor = a[row * width + i] / a[i * width + i];
+
+      for (uint32_t j = i; row != i && j < width; j++)
+        a[row * width + j] -= factor * a[i * width + j];
+    }
+  for (uint32_t i = 0; i < n; i++)
+    a[i * width + n] /= a[i * width + i];
+}
+
+/* @x: R s; the slopes of rows @out become those that it predicts:
+ * (I - D_S R_S) p = D_S x */
+static void
+exclude (const ImkShreconstructConfig *c, const uint32_t *out, uint32_t n_out,
+    double *x)
+{
+  double *a = calloc ((size_t) n_out * (n_out + 1) + 1, sizeof (*a));
+  size_t n_slopes = 2 * (size_t) c->n_cells, width = n_out + 1;
+
+  for (uint32_t i = 0; i < n_out; i++)
+    for (uint32_t m = 0; m < c->n_modes; m++) {
+      double d = interaction (c, out[i], m);
+
+      for (uint32_t j = 0; j < n_out; j++)
+        a[i * width + j] -= d * c->matrix[m * n_slopes + out[j]];
+      a[i * width + n_out] += d * x[m];
+    }
+  for (uint32_t i = 0; i < n_out; i++)
+    a[i * width + i] += 1;
+  eliminate (a, n_out);
+  for (uint32_t m = 0; m < c->n_modes; m++)
+    for (uint32_t j = 0; j < n_out; j++)
+      x[m] += c->matrix[m * n_slopes + out[j]] * a[j * width + n_out];
+  free (a);
+}
+
+/* -R s in @u */
+static void
+reconstruct (const ImkShreconstructConfig *c, const double *s,
+    const uint32_t *out, uint32_t n_out, double *u)
+{
+  for (uint32_t m = 0; m < c->n_modes; m++) {
+    u[m] = 0;
+    for (uint32_t i = 0; i < 2 * c->n_cells; i++)
+      u[m] += c->matrix[(size_t) m * 2 * c->n_cells + i] * s[i];
+  }
+  if (c->invalid == IMK_SHRECONSTRUCT_INVALID_EXCLUDE)
+    exclude (c, out, n_out, u);
+  for (uint32_t m = 0; m < c->n_modes; m++)
+    u[m] = -u[m];
 }
 
 static double
@@ -58,10 +149,13 @@ control (const ImkShreconstructConfig *c, const double *q, const double *u,
 
 /* Returns: @wanted within the limits */
 static double
-limit (const ImkShreconstructConfig *c, double wanted, double before)
+limit (
+    const ImkShreconstructConfig *c, uint32_t k, double wanted, double before)
 {
   double near = fmin (fmax (wanted, before - c->slew), before + c->slew);
 
+  if (c->dead && c->dead[k])
+    return c->reference ? c->reference[k] : 0;
   return fmin (fmax (near, c->minimum), c->maximum);
 }
 
@@ -95,9 +189,9 @@ imk_shreconstruct_reference (const ImkShreconstructConfig *c,
     double *commands)
 {
   double *s = past->slopes_before, *before = past->commands_before;
-  uint32_t n_valid = prepare (c, slopes, flags, s);
+  uint32_t *out, n_out;
 
-  if (imk_shreconstruct_is_dark (c, n_valid)) {
+  if (imk_shreconstruct_is_dark (c, count_valid (c, slopes, flags))) {
     if (c->dark == IMK_SHRECONSTRUCT_DARK_REFERENCE) {
       memset (past->q, 0, (size_t) TERMS * c->n_modes * sizeof (*past->q));
       memset (past->u, 0, (size_t) TERMS * c->n_modes * sizeof (*past->u));
@@ -110,13 +204,10 @@ imk_shreconstruct_reference (const ImkShreconstructConfig *c,
   }
   shift (past->q, c->n_modes);
   shift (past->u, c->n_modes);
-  for (uint32_t m = 0; m < c->n_modes; m++) {
-    double sum = 0;
-
-    for (uint32_t i = 0; i < 2 * c->n_cells; i++)
-      sum += c->matrix[(size_t) m * 2 * c->n_cells + i] * s[i];
-    past->u[m] = -sum;
-  }
+  out = malloc (2 * c->n_cells * sizeof (*out));
+  n_out = prepare (c, slopes, flags, s, out);
+  reconstruct (c, s, out, n_out, past->u);
+  free (out);
   for (uint32_t m = 0; m < c->n_modes; m++)
     past->q[m] = control (c, past->q, past->u, m);
   for (uint32_t k = 0; k < c->n_commands; k++)
@@ -124,7 +215,7 @@ imk_shreconstruct_reference (const ImkShreconstructConfig *c,
   for (uint32_t k = 0; k < c->n_commands; k++) {
     double wanted = commands[k];
 
-    commands[k] = limit (c, wanted, before[k]);
+    commands[k] = limit (c, k, wanted, before[k]);
     if (commands[k] != wanted)
       follow (c, past->inverse, k, commands[k] - wanted, past->q);
   }

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* The definition: the formulas of imk/shreconstruct.h in float64. */
+/* The definition: the formulas of imk/shreconstruct.h in float64. All invalid
+ * cells are excluded at once. */
 #pragma once
 
 #include "imk/shreconstruct.h"

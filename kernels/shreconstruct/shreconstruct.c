@@ -14,12 +14,15 @@ struct ImkShreconstruct {
   ImkShreconstructConfig config; /* its arrays are those below */
   float *offsets, *reference;
   double *feedback, *forward; /* [mode][term], also those of gain and leak */
+  uint8_t *dead;
   ImkShreconstructMatrix matrix, modes, inverse;
+  ImkShreconstructExclude *exclude; /* (nullable) */
 
   /* the past: row i of TERMS is that of the frame (first + i) % TERMS before */
   double *q, *u;
   uint32_t first;
-  float *slopes;   /* less offsets, held where invalid */
+  float *slopes; /* less offsets, held where invalid */
+  uint8_t *valid;
   float *commands; /* of the frame before */
   float *product;  /* room for the products */
   float *change;   /* of limited commands */
@@ -35,6 +38,7 @@ imk_shreconstruct_config_init_sized (
       .minimum = -INFINITY,
       .maximum = INFINITY,
       .slew = INFINITY,
+      .exclude_cells = 8,
   };
 
   imk_config_init (config, size, &defaults, sizeof (defaults));
@@ -122,7 +126,25 @@ check_control (const ImkShreconstructConfig *c, ImkError *error)
   if (!(c->min_valid >= 0 && c->min_valid <= 1))
     return imk_error_set (error, IMK_ERROR_CONFIG,
         "min-valid is %g; it can be 0 to 1.", c->min_valid);
+  if (c->exclude_cells == 0)
+    return imk_error_set (
+        error, IMK_ERROR_CONFIG, "exclude-cells is 0; it must be 1 or more.");
   return IMK_OK;
+}
+
+/* What imk_shreconstruct_update () takes. */
+static ImkStatus
+check_controller (const ImkShreconstructConfig *c, ImkError *error)
+{
+  ImkStatus status = check_control (c, error);
+
+  if (status == IMK_OK)
+    status = check_numbers (
+        "slope offsets", c->offsets, 2 * (size_t) c->n_cells, error);
+  if (status == IMK_OK)
+    status = check_numbers (
+        "reference commands", c->reference, c->n_commands, error);
+  return status;
 }
 
 static ImkStatus
@@ -132,7 +154,7 @@ check_config (const ImkShreconstructConfig *c, ImkError *error)
   ImkStatus status = check_sizes (c, error);
 
   if (status == IMK_OK)
-    status = check_control (c, error);
+    status = check_controller (c, error);
   if (status == IMK_OK)
     status = check_numbers (
         "control matrix", c->matrix, n_slopes * c->n_modes, error);
@@ -140,10 +162,14 @@ check_config (const ImkShreconstructConfig *c, ImkError *error)
     status = check_numbers ("matrix of modes", c->modes,
         (size_t) c->n_commands * c->n_modes, error);
   if (status == IMK_OK)
-    status = check_numbers ("slope offsets", c->offsets, n_slopes, error);
-  if (status == IMK_OK)
     status = check_numbers (
-        "reference commands", c->reference, c->n_commands, error);
+        "interaction matrix", c->interaction, n_slopes * c->n_commands, error);
+  if (status == IMK_OK && c->invalid == IMK_SHRECONSTRUCT_INVALID_EXCLUDE &&
+      !c->interaction)
+    status = imk_error_set (error, IMK_ERROR_CONFIG,
+        "invalid-policy=exclude needs the interaction matrix that the control "
+        "matrix was made from. Set interaction-location, or use the policy "
+        "zero or hold.");
   return status;
 }
 
@@ -153,7 +179,8 @@ check_config (const ImkShreconstructConfig *c, ImkError *error)
 static bool
 has_limits (const ImkShreconstructConfig *c)
 {
-  return isfinite (c->minimum) || isfinite (c->maximum) || isfinite (c->slew);
+  return isfinite (c->minimum) || isfinite (c->maximum) || isfinite (c->slew) ||
+         c->dead;
 }
 
 /* gain and leak are terms of each mode like any others. */
@@ -223,6 +250,25 @@ make_matrices (
                                             : status;
 }
 
+/* Offsets, reference commands, dead actuators and terms. */
+static void
+take_controller (ImkShreconstruct *s, const ImkShreconstructConfig *c)
+{
+  size_t n_slopes = 2 * (size_t) c->n_cells;
+
+  memset (s->offsets, 0, n_slopes * sizeof (float));
+  memset (s->reference, 0, c->n_commands * sizeof (float));
+  memset (s->dead, 0, c->n_commands);
+  if (c->offsets)
+    memcpy (s->offsets, c->offsets, n_slopes * sizeof (float));
+  if (c->reference)
+    memcpy (s->reference, c->reference, c->n_commands * sizeof (float));
+  if (c->dead)
+    memcpy (s->dead, c->dead, c->n_commands);
+  s->config.dead = c->dead ? s->dead : NULL;
+  fill_terms (s, c);
+}
+
 static bool
 make_arrays (ImkShreconstruct *s, const ImkShreconstructConfig *c)
 {
@@ -231,6 +277,8 @@ make_arrays (ImkShreconstruct *s, const ImkShreconstructConfig *c)
 
   s->offsets = calloc (n_slopes, sizeof (float));
   s->reference = calloc (c->n_commands, sizeof (float));
+  s->dead = calloc (c->n_commands, 1);
+  s->valid = calloc (c->n_cells, 1);
   s->feedback = calloc (n_modes * TERMS, sizeof (double));
   s->forward = calloc (n_modes * TERMS, sizeof (double));
   s->q = calloc (n_modes * TERMS, sizeof (double));
@@ -239,14 +287,11 @@ make_arrays (ImkShreconstruct *s, const ImkShreconstructConfig *c)
   s->commands = calloc (c->n_commands, sizeof (float));
   s->product = calloc (most, sizeof (float)); /* modes are fewer */
   s->change = calloc (most, sizeof (float));
-  if (!s->offsets || !s->reference || !s->feedback || !s->forward || !s->q ||
-      !s->u || !s->slopes || !s->commands || !s->product || !s->change)
+  if (!s->offsets || !s->reference || !s->dead || !s->valid || !s->feedback ||
+      !s->forward || !s->q || !s->u || !s->slopes || !s->commands ||
+      !s->product || !s->change)
     return false;
-  if (c->offsets)
-    memcpy (s->offsets, c->offsets, n_slopes * sizeof (float));
-  if (c->reference)
-    memcpy (s->reference, c->reference, c->n_commands * sizeof (float));
-  fill_terms (s, c);
+  take_controller (s, c);
   return true;
 }
 
@@ -274,12 +319,72 @@ imk_shreconstruct_new (ImkBackend backend, const ImkShreconstructConfig *given,
   s->config = *config; /* but for arrays, which are copied */
   status = make_arrays (s, config) ? make_matrices (s, config, error)
                                    : no_memory (error);
+  if (status == IMK_OK && config->invalid == IMK_SHRECONSTRUCT_INVALID_EXCLUDE)
+    status = imk_shreconstruct_exclude_new (config, &s->exclude, error);
   if (status != IMK_OK) {
     imk_shreconstruct_free (s);
     return status;
   }
   imk_shreconstruct_reset (s);
   *self = s;
+  return IMK_OK;
+}
+
+/* M of the tiles, where its pseudo-inverse is needed later than M. */
+static ImkStatus
+add_inverse (ImkShreconstruct *s, ImkError *error)
+{
+  ImkShreconstructConfig c = {
+      .n_modes = s->config.n_modes, .n_commands = s->config.n_commands};
+  size_t n = c.n_modes;
+  float *modes = malloc (c.n_commands * n * sizeof (*modes));
+  ImkStatus status;
+
+  if (!modes)
+    return no_memory (error);
+  for (size_t k = 0; k < c.n_commands; k++)
+    for (size_t m = 0; m < n; m++)
+      modes[k * n + m] = imk_shreconstruct_matrix_at (&s->modes, k, m);
+  c.modes = modes;
+  status = make_inverse (s, &c, error);
+  free (modes);
+  return status;
+}
+
+ImkStatus
+imk_shreconstruct_update (ImkShreconstruct *self,
+    const ImkShreconstructConfig *given, ImkError *error)
+{
+  ImkShreconstructConfig own, *now = &self->config;
+  const ImkShreconstructConfig *c;
+  ImkStatus status;
+
+  imk_shreconstruct_config_init (&own);
+  c = imk_config_read (given, &own, "imk_shreconstruct_config_init", error);
+  if (!c)
+    return IMK_ERROR_CONFIG;
+  if (c->n_cells != now->n_cells || c->n_modes != now->n_modes ||
+      c->n_commands != now->n_commands)
+    return imk_error_set (error, IMK_ERROR_CONFIG,
+        "The controller is made for %u cells, %u modes and %u commands, not "
+        "for %u, %u and %u.",
+        now->n_cells, now->n_modes, now->n_commands, c->n_cells, c->n_modes,
+        c->n_commands);
+  status = check_controller (c, error);
+  if (status == IMK_OK && has_limits (c) && self->modes.tiles &&
+      !self->inverse.tiles)
+    status = add_inverse (self, error);
+  if (status != IMK_OK)
+    return status;
+  now->gain = c->gain;
+  now->leak = c->leak;
+  now->minimum = c->minimum;
+  now->maximum = c->maximum;
+  now->slew = c->slew;
+  now->dark = c->dark;
+  now->min_valid = c->min_valid;
+  now->exclude_cells = c->exclude_cells;
+  take_controller (self, c);
   return IMK_OK;
 }
 
@@ -291,8 +396,11 @@ imk_shreconstruct_free (ImkShreconstruct *self)
   imk_shreconstruct_matrix_clear (&self->matrix);
   imk_shreconstruct_matrix_clear (&self->modes);
   imk_shreconstruct_matrix_clear (&self->inverse);
+  imk_shreconstruct_exclude_free (self->exclude);
   free (self->offsets);
   free (self->reference);
+  free (self->dead);
+  free (self->valid);
   free (self->feedback);
   free (self->forward);
   free (self->q);
@@ -319,6 +427,8 @@ imk_shreconstruct_take_state (
   memcpy (self->slopes, from->slopes, 2 * c->n_cells * sizeof (float));
   memcpy (self->commands, from->commands, c->n_commands * sizeof (float));
   self->first = from->first;
+  if (self->exclude && from->exclude)
+    imk_shreconstruct_exclude_take (self->exclude, from->exclude);
   return true;
 }
 
@@ -344,28 +454,35 @@ past_of (const ImkShreconstruct *s, double *past, uint32_t i)
   return past + (size_t) ((s->first + i) % TERMS) * s->config.n_modes;
 }
 
+/* Returns: valid cells */
 static uint32_t
-take_slopes (ImkShreconstruct *s, const float *slopes, const uint8_t *flags)
+find_valid (ImkShreconstruct *s, const float *slopes, const uint8_t *flags)
+{
+  uint32_t n_cells = s->config.n_cells, n_valid = 0;
+
+  for (uint32_t i = 0; i < n_cells; i++) {
+    s->valid[i] = imk_shreconstruct_is_valid (
+        slopes[i], slopes[n_cells + i], flags ? flags[i] : 0);
+    n_valid += s->valid[i];
+  }
+  return n_valid;
+}
+
+static void
+take_slopes (ImkShreconstruct *s, const float *slopes)
 {
   const ImkShreconstructConfig *c = &s->config;
   const float *dx = slopes, *dy = slopes + c->n_cells;
   float *to_x = s->slopes, *to_y = s->slopes + c->n_cells;
   bool hold = c->invalid == IMK_SHRECONSTRUCT_INVALID_HOLD;
-  uint32_t n_valid = 0;
 
-  for (uint32_t i = 0; i < c->n_cells; i++) {
-    bool valid =
-        imk_shreconstruct_is_valid (dx[i], dy[i], flags ? flags[i] : 0);
-
-    n_valid += valid;
-    if (valid) {
+  for (uint32_t i = 0; i < c->n_cells; i++)
+    if (s->valid[i]) {
       to_x[i] = dx[i] - s->offsets[i];
       to_y[i] = dy[i] - s->offsets[c->n_cells + i];
     } else if (!hold) {
       to_x[i] = to_y[i] = 0;
     }
-  }
-  return n_valid;
 }
 
 /* The next q of each mode. The oldest row of the past becomes the newest. */
@@ -417,24 +534,29 @@ make_commands (ImkShreconstruct *s, const double *q)
   }
 }
 
-/* @q follows the commands that are limited. Returns: how many are */
+/* @q follows the commands that are limited. Returns: how many are, but for dead
+ * ones */
 static uint32_t
-limit_commands (ImkShreconstruct *s, double *q)
+limit_commands (ImkShreconstruct *s, double *q, bool *changed)
 {
   const ImkShreconstructConfig *c = &s->config;
   uint32_t n_limited = 0;
+  bool is_changed = false;
 
   for (uint32_t k = 0; k < c->n_commands; k++) {
     double wanted = s->product[k], before = s->commands[k];
     double near = fmin (fmax (wanted, before - c->slew), before + c->slew);
-    double limited = fmin (fmax (near, c->minimum), c->maximum);
+    double limited = s->dead[k] ? s->reference[k]
+                                : fmin (fmax (near, c->minimum), c->maximum);
 
     s->change[k] = (float) (limited - wanted);
-    n_limited += limited != wanted;
+    n_limited += limited != wanted && !s->dead[k];
+    is_changed |= limited != wanted;
     s->product[k] = (float) limited;
     if (!s->modes.tiles && limited != wanted)
       q[k] = limited - s->reference[k];
   }
+  *changed = is_changed;
   return n_limited;
 }
 
@@ -449,29 +571,42 @@ follow_modes (ImkShreconstruct *s, double *q)
     q[m] += s->product[m];
 }
 
+static void
+run_controller (
+    ImkShreconstruct *s, const float *slopes, ImkShreconstructReport *report)
+{
+  const ImkShreconstructConfig *c = &s->config;
+  bool is_changed = false;
+  double *q;
+
+  if (s->exclude)
+    report->n_out = imk_shreconstruct_exclude_follow (
+        s->exclude, s->valid, c->exclude_cells);
+  take_slopes (s, slopes);
+  imk_shreconstruct_multiply (&s->matrix, s->slopes, s->product, c->n_threads);
+  if (s->exclude)
+    imk_shreconstruct_exclude_correct (s->exclude, s->product);
+  q = control (s);
+  make_commands (s, q);
+  if (has_limits (c))
+    report->n_limited = limit_commands (s, q, &is_changed);
+  memcpy (s->commands, s->product, c->n_commands * sizeof (float));
+  if (is_changed && s->modes.tiles)
+    follow_modes (s, q);
+}
+
 void
 imk_shreconstruct_process (ImkShreconstruct *self, const float *slopes,
     const uint8_t *flags, float *commands, ImkShreconstructReport *report)
 {
   const ImkShreconstructConfig *c = &self->config;
-  ImkShreconstructReport r = {.n_valid = take_slopes (self, slopes, flags)};
+  ImkShreconstructReport r = {.n_valid = find_valid (self, slopes, flags)};
 
   r.is_dark = imk_shreconstruct_is_dark (c, r.n_valid);
-  if (r.is_dark && c->dark == IMK_SHRECONSTRUCT_DARK_REFERENCE) {
+  if (r.is_dark && c->dark == IMK_SHRECONSTRUCT_DARK_REFERENCE)
     imk_shreconstruct_reset (self);
-  } else if (!r.is_dark) {
-    double *q;
-
-    imk_shreconstruct_multiply (
-        &self->matrix, self->slopes, self->product, c->n_threads);
-    q = control (self);
-    make_commands (self, q);
-    if (has_limits (c))
-      r.n_limited = limit_commands (self, q);
-    memcpy (self->commands, self->product, c->n_commands * sizeof (float));
-    if (r.n_limited && self->modes.tiles)
-      follow_modes (self, q);
-  }
+  else if (!r.is_dark)
+    run_controller (self, slopes, &r);
   imk_shreconstruct_commands (self, commands);
   if (report)
     *report = r;

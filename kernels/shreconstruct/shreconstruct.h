@@ -21,6 +21,7 @@ extern "C" {
 typedef enum ImkShreconstructInvalid {
   IMK_SHRECONSTRUCT_INVALID_ZERO, /* a slope of 0: it moves nothing */
   IMK_SHRECONSTRUCT_INVALID_HOLD, /* its last valid slope, 0 before the first */
+  IMK_SHRECONSTRUCT_INVALID_EXCLUDE, /* it is taken out of the fit of R */
 } ImkShreconstructInvalid;
 
 /* What the mirror does where too few cells are valid. */
@@ -51,6 +52,13 @@ typedef enum ImkShreconstructDark {
  * @invalid, @dark: see the enumerations
  * @min_valid: share of valid cells below which @dark counts, 0 to 1
  * @n_threads: CPU threads, 0 for one a processor
+ * @interaction: (nullable): D [2 n_cells][n_commands]: slopes of one unit of
+ *   each command; read with IMK_SHRECONSTRUCT_INVALID_EXCLUDE alone
+ * @exclude_cells: the most cells that a frame takes out of the fit or back
+ *   into it, 1 or more. It bounds the time of a frame: a cell costs about
+ *   4 n_out n_modes + 8 n_out^2 multiplications, with n_out cells out
+ * @dead: (nullable): [n_commands], not 0 where an actuator does not move: its
+ *   command is always that of @reference
  *
  * Arrays belong to the caller. imk_shreconstruct_new() copies them. */
 typedef struct ImkShreconstructConfig {
@@ -66,6 +74,9 @@ typedef struct ImkShreconstructConfig {
   ImkShreconstructDark dark;
   double min_valid;
   uint32_t n_threads;
+  const float *interaction;
+  uint32_t exclude_cells;
+  const uint8_t *dead;
 } ImkShreconstructConfig;
 
 /* What a call has done. */
@@ -73,11 +84,13 @@ typedef struct ImkShreconstructReport {
   uint32_t n_valid;   /* cells */
   uint32_t n_limited; /* commands at a limit or at the slew limit */
   bool is_dark;       /* too few cells are valid */
+  uint32_t n_out;     /* cells that are out of the fit */
 } ImkShreconstructReport;
 
 typedef struct ImkShreconstruct ImkShreconstruct;
 
-/* Gain 0.5, no leak, no limits, invalid cells zero, dark hold, min_valid 0. */
+/* Gain 0.5, no leak, no limits, invalid cells zero, dark hold, min_valid 0,
+ * exclude_cells 8. */
 IMK_API void imk_shreconstruct_config_init_sized (
     ImkShreconstructConfig *config, size_t size);
 static inline void
@@ -97,6 +110,18 @@ imk_shreconstruct_config_init (ImkShreconstructConfig *config)
 IMK_API ImkStatus imk_shreconstruct_new (ImkBackend backend,
     const ImkShreconstructConfig *config, ImkShreconstruct **self,
     ImkError *error);
+
+/**
+ * imk_shreconstruct_update: (the same matrices with another controller)
+ * @config: of the same sizes. Its matrices (matrix, modes, interaction) are
+ *   not read, but stay those of imk_shreconstruct_new(); nor are @n_threads
+ *   and @invalid
+ *
+ * Takes as long as reading the vectors of @config, but for the first limit of
+ * an object with modes: see imk_shreconstruct_new().
+ * Returns: as imk_shreconstruct_new(); after an error nothing has changed */
+IMK_API ImkStatus imk_shreconstruct_update (ImkShreconstruct *self,
+    const ImkShreconstructConfig *config, ImkError *error);
 
 /* Takes over the state of @from, where it is of the same size: so that another
  * matrix does not make the mirror jump. Returns: whether it is */
@@ -121,7 +146,21 @@ IMK_API void imk_shreconstruct_reset (ImkShreconstruct *self);
  *
  * Then c is limited, first to slew from c[t-1], then to [minimum, maximum], and
  * q[t] follows it: q += pinv (M) (c limited - c), which keeps the controller
- * from winding up. A product adds up columns in their order, so results depend
+ * from winding up. With IMK_SHRECONSTRUCT_INVALID_EXCLUDE, where S are the
+ * cells that are out,
+ *
+ *   u[t] = -(R s + R_S (I - D_S R_S)^-1 D_S R s),  s = 0 in S
+ *
+ * with D M in place of D: each slope of S counts as the one that the estimate
+ * predicts. For R = P D^T with a symmetric P (least squares, truncated,
+ * Tikhonov, or minimum variance with equal noise) that is the least-squares
+ * estimate of the other cells (Sherman, Morrison and Woodbury). The inverse of
+ * I - D_S R_S follows cell by cell, at most @exclude_cells a frame. Until its
+ * turn an invalid cell counts as 0, and one that is valid again stays out. Half
+ * of the cells can be out, up to 2048. One without which the others would not
+ * tell all modes is not taken out, and counts as 0.
+ *
+ * A product adds up columns in their order, so results depend
  * neither on threads nor on the instruction set.
  * Source: Gendron and Lena 1994, A&A 291, 337 (modal control of an integrator);
  * Astrom and Murray, Feedback Systems, on integrator windup (back-calculation).

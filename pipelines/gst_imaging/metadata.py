@@ -58,14 +58,14 @@ def results(buffer, element):
         return None
     fields = structure.get_value(element)
     result = members(fields, ("id", "by-field", "ref-width", "ref-height", "frame", "frames-missing", "pts",
-                              "timestamp", "timestamp-reference", "slope-scale", "cells-valid", "commands-limited", "low-light",
-                              "closed") + ORIGIN)
+                              "timestamp", "timestamp-reference", "slope-scale", "cells-valid", "cells-excluded", "commands-limited",
+                              "low-light", "closed", "calibrating", "points") + ORIGIN)
     result["fields"] = fields.get_value("fields").split(",")
     result["unit"] = fields.get_value("unit").split(",")
     shape = fields.get_value("rows"), fields.get_value("columns")
     values = np.frombuffer(read_bytes(fields.get_value("data")), np.float32)
     result["values"] = values.reshape(shape).copy()  # ours to change
-    for name, dtype in (("flags", np.uint8), ("row-column", np.uint32)):
+    for name, dtype in (("flags", np.uint8), ("row-column", np.uint32), ("modes", np.float32)):
         if fields.has_field(name):
             result[name] = np.frombuffer(read_bytes(fields.get_value(name)), dtype)
     if "row-column" in result:

@@ -4,6 +4,7 @@
 #include "check-common.h"
 
 #include "gstimagingarrayfile.h"
+#include "gstimagingresults.h"
 
 /* Two cells, two commands: the mean dx and the mean dy. */
 enum { N_CELLS = 2, N_COMMANDS = 2 };
@@ -24,12 +25,21 @@ write_arrays (void)
   static const gfloat means[] = {0.5f, 0.5f, 0, 0, 0, 0, 0.5f, 0.5f};
   static const gfloat ones[12] = {1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1};
 
+  static const gfloat by_means[] = {1, 0, 1, 0, 0, 1, 0, 1};
+  static const gfloat map[] = {1, -1, 0}, wrong_map[] = {0, 1, 2};
+  static const gfloat swap[] = {0, 2, 1, 0, 0, 0};
+
   check_make_folder ();
   write_array ("means.npy", N_COMMANDS, 2 * N_CELLS, means);
   write_array ("one.npy", 1, 2 * N_CELLS, ones);
   write_array ("three-cells.npy", 2, 6, ones);
   write_array ("odd.npy", 1, 5, ones);
   write_array ("vector.npy", 1, 3, ones);
+  write_array ("interaction.npy", 2 * N_CELLS, N_COMMANDS, by_means);
+  write_array ("map.npy", 1, 3, map);
+  write_array ("wrong-map.npy", 1, 3, wrong_map);
+  write_array ("tip.npy", 1, N_COMMANDS, ones);
+  write_array ("swap.npy", 3, N_COMMANDS, swap);
 }
 
 static GstHarness *
@@ -177,6 +187,293 @@ GST_START_TEST (test_light_that_goes_and_comes_back_is_told)
 }
 GST_END_TEST;
 
+GST_START_TEST (test_a_missing_frame_makes_no_larger_step)
+{
+  GstHarness *h = harness_new ("gain=0.5", SLOPES);
+  const guint64 offsets[] = {0, 1, 7, 8};
+  GstBuffer *out;
+
+  for (guint i = 0; i < G_N_ELEMENTS (offsets); i++) {
+    GstBuffer *in = slopes_new (-2);
+    gfloat command;
+
+    GST_BUFFER_OFFSET (in) = offsets[i];
+    GST_BUFFER_OFFSET_END (in) = offsets[i] + 1;
+    GST_BUFFER_PTS (in) = offsets[i] * GST_MSECOND;
+    GST_BUFFER_DURATION (in) = GST_MSECOND;
+    check_push (h, in, GST_FLOW_OK);
+    out = check_pull (h);
+    gst_buffer_extract (out, 0, &command, sizeof (command));
+    fail_unless_equals_float (command, 1 + i);
+    gst_buffer_unref (out);
+  }
+  fail_unless_equals_uint64 (check_stat (h->element, "frames-missing"), 5);
+  gst_harness_teardown (h);
+}
+GST_END_TEST;
+
+GST_START_TEST (test_actuators_are_mapped_and_dead)
+{
+  g_autofree gchar *settings = g_strdup_printf (
+      "gain=1 dead-actuators=\"<0>\" actuator-map-location=%s/map.npy",
+      check_folder ());
+  GstHarness *h = harness_new (settings, SLOPES);
+  const gfloat slopes[] = {-1, -1, -3, -3}, expected[] = {3, 0, 0};
+  gfloat commands[3];
+  GstBuffer *out;
+
+  check_push (h, gst_buffer_new_memdup (slopes, sizeof (slopes)), GST_FLOW_OK);
+  out = check_pull (h);
+  fail_unless_equals_uint64 (gst_buffer_get_size (out), sizeof (commands));
+  gst_buffer_extract (out, 0, commands, sizeof (commands));
+  for (guint i = 0; i < 3; i++)
+    fail_unless_equals_float (commands[i], expected[i]);
+  gst_buffer_unref (out);
+  gst_harness_teardown (h);
+}
+GST_END_TEST;
+
+/* Slopes without flags in `in`, a buffer of each output of @launch. */
+static GstElement *
+play_slopes (const gchar *launch, const gfloat *slopes)
+{
+  GstElement *pipeline = check_launch (launch);
+  GstElement *in = gst_bin_get_by_name (GST_BIN (pipeline), "in");
+  GstCaps *caps = gst_caps_from_string (SLOPES);
+  GstFlowReturn flow;
+  GstBuffer *buffer =
+      gst_buffer_new_memdup (slopes, 2 * N_CELLS * sizeof (gfloat));
+
+  g_object_set (in, "caps", caps, "format", GST_FORMAT_TIME, NULL);
+  gst_caps_unref (caps);
+  gst_element_set_state (pipeline, GST_STATE_PLAYING);
+  g_signal_emit_by_name (in, "push-buffer", buffer, &flow);
+  gst_buffer_unref (buffer);
+  g_signal_emit_by_name (in, "end-of-stream", &flow);
+  gst_object_unref (in);
+  return pipeline;
+}
+
+/* Returns: (transfer full): the only buffer of the appsink @name */
+static GstSample *
+pull (GstElement *pipeline, const gchar *name)
+{
+  GstElement *sink = gst_bin_get_by_name (GST_BIN (pipeline), name);
+  GstSample *sample = NULL;
+
+  g_signal_emit_by_name (
+      sink, "try-pull-sample", (guint64) (10 * GST_SECOND), &sample);
+  fail_unless (sample != NULL, "%s has no buffer", name);
+  gst_object_unref (sink);
+  return sample;
+}
+
+static void
+check_numbers (GstSample *sample, const gfloat *expected, guint n)
+{
+  GstBuffer *buffer = gst_sample_get_buffer (sample);
+  gfloat numbers[16];
+
+  fail_unless_equals_uint64 (gst_buffer_get_size (buffer), n * sizeof (gfloat));
+  gst_buffer_extract (buffer, 0, numbers, n * sizeof (gfloat));
+  for (guint i = 0; i < n; i++)
+    fail_unless_equals_float (numbers[i], expected[i]);
+  gst_sample_unref (sample);
+}
+
+GST_START_TEST (test_commands_are_split_over_mirrors)
+{
+  g_autofree gchar *launch = g_strdup_printf (
+      "appsrc name=in ! shreconstruct name=rc gain=1 "
+      "matrix-location=%s/means.npy mirror-0-location=%s/tip.npy "
+      "mirror-2-location=%s/swap.npy rc.mirror_2 ! queue ! appsink name=b "
+      "rc.mirror_0 ! queue ! appsink name=a rc.results ! text/csv ! queue ! "
+      "appsink name=text",
+      check_folder (), check_folder (), check_folder ());
+  const gfloat slopes[] = {-1, -1, -3, -3}, tip[] = {4}, swapped[] = {6, 1, 0};
+  GstElement *pipeline = play_slopes (launch, slopes);
+  GstSample *text;
+  gchar line[64] = {0};
+
+  check_numbers (pull (pipeline, "a"), tip, 1);
+  check_numbers (pull (pipeline, "b"), swapped, 3);
+  text = pull (pipeline, "text");
+  gst_buffer_extract (gst_sample_get_buffer (text), 0, line, sizeof (line) - 1);
+  fail_unless (g_str_has_prefix (line, "frame,pts,coefficient"), "%s", line);
+  gst_sample_unref (text);
+  check_stop (pipeline);
+}
+GST_END_TEST;
+
+GST_START_TEST (test_a_mirror_needs_a_matrix)
+{
+  g_autofree gchar *launch = g_strdup_printf (
+      "appsrc name=in ! shreconstruct name=rc matrix-location=%s/means.npy "
+      "rc.mirror_1 ! fakesink",
+      check_folder ());
+  const gfloat slopes[4] = {0};
+  GstElement *pipeline = play_slopes (launch, slopes);
+  GstBus *bus = gst_element_get_bus (pipeline);
+
+  check_message_says (check_message (bus, GST_MESSAGE_ERROR), GST_LIBRARY_ERROR,
+      GST_LIBRARY_ERROR_SETTINGS, "mirror-1-location");
+  gst_object_unref (bus);
+  check_stop (pipeline);
+}
+GST_END_TEST;
+
+/* Two lenslets side by side: Southwell's wavefront between their middles is the
+ * mean of the slopes. */
+GST_START_TEST (test_a_wavefront_is_in_nm)
+{
+  static const struct {
+    const gchar *caps;
+    gdouble first, second;
+  } cases[] = {{"other/tensors", -25, 25},
+      {"video/x-raw,format=GRAY16_LE", 1, 65535},
+      {"video/x-raw,format=GRAY16_BE", 256, 65535}};
+  const gfloat slopes[] = {0.25f, 0.75f, 0, 0};
+  g_autofree gchar *launch = g_strdup_printf (
+      "appsrc name=in ! shreconstruct name=rc matrix-location=%s/means.npy "
+      "wavefront-scale=100 wavefront-columns=2 rc.wavefront ! %s ! queue ! "
+      "appsink name=a",
+      check_folder (), cases[__i__].caps);
+  GstElement *pipeline = play_slopes (launch, slopes);
+  GstSample *sample = pull (pipeline, "a");
+  GstBuffer *buffer = gst_sample_get_buffer (sample);
+  GstCustomMeta *meta =
+      gst_buffer_get_custom_meta (buffer, "GstImagingQuantity");
+  const GstStructure *rms = gst_imaging_results_get (buffer, "rc");
+  gdouble scale, offset, found;
+  gfloat numbers[3];
+  guint16 samples[2];
+
+  fail_unless_equals_string (
+      gst_structure_get_string (rms, "id"), "ao-wavefront-v1");
+  gst_buffer_extract (
+      gst_value_get_buffer (gst_structure_get_value (rms, "data")), 0, numbers,
+      sizeof (numbers));
+  fail_unless_equals_float (numbers[0], 25);
+  gst_structure_get_double (
+      gst_custom_meta_get_structure (meta), "scale", &scale);
+  gst_structure_get_double (
+      gst_custom_meta_get_structure (meta), "offset", &offset);
+  if (__i__ == 0) {
+    gst_buffer_extract (buffer, 0, numbers, 2 * sizeof (gfloat));
+    fail_unless_equals_float (numbers[0], cases[0].first);
+    fail_unless_equals_float (numbers[1], cases[0].second);
+    fail_unless_equals_float (scale, 1);
+  } else {
+    gst_buffer_extract (buffer, 0, samples, sizeof (samples));
+    fail_unless_equals_float (samples[0], cases[__i__].first);
+    fail_unless_equals_float (samples[1], cases[__i__].second);
+    found = offset + scale;
+    fail_unless (
+        ABS (found + 25) < 1e-5 && ABS (offset + scale * 65535 - 25) < 1e-5,
+        "from %g", found);
+  }
+  gst_sample_unref (sample);
+  check_stop (pipeline);
+}
+GST_END_TEST;
+
+/* A mirror and a sensor that answer in the next frame. Returns: the state that
+ * the message tells */
+static gchar *
+calibrate (GstHarness *h, GstBus *bus, gdouble answer, guint n_frames)
+{
+  gfloat commands[N_COMMANDS] = {0};
+  GstMessage *message;
+  gchar *state;
+
+  for (guint t = 0; t < n_frames; t++) {
+    const gfloat x = (gfloat) answer * commands[0], y = -commands[1];
+    const gfloat slopes[] = {x + 1, 3 * x, y, y};
+    GstBuffer *out;
+
+    check_push (
+        h, gst_buffer_new_memdup (slopes, sizeof (slopes)), GST_FLOW_OK);
+    out = check_pull (h);
+    gst_buffer_extract (out, 0, commands, sizeof (commands));
+    gst_buffer_unref (out);
+  }
+  if (n_frames == 20)
+    fail_unless (gst_harness_push_event (h, gst_event_new_eos ()));
+  message = check_element_message (bus, "shreconstruct-calibration");
+  state = g_strdup (
+      gst_structure_get_string (gst_message_get_structure (message), "state"));
+  gst_message_unref (message);
+  return state;
+}
+
+static const struct {
+  const gchar *method;
+  gdouble answer;
+  guint n_frames;
+  const gchar *state;
+} calibrations[] = {{"push-pull", 2, 400, "done"}, {"hadamard", 2, 400, "done"},
+    {"sinusoidal", 2, 400, "done"}, {"push-pull", 2, 20, "abandoned"}};
+
+GST_START_TEST (test_a_mirror_is_calibrated)
+{
+  const gchar *expected_state = calibrations[__i__].state;
+  const gfloat expected[] = {2, 0, 6, 0, 0, -1, 0, -1};
+  g_autofree gchar *launch = g_strdup_printf (
+      "shreconstruct commands=2 calibration-method=%s calibration-poke=0.5",
+      calibrations[__i__].method);
+  g_autofree gchar *path = check_path_of ("measured.npy");
+  g_autofree gchar *again = check_path_of ("again.npy");
+  g_autofree gchar *noise = check_path_of ("again-noise.npy");
+  g_autofree gchar *state = NULL;
+  GstElement *element = gst_parse_launch (launch, NULL);
+  GstHarness *h = gst_harness_new_with_element (element, "sink", "src");
+  GstBus *bus = gst_bus_new ();
+  gboolean ok, is_done = g_str_equal (expected_state, "done");
+  g_autoptr (GstImagingNdArray) array = NULL;
+
+  gst_element_set_bus (element, bus);
+  gst_harness_set_src_caps_str (h, SLOPES);
+  g_signal_emit_by_name (element, "calibrate", path, &ok);
+  fail_unless (ok);
+  g_signal_emit_by_name (element, "calibrate", path, &ok);
+  fail_unless (!ok);
+  state = calibrate (
+      h, bus, calibrations[__i__].answer, calibrations[__i__].n_frames);
+  fail_unless_equals_string (state, expected_state);
+  fail_unless (g_file_test (path, G_FILE_TEST_EXISTS) == is_done);
+  g_signal_emit_by_name (element, "save-interaction", again, &ok);
+  fail_unless (ok == is_done);
+  fail_unless (g_file_test (noise, G_FILE_TEST_EXISTS) == is_done);
+  if (is_done) {
+    array = gst_imaging_nd_array_load (again, NULL);
+    for (guint i = 0; i < G_N_ELEMENTS (expected); i++)
+      fail_unless (
+          ABS (((const gfloat *) array->data)[i] - expected[i]) < 1e-4);
+  }
+  gst_element_set_bus (element, NULL);
+  gst_object_unref (bus);
+  gst_harness_teardown (h);
+  gst_object_unref (element);
+}
+GST_END_TEST;
+
+GST_START_TEST (test_pokes_stay_within_the_limits)
+{
+  GstHarness *h = harness_new ("maximum=0.05", SLOPES);
+  GstBus *bus = gst_bus_new ();
+  g_autofree gchar *state = NULL;
+  gboolean ok;
+
+  gst_element_set_bus (h->element, bus);
+  g_signal_emit_by_name (h->element, "calibrate", NULL, &ok);
+  state = calibrate (h, bus, 1, 1);
+  fail_unless_equals_string (state, "failed");
+  gst_element_set_bus (h->element, NULL);
+  gst_object_unref (bus);
+  gst_harness_teardown (h);
+}
+GST_END_TEST;
+
 static const struct {
   const gchar *source, *settings, *words;
 } wrong[] = {
@@ -197,6 +494,21 @@ static const struct {
     {"other/tensors,format=static,num_tensors=1,types=float32,"
      "dimensions=(string)10:2:1:3,framerate=1/1",
         "matrix-location=$/means.npy", "no slopes"},
+    {SLOPES, "matrix-location=$/means.npy invalid-policy=exclude",
+        "Set interaction-location"},
+    {SLOPES,
+        "matrix-location=$/one.npy invalid-policy=exclude "
+        "interaction-location=$/interaction.npy",
+        "[4, 1]"},
+    {SLOPES, "matrix-location=$/means.npy dead-actuators=\"<2>\"",
+        "dead-actuators has 2"},
+    {SLOPES,
+        "matrix-location=$/means.npy actuator-map-location=$/wrong-map.npy",
+        "has 2 for output 2"},
+    {SLOPES, "matrix-location=$/means.npy mirror-3-location=$/one.npy",
+        "mirror-3-location"},
+    {SLOPES, "matrix-location=$/means.npy wavefront-scale=0",
+        "wavefront-scale is 0"},
     {"video/x-raw,format=GRAY8,width=4,height=4,framerate=1/1",
         "matrix-location=$/means.npy", "Put shcentroid before"},
 };
@@ -235,6 +547,14 @@ shreconstruct_suite (void)
   tcase_add_test (tcase, test_settings_change_between_frames);
   tcase_add_test (tcase, test_another_matrix_counts_from_the_next_frame);
   tcase_add_test (tcase, test_light_that_goes_and_comes_back_is_told);
+  tcase_add_test (tcase, test_a_missing_frame_makes_no_larger_step);
+  tcase_add_test (tcase, test_actuators_are_mapped_and_dead);
+  tcase_add_test (tcase, test_commands_are_split_over_mirrors);
+  tcase_add_test (tcase, test_a_mirror_needs_a_matrix);
+  tcase_add_loop_test (tcase, test_a_wavefront_is_in_nm, 0, 3);
+  tcase_add_loop_test (
+      tcase, test_a_mirror_is_calibrated, 0, G_N_ELEMENTS (calibrations));
+  tcase_add_test (tcase, test_pokes_stay_within_the_limits);
   tcase_add_loop_test (
       tcase, test_what_is_wrong_is_said, 0, G_N_ELEMENTS (wrong));
   return suite;

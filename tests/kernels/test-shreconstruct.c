@@ -289,6 +289,132 @@ check_refused (const ImkShreconstructConfig *c, const char *words)
   test_check (self == NULL, "an object was made");
 }
 
+/* Five cells see one command: slopes 1, 2, 3, 4, 5 along x. Least squares of
+ * those that are valid is a sum of products over a sum of squares. */
+static void
+test_cells_leave_the_fit (void)
+{
+  enum { CELLS = 5 };
+  float d[2 * CELLS] = {1, 2, 3, 4, 5}, r[2 * CELLS], slopes[2 * CELLS];
+  const uint8_t flags[][CELLS] = {{0}, {0, 1, 0, 0, 0}, {0, 1, 1, 0, 0},
+      {1, 0, 0, 0, 0}, {1, 0, 0, 0, 0}, {0}};
+  /* one cell may change in a frame: zero until its turn, out until it is back
+   */
+  const int out[][2] = {{0, 0}, {2, 0}, {2, 3}, {2, 0}, {2, 1}, {2, 0}};
+  const int zero[] = {0, 0, 0, 1, 0, 0};
+  ImkShreconstructConfig c;
+  ImkShreconstruct *self;
+
+  for (int i = 0; i < 2 * CELLS; i++) {
+    r[i] = d[i] / 55;
+    slopes[i] = i < CELLS ? (float) (i * i + 1) : 0;
+  }
+  imk_shreconstruct_config_init (&c);
+  c.n_cells = CELLS;
+  c.n_modes = c.n_commands = 1;
+  c.matrix = r;
+  c.interaction = d;
+  c.invalid = IMK_SHRECONSTRUCT_INVALID_EXCLUDE;
+  c.exclude_cells = 1;
+  c.gain = 1;
+  c.leak = 1;
+  self = make (&c);
+  for (int t = 0; t < 6; t++) {
+    double product = 0, squares = 0;
+    ImkShreconstructReport report;
+    float command;
+
+    for (int i = 0; i < CELLS; i++)
+      if (out[t][0] != i + 1 && out[t][1] != i + 1) {
+        product += i + 1 == zero[t] ? 0 : d[i] * slopes[i];
+        squares += d[i] * d[i];
+      }
+    imk_shreconstruct_process (self, slopes, flags[t], &command, &report);
+    check_near (command, -product / squares, "a command of the cells left");
+    test_check ((int) report.n_out == (out[t][0] > 0) + (out[t][1] > 0),
+        "frame %d: %u cells are out", t, report.n_out);
+  }
+  imk_shreconstruct_free (self);
+  c.interaction = NULL;
+  check_refused (&c, "interaction-location");
+  r[0] = -1;
+  c.interaction = d;
+  check_refused (&c, "no least-squares inverse");
+}
+
+static void
+test_a_cell_that_is_needed_stays (void)
+{
+  const float one[4] = {1, 0, 0, 0}; /* only the first cell sees the command */
+  const uint8_t flags[] = {1, 0};
+  ImkShreconstructConfig c = mean_config ();
+  ImkShreconstructReport report;
+  ImkShreconstruct *self;
+  float slopes[4] = {1, 1, 0, 0}, command;
+
+  c.n_modes = c.n_commands = 1;
+  c.matrix = c.interaction = one;
+  c.invalid = IMK_SHRECONSTRUCT_INVALID_EXCLUDE;
+  self = make (&c);
+  imk_shreconstruct_process (self, slopes, flags, &command, &report);
+  check_near (command, 0, "what nothing is known of");
+  test_check (report.n_out == 0, "%u cells are out", report.n_out);
+  imk_shreconstruct_free (self);
+}
+
+static void
+test_a_dead_actuator_stays (void)
+{
+  const float modes[] = {1, 1}, sum[] = {1, 1, 0, 0}, reference[] = {3, 4};
+  const uint8_t dead[] = {0, 1};
+  ImkShreconstructConfig c = mean_config ();
+  ImkShreconstruct *self;
+  float slopes[4] = {-1, -1, 0, 0}, commands[2];
+
+  c.matrix = sum;
+  c.n_modes = 1;
+  c.modes = modes;
+  c.reference = reference;
+  c.dead = dead;
+  c.gain = 1;
+  self = make (&c);
+  imk_shreconstruct_process (self, slopes, good, commands, NULL);
+  check_near (commands[0], 5, "the actuator that moves");
+  check_near (commands[1], 4, "the dead one");
+  /* half of the mode was made */
+  check_near (*imk_shreconstruct_coefficients (self), 1, "the mode");
+  imk_shreconstruct_free (self);
+}
+
+static void
+test_a_controller_changes_under_its_matrices (void)
+{
+  const float modes[] = {2, 0, 0, 1}, wrong[] = {NAN, 0};
+  ImkShreconstructConfig c = mean_config ();
+  ImkShreconstruct *self;
+  ImkError error;
+
+  c.gain = 1;
+  c.modes = modes;
+  self = make (&c);
+  check_near (step (self, -1, 0, good), 2, "twice the mean");
+  c.matrix = c.modes = NULL; /* are not read */
+  c.gain = 0.5;
+  c.maximum = 2.5; /* the first limit needs the inverse of the modes */
+  test_ok (imk_shreconstruct_update (self, &c, &error), &error);
+  check_near (step (self, -1, 0, good), 2.5, "at the limit");
+  check_near (step (self, 1, 0, good), 1.5, "away from it at once");
+  c.reference = wrong;
+  test_check (imk_shreconstruct_update (self, &c, &error) == IMK_ERROR_CONFIG,
+      "NaN is taken");
+  c.reference = NULL;
+  c.n_cells = 3;
+  test_check (imk_shreconstruct_update (self, &c, &error) == IMK_ERROR_CONFIG,
+      "another size is taken");
+  check_near (step (self, 1, 0, good), 0.5, "as before");
+  imk_shreconstruct_free (self);
+}
+
 static void
 test_what_is_wrong_is_said (void)
 {
@@ -338,6 +464,11 @@ main (void)
           test_a_limited_command_does_not_wind_up},
       {"slew limits each step", test_slew_limits_each_step},
       {"invalid cells are zero or held", test_invalid_cells},
+      {"invalid cells leave the fit one by one", test_cells_leave_the_fit},
+      {"a cell that is needed stays", test_a_cell_that_is_needed_stays},
+      {"a dead actuator stays", test_a_dead_actuator_stays},
+      {"a controller changes under its matrices",
+          test_a_controller_changes_under_its_matrices},
       {"without light the mirror holds or is safe", test_dark},
       {"another matrix keeps the state", test_another_matrix_keeps_the_state},
       {"threads change no bit", test_threads_change_no_bit},

@@ -13,7 +13,8 @@ enum { OUT, SLOPES, FLAGS, N_FRAMES = 12 };
 typedef struct Case {
   VariantCase v;
   ImkShreconstructConfig config;
-  float *matrix, *modes, *offsets, *reference;
+  float *matrix, *modes, *offsets, *reference, *interaction;
+  uint8_t *dead;
   double *feedback, *forward;
   ImkShreconstruct *kernel;
 } Case;
@@ -67,6 +68,33 @@ draw_control (Case *c, uint64_t *seed)
   k->min_valid = variant_between (seed, 0, 1) ? 0.7 : 0;
 }
 
+/* D R is symmetric, as it is for least squares, where D is R^T; its eigenvalues
+ * are below 1, as the largest of a random R R^T is known. */
+static void
+draw_interaction (Case *c)
+{
+  ImkShreconstructConfig *k = &c->config;
+  size_t n_slopes = 2 * (size_t) k->n_cells;
+  double edge = sqrt (2) + sqrt ((double) k->n_modes / k->n_cells);
+  float scale = (float) (2 / (edge * edge));
+
+  k->invalid = IMK_SHRECONSTRUCT_INVALID_EXCLUDE;
+  k->exclude_cells = 2 * k->n_cells;
+  k->interaction = c->interaction =
+      malloc (n_slopes * k->n_modes * sizeof (float));
+  for (size_t i = 0; i < n_slopes; i++)
+    for (size_t m = 0; m < k->n_modes; m++)
+      c->interaction[i * k->n_modes + m] = scale * c->matrix[m * n_slopes + i];
+}
+
+static void
+draw_dead (Case *c, uint64_t *seed)
+{
+  c->config.dead = c->dead = malloc (c->config.n_commands);
+  for (uint32_t i = 0; i < c->config.n_commands; i++)
+    c->dead[i] = variant_between (seed, 0, 9) == 0;
+}
+
 static void
 draw_frames (Case *c, uint64_t *seed)
 {
@@ -79,12 +107,16 @@ draw_frames (Case *c, uint64_t *seed)
     uint8_t *flags = (uint8_t *) c->v.host[FLAGS].image.data +
                      t * c->v.host[FLAGS].image.stride;
     uint32_t bad = variant_between (seed, 0, 50); /* percent of cells */
+    uint32_t left = k->interaction ? k->n_cells / 2 : k->n_cells;
 
     for (uint32_t i = 0; i < 2 * k->n_cells; i++)
       slopes[i] = (float) (2 * variant_uniform (seed) - 1);
     for (uint32_t i = 0; i < k->n_cells; i++) {
-      flags[i] = variant_between (seed, 0, 99) < bad ? 2 : 4;
-      if (variant_between (seed, 0, 99) == 0)
+      bool is_bad = variant_between (seed, 0, 99) < bad && left > 0;
+
+      flags[i] = is_bad ? 2 : 4;
+      left -= is_bad;
+      if (is_bad && variant_between (seed, 0, 9) == 0)
         slopes[i] = NAN;
     }
   }
@@ -111,6 +143,10 @@ draw (void *data, uint64_t *seed, bool typical, char *name)
         seed, (size_t) k->n_commands * k->n_modes, 1 / sqrt (k->n_modes));
   if (!typical)
     draw_control (c, seed);
+  if (!typical && !k->modes && variant_between (seed, 0, 1))
+    draw_interaction (c);
+  if (!typical && variant_between (seed, 0, 3) == 0)
+    draw_dead (c, seed);
   k->offsets = c->offsets = draw_floats (seed, 2 * k->n_cells, 0.1);
   k->reference = c->reference = draw_floats (seed, k->n_commands, 0.1);
   k->n_threads = 1;
@@ -122,9 +158,10 @@ draw (void *data, uint64_t *seed, bool typical, char *name)
   draw_frames (c, seed);
   snprintf (name, VARIANT_MAX_NAME,
       "%u cells, %u of %u modes, %u + %u terms, limits %g to %g, slew %g, "
-      "invalid %d, dark %d below %g",
+      "invalid %d, dark %d below %g%s",
       k->n_cells, k->n_modes, k->n_commands, k->n_feedback, k->n_forward,
-      k->minimum, k->maximum, k->slew, k->invalid, k->dark, k->min_valid);
+      k->minimum, k->maximum, k->slew, k->invalid, k->dark, k->min_valid,
+      k->dead ? ", dead ones" : "");
 }
 
 static void *
@@ -223,6 +260,8 @@ clear (void *data)
   free (c->modes);
   free (c->offsets);
   free (c->reference);
+  free (c->interaction);
+  free (c->dead);
   free (c->feedback);
   free (c->forward);
 }

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
 """shreconstruct behind shcentroid: closed loops beside the same controller in float64, and gst-imaging ao."""
+import json
 import os
 import sys
 import tempfile
@@ -11,6 +12,7 @@ from support import SOURCE, TIMEOUT, Gst, gst_imaging, main, play
 
 sys.path.insert(0, os.path.join(SOURCE, "pipelines"))
 from gst_imaging import metadata
+from gst_imaging.ao import bases
 
 CELLS, PITCH = 6, 8  # along each axis
 SENSOR = f"shcentroid name=sh columns={CELLS} rows={CELLS} pitch-x={PITCH} pitch-y={PITCH}"
@@ -140,6 +142,71 @@ class Loop(Folder):
         left = self.close_loop(f"gain=0.5 slope-offsets-location={path}", expect)
         self.assertAlmostEqual(left[-1], np.sqrt(np.mean(wanted ** 2)), delta=0.02)
 
+    def test_invalid_cells_leave_the_least_squares_fit(self):
+        bad = set(self.rng.choice(N, 7, replace=False))  # 20 %: no light at all
+        keep = [i for i in range(2 * N) if i % N not in bad]
+        interaction = self.save("interaction.npy", self.influence.astype(np.float32))
+        state, dark = np.zeros(12), [False] * 10 + [True] * 20 + [False] * 10
+
+        def commands(elements):
+            slopes = self.influence @ self.rng.normal(size=12) / 4
+            found, expected, squares = [], [], []
+            with Stream(elements) as stream:
+                for is_dark in dark:
+                    frame = frame_of(slopes, self.rng)
+                    for i in bad if is_dark else ():
+                        row, column = divmod(i, CELLS)
+                        frame[row * PITCH:(row + 1) * PITCH, column * PITCH:(column + 1) * PITCH] = 0
+                    buffer = stream.buffer(frame)
+                    s = metadata.results(buffer, "sh")["values"].astype(float).reshape(-1)
+                    rows = keep if is_dark else range(2 * N)
+                    state[:] = state - 0.4 * np.linalg.lstsq(self.influence[rows], s[rows], rcond=None)[0]
+                    found.append(np.frombuffer(buffer.extract_dup(0, buffer.get_size()), np.float32).astype(float))
+                    expected.append(state.copy())
+                    squares.append(np.mean(state ** 2))
+                    self.assertEqual(metadata.results(buffer, "rc")["cells-excluded"], len(bad) * is_dark)
+            return np.abs(np.array(found) - expected).max() / np.sqrt(np.mean(squares))
+        self.assertLess(commands(f"{SENSOR} fields=slopes ! shreconstruct name=rc matrix-location={self.matrix} gain=0.4"
+                                 f" invalid-policy=exclude interaction-location={interaction} exclude-cells=20"), 1e-5)
+
+    def test_the_file_tells_the_order_of_its_slopes(self):
+        frame = frame_of(self.rng.normal(size=2 * N) / 5, self.rng)
+        turned = self.save("turned.npy", self.control.reshape(12, 2, N).transpose(0, 2, 1).reshape(12, 2 * N))
+        with open(turned + ".json", "w", encoding="utf-8") as file:
+            json.dump({"schema": "gst-imaging-sidecar-v1", "file": "turned.npy", "first": 0, "frames": 1, "type": "f32",
+                       "shape": [12, 2 * N], "complete": True, "quantity": {"name": "control", "unit": "", "scale": 1, "offset": 0, "axes": [
+                           {"name": "slopes interleaved", "unit": "", "step": 1, "origin": 0}]}}, file)
+        found = []
+        for properties in (f"matrix-location={self.matrix}", f"matrix-location={turned}"):
+            with Stream(f"{SENSOR} fields=slopes ! shreconstruct {properties}") as stream:
+                found.append(stream.commands(frame))
+        np.testing.assert_array_equal(found[0], found[1])
+        with self.assertRaisesRegex(AssertionError, "says that its slopes are interleaved"):
+            with Stream(f"{SENSOR} fields=slopes ! shreconstruct matrix-location={turned} slope-order=x-then-y") as stream:
+                stream.commands(frame)
+
+    def test_wavefronts_are_those_of_float64(self):
+        grid, scale = np.ones((CELLS, CELLS), bool), 800
+        left, right = bases.southwell(np, grid)
+        values, modes = bases.zernikes(np, grid, 9, "noll")
+        frame = frame_of(self.rng.normal(size=2 * N) / 3, self.rng)
+        for method, expect in (
+                ("southwell", lambda s: np.linalg.lstsq(left, right @ s, rcond=None)[0]),
+                ("fried", lambda s: np.linalg.lstsq(bases.fried(np, grid), s, rcond=None)[0]),
+                ("zernike", lambda s: values @ np.linalg.lstsq(modes, s, rcond=None)[0])):
+            elements = (f"{SENSOR} fields=slopes ! shreconstruct name=rc matrix-location={self.matrix} wavefront-scale={scale}"
+                        f" wavefront-method={method} wavefront-modes=9 ! queue ! fakesink rc.wavefront ! queue")
+            with Stream(elements) as stream:
+                buffer = stream.buffer(frame)
+            wavefront = np.frombuffer(buffer.extract_dup(0, buffer.get_size()), np.float32)
+            expected = scale * expect(metadata.results(buffer, "sh")["values"].astype(float).reshape(-1))
+            expected -= expected.mean()
+            self.assertLess(np.abs(wavefront - expected).max(), 1e-5 * np.abs(expected).max(), method)
+            told = metadata.results(buffer, "rc")
+            np.testing.assert_allclose(told["values"][0], (expected.std(), expected.min(), expected.max()), rtol=1e-5)
+            self.assertEqual((told["id"], metadata.quantity(buffer)["unit"]), ("ao-wavefront-v1", "nm"))
+        self.assertEqual(told["modes"].shape, (9,))
+
     def test_metadata_tensors_and_orders_give_the_same_commands(self):
         frame = frame_of(self.rng.normal(size=2 * N) / 5, self.rng)
         turned = self.save("turned.npy", self.control.reshape(12, 2, N).transpose(0, 2, 1).reshape(12, 2 * N))
@@ -205,6 +272,53 @@ class Ao(Folder):
         self.assertEqual((modes.shape, slopes.shape), ((12, 7), (7, 2 * N)))
         np.testing.assert_allclose(modes @ slopes, np.load(f"{self.folder}/zonal/control.npy"), atol=1e-5)
 
+    def test_minimum_variance_weighs_noise_against_the_prior(self):
+        d = self.rng.normal(size=(2 * N, 12))
+        root = self.rng.normal(size=(12, 12))
+        for matrix in d, d[:8]:  # more slopes than commands, and fewer
+            prior = root @ root.T
+            expected = np.linalg.inv(matrix.T @ matrix / 0.09 + np.linalg.inv(prior)) @ matrix.T / 0.09
+            gst_imaging("ao", "invert", self.save("d.npy", matrix), "-o", f"{self.folder}/mv", "--overwrite", "--noise", "0.3",
+                        "--covariance", self.save("c.npy", prior))
+            np.testing.assert_allclose(np.load(f"{self.folder}/mv/control.npy"), expected, rtol=0, atol=1e-6 * abs(expected).max() + 1e-7)
+
+    def test_a_basis_reproduces_a_wavefront_of_its_grid(self):
+        grid = np.ones((6, 7))
+        grid[0, 0] = grid[5, 6] = grid[2:4, 3] = 0
+        path = self.save("mask.npy", grid)
+        y, x = (axis.astype(float) for axis in np.nonzero(grid))
+        slopes = np.concatenate([0.3 + 0.1 * x - 0.07 * y, -0.2 - 0.07 * x + 0.04 * y])
+        for kind, (py, px) in (("southwell", (y, x)), ("fried", np.nonzero(bases.corners(np, grid.astype(bool))))):
+            px, py = px - 0.5 * (kind == "fried"), py - 0.5 * (kind == "fried")
+            truth = 0.3 * px - 0.2 * py + 0.05 * px ** 2 - 0.07 * px * py + 0.02 * py ** 2
+            blind = np.stack([np.ones(len(px)), np.where((px + py) % 2 == 0, 1, -1)], 1)[:, :1 + (kind == "fried")]
+            truth -= blind @ np.linalg.lstsq(blind, truth, rcond=None)[0]
+            gst_imaging("ao", "basis", path, "-o", f"{self.folder}/{kind}", "--kind", kind)
+            np.testing.assert_allclose(np.load(f"{self.folder}/{kind}/control.npy").astype(float) @ slopes, truth, atol=1e-5)
+
+    def test_modes_of_a_grid_invert_their_slopes(self):
+        for words, n in ((["zernike", "--order", "osa", "--modes", "9"], 9), (["zernike"], 20), (["kl", "--modes", "30"], 30)):
+            gst_imaging("ao", "basis", "9x9", "-o", f"{self.folder}/basis", "--overwrite", "--kind", *words)
+            control, modes, slopes = (np.load(f"{self.folder}/basis/{name}.npy") for name in ("control", "modes", "interaction"))
+            self.assertEqual((control.shape, slopes.shape, modes.shape[1]), ((n, 162), (162, n), n))
+            np.testing.assert_allclose(control @ slopes, np.eye(n), atol=2e-4)
+        # tip and tilt are the strongest modes of Kolmogorov's turbulence, and equally strong on a square
+        variances = np.load(f"{self.folder}/basis/variances.npy")[0]
+        self.assertAlmostEqual(variances[0] / variances[1], 1, places=4)
+        self.assertGreater(variances[1], 10 * variances[2])
+        np.testing.assert_allclose((modes ** 2).mean(0), 1, atol=1e-5)
+        with open(f"{self.folder}/basis/control.npy.json", encoding="utf-8") as file:
+            self.assertEqual(json.load(file)["quantity"]["axes"][0]["name"], "slopes x-then-y")
+
+    def test_modes_have_the_numbers_of_noll_and_osa(self):
+        self.assertEqual([bases.noll(j) for j in range(1, 12)], [(0, 0), (1, 1), (1, -1), (2, 0), (2, -2), (2, 2), (3, -1), (3, 1), (3, -3),
+                                                                (3, 3), (4, 0)])
+        self.assertEqual([bases.osa(j) for j in range(10)], [(0, 0), (1, -1), (1, 1), (2, -2), (2, 0), (2, 2), (3, -3), (3, -1), (3, 1), (3, 3)])
+        y, x = np.mgrid[-1:1:401j, -1:1:401j]
+        inside = x * x + y * y <= 1
+        values = np.stack([bases.zernike(np, *bases.noll(j), x[inside], y[inside])[0] for j in range(1, 37)])
+        np.testing.assert_allclose(values @ values.T / inside.sum(), np.eye(36), atol=0.02)
+
     def test_what_is_wrong_is_said(self):
         good = self.save("d.npy", self.rng.normal(size=(2 * N, 11)))
         wrong = np.load(good)
@@ -217,10 +331,16 @@ class Ao(Folder):
                 ([good, "--keep", "12"], "has 11 modes", 2),
                 ([good, "--keep", "3", "--alpha", "0.1"], "two ways", 2),
                 ([good, "--condition", "0.5"], "1 or more", 2),
+                ([good, "--noise", "1"], "both --noise and --covariance", 2),
+                ([good, "--noise", "1", "--covariance", good], "the covariance of 11 commands", 3),
+                ([good, "--kind", "kl"], "no option of ao invert", 2),
                 ([good, "--alpha", "nan"], "between 0 and 1", 2)):
             printed = gst_imaging("ao", "invert", *words, "-o", f"{self.folder}/no", status=status)
             self.assertIn(sentence, printed)
             self.assertFalse(os.path.exists(f"{self.folder}/no/control.npy"))
+        for words, sentence, status in ((["1x9"], "2 to 128", 2), ([good], "a grid is", 3), (["6x6", "--modes", "900"], "tells 1 to 47", 2),
+                                        (["6x6", "--keep", "3"], "no option of ao basis", 2)):
+            self.assertIn(sentence, gst_imaging("ao", "basis", *words, "-o", f"{self.folder}/no", status=status))
 
 
 if __name__ == "__main__":

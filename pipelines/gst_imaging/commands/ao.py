@@ -1,63 +1,100 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
-"""Makes the control matrix of an adaptive optics loop from its interaction matrix.
+"""Makes the control matrix of an adaptive optics loop, from its interaction matrix or from the lenslet grid.
 
-The interaction matrix has the shape [2 cells, commands]: a column is what one command does to all slopes, dx of all cells and
-then dy, divided by the command. The result is control.npy for shreconstruct, and report.html with the singular values. Weak
-modes, which would turn noise into large commands, are left out (--keep, --condition) or weakened (--alpha).
+invert: the interaction matrix has the shape [2 cells, commands]: a column is what one command does to all slopes, dx of all cells and
+then dy, divided by the command. The action calibrate of shreconstruct writes one. Weak modes, which would turn noise into large commands, are
+left out (--keep, --condition) or weakened (--alpha, --noise). basis: a basis of wavefronts for a grid of lenslets, for those without a
+mirror. Both write control.npy for shreconstruct, and report.html with the singular values.
 """
+import json
+import os
+import re
+
 from .. import job, library
+from ..ao import bases, inverse
 from ..command import UNREADABLE, WRONG_USE, Failure
 from ..report import plots
 
 EXAMPLES = [
     ("invert interaction.npy -o control", "leaves out modes a hundred times weaker than the strongest"),
     ("invert interaction.fits -o control --keep 80 --modal", "80 modes, each with a gain of its own"),
+    ("invert interaction.npy -o control --noise 0.02 --covariance prior.npy", "minimum variance: noise of a slope, covariance of the commands"),
+    ("basis 40x40 -o zernike --kind zernike --modes 60", "Zernike modes of 40 columns and 40 rows of lenslets"),
+    ("basis grid.npy -o kl --kind kl --modes 200", "Karhunen-Loeve modes of the lenslets of a mask, or of a map of shcentroid"),
 ]
-CONDITION = 100
 
 
 def add_arguments(parser):
-    parser.add_argument("what", choices=["invert"], help="invert: control matrix from interaction matrix")
-    parser.add_argument("input", metavar="FILE", help="interaction matrix [2 cells, commands], in any format of arrays")
+    parser.add_argument("what", choices=["invert", "basis"],
+                        help="invert: control matrix from interaction matrix; basis: from the lenslet grid")
+    parser.add_argument("input", metavar="FILE",
+                        help="invert: interaction matrix [2 cells, commands], in any format of arrays; basis: COLUMNSxROWS, a mask of "
+                             "lenslets [rows, columns], or a map of shcentroid with rows and columns")
     job.add_arguments(parser)
     parser.add_argument("--keep", type=int, metavar="N", help="keep the N strongest modes")
     parser.add_argument("--condition", type=float, metavar="C",
-                        help=f"leave out modes that are C times weaker than the strongest (default {CONDITION})")
+                        help=f"leave out modes that are C times weaker than the strongest (default {inverse.CONDITION})")
     parser.add_argument("--alpha", type=float, metavar="A",
                         help="keep all modes, and weaken those below A times the strongest (Tikhonov)")
+    parser.add_argument("--noise", type=float, metavar="S", help="minimum variance: rms noise of a slope; needs --covariance")
+    parser.add_argument("--covariance", metavar="FILE", help="covariance of the commands that are wanted, [commands, commands]")
+    parser.add_argument("--kind", choices=["southwell", "fried", "zernike", "kl"], help="of a basis (default zernike)")
+    parser.add_argument("--modes", type=int, metavar="N", help="of a basis of Zernike or Karhunen-Loeve modes, without piston (default 20)")
+    parser.add_argument("--order", choices=["noll", "osa"], help="of Zernike modes (default noll)")
     parser.add_argument("--modal", action="store_true", help="write the product of slopes and modes, and the modes, as two files")
 
 
-def read_matrix(np, path):
+def read_array(np, path):
     pages = [(shape, page.copy()) for shape, _start, page in library.Arrays().pages(path)]
-    shape = pages[0][0]
-    values = np.concatenate([page for _shape, page in pages]).reshape(shape)
+    values = np.concatenate([page for _shape, page in pages]).reshape(pages[0][0])
+    if not np.isfinite(values).all():
+        place = tuple(int(i) for i in np.argwhere(~np.isfinite(values))[0])
+        where = f"row {place[0]}, column {place[1]}" if len(place) == 2 else f"place {list(place)}"
+        raise Failure(UNREADABLE, f"{path} has {values[place]} in {where}; all numbers must be finite.")
+    return values
+
+
+def read_matrix(np, path):
+    values = read_array(np, path)
     if values.ndim != 2 or values.shape[0] % 2 or np.iscomplexobj(values):
         turned = values.ndim == 2 and values.shape[1] % 2 == 0
         raise Failure(UNREADABLE, f"{path} has the shape {list(values.shape)}; an interaction matrix has [2 cells, commands]"
                       + (": transpose it." if turned else "."))
-    if not np.isfinite(values).all():
-        row, column = np.argwhere(~np.isfinite(values))[0]
-        raise Failure(UNREADABLE, f"{path} has {values[row, column]} in row {row}, column {column}; all numbers must be finite.")
     return values.astype(np.float64)
 
 
-def factors(np, options, strengths):
-    """Returns: what each singular value is inverted to; 0 leaves the mode out"""
-    if strengths.size == 0 or strengths[0] == 0:
-        raise Failure(UNREADABLE, f"{options.input}: no command moves a spot: all numbers are 0.")
-    if options.alpha is not None:
-        return strengths / (strengths ** 2 + (options.alpha * strengths[0]) ** 2)
-    n = options.keep if options.keep is not None else int((strengths * (options.condition or CONDITION) >= strengths[0]).sum())
-    inverted = np.zeros_like(strengths)
-    inverted[:n] = 1 / strengths[:n]
-    if not np.isfinite(inverted).all():
-        raise Failure(WRONG_USE, f"--keep {n} takes modes of strength 0: {(strengths > 0).sum()} are above it.")
-    return inverted
+def read_covariance(np, path, n_commands):
+    values = read_array(np, path)
+    if values.shape != (n_commands, n_commands):
+        raise Failure(UNREADABLE, f"{path} has the shape {list(values.shape)}; the covariance of {n_commands} commands has"
+                                  f" {[n_commands, n_commands]}.")
+    if not np.allclose(values, values.T, rtol=1e-4, atol=1e-4 * abs(values).max()):
+        raise Failure(UNREADABLE, f"{path} is no covariance: it is not symmetric.")
+    return values.astype(np.float64)
+
+
+def read_grid(np, text):
+    """Returns: where lenslets are, [rows, columns]"""
+    size = re.fullmatch(r"(\d+)x(\d+)", text)
+    if size:
+        columns, rows = map(int, size.groups())
+        if not 2 <= min(rows, columns) <= max(rows, columns) <= 128:
+            raise Failure(WRONG_USE, f"{text}: a grid has 2 to 128 columns and rows.")
+        return np.ones((rows, columns), bool)
+    values = read_array(np, text)
+    if values.ndim == 2 and values.shape[1] == 12 and not np.isin(values, (0, 1)).all():  # a map of find-grid
+        places = values[:, 8:10].astype(int)
+        places -= places.min(0)
+        values = np.zeros(places.max(0) + 1)
+        values[tuple(places.T)] = 1
+    if values.ndim != 2 or not np.isin(values, (0, 1)).all() or values.sum() < 2 or max(values.shape) > 128:
+        raise Failure(UNREADABLE, f"{text} has the shape {list(values.shape)}; a grid is COLUMNSxROWS, a mask of 0 and 1 [rows, columns]"
+                                  " up to 128 x 128, or a map of shcentroid with 12 columns.")
+    return values.astype(bool)
 
 
 def check(options, n_modes):
-    given = [name for name in ("keep", "condition", "alpha") if getattr(options, name) is not None]
+    given = [name for name in ("keep", "condition", "alpha", "noise") if getattr(options, name) is not None]
     if len(given) > 1:
         raise Failure(WRONG_USE, f"--{given[0]} and --{given[1]} are two ways to treat weak modes: give one of them.")
     if options.keep is not None and not 1 <= options.keep <= n_modes:
@@ -66,10 +103,38 @@ def check(options, n_modes):
         raise Failure(WRONG_USE, f"--condition is {options.condition:g}; it must be 1 or more.")
     if options.alpha is not None and not 0 < options.alpha < 1:
         raise Failure(WRONG_USE, f"--alpha is {options.alpha:g}; it must be between 0 and 1.")
+    if options.noise is not None and not 0 < options.noise < float("inf"):
+        raise Failure(WRONG_USE, f"--noise is {options.noise:g}; it must be above 0.")
+    if (options.noise is None) != (options.covariance is None):
+        raise Failure(WRONG_USE, "Minimum variance needs both --noise and --covariance.")
+    if options.noise is not None and options.modal:
+        raise Failure(WRONG_USE, "--modal is for inverses by singular values; minimum variance mixes the modes.")
 
 
-def show(np, made, strengths, inverted, control):
-    report, used = made.report, inverted > 0
+def check_what(options):
+    others = {"invert": ("kind", "modes", "order"), "basis": ("keep", "alpha", "noise", "covariance", "modal")}[options.what]
+    given = [name for name in others if getattr(options, name)]
+    if given:
+        raise Failure(WRONG_USE, f"--{given[0]} is no option of ao {options.what}.")
+
+
+def save(np, made, name, values, axes=None):
+    """As float32. axes: names, that along a row first; they go into the file beside it, which shreconstruct reads."""
+    values = np.ascontiguousarray(values.astype(np.float32))
+    library.Arrays().save_values(np, made.path(name), values)
+    if axes:
+        told = {"schema": "gst-imaging-sidecar-v1", "file": name, "first": 0, "frames": 1, "type": "f32", "shape": list(values.shape),
+                "complete": True, "quantity": {"name": os.path.splitext(name)[0], "unit": "", "scale": 1, "offset": 0, "axes": [
+                    {"name": axis, "unit": "", "step": 1, "origin": 0} for axis in axes]}}
+        with open(made.path(name + ".json"), "w", encoding="utf-8") as file:
+            json.dump(told, file, indent=1)
+
+
+SLOPES = "slopes x-then-y"
+
+
+def show(np, made, strengths, used, control):
+    report = made.report
     report.figure("commands", len(control), about="of the mirror")
     report.figure("cells", control.shape[1] // 2)
     report.figure("modes used", int(used.sum()), about=f"of {len(strengths)}")
@@ -84,29 +149,77 @@ def show(np, made, strengths, inverted, control):
                 "How strongly each mode of the mirror moves the spots. Modes far below the others are not seen by the sensor.")
 
 
-def run(options):
-    np = library.numpy()
-
-    def work(path, made):
-        matrix = read_matrix(np, path)
-        check(options, min(matrix.shape))
-        made.input(path, "interaction matrix")
-        for name in ("keep", "condition", "alpha", "modal"):
-            made.setting(name, getattr(options, name))
-        if made.is_complete():
-            return made.result
-        slopes, strengths, modes = np.linalg.svd(matrix, full_matrices=False)
-        inverted = factors(np, options, strengths)
+def invert(np, options, made):
+    matrix = read_matrix(np, options.input)
+    check(options, min(matrix.shape))
+    made.input(options.input, "interaction matrix")
+    if options.covariance:
+        made.input(options.covariance, "covariance")
+    for name in ("keep", "condition", "alpha", "noise", "modal"):
+        made.setting(name, getattr(options, name))
+    if made.is_complete():
+        return made.result
+    slopes, strengths, modes = np.linalg.svd(matrix, full_matrices=False)
+    if options.noise is not None:
+        used = strengths > 0
+        control = inverse.minimum_variance(np, matrix, read_covariance(np, options.covariance, matrix.shape[1]), options.noise)
+    else:
+        inverted = inverse.factors(np, options, strengths)
         used = inverted > 0
         control = (modes.T[:, used] * inverted[used]) @ slopes.T[used]
-        arrays = library.Arrays()
-        if options.modal:
-            arrays.save_values(np, made.path("control.npy"),
-                               np.ascontiguousarray((inverted[used, None] * slopes.T[used]).astype(np.float32)))
-            arrays.save_values(np, made.path("modes.npy"), np.ascontiguousarray(modes.T[:, used].astype(np.float32)))
-        else:
-            arrays.save_values(np, made.path("control.npy"), np.ascontiguousarray(control.astype(np.float32)))
-        show(np, made, strengths, inverted, control)
-        return made.finish(commands=matrix.shape[1], cells=matrix.shape[0] // 2, modes=int(used.sum()))
+    if options.modal:
+        save(np, made, "control.npy", inverted[used, None] * slopes.T[used], [SLOPES, "mode"])
+        save(np, made, "modes.npy", modes.T[:, used])
+    else:
+        save(np, made, "control.npy", control, [SLOPES, "command"])
+    show(np, made, strengths, used, control)
+    return made.finish(commands=matrix.shape[1], cells=matrix.shape[0] // 2, modes=int(used.sum()))
 
-    return job.run_all(options, "ao", [options.input], work)
+
+def make_basis(np, options, grid):
+    """Returns: (control, values, slopes, variances), the latter three None where there are none"""
+    kind, n_modes = options.kind or "zernike", options.modes or 20
+    if kind == "southwell":
+        left, right = bases.southwell(np, grid)
+        return np.linalg.pinv(left, rcond=1e-10) @ right, None, None, None
+    if kind == "fried":
+        return np.linalg.pinv(bases.fried(np, grid), rcond=1e-10), None, None, None
+    most = min(2 * int(grid.sum()), int(bases.corners(np, grid).sum()) - 2, 1000)
+    if not 1 <= n_modes <= most:
+        raise Failure(WRONG_USE, f"--modes is {n_modes}; this grid tells 1 to {most} modes.")
+    if kind == "kl":
+        values, slopes, variances = bases.karhunen_loeve(np, grid, n_modes)
+    else:
+        values, slopes = bases.zernikes(np, grid, n_modes, options.order or "noll")
+        variances = None
+    return np.linalg.pinv(slopes, rcond=1 / (options.condition or 1e6)), values, slopes, variances
+
+
+def basis(np, options, made):
+    grid = read_grid(np, options.input)
+    if os.path.exists(options.input):
+        made.input(options.input, "grid")
+    else:
+        made.setting("grid", options.input)
+    for name in ("kind", "modes", "order", "condition"):
+        made.setting(name, getattr(options, name))
+    if made.is_complete():
+        return made.result
+    control, values, slopes, variances = make_basis(np, options, grid)
+    save(np, made, "control.npy", control, [SLOPES, "point" if values is None else "mode"])
+    if values is not None:
+        save(np, made, "modes.npy", values)
+        save(np, made, "interaction.npy", slopes, ["mode", SLOPES])
+    if variances is not None:
+        save(np, made, "variances.npy", variances[None])
+    strengths = np.linalg.svd(control, compute_uv=False)
+    strengths = np.sort(1 / strengths[strengths > 1e-10 * strengths[0]])[::-1]
+    show(np, made, strengths, strengths > 0, control)
+    return made.finish(commands=len(control), cells=int(grid.sum()))
+
+
+def run(options):
+    np = library.numpy()
+    check_what(options)
+    work = {"invert": invert, "basis": basis}[options.what]
+    return job.run_all(options, "ao", [options.input], lambda _path, made: work(np, options, made))

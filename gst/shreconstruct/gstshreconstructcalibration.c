@@ -1,0 +1,260 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+#include "gstshreconstructcalibration.h"
+
+#include <string.h>
+
+#include "gstimagingarrayfile.h"
+
+struct _GstShReconstructCalibration {
+  GstElement *element; /* owns this */
+  gint is_wanted;      /* atomic: from the request to the end */
+  GMutex lock;
+
+  /* under the lock */
+  gchar *location;
+  gfloat *interaction, *noise; /* of the last one that was complete */
+  guint n_cells, n_commands;
+
+  /* of the streaming thread */
+  ImkShcalibration *kernel;
+  guint running_cells, running_commands;
+};
+
+GstShReconstructCalibration *
+gst_sh_reconstruct_calibration_new (GstElement *element)
+{
+  GstShReconstructCalibration *self = g_new0 (GstShReconstructCalibration, 1);
+
+  self->element = element;
+  g_mutex_init (&self->lock);
+  return self;
+}
+
+void
+gst_sh_reconstruct_calibration_free (GstShReconstructCalibration *self)
+{
+  imk_shcalibration_free (self->kernel);
+  g_mutex_clear (&self->lock);
+  g_free (self->location);
+  g_free (self->interaction);
+  g_free (self->noise);
+  g_free (self);
+}
+
+gboolean
+gst_sh_reconstruct_calibration_request (
+    GstShReconstructCalibration *self, const gchar *location)
+{
+  gboolean ok;
+
+  g_mutex_lock (&self->lock);
+  ok = !g_atomic_int_get (&self->is_wanted);
+  if (ok) {
+    g_free (self->location);
+    self->location = location && *location ? g_strdup (location) : NULL;
+    g_atomic_int_set (&self->is_wanted, TRUE);
+  }
+  g_mutex_unlock (&self->lock);
+  return ok;
+}
+
+gboolean
+gst_sh_reconstruct_calibration_is_on (GstShReconstructCalibration *self)
+{
+  return g_atomic_int_get (&self->is_wanted);
+}
+
+/* --- files -----------------------------------------------------------------
+ */
+
+/* "d.npy": "d-noise.npy" */
+static gchar *
+noise_location (const gchar *location)
+{
+  const gchar *name = strrchr (location, G_DIR_SEPARATOR);
+  const gchar *dot = strrchr (name ? name : location, '.');
+
+  return dot ? g_strdup_printf (
+                   "%.*s-noise%s", (gint) (dot - location), location, dot)
+             : g_strconcat (location, "-noise", NULL);
+}
+
+/* Under the lock. The matrix is the last one: where it is, all is. */
+static gboolean
+save (GstShReconstructCalibration *self, const gchar *location, GError **error)
+{
+  const guint64 dims[] = {2 * (guint64) self->n_cells, self->n_commands};
+  g_autofree gchar *noise = noise_location (location);
+
+  return gst_imaging_array_save (noise, GST_IMAGING_ND_ARRAY_TYPE_F32, 2, dims,
+             self->noise, error) &&
+         gst_imaging_array_save (location, GST_IMAGING_ND_ARRAY_TYPE_F32, 2,
+             dims, self->interaction, error);
+}
+
+gboolean
+gst_sh_reconstruct_calibration_save (
+    GstShReconstructCalibration *self, const gchar *location)
+{
+  GError *error = NULL;
+  gboolean is_there, ok;
+
+  g_mutex_lock (&self->lock);
+  is_there = self->interaction != NULL;
+  ok = is_there && location && save (self, location, &error);
+  g_mutex_unlock (&self->lock);
+  if (!is_there)
+    GST_ELEMENT_WARNING (self->element, RESOURCE, WRITE,
+        ("There is no interaction matrix to save. Emit calibrate, and wait for "
+         "the message shreconstruct-calibration."),
+        (NULL));
+  else if (!ok)
+    GST_ELEMENT_WARNING (self->element, RESOURCE, WRITE,
+        ("The interaction matrix cannot be saved: %s",
+            error ? error->message : "there is no path."),
+        (NULL));
+  g_clear_error (&error);
+  return ok;
+}
+
+/* --- a run -----------------------------------------------------------------
+ */
+
+static void
+post (GstShReconstructCalibration *self, const gchar *state, const gchar *text,
+    const ImkShcalibrationReport *report)
+{
+  GstStructure *s = gst_structure_new ("shreconstruct-calibration", "state",
+      G_TYPE_STRING, state, "text", G_TYPE_STRING, text, NULL);
+
+  if (report)
+    gst_structure_set (s, "latency", G_TYPE_DOUBLE, report->latency, "frames",
+        G_TYPE_UINT, report->n_frames, "cells-unseen", G_TYPE_UINT,
+        report->n_unseen, "rms", G_TYPE_DOUBLE, report->rms, "noise",
+        G_TYPE_DOUBLE, report->noise, NULL);
+  gst_element_post_message (
+      self->element, gst_message_new_element (GST_OBJECT (self->element), s));
+}
+
+static void
+end (GstShReconstructCalibration *self)
+{
+  g_clear_pointer (&self->kernel, imk_shcalibration_free);
+  g_atomic_int_set (&self->is_wanted, FALSE);
+}
+
+static void
+fail (GstShReconstructCalibration *self, const gchar *text)
+{
+  end (self);
+  post (self, "failed", text, NULL);
+}
+
+void
+gst_sh_reconstruct_calibration_abandon (
+    GstShReconstructCalibration *self, const gchar *why)
+{
+  if (!gst_sh_reconstruct_calibration_is_on (self))
+    return;
+  end (self);
+  post (self, "abandoned", why, NULL);
+}
+
+/* A mirror is not sent beyond its limits, also for a poke. */
+static ImkStatus
+check_pokes (const GstShReconstructSettings *s, const gfloat *flat, guint n,
+    ImkError *error)
+{
+  for (guint i = 0; i < n; i++)
+    if (flat[i] - s->calibration_poke < s->minimum ||
+        flat[i] + s->calibration_poke > s->maximum)
+      return imk_error_set (error, IMK_ERROR_CONFIG,
+          "A poke of %g about command %u, which is %g, goes beyond minimum or "
+          "maximum. Set a smaller calibration-poke.",
+          s->calibration_poke, i, (gdouble) flat[i]);
+  return IMK_OK;
+}
+
+static ImkStatus
+begin (GstShReconstructCalibration *self, const GstShReconstructSettings *s,
+    guint n_cells, guint n_commands, const gfloat *flat, ImkError *error)
+{
+  g_autofree guint8 *dead = g_new0 (guint8, n_commands);
+  ImkShcalibrationConfig c;
+  ImkStatus status = check_pokes (s, flat, n_commands, error);
+
+  if (status != IMK_OK)
+    return status;
+  imk_shcalibration_config_init (&c);
+  for (guint i = 0; s->dead && i < s->dead->n; i++)
+    dead[(guint) s->dead->values[i]] = TRUE; /* the plan has checked them */
+  c.n_cells = self->running_cells = n_cells;
+  c.n_commands = self->running_commands = n_commands;
+  c.method = s->calibration_method;
+  c.poke = s->calibration_poke;
+  c.n_repeats = s->calibration_repeats;
+  c.n_frames = s->calibration_frames;
+  c.dead = dead;
+  return imk_shcalibration_new (&c, &self->kernel, error);
+}
+
+static void
+finish (GstShReconstructCalibration *self)
+{
+  const gsize n = 2 * (gsize) self->running_cells * self->running_commands;
+  ImkShcalibrationReport report;
+  GError *error = NULL;
+
+  g_mutex_lock (&self->lock);
+  g_free (self->interaction);
+  g_free (self->noise);
+  self->interaction = g_new (gfloat, n);
+  self->noise = g_new (gfloat, n);
+  self->n_cells = self->running_cells;
+  self->n_commands = self->running_commands;
+  imk_shcalibration_result (
+      self->kernel, self->interaction, self->noise, &report);
+  if (self->location)
+    save (self, self->location, &error);
+  g_mutex_unlock (&self->lock);
+  end (self);
+  post (self, error ? "failed" : "done",
+      error ? error->message : "The interaction matrix is complete.", &report);
+  g_clear_error (&error);
+}
+
+gboolean
+gst_sh_reconstruct_calibration_step (GstShReconstructCalibration *self,
+    const GstShReconstructSettings *s, const GstShReconstructSlopes *slopes,
+    guint n_cells, guint n_commands, gfloat *commands)
+{
+  g_autofree gfloat *pokes = g_new (gfloat, n_commands);
+  ImkError error;
+
+  if (!self->kernel &&
+      begin (self, s, n_cells, n_commands, commands, &error) != IMK_OK) {
+    fail (self, error.message);
+    return FALSE;
+  }
+  if (self->running_cells != n_cells || self->running_commands != n_commands) {
+    gst_sh_reconstruct_calibration_abandon (
+        self, "The sensor or the mirror is another one.");
+    return FALSE;
+  }
+  switch (imk_shcalibration_process (
+      self->kernel, slopes->slopes, slopes->flags, pokes)) {
+  case IMK_SHCALIBRATION_RUNNING:
+    for (guint i = 0; i < n_commands; i++)
+      commands[i] += pokes[i];
+    return TRUE;
+  case IMK_SHCALIBRATION_DONE:
+    finish (self);
+    return FALSE;
+  case IMK_SHCALIBRATION_NO_RESPONSE:
+    fail (self, "The slopes do not follow the pokes. Check that the commands "
+                "reach the mirror and its light the sensor, or set a larger "
+                "calibration-poke.");
+    return FALSE;
+  }
+  return FALSE;
+}

@@ -1,0 +1,21 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* A matrix of slopes, whose file may tell the order of the slopes. */
+#pragma once
+
+#include "gstshreconstructsettings.h"
+#include "shcentroid/gstshcentroidfiles.h"
+
+G_BEGIN_DECLS
+
+typedef struct {
+  GstShCentroidArray *array;
+  GstShReconstructOrder order; /* AUTO: the file does not tell */
+} GstShReconstructMatrix;
+
+/* @axis: of slopes: 0 along a row, 1 from row to row
+ * Returns: (transfer full) (nullable): with finite numbers */
+GstShReconstructMatrix *gst_sh_reconstruct_matrix_load (
+    const gchar *property, const gchar *location, guint axis, ImkError *error);
+void gst_sh_reconstruct_matrix_free (gpointer matrix);
+
+G_END_DECLS

@@ -1,0 +1,282 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+#include "gstshreconstructoutputs.h"
+
+#include <string.h>
+
+#include "gstimagingmetadata.h"
+#include "gstshreconstructwavefront.h"
+
+enum { WAVEFRONT, MIRROR_0, N_PADS = MIRROR_0 + GST_SH_RECONSTRUCT_N_MIRRORS };
+
+static const gchar *const results_names[] = {"results"};
+static const gchar *const pad_names[N_PADS] = {
+    "wavefront", "mirror_0", "mirror_1", "mirror_2", "mirror_3"};
+
+struct _GstShReconstructOutputs {
+  GstElement *element; /* owns this */
+  GstImagingSrcPads *results, *pads;
+
+  /* of the streaming thread */
+  guint n_commands, n_outputs;
+  gint *map;
+  guint mirror_commands[GST_SH_RECONSTRUCT_N_MIRRORS];
+  gfloat *mirrors[GST_SH_RECONSTRUCT_N_MIRRORS];
+};
+
+#define TENSOR_CAPS \
+  "other/tensors, format = (string) static, num_tensors = (int) 1, " \
+  "types = (string) float32"
+
+static GstStaticPadTemplate templates[] = {
+    GST_STATIC_PAD_TEMPLATE ("results", GST_PAD_SRC, GST_PAD_REQUEST,
+        GST_STATIC_CAPS (GST_IMAGING_RESULTS_CAPS)),
+    GST_STATIC_PAD_TEMPLATE ("wavefront", GST_PAD_SRC, GST_PAD_REQUEST,
+        GST_STATIC_CAPS (GST_SH_RECONSTRUCT_WAVEFRONT_CAPS)),
+    GST_STATIC_PAD_TEMPLATE ("mirror_%u", GST_PAD_SRC, GST_PAD_REQUEST,
+        GST_STATIC_CAPS (TENSOR_CAPS)),
+};
+
+void
+gst_sh_reconstruct_outputs_add_templates (GstElementClass *klass)
+{
+  for (guint i = 0; i < G_N_ELEMENTS (templates); i++)
+    gst_element_class_add_static_pad_template (klass, &templates[i]);
+}
+
+GstShReconstructOutputs *
+gst_sh_reconstruct_outputs_new (GstElement *element, GstPadQueryFunction query)
+{
+  GstShReconstructOutputs *self = g_new0 (GstShReconstructOutputs, 1);
+
+  self->element = element;
+  self->results = gst_imaging_src_pads_new (
+      element, GST_TYPE_IMAGING_RESULTS_PAD, results_names, 1);
+  self->pads = gst_imaging_src_pads_new (
+      element, GST_TYPE_IMAGING_SRC_PAD, pad_names, N_PADS);
+  gst_imaging_src_pads_set_functions (self->results, NULL, query);
+  gst_imaging_src_pads_set_functions (self->pads, NULL, query);
+  return self;
+}
+
+static void
+clear_plan (GstShReconstructOutputs *self)
+{
+  g_clear_pointer (&self->map, g_free);
+  for (guint i = 0; i < GST_SH_RECONSTRUCT_N_MIRRORS; i++)
+    g_clear_pointer (&self->mirrors[i], g_free);
+}
+
+void
+gst_sh_reconstruct_outputs_free (GstShReconstructOutputs *self)
+{
+  clear_plan (self);
+  gst_imaging_src_pads_free (self->results);
+  gst_imaging_src_pads_free (self->pads);
+  g_free (self);
+}
+
+void
+gst_sh_reconstruct_outputs_reset (GstShReconstructOutputs *self)
+{
+  g_autoptr (GstImagingResultsPad) results =
+      gst_sh_reconstruct_outputs_get_results (self);
+
+  if (results)
+    gst_imaging_results_pad_reset (results);
+  gst_imaging_src_pads_reset (self->results);
+  gst_imaging_src_pads_reset (self->pads);
+}
+
+/* --- pads ------------------------------------------------------------------
+ */
+
+/* The first mirror that nobody has, or that of the name. Returns: (transfer
+ * full) (nullable): a template of its own, as names of pads are those of
+ * templates */
+static GstPadTemplate *
+mirror_template (GstShReconstructOutputs *self, GstPadTemplate *pad_template,
+    const gchar *name)
+{
+  for (guint i = MIRROR_0; i < N_PADS; i++)
+    if (name ? g_str_equal (name, pad_names[i])
+             : !gst_imaging_src_pads_has (self->pads, i))
+      return gst_pad_template_new (pad_names[i], GST_PAD_SRC, GST_PAD_REQUEST,
+          gst_pad_template_get_caps (pad_template));
+  return NULL;
+}
+
+GstPad *
+gst_sh_reconstruct_outputs_request (GstShReconstructOutputs *self,
+    GstPadTemplate *pad_template, const gchar *name)
+{
+  const gchar *kind = GST_PAD_TEMPLATE_NAME_TEMPLATE (pad_template);
+  GstPadTemplate *mirror;
+  GstPad *pad;
+
+  if (g_str_equal (kind, "results"))
+    return gst_imaging_src_pads_request (self->results, pad_template);
+  if (g_str_equal (kind, "wavefront"))
+    return gst_imaging_src_pads_request (self->pads, pad_template);
+  mirror = mirror_template (self, pad_template, name);
+  if (!mirror)
+    return NULL;
+  pad = gst_imaging_src_pads_request (self->pads, mirror);
+  gst_object_unref (mirror);
+  return pad;
+}
+
+void
+gst_sh_reconstruct_outputs_release (GstShReconstructOutputs *self, GstPad *pad)
+{
+  if (!GST_IS_IMAGING_RESULTS_PAD (pad)) {
+    gst_imaging_src_pads_release (self->pads, pad);
+    return;
+  }
+  gst_imaging_results_pad_close (GST_IMAGING_RESULTS_PAD (pad));
+  gst_imaging_src_pads_release (self->results, pad);
+}
+
+void
+gst_sh_reconstruct_outputs_event (
+    GstShReconstructOutputs *self, GstEvent *event)
+{
+  g_autoptr (GstImagingResultsPad) results = NULL;
+
+  if (GST_EVENT_TYPE (event) == GST_EVENT_CAPS)
+    return;
+  if (GST_EVENT_TYPE (event) == GST_EVENT_EOS ||
+      GST_EVENT_TYPE (event) == GST_EVENT_GAP)
+    results = gst_sh_reconstruct_outputs_get_results (self);
+  if (results)
+    gst_imaging_results_pad_negotiate_text (results);
+  gst_imaging_src_pads_event (self->results, event);
+  gst_imaging_src_pads_event (self->pads, event);
+}
+
+GstImagingResultsPad *
+gst_sh_reconstruct_outputs_get_results (GstShReconstructOutputs *self)
+{
+  return (GstImagingResultsPad *) gst_imaging_src_pads_get (self->results, 0);
+}
+
+GstImagingSrcPad *
+gst_sh_reconstruct_outputs_get_wavefront (GstShReconstructOutputs *self)
+{
+  return gst_imaging_src_pads_get (self->pads, WAVEFRONT);
+}
+
+GstFlowReturn
+gst_sh_reconstruct_combine (GstFlowReturn a, GstFlowReturn b)
+{
+  if (a == GST_FLOW_NOT_LINKED)
+    return b;
+  if (b == GST_FLOW_NOT_LINKED)
+    return a;
+  if (a < GST_FLOW_EOS || b < GST_FLOW_EOS)
+    return MIN (a, b);
+  return a == GST_FLOW_EOS ? b : a;
+}
+
+/* --- commands --------------------------------------------------------------
+ */
+
+void
+gst_sh_reconstruct_outputs_take (
+    GstShReconstructOutputs *self, GstShReconstructPlan *plan)
+{
+  clear_plan (self);
+  self->n_commands = plan->config.n_commands;
+  self->n_outputs = plan->n_outputs;
+  self->map = g_steal_pointer (&plan->map);
+  for (guint i = 0; i < GST_SH_RECONSTRUCT_N_MIRRORS; i++) {
+    self->mirror_commands[i] = plan->mirror_commands[i];
+    self->mirrors[i] = g_steal_pointer (&plan->mirrors[i]);
+  }
+}
+
+guint
+gst_sh_reconstruct_outputs_n (const GstShReconstructOutputs *self)
+{
+  return self->n_outputs;
+}
+
+void
+gst_sh_reconstruct_outputs_map (
+    const GstShReconstructOutputs *self, const gfloat *commands, gfloat *out)
+{
+  if (!self->map)
+    memcpy (out, commands, self->n_outputs * sizeof (*out));
+  else
+    for (guint i = 0; i < self->n_outputs; i++)
+      out[i] = self->map[i] < 0 ? 0 : commands[self->map[i]];
+}
+
+static GstCaps *
+mirror_caps (guint n, gint fps_n, gint fps_d)
+{
+  g_autofree gchar *dimensions = g_strdup_printf ("%u:1:1:1", n);
+
+  return gst_caps_new_simple ("other/tensors", "format", G_TYPE_STRING,
+      "static", "num_tensors", G_TYPE_INT, 1, "types", G_TYPE_STRING, "float32",
+      "dimensions", G_TYPE_STRING, dimensions, "framerate", GST_TYPE_FRACTION,
+      fps_n, fps_d, NULL);
+}
+
+static GstBuffer *
+mirror_buffer (const GstShReconstructOutputs *self, guint mirror,
+    const gfloat *commands, GstBuffer *like)
+{
+  const guint n = self->mirror_commands[mirror];
+  gfloat *out = g_new0 (gfloat, n);
+  GstBuffer *buffer;
+
+  for (guint k = 0; k < self->n_commands; k++) {
+    const gfloat *column = self->mirrors[mirror] + (gsize) k * n;
+
+    for (guint i = 0; i < n; i++)
+      out[i] += column[i] * commands[k];
+  }
+  buffer = gst_buffer_new_wrapped (out, n * sizeof (*out));
+  gst_imaging_metadata_pass (buffer, like, FALSE);
+  return buffer;
+}
+
+static GstFlowReturn
+push_mirror (GstShReconstructOutputs *self, guint mirror, GstImagingSrcPad *pad,
+    const gfloat *commands, GstBuffer *like, gint fps_n, gint fps_d)
+{
+  const guint n = self->mirror_commands[mirror];
+  GstFlowReturn flow;
+
+  if (!self->mirrors[mirror]) {
+    GST_ELEMENT_ERROR (self->element, LIBRARY, SETTINGS,
+        ("The pad mirror_%u has no matrix. Set mirror-%u-location to an array "
+         "[commands of this mirror, %u].",
+            mirror, mirror, self->n_commands),
+        (NULL));
+    return GST_FLOW_ERROR;
+  }
+  flow = gst_imaging_src_pad_negotiate (
+      pad, GST_IMAGING_PREFER_OURS, mirror_caps (n, fps_n, fps_d));
+  if (flow != GST_FLOW_OK)
+    return flow;
+  return gst_imaging_src_pad_push (
+      pad, mirror_buffer (self, mirror, commands, like));
+}
+
+GstFlowReturn
+gst_sh_reconstruct_outputs_push_mirrors (GstShReconstructOutputs *self,
+    const gfloat *commands, GstBuffer *out, gint fps_n, gint fps_d)
+{
+  GstFlowReturn flow = GST_FLOW_NOT_LINKED;
+
+  for (guint i = 0; i < GST_SH_RECONSTRUCT_N_MIRRORS; i++) {
+    g_autoptr (GstImagingSrcPad) pad =
+        gst_imaging_src_pads_get (self->pads, MIRROR_0 + i);
+
+    if (pad)
+      flow = gst_sh_reconstruct_combine (
+          flow, push_mirror (self, i, pad, commands, out, fps_n, fps_d));
+  }
+  return flow;
+}

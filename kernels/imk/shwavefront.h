@@ -1,0 +1,1 @@
+../shreconstruct/wavefront/shwavefront.h

@@ -1,0 +1,600 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+#include "imk/shcalibration.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/config.h"
+#include "shreconstruct/shreconstruct-private.h"
+
+enum {
+  MAX_LAG = IMK_SHCALIBRATION_MAX_LATENCY,
+  PERIOD = 255, /* of the sequence */
+  GROUP = 32,   /* commands with a frequency each */
+};
+
+/* A lag counts that has this part of the strongest response. */
+#define LEAST_RESPONSE 0.1
+/* The strongest lag has this many times the power of a usual one, which has
+ * noise alone. */
+#define LEAST_CONTRAST 10
+
+static const double two_pi = 6.283185307179586;
+
+/* The estimates of one element. */
+typedef struct Spread {
+  double mean, squares; /* of deviations from it */
+  uint32_t n;
+} Spread;
+
+struct ImkShcalibration {
+  ImkShcalibrationConfig config;
+  uint32_t n_slopes, n_live, *live; /* commands that are poked */
+  ImkShcalibrationState state;
+  uint32_t n_frames; /* so far */
+  Spread *spread;    /* [n_live][n_slopes] */
+  uint8_t *valid;    /* [n_cells], of the frame */
+
+  /* the latency */
+  int8_t sequence[PERIOD];
+  int8_t *pattern;                      /* [n_live]: signs */
+  double *responses;                    /* [MAX_LAG + 1][n_slopes] */
+  double *mean;                         /* [n_slopes] */
+  double latency, impulse[MAX_LAG + 1]; /* sums up to 1 */
+  uint32_t first, last;
+
+  /* pokes: frame @f of them, in repeat @repeat */
+  uint32_t f, repeat, order; /* @order: of the Hadamard matrix */
+  double *sum;               /* [n_slopes]: of the frames of a poke */
+  uint32_t *n_seen;          /* [n_cells]: such frames */
+  double *before;   /* [n_slopes]: mean of the first of a pair, or NaN */
+  double *estimate; /* [n_live or 2 GROUP][n_slopes]: of this repeat */
+  uint8_t *is_bad;  /* [n_cells]: left out of it */
+};
+
+void
+imk_shcalibration_config_init_sized (
+    ImkShcalibrationConfig *config, size_t size)
+{
+  const ImkShcalibrationConfig defaults = {
+      .size = size, .poke = 0.1, .n_repeats = 4, .n_frames = 1};
+
+  imk_config_init (config, size, &defaults, sizeof (defaults));
+}
+
+/* --- making ----------------------------------------------------------------
+ */
+
+static ImkStatus
+check_config (const ImkShcalibrationConfig *c, ImkError *error)
+{
+  uint32_t n_live = 0;
+
+  if (c->n_cells - 1 >= IMK_SHRECONSTRUCT_MAX_CELLS ||
+      c->n_commands - 1 >= IMK_SHRECONSTRUCT_MAX_COMMANDS)
+    return imk_error_set (error, IMK_ERROR_CONFIG,
+        "There are %u cells and %u commands; there can be 1 to %d of each.",
+        c->n_cells, c->n_commands, IMK_SHRECONSTRUCT_MAX_CELLS);
+  if (!(c->poke > 0 && isfinite (c->poke)))
+    return imk_error_set (error, IMK_ERROR_CONFIG,
+        "The poke is %g; it must be above 0.", c->poke);
+  if (c->n_repeats < 2 || c->n_repeats > IMK_SHCALIBRATION_MAX_REPEATS)
+    return imk_error_set (error, IMK_ERROR_CONFIG,
+        "There are %u repeats; there can be 2 to %d, as noise is the spread of "
+        "several.",
+        c->n_repeats, IMK_SHCALIBRATION_MAX_REPEATS);
+  if (c->n_frames - 1 >= 1000)
+    return imk_error_set (error, IMK_ERROR_CONFIG,
+        "A poke averages %u frames; it can average 1 to 1000.", c->n_frames);
+  for (uint32_t i = 0; i < c->n_commands; i++)
+    n_live += !c->dead || !c->dead[i];
+  if (n_live == 0)
+    return imk_error_set (
+        error, IMK_ERROR_CONFIG, "All actuators are dead: none can be poked.");
+  return IMK_OK;
+}
+
+static uint64_t
+next_random (uint64_t *seed)
+{
+  *seed = *seed * 6364136223846793005u + 1442695040888963407u;
+  return *seed >> 33;
+}
+
+/* Of the shift register x^8 + x^6 + x^5 + x^4 + 1. */
+static void
+make_signs (ImkShcalibration *s)
+{
+  uint64_t seed = 1;
+  uint32_t bits = 1;
+
+  for (int i = 0; i < PERIOD; i++) {
+    uint32_t next = (bits >> 7 ^ bits >> 5 ^ bits >> 4 ^ bits >> 3) & 1;
+
+    s->sequence[i] = bits >> 7 & 1 ? 1 : -1;
+    bits = (bits << 1 | next) & 255;
+  }
+  for (uint32_t k = 0; k < s->n_live; k++)
+    s->pattern[k] = next_random (&seed) & 1 ? 1 : -1;
+}
+
+static bool
+make_arrays (ImkShcalibration *s)
+{
+  const ImkShcalibrationConfig *c = &s->config;
+  size_t n = s->n_slopes, n_rows = 2 * GROUP;
+
+  s->live = malloc (c->n_commands * sizeof (*s->live));
+  if (!s->live)
+    return false;
+  for (uint32_t i = 0; i < c->n_commands; i++)
+    if (!c->dead || !c->dead[i])
+      s->live[s->n_live++] = i;
+  for (s->order = 1; s->order <= s->n_live;)
+    s->order *= 2;
+  if (c->method == IMK_SHCALIBRATION_HADAMARD)
+    n_rows = s->n_live;
+  s->spread = calloc (s->n_live * n, sizeof (*s->spread));
+  s->valid = malloc (c->n_cells);
+  s->pattern = malloc (s->n_live);
+  s->responses = calloc ((MAX_LAG + 1) * n, sizeof (double));
+  s->mean = calloc (n, sizeof (double));
+  s->sum = calloc (n, sizeof (double));
+  s->n_seen = calloc (c->n_cells, sizeof (*s->n_seen));
+  s->before = malloc (n * sizeof (double));
+  s->estimate = calloc (n_rows * n, sizeof (double));
+  s->is_bad = calloc (c->n_cells, 1);
+  return s->spread && s->valid && s->pattern && s->responses && s->mean &&
+         s->sum && s->n_seen && s->before && s->estimate && s->is_bad;
+}
+
+ImkStatus
+imk_shcalibration_new (const ImkShcalibrationConfig *given,
+    ImkShcalibration **self, ImkError *error)
+{
+  ImkShcalibrationConfig own;
+  const ImkShcalibrationConfig *c;
+  ImkShcalibration *s;
+  ImkStatus status;
+
+  imk_shcalibration_config_init (&own);
+  c = imk_config_read (given, &own, "imk_shcalibration_config_init", error);
+  status = c ? check_config (c, error) : IMK_ERROR_CONFIG;
+  if (status != IMK_OK)
+    return status;
+  s = calloc (1, sizeof (*s));
+  if (s) {
+    s->config = *c;
+    s->n_slopes = 2 * c->n_cells;
+  }
+  if (!s || !make_arrays (s)) {
+    imk_shcalibration_free (s);
+    return imk_error_set (error, IMK_ERROR_MEMORY,
+        "There is no memory for an interaction matrix of %u cells and %u "
+        "commands.",
+        c->n_cells, c->n_commands);
+  }
+  s->config.dead = NULL;
+  make_signs (s);
+  *self = s;
+  return IMK_OK;
+}
+
+void
+imk_shcalibration_free (ImkShcalibration *self)
+{
+  if (!self)
+    return;
+  free (self->live);
+  free (self->spread);
+  free (self->valid);
+  free (self->pattern);
+  free (self->responses);
+  free (self->mean);
+  free (self->sum);
+  free (self->n_seen);
+  free (self->before);
+  free (self->estimate);
+  free (self->is_bad);
+  free (self);
+}
+
+/* --- the latency -----------------------------------------------------------
+ */
+
+static double
+product (const double *a, const double *b, size_t n)
+{
+  double sum = 0;
+
+  for (size_t i = 0; i < n; i++)
+    sum += a[i] * b[i];
+  return sum;
+}
+
+static const double *
+response (const ImkShcalibration *s, uint32_t lag)
+{
+  return s->responses + (size_t) lag * s->n_slopes;
+}
+
+static int
+compare (const void *a, const void *b)
+{
+  double difference = *(const double *) a - *(const double *) b;
+
+  return (difference > 0) - (difference < 0);
+}
+
+/* The lags around the strongest one that answer, and their shares.
+ * Returns: whether there is an answer */
+static bool
+find_latency (ImkShcalibration *s)
+{
+  double power[MAX_LAG], amplitude[MAX_LAG + 2] = {0}, total = 0;
+  uint32_t best = 1;
+
+  for (uint32_t lag = 1; lag <= MAX_LAG; lag++) {
+    const double *r = response (s, lag);
+
+    power[lag - 1] = product (r, r, s->n_slopes);
+    if (power[lag - 1] > power[best - 1])
+      best = lag;
+  }
+  for (uint32_t lag = 1; lag <= MAX_LAG; lag++)
+    amplitude[lag] =
+        product (response (s, lag), response (s, best), s->n_slopes) /
+        power[best - 1];
+  total = power[best - 1];
+  qsort (power, MAX_LAG, sizeof (*power), compare);
+  if (!(total > LEAST_CONTRAST * power[MAX_LAG / 2]))
+    return false;
+  for (s->first = best; amplitude[s->first - 1] > LEAST_RESPONSE;)
+    s->first--;
+  for (s->last = best; amplitude[s->last + 1] > LEAST_RESPONSE;)
+    s->last++;
+  total = 0;
+  for (uint32_t lag = s->first; lag <= s->last; lag++)
+    total += amplitude[lag];
+  for (uint32_t lag = s->first; lag <= s->last; lag++) {
+    s->impulse[lag] = amplitude[lag] / total;
+    s->latency += lag * s->impulse[lag];
+  }
+  return true;
+}
+
+static double
+slope_of (const ImkShcalibration *s, const float *slopes, uint32_t i)
+{
+  return s->valid[i % s->config.n_cells] ? slopes[i] : 0;
+}
+
+/* The sum of the sequence is 1, and its product with a shifted one -1: so the
+ * mean slope has got in once, and the sum of all other lags with a minus. */
+static void
+correct_responses (ImkShcalibration *s)
+{
+  for (uint32_t i = 0; i < s->n_slopes; i++) {
+    double total = 0;
+
+    for (uint32_t lag = 1; lag <= MAX_LAG; lag++)
+      total += s->responses[(size_t) lag * s->n_slopes + i] -=
+          s->mean[i] / PERIOD;
+    for (uint32_t lag = 1; lag <= MAX_LAG; lag++)
+      s->responses[(size_t) lag * s->n_slopes + i] +=
+          total / (PERIOD - MAX_LAG);
+  }
+}
+
+/* Whole periods, so that the sequence is orthogonal to its shifts.
+ * Returns: whether it goes on */
+static bool
+follow_sequence (ImkShcalibration *s, const float *slopes, float *pokes)
+{
+  uint32_t t = s->n_frames;
+
+  if (t > MAX_LAG)
+    for (uint32_t i = 0; i < s->n_slopes; i++) {
+      double slope = slope_of (s, slopes, i);
+
+      s->mean[i] += slope;
+      for (uint32_t lag = 1; lag <= MAX_LAG; lag++)
+        s->responses[(size_t) lag * s->n_slopes + i] +=
+            s->sequence[(t - lag) % PERIOD] * slope;
+    }
+  if (t < MAX_LAG + PERIOD) {
+    for (uint32_t k = 0; k < s->n_live; k++)
+      pokes[s->live[k]] =
+          (float) (s->config.poke * s->pattern[k] * s->sequence[t % PERIOD]);
+    return true;
+  }
+  correct_responses (s);
+  if (!find_latency (s))
+    s->state = IMK_SHCALIBRATION_NO_RESPONSE;
+  return false;
+}
+
+/* --- estimates -------------------------------------------------------------
+ */
+
+static void
+add_estimate (ImkShcalibration *s, uint32_t k, uint32_t i, double value)
+{
+  Spread *to = s->spread + (size_t) k * s->n_slopes + i;
+  double before = value - to->mean;
+
+  to->mean += before / ++to->n;
+  to->squares += before * (value - to->mean);
+}
+
+static void
+take_frame (ImkShcalibration *s, const float *slopes)
+{
+  for (uint32_t i = 0; i < s->n_slopes; i++)
+    s->sum[i] += slope_of (s, slopes, i);
+  for (uint32_t i = 0; i < s->config.n_cells; i++)
+    s->n_seen[i] += s->valid[i];
+}
+
+/* The mean of a poke, NaN for cells that were never valid, in @mean. */
+static void
+end_poke (ImkShcalibration *s, double *mean)
+{
+  for (uint32_t i = 0; i < s->n_slopes; i++) {
+    uint32_t n = s->n_seen[i % s->config.n_cells];
+
+    mean[i] = n ? s->sum[i] / n : NAN;
+  }
+  memset (s->sum, 0, s->n_slopes * sizeof (double));
+  memset (s->n_seen, 0, s->config.n_cells * sizeof (*s->n_seen));
+}
+
+static int
+hadamard (uint32_t row, uint32_t column)
+{
+  int sign = 1;
+
+  for (uint32_t both = row & column; both; both &= both - 1)
+    sign = -sign;
+  return sign;
+}
+
+/* Half the difference of a pair of pokes, for a poke of 1 */
+static void
+end_pair (ImkShcalibration *s, uint32_t row, double sign)
+{
+  for (uint32_t i = 0; i < s->n_slopes; i++) {
+    uint32_t n = s->n_seen[i % s->config.n_cells];
+    double now = n ? s->sum[i] / n : NAN;
+    double value = sign * (s->before[i] - now) / (2 * s->config.poke);
+
+    if (s->config.method == IMK_SHCALIBRATION_HADAMARD) {
+      if (!isfinite (value))
+        s->is_bad[i % s->config.n_cells] = true;
+      else
+        for (uint32_t k = 0; k < s->n_live; k++)
+          s->estimate[(size_t) k * s->n_slopes + i] +=
+              value * hadamard (row, k + 1) / s->order;
+    } else if (isfinite (value)) {
+      add_estimate (s, row, i, value);
+    }
+  }
+  end_poke (s, s->before);
+}
+
+/* Ends a repeat, or a group of it: @n rows of the estimate are of the commands
+ * from @first on. */
+static void
+end_repeat (ImkShcalibration *s, uint32_t first, uint32_t n)
+{
+  for (uint32_t k = 0; k < n; k++)
+    for (uint32_t i = 0; i < s->n_slopes; i++)
+      if (!s->is_bad[i % s->config.n_cells])
+        add_estimate (
+            s, first + k, i, s->estimate[(size_t) k * s->n_slopes + i]);
+  memset (s->is_bad, 0, s->config.n_cells);
+}
+
+/* --- pokes one after the other ---------------------------------------------
+ */
+
+static uint32_t
+n_rows (const ImkShcalibration *s)
+{
+  return s->config.method == IMK_SHCALIBRATION_HADAMARD ? s->order : s->n_live;
+}
+
+/* The first poke of a pair is up in even repeats, so that a drift cancels. */
+static double
+sign_of (uint32_t repeat, uint32_t poke)
+{
+  return (repeat + poke) % 2 ? -1 : 1;
+}
+
+static void
+set_pokes (ImkShcalibration *s, uint32_t repeat, uint32_t poke, float *pokes)
+{
+  double value = s->config.poke * sign_of (repeat, poke);
+
+  if (s->config.method == IMK_SHCALIBRATION_HADAMARD)
+    for (uint32_t k = 0; k < s->n_live; k++)
+      pokes[s->live[k]] = (float) (value * hadamard (poke / 2, k + 1));
+  else
+    pokes[s->live[poke / 2]] = (float) value;
+}
+
+static void
+follow_pairs (ImkShcalibration *s, const float *slopes, float *pokes)
+{
+  uint32_t hold = s->config.n_frames + s->last - s->first;
+  uint32_t n_pokes = 2 * n_rows (s), sent = s->f / hold;
+
+  if (s->f >= s->last) {
+    uint32_t seen = s->f - s->last, all = seen / hold;
+    uint32_t poke = all % n_pokes, repeat = all / n_pokes;
+
+    if (seen % hold < s->config.n_frames)
+      take_frame (s, slopes);
+    if (seen % hold + 1 == s->config.n_frames && poke % 2 == 0)
+      end_poke (s, s->before);
+    else if (seen % hold + 1 == s->config.n_frames)
+      end_pair (s, poke / 2, sign_of (repeat, 0));
+    if (seen % hold + 1 == s->config.n_frames && poke + 1 == n_pokes) {
+      s->repeat = repeat + 1;
+      if (s->config.method == IMK_SHCALIBRATION_HADAMARD) {
+        end_repeat (s, 0, s->n_live);
+        memset (
+            s->estimate, 0, (size_t) s->n_live * s->n_slopes * sizeof (double));
+      }
+    }
+  }
+  if (s->repeat == s->config.n_repeats)
+    s->state = IMK_SHCALIBRATION_DONE;
+  else if (sent < n_pokes * s->config.n_repeats)
+    set_pokes (s, sent / n_pokes, sent % n_pokes, pokes);
+}
+
+/* --- pokes of a frequency each ---------------------------------------------
+ */
+
+/* @estimate: sums with cosines and sines become elements. */
+static void
+end_group (ImkShcalibration *s, uint32_t first, uint32_t n, uint32_t period)
+{
+  for (uint32_t k = 0; k < n; k++) {
+    double omega = two_pi * (k + 1) / period, re = 0, im = 0, power;
+    double *cosines = s->estimate + (size_t) k * s->n_slopes;
+    double *sines = s->estimate + ((size_t) GROUP + k) * s->n_slopes;
+
+    for (uint32_t lag = s->first; lag <= s->last; lag++) {
+      re += s->impulse[lag] * cos (omega * lag);
+      im -= s->impulse[lag] * sin (omega * lag);
+    }
+    /* slopes are D poke (re sin + im cos) of the time */
+    power = (re * re + im * im) * s->config.poke * period / 2;
+    for (uint32_t i = 0; i < s->n_slopes; i++)
+      cosines[i] = (re * sines[i] + im * cosines[i]) / power;
+  }
+  end_repeat (s, first, n);
+  memset (s->estimate, 0, (size_t) 2 * GROUP * s->n_slopes * sizeof (double));
+}
+
+static void
+follow_waves (ImkShcalibration *s, const float *slopes, float *pokes)
+{
+  uint32_t n_in_group = s->n_live < GROUP ? s->n_live : GROUP;
+  uint32_t period = 8 * n_in_group * s->config.n_frames;
+  uint32_t n_groups = (s->n_live + n_in_group - 1) / n_in_group;
+  uint32_t t = s->f % (period + s->last), all = s->f / (period + s->last);
+  uint32_t first = all % n_groups * n_in_group;
+  uint32_t n = s->n_live - first < n_in_group ? s->n_live - first : n_in_group;
+
+  if (all == s->config.n_repeats * n_groups) {
+    s->state = IMK_SHCALIBRATION_DONE;
+    return;
+  }
+  for (uint32_t k = 0; k < n; k++)
+    pokes[s->live[first + k]] =
+        (float) (s->config.poke * sin (two_pi * (k + 1) * t / period));
+  if (t < s->last)
+    return;
+  for (uint32_t i = 0; i < s->config.n_cells; i++)
+    s->is_bad[i] |= !s->valid[i];
+  for (uint32_t k = 0; k < n; k++) {
+    double phase = two_pi * ((uint64_t) (k + 1) * t % period) / period;
+    double c = cos (phase), d = sin (phase);
+    double *cosines = s->estimate + (size_t) k * s->n_slopes;
+    double *sines = s->estimate + ((size_t) GROUP + k) * s->n_slopes;
+
+    for (uint32_t i = 0; i < s->n_slopes; i++) {
+      double slope = slope_of (s, slopes, i);
+
+      cosines[i] += c * slope;
+      sines[i] += d * slope;
+    }
+  }
+  if (t + 1 == period + s->last) {
+    end_group (s, first, n, period);
+    s->repeat = (all + 1) / n_groups;
+  }
+}
+
+/* --- a frame ---------------------------------------------------------------
+ */
+
+ImkShcalibrationState
+imk_shcalibration_process (ImkShcalibration *self, const float *slopes,
+    const uint8_t *flags, float *pokes)
+{
+  uint32_t n_cells = self->config.n_cells;
+
+  memset (pokes, 0, self->config.n_commands * sizeof (*pokes));
+  if (self->state != IMK_SHCALIBRATION_RUNNING)
+    return self->state;
+  for (uint32_t i = 0; i < n_cells; i++)
+    self->valid[i] = imk_shreconstruct_is_valid (
+        slopes[i], slopes[n_cells + i], flags ? flags[i] : 0);
+  if (self->last == 0 && follow_sequence (self, slopes, pokes)) {
+    self->n_frames++;
+    return self->state;
+  }
+  if (self->state == IMK_SHCALIBRATION_RUNNING) {
+    if (self->config.method == IMK_SHCALIBRATION_SINUSOIDAL)
+      follow_waves (self, slopes, pokes);
+    else
+      follow_pairs (self, slopes, pokes);
+    self->f++;
+  }
+  self->n_frames++;
+  return self->state;
+}
+
+double
+imk_shcalibration_progress (const ImkShcalibration *self)
+{
+  return self->state == IMK_SHCALIBRATION_DONE
+             ? 1
+             : (double) self->repeat / self->config.n_repeats;
+}
+
+static double
+error_of (const Spread *spread)
+{
+  return spread->n < 2
+             ? INFINITY
+             : sqrt (spread->squares / ((double) spread->n * (spread->n - 1)));
+}
+
+void
+imk_shcalibration_result (const ImkShcalibration *self, float *interaction,
+    float *noise, ImkShcalibrationReport *report)
+{
+  size_t n_commands = self->config.n_commands, n = 0;
+  double squares = 0, errors = 0;
+
+  *report = (ImkShcalibrationReport){.latency = self->latency,
+      .first = self->first,
+      .last = self->last,
+      .n_frames = self->n_frames};
+  memset (interaction, 0, n_commands * self->n_slopes * sizeof (float));
+  memset (noise, 0, n_commands * self->n_slopes * sizeof (float));
+  for (uint32_t k = 0; k < self->n_live; k++)
+    for (uint32_t i = 0; i < self->n_slopes; i++) {
+      const Spread *spread = self->spread + (size_t) k * self->n_slopes + i;
+      size_t at = i * n_commands + self->live[k];
+      double error = error_of (spread);
+
+      interaction[at] = (float) spread->mean;
+      noise[at] = (float) error;
+      squares += spread->mean * spread->mean;
+      if (isfinite (error)) {
+        errors += error * error;
+        n++;
+      }
+    }
+  for (uint32_t i = 0; i < self->config.n_cells; i++)
+    report->n_unseen += self->spread[i].n == 0;
+  report->rms = sqrt (squares / ((double) self->n_live * self->n_slopes));
+  report->noise = n ? sqrt (errors / (double) n) : INFINITY;
+}

@@ -1,0 +1,119 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* Measures the interaction matrix: pokes a mirror, one frame after the other,
+ * and reads the slopes. */
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "imk/status.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+#define IMK_SHCALIBRATION_MAX_LATENCY 20 /* frames */
+#define IMK_SHCALIBRATION_MAX_REPEATS 1000
+
+typedef enum ImkShcalibrationMethod {
+  IMK_SHCALIBRATION_PUSH_PULL,  /* each command alone, up and down */
+  IMK_SHCALIBRATION_HADAMARD,   /* all commands at once, by the rows of a
+                                 * Hadamard matrix, up and down: the noise is
+                                 * smaller by the root of their number */
+  IMK_SHCALIBRATION_SINUSOIDAL, /* up to 32 commands at once, each with a
+                                 * frequency of its own, up to an eighth of the
+                                 * frame rate */
+} ImkShcalibrationMethod;
+
+/**
+ * ImkShcalibrationConfig: (what is poked, and how)
+ * @size: set by imk_shcalibration_config_init, see imk/api.h
+ * @n_cells, @n_commands: at least 1
+ * @method: see the enumeration
+ * @poke: amplitude, above 0
+ * @n_repeats: of the whole, 2 to IMK_SHCALIBRATION_MAX_REPEATS
+ * @n_frames: that are averaged for each poke, 1 to 1000
+ * @dead: (nullable): [n_commands]: not 0 for those that are not poked
+ *
+ * @dead belongs to the caller. */
+typedef struct ImkShcalibrationConfig {
+  size_t size;
+  uint32_t n_cells, n_commands;
+  ImkShcalibrationMethod method;
+  double poke;
+  uint32_t n_repeats, n_frames;
+  const uint8_t *dead;
+} ImkShcalibrationConfig;
+
+/**
+ * ImkShcalibrationReport: (what was measured)
+ * @latency: frames from a command to the slopes that it makes, with its
+ *   fraction: 1 if a command acts on the next frame
+ * @first, @last: frames after which it begins to act, and after which it has
+ * @n_frames: all frames
+ * @n_unseen: cells without an estimate, as they were never valid
+ * @noise: rms of the standard errors
+ * @rms: of the elements */
+typedef struct ImkShcalibrationReport {
+  double latency;
+  uint32_t first, last, n_frames, n_unseen;
+  double noise, rms;
+} ImkShcalibrationReport;
+
+typedef struct ImkShcalibration ImkShcalibration;
+
+typedef enum ImkShcalibrationState {
+  IMK_SHCALIBRATION_RUNNING,
+  IMK_SHCALIBRATION_DONE,
+  IMK_SHCALIBRATION_NO_RESPONSE, /* slopes do not follow the commands */
+} ImkShcalibrationState;
+
+/* Push-pull, poke 0.1, 4 repeats, 1 frame. */
+IMK_API void imk_shcalibration_config_init_sized (
+    ImkShcalibrationConfig *config, size_t size);
+static inline void
+imk_shcalibration_config_init (ImkShcalibrationConfig *config)
+{
+  imk_shcalibration_config_init_sized (config, sizeof (*config));
+}
+
+/* Returns: IMK_ERROR_CONFIG, IMK_ERROR_MEMORY; @self untouched */
+IMK_API ImkStatus imk_shcalibration_new (const ImkShcalibrationConfig *config,
+    ImkShcalibration **self, ImkError *error);
+
+/**
+ * imk_shcalibration_process: (one frame)
+ * @slopes: [2][n_cells]; @flags: (nullable): [n_cells]: as for
+ *   imk_shreconstruct_process()
+ * @pokes: (out): [n_commands]: to be added to the commands of a flat mirror; 0
+ *   when it has ended
+ *
+ * First all commands follow a maximum length sequence of 255 frames. Its
+ * correlation with the slopes is the response in time, which tells the latency.
+ * Then come the pokes: only frames that see one alone are used, and a slow
+ * response makes each poke longer. An invalid cell has no part in the estimate
+ * of this repeat (PUSH_PULL: of this poke). Elements are in slopes for each
+ * unit of a command. */
+IMK_API ImkShcalibrationState imk_shcalibration_process (ImkShcalibration *self,
+    const float *slopes, const uint8_t *flags, float *pokes);
+
+/* Returns: the part that is done, 0 to 1 */
+IMK_API double imk_shcalibration_progress (const ImkShcalibration *self);
+
+/**
+ * imk_shcalibration_result: (after IMK_SHCALIBRATION_DONE)
+ * @interaction: (out): [2 n_cells][n_commands]: the mean of the repeats; 0 for
+ *   what was not seen or not poked
+ * @noise: (out): likewise, its standard error from the spread of the repeats;
+ *   infinite where fewer than two have an estimate, 0 for what was not poked
+ * @report: (out) */
+IMK_API void imk_shcalibration_result (const ImkShcalibration *self,
+    float *interaction, float *noise, ImkShcalibrationReport *report);
+
+/* @self may be NULL. */
+IMK_API void imk_shcalibration_free (ImkShcalibration *self);
+
+#ifdef __cplusplus
+}
+#endif

@@ -1,0 +1,394 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* K = I - D_S R_S and its inverse G, which follows the cells of S one by one.
+ * Both are symmetric, as R = P D^T. Rows 2 i and 2 i + 1 are dx and dy of the
+ * cell that is out as number i. */
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "shreconstruct/shreconstruct-private.h"
+
+enum { MOST_OUT = 2048, LANES = 8 };
+
+/* The part of a cell's two slopes that the others do not predict: with less the
+ * noise of the estimate would grow by more than 30 times. */
+#define LEAST_LEFT 1e-3
+
+/* a D R b - b D R a of random a and b, relative to D R: rounding to float32
+ * leaves 1e-7 times the condition of R. */
+#define MOST_ASYMMETRY 1e-3
+
+struct ImkShreconstructExclude {
+  uint32_t n_cells, n_modes, most_out;
+  float *d, *r;    /* [2 n_cells][n_modes]: D M, and R transposed */
+  uint32_t next;   /* cell to begin with, so that each has its turn */
+  uint32_t n;      /* cells that are out */
+  uint32_t *cells; /* [most_out]: which */
+  uint8_t *is_out; /* [n_cells] */
+  double *g;       /* [2 most_out][2 most_out], of which [2 n][2 n] is G */
+  double *b, *u;   /* [2][2 most_out]: columns of K and of G K */
+};
+
+static double
+dot (const float *a, const float *b, uint32_t n)
+{
+  double sums[LANES] = {0}, sum = 0;
+  uint32_t i = 0;
+
+  for (; i + LANES <= n; i += LANES)
+    for (uint32_t k = 0; k < LANES; k++)
+      sums[k] += (double) a[i + k] * b[i + k];
+  for (; i < n; i++)
+    sum += (double) a[i] * b[i];
+  for (uint32_t k = 0; k < LANES; k++)
+    sum += sums[k];
+  return sum;
+}
+
+static const float *
+row_of (const ImkShreconstructExclude *self, const float *rows, uint32_t cell,
+    uint32_t axis)
+{
+  return rows + ((size_t) axis * self->n_cells + cell) * self->n_modes;
+}
+
+static double *
+g_row (const ImkShreconstructExclude *self, uint32_t i)
+{
+  return self->g + (size_t) i * 2 * self->most_out;
+}
+
+/* --- making ----------------------------------------------------------------
+ */
+
+static void
+fill (ImkShreconstructExclude *self, const ImkShreconstructConfig *c)
+{
+  for (size_t i = 0; i < 2 * (size_t) c->n_cells; i++) {
+    const float *d = c->interaction + i * c->n_commands;
+    float *to = self->d + i * c->n_modes;
+
+    for (uint32_t m = 0; m < c->n_modes; m++) {
+      double sum = d[m];
+
+      if (c->modes) {
+        sum = 0;
+        for (uint32_t k = 0; k < c->n_commands; k++)
+          sum += (double) d[k] * c->modes[(size_t) k * c->n_modes + m];
+      }
+      to[m] = (float) sum;
+      self->r[i * c->n_modes + m] = c->matrix[m * 2 * (size_t) c->n_cells + i];
+    }
+  }
+}
+
+/* @vector: [2 n_cells] random signs; @at: [n_modes]: R vector, or D^T vector */
+static void
+project (const ImkShreconstructExclude *self, const float *rows, uint64_t seed,
+    double *at)
+{
+  memset (at, 0, self->n_modes * sizeof (*at));
+  for (size_t i = 0; i < 2 * (size_t) self->n_cells; i++) {
+    double sign =
+        (seed = seed * 6364136223846793005u + 1442695040888963407u) >> 63 ? 1
+                                                                          : -1;
+
+    for (uint32_t m = 0; m < self->n_modes; m++)
+      at[m] += sign * rows[i * self->n_modes + m];
+  }
+}
+
+static double
+product (const double *a, const double *b, uint32_t n)
+{
+  double sums[LANES] = {0}, sum = 0;
+  uint32_t i = 0;
+
+  for (; i + LANES <= n; i += LANES)
+    for (uint32_t k = 0; k < LANES; k++)
+      sums[k] += a[i + k] * b[i + k];
+  for (; i < n; i++)
+    sum += a[i] * b[i];
+  for (uint32_t k = 0; k < LANES; k++)
+    sum += sums[k];
+  return sum;
+}
+
+/* Whether D R is symmetric, tried with pairs of random vectors.
+ * Returns: false also without memory */
+static bool
+is_least_squares (const ImkShreconstructExclude *self)
+{
+  uint32_t n = self->n_modes;
+  double *da = malloc (4 * (size_t) n * sizeof (double));
+  double *ra = da + n, *db = ra + n, *rb = db + n;
+  double difference = 0, size = 0;
+
+  if (!da)
+    return false;
+  for (uint64_t seed = 1; seed < 9; seed += 2) {
+    double ab, ba;
+
+    project (self, self->d, seed, da);
+    project (self, self->r, seed, ra);
+    project (self, self->d, seed + 1, db);
+    project (self, self->r, seed + 1, rb);
+    ab = product (da, rb, n);
+    ba = product (db, ra, n);
+    difference += (ab - ba) * (ab - ba);
+    size += product (da, ra, n) * product (db, rb, n);
+  }
+  free (da);
+  return difference <= MOST_ASYMMETRY * MOST_ASYMMETRY * fabs (size);
+}
+
+ImkStatus
+imk_shreconstruct_exclude_new (const ImkShreconstructConfig *c,
+    ImkShreconstructExclude **self, ImkError *error)
+{
+  ImkShreconstructExclude *e = calloc (1, sizeof (*e));
+  size_t n_rows = 2 * (size_t) c->n_cells, room;
+  ImkStatus status = IMK_OK;
+
+  if (e) {
+    e->n_cells = c->n_cells;
+    e->n_modes = c->n_modes;
+    e->most_out = c->n_cells / 2 < MOST_OUT ? c->n_cells / 2 : MOST_OUT;
+    room = 2 * (size_t) e->most_out + 1;
+    e->d = malloc (n_rows * c->n_modes * sizeof (float));
+    e->r = malloc (n_rows * c->n_modes * sizeof (float));
+    e->cells = malloc (room * sizeof (*e->cells));
+    e->is_out = calloc (c->n_cells, 1);
+    e->g = malloc (room * room * sizeof (double));
+    e->b = malloc (2 * room * sizeof (double));
+    e->u = malloc (2 * room * sizeof (double));
+  }
+  if (!e || !e->d || !e->r || !e->cells || !e->is_out || !e->g || !e->b ||
+      !e->u)
+    status = imk_error_set (error, IMK_ERROR_MEMORY,
+        "There is no memory to exclude cells of %u from the fit.", c->n_cells);
+  if (status == IMK_OK) {
+    fill (e, c);
+    if (!is_least_squares (e))
+      status = imk_error_set (error, IMK_ERROR_CONFIG,
+          "The control matrix is no least-squares inverse of the interaction "
+          "matrix, so a cell cannot be excluded exactly. Invert this "
+          "interaction matrix, or use invalid-policy zero or hold.");
+  }
+  if (status == IMK_OK)
+    *self = e;
+  else
+    imk_shreconstruct_exclude_free (e);
+  return status;
+}
+
+void
+imk_shreconstruct_exclude_free (ImkShreconstructExclude *self)
+{
+  if (!self)
+    return;
+  free (self->d);
+  free (self->r);
+  free (self->cells);
+  free (self->is_out);
+  free (self->g);
+  free (self->b);
+  free (self->u);
+  free (self);
+}
+
+/* --- cells that go and return ----------------------------------------------
+ */
+
+/* Columns of K for @cell in b, and u = G b. @k: K of the cell itself */
+static void
+make_columns (ImkShreconstructExclude *self, uint32_t cell, double k[2][2])
+{
+  uint32_t n = 2 * self->n;
+
+  for (uint32_t axis = 0; axis < 2; axis++) {
+    const float *r = row_of (self, self->r, cell, axis);
+    double *b = self->b + (size_t) axis * 2 * self->most_out;
+    double *u = self->u + (size_t) axis * 2 * self->most_out;
+
+    for (uint32_t i = 0; i < n; i++)
+      b[i] = -dot (
+          row_of (self, self->d, self->cells[i / 2], i % 2), r, self->n_modes);
+    for (uint32_t i = 0; i < n; i++)
+      u[i] = product (g_row (self, i), b, n);
+    for (uint32_t i = 0; i < 2; i++)
+      k[i][axis] =
+          (i == axis) - dot (row_of (self, self->d, cell, i), r, self->n_modes);
+  }
+}
+
+/* Returns: whether @k, which is positive, is far enough from singular */
+static bool
+invert_2 (double k[2][2], double inverse[2][2])
+{
+  double determinant = k[0][0] * k[1][1] - k[0][1] * k[1][0];
+
+  if (!(determinant > LEAST_LEFT * (k[0][0] + k[1][1])))
+    return false;
+  inverse[0][0] = k[1][1] / determinant;
+  inverse[1][1] = k[0][0] / determinant;
+  inverse[0][1] = -k[0][1] / determinant;
+  inverse[1][0] = -k[1][0] / determinant;
+  return true;
+}
+
+/* Borders G by @cell. Returns: whether the cell is out now */
+static bool
+take_out (ImkShreconstructExclude *self, uint32_t cell)
+{
+  uint32_t n = 2 * self->n, stride = 2 * self->most_out;
+  const double *u = self->u;
+  double k[2][2], e[2][2];
+
+  if (self->n == self->most_out)
+    return false;
+  make_columns (self, cell, k);
+  for (uint32_t i = 0; i < 2; i++)
+    for (uint32_t j = 0; j < 2; j++)
+      k[i][j] -=
+          product (self->b + (size_t) i * stride, u + (size_t) j * stride, n);
+  if (!invert_2 (k, e))
+    return false;
+  for (uint32_t i = 0; i < n; i++) {
+    double *g = g_row (self, i);
+    double left = u[i] * e[0][0] + u[stride + i] * e[1][0];
+    double right = u[i] * e[0][1] + u[stride + i] * e[1][1];
+
+    for (uint32_t j = 0; j < n; j++)
+      g[j] += left * u[j] + right * u[stride + j];
+    g[n] = g_row (self, n)[i] = -left;
+    g[n + 1] = g_row (self, n + 1)[i] = -right;
+  }
+  for (uint32_t i = 0; i < 2; i++)
+    for (uint32_t j = 0; j < 2; j++)
+      g_row (self, n + i)[n + j] = e[i][j];
+  self->is_out[cell] = true;
+  self->cells[self->n++] = cell;
+  return true;
+}
+
+/* The last cell takes the place of number @i. */
+static void
+move_last (ImkShreconstructExclude *self, uint32_t i)
+{
+  uint32_t last = self->n - 1, n = 2 * self->n;
+
+  for (uint32_t axis = 0; axis < 2; axis++)
+    memcpy (g_row (self, 2 * i + axis), g_row (self, 2 * last + axis),
+        n * sizeof (double));
+  for (uint32_t row = 0; row < n; row++)
+    for (uint32_t axis = 0; axis < 2; axis++)
+      g_row (self, row)[2 * i + axis] = g_row (self, row)[2 * last + axis];
+  self->cells[i] = self->cells[last];
+}
+
+/* Takes the cell that is out as number @i back. */
+static void
+take_back (ImkShreconstructExclude *self, uint32_t i)
+{
+  uint32_t n = 2 * self->n, stride = 2 * self->most_out;
+  double *b = self->b, e[2][2], inverse[2][2];
+
+  for (uint32_t axis = 0; axis < 2; axis++) {
+    memcpy (b + (size_t) axis * stride, g_row (self, 2 * i + axis),
+        n * sizeof (double));
+    for (uint32_t j = 0; j < 2; j++)
+      e[axis][j] = g_row (self, 2 * i + axis)[2 * i + j];
+  }
+  if (!invert_2 (e, inverse)) /* G of a K with eigenvalues up to 1: cannot be */
+    return;
+  for (uint32_t row = 0; row < n; row++) {
+    double *g = g_row (self, row);
+    double left = b[row] * inverse[0][0] + b[stride + row] * inverse[1][0];
+    double right = b[row] * inverse[0][1] + b[stride + row] * inverse[1][1];
+
+    for (uint32_t j = 0; j < n; j++)
+      g[j] -= left * b[j] + right * b[stride + j];
+  }
+  self->is_out[self->cells[i]] = false;
+  move_last (self, i);
+  self->n--;
+}
+
+/* Returns: how many of @most are left */
+static uint32_t
+take_out_invalid (
+    ImkShreconstructExclude *self, const uint8_t *valid, uint32_t most)
+{
+  uint32_t first = self->next;
+
+  for (uint32_t i = 0; i < self->n_cells && most > 0; i++) {
+    uint32_t cell = (first + i) % self->n_cells;
+
+    if (valid[cell] || self->is_out[cell])
+      continue;
+    take_out (self, cell);
+    most--; /* an attempt in vain takes as long */
+    self->next = (cell + 1) % self->n_cells;
+  }
+  return most;
+}
+
+static uint32_t
+take_back_valid (
+    ImkShreconstructExclude *self, const uint8_t *valid, uint32_t most)
+{
+  for (uint32_t i = self->n; i-- > 0 && most > 0;)
+    if (valid[self->cells[i]]) {
+      take_back (self, i);
+      most--;
+    }
+  return most;
+}
+
+/* An invalid cell that counts as 0 does harm, a valid one that stays out does
+ * not: so cells come back first only where they make room. */
+uint32_t
+imk_shreconstruct_exclude_follow (
+    ImkShreconstructExclude *self, uint8_t *valid, uint32_t most)
+{
+  uint32_t n_new = 0;
+
+  for (uint32_t i = 0; i < self->n_cells; i++)
+    n_new += !valid[i] && !self->is_out[i];
+  if (n_new > self->most_out - self->n)
+    most = take_back_valid (self, valid, most);
+  most = take_out_invalid (self, valid, most);
+  take_back_valid (self, valid, most);
+  for (uint32_t i = 0; i < self->n; i++)
+    valid[self->cells[i]] = false;
+  return self->n;
+}
+
+void
+imk_shreconstruct_exclude_correct (
+    ImkShreconstructExclude *self, float *estimate)
+{
+  uint32_t n = 2 * self->n;
+
+  for (uint32_t i = 0; i < n; i++)
+    self->b[i] = dot (row_of (self, self->d, self->cells[i / 2], i % 2),
+        estimate, self->n_modes);
+  for (uint32_t i = 0; i < n; i++)
+    self->u[i] = product (g_row (self, i), self->b, n);
+  for (uint32_t i = 0; i < n; i++) {
+    const float *r = row_of (self, self->r, self->cells[i / 2], i % 2);
+    float slope = (float) self->u[i];
+
+    for (uint32_t m = 0; m < self->n_modes; m++)
+      estimate[m] += slope * r[m];
+  }
+}
+
+void
+imk_shreconstruct_exclude_take (
+    ImkShreconstructExclude *self, const ImkShreconstructExclude *from)
+{
+  for (uint32_t i = 0; i < from->n; i++)
+    take_out (self, from->cells[i]);
+}

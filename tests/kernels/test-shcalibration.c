@@ -1,0 +1,262 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* A sensor and a mirror that are a random matrix, with a delay. Without noise
+ * an element is the true one to 1e-6 of the rms; with noise it is so to five
+ * standard errors. */
+#include "imk/shcalibration.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "kernel-test.h"
+
+enum { N_CELLS = 9, N_COMMANDS = 5, N_SLOPES = 2 * N_CELLS, MOST = 8 };
+
+typedef struct Bench {
+  float truth[N_SLOPES * N_COMMANDS];
+  float past[MOST][N_COMMANDS]; /* the newest first */
+  double impulse[MOST];         /* lag 1, 2, ... */
+  double noise, aberration;
+  uint64_t seed;
+} Bench;
+
+/* Near to a normal distribution of rms 1 */
+static double
+draw (Bench *b)
+{
+  double sum = -6;
+
+  for (int i = 0; i < 12; i++) {
+    b->seed = b->seed * 6364136223846793005u + 1442695040888963407u;
+    sum += (double) (b->seed >> 11) / 9007199254740992.0;
+  }
+  return sum;
+}
+
+static void
+bench_init (Bench *b, double noise, const double *impulse, uint32_t n)
+{
+  *b = (Bench){.seed = 7, .noise = noise, .aberration = 3};
+  for (uint32_t i = 0; i < N_SLOPES * N_COMMANDS; i++)
+    b->truth[i] = (float) draw (b);
+  for (uint32_t i = 0; i < n; i++)
+    b->impulse[i] = impulse[i];
+}
+
+static void
+see (Bench *b, float *slopes)
+{
+  for (int i = 0; i < N_SLOPES; i++) {
+    double sum = b->aberration + b->noise * draw (b);
+
+    for (int lag = 0; lag < MOST; lag++)
+      for (int k = 0; k < N_COMMANDS; k++)
+        sum += b->impulse[lag] * b->truth[i * N_COMMANDS + k] * b->past[lag][k];
+    slopes[i] = (float) sum;
+  }
+}
+
+typedef struct Result {
+  float interaction[N_SLOPES * N_COMMANDS], noise[N_SLOPES * N_COMMANDS];
+  ImkShcalibrationReport report;
+  ImkShcalibrationState state;
+} Result;
+
+static Result
+calibrate (Bench *b, const ImkShcalibrationConfig *c, const uint8_t *flags)
+{
+  ImkShcalibration *self = NULL;
+  Result result;
+  ImkError error;
+  double progress = 0;
+
+  test_ok (imk_shcalibration_new (c, &self, &error), &error);
+  do {
+    float slopes[N_SLOPES], pokes[N_COMMANDS];
+
+    see (b, slopes);
+    result.state = imk_shcalibration_process (self, slopes, flags, pokes);
+    memmove (b->past[1], b->past[0], sizeof (b->past) - sizeof (b->past[0]));
+    memcpy (b->past[0], pokes, sizeof (pokes));
+    for (int k = 0; k < N_COMMANDS; k++)
+      test_check (fabsf (pokes[k]) <= (float) c->poke, "a poke of %g",
+          (double) pokes[k]);
+    test_check (imk_shcalibration_progress (self) >= progress, "it goes back");
+    progress = imk_shcalibration_progress (self);
+  } while (result.state == IMK_SHCALIBRATION_RUNNING);
+  if (result.state == IMK_SHCALIBRATION_DONE)
+    imk_shcalibration_result (
+        self, result.interaction, result.noise, &result.report);
+  imk_shcalibration_free (self);
+  return result;
+}
+
+static ImkShcalibrationConfig
+config_of (int method)
+{
+  ImkShcalibrationConfig c;
+
+  imk_shcalibration_config_init (&c);
+  c.n_cells = N_CELLS;
+  c.n_commands = N_COMMANDS;
+  c.method = (ImkShcalibrationMethod) method;
+  return c;
+}
+
+static const double whole[] = {0, 1}, slow[] = {0, 0, 0.3, 0.7},
+                    at_once[] = {1};
+static const struct {
+  const double *impulse;
+  uint32_t n, first, last;
+  double latency;
+} delays[] = {{at_once, 1, 1, 1, 1}, {whole, 2, 2, 2, 2}, {slow, 4, 3, 4, 3.7}};
+
+static void
+test_the_matrix_is_the_true_one (void)
+{
+  for (int method = 0; method <= IMK_SHCALIBRATION_SINUSOIDAL; method++)
+    for (int d = 0; d < 3; d++) {
+      ImkShcalibrationConfig c = config_of (method);
+      Bench b;
+      Result r;
+
+      bench_init (&b, 0, delays[d].impulse, delays[d].n);
+      r = calibrate (&b, &c, NULL);
+      test_check (r.state == IMK_SHCALIBRATION_DONE, "state %d", r.state);
+      test_check (r.report.first == delays[d].first &&
+                      r.report.last == delays[d].last &&
+                      fabs (r.report.latency - delays[d].latency) < 1e-6,
+          "delay %d is %g, from %u to %u", d, r.report.latency, r.report.first,
+          r.report.last);
+      for (int i = 0; i < N_SLOPES * N_COMMANDS; i++)
+        test_check (fabsf (r.interaction[i] - b.truth[i]) < 5e-5f,
+            "method %d, delay %d: element %d is %g and should be %g", method, d,
+            i, (double) r.interaction[i], (double) b.truth[i]);
+      test_check (r.report.noise < 1e-4, "noise %g", r.report.noise);
+    }
+}
+
+static void
+test_noise_is_known (void)
+{
+  double noise[3];
+
+  for (int method = 0; method <= IMK_SHCALIBRATION_SINUSOIDAL; method++) {
+    ImkShcalibrationConfig c = config_of (method);
+    double squares = 0;
+    Bench b;
+    Result r;
+
+    c.n_repeats = 40;
+    bench_init (&b, 0.05, whole, 2);
+    r = calibrate (&b, &c, NULL);
+    for (int i = 0; i < N_SLOPES * N_COMMANDS; i++) {
+      double z = (r.interaction[i] - b.truth[i]) / r.noise[i];
+
+      test_check (fabs (z) < 5, "method %d: element %d is off by %g sigma",
+          method, i, z);
+      squares += z * z;
+    }
+    squares /= N_SLOPES * N_COMMANDS;
+    test_check (squares > 0.6 && squares < 1.6,
+        "method %d: errors are %g times what they should be", method,
+        sqrt (squares));
+    noise[method] = r.report.noise;
+  }
+  /* sigma / (poke sqrt (2 repeats)), with 8 rows smaller by the root of 8 */
+  test_check (
+      fabs (noise[0] / (0.5 / sqrt (80)) - 1) < 0.1, "push-pull %g", noise[0]);
+  test_check (
+      fabs (noise[1] / (0.5 / sqrt (640)) - 1) < 0.1, "Hadamard %g", noise[1]);
+}
+
+static void
+test_dark_cells_and_dead_actuators (void)
+{
+  const uint8_t flags[N_CELLS] = {0, 0, 1}, dead[N_COMMANDS] = {0, 1};
+
+  for (int method = 0; method <= IMK_SHCALIBRATION_SINUSOIDAL; method++) {
+    ImkShcalibrationConfig c = config_of (method);
+    Bench b;
+    Result r;
+
+    c.dead = dead;
+    bench_init (&b, 0, whole, 2);
+    r = calibrate (&b, &c, flags);
+    test_check (r.report.n_unseen == 1, "%u cells unseen", r.report.n_unseen);
+    for (int i = 0; i < N_SLOPES; i++)
+      for (int k = 0; k < N_COMMANDS; k++) {
+        int at = i * N_COMMANDS + k;
+        bool is_dark = i % N_CELLS == 2;
+        float expected = is_dark || k == 1 ? 0 : b.truth[at];
+
+        test_check (fabsf (r.interaction[at] - expected) < 5e-5f,
+            "slope %d of command %d is %g and should be %g", i, k,
+            (double) r.interaction[at], (double) expected);
+        test_check (k == 1 || is_dark == !isfinite (r.noise[at]),
+            "the noise of slope %d, command %d is %g", i, k,
+            (double) r.noise[at]);
+      }
+  }
+}
+
+static void
+test_a_mirror_that_does_not_answer_is_found (void)
+{
+  ImkShcalibrationConfig c = config_of (IMK_SHCALIBRATION_PUSH_PULL);
+  Bench b;
+
+  bench_init (&b, 0.1, NULL, 0);
+  test_check (calibrate (&b, &c, NULL).state == IMK_SHCALIBRATION_NO_RESPONSE,
+      "noise is taken for an answer");
+}
+
+static void
+check_refused (const ImkShcalibrationConfig *c, const char *words)
+{
+  ImkShcalibration *self = NULL;
+  ImkError error;
+
+  test_check (imk_shcalibration_new (c, &self, &error) == IMK_ERROR_CONFIG,
+      "\"%s\" is not refused", words);
+  test_check (strstr (error.message, words) != NULL, "%s", error.message);
+}
+
+static void
+test_what_is_wrong_is_said (void)
+{
+  const uint8_t dead[] = {1, 1, 1, 1, 1};
+  ImkShcalibrationConfig c = config_of (0);
+
+  c.n_commands = 0;
+  check_refused (&c, "0 commands");
+  c = config_of (0);
+  c.poke = NAN;
+  check_refused (&c, "poke");
+  c = config_of (0);
+  c.n_repeats = 1;
+  check_refused (&c, "1 repeats");
+  c = config_of (0);
+  c.n_frames = 0;
+  check_refused (&c, "averages 0");
+  c = config_of (0);
+  c.dead = dead;
+  check_refused (&c, "dead");
+  imk_shcalibration_free (NULL);
+}
+
+int
+main (void)
+{
+  static const Test tests[] = {
+      {"the matrix is the true one", test_the_matrix_is_the_true_one},
+      {"noise is known", test_noise_is_known},
+      {"dark cells and dead actuators", test_dark_cells_and_dead_actuators},
+      {"a mirror that does not answer is found",
+          test_a_mirror_that_does_not_answer_is_found},
+      {"what is wrong is said", test_what_is_wrong_is_said},
+      {NULL},
+  };
+
+  return test_main (tests);
+}
