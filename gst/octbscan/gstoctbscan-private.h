@@ -22,6 +22,7 @@ GST_DEBUG_CATEGORY_EXTERN (gst_oct_bscan_debug);
 /* Outputs, in the order in which they are pushed and preroll. */
 enum { LINEAR, COMPLEX, ENFACE, SRC, N_OUTPUTS };
 
+typedef struct _GstOctBscanMirrors GstOctBscanMirrors;
 typedef struct _GstOctBscanPlan GstOctBscanPlan;
 typedef struct _GstOctBscanQueue GstOctBscanQueue;
 typedef struct _GstOctBscanSnapshot GstOctBscanSnapshot;
@@ -97,7 +98,8 @@ struct _GstOctBscan {
   guint history;      /* counts interruptions */
   gint64 next_fringe; /* when to look for one */
   gboolean must_configure;
-  GstOctBscanOpen next; /* for the next settings */
+  GstOctBscanOpen next;        /* for the next settings */
+  GstOctBscanMirrors *mirrors; /* a part is under the object lock */
   gboolean warned_of_cameras, warned_of_mean, warned_of_gap;
 
   /* Of the thread that pushes. */

@@ -23,6 +23,7 @@
  * Since: 0.2
  */
 #include "gstoctbscaninput.h"
+#include "gstoctbscanmirror.h"
 #include "gstoctbscanplan.h"
 #include "gstoctbscanprocess.h"
 #include "gstoctbscanqueue.h"
@@ -271,6 +272,7 @@ gst_oct_bscan_finalize (GObject *object)
 {
   GstOctBscan *self = GST_OCT_BSCAN (object);
 
+  gst_oct_bscan_mirrors_free (self->mirrors);
   gst_oct_bscan_plan_free (self->plan);
   gst_imaging_settings_free_copy (self->settings, self->now);
   gst_clear_buffer (&self->mean.last);
@@ -335,6 +337,7 @@ gst_oct_bscan_init (GstOctBscan *self)
   gst_imaging_stats_name_own (
       gst_imaging_engine_stats (self->engine), "bad-ascans");
   g_mutex_init (&self->engine_lock);
+  self->mirrors = gst_oct_bscan_mirrors_new ();
   self->group = gst_oct_bscan_group_new ();
   self->enface = gst_oct_bscan_enface_new ();
   self->pads = gst_imaging_src_pads_new (

@@ -4,6 +4,7 @@
 
 #include "gstoctbscancalibration.h"
 #include "gstoctbscanfiles.h"
+#include "gstoctbscanmirror.h"
 #include "gstoctbscanplan.h"
 #include "gstoctbscanqueue.h"
 #include "imk/octbscan-dispersion.h"
@@ -138,38 +139,50 @@ tell_estimate (GstOctBscan *self, Estimate *e, const gchar *why)
   g_free (warning);
 }
 
+static void
+follow_dispersion (GstOctBscan *self, const ImkImage *in)
+{
+  Estimate e = {.in = in,
+      .first_camera = gst_oct_bscan_first_camera (self),
+      .uncalibrated = -1};
+  ImkStatus status;
+  ImkError error;
+
+  e.text = g_string_new (NULL);
+  g_value_init (&e.curves, GST_TYPE_ARRAY);
+  status = estimate (&self->plan->config, &e, &error);
+  tell_estimate (self, &e, status == IMK_OK ? NULL : error.message);
+  if (status != IMK_OK)
+    GST_ELEMENT_WARNING (self, LIBRARY, FAILED, ("%s", error.message), (NULL));
+  g_value_unset (&e.curves);
+  g_string_free (e.text, TRUE);
+}
+
 void
 gst_oct_bscan_follow_actions (GstOctBscan *self, GstBuffer *in)
 {
-  Estimate e = {
-      .first_camera = gst_oct_bscan_first_camera (self), .uncalibrated = -1};
+  gboolean wants_dispersion =
+      g_atomic_int_compare_and_exchange (&self->wants_dispersion, TRUE, FALSE);
+  gboolean wants_mirror = gst_oct_bscan_wants_mirror (self);
   GstVideoFrame frame;
-  ImkStatus status;
   ImkImage image;
-  ImkError error;
 
-  if (!g_atomic_int_compare_and_exchange (&self->wants_dispersion, TRUE, FALSE))
+  if (!wants_dispersion && !wants_mirror)
     return;
   if (!gst_video_frame_map (&frame, &self->bscan, in, GST_MAP_READ)) {
     GST_ELEMENT_WARNING (self, RESOURCE, READ,
-        ("The dispersion cannot be estimated: the B-scan cannot be read."),
-        (NULL));
+        ("Nothing can be estimated: the B-scan cannot be read."), (NULL));
     return;
   }
   image = (ImkImage){GST_VIDEO_FRAME_PLANE_DATA (&frame, 0),
       GST_VIDEO_FRAME_PLANE_STRIDE (&frame, 0), self->bscan.width,
       self->bscan.height, 1, IMK_TYPE_U8, IMK_LOCATION_HOST};
   gst_oct_bscan_input_image (self, &image);
-  e.in = &image;
-  e.text = g_string_new (NULL);
-  g_value_init (&e.curves, GST_TYPE_ARRAY);
-  status = estimate (&self->plan->config, &e, &error);
+  if (wants_mirror)
+    gst_oct_bscan_follow_mirror (self, &image);
+  if (wants_dispersion)
+    follow_dispersion (self, &image);
   gst_video_frame_unmap (&frame);
-  tell_estimate (self, &e, status == IMK_OK ? NULL : error.message);
-  if (status != IMK_OK)
-    GST_ELEMENT_WARNING (self, LIBRARY, FAILED, ("%s", error.message), (NULL));
-  g_value_unset (&e.curves);
-  g_string_free (e.text, TRUE);
 }
 
 static void
@@ -204,7 +217,7 @@ save_calibration (GstOctBscan *self, const gchar *location)
   s = gst_imaging_settings_copy (self->settings);
   ok = gst_oct_bscan_calibration_save (
       gst_imaging_setting_file_location (s->calibration), s->camera_order,
-      s->dispersion, s->config.n_cameras, location, &why);
+      s->k_polynomial, s->dispersion, s->config.n_cameras, location, &why);
   if (!ok)
     GST_ELEMENT_WARNING (self, RESOURCE, WRITE,
         ("The calibration cannot be saved to \"%s\": %s", location,
@@ -351,6 +364,28 @@ gst_oct_bscan_install_actions (GObjectClass *klass)
    * stream waits some tenths of a second a camera.
    */
   install (klass, "estimate-dispersion", estimate_dispersion, G_TYPE_NONE, 0);
+  /**
+   * GstOctBscan::calibrate-mirror:
+   * @sides: a sign for each of the next B-scans, as "+-": + for a mirror on the
+   *   side of the sample, - for one beyond zero delay; empty: one +
+   *
+   * Takes the fringes of a mirror from the next B-scans, and with those of
+   * earlier calls sets #GstOctBscan:k-polynomial and #GstOctBscan:dispersion.
+   * Posts an element message "octbscan-mirror" with "accepted", "text",
+   * "k-polynomial", "dispersion", "phase-error-rms", "n-positions", and a
+   * structure "camera-C-mirror-I" for each camera and position with "depth",
+   * "depth-um", "width-before", "width", "width-limit", "level", "snr" and
+   * "phase-error".
+   */
+  install (klass, "calibrate-mirror", gst_oct_bscan_calibrate_mirror,
+      G_TYPE_NONE, 1);
+  /**
+   * GstOctBscan::forget-mirrors:
+   *
+   * The next calibrate-mirror begins without the positions of earlier ones.
+   */
+  install (
+      klass, "forget-mirrors", gst_oct_bscan_forget_mirrors, G_TYPE_NONE, 0);
   /**
    * GstOctBscan::reset-range:
    *

@@ -39,6 +39,7 @@ static const MapKey map_keys[] = {
     {"wavelengths", KEY_NPY, IMK_OCTBSCAN_MAP_WAVELENGTHS},
     {"chirp", KEY_TEXT, IMK_OCTBSCAN_MAP_CHIRP},
     {"k-index", KEY_NPY, IMK_OCTBSCAN_MAP_K_INDEX},
+    {"k-polynomial", KEY_LIST, IMK_OCTBSCAN_MAP_K_POLYNOMIAL},
 };
 
 static const gchar *const other_keys[] = {
@@ -281,8 +282,8 @@ check_keys (const Reader *r, ImkError *error)
     if (!ok)
       wrong (r, *k, error,
           "is unknown. There are lambda-first and lambda-last, polynomial, "
-          "wavelengths, chirp, k-index, phase, phase-domain, dispersion and "
-          "gain.");
+          "wavelengths, chirp, k-index, k-polynomial, phase, phase-domain, "
+          "dispersion and gain.");
   }
   g_strfreev (keys);
   return ok;
@@ -320,7 +321,8 @@ read_map (const Reader *r, ImkOctbscanCamera *camera, ImkError *error)
       if (found)
         return wrong (r, map_keys[i].key, error,
             "is one map too many; a camera has one of lambda-first and "
-            "lambda-last, polynomial, wavelengths, chirp and k-index.");
+            "lambda-last, polynomial, wavelengths, chirp, k-index and "
+            "k-polynomial.");
       found = &map_keys[i];
     }
   if (!found)
@@ -448,40 +450,75 @@ gst_oct_bscan_calibration_order (const GstImagingArray *wanted, guint n_cameras,
   return TRUE;
 }
 
-/* "d0;d1;d2" for all cameras, or with commas for each. */
+/* "c0;c1;c2" for all cameras, or with commas for each.
+ * @numbers: (out): of each camera, they belong to @self; @n: (out): how many */
 static gboolean
-override_dispersion (
-    GstOctBscanCalibration *self, const gchar *text, ImkError *error)
+parse_property (GstOctBscanCalibration *self, const gchar *name,
+    const gchar *text, const gdouble **numbers, guint32 *n, ImkError *error)
 {
   gchar **parts = g_strsplit (text, ",", -1);
-  guint n = g_strv_length (parts);
-  gboolean ok = n == 1 || n == self->n_cameras;
+  guint n_parts = g_strv_length (parts);
+  gboolean ok = n_parts == 1 || n_parts == self->n_cameras;
   gchar *bad = NULL;
 
   if (!ok)
     imk_error_set (error, IMK_ERROR_CONFIG,
-        "dispersion \"%s\" is for %u cameras, but there are %u. Give one for "
+        "%s \"%s\" is for %u cameras, but there are %u. Give one for "
         "all, or one for each, with commas between them.",
-        text, n, self->n_cameras);
+        name, text, n_parts, self->n_cameras);
   for (guint i = 0; i < self->n_cameras && ok; i++) {
-    ImkOctbscanCamera *camera = &self->cameras[i];
-    GArray *numbers = parse_numbers (parts[n == 1 ? 0 : i], ";", &bad);
+    GArray *found = parse_numbers (parts[n_parts == 1 ? 0 : i], ";", &bad);
 
-    ok = numbers != NULL;
+    ok = found != NULL;
     if (ok) {
-      camera->n_dispersion = numbers->len;
-      camera->dispersion = (gdouble *) g_array_free (numbers, FALSE);
-      g_ptr_array_add (self->numbers, (gpointer) camera->dispersion);
+      n[i] = found->len;
+      numbers[i] = (gdouble *) g_array_free (found, FALSE);
+      g_ptr_array_add (self->numbers, (gpointer) numbers[i]);
     } else {
       imk_error_set (error, IMK_ERROR_CONFIG,
-          "dispersion \"%s\" holds \"%s\", which is no number; numbers are "
+          "%s \"%s\" holds \"%s\", which is no number; numbers are "
           "separated by semicolons, decimals by a point.",
-          text, bad);
+          name, text, bad);
     }
   }
   g_free (bad);
   g_strfreev (parts);
   return ok;
+}
+
+static gboolean
+override_dispersion (
+    GstOctBscanCalibration *self, const gchar *text, ImkError *error)
+{
+  const gdouble *numbers[IMK_OCTBSCAN_MAX_CAMERAS];
+  guint32 n[IMK_OCTBSCAN_MAX_CAMERAS];
+
+  if (!parse_property (self, "dispersion", text, numbers, n, error))
+    return FALSE;
+  for (guint i = 0; i < self->n_cameras; i++) {
+    self->cameras[i].dispersion = numbers[i];
+    self->cameras[i].n_dispersion = n[i];
+  }
+  return TRUE;
+}
+
+/* A camera without numbers, as in ",-1;2", keeps its map. */
+static gboolean
+override_map (GstOctBscanCalibration *self, const gchar *text, ImkError *error)
+{
+  const gdouble *numbers[IMK_OCTBSCAN_MAX_CAMERAS];
+  guint32 n[IMK_OCTBSCAN_MAX_CAMERAS];
+
+  if (!parse_property (self, "k-polynomial", text, numbers, n, error))
+    return FALSE;
+  for (guint i = 0; i < self->n_cameras; i++) {
+    if (n[i] == 0)
+      continue;
+    self->cameras[i].map = IMK_OCTBSCAN_MAP_K_POLYNOMIAL;
+    self->cameras[i].values = numbers[i];
+    self->cameras[i].n_values = n[i];
+  }
+  return TRUE;
 }
 
 static gboolean
@@ -600,8 +637,8 @@ take_camera (const GstOctBscanCalibrationFile *file, guint group, guint width,
 
 GstOctBscanCalibration *
 gst_oct_bscan_calibration_new (const GstOctBscanCalibrationFile *file,
-    const GstImagingArray *order, const gchar *dispersion, guint n_cameras,
-    guint width, ImkError *error)
+    const GstImagingArray *order, const gchar *k_polynomial,
+    const gchar *dispersion, guint n_cameras, guint width, ImkError *error)
 {
   GstOctBscanCalibration *self = g_new0 (GstOctBscanCalibration, 1);
   guint turns[IMK_OCTBSCAN_MAX_CAMERAS];
@@ -612,6 +649,7 @@ gst_oct_bscan_calibration_new (const GstOctBscanCalibrationFile *file,
   ok = gst_oct_bscan_calibration_order (order, n_cameras, turns, error);
   for (guint i = 0; ok && file && i < n_cameras; i++)
     ok = take_camera (file, turns[i], width, &self->cameras[i], error);
+  ok = ok && (!k_polynomial || override_map (self, k_polynomial, error));
   if (ok && (!dispersion || override_dispersion (self, dispersion, error))) {
     if (file && !order && file->n_groups > n_cameras)
       self->n_left_over = file->n_groups - n_cameras;

@@ -32,13 +32,15 @@ void gst_oct_bscan_calibration_file_free (GstOctBscanCalibrationFile *self);
 /* @file: (nullable): without one all cameras are linear in wavenumber; stays
  *   valid as long as what is returned
  * @order: (nullable): <2, 0, 1>: the calibrations in the order of the rows
- * @dispersion: (nullable): the property, in the place of what the file says
+ * @k_polynomial, @dispersion: (nullable): the properties, in the place of what
+ *   the file says
  * @width: samples a spectrum
  *
  * Returns: (transfer full): for @n_cameras cameras, NULL with @error set */
 GstOctBscanCalibration *gst_oct_bscan_calibration_new (
     const GstOctBscanCalibrationFile *file, const GstImagingArray *order,
-    const gchar *dispersion, guint n_cameras, guint width, ImkError *error);
+    const gchar *k_polynomial, const gchar *dispersion, guint n_cameras,
+    guint width, ImkError *error);
 
 /* @wanted: (nullable): the property camera-order
  * @order: (out): of IMK_OCTBSCAN_MAX_CAMERAS: the group of each camera
@@ -51,11 +53,12 @@ gboolean gst_oct_bscan_calibration_order (const GstImagingArray *wanted,
 GKeyFile *gst_oct_bscan_calibration_read (
     const gchar *location, GKeyFileFlags flags, GError **error);
 
-/* Writes the calibration @from (nullable) with @dispersion (nullable), the
- * property, to @to; files that it names stay where they are. */
+/* Writes the calibration @from (nullable) with @k_polynomial and @dispersion
+ * (nullable), the properties, to @to; files that it names stay where they are.
+ */
 gboolean gst_oct_bscan_calibration_save (const gchar *from,
-    const GstImagingArray *order, const gchar *dispersion, guint n_cameras,
-    const gchar *to, GError **error);
+    const GstImagingArray *order, const gchar *k_polynomial,
+    const gchar *dispersion, guint n_cameras, const gchar *to, GError **error);
 
 void gst_oct_bscan_calibration_free (GstOctBscanCalibration *self);
 

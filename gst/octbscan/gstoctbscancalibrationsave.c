@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "gstoctbscancalibration.h"
 
+#include <string.h>
+
 #include "files/gstimagingfile.h"
 
 static const gchar *const file_keys[] = {
@@ -40,12 +42,29 @@ copy_group (GKeyFile *file, const gchar *from, const gchar *to)
   g_strfreev (keys);
 }
 
+/* Of which a camera has one. */
+static const gchar *const map_keys[] = {"lambda-first", "lambda-last",
+    "polynomial", "wavelengths", "chirp", "k-index", "k-polynomial"};
+
+static void
+set_key (
+    GKeyFile *file, const gchar *group, const gchar *key, const gchar *value)
+{
+  gboolean is_map = strcmp (key, "k-polynomial") == 0;
+
+  if (is_map && !*value)
+    return; /* the camera keeps its map */
+  for (guint i = 0; is_map && i < G_N_ELEMENTS (map_keys); i++)
+    g_key_file_remove_key (file, group, map_keys[i], NULL);
+  g_key_file_set_value (file, group, key, value);
+}
+
 /* One for all cameras, or one for each. */
 static void
-set_dispersion (GKeyFile *file, const guint *order, const gchar *dispersion,
-    guint n_cameras)
+set_property (GKeyFile *file, const guint *order, const gchar *key,
+    const gchar *text, guint n_cameras)
 {
-  gchar **parts = g_strsplit (dispersion, ",", -1);
+  gchar **parts = g_strsplit (text, ",", -1);
   guint n = g_strv_length (parts);
   gboolean has_one = g_key_file_has_group (file, "camera");
   gchar name[32];
@@ -56,8 +75,7 @@ set_dispersion (GKeyFile *file, const guint *order, const gchar *dispersion,
       g_snprintf (name, sizeof (name), "camera");
     else if (has_one)
       copy_group (file, "camera", name);
-    g_key_file_set_value (file, name, "dispersion",
-        g_strstrip (parts[n == 1 ? 0 : MIN (i, n - 1)]));
+    set_key (file, name, key, g_strstrip (parts[n == 1 ? 0 : MIN (i, n - 1)]));
   }
   if (n > 1 && has_one)
     g_key_file_remove_group (file, "camera", NULL);
@@ -66,7 +84,8 @@ set_dispersion (GKeyFile *file, const guint *order, const gchar *dispersion,
 
 gboolean
 gst_oct_bscan_calibration_save (const gchar *from, const GstImagingArray *order,
-    const gchar *dispersion, guint n_cameras, const gchar *to, GError **error)
+    const gchar *k_polynomial, const gchar *dispersion, guint n_cameras,
+    const gchar *to, GError **error)
 {
   g_autoptr (GKeyFile) file = NULL;
   g_auto (GStrv) groups = NULL;
@@ -88,8 +107,10 @@ gst_oct_bscan_calibration_save (const gchar *from, const GstImagingArray *order,
   groups = g_key_file_get_groups (file, NULL);
   for (gchar **g = groups; *g; g++)
     make_absolute (file, *g, from);
+  if (k_polynomial)
+    set_property (file, turns, "k-polynomial", k_polynomial, n_cameras);
   if (dispersion)
-    set_dispersion (file, turns, dispersion, n_cameras);
+    set_property (file, turns, "dispersion", dispersion, n_cameras);
   text = g_key_file_to_data (file, &size, NULL);
   return gst_imaging_file_save (to, text, size, error);
 }

@@ -5,6 +5,7 @@
 
 #include "gstimagingallocation.h"
 #include "gstimagingmemory.h"
+#include "gstoctbscanmirror.h"
 #include "gstoctbscanoutput.h"
 #include "gstoctbscanplan.h"
 #include "gstoctbscanprocess.h"
@@ -79,7 +80,8 @@ skip_missing (GstOctBscan *self, guint64 n)
 }
 
 /* Returns: how many B-scans of @buffer may be one work item: 1 on the CPU, if
- * an output does not make one image for each B-scan, and on a GPU until
+ * an output does not make one image for each B-scan or a mirror is waited for,
+ * and on a GPU until
  * downstream has read an image on the CPU */
 static guint
 most_at_once (GstOctBscan *self, GstBuffer *buffer)
@@ -88,7 +90,8 @@ most_at_once (GstOctBscan *self, GstBuffer *buffer)
   gboolean each_alone;
 
   if (self->lines.height <= self->bscan.height || !self->queue ||
-      !self->host_images || !memory || gst_oct_bscan_is_settling (self) ||
+      !self->host_images || !memory || gst_oct_bscan_wants_mirror (self) ||
+      gst_oct_bscan_is_settling (self) ||
       gst_imaging_memory_is_on_device (memory))
     return 1;
   each_alone = self->now->average_bscans > 1 ||

@@ -139,7 +139,7 @@ get_calibration (GstOctBscanPlan *self, const Settings *s, ImkError *error)
 
   self->calibration = gst_oct_bscan_calibration_new (
       gst_imaging_setting_file_data (s->calibration), s->camera_order,
-      s->dispersion, c->n_cameras, c->width, error);
+      s->k_polynomial, s->dispersion, c->n_cameras, c->width, error);
   if (!self->calibration)
     return error->code;
   c->cameras = self->calibration->cameras;

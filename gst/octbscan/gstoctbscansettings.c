@@ -7,6 +7,20 @@
 
 /* --- enumerations -------------------------------------------------------- */
 
+static const GEnumValue k_range_values[] = {
+    {IMK_OCTBSCAN_K_RANGE_OWN, "That of the pixels of each camera", "own"},
+    {IMK_OCTBSCAN_K_RANGE_COMMON, "What all cameras have in common", "common"},
+    {0, NULL, NULL},
+};
+
+static const GEnumValue mirror_fit_values[] = {
+    {IMK_OCTBSCAN_MIRROR_FIT_PHASE, "Wavenumbers and dispersion of the fringes",
+        "phase"},
+    {IMK_OCTBSCAN_MIRROR_FIT_MAP,
+        "The dispersion alone; the wavenumbers of the calibration stay", "map"},
+    {0, NULL, NULL},
+};
+
 static const GEnumValue interpolation_values[] = {
     {IMK_OCTBSCAN_INTERPOLATION_EXACT, "The band-limited signal, to 1e-7",
         "exact"},
@@ -200,11 +214,25 @@ static const GstImagingSetting settings[] = {
         0, IMK_OCTBSCAN_MAX_CAMERAS - 1, NULL,
         "Numbers of the calibrations in the order of the lines, for example "
         "<1, 0>. Without it 0, 1, ..."),
+    GST_IMAGING_STRING ("k-polynomial", LIVE, PLAN, Settings, k_polynomial,
+        "Wavenumbers \"c0;c1;c2;...\" of the pixels, c0 + c1 v + c2 v^2 ..., v "
+        "from -1 to 1 over the pixels, in the place of those of the "
+        "calibration. One polynomial for all cameras, or one for each in the "
+        "order of the lines, separated by commas. The action calibrate-mirror "
+        "sets it"),
+    GST_IMAGING_ENUM ("k-range", LIVE, PLAN, Settings, config.k_range,
+        "GstOctBscanKRange", k_range_values,
+        "Wavenumbers that the spectra are resampled to. With common a "
+        "reflector is at the same depth for all cameras; needs their "
+        "wavelengths"),
+    GST_IMAGING_ENUM ("mirror-fit", LIVE, 0, Settings, mirror_fit,
+        "GstOctBscanMirrorFit", mirror_fit_values,
+        "What the action calibrate-mirror finds"),
     GST_IMAGING_STRING ("dispersion", LIVE, PLAN, Settings, dispersion,
         "Dispersion phase \"d0;d1;d2;...\" in radians, which replaces that of "
         "the calibration. One polynomial for all cameras, or one for each in "
         "the order of the lines, separated by commas: \"0;0;-9,0;0;-8\". The "
-        "action estimate-dispersion sets it"),
+        "actions estimate-dispersion and calibrate-mirror set it"),
     GST_IMAGING_ARRAY ("dispersion-2", LIVE, TUNE, Settings, dispersion_2, -1e9,
         1e9, "rad",
         "Quadratic term d2 of the dispersion in radians, for all cameras or "

@@ -4,7 +4,7 @@
 
 #include "gstimagingsettings.h"
 
-#include "imk/octbscan.h"
+#include "imk/octbscan-mirror.h"
 
 G_BEGIN_DECLS
 
@@ -23,7 +23,8 @@ typedef struct {
   GstImagingFile *calibration; /* GstOctBscanCalibrationFile */
   GstImagingFile *background, *window, *pattern,
       *scan_curve; /* GstImagingNdArray */
-  GRefString *dispersion;
+  GRefString *k_polynomial, *dispersion;
+  ImkOctbscanMirrorFit mirror_fit;
   GstImagingArray *camera_order, *cuda_devices;
   GstImagingArray *dispersion_2, *dispersion_3;
   guint first_camera, ascans_per_bscan, skip_first_line, average_bscans,

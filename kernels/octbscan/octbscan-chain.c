@@ -326,6 +326,7 @@ spread_taps (const Plan *p, uint32_t i)
 }
 
 struct ImkOctbscanTuner {
+  double axis[2];    /* u of the first and the last wavenumber */
   uint32_t n;        /* wavenumbers */
   int32_t first_row; /* before it is wrapped */
   Taps *in, *out;    /* [n] samples, and points */
@@ -410,12 +411,13 @@ tune_band (const ImkOctbscanTuner *t, uint32_t n_rows, double d2, double d3,
 
   memset (t->sums, 0, 2 * size * sizeof (*t->sums));
   for (uint32_t i = 0; i < t->n; i++) {
-    double u = t->n > 1 ? 2.0 * i / (t->n - 1) - 1 : 0;
+    double u = t->axis[0] + (t->axis[1] - t->axis[0]) * i / (t->n - 1);
     double phase = u * u * (d2 + d3 * u);
     double re = t->re[i], im = t->im[i];
 
     if (phase != 0) {
-      double c = cos (phase), s = sin (phase);
+      double c = cos (phase),
+             s = t->axis[0] < t->axis[1] ? sin (phase) : -sin (phase);
 
       re = t->re[i] * c - t->im[i] * s;
       im = t->re[i] * s + t->im[i] * c;
@@ -429,8 +431,8 @@ tune_band (const ImkOctbscanTuner *t, uint32_t n_rows, double d2, double d3,
 }
 
 static ImkStatus
-fill_tuner (const ImkOctbscanConfig *c, const Plan *p, Camera *m,
-    uint32_t n_rows, ImkOctbscanTuner *t, ImkError *error)
+fill_tuner (const ImkOctbscanConfig *c, uint32_t camera, const Plan *p,
+    Camera *m, uint32_t n_rows, ImkOctbscanTuner *t, ImkError *error)
 {
   *t = (ImkOctbscanTuner){.n = c->upsample,
       .first_row = p->first_row,
@@ -440,6 +442,7 @@ fill_tuner (const ImkOctbscanConfig *c, const Plan *p, Camera *m,
       .re = m->re,
       .im = m->im};
   m->re = m->im = NULL;
+  imk_octbscan_grid_axis (c, camera, t->axis);
   if (!t->in || !t->out || !t->first)
     return no_memory (error);
   for (uint32_t i = 0; i < t->n; i++) {
@@ -499,7 +502,10 @@ fill_turn (const ImkOctbscanConfig *c, uint32_t camera,
     const ImkOctbscanChain *s, ImkOctbscanBand *b, ImkError *error)
 {
   const double *phase = c->cameras[camera].spectrum_phase;
+  double axis[2], sign;
 
+  imk_octbscan_grid_axis (c, camera, axis);
+  sign = axis[0] < axis[1] ? 1 : -1;
   if (!phase)
     return IMK_OK;
   b->turn_re = malloc (c->width * sizeof (*b->turn_re));
@@ -508,7 +514,7 @@ fill_turn (const ImkOctbscanConfig *c, uint32_t camera,
     return no_memory (error);
   for (uint32_t i = 0; i < c->width; i++) {
     b->turn_re[i] = (float) (s->taper[i] * cos (phase[i]));
-    b->turn_im[i] = (float) (s->taper[i] * sin (phase[i]));
+    b->turn_im[i] = (float) (sign * s->taper[i] * sin (phase[i]));
   }
   return IMK_OK;
 }
@@ -521,7 +527,8 @@ fill_camera (const ImkOctbscanConfig *c, uint32_t camera, ImkOctbscanChain *s,
   const double none[2] = {0, 0};
   const double *live =
       c->live_dispersion ? c->live_dispersion + 2 * camera : none;
-  ImkOctbscanCamera plain = c->cameras[camera];
+  ImkOctbscanCamera cameras[IMK_OCTBSCAN_MAX_CAMERAS];
+  ImkOctbscanCamera *plain = &cameras[camera];
   double coefficients[IMK_OCTBSCAN_MAX_COEFFICIENTS];
   ImkOctbscanConfig one = *c;
   ImkOctbscanBand *b = &s->bands[camera];
@@ -529,15 +536,16 @@ fill_camera (const ImkOctbscanConfig *c, uint32_t camera, ImkOctbscanChain *s,
   Camera m = {NULL};
   ImkStatus status;
 
-  for (uint32_t i = 0; c->live_dispersion && i < plain.n_dispersion; i++)
-    coefficients[i] = i == 2 || i == 3 ? 0 : plain.dispersion[i];
+  memcpy (cameras, c->cameras, c->n_cameras * sizeof (*cameras));
+  for (uint32_t i = 0; c->live_dispersion && i < plain->n_dispersion; i++)
+    coefficients[i] = i == 2 || i == 3 ? 0 : plain->dispersion[i];
   if (c->live_dispersion)
-    plain.dispersion = coefficients;
-  one.cameras = &plain;
-  status =
-      camera_fill (&one, 0, p, (double) s->n_samples / s->width, &m, error);
+    plain->dispersion = coefficients;
+  one.cameras = cameras;
+  status = camera_fill (
+      &one, camera, p, (double) s->n_samples / s->width, &m, error);
   if (status == IMK_OK)
-    status = fill_tuner (c, p, &m, s->n_rows, t, error);
+    status = fill_tuner (c, camera, p, &m, s->n_rows, t, error);
   else
     *t = (ImkOctbscanTuner){0};
   if (status == IMK_OK)

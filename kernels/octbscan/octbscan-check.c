@@ -114,6 +114,7 @@ check_choices (const ImkOctbscanConfig *c, ImkError *error)
       {"enface-projection", c->projection, 0, IMK_OCTBSCAN_PROJECTION_MAXIMUM},
       {"orientation", c->orientation, 0, IMK_OCTBSCAN_ORIENTATION_ROWS},
       {"strategy", c->strategy, 0, IMK_OCTBSCAN_STRATEGY_OPERATOR},
+      {"k-range", c->k_range, 0, IMK_OCTBSCAN_K_RANGE_COMMON},
       {NULL},
   };
   bool tapers =
@@ -277,6 +278,8 @@ imk_octbscan_check_config (const ImkOctbscanConfig *c, ImkError *error)
     status = check_choices (c, error);
   for (uint32_t i = 0; status == IMK_OK && i < c->n_cameras; i++)
     status = imk_octbscan_grid_check (c, i, error);
+  if (status == IMK_OK)
+    status = imk_octbscan_grid_check_range (c, error);
   if (status == IMK_OK)
     status = imk_octbscan_check_live (c->live_dispersion, c->n_cameras, error);
   if (status == IMK_OK)

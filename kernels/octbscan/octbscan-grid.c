@@ -11,6 +11,7 @@ static const char *const map_keys[] = {
     [IMK_OCTBSCAN_MAP_WAVELENGTHS] = "wavelengths",
     [IMK_OCTBSCAN_MAP_CHIRP] = "chirp",
     [IMK_OCTBSCAN_MAP_K_INDEX] = "k-index",
+    [IMK_OCTBSCAN_MAP_K_POLYNOMIAL] = "k-polynomial",
 };
 
 /* Beyond these what is made of finite numbers need not be finite; phases have
@@ -19,6 +20,7 @@ static const char *const map_keys[] = {
 #define LEAST_WAVELENGTH 1e-30
 #define WIDEST 10.0 /* the longest wavelength beside the shortest */
 #define MOST_RADIANS 1e9
+#define LEAST_SHARE 0.1 /* of a camera's wavenumbers that all cameras have */
 
 /* ------------------------------------------------------------------------
  * Checks. */
@@ -51,11 +53,12 @@ check_count (const ImkOctbscanConfig *c, uint32_t camera, ImkError *error)
         "Camera %u has %u values for %s; it needs 2.", camera, cam->n_values,
         key);
   case IMK_OCTBSCAN_MAP_POLYNOMIAL:
+  case IMK_OCTBSCAN_MAP_K_POLYNOMIAL:
     if (cam->n_values >= 2 && cam->n_values <= IMK_OCTBSCAN_MAX_COEFFICIENTS)
       return IMK_OK;
     return imk_error_set (error, IMK_ERROR_CONFIG,
-        "polynomial of camera %u has %u coefficients; it needs 2 to %d.",
-        camera, cam->n_values, (int) IMK_OCTBSCAN_MAX_COEFFICIENTS);
+        "%s of camera %u has %u coefficients; it needs 2 to %d.", key, camera,
+        cam->n_values, (int) IMK_OCTBSCAN_MAX_COEFFICIENTS);
   case IMK_OCTBSCAN_MAP_K_INDEX:
     if (cam->n_values >= 2)
       return IMK_OK;
@@ -82,6 +85,24 @@ polynomial (const double *coefficients, uint32_t n, double x)
   return sum;
 }
 
+/* What a map that is a polynomial gives at a pixel, with fraction. */
+static double
+polynomial_at (
+    const ImkOctbscanConfig *c, const ImkOctbscanCamera *cam, double pixel)
+{
+  bool of_pixels = cam->map == IMK_OCTBSCAN_MAP_POLYNOMIAL;
+
+  return polynomial (cam->values, cam->n_values,
+      of_pixels ? pixel : 2 * pixel / (c->width - 1) - 1);
+}
+
+static bool
+is_polynomial (const ImkOctbscanCamera *cam)
+{
+  return cam->map == IMK_OCTBSCAN_MAP_POLYNOMIAL ||
+         cam->map == IMK_OCTBSCAN_MAP_K_POLYNOMIAL;
+}
+
 /* What @camera has at @pixel, for maps that give a value for each pixel. */
 static double
 value_at (const ImkOctbscanConfig *c, const ImkOctbscanCamera *cam, uint32_t n)
@@ -89,9 +110,17 @@ value_at (const ImkOctbscanConfig *c, const ImkOctbscanCamera *cam, uint32_t n)
   if (cam->map == IMK_OCTBSCAN_MAP_RANGE)
     return cam->values[0] +
            (cam->values[1] - cam->values[0]) * n / (c->width - 1);
-  if (cam->map == IMK_OCTBSCAN_MAP_POLYNOMIAL)
-    return polynomial (cam->values, cam->n_values, n);
+  if (is_polynomial (cam))
+    return polynomial_at (c, cam, n);
   return cam->values[n];
+}
+
+/* Are the values of the map wavenumbers, and not wavelengths? */
+static bool
+is_of_wavenumbers (const ImkOctbscanCamera *cam)
+{
+  return cam->map == IMK_OCTBSCAN_MAP_CHIRP ||
+         cam->map == IMK_OCTBSCAN_MAP_K_POLYNOMIAL;
 }
 
 static ImkStatus
@@ -100,7 +129,7 @@ check_order (const ImkOctbscanConfig *c, uint32_t camera, ImkError *error)
   const ImkOctbscanCamera *cam = &c->cameras[camera];
   const char *key = map_keys[cam->map];
   bool of_index = cam->map == IMK_OCTBSCAN_MAP_K_INDEX;
-  bool of_length = !of_index && cam->map != IMK_OCTBSCAN_MAP_CHIRP;
+  bool of_length = !of_index && !is_of_wavenumbers (cam);
   uint32_t n = of_index ? cam->n_values : c->width;
   double first = value_at (c, cam, 0), before = first, now;
   bool rises = value_at (c, cam, 1) > first;
@@ -168,10 +197,10 @@ imk_octbscan_grid_check (
   const ImkOctbscanCamera *cam = &config->cameras[camera];
   ImkStatus status;
 
-  if ((unsigned) cam->map > IMK_OCTBSCAN_MAP_K_INDEX)
+  if ((unsigned) cam->map > IMK_OCTBSCAN_MAP_K_POLYNOMIAL)
     return imk_error_set (error, IMK_ERROR_CONFIG,
         "The map of camera %u is %u; the choices are 0 to %d.", camera,
-        (unsigned) cam->map, IMK_OCTBSCAN_MAP_K_INDEX);
+        (unsigned) cam->map, IMK_OCTBSCAN_MAP_K_POLYNOMIAL);
   status = check_count (config, camera, error);
   if (status == IMK_OK)
     status = check_within (camera, map_keys[cam->map], cam->values,
@@ -184,63 +213,210 @@ imk_octbscan_grid_check (
 /* ------------------------------------------------------------------------
  * Where the wavenumbers are. */
 
-/* Entry @i of @m, of a curve of @n values. */
+/* Entry @x, with fraction, of a curve of @n values. */
+static double
+between (const double *values, uint32_t n, double x)
+{
+  double at = fmin (fmax (x, 0), n - 1);
+  uint32_t before = at < n - 1 ? (uint32_t) at : n - 2;
+
+  return values[before] + (at - before) * (values[before + 1] - values[before]);
+}
+
+/* Entry @i of @m. */
 static double
 stretched (const double *values, uint32_t n, uint32_t i, uint32_t m)
 {
-  double x = (double) i * (n - 1) / (m - 1);
-  uint32_t before = x < n - 1 ? (uint32_t) x : n - 2;
-
-  return values[before] + (x - before) * (values[before + 1] - values[before]);
+  return between (values, n, (double) i * (n - 1) / (m - 1));
 }
 
-/* Wavelengths of equal distances in wavenumber between the two ends; a chirp
- * is a wavenumber already. */
+/* Light of OCT has 0.2 to 5 um. Returns: um in the unit of @wavelength, 0 for
+ * no unit of which that is true */
 static double
-target (const ImkOctbscanCamera *cam, double first, double last, double along)
+um_of_unit (double wavelength)
 {
-  return cam->map == IMK_OCTBSCAN_MAP_CHIRP
-             ? first + along * (last - first)
-             : 1 / (1 / first + along * (1 / last - 1 / first));
+  static const double units[] = {1e-3, 1, 1e6}; /* nm, um, m */
+
+  for (size_t i = 0; i < sizeof (units) / sizeof (units[0]); i++)
+    if (wavelength * units[i] >= 0.2 && wavelength * units[i] <= 5)
+      return units[i];
+  return 0;
+}
+
+/* In the unit of the map, in which 1 / 0 is no wavelength either. */
+static double
+wavelength_at (
+    const ImkOctbscanConfig *c, const ImkOctbscanCamera *cam, uint32_t n)
+{
+  double value = value_at (c, cam, n);
+
+  return is_of_wavenumbers (cam) ? 1 / value : value;
+}
+
+static double
+wavenumber_at (
+    const ImkOctbscanConfig *c, const ImkOctbscanCamera *cam, uint32_t n)
+{
+  double value = value_at (c, cam, n);
+
+  return is_of_wavenumbers (cam) ? value : 1 / value;
+}
+
+double
+imk_octbscan_grid_unit (const ImkOctbscanConfig *c, uint32_t camera)
+{
+  const ImkOctbscanCamera *cam = &c->cameras[camera];
+  double a, b, um;
+
+  if (cam->map != IMK_OCTBSCAN_MAP_RANGE &&
+      cam->map != IMK_OCTBSCAN_MAP_WAVELENGTHS && !is_polynomial (cam))
+    return 0;
+  a = wavelength_at (c, cam, 0);
+  b = wavelength_at (c, cam, c->width - 1);
+  um = um_of_unit (fmin (a, b));
+  return um_of_unit (fmax (a, b)) == um ? um : 0;
+}
+
+bool
+imk_octbscan_grid_wavenumbers (
+    const ImkOctbscanConfig *c, uint32_t camera, double *k)
+{
+  if (imk_octbscan_grid_unit (c, camera) == 0)
+    return false;
+  for (uint32_t i = 0; i < c->width; i++)
+    k[i] = wavenumber_at (c, &c->cameras[camera], i);
+  return true;
+}
+
+/* The first and the last wavenumber of the grid of @camera. Those of all
+ * cameras run in the direction of the first one. */
+static void
+ends_of (const ImkOctbscanConfig *c, uint32_t camera, double ends[2])
+{
+  bool common = c->k_range == IMK_OCTBSCAN_K_RANGE_COMMON;
+  uint32_t first = common ? 0 : camera;
+  uint32_t end = common ? c->n_cameras : camera + 1;
+  double low = -INFINITY, high = INFINITY;
+
+  for (uint32_t i = first; i < end; i++) {
+    const ImkOctbscanCamera *cam = &c->cameras[i];
+    double a = wavenumber_at (c, cam, 0);
+    double b = wavenumber_at (c, cam, c->width - 1);
+
+    low = fmax (low, fmin (a, b));
+    high = fmin (high, fmax (a, b));
+    if (i > first)
+      continue;
+    ends[0] = a;
+    ends[1] = b;
+  }
+  if (common && ends[0] < ends[1]) {
+    ends[0] = low;
+    ends[1] = high;
+  } else if (common) {
+    ends[0] = high;
+    ends[1] = low;
+  }
+}
+
+ImkStatus
+imk_octbscan_grid_check_range (const ImkOctbscanConfig *c, ImkError *error)
+{
+  double ends[2], unit;
+
+  if (c->k_range == IMK_OCTBSCAN_K_RANGE_OWN)
+    return IMK_OK;
+  unit = imk_octbscan_grid_unit (c, 0);
+  for (uint32_t i = 0; i < c->n_cameras; i++)
+    if (unit == 0 || imk_octbscan_grid_unit (c, i) != unit)
+      return imk_error_set (error, IMK_ERROR_CONFIG,
+          "k-range=common needs the wavelengths of every camera, all of them "
+          "in nm, um or m; camera %u has %s. Set a calibration with "
+          "wavelengths, or k-range=own.",
+          unit == 0 ? 0 : i,
+          unit == 0 ? "none" : "others, or another unit than camera 0");
+  ends_of (c, 0, ends);
+  for (uint32_t i = 0; i < c->n_cameras; i++) {
+    const ImkOctbscanCamera *cam = &c->cameras[i];
+    double a = wavelength_at (c, cam, 0);
+    double b = wavelength_at (c, cam, c->width - 1);
+    bool rises = wavenumber_at (c, &c->cameras[0], c->width - 1) >
+                 wavenumber_at (c, &c->cameras[0], 0);
+    double share =
+        (rises ? ends[1] - ends[0] : ends[0] - ends[1]) / fabs (1 / b - 1 / a);
+
+    if (!(share >= LEAST_SHARE))
+      return imk_error_set (error, IMK_ERROR_CONFIG,
+          "The wavenumbers that all cameras have are %.0f %% of those of "
+          "camera %u, which has wavelengths from %g to %g; k-range=common needs "
+          "at least %.0f %%. Set k-range=own.",
+          100 * fmax (share, 0), i, a, b, 100 * LEAST_SHARE);
+  }
+  return IMK_OK;
+}
+
+/* What the map has at a share of the way between the two ends. */
+static double
+target (const ImkOctbscanCamera *cam, const double ends[2], double along)
+{
+  double k = ends[0] + along * (ends[1] - ends[0]);
+
+  return is_of_wavenumbers (cam) ? k : 1 / k;
 }
 
 /* Between the pixels the values are taken to be linear: wavelengths of a
  * grating are, to 1e-4 pixel. A polynomial is known there, and nearly linear,
  * so that each round finds thousands of times better. */
 static double
-position_between (
-    const ImkOctbscanCamera *cam, const double *values, uint32_t left, double t)
+position_between (const ImkOctbscanConfig *c, const ImkOctbscanCamera *cam,
+    const double *values, uint32_t left, double t)
 {
   double slope = values[left + 1] - values[left];
   double p = left + (t - values[left]) / slope;
 
-  if (cam->map == IMK_OCTBSCAN_MAP_POLYNOMIAL)
-    for (int round = 0; round < 4; round++)
-      p += (t - polynomial (cam->values, cam->n_values, p)) / slope;
+  for (int round = 0; round < 4 && is_polynomial (cam); round++)
+    p += (t - polynomial_at (c, cam, p)) / slope;
   return p;
 }
 
+/* Returns: the first of two neighbours of @n that have @t between them; the
+ * outermost where it lies beyond */
+static uint32_t
+neighbour_of (const double *values, uint32_t n, double t)
+{
+  bool rises = values[n - 1] > values[0];
+  uint32_t low = 0, high = n - 2;
+
+  while (low < high) {
+    uint32_t middle = (low + high) / 2;
+
+    if (rises ? t > values[middle + 1] : t < values[middle + 1])
+      low = middle + 1;
+    else
+      high = middle;
+  }
+  return low;
+}
+
 static ImkStatus
-search_positions (const ImkOctbscanConfig *c, const ImkOctbscanCamera *cam,
+search_positions (const ImkOctbscanConfig *c, uint32_t camera,
     double *positions, ImkError *error)
 {
-  uint32_t n = c->width, left = 0;
-  double *values = malloc (n * sizeof (*values));
+  const ImkOctbscanCamera *cam = &c->cameras[camera];
+  uint32_t n = c->width;
+  double *values = malloc (n * sizeof (*values)), ends[2];
 
   if (!values)
     return imk_error_set (error, IMK_ERROR_MEMORY,
         "There is no memory for the wavelengths of %u samples.", n);
   for (uint32_t i = 0; i < n; i++)
     values[i] = value_at (c, cam, i);
+  ends_of (c, camera, ends);
   for (uint32_t i = 0; i < c->upsample; i++) {
-    double t =
-        target (cam, values[0], values[n - 1], (double) i / (c->upsample - 1));
-    bool rises = values[n - 1] > values[0];
+    double t = target (cam, ends, (double) i / (c->upsample - 1));
 
-    while (
-        left < n - 2 && (rises ? t > values[left + 1] : t < values[left + 1]))
-      left++;
-    positions[i] = position_between (cam, values, left, t);
+    positions[i] =
+        position_between (c, cam, values, neighbour_of (values, n, t), t);
   }
   free (values);
   return IMK_OK;
@@ -264,24 +440,11 @@ imk_octbscan_grid_positions (const ImkOctbscanConfig *config, uint32_t camera,
     for (uint32_t i = 0; i < m; i++)
       positions[i] = stretched (cam->values, cam->n_values, i, m);
   else
-    status = search_positions (config, cam, positions, error);
+    status = search_positions (config, camera, positions, error);
   if (status == IMK_OK)
     for (uint32_t i = 0; i < m; i++)
       positions[i] = fmin (fmax (positions[i], 0), n - 1) * stretch;
   return status;
-}
-
-/* Light of OCT has 0.2 to 5 um. Returns: um in the unit of @wavelength, 0 for
- * no unit of which that is true */
-static double
-um_of_unit (double wavelength)
-{
-  static const double units[] = {1e-3, 1, 1e6}; /* nm, um, m */
-
-  for (size_t i = 0; i < sizeof (units) / sizeof (units[0]); i++)
-    if (wavelength * units[i] >= 0.2 && wavelength * units[i] <= 5)
-      return units[i];
-  return 0;
 }
 
 /* A reflector at z has z 2 / lambda fringes, so 2 z |1 / a - 1 / b| over the
@@ -290,20 +453,13 @@ um_of_unit (double wavelength)
 double
 imk_octbscan_grid_depth_step (const ImkOctbscanConfig *c, uint32_t camera)
 {
-  const ImkOctbscanCamera *cam = &c->cameras[camera];
-  double a, b, um;
+  double um = imk_octbscan_grid_unit (c, camera), ends[2];
 
-  if (cam->map != IMK_OCTBSCAN_MAP_RANGE &&
-      cam->map != IMK_OCTBSCAN_MAP_POLYNOMIAL &&
-      cam->map != IMK_OCTBSCAN_MAP_WAVELENGTHS)
+  if (um == 0)
     return 0;
-  a = value_at (c, cam, 0);
-  b = value_at (c, cam, c->width - 1);
-  um = um_of_unit (fmin (a, b));
-  if (um_of_unit (fmax (a, b)) != um)
-    return 0;
+  ends_of (c, camera, ends);
   return um * (c->upsample - 1.0) / ((double) c->scale * c->upsample) /
-         (2 * fabs (1 / a - 1 / b));
+         (2 * fabs (ends[0] - ends[1]));
 }
 
 /* ------------------------------------------------------------------------
@@ -348,20 +504,45 @@ imk_octbscan_grid_window_sum (const ImkOctbscanConfig *config)
 }
 
 void
+imk_octbscan_grid_axis (
+    const ImkOctbscanConfig *c, uint32_t camera, double axis[2])
+{
+  const ImkOctbscanCamera *cam = &c->cameras[camera];
+  double ends[2], first, last;
+
+  axis[0] = -1;
+  axis[1] = 1;
+  if (c->k_range == IMK_OCTBSCAN_K_RANGE_OWN)
+    return;
+  first = wavenumber_at (c, cam, 0);
+  last = wavenumber_at (c, cam, c->width - 1);
+  ends_of (c, camera, ends);
+  for (int i = 0; i < 2; i++)
+    axis[i] = 2 * (ends[i] - first) / (last - first) - 1;
+}
+
+void
 imk_octbscan_grid_weights (
     const ImkOctbscanConfig *config, uint32_t camera, double *re, double *im)
 {
   const ImkOctbscanCamera *cam = &config->cameras[camera];
   uint32_t m = config->upsample;
   bool thesis = config->interpolation == IMK_OCTBSCAN_INTERPOLATION_THESIS;
+  double ends[2];
 
+  imk_octbscan_grid_axis (config, camera, ends);
   for (uint32_t i = 0; i < m; i++) {
-    double u = axis (i, m);
+    double u = ends[0] + (ends[1] - ends[0]) * i / (m - 1);
     double weight = window_at (config, i) / (cam->gain ? cam->gain : 1);
     double phase = polynomial (cam->dispersion, cam->n_dispersion, u);
 
-    if (cam->n_phase)
+    if (cam->n_phase && config->k_range == IMK_OCTBSCAN_K_RANGE_OWN)
       phase += stretched (cam->phase, cam->n_phase, i, m);
+    else if (cam->n_phase)
+      phase +=
+          between (cam->phase, cam->n_phase, (u + 1) / 2 * (cam->n_phase - 1));
+    /* read backwards, a fringe has the negative phase */
+    phase = ends[0] < ends[1] ? phase : -phase;
     if (thesis && (i < 2 || i >= m - 2))
       weight = 0;
     re[i] = weight * cos (phase);

@@ -13,6 +13,21 @@ enum { IMK_OCTBSCAN_MAX_COEFFICIENTS = 16 };
 ImkStatus imk_octbscan_grid_check (
     const ImkOctbscanConfig *config, uint32_t camera, ImkError *error);
 
+/* Of checked cameras. Returns: IMK_ERROR_CONFIG when they have no common range
+ * that k_range COMMON could take */
+ImkStatus imk_octbscan_grid_check_range (
+    const ImkOctbscanConfig *config, ImkError *error);
+
+/* Returns: um in the unit of the wavelengths of a checked camera; 0 without
+ * wavelengths, or with wavelengths of no known unit */
+double imk_octbscan_grid_unit (
+    const ImkOctbscanConfig *config, uint32_t camera);
+
+/* @k: (out): 1 / wavelength of the N pixels
+ * Returns: FALSE, @k untouched, without wavelengths of a known unit */
+bool imk_octbscan_grid_wavenumbers (
+    const ImkOctbscanConfig *config, uint32_t camera, double *k);
+
 /* For the M wavenumbers of a checked camera, in pixels from 0 to N - 1, with
  * the thesis' grid stretched as it is. */
 ImkStatus imk_octbscan_grid_positions (const ImkOctbscanConfig *config,
@@ -22,6 +37,13 @@ ImkStatus imk_octbscan_grid_positions (const ImkOctbscanConfig *config,
  * with wavelengths of no known unit */
 double imk_octbscan_grid_depth_step (
     const ImkOctbscanConfig *config, uint32_t camera);
+
+/* u of phases and dispersion at the first and the last wavenumber of the grid:
+ * -1 and 1 over those of the camera's pixels, whatever the grid covers. The
+ * second is the smaller one where the grid runs the other way, and phases are
+ * negative then. */
+void imk_octbscan_grid_axis (
+    const ImkOctbscanConfig *config, uint32_t camera, double axis[2]);
 
 /* For the M wavenumbers: window (i) exp (i phase (i)) / gain. */
 void imk_octbscan_grid_weights (

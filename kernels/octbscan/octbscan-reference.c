@@ -10,18 +10,62 @@ wavelength (const ImkOctbscanConfig *c, const ImkOctbscanCamera *cam, double p)
 {
   uint32_t before = (uint32_t) fmin (fmax (floor (p), 0), c->width - 2);
   double sum = 0, t = p - before;
+  double x = cam->map == IMK_OCTBSCAN_MAP_K_POLYNOMIAL
+                 ? 2 * p / (c->width - 1.0) - 1
+                 : p;
 
   switch (cam->map) {
   case IMK_OCTBSCAN_MAP_RANGE:
     return cam->values[0] +
            (cam->values[1] - cam->values[0]) * p / (c->width - 1.0);
   case IMK_OCTBSCAN_MAP_POLYNOMIAL:
+  case IMK_OCTBSCAN_MAP_K_POLYNOMIAL:
     for (uint32_t i = 0; i < cam->n_values; i++)
-      sum += cam->values[i] * pow (p, i);
+      sum += cam->values[i] * pow (x, i);
     return sum;
   default:
     return (1 - t) * cam->values[before] + t * cam->values[before + 1];
   }
+}
+
+static bool
+has_wavenumbers (const ImkOctbscanCamera *cam)
+{
+  return cam->map == IMK_OCTBSCAN_MAP_CHIRP ||
+         cam->map == IMK_OCTBSCAN_MAP_K_POLYNOMIAL;
+}
+
+/* Of the first and the last pixel. */
+static void
+wavenumbers (const ImkOctbscanConfig *c, const ImkOctbscanCamera *cam,
+    double *first, double *last)
+{
+  *first = wavelength (c, cam, 0);
+  *last = wavelength (c, cam, c->width - 1.0);
+  if (has_wavenumbers (cam))
+    return;
+  *first = 1 / *first;
+  *last = 1 / *last;
+}
+
+/* What the grid begins and ends with. */
+static void
+grid_ends (const ImkOctbscanConfig *c, const ImkOctbscanCamera *cam,
+    double *first, double *last)
+{
+  double low = 0, high = INFINITY, a, b;
+
+  wavenumbers (c, cam, first, last);
+  if (c->k_range == IMK_OCTBSCAN_K_RANGE_OWN)
+    return;
+  for (uint32_t i = 0; i < c->n_cameras; i++) {
+    wavenumbers (c, &c->cameras[i], &a, &b);
+    low = fmax (low, fmin (a, b));
+    high = fmin (high, fmax (a, b));
+  }
+  wavenumbers (c, &c->cameras[0], &a, &b);
+  *first = a < b ? low : high;
+  *last = a < b ? high : low;
 }
 
 /* By bisection, of the wavelength itself where it is a formula. */
@@ -31,6 +75,7 @@ imk_octbscan_reference_position (
 {
   double along = i / (c->upsample - 1.0), last = c->width - 1.0;
   double low = 0, high = last, first_value, last_value, wanted, p;
+  double first_k, last_k;
 
   if (cam->map == IMK_OCTBSCAN_MAP_NONE)
     return along * last;
@@ -44,9 +89,10 @@ imk_octbscan_reference_position (
   }
   first_value = wavelength (c, cam, 0);
   last_value = wavelength (c, cam, last);
-  wanted = cam->map == IMK_OCTBSCAN_MAP_CHIRP
-               ? first_value + along * (last_value - first_value)
-               : 1 / ((1 - along) / first_value + along / last_value);
+  grid_ends (c, cam, &first_k, &last_k);
+  wanted = (1 - along) * first_k + along * last_k;
+  if (!has_wavenumbers (cam))
+    wanted = 1 / wanted;
   for (int k = 0; k < 60; k++) {
     p = (low + high) / 2;
     if ((wavelength (c, cam, p) < wanted) == (last_value > first_value))
@@ -164,11 +210,33 @@ interpolated (const ImkOctbscanConfig *c, const double complex *bins,
   }
 }
 
+/* Does the grid run the other way than the camera's own wavenumbers do? Then a
+ * fringe has the negative phase. */
+static bool
+turns (const ImkOctbscanConfig *c, const ImkOctbscanCamera *cam)
+{
+  double first, last, own_first, own_last;
+
+  if (c->k_range == IMK_OCTBSCAN_K_RANGE_OWN)
+    return false;
+  grid_ends (c, cam, &first, &last);
+  wavenumbers (c, cam, &own_first, &own_last);
+  return (first < last) != (own_first < own_last);
+}
+
 static double
 phase (const ImkOctbscanConfig *c, const ImkOctbscanCamera *cam, uint32_t i)
 {
   double along = i / (c->upsample - 1.0), sum = 0;
 
+  if (c->k_range == IMK_OCTBSCAN_K_RANGE_COMMON) { /* along the own ones */
+    double first, last, own_first, own_last;
+
+    grid_ends (c, cam, &first, &last);
+    wavenumbers (c, cam, &own_first, &own_last);
+    along = ((1 - along) * first + along * last - own_first) /
+            (own_last - own_first);
+  }
   for (uint32_t k = 0; k < cam->n_dispersion; k++)
     sum += cam->dispersion[k] * pow (2 * along - 1, k);
   if (cam->n_phase) {
@@ -178,7 +246,7 @@ phase (const ImkOctbscanConfig *c, const ImkOctbscanCamera *cam, uint32_t i)
     sum += (1 - (at - before)) * cam->phase[before] +
            (at - before) * cam->phase[before + 1];
   }
-  return sum;
+  return turns (c, cam) ? -sum : sum;
 }
 
 static void
@@ -191,7 +259,9 @@ one_spectrum (const ImkOctbscanConfig *c, const ImkOctbscanCamera *cam,
   double sum_window = 0;
 
   for (uint32_t i = 0; i < n; i++) {
-    double turn = cam->spectrum_phase ? cam->spectrum_phase[i] : 0;
+    double turn = cam->spectrum_phase
+                      ? (turns (c, cam) ? -1 : 1) * cam->spectrum_phase[i]
+                      : 0;
     double complex a = taper (c, i) * (x[i] - mean[i]) * cexp (I * turn);
 
     for (uint32_t f = 0; f < n; f++)

@@ -52,7 +52,20 @@ typedef enum ImkOctbscanMap {
   IMK_OCTBSCAN_MAP_K_INDEX, /* 2 or more values: the pixel, with fraction, of
                              * each wavenumber; when there are not M they
                              * are interpolated linearly */
+  IMK_OCTBSCAN_MAP_K_POLYNOMIAL, /* c0, c1, ...: wavenumber at a pixel is
+                                  * c0 + c1 v + c2 v^2 ..., v from -1 to 1
+                                  * over the pixels, any offset and unit; 2 to
+                                  * 16 values */
 } ImkOctbscanMap;
+
+/* Which wavenumbers the grid of a camera covers. */
+typedef enum ImkOctbscanKRange {
+  IMK_OCTBSCAN_K_RANGE_OWN,    /* those of its pixels */
+  IMK_OCTBSCAN_K_RANGE_COMMON, /* those that all cameras have, in the direction
+                                * of the first one: a reflector is at the same
+                                * depth for all of them. Needs wavelengths of
+                                * every camera, in one unit of nm, um and m */
+} ImkOctbscanKRange;
 
 /* How y_i is had from the pixels. The first two take their name from what they
  * do to spectra that are upsampled first, to M samples by Fourier transform;
@@ -277,7 +290,9 @@ typedef struct ImkOctbscanCamera {
  * @range_min, @range_max: dB of black and white
  * @linear_min, @linear_max: intensity of black and white in linear images
  * @auto_bscans: n of IMK_OCTBSCAN_RANGE_AUTO
- * @percent_min, @percent_max: 0 .. 100 */
+ * @percent_min, @percent_max: 0 .. 100
+ *
+ * @k_range: not changed by an update; last for the sake of @size */
 typedef struct ImkOctbscanConfig {
   size_t size;
   uint32_t width, height;
@@ -321,6 +336,8 @@ typedef struct ImkOctbscanConfig {
   double range_min, range_max, linear_min, linear_max;
   uint32_t auto_bscans;
   double percent_min, percent_max;
+
+  ImkOctbscanKRange k_range;
 } ImkOctbscanConfig;
 
 /**

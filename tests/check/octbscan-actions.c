@@ -94,6 +94,156 @@ check_dispersion (const gchar *text, guint i, gdouble d2, gdouble d3)
   g_strfreev (cameras);
 }
 
+/* A mirror that camera c sees with @fringes[c], its wavenumbers bent by bend[c]
+ * and with the dispersion 8 u^2. */
+static GstBuffer *
+mirror_new (guint n_cameras, const gdouble *fringes, const gdouble *bend,
+    gdouble amplitude)
+{
+  GstBuffer *buffer = gst_buffer_new_allocate (NULL, WIDTH * HEIGHT * 2, NULL);
+  GstMapInfo map;
+
+  gst_buffer_map (buffer, &map, GST_MAP_WRITE);
+  for (guint r = 0; r < HEIGHT; r++)
+    for (guint i = 0; i < WIDTH; i++) {
+      guint c = r % n_cameras;
+      gdouble v = 2.0 * i / (WIDTH - 1) - 1, u = v + bend[c] * (v * v - 1);
+      gdouble light = exp (-2.5 * v * v);
+      gdouble phase = G_PI * fringes[c] * u + 8 * u * u;
+
+      ((guint16 *) map.data)[r * WIDTH + i] =
+          (guint16) (500 + 8000 * light + amplitude * light * cos (phase));
+    }
+  gst_buffer_unmap (buffer, &map);
+  return buffer;
+}
+
+static gdouble
+number_at (const GstStructure *s, const gchar *name, guint camera, guint i)
+{
+  g_autofree gchar *field = g_strdup_printf ("camera-%u-mirror-%u", camera, i);
+  const GValue *value = gst_structure_get_value (s, field);
+  gdouble number;
+
+  fail_unless (value != NULL, "%s", field);
+  fail_unless (gst_structure_get_double (
+      gst_value_get_structure (value), name, &number));
+  return number;
+}
+
+/* Two cameras, two positions on either side of zero delay: what is found
+ * narrows the point spread, is saved, and as a calibration gives the same
+ * images. */
+GST_START_TEST (test_mirror_calibrates_each_camera)
+{
+  static const gdouble near_[] = {40, 55}, far_[] = {-70, -60};
+  static const gdouble bend[] = {-0.1, 0.15};
+  gchar *from = check_path_of ("lamp.ini"), *to = check_path_of ("mirror.ini");
+  gchar *launch, *saved;
+  const GstStructure *s;
+  GstMessage *message;
+  GstBuffer *out, *again;
+  GstHarness *h;
+  GstBus *bus;
+  gboolean ok;
+  guint n;
+
+  on_cuda = __i__;
+  fail_unless (g_file_set_contents (from,
+      "[camera 0]\nlambda-first=806\nlambda-last=675\ngain=2\n"
+      "[camera 1]\nlambda-first=806\nlambda-last=675\ndispersion=0;0;40\n",
+      -1, NULL));
+  launch = g_strdup_printf (
+      ELEMENT "cameras=2 range=fixed background=rolling calibration=%s", from);
+  h = harness_new (launch, &bus);
+  g_signal_emit_by_name (h->element, "calibrate-mirror", "+-");
+  check_push (h, mirror_new (2, near_, bend, 6000), GST_FLOW_OK);
+  check_push (h, mirror_new (2, far_, bend, 6000), GST_FLOW_OK);
+  message = check_message (bus, GST_MESSAGE_ELEMENT);
+  s = gst_message_get_structure (message);
+  fail_unless (gst_structure_has_name (s, "octbscan-mirror"));
+  fail_unless (gst_structure_get_boolean (s, "accepted", &ok) && ok, "%s",
+      gst_structure_get_string (s, "text"));
+  fail_unless (gst_structure_get_uint (s, "n-positions", &n) && n == 2);
+  for (guint i = 0; i < 4; i++) {
+    gdouble limit = number_at (s, "width-limit", i / 2, i % 2);
+
+    fail_unless (number_at (s, "width", i / 2, i % 2) < 1.02 * limit);
+    fail_unless (number_at (s, "width-before", i / 2, i % 2) > 2 * limit);
+    fail_unless (number_at (s, "depth-um", i / 2, i % 2) > 10);
+  }
+  gst_message_unref (message);
+  gst_buffer_unref (gst_harness_pull (h));
+  gst_buffer_unref (gst_harness_pull (h));
+  check_push (h, mirror_new (2, near_, bend, 6000), GST_FLOW_OK);
+  out = check_pull (h);
+  g_signal_emit_by_name (h->element, "save-calibration", to, &ok);
+  fail_unless (ok);
+  fail_unless (g_file_get_contents (to, &saved, NULL, NULL));
+  fail_unless (strstr (saved, "k-polynomial=") && !strstr (saved, "lambda") &&
+                   strstr (saved, "gain=2") && !strstr (saved, "0;0;40"),
+      "%s", saved);
+  g_free (saved);
+  harness_free (h, bus);
+  g_free (launch);
+
+  launch = g_strdup_printf (
+      ELEMENT "cameras=2 range=fixed background=rolling calibration=%s", to);
+  h = harness_new (launch, &bus);
+  check_push (h, mirror_new (2, near_, bend, 6000), GST_FLOW_OK);
+  again = check_pull (h);
+  {
+    GstMapInfo map;
+
+    gst_buffer_map (out, &map, GST_MAP_READ);
+    fail_unless_equals_int (
+        gst_buffer_memcmp (again, 0, map.data, map.size), 0);
+    gst_buffer_unmap (out, &map);
+  }
+  gst_buffer_unref (out);
+  gst_buffer_unref (again);
+  harness_free (h, bus);
+  g_free (launch);
+  g_unlink (from);
+  g_unlink (to);
+  g_free (from);
+  g_free (to);
+}
+GST_END_TEST;
+
+/* What cannot calibrate anything leaves the properties as they are. */
+GST_START_TEST (test_mirror_that_tells_nothing_is_refused)
+{
+  static const gdouble fringes[] = {40}, bend[] = {-0.1};
+  gchar *k = NULL;
+  GstMessage *message;
+  const GstStructure *s;
+  GstHarness *h;
+  gboolean ok;
+  GstBus *bus;
+
+  on_cuda = FALSE;
+  h = harness_new (ELEMENT "background=none", &bus);
+  g_signal_emit_by_name (h->element, "calibrate-mirror", "++");
+  check_push (h, mirror_new (1, fringes, bend, 0), GST_FLOW_OK);
+  message = check_message (bus, GST_MESSAGE_ELEMENT);
+  s = gst_message_get_structure (message);
+  fail_unless (gst_structure_get_boolean (s, "accepted", &ok) && !ok);
+  fail_unless (strstr (gst_structure_get_string (s, "text"), "weak") != NULL);
+  gst_message_unref (message);
+  gst_message_unref (check_message (bus, GST_MESSAGE_WARNING));
+  g_object_get (h->element, "k-polynomial", &k, NULL);
+  fail_unless (k == NULL);
+  /* nothing is waited for any more */
+  check_push (h, mirror_new (1, fringes, bend, 6000), GST_FLOW_OK);
+  fail_unless (gst_bus_pop_filtered (
+                   bus, GST_MESSAGE_ELEMENT | GST_MESSAGE_WARNING) == NULL);
+  g_signal_emit_by_name (h->element, "calibrate-mirror", "+x");
+  gst_message_unref (check_message (bus, GST_MESSAGE_WARNING));
+  harness_free (h, bus);
+}
+GST_END_TEST;
+
 /* In two cameras that take turns from the second on. */
 GST_START_TEST (test_dispersion_is_estimated_and_saved)
 {
@@ -615,6 +765,8 @@ octbscan_actions_suite (void)
   suite_add_tcase (suite, tc);
   tcase_add_checked_fixture (tc, check_make_folder, check_remove_folder);
   tcase_add_loop_test (tc, test_dispersion_is_estimated_and_saved, 0, 2);
+  tcase_add_loop_test (tc, test_mirror_calibrates_each_camera, 0, 2);
+  tcase_add_test (tc, test_mirror_that_tells_nothing_is_refused);
   tcase_add_test (tc, test_files_of_a_calibration_stay_where_they_are);
   tcase_add_test (tc, test_dispersions_are_saved_in_their_order);
   tcase_add_loop_test (tc, test_fixed_pattern_is_saved_and_read, 0, 2);

@@ -77,6 +77,11 @@ static const Kind kinds[] = {
     {"octbscan", GREY (64, 16) "octbscan name=e upsample=64 taper-cut=8" SINK,
         FALSE, "background-location", "spectrum.npy",
         {{"upsample", 512}, {"scale", 3}, {"taper-cut", 1e9}}},
+    {"octangio",
+        GREY (64, 16) "octbscan name=o upsample=64 taper-cut=8 ! "
+                      "fakesink async=false o.complex ! queue ! octangio "
+                      "name=e" SINK,
+        FALSE, NULL, NULL, {{"repeats", 4}, {"bscans-per-volume", 5}}},
     {"insarxcorr", PAIR "insarxcorr name=e nx=3 ny=3 xsearch=8 ysearch=8" SINK,
         FALSE, NULL, NULL,
         {{"nx", 8}, {"ny", 8}, {"xsearch", 16}, {"ysearch", 16},

@@ -116,7 +116,7 @@ LLVMFuzzerTestOneInput (const guint8 *bytes, gsize size)
 
     if (file)
       calibration = gst_oct_bscan_calibration_new (
-          file, orders[i], NULL, N_CAMERAS, WIDTH, &error);
+          file, orders[i], NULL, NULL, N_CAMERAS, WIDTH, &error);
     if (calibration)
       check_cameras (calibration);
     else

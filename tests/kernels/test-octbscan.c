@@ -357,6 +357,8 @@ apply_range (ImkOctbscanConfig *c, ImkOctbscanCamera *camera)
   c->cameras = camera;
 }
 
+static const double k_polynomial[] = {3, -1, 0.12, 0.03};
+
 static void
 test_each_map (const Way *ways)
 {
@@ -368,6 +370,7 @@ test_each_map (const Way *ways)
       {IMK_OCTBSCAN_MAP_WAVELENGTHS, wavelengths, n},
       {IMK_OCTBSCAN_MAP_CHIRP, chirp, n},
       {IMK_OCTBSCAN_MAP_K_INDEX, k_index, n},
+      {IMK_OCTBSCAN_MAP_K_POLYNOMIAL, k_polynomial, 4},
   };
   ImkOctbscanConfig c = base_config (n, 3);
   TestImage in = spectra (&c, 1000, 300);
@@ -496,6 +499,94 @@ test_interlaced (const Way *ways)
     }
 }
 
+/* Cameras of other ranges, one of them the other way round, on one grid; with
+ * phases of each kind, which stay over the camera's own wavenumbers. */
+static void
+test_common_range (const Way *ways)
+{
+  static const double ends[][2] = {{806, 675}, {800, 670}, {672, 807}};
+  static const double k[] = {0.00136, 0.00012, 1e-6};
+  ImkOctbscanCamera cameras[] = {
+      {IMK_OCTBSCAN_MAP_RANGE, ends[0], 2, .dispersion = dispersion,
+          .n_dispersion = 4},
+      {IMK_OCTBSCAN_MAP_RANGE, ends[1], 2, .phase = phases, .n_phase = 24},
+      {IMK_OCTBSCAN_MAP_RANGE, ends[2], 2, .dispersion = dispersion,
+          .n_dispersion = 4, .spectrum_phase = phases},
+      {IMK_OCTBSCAN_MAP_K_POLYNOMIAL, k, 3},
+  };
+  ImkOctbscanConfig c = base_config (24, 37);
+  TestImage in = spectra (&c, 1000, 300);
+
+  fill_curves (24);
+  c.n_cameras = 4;
+  c.cameras = cameras;
+  c.upsample = 40;
+  c.k_range = IMK_OCTBSCAN_K_RANGE_COMMON;
+  check_ways (ways, &c, &in, 1, "common range");
+  test_image_free (&in);
+}
+
+/* A mirror is at one depth for two cameras of different ranges, and without the
+ * common range it is at two. */
+static void
+test_common_range_aligns_depths (void)
+{
+  static const double ends[][2] = {{806, 675}, {676, 805}};
+  const ImkOctbscanCamera cameras[] = {{IMK_OCTBSCAN_MAP_RANGE, ends[0], 2},
+      {IMK_OCTBSCAN_MAP_RANGE, ends[1], 2}};
+  enum { SAMPLES = 832, Z_UM = 600 };
+
+  for (int common = 0; common < 2; common++) {
+    ImkOctbscanConfig c = base_config (SAMPLES, 2);
+    TestImage in = test_image_new (IMK_TYPE_U16, SAMPLES, 2, 1, 0);
+    TestImage out = test_image_new (IMK_TYPE_CF32, SAMPLES * 2, 2, 1, 0);
+    ImkOctbscanJob job = {.in = &in.image, .complex = &out.image};
+    ImkOctbscan *self = NULL;
+    uint32_t peaks[2] = {0, 0};
+    ImkError error;
+
+    c.n_cameras = 2;
+    c.cameras = cameras;
+    c.upsample = 4096;
+    c.scale = 4;
+    c.window = IMK_OCTBSCAN_WINDOW_HANN;
+    c.background_mode = IMK_OCTBSCAN_BACKGROUND_NONE;
+    c.k_range = common ? IMK_OCTBSCAN_K_RANGE_COMMON : IMK_OCTBSCAN_K_RANGE_OWN;
+    for (uint32_t r = 0; r < 2; r++)
+      for (uint32_t i = 0; i < SAMPLES; i++) {
+        double lambda =
+            ends[r][0] + (ends[r][1] - ends[r][0]) * i / (SAMPLES - 1.0);
+
+        ((uint16_t *) ((uint8_t *) in.image.data + r * in.image.stride))[i] =
+            (uint16_t) (20000 + 9000 * cos (4000 * M_PI * Z_UM / lambda));
+      }
+    test_ok (imk_octbscan_new (IMK_BACKEND_CPU, &c, &self, &error), &error);
+    test_ok (imk_octbscan_process (self, &job, 1, NULL, &error), &error);
+    for (uint32_t r = 0; r < 2; r++) {
+      const float *z =
+          (const float *) ((uint8_t *) out.image.data + r * out.image.stride);
+      double best = 0;
+
+      for (uint32_t q = 40; q < out.image.width; q++)
+        if (hypot (z[2 * q], z[2 * q + 1]) > best) {
+          best = hypot (z[2 * q], z[2 * q + 1]);
+          peaks[r] = q;
+        }
+    }
+    printf ("# common %d: depths %u and %u, step %.5f um\n", common, peaks[0],
+        peaks[1], imk_octbscan_depth_step (self));
+    test_check ((peaks[0] == peaks[1]) == (common == 1), "depths %u and %u",
+        peaks[0], peaks[1]);
+    if (common)
+      test_check (fabs (peaks[0] * imk_octbscan_depth_step (self) - Z_UM) <
+                      imk_octbscan_depth_step (self),
+          "depth %u times %.5f um", peaks[0], imk_octbscan_depth_step (self));
+    imk_octbscan_free (self);
+    test_image_free (&in);
+    test_image_free (&out);
+  }
+}
+
 static void
 test_types_and_backgrounds (const Way *ways)
 {
@@ -580,6 +671,7 @@ run_all (const Way *ways)
   test_windows_and_tapers (ways);
   test_phases (ways);
   test_interlaced (ways);
+  test_common_range (ways);
   test_types_and_backgrounds (ways);
   test_crops (ways);
   test_thesis_size (ways);
@@ -596,6 +688,7 @@ DEFINE_CPU (test_each_interpolation)
 DEFINE_CPU (test_windows_and_tapers)
 DEFINE_CPU (test_phases)
 DEFINE_CPU (test_interlaced)
+DEFINE_CPU (test_common_range)
 DEFINE_CPU (test_types_and_backgrounds)
 DEFINE_CPU (test_crops)
 DEFINE_CPU (test_thesis_size)
@@ -1061,6 +1154,7 @@ typedef struct {
   Result live;
 } Live;
 
+static const double live_ends[][2] = {{806, 675}, {670, 800}};
 static const double first_live[] = {0, 0, 3, 1},
                     other_live[] = {-9, 2, 4.5, -0.25};
 
@@ -1081,6 +1175,13 @@ live_open (Live *l, const Way *w, uint32_t crop_top)
   l->config.upsample = 256;
   l->config.crop_top = crop_top;
   l->config.live_dispersion = first_live;
+  if (crop_top > 0) { /* u stays that of the camera */
+    l->cameras[0].map = l->cameras[1].map = IMK_OCTBSCAN_MAP_RANGE;
+    l->cameras[0].n_values = l->cameras[1].n_values = 2;
+    l->cameras[0].values = live_ends[0];
+    l->cameras[1].values = live_ends[1];
+    l->config.k_range = IMK_OCTBSCAN_K_RANGE_COMMON;
+  }
   l->config.strategy = w->strategy;
   l->in = spectra (&l->config, 1000, 300);
   l->live = result_new (&l->config, IMK_TYPE_F32, 12);
@@ -1480,6 +1581,25 @@ test_wrong_cameras_are_refused (void)
       "lambda-last of camera 1 is 1e+308");
   check_camera_refused ((ImkOctbscanCamera){IMK_OCTBSCAN_MAP_RANGE, tiny, 2},
       "wavelength 1e-310 at sample 0");
+}
+
+static void
+test_ranges_without_a_common_part_are_refused (void)
+{
+  static const double ends[][2] = {{806, 675}, {900, 800}, {0.806, 0.675}};
+  static const char *const words[] = {
+      "common needs", "are 4 % of those of camera 0", "another unit"};
+
+  for (int i = 0; i < 3; i++) {
+    ImkOctbscanCamera cameras[] = {{IMK_OCTBSCAN_MAP_RANGE, ends[0], 2},
+        {i == 0 ? IMK_OCTBSCAN_MAP_NONE : IMK_OCTBSCAN_MAP_RANGE, ends[i], 2}};
+    ImkOctbscanConfig c = base_config (60, 4);
+
+    c.n_cameras = 2;
+    c.cameras = cameras;
+    c.k_range = IMK_OCTBSCAN_K_RANGE_COMMON;
+    check_refused (&c, words[i]);
+  }
 }
 
 /* What counts is their sum where the wavenumbers are. */
@@ -1965,6 +2085,11 @@ static const Test tests[] = {
     {"windows and tapers are the definition", test_windows_and_tapers_cpu},
     {"phases are the definition", test_phases_cpu},
     {"interlaced cameras are the definition", test_interlaced_cpu},
+    {"a common range is the definition", test_common_range_cpu},
+    {"ranges without a common part are refused",
+        test_ranges_without_a_common_part_are_refused, .cpu_only = true},
+    {"a common range aligns depths", test_common_range_aligns_depths,
+        .cpu_only = true},
     {"types and backgrounds are the definition",
         test_types_and_backgrounds_cpu},
     {"crops are the definition", test_crops_cpu},

@@ -129,6 +129,78 @@ class Oct(unittest.TestCase):
         self.call("one.npy", "--lines", str(LINES))
         np.testing.assert_array_equal(np.load(self.path("out/level.npy")), levels)
 
+    def width(self, spectra, k, phase=0.0):
+        """Returns: float64, of the peak at half of its intensity, in depths of the grid of octbscan: of spectra [lines, samples]
+        whose wavenumbers are k, with a phase over them that is taken off"""
+        fringe = np.fft.fft(spectra[0] - spectra.mean(0)) if len(spectra) > 1 else np.fft.fft(spectra[0] - spectra[0].mean())
+        fringe[0:6] = 0
+        fringe[SAMPLES // 2:] = 0
+        fringe = np.fft.ifft(fringe)
+        order = np.argsort(k)
+        even = np.linspace(k.min(), k.max(), SAMPLES)
+        z = np.interp(even, k[order], np.abs(fringe)[order]) * np.exp(1j * np.interp(even, k[order], np.unwrap(np.angle(fringe))[order]))
+        power = np.abs(np.fft.fft(z * np.exp(1j * phase), 64 * SAMPLES)) ** 2
+        power = np.roll(power, len(power) // 2 - power.argmax())
+        above = np.flatnonzero(power > power.max() / 2)
+        return (above[-1] - above[0] + 1) / 64
+
+    def dispersed(self, depth_um, d2):
+        """A mirror like mirror(), with the phase d2 u^2 over the wavenumbers"""
+        k = 2e3 * np.pi / wavelengths()
+        u = 2 * (k - k[0]) / (k[-1] - k[0]) - 1
+        lamp = 12000 * np.exp(-(((wavelengths() - 850) / 30) ** 2))
+        lines = np.arange(LINES)[:, None] * 0.7
+        rng = np.random.default_rng(4)
+        # wavenumbers fall with the samples, and a fringe is read as one that rises
+        return np.rint(500 + lamp * (1 + 0.1 * np.cos(2 * k * depth_um - d2 * u ** 2 + lines)) + rng.normal(0, 10, (LINES, SAMPLES))).astype("u2")
+
+    def test_two_mirrors_calibrate(self):
+        for name, depth in ("near", 150.0), ("far", 320.0):
+            np.save(self.path(name + ".npy"), self.dispersed(depth, 9.0))
+        self.call("calibrate", "near.npy", "far.npy", "--lambda", "790", "912")
+        result = result_of(self.path("out"))
+        self.assertEqual([f["name"] for f in result["figures"] if f["met"] is False], [])
+        self.assertLess(result["width-over-limit"], 1.01)
+        self.assertLess(result["phase-error"], 0.05)
+        positions = result["mirrors"][0]
+        self.assertGreater(positions[0]["width-before"], 2 * positions[0]["width"])
+        # 790 to 912 nm is what the user thinks; the fringes say how wavenumbers go on between
+        span = abs(1 / 790 - 1 / 912) / abs(1 / 800 - 1 / 900)
+        for position, depth in zip(positions, (150, 320)):
+            self.assertLess(abs(position["depth-um"] * span / depth - 1), 0.02)
+        # the same width as float64 with the true wavenumbers and dispersion
+        k = 2e3 * np.pi / wavelengths()
+        u = 2 * (np.linspace(k.min(), k.max(), SAMPLES) - k[0]) / (k[-1] - k[0]) - 1
+        for name, position in zip(("near", "far"), positions):
+            true = self.width(np.load(self.path(name + ".npy")).astype(float)[:1], k, -9.0 * u ** 2)
+            self.assertLess(abs(position["width"] / true - 1), 0.03, (position["width"], true))
+        shutil.copy(self.path("out/calibration.ini"), self.path("new.ini"))
+        self.call("near.npy", "--calibration", "new.ini", "scale=8", "background=rolling", "background-reach=6", "upsample=512")
+        levels = np.load(self.path("out/level.npy"))[0]
+        above = [np.flatnonzero(a > a.max() - 3.0103) for a in levels[200:].T]
+        width = np.median([(a[-1] - a[0] + 1) / 8 for a in above])
+        self.assertLess(abs(width / positions[0]["width"] - 1), 0.1, (width, positions[0]["width"]))
+
+    def test_mirrors_that_cannot_calibrate(self):
+        np.save(self.path("m.npy"), mirror(150)[0])
+        np.save(self.path("dark.npy"), mirror(150, amplitude=0.0)[0])
+        np.save(self.path("short.npy"), mirror(150)[0, :, :256])
+        self.assertIn("The fringe of the mirror is weak", self.call("calibrate", "dark.npy", status=1))
+        self.assertIn("has no wavelengths to keep", self.call("calibrate", "m.npy", "--fit", "map", status=1))
+        self.assertIn("256 and 512 samples", self.call("calibrate", "m.npy", "short.npy", status=3))
+        self.assertIn("Give a file of spectra of a mirror", self.call("calibrate", status=2))
+        self.assertIn("are of gst-imaging oct calibrate", self.call("m.npy", "--other-side", "m.npy", status=2))
+        self.assertIn("with a line for each of 30 cameras", self.call("calibrate", "m.npy", "cameras=30", status=3))
+
+    @unittest.skipUnless(os.path.isdir(REAL), "there are no real mirrors")
+    def test_real_mirrors_calibrate(self):
+        mirrors = [os.path.join(REAL, "octcal", f"mirror{i}.npy") for i in (1, 2)]
+        self.call("calibrate", mirrors[0], "--other-side", mirrors[1])
+        result = result_of(self.path("out"))
+        self.assertLess(result["width-over-limit"], 1.05)
+        for position in result["mirrors"][0]:
+            self.assertGreater(position["width-before"], 4 * position["width"])
+
     def test_pictures_are_the_levels(self):
         np.save(self.path("m.npy"), mirror(200, bscans=3))
         self.call("m.npy", "range-min=-5", "range-max=35", "--pictures")

@@ -85,9 +85,9 @@ cuda_update (void *state, const ImkOctbscanParams *params, ImkError *error)
   Cuda *s = (Cuda *) state;
 
   (void) error;
-  if (params->history != s->arguments.params.history)
+  if (params->history != s->arguments.range.params.history)
     s->history = {};
-  s->arguments.params = *params;
+  s->arguments.range.params = *params;
   return IMK_OK;
 }
 
@@ -108,9 +108,9 @@ cuda_get_pattern (void *state, float *pattern, ImkError *error)
   ImkStatus status = IMK_CUDA (error, cudaEventSynchronize (s->done));
 
   if (status == IMK_OK)
-    status =
-        IMK_CUDA (error, cudaMemcpy (pattern, a.patterns + s->last_pattern * n,
-                             n * sizeof (float2), cudaMemcpyDeviceToHost));
+    status = IMK_CUDA (
+        error, cudaMemcpy (pattern, a.pattern.values + s->last_pattern * n,
+                   n * sizeof (float2), cudaMemcpyDeviceToHost));
   return status;
 }
 
@@ -181,8 +181,8 @@ static void
 cut_memory (Cuda *s, Cutter *c, const ImkOctbscanPlan *plan)
 {
   Arguments &a = s->arguments;
-  size_t rows =
-      (size_t) a.n_cameras * s->config.max_jobs * (a.camera_rows + a.n_rests);
+  size_t rows = (size_t) a.n_cameras * s->config.max_jobs *
+                (a.z.camera_rows + a.z.n_rests);
   float2 *background = nullptr;
 
   c->cut (&s->products, rows * a.n_depths);
@@ -198,8 +198,8 @@ cut_memory (Cuda *s, Cutter *c, const ImkOctbscanPlan *plan)
     operator_cut (&s->op, a, s->config.max_jobs, c);
   a.background = background;
   a.jobs = s->jobs;
-  a.products = s->op.products = s->transforms.lines.products = s->products;
-  a.scales = s->op.scales = s->scales;
+  a.z.products = s->op.products = s->transforms.lines.products = s->products;
+  a.z.scales = s->op.scales = s->scales;
 }
 
 static ImkStatus
@@ -243,8 +243,8 @@ static ImkStatus
 fill (Cuda *s, const ImkOctbscanPlan *plan, ImkError *error)
 {
   const Arguments &a = s->arguments;
-  size_t rows =
-      (size_t) a.n_cameras * s->config.max_jobs * (a.camera_rows + a.n_rests);
+  size_t rows = (size_t) a.n_cameras * s->config.max_jobs *
+                (a.z.camera_rows + a.z.n_rests);
   ImkStatus status = upload_finish (a, plan, error);
 
   if (status == IMK_OK && plan->background)
@@ -272,14 +272,14 @@ describe (Cuda *s, const ImkOctbscanPlan *plan, const ImkOctbscanParams *params)
     a.reach = c->background_reach;
   a.background_bscans = c->background_bscans;
   a.keeps_first = c->background_mode == IMK_OCTBSCAN_BACKGROUND_FIRST;
-  a.params = *params;
+  a.range.params = *params;
   s->op.padded = imk_div_up (c->width, ALIGNMENT) * ALIGNMENT;
   if (s->config.strategy == IMK_OCTBSCAN_STRATEGY_FFT)
     transforms_init (&s->transforms, a, plan);
   else
     s->op.has_integers = c->type != IMK_TYPE_F32 && a.reach == 0;
   if (s->op.has_integers && c->background_mode != IMK_OCTBSCAN_BACKGROUND_NONE)
-    a.n_rests = N_RESTS;
+    a.z.n_rests = N_RESTS;
 }
 
 static ImkStatus

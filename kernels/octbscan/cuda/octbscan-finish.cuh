@@ -23,10 +23,10 @@ begin_ranks (const __grid_constant__ Finish a)
   uint32_t i = blockIdx.x * blockDim.x + threadIdx.x;
 
   if (i < IMK_OCTBSCAN_N_BINS)
-    a.counts[(size_t) blockIdx.y * IMK_OCTBSCAN_N_BINS + i] = 0;
+    a.range.counts[(size_t) blockIdx.y * IMK_OCTBSCAN_N_BINS + i] = 0;
   if (i == 0) {
-    a.ends[2 * blockIdx.y] = 0x7fffffff;
-    a.ends[2 * blockIdx.y + 1] = 0;
+    a.range.ends[2 * blockIdx.y] = 0x7fffffff;
+    a.range.ends[2 * blockIdx.y + 1] = 0;
   }
 }
 
@@ -50,22 +50,22 @@ find_ends (const __grid_constant__ Finish a)
     largest = max (largest, __shfl_xor_sync (0xffffffff, largest, d));
   }
   if (threadIdx.x % 32 == 0) {
-    atomicMin (&a.ends[2 * blockIdx.y], least);
-    atomicMax (&a.ends[2 * blockIdx.y + 1], largest);
+    atomicMin (&a.range.ends[2 * blockIdx.y], least);
+    atomicMax (&a.range.ends[2 * blockIdx.y + 1], largest);
   }
 }
 
 static __global__ void
 count_bins (const __grid_constant__ Finish a)
 {
-  unsigned int *counts = a.counts + (size_t) blockIdx.y * IMK_OCTBSCAN_N_BINS;
+  unsigned int *counts =
+      a.range.counts + (size_t) blockIdx.y * IMK_OCTBSCAN_N_BINS;
 
   if (is_dead (a, blockIdx.y, blockIdx.x))
     return;
   for (uint32_t q = threadIdx.x; q < a.n_depths; q += blockDim.x)
     atomicAdd (
-        &counts[imk_octbscan_bin (
-            intensity_at (a, blockIdx.y, blockIdx.x, q))],
+        &counts[imk_octbscan_bin (intensity_at (a, blockIdx.y, blockIdx.x, q))],
         1);
 }
 
@@ -80,11 +80,12 @@ static __global__ void
 find_ranks (const __grid_constant__ Finish a)
 {
   const uint32_t run = IMK_OCTBSCAN_N_BINS / RANK_THREADS;
-  const unsigned int *counts =
-      a.counts + (size_t) blockIdx.x * IMK_OCTBSCAN_N_BINS + threadIdx.x * run;
+  const unsigned int *counts = a.range.counts +
+                               (size_t) blockIdx.x * IMK_OCTBSCAN_N_BINS +
+                               threadIdx.x * run;
   __shared__ uint64_t before[RANK_THREADS];
   uint64_t n = 0, sum = 0, seen = 0, ranks[3];
-  const bool is_auto = a.params.range == IMK_OCTBSCAN_RANGE_AUTO;
+  const bool is_auto = a.range.params.range == IMK_OCTBSCAN_RANGE_AUTO;
 
   for (uint32_t i = 0; i < run; i++)
     sum += counts[i];
@@ -95,15 +96,15 @@ find_ranks (const __grid_constant__ Finish a)
     n += before[i];
   }
   if (n == 0 && threadIdx.x == 0)
-    a.ranges[blockIdx.x] = make_float3 (0, 0, 0);
+    a.range.found[blockIdx.x] = make_float3 (0, 0, 0);
   if (n == 0)
     return;
-  ranks[0] =
-      rank_of (is_auto ? IMK_OCTBSCAN_AUTO_BLACK : a.params.percent_min, n);
-  ranks[1] =
-      rank_of (is_auto ? IMK_OCTBSCAN_AUTO_WHITE : a.params.percent_max, n);
+  ranks[0] = rank_of (
+      is_auto ? IMK_OCTBSCAN_AUTO_BLACK : a.range.params.percent_min, n);
+  ranks[1] = rank_of (
+      is_auto ? IMK_OCTBSCAN_AUTO_WHITE : a.range.params.percent_max, n);
   ranks[2] = rank_of (
-      is_auto ? IMK_OCTBSCAN_AUTO_LINEAR_WHITE : a.params.percent_max, n);
+      is_auto ? IMK_OCTBSCAN_AUTO_LINEAR_WHITE : a.range.params.percent_max, n);
   for (int k = 0; k < 3; k++)
     if (seen <= ranks[k] && ranks[k] < seen + sum) {
       uint64_t upto = seen;
@@ -111,7 +112,7 @@ find_ranks (const __grid_constant__ Finish a)
 
       while ((upto += counts[i]) <= ranks[k])
         i++;
-      ((float *) &a.ranges[blockIdx.x])[k] =
+      ((float *) &a.range.found[blockIdx.x])[k] =
           imk_octbscan_bin_start (threadIdx.x * run + i);
     }
 }
@@ -120,24 +121,25 @@ find_ranks (const __grid_constant__ Finish a)
 static __device__ float4
 ends_of (const Finish &a, uint32_t job)
 {
-  const ImkOctbscanParams &p = a.params;
+  const ImkOctbscanParams &p = a.range.params;
   float found[3], ends[4];
 
   if (p.range == IMK_OCTBSCAN_RANGE_FIXED)
     return make_float4 (p.fixed[0], p.fixed[1], p.fixed[2], p.fixed[3]);
   if (p.range == IMK_OCTBSCAN_RANGE_MINMAX) {
     /* Minimum > maximum means that no A-scan is valid. */
-    bool is_there = a.ends[2 * job] <= a.ends[2 * job + 1];
+    bool is_there = a.range.ends[2 * job] <= a.range.ends[2 * job + 1];
 
-    found[0] = is_there ? __uint_as_float (a.ends[2 * job]) : 0;
-    found[1] = found[2] = is_there ? __uint_as_float (a.ends[2 * job + 1]) : 0;
+    found[0] = is_there ? __uint_as_float (a.range.ends[2 * job]) : 0;
+    found[1] = found[2] =
+        is_there ? __uint_as_float (a.range.ends[2 * job + 1]) : 0;
   } else {
-    found[0] = a.ranges[job].x;
-    found[1] = a.ranges[job].y;
-    found[2] = a.ranges[job].z;
+    found[0] = a.range.found[job].x;
+    found[1] = a.range.found[job].y;
+    found[2] = a.range.found[job].z;
   }
-  imk_octbscan_ends (found, p.range == IMK_OCTBSCAN_RANGE_AUTO, p.fixed,
-      p.auto_bscans, ends);
+  imk_octbscan_ends (
+      found, p.range == IMK_OCTBSCAN_RANGE_AUTO, p.fixed, p.auto_bscans, ends);
   return make_float4 (ends[0], ends[1], ends[2], ends[3]);
 }
 
@@ -233,7 +235,7 @@ typedef float Tile[TILE][TILE + 1]; /* by A-scan and depth */
 static __device__ uint32_t
 depth_of (const Finish &a, uint32_t q)
 {
-  return a.flips_depth ? a.n_depths - 1 - q : q;
+  return a.image.flips_depth ? a.n_depths - 1 - q : q;
 }
 
 typedef float2 Rests[IMK_OCTBSCAN_MAX_CAMERAS][TILE]; /* by depth */
@@ -241,7 +243,7 @@ typedef float2 Rests[IMK_OCTBSCAN_MAX_CAMERAS][TILE]; /* by depth */
 static __device__ void
 load_rests (const Finish &a, uint32_t depth0, Rests &rests)
 {
-  if (a.n_rests == 0)
+  if (a.z.n_rests == 0)
     return;
   for (uint32_t k = threadIdx.x; k < a.n_cameras * TILE; k += TILE_THREADS) {
     uint32_t d = k % TILE;
@@ -265,15 +267,14 @@ load_z_tile (const Finish &a, const Job &job, uint32_t row0, uint32_t depth0,
   uint32_t mine = row0 + first + lane % n_rows;
   const Place p =
       place_of (a, blockIdx.z, mine < a.height ? mine : a.height - 1);
-  const float my_scale = a.scales[p.row];
+  const float my_scale = a.z.scales[p.row];
   float2 z[n_rows][n_steps];
 
 #pragma unroll
   for (uint32_t i = 0; i < n_rows; i++) {
-    const float2 *from =
-        a.products +
-        (size_t) __shfl_sync (0xffffffff, (uint32_t) p.row, (int) i) *
-            a.n_depths;
+    const float2 *from = a.z.products + (size_t) __shfl_sync (0xffffffff,
+                                            (uint32_t) p.row, (int) i) *
+                                            a.n_depths;
 
 #pragma unroll
     for (uint32_t k = 0; k < n_steps; k++) {
@@ -291,17 +292,18 @@ load_z_tile (const Finish &a, const Job &job, uint32_t row0, uint32_t depth0,
     float scale = __shfl_sync (0xffffffff, my_scale, (int) i);
     uint32_t camera = __shfl_sync (0xffffffff, p.camera, (int) i);
     const float2 *pattern =
-        a.patterns ? a.patterns + ((size_t) job.pattern * a.n_cameras + camera) *
-                                      a.n_depths
-                   : nullptr;
+        a.pattern.values
+            ? a.pattern.values +
+                  ((size_t) job.pattern * a.n_cameras + camera) * a.n_depths
+            : nullptr;
 
 #pragma unroll
     for (uint32_t k = 0; k < n_steps; k++) {
       uint32_t d = lane + 32 * k, q = depth_of (a, depth0 + d);
       const float2 rest =
-          a.n_rests > 0 ? rests[camera][d] : make_float2 (0, 0);
-      float2 v = make_float2 (
-          z[i][k].x * scale - rest.x, z[i][k].y * scale - rest.y);
+          a.z.n_rests > 0 ? rests[camera][d] : make_float2 (0, 0);
+      float2 v =
+          make_float2 (z[i][k].x * scale - rest.x, z[i][k].y * scale - rest.y);
 
       if (row < a.height && depth0 + d < a.n_depths) {
         if (pattern && scale != 0)
@@ -331,10 +333,10 @@ static __device__ void
 store_tile (const Finish &a, const Writer &w, uint32_t row0, uint32_t depth0,
     const Tile &tile)
 {
-  uint32_t x0 = a.depth_down ? row0 : depth0;
-  uint32_t y0 = a.depth_down ? depth0 : row0;
-  uint32_t width = a.depth_down ? a.n_ascans : a.n_depths;
-  uint32_t height = a.depth_down ? a.n_depths : a.n_ascans;
+  uint32_t x0 = a.image.depth_down ? row0 : depth0;
+  uint32_t y0 = a.image.depth_down ? depth0 : row0;
+  uint32_t width = a.image.depth_down ? a.n_ascans : a.n_depths;
+  uint32_t height = a.image.depth_down ? a.n_depths : a.n_ascans;
   uint32_t dx = threadIdx.x % (TILE / 4) * 4;
 
   if (!w.image)
@@ -349,7 +351,7 @@ store_tile (const Finish &a, const Writer &w, uint32_t row0, uint32_t depth0,
     if (y >= height)
       return;
     for (uint32_t i = 0; i < 4; i++)
-      v[i] = a.depth_down ? tile[dx + i][dy] : tile[dy][dx + i];
+      v[i] = a.image.depth_down ? tile[dx + i][dy] : tile[dy][dx + i];
     write_four (w, x, y, min (4u, width - x), v);
   }
 }
@@ -363,17 +365,16 @@ write_images (const __grid_constant__ Finish a)
   const float4 ends = ends_of (a, blockIdx.z);
   uint32_t row0 = blockIdx.y * TILE, depth0 = blockIdx.x * TILE;
 
-  if (a.is_mixed)
+  if (a.image.is_mixed)
     load_tile (a, row0, depth0, tile);
   else
     load_z_tile (a, job, row0, depth0, rests, tile);
   __syncthreads ();
   store_tile (a,
-      job.db_is_linear
-          ? writer_of (
-                job.db, job.db_stride, job.db_type, false, ends.z, ends.w)
-          : writer_of (
-                job.db, job.db_stride, job.db_type, true, ends.x, ends.y),
+      job.db_is_linear ? writer_of (job.db, job.db_stride, job.db_type, false,
+                             ends.z, ends.w)
+                       : writer_of (job.db, job.db_stride, job.db_type, true,
+                             ends.x, ends.y),
       row0, depth0, tile);
   store_tile (a,
       writer_of (job.linear, job.linear_stride, job.linear_type, false, ends.z,
@@ -395,10 +396,10 @@ launch_ranks (const Finish &a, cudaStream_t stream, ImkError *error)
       grid (dim3 (a.n_jobs), dim3 (RANK_THREADS), stream);
   ImkStatus status;
 
-  if (a.params.range == IMK_OCTBSCAN_RANGE_FIXED)
+  if (a.range.params.range == IMK_OCTBSCAN_RANGE_FIXED)
     return IMK_OK;
   status = IMK_CUDA_LAUNCH (error, begin, begin_ranks, a);
-  if (status == IMK_OK && a.params.range == IMK_OCTBSCAN_RANGE_MINMAX)
+  if (status == IMK_OK && a.range.params.range == IMK_OCTBSCAN_RANGE_MINMAX)
     return IMK_CUDA_LAUNCH (error, rows, find_ends, a);
   if (status == IMK_OK)
     status = IMK_CUDA_LAUNCH (error, rows, count_bins, a);
@@ -420,20 +421,20 @@ launch_images (const Finish &a, cudaStream_t stream, ImkError *error)
 
 /* All that follows Z. */
 static ImkStatus
-launch_finish (Finish a, const ImkOctbscanJob *jobs, cudaStream_t stream,
-    ImkError *error)
+launch_finish (
+    Finish a, const ImkOctbscanJob *jobs, cudaStream_t stream, ImkError *error)
 {
   bool complex = false, track = false, enface = false, tells = false;
   cudaLaunchConfig_t ends = grid (dim3 (a.n_jobs), dim3 (1), stream);
   ImkStatus status;
 
-  a.is_mixed = a.shifted || !a.is_identity;
+  a.image.is_mixed = a.image.shifted || !a.lateral.is_identity;
   for (uint32_t i = 0; i < a.n_jobs; i++) {
     complex = complex || jobs[i].complex;
     track = track || jobs[i].track;
     enface = enface || jobs[i].enface;
     tells = tells || jobs[i].ends;
-    a.is_mixed = a.is_mixed || jobs[i].backward;
+    a.image.is_mixed = a.image.is_mixed || jobs[i].backward;
   }
   status = launch_mix (a, complex, track, enface, stream, error);
   if (status == IMK_OK)
@@ -460,38 +461,39 @@ cut_finish (Finish *a, const ImkOctbscanLateral *lateral, Cutter *c)
 {
   size_t image = (size_t) a->n_ascans * a->n_depths, jobs = a->max_jobs;
   size_t entries = lateral->first[lateral->n_ascans];
-  bool tracks = a->tracking != IMK_OCTBSCAN_TRACKING_NONE;
+  bool tracks = a->tracking.mode != IMK_OCTBSCAN_TRACKING_NONE;
 
-  c->cut (&a->ranges, jobs);
-  c->cut (&a->ends, 2 * jobs);
-  c->cut (&a->counts, jobs * IMK_OCTBSCAN_N_BINS);
-  c->cut (&a->lateral_first, a->n_ascans + 1);
-  c->cut (&a->lateral_rows, entries);
-  c->cut (&a->lateral_weights, entries);
-  if (!a->is_identity || a->bidirectional || a->averages || tracks)
-    c->cut (&a->mixed, jobs * image);
-  if (a->pattern_mode != IMK_OCTBSCAN_FIXED_PATTERN_NONE)
-    c->cut (&a->patterns, (jobs + 1) * a->n_cameras * a->n_depths);
-  if (a->averages) {
-    c->cut (&a->sums, image);
-    c->cut (&a->n_in_sums, image);
+  c->cut (&a->range.found, jobs);
+  c->cut (&a->range.ends, 2 * jobs);
+  c->cut (&a->range.counts, jobs * IMK_OCTBSCAN_N_BINS);
+  c->cut (&a->lateral.first, a->n_ascans + 1);
+  c->cut (&a->lateral.rows, entries);
+  c->cut (&a->lateral.weights, entries);
+  if (!a->lateral.is_identity || a->lateral.bidirectional || a->mean.averages ||
+      tracks)
+    c->cut (&a->image.mixed, jobs * image);
+  if (a->pattern.mode != IMK_OCTBSCAN_FIXED_PATTERN_NONE)
+    c->cut (&a->pattern.values, (jobs + 1) * a->n_cameras * a->n_depths);
+  if (a->mean.averages) {
+    c->cut (&a->mean.sums, image);
+    c->cut (&a->mean.n_in_sums, image);
   }
-  if (a->has_bad) {
-    c->cut (&a->bad, jobs * a->height);
-    c->cut (&a->dead, jobs * a->n_ascans);
-    c->cut (&a->alive, jobs * a->n_ascans);
+  if (a->image.has_bad) {
+    c->cut (&a->z.bad, jobs * a->height);
+    c->cut (&a->image.dead, jobs * a->n_ascans);
+    c->cut (&a->mean.alive, jobs * a->n_ascans);
   }
-  if (a->averages || tracks)
-    c->cut (&a->shifted, jobs * image);
+  if (a->mean.averages || tracks)
+    c->cut (&a->image.shifted, jobs * image);
   if (!tracks)
     return;
-  c->cut (&a->profiles, jobs * a->n_window);
-  c->cut (&a->reference, a->n_window);
-  c->cut (&a->tops, jobs * a->n_ascans * 2);
-  c->cut (&a->correlations,
-      2 * imk_octbscan_reach (a->n_window, a->tracking_reach) + 1);
-  c->cut (&a->track, 1);
-  c->cut (&a->shifts, jobs);
+  c->cut (&a->tracking.profiles, jobs * a->tracking.n_depths);
+  c->cut (&a->tracking.reference, a->tracking.n_depths);
+  c->cut (&a->tracking.tops, jobs * a->n_ascans * 2);
+  c->cut (&a->tracking.correlations,
+      2 * imk_octbscan_reach (a->tracking.n_depths, a->tracking.reach) + 1);
+  c->cut (&a->tracking.state, 1);
+  c->cut (&a->tracking.shifts, jobs);
 }
 
 /* What stays from the plan on. */
@@ -501,15 +503,14 @@ upload_finish (const Finish &a, const ImkOctbscanPlan *plan, ImkError *error)
   const ImkOctbscanLateral *l = plan->lateral;
   size_t entries = l->first[l->n_ascans];
   size_t kept = (size_t) a.n_cameras * a.n_depths;
-  ImkStatus status =
-      upload (a.lateral_first, l->first, l->n_ascans + 1, error);
+  ImkStatus status = upload (a.lateral.first, l->first, l->n_ascans + 1, error);
 
   if (status == IMK_OK)
-    status = upload (a.lateral_rows, l->rows, entries, error);
+    status = upload (a.lateral.rows, l->rows, entries, error);
   if (status == IMK_OK)
-    status = upload (a.lateral_weights, l->weights, entries, error);
+    status = upload (a.lateral.weights, l->weights, entries, error);
   if (status == IMK_OK && plan->pattern)
-    status = upload (a.patterns + a.max_jobs * kept,
+    status = upload (a.pattern.values + a.max_jobs * kept,
         (const float2 *) plan->pattern, kept, error);
   return status;
 }
@@ -524,26 +525,27 @@ set_finish (Finish *a, const ImkOctbscanPlan *plan)
   a->n_cameras = c->n_cameras;
   a->n_depths = plan->n_depths;
   a->n_ascans = plan->lateral->n_ascans;
-  a->camera_rows = imk_div_up (c->height, c->n_cameras);
+  a->z.camera_rows = imk_div_up (c->height, c->n_cameras);
   a->max_jobs = c->max_jobs;
-  a->depth_down = c->orientation == IMK_OCTBSCAN_ORIENTATION_DEPTH_DOWN;
-  a->flips_depth = c->flip == IMK_OCTBSCAN_FLIP_DEPTH ||
-                   c->flip == IMK_OCTBSCAN_FLIP_BOTH;
-  a->is_identity = plan->lateral->is_identity;
-  a->bidirectional = c->bidirectional;
-  a->averages = c->averages_bscans;
-  a->has_bad = c->type == IMK_TYPE_F32;
-  a->pattern_mode = c->fixed_pattern;
-  a->pattern_segments = c->pattern_segments;
-  a->tracking = c->tracking;
-  a->tracking_top = c->tracking_top;
-  a->tracking_bscans = c->tracking_bscans;
-  a->tracking_reach = c->tracking_reach;
+  a->image.depth_down = c->orientation == IMK_OCTBSCAN_ORIENTATION_DEPTH_DOWN;
+  a->image.flips_depth =
+      c->flip == IMK_OCTBSCAN_FLIP_DEPTH || c->flip == IMK_OCTBSCAN_FLIP_BOTH;
+  a->lateral.is_identity = plan->lateral->is_identity;
+  a->lateral.bidirectional = c->bidirectional;
+  a->mean.averages = c->averages_bscans;
+  a->image.has_bad = c->type == IMK_TYPE_F32;
+  a->pattern.mode = c->fixed_pattern;
+  a->pattern.n_segments = c->pattern_segments;
+  a->tracking.mode = c->tracking;
+  a->tracking.top = c->tracking_top;
+  a->tracking.n_bscans = c->tracking_bscans;
+  a->tracking.reach = c->tracking_reach;
   if (c->tracking != IMK_OCTBSCAN_TRACKING_NONE)
-    a->n_window = plan->n_depths - c->tracking_top - c->tracking_bottom;
-  a->projection = c->projection;
-  a->enface_top = c->enface_top;
-  a->n_slab = plan->n_depths - c->enface_top - c->enface_bottom;
+    a->tracking.n_depths =
+        plan->n_depths - c->tracking_top - c->tracking_bottom;
+  a->enface.projection = c->projection;
+  a->enface.top = c->enface_top;
+  a->enface.n_depths = plan->n_depths - c->enface_top - c->enface_bottom;
 }
 
 /* ------------------------------------------------------------------------
@@ -561,7 +563,8 @@ follow_background (
     History *h, const ImkOctbscanConfig &c, uint32_t first_camera, Job *job)
 {
   for (uint32_t i = 0; i < c.n_cameras; i++) {
-    uint32_t first = (i + c.n_cameras - first_camera % c.n_cameras) % c.n_cameras;
+    uint32_t first =
+        (i + c.n_cameras - first_camera % c.n_cameras) % c.n_cameras;
 
     if (first >= c.height)
       continue;
@@ -572,15 +575,15 @@ follow_background (
 
 /* Numbers a job; @index: in its call. */
 static void
-enter_history (
-    History *h, const ImkOctbscanConfig &c, uint32_t index, Job *job)
+enter_history (History *h, const ImkOctbscanConfig &c, uint32_t index, Job *job)
 {
   bool keeps = c.fixed_pattern != IMK_OCTBSCAN_FIXED_PATTERN_MINVAR;
 
   job->pattern = keeps ? c.max_jobs : index;
   job->finds_pattern =
-      job->in && (!keeps || (c.fixed_pattern == IMK_OCTBSCAN_FIXED_PATTERN_ONCE &&
-                                !h->has_pattern));
+      job->in &&
+      (!keeps || (c.fixed_pattern == IMK_OCTBSCAN_FIXED_PATTERN_ONCE &&
+                     !h->has_pattern));
   if (job->in) {
     h->has_pattern = true;
     h->n_summed++;

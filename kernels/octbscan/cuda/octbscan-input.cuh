@@ -14,13 +14,13 @@ enum {
 /* What the kernels here and of the strategies are given. */
 struct Arguments : Finish {
   uint32_t width;
-  uint32_t reach;          /* of the rolling mean, 0 for none */
+  uint32_t reach;           /* of the rolling mean, 0 for none */
   const float2 *background; /* [C][N] in two parts, or NULL */
-  float2 *means;           /* [jobs][C][N], or along each spectrum
-                            * [jobs][H][N]; in two parts; or NULL */
-  double *bscan_means;     /* [jobs][C][N], for running backgrounds */
-  double *followed;        /* [C][N] */
-  uint32_t *n_followed;    /* [C][N] B-scans in it */
+  float2 *means;            /* [jobs][C][N], or along each spectrum
+                             * [jobs][H][N]; in two parts; or NULL */
+  double *bscan_means;      /* [jobs][C][N], for running backgrounds */
+  double *followed;         /* [C][N] */
+  uint32_t *n_followed;     /* [C][N] B-scans in it */
   uint32_t background_bscans;
   bool keeps_first;
 };
@@ -62,8 +62,8 @@ launch_jobs (const ImkOctbscanJob *jobs, uint32_t n_jobs,
 }
 
 /* ------------------------------------------------------------------------
- * Spectra with a sample that is not a number have no A-scan, and no part in what
- * others are compared with. Integers all are numbers. */
+ * Spectra with a sample that is not a number have no A-scan, and no part in
+ * what others are compared with. Integers all are numbers. */
 
 /* A warp a spectrum. */
 static __global__ void
@@ -80,9 +80,9 @@ mark_bad (const __grid_constant__ Arguments a)
     wild |= !imk_octbscan_is_sound (in[x]);
   wild = __any_sync (0xffffffff, wild);
   if (threadIdx.x % 32 == 0) {
-    a.bad[(size_t) blockIdx.y * a.height + row] = wild;
+    a.z.bad[(size_t) blockIdx.y * a.height + row] = wild;
     /* of the strategy fft it stays, that of the operator says the same */
-    ((float *) a.scales)[place_of (a, blockIdx.y, row).row] = !wild;
+    ((float *) a.z.scales)[place_of (a, blockIdx.y, row).row] = !wild;
   }
 }
 
@@ -96,7 +96,7 @@ count_bad (const __grid_constant__ Arguments a)
     n = 0;
   __syncthreads ();
   for (uint32_t row = threadIdx.x; job.in && row < a.height; row += MIX_THREADS)
-    if (a.bad[(size_t) blockIdx.x * a.height + row])
+    if (a.z.bad[(size_t) blockIdx.x * a.height + row])
       atomicAdd (&n, 1);
   __syncthreads ();
   if (threadIdx.x == 0 && job.n_bad && job.in)
@@ -112,9 +112,9 @@ launch_bad (const Arguments &a, cudaStream_t stream, ImkError *error)
   cudaLaunchConfig_t jobs = grid (dim3 (a.n_jobs), dim3 (MIX_THREADS), stream);
   ImkStatus status = IMK_OK;
 
-  if (a.bad)
+  if (a.z.bad)
     status = IMK_CUDA_LAUNCH (error, rows, mark_bad, a);
-  if (a.bad && status == IMK_OK)
+  if (a.z.bad && status == IMK_OK)
     status = IMK_CUDA_LAUNCH (error, jobs, count_bad, a);
   return status;
 }

@@ -30,9 +30,9 @@ struct Job {
   uint32_t *wide, *n_bad;
   float *ends;
   bool backward, has_images, db_is_linear;
-  uint32_t pattern;  /* index of the pattern that is subtracted */
+  uint32_t pattern; /* index of the pattern that is subtracted */
   bool finds_pattern;
-  uint32_t n_summed; /* B-scans in the mean, including this one */
+  uint32_t n_summed;  /* B-scans in the mean, including this one */
   uint32_t n_tracked; /* B-scans tracked before this one */
   uint8_t follow[IMK_OCTBSCAN_MAX_CAMERAS]; /* Follow */
 };
@@ -77,46 +77,82 @@ job_of (const ImkOctbscanJob *job)
   return j;
 }
 
-/* What the kernels here are given. */
-struct Finish {
-  uint32_t height, n_cameras, n_depths, n_ascans;
+/* Z of the spectra, as a strategy left it. */
+struct Products {
   uint32_t camera_rows; /* maximum rows of a camera in one job */
   uint32_t n_rests; /* further rows with the rounding error of the background */
-  uint32_t n_jobs, max_jobs;
-  bool depth_down, flips_depth;
-  ImkOctbscanFixedPattern pattern_mode;
-  ImkOctbscanTracking tracking;
-  uint32_t pattern_segments, n_window, tracking_top, tracking_bscans,
-      tracking_reach;
-  ImkOctbscanProjection projection;
-  uint32_t enface_top, n_slab;
-  bool is_identity, bidirectional, averages;
-  bool has_bad; /* samples may be NaN or infinite */
-  bool is_mixed; /* images are made from mixed */
-  ImkOctbscanParams params;
-  const Job *jobs;
   const float2 *products; /* [C][jobs][camera_rows + n_rests][n_depths] */
   const float *scales;    /* likewise, what makes Z of them; 0 for a spectrum
                            * that has none */
   uint8_t *bad;           /* [jobs][H] invalid A-scans; NULL: none */
-  uint8_t *dead;          /* [jobs][n_ascans] invalid columns; NULL: none */
-  uint8_t *alive; /* [jobs][n_ascans] valid columns of a mean of B-scans */
-  uint32_t *n_in_sums;    /* [n_ascans][n_depths] */
-  float2 *patterns;       /* [max_jobs + 1][C][n_depths], the last persists */
-  uint32_t *lateral_first, *lateral_rows; /* of ImkOctbscanLateral */
-  float *lateral_weights;
-  float *mixed;           /* [jobs][n_ascans][n_depths] */
-  float *shifted;         /* the same after tracking and means of B-scans */
-  double *sums;           /* [n_ascans][n_depths] */
-  double *profiles;       /* [jobs][n_window] */
-  double *reference;      /* [n_window] */
-  double *tops;           /* [jobs][n_ascans][2] position and intensity */
-  double *correlations;   /* [2 reach + 1] */
-  ImkOctbscanTrack *track;
-  int32_t *shifts;        /* [jobs] */
-  float3 *ranges; /* [jobs] intensities: black, white in dB, white linear */
-  unsigned int *ends;     /* [jobs][2] bits of the minimum and the maximum */
-  unsigned int *counts;   /* [jobs][N_BINS] */
+};
+
+struct Pattern {
+  ImkOctbscanFixedPattern mode;
+  uint32_t n_segments;
+  float2 *values; /* [max_jobs + 1][C][n_depths], the last persists */
+};
+
+/* The matrix of ImkOctbscanLateral. */
+struct Lateral {
+  bool is_identity, bidirectional;
+  uint32_t *first, *rows;
+  float *weights;
+};
+
+struct Tracking {
+  ImkOctbscanTracking mode;
+  uint32_t top, n_depths, n_bscans, reach;
+  double *profiles;     /* [jobs][n_depths] */
+  double *reference;    /* [n_depths] */
+  double *tops;         /* [jobs][n_ascans][2] position and intensity */
+  double *correlations; /* [2 reach + 1] */
+  ImkOctbscanTrack *state;
+  int32_t *shifts; /* [jobs] */
+};
+
+/* Means of B-scans. */
+struct Mean {
+  bool averages;
+  double *sums;        /* [n_ascans][n_depths] */
+  uint32_t *n_in_sums; /* [n_ascans][n_depths] */
+  uint8_t *alive;      /* [jobs][n_ascans] valid columns */
+};
+
+struct Enface {
+  ImkOctbscanProjection projection;
+  uint32_t top, n_depths;
+};
+
+/* Black and white. */
+struct Range {
+  ImkOctbscanParams params;
+  float3 *found;      /* [jobs] intensities: black, white in dB, white linear */
+  unsigned int *ends; /* [jobs][2] bits of the minimum and the maximum */
+  unsigned int *counts; /* [jobs][N_BINS] */
+};
+
+struct Images {
+  bool depth_down, flips_depth;
+  bool has_bad;   /* samples may be NaN or infinite */
+  bool is_mixed;  /* images are made from mixed */
+  float *mixed;   /* [jobs][n_ascans][n_depths] */
+  float *shifted; /* the same after tracking and means of B-scans */
+  uint8_t *dead;  /* [jobs][n_ascans] invalid columns; NULL: none */
+};
+
+/* What the kernels here are given: the shape, then a part for each step. */
+struct Finish {
+  uint32_t height, n_cameras, n_depths, n_ascans, n_jobs, max_jobs;
+  const Job *jobs;
+  Products z;
+  Pattern pattern;
+  Lateral lateral;
+  Tracking tracking;
+  Mean mean;
+  Enface enface;
+  Range range;
+  Images image;
 };
 
 /* ------------------------------------------------------------------------
@@ -131,7 +167,7 @@ struct Place {
 static __device__ size_t
 first_row_of (const Finish &a, uint32_t job, uint32_t camera)
 {
-  return ((size_t) camera * a.n_jobs + job) * (a.camera_rows + a.n_rests);
+  return ((size_t) camera * a.n_jobs + job) * (a.z.camera_rows + a.z.n_rests);
 }
 
 static __device__ Place
@@ -148,14 +184,14 @@ place_of (const Finish &a, uint32_t job, uint32_t row)
 static __device__ float2
 rest_at (const Finish &a, uint32_t job, uint32_t camera, uint32_t depth)
 {
-  size_t row = first_row_of (a, job, camera) + a.camera_rows;
+  size_t row = first_row_of (a, job, camera) + a.z.camera_rows;
   float2 rest = make_float2 (0, 0);
 
-  for (uint32_t i = 0; i < a.n_rests; i++) {
-    float2 z = a.products[(row + i) * a.n_depths + depth];
+  for (uint32_t i = 0; i < a.z.n_rests; i++) {
+    float2 z = a.z.products[(row + i) * a.n_depths + depth];
 
-    rest.x += z.x * a.scales[row + i];
-    rest.y += z.y * a.scales[row + i];
+    rest.x += z.x * a.z.scales[row + i];
+    rest.y += z.y * a.z.scales[row + i];
   }
   return rest;
 }
@@ -164,16 +200,17 @@ rest_at (const Finish &a, uint32_t job, uint32_t camera, uint32_t depth)
 static __device__ float2
 z_at (const Finish &a, uint32_t job, const Place &p, uint32_t depth)
 {
-  float2 z = a.products[p.row * a.n_depths + depth];
+  float2 z = a.z.products[p.row * a.n_depths + depth];
   float2 rest = rest_at (a, job, p.camera, depth);
-  float scale = a.scales[p.row];
+  float scale = a.z.scales[p.row];
 
   z = make_float2 (z.x * scale - rest.x, z.y * scale - rest.y);
-  if (a.patterns && scale != 0) {
-    float2 pattern = a.patterns[((size_t) a.jobs[job].pattern * a.n_cameras +
-                                    p.camera) *
-                                    a.n_depths +
-                                depth];
+  if (a.pattern.values && scale != 0) {
+    float2 pattern =
+        a.pattern
+            .values[((size_t) a.jobs[job].pattern * a.n_cameras + p.camera) *
+                        a.n_depths +
+                    depth];
 
     z = make_float2 (z.x - pattern.x, z.y - pattern.y);
   }
@@ -183,7 +220,7 @@ z_at (const Finish &a, uint32_t job, const Place &p, uint32_t depth)
 static __device__ bool
 is_bad (const Finish &a, uint32_t job, size_t row)
 {
-  return a.bad && a.bad[(size_t) job * a.height + row];
+  return a.z.bad && a.z.bad[(size_t) job * a.height + row];
 }
 
 /* ------------------------------------------------------------------------
@@ -198,7 +235,7 @@ find_patterns (const __grid_constant__ Finish a)
       (camera + a.n_cameras - job.first_camera % a.n_cameras) % a.n_cameras;
   uint32_t n_rows =
       first < a.height ? (a.height - first - 1) / a.n_cameras + 1 : 0;
-  uint32_t n = min (a.pattern_segments, n_rows / 2);
+  uint32_t n = min (a.pattern.n_segments, n_rows / 2);
   float2 pattern = make_float2 (0, 0), rest;
   double least = INFINITY;
 
@@ -214,13 +251,13 @@ find_patterns (const __grid_constant__ Finish a)
     for (uint32_t i = i0; i < i1; i++) {
       size_t row = first_row_of (a, blockIdx.z, camera) +
                    (first + i * a.n_cameras) / a.n_cameras;
-      float2 z = a.products[row * a.n_depths + depth];
+      float2 z = a.z.products[row * a.n_depths + depth];
 
-      if (a.scales[row] == 0)
+      if (a.z.scales[row] == 0)
         continue;
       n_sound++;
       z = make_float2 (
-          z.x * a.scales[row] - rest.x, z.y * a.scales[row] - rest.y);
+          z.x * a.z.scales[row] - rest.x, z.y * a.z.scales[row] - rest.y);
       re += z.x;
       im += z.y;
       squares += (double) z.x * z.x + (double) z.y * z.y;
@@ -233,8 +270,8 @@ find_patterns (const __grid_constant__ Finish a)
       pattern = make_float2 ((float) re, (float) im);
     }
   }
-  a.patterns[((size_t) job.pattern * a.n_cameras + camera) * a.n_depths +
-             depth] = pattern;
+  a.pattern.values[((size_t) job.pattern * a.n_cameras + camera) * a.n_depths +
+                   depth] = pattern;
 }
 
 /* ------------------------------------------------------------------------
@@ -250,10 +287,10 @@ mix_rows (const __grid_constant__ Finish a)
 
   if (depth >= a.n_depths || !job.in)
     return;
-  for (uint32_t k = a.lateral_first[ascan]; k < a.lateral_first[ascan + 1];
+  for (uint32_t k = a.lateral.first[ascan]; k < a.lateral.first[ascan + 1];
        k++) {
-    uint32_t row = job.backward ? a.height - 1 - a.lateral_rows[k]
-                                : a.lateral_rows[k];
+    uint32_t row =
+        job.backward ? a.height - 1 - a.lateral.rows[k] : a.lateral.rows[k];
     float2 z;
 
     if (is_bad (a, blockIdx.z, row)) {
@@ -261,21 +298,22 @@ mix_rows (const __grid_constant__ Finish a)
       continue;
     }
     z = z_at (a, blockIdx.z, place_of (a, blockIdx.z, row), depth);
-    weights += a.lateral_weights[k];
-    sum += a.lateral_weights[k] * imk_octbscan_intensity (z.x, z.y);
+    weights += a.lateral.weights[k];
+    sum += a.lateral.weights[k] * imk_octbscan_intensity (z.x, z.y);
   }
   if (!is_whole && weights > 0)
     sum /= weights;
-  if (a.dead && depth == 0)
-    a.dead[(size_t) blockIdx.z * a.n_ascans + ascan] = !(weights > 0);
-  a.mixed[((size_t) blockIdx.z * a.n_ascans + ascan) * a.n_depths + depth] =
+  if (a.image.dead && depth == 0)
+    a.image.dead[(size_t) blockIdx.z * a.n_ascans + ascan] = !(weights > 0);
+  a.image
+      .mixed[((size_t) blockIdx.z * a.n_ascans + ascan) * a.n_depths + depth] =
       sum;
 }
 
 static __device__ const float *
 mixed_row (const Finish &a, uint32_t job, uint32_t ascan)
 {
-  return a.mixed + ((size_t) job * a.n_ascans + ascan) * a.n_depths;
+  return a.image.mixed + ((size_t) job * a.n_ascans + ascan) * a.n_depths;
 }
 
 /* The complex image, where it is not written with the others. */
@@ -300,16 +338,16 @@ find_profiles (const __grid_constant__ Finish a)
   uint32_t z = blockIdx.x * PROFILE_DEPTHS + threadIdx.x;
   double sum = 0;
 
-  if (z < a.n_window)
+  if (z < a.tracking.n_depths)
     for (uint32_t i = threadIdx.y; i < a.n_ascans; i += PROFILE_GROUPS)
-      sum += mixed_row (a, blockIdx.z, i)[a.tracking_top + z];
+      sum += mixed_row (a, blockIdx.z, i)[a.tracking.top + z];
   sums[threadIdx.y][threadIdx.x] = sum;
   __syncthreads ();
-  if (threadIdx.y != 0 || z >= a.n_window)
+  if (threadIdx.y != 0 || z >= a.tracking.n_depths)
     return;
   for (uint32_t g = 1; g < PROFILE_GROUPS; g++)
     sum += sums[g][threadIdx.x];
-  a.profiles[(size_t) blockIdx.z * a.n_window + z] =
+  a.tracking.profiles[(size_t) blockIdx.z * a.tracking.n_depths + z] =
       imk_octbscan_profile (sum, a.n_ascans);
 }
 
@@ -339,8 +377,8 @@ find_contours (const __grid_constant__ Finish a)
 
   if (ascan >= a.n_ascans)
     return;
-  v = mixed_row (a, blockIdx.y, ascan) + a.tracking_top;
-  for (uint32_t z = lane; z < a.n_window; z += 32)
+  v = mixed_row (a, blockIdx.y, ascan) + a.tracking.top;
+  for (uint32_t z = lane; z < a.tracking.n_depths; z += 32)
     if (v[z] > best) {
       best = v[z];
       at = z;
@@ -348,9 +386,9 @@ find_contours (const __grid_constant__ Finish a)
   warp_largest (&best, &at);
   if (lane != 0)
     return;
-  top = a.tops + 2 * ((size_t) blockIdx.y * a.n_ascans + ascan);
+  top = a.tracking.tops + 2 * ((size_t) blockIdx.y * a.n_ascans + ascan);
   top[0] = at;
-  if (at > 0 && at + 1 < a.n_window)
+  if (at > 0 && at + 1 < a.tracking.n_depths)
     top[0] += imk_octbscan_parabola (v[at - 1], v[at], v[at + 1]);
   top[1] = v[at];
 }
@@ -404,23 +442,23 @@ block_largest (const double *values, uint32_t n)
 
 /* Place and weight of one B-scan, in thread 0. */
 static __device__ void
-follow_profile (
-    const Finish &a, uint32_t job, double *place, double *weight)
+follow_profile (const Finish &a, uint32_t job, double *place, double *weight)
 {
-  const double *profile = a.profiles + (size_t) job * a.n_window;
-  uint32_t at = block_largest (profile, a.n_window);
+  const double *profile =
+      a.tracking.profiles + (size_t) job * a.tracking.n_depths;
+  uint32_t at = block_largest (profile, a.tracking.n_depths);
   double mean = 0, sum = 0, weights = 0;
 
-  for (uint32_t z = threadIdx.x; z < a.n_window; z += TRACK_THREADS)
+  for (uint32_t z = threadIdx.x; z < a.tracking.n_depths; z += TRACK_THREADS)
     mean += profile[z];
-  mean = block_sum (mean) / a.n_window;
-  if (a.tracking == IMK_OCTBSCAN_TRACKING_RPE) {
-    *place = imk_octbscan_top (profile, a.n_window, at);
+  mean = block_sum (mean) / a.tracking.n_depths;
+  if (a.tracking.mode == IMK_OCTBSCAN_TRACKING_RPE) {
+    *place = imk_octbscan_top (profile, a.tracking.n_depths, at);
     *weight = mean > 0 ? profile[at] / mean : 0;
     return;
   }
   for (uint32_t i = threadIdx.x; i < a.n_ascans; i += TRACK_THREADS) {
-    const double *top = a.tops + 2 * ((size_t) job * a.n_ascans + i);
+    const double *top = a.tracking.tops + 2 * ((size_t) job * a.n_ascans + i);
 
     sum += top[0] * top[1];
     weights += top[1];
@@ -436,9 +474,10 @@ static __device__ void
 correlate_profile (const Finish &a, uint32_t job, uint32_t n_seen,
     double *place, double *weight)
 {
-  const double *profile = a.profiles + (size_t) job * a.n_window;
+  const double *profile =
+      a.tracking.profiles + (size_t) job * a.tracking.n_depths;
   const int32_t reach =
-      (int32_t) imk_octbscan_reach (a.n_window, a.tracking_reach);
+      (int32_t) imk_octbscan_reach (a.tracking.n_depths, a.tracking.reach);
   const uint32_t n_lags = 2 * (uint32_t) reach + 1;
   uint32_t at;
 
@@ -446,18 +485,19 @@ correlate_profile (const Finish &a, uint32_t job, uint32_t n_seen,
   *weight = n_seen > 0 ? 0 : 1;
   if (n_seen > 0) {
     for (uint32_t i = threadIdx.x; i < n_lags; i += TRACK_THREADS)
-      a.correlations[i] = imk_octbscan_correlation (
-          profile, a.reference, a.n_window, (int32_t) i - reach);
+      a.tracking.correlations[i] = imk_octbscan_correlation (profile,
+          a.tracking.reference, a.tracking.n_depths, (int32_t) i - reach);
     __syncthreads ();
-    at = block_largest (a.correlations, n_lags);
-    if (a.correlations[at] > 0) {
-      *place = imk_octbscan_top (a.correlations, n_lags, at) - reach;
-      *weight = a.correlations[at];
+    at = block_largest (a.tracking.correlations, n_lags);
+    if (a.tracking.correlations[at] > 0) {
+      *place = imk_octbscan_top (a.tracking.correlations, n_lags, at) - reach;
+      *weight = a.tracking.correlations[at];
     }
   }
-  for (uint32_t z = threadIdx.x; z < a.n_window; z += TRACK_THREADS)
-    a.reference[z] = imk_octbscan_follow (profile, a.reference[z], a.n_window,
-        z, *place, n_seen, a.tracking_bscans);
+  for (uint32_t z = threadIdx.x; z < a.tracking.n_depths; z += TRACK_THREADS)
+    a.tracking.reference[z] =
+        imk_octbscan_follow (profile, a.tracking.reference[z],
+            a.tracking.n_depths, z, *place, n_seen, a.tracking.n_bscans);
   __syncthreads ();
 }
 
@@ -471,19 +511,20 @@ track_jobs (const __grid_constant__ Finish a)
 
     if (!job.in) {
       if (threadIdx.x == 0)
-        a.shifts[j] = 0;
+        a.tracking.shifts[j] = 0;
       continue;
     }
-    if (a.tracking == IMK_OCTBSCAN_TRACKING_XCORR)
+    if (a.tracking.mode == IMK_OCTBSCAN_TRACKING_XCORR)
       correlate_profile (a, j, job.n_tracked, &place, &weight);
     else
       follow_profile (a, j, &place, &weight);
     if (threadIdx.x == 0) {
       ImkOctbscanMotion m;
 
-      a.track->n_seen = job.n_tracked;
-      m = imk_octbscan_motion (a.track, a.tracking_bscans, place, weight);
-      a.shifts[j] = m.shift;
+      a.tracking.state->n_seen = job.n_tracked;
+      m = imk_octbscan_motion (
+          a.tracking.state, a.tracking.n_bscans, place, weight);
+      a.tracking.shifts[j] = m.shift;
       if (job.track) {
         job.track[0] = (float) m.place;
         job.track[1] = (float) m.weight;
@@ -518,18 +559,19 @@ shift_and_add (const __grid_constant__ Finish a)
 
   if (depth >= a.n_depths)
     return;
-  sum = a.averages ? a.sums[at] : 0;
-  n = a.averages ? a.n_in_sums[at] : 0;
+  sum = a.mean.averages ? a.mean.sums[at] : 0;
+  n = a.mean.averages ? a.mean.n_in_sums[at] : 0;
   for (uint32_t j = 0; j < a.n_jobs; j++) {
     const Job &job = a.jobs[j];
     uint8_t *dead =
-        a.dead ? a.dead + (size_t) j * a.n_ascans + ascan : nullptr;
-    int64_t from = (int64_t) depth - (a.shifts ? a.shifts[j] : 0);
+        a.image.dead ? a.image.dead + (size_t) j * a.n_ascans + ascan : nullptr;
+    int64_t from =
+        (int64_t) depth - (a.tracking.shifts ? a.tracking.shifts[j] : 0);
     float value = 0;
 
     if (job.in && from >= 0 && from < a.n_depths)
       value = mixed_row (a, j, ascan)[from];
-    if (a.averages) {
+    if (a.mean.averages) {
       if (job.n_summed == (job.in ? 1 : 0)) {
         sum = 0;
         n = 0;
@@ -540,13 +582,13 @@ shift_and_add (const __grid_constant__ Finish a)
       }
       value = n ? (float) (sum / n) : 0;
     }
-    a.shifted[(size_t) j * a.n_ascans * a.n_depths + at] = value;
-    if (a.averages && a.alive && depth == 0)
-      a.alive[(size_t) j * a.n_ascans + ascan] = n > 0;
+    a.image.shifted[(size_t) j * a.n_ascans * a.n_depths + at] = value;
+    if (a.mean.averages && a.mean.alive && depth == 0)
+      a.mean.alive[(size_t) j * a.n_ascans + ascan] = n > 0;
   }
-  if (a.averages) {
-    a.sums[at] = sum;
-    a.n_in_sums[at] = n;
+  if (a.mean.averages) {
+    a.mean.sums[at] = sum;
+    a.mean.n_in_sums[at] = n;
   }
 }
 
@@ -559,11 +601,12 @@ is_dead (const Finish &a, uint32_t job, uint32_t ascan)
 {
   size_t at = (size_t) job * a.n_ascans + ascan;
 
-  if (!a.bad)
+  if (!a.z.bad)
     return false;
-  if (a.averages)
-    return !a.alive[at];
-  return a.is_mixed ? a.dead[at] : a.bad[(size_t) job * a.height + ascan];
+  if (a.mean.averages)
+    return !a.mean.alive[at];
+  return a.image.is_mixed ? a.image.dead[at]
+                          : a.z.bad[(size_t) job * a.height + ascan];
 }
 
 static __device__ float
@@ -572,10 +615,10 @@ intensity_at (const Finish &a, uint32_t job, uint32_t ascan, uint32_t depth)
   size_t at = ((size_t) job * a.n_ascans + ascan) * a.n_depths + depth;
   float2 z;
 
-  if (a.shifted)
-    return a.shifted[at];
-  if (a.is_mixed)
-    return a.mixed[at];
+  if (a.image.shifted)
+    return a.image.shifted[at];
+  if (a.image.is_mixed)
+    return a.image.mixed[at];
   z = z_at (a, job, place_of (a, job, ascan), depth);
   return imk_octbscan_intensity (z.x, z.y);
 }
@@ -586,13 +629,13 @@ project (const __grid_constant__ Finish a)
 {
   const Job &job = a.jobs[blockIdx.y];
   uint32_t ascan = blockIdx.x * (MIX_THREADS / 32) + threadIdx.x / 32;
-  bool maximum = a.projection == IMK_OCTBSCAN_PROJECTION_MAXIMUM;
+  bool maximum = a.enface.projection == IMK_OCTBSCAN_PROJECTION_MAXIMUM;
   double sum = 0;
 
   if (!job.enface || ascan >= a.n_ascans)
     return;
-  for (uint32_t q = threadIdx.x % 32; q < a.n_slab; q += 32) {
-    double v = intensity_at (a, blockIdx.y, ascan, a.enface_top + q);
+  for (uint32_t q = threadIdx.x % 32; q < a.enface.n_depths; q += 32) {
+    double v = intensity_at (a, blockIdx.y, ascan, a.enface.top + q);
 
     sum = maximum ? fmax (sum, v) : sum + v;
   }
@@ -602,7 +645,7 @@ project (const __grid_constant__ Finish a)
     sum = maximum ? fmax (sum, other) : sum + other;
   }
   if (threadIdx.x % 32 == 0)
-    job.enface[ascan] = (float) (maximum ? sum : sum / a.n_slab);
+    job.enface[ascan] = (float) (maximum ? sum : sum / a.enface.n_depths);
 }
 
 /* ------------------------------------------------------------------------
@@ -622,16 +665,16 @@ grid (dim3 blocks, dim3 threads, cudaStream_t stream)
 static ImkStatus
 launch_tracking (const Finish &a, cudaStream_t stream, ImkError *error)
 {
-  cudaLaunchConfig_t profiles =
-      grid (dim3 (imk_div_up (a.n_window, PROFILE_DEPTHS), 1, a.n_jobs),
-          dim3 (PROFILE_DEPTHS, PROFILE_GROUPS), stream);
+  cudaLaunchConfig_t profiles = grid (
+      dim3 (imk_div_up (a.tracking.n_depths, PROFILE_DEPTHS), 1, a.n_jobs),
+      dim3 (PROFILE_DEPTHS, PROFILE_GROUPS), stream);
   cudaLaunchConfig_t contours =
       grid (dim3 (imk_div_up (a.n_ascans, MIX_THREADS / 32), a.n_jobs),
           dim3 (MIX_THREADS), stream);
   cudaLaunchConfig_t jobs = grid (dim3 (1), dim3 (TRACK_THREADS), stream);
   ImkStatus status = IMK_CUDA_LAUNCH (error, profiles, find_profiles, a);
 
-  if (status == IMK_OK && a.tracking == IMK_OCTBSCAN_TRACKING_CONTOUR)
+  if (status == IMK_OK && a.tracking.mode == IMK_OCTBSCAN_TRACKING_CONTOUR)
     status = IMK_CUDA_LAUNCH (error, contours, find_contours, a);
   return status == IMK_OK ? IMK_CUDA_LAUNCH (error, jobs, track_jobs, a)
                           : status;
@@ -657,17 +700,17 @@ launch_mix (const Finish &a, bool wants_complex, bool wants_track,
           dim3 (MIX_THREADS), stream);
   ImkStatus status = IMK_OK;
 
-  if (a.patterns)
+  if (a.pattern.values)
     status = IMK_CUDA_LAUNCH (error, patterns, find_patterns, a);
-  if (status == IMK_OK && a.is_mixed)
+  if (status == IMK_OK && a.image.is_mixed)
     status = IMK_CUDA_LAUNCH (error, ascans, mix_rows, a);
-  if (status == IMK_OK && a.is_mixed && wants_complex)
+  if (status == IMK_OK && a.image.is_mixed && wants_complex)
     status = IMK_CUDA_LAUNCH (error, rows, write_complex, a);
-  if (status == IMK_OK && a.tracking != IMK_OCTBSCAN_TRACKING_NONE)
+  if (status == IMK_OK && a.tracking.mode != IMK_OCTBSCAN_TRACKING_NONE)
     status = launch_tracking (a, stream, error);
   else if (status == IMK_OK && wants_track)
     status = IMK_CUDA_LAUNCH (error, jobs, clear_tracks, a);
-  if (status == IMK_OK && a.shifted)
+  if (status == IMK_OK && a.image.shifted)
     status = IMK_CUDA_LAUNCH (error, sums, shift_and_add, a);
   if (status == IMK_OK && wants_enface)
     status = IMK_CUDA_LAUNCH (error, enface, project, a);

@@ -11,9 +11,9 @@
  * are a batch.
  *
  * FP16 holds all integers up to 2048. Of integer samples the background is
- * taken off rounded to integers, so x2 is 0 where no sample is further away than
- * that, and rows of 2 N do. What rounding has left, less than 1 count, is two
- * rows more of each camera of a job, its halves, which is taken off Z.
+ * taken off rounded to integers, so x2 is 0 where no sample is further away
+ * than that, and rows of 2 N do. What rounding has left, less than 1 count, is
+ * two rows more of each camera of a job, its halves, which is taken off Z.
  */
 #pragma once
 
@@ -24,9 +24,9 @@
 #include "octbscan/cuda/octbscan-input.cuh"
 
 enum {
-  SPLIT_ROWS = 8, /* a warp each */
-  PARTS = 3,     /* length of a row of the product, in N */
-  NARROW_PARTS = 2, /* used part of a row, at its end, where x2 is 0 */
+  SPLIT_ROWS = 8,       /* a warp each */
+  PARTS = 3,            /* length of a row of the product, in N */
+  NARROW_PARTS = 2,     /* used part of a row, at its end, where x2 is 0 */
   NARROW_COUNTS = 2048, /* FP16 holds all integers up to this */
   N_RESTS = 2,
   ALIGNMENT = 8, /* samples: 16 bytes of FP16 */
@@ -35,14 +35,14 @@ enum {
 };
 
 struct Operator {
-  uint32_t padded;  /* N, aligned */
+  uint32_t padded;   /* N, aligned */
   bool has_integers; /* integer samples, no background=rolling */
-  bool narrow; /* the current call assumes x2 = 0 */
-  __half *matrices; /* [C][n_depths][2][PARTS][padded] */
-  float factor;     /* scale of the matrices */
-  __half *spectra;  /* [C][jobs][camera_rows + n_rests][PARTS][padded] */
-  float2 *products; /* those of Finish, writable */
-  float *scales;    /* likewise */
+  bool narrow;       /* the current call assumes x2 = 0 */
+  __half *matrices;  /* [C][n_depths][2][PARTS][padded] */
+  float factor;      /* scale of the matrices */
+  __half *spectra;   /* [C][jobs][camera_rows + n_rests][PARTS][padded] */
+  float2 *products;  /* those of Finish, writable */
+  float *scales;     /* likewise */
   void *workspace;
   cublasHandle_t blas;
 };
@@ -119,11 +119,12 @@ exponent_of (float largest)
   return max (min (exponent, 100), -100);
 }
 
-/* One row of the spectra, by a warp. @at: gives four samples; @half: of two that
- * is stored alone, in the place of the larger, or -1: both are */
+/* One row of the spectra, by a warp. @at: gives four samples; @half: of two
+ * that is stored alone, in the place of the larger, or -1: both are */
 template <typename At>
 static __device__ void
-split_row (const Operator &o, size_t row, const At &at, int half, uint32_t *wide)
+split_row (
+    const Operator &o, size_t row, const At &at, int half, uint32_t *wide)
 {
   __half *to = o.spectra + row * PARTS * o.padded;
   uint32_t lane = threadIdx.x % 32;
@@ -187,7 +188,7 @@ split_spectra (const __grid_constant__ Arguments a, const Operator o)
   const Job &job = a.jobs[j];
   uint32_t *wide = o.narrow ? job.wide : nullptr;
 
-  if (!job.in || row >= a.height + a.n_cameras * a.n_rests)
+  if (!job.in || row >= a.height + a.n_cameras * a.z.n_rests)
     return;
   if (row < a.height) {
     const Place place = place_of (a, j, row);
@@ -206,11 +207,9 @@ split_spectra (const __grid_constant__ Arguments a, const Operator o)
     uint32_t camera = (row - a.height) / N_RESTS;
     uint32_t half = (row - a.height) % N_RESTS;
     const float2 *mean = mean_of (a, j, camera, 0);
-    const auto at = [=] (uint32_t x) {
-      return four_rests (mean, x, a.width);
-    };
+    const auto at = [=] (uint32_t x) { return four_rests (mean, x, a.width); };
 
-    split_row (o, first_row_of (a, j, camera) + a.camera_rows + half, at,
+    split_row (o, first_row_of (a, j, camera) + a.z.camera_rows + half, at,
         (int) half, nullptr);
   }
 }
@@ -235,7 +234,7 @@ multiply (const Operator &o, const Arguments &a, uint32_t n_jobs,
     cudaStream_t stream, ImkError *error)
 {
   const int row = (int) (PARTS * o.padded), m = (int) (2 * a.n_depths);
-  const int n = (int) (n_jobs * (a.camera_rows + a.n_rests));
+  const int n = (int) (n_jobs * (a.z.camera_rows + a.z.n_rests));
   const int k = (int) ((o.narrow ? NARROW_PARTS : PARTS) * o.padded);
   const size_t skip = row - k;
   const float alpha = o.factor, beta = 0;
@@ -252,9 +251,8 @@ multiply (const Operator &o, const Arguments &a, uint32_t n_jobs,
       cublasGemmStridedBatchedEx (o.blas, CUBLAS_OP_T, CUBLAS_OP_N, m, n, k,
           &alpha, o.matrices + skip, CUDA_R_16F, row, (long long) row * m,
           o.spectra + skip, CUDA_R_16F, row, (long long) row * n, &beta,
-          (void *) o.products,
-          CUDA_R_32F, m, (long long) m * n, (int) a.n_cameras,
-          CUBLAS_COMPUTE_32F, CUBLAS_GEMM_DEFAULT),
+          (void *) o.products, CUDA_R_32F, m, (long long) m * n,
+          (int) a.n_cameras, CUBLAS_COMPUTE_32F, CUBLAS_GEMM_DEFAULT),
       "cublasGemmStridedBatchedEx", error);
 }
 
@@ -263,11 +261,11 @@ multiply (const Operator &o, const Arguments &a, uint32_t n_jobs,
 
 template <typename Sample>
 static ImkStatus
-launch_split (const Operator &o, const Arguments &a, cudaStream_t stream,
-    ImkError *error)
+launch_split (
+    const Operator &o, const Arguments &a, cudaStream_t stream, ImkError *error)
 {
   cudaLaunchConfig_t rows =
-      grid (dim3 (imk_div_up (a.height + a.n_cameras * a.n_rests, SPLIT_ROWS),
+      grid (dim3 (imk_div_up (a.height + a.n_cameras * a.z.n_rests, SPLIT_ROWS),
                 a.n_jobs),
           dim3 (32 * SPLIT_ROWS), stream);
 
@@ -301,7 +299,7 @@ static void
 operator_cut (Operator *o, const Arguments &a, uint32_t max_jobs, Cutter *c)
 {
   size_t rows =
-      (size_t) a.n_cameras * max_jobs * (a.camera_rows + a.n_rests);
+      (size_t) a.n_cameras * max_jobs * (a.z.camera_rows + a.z.n_rests);
   size_t row = (size_t) PARTS * o->padded;
 
   c->cut (&o->matrices, (size_t) a.n_cameras * 2 * a.n_depths * row);
@@ -348,8 +346,8 @@ operator_upload (Operator *o, const ImkOctbscanPlan *plan, ImkError *error)
  * used: better before the first B-scan. The more jobs, the less one more
  * changes what it chooses. */
 static ImkStatus
-warm_up (const Operator &o, const Arguments &a, uint32_t max_jobs,
-    ImkError *error)
+warm_up (
+    const Operator &o, const Arguments &a, uint32_t max_jobs, ImkError *error)
 {
   Operator narrow = o;
   ImkStatus status = IMK_OK;

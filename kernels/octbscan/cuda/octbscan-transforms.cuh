@@ -34,9 +34,9 @@ enum { NARROW, WIDE, LAST, N_TRANSFORMS };
 /* The weights of a camera, tap by tap: the rows of one are neighbours. */
 struct Band {
   uint32_t n_taps;
-  const uint32_t *first;   /* [n_rows] */
-  const float2 *weights;   /* [n_taps][n_rows] */
-  const float2 *turn;      /* [N] taper and phase, or NULL */
+  const uint32_t *first; /* [n_rows] */
+  const float2 *weights; /* [n_taps][n_rows] */
+  const float2 *turn;    /* [N] taper and phase, or NULL */
 };
 
 /* What the kernels are given. A line is a pair, or a turned spectrum. */
@@ -45,7 +45,7 @@ struct Lines {
   bool upsamples, turns;
   uint32_t camera_lines;  /* lines of a camera in a job */
   uint32_t camera_groups; /* groups of BAND_LINES lines */
-  uint32_t first_job;    /* of the chunk */
+  uint32_t first_job;     /* of the chunk */
   const float *taper, *widen, *finish;
   const Band *bands; /* [C] */
   float2 *spectra;   /* [jobs][C][camera_lines][N] */
@@ -59,7 +59,7 @@ struct Lines {
 
 struct Transforms {
   Lines lines;
-  uint32_t chunk;                      /* jobs */
+  uint32_t chunk;                     /* jobs */
   cufftHandle plans[2][N_TRANSFORMS]; /* for one job and for a chunk */
   bool planned[2][N_TRANSFORMS];
   size_t work_size;
@@ -96,8 +96,8 @@ line_place (const Arguments &a, uint32_t y, uint32_t a_camera)
 /* The spectrum that is the @i th of its camera, 0 when there is none. */
 template <typename Sample>
 static __device__ float
-load_sample (const Arguments &a, uint32_t j, uint32_t camera, uint32_t i,
-    uint32_t x)
+load_sample (
+    const Arguments &a, uint32_t j, uint32_t camera, uint32_t i, uint32_t x)
 {
   const Job &job = a.jobs[j];
   uint32_t first =
@@ -116,8 +116,8 @@ load_lines (
     const __grid_constant__ Arguments a, const __grid_constant__ Lines l)
 {
   const LinePlace p = line_place (a, blockIdx.x, l.camera_lines);
-  float2 *to = (l.upsamples ? l.spectra : l.samples) +
-               (size_t) blockIdx.x * a.width;
+  float2 *to =
+      (l.upsamples ? l.spectra : l.samples) + (size_t) blockIdx.x * a.width;
   uint32_t x = blockIdx.y * LINE_THREADS + threadIdx.x;
   uint32_t j = l.first_job + p.job;
   const float2 *turn = l.bands[p.camera].turn;
@@ -208,11 +208,11 @@ apply_band (
   at = (l.first_point + row) % l.n_points;
   for (uint32_t k = 0; k < BAND_LINES; k++) {
     uint32_t i = (Turns ? 1 : 2) * (line0 + k);
-    float2 *to = l.points + (camera * a.camera_rows + i) * l.n_points + at;
+    float2 *to = l.points + (camera * a.z.camera_rows + i) * l.n_points + at;
 
-    if (i < a.camera_rows)
+    if (i < a.z.camera_rows)
       to[0] = make_float2 (sums[k].x, sums[k].y);
-    if (!Turns && i + 1 < a.camera_rows)
+    if (!Turns && i + 1 < a.z.camera_rows)
       to[l.n_points] = make_float2 (sums[k].z, sums[k].w);
   }
 }
@@ -221,10 +221,10 @@ static __global__ void
 take_depths (
     const __grid_constant__ Arguments a, const __grid_constant__ Lines l)
 {
-  const LinePlace p = line_place (a, blockIdx.x, a.camera_rows);
+  const LinePlace p = line_place (a, blockIdx.x, a.z.camera_rows);
   const float2 *from = l.depths + (size_t) blockIdx.x * l.n_points;
   const size_t row =
-      ((size_t) p.camera * a.n_jobs + l.first_job + p.job) * a.camera_rows +
+      ((size_t) p.camera * a.n_jobs + l.first_job + p.job) * a.z.camera_rows +
       p.line;
   uint32_t q = blockIdx.y * LINE_THREADS + threadIdx.x;
   uint32_t at = l.first_bin + q;
@@ -290,7 +290,7 @@ plan_all (Transforms *t, const Arguments &a, ImkError *error)
           t, set, WIDE, l.n_samples, cameras * l.camera_lines, error);
     if (status == IMK_OK)
       status = plan_transform (
-          t, set, LAST, l.n_points, cameras * a.camera_rows, error);
+          t, set, LAST, l.n_points, cameras * a.z.camera_rows, error);
   }
   return status;
 }
@@ -305,8 +305,8 @@ transform (const Transforms *t, int set, int which, float2 *from, float2 *to,
 
   if (status != IMK_OK)
     return status;
-  return check_fft (
-      cufftExecC2C (plan, (cufftComplex *) from, (cufftComplex *) to, direction),
+  return check_fft (cufftExecC2C (plan, (cufftComplex *) from,
+                        (cufftComplex *) to, direction),
       "cufftExecC2C", error);
 }
 
@@ -345,8 +345,8 @@ launch_band (const Arguments &a, const Lines &l, size_t n_cameras,
     cudaStream_t stream, ImkError *error)
 {
   uint32_t n = l.n_rows < l.n_points ? l.n_rows : l.n_points;
-  cudaLaunchConfig_t launch = line_grid (n, BAND_THREADS,
-      n_cameras * l.camera_groups, stream);
+  cudaLaunchConfig_t launch =
+      line_grid (n, BAND_THREADS, n_cameras * l.camera_groups, stream);
 
   return l.turns ? IMK_CUDA_LAUNCH (error, launch, apply_band<true>, a, l)
                  : IMK_CUDA_LAUNCH (error, launch, apply_band<false>, a, l);
@@ -360,7 +360,7 @@ run_chunk (const Transforms *t, int set, uint32_t first, ImkType type,
   Lines l = t->lines;
   size_t n_cameras = (size_t) (set ? t->chunk : 1) * a.n_cameras;
   size_t n_lines = n_cameras * l.camera_lines;
-  size_t n_rows = n_cameras * a.camera_rows;
+  size_t n_rows = n_cameras * a.z.camera_rows;
   cudaLaunchConfig_t bins =
       line_grid (a.width / 2 + 1, LINE_THREADS, n_lines, stream);
   cudaLaunchConfig_t depths =
@@ -415,13 +415,12 @@ job_size (const Lines &l, const Arguments &a)
   size_t lines = (size_t) a.n_cameras * l.camera_lines;
   size_t first = lines * (a.width + l.n_samples), last;
 
-  last = (size_t) a.n_cameras * a.camera_rows * 2 * l.n_points;
+  last = (size_t) a.n_cameras * a.z.camera_rows * 2 * l.n_points;
   return sizeof (float2) * (first > last ? first : last);
 }
 
 static void
-transforms_init (
-    Transforms *t, const Arguments &a, const ImkOctbscanPlan *plan)
+transforms_init (Transforms *t, const Arguments &a, const ImkOctbscanPlan *plan)
 {
   const ImkOctbscanChain *c = plan->chain;
   uint32_t max_jobs = plan->config->max_jobs;
@@ -437,7 +436,7 @@ transforms_init (
   l.upsamples = c->upsamples;
   for (uint32_t i = 0; i < c->n_cameras; i++)
     l.turns = l.turns || c->bands[i].turn_re;
-  l.camera_lines = l.turns ? a.camera_rows : imk_div_up (a.camera_rows, 2);
+  l.camera_lines = l.turns ? a.z.camera_rows : imk_div_up (a.z.camera_rows, 2);
   l.camera_groups = imk_div_up (l.camera_lines, BAND_LINES);
   n = CHUNK_SIZE / job_size (l, a);
   t->chunk = n < 1 ? 1 : n < max_jobs ? (uint32_t) n : max_jobs;
@@ -465,8 +464,8 @@ transforms_cut (Transforms *t, const Arguments &a, Cutter *c)
   if (l.turns)
     c->cut (&t->turns, (size_t) chain->n_cameras * a.width);
   c->cut (&l.samples, (lines + spare) * l.n_samples);
-  c->cut (&l.points, cameras * a.camera_rows * l.n_points);
-  c->cut (&l.depths, cameras * a.camera_rows * l.n_points);
+  c->cut (&l.points, cameras * a.z.camera_rows * l.n_points);
+  c->cut (&l.depths, cameras * a.z.camera_rows * l.n_points);
   if (l.upsamples) {
     c->cut (&l.spectra, lines * a.width);
     c->cut (&l.bins, lines * a.width);
@@ -480,13 +479,13 @@ transforms_cut (Transforms *t, const Arguments &a, Cutter *c)
 
 /* Tap by tap, as the device has them. */
 static void
-lay_out_weights (const ImkOctbscanChain *c, const ImkOctbscanBand *b, float2 *to)
+lay_out_weights (
+    const ImkOctbscanChain *c, const ImkOctbscanBand *b, float2 *to)
 {
   for (uint32_t j = 0; j < c->n_rows; j++)
     for (uint32_t k = 0; k < b->n_taps; k++)
-      to[(size_t) k * c->n_rows + j] =
-          make_float2 (b->re[(size_t) j * b->n_taps + k],
-              b->im[(size_t) j * b->n_taps + k]);
+      to[(size_t) k * c->n_rows + j] = make_float2 (
+          b->re[(size_t) j * b->n_taps + k], b->im[(size_t) j * b->n_taps + k]);
 }
 
 /* The weights of @c come with the next B-scans. */

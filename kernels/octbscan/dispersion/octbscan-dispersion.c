@@ -724,7 +724,7 @@ imk_octbscan_estimate_dispersion (const ImkOctbscanConfig *given,
     const ImkImage *in, uint32_t first_camera, uint32_t camera, double range,
     ImkOctbscanDispersion *found, ImkError *error)
 {
-  ImkOctbscanConfig own;
+  ImkOctbscanConfig own, alone;
   const ImkOctbscanConfig *config =
       imk_octbscan_read_config (given, &own, error);
   ImkStatus status =
@@ -740,6 +740,9 @@ imk_octbscan_estimate_dispersion (const ImkOctbscanConfig *given,
         config->height, false, error);
   if (status != IMK_OK)
     return status;
+  alone = *config; /* u is over the camera's own wavenumbers anyway */
+  alone.k_range = IMK_OCTBSCAN_K_RANGE_OWN;
+  config = &alone;
   first = (camera + n - first_camera % n) % n;
   if (first >= config->height)
     return imk_error_set (error, IMK_ERROR_IMAGE,

@@ -11,6 +11,8 @@ Spectra are arrays [lines, samples] or [B-scans, lines, samples] (.npy, FITS, TI
   calibration.ini   the calibration that was used, if one was given
   report.html    settings, warnings, quality and plots;  result.json  the same for a program
 
+calibrate MIRROR... makes a calibration from spectra of a mirror, at one or more positions, instead: calibration.ini and report.html.
+
 property=value are properties of octbscan (docs/reference/octbscan.md): scale=4, window=hann, cameras=2, tracking=rpe, ...
 """
 import os
@@ -18,7 +20,7 @@ import os
 from .. import job, library
 from ..command import WRONG_USE, Failure
 from ..frames.source import at_end, check_output, declare_options, need, scratch, split
-from ..oct import calibration, images, spectra
+from ..oct import calibration, images, mirror, spectra
 
 EXAMPLES = [
     ("spectra.npy --lambda 800 900 -o out", "a linear spectrometer; the depth axis is in micrometres"),
@@ -26,6 +28,7 @@ EXAMPLES = [
     ("volumes/ --samples 1024 --lines 100 --k-index k.npy --dispersion phase.npy --phase-domain spectrum --enface -o out",
      "every volume of a folder, also from above"),
     ("spectra.npy --background dark.fits cameras=4 --calibration four.ini -o out", "four cameras that take turns"),
+    ("calibrate near.npy far.npy --lambda 800 900 -o calibration", "wavenumbers and dispersion from two positions of a mirror"),
 ]
 
 PADS = {"linear": "intensity", "complex": "complex numbers", "enface": "the view from above"}
@@ -33,10 +36,11 @@ OWN = ("calibration", "background-location", "dispersion", "ascans-per-bscan")  
 
 
 def add_arguments(parser):
-    parser.add_argument("words", nargs="+", metavar="SPECTRA | property=value")
+    parser.add_argument("words", nargs="+", metavar="[calibrate] SPECTRA | property=value")
     job.add_arguments(parser)
     spectra.add_arguments(parser)
     calibration.add_arguments(parser)
+    mirror.add_arguments(parser)
     parser.add_argument("--enface", action="store_true", help="the view from above, of bscans-per-volume= or all B-scans")
     parser.add_argument("--linear", action="store_true", help="also the intensities")
     parser.add_argument("--complex", action="store_true", help="also the complex depths of every B-scan")
@@ -117,6 +121,10 @@ def make(source, made, options, settings):
 
 
 def run(options):
+    if options.words[0] == mirror.WORD:
+        return mirror.run(options)
+    if options.other_side or options.fit != "phase":
+        raise Failure(WRONG_USE, "--other-side and --fit are of gst-imaging oct calibrate.")
     library.numpy()
     names, settings = check(options)
 

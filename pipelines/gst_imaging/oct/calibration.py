@@ -7,7 +7,7 @@ from ..command import UNREADABLE, WRONG_USE, Failure
 
 FILES = ("wavelengths", "chirp", "k-index", "phase")  # keys that name a file
 SAMPLING = ("wavelengths", "chirp", "k-index", "lambda")  # of which a camera has one
-KEYS_OF_SAMPLING = ("lambda-first", "lambda-last", "polynomial", "wavelengths", "chirp", "k-index")
+KEYS_OF_SAMPLING = ("lambda-first", "lambda-last", "polynomial", "wavelengths", "chirp", "k-index", "k-polynomial")
 
 
 def add_arguments(parser):

@@ -15,6 +15,7 @@ RESULTS = {"shcentroid": "shwfs-centroids-v1", "lapsharpen": "laplacian-focus-v1
 ARGUMENTS = {
     **{f"capture-{what}": [("n-frames", "int"), ("location", "path")] for what in ("dark", "flat", "reference", "template")},
     "find-grid": [("location", "path")],
+    "calibrate-mirror": [("sides", "string")],
     **{f"save-{what}": [("location", "path")] for what in ("calibration", "background", "fixed-pattern")},
 }
 BLURBS = {
@@ -25,6 +26,8 @@ BLURBS = {
     "find-grid": "Finds the lenslets in the next frame; location: a file for the map, or empty",
     "finish-set": "Ends the set: the images of what has arrived are made",
     "estimate-dispersion": "Estimates the dispersion from the next B-scan",
+    "calibrate-mirror": "Calibrates from a mirror in the next B-scans; sides: a + for each of them, or - beyond zero delay; empty: one +",
+    "forget-mirrors": "The next calibrate-mirror begins anew",
     "reset-range": "The range is chosen anew",
 }
 

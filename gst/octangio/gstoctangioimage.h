@@ -1,0 +1,29 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* What flow is, and how it becomes an image. */
+#pragma once
+
+#include <gst/video/video.h>
+
+#include "gstoctangiosettings.h"
+
+G_BEGIN_DECLS
+
+/* What the numbers stand for, and those that are black and white. */
+typedef struct {
+  const gchar *name, *unit;
+  gboolean is_db; /* of the numbers of the kernel */
+  gdouble low, high;
+} GstOctAngioQuantity;
+
+/* Returns: radians to the unit of method=doppler */
+gdouble gst_oct_angio_scale (const GstOctAngioSettings *settings);
+
+GstOctAngioQuantity gst_oct_angio_quantity (
+    const GstOctAngioSettings *settings);
+
+/* Makes an image of @n_rows rows of @width numbers; @info: NULL for float32. */
+void gst_oct_angio_draw (const GstOctAngioQuantity *quantity,
+    gboolean is_signed, const gfloat *flow, guint width, guint n_rows,
+    const GstVideoInfo *info, guint8 *data);
+
+G_END_DECLS

@@ -1,0 +1,303 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+#include "gstoctbscanmirror.h"
+
+#include <string.h>
+
+#include "gstoctbscaninput.h"
+#include "gstoctbscanplan.h"
+
+/* Positions whose fringes differ by less are one. */
+#define SAME_POSITION 0.05
+
+/* One position, as each camera sees it. */
+typedef struct {
+  ImkOctbscanFringe fringes[IMK_OCTBSCAN_MAX_CAMERAS];
+} Position;
+
+struct _GstOctBscanMirrors {
+  /* Under the object lock. */
+  GString *sides;   /* of the B-scans that are waited for */
+  gboolean forgets; /* the positions, with the next B-scan */
+
+  /* Of the streaming thread. */
+  guint width, n_cameras; /* of all positions */
+  GPtrArray *positions;
+};
+
+/* What has been found, or why not. */
+typedef struct {
+  GString *k_polynomial, *dispersion; /* as the properties */
+  GstStructure *message;
+  gdouble phase_error; /* the largest of the cameras */
+} Report;
+
+static void
+position_free (gpointer data)
+{
+  Position *p = data;
+
+  for (guint i = 0; i < IMK_OCTBSCAN_MAX_CAMERAS; i++)
+    imk_octbscan_fringe_clear (&p->fringes[i]);
+  g_free (p);
+}
+
+GstOctBscanMirrors *
+gst_oct_bscan_mirrors_new (void)
+{
+  GstOctBscanMirrors *self = g_new0 (GstOctBscanMirrors, 1);
+
+  self->sides = g_string_new (NULL);
+  self->positions = g_ptr_array_new_with_free_func (position_free);
+  return self;
+}
+
+void
+gst_oct_bscan_mirrors_free (GstOctBscanMirrors *self)
+{
+  if (!self)
+    return;
+  g_string_free (self->sides, TRUE);
+  g_ptr_array_unref (self->positions);
+  g_free (self);
+}
+
+/* --- the actions ---------------------------------------------------------- */
+
+void
+gst_oct_bscan_calibrate_mirror (GstOctBscan *self, const gchar *sides)
+{
+  const gchar *wanted = sides && *sides ? sides : "+";
+
+  if (strspn (wanted, "+-") != strlen (wanted) ||
+      strlen (wanted) > IMK_OCTBSCAN_MAX_MIRRORS) {
+    GST_ELEMENT_WARNING (self, LIBRARY, SETTINGS,
+        ("calibrate-mirror takes up to %u signs, one for each position of the "
+         "mirror: + on the side of the sample, - beyond zero delay. It was "
+         "given \"%.40s\".",
+            IMK_OCTBSCAN_MAX_MIRRORS, wanted),
+        (NULL));
+    return;
+  }
+  GST_OBJECT_LOCK (self);
+  g_string_assign (self->mirrors->sides, wanted);
+  GST_OBJECT_UNLOCK (self);
+}
+
+void
+gst_oct_bscan_forget_mirrors (GstOctBscan *self)
+{
+  GST_OBJECT_LOCK (self);
+  self->mirrors->forgets = TRUE;
+  GST_OBJECT_UNLOCK (self);
+}
+
+gboolean
+gst_oct_bscan_wants_mirror (GstOctBscan *self)
+{
+  gboolean wants;
+
+  GST_OBJECT_LOCK (self);
+  wants = self->mirrors->sides->len > 0;
+  GST_OBJECT_UNLOCK (self);
+  return wants;
+}
+
+/* --- positions ------------------------------------------------------------ */
+
+/* A position near one that is there takes its place. */
+static void
+keep_position (GstOctBscanMirrors *self, Position *p)
+{
+  const ImkOctbscanFringe *now = &p->fringes[0];
+
+  for (guint i = 0; i < self->positions->len; i++) {
+    const Position *other = g_ptr_array_index (self->positions, i);
+    const ImkOctbscanFringe *then = &other->fringes[0];
+
+    if (then->side == now->side &&
+        ABS (then->bin - now->bin) < SAME_POSITION * now->bin) {
+      g_ptr_array_remove_index (self->positions, i);
+      break;
+    }
+  }
+  if (self->positions->len == IMK_OCTBSCAN_MAX_MIRRORS)
+    g_ptr_array_remove_index (self->positions, 0);
+  g_ptr_array_add (self->positions, p);
+}
+
+static ImkStatus
+measure (GstOctBscan *self, const ImkImage *in, gint side, ImkError *error)
+{
+  const ImkOctbscanConfig *c = &self->plan->config;
+  GstOctBscanMirrors *mirrors = self->mirrors;
+  Position *p = g_new0 (Position, 1);
+  ImkStatus status = IMK_OK;
+
+  if (mirrors->width != c->width || mirrors->n_cameras != c->n_cameras)
+    g_ptr_array_set_size (mirrors->positions, 0);
+  mirrors->width = c->width;
+  mirrors->n_cameras = c->n_cameras;
+  for (guint i = 0; i < c->n_cameras && status == IMK_OK; i++) {
+    status = imk_octbscan_measure_mirror (
+        c, in, gst_oct_bscan_first_camera (self), i, &p->fringes[i], error);
+    p->fringes[i].side = side;
+  }
+  if (status == IMK_OK)
+    keep_position (mirrors, p);
+  else
+    position_free (p);
+  return status;
+}
+
+/* --- the calibration ------------------------------------------------------ */
+
+static void
+append_numbers (GString *text, const gdouble *numbers, guint n, gboolean comma)
+{
+  gchar digits[G_ASCII_DTOSTR_BUF_SIZE];
+
+  if (comma)
+    g_string_append_c (text, ',');
+  for (guint i = 0; i < n; i++) {
+    if (i > 0)
+      g_string_append_c (text, ';');
+    g_string_append (
+        text, g_ascii_formatd (digits, sizeof (digits), "%.12g", numbers[i]));
+  }
+}
+
+static void
+report_position (
+    Report *r, const ImkOctbscanMirrorPosition *p, guint camera, guint i)
+{
+  g_autofree gchar *name = g_strdup_printf ("camera-%u-mirror-%u", camera, i);
+  GstStructure *s = gst_structure_new ("mirror", "depth", G_TYPE_DOUBLE,
+      p->depth, "depth-um", G_TYPE_DOUBLE, p->depth_um, "width-before",
+      G_TYPE_DOUBLE, p->width_before, "width", G_TYPE_DOUBLE, p->width,
+      "width-limit", G_TYPE_DOUBLE, p->width_limit, "level", G_TYPE_DOUBLE,
+      p->level_db, "snr", G_TYPE_DOUBLE, p->snr_db, "phase-error",
+      G_TYPE_DOUBLE, p->phase_error, NULL);
+
+  gst_structure_set (r->message, name, GST_TYPE_STRUCTURE, s, NULL);
+  gst_structure_free (s);
+}
+
+static void
+report_camera (Report *r, const ImkOctbscanMirrors *found, guint camera)
+{
+  static const gdouble none = 0;
+
+  append_numbers (r->k_polynomial, found->k, found->n_k, camera > 0);
+  append_numbers (r->dispersion,
+      found->n_dispersion > 0 ? found->dispersion : &none,
+      MAX (found->n_dispersion, 1), camera > 0);
+  for (guint i = 0; i < found->n; i++)
+    report_position (r, &found->positions[i], camera, i);
+  r->phase_error = MAX (r->phase_error, found->phase_error);
+}
+
+static ImkStatus
+solve (GstOctBscan *self, Report *r, ImkError *error)
+{
+  const ImkOctbscanConfig *c = &self->plan->config;
+  const GPtrArray *positions = self->mirrors->positions;
+  ImkStatus status = IMK_OK;
+
+  for (guint i = 0; i < c->n_cameras && status == IMK_OK; i++) {
+    ImkOctbscanFringe fringes[IMK_OCTBSCAN_MAX_MIRRORS];
+    ImkOctbscanMirrors found;
+
+    for (guint k = 0; k < positions->len; k++)
+      fringes[k] = ((const Position *) positions->pdata[k])->fringes[i];
+    status = imk_octbscan_solve_mirrors (
+        c, i, fringes, positions->len, self->now->mirror_fit, &found, error);
+    if (status == IMK_OK)
+      report_camera (r, &found, i);
+  }
+  return status;
+}
+
+/* All at once; the live dispersion would go before it. */
+static void
+set_properties (GstOctBscan *self, const Report *r)
+{
+  GstStructure *s = gst_structure_new (
+      "settings", "dispersion", G_TYPE_STRING, r->dispersion->str, NULL);
+  GValue none = G_VALUE_INIT;
+
+  if (self->now->mirror_fit == IMK_OCTBSCAN_MIRROR_FIT_PHASE)
+    gst_structure_set (
+        s, "k-polynomial", G_TYPE_STRING, r->k_polynomial->str, NULL);
+  g_value_init (&none, GST_TYPE_ARRAY);
+  gst_structure_set_value (s, "dispersion-2", &none);
+  gst_structure_take_value (s, "dispersion-3", &none);
+  g_object_set (self, "settings", s, NULL);
+  gst_structure_free (s);
+}
+
+/* @why: (nullable): it is refused */
+static void
+tell (GstOctBscan *self, Report *r, const gchar *why)
+{
+  gchar *k_polynomial = NULL, *dispersion = NULL;
+
+  if (!why)
+    set_properties (self, r);
+  g_object_get (
+      self, "k-polynomial", &k_polynomial, "dispersion", &dispersion, NULL);
+  gst_structure_set (r->message, "accepted", G_TYPE_BOOLEAN, why == NULL,
+      "text", G_TYPE_STRING, why ? why : "", "k-polynomial", G_TYPE_STRING,
+      k_polynomial ? k_polynomial : "", "dispersion", G_TYPE_STRING,
+      dispersion ? dispersion : "", "phase-error-rms", G_TYPE_DOUBLE,
+      r->phase_error, "n-positions", G_TYPE_UINT, self->mirrors->positions->len,
+      NULL);
+  gst_element_post_message (
+      GST_ELEMENT (self), gst_message_new_element (GST_OBJECT (self),
+                              g_steal_pointer (&r->message)));
+  if (why)
+    GST_ELEMENT_WARNING (self, LIBRARY, FAILED, ("%s", why), (NULL));
+  g_free (k_polynomial);
+  g_free (dispersion);
+}
+
+/* Returns: the side of the next B-scan; @is_last: no other one is waited for */
+static gint
+take_side (GstOctBscan *self, gboolean *is_last)
+{
+  GstOctBscanMirrors *mirrors = self->mirrors;
+  gint side;
+
+  GST_OBJECT_LOCK (self);
+  side = mirrors->sides->str[0] == '-' ? -1 : 1;
+  g_string_erase (mirrors->sides, 0, 1);
+  *is_last = mirrors->sides->len == 0;
+  if (mirrors->forgets)
+    g_ptr_array_set_size (mirrors->positions, 0);
+  mirrors->forgets = FALSE;
+  GST_OBJECT_UNLOCK (self);
+  return side;
+}
+
+void
+gst_oct_bscan_follow_mirror (GstOctBscan *self, const ImkImage *in)
+{
+  Report r = {g_string_new (NULL), g_string_new (NULL),
+      gst_structure_new_empty ("octbscan-mirror")};
+  gboolean is_last;
+  gint side = take_side (self, &is_last);
+  ImkError error;
+  ImkStatus status = measure (self, in, side, &error);
+
+  if (status != IMK_OK) {
+    GST_OBJECT_LOCK (self);
+    g_string_truncate (self->mirrors->sides, 0);
+    GST_OBJECT_UNLOCK (self);
+  } else if (is_last) {
+    status = solve (self, &r, &error);
+  }
+  if (status != IMK_OK || is_last)
+    tell (self, &r, status == IMK_OK ? NULL : error.message);
+  gst_clear_structure (&r.message);
+  g_string_free (r.k_polynomial, TRUE);
+  g_string_free (r.dispersion, TRUE);
+}

@@ -1,0 +1,24 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* The action calibrate-mirror: the positions of a mirror that have been seen,
+ * and the calibration that is made of them. */
+#pragma once
+
+#include "gstoctbscan-private.h"
+
+G_BEGIN_DECLS
+
+GstOctBscanMirrors *gst_oct_bscan_mirrors_new (void);
+/* @self may be NULL. */
+void gst_oct_bscan_mirrors_free (GstOctBscanMirrors *self);
+
+/* The actions; any thread. @sides: a + or a - for each of the next B-scans */
+void gst_oct_bscan_calibrate_mirror (GstOctBscan *self, const gchar *sides);
+void gst_oct_bscan_forget_mirrors (GstOctBscan *self);
+
+/* Is the next B-scan one of a mirror? */
+gboolean gst_oct_bscan_wants_mirror (GstOctBscan *self);
+
+/* @in: the B-scan, in host memory. Call from the streaming thread. */
+void gst_oct_bscan_follow_mirror (GstOctBscan *self, const ImkImage *in);
+
+G_END_DECLS

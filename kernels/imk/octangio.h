@@ -1,0 +1,1 @@
+../octangio/octangio.h

@@ -1,0 +1,1 @@
+../octbscan/mirror/octbscan-mirror.h

@@ -1,0 +1,186 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+#include "octangio/octangio-reference.h"
+
+#include <complex.h>
+#include <math.h>
+
+#include "octangio/octangio-eigen.h"
+
+static double complex
+value_at (
+    const ImkOctangioConfig *c, const float *bscan, uint32_t a, uint32_t z)
+{
+  const float *v = c->is_complex ? bscan + 2 * ((size_t) a * c->n_depths + z)
+                                 : bscan + (size_t) z * c->n_ascans + a;
+
+  if (!c->is_complex)
+    return isfinite (v[0]) && v[0] > 0 ? sqrt (v[0]) : 0;
+  return isfinite (v[0]) && isfinite (v[1]) ? v[0] + I * v[1] : 0;
+}
+
+/* The two pixels of pair @k of a pixel. Returns: FALSE where there is no such
+ */
+static bool
+pair_at (const ImkOctangioConfig *c, const float *const *bscans, uint32_t k,
+    uint32_t a, uint32_t z, double complex *first, double complex *second)
+{
+  uint32_t last = c->n_ascans - 1;
+
+  if (c->pairs == IMK_OCTANGIO_PAIRS_BSCANS) {
+    if (k + 1 >= c->n_repeats)
+      return false;
+    *first = value_at (c, bscans[k], a, z);
+    *second = value_at (c, bscans[k + 1], a, z);
+    return true;
+  }
+  if (k >= c->n_repeats || last == 0)
+    return false;
+  *first = value_at (c, bscans[k], a < last ? a : last - 1, z);
+  *second = value_at (c, bscans[k], a < last ? a + 1 : last, z);
+  return true;
+}
+
+/* Returns: the phase that most pixels of pair @k of an A-scan have */
+static double
+bulk_phase (const ImkOctangioConfig *c, const float *const *bscans, uint32_t k,
+    uint32_t a)
+{
+  double phase = 0;
+
+  for (int round = 0; round < 4; round++) {
+    double complex sum = 0, x = 0, y = 0;
+
+    for (uint32_t z = 0; z < c->n_depths; z++) {
+      double complex p;
+
+      pair_at (c, bscans, k, a, z, &x, &y);
+      p = y * conj (x);
+      if (round == 0 ||
+          fabs (carg (p * cexp (-I * phase))) < M_PI / (2 << round))
+        sum += p;
+    }
+    phase = cabs (sum) > 0 ? carg (sum) : phase;
+  }
+  return phase;
+}
+
+static void
+range_of (
+    uint32_t at, uint32_t window, uint32_t n, uint32_t *first, uint32_t *end)
+{
+  uint32_t before = (window - 1) / 2;
+
+  *first = at > before ? at - before : 0;
+  *end = at + window - before < n ? at + window - before : n;
+}
+
+/* S and E. */
+static void
+sums_at (const ImkOctangioConfig *c, const float *const *bscans, uint32_t a,
+    uint32_t z, double complex *s, double *e)
+{
+  uint32_t a0, a1, z0, z1;
+  double complex x = 0, y = 0;
+
+  range_of (a, c->lateral, c->n_ascans, &a0, &a1);
+  range_of (z, c->axial, c->n_depths, &z0, &z1);
+  *s = *e = 0;
+  for (uint32_t i = a0; i < a1; i++)
+    for (uint32_t k = 0; pair_at (c, bscans, k, i, z, &x, &y); k++) {
+      double phase = c->bulk_motion ? bulk_phase (c, bscans, k, i) : 0;
+
+      for (uint32_t q = z0; q < z1; q++) {
+        pair_at (c, bscans, k, i, q, &x, &y);
+        *s += y * conj (x) * cexp (-I * phase);
+        *e += (creal (x * conj (x)) + creal (y * conj (y))) / 2;
+      }
+    }
+}
+
+static double
+eigen_at (const ImkOctangioConfig *c, const float *const *bscans, uint32_t a,
+    uint32_t z)
+{
+  uint32_t n = c->n_repeats, first, end;
+  double complex matrix[IMK_OCTANGIO_MAX_REPEATS * IMK_OCTANGIO_MAX_REPEATS] = {
+      0};
+  double complex vectors[IMK_OCTANGIO_MAX_REPEATS * IMK_OCTANGIO_MAX_REPEATS];
+  double power = 0;
+
+  range_of (a, c->lateral, c->n_ascans, &first, &end);
+  for (uint32_t i = first; i < end; i++)
+    for (uint32_t q = 0; q < c->n_depths; q++)
+      for (uint32_t r = 0; r < n; r++)
+        for (uint32_t t = 0; t < n; t++)
+          matrix[r * n + t] += value_at (c, bscans[r], i, q) *
+                               conj (value_at (c, bscans[t], i, q));
+  imk_octangio_eigenvectors (matrix, n, c->n_tissue, vectors);
+  for (uint32_t r = 0; r < n; r++) {
+    double complex rest = value_at (c, bscans[r], a, z);
+
+    for (uint32_t k = 0; k < c->n_tissue; k++) {
+      double complex share = 0;
+
+      for (uint32_t t = 0; t < n; t++)
+        share += conj (vectors[k * n + t]) * value_at (c, bscans[t], a, z);
+      rest -= share * vectors[k * n + r];
+    }
+    power += creal (rest * conj (rest));
+  }
+  return power / n;
+}
+
+static double
+amplitudes_at (const ImkOctangioConfig *c, const float *const *bscans,
+    uint32_t a, uint32_t z)
+{
+  double n = c->n_repeats, mean = 0, variance = 0, likeness = 0;
+
+  for (uint32_t r = 0; r < c->n_repeats; r++)
+    mean += cabs (value_at (c, bscans[r], a, z)) / n;
+  for (uint32_t r = 0; r < c->n_repeats; r++)
+    variance += pow (cabs (value_at (c, bscans[r], a, z)) - mean, 2) / n;
+  if (c->method == IMK_OCTANGIO_SPECKLE_VARIANCE)
+    return variance;
+  for (uint32_t r = 0; r + 1 < c->n_repeats; r++) {
+    double x = cabs (value_at (c, bscans[r], a, z));
+    double y = cabs (value_at (c, bscans[r + 1], a, z));
+
+    likeness += x * x + y * y > 0 ? 2 * x * y / (x * x + y * y) : 1;
+  }
+  return 1 - likeness / (n - 1);
+}
+
+static double
+flow_at (const ImkOctangioConfig *c, const float *const *bscans, uint32_t a,
+    uint32_t z)
+{
+  double complex s;
+  double e, mean = 0;
+
+  for (uint32_t r = 0; r < c->n_repeats; r++)
+    mean += pow (cabs (value_at (c, bscans[r], a, z)), 2) / c->n_repeats;
+  if (c->method == IMK_OCTANGIO_MEAN || mean < c->floor)
+    return mean < c->floor ? 0 : mean;
+  switch (c->method) {
+  case IMK_OCTANGIO_COMPLEX_DECORRELATION:
+    sums_at (c, bscans, a, z, &s, &e);
+    return e > 0 ? 1 - cabs (s) / e : 0;
+  case IMK_OCTANGIO_DOPPLER:
+    sums_at (c, bscans, a, z, &s, &e);
+    return cabs (s) > 0 ? c->scale * carg (s) : 0;
+  case IMK_OCTANGIO_EIGEN:
+    return eigen_at (c, bscans, a, z);
+  default:
+    return amplitudes_at (c, bscans, a, z);
+  }
+}
+
+void
+imk_octangio_reference (
+    const ImkOctangioConfig *c, const float *const *bscans, double *flow)
+{
+  for (uint32_t z = 0; z < c->n_depths; z++)
+    for (uint32_t a = 0; a < c->n_ascans; a++)
+      flow[(size_t) z * c->n_ascans + a] = flow_at (c, bscans, a, z);
+}

@@ -1,0 +1,151 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* Flow from repeated B-scans of optical coherence tomography: what changes
+ * between B-scans of one place is blood, what does not is tissue.
+ *
+ * N repeats of A x D pixels, A A-scans of D depths. Z_r is the complex value of
+ * a pixel in repeat r, A_r = |Z_r| its amplitude. P_n is the mean power of the
+ * noise, so that its real and its imaginary part have the variance P_n / 2
+ * each.
+ *
+ *   method                 of each pixel                       static tissue
+ * has MEAN                   (1/N) sum A_r^2                     A^2 + P_n
+ *   SPECKLE_VARIANCE       (1/N) sum (A_r - mean A)^2          (N-1)/N P_n / 2
+ *   DECORRELATION          1 - 1/(N-1) sum of pairs            P_n / (2 A^2)
+ *                            2 A_r A_r+1 / (A_r^2 + A_r+1^2)
+ *   COMPLEX_DECORRELATION  1 - |S| / E                         P_n / (A^2 +
+ * P_n) DOPPLER                scale arg S                         rms scale /
+ * (N-1) sqrt (P_n/(A^2 W)) EIGEN                  (1/N) power of Z without the
+ * (N-K)/N P_n K strongest eigenvectors
+ *
+ *   S = sum over the window and the pairs of Z_r+1 conj (Z_r)
+ *   E = sum over the same of (|Z_r|^2 + |Z_r+1|^2) / 2
+ *
+ * W pixels in the window. The noise terms hold for A^2 well above P_n.
+ * Sources: A. Mariampillai et al., "Speckle variance detection of
+ * microvasculature using swept-source optical coherence tomography" (2008);
+ * Y. Jia et al., "Split-spectrum amplitude-decorrelation angiography with
+ * optical coherence tomography" (2012), without its split of the spectrum; A.
+ * S. Nam, I. Chico-Calero and B. J. Vakoc, "Complex differential variance
+ * algorithm for optical coherence tomography angiography" (2014), here without
+ * its square root; C. Kasai, K. Namekawa, A. Koyano and R. Omoto, "Real-time
+ * two-dimensional blood flow imaging using an autocorrelation technique"
+ * (1985); S. Yousefi, Z. Zhi and R. K. Wang, "Eigendecomposition-based clutter
+ * filtering technique for optical microangiography" (2011). */
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "imk/backend.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+typedef enum ImkOctangioMethod {
+  IMK_OCTANGIO_MEAN,
+  IMK_OCTANGIO_SPECKLE_VARIANCE,
+  IMK_OCTANGIO_DECORRELATION,
+  IMK_OCTANGIO_COMPLEX_DECORRELATION,
+  IMK_OCTANGIO_DOPPLER,
+  IMK_OCTANGIO_EIGEN,
+} ImkOctangioMethod;
+
+/* Which pixels are compared by the methods of pairs. */
+typedef enum ImkOctangioPairs {
+  IMK_OCTANGIO_PAIRS_BSCANS, /* the same pixel of repeats r and r + 1 */
+  IMK_OCTANGIO_PAIRS_ASCANS, /* A-scans a and a + 1 of each repeat; the last
+                              * A-scan has the pair before it. DOPPLER alone */
+} ImkOctangioPairs;
+
+typedef enum ImkOctangioProjection {
+  IMK_OCTANGIO_PROJECTION_MEAN,
+  IMK_OCTANGIO_PROJECTION_MAXIMUM,
+} ImkOctangioProjection;
+
+#define IMK_OCTANGIO_MAX_REPEATS 16u
+#define IMK_OCTANGIO_MAX_SIDE 65535u
+#define IMK_OCTANGIO_MAX_WINDOW 64u
+
+/**
+ * ImkOctangioConfig: (one set of repeats)
+ * @size: set by imk_octangio_config_init, see imk/api.h
+ * @n_ascans, @n_depths, @n_repeats: A, D, N; N is at least 2, but for MEAN and
+ *   PAIRS_ASCANS
+ * @is_complex: Z as [A][D][2]; else intensities as [D][A], which
+ *   COMPLEX_DECORRELATION, DOPPLER and EIGEN cannot use
+ * @bulk_motion: the phase between two A-scans that most of their pixels have is
+ *   taken off. It is that of their sum, then of the pixels within pi / 4, pi /
+ * 8 and pi / 16 of it. Of COMPLEX_DECORRELATION and DOPPLER
+ * @lateral, @axial: pixels of the window, 1 to 64; cut off at the edges. EIGEN
+ *   finds the eigenvectors of an A-scan over @lateral A-scans and all depths
+ * @n_tissue: K, below N
+ * @floor: pixels with a mean intensity below have 0
+ * @scale: of DOPPLER, such as mm/s for a radian
+ * @n_threads: 0 for one a processor; no result depends on it */
+typedef struct ImkOctangioConfig {
+  size_t size;
+  uint32_t n_ascans, n_depths, n_repeats;
+  bool is_complex;
+  ImkOctangioMethod method;
+  ImkOctangioPairs pairs;
+  bool bulk_motion;
+  uint32_t lateral, axial;
+  uint32_t n_tissue;
+  double floor, scale;
+  uint32_t n_threads;
+} ImkOctangioConfig;
+
+typedef struct ImkOctangio ImkOctangio;
+
+/* DECORRELATION of 4 repeats, bulk motion taken off, a window of 3 x 3, one
+ * eigenvector of tissue, no floor, a scale of 1. */
+IMK_API void imk_octangio_config_init_sized (
+    ImkOctangioConfig *config, size_t size);
+static inline void
+imk_octangio_config_init (ImkOctangioConfig *config)
+{
+  imk_octangio_config_init_sized (config, sizeof (*config));
+}
+
+/* Returns: IMK_ERROR_CONFIG where imk_octangio_new would */
+IMK_API ImkStatus imk_octangio_check (
+    const ImkOctangioConfig *config, ImkError *error);
+
+/**
+ * imk_octangio_new:
+ * @self: (out): free with imk_octangio_free
+ *
+ * Returns: IMK_ERROR_CONFIG, IMK_ERROR_MEMORY; IMK_ERROR_UNAVAILABLE for
+ * another backend than the CPU; @self untouched */
+IMK_API ImkStatus imk_octangio_new (ImkBackend backend,
+    const ImkOctangioConfig *config, ImkOctangio **self, ImkError *error);
+
+/**
+ * imk_octangio_process:
+ * @bscans: N arrays, as the configuration says; numbers that are not finite
+ * count as 0
+ * @flow: (out): [D][A]
+ *
+ * Agrees with float64 to 1e-5 of the largest value (DOPPLER: to 1e-4 radians
+ * where |S| is above 1e-3 E). */
+IMK_API void imk_octangio_process (
+    ImkOctangio *self, const float *const *bscans, float *flow);
+
+/**
+ * imk_octangio_project: (a row of a view from above)
+ * @flow: [D][A]
+ * @top, @bottom: [A] depths of the slab of each A-scan, the bottom not
+ * included; rounded to the nearest, cut off at the image. An empty slab gives 0
+ * @row: (out): [A] */
+IMK_API void imk_octangio_project (const float *flow, uint32_t n_ascans,
+    uint32_t n_depths, const double *top, const double *bottom,
+    ImkOctangioProjection projection, float *row);
+
+/* @self may be NULL. */
+IMK_API void imk_octangio_free (ImkOctangio *self);
+
+#ifdef __cplusplus
+}
+#endif

@@ -1,0 +1,95 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+#include "octbscan/mirror/mirror-polynomial.h"
+
+#include <math.h>
+#include <string.h>
+
+void
+imk_mirror_legendre (double x, uint32_t n_terms, double *values)
+{
+  values[0] = 1;
+  if (n_terms > 1)
+    values[1] = x;
+  for (uint32_t i = 2; i < n_terms; i++)
+    values[i] = ((2 * i - 1) * x * values[i - 1] - (i - 1) * values[i - 2]) / i;
+}
+
+double
+imk_mirror_at (const double *factors, uint32_t n_terms, double x)
+{
+  double values[MIRROR_TERMS], sum = 0;
+
+  imk_mirror_legendre (x, n_terms, values);
+  for (uint32_t i = 0; i < n_terms; i++)
+    sum += factors[i] * values[i];
+  return sum;
+}
+
+/* Cholesky's factors of a symmetric matrix in its lower half. */
+static bool
+decompose (double a[MIRROR_TERMS][MIRROR_TERMS], uint32_t n)
+{
+  for (uint32_t i = 0; i < n; i++)
+    for (uint32_t j = 0; j <= i; j++) {
+      double sum = a[i][j];
+
+      for (uint32_t k = 0; k < j; k++)
+        sum -= a[i][k] * a[j][k];
+      if (i == j && !(sum > 1e-12 * a[i][i]))
+        return false;
+      a[i][j] = i == j ? sqrt (sum) : sum / a[j][j];
+    }
+  return true;
+}
+
+bool
+imk_mirror_fit (const double *x, const double *y, const double *weight,
+    uint32_t n, uint32_t n_terms, double *factors)
+{
+  double a[MIRROR_TERMS][MIRROR_TERMS] = {{0}}, b[MIRROR_TERMS] = {0};
+  double values[MIRROR_TERMS];
+
+  for (uint32_t p = 0; p < n; p++) {
+    imk_mirror_legendre (x[p], n_terms, values);
+    for (uint32_t i = 0; i < n_terms; i++) {
+      b[i] += weight[p] * values[i] * y[p];
+      for (uint32_t j = 0; j <= i; j++)
+        a[i][j] += weight[p] * values[i] * values[j];
+    }
+  }
+  if (!decompose (a, n_terms))
+    return false;
+  for (uint32_t i = 0; i < n_terms; i++) {
+    for (uint32_t j = 0; j < i; j++)
+      b[i] -= a[i][j] * b[j];
+    b[i] /= a[i][i];
+  }
+  for (uint32_t i = n_terms; i-- > 0;) {
+    for (uint32_t j = i + 1; j < n_terms; j++)
+      b[i] -= a[j][i] * b[j];
+    b[i] /= a[i][i];
+  }
+  memcpy (factors, b, n_terms * sizeof (*factors));
+  return true;
+}
+
+void
+imk_mirror_powers (const double *factors, uint32_t n_terms, double *powers)
+{
+  double terms[3][MIRROR_TERMS] = {{1}, {0, 1}}; /* i - 2, i - 1, i */
+
+  for (uint32_t k = 0; k < n_terms; k++)
+    powers[k] = 0;
+  for (uint32_t i = 0; i < n_terms; i++) {
+    if (i >= 2) {
+      for (uint32_t k = 0; k < n_terms; k++)
+        terms[2][k] = ((k > 0 ? (2 * i - 1) * terms[1][k - 1] : 0) -
+                          (i - 1) * terms[0][k]) /
+                      i;
+      memcpy (terms[0], terms[1], sizeof (terms[0]));
+      memcpy (terms[1], terms[2], sizeof (terms[1]));
+    }
+    for (uint32_t k = 0; k < n_terms; k++)
+      powers[k] += factors[i] * terms[i == 0 ? 0 : 1][k];
+  }
+}

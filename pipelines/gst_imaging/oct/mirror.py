@@ -1,0 +1,161 @@
+# SPDX-License-Identifier: LGPL-2.1-or-later
+"""gst-imaging oct calibrate: from the fringes of a mirror to a calibration."""
+import os
+
+from .. import job, library
+from ..command import NO_RESULT, UNREADABLE, WRONG_USE, Failure
+from ..frames.source import check_output, need, scratch, split
+from ..report import plots
+from . import calibration, spectra
+
+WORD = "calibrate"  # the first word after oct
+MOST_LINES = 64  # of a camera, as the element uses
+COLUMNS = {"depth": "depth", "depth-um": "um", "width-before": "width before", "width": "after", "width-limit": "limit",
+           "level": "level (dB)", "snr": "over noise (dB)", "phase-error": "phase error (rad)"}
+AS_NARROW = 1.05  # times what the light allows
+
+
+def add_arguments(parser):
+    group = parser.add_argument_group("calibrate", "of gst-imaging oct calibrate MIRROR...: spectra of a mirror, a file for each position;"
+                                      " the calibration goes to calibration.ini")
+    group.add_argument("--other-side", metavar="MIRROR", action="append", default=[],
+                       help="a position beyond zero delay, where the sample is not; may be given several times")
+    group.add_argument("--fit", choices=("phase", "map"), default="phase",
+                       help="phase (the default): wavenumbers and, of two positions, dispersion; map: the dispersion alone, with the"
+                       " wavelengths that the calibration options give")
+
+
+def lines_of(path, options, n_cameras):
+    """Returns: spectra [lines, samples] of one position"""
+    np = library.numpy()
+    if spectra.is_raw(path, options):
+        options.lines = options.lines or n_cameras  # any line will do
+        n = spectra.check_size(path, options, lambda _sentence: None) * options.lines
+        values = np.memmap(path, spectra.DTYPES[options.dtype], "r", options.offset, (n, options.samples))
+    else:
+        pages = [values.reshape(shape[1:] if len(shape) > 2 else shape).copy() for shape, _start, values in library.Arrays().pages(path)]
+        values = np.concatenate([np.atleast_2d(page) for page in pages])
+    if values.ndim != 2 or values.dtype.kind not in "uif" or len(values) < n_cameras:
+        raise Failure(UNREADABLE, f"{path} has the shape {list(values.shape)} of {values.dtype}; a mirror is [lines, samples] of numbers,"
+                                  f" with a line for each of {n_cameras} cameras.")
+    return values
+
+
+def type_of(np, values):
+    """Returns: the type that octbscan takes, without loss where there is one"""
+    kind = values.dtype.newbyteorder("=")
+    return kind if kind in (np.uint8, np.uint16, np.int16, np.float32) else np.dtype(np.float32)
+
+
+def stack(names, options, n_cameras, path):
+    """Writes the positions as [positions, lines, samples]"""
+    np = library.numpy()
+    mirrors = [lines_of(name, options, n_cameras) for name in names]
+    samples = {values.shape[1] for values in mirrors}
+    if len(samples) > 1:
+        raise Failure(UNREADABLE, f"The mirrors have {' and '.join(map(str, sorted(samples)))} samples a line; they need the same"
+                                  " spectrometer.")
+    n = min(MOST_LINES, *(len(values) // n_cameras for values in mirrors)) * n_cameras
+    kinds = {type_of(np, values) for values in mirrors}
+    kind = kinds.pop() if len(kinds) == 1 else np.dtype(np.float32)
+    np.save(path, np.stack([values[:n].astype(kind) for values in mirrors]))
+
+
+def told_of(message):
+    """Returns: [camera][position] of dictionaries"""
+    cameras = []
+    while message.has_field(f"camera-{len(cameras)}-mirror-0"):
+        cameras.append([])
+        while message.has_field(f"camera-{len(cameras) - 1}-mirror-{len(cameras[-1])}"):
+            position = message.get_value(f"camera-{len(cameras) - 1}-mirror-{len(cameras[-1])}")
+            cameras[-1].append({name: position.get_value(name) for name in COLUMNS})
+    return cameras
+
+
+def worst(cameras):
+    return max(position["width"] / position["width-limit"] if position["width-limit"] else float("inf")
+               for positions in cameras for position in positions)
+
+
+def show(report, cameras, names, phase_error):
+    has_um = all(position["depth-um"] > 0 for positions in cameras for position in positions)
+    report.figure("rms phase error", phase_error, "rad", at_most=0.5, about="of the fitted fringes, weighted with the light")
+    report.figure("point spread", worst(cameras), "times the limit", at_most=AS_NARROW,
+                  about="the widest at half of its intensity, beside what the light allows")
+    report.table("Positions of the mirror", ["camera", "mirror", *COLUMNS.values()],
+                 [[c, os.path.basename(name), *(f"{position[key]:.4g}" for key in COLUMNS)]
+                  for c, positions in enumerate(cameras) for name, position in zip(names, positions)],
+                 "Depths and widths in depths at scale 1; the width is that at half of the intensity.")
+    if len(names) > 1:
+        key, unit = ("depth-um", "um") if has_um else ("depth", "")
+        curves = {f"camera {c}": zip(*sorted((position[key], position["level"]) for position in positions))
+                  for c, positions in enumerate(cameras)}
+        report.plot("Sensitivity roll-off", plots.lines(("depth", unit), ("level", "dB"), {name: tuple(curve) for name, curve in curves.items()}),
+                    "20 log10 of the amplitude of the fringe in counts. It falls with the depth as the pixels average the fringe; a mirror that"
+                    " was aligned differently falls or rises as well.")
+
+
+def words_of(made, options, settings, path):
+    settings = list(settings)
+    written = calibration.write(options, made.path("before.ini"))
+    if written:
+        settings.append("calibration=" + written)
+    if options.background:
+        settings += ["background=file", "background-location=" + options.background]
+    elif "background" not in dict(text.split("=", 1) for text in settings):
+        settings.append("background=none")  # the image is not looked at, and the mean of equal lines is all of them
+    return ["picturesrc", "location=" + path, "axes=nyx", "!", "octbscan", "name=o", f"mirror-fit={options.fit}", *settings, "!", "fakesink"]
+
+
+def make(names, sides, made, options, settings):
+    for name in names:
+        made.input(name, "mirror")
+    for name in calibration.files_of(options):
+        made.input(name, "calibration")
+    for text in settings:
+        made.settings[text.partition("=")[0]] = text.partition("=")[2]
+    made.setting("--fit", options.fit, "phase")
+    made.setting("sides", sides, "+" * len(sides))
+    made.setting("--lambda", options.wavelength)
+    if made.is_complete():
+        return made.result
+    elements, messages = [], []
+
+    def prepare(pipeline):
+        elements.append(pipeline.get_by_name("o"))
+        elements[0].emit("calibrate-mirror", sides)
+
+    def take(structure):
+        if structure.get_name() == "octbscan-mirror":
+            messages.append((structure.get_value("accepted"), structure.get_value("text"), told_of(structure),
+                             structure.get_value("phase-error-rms")))
+
+    n_cameras = int(dict(text.split("=", 1) for text in settings).get("cameras", 1))
+    with scratch() as folder:
+        path = os.path.join(folder, "mirrors.npy")
+        stack(names, options, n_cameras, path)
+        made.play(words_of(made, options, settings, path), take_message=take, prepare=prepare)
+    accepted, text, cameras, phase_error = messages[-1] if messages else (False, "octbscan has seen no B-scan.", [], 0)
+    if not accepted:
+        raise Failure(NO_RESULT, text)
+    if not elements[0].emit("save-calibration", made.path("calibration.ini")):
+        raise Failure(NO_RESULT, "The calibration cannot be written.")
+    if os.path.exists(made.path("before.ini")):
+        os.remove(made.path("before.ini"))
+    show(made.report, cameras, names, phase_error)
+    return made.finish(**{"phase-error": phase_error, "width-over-limit": worst(cameras), "mirrors": cameras})
+
+
+def run(options):
+    library.numpy()
+    names, settings = split(options.words[1:])
+    if not names and not options.other_side:
+        raise Failure(WRONG_USE, "Give a file of spectra of a mirror: gst-imaging oct calibrate MIRROR... -o FOLDER.")
+    check_output(options.output)
+    need("octbscan", "picturesrc")
+    calibration.keys_of(options)
+    everything = names + options.other_side
+    sides = "+" * len(names) + "-" * len(options.other_side)
+    if len(everything) > 16:
+        raise Failure(WRONG_USE, f"There are {len(everything)} mirrors; 16 positions are the most.")
+    return job.run_all(options, "oct calibrate", everything[:1], lambda _name, made: make(everything, sides, made, options, settings))

@@ -1,0 +1,453 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* octangio is its definition, static tissue has the noise that theory gives,
+ * and a vessel its velocity. */
+#include "kernel-test.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "imk/octangio.h"
+#include "octangio/octangio-reference.h"
+
+static double
+uniform (uint64_t *seed)
+{
+  return ((double) (test_random (seed) >> 11) + 0.5) / 0x1p53;
+}
+
+/* Two numbers of a normal distribution. */
+static void
+normal (uint64_t *seed, double *x, double *y)
+{
+  double r = sqrt (-2 * log (uniform (seed))), t = 2 * M_PI * uniform (seed);
+
+  *x = r * cos (t);
+  *y = r * sin (t);
+}
+
+typedef struct Scans {
+  float *data, *repeats[IMK_OCTANGIO_MAX_REPEATS];
+  uint32_t n_ascans, n_depths;
+} Scans;
+
+static Scans
+scans_new (uint32_t n_ascans, uint32_t n_depths, uint32_t n)
+{
+  size_t size = 2 * (size_t) n_ascans * n_depths;
+  Scans s = {calloc (n * size, sizeof (float)), {NULL}, n_ascans, n_depths};
+
+  for (uint32_t r = 0; r < n; r++)
+    s.repeats[r] = s.data + r * size;
+  return s;
+}
+
+static float *
+pixel (Scans *s, uint32_t r, uint32_t a, uint32_t z)
+{
+  return s->repeats[r] + 2 * ((size_t) a * s->n_depths + z);
+}
+
+static float *
+flow_of (const ImkOctangioConfig *c, const Scans *s)
+{
+  float *flow = malloc ((size_t) c->n_ascans * c->n_depths * sizeof (*flow));
+  ImkOctangio *self = NULL;
+  ImkError error;
+
+  test_ok (imk_octangio_new (IMK_BACKEND_CPU, c, &self, &error), &error);
+  imk_octangio_process (self, (const float *const *) s->repeats, flow);
+  imk_octangio_free (self);
+  return flow;
+}
+
+/* --- the definition ------------------------------------------------------- */
+
+static void
+check_definition (const ImkOctangioConfig *c, const Scans *s, const char *what)
+{
+  size_t n = (size_t) c->n_ascans * c->n_depths;
+  double *expected = malloc (n * sizeof (*expected)), largest = 0;
+  float *found = flow_of (c, s);
+
+  imk_octangio_reference (c, (const float *const *) s->repeats, expected);
+  for (size_t i = 0; i < n; i++)
+    largest = fmax (largest, fabs (expected[i]));
+  for (size_t i = 0; i < n; i++)
+    test_check (fabs (found[i] - expected[i]) <= 1e-5 * largest + 1e-6,
+        "%s: %g at A-scan %zu, depth %zu, expected %g", what, found[i],
+        i % c->n_ascans, i / c->n_ascans, expected[i]);
+  free (expected);
+  free (found);
+}
+
+static void
+test_each_method_is_the_definition (void)
+{
+  static const uint32_t sizes[][4] = {/* A, D, N, window */
+      {7, 13, 2, 1}, {1, 31, 4, 3}, {12, 1, 3, 2}, {9, 17, 8, 5}};
+  uint64_t seed = 3;
+  char what[80];
+
+  for (uint32_t k = 0; k < sizeof (sizes) / sizeof (sizes[0]); k++) {
+    Scans s = scans_new (sizes[k][0], sizes[k][1], sizes[k][2]);
+
+    for (size_t i = 0; i < 2 * (size_t) sizes[k][0] * sizes[k][1] * sizes[k][2];
+         i++)
+      s.data[i] = (float) (20 * uniform (&seed) - 8);
+    s.data[0] = NAN;
+    s.data[5] = INFINITY;
+    for (int method = 0; method <= IMK_OCTANGIO_EIGEN; method++)
+      for (int variant = 0; variant < 8; variant++) {
+        ImkOctangioConfig c;
+
+        imk_octangio_config_init (&c);
+        c.n_ascans = sizes[k][0];
+        c.n_depths = sizes[k][1];
+        c.n_repeats = sizes[k][2];
+        c.lateral = sizes[k][3];
+        c.axial = sizes[k][3] + 1;
+        c.method = method;
+        c.bulk_motion = variant & 1;
+        c.floor = variant & 2 ? 60 : 0;
+        c.pairs =
+            variant & 4 && method == IMK_OCTANGIO_DOPPLER && c.n_ascans > 1;
+        c.n_tissue = 1 + (variant & 1 && c.n_repeats > 2);
+        c.is_complex = method == IMK_OCTANGIO_COMPLEX_DECORRELATION ||
+                       method >= IMK_OCTANGIO_DOPPLER || variant & 1;
+        snprintf (what, sizeof (what), "size %u method %d variant %d", k,
+            method, variant);
+        check_definition (&c, &s, what);
+      }
+    free (s.data);
+  }
+}
+
+/* --- noise ---------------------------------------------------------------- */
+
+enum { A = 60, D = 400, N = 4 };
+
+/* Tissue of the amplitude 20 with noise of the power 8, and a phase of each
+ * repeat of each A-scan. */
+static Scans
+static_tissue (double motion)
+{
+  Scans s = scans_new (A, D, N);
+  uint64_t seed = 11;
+
+  for (uint32_t a = 0; a < A; a++) {
+    double turn[N];
+
+    for (uint32_t r = 0; r < N; r++)
+      turn[r] = motion * 2 * M_PI * uniform (&seed);
+    for (uint32_t z = 0; z < D; z++) {
+      double phase = 2 * M_PI * uniform (&seed), x, y;
+
+      for (uint32_t r = 0; r < N; r++) {
+        float *v = pixel (&s, r, a, z);
+
+        normal (&seed, &x, &y);
+        v[0] = (float) (20 * cos (phase + turn[r]) + 2 * x);
+        v[1] = (float) (20 * sin (phase + turn[r]) + 2 * y);
+      }
+    }
+  }
+  return s;
+}
+
+static void
+test_static_tissue_has_the_noise_of_theory (void)
+{
+  static const double power = 8, signal = 400;
+  static const struct {
+    ImkOctangioMethod method;
+    const char *name;
+    double expected, tolerance;
+  } cases[] = {
+      {IMK_OCTANGIO_MEAN, "mean", 408, 0.01},
+      {IMK_OCTANGIO_SPECKLE_VARIANCE, "speckle variance", 0.75 * 4, 0.02},
+      {IMK_OCTANGIO_DECORRELATION, "decorrelation", 8.0 / 2 / 400, 0.03},
+      {IMK_OCTANGIO_COMPLEX_DECORRELATION, "complex decorrelation", 8.0 / 408,
+          0.05},
+      {IMK_OCTANGIO_EIGEN, "eigen", 0.75 * 8, 0.03},
+      {IMK_OCTANGIO_DOPPLER, "doppler", 0, 0},
+  };
+  Scans s = static_tissue (1);
+
+  for (uint32_t k = 0; k < sizeof (cases) / sizeof (cases[0]); k++) {
+    double mean = 0, squares = 0, expected = cases[k].expected;
+    double tolerance = cases[k].tolerance;
+    ImkOctangioConfig c;
+    float *flow;
+
+    imk_octangio_config_init (&c);
+    c.n_ascans = A;
+    c.n_depths = D;
+    c.n_repeats = N;
+    c.method = cases[k].method;
+    /* many pixels, so that |S| has no noise of its own */
+    c.lateral = c.method == IMK_OCTANGIO_DOPPLER ? 1 : 5;
+    c.axial = c.method == IMK_OCTANGIO_DOPPLER ? 5 : 9;
+    if (c.method == IMK_OCTANGIO_EIGEN)
+      c.lateral = 1; /* each A-scan has a phase of its own */
+    flow = flow_of (&c, &s);
+    for (uint32_t i = 0; i < A * D; i++) {
+      mean += flow[i] / (A * D);
+      squares += (double) flow[i] * flow[i] / (A * D);
+    }
+    if (c.method == IMK_OCTANGIO_DOPPLER) {
+      expected = sqrt (power / signal / 5) / (N - 1);
+      mean = sqrt (squares);
+      tolerance = 0.05;
+    }
+    printf ("# %s: %.5g, theory %.5g\n", cases[k].name, mean, expected);
+    test_check (fabs (mean / expected - 1) < tolerance, "%s is %g, expected %g",
+        cases[k].name, mean, expected);
+    free (flow);
+  }
+  free (s.data);
+}
+
+/* --- flow ------------------------------------------------------------------
+ */
+
+/* A vessel of the radius 40 at depth 200 in static tissue, with a parabolic
+ * profile of phases: @peak radians from repeat to repeat in its middle. Its
+ * scatterers decorrelate; all of it moves. */
+static Scans
+vessel (double peak)
+{
+  Scans s = scans_new (A, D, N);
+  uint64_t seed = 23;
+
+  for (uint32_t a = 0; a < A; a++) {
+    double bulk = 0;
+    double at[2 * N];
+
+    for (uint32_t r = 0; r < N; r++, bulk += 4 * uniform (&seed) - 2)
+      at[r] = bulk;
+    for (uint32_t z = 0; z < D; z++) {
+      double d = (z - 200.0) / 40,
+             phase = fabs (d) < 1 ? peak * (1 - d * d) : 0;
+      double x, y, nx, ny;
+
+      normal (&seed, &x, &y);
+      for (uint32_t r = 0; r < N; r++) {
+        double t = at[r] + r * phase;
+        float *v = pixel (&s, r, a, z);
+
+        if (r > 0 && fabs (d) < 1) { /* a fifth of it is new */
+          normal (&seed, &nx, &ny);
+          x = 0.8 * x + 0.6 * nx;
+          y = 0.8 * y + 0.6 * ny;
+        }
+        normal (&seed, &nx, &ny);
+        v[0] = (float) (20 * (x * cos (t) - y * sin (t)) + nx);
+        v[1] = (float) (20 * (x * sin (t) + y * cos (t)) + ny);
+      }
+    }
+  }
+  return s;
+}
+
+static void
+test_a_vessel_has_its_velocity (void)
+{
+  static const double peaks[] = {1.5, -0.6};
+
+  for (int k = 0; k < 2; k++) {
+    Scans s = vessel (peaks[k]);
+    ImkOctangioConfig c;
+    double sum = 0, truth = 0, outside = 0, worst = 0;
+    float *flow;
+
+    imk_octangio_config_init (&c);
+    c.n_ascans = A;
+    c.n_depths = D;
+    c.n_repeats = N;
+    c.method = IMK_OCTANGIO_DOPPLER;
+    c.lateral = 15;
+    c.axial = 5;
+    c.scale = 2; /* mm/s a radian */
+    flow = flow_of (&c, &s);
+    for (uint32_t z = 0; z < D; z++) {
+      double d = (z - 200.0) / 40, row = 0, expected;
+
+      for (uint32_t a = 0; a < A; a++)
+        row += flow[z * A + a] / A;
+      expected = fabs (d) < 1 ? 2 * peaks[k] * (1 - d * d) : 0;
+      if (fabs (d) > 1.2)
+        outside = fmax (outside, fabs (row));
+      if (fabs (d) >= 0.9)
+        continue;
+      sum += row;
+      truth += expected;
+      worst = fmax (worst, fabs (row - expected));
+    }
+    printf ("# flow %.4f of the truth, worst row %.3f of %.1f, tissue %.4f\n",
+        sum / truth, worst, 2 * peaks[k], outside);
+    test_check (fabs (sum / truth - 1) < 0.03, "the flow is %.3f of the truth",
+        sum / truth);
+    test_check (
+        outside < 0.01 * fabs (2 * peaks[k]), "tissue moves by %g", outside);
+    free (flow);
+    free (s.data);
+  }
+}
+
+/* Flow is where the vessel is, for every method of angiography. */
+static void
+test_a_vessel_stands_out (void)
+{
+  static const ImkOctangioMethod methods[] = {IMK_OCTANGIO_SPECKLE_VARIANCE,
+      IMK_OCTANGIO_DECORRELATION, IMK_OCTANGIO_COMPLEX_DECORRELATION,
+      IMK_OCTANGIO_EIGEN};
+  Scans s = vessel (1.2);
+
+  for (int k = 0; k < 4; k++) {
+    double inside = 0, outside = 0;
+    ImkOctangioConfig c;
+    float *flow;
+
+    imk_octangio_config_init (&c);
+    c.n_ascans = A;
+    c.n_depths = D;
+    c.n_repeats = N;
+    c.method = methods[k];
+    if (c.method == IMK_OCTANGIO_EIGEN)
+      c.lateral = 1;
+    flow = flow_of (&c, &s);
+    for (uint32_t i = 0; i < A * D; i++) {
+      double d = fabs (i / A - 200.0) / 40;
+
+      inside += d < 0.8 ? flow[i] / (A * 63) : 0;
+      outside += d > 1.2 ? flow[i] / (A * (D - 97)) : 0;
+    }
+    printf ("# method %d: %.4g in the vessel, %.4g beside it\n", methods[k],
+        inside, outside);
+    test_check (inside > 5 * outside, "method %d: %g and %g", methods[k],
+        inside, outside);
+    free (flow);
+  }
+  free (s.data);
+}
+
+/* Between neighbouring A-scans of one B-scan. */
+static void
+test_pairs_of_ascans (void)
+{
+  Scans s = scans_new (20, 30, 1);
+  ImkOctangioConfig c;
+  float *flow;
+
+  for (uint32_t a = 0; a < 20; a++)
+    for (uint32_t z = 0; z < 30; z++) {
+      double phase = a * (z < 10 ? 0.7 : 0.2) + z;
+
+      pixel (&s, 0, a, z)[0] = (float) (3 * cos (phase));
+      pixel (&s, 0, a, z)[1] = (float) (3 * sin (phase));
+    }
+  imk_octangio_config_init (&c);
+  c.n_ascans = 20;
+  c.n_depths = 30;
+  c.n_repeats = 1;
+  c.method = IMK_OCTANGIO_DOPPLER;
+  c.pairs = IMK_OCTANGIO_PAIRS_ASCANS;
+  c.axial = 1;
+  for (int bulk = 0; bulk < 2; bulk++) {
+    c.bulk_motion = bulk;
+    flow = flow_of (&c, &s);
+    for (uint32_t i = 0; i < 600; i++) {
+      double expected = i / 20 < 10 ? (bulk ? 0.5 : 0.7) : (bulk ? 0 : 0.2);
+
+      /* a third of the pixels moves by less than pi / 4 more than the others */
+      test_check (fabs (flow[i] - expected) < (bulk ? 0.2 : 1e-5),
+          "%g at depth %u, expected %g", flow[i], i / 20, expected);
+    }
+    free (flow);
+  }
+  free (s.data);
+}
+
+static void
+test_projection_follows_the_surfaces (void)
+{
+  static const float flow[] = {
+      1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12}; /* [4][3] */
+  static const double top[] = {0, 1.4, 3}, bottom[] = {2, 99, 3};
+  float mean[3], most[3];
+
+  imk_octangio_project (
+      flow, 3, 4, top, bottom, IMK_OCTANGIO_PROJECTION_MEAN, mean);
+  imk_octangio_project (
+      flow, 3, 4, top, bottom, IMK_OCTANGIO_PROJECTION_MAXIMUM, most);
+  test_check (mean[0] == 2.5f && mean[1] == 8 && mean[2] == 0, "%g %g %g",
+      mean[0], mean[1], mean[2]);
+  test_check (most[0] == 4 && most[1] == 11 && most[2] == 0, "%g %g %g",
+      most[0], most[1], most[2]);
+}
+
+static void
+check_refused (ImkOctangioConfig c, const char *words)
+{
+  ImkOctangio *self = NULL;
+  ImkError error;
+
+  test_error (imk_octangio_new (IMK_BACKEND_CPU, &c, &self, &error), &error,
+      IMK_ERROR_CONFIG, words);
+  test_check (!self, "there is an object");
+}
+
+#define CHECK_REFUSED(member, value, words) \
+  do { \
+    ImkOctangioConfig wrong_; \
+\
+    imk_octangio_config_init (&wrong_); \
+    wrong_.member = value; \
+    check_refused (wrong_, words); \
+  } while (0)
+
+static void
+test_wrong_configurations_are_refused (void)
+{
+  ImkOctangioConfig c;
+
+  CHECK_REFUSED (n_repeats, 1, "repeats is 1; it can be 2 to 16");
+  CHECK_REFUSED (n_repeats, 17, "repeats is 17");
+  CHECK_REFUSED (n_ascans, 0, "A-scans is 0");
+  CHECK_REFUSED (n_depths, 70000, "depths is 70000");
+  CHECK_REFUSED (method, 9, "method is 9");
+  CHECK_REFUSED (lateral, 0, "lateral-window is 0");
+  CHECK_REFUSED (axial, 65, "depth-window is 65");
+  CHECK_REFUSED (pairs, IMK_OCTANGIO_PAIRS_ASCANS, "for method=doppler alone");
+  CHECK_REFUSED (floor, NAN, "floor is nan");
+  CHECK_REFUSED (scale, INFINITY, "scale inf");
+  imk_octangio_config_init (&c);
+  c.method = IMK_OCTANGIO_EIGEN;
+  c.n_tissue = 4;
+  check_refused (c, "tissue-components is 4; it can be 1 to 3");
+  c.n_tissue = 1;
+  c.is_complex = false;
+  check_refused (c, "needs phases");
+}
+
+int
+main (void)
+{
+  static const Test tests[] = {
+      {"each method is the definition", test_each_method_is_the_definition},
+      {"static tissue has the noise of theory",
+          test_static_tissue_has_the_noise_of_theory},
+      {"a vessel has its velocity", test_a_vessel_has_its_velocity},
+      {"a vessel stands out", test_a_vessel_stands_out},
+      {"pairs of A-scans", test_pairs_of_ascans},
+      {"a projection follows the surfaces",
+          test_projection_follows_the_surfaces},
+      {"wrong configurations are refused",
+          test_wrong_configurations_are_refused},
+      {NULL},
+  };
+
+  return test_main (tests);
+}

@@ -1,0 +1,146 @@
+# SPDX-License-Identifier: LGPL-2.1-or-later
+"""octangio behind octbscan: a flow phantom of scatterers that move, from spectra to mm/s, compared with the truth and with NumPy
+in float64."""
+import os
+import shutil
+import tempfile
+import unittest
+
+import numpy as np
+
+from support import Gst, main, play
+
+SAMPLES, LINES, REPEATS, SETS = 512, 24, 4, 2
+ENDS = 880.0, 820.0  # nm: wavenumbers rise with the samples
+INTERVAL = 1000.0  # us
+PEAK = 0.06  # mm/s in the middle of the vessel
+CENTRE, RADIUS = 200.0, 60.0  # um
+K = 2e3 * np.pi / np.linspace(*ENDS, SAMPLES)
+MIDDLE = 2 / (1 / ENDS[0] + 1 / ENDS[1])
+STEP = 1e-3 / (2 * abs(1 / ENDS[0] - 1 / ENDS[1])) * (SAMPLES - 1) / SAMPLES  # um from depth to depth
+
+
+def velocity(z):
+    """Returns: mm/s to larger depths, a parabola"""
+    return np.where(abs(z - CENTRE) < RADIUS, PEAK * (1 - ((z - CENTRE) / RADIUS) ** 2), 0)
+
+
+def phantom(bulk, noise, moves=True):
+    """Returns: spectra [B-scans, lines, samples]: scatterers in tissue and in a vessel; the whole sample moves by up to bulk um"""
+    rng = np.random.default_rng(5)
+    lamp = 20000 * np.hanning(SAMPLES)
+    spectra = np.empty((SETS * REPEATS, LINES, SAMPLES))
+    for line in range(LINES):
+        z = rng.uniform(60, 500, 500)
+        amplitude = rng.rayleigh(0.004, 500)
+        for b in range(SETS * REPEATS):
+            shift = rng.uniform(-bulk, bulk)
+            at = z + (velocity(z) * b * INTERVAL * 1e-3 if moves else 0) + shift
+            fringes = (amplitude[:, None] * np.cos(2 * K * at[:, None])).sum(0)
+            spectra[b, line] = lamp * (1 + fringes)
+    spectra += rng.normal(0, noise, spectra.shape)
+    return np.rint(spectra + 500).astype("u2")
+
+
+@unittest.skipUnless(Gst.ElementFactory.find("octbscan"), "built without an FFT")
+class OctAngio(unittest.TestCase):
+    def setUp(self):
+        self.folder = tempfile.mkdtemp()
+        self.addCleanup(shutil.rmtree, self.folder)
+
+    def flow(self, spectra, *settings, pad="complex", oct_settings=""):
+        """Returns: [sets, depths, lines] of octangio, and Z [B-scans, lines, depths] of octbscan"""
+        spectra_path, flow, z = (os.path.join(self.folder, name) for name in ("s.npy", "flow.npy", "z.npy"))
+        for path in flow, z:
+            if os.path.exists(path):
+                os.remove(path)
+        np.save(spectra_path, spectra)
+        with open(os.path.join(self.folder, "oct.ini"), "w", encoding="utf-8") as file:
+            file.write(f"[camera]\nlambda-first={ENDS[0]}\nlambda-last={ENDS[1]}\n")
+        play(f"picturesrc location={spectra_path} ! octbscan name=o upsample={SAMPLES} taper=none background=file"
+             f" background-location={self.background(spectra)} calibration={self.folder}/oct.ini {oct_settings} ! fakesink async=false"
+             f" o.{pad} ! tee name=t ! queue ! octangio repeats={REPEATS} {' '.join(settings)} ! other/tensors !"
+             f" picturesink location={flow} async=false  t. ! queue ! other/tensors ! picturesink location={z} async=false")
+        found, values = np.load(flow), np.load(z)
+        if pad == "complex":
+            values = values.astype(complex).reshape(len(spectra), LINES, -1)
+        return found.reshape(SETS, -1, LINES), values
+
+    def background(self, spectra):
+        path = os.path.join(self.folder, "dark.npy")
+        np.save(path, 500 + 20000 * np.hanning(SAMPLES))
+        return path
+
+    def test_velocity_of_the_phantom(self):
+        """Within 3 % of the truth, with bulk motion of several radians; beside the vessel nothing moves."""
+        spectra = phantom(bulk=0.3, noise=5)
+        flow, z = self.flow(spectra, "method=doppler", "lateral-window=24", "depth-window=3", f"wavelength-nm={MIDDLE}",
+                            f"interval-us={INTERVAL}")
+        depths = STEP * np.arange(flow.shape[1])
+        truth, found = velocity(depths), flow[:, :, LINES // 2].mean(0)
+        vessel = (abs(depths - CENTRE) < 0.8 * RADIUS)
+        tissue = (depths > 80) & (abs(depths - CENTRE) > 1.2 * RADIUS) & (depths < 480)
+        share = found[vessel].sum() / truth[vessel].sum()
+        print(f"# flow {share:.4f} of the truth, rms in tissue {1000 * np.std(found[tissue]):.2f} um/s of {1000 * PEAK:.0f}")
+        self.assertLess(abs(share - 1), 0.03)
+        self.assertLess(abs(found[tissue]).max(), 0.1 * PEAK)
+        # the other way round it is the other sign
+        flow, _z = self.flow(spectra, "method=doppler", "lateral-window=24", "depth-window=3", f"wavelength-nm={MIDDLE}",
+                             f"interval-us={INTERVAL}", "falling-wavenumbers=true")
+        np.testing.assert_allclose(flow[:, :, LINES // 2].mean(0), -found, atol=1e-7)
+
+    def test_numpy_gives_the_same(self):
+        spectra = phantom(bulk=0, noise=20)
+        for method in "mean", "speckle-variance", "decorrelation", "complex-decorrelation", "doppler", "eigen":
+            flow, z = self.flow(spectra, f"method={method}", "bulk-motion=false", "lateral-window=1", "depth-window=1",
+                                "tissue-components=2")
+            for index in range(SETS):
+                values = z[index * REPEATS:(index + 1) * REPEATS]
+                amplitude, pairs = abs(values), (values[1:] * values[:-1].conj()).sum(0)
+                power = amplitude ** 2
+                if method == "eigen":
+                    expected = np.empty(values.shape[1:])
+                    for line in range(LINES):
+                        _u, _s, vh = np.linalg.svd(values[:, line].T, full_matrices=False)
+                        rest = values[:, line].T - values[:, line].T @ vh[:2].conj().T @ vh[:2]
+                        expected[line] = (abs(rest) ** 2).mean(1)
+                else:
+                    expected = {
+                        "mean": power.mean(0), "speckle-variance": amplitude.var(0), "doppler": np.angle(pairs),
+                        "decorrelation": 1 - (2 * amplitude[1:] * amplitude[:-1] / (power[1:] + power[:-1])).mean(0),
+                        "complex-decorrelation": 1 - abs(pairs) / ((power[1:] + power[:-1]) / 2).sum(0)}[method]
+                found = flow[index].T.astype(float)
+                if method in ("mean", "speckle-variance", "eigen"):
+                    found = 10 ** (found / 10)
+                worst = abs(found - expected).max() / expected.max()
+                print(f"# {method}: worst {worst:.1e} of the largest")
+                self.assertLess(worst, 2e-5, method)
+
+    def test_static_tissue_has_the_noise_of_theory(self):
+        """The noise of Z comes from that of the spectra: 4 sigma^2 sum w^2 / (sum w)^2, here without a window 4 sigma^2 / N."""
+        sigma = 20
+        spectra = phantom(bulk=0, noise=sigma, moves=False)
+        power = 4 * (sigma ** 2 + 1 / 12) / SAMPLES
+        flow, z = self.flow(spectra, "method=eigen", "lateral-window=1")
+        found = (10 ** (flow[:, 10:200] / 10)).mean()
+        expected = (REPEATS - 1) / REPEATS * power
+        print(f"# eigen: {found:.4f}, theory {expected:.4f}")
+        self.assertLess(abs(found / expected - 1), 0.05)
+        flow, z = self.flow(spectra, "method=complex-decorrelation", "bulk-motion=false", "lateral-window=47", "depth-window=8")
+        inside = range(15, 70)  # where there are scatterers
+        energy = (abs(z) ** 2).mean((0, 1))
+        found = np.array([flow[:, at, LINES // 2 - 1].mean() for at in inside])
+        expected = np.array([power / energy[at - 3:at + 5].mean() for at in inside])
+        print(f"# complex decorrelation: {found.mean():.5f}, theory {expected.mean():.5f}")
+        self.assertLess(abs(found.mean() / expected.mean() - 1), 0.1)
+
+    def test_intensities_and_enface(self):
+        spectra = phantom(bulk=0, noise=5)
+        flow, _linear = self.flow(spectra, "method=decorrelation", pad="linear")
+        vessel = int(CENTRE / STEP)
+        self.assertGreater(flow[:, vessel - 10:vessel + 10].mean(), 3 * flow[:, 2 * vessel:2 * vessel + 20].mean())
+        self.assertEqual(flow.shape[2], LINES)
+
+
+if __name__ == "__main__":
+    main()
