@@ -254,3 +254,44 @@ gst_insar_plane_line (
         mix (above[i], below[i], down), mix (above[k], below[k], down), right);
   }
 }
+
+/* --- holes -------------------------------------------------------------------
+ */
+
+/* Fills the gaps of @n values, @stride apart. */
+static void
+fill_line (gfloat *values, guint n, gsize stride)
+{
+  gint64 left = -1;
+
+  for (gint64 i = 0; i <= n; i++) {
+    if (i < n && isnan (values[i * stride]))
+      continue;
+    for (gint64 k = left + 1; k < i; k++)
+      if (left >= 0 && i < n)
+        values[k * stride] = mix (values[left * stride], values[i * stride],
+            (gfloat) (k - left) / (gfloat) (i - left));
+      else if (left >= 0 || i < n)
+        values[k * stride] = values[(left >= 0 ? left : i) * stride];
+    left = i;
+  }
+}
+
+gsize
+gst_insar_plane_fill (GstInsarPlane *self, gfloat most)
+{
+  gsize n = (gsize) self->width * self->height, n_holes = 0;
+
+  for (gsize i = 0; i < n; i++) {
+    if (!(fabsf (self->values[i]) <= most))
+      self->values[i] = NAN;
+    n_holes += isnan (self->values[i]);
+  }
+  if (n_holes == 0 || n_holes == n)
+    return n_holes;
+  for (guint y = 0; y < self->height; y++)
+    fill_line (self->values + (gsize) y * self->width, self->width, 1);
+  for (guint x = 0; x < self->width; x++)
+    fill_line (self->values + x, self->height, self->width);
+  return n_holes;
+}

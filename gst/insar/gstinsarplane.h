@@ -45,4 +45,10 @@ gboolean gst_insar_plane_fit (
 void gst_insar_plane_line (
     const GstInsarPlane *self, guint line, guint width, gfloat *to);
 
+/* Gives values to pixels without one: between two of their row, else that of
+ * the nearest; rows without any, in the same way, those of the rows around
+ * them. Values beyond @most, which some programs write for none, are replaced,
+ * too. Returns: how many had none; all: nothing was done */
+gsize gst_insar_plane_fill (GstInsarPlane *self, gfloat most);
+
 G_END_DECLS
