@@ -16,6 +16,7 @@ ANSWERS = {"first-centroids.md": (r"^20 frames$", r"^spot 0 moved by (1\.89|1\.9
            "first-bscan.md": (r"^level in dB, depth in um$", r"^upper mirror, A-scan 0: (279|280)\.\d um$",
                               r"^upper mirror, A-scan 255: (319|320)\.\d um$", r"^lower mirror, A-scan 0: (499|500)\.\d um$",
                               r"^lower mirror, A-scan 255: (699|700)\.\d um$"),
+           "first-displacement.md": (r"^pair: complete; see pair/report\.html$", r"^the hill moved (19|20|21) mm$", r"^rms error: 0\.[0-5] mm$"),
            "first-interferogram.md": (r"^pair: complete; see pair/report\.html$", r"^offset in the middle: 3\.(39|40|41) columns$",
                                       r"^offset in the middle: -2\.(29|30|31) lines$", r"^rms error of the phase: 0\.(09|10|11) rad$",
                                       r"^x,y,dx,dy,correlation$"),
@@ -25,7 +26,7 @@ ANSWERS = {"first-centroids.md": (r"^20 frames$", r"^spot 0 moved by (1\.89|1\.9
            "sharpen-a-camera.md": (r"^21 frames, the sharpest is frame 12$",)}
 # pictures of the pages, and the file that the commands make; --pictures writes them anew
 PICTURES = {"first-centroids": "out/picture.png", "first-bscan": "sharp0.png", "first-normals": "lit/lit000.png",
-            "first-interferogram": "pair/fringes.png", "sharpen-a-camera": "beside08.png"}
+            "first-displacement": "pair/fringes.png", "first-interferogram": "pair/fringes.png", "sharpen-a-camera": "beside08.png"}
 WRITE = "--pictures" in sys.argv
 if WRITE:
     sys.argv.remove("--pictures")
