@@ -47,6 +47,7 @@ load_library (gpointer data)
       {&gdal.set_description, "GDALSetDescription"},
       {&gdal.set_unit, "GDALSetRasterUnitType"},
       {&gdal.set_no_data, "GDALSetRasterNoDataValue"},
+      {&gdal.no_data, "GDALGetRasterNoDataValue"},
       {&gdal.flush, "GDALFlushCache"},
       {&gdal.push_error_handler, "CPLPushErrorHandler"},
       {&gdal.quiet, "CPLQuietErrorHandler"},

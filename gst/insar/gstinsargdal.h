@@ -39,6 +39,7 @@ typedef struct {
   __typeof__ (GDALSetDescription) *set_description;
   __typeof__ (GDALSetRasterUnitType) *set_unit;
   __typeof__ (GDALSetRasterNoDataValue) *set_no_data;
+  __typeof__ (GDALGetRasterNoDataValue) *no_data;
   __typeof__ (GDALFlushCache) *flush;
   __typeof__ (CPLPushErrorHandler) *push_error_handler;
   __typeof__ (CPLQuietErrorHandler) *quiet;

@@ -58,9 +58,8 @@ find_line (const gchar *text, const gchar *key)
   return found;
 }
 
-/* The last value of @key, up to the first white space. */
-static gchar *
-find_value (const gchar *text, const gchar *key)
+gchar *
+gst_insar_prm_find_text (const gchar *text, const gchar *key)
 {
   gchar *found = find_line (text, key);
 
@@ -80,12 +79,12 @@ static gboolean
 find_number (const gchar *name, const gchar *text, const Number *number,
     gdouble *result, GError **error)
 {
-  g_autofree gchar *value = find_value (text, number->key);
+  g_autofree gchar *value = gst_insar_prm_find_text (text, number->key);
   g_autofree gchar *shown = NULL;
   gchar *end = NULL;
 
   if (!value && number->old_key)
-    value = find_value (text, number->old_key);
+    value = gst_insar_prm_find_text (text, number->old_key);
   if (!value && number->needed) {
     g_set_error (error, GST_INSAR_PRM_ERROR, GST_INSAR_PRM_ERROR_FORMAT,
         "\"%s\" has no line \"%s = ...\", which is needed.", name, number->key);
@@ -182,7 +181,7 @@ check_text (const gchar *text, gsize size, const gchar *name, GError **error)
 static gboolean
 has_number (const gchar *text, const gchar *key, gdouble *number)
 {
-  g_autofree gchar *value = find_value (text, key);
+  g_autofree gchar *value = gst_insar_prm_find_text (text, key);
   gchar *end = NULL;
 
   if (!value)
@@ -248,7 +247,7 @@ gst_insar_prm_parse (
   prm->name = g_strdup (name);
   if (!copy)
     return NULL;
-  prm->slc_file = find_value (copy, "SLC_file");
+  prm->slc_file = gst_insar_prm_find_text (copy, "SLC_file");
   prm->slc_line = find_line (copy, "SLC_file");
   if (!prm->slc_file || !g_utf8_validate (prm->slc_file, -1, NULL)) {
     g_set_error (error, GST_INSAR_PRM_ERROR, GST_INSAR_PRM_ERROR_FORMAT,

@@ -145,6 +145,15 @@ gboolean gst_insar_prm_load_alignment (
 gchar *gst_insar_prm_find_other (const GstInsarPrm *prm, const gchar *found);
 
 /**
+ * gst_insar_prm_find_text: (skip)
+ * @text: the content of a PRM file
+ * @key: of a line
+ *
+ * Returns: (transfer full) (nullable): its last value, up to a white space
+ */
+gchar *gst_insar_prm_find_text (const gchar *text, const gchar *key);
+
+/**
  * gst_insar_prm_free: (skip)
  * @prm: (transfer full) (nullable): a PRM
  */

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /* Between the files of insarform: gstinsarform.c has the element and its
- * kernel, gstinsarformlines.c what happens while lines come. */
+ * kernel, gstinsarformsettings.c the properties, gstinsarformlines.c what
+ * happens while lines come. */
 #pragma once
 
 #include "gstimagingsrcpads.h"
@@ -13,13 +14,47 @@ G_BEGIN_DECLS
 
 GST_DEBUG_CATEGORY_EXTERN (gst_insar_form_debug);
 
-/* The properties. Of the config, the images come with the caps. */
+typedef enum {
+  GST_INSAR_FORM_FLATTEN_NONE,
+  GST_INSAR_FORM_FLATTEN_MEASURED,
+  GST_INSAR_FORM_FLATTEN_ORBIT,
+  GST_INSAR_FORM_FLATTEN_DEM,
+} GstInsarFormFlatten;
+
+typedef enum {
+  GST_INSAR_FORM_DEM_ELLIPSOID,
+  GST_INSAR_FORM_DEM_SPHERE,
+} GstInsarFormDemSurface;
+
+typedef enum {
+  GST_INSAR_FORM_FILTER_NONE,
+  GST_INSAR_FORM_FILTER_GOLDSTEIN,
+} GstInsarFormFilter;
+
+/* The properties. Of the config, the images come with the caps; fringe_window
+ * and filter_alpha are those of the kernel only where they are wanted. */
 typedef struct {
   ImkInsarformConfig config;
+  GstInsarFormFlatten flatten;
+  guint fringe_window;
+  GstImagingFile *orbits[GST_INSAR_N_SIDES]; /* GstInsarOrbit */
+  GstImagingFile *dem;                       /* GstInsarPlane */
+  GstInsarFormDemSurface dem_surface;
+  GstInsarFormFilter filter;
+  gdouble filter_alpha;
   ImkInsarformShade shade;
   gdouble amplitude_max;
   GstImagingFile *locations[GST_INSAR_N_PICTURES]; /* of rasters */
 } GstInsarFormSettings;
+
+/* Of the properties, in gstinsarformsettings.c. */
+extern const GstImagingSettingsTable gst_insar_form_table;
+
+/* Of the table, in gstinsarform.c. */
+ImkStatus gst_insar_form_apply (
+    GstElement *element, gconstpointer before, guint groups, ImkError *error);
+
+typedef struct _GstInsarFormFlat GstInsarFormFlat;
 
 /* Sums, until the end. */
 typedef struct {
@@ -40,6 +75,7 @@ struct _GstInsarForm {
    * taken; the one that brings the missing ones takes them. */
   ImkImage lines[GST_INSAR_N_SIDES]; /* waited for; height 0: none */
   ImkInsarform *kernel;
+  GstInsarFormFlat *flat; /* (nullable): what it removes from lines */
   GstInsarFormSettings open_settings; /* those of the kernel */
   GstInsarCells cells;
   GstInsarFormMeans means; /* of the rows so far */
@@ -58,6 +94,21 @@ gboolean gst_insar_form_has_pads (GstInsarForm *self);
 
 /* In gstinsarformlines.c. */
 extern const GstInsarPairFuncs gst_insar_form_pair_funcs;
+
+/* --- gstinsarformflat.c -----------------------------------------------------
+ */
+
+enum { GST_INSAR_FORM_FLAT_LINES = 32 };
+
+/* For flatten=orbit and flatten=dem, and images of @width x @height. */
+ImkStatus gst_insar_form_flat_new (const GstInsarFormSettings *now, guint width,
+    guint height, guint n_threads, GstInsarFormFlat **self, ImkError *error);
+void gst_insar_form_flat_free (GstInsarFormFlat *self);
+
+/* The phases of lines @first to @first + @n, at most GST_INSAR_FORM_FLAT_LINES,
+ * until the next call. */
+ImkImage gst_insar_form_flat_lines (
+    GstInsarFormFlat *self, guint first, guint n);
 
 /* --- gstinsarformrasters.c --------------------------------------------------
  */

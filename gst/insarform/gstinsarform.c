@@ -37,11 +37,6 @@
 GST_DEBUG_CATEGORY (gst_insar_form_debug);
 #define GST_CAT_DEFAULT gst_insar_form_debug
 
-#define DEFAULT_PROP_LOOKS 2
-#define DEFAULT_PROP_WINDOW 5
-#define DEFAULT_PROP_SHADE IMK_INSARFORM_SHADE_NONE
-#define DEFAULT_PROP_AMPLITUDE_MAX 0.0
-
 static GstStaticPadTemplate reference_template =
     GST_STATIC_PAD_TEMPLATE ("reference", GST_PAD_SINK, GST_PAD_ALWAYS,
         GST_STATIC_CAPS (GST_INSAR_SLC_CAPS ("{ ci16, cf32 }")));
@@ -76,83 +71,6 @@ G_DEFINE_FINAL_TYPE_WITH_CODE (GstInsarForm, gst_insar_form, GST_TYPE_ELEMENT,
 GST_ELEMENT_REGISTER_DEFINE (
     insarform, "insarform", GST_RANK_NONE, GST_TYPE_INSAR_FORM)
 
-/* --- properties --------------------------------------------------------------
- */
-
-static const GEnumValue shade_values[] = {
-    {IMK_INSARFORM_SHADE_NONE, "Full colours", "none"},
-    {IMK_INSARFORM_SHADE_COHERENCE, "Times the coherence", "coherence"},
-    {IMK_INSARFORM_SHADE_AMPLITUDE, "Times the amplitude", "amplitude"},
-    {0, NULL, NULL},
-};
-
-#define KERNEL (1 << 0) /* what makes another kernel */
-
-#define LOCATION(NAME, PICTURE, WHAT) \
-  GST_IMAGING_PATH (NAME, NEXT_SET, 0, GstInsarFormSettings, \
-      locations[GST_INSAR_PICTURE_##PICTURE], NULL, NULL, \
-      "File to write with " WHAT \
-      ": a GeoTIFF if the name ends in .tif, otherwise bare numbers with an " \
-      "ENVI header (.hdr) and a .vrt beside them")
-
-static const GstImagingSetting settings[] = {
-    GST_IMAGING_UINT ("looks-x", NEXT_SET, KERNEL, GstInsarFormSettings,
-        config.looks_x, 1, IMK_INSARFORM_MAX_LOOKS, "samples",
-        "Number of columns that are averaged to one cell"),
-    GST_IMAGING_UINT ("looks-y", NEXT_SET, KERNEL, GstInsarFormSettings,
-        config.looks_y, 1, IMK_INSARFORM_MAX_LOOKS, "samples",
-        "Number of lines that are averaged to one cell"),
-    GST_IMAGING_UINT ("window-x", NEXT_SET, KERNEL, GstInsarFormSettings,
-        config.window_x, 1, IMK_INSARFORM_MAX_WINDOW, "cells",
-        "Width of the coherence window in cells, an odd number"),
-    GST_IMAGING_UINT ("window-y", NEXT_SET, KERNEL, GstInsarFormSettings,
-        config.window_y, 1, IMK_INSARFORM_MAX_WINDOW, "cells",
-        "Height of the coherence window in cells, an odd number"),
-    GST_IMAGING_ENUM ("shade", NEXT_SET, KERNEL, GstInsarFormSettings, shade,
-        "GstInsarFormShade", shade_values,
-        "What dims the colours of the phase: nothing, the coherence, or the "
-        "amplitude divided by amplitude-max"),
-    GST_IMAGING_DOUBLE ("amplitude-max", NEXT_SET, KERNEL, GstInsarFormSettings,
-        amplitude_max, 0, G_MAXFLOAT, "counts",
-        "Amplitude that is shown as white. 0: 2.5 times the mean of the image"),
-    LOCATION ("phase-location", PHASE, "the phase in rad, float32"),
-    LOCATION ("coherence-location", COHERENCE, "the coherence, float32"),
-    LOCATION ("amplitude-location", AMPLITUDE, "the amplitude, float32"),
-    LOCATION ("interferogram-location", INTERFEROGRAM,
-        "the interferogram, complex float32"),
-};
-
-static void
-init_settings (gpointer data)
-{
-  GstInsarFormSettings *s = data;
-
-  imk_insarform_config_init (&s->config);
-  s->config.looks_x = s->config.looks_y = DEFAULT_PROP_LOOKS;
-  s->config.window_x = s->config.window_y = DEFAULT_PROP_WINDOW;
-  s->shade = DEFAULT_PROP_SHADE;
-  s->amplitude_max = DEFAULT_PROP_AMPLITUDE_MAX;
-}
-
-/* Another pair of the same images. */
-static ImkStatus
-apply_settings (
-    GstElement *element, gconstpointer before, guint groups, ImkError *error)
-{
-  return gst_imaging_engine_renew (GST_INSAR_FORM (element)->engine, error);
-}
-
-static const GstImagingSettingsTable table = {
-    .settings = settings,
-    .n_settings = G_N_ELEMENTS (settings),
-    .size = sizeof (GstInsarFormSettings),
-    .timeless = TRUE,
-    .replan = KERNEL,
-    .has_engine = TRUE,
-    .init = init_settings,
-    .apply = apply_settings,
-};
-
 /* --- the kernel -------------------------------------------------------------
  */
 
@@ -162,6 +80,7 @@ close_kernel (GstElement *element)
   GstInsarForm *self = GST_INSAR_FORM (element);
 
   g_clear_pointer (&self->kernel, imk_insarform_free);
+  g_clear_pointer (&self->flat, gst_insar_form_flat_free);
   g_clear_pointer (&self->cells.values, g_free);
   g_clear_pointer (&self->row, g_free);
 }
@@ -185,6 +104,14 @@ gst_insar_form_has_pads (GstInsarForm *self)
   return FALSE;
 }
 
+/* Another pair of the same images. */
+ImkStatus
+gst_insar_form_apply (
+    GstElement *element, gconstpointer before, guint groups, ImkError *error)
+{
+  return gst_imaging_engine_renew (GST_INSAR_FORM (element)->engine, error);
+}
+
 /* What is open stays until there is another. */
 static ImkStatus
 open_kernel (GstElement *element, ImkBackend backend, const GstVideoInfo *info,
@@ -194,6 +121,7 @@ open_kernel (GstElement *element, ImkBackend backend, const GstVideoInfo *info,
   const GstInsarSlcInfo *image = &self->pair.sides[GST_INSAR_REFERENCE].info;
   const GstInsarFormSettings *now = gst_imaging_settings_now (self->settings);
   ImkInsarformConfig c = now->config;
+  GstInsarFormFlat *flat = NULL;
   ImkInsarform *kernel;
   GstInsarCells cells;
   ImkStatus status;
@@ -202,9 +130,21 @@ open_kernel (GstElement *element, ImkBackend backend, const GstVideoInfo *info,
   c.height = image->height;
   c.type = image->type;
   c.n_threads = gst_imaging_engine_n_threads (self->engine);
+  if (now->flatten == GST_INSAR_FORM_FLATTEN_MEASURED)
+    c.fringe_window = now->fringe_window;
+  c.filter_alpha =
+      now->filter == GST_INSAR_FORM_FILTER_NONE ? 0 : now->filter_alpha;
   status = imk_insarform_new (backend, &c, &kernel, error);
   if (status != IMK_OK)
     return status;
+  if (now->flatten == GST_INSAR_FORM_FLATTEN_ORBIT ||
+      now->flatten == GST_INSAR_FORM_FLATTEN_DEM)
+    status = gst_insar_form_flat_new (
+        now, c.width, c.height, c.n_threads, &flat, error);
+  if (status != IMK_OK) {
+    imk_insarform_free (kernel);
+    return status;
+  }
   cells = (GstInsarCells){
       .width = c.width / c.looks_x,
       .height = c.height / c.looks_y,
@@ -218,6 +158,7 @@ open_kernel (GstElement *element, ImkBackend backend, const GstVideoInfo *info,
       gfloat, (gsize) cells.width * cells.n_kept * IMK_INSARFORM_N_CHANNELS);
   if (!cells.values) {
     imk_insarform_free (kernel);
+    gst_insar_form_flat_free (flat);
     return imk_error_set (error, IMK_ERROR_MEMORY,
         "There is no memory for %u x %u cells. Take larger looks, or files "
         "(coherence-location and its like) and no pads.",
@@ -225,6 +166,7 @@ open_kernel (GstElement *element, ImkBackend backend, const GstVideoInfo *info,
   }
   close_kernel (element);
   self->kernel = kernel;
+  self->flat = flat;
   self->cells = cells;
   self->row = g_new (gfloat, 2 * (gsize) cells.width);
   self->open_settings = *now;
@@ -363,7 +305,7 @@ gst_insar_form_class_init (GstInsarFormClass *klass)
   element_class->request_new_pad = gst_insar_form_request_new_pad;
   element_class->release_pad = gst_insar_form_release_pad;
 
-  gst_imaging_settings_install (object_class, &table);
+  gst_imaging_settings_install (object_class, &gst_insar_form_table);
 
   gst_element_class_set_static_metadata (element_class, "SAR interferogram",
       "Filter/Analyzer",
@@ -387,8 +329,8 @@ gst_insar_form_init (GstInsarForm *self)
   };
 
   self->engine = gst_imaging_engine_new (GST_ELEMENT (self), &funcs);
-  self->settings =
-      gst_imaging_settings_new (GST_ELEMENT (self), &table, self->engine);
+  self->settings = gst_imaging_settings_new (
+      GST_ELEMENT (self), &gst_insar_form_table, self->engine);
   gst_insar_pair_init (&self->pair, GST_ELEMENT (self), self->engine,
       &gst_insar_form_pair_funcs);
   self->pictures = gst_imaging_src_pads_new (GST_ELEMENT (self),

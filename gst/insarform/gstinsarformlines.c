@@ -156,12 +156,18 @@ form_cells (GstInsarForm *self, ImkError *error)
   GstClockTime entered = gst_util_get_timestamp ();
   guint n =
       MIN (MIN (ref->height, sec->height), imk_insarform_room (self->kernel));
-  ImkImage a = *ref, b = *sec;
+  ImkImage a = *ref, b = *sec, phase;
   ImkStatus status = IMK_OK;
 
+  if (self->flat)
+    n = MIN (n, GST_INSAR_FORM_FLAT_LINES);
   a.height = b.height = n;
+  if (n > 0 && self->flat)
+    phase = gst_insar_form_flat_lines (
+        self->flat, imk_insarform_pushed (self->kernel), n);
   if (n > 0)
-    status = imk_insarform_push (self->kernel, &a, &b, error);
+    status = imk_insarform_push_flat (
+        self->kernel, &a, &b, self->flat ? &phase : NULL, error);
   drop_lines (ref, n);
   drop_lines (sec, n);
   while (status == IMK_OK && imk_insarform_is_ready (self->kernel)) {

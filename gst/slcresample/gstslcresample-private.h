@@ -10,6 +10,8 @@
 
 G_BEGIN_DECLS
 
+typedef struct _GstSlcResampleField GstSlcResampleField;
+
 struct _GstSlcResample {
   GstElement parent;
   GstImagingEngine *engine;
@@ -20,6 +22,7 @@ struct _GstSlcResample {
   /* of the streaming thread */
   GstInsarSlcInfo in, out;
   ImkSlcresampleConfig config;
+  GstSlcResampleField *field; /* (nullable): that of config */
   ImkSlcresample *kernel;
   GstCaps *refused; /* nullable: an error has been posted about them */
   GstBufferPool *pool;
@@ -29,6 +32,16 @@ struct _GstSlcResample {
   GstBuffer *lines; /* (nullable, not owned): the current input */
   guint n_reported;
 };
+
+/* @field: (out) (nullable): NULL where there are no offsets but those of a
+ * plane. @out: the image that is made */
+ImkStatus gst_slc_resample_field_new (const GstSlcResampleSettings *settings,
+    const GstInsarSlcInfo *out, GstSlcResampleField **field, ImkError *error);
+void gst_slc_resample_field_free (GstSlcResampleField *self);
+
+/* Returns: (nullable): for the kernel; @self may be NULL */
+const ImkSlcresampleField *gst_slc_resample_field_get (
+    const GstSlcResampleField *self);
 
 /* Warns of a geometry with little overlap; sets caps and a pool for the
  * kernel's output. */

@@ -120,7 +120,10 @@ gst_slc_resample_apply (
 static void
 close_kernel (GstElement *element)
 {
-  g_clear_pointer (&GST_SLC_RESAMPLE (element)->kernel, imk_slcresample_free);
+  GstSlcResample *self = GST_SLC_RESAMPLE (element);
+
+  g_clear_pointer (&self->kernel, imk_slcresample_free);
+  g_clear_pointer (&self->field, gst_slc_resample_field_free);
 }
 
 /* Keeps the current kernel on failure. */
@@ -132,13 +135,21 @@ open_kernel (GstElement *element, ImkBackend backend, const GstVideoInfo *info,
   GstInsarSlcInfo out =
       make_size (gst_imaging_settings_now (self->settings), &self->in);
   ImkSlcresampleConfig c = make_config (self, &out);
+  GstSlcResampleField *field;
   ImkSlcresample *kernel;
-  ImkStatus status = imk_slcresample_new (backend, &c, &kernel, error);
+  ImkStatus status = gst_slc_resample_field_new (
+      gst_imaging_settings_now (self->settings), &out, &field, error);
 
-  if (status != IMK_OK)
+  c.field = gst_slc_resample_field_get (field);
+  if (status == IMK_OK)
+    status = imk_slcresample_new (backend, &c, &kernel, error);
+  if (status != IMK_OK) {
+    gst_slc_resample_field_free (field);
     return status;
+  }
   close_kernel (element);
   self->kernel = kernel;
+  self->field = field;
   self->config = c;
   self->out = out;
   return IMK_OK;

@@ -2,7 +2,10 @@
 #include "gstslcresamplesettings.h"
 
 #include "imk/slcresample.h"
+#include "insar/gstinsarplane.h"
 #include "insar/gstinsarprm.h"
+
+#define MAX_OFFSET 1e5 /* ISCE2 writes -999999 where it knows none */
 
 static const GEnumValue doppler_values[] = {
     {GST_SLC_RESAMPLE_DOPPLER_AUTO, "Of the caps, or else of the data", "auto"},
@@ -40,6 +43,21 @@ load_reference (const gchar *location, ImkError *error)
   if (!prm)
     take_error (why, error);
   return prm;
+}
+
+static gpointer
+load_offsets (const gchar *location, ImkError *error)
+{
+  GstInsarPlane *plane = gst_insar_plane_load (location, 1, error);
+  gsize n = plane ? (gsize) plane->width * plane->height : 0;
+
+  if (plane && gst_insar_plane_fill (plane, MAX_OFFSET) == n) {
+    imk_error_set (error, IMK_ERROR_FILE,
+        "\"%s\" has no offset in %u x %u pixels.", plane->name, plane->width,
+        plane->height);
+    g_clear_pointer (&plane, gst_insar_plane_free);
+  }
+  return plane;
 }
 
 #define KERNEL (1 << 0) /* what makes another kernel */
@@ -83,6 +101,22 @@ static const GstImagingSetting settings[] = {
     GEOMETRY ("a-stretch-a", 5, IMK_SLCRESAMPLE_MAX_STRETCH, NULL,
         "Change of the shift in lines from one line to the next, added to that "
         "of the fit"),
+    GST_IMAGING_PATH ("range-offsets", NEXT_SET, KERNEL, GstSlcResampleSettings,
+        offsets[0], load_offsets, (GDestroyNotify) gst_insar_plane_free,
+        "Path of a raster with offsets in columns, added to those of the fit: "
+        "r.grd of GMTSAR, range.off of ISCE2, .npy, GeoTIFF. Its pixels cover "
+        "the reference; those without offset take that of their neighbours"),
+    GST_IMAGING_PATH ("azimuth-offsets", NEXT_SET, KERNEL,
+        GstSlcResampleSettings, offsets[1], load_offsets,
+        (GDestroyNotify) gst_insar_plane_free,
+        "The same in lines: a.grd, azimuth.off"),
+    GST_IMAGING_ARRAY ("range-polynomial", NEXT_SET, KERNEL,
+        GstSlcResampleSettings, polynomials[0], -1e9, 1e9, "columns",
+        "Up to 10 coefficients of 1, r, a, r a, r^2, a^2, r^3, r^2 a, r a^2, "
+        "a^3 for column r and line a, added to the other offsets in columns"),
+    GST_IMAGING_ARRAY ("azimuth-polynomial", NEXT_SET, KERNEL,
+        GstSlcResampleSettings, polynomials[1], -1e9, 1e9, "lines",
+        "The same in lines"),
     GST_IMAGING_UINT ("taps", NEXT_SET, KERNEL, GstSlcResampleSettings, taps, 4,
         IMK_SLCRESAMPLE_MAX_TAPS, "samples",
         "Number of input samples along each axis for one output sample, an "

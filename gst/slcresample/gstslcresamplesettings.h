@@ -12,11 +12,16 @@ typedef enum {
   GST_SLC_RESAMPLE_DOPPLER_DATA,
 } GstSlcResampleDoppler;
 
+/* 1, r, a, r a, r^2, a^2, r^3, r^2 a, r a^2, a^3 */
+enum { GST_SLC_RESAMPLE_N_TERMS = 10 };
+
 typedef struct {
   GstImagingFile *fit;       /* GstInsarPrmAlignment */
   GstImagingFile *reference; /* GstInsarPrm */
   guint width, height;
-  gdouble geometry[6]; /* shift, stretch and a_stretch of r, then of a */
+  gdouble geometry[6];        /* shift, stretch and a_stretch of r, then of a */
+  GstImagingFile *offsets[2]; /* GstInsarPlane, range then azimuth */
+  GstImagingArray *polynomials[2]; /* GST_SLC_RESAMPLE_N_TERMS at most */
   guint taps;
   gdouble bandwidth;
   GstSlcResampleDoppler doppler;

@@ -42,6 +42,7 @@ typedef struct {
   GstImagingFileSrcSettings file;
   GstSlcFormat format;
   guint width, band, lines_per_buffer;
+  gint rshift, ashift;
   gboolean allow_urls;
 } Settings;
 
@@ -83,6 +84,12 @@ static const GstImagingSetting settings[] = {
         "whose headers give it"),
     GST_IMAGING_UINT ("band", NEXT_START, 0, Settings, band, 1, G_MAXINT, NULL,
         "Number of the band, from 1, of an image that GDAL reads"),
+    GST_IMAGING_INT ("rshift", NEXT_START, 0, Settings, rshift, -1000000,
+        1000000, "columns",
+        "Columns that the image is behind its reference, added to rshift of a "
+        "PRM file. insarxcorr searches around it"),
+    GST_IMAGING_INT ("ashift", NEXT_START, 0, Settings, ashift, -1000000,
+        1000000, "lines", "The same in lines, added to ashift"),
     GST_IMAGING_UINT ("lines-per-buffer", NEXT_START, 0, Settings,
         lines_per_buffer, 0, GST_SLC_MAX_HEIGHT, "lines",
         "Number of whole lines in a buffer; the last buffer may have fewer. 0: "
@@ -245,7 +252,7 @@ warn_of_doubts (GstSlcSrc *self)
 }
 
 static GstCaps *
-make_caps (const GstSlcImage *image)
+make_caps (const GstSlcImage *image, const Settings *settings)
 {
   static const ImkType types[] = {
       [GST_SLC_FORMAT_CI16] = IMK_TYPE_CI16,
@@ -259,8 +266,8 @@ make_caps (const GstSlcImage *image)
       .prf = image->prf,
       .doppler = image->doppler,
       .has_doppler = image->doppler != 0,
-      .rshift = image->rshift,
-      .ashift = image->ashift,
+      .rshift = image->rshift + settings->rshift,
+      .ashift = image->ashift + settings->ashift,
       .spacing = image->spacing,
   };
 
@@ -284,7 +291,7 @@ gst_slc_src_open (
     return FALSE;
   }
   warn_of_doubts (self);
-  info->caps = make_caps (self->image);
+  info->caps = make_caps (self->image, settings_of (self));
   info->unit_name = "lines";
   info->n_units = self->image->height;
   info->unit_size =

@@ -9,6 +9,7 @@
 typedef struct ImkInsarformSums {
   double re, im;    /* s1 conj (s2) */
   double p1, p2, n; /* |s1|^2, |s2|^2, samples */
+  double middle[2]; /* of a cell: exp (i phase removed) of its middle samples */
 } ImkInsarformSums;
 
 typedef struct ImkInsarformCells {
@@ -19,9 +20,11 @@ typedef struct ImkInsarformCells {
   ImkInsarformSums *columns; /* of the window's rows, [width] */
 } ImkInsarformCells;
 
-/* Adds lines, the first of which is @line of the images. */
+/* Adds lines, the first of which is @line of the images.
+ * @phase: (nullable): f32, to be removed */
 void imk_insarform_cpu_add (ImkInsarformCells *cells, uint32_t line,
-    const ImkImage *reference, const ImkImage *secondary);
+    const ImkImage *reference, const ImkImage *secondary,
+    const ImkImage *phase);
 
 /* Makes @row of cells. @out: [width][IMK_INSARFORM_N_CHANNELS] */
 void imk_insarform_cpu_process (

@@ -3,6 +3,7 @@
 
 #include <complex.h>
 #include <math.h>
+#include <stdlib.h>
 
 #include "core/sample.h"
 
@@ -27,7 +28,8 @@ is_data (double complex s)
 /* Over the cells [x0, x1) x [y0, y1), of which those outside do not exist. */
 static Sums
 sum_cells (const ImkInsarformConfig *c, const ImkImage *reference,
-    const ImkImage *secondary, int64_t x0, int64_t x1, int64_t y0, int64_t y1)
+    const ImkImage *secondary, const ImkImage *phase, int64_t x0, int64_t x1,
+    int64_t y0, int64_t y1)
 {
   int64_t nx = c->width / c->looks_x, ny = c->height / c->looks_y;
   Sums s = {0};
@@ -41,9 +43,12 @@ sum_cells (const ImkInsarformConfig *c, const ImkImage *reference,
       double complex s1 = get_sample (reference, (uint32_t) x, (uint32_t) y);
       double complex s2 = get_sample (secondary, (uint32_t) x, (uint32_t) y);
 
-      if (!is_data (s1) || !is_data (s2))
+      double f =
+          phase ? imk_sample_get (phase, (uint32_t) x, (uint32_t) y, 0) : 0;
+
+      if (!is_data (s1) || !is_data (s2) || !isfinite (f))
         continue;
-      s.product += s1 * conj (s2);
+      s.product += s1 * conj (s2) * cexp (-I * f);
       s.power1 += creal (s1 * conj (s1));
       s.power2 += creal (s2 * conj (s2));
       s.n_samples++;
@@ -61,24 +66,72 @@ get_coherence (const Sums *s)
   return power > 0 ? cabs (s->product) / power : 0;
 }
 
-void
-imk_insarform_reference (const ImkInsarformConfig *c, const ImkImage *reference,
-    const ImkImage *secondary, ImkImage *out)
+/* Returns: exp (i the removed phase) in the middle of a cell, by the mean of
+ * the 1, 2 or 4 samples there */
+static double complex
+get_middle (
+    const ImkInsarformConfig *c, const ImkImage *phase, uint32_t x, uint32_t y)
+{
+  double complex sum = 0;
+
+  for (uint32_t j = (c->looks_y - 1) / 2; j <= c->looks_y / 2; j++)
+    for (uint32_t i = (c->looks_x - 1) / 2; i <= c->looks_x / 2; i++) {
+      double f =
+          imk_sample_get (phase, x * c->looks_x + i, y * c->looks_y + j, 0);
+
+      sum += isfinite (f) ? cexp (I * f) : 0;
+    }
+  return cabs (sum) > 0 ? sum / cabs (sum) : 1;
+}
+
+static void
+make_cell (const ImkInsarformConfig *c, const ImkImage *reference,
+    const ImkImage *secondary, const ImkImage *phase, uint32_t x, uint32_t y,
+    ImkImage *out)
 {
   int64_t half_x = c->window_x / 2, half_y = c->window_y / 2;
+  Sums cell =
+      sum_cells (c, reference, secondary, phase, x, x + 1ll, y, y + 1ll);
+  Sums window = sum_cells (c, reference, secondary, phase, x - half_x,
+      x + half_x + 1, y - half_y, y + half_y + 1);
+  double n = fmax (cell.n_samples, 1), m = window.n_samples;
+  double coherence = get_coherence (&window);
 
+  if (c->unbias)
+    coherence =
+        m > 1 ? sqrt (fmax (0, (m * coherence * coherence - 1) / (m - 1))) : 0;
+  if (cell.n_samples == 0)
+    coherence = 0;
+  if (c->restore && phase)
+    cell.product *= get_middle (c, phase, x, y);
+  imk_sample_put (out, x, y, IMK_INSARFORM_RE, creal (cell.product) / n);
+  imk_sample_put (out, x, y, IMK_INSARFORM_IM, cimag (cell.product) / n);
+  imk_sample_put (out, x, y, IMK_INSARFORM_AMPLITUDE,
+      pow (cell.power1, 0.25) * pow (cell.power2, 0.25) / sqrt (n));
+  imk_sample_put (out, x, y, IMK_INSARFORM_COHERENCE, coherence);
+}
+
+void
+imk_insarform_reference (const ImkInsarformConfig *c, const ImkImage *reference,
+    const ImkImage *secondary, const ImkImage *phase, ImkImage *out)
+{
+  ImkImage measured = {
+      .stride = c->width * sizeof (double),
+      .width = c->width,
+      .height = c->height,
+      .channels = 1,
+      .type = IMK_TYPE_F64,
+  };
+
+  if (c->fringe_window) {
+    measured.data = malloc (c->height * measured.stride);
+    imk_insarform_reference_fringes (c, reference, secondary, &measured);
+    phase = &measured;
+  }
   for (uint32_t y = 0; y < c->height / c->looks_y; y++)
-    for (uint32_t x = 0; x < c->width / c->looks_x; x++) {
-      Sums cell = sum_cells (c, reference, secondary, x, x + 1ll, y, y + 1ll);
-      Sums window = sum_cells (c, reference, secondary, x - half_x,
-          x + half_x + 1, y - half_y, y + half_y + 1);
-      double n = fmax (cell.n_samples, 1); /* without data, 0 / 1 */
-      double coherence = cell.n_samples > 0 ? get_coherence (&window) : 0;
-
-      imk_sample_put (out, x, y, IMK_INSARFORM_RE, creal (cell.product) / n);
-      imk_sample_put (out, x, y, IMK_INSARFORM_IM, cimag (cell.product) / n);
-      imk_sample_put (out, x, y, IMK_INSARFORM_AMPLITUDE,
-          pow (cell.power1, 0.25) * pow (cell.power2, 0.25) / sqrt (n));
-      imk_sample_put (out, x, y, IMK_INSARFORM_COHERENCE, coherence);
-    }
+    for (uint32_t x = 0; x < c->width / c->looks_x; x++)
+      make_cell (c, reference, secondary, phase, x, y, out);
+  if (c->filter_alpha > 0)
+    imk_insarform_reference_filter (c, out);
+  free (measured.data);
 }

@@ -6,12 +6,19 @@
 
 #include "core/config.h"
 #include "core/cpu.h"
+#include "insarform/insarform-filter.h"
+#include "insarform/insarform-fringes.h"
 #include "insarform/insarform-private.h"
 
+/* Lines -> fringes, if measured -> cells -> filter, if any. Each stage keeps
+ * what it needs, and advance () moves on what the next one has room for. */
 struct ImkInsarform {
   ImkInsarformCells cells;
-  uint32_t pushed; /* lines */
-  uint32_t row;    /* that is made next */
+  ImkInsarformFringes *fringes; /* nullable */
+  ImkInsarformFilter *filter;   /* nullable */
+  float *raw;                   /* a row for the filter */
+  uint32_t pushed, added;       /* lines: by the caller, to the cells */
+  uint32_t made, row;           /* rows: of the cells, of the caller */
 };
 
 void
@@ -24,6 +31,7 @@ imk_insarform_config_init_sized (ImkInsarformConfig *config, size_t size)
       .looks_y = 1,
       .window_x = 5,
       .window_y = 5,
+      .filter_window = 32,
   };
 
   imk_config_init (config, size, &defaults, sizeof (defaults));
@@ -64,6 +72,37 @@ check_window (const char *property, uint32_t window, ImkError *error)
       IMK_INSARFORM_MAX_WINDOW);
 }
 
+static bool
+is_transform (uint32_t window, uint32_t least)
+{
+  return window >= least && window <= IMK_INSARFORM_MAX_TRANSFORM &&
+         (window & (window - 1)) == 0;
+}
+
+static ImkStatus
+check_transforms (const ImkInsarformConfig *c, ImkError *error)
+{
+  uint32_t size = c->width < c->height ? c->width : c->height;
+
+  if (c->fringe_window && !is_transform (c->fringe_window, 16))
+    return imk_error_set (error, IMK_ERROR_CONFIG,
+        "fringe-window is %u; it must be 16, 32, 64 or 128.", c->fringe_window);
+  if (c->fringe_window > size)
+    return imk_error_set (error, IMK_ERROR_CONFIG,
+        "fringe-window is %u, and the images have %u lines of %u columns. Take "
+        "a smaller window, or flatten=none.",
+        c->fringe_window, c->height, c->width);
+  if (!(c->filter_alpha >= 0 && c->filter_alpha <= 1))
+    return imk_error_set (error, IMK_ERROR_CONFIG,
+        "filter-alpha is %g; it must be a number from 0 to 1.",
+        c->filter_alpha);
+  if (!is_transform (c->filter_window, 8))
+    return imk_error_set (error, IMK_ERROR_CONFIG,
+        "filter-window is %u; it must be 8, 16, 32, 64 or 128.",
+        c->filter_window);
+  return IMK_OK;
+}
+
 static ImkStatus
 check_config (const ImkInsarformConfig *c, ImkError *error)
 {
@@ -82,9 +121,10 @@ check_config (const ImkInsarformConfig *c, ImkError *error)
           IMK_OK ||
       (status = check_looks ("looks-y", c->looks_y, c->height, error)) !=
           IMK_OK ||
-      (status = check_window ("window-x", c->window_x, error)) != IMK_OK)
+      (status = check_window ("window-x", c->window_x, error)) != IMK_OK ||
+      (status = check_window ("window-y", c->window_y, error)) != IMK_OK)
     return status;
-  return check_window ("window-y", c->window_y, error);
+  return check_transforms (c, error);
 }
 
 /* --- making
@@ -119,14 +159,25 @@ imk_insarform_new (ImkBackend backend, const ImkInsarformConfig *given,
   s->cells.sums = calloc (
       (size_t) s->cells.n_rows * s->cells.width, sizeof (ImkInsarformSums));
   s->cells.columns = calloc (s->cells.width, sizeof (ImkInsarformSums));
-  if (!s->cells.sums || !s->cells.columns) {
+  s->raw = calloc (
+      (size_t) s->cells.width * IMK_INSARFORM_N_CHANNELS, sizeof (float));
+  if (!s->cells.sums || !s->cells.columns || !s->raw) {
     imk_insarform_free (s);
     return imk_error_set (error, IMK_ERROR_MEMORY,
         "There is no memory for %u rows of %u cells.", config->window_y + 1,
         config->width / config->looks_x);
   }
-  *self = s;
-  return IMK_OK;
+  if (config->fringe_window)
+    status = imk_insarform_fringes_new (config, &s->fringes, error);
+  if (status == IMK_OK && config->filter_alpha > 0)
+    status = imk_insarform_filter_new (s->cells.width, s->cells.height,
+        config->filter_window, config->filter_alpha, config->n_threads,
+        &s->filter, error);
+  if (status == IMK_OK)
+    *self = s;
+  else
+    imk_insarform_free (s);
+  return status;
 }
 
 void
@@ -134,6 +185,9 @@ imk_insarform_free (ImkInsarform *self)
 {
   if (!self)
     return;
+  imk_insarform_fringes_free (self->fringes);
+  imk_insarform_filter_free (self->filter);
+  free (self->raw);
   free (self->cells.sums);
   free (self->cells.columns);
   free (self);
@@ -142,25 +196,98 @@ imk_insarform_free (ImkInsarform *self)
 void
 imk_insarform_rewind (ImkInsarform *self)
 {
-  self->pushed = self->row = 0;
+  self->pushed = self->added = self->made = self->row = 0;
+  if (self->fringes)
+    imk_insarform_fringes_rewind (self->fringes);
+  if (self->filter)
+    imk_insarform_filter_rewind (self->filter);
+}
+
+/* --- stages ------------------------------------------------------------------
+ */
+
+/* Row r of cells is row r % n_rows of the sums; those of the window of the next
+ * row, and one being filled, have room. */
+static uint32_t
+cells_room (const ImkInsarform *self)
+{
+  const ImkInsarformCells *c = &self->cells;
+  uint64_t first = self->made > c->config.window_y / 2
+                       ? self->made - c->config.window_y / 2
+                       : 0;
+  uint64_t rows = first + c->n_rows;
+  uint64_t lines = (rows < c->height ? rows : c->height) * c->config.looks_y;
+
+  return (uint32_t) (lines - self->added);
+}
+
+static bool
+cells_are_ready (const ImkInsarform *self)
+{
+  const ImkInsarformCells *c = &self->cells;
+  uint32_t last = self->made + c->config.window_y / 2;
+
+  if (last >= c->height)
+    last = c->height - 1;
+  return self->made < c->height && self->added / c->config.looks_y > last;
+}
+
+static void
+add_lines (ImkInsarform *self, const ImkImage *reference,
+    const ImkImage *secondary, const ImkImage *phase)
+{
+  imk_insarform_cpu_add (
+      &self->cells, self->added, reference, secondary, phase);
+  self->added += reference->height;
+}
+
+static void
+make_row (ImkInsarform *self, float *out)
+{
+  imk_insarform_cpu_process (&self->cells, self->made, out);
+  self->made++;
+}
+
+/* Moves lines and rows on until the caller has to push, or to process. */
+static void
+advance (ImkInsarform *self)
+{
+  bool moves = true;
+
+  while (moves) {
+    moves = false;
+    if (self->filter && cells_are_ready (self) &&
+        !imk_insarform_filter_is_ready (self->filter)) {
+      make_row (self, self->raw);
+      imk_insarform_filter_push (self->filter, self->raw);
+      moves = true;
+    }
+    if (self->fringes && cells_room (self) > 0 &&
+        imk_insarform_fringes_is_ready (self->fringes)) {
+      ImkImage reference, secondary, phase;
+
+      imk_insarform_fringes_pull (
+          self->fringes, &reference, &secondary, &phase);
+      add_lines (self, &reference, &secondary, &phase);
+      moves = true;
+    }
+  }
 }
 
 /* --- lines
  * ------------------------------------------------------------------------ */
 
-/* Row r of cells is row r % n_rows of the sums; those of the window of the next
- * row, and one being filled, have room. */
+/* Lines below the last row of cells are not needed. */
 uint32_t
 imk_insarform_room (const ImkInsarform *self)
 {
   const ImkInsarformCells *c = &self->cells;
-  uint64_t first = self->row > c->config.window_y / 2
-                       ? self->row - c->config.window_y / 2
-                       : 0;
-  uint64_t rows = first + c->n_rows;
-  uint64_t lines = (rows < c->height ? rows : c->height) * c->config.looks_y;
 
-  return (uint32_t) (lines - self->pushed);
+  if (!self->fringes)
+    return cells_room (self);
+  return self->added < c->height * c->config.looks_y
+             ? imk_insarform_fringes_room (self->fringes)
+             : 0;
 }
 
 uint32_t
@@ -169,12 +296,11 @@ imk_insarform_pushed (const ImkInsarform *self)
   return self->pushed;
 }
 
-ImkStatus
-imk_insarform_push (ImkInsarform *self, const ImkImage *reference,
-    const ImkImage *secondary, ImkError *error)
+static ImkStatus
+check_lines (const ImkInsarform *self, const ImkImage *reference,
+    const ImkImage *secondary, const ImkImage *phase, ImkError *error)
 {
   const ImkInsarformConfig *c = &self->cells.config;
-  uint32_t room = imk_insarform_room (self);
   uint32_t n = reference ? reference->height : 0;
   ImkStatus status = imk_image_check (
       reference, "reference", c->type, 1, c->width, n, false, error);
@@ -182,14 +308,43 @@ imk_insarform_push (ImkInsarform *self, const ImkImage *reference,
   if (status == IMK_OK)
     status = imk_image_check (
         secondary, "secondary", c->type, 1, c->width, n, false, error);
+  if (status == IMK_OK && phase)
+    status = imk_image_check (
+        phase, "phase", IMK_TYPE_F32, 1, c->width, n, false, error);
+  if (status == IMK_OK && phase && self->fringes)
+    status = imk_error_set (error, IMK_ERROR_IMAGE,
+        "The phase to remove is measured (fringe-window is %u), so none can "
+        "be given.",
+        c->fringe_window);
+  if (status == IMK_OK && n > imk_insarform_room (self))
+    status = imk_error_set (error, IMK_ERROR_IMAGE,
+        "%u lines come, and there is room for %u.", n,
+        imk_insarform_room (self));
+  return status;
+}
+
+ImkStatus
+imk_insarform_push_flat (ImkInsarform *self, const ImkImage *reference,
+    const ImkImage *secondary, const ImkImage *phase, ImkError *error)
+{
+  ImkStatus status = check_lines (self, reference, secondary, phase, error);
+
   if (status != IMK_OK)
     return status;
-  if (n > room)
-    return imk_error_set (error, IMK_ERROR_IMAGE,
-        "%u lines come, and there is room for %u.", n, room);
-  imk_insarform_cpu_add (&self->cells, self->pushed, reference, secondary);
-  self->pushed += n;
+  self->pushed += reference->height;
+  if (self->fringes)
+    imk_insarform_fringes_push (self->fringes, reference, secondary);
+  else
+    add_lines (self, reference, secondary, phase);
+  advance (self);
   return IMK_OK;
+}
+
+ImkStatus
+imk_insarform_push (ImkInsarform *self, const ImkImage *reference,
+    const ImkImage *secondary, ImkError *error)
+{
+  return imk_insarform_push_flat (self, reference, secondary, NULL, error);
 }
 
 /* --- rows
@@ -204,12 +359,8 @@ imk_insarform_row (const ImkInsarform *self)
 bool
 imk_insarform_is_ready (const ImkInsarform *self)
 {
-  const ImkInsarformCells *c = &self->cells;
-  uint32_t last = self->row + c->config.window_y / 2;
-
-  if (last >= c->height)
-    last = c->height - 1;
-  return self->row < c->height && self->pushed / c->config.looks_y > last;
+  return self->filter ? imk_insarform_filter_is_ready (self->filter)
+                      : cells_are_ready (self);
 }
 
 ImkStatus
@@ -224,7 +375,11 @@ imk_insarform_process (ImkInsarform *self, ImkImage *out, ImkError *error)
     return imk_error_set (error, IMK_ERROR_IMAGE,
         "Row %u of %u rows of cells is not ready.", self->row,
         self->cells.height);
-  imk_insarform_cpu_process (&self->cells, self->row, out->data);
+  if (self->filter)
+    imk_insarform_filter_pull (self->filter, out->data);
+  else
+    make_row (self, out->data);
   self->row++;
+  advance (self);
   return IMK_OK;
 }

@@ -24,6 +24,7 @@ typedef enum ImkInsarformChannel {
 
 #define IMK_INSARFORM_MAX_LOOKS 256
 #define IMK_INSARFORM_MAX_WINDOW 63
+#define IMK_INSARFORM_MAX_TRANSFORM 128
 
 /**
  * ImkInsarformConfig: (how an interferogram is formed)
@@ -35,7 +36,18 @@ typedef enum ImkInsarformChannel {
  *   samples that fill none are left out
  * @window_x, @window_y: cells of the window of the coherence, odd, 1 to
  *   IMK_INSARFORM_MAX_WINDOW; the cell is its middle
- * @n_threads: CPU threads, 0 for one a processor */
+ * @n_threads: CPU threads, 0 for one a processor
+ * @fringe_window: 0, or the samples of the window in which fringe rates are
+ *   measured: 16, 32, 64 or IMK_INSARFORM_MAX_TRANSFORM, at most the size of
+ *   the images. See insarform-fringes.h
+ * @restore: the phase that was removed from the samples is put back into the
+ *   cells: that of the middle of the cell
+ * @unbias: coherences are those of sqrt (max (0, (n g^2 - 1) / (n - 1))) for a
+ *   coherence g of n samples, which are taken for independent
+ * @filter_alpha: 0, or the exponent of the filter of phases, up to 1. See
+ *   insarform-filter.h
+ * @filter_window: cells of its window: 8, 16, 32, 64 or
+ *   IMK_INSARFORM_MAX_TRANSFORM */
 typedef struct ImkInsarformConfig {
   size_t size;
   uint32_t width, height;
@@ -43,11 +55,16 @@ typedef struct ImkInsarformConfig {
   uint32_t looks_x, looks_y;
   uint32_t window_x, window_y;
   uint32_t n_threads;
+  uint32_t fringe_window;
+  bool restore, unbias;
+  double filter_alpha;
+  uint32_t filter_window;
 } ImkInsarformConfig;
 
 typedef struct ImkInsarform ImkInsarform;
 
-/* 1 x 1 looks, window 5 x 5, CI16. */
+/* 1 x 1 looks, window 5 x 5, CI16; no phase is removed and none filtered, the
+ * window of a filter is 32. */
 IMK_API void imk_insarform_config_init_sized (
     ImkInsarformConfig *config, size_t size);
 static inline void
@@ -60,7 +77,8 @@ imk_insarform_config_init (ImkInsarformConfig *config)
  * imk_insarform_new: (an object for one pair of images in one geometry)
  * @self: (out): free with imk_insarform_free
  *
- * Of the images, the sums of window_y + 1 rows of cells are kept.
+ * Of the images, the sums of window_y + 1 rows of cells are kept; with a
+ * fringe_window 2 of it of lines, with a filter filter_window rows of cells.
  * Returns: IMK_ERROR_CONFIG, IMK_ERROR_MEMORY, IMK_ERROR_UNAVAILABLE; @self
  *   untouched */
 IMK_API ImkStatus imk_insarform_new (ImkBackend backend,
@@ -83,6 +101,18 @@ IMK_API uint32_t imk_insarform_pushed (const ImkInsarform *self);
  * Returns: IMK_ERROR_IMAGE, nothing was pushed */
 IMK_API ImkStatus imk_insarform_push (ImkInsarform *self,
     const ImkImage *reference, const ImkImage *secondary, ImkError *error);
+
+/**
+ * imk_insarform_push_flat: (the next lines, and a phase to remove)
+ * @phase: (nullable): f32, 1 channel, of the size of the lines: rad. The
+ *   product s1 conj (s2) of each sample is multiplied by exp (-i @phase) before
+ *   any sum. Not finite: the sample counts as one without data
+ *
+ * Not with a fringe_window, which measures that phase.
+ * Returns: as imk_insarform_push */
+IMK_API ImkStatus imk_insarform_push_flat (ImkInsarform *self,
+    const ImkImage *reference, const ImkImage *secondary, const ImkImage *phase,
+    ImkError *error);
 
 /* Returns: rows of cells that have been made */
 IMK_API uint32_t imk_insarform_row (const ImkInsarform *self);

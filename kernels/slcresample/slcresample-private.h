@@ -45,6 +45,30 @@ imk_slcresample_y (const ImkSlcresampleConfig *c, double x, double a)
   return a + (c->shift[1] + c->stretch[1] * r + c->a_stretch[1] * a);
 }
 
+/* Output columns beside a block that its input columns may need: half of the
+ * taps at the largest slope, 0.25 of the plane and 4 / 3 of that of the nodes.
+ */
+#define IMK_SLCRESAMPLE_REACH 44
+
+/* Column and line of the input, with a field. */
+void imk_slcresample_field_at (
+    const ImkSlcresampleConfig *c, double r, double a, double *at);
+
+/* The same for @n columns of the output from @r on. */
+void imk_slcresample_field_line (const ImkSlcresampleConfig *c, int64_t r,
+    double a, uint32_t n, double *x, double *y);
+
+/* Bounds of the input line at output line @a, with a field. */
+void imk_slcresample_field_span (
+    const ImkSlcresampleConfig *c, uint32_t a, double *least, double *most);
+
+ImkStatus imk_slcresample_field_check (
+    const ImkSlcresampleField *field, ImkError *error);
+
+/* @to: (out): free with free () */
+ImkStatus imk_slcresample_field_copy (
+    const ImkSlcresampleField *from, ImkSlcresampleField **to, ImkError *error);
+
 /* Fills a table of weights. @doppler: 0 leaves @weights->im NULL
  * Returns: IMK_ERROR_MEMORY, nothing is allocated then */
 ImkStatus imk_slcresample_weights_init (ImkSlcresampleWeights *weights,

@@ -30,13 +30,32 @@ get_sample (const ImkImage *in, int64_t x, int64_t y)
          I * imk_sample_get (in, (uint32_t) x, (uint32_t) y, 1);
 }
 
-/* The first pass: column @x where output line @a crosses it. Returns: whether
- * all taps lie inside */
+/* Returns: the input line where output line @a, straight between the places of
+ * its columns, crosses input column @x, near output column @r */
+static double
+find_crossing (const ImkSlcresampleConfig *c, double x, double r, double a)
+{
+  double left[2], right[2];
+
+  do
+    imk_slcresample_field_at (c, r--, a, left);
+  while (left[0] > x);
+  r++;
+  do {
+    imk_slcresample_field_at (c, r, a, left);
+    imk_slcresample_field_at (c, ++r, a, right);
+  } while (right[0] < x);
+  return left[1] + (x - left[0]) / (right[0] - left[0]) * (right[1] - left[1]);
+}
+
+/* The first pass: column @x where output line @a crosses it, near output column
+ * @r. Returns: whether all taps lie inside */
 static bool
 cross_column (const ImkSlcresampleConfig *c, const ImkSlcresampleWeights *w,
-    const ImkImage *in, int64_t x, double a, double complex *sum)
+    const ImkImage *in, int64_t x, double r, double a, double complex *sum)
 {
-  double y = imk_slcresample_y (c, (double) x, a);
+  double y = c->field ? find_crossing (c, (double) x, r, a)
+                      : imk_slcresample_y (c, (double) x, a);
   int64_t first = (int64_t) floor (y) - c->taps / 2 + 1;
 
   *sum = 0;
@@ -53,15 +72,20 @@ static double complex
 resample (const ImkSlcresampleConfig *c, const ImkSlcresampleWeights *w,
     const ImkImage *in, double r, double a)
 {
-  double x = imk_slcresample_x (c, r, a);
-  int64_t first = (int64_t) floor (x) - c->taps / 2 + 1;
+  double x = imk_slcresample_x (c, r, a), at[2];
   double complex sum = 0, crossed;
+  int64_t first;
 
+  if (c->field) {
+    imk_slcresample_field_at (c, r, a, at);
+    x = at[0];
+  }
+  first = (int64_t) floor (x) - c->taps / 2 + 1;
   if (first < 0 || first + c->taps > c->width)
     return 0;
   for (uint32_t k = 0; k < c->taps; k++) {
     if (!cross_column (
-            c, &w[IMK_SLCRESAMPLE_AZIMUTH], in, first + k, a, &crossed))
+            c, &w[IMK_SLCRESAMPLE_AZIMUTH], in, first + k, r, a, &crossed))
       return 0;
     sum += get_weight (&w[IMK_SLCRESAMPLE_RANGE], c->taps, k, x - floor (x)) *
            crossed;

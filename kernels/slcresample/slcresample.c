@@ -16,8 +16,14 @@ enum { SPARE_LINES = 64 }; /* so that threads have several lines to make */
 #define MIN_MEASURED 2000
 #define MIN_TURN 0.1
 
+typedef struct Lines {
+  uint32_t first, end;
+} Lines;
+
 struct ImkSlcresample {
   ImkSlcresampleBand band;
+  ImkSlcresampleField *field; /* (nullable): that of the config */
+  Lines *spans; /* with a field: input lines of each output line */
   double doppler;
   uint32_t line, pushed;
 };
@@ -105,7 +111,7 @@ check_config (const ImkSlcresampleConfig *c, ImkError *error)
     return imk_error_set (error, IMK_ERROR_CONFIG,
         "The Doppler centroid is %g cycles a line; it can be -2 to 2.",
         c->doppler);
-  return IMK_OK;
+  return c->field ? imk_slcresample_field_check (c->field, error) : IMK_OK;
 }
 
 double
@@ -126,8 +132,13 @@ imk_slcresample_covered (const ImkSlcresampleConfig *config)
       double r = (j + 0.5) / GRID * c->out_width - 0.5;
       double a = (i + 0.5) / GRID * c->out_height - 0.5;
       double x = imk_slcresample_x (c, r, a);
-      double y = imk_slcresample_y (c, x, a);
+      double y = imk_slcresample_y (c, x, a), at[2];
 
+      if (c->field) {
+        imk_slcresample_field_at (c, r, a, at);
+        x = at[0];
+        y = at[1];
+      }
       n += x >= before && x < c->width - behind && y >= before &&
            y < c->height - behind;
     }
@@ -148,16 +159,89 @@ make_azimuth_weights (ImkSlcresample *s, double doppler, ImkError *error)
       s->doppler, error);
 }
 
+static uint32_t
+clamp_line (double line, uint32_t height)
+{
+  if (line < 0)
+    return 0;
+  return line < height ? (uint32_t) line : height;
+}
+
+/* Farther than rounding takes a position. */
+#define MARGIN 1e-6
+
+/* Returns: the input lines of output line @a. Both ends rise with @a, as no
+ * stretch is large. */
+static Lines
+plane_lines (const ImkSlcresampleConfig *c, uint32_t a)
+{
+  double last = c->width - 1, half = c->taps / 2;
+  double left = imk_slcresample_x (c, 0, a) - half;
+  double right = imk_slcresample_x (c, c->out_width - 1, a) + half;
+  double y1 = imk_slcresample_y (c, fmax (0, fmin (left, last)), a);
+  double y2 = imk_slcresample_y (c, fmax (0, fmin (right, last)), a);
+
+  return (Lines){
+      .first =
+          clamp_line (floor (fmin (y1, y2) - MARGIN) - half + 1, c->height),
+      .end = clamp_line (floor (fmax (y1, y2) + MARGIN) + half + 1, c->height),
+  };
+}
+
+static Lines
+field_lines (const ImkSlcresampleConfig *c, uint32_t a)
+{
+  double half = c->taps / 2, least, most;
+
+  imk_slcresample_field_span (c, a, &least, &most);
+  return (Lines){
+      .first = clamp_line (floor (least - MARGIN) - half + 1, c->height),
+      .end = clamp_line (floor (most + MARGIN) + half + 1, c->height),
+  };
+}
+
+static Lines
+lines_of (const ImkSlcresample *s, uint32_t a)
+{
+  return s->spans ? s->spans[a] : plane_lines (&s->band.config, a);
+}
+
+/* Lines are wanted as long as a later line needs them, so both ends rise. */
+static ImkStatus
+make_spans (ImkSlcresample *s, ImkError *error)
+{
+  const ImkSlcresampleConfig *c = &s->band.config;
+  uint32_t n = c->out_height;
+
+  s->spans = malloc (n * sizeof (*s->spans));
+  if (!s->spans)
+    return imk_error_set (
+        error, IMK_ERROR_MEMORY, "There is no memory for %u lines.", n);
+  for (uint32_t a = 0; a < n; a++) {
+    s->spans[a] = field_lines (c, a);
+    if (a > 0 && s->spans[a].end < s->spans[a - 1].end)
+      s->spans[a].end = s->spans[a - 1].end;
+  }
+  for (uint32_t a = n - 1; a-- > 0;)
+    if (s->spans[a].first > s->spans[a + 1].first)
+      s->spans[a].first = s->spans[a + 1].first;
+  return IMK_OK;
+}
+
 /* Returns: input lines that an output line is inclined over, its taps, and some
  * to spare */
 static uint32_t
-band_height (const ImkSlcresampleConfig *c)
+band_height (const ImkSlcresample *s)
 {
+  const ImkSlcresampleConfig *c = &s->band.config;
   double columns =
       fmin (c->width, (1 + c->stretch[0]) * c->out_width + c->taps);
   double inclined = fabs (c->stretch[1] / (1 + c->stretch[0])) * columns;
-  double lines = ceil (inclined) + c->taps + 2 + SPARE_LINES + DOPPLER_LINES;
+  double lines = ceil (inclined) + c->taps + 2;
 
+  for (uint32_t a = 0; s->spans && a < c->out_height; a++)
+    lines = fmax (lines, s->spans[a].end - s->spans[a].first);
+  lines += SPARE_LINES + DOPPLER_LINES;
   return (uint32_t) fmin (lines, c->height);
 }
 
@@ -181,7 +265,17 @@ imk_slcresample_new (ImkBackend backend, const ImkSlcresampleConfig *given,
         error, IMK_ERROR_MEMORY, "There is no memory for the object.");
   status = imk_slcresample_cpu_init (&s->band, error);
   s->band.config = *config;
-  s->band.n_lines = band_height (config);
+  if (status == IMK_OK && config->field) {
+    status = imk_slcresample_field_copy (config->field, &s->field, error);
+    s->band.config.field = s->field;
+    if (status == IMK_OK)
+      status = make_spans (s, error);
+  }
+  if (status != IMK_OK) {
+    imk_slcresample_free (s);
+    return status;
+  }
+  s->band.n_lines = band_height (s);
   s->band.samples = calloc (
       (size_t) s->band.n_lines * config->width * 2 + IMK_SLCRESAMPLE_PADDING,
       sizeof (float));
@@ -211,52 +305,20 @@ imk_slcresample_free (ImkSlcresample *self)
   for (int i = 0; i < IMK_SLCRESAMPLE_N_AXES; i++)
     imk_slcresample_weights_clear (&self->band.weights[i]);
   free (self->band.samples);
+  free (self->field);
+  free (self->spans);
   free (self);
 }
 
 /* --- the band
  * ----------------------------------------------------------------- */
 
-typedef struct Lines {
-  uint32_t first, end;
-} Lines;
-
-static uint32_t
-clamp_line (double line, uint32_t height)
-{
-  if (line < 0)
-    return 0;
-  return line < height ? (uint32_t) line : height;
-}
-
-/* Farther than rounding takes a position. */
-#define MARGIN 1e-6
-
-/* Returns: the input lines of output line @a. Both ends rise with @a, as no
- * stretch is large. */
-static Lines
-lines_of (const ImkSlcresampleConfig *c, uint32_t a)
-{
-  double last = c->width - 1, half = c->taps / 2;
-  double left = imk_slcresample_x (c, 0, a) - half;
-  double right = imk_slcresample_x (c, c->out_width - 1, a) + half;
-  double y1 = imk_slcresample_y (c, fmax (0, fmin (left, last)), a);
-  double y2 = imk_slcresample_y (c, fmax (0, fmin (right, last)), a);
-
-  return (Lines){
-      .first =
-          clamp_line (floor (fmin (y1, y2) - MARGIN) - half + 1, c->height),
-      .end = clamp_line (floor (fmax (y1, y2) + MARGIN) + half + 1, c->height),
-  };
-}
-
 /* Returns: the first line that is still wanted */
 static uint32_t
 first_wanted (const ImkSlcresample *s)
 {
-  return s->line < s->band.config.out_height
-             ? lines_of (&s->band.config, s->line).first
-             : s->band.config.height;
+  return s->line < s->band.config.out_height ? lines_of (s, s->line).first
+                                             : s->band.config.height;
 }
 
 void
@@ -352,7 +414,7 @@ imk_slcresample_push (
 static uint32_t
 doppler_end (const ImkSlcresample *s)
 {
-  uint64_t end = (uint64_t) lines_of (&s->band.config, 0).first + DOPPLER_LINES;
+  uint64_t end = (uint64_t) lines_of (s, 0).first + DOPPLER_LINES;
 
   return end < s->band.config.height ? (uint32_t) end : s->band.config.height;
 }
@@ -366,7 +428,7 @@ typedef struct Turns {
 static Turns
 add_turns (const ImkSlcresample *s)
 {
-  uint32_t first = lines_of (&s->band.config, 0).first, end = doppler_end (s);
+  uint32_t first = lines_of (s, 0).first, end = doppler_end (s);
   uint32_t width = s->band.config.width;
   Turns turns = {0};
 
@@ -417,7 +479,7 @@ imk_slcresample_ready (const ImkSlcresample *self, uint32_t most)
       self->pushed < doppler_end (self))
     return 0;
   while (n < most && n < c->out_height - self->line &&
-         self->pushed >= lines_of (c, self->line + n).end)
+         self->pushed >= lines_of (self, self->line + n).end)
     n++;
   return n;
 }

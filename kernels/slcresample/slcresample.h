@@ -21,6 +21,23 @@ typedef enum ImkSlcresampleAxis {
 #define IMK_SLCRESAMPLE_MAX_STRETCH 0.25
 
 /**
+ * ImkSlcresampleField: (offsets that are no plane)
+ * @nx, @ny: nodes along range and azimuth
+ * @origin: column and line of the output where node (0, 0) is
+ * @step: columns and lines from node to node
+ * @offsets: for each axis, [ny][nx]: finite, to 1e6; from node to node they
+ *   change by at most IMK_SLCRESAMPLE_MAX_STRETCH of the step
+ *
+ * Between nodes a cubic polynomial through the four nearest along each axis,
+ * the line through the last two standing in for one that is missing. Beyond the
+ * nodes the offset is that of the nearest place between them. */
+typedef struct ImkSlcresampleField {
+  uint32_t nx, ny;
+  double origin[IMK_SLCRESAMPLE_N_AXES], step[IMK_SLCRESAMPLE_N_AXES];
+  const float *offsets[IMK_SLCRESAMPLE_N_AXES];
+} ImkSlcresampleField;
+
+/**
  * ImkSlcresampleConfig: (how an SLC image is resampled)
  * @size: set by imk_slcresample_config_init, see imk/api.h
  * @width, @height: of the input, columns and lines
@@ -31,6 +48,7 @@ typedef enum ImkSlcresampleAxis {
  *     x = r + shift[0] + stretch[0] r + a_stretch[0] a
  *     y = a + shift[1] + stretch[1] r + a_stretch[1] a
  *   Shifts up to 1e6, the others up to IMK_SLCRESAMPLE_MAX_STRETCH
+ * @field: (nullable): offsets that are added to x and y; a copy is made
  * @taps: samples that one is made of, along each axis: even, 4 to
  *   IMK_SLCRESAMPLE_MAX_TAPS
  * @bandwidth: of the signal along each axis, as part of the sampling rate, 0.1
@@ -47,6 +65,7 @@ typedef struct ImkSlcresampleConfig {
   double shift[IMK_SLCRESAMPLE_N_AXES];
   double stretch[IMK_SLCRESAMPLE_N_AXES];
   double a_stretch[IMK_SLCRESAMPLE_N_AXES];
+  const ImkSlcresampleField *field;
   uint32_t taps;
   double bandwidth;
   double doppler;
@@ -113,10 +132,12 @@ IMK_API uint32_t imk_slcresample_ready (
  *   imk_slcresample_ready; ci16 is rounded and clamped
  *
  * Two passes, which are exact for this geometry: along each input column, at
- * the place where the output line crosses it, then along that line. The second
- * sees a spectrum that is wider by the frequencies in azimuth times stretch[1],
- * which is nothing but for large ones. The weights of @taps samples are those
- * with the least mean square error for a signal whose spectrum is flat over
+ * the place where the output line crosses it, then along that line. With a
+ * field the output line is straight between the places of its samples. The
+ * second pass sees a spectrum that is wider by the frequencies in azimuth times
+ * stretch[1], or the slope of the line, which is nothing but for large ones.
+ * The weights of @taps samples are those with the least mean square error for a
+ * signal whose spectrum is flat over
  * @bandwidth and 0 elsewhere: R w = p, R_ij = sinc (bandwidth (i - j)), p_i =
  * sinc (bandwidth (i - f)) at the fraction f, interpolated between 256
  * fractions; in azimuth w_i times exp (i 2 pi doppler (f - i)). A sample is 0

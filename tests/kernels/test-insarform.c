@@ -125,7 +125,7 @@ check_cells (const ImkInsarformConfig *c, const TestImage *a,
       IMK_TYPE_F64, c->width / c->looks_x, c->height / c->looks_y, N, 0);
   uint32_t n_holes = 0;
 
-  imk_insarform_reference (c, &a->image, &b->image, &e.image);
+  imk_insarform_reference (c, &a->image, &b->image, NULL, &e.image);
   for (uint32_t y = 0; y < e.image.height; y++)
     for (uint32_t x = 0; x < e.image.width; x++) {
       for (uint32_t i = 0; i < N; i++)

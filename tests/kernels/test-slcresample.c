@@ -148,11 +148,53 @@ new_out (const ImkSlcresampleConfig *c)
   return test_image_new (c->type, c->out_width, c->out_height, 1, 16);
 }
 
+/* --- a hill ----------------------------------------------------------------
+ */
+
+enum { N_X = 41, N_Y = 35, STEP = 8 };
+
+/* 4 columns, 40 wide at half of its height, and some lines. */
+static double
+hill (int axis, double r, double a)
+{
+  double d = (pow (r - 150, 2) + pow (a - 130, 2)) / (2 * 17 * 17);
+
+  return (axis ? -1.5 : 4) * exp (-d);
+}
+
+/* Up to x^2 y. */
+static double
+cubic (int axis, double r, double a)
+{
+  double x = r / 100, y = a / 100;
+
+  return axis ? 0.5 * x * x * y - y * y * y / 3 + x
+              : x * x * x / 4 - 0.7 * x * y + y * y / 2;
+}
+
+static double (*bend) (int axis, double r, double a);
+
+static void
+make_field (ImkSlcresampleField *f, float (*offsets)[N_X * N_Y])
+{
+  *f = (ImkSlcresampleField){
+      .nx = N_X,
+      .ny = N_Y,
+      .origin = {-8, -5},
+      .step = {STEP, STEP},
+      .offsets = {offsets[0], offsets[1]},
+  };
+  for (int axis = 0; axis < 2; axis++)
+    for (int i = 0; i < N_X * N_Y; i++)
+      offsets[axis][i] = (float) bend (
+          axis, -8 + i % N_X * STEP, -5 + (double) (i / N_X) * STEP);
+}
+
 static double
 place (const ImkSlcresampleConfig *c, int axis, double r, double a)
 {
   return (axis ? a : r) + c->shift[axis] + c->stretch[axis] * r +
-         c->a_stretch[axis] * a;
+         c->a_stretch[axis] * a + (c->field ? bend (axis, r, a) : 0);
 }
 
 /* The error of what is not 0, relative to the signal, in dB. A sample all of
@@ -214,6 +256,52 @@ test_warp_of_a_known_signal (void)
         "%u taps, bandwidth %g: %.1f dB, at "
         "most %.1f",
         c.taps, c.bandwidth, error, cases[i].most);
+    test_image_free (&in);
+    test_image_free (&out);
+  }
+}
+
+/* The fields are the same between nodes: a cubic to the rounding of float32
+ * nodes, the hill to 0.002 samples. Both slopes widen the spectrum, so the
+ * weights are those of the whole band less a little. */
+static void
+test_fields_are_followed (void)
+{
+  static const struct {
+    double (*bend) (int axis, double r, double a);
+    ImkType type;
+    double doppler, most;
+  } cases[] = {{cubic, IMK_TYPE_CF32, 0, -48}, {hill, IMK_TYPE_CF32, 0, -44},
+      {hill, IMK_TYPE_CI16, 0.3, -40}};
+  static float offsets[2][N_X * N_Y];
+
+  for (size_t i = 0; i < sizeof (cases) / sizeof (cases[0]); i++) {
+    ImkSlcresampleConfig c = warp_config (cases[i].type);
+    Signal s = make_signal (0.6, cases[i].doppler);
+    TestImage in = sample_signal (&s, c.type), out = new_out (&c);
+    ImkSlcresampleField field;
+    double error, n = 0, told;
+
+    bend = cases[i].bend;
+    make_field (&field, offsets);
+    c.field = &field;
+    c.bandwidth = 0.75;
+    c.doppler = cases[i].doppler;
+    c.n_threads = 1 + (uint32_t) i;
+    resample (&c, &in, &out, 50, 30);
+    error = measure_error (&c, &s, &out);
+    test_check (error < cases[i].most, "case %zu: %.1f dB, at most %.1f", i,
+        error, cases[i].most);
+    for (uint32_t a = 0; a < c.out_height; a++)
+      for (uint32_t r = 0; r < c.out_width; r++) {
+        double re, im;
+
+        test_image_get_complex (&out, r, a, &re, &im);
+        n += re != 0 || im != 0;
+      }
+    n /= (double) c.out_width * c.out_height;
+    told = imk_slcresample_covered (&c);
+    test_check (fabs (told - n) < 0.02, "%.3f covered, %.3f told", n, told);
     test_image_free (&in);
     test_image_free (&out);
   }
@@ -534,6 +622,8 @@ static void
 test_what_is_wrong_is_said (void)
 {
   ImkSlcresampleConfig good = warp_config (IMK_TYPE_CI16), c;
+  static float offsets[2][N_X * N_Y];
+  ImkSlcresampleField field;
   ImkSlcresample *self = NULL;
   ImkError error;
   TestImage in = test_image_new (IMK_TYPE_CI16, WIDTH, HEIGHT, 1, 0);
@@ -556,6 +646,15 @@ test_what_is_wrong_is_said (void)
   REFUSES (c.bandwidth = NAN, "bandwidth is nan");
   REFUSES (c.doppler = NAN, "Doppler centroid is nan");
   REFUSES (c.doppler = -2.5, "it can be -2 to 2");
+  bend = hill;
+  make_field (&field, offsets);
+  REFUSES (c.field = &field;
+           field.step[1] = 0, "41 x 35 nodes every 8 columns");
+  field.step[1] = STEP;
+  offsets[1][3 * N_X + 5] = NAN;
+  REFUSES (c.field = &field, "Node (5, 3) of the offset field is nan lines");
+  offsets[1][3 * N_X + 5] = 9;
+  REFUSES (c.field = &field, "changes by more than 0.25");
 #undef REFUSES
   test_error (imk_slcresample_new (IMK_BACKEND_CUDA, &good, &self, &error),
       &error, IMK_ERROR_UNAVAILABLE, "on the CPU alone");
@@ -581,6 +680,7 @@ main (void)
   static const Test tests[] = {
       {"a warped signal has the error of its weights",
           test_warp_of_a_known_signal},
+      {"fields are followed", test_fields_are_followed},
       {"integers lose no more than their rounding",
           test_integers_lose_their_rounding},
       {"a carrier costs nothing, known or estimated",

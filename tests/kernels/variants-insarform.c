@@ -82,7 +82,7 @@ expect (void *data)
   Case *c = data;
 
   imk_insarform_reference (&c->config, &c->v.host[REFERENCE].image,
-      &c->v.host[SECONDARY].image, &c->v.expected.image);
+      &c->v.host[SECONDARY].image, NULL, &c->v.expected.image);
 }
 
 static ImkStatus

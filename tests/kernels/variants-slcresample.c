@@ -8,8 +8,12 @@
 
 enum { OUT, IN };
 
+enum { NODES = 9 };
+
 typedef struct Case {
   VariantCase v;
+  ImkSlcresampleField field;
+  float offsets[2][NODES * NODES];
   ImkSlcresampleConfig config;
   ImkSlcresample *kernel;
 } Case;
@@ -31,6 +35,26 @@ draw_config (ImkSlcresampleConfig *k, uint64_t *seed)
   }
 }
 
+/* Of half of the cases: nodes that end inside the image, or outside. */
+static void
+draw_field (Case *c, uint64_t *seed)
+{
+  ImkSlcresampleField *f = &c->field;
+
+  if (test_random (seed) % 2)
+    return;
+  f->nx = variant_between (seed, 1, NODES);
+  f->ny = variant_between (seed, 1, NODES);
+  for (int axis = 0; axis < 2; axis++) {
+    f->origin[axis] = 60 * (variant_uniform (seed) - 0.5);
+    f->step[axis] = 8 + 40 * variant_uniform (seed);
+    f->offsets[axis] = c->offsets[axis];
+    for (int i = 0; i < NODES * NODES; i++)
+      c->offsets[axis][i] = (float) (1.9 * (variant_uniform (seed) - 0.5));
+  }
+  c->config.field = f;
+}
+
 static void
 draw (void *data, uint64_t *seed, bool typical, char *name)
 {
@@ -44,6 +68,7 @@ draw (void *data, uint64_t *seed, bool typical, char *name)
     k->height = k->out_height = 200;
     k->taps = 16;
   }
+  draw_field (c, seed);
   k->type = IMK_TYPE_CF32;
   k->estimate_doppler = false;
   k->n_threads = 1;
@@ -55,9 +80,10 @@ draw (void *data, uint64_t *seed, bool typical, char *name)
       test_image_put_complex (&c->v.host[IN], x, y,
           variant_uniform (seed) - 0.5, variant_uniform (seed) - 0.5);
   snprintf (name, VARIANT_MAX_NAME,
-      "%ux%u to %ux%u, %u taps, bandwidth %.3f, doppler %.3f, shift %.3f %.3f",
+      "%ux%u to %ux%u, %u taps, bandwidth %.3f, doppler %.3f, shift %.3f "
+      "%.3f, %ux%u nodes",
       k->width, k->height, k->out_width, k->out_height, k->taps, k->bandwidth,
-      k->doppler, k->shift[0], k->shift[1]);
+      k->doppler, k->shift[0], k->shift[1], c->field.nx, c->field.ny);
 }
 
 static void

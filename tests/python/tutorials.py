@@ -19,6 +19,7 @@ ANSWERS = {"first-centroids.md": (r"^20 frames$", r"^spot 0 moved by (1\.89|1\.9
            "mirror-to-bscan.md": (r"^k-polynomial=", r"^rms phase error: 0\.00\d rad$", r"^width over the limit: 1\.00\d$",
                                   r"^mirror at (149|150)\.\d um: width \d+\.\d\d before, 1\.\d\d after$",
                                   r"^mirror at (399|400)\.\d um: ", r"^width of the layer: [45]\.\d um$"),
+           "first-displacement.md": (r"^pair: complete; see pair/report\.html$", r"^the hill moved (19|20|21) mm$", r"^rms error: 0\.[0-5] mm$"),
            "first-interferogram.md": (r"^pair: complete; see pair/report\.html$", r"^offset in the middle: 3\.(39|40|41) columns$",
                                       r"^offset in the middle: -2\.(29|30|31) lines$", r"^rms error of the phase: 0\.(09|10|11) rad$",
                                       r"^x,y,dx,dy,correlation$"),

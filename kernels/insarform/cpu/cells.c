@@ -13,7 +13,7 @@ enum { GRAIN = 128 }; /* cells that are worth a thread */
 typedef struct Add {
   ImkInsarformCells *cells;
   uint32_t line;
-  const ImkImage *reference, *secondary;
+  const ImkImage *reference, *secondary, *phase; /* phase: nullable */
 } Add;
 
 static inline void
@@ -50,6 +50,47 @@ add_f32 (ImkInsarformSums *s, const void *reference, const void *secondary,
     add_sample (s, a[i], a[i + 1], b[i], b[i + 1]);
 }
 
+static inline void
+load (bool is_float, const void *line, uint32_t x, double *re, double *im)
+{
+  *re = is_float ? ((const float *) line)[2 * x]
+                 : ((const int16_t *) line)[2 * x];
+  *im = is_float ? ((const float *) line)[2 * x + 1]
+                 : ((const int16_t *) line)[2 * x + 1];
+}
+
+/* Turns the secondary, whose powers stay, by the phase to remove. */
+static inline void
+add_flat (ImkInsarformSums *s, bool is_float, const void *reference,
+    const void *secondary, const float *phase, uint32_t n)
+{
+  for (uint32_t i = 0; i < n; i++) {
+    double re1, im1, re2, im2;
+    double c = cosf (phase[i]), d = sinf (phase[i]);
+
+    load (is_float, reference, i, &re1, &im1);
+    load (is_float, secondary, i, &re2, &im2);
+    add_sample (s, re1, im1, re2 * c - im2 * d, re2 * d + im2 * c);
+  }
+}
+
+/* Of an even number of samples the middle is between two. */
+static inline bool
+is_middle (uint32_t i, uint32_t n)
+{
+  return i == (n - 1) / 2 || i == n / 2;
+}
+
+static void
+add_middle (ImkInsarformSums *s, const float *phase, uint32_t n)
+{
+  for (uint32_t i = (n - 1) / 2; i <= n / 2; i++)
+    if (isfinite (phase[i])) {
+      s->middle[0] += cosf (phase[i]);
+      s->middle[1] += sinf (phase[i]);
+    }
+}
+
 /* All lines for the cells of some columns. */
 static void
 add_columns (void *data, uint32_t first, uint32_t end)
@@ -67,20 +108,30 @@ add_columns (void *data, uint32_t first, uint32_t end)
         (const uint8_t *) add->reference->data + i * add->reference->stride;
     const uint8_t *b =
         (const uint8_t *) add->secondary->data + i * add->secondary->stride;
+    const float *phase =
+        add->phase ? (const float *) ((const uint8_t *) add->phase->data +
+                                      i * add->phase->stride)
+                   : NULL;
 
     if (line % c->config.looks_y == 0)
       memset (sums + first, 0, (end - first) * sizeof (*sums));
-    for (uint32_t x = first; x < end; x++)
+    for (uint32_t x = first; x < end && !phase; x++)
       (is_float ? add_f32 : add_i16) (
           &sums[x], a + x * size, b + x * size, looks);
+    for (uint32_t x = first; x < end && phase; x++) {
+      add_flat (&sums[x], is_float, a + x * size, b + x * size,
+          phase + (size_t) x * looks, looks);
+      if (is_middle (line % c->config.looks_y, c->config.looks_y))
+        add_middle (&sums[x], phase + (size_t) x * looks, looks);
+    }
   }
 }
 
 void
 imk_insarform_cpu_add (ImkInsarformCells *cells, uint32_t line,
-    const ImkImage *reference, const ImkImage *secondary)
+    const ImkImage *reference, const ImkImage *secondary, const ImkImage *phase)
 {
-  Add add = {cells, line, reference, secondary};
+  Add add = {cells, line, reference, secondary, phase};
 
   imk_parallel_for (
       cells->config.n_threads, cells->width, GRAIN, add_columns, &add);
@@ -102,6 +153,7 @@ add_sums (ImkInsarformSums *s, const ImkInsarformSums *more)
   s->im += more->im;
   s->p1 += more->p1;
   s->p2 += more->p2;
+  s->n += more->n;
 }
 
 static uint32_t
@@ -135,12 +187,29 @@ add_rows (void *data, uint32_t first, uint32_t end)
 }
 
 static float
-coherence (const ImkInsarformSums *s)
+coherence (const ImkInsarformSums *s, bool unbias)
 {
   double power = sqrt (s->p1) * sqrt (s->p2);
-
   /* rounding can make it larger than 1 */
-  return power > 0 ? (float) fmin (hypot (s->re, s->im) / power, 1) : 0;
+  double g = power > 0 ? fmin (hypot (s->re, s->im) / power, 1) : 0;
+
+  if (unbias)
+    g = s->n > 1 ? sqrt (fmax (0, (s->n * g * g - 1) / (s->n - 1))) : 0;
+  return (float) g;
+}
+
+/* Puts back the phase of the middle, if any was removed. */
+static void
+restore (float *out, const ImkInsarformSums *s)
+{
+  double length = hypot (s->middle[0], s->middle[1]);
+  double c = s->middle[0] / length, d = s->middle[1] / length;
+  double re = out[IMK_INSARFORM_RE], im = out[IMK_INSARFORM_IM];
+
+  if (!(length > 0))
+    return;
+  out[IMK_INSARFORM_RE] = (float) (re * c - im * d);
+  out[IMK_INSARFORM_IM] = (float) (re * d + im * c);
 }
 
 static void
@@ -165,7 +234,10 @@ make_cells (void *data, uint32_t first, uint32_t end)
     out[IMK_INSARFORM_AMPLITUDE] =
         s->n > 0 ? (float) sqrt (sqrt (s->p1 / s->n) * sqrt (s->p2 / s->n)) : 0;
     /* a cell without data has no coherence, whatever its neighbours have */
-    out[IMK_INSARFORM_COHERENCE] = s->n > 0 ? coherence (&sum) : 0;
+    out[IMK_INSARFORM_COHERENCE] =
+        s->n > 0 ? coherence (&sum, c->config.unbias) : 0;
+    if (c->config.restore)
+      restore (out, s);
   }
 }
 

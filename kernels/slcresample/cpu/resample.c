@@ -199,6 +199,114 @@ store (ImkType type, const float *re, const float *im, uint32_t n, void *to)
   }
 }
 
+/* --- with a field ----------------------------------------------------------
+ */
+
+enum { REACH = IMK_SLCRESAMPLE_REACH };
+
+/* Places of the output columns from @first on, in the input. */
+typedef struct Path {
+  int64_t first;
+  double x[BLOCK + 2 * REACH], y[BLOCK + 2 * REACH];
+} Path;
+
+static void
+set_places (const Work *work, const double *at, uint32_t n, Places *places)
+{
+  double least = at[0], whole;
+
+  for (uint32_t i = 1; i < n; i++)
+    least = fmin (least, at[i]);
+  whole = floor (least) - 1;
+  places->first = (int32_t) whole - (int32_t) (work->band->config.taps / 2 - 1);
+  for (uint32_t i = 0; i < n; i++) {
+    double steps = (at[i] - whole) * N_PHASES;
+
+    places->steps[i] = (int32_t) steps;
+    places->parts[i] = (float) (steps - places->steps[i]);
+  }
+}
+
+/* The first pass, as cross_columns (). Columns without all their taps are NaN,
+ * which the second pass hands on. */
+static void
+cross_path (
+    const Work *work, Block *b, const Path *path, int32_t column, uint32_t n)
+{
+  const ImkSlcresampleConfig *c = &work->band->config;
+  double at[MAX_COLUMNS] = {0};
+  uint32_t k = 0;
+
+  for (uint32_t i = 0; i < n; i++) {
+    double x = column + (double) i;
+
+    while (path->x[k + 1] < x)
+      k++;
+    at[i] = path->y[k] + (x - path->x[k]) / (path->x[k + 1] - path->x[k]) *
+                             (path->y[k + 1] - path->y[k]);
+  }
+  set_places (work, at, n, &b->lines);
+  for (uint32_t i = 0; i < n;) {
+    uint32_t length = run_length (b->lines.steps + i, n - i, 0);
+    int64_t first = first_tap (&b->lines, i);
+
+    if (first >= 0 && first + c->taps <= c->height)
+      cross_lines (work, b, (uint32_t) column + i, i, length);
+    else
+      for (uint32_t m = i; m < i + length; m++)
+        b->re[m] = b->im[m] = NAN;
+    i += length;
+  }
+}
+
+/* The second pass for the @n columns from @r on; blocks that are stretched too
+ * much for the buffers are halved. */
+static void
+follow_path (const Work *work, Block *b, const Path *path, uint32_t r,
+    uint32_t n, float *re, float *im)
+{
+  const ImkSlcresampleConfig *c = &work->band->config;
+  Span span;
+  int32_t column, last;
+
+  set_places (work, path->x + (r - path->first), n, &b->columns);
+  span = clip_places (&b->columns, n, c->taps, 0, c->width);
+  if (span.first == span.end)
+    return;
+  column = first_tap (&b->columns, span.first);
+  last = first_tap (&b->columns, span.end - 1);
+  if (last - column + (int32_t) c->taps > MAX_COLUMNS) {
+    follow_path (work, b, path, r, n / 2, re, im);
+    memset (re + n / 2, 0, PADDING * sizeof (float));
+    memset (im + n / 2, 0, PADDING * sizeof (float));
+    follow_path (work, b, path, r + n / 2, n - n / 2, re + n / 2, im + n / 2);
+    return;
+  }
+  cross_path (work, b, path, column, (uint32_t) (last - column) + c->taps);
+  follow_line (work, b, column, span, re, im);
+  for (uint32_t i = span.first; i < span.end; i++)
+    if (isnan (re[i]) || isnan (im[i]))
+      re[i] = im[i] = 0;
+  memset (re + span.end, 0, (n - span.end + PADDING) * sizeof (float));
+  memset (im + span.end, 0, (n - span.end + PADDING) * sizeof (float));
+}
+
+static void
+make_warped_block (
+    const Work *work, Block *b, uint32_t a, uint32_t r, uint32_t n, void *to)
+{
+  float re[BLOCK + 2 * PADDING] = {0}, im[BLOCK + 2 * PADDING] = {0};
+  Path path = {.first = (int64_t) r - REACH};
+
+  imk_slcresample_field_line (
+      &work->band->config, path.first, a, n + 2 * REACH, path.x, path.y);
+  follow_path (work, b, &path, r, n, re, im);
+  store (work->band->config.type, re, im, n, to);
+}
+
+/* --- lines -----------------------------------------------------------------
+ */
+
 /* Columns [@r, @r + @n) of line @a. */
 static void
 make_block (
@@ -240,8 +348,8 @@ make_lines (void *data, uint32_t first, uint32_t end)
     for (uint32_t r = 0; r < c->out_width; r += BLOCK) {
       uint32_t left = c->out_width - r;
 
-      make_block (work, &block, work->line + i, r, left < BLOCK ? left : BLOCK,
-          row + r * size);
+      (c->field ? make_warped_block : make_block) (work, &block, work->line + i,
+          r, left < BLOCK ? left : BLOCK, row + r * size);
     }
   }
 }

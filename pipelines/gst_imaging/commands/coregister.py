@@ -8,12 +8,12 @@ amplitude.tif, phase.tif and offsets.tif, in the place of the reference on the g
 have a .hdr of ENVI and a .vrt of GDAL beside them. Words like xsearch=64 are properties of insarxcorr.
 
 Offsets are measured in mode=precise, on about 20 x 25 patches from corner to corner; the word mode=compat makes it GMTSAR's.
-If less than a quarter of them correlate, larger templates are tried once. The secondary is read a second time for
+If less than a quarter of them correlate, the shift is searched in the whole images, and larger templates are tried once. The secondary is read a second time for
 resampling, because the fit needs all offsets. Images of two scenes are refused.
 """
 from ..command import UNREADABLE, Failure
-from ..sar import arguments, field, told
-from ..sar.interferogram import add_pictures, form
+from ..sar import arguments, field, told, warp
+from ..sar.interferogram import add_pictures, form, resampling
 from ..sar.measure import add_figures, check_fit
 from ..sar.pair import Work
 from .offsets import write_field
@@ -21,6 +21,7 @@ from .offsets import write_field
 EXAMPLES = [
     ("ref.PRM sec.PRM -o pair --looks 4 4", "fringes of cells of 4 columns and 4 lines"),
     ("ref.tif sec.tif -o pair --rasters tif --slc", "GeoTIFF in and out, and the resampled secondary"),
+    ("ref.PRM sec.PRM -o pair --warp --flatten measured", "mountains and glaciers, and dense fringes"),
     ("--pairs list.txt -o pairs", "a folder for each pair of a list; a second call does the missing ones"),
 ]
 
@@ -34,6 +35,10 @@ def add_arguments(parser):
     parser.add_argument("--shade", choices=["none", "coherence", "amplitude"], default="coherence",
                         help="what dims fringes.png (coherence)")
     parser.add_argument("--taps", type=whole(4, 32, 2), default=16, help="of the interpolation (16)")
+    parser.add_argument("--warp", action="store_true", help="follow offsets that are no plane: a dense grid is measured in three "
+                        "passes, culled, smoothed and filled; keeps range-offsets.npy and azimuth-offsets.npy")
+    parser.add_argument("--flatten", choices=["none", "measured"], default="none",
+                        help="measured: fringes do not cost coherence (none)")
     parser.add_argument("--slc", action="store_true", help="keep the resampled secondary")
     parser.add_argument("--interferogram", action="store_true", help="keep the interferogram, complex float32")
     parser.add_argument("--rasters", choices=["tif", "img"], help="keep coherence, amplitude, phase and offsets, float32")
@@ -42,7 +47,8 @@ def add_arguments(parser):
 def settings_of(options):
     """Returns: {name: (value, default)}"""
     return {"looks": (list(options.looks), [2, 2]), "window": (list(options.window), [5, 5]),
-            "shade": (options.shade, "coherence"), "taps": (options.taps, 16), "slc": (options.slc, False),
+            "shade": (options.shade, "coherence"), "taps": (options.taps, 16),
+            "warp": (options.warp, False), "flatten": (options.flatten, "none"), "slc": (options.slc, False),
             "interferogram": (options.interferogram, False), "rasters": (options.rasters, None)}
 
 
@@ -65,15 +71,22 @@ def run(options):
         this.keep(offsets, "freq_xcorr.dat")
         fit, snr = offsets.fit_function(), offsets.found["min-correlation"]
         write_field(made, rows, fit, snr)
-        summary = form(options, this.images, made.path("fit.txt"), this)
+        dense, words = None, []
+        if options.warp:
+            dense = warp.find_field(this.images, made.path("fit.txt"), options.taps, this)
+            words = dense.save(made.path(""))
+        summary = form(options, this.images, resampling(options, this.images[0], made.path("fit.txt"), words), this,
+                       ["flatten=" + options.flatten, "restore-phase=true"])
         add_figures(made.report, offsets, this.images[0])
+        if dense:
+            told.add_warp(made.report, dense)
         cells = f"{summary['with-data']} of {summary['width']} x {summary['height']} cells"
         made.report.figure("mean coherence", summary["mean-coherence"], about=f"of the {cells} that have data")
         add_pictures(made.report, options, this, summary)
         told.add_field(made.report, rows, fit, snr)
         told.add_residuals(made.report, rows, fit, snr)
         this.end()
-        result = made.finish(patches=offsets.n, summary=summary,
+        result = made.finish(patches=offsets.n, summary=summary, warp=dense.counts if dense else None,
                              fit={name: value for name, value in offsets.found.items() if name != "element"})
         if not options.json:
             print(f"{offsets.describe_fit(this.images[0])}\nmean coherence {summary['mean-coherence']:.4f} of {cells}")

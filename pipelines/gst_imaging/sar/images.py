@@ -74,7 +74,7 @@ def caps_of(source):
 
 class Image:
     """One image. `source`: the words of its source; `width`, `height`; `format`: of its
-    samples, ci16, cf32 or f32."""
+    samples, ci16, cf32 or f32; `shift`: columns and lines behind its reference, of a PRM file."""
 
     def __init__(self, path, folder):
         """folder: for the samples of what slcsrc does not read"""
@@ -86,6 +86,7 @@ class Image:
         caps = caps_of(self.source)
         self.width, self.height = caps.get_value("width"), caps.get_value("height")
         self.format = caps.get_value("format")
+        self.shift = [caps.get_value(name) if caps.has_field(name) else 0 for name in ("rshift", "ashift")]
 
     @property
     def is_complex(self):

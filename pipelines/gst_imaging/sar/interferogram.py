@@ -20,13 +20,19 @@ def raster_paths(options, this):
     return {**paths, "interferogram": this.made.path("interferogram.cf32")} if options.interferogram else paths
 
 
-def form(options, images, fit, this):
-    """images: reference and secondary; fit: file; this: the Work. Returns: the summary of insarform."""
+def resampling(options, reference, fit, offsets=()):
+    """Returns: the words of slcresample. fit: file; offsets: properties of offsets that are no plane"""
+    return ["slcresample", "fit-location=" + fit, *offsets, f"width={reference.width}", f"height={reference.height}",
+            f"taps={options.taps}", "!"]
+
+
+def form(options, images, resample, this, more=()):
+    """images: reference and secondary; resample: words of resampling(), none where the secondary is in the geometry of the
+    reference; this: the Work; more: properties of insarform. Returns: the summary of insarform."""
     (reference, secondary), made = images, this.made
-    words = [*reference.source, "!", "i.reference", *secondary.source, "!", "slcresample", "fit-location=" + fit,
-             f"width={reference.width}", f"height={reference.height}", f"taps={options.taps}", "!", "tee", "name=t", "!",
+    words = [*reference.source, "!", "i.reference", *secondary.source, "!", *resample, "tee", "name=t", "!",
              "queue", "!", "i.secondary", "insarform", "name=i", f"looks-x={options.looks[0]}", f"looks-y={options.looks[1]}",
-             f"window-x={options.window[0]}", f"window-y={options.window[1]}", "shade=" + options.shade]
+             f"window-x={options.window[0]}", f"window-y={options.window[1]}", "shade=" + options.shade, *more]
     rasters = raster_paths(options, this)
     words += [f"{name}-location={path}" for name, path in rasters.items()]
     for pad, name in PICTURES:

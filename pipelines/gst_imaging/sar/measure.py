@@ -10,6 +10,7 @@ import tempfile
 from .. import library, play
 from ..command import NO_RESULT, Failure
 from ..progress import Progress
+from .gross import find_shift
 from .prm import parse_fit
 
 FEW = 0.25  # of the patches: larger templates are tried
@@ -150,11 +151,30 @@ def measure(images, words, folder, form, raster, name, warn):
         return Offsets(images, properties, tempfile.mkdtemp(dir=folder), form, raster, name, warn)
 
     best = run(1)
+    if best.used() < FEW and not is_given(words, "use-shift"):
+        best = try_shift(best, images, search, run, folder)
     if best.used() < FEW and can_retry(words):
         best = try_larger(best, run)
     for sentence in best.warnings:
         warn(sentence)
     return best
+
+
+def try_shift(first, images, search, run, folder):
+    """The shift of the whole images may lie beyond the search. Returns: the better offsets"""
+    found = find_shift(images, folder)
+    secondary = images[1]
+    if not found or max(abs(n - known) - search[name] / 2 for n, known, name in zip(found, secondary.shift, search)) < 0:
+        return first
+    before = secondary.source
+    secondary.source = [*before, *(f"{name}={n - known}" for name, n, known in zip(("rshift", "ashift"), found, secondary.shift))]
+    second = run(1)
+    if second.used() <= first.used():
+        secondary.source = before
+        return first
+    second.warnings.append(f"The secondary is about {found[0]} columns and {found[1]} lines behind the reference, beyond the search "
+                           "of patches. The search was moved there.")
+    return second
 
 
 def try_larger(first, run):

@@ -37,8 +37,9 @@ def write_prm(reference, secondary, slc, path):
 
 
 def write_vrt(width, height, sample_format, slc, path):
-    """What GDAL, and so slcsrc, opens in the place of samples without a header. sample_format: ci16 or cf32"""
-    kind, size = {"ci16": ("CInt16", 4), "cf32": ("CFloat32", 8)}[sample_format]
+    """What GDAL, and so slcsrc, opens in the place of samples without a header. sample_format: ci16, cf32, f32, f64 or u32"""
+    kind, size = {"ci16": ("CInt16", 4), "cf32": ("CFloat32", 8), "f32": ("Float32", 4), "f64": ("Float64", 8),
+                  "u32": ("UInt32", 4)}[sample_format]
     with open(path, "w", encoding="utf-8") as file:
         file.write(f'<VRTDataset rasterXSize="{width}" rasterYSize="{height}">\n'
                    f'  <VRTRasterBand dataType="{kind}" band="1" subClass="VRTRawRasterBand">\n'

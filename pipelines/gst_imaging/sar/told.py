@@ -39,3 +39,18 @@ def add_rasters(report, planes, steps):
     for index, name, unit in (0, "range offset", "columns"), (1, "azimuth offset", "lines"), (2, "correlation", "%"):
         report.picture(name.capitalize(), np.where(known, planes[index], np.nan), {"name": name, "unit": unit, "axes": axes},
                        colours="height", caption="Of each patch; without colour: no data, or at the edge of the search.")
+
+
+def add_warp(report, field):
+    """The offsets beyond the fit, and what was culled in each pass. field: of sar.warp"""
+    np = library.numpy()
+    for number, counts in enumerate(field.counts, 1):
+        text = ", ".join(f"{n} {name}" for name, n in counts.items() if name != "patches")
+        culled = sum(n for name, n in counts.items() if name not in ("patches", "filled"))
+        report.figure(f"dense patches used, pass {number}", 100 * (1 - culled / counts["patches"]), "%", at_least=25,
+                      about=f"of {counts['patches']} patches: {text}")
+    for name, unit, plane in zip(("range", "azimuth"), ("columns", "lines"), field.planes or ()):
+        size = field.image.width / plane.shape[1], field.image.height / plane.shape[0]
+        axes = [{"name": "range", "unit": "columns", "step": size[0]}, {"name": "azimuth", "unit": "lines", "step": size[1]}]
+        report.picture(f"Offsets beyond the fit, {name}", plane.astype(np.float32), {"name": f"{name} offset", "unit": unit,
+                                                                                    "axes": axes}, colours="height")

@@ -1,0 +1,244 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+#include "gstinsarorbit.h"
+
+#include <math.h>
+#include <string.h>
+
+#include "files/gstimagingfile.h"
+#include "gstinsarprm.h"
+
+#define DAY 86400.0
+#define LIGHT 299792458.0
+
+/* Returns: (transfer full) (nullable): text, terminated */
+static gchar *
+load_text (const gchar *location, gsize *size, ImkError *error)
+{
+  g_autoptr (GError) why = NULL;
+  gchar *text = gst_imaging_file_load (
+      location, GST_IMAGING_FILE_MAX_SETTINGS, size, &why);
+
+  if (!text)
+    imk_error_set (error, IMK_ERROR_FILE, "%s", why->message);
+  return text;
+}
+
+/* --- LED files ---------------------------------------------------------------
+ */
+
+/* Lines of: year, day, second, position, velocity; before them one of: their
+ * number, year, day and second of the first, seconds between two. */
+static gboolean
+parse_led (
+    GstInsarOrbit *self, const gchar *text, const gchar *name, ImkError *error)
+{
+  g_auto (GStrv) lines = g_strsplit (text, "\n", -1);
+  guint expected = 0;
+
+  for (guint i = 0; lines[i]; i++) {
+    gdouble v[9];
+    gchar *at = lines[i], *end;
+    ImkInsarformState state;
+    guint n = 0;
+
+    for (; n < G_N_ELEMENTS (v); n++, at = end) {
+      v[n] = g_ascii_strtod (at, &end);
+      if (end == at || !isfinite (v[n]))
+        break;
+    }
+    if (i == 0 && n == 5 && v[0] >= 4 && v[0] <= 1e6) {
+      expected = (guint) v[0];
+      continue;
+    }
+    if (n == 0 && *g_strstrip (lines[i]) == '\0')
+      continue;
+    if (n != 9 || expected == 0) {
+      imk_error_set (error, IMK_ERROR_FILE,
+          "Line %u of \"%s\" is no line of a LED file: expected are 5 numbers "
+          "in the first (count from 4 on, year, day, second, interval) and 9 "
+          "in the others (year, day, second, position, velocity).",
+          i + 1, name);
+      return FALSE;
+    }
+    state.time = v[1] * DAY + v[2];
+    memcpy (state.position, v + 3, sizeof (state.position));
+    memcpy (state.velocity, v + 6, sizeof (state.velocity));
+    g_array_append_val (self->states, state);
+  }
+  if (self->states->len == expected && expected > 0)
+    return TRUE;
+  imk_error_set (error, IMK_ERROR_FILE,
+      "\"%s\" has %u state vectors, and its first line announces %u.", name,
+      self->states->len, expected);
+  return FALSE;
+}
+
+/* Returns: (transfer full): the file beside the PRM file, or else in the
+ * working folder, as for SLC_file */
+static gchar *
+find_led (const gchar *prm, const gchar *name)
+{
+  g_autofree gchar *folder = g_path_get_dirname (prm);
+  g_autofree gchar *beside = g_build_filename (folder, name, NULL);
+
+  return g_file_test (name, G_FILE_TEST_EXISTS) || g_path_is_absolute (name) ||
+                 !g_file_test (beside, G_FILE_TEST_EXISTS)
+             ? g_strdup (name)
+             : g_steal_pointer (&beside);
+}
+
+/* --- PRM files ---------------------------------------------------------------
+ */
+
+typedef struct {
+  const gchar *key;
+  gdouble value;
+  gboolean needed; /* otherwise @value is the default */
+} Number;
+
+enum {
+  CLOCK,
+  PRF,
+  NEAR_RANGE,
+  RATE,
+  WAVELENGTH,
+  EQUATORIAL,
+  POLAR,
+  RADIUS,
+  N_ROWS,
+  N_LINES,
+  CHIRP,
+  RSHIFT,
+  SUB_R,
+  ASHIFT,
+  SUB_A,
+  N_NUMBERS,
+};
+
+static gboolean
+read_numbers (
+    Number *numbers, const gchar *text, const gchar *name, ImkError *error)
+{
+  for (guint i = 0; i < N_NUMBERS; i++) {
+    g_autofree gchar *value = gst_insar_prm_find_text (text, numbers[i].key);
+    gchar *end = NULL;
+    gdouble number = value ? g_ascii_strtod (value, &end) : 0;
+
+    if (value && end != value && *end == '\0' && isfinite (number)) {
+      numbers[i].value = number;
+    } else if (value || numbers[i].needed) {
+      imk_error_set (error, IMK_ERROR_FILE,
+          "\"%s\" has no line \"%s = NUMBER\", which the phase of the earth "
+          "needs.",
+          name, numbers[i].key);
+      return FALSE;
+    }
+  }
+  return TRUE;
+}
+
+/* Times and ranges as GMTSAR's SAT_llt2rat has them. */
+static gboolean
+parse_prm (
+    GstInsarOrbit *self, const gchar *text, const gchar *name, ImkError *error)
+{
+  Number n[N_NUMBERS] = {
+      [CLOCK] = {"clock_start", 0, TRUE},
+      [PRF] = {"PRF", 0, TRUE},
+      [NEAR_RANGE] = {"near_range", 0, TRUE},
+      [RATE] = {"rng_samp_rate", 0, TRUE},
+      [WAVELENGTH] = {"radar_wavelength", 0, TRUE},
+      [EQUATORIAL] = {"equatorial_radius", 6378137, FALSE},
+      [POLAR] = {"polar_radius", 6356752.31, FALSE},
+      [RADIUS] = {"earth_radius", 0, FALSE},
+      [N_ROWS] = {"nrows", 0, FALSE},
+      [N_LINES] = {"num_valid_az", 0, FALSE},
+      [CHIRP] = {"chirp_ext", 0, FALSE},
+      [RSHIFT] = {"rshift", 0, FALSE},
+      [SUB_R] = {"sub_int_r", 0, FALSE},
+      [ASHIFT] = {"ashift", 0, FALSE},
+      [SUB_A] = {"sub_int_a", 0, FALSE},
+  };
+  g_autofree gchar *led = gst_insar_prm_find_text (text, "led_file");
+  g_autofree gchar *look = gst_insar_prm_find_text (text, "lookdir");
+  g_autofree gchar *path = led ? find_led (name, led) : NULL;
+  g_autofree gchar *states = NULL;
+  ImkInsarformOrbit *o = &self->orbit;
+  gsize size;
+
+  if (!path) {
+    imk_error_set (error, IMK_ERROR_FILE,
+        "\"%s\" has no line \"led_file = ...\" that names the orbit. Give a "
+        "PRM file of GMTSAR with its LED file, or an XML file of ISCE2.",
+        name);
+    return FALSE;
+  }
+  if (!read_numbers (n, text, name, error))
+    return FALSE;
+  if (!(n[PRF].value > 0 && n[RATE].value > 0)) {
+    imk_error_set (error, IMK_ERROR_FILE,
+        "\"%s\" says PRF = %.10g and rng_samp_rate = %.10g; both must be above "
+        "0.",
+        name, n[PRF].value, n[RATE].value);
+    return FALSE;
+  }
+  states = load_text (path, &size, error);
+  if (!states || !parse_led (self, states, path, error))
+    return FALSE;
+  o->line_time = 1 / n[PRF].value;
+  o->first_time =
+      DAY * n[CLOCK].value + (n[ASHIFT].value + n[SUB_A].value) * o->line_time;
+  if (n[N_ROWS].value > n[N_LINES].value && n[N_LINES].value > 0)
+    o->first_time += (n[N_ROWS].value - n[N_LINES].value) / 2 * o->line_time;
+  o->range_step = LIGHT / (2 * n[RATE].value);
+  o->near_range =
+      n[NEAR_RANGE].value +
+      (n[RSHIFT].value + n[SUB_R].value - n[CHIRP].value) * o->range_step;
+  o->wavelength = n[WAVELENGTH].value;
+  o->look = look && *look == 'L' ? -1 : 1;
+  self->ellipsoid.equatorial = n[EQUATORIAL].value;
+  self->ellipsoid.polar = n[POLAR].value;
+  self->sphere = n[RADIUS].value;
+  return TRUE;
+}
+
+/* --- both --------------------------------------------------------------------
+ */
+
+GstInsarOrbit *
+gst_insar_orbit_load (const gchar *location, ImkError *error)
+{
+  GstInsarOrbit *self = g_new0 (GstInsarOrbit, 1);
+  gsize size = 0;
+  g_autofree gchar *text = load_text (location, &size, error);
+  gboolean ok = FALSE;
+
+  self->states = g_array_new (FALSE, FALSE, sizeof (ImkInsarformState));
+  self->ellipsoid = IMK_INSARFORM_WGS84;
+  self->orbit.look = 1;
+  if (text && memchr (text, '\0', size))
+    imk_error_set (error, IMK_ERROR_FILE,
+        "\"%s\" is no text; expected is a PRM file of GMTSAR, or an XML file "
+        "of ISCE2.",
+        location);
+  else if (text && text[strspn (text, " \t\r\n")] == '<')
+    ok = gst_insar_orbit_parse_isce (self, text, size, location, error);
+  else if (text)
+    ok = parse_prm (self, text, location, error);
+  if (!ok) {
+    gst_insar_orbit_free (self);
+    return NULL;
+  }
+  self->orbit.states = (const ImkInsarformState *) self->states->data;
+  self->orbit.n_states = self->states->len;
+  return self;
+}
+
+void
+gst_insar_orbit_free (GstInsarOrbit *self)
+{
+  if (!self)
+    return;
+  g_array_unref (self->states);
+  g_free (self);
+}

@@ -1,0 +1,297 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+#include "gstinsarplane.h"
+
+#include <math.h>
+#include <string.h>
+
+#include "files/gstimagingfile.h"
+#include "gstimagingndarray.h"
+#ifdef HAVE_GDAL
+#include "gstinsargdal.h"
+#endif
+
+#define MAX_PIXELS ((gsize) 1 << 31)
+
+/* --- arrays ------------------------------------------------------------------
+ */
+
+static gboolean
+is_array (const gchar *location)
+{
+  return g_str_has_suffix (location, ".npy") ||
+         g_str_has_suffix (location, ".exr") ||
+         g_str_has_suffix (location, ".pfm") ||
+         g_str_has_suffix (location, ".fits");
+}
+
+static gboolean
+load_array (
+    GstInsarPlane *self, const gchar *location, guint band, ImkError *error)
+{
+  g_autoptr (GError) why = NULL;
+  g_autoptr (GstImagingNdArray) array =
+      gst_imaging_nd_array_load (location, &why);
+  g_autofree gdouble *values =
+      array ? gst_imaging_nd_array_to_double (array, NULL, &why) : NULL;
+  gsize n_bands = array && array->n_dims == 3 ? array->dims[2] : 1;
+
+  if (!values) {
+    imk_error_set (error, IMK_ERROR_FILE, "%s", why->message);
+    return FALSE;
+  }
+  if (array->n_dims < 2 || array->n_dims > 3 || array->n_values == 0 ||
+      array->dims[0] > G_MAXINT || array->dims[1] > G_MAXINT ||
+      band > n_bands) {
+    g_autofree gchar *found = gst_imaging_nd_array_describe (array);
+
+    imk_error_set (error, IMK_ERROR_FILE,
+        "\"%s\" is %s; expected is [lines, columns] or [lines, columns, %u or "
+        "more].",
+        array->name, found, band);
+    return FALSE;
+  }
+  self->height = (guint) array->dims[0];
+  self->width = (guint) array->dims[1];
+  self->values = g_new (gfloat, (gsize) self->width * self->height);
+  for (gsize i = 0; i < (gsize) self->width * self->height; i++)
+    self->values[i] = (gfloat) values[i * n_bands + band - 1];
+  return TRUE;
+}
+
+/* --- rasters -----------------------------------------------------------------
+ */
+
+#ifdef HAVE_GDAL
+
+/* A transform without a reference system is one to columns and lines: that of
+ * .grd files in radar coordinates, and ours. */
+static void
+read_grid (GstInsarPlane *self, const GstInsarGdal *gdal, gpointer dataset)
+{
+  const gchar *crs = gdal->projection (dataset);
+  gdouble t[6];
+
+  if (gdal->transform (dataset, t) != CE_None || (crs && *crs) || t[2] != 0 ||
+      t[4] != 0 || t[1] == 0 || t[5] == 0)
+    return;
+  self->has_grid = TRUE;
+  self->origin[0] = t[0];
+  self->step[0] = t[1];
+  self->origin[1] = t[3];
+  self->step[1] = t[5];
+}
+
+static void
+clear_no_data (
+    GstInsarPlane *self, const GstInsarGdal *gdal, GDALRasterBandH band)
+{
+  int has = 0;
+  double no_data = gdal->no_data (band, &has);
+
+  for (gsize i = 0; has && i < (gsize) self->width * self->height; i++)
+    if (self->values[i] == (gfloat) no_data)
+      self->values[i] = NAN;
+}
+
+static gboolean
+read_band (
+    GstInsarPlane *self, const GstInsarGdal *gdal, gpointer dataset, guint band)
+{
+  GDALRasterBandH from;
+
+  if ((int) band > gdal->n_bands (dataset) ||
+      (gsize) gdal->width (dataset) * (gsize) gdal->height (dataset) >
+          MAX_PIXELS)
+    return FALSE;
+  from = gdal->band (dataset, (int) band);
+  self->width = (guint) gdal->width (dataset);
+  self->height = (guint) gdal->height (dataset);
+  self->values = g_try_new (gfloat, (gsize) self->width * self->height);
+  if (!self->values || gdal->raster_io (from, GF_Read, 0, 0, (int) self->width,
+                           (int) self->height, self->values, (int) self->width,
+                           (int) self->height, GDT_Float32, 0, 0) != CE_None)
+    return FALSE;
+  read_grid (self, gdal, dataset);
+  clear_no_data (self, gdal, from);
+  return TRUE;
+}
+
+static gboolean
+load_raster (
+    GstInsarPlane *self, const gchar *location, guint band, ImkError *error)
+{
+  g_autoptr (GError) missing = NULL;
+  const GstInsarGdal *gdal = gst_insar_gdal_get (
+      "which reads such rasters", "or save it as .npy", &missing);
+  g_autofree gchar *why = NULL;
+  gpointer dataset;
+  gboolean ok = FALSE;
+
+  if (!gdal) {
+    imk_error_set (
+        error, IMK_ERROR_FILE, "\"%s\": %s", self->name, missing->message);
+    return FALSE;
+  }
+  gst_insar_gdal_begin (gdal, FALSE);
+  dataset = gdal->open (
+      location, GDAL_OF_RASTER | GDAL_OF_VERBOSE_ERROR, NULL, NULL, NULL);
+  if (dataset) {
+    ok = read_band (self, gdal, dataset, band);
+    gdal->close (dataset);
+  }
+  why = gst_imaging_file_escape (gdal->error_message ());
+  gst_insar_gdal_end (gdal);
+  if (!ok)
+    imk_error_set (error, IMK_ERROR_FILE,
+        "\"%s\" has no band %u of numbers that GDAL reads into memory (%s).",
+        self->name, band, why);
+  return ok;
+}
+
+#else
+
+static gboolean
+load_raster (
+    GstInsarPlane *self, const gchar *location, guint band, ImkError *error)
+{
+  imk_error_set (error, IMK_ERROR_FILE,
+      "\"%s\" is no array, and this build has no GDAL, which reads other "
+      "rasters. Save it as .npy.",
+      self->name);
+  return FALSE;
+}
+
+#endif
+
+GstInsarPlane *
+gst_insar_plane_load (const gchar *location, guint band, ImkError *error)
+{
+  GstInsarPlane *self = g_new0 (GstInsarPlane, 1);
+
+  self->name = gst_imaging_file_name (location);
+  if (is_array (location) ? load_array (self, location, band, error)
+                          : load_raster (self, location, band, error))
+    return self;
+  gst_insar_plane_free (self);
+  return NULL;
+}
+
+void
+gst_insar_plane_free (GstInsarPlane *self)
+{
+  if (!self)
+    return;
+  g_free (self->name);
+  g_free (self->values);
+  g_free (self);
+}
+
+/* --- values ------------------------------------------------------------------
+ */
+
+gboolean
+gst_insar_plane_fit (
+    GstInsarPlane *self, guint width, guint height, ImkError *error)
+{
+  const gdouble size[2] = {width, height};
+  const gdouble n[2] = {self->width, self->height};
+
+  for (guint i = 0; i < 2; i++) {
+    gdouble first, last;
+
+    if (!self->has_grid) {
+      self->origin[i] = 0;
+      self->step[i] = size[i] / n[i];
+    }
+    first = MIN (self->origin[i], self->origin[i] + n[i] * self->step[i]);
+    last = MAX (self->origin[i], self->origin[i] + n[i] * self->step[i]);
+    if (!(first < size[i] && last > 0)) {
+      imk_error_set (error, IMK_ERROR_CONFIG,
+          "\"%s\" covers %s %.10g to %.10g, and the image has %.0f. It must be "
+          "in the radar coordinates of the reference.",
+          self->name, i ? "lines" : "columns", first, last, size[i]);
+      return FALSE;
+    }
+  }
+  return TRUE;
+}
+
+/* Returns: the pixel at or before the middle of sample @at; @share: (out): of
+ * the next one */
+static guint
+find (const GstInsarPlane *self, guint axis, guint at, gfloat *share)
+{
+  guint n = axis ? self->height : self->width;
+  gdouble place = (at + 0.5 - self->origin[axis]) / self->step[axis] - 0.5;
+  gdouble first;
+
+  place = CLAMP (place, 0, n - 1.0);
+  first = MIN (floor (place), MAX (n, 2) - 2.0);
+  *share = (gfloat) (place - first);
+  return (guint) first;
+}
+
+static gfloat
+mix (gfloat a, gfloat b, gfloat share)
+{
+  return share > 0 ? a + share * (b - a) : a; /* NaN far away is none */
+}
+
+void
+gst_insar_plane_line (
+    const GstInsarPlane *self, guint line, guint width, gfloat *to)
+{
+  gfloat down;
+  guint y = find (self, 1, line, &down);
+  const gfloat *above = self->values + (gsize) y * self->width;
+  const gfloat *below = y + 1 < self->height ? above + self->width : above;
+
+  for (guint x = 0; x < width; x++) {
+    gfloat right;
+    guint i = find (self, 0, x, &right), k = MIN (i + 1, self->width - 1);
+
+    to[x] = mix (
+        mix (above[i], below[i], down), mix (above[k], below[k], down), right);
+  }
+}
+
+/* --- holes -------------------------------------------------------------------
+ */
+
+/* Fills the gaps of @n values, @stride apart. */
+static void
+fill_line (gfloat *values, guint n, gsize stride)
+{
+  gint64 left = -1;
+
+  for (gint64 i = 0; i <= n; i++) {
+    if (i < n && isnan (values[i * stride]))
+      continue;
+    for (gint64 k = left + 1; k < i; k++)
+      if (left >= 0 && i < n)
+        values[k * stride] = mix (values[left * stride], values[i * stride],
+            (gfloat) (k - left) / (gfloat) (i - left));
+      else if (left >= 0 || i < n)
+        values[k * stride] = values[(left >= 0 ? left : i) * stride];
+    left = i;
+  }
+}
+
+gsize
+gst_insar_plane_fill (GstInsarPlane *self, gfloat most)
+{
+  gsize n = (gsize) self->width * self->height, n_holes = 0;
+
+  for (gsize i = 0; i < n; i++) {
+    if (!(fabsf (self->values[i]) <= most))
+      self->values[i] = NAN;
+    n_holes += isnan (self->values[i]);
+  }
+  if (n_holes == 0 || n_holes == n)
+    return n_holes;
+  for (guint y = 0; y < self->height; y++)
+    fill_line (self->values + (gsize) y * self->width, self->width, 1);
+  for (guint x = 0; x < self->width; x++)
+    fill_line (self->values + x, self->height, self->width);
+  return n_holes;
+}

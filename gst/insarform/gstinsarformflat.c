@@ -1,0 +1,138 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* The phase that flatten=orbit and flatten=dem remove, line by line. */
+#include "gstinsarform-private.h"
+
+#include "imk/insarform-orbit.h"
+#include "insar/gstinsarorbit.h"
+#include "insar/gstinsarplane.h"
+
+struct _GstInsarFormFlat {
+  ImkInsarformEarth *earth;
+  GstInsarPlane plane; /* of the heights; its values belong to the settings */
+  gfloat *heights;     /* (nullable): of a line */
+  gfloat *phases;      /* [GST_INSAR_FORM_FLAT_LINES][width] */
+  guint width, n_threads;
+};
+
+void
+gst_insar_form_flat_free (GstInsarFormFlat *self)
+{
+  if (!self)
+    return;
+  imk_insarform_earth_free (self->earth);
+  g_free (self->heights);
+  g_free (self->phases);
+  g_free (self);
+}
+
+/* The file of a property: wrong, missing, or what was read. */
+static ImkStatus
+check_file (const GstImagingFile *file, const gchar *property,
+    const gchar *flatten, const gchar *what, ImkError *error)
+{
+  if (!file)
+    return imk_error_set (error, IMK_ERROR_CONFIG, "flatten=%s needs %s: %s.",
+        flatten, property, what);
+  if (file->status != IMK_OK)
+    return imk_error_set (
+        error, file->status, "%s: %s", property, file->error.message);
+  return IMK_OK;
+}
+
+static ImkStatus
+check_files (const GstInsarFormSettings *now, ImkError *error)
+{
+  gboolean with_dem = now->flatten == GST_INSAR_FORM_FLATTEN_DEM;
+  const gchar *flatten = with_dem ? "dem" : "orbit";
+  const gchar *what =
+      "a PRM file of GMTSAR whose led_file is there, or XML of ISCE2";
+  ImkStatus status =
+      check_file (now->orbits[0], "reference-orbit", flatten, what, error);
+
+  if (status == IMK_OK)
+    status =
+        check_file (now->orbits[1], "secondary-orbit", flatten, what, error);
+  if (status == IMK_OK && with_dem)
+    status = check_file (now->dem, "dem-location", flatten,
+        "a raster with the heights in m, in the radar coordinates of the "
+        "reference",
+        error);
+  return status;
+}
+
+static ImkStatus
+get_surface (const GstInsarFormSettings *now, const GstInsarOrbit *orbit,
+    ImkInsarformSurface *surface, ImkError *error)
+{
+  gdouble sphere = orbit->sphere;
+
+  *surface = orbit->ellipsoid;
+  if (now->flatten == GST_INSAR_FORM_FLATTEN_ORBIT ||
+      now->dem_surface == GST_INSAR_FORM_DEM_ELLIPSOID)
+    return IMK_OK;
+  if (!(sphere > 0))
+    return imk_error_set (error, IMK_ERROR_CONFIG,
+        "dem-surface=sphere needs earth_radius in the PRM file of the "
+        "reference, and \"%s\" has none. Take dem-surface=ellipsoid for "
+        "heights above the ellipsoid.",
+        now->orbits[0]->location);
+  *surface = (ImkInsarformSurface){sphere, sphere};
+  return IMK_OK;
+}
+
+ImkStatus
+gst_insar_form_flat_new (const GstInsarFormSettings *now, guint width,
+    guint height, guint n_threads, GstInsarFormFlat **self, ImkError *error)
+{
+  ImkStatus status = check_files (now, error);
+  const GstInsarOrbit *orbits[2] = {
+      gst_imaging_setting_file_data (now->orbits[0]),
+      gst_imaging_setting_file_data (now->orbits[1])};
+  const GstInsarPlane *dem = gst_imaging_setting_file_data (now->dem);
+  gboolean with_dem = now->flatten == GST_INSAR_FORM_FLATTEN_DEM;
+  ImkInsarformSurface surface;
+  GstInsarFormFlat *s;
+
+  if (status == IMK_OK)
+    status = get_surface (now, orbits[0], &surface, error);
+  if (status != IMK_OK)
+    return status;
+  s = g_new0 (GstInsarFormFlat, 1);
+  s->width = width;
+  s->n_threads = n_threads;
+  if (with_dem) {
+    s->plane = *dem;
+    s->heights = g_new (gfloat, width);
+    if (!gst_insar_plane_fit (&s->plane, width, height, error))
+      status = error->code;
+  }
+  s->phases = g_new (gfloat, (gsize) width * GST_INSAR_FORM_FLAT_LINES);
+  if (status == IMK_OK)
+    status = imk_insarform_earth_new (&orbits[0]->orbit, &orbits[1]->orbit,
+        &surface, width, height, &s->earth, error);
+  if (status == IMK_OK)
+    *self = s;
+  else
+    gst_insar_form_flat_free (s);
+  return status;
+}
+
+ImkImage
+gst_insar_form_flat_lines (GstInsarFormFlat *self, guint first, guint n)
+{
+  for (guint i = 0; i < n; i++) {
+    if (self->heights)
+      gst_insar_plane_line (
+          &self->plane, first + i, self->width, self->heights);
+    imk_insarform_earth_line (self->earth, first + i, self->heights,
+        self->n_threads, self->phases + (gsize) i * self->width);
+  }
+  return (ImkImage){
+      .data = self->phases,
+      .stride = self->width * sizeof (gfloat),
+      .width = self->width,
+      .height = n,
+      .channels = 1,
+      .type = IMK_TYPE_F32,
+  };
+}

@@ -1,0 +1,195 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* Offsets that are no plane, of rasters and polynomials, as nodes. */
+#include "gstslcresample-private.h"
+
+#include "insar/gstinsarplane.h"
+
+/* Rasters with finer pixels are thinned: offsets of orbits and terrain are
+ * smooth, and an image of offsets would be larger than the SLC. */
+#define FINEST 8
+#define N_NODES 8 /* along each axis, of polynomials alone */
+#define BEYOND 48 /* samples around the image that a polynomial is for, too */
+
+struct _GstSlcResampleField {
+  ImkSlcresampleField field;
+  gfloat *offsets[IMK_SLCRESAMPLE_N_AXES];
+};
+
+void
+gst_slc_resample_field_free (GstSlcResampleField *self)
+{
+  if (!self)
+    return;
+  for (guint i = 0; i < IMK_SLCRESAMPLE_N_AXES; i++)
+    g_free (self->offsets[i]);
+  g_free (self);
+}
+
+const ImkSlcresampleField *
+gst_slc_resample_field_get (const GstSlcResampleField *self)
+{
+  return self ? &self->field : NULL;
+}
+
+/* --- nodes -------------------------------------------------------------------
+ */
+
+static void
+allocate (GstSlcResampleField *self)
+{
+  gsize n = (gsize) self->field.nx * self->field.ny;
+
+  for (guint i = 0; i < IMK_SLCRESAMPLE_N_AXES; i++)
+    self->field.offsets[i] = self->offsets[i] = g_new0 (gfloat, n);
+}
+
+/* A node is in the middle of a pixel. */
+static void
+take_grid (GstSlcResampleField *self, const GstInsarPlane *plane)
+{
+  guint *n[] = {&self->field.nx, &self->field.ny};
+  const guint size[] = {plane->width, plane->height};
+
+  for (guint i = 0; i < IMK_SLCRESAMPLE_N_AXES; i++) {
+    gdouble step = ABS (plane->step[i]);
+    gdouble first = plane->step[i] > 0 ? plane->origin[i]
+                                       : plane->origin[i] - size[i] * step;
+    guint thin = (guint) MAX (1, FINEST / step);
+
+    thin = MIN (thin, MAX (size[i] / 4, 1));
+    *n[i] = (size[i] - 1) / thin + 1;
+    self->field.step[i] = step * thin;
+    self->field.origin[i] = first + step / 2 - 0.5;
+  }
+}
+
+static void
+copy_nodes (GstSlcResampleField *self, const GstInsarPlane *plane, guint axis)
+{
+  guint thin_x = (guint) (self->field.step[0] / ABS (plane->step[0]) + 0.5);
+  guint thin_y = (guint) (self->field.step[1] / ABS (plane->step[1]) + 0.5);
+
+  for (guint j = 0; j < self->field.ny; j++)
+    for (guint i = 0; i < self->field.nx; i++) {
+      guint x = i * thin_x, y = j * thin_y;
+
+      if (plane->step[0] < 0)
+        x = plane->width - 1 - x;
+      if (plane->step[1] < 0)
+        y = plane->height - 1 - y;
+      self->offsets[axis][(gsize) j * self->field.nx + i] =
+          plane->values[(gsize) y * plane->width + x];
+    }
+}
+
+static ImkStatus
+check_pair (
+    const GstInsarPlane *range, const GstInsarPlane *azimuth, ImkError *error)
+{
+  for (guint i = 0; range && azimuth && i < IMK_SLCRESAMPLE_N_AXES; i++)
+    if (range->width != azimuth->width || range->height != azimuth->height ||
+        range->origin[i] != azimuth->origin[i] ||
+        range->step[i] != azimuth->step[i])
+      return imk_error_set (error, IMK_ERROR_CONFIG,
+          "\"%s\" has %u x %u pixels and \"%s\" %u x %u; both must cover the "
+          "same places of the reference.",
+          range->name, range->width, range->height, azimuth->name,
+          azimuth->width, azimuth->height);
+  return IMK_OK;
+}
+
+/* --- polynomials -------------------------------------------------------------
+ */
+
+static void
+cover_image (GstSlcResampleField *self, const GstInsarSlcInfo *out)
+{
+  const gdouble size[] = {out->width, out->height};
+
+  self->field.nx = self->field.ny = N_NODES;
+  for (guint i = 0; i < IMK_SLCRESAMPLE_N_AXES; i++) {
+    self->field.origin[i] = -BEYOND;
+    self->field.step[i] = (size[i] + 2 * BEYOND) / (N_NODES - 1);
+  }
+}
+
+static gdouble
+evaluate (const GstImagingArray *p, gdouble r, gdouble a)
+{
+  const gdouble terms[GST_SLC_RESAMPLE_N_TERMS] = {
+      1, r, a, r * a, r * r, a * a, r * r * r, r * r * a, r * a * a, a * a * a};
+  gdouble sum = 0;
+
+  for (guint i = 0; i < p->n; i++)
+    sum += p->values[i] * terms[i];
+  return sum;
+}
+
+static void
+add_polynomial (GstSlcResampleField *self, const GstImagingArray *p, guint axis)
+{
+  const ImkSlcresampleField *f = &self->field;
+
+  for (guint j = 0; p && j < f->ny; j++)
+    for (guint i = 0; i < f->nx; i++)
+      self->offsets[axis][(gsize) j * f->nx + i] += (gfloat) evaluate (
+          p, f->origin[0] + i * f->step[0], f->origin[1] + j * f->step[1]);
+}
+
+/* --- both --------------------------------------------------------------------
+ */
+
+static ImkStatus
+check_settings (const GstSlcResampleSettings *s, ImkError *error)
+{
+  static const gchar *const names[][2] = {{"range-offsets", "range-polynomial"},
+      {"azimuth-offsets", "azimuth-polynomial"}};
+
+  for (guint i = 0; i < IMK_SLCRESAMPLE_N_AXES; i++) {
+    if (s->offsets[i] && s->offsets[i]->status != IMK_OK)
+      return imk_error_set (error, s->offsets[i]->status, "%s: %s", names[i][0],
+          s->offsets[i]->error.message);
+    if (s->polynomials[i] && s->polynomials[i]->n > GST_SLC_RESAMPLE_N_TERMS)
+      return imk_error_set (error, IMK_ERROR_CONFIG,
+          "%s has %u numbers; it can have %d, of 1, r, a, ra, rr, aa, rrr, "
+          "rra, raa and aaa.",
+          names[i][1], s->polynomials[i]->n, GST_SLC_RESAMPLE_N_TERMS);
+  }
+  return IMK_OK;
+}
+
+ImkStatus
+gst_slc_resample_field_new (const GstSlcResampleSettings *s,
+    const GstInsarSlcInfo *out, GstSlcResampleField **field, ImkError *error)
+{
+  GstInsarPlane planes[IMK_SLCRESAMPLE_N_AXES] = {{0}};
+  const GstInsarPlane *used[IMK_SLCRESAMPLE_N_AXES] = {0}, *any = NULL;
+  ImkStatus status = check_settings (s, error);
+  GstSlcResampleField *self;
+
+  *field = NULL;
+  for (guint i = 0; i < IMK_SLCRESAMPLE_N_AXES && status == IMK_OK; i++)
+    if (s->offsets[i]) {
+      planes[i] = *(const GstInsarPlane *) s->offsets[i]->data;
+      any = used[i] = &planes[i];
+      if (!gst_insar_plane_fit (&planes[i], out->width, out->height, error))
+        status = error->code;
+    }
+  if (status == IMK_OK)
+    status = check_pair (used[0], used[1], error);
+  if (status != IMK_OK || (!any && !s->polynomials[0] && !s->polynomials[1]))
+    return status;
+  self = g_new0 (GstSlcResampleField, 1);
+  if (any)
+    take_grid (self, any);
+  else
+    cover_image (self, out);
+  allocate (self);
+  for (guint i = 0; i < IMK_SLCRESAMPLE_N_AXES; i++) {
+    if (used[i])
+      copy_nodes (self, used[i], i);
+    add_polynomial (self, s->polynomials[i], i);
+  }
+  *field = self;
+  return IMK_OK;
+}

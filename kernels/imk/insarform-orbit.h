@@ -1,0 +1,1 @@
+../insarform/orbit/insarform-orbit.h

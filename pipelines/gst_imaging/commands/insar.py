@@ -1,0 +1,203 @@
+# SPDX-License-Identifier: LGPL-2.1-or-later
+"""Two SLC images into an interferogram that is flattened, filtered, and if wanted unwrapped and in map coordinates.
+
+FOLDER gets interferogram.cf32, coherence.img, amplitude.img and phase.img with a .hdr of ENVI and a .vrt of GDAL (QGIS, GMT),
+snaphu.conf with mask.byte, pictures, and report.html with all figures of quality. --unwrap runs snaphu, which the user installs,
+and adds unwrapped.img and components.img. --geocode adds geo-NAME.tif in longitude and latitude.
+
+The offsets are those of gst-imaging coregister. The phase of the earth is removed by the orbits where PRM files name a LED file
+or --orbits gives them, and by the heights of --dem. Else the fringes are measured, removed before the looks, and put back.
+--coregistered takes images in one geometry already (merged/SLC of topsStack, CSLC of COMPASS, secondary.SLC of coregister).
+"""
+import os
+
+from .. import library
+from ..command import UNREADABLE, WRONG_USE, Failure
+from ..sar import arguments, field, geocode, told, unwrap, warp
+from ..sar.images import names_in
+from ..sar.interferogram import add_pictures, form, resampling
+from ..sar.measure import add_figures, check_fit
+from ..sar.pair import Work
+from .coregister import check_images
+from .offsets import write_field
+
+EXAMPLES = [
+    ("ref.PRM sec.PRM -o pair --looks 4 8 --dem topo_ra.grd --dem-surface sphere --unwrap", "files of GMTSAR"),
+    ("ref.slc.vrt sec.slc.vrt -o pair --coregistered --looks 9 3 --geocode lat.rdr lon.rdr", "a stack of ISCE2"),
+    ("ref.npy sec.npy -o pair --warp", "no orbits: fringes are measured"),
+]
+
+
+def add_arguments(parser):
+    arguments.add_pairs(parser)
+    whole = arguments.whole
+    parser.add_argument("--looks", nargs=2, type=whole(1, 256), default=(4, 4), metavar=("X", "Y"), help="samples of a cell (4 4)")
+    parser.add_argument("--window", nargs=2, type=whole(1, 63, 2), default=(5, 5), metavar=("X", "Y"), help="cells of the coherence (5 5)")
+    parser.add_argument("--taps", type=whole(4, 32, 2), default=16, help="of the interpolation (16)")
+    parser.add_argument("--warp", action="store_true", help="follow offsets that are no plane, as coregister")
+    parser.add_argument("--coregistered", action="store_true", help="the images are in one geometry: no offsets, no resampling")
+    parser.add_argument("--flatten", choices=["auto", "none", "measured", "orbit", "dem"], default="auto",
+                        help="phase that is removed; auto: dem with --dem, else orbit where there are orbits, else measured (auto)")
+    parser.add_argument("--orbits", nargs=2, metavar=("REF", "SEC"), help="PRM files with LED files, or XML of ISCE2")
+    parser.add_argument("--dem", metavar="RASTER", help="heights in m in the radar coordinates of the reference")
+    parser.add_argument("--dem-surface", choices=["ellipsoid", "sphere"], default="ellipsoid",
+                        help="what heights are above; sphere: topo_ra.grd of GMTSAR (ellipsoid)")
+    parser.add_argument("--filter", type=float, default=0.5, metavar="ALPHA", help="exponent of the Goldstein filter; 0: none (0.5)")
+    parser.add_argument("--mask", metavar="FILE", help="array file over the whole reference; 0: water or layover, left out")
+    parser.add_argument("--unwrap", action="store_true", help="run snaphu, if it is installed")
+    parser.add_argument("--geocode", nargs="+", metavar="FILE", help="rasters with LAT and LON of the reference, or trans.dat of GMTSAR")
+
+
+def settings_of(options, hashes):
+    """Returns: {name: (value, default)}. hashes: of further inputs"""
+    names = {"looks": [4, 4], "window": [5, 5], "taps": 16, "warp": False, "coregistered": False, "flatten": "auto",
+             "dem_surface": "ellipsoid", "filter": 0.5, "unwrap": False}
+    values = {name: getattr(options, name) for name in names}
+    return {name: (list(value) if isinstance(value, tuple) else value, names[name]) for name, value in values.items()} | hashes
+
+
+def check_options(options):
+    if not 0 <= options.filter <= 1:
+        raise Failure(WRONG_USE, f"--filter is {options.filter:g}; it can be 0 to 1.")
+    if options.geocode:
+        if len(options.geocode) > 2:
+            raise Failure(WRONG_USE, f"--geocode has {len(options.geocode)} files; give LAT and LON, or trans.dat.")
+        geocode.check()
+    if options.coregistered and options.warp:
+        raise Failure(WRONG_USE, "--warp measures offsets, and --coregistered says that there are none. Leave one of them out.")
+    if options.flatten == "dem" and not options.dem:
+        raise Failure(WRONG_USE, "--flatten dem needs --dem with the heights.")
+
+
+def check_product(path):
+    """SAFE folders of Sentinel-1 are refused with what to do."""
+    if path.rstrip(os.sep).upper().endswith(".SAFE") or os.path.exists(os.path.join(path, "manifest.safe")):
+        raise Failure(UNREADABLE, f'"{path}" is a product of Sentinel-1, whose bursts have to be deramped and merged first. Make a '
+                                  "coregistered stack with topsStack of ISCE2 (merged/SLC) or COMPASS (CSLC), and give its images with "
+                                  "--coregistered.")
+
+
+def find_orbits(options, pair):
+    """Returns: two files, or None"""
+    if options.orbits:
+        return options.orbits
+    images = pair.reference, pair.secondary
+    if all(path.lower().endswith(".prm") and names_in(path, r"^\s*led_file\s*=\s*(\S+)") for path in images):
+        return images
+    return None
+
+
+def flattening(options, pair):
+    """Returns: the properties of insarform"""
+    orbits = find_orbits(options, pair)
+    kind = options.flatten
+    if kind == "auto":
+        kind = "measured" if not orbits else "dem" if options.dem else "orbit"
+        if options.dem and not orbits:
+            raise Failure(WRONG_USE, "--dem needs the orbits: PRM files that name a LED file, or --orbits.")
+    if kind in ("none", "measured"):
+        return kind, ["flatten=" + kind, "restore-phase=true"]
+    if not orbits:
+        raise Failure(WRONG_USE, f"--flatten {kind} needs the orbits: PRM files that name a LED file, or --orbits.")
+    words = ["flatten=" + kind, "reference-orbit=" + orbits[0], "secondary-orbit=" + orbits[1]]
+    return kind, words + (["dem-location=" + options.dem, "dem-surface=" + options.dem_surface] if kind == "dem" else [])
+
+
+def read_mask(path, summary):
+    """Returns: cells that are wanted; None without a file"""
+    if not path:
+        return None
+    np = library.numpy()
+    pages = [values.reshape(shape).copy() for shape, _start, values in library.Arrays().pages(path)]
+    if pages[0].ndim != 2:
+        raise Failure(UNREADABLE, f'"{path}" is no mask: it has {pages[0].ndim} axes, expected are lines and columns.')
+    rows, columns = (((np.arange(n) + 0.5) * size / n).astype(int)
+                     for n, size in zip((summary["height"], summary["width"]), pages[0].shape))
+    return pages[0][rows][:, columns] != 0
+
+
+def align(options, this, made):
+    """Measures offsets and their fit. Returns: words that resample, Offsets, their rows, and the Field of --warp"""
+    offsets = this.measure("text/x-gmtsar-xcorr", None)
+    check_fit(offsets)
+    rows = field.without(field.read_offsets(offsets.table), offsets.planes[7].ravel())
+    this.keep(offsets, "freq_xcorr.dat")
+    write_field(made, rows, offsets.fit_function(), offsets.found["min-correlation"])
+    dense = warp.find_field(this.images, made.path("fit.txt"), options.taps, this) if options.warp else None
+    words = dense.save(made.path("")) if dense else []
+    return resampling(options, this.images[0], made.path("fit.txt"), words), offsets, rows, dense
+
+
+def check_sizes(images):
+    a, b = images
+    if (a.width, a.height) != (b.width, b.height):
+        raise Failure(UNREADABLE, f"The reference has {a.height} lines of {a.width} columns and the secondary {b.height} of {b.width}: they"
+                                  " are not in one geometry. Leave --coregistered out.")
+
+
+def tell(made, options, this, summary, aligned):
+    """Fills the report. aligned: as align(), or None"""
+    if aligned:
+        _words, offsets, rows, dense = aligned
+        add_figures(made.report, offsets, this.images[0])
+        fit, snr = offsets.fit_function(), offsets.found["min-correlation"]
+    made.report.figure("mean coherence", summary["mean-coherence"],
+                       about=f"of the {summary['with-data']} of {summary['width']} x {summary['height']} cells that have data")
+    add_pictures(made.report, options, this, summary)
+    if aligned:
+        if dense:
+            told.add_warp(made.report, dense)
+        told.add_field(made.report, rows, fit, snr)
+        told.add_residuals(made.report, rows, fit, snr)
+
+
+def finish(options, this, made, summary):
+    """Files of snaphu, unwrapping, map coordinates. Returns: figures for result.json"""
+    np, names, figures = library.numpy(), ["coherence", "amplitude", "phase"], {}
+    known = unwrap.write_files(made, summary, options.looks, options.window, read_mask(options.mask, summary))
+    if options.unwrap:
+        phase = unwrap.run(made, options.program, summary, known)
+        names.append("unwrapped")
+        figures["unwrapped"] = float(np.isfinite(phase).mean())
+        made.report.figure("unwrapped cells", 100 * figures["unwrapped"], "%")
+        axes = [{"name": name, "unit": unit, "step": n} for name, unit, n in
+                zip(("range", "azimuth"), ("columns", "lines"), options.looks)]
+        made.report.picture("Unwrapped phase", phase, {"name": "phase", "unit": "rad", "axes": axes}, "unwrapped.img", colours="height")
+    if options.geocode:
+        places = geocode.of_trans(options.geocode[0], options.looks, summary, this.scratch) if len(options.geocode) == 1 \
+            else geocode.of_rasters(options.geocode, this.scratch)
+        geocode.geocode(made, names, places, summary, known, this.scratch)
+    return figures
+
+
+def run(options):
+    check_options(options)
+    options.program = unwrap.find_snaphu() if options.unwrap else None
+    options.rasters, options.interferogram, options.slc, options.shade = "img", True, False, "coherence"
+
+    def work(pair, properties, made):
+        for path in pair.reference, pair.secondary:
+            check_product(path)
+        kind, flat = flattening(options, pair)
+        this = Work(pair, properties, made, settings_of(options, {"flattening": (kind, "measured")}))
+        for role, paths in ("orbit", options.orbits), ("dem", [options.dem]), ("mask", [options.mask]), ("geolocation", options.geocode):
+            for path in filter(None, paths or []):
+                made.input(path, role)
+        if made.is_complete():
+            return made.result
+        this.open(check_images)
+        if options.coregistered:
+            check_sizes(this.images)
+        aligned = None if options.coregistered else align(options, this, made)
+        more = [*flat, *(["filter=goldstein", f"filter-alpha={options.filter}"] if options.filter > 0 else [])]
+        summary = form(options, this.images, aligned[0] if aligned else [], this, more)
+        made.report.fact("flattening", kind)
+        tell(made, options, this, summary, aligned)
+        figures = finish(options, this, made, summary)
+        this.end()
+        result = made.finish(summary=summary, flattening=kind, **figures)
+        if not options.json:
+            print(f"flattening {kind}, mean coherence {summary['mean-coherence']:.4f}, {summary['width']} x {summary['height']} cells")
+        return result
+
+    return arguments.run_all(options, "insar", work)

@@ -1,0 +1,157 @@
+# SPDX-License-Identifier: LGPL-2.1-or-later
+"""Offsets that no plane follows: what is left between the reference and the resampled secondary is measured on a dense grid,
+culled, smoothed, filled and added to the offsets, several times with smaller templates."""
+import os
+
+from .. import library, play
+from ..progress import Progress
+
+PASSES = (32, 16), (16, 8), (16, 8)  # template, and samples from patch to patch
+SEARCH = 8, 4, 4  # samples
+OUTLIER = 4  # times the median distance from the median of 5 x 5 patches
+LEAST = 0.2  # samples: a smaller distance is no outlier
+NEIGHBOURS = 3  # of 8 that a patch needs
+
+
+class Field:
+    """Offsets in cells that cover the image. counts: for each pass the patches, and what was culled and filled"""
+
+    def __init__(self, image):
+        self.image, self.counts, self.planes = image, [], None
+
+    def shape(self, step):
+        return max(4, round(self.image.height / step)), max(4, round(self.image.width / step))
+
+    def centres(self, step):
+        """Returns: line and column of the middle of each row and column of cells"""
+        return [(library.numpy().arange(n) + 0.5) * size / n - 0.5
+                for n, size in zip(self.shape(step), (self.image.height, self.image.width))]
+
+    def save(self, folder):
+        """Returns: the properties of slcresample"""
+        if self.planes is None:
+            return []
+        np, words = library.numpy(), []
+        for name, plane in zip(("range", "azimuth"), self.planes):
+            path = os.path.join(folder, f"{name}-offsets.npy")
+            np.save(path, plane.astype(np.float32))
+            words.append(f"{name}-offsets={path}")
+        return words
+
+
+def windows(np, plane, size):
+    """Returns: the size x size values around each, NaN outside, [rows][columns][size x size]"""
+    padded = np.pad(plane, size // 2, constant_values=np.nan)
+    view = np.lib.stride_tricks.sliding_window_view(padded, (size, size))
+    return view.reshape(*plane.shape, size * size)
+
+
+def median(np, values):
+    """Of the last axis, where there is no NaN; NaN where there is nothing."""
+    values = np.sort(values, -1)  # NaN last
+    n = np.isfinite(values).sum(-1)
+    low, high = (np.take_along_axis(values, np.maximum(at, 0)[..., None], -1)[..., 0] for at in ((n - 1) // 2, n // 2))
+    return np.where(n > 0, (low + high) / 2, np.nan)
+
+
+def cull(np, planes):
+    """planes: of insarxcorr. Returns: what is good, and how many patches had no significant peak, were outliers, or alone"""
+    good = planes[7] == 0
+    counts = {"patches": good.size, "without a significant peak": int((~good).sum())}
+    away, limit = np.zeros(good.shape), np.zeros(good.shape)
+    for plane in planes[:2]:
+        values = np.where(good, plane, np.nan).astype(float)
+        middle = median(np, windows(np, values, 5))
+        spread = 1.4826 * median(np, np.abs(windows(np, values, 5) - middle[..., None]))
+        away = np.fmax(away, np.abs(values - middle))
+        limit = np.fmax(limit, np.fmax(OUTLIER * spread, LEAST))
+    near = good & ~(away > limit)
+    counts["outliers"] = int((good & ~near).sum())
+    around = np.nansum(windows(np, near.astype(float), 3), -1) - near
+    kept = near & (around >= NEIGHBOURS)
+    counts["alone"] = int((near & ~kept).sum())
+    return kept, counts
+
+
+def blur(np, plane, sigma):
+    """With a Gaussian, zeros outside."""
+    reach = int(3 * sigma + 1)
+    kernel = np.exp(-0.5 * (np.arange(-reach, reach + 1) / sigma) ** 2)
+    for axis in 0, 1:
+        padded = np.pad(plane, [(reach, reach) if i == axis else (0, 0) for i in (0, 1)])
+        plane = np.lib.stride_tricks.sliding_window_view(padded, kernel.size, axis) @ kernel
+    return plane
+
+
+def smooth(np, plane, weights, sigma=0.7):
+    """The weighted mean of neighbours; holes take that of wider and wider surroundings. Returns: it, and the holes"""
+    found = np.zeros(plane.shape)
+    known = np.zeros(plane.shape, bool)
+    holes = None
+    while not known.all() and sigma < 2 * max(plane.shape):
+        total = blur(np, weights, sigma)
+        mean = blur(np, np.where(weights > 0, plane, 0) * weights, sigma) / np.maximum(total, 1e-30)
+        new = ~known & (total > 1e-3 * weights.max())
+        found[new] = mean[new]
+        known |= new
+        holes = ~known if holes is None else holes
+        sigma *= 2
+    return found, int(holes.sum())
+
+
+def resize(np, plane, rows, columns, places):
+    """Bilinear, from patches at rows and columns to places; beyond the ends the last value."""
+    lines, samples = places
+    across = np.stack([np.interp(samples, columns, row) for row in plane])
+    return np.stack([np.interp(lines, rows, column) for column in across.T], -1)
+
+
+def measure(images, words, properties, folder, progress):
+    """Returns: the planes of insarxcorr, and the first patch and the step of x and y"""
+    np = library.numpy()
+    table, planes = (os.path.join(folder, name) for name in ("warp.csv", "warp.f32"))
+    pipeline = play.parse([
+        *images[0].source, "!", "x.reference", *images[1].source, "!", "slcresample", *words, f"width={images[0].width}",
+        f"height={images[0].height}", "!", "queue", "!", "x.secondary", "insarxcorr", "name=x", "mode=precise", "grid=step",
+        "use-shift=false", "fit-range=0", "fit-azimuth=0", *properties, "x.src", "!", "queue", "!", "text/csv", "!", "filesink",
+        "location=" + table, "x.rasters", "!", "queue", "!", "filesink", "location=" + planes])
+    rows = [0, 1]
+
+    def tell(structure):
+        if structure.get_name() == "insarxcorr-progress":
+            rows[:] = structure.get_value("rows"), structure.get_value("of")
+
+    play.play(pipeline, None, tell, progress, lambda _: rows[0] / rows[1])
+    with open(table, encoding="ascii") as file:
+        names = next(file).rstrip().split(",")
+        x, y = names.index("x"), names.index("y")
+        places = [(float(row[x]), float(row[y])) for row in (line.split(",") for line in file)]
+    return np.fromfile(planes, "<f4").reshape(8, rows[1], -1), sorted({p[0] for p in places}), sorted({p[1] for p in places})
+
+
+def find_field(images, fit, taps, this):
+    """images: reference and secondary; fit: file; this: the Work. Returns: the Field"""
+    np, field = library.numpy(), Field(images[0])
+    for number, ((template, step), search) in enumerate(zip(PASSES, SEARCH), 1):
+        words = ["fit-location=" + fit, f"taps={taps}", *field.save(this.scratch)]
+        properties = [f"window-width={template}", f"window-height={template}", f"xsearch={search}", f"ysearch={search}",
+                      f"step-x={step}", f"step-y={step}"]
+        with Progress(f"warp, pass {number} of {len(PASSES)}", "lines", images[0].height) as progress:
+            planes, columns, rows = measure(images, words, properties, this.scratch, progress)
+        good, counts = cull(np, planes)
+        if not good.any():
+            break
+        places, found = field.centres(step), []
+        for plane, variance in zip(planes[:2], planes[4:6]):
+            weights = np.where(good, 1 / np.maximum(np.where(good, variance, 1), 1e-4), 0)
+            values, holes = smooth(np, np.where(good, plane, 0).astype(float), weights / weights.max())
+            found.append(resize(np, values, rows, columns, places))
+        counts["filled"] = holes
+        if field.planes is not None:
+            before = field.planes[0].shape
+            from_rows, from_columns = ((np.arange(n) + 0.5) * size / n - 0.5
+                                       for n, size in zip(before, (images[0].height, images[0].width)))
+            found = [resize(np, old, from_rows, from_columns, places) + new for old, new in zip(field.planes, found)]
+        field.planes = found
+        field.counts.append(counts)
+    return field

@@ -1,0 +1,198 @@
+# SPDX-License-Identifier: LGPL-2.1-or-later
+"""gst-imaging insar: from two SLC images to fringes, unwrapped phase and map coordinates, against the truth of a generated
+pair: own orbits, an ellipsoid, and a hill that has moved."""
+import importlib.util
+import json
+import os
+import shutil
+import sys
+import tempfile
+import unittest
+
+import numpy as np
+
+from support import SOURCE, gst_imaging, main
+
+sys.path.insert(0, os.path.join(SOURCE, "tests", "data"))
+import slcs
+
+spec = importlib.util.spec_from_file_location("flat", os.path.join(os.path.dirname(os.path.abspath(__file__)), "insar-flat.py"))
+flat = importlib.util.module_from_spec(spec)
+spec.loader.exec_module(flat)
+
+try:
+    from osgeo import gdal
+    gdal.UseExceptions()
+except ImportError:
+    gdal = None
+
+WIDTH, HEIGHT = flat.WIDTH, flat.HEIGHT
+LOOKS = 4
+CELLS = HEIGHT // LOOKS, WIDTH // LOOKS
+has_snaphu = bool(shutil.which("snaphu") or importlib.util.find_spec("snaphu"))
+
+
+def cells(values):
+    return values.reshape(CELLS[0], LOOKS, CELLS[1], LOOKS).mean((1, 3))
+
+
+class Insar(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        cls.folder = flat.Flat.folder = tempfile.mkdtemp()
+        cls.addClassCleanup(shutil.rmtree, cls.folder)
+        rng = np.random.default_rng(5)
+        shape = HEIGHT + 2 * slcs.MARGIN, WIDTH + 2 * slcs.MARGIN
+        y, x = np.mgrid[:shape[0], :shape[1]] - slcs.MARGIN
+        cls.motion = 9 * np.exp(-((x - 150) / 60) ** 2 - ((y - 90) / 40) ** 2)
+        earth = np.zeros(shape)
+        inner = np.s_[slcs.MARGIN:-slcs.MARGIN, slcs.MARGIN:-slcs.MARGIN]
+        earth[inner] = flat.true_phase(np.zeros((HEIGHT, WIDTH)), flat.AXES)
+        slope = earth[inner][100, 101] - earth[inner][100, 100]
+        earth = np.where(earth == 0, slope * x, earth)  # the margins are not looked at
+        ground, noise = slcs.band_limited(rng, shape), slcs.band_limited(rng, shape)
+        later = (0.9 * ground + 0.436 * noise) * np.exp(-1j * (earth + cls.motion))
+        cls.motion, cls.earth = cls.motion[inner], earth[inner]
+        cls.save("ref", ground[inner])
+        cls.save("aligned", later[inner])
+        yy, xx = np.mgrid[:HEIGHT, :WIDTH].astype(float)
+        cls.save("sec", slcs.warp(later, np.clip(xx - 3.4 + slcs.MARGIN, 8, shape[1] - 9), np.clip(yy + 2.3 + slcs.MARGIN, 8, shape[0] - 9)))
+        for name in flat.ORBITS:
+            flat.Flat.write_gmtsar(name)
+            with open(cls.path(name + ".PRM"), "a", encoding="ascii") as file:
+                file.write(f"SLC_file = {name}.SLC\nnum_rng_bins = {WIDTH}\n")
+
+    @classmethod
+    def path(cls, name):
+        return os.path.join(cls.folder, name)
+
+    @classmethod
+    def save(cls, name, image):
+        samples = np.stack((image.real, image.imag), -1)
+        np.round(2000 * samples).astype("<i2").tofile(cls.path(name + ".SLC"))
+        np.save(cls.path(name + ".npy"), np.ascontiguousarray(2000 * image, np.complex64))
+
+    def run_insar(self, reference, secondary, *words, status=0):
+        out = os.path.join(tempfile.mkdtemp(dir=self.folder), "pair")
+        printed = gst_imaging("insar", self.path(reference), self.path(secondary), "-o", out, *words, status=status)
+        if status:
+            self.assertFalse(os.path.exists(out))
+            return printed
+        with open(os.path.join(out, "result.json"), encoding="utf-8") as file:
+            self.result = json.load(file)
+        return out
+
+    def read(self, out, name, kind="<f4"):
+        return np.fromfile(os.path.join(out, name), kind).reshape(CELLS)
+
+    def check_phase(self, found, truth, limit, name):
+        middle = np.s_[6:-6, 6:-6]
+        away = (found - truth)[middle]
+        away = np.angle(np.exp(1j * (away - np.angle(np.exp(1j * away).mean()))))
+        rms = np.sqrt((away ** 2).mean())
+        print(f"{name}: {rms:.3f} rad rms")
+        self.assertLess(rms, limit)
+
+    def test_orbits_and_shift(self):
+        """The fringes of the ellipsoid are gone, those of the hill are there; nothing of the way is left."""
+        out = self.run_insar("ref.PRM", "sec.PRM")
+        self.assertEqual(self.result["flattening"], "orbit")
+        self.check_phase(self.read(out, "phase.img"), cells(self.motion), 0.15, "orbit")
+        self.assertGreater(self.read(out, "coherence.img")[6:-6, 64:-6].mean(), 0.87)  # where nothing moves
+        files = sorted(os.listdir(out))
+        self.assertEqual(files, sorted(
+            "amplitude.img amplitude.img.hdr amplitude.img.vrt amplitude.png coherence.img coherence.img.hdr coherence.img.vrt coherence.png "
+            "field.svg fit.txt freq_xcorr.dat fringes.png interferogram.cf32 interferogram.cf32.hdr interferogram.cf32.vrt mask.byte "
+            "phase.img phase.img.hdr phase.img.vrt report.html result.json snaphu.conf".split()))
+        before = os.stat(os.path.join(out, "result.json")).st_mtime_ns  # a second call has nothing to do
+        gst_imaging("insar", self.path("ref.PRM"), self.path("sec.PRM"), "-o", out)
+        self.assertEqual(os.stat(os.path.join(out, "result.json")).st_mtime_ns, before)
+        text = gst_imaging("insar", self.path("ref.PRM"), self.path("sec.PRM"), "-o", out, "--filter", "0", status=4)
+        self.assertIn("--overwrite replaces it", text)
+
+    def test_heights(self):
+        """Heights of zero are the ellipsoid."""
+        np.save(self.path("dem.npy"), np.zeros((10, 16), np.float32))
+        out = self.run_insar("ref.PRM", "aligned.npy", "--coregistered", "--orbits", self.path("ref.PRM"), self.path("sec.PRM"), "--dem",
+                             self.path("dem.npy"), status=1)
+        self.assertIn("both must be the same", out)  # int16 and float
+        out = self.run_insar("ref.npy", "aligned.npy", "--coregistered", "--orbits", self.path("ref.PRM"), self.path("sec.PRM"), "--dem",
+                             self.path("dem.npy"))
+        self.assertEqual(self.result["flattening"], "dem")
+        self.assertFalse(os.path.exists(os.path.join(out, "fit.txt")))
+        self.check_phase(self.read(out, "phase.img"), cells(self.motion), 0.15, "dem, coregistered")
+
+    def test_without_orbits_fringes_are_put_back(self):
+        out = self.run_insar("ref.npy", "aligned.npy", "--coregistered", "--filter", "0")
+        self.assertEqual(self.result["flattening"], "measured")
+        self.check_phase(self.read(out, "phase.img"), cells(self.earth + self.motion), 0.15, "measured")
+        self.assertGreater(self.read(out, "coherence.img")[6:-6, 6:-6].mean(), 0.85)
+
+    @unittest.skipUnless(has_snaphu, "snaphu is not installed")
+    def test_unwrap(self):
+        mask = np.ones((25, 40), np.uint8)
+        mask[:4, :6] = 0
+        np.save(self.path("mask.npy"), mask)
+        out = self.run_insar("ref.PRM", "sec.PRM", "--unwrap", "--mask", self.path("mask.npy"))
+        phase, truth = self.read(out, "unwrapped.img"), cells(self.motion)
+        known = np.isfinite(phase)
+        self.assertFalse(known[:7, :10].any())
+        self.assertGreater(known[10:-10, 10:-10].mean(), 0.99)
+        middle = known.copy()
+        middle[:6] = middle[-6:] = middle[:, :6] = middle[:, -6:] = False
+        away = (phase - truth)[middle]
+        print(f"unwrapped: {away.std():.3f} rad rms")
+        self.assertLess(away.std(), 0.15)  # not a turn anywhere
+
+    def places(self):
+        """Latitude and longitude of each sample: turned, as of an orbit."""
+        y, x = np.mgrid[:HEIGHT, :WIDTH] + 0.0
+        return 40 + 1e-4 * x - 3e-4 * y, 10 + 4e-4 * x + 1e-4 * y
+
+    @unittest.skipUnless(gdal and shutil.which("gdalwarp"), "GDAL is not installed")
+    def test_geocode(self):
+        latitude, longitude = self.places()
+        for name, values in ("lat", latitude), ("lon", longitude):
+            np.save(self.path(name + ".npy"), values)
+        rows = np.stack([v.ravel() for v in (*np.meshgrid(np.arange(WIDTH) + 0.0, np.arange(HEIGHT) + 0.0), 0 * latitude, longitude, latitude)], -1)
+        rows[::3].tofile(self.path("trans.dat"))
+        for words in ["lat.npy", "lon.npy"], ["trans.dat"]:
+            out = self.run_insar("ref.npy", "aligned.npy", "--coregistered", "--geocode", *map(self.path, words))
+            dataset = gdal.Open(os.path.join(out, "geo-coherence.tif"))
+            values, t = dataset.ReadAsArray(), dataset.GetGeoTransform()
+            self.assertIn("WGS 84", dataset.GetProjection())
+            coherence = self.read(out, "coherence.img")
+            away = []
+            for i, j in ((20, 30), (10, 60), (40, 15)):  # what is at a cell is at its place
+                lat, lon = cells(latitude)[i, j], cells(longitude)[i, j]
+                column, line = int((lon - t[0]) / t[1]), int((lat - t[3]) / t[5])
+                around = coherence[i - 1:i + 2, j - 1:j + 2]
+                found = values[line, column]
+                self.assertTrue(around.min() - 0.02 <= found <= around.max() + 0.02, (words, found, around))
+                away.append(abs(found - coherence[i, j]))
+            self.assertTrue(np.isnan(values[0, 0]))  # a corner outside the turned image
+            self.assertTrue(os.path.exists(os.path.join(out, "geo-phase.tif")))
+
+    @unittest.skipUnless(gdal, "osgeo.gdal is not installed")
+    def test_gdal_opens_all(self):
+        out = self.run_insar("ref.npy", "aligned.npy", "--coregistered")
+        for name in "coherence", "amplitude", "phase", "interferogram":
+            path = os.path.join(out, name + (".cf32" if name == "interferogram" else ".img"))
+            found = gdal.Open(path + ".vrt").ReadAsArray()
+            np.testing.assert_array_equal(found, self.read(out, os.path.basename(path), "<c8" if name == "interferogram" else "<f4"))
+
+    def test_what_is_wrong_is_said(self):
+        os.makedirs(self.path("S1A_X.SAFE"), exist_ok=True)
+        for words, status, sentence in [
+                (("S1A_X.SAFE", "S1A_X.SAFE"), 3, "topsStack of ISCE2"),
+                (("ref.npy", "aligned.npy", "--flatten", "orbit"), 2, "needs the orbits"),
+                (("ref.npy", "aligned.npy", "--dem", self.path("ref.npy")), 2, "needs the orbits"),
+                (("ref.npy", "aligned.npy", "--flatten", "dem"), 2, "needs --dem"),
+                (("ref.npy", "aligned.npy", "--filter", "2"), 2, "can be 0 to 1"),
+                (("ref.npy", "aligned.npy", "--warp", "--coregistered"), 2, "Leave one of them out")]:
+            with self.subTest(words=words):
+                self.assertIn(sentence, self.run_insar(*words, status=status))
+
+
+if __name__ == "__main__":
+    main()

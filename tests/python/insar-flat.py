@@ -1,0 +1,249 @@
+# SPDX-License-Identifier: LGPL-2.1-or-later
+"""The phase of the earth that insarform removes, from files of GMTSAR and ISCE2 and heights in several formats, against
+float64 geometry of this test: two orbits in closed form, an ellipsoid and a hill."""
+import os
+import shutil
+import tempfile
+import unittest
+
+import numpy as np
+
+from support import launch, main
+
+try:
+    from osgeo import gdal
+    gdal.UseExceptions()
+except ImportError:
+    gdal = None
+
+WIDTH, HEIGHT = 320, 200
+WAVELENGTH, PRF, RATE, NEAR, C = 0.0566, 1679.9, 18.96e6, 830000.0, 299792458.0
+START = 80000.0  # s of the day
+AXES = 6378137.0, 6356752.31
+RADIUS = 6371234.5  # of the sphere of GMTSAR's heights
+DAYS = 58  # of the year, of the PRM and LED files
+ORBITS = {"ref": (7155000.0, 0.9, 0.4, 1.72), "sec": (7155090.0, 0.9 + 3e-6, 0.4 + 2e-5, 1.72)}
+
+
+def position(name, t):
+    """On a circle over a turning earth; t: s of the day, any shape"""
+    radius, phase, node, inclination = ORBITS[name]
+    u = phase + (t - START) * np.sqrt(3.986004418e14 / radius**3)
+    g = node - 7.2921159e-5 * (t - START)
+    x, y, z = radius * np.cos(u), radius * np.sin(u) * np.cos(inclination), radius * np.sin(u) * np.sin(inclination)
+    return np.stack((x * np.cos(g) - y * np.sin(g), x * np.sin(g) + y * np.cos(g), z), -1)
+
+
+def velocity(name, t):
+    h = 0.25
+    return (8 * (position(name, t + h) - position(name, t - h)) - position(name, t + 2 * h) + position(name, t - 2 * h)) / (12 * h)
+
+
+def dot(a, b):
+    return (a * b).sum(-1)
+
+
+def height_above(point, axes):
+    """By fixed-point iterations of the latitude, unlike ours."""
+    a, b = axes
+    e2, r = 1 - (b / a)**2, np.hypot(point[..., 0], point[..., 1])
+    latitude = np.arctan2(point[..., 2], r * (1 - e2))
+    for _ in range(12):
+        n = a / np.sqrt(1 - e2 * np.sin(latitude)**2)
+        latitude = np.arctan2(point[..., 2] + e2 * n * np.sin(latitude), r)
+    n = a / np.sqrt(1 - e2 * np.sin(latitude)**2)
+    return r * np.cos(latitude) + point[..., 2] * np.sin(latitude) - a * np.sqrt(1 - e2 * np.sin(latitude)**2)
+
+
+def true_phase(heights, axes):
+    """4 pi / wavelength (R2 - R1) of all samples, by bisections"""
+    line, column = np.mgrid[:HEIGHT, :WIDTH].astype(float)
+    t, ranges = START + line / PRF, NEAR + column * C / (2 * RATE)
+    s, v = position("ref", t), velocity("ref", t)
+    along = v / np.sqrt(dot(v, v))[..., None]
+    down = -s + dot(s, along)[..., None] * along
+    down /= np.sqrt(dot(down, down))[..., None]
+    right = np.cross(down, along)
+    low, high = np.full(t.shape, 0.05), np.full(t.shape, 1.2)
+    for _ in range(60):  # the height grows with the look angle
+        q = (low + high) / 2
+        point = s + ranges[..., None] * (np.cos(q)[..., None] * down + np.sin(q)[..., None] * right)
+        above = height_above(point, axes) > heights
+        low, high = np.where(above, low, q), np.where(above, q, high)
+    first, last = np.full(t.shape, START - 20), np.full(t.shape, START + 20)
+    for _ in range(60):
+        middle = (first + last) / 2
+        before = dot(point - position("sec", middle), velocity("sec", middle)) > 0
+        first, last = np.where(before, middle, first), np.where(before, last, middle)
+    away = point - position("sec", middle)
+    return 4 * np.pi / WAVELENGTH * (np.sqrt(dot(away, away)) - ranges)
+
+
+class Flat(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        cls.folder = tempfile.mkdtemp()
+        cls.addClassCleanup(shutil.rmtree, cls.folder)
+        rng = np.random.default_rng(5)
+        y, x = np.mgrid[:HEIGHT, :WIDTH]
+        cls.heights = 300 + 2500 * np.exp(-((x - 150) / 60)**2 - ((y - 90) / 40)**2)
+        cls.speckle = (rng.normal(size=(HEIGHT, WIDTH)) + 1j * rng.normal(size=(HEIGHT, WIDTH))).astype("<c8")
+        cls.speckle.tofile(cls.path("ref.cf32"))
+        cls.phases = {"ellipsoid": true_phase(0 * cls.heights, AXES), "dem": true_phase(cls.heights, AXES),
+                      "sphere": true_phase(cls.heights, (RADIUS, RADIUS))}
+        for name, phase in cls.phases.items():
+            (cls.speckle * np.exp(-1j * phase)).astype("<c8").tofile(cls.path(name + ".cf32"))
+        for name in ORBITS:
+            cls.write_gmtsar(name)
+            cls.write_isce(name)
+        np.save(cls.path("dem.npy"), cls.heights.astype(np.float32))
+
+    @classmethod
+    def path(cls, name):
+        return os.path.join(cls.folder, name)
+
+    @classmethod
+    def write_gmtsar(cls, name):
+        times = START - 65.3 + 10 * np.arange(14)
+        rows = np.hstack((position(name, times), velocity(name, times)))
+        with open(cls.path(name + ".LED"), "w", encoding="ascii") as file:
+            file.write(f"{len(times)} 2007 {DAYS} {times[0]:.6f} 10.000\n")
+            for t, row in zip(times, rows):
+                file.write(f"2007 {DAYS} {t:.6f} " + " ".join(f"{value:.8f}" for value in row) + "\n")
+        with open(cls.path(name + ".PRM"), "w", encoding="ascii") as file:
+            file.write(f"led_file = {name}.LED\nclock_start = {DAYS + START / 86400:.15f}\nPRF = {PRF}\nnear_range = {NEAR}\n"
+                       f"rng_samp_rate = {RATE}\nradar_wavelength = {WAVELENGTH}\nequatorial_radius = {AXES[0]}\n"
+                       f"polar_radius = {AXES[1]}\nearth_radius = {RADIUS}\nlookdir = R\nnum_valid_az = {HEIGHT}\n")
+
+    @classmethod
+    def write_isce(cls, name):
+        """As ISCE2 writes a burst: the state vectors out of order, the digits of a second in part."""
+        def prop(key, value):
+            return f'<property name="{key}"><value>{value}</value><doc>What it is</doc></property>\n'
+
+        def clock(t):
+            return f"2007-02-27 {int(t) // 3600:02d}:{int(t) // 60 % 60:02d}:{t % 60:09.6f}"
+
+        times = np.roll(START - 65.25 + 10 * np.arange(14), 3)
+        states = ""
+        for i, t in enumerate(times):
+            states += f'<component name="statevector{i + 1}">' + prop("position", list(position(name, t))) + \
+                prop("velocity", list(velocity(name, t))) + prop("time", clock(t)) + "</component>\n"
+        with open(cls.path(name + ".xml"), "w", encoding="ascii") as file:
+            file.write('<swath><component name="burst1">' + prop("starting range", NEAR) + prop("sensing start", clock(START)) +
+                       prop("radarwavelength", WAVELENGTH) + prop("range pixel size", C / (2 * RATE)) +
+                       prop("azimuth time interval", 1 / PRF) +
+                       f'<component name="orbit"><component name="state_vectors">{states}</component></component></component>'
+                       '<component name="burst2">' + prop("starting range", 1) + "</component></swath>\n")
+
+    def residual(self, truth, *words, orbits="PRM"):
+        """Forms an interferogram. Returns: its phase of each sample, which is 0 where all was removed"""
+        source = [f"width={WIDTH}", "format=cf32", "!"]
+        launch("-q", "slcsrc", "location=" + self.path("ref.cf32"), *source, "i.reference", "slcsrc",
+               "location=" + self.path(truth + ".cf32"), *source, "i.secondary", "insarform", "name=i", "looks-x=1", "looks-y=1",
+               "phase-location=" + self.path("phase.f32"), "reference-orbit=" + self.path("ref." + orbits),
+               "secondary-orbit=" + self.path("sec." + orbits), *words)
+        return np.fromfile(self.path("phase.f32"), "<f4").reshape(HEIGHT, WIDTH)
+
+    def check(self, truth, *words, orbits="PRM", limit=2e-3):
+        phase = self.residual(truth, *words, orbits=orbits)
+        self.assertTrue(np.isfinite(phase).all())
+        largest = np.abs(phase).max()
+        print(f"{truth} {orbits} {' '.join(words)}: {largest:.2g} rad")
+        self.assertLess(largest, limit)
+
+    def test_there_are_fringes(self):
+        for name, phase in self.phases.items():
+            self.assertGreater(np.ptp(phase), 30, name)
+        self.assertGreater(np.abs(self.residual("ellipsoid")).max(), 3.1)
+
+    def test_orbits(self):
+        for orbits in "PRM", "xml":
+            self.check("ellipsoid", "flatten=orbit", orbits=orbits)
+
+    def test_heights(self):
+        for orbits in "PRM", "xml":
+            self.check("dem", "flatten=dem", "dem-location=" + self.path("dem.npy"), orbits=orbits)
+        self.check("sphere", "flatten=dem", "dem-location=" + self.path("dem.npy"), "dem-surface=sphere")
+
+    def test_the_right_heights_are_needed(self):
+        self.assertGreater(np.abs(self.residual("dem", "flatten=orbit")).max(), 1)
+        self.assertGreater(np.abs(self.residual("dem", "flatten=dem", "dem-location=" + self.path("dem.npy"),
+                                                "dem-surface=sphere")).max(), 1)
+
+    @unittest.skipUnless(gdal, "osgeo.gdal is not installed")
+    def test_rasters(self):
+        """A GeoTIFF over the whole image, and a .grd of GMT whose first row is the last line."""
+        def write(driver, path, values, transform=None):
+            dataset = gdal.GetDriverByName(driver).Create(path, values.shape[1], values.shape[0], 1, gdal.GDT_Float32)
+            if transform:
+                dataset.SetGeoTransform(transform)
+            dataset.GetRasterBand(1).WriteArray(values)
+
+        write("GTiff", self.path("dem.tif"), self.heights)
+        self.check("dem", "flatten=dem", "dem-location=" + self.path("dem.tif"))
+        write("GTiff", self.path("up.tif"), self.heights[::-1], (0, 1, 0, HEIGHT, 0, -1))
+        if not gdal.GetDriverByName("netCDF"):
+            self.skipTest("GDAL reads no .grd here")
+        gdal.Translate(self.path("dem.grd"), self.path("up.tif"), format="netCDF")
+        self.check("dem", "flatten=dem", "dem-location=" + self.path("dem.grd"))
+
+    def test_coarse_heights(self):
+        """Cells of 4 x 2: the error is that of the hill between them, 4 m at the top."""
+        coarse = self.heights.reshape(HEIGHT // 2, 2, WIDTH // 4, 4).mean((1, 3))
+        np.save(self.path("coarse.npy"), coarse.astype(np.float32))
+        phase = self.residual("dem", "flatten=dem", "dem-location=" + self.path("coarse.npy"))
+        self.assertLess(np.sqrt((phase**2).mean()), 0.1)
+
+    def test_places_without_height_have_no_data(self):
+        holes = self.heights.astype(np.float32)
+        holes[50:60, 70:90] = np.nan
+        np.save(self.path("holes.npy"), holes)
+        phase = self.residual("dem", "flatten=dem", "dem-location=" + self.path("holes.npy"))
+        np.testing.assert_array_equal(np.isnan(phase), np.isnan(holes))
+
+    def test_restored(self):
+        phase = self.residual("dem", "flatten=dem", "dem-location=" + self.path("dem.npy"), "restore-phase=true")
+        away = np.angle(np.exp(1j * (phase - self.phases["dem"])))
+        self.assertLess(np.abs(away).max(), 1e-3)
+
+    def test_what_is_wrong_is_said(self):
+        for change, words in {
+                ("ref.PRM", "led_file = ref.LED", "led_file = no.LED"): 'no.LED"',
+                ("ref.PRM", "led_file", "other"): 'no line "led_file',
+                ("ref.PRM", f"near_range = {NEAR}", "near_range = far"): 'no line "near_range = NUMBER"',
+                ("ref.PRM", f"near_range = {NEAR}", "near_range = 1000"): "No point of the height",
+                ("ref.PRM", f"clock_start = {DAYS}", f"clock_start = {DAYS + 3}"): "Take a longer orbit",
+                ("sec.LED", f"14 2007 {DAYS}", f"15 2007 {DAYS}"): "14 state vectors, and its first line announces 15",
+                ("sec.LED", "2007", "x"): "Line 1 of",
+                ("ref.xml", "<swath>", "<swath><"): "is no XML file",
+                ("ref.xml", "sensing start", "nothing"): "sensing start (missing)",
+                ("sec.xml", "position", "place"): "0 state vectors"}.items():
+            with self.subTest(change=change):
+                name, old, new = change
+                with open(self.path(name), encoding="ascii") as file:
+                    good = file.read()
+                self.assertIn(old, good)
+                with open(self.path(name), "w", encoding="ascii") as file:
+                    file.write(good.replace(old, new))
+                try:
+                    printed = self.fails("flatten=orbit", orbits="xml" if name.endswith("xml") else "PRM")
+                finally:
+                    with open(self.path(name), "w", encoding="ascii") as file:
+                        file.write(good)
+                self.assertIn(words, printed)
+        self.assertIn("flatten=dem needs dem-location", self.fails("flatten=dem"))
+        self.assertIn("dem-surface=sphere needs earth_radius", self.fails(
+            "flatten=dem", "dem-location=" + self.path("dem.npy"), "dem-surface=sphere", orbits="xml"))
+        self.assertIn("nothing.npy", self.fails("flatten=dem", "dem-location=" + self.path("nothing.npy")))
+
+    def fails(self, *words, orbits="PRM"):
+        source = [f"width={WIDTH}", "format=cf32", "!"]
+        return launch("-q", "slcsrc", "location=" + self.path("ref.cf32"), *source, "i.reference", "slcsrc",
+                      "location=" + self.path("dem.cf32"), *source, "i.secondary", "insarform", "name=i",
+                      "phase-location=" + self.path("no.f32"), "reference-orbit=" + self.path("ref." + orbits),
+                      "secondary-orbit=" + self.path("sec." + orbits), *words, status=1)
+
+
+if __name__ == "__main__":
+    main()
