@@ -45,6 +45,15 @@ def work(connection, rows, overwrite):
         connection.sendall(json.dumps(answer).encode() + b"\n")
 
 
+def stamp(folder):
+    """Returns: what differs when the result in a folder is another one; None without a result"""
+    try:
+        found = os.stat(os.path.join(folder, "result.json"))
+    except OSError:
+        return None
+    return found.st_ino, found.st_mtime_ns
+
+
 class Worker:
     """As the coordinating process sees it. row: that it works on"""
 
@@ -90,6 +99,7 @@ class Worker:
 
     def start(self, row, index, claim):
         self.row, self.claim, self.begin, self.last_words = row, claim, time.monotonic(), b""
+        self.before = stamp(row.output)
         with contextlib.suppress(OSError):  # it has gone: there will be no answer
             self.connection.sendall(f"{index}\n".encode(), socket.MSG_NOSIGNAL)
 
@@ -109,6 +119,8 @@ class Worker:
         self.read_errors()
         status = os.waitstatus_to_exitcode(os.waitpid(self.pid, 0)[1])
         self.pid = None
+        if self.row and stamp(self.row.output) not in (None, self.before):
+            return {"state": "made"}  # it crashed when all was written
         name = signal.Signals(-status).name if status < 0 else f"exit status {status}"
         cause = " Memory may have run out." if status == -signal.SIGKILL else ""
         last = self.last_words.decode(errors="replace").strip().splitlines()[-1:]
