@@ -11,7 +11,7 @@ import sys
 import time
 import traceback
 
-from ..command import NO_RESULT, NO_ROOM, NOT_WRITTEN, UNREADABLE, WRONG_USE, Failure, Stopped, held, stop, whole
+from ..command import NO_RESULT, WRONG_USE, Failure, Stopped, explain, held, stop, whole
 from . import allocation
 from .run import run
 
@@ -26,8 +26,7 @@ def attempt(row, overwrite):
     except Failure as failure:
         code, sentence = failure.code, str(failure)
     except OSError as error:
-        code = NOT_WRITTEN if error.errno in NO_ROOM else UNREADABLE
-        sentence = f"{error.filename}: {error.strerror}." if error.filename else f"{error.strerror}."
+        code, sentence = explain(error)
     except SystemExit:  # of argparse, as for --help
         code, sentence = WRONG_USE, f"gst-imaging {row.command} did not run with these arguments."
     except Exception as error:
