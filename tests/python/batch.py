@@ -25,8 +25,9 @@ from gst_imaging.batch import allocation, claims, rows
 CRASHES = """
 import json, os, sys, time
 from gst_imaging import command
-from gst_imaging.batch import worker
+from gst_imaging.batch import claims, worker
 
+claims.RENEWED = float(os.environ.get("RENEWED", 30))
 run = worker.run
 
 def crash(row, overwrite):
@@ -252,6 +253,19 @@ class Batch(Folder):
             self.assertEqual(self.outputs(), [".slow.gst-imaging-claim", "0"] if number == signal.SIGKILL else ["0"])
             self.assertEqual(self.batch("--json")[-1], {"rows": 3, "made": 2, "complete": 1, "failed": 0})
             self.assertEqual(self.outputs(), ["0", "2", "slow"])
+
+    def test_a_claim_is_renewed_while_its_row_is_worked_on(self):
+        self.table(["slow"])
+        claim = self.path("out/.slow.gst-imaging-claim")
+        with self.start(RENEWED="0.1") as process:
+            wait_for(self.path("out/slow.begun"))
+            os.utime(claim, (time.time() - 290,) * 2)  # another host would soon take it
+            end = time.monotonic() + TIMEOUT
+            while time.time() - os.stat(claim).st_mtime > 100 and time.monotonic() < end:
+                time.sleep(0.02)
+            self.assertLess(time.time() - os.stat(claim).st_mtime, 100)
+            process.terminate()
+            process.communicate(timeout=TIMEOUT)
 
     def test_the_same_shard_twice_at_once_makes_each_row_once(self):
         self.table([str(i) for i in range(12)])
