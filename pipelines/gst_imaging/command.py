@@ -67,6 +67,14 @@ def stop(number, _frame):
     raise Stopped(number)
 
 
+def explain(error):
+    """Returns: exit code and sentence of an OSError"""
+    if error.errno is None:  # NumPy's, of a file that could not be written whole
+        return NOT_WRITTEN, f"A file cannot be written: {error}. There may be no space left on the device."
+    code = NOT_WRITTEN if error.errno in NO_ROOM else UNREADABLE
+    return code, f"{error.filename}: {error.strerror}." if error.filename else f"{error.strerror}."
+
+
 def say(sentence):
     """Writes it to standard error, on a terminal in the place of the progress that stands there."""
     print(("\r\033[K" if sys.stderr.isatty() else "") + sentence, file=sys.stderr)
@@ -167,9 +175,8 @@ def main(arguments=None):
     except Stopped as stopped:
         return end_by_signal(name, stopped, "--json" in rest)
     except OSError as error:
-        if isinstance(error.filename, str):
-            code = NOT_WRITTEN if error.errno in NO_ROOM else UNREADABLE
-            return report(name, Failure(code, f"{error.filename}: {error.strerror}."), "--json" in rest)
+        if isinstance(error.filename, str) or error.errno is None:
+            return report(name, Failure(*explain(error)), "--json" in rest)
         sys.stdout = None  # nothing more can be written there
         print(f"gst-imaging {name}: The output cannot be written: {error.strerror}.", file=sys.stderr)
         return NOT_WRITTEN

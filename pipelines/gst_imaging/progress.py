@@ -14,6 +14,10 @@ def duration(seconds):
     return f"{seconds // 3600} h {seconds % 3600 // 60} min"
 
 
+def rate(per_second):
+    return f"{per_second:.3g}/s" if per_second >= 0.1 else f"{3600 * per_second:.3g}/h"
+
+
 class Progress:
     """One line, which replaces itself at most ten times a second.
 
@@ -23,6 +27,7 @@ class Progress:
 
     def __init__(self, name, unit, total):
         self.name, self.unit, self.total = name, unit, total
+        self.given = 0  # of what is done, that which was complete before: it says nothing about the rate
         self.is_shown = sys.stderr.isatty()
         self.start, self.last = time.monotonic(), 0
 
@@ -34,12 +39,12 @@ class Progress:
 
     def line(self, done, elapsed):
         text = f"{self.name}: {done} of {self.total} {self.unit}"
-        if not done or elapsed < 0.5:
+        worked = done - self.given
+        if worked <= 0 or elapsed < 0.5:
             return text
         if done >= self.total:  # all is read; how long the rest takes is not known
             return f"{self.name}: {self.total} {self.unit}, finishing the result, {duration(elapsed)} so far"
-        left = (self.total - done) * elapsed / done
-        return f"{text}, {done / elapsed:.3g}/s, {duration(left)} left"
+        return f"{text}, {rate(worked / elapsed)}, {duration((self.total - done) * elapsed / worked)} left"
 
     def show(self, done):
         now = time.monotonic()

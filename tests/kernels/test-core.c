@@ -473,7 +473,17 @@ test_no_more_bands_at_a_time_than_threads (void)
 static void
 test_thread_count_is_kept_or_found (void)
 {
-  test_check (imk_parallel_threads (0) >= 1, "no thread for n-threads 0");
+  uint32_t most = imk_parallel_threads (0);
+
+  test_check (most >= 1, "no thread for n-threads 0");
+  setenv ("IMK_THREADS", "1", 1);
+  test_check (imk_parallel_threads (0) == 1, "IMK_THREADS=1 gave %u threads",
+      imk_parallel_threads (0));
+  setenv ("IMK_THREADS", "100000", 1);
+  test_check (imk_parallel_threads (0) == most,
+      "IMK_THREADS=100000 gave %u threads, not the %u of this machine",
+      imk_parallel_threads (0), most);
+  unsetenv ("IMK_THREADS");
   test_check (imk_parallel_threads (5) == 5 || imk_parallel_threads (5) == 1,
       "5 threads became %u", imk_parallel_threads (5));
 }

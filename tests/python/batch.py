@@ -1,7 +1,9 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
 """gst-imaging batch: rows and their results, and what happens when a worker, a batch, a disk or another host fails."""
+import contextlib
 import json
 import os
+import re
 import shutil
 import signal
 import socket
@@ -14,27 +16,34 @@ import unittest.mock
 
 import numpy as np
 
-from support import SOURCE, TIMEOUT, main, run_command
+from support import SOURCE, TIMEOUT, main, result_of, run_command
 
 sys.path.insert(0, os.path.join(SOURCE, "pipelines"))
 from gst_imaging.batch import allocation, claims, rows
 
-# A worker that finds a file of this name goes the way that it tells.
+# Workers that crash or wait where the name of the output tells so, and write down what they have been given.
 CRASHES = """
-import os, sys, time
+import json, os, sys, time
 from gst_imaging import command
-from gst_imaging.batch import worker
+from gst_imaging.batch import claims, worker
 
+claims.RENEWED = float(os.environ.get("RENEWED", 30))
 run = worker.run
 
 def crash(row, overwrite):
+    with open("/proc/self/maps") as maps, open("trace", "a") as file:
+        told = {name: os.environ.get(name) for name in ("IMK_THREADS", "IMK_MEMORY", "CUDA_VISIBLE_DEVICES")}
+        file.write(json.dumps({"pid": os.getpid(), "has-cuda": "libimk-cuda.so" in maps.read(), **told}) + "\\n")
     if "slow" in row.output:
         open(row.output + ".begun", "w").close()
         time.sleep(60)
     if "abort" in row.output:
         os.write(2, b"free(): invalid pointer\\n")
         os.abort()
-    return run(row, overwrite)
+    made = run(row, overwrite)
+    if "late" in row.output:
+        os.abort()
+    return made
 
 worker.run = crash
 sys.exit(command.main(["batch", *sys.argv[1:]]))
@@ -76,10 +85,15 @@ class Batch(Folder):
         self.errors = done.stderr
         return [json.loads(line) for line in done.stdout.splitlines()]
 
-    def start(self, *words):
+    def start(self, *words, stderr=subprocess.PIPE, **environment):
         return subprocess.Popen([sys.executable, "-B", "-c", CRASHES, "jobs.csv", "--json", *words], cwd=self.folder, text=True,
-                                stdout=subprocess.PIPE, stderr=subprocess.PIPE,
-                                env={**os.environ, "PYTHONPATH": os.path.join(SOURCE, "pipelines")})
+                                stdout=subprocess.PIPE, stderr=stderr,
+                                env={**os.environ, "PYTHONPATH": os.path.join(SOURCE, "pipelines"), **environment})
+
+    def trace(self):
+        """Returns: what the workers of start() have been given, for each row"""
+        with open(self.path("trace"), encoding="utf-8") as file:
+            return [json.loads(line) for line in file]
 
     def outputs(self):
         return sorted(os.listdir(self.path("out")))
@@ -123,6 +137,70 @@ class Batch(Folder):
         self.assertIn("--overwrite", self.batch(status=1)[0]["error"])
         self.assertEqual(self.batch("--overwrite", "--json")[-1]["made"], 1)
 
+    def test_changed_inputs_need_overwrite(self):
+        """Also where size and time of the file are those of the one before."""
+        self.table(range(1))
+        self.batch()
+        before, is_one = os.stat(self.path("in0.npy")), np.load(self.path("in0.npy"))
+        is_one[3, 4] ^= 1
+        np.save(self.path("in0.npy"), is_one)
+        os.utime(self.path("in0.npy"), ns=(before.st_atime_ns, before.st_mtime_ns))
+        self.assertIn("--overwrite", self.batch(status=1)[0]["error"])
+        self.assertEqual(self.batch("--overwrite", "--json")[-1]["made"], 1)
+
+    def test_rows_of_a_worker_share_one_process_and_one_device(self):
+        self.table(**{"backend=": "cuda"})
+        mock = os.path.join(os.path.dirname(os.environ["GST_PLUGIN_PATH_1_0"].split(":")[0]), "..", "tests", "mock")
+        with self.start(IMK_MODULE_PATH=os.path.realpath(mock)) as process:
+            out, err = process.communicate(timeout=TIMEOUT)
+        self.assertEqual(process.returncode, 0, out + err)
+        trace = self.trace()
+        self.assertEqual(len(trace), 6)
+        self.assertEqual(len({told["pid"] for told in trace}), 1)
+        self.assertEqual([told["has-cuda"] for told in trace], [False] + [True] * 5)  # opened once; its context stays as long
+        self.assertIn("backend of lapsharpen", json.dumps(result_of(self.path("out/5"))["facts"]))
+        self.assertIn("cuda", json.dumps(result_of(self.path("out/5"))["facts"]))
+
+    def test_workers_have_their_share_of_the_allocation(self):
+        self.table()
+        given = {"SLURM_CPUS_PER_TASK": "1", "SLURM_MEM_PER_NODE": "600", "CUDA_VISIBLE_DEVICES": "3,7", "IMK_MODULE_PATH": "/nowhere"}
+        with self.start("--workers", "2", **given) as process:
+            out, err = process.communicate(timeout=TIMEOUT)
+        self.assertEqual(process.returncode, 0, out + err)
+        trace = self.trace()
+        self.assertEqual({(told["IMK_THREADS"], told["IMK_MEMORY"]) for told in trace}, {("1", str(300 << 20))})
+        self.assertEqual(len({(told["pid"], told["CUDA_VISIBLE_DEVICES"]) for told in trace}), 2)
+        self.assertEqual({told["CUDA_VISIBLE_DEVICES"] for told in trace}, {"3", "7"})
+
+    def test_elements_keep_to_the_memory_of_the_allocation(self):
+        for i in range(4):
+            np.save(self.path(f"set{i}.npy"), np.full((400, 500), 60 * i, np.uint8))
+        os.mkdir(self.path("lights"))
+        for i in range(4):
+            os.rename(self.path(f"set{i}.npy"), self.path("lights", f"{i}.npy"))
+        with open(self.path("dome.lp"), "w", encoding="ascii") as file:
+            file.write("4\n0.npy 0.5 0 1\n1.npy -0.5 0 1\n2.npy 0 0.5 1\n3.npy 0 -0.5 1\n")
+        with open(self.path("jobs.csv"), "w", encoding="utf-8") as file:
+            file.write("command,input,output\nphotostereo,lights dome.lp,out/lights\n")
+        self.assertRegex(self.batch(status=1, SLURM_MEM_PER_NODE="0", IMK_MEMORY="700000")[0]["error"], "host-memory-limit allows 0 MiB")
+
+    def test_progress_has_a_rate_and_the_time_left(self):
+        self.table(range(2))
+        self.batch()
+        self.table(["0", "1", "2", "3", "slow"])
+        ours, theirs = os.openpty()
+        with self.start(stderr=theirs) as process:
+            os.close(theirs)
+            shown = b""
+            end = time.monotonic() + TIMEOUT
+            while not re.search(rb"4 of 5 rows, [\d.e-]+/[sh], \d+ s left", shown) and time.monotonic() < end:
+                with contextlib.suppress(OSError):
+                    shown += os.read(ours, 4096)
+            process.terminate()
+            process.communicate(timeout=TIMEOUT)
+        os.close(ours)
+        self.assertRegex(shown.decode(), r"batch: 4 of 5 rows, [\d.e-]+/[sh], \d+ s left")
+
     def test_shards_have_each_row_once(self):
         self.table()
         numbers = [line["row"] for i in "123" for line in self.batch("--shard", f"{i}/3", "--json")[:-1]]
@@ -153,6 +231,15 @@ class Batch(Folder):
         self.assertEqual(self.outputs(), ["0", "2", "4", "5"])
         self.assertEqual(self.batch("--json")[-1], {"rows": 6, "made": 2, "complete": 4, "failed": 0})  # without crashes
 
+    def test_a_result_that_is_there_when_its_worker_crashes_counts_as_made(self):
+        self.table(["0", "late", "2"])
+        for state in "made", "failed":  # the second time it was there before, and says nothing about this crash
+            with self.start() as process:
+                out, err = process.communicate(timeout=TIMEOUT)
+            lines = {line["output"]: line["state"] for line in map(json.loads, out.splitlines()[:-1])}
+            self.assertEqual(lines["out/late"], state, out + err)
+        self.assertEqual(self.batch("--json")[-1], {"rows": 3, "made": 0, "complete": 3, "failed": 0})
+
     def test_a_batch_that_ends_leaves_nothing_half_and_can_be_called_again(self):
         for number in signal.SIGTERM, signal.SIGKILL:
             shutil.rmtree(self.path("out"), ignore_errors=True)
@@ -166,6 +253,19 @@ class Batch(Folder):
             self.assertEqual(self.outputs(), [".slow.gst-imaging-claim", "0"] if number == signal.SIGKILL else ["0"])
             self.assertEqual(self.batch("--json")[-1], {"rows": 3, "made": 2, "complete": 1, "failed": 0})
             self.assertEqual(self.outputs(), ["0", "2", "slow"])
+
+    def test_a_claim_is_renewed_while_its_row_is_worked_on(self):
+        self.table(["slow"])
+        claim = self.path("out/.slow.gst-imaging-claim")
+        with self.start(RENEWED="0.1") as process:
+            wait_for(self.path("out/slow.begun"))
+            os.utime(claim, (time.time() - 290,) * 2)  # another host would soon take it
+            end = time.monotonic() + TIMEOUT
+            while time.time() - os.stat(claim).st_mtime > 100 and time.monotonic() < end:
+                time.sleep(0.02)
+            self.assertLess(time.time() - os.stat(claim).st_mtime, 100)
+            process.terminate()
+            process.communicate(timeout=TIMEOUT)
 
     def test_the_same_shard_twice_at_once_makes_each_row_once(self):
         self.table([str(i) for i in range(12)])
@@ -292,6 +392,8 @@ class Allocation(Folder):
             places = self.places("")
             self.assertEqual((allocation.processors(**places), allocation.memory(**places)), (1, 3 << 20))
             shares = [allocation.share(worker, 2) for worker in range(2)]
+        with unittest.mock.patch.dict(os.environ, {"SLURM_CPUS_ON_NODE": "1", "SLURM_MEM_PER_CPU": "5"}):
+            self.assertEqual((allocation.processors(**places), allocation.memory(**places)), (1, 5 << 20))  # sbatch without -c
         self.assertEqual([share["CUDA_VISIBLE_DEVICES"] for share in shares], ["4,6", "5"])
         self.assertEqual({share["IMK_THREADS"] for share in shares}, {"1"})
 

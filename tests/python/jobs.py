@@ -325,6 +325,10 @@ class Reports(unittest.TestCase):
         self.assertEqual([progress.duration(v) for v in (2.6, 125, 4800)], ["3 s", "2 min 5 s", "1 h 20 min"])
         line = progress.Progress("bear", "pictures", 96)
         self.assertEqual(line.line(24, 2), "bear: 24 of 96 pictures, 12/s, 6 s left")
+        self.assertEqual(line.line(2, 100), "bear: 2 of 96 pictures, 72/h, 1 h 18 min left")
+        line.given = 20  # were complete before
+        self.assertEqual(line.line(24, 2), "bear: 24 of 96 pictures, 2/s, 36 s left")
+        line.given = 0
         self.assertEqual(line.line(96, 9), "bear: 96 pictures, finishing the result, 9 s so far")
 
 

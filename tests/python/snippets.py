@@ -12,7 +12,7 @@ import subprocess
 import sys
 import unittest
 
-from support import Gst, SOURCE, main
+from support import Gst, SOURCE, blocks, main
 
 sys.path.insert(0, os.path.join(SOURCE, "pipelines"))
 from gst_imaging import command
@@ -28,27 +28,8 @@ OPTIONS = {"-v", "-m", "-e", "-q", "-t", "--no-fault", "--messages", "--verbose"
 def pages():
     """(page, first line, language, text) of each block of code; the language of an indented one is empty"""
     for page in [os.path.join(SOURCE, "README.md"), *sorted(glob.glob(os.path.join(SOURCE, "docs", "**", "*.md"), recursive=True))]:
-        name = os.path.relpath(page, SOURCE)
-        with open(page, encoding="utf-8") as file:
-            lines = file.read().split("\n")
-        block, language, start = [], None, 0
-        for number, line in enumerate([*lines, "", "x"], 1):
-            fence = re.match(r"```(\w*)", line)
-            if fence and language is None:
-                if block:
-                    yield name, start, "", "\n".join(block)
-                block, language, start = [], fence[1] or "text", number + 1
-            elif fence:
-                yield name, start, language, "\n".join(block)
-                block, language = [], None
-            elif language is not None:
-                block.append(line)
-            elif line.startswith("    ") and not re.match(r"\s+([-*]|\d+\.) ", line):
-                start = start if block else number
-                block.append(line[4:])
-            elif block:
-                yield name, start, "", "\n".join(block)
-                block = []
+        for start, language, text in blocks(page):
+            yield os.path.relpath(page, SOURCE), start, language, text
 
 
 def commands(text):

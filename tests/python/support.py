@@ -4,6 +4,7 @@ import atexit
 import functools
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -41,6 +42,38 @@ def data(name):
     if not os.path.exists(path):
         raise unittest.SkipTest(f"{path} is not there; set IMAGING_TEST_DATA")
     return path
+
+
+def blocks(page):
+    """(first line, language, text) of each block of code of a page; the language of an indented one is empty"""
+    with open(page, encoding="utf-8") as file:
+        lines = file.read().split("\n")
+    block, language, start = [], None, 0
+    for number, line in enumerate([*lines, "", "x"], 1):
+        fence = re.match(r"```(\w*)", line)
+        if fence and language is None:
+            if block:
+                yield start, "", "\n".join(block)
+            block, language, start = [], fence[1] or "text", number + 1
+        elif fence:
+            yield start, language, "\n".join(block)
+            block, language = [], None
+        elif language is not None:
+            block.append(line)
+        elif line.startswith("    ") and not re.match(r"\s+([-*]|\d+\.) ", line):
+            start = start if block else number
+            block.append(line[4:])
+        elif block:
+            yield start, "", "\n".join(block)
+            block = []
+
+
+def recipe(name, language, part=""):
+    """Returns: the first block of a how-to page in this language that has the part"""
+    for _start, of, text in blocks(os.path.join(SOURCE, "docs", "how-to", f"{name}.md")):
+        if of == language and part in text:
+            return text + "\n"
+    raise AssertionError(f"{name}.md has no block of {language or 'commands'} with {part}")
 
 
 def read_array(path):

@@ -49,10 +49,14 @@ def quotas(**places):
             yield max(1, number(quota) // number(period))
 
 
+def slurm_processors():
+    """Returns: None outside of Slurm. Without --cpus-per-task it tells only how many processors of this node the job has"""
+    return number(os.environ.get("SLURM_CPUS_PER_TASK")) or number(os.environ.get("SLURM_CPUS_ON_NODE"))
+
+
 def processors(**places):
     """Returns: how many threads may compute"""
-    found = [len(os.sched_getaffinity(0)), number(os.environ.get("SLURM_CPUS_PER_TASK")),
-             number(os.environ.get("IMK_THREADS")), *quotas(**places)]
+    found = [len(os.sched_getaffinity(0)), slurm_processors(), number(os.environ.get("IMK_THREADS")), *quotas(**places)]
     return min(n for n in found if n)
 
 
@@ -61,7 +65,7 @@ def memory(**places):
     found = [os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE"), number(os.environ.get("IMK_MEMORY"))]
     per_node, per_cpu = (number(os.environ.get(f"SLURM_MEM_PER_{unit}")) for unit in ("NODE", "CPU"))
     if per_node or per_cpu:
-        found.append((per_node or per_cpu * (number(os.environ.get("SLURM_CPUS_PER_TASK")) or 1)) << 20)
+        found.append((per_node or per_cpu * (slurm_processors() or 1)) << 20)
     for folder in folders("memory", **places):
         found += [number(first_line(os.path.join(folder, name))) for name in ("memory.max", "memory.limit_in_bytes")]
     return min(n for n in found if n)

@@ -11,7 +11,7 @@ import sys
 import time
 import traceback
 
-from ..command import NO_RESULT, NO_ROOM, NOT_WRITTEN, UNREADABLE, WRONG_USE, Failure, Stopped, held, stop, whole
+from ..command import NO_RESULT, WRONG_USE, Failure, Stopped, explain, held, stop, whole
 from . import allocation
 from .run import run
 
@@ -26,8 +26,7 @@ def attempt(row, overwrite):
     except Failure as failure:
         code, sentence = failure.code, str(failure)
     except OSError as error:
-        code = NOT_WRITTEN if error.errno in NO_ROOM else UNREADABLE
-        sentence = f"{error.filename}: {error.strerror}." if error.filename else f"{error.strerror}."
+        code, sentence = explain(error)
     except SystemExit:  # of argparse, as for --help
         code, sentence = WRONG_USE, f"gst-imaging {row.command} did not run with these arguments."
     except Exception as error:
@@ -43,6 +42,15 @@ def work(connection, rows, overwrite):
         sys.stdout.flush()
         sys.stderr.flush()
         connection.sendall(json.dumps(answer).encode() + b"\n")
+
+
+def stamp(folder):
+    """Returns: what differs when the result in a folder is another one; None without a result"""
+    try:
+        found = os.stat(os.path.join(folder, "result.json"))
+    except OSError:
+        return None
+    return found.st_ino, found.st_mtime_ns
 
 
 class Worker:
@@ -90,6 +98,7 @@ class Worker:
 
     def start(self, row, index, claim):
         self.row, self.claim, self.begin, self.last_words = row, claim, time.monotonic(), b""
+        self.before = stamp(row.output)
         with contextlib.suppress(OSError):  # it has gone: there will be no answer
             self.connection.sendall(f"{index}\n".encode(), socket.MSG_NOSIGNAL)
 
@@ -109,6 +118,8 @@ class Worker:
         self.read_errors()
         status = os.waitstatus_to_exitcode(os.waitpid(self.pid, 0)[1])
         self.pid = None
+        if self.row and stamp(self.row.output) not in (None, self.before):
+            return {"state": "made"}  # it crashed when all was written
         name = signal.Signals(-status).name if status < 0 else f"exit status {status}"
         cause = " Memory may have run out." if status == -signal.SIGKILL else ""
         last = self.last_words.decode(errors="replace").strip().splitlines()[-1:]

@@ -45,6 +45,7 @@ class Log:
             progress.clear()
             told = {"row": row.number, "line": row.line, "command": row.command, "output": row.output, **answer}
             print(json.dumps(told), flush=True)
+        self.progress.given = self.counts["complete"]
         self.tick()
 
     def take_errors(self, text):

@@ -150,6 +150,22 @@ def scatter(x, y, series, log_y=False):
     return axes.svg(drawn, series)
 
 
+def network(x, y, points, edges):
+    """points: {name: (x, y)}; edges: pairs of names"""
+    axes = Axes(x, y, list(points.values()))
+    drawn = "".join('<path d="M%.1f %.1fL%.1f %.1f" stroke="var(--c0)"/>' % (*axes.place(*points[a]), *axes.place(*points[b]))
+                    for a, b in edges)
+    drawn += "".join('<circle cx="%.1f" cy="%.1f" r="3" fill="var(--c1)"><title>%s</title></circle>' % (*axes.place(*place), escape(name))
+                     for name, place in points.items())
+    return axes.svg(drawn)
+
+
+def alone(svg):
+    """A plot as a file of its own, without the page that its colours come from."""
+    return svg.replace("<svg ", f'<svg xmlns="http://www.w3.org/2000/svg" width="{2 * WIDTH}" height="{2 * HEIGHT}" style="background:#fff;'
+                       'color:#222;font-family:sans-serif;--c0:#2563eb;--c1:#c2410c;--line:#ddd;--paper:#fff" ', 1) + "\n"
+
+
 def histogram(x, edges, counts, y=("pixels", "")):
     """counts: one fewer than edges. marks no unit: use y for what is counted."""
     edges, counts = [float(e) for e in edges], [float(c) for c in counts]

@@ -1,0 +1,125 @@
+# SPDX-License-Identifier: LGPL-2.1-or-later
+"""Baselines from orbits: PRM files of GMTSAR with their LED files. Positions are fixed to the earth, in m."""
+import calendar
+import datetime
+import os
+import re
+
+from .. import library
+from ..command import UNREADABLE, Failure
+from .prm import read_prm
+
+EQUATORIAL, POLAR = 6378137.0, 6356752.314245  # WGS 84
+LIGHT = 299792458.0
+NODES = 8  # of the interpolation
+
+
+class Scene:
+    """One image of a stack. day: days since 1970, with the time of the day; date: its calendar day, as 20200101"""
+
+    def __init__(self, path, name, day, date):
+        self.path, self.name, self.day, self.date = path, name, day, date
+        self.baseline = None  # perpendicular, from the first scene, in m
+
+
+def interpolate(times, values, time):
+    """Lagrange's polynomial through the nodes around a time"""
+    np = library.numpy()
+    first = min(max(int(np.searchsorted(times, time)) - NODES // 2, 0), max(len(times) - NODES, 0))
+    t, v = times[first:first + NODES], values[first:first + NODES]
+    weights = [np.prod([(time - other) / (t[i] - other) for k, other in enumerate(t) if k != i]) for i in range(len(t))]
+    return np.asarray(weights) @ v
+
+
+class Orbit:
+    """states: rows of seconds, x, y, z, vx, vy, vz, by time"""
+
+    def __init__(self, states):
+        self.times, self.places, self.velocities = states[:, 0], states[:, 1:4], states[:, 4:7]
+
+    def at(self, time):
+        """Returns: place and velocity"""
+        return interpolate(self.times, self.places, time), interpolate(self.times, self.velocities, time)
+
+    def nearest(self, point, time):
+        """Returns: place and velocity where the velocity is at a right angle to the line to a point"""
+        for _ in range(20):
+            place, velocity = self.at(time)
+            step = (point - place) @ velocity / (velocity @ velocity)
+            time += step
+            if abs(step) < 1e-9:
+                break
+        return self.at(time)
+
+
+def read_led(path):
+    """A line with the number of states; then year, day of the year, seconds, x, y, z, vx, vy, vz in each."""
+    np = library.numpy()
+    try:
+        with open(path, encoding="ascii") as file:
+            rows = [[float(word) for word in line.split()] for line in file.read().splitlines()[1:] if line.strip()]
+        states = np.array([[seconds_of(int(year), day) + second, *rest] for year, day, second, *rest in rows])
+        if states.ndim != 2 or states.shape[1] != 7 or len(states) < 4 or (np.diff(states[:, 0]) <= 0).any():
+            raise ValueError("at least 4 states of 9 numbers, by time, are needed")
+    except (OSError, ValueError) as error:
+        raise Failure(UNREADABLE, f"{path} is no LED file of GMTSAR: {error}.") from error
+    return Orbit(states)
+
+
+def seconds_of(year, day):
+    """Returns: since 1970. GMTSAR counts the days of the year from 1 or from 0, by the satellite, in PRM and LED alike."""
+    return calendar.timegm((year, 1, 1, 0, 0, 0)) + (day - 1) * 86400.0
+
+
+def clock(text):
+    """Returns: seconds since 1970 of YYYYDDD.fraction"""
+    number = float(text)
+    return seconds_of(int(number // 1000), number % 1000)
+
+
+class Image:
+    """A PRM file: a Scene with an orbit"""
+
+    def __init__(self, path):
+        self.path = path
+        found = dict(read_prm(path) or [])
+        try:
+            start = clock(found["SC_clock_start"])
+            rate, first, lines = float(found["PRF"]), float(found["near_range"]), float(found.get("num_lines") or found["num_valid_az"])
+            columns, step = float(found["num_rng_bins"]), LIGHT / 2 / float(found["rng_samp_rate"])
+            self.range, self.time = first + columns / 2 * step, start + lines / 2 / rate
+            self.is_right = found.get("lookdir", "R").upper().startswith("R")
+        except (KeyError, ValueError) as error:
+            raise Failure(UNREADABLE, f"{path} has no {error}: a stack needs SC_clock_start, PRF, near_range, num_rng_bins, rng_samp_rate,"
+                                      " num_lines and led_file.") from None
+        self.orbit = read_led(os.path.join(os.path.dirname(path), found.get("led_file", "")))
+        in_name = re.search(r"(?<!\d)((?:19|20)\d\d[01]\d[0-3]\d)", os.path.basename(path))
+        date = in_name[1] if in_name else datetime.datetime.fromtimestamp(start, datetime.timezone.utc).strftime("%Y%m%d")
+        self.scene = Scene(path, os.path.splitext(os.path.basename(path))[0], self.time / 86400, date)
+
+    def point(self):
+        """Returns: the place on the ellipsoid in the middle of the image"""
+        np = library.numpy()
+        place, velocity = self.orbit.at(self.time)
+        along = velocity / np.linalg.norm(velocity)
+        down = -place + (place @ along) * along
+        down /= np.linalg.norm(down)
+        side = np.cross(down, along) * (1 if self.is_right else -1)
+        low, high = 0.0, np.pi / 2
+        for _ in range(60):  # the look angle at which the line of this length ends on the ellipsoid
+            middle = (low + high) / 2
+            end = place + self.range * (np.cos(middle) * down + np.sin(middle) * side)
+            is_below = (end[:2] @ end[:2]) / EQUATORIAL ** 2 + end[2] ** 2 / POLAR ** 2 < 1
+            low, high = (middle, high) if is_below else (low, middle)
+        return end
+
+
+def perpendicular(reference, other):
+    """Returns: the perpendicular baseline in m. It is positive where the other image looks more steeply"""
+    np = library.numpy()
+    point = reference.point()
+    place, velocity = reference.orbit.at(reference.time)
+    baseline = other.orbit.nearest(point, other.time)[0] - place
+    sight = (point - place) / np.linalg.norm(point - place)
+    across = np.cross(sight, velocity / np.linalg.norm(velocity)) * (1 if reference.is_right else -1)
+    return float(baseline @ across)

@@ -1,0 +1,202 @@
+# SPDX-License-Identifier: LGPL-2.1-or-later
+"""gst-imaging insar-stack: baselines of orbits that were displaced by known vectors, networks against their definition, tables of jobs."""
+import csv
+import datetime
+import itertools
+import json
+import os
+import shutil
+import sys
+import tempfile
+import unittest
+import xml.etree.ElementTree
+
+import numpy as np
+
+from support import SOURCE, main, run_command
+
+sys.path.insert(0, os.path.join(SOURCE, "pipelines"))
+from gst_imaging import command
+from gst_imaging.batch import rows as batch_rows
+from gst_imaging.sar import network
+
+LIGHT = 299792458.0
+# name, days after the first, perpendicular baseline, and what is along the sight and along the orbit: m
+SCENES = [("S1_20200105", 0, 0, 0, 0), ("S1_20200117", 12, 120, -30, 0), ("S1_20200129", 24, -80, 12, 0), ("S1_20200222", 48, 40, 5, 0),
+          ("S1_20200305", 60, -15, 0, 900), ("S1_20200317", 72, 95, -8, -300), ("S1_20200622", 169, 10, 0, 0)]
+
+
+def place_of(latitude, longitude):
+    """A point on the ellipsoid (WGS 84), m"""
+    a, f = 6378137.0, 1 / 298.257223563
+    e2, phi, lam = f * (2 - f), np.radians(latitude), np.radians(longitude)
+    n = a / np.sqrt(1 - e2 * np.sin(phi) ** 2)
+    return np.array([n * np.cos(phi) * np.cos(lam), n * np.cos(phi) * np.sin(lam), n * (1 - e2) * np.sin(phi)])
+
+
+class Geometry:
+    """A satellite at S that sees P, on the ellipsoid, at its right; its orbit is a circle around the centre of the earth"""
+
+    def __init__(self):
+        self.point = place_of(37.3, 14.1)
+        up = self.point / np.linalg.norm(self.point)
+        east = np.cross([0, 0, 1], up) / np.linalg.norm(np.cross([0, 0, 1], up))
+        self.start = self.point + 693e3 * up - 480e3 * (0.98 * east + 0.2 * np.cross(up, east))
+        sight = self.point - self.start
+        self.range = np.linalg.norm(sight)
+        self.sight = sight / self.range
+        self.along = np.cross(self.start, self.sight)
+        self.along *= -1 / np.linalg.norm(self.along)
+        if np.cross(-up, self.along) @ self.sight < 0:  # it would see P at its left
+            self.along = -self.along
+        self.across = np.cross(self.sight, self.along)
+
+    def state(self, t):
+        radius, speed = np.linalg.norm(self.start), 7500.0
+        angle = speed * t / radius
+        return (self.start * np.cos(angle) + radius * self.along * np.sin(angle),
+                speed * (self.along * np.cos(angle) - self.start / radius * np.sin(angle)))
+
+    def write(self, folder, name, days, across, sight, along):
+        """PRM and LED of an image whose middle is where the satellite is at S"""
+        day = datetime.date(2020, 1, 5) + datetime.timedelta(days)
+        year_day = (day - datetime.date(day.year, 1, 1)).days + 1
+        middle = 17 * 3600 + 1.5  # seconds of the day
+        moved = across * self.across + sight * self.sight + along * self.along
+        lines = [f"15 {day.year} {year_day} {middle - 70:.6f} 10"]
+        for k in range(-7, 8):
+            position, velocity = self.state(10.0 * k)
+            lines.append(" ".join([str(day.year), str(year_day), f"{middle + 10 * k:.6f}",
+                                   *(f"{n:.6f}" for n in [*(position + moved), *velocity])]))
+        with open(os.path.join(folder, f"{name}.LED"), "w", encoding="ascii") as file:
+            file.write("\n".join(lines) + "\n")
+        step = LIGHT / 2 / 64e6
+        with open(os.path.join(folder, f"{name}.PRM"), "w", encoding="ascii") as file:
+            file.write(f"SC_clock_start = {day.year * 1000 + year_day + (middle - 2000 / 1500) / 86400:.12f}\n"
+                       f"PRF = 1500\nnum_lines = 4000\nnear_range = {self.range - 3000 * step:.6f}\n"
+                       f"num_rng_bins = 6000\nrng_samp_rate = 64000000\nled_file = {name}.LED\n"
+                       "lookdir = R\nSC_identity = 10\n")
+
+
+class Folder(unittest.TestCase):
+    def setUp(self):
+        self.folder = tempfile.mkdtemp()
+        self.addCleanup(shutil.rmtree, self.folder)
+
+    def path(self, *names):
+        return os.path.join(self.folder, *names)
+
+    def run_stack(self, *words, status=0):
+        done = run_command("insar-stack", *words, folder=self.folder)
+        self.assertEqual(done.returncode, status, done.stdout + done.stderr)
+        return done.stdout + done.stderr
+
+    def read(self, *names):
+        with open(self.path(*names), encoding="utf-8") as file:
+            return list(csv.DictReader(file))
+
+
+class Stack(Folder):
+    def setUp(self):
+        super().setUp()
+        os.mkdir(self.path("slc"))
+        for scene in SCENES:
+            Geometry().write(self.path("slc"), *scene)
+
+    def pairs(self, *words):
+        shutil.rmtree(self.path("stack"), ignore_errors=True)
+        self.run_stack("slc", "-o", "stack", *words)
+        return [(row["reference"][3:], row["secondary"][3:]) for row in self.read("stack", "pairs.csv")]
+
+    def test_days_and_baselines(self):
+        self.run_stack("slc", "-o", "stack")
+        for row, (name, days, across, _sight, along) in zip(self.read("stack", "scenes.csv"), SCENES, strict=True):
+            self.assertEqual((row["name"], row["date"]), (name, name[3:]))
+            self.assertAlmostEqual(float(row["days"]), days, delta=0.0011)
+            # moved along itself a circle has other places, too
+            self.assertAlmostEqual(float(row["baseline_m"]), across, delta=0.3 if along else 0.011)
+        told = {scene[0]: scene for scene in SCENES}
+        for row in self.read("stack", "pairs.csv"):
+            one, other = told[row["reference"]], told[row["secondary"]]
+            self.assertAlmostEqual(float(row["days"]), other[1] - one[1], delta=0.0011)
+            self.assertAlmostEqual(float(row["baseline_m"]), other[2] - one[2], delta=0.6)
+
+    def test_networks(self):
+        dates = [scene[0][3:] for scene in SCENES]
+        self.assertEqual(self.pairs("--network", "sequential"), list(zip(dates, dates[1:])))
+        two = [(dates[i], dates[k]) for i in range(7) for k in range(i + 1, min(i + 3, 7))]
+        self.assertEqual(self.pairs("--network", "sequential", "--connections", "2"), two)
+        star = [tuple(sorted((dates[3], date))) for date in dates if date != dates[3]]
+        self.assertEqual(self.pairs("--network", "star", "--centre", "S1_20200222"), star)
+        self.assertEqual(self.pairs("--network", "star"), star)  # the one in the middle
+        limited = self.pairs("--network", "sequential", "--connections", "2", "--max-days", "36", "--max-baseline", "130")
+        self.assertEqual(limited, [(dates[i], dates[k]) for i, k in ((0, 1), (0, 2), (1, 3), (2, 3), (2, 4), (3, 4), (3, 5), (4, 5))])
+        self.assertIn("2 parts", self.run_stack("slc", "-o", "two", "--network", "sequential", "--max-days", "36"))
+        delaunay = self.pairs()
+        self.assertEqual(len(network.parts(7, [(dates.index(a), dates.index(b)) for a, b in delaunay])), 1)
+        plot = xml.etree.ElementTree.parse(self.path("stack", "network.svg"))
+        self.assertEqual(len(plot.findall(".//{*}circle")), 7)
+        self.assertEqual(len(plot.findall(".//{*}path[@stroke='var(--c0)']")), len(delaunay))
+
+    def test_rows_of_jobs_and_the_table_of_their_results(self):
+        self.run_stack("slc", "-o", "stack", "--network", "star", "--centre", "S1_20200222", "--", "--looks", "20", "4")
+        rows = self.read("stack", "jobs.csv")
+        self.assertEqual(rows[0], {"command": "insar", "input": "slc/S1_20200105.PRM slc/S1_20200222.PRM",
+                                   "output": "stack-pairs/S1_20200105-S1_20200222", "arguments": "--looks 20 4"})
+        self.assertEqual(len(rows), 6)
+        if "insar" in command.names():  # the rows are calls that it takes
+            for row in batch_rows.read(self.path("stack", "jobs.csv")):
+                parser = batch_rows.parser_of(row)
+                parser.parse_intermixed_args([*row.words(parser), f"--output={row.output}"])
+        for i, row in enumerate(rows[:-1]):  # as gst-imaging insar leaves them
+            os.makedirs(self.path(row["output"]))
+            with open(self.path(row["output"], "result.json"), "w", encoding="utf-8") as file:
+                json.dump({"schema": "gst-imaging-result-v1", "outputs": [], "figures": [
+                    {"name": "rms", "value": 0.1 * i, "unit": "pixel", "limit": "at most 0.5", "met": True},
+                    {"name": "mean coherence", "value": 0.5, "unit": "", "limit": "at least 0.6" if i == 1 else None,
+                     "met": False if i == 1 else None}]}, file)
+        self.run_stack("stack", "--table", "-o", "table")
+        table = self.read("table", "table.csv")
+        self.assertEqual([row["state"] for row in table], ["complete"] * 5 + ["missing"])
+        self.assertEqual([row["mean coherence"] for row in table], ["0.5"] * 5 + [""])
+        self.assertEqual([row["beyond its limit"] for row in table], ["", "mean coherence", "", "", "", ""])
+        self.assertEqual(table[0]["days"], "48.000")
+
+    def test_what_is_no_stack(self):
+        os.mkdir(self.path("one"))
+        Geometry().write(self.path("one"), *SCENES[0])
+        self.assertIn("1 PRM files", self.run_stack("one", "-o", "stack", status=3))
+        Geometry().write(self.path("one"), *SCENES[1])
+        os.remove(self.path("one", f"{SCENES[1][0]}.LED"))
+        self.assertIn("LED", self.run_stack("one", "-o", "stack", status=3))
+        with open(self.path("one", f"{SCENES[1][0]}.PRM"), "w", encoding="ascii") as file:
+            file.write("PRF = 1500\n")
+        self.assertIn("SC_clock_start", self.run_stack("one", "-o", "stack", status=3))
+        self.assertIn("no scene", self.run_stack("slc", "-o", "stack", "--network", "star", "--centre", "x", status=2))
+        self.assertIn("None of", self.run_stack("slc", "-o", "stack", "--max-days", "1", status=2))
+        self.assertIn("no stack", self.run_stack("slc", "--table", "-o", "table", status=3))
+        self.assertEqual([name for name in os.listdir(self.folder) if name in ("stack", "table")], [])
+
+
+class Delaunay(unittest.TestCase):
+    def test_circles_are_empty_and_the_triangulation_is_whole(self):
+        for n, seed in itertools.product((3, 5, 12, 40), range(4)):
+            points = np.random.default_rng(seed).uniform(-100, 100, (n, 2))
+            edges = network.delaunay(points)
+            found = set()  # the definition: triangles whose circle has no other point in it
+            for triangle in itertools.combinations(range(n), 3):
+                a, b, c = points[list(triangle)]
+                matrix = np.array([b - a, c - a])
+                centre = np.linalg.solve(2 * matrix, (matrix ** 2).sum(1))
+                others = np.delete(points, triangle, axis=0) - a - centre
+                if ((others ** 2).sum(1) > centre @ centre).all():
+                    found |= set(itertools.combinations(triangle, 2))
+            self.assertEqual(set(edges), found)
+
+    def test_points_without_a_triangle(self):
+        self.assertEqual(network.delaunay([(0, 0), (12, 5)]), [(0, 1)])
+        self.assertEqual(network.delaunay([(12 * i, 0) for i in range(5)]), [(i, i + 1) for i in range(4)])
+        self.assertEqual(network.delaunay([(0, 0), (1, 0), (0, 1), (1, 1)]), [(0, 1), (0, 2), (1, 3), (2, 3)])  # on one circle
+
+
+main()
