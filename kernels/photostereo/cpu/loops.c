@@ -26,6 +26,28 @@ typedef struct Group {
   Masks valid;
 } Group;
 
+/* One light at the pixels of a group. */
+typedef struct Sample {
+  uint32_t at;   /* in the arrays of the scratch */
+  Reals x, y, z; /* light vector */
+  Reals grey;
+} Sample;
+
+INLINE Sample
+sample_of (const Group *g, uint32_t i)
+{
+  const Chunk *c = g->chunk;
+  const ImkPhotostereoLamp *lamp = &c->cpu->lamps[c->lights[i]];
+  Sample s = {.at = i * CHUNK + g->offset};
+  Reals k = load (c->scratch->factors + s.at);
+
+  s.x = k * (lamp->x - g->pixel_x);
+  s.y = k * (lamp->y - c->pixel_y);
+  s.z = k * lamp->z;
+  s.grey = load (c->scratch->grey + s.at);
+  return s;
+}
+
 /* The treatment of a light that does not fit. */
 typedef enum Solver {
   SOLVER_READMIT,
@@ -48,9 +70,11 @@ solver_of (const ImkPhotostereoParams *p)
 
 /* Returns: the weights of a light; @used: where they are above 0 */
 INLINE Reals
-weigh (const Group *g, const Test *t, Reals grey, Reals residual, uint32_t at,
-    const Solver solver, Reals round, Masks *used)
+weigh (const Group *g, const Test *t, const Sample *l, const Solver solver,
+    Reals round, Masks *used)
 {
+  Reals grey = l->grey;
+  Reals residual = t->x * l->x + t->y * l->y + t->z * l->z - grey;
   Reals size = (Reals) ((Masks) residual & 0x7fffffff);
   Reals one = {0};
 
@@ -64,7 +88,7 @@ weigh (const Group *g, const Test *t, Reals grey, Reals residual, uint32_t at,
   }
   *used = (grey > t->lo) & (grey < t->hi) & (size <= t->limit);
   if (solver == SOLVER_DROP) { /* an excluded light stays excluded */
-    float *dropped = g->chunk->scratch->dropped + at;
+    float *dropped = g->chunk->scratch->dropped + l->at;
     Reals when = load (dropped);
 
     *used &= when >= round;
@@ -77,41 +101,33 @@ weigh (const Group *g, const Test *t, Reals grey, Reals residual, uint32_t at,
 INLINE Sums
 sweep (const Group *g, const Test *t, const Solver solver, Reals round)
 {
-  const Chunk *c = g->chunk;
   Sums s = {.n = {0}};
   Masks n = {0};
 
-  for (uint32_t i = 0; i < c->n_lights; i++) {
-    const ImkPhotostereoLamp *lamp = &c->cpu->lamps[c->lights[i]];
-    uint32_t at = i * CHUNK + g->offset;
-    Reals k = load (c->scratch->factors + at);
-    Reals grey = load (c->scratch->grey + at);
-    Reals x = k * (lamp->x - g->pixel_x);
-    Reals y = k * (lamp->y - c->pixel_y);
-    Reals z = k * lamp->z;
-    Reals residual = t->x * x + t->y * y + t->z * z - grey;
+  for (uint32_t i = 0; i < g->chunk->n_lights; i++) {
+    const Sample l = sample_of (g, i);
     Masks used;
-    Reals weight = weigh (g, t, grey, residual, at, solver, round, &used);
+    Reals weight = weigh (g, t, &l, solver, round, &used);
     Reals wx, wy, wz;
 
     if (solver == SOLVER_HUBER) {
-      wx = weight * x;
-      wy = weight * y;
-      wz = weight * z;
+      wx = weight * l.x;
+      wy = weight * l.y;
+      wz = weight * l.z;
     } else { /* weights are 0 and 1, so both sums are equal */
-      wx = (Reals) ((Masks) x & used);
-      wy = (Reals) ((Masks) y & used);
-      wz = (Reals) ((Masks) z & used);
+      wx = (Reals) ((Masks) l.x & used);
+      wy = (Reals) ((Masks) l.y & used);
+      wz = (Reals) ((Masks) l.z & used);
     }
-    s.xx += wx * x;
-    s.xy += wx * y;
-    s.xz += wx * z;
-    s.yy += wy * y;
-    s.yz += wy * z;
-    s.zz += wz * z;
-    s.x += wx * grey;
-    s.y += wy * grey;
-    s.z += wz * grey;
+    s.xx += wx * l.x;
+    s.xy += wx * l.y;
+    s.xz += wx * l.z;
+    s.yy += wy * l.y;
+    s.yz += wy * l.z;
+    s.zz += wz * l.z;
+    s.x += wx * l.grey;
+    s.y += wy * l.grey;
+    s.z += wz * l.grey;
     n -= used;
   }
   s.n = __builtin_convertvector(n, Reals);
@@ -131,22 +147,25 @@ sweep_lights (const Group *g, const Test *t, Solver solver, Reals round)
 /* ------------------------------------------------------------------------
  * The lights of a solution. */
 
-/* Returns: the weight of a light in the solution
- * @x, @y, @z: its light vector */
+/* Returns: the weight of a light in the solution */
 INLINE Reals
-weigh_solution (const Group *g, Reals grey, Reals x, Reals y, Reals z,
-    uint32_t at, Solver solver)
+weigh_solution (const Group *g, const Sample *l, Solver solver)
 {
-  const Test *t = &g->test;
   Masks used;
   /* Lights that a later round rejected still belong to this solution. */
-  Reals w = weigh (g, t, grey, t->x * x + t->y * y + t->z * z - grey, at,
-      solver == SOLVER_DROP ? SOLVER_READMIT : solver, x, &used);
+  Reals w = weigh (g, &g->test, l,
+      solver == SOLVER_DROP ? SOLVER_READMIT : solver, g->last_round, &used);
 
   if (solver == SOLVER_DROP)
     w = (Reals) ((Masks) w &
-                 (load (g->chunk->scratch->dropped + at) > g->last_round));
+                 (load (g->chunk->scratch->dropped + l->at) > g->last_round));
   return w;
+}
+
+INLINE Reals
+predict (const Solution *s, const Sample *l)
+{
+  return s->x * l->x + s->y * l->y + s->z * l->z;
 }
 
 /* Returns: the mean square residual over the lights of the solution that are
@@ -154,21 +173,13 @@ weigh_solution (const Group *g, Reals grey, Reals x, Reals y, Reals z,
 static Reals
 mean_square (const Group *g, Solver solver)
 {
-  const Chunk *c = g->chunk;
   Reals rr = {0}, n = {0}, zero = {0}, one = {0};
 
   one += 1;
-
-  for (uint32_t i = 0; i < c->n_lights; i++) {
-    const ImkPhotostereoLamp *lamp = &c->cpu->lamps[c->lights[i]];
-    uint32_t at = i * CHUNK + g->offset;
-    Reals k = load (c->scratch->factors + at);
-    Reals grey = load (c->scratch->grey + at);
-    Reals x = k * (lamp->x - g->pixel_x);
-    Reals y = k * (lamp->y - c->pixel_y);
-    Reals z = k * lamp->z;
-    Reals w = weigh_solution (g, grey, x, y, z, at, solver);
-    Reals r = g->solution.x * x + g->solution.y * y + g->solution.z * z - grey;
+  for (uint32_t i = 0; i < g->chunk->n_lights; i++) {
+    const Sample l = sample_of (g, i);
+    Reals w = weigh_solution (g, &l, solver);
+    Reals r = predict (&g->solution, &l) - l.grey;
 
     w = select_lanes (r > zero, w, zero);
     n += w;
@@ -323,17 +334,11 @@ measure (const Group *g, Reals *albedo, Reals *residual)
   Reals ss = {0}, rr = {0};
 
   for (uint32_t i = 0; i < c->n_lights; i++) {
-    const ImkPhotostereoLamp *lamp = &c->cpu->lamps[c->lights[i]];
-    uint32_t at = i * CHUNK + g->offset;
-    Reals k = load (c->scratch->factors + at);
-    Reals grey = load (c->scratch->grey + at);
-    Reals x = k * (lamp->x - g->pixel_x);
-    Reals y = k * (lamp->y - c->pixel_y);
-    Reals z = k * lamp->z;
-    Reals s = g->solution.x * x + g->solution.y * y + g->solution.z * z;
-    Reals w = weigh_solution (g, grey, x, y, z, at, solver);
+    const Sample l = sample_of (g, i);
+    Reals s = predict (&g->solution, &l);
+    Reals w = weigh_solution (g, &l, solver);
 
-    rr += w * (s - grey) * (s - grey);
+    rr += w * (s - l.grey) * (s - l.grey);
     ss += w * s * s;
     for (uint32_t j = 0; c->has_colours && j < n_planes; j++)
       albedo[j] += w * s *
