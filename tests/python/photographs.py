@@ -144,6 +144,46 @@ class Photostereo(Photographs):
             self.assertTrue(figures["mean residual"]["met"], name)
             self.assertEqual(figures["curl of the slopes"]["met"], met, figures["curl of the slopes"])
 
+    def test_polynomial_texture_maps(self):
+        """Against a fit by NumPy; the planes of Relight hold the same polynomial."""
+        self.take(dtype=np.uint8)
+        self.write_lp("lights.lp")
+        self.gst_imaging("photostereo", "photos/", "lights.lp", "-o", "out", "--rti", "--gamma", "2.2")
+        with open(self.path("out/rti/object.ptm"), "rb") as file:
+            head = [file.readline().decode().split() for _ in range(6)]
+            self.assertEqual(head[:4], [["PTM_1.2"], ["PTM_FORMAT_LRGB"], [str(WIDTH)], [str(HEIGHT)]])
+            codes = np.frombuffer(file.read(6 * WIDTH * HEIGHT), np.uint8).reshape(HEIGHT, WIDTH, 6)[::-1]
+            colour = np.frombuffer(file.read(), np.uint8).reshape(HEIGHT, WIDTH, 3)[::-1]
+        scale, bias = (np.array(words, float) for words in head[4:])
+        self.assertTrue(all(0 <= int(word) <= 255 for word in head[5]))
+        self.assertGreaterEqual(colour.min(), 254)  # the photographs are grey
+        u, v = self.lights[:, 0], self.lights[:, 1]
+        terms = np.stack([u * u, v * v, u * v, u, v, np.ones_like(u)], 1)
+        shown = np.stack([photographs.read(np, self.path(f"photos/IMG_{i + 1}.png"))[..., 0] for i in range(LIGHTS)]).reshape(LIGHTS, -1)
+        fit = terms @ np.linalg.lstsq(terms, shown.astype(float), rcond=None)[0]
+        found = terms @ ((codes - bias) * scale).reshape(-1, 6).T
+        step = np.abs(terms) @ scale / 2  # half a step of every coefficient
+        close = (np.abs(found - fit) <= step[:, None] + 1).all(0)
+        self.assertGreater(close.mean(), 0.997)  # the others were clipped
+        with open(self.path("out/rti/info.json"), encoding="utf-8") as file:
+            info = json.load(file)
+        self.assertEqual([info[name] for name in ("width", "height", "type", "colorspace", "nplanes")], [WIDTH, HEIGHT, "ptm", "lrgb", 9])
+        self.assertLess(np.abs(np.array(info["lights"]).reshape(-1, 3) - self.lights).max(), 1e-5)
+        if "jpeg" in os.environ["FORMATS"].split():
+            planes = np.concatenate([photographs.read(np, self.path(f"out/rti/plane_{i}.jpg")) for i in range(3)], -1).astype(float)
+            values = (planes / 255 - info["materials"][0]["bias"]) * info["materials"][0]["scale"] * 255
+            light = values[..., 3:] @ np.stack([np.ones_like(u), u, v, u * u, u * v, v * v])
+            self.assertLess(np.abs(light.reshape(-1, LIGHTS).T - found).mean(), 5)
+
+    def test_what_no_page_and_no_map_can_be_made_of(self):
+        self.take()
+        self.write_lp("five.lp", range(5))
+        _out, err = self.gst_imaging("photostereo", "photos/", "five.lp", "-o", "out", "--title", "A ball", code=2)
+        self.assertIn("--title is the title of the page: give --web as well.", err)
+        _out, err = self.gst_imaging("photostereo", "photos/", "five.lp", "-o", "out", "--rti", code=3)
+        self.assertIn("six coefficients, and 5 lights", err)
+        self.assertFalse(os.path.exists(self.path("out")))
+
     def test_missing_extra_and_unequal_pictures_are_told_and_left_out(self):
         self.take()
         self.write_lp("photos/rig.lp")

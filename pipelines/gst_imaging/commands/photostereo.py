@@ -4,20 +4,22 @@
 Give one or more folders of photographs, and the light file of the rig: .lp, .dome, or a list of x y z. The names in it
 are matched with the files whatever their case, extension and folder. Without a light file the folder has to have one.
 mask.* and dark.* in a folder are used. Each folder gives normals.png (16 bits), albedo.png (16 bits), height.tif (float32),
-mesh.glb and report.html. JPEG is turned upright and made linear with gamma 2.2.
+mesh.glb and report.html. JPEG is turned upright and made linear with gamma 2.2. --web adds a page on which visitors move the light.
 """
 import glob
 import os
 
-from .. import job, library, photographs, play
+from .. import job, library, photographs, play, rti, web
 from ..command import UNREADABLE, WRONG_USE, Failure
 from ..report import plots
+from .relight import strength
 
 EXAMPLES = [
     ("photos/ lights.lp -o out", "one object; the mask is photos/mask.png, if there is one"),
     ("coin-1/ coin-2/ coin-3/ dome.lp -o coins", "one after the other, into coins/coin-1, ..."),
     ("photos/ lights.txt --mm-per-pixel 0.05 -o out", "positions of lamps in mm; heights in mm"),
     ("photos/ lights.lp --extension nef --dark dark.nef -o out", "of RAW and JPEG beside each other the RAW files"),
+    ("coin/ dome.lp --mm-per-pixel 0.02 -o out --web --title 'Denarius, 44 BC'", "out/web/index.html opens by double click"),
     ("bearPNG/ -o bear", "a folder of DiLiGenT, with its directions and intensities"),
 ]
 
@@ -40,6 +42,9 @@ def add_arguments(parser):
                         help="width of a pixel; heights are in mm then (needed for lights with a position)")
     parser.add_argument("--by-order", action="store_true", help="take the pictures in natural order, whatever their names")
     parser.add_argument("--extension", metavar="EXT", help="use the files with this extension alone")
+    parser.add_argument("--web", action="store_true", help="a page on which visitors move the light, web/index.html")
+    parser.add_argument("--rti", action="store_true", help="polynomial texture maps for archives: rti/object.ptm, rti/info.json of Relight")
+    parser.add_argument("--title", metavar="TEXT", help="of the page (default: the name of the folder)")
     parser.add_argument("--set", action="append", default=[], metavar="NAME=VALUE", help="another property of photostereo")
 
 
@@ -109,6 +114,14 @@ class Set:
         jpeg = all(path.lower().endswith((".jpg", ".jpeg", ".jpe")) for _i, path in self.pairs)
         self.gamma = options.gamma or (2.2 if jpeg else 1)
 
+    def read_intensities(self, np, chosen):
+        """Returns: red, green, blue of the lights `chosen`"""
+        if not self.intensities:
+            return self.lights.values(np, chosen)[1]
+        lines = photographs.lines_of(self.intensities)
+        rows = np.array([lines[i].split() for i in chosen], float)
+        return rows[:, :3] if rows.shape[1] >= 3 else np.repeat(rows[:, :1], 3, 1)
+
     def tell(self, made, options):
         """Inputs and settings, which decide whether there is a result already."""
         for role in "mask", "dark", "white", "intensities":
@@ -121,6 +134,9 @@ class Set:
         made.setting("mm-per-pixel", options.mm_per_pixel, 1, "mm")
         made.setting("by-order", options.by_order, False)
         made.setting("set", sorted(options.set), [])
+        made.setting("web", options.web, False)
+        made.setting("rti", options.rti, False)
+        made.setting("title", options.title if options.web else None)
 
     def words(self, np, made, options):
         """Returns: arguments of photostereo"""
@@ -197,15 +213,6 @@ def solve(np, photos, made, options):
     return watch, watch.read_quality(np, photos.size)
 
 
-def unit_lights(np, path):
-    """Returns: the directions of a light file that was written here, for a plot; None of a .dome file"""
-    if path.endswith(".dome"):
-        return None
-    lines = [line.split() for line in photographs.lines_of(path) if len(line.split()) >= 3]
-    values = np.array([line[-3:] if path.endswith(".lp") else line[:3] for line in lines], float)
-    return values / np.linalg.norm(values, axis=1, keepdims=True)
-
-
 def tell_figures(report, told, n):
     report.figure("lights", n, at_least=3, about="pictures with a light that were used; 12 and more are usual")
     report.figure("mean residual", told["mean-residual"], at_most=RESIDUAL,
@@ -222,7 +229,7 @@ def tell_figures(report, told, n):
 def show(np, photos, made, options, watch, quality):
     report, told = made.report, watch.progress[-1]
     tell_figures(report, told, len(photos.pairs))
-    unit = "mm" if options.mm_per_pixel != 1 else "pixels"
+    unit = unit_of(options)
     axes = [{"name": name, "unit": unit, "step": options.mm_per_pixel, "origin": 0} for name in "xy"]
     normals = photographs.read(np, made.path("normals.png"))
     solved = normals[..., 3] > 0
@@ -263,14 +270,29 @@ def show_plots(np, photos, made, watch, residual, used):
         report.plot("Residuals", plots.histogram(("residual", ""), edges, counts), "Of the pixels, up to the 99.5th percentile.")
         counts, edges = np.histogram(used, np.arange(len(photos.pairs) + 2) - 0.5)
         report.plot("Lights used", plots.histogram(("lights", ""), edges, counts))
-    lights = unit_lights(np, made.path(f"lights.{photos.lights.form}"))
-    if lights is not None:
-        report.plot("Lights", plots.scatter(("x", ""), ("y", ""), {"": (lights[:, 0], lights[:, 1])}),
-                    "Directions from the camera: x to the right, y up.")
+    lights = photos.lights.directions(np, [i for i, _path in photos.pairs])
+    report.plot("Lights", plots.scatter(("x", ""), ("y", ""), {"": (lights[:, 0], lights[:, 1])}),
+                "Directions from the camera: x to the right, y up.")
+
+
+def unit_of(options):
+    return "mm" if options.mm_per_pixel != 1 else "pixels"
+
+
+def write_page(np, photos, made, options):
+    """The folder web, whose index.html opens by double click."""
+    normals, albedo = (photographs.read(np, made.path(name)) for name in ("normals.png", "albedo.png"))
+    maps = web.Maps(normals[..., :3], albedo[..., :3] if albedo.ndim == 3 else albedo,
+                    photographs.read(np, made.path("height.tif")).reshape(photos.size))
+    web.write(np, made.path("web"), options.title or made.name, maps, options.mm_per_pixel, unit_of(options),
+              strength(np, made.path("albedo.png")))
+    made.report.fact("page", "web/index.html")
 
 
 def run(options):
     np = library.numpy()
+    if options.title and not options.web:
+        raise Failure(WRONG_USE, "--title is the title of the page: give --web as well.")
     folders, lights = split(options.input)
     for word in options.set:
         if "=" not in word:
@@ -283,6 +305,10 @@ def run(options):
             return made.result
         watch, quality = solve(np, photos, made, options)
         highest = show(np, photos, made, options, watch, quality)
+        if options.web:
+            write_page(np, photos, made, options)
+        if options.rti:
+            rti.write(np, made, photos, made.path("rti"))
         return made.finish(size=[int(n) for n in photos.size[::-1]], pictures=len(photos.pairs), highest=highest)
 
     return job.run_all(options, "photostereo", folders, work)
