@@ -34,9 +34,8 @@ class Pictures:
 
     def linear(self, path):
         np = self.np
-        values = self.photos.samples.convert(np, path)
-        values = values[..., :3] if values.ndim == 3 else np.repeat(values[..., None], 3, 2)
-        return (values.astype(np.float32) / np.iinfo(values.dtype).max) ** np.float32(self.photos.gamma)
+        values = self.photos.make_linear(self.photos.samples.convert(np, path))
+        return values if values.ndim == 3 else np.repeat(values[..., None], 3, 2)
 
     def __iter__(self):
         """Generates float32 [height, width, 3], 255 is white"""

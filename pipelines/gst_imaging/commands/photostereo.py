@@ -9,7 +9,7 @@ mesh.glb and report.html. JPEG is turned upright and made linear with gamma 2.2.
 import glob
 import os
 
-from .. import job, library, photographs, play, rti, web
+from .. import chart, flatfield, job, library, photographs, play, rti, web
 from ..command import UNREADABLE, WRONG_USE, Failure
 from ..report import plots
 from .relight import strength
@@ -34,10 +34,14 @@ def add_arguments(parser):
     job.add_arguments(parser)
     parser.add_argument("--mask", metavar="FILE", help="white on the object (default: mask.* in the folder)")
     parser.add_argument("--dark", metavar="FILE", help="a picture without light (default: dark.* in the folder)")
-    parser.add_argument("--white", metavar="FILE", help="a picture of a white sheet, which pictures are divided by")
+    parser.add_argument("--white", metavar="FILE|FOLDER", help="a picture of a white sheet, which pictures are divided by; or a folder"
+                        " with one for each light, of the same names")
+    parser.add_argument("--chart", metavar="FILE", help="a picture of a chart of 24 patches, for true colours")
+    parser.add_argument("--chart-corners", metavar="X,Y", nargs=4, type=point, help="middles of its corner patches, from dark skin clockwise")
     parser.add_argument("--intensities", metavar="FILE",
                         help="a line of one or three numbers for each light (default: light_intensities.txt in the folder)")
     parser.add_argument("--gamma", type=float, help="exponent that makes samples linear (default: 2.2 for JPEG, else 1)")
+    parser.add_argument("--curve", choices=("gamma", "srgb"), default="gamma", help="what makes samples linear (default: gamma)")
     parser.add_argument("--mm-per-pixel", type=float, default=1, metavar="MM",
                         help="width of a pixel; heights are in mm then (needed for lights with a position)")
     parser.add_argument("--by-order", action="store_true", help="take the pictures in natural order, whatever their names")
@@ -46,6 +50,11 @@ def add_arguments(parser):
     parser.add_argument("--rti", action="store_true", help="polynomial texture maps for archives: rti/object.ptm, rti/info.json of Relight")
     parser.add_argument("--title", metavar="TEXT", help="of the page (default: the name of the folder)")
     parser.add_argument("--set", action="append", default=[], metavar="NAME=VALUE", help="another property of photostereo")
+
+
+def point(text):
+    x, y = text.split(",")
+    return float(x), float(y)
 
 
 def split(given):
@@ -104,7 +113,8 @@ class Set:
         self.lights = photographs.Lights(lights or find_lights(folder))
         intensities = os.path.join(folder, "light_intensities.txt")
         self.mask, self.dark = options.mask or beside.get("mask"), options.dark or beside.get("dark")
-        self.white = options.white
+        self.white = None if options.white and os.path.isdir(options.white) else options.white
+        self.sheets = None
         self.intensities = options.intensities or (intensities if os.path.isfile(intensities) else None)
         self.pairs, self.size = photographs.same_kind(
             photographs.match(self.lights, files, options.by_order, made.warn), made.warn)
@@ -112,7 +122,16 @@ class Set:
             raise Failure(UNREADABLE, f"{folder} has {len(self.pairs)} pictures with a light; at least 3 are needed.")
         self.samples = photographs.Samples([path for _i, path in self.pairs])
         jpeg = all(path.lower().endswith((".jpg", ".jpeg", ".jpe")) for _i, path in self.pairs)
-        self.gamma = options.gamma or (2.2 if jpeg else 1)
+        self.curve, self.gamma = options.curve, options.gamma or (2.2 if jpeg and options.curve == "gamma" else 1)
+        if options.white and not self.white:
+            self.sheets = flatfield.FlatFields(self, options, self.make_linear, made.warn)
+
+    def make_linear(self, values):
+        """u8 or u16 to what photostereo makes of them: 1 is full scale"""
+        np = library.numpy()
+        part = values[..., :3] if values.ndim == 3 else values
+        part = part.astype(np.float32) / np.iinfo(values.dtype).max
+        return chart.linear(np, 255 * part).astype(np.float32) if self.curve == "srgb" else part ** np.float32(self.gamma)
 
     def read_intensities(self, np, chosen):
         """Returns: red, green, blue of the lights `chosen`"""
@@ -127,10 +146,16 @@ class Set:
         for role in "mask", "dark", "white", "intensities":
             if getattr(self, role):
                 made.input(getattr(self, role), role)
+        if self.sheets:
+            self.sheets.tell(made)
+        if options.chart:
+            made.input(options.chart, "chart")
+            made.setting("chart-corners", options.chart_corners)
         made.input(self.lights.path, "lights")
         for _i, path in self.pairs:
             made.input(path, "picture")
         made.setting("gamma", self.gamma, 1)
+        made.setting("curve", self.curve, "gamma")
         made.setting("mm-per-pixel", options.mm_per_pixel, 1, "mm")
         made.setting("by-order", options.by_order, False)
         made.setting("set", sorted(options.set), [])
@@ -143,16 +168,18 @@ class Set:
         chosen = [i for i, _path in self.pairs]
         lights = made.path(f"lights.{self.lights.form}")
         self.lights.write(lights, chosen)
-        words = ["photostereo", "name=p", "normal-encoding=rgba64", f"lights-location={lights}", f"gamma={self.gamma:.10g}",
-                 f"mm-per-pixel={options.mm_per_pixel:.10g}"]
+        words = ["photostereo", "name=p", "normal-encoding=rgba64", f"lights-location={lights}", f"mm-per-pixel={options.mm_per_pixel:.10g}"]
+        if not self.sheets:  # which are divided in linear light
+            words += [f"gamma={self.gamma:.10g}", f"curve={self.curve}"]
         if self.intensities:
             select_intensities(self.intensities, self.lights, chosen, made.path("intensities.txt"))
             words.append(f"intensities-location={made.path('intensities.txt')}")
         if self.mask:
             np.save(made.path("mask.npy"), photographs.read_mask(np, self.mask, self.size))
             words.append(f"mask-location={made.path('mask.npy')}")
+        beside = () if self.sheets else (("dark", self.dark), ("white", self.white))
         words += [f"{name}-location={as_frame(np, path, self.samples, made.path(name + '.npy'))}"
-                  for name, path in (("dark", self.dark), ("white", self.white)) if path]
+                  for name, path in beside if path]
         n = len(self.pairs)
         if n * self.size[0] * self.size[1] <= SAMPLES and n > UPDATES:
             words.append(f"update-interval={-(-n // UPDATES)}")
@@ -192,21 +219,44 @@ class Watch:
         return np.frombuffer(self.quality, np.float32).reshape(*size, 4)
 
 
+def words_of_heights(made, options):
+    return ["normalintegrate", "name=i", f"mm-per-pixel={options.mm_per_pixel:.10g}", f"mesh-location={made.path('mesh.glb')}",
+            "i.tensor", "!", "queue", "!", "picturesink", "sidecar=none", f"location={made.path('height.tif')}"]
+
+
+def correct_colours(np, photos, made, options):
+    """Changes albedo.png by the matrix of the chart."""
+    picture = photos.samples.convert(np, options.chart)
+    albedo = photographs.read(np, made.path("albedo.png"))
+    if picture.ndim != 3 or albedo.ndim != 3:
+        raise Failure(UNREADABLE, f"{options.chart} and the photographs have to have colours for --chart.")
+    matrix, corners, (before, after) = chart.matrix_of(np, photos.make_linear(picture), options.chart, options.chart_corners)
+    colours = np.rint(np.clip(albedo[..., :3] @ matrix.T, 0, 65535))
+    library.Arrays().save_values(np, made.path("albedo.png"), np.concatenate([colours, albedo[..., 3:]], 2).astype(np.uint16))
+    made.report.figure("colour error of the chart", after, "CIE 1976", at_most=6, about=f"mean of the 24 patches; {before:.1f} before")
+    made.report.table("Colours", ("", "red", "green", "blue"), [(name, *map(float, row)) for name, row in zip(("red", "green", "blue"), matrix)])
+    made.report.fact("chart", f"{options.chart}, corners {', '.join(f'{x:.0f},{y:.0f}' for x, y in corners)}")
+
+
 def solve(np, photos, made, options):
     """Returns: what the pipeline told, and the quality [height, width, 4]"""
     watch = Watch(len(photos.pairs))
-    watch.files = photos.samples.playable(np, made)
+    samples = photos.sheets or photos.samples
+    watch.files = samples.playable(np, made)
     channels = "RGBA64_LE" if len(library.Arrays().kind(photos.pairs[0][1])[1]) == 3 else "GRAY16_LE"
+    integrate = words_of_heights(made, options)
     made.play(["picturesrc", "name=in", "!", *photos.words(np, made, options),
                "p.normal", "!", "tee", "name=n", "n.", "!", "queue", "!", "picturesink", "sidecar=none", f"location={made.path('normals.png')}",
-               "n.", "!", "queue", "!", "i.sink",
                "p.albedo", "!", f"video/x-raw,format={channels}", "!", "tee", "name=a",
-               "a.", "!", "queue", "!", "picturesink", "sidecar=none", f"location={made.path('albedo.png')}", "a.", "!", "queue", "!", "i.albedo",
+               "a.", "!", "queue", "!", "picturesink", "sidecar=none", f"location={made.path('albedo.png')}",
                "p.quality", "!", "other/tensors", "!", "queue", "!", "fakesink",
-               "normalintegrate", "name=i", f"mm-per-pixel={options.mm_per_pixel:.10g}", f"mesh-location={made.path('mesh.glb')}",
-               "i.tensor", "!", "queue", "!", "picturesink", "sidecar=none", f"location={made.path('height.tif')}"],
+               *([] if options.chart else ["n.", "!", "queue", "!", "i.sink", "a.", "!", "queue", "!", "i.albedo", *integrate])],
               "pictures", len(photos.pairs), watch.take, prepare=watch.prepare)
-    photos.samples.remove(made)
+    if options.chart:  # the mesh has the colours that come of it
+        correct_colours(np, photos, made, options)
+        made.play(["picturesrc", f"location={made.path('normals.png')}", "!", "i.sink", "picturesrc", f"location={made.path('albedo.png')}", "!",
+                   "i.albedo", *integrate])
+    samples.remove(made)
     for name in "mask.npy", "intensities.txt", "dark.npy", "white.npy":  # of the pipeline
         if os.path.exists(made.path(name)):
             os.remove(made.path(name))
