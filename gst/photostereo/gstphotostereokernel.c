@@ -422,7 +422,11 @@ gst_photo_stereo_open (GstElement *element, ImkBackend backend,
 gboolean
 gst_photo_stereo_prefers_cuda (GstElement *element, const GstVideoInfo *info)
 {
-  return (gsize) info->width * info->height >= 1 << 18;
+  GstPhotoStereo *self = GST_PHOTO_STEREO (element);
+
+  return gst_photo_stereo_now (self)->config.ambient_model ==
+             IMK_PHOTOSTEREO_AMBIENT_MEAN &&
+         (gsize) info->width * info->height >= 1 << 18;
 }
 
 ImkStatus

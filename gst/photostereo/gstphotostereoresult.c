@@ -6,10 +6,9 @@
 
 /* --- caps ---------------------------------------------------------------- */
 
-/* Returns: (transfer full) (nullable): one encoding */
+/* Returns: (transfer full) (nullable): one encoding, without the content */
 static GstCaps *
-encoding_caps (
-    const GstPhotoStereoShape *shape, GstPhotoStereoEncoding encoding)
+plain_caps (const GstPhotoStereoShape *shape, GstPhotoStereoEncoding encoding)
 {
   static const gchar *const bytes[] = {NULL, "GRAY8", NULL, "RGB", NULL};
   static const gchar *const words[] = {
@@ -36,6 +35,18 @@ encoding_caps (
   if (shape->par_n != shape->par_d)
     gst_caps_set_simple (caps, "pixel-aspect-ratio", GST_TYPE_FRACTION,
         shape->par_n, shape->par_d, NULL);
+  return caps;
+}
+
+/* Returns: (transfer full) (nullable): one encoding */
+static GstCaps *
+encoding_caps (
+    const GstPhotoStereoShape *shape, GstPhotoStereoEncoding encoding)
+{
+  GstCaps *caps = plain_caps (shape, encoding);
+
+  if (caps && shape->content)
+    gst_caps_set_simple (caps, "content", G_TYPE_STRING, shape->content, NULL);
   return caps;
 }
 

@@ -17,9 +17,10 @@ typedef enum {
 } GstPhotoStereoEncoding;
 
 /* @quantity: (nullable): what samples stand for
+ * @content: (nullable): a field of the caps, where a pad may have either of two
  * @bands: the channels are bands, which as video are one below the other */
 typedef struct {
-  const gchar *quantity;
+  const gchar *quantity, *content;
   guint width, height, channels;
   gboolean bands;
   gint par_n, par_d; /* the pixel-aspect-ratio */

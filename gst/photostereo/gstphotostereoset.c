@@ -244,10 +244,16 @@ shape_of (GstPhotoStereo *self, guint i)
   const guint channels[] = {3, self->n_colours, self->n_colours, 4};
   static const gchar *const quantities[] = {
       "normal", "albedo", "ambient", NULL};
+  gboolean is_room = gst_photo_stereo_now (self)->config.ambient_model ==
+                     IMK_PHOTOSTEREO_AMBIENT_CONSTANT;
 
-  return (GstPhotoStereoShape){quantities[i], info->width, info->height,
-      channels[i], has_bands (self, i), GST_VIDEO_INFO_PAR_N (info),
-      GST_VIDEO_INFO_PAR_D (info),
+  return (GstPhotoStereoShape){
+      i == AMBIENT && is_room ? "room-light" : quantities[i],
+      i != AMBIENT ? NULL
+      : is_room    ? "room-light"
+                   : "mean-of-pictures",
+      info->width, info->height, channels[i], has_bands (self, i),
+      GST_VIDEO_INFO_PAR_N (info), GST_VIDEO_INFO_PAR_D (info),
       gst_photo_stereo_now (self)->config.mm_per_pixel,
       gst_photo_stereo_now (self)->y_down};
 }

@@ -98,6 +98,25 @@ static const GEnumValue threshold_mode_values[] = {
     {0, NULL, NULL},
 };
 
+static const GEnumValue ambient_model_values[] = {
+    {IMK_PHOTOSTEREO_AMBIENT_MEAN,
+        "No light but the lamps', or a dark frame; the pad ambient has the "
+        "mean of all pictures",
+        "mean"},
+    {IMK_PHOTOSTEREO_AMBIENT_CONSTANT,
+        "Light of the room, the same in all pictures; it is solved with the "
+        "normal, and the pad ambient has it. On the CPU",
+        "constant"},
+    {0, NULL, NULL},
+};
+
+static const GEnumValue curve_values[] = {
+    {IMK_PHOTOSTEREO_CURVE_GAMMA, "(sample / full scale)^gamma", "gamma"},
+    {IMK_PHOTOSTEREO_CURVE_SRGB,
+        "The curve of sRGB, IEC 61966-2-1, of most JPEG files", "srgb"},
+    {0, NULL, NULL},
+};
+
 static const GEnumValue y_axis_values[] = {
     {FALSE, "Up, as OpenGL has it", "up"},
     {TRUE, "Down, as DirectX has it", "down"},
@@ -174,6 +193,12 @@ static const GstImagingSetting settings[] = {
         "not solved"),
     NEW (DOUBLE, "gamma", config.gamma, 0.1, 10, NULL,
         "Exponent that makes samples linear: (sample / full scale)^gamma"),
+    NEW (ENUM, "curve", config.curve, "GstPhotoStereoCurve", curve_values,
+        "How samples become linear"),
+    NEW (ENUM, "ambient-model", config.ambient_model,
+        "GstPhotoStereoAmbientModel", ambient_model_values,
+        "Light that all pictures have in common: G = n'.L + c / intensity, c "
+        "being 0 with mean"),
     NEW (UINT, "bit-depth", bit_depth, 0, 16, "bits",
         "Number of significant low bits of a sample: 10, 12 or 14 of most "
         "cameras; 0: all bits of the format"),

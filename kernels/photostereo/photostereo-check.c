@@ -102,7 +102,16 @@ check_frame (const ImkPhotostereoConfig *c, ImkError *error)
   if (!(c->gamma >= 0.1 && c->gamma <= 10))
     return imk_error_set (error, IMK_ERROR_CONFIG,
         "gamma is %g; it must be between 0.1 and 10.", c->gamma);
-  return IMK_OK;
+  if (c->curve == IMK_PHOTOSTEREO_CURVE_SRGB && c->gamma != 1)
+    return imk_error_set (error, IMK_ERROR_CONFIG,
+        "gamma is %g, but curve=srgb is a curve of its own. Leave gamma at 1, "
+        "or take curve=gamma.",
+        c->gamma);
+  if (c->ambient_model > IMK_PHOTOSTEREO_AMBIENT_CONSTANT)
+    return check_choice ("ambient-model", c->ambient_model,
+        IMK_PHOTOSTEREO_AMBIENT_CONSTANT + 1, error);
+  return check_choice (
+      "curve", c->curve, IMK_PHOTOSTEREO_CURVE_SRGB + 1, error);
 }
 
 static ImkStatus

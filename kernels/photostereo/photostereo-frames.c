@@ -96,6 +96,15 @@ invert_white (const ImkPhotostereoPlan *p, float *white, const float *dark)
   }
 }
 
+/* @v: 0 to 1 */
+static double
+linear (const ImkPhotostereoConfig *c, double v)
+{
+  if (c->curve != IMK_PHOTOSTEREO_CURVE_SRGB)
+    return pow (v, c->gamma);
+  return v <= 0.04045 ? v / 12.92 : pow ((v + 0.055) / 1.055, 2.4);
+}
+
 static float *
 make_table (const ImkPhotostereoConfig *c)
 {
@@ -103,8 +112,7 @@ make_table (const ImkPhotostereoConfig *c)
   float *table = malloc (n * sizeof (*table));
 
   for (uint32_t i = 0; table && i < n; i++)
-    table[i] =
-        (float) pow ((double) i / imk_photostereo_maximum_of (c), c->gamma);
+    table[i] = (float) linear (c, (double) i / imk_photostereo_maximum_of (c));
   return table;
 }
 
@@ -125,7 +133,7 @@ imk_photostereo_read_frames (const ImkPhotostereoConfig *c,
 {
   bool ok = true;
 
-  if (c->gamma != 1.0)
+  if (c->gamma != 1.0 || c->curve != IMK_PHOTOSTEREO_CURVE_GAMMA)
     ok = (p->table = f->table = make_table (c)) != NULL;
   if (ok && c->dark)
     ok = (p->dark = f->dark = decode_frame (p, c->dark)) != NULL;

@@ -51,7 +51,7 @@ imk_photostereo_lights_condition (const ImkPhotostereoConfig *given)
   const ImkPhotostereoConfig *c =
       imk_photostereo_read_config (given, &own, NULL);
   ImkPhotostereoPlan plan;
-  double mean, l[3];
+  double mean, l[3], u[4] = {0}; /* sums of unit L and unit^2 */
   Matrix a = {0};
 
   if (!c || imk_photostereo_check_geometry (c, NULL) != IMK_OK)
@@ -64,7 +64,14 @@ imk_photostereo_lights_condition (const ImkPhotostereoConfig *given)
 
     imk_photostereo_light_vector (&plan, &lamp, 0, 0, l);
     add_light (a, l);
+    for (int k = 0; k < 3; k++)
+      u[k] += lamp.gain[0] * l[k];
+    u[3] += (double) lamp.gain[0] * lamp.gain[0];
   }
+  if (c->ambient_model == IMK_PHOTOSTEREO_AMBIENT_CONSTANT)
+    for (int r = 0, at = 0; r < 3; r++)
+      for (int k = r; k < 3; k++, at++)
+        a[at] -= u[r] * u[k] / u[3];
   return condition_of (a);
 }
 

@@ -182,6 +182,7 @@ imk_photostereo_make_plan (
           (float) (isnan (c->centre_x) ? (c->width - 1) / 2.0 : c->centre_x),
       .centre_y =
           (float) (isnan (c->centre_y) ? (c->height - 1) / 2.0 : c->centre_y),
+      .constant = c->ambient_model == IMK_PHOTOSTEREO_AMBIENT_CONSTANT,
       .track_change = c->track_change,
       .memory_limit = c->memory_limit,
       .strip_rows = c->strip_rows,

@@ -49,59 +49,81 @@ imk_photostereo_reference_light (
     v[j] *= k;
 }
 
+/* What is solved: G = n'.L + c unit, of a light each. */
+typedef struct Lights {
+  uint32_t n;
+  double (*l)[3];
+  const double *g, *unit; /* NULL without room light */
+} Lights;
+
+/* Returns: the k-th coefficient of light @i */
+static double
+coefficient (const Lights *a, uint32_t i, int k)
+{
+  return k < 3 ? a->l[i][k] : a->unit[i];
+}
+
 /* Weighted least squares by Gauss's elimination with pivots.
  * Returns: whether there is a solution */
 static bool
-least_squares (
-    uint32_t n, double (*l)[3], const double *g, const double *w, double x[3])
+least_squares (const Lights *a, const double *w, double x[4])
 {
-  double m[3][4] = {{0}};
+  int n = a->unit ? 4 : 3;
+  double m[4][5] = {{0}};
 
-  for (uint32_t i = 0; i < n; i++)
-    for (int r = 0; r < 3; r++) {
-      for (int k = 0; k < 3; k++)
-        m[r][k] += w[i] * l[i][r] * l[i][k];
-      m[r][3] += w[i] * l[i][r] * g[i];
+  for (uint32_t i = 0; i < a->n; i++)
+    for (int r = 0; r < n; r++) {
+      for (int k = 0; k < n; k++)
+        m[r][k] += w[i] * coefficient (a, i, r) * coefficient (a, i, k);
+      m[r][n] += w[i] * coefficient (a, i, r) * a->g[i];
     }
-  for (int k = 0; k < 3; k++) {
+  for (int k = 0; k < n; k++) {
     int pivot = k;
 
-    for (int r = k + 1; r < 3; r++)
+    for (int r = k + 1; r < n; r++)
       if (fabs (m[r][k]) > fabs (m[pivot][k]))
         pivot = r;
     if (fabs (m[pivot][k]) < 1e-9)
       return false;
-    for (int j = 0; j < 4; j++) {
+    for (int j = 0; j <= n; j++) {
       double swap = m[k][j];
 
       m[k][j] = m[pivot][j];
       m[pivot][j] = swap;
     }
-    for (int r = 0; r < 3; r++) {
+    for (int r = 0; r < n; r++) {
       double factor = m[r][k] / m[k][k];
 
-      for (int j = 0; j < 4 && r != k; j++)
+      for (int j = 0; j <= n && r != k; j++)
         m[r][j] -= factor * m[k][j];
     }
   }
-  for (int r = 0; r < 3; r++)
-    x[r] = m[r][3] / m[r][r];
+  x[3] = 0;
+  for (int r = 0; r < n; r++)
+    x[r] = m[r][n] / m[r][r];
   return true;
 }
 
-/* Are the lights that count on enough sides? IMK_PHOTOSTEREO_CONDITION, and the
- * volume det A / (tr A)^3, which tells lights of one direction from rounding.
+/* Are the lights that count on enough sides? IMK_PHOTOSTEREO_CONDITION, of what
+ * a constant leaves (the Schur complement of its row), and the volume det A /
+ * (tr A)^3, which tells lights of one direction from rounding.
  */
 static bool
-is_conditioned (const ImkPhotostereoConfig *c, uint32_t n, double (*l)[3],
+is_conditioned (const ImkPhotostereoConfig *c, const Lights *lights,
     const double *w, bool *tie)
 {
-  double a[3][3] = {{0}}, minors, det, trace, condition;
+  double a[3][3] = {{0}}, u[4] = {0}, minors, det, trace, condition;
 
-  for (uint32_t i = 0; i < n; i++)
+  for (uint32_t i = 0; i < lights->n; i++)
     for (int r = 0; r < 3; r++)
       for (int k = 0; k < 3; k++)
-        a[r][k] += w[i] * l[i][r] * l[i][k];
+        a[r][k] += w[i] * lights->l[i][r] * lights->l[i][k];
+  for (uint32_t i = 0; lights->unit && i < lights->n; i++)
+    for (int k = 0; k < 4; k++)
+      u[k] += w[i] * lights->unit[i] * coefficient (lights, i, k);
+  for (int r = 0; lights->unit && r < 3; r++) /* what the constant leaves */
+    for (int k = 0; k < 3; k++)
+      a[r][k] -= u[r] * u[k] / u[3];
   minors = a[1][1] * a[2][2] - a[1][2] * a[2][1] + a[0][0] * a[2][2] -
            a[0][2] * a[2][0] + a[0][0] * a[1][1] - a[0][1] * a[1][0];
   det = a[0][0] * (a[1][1] * a[2][2] - a[1][2] * a[2][1]) -
@@ -127,28 +149,41 @@ compare_falling (const void *a, const void *b)
   return (x < y) - (x > y);
 }
 
-/* Of those that are not clipped. */
+/* Returns: what has to be exceeded for the first solution: @part of the way
+ * from the darkest, or from 0 without room light, to the third brightest of
+ * those that are not clipped */
 static double
-third_brightest (const double *g, uint32_t n)
+darkest_of (const Lights *lights, double part)
 {
+  const double *g = lights->g;
+  uint32_t n = lights->n;
+  double least = lights->unit ? 1 : 0;
   double sorted[IMK_PHOTOSTEREO_REFERENCE_MAX_LIGHTS];
 
   for (uint32_t i = 0; i < n; i++)
     sorted[i] = g[i] < 1 ? g[i] : 0;
+  for (uint32_t i = 0; i < n && lights->unit; i++)
+    least = fmin (least, g[i]);
   qsort (sorted, n, sizeof (*sorted), compare_falling);
-  return n < 3 ? 0 : sorted[2];
+  return least + part * ((n < 3 ? 0 : sorted[2]) - least);
+}
+
+/* What the lamp alone gives. */
+static double
+lit (const Lights *a, uint32_t i, const double x[4])
+{
+  return a->g[i] - (a->unit ? x[3] * a->unit[i] : 0);
 }
 
 /* Over the lights that count and are darker than predicted. */
 static double
-rms_residual (const double x[3], uint32_t n, double (*l)[3], const double *g,
-    const double *w, bool *tie)
+rms_residual (const double x[4], const Lights *a, const double *w, bool *tie)
 {
   double sum = 0;
   uint32_t n_used = 0;
 
-  for (uint32_t i = 0; i < n; i++) {
-    double r = dot (x, l[i]) - g[i];
+  for (uint32_t i = 0; i < a->n; i++) {
+    double r = dot (x, a->l[i]) - lit (a, i, x);
 
     *tie = *tie || fabs (r) < 2e-6;
     if (w[i] > 0 && r > 0) {
@@ -161,10 +196,12 @@ rms_residual (const double x[3], uint32_t n, double (*l)[3], const double *g,
 
 uint32_t
 imk_photostereo_reference (const ImkPhotostereoConfig *c, uint32_t n,
-    double (*l)[3], const double *g, const double t[3], double x[3], bool *tie)
+    double (*l)[3], const double *g, const double *unit, const double t[3],
+    double x[4], bool *tie)
 {
+  const Lights lights = {n, l, g, unit};
   double w[IMK_PHOTOSTEREO_REFERENCE_MAX_LIGHTS],
-      best[IMK_PHOTOSTEREO_REFERENCE_MAX_LIGHTS], next[3], darkest = -1;
+      best[IMK_PHOTOSTEREO_REFERENCE_MAX_LIGHTS], next[4], darkest = -1;
   bool adaptive = c->thresholds == IMK_PHOTOSTEREO_THRESHOLDS_ADAPTIVE;
   bool relative =
       adaptive || c->thresholds == IMK_PHOTOSTEREO_THRESHOLDS_RELATIVE;
@@ -174,7 +211,7 @@ imk_photostereo_reference (const ImkPhotostereoConfig *c, uint32_t n,
   if (c->min_lights)
     min = c->min_lights;
   if (adaptive)
-    darkest = t[0] * third_brightest (g, n);
+    darkest = darkest_of (&lights, t[0]);
   *tie = false;
   for (uint32_t i = 0; i < n; i++) {
     w[i] = !(limits && !relative && !(g[i] > t[0] && g[i] < t[1])) &&
@@ -182,29 +219,31 @@ imk_photostereo_reference (const ImkPhotostereoConfig *c, uint32_t n,
     used += w[i] > 0;
     *tie = *tie || fabs (g[i] - darkest) < 2e-6;
   }
-  if (used < 3 || !is_conditioned (c, n, l, w, tie) ||
-      !least_squares (n, l, g, w, x) || dot (x, x) == 0)
+  if (used < (unit ? 4 : 3) || !is_conditioned (c, &lights, w, tie) ||
+      !least_squares (&lights, w, x) || dot (x, x) == 0)
     return 0;
   memcpy (best, w, sizeof (w));
   for (uint32_t round = 1; round < c->max_iterations && limits; round++) {
-    double unit = relative ? sqrt (dot (x, x)) : 1, limit = t[2] * unit;
+    double length = relative ? sqrt (dot (x, x)) : 1, limit = t[2] * length;
     uint32_t count = 0;
     bool same = true;
 
     if (adaptive)
-      limit = fmax (limit, 2.2 * rms_residual (x, n, l, g, w, tie));
+      limit = fmax (limit, 2.2 * rms_residual (x, &lights, w, tie));
     for (uint32_t i = 0; i < n; i++) {
-      double r = fabs (dot (x, l[i]) - g[i]);
-      bool keep = g[i] > t[0] * unit && g[i] < t[1] * unit && r <= limit;
+      double seen = lit (&lights, i, x);
+      double r = fabs (dot (x, l[i]) - lit (&lights, i, x));
+      bool keep = seen > t[0] * length && seen < t[1] * length && r <= limit;
 
-      *tie = *tie || fabs (g[i] - t[0] * unit) < 2e-6 ||
-             fabs (g[i] - t[1] * unit) < 2e-6 || fabs (r - limit) < 2e-6;
+      *tie = *tie || fabs (seen - t[0] * length) < 2e-6 ||
+             fabs (seen - t[1] * length) < 2e-6 || fabs (r - limit) < 2e-6;
       w[i] = keep && g[i] < 1 && (c->readmit || best[i] > 0);
       count += w[i] > 0;
       same = same && w[i] == best[i];
     }
-    if (same || count < (min < n ? min : n) ||
-        !is_conditioned (c, n, l, w, tie) || !least_squares (n, l, g, w, next))
+    if (same || count < (min < n ? min : n) || (unit && count < 4) ||
+        !is_conditioned (c, &lights, w, tie) ||
+        !least_squares (&lights, w, next))
       break;
     memcpy (x, next, sizeof (next));
     memcpy (best, w, sizeof (w));

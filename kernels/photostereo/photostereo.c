@@ -122,6 +122,11 @@ imk_photostereo_new (ImkBackend backend, const ImkPhotostereoConfig *given,
   if (status == IMK_OK)
     status = imk_backend_table (
         backend, &imk_photostereo_cpu, "photostereo", &table, error);
+  if (status == IMK_OK && backend == IMK_BACKEND_CUDA &&
+      config->ambient_model == IMK_PHOTOSTEREO_AMBIENT_CONSTANT)
+    status = imk_error_set (error, IMK_ERROR_UNAVAILABLE,
+        "ambient-model=constant is solved by the CPU alone: take backend=cpu or "
+        "auto, or a dark frame with ambient-model=mean.");
   if (status != IMK_OK)
     return status;
   s = calloc (1, sizeof (*s));

@@ -80,6 +80,29 @@ typedef enum ImkPhotostereoThresholds {
 
 #define IMK_PHOTOSTEREO_AUTO_LIGHTS 100
 
+/* The light of the room, which all pictures have in common. */
+typedef enum ImkPhotostereoAmbient {
+  IMK_PHOTOSTEREO_AMBIENT_MEAN,     /* none, or in the dark frame; the output
+                                     * ambient is the mean over all lights */
+  IMK_PHOTOSTEREO_AMBIENT_CONSTANT, /* G = n'.L + c / intensity, with a c of
+                                     * the pixel: the output ambient, in each
+                                     * channel. Thresholds are of G - c /
+                                     * intensity, from the second solution on.
+                                     * With ADAPTIVE the first one takes the
+                                     * lights with G above the smallest G plus
+                                     * t_min times the distance to the third
+                                     * largest. The
+                                     * first solution needs 4 lights, which
+                                     * must not all have one height. CPU only */
+} ImkPhotostereoAmbient;
+
+/* How samples become linear. */
+typedef enum ImkPhotostereoCurve {
+  IMK_PHOTOSTEREO_CURVE_GAMMA, /* (sample / full_scale)^gamma */
+  IMK_PHOTOSTEREO_CURVE_SRGB,  /* IEC 61966-2-1: v / 12.92 up to 0.04045, then
+                                * ((v + 0.055) / 1.055)^2.4; gamma stays 1 */
+} ImkPhotostereoCurve;
+
 /* CUDA devices that can share a picture. */
 #define IMK_PHOTOSTEREO_MAX_DEVICES 16
 
@@ -145,7 +168,8 @@ typedef enum ImkPhotostereoThresholds {
  * @n_threads: CPU threads, 0 for one a processor; without influence, too
  * @n_devices, @devices: CUDA: devices that take a part of the rows beside that
  *   of the current context, each over its own bus; without influence as well.
- *   @memory_limit is of each. A device may be named again */
+ *   @memory_limit is of each. A device may be named again
+ * @ambient_model, @curve: see there */
 typedef struct ImkPhotostereoConfig {
   size_t size;
   uint32_t width, height;
@@ -185,6 +209,8 @@ typedef struct ImkPhotostereoConfig {
   uint32_t n_threads;
   uint32_t n_devices;
   int devices[IMK_PHOTOSTEREO_MAX_DEVICES - 1];
+  ImkPhotostereoAmbient ambient_model;
+  ImkPhotostereoCurve curve;
 } ImkPhotostereoConfig;
 
 /* Channels of the quality image. */
@@ -208,7 +234,8 @@ typedef enum ImkPhotostereoQuality {
  *   that; or u16 x 1 or 4 (the last 65535), 65535 times that. What is above
  *   ends there. 3 bands are like colours in all of these; 2, 4 and more are in
  *   u8 and u16 1 channel of bands times height rows, one band below the other
- * @ambient: likewise: the mean over all lights, as if all were on; always there
+ * @ambient: likewise: the mean over all lights, as if all were on, which is
+ *   always there; or the light of the room, see ImkPhotostereoAmbient
  * @quality: f32 x 4, see ImkPhotostereoQuality; or u16 x 4: lights, rounds,
  *   65535 times residual and condition
  *
@@ -259,8 +286,9 @@ IMK_API uint32_t imk_photostereo_n_colours (const ImkPhotostereoConfig *config);
 /**
  * imk_photostereo_lights_condition: (are the lights enough, from all sides?)
  * Returns: the condition (IMK_PHOTOSTEREO_CONDITION) at the centre of the plane
- *   with all lights: an upper bound in practice. Below min_condition nothing
- *   can be solved: fewer than 3 lights, or all of them in one plane */
+ *   with all lights, less what a constant takes: an upper bound in practice.
+ * Below min_condition nothing can be solved: fewer than 3 lights, or all of
+ * them in one plane */
 IMK_API double imk_photostereo_lights_condition (
     const ImkPhotostereoConfig *config);
 

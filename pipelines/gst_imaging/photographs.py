@@ -125,6 +125,32 @@ class Lights:
         names = " ".join(lines_of(path)).split()
         return [[name] for name in names] if len(names) == len(self.lines) else None
 
+    def values(self, np, chosen):
+        """Returns: x y z as they are in the file, and red green blue, 1 where the file has none, of the lights `chosen`"""
+        if self.form == "dome":
+            adjust = self.dome.get("ledAdjust") or [dict.fromkeys("rgb", 1)] * len(self.lines)
+            return tuple(np.array([[entries[i][name] for name in names] for i in chosen], float)
+                         for entries, names in ((self.lines, "xyz"), (adjust, "rgb")))
+        rows = [self.lines[i].split() for i in chosen]
+        numbers = [row[-6:] if self.form == "lp" else row for row in rows]
+        n = min(map(len, numbers))
+        try:
+            table = np.array([row[-n:] for row in numbers], float) if self.form != "lp" or n == 6 else None
+        except ValueError:  # the name ends where the numbers of a line without intensities begin
+            table = None
+        if table is not None and self.form == "lp":  # as photostereo decides it
+            last, before = (np.abs(np.linalg.norm(part, axis=1) - 1) < 1e-3 for part in (table[:, 3:], table[:, :3]))
+            table = None if (table[:, 3:] <= 0).any() or (last.all() and not before.all()) else table
+        if table is None:
+            table = np.array([row[-3:] for row in rows], float)
+        colours = table[:, 3:] if table.shape[1] > 3 else np.ones((len(rows), 1))
+        return table[:, :3], np.broadcast_to(colours[:, :3] if colours.shape[1] != 2 else colours[:, :1], (len(rows), 3))
+
+    def directions(self, np, chosen):
+        """Returns: the same as vectors of length 1"""
+        vectors = self.values(np, chosen)[0]
+        return vectors / np.linalg.norm(vectors, axis=1, keepdims=True)
+
     def write(self, path, chosen):
         """Only the lights `chosen`, in their order."""
         if self.form == "dome":

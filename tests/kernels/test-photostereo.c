@@ -534,7 +534,7 @@ test_float64_solver_agrees (void)
     solved = solve (s, &c, IMK_TYPE_F32);
     for (uint32_t y = 0; y < H; y++)
       for (uint32_t x = 0; x < W; x++) {
-        double l[N][3], g[N], n[3], found[3];
+        double l[N][3], g[N], n[4], found[3];
         uint32_t used;
         bool tie;
 
@@ -542,7 +542,7 @@ test_float64_solver_agrees (void)
           imk_photostereo_reference_light (&c, i, x, y, l[i]);
           g[i] = photo_get (&frames[i], x, y, 0) / 255;
         }
-        used = imk_photostereo_reference (&c, N, l, g, t, n, &tie);
+        used = imk_photostereo_reference (&c, N, l, g, NULL, t, n, &tie);
         n_ties += tie;
         if (tie)
           continue;
@@ -1469,6 +1469,137 @@ test_next_light_is_the_one_that_is_missed (void)
 /* ------------------------------------------------------------------------
  * What is refused. */
 
+/* Samples of sRGB, written with the inverse of its curve. */
+static void
+test_the_curve_of_srgb (void)
+{
+  enum { N = 12, W = 21, H = 4 };
+  ImkPhotostereoLight lights[N] = {{0}};
+  ImkPhotostereoConfig c = config_of (IMK_TYPE_U16, W, H, 1, lights, N, false);
+  TestImage frame = test_image_new (IMK_TYPE_U16, W, H, 1, 0);
+  ImkPhotostereo *s;
+  Solved solved;
+
+  photo_fill_dome (lights, N, 1, 0.3);
+  c.curve = IMK_PHOTOSTEREO_CURVE_SRGB;
+  s = kernel_new (IMK_BACKEND_CPU, &c);
+  for (uint32_t i = 0; i < N; i++) {
+    for (uint32_t y = 0; y < H; y++)
+      for (uint32_t x = 0; x < W; x++) {
+        double n[3], l[3], v;
+
+        shape_at (2, x, y, n);
+        imk_photostereo_reference_light (&c, i, x, y, l);
+        v = (y ? 0.9 : 0.003) * dot (n, l); /* also below the bend */
+        v = v <= 0.0031308 ? 12.92 * v : 1.055 * pow (v, 1 / 2.4) - 0.055;
+        photo_set (&frame, x, y, 0, (uint32_t) (65535 * v + 0.5));
+      }
+    add (s, &frame, i);
+  }
+  solved = solve (s, &c, IMK_TYPE_F32);
+  for (uint32_t y = 0; y < H; y++)
+    for (uint32_t x = 0; x < W; x++) {
+      double n[3], found[3], albedo = y ? 0.9 : 0.003;
+
+      shape_at (2, x, y, n);
+      solved_normal (&solved, x, y, found);
+      test_check (photo_angle (n, found) < 0.05, "%.4f degrees off at (%u, %u)",
+          photo_angle (n, found), x, y);
+      test_check (
+          fabs (photo_get (&solved.albedo, x, y, 0) / albedo - 1) < 1e-3,
+          "albedo %g at (%u, %u), expected %g",
+          photo_get (&solved.albedo, x, y, 0), x, y, albedo);
+    }
+  solved_free (&solved);
+  test_image_free (&frame);
+  imk_photostereo_free (s);
+}
+
+/* Lamps of unequal strength, a room with light of another colour, and a surface
+ * that turns away from some of the lamps. */
+static void
+test_the_light_of_the_room_is_solved (void)
+{
+  enum { N = 24, W = 90, H = 20 };
+  static const double colour[] = {1, 0.8, 0.5}, room[] = {0.06, 0.08, 0.1};
+  ImkPhotostereoLight lights[N] = {{0}};
+  ImkPhotostereoConfig c = config_of (IMK_TYPE_U16, W, H, 3, lights, N, false);
+  TestImage frame = test_image_new (IMK_TYPE_U16, W, H, 3, 0);
+  double sum[2] = {0}, worst = 0;
+
+  photo_fill_dome (lights, N, 1, 0.25);
+  for (uint32_t i = 0; i < N; i++)
+    for (int k = 0; k < 3; k++)
+      lights[i].intensity[k] = 0.7 + 0.025 * (i % 13);
+  for (uint32_t m = 0; m < 2; m++) {
+    ImkPhotostereo *s;
+    Solved solved;
+
+    c.ambient_model = (ImkPhotostereoAmbient) m;
+    s = kernel_new (IMK_BACKEND_CPU, &c);
+    for (uint32_t i = 0; i < N; i++) {
+      for (uint32_t y = 0; y < H; y++)
+        for (uint32_t x = 0; x < W; x++) {
+          double n[3], l[3];
+
+          shape_at (1, x, y, n);
+          n[0] *= 1.6;
+          n[2] = sqrt (1 - n[0] * n[0] - n[1] * n[1]);
+          imk_photostereo_reference_light (&c, i, x, y, l);
+          for (uint32_t k = 0; k < 3; k++)
+            photo_set (&frame, x, y, k,
+                (uint32_t) (65535 * (colour[k] * 0.8 * fmax (dot (n, l), 0) *
+                                            lights[i].intensity[k] +
+                                        room[k]) +
+                            0.5));
+        }
+      add (s, &frame, i);
+    }
+    solved = solve (s, &c, IMK_TYPE_F32);
+    for (uint32_t y = 0; y < H; y++)
+      for (uint32_t x = 0; x < W; x++) {
+        double n[3], found[3];
+
+        shape_at (1, x, y, n);
+        n[0] *= 1.6;
+        n[2] = sqrt (1 - n[0] * n[0] - n[1] * n[1]);
+        solved_normal (&solved, x, y, found);
+        sum[m] += photo_angle (n, found) / (W * H);
+        for (uint32_t k = 0; m == 1 && k < 3; k++) {
+          worst = fmax (worst,
+              fabs (photo_get (&solved.albedo, x, y, k) - 0.8 * colour[k]));
+          worst = fmax (
+              worst, fabs (photo_get (&solved.ambient, x, y, k) - room[k]));
+        }
+      }
+    solved_free (&solved);
+    imk_photostereo_free (s);
+  }
+  test_check (sum[0] > 3, "the room costs %.3f degrees", sum[0]);
+  test_check (sum[1] < 0.02, "the room still costs %.4f degrees", sum[1]);
+  test_check (worst < 1e-3, "albedo or room light is %g off", worst);
+  test_image_free (&frame);
+}
+
+/* A ring of lamps at one height cannot tell the room from the height. */
+static void
+test_a_ring_of_lamps_does_not_show_the_room (void)
+{
+  enum { N = 12 };
+  ImkPhotostereoLight lights[N] = {{0}};
+  ImkPhotostereoConfig c = config_of (IMK_TYPE_U8, 4, 4, 1, lights, N, false);
+
+  for (uint32_t i = 0; i < N; i++)
+    lights[i] = (ImkPhotostereoLight){.x = cos (2 * M_PI * i / N),
+        .y = sin (2 * M_PI * i / N),
+        .z = 0.8,
+        .intensity = {1, 1, 1}};
+  test_check (imk_photostereo_lights_condition (&c) > 0.01, "without a room");
+  c.ambient_model = IMK_PHOTOSTEREO_AMBIENT_CONSTANT;
+  test_check (imk_photostereo_lights_condition (&c) < 1e-6, "condition %g",
+      imk_photostereo_lights_condition (&c));
+}
+
 static void
 test_bad_configurations_are_refused (void)
 {
@@ -1492,6 +1623,10 @@ test_bad_configurations_are_refused (void)
   REFUSE ((c.channels = 3, c.pattern = 1), "bayer-pattern");
   REFUSE (c.full_scale = 256, "255");
   REFUSE (c.gamma = NAN, "gamma");
+  REFUSE (c.curve = 2, "curve is 2");
+  REFUSE (
+      (c.curve = IMK_PHOTOSTEREO_CURVE_SRGB, c.gamma = 2.2), "gamma is 2.2");
+  REFUSE (c.ambient_model = 2, "ambient-model is 2");
   REFUSE (c.n_lights = 0, "0 lights");
   REFUSE (c.n_lights = 5000, "5000 lights");
   REFUSE (c.led_lobe = -1, "led-lobe");
@@ -2053,6 +2188,10 @@ main (void)
       {"colours of a mosaic", test_colours_of_a_mosaic},
       {"the order of channels", test_order_of_channels},
       {"dark frame, white frame and gamma", test_dark_white_and_gamma},
+      {"the curve of sRGB", test_the_curve_of_srgb},
+      {"the light of the room is solved", test_the_light_of_the_room_is_solved},
+      {"a ring of lamps does not show the room",
+          test_a_ring_of_lamps_does_not_show_the_room},
       {"encodings round the same numbers",
           test_encodings_round_the_same_numbers},
       {"the change is the mean angle", test_change_is_the_mean_angle},

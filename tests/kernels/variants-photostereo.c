@@ -16,7 +16,7 @@ typedef struct Case {
   ImkPhotostereoConfig config;
   ImkPhotostereoLight lights[MAX_LIGHTS];
   double thresholds[3];
-  double (*normals)[3]; /* of the reference */
+  double (*normals)[4]; /* of the reference, and the room light */
   uint32_t *used;
   bool *ties;
   ImkPhotostereo *kernel;
@@ -41,6 +41,8 @@ draw_config (Case *c, uint64_t *seed)
   k->positions = test_random (seed) % 2;
   k->readmit = test_random (seed) % 2;
   k->max_iterations = variant_between (seed, 1, SOLVER_ROUNDS);
+  if (test_random (seed) % 4 == 0)
+    k->ambient_model = IMK_PHOTOSTEREO_AMBIENT_CONSTANT;
 }
 
 /* A sphere under the lights, with noise and outliers. */
@@ -56,6 +58,8 @@ shade (Case *c, uint32_t i, uint32_t x, uint32_t y, uint64_t *seed)
   value = 0.7 * (u * l[0] - v * l[1] + sqrt (1 - u * u - v * v) * l[2]);
   if (test_random (seed) % 16 == 0)
     value = variant_uniform (seed);
+  if (k->ambient_model == IMK_PHOTOSTEREO_AMBIENT_CONSTANT)
+    value = fmax (value, 0) + 0.08;
   return value + 0.02 * (variant_uniform (seed) - 0.5);
 }
 
@@ -96,6 +100,7 @@ draw (void *data, uint64_t *seed, bool typical, char *name)
     k->type = IMK_TYPE_U8;
     k->n_lights = MAX_LIGHTS;
     k->positions = true;
+    k->ambient_model = IMK_PHOTOSTEREO_AMBIENT_MEAN;
     k->max_iterations = SOLVER_ROUNDS;
   }
   k->n_threads = 1;
@@ -111,9 +116,9 @@ draw (void *data, uint64_t *seed, bool typical, char *name)
   c->ties = calloc (n, sizeof (*c->ties));
   snprintf (name, VARIANT_MAX_NAME,
       "%s %ux%u, %u lights, positions %d, thresholds %d, readmit %d, "
-      "iterations %u",
+      "iterations %u, ambient %d",
       imk_type_name (k->type), k->width, k->height, k->n_lights, k->positions,
-      k->thresholds, k->readmit, k->max_iterations);
+      k->thresholds, k->readmit, k->max_iterations, k->ambient_model);
 }
 
 static void
@@ -126,22 +131,30 @@ expect (void *data)
   for (uint32_t y = 0; y < k->height; y++)
     for (uint32_t x = 0; x < k->width; x++) {
       size_t at = (size_t) y * k->width + x;
-      double l[MAX_LIGHTS][3], g[MAX_LIGHTS];
+      double l[MAX_LIGHTS][3], g[MAX_LIGHTS], unit[MAX_LIGHTS];
 
       for (uint32_t i = 0; i < k->n_lights; i++) {
         imk_photostereo_reference_light (k, i, x, y, l[i]);
         g[i] = photo_get (frame_of (c, i), x, y, 0) / full;
+        unit[i] = 1;
       }
-      c->used[at] = imk_photostereo_reference (
-          k, k->n_lights, l, g, c->thresholds, c->normals[at], &c->ties[at]);
+      c->used[at] = imk_photostereo_reference (k, k->n_lights, l, g,
+          k->ambient_model == IMK_PHOTOSTEREO_AMBIENT_CONSTANT ? unit : NULL,
+          c->thresholds, c->normals[at], &c->ties[at]);
     }
 }
 
+/* The device has no constant: there the same pictures are solved without. */
 static ImkStatus
 open (void *data, ImkBackend backend, ImkError *error)
 {
   Case *c = data;
 
+  if (backend == IMK_BACKEND_CUDA &&
+      c->config.ambient_model == IMK_PHOTOSTEREO_AMBIENT_CONSTANT) {
+    c->config.ambient_model = IMK_PHOTOSTEREO_AMBIENT_MEAN;
+    expect (c);
+  }
   return imk_photostereo_new (backend, &c->config, &c->kernel, error);
 }
 

@@ -17,7 +17,7 @@ import numpy as np
 from support import SOURCE, TIMEOUT, launch, main, run_command
 
 sys.path.insert(0, os.path.join(SOURCE, "pipelines"))
-from gst_imaging import library, photographs
+from gst_imaging import chart, library, photographs
 
 PNG = unittest.skipUnless("png" in os.environ["FORMATS"].split(), "built without png")
 HEIGHT, WIDTH, LIGHTS = 90, 110, 16
@@ -143,6 +143,104 @@ class Photostereo(Photographs):
             figures = {figure["name"]: figure for figure in self.result(name)["figures"]}
             self.assertTrue(figures["mean residual"]["met"], name)
             self.assertEqual(figures["curl of the slopes"]["met"], met, figures["curl of the slopes"])
+
+    def test_polynomial_texture_maps(self):
+        """Against a fit by NumPy; the planes of Relight hold the same polynomial."""
+        self.take(dtype=np.uint8)
+        self.write_lp("lights.lp")
+        self.gst_imaging("photostereo", "photos/", "lights.lp", "-o", "out", "--rti", "--gamma", "2.2")
+        with open(self.path("out/rti/object.ptm"), "rb") as file:
+            head = [file.readline().decode().split() for _ in range(6)]
+            self.assertEqual(head[:4], [["PTM_1.2"], ["PTM_FORMAT_LRGB"], [str(WIDTH)], [str(HEIGHT)]])
+            codes = np.frombuffer(file.read(6 * WIDTH * HEIGHT), np.uint8).reshape(HEIGHT, WIDTH, 6)[::-1]
+            colour = np.frombuffer(file.read(), np.uint8).reshape(HEIGHT, WIDTH, 3)[::-1]
+        scale, bias = (np.array(words, float) for words in head[4:])
+        self.assertTrue(all(0 <= int(word) <= 255 for word in head[5]))
+        self.assertGreaterEqual(colour.min(), 254)  # the photographs are grey
+        u, v = self.lights[:, 0], self.lights[:, 1]
+        terms = np.stack([u * u, v * v, u * v, u, v, np.ones_like(u)], 1)
+        shown = np.stack([photographs.read(np, self.path(f"photos/IMG_{i + 1}.png"))[..., 0] for i in range(LIGHTS)]).reshape(LIGHTS, -1)
+        fit = terms @ np.linalg.lstsq(terms, shown.astype(float), rcond=None)[0]
+        found = terms @ ((codes - bias) * scale).reshape(-1, 6).T
+        step = np.abs(terms) @ scale / 2  # half a step of every coefficient
+        close = (np.abs(found - fit) <= step[:, None] + 1).all(0)
+        self.assertGreater(close.mean(), 0.997)  # the others were clipped
+        with open(self.path("out/rti/info.json"), encoding="utf-8") as file:
+            info = json.load(file)
+        self.assertEqual([info[name] for name in ("width", "height", "type", "colorspace", "nplanes")], [WIDTH, HEIGHT, "ptm", "lrgb", 9])
+        self.assertLess(np.abs(np.array(info["lights"]).reshape(-1, 3) - self.lights).max(), 1e-5)
+        if "jpeg" in os.environ["FORMATS"].split():
+            planes = np.concatenate([photographs.read(np, self.path(f"out/rti/plane_{i}.jpg")) for i in range(3)], -1).astype(float)
+            values = (planes / 255 - info["materials"][0]["bias"]) * info["materials"][0]["scale"] * 255
+            light = values[..., 3:] @ np.stack([np.ones_like(u), u, v, u * u, u * v, v * v])
+            self.assertLess(np.abs(light.reshape(-1, LIGHTS).T - found).mean(), 5)
+
+    def test_a_white_sheet_for_each_light(self):
+        """Lamps whose spots differ and are uneven; the sheet lies where the surface is, so it is lit at an angle."""
+        y, x = np.mgrid[:HEIGHT, :WIDTH]
+        for i, light in enumerate(self.lights):
+            spot = (0.4 + 0.03 * i) * np.exp(-((x - 20 - 5 * i) ** 2 + (y - 45) ** 2) / 120 ** 2)
+            for folder, values in ("photos", photograph(light, self.normals, self.albedo)), ("white", np.full((HEIGHT, WIDTH), light[2])):
+                self.save(f"{folder}/IMG_{i + 1}.png", np.dstack([np.rint(65535 * spot * values).astype(np.uint16)] * 3))
+        self.write_lp("lights.lp")
+        self.gst_imaging("photostereo", "photos", "lights.lp", "-o", "without")
+        self.gst_imaging("photostereo", "photos", "lights.lp", "-o", "out", "--white", "white")
+        self.assertGreater(self.error("without")[0], 3)
+        self.assertLess(self.error("out")[0], 0.1)
+        albedo = photographs.read(np, self.path("out/albedo.png"))[..., 0] / 65535
+        self.assertLess(np.abs(albedo - self.albedo)[self.inside].max(), 0.01)
+        os.remove(self.path("white/IMG_3.png"))
+        _out, err = self.gst_imaging("photostereo", "photos", "lights.lp", "-o", "lacking", "--white", "white", code=3)
+        self.assertIn("no white sheet for 1 of 16 photographs: IMG_3.png", err)
+        _out, err = self.gst_imaging("photostereo", "photos", "lights.lp", "-o", "lacking", "--white", "white", "--set", "plane-z=3", code=2)
+        self.assertIn("--set plane-z=3 changes how the lamps shine", err)
+
+    def test_room_light_and_the_curve_of_srgb(self):
+        for i, light in enumerate(self.lights):
+            lit = 0.85 * photograph(light, self.normals, self.albedo) + 0.08
+            coded = np.where(lit <= 0.0031308, 12.92 * lit, 1.055 * lit ** (1 / 2.4) - 0.055)
+            self.save(f"room/IMG_{i + 1}.png", np.dstack([np.rint(65535 * coded).astype(np.uint16)] * 3))
+        self.write_lp("lights.lp")
+        self.gst_imaging("photostereo", "room", "lights.lp", "-o", "mean", "--curve", "srgb")
+        self.gst_imaging("photostereo", "room", "lights.lp", "-o", "out", "--curve", "srgb", "--set", "ambient-model=constant")
+        self.assertGreater(self.error("mean")[0], 3)
+        self.assertLess(self.error("out")[0], 0.05)
+        for model, content in ("mean", "mean-of-pictures"), ("constant", "room-light"):
+            launch("-q", "picturesrc", f"location={self.path('room')}", "!", "photostereo", "name=p", f"ambient-model={model}",
+                   f"lights-location={self.path('lights.lp')}", "p.ambient", "!", f"video/x-raw,content={content}", "!", "fakesink")
+
+    def test_colours_of_a_chart(self):
+        """A camera that mixes colours, and a chart in a corner of another picture."""
+        camera = np.linalg.inv([[1.5, -0.3, -0.2], [-0.2, 1.4, -0.2], [0, -0.4, 1.4]])
+        true = np.array([0.5, 0.2, 0.1])
+        for i, light in enumerate(self.lights):
+            lit = np.maximum(self.normals @ light, 0)[..., None] * (camera @ true)
+            self.save(f"photos/IMG_{i + 1}.png", np.rint(65535 * lit).astype(np.uint16))
+        picture = np.random.default_rng(1).uniform(0.05, 0.1, (HEIGHT, WIDTH, 3))
+        patches = chart.linear(np, chart.SRGB).reshape(4, 6, 3) @ camera.T
+        for row in range(4):
+            for column in range(6):
+                picture[15 + 14 * row:26 + 14 * row, 12 + 14 * column:23 + 14 * column] = 0.9 * patches[row, column]
+        self.save("chart.png", np.rint(65535 * np.clip(picture, 0, 1)).astype(np.uint16))
+        self.write_lp("lights.lp")
+        for name, words in ("found", []), ("given", ["--chart-corners", "17,20", "87,20", "87,62", "17,62"]):
+            self.gst_imaging("photostereo", "photos", "lights.lp", "-o", name, "--chart", "chart.png", *words)
+            albedo = photographs.read(np, self.path(f"{name}/albedo.png"))[self.inside][:, :3].mean(0)
+            self.assertLess(np.abs(albedo / albedo[0] - true / true[0]).max(), 0.01, name)
+            self.assertLess(next(f["value"] for f in self.result(name)["figures"] if f["name"] == "colour error of the chart"), 1)
+            self.assertTrue(os.path.exists(self.path(f"{name}/mesh.glb")))
+        self.save("noise.png", np.random.default_rng(2).integers(0, 65535, (HEIGHT, WIDTH, 3)).astype(np.uint16))
+        _out, err = self.gst_imaging("photostereo", "photos", "lights.lp", "-o", "noise", "--chart", "noise.png", code=3)
+        self.assertIn("No chart of 24 patches is found in noise.png", err)
+
+    def test_what_no_page_and_no_map_can_be_made_of(self):
+        self.take()
+        self.write_lp("five.lp", range(5))
+        _out, err = self.gst_imaging("photostereo", "photos/", "five.lp", "-o", "out", "--title", "A ball", code=2)
+        self.assertIn("--title is the title of the page: give --web as well.", err)
+        _out, err = self.gst_imaging("photostereo", "photos/", "five.lp", "-o", "out", "--rti", code=3)
+        self.assertIn("six coefficients, and 5 lights", err)
+        self.assertFalse(os.path.exists(self.path("out")))
 
     def test_missing_extra_and_unequal_pictures_are_told_and_left_out(self):
         self.take()

@@ -185,6 +185,7 @@ scratch_free (Scratch *s)
   free (s->colours);
   free (s->ambient);
   free (s->dropped);
+  free (s->units);
 }
 
 static void
@@ -225,7 +226,7 @@ scratch_size (const Cpu *cpu)
   const ImkPhotostereoPlan *p = &cpu->plan;
   size_t line = (size_t) p->n_lights * CHUNK * sizeof (float);
 
-  return line * (3 + (p->n_planes > 1 ? p->n_planes : 0));
+  return line * (3 + p->constant + (p->n_planes > 1 ? p->n_planes : 0));
 }
 
 static ImkStatus
@@ -260,10 +261,11 @@ allocate_scratch (Cpu *cpu)
     s->grey = allocate (line);
     s->factors = allocate (line);
     s->dropped = allocate (line);
+    s->units = p->constant ? allocate (line) : NULL;
     s->colours = p->n_planes > 1 ? allocate (p->n_planes * line) : NULL;
     s->ambient = allocate (p->n_planes * CHUNK * sizeof (float));
     ok = ok && s->grey && s->factors && s->dropped && s->ambient &&
-         (s->colours || p->n_planes == 1);
+         (s->units || !p->constant) && (s->colours || p->n_planes == 1);
   }
   return cpu->scratch && ok;
 }

@@ -162,6 +162,22 @@ fill_grey (const Chunk *c, uint32_t i)
     mark_clipped (c, c->lights[i], k, grey);
 }
 
+/* What a room light of 1 in all planes adds to the grey values of a picture. */
+static void
+fill_units (const Chunk *c, uint32_t i)
+{
+  const ImkPhotostereoPlan *p = &c->cpu->plan;
+  const float *gain = c->cpu->lamps[c->lights[i]].gain;
+  const uint8_t *site = p->site + 2 * (c->y & 1);
+  float *units = c->scratch->units + (size_t) i * CHUNK;
+  float sum = 0;
+
+  for (uint32_t k = 0; k < p->n_planes; k++)
+    sum += p->n_planes > 1 ? p->weight[k] * gain[k] : gain[k];
+  for (uint32_t j = 0; j < CHUNK; j++)
+    units[j] = p->mosaic ? gain[site[j & 1]] : sum;
+}
+
 /* The factor k in L = k v of one light, for the pixels of a chunk. */
 static void
 fill_factors (const Chunk *c, const ImkPhotostereoLamp *lamp, float *to)

@@ -14,9 +14,11 @@ typedef struct Scratch {
   float *grey;    /* [light][CHUNK] */
   float *factors; /* k of the light vectors, likewise */
   float *colours; /* [light][plane][CHUNK]; NULL with 1 plane */
+  float *units;   /* what a room light of 1 adds to grey, likewise; NULL
+                   * without */
   float *dropped; /* the round in which a light was excluded for good, else
                    * INFINITY, likewise */
-  float *ambient; /* [plane][CHUNK] */
+  float *ambient; /* [plane][CHUNK]; sums over the lights */
   float pixel_x[CHUNK]; /* mm */
 } Scratch;
 
@@ -73,7 +75,8 @@ typedef struct Result {
   float normal[3]; /* 0 if there is no solution, as all members below */
   float albedo[IMK_PHOTOSTEREO_MAX_PLANES];
   float quality[IMK_PHOTOSTEREO_N_QUALITIES];
-  float length; /* of n' */
+  float length;                               /* of n' */
+  float constant[IMK_PHOTOSTEREO_MAX_PLANES]; /* light of the room */
 } Result;
 
 /* loops.c is compiled once for each instruction set. */

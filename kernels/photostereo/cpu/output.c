@@ -18,7 +18,7 @@ imk_photostereo_store_result (
   float mean[IMK_PHOTOSTEREO_MAX_PLANES];
 
   for (uint32_t k = 0; k < n_planes; k++)
-    mean[k] = ambient[k * CHUNK + i] / n;
+    mean[k] = cpu->plan.constant ? r->constant[k] : ambient[k * CHUNK + i] / n;
   if (out->normal.data)
     imk_photostereo_store_normal (
         &out->normal, x, c->y, r->normal, cpu->params.y_down);

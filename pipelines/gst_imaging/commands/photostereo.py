@@ -4,20 +4,22 @@
 Give one or more folders of photographs, and the light file of the rig: .lp, .dome, or a list of x y z. The names in it
 are matched with the files whatever their case, extension and folder. Without a light file the folder has to have one.
 mask.* and dark.* in a folder are used. Each folder gives normals.png (16 bits), albedo.png (16 bits), height.tif (float32),
-mesh.glb and report.html. JPEG is turned upright and made linear with gamma 2.2.
+mesh.glb and report.html. JPEG is turned upright and made linear with gamma 2.2. --web adds a page on which visitors move the light.
 """
 import glob
 import os
 
-from .. import job, library, photographs, play
+from .. import chart, flatfield, job, library, photographs, play, rti, web
 from ..command import UNREADABLE, WRONG_USE, Failure
 from ..report import plots
+from .relight import strength
 
 EXAMPLES = [
     ("photos/ lights.lp -o out", "one object; the mask is photos/mask.png, if there is one"),
     ("coin-1/ coin-2/ coin-3/ dome.lp -o coins", "one after the other, into coins/coin-1, ..."),
     ("photos/ lights.txt --mm-per-pixel 0.05 -o out", "positions of lamps in mm; heights in mm"),
     ("photos/ lights.lp --extension nef --dark dark.nef -o out", "of RAW and JPEG beside each other the RAW files"),
+    ("coin/ dome.lp --mm-per-pixel 0.02 -o out --web --title 'Denarius, 44 BC'", "out/web/index.html opens by double click"),
     ("bearPNG/ -o bear", "a folder of DiLiGenT, with its directions and intensities"),
 ]
 
@@ -32,15 +34,27 @@ def add_arguments(parser):
     job.add_arguments(parser)
     parser.add_argument("--mask", metavar="FILE", help="white on the object (default: mask.* in the folder)")
     parser.add_argument("--dark", metavar="FILE", help="a picture without light (default: dark.* in the folder)")
-    parser.add_argument("--white", metavar="FILE", help="a picture of a white sheet, which pictures are divided by")
+    parser.add_argument("--white", metavar="FILE|FOLDER", help="a picture of a white sheet, which pictures are divided by; or a folder"
+                        " with one for each light, of the same names")
+    parser.add_argument("--chart", metavar="FILE", help="a picture of a chart of 24 patches, for true colours")
+    parser.add_argument("--chart-corners", metavar="X,Y", nargs=4, type=point, help="middles of its corner patches, from dark skin clockwise")
     parser.add_argument("--intensities", metavar="FILE",
                         help="a line of one or three numbers for each light (default: light_intensities.txt in the folder)")
     parser.add_argument("--gamma", type=float, help="exponent that makes samples linear (default: 2.2 for JPEG, else 1)")
+    parser.add_argument("--curve", choices=("gamma", "srgb"), default="gamma", help="what makes samples linear (default: gamma)")
     parser.add_argument("--mm-per-pixel", type=float, default=1, metavar="MM",
                         help="width of a pixel; heights are in mm then (needed for lights with a position)")
     parser.add_argument("--by-order", action="store_true", help="take the pictures in natural order, whatever their names")
     parser.add_argument("--extension", metavar="EXT", help="use the files with this extension alone")
+    parser.add_argument("--web", action="store_true", help="a page on which visitors move the light, web/index.html")
+    parser.add_argument("--rti", action="store_true", help="polynomial texture maps for archives: rti/object.ptm, rti/info.json of Relight")
+    parser.add_argument("--title", metavar="TEXT", help="of the page (default: the name of the folder)")
     parser.add_argument("--set", action="append", default=[], metavar="NAME=VALUE", help="another property of photostereo")
+
+
+def point(text):
+    x, y = text.split(",")
+    return float(x), float(y)
 
 
 def split(given):
@@ -99,7 +113,8 @@ class Set:
         self.lights = photographs.Lights(lights or find_lights(folder))
         intensities = os.path.join(folder, "light_intensities.txt")
         self.mask, self.dark = options.mask or beside.get("mask"), options.dark or beside.get("dark")
-        self.white = options.white
+        self.white = None if options.white and os.path.isdir(options.white) else options.white
+        self.sheets = None
         self.intensities = options.intensities or (intensities if os.path.isfile(intensities) else None)
         self.pairs, self.size = photographs.same_kind(
             photographs.match(self.lights, files, options.by_order, made.warn), made.warn)
@@ -107,36 +122,64 @@ class Set:
             raise Failure(UNREADABLE, f"{folder} has {len(self.pairs)} pictures with a light; at least 3 are needed.")
         self.samples = photographs.Samples([path for _i, path in self.pairs])
         jpeg = all(path.lower().endswith((".jpg", ".jpeg", ".jpe")) for _i, path in self.pairs)
-        self.gamma = options.gamma or (2.2 if jpeg else 1)
+        self.curve, self.gamma = options.curve, options.gamma or (2.2 if jpeg and options.curve == "gamma" else 1)
+        if options.white and not self.white:
+            self.sheets = flatfield.FlatFields(self, options, self.make_linear, made.warn)
+
+    def make_linear(self, values):
+        """u8 or u16 to what photostereo makes of them: 1 is full scale"""
+        np = library.numpy()
+        part = values[..., :3] if values.ndim == 3 else values
+        part = part.astype(np.float32) / np.iinfo(values.dtype).max
+        return chart.linear(np, 255 * part).astype(np.float32) if self.curve == "srgb" else part ** np.float32(self.gamma)
+
+    def read_intensities(self, np, chosen):
+        """Returns: red, green, blue of the lights `chosen`"""
+        if not self.intensities:
+            return self.lights.values(np, chosen)[1]
+        lines = photographs.lines_of(self.intensities)
+        rows = np.array([lines[i].split() for i in chosen], float)
+        return rows[:, :3] if rows.shape[1] >= 3 else np.repeat(rows[:, :1], 3, 1)
 
     def tell(self, made, options):
         """Inputs and settings, which decide whether there is a result already."""
         for role in "mask", "dark", "white", "intensities":
             if getattr(self, role):
                 made.input(getattr(self, role), role)
+        if self.sheets:
+            self.sheets.tell(made)
+        if options.chart:
+            made.input(options.chart, "chart")
+            made.setting("chart-corners", options.chart_corners)
         made.input(self.lights.path, "lights")
         for _i, path in self.pairs:
             made.input(path, "picture")
         made.setting("gamma", self.gamma, 1)
+        made.setting("curve", self.curve, "gamma")
         made.setting("mm-per-pixel", options.mm_per_pixel, 1, "mm")
         made.setting("by-order", options.by_order, False)
         made.setting("set", sorted(options.set), [])
+        made.setting("web", options.web, False)
+        made.setting("rti", options.rti, False)
+        made.setting("title", options.title if options.web else None)
 
     def words(self, np, made, options):
         """Returns: arguments of photostereo"""
         chosen = [i for i, _path in self.pairs]
         lights = made.path(f"lights.{self.lights.form}")
         self.lights.write(lights, chosen)
-        words = ["photostereo", "name=p", "normal-encoding=rgba64", f"lights-location={lights}", f"gamma={self.gamma:.10g}",
-                 f"mm-per-pixel={options.mm_per_pixel:.10g}"]
+        words = ["photostereo", "name=p", "normal-encoding=rgba64", f"lights-location={lights}", f"mm-per-pixel={options.mm_per_pixel:.10g}"]
+        if not self.sheets:  # which are divided in linear light
+            words += [f"gamma={self.gamma:.10g}", f"curve={self.curve}"]
         if self.intensities:
             select_intensities(self.intensities, self.lights, chosen, made.path("intensities.txt"))
             words.append(f"intensities-location={made.path('intensities.txt')}")
         if self.mask:
             np.save(made.path("mask.npy"), photographs.read_mask(np, self.mask, self.size))
             words.append(f"mask-location={made.path('mask.npy')}")
+        beside = () if self.sheets else (("dark", self.dark), ("white", self.white))
         words += [f"{name}-location={as_frame(np, path, self.samples, made.path(name + '.npy'))}"
-                  for name, path in (("dark", self.dark), ("white", self.white)) if path]
+                  for name, path in beside if path]
         n = len(self.pairs)
         if n * self.size[0] * self.size[1] <= SAMPLES and n > UPDATES:
             words.append(f"update-interval={-(-n // UPDATES)}")
@@ -176,34 +219,48 @@ class Watch:
         return np.frombuffer(self.quality, np.float32).reshape(*size, 4)
 
 
+def words_of_heights(made, options):
+    return ["normalintegrate", "name=i", f"mm-per-pixel={options.mm_per_pixel:.10g}", f"mesh-location={made.path('mesh.glb')}",
+            "i.tensor", "!", "queue", "!", "picturesink", "sidecar=none", f"location={made.path('height.tif')}"]
+
+
+def correct_colours(np, photos, made, options):
+    """Changes albedo.png by the matrix of the chart."""
+    picture = photos.samples.convert(np, options.chart)
+    albedo = photographs.read(np, made.path("albedo.png"))
+    if picture.ndim != 3 or albedo.ndim != 3:
+        raise Failure(UNREADABLE, f"{options.chart} and the photographs have to have colours for --chart.")
+    matrix, corners, (before, after) = chart.matrix_of(np, photos.make_linear(picture), options.chart, options.chart_corners)
+    colours = np.rint(np.clip(albedo[..., :3] @ matrix.T, 0, 65535))
+    library.Arrays().save_values(np, made.path("albedo.png"), np.concatenate([colours, albedo[..., 3:]], 2).astype(np.uint16))
+    made.report.figure("colour error of the chart", after, "CIE 1976", at_most=6, about=f"mean of the 24 patches; {before:.1f} before")
+    made.report.table("Colours", ("", "red", "green", "blue"), [(name, *map(float, row)) for name, row in zip(("red", "green", "blue"), matrix)])
+    made.report.fact("chart", f"{options.chart}, corners {', '.join(f'{x:.0f},{y:.0f}' for x, y in corners)}")
+
+
 def solve(np, photos, made, options):
     """Returns: what the pipeline told, and the quality [height, width, 4]"""
     watch = Watch(len(photos.pairs))
-    watch.files = photos.samples.playable(np, made)
+    samples = photos.sheets or photos.samples
+    watch.files = samples.playable(np, made)
     channels = "RGBA64_LE" if len(library.Arrays().kind(photos.pairs[0][1])[1]) == 3 else "GRAY16_LE"
+    integrate = words_of_heights(made, options)
     made.play(["picturesrc", "name=in", "!", *photos.words(np, made, options),
                "p.normal", "!", "tee", "name=n", "n.", "!", "queue", "!", "picturesink", "sidecar=none", f"location={made.path('normals.png')}",
-               "n.", "!", "queue", "!", "i.sink",
                "p.albedo", "!", f"video/x-raw,format={channels}", "!", "tee", "name=a",
-               "a.", "!", "queue", "!", "picturesink", "sidecar=none", f"location={made.path('albedo.png')}", "a.", "!", "queue", "!", "i.albedo",
+               "a.", "!", "queue", "!", "picturesink", "sidecar=none", f"location={made.path('albedo.png')}",
                "p.quality", "!", "other/tensors", "!", "queue", "!", "fakesink",
-               "normalintegrate", "name=i", f"mm-per-pixel={options.mm_per_pixel:.10g}", f"mesh-location={made.path('mesh.glb')}",
-               "i.tensor", "!", "queue", "!", "picturesink", "sidecar=none", f"location={made.path('height.tif')}"],
+               *([] if options.chart else ["n.", "!", "queue", "!", "i.sink", "a.", "!", "queue", "!", "i.albedo", *integrate])],
               "pictures", len(photos.pairs), watch.take, prepare=watch.prepare)
-    photos.samples.remove(made)
+    if options.chart:  # the mesh has the colours that come of it
+        correct_colours(np, photos, made, options)
+        made.play(["picturesrc", f"location={made.path('normals.png')}", "!", "i.sink", "picturesrc", f"location={made.path('albedo.png')}", "!",
+                   "i.albedo", *integrate])
+    samples.remove(made)
     for name in "mask.npy", "intensities.txt", "dark.npy", "white.npy":  # of the pipeline
         if os.path.exists(made.path(name)):
             os.remove(made.path(name))
     return watch, watch.read_quality(np, photos.size)
-
-
-def unit_lights(np, path):
-    """Returns: the directions of a light file that was written here, for a plot; None of a .dome file"""
-    if path.endswith(".dome"):
-        return None
-    lines = [line.split() for line in photographs.lines_of(path) if len(line.split()) >= 3]
-    values = np.array([line[-3:] if path.endswith(".lp") else line[:3] for line in lines], float)
-    return values / np.linalg.norm(values, axis=1, keepdims=True)
 
 
 def tell_figures(report, told, n):
@@ -222,7 +279,7 @@ def tell_figures(report, told, n):
 def show(np, photos, made, options, watch, quality):
     report, told = made.report, watch.progress[-1]
     tell_figures(report, told, len(photos.pairs))
-    unit = "mm" if options.mm_per_pixel != 1 else "pixels"
+    unit = unit_of(options)
     axes = [{"name": name, "unit": unit, "step": options.mm_per_pixel, "origin": 0} for name in "xy"]
     normals = photographs.read(np, made.path("normals.png"))
     solved = normals[..., 3] > 0
@@ -263,14 +320,29 @@ def show_plots(np, photos, made, watch, residual, used):
         report.plot("Residuals", plots.histogram(("residual", ""), edges, counts), "Of the pixels, up to the 99.5th percentile.")
         counts, edges = np.histogram(used, np.arange(len(photos.pairs) + 2) - 0.5)
         report.plot("Lights used", plots.histogram(("lights", ""), edges, counts))
-    lights = unit_lights(np, made.path(f"lights.{photos.lights.form}"))
-    if lights is not None:
-        report.plot("Lights", plots.scatter(("x", ""), ("y", ""), {"": (lights[:, 0], lights[:, 1])}),
-                    "Directions from the camera: x to the right, y up.")
+    lights = photos.lights.directions(np, [i for i, _path in photos.pairs])
+    report.plot("Lights", plots.scatter(("x", ""), ("y", ""), {"": (lights[:, 0], lights[:, 1])}),
+                "Directions from the camera: x to the right, y up.")
+
+
+def unit_of(options):
+    return "mm" if options.mm_per_pixel != 1 else "pixels"
+
+
+def write_page(np, photos, made, options):
+    """The folder web, whose index.html opens by double click."""
+    normals, albedo = (photographs.read(np, made.path(name)) for name in ("normals.png", "albedo.png"))
+    maps = web.Maps(normals[..., :3], albedo[..., :3] if albedo.ndim == 3 else albedo,
+                    photographs.read(np, made.path("height.tif")).reshape(photos.size))
+    web.write(np, made.path("web"), options.title or made.name, maps, options.mm_per_pixel, unit_of(options),
+              strength(np, made.path("albedo.png")))
+    made.report.fact("page", "web/index.html")
 
 
 def run(options):
     np = library.numpy()
+    if options.title and not options.web:
+        raise Failure(WRONG_USE, "--title is the title of the page: give --web as well.")
     folders, lights = split(options.input)
     for word in options.set:
         if "=" not in word:
@@ -283,6 +355,10 @@ def run(options):
             return made.result
         watch, quality = solve(np, photos, made, options)
         highest = show(np, photos, made, options, watch, quality)
+        if options.web:
+            write_page(np, photos, made, options)
+        if options.rti:
+            rti.write(np, made, photos, made.path("rti"))
         return made.finish(size=[int(n) for n in photos.size[::-1]], pictures=len(photos.pairs), highest=highest)
 
     return job.run_all(options, "photostereo", folders, work)

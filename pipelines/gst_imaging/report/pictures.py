@@ -19,13 +19,18 @@ COLOURS = {
 }
 
 
-def png(np, values):
+def png(np, values, delta=False):
     """Bytes of a PNG; u8 [height, width], [height, width, 3] or, with alpha, [height, width, 4]. Written here, because the
-    formats of the library depend on how it was built, and a report always has pictures."""
+    formats of the library depend on how it was built, and a report always has pictures. delta: what is stored are differences
+    of neighbours, which makes files of smooth maps smaller"""
     height, width = values.shape[:2]
     kind = {1: 0, 3: 2, 4: 6}[values.shape[2] if values.ndim == 3 else 1]
     lines = np.zeros((height, 1 + values[0].size), np.uint8)
     lines[:, 1:] = values.reshape(height, -1)
+    if delta:
+        channels = values[0, 0].size
+        lines[:, 0] = 1  # the filter "sub" of PNG
+        lines[:, 1 + channels:] -= lines[:, 1:-channels].copy()
 
     def chunk(name, data):
         return struct.pack(">I", len(data)) + name + data + struct.pack(">I", zlib.crc32(name + data))

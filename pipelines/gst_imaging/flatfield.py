@@ -1,0 +1,79 @@
+# SPDX-License-Identifier: LGPL-2.1-or-later
+"""One photograph of a white sheet for each light. A photograph divided by it has neither the pattern of the lamp nor the fall-off of
+the lens. The sheet is lit at an angle itself, so the quotient is multiplied by what a sheet at z = 0 would show: the z of the light
+vector, of the model that photostereo takes. An albedo of 1 is then that of the sheet."""
+import os
+
+from . import photographs
+from .command import UNREADABLE, WRONG_USE, Failure
+
+# of photostereo, that would change the light vector; here it is that of the defaults
+GEOMETRY = ("light-model", "light-units", "led-lobe", "plane-z", "centre-x", "centre-y")
+
+
+def sheet(np, vectors, i, size, mm_per_pixel):
+    """Returns: what a sheet shows under light i, [height, width] or a number: R^2 z / r^3, of directions z"""
+    length = np.linalg.norm(vectors, axis=1)
+    if (np.abs(length - 1) < 1e-3).all():
+        return vectors[i, 2] / length[i]
+    y, x = np.mgrid[:size[0], :size[1]]
+    x = vectors[i, 0] - (x - (size[1] - 1) / 2) * mm_per_pixel
+    y = vectors[i, 1] - ((size[0] - 1) / 2 - y) * mm_per_pixel
+    return length.mean() ** 2 * vectors[i, 2] / (x * x + y * y + vectors[i, 2] ** 2) ** 1.5
+
+
+class FlatFields:
+    """Has the photographs divided by their white sheets in the place of Samples."""
+
+    are_plain = False
+
+    def __init__(self, photos, options, linear, warn):
+        for word in options.set:
+            if word.split("=")[0] in GEOMETRY:
+                raise Failure(WRONG_USE, f"--set {word} changes how the lamps shine, which --white with a folder takes from the"
+                                         " defaults: leave one of them out.")
+        self.photos, self.linear, self.mm, self.raw = photos, linear, options.mm_per_pixel, photos.samples
+        files, _beside = photographs.files_of(options.white, options.extension)
+        files += [path for name, path in _beside.items() if name != "dark"]
+        pairs = dict(photographs.match(photos.lights, files, options.by_order, warn)) if files else {}
+        lacking = [os.path.basename(path) for i, path in photos.pairs if i not in pairs]
+        if lacking:
+            raise Failure(UNREADABLE, f"{options.white} has no white sheet for {len(lacking)} of {len(photos.pairs)} photographs:"
+                                      f" {photographs.listed(lacking)}. Each has to have one, of the same name.")
+        self.white = [pairs[i] for i, _path in photos.pairs]
+
+    def tell(self, made):
+        for path in self.white:
+            made.input(path, "white")
+
+    def divide(self, np, i, dark, vectors, intensity):
+        """Returns: u16; 65535 is clipped"""
+        path = self.photos.pairs[i][1]
+        values = self.raw.convert(np, path)
+        clipped = values >= np.iinfo(values.dtype).max
+        white = self.raw.convert(np, self.white[i])
+        if white.shape != values.shape:
+            raise Failure(UNREADABLE, f"{self.white[i]} is {list(white.shape)} and {path} {list(values.shape)}: they have to be of one kind.")
+        below = np.maximum(self.linear(white) - dark, 0)
+        plane = sheet(np, vectors, i, values.shape[:2], self.mm) * np.ones(values.shape[:2])
+        if values.ndim == 3:
+            plane = plane[..., None] * intensity
+        else:
+            plane = plane * intensity.mean()
+        with np.errstate(divide="ignore", invalid="ignore"):
+            lit = np.where(below > 1e-4, np.maximum(self.linear(values) - dark, 0) / below * plane, 0)
+        return np.where(clipped, 65535, np.rint(np.clip(65535 * lit, 0, 65534))).astype(np.uint16)
+
+    def playable(self, np, made):
+        chosen = [i for i, _path in self.photos.pairs]
+        vectors = self.photos.lights.values(np, chosen)[0]
+        intensities = self.photos.read_intensities(np, chosen)
+        dark = self.linear(self.raw.convert(np, self.photos.dark)) if self.photos.dark else 0
+        for i in range(len(chosen)):
+            np.save(made.path(f"picture{i}.npy"), self.divide(np, i, dark, vectors, intensities[i]))
+        made.report.fact("white sheets", f"{len(chosen)}, one for each light; an albedo of 1 is that of the sheet")
+        return [made.path(f"picture{i}.npy") for i in range(len(chosen))]
+
+    def remove(self, made):
+        for i in range(len(self.white)):
+            os.remove(made.path(f"picture{i}.npy"))
