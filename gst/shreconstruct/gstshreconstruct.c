@@ -225,8 +225,6 @@ set_caps (GstShReconstruct *self, GstCaps *caps)
   gst_structure_get_fraction (s, "framerate", &self->fps_n, &self->fps_d);
   self->n_sent = 0; /* the frame rate may be another one */
   self->n_input = gst_sh_reconstruct_cells_of_caps (caps);
-  gst_sh_reconstruct_calibration_abandon (
-      self->calibration, "The format of the slopes has changed.");
   if (self->is_tensor && self->n_input == 0) {
     GST_ELEMENT_ERROR (self, STREAM, FORMAT,
         ("These tensors are no slopes. Set fields=slopes on shcentroid."),

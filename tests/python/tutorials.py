@@ -17,6 +17,8 @@ ANSWERS = {"coin-to-web-page.md": (r"^index\.html$", r"^the relief is 0\.35 mm h
            "first-bscan.md": (r"^level in dB, depth in um$", r"^upper mirror, A-scan 0: (279|280)\.\d um$",
                               r"^upper mirror, A-scan 255: (319|320)\.\d um$", r"^lower mirror, A-scan 0: (499|500)\.\d um$",
                               r"^lower mirror, A-scan 255: (699|700)\.\d um$"),
+           "close-a-loop.md": (r"^101 actuators, latency 2\.0\d frames$", r"^open: [4-6]\.\d rad$", r"^gain 0\.3: steady$",
+                               r"^gain 1\.3: unstable\ngain 0\.5: steady$"),
            "mirror-to-bscan.md": (r"^k-polynomial=", r"^rms phase error: 0\.00\d rad$", r"^width over the limit: 1\.00\d$",
                                   r"^mirror at (149|150)\.\d um: width \d+\.\d\d before, 1\.\d\d after$",
                                   r"^mirror at (399|400)\.\d um: ", r"^width of the layer: [45]\.\d um$"),
