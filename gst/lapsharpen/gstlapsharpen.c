@@ -21,6 +21,7 @@
  */
 #include "gstlapsharpen.h"
 
+#include "gstimagingarrayfile.h"
 #include "gstimagingenum.h"
 
 #include "imk/lapsharpen.h"
@@ -38,7 +39,8 @@ enum { FORMAT = 1 };
 
 /* The properties. The format in the configuration is filled in by plane. */
 typedef struct {
-  ImkLapsharpenConfig config;
+  ImkLapsharpenConfig config; /* without the kernel */
+  GstImagingFile *kernel;
   GstLapSharpenPlanes planes;
   guint bit_depth;
 } Settings;
@@ -93,6 +95,10 @@ static const GEnumValue method_values[] = {
         "at strong edges and near black and white. AMD's with amount=1 and "
         "neighbours=4",
         "cas"},
+    {IMK_LAPSHARPEN_METHOD_KERNEL,
+        "What the kernel of kernel-location makes of the pixel, less the "
+        "pixel: with amount=1 the same as OpenCV's filter2D",
+        "kernel"},
     {0, NULL, NULL},
 };
 
@@ -199,6 +205,21 @@ describe_plane (const GstVideoInfo *info, guint plane, const Settings *settings,
   }
 }
 
+/* The configuration with the kernel of the file. */
+static ImkLapsharpenConfig
+get_config (const Settings *settings)
+{
+  ImkLapsharpenConfig config = settings->config;
+  const ImkLapsharpenConfig *kernel =
+      gst_imaging_setting_file_data (settings->kernel);
+
+  if (kernel) {
+    config.kernel_size = kernel->kernel_size;
+    memcpy (config.kernel, kernel->kernel, sizeof (config.kernel));
+  }
+  return config;
+}
+
 static void
 free_kernels (ImkLapsharpen **kernels)
 {
@@ -233,7 +254,7 @@ gst_lap_sharpen_open (GstImagingFilter *filter, ImkBackend backend,
 {
   GstLapSharpen *self = GST_LAP_SHARPEN (filter);
   const Settings *settings = now (self);
-  ImkLapsharpenConfig config = settings->config;
+  ImkLapsharpenConfig config = get_config (settings);
   ImkLapsharpenConfig formats[GST_VIDEO_MAX_PLANES];
   ImkLapsharpen *kernels[GST_VIDEO_MAX_PLANES] = {NULL};
   guint n = GST_VIDEO_INFO_N_PLANES (info);
@@ -316,12 +337,13 @@ gst_lap_sharpen_apply (
 {
   GstLapSharpen *self = GST_LAP_SHARPEN (element);
   const Settings *settings = now (self);
+  const ImkLapsharpenConfig parameters = get_config (settings);
   ImkStatus status = IMK_OK;
 
   if (groups & FORMAT)
     return gst_imaging_filter_renew (GST_IMAGING_FILTER (self), error);
   for (guint i = 0; i < self->n_kernels && status == IMK_OK; i++) {
-    ImkLapsharpenConfig config = config_of_plane (self, i, &settings->config);
+    ImkLapsharpenConfig config = config_of_plane (self, i, &parameters);
 
     status = imk_lapsharpen_update (self->kernels[i], &config, error);
   }
@@ -356,6 +378,36 @@ gst_lap_sharpen_is_identity (GstImagingFilter *filter)
 
 /* --- the properties ------------------------------------------------------ */
 
+/* Returns: (transfer full): a configuration, of which the kernel counts */
+static gpointer
+load_kernel (const gchar *location, ImkError *error)
+{
+  g_autoptr (GError) why = NULL;
+  GstImagingNdArray *array = gst_imaging_nd_array_load (location, &why);
+  g_autofree gdouble *values =
+      array ? gst_imaging_nd_array_to_double (array, NULL, &why) : NULL;
+  ImkLapsharpenConfig *kernel = NULL;
+
+  if (!values)
+    imk_error_set (error, IMK_ERROR_FILE, "kernel-location: %s", why->message);
+  else if (array->n_dims != 2 || array->dims[0] != array->dims[1] ||
+           array->dims[0] > IMK_LAPSHARPEN_MAX_KERNEL ||
+           array->dims[0] % 2 == 0 || array->dims[0] == 1) {
+    g_autofree gchar *shape = gst_imaging_nd_array_describe (array);
+
+    imk_error_set (error, IMK_ERROR_FILE,
+        "kernel-location \"%s\" is %s; it must be [3, 3], [5, 5] or [7, 7].",
+        location, shape);
+  } else {
+    kernel = g_new0 (ImkLapsharpenConfig, 1);
+    kernel->kernel_size = (uint32_t) array->dims[0];
+    for (gsize i = 0; i < array->n_values; i++)
+      kernel->kernel[i] = (gfloat) values[i];
+  }
+  g_clear_pointer (&array, gst_imaging_nd_array_free);
+  return kernel;
+}
+
 static const GstImagingSetting settings[] = {
     GST_IMAGING_DOUBLE ("amount", LIVE, 0, Settings, config.amount, 0, 10, NULL,
         "Strength s of the sharpening: out = in + s * L, L being the negative "
@@ -364,6 +416,10 @@ static const GstImagingSetting settings[] = {
     GST_IMAGING_ENUM ("method", LIVE, 0, Settings, config.method,
         "GstLapSharpenMethod", method_values,
         "What is added to a pixel, times amount"),
+    GST_IMAGING_PATH ("kernel-location", LIVE, 0, Settings, kernel, load_kernel,
+        g_free,
+        "Array file with the 3x3, 5x5 or 7x7 weights of method=kernel. They "
+        "are not flipped: the first one is that of the top left neighbour"),
     GST_IMAGING_ENUM ("neighbours", LIVE, 0, Settings, config.neighbours,
         "GstLapSharpenNeighbours", neighbours_values,
         "Neighbours v_i of a pixel v that the Laplacian uses"),

@@ -11,9 +11,11 @@ static int64_t
 border_index (int64_t i, int64_t n, ImkLapsharpenBorder border)
 {
   if (border == IMK_LAPSHARPEN_BORDER_REFLECT101)
-    i = n == 1 ? 0 : i < 0 ? -i : i >= n ? 2 * n - 2 - i : i;
+    while (n > 1 && (i < 0 || i >= n))
+      i = i < 0 ? -i : 2 * n - 2 - i;
   if (border == IMK_LAPSHARPEN_BORDER_REFLECT)
-    i = i < 0 ? -i - 1 : i >= n ? 2 * n - 1 - i : i;
+    while (i < 0 || i >= n)
+      i = i < 0 ? -i - 1 : 2 * n - 1 - i;
   return i < 0 ? 0 : i >= n ? n - 1 : i;
 }
 
@@ -123,6 +125,38 @@ sharpen (const ImkLapsharpenConfig *k, const Window *w)
   return clamp (out, 0, maximum);
 }
 
+/* With a kernel of any weights. */
+static int64_t
+correlate (const ImkLapsharpenConfig *k, const ImkImage *in, uint32_t x,
+    uint32_t y, uint32_t channel, const Window *w)
+{
+  int64_t maximum = (1 << k->depth) - 1, out;
+  int reach = (int) k->kernel_size / 2;
+  const float *weight = k->kernel;
+  volatile float sum = 0, change, least_change;
+
+  for (int dy = -reach; dy <= reach; dy++)
+    for (int dx = -reach; dx <= reach; dx++) {
+      double own = dx || dy ? 0 : 1 - k->amount;
+      volatile float mixed = (float) (k->amount * (double) *weight++ + own);
+      volatile float product =
+          mixed * (float) get_value (
+                      k, in, (int64_t) x + dx, (int64_t) y + dy, channel);
+
+      sum += product;
+    }
+  change = sum - (float) w->v;
+  least_change = (float) k->threshold * (float) k->amount;
+  if (k->output == IMK_LAPSHARPEN_OUTPUT_EDGES)
+    return fabsf (change) < least_change
+               ? 0
+               : clamp (llrintf (fabsf (change)), 0, maximum);
+  out = fabsf (change) < least_change ? w->v : llrintf (sum);
+  if (k->clamp == IMK_LAPSHARPEN_CLAMP_LOCAL)
+    out = clamp (out, w->low, w->high);
+  return clamp (out, 0, maximum);
+}
+
 static bool
 is_filtered (const ImkLapsharpenConfig *k, uint32_t channel)
 {
@@ -140,8 +174,12 @@ imk_lapsharpen_reference (
     for (uint32_t x = 0; x < k->width; x++)
       for (uint32_t ch = 0; ch < k->channels; ch++) {
         Window w = get_window (k, in, x, y, ch);
-        int64_t value = is_filtered (k, ch) ? sharpen (k, &w) : w.v;
+        int64_t value = w.v;
 
+        if (is_filtered (k, ch) && k->method == IMK_LAPSHARPEN_METHOD_KERNEL)
+          value = correlate (k, in, x, y, ch, &w);
+        else if (is_filtered (k, ch))
+          value = sharpen (k, &w);
         imk_sample_put (out, x, y, ch, (double) (value << k->shift));
       }
 }

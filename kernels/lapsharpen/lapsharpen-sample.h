@@ -27,11 +27,13 @@ typedef struct ImkLapsharpenRule {
   uint32_t multiple, fraction; /* amount = multiple / 2^fraction; multiple 0:
                                 * not in the 16 bits that whole bytes need */
   float threshold;
+  uint32_t reach;       /* pixels from one to its furthest neighbour */
+  uint32_t kernel_size; /* 0: no kernel */
+  float kernel[IMK_LAPSHARPEN_MAX_KERNEL * IMK_LAPSHARPEN_MAX_KERNEL];
   bool adaptive; /* L is multiplied by imk_lapsharpen_gain () */
   bool local, edges;
-  bool constant, reflect101; /* border; neither: the nearest sample, which is
-                              * also what reflect comes to in a 3x3 window */
-  uint32_t border_value;     /* counts */
+  bool constant, reflect101, reflect; /* border; none: the nearest sample */
+  uint32_t border_value;              /* counts */
 } ImkLapsharpenRule;
 
 /* An amount of m / 2^q needs no float on bytes. All of (2^q + k m) v - m sum
@@ -50,6 +52,20 @@ imk_lapsharpen_find_fraction (ImkLapsharpenRule *rule)
       return;
     }
   }
+}
+
+/* The kernel that mixes what @c's makes with the sample itself. */
+static inline void
+imk_lapsharpen_set_kernel (
+    ImkLapsharpenRule *rule, const ImkLapsharpenConfig *c)
+{
+  const uint32_t n = c->kernel_size * c->kernel_size;
+
+  rule->kernel_size = c->kernel_size;
+  rule->reach = c->kernel_size / 2;
+  for (uint32_t i = 0; i < n; i++)
+    rule->kernel[i] = (float) (c->amount * (double) c->kernel[i] +
+                               (i == n / 2 ? 1 - c->amount : 0));
 }
 
 static inline ImkLapsharpenRule
@@ -71,12 +87,16 @@ imk_lapsharpen_rule (const ImkLapsharpenConfig *c)
   rule.weight_channel =
       c->alpha == IMK_LAPSHARPEN_ALPHA_WEIGHTED ? c->alpha_channel : -1;
   rule.neighbours = c->neighbours;
+  rule.reach = 1;
+  if (c->method == IMK_LAPSHARPEN_METHOD_KERNEL)
+    imk_lapsharpen_set_kernel (&rule, c);
   rule.adaptive = c->method == IMK_LAPSHARPEN_METHOD_CAS;
   rule.amount = (float) c->amount;
   imk_lapsharpen_find_fraction (&rule);
   rule.threshold = (float) c->threshold;
   rule.local = c->clamp == IMK_LAPSHARPEN_CLAMP_LOCAL && !rule.edges;
   rule.reflect101 = c->border == IMK_LAPSHARPEN_BORDER_REFLECT101;
+  rule.reflect = c->border == IMK_LAPSHARPEN_BORDER_REFLECT;
   rule.constant = c->border == IMK_LAPSHARPEN_BORDER_ZERO ||
                   c->border == IMK_LAPSHARPEN_BORDER_CONSTANT;
   rule.border_value =
@@ -91,18 +111,24 @@ imk_lapsharpen_is_plain (const ImkLapsharpenRule *rule, ImkType type)
 {
   return type == IMK_TYPE_U8 && rule->maximum == 255 && rule->multiple &&
          !rule->measured && rule->weight_channel < 0 && !rule->edges &&
-         !rule->adaptive &&
+         !rule->adaptive && !rule->kernel_size &&
          rule->threshold <= 1; /* |L| < 1 is L = 0, which changes nothing */
 }
 
-/* Returns: the index of 0..n-1 that stands for index i of -1..n, where the
- * border is not constant */
+/* Returns: the index of 0..n-1 that stands for index @i, where the border is
+ * not constant */
 IMK_HOST_DEVICE static inline int
-imk_lapsharpen_inside (int i, int n, bool reflect101)
+imk_lapsharpen_inside (int i, int n, const ImkLapsharpenRule *rule)
 {
-  int step = reflect101 && n > 1 ? 1 : 0;
+  int period = rule->reflect101 ? 2 * n - 2 : 2 * n;
 
-  return i < 0 ? step : i >= n ? n - 1 - step : i;
+  if (i >= 0 && i < n)
+    return i;
+  if ((!rule->reflect && !rule->reflect101) || n == 1)
+    return i < 0 ? 0 : n - 1;
+  i %= period;
+  i = i < 0 ? i + period : i;
+  return i < n ? i : rule->reflect101 ? period - i : period - 1 - i;
 }
 
 /* Returns: the weighted L from sum a_i (v - v_i), which double holds exactly */
@@ -165,4 +191,26 @@ imk_lapsharpen_sample (float amount, float threshold, bool edges, float l,
   sum = sum < (float) low ? (float) low : sum;
   sum = sum > (float) high ? (float) high : sum;
   return (int32_t) sum;
+}
+
+/* Returns: the new value of a sample @v for which the kernel has made @sum,
+ * kept in @low..@high. 3 * 2^22 leaves no bits for a fraction: adding it rounds
+ * to the nearest integer, halves to even. */
+IMK_HOST_DEVICE static inline int32_t
+imk_lapsharpen_correlated (const ImkLapsharpenRule *rule, float sum, int32_t v,
+    int32_t low, int32_t high)
+{
+  const float whole = 12582912.0f;
+  float base = (float) v;
+  float change = sum - base;
+  float magnitude = change < 0 ? -change : change;
+  float made = rule->edges ? magnitude : sum;
+
+  made = made < (float) low ? (float) low : made;
+  made = made > (float) high ? (float) high : made;
+  made = (made + whole) - whole;
+  if (magnitude < rule->threshold * rule->amount)
+    made = rule->edges ? 0.0f : base;
+  made = made > (float) high ? (float) high : made;
+  return (int32_t) made;
 }

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "imk/lapsharpen.h"
 
+#include <math.h>
 #include <stdlib.h>
 
 #include "core/config.h"
@@ -104,6 +105,29 @@ check_choice (const char *property, int value, int last, ImkError *error)
 }
 
 static ImkStatus
+check_kernel (const ImkLapsharpenConfig *c, ImkError *error)
+{
+  if (c->kernel_size == 0)
+    return imk_error_set (error, IMK_ERROR_CONFIG,
+        "method=kernel has no kernel. Set kernel-location to an array file of "
+        "3x3, 5x5 or 7x7 weights.");
+  if (c->kernel_size != 3 && c->kernel_size != 5 && c->kernel_size != 7)
+    return imk_error_set (error, IMK_ERROR_CONFIG,
+        "The kernel has %u rows and columns; it can have 3, 5 or 7.",
+        c->kernel_size);
+  for (uint32_t i = 0; i < c->kernel_size * c->kernel_size; i++)
+    if (!(fabsf (c->kernel[i]) <= 65536)) /* NaN must fail too */
+      return imk_error_set (error, IMK_ERROR_CONFIG,
+          "Weight %u of row %u of the kernel is %g; it can be -65536 to 65536.",
+          i % c->kernel_size, i / c->kernel_size, (double) c->kernel[i]);
+  if (c->alpha == IMK_LAPSHARPEN_ALPHA_WEIGHTED && c->alpha_channel >= 0)
+    return imk_error_set (error, IMK_ERROR_CONFIG,
+        "alpha=weighted does not go with method=kernel; take alpha=copy or "
+        "alpha=filter.");
+  return IMK_OK;
+}
+
+static ImkStatus
 check_parameters (const ImkLapsharpenConfig *c, ImkError *error)
 {
   uint32_t maximum = (1u << c->depth) - 1;
@@ -130,7 +154,9 @@ check_parameters (const ImkLapsharpenConfig *c, ImkError *error)
         "output", (int) c->output, IMK_LAPSHARPEN_OUTPUT_EDGES, error);
   if (status == IMK_OK)
     status = check_choice (
-        "method", (int) c->method, IMK_LAPSHARPEN_METHOD_CAS, error);
+        "method", (int) c->method, IMK_LAPSHARPEN_METHOD_KERNEL, error);
+  if (status == IMK_OK && c->method == IMK_LAPSHARPEN_METHOD_KERNEL)
+    status = check_kernel (c, error);
   if (status != IMK_OK)
     return status;
   if (c->border == IMK_LAPSHARPEN_BORDER_CONSTANT && c->border_value > maximum)

@@ -8,11 +8,15 @@
 extern "C" {
 #endif
 
+enum { IMK_LAPSHARPEN_MAX_KERNEL = 7 }; /* rows and columns */
+
 /* What is added to a sample, times the amount. */
 typedef enum ImkLapsharpenMethod {
   IMK_LAPSHARPEN_METHOD_LAPLACIAN, /* L, the same everywhere */
   IMK_LAPSHARPEN_METHOD_CAS,       /* L times a gain of 0..1 that is small where
                                     * contrast is high or a limit is near */
+  IMK_LAPSHARPEN_METHOD_KERNEL, /* what a kernel of 3x3 to 7x7 weights makes of
+                                 * the sample, less the sample */
 } ImkLapsharpenMethod;
 
 /* What a neighbour outside the image counts as, for a row a b c d. */
@@ -61,6 +65,8 @@ typedef enum ImkLapsharpenOutput {
  * @border_value: counts of @depth bits, for BORDER_CONSTANT, every channel
  * @threshold: counts; where |L| is below it the pixel is left as it is, and no
  *   edge for OUTPUT_EDGES
+ * @kernel_size: rows and columns of @kernel, 3, 5 or 7, for METHOD_KERNEL
+ * @kernel: weights w_i, row by row, from the top left neighbour on; finite
  * @measure_focus: also sum up L and its square, see imk_lapsharpen_get_focus
  *
  * The members from @amount on may change between two frames; the others are
@@ -85,6 +91,8 @@ typedef struct ImkLapsharpenConfig {
   ImkLapsharpenOutput output;
   bool measure_focus;
   ImkLapsharpenMethod method;
+  uint32_t kernel_size;
+  float kernel[IMK_LAPSHARPEN_MAX_KERNEL * IMK_LAPSHARPEN_MAX_KERNEL];
 } ImkLapsharpenConfig;
 
 /**
@@ -155,6 +163,11 @@ IMK_API ImkStatus imk_lapsharpen_update (
  *   to float32. With 4 neighbours and s = 1 this is AMD's contrast adaptive
  *   sharpening (FidelityFX CAS 1.0) at its sharpness 1, one channel at a time:
  *   (v + w sum v_i) / (1 + 4 w), w = -a / 5, is v + g L.
+ * METHOD_KERNEL: t = sum w'_i v_i in float32, row by row, each product and sum
+ *   rounded; w' = s w + (1 - s) d, rounded to float32, where d is 1 for the
+ *   pixel itself. out = clamp (t rounded to an integer, halves to even), as
+ *   OpenCV's filter2D with s = 1. s L is t - v: it is compared with s times the
+ *   threshold, and is |t - v| rounded for OUTPUT_EDGES. Not ALPHA_WEIGHTED.
  * OUTPUT_EDGES: out = clamp (floor (|s L| + 0.5)), alpha copied.
  * How a fraction is rounded, the same on both backends and all processors:
  * the weighted L is divided in float64, s and L are rounded to float32, s L is

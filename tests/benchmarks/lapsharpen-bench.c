@@ -23,6 +23,7 @@ typedef struct Case {
   uint32_t threshold;
   ImkLapsharpenClamp clamp;
   ImkLapsharpenMethod method;
+  uint32_t kernel_size;
 } Case;
 
 #define RGBA .type = IMK_TYPE_U8, .channels = 4
@@ -39,6 +40,10 @@ static const Case cases[] = {
     {"rgba-clamp-local", 1, false, RGBA, PLAIN,
         .clamp = IMK_LAPSHARPEN_CLAMP_LOCAL},
     {"rgba-cas", 1, false, RGBA, PLAIN, .method = IMK_LAPSHARPEN_METHOD_CAS},
+    {"rgba-kernel-3x3", 1, false, RGBA, PLAIN,
+        .method = IMK_LAPSHARPEN_METHOD_KERNEL, .kernel_size = 3},
+    {"rgba-kernel-7x7", 1, false, RGBA, PLAIN,
+        .method = IMK_LAPSHARPEN_METHOD_KERNEL, .kernel_size = 7},
     {"rgba-neighbours-8", 1, false, RGBA, .amount = 1.0, .neighbours = 8},
     {"rgba-alpha-filter", 1, false, RGBA, PLAIN,
         .alpha = IMK_LAPSHARPEN_ALPHA_FILTER},
@@ -71,6 +76,9 @@ make_config (const Case *c)
   config.threshold = c->threshold;
   config.clamp = c->clamp;
   config.method = c->method;
+  config.kernel_size = c->kernel_size;
+  for (uint32_t i = 0; i < c->kernel_size * c->kernel_size; i++)
+    config.kernel[i] = (float) i / 49 - 0.4f;
   return config;
 }
 
@@ -85,7 +93,7 @@ check (const Case *c, const ImkLapsharpenConfig *config, const ImkImage *in,
   ImkImage expected = *out;
   size_t size;
 
-  top.height = N_CHECKED + 1; /* the row below the last to compare */
+  top.height = N_CHECKED + 3; /* rows below the last to compare */
   size = out->stride * top.height;
   expected.height = top.height;
   expected.data = malloc (size);

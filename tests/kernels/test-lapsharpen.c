@@ -44,8 +44,11 @@ case_name (const Case *c)
       k->depth, k->shift, k->channel_mask, k->alpha_channel, alphas[k->alpha],
       k->amount, k->neighbours, k->border_value, k->threshold,
       k->clamp ? " local" : "", k->output ? " edges" : "",
-      k->measure_focus ? " focus" : "", k->method ? " cas" : "", c->padding,
-      c->offset);
+      k->measure_focus ? " focus" : "",
+      k->method == IMK_LAPSHARPEN_METHOD_CAS      ? " cas"
+      : k->method == IMK_LAPSHARPEN_METHOD_KERNEL ? " kernel"
+                                                  : "",
+      c->padding, c->offset);
   return name;
 }
 
@@ -230,6 +233,19 @@ static const uint32_t depths[][2] = {
 #define LENGTH(array) (sizeof (array) / sizeof ((array)[0]))
 #define PICK(array, seed) ((array)[test_random (seed) % LENGTH (array)])
 
+/* Weights of few bits, which make halves to round, and others. */
+static void
+set_kernel (ImkLapsharpenConfig *k, uint64_t *seed)
+{
+  k->kernel_size = 3 + 2 * (uint32_t) (test_random (seed) % 3);
+  for (uint32_t i = 0; i < k->kernel_size * k->kernel_size; i++)
+    k->kernel[i] = ((float) (test_random (seed) % 64) - 31) /
+                   (test_random (seed) % 2 ? 16 : 33);
+  if (k->method == IMK_LAPSHARPEN_METHOD_KERNEL &&
+      k->alpha == IMK_LAPSHARPEN_ALPHA_WEIGHTED)
+    k->alpha = IMK_LAPSHARPEN_ALPHA_COPY;
+}
+
 /* The options that no loop goes over are drawn, most of them half of the time
  * at their default, so that the fast paths get their share. */
 static void
@@ -260,7 +276,8 @@ draw_options (Case *c, uint64_t *seed)
     k->clamp = (ImkLapsharpenClamp) (test_random (seed) % 2);
     k->output = (ImkLapsharpenOutput) (test_random (seed) % 2);
     k->measure_focus = test_random (seed) % 2;
-    k->method = (ImkLapsharpenMethod) (test_random (seed) % 2);
+    k->method = (ImkLapsharpenMethod) (test_random (seed) % 3);
+    set_kernel (k, seed);
   }
   k->n_threads = 1 + (uint32_t) (test_random (seed) % 3);
   c->padding = test_random (seed) % 2 ? (uint32_t) (test_random (seed) % 4) : 0;
@@ -294,6 +311,7 @@ static void
 for_each_option (CaseFunc check)
 {
   Case c = {.fill = FILL_NOISE, .seed = 11, .padding = 3};
+  uint64_t seed = 5;
   ImkLapsharpenConfig *k = &c.config;
 
   for (int i = 0; i < 2 * (int) LENGTH (amounts) * 2 * 3 * 4 * 2 * 2; i++) {
@@ -316,6 +334,9 @@ for_each_option (CaseFunc check)
     k->output = (ImkLapsharpenOutput) (n / 2);
     check (&c);
     k->method = IMK_LAPSHARPEN_METHOD_CAS;
+    check (&c);
+    k->method = IMK_LAPSHARPEN_METHOD_KERNEL;
+    set_kernel (k, &seed);
     check (&c);
   }
 }
@@ -869,7 +890,15 @@ test_validation (void)
   EXPECT ("border has", c.border = (ImkLapsharpenBorder) 5);
   EXPECT ("alpha has", c.alpha = (ImkLapsharpenAlpha) 3);
   EXPECT ("clamp has", c.clamp = (ImkLapsharpenClamp) 2);
-  EXPECT ("method has", c.method = (ImkLapsharpenMethod) 2);
+  EXPECT ("method has", c.method = (ImkLapsharpenMethod) 3);
+  EXPECT ("has no kernel", c.method = IMK_LAPSHARPEN_METHOD_KERNEL);
+  EXPECT ("kernel has 4 rows", c.method = IMK_LAPSHARPEN_METHOD_KERNEL,
+      c.kernel_size = 4);
+  EXPECT ("Weight 1 of row 2 of the kernel is nan",
+      c.method = IMK_LAPSHARPEN_METHOD_KERNEL, c.kernel_size = 3,
+      c.kernel[7] = NAN);
+  EXPECT ("alpha=weighted does not go", c.alpha = IMK_LAPSHARPEN_ALPHA_WEIGHTED,
+      c.method = IMK_LAPSHARPEN_METHOD_KERNEL, c.kernel_size = 3);
   EXPECT ("output has", c.output = (ImkLapsharpenOutput) 2);
   EXPECT ("border-value 256", c.border = IMK_LAPSHARPEN_BORDER_CONSTANT,
       c.border_value = 256);

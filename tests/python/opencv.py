@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
 """lapsharpen and cv2.filter2D give the same bytes."""
+import os
+import tempfile
 import unittest
 
 import numpy as np
@@ -61,6 +63,39 @@ class OpenCV(unittest.TestCase):
                     shape = (height, width, channels) if channels > 1 else (height, width)
                     frame = random.randint(0, np.iinfo(dtype).max + 1, shape).astype(dtype)
                     self.compare(backend, frame, format)
+
+    def test_kernels_from_a_file(self):
+        random = np.random.RandomState(3)
+        for size in (3, 5, 7):
+            # whole, with halves to round, and any: there OpenCV may fuse products and sums, which
+            # decides for 1 where a sum is a float32 step from a half: 2^-16 of 255, 2^-8 of 65535
+            for kind, weights, exact in (
+                    ("whole", random.randint(-9, 10, (size, size)), True),
+                    ("sixteenths", random.randint(-40, 41, (size, size)) / 16, True),
+                    ("any", random.uniform(-1, 1, (size, size)) / size, False)):
+                weights = weights.astype(np.float32)
+                for format, channels, dtype in (("GRAY8", 1, np.uint8), ("RGB", 3, np.uint8),
+                                                ("GRAY16_LE", 1, np.uint16)):
+                    shape = (67, 641, channels) if channels > 1 else (67, 641)
+                    frame = random.randint(0, np.iinfo(dtype).max + 1, shape).astype(dtype)
+                    for name, border in borders():
+                        wanted = cv2.filter2D(frame, -1, weights, borderType=border)
+                        found = self.with_kernel(weights, name, frame, format)
+                        where = f"{kind} {size}x{size} {format} {name}"
+                        most = 1e-4 if dtype == np.uint8 else 1e-2
+                        if exact:
+                            self.same(found, wanted, where)
+                        else:
+                            difference = np.abs(found.astype(int) - wanted.astype(int))
+                            self.assertLessEqual(difference.max(), 1, where)
+                            self.assertLessEqual(np.mean(difference > 0), most, where)
+
+    def with_kernel(self, weights, border, frame, format):
+        with tempfile.TemporaryDirectory() as folder:
+            location = os.path.join(folder, "kernel.npy")
+            np.save(location, weights)
+            return through(f"lapsharpen backend=cpu method=kernel kernel-location={location}"
+                           f" border={border} border-value=0", frame, format)
 
 
 if __name__ == "__main__":

@@ -20,18 +20,27 @@
 #define LEAST(a, b) ((a) < (b) ? (a) : (b))
 #define MOST(a, b) ((a) > (b) ? (a) : (b))
 
-/* The samples of a chunk in the row above, the row itself, the row below; whole
- * counts of the type of the frame. */
+enum {
+  REACH = IMK_LAPSHARPEN_MAX_KERNEL / 2,
+  ABOVE = REACH - 1,
+  HERE = REACH,
+  BELOW = REACH + 1,
+};
+
+/* The samples of a chunk in its row, HERE, and in those above and below as far
+ * as the rule reaches; whole counts of the type of the frame. */
 typedef struct Rows {
-  const void *above, *here, *below;
+  const void *row[IMK_LAPSHARPEN_MAX_KERNEL];
 } Rows;
 
 INLINE Rows
-rows_at (const Rows *rows, size_t offset)
+rows_at (const ImkLapsharpenRule *rule, const Rows *rows, size_t offset)
 {
-  return (Rows){(const uint8_t *) rows->above + offset,
-      (const uint8_t *) rows->here + offset,
-      (const uint8_t *) rows->below + offset};
+  Rows at = {};
+
+  for (uint32_t i = HERE - rule->reach; i <= HERE + rule->reach; i++)
+    at.row[i] = (const uint8_t *) rows->row[i] + offset;
+  return at;
 }
 
 /* --- the Laplacian, in the narrowest type that holds it --------------------
@@ -41,7 +50,8 @@ INLINE void
 get_laplacian_u8 (const ImkLapsharpenRule *rule, const Rows *rows, int16_t *l)
 {
   const ptrdiff_t c = rule->channels;
-  const uint8_t *a = rows->above, *h = rows->here, *b = rows->below;
+  const uint8_t *a = rows->row[ABOVE], *h = rows->row[HERE],
+                *b = rows->row[BELOW];
 
   if (rule->neighbours == 4)
     for (ptrdiff_t i = 0; i < CHUNK; i++)
@@ -56,7 +66,8 @@ INLINE void
 get_laplacian_u16 (const ImkLapsharpenRule *rule, const Rows *rows, int32_t *l)
 {
   const ptrdiff_t c = rule->channels;
-  const uint16_t *a = rows->above, *h = rows->here, *b = rows->below;
+  const uint16_t *a = rows->row[ABOVE], *h = rows->row[HERE],
+                 *b = rows->row[BELOW];
 
   if (rule->neighbours == 4)
     for (ptrdiff_t i = 0; i < CHUNK; i++)
@@ -163,15 +174,15 @@ INLINE void
 get_weighted_u8 (const ImkLapsharpenRule *rule, const Rows *rows, float *l)
 {
   const bool diagonal = rule->neighbours == 8;
-  const uint8_t *here = rows->here;
+  const uint8_t *here = rows->row[HERE];
   const float maximum = (float) rule->maximum, reciprocal = 1 / maximum;
   int32_t numerator[CHUNK];
   uint16_t sum[CHUNK] = {0};
   uint32_t products[CHUNK] = {0};
 
-  add_weighted_u8 (rule, rows->above, diagonal, true, sum, products);
-  add_weighted_u8 (rule, rows->here, true, false, sum, products);
-  add_weighted_u8 (rule, rows->below, diagonal, true, sum, products);
+  add_weighted_u8 (rule, rows->row[ABOVE], diagonal, true, sum, products);
+  add_weighted_u8 (rule, rows->row[HERE], true, false, sum, products);
+  add_weighted_u8 (rule, rows->row[BELOW], diagonal, true, sum, products);
   for (ptrdiff_t i = 0; i < CHUNK; i++)
     numerator[i] = here[i] * sum[i] - (int32_t) products[i];
   if (HAVE_FMA && rule->maximum == 255)
@@ -213,14 +224,14 @@ INLINE void
 get_weighted_u16 (const ImkLapsharpenRule *rule, const Rows *rows, float *l)
 {
   const bool diagonal = rule->neighbours == 8;
-  const uint16_t *here = rows->here;
+  const uint16_t *here = rows->row[HERE];
   const double reciprocal = 1.0 / rule->maximum;
   int32_t sum[CHUNK] = {0};
   double products[CHUNK] = {0};
 
-  add_weighted_u16 (rule, rows->above, diagonal, true, sum, products);
-  add_weighted_u16 (rule, rows->here, true, false, sum, products);
-  add_weighted_u16 (rule, rows->below, diagonal, true, sum, products);
+  add_weighted_u16 (rule, rows->row[ABOVE], diagonal, true, sum, products);
+  add_weighted_u16 (rule, rows->row[HERE], true, false, sum, products);
+  add_weighted_u16 (rule, rows->row[BELOW], diagonal, true, sum, products);
   for (ptrdiff_t i = 0; i < CHUNK; i++)
     l[i] = imk_lapsharpen_weighted_by (
         (double) here[i] * (double) sum[i] - products[i], reciprocal);
@@ -319,6 +330,34 @@ merge (const Work *work, const void *here, ImkType type,
           (uint16_t) ((sharpened[i] & mask[i]) | (words[i] & ~mask[i]));
 }
 
+/* --- any kernel ------------------------------------------------------------
+ */
+
+INLINE void
+correlate (const ImkLapsharpenRule *rule, const Rows *rows, ImkType type,
+    uint16_t *sharpened)
+{
+  const ptrdiff_t c = rule->channels, reach = rule->reach;
+  const float *weight = rule->kernel;
+  float sum[CHUNK] = {0}, line[WIDE];
+  ImkLapsharpenRule own; /* a copy that no store can change */
+
+  for (ptrdiff_t dy = -reach; dy <= reach; dy++) {
+    for (ptrdiff_t i = 0; i < CHUNK + 2 * reach * c; i++)
+      line[i] = (float) value_at (rows->row[HERE + dy], type, i - reach * c);
+    for (ptrdiff_t dx = 0; dx <= 2 * reach; dx++, weight++)
+      for (ptrdiff_t i = 0; i < CHUNK; i++)
+        sum[i] += *weight * line[i + dx * c];
+  }
+  own.edges = rule->edges;
+  own.threshold = rule->threshold;
+  own.amount = rule->amount;
+  own.maximum = rule->maximum;
+  for (uint32_t i = 0; i < CHUNK; i++)
+    sharpened[i] = (uint16_t) imk_lapsharpen_correlated (&own, sum[i],
+        value_at (rows->row[HERE], type, i), 0, (int32_t) own.maximum);
+}
+
 /* --- contrast adaptive sharpening ------------------------------------------
  */
 
@@ -332,9 +371,9 @@ adapt (const ImkLapsharpenRule *rule, const Rows *rows, ImkType type,
   uint16_t here[WIDE], low[WIDE], high[WIDE];
 
   for (ptrdiff_t i = 0; i < CHUNK + 2 * c; i++) {
-    uint16_t a = (uint16_t) value_at (rows->above, type, i - c);
-    uint16_t b = (uint16_t) value_at (rows->below, type, i - c);
-    uint16_t h = (uint16_t) value_at (rows->here, type, i - c);
+    uint16_t a = (uint16_t) value_at (rows->row[ABOVE], type, i - c);
+    uint16_t b = (uint16_t) value_at (rows->row[BELOW], type, i - c);
+    uint16_t h = (uint16_t) value_at (rows->row[HERE], type, i - c);
     uint16_t least = LEAST (a, b), most = MOST (a, b);
 
     here[i] = h;
@@ -365,7 +404,8 @@ INLINE void
 clamp_local_u8 (const Work *work, const Rows *rows, uint8_t *out)
 {
   const ptrdiff_t c = work->rule->channels;
-  const uint8_t *a = rows->above, *h = rows->here, *b = rows->below;
+  const uint8_t *a = rows->row[ABOVE], *h = rows->row[HERE],
+                *b = rows->row[BELOW];
   uint8_t low[WIDE], high[WIDE];
 
   for (ptrdiff_t i = 0; i < CHUNK + 2 * c; i++) {
@@ -392,7 +432,8 @@ INLINE void
 clamp_local_u16 (const Work *work, const Rows *rows, uint16_t *out)
 {
   const ptrdiff_t c = work->rule->channels;
-  const uint16_t *a = rows->above, *h = rows->here, *b = rows->below;
+  const uint16_t *a = rows->row[ABOVE], *h = rows->row[HERE],
+                 *b = rows->row[BELOW];
   uint16_t low[WIDE], high[WIDE];
 
   for (ptrdiff_t i = 0; i < CHUNK + 2 * c; i++) {

@@ -29,13 +29,15 @@ sharpen_u8 (const Work *work, const Rows *rows, uint32_t n, uint8_t *out,
     adapt (rule, rows, IMK_TYPE_U8, laplacian, L_I16, l);
   else if (rule->adaptive)
     adapt (rule, rows, IMK_TYPE_U8, l, L_F32, l);
-  if (rule->adaptive || rule->weight_channel >= 0)
-    sharpen (rule, rows->here, IMK_TYPE_U8, l, L_F32, sharpened);
+  if (rule->kernel_size)
+    correlate (rule, rows, IMK_TYPE_U8, sharpened);
+  else if (rule->adaptive || rule->weight_channel >= 0)
+    sharpen (rule, rows->row[HERE], IMK_TYPE_U8, l, L_F32, sharpened);
   else if (rule->multiple)
-    sharpen_words (rule, rows->here, laplacian, sharpened);
+    sharpen_words (rule, rows->row[HERE], laplacian, sharpened);
   else
-    sharpen (rule, rows->here, IMK_TYPE_U8, laplacian, L_I16, sharpened);
-  merge (work, rows->here, IMK_TYPE_U8, sharpened, out);
+    sharpen (rule, rows->row[HERE], IMK_TYPE_U8, laplacian, L_I16, sharpened);
+  merge (work, rows->row[HERE], IMK_TYPE_U8, sharpened, out);
   if (rule->local)
     clamp_local_u8 (work, rows, out);
 }
@@ -58,11 +60,13 @@ sharpen_u16 (const Work *work, const Rows *rows, uint32_t n, uint16_t *out,
     adapt (rule, rows, IMK_TYPE_U16, laplacian, L_I32, l);
   else if (rule->adaptive)
     adapt (rule, rows, IMK_TYPE_U16, l, L_F32, l);
-  if (rule->adaptive || rule->weight_channel >= 0)
-    sharpen (rule, rows->here, IMK_TYPE_U16, l, L_F32, sharpened);
+  if (rule->kernel_size)
+    correlate (rule, rows, IMK_TYPE_U16, sharpened);
+  else if (rule->adaptive || rule->weight_channel >= 0)
+    sharpen (rule, rows->row[HERE], IMK_TYPE_U16, l, L_F32, sharpened);
   else
-    sharpen (rule, rows->here, IMK_TYPE_U16, laplacian, L_I32, sharpened);
-  merge (work, rows->here, IMK_TYPE_U16, sharpened, out);
+    sharpen (rule, rows->row[HERE], IMK_TYPE_U16, laplacian, L_I32, sharpened);
+  merge (work, rows->row[HERE], IMK_TYPE_U16, sharpened, out);
   if (rule->local)
     clamp_local_u16 (work, rows, out);
 }
@@ -79,7 +83,7 @@ sharpen_chunks (const Work *work, const Rows *rows, uint32_t n, void *out,
   if (plain)
     sharpen_bytes (work, rows, n_written, out);
   for (uint32_t i = 0; i < n; i += CHUNK) {
-    const Rows at = rows_at (rows, i * size);
+    const Rows at = rows_at (work->rule, rows, i * size);
     const uint32_t m = n - i < CHUNK ? n - i : CHUNK;
     void *to = (uint8_t *) out + i * size;
 
@@ -97,10 +101,10 @@ sharpen_chunks (const Work *work, const Rows *rows, uint32_t n, void *out,
 /* --- copies for the ends of rows -------------------------------------------
  */
 
-/* The samples of a chunk with a pixel on either side, one row. */
+/* The samples of a chunk with the pixels on either side, one row. */
 typedef union Line {
-  uint8_t bytes[CHUNK + 8];
-  uint16_t words[CHUNK + 8];
+  uint8_t bytes[CHUNK + 2 * 4 * REACH];
+  uint16_t words[CHUNK + 2 * 4 * REACH];
 } Line;
 
 /* Copies the counts of @n samples from @first on to number @at of the line. */
@@ -132,12 +136,12 @@ fill_counts (const Work *work, uint32_t n, Line *line, uint32_t at)
       line->words[i] = (uint16_t) work->rule->border_value;
 }
 
-/* The pixel left or right of a row, to number @at of the line. */
+/* Pixel @x left or right of a row, to number @at of the line. */
 static void
 copy_outside (const Work *work, const void *row, int x, Line *line, uint32_t at)
 {
   const ImkLapsharpenRule *r = work->rule;
-  int inside = imk_lapsharpen_inside (x, (int) r->width, r->reflect101);
+  int inside = imk_lapsharpen_inside (x, (int) r->width, r);
 
   if (r->constant)
     fill_counts (work, r->channels, line, at);
@@ -146,33 +150,32 @@ copy_outside (const Work *work, const void *row, int x, Line *line, uint32_t at)
         work, row, (uint32_t) inside * r->channels, r->channels, line, at);
 }
 
-/* Copies the @n samples from @first on and a pixel on either side, as counts.
- * Returns: the first of the samples */
+/* Copies the @n samples from @first on and the pixels on either side, as
+ * counts. Returns: the first of the samples */
 static const void *
 copy_line (
     const Work *work, const void *row, uint32_t first, uint32_t n, Line *line)
 {
   const ImkLapsharpenRule *r = work->rule;
-  const uint32_t c = r->channels;
-  const uint32_t before = first ? c : 0;
-  const uint32_t after = first + n < r->width * c ? c : 0;
+  const uint32_t c = r->channels, margin = r->reach * c, end = r->width * c;
+  const uint32_t from = first < margin ? 0 : first - margin;
+  const uint32_t to = first + n + margin < end ? first + n + margin : end;
   const size_t size = imk_type_size (work->in->type);
+  const int left = (int) (first / c - r->reach);
 
   /* What is computed of the rest of the chunk is thrown away. */
   if (n < CHUNK)
-    memset (line->bytes + (n + 2 * c) * size, 0, (CHUNK - n) * size);
+    memset (line->bytes + (n + 2 * margin) * size, 0, (CHUNK - n) * size);
   if (!row)
-    fill_counts (work, n + 2 * c, line, 0);
+    fill_counts (work, n + 2 * margin, line, 0);
   else {
-    copy_counts (
-        work, row, first - before, before + n + after, line, c - before);
-    if (!before)
-      copy_outside (work, row, -1, line, 0);
-    if (!after)
-      copy_outside (work, row, (int) r->width, line, c + n);
+    copy_counts (work, row, from, to - from, line, margin + from - first);
+    for (int x = left; x < 0; x++)
+      copy_outside (work, row, x, line, (uint32_t) (x - left) * c);
+    for (int x = (int) r->width; x < (int) ((first + n + margin) / c); x++)
+      copy_outside (work, row, x, line, (uint32_t) (x - left) * c);
   }
-  return work->in->type == IMK_TYPE_U8 ? (const void *) (line->bytes + c)
-                                       : line->words + c;
+  return line->bytes + margin * size;
 }
 
 static void
@@ -181,11 +184,12 @@ sharpen_copies (const Work *work, const Rows *rows, uint32_t first, uint32_t n,
 {
   const size_t size = imk_type_size (work->out->type);
   const uint32_t shift = work->rule->shift;
-  Line lines[3], sharpened;
-  const Rows copies = {copy_line (work, rows->above, first, n, &lines[0]),
-      copy_line (work, rows->here, first, n, &lines[1]),
-      copy_line (work, rows->below, first, n, &lines[2])};
+  Line lines[IMK_LAPSHARPEN_MAX_KERNEL], sharpened;
+  Rows copies = {};
 
+  for (uint32_t i = HERE - work->rule->reach; i <= HERE + work->rule->reach;
+       i++)
+    copies.row[i] = copy_line (work, rows->row[i], first, n, &lines[i]);
   sharpen_chunks (work, &copies, n, &sharpened, sums);
   if (!shift)
     memcpy ((uint8_t *) out + first * size, &sharpened, n * size);
@@ -200,12 +204,12 @@ sharpen_copies (const Work *work, const Rows *rows, uint32_t first, uint32_t n,
 /* --- rows ------------------------------------------------------------------
  */
 
-/* Returns: row @y of -1..height, NULL where the border is constant */
+/* Returns: row @y, NULL where the border is constant */
 static const void *
 get_row (const Work *work, int y)
 {
   const ImkLapsharpenRule *r = work->rule;
-  int inside = imk_lapsharpen_inside (y, (int) r->height, r->reflect101);
+  int inside = imk_lapsharpen_inside (y, (int) r->height, r);
 
   if (r->constant && (y < 0 || y >= (int) r->height))
     return NULL;
@@ -229,14 +233,18 @@ sharpen_row (
   const ImkLapsharpenRule *r = work->rule;
   const size_t size = imk_type_size (work->in->type);
   const uint32_t end = r->width * r->channels;
-  const bool in_place = rows->above && rows->below && !r->shift;
+  const uint32_t margin = r->reach * r->channels;
+  bool in_place = !r->shift;
   uint32_t first = 0, n = first_chunk (out, r->channels, size);
 
+  for (uint32_t i = HERE - r->reach; i <= HERE + r->reach; i++)
+    in_place = in_place && rows->row[i];
   for (; first < end; first += n, n = CHUNK) {
-    uint32_t inside = (end - first - 1) / CHUNK * CHUNK;
+    uint32_t inside =
+        end - first > margin ? (end - first - margin) / CHUNK * CHUNK : 0;
 
-    if (in_place && first && inside) {
-      const Rows at = rows_at (rows, first * size);
+    if (in_place && first >= margin && inside) {
+      const Rows at = rows_at (work->rule, rows, first * size);
 
       sharpen_chunks (work, &at, inside, out + first * size, sums);
       first += inside;
@@ -254,10 +262,12 @@ sharpen_rows (void *data, uint32_t first, uint32_t end)
   ImkLapsharpenSums band = {0};
 
   for (uint32_t y = first; y < end; y++) {
-    Rows rows = {get_row (work, (int) y - 1), get_row (work, (int) y),
-        get_row (work, (int) y + 1)};
+    Rows rows = {};
     ImkLapsharpenSums sums = {0}; /* of a row: squares below 2^18 * 2^38 */
 
+    for (uint32_t i = HERE - work->rule->reach; i <= HERE + work->rule->reach;
+         i++)
+      rows.row[i] = get_row (work, (int) (y + i) - HERE);
     sharpen_row (work, &rows,
         (uint8_t *) work->out->data + y * work->out->stride, &sums);
     band.sum += sums.sum;

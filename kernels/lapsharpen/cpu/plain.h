@@ -80,9 +80,9 @@ sharpen_bytes (const Work *work, const Rows *rows, size_t n, uint8_t *out)
   const Vector zero = {0};
 
   for (size_t i = 0, phase = 0; i < n; i += IMK_VECTOR_SIZE) {
-    const uint8_t *above = (const uint8_t *) rows->above + i;
-    const uint8_t *here = (const uint8_t *) rows->here + i;
-    const uint8_t *below = (const uint8_t *) rows->below + i;
+    const uint8_t *above = (const uint8_t *) rows->row[ABOVE] + i;
+    const uint8_t *here = (const uint8_t *) rows->row[HERE] + i;
+    const uint8_t *below = (const uint8_t *) rows->row[BELOW] + i;
     Vector v = load (here), mask = load (work->filtered_bytes + phase);
     Words low = half, high = half;
 

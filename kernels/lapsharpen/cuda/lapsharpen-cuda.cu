@@ -3,8 +3,8 @@
  * memory: 16 bytes a thread, four bytes in two registers of two 16-bit lanes.
  * sharpen_samples () reads likewise and has all options of the Laplacian.
  * sharpen_any () takes a pixel a thread, for what the others cannot: contrast
- * adaptive sharpening, odd addresses, and weights in pixels of less than 4
- * channels. */
+ * adaptive sharpening, kernels, odd addresses, and weights in pixels of less
+ * than 4 channels. */
 #include "lapsharpen/lapsharpen-backend.h"
 
 #include <new>
@@ -239,8 +239,8 @@ locate_window (const ImkLapsharpenRule &rule, const View &in, int x, int y,
 
     if (rule.constant && (nx < 0 || ny < 0 || nx >= width || ny >= height))
       outside |= 1u << i;
-    nx = imk_lapsharpen_inside (nx, width, rule.reflect101);
-    ny = imk_lapsharpen_inside (ny, height, rule.reflect101);
+    nx = imk_lapsharpen_inside (nx, width, &rule);
+    ny = imk_lapsharpen_inside (ny, height, &rule);
     offsets[i] = ny * in.stride + (size_t) nx * rule.channels * sizeof (Sample);
   }
   return outside;
@@ -307,6 +307,36 @@ get_window_gain (const Window &w, uint32_t maximum)
       cross_low + low, cross_high + high, (int32_t) maximum);
 }
 
+/* What the kernel makes of a sample; row by row, as on the CPU. */
+template <typename Sample>
+static __device__ float
+correlate (
+    const ImkLapsharpenRule &rule, const View &in, int x, int y, int channel)
+{
+  const int width = rule.width, height = rule.height;
+  const int size = rule.kernel_size, reach = rule.reach;
+  float sum = 0;
+
+  for (int dy = 0; dy < size; dy++)
+    for (int dx = 0; dx < size; dx++) {
+      const int nx = x + dx - reach, ny = y + dy - reach;
+      const bool outside = nx < 0 || ny < 0 || nx >= width || ny >= height;
+      const Sample *row =
+          (const Sample *) (in.data + in.stride * imk_lapsharpen_inside (
+                                                      ny, height, &rule));
+      const int at =
+          imk_lapsharpen_inside (nx, width, &rule) * (int) rule.channels +
+          channel;
+      const uint32_t v = outside && rule.constant
+                             ? rule.border_value
+                             : (uint32_t) __ldg (row + at) >> rule.shift;
+
+      sum += rule.kernel[dy * size + dx] * (float) v;
+    }
+  return sum;
+}
+
+/* @l: what the kernel makes of the sample, where there is one, else L */
 static __device__ int32_t
 sharpen_window (const ImkLapsharpenRule &rule, const Window &w, float l)
 {
@@ -320,6 +350,8 @@ sharpen_window (const ImkLapsharpenRule &rule, const Window &w, float l)
       high = max (high, w.v[i]);
     }
   }
+  if (rule.kernel_size)
+    return imk_lapsharpen_correlated (&rule, l, w.v[4], low, high);
   return imk_lapsharpen_sample (
       rule.amount, rule.threshold, rule.edges, l, w.v[4], low, high);
 }
@@ -352,6 +384,8 @@ sharpen_pixel (const ImkLapsharpenRule &rule, const View &in, const View &out,
     if (rule.weight_channel >= 0)
       l = imk_lapsharpen_weighted (
           (double) get_numerator (w, weight, rule.neighbours), rule.maximum);
+    if (rule.kernel_size)
+      l = correlate<Sample> (rule, in, x, y, channel);
     if (rule.adaptive)
       l = l * get_window_gain (w, rule.maximum);
     if (rule.filtered >> channel & 1)
@@ -476,7 +510,8 @@ launch_frame (const State *self, const ImkImage *in, const ImkImage *out,
 
   if (self->plain && unit == 16)
     return launch_bytes (&self->rule, in, out, stream, error);
-  if (unit && !self->rule.adaptive && is_for_samples (&self->rule, in->type))
+  if (unit && !self->rule.adaptive && !self->rule.kernel_size &&
+      is_for_samples (&self->rule, in->type))
     return launch_samples (&self->rule, in, out, unit, sums, stream, error);
   return launch_any (&self->rule, in, out, sums, stream, error);
 }

@@ -265,11 +265,11 @@ make_frame (
   f.row_size = (int) imk_image_row_size (in);
   f.height = height;
   f.pixel_size = f.row_size / width;
-  f.before = f.pixel_size * imk_lapsharpen_inside (-1, width, rule->reflect101);
+  f.before = f.pixel_size * imk_lapsharpen_inside (-1, width, rule);
   f.after =
-      f.pixel_size * imk_lapsharpen_inside (width, width, rule->reflect101);
-  f.above = imk_lapsharpen_inside (-1, height, rule->reflect101);
-  f.below = imk_lapsharpen_inside (height, height, rule->reflect101);
+      f.pixel_size * imk_lapsharpen_inside (width, width, rule);
+  f.above = imk_lapsharpen_inside (-1, height, rule);
+  f.below = imk_lapsharpen_inside (height, height, rule);
   f.constant = rule->constant;
   f.border_word =
       border * (in->type == IMK_TYPE_U8 ? 0x01010101u : 0x00010001u);
