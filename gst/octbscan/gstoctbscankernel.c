@@ -28,6 +28,10 @@ get_arrays (GstOctBscanPlan *self, const Settings *s, ImkError *error)
     self->curve = gst_oct_bscan_get_curve (s->scan_curve, &c->n_scan_curve);
   if (s->window && c->window == IMK_OCTBSCAN_WINDOW_FILE)
     self->window = gst_oct_bscan_get_curve (s->window, &c->n_window_values);
+  if (s->tracking_reference && c->tracking != IMK_OCTBSCAN_TRACKING_NONE)
+    self->profile =
+        gst_oct_bscan_get_curve (s->tracking_reference, &c->n_tracking_profile);
+  c->tracking_profile = self->profile;
   c->background = self->background;
   c->pattern = self->pattern;
   c->scan_curve = self->curve;
@@ -178,6 +182,7 @@ gst_oct_bscan_plan_free (GstOctBscanPlan *self)
   g_free (self->pattern);
   g_free (self->curve);
   g_free (self->window);
+  g_free (self->profile);
   g_free (self);
 }
 
@@ -189,7 +194,7 @@ gst_oct_bscan_plan_values (const GstOctBscanPlan *self)
   c.live_dispersion = NULL;
   c.cameras = NULL;
   c.background = c.pattern = NULL;
-  c.scan_curve = c.window_values = NULL;
+  c.scan_curve = c.window_values = c.tracking_profile = NULL;
   return c;
 }
 

@@ -17,8 +17,8 @@ struct _GstOctBscanPlan {
   ImkOctbscanConfig config;
   GstVideoInfo info; /* of a B-scan */
   GstOctBscanCalibration *calibration;
-  gdouble *background, *pattern, *curve, *window; /* (nullable) */
-  gdouble live[2 * IMK_OCTBSCAN_MAX_CAMERAS];     /* d2 and d3 of each camera */
+  gdouble *background, *pattern, *curve, *window, *profile; /* (nullable) */
+  gdouble live[2 * IMK_OCTBSCAN_MAX_CAMERAS]; /* d2 and d3 of each camera */
 };
 
 /* Checks @settings as a whole, with the input caps. Returns: (transfer full)

@@ -183,6 +183,12 @@ load_window (const gchar *location, ImkError *error)
 }
 
 static gpointer
+load_tracking_reference (const gchar *location, ImkError *error)
+{
+  return gst_oct_bscan_load_curve ("tracking-reference", location, error);
+}
+
+static gpointer
 load_scan_curve (const gchar *location, ImkError *error)
 {
   return gst_oct_bscan_load_curve ("scan-curve", location, error);
@@ -340,6 +346,15 @@ static const GstImagingSetting settings[] = {
     GST_IMAGING_UINT ("tracking-bscans", LIVE, PLAN, Settings,
         config.tracking_bscans, 1, IMK_OCTBSCAN_MAX_TRACKED, NULL,
         "Number of B-scans in the mean position that tracking aligns to"),
+    GST_IMAGING_BOOLEAN ("tracking-lock", LIVE, 0, Settings,
+        config.tracking_lock,
+        "Hold the depth that tracking aligns to, so that volumes and averages "
+        "do not drift: that of the B-scans so far, or of the first one. FALSE: "
+        "it follows the last tracking-bscans B-scans"),
+    GST_IMAGING_PATH ("tracking-reference", LIVE, PLAN, Settings,
+        tracking_reference, load_tracking_reference, free_npy,
+        "Array file [depths of the window] with a mean intensity profile that "
+        "tracking aligns to, in the place of the B-scans' own"),
     GST_IMAGING_UINT ("tracking-reach", LIVE, PLAN, Settings,
         config.tracking_reach, 1, IMK_OCTBSCAN_MAX_POINTS, "depths",
         "Largest shift in depths that tracking=xcorr searches, at most half of "

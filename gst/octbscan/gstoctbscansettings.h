@@ -21,8 +21,8 @@ enum {
 typedef struct {
   ImkOctbscanConfig config;    /* without frame and pointers */
   GstImagingFile *calibration; /* GstOctBscanCalibrationFile */
-  GstImagingFile *background, *window, *pattern,
-      *scan_curve; /* GstImagingNdArray */
+  GstImagingFile *background, *window, *pattern, *scan_curve,
+      *tracking_reference; /* GstImagingNdArray */
   GRefString *k_polynomial, *dispersion;
   ImkOctbscanMirrorFit mirror_fit;
   GstImagingArray *camera_order, *cuda_devices;

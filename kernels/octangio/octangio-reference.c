@@ -14,8 +14,8 @@ value_at (
                                  : bscan + (size_t) z * c->n_ascans + a;
 
   if (!c->is_complex)
-    return isfinite (v[0]) && v[0] > 0 ? sqrt (v[0]) : 0;
-  return isfinite (v[0]) && isfinite (v[1]) ? v[0] + I * v[1] : 0;
+    return v[0] > 0 && v[0] <= 1e30 ? sqrt (v[0]) : 0;
+  return fabs (v[0]) <= 1e15 && fabs (v[1]) <= 1e15 ? v[0] + I * v[1] : 0;
 }
 
 /* The two pixels of pair @k of a pixel. Returns: FALSE where there is no such

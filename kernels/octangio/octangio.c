@@ -11,7 +11,14 @@
 #include "imk/parallel.h"
 #include "octangio/octangio-eigen.h"
 
-enum { MOST = IMK_OCTANGIO_MAX_REPEATS, GRAIN = 4 };
+enum {
+  MOST = IMK_OCTANGIO_MAX_REPEATS,
+  GRAIN = 4, /* A-scans of a thread */
+  LANES = 16,
+  CHUNK = 1024, /* products added in float32, before sums in float64 */
+};
+
+#define LARGEST 1e15f /* of Z: its products are floats */
 
 struct ImkOctangio {
   ImkOctangioConfig config;
@@ -19,6 +26,7 @@ struct ImkOctangio {
   float *re, *im; /* [A][D] S of a pixel; re is the result of methods without */
   float *energy;  /* [A][D] E of a pixel */
   float *flow;    /* [A][D] */
+  float *work;    /* [A][5][D] of methods of pairs */
 
   /* of a call */
   const float *const *bscans;
@@ -143,11 +151,13 @@ pixel_at (const ImkOctangio *s, uint32_t r, uint32_t a, uint32_t z)
     float intensity = s->bscans[r][(size_t) z * c->n_ascans + a];
 
     return (Pixel){
-        isfinite (intensity) && intensity > 0 ? sqrtf (intensity) : 0, 0};
+        intensity > 0 && intensity <= LARGEST * LARGEST ? sqrtf (intensity) : 0,
+        0};
   }
   v = s->bscans[r] + 2 * ((size_t) a * c->n_depths + z);
-  return isfinite (v[0]) && isfinite (v[1]) ? (Pixel){v[0], v[1]}
-                                            : (Pixel){0, 0};
+  return fabsf (v[0]) <= LARGEST && fabsf (v[1]) <= LARGEST
+             ? (Pixel){v[0], v[1]}
+             : (Pixel){0, 0};
 }
 
 static float
@@ -209,73 +219,149 @@ pair_of (const ImkOctangioConfig *c, uint32_t k, uint32_t a, uint32_t repeat[2],
   ascan[1] = between_ascans ? first + 1 : a;
 }
 
+/* p and q: the products Z_r+1 conj (Z_r) of a pair, and its E is added. Numbers
+ * that are not finite count as 0: plain selects, so that compilers make
+ * vectors. */
+static void
+multiply (const float *x, const float *y, uint32_t n, float *p, float *q,
+    float *energy)
+{
+  for (uint32_t z = 0; z < n; z++) {
+    float a = x[2 * z], b = x[2 * z + 1], c = y[2 * z], d = y[2 * z + 1];
+    bool has_x = fabsf (a) <= LARGEST && fabsf (b) <= LARGEST;
+    bool has_y = fabsf (c) <= LARGEST && fabsf (d) <= LARGEST;
+
+    a = has_x ? a : 0;
+    b = has_x ? b : 0;
+    c = has_y ? c : 0;
+    d = has_y ? d : 0;
+    p[z] = c * a + d * b;
+    q[z] = d * a - c * b;
+    energy[z] += (a * a + b * b + c * c + d * d) / 2;
+  }
+}
+
+/* Adds the p and q whose phase is near that of @turn. Lanes, because the order
+ * of one sum would be one addition after the other. */
+static void
+add_near (const float *p, const float *q, uint32_t n, const float turn[2],
+    float near, double sum[2])
+{
+  float re[LANES] = {0}, im[LANES] = {0};
+  uint32_t z = 0;
+
+  for (; z + LANES <= n; z += LANES)
+    for (uint32_t k = 0; k < LANES; k++) {
+      float x = p[z + k], y = q[z + k];
+      float along = x * turn[0] + y * turn[1], size = x * x + y * y;
+      bool is_near = along * fabsf (along) >= near * size;
+
+      re[k] += is_near ? x : 0;
+      im[k] += is_near ? y : 0;
+    }
+  for (; z < n; z++) {
+    float along = p[z] * turn[0] + q[z] * turn[1];
+    float size = p[z] * p[z] + q[z] * q[z];
+
+    if (along * fabsf (along) >= near * size) {
+      re[0] += p[z];
+      im[0] += q[z];
+    }
+  }
+  for (uint32_t k = 0; k < LANES; k++) {
+    sum[0] += re[k];
+    sum[1] += im[k];
+  }
+}
+
 /* cos and sin of the phase that most pixels have. */
 static void
-find_bulk (const ImkOctangio *s, const uint32_t repeat[2],
-    const uint32_t ascan[2], double turn[2])
+find_bulk (const float *p, const float *q, uint32_t n, float turn[2])
 {
-  /* squares of cos (pi / 4), cos (pi / 8) and cos (pi / 16) */
-  static const double near[] = {
-      0, 0.5, 0.85355339059327376, 0.96193976625564338};
+  /* all, then squares of cos (pi / 4), cos (pi / 8) and cos (pi / 16) */
+  static const float near[] = {-1.1f, 0.5f, 0.85355339f, 0.96193977f};
 
-  turn[0] = 1;
-  turn[1] = 0;
   for (int round = 0; round < 4; round++) {
-    double re = 0, im = 0, length;
+    double sum[2] = {0, 0}, length;
 
-    for (uint32_t z = 0; z < s->config.n_depths; z++) {
-      Pixel x = pixel_at (s, repeat[0], ascan[0], z);
-      Pixel y = pixel_at (s, repeat[1], ascan[1], z);
-      double p = (double) y.re * x.re + (double) y.im * x.im;
-      double q = (double) y.im * x.re - (double) y.re * x.im;
-      double along = p * turn[0] + q * turn[1];
-
-      if (round > 0 &&
-          !(along > 0 && along * along > near[round] * (p * p + q * q)))
-        continue;
-      re += p;
-      im += q;
-    }
-    length = hypot (re, im);
+    for (uint32_t z = 0; z < n; z += CHUNK)
+      add_near (
+          p + z, q + z, n - z < CHUNK ? n - z : CHUNK, turn, near[round], sum);
+    length = hypot (sum[0], sum[1]);
     if (!(length > 0))
       return;
-    turn[0] = re / length;
-    turn[1] = im / length;
+    turn[0] = (float) (sum[0] / length);
+    turn[1] = (float) (sum[1] / length);
+  }
+}
+
+/* to[z] = sum of from over the window of depths. */
+static void
+add_depths (const float *from, uint32_t n, uint32_t window, float *to)
+{
+  uint32_t before = (window - 1) / 2;
+
+  memset (to, 0, n * sizeof (*to));
+  for (uint32_t k = 0; k < window; k++) {
+    int64_t shift = (int64_t) k - before;
+    uint32_t first = shift < 0 ? (uint32_t) -shift : 0;
+    int64_t end = shift > 0 ? (int64_t) n - shift : n;
+
+    for (int64_t z = first; z < end; z++)
+      to[z] += from[z + shift];
   }
 }
 
 static void
+add_mean (ImkOctangio *s, uint32_t a)
+{
+  const ImkOctangioConfig *c = &s->config;
+  float *mean = s->mean + (size_t) a * c->n_depths;
+
+  memset (mean, 0, c->n_depths * sizeof (*mean));
+  for (uint32_t r = 0; r < c->n_repeats; r++) {
+    const float *v = s->bscans[r] + 2 * (size_t) a * c->n_depths;
+
+    for (uint32_t z = 0; z < c->n_depths; z++) {
+      float x = v[2 * z], y = v[2 * z + 1];
+      bool is_number = fabsf (x) <= LARGEST && fabsf (y) <= LARGEST;
+
+      mean[z] += is_number ? (x * x + y * y) / c->n_repeats : 0;
+    }
+  }
+}
+
+/* S and E of the window's depths. */
+static void
 pairs_of (ImkOctangio *s, uint32_t a)
 {
   const ImkOctangioConfig *c = &s->config;
-  uint32_t n =
+  uint32_t n = c->n_depths;
+  uint32_t n_pairs =
       c->pairs == IMK_OCTANGIO_PAIRS_ASCANS ? c->n_repeats : c->n_repeats - 1;
-  size_t first = (size_t) a * c->n_depths, size = c->n_depths * sizeof (float);
+  size_t first = (size_t) a * n;
+  float *work = s->work + 5 * first;
+  float *p = work, *q = p + n, *re = q + n, *im = re + n, *energy = im + n;
 
-  memset (s->re + first, 0, size);
-  memset (s->im + first, 0, size);
-  memset (s->energy + first, 0, size);
-  memset (s->mean + first, 0, size);
-  for (uint32_t r = 0; r < c->n_repeats; r++)
-    for (uint32_t z = 0; z < c->n_depths; z++)
-      s->mean[first + z] += power_of (pixel_at (s, r, a, z)) / c->n_repeats;
-  for (uint32_t k = 0; k < n; k++) {
+  memset (re, 0, 3 * (size_t) n * sizeof (*re));
+  add_mean (s, a);
+  for (uint32_t k = 0; k < n_pairs; k++) {
     uint32_t repeat[2], ascan[2];
-    double turn[2] = {1, 0};
+    float turn[2] = {1, 0};
 
     pair_of (c, k, a, repeat, ascan);
+    multiply (s->bscans[repeat[0]] + 2 * (size_t) ascan[0] * n,
+        s->bscans[repeat[1]] + 2 * (size_t) ascan[1] * n, n, p, q, energy);
     if (c->bulk_motion)
-      find_bulk (s, repeat, ascan, turn);
-    for (uint32_t z = 0; z < c->n_depths; z++) {
-      Pixel x = pixel_at (s, repeat[0], ascan[0], z);
-      Pixel y = pixel_at (s, repeat[1], ascan[1], z);
-      float p = y.re * x.re + y.im * x.im, q = y.im * x.re - y.re * x.im;
-
-      s->re[first + z] += (float) (p * turn[0] + q * turn[1]);
-      s->im[first + z] += (float) (q * turn[0] - p * turn[1]);
-      s->energy[first + z] += (power_of (x) + power_of (y)) / 2;
+      find_bulk (p, q, n, turn);
+    for (uint32_t z = 0; z < n; z++) {
+      re[z] += p[z] * turn[0] + q[z] * turn[1];
+      im[z] += q[z] * turn[0] - p[z] * turn[1];
     }
   }
+  add_depths (re, n, c->axial, s->re + first);
+  add_depths (im, n, c->axial, s->im + first);
+  add_depths (energy, n, c->axial, s->energy + first);
 }
 
 /* ------------------------------------------------------------------------
@@ -307,7 +393,7 @@ eigen_of (ImkOctangio *s, uint32_t a)
       for (uint32_t r = 0; r < n; r++) {
         Pixel p = pixel_at (s, r, i, z);
 
-        v[r] = CMPLX (p.re, p.im);
+        v[r] = p.re + I * p.im;
       }
       for (uint32_t r = 0; r < n; r++)
         for (uint32_t t = 0; t <= r; t++)
@@ -324,7 +410,7 @@ eigen_of (ImkOctangio *s, uint32_t a)
     for (uint32_t r = 0; r < n; r++) {
       Pixel p = pixel_at (s, r, a, z);
 
-      v[r] = CMPLX (p.re, p.im);
+      v[r] = p.re + I * p.im;
       power += creal (v[r] * conj (v[r]));
     }
     for (uint32_t k = 0; k < c->n_tissue; k++) {
@@ -356,39 +442,54 @@ look_at_ascans (void *data, uint32_t first, uint32_t end)
 /* ------------------------------------------------------------------------
  * The window, and the image. */
 
+/* The sums over the window's A-scans. */
+static void
+add_ascans (
+    const ImkOctangio *s, uint32_t a, float *re, float *im, float *energy)
+{
+  const ImkOctangioConfig *c = &s->config;
+  size_t n = c->n_depths;
+  uint32_t first, end;
+
+  range_of (a, c->lateral, c->n_ascans, &first, &end);
+  memset (re, 0, n * sizeof (*re));
+  memset (im, 0, n * sizeof (*im));
+  memset (energy, 0, n * sizeof (*energy));
+  for (uint32_t i = first; i < end; i++)
+    for (size_t z = 0; z < n; z++) {
+      re[z] += s->re[i * n + z];
+      im[z] += s->im[i * n + z];
+      energy[z] += s->energy[i * n + z];
+    }
+}
+
 static void
 finish_ascans (void *data, uint32_t first, uint32_t end)
 {
   ImkOctangio *s = data;
   const ImkOctangioConfig *c = &s->config;
+  bool has_window = needs_phase (c->method) && c->method != IMK_OCTANGIO_EIGEN;
   size_t n = c->n_depths;
 
   for (uint32_t a = first; a < end; a++) {
-    float *flow = s->flow + a * n;
-    uint32_t a0, a1, z0, z1;
+    float *flow = s->flow + a * n, *re = s->re + a * n, *im, *energy;
 
-    range_of (a, c->lateral, c->n_ascans, &a0, &a1);
-    for (uint32_t z = 0; z < n; z++) {
-      double re = 0, im = 0, energy = 0;
-
+    if (has_window) { /* the first pass needs its work no more */
+      re = s->work + 5 * a * n;
+      im = re + n;
+      energy = im + n;
+      add_ascans (s, a, re, im, energy);
+    }
+    for (size_t z = 0; z < n; z++) {
       flow[z] = 0;
       if (s->mean[a * n + z] < c->floor)
         continue;
-      if (!needs_phase (c->method) || c->method == IMK_OCTANGIO_EIGEN) {
-        flow[z] = s->re[a * n + z];
-        continue;
-      }
-      range_of (z, c->axial, c->n_depths, &z0, &z1);
-      for (uint32_t i = a0; i < a1; i++)
-        for (uint32_t q = z0; q < z1; q++) {
-          re += s->re[i * n + q];
-          im += s->im[i * n + q];
-          energy += s->energy[i * n + q];
-        }
-      if (c->method == IMK_OCTANGIO_DOPPLER)
-        flow[z] = (float) (c->scale * atan2 (im, re));
-      else if (energy > 0)
-        flow[z] = (float) (1 - hypot (re, im) / energy);
+      if (!has_window)
+        flow[z] = re[z];
+      else if (c->method == IMK_OCTANGIO_DOPPLER)
+        flow[z] = (float) c->scale * atan2f (im[z], re[z]);
+      else if (energy[z] > 0)
+        flow[z] = 1 - sqrtf (re[z] * re[z] + im[z] * im[z]) / energy[z];
     }
   }
 }
@@ -420,8 +521,10 @@ imk_octangio_new (ImkBackend backend, const ImkOctangioConfig *given,
     s->im = malloc (n * sizeof (float));
     s->energy = malloc (n * sizeof (float));
     s->flow = malloc (n * sizeof (float));
+    s->work = malloc (5 * n * sizeof (float));
   }
-  if (!s || !s->mean || !s->re || !s->im || !s->energy || !s->flow) {
+  if (!s || !s->mean || !s->re || !s->im || !s->energy || !s->flow ||
+      !s->work) {
     imk_octangio_free (s);
     return imk_error_set (error, IMK_ERROR_MEMORY,
         "There is no memory for %u x %u pixels of flow.", config->n_ascans,
@@ -479,5 +582,6 @@ imk_octangio_free (ImkOctangio *self)
   free (self->im);
   free (self->energy);
   free (self->flow);
+  free (self->work);
   free (self);
 }

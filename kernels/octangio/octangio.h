@@ -124,8 +124,8 @@ IMK_API ImkStatus imk_octangio_new (ImkBackend backend,
 
 /**
  * imk_octangio_process:
- * @bscans: N arrays, as the configuration says; numbers that are not finite
- * count as 0
+ * @bscans: N arrays, as the configuration says; numbers that are not finite, or
+ *   beyond 1e15 (intensities 1e30), count as 0
  * @flow: (out): [D][A]
  *
  * Agrees with float64 to 1e-5 of the largest value (DOPPLER: to 1e-4 radians

@@ -45,6 +45,7 @@ typedef struct ImkOctbscanParams {
   float fixed[4]; /* ends as in ImkOctbscanJob; AUTO: their mean so far */
   uint32_t auto_bscans;
   double percent_min, percent_max; /* of PERCENTILE */
+  bool tracking_lock;
 } ImkOctbscanParams;
 
 typedef struct ImkOctbscanBackend {

@@ -217,6 +217,26 @@ check_slab (const ImkOctbscanConfig *c, const char *what, uint32_t top,
 }
 
 static ImkStatus
+check_profile (const ImkOctbscanConfig *c, ImkError *error)
+{
+  uint32_t n = imk_octbscan_n_depths (c) - c->tracking_top - c->tracking_bottom;
+
+  if (c->tracking == IMK_OCTBSCAN_TRACKING_NONE || !c->tracking_profile)
+    return IMK_OK;
+  if (c->n_tracking_profile != n)
+    return imk_error_set (error, IMK_ERROR_CONFIG,
+        "tracking-reference has %u values, but the window has %u depths "
+        "(tracking-top %u, tracking-bottom %u). It needs a value for each.",
+        c->n_tracking_profile, n, c->tracking_top, c->tracking_bottom);
+  for (uint32_t z = 0; z < n; z++)
+    if (!(fabs (c->tracking_profile[z]) <= 1e30))
+      return imk_error_set (error, IMK_ERROR_CONFIG,
+          "Value %u of tracking-reference is %g; it must be a finite number.",
+          z, c->tracking_profile[z]);
+  return IMK_OK;
+}
+
+static ImkStatus
 check_slabs (const ImkOctbscanConfig *c, ImkError *error)
 {
   ImkStatus status =
@@ -225,7 +245,7 @@ check_slabs (const ImkOctbscanConfig *c, ImkError *error)
   if (status == IMK_OK && c->tracking != IMK_OCTBSCAN_TRACKING_NONE)
     status = check_slab (
         c, "tracking", c->tracking_top, c->tracking_bottom, 3, error);
-  return status;
+  return status == IMK_OK ? check_profile (c, error) : status;
 }
 
 ImkStatus

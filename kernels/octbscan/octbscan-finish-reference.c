@@ -18,6 +18,8 @@ typedef struct State {
   double *places, *weights; /* of all B-scans */
   uint32_t n_tracked;
   double *reference; /* [n_window] */
+  double held;       /* mu that is kept */
+  bool has_held;
   double *sums;
   uint32_t *n_summed; /* [n_ascans] */
   bool *is_dead;      /* [n_ascans] of this B-scan */
@@ -324,8 +326,8 @@ correlate (const ImkOctbscanConfig *c, State *s, const double *profile,
   uint32_t at;
 
   *place = 0;
-  *weight = s->n_tracked > 0 ? 0 : 1;
-  if (s->n_tracked > 0) {
+  *weight = s->n_tracked > 0 || c->tracking_profile ? 0 : 1;
+  if (s->n_tracked > 0 || c->tracking_profile) {
     for (int64_t lag = -reach; lag <= reach; lag++)
       r[lag + reach] = correlation (profile, s->reference, n, lag);
     at = largest (r, 2 * reach + 1);
@@ -334,6 +336,9 @@ correlate (const ImkOctbscanConfig *c, State *s, const double *profile,
       *weight = r[at];
     }
   }
+  free (r);
+  if (c->tracking_profile || (c->tracking_lock && s->n_tracked > 0))
+    return;
   for (int64_t z = 0; z < n; z++) {
     int64_t from = z + llround (*place);
 
@@ -342,7 +347,6 @@ correlate (const ImkOctbscanConfig *c, State *s, const double *profile,
     else if (from >= 0 && from < n)
       s->reference[z] += (profile[from] - s->reference[z]) / share;
   }
-  free (r);
 }
 
 static void
@@ -396,6 +400,17 @@ track (const ImkOctbscanConfig *c, State *s, const double *intensity,
       weights += s->weights[i];
     }
   mu = weights > 0 ? mu / weights : place;
+  if (c->tracking_profile) {
+    at = largest (c->tracking_profile, s->n_window);
+    mu = c->tracking == IMK_OCTBSCAN_TRACKING_XCORR
+             ? 0
+             : vertex (c->tracking_profile, s->n_window, at);
+  } else if (c->tracking_lock && s->has_held) {
+    mu = s->held;
+  } else if (weights > 0) {
+    s->held = mu;
+    s->has_held = true;
+  }
   b->track[0] = place;
   b->track[1] = weight;
   b->track[2] = mu;
@@ -485,6 +500,8 @@ imk_octbscan_finish_reference (const ImkOctbscanConfig *config,
   s.places = calloc (n, sizeof (double));
   s.weights = calloc (n, sizeof (double));
   s.reference = calloc (n_depths, sizeof (double));
+  for (uint32_t z = 0; config->tracking_profile && z < s.n_window; z++)
+    s.reference[z] = config->tracking_profile[z];
   s.sums = calloc ((size_t) s.n_ascans * n_depths, sizeof (double));
   s.n_summed = calloc (s.n_ascans, sizeof (*s.n_summed));
   s.is_dead = calloc (s.n_ascans, sizeof (*s.is_dead));

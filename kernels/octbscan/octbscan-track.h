@@ -12,8 +12,16 @@
 /* What tracking remembers. */
 typedef struct ImkOctbscanTrack {
   uint32_t n_seen; /* B-scans */
+  bool has_mean;
+  double mean; /* of the places, up to the last B-scan that has one */
   double places[IMK_OCTBSCAN_MAX_TRACKED], weights[IMK_OCTBSCAN_MAX_TRACKED];
 } ImkOctbscanTrack;
+
+/* What tracking keeps to, see ImkOctbscanConfig. */
+typedef struct ImkOctbscanLock {
+  bool holds, has_profile;
+  double place; /* of the profile */
+} ImkOctbscanLock;
 
 /* One B-scan. */
 typedef struct ImkOctbscanMotion {
@@ -54,6 +62,23 @@ imk_octbscan_top (const double *values, uint32_t n, uint32_t at)
                               : at;
 }
 
+/* The lock of a configuration, before it holds. */
+IMK_OCTBSCAN_INLINE ImkOctbscanLock
+imk_octbscan_lock (const ImkOctbscanConfig *c)
+{
+  ImkOctbscanLock lock = {false, c->tracking_profile != NULL, 0};
+  uint32_t at = 0;
+
+  if (!lock.has_profile || c->tracking == IMK_OCTBSCAN_TRACKING_XCORR)
+    return lock;
+  for (uint32_t z = 1; z < c->n_tracking_profile; z++)
+    if (c->tracking_profile[z] > c->tracking_profile[at])
+      at = z;
+  lock.place =
+      imk_octbscan_top (c->tracking_profile, c->n_tracking_profile, at);
+  return lock;
+}
+
 /* Of @a at z + @lag with @b at z, over the depths that both have; 0 where one
  * of them is flat. */
 IMK_OCTBSCAN_INLINE double
@@ -89,11 +114,14 @@ imk_octbscan_reach (uint32_t n, uint32_t reach)
 /* The mean of the profiles so far takes one more, shifted back by @place. */
 IMK_OCTBSCAN_INLINE double
 imk_octbscan_follow (const double *profile, double reference, uint32_t n,
-    uint32_t z, double place, uint32_t n_seen, uint32_t n_mean)
+    uint32_t z, double place, uint32_t n_seen, uint32_t n_mean,
+    ImkOctbscanLock lock)
 {
   int32_t from = (int32_t) z + (int32_t) floor (place + 0.5);
   uint32_t share = n_seen + 1 < n_mean ? n_seen + 1 : n_mean;
 
+  if (lock.has_profile || (lock.holds && n_seen > 0))
+    return reference;
   if (n_seen == 0)
     return profile[z];
   if (from < 0 || from >= (int32_t) n)
@@ -103,8 +131,8 @@ imk_octbscan_follow (const double *profile, double reference, uint32_t n,
 
 /* Eq. 2.11 over the last @n_mean B-scans, this one among them. */
 IMK_OCTBSCAN_INLINE ImkOctbscanMotion
-imk_octbscan_motion (
-    ImkOctbscanTrack *track, uint32_t n_mean, double place, double weight)
+imk_octbscan_motion (ImkOctbscanTrack *track, uint32_t n_mean,
+    ImkOctbscanLock lock, double place, double weight)
 {
   bool is_found = weight > 0 && isfinite (weight) && isfinite (place);
   ImkOctbscanMotion m;
@@ -113,6 +141,7 @@ imk_octbscan_motion (
 
   m.place = isfinite (place) ? place : 0;
   m.weight = is_found ? weight : 0;
+  track->has_mean = track->n_seen > 0 && track->has_mean;
   track->places[track->n_seen % n_mean] = m.place;
   track->weights[track->n_seen % n_mean] = m.weight;
   track->n_seen++;
@@ -122,6 +151,14 @@ imk_octbscan_motion (
     weights += track->weights[i];
   }
   m.mean = weights > 0 ? sum / weights : m.place;
+  if (lock.has_profile)
+    m.mean = lock.place;
+  else if (lock.holds && track->has_mean)
+    m.mean = track->mean;
+  else if (weights > 0) {
+    track->mean = m.mean;
+    track->has_mean = true;
+  }
   m.shift = is_found ? (int32_t) floor (m.mean - m.place + 0.5) : 0;
   return m;
 }

@@ -146,6 +146,7 @@ params_of (const ImkOctbscanConfig *c)
       .auto_bscans = c->auto_bscans,
       .percent_min = c->percent_min,
       .percent_max = c->percent_max,
+      .tracking_lock = c->tracking_lock,
   };
 }
 

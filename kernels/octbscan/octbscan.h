@@ -292,7 +292,13 @@ typedef struct ImkOctbscanCamera {
  * @auto_bscans: n of IMK_OCTBSCAN_RANGE_AUTO
  * @percent_min, @percent_max: 0 .. 100
  *
- * @k_range: not changed by an update; last for the sake of @size */
+ * @k_range: not changed by an update; last for the sake of @size
+ * @tracking_lock: changed by an update. While it is set, mu and the reference
+ * of XCORR stay as the B-scans before made them, or the first one, so that
+ * nothing drifts
+ * @tracking_profile, @n_tracking_profile: NULL; or a P, as many values as the
+ *   window has, that is kept instead of those of the B-scans: the reference of
+ *   XCORR; for RPE and CONTOUR mu is where it is largest */
 typedef struct ImkOctbscanConfig {
   size_t size;
   uint32_t width, height;
@@ -338,6 +344,9 @@ typedef struct ImkOctbscanConfig {
   double percent_min, percent_max;
 
   ImkOctbscanKRange k_range;
+  bool tracking_lock;
+  const double *tracking_profile;
+  uint32_t n_tracking_profile;
 } ImkOctbscanConfig;
 
 /**

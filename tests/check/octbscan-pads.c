@@ -178,7 +178,7 @@ static const Case cases[] = {
     {"average-bscans=3", 3},
     {"bidirectional=true", 1},
     {"flip=both", 1},
-    {"tracking=rpe tracking-top=3 tracking-bscans=4", 1},
+    {"tracking=rpe tracking-top=3 tracking-bscans=4 tracking-lock=true", 1},
     {"tracking=contour tracking-bottom=3 tracking-bscans=4", 1},
     {"tracking=xcorr tracking-reach=5", 1},
     {"enface-projection=maximum enface-top=2 enface-bottom=9", 1},
@@ -231,6 +231,7 @@ config_of (guint i)
     c.tracking = IMK_OCTBSCAN_TRACKING_RPE;
     c.tracking_top = 3;
     c.tracking_bscans = 4;
+    c.tracking_lock = true;
     break;
   case 11:
     c.tracking = IMK_OCTBSCAN_TRACKING_CONTOUR;

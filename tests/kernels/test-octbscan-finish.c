@@ -561,8 +561,12 @@ static const char *const tracking_names[] = {
 static void
 test_tracking (const Way *ways)
 {
+  double profile[1024];
+
+  for (uint32_t z = 0; z < 1024; z++)
+    profile[z] = 1000 * exp (-0.02 * (z - 20.3) * (z - 20.3)) + z % 7;
   for (int t = 1; t <= IMK_OCTBSCAN_TRACKING_XCORR; t++)
-    for (uint32_t n_mean = 1; n_mean <= 7; n_mean += 3) {
+    for (uint32_t n_mean = 1; n_mean <= 10; n_mean += 3) {
       ImkOctbscanConfig c = base_config (24);
       Sequence s;
 
@@ -570,6 +574,11 @@ test_tracking (const Way *ways)
       c.tracking_top = 6;
       c.tracking_bottom = 20;
       c.tracking_bscans = n_mean;
+      c.tracking_lock = n_mean == 7;
+      if (n_mean == 10) {
+        c.tracking_profile = profile;
+        c.n_tracking_profile = imk_octbscan_n_depths (&c) - 26;
+      }
       s = sequence_new (&c, 10, shifts, 1, false);
       check_sequence (ways, &s, tracking_names[t]);
       sequence_free (&s);
@@ -733,6 +742,41 @@ test_tracking_finds_known_shifts (void)
   }
 }
 
+/* A sample that moves on and on: the mean follows it, and so do the images;
+ * with a lock they stay where the first one was, or the one before the lock. */
+static void
+test_a_lock_keeps_images_from_drifting (void)
+{
+  enum { N = 16 };
+  double drift[N], last[2];
+
+  for (int i = 0; i < N; i++)
+    drift[i] = 1.2 * i;
+  for (int t = 1; t <= IMK_OCTBSCAN_TRACKING_XCORR; t++) {
+    for (int lock = 0; lock < 2; lock++) {
+      ImkOctbscanConfig c = base_config (24);
+      Sequence s;
+
+      c.tracking = t;
+      c.tracking_top = 6;
+      c.tracking_bottom = 20;
+      c.tracking_bscans = 8;
+      c.tracking_lock = lock;
+      s = sequence_new (&c, N, drift, 1, false);
+      check_sequence (cpu_ways, &s, tracking_names[t]);
+      last[lock] = drift[N - 1] + ((float *) s.track[N - 1].image.data)[3];
+      sequence_free (&s);
+    }
+    printf ("# %s: the last of %d images is %.1f depths from the first, with a "
+            "lock %.1f\n",
+        tracking_names[t], N, last[0], last[1]);
+    test_check (fabs (last[1]) < 1, "%s: %.2f depths with a lock",
+        tracking_names[t], last[1]);
+    test_check (fabs (last[0]) > 3, "%s: %.2f depths without a lock",
+        tracking_names[t], last[0]);
+  }
+}
+
 /* What is the same in all A-scans goes, though a few of them differ wildly. */
 static void
 test_minimum_variance_removes_a_pattern (void)
@@ -869,6 +913,21 @@ test_wrong_settings_are_refused (void)
   CHECK_REFUSED (tracking_bscans, 0, "tracking-bscans is 0");
   CHECK_REFUSED (tracking_bscans, 257, "tracking-bscans is 257");
   CHECK_REFUSED (tracking_reach, 0, "tracking-reach is 0");
+  {
+    static const double profile[3] = {1, 2, NAN};
+    ImkOctbscanConfig c = base_config (24);
+    ImkOctbscan *self = NULL;
+    ImkError error;
+
+    c.tracking = IMK_OCTBSCAN_TRACKING_RPE;
+    c.tracking_profile = profile;
+    c.n_tracking_profile = 3;
+    test_error (imk_octbscan_new (IMK_BACKEND_CPU, &c, &self, &error), &error,
+        IMK_ERROR_CONFIG, "tracking-reference has 3 values");
+    c.tracking_top = imk_octbscan_n_depths (&c) - 3;
+    test_error (imk_octbscan_new (IMK_BACKEND_CPU, &c, &self, &error), &error,
+        IMK_ERROR_CONFIG, "Value 2 of tracking-reference is nan");
+  }
   CHECK_REFUSED (projection, 2, "enface-projection is 2");
   CHECK_REFUSED (enface_top, 64, "enface-top 64");
   CHECK_REFUSED (enface_bottom, UINT32_MAX, "leave 0 of the 64 depths");
@@ -928,6 +987,8 @@ static const Test tests[] = {
     {"a spectrum that is not a number is missing alone on CUDA",
         test_missing_ascans_cuda},
     {"tracking finds known shifts", test_tracking_finds_known_shifts},
+    {"a lock keeps images from drifting",
+        test_a_lock_keeps_images_from_drifting},
     {"minimum variance removes a pattern",
         test_minimum_variance_removes_a_pattern},
     {"a mean is drained", test_a_mean_is_drained},

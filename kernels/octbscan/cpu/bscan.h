@@ -25,6 +25,7 @@ struct ImkOctbscanFinish {
   double *profile, *reference; /* [n_window] */
   double *tops;                /* [n_ascans][2] place and intensity */
   ImkOctbscanTrack track;
+  ImkOctbscanLock lock;
   uint32_t *counts; /* [N_BINS] for percentiles */
   ImkOctbscanPool *pool;
 };

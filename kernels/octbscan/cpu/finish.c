@@ -216,6 +216,7 @@ imk_octbscan_finish_run (ImkOctbscanFinish *self,
 {
   ImkOctbscanBscan w = {.self = self, .job = job, .shown = self->mixed};
 
+  self->lock.holds = params->tracking_lock;
   if (job->in)
     take_bscan (&w);
   if (!job->db && !job->linear && !job->enface)
@@ -324,6 +325,8 @@ fill (ImkOctbscanFinish *s, const ImkOctbscanPlan *plan)
     s->reference = calloc (s->n_window, sizeof (double));
     s->tops = calloc (2 * n_rows + n_lags, sizeof (double));
     ok = ok && s->profile && s->reference && s->tops;
+    if (ok && c->tracking_profile)
+      memcpy (s->reference, c->tracking_profile, s->n_window * sizeof (double));
   }
   return ok;
 }
@@ -343,6 +346,8 @@ imk_octbscan_finish_new (const ImkOctbscanPlan *plan,
     s->config.cameras = NULL;
     s->config.background = s->config.pattern = NULL;
     s->config.scan_curve = s->config.window_values = NULL;
+    s->config.tracking_profile = NULL;
+    s->lock = imk_octbscan_lock (c);
     s->n_depths = plan->n_depths;
     if (c->tracking != IMK_OCTBSCAN_TRACKING_NONE)
       s->n_window = plan->n_depths - c->tracking_top - c->tracking_bottom;

@@ -93,12 +93,13 @@ follow_xcorr (ImkOctbscanFinish *s, double *place, double *weight)
 {
   uint32_t n = s->n_window;
   int32_t reach = (int32_t) imk_octbscan_reach (n, s->config.tracking_reach);
+  bool has_reference = s->track.n_seen > 0 || s->lock.has_profile;
   double *c = s->tops;
   uint32_t at;
 
   *place = 0;
-  *weight = s->track.n_seen > 0 ? 0 : 1;
-  if (s->track.n_seen > 0) {
+  *weight = has_reference ? 0 : 1;
+  if (has_reference) {
     for (int32_t lag = -reach; lag <= reach; lag++)
       c[lag + reach] =
           imk_octbscan_correlation (s->profile, s->reference, n, lag);
@@ -111,7 +112,7 @@ follow_xcorr (ImkOctbscanFinish *s, double *place, double *weight)
   /* The reference is not shifted. */
   for (uint32_t z = 0; z < n; z++)
     s->reference[z] = imk_octbscan_follow (s->profile, s->reference[z], n, z,
-        *place, s->track.n_seen, s->config.tracking_bscans);
+        *place, s->track.n_seen, s->config.tracking_bscans, s->lock);
 }
 
 ImkOctbscanMotion
@@ -133,5 +134,5 @@ imk_octbscan_track (ImkOctbscanBscan *w)
     break;
   }
   return imk_octbscan_motion (
-      &s->track, s->config.tracking_bscans, place, weight);
+      &s->track, s->config.tracking_bscans, s->lock, place, weight);
 }

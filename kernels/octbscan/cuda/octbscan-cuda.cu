@@ -88,6 +88,7 @@ cuda_update (void *state, const ImkOctbscanParams *params, ImkError *error)
   if (params->history != s->arguments.range.params.history)
     s->history = {};
   s->arguments.range.params = *params;
+  s->arguments.tracking.lock.holds = params->tracking_lock;
   return IMK_OK;
 }
 
@@ -266,6 +267,7 @@ describe (Cuda *s, const ImkOctbscanPlan *plan, const ImkOctbscanParams *params)
   s->config.cameras = nullptr;
   s->config.background = s->config.pattern = nullptr;
   s->config.scan_curve = s->config.window_values = nullptr;
+  s->config.tracking_profile = nullptr;
   set_finish (&a, plan);
   a.width = c->width;
   if (c->background_mode == IMK_OCTBSCAN_BACKGROUND_ROLLING)
@@ -273,6 +275,7 @@ describe (Cuda *s, const ImkOctbscanPlan *plan, const ImkOctbscanParams *params)
   a.background_bscans = c->background_bscans;
   a.keeps_first = c->background_mode == IMK_OCTBSCAN_BACKGROUND_FIRST;
   a.range.params = *params;
+  a.tracking.lock.holds = params->tracking_lock;
   s->op.padded = imk_div_up (c->width, ALIGNMENT) * ALIGNMENT;
   if (s->config.strategy == IMK_OCTBSCAN_STRATEGY_FFT)
     transforms_init (&s->transforms, a, plan);

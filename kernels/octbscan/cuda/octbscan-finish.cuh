@@ -509,6 +509,9 @@ upload_finish (const Finish &a, const ImkOctbscanPlan *plan, ImkError *error)
     status = upload (a.lateral.rows, l->rows, entries, error);
   if (status == IMK_OK)
     status = upload (a.lateral.weights, l->weights, entries, error);
+  if (status == IMK_OK && a.tracking.reference && a.tracking.lock.has_profile)
+    status = upload (a.tracking.reference, plan->config->tracking_profile,
+        a.tracking.n_depths, error);
   if (status == IMK_OK && plan->pattern)
     status = upload (a.pattern.values + a.max_jobs * kept,
         (const float2 *) plan->pattern, kept, error);
@@ -537,6 +540,7 @@ set_finish (Finish *a, const ImkOctbscanPlan *plan)
   a->pattern.mode = c->fixed_pattern;
   a->pattern.n_segments = c->pattern_segments;
   a->tracking.mode = c->tracking;
+  a->tracking.lock = imk_octbscan_lock (c);
   a->tracking.top = c->tracking_top;
   a->tracking.n_bscans = c->tracking_bscans;
   a->tracking.reach = c->tracking_reach;

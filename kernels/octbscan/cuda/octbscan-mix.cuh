@@ -108,6 +108,7 @@ struct Tracking {
   double *tops;         /* [jobs][n_ascans][2] position and intensity */
   double *correlations; /* [2 reach + 1] */
   ImkOctbscanTrack *state;
+  ImkOctbscanLock lock;
   int32_t *shifts; /* [jobs] */
 };
 
@@ -479,11 +480,12 @@ correlate_profile (const Finish &a, uint32_t job, uint32_t n_seen,
   const int32_t reach =
       (int32_t) imk_octbscan_reach (a.tracking.n_depths, a.tracking.reach);
   const uint32_t n_lags = 2 * (uint32_t) reach + 1;
+  const bool has_reference = n_seen > 0 || a.tracking.lock.has_profile;
   uint32_t at;
 
   *place = 0;
-  *weight = n_seen > 0 ? 0 : 1;
-  if (n_seen > 0) {
+  *weight = has_reference ? 0 : 1;
+  if (has_reference) {
     for (uint32_t i = threadIdx.x; i < n_lags; i += TRACK_THREADS)
       a.tracking.correlations[i] = imk_octbscan_correlation (profile,
           a.tracking.reference, a.tracking.n_depths, (int32_t) i - reach);
@@ -495,9 +497,9 @@ correlate_profile (const Finish &a, uint32_t job, uint32_t n_seen,
     }
   }
   for (uint32_t z = threadIdx.x; z < a.tracking.n_depths; z += TRACK_THREADS)
-    a.tracking.reference[z] =
-        imk_octbscan_follow (profile, a.tracking.reference[z],
-            a.tracking.n_depths, z, *place, n_seen, a.tracking.n_bscans);
+    a.tracking.reference[z] = imk_octbscan_follow (profile,
+        a.tracking.reference[z], a.tracking.n_depths, z, *place, n_seen,
+        a.tracking.n_bscans, a.tracking.lock);
   __syncthreads ();
 }
 
@@ -522,8 +524,8 @@ track_jobs (const __grid_constant__ Finish a)
       ImkOctbscanMotion m;
 
       a.tracking.state->n_seen = job.n_tracked;
-      m = imk_octbscan_motion (
-          a.tracking.state, a.tracking.n_bscans, place, weight);
+      m = imk_octbscan_motion (a.tracking.state, a.tracking.n_bscans,
+          a.tracking.lock, place, weight);
       a.tracking.shifts[j] = m.shift;
       if (job.track) {
         job.track[0] = (float) m.place;
