@@ -5,6 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "shcentroid/shcentroid-reference.h"
+
 ImkShcentroidConfig
 sh_grid (ImkType type, uint32_t width, uint32_t height, double x0, double y0,
     double pitch_x, double pitch_y, uint32_t columns, uint32_t rows)
@@ -69,6 +71,39 @@ sh_near (const TestImage *out, uint32_t cell, uint32_t field, double expected,
   test_check (fabs (value - expected) <= tolerance,
       "cell %u field %u is %.12g, expected %.12g", cell, field, value,
       expected);
+}
+
+void
+sh_check_value (const char *name, uint32_t cell, uint32_t field, double value,
+    double expected, double relative)
+{
+  test_check (fabs (value - expected) <= relative * fmax (1, fabs (expected)),
+      "%s: cell %u field %u is %.15g, expected %.15g", name, cell, field, value,
+      expected);
+}
+
+void
+sh_check_reference (const ImkShcentroidConfig *c, const TestImage *in,
+    const TestImage *out, double relative, const double tilt[2],
+    const char *name)
+{
+  uint32_t n = imk_shcentroid_n_cells (c);
+  bool slopes = c->fields == IMK_SHCENTROID_FIELDS_SLOPES;
+  uint32_t n_fields = c->fields == IMK_SHCENTROID_FIELDS_ALL ? N_FIELDS : 2;
+
+  for (uint32_t i = 0; i < n; i++) {
+    double row[N_FIELDS];
+    bool valid;
+
+    imk_shcentroid_reference (c, &in->image, i, row);
+    valid = !((int) row[IMK_SHCENTROID_FLAGS] & IMK_SHCENTROID_INVALID_MASK);
+    for (int f = 0; tilt && valid && f < 2; f++)
+      row[IMK_SHCENTROID_DX + f] -= tilt[f];
+    for (uint32_t f = 0; f < n_fields; f++)
+      sh_check_value (name, i, f,
+          slopes ? sh_get (out, 0, i + f * n) : sh_get (out, i, f),
+          row[slopes ? f + IMK_SHCENTROID_DX : f], relative);
+  }
 }
 
 double

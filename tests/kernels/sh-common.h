@@ -24,6 +24,15 @@ double sh_get (const TestImage *out, uint32_t row, uint32_t column);
 void sh_near (const TestImage *out, uint32_t cell, uint32_t field,
     double expected, double tolerance);
 
+/* @relative: to @expected, or to 1 where that is larger */
+void sh_check_value (const char *name, uint32_t cell, uint32_t field,
+    double value, double expected, double relative);
+/* All that @out has of all cells, against imk_shcentroid_reference ().
+ * @tilt: (nullable): what the slopes of valid cells have less */
+void sh_check_reference (const ImkShcentroidConfig *c, const TestImage *in,
+    const TestImage *out, double relative, const double tilt[2],
+    const char *name);
+
 /* Uniform below 1, and normal; of a stream of test_random (). */
 double sh_uniform (uint64_t *seed);
 double sh_normal (uint64_t *seed);

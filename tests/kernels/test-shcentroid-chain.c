@@ -547,15 +547,10 @@ for_each_case (void (*check) (const Case *k))
           }
 }
 
-static void
-check_value (
-    const Case *k, uint32_t cell, uint32_t field, double value, double expected)
+static double
+tolerance_of (const Case *k)
 {
-  double relative = k->out_type == IMK_TYPE_F32 ? 3e-7 : 1e-10;
-
-  test_check (fabs (value - expected) <= relative * fmax (1, fabs (expected)),
-      "%s: cell %u field %u is %.15g, expected %.15g", k->name, cell, field,
-      value, expected);
+  return k->out_type == IMK_TYPE_F32 ? 3e-7 : 1e-10;
 }
 
 /* The mean slope of the valid cells. */
@@ -584,25 +579,10 @@ check_case (const Case *k)
 {
   double tilt[2] = {0, 0};
   TestImage in = case_frame (k), out = run_cpu (&k->config, &in, k->out_type);
-  uint32_t n = imk_shcentroid_n_cells (&k->config);
-  bool slopes = k->config.fields == IMK_SHCENTROID_FIELDS_SLOPES;
-  uint32_t n_fields =
-      k->config.fields == IMK_SHCENTROID_FIELDS_ALL ? N_FIELDS : 2;
 
   if (k->config.remove_tilt && k->config.fields != IMK_SHCENTROID_FIELDS_XY)
     expected_tilt (k, &in, tilt);
-  for (uint32_t i = 0; i < n; i++) {
-    double row[N_FIELDS];
-
-    imk_shcentroid_reference (&k->config, &in.image, i, row);
-    for (int f = 0; f < 2; f++)
-      if (!((int) row[IMK_SHCENTROID_FLAGS] & IMK_SHCENTROID_INVALID_MASK))
-        row[IMK_SHCENTROID_DX + f] -= tilt[f];
-    for (uint32_t f = 0; f < n_fields; f++)
-      check_value (k, i, f,
-          slopes ? sh_get (&out, 0, i + f * n) : sh_get (&out, i, f),
-          row[slopes ? f + IMK_SHCENTROID_DX : f]);
-  }
+  sh_check_reference (&k->config, &in, &out, tolerance_of (k), tilt, k->name);
   test_image_free (&in);
   test_image_free (&out);
 }
@@ -640,7 +620,8 @@ check_as_integers (const Case *k)
   else
     for (uint32_t i = 0; i < b.image.height; i++)
       for (uint32_t f = 0; f < b.image.width; f++)
-        check_value (k, i, f, sh_get (&b, i, f), sh_get (&a, i, f));
+        sh_check_value (k->name, i, f, sh_get (&b, i, f), sh_get (&a, i, f),
+            tolerance_of (k));
   test_image_free (&in);
   test_image_free (&same);
   test_image_free (&a);

@@ -2,7 +2,6 @@
 /* The centroid kernel against closed forms, an independent reference, real
  * camera frames, and the backends against each other. */
 #include "sh-common.h"
-#include "shcentroid/shcentroid-reference.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -205,44 +204,11 @@ test_edges (void)
 }
 
 static void
-check_value (double value, double expected, double relative, const char *what,
-    uint32_t cell, uint32_t field)
-{
-  /* positions are sums of numbers up to 1000: absolute; fluxes: relative */
-  double tolerance = relative * fmax (1.0, fabs (expected));
-
-  test_check (fabs (value - expected) <= tolerance,
-      "%s cell %u field %u: %.15g, expected %.15g", what, cell, field, value,
-      expected);
-}
-
-static void
 check_against_reference (const ImkShcentroidConfig *c, const TestImage *in,
     const TestImage *out, const char *what)
 {
-  double relative = out->image.type == IMK_TYPE_F32 ? 2e-7 : 1e-11;
-  uint32_t n = imk_shcentroid_n_cells (c);
-
-  for (uint32_t i = 0; i < n; i++) {
-    double row[N_FIELDS];
-
-    imk_shcentroid_reference (c, &in->image, i, row);
-    switch (c->fields) {
-    case IMK_SHCENTROID_FIELDS_ALL:
-      for (uint32_t f = 0; f < N_FIELDS; f++)
-        check_value (sh_get (out, i, f), row[f], relative, what, i, f);
-      break;
-    case IMK_SHCENTROID_FIELDS_XY:
-      for (uint32_t f = 0; f < 2; f++)
-        check_value (sh_get (out, i, f), row[f], relative, what, i, f);
-      break;
-    case IMK_SHCENTROID_FIELDS_SLOPES:
-      for (uint32_t f = 0; f < 2; f++)
-        check_value (
-            sh_get (out, 0, i + f * n), row[2 + f], relative, what, i, f);
-      break;
-    }
-  }
+  sh_check_reference (
+      c, in, out, out->image.type == IMK_TYPE_F32 ? 2e-7 : 1e-11, NULL, what);
 }
 
 /* ------------------------------------------------------------------------

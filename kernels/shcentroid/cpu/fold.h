@@ -40,31 +40,21 @@ typedef struct FoldCells {
   double n[REALS];    /* columns; 0 beyond the last cell */
 } FoldCells;
 
-/* Half of the lanes, in vectors, when columns fill @n_vectors of them. */
-INLINE uint32_t
-half_vectors (const uint32_t n_vectors)
-{
-  return n_vectors > 8   ? 8
-         : n_vectors > 4 ? 4
-         : n_vectors > 2 ? 2
-                         : n_vectors / 2;
-}
-
 /* The columns of cell @i, those beyond it as 0, by halves to one vector. They
  * fill @n_vectors; to add the 0 of those beyond would change nothing. */
 INLINE Reals
 fold_columns (const double *sums, const FoldCells *cells, uint32_t i,
-    const bool alike, const uint32_t n_vectors)
+    const uint32_t n_vectors)
 {
   Reals v[IMK_SHCENTROID_LANES / REALS];
 
   for (uint32_t j = 0; j < n_vectors; j++) {
+    Masks inside = read_reals (lane_numbers + j * REALS) < cells->n[i];
+
     v[j] = read_reals (sums + cells->at[i] + j * REALS);
-    if (!alike || j >= half_vectors (n_vectors))
-      v[j] = (Reals) ((Masks) v[j] & (read_reals (lane_numbers + j * REALS) <
-                                         cells->n[alike ? 0 : i]));
+    v[j] = (Reals) ((Masks) v[j] & inside);
   }
-  for (uint32_t step = half_vectors (n_vectors); step; step /= 2)
+  for (uint32_t step = IMK_SHCENTROID_LANES / REALS / 2; step; step /= 2)
     for (uint32_t j = 0; j < step && j + step < n_vectors; j++)
       v[j] += v[j + step];
   return v[0];
@@ -72,13 +62,13 @@ fold_columns (const double *sums, const FoldCells *cells, uint32_t i,
 
 /* One sum of these cells. */
 INLINE Reals
-fold_cells (const double *sums, const FoldCells *cells, const bool alike,
-    const uint32_t n_vectors)
+fold_cells (
+    const double *sums, const FoldCells *cells, const uint32_t n_vectors)
 {
   Reals v[REALS];
 
   for (uint32_t j = 0; j < REALS; j++)
-    v[j] = fold_columns (sums, cells, j, alike, n_vectors);
+    v[j] = fold_columns (sums, cells, j, n_vectors);
   for (uint32_t step = REALS / 2; step; step /= 2)
     for (uint32_t j = 0; j < step; j++)
       v[j] = fold_pair (v[2 * j], v[2 * j + 1], step);
@@ -87,29 +77,16 @@ fold_cells (const double *sums, const FoldCells *cells, const bool alike,
 
 INLINE void
 fold_sums (ChainTile *t, uint32_t i, ChainSums sums, const FoldCells *cells,
-    const bool all, const bool alike, const uint32_t n_vectors)
+    const bool all, const uint32_t n_vectors)
 {
   const uint32_t n_sums = all ? N_CHAIN_SUMS : N_CHAIN_XY_SUMS;
 
   for (uint32_t k = 0; k < n_sums; k++) {
-    Reals sum = read_reals (&t->sums[k][i]) +
-                fold_cells (sums[k], cells, alike, n_vectors);
+    Reals sum =
+        read_reals (&t->sums[k][i]) + fold_cells (sums[k], cells, n_vectors);
 
     memcpy (&t->sums[k][i], &sum, sizeof (sum));
   }
-}
-
-/* Are there as many cells from @i on, as wide as this one? */
-INLINE bool
-are_alike (const ChainTile *t, uint32_t i, uint32_t end)
-{
-  uint32_t n_others = 0;
-
-  if (i + REALS > end)
-    return false;
-  for (uint32_t j = 1; j < REALS; j++)
-    n_others += t->windows[i + j].width != t->windows[i].width;
-  return n_others == 0;
 }
 
 /* The cells [@first, @end), of which the columns begin at @left. */
@@ -119,18 +96,12 @@ fold_tile (ChainTile *t, uint32_t first, uint32_t end, ChainSums sums,
 {
   for (uint32_t i = first; i < end; i += REALS) {
     FoldCells cells;
-    bool alike;
 
     for (uint32_t j = 0; j < REALS; j++) {
       cells.at[j] = i + j < end ? t->windows[i + j].x - left : 0;
       cells.n[j] = i + j < end ? t->windows[i + j].width : 0;
     }
-    alike =
-        are_alike (t, i, end) && cells.n[0] >= half_vectors (n_vectors) * REALS;
-    if (alike)
-      fold_sums (t, i, sums, &cells, all, true, n_vectors);
-    else
-      fold_sums (t, i, sums, &cells, all, false, n_vectors);
+    fold_sums (t, i, sums, &cells, all, n_vectors);
   }
 }
 

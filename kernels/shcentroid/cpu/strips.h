@@ -166,24 +166,12 @@ larger_single (Singles a, Singles b)
   return (Singles) (((Ints) b & take) | ((Ints) a & ~take));
 }
 
-/* @a | (@b & @mask), which compilers do not see as one */
-INLINE Words
-or_masked (Words a, Words b, const uint32_t mask)
-{
-#if IMK_VECTOR_SIZE == 64
-  return (Words) _mm512_ternarylogic_epi32 (
-      (__m512i) a, (__m512i) b, _mm512_set1_epi32 ((int) mask), 0xf8);
-#else
-  return a | (b & mask);
-#endif
-}
-
 /* Bytes less the darks of @packed: the sample in the lower half, the units of
  * the dark in the upper one, each times a factor. 256 times as many units. */
 INLINE Words
 subtract_darks (const Packing *p, Words bytes, Words packed)
 {
-  Words pairs = or_masked (bytes, packed, ~(uint32_t) PACKED_FLAT);
+  Words pairs = bytes | (packed & ~(uint32_t) PACKED_FLAT);
   Words factors = (Words){0} + p->factors;
 
 #if IMK_VECTOR_SIZE == 64
@@ -201,12 +189,7 @@ subtract_units (const Packing *p, Words words, Words packed)
   Singles samples = convert_words (words) - p->dark;
   Singles units = convert_words (packed >> 24);
 
-#if IMK_VECTOR_SIZE == 64
-  return (Singles) _mm512_fnmadd_ps (
-      (__m512) units, _mm512_set1_ps (p->unit), (__m512) samples);
-#else
   return samples - units * p->unit;
-#endif
 }
 
 /* The values of @samples with the darks and the flats of pack_pixel (). A bad
@@ -226,8 +209,7 @@ unpack_strip (
     light = convert_words (subtract_darks (p, samples, packed));
   if (cut)
     light = (Singles) ((Words) light | (Words) (packed >> 24 == PACKED_BAD));
-  return light *
-         (Singles) or_masked ((Words){0} + p->flat, packed, PACKED_FLAT);
+  return light * (Singles) (p->flat | (packed & PACKED_FLAT));
 }
 
 /* Vector @k of a row of a strip, to the groups of both halves. @i: its first
