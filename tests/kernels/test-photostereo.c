@@ -1852,6 +1852,20 @@ test_light_files_are_read (void)
   check_light (&l, 1, -10, 20, 300, 1, 1, 1);
   imk_photostereo_lights_clear (&l);
 
+  /* as spreadsheets write them; and a count without names */
+  l = parse ("0.6,0,0.8\n0;-0.6;0.8\n");
+  test_check (l.n == 2 && l.kind == IMK_PHOTOSTEREO_KIND_DIRECTIONS, "commas");
+  check_light (&l, 1, 0, -0.6, 0.8, 1, 1, 1);
+  imk_photostereo_lights_clear (&l);
+  l = parse ("2;\na.png;0.6;0;0.8\nb.png, 0, 0.6, 0.8\n");
+  check_light (&l, 0, 0.6, 0, 0.8, 1, 1, 1);
+  check_light (&l, 1, 0, 0.6, 0.8, 1, 1, 1);
+  imk_photostereo_lights_clear (&l);
+  l = parse ("2\n10 20 300\n-10 20 300\n");
+  test_check (l.n == 2 && l.kind == IMK_PHOTOSTEREO_KIND_POSITIONS, "a count");
+  check_light (&l, 1, -10, 20, 300, 1, 1, 1);
+  imk_photostereo_lights_clear (&l);
+
   l = parse ("0 0 1 2\n0 1 5 3\n");
   test_check (l.kind == IMK_PHOTOSTEREO_KIND_UNKNOWN, "kind %d", l.kind);
   check_light (&l, 1, 0, 1, 5, 3, 3, 3);
@@ -1892,7 +1906,9 @@ test_bad_light_files_are_refused (void)
   refuse_lights ("0 0 1 0\n", "line 1: the intensity 0");
   refuse_lights ("3\na 0 0 1\nb 0 0 1\n", "line 3 with 2 lights");
   refuse_lights ("1\na 0 0 1\nb 0 0 1\n", "line 3: one light more");
-  refuse_lights ("1\n0 0 1\n", "line 2: 3 words");
+  refuse_lights ("1\n0 1\n", "line 2: 2 words");
+  refuse_lights ("1\na 0 1\n", "line 2: \"a\"");
+  refuse_lights ("0,5 0 0,8\n", "line 1: \"0,5\"");
   refuse_lights ("0\n", "line 1: \"0\"");
   refuse_lights ("1.5\n", "line 1: \"1.5\"");
   refuse_lights ("99999999999\n", "line 1");

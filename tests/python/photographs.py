@@ -233,6 +233,18 @@ class Photostereo(Photographs):
         _out, err = self.gst_imaging("photostereo", "photos", "lights.lp", "-o", "noise", "--chart", "noise.png", code=3)
         self.assertIn("No chart of 24 patches is found in noise.png", err)
 
+    def test_lists_of_spreadsheets_and_with_a_count(self):
+        self.take()
+        rows = [[f"{value:.7f}" for value in light] for light in self.lights]
+        for name, text in (("commas.csv", "".join(",".join(row) + "\n" for row in rows)),
+                           ("semicolons.txt", "".join(";".join(row) + "\n" for row in rows)),
+                           ("count.txt", f"{LIGHTS}\n" + "".join(" ".join(row) + "\n" for row in rows)),
+                           ("named.lp", f"{LIGHTS}\n" + "".join(f"IMG_{i + 1}.png;{';'.join(row)}\n" for i, row in reversed(list(enumerate(rows)))))):
+            with open(self.path(name), "w", encoding="utf-8") as file:
+                file.write(text)
+            self.gst_imaging("photostereo", "photos", name, "-o", f"out-{name}")
+            self.assertLess(self.error(f"out-{name}")[0], 0.1, name)
+
     def test_what_no_page_and_no_map_can_be_made_of(self):
         self.take()
         self.write_lp("five.lp", range(5))
