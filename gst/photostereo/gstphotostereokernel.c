@@ -424,9 +424,10 @@ gst_photo_stereo_prefers_cuda (GstElement *element, const GstVideoInfo *info)
 {
   GstPhotoStereo *self = GST_PHOTO_STEREO (element);
 
-  return gst_photo_stereo_now (self)->config.ambient_model ==
-             IMK_PHOTOSTEREO_AMBIENT_MEAN &&
-         (gsize) info->width * info->height >= 1 << 18;
+  const ImkPhotostereoConfig *c = &gst_photo_stereo_now (self)->config;
+
+  return c->ambient_model == IMK_PHOTOSTEREO_AMBIENT_MEAN &&
+         c->height_rounds == 0 && (gsize) info->width * info->height >= 1 << 18;
 }
 
 ImkStatus

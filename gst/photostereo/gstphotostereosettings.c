@@ -110,6 +110,12 @@ static const GEnumValue ambient_model_values[] = {
     {0, NULL, NULL},
 };
 
+static const GEnumValue plane_at_values[] = {
+    {IMK_PHOTOSTEREO_PLANE_AT_MEAN, "The mean height", "mean"},
+    {IMK_PHOTOSTEREO_PLANE_AT_LOWEST, "The lowest height", "lowest"},
+    {0, NULL, NULL},
+};
+
 static const GEnumValue curve_values[] = {
     {IMK_PHOTOSTEREO_CURVE_GAMMA, "(sample / full scale)^gamma", "gamma"},
     {IMK_PHOTOSTEREO_CURVE_SRGB,
@@ -178,6 +184,12 @@ static const GstImagingSetting settings[] = {
         "smallest number, is the middle of the frame"),
     NEW (DOUBLE, "plane-z", config.plane_z, -1e9, 1e9, "mm",
         "z of the working plane in mm, below all lights"),
+    NEW (UINT, "height-rounds", config.height_rounds, 0, 10, NULL,
+        "For lamps that are near: how often the normals are integrated, and "
+        "all is solved again with the height of each pixel. 1 is enough for a "
+        "relief of a tenth of the distance. On the CPU"),
+    NEW (ENUM, "plane-at", config.plane_at, "GstPhotoStereoPlaneAt",
+        plane_at_values, "Height that lies on plane-z, with height-rounds"),
     NEW (PATH, "dark-location", dark, gst_photo_stereo_load_dark,
         (GDestroyNotify) gst_imaging_nd_array_free,
         "Array file with a picture without light, of the type and size of the "

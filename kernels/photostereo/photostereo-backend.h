@@ -71,7 +71,9 @@ typedef struct ImkPhotostereoPlan {
   float pitch_x, pitch_y;          /* mm a pixel; 0 when directional */
   float centre_x, centre_y;        /* pixels */
 
-  bool constant; /* IMK_PHOTOSTEREO_AMBIENT_CONSTANT; the CPU only */
+  bool constant;          /* IMK_PHOTOSTEREO_AMBIENT_CONSTANT; the CPU only */
+  uint32_t height_rounds; /* the CPU only, and 0 where they have no effect */
+  ImkPhotostereoPlaneAt plane_at;
   bool track_change;
   size_t memory_limit;
   uint32_t strip_rows;

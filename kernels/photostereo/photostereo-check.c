@@ -110,6 +110,11 @@ check_frame (const ImkPhotostereoConfig *c, ImkError *error)
   if (c->ambient_model > IMK_PHOTOSTEREO_AMBIENT_CONSTANT)
     return check_choice ("ambient-model", c->ambient_model,
         IMK_PHOTOSTEREO_AMBIENT_CONSTANT + 1, error);
+  if (c->plane_at > IMK_PHOTOSTEREO_PLANE_AT_LOWEST)
+    return check_choice (
+        "plane-at", c->plane_at, IMK_PHOTOSTEREO_PLANE_AT_LOWEST + 1, error);
+  if (c->height_rounds > 10)
+    return check_range ("height-rounds", c->height_rounds, 0, 10, error);
   return check_choice (
       "curve", c->curve, IMK_PHOTOSTEREO_CURVE_SRGB + 1, error);
 }

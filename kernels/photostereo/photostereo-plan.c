@@ -183,6 +183,12 @@ imk_photostereo_make_plan (
       .centre_y =
           (float) (isnan (c->centre_y) ? (c->height - 1) / 2.0 : c->centre_y),
       .constant = c->ambient_model == IMK_PHOTOSTEREO_AMBIENT_CONSTANT,
+      .height_rounds =
+          imk_photostereo_model_of (c) == IMK_PHOTOSTEREO_MODEL_DIRECTIONAL ||
+                  !c->positions
+              ? 0
+              : c->height_rounds,
+      .plane_at = c->plane_at,
       .track_change = c->track_change,
       .memory_limit = c->memory_limit,
       .strip_rows = c->strip_rows,

@@ -6,8 +6,8 @@
 #include <string.h>
 
 void
-imk_photostereo_reference_light (
-    const ImkPhotostereoConfig *c, uint32_t i, double x, double y, double v[3])
+imk_photostereo_reference_light (const ImkPhotostereoConfig *c, uint32_t i,
+    double x, double y, double h, double v[3])
 {
   const ImkPhotostereoLight *l = &c->lights[i];
   double cx = isnan (c->centre_x) ? (c->width - 1) / 2.0 : c->centre_x;
@@ -24,6 +24,7 @@ imk_photostereo_reference_light (
   if (c->positions && model != IMK_PHOTOSTEREO_MODEL_DIRECTIONAL) {
     v[0] -= (x - cx) * c->mm_per_pixel;
     v[1] -= (cy - y) * c->mm_per_pixel / c->pixel_aspect;
+    v[2] -= h;
   }
   for (uint32_t j = 0; j < c->n_lights; j++)
     mean += sqrt (c->lights[j].x * c->lights[j].x +

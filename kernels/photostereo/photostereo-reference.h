@@ -9,10 +9,10 @@
 
 enum { IMK_PHOTOSTEREO_REFERENCE_MAX_LIGHTS = 512 };
 
-/* @v: (out): the vector of light @i at pixel (@x, @y), as
- * imk/photostereo.h defines it */
+/* @v: (out): the vector of light @i at pixel (@x, @y), @h mm above the working
+ * plane, as imk/photostereo.h defines it */
 void imk_photostereo_reference_light (const ImkPhotostereoConfig *config,
-    uint32_t i, double x, double y, double v[3]);
+    uint32_t i, double x, double y, double h, double v[3]);
 
 /**
  * imk_photostereo_reference: (solves one pixel)

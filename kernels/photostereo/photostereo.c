@@ -107,6 +107,22 @@ create_state (ImkPhotostereo *s, const ImkPhotostereoConfig *c, ImkError *error)
   return status;
 }
 
+/* What the CPU alone solves. */
+static ImkStatus
+refuse_device (const ImkPhotostereoConfig *c, ImkError *error)
+{
+  if (c->ambient_model == IMK_PHOTOSTEREO_AMBIENT_CONSTANT)
+    return imk_error_set (error, IMK_ERROR_UNAVAILABLE,
+        "ambient-model=constant is solved by the CPU alone: take backend=cpu or "
+        "auto, or a dark frame with ambient-model=mean.");
+  if (c->height_rounds > 0)
+    return imk_error_set (error, IMK_ERROR_UNAVAILABLE,
+        "height-rounds=%u is solved by the CPU alone: take backend=cpu or auto, "
+        "or height-rounds=0.",
+        c->height_rounds);
+  return IMK_OK;
+}
+
 ImkStatus
 imk_photostereo_new (ImkBackend backend, const ImkPhotostereoConfig *given,
     ImkPhotostereo **self, ImkError *error)
@@ -122,11 +138,8 @@ imk_photostereo_new (ImkBackend backend, const ImkPhotostereoConfig *given,
   if (status == IMK_OK)
     status = imk_backend_table (
         backend, &imk_photostereo_cpu, "photostereo", &table, error);
-  if (status == IMK_OK && backend == IMK_BACKEND_CUDA &&
-      config->ambient_model == IMK_PHOTOSTEREO_AMBIENT_CONSTANT)
-    status = imk_error_set (error, IMK_ERROR_UNAVAILABLE,
-        "ambient-model=constant is solved by the CPU alone: take backend=cpu or "
-        "auto, or a dark frame with ambient-model=mean.");
+  if (status == IMK_OK && backend == IMK_BACKEND_CUDA)
+    status = refuse_device (config, error);
   if (status != IMK_OK)
     return status;
   s = calloc (1, sizeof (*s));

@@ -96,6 +96,12 @@ typedef enum ImkPhotostereoAmbient {
                                      * must not all have one height. CPU only */
 } ImkPhotostereoAmbient;
 
+/* Which height lies on the working plane. */
+typedef enum ImkPhotostereoPlaneAt {
+  IMK_PHOTOSTEREO_PLANE_AT_MEAN,
+  IMK_PHOTOSTEREO_PLANE_AT_LOWEST,
+} ImkPhotostereoPlaneAt;
+
 /* How samples become linear. */
 typedef enum ImkPhotostereoCurve {
   IMK_PHOTOSTEREO_CURVE_GAMMA, /* (sample / full_scale)^gamma */
@@ -169,7 +175,13 @@ typedef enum ImkPhotostereoCurve {
  * @n_devices, @devices: CUDA: devices that take a part of the rows beside that
  *   of the current context, each over its own bus; without influence as well.
  *   @memory_limit is of each. A device may be named again
- * @ambient_model, @curve: see there */
+ * @ambient_model, @curve: see there
+ * @height_rounds: 0..10; for lamps that are near: how often the normals are
+ *   integrated, and the pixels solved again from where they are: v = s - x with
+ *   the height of the pixel above the plane. Heights are means over at most 64
+ *   blocks along the longer side. No effect with DIRECTIONAL. CPU only
+ * @plane_at: the height that lies at @plane_z, of each part of the picture that
+ *   is connected */
 typedef struct ImkPhotostereoConfig {
   size_t size;
   uint32_t width, height;
@@ -211,6 +223,8 @@ typedef struct ImkPhotostereoConfig {
   int devices[IMK_PHOTOSTEREO_MAX_DEVICES - 1];
   ImkPhotostereoAmbient ambient_model;
   ImkPhotostereoCurve curve;
+  uint32_t height_rounds;
+  ImkPhotostereoPlaneAt plane_at;
 } ImkPhotostereoConfig;
 
 /* Channels of the quality image. */

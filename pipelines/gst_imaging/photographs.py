@@ -78,6 +78,12 @@ def curl(np, normals):
     return float(np.sqrt(np.mean((along_y[0] - along_x[1]) ** 2) / changes)) if changes > 0 else 0.0
 
 
+def separated(line):
+    """A line of a light file with spaces in the place of semicolons, and of commas where these cannot be decimal signs"""
+    line = line.replace(";", " ").strip()
+    return line if re.search(r",\S", line) and re.search(r"\s", line) else line.replace(",", " ").strip()
+
+
 class Lights:
     """A light file: its lines as they are, and the name of the picture that each is for, where it has names."""
 
@@ -106,7 +112,12 @@ class Lights:
         self.names = [[name] for name in names] if len(names) == len(self.lines) else None
 
     def read_lines(self, text):
-        lines = [line for line in (line.split("#")[0].strip() for line in text.splitlines()) if line]
+        lines = [separated(line.split("#")[0]) for line in text.splitlines()]
+        lines = [line for line in lines if line]
+        if lines and re.fullmatch("[0-9]+", lines[0]) and len(lines) > 1 and all(len(line.split()) == 3 for line in lines[1:]):
+            if len(lines) - 1 != int(lines[0]):
+                raise Failure(UNREADABLE, f"{self.path} has {len(lines) - 1} lights; its first line says {lines[0]}.")
+            lines = lines[1:]  # a list with its count, without names
         if lines and re.fullmatch("[0-9]+", lines[0]):
             self.form, self.lines = "lp", lines[1:]
             if len(self.lines) != int(lines[0]):

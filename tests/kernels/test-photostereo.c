@@ -266,7 +266,7 @@ render (
       double n[3], l[3], g;
 
       shape_at (shape, x, y, n);
-      imk_photostereo_reference_light (c, i, x, y, l);
+      imk_photostereo_reference_light (c, i, x, y, 0, l);
       g = albedo_at (x, y) * dot (n, l) * c->lights[i].intensity[0];
       g = g < 0 ? 0 : g > 1 ? 1 : g;
       for (uint32_t k = 0; k < c->channels; k++)
@@ -373,7 +373,7 @@ rank_of (const ImkPhotostereoConfig *c, const double normal[3], uint32_t i,
   for (uint32_t j = 0; j <= c->n_lights; j++) {
     double l[3];
 
-    imk_photostereo_reference_light (c, j == 0 ? i : j - 1, 0, 0, l);
+    imk_photostereo_reference_light (c, j == 0 ? i : j - 1, 0, 0, 0, l);
     if (mirror) { /* the normal and half of light and camera (0, 0, 1) */
       l[2] += 1;
       value[j > 0] = -dot (normal, l) / sqrt (dot (l, l));
@@ -539,7 +539,7 @@ test_float64_solver_agrees (void)
         bool tie;
 
         for (uint32_t i = 0; i < N; i++) {
-          imk_photostereo_reference_light (&c, i, x, y, l[i]);
+          imk_photostereo_reference_light (&c, i, x, y, 0, l[i]);
           g[i] = photo_get (&frames[i], x, y, 0) / 255;
         }
         used = imk_photostereo_reference (&c, N, l, g, NULL, t, n, &tie);
@@ -651,7 +651,7 @@ test_huber_solves_its_own_equation (void)
       for (uint32_t i = 0; i < N; i++) {
         double r;
 
-        imk_photostereo_reference_light (&c, i, x, y, l);
+        imk_photostereo_reference_light (&c, i, x, y, 0, l);
         r = dot (n, l) - photo_get (&frames[i], x, y, 0) / 65535;
         r = r > 0.01 ? 0.01 : r < -0.01 ? -0.01 : r;
         for (int k = 0; k < 3; k++)
@@ -1101,7 +1101,7 @@ test_colours_of_a_mosaic (void)
       for (uint32_t i = 0; i < N; i++) {
         double l[3], shade;
 
-        imk_photostereo_reference_light (&c, i, 0, 0, l);
+        imk_photostereo_reference_light (&c, i, 0, 0, 0, l);
         shade = dot (n, l);
         for (uint32_t y = 0; y < H; y++)
           for (uint32_t x = 0; x < W; x++) {
@@ -1217,7 +1217,7 @@ test_dark_white_and_gamma (void)
         double n[3], l[3];
 
         shape_at (2, x, y, n);
-        imk_photostereo_reference_light (&c, i, x, y, l);
+        imk_photostereo_reference_light (&c, i, x, y, 0, l);
         photo_set (
             &frame, x, y, 0, CODE (0.9 * FIELD (x) * dot (n, l) + DARK (y)));
       }
@@ -1441,7 +1441,7 @@ test_next_light_is_the_one_that_is_missed (void)
   for (uint32_t i = 0; i < 6; i++) {
     double l[3], g;
 
-    imk_photostereo_reference_light (&c, i, 0, 0, l);
+    imk_photostereo_reference_light (&c, i, 0, 0, 0, l);
     g = dot (n, l);
     for (uint32_t p = 0; p < 6; p++)
       photo_set (
@@ -1469,6 +1469,92 @@ test_next_light_is_the_one_that_is_missed (void)
 /* ------------------------------------------------------------------------
  * What is refused. */
 
+/* A hill 18 mm high under a dome of 300 mm, whose lamps shine on each pixel
+ * from where it is. @width: of the picture in mm Returns: mm above the mean;
+ * @n: (out) */
+static double
+hill_at (double x, double y, double n[3])
+{
+  double g = 24 * exp (-(x * x + y * y) / (32 * 32.0)), length;
+
+  n[0] = 2 * x / (32 * 32.0) * g;
+  n[1] = 2 * y / (32 * 32.0) * g;
+  n[2] = 1;
+  length = sqrt (dot (n, n));
+  for (int i = 0; i < 3; i++)
+    n[i] /= length;
+  return g;
+}
+
+static void
+test_near_lamps_know_the_height (void)
+{
+  enum { N = 40, W = 120, H = 90 };
+  static const ImkPhotostereoPlaneAt planes[] = {
+      IMK_PHOTOSTEREO_PLANE_AT_MEAN, IMK_PHOTOSTEREO_PLANE_AT_LOWEST};
+  ImkPhotostereoLight lights[N] = {{0}};
+  TestImage frames[N];
+
+  photo_fill_dome (lights, N, 300, 0.3);
+  for (uint32_t i = 0; i < N; i++)
+    frames[i] = test_image_new (IMK_TYPE_U16, W, H, 1, 0);
+  for (uint32_t p = 0; p < 2; p++) {
+    ImkPhotostereoConfig c = config_of (IMK_TYPE_U16, W, H, 1, lights, N, true);
+    double mean = 0, least = INFINITY, zero, error[3] = {0}, albedo[3] = {0};
+
+    c.mm_per_pixel = 0.8;
+    c.plane_at = planes[p];
+#define AT_X(x) (((x) - (W - 1) / 2.0) * c.mm_per_pixel)
+#define AT_Y(y) (((H - 1) / 2.0 - (y)) * c.mm_per_pixel)
+    for (uint32_t i = 0; i < W * H; i++) {
+      double n[3], z = hill_at (AT_X (i % W), AT_Y (i / W), n);
+
+      mean += z / (W * H);
+      least = fmin (least, z);
+    }
+    zero = p ? least : mean;
+    for (uint32_t i = 0; i < N; i++)
+      for (uint32_t k = 0; k < W * H; k++) {
+        uint32_t x = k % W, y = k / W;
+        double n[3], l[3], z = hill_at (AT_X (x), AT_Y (y), n);
+
+        imk_photostereo_reference_light (&c, i, x, y, z - zero, l);
+        photo_set (&frames[i], x, y, 0,
+            (uint32_t) (65535 * 0.6 * fmax (dot (n, l), 0) + 0.5));
+      }
+    for (uint32_t rounds = 0; rounds < 3; rounds++) {
+      ImkPhotostereo *s;
+      Solved solved;
+
+      c.height_rounds = rounds;
+      s = kernel_new (IMK_BACKEND_CPU, &c);
+      for (uint32_t i = 0; i < N; i++)
+        add (s, &frames[i], i);
+      solved = solve (s, &c, IMK_TYPE_F32);
+      for (uint32_t k = 0; k < W * H; k++) {
+        double n[3], found[3];
+
+        hill_at (AT_X (k % W), AT_Y (k / W), n);
+        solved_normal (&solved, k % W, k / W, found);
+        error[rounds] += photo_angle (n, found) / (W * H);
+        albedo[rounds] = fmax (albedo[rounds],
+            fabs (photo_get (&solved.albedo, k % W, k / W, 0) / 0.6 - 1));
+      }
+      solved_free (&solved);
+      imk_photostereo_free (s);
+    }
+    test_check (error[0] > 0.05 && albedo[0] > 0.02,
+        "a plane costs %.3f degrees, %.2f %% of the albedo", error[0],
+        100 * albedo[0]);
+    test_check (error[1] < 0.02 && error[2] < 0.01,
+        "after one round %.4f degrees, after two %.4f", error[1], error[2]);
+    test_check (
+        albedo[2] < 0.003, "the albedo is %.2f %% off", 100 * albedo[2]);
+  }
+  for (uint32_t i = 0; i < N; i++)
+    test_image_free (&frames[i]);
+}
+
 /* Samples of sRGB, written with the inverse of its curve. */
 static void
 test_the_curve_of_srgb (void)
@@ -1489,7 +1575,7 @@ test_the_curve_of_srgb (void)
         double n[3], l[3], v;
 
         shape_at (2, x, y, n);
-        imk_photostereo_reference_light (&c, i, x, y, l);
+        imk_photostereo_reference_light (&c, i, x, y, 0, l);
         v = (y ? 0.9 : 0.003) * dot (n, l); /* also below the bend */
         v = v <= 0.0031308 ? 12.92 * v : 1.055 * pow (v, 1 / 2.4) - 0.055;
         photo_set (&frame, x, y, 0, (uint32_t) (65535 * v + 0.5));
@@ -1545,7 +1631,7 @@ test_the_light_of_the_room_is_solved (void)
           shape_at (1, x, y, n);
           n[0] *= 1.6;
           n[2] = sqrt (1 - n[0] * n[0] - n[1] * n[1]);
-          imk_photostereo_reference_light (&c, i, x, y, l);
+          imk_photostereo_reference_light (&c, i, x, y, 0, l);
           for (uint32_t k = 0; k < 3; k++)
             photo_set (&frame, x, y, k,
                 (uint32_t) (65535 * (colour[k] * 0.8 * fmax (dot (n, l), 0) *
@@ -1627,6 +1713,8 @@ test_bad_configurations_are_refused (void)
   REFUSE (
       (c.curve = IMK_PHOTOSTEREO_CURVE_SRGB, c.gamma = 2.2), "gamma is 2.2");
   REFUSE (c.ambient_model = 2, "ambient-model is 2");
+  REFUSE (c.plane_at = 2, "plane-at is 2");
+  REFUSE (c.height_rounds = 11, "height-rounds is 11");
   REFUSE (c.n_lights = 0, "0 lights");
   REFUSE (c.n_lights = 5000, "5000 lights");
   REFUSE (c.led_lobe = -1, "led-lobe");
@@ -1764,6 +1852,20 @@ test_light_files_are_read (void)
   check_light (&l, 1, -10, 20, 300, 1, 1, 1);
   imk_photostereo_lights_clear (&l);
 
+  /* as spreadsheets write them; and a count without names */
+  l = parse ("0.6,0,0.8\n0;-0.6;0.8\n");
+  test_check (l.n == 2 && l.kind == IMK_PHOTOSTEREO_KIND_DIRECTIONS, "commas");
+  check_light (&l, 1, 0, -0.6, 0.8, 1, 1, 1);
+  imk_photostereo_lights_clear (&l);
+  l = parse ("2;\na.png;0.6;0;0.8\nb.png, 0, 0.6, 0.8\n");
+  check_light (&l, 0, 0.6, 0, 0.8, 1, 1, 1);
+  check_light (&l, 1, 0, 0.6, 0.8, 1, 1, 1);
+  imk_photostereo_lights_clear (&l);
+  l = parse ("2\n10 20 300\n-10 20 300\n");
+  test_check (l.n == 2 && l.kind == IMK_PHOTOSTEREO_KIND_POSITIONS, "a count");
+  check_light (&l, 1, -10, 20, 300, 1, 1, 1);
+  imk_photostereo_lights_clear (&l);
+
   l = parse ("0 0 1 2\n0 1 5 3\n");
   test_check (l.kind == IMK_PHOTOSTEREO_KIND_UNKNOWN, "kind %d", l.kind);
   check_light (&l, 1, 0, 1, 5, 3, 3, 3);
@@ -1804,7 +1906,9 @@ test_bad_light_files_are_refused (void)
   refuse_lights ("0 0 1 0\n", "line 1: the intensity 0");
   refuse_lights ("3\na 0 0 1\nb 0 0 1\n", "line 3 with 2 lights");
   refuse_lights ("1\na 0 0 1\nb 0 0 1\n", "line 3: one light more");
-  refuse_lights ("1\n0 0 1\n", "line 2: 3 words");
+  refuse_lights ("1\n0 1\n", "line 2: 2 words");
+  refuse_lights ("1\na 0 1\n", "line 2: \"a\"");
+  refuse_lights ("0,5 0 0,8\n", "line 1: \"0,5\"");
   refuse_lights ("0\n", "line 1: \"0\"");
   refuse_lights ("1.5\n", "line 1: \"1.5\"");
   refuse_lights ("99999999999\n", "line 1");
@@ -2188,6 +2292,7 @@ main (void)
       {"colours of a mosaic", test_colours_of_a_mosaic},
       {"the order of channels", test_order_of_channels},
       {"dark frame, white frame and gamma", test_dark_white_and_gamma},
+      {"near lamps know the height", test_near_lamps_know_the_height},
       {"the curve of sRGB", test_the_curve_of_srgb},
       {"the light of the room is solved", test_the_light_of_the_room_is_solved},
       {"a ring of lamps does not show the room",

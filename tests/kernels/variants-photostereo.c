@@ -54,7 +54,7 @@ shade (Case *c, uint32_t i, uint32_t x, uint32_t y, uint64_t *seed)
   double v = 1.2 * (y + 0.5) / k->height - 0.6, l[3];
   double value;
 
-  imk_photostereo_reference_light (k, i, x, y, l);
+  imk_photostereo_reference_light (k, i, x, y, 0, l);
   value = 0.7 * (u * l[0] - v * l[1] + sqrt (1 - u * u - v * v) * l[2]);
   if (test_random (seed) % 16 == 0)
     value = variant_uniform (seed);
@@ -134,7 +134,7 @@ expect (void *data)
       double l[MAX_LIGHTS][3], g[MAX_LIGHTS], unit[MAX_LIGHTS];
 
       for (uint32_t i = 0; i < k->n_lights; i++) {
-        imk_photostereo_reference_light (k, i, x, y, l[i]);
+        imk_photostereo_reference_light (k, i, x, y, 0, l[i]);
         g[i] = photo_get (frame_of (c, i), x, y, 0) / full;
         unit[i] = 1;
       }

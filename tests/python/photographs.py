@@ -233,6 +233,18 @@ class Photostereo(Photographs):
         _out, err = self.gst_imaging("photostereo", "photos", "lights.lp", "-o", "noise", "--chart", "noise.png", code=3)
         self.assertIn("No chart of 24 patches is found in noise.png", err)
 
+    def test_lists_of_spreadsheets_and_with_a_count(self):
+        self.take()
+        rows = [[f"{value:.7f}" for value in light] for light in self.lights]
+        for name, text in (("commas.csv", "".join(",".join(row) + "\n" for row in rows)),
+                           ("semicolons.txt", "".join(";".join(row) + "\n" for row in rows)),
+                           ("count.txt", f"{LIGHTS}\n" + "".join(" ".join(row) + "\n" for row in rows)),
+                           ("named.lp", f"{LIGHTS}\n" + "".join(f"IMG_{i + 1}.png;{';'.join(row)}\n" for i, row in reversed(list(enumerate(rows)))))):
+            with open(self.path(name), "w", encoding="utf-8") as file:
+                file.write(text)
+            self.gst_imaging("photostereo", "photos", name, "-o", f"out-{name}")
+            self.assertLess(self.error(f"out-{name}")[0], 0.1, name)
+
     def test_what_no_page_and_no_map_can_be_made_of(self):
         self.take()
         self.write_lp("five.lp", range(5))
@@ -510,6 +522,35 @@ class Lights(Photographs):
                 self.assertLess(angle(found[f"IMG_{k + 1}.npy"], light), 0.8, (words, k))
             with open(self.path(f"rig{i}/report.html"), encoding="utf-8") as file:
                 self.assertIn("radius of the sphere", file.read())
+
+    def test_several_spheres_give_positions(self):
+        """Lamps at 200 mm, whose highlights lie where the mirror halves the way between lamp and camera."""
+        mm, height, width = 0.1, 600, 800
+        spheres = [(140, 120, 90), (660, 150, 90), (380, 480, 90)]
+        lamps = 200 * directions(8)
+        y, x = np.mgrid[:height, :width]
+        for i, lamp in enumerate(lamps):
+            shown = np.full((height, width), 300.0)
+            for column, row, radius in spheres:
+                middle = mm * np.array([column - (width - 1) / 2, (height - 1) / 2 - row, radius])
+                normal = np.array([0, 0, 1.0])
+                for _ in range(30):
+                    way = lamp - (middle + mm * radius * normal)
+                    normal = way / np.linalg.norm(way) + (0, 0, 1)
+                    normal /= np.linalg.norm(normal)
+                at = column + radius * normal[0], row - radius * normal[1]
+                shown += 60000 * np.exp(-((x - at[0]) ** 2 + (y - at[1]) ** 2) / 4)
+            self.save(f"spheres/IMG_{i + 1}.png", np.rint(np.minimum(shown, 65535)).astype(np.uint16))
+        words = ["lights", "spheres", *(f"--sphere={column},{row},{radius}" for column, row, radius in spheres)]
+        self.gst_imaging(*words, "--mm-per-pixel", str(mm), "-o", "rig")
+        with open(self.path("rig/lights.lp"), encoding="utf-8") as file:
+            found = np.array([line.split()[1:] for line in file.read().splitlines()[1:]], float)
+        self.assertLess(np.linalg.norm(found - lamps, axis=1).max(), 4)  # of 200 mm
+        self.assertLess(max(light["residual"] for light in self.result("rig")["lights"]), 1)
+        _out, err = self.gst_imaging(*words, "-o", "none", code=2)
+        self.assertIn("--sphere is given 3 times, for positions in mm: give --mm-per-pixel as well.", err)
+        _out, err = self.gst_imaging("lights", "spheres", "--sphere=140,120,90", "--sphere=140,120,90", "--mm-per-pixel", "1", "-o", "none", code=3)
+        self.assertIn("put them farther apart", err)
 
     def test_a_sphere_that_is_not_found_is_to_be_given(self):
         self.take("sphere")

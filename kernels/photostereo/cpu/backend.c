@@ -50,7 +50,8 @@ solve_row (const Job *job, Scratch *scratch, uint32_t y)
       .y = y,
       .pixel_y = ((float) y - p->centre_y) * p->pitch_y,
       .has_colours = p->n_planes > 1,
-      .measures = imk_photostereo_measures (p, &job->cpu->params, job->out),
+      .measures = !job->for_heights &&
+                  imk_photostereo_measures (p, &job->cpu->params, job->out),
       .row = &row,
   };
 
@@ -58,7 +59,7 @@ solve_row (const Job *job, Scratch *scratch, uint32_t y)
     c.n = p->width - c.x < CHUNK ? p->width - c.x : CHUNK;
     cpu->loops->solve_chunk (&c);
   }
-  if (job->rows)
+  if (job->rows && !job->for_heights)
     job->rows[y] = row;
 }
 
@@ -71,6 +72,37 @@ solve_rows (void *data, uint32_t first, uint32_t end)
   for (uint32_t y = first; y < end; y++)
     solve_row (job, scratch, job->first + y);
   atomic_flag_clear (&scratch->taken);
+}
+
+static void
+solve_rows_for_heights (void *data, uint32_t first, uint32_t end)
+{
+  const Job *job = data;
+  Scratch *scratch = take_scratch (job->cpu);
+
+  for (uint32_t i = first; i < end; i++)
+    solve_row (job, scratch, i * job->cpu->heights.step);
+  atomic_flag_clear (&scratch->taken);
+}
+
+/* Some rows of each block do: heights are coarse. */
+static void
+find_heights (const Job *all)
+{
+  Cpu *cpu = all->cpu;
+  const ImkPhotostereoPlan *p = &cpu->plan;
+  Job job = *all;
+
+  if (p->height_rounds == 0)
+    return;
+  job.for_heights = true;
+  imk_photostereo_heights_reset (&cpu->heights);
+  for (uint32_t i = 0; i < p->height_rounds; i++) {
+    imk_parallel_for (cpu->n_scratch, imk_div_up (p->height, cpu->heights.step),
+        1, solve_rows_for_heights, &job);
+    imk_photostereo_heights_integrate (
+        &cpu->heights, cpu->slopes, p->pitch_x, p->pitch_y, p->plane_at);
+  }
 }
 
 /* ------------------------------------------------------------------------
@@ -208,6 +240,8 @@ cpu_destroy (void *state)
   free (cpu->albedo);
   free (cpu->ambient);
   free (cpu->normals);
+  free (cpu->slopes);
+  imk_photostereo_heights_clear (&cpu->heights);
   free (cpu);
 }
 
@@ -216,6 +250,7 @@ pixel_size (const ImkPhotostereoPlan *p)
 {
   return (p->mosaic ? 2 * sizeof (float) : 0) +
          (p->track_change ? 3 * sizeof (float) : 0) +
+         (p->height_rounds ? 3 * sizeof (float) : 0) +
          (p->dark ? p->n_planes * sizeof (float) : 0) +
          (p->white ? p->n_planes * sizeof (float) : 0) + (p->mask ? 1 : 0);
 }
@@ -308,6 +343,16 @@ allocate_all (Cpu *cpu, const ImkPhotostereoPlan *plan, size_t samples_size)
   }
   if (plan->track_change)
     cpu->normals = calloc (pixels, 3 * sizeof (float));
+  if (plan->height_rounds > 0) {
+    if (!imk_photostereo_heights_init (
+            &cpu->heights, plan->width, plan->height))
+      return false;
+    cpu->slopes = calloc (
+        (size_t) plan->width * imk_div_up (plan->height, cpu->heights.step),
+        3 * sizeof (float));
+    if (!cpu->slopes)
+      return false;
+  }
   return cpu->samples && cpu->scans &&
          (!plan->mosaic || (cpu->albedo && cpu->ambient)) &&
          (!plan->track_change || cpu->normals) && allocate_scratch (cpu) &&
@@ -396,6 +441,7 @@ cpu_solve (void *state, const ImkPhotostereoSet *set, bool compare,
       .rows = rows,
   };
 
+  find_heights (&job);
   for (job.first = 0; job.first < height; job.first += strip) {
     uint32_t left = height - job.first;
 

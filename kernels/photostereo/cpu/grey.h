@@ -183,19 +183,20 @@ static void
 fill_factors (const Chunk *c, const ImkPhotostereoLamp *lamp, float *to)
 {
   const ImkPhotostereoPlan *p = &c->cpu->plan;
-  const float vy = lamp->y - c->pixel_y, vz = lamp->z;
-  const float yz = vy * vy + vz * vz;
-  const float *x = c->scratch->pixel_x;
+  const float vy = lamp->y - c->pixel_y;
+  const float *x = c->scratch->pixel_x, *z = c->scratch->pixel_z;
 
   if (p->model == IMK_PHOTOSTEREO_MODEL_INVERSE_SQUARE)
     for (uint32_t i = 0; i < CHUNK; i++) {
-      float vx = lamp->x - x[i], r2 = vx * vx + yz;
+      float vx = lamp->x - x[i], vz = lamp->z - z[i];
+      float r2 = vx * vx + (vy * vy + vz * vz);
 
       to[i] = lamp->scale / (r2 * sqrtf (r2));
     }
   else if (p->model == IMK_PHOTOSTEREO_MODEL_UNIT)
     for (uint32_t i = 0; i < CHUNK; i++) {
-      float vx = lamp->x - x[i], r2 = vx * vx + yz;
+      float vx = lamp->x - x[i], vz = lamp->z - z[i];
+      float r2 = vx * vx + (vy * vy + vz * vz);
 
       to[i] = lamp->scale / sqrtf (r2);
     }
@@ -203,5 +204,6 @@ fill_factors (const Chunk *c, const ImkPhotostereoLamp *lamp, float *to)
     for (uint32_t i = 0; i < CHUNK; i++)
       to[i] = lamp->scale;
   for (uint32_t i = 0; p->led_lobe > 0 && i < CHUNK; i++)
-    to[i] *= imk_photostereo_lobe (lamp, lamp->x - x[i], vy, vz, p->led_lobe);
+    to[i] *= imk_photostereo_lobe (
+        lamp, lamp->x - x[i], vy, lamp->z - z[i], p->led_lobe);
 }

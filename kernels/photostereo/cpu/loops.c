@@ -20,6 +20,7 @@ typedef struct Group {
   const Chunk *chunk;
   uint32_t offset; /* of the first pixel in the chunk */
   Reals pixel_x;   /* mm */
+  Reals pixel_z;   /* likewise */
   Test test;       /* that selected the lights of the solution */
   Solution solution;
   Reals constant;  /* light of the room, 0 without */
@@ -54,7 +55,7 @@ sample_of (const Group *g, uint32_t i)
 
   s.x = k * (lamp->x - g->pixel_x);
   s.y = k * (lamp->y - c->pixel_y);
-  s.z = k * lamp->z;
+  s.z = k * (lamp->z - g->pixel_z);
   s.grey = load (c->scratch->grey + s.at);
   if (c->scratch->units)
     s.unit = load (c->scratch->units + s.at);
@@ -506,6 +507,10 @@ solve_chunk (const Chunk *c)
   for (uint32_t i = 0; i < CHUNK; i++)
     scratch->pixel_x[i] =
         ((float) (c->x + i) - c->cpu->plan.centre_x) * c->cpu->plan.pitch_x;
+  memset (scratch->pixel_z, 0, sizeof (scratch->pixel_z));
+  if (c->cpu->heights.z)
+    imk_photostereo_heights_of (
+        &c->cpu->heights, c->x, c->y, c->n, scratch->pixel_z);
   for (uint32_t i = 0; i < c->n_lights; i++) {
     fill_grey (c, i);
     if (scratch->units)
@@ -525,6 +530,7 @@ solve_chunk (const Chunk *c)
     for (uint32_t j = 0; j < IMK_VECTOR_SIZE / sizeof (float); j++)
       wanted[j] = -is_wanted (c, c->x + i + j);
     g.pixel_x = load (scratch->pixel_x + i);
+    g.pixel_z = load (scratch->pixel_z + i);
     if (c->n_lights >= 3 && any_lane (wanted)) {
       solve_rounds (&g, wanted);
       if (c->measures && any_lane (g.valid))

@@ -4,6 +4,7 @@
 
 #include <stdatomic.h>
 
+#include "photostereo/photostereo-heights.h"
 #include "photostereo/photostereo-pixel.h"
 
 enum { CHUNK = 64 }; /* pixels; a cache line of bytes */
@@ -20,6 +21,7 @@ typedef struct Scratch {
                    * INFINITY, likewise */
   float *ambient; /* [plane][CHUNK]; sums over the lights */
   float pixel_x[CHUNK]; /* mm */
+  float pixel_z[CHUNK]; /* mm above the working plane */
 } Scratch;
 
 /* Of the samples of a row. */
@@ -42,6 +44,9 @@ typedef struct Cpu {
   float *albedo;    /* [row][width], of a mosaic, before interpolation */
   float *ambient;   /* likewise */
   float *normals;   /* [row][width][3], of the last solution, or NULL */
+  ImkPhotostereoHeights heights; /* with height_rounds */
+  float
+      *slopes; /* normals for heights, [every heights.step-th row][width][3] */
   uint32_t n_scratch;
   Scratch *scratch;
 } Cpu;
@@ -54,7 +59,8 @@ typedef struct Job {
   bool compare;
   ImkPhotostereoOutputs *out;
   ImkPhotostereoRow *rows;
-  uint32_t first; /* row of the strip */
+  uint32_t first;   /* row of the strip */
+  bool for_heights; /* normals go into cpu->slopes, and nothing elsewhere */
 } Job;
 
 /* Some pixels of a row. */

@@ -17,6 +17,13 @@ imk_photostereo_store_result (
   uint32_t n_planes = cpu->plan.n_planes;
   float mean[IMK_PHOTOSTEREO_MAX_PLANES];
 
+  if (c->job->for_heights) {
+    memcpy (cpu->slopes +
+                3 * ((size_t) (c->y / cpu->heights.step) * cpu->plan.width + x),
+        r->normal, sizeof (r->normal));
+    return;
+  }
+
   for (uint32_t k = 0; k < n_planes; k++)
     mean[k] = cpu->plan.constant ? r->constant[k] : ambient[k * CHUNK + i] / n;
   if (out->normal.data)

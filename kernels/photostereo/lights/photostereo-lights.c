@@ -50,27 +50,48 @@ quote (const Token *t)
 static bool
 is_space (char c)
 {
-  return c == ' ' || c == '\t' || c == '\r' || c == '\v' || c == '\f';
+  return c == ' ' || c == '\t' || c == '\r' || c == '\v' || c == '\f' ||
+         c == ';';
 }
 
-/* Splits a line at its white space; more than MAX_TOKENS tokens are counted as
- * MAX_TOKENS, the first of which are lost.
- * Returns: the last ones; *n = 0 for an empty line */
+/* A comma before a space, or in a line without other separators. Elsewhere it
+ * may be a decimal sign, which is refused as a part of a number. */
+static bool
+commas_separate (const char *from, const char *to)
+{
+  bool tight = false, spaced = false;
+
+  while (from < to && is_space (to[-1]))
+    to--;
+  while (from < to && is_space (*from))
+    from++;
+  for (; from < to; from++) {
+    tight = tight || (*from == ',' && from + 1 < to && !is_space (from[1]));
+    spaced = spaced || is_space (*from);
+  }
+  return !tight || !spaced;
+}
+
+/* Splits a line at white space, commas and semicolons; more than MAX_TOKENS
+ * tokens are counted as MAX_TOKENS, the first of which are lost. Returns: the
+ * last ones; *n = 0 for an empty line */
 static void
 split (const char *from, const char *to, Token tokens[MAX_TOKENS], uint32_t *n)
 {
   const char *comment = memchr (from, '#', (size_t) (to - from));
+  char comma;
 
   *n = 0;
   if (comment)
     to = comment;
+  comma = commas_separate (from, to) ? ',' : ' ';
   while (from < to) {
     const char *start;
 
-    while (from < to && is_space (*from))
+    while (from < to && (is_space (*from) || *from == comma))
       from++;
     start = from;
-    while (from < to && !is_space (*from))
+    while (from < to && !is_space (*from) && *from != comma)
       from++;
     if (from == start)
       break;
@@ -258,7 +279,7 @@ parse_lp (Reader *r, uint32_t count, ImkPhotostereoLights *list)
   ImkStatus status = IMK_OK;
 
   while (status == IMK_OK && next_line (r, tokens, &n)) {
-    if (n < 4)
+    if (n < 3) /* three: a list with its count, without names */
       return imk_error_set (r->error, IMK_ERROR_FILE,
           "%s, line %u: %u words; a line of an .lp file is a name and x, y, z, "
           "and may have the intensities of red, green, blue.",
