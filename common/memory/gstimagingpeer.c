@@ -4,6 +4,8 @@
 #include "gstimaging-private.h"
 #include "gstimagingstorage.h"
 
+enum { N_IN_TURN = 3 };
+
 gboolean
 gst_imaging_peer_has (GstBuffer *buffer, GstImagingContext *context)
 {
@@ -65,7 +67,9 @@ open_pool (GstImagingPeer *self, GstMemory *memory, GstImagingContext *context,
       gst_imaging_allocator_new (context, GST_IMAGING_MEMORY_DEVICE, stats);
   gst_allocation_params_init (&params);
   config = gst_buffer_pool_get_config (self->pool);
-  gst_buffer_pool_config_set_params (config, NULL, size, 0, 0);
+  /* several in turn: the next copy does not wait for the kernel that reads the
+   * last one */
+  gst_buffer_pool_config_set_params (config, NULL, size, N_IN_TURN, 0);
   gst_buffer_pool_config_set_allocator (config, allocator, &params);
   gst_object_unref (allocator);
   gst_buffer_pool_set_config (self->pool, config);
