@@ -91,10 +91,11 @@ unmap_full (GstMemory *memory, GstMapInfo *info)
 }
 
 GstBuffer *
-gst_imaging_buffer_part (GstBuffer *whole, gsize offset, gsize size)
+gst_imaging_buffer_part (
+    GstBuffer *whole, gsize offset, gsize size, GstBufferPool *parts)
 {
   GstMemory *memory = gst_buffer_peek_memory (whole, 0), *part;
-  GstBuffer *buffer;
+  GstBuffer *buffer = NULL;
 
   if (!gst_is_imaging_memory (memory)) {
     buffer =
@@ -102,7 +103,9 @@ gst_imaging_buffer_part (GstBuffer *whole, gsize offset, gsize size)
     gst_buffer_add_parent_buffer_meta (buffer, whole);
     return buffer;
   }
-  buffer = gst_buffer_new ();
+  if (!parts ||
+      gst_buffer_pool_acquire_buffer (parts, &buffer, NULL) != GST_FLOW_OK)
+    buffer = gst_buffer_new ();
   part = memory_new (memory->allocator,
       gst_imaging_storage_ref (gst_imaging_memory_storage (memory)), NULL,
       GST_MINI_OBJECT_FLAGS (memory) | GST_MEMORY_FLAG_READONLY,

@@ -143,10 +143,21 @@ gboolean gst_is_imaging_memory (GstMemory *memory);
 #endif
 
 /**
+ * gst_imaging_parts_new: (skip)
+ *
+ * Returns: (transfer full): an inactive pool of buffers for
+ *   gst_imaging_buffer_part(), which keep their pooled metadata
+ */
+GST_IMAGING_API
+GstBufferPool *gst_imaging_parts_new (void);
+
+/**
  * gst_imaging_buffer_part: (skip)
  * @whole: a buffer with one memory
  * @offset: the first byte
  * @size: bytes
+ * @parts: (nullable): an active pool of gst_imaging_parts_new() that gives the
+ *   buffer if the memory of @whole is imaging memory; else it is a new one
  *
  * Of imaging memory not by gst_memory_share(): that locks the memory of @whole
  * until its shares are gone, and a buffer frees what it keeps alive before its
@@ -156,7 +167,8 @@ gboolean gst_is_imaging_memory (GstMemory *memory);
  *   @whole
  */
 GST_IMAGING_API
-GstBuffer *gst_imaging_buffer_part (GstBuffer *whole, gsize offset, gsize size);
+GstBuffer *gst_imaging_buffer_part (
+    GstBuffer *whole, gsize offset, gsize size, GstBufferPool *parts);
 
 /**
  * gst_imaging_memory_context: (skip)

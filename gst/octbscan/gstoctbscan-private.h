@@ -107,6 +107,9 @@ struct _GstOctBscan {
   GstOctBscanPad *enface_pad; /* the pad of its rows */
   GstOctBscanLines mean_lines, last_lines;
   GstBuffer *last_rows; /* (nullable): of last_lines */
+  /* (nullable): for images in the memory of a batch; of outputs that have one
+   * quantity always */
+  GstBufferPool *parts[N_OUTPUTS];
 
   /* Atomic. */
   gint wants_dispersion;

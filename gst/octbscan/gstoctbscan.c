@@ -153,6 +153,8 @@ start (GstOctBscan *self)
   self->mean_lines.n = 0;
   self->warned_of_gap = FALSE;
   g_mutex_unlock (&self->engine_lock);
+  gst_buffer_pool_set_active (self->parts[SRC], TRUE);
+  gst_buffer_pool_set_active (self->parts[LINEAR], TRUE);
   /* the engine's device is the first of cuda-devices */
   return gst_imaging_engine_choose_devices (
              self->engine, self->now->cuda_devices, NULL) &&
@@ -175,6 +177,8 @@ stop (GstOctBscan *self)
   gst_imaging_src_pads_reset (self->pads);
   gst_oct_bscan_group_setup (self->group, &none, &none, NULL);
   gst_imaging_engine_stop (self->engine);
+  gst_buffer_pool_set_active (self->parts[SRC], FALSE);
+  gst_buffer_pool_set_active (self->parts[LINEAR], FALSE);
   g_mutex_unlock (&self->engine_lock);
   GST_PAD_STREAM_UNLOCK (self->sink);
 }
@@ -277,6 +281,8 @@ gst_oct_bscan_finalize (GObject *object)
   gst_imaging_settings_free_copy (self->settings, self->now);
   gst_clear_buffer (&self->mean.last);
   gst_clear_buffer (&self->last_rows);
+  gst_clear_object (&self->parts[SRC]);
+  gst_clear_object (&self->parts[LINEAR]);
   gst_imaging_src_pads_free (self->pads);
   gst_oct_bscan_group_free (self->group);
   gst_oct_bscan_enface_free (self->enface);
@@ -339,6 +345,8 @@ gst_oct_bscan_init (GstOctBscan *self)
   g_mutex_init (&self->engine_lock);
   self->mirrors = gst_oct_bscan_mirrors_new ();
   self->group = gst_oct_bscan_group_new ();
+  self->parts[SRC] = gst_imaging_parts_new ();
+  self->parts[LINEAR] = gst_imaging_parts_new ();
   self->enface = gst_oct_bscan_enface_new ();
   self->pads = gst_imaging_src_pads_new (
       element, GST_TYPE_OCT_BSCAN_PAD, names, N_OUTPUTS);

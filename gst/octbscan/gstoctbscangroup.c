@@ -194,8 +194,8 @@ static GstBuffer *
 take_part (GstOctBscanGroup *self, guint n)
 {
   gsize stride = self->bscan.stride[0], size = self->bscan.height * stride;
-  GstBuffer *part =
-      gst_imaging_buffer_part (self->buffer, self->n_used * stride, n * size);
+  GstBuffer *part = gst_imaging_buffer_part (
+      self->buffer, self->n_used * stride, n * size, NULL);
 
   stamp (self, part);
   self->n_used += n * (guint) self->bscan.height;

@@ -48,8 +48,8 @@ static GstBuffer *
 image_of (GstOctBscan *self, const GstOctBscanWork *w, guint output, guint k)
 {
   gsize step = gst_oct_bscan_pad_step (&w->snapshot->info[output]);
-  GstBuffer *image = gst_imaging_buffer_part (
-      w->out[output], k * step, w->snapshot->info[output].size);
+  GstBuffer *image = gst_imaging_buffer_part (w->out[output], k * step,
+      w->snapshot->info[output].size, self->parts[output]);
 
   gst_imaging_metadata_pass (image, w->like, FALSE);
   if (k > 0)
