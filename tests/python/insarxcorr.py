@@ -290,12 +290,14 @@ class WrongInput(unittest.TestCase):
         self.assertIn("No patch has enough data in both images", text)
 
     def test_a_shift_out_of_the_image(self):
+        """The header is wrong: images that are alike are found, strangers are refused."""
         for key, shift in ("rshift", 5000), ("ashift", 5000), ("ashift", -5000):
-            far = self.write_noise("b", 1)
-            with open(far, "a", encoding="ascii") as file:
-                file.write(f"{key} = {shift}\n")
-            text = coregister(self.write_noise("a", 1), far, os.path.join(self.folder, "out"), status=1)
-            self.assertIn("No patch has enough data in both images", text)
+            for seed, status, told in (1, 0, "The search was moved there"), (2, 1, "No patch has enough data in both images"):
+                far = self.write_noise("b", seed)
+                with open(far, "a", encoding="ascii") as file:
+                    file.write(f"{key} = {shift}\n")
+                text = coregister(self.write_noise("a", 1), far, os.path.join(self.folder, "out"), status=status)
+                self.assertIn(told, text)
 
     def test_swapped_bytes(self):
         slcs.make_pair(self.folder, 240, 240)
