@@ -3,6 +3,7 @@
  * that the kernel covers an image with or refuses, or in a sentence.
  * sources: gst/insar/gstinsarprm.c common/files/gstimagingfile.c
  * kernels/slcresample/slcresample.c kernels/slcresample/cpu/resample.c
+ * kernels/slcresample/slcresample-field.c
  * kernels/slcresample/slcresample-weights.c kernels/core/config.c
  * kernels/core/status.c
  * kernels/core/image.c kernels/core/parallel.c kernels/core/backend.c
