@@ -145,8 +145,10 @@ gboolean gst_is_imaging_memory (GstMemory *memory);
 /**
  * gst_imaging_parts_new: (skip)
  *
- * Returns: (transfer full): an inactive pool of buffers for
- *   gst_imaging_buffer_part(), which keep their pooled metadata
+ * Makes a pool of buffers for gst_imaging_buffer_part(). They keep their pooled
+ * metadata from one use to the next.
+ *
+ * Returns: (transfer full): an inactive pool
  */
 GST_IMAGING_API
 GstBufferPool *gst_imaging_parts_new (void);
