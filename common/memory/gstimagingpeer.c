@@ -4,8 +4,6 @@
 #include "gstimaging-private.h"
 #include "gstimagingstorage.h"
 
-enum { N_IN_TURN = 3 };
-
 gboolean
 gst_imaging_peer_has (GstBuffer *buffer, GstImagingContext *context)
 {
@@ -24,6 +22,8 @@ gst_imaging_peer_has (GstBuffer *buffer, GstImagingContext *context)
 void
 gst_imaging_peer_clear (GstImagingPeer *self)
 {
+  for (guint i = 0; i < GST_IMAGING_PEER_TURNS; i++)
+    gst_clear_buffer (&self->recent[i]);
   if (self->pool)
     gst_buffer_pool_set_active (self->pool, FALSE);
   gst_clear_object (&self->pool);
@@ -67,9 +67,7 @@ open_pool (GstImagingPeer *self, GstMemory *memory, GstImagingContext *context,
       gst_imaging_allocator_new (context, GST_IMAGING_MEMORY_DEVICE, stats);
   gst_allocation_params_init (&params);
   config = gst_buffer_pool_get_config (self->pool);
-  /* several in turn: the next copy does not wait for the kernel that reads the
-   * last one */
-  gst_buffer_pool_config_set_params (config, NULL, size, N_IN_TURN, 0);
+  gst_buffer_pool_config_set_params (config, NULL, size, 0, 0);
   gst_buffer_pool_config_set_allocator (config, allocator, &params);
   gst_object_unref (allocator);
   gst_buffer_pool_set_config (self->pool, config);
@@ -113,6 +111,8 @@ gst_imaging_peer_import (GstImagingPeer *self, GstBuffer *buffer,
     return NULL;
   }
   copy_video_meta (copy, buffer);
+  gst_buffer_replace (&self->recent[self->turn], copy);
+  self->turn = (self->turn + 1) % GST_IMAGING_PEER_TURNS;
   gst_imaging_stats_add_from_peers (stats, memory->size);
   return copy;
 }

@@ -9,8 +9,14 @@
 
 G_BEGIN_DECLS
 
+enum { GST_IMAGING_PEER_TURNS = 2 };
+
 /* The place of the copies; begins as zeros. */
 typedef struct {
+  /* (nullable): copies that are kept from the pool for a while, so that the
+   * next one does not wait for the kernel that reads the last one */
+  GstBuffer *recent[GST_IMAGING_PEER_TURNS];
+  guint turn;
   GstBufferPool *pool;
   GstImagingContext *from; /* whose device has a way to ours */
   gsize size;              /* of a buffer of the pool */

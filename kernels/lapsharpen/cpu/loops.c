@@ -165,7 +165,7 @@ copy_line (
 
   /* What is computed of the rest of the chunk is thrown away. */
   if (n < CHUNK)
-    memset (line->bytes + (n + 2 * margin) * size, 0, (CHUNK - n) * size);
+    memset ((uint8_t *) line + (n + 2 * margin) * size, 0, (CHUNK - n) * size);
   if (!row)
     fill_counts (work, n + 2 * margin, line, 0);
   else {
@@ -175,7 +175,7 @@ copy_line (
     for (int x = (int) r->width; x < (int) ((first + n + margin) / c); x++)
       copy_outside (work, row, x, line, (uint32_t) (x - left) * c);
   }
-  return line->bytes + margin * size;
+  return (uint8_t *) line + margin * size;
 }
 
 static void
