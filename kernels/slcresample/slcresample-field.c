@@ -139,8 +139,9 @@ imk_slcresample_field_span (
     for (uint32_t i = 0; i < f->nx; i++) {
       double d = f->offsets[1][(size_t) nodes[k] * f->nx + i];
 
-      low = fmin (low, d);
-      high = fmax (high, d);
+      /* fmin () and fmax () in this loop end gcc 12 for aarch64 */
+      low = d < low ? d : low;
+      high = d > high ? d : high;
     }
   extra = OVERSHOOT * (high - low);
   *least = a + (c->shift[1] + c->a_stretch[1] * a) + fmin (left, right) + low -

@@ -238,9 +238,14 @@ band_height (const ImkSlcresample *s)
       fmin (c->width, (1 + c->stretch[0]) * c->out_width + c->taps);
   double inclined = fabs (c->stretch[1] / (1 + c->stretch[0])) * columns;
   double lines = ceil (inclined) + c->taps + 2;
+  uint32_t most = 0;
 
-  for (uint32_t a = 0; s->spans && a < c->out_height; a++)
-    lines = fmax (lines, s->spans[a].end - s->spans[a].first);
+  for (uint32_t a = 0; s->spans && a < c->out_height; a++) {
+    uint32_t span = s->spans[a].end - s->spans[a].first;
+
+    most = span > most ? span : most;
+  }
+  lines = fmax (lines, most);
   lines += SPARE_LINES + DOPPLER_LINES;
   return (uint32_t) fmin (lines, c->height);
 }
