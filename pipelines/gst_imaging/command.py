@@ -43,6 +43,7 @@ SIGNALS = signal.SIGINT, signal.SIGTERM, signal.SIGHUP
 
 
 held = []  # one for each whole() that is being done; a signal that came meanwhile
+received = []  # the signal that ends the command
 
 
 @contextlib.contextmanager
@@ -58,13 +59,33 @@ def whole():
             stop(number, None)
 
 
-def stop(number, _frame):
+def is_called_back(frame):
+    """Does C code wait for this frame that does not expect it to fail? PyGObject's then crashes, and what a finalizer raises
+    is lost."""
+    while frame:
+        module = frame.f_globals.get("__name__", "")
+        if frame.f_code.co_name == "__del__" or module.split(".")[0] in ("gi", "weakref"):
+            return True
+        frame = frame.f_back
+    return False
+
+
+def stop(number, frame):
     if held:
         held[0] = number
         return
     for other in SIGNALS:  # what ends now is not interrupted
         signal.signal(other, signal.SIG_IGN)
-    raise Stopped(number)
+    received[:] = [number]
+    stop_soon(number, frame)
+
+
+def stop_soon(_number, frame):
+    if is_called_back(frame):
+        signal.signal(signal.SIGALRM, stop_soon)
+        signal.setitimer(signal.ITIMER_REAL, 0.01)
+    else:
+        raise Stopped(received[0])
 
 
 def explain(error):
@@ -164,12 +185,14 @@ def main(arguments=None):
     name, *rest = arguments
     if name == "--version":
         name, rest = "info", ["--version"]
-    if name not in names():
-        print(f'gst-imaging: There is no command "{name}"; there are {", ".join(names())}.', file=sys.stderr)
-        return WRONG_USE
     try:
+        if name not in names():
+            print(f'gst-imaging: There is no command "{name}"; there are {", ".join(names())}.', file=sys.stderr)
+            return WRONG_USE
         code = execute(name, rest)
         sys.stdout.flush()
+        if received:  # and C code dropped the exception
+            raise Stopped(received[0])
     except Failure as failure:
         return report(name, failure, "--json" in rest)
     except Stopped as stopped:

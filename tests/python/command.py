@@ -5,6 +5,7 @@ import json
 import os
 import pkgutil
 import shutil
+import signal
 import subprocess
 import sys
 import tempfile
@@ -62,6 +63,40 @@ class Command(unittest.TestCase):
         failure = json.loads(done.stdout)
         self.assertEqual(failure["exit-code"], 2)
         self.assertIn("extra", failure["error"])
+
+
+class Signals(unittest.TestCase):
+    """One that comes while C code waits for Python must not be lost."""
+
+    def run_python(self, *lines):
+        done = subprocess.run([sys.executable, "-c", "import os, signal, sys, time\nfrom gst_imaging import command\n" + "\n".join(lines)],
+                              capture_output=True, text=True, timeout=TIMEOUT, env={**os.environ, "PYTHONPATH": os.path.join(SOURCE, "pipelines")})
+        self.assertEqual(done.returncode, -signal.SIGTERM, done.stderr)
+        self.assertIn("gst-imaging info: Stopped by SIGTERM.", done.stderr)
+        self.assertNotIn("Traceback", done.stderr)
+
+    def test_while_the_commands_are_looked_up(self):
+        self.run_python("names = command.names",
+                        "command.names = lambda: os.kill(os.getpid(), signal.SIGTERM) or names()",
+                        "sys.exit(command.main(['info']))")
+
+    def test_in_a_finalizer(self):
+        self.run_python("class Part:",
+                        "    def __del__(self):",
+                        "        os.kill(os.getpid(), signal.SIGTERM)",
+                        "        time.sleep(0.05)",
+                        "def execute(*_words):",
+                        "    Part()",
+                        "    time.sleep(60)",
+                        "command.execute = execute",
+                        "sys.exit(command.main(['info']))")
+
+    def test_in_a_callback_whose_exception_is_dropped(self):
+        self.run_python("import ctypes",
+                        "callback = ctypes.CFUNCTYPE(None)(lambda: os.kill(os.getpid(), signal.SIGTERM))",
+                        "command.execute = lambda *_words: callback() or 0",
+                        "sys.unraisablehook = lambda _what: None",
+                        "sys.exit(command.main(['info']))")
 
 
 class Convert(unittest.TestCase):
