@@ -18,6 +18,7 @@ struct _GstImagingPool {
   GArray *idle;       /* of Idle, by address */
   const guint8 *last; /* address of the frame that was given out last */
   guint n_released;   /* counts, and wraps around */
+  guint n_waiting;    /* threads */
   gboolean flushing;
 };
 
@@ -131,7 +132,9 @@ acquire (
       continue; /* meanwhile */
     if (!waits)
       break;
+    self->n_waiting++;
     g_cond_wait (&self->changed, &self->lock);
+    self->n_waiting--;
   }
   g_mutex_unlock (&self->lock);
   return *buffer ? GST_FLOW_OK : flow;
@@ -148,7 +151,8 @@ release (GstBufferPool *pool, GstBuffer *buffer)
   else
     parent_class ()->release_buffer (pool, buffer);
   self->n_released++;
-  g_cond_broadcast (&self->changed);
+  if (self->n_waiting > 0) /* GLib asks the system also for nobody */
+    g_cond_broadcast (&self->changed);
   g_mutex_unlock (&self->lock);
 }
 

@@ -387,6 +387,15 @@ push_images_of_batch (GstOctBscanQueue *self, Batch *b)
   return flow;
 }
 
+/* Returns: (nullable): the batch that can be pushed now */
+static Batch *
+next_finished (GstOctBscanQueue *self)
+{
+  Batch *b = g_queue_peek_head (&self->order);
+
+  return b && get_state (b) == DONE ? b : NULL;
+}
+
 /* Pushes finished batches up to the first unfinished one. Only one thread does
  * so at a time. Call with the lock held. */
 static void
@@ -394,10 +403,10 @@ push_finished_batches (GstOctBscanQueue *self)
 {
   Batch *b;
 
-  if (self->pushing)
+  if (self->pushing || !next_finished (self))
     return;
   self->pushing = TRUE;
-  while ((b = g_queue_peek_head (&self->order)) && get_state (b) == DONE) {
+  while ((b = next_finished (self))) {
     gboolean wanted = !self->flushing && self->flow == GST_FLOW_OK;
     GstFlowReturn flow = GST_FLOW_OK;
     guint n_bscans;

@@ -79,21 +79,25 @@ add_viewer (OctStream *s, const gchar *name)
 
 /* --- the camera ----------------------------------------------------------- */
 
-/* Fringes of three layers, of the wavelengths that oct_calibration () has. */
-static const gdouble *
+/* Fringes of three inclined layers, of the wavelengths that oct_calibration ()
+ * has. Layers that were the same in all A-scans would go with the background,
+ * and leave noise alone. */
+static const gfloat *
 fringes (void)
 {
-  static gdouble samples[OCT_SAMPLES];
-  const gdouble depths[] = {100e3, 180e3, 300e3}; /* nm */
+  static gfloat samples[OCT_LINES * OCT_SAMPLES];
+  const gdouble depths[] = {100e3, 180e3, 300e3}, slope = 73; /* nm */
 
   if (samples[0] != 0)
     return samples;
-  for (guint i = 0; i < OCT_SAMPLES; i++) {
-    gdouble wavelength = 806 + (675.0 - 806) * i / (OCT_SAMPLES - 1);
+  for (guint i = 0; i < G_N_ELEMENTS (samples); i++) {
+    gdouble column = i % OCT_SAMPLES, deeper = i / OCT_SAMPLES * slope;
+    gdouble wavelength = 806 + (675.0 - 806) * column / (OCT_SAMPLES - 1);
+    gdouble sum = 2000;
 
-    samples[i] = 2000;
     for (guint k = 0; k < G_N_ELEMENTS (depths); k++)
-      samples[i] += 100 * cos (4 * G_PI * depths[k] / wavelength);
+      sum += 100 * cos (4 * G_PI * (depths[k] + deeper) / wavelength);
+    samples[i] = (gfloat) sum;
   }
   return samples;
 }
@@ -103,7 +107,7 @@ fringes (void)
 static void
 fill_once (OctStream *s, GstBuffer *buffer)
 {
-  const gdouble *fringe = fringes ();
+  const gfloat *fringe = fringes ();
   GstMapInfo map;
   guint32 v;
 
@@ -114,7 +118,8 @@ fill_once (OctStream *s, GstBuffer *buffer)
   for (gsize i = 0; i < map.size / 2; i++) {
     v = v * 1664525u + 1013904223u;
     ((guint16 *) map.data)[i] =
-        (guint16) ((s->has_sample ? fringe[i % OCT_SAMPLES] : 2000) +
+        (guint16) ((s->has_sample ? fringe[i % (OCT_LINES * OCT_SAMPLES)]
+                                  : 2000) +
                    (v >> 24));
   }
   gst_buffer_unmap (buffer, &map);
@@ -138,6 +143,17 @@ fill_all (OctStream *s, guint n)
   g_free (buffers);
 }
 
+/* A pool without an end grows with each burst, and to fill a buffer takes ten
+ * times as long as to push it: a GPU would wait for that.
+ * Returns: buffers of as many B-scans as a queue for two GPUs holds */
+static guint
+n_ready (const OctStream *s)
+{
+  guint n_together = s->info.height / OCT_LINES;
+
+  return bench_is_gpu () ? MAX (8, 2048 / MAX (n_together, 1)) : 0;
+}
+
 static void
 start (OctStream *s, guint n_buffers)
 {
@@ -152,14 +168,15 @@ start (OctStream *s, guint n_buffers)
       bench_offered_pool (s->camera, s->caps, &s->info, n_buffers, n_buffers);
   if (!s->pool)
     s->pool = bench_plain_pool (s->caps, &s->info, n_buffers, n_buffers);
-  fill_all (s, n_buffers);
+  fill_all (s, n_buffers ? n_buffers : n_ready (s));
 }
 
 void
 oct_stream_open (OctStream *s, const gchar *properties, guint lines,
     gdouble rate, gboolean linear, gboolean has_sample, guint n_buffers)
 {
-  gchar *launch = g_strdup_printf ("octbscan %s", properties);
+  const gchar *more = g_getenv ("OCT_BENCH_SETTINGS");
+  gchar *launch = g_strdup_printf ("octbscan %s %s", properties, more ?: "");
   GError *error = NULL;
   gint fps_n, fps_d;
 

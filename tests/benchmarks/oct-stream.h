@@ -34,7 +34,8 @@ typedef struct OctStream {
 gchar *oct_calibration (guint cameras);
 void oct_calibration_free (gchar *path);
 
-/* @properties: of octbscan, as gst-launch-1.0 takes them
+/* @properties: of octbscan, as gst-launch-1.0 takes them; those of the
+ *   environment variable OCT_BENCH_SETTINGS are added, for comparisons
  * @lines: a buffer has
  * @n_buffers: that the camera has, filled at once; 0 for as many as it takes */
 void oct_stream_open (OctStream *s, const gchar *properties, guint lines,
