@@ -135,6 +135,19 @@ class Parser(argparse.ArgumentParser):
     def find_option(self, word):
         return self._option_string_actions.get(word)
 
+    def parse(self, arguments):
+        """Returns: the options; argv, the command; given, each that is not as its default, but for those that say only where a
+        result goes, or that it is one of several"""
+        options = self.parse_intermixed_args(arguments)
+        options.argv = [*self.prog.split(), *arguments]
+        options.given = self.given(options)
+        return options
+
+    def given(self, options):
+        return {action.dest: getattr(options, action.dest) for action in self._actions
+                if action.option_strings and action.dest not in ("help", "json", "output", "overwrite", "pairs")
+                and getattr(options, action.dest) != action.default}
+
     @staticmethod
     def is_repeated(action):
         """May it be given several times?"""
@@ -146,8 +159,7 @@ class Parser(argparse.ArgumentParser):
 
 def execute(name, arguments):
     module = load(name)
-    options = Parser(name, module).parse_intermixed_args(arguments)
-    options.argv = ["gst-imaging", name, *arguments]
+    options = Parser(name, module).parse(arguments)
     result = module.run(options)
     if options.json:
         print(json.dumps(result))

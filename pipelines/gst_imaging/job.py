@@ -64,11 +64,19 @@ def read_result(folder):
     return result if all(map(is_output, result["outputs"])) else None
 
 
-def key_of(command, inputs, settings):
-    """Returns: the hash of what decides on a result. Names of inputs count, their folders do not."""
-    told = {"command": command, "settings": settings,
+def without_folder(value):
+    """Returns: an option, of a file its name"""
+    if isinstance(value, (list, tuple)):
+        return [without_folder(part) for part in value]
+    return os.path.basename(os.path.normpath(value)) if isinstance(value, str) and os.path.exists(value) else value
+
+
+def key_of(command, inputs, settings, given):
+    """Returns: the hash of what decides on a result. Names of inputs count, their folders do not. given: options, so that one
+    that a command forgot to declare decides as well."""
+    told = {"command": command, "settings": settings, "given": {name: without_folder(value) for name, value in given.items()},
             "inputs": [[entry["role"], os.path.basename(entry["path"]), entry["sha256"]] for entry in inputs]}
-    return hashlib.sha256(json.dumps(told, sort_keys=True).encode()).hexdigest()
+    return hashlib.sha256(json.dumps(told, sort_keys=True, default=str).encode()).hexdigest()
 
 
 def is_whole(folder, result):
@@ -104,12 +112,13 @@ def exchange(one, other):
 class Job:
     """For with: the outputs of one input. See the module."""
 
-    def __init__(self, command, target, argv, title, overwrite=False):
-        self.command, self.target, self.overwrite = command, os.path.abspath(target), overwrite
+    def __init__(self, command, target, title, options):
+        self.command, self.target, self.overwrite = command, os.path.abspath(target), options.overwrite
         self.name = os.path.basename(os.path.normpath(title))
-        self.report = Report(f"{command}: {self.name}", argv)
+        self.report = Report(f"{command}: {self.name}", options.argv)
+        self.given = options.given
         self.settings, self.result, self.start = {}, None, time.time()
-        self.folder = self.lock = self.new_parent = None
+        self.folder, self.lock, self.new_parents = None, None, []
 
     def __enter__(self):
         return self
@@ -119,9 +128,9 @@ class Job:
             for _ in range(3):  # a pipeline that was stopped may still make a file
                 if self.folder and os.path.isdir(self.folder):
                     shutil.rmtree(self.folder, ignore_errors=True)
-            if self.new_parent:
+            for parent in self.new_parents:
                 with contextlib.suppress(OSError):  # it is not empty
-                    os.rmdir(self.new_parent)
+                    os.rmdir(parent)
             if self.lock is not None:
                 os.close(self.lock)
                 self.lock = None
@@ -146,11 +155,13 @@ class Job:
             say(f"gst-imaging {self.command}: {self.name}: {sentence}")
             self.report.warning(sentence)
 
+    def key(self):
+        return key_of(self.command, self.report.inputs, self.settings, self.given)
+
     def is_complete(self):
         """Is the result of these inputs and settings there? Then result is what its result.json says."""
         found = read_result(self.target)
-        key = key_of(self.command, self.report.inputs, self.settings)
-        if not self.overwrite and found and found.get("key") == key and is_whole(self.target, found):
+        if not self.overwrite and found and found.get("key") == self.key() and is_whole(self.target, found):
             self.result = {**found, "output": self.target, "made": False}
         return bool(self.result)
 
@@ -187,7 +198,9 @@ class Job:
             else os.path.join(parent, f".{name}.gst-imaging-work")
         if os.path.islink(folder):  # what it has is emptied
             raise Failure(NOT_WRITTEN, f"{folder} is a link, and the place to work in. Remove it.")
-        self.new_parent = None if os.path.isdir(parent) else parent
+        while not os.path.isdir(parent):
+            self.new_parents.append(parent)
+            parent = os.path.dirname(parent)
         try:
             os.makedirs(folder, exist_ok=True)
             lock = os.open(folder, os.O_RDONLY)
@@ -249,7 +262,7 @@ class Job:
             outputs = [{"name": name, "size": os.path.getsize(os.path.join(self.folder, name))}
                        for name in files_below(self.folder)]
             self.result = {"schema": SCHEMA, "command": self.command, "version": version,
-                           "key": key_of(self.command, self.report.inputs, self.settings),
+                           "key": self.key(),
                            "written": datetime.datetime.now(datetime.timezone.utc).isoformat(timespec="seconds"),
                            "options": self.settings, "outputs": outputs, **self.report.result(), **figures}
             with open(os.path.join(self.folder, "result.json"), "w", encoding="utf-8") as file:
@@ -275,7 +288,11 @@ class Job:
                 self.move_files()
             elif read_result(self.target) is None:
                 os.rename(self.folder, self.target)  # also over an empty folder
-            elif not exchange(self.folder, self.target):
+            elif exchange(self.folder, self.target):  # what has been replaced makes room: another may begin under that name
+                old = f"{self.folder}-{os.getpid()}"
+                os.rename(self.folder, old)
+                self.folder = old
+            else:
                 shutil.rmtree(self.target)
                 os.rename(self.folder, self.target)
             sync(os.path.dirname(self.target))
@@ -319,7 +336,7 @@ def run_all(options, command, inputs, work, folders=None):
     results, failed, made = [], [], None
     for path, target in zip(inputs, folders or targets(options.output, inputs)):
         try:
-            with Job(command, target, options.argv, path, options.overwrite) as made:
+            with Job(command, target, path, options) as made:
                 results.append(work(path, made))
         except Failure as failure:
             if len(inputs) == 1:

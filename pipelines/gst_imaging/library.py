@@ -296,6 +296,11 @@ class Arrays:
         finally:
             functions.gst_imaging_array_reader_free(reader)
 
+    def read(self, path):
+        """Returns: all of an array or a picture"""
+        pages = [(shape, values.copy()) for shape, _start, values in self.pages(path)]
+        return numpy().concatenate([values for _shape, values in pages]).reshape(pages[0][0])
+
     def pages(self, path, quantities=None):
         """Generates (shape of the array, index of the first value, values) of one page after the other.
         @quantities: a list that gets the quantity of each page before the first one"""

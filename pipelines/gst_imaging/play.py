@@ -19,7 +19,7 @@ OURS = "gst-imaging"  # the package of our plug-ins
 def quote(word):
     """Returns: a word as it is written in a pipeline; a value may have any characters."""
     name, equals, value = word.partition("=")
-    return name + equals + re.sub(r"""([\\"' ])""", r"\\\1", value)
+    return name + equals + re.sub(r"""([\\"' \t])""", r"\\\1", value)
 
 
 def parse(words):

@@ -45,6 +45,7 @@ def work(path, made):
 def add_arguments(parser):
     parser.add_argument("input", nargs="+")
     parser.add_argument("--extra", type=int, default=1)
+    parser.add_argument("--forgotten")  # work() does not declare it
     job.add_arguments(parser)
 
 def run(given):
@@ -106,6 +107,7 @@ class Jobs(unittest.TestCase):
         self.assertEqual(os.stat(self.path("out/frames.npy")).st_mtime_ns, before)
         self.assertIn("--overwrite", self.run_trial("one", "-o", "out", "--extra", "3", code=4)[1])
         self.assertEqual(os.stat(self.path("out/frames.npy")).st_mtime_ns, before)
+        self.assertIn("--overwrite", self.run_trial("one", "-o", "out", "--forgotten", "3", code=4)[1])
         self.run_trial("one", "-o", "out", "--extra", "3", "--overwrite")
         self.assertNotEqual(os.stat(self.path("out/frames.npy")).st_mtime_ns, before)
         os.remove(self.path("out/frames.npy"))  # no longer whole
@@ -114,7 +116,7 @@ class Jobs(unittest.TestCase):
 
     def test_the_key_depends_on_all_that_decides(self):
         def key(command="trial", role="frames", path="a/b.npy", sha256="00", **settings):
-            return job.key_of(command, [{"role": role, "path": path, "sha256": sha256}], settings)
+            return job.key_of(command, [{"role": role, "path": path, "sha256": sha256}], settings, {})
 
         keys = [key(), key(command="other"), key(role="dark"), key(path="a/c.npy"), key(sha256="01"), key(extra="2"), key(extra="3")]
         self.assertEqual(len(set(keys)), len(keys))

@@ -10,8 +10,8 @@ def run(row, overwrite):
     if not parser.find_option("--output") or not parser.find_option("--overwrite"):
         raise Failure(WRONG_USE, f"gst-imaging {row.command} has no -o FOLDER, and cannot be a row of a table.")
     words = [*row.words(parser), f"--output={row.output}", *["--overwrite"] * overwrite]
-    options = parser.parse_intermixed_args([*words, "--json"])  # without it lines for people are printed
-    options.argv = ["gst-imaging", row.command, *words]
+    options = parser.parse(words)
+    options.json = True  # without it lines for people are printed
     result = parser.module.run(options)
     if result is None:
         raise Failure(NO_RESULT, "There is no result.")

@@ -178,7 +178,7 @@ def invert(np, options, made):
 
 def make_basis(np, options, grid):
     """Returns: (control, values, slopes, variances), the latter three None where there are none"""
-    kind, n_modes = options.kind or "zernike", options.modes or 20
+    kind, n_modes = options.kind or "zernike", 20 if options.modes is None else options.modes
     if kind == "southwell":
         left, right = bases.southwell(np, grid)
         return np.linalg.pinv(left, rcond=1e-10) @ right, None, None, None

@@ -74,6 +74,7 @@ def run(options):
         dense, words = None, []
         if options.warp:
             dense = warp.find_field(this.images, made.path("fit.txt"), options.taps, this)
+            dense.warn_of_few(made.warn)
             words = dense.save(made.path(""))
         summary = form(options, this.images, resampling(options, this.images[0], made.path("fit.txt"), words), this,
                        ["flatten=" + options.flatten, "restore-phase=true"])

@@ -14,7 +14,7 @@ import os
 from .. import library
 from ..command import UNREADABLE, WRONG_USE, Failure
 from ..sar import arguments, field, geocode, told, unwrap, warp
-from ..sar.images import names_in
+from ..sar.images import led_of, names_in
 from ..sar.interferogram import add_pictures, form, resampling
 from ..sar.measure import add_figures, check_fit
 from ..sar.pair import Work
@@ -95,6 +95,8 @@ def flattening(options, pair):
         kind = "measured" if not orbits else "dem" if options.dem else "orbit"
         if options.dem and not orbits:
             raise Failure(WRONG_USE, "--dem needs the orbits: PRM files that name a LED file, or --orbits.")
+    if options.dem and kind != "dem":
+        raise Failure(WRONG_USE, f"--dem is for --flatten dem, and --flatten is {kind}. Leave one of them out.")
     if kind in ("none", "measured"):
         return kind, ["flatten=" + kind, "restore-phase=true"]
     if not orbits:
@@ -108,12 +110,12 @@ def read_mask(path, summary):
     if not path:
         return None
     np = library.numpy()
-    pages = [values.reshape(shape).copy() for shape, _start, values in library.Arrays().pages(path)]
-    if pages[0].ndim != 2:
-        raise Failure(UNREADABLE, f'"{path}" is no mask: it has {pages[0].ndim} axes, expected are lines and columns.')
+    values = library.Arrays().read(path)
+    if values.ndim != 2:
+        raise Failure(UNREADABLE, f'"{path}" is no mask: it has {values.ndim} axes, expected are lines and columns.')
     rows, columns = (((np.arange(n) + 0.5) * size / n).astype(int)
-                     for n, size in zip((summary["height"], summary["width"]), pages[0].shape))
-    return pages[0][rows][:, columns] != 0
+                     for n, size in zip((summary["height"], summary["width"]), values.shape))
+    return values[rows][:, columns] != 0
 
 
 def align(options, this, made):
@@ -124,6 +126,8 @@ def align(options, this, made):
     this.keep(offsets, "freq_xcorr.dat")
     write_field(made, rows, offsets.fit_function(), offsets.found["min-correlation"])
     dense = warp.find_field(this.images, made.path("fit.txt"), options.taps, this) if options.warp else None
+    if dense:
+        dense.warn_of_few(made.warn)
     words = dense.save(made.path("")) if dense else []
     return resampling(options, this.images[0], made.path("fit.txt"), words), offsets, rows, dense
 
@@ -156,9 +160,8 @@ def finish(options, this, made, summary):
     np, names, figures = library.numpy(), ["coherence", "amplitude", "phase"], {}
     known = unwrap.write_files(made, summary, options.looks, options.window, read_mask(options.mask, summary))
     if options.unwrap:
-        phase = unwrap.run(made, options.program, summary, known)
+        phase, figures["unwrapped"] = unwrap.run(made, options.program, summary, known)
         names.append("unwrapped")
-        figures["unwrapped"] = float(np.isfinite(phase).mean())
         made.report.figure("unwrapped cells", 100 * figures["unwrapped"], "%")
         axes = [{"name": name, "unit": unit, "step": n} for name, unit, n in
                 zip(("range", "azimuth"), ("columns", "lines"), options.looks)]
@@ -180,7 +183,8 @@ def run(options):
             check_product(path)
         kind, flat = flattening(options, pair)
         this = Work(pair, properties, made, settings_of(options, {"flattening": (kind, "measured")}))
-        for role, paths in ("orbit", options.orbits), ("dem", [options.dem]), ("mask", [options.mask]), ("geolocation", options.geocode):
+        orbits = [file for word in flat if "-orbit=" in word for file in (word.split("=", 1)[1], *led_of(word.split("=", 1)[1]))]
+        for role, paths in ("orbit", orbits), ("dem", [options.dem]), ("mask", [options.mask]), ("geolocation", options.geocode):
             for path in filter(None, paths or []):
                 made.input(path, role)
         if made.is_complete():

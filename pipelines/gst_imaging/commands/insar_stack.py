@@ -15,6 +15,7 @@ from ..command import UNREADABLE, WRONG_USE, Failure
 from ..report import plots
 from ..sar import network, orbit
 from ..sar.arguments import whole
+from ..sar.images import led_of
 
 EXAMPLES = [
     ("slc -o stack", "pairs by Delaunay triangles of days and perpendicular baselines"),
@@ -44,7 +45,8 @@ def read_scenes(folder, made):
         raise Failure(UNREADABLE, f"{folder} has {len(paths)} PRM files, and a stack at least two.")
     images = sorted((orbit.Image(path) for path in paths), key=lambda image: image.time)
     for image in images:
-        made.input(image.path, "scene")
+        for path in (image.path, *led_of(image.path)):
+            made.input(path, "scene")
         image.scene.baseline = orbit.perpendicular(images[0], image)
     return [image.scene for image in images]
 
@@ -114,6 +116,9 @@ def make_table(options, made):
             pairs = list(csv.DictReader(file))
     except OSError as error:
         raise Failure(UNREADABLE, f"{folder} is no stack: {error.filename}: {error.strerror}.") from error
+    if not pairs or len(rows) != len(pairs) or any(row.get("command") != "insar" or not row.get("output") for row in rows):
+        raise Failure(UNREADABLE, f"{folder} is no stack: jobs.csv has {len(rows)} rows, and pairs.csv {len(pairs)}; a row is gst-imaging insar"
+                                  " for one pair. gst-imaging insar-stack writes both.")
     results = [job.read_result(row["output"]) for row in rows]
     for row, result in zip(rows, results):
         if result:

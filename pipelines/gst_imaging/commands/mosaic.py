@@ -12,6 +12,7 @@ import shlex
 from .. import job, library, mosaic
 from ..command import UNREADABLE, WRONG_USE, Failure
 from ..sar.arguments import whole
+from ..sar.images import files_of
 
 EXAMPLES = [
     ("pairs/*/coherence.tif -o mosaic", "plans: mosaic/jobs.csv and mosaic/mosaic.zarr; then gst-imaging batch mosaic/jobs.csv"),
@@ -49,7 +50,8 @@ def check(options):
 def plan(options, made):
     for path in options.words:
         mosaic.open_raster(path, options.band)
-        made.input(path, "raster")
+        for file in files_of(path):
+            made.input(file, "raster")
     for name, default in ("chunk", 1024), ("crs", None), ("pixel", None), ("band", 1), ("overlap", "mean"), ("resampling", "near"):
         made.setting(name, getattr(options, name), default)
     made.setting("output", options.output)  # the rows name it
@@ -83,7 +85,7 @@ def fill(options, made):
     if not (row < n_rows and column < n_columns):
         raise Failure(WRONG_USE, f"There is no chunk {row} {column}: {folder} has {n_rows} rows and {n_columns} columns of them.")
     rasters = [path for path, box in zip(told["rasters"], told["bounds"]) if (row, column) in grid.chunks_of(box)]
-    for path in rasters:
+    for path in (file for raster in rasters for file in files_of(raster)):
         made.input(path, "raster")
     for name in "overlap", "resampling", "band":
         made.setting(name, told[name])
@@ -105,13 +107,13 @@ def fill(options, made):
 def make_cog(options, made):
     folder = options.words[0]
     told, store = mosaic.read_plan(folder), os.path.join(folder, "mosaic.zarr")
-    missing = [place for place in told["parts"] if not job.read_result(part_folder(folder, *place))]
+    missing = [place for place in told["parts"] if not job.read_result(part_folder(folder, *place))
+               or not os.path.exists(mosaic.chunk_file(store, *place))]  # the results may be those of an earlier plan
     if missing:
         raise Failure(UNREADABLE, f"{len(missing)} of {len(told['parts'])} chunks are missing, the first is {missing[0]}."
                                   f" gst-imaging batch {os.path.join(folder, 'jobs.csv')} makes them.")
     for place in told["parts"]:
-        if os.path.exists(mosaic.chunk_file(store, *place)):
-            made.input(mosaic.chunk_file(store, *place), "chunk")
+        made.input(mosaic.chunk_file(store, *place), "chunk")
     made.setting("grid", vars(told["grid"]))
     if made.is_complete():
         return made.result

@@ -71,9 +71,8 @@ def declare(made, source, options, settings):
         made.input(path, "background" if path == options.background else "calibration")
     for text in settings:
         made.settings[text.partition("=")[0]] = text.partition("=")[2]
-    made.setting("--lambda", options.wavelength)
-    declare_options(made, options, samples=None, lines=None, dtype="u16", offset=0, dispersion=None, phase_domain="k", enface=False,
-                    linear=False, complex=False, pictures=False)
+    calibration.declare(made, options)
+    declare_options(made, options, samples=None, lines=None, dtype="u16", offset=0, enface=False, linear=False, complex=False, pictures=False)
 
 
 def words_of(source, made, options, settings):

@@ -122,7 +122,8 @@ class Set:
             raise Failure(UNREADABLE, f"{folder} has {len(self.pairs)} pictures with a light; at least 3 are needed.")
         self.samples = photographs.Samples([path for _i, path in self.pairs])
         jpeg = all(path.lower().endswith((".jpg", ".jpeg", ".jpe")) for _i, path in self.pairs)
-        self.curve, self.gamma = options.curve, options.gamma or (2.2 if jpeg and options.curve == "gamma" else 1)
+        usual = 2.2 if jpeg and options.curve == "gamma" else 1
+        self.curve, self.gamma = options.curve, usual if options.gamma is None else options.gamma
         if options.white and not self.white:
             self.sheets = flatfield.FlatFields(self, options, self.make_linear, made.warn)
 

@@ -13,7 +13,7 @@ import shutil
 import tempfile
 
 from .. import library
-from ..command import NO_RESULT, NOT_WRITTEN, WRONG_USE, Failure
+from ..command import NO_RESULT, NOT_WRITTEN, UNREADABLE, WRONG_USE, Failure
 from ..sar import arguments, motion
 from ..sar.images import caps_of
 from ..sar.measure import Offsets, choose_search, is_given
@@ -58,7 +58,9 @@ def read_stable(path, columns, rows, image):
     if not path:
         return None
     np = library.numpy()
-    values = [values.reshape(shape).copy() for shape, _start, values in library.Arrays().pages(path)][0]
+    values = library.Arrays().read(path)
+    if values.ndim != 2:
+        raise Failure(UNREADABLE, f'"{path}" is no mask: it has {values.ndim} axes, expected are lines and columns.')
     i, j = ((np.asarray(at) * n / size).astype(int) for at, n, size in zip((rows, columns), values.shape, (image.height, image.width)))
     return values[i][:, j] != 0
 

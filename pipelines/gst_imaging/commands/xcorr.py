@@ -57,7 +57,7 @@ def add_arguments(parser):
 
 
 def measure(options, path, warn):
-    """Returns: the pipeline, and the names of the files that it read"""
+    """Returns: the pipeline that was played"""
     words = ["insarxcorr", "name=x", "backend=" + os.environ.get("XCORR_BACKEND", "auto"), "fit-range=0",
              *(options.properties or []), f"method={options.method}", "!", "text/x-gmtsar-xcorr", "!", "filesink", "location=" + path]
     for side in "reference", "secondary":

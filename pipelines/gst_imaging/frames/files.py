@@ -5,6 +5,8 @@ import gzip
 import json
 import os
 import shutil
+import zipfile
+import zlib
 
 from .. import library
 from ..command import UNREADABLE, Failure, say
@@ -29,7 +31,7 @@ def gunzip(name, folder):
     try:
         with gzip.open(name) as packed, open(plain, "wb") as file:
             shutil.copyfileobj(packed, file)
-    except (OSError, EOFError) as error:
+    except (OSError, EOFError, zlib.error) as error:
         raise Failure(UNREADABLE, f"{name}: {getattr(error, 'strerror', None) or error}.") from None
     return plain
 
@@ -43,8 +45,8 @@ def unzip(name, folder):
         if len(arrays.files) != 1:
             raise Failure(UNREADABLE, f"{name} has the arrays {', '.join(arrays.files)}. Write the one with the frames to a"
                                       f" file of its own: {TO_NPY[:-4]}numpy.load({name!r})[\"NAME\"]).")
-        frames = arrays[arrays.files[0]]
-    except (OSError, ValueError) as error:
+        frames = np.asanyarray(arrays[arrays.files[0]])
+    except (OSError, ValueError, EOFError, zipfile.BadZipFile, zlib.error) as error:
         raise Failure(UNREADABLE, f"{name} is no .npz file that can be read: {error}.") from None
     if frames.ndim not in (2, 3):
         refuse(name, f"{frames.dtype} of the shape {list(frames.shape)}")

@@ -30,7 +30,16 @@ def files_of(options):
     """Returns: the files that options name"""
     named = [options.calibration, options.wavelengths, options.chirp, options.k_index, options.background,
              options.dispersion if is_file(options.dispersion) else None]
-    return [name for name in named if name]
+    parser = parse(options.calibration)
+    inside = [os.path.join(os.path.dirname(options.calibration), parser.get(group, key))
+              for group in parser.sections() for key in FILES if parser.has_option(group, key)]
+    return [name for name in named if name] + list(filter(os.path.isfile, inside))
+
+
+def declare(made, options):
+    """What all of these options are: files by their names here, and by their contents as inputs."""
+    for name in "wavelength", "wavelengths", "chirp", "k_index", "dispersion", "phase_domain":
+        made.setting("--" + {"wavelength": "lambda"}.get(name, name.replace("_", "-")), getattr(options, name), {"phase_domain": "k"}.get(name))
 
 
 def is_file(text):

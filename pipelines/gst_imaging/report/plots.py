@@ -167,7 +167,7 @@ def alone(svg):
 
 
 def histogram(x, edges, counts, y=("pixels", "")):
-    """counts: one fewer than edges. marks no unit: use y for what is counted."""
+    """counts: one fewer than edges; y: the axis of what is counted"""
     edges, counts = [float(e) for e in edges], [float(c) for c in counts]
     axes = Axes(x, y, [(edge, 0) for edge in edges] + [(edges[0], max(counts, default=1) or 1)], from_zero=True)
     drawn = ""

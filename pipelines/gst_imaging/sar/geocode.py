@@ -56,8 +56,7 @@ def of_rasters(paths, folder):
     found = []
     for name, path in zip(("latitude", "longitude"), paths):
         if path.endswith(".npy"):
-            np = library.numpy()
-            values = np.load(path)
+            values = library.Arrays().read(path)
             if values.ndim != 2:
                 raise Failure(UNREADABLE, f'"{path}" has {values.ndim} axes; expected are lines and columns.')
             path = write_array(values, name, folder)

@@ -33,6 +33,12 @@ def files_of(path):
     return list(dict.fromkeys(found))
 
 
+def led_of(path):
+    """Returns: the LED file that a PRM file names, where insarform finds it; none of another file"""
+    names = names_in(path, r"^\s*led_file\s*=\s*(\S+)")[-1:]
+    return [place for name in names for place in (os.path.join(os.path.dirname(path), name), name) if os.path.isfile(place)][:1]
+
+
 def is_array(path):
     try:
         with open(path, "rb") as file:

@@ -78,8 +78,9 @@ def read_raster(path, summary):
 def shrink_phase(np, phase, longest):
     """The phase of the mean of whole blocks. Returns: it, and the cells of a block each way"""
     n = math.ceil(max(phase.shape) / longest)
-    height, width = (size // n * n for size in phase.shape)
-    blocks = np.exp(1j * phase[:height, :width]).reshape(height // n, n, width // n, n)
+    height, width = (size // n * n or size for size in phase.shape)
+    rows, columns = min(n, height), min(n, width)
+    blocks = np.exp(1j * phase[:height, :width]).reshape(height // rows, rows, width // columns, columns)
     known = np.isfinite(blocks)
     mean = np.where(known, blocks, 0).sum((1, 3))
     return np.where(known.any((1, 3)), np.angle(mean), np.nan), n

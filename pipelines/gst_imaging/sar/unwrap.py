@@ -45,7 +45,7 @@ def find_snaphu():
 
 
 def run(made, program, summary, known):
-    """Returns: the unwrapped phase, NaN where there is none"""
+    """Returns: the unwrapped phase, NaN where there is none, and the share of the cells that are in a component of snaphu"""
     np = library.numpy()
     done = subprocess.run([program, "-f", "snaphu.conf"], cwd=made.path(""), stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
                           errors="replace", check=False)
@@ -57,6 +57,8 @@ def run(made, program, summary, known):
     phase[~known] = np.nan
     phase.tofile(path)
     write_vrt(summary["width"], summary["height"], "f32", "unwrapped.img", path + ".vrt")
+    connected = known
     if os.path.exists(made.path("components.img")):
+        connected = known & (np.fromfile(made.path("components.img"), np.uint32).reshape(known.shape) > 0)
         write_vrt(summary["width"], summary["height"], "u32", "components.img", made.path("components.img.vrt"))
-    return phase
+    return phase, float(connected.mean())

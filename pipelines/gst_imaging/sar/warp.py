@@ -27,6 +27,11 @@ class Field:
         return [(library.numpy().arange(n) + 0.5) * size / n - 0.5
                 for n, size in zip(self.shape(step), (self.image.height, self.image.width))]
 
+    def warn_of_few(self, warn):
+        if len(self.counts) < len(PASSES):
+            what = "The plane alone is used" if self.planes is None else "The offsets of the passes before are used"
+            warn(f"--warp: pass {len(self.counts) + 1} of {len(PASSES)} found no significant patch. {what}.")
+
     def save(self, folder):
         """Returns: the properties of slcresample"""
         if self.planes is None:
