@@ -78,6 +78,9 @@ def curl(np, normals):
     return float(np.sqrt(np.mean((along_y[0] - along_x[1]) ** 2) / changes)) if changes > 0 else 0.0
 
 
+NUMBER = re.compile(r"[-+]?([0-9]+\.?[0-9]*|\.[0-9]+)(e[-+]?[0-9]+)?", re.IGNORECASE)
+
+
 def separated(line):
     """A line of a light file with spaces in the place of semicolons, and of commas where these cannot be decimal signs"""
     line = line.replace(";", " ").strip()
@@ -113,6 +116,7 @@ class Lights:
 
     def read_lines(self, text):
         lines = [separated(line.split("#")[0]) for line in text.splitlines()]
+        self.check_numbers(lines)
         lines = [line for line in lines if line]
         if lines and re.fullmatch("[0-9]+", lines[0]) and len(lines) > 1 and all(len(line.split()) == 3 for line in lines[1:]):
             if len(lines) - 1 != int(lines[0]):
@@ -127,6 +131,19 @@ class Lights:
         else:
             self.form, self.lines = "txt", lines
             self.names = self.names_beside()
+
+    def check_numbers(self, lines):
+        """Here, where the user's file is known: photostereo gets a copy of the lines with a picture."""
+        first = True
+        for number, line in enumerate(lines, 1):
+            fields = line.split()
+            are_numbers = [bool(NUMBER.fullmatch(field)) for field in fields]
+            if first and len(fields) > 3 and not are_numbers[0] and all(are_numbers[-3:]):
+                raise Failure(UNREADABLE, f"{self.path}, line {number}: a list with names begins with a line that says how many lights it has,"
+                                          f" {sum(map(bool, lines))} here.")
+            if fields and not all(are_numbers[-3:]) or not first and 0 < len(fields) < 3:
+                raise Failure(UNREADABLE, f'{self.path}, line {number}: "{line}" does not end in three numbers x y z, with points as decimal signs.')
+            first = first and not fields
 
     def names_beside(self):
         """DiLiGenT's filenames.txt has the names for its plain lists."""

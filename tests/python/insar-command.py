@@ -109,6 +109,13 @@ class Insar(unittest.TestCase):
         self.assertEqual(os.stat(os.path.join(out, "result.json")).st_mtime_ns, before)
         text = gst_imaging("insar", self.path("ref.PRM"), self.path("sec.PRM"), "-o", out, "--filter", "0", status=4)
         self.assertIn("--overwrite replaces it", text)
+        with open(self.path("sec.LED"), "a+", encoding="ascii") as file:  # another orbit
+            end = file.seek(0, os.SEEK_END)
+            file.write("\n")
+            file.flush()
+            text = gst_imaging("insar", self.path("ref.PRM"), self.path("sec.PRM"), "-o", out, status=4)
+            file.truncate(end)
+        self.assertIn("--overwrite replaces it", text)
 
     def test_heights(self):
         """Heights of zero are the ellipsoid."""
@@ -124,7 +131,7 @@ class Insar(unittest.TestCase):
 
     def test_without_orbits_fringes_are_put_back(self):
         out = self.run_insar("ref.npy", "aligned.npy", "--coregistered", "--filter", "0")
-        self.assertEqual(self.result["flattening"], "measured")
+        self.assertEqual((self.result["flattening"], self.result["warnings"]), ("measured", []))
         self.check_phase(self.read(out, "phase.img"), cells(self.earth + self.motion), 0.15, "measured")
         self.assertGreater(self.read(out, "coherence.img")[6:-6, 6:-6].mean(), 0.85)
 
@@ -183,11 +190,18 @@ class Insar(unittest.TestCase):
 
     def test_what_is_wrong_is_said(self):
         os.makedirs(self.path("S1A_X.SAFE"), exist_ok=True)
+        np.save(self.path("cube.npy"), np.ones((2, 3, 4), np.uint8))
+        np.save(self.path("conjugate.npy"), np.load(self.path("aligned.npy")).conj())
+        self.run_insar("ref.npy", "conjugate.npy", "--coregistered")
+        self.assertIn("I and Q exchanged", self.result["warnings"][0])
+        self.assertIn(("mean coherence", False), [(figure["name"], figure["met"]) for figure in self.result["figures"]])
         for words, status, sentence in [
                 (("S1A_X.SAFE", "S1A_X.SAFE"), 3, "topsStack of ISCE2"),
                 (("ref.npy", "aligned.npy", "--flatten", "orbit"), 2, "needs the orbits"),
                 (("ref.npy", "aligned.npy", "--dem", self.path("ref.npy")), 2, "needs the orbits"),
                 (("ref.npy", "aligned.npy", "--flatten", "dem"), 2, "needs --dem"),
+                (("ref.PRM", "sec.PRM", "--flatten", "orbit", "--dem", self.path("ref.npy")), 2, "--dem is for --flatten dem"),
+                (("ref.npy", "aligned.npy", "--coregistered", "--mask", self.path("cube.npy")), 3, "is no mask: it has 3 axes"),
                 (("ref.npy", "aligned.npy", "--filter", "2"), 2, "can be 0 to 1"),
                 (("ref.npy", "aligned.npy", "--warp", "--coregistered"), 2, "Leave one of them out")]:
             with self.subTest(words=words):

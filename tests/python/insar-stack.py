@@ -139,6 +139,9 @@ class Stack(Folder):
         self.assertEqual(len(plot.findall(".//{*}path[@stroke='var(--c0)']")), len(delaunay))
 
     def test_rows_of_jobs_and_the_table_of_their_results(self):
+        for words, sentence in ((("--centre", "S1_20200222"), "--centre is for --network star"), (("--", "--loks", "4"), "Unrecognized arguments"),
+                                (("--", "--dem", "dem.npy"), "the pairs of a stack have several")):
+            self.assertIn(sentence, self.run_stack("slc", "-o", "stack", *words, status=2))
         self.run_stack("slc", "-o", "stack", "--network", "star", "--centre", "S1_20200222", "--", "--looks", "20", "4")
         rows = self.read("stack", "jobs.csv")
         self.assertEqual(rows[0], {"command": "insar", "input": "slc/S1_20200105.PRM slc/S1_20200222.PRM",

@@ -145,7 +145,9 @@ class Track(unittest.TestCase):
         """The plane is found although a third of it is ice."""
         found, _ = self.read(self.track(), "velocity-azimuth")
         expected, _ = self.read(self.out, "velocity-azimuth")
-        self.assertLess(np.nanmax(np.abs(found - expected)), 0.15)
+        away = np.nanmax(np.abs(found - expected))
+        print(f"without --stable: at most {away:.4f} m/day away")
+        self.assertLess(away, 0.01)
 
     @unittest.skipUnless(gdal, "osgeo.gdal is not installed")
     def test_rasters(self):

@@ -243,6 +243,8 @@ class Oct(unittest.TestCase):
         for option, name in ("--k-index", "k.npy"), ("--chirp", "chirp.txt"):
             self.call("m.npy", option, name)
             self.assertEqual(np.load(self.path("out/level.npy")).mean((0, 2)).argmax(), at)
+        # the same file with another meaning is no result that is complete already
+        self.assertIn("--overwrite", command(self.folder, "oct", "m.npy", "--k-index", "chirp.txt", "-o", "out", status=4))
         self.assertIn("say the same in four ways",
                       self.call("m.npy", "--k-index", "k.npy", "--lambda", "800", "900", status=2))
         # the sample arm blocked: the mirror of equal A-scans stays, which background=mean would take off

@@ -278,12 +278,19 @@ class Photostereo(Photographs):
         np.savetxt(self.path("plain.txt"), self.lights, "%.7f")
         np.savetxt(self.path("few.txt"), self.lights[:9], "%.7f")
         self.write_lp("lights.lp")
+        with open(self.path("lights.lp"), encoding="utf-8") as file:
+            lines = file.read().split("\n")
+        for name, text in ("bare.lp", lines[1:]), ("comma.lp", [*lines[:2], lines[2].replace(".", ",") if " " in lines[2] else "", *lines[3:]]):
+            with open(self.path(name), "w", encoding="utf-8") as file:
+                file.write("\n".join(text))
         np.save(self.path("mask.npy"), np.ones((7, 9), np.uint8))
         os.mkdir(self.path("empty"))
         for words, code, sentence in (
                 (("photos", "other.lp"), 3, "--by-order"), (("photos", "few.txt"), 3, "16 pictures"),
                 (("photos", "two.lp"), 3, "at least 3"), (("photos",), 2, "no light file"), (("absent", "other.lp"), 3, "absent"),
                 (("photos", "lights.lp", "other.lp"), 2, "both files"), (("empty", "lights.lp"), 3, "no pictures"),
+                (("photos", "bare.lp"), 3, "bare.lp, line 1: a list with names begins with"),
+                (("photos", "comma.lp"), 3, "comma.lp, line 3: "),
                 (("photos", "lights.lp", "--mask", "mask.npy"), 3, "9 x 7"),
                 (("photos", "lights.lp", "--set", "robust=maybe"), 2, "maybe"),
                 (("photos", "lights.lp", "--extension", "nef"), 3, "no pictures nef")):

@@ -82,7 +82,7 @@ def run(options):
         if dense:
             told.add_warp(made.report, dense)
         cells = f"{summary['with-data']} of {summary['width']} x {summary['height']} cells"
-        made.report.figure("mean coherence", summary["mean-coherence"], about=f"of the {cells} that have data")
+        told.add_coherence(made, options, summary)
         add_pictures(made.report, options, this, summary)
         told.add_field(made.report, rows, fit, snr)
         told.add_residuals(made.report, rows, fit, snr)

@@ -145,8 +145,7 @@ def tell(made, options, this, summary, aligned):
         _words, offsets, rows, dense = aligned
         add_figures(made.report, offsets, this.images[0])
         fit, snr = offsets.fit_function(), offsets.found["min-correlation"]
-    made.report.figure("mean coherence", summary["mean-coherence"],
-                       about=f"of the {summary['with-data']} of {summary['width']} x {summary['height']} cells that have data")
+    told.add_coherence(made, options, summary)
     add_pictures(made.report, options, this, summary)
     if aligned:
         if dense:

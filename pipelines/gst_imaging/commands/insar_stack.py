@@ -11,7 +11,7 @@ import os
 import shlex
 
 from .. import job
-from ..command import UNREADABLE, WRONG_USE, Failure
+from ..command import UNREADABLE, WRONG_USE, Failure, Parser, load
 from ..report import plots
 from ..sar import network, orbit
 from ..sar.arguments import whole
@@ -51,8 +51,19 @@ def read_scenes(folder, made):
     return [image.scene for image in images]
 
 
+def check_arguments(more):
+    """What gst-imaging insar would refuse in each row, and files that are of the grid of one reference, where each pair has its own"""
+    given = Parser("insar", load("insar")).parse(["reference", "secondary", "-o", "pair", *more])
+    for name in "dem", "mask", "geocode":
+        if getattr(given, name):
+            raise Failure(WRONG_USE, f"--{name} is in the columns and lines of one reference, and the pairs of a stack have several. Give it to"
+                                     " gst-imaging insar for the pairs of that reference.")
+
+
 def choose(options, scenes):
     """Returns: pairs of numbers of scenes"""
+    if options.centre is not None and options.network != "star":
+        raise Failure(WRONG_USE, f"--centre is for --network star, and the network is {options.network}. Leave one of them out.")
     if options.network == "sequential":
         pairs = network.sequential(len(scenes), options.connections)
     elif options.network == "star":
@@ -75,6 +86,7 @@ def write_csv(path, rows):
 
 def plan(options, made):
     folder, more = options.words[0], options.words[1:]
+    check_arguments(more)
     scenes = read_scenes(folder, made)
     results = os.path.normpath(options.results or f"{os.path.normpath(options.output)}-pairs")
     for name, default in ("network", "delaunay"), ("connections", 1), ("centre", None), ("max_days", None), ("max_baseline", None):

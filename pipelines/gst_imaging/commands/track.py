@@ -6,7 +6,7 @@ velocity-NAME.img (m/day), speed.img, error-NAME.img and velocity-error-NAME.img
 map.svg with arrows, scale and colour bar; and report.html. With --rasters tif they are GeoTIFF.
 
 Patches of 32 samples every 16 are measured in mode=precise; words like step-x=8 are other properties of insarxcorr. A plane through
-the patches of --stable, or through all of them with small weights for what moves, is subtracted. Patches without a significant peak,
+the patches of --stable, or through those of the larger part of the image, which must not move, is subtracted. Patches without a significant peak,
 outliers of their surroundings and lonely ones are NaN.
 """
 import shutil
@@ -92,12 +92,15 @@ def run(options):
         this.open()
         spacing = find_spacing(options, this.images[0])
         offsets, columns, rows = measure(this, properties)
-        found, counts = motion.compute(offsets.planes, columns, rows, spacing, options.days,
-                                       read_stable(options.stable, columns, rows, this.images[0]))
+        found, counts, share = motion.compute(offsets.planes, columns, rows, spacing, options.days,
+                                              read_stable(options.stable, columns, rows, this.images[0]))
         if not found:
             raise Failure(NO_RESULT, f"Of {counts['patches']} patches fewer than 8 are good and stable: {counts['without a significant peak']} "
                                      "have no significant peak. Are the images of one scene? Larger templates (window-width, "
                                      "window-height) find less coherence.")
+        if share < 0.55:
+            made.warn(f"The plane of what does not move goes through {100 * share:.0f} % of the patches only. If more than half of the image moves, "
+                      "--stable has to say where nothing does.")
         size = [step * m for step, m in zip((columns[1] - columns[0], rows[1] - rows[0]), spacing)]
         for name, plane in found.items():
             motion.write(made, name, plane, offsets.raster + ".vrt")
@@ -105,13 +108,17 @@ def run(options):
                 raise Failure(NOT_WRITTEN, f"gdal_translate could not write {name}.tif.")
         with open(made.path("map.svg"), "w", encoding="ascii") as file:
             file.writelines(line + "\n" for line in motion.draw_map(found, size))
-        motion.add_to_report(made.report, found, counts, size)
+        motion.add_to_report(made.report, found, counts, share, size)
         this.end()
         np = library.numpy()
-        speed = float(np.nanmax(found["speed"]))
+        error = np.hypot(found["velocity-error-range"], found["velocity-error-azimuth"])
+        moving = found["speed"] > 3 * error
+        speed = float(np.nanmax(np.where(moving, found["speed"], np.nan))) if moving.any() else 0.0
         result = made.finish(patches=counts, columns=columns, rows=rows, spacing=list(spacing), fastest=speed)
         if not options.json:
-            print(f"{int(np.isfinite(found['speed']).sum())} of {counts['patches']} patches, the fastest moves {speed:.3g} m/day")
+            print(f"{int(np.isfinite(found['speed']).sum())} of {counts['patches']} patches, "
+                  + (f"the fastest of {int(moving.sum())} that move by more than three standard deviations {speed:.3g} m/day" if speed
+                     else "none moves by more than three standard deviations"))
         return result
 
     return arguments.run_all(options, "track", work)

@@ -8,38 +8,53 @@ from .. import library
 from ..report import pictures
 from . import warp
 
+SAMPLES = 500  # planes that are tried: where half of the patches move, one of 8 goes through three that do not
 WIDTH = 640  # of the map, without its bars
 ARROWS = 24  # along the longer side
 
 
+def solve(np, terms, values, weights):
+    """Returns: the terms of a plane for both axes, by weighted least squares"""
+    return [np.linalg.lstsq(terms * w[:, None], v * w, rcond=None)[0] for v, w in zip(values, weights)]
+
+
+def find_still(np, terms, values, scales):
+    """Least median of squares (Rousseeuw 1984) over planes through 3 patches: what moves may be less than half of all.
+    Returns: patches within 2.5 standard deviations of the plane, judged by both axes together"""
+    def away(patches):
+        planes = solve(np, terms[patches], [v[patches] for v in values], [np.ones(len(patches))] * 2)
+        return sum(((v - terms @ plane) / scale) ** 2 for v, plane, scale in zip(values, planes, scales))
+
+    rng, n = np.random.default_rng(0), len(terms)
+    best = min((away(rng.choice(n, 3, replace=False)) for _ in range(SAMPLES)), key=np.median)
+    for _ in range(3):  # the plane of three patches is as uncertain as these
+        best = away(np.argsort(best)[:max(3, n // 2)])
+    median_of_two = 1.386  # of chi squared of two degrees of freedom
+    return best <= 2 * 2.5 ** 2 * np.median(best) / median_of_two
+
+
 def fit_plane(np, planes, good, x, y):
-    """By least squares with weights of the variances, and of Huber's function for what is still not stable.
-    Returns: the plane at all patches, for both axes"""
+    """By least squares with weights of the variances, through the patches that find_still() leaves.
+    Returns: the plane at all patches, for both axes, and the share of the patches that it goes through"""
     terms = np.stack((np.ones(x.shape), x / max(x.max(), 1), y / max(y.max(), 1)), -1)
-    found = []
-    for plane, variance in zip(planes[:2], planes[4:6]):
-        weights = 1 / np.sqrt(np.maximum(variance[good], 1e-4))
-        huber = np.ones(weights.shape)
-        for _ in range(20):
-            root = weights * np.sqrt(huber)
-            solution = np.linalg.lstsq(terms[good] * root[:, None], plane[good] * root, rcond=None)[0]
-            away = np.abs(plane[good] - terms[good] @ solution)
-            limit = 1.5 * 1.4826 * np.median(away) + 1e-6
-            huber = np.minimum(1, limit / np.maximum(away, 1e-12))
-        found.append(terms @ solution)
-    return found
+    values = [plane[good] for plane in planes[:2]]
+    variances = [np.maximum(variance[good], 1e-4) for variance in planes[4:6]]
+    still = find_still(np, terms[good], values, [np.sqrt(np.median(v)) for v in variances])
+    found = solve(np, terms[good][still], [v[still] for v in values], [1 / np.sqrt(v[still]) for v in variances])
+    return [terms @ plane for plane in found], float(still.mean())
 
 
 def compute(planes, columns, rows, spacing, days, stable):
     """planes: of insarxcorr; columns, rows: where its patches are; spacing: m a column and a line; stable: of patches, or None.
-    Returns: {name: plane}, and the counts of what was culled. Displacements count away from the radar, and along the flight"""
+    Returns: {name: plane}, the counts of what was culled, and the share of the patches that the plane goes through.
+    Displacements count away from the radar, and along the flight"""
     np = library.numpy()
     good, counts = warp.cull(np, planes)
     x, y = np.meshgrid(np.asarray(columns, float), np.asarray(rows, float))
     still = good if stable is None else good & stable
     if still.sum() < 8:
-        return None, counts
-    base = fit_plane(np, planes.astype(float), still, x, y)
+        return None, counts, 0
+    base, share = fit_plane(np, planes.astype(float), still, x, y)
     result = {}
     for axis, name in enumerate(("range", "azimuth")):
         moved = (planes[axis] - base[axis]) * spacing[axis]
@@ -48,7 +63,7 @@ def compute(planes, columns, rows, spacing, days, stable):
                 (f"velocity-error-{name}", error / days):
             result[what] = np.where(good, values, np.nan).astype(np.float32)
     result["speed"] = np.hypot(result["velocity-range"], result["velocity-azimuth"])
-    return result, counts
+    return result, counts, share
 
 
 def unit_of(name):
@@ -101,7 +116,7 @@ def draw_map(found, size):
     image = base64.b64encode(pictures.png(np, pictures.colour(np, speed, 0, most, "height"))).decode("ascii")
     ramp = base64.b64encode(pictures.png(np, pictures.colour(np, np.linspace(1, 0, 128)[:, None], 0, 1, "height"))).decode("ascii")
     bar = pictures.round_length(max(shape))
-    yield (f'<svg xmlns="http://www.w3.org/2000/svg" width="{width + 120:.0f}" height="{height + 40:.0f}" font-family="sans-serif" '
+    yield (f'<svg xmlns="http://www.w3.org/2000/svg" width="{width + 140:.0f}" height="{height + 40:.0f}" font-family="sans-serif" '
            'font-size="13"><defs><marker id="tip" viewBox="0 0 6 6" refX="5" refY="3" markerWidth="5" markerHeight="5" orient="auto">'
            '<path d="M0 0L6 3L0 6Z"/></marker></defs><rect width="100%" height="100%" fill="white"/>')
     yield (f'<image width="{width:.1f}" height="{height:.1f}" preserveAspectRatio="none" style="image-rendering:pixelated" '
@@ -116,7 +131,7 @@ def draw_map(found, size):
     yield "</svg>"
 
 
-def add_to_report(report, found, counts, size):
+def add_to_report(report, found, counts, share, size):
     report.plot("Velocity", "".join(draw_map(found, size)), "Speed in the plane of slant range and azimuth. Away from the radar is to the right.")
     axes = [{"name": name, "unit": "m", "step": step} for name, step in zip(("range", "azimuth"), size)]
     for name in "velocity-range", "velocity-azimuth", "velocity-error-range", "velocity-error-azimuth":
@@ -125,6 +140,8 @@ def add_to_report(report, found, counts, size):
     np = library.numpy()
     report.figure("patches used", 100 * float(np.isfinite(found["speed"]).mean()), "%", at_least=25,
                   about=f"of {counts['patches']}: " + ", ".join(f"{n} {name}" for name, n in counts.items() if name != "patches"))
+    report.figure("patches that do not move", 100 * share, "%", at_least=55,
+                  about="of those of --stable, or of all: the plane that is subtracted goes through them")
     for axis, unit in ("range", "m"), ("azimuth", "m"):
         report.figure(f"median error, {axis}", float(np.nanmedian(found[f"error-{axis}"])), unit, about="one standard deviation")
 

@@ -1,11 +1,33 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
 """What a report tells of offsets and their fit."""
+import math
+
 from .. import library
 from ..report import plots
 from . import field
 
 FIELD = "Offsets less their median. Dark: within half a pixel of the fit. Red: further away, a cross where the arrow would be " \
         "much too long. Grey dots: not in the fit."
+
+
+OVERSAMPLING = 1.5  # samples of an independent one, about
+LEAST = 2  # times the coherence of noise
+
+
+def noise_coherence(n):
+    """Returns: the expected coherence of n independent samples of noise (Touzi et al. 1999, for a true coherence of 0)"""
+    return math.sqrt(math.pi) / 2 * math.exp(math.lgamma(n) - math.lgamma(n + 0.5))
+
+
+def add_coherence(made, options, summary):
+    """The mean coherence beside that of noise alone. Offsets of amplitudes say nothing of the phase."""
+    noise = noise_coherence(max(1, math.prod(options.looks) * math.prod(options.window) / OVERSAMPLING))
+    made.report.figure("mean coherence", summary["mean-coherence"], at_least=min(1, LEAST * noise),
+                       about=f"of the {summary['with-data']} of {summary['width']} x {summary['height']} cells that have data; noise alone has {noise:.3f}")
+    if summary["mean-coherence"] < LEAST * noise:
+        made.warn(f"The mean coherence is {summary['mean-coherence']:.3f}, and that of noise alone {noise:.3f}: there are no fringes to see. If the "
+                  "amplitudes agree, the phase of one image may be conjugated (I and Q exchanged), the orbits may be of other days, or "
+                  "images of --coregistered are not coregistered.")
 
 
 def add_residuals(report, rows, fit, snr):

@@ -9,8 +9,7 @@ import subprocess
 from .. import library
 from ..command import NO_RESULT, WRONG_USE, Failure
 from .prm import write_vrt
-
-OVERSAMPLING = 1.5  # samples of an independent one, about
+from .told import OVERSAMPLING
 
 
 def write_files(made, summary, looks, window, mask):
