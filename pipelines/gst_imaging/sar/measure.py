@@ -119,6 +119,10 @@ class Offsets:
         """What is expected of the fit at the corners."""
         return max(self.found["corner-r"], self.found["corner-a"]) if self.fit else float("inf")
 
+    def is_poor(self):
+        """Too few patches are in the fit, or they do not agree: texture correlates with other texture"""
+        return self.used() < FEW or max(self.found["rms-r"], self.found["rms-a"]) > 1
+
     def spans(self, image):
         """The parts of the columns and of the lines that the points of the fit span."""
         return [(self.found[axis + "-most"] - self.found[axis + "-least"]) / length
@@ -151,7 +155,7 @@ def measure(images, words, folder, form, raster, name, warn):
         return Offsets(images, properties, tempfile.mkdtemp(dir=folder), form, raster, name, warn)
 
     best = run(1)
-    if best.used() < FEW and not is_given(words, "use-shift"):
+    if best.is_poor() and not is_given(words, "use-shift"):
         best = try_shift(best, images, search, run, folder)
     if best.used() < FEW and can_retry(words):
         best = try_larger(best, run)
@@ -169,7 +173,7 @@ def try_shift(first, images, search, run, folder):
     before = secondary.source
     secondary.source = [*before, *(f"{name}={n - known}" for name, n, known in zip(("rshift", "ashift"), found, secondary.shift))]
     second = run(1)
-    if second.used() <= first.used():
+    if second.is_poor() and second.used() <= first.used():
         secondary.source = before
         return first
     second.warnings.append(f"The secondary is about {found[0]} columns and {found[1]} lines behind the reference, beyond the search "
@@ -196,7 +200,7 @@ def try_larger(first, run):
 def check_fit(offsets):
     """Fails where offsets are those of chance."""
     why = "; nothing was written, but gst-imaging offsets writes their offsets. Are these images of one scene, with their " \
-          "bytes in one order? A larger xsearch and ysearch, or rshift and ashift in the PRM file of the secondary, " \
+          "bytes in one order? A larger xsearch and ysearch, or rshift and ashift (in the PRM file of the secondary), " \
           "help when the shift is large; a larger window-width and window-height help when the coherence is low."
     if not offsets.fit:
         raise Failure(NO_RESULT, "Too few patches correlate for a fit" + why)

@@ -8,17 +8,22 @@ from .images import Image, files_of
 from .measure import measure
 
 
+MANY = 65536  # bytes, which samples have and headers have not
+
+
 class Work:
     """Two images and the Job of their results. settings: {name: (value, default)} of the command"""
 
     def __init__(self, pair, properties, made, settings):
         self.pair, self.properties, self.made = pair, properties, made
+        hashes = []
         for role in "reference", "secondary":
             path = getattr(pair, role)
             if not os.path.exists(path):
                 raise Failure(UNREADABLE, f'There is no file "{path}".')
-            for file in files_of(path):
-                made.input(file, role)
+            hashes.append({made.input(file, role)["sha256"]: file for file in files_of(path)})
+        for file in (hashes[0][same] for same in hashes[0].keys() & hashes[1].keys() if os.path.getsize(hashes[0][same]) > MANY):
+            made.warn(f"Both images have the content of {os.path.basename(file)}: a copy has no motion and a coherence of 1.")
         made.setting("properties", " ".join(properties), "")
         for name, (value, default) in settings.items():
             made.setting(name, value, default)
