@@ -46,8 +46,16 @@ def inputs(names, others):
 
 
 def is_raw(path, options):
+    """Options go before settings that an instrument has written beside a file"""
     extension = os.path.splitext(path)[1].lower()
+    if extension == ".unp" or is_octproz(path):
+        return bool(options.samples)
     return extension not in files.PACKED and (extension == ".raw" or extension.lstrip(".") not in files.formats())
+
+
+def is_octproz(path):
+    """Returns: whether a recording of OCTproZ has its settings beside it"""
+    return any(path.endswith(end) and os.path.exists(path.removesuffix(end) + "_meta.txt") for end in ("_raw.raw", "_processed.raw"))
 
 
 class Spectra(Source):
