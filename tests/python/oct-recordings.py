@@ -301,5 +301,81 @@ class Images(Files):
         self.assertIn("C2=1.3E-05, C3=0 in units of their program", self.oct("volume_2048x20x20_u16le.unp"))
 
 
+def corrected(records, n_lines, first, samples, reach, cameras=1, first_camera=0, back=1):
+    """The definition of octbscan's sweeps and jitter-*, in float64. records [lines, samples]. Returns: spectra"""
+    spectra = records.copy()
+    margin, width = reach + 1, records.shape[1]
+    order = sorted(range(-margin, margin + 1), key=lambda s: (abs(s), s))
+    for start in range(0, len(records), n_lines):
+        lines = range(start, min(start + n_lines, len(records)))
+        for r in lines:
+            if (r + first_camera) // cameras % 2 == back:
+                spectra[r] = spectra[r][::-1]
+        shifts = dict.fromkeys(lines, 0)
+        window = {r: spectra[r, first - margin:first + samples + margin].astype(float) for r in lines}
+        for _pass in range(2):
+            mean = {}
+            for c in range(cameras):
+                mine = [window[r][margin + shifts[r]:][:samples] for r in lines if (r + first_camera) % cameras == c]
+                mean[c] = np.mean(mine, 0) if mine else None
+            for r in lines:
+                m = mean[(r + first_camera) % cameras]
+                fit = {s: np.corrcoef(window[r][margin + s:][:samples], m)[0, 1] for s in order}
+                best = max(order, key=lambda s: fit[s])
+                shifts[r] = best if fit[best] >= 0.5 and abs(best) < margin else 0
+        for r in lines:
+            spectra[r] = spectra[r][np.clip(np.arange(width) + shifts[r], 0, width - 1)]
+    return spectra
+
+
+@needs_fft
+class Sweeps(Files):
+    """Records of a swept source: 16 bits with sign, jitter of the trigger, every second sweep back"""
+
+    def records(self, n):
+        m = np.arange(SAMPLES)
+        lines = []
+        for r in range(n):
+            at = np.clip(m - RNG.integers(-2, 3), 0, SAMPLES - 1)
+            line = 8000 * np.exp(-0.02 * (at - 40) ** 2) * np.cos(0.4 * at) + (at > 80) * 3000 * np.cos(1.1 * at + 2.4 * r)
+            line = np.rint(line + RNG.normal(0, 40, SAMPLES)).astype("i2")
+            lines.append(line[::-1] if r // self.cameras % 2 else line)
+        return np.array(lines)
+
+    def play(self, name, *words):
+        launch("picturesrc", "location=" + self.path(name), "axes=nyx", "!", "octbscan", "ascans-per-bscan=15", "window=hann", *words, "!",
+               "other/tensors", "!", "filesink", "location=" + self.path("played"))
+        return np.fromfile(self.path("played"), "f4").reshape(-1, SAMPLES // 2, 15)
+
+    def check(self, lines_of_a_buffer, *words, first_camera=0):
+        records = self.records(60)
+        # the turns begin with first-camera, so the first A-scan of camera 0 may be the second line
+        records = np.concatenate([records[first_camera:], records[:first_camera]]) if first_camera else records
+        options = ("sweeps=alternating", "jitter-reach=3", "jitter-first=20", "jitter-samples=40")
+        spectra = corrected(records, 15, 20, 40, 3, self.cameras, first_camera)
+        self.assertFalse(np.array_equal(spectra, records))
+        for name, values in ("records.npy", records), ("spectra.npy", spectra):
+            np.save(self.path(name), values.reshape(-1, lines_of_a_buffer, SAMPLES))
+        words = (*words, f"cameras={self.cameras}", f"first-camera={first_camera}")
+        np.testing.assert_array_equal(self.play("records.npy", *words, *options), self.play("spectra.npy", *words))
+
+    def test_spectra_are_those_of_the_definition(self):
+        for self.cameras, lines, first_camera in (1, 15, 0), (2, 4, 1), (1, 60, 0):
+            self.check(lines, "backend=cpu", first_camera=first_camera)
+
+    def test_on_a_device_as_well(self):
+        self.cameras = 1
+        self.check(30, "backend=cuda")
+
+    def test_what_cannot_be_aligned_is_told(self):
+        self.cameras = 1
+        np.save(self.path("noise.npy"), noise(4, 15, SAMPLES, dtype="i2"))
+        printed = launch("picturesrc", "location=" + self.path("noise.npy"), "!", "octbscan", "jitter-reach=3", "!", "fakesink")
+        self.assertIn("of 15 records are left as they are", printed)
+        printed = launch("picturesrc", "location=" + self.path("noise.npy"), "!", "octbscan", "jitter-reach=3", "jitter-samples=250", "!",
+                         "fakesink", status=1)
+        self.assertIn("The calibration window has the samples 16 to 265 of 256", printed)
+
+
 if __name__ == "__main__":
     main()
