@@ -111,8 +111,8 @@ void gst_oct_interlace_forget_flushed (
 GstClockTime gst_oct_interlace_take_frames (
     GstOctInterlace *self, GPtrArray *cameras);
 
-/* Takes no frame: the next B-scan is one of @n that are missing before that of
- * @key. Returns: its time */
+/* Takes no frame: the next B-scan is the first of @n that are missing before
+ * what waits. Returns: its time */
 GstClockTime gst_oct_interlace_take_hole (
     GstOctInterlace *self, GPtrArray *cameras, guint64 n);
 

@@ -3,8 +3,6 @@
  * camera gives, in the offset or in samples of its first line. */
 #include "gstoctinterlace-private.h"
 
-#include <math.h>
-
 /* Counters become keys, which are not negative. */
 #define BIAS (G_GUINT64_CONSTANT (1) << 63)
 
@@ -65,7 +63,7 @@ read_line (const Settings *now, const GstOctInterlacePad *camera,
   return TRUE;
 }
 
-/* What the counter of this camera says when that of the first says 0 */
+/* What the counter of this camera says when others say 0 */
 static gint64
 offset_of (const Settings *now, guint index)
 {
@@ -123,7 +121,7 @@ gst_oct_interlace_key_of (GstOctInterlace *self, GstOctInterlacePad *camera,
     warn_of_none (self, camera);
     return GST_OCT_INTERLACE_NO_KEY;
   }
-  found = (gint64) counter - offset_of (now, index);
+  found = (gint64) (counter - (guint64) offset_of (now, index));
   if (!self->has_last && !self->has_first) {
     self->has_first = TRUE;
     self->first_counter = found;
@@ -148,7 +146,7 @@ step_of (GstOctInterlace *self, gint64 by)
 guint64
 gst_oct_interlace_count_holes (GstOctInterlace *self, guint64 key)
 {
-  gint64 by = (gint64) (key - BIAS) - self->last_counter, step;
+  gint64 by = (gint64) (key - BIAS - (guint64) self->last_counter), step;
 
   if (!gst_oct_interlace_has_counters (self) || !self->has_last ||
       key == GST_OCT_INTERLACE_NO_KEY || by <= 0)
@@ -170,7 +168,8 @@ gst_oct_interlace_note_key (GstOctInterlace *self, guint64 key)
 void
 gst_oct_interlace_step (GstOctInterlace *self)
 {
-  self->last_counter += step_of (self, 0);
+  self->last_counter =
+      (gint64) ((guint64) self->last_counter + (guint64) step_of (self, 0));
 }
 
 void

@@ -144,6 +144,7 @@ class BadFiles(Files):
                 ("it is missing in the ZIP", {"changes": [("data\\Spectral0", "data\\Spectral7")]}),
                 ("holds no spectra", {"changes": [("data\\Spectral", "data\\Other")]}),
                 ("has a Header.xml that cannot be used", {"header": "<Ocity><Image></Ocity>"}),
+                ("it is listed twice", {"changes": [("data\\Spectral1", "data\\Spectral0")]}),
                 ("holds no spectra", {"header": "<Ocity/>"})):
             octfiles.thorlabs(self.path("a.oct"), spectra, **options)
             self.refuse(self.path("a.oct"), words)
@@ -160,6 +161,13 @@ class BadFiles(Files):
         with open(self.path("a.oct"), "wb") as file:
             file.write(whole)
         self.refuse(self.path("a.oct"), "data/Spectral0.data cannot be unpacked")  # its checksum
+        os.truncate(self.path("a.oct"), 0)
+        self.refuse(self.path("a.oct"), "is empty")
+        os.remove(self.path("a.oct"))
+        for make, words in ((os.mkdir, "is a folder"), (os.mkfifo, "is a pipe")):
+            make(self.path("a.oct"))
+            self.refuse(self.path("a.oct"), words)
+            os.rmdir(self.path("a.oct")) if os.path.isdir(self.path("a.oct")) else os.remove(self.path("a.oct"))
         np.savez(self.path("a.oct.npz"), spectra)
         self.refuse(self.path("a.oct.npz"), "is a ZIP without Header.xml")
 
@@ -253,6 +261,12 @@ class Images(Files):
         self.oct("a_raw.raw", "background=none", "bidirectional=false")
         told = {s["name"]: s["value"] for s in result_of(self.path("out"))["settings"]}
         self.assertEqual((told.get("background"), told.get("bidirectional", "false")), ("none", "false"))
+
+    def test_numbers_that_are_none(self):
+        for text in "nan", "-", "abc", "1e999":
+            octfiles.octproz(self.path("a_raw.raw"), noise(N, LINES, SAMPLES), bits=16,
+                             processing=["resampling=true", "resampling_c1=" + text])
+            self.assertIn(f"have processing/resampling_c1={text}, which is no number", self.oct("a_raw.raw", status=3))
 
     @needs_zip
     def test_thorlabs_brings_chirp_and_background(self):

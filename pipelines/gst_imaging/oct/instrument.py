@@ -1,10 +1,12 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
 """What recordings of instruments tell beside their spectra: calibration, background and settings, used where no option tells them."""
 import copy
+import math
 import os
 import re
 
 from .. import library
+from ..command import UNREADABLE, Failure
 from . import spectra
 
 SAMPLING = ("calibration", "wavelength", "wavelengths", "chirp", "k_index")  # options that tell the wavenumbers
@@ -26,6 +28,18 @@ class Instrument:
 
     def knows_background(self):
         return bool(self.options.background) or "background" in self.given
+
+
+def number_of(path, cards, key, default):
+    """Returns: a finite number that a recording tells"""
+    text = cards.get(key, default)
+    try:
+        value = float(text)
+    except ValueError:
+        value = math.nan
+    if not math.isfinite(value):
+        raise Failure(UNREADABLE, f"The settings of {path} have {key}={text}, which is no number. Correct them.")
+    return value
 
 
 # --- Thorlabs
@@ -59,7 +73,7 @@ def take_background(told, path, parts, cards, made, n_samples):
         light = values_of(path, parts["apodization"]).mean(0, dtype=float)
     elif "ApodizationSpectrum" in parts:  # in electrons
         light = values_of(path, parts["ApodizationSpectrum"]).mean(0, dtype=float)
-        light /= float(cards.get("Instrument/BinaryToElectronCountScaling", "1"))
+        light /= number_of(path, cards, "Instrument/BinaryToElectronCountScaling", "1") or 1
     else:
         return
     if light.size != n_samples or not np.isfinite(light).all():
@@ -96,9 +110,9 @@ def is_on(cards, name):
     return cards.get("processing/" + name) == "true"
 
 
-def numbers(cards, name, n):
-    """Returns: name0, name1, ... of the processing; 0 without"""
-    return [float(cards.get(f"processing/{name}{i}", "0")) for i in range(n)]
+def numbers(path, cards, name):
+    """Returns: name0 to name3 of the processing; 0 without"""
+    return [number_of(path, cards, f"processing/{name}{i}", "0") for i in range(4)]
 
 
 def octproz(told, path, cards, made, shape):
@@ -107,12 +121,12 @@ def octproz(told, path, cards, made, shape):
         told.doubts.append(f"{path} was made with a resampling curve from a file, which is not beside it: give it with --k-index.")
     elif is_on(cards, "resampling") and not told.knows_sampling:
         x = np.linspace(0, 1, shape[-1])
-        curve = np.polynomial.polynomial.polyval(x, numbers(cards, "resampling_c", 4))
+        curve = np.polynomial.polynomial.polyval(x, numbers(path, cards, "resampling_c"))
         told.options.k_index = made.path("k-index.npy")
         np.save(told.options.k_index, np.clip(curve, 0, shape[-1] - 1))
         told.used.append("resampling_c0..c3")
     if is_on(cards, "dispersion_compensation") and not told.options.dispersion and not told.options.calibration:
-        d0, d1, d2, d3 = numbers(cards, "dispersion_compensation_d", 4)  # over 0 to 1; ours are over -1 to 1
+        d0, d1, d2, d3 = numbers(path, cards, "dispersion_compensation_d")  # over 0 to 1; ours are over -1 to 1
         ours = d0 + d1 / 2 + d2 / 4 + d3 / 8, d1 / 2 + d2 / 2 + 3 * d3 / 8, d2 / 4 + 3 * d3 / 8, d3 / 8
         told.options.dispersion = ";".join(f"{d:.9g}" for d in ours)
         told.used.append("dispersion_compensation_d0..d3")
