@@ -217,8 +217,8 @@ gst_imaging_formats_find_reader (
   found = gst_imaging_file_quote (head, MIN (n, 8));
   gst_imaging_format_fail (file, error, GST_IMAGING_ND_ARRAY_ERROR_FORMAT,
       "starts with \"%s\", which no format does that is read here: .npy, PNG, "
-      "TIFF, FITS, OpenEXR, PNM, PFM, JPEG, camera RAW, Thorlabs .oct. Save it as one of "
-      "these.",
+      "TIFF, FITS, OpenEXR, PNM, PFM, JPEG, camera RAW, Thorlabs .oct. Save it "
+      "as one of these.",
       found);
   return NULL;
 }

@@ -262,6 +262,14 @@ class Images(Files):
         told = {s["name"]: s["value"] for s in result_of(self.path("out"))["settings"]}
         self.assertEqual((told.get("background"), told.get("bidirectional", "false")), ("none", "false"))
 
+    def test_damaged_recordings_are_told(self):
+        octfiles.octproz(self.path("a_raw.raw"), noise(N, LINES, SAMPLES), changes=[("height=12", "height=13")])
+        octfiles.unp(self.path("a.unp"), noise(N, LINES, SAMPLES), changes=[('Height="12"', 'Height="13"')])
+        with open(self.path("a.oct"), "wb") as file:
+            file.write(b"PK\3\4")
+        for name, words in ("a_raw.raw", "lines of 256 samples of u16"), ("a.unp", "lines of 256 samples of u16"), ("a.oct", "a.oct\" is "):
+            self.assertIn(words, self.oct(name, status=3))
+
     def test_numbers_that_are_none(self):
         for text in "nan", "-", "abc", "1e999":
             octfiles.octproz(self.path("a_raw.raw"), noise(N, LINES, SAMPLES), bits=16,

@@ -141,6 +141,8 @@ def read_raw(path, options, folder, warn):
 
 
 def read_array(path, options, folder):
+    if is_octproz(path) or path.lower().endswith((".oct", ".unp")):
+        library.Arrays().kind(path)  # its reader says what is wrong: no other element reads it
     source = files.read(path, folder)
     saturation, doubts, n_lines, samples = Saturation(), Doubts(wavelengths_of(options), options.lines), 0, 1
     if "uridecodebin" in source.words or "videoconvert" in source.words:
