@@ -77,6 +77,7 @@ gst_imaging_array_reader_new_part (
   self->file = (GstImagingFormatFile){.fd = fd,
       .size = size,
       .name = self->array->name,
+      .location = location,
       .part = part < 0 ? 0 : (guint) part + 1,
       .parts = g_ptr_array_new_with_free_func (g_free)};
   self->table = gst_imaging_formats_find_reader (&self->file, location, error);

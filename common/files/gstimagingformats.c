@@ -6,6 +6,7 @@
 
 #include "files/gstimagingfile.h"
 #include "files/gstimagingmodule.h"
+#include "formats/rawspectra.h"
 #include "gstimaging-private.h"
 
 #define MODULE "libgstimaging-formats.so"
@@ -18,7 +19,20 @@ typedef struct {
   const GstImagingFormatTable *table; /* NULL: in the module */
 } Format;
 
-enum { NPY, PNM, PNG, TIFF, FITS, EXR, JPEG, RAW, N_FORMATS };
+enum {
+  NPY,
+  PNM,
+  PNG,
+  TIFF,
+  FITS,
+  EXR,
+  JPEG,
+  RAW,
+  THORLABS,
+  OCTPROZ,
+  UNP,
+  N_FORMATS
+};
 
 static const Format formats[N_FORMATS] = {
     [NPY] = {"npy", " npy ", NULL, &gst_imaging_format_npy},
@@ -32,6 +46,9 @@ static const Format formats[N_FORMATS] = {
         " dng nef nrw cr2 cr3 crw arw sr2 srf srw pef raf orf rw2 rwl raw 3fr "
         "iiq erf kdc dcr mef mos mrw x3f ",
         "libraw-dev"},
+    [THORLABS] = {"Thorlabs OCT", " oct ", "libminizip-dev"},
+    [OCTPROZ] = {"OCTproZ", " ", NULL, &gst_imaging_format_octproz},
+    [UNP] = {"UNP", " unp ", NULL, &gst_imaging_format_unp},
 };
 
 /* The first that fits counts. */
@@ -58,6 +75,7 @@ static const struct {
     {RAW, 0, 4, "MMOR"},
     {RAW, 0, 4, "\0MRM"},
     {RAW, 0, 4, "FOVb"},
+    {THORLABS, 0, 4, "PK\3\4"},
 };
 
 /* --- the module ----------------------------------------------------------- */
@@ -147,10 +165,16 @@ has_extension (const Format *format, const gchar *extension)
 
 /* Returns: N_FORMATS for none */
 static guint
-find_format (const gchar *head, gsize n, const gchar *extension)
+find_format (const gchar *head, gsize n, const gchar *location)
 {
+  g_autofree gchar *extension = get_extension (location);
   gboolean is_raw = has_extension (&formats[RAW], extension);
 
+  /* samples without a header may begin with anything */
+  if (has_extension (&formats[UNP], extension))
+    return UNP;
+  if (gst_imaging_octproz_is (location))
+    return OCTPROZ;
   for (guint i = 0; i < G_N_ELEMENTS (signatures); i++)
     if (signatures[i].offset + signatures[i].size <= n &&
         memcmp (head + signatures[i].offset, signatures[i].bytes,
@@ -170,10 +194,10 @@ const GstImagingFormatTable *
 gst_imaging_formats_find_reader (
     const GstImagingFormatFile *file, const gchar *location, GError **error)
 {
-  g_autofree gchar *extension = get_extension (location), *found = NULL;
+  g_autofree gchar *found = NULL;
   gchar head[MAX_SIGNATURE];
   gssize n = gst_imaging_format_read_at (file, head, sizeof (head), 0);
-  guint format = find_format (head, (gsize) MAX (n, 0), extension);
+  guint format = find_format (head, (gsize) MAX (n, 0), location);
 
   if (format < N_FORMATS)
     return find_table (file, &formats[format], error);
@@ -193,8 +217,8 @@ gst_imaging_formats_find_reader (
   found = gst_imaging_file_quote (head, MIN (n, 8));
   gst_imaging_format_fail (file, error, GST_IMAGING_ND_ARRAY_ERROR_FORMAT,
       "starts with \"%s\", which no format does that is read here: .npy, PNG, "
-      "TIFF, FITS, OpenEXR, PNM, PFM, JPEG, camera RAW. Save it as one of "
-      "these.",
+      "TIFF, FITS, OpenEXR, PNM, PFM, JPEG, camera RAW, Thorlabs .oct. Save it "
+      "as one of these.",
       found);
   return NULL;
 }
@@ -216,7 +240,7 @@ gst_imaging_formats_know (const gchar *location)
     return TRUE; /* who opens it says why it cannot */
   n = gst_imaging_format_read_at (&file, head, sizeof (head), 0);
   close (file.fd);
-  return find_format (head, (gsize) MAX (n, 0), extension) < N_FORMATS;
+  return find_format (head, (gsize) MAX (n, 0), location) < N_FORMATS;
 }
 
 const GstImagingFormatTable *

@@ -93,14 +93,18 @@ struct _GstOctBscan {
   guint64 frame;                 /* the buffer that a B-scan began in */
   guint64 n_missing;             /* buffers before the next B-scan */
   guint next_camera;             /* of the first line of the next B-scan */
-  guint n_bscans;                /* since the turns began */
+  guint64 next_line; /* of all cameras, of the next B-scan; since the turns
+                      * began, with that of camera 0 before */
+  guint n_bscans;    /* since the turns began */
   GstOctBscanMean mean;
   guint history;      /* counts interruptions */
   gint64 next_fringe; /* when to look for one */
   gboolean must_configure;
   GstOctBscanOpen next;        /* for the next settings */
   GstOctBscanMirrors *mirrors; /* a part is under the object lock */
-  gboolean warned_of_cameras, warned_of_mean, warned_of_gap;
+  ImkOctbscanSweep *sweep;     /* (nullable): of the settings ... */
+  guint sweep_changes;         /* ... that were in use then */
+  gboolean warned_of_cameras, warned_of_mean, warned_of_gap, warned_of_jitter;
 
   /* Of the thread that pushes. */
   GstOctBscanEnface *enface;

@@ -151,7 +151,7 @@ start (GstOctBscan *self)
   gst_imaging_numbering_reset (&self->numbering);
   self->n_missing = 0;
   self->mean_lines.n = 0;
-  self->warned_of_gap = FALSE;
+  self->warned_of_gap = self->warned_of_jitter = FALSE;
   g_mutex_unlock (&self->engine_lock);
   gst_buffer_pool_set_active (self->parts[SRC], TRUE);
   gst_buffer_pool_set_active (self->parts[LINEAR], TRUE);
@@ -277,6 +277,7 @@ gst_oct_bscan_finalize (GObject *object)
   GstOctBscan *self = GST_OCT_BSCAN (object);
 
   gst_oct_bscan_mirrors_free (self->mirrors);
+  imk_octbscan_sweep_free (self->sweep);
   gst_oct_bscan_plan_free (self->plan);
   gst_imaging_settings_free_copy (self->settings, self->now);
   gst_clear_buffer (&self->mean.last);

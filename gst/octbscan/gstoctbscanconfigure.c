@@ -3,7 +3,7 @@
 #include "gstoctbscanplan.h"
 
 #include "gstimagingallocation.h"
-#include "gstimagingpicture.h"
+#include "gstimaginglines.h"
 #include "gstimagingstream.h"
 #include "gstoctbscaninput.h"
 #include "gstoctbscanoutput.h"
@@ -153,18 +153,16 @@ gboolean
 gst_oct_bscan_set_caps (GstOctBscan *self, GstCaps *caps)
 {
   Trial trial = {.self = self};
-  guint bytes_a_pixel;
-  GstVideoInfo info;
+  GstImagingLines lines;
   ImkStatus status;
-  ImkType type;
   ImkError error;
 
-  if (!gst_oct_bscan_parse_caps (caps, &info, &type, &bytes_a_pixel)) {
+  if (!gst_imaging_lines_from_caps (&lines, caps)) {
     post_wrong_caps (self, caps);
     return FALSE;
   }
-  if (self->has_caps && gst_video_info_is_equal (&info, &self->lines) &&
-      type == self->type && bytes_a_pixel == self->bytes_a_pixel)
+  if (self->has_caps && gst_video_info_is_equal (&lines.info, &self->lines) &&
+      lines.type == self->type && lines.bytes_a_pixel == self->bytes_a_pixel)
     return TRUE;
   if (self->has_caps)
     gst_oct_bscan_end_run (self, "the format changes");
@@ -172,9 +170,9 @@ gst_oct_bscan_set_caps (GstOctBscan *self, GstCaps *caps)
   self->has_caps = FALSE;
   g_clear_pointer (&self->plan, gst_oct_bscan_plan_free);
   g_mutex_unlock (&self->engine_lock);
-  self->lines = info;
-  self->type = type;
-  self->bytes_a_pixel = bytes_a_pixel;
+  self->lines = lines.info;
+  self->type = lines.type;
+  self->bytes_a_pixel = lines.bytes_a_pixel;
   status =
       gst_imaging_settings_try (self->settings, try_settings, &trial, &error);
   if (status != IMK_OK) {

@@ -10,6 +10,7 @@
 #include "gstoctbscanplan.h"
 #include "gstoctbscanprocess.h"
 #include "gstoctbscanqueue.h"
+#include "gstoctbscansweep.h"
 
 static void
 restart_turns (GstOctBscan *self, const gchar *why)
@@ -75,14 +76,15 @@ skip_missing (GstOctBscan *self, guint64 n)
   self->next_camera = (guint) ((self->next_camera + n_bscans * height) %
                                self->open.config.n_cameras);
   self->n_bscans += n_bscans;
+  self->next_line += n_bscans * height;
   gst_imaging_stats_add_missing (gst_imaging_engine_stats (self->engine), n);
   warn_of_gap (self, n, n_waiting, n_to_skip);
 }
 
 /* Returns: how many B-scans of @buffer may be one work item: 1 on the CPU, if
- * an output does not make one image for each B-scan or a mirror is waited for,
- * and on a GPU until
- * downstream has read an image on the CPU */
+ * an output does not make one image for each B-scan, a mirror is waited for or
+ * records are corrected, and on a GPU until downstream has read an image on the
+ * CPU */
 static guint
 most_at_once (GstOctBscan *self, GstBuffer *buffer)
 {
@@ -92,6 +94,7 @@ most_at_once (GstOctBscan *self, GstBuffer *buffer)
   if (self->lines.height <= self->bscan.height || !self->queue ||
       !self->host_images || !memory || gst_oct_bscan_wants_mirror (self) ||
       gst_oct_bscan_is_settling (self) ||
+      gst_oct_bscan_has_sweeps (self->now) ||
       gst_imaging_memory_is_on_device (memory))
     return 1;
   each_alone = self->now->average_bscans > 1 ||
@@ -133,6 +136,11 @@ gst_oct_bscan_chain (GstPad *pad, GstObject *parent, GstBuffer *buffer)
   gst_oct_bscan_group_add_lines (self->group, buffer);
   while (flow == GST_FLOW_OK && (bscan = gst_oct_bscan_group_next (
                                      self->group, most, &n, &status, &error))) {
+    status = gst_oct_bscan_correct_sweeps (self, &bscan, &error);
+    if (status != IMK_OK) {
+      gst_buffer_unref (bscan);
+      break;
+    }
     gst_oct_bscan_follow_actions (self, bscan);
     flow = gst_oct_bscan_process (self, bscan, n, self->frame, entered);
     self->frame = frame;

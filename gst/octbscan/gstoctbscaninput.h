@@ -9,11 +9,6 @@ G_BEGIN_DECLS
 /* --- gstoctbscanformat.c
  * ------------------------------------------------------ */
 
-/* @lines: tensors as GRAY8 of their bytes; @bytes_a_pixel: then the bytes of a
- * sample, else 1. Returns: FALSE for caps that are not lines of spectra */
-gboolean gst_oct_bscan_parse_caps (const GstCaps *caps, GstVideoInfo *lines,
-    ImkType *type, guint *bytes_a_pixel);
-
 /* Makes of the mapped plane of a B-scan the image that kernels take, without
  * the lines of skip-first-line. */
 void gst_oct_bscan_input_image (const GstOctBscan *self, ImkImage *plane);

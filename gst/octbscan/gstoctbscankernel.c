@@ -4,6 +4,7 @@
 
 #include "gstoctbscanfiles.h"
 #include "gstimagingpicture.h"
+#include "gstoctbscansweep.h"
 
 /* Of the B-scans that a device is given at once. */
 #define MOST_ASCANS 16384u
@@ -167,6 +168,8 @@ gst_oct_bscan_plan_new (
     status = get_live (plan, settings, error);
   if (status == IMK_OK)
     status = imk_octbscan_check (&plan->config, error);
+  if (status == IMK_OK)
+    status = gst_oct_bscan_check_sweeps (settings, &plan->config, error);
   if (status != IMK_OK)
     g_clear_pointer (&plan, gst_oct_bscan_plan_free);
   return plan;

@@ -21,6 +21,14 @@ static const GEnumValue mirror_fit_values[] = {
     {0, NULL, NULL},
 };
 
+static const GEnumValue sweeps_values[] = {
+    {IMK_OCTBSCAN_SWEEPS_FORWARD, "None", "forward"},
+    {IMK_OCTBSCAN_SWEEPS_ALTERNATING, "A-scans 1, 3, 5, ...", "alternating"},
+    {IMK_OCTBSCAN_SWEEPS_ALTERNATING_BACK, "A-scans 0, 2, 4, ...",
+        "alternating-back"},
+    {0, NULL, NULL},
+};
+
 static const GEnumValue interpolation_values[] = {
     {IMK_OCTBSCAN_INTERPOLATION_EXACT, "The band-limited signal, to 1e-7",
         "exact"},
@@ -234,6 +242,24 @@ static const GstImagingSetting settings[] = {
     GST_IMAGING_ENUM ("mirror-fit", LIVE, 0, Settings, mirror_fit,
         "GstOctBscanMirrorFit", mirror_fit_values,
         "What the action calibrate-mirror finds"),
+    GST_IMAGING_ENUM ("sweeps", LIVE, 0, Settings, sweep.sweeps,
+        "GstOctBscanSweeps", sweeps_values,
+        "A-scans that a swept source recorded while it swept back: their "
+        "samples are reversed before anything else. They are counted from the "
+        "first line of the stream on, for each camera"),
+    GST_IMAGING_UINT ("jitter-reach", LIVE, 0, Settings, sweep.jitter_reach, 0,
+        IMK_OCTBSCAN_MAX_WIDTH, "samples",
+        "Largest jitter of the trigger that is corrected, in whole samples "
+        "either way. Records are shifted so that the calibration window fits "
+        "its mean over the B-scan. 0: no correction"),
+    GST_IMAGING_UINT ("jitter-first", LIVE, 0, Settings, sweep.jitter_first, 0,
+        IMK_OCTBSCAN_MAX_WIDTH, "samples",
+        "First sample of the calibration window, in which all records have the "
+        "same signal, of a sweep forward. More than jitter-reach"),
+    GST_IMAGING_UINT ("jitter-samples", LIVE, 0, Settings, sweep.jitter_samples,
+        4, IMK_OCTBSCAN_MAX_WIDTH, "samples",
+        "Number of samples of the calibration window. More than jitter-reach "
+        "samples are needed behind it"),
     GST_IMAGING_STRING ("dispersion", LIVE, PLAN, Settings, dispersion,
         "Dispersion phase \"d0;d1;d2;...\" in radians, which replaces that of "
         "the calibration. One polynomial for all cameras, or one for each in "
@@ -450,6 +476,7 @@ init_settings (gpointer data)
   s->max_in_flight = 3;
   s->refractive_index = 1;
   imk_octbscan_config_init (&s->config);
+  imk_octbscan_sweep_config_init (&s->sweep);
   s->config.range = IMK_OCTBSCAN_RANGE_AUTO;
 }
 

@@ -5,6 +5,7 @@
 #include "gstimagingsettings.h"
 
 #include "imk/octbscan-mirror.h"
+#include "imk/octbscan-sweep.h"
 
 G_BEGIN_DECLS
 
@@ -25,6 +26,7 @@ typedef struct {
       *tracking_reference; /* GstImagingNdArray */
   GRefString *k_polynomial, *dispersion;
   ImkOctbscanMirrorFit mirror_fit;
+  ImkOctbscanSweepConfig sweep; /* without what the lines are */
   GstImagingArray *camera_order, *cuda_devices;
   GstImagingArray *dispersion_2, *dispersion_3;
   guint first_camera, ascans_per_bscan, skip_first_line, average_bscans,

@@ -36,4 +36,5 @@ gst_oct_bscan_begin_turns (GstOctBscan *self)
   self->n_bscans = self->mean.n = 0;
   self->history++;
   self->next_camera = self->now->first_camera;
+  self->next_line = self->now->first_camera;
 }

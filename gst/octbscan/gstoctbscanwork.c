@@ -85,6 +85,7 @@ gst_oct_bscan_work_new (GstOctBscan *self, GstBuffer *in, guint n,
   w->backward = w->snapshot->config.bidirectional && self->n_bscans % 2;
   add_to_mean (self, w, w->snapshot->average_bscans);
   self->n_bscans += n;
+  self->next_line += (guint64) n * (guint) self->bscan.height;
   self->next_camera =
       (guint) ((self->next_camera + (guint64) n * self->bscan.height) %
                self->open.config.n_cameras);

@@ -6,7 +6,7 @@
  *
  * Takes a stream from each camera of an OCT instrument, sink_0, sink_1, ...,
  * and gives the frames that octbscan takes: line r is line r / C of camera
- * r mod C. Frames belong together by their times.
+ * r mod C. Frames belong together by their times or by a counter.
  *
  * ## Example launch line
  * |[
@@ -22,14 +22,15 @@
 #include <string.h>
 
 #include "gstimagingaggregator.h"
-#include "gstimagingpicture.h"
 
 GST_DEBUG_CATEGORY_STATIC (octinterlace_debug);
 #define GST_CAT_DEFAULT octinterlace_debug
 
 enum { PROP_STATS = GST_IMAGING_SETTINGS_FIRST_FREE_ID };
 
-#define FORMATS GST_VIDEO_CAPS_MAKE ("{ GRAY16_LE, GRAY8 }")
+#define FORMATS \
+  GST_VIDEO_CAPS_MAKE ("{ GRAY16_LE, GRAY8 }") \
+  "; " GST_IMAGING_LINES_TENSOR_CAPS
 
 static GstStaticPadTemplate sink_template = GST_STATIC_PAD_TEMPLATE (
     "sink_%u", GST_PAD_SINK, GST_PAD_REQUEST, GST_STATIC_CAPS (FORMATS));
@@ -37,10 +38,20 @@ static GstStaticPadTemplate sink_template = GST_STATIC_PAD_TEMPLATE (
 static GstStaticPadTemplate src_template = GST_STATIC_PAD_TEMPLATE (
     "src", GST_PAD_SRC, GST_PAD_ALWAYS, GST_STATIC_CAPS (FORMATS));
 
+/* A group of settings: counters of before are none of theirs. */
+enum { COUNTER = 1 };
+
 static const GEnumValue missing_values[] = {
     {MISSING_DROP, "What the other cameras have is left out as well", "drop"},
     {MISSING_REPEAT, "The frame that the camera had before", "repeat"},
     {MISSING_BLACK, "Zeros", "black"},
+    {0, NULL, NULL},
+};
+
+static const GEnumValue match_values[] = {
+    {MATCH_TIME, "The time, to tolerance", "time"},
+    {MATCH_OFFSET, "The frame number in the offset of the buffer", "offset"},
+    {MATCH_LINE, "A counter in the first line, from counter-sample on", "line"},
     {0, NULL, NULL},
 };
 
@@ -52,12 +63,34 @@ static const GstImagingSetting settings[] = {
     GST_IMAGING_ENUM ("missing", LIVE, 0, Settings, missing,
         "GstOctInterlaceMissing", missing_values,
         "What is output if a camera has no frame for a B-scan"),
+    GST_IMAGING_ENUM ("match", LIVE, COUNTER, Settings, match,
+        "GstOctInterlaceMatch", match_values,
+        "What frames of one B-scan have in common. With a counter, a number "
+        "that no camera has is a missing B-scan"),
+    GST_IMAGING_UINT ("counter-sample", LIVE, COUNTER, Settings, counter_sample,
+        0, G_MAXUINT16, "samples",
+        "First sample of the counter in the first line of a frame, for "
+        "match=line. The sample with the lowest bits is the first one"),
+    GST_IMAGING_UINT ("counter-samples", LIVE, COUNTER, Settings,
+        counter_samples, 1, 4, "samples",
+        "Number of samples of the counter, for match=line"),
+    GST_IMAGING_UINT ("counter-bits", LIVE, COUNTER, Settings, counter_bits, 0,
+        16, "bits",
+        "Lowest bits of each of these samples that are the counter. 0: 8 of "
+        "uint8, 16 of other samples"),
+    GST_IMAGING_INT_ARRAY ("counter-offsets", LIVE, COUNTER, Settings,
+        counter_offsets, -G_MAXINT, G_MAXINT, NULL,
+        "Numbers that are subtracted from the counters of the cameras, in the "
+        "order of their pads, where they did not begin together: <0, 5>"),
 };
 
 static void
 init_settings (gpointer data)
 {
-  ((Settings *) data)->tolerance = GST_CLOCK_TIME_NONE;
+  Settings *s = data;
+
+  s->tolerance = GST_CLOCK_TIME_NONE;
+  s->counter_samples = 1;
 }
 
 /* --- the element ---------------------------------------------------------- */
@@ -133,6 +166,7 @@ take_segment (GstOctInterlace *self, GstAggregatorPad *pad, GstEvent *event)
       cameras->pdata[0] == pad)
     gst_aggregator_update_segment (GST_AGGREGATOR (self), segment);
   self->is_gap = TRUE;
+  gst_oct_interlace_forget_counters (self);
   g_ptr_array_unref (cameras);
 }
 
@@ -141,19 +175,20 @@ take_segment (GstOctInterlace *self, GstAggregatorPad *pad, GstEvent *event)
 static gboolean
 set_caps (GstOctInterlace *self, GstOctInterlacePad *camera, GstCaps *caps)
 {
-  GstVideoInfo info;
+  GstImagingLines lines;
 
-  camera->was_refused = !gst_imaging_video_info_from_caps (&info, caps);
+  camera->was_refused = !gst_imaging_lines_from_caps (&lines, caps);
   if (camera->was_refused) {
-    gst_video_info_init (&camera->info);
+    gst_video_info_init (&camera->lines.info);
     GST_ELEMENT_ERROR (self, STREAM, FORMAT,
-        ("Frames of camera %u have 4 GiB or more, or rows of 2 GiB, which "
-         "cannot be taken.",
+        ("Frames of camera %u have 4 GiB or more, or rows of 2 GiB, or are "
+         "tensors of other dimensions than samples:lines. They cannot be "
+         "taken.",
             camera->number),
         ("%" GST_PTR_FORMAT, caps));
     return FALSE;
   }
-  camera->info = info;
+  camera->lines = lines;
   gst_clear_buffer (&camera->last);
   gst_pad_mark_reconfigure (GST_AGGREGATOR_SRC_PAD (self));
   return TRUE;
@@ -209,6 +244,8 @@ gst_oct_interlace_apply (
 {
   if (before)
     set_latency (GST_OCT_INTERLACE (element));
+  if (groups & COUNTER)
+    gst_oct_interlace_forget_counters (GST_OCT_INTERLACE (element));
   return IMK_OK;
 }
 
@@ -225,7 +262,7 @@ static const GstImagingSettingsTable table = {
 static gboolean
 check_has_caps (GstOctInterlace *self, const GstOctInterlacePad *camera)
 {
-  if (camera->info.width > 0)
+  if (camera->lines.info.width > 0)
     return TRUE;
   if (!camera->was_refused)
     GST_ELEMENT_ERROR (self, STREAM, FORMAT,
@@ -237,23 +274,22 @@ check_has_caps (GstOctInterlace *self, const GstOctInterlacePad *camera)
 /* B-scans of @n cameras, at the rate of one. Posts an error if they are too
  * large. */
 static gboolean
-set_info (GstOctInterlace *self, const GstVideoInfo *one, guint n)
+set_lines (GstOctInterlace *self, const GstImagingLines *one, guint n)
 {
-  if ((guint64) one->height * n > G_MAXINT ||
-      !gst_imaging_video_info_set_format (&self->info,
-          GST_VIDEO_INFO_FORMAT (one), (guint) one->width,
-          (guint) one->height * n)) {
+  GstImagingLines all = *one;
+
+  if ((guint64) one->info.height * n > G_MAXINT ||
+      !gst_imaging_lines_set_height (&all, (guint) one->info.height * n)) {
     GST_ELEMENT_ERROR (self, STREAM, FORMAT,
-        ("B-scans of %u cameras with %d lines of %d samples each would have 4 "
+        ("B-scans of %u cameras with %d lines of %u samples each would have 4 "
          "GiB or more.",
-            n, one->height, one->width),
+            n, one->info.height, gst_imaging_lines_get_width (one)),
         (NULL));
     return FALSE;
   }
   self->n_cameras = n;
-  self->camera_info = *one;
-  self->info.fps_n = one->fps_n;
-  self->info.fps_d = one->fps_d;
+  self->camera_lines = *one;
+  self->lines = all;
   return TRUE;
 }
 
@@ -263,15 +299,16 @@ gst_oct_interlace_update_src_caps (
 {
   GstOctInterlace *self = GST_OCT_INTERLACE (aggregator);
   GPtrArray *cameras = get_cameras (self);
-  GstClockTime time;
-  GstOctInterlacePad *first = gst_oct_interlace_find_earliest (cameras, &time);
+  guint64 key;
+  GstOctInterlacePad *first =
+      gst_oct_interlace_find_earliest (self, cameras, &key);
   GstFlowReturn flow = GST_FLOW_OK;
 
   if (!first) {
     flow = GST_AGGREGATOR_FLOW_NEED_DATA;
   } else if (check_has_caps (self, first) &&
-             set_info (self, &first->info, cameras->len)) {
-    *result = gst_video_info_to_caps (&self->info);
+             set_lines (self, &first->lines, cameras->len)) {
+    *result = gst_imaging_lines_to_caps (&self->lines);
     set_latency (self);
   } else {
     self->refused = TRUE;
@@ -285,21 +322,21 @@ gboolean
 gst_oct_interlace_has_format (
     const GstOctInterlace *self, const GstOctInterlacePad *camera)
 {
-  const GstVideoInfo *a = &self->camera_info, *b = &camera->info;
+  const GstImagingLines *a = &self->camera_lines, *b = &camera->lines;
 
-  return a->width == b->width && a->height == b->height &&
-         GST_VIDEO_INFO_FORMAT (a) == GST_VIDEO_INFO_FORMAT (b);
+  return a->info.width == b->info.width && a->info.height == b->info.height &&
+         a->type == b->type && a->is_tensor == b->is_tensor;
 }
 
 /* Unknown if later caps of a camera were refused while its frame waits. */
 static const gchar *
-name_of_format (const GstVideoInfo *info)
+name_of_format (const GstImagingLines *lines)
 {
-  GstVideoFormat format = GST_VIDEO_INFO_FORMAT (info);
+  GstVideoFormat format = GST_VIDEO_INFO_FORMAT (&lines->info);
 
-  return format == GST_VIDEO_FORMAT_UNKNOWN
-             ? "no known format"
-             : gst_video_format_to_string (format);
+  return format == GST_VIDEO_FORMAT_UNKNOWN ? "no known format"
+         : lines->is_tensor                 ? imk_type_name (lines->type)
+                            : gst_video_format_to_string (format);
 }
 
 static gboolean
@@ -311,11 +348,13 @@ check_formats (GstOctInterlace *self, GPtrArray *cameras)
     if (!camera->frame || gst_oct_interlace_has_format (self, camera))
       continue;
     GST_ELEMENT_ERROR (self, STREAM, FORMAT,
-        ("Camera %u has %d lines of %d samples, %s, at a time at which others "
-         "have %d of %d, %s. All must be the same.",
-            camera->number, camera->info.height, camera->info.width,
-            name_of_format (&camera->info), self->camera_info.height,
-            self->info.width, name_of_format (&self->info)),
+        ("Camera %u has %d lines of %u samples, %s, at a time at which others "
+         "have %d of %u, %s. All must be the same.",
+            camera->number, camera->lines.info.height,
+            gst_imaging_lines_get_width (&camera->lines),
+            name_of_format (&camera->lines), self->camera_lines.info.height,
+            gst_imaging_lines_get_width (&self->lines),
+            name_of_format (&self->lines)),
         (NULL));
     return FALSE;
   }
@@ -344,13 +383,38 @@ finish (GstOctInterlace *self, GstBuffer *bscan)
   return flow;
 }
 
-static GstFlowReturn
-output_bscan (GstOctInterlace *self, GPtrArray *cameras)
+/* Numbers that no camera has. Returns: how many B-scans are to be filled before
+ * that of @key */
+static guint64
+handle_holes (GstOctInterlace *self, GPtrArray *cameras, guint64 key)
 {
-  GstClockTime time = gst_oct_interlace_take_frames (self, cameras);
+  const Settings *now = gst_imaging_settings_now (self->settings);
+  guint64 n = gst_oct_interlace_count_holes (self, key);
+
+  if (n == 0 ||
+      (now->missing != MISSING_DROP && n <= GST_OCT_INTERLACE_MAX_HOLES))
+    return n;
+  GST_OBJECT_LOCK (self);
+  self->n_incomplete += n;
+  for (guint i = 0; i < cameras->len; i++)
+    GST_OCT_INTERLACE_PAD (cameras->pdata[i])->n_missing += n;
+  GST_OBJECT_UNLOCK (self);
+  self->is_gap = TRUE;
+  return 0;
+}
+
+/* @key: of the next frame of a camera */
+static GstFlowReturn
+output_bscan (GstOctInterlace *self, GPtrArray *cameras, guint64 key)
+{
+  guint64 n_holes = handle_holes (self, cameras, key);
+  GstClockTime time = n_holes > 0
+                          ? gst_oct_interlace_take_hole (self, cameras, n_holes)
+                          : gst_oct_interlace_take_frames (self, cameras);
   GstFlowReturn flow = GST_FLOW_OK;
   GstBuffer *bscan = NULL;
 
+  self->last_time = time;
   if (!check_formats (self, cameras))
     flow = GST_FLOW_ERROR;
   else if (gst_oct_interlace_handle_missing (self, cameras, time))
@@ -384,20 +448,25 @@ gst_oct_interlace_aggregate (GstAggregator *aggregator, gboolean timeout)
 {
   GstOctInterlace *self = GST_OCT_INTERLACE (aggregator);
   GPtrArray *cameras = get_cameras (self);
-  GstClockTime time;
-  GstOctInterlacePad *first = gst_oct_interlace_find_earliest (cameras, &time);
+  guint64 key;
+  GstOctInterlacePad *first;
   GstFlowReturn flow = GST_AGGREGATOR_FLOW_NEED_DATA;
 
   gst_imaging_settings_update (self->settings, GST_IMAGING_WHEN_LIVE,
       GST_CLOCK_TIME_NONE, NULL); /* apply () accepts all values */
+  gst_oct_interlace_forget_flushed (self, cameras);
+  first = gst_oct_interlace_find_earliest (self, cameras, &key);
   if (first && (cameras->len != self->n_cameras ||
                    !gst_oct_interlace_has_format (self, first)))
     /* the frames stay in the queues until the new caps are set */
     gst_pad_mark_reconfigure (GST_AGGREGATOR_SRC_PAD (self));
-  else if (gst_oct_interlace_drop_old_gaps (cameras, time))
-    self->is_gap |= first == NULL; /* no camera has a frame */
+  else if (gst_oct_interlace_drop_old_gaps (
+               cameras, gst_oct_interlace_has_counters (self)
+                            ? GST_CLOCK_TIME_NONE
+                            : key)) /* counters tell what is missing */
+    self->is_gap |= first == NULL;  /* no camera has a frame */
   else if (first)
-    flow = output_bscan (self, cameras);
+    flow = output_bscan (self, cameras, key);
   else if (are_all_at_end (cameras))
     flow = GST_FLOW_EOS;
   g_ptr_array_unref (cameras);
@@ -452,14 +521,17 @@ gst_oct_interlace_start (GstAggregator *aggregator)
   for (guint i = 0; i < cameras->len; i++) {
     GstOctInterlacePad *camera = cameras->pdata[i];
 
-    camera->lags = camera->warned = FALSE;
+    camera->lags = camera->warned = camera->warned_of_counter = FALSE;
     camera->n_missing = 0;
-    gst_video_info_init (&camera->info);
+    gst_video_info_init (&camera->lines.info);
   }
   GST_OBJECT_UNLOCK (self);
   g_ptr_array_unref (cameras);
   self->n_cameras = 0;
   self->is_gap = FALSE;
+  self->last_time = self->last_duration = GST_CLOCK_TIME_NONE;
+  self->last_offset = GST_BUFFER_OFFSET_NONE;
+  gst_oct_interlace_forget_counters (self);
   gst_imaging_settings_start (self->settings);
   gst_imaging_settings_update (
       self->settings, GST_IMAGING_WHEN_NEXT_START, GST_CLOCK_TIME_NONE, NULL);
@@ -552,5 +624,5 @@ gst_oct_interlace_init (GstOctInterlace *self)
 {
   gst_imaging_aggregator_init (GST_AGGREGATOR (self), &self->held);
   self->settings = gst_imaging_settings_new (GST_ELEMENT (self), &table, NULL);
-  gst_video_info_init (&self->info);
+  gst_video_info_init (&self->lines.info);
 }

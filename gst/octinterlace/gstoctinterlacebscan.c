@@ -11,8 +11,8 @@ static gboolean
 copy_lines (GstOctInterlacePad *camera, guint first, guint step,
     const GstVideoFrame *to)
 {
-  gsize size = (gsize) camera->info.width *
-               GST_VIDEO_INFO_COMP_PSTRIDE (&camera->info, 0);
+  gsize size = (gsize) camera->lines.info.width *
+               GST_VIDEO_INFO_COMP_PSTRIDE (&camera->lines.info, 0);
   gsize stride = GST_VIDEO_FRAME_PLANE_STRIDE (to, 0);
   guint8 *line = (guint8 *) GST_VIDEO_FRAME_PLANE_DATA (to, 0) + first * stride;
   gint height = GST_VIDEO_FRAME_HEIGHT (to) / (gint) step;
@@ -23,7 +23,8 @@ copy_lines (GstOctInterlacePad *camera, guint first, guint step,
       memset (line + (gsize) y * step * stride, 0, stride);
     return TRUE;
   }
-  if (!gst_video_frame_map (&from, &camera->info, camera->frame, GST_MAP_READ))
+  if (!gst_video_frame_map (
+          &from, &camera->lines.info, camera->frame, GST_MAP_READ))
     return FALSE;
   for (gint y = 0; y < height; y++)
     memcpy (line + (gsize) y * step * stride,
@@ -43,7 +44,7 @@ acquire (GstOctInterlace *self, GstBuffer **buffer)
   if (pool)
     flow = gst_buffer_pool_acquire_buffer (pool, buffer, NULL);
   else
-    *buffer = gst_buffer_new_allocate (NULL, self->info.size, NULL);
+    *buffer = gst_buffer_new_allocate (NULL, self->lines.info.size, NULL);
   gst_clear_object (&pool);
   return flow;
 }
@@ -54,10 +55,10 @@ interlace (GstOctInterlace *self, GPtrArray *cameras, GstBuffer *bscan)
   gboolean ok = TRUE;
   GstVideoFrame to;
 
-  if (!gst_video_frame_map (&to, &self->info, bscan, GST_MAP_WRITE)) {
+  if (!gst_video_frame_map (&to, &self->lines.info, bscan, GST_MAP_WRITE)) {
     GST_ELEMENT_ERROR (self, RESOURCE, WRITE,
         ("The memory of a B-scan of %d lines cannot be written to.",
-            self->info.height),
+            self->lines.info.height),
         (NULL));
     return FALSE;
   }
@@ -67,8 +68,9 @@ interlace (GstOctInterlace *self, GPtrArray *cameras, GstBuffer *bscan)
     ok = copy_lines (camera, i, cameras->len, &to);
     if (!ok)
       GST_ELEMENT_ERROR (self, RESOURCE, READ,
-          ("A frame of camera %u cannot be read as %d lines of %d samples.",
-              camera->number, self->camera_info.height, self->info.width),
+          ("A frame of camera %u cannot be read as %d lines of %u samples.",
+              camera->number, self->camera_lines.info.height,
+              gst_imaging_lines_get_width (&self->camera_lines)),
           (NULL));
   }
   gst_video_frame_unmap (&to);
@@ -102,6 +104,30 @@ position_of (GstOctInterlace *self, GPtrArray *cameras, GstClockTime time)
   return position;
 }
 
+/* Lines that no camera has sent for this B-scan are filled. Some of them: it is
+ * corrupted. All: there is nothing in it. */
+static void
+mark_filled (GPtrArray *cameras, GstBuffer *bscan)
+{
+  guint n_filled = 0;
+  gboolean is_corrupted = FALSE;
+
+  for (guint i = 0; i < cameras->len; i++) {
+    const GstOctInterlacePad *camera = cameras->pdata[i];
+
+    n_filled += !camera->frame || camera->repeats ||
+                GST_BUFFER_FLAG_IS_SET (camera->frame, GST_BUFFER_FLAG_GAP);
+    is_corrupted |= camera->frame && GST_BUFFER_FLAG_IS_SET (camera->frame,
+                                         GST_BUFFER_FLAG_CORRUPTED);
+  }
+  GST_BUFFER_FLAG_UNSET (
+      bscan, GST_BUFFER_FLAG_GAP | GST_BUFFER_FLAG_CORRUPTED);
+  if (n_filled == cameras->len)
+    GST_BUFFER_FLAG_SET (bscan, GST_BUFFER_FLAG_GAP);
+  else if (n_filled > 0 || is_corrupted)
+    GST_BUFFER_FLAG_SET (bscan, GST_BUFFER_FLAG_CORRUPTED);
+}
+
 /* Metadata is that of the latest frame. A DISCONT of one camera is one of all.
  */
 static void
@@ -126,12 +152,17 @@ describe (GstOctInterlace *self, GPtrArray *cameras, GstClockTime position,
   latest = gst_imaging_metadata_latest (frames, cameras->len);
   if (latest)
     gst_imaging_metadata_pass (bscan, latest, FALSE);
+  else if (self->last_offset != GST_BUFFER_OFFSET_NONE)
+    GST_BUFFER_OFFSET (bscan) = self->last_offset + 1;
   GST_BUFFER_PTS (bscan) = position;
   GST_BUFFER_DTS (bscan) = GST_CLOCK_TIME_NONE;
-  GST_BUFFER_DURATION (bscan) = duration;
+  GST_BUFFER_DURATION (bscan) = latest ? duration : self->last_duration;
+  mark_filled (cameras, bscan);
   if (self->is_gap)
     GST_BUFFER_FLAG_SET (bscan, GST_BUFFER_FLAG_DISCONT);
   self->is_gap = FALSE;
+  self->last_offset = GST_BUFFER_OFFSET (bscan);
+  self->last_duration = GST_BUFFER_DURATION (bscan);
 }
 
 GstFlowReturn

@@ -44,5 +44,5 @@ gst_oct_interlace_pad_class_init (GstOctInterlacePadClass *klass)
 static void
 gst_oct_interlace_pad_init (GstOctInterlacePad *self)
 {
-  gst_video_info_init (&self->info);
+  gst_video_info_init (&self->lines.info);
 }

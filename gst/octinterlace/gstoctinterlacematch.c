@@ -19,8 +19,9 @@ gst_oct_interlace_get_tolerance (GstOctInterlace *self)
 {
   const Settings *now = gst_imaging_settings_now (self->settings);
 
-  return GST_CLOCK_TIME_IS_VALID (now->tolerance) ? now->tolerance
-                                                  : half_a_frame (&self->info);
+  return GST_CLOCK_TIME_IS_VALID (now->tolerance)
+             ? now->tolerance
+             : half_a_frame (&self->lines.info);
 }
 
 /* Returns: (transfer full) (nullable): the next frame; NULL for a gap */
@@ -36,19 +37,22 @@ peek_frame (GstOctInterlacePad *camera)
 }
 
 GstOctInterlacePad *
-gst_oct_interlace_find_earliest (GPtrArray *cameras, GstClockTime *time)
+gst_oct_interlace_find_earliest (
+    GstOctInterlace *self, GPtrArray *cameras, guint64 *key)
 {
   GstOctInterlacePad *found = NULL;
 
-  *time = GST_CLOCK_TIME_NONE;
+  *key = GST_OCT_INTERLACE_NO_KEY;
   for (guint i = 0; i < cameras->len; i++) {
     GstOctInterlacePad *camera = cameras->pdata[i];
     GstBuffer *frame = peek_frame (camera);
+    guint64 own = frame && camera->lines.info.width > 0
+                      ? gst_oct_interlace_key_of (self, camera, i, frame)
+                      : GST_OCT_INTERLACE_NO_KEY;
 
-    if (frame &&
-        (!found || gst_oct_interlace_pad_time_of (camera, frame) < *time)) {
+    if (frame && (!found || own < *key)) {
       found = camera;
-      *time = gst_oct_interlace_pad_time_of (camera, frame);
+      *key = own;
     }
     gst_clear_buffer (&frame);
   }
@@ -61,7 +65,7 @@ drop_old_gap (GstOctInterlacePad *camera, GstClockTime time)
 {
   GstAggregatorPad *pad = GST_AGGREGATOR_PAD (camera);
   GstBuffer *head = gst_aggregator_pad_peek_buffer (pad);
-  GstClockTime half = half_a_frame (&camera->info), end;
+  GstClockTime half = half_a_frame (&camera->lines.info), end;
   gboolean is_old = FALSE;
 
   if (head && gst_imaging_aggregator_is_gap (head)) {
@@ -88,36 +92,82 @@ gst_oct_interlace_drop_old_gaps (GPtrArray *cameras, GstClockTime time)
   return any;
 }
 
+void
+gst_oct_interlace_forget_flushed (GstOctInterlace *self, GPtrArray *cameras)
+{
+  for (guint i = 0; i < cameras->len; i++) {
+    GstOctInterlacePad *camera = cameras->pdata[i];
+
+    if (g_atomic_int_compare_and_exchange (&camera->is_flushed, TRUE, FALSE)) {
+      gst_clear_buffer (&camera->last);
+      gst_oct_interlace_forget_counters (self);
+    }
+  }
+}
+
+static void
+begin_bscan (GPtrArray *cameras)
+{
+  for (guint i = 0; i < cameras->len; i++) {
+    GstOctInterlacePad *camera = cameras->pdata[i];
+
+    camera->repeats = FALSE;
+    gst_clear_buffer (&camera->frame);
+  }
+}
+
 GstClockTime
 gst_oct_interlace_take_frames (GstOctInterlace *self, GPtrArray *cameras)
 {
-  GstClockTime tolerance = gst_oct_interlace_get_tolerance (self);
-  GstClockTime earliest = GST_CLOCK_TIME_NONE;
+  guint64 tolerance = gst_oct_interlace_has_counters (self)
+                          ? 0
+                          : gst_oct_interlace_get_tolerance (self);
+  GstClockTime time = GST_CLOCK_TIME_NONE;
+  guint64 earliest;
 
+  begin_bscan (cameras);
+  gst_oct_interlace_find_earliest (self, cameras, &earliest);
   for (guint i = 0; i < cameras->len; i++) {
     GstOctInterlacePad *camera = cameras->pdata[i];
+    guint64 key;
 
-    if (g_atomic_int_compare_and_exchange (&camera->is_flushed, TRUE, FALSE))
-      gst_clear_buffer (&camera->last);
-    camera->repeats = FALSE;
     camera->frame = peek_frame (camera);
-    if (camera->frame)
-      earliest =
-          MIN (earliest, gst_oct_interlace_pad_time_of (camera, camera->frame));
-  }
-  for (guint i = 0; i < cameras->len; i++) {
-    GstOctInterlacePad *camera = cameras->pdata[i];
-    GstClockTime time;
-
     if (!camera->frame)
       continue;
-    time = gst_oct_interlace_pad_time_of (camera, camera->frame);
-    if (GST_CLOCK_TIME_IS_VALID (time) && time - earliest > tolerance)
+    key = gst_oct_interlace_key_of (self, camera, i, camera->frame);
+    if (key != GST_OCT_INTERLACE_NO_KEY && key - earliest > tolerance) {
       gst_clear_buffer (&camera->frame);
-    else
+    } else {
+      time = MIN (time, gst_oct_interlace_pad_time_of (camera, camera->frame));
       gst_aggregator_pad_drop_buffer (GST_AGGREGATOR_PAD (camera));
+    }
   }
-  return earliest;
+  gst_oct_interlace_note_key (self, earliest);
+  return time;
+}
+
+/* At equal distances from the last B-scan to the next one that cameras have */
+GstClockTime
+gst_oct_interlace_take_hole (
+    GstOctInterlace *self, GPtrArray *cameras, guint64 n)
+{
+  GstClockTime next = GST_CLOCK_TIME_NONE;
+
+  begin_bscan (cameras);
+  for (guint i = 0; i < cameras->len; i++) {
+    GstOctInterlacePad *camera = cameras->pdata[i];
+    GstBuffer *frame = peek_frame (camera);
+
+    if (frame)
+      next = MIN (next, gst_oct_interlace_pad_time_of (camera, frame));
+    gst_clear_buffer (&frame);
+  }
+  gst_oct_interlace_step (self);
+  return GST_CLOCK_TIME_IS_VALID (next) &&
+                 GST_CLOCK_TIME_IS_VALID (self->last_time) &&
+                 next > self->last_time
+             ? self->last_time + (next - self->last_time) / (n + 1)
+             : GST_CLOCK_TIME_NONE;
 }
 
 /* Posts a message when a lag begins and when it ends; the first time also a
@@ -142,8 +192,7 @@ note_lag (GstOctInterlace *self, GstOctInterlacePad *camera, GstClockTime time)
   if (lags && !camera->warned)
     GST_ELEMENT_WARNING (self, STREAM, FAILED,
         ("Camera %u lags: it has no frame at %" GST_TIME_FORMAT
-         ", where others have. What follows is told by element messages and "
-         "stats.",
+         ". What follows is told by element messages and stats.",
             camera->number, GST_TIME_ARGS (time)),
         (NULL));
   camera->warned |= lags;

@@ -84,8 +84,9 @@ static const GstImagingSetting settings[] = {
     GST_IMAGING_INT ("part", NEXT_START, 0, Settings, part, -1, G_MAXINT - 1,
         NULL,
         "Number, from 0, of the picture to play: a FITS unit with a picture "
-        "(SCI, ERR, DQ), a TIFF page, an OpenEXR part. -1: all pages or parts, "
-        "of FITS the first unit with a picture"),
+        "(SCI, ERR, DQ), a TIFF page, an OpenEXR part, an array of Thorlabs' "
+        ".oct. -1: all pages or parts, of FITS the first unit with a picture, of "
+        ".oct the spectra"),
 };
 
 static void

@@ -105,9 +105,10 @@ push (Run *r, guint camera, guint i)
   check_push (r->cameras[camera], frame_new (camera, i), GST_FLOW_OK);
 }
 
-/* Frame @i, of each camera its frame frames[camera], G_MAXUINT for black. */
-static void
-check_frame (Run *r, guint i, const guint *frames)
+/* Frame @i, of each camera its frame frames[camera], G_MAXUINT for black.
+ * Returns: (transfer full) */
+static GstBuffer *
+pull_frame (Run *r, guint i, const guint *frames)
 {
   const gsize stride = GST_ROUND_UP_4 (WIDTH * 2);
   GstBuffer *out = check_pull (r->src);
@@ -129,6 +130,25 @@ check_frame (Run *r, guint i, const guint *frames)
   gst_buffer_unmap (out, &map);
   fail_unless_equals_uint64 (GST_BUFFER_PTS (out), i * PERIOD);
   fail_unless_equals_uint64 (GST_BUFFER_DURATION (out), PERIOD);
+  return out;
+}
+
+static void
+check_frame (Run *r, guint i, const guint *frames)
+{
+  gst_buffer_unref (pull_frame (r, i, frames));
+}
+
+/* The same with these of the flags GAP, CORRUPTED and DISCONT. */
+static void
+check_flags (Run *r, guint i, const guint *frames, guint flags)
+{
+  GstBuffer *out = pull_frame (r, i, frames);
+
+  fail_unless_equals_int (GST_BUFFER_FLAGS (out) &
+                              (GST_BUFFER_FLAG_GAP | GST_BUFFER_FLAG_CORRUPTED |
+                                  GST_BUFFER_FLAG_DISCONT),
+      flags);
   gst_buffer_unref (out);
 }
 
@@ -415,6 +435,240 @@ plain_frame (gsize size, guint i, guint8 value)
   GST_BUFFER_DURATION (buffer) = PERIOD;
   return buffer;
 }
+
+/* Frame @i of a camera; the clock of camera 1 is wrong by more than a frame. */
+static void
+push_counted (Run *r, guint camera, guint i, guint64 offset)
+{
+  GstBuffer *frame = frame_new (camera, i);
+
+  if (camera == 1)
+    GST_BUFFER_PTS (frame) += 3 * PERIOD / 2;
+  GST_BUFFER_OFFSET (frame) = offset;
+  check_push (r->cameras[camera], frame, GST_FLOW_OK);
+}
+
+/* Offsets say what belongs together, whatever the clocks say, and what no
+ * camera has: frame 3. Camera 1 has no frame 1 and counts from 5. */
+GST_START_TEST (test_offsets_in_place_of_times)
+{
+  static const gchar *const modes[] = {"drop", "repeat", "black"};
+  static const guint repeated[] = {1, 0}, black[] = {1, G_MAXUINT};
+  static const guint all_repeated[] = {2, 2},
+                     all_black[] = {G_MAXUINT, G_MAXUINT};
+  g_autofree gchar *line = g_strdup_printf (
+      "octinterlace match=offset counter-offsets=<0,5> missing=%s",
+      modes[__i__]);
+  Run r = run_new (line, 2);
+
+  for (guint i = 0; i < 5; i++) {
+    if (i != 3)
+      push_counted (&r, 0, i, i);
+    if (i != 1 && i != 3)
+      push_counted (&r, 1, i, i + 5);
+  }
+  end (&r);
+  check_flags (&r, 0, NULL, GST_BUFFER_FLAG_DISCONT);
+  if (__i__ > 0)
+    check_flags (
+        &r, 1, __i__ == 1 ? repeated : black, GST_BUFFER_FLAG_CORRUPTED);
+  check_flags (&r, 2, NULL, __i__ == 0 ? GST_BUFFER_FLAG_DISCONT : 0);
+  if (__i__ > 0)
+    check_flags (
+        &r, 3, __i__ == 1 ? all_repeated : all_black, GST_BUFFER_FLAG_GAP);
+  check_flags (&r, 4, NULL, __i__ == 0 ? GST_BUFFER_FLAG_DISCONT : 0);
+  check_end (&r);
+  fail_unless_equals_uint64 (get_stat (&r, "incomplete"), 2);
+  fail_unless_equals_uint64 (get_stat (&r, "missing-0"), 1);
+  fail_unless_equals_uint64 (get_stat (&r, "missing-1"), 2);
+  run_free (&r);
+}
+GST_END_TEST
+
+/* More than can be filled is an interruption. */
+GST_START_TEST (test_a_jump_of_the_counter_is_not_filled)
+{
+  Run r = run_new ("octinterlace match=offset missing=black", 2);
+
+  for (guint i = 0; i < 2; i++)
+    for (guint camera = 0; camera < 2; camera++)
+      push_counted (&r, camera, i, i * G_GUINT64_CONSTANT (1000000000000));
+  end (&r);
+  check_flags (&r, 0, NULL, GST_BUFFER_FLAG_DISCONT);
+  check_flags (&r, 1, NULL, GST_BUFFER_FLAG_DISCONT);
+  check_end (&r);
+  fail_unless_equals_uint64 (get_stat (&r, "missing-1"), 999999999999);
+  run_free (&r);
+}
+GST_END_TEST
+
+/* A counter of 2 + 2 bits in two samples, which begins again at 0. It counts
+ * LINES for each frame, and frame 4 is missing. */
+GST_START_TEST (test_a_counter_in_the_line)
+{
+  Run r = run_new ("octinterlace match=line counter-sample=3 counter-samples=2 "
+                   "counter-bits=2 missing=black",
+      2);
+  guint first = 7; /* 7, 10, 13, 0, 3, 6, 9 */
+
+  for (guint i = 0; i < 7; i++)
+    for (guint camera = 0; camera < 2; camera++) {
+      GstBuffer *frame = frame_new (camera, i);
+      guint counter = (first + i * LINES) % 16;
+      /* other bits are not of the counter */
+      guint16 samples[] = {
+          (guint16) (sample_at (camera, i, 0, 3) & ~3u) | (counter & 3),
+          (guint16) (sample_at (camera, i, 0, 4) & ~3u) | counter >> 2};
+
+      if (camera == 1)
+        GST_BUFFER_PTS (frame) += 3 * PERIOD / 2;
+      gst_buffer_fill (frame, 3 * 2, samples, sizeof (samples));
+      if (i != 4 && (i != 2 || camera == 0))
+        check_push (r.cameras[camera], frame, GST_FLOW_OK);
+      else
+        gst_buffer_unref (frame);
+    }
+  end (&r);
+  for (guint i = 0; i < 7; i++) {
+    static const guint expected[] = {GST_BUFFER_FLAG_DISCONT, 0,
+        GST_BUFFER_FLAG_CORRUPTED, 0, GST_BUFFER_FLAG_GAP, 0, 0};
+    GstBuffer *out = check_pull (r.src);
+    guint16 sample;
+
+    fail_unless_equals_int (
+        GST_BUFFER_FLAGS (out) &
+            (GST_BUFFER_FLAG_GAP | GST_BUFFER_FLAG_CORRUPTED |
+                GST_BUFFER_FLAG_DISCONT),
+        expected[i]);
+    fail_unless_equals_uint64 (GST_BUFFER_PTS (out), i * PERIOD);
+    for (guint camera = 0; camera < 2; camera++) {
+      gboolean is_black = i == 4 || (i == 2 && camera == 1);
+
+      gst_buffer_extract (out, camera * GST_ROUND_UP_4 (WIDTH * 2), &sample, 2);
+      fail_unless_equals_int (
+          sample, is_black ? 0 : sample_at (camera, i, 0, 0));
+    }
+    gst_buffer_unref (out);
+  }
+  check_end (&r);
+  run_free (&r);
+}
+GST_END_TEST
+
+/* Without a counter frames go in their order, with a warning. */
+GST_START_TEST (test_no_counter_is_said)
+{
+  Run r = run_new (__i__ ? "octinterlace match=line counter-sample=7"
+                         : "octinterlace match=offset",
+      2);
+
+  for (guint i = 0; i < 2; i++)
+    for (guint camera = 0; camera < 2; camera++)
+      push_counted (&r, camera, i, GST_BUFFER_OFFSET_NONE);
+  end (&r);
+  check_frame (&r, 0, NULL);
+  check_frame (&r, 1, NULL);
+  check_end (&r);
+  for (guint camera = 0; camera < 2; camera++) {
+    g_autofree gchar *words =
+        g_strdup_printf ("Frames of camera %u have no counter", camera);
+
+    check_message_says (check_message (r.bus, GST_MESSAGE_WARNING),
+        GST_STREAM_ERROR, GST_STREAM_ERROR_DECODE, words);
+  }
+  run_free (&r);
+}
+GST_END_TEST
+
+/* A frame that is filled already, or damaged, says so. */
+GST_START_TEST (test_flags_of_the_frames)
+{
+  static const guint flags[][3] = {{0, 0, 0},
+      {GST_BUFFER_FLAG_GAP, 0, GST_BUFFER_FLAG_CORRUPTED},
+      {0, GST_BUFFER_FLAG_CORRUPTED, GST_BUFFER_FLAG_CORRUPTED},
+      {GST_BUFFER_FLAG_GAP, GST_BUFFER_FLAG_GAP, GST_BUFFER_FLAG_GAP}};
+  Run r = run_new ("octinterlace", 2);
+
+  for (guint i = 0; i < G_N_ELEMENTS (flags); i++) {
+    for (guint camera = 0; camera < 2; camera++) {
+      GstBuffer *frame = frame_new (camera, i);
+
+      GST_BUFFER_FLAG_SET (frame, flags[i][camera]);
+      check_push (r.cameras[camera], frame, GST_FLOW_OK);
+    }
+    check_flags (
+        &r, i, NULL, flags[i][2] | (i == 0 ? GST_BUFFER_FLAG_DISCONT : 0));
+  }
+  run_free (&r);
+}
+GST_END_TEST
+
+/* --- tensors -------------------------------------------------------------- */
+
+GST_START_TEST (test_tensors_take_turns)
+{
+  static const struct {
+    const gchar *type;
+    gsize size;
+  } types[] = {{"float32", 4}, {"int16", 2}, {"uint16", 2}, {"uint8", 1}};
+  const gsize size = types[__i__].size, line = WIDTH * size;
+  g_autofree gchar *text = g_strdup_printf (
+      "other/tensors,format=static,num_tensors=1,types=%s,dimensions=%d:%d:1:1,"
+      "framerate=100/1",
+      types[__i__].type, WIDTH, LINES);
+  g_autofree gchar *expected = g_strdup_printf (
+      "other/tensors,format=static,num_tensors=1,types=%s,dimensions=%d:%d:1:1,"
+      "framerate=100/1",
+      types[__i__].type, WIDTH, 2 * LINES);
+  Run r = run_new ("octinterlace missing=black", 2);
+  g_autoptr (GstCaps) wanted = gst_caps_from_string (expected);
+  g_autoptr (GstCaps) caps = NULL;
+
+  for (guint camera = 0; camera < 2; camera++)
+    gst_harness_set_src_caps_str (r.cameras[camera], text);
+  for (guint i = 0; i < 2; i++) {
+    guint8 *frames[2];
+    GstBuffer *out;
+    GstMapInfo map;
+
+    for (guint camera = 0; camera < 2; camera++) {
+      GstBuffer *frame;
+
+      frames[camera] = g_malloc (line * LINES);
+      for (guint k = 0; k < line * LINES; k++)
+        frames[camera][k] = (guint8) (1 + 3 * k + 100 * camera + i);
+      frame = gst_buffer_new_memdup (frames[camera], line * LINES);
+      GST_BUFFER_PTS (frame) = i * PERIOD;
+      GST_BUFFER_DURATION (frame) = PERIOD;
+      if (i == 0 || camera == 0)
+        check_push (r.cameras[camera], frame, GST_FLOW_OK);
+      else
+        gst_buffer_unref (frame);
+    }
+    if (i == 1)
+      end (&r);
+    out = check_pull (r.src);
+    fail_unless_equals_int (
+        GST_BUFFER_FLAG_IS_SET (out, GST_BUFFER_FLAG_CORRUPTED), i == 1);
+    gst_buffer_map (out, &map, GST_MAP_READ);
+    fail_unless_equals_uint64 (map.size, 2 * LINES * line);
+    for (guint y = 0; y < 2 * LINES; y++)
+      if (i == 0 || y % 2 == 0)
+        fail_unless (memcmp (map.data + y * line, frames[y % 2] + y / 2 * line,
+                         line) == 0);
+      else
+        for (guint k = 0; k < line; k++)
+          fail_unless_equals_int (map.data[y * line + k], 0);
+    gst_buffer_unmap (out, &map);
+    gst_buffer_unref (out);
+    for (guint camera = 0; camera < 2; camera++)
+      g_free (frames[camera]);
+  }
+  caps = gst_pad_get_current_caps (r.src->sinkpad);
+  fail_unless (gst_caps_is_equal (caps, wanted), "%" GST_PTR_FORMAT, caps);
+  run_free (&r);
+}
+GST_END_TEST
 
 GST_START_TEST (test_cameras_must_be_alike)
 {
@@ -810,6 +1064,12 @@ octinterlace_suite (void)
   tcase_add_loop_test (tc, test_a_gap_is_a_missing_frame, 0, 3);
   tcase_add_test (tc, test_a_camera_that_ends_is_missing);
   tcase_add_test (tc, test_frames_without_times_go_in_order);
+  tcase_add_loop_test (tc, test_offsets_in_place_of_times, 0, 3);
+  tcase_add_test (tc, test_a_jump_of_the_counter_is_not_filled);
+  tcase_add_test (tc, test_a_counter_in_the_line);
+  tcase_add_loop_test (tc, test_no_counter_is_said, 0, 2);
+  tcase_add_test (tc, test_flags_of_the_frames);
+  tcase_add_loop_test (tc, test_tensors_take_turns, 0, 4);
   tcase_add_test (tc, test_cameras_must_be_alike);
   tcase_add_test (tc, test_the_format_changes_while_playing);
   tcase_add_loop_test (tc, test_sizes_that_are_too_large_are_said, 0, 3);

@@ -63,7 +63,7 @@ static const Kind kinds[] = {
             4) "e.sink_0 videotestsrc "
                "num-buffers=200 ! video/x-raw,format=GRAY16_LE,width=32,height=4,"
                "framerate=30/1 ! " SLOW "e.sink_1",
-        TRUE},
+        FALSE}, /* counters and their offsets may be those of no frame */
     {"invert", COLOUR (40, 30) "invert name=e" SINK, TRUE},
     {"relight", COLOUR (24, 16) "relight name=e" SINK, TRUE},
     {"photostereo",

@@ -9,15 +9,16 @@
 G_BEGIN_DECLS
 
 /* Changes with the structures below: a module of another release is refused. */
-#define GST_IMAGING_FORMAT_ABI 3
+#define GST_IMAGING_FORMAT_ABI 4
 #define GST_IMAGING_FORMAT_SYMBOL "gst_imaging_format_module"
 
 /* A file that the opener or the saver has opened. It belongs to the caller,
  * and outlives what is made of it. Nothing uses its position. */
 typedef struct {
   gint fd;
-  guint64 size;      /* of a file that is read */
-  const gchar *name; /* as messages call it */
+  guint64 size;          /* of a file that is read */
+  const gchar *name;     /* as messages call it */
+  const gchar *location; /* its path, of a file that is read */
 
   /* Of a file that is read: 0: all pages, or the first unit; else one of them,
    * which is counted from 1 on. For formats with has_parts. */
@@ -88,10 +89,13 @@ extern const GstImagingFormatTable gst_imaging_format_exr;
 extern const GstImagingFormatTable gst_imaging_format_fits;
 extern const GstImagingFormatTable gst_imaging_format_jpeg;
 extern const GstImagingFormatTable gst_imaging_format_npy;
+extern const GstImagingFormatTable gst_imaging_format_octproz;
 extern const GstImagingFormatTable gst_imaging_format_png;
 extern const GstImagingFormatTable gst_imaging_format_pnm;
 extern const GstImagingFormatTable gst_imaging_format_raw;
+extern const GstImagingFormatTable gst_imaging_format_thorlabs;
 extern const GstImagingFormatTable gst_imaging_format_tiff;
+extern const GstImagingFormatTable gst_imaging_format_unp;
 
 /* Returns: (transfer full) (nullable) */
 GVariant *gst_imaging_format_parse_json (const gchar *text);

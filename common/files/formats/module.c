@@ -21,6 +21,9 @@ static const GstImagingFormatTable *const tables[] = {
 #ifdef HAVE_RAW
     &gst_imaging_format_raw,
 #endif
+#ifdef HAVE_THORLABS
+    &gst_imaging_format_thorlabs,
+#endif
     NULL,
 };
 

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
 """Converts an array or a picture to another format, without a change of its samples.
 
-Reads .npy, PNM, PFM, PNG, TIFF, FITS, OpenEXR, JPEG and camera RAW; writes all but the last two. What the input holds
+Reads .npy, PNM, PFM, PNG, TIFF, FITS, OpenEXR, JPEG, camera RAW and recordings of OCT; writes all but the last three. What the input holds
 decides how it is read, the extension of the output how it is written. Samples are never scaled or rounded: a format
 that cannot hold their type or shape is refused with a sentence that names those that can. A folder, or a name with *
 or ? in quotes, is taken in natural order as one array; an output with a number in its name, as frame%05d.png, is a file for each frame.
@@ -24,6 +24,7 @@ EXAMPLES = [
     ("picture.nef picture.tif", "camera RAW as linear 16 bits"),
     ("photographs/ set.npy", "all pictures of a folder as one array"),
     ("volume.tif slice%04d.png", "each page as a file of its own"),
+    ("--part 2 mouse.oct chirp.npy", "the chirp in a recording of Thorlabs; without --part the spectra"),
     ("--part 1 image.fits error.fits", "the second picture: ERR of SCI, ERR, DQ"),
 ]
 
@@ -32,7 +33,7 @@ def add_arguments(parser):
     parser.add_argument("input", metavar="IN")
     parser.add_argument("output", metavar="OUT")
     parser.add_argument("--part", type=int, default=-1, metavar="N", help="the picture to take, from 0 on: of FITS the units"
-                        " that have one, of TIFF the pages, of OpenEXR the parts (default: all pages, of FITS the first unit)")
+                        " that have one, of TIFF the pages, of OpenEXR the parts, of .oct the arrays (default: all pages, of FITS the first unit, of .oct the spectra)")
 
 
 SCHEMA = "gst-imaging-sidecar-v1"

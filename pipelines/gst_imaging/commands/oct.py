@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
 """Makes B-scans of optical coherence tomography from files of spectra.
 
-Spectra are arrays [lines, samples] or [B-scans, lines, samples] (.npy, FITS, TIFF, ...), or raw files, of which --samples, --lines,
---dtype and --offset tell the layout. Of a folder each file has a result of its own. Into the folder of the output:
+Spectra are arrays [lines, samples] or [B-scans, lines, samples] (.npy, FITS, TIFF, ...), recordings of Thorlabs (.oct), OCTproZ
+(NAME_raw.raw beside NAME_meta.txt) and others (.unp beside .xml), or raw files, of which --samples, --lines, --dtype and --offset tell the
+layout. What a recording tells of its calibration is used where no option does. Of a folder each file has a result of its own. Into the folder of the output:
 
   level.npy      float32 [B-scans, depths, lines] in dB; level.npy.json has its axes, the depth in micrometres
   bscan.png      the middle B-scan; bscan-16.png the same with 16 bits
@@ -20,11 +21,12 @@ import os
 from .. import job, library
 from ..command import WRONG_USE, Failure
 from ..frames.source import at_end, check_output, declare_options, need, scratch, split
-from ..oct import calibration, images, mirror, spectra
+from ..oct import calibration, images, instrument, mirror, spectra
 
 EXAMPLES = [
     ("spectra.npy --lambda 800 900 -o out", "a linear spectrometer; the depth axis is in micrometres"),
     ("scan.raw --samples 2048 --lines 400 --calibration oct.ini scale=4 -o out", "raw 16-bit samples"),
+    ("mouse.oct -o out", "a recording of Thorlabs, with its chirp and background"),
     ("volumes/ --samples 1024 --lines 100 --k-index k.npy --dispersion phase.npy --phase-domain spectrum --enface -o out",
      "every volume of a folder, also from above"),
     ("spectra.npy --background dark.fits cameras=4 --calibration four.ini -o out", "four cameras that take turns"),
@@ -97,8 +99,17 @@ def words_of(source, made, options, settings):
 def make(source, made, options, settings):
     """One input."""
     declare(made, source, options, settings)
+    cards = instrument.cards_of(source.name, options)
+    if cards:
+        made.settings["recording"] = cards  # also of settings beside the file
     if made.is_complete():
         return made.result
+    if cards:
+        told = instrument.read(source.name, cards, options, settings, made)
+        options, settings = told.options, told.settings
+        source.doubts += told.doubts
+        if told.used:
+            made.report.fact("Used from the file", ", ".join(told.used))
     for sentence in source.doubts:
         made.warn(sentence)
     words, given = words_of(source, made, options, settings)

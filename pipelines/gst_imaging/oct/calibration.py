@@ -84,6 +84,11 @@ def parse(path):
     return parser
 
 
+def beside(name, path):
+    """Returns: the name of a file as an .ini file of this path has it; the folder of a result has another name until it is complete"""
+    return os.path.basename(name) if os.path.dirname(name) == os.path.dirname(os.path.abspath(path)) else name
+
+
 def write(options, path):
     """Writes the calibration of the options. Returns: its path; None without one"""
     keys = keys_of(options)
@@ -102,7 +107,7 @@ def write(options, path):
             for key in KEYS_OF_SAMPLING:
                 parser.remove_option(group, key)
         for key, value in keys.items():
-            parser.set(group, key, value)
+            parser.set(group, key, beside(value, path) if key in FILES else value)
     with open(path, "w", encoding="utf-8") as file:
         parser.write(file, space_around_delimiters=False)
     return path

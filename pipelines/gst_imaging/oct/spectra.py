@@ -46,8 +46,16 @@ def inputs(names, others):
 
 
 def is_raw(path, options):
+    """Options go before settings that an instrument has written beside a file"""
     extension = os.path.splitext(path)[1].lower()
+    if extension == ".unp" or is_octproz(path):
+        return bool(options.samples)
     return extension not in files.PACKED and (extension == ".raw" or extension.lstrip(".") not in files.formats())
+
+
+def is_octproz(path):
+    """Returns: whether a recording of OCTproZ has its settings beside it"""
+    return any(path.endswith(end) and os.path.exists(path.removesuffix(end) + "_meta.txt") for end in ("_raw.raw", "_processed.raw"))
 
 
 class Spectra(Source):
@@ -133,6 +141,8 @@ def read_raw(path, options, folder, warn):
 
 
 def read_array(path, options, folder):
+    if is_octproz(path) or path.lower().endswith((".oct", ".unp")):
+        library.Arrays().kind(path)  # its reader says what is wrong: no other element reads it
     source = files.read(path, folder)
     saturation, doubts, n_lines, samples = Saturation(), Doubts(wavelengths_of(options), options.lines), 0, 1
     if "uridecodebin" in source.words or "videoconvert" in source.words:

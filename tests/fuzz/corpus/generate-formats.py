@@ -3,6 +3,8 @@
 """Makes the seeds of the fuzzers of formats: small files of other programs. Needs NumPy, Pillow, tifffile and
 OpenEXR. Usage: tests/fuzz/corpus/generate-formats.py"""
 import os
+import sys
+import zipfile
 
 import numpy as np
 import OpenEXR
@@ -10,6 +12,8 @@ import tifffile
 from PIL import Image
 
 HERE = os.path.dirname(os.path.abspath(__file__))
+sys.path.insert(0, os.path.join(HERE, "..", "..", "python"))
+import octfiles
 
 
 def path(name):
@@ -73,3 +77,19 @@ mosaic = np.full((16, 16), 700, "u2")
 tags = [(33421, 3, 2, (2, 2)), (33422, 1, 4, b"\0\1\1\2"), (50706, 1, 4, b"\1\4\0\0"), (50708, 2, 0, "Test"),
         (50714, 4, 1, 256), (50717, 4, 1, 4095)]
 tifffile.imwrite(path("raw/mosaic.dng"), mosaic, photometric=32803, extratags=tags, metadata=None)
+
+
+# with their settings, 3 lines of 8 samples; the first byte of a seed of settings is the size of the samples, in 16 bytes
+spectra = rng.integers(0, 4096, (2, 3, 8)).astype("u2")
+curve = {"Chirp": np.arange(8, dtype="f4")}
+for name, compression in ("stored", zipfile.ZIP_STORED), ("deflated", zipfile.ZIP_DEFLATED):
+    octfiles.thorlabs(path(f"thorlabs/{name}.oct"), spectra, spectra[:, :1], more=curve, compression=compression)
+with zipfile.ZipFile(path("thorlabs/stored.oct")) as archive, open(path("thorlabsheader/Header.xml"), "wb") as file:
+    file.write(archive.read("Header.xml"))
+for name, write in ("octproz/a_raw.raw", octfiles.octproz), ("unp/a.unp", octfiles.unp):
+    settings = write(path(name), spectra)
+    with open(settings, "rb") as file:
+        text = file.read()
+    with open(settings, "wb") as file:
+        file.write(bytes([spectra.nbytes // 16]) + text)
+    os.remove(path(name))

@@ -1,0 +1,93 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* Records of a swept source, corrected before anything looks at them. */
+#include "gstoctbscansweep.h"
+
+#include "gstoctbscaninput.h"
+
+gboolean
+gst_oct_bscan_has_sweeps (const Settings *s)
+{
+  return s->sweep.sweeps != IMK_OCTBSCAN_SWEEPS_FORWARD ||
+         s->sweep.jitter_reach > 0;
+}
+
+ImkStatus
+gst_oct_bscan_check_sweeps (
+    const Settings *s, const ImkOctbscanConfig *lines, ImkError *error)
+{
+  ImkOctbscanSweepConfig c = s->sweep;
+
+  c.width = lines->width;
+  c.height = lines->height;
+  c.type = lines->type;
+  c.n_cameras = lines->n_cameras;
+  return imk_octbscan_sweep_check (&c, error);
+}
+
+/* Makes the object for the settings in use, where there is none. */
+static ImkStatus
+need_sweep (GstOctBscan *self, const ImkImage *records, ImkError *error)
+{
+  ImkOctbscanSweepConfig c = self->now->sweep;
+  ImkOctbscanSweep *made;
+  ImkStatus status;
+
+  c.width = records->width;
+  c.height = records->height;
+  c.type = records->type;
+  c.n_cameras = self->open.config.n_cameras;
+  if (self->sweep && self->sweep_changes == self->n_changes)
+    return IMK_OK;
+  status = imk_octbscan_sweep_new (&c, &made, error);
+  if (status != IMK_OK)
+    return status;
+  imk_octbscan_sweep_free (self->sweep);
+  self->sweep = made;
+  self->sweep_changes = self->n_changes;
+  return IMK_OK;
+}
+
+static void
+warn_of_jitter (GstOctBscan *self, guint n, guint n_records)
+{
+  if (n == 0 || self->warned_of_jitter)
+    return;
+  self->warned_of_jitter = TRUE;
+  GST_ELEMENT_WARNING (self, STREAM, DECODE,
+      ("%u of %u records are left as they are: the samples of the calibration "
+       "window (jitter-first, jitter-samples) do not fit their mean. Is the "
+       "window where the calibration signal is, and jitter-reach large enough?",
+          n, n_records),
+      (NULL));
+}
+
+ImkStatus
+gst_oct_bscan_correct_sweeps (
+    GstOctBscan *self, GstBuffer **bscan, ImkError *error)
+{
+  GstVideoFrame frame;
+  ImkImage records;
+  ImkStatus status;
+  guint32 n = 0;
+
+  if (!gst_oct_bscan_has_sweeps (self->now))
+    return IMK_OK;
+  *bscan = gst_buffer_make_writable (*bscan);
+  if (!gst_video_frame_map (
+          &frame, &self->bscan, *bscan, GST_MAP_READ | GST_MAP_WRITE))
+    return imk_error_set (error, IMK_ERROR_MEMORY,
+        "The records of a B-scan cannot be corrected: their memory cannot be "
+        "written to.");
+  records = (ImkImage){GST_VIDEO_FRAME_PLANE_DATA (&frame, 0),
+      GST_VIDEO_FRAME_PLANE_STRIDE (&frame, 0), self->bscan.width,
+      self->bscan.height, 1, IMK_TYPE_U8, IMK_LOCATION_HOST};
+  gst_oct_bscan_input_image (self, &records);
+  status = need_sweep (self, &records, error);
+  if (status == IMK_OK)
+    status = imk_octbscan_sweep_process (self->sweep, &records,
+        self->next_line + self->n_skipped, NULL, &n, error);
+  gst_video_frame_unmap (&frame);
+  if (status == IMK_OK)
+    warn_of_jitter (self, n, records.height);
+  return status;
+}

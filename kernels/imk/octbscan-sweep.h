@@ -1,0 +1,1 @@
+../octbscan/sweep/octbscan-sweep.h

@@ -1,0 +1,14 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* libFuzzer target of the reader of Thorlabs .oct, and of the ZIP in it.
+ * libraries: -lminizip
+ * sources: -I/usr/include/minizip common/files/formats/thorlabs.c
+ * common/files/formats/thorlabsheader.c common/files/formats/zip.c
+ * common/files/formats/gstimagingformat.c common/files/gstimagingndarray.c
+ * common/files/gstimagingfile.c */
+#include "format-fuzzer.h"
+
+int
+LLVMFuzzerTestOneInput (const guint8 *bytes, gsize size)
+{
+  return fuzz_format (&gst_imaging_format_thorlabs, bytes, size);
+}
