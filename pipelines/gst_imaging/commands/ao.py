@@ -1,18 +1,21 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
-"""Makes the control matrix of an adaptive optics loop, from its interaction matrix or from the lenslet grid.
+"""Makes the control matrix of an adaptive optics loop, from its interaction matrix or from the lenslet grid; records a loop.
 
 invert: the interaction matrix has the shape [2 cells, commands]: a column is what one command does to all slopes, dx of all cells and
 then dy, divided by the command. The action calibrate of shreconstruct writes one. Weak modes, which would turn noise into large commands, are
 left out (--keep, --condition) or weakened (--alpha, --noise). basis: a basis of wavefronts for a grid of lenslets, for those without a
-mirror. Both write control.npy for shreconstruct, and report.html with the singular values.
+mirror. Both write control.npy for shreconstruct, and report.html with the singular values. record: plays a pipeline with one
+shreconstruct, and writes frames, slopes, commands and matrices to telemetry.fits, after the AOT convention (A&A 686, A7, 2024). It ends with
+the pipeline, after --frames, or with Ctrl-C, and writes what there is.
 """
 import json
 import os
 import re
+import shlex
 
 from .. import job, library
-from ..ao import bases, inverse
-from ..command import UNREADABLE, WRONG_USE, Failure
+from ..ao import bases, inverse, recorder, telemetry
+from ..command import NO_RESULT, NOT_WRITTEN, UNREADABLE, WRONG_USE, Failure, Stopped
 from ..report import plots
 
 EXAMPLES = [
@@ -21,15 +24,18 @@ EXAMPLES = [
     ("invert interaction.npy -o control --noise 0.02 --covariance prior.npy", "minimum variance: noise of a slope, covariance of the commands"),
     ("basis 40x40 -o zernike --kind zernike --modes 60", "Zernike modes of 40 columns and 40 rows of lenslets"),
     ("basis grid.npy -o kl --kind kl --modes 200", "Karhunen-Loeve modes of the lenslets of a mask, or of a map of shcentroid"),
+    ("record 'shmimsrc stream=wfs ! shcentroid columns=7 rows=7 pitch-x=7 pitch-y=7 fields=slopes ! shreconstruct"
+     " matrix-location=control.npy ! shmimsink stream=dm00disp03' -o night --frames 5000", "5000 frames of a loop with cacao"),
 ]
 
 
 def add_arguments(parser):
-    parser.add_argument("what", choices=["invert", "basis"],
-                        help="invert: control matrix from interaction matrix; basis: from the lenslet grid")
+    parser.add_argument("what", choices=["invert", "basis", "record"],
+                        help="invert: control matrix from interaction matrix; basis: from the lenslet grid; record: telemetry of a loop")
     parser.add_argument("input", metavar="FILE",
                         help="invert: interaction matrix [2 cells, commands], in any format of arrays; basis: COLUMNSxROWS, a mask of "
-                             "lenslets [rows, columns], or a map of shcentroid with rows and columns")
+                             "lenslets [rows, columns], or a map of shcentroid with rows and columns; record: a pipeline as gst-launch-1.0 "
+                             "takes it, in quotes")
     job.add_arguments(parser)
     parser.add_argument("--keep", type=int, metavar="N", help="keep the N strongest modes")
     parser.add_argument("--condition", type=float, metavar="C",
@@ -42,6 +48,10 @@ def add_arguments(parser):
     parser.add_argument("--modes", type=int, metavar="N", help="of a basis of Zernike or Karhunen-Loeve modes, without piston (default 20)")
     parser.add_argument("--order", choices=["noll", "osa"], help="of Zernike modes (default noll)")
     parser.add_argument("--modal", action="store_true", help="write the product of slopes and modes, and the modes, as two files")
+    parser.add_argument("--frames", type=int, metavar="N", help="of record: frames after which it ends (default: the end of the pipeline)")
+    parser.add_argument("--no-pixels", action="store_true", help="of record: leave out the frames themselves")
+    parser.add_argument("--mode", choices=["SCAO", "SLAO", "GLAO", "MOAO", "LTAO", "MCAO"], help="of record: kind of system (default SCAO)")
+    parser.add_argument("--name", metavar="TEXT", help="of record: name of the system, for the header")
 
 
 def read_array(np, path):
@@ -112,10 +122,15 @@ def check(options, n_modes):
 
 
 def check_what(options):
-    others = {"invert": ("kind", "modes", "order"), "basis": ("keep", "alpha", "noise", "covariance", "modal")}[options.what]
+    inverse_alone, basis_alone = ("keep", "alpha", "noise", "covariance", "modal"), ("kind", "modes", "order")
+    record_alone = ("frames", "no_pixels", "mode", "name")
+    others = {"invert": basis_alone + record_alone, "basis": inverse_alone + record_alone,
+              "record": inverse_alone + basis_alone + ("condition",)}[options.what]
     given = [name for name in others if getattr(options, name)]
     if given:
-        raise Failure(WRONG_USE, f"--{given[0]} is no option of ao {options.what}.")
+        raise Failure(WRONG_USE, f"--{given[0].replace('_', '-')} is no option of ao {options.what}.")
+    if options.frames is not None and options.frames < 1:
+        raise Failure(WRONG_USE, f"--frames is {options.frames}; it must be 1 or more.")
 
 
 def save(np, made, name, values, axes=None):
@@ -218,8 +233,92 @@ def basis(np, options, made):
     return made.finish(commands=len(control), cells=int(grid.sum()))
 
 
+def words_of(text):
+    try:
+        return shlex.split(text)
+    except ValueError as error:
+        raise Failure(WRONG_USE, f"The pipeline cannot be read: {str(error).lower()}.") from error
+
+
+def is_interleaved(element, path, axis):
+    """Does a matrix have x and y of each cell in turn? As shreconstruct finds it: by its property, else by the name of the axis."""
+    order = element.get_property("slope-order").value_nick
+    if order != "auto":
+        return order == "interleaved"
+    arrays = library.Arrays()
+    reader = arrays.open_reader(path)
+    try:
+        name = arrays.quantities(reader, path)[0].get(f"axis-{axis}-name", "")
+    finally:
+        arrays.functions.gst_imaging_array_reader_free(reader)
+    return "interleaved" in name.lower()
+
+
+def play_loop(options, made, recording):
+    """Plays until the end, and keeps what was recorded before an error. Returns: the signal that stopped it, or None"""
+    try:
+        made.play(words_of(options.input), prepare=recording.prepare, take_message=recording.take_message)
+    except recorder.Enough:
+        pass
+    except Failure as failure:
+        if not recording.loop:  # or nothing in it
+            raise
+        made.warn(str(failure))
+    except Stopped as stopped:
+        if not recording.loop:
+            raise
+        return stopped
+    return None
+
+
+class Recording:
+    """The recorder, which is there when the pipeline is."""
+
+    def __init__(self, np, options, made):
+        self.np, self.options, self.made, self.loop = np, options, made, None
+
+    def prepare(self, pipeline):
+        self.loop = recorder.Recorder(self.np, pipeline, self.made.folder, self.options.frames or 0, not self.options.no_pixels)
+        self.files = telemetry.matrices(self.np, lambda path: read_array(self.np, path), self.loop.element,
+                                        lambda path, axis: is_interleaved(self.loop.element, path, axis))
+
+    def take_message(self, structure):
+        if structure.get_name() == recorder.DONE:
+            raise recorder.Enough
+
+
+def record(np, options, made):
+    recording = Recording(np, options, made)
+    for name in ("frames", "no_pixels", "mode", "name"):
+        made.setting(name, getattr(options, name))
+    made.setting("pipeline", options.input)
+    stopped = play_loop(options, made, recording)
+    loop = recording.loop
+    if loop.failure:
+        if not len(loop):
+            raise loop.failure
+        made.warn(str(loop.failure))
+    if not len(loop):
+        raise Failure(NO_RESULT, "Nothing was recorded: no frame went through shreconstruct.")
+    try:
+        telemetry.write(np, made.path("telemetry.fits"), loop, recording.files, options.mode or "SCAO", options.name, options.input)
+    except OSError as error:
+        raise Failure(NOT_WRITTEN, f"{made.target}/telemetry.fits cannot be written: {error.strerror}.") from error
+    figures = {"frames": len(loop), "missing": loop.missing, "cells": loop.columns["slopes"].shape[1],
+               "commands": loop.columns["commands"].shape[0]}
+    loop.remove()
+    for name, value in figures.items():
+        made.report.figure("frames missing" if name == "missing" else name, value)
+    result = made.finish(**figures)
+    if stopped:
+        raise stopped
+    return result
+
+
 def run(options):
     np = library.numpy()
     check_what(options)
+    if options.what == "record":
+        return job.run_all(options, "ao", [options.output], lambda _path, made: record(np, options, made))
     work = {"invert": invert, "basis": basis}[options.what]
     return job.run_all(options, "ao", [options.input], lambda _path, made: work(np, options, made))

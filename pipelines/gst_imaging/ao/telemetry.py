@@ -1,0 +1,90 @@
+# SPDX-License-Identifier: LGPL-2.1-or-later
+"""What a Recorder has, as a file of the AOT convention (aot.py)."""
+import datetime
+
+from . import aot
+
+
+def in_order(np, matrix, axis, interleaved):
+    """Slopes along @axis become two axes: x or y, cell."""
+    cells = matrix.shape[axis] // 2
+    before, behind = matrix.shape[:axis], matrix.shape[axis + 1:]
+    if interleaved:
+        return np.moveaxis(matrix.reshape(*before, cells, 2, *behind), axis + 1, axis)
+    return matrix.reshape(*before, 2, cells, *behind)
+
+
+def matrices(np, read, element, tells_interleaved):
+    """The files of shreconstruct, by the column of LOOPS_CONTROL, LOOPS or WAVEFRONT_SENSORS. read: a path. Returns: {name: array}"""
+    def location(name):
+        return element.get_property(f"{name}-location") or ""
+
+    found = {}
+    if location("matrix"):
+        to_modes = in_order(np, read(location("matrix")), 1, tells_interleaved(location("matrix"), 0))
+        found["MEASUREMENTS_TO_MODES" if location("modes") else "CONTROL_MATRIX"] = to_modes
+    if location("modes"):
+        found["MODES_TO_COMMANDS"] = read(location("modes"))
+    if location("interaction"):  # [2 cells, commands] becomes [cells, 2, commands]
+        found["INTERACTION_MATRIX"] = np.moveaxis(
+            in_order(np, read(location("interaction")), 0, tells_interleaved(location("interaction"), 1)), 0, 1)
+    if location("reference"):
+        found["REF_COMMANDS"] = read(location("reference")).reshape(-1)
+    if location("slope-offsets"):
+        found["REF_MEASUREMENTS"] = in_order(np, read(location("slope-offsets")).reshape(-1), 0, False)
+    return {name: np.ascontiguousarray(values, np.float64) for name, values in found.items()}
+
+
+def mask_of(np, places):
+    """[rows, columns]: the number of the cell, -1 where there is none"""
+    mask = np.full(places.max(0) + 1, -1, np.int32)
+    mask[tuple(places.astype(int).T)] = np.arange(len(places))
+    return mask
+
+
+def size_of(np, cells):
+    """Returns: pixels of a subaperture, where all have the same size"""
+    sizes = cells[:, 2:4]
+    return float(sizes[0, 0]) if np.allclose(sizes, sizes[0, 0], atol=1e-3) else float("nan")
+
+
+def iso(seconds):
+    return datetime.datetime.fromtimestamp(seconds, datetime.timezone.utc).replace(tzinfo=None).isoformat(timespec="microseconds")
+
+
+def write(np, path, recorder, files, mode, name, config):
+    """files: of matrices()"""
+    numbers, times, closed, arrays = recorder.finish()
+    geometry = recorder.geometry
+    images = [aot.Image("MEASUREMENTS", arrays["slopes"], geometry.get("unit"), True), aot.Image("COMMANDS", arrays["commands"], None, True),
+              aot.Image("MODAL_COEFFICIENTS", arrays["modes"], None, True)]
+    cells, commands = arrays["slopes"].shape[2], arrays["commands"].shape[1]
+    sensor = {"UID": "sensor", "TYPE": "Shack-Hartmann", "SOURCE_UID": aot.row("source"), "DIMENSIONS": 2, "N_VALID_SUBAPERTURES": cells,
+              "MEASUREMENTS": aot.image("MEASUREMENTS")}
+    loop = {"UID": "loop", "TYPE": "Control Loop", "COMMANDED_UID": aot.row("mirror"), "TIME_UID": aot.row("time"),
+            "COMMANDS": aot.image("COMMANDS"), "FRAMERATE": recorder.frame_rate()}
+    control = {"UID": "loop", "INPUT_SENSOR_UID": aot.row("sensor"), "MODAL_COEFFICIENTS": aot.image("MODAL_COEFFICIENTS")}
+    if len(set(closed)) == 1:
+        loop["STATUS"] = "Closed" if closed[0] else "Open"
+    rows = {"TIME": [{"UID": "time", "TIMESTAMPS": times, "FRAME_NUMBERS": numbers}],
+            "TELESCOPES": [{"UID": "telescope", "TYPE": "Main Telescope", "SEGMENT_TYPE": "Monolithic"}],
+            "SOURCES": [{"UID": "source", "TYPE": "Natural Guide Star"}],
+            "WAVEFRONT_SENSORS": [sensor], "WAVEFRONT_SENSORS_SHACK_HARTMANN": [{"UID": "sensor"}],
+            "WAVEFRONT_CORRECTORS": [{"UID": "mirror", "TYPE": "Deformable Mirror", "TELESCOPE_UID": aot.row("telescope"),
+                                      "N_VALID_ACTUATORS": commands}],
+            "WAVEFRONT_CORRECTORS_DM": [{"UID": "mirror"}], "LOOPS": [loop], "LOOPS_CONTROL": [control]}
+    if "row-column" in geometry:
+        images.append(aot.Image("SUBAPERTURE_MASK", mask_of(np, geometry["row-column"])))
+        sensor["SUBAPERTURE_MASK"] = aot.image("SUBAPERTURE_MASK")
+    if "cells" in geometry:
+        sensor["SUBAPERTURE_SIZE"] = size_of(np, geometry["cells"])
+    if arrays["frames"] is not None:
+        images.append(aot.Image("PIXEL_INTENSITIES", arrays["frames"], "ADU", True))
+        rows["DETECTORS"] = [{"UID": "detector", "PIXEL_INTENSITIES": aot.image("PIXEL_INTENSITIES")}]
+        sensor["DETECTOR_UID"] = aot.row("detector")
+    for column, values in files.items():
+        images.append(aot.Image(column, values))
+        {"REF_COMMANDS": loop, "REF_MEASUREMENTS": sensor}.get(column, control)[column] = aot.image(column)
+    header = [("AO-MODE", mode), ("DATE-BEG", iso(times[0])), ("DATE-END", iso(times[-1]))]
+    header += [("SYS-NAME", name)] * bool(name) + [("CONFIG", config)]
+    aot.write(np, path, header, rows, images)

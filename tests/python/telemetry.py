@@ -1,0 +1,186 @@
+# SPDX-License-Identifier: LGPL-2.1-or-later
+"""gst-imaging ao record: telemetry of a loop in FITS, read back by aotpy and astropy."""
+import os
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+import unittest
+import warnings
+
+import numpy as np
+
+from support import SOURCE, TIMEOUT, Gst, command, main, result_of
+
+try:
+    import aotpy
+    from astropy.io import fits
+except ImportError:
+    aotpy = None
+
+CELLS, PITCH, COMMANDS, FRAMES = 5, 9, 7, 12
+SIZE = CELLS * PITCH  # odd: rows of GStreamer have padding
+N = CELLS * CELLS
+SENSOR = f"shcentroid columns={CELLS} rows={CELLS} pitch-x={PITCH} pitch-y={PITCH} fields=slopes threshold=20"
+
+
+def spots(dtype, rng):
+    """Frames of moving spots; cell 3 is dark in each"""
+    y, x = np.mgrid[:SIZE, :SIZE]
+    frames = np.zeros((FRAMES, SIZE, SIZE))
+    for frame in frames:
+        for i in set(range(N)) - {3}:
+            row, column = divmod(i, CELLS)
+            dx, dy = rng.normal(0, 0.4, 2)
+            frame += 200 * np.exp(-((x - column * PITCH - 4 - dx) ** 2 + (y - row * PITCH - 4 - dy) ** 2) / 2)
+    return np.round(frames).astype(dtype)
+
+
+def loop_of(source, control):
+    """Returns: slopes and commands of each frame, and its offset, by the pads of the elements"""
+    pipeline = Gst.parse_launch(f"{source} ! {SENSOR} name=sh ! shreconstruct matrix-location={control} gain=0.5 ! queue ! appsink name=out sync=false"
+                                " sh.results ! queue ! other/tensors ! appsink name=slopes sync=false")
+    pipeline.set_state(Gst.State.PLAYING)
+    found = []
+    try:
+        while True:
+            samples = [pipeline.get_by_name(name).emit("try-pull-sample", TIMEOUT * Gst.SECOND) for name in ("out", "slopes")]
+            if not all(samples):
+                return [np.array(values) for values in zip(*found)]
+            buffers = [sample.get_buffer() for sample in samples]
+            commands, slopes = [np.frombuffer(b.extract_dup(0, b.get_size()), np.uint8) for b in buffers]
+            found.append((slopes[:8 * N].view(np.float32).reshape(2, N), commands.view(np.float32), buffers[0].offset))
+    finally:
+        pipeline.set_state(Gst.State.NULL)
+
+
+@unittest.skipUnless(aotpy, "there is no aotpy; tools/venv installs it")
+class RecordTest(unittest.TestCase):
+    def setUp(self):
+        self.rng = np.random.default_rng(5)
+        self.work = tempfile.TemporaryDirectory()
+        self.folder = self.work.name
+        self.control = self.save("control.npy", self.rng.normal(size=(COMMANDS, 2 * N)).astype(np.float32))
+
+    def tearDown(self):
+        self.work.cleanup()
+
+    def save(self, name, values):
+        path = os.path.join(self.folder, name)
+        np.save(path, values)
+        return path
+
+    def record(self, pipeline, *words, status=0):
+        return command(self.folder, "ao", "record", pipeline, "-o", "out", "--overwrite", *words, status=status)
+
+    def read(self):
+        path = os.path.join(self.folder, "out", "telemetry.fits")
+        with warnings.catch_warnings():
+            warnings.simplefilter("error")
+            with fits.open(path) as hdus:
+                hdus.verify("exception")
+            system = aotpy.AOSystem.read_from_file(path)
+        return system, system.wavefront_sensors[0], system.loops[0]
+
+    def test_everything_of_a_frame_is_in_one_row(self):
+        for dtype in ("u1", "u2"):
+            with self.subTest(dtype=dtype):
+                frames = spots(dtype, self.rng)
+                source = f"picturesrc location={self.save('spots.npy', frames)} framerate=250/1"
+                slopes, commands, _offsets = loop_of(source, self.control)
+                self.record(f"{source} ! {SENSOR} ! shreconstruct matrix-location={self.control} gain=0.5 ! fakesink", "--name", "O'Bench")
+                system, sensor, loop = self.read()
+                self.assertEqual((system.name, system.ao_mode), ("O'Bench", "SCAO"))
+                self.assertIn("gain=0.5", system.config)
+                np.testing.assert_array_equal(sensor.detector.pixel_intensities.data, frames)
+                expected = slopes.copy()
+                expected[:, :, 3] = np.nan
+                np.testing.assert_array_equal(sensor.measurements.data, expected)
+                self.assertTrue(np.isfinite(expected).any())
+                np.testing.assert_array_equal(loop.commands.data, commands)
+                np.testing.assert_allclose(loop.modal_coefficients.data, commands)  # one for each mode, without modes
+                self.assertEqual((loop.framerate, loop.closed, sensor.subaperture_size), (250, True, PITCH))
+                self.assertEqual(list(loop.time.frame_numbers), list(range(FRAMES)))
+                self.assertTrue((np.diff(loop.time.timestamps) >= 0).all())
+                self.assertEqual(loop.time.uid, sensor.measurements.time.uid)
+                np.testing.assert_array_equal(sensor.subaperture_mask.data, np.arange(N).reshape(CELLS, CELLS))
+                control = np.load(self.control)
+                np.testing.assert_array_equal(loop.control_matrix.data, control.reshape(COMMANDS, 2, N))
+
+    def test_frames_that_are_missing_are_missing_numbers(self):
+        frames = spots("u2", self.rng)
+        for i in (0, 1, 2, 5, 6, 7, 8):
+            self.save(f"frame{i:02d}.npy", frames[i])
+        source = f"picturesrc location={self.folder}/frame%02d.npy"
+        self.record(f"{source} ! {SENSOR} ! shreconstruct matrix-location={self.control} ! fakesink")
+        _system, sensor, loop = self.read()
+        self.assertEqual(list(loop.time.frame_numbers), [0, 1, 2, 5, 6, 7, 8])
+        np.testing.assert_array_equal(sensor.detector.pixel_intensities.data, frames[[0, 1, 2, 5, 6, 7, 8]])
+        self.assertEqual(result_of(os.path.join(self.folder, "out"))["missing"], 2)
+
+    def test_modes_and_the_order_of_slopes(self):
+        control = self.rng.normal(size=(4, 2 * N)).astype(np.float32)  # x and y of each cell in turn
+        modes = self.rng.normal(size=(COMMANDS, 4)).astype(np.float32)
+        interaction = self.rng.normal(size=(2 * N, COMMANDS)).astype(np.float32)
+        files = {name: self.save(f"{name}.npy", values) for name, values in
+                 (("matrix", control), ("modes", modes), ("interaction", interaction), ("reference", np.arange(COMMANDS, dtype=np.float32)))}
+        source = f"picturesrc location={self.save('spots.npy', spots('u2', self.rng))}"
+        settings = " ".join(f"{name}-location={path}" for name, path in files.items())
+        self.record(f"{source} ! {SENSOR} ! shreconstruct slope-order=interleaved {settings} loop=open ! fakesink", "--no-pixels", "--frames", "4")
+        _system, sensor, loop = self.read()
+        self.assertEqual((len(loop.commands.data), len(sensor.measurements.data), loop.closed, sensor.detector), (4, 4, False, None))
+        np.testing.assert_array_equal(loop.measurements_to_modes.data, control.reshape(4, N, 2).transpose(0, 2, 1))
+        np.testing.assert_array_equal(loop.modes_to_commands.data, modes)
+        np.testing.assert_array_equal(loop.interaction_matrix.data, interaction.reshape(N, 2, COMMANDS))
+        np.testing.assert_array_equal(loop.ref_commands.data, np.arange(COMMANDS))
+        np.testing.assert_array_equal(loop.commands.data, np.tile(np.arange(COMMANDS), (4, 1)))
+        self.assertEqual(loop.modal_coefficients.data.shape, (4, 4))
+
+    def test_what_was_recorded_before_an_error_is_kept(self):
+        frames = spots("u2", self.rng)
+        for i in range(3):
+            self.save(f"frame{i:02d}.npy", frames[i])
+        with open(os.path.join(self.folder, "frame03.npy"), "wb") as file:
+            file.write(b"\x93NUMPY\1\0")
+        source = f"picturesrc location={self.folder}/frame%02d.npy"
+        printed = self.record(f"{source} ! {SENSOR} ! shreconstruct matrix-location={self.control} ! fakesink")
+        self.assertIn("frame03.npy", printed)
+        _system, sensor, _loop = self.read()
+        np.testing.assert_array_equal(sensor.detector.pixel_intensities.data, frames[:3])
+
+    def test_ctrl_c_writes_what_there_is(self):
+        frames = spots("u2", self.rng)
+        source = f"picturesrc location={self.save('spots.npy', frames)} loop=true framerate=200/1 ! identity sync=true"
+        recording = subprocess.Popen(
+            [sys.executable, "-B", "-m", "gst_imaging", "ao", "record",
+             f"{source} ! {SENSOR} ! shreconstruct matrix-location={self.control} ! fakesink", "-o", "out"],
+            cwd=self.folder, stderr=subprocess.PIPE, text=True, env={**os.environ, "PYTHONPATH": os.path.join(SOURCE, "pipelines")})
+        rows, end = os.path.join(self.folder, ".out.gst-imaging-work", ".commands"), time.monotonic() + TIMEOUT
+        while not (os.path.exists(rows) and os.path.getsize(rows)) and recording.poll() is None and time.monotonic() < end:
+            time.sleep(0.01)
+        recording.send_signal(signal.SIGINT)
+        _out, printed = recording.communicate(timeout=TIMEOUT)
+        self.assertEqual(recording.returncode, -signal.SIGINT, printed)
+        self.assertIn("Complete: ", printed)
+        _system, sensor, loop = self.read()
+        n = len(loop.commands.data)
+        self.assertGreater(n, 0)
+        np.testing.assert_array_equal(sensor.detector.pixel_intensities.data, frames[np.arange(n) % FRAMES])
+
+    def test_wrong_use(self):
+        source = f"picturesrc location={self.save('spots.npy', spots('u2', self.rng))}"
+        for pipeline, words, part in (
+                (f"{source} ! fakesink", (), "has 0 elements shreconstruct"),
+                (f"{source} ! {SENSOR.replace('slopes', 'all')} ! shreconstruct matrix-location={self.control} ! fakesink", (),
+                 "set fields=slopes"),
+                ("picturesrc location='a", (), "cannot be read"),
+                (f"{source} ! {SENSOR} ! shreconstruct commands=3 ! fakesink", ("--keep", "3"), "--keep is no option of ao record"),
+                (f"{source} ! {SENSOR} ! shreconstruct commands=3 ! fakesink", ("--frames", "0"), "it must be 1 or more")):
+            with self.subTest(part=part):
+                self.assertIn(part, self.record(pipeline, *words, status=2))
+                self.assertFalse(os.path.exists(os.path.join(self.folder, "out")))
+
+
+if __name__ == "__main__":
+    main()
