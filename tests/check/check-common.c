@@ -5,6 +5,8 @@
 #include <glib/gstdio.h>
 #include <stdbool.h>
 #include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 /* --- the device ---------------------------------------------------------- */
 
@@ -70,6 +72,18 @@ check_n_devices (void)
                  device->count (&n, NULL) == IMK_OK
              ? (guint) n
              : 0;
+}
+
+gboolean
+check_ask_child (gboolean (*ask) (void))
+{
+  pid_t child = fork ();
+  int status = 0;
+
+  if (child == 0)
+    _exit (ask () ? 1 : 0);
+  waitpid (child, &status, 0);
+  return WIFEXITED (status) && WEXITSTATUS (status) == 1;
 }
 
 static void
