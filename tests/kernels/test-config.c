@@ -257,8 +257,8 @@ make (const Kind *kind, size_t size, size_t says, ImkError *error)
 }
 
 /* Down to the first two words: what it does not have is as in the defaults. */
-static void
-test_earlier_version_is_taken (void)
+TEST (test_earlier_version_is_taken,
+    "a configuration of an earlier version gets the defaults")
 {
   for (int i = 0; i < N_KINDS; i++) {
     ImkError now, then;
@@ -276,8 +276,7 @@ test_earlier_version_is_taken (void)
   }
 }
 
-static void
-test_later_version_is_refused (void)
+TEST (test_later_version_is_refused, "one of a later version is refused")
 {
   for (int i = 0; i < N_KINDS; i++) {
     size_t size = kinds[i].size + sizeof (size_t);
@@ -288,8 +287,7 @@ test_later_version_is_refused (void)
   }
 }
 
-static void
-test_sizes_that_cannot_be_are_refused (void)
+TEST (test_sizes_that_cannot_be_are_refused, "sizes that cannot be are refused")
 {
   for (int i = 0; i < N_KINDS; i++) {
     const size_t wrong[] = {
@@ -304,18 +302,4 @@ test_sizes_that_cannot_be_are_refused (void)
           IMK_ERROR_CONFIG, init);
     }
   }
-}
-
-static const Test tests[] = {
-    {"a configuration of an earlier version gets the defaults",
-        test_earlier_version_is_taken},
-    {"one of a later version is refused", test_later_version_is_refused},
-    {"sizes that cannot be are refused", test_sizes_that_cannot_be_are_refused},
-    {NULL},
-};
-
-int
-main (void)
-{
-  return test_main (tests);
 }
