@@ -294,7 +294,7 @@ make_table (void)
   return table;
 }
 
-GST_START_TEST (test_the_page_says_what_each_way_costs)
+CHECK_MOCK_TEST (test_the_page_says_what_each_way_costs)
 {
   GString *table = make_table ();
 
@@ -302,17 +302,3 @@ GST_START_TEST (test_the_page_says_what_each_way_costs)
       "tests/check/paths-lines.c", table->str, NULL);
   g_string_free (table, TRUE);
 }
-GST_END_TEST;
-
-static Suite *
-paths_lines_suite (void)
-{
-  Suite *s = suite_create ("paths-lines");
-  TCase *tc = tcase_create ("table");
-
-  suite_add_tcase (s, tc);
-  check_add_mock_test (tc, test_the_page_says_what_each_way_costs);
-  return s;
-}
-
-GST_CHECK_MAIN (paths_lines)

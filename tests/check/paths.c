@@ -347,7 +347,9 @@ make_table (void)
 #define NOT_BUILT "| CUDAMemory |"
 #endif
 
-GST_START_TEST (test_the_page_says_what_each_way_costs)
+CHECK_CASE ("table", set_up, tear_down)
+
+CHECK_MOCK_TEST (test_the_page_says_what_each_way_costs)
 {
   GString *table = make_table ();
 
@@ -355,18 +357,3 @@ GST_START_TEST (test_the_page_says_what_each_way_costs)
       table->str, NOT_BUILT);
   g_string_free (table, TRUE);
 }
-GST_END_TEST;
-
-static Suite *
-paths_suite (void)
-{
-  Suite *s = suite_create ("paths");
-  TCase *tc = tcase_create ("table");
-
-  suite_add_tcase (s, tc);
-  tcase_add_checked_fixture (tc, set_up, tear_down);
-  check_add_mock_test (tc, test_the_page_says_what_each_way_costs);
-  return s;
-}
-
-GST_CHECK_MAIN (paths)
