@@ -4,7 +4,6 @@
  * happens while lines come. */
 #pragma once
 
-#include "gstimagingsrcpads.h"
 #include "gstinsarform.h"
 #include "gstinsarformpicture.h"
 #include "insar/gstinsarpair.h"
@@ -63,12 +62,7 @@ typedef struct {
 } GstInsarFormMeans;
 
 struct _GstInsarForm {
-  GstElement parent;
-  GstImagingEngine *engine;
-
-  GstImagingSettings *settings; /* not owned */
-
-  GstImagingSrcPads *pictures; /* in the order of GstInsarPicture */
+  GstImagingElement base; /* its outputs in the order of GstInsarPicture */
   GstInsarPair pair;
 
   /* Under the lock of the pair. A thread that brings lines waits until they are
