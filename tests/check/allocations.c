@@ -69,8 +69,7 @@ static const Case cases[] = {
         "GRAY16_LE", 512, 64},
 };
 
-/* --- frames -----------------------------------------------------------------
- */
+/* --- frames --------------------------------------------------------------- */
 
 static GstHarness *
 harness_new (const gchar *line, const Case *c)

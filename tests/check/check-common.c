@@ -294,8 +294,7 @@ check_same_pixels (
   gst_video_frame_unmap (&e);
 }
 
-/* --- memory of ours --------------------------------------------------------
- */
+/* --- memory of ours ------------------------------------------------------- */
 
 /* As a kernel of another element leaves it: nothing on the host. */
 static void
@@ -346,8 +345,7 @@ check_ours (GstImagingMemoryMode mode, GstImagingStats *stats, GstBuffer *plain)
   return buffer;
 }
 
-/* --- tables of the documentation --------------------------------------------
- */
+/* --- tables of the documentation ------------------------------------------ */
 
 /* Returns: (transfer full): the lines of @text without @words */
 static gchar *
@@ -398,8 +396,7 @@ check_data_folder (void)
   return given ? given : TEST_DATA_FOLDER;
 }
 
-/* --- a folder of its own ---------------------------------------------------
- */
+/* --- a folder of its own -------------------------------------------------- */
 
 static gchar *folder;
 

@@ -164,8 +164,7 @@ void check_table (const gchar *path, const gchar *maker, const gchar *table,
  * names none */
 const gchar *check_data_folder (void);
 
-/* --- a folder of its own ---------------------------------------------------
- */
+/* --- a folder of its own -------------------------------------------------- */
 
 /* A fixture: the folder, new and empty, and its end with the files in it. */
 void check_make_folder (void);

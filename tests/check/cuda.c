@@ -25,8 +25,7 @@
 
 typedef enum { SYSTEM, CUDA_MEMORY } Kind;
 
-/* --- pieces -----------------------------------------------------------------
- */
+/* --- pieces --------------------------------------------------------------- */
 
 static GstCudaContext *
 new_context (void)
@@ -162,8 +161,7 @@ copies_nothing (GstElement *e)
     fail_unless_equals_uint64 (check_stat (e, counters[i]), 0);
 }
 
-/* --- contexts ---------------------------------------------------------------
- */
+/* --- contexts ------------------------------------------------------------- */
 
 /* GstCuda itself takes no mock. */
 static gboolean
@@ -324,8 +322,7 @@ CUDA_TEST (test_pipelines_run_side_by_side)
   gst_object_unref (shared);
 }
 
-/* --- the end ----------------------------------------------------------------
- */
+/* --- the end -------------------------------------------------------------- */
 
 typedef enum { CONTEXT, ELEMENT, BUFFER, N_OWNERS } Owner;
 
@@ -400,8 +397,7 @@ CUDA_TEST (test_contexts_leave_no_memory_behind)
       "%" G_GSIZE_FORMAT " bytes of the device are missing", before - after);
 }
 
-/* --- neighbours -------------------------------------------------------------
- */
+/* --- neighbours ----------------------------------------------------------- */
 
 static GstBuffer *
 in_cuda_memory (GstCudaContext *cuda, const gchar *format, GstBuffer *noise)

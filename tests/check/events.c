@@ -237,8 +237,7 @@ CHECK_LOOP_TEST (test_events_of_every_pad, streams_n_cases)
   streams_free (s);
 }
 
-/* --- gaps --------------------------------------------------------------------
- */
+/* --- gaps ----------------------------------------------------------------- */
 
 static void
 feed_gap (Streams *s, guint sink, gpointer data)
@@ -299,8 +298,7 @@ CHECK_LOOP_TEST (test_a_gap_without_a_time_is_no_critical, streams_n_cases)
   streams_free (s);
 }
 
-/* --- a late pad
- * ---------------------------------------------------- */
+/* --- a late pad ----------------------------------------------------------- */
 
 static GstFlowReturn
 drop_buffer (GstPad *pad, GstObject *parent, GstBuffer *buffer)

@@ -94,8 +94,7 @@ static const struct {
         "i", {{"r", resample_choices}, {"i", form_choices}}},
 };
 
-/* --- the storm ---------------------------------------------------------------
- */
+/* --- the storm ------------------------------------------------------------ */
 
 static void
 set (GstElement *element, const Choice *choice, guint i)

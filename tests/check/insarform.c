@@ -294,8 +294,7 @@ CHECK_TEST (test_a_run_can_be_repeated)
   gst_buffer_unref (expected);
 }
 
-/* --- files -------------------------------------------------------------------
- */
+/* --- files ---------------------------------------------------------------- */
 
 /* Returns: files in the folder whose names begin with @prefix */
 static guint
@@ -527,8 +526,7 @@ CHECK_TEST (test_what_is_wrong_is_said)
       stream, GST_STREAM_ERROR_FAILED, "The secondary ended before its caps.");
 }
 
-/* --- a flush of one side only ----------------------------------------------
- */
+/* --- a flush of one side only --------------------------------------------- */
 
 CHECK_TEST (test_lines_from_before_a_flush_of_the_other_side_are_dropped)
 {

@@ -11,8 +11,7 @@
 
 #include "insar/gstinsarprm.h"
 
-/* --- slcsrc
- * -------------------------------------------------------------------- */
+/* --- slcsrc --------------------------------------------------------------- */
 
 CHECK_CASE ("insarxcorr", insar_setup, check_remove_folder)
 
@@ -176,8 +175,7 @@ CHECK_TEST (test_prm_takes_the_last_value_and_old_names)
   gst_insar_prm_free (prm);
 }
 
-/* --- insarxcorr
- * ------------------------------------------------------------------ */
+/* --- insarxcorr ----------------------------------------------------------- */
 
 CHECK_TEST (test_rows_are_those_of_gmtsar)
 {
@@ -550,8 +548,7 @@ CHECK_TEST (test_a_smaller_secondary_is_flagged)
   g_string_free (text, TRUE);
 }
 
-/* --- the fit
- * ------------------------------------------------------------------ */
+/* --- the fit -------------------------------------------------------------- */
 
 CHECK_TEST (test_the_fit_is_the_one_of_the_printed_rows)
 {
@@ -814,8 +811,7 @@ CHECK_TEST (test_the_fit_pad_comes_and_goes)
   gst_object_unref (x);
 }
 
-/* --- a flush of one side only ----------------------------------------------
- */
+/* --- a flush of one side only --------------------------------------------- */
 
 CHECK_TEST (test_lines_from_before_a_flush_of_the_other_side_are_dropped)
 {

@@ -9,8 +9,7 @@
 #define CUSTOM_META "CheckFrame"
 #define HEIGHT_META "GstImagingHeight"
 
-/* --- metas ------------------------------------------------------------------
- */
+/* --- metas ---------------------------------------------------------------- */
 
 static void
 setup (void)
@@ -199,8 +198,7 @@ CHECK_LOOP_TEST (test_the_latest_input_counts, streams_n_cases)
     streams_free (s);
 }
 
-/* --- frame numbers -----------------------------------------------------------
- */
+/* --- frame numbers -------------------------------------------------------- */
 
 typedef struct {
   GstElement *pipeline;

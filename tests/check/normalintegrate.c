@@ -583,8 +583,7 @@ CHECK_TEST (test_a_pad_may_go_while_it_pushes)
   ni_free (&ni);
 }
 
-/* --- meshes ----------------------------------------------------------------
- */
+/* --- meshes --------------------------------------------------------------- */
 
 /* @albedo: to its pad, of WIDTH x HEIGHT pixels of GRAY8, all @level */
 static void

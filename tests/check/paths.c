@@ -77,8 +77,7 @@ frame_in (Kind kind, const GstVideoInfo *info, guint seed)
   }
 }
 
-/* --- one way through an element ---------------------------------------------
- */
+/* --- one way through an element ------------------------------------------- */
 
 /* Lights for photostereo, which no other element has. */
 static gchar *lights;
@@ -338,8 +337,7 @@ make_table (void)
   return table;
 }
 
-/* --- the page ---------------------------------------------------------------
- */
+/* --- the page ------------------------------------------------------------- */
 
 #ifdef HAVE_GST_CUDA
 #define NOT_BUILT NULL

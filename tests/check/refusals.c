@@ -4,8 +4,7 @@
  * aborts and nothing waits. */
 #include "streams.h"
 
-/* --- sizes -------------------------------------------------------------------
- */
+/* --- sizes ---------------------------------------------------------------- */
 
 typedef struct {
   GstFlowReturn flow[STREAMS_MAX_SINKS];
@@ -117,8 +116,7 @@ CHECK_LOOP_TEST (test_tensors_that_no_memory_has_are_errors, 2)
   gst_object_unref (bus);
 }
 
-/* --- peers -------------------------------------------------------------------
- */
+/* --- peers ---------------------------------------------------------------- */
 
 /* One frame, then its end: upstream never hears of a flow. */
 CHECK_LOOP_TEST (test_a_refusal_is_an_error_with_one_frame, 2)
@@ -143,8 +141,7 @@ CHECK_LOOP_TEST (test_a_refusal_is_an_error_with_one_frame, 2)
   check_stop (pipeline);
 }
 
-/* --- enumerations ------------------------------------------------------------
- */
+/* --- enumerations --------------------------------------------------------- */
 
 static void
 feed_all (Streams *s, guint sink, gpointer data)

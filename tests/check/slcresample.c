@@ -198,8 +198,7 @@ CHECK_TEST (test_a_flush_begins_anew)
   g_byte_array_unref (expected);
 }
 
-/* --- one image after another ------------------------------------------------
- */
+/* --- one image after another ---------------------------------------------- */
 
 static GstBuffer *
 lines_of (guint n)

@@ -57,8 +57,7 @@ setup (void)
   check_write_file ("b.slc", cf32, sizeof (gfloat) * 2 * WIDTH * HEIGHT);
 }
 
-/* --- pipelines --------------------------------------------------------------
- */
+/* --- pipelines ------------------------------------------------------------ */
 
 static GstElement *
 launch (const gchar *name, const gchar *more, const gchar *sink)
@@ -122,8 +121,7 @@ check_fails (const gchar *name, const gchar *more, GQuark domain, gint code,
   check_launch_fails (text, domain, code, words);
 }
 
-/* --- .npy ------------------------------------------------------------------
- */
+/* --- .npy ----------------------------------------------------------------- */
 
 /* Reads an array and compares its bytes. */
 static void
@@ -188,8 +186,7 @@ CHECK_TEST (test_arrays_of_numpy)
       "none.npy");
 }
 
-/* --- images that GDAL reads --------------------------------------------------
- */
+/* --- images that GDAL reads ----------------------------------------------- */
 
 #if defined HAVE_GDAL
 
@@ -373,8 +370,7 @@ CHECK_TEST (test_an_image_is_no_prm)
       "is no PRM file");
 }
 
-/* --- memory -----------------------------------------------------------------
- */
+/* --- memory --------------------------------------------------------------- */
 
 /* Offers page-locked memory, as an element on CUDA does. */
 static GstPadProbeReturn
@@ -431,8 +427,7 @@ CHECK_TEST (test_lines_are_read_into_a_few_buffers_of_the_memory_offered)
   gst_object_unref (context);
 }
 
-/* --- progress and PRM -------------------------------------------------------
- */
+/* --- progress and PRM ----------------------------------------------------- */
 
 CHECK_TEST (test_progress_is_told_ten_times)
 {
@@ -508,8 +503,7 @@ CHECK_TEST (test_doppler_and_alignment_are_those_of_the_prm)
   g_clear_error (&error);
 }
 
-/* --- strangers' files --------------------------------------------------------
- */
+/* --- strangers' files ----------------------------------------------------- */
 
 /* As in the folder of somebody else's product. */
 CHECK_TEST (test_two_files_of_one_name_are_warned_of)

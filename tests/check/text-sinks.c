@@ -51,8 +51,7 @@ check_text (const gchar *text, gsize size, guint64 *frame, const gchar *name)
   *frame += (n - 1) / CELLS;
 }
 
-/* --- many files ------------------------------------------------------------
- */
+/* --- many files ----------------------------------------------------------- */
 
 CHECK_CASE ("all", check_make_folder, check_remove_folder)
 
@@ -96,8 +95,7 @@ CHECK_LOOP_TEST (test_every_file_begins_with_the_names, 2)
   fail_unless (n_files >= 4, "%u files", n_files);
 }
 
-/* --- clients of a server ---------------------------------------------------
- */
+/* --- clients of a server -------------------------------------------------- */
 
 typedef struct {
   GSocketConnection *connection;

@@ -135,8 +135,7 @@ CHECK_TEST (test_numbers_are_written_as_by_hand)
   }
 }
 
-/* --- a reader ---------------------------------------------------------------
- */
+/* --- a reader ------------------------------------------------------------- */
 
 typedef struct {
   GstHarness *h;
@@ -289,8 +288,7 @@ reading_end (Reading *self)
   g_cond_clear (&self->changed);
 }
 
-/* --- the thread
- * --------------------------------------------------------------- */
+/* --- the thread ----------------------------------------------------------- */
 
 /* Whole lines of all cells of frames 0, 1, 2, ... */
 static void

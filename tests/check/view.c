@@ -11,8 +11,7 @@
 #include "gstimagingtap.h"
 #include "gstimagingview.h"
 
-/* --- a pad that frames pass -------------------------------------------------
- */
+/* --- a pad that frames pass ----------------------------------------------- */
 
 static GstStaticPadTemplate any = GST_STATIC_PAD_TEMPLATE (
     "sink", GST_PAD_SINK, GST_PAD_ALWAYS, GST_STATIC_CAPS_ANY);
@@ -60,8 +59,7 @@ close_pads (void)
   gst_object_unref (sink);
 }
 
-/* --- pictures ----------------------------------------------------------------
- */
+/* --- pictures ------------------------------------------------------------- */
 
 static gboolean
 can_read (gint fd, gint timeout_ms)

@@ -90,8 +90,7 @@ TEST (test_error_has_decimal_points,
   setlocale (LC_ALL, "C");
 }
 
-/* --- instruction sets ------------------------------------------------------
- */
+/* --- instruction sets ----------------------------------------------------- */
 
 /* A value of IMK_CPU that is an error in every function that reads it. */
 static void
@@ -371,8 +370,7 @@ TEST (
     }
 }
 
-/* --- the loader, in a process of its own each time -------------------------
- */
+/* --- the loader, in a process of its own each time ------------------------ */
 
 static const char *mock_folder;
 
@@ -651,8 +649,7 @@ TEST (test_no_slot_of_a_table_is_empty, "no slot of a table is empty")
   pass_in_child ("tables", run_tables_are_complete);
 }
 
-/* --- the mock device -------------------------------------------------------
- */
+/* --- the mock device ------------------------------------------------------ */
 
 static const ImkDevice *d;
 static ImkError error;

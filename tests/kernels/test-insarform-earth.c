@@ -12,8 +12,7 @@ enum { N_STATES = 20 };
 static const double wavelength = 0.0566, start = 1000, line_time = 1 / 1700.0,
                     near_range = 830000, range_step = 7.8;
 
-/* --- orbits in closed form ---------------------------------------------------
- */
+/* --- orbits in closed form ------------------------------------------------ */
 
 /* A circle, inclined, over a turning earth. */
 typedef struct Circle {
@@ -101,8 +100,7 @@ place (const ImkInsarformSurface *s, double latitude, double longitude,
   p[2] = (n * (1 - e2) + height) * sin (latitude);
 }
 
-/* --- pairs -------------------------------------------------------------------
- */
+/* --- pairs ---------------------------------------------------------------- */
 
 typedef struct Pair {
   ImkInsarformState states[2][N_STATES];
@@ -133,8 +131,7 @@ make_pair (Pair *p, const double *baseline, double step, int32_t look)
   }
 }
 
-/* --- promises ----------------------------------------------------------------
- */
+/* --- promises ------------------------------------------------------------- */
 
 static double
 wrap (double f)

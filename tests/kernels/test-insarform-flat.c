@@ -13,8 +13,7 @@
 
 enum { N = IMK_INSARFORM_N_CHANNELS };
 
-/* --- images ------------------------------------------------------------------
- */
+/* --- images --------------------------------------------------------------- */
 
 typedef struct Pair {
   TestImage a, b, phase;
@@ -89,8 +88,7 @@ free_pair (Pair *p)
   test_image_free (&p->phase);
 }
 
-/* --- runs --------------------------------------------------------------------
- */
+/* --- runs ----------------------------------------------------------------- */
 
 static ImkImage
 lines_of (const TestImage *image, uint32_t first, uint32_t n)
@@ -199,8 +197,7 @@ mean_coherence (const TestImage *out)
   return sum / out->image.width / out->image.height;
 }
 
-/* --- promises ----------------------------------------------------------------
- */
+/* --- promises ------------------------------------------------------------- */
 
 TEST (test_a_phase_is_removed_and_put_back, "a phase is removed and put back")
 {

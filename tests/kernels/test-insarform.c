@@ -13,8 +13,7 @@
 enum { WIDTH = 613, HEIGHT = 97 };
 enum { N = IMK_INSARFORM_N_CHANNELS };
 
-/* --- images ------------------------------------------------------------------
- */
+/* --- images --------------------------------------------------------------- */
 
 static TestImage
 noise (ImkType type, uint64_t seed)
@@ -29,8 +28,7 @@ noise (ImkType type, uint64_t seed)
   return image;
 }
 
-/* --- runs --------------------------------------------------------------------
- */
+/* --- runs ----------------------------------------------------------------- */
 
 static ImkInsarformConfig
 config_of (ImkType type, uint32_t looks_x, uint32_t looks_y, uint32_t window_x,
@@ -93,8 +91,7 @@ cell (const TestImage *out, uint32_t x, uint32_t y)
   return (const float *) row + (size_t) x * N;
 }
 
-/* --- the reference
- * ------------------------------------------------------------- */
+/* --- the reference -------------------------------------------------------- */
 
 static void
 check_value (const char *name, uint32_t x, uint32_t y, double found,
@@ -137,8 +134,7 @@ check_cells (const ImkInsarformConfig *c, const TestImage *a,
   return n_holes;
 }
 
-/* --- promises
- * ------------------------------------------------------------------- */
+/* --- promises ------------------------------------------------------------- */
 
 TEST (test_cells_are_their_sums, "cells are their sums")
 {
@@ -239,8 +235,7 @@ TEST (test_images_without_data_are_0, "images without data are 0")
   test_image_free (&out);
 }
 
-/* --- pictures
- * --------------------------------------------------------------------- */
+/* --- pictures ------------------------------------------------------------- */
 
 TEST (test_colours_are_those_of_the_phase, "colours are those of the phase")
 {

@@ -209,8 +209,7 @@ TEST (test_static_tissue_has_the_noise_of_theory,
   free (s.data);
 }
 
-/* --- flow ------------------------------------------------------------------
- */
+/* --- flow ----------------------------------------------------------------- */
 
 /* A vessel of the radius 40 at depth 200 in static tissue, with a parabolic
  * profile of phases: @peak radians from repeat to repeat in its middle. Its

@@ -12,8 +12,7 @@
 enum { WIDTH = 331, HEIGHT = 247, OUT_WIDTH = 301, OUT_HEIGHT = 259 };
 enum { N_WAVES = 60 };
 
-/* --- a signal ---------------------------------------------------------------
- */
+/* --- a signal ------------------------------------------------------------- */
 
 typedef struct Signal {
   double fx[N_WAVES], fy[N_WAVES], re[N_WAVES], im[N_WAVES];
@@ -72,8 +71,7 @@ sample_signal (const Signal *s, ImkType type)
   return image;
 }
 
-/* --- runs -------------------------------------------------------------------
- */
+/* --- runs ----------------------------------------------------------------- */
 
 static ImkSlcresampleConfig
 warp_config (ImkType type)
@@ -148,8 +146,7 @@ new_out (const ImkSlcresampleConfig *c)
   return test_image_new (c->type, c->out_width, c->out_height, 1, 16);
 }
 
-/* --- a hill ----------------------------------------------------------------
- */
+/* --- a hill --------------------------------------------------------------- */
 
 enum { N_X = 41, N_Y = 35, STEP = 8 };
 
@@ -227,8 +224,7 @@ measure_error (const ImkSlcresampleConfig *c, const Signal *s, TestImage *out)
   return 10 * log10 (wrong / right);
 }
 
-/* --- promises
- * ----------------------------------------------------------------- */
+/* --- promises ------------------------------------------------------------- */
 
 /* The least error of two passes is 3 dB above that of one, which for a flat
  * spectrum is p . w - 1: -49.8 dB for 16 taps and -30.6 dB for 8 at 0.85 (by
