@@ -89,8 +89,7 @@ gboolean gst_insar_form_has_pads (GstInsarForm *self);
 /* In gstinsarformlines.c. */
 extern const GstInsarPairFuncs gst_insar_form_pair_funcs;
 
-/* --- gstinsarformflat.c -----------------------------------------------------
- */
+/* --- gstinsarformflat.c --------------------------------------------------- */
 
 enum { GST_INSAR_FORM_FLAT_LINES = 32 };
 
@@ -104,8 +103,7 @@ void gst_insar_form_flat_free (GstInsarFormFlat *self);
 ImkImage gst_insar_form_flat_lines (
     GstInsarFormFlat *self, guint first, guint n);
 
-/* --- gstinsarformrasters.c --------------------------------------------------
- */
+/* --- gstinsarformrasters.c ------------------------------------------------ */
 
 /* Before the first row of cells: those of an earlier pair are given up. */
 ImkStatus gst_insar_form_rasters_open (GstInsarForm *self, ImkError *error);

@@ -72,8 +72,7 @@ G_DEFINE_FINAL_TYPE_WITH_CODE (GstInsarForm, gst_insar_form,
 GST_ELEMENT_REGISTER_DEFINE (
     insarform, "insarform", GST_RANK_NONE, GST_TYPE_INSAR_FORM)
 
-/* --- the kernel -------------------------------------------------------------
- */
+/* --- the kernel ----------------------------------------------------------- */
 
 static void
 close_kernel (GstElement *element)
@@ -177,8 +176,7 @@ open_kernel (GstElement *element, ImkBackend backend, const GstVideoInfo *info,
   return IMK_OK;
 }
 
-/* --- caps -------------------------------------------------------------------
- */
+/* --- caps ----------------------------------------------------------------- */
 
 gboolean
 gst_insar_form_open (GstElement *element, guint side)
@@ -200,8 +198,7 @@ gst_insar_form_open (GstElement *element, guint side)
       self->base.engine, self->pair.sides[side].caps, NULL);
 }
 
-/* --- pads -------------------------------------------------------------------
- */
+/* --- pads ----------------------------------------------------------------- */
 
 static gboolean
 gst_insar_form_src_event (GstPad *pad, GstObject *parent, GstEvent *event)
@@ -209,8 +206,7 @@ gst_insar_form_src_event (GstPad *pad, GstObject *parent, GstEvent *event)
   return gst_insar_pair_src_event (&GST_INSAR_FORM (parent)->pair, pad, event);
 }
 
-/* --- states -----------------------------------------------------------------
- */
+/* --- states --------------------------------------------------------------- */
 
 static void
 gst_insar_form_stop (GstElement *element)
@@ -241,8 +237,7 @@ gst_insar_form_start (GstElement *element)
   return gst_imaging_engine_start (self->base.engine);
 }
 
-/* --- the object -------------------------------------------------------------
- */
+/* --- the object ----------------------------------------------------------- */
 
 static void
 gst_insar_form_finalize (GObject *object)

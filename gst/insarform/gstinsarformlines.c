@@ -7,8 +7,7 @@
 
 #define BRIGHTEST 2.5 /* times the mean */
 
-/* --- the end ----------------------------------------------------------------
- */
+/* --- the end -------------------------------------------------------------- */
 
 /* The sums go on over all rows. */
 static void
@@ -129,8 +128,7 @@ push_event (GstElement *element, GstEvent *event)
   gst_imaging_src_pads_event (GST_INSAR_FORM (element)->base.outputs, event);
 }
 
-/* --- lines ------------------------------------------------------------------
- */
+/* --- lines ---------------------------------------------------------------- */
 
 static gboolean
 is_complete (GstElement *element)

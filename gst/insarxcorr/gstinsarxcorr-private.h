@@ -51,8 +51,7 @@ struct _GstInsarXcorr {
 /* Opens the kernel for a pair. */
 gboolean gst_insar_xcorr_open (GstElement *element, guint side);
 
-/* --- gstinsarxcorrlines.c ----------------------------------------------------
- */
+/* --- gstinsarxcorrlines.c ------------------------------------------------- */
 
 extern const GstInsarPairFuncs gst_insar_xcorr_pair_funcs;
 

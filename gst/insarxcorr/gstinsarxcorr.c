@@ -214,8 +214,7 @@ prefers_cuda (GstElement *element, const GstVideoInfo *info)
          (guint64) c.nx * c.ny * c.xsearch * c.ysearch * 16 >= worthwhile;
 }
 
-/* --- caps
- * ---------------------------------------------------------------------- */
+/* --- caps ----------------------------------------------------------------- */
 
 gboolean
 gst_insar_xcorr_open (GstElement *element, guint side)
@@ -244,8 +243,7 @@ gst_insar_xcorr_query (GstPad *pad, GstObject *parent, GstQuery *query)
   return gst_imaging_element_query (pad, parent, query);
 }
 
-/* --- pads
- * ------------------------------------------------------------------------ */
+/* --- pads ----------------------------------------------------------------- */
 
 static gboolean
 gst_insar_xcorr_src_event (GstPad *pad, GstObject *parent, GstEvent *event)
@@ -261,8 +259,7 @@ add_sink (GstInsarXcorr *self, guint side, GstStaticPadTemplate *template)
   gst_pad_set_query_function (pad, gst_insar_xcorr_query);
 }
 
-/* --- states
- * ------------------------------------------------------------------------ */
+/* --- states --------------------------------------------------------------- */
 
 static void
 gst_insar_xcorr_stop (GstElement *element)
@@ -307,8 +304,7 @@ gst_insar_xcorr_start (GstElement *element)
   return TRUE;
 }
 
-/* --- the object
- * --------------------------------------------------------------------- */
+/* --- the object ----------------------------------------------------------- */
 
 static void
 gst_insar_xcorr_finalize (GObject *object)

@@ -6,8 +6,7 @@
 
 #define GST_CAT_DEFAULT gst_insar_xcorr_debug
 
-/* --- a row of patches -------------------------------------------------------
- */
+/* --- a row of patches ----------------------------------------------------- */
 
 static void
 describe_row (GstInsarXcorr *self, GstImagingResult *result)
@@ -215,8 +214,7 @@ gst_insar_xcorr_stop_work (GstInsarXcorr *self)
   g_clear_pointer (&self->worker, g_thread_join);
 }
 
-/* --- lines ------------------------------------------------------------------
- */
+/* --- lines ---------------------------------------------------------------- */
 
 static gboolean
 is_complete (GstElement *element)
@@ -311,8 +309,7 @@ rewind_side (GstElement *element, guint side)
   gst_insar_end_reset (self->end, FALSE);
 }
 
-/* --- output -----------------------------------------------------------------
- */
+/* --- output --------------------------------------------------------------- */
 
 static void
 push_event (GstElement *element, GstEvent *event)

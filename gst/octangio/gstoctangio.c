@@ -199,8 +199,7 @@ gst_oct_angio_apply (
                         : IMK_OK;
 }
 
-/* --- sets ------------------------------------------------------------------
- */
+/* --- sets ----------------------------------------------------------------- */
 
 /* @why: (nullable): a warning says so */
 static void
@@ -220,8 +219,7 @@ drop_held (GstOctAngio *self, const gchar *why)
       (NULL));
 }
 
-/* --- caps ------------------------------------------------------------------
- */
+/* --- caps ----------------------------------------------------------------- */
 
 /* "2:depths:ascans" is complex, "ascans:depths" intensities. */
 static gboolean
@@ -343,8 +341,7 @@ set_caps (GstOctAngio *self, GstCaps *caps)
          send_caps (self);
 }
 
-/* --- images ----------------------------------------------------------------
- */
+/* --- images --------------------------------------------------------------- */
 
 /* Axes as the input has them, where it is an image. */
 static void
@@ -577,8 +574,7 @@ gst_oct_angio_chain (GstPad *pad, GstObject *parent, GstBuffer *buffer)
   return flow;
 }
 
-/* --- events ----------------------------------------------------
- */
+/* --- events --------------------------------------------------------------- */
 
 static gboolean
 gst_oct_angio_sink_event (GstPad *pad, GstObject *parent, GstEvent *event)
@@ -608,8 +604,7 @@ gst_oct_angio_sink_event (GstPad *pad, GstObject *parent, GstEvent *event)
   return gst_pad_event_default (pad, parent, event);
 }
 
-/* --- states ----------------------------------------------------------------
- */
+/* --- states --------------------------------------------------------------- */
 
 static void
 gst_oct_angio_stop (GstElement *element)
@@ -625,8 +620,7 @@ gst_oct_angio_stop (GstElement *element)
   self->has_sent = FALSE;
 }
 
-/* --- the object ------------------------------------------------------------
- */
+/* --- the object ----------------------------------------------------------- */
 
 static void
 gst_oct_angio_class_init (GstOctAngioClass *klass)

@@ -168,8 +168,7 @@ gst_sh_reconstruct_apply (
   return IMK_OK;
 }
 
-/* --- caps ------------------------------------------------------------------
- */
+/* --- caps ----------------------------------------------------------------- */
 
 static gboolean
 make_pool (GstShReconstruct *self, GstCaps *caps, guint n)
@@ -233,8 +232,7 @@ set_caps (GstShReconstruct *self, GstCaps *caps)
          send_caps (self);
 }
 
-/* --- frames ----------------------------------------------------------------
- */
+/* --- frames --------------------------------------------------------------- */
 
 /* Of the frame that is worked on. */
 typedef struct {
@@ -458,8 +456,7 @@ gst_sh_reconstruct_chain (GstPad *pad, GstObject *parent, GstBuffer *buffer)
   return flow;
 }
 
-/* --- events ----------------------------------------------------
- */
+/* --- events --------------------------------------------------------------- */
 
 static gboolean
 gst_sh_reconstruct_sink_event (GstPad *pad, GstObject *parent, GstEvent *event)
@@ -495,8 +492,7 @@ gst_sh_reconstruct_sink_event (GstPad *pad, GstObject *parent, GstEvent *event)
   return TRUE;
 }
 
-/* --- states ----------------------------------------------------------------
- */
+/* --- states --------------------------------------------------------------- */
 
 static void
 gst_sh_reconstruct_stop (GstElement *element)
@@ -519,8 +515,7 @@ gst_sh_reconstruct_stop (GstElement *element)
   g_atomic_int_set (&self->wants_reset, FALSE);
 }
 
-/* --- the object ------------------------------------------------------------
- */
+/* --- the object ----------------------------------------------------------- */
 
 static void
 reset (GstShReconstruct *self)
