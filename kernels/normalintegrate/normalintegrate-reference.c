@@ -35,8 +35,7 @@ get_normal (const ImkNormalintegrateConfig *c, const ImkImage *in, uint32_t x,
       v[0] / length, (c->y_down ? -v[1] : v[1]) / length, v[2] / length};
 }
 
-/* --- Poisson (Simchony, Chellappa and Shao 1990) ---------------------------
- */
+/* --- Poisson (Simchony, Chellappa and Shao 1990) -------------------------- */
 
 /* Two neighbours with normals: z_b - z_a shall be @rise, in pixels. */
 typedef struct Edge {
@@ -128,8 +127,7 @@ integrate_poisson (
   return solved;
 }
 
-/* --- Frankot and Chellappa 1988 --------------------------------------------
- */
+/* --- Frankot and Chellappa 1988 ------------------------------------------- */
 
 /* Adds the waves exp (i (u x + v y)) of bin (@k, @l), y down, to @z: with P and
  * Q the sums of the slopes times exp (-i (u x + v y)), slopes being 0 in holes,

@@ -55,8 +55,7 @@ prepare (const ImkShreconstructConfig *c, const float *slopes,
   return n_out;
 }
 
-/* --- cells that are excluded -----------------------------------------------
- */
+/* --- cells that are excluded ---------------------------------------------- */
 
 /* Row @i of D M */
 static double
