@@ -1,4 +1,8 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* Heights z from normals n: dz/dx = -n_x / n_z, and n_y / n_z for a row further
+ * down. Each method is a section with its formula: least squares over the
+ * differences of neighbours (Simchony, Chellappa and Shao 1990), and the
+ * projection onto integrable waves (Frankot and Chellappa 1988). */
 #include "normalintegrate/normalintegrate-reference.h"
 
 #include <math.h>
