@@ -46,8 +46,16 @@ G_BEGIN_DECLS
 #define CHECK_MOCK_TEST(test) \
   CHECK_TEST_ADDED (test, check_add_mock_test (tcase, test))
 
-/* Before the first test, or between two: those behind it are of another case,
- * with a fixture of its own. @set_up, @tear_down: may be NULL */
+/* Runs a test of above in this case as well. */
+#define CHECK_TEST_AGAIN(test) \
+  static void __attribute__ ((constructor)) G_PASTE (again_, __LINE__) (void) \
+  { \
+    check_list_test (test##_add); \
+  }
+
+/* Before the first test, or between two: those behind it are of this case,
+ * which may have begun above, with a fixture of its own. @set_up, @tear_down:
+ * may be NULL */
 #define CHECK_CASE(name, set_up, tear_down) \
   static void __attribute__ ((constructor)) G_PASTE (case_, __LINE__) (void) \
   { \

@@ -40,10 +40,21 @@ check_n_cases (gsize n, const gchar *test)
   return (int) n;
 }
 
+static TCase *
+case_new (Suite *suite, const Entry *entry)
+{
+  TCase *tcase = tcase_create (entry->name);
+
+  tcase_add_checked_fixture (tcase, entry->set_up, entry->tear_down);
+  suite_add_tcase (suite, tcase);
+  return tcase;
+}
+
 int
 main (int argc, char **argv)
 {
   g_autofree gchar *name = g_path_get_basename (argv[0]);
+  g_autoptr (GHashTable) cases = g_hash_table_new (g_str_hash, g_str_equal);
   Suite *suite = suite_create (name);
   TCase *tcase = NULL;
 
@@ -53,9 +64,10 @@ main (int argc, char **argv)
     const Entry *entry = &entries[i];
 
     if (!tcase || !entry->add) {
-      tcase = tcase_create (entry->name);
-      tcase_add_checked_fixture (tcase, entry->set_up, entry->tear_down);
-      suite_add_tcase (suite, tcase);
+      tcase = g_hash_table_lookup (cases, entry->name);
+      if (!tcase)
+        tcase = case_new (suite, entry);
+      g_hash_table_insert (cases, (gpointer) entry->name, tcase);
     }
     if (entry->add)
       entry->add (tcase);
