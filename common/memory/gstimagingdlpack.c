@@ -39,8 +39,7 @@ typedef struct {
   GstMapInfo map; /* not of IMAGING */
 } View;
 
-/* --- layouts ----------------------------------------------------------------
- */
+/* --- layouts -------------------------------------------------------------- */
 
 /* Elements without gaps. */
 static void
@@ -328,8 +327,7 @@ find_layout (Layout *self, GstBuffer *buffer, const GstCaps *caps, guint index,
       gst_structure_get_name (s));
 }
 
-/* --- memory -----------------------------------------------------------------
- */
+/* --- memory --------------------------------------------------------------- */
 
 /* The legacy default stream, as it has no handle: ours and most streams of
  * others are in order with it. */
@@ -420,8 +418,7 @@ unmap_memory (View *self)
   }
 }
 
-/* --- views ------------------------------------------------------------------
- */
+/* --- views ---------------------------------------------------------------- */
 
 static void
 delete_view (GstImagingDlTensor *tensor)

@@ -4,8 +4,7 @@
 #include <math.h>
 #include <string.h>
 
-/* --- whole numbers ----------------------------------------------------------
- */
+/* --- whole numbers -------------------------------------------------------- */
 
 /* Two digits a division. */
 static gsize
@@ -30,8 +29,7 @@ print_whole (gchar *text, guint64 value)
   return n;
 }
 
-/* --- any number, by the C library -------------------------------------------
- */
+/* --- any number, by the C library ----------------------------------------- */
 
 static gsize
 print_slowly (gchar *text, gdouble value)
@@ -47,8 +45,7 @@ print_slowly (gchar *text, gdouble value)
   return strlen (text);
 }
 
-/* --- the fewest digits -------------------------------------------------------
- */
+/* --- the fewest digits ---------------------------------------------------- */
 
 #ifdef __SIZEOF_INT128__
 

@@ -60,8 +60,7 @@ clear (gpointer data)
   g_cond_clear (&self->changed);
 }
 
-/* --- the thread --------------------------------------------------------------
- */
+/* --- the thread ----------------------------------------------------------- */
 
 static GstFlowReturn
 push_row (
@@ -162,8 +161,7 @@ run (gpointer data)
   return NULL;
 }
 
-/* --- the pad
- * ------------------------------------------------------------------ */
+/* --- the pad -------------------------------------------------------------- */
 
 /* Called with the lock. Sticky events of a pad outlast a flush. */
 static void

@@ -173,8 +173,7 @@ on_probe (GstPad *pad, GstPadProbeInfo *info, gpointer data)
   return GST_PAD_PROBE_OK;
 }
 
-/* --- for the owner ---------------------------------------------------------
- */
+/* --- for the owner -------------------------------------------------------- */
 
 static void
 state_unref (gpointer data)

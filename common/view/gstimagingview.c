@@ -47,8 +47,7 @@ struct _GstImagingView {
 
 G_DEFINE_FINAL_TYPE (GstImagingView, gst_imaging_view, G_TYPE_OBJECT)
 
-/* --- in its thread -----------------------------------------------------------
- */
+/* --- in its thread -------------------------------------------------------- */
 
 /* The pipeline is more important than its pictures. */
 static void

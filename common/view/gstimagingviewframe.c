@@ -48,8 +48,7 @@ gst_imaging_view_type_name (GstImagingViewType type)
   return types[type].name;
 }
 
-/* --- the copy ---------------------------------------------------------------
- */
+/* --- the copy ------------------------------------------------------------- */
 
 static gboolean refuse (GError **error, const gchar *format, ...)
     G_GNUC_PRINTF (2, 3);
@@ -144,8 +143,7 @@ copy (GstImagingViewFrame *self, const Layout *from, guint n_slices,
   return TRUE;
 }
 
-/* --- video -------------------------------------------------------------------
- */
+/* --- video ---------------------------------------------------------------- */
 
 /* Returns: the bits of a format of one grey sample, 0 of others */
 static guint
@@ -240,8 +238,7 @@ copy_video (GstImagingViewFrame *self, GstBuffer *buffer, const GstCaps *caps,
   return ok;
 }
 
-/* --- arrays ------------------------------------------------------------------
- */
+/* --- arrays --------------------------------------------------------------- */
 
 /* The last two dimensions, and a third of up to 4 channels; of more the first
  * of each. Complex numbers are two channels. */
@@ -326,8 +323,7 @@ gst_imaging_view_frame_clear (GstImagingViewFrame *self)
   memset (self, 0, sizeof (*self));
 }
 
-/* --- samples -----------------------------------------------------------------
- */
+/* --- samples -------------------------------------------------------------- */
 
 #define READ(type, expression) \
   do { \

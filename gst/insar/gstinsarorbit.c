@@ -23,8 +23,7 @@ load_text (const gchar *location, gsize *size, ImkError *error)
   return text;
 }
 
-/* --- LED files ---------------------------------------------------------------
- */
+/* --- LED files ------------------------------------------------------------ */
 
 /* Lines of: year, day, second, position, velocity; before them one of: their
  * number, year, day and second of the first, seconds between two. */
@@ -87,8 +86,7 @@ find_led (const gchar *prm, const gchar *name)
              : g_steal_pointer (&beside);
 }
 
-/* --- PRM files ---------------------------------------------------------------
- */
+/* --- PRM files ------------------------------------------------------------ */
 
 typedef struct {
   const gchar *key;
@@ -202,8 +200,7 @@ parse_prm (
   return TRUE;
 }
 
-/* --- both --------------------------------------------------------------------
- */
+/* --- both ----------------------------------------------------------------- */
 
 GstInsarOrbit *
 gst_insar_orbit_load (const gchar *location, ImkError *error)

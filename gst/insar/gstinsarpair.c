@@ -66,8 +66,7 @@ gst_insar_pair_post_eos (GstInsarPair *self, GstEvent *eos)
   gst_element_post_message (self->element, message);
 }
 
-/* --- lines ------------------------------------------------------------------
- */
+/* --- lines ---------------------------------------------------------------- */
 
 gboolean
 gst_insar_pair_is_flushing (GstInsarPair *self)
@@ -153,8 +152,7 @@ chain (GstPad *pad, GstObject *parent, GstBuffer *buffer)
   return flow;
 }
 
-/* --- events -----------------------------------------------------------------
- */
+/* --- events --------------------------------------------------------------- */
 
 /* Under the lock. Returns: FALSE after an error has been posted */
 static gboolean
@@ -423,8 +421,7 @@ gst_insar_pair_src_event (GstInsarPair *self, GstPad *pad, GstEvent *event)
   return FALSE;
 }
 
-/* --- from the element -------------------------------------------------------
- */
+/* --- from the element ----------------------------------------------------- */
 
 void
 gst_insar_pair_init (GstInsarPair *self, GstElement *element,

@@ -13,8 +13,7 @@ gst_insar_place_clear (GstInsarPlace *self)
   *self = (GstInsarPlace){NULL};
 }
 
-/* --- caps -------------------------------------------------------------------
- */
+/* --- caps ----------------------------------------------------------------- */
 
 void
 gst_insar_place_append_number (
@@ -94,8 +93,7 @@ gst_insar_place_from_caps (GstInsarPlace *self, const GstCaps *caps)
   }
 }
 
-/* --- rasters ----------------------------------------------------------------
- */
+/* --- rasters -------------------------------------------------------------- */
 
 void
 gst_insar_place_rescale (GstInsarPlace *self, const GstInsarGrid *grid)

@@ -18,8 +18,7 @@ gst_insar_prm_error_quark (void)
   return g_quark_from_static_string ("gst-imaging-prm-error-quark");
 }
 
-/* --- one line after the other ----------------------------------------------
- */
+/* --- one line after the other --------------------------------------------- */
 
 #define BLANKS " \t\r\f\v"
 
@@ -107,8 +106,7 @@ find_number (const gchar *name, const gchar *text, const Number *number,
   return FALSE;
 }
 
-/* --- the file ----------------------------------------------------------------
- */
+/* --- the file ------------------------------------------------------------- */
 
 static gboolean
 read_size (GstInsarPrm *prm, const gchar *text, GError **error)
@@ -292,8 +290,7 @@ gst_insar_prm_load (const gchar *location, GError **error)
   return text ? gst_insar_prm_parse (text, size, location, error) : NULL;
 }
 
-/* --- the alignment ----------------------------------------------------------
- */
+/* --- the alignment -------------------------------------------------------- */
 
 /* @keys: shift, its fraction, stretch and a_stretch */
 static gboolean

@@ -56,8 +56,7 @@ gst_insar_raster_check_name (const gchar *location, GError **error)
   return FALSE;
 }
 
-/* --- what describes the numbers ---------------------------------------------
- */
+/* --- what describes the numbers ------------------------------------------- */
 
 /* @set: gets each card, a key and its value */
 typedef void (*SetCard) (
@@ -130,8 +129,7 @@ save_text (const GString *text, const gchar *location, const gchar *suffix,
          gst_imaging_file_save (name, text->str, text->len, error);
 }
 
-/* --- ENVI's header ----------------------------------------------------------
- */
+/* --- ENVI's header -------------------------------------------------------- */
 
 static void
 set_envi_card (
@@ -297,8 +295,7 @@ save_envi_header (
   return ok;
 }
 
-/* --- GDAL's .vrt -----------------------------------------------------------
- */
+/* --- GDAL's .vrt ---------------------------------------------------------- */
 
 static void
 append_element (GString *text, const gchar *format, const gchar *content)
@@ -399,8 +396,7 @@ save_vrt (const GstInsarRaster *self, const GstInsarGrid *grid, GError **error)
   return ok;
 }
 
-/* --- GeoTIFF ----------------------------------------------------------------
- */
+/* --- GeoTIFF -------------------------------------------------------------- */
 
 #ifdef HAVE_GDAL
 
@@ -590,8 +586,7 @@ drop_tiff (GstInsarRaster *self)
 
 #endif
 
-/* --- rasters ----------------------------------------------------------------
- */
+/* --- rasters -------------------------------------------------------------- */
 
 static void
 copy_place (GstInsarPlace *to, const GstInsarPlace *from)

@@ -4,7 +4,6 @@
  * happens while lines come. */
 #pragma once
 
-#include "gstimagingsrcpads.h"
 #include "gstinsarform.h"
 #include "gstinsarformpicture.h"
 #include "insar/gstinsarpair.h"
@@ -63,12 +62,7 @@ typedef struct {
 } GstInsarFormMeans;
 
 struct _GstInsarForm {
-  GstElement parent;
-  GstImagingEngine *engine;
-
-  GstImagingSettings *settings; /* not owned */
-
-  GstImagingSrcPads *pictures; /* in the order of GstInsarPicture */
+  GstImagingElement base; /* its outputs in the order of GstInsarPicture */
   GstInsarPair pair;
 
   /* Under the lock of the pair. A thread that brings lines waits until they are
@@ -95,8 +89,7 @@ gboolean gst_insar_form_has_pads (GstInsarForm *self);
 /* In gstinsarformlines.c. */
 extern const GstInsarPairFuncs gst_insar_form_pair_funcs;
 
-/* --- gstinsarformflat.c -----------------------------------------------------
- */
+/* --- gstinsarformflat.c --------------------------------------------------- */
 
 enum { GST_INSAR_FORM_FLAT_LINES = 32 };
 
@@ -110,8 +103,7 @@ void gst_insar_form_flat_free (GstInsarFormFlat *self);
 ImkImage gst_insar_form_flat_lines (
     GstInsarFormFlat *self, guint first, guint n);
 
-/* --- gstinsarformrasters.c --------------------------------------------------
- */
+/* --- gstinsarformrasters.c ------------------------------------------------ */
 
 /* Before the first row of cells: those of an earlier pair are given up. */
 ImkStatus gst_insar_form_rasters_open (GstInsarForm *self, ImkError *error);

@@ -65,14 +65,14 @@ static GstStaticPadTemplate picture_templates[GST_INSAR_N_PICTURES] = {
         GST_STATIC_CAPS (GST_INSAR_SLC_CAPS ("cf32") "; " TENSOR_CAPS)),
 };
 
-G_DEFINE_FINAL_TYPE_WITH_CODE (GstInsarForm, gst_insar_form, GST_TYPE_ELEMENT,
+G_DEFINE_FINAL_TYPE_WITH_CODE (GstInsarForm, gst_insar_form,
+    GST_TYPE_IMAGING_ELEMENT,
     GST_DEBUG_CATEGORY_INIT (
         gst_insar_form_debug, "insarform", 0, "interferograms of SAR images"))
 GST_ELEMENT_REGISTER_DEFINE (
     insarform, "insarform", GST_RANK_NONE, GST_TYPE_INSAR_FORM)
 
-/* --- the kernel -------------------------------------------------------------
- */
+/* --- the kernel ----------------------------------------------------------- */
 
 static void
 close_kernel (GstElement *element)
@@ -99,7 +99,7 @@ gboolean
 gst_insar_form_has_pads (GstInsarForm *self)
 {
   for (guint i = 0; i < GST_INSAR_N_PICTURES; i++)
-    if (gst_imaging_src_pads_has (self->pictures, i))
+    if (gst_imaging_src_pads_has (self->base.outputs, i))
       return TRUE;
   return FALSE;
 }
@@ -109,7 +109,8 @@ ImkStatus
 gst_insar_form_apply (
     GstElement *element, gconstpointer before, guint groups, ImkError *error)
 {
-  return gst_imaging_engine_renew (GST_INSAR_FORM (element)->engine, error);
+  return gst_imaging_engine_renew (
+      GST_INSAR_FORM (element)->base.engine, error);
 }
 
 /* What is open stays until there is another. */
@@ -119,7 +120,8 @@ open_kernel (GstElement *element, ImkBackend backend, const GstVideoInfo *info,
 {
   GstInsarForm *self = GST_INSAR_FORM (element);
   const GstInsarSlcInfo *image = &self->pair.sides[GST_INSAR_REFERENCE].info;
-  const GstInsarFormSettings *now = gst_imaging_settings_now (self->settings);
+  const GstInsarFormSettings *now =
+      gst_imaging_settings_now (self->base.settings);
   ImkInsarformConfig c = now->config;
   GstInsarFormFlat *flat = NULL;
   ImkInsarform *kernel;
@@ -129,7 +131,7 @@ open_kernel (GstElement *element, ImkBackend backend, const GstVideoInfo *info,
   c.width = image->width;
   c.height = image->height;
   c.type = image->type;
-  c.n_threads = gst_imaging_engine_n_threads (self->engine);
+  c.n_threads = gst_imaging_engine_n_threads (self->base.engine);
   if (now->flatten == GST_INSAR_FORM_FLATTEN_MEASURED)
     c.fringe_window = now->fringe_window;
   c.filter_alpha =
@@ -174,8 +176,7 @@ open_kernel (GstElement *element, ImkBackend backend, const GstVideoInfo *info,
   return IMK_OK;
 }
 
-/* --- caps -------------------------------------------------------------------
- */
+/* --- caps ----------------------------------------------------------------- */
 
 gboolean
 gst_insar_form_open (GstElement *element, guint side)
@@ -194,20 +195,10 @@ gst_insar_form_open (GstElement *element, guint side)
     return FALSE;
   }
   return gst_imaging_engine_set_caps (
-      self->engine, self->pair.sides[side].caps, NULL);
+      self->base.engine, self->pair.sides[side].caps, NULL);
 }
 
-static gboolean
-gst_insar_form_query (GstPad *pad, GstObject *parent, GstQuery *query)
-{
-  GstInsarForm *self = GST_INSAR_FORM (parent);
-
-  return gst_imaging_engine_query (self->engine, query) ||
-         gst_pad_query_default (pad, parent, query);
-}
-
-/* --- pads -------------------------------------------------------------------
- */
+/* --- pads ----------------------------------------------------------------- */
 
 static gboolean
 gst_insar_form_src_event (GstPad *pad, GstObject *parent, GstEvent *event)
@@ -215,30 +206,16 @@ gst_insar_form_src_event (GstPad *pad, GstObject *parent, GstEvent *event)
   return gst_insar_pair_src_event (&GST_INSAR_FORM (parent)->pair, pad, event);
 }
 
-static GstPad *
-gst_insar_form_request_new_pad (GstElement *element, GstPadTemplate *template,
-    const gchar *name, const GstCaps *caps)
-{
-  return gst_imaging_src_pads_request (
-      GST_INSAR_FORM (element)->pictures, template);
-}
+/* --- states --------------------------------------------------------------- */
 
 static void
-gst_insar_form_release_pad (GstElement *element, GstPad *pad)
+gst_insar_form_stop (GstElement *element)
 {
-  gst_imaging_src_pads_release (GST_INSAR_FORM (element)->pictures, pad);
-}
+  GstInsarForm *self = GST_INSAR_FORM (element);
 
-/* --- states -----------------------------------------------------------------
- */
-
-/* Nothing streams any more. */
-static void
-stop (GstInsarForm *self)
-{
   gst_insar_pair_stop (&self->pair);
   gst_insar_form_rasters_clear (self);
-  gst_imaging_src_pads_reset (self->pictures);
+  gst_imaging_src_pads_reset (self->base.outputs);
 }
 
 /* With files alone it is a sink, for whose EOS the pipeline waits. */
@@ -251,45 +228,23 @@ set_sink_flag (GstInsarForm *self)
     GST_OBJECT_FLAG_SET (self, GST_ELEMENT_FLAG_SINK);
 }
 
-static GstStateChangeReturn
-gst_insar_form_change_state (GstElement *element, GstStateChange transition)
+static gboolean
+gst_insar_form_start (GstElement *element)
 {
   GstInsarForm *self = GST_INSAR_FORM (element);
-  GstStateChangeReturn result;
 
-  if (transition == GST_STATE_CHANGE_READY_TO_PAUSED) {
-    set_sink_flag (self);
-    if (!gst_imaging_engine_start (self->engine))
-      return GST_STATE_CHANGE_FAILURE;
-  }
-  result = GST_ELEMENT_CLASS (gst_insar_form_parent_class)
-               ->change_state (element, transition);
-  if (transition == GST_STATE_CHANGE_PAUSED_TO_READY ||
-      (transition == GST_STATE_CHANGE_READY_TO_PAUSED &&
-          result == GST_STATE_CHANGE_FAILURE))
-    stop (self);
-  return result;
+  set_sink_flag (self);
+  return gst_imaging_engine_start (self->base.engine);
 }
 
-static void
-gst_insar_form_set_context (GstElement *element, GstContext *context)
-{
-  gst_imaging_engine_set_context (GST_INSAR_FORM (element)->engine, context);
-  GST_ELEMENT_CLASS (gst_insar_form_parent_class)
-      ->set_context (element, context);
-}
-
-/* --- the object -------------------------------------------------------------
- */
+/* --- the object ----------------------------------------------------------- */
 
 static void
 gst_insar_form_finalize (GObject *object)
 {
   GstInsarForm *self = GST_INSAR_FORM (object);
 
-  gst_imaging_engine_free (self->engine);
   gst_insar_pair_clear (&self->pair);
-  gst_imaging_src_pads_free (self->pictures);
   G_OBJECT_CLASS (gst_insar_form_parent_class)->finalize (object);
 }
 
@@ -300,11 +255,8 @@ gst_insar_form_class_init (GstInsarFormClass *klass)
   GstElementClass *element_class = GST_ELEMENT_CLASS (klass);
 
   object_class->finalize = gst_insar_form_finalize;
-  element_class->change_state = gst_insar_form_change_state;
-  element_class->set_context = gst_insar_form_set_context;
-  element_class->request_new_pad = gst_insar_form_request_new_pad;
-  element_class->release_pad = gst_insar_form_release_pad;
-
+  GST_IMAGING_ELEMENT_CLASS (klass)->start = gst_insar_form_start;
+  GST_IMAGING_ELEMENT_CLASS (klass)->stop = gst_insar_form_stop;
   gst_imaging_settings_install (object_class, &gst_insar_form_table);
 
   gst_element_class_set_static_metadata (element_class, "SAR interferogram",
@@ -328,20 +280,15 @@ gst_insar_form_init (GstInsarForm *self)
       .close = close_kernel,
   };
 
-  self->engine = gst_imaging_engine_new (GST_ELEMENT (self), &funcs);
-  self->settings = gst_imaging_settings_new (
-      GST_ELEMENT (self), &gst_insar_form_table, self->engine);
-  gst_insar_pair_init (&self->pair, GST_ELEMENT (self), self->engine,
+  gst_imaging_element_set_up (&self->base, &funcs, &gst_insar_form_table);
+  gst_insar_pair_init (&self->pair, GST_ELEMENT (self), self->base.engine,
       &gst_insar_form_pair_funcs);
-  self->pictures = gst_imaging_src_pads_new (GST_ELEMENT (self),
-      GST_TYPE_IMAGING_SRC_PAD, picture_names, GST_INSAR_N_PICTURES);
-  gst_imaging_src_pads_set_functions (
-      self->pictures, gst_insar_form_src_event, NULL);
-
+  gst_imaging_element_add_outputs (&self->base, picture_names,
+      GST_INSAR_N_PICTURES, gst_insar_form_src_event);
   gst_pad_set_query_function (gst_insar_pair_add_pad (&self->pair,
                                   GST_INSAR_REFERENCE, &reference_template),
-      gst_insar_form_query);
+      gst_imaging_element_query);
   gst_pad_set_query_function (gst_insar_pair_add_pad (&self->pair,
                                   GST_INSAR_SECONDARY, &secondary_template),
-      gst_insar_form_query);
+      gst_imaging_element_query);
 }

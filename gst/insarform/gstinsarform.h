@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #pragma once
 
-#include <gst/gst.h>
+#include "gstimagingelement.h"
 
 G_BEGIN_DECLS
 
 #define GST_TYPE_INSAR_FORM (gst_insar_form_get_type ())
-G_DECLARE_FINAL_TYPE (GstInsarForm, gst_insar_form, GST, INSAR_FORM, GstElement)
+G_DECLARE_FINAL_TYPE (
+    GstInsarForm, gst_insar_form, GST, INSAR_FORM, GstImagingElement)
 
 GST_ELEMENT_REGISTER_DECLARE (insarform);
 

@@ -7,8 +7,7 @@
 
 #define BRIGHTEST 2.5 /* times the mean */
 
-/* --- the end ----------------------------------------------------------------
- */
+/* --- the end -------------------------------------------------------------- */
 
 /* The sums go on over all rows. */
 static void
@@ -71,10 +70,10 @@ push_pictures (GstInsarForm *self)
     return flow;
   }
   for (guint i = 0; i < GST_INSAR_N_PICTURES; i++) {
-    GstImagingSrcPad *output = gst_imaging_src_pads_get (self->pictures, i);
+    GstImagingSrcPad *output = gst_imaging_src_pads_get (self->base.outputs, i);
 
     if (output)
-      flow = gst_imaging_src_pads_combine (self->pictures, i, output,
+      flow = gst_imaging_src_pads_combine (self->base.outputs, i, output,
           gst_insar_picture_push (output, i, &self->cells, &self->pair), flow);
     g_clear_object (&output);
   }
@@ -85,7 +84,7 @@ push_pictures (GstInsarForm *self)
 static void
 push_end (GstElement *element, GstEvent *eos, gboolean complete)
 {
-  gst_imaging_src_pads_event (GST_INSAR_FORM (element)->pictures, eos);
+  gst_imaging_src_pads_event (GST_INSAR_FORM (element)->base.outputs, eos);
 }
 
 /* Under the lock, which is released meanwhile: all cells are complete. */
@@ -126,11 +125,10 @@ finish (GstInsarForm *self)
 static void
 push_event (GstElement *element, GstEvent *event)
 {
-  gst_imaging_src_pads_event (GST_INSAR_FORM (element)->pictures, event);
+  gst_imaging_src_pads_event (GST_INSAR_FORM (element)->base.outputs, event);
 }
 
-/* --- lines ------------------------------------------------------------------
- */
+/* --- lines ---------------------------------------------------------------- */
 
 static gboolean
 is_complete (GstElement *element)
@@ -194,7 +192,7 @@ form_cells (GstInsarForm *self, ImkError *error)
       gst_insar_form_rasters_write (self, cells);
     }
   }
-  gst_imaging_engine_count_frame (self->engine, entered);
+  gst_imaging_engine_count_frame (self->base.engine, entered);
   return status;
 }
 
@@ -205,7 +203,7 @@ take_both (GstInsarForm *self)
   ImkError error;
 
   if (form_cells (self, &error) != IMK_OK) {
-    gst_imaging_engine_post_error (self->engine, error.code, &error);
+    gst_imaging_engine_post_error (self->base.engine, error.code, &error);
     self->pair.flow = GST_FLOW_ERROR;
   } else {
     gst_insar_pair_report (&self->pair, "insarform-progress",

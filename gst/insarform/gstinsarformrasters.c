@@ -47,7 +47,8 @@ find_twin (const GstInsarFormSettings *now, guint i)
 static ImkStatus
 open_raster (GstInsarForm *self, guint i, ImkError *error)
 {
-  const GstInsarFormSettings *now = gst_imaging_settings_now (self->settings);
+  const GstInsarFormSettings *now =
+      gst_imaging_settings_now (self->base.settings);
   const GstInsarSide *side = &self->pair.sides[GST_INSAR_REFERENCE];
   const gchar *location = gst_imaging_setting_file_location (now->locations[i]);
   g_autoptr (GError) why = NULL;
@@ -69,7 +70,7 @@ open_raster (GstInsarForm *self, guint i, ImkError *error)
   self->rasters[i] = gst_insar_raster_new (location,
       &(GstInsarRasterInfo){
           .element = "insarform",
-          .settings_hash = gst_imaging_settings_hash (self->settings),
+          .settings_hash = gst_imaging_settings_hash (self->base.settings),
           .width = self->cells.width,
           .height = self->cells.height,
           .is_complex = i == GST_INSAR_PICTURE_INTERFEROGRAM,

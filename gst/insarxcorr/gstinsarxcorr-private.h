@@ -21,10 +21,7 @@ GST_DEBUG_CATEGORY_EXTERN (gst_insar_xcorr_debug);
 G_STATIC_ASSERT ((guint) GST_INSAR_REFERENCE == IMK_INSARXCORR_REFERENCE);
 
 struct _GstInsarXcorr {
-  GstElement parent;
-  GstImagingEngine *engine;
-
-  GstImagingSettings *settings; /* not owned */
+  GstImagingElement base;
   GArray *others; /* gint: GPUs beside that of the engine, from start on */
 
   GstInsarPair pair;
@@ -43,8 +40,7 @@ struct _GstInsarXcorr {
   GThread *worker; /* measures rows, from READY on */
 
   /* of the thread that is busy */
-  GstImagingSrcPads *pads;
-  GstImagingSrcPad *src; /* of them */
+  GstImagingSrcPad *src; /* of the outputs */
   gboolean header_sent;
   GstInsarEnd *end;
   ImkInsarxcorrJudge judge;
@@ -55,8 +51,7 @@ struct _GstInsarXcorr {
 /* Opens the kernel for a pair. */
 gboolean gst_insar_xcorr_open (GstElement *element, guint side);
 
-/* --- gstinsarxcorrlines.c ----------------------------------------------------
- */
+/* --- gstinsarxcorrlines.c ------------------------------------------------- */
 
 extern const GstInsarPairFuncs gst_insar_xcorr_pair_funcs;
 

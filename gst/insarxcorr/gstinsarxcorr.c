@@ -53,7 +53,8 @@ static GstStaticPadTemplate src_template =
                          "= (string) static, num_tensors = (int) 1, types = "
                          "(string) float32"));
 
-G_DEFINE_FINAL_TYPE_WITH_CODE (GstInsarXcorr, gst_insar_xcorr, GST_TYPE_ELEMENT,
+G_DEFINE_FINAL_TYPE_WITH_CODE (GstInsarXcorr, gst_insar_xcorr,
+    GST_TYPE_IMAGING_ELEMENT,
     GST_DEBUG_CATEGORY_INIT (
         gst_insar_xcorr_debug, "insarxcorr", 0, "offsets between SAR images"))
 GST_ELEMENT_REGISTER_DEFINE (
@@ -81,7 +82,7 @@ make_config (GstInsarXcorr *self, const GstInsarSettings *settings)
   /* a PRF that is not said is the same */
   if (ref->prf > 0 && sec->prf > 0)
     c.prf_ratio = (sec->prf - ref->prf) / ref->prf;
-  c.n_threads = gst_imaging_engine_n_threads (self->engine);
+  c.n_threads = gst_imaging_engine_n_threads (self->base.engine);
   /* of which the kernel takes as many as it can */
   c.n_devices =
       self->others ? MIN (self->others->len, G_N_ELEMENTS (c.devices)) : 0;
@@ -127,7 +128,7 @@ open_kernel (GstElement *element, ImkBackend backend, const GstVideoInfo *info,
     ImkError *error)
 {
   GstInsarXcorr *self = GST_INSAR_XCORR (element);
-  const GstInsarSettings *now = gst_imaging_settings_now (self->settings);
+  const GstInsarSettings *now = gst_imaging_settings_now (self->base.settings);
   ImkInsarxcorrConfig c = make_config (self, now);
   ImkInsarxcorr *kernel = NULL;
   GstImagingTable *table;
@@ -143,9 +144,10 @@ open_kernel (GstElement *element, ImkBackend backend, const GstVideoInfo *info,
     status = imk_insarxcorr_new (backend, &c, &kernel, error);
   if (status != IMK_OK)
     return status;
-  table = gst_imaging_table_new (backend == IMK_BACKEND_CUDA
-                                     ? gst_imaging_engine_context (self->engine)
-                                     : NULL,
+  table = gst_imaging_table_new (
+      backend == IMK_BACKEND_CUDA
+          ? gst_imaging_engine_context (self->base.engine)
+          : NULL,
       N_FIELDS, c.nx, error);
   if (!table) {
     imk_insarxcorr_free (kernel);
@@ -178,9 +180,9 @@ apply_settings (
   GstInsarXcorr *self = GST_INSAR_XCORR (element);
   ImkStatus status;
 
-  if (!gst_imaging_engine_is_open (self->engine))
+  if (!gst_imaging_engine_is_open (self->base.engine))
     return IMK_OK;
-  status = gst_imaging_engine_renew (self->engine, error);
+  status = gst_imaging_engine_renew (self->base.engine, error);
   if (status == IMK_OK)
     gst_pad_mark_reconfigure (GST_PAD (self->src));
   return status;
@@ -204,16 +206,15 @@ prefers_cuda (GstElement *element, const GstVideoInfo *info)
 {
   const guint64 worthwhile = (guint64) 1 << 25;
   GstInsarXcorr *self = GST_INSAR_XCORR (element);
-  gpointer wanted = gst_imaging_settings_copy (self->settings);
+  gpointer wanted = gst_imaging_settings_copy (self->base.settings);
   ImkInsarxcorrConfig c = make_config (self, wanted);
 
-  gst_imaging_settings_free_copy (self->settings, wanted);
+  gst_imaging_settings_free_copy (self->base.settings, wanted);
   return imk_insarxcorr_config_complete (&c, NULL) == IMK_OK &&
          (guint64) c.nx * c.ny * c.xsearch * c.ysearch * 16 >= worthwhile;
 }
 
-/* --- caps
- * ---------------------------------------------------------------------- */
+/* --- caps ----------------------------------------------------------------- */
 
 gboolean
 gst_insar_xcorr_open (GstElement *element, guint side)
@@ -221,10 +222,10 @@ gst_insar_xcorr_open (GstElement *element, guint side)
   GstInsarXcorr *self = GST_INSAR_XCORR (element);
   const GstInsarSide *sides = self->pair.sides;
 
-  if (!gst_imaging_engine_set_caps (self->engine, sides[side].caps, NULL))
+  if (!gst_imaging_engine_set_caps (self->base.engine, sides[side].caps, NULL))
     return FALSE;
   /* the first side could not know yet which memory is best */
-  if (gst_imaging_engine_is_on_cuda (self->engine))
+  if (gst_imaging_engine_is_on_cuda (self->base.engine))
     gst_pad_push_event (sides[!side].pad, gst_event_new_reconfigure ());
   return TRUE;
 }
@@ -236,34 +237,18 @@ gst_insar_xcorr_query (GstPad *pad, GstObject *parent, GstQuery *query)
 
   if (GST_QUERY_TYPE (query) == GST_QUERY_ALLOCATION) {
     /* a source then writes where the GPU reads */
-    gst_imaging_allocation_propose (self->engine, query);
+    gst_imaging_allocation_propose (self->base.engine, query);
     return TRUE;
   }
-  return gst_imaging_engine_query (self->engine, query) ||
-         gst_pad_query_default (pad, parent, query);
+  return gst_imaging_element_query (pad, parent, query);
 }
 
-/* --- pads
- * ------------------------------------------------------------------------ */
+/* --- pads ----------------------------------------------------------------- */
 
 static gboolean
 gst_insar_xcorr_src_event (GstPad *pad, GstObject *parent, GstEvent *event)
 {
   return gst_insar_pair_src_event (&GST_INSAR_XCORR (parent)->pair, pad, event);
-}
-
-static GstPad *
-gst_insar_xcorr_request_new_pad (GstElement *element, GstPadTemplate *template,
-    const gchar *name, const GstCaps *caps)
-{
-  return gst_imaging_src_pads_request (
-      GST_INSAR_XCORR (element)->pads, template);
-}
-
-static void
-gst_insar_xcorr_release_pad (GstElement *element, GstPad *pad)
-{
-  gst_imaging_src_pads_release (GST_INSAR_XCORR (element)->pads, pad);
 }
 
 static void
@@ -274,32 +259,18 @@ add_sink (GstInsarXcorr *self, guint side, GstStaticPadTemplate *template)
   gst_pad_set_query_function (pad, gst_insar_xcorr_query);
 }
 
-/* --- states
- * ------------------------------------------------------------------------ */
+/* --- states --------------------------------------------------------------- */
 
-/* Nothing streams any more. */
 static void
-stop (GstInsarXcorr *self)
+gst_insar_xcorr_stop (GstElement *element)
 {
+  GstInsarXcorr *self = GST_INSAR_XCORR (element);
+
   gst_insar_xcorr_stop_work (self);
   gst_insar_pair_stop (&self->pair);
-  gst_imaging_src_pads_reset (self->pads);
+  gst_imaging_src_pads_reset (self->base.outputs);
   self->header_sent = FALSE;
   gst_insar_end_reset (self->end, TRUE);
-}
-
-/* The first of cuda-devices is the one that the engine opens. */
-static gboolean
-start (GstInsarXcorr *self)
-{
-  GstInsarSettings *wanted = gst_imaging_settings_copy (self->settings);
-  gboolean ok;
-
-  g_clear_pointer (&self->others, g_array_unref);
-  ok = gst_imaging_engine_choose_devices (
-      self->engine, wanted->cuda_devices, &self->others);
-  gst_imaging_settings_free_copy (self->settings, wanted);
-  return ok && gst_imaging_engine_start (self->engine);
 }
 
 /* With a file alone it is a sink, for whose EOS the pipeline waits. */
@@ -307,54 +278,41 @@ static void
 set_sink_flag (GstInsarXcorr *self)
 {
   if (gst_pad_is_linked (GST_PAD (self->src)) ||
-      gst_imaging_src_pads_has (self->pads, FIT) ||
-      gst_imaging_src_pads_has (self->pads, RASTERS))
+      gst_imaging_src_pads_has (self->base.outputs, FIT) ||
+      gst_imaging_src_pads_has (self->base.outputs, RASTERS))
     GST_OBJECT_FLAG_UNSET (self, GST_ELEMENT_FLAG_SINK);
   else
     GST_OBJECT_FLAG_SET (self, GST_ELEMENT_FLAG_SINK);
 }
 
-static GstStateChangeReturn
-gst_insar_xcorr_change_state (GstElement *element, GstStateChange transition)
+/* The first of cuda-devices is the one that the engine opens. */
+static gboolean
+gst_insar_xcorr_start (GstElement *element)
 {
   GstInsarXcorr *self = GST_INSAR_XCORR (element);
-  GstStateChangeReturn result;
+  GstInsarSettings *wanted = gst_imaging_settings_copy (self->base.settings);
+  gboolean ok;
 
-  if (transition == GST_STATE_CHANGE_READY_TO_PAUSED) {
-    set_sink_flag (self);
-    if (!start (self))
-      return GST_STATE_CHANGE_FAILURE;
-    gst_insar_xcorr_start_work (self);
-  }
-  result = GST_ELEMENT_CLASS (gst_insar_xcorr_parent_class)
-               ->change_state (element, transition);
-  if (transition == GST_STATE_CHANGE_PAUSED_TO_READY ||
-      (transition == GST_STATE_CHANGE_READY_TO_PAUSED &&
-          result == GST_STATE_CHANGE_FAILURE))
-    stop (self);
-  return result;
+  set_sink_flag (self);
+  g_clear_pointer (&self->others, g_array_unref);
+  ok = gst_imaging_engine_choose_devices (
+      self->base.engine, wanted->cuda_devices, &self->others);
+  gst_imaging_settings_free_copy (self->base.settings, wanted);
+  if (!ok || !gst_imaging_engine_start (self->base.engine))
+    return FALSE;
+  gst_insar_xcorr_start_work (self);
+  return TRUE;
 }
 
-static void
-gst_insar_xcorr_set_context (GstElement *element, GstContext *context)
-{
-  gst_imaging_engine_set_context (GST_INSAR_XCORR (element)->engine, context);
-  GST_ELEMENT_CLASS (gst_insar_xcorr_parent_class)
-      ->set_context (element, context);
-}
-
-/* --- the object
- * --------------------------------------------------------------------- */
+/* --- the object ----------------------------------------------------------- */
 
 static void
 gst_insar_xcorr_finalize (GObject *object)
 {
   GstInsarXcorr *self = GST_INSAR_XCORR (object);
 
-  gst_imaging_engine_free (self->engine);
   gst_insar_end_free (self->end);
   g_object_unref (self->src);
-  gst_imaging_src_pads_free (self->pads);
   g_clear_pointer (&self->others, g_array_unref);
   gst_insar_pair_clear (&self->pair);
   g_free (self->settings_hash);
@@ -368,11 +326,8 @@ gst_insar_xcorr_class_init (GstInsarXcorrClass *klass)
   GstElementClass *element_class = GST_ELEMENT_CLASS (klass);
 
   object_class->finalize = gst_insar_xcorr_finalize;
-  element_class->change_state = gst_insar_xcorr_change_state;
-  element_class->set_context = gst_insar_xcorr_set_context;
-  element_class->request_new_pad = gst_insar_xcorr_request_new_pad;
-  element_class->release_pad = gst_insar_xcorr_release_pad;
-
+  GST_IMAGING_ELEMENT_CLASS (klass)->start = gst_insar_xcorr_start;
+  GST_IMAGING_ELEMENT_CLASS (klass)->stop = gst_insar_xcorr_stop;
   gst_imaging_settings_install (object_class, &table);
 
   gst_element_class_set_static_metadata (element_class, "SAR image offsets",
@@ -399,19 +354,15 @@ gst_insar_xcorr_init (GstInsarXcorr *self)
       [FIT] = "fit", [RASTERS] = "rasters", [SRC] = "src"};
   GstElementClass *element_class = GST_ELEMENT_GET_CLASS (self);
 
-  self->engine = gst_imaging_engine_new (GST_ELEMENT (self), &funcs);
-  self->settings =
-      gst_imaging_settings_new (GST_ELEMENT (self), &table, self->engine);
-  self->pads = gst_imaging_src_pads_new (
-      GST_ELEMENT (self), GST_TYPE_IMAGING_SRC_PAD, names, N_PADS);
-  gst_imaging_src_pads_set_functions (
-      self->pads, gst_insar_xcorr_src_event, NULL);
-  self->end = gst_insar_end_new (GST_ELEMENT (self), self->pads);
-  gst_insar_pair_init (&self->pair, GST_ELEMENT (self), self->engine,
+  gst_imaging_element_set_up (&self->base, &funcs, &table);
+  gst_imaging_element_add_outputs (
+      &self->base, names, N_PADS, gst_insar_xcorr_src_event);
+  self->end = gst_insar_end_new (GST_ELEMENT (self), self->base.outputs);
+  gst_insar_pair_init (&self->pair, GST_ELEMENT (self), self->base.engine,
       &gst_insar_xcorr_pair_funcs);
   add_sink (self, GST_INSAR_REFERENCE, &reference_template);
   add_sink (self, GST_INSAR_SECONDARY, &secondary_template);
-  gst_imaging_src_pads_request (
-      self->pads, gst_element_class_get_pad_template (element_class, "src"));
-  self->src = gst_imaging_src_pads_get (self->pads, SRC);
+  gst_imaging_src_pads_request (self->base.outputs,
+      gst_element_class_get_pad_template (element_class, "src"));
+  self->src = gst_imaging_src_pads_get (self->base.outputs, SRC);
 }

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #pragma once
 
-#include <gst/gst.h>
+#include "gstimagingelement.h"
 
 G_BEGIN_DECLS
 
 #define GST_TYPE_INSAR_XCORR (gst_insar_xcorr_get_type ())
 G_DECLARE_FINAL_TYPE (
-    GstInsarXcorr, gst_insar_xcorr, GST, INSAR_XCORR, GstElement)
+    GstInsarXcorr, gst_insar_xcorr, GST, INSAR_XCORR, GstImagingElement)
 
 GST_ELEMENT_REGISTER_DECLARE (insarxcorr);
 

@@ -73,8 +73,7 @@ struct _GstInsarEnd {
   gdouble first[2], last[2]; /* centres of patches: the corners of the grid */
 };
 
-/* --- pads --------------------------------------------------------------------
- */
+/* --- pads ----------------------------------------------------------------- */
 
 void
 gst_insar_end_add_templates (GstElementClass *klass)
@@ -265,8 +264,7 @@ put_pixel (gfloat *pixel, gsize n, const gdouble *values)
   pixel[G_N_ELEMENTS (planes) * n] = (gfloat) state;
 }
 
-/* --- the file ----------------------------------------------------------------
- */
+/* --- the file ------------------------------------------------------------- */
 
 /* Returns: FALSE after an error has been posted */
 static gboolean
@@ -340,8 +338,7 @@ finish_file (GstInsarEnd *self)
   drop_file (self);
 }
 
-/* --- a row -------------------------------------------------------------------
- */
+/* --- a row ---------------------------------------------------------------- */
 
 gboolean
 gst_insar_end_take_row (

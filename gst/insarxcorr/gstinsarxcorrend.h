@@ -24,8 +24,7 @@ void gst_insar_end_free (GstInsarEnd *self);
 /* Returns: whether any of the pads exists, or a file is written */
 gboolean gst_insar_end_is_wanted (GstInsarEnd *self);
 
-/* --- of the thread that works ------------------------------------------------
- */
+/* --- of the thread that works --------------------------------------------- */
 
 /* Before the first row of patches of @config. @location: (nullable): of a
  * raster to write */

@@ -6,8 +6,7 @@
 
 #define GST_CAT_DEFAULT gst_insar_xcorr_debug
 
-/* --- a row of patches -------------------------------------------------------
- */
+/* --- a row of patches ----------------------------------------------------- */
 
 static void
 describe_row (GstInsarXcorr *self, GstImagingResult *result)
@@ -36,8 +35,8 @@ describe_row (GstInsarXcorr *self, GstImagingResult *result)
       .ref_height = self->config.height[0],
       .frame = imk_insarxcorr_row (self->kernel),
       .origin = {.element = "insarxcorr",
-          .backend =
-              gst_imaging_engine_is_on_cuda (self->engine) ? "cuda" : "cpu",
+          .backend = gst_imaging_engine_is_on_cuda (self->base.engine) ? "cuda"
+                                                                       : "cpu",
           .settings_hash = self->settings_hash},
   };
 }
@@ -46,10 +45,10 @@ describe_row (GstInsarXcorr *self, GstImagingResult *result)
 static void
 count_bytes (GstInsarXcorr *self)
 {
-  GstImagingStats *stats = gst_imaging_engine_stats (self->engine);
+  GstImagingStats *stats = gst_imaging_engine_stats (self->base.engine);
   guint64 bytes = imk_insarxcorr_bytes (self->kernel);
 
-  if (gst_imaging_engine_is_on_cuda (self->engine))
+  if (gst_imaging_engine_is_on_cuda (self->base.engine))
     gst_imaging_stats_add_uploaded (stats, bytes - self->n_bytes);
   else
     gst_imaging_stats_add_copied (stats, bytes - self->n_bytes);
@@ -60,17 +59,17 @@ count_bytes (GstInsarXcorr *self)
 static ImkStatus
 enter_context (GstInsarXcorr *self, ImkError *error)
 {
-  return gst_imaging_engine_is_on_cuda (self->engine)
+  return gst_imaging_engine_is_on_cuda (self->base.engine)
              ? gst_imaging_context_push (
-                   gst_imaging_engine_context (self->engine), error)
+                   gst_imaging_engine_context (self->base.engine), error)
              : IMK_OK;
 }
 
 static void
 leave_context (GstInsarXcorr *self)
 {
-  if (gst_imaging_engine_is_on_cuda (self->engine))
-    gst_imaging_context_pop (gst_imaging_engine_context (self->engine));
+  if (gst_imaging_engine_is_on_cuda (self->base.engine))
+    gst_imaging_context_pop (gst_imaging_engine_context (self->base.engine));
 }
 
 /* Corrects the flags of a row, and rounds it to float32. The first row of a
@@ -97,7 +96,7 @@ judge_row (GstInsarXcorr *self, GstImagingResult *result)
 static ImkStatus
 measure_row (GstInsarXcorr *self, GstImagingResult *result, ImkError *error)
 {
-  gpointer stream = gst_imaging_engine_stream (self->engine);
+  gpointer stream = gst_imaging_engine_stream (self->base.engine);
   ImkStatus status;
   ImkImage images[2];
 
@@ -109,7 +108,7 @@ measure_row (GstInsarXcorr *self, GstImagingResult *result, ImkError *error)
   if (status == IMK_OK) {
     status = imk_insarxcorr_process (self->kernel, &images[0], stream, error);
     if (status == IMK_OK)
-      status = gst_imaging_engine_synchronize (self->engine, error);
+      status = gst_imaging_engine_synchronize (self->base.engine, error);
     leave_context (self);
   }
   result->data = gst_imaging_table_end (self->table, &result->values);
@@ -146,14 +145,14 @@ work_row (GstInsarXcorr *self)
   if (is_old) {
     flow = GST_FLOW_OK;
   } else if (status != IMK_OK) {
-    gst_imaging_engine_post_error (self->engine, status, &error);
+    gst_imaging_engine_post_error (self->base.engine, status, &error);
   } else if (gst_insar_end_take_row (
                  self->end, result.values, self->judge.threshold)) {
     flow = gst_insar_end_start (self->end);
     if (flow == GST_FLOW_OK)
       flow = gst_insar_output_push_row (self->src, &result, &self->header_sent);
     count_bytes (self);
-    gst_imaging_engine_count_frame (self->engine, entered);
+    gst_imaging_engine_count_frame (self->base.engine, entered);
     gst_insar_pair_report (
         pair, "insarxcorr-progress", (guint) result.frame + 1, self->config.ny);
   }
@@ -215,8 +214,7 @@ gst_insar_xcorr_stop_work (GstInsarXcorr *self)
   g_clear_pointer (&self->worker, g_thread_join);
 }
 
-/* --- lines ------------------------------------------------------------------
- */
+/* --- lines ---------------------------------------------------------------- */
 
 static gboolean
 is_complete (GstElement *element)
@@ -281,7 +279,7 @@ take_lines (GstElement *element, guint side, ImkImage lines)
     part.height = MIN (room, lines.height);
     status = push_lines (self, side, &part, &error);
     if (status != IMK_OK) {
-      gst_imaging_engine_post_error (self->engine, status, &error);
+      gst_imaging_engine_post_error (self->base.engine, status, &error);
       return pair->flow = GST_FLOW_ERROR;
     }
     lines.data = (guint8 *) lines.data + part.height * lines.stride;
@@ -311,13 +309,12 @@ rewind_side (GstElement *element, guint side)
   gst_insar_end_reset (self->end, FALSE);
 }
 
-/* --- output -----------------------------------------------------------------
- */
+/* --- output --------------------------------------------------------------- */
 
 static void
 push_event (GstElement *element, GstEvent *event)
 {
-  gst_imaging_src_pads_event (GST_INSAR_XCORR (element)->pads, event);
+  gst_imaging_src_pads_event (GST_INSAR_XCORR (element)->base.outputs, event);
 }
 
 static void

@@ -27,8 +27,7 @@ void gst_insar_settings_init (gpointer settings);
 /* Returns: fit-snr as the kernel takes it; its default depends on the mode */
 gdouble gst_insar_settings_min_correlation (const GstInsarSettings *self);
 
-/* --- gstinsarxcorrfiles.c ----------------------------------------------------
- */
+/* --- gstinsarxcorrfiles.c ------------------------------------------------- */
 
 /* GstImagingFileLoad. */
 gpointer gst_insar_load_mask (const gchar *location, ImkError *error);

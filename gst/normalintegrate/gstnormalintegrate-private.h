@@ -17,12 +17,9 @@ G_BEGIN_DECLS
 enum { HEIGHT, TENSOR, MESH, N_OUTPUTS };
 
 struct _GstNormalIntegrate {
-  GstElement parent;
+  GstImagingElement base;
 
   GstPad *sink;
-  GstImagingEngine *engine;
-  GstImagingSrcPads *outputs;
-  GstImagingSettings *settings;
   GstNormalIntegrateAlbedo *albedo;
 
   /* under the stream lock of the sink pad */

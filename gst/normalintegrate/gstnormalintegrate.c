@@ -45,7 +45,7 @@ static GstStaticPadTemplate src_templates[N_OUTPUTS] = {
 };
 
 G_DEFINE_FINAL_TYPE_WITH_CODE (GstNormalIntegrate, gst_normal_integrate,
-    GST_TYPE_ELEMENT,
+    GST_TYPE_IMAGING_ELEMENT,
     GST_DEBUG_CATEGORY_INIT (
         normalintegrate_debug, "normalintegrate", 0, "Heights from normals"))
 GST_ELEMENT_REGISTER_DEFINE (normalintegrate, "normalintegrate", GST_RANK_NONE,
@@ -57,7 +57,7 @@ static ImkNormalintegrateConfig
 get_config (GstNormalIntegrate *self)
 {
   const GstNormalIntegrateSettings *now =
-      gst_imaging_settings_now (self->settings);
+      gst_imaging_settings_now (self->base.settings);
   const GstVideoInfo *info = &self->picture.carrier;
   ImkNormalintegrateConfig c = now->config;
 
@@ -70,7 +70,7 @@ get_config (GstNormalIntegrate *self)
   c.channels = self->picture.channels;
   for (guint i = 0; i < 3; i++)
     c.colours[i] = self->picture.colours[i];
-  c.n_threads = gst_imaging_engine_n_threads (self->engine);
+  c.n_threads = gst_imaging_engine_n_threads (self->base.engine);
   return c;
 }
 
@@ -97,7 +97,7 @@ gst_normal_integrate_apply (
 {
   GstNormalIntegrate *self = GST_NORMAL_INTEGRATE (element);
   const GstNormalIntegrateSettings *now =
-      gst_imaging_settings_now (self->settings);
+      gst_imaging_settings_now (self->base.settings);
   ImkNormalintegrateConfig config = get_config (self);
   ImkStatus status = IMK_OK;
   ImkMeshFormat format;
@@ -127,7 +127,7 @@ static void
 work_begin (GstNormalIntegrate *self, GstNormalIntegrateWork *w)
 {
   const GstNormalIntegrateSettings *now =
-      gst_imaging_settings_now (self->settings);
+      gst_imaging_settings_now (self->base.settings);
 
   *w = (GstNormalIntegrateWork){.element = self,
       .config = get_config (self),
@@ -137,7 +137,7 @@ work_begin (GstNormalIntegrate *self, GstNormalIntegrateWork *w)
   gst_video_info_set_format (&w->heights_info, GST_VIDEO_FORMAT_GRAY8,
       w->config.width * sizeof (gfloat), w->config.height);
   for (guint i = 0; i < N_OUTPUTS; i++)
-    w->outputs[i] = gst_imaging_src_pads_get (self->outputs, i);
+    w->outputs[i] = gst_imaging_src_pads_get (self->base.outputs, i);
 }
 
 static void
@@ -173,7 +173,7 @@ map_output (GstNormalIntegrate *self, GstBuffer *buffer,
   if (!buffer)
     return IMK_OK;
   status = gst_imaging_engine_map (
-      self->engine, buffer, info, GST_MAP_WRITE, reach, frame, error);
+      self->base.engine, buffer, info, GST_MAP_WRITE, reach, frame, error);
   if (status != IMK_OK)
     return status;
   *image = frame->planes[0];
@@ -210,7 +210,7 @@ process_mapped (GstNormalIntegrate *self, const ImkImage *in,
     status = imk_normalintegrate_update (self->kernel, &w->config, error);
     if (status == IMK_OK)
       status = imk_normalintegrate_process (self->kernel, in, &out, &w->summary,
-          gst_imaging_engine_stream (self->engine), error);
+          gst_imaging_engine_stream (self->base.engine), error);
     if (w->heights)
       status = unmap (&heights, status, error);
   }
@@ -226,17 +226,17 @@ process (gpointer data, GstBuffer *in, GstImagingReach reach, gboolean again,
 {
   GstNormalIntegrateWork *w = data;
   GstNormalIntegrate *self = w->element;
-  const GstVideoInfo *info = gst_imaging_engine_info (self->engine);
+  const GstVideoInfo *info = gst_imaging_engine_info (self->base.engine);
   GstImagingFrame frame;
   ImkImage image;
   ImkStatus status = gst_normal_integrate_acquire (self, w, error);
 
   if (status == IMK_OK)
     status = gst_imaging_engine_map (
-        self->engine, in, info, GST_MAP_READ, reach, &frame, error);
+        self->base.engine, in, info, GST_MAP_READ, reach, &frame, error);
   if (status != IMK_OK)
     return status;
-  gst_imaging_engine_note_memory (self->engine, frame.memory_name);
+  gst_imaging_engine_note_memory (self->base.engine, frame.memory_name);
   image = gst_imaging_picture_image (&self->picture, &frame.planes[0]);
   status = process_mapped (self, &image, w, reach, error);
   return unmap (&frame, status, error);
@@ -250,14 +250,14 @@ gst_normal_integrate_chain (GstPad *pad, GstObject *parent, GstBuffer *buffer)
   GstFlowReturn flow = self->caps ? GST_FLOW_ERROR : GST_FLOW_NOT_NEGOTIATED;
   GstNormalIntegrateWork w;
 
-  if (self->caps && gst_imaging_engine_follow (self->engine, buffer) &&
-      gst_imaging_settings_take (self->settings, GST_IMAGING_WHEN_LIVE,
+  if (self->caps && gst_imaging_engine_follow (self->base.engine, buffer) &&
+      gst_imaging_settings_take (self->base.settings, GST_IMAGING_WHEN_LIVE,
           gst_imaging_settings_stream_time (self->sink, buffer))) {
     work_begin (self, &w);
     gst_normal_integrate_negotiate (self, &w);
     flow = gst_normal_integrate_albedo_take (
                self->albedo, pad, buffer, &w.albedo, &w.albedo_picture)
-               ? gst_imaging_engine_process (self->engine, buffer,
+               ? gst_imaging_engine_process (self->base.engine, buffer,
                      GST_IMAGING_REACH_DEVICE, process, &w)
                : GST_FLOW_FLUSHING;
     if (flow == GST_FLOW_OK)
@@ -266,7 +266,7 @@ gst_normal_integrate_chain (GstPad *pad, GstObject *parent, GstBuffer *buffer)
     if (flow == GST_FLOW_CUSTOM_SUCCESS)
       flow = GST_FLOW_OK;
     else
-      gst_imaging_engine_count_frame (self->engine, entered);
+      gst_imaging_engine_count_frame (self->base.engine, entered);
   }
   gst_buffer_unref (buffer);
   return flow;
@@ -289,7 +289,7 @@ set_caps (GstNormalIntegrate *self, GstCaps *caps)
   carrier = self->picture.type == IMK_TYPE_F32
                 ? gst_video_info_to_caps (&self->picture.carrier)
                 : gst_caps_ref (caps);
-  ok = gst_imaging_engine_set_caps (self->engine, carrier, NULL);
+  ok = gst_imaging_engine_set_caps (self->base.engine, carrier, NULL);
   gst_caps_unref (carrier);
   if (ok)
     gst_caps_replace (&self->caps, caps);
@@ -324,7 +324,7 @@ gst_normal_integrate_sink_event (
   } else {
     if (GST_EVENT_TYPE (event) == GST_EVENT_GAP && self->caps)
       negotiate_all (self);
-    gst_imaging_src_pads_event (self->outputs, event);
+    gst_imaging_src_pads_event (self->base.outputs, event);
     if (GST_EVENT_TYPE (event) == GST_EVENT_EOS)
       post_eos (self, event);
   }
@@ -338,14 +338,12 @@ gst_normal_integrate_sink_query (
 {
   GstNormalIntegrate *self = GST_NORMAL_INTEGRATE (parent);
 
-  if (gst_imaging_engine_query (self->engine, query))
-    return TRUE;
   if (GST_QUERY_TYPE (query) == GST_QUERY_ALLOCATION) {
     gst_query_add_allocation_meta (query, GST_VIDEO_META_API_TYPE, NULL);
-    gst_imaging_allocation_propose (self->engine, query);
+    gst_imaging_allocation_propose (self->base.engine, query);
     return TRUE;
   }
-  return gst_pad_query_default (pad, parent, query);
+  return gst_imaging_element_query (pad, parent, query);
 }
 
 /* --- pads ---------------------------------------------------------------- */
@@ -358,7 +356,7 @@ gst_normal_integrate_request_new_pad (GstElement *element,
 
   return GST_PAD_TEMPLATE_DIRECTION (template) == GST_PAD_SINK
              ? gst_normal_integrate_albedo_request (self->albedo, template)
-             : gst_imaging_src_pads_request (self->outputs, template);
+             : gst_imaging_src_pads_request (self->base.outputs, template);
 }
 
 static void
@@ -367,7 +365,7 @@ gst_normal_integrate_release_pad (GstElement *element, GstPad *pad)
   GstNormalIntegrate *self = GST_NORMAL_INTEGRATE (element);
 
   if (!gst_normal_integrate_albedo_release (self->albedo, pad))
-    gst_imaging_src_pads_release (self->outputs, pad);
+    gst_imaging_src_pads_release (self->base.outputs, pad);
 }
 
 /* --- GstElement ---------------------------------------------------------- */
@@ -375,7 +373,7 @@ gst_normal_integrate_release_pad (GstElement *element, GstPad *pad)
 static void
 reset (GstNormalIntegrate *self)
 {
-  gst_imaging_src_pads_reset (self->outputs);
+  gst_imaging_src_pads_reset (self->base.outputs);
   gst_clear_caps (&self->caps);
   self->n_maps = 0;
   self->has_warned_beside = FALSE;
@@ -393,40 +391,37 @@ become_sink (GstNormalIntegrate *self)
   GST_OBJECT_UNLOCK (self);
 }
 
+static gboolean
+gst_normal_integrate_start (GstElement *element)
+{
+  GstNormalIntegrate *self = GST_NORMAL_INTEGRATE (element);
+
+  reset (self);
+  if (!gst_imaging_engine_start (self->base.engine))
+    return FALSE;
+  gst_normal_integrate_albedo_start (self->albedo);
+  become_sink (self);
+  return TRUE;
+}
+
+static void
+gst_normal_integrate_stop (GstElement *element)
+{
+  GstNormalIntegrate *self = GST_NORMAL_INTEGRATE (element);
+
+  reset (self);
+  gst_imaging_engine_stop (self->base.engine);
+}
+
+/* What waits for an albedo lets its pad be stopped. */
 static GstStateChangeReturn
 gst_normal_integrate_change_state (
     GstElement *element, GstStateChange transition)
 {
-  GstNormalIntegrate *self = GST_NORMAL_INTEGRATE (element);
-  GstStateChangeReturn result;
-
-  if (transition == GST_STATE_CHANGE_READY_TO_PAUSED) {
-    reset (self);
-    if (!gst_imaging_engine_start (self->engine))
-      return GST_STATE_CHANGE_FAILURE;
-    gst_normal_integrate_albedo_start (self->albedo);
-    become_sink (self);
-  }
   if (transition == GST_STATE_CHANGE_PAUSED_TO_READY)
-    gst_normal_integrate_albedo_stop (self->albedo);
-  result = GST_ELEMENT_CLASS (gst_normal_integrate_parent_class)
-               ->change_state (element, transition);
-  if (transition == GST_STATE_CHANGE_PAUSED_TO_READY ||
-      (transition == GST_STATE_CHANGE_READY_TO_PAUSED &&
-          result == GST_STATE_CHANGE_FAILURE)) {
-    reset (self);
-    gst_imaging_engine_stop (self->engine);
-  }
-  return result;
-}
-
-static void
-gst_normal_integrate_set_context (GstElement *element, GstContext *context)
-{
-  gst_imaging_engine_set_context (
-      GST_NORMAL_INTEGRATE (element)->engine, context);
-  GST_ELEMENT_CLASS (gst_normal_integrate_parent_class)
-      ->set_context (element, context);
+    gst_normal_integrate_albedo_stop (GST_NORMAL_INTEGRATE (element)->albedo);
+  return GST_ELEMENT_CLASS (gst_normal_integrate_parent_class)
+      ->change_state (element, transition);
 }
 
 /* --- GObject ------------------------------------------------------------- */
@@ -436,9 +431,7 @@ gst_normal_integrate_finalize (GObject *object)
 {
   GstNormalIntegrate *self = GST_NORMAL_INTEGRATE (object);
 
-  gst_imaging_src_pads_free (self->outputs);
   gst_normal_integrate_albedo_free (self->albedo);
-  gst_imaging_engine_free (self->engine);
   G_OBJECT_CLASS (gst_normal_integrate_parent_class)->finalize (object);
 }
 
@@ -461,8 +454,9 @@ gst_normal_integrate_class_init (GstNormalIntegrateClass *klass)
   for (guint i = 0; i < N_OUTPUTS; i++)
     gst_element_class_add_static_pad_template (
         element_class, &src_templates[i]);
+  GST_IMAGING_ELEMENT_CLASS (klass)->start = gst_normal_integrate_start;
+  GST_IMAGING_ELEMENT_CLASS (klass)->stop = gst_normal_integrate_stop;
   element_class->change_state = gst_normal_integrate_change_state;
-  element_class->set_context = gst_normal_integrate_set_context;
   element_class->request_new_pad = gst_normal_integrate_request_new_pad;
   element_class->release_pad = gst_normal_integrate_release_pad;
 }
@@ -476,16 +470,12 @@ gst_normal_integrate_init (GstNormalIntegrate *self)
       .prefers_cuda = gst_normal_integrate_prefers_cuda,
   };
 
-  self->engine = gst_imaging_engine_new (GST_ELEMENT (self), &funcs);
-  self->settings = gst_imaging_settings_new (
-      GST_ELEMENT (self), &gst_normal_integrate_table, self->engine);
-  self->outputs = gst_imaging_src_pads_new (
-      GST_ELEMENT (self), GST_TYPE_IMAGING_SRC_PAD, output_names, N_OUTPUTS);
+  gst_imaging_element_set_up (&self->base, &funcs, &gst_normal_integrate_table);
+  gst_imaging_element_add_outputs (&self->base, output_names, N_OUTPUTS, NULL);
   self->albedo =
-      gst_normal_integrate_albedo_new (GST_ELEMENT (self), self->engine);
-  self->sink = gst_pad_new_from_static_template (&sink_template, "sink");
+      gst_normal_integrate_albedo_new (GST_ELEMENT (self), self->base.engine);
+  self->sink = gst_imaging_element_add_pad (&self->base, &sink_template);
   gst_pad_set_chain_function (self->sink, gst_normal_integrate_chain);
   gst_pad_set_event_function (self->sink, gst_normal_integrate_sink_event);
   gst_pad_set_query_function (self->sink, gst_normal_integrate_sink_query);
-  gst_element_add_pad (GST_ELEMENT (self), self->sink);
 }

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #pragma once
 
-#include <gst/gst.h>
+#include "gstimagingelement.h"
 
 G_BEGIN_DECLS
 
 #define GST_TYPE_NORMAL_INTEGRATE (gst_normal_integrate_get_type ())
-G_DECLARE_FINAL_TYPE (
-    GstNormalIntegrate, gst_normal_integrate, GST, NORMAL_INTEGRATE, GstElement)
+G_DECLARE_FINAL_TYPE (GstNormalIntegrate, gst_normal_integrate, GST,
+    NORMAL_INTEGRATE, GstImagingElement)
 
 GST_ELEMENT_REGISTER_DECLARE (normalintegrate);
 

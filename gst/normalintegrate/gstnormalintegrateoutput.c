@@ -62,10 +62,11 @@ acquire_heights (
     GstNormalIntegrate *self, GstNormalIntegrateWork *w, ImkError *error)
 {
   gsize size = GST_VIDEO_INFO_SIZE (&w->heights_info);
-  GstAllocator *allocator = gst_imaging_engine_is_on_cuda (self->engine)
-                                ? gst_imaging_engine_allocator_new (
-                                      self->engine, GST_IMAGING_MEMORY_DEVICE)
-                                : NULL;
+  GstAllocator *allocator =
+      gst_imaging_engine_is_on_cuda (self->base.engine)
+          ? gst_imaging_engine_allocator_new (
+                self->base.engine, GST_IMAGING_MEMORY_DEVICE)
+          : NULL;
 
   w->heights = gst_buffer_new_allocate (allocator, size, NULL);
   gst_clear_object (&allocator);
@@ -87,11 +88,11 @@ gst_normal_integrate_acquire (
   gst_clear_buffer (&w->heights);
   if (w->flows[HEIGHT] == GST_FLOW_OK)
     status = gst_imaging_src_pad_acquire (
-        w->outputs[HEIGHT], self->engine, &w->grey_info, &w->grey, error);
+        w->outputs[HEIGHT], self->base.engine, &w->grey_info, &w->grey, error);
   if (status == IMK_OK && (wants_tensor || w->flows[MESH] == GST_FLOW_OK))
     status =
         gst_imaging_src_pad_acquire (w->outputs[wants_tensor ? TENSOR : MESH],
-            self->engine, &w->heights_info, &w->heights, error);
+            self->base.engine, &w->heights_info, &w->heights, error);
   if (status == IMK_OK && !w->heights && w->mesh_file)
     status = acquire_heights (self, w, error);
   return status;
@@ -154,12 +155,12 @@ push (GstNormalIntegrate *self, GstBuffer *in, GstNormalIntegrateWork *w)
   for (guint i = 0; i < N_OUTPUTS; i++) {
     if (buffers[i]) {
       gst_imaging_metadata_pass (buffers[i], in, i != MESH);
-      gst_imaging_engine_sign (self->engine, buffers[i]);
+      gst_imaging_engine_sign (self->base.engine, buffers[i]);
       w->flows[i] = gst_imaging_src_pad_push (w->outputs[i], buffers[i]);
     }
     if (w->outputs[i])
       flow = gst_imaging_src_pads_combine (
-          self->outputs, i, w->outputs[i], w->flows[i], flow);
+          self->base.outputs, i, w->outputs[i], w->flows[i], flow);
   }
   return flow;
 }
@@ -175,7 +176,7 @@ gst_normal_integrate_publish (
   if (status == IMK_ERROR_FILE)
     GST_ELEMENT_ERROR (self, RESOURCE, WRITE, ("%s", error.message), (NULL));
   else if (status != IMK_OK)
-    gst_imaging_engine_post_error (self->engine, status, &error);
+    gst_imaging_engine_post_error (self->base.engine, status, &error);
   if (status != IMK_OK)
     return GST_FLOW_ERROR;
   self->n_maps++;

@@ -21,7 +21,6 @@
 #include <math.h>
 #include <string.h>
 
-#include "gstimagingengine.h"
 #include "gstimagingmetadata.h"
 #include "gstimagingndarray.h"
 #include "gstimagingquantity.h"
@@ -31,9 +30,7 @@ GST_DEBUG_CATEGORY_STATIC (octangio_debug);
 #define GST_CAT_DEFAULT octangio_debug
 
 struct _GstOctAngio {
-  GstElement parent;
-  GstImagingEngine *engine;
-  GstImagingSettings *settings; /* not owned */
+  GstImagingElement base;
   GstPad *sinkpad, *srcpad;
 
   /* of the streaming thread */
@@ -66,7 +63,8 @@ static GstStaticPadTemplate src_template = GST_STATIC_PAD_TEMPLATE ("src",
     GST_STATIC_CAPS (
         GST_VIDEO_CAPS_MAKE ("{ GRAY8, GRAY16_LE, RGB }") "; " TENSOR_CAPS));
 
-G_DEFINE_FINAL_TYPE_WITH_CODE (GstOctAngio, gst_oct_angio, GST_TYPE_ELEMENT,
+G_DEFINE_FINAL_TYPE_WITH_CODE (GstOctAngio, gst_oct_angio,
+    GST_TYPE_IMAGING_ELEMENT,
     GST_DEBUG_CATEGORY_INIT (
         octangio_debug, "octangio", 0, "flow from repeated B-scans"))
 GST_ELEMENT_REGISTER_DEFINE (
@@ -137,7 +135,7 @@ open_kernel (GstElement *element, ImkBackend backend, const GstVideoInfo *info,
     ImkError *error)
 {
   GstOctAngio *self = GST_OCT_ANGIO (element);
-  const GstOctAngioSettings *s = gst_imaging_settings_now (self->settings);
+  const GstOctAngioSettings *s = gst_imaging_settings_now (self->base.settings);
   gsize n = (gsize) self->n_ascans * self->n_depths;
   ImkOctangioConfig c = s->config;
   ImkOctangio *kernel = NULL;
@@ -151,7 +149,7 @@ open_kernel (GstElement *element, ImkBackend backend, const GstVideoInfo *info,
   c.is_complex = self->is_complex;
   c.floor = s->floor_db > -200 ? pow (10, s->floor_db / 10) : 0;
   c.scale = gst_oct_angio_scale (s);
-  c.n_threads = gst_imaging_engine_n_threads (self->engine);
+  c.n_threads = gst_imaging_engine_n_threads (self->base.engine);
   status = check_slab (self, s, error);
   if (status == IMK_OK)
     status = plan_surfaces (self, s, &surfaces, &n_surfaces, error);
@@ -197,12 +195,11 @@ gst_oct_angio_apply (
 
   if (before && !(groups & GST_OCT_ANGIO_KERNEL))
     return IMK_OK;
-  return self->n_ascans ? gst_imaging_engine_renew (self->engine, error)
+  return self->n_ascans ? gst_imaging_engine_renew (self->base.engine, error)
                         : IMK_OK;
 }
 
-/* --- sets ------------------------------------------------------------------
- */
+/* --- sets ----------------------------------------------------------------- */
 
 /* @why: (nullable): a warning says so */
 static void
@@ -222,8 +219,7 @@ drop_held (GstOctAngio *self, const gchar *why)
       (NULL));
 }
 
-/* --- caps ------------------------------------------------------------------
- */
+/* --- caps ----------------------------------------------------------------- */
 
 /* "2:depths:ascans" is complex, "ascans:depths" intensities. */
 static gboolean
@@ -260,7 +256,7 @@ parse_caps (GstOctAngio *self, GstCaps *caps)
 static void
 output_rate (const GstOctAngio *self, gint *fps_n, gint *fps_d)
 {
-  const GstOctAngioSettings *s = gst_imaging_settings_now (self->settings);
+  const GstOctAngioSettings *s = gst_imaging_settings_now (self->base.settings);
   gint n = (gint) self->n_repeats;
 
   if (s->enface != GST_OCT_ANGIO_ENFACE_NONE)
@@ -295,7 +291,7 @@ choose_caps (GstOctAngio *self, gboolean is_signed)
 static gboolean
 send_caps (GstOctAngio *self)
 {
-  const GstOctAngioSettings *s = gst_imaging_settings_now (self->settings);
+  const GstOctAngioSettings *s = gst_imaging_settings_now (self->base.settings);
   g_autofree gchar *dimensions =
       g_strdup_printf ("%u:%u:1:1", self->n_ascans, self->n_rows);
   gboolean must = gst_pad_check_reconfigure (self->srcpad), ok;
@@ -341,12 +337,11 @@ set_caps (GstOctAngio *self, GstCaps *caps)
     self->n_ascans = 0;
     return FALSE;
   }
-  return gst_imaging_engine_set_caps (self->engine, caps, NULL) &&
+  return gst_imaging_engine_set_caps (self->base.engine, caps, NULL) &&
          send_caps (self);
 }
 
-/* --- images ----------------------------------------------------------------
- */
+/* --- images --------------------------------------------------------------- */
 
 /* Axes as the input has them, where it is an image. */
 static void
@@ -398,13 +393,13 @@ describe (GstOctAngio *self, const GstOctAngioQuantity *q, GstBuffer *out,
         self->is_float ? 1 : (q->high - q->low) / most,
         self->is_float ? 0 : q->low, axes, 2);
   copy_axes (out, in, is_enface);
-  gst_imaging_engine_sign (self->engine, out);
+  gst_imaging_engine_sign (self->base.engine, out);
 }
 
 static GstFlowReturn
 push_image (GstOctAngio *self, const gfloat *flow, GstBuffer *last)
 {
-  const GstOctAngioSettings *s = gst_imaging_settings_now (self->settings);
+  const GstOctAngioSettings *s = gst_imaging_settings_now (self->base.settings);
   GstOctAngioQuantity q = gst_oct_angio_quantity (s);
   gsize size;
   GstBuffer *out;
@@ -432,7 +427,7 @@ push_image (GstOctAngio *self, const gfloat *flow, GstBuffer *last)
 static void
 project (GstOctAngio *self)
 {
-  const GstOctAngioSettings *s = gst_imaging_settings_now (self->settings);
+  const GstOctAngioSettings *s = gst_imaging_settings_now (self->base.settings);
   guint n = self->n_ascans;
   gdouble *top = g_new (gdouble, 2 * (gsize) n), *bottom = top + n;
   const gdouble *surfaces =
@@ -483,7 +478,7 @@ compute (GstOctAngio *self)
 static GstFlowReturn
 finish_set (GstOctAngio *self)
 {
-  const GstOctAngioSettings *s = gst_imaging_settings_now (self->settings);
+  const GstOctAngioSettings *s = gst_imaging_settings_now (self->base.settings);
   GstBuffer *last = self->held[self->n_held - 1];
   GstFlowReturn flow = GST_FLOW_OK;
 
@@ -555,7 +550,8 @@ gst_oct_angio_chain (GstPad *pad, GstObject *parent, GstBuffer *buffer)
   if (self->n_ascans == 0 || !self->kernel)
     flow = GST_FLOW_NOT_NEGOTIATED;
   else if (self->n_held == 0 &&
-           !gst_imaging_settings_take (self->settings, GST_IMAGING_WHEN_LIVE,
+           !gst_imaging_settings_take (self->base.settings,
+               GST_IMAGING_WHEN_LIVE,
                gst_imaging_settings_stream_time (pad, buffer)))
     flow = GST_FLOW_ERROR;
   else if (!check_input (self, buffer))
@@ -574,12 +570,11 @@ gst_oct_angio_chain (GstPad *pad, GstObject *parent, GstBuffer *buffer)
   if (self->n_held < self->n_repeats)
     return GST_FLOW_OK;
   flow = finish_set (self);
-  gst_imaging_engine_count_frame (self->engine, entered);
+  gst_imaging_engine_count_frame (self->base.engine, entered);
   return flow;
 }
 
-/* --- events and queries ----------------------------------------------------
- */
+/* --- events --------------------------------------------------------------- */
 
 static gboolean
 gst_oct_angio_sink_event (GstPad *pad, GstObject *parent, GstEvent *event)
@@ -609,37 +604,15 @@ gst_oct_angio_sink_event (GstPad *pad, GstObject *parent, GstEvent *event)
   return gst_pad_event_default (pad, parent, event);
 }
 
-static gboolean
-gst_oct_angio_query (GstPad *pad, GstObject *parent, GstQuery *query)
-{
-  GstCaps *filter, *caps, *found;
-
-  if (gst_imaging_engine_query (GST_OCT_ANGIO (parent)->engine, query))
-    return TRUE;
-  if (GST_QUERY_TYPE (query) == GST_QUERY_ALLOCATION)
-    return FALSE; /* B-scans are read wherever they are */
-  if (GST_QUERY_TYPE (query) != GST_QUERY_CAPS)
-    return gst_pad_query_default (pad, parent, query);
-  /* the template: B-scans and images differ in size */
-  gst_query_parse_caps (query, &filter);
-  caps = gst_pad_get_pad_template_caps (pad);
-  found = filter
-              ? gst_caps_intersect_full (filter, caps, GST_CAPS_INTERSECT_FIRST)
-              : gst_caps_ref (caps);
-  gst_query_set_caps_result (query, found);
-  gst_caps_unref (found);
-  gst_caps_unref (caps);
-  return TRUE;
-}
-
-/* --- states ----------------------------------------------------------------
- */
+/* --- states --------------------------------------------------------------- */
 
 static void
-stop (GstOctAngio *self)
+gst_oct_angio_stop (GstElement *element)
 {
+  GstOctAngio *self = GST_OCT_ANGIO (element);
+
   drop_held (self, NULL);
-  gst_imaging_engine_stop (self->engine);
+  gst_imaging_engine_stop (self->base.engine);
   g_clear_pointer (&self->flow, g_free);
   g_clear_pointer (&self->volume, g_free);
   g_clear_pointer (&self->surfaces, g_free);
@@ -647,55 +620,15 @@ stop (GstOctAngio *self)
   self->has_sent = FALSE;
 }
 
-static GstStateChangeReturn
-gst_oct_angio_change_state (GstElement *element, GstStateChange transition)
-{
-  GstOctAngio *self = GST_OCT_ANGIO (element);
-  GstStateChangeReturn result;
-
-  if (transition == GST_STATE_CHANGE_READY_TO_PAUSED &&
-      !gst_imaging_engine_start (self->engine))
-    return GST_STATE_CHANGE_FAILURE;
-  result = GST_ELEMENT_CLASS (gst_oct_angio_parent_class)
-               ->change_state (element, transition);
-  if (transition == GST_STATE_CHANGE_PAUSED_TO_READY ||
-      (transition == GST_STATE_CHANGE_READY_TO_PAUSED &&
-          result == GST_STATE_CHANGE_FAILURE))
-    stop (self);
-  return result;
-}
-
-static void
-gst_oct_angio_set_context (GstElement *element, GstContext *context)
-{
-  gst_imaging_engine_set_context (GST_OCT_ANGIO (element)->engine, context);
-  GST_ELEMENT_CLASS (gst_oct_angio_parent_class)
-      ->set_context (element, context);
-}
-
-/* --- the object ------------------------------------------------------------
- */
-
-static void
-gst_oct_angio_finalize (GObject *object)
-{
-  GstOctAngio *self = GST_OCT_ANGIO (object);
-
-  gst_imaging_engine_free (self->engine);
-  G_OBJECT_CLASS (gst_oct_angio_parent_class)->finalize (object);
-}
+/* --- the object ----------------------------------------------------------- */
 
 static void
 gst_oct_angio_class_init (GstOctAngioClass *klass)
 {
-  GObjectClass *object_class = G_OBJECT_CLASS (klass);
   GstElementClass *element_class = GST_ELEMENT_CLASS (klass);
 
-  object_class->finalize = gst_oct_angio_finalize;
-  element_class->change_state = gst_oct_angio_change_state;
-  element_class->set_context = gst_oct_angio_set_context;
-
-  gst_imaging_settings_install (object_class, &gst_oct_angio_table);
+  GST_IMAGING_ELEMENT_CLASS (klass)->stop = gst_oct_angio_stop;
+  gst_imaging_settings_install (G_OBJECT_CLASS (klass), &gst_oct_angio_table);
 
   gst_element_class_set_static_metadata (element_class, "OCT angiography",
       "Filter/Converter/Video",
@@ -713,19 +646,10 @@ gst_oct_angio_init (GstOctAngio *self)
       .close = close_kernel,
   };
 
-  self->engine = gst_imaging_engine_new (GST_ELEMENT (self), &funcs);
-  self->settings = gst_imaging_settings_new (
-      GST_ELEMENT (self), &gst_oct_angio_table, self->engine);
+  gst_imaging_element_set_up (&self->base, &funcs, &gst_oct_angio_table);
   self->pts = self->end = GST_CLOCK_TIME_NONE;
-
-  self->sinkpad = gst_pad_new_from_static_template (&sink_template, "sink");
+  self->sinkpad = gst_imaging_element_add_pad (&self->base, &sink_template);
   gst_pad_set_chain_function (self->sinkpad, gst_oct_angio_chain);
   gst_pad_set_event_function (self->sinkpad, gst_oct_angio_sink_event);
-  gst_pad_set_query_function (self->sinkpad, gst_oct_angio_query);
-  gst_element_add_pad (GST_ELEMENT (self), self->sinkpad);
-
-  self->srcpad = gst_pad_new_from_static_template (&src_template, "src");
-  gst_pad_use_fixed_caps (self->srcpad);
-  gst_pad_set_query_function (self->srcpad, gst_oct_angio_query);
-  gst_element_add_pad (GST_ELEMENT (self), self->srcpad);
+  self->srcpad = gst_imaging_element_add_pad (&self->base, &src_template);
 }

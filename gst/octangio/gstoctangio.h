@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #pragma once
 
-#include <gst/gst.h>
+#include "gstimagingelement.h"
 
 G_BEGIN_DECLS
 
 #define GST_TYPE_OCT_ANGIO (gst_oct_angio_get_type ())
-G_DECLARE_FINAL_TYPE (GstOctAngio, gst_oct_angio, GST, OCT_ANGIO, GstElement)
+G_DECLARE_FINAL_TYPE (
+    GstOctAngio, gst_oct_angio, GST, OCT_ANGIO, GstImagingElement)
 
 GST_ELEMENT_REGISTER_DECLARE (octangio);
 

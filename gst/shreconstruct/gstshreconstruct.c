@@ -37,9 +37,7 @@ GST_DEBUG_CATEGORY_STATIC (shreconstruct_debug);
 #define GST_CAT_DEFAULT shreconstruct_debug
 
 struct _GstShReconstruct {
-  GstElement parent;
-  GstImagingEngine *engine;
-  GstImagingSettings *settings; /* not owned */
+  GstImagingElement base;
   GstPad *sinkpad, *srcpad;
   GstShReconstructOutputs *outputs;
   GstShReconstructCalibration *calibration;
@@ -76,7 +74,7 @@ static GstStaticPadTemplate src_template =
             TENSOR_CAPS "num_tensors = (int) 1, types = (string) float32"));
 
 G_DEFINE_FINAL_TYPE_WITH_CODE (GstShReconstruct, gst_sh_reconstruct,
-    GST_TYPE_ELEMENT,
+    GST_TYPE_IMAGING_ELEMENT,
     GST_DEBUG_CATEGORY_INIT (
         shreconstruct_debug, "shreconstruct", 0, "commands of a mirror"))
 GST_ELEMENT_REGISTER_DEFINE (
@@ -109,10 +107,10 @@ open_kernel (GstElement *element, ImkBackend backend, const GstVideoInfo *info,
   ImkShreconstruct *kernel = NULL;
   GstShReconstructPlan plan;
   ImkStatus status =
-      gst_sh_reconstruct_plan (gst_imaging_settings_now (self->settings), TRUE,
-          self->n_input, &plan, error);
+      gst_sh_reconstruct_plan (gst_imaging_settings_now (self->base.settings),
+          TRUE, self->n_input, &plan, error);
 
-  plan.config.n_threads = gst_imaging_engine_n_threads (self->engine);
+  plan.config.n_threads = gst_imaging_engine_n_threads (self->base.engine);
   if (status == IMK_OK && self->n_input && self->n_input != plan.config.n_cells)
     status = imk_error_set (error, IMK_ERROR_CONFIG,
         "The sensor has %u cells and the control matrix is made for %u. Use "
@@ -143,8 +141,8 @@ update_kernel (GstShReconstruct *self, ImkError *error)
 {
   GstShReconstructPlan plan;
   ImkStatus status =
-      gst_sh_reconstruct_plan (gst_imaging_settings_now (self->settings), FALSE,
-          self->n_input, &plan, error);
+      gst_sh_reconstruct_plan (gst_imaging_settings_now (self->base.settings),
+          FALSE, self->n_input, &plan, error);
 
   if (status == IMK_OK)
     status = imk_shreconstruct_update (self->kernel, &plan.config, error);
@@ -163,15 +161,14 @@ gst_sh_reconstruct_apply (
   if (!before || !self->kernel || groups & GST_SH_RECONSTRUCT_WAVEFRONT)
     gst_sh_reconstruct_wavefront_forget (self->wavefront);
   if (!before || !self->kernel || groups & GST_SH_RECONSTRUCT_KERNEL)
-    return gst_imaging_engine_renew (self->engine, error);
+    return gst_imaging_engine_renew (self->base.engine, error);
   if (groups & (GST_SH_RECONSTRUCT_CONTROL | GST_SH_RECONSTRUCT_OUTPUT |
                    GST_SH_RECONSTRUCT_WAVEFRONT))
     return update_kernel (self, error);
   return IMK_OK;
 }
 
-/* --- caps ------------------------------------------------------------------
- */
+/* --- caps ----------------------------------------------------------------- */
 
 static gboolean
 make_pool (GstShReconstruct *self, GstCaps *caps, guint n)
@@ -231,12 +228,11 @@ set_caps (GstShReconstruct *self, GstCaps *caps)
         ("%" GST_PTR_FORMAT, caps));
     return FALSE;
   }
-  return gst_imaging_engine_set_caps (self->engine, caps, NULL) &&
+  return gst_imaging_engine_set_caps (self->base.engine, caps, NULL) &&
          send_caps (self);
 }
 
-/* --- frames ----------------------------------------------------------------
- */
+/* --- frames --------------------------------------------------------------- */
 
 /* Of the frame that is worked on. */
 typedef struct {
@@ -271,7 +267,7 @@ make_result (GstShReconstruct *self, const Frame *f, GstImagingResultsPad *pad)
       .data = coefficients_of (self),
       .frame = f->number,
       .frames_missing = f->missing,
-      .origin = gst_imaging_engine_origin (self->engine)};
+      .origin = gst_imaging_engine_origin (self->base.engine)};
 
   result.more = gst_structure_new ("more", "cells-valid", G_TYPE_UINT,
       f->report.n_valid, "cells-excluded", G_TYPE_UINT, f->report.n_out,
@@ -326,7 +322,7 @@ follow_sensor (GstShReconstruct *self, const Frame *f,
   if (n_cells == 0 || n_cells == self->n_cells)
     return IMK_OK;
   self->n_input = n_cells;
-  return gst_imaging_engine_renew (self->engine, error);
+  return gst_imaging_engine_renew (self->base.engine, error);
 }
 
 /* The commands in self->commands. */
@@ -367,7 +363,7 @@ make_output (GstShReconstruct *self, Frame *f, GstFlowReturn *flow)
       self->outputs, self->commands, (gfloat *) (gpointer) map.data);
   gst_buffer_unmap (out, &map);
   gst_imaging_metadata_pass (out, f->in, FALSE);
-  gst_imaging_engine_sign (self->engine, out);
+  gst_imaging_engine_sign (self->base.engine, out);
   return out;
 }
 
@@ -375,7 +371,8 @@ make_output (GstShReconstruct *self, Frame *f, GstFlowReturn *flow)
 static GstFlowReturn
 push_all (GstShReconstruct *self, Frame *f, GstBuffer *out)
 {
-  const GstShReconstructSettings *s = gst_imaging_settings_now (self->settings);
+  const GstShReconstructSettings *s =
+      gst_imaging_settings_now (self->base.settings);
   g_autoptr (GstImagingResultsPad) results =
       gst_sh_reconstruct_outputs_get_results (self->outputs);
   g_autoptr (GstImagingSrcPad) wavefront =
@@ -403,7 +400,8 @@ push_all (GstShReconstruct *self, Frame *f, GstBuffer *out)
 static GstFlowReturn
 work (GstShReconstruct *self, GstBuffer *buffer, GstClockTime entered)
 {
-  const GstShReconstructSettings *s = gst_imaging_settings_now (self->settings);
+  const GstShReconstructSettings *s =
+      gst_imaging_settings_now (self->base.settings);
   Frame f = {.in = buffer};
   GstFlowReturn flow = GST_FLOW_ERROR;
   GstBuffer *out = NULL;
@@ -413,7 +411,7 @@ work (GstShReconstruct *self, GstBuffer *buffer, GstClockTime entered)
   f.number = gst_imaging_numbering_next (&self->numbering, buffer, &f.missing);
   if (f.missing)
     gst_imaging_stats_add_missing (
-        gst_imaging_engine_stats (self->engine), f.missing);
+        gst_imaging_engine_stats (self->base.engine), f.missing);
   status = follow_sensor (self, &f, s, &error);
   if (status == IMK_OK && !send_caps (self))
     return GST_FLOW_NOT_NEGOTIATED;
@@ -421,7 +419,7 @@ work (GstShReconstruct *self, GstBuffer *buffer, GstClockTime entered)
     status = gst_sh_reconstruct_slopes_open (
         &f.slopes, buffer, self->is_tensor, s->results, self->n_cells, &error);
   if (status != IMK_OK) {
-    gst_imaging_engine_post_error (self->engine, status, &error);
+    gst_imaging_engine_post_error (self->base.engine, status, &error);
     return GST_FLOW_ERROR;
   }
   self->n_input = self->n_cells;
@@ -430,7 +428,7 @@ work (GstShReconstruct *self, GstBuffer *buffer, GstClockTime entered)
   if (out) {
     if (f.is_closed)
       report_light (self, &f.report);
-    gst_imaging_engine_count_frame (self->engine, entered);
+    gst_imaging_engine_count_frame (self->base.engine, entered);
     flow = push_all (self, &f, out);
   }
   gst_sh_reconstruct_slopes_close (&f.slopes);
@@ -448,7 +446,8 @@ gst_sh_reconstruct_chain (GstPad *pad, GstObject *parent, GstBuffer *buffer)
     GST_ELEMENT_ERROR (self, CORE, NEGOTIATION,
         ("Slopes came before their caps. Put shcentroid before shreconstruct."),
         (NULL));
-  else if (!gst_imaging_settings_take (self->settings, GST_IMAGING_WHEN_LIVE,
+  else if (!gst_imaging_settings_take (self->base.settings,
+               GST_IMAGING_WHEN_LIVE,
                gst_imaging_settings_stream_time (pad, buffer)))
     flow = GST_FLOW_ERROR;
   else
@@ -457,8 +456,7 @@ gst_sh_reconstruct_chain (GstPad *pad, GstObject *parent, GstBuffer *buffer)
   return flow;
 }
 
-/* --- events and queries ----------------------------------------------------
- */
+/* --- events --------------------------------------------------------------- */
 
 static gboolean
 gst_sh_reconstruct_sink_event (GstPad *pad, GstObject *parent, GstEvent *event)
@@ -494,36 +492,14 @@ gst_sh_reconstruct_sink_event (GstPad *pad, GstObject *parent, GstEvent *event)
   return TRUE;
 }
 
-static gboolean
-gst_sh_reconstruct_query (GstPad *pad, GstObject *parent, GstQuery *query)
-{
-  GstCaps *filter, *caps, *found;
-
-  if (gst_imaging_engine_query (GST_SH_RECONSTRUCT (parent)->engine, query))
-    return TRUE;
-  if (GST_QUERY_TYPE (query) == GST_QUERY_ALLOCATION)
-    return FALSE; /* slopes are read wherever they are */
-  if (GST_QUERY_TYPE (query) != GST_QUERY_CAPS)
-    return gst_pad_query_default (pad, parent, query);
-  /* the template: slopes and commands differ in size */
-  gst_query_parse_caps (query, &filter);
-  caps = gst_pad_get_pad_template_caps (pad);
-  found = filter
-              ? gst_caps_intersect_full (filter, caps, GST_CAPS_INTERSECT_FIRST)
-              : gst_caps_ref (caps);
-  gst_query_set_caps_result (query, found);
-  gst_caps_unref (found);
-  gst_caps_unref (caps);
-  return TRUE;
-}
-
-/* --- states ----------------------------------------------------------------
- */
+/* --- states --------------------------------------------------------------- */
 
 static void
-stop (GstShReconstruct *self)
+gst_sh_reconstruct_stop (GstElement *element)
 {
-  gst_imaging_engine_stop (self->engine);
+  GstShReconstruct *self = GST_SH_RECONSTRUCT (element);
+
+  gst_imaging_engine_stop (self->base.engine);
   g_clear_pointer (&self->before, imk_shreconstruct_free);
   gst_sh_reconstruct_calibration_abandon (
       self->calibration, "The element was stopped.");
@@ -539,35 +515,7 @@ stop (GstShReconstruct *self)
   g_atomic_int_set (&self->wants_reset, FALSE);
 }
 
-static GstStateChangeReturn
-gst_sh_reconstruct_change_state (GstElement *element, GstStateChange transition)
-{
-  GstShReconstruct *self = GST_SH_RECONSTRUCT (element);
-  GstStateChangeReturn result;
-
-  if (transition == GST_STATE_CHANGE_READY_TO_PAUSED &&
-      !gst_imaging_engine_start (self->engine))
-    return GST_STATE_CHANGE_FAILURE;
-  result = GST_ELEMENT_CLASS (gst_sh_reconstruct_parent_class)
-               ->change_state (element, transition);
-  if (transition == GST_STATE_CHANGE_PAUSED_TO_READY ||
-      (transition == GST_STATE_CHANGE_READY_TO_PAUSED &&
-          result == GST_STATE_CHANGE_FAILURE))
-    stop (self);
-  return result;
-}
-
-static void
-gst_sh_reconstruct_set_context (GstElement *element, GstContext *context)
-{
-  gst_imaging_engine_set_context (
-      GST_SH_RECONSTRUCT (element)->engine, context);
-  GST_ELEMENT_CLASS (gst_sh_reconstruct_parent_class)
-      ->set_context (element, context);
-}
-
-/* --- the object ------------------------------------------------------------
- */
+/* --- the object ----------------------------------------------------------- */
 
 static void
 reset (GstShReconstruct *self)
@@ -611,7 +559,6 @@ gst_sh_reconstruct_finalize (GObject *object)
   gst_sh_reconstruct_calibration_free (self->calibration);
   gst_sh_reconstruct_wavefront_free (self->wavefront);
   g_free (self->commands);
-  gst_imaging_engine_free (self->engine);
   G_OBJECT_CLASS (gst_sh_reconstruct_parent_class)->finalize (object);
 }
 
@@ -622,8 +569,7 @@ gst_sh_reconstruct_class_init (GstShReconstructClass *klass)
   GstElementClass *element_class = GST_ELEMENT_CLASS (klass);
 
   object_class->finalize = gst_sh_reconstruct_finalize;
-  element_class->change_state = gst_sh_reconstruct_change_state;
-  element_class->set_context = gst_sh_reconstruct_set_context;
+  GST_IMAGING_ELEMENT_CLASS (klass)->stop = gst_sh_reconstruct_stop;
   element_class->request_new_pad = gst_sh_reconstruct_request_new_pad;
   element_class->release_pad = gst_sh_reconstruct_release_pad;
 
@@ -691,23 +637,14 @@ gst_sh_reconstruct_init (GstShReconstruct *self)
       .close = close_kernel,
   };
 
-  self->engine = gst_imaging_engine_new (GST_ELEMENT (self), &funcs);
-  self->settings = gst_imaging_settings_new (
-      GST_ELEMENT (self), &gst_sh_reconstruct_table, self->engine);
-
+  gst_imaging_element_set_up (&self->base, &funcs, &gst_sh_reconstruct_table);
   self->outputs = gst_sh_reconstruct_outputs_new (
-      GST_ELEMENT (self), gst_sh_reconstruct_query);
+      GST_ELEMENT (self), gst_imaging_element_query);
   self->calibration = gst_sh_reconstruct_calibration_new (GST_ELEMENT (self));
   self->wavefront =
-      gst_sh_reconstruct_wavefront_new (GST_ELEMENT (self), self->engine);
-  self->sinkpad = gst_pad_new_from_static_template (&sink_template, "sink");
+      gst_sh_reconstruct_wavefront_new (GST_ELEMENT (self), self->base.engine);
+  self->sinkpad = gst_imaging_element_add_pad (&self->base, &sink_template);
   gst_pad_set_chain_function (self->sinkpad, gst_sh_reconstruct_chain);
   gst_pad_set_event_function (self->sinkpad, gst_sh_reconstruct_sink_event);
-  gst_pad_set_query_function (self->sinkpad, gst_sh_reconstruct_query);
-  gst_element_add_pad (GST_ELEMENT (self), self->sinkpad);
-
-  self->srcpad = gst_pad_new_from_static_template (&src_template, "src");
-  gst_pad_use_fixed_caps (self->srcpad);
-  gst_pad_set_query_function (self->srcpad, gst_sh_reconstruct_query);
-  gst_element_add_pad (GST_ELEMENT (self), self->srcpad);
+  self->srcpad = gst_imaging_element_add_pad (&self->base, &src_template);
 }

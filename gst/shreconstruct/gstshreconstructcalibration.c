@@ -64,8 +64,7 @@ gst_sh_reconstruct_calibration_is_on (GstShReconstructCalibration *self)
   return g_atomic_int_get (&self->is_wanted);
 }
 
-/* --- files -----------------------------------------------------------------
- */
+/* --- files ---------------------------------------------------------------- */
 
 /* "d.npy": "d-noise.npy" */
 static gchar *
@@ -117,8 +116,7 @@ gst_sh_reconstruct_calibration_save (
   return ok;
 }
 
-/* --- a run -----------------------------------------------------------------
- */
+/* --- a run ---------------------------------------------------------------- */
 
 static void
 post (GstShReconstructCalibration *self, const gchar *state, const gchar *text,

@@ -87,8 +87,7 @@ gst_sh_reconstruct_outputs_reset (GstShReconstructOutputs *self)
   gst_imaging_src_pads_reset (self->pads);
 }
 
-/* --- pads ------------------------------------------------------------------
- */
+/* --- pads ----------------------------------------------------------------- */
 
 /* The first mirror that nobody has, or that of the name. Returns: (transfer
  * full) (nullable): a template of its own, as names of pads are those of
@@ -177,8 +176,7 @@ gst_sh_reconstruct_combine (GstFlowReturn a, GstFlowReturn b)
   return a == GST_FLOW_EOS ? b : a;
 }
 
-/* --- commands --------------------------------------------------------------
- */
+/* --- commands ------------------------------------------------------------- */
 
 void
 gst_sh_reconstruct_outputs_take (

@@ -273,8 +273,7 @@ plan_dead (
   return IMK_OK;
 }
 
-/* --- what becomes of the commands ------------------------------------------
- */
+/* --- what becomes of the commands ----------------------------------------- */
 
 static ImkStatus
 plan_map (
@@ -333,8 +332,7 @@ plan_mirror (const GstShReconstructSettings *s, guint mirror,
   return IMK_OK;
 }
 
-/* --- all of it -------------------------------------------------------------
- */
+/* --- all of it ------------------------------------------------------------ */
 
 static ImkStatus
 plan_files (const GstShReconstructSettings *s, gboolean with_matrices,

@@ -65,8 +65,7 @@ static const GEnumValue calibration_values[] = {
     {0, NULL, NULL},
 };
 
-/* --- files -----------------------------------------------------------------
- */
+/* --- files ---------------------------------------------------------------- */
 
 static gpointer
 load_matrix (const gchar *location, ImkError *error)

@@ -41,8 +41,7 @@ gst_sh_reconstruct_wavefront_free (GstShReconstructWavefront *self)
   g_free (self);
 }
 
-/* --- the grid --------------------------------------------------------------
- */
+/* --- the grid ------------------------------------------------------------- */
 
 /* Lenslets row by row. Returns: (transfer full) (nullable) */
 static guint32 *
@@ -100,8 +99,7 @@ ensure_kernel (GstShReconstructWavefront *self,
   return status;
 }
 
-/* --- output ----------------------------------------------------------------
- */
+/* --- output --------------------------------------------------------------- */
 
 static GstCaps *
 make_offers (const GstShReconstructWavefront *self, gint fps_n, gint fps_d)

@@ -2,7 +2,6 @@
 /* What the files of the element share. */
 #pragma once
 
-#include "gstimagingengine.h"
 #include "gstslcresample.h"
 #include "gstslcresamplesettings.h"
 #include "imk/slcresample.h"
@@ -13,11 +12,8 @@ G_BEGIN_DECLS
 typedef struct _GstSlcResampleField GstSlcResampleField;
 
 struct _GstSlcResample {
-  GstElement parent;
-  GstImagingEngine *engine;
+  GstImagingElement base;
   GstPad *sinkpad, *srcpad;
-
-  GstImagingSettings *settings; /* not owned */
 
   /* of the streaming thread */
   GstInsarSlcInfo in, out;

@@ -39,7 +39,7 @@ static GstStaticPadTemplate src_template =
         GST_STATIC_CAPS (GST_INSAR_SLC_CAPS ("{ ci16, cf32 }")));
 
 G_DEFINE_FINAL_TYPE_WITH_CODE (GstSlcResample, gst_slc_resample,
-    GST_TYPE_ELEMENT,
+    GST_TYPE_IMAGING_ELEMENT,
     GST_DEBUG_CATEGORY_INIT (
         slcresample_debug, "slcresample", 0, "SAR images in another geometry"))
 GST_ELEMENT_REGISTER_DEFINE (
@@ -89,7 +89,8 @@ make_size (const GstSlcResampleSettings *s, const GstInsarSlcInfo *in)
 static ImkSlcresampleConfig
 make_config (GstSlcResample *self, const GstInsarSlcInfo *out)
 {
-  const GstSlcResampleSettings *s = gst_imaging_settings_now (self->settings);
+  const GstSlcResampleSettings *s =
+      gst_imaging_settings_now (self->base.settings);
   const GstInsarSlcInfo *in = &self->in;
   ImkSlcresampleConfig c;
 
@@ -106,7 +107,7 @@ make_config (GstSlcResample *self, const GstInsarSlcInfo *out)
   c.estimate_doppler =
       s->doppler == GST_SLC_RESAMPLE_DOPPLER_DATA ||
       (s->doppler == GST_SLC_RESAMPLE_DOPPLER_AUTO && !in->has_doppler);
-  c.n_threads = gst_imaging_engine_n_threads (self->engine);
+  c.n_threads = gst_imaging_engine_n_threads (self->base.engine);
   return c;
 }
 
@@ -114,7 +115,8 @@ ImkStatus
 gst_slc_resample_apply (
     GstElement *element, gconstpointer before, guint groups, ImkError *error)
 {
-  return gst_imaging_engine_renew (GST_SLC_RESAMPLE (element)->engine, error);
+  return gst_imaging_engine_renew (
+      GST_SLC_RESAMPLE (element)->base.engine, error);
 }
 
 static void
@@ -133,12 +135,12 @@ open_kernel (GstElement *element, ImkBackend backend, const GstVideoInfo *info,
 {
   GstSlcResample *self = GST_SLC_RESAMPLE (element);
   GstInsarSlcInfo out =
-      make_size (gst_imaging_settings_now (self->settings), &self->in);
+      make_size (gst_imaging_settings_now (self->base.settings), &self->in);
   ImkSlcresampleConfig c = make_config (self, &out);
   GstSlcResampleField *field;
   ImkSlcresample *kernel;
   ImkStatus status = gst_slc_resample_field_new (
-      gst_imaging_settings_now (self->settings), &out, &field, error);
+      gst_imaging_settings_now (self->base.settings), &out, &field, error);
 
   c.field = gst_slc_resample_field_get (field);
   if (status == IMK_OK)
@@ -188,8 +190,8 @@ begin_again (GstSlcResample *self)
 {
   const ImkSlcresample *before = self->kernel;
 
-  if (gst_imaging_settings_take (
-          self->settings, GST_IMAGING_WHEN_NEXT_SET, GST_CLOCK_TIME_NONE) &&
+  if (gst_imaging_settings_take (self->base.settings, GST_IMAGING_WHEN_NEXT_SET,
+          GST_CLOCK_TIME_NONE) &&
       self->kernel != before)
     gst_slc_resample_begin_output (self);
 }
@@ -209,7 +211,7 @@ set_caps (GstSlcResample *self, GstCaps *caps)
   if (self->refused && gst_caps_is_equal (self->refused, caps))
     return FALSE; /* sent again with each buffer */
   gst_insar_slc_info_from_caps (&self->in, caps);
-  if (gst_imaging_engine_set_caps (self->engine, caps, NULL))
+  if (gst_imaging_engine_set_caps (self->base.engine, caps, NULL))
     return gst_slc_resample_begin_output (self);
   gst_caps_replace (&self->refused, caps);
   return FALSE;
@@ -231,7 +233,7 @@ take_lines (GstSlcResample *self, ImkImage lines)
     part.height = MIN (room, lines.height);
     status = imk_slcresample_push (self->kernel, &part, &error);
     if (status != IMK_OK) {
-      gst_imaging_engine_post_error (self->engine, status, &error);
+      gst_imaging_engine_post_error (self->base.engine, status, &error);
       return GST_FLOW_ERROR;
     }
     lines.data = (guint8 *) lines.data + part.height * lines.stride;
@@ -252,7 +254,7 @@ gst_slc_resample_chain (GstPad *pad, GstObject *parent, GstBuffer *buffer)
   GstMapInfo map;
 
   if (!gst_insar_slc_map_lines (
-          self->engine, GST_ELEMENT (self), pad, buffer, &map)) {
+          self->base.engine, GST_ELEMENT (self), pad, buffer, &map)) {
     gst_buffer_unref (buffer);
     return GST_FLOW_ERROR;
   }
@@ -323,83 +325,27 @@ gst_slc_resample_src_event (GstPad *pad, GstObject *parent, GstEvent *event)
   return FALSE;
 }
 
-static gboolean
-gst_slc_resample_query (GstPad *pad, GstObject *parent, GstQuery *query)
-{
-  GstCaps *filter, *caps, *found;
-
-  if (gst_imaging_engine_query (GST_SLC_RESAMPLE (parent)->engine, query))
-    return TRUE;
-  if (GST_QUERY_TYPE (query) == GST_QUERY_ALLOCATION)
-    return FALSE; /* lines are copied into the band, so any memory will do */
-  if (GST_QUERY_TYPE (query) != GST_QUERY_CAPS)
-    return gst_pad_query_default (pad, parent, query);
-  /* the template: input and output differ in size */
-  gst_query_parse_caps (query, &filter);
-  caps = gst_pad_get_pad_template_caps (pad);
-  found = filter
-              ? gst_caps_intersect_full (filter, caps, GST_CAPS_INTERSECT_FIRST)
-              : gst_caps_ref (caps);
-  gst_query_set_caps_result (query, found);
-  gst_caps_unref (found);
-  gst_caps_unref (caps);
-  return TRUE;
-}
-
-/* --- states --------------------------------------------------------------- */
-
-static GstStateChangeReturn
-gst_slc_resample_change_state (GstElement *element, GstStateChange transition)
+static void
+gst_slc_resample_stop (GstElement *element)
 {
   GstSlcResample *self = GST_SLC_RESAMPLE (element);
-  GstStateChangeReturn result;
 
-  if (transition == GST_STATE_CHANGE_READY_TO_PAUSED &&
-      !gst_imaging_engine_start (self->engine))
-    return GST_STATE_CHANGE_FAILURE;
-  result = GST_ELEMENT_CLASS (gst_slc_resample_parent_class)
-               ->change_state (element, transition);
-  if (transition == GST_STATE_CHANGE_PAUSED_TO_READY ||
-      (transition == GST_STATE_CHANGE_READY_TO_PAUSED &&
-          result == GST_STATE_CHANGE_FAILURE)) {
-    gst_imaging_engine_stop (self->engine);
-    gst_clear_caps (&self->refused);
-    gst_slc_resample_drop_pool (self);
-    self->segment_sent = FALSE;
-  }
-  return result;
-}
-
-static void
-gst_slc_resample_set_context (GstElement *element, GstContext *context)
-{
-  gst_imaging_engine_set_context (GST_SLC_RESAMPLE (element)->engine, context);
-  GST_ELEMENT_CLASS (gst_slc_resample_parent_class)
-      ->set_context (element, context);
+  gst_imaging_engine_stop (self->base.engine);
+  gst_clear_caps (&self->refused);
+  gst_slc_resample_drop_pool (self);
+  self->segment_sent = FALSE;
 }
 
 /* --- the object ----------------------------------------------------------- */
 
 static void
-gst_slc_resample_finalize (GObject *object)
-{
-  GstSlcResample *self = GST_SLC_RESAMPLE (object);
-
-  gst_imaging_engine_free (self->engine);
-  G_OBJECT_CLASS (gst_slc_resample_parent_class)->finalize (object);
-}
-
-static void
 gst_slc_resample_class_init (GstSlcResampleClass *klass)
 {
-  GObjectClass *object_class = G_OBJECT_CLASS (klass);
   GstElementClass *element_class = GST_ELEMENT_CLASS (klass);
 
-  object_class->finalize = gst_slc_resample_finalize;
-  element_class->change_state = gst_slc_resample_change_state;
-  element_class->set_context = gst_slc_resample_set_context;
-
-  gst_imaging_settings_install (object_class, &gst_slc_resample_table);
+  GST_IMAGING_ELEMENT_CLASS (klass)->stop = gst_slc_resample_stop;
+  gst_imaging_settings_install (
+      G_OBJECT_CLASS (klass), &gst_slc_resample_table);
 
   gst_element_class_set_static_metadata (element_class, "SAR image resampler",
       "Filter/Converter",
@@ -417,19 +363,10 @@ gst_slc_resample_init (GstSlcResample *self)
       .close = close_kernel,
   };
 
-  self->engine = gst_imaging_engine_new (GST_ELEMENT (self), &funcs);
-  self->settings = gst_imaging_settings_new (
-      GST_ELEMENT (self), &gst_slc_resample_table, self->engine);
-
-  self->sinkpad = gst_pad_new_from_static_template (&sink_template, "sink");
+  gst_imaging_element_set_up (&self->base, &funcs, &gst_slc_resample_table);
+  self->sinkpad = gst_imaging_element_add_pad (&self->base, &sink_template);
   gst_pad_set_chain_function (self->sinkpad, gst_slc_resample_chain);
   gst_pad_set_event_function (self->sinkpad, gst_slc_resample_sink_event);
-  gst_pad_set_query_function (self->sinkpad, gst_slc_resample_query);
-  gst_element_add_pad (GST_ELEMENT (self), self->sinkpad);
-
-  self->srcpad = gst_pad_new_from_static_template (&src_template, "src");
-  gst_pad_use_fixed_caps (self->srcpad);
+  self->srcpad = gst_imaging_element_add_pad (&self->base, &src_template);
   gst_pad_set_event_function (self->srcpad, gst_slc_resample_src_event);
-  gst_pad_set_query_function (self->srcpad, gst_slc_resample_query);
-  gst_element_add_pad (GST_ELEMENT (self), self->srcpad);
 }

@@ -31,8 +31,7 @@ gst_slc_resample_field_get (const GstSlcResampleField *self)
   return self ? &self->field : NULL;
 }
 
-/* --- nodes -------------------------------------------------------------------
- */
+/* --- nodes ---------------------------------------------------------------- */
 
 static void
 allocate (GstSlcResampleField *self)
@@ -98,8 +97,7 @@ check_pair (
   return IMK_OK;
 }
 
-/* --- polynomials -------------------------------------------------------------
- */
+/* --- polynomials ---------------------------------------------------------- */
 
 static void
 cover_image (GstSlcResampleField *self, const GstInsarSlcInfo *out)
@@ -136,8 +134,7 @@ add_polynomial (GstSlcResampleField *self, const GstImagingArray *p, guint axis)
           p, f->origin[0] + i * f->step[0], f->origin[1] + j * f->step[1]);
 }
 
-/* --- both --------------------------------------------------------------------
- */
+/* --- both ----------------------------------------------------------------- */
 
 static ImkStatus
 check_settings (const GstSlcResampleSettings *s, ImkError *error)

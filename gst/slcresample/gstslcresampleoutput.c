@@ -152,15 +152,15 @@ push_lines (GstSlcResample *self, guint n)
   status = imk_slcresample_process (self->kernel, &image, &error);
   gst_buffer_unmap (buffer, &map);
   if (status != IMK_OK) {
-    gst_imaging_engine_post_error (self->engine, status, &error);
+    gst_imaging_engine_post_error (self->base.engine, status, &error);
     gst_buffer_unref (buffer);
     return GST_FLOW_ERROR;
   }
   gst_imaging_metadata_copy (buffer, self->lines, FALSE);
-  gst_imaging_engine_sign (self->engine, buffer);
+  gst_imaging_engine_sign (self->base.engine, buffer);
   GST_BUFFER_OFFSET (buffer) = line;
   GST_BUFFER_OFFSET_END (buffer) = line + n;
-  gst_imaging_engine_count_frame (self->engine, entered);
+  gst_imaging_engine_count_frame (self->base.engine, entered);
   gst_slc_resample_send_segment (self);
   if (self->is_discont)
     GST_BUFFER_FLAG_SET (buffer, GST_BUFFER_FLAG_DISCONT);

@@ -46,8 +46,7 @@ gst_slc_image_free (GstSlcImage *self)
   g_free (self);
 }
 
-/* --- raw samples ------------------------------------------------------------
- */
+/* --- raw samples ---------------------------------------------------------- */
 
 /* Reads whole buffers with one call each, ahead of which the system reads. */
 static gboolean
@@ -212,8 +211,7 @@ gst_slc_image_open_raw (
   return open_samples (self, path, error);
 }
 
-/* --- GMTSAR's ---------------------------------------------------------------
- */
+/* --- GMTSAR's ------------------------------------------------------------- */
 
 static void
 take_prm_error (const GError *found, GError **error)

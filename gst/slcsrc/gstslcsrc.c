@@ -119,8 +119,7 @@ settings_of (GstSlcSrc *self)
   return gst_imaging_settings_now (gst_imaging_settings_of (self));
 }
 
-/* --- the image -------------------------------------------------------------
- */
+/* --- the image ------------------------------------------------------------ */
 
 static gboolean
 is_prm (const gchar *location)
@@ -331,8 +330,7 @@ gst_slc_src_close (GstImagingFileSrc *src)
   g_clear_pointer (&GST_SLC_SRC (src)->image, gst_slc_image_free);
 }
 
-/* --- the object --------------------------------------------------------------
- */
+/* --- the object ----------------------------------------------------------- */
 
 static void
 gst_slc_src_class_init (GstSlcSrcClass *klass)

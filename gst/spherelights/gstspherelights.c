@@ -276,8 +276,7 @@ gst_sphere_lights_finish_set (GstSphereLights *self)
     post_error (self, status, &error);
 }
 
-/* --- GstBaseTransform ------------------------------------------------------
- */
+/* --- GstBaseTransform ----------------------------------------------------- */
 
 static gboolean
 gst_sphere_lights_set_caps (

@@ -25,8 +25,7 @@ struct ImkInsarformFilter {
   ImkFft *fft[2];       /* forward, backward */
 };
 
-/* --- making ------------------------------------------------------------------
- */
+/* --- making --------------------------------------------------------------- */
 
 static ImkStatus
 make_ffts (ImkInsarformFilter *self, ImkError *error)
@@ -125,8 +124,7 @@ imk_insarform_filter_rewind (ImkInsarformFilter *self)
       (size_t) self->window * self->width * sizeof (*self->sums));
 }
 
-/* --- patches -----------------------------------------------------------------
- */
+/* --- patches -------------------------------------------------------------- */
 
 /* Returns: the first column of a patch */
 static int64_t
@@ -242,8 +240,7 @@ add_patches (void *data, uint32_t first, uint32_t end)
   }
 }
 
-/* --- rows --------------------------------------------------------------------
- */
+/* --- rows ----------------------------------------------------------------- */
 
 /* Rows above the next patches are complete. */
 bool

@@ -25,8 +25,7 @@ struct ImkInsarformFringes {
   float (*turns)[2]; /* exp (-i 2 pi k / W), [W] */
 };
 
-/* --- nodes -------------------------------------------------------------------
- */
+/* --- nodes ---------------------------------------------------------------- */
 
 static bool
 make_nodes (ImkInsarformNodes *self, uint32_t width, uint32_t window)
@@ -70,8 +69,7 @@ n_rows (const ImkInsarformFringes *self)
       self->config.height, self->config.fringe_window);
 }
 
-/* --- making ------------------------------------------------------------------
- */
+/* --- making --------------------------------------------------------------- */
 
 static ImkStatus
 make_fft (ImkInsarformFringes *self, ImkError *error)
@@ -164,8 +162,7 @@ imk_insarform_fringes_rewind (ImkInsarformFringes *self)
   self->pushed = self->pulled = self->row = 0;
 }
 
-/* --- one node ----------------------------------------------------------------
- */
+/* --- one node ------------------------------------------------------------- */
 
 static inline void
 load (const ImkInsarformFringes *self, int image, uint32_t x, uint32_t y,
@@ -291,8 +288,7 @@ measure_nodes (void *data, uint32_t first, uint32_t end)
   }
 }
 
-/* --- lines -------------------------------------------------------------------
- */
+/* --- lines ---------------------------------------------------------------- */
 
 uint32_t
 imk_insarform_fringes_room (const ImkInsarformFringes *self)

@@ -47,8 +47,7 @@ bool imk_insarform_fringes_is_ready (const ImkInsarformFringes *self);
 void imk_insarform_fringes_pull (ImkInsarformFringes *self, ImkImage *reference,
     ImkImage *secondary, ImkImage *phase);
 
-/* --- shared with the reference ----------------------------------------------
- */
+/* --- shared with the reference -------------------------------------------- */
 
 /* A row of nodes: rates in rad a sample along x and y, whether they count, and
  * phases. */

@@ -4,8 +4,7 @@
 
 #include "insarform/insarform-fringes.h"
 
-/* --- rates -------------------------------------------------------------------
- */
+/* --- rates ---------------------------------------------------------------- */
 
 /* Nodes [first, end) lie between two that count, @left and @right; those
  * outside (-1, n) do not exist. */
@@ -42,8 +41,7 @@ fill_rates (ImkInsarformNodes *self, const ImkInsarformNodes *above)
     }
 }
 
-/* --- phases ------------------------------------------------------------------
- */
+/* --- phases --------------------------------------------------------------- */
 
 /* Phase from node @i to the next of its row. */
 static double
@@ -94,8 +92,7 @@ imk_insarform_nodes_integrate (
     self->phase[i + 1] = self->phase[i] + step_of (self, i);
 }
 
-/* --- between nodes -----------------------------------------------------------
- */
+/* --- between nodes -------------------------------------------------------- */
 
 /* Weights at @t of the way of both values and both slopes, for a step of @step:
  * cubic from 0 to 1, linear outside. */

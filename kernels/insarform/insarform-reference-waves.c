@@ -38,8 +38,7 @@ transform (double complex *z, uint32_t n, int sign)
     }
 }
 
-/* --- fringes -----------------------------------------------------------------
- */
+/* --- fringes -------------------------------------------------------------- */
 
 static double complex
 product_of (const ImkImage *reference, const ImkImage *secondary, uint32_t x,
@@ -149,8 +148,7 @@ imk_insarform_reference_fringes (const ImkInsarformConfig *c,
   free (scratch);
 }
 
-/* --- the filter --------------------------------------------------------------
- */
+/* --- the filter ----------------------------------------------------------- */
 
 static void
 weigh_spectrum (double complex *z, uint32_t n, double alpha)

@@ -1,4 +1,14 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* Over the samples of a cell where both images have data, n of them, with the
+ * phase f that is removed:
+ *
+ *   S              sum of s1 conj (s2) exp (-i f)
+ *   interferogram  S / n
+ *   amplitude      (sum |s1|^2 sum |s2|^2)^(1/4) / sqrt (n)
+ *   coherence      |S| / sqrt (sum |s1|^2 sum |s2|^2), over the cells of the
+ *                  window (Bamler and Hartl 1998)
+ *
+ * From the top: the sums, the coherence, a cell, the image. */
 #include "insarform/insarform-reference.h"
 
 #include <complex.h>

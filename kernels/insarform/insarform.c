@@ -46,8 +46,7 @@ read_config (
   return imk_config_read (config, own, "imk_insarform_config_init", error);
 }
 
-/* --- validation
- * --------------------------------------------------------------- */
+/* --- validation ----------------------------------------------------------- */
 
 static ImkStatus
 check_looks (
@@ -127,8 +126,7 @@ check_config (const ImkInsarformConfig *c, ImkError *error)
   return check_transforms (c, error);
 }
 
-/* --- making
- * --------------------------------------------------------------------- */
+/* --- making --------------------------------------------------------------- */
 
 ImkStatus
 imk_insarform_new (ImkBackend backend, const ImkInsarformConfig *given,
@@ -203,8 +201,7 @@ imk_insarform_rewind (ImkInsarform *self)
     imk_insarform_filter_rewind (self->filter);
 }
 
-/* --- stages ------------------------------------------------------------------
- */
+/* --- stages --------------------------------------------------------------- */
 
 /* Row r of cells is row r % n_rows of the sums; those of the window of the next
  * row, and one being filled, have room. */
@@ -274,8 +271,7 @@ advance (ImkInsarform *self)
   }
 }
 
-/* --- lines
- * ------------------------------------------------------------------------ */
+/* --- lines ---------------------------------------------------------------- */
 
 /* Lines below the last row of cells are not needed. */
 uint32_t
@@ -347,8 +343,7 @@ imk_insarform_push (ImkInsarform *self, const ImkImage *reference,
   return imk_insarform_push_flat (self, reference, secondary, NULL, error);
 }
 
-/* --- rows
- * ------------------------------------------------------------------------- */
+/* --- rows ----------------------------------------------------------------- */
 
 uint32_t
 imk_insarform_row (const ImkInsarform *self)

@@ -133,8 +133,7 @@ IMK_API ImkStatus imk_insarform_process (
 /* @self may be NULL. */
 IMK_API void imk_insarform_free (ImkInsarform *self);
 
-/* --- pictures ----------------------------------------------------------------
- */
+/* --- pictures ------------------------------------------------------------- */
 
 /* What dims the colours of a phase. */
 typedef enum ImkInsarformShade {

@@ -225,8 +225,7 @@ clamp (int64_t value, int64_t least, int64_t most)
   return value < least ? least : value > most ? most : value;
 }
 
-/* --- columns ---------------------------------------------------------------
- */
+/* --- columns -------------------------------------------------------------- */
 
 /* The columns of the image that @patch of @side covers are [from, to). */
 static bool
@@ -355,8 +354,7 @@ make_parts (ImkInsarxcorrPlan *plan, ImkError *error)
   return status;
 }
 
-/* --- lines -----------------------------------------------------------------
- */
+/* --- lines ---------------------------------------------------------------- */
 
 static ImkInsarxcorrLines
 lines_of_row (const ImkInsarxcorrPlan *plan, int side, uint32_t row)
@@ -490,8 +488,7 @@ share_memory (ImkInsarxcorrPlan *plan, ImkError *error)
   return IMK_OK;
 }
 
-/* --- the plan --------------------------------------------------------------
- */
+/* --- the plan ------------------------------------------------------------- */
 
 ImkStatus
 imk_insarxcorr_plan_patches (ImkInsarxcorrPlan *plan, ImkError *error)

@@ -1,4 +1,8 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* Heights z from normals n: dz/dx = -n_x / n_z, and n_y / n_z for a row further
+ * down. Each method is a section with its formula: least squares over the
+ * differences of neighbours (Simchony, Chellappa and Shao 1990), and the
+ * projection onto integrable waves (Frankot and Chellappa 1988). */
 #include "normalintegrate/normalintegrate-reference.h"
 
 #include <math.h>
@@ -35,8 +39,7 @@ get_normal (const ImkNormalintegrateConfig *c, const ImkImage *in, uint32_t x,
       v[0] / length, (c->y_down ? -v[1] : v[1]) / length, v[2] / length};
 }
 
-/* --- Poisson (Simchony, Chellappa and Shao 1990) ---------------------------
- */
+/* --- Poisson (Simchony, Chellappa and Shao 1990) -------------------------- */
 
 /* Two neighbours with normals: z_b - z_a shall be @rise, in pixels. */
 typedef struct Edge {
@@ -128,8 +131,7 @@ integrate_poisson (
   return solved;
 }
 
-/* --- Frankot and Chellappa 1988 --------------------------------------------
- */
+/* --- Frankot and Chellappa 1988 ------------------------------------------- */
 
 /* Adds the waves exp (i (u x + v y)) of bin (@k, @l), y down, to @z: with P and
  * Q the sums of the slopes times exp (-i (u x + v y)), slopes being 0 in holes,

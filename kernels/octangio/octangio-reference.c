@@ -1,4 +1,8 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* The table at the top of imk/octangio.h has the formula and the source of each
+ * method. From the top: a pixel Z, a pair of pixels, the phase of bulk motion,
+ * S and E over the window, and a function for each kind of method; flow_at ()
+ * selects one. */
 #include "octangio/octangio-reference.h"
 
 #include <complex.h>

@@ -7,16 +7,17 @@
  * noise, so that its real and its imaginary part have the variance P_n / 2
  * each.
  *
- *   method                 of each pixel                       static tissue
- * has MEAN                   (1/N) sum A_r^2                     A^2 + P_n
- *   SPECKLE_VARIANCE       (1/N) sum (A_r - mean A)^2          (N-1)/N P_n / 2
- *   DECORRELATION          1 - 1/(N-1) sum of pairs            P_n / (2 A^2)
+ *   method                 of each pixel                      static tissue
+ *   MEAN                   (1/N) sum A_r^2                    A^2 + P_n
+ *   SPECKLE_VARIANCE       (1/N) sum (A_r - mean A)^2         (N-1)/N P_n / 2
+ *   DECORRELATION          1 - 1/(N-1) sum over pairs of      P_n / (2 A^2)
  *                            2 A_r A_r+1 / (A_r^2 + A_r+1^2)
- *   COMPLEX_DECORRELATION  1 - |S| / E                         P_n / (A^2 +
- * P_n) DOPPLER                scale arg S                         rms scale /
- * (N-1) sqrt (P_n/(A^2 W)) EIGEN                  (1/N) power of Z without the
- * (N-K)/N P_n K strongest eigenvectors
+ *   COMPLEX_DECORRELATION  1 - |S| / E                        P_n / (A^2 + P_n)
+ *   DOPPLER                scale arg S                        rms R
+ *   EIGEN                  (1/N) power of Z without the       (N-K)/N P_n
+ *                            K strongest eigenvectors
  *
+ *   R = scale sqrt (P_n / (A^2 W)) / (N-1)
  *   S = sum over the window and the pairs of Z_r+1 conj (Z_r)
  *   E = sum over the same of (|Z_r|^2 + |Z_r+1|^2) / 2
  *

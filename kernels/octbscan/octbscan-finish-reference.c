@@ -1,4 +1,8 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* What follows Z in imk/octbscan.h, for a sequence of B-scans: backgrounds that
+ * remember, the fixed pattern, intensities in the order of the scan, tracking
+ * in depth, and means. The sections are in this order. The last function takes
+ * each B-scan through them. */
 #include "octbscan/octbscan-finish-reference.h"
 
 #include <complex.h>

@@ -1,4 +1,12 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* The chain at the top of imk/octbscan.h (Kriske 2014, with its errors
+ * corrected), from a spectrum x to Z. From the top:
+ *
+ *   p_i    wavelength () to imk_octbscan_reference_position ()
+ *   a[n]   taper (); the last function has the background
+ *   y_i    resampled () to interpolated (), of the spectrum of a
+ *   z_i    window () and phase ()
+ *   Z_q    one_spectrum (), by the sum of its definition */
 #include "octbscan/octbscan-reference.h"
 
 #include <complex.h>

@@ -1,4 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* From the top: a normal, an albedo, and the formula of Blinn 1977, which is
+ * above the last function. */
 #include "relight/relight-reference.h"
 
 #include <math.h>

@@ -1,4 +1,14 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* The formulas are at imk_shcentroid_process () in imk/shcentroid.h:
+ *
+ *   v = (lut (sample) - dark) flat                     get_pixel ()
+ *   T                                                  find_threshold ()
+ *   p = ((v - T or v) weight)^power where v >= T       add_pixel ()
+ *   c = (sum p u, sum p y) / sum p                     iterate ()
+ *   var = sum (u - c)^2 (dp / dv)^2 var (v) / m00^2    get_variances ()
+ *
+ * Mocci et al. 2020, eqs. 6 and 7; Thomas et al. 2006 (weights). The last
+ * function is a cell from beginning to end. */
 #include "shcentroid/shcentroid-reference.h"
 
 #include <math.h>

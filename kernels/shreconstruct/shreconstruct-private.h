@@ -53,8 +53,7 @@ imk_shreconstruct_room (uint32_t n_rows)
          IMK_SHRECONSTRUCT_TILE_ROWS * IMK_SHRECONSTRUCT_TILE_ROWS;
 }
 
-/* --- cells that are out of the fit: exclude/exclude.c ----------------------
- */
+/* --- cells that are out of the fit: exclude/exclude.c --------------------- */
 
 typedef struct ImkShreconstructExclude ImkShreconstructExclude;
 

@@ -1,4 +1,13 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* The formulas are at imk_shreconstruct_process () in imk/shreconstruct.h:
+ *
+ *   u[t] = -R s                                   reconstruct ()
+ *   q[t] = sum a_i q[t-i] + sum b_j u[t-j]        control ()
+ *   c[t] = c0 + M q[t]                            command ()
+ *   c is limited, and q follows it                limit (), follow ()
+ *
+ * Gendron and Lena 1994 (modal control); Astrom and Murray, Feedback Systems
+ * (back-calculation). The last function is a frame from beginning to end. */
 #include "shreconstruct/shreconstruct-reference.h"
 
 #include <math.h>
@@ -55,8 +64,7 @@ prepare (const ImkShreconstructConfig *c, const float *slopes,
   return n_out;
 }
 
-/* --- cells that are excluded -----------------------------------------------
- */
+/* --- cells that are excluded ---------------------------------------------- */
 
 /* Row @i of D M */
 static double

@@ -44,8 +44,7 @@ imk_shreconstruct_config_init_sized (
   imk_config_init (config, size, &defaults, sizeof (defaults));
 }
 
-/* --- validation: the comparisons are written so that a NaN fails them ------
- */
+/* --- validation: the comparisons are written so that a NaN fails them ----- */
 
 static ImkStatus
 check_numbers (
@@ -173,8 +172,7 @@ check_config (const ImkShreconstructConfig *c, ImkError *error)
   return status;
 }
 
-/* --- making ----------------------------------------------------------------
- */
+/* --- making --------------------------------------------------------------- */
 
 static bool
 has_limits (const ImkShreconstructConfig *c)
@@ -444,8 +442,7 @@ imk_shreconstruct_reset (ImkShreconstruct *self)
   memcpy (self->commands, self->reference, c->n_commands * sizeof (float));
 }
 
-/* --- a frame ---------------------------------------------------------------
- */
+/* --- a frame -------------------------------------------------------------- */
 
 /* Row @i of the past: 0 is the newest. */
 static double *

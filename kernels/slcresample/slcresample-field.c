@@ -150,8 +150,7 @@ imk_slcresample_field_span (
           extra;
 }
 
-/* --- validation ------------------------------------------------------------
- */
+/* --- validation ----------------------------------------------------------- */
 
 /* Returns: whether offsets change by no more than the largest stretch from one
  * node to the next */

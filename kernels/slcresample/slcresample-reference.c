@@ -1,4 +1,15 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* The output at column r and line a is the input at (x, y), which
+ * imk/slcresample.h defines. The image is interpolated in two passes (Catmull
+ * and Smith, "3-D transformations of images in scanline order", 1980):
+ *
+ *   s(x', a)   sum over k of w_k (y - floor (y)) in(x', floor (y) - taps/2 + 1
+ *              + k) along each input column x'; output line a crosses it at y
+ *   out(r, a)  the same sum along s(., a), at x
+ *
+ * w are the weights with the least mean square error for a flat spectrum of the
+ * bandwidth around the Doppler centroid, R w = p (slcresample.c solves this). A
+ * sample is 0 if a tap is outside the image. */
 #include "slcresample/slcresample-reference.h"
 
 #include <complex.h>

@@ -51,8 +51,7 @@ read_config (const ImkSlcresampleConfig *config, ImkSlcresampleConfig *own,
   return imk_config_read (config, own, "imk_slcresample_config_init", error);
 }
 
-/* --- validation: the comparisons are written so that a NaN fails them ------
- */
+/* --- validation: the comparisons are written so that a NaN fails them ----- */
 
 static ImkStatus
 check_size (const char *name, uint32_t width, uint32_t height, ImkError *error)
@@ -145,8 +144,7 @@ imk_slcresample_covered (const ImkSlcresampleConfig *config)
   return (double) n / (GRID * GRID);
 }
 
-/* --- making -----------------------------------------------------------------
- */
+/* --- making --------------------------------------------------------------- */
 
 static ImkStatus
 make_azimuth_weights (ImkSlcresample *s, double doppler, ImkError *error)
@@ -315,8 +313,7 @@ imk_slcresample_free (ImkSlcresample *self)
   free (self);
 }
 
-/* --- the band
- * ----------------------------------------------------------------- */
+/* --- the band ------------------------------------------------------------- */
 
 /* Returns: the first line that is still wanted */
 static uint32_t
@@ -412,8 +409,7 @@ imk_slcresample_push (
   return IMK_OK;
 }
 
-/* --- output lines
- * ------------------------------------------------------------ */
+/* --- output lines --------------------------------------------------------- */
 
 /* Returns: the end of the lines that the Doppler is measured on */
 static uint32_t

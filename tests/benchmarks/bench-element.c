@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "bench-element.h"
 
-/* --- the viewer --------------------------------------------------------------
- */
+/* --- the viewer ----------------------------------------------------------- */
 
 static void
 read_pixels (GstBuffer *buffer)
@@ -55,8 +54,7 @@ take_only (GstPad *pad, const char *feature)
       G_OBJECT (pad), "caps", caps, (GDestroyNotify) gst_caps_unref);
 }
 
-/* --- linking ---------------------------------------------------------------
- */
+/* --- linking -------------------------------------------------------------- */
 
 static GstPad *
 make_pad (BenchElement *self, const char *name, GstPadDirection direction)
@@ -147,8 +145,7 @@ bench_element_close (BenchElement *self)
   g_cond_clear (&self->came);
 }
 
-/* --- start and stop ---------------------------------------------------------
- */
+/* --- start and stop ------------------------------------------------------- */
 
 static void
 set_state (GstElement *element, GstState state)
@@ -193,8 +190,7 @@ bench_element_stop (BenchElement *self)
   gst_pad_set_active (self->sink, TRUE);
 }
 
-/* --- frames -----------------------------------------------------------------
- */
+/* --- frames --------------------------------------------------------------- */
 
 static void
 start_pool (GstBufferPool *pool, GstCaps *caps, const GstVideoInfo *info,

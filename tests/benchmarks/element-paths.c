@@ -50,8 +50,7 @@ static const Path paths[] = {
     {"peer-device", "cuda", PEER, NULL, BENCH_VIEW_LEAVE},
 };
 
-/* --- frames -----------------------------------------------------------------
- */
+/* --- frames --------------------------------------------------------------- */
 
 /* What is pushed: all but OFFERED the same buffers again and again, each
  * with a reference of ours, so that the element must leave them as they are;
@@ -200,8 +199,7 @@ frames_next (Frames *frames)
   return buffer;
 }
 
-/* --- the floor of PEER -------------------------------------------------------
- */
+/* --- the floor of PEER ---------------------------------------------------- */
 
 static void
 ring_on (GstImagingContext *context, gsize size, gpointer ring[N_PICTURES])
@@ -278,8 +276,7 @@ run_bare_copies (const Case *c, const char *name, guint n)
   g_object_unref (to);
 }
 
-/* --- one path ---------------------------------------------------------------
- */
+/* --- one path ------------------------------------------------------------- */
 
 static void
 one_at_a_time (BenchElement *b, Frames *frames, double *samples, guint n)

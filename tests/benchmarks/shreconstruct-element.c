@@ -36,8 +36,7 @@ typedef struct Loop {
   gchar *location;
 } Loop;
 
-/* --- the pipeline ----------------------------------------------------------
- */
+/* --- the pipeline --------------------------------------------------------- */
 
 static GstFlowReturn
 on_commands (GstPad *pad, GstObject *parent, GstBuffer *buffer)
@@ -108,8 +107,7 @@ open_pipeline (Loop *l)
   g_free (line);
 }
 
-/* --- the bare loop ----------------------------------------------------------
- */
+/* --- the bare loop -------------------------------------------------------- */
 
 static void
 open_kernels (Loop *l)
@@ -145,8 +143,7 @@ open_kernels (Loop *l)
   l->out.data = l->slopes;
 }
 
-/* --- one frame of each
- * -------------------------------------------------------- */
+/* --- one frame of each ---------------------------------------------------- */
 
 static double
 time_pipeline (Loop *l, guint i)

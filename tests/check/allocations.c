@@ -69,8 +69,7 @@ static const Case cases[] = {
         "GRAY16_LE", 512, 64},
 };
 
-/* --- frames -----------------------------------------------------------------
- */
+/* --- frames --------------------------------------------------------------- */
 
 static GstHarness *
 harness_new (const gchar *line, const Case *c)
@@ -164,7 +163,8 @@ play_identity (const Case *c, GstBuffer *frame, GstBuffer *made)
   return each;
 }
 
-GST_START_TEST (test_a_frame_costs_no_allocation)
+CHECK_LOOP_TEST (
+    test_a_frame_costs_no_allocation, HAVE_COUNTER ? G_N_ELEMENTS (cases) : 0)
 {
   const Case *c = &cases[__i__];
   GstVideoInfo info = check_info (c->format, c->width, c->height);
@@ -181,21 +181,3 @@ GST_START_TEST (test_a_frame_costs_no_allocation)
   gst_buffer_unref (frame);
   gst_harness_teardown (h);
 }
-GST_END_TEST;
-
-static Suite *
-allocations_suite (void)
-{
-  Suite *s = suite_create ("allocations");
-  TCase *tcase = tcase_create ("all");
-
-  suite_add_tcase (s, tcase);
-  if (HAVE_COUNTER)
-    tcase_add_loop_test (
-        tcase, test_a_frame_costs_no_allocation, 0, G_N_ELEMENTS (cases));
-  else
-    g_printerr ("skipped: check-allocations: the sanitizer has malloc ()\n");
-  return s;
-}
-
-GST_CHECK_MAIN (allocations)

@@ -80,8 +80,7 @@ random_time (Feed *f)
   }
 }
 
-/* --- caps ------------------------------------------------------------------
- */
+/* --- caps ----------------------------------------------------------------- */
 
 static void
 put_field (GstStructure *s, const gchar *field)
@@ -176,8 +175,7 @@ send_caps (Feed *f, Streams *s, guint sink)
   gst_caps_unref (caps);
 }
 
-/* --- buffers ---------------------------------------------------------------
- */
+/* --- buffers -------------------------------------------------------------- */
 
 /* What caps in use need, a little more or less, or anything. */
 static gsize
@@ -275,8 +273,7 @@ send_buffer (Feed *f, Streams *s, guint sink)
   f->has_error |= flow == GST_FLOW_ERROR;
 }
 
-/* --- events ----------------------------------------------------------------
- */
+/* --- events --------------------------------------------------------------- */
 
 static void
 send_segment (Feed *f, Streams *s, guint sink)
@@ -396,8 +393,7 @@ feed (Streams *s, guint sink, gpointer data)
     gst_pad_push_event (s->sinks[sink], gst_event_new_eos ());
 }
 
-/* --- one round -------------------------------------------------------------
- */
+/* --- one round ------------------------------------------------------------ */
 
 static void
 check_messages (Streams *s, guint32 seed, gboolean has_error)

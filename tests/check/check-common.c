@@ -5,6 +5,8 @@
 #include <glib/gstdio.h>
 #include <stdbool.h>
 #include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 /* --- the device ---------------------------------------------------------- */
 
@@ -70,6 +72,18 @@ check_n_devices (void)
                  device->count (&n, NULL) == IMK_OK
              ? (guint) n
              : 0;
+}
+
+gboolean
+check_ask_child (gboolean (*ask) (void))
+{
+  pid_t child = fork ();
+  int status = 0;
+
+  if (child == 0)
+    _exit (ask () ? 1 : 0);
+  waitpid (child, &status, 0);
+  return WIFEXITED (status) && WEXITSTATUS (status) == 1;
 }
 
 static void
@@ -280,8 +294,7 @@ check_same_pixels (
   gst_video_frame_unmap (&e);
 }
 
-/* --- memory of ours --------------------------------------------------------
- */
+/* --- memory of ours ------------------------------------------------------- */
 
 /* As a kernel of another element leaves it: nothing on the host. */
 static void
@@ -332,8 +345,7 @@ check_ours (GstImagingMemoryMode mode, GstImagingStats *stats, GstBuffer *plain)
   return buffer;
 }
 
-/* --- tables of the documentation --------------------------------------------
- */
+/* --- tables of the documentation ------------------------------------------ */
 
 /* Returns: (transfer full): the lines of @text without @words */
 static gchar *
@@ -384,8 +396,7 @@ check_data_folder (void)
   return given ? given : TEST_DATA_FOLDER;
 }
 
-/* --- a folder of its own ---------------------------------------------------
- */
+/* --- a folder of its own -------------------------------------------------- */
 
 static gchar *folder;
 

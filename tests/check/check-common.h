@@ -27,6 +27,60 @@ G_BEGIN_DECLS
     return; \
   } while (0)
 
+/* --- tests that list themselves ------------------------------------------- */
+
+/* Begins a test, which needs no place in a list and whose program needs no
+ * main (): tests run in the order of their file.
+ *
+ *   CHECK_TEST (test_a_flat_frame_stays_flat)
+ *   {
+ *   } */
+#define CHECK_TEST(test) CHECK_TEST_ADDED (test, tcase_add_test (tcase, test))
+
+/* A test that runs for __i__ from 0 to @n - 1; where @n is 0 it is skipped. */
+#define CHECK_LOOP_TEST(test, n) \
+  CHECK_TEST_ADDED ( \
+      test, tcase_add_loop_test (tcase, test, 0, check_n_cases (n, #test)))
+
+/* A test that tells the mock what to be. */
+#define CHECK_MOCK_TEST(test) \
+  CHECK_TEST_ADDED (test, check_add_mock_test (tcase, test))
+
+/* Runs a test of above in this case as well. */
+#define CHECK_TEST_AGAIN(test) \
+  static void __attribute__ ((constructor)) G_PASTE (again_, __LINE__) (void) \
+  { \
+    check_list_test (test##_add); \
+  }
+
+/* Before the first test, or between two: those behind it are of this case,
+ * which may have begun above, with a fixture of its own. @set_up, @tear_down:
+ * may be NULL */
+#define CHECK_CASE(name, set_up, tear_down) \
+  static void __attribute__ ((constructor)) G_PASTE (case_, __LINE__) (void) \
+  { \
+    check_list_case (name, set_up, tear_down); \
+  }
+
+/* @add: adds @test to tcase. The wrapper has what GST_END_TEST cleans up. */
+#define CHECK_TEST_ADDED(test, add) \
+  static void test##_body (int __i__); \
+  GST_START_TEST (test) test##_body (__i__); \
+  GST_END_TEST \
+  static void test##_add (TCase *tcase) \
+  { \
+    add; \
+  } \
+  static void __attribute__ ((constructor)) test##_list (void) \
+  { \
+    check_list_test (test##_add); \
+  } \
+  static void test##_body (G_GNUC_UNUSED int __i__)
+
+void check_list_case (const gchar *name, SFun set_up, SFun tear_down);
+void check_list_test (void (*add) (TCase *tcase));
+int check_n_cases (gsize n, const gchar *test);
+
 /* --- the device ---------------------------------------------------------- */
 
 /* Returns: whether IMK_MODULE_PATH leads to the mock, which can be told to have
@@ -52,6 +106,10 @@ GstImagingContext *check_context (gint device_id);
 /* Asked in a test: what knows CUDA must not fork. Returns: how many devices
  * there are, 0 without the module as well */
 guint check_n_devices (void);
+
+/* Returns: what @ask returns. A process that has asked CUDA cannot fork as the
+ * tests do, so a child asks. */
+gboolean check_ask_child (gboolean (*ask) (void));
 
 /* What @element says of lists of devices that are none. The CPU needs none, and
  * an empty list is no list. */
@@ -114,8 +172,7 @@ void check_table (const gchar *path, const gchar *maker, const gchar *table,
  * names none */
 const gchar *check_data_folder (void);
 
-/* --- a folder of its own ---------------------------------------------------
- */
+/* --- a folder of its own -------------------------------------------------- */
 
 /* A fixture: the folder, new and empty, and its end with the files in it. */
 void check_make_folder (void);

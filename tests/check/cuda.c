@@ -14,8 +14,6 @@
 #include <dlfcn.h>
 #include <glib/gstdio.h>
 #include <string.h>
-#include <sys/wait.h>
-#include <unistd.h>
 
 #include "gstimagingmemory.h"
 
@@ -27,8 +25,7 @@
 
 typedef enum { SYSTEM, CUDA_MEMORY } Kind;
 
-/* --- pieces -----------------------------------------------------------------
- */
+/* --- pieces --------------------------------------------------------------- */
 
 static GstCudaContext *
 new_context (void)
@@ -164,10 +161,29 @@ copies_nothing (GstElement *e)
     fail_unless_equals_uint64 (check_stat (e, counters[i]), 0);
 }
 
-/* --- contexts ---------------------------------------------------------------
- */
+/* --- contexts ------------------------------------------------------------- */
 
-GST_START_TEST (test_the_context_of_the_application_is_used)
+/* GstCuda itself takes no mock. */
+static gboolean
+ask_for_device (void)
+{
+  return !check_is_mock () && check_n_devices () > 0;
+}
+
+/* Asked once: a child takes a while to open the device. */
+static gboolean
+have_device (void)
+{
+  static gint known = -1;
+
+  if (known < 0)
+    known = check_ask_child (ask_for_device);
+  return known;
+}
+
+#define CUDA_TEST(test) CHECK_LOOP_TEST (test, have_device ())
+
+CUDA_TEST (test_the_context_of_the_application_is_used)
 {
   GstCudaContext *cuda = new_context ();
 
@@ -182,7 +198,6 @@ GST_START_TEST (test_the_context_of_the_application_is_used)
   }
   gst_object_unref (cuda);
 }
-GST_END_TEST;
 
 static GstBusSyncReply
 answer_need_context (GstBus *bus, GstMessage *message, gpointer cuda)
@@ -204,7 +219,7 @@ keep_sample (GstElement *sink, GstSample **last)
   return GST_FLOW_OK;
 }
 
-GST_START_TEST (test_the_application_answers_who_needs_a_context)
+CUDA_TEST (test_the_application_answers_who_needs_a_context)
 {
   GstCudaContext *cuda = new_context ();
   GstElement *pipeline = gst_parse_launch (
@@ -228,10 +243,9 @@ GST_START_TEST (test_the_application_answers_who_needs_a_context)
   gst_object_unref (pipeline);
   gst_object_unref (cuda);
 }
-GST_END_TEST;
 
 /* What CuPy or PyTorch and the application's GstCudaContext share. */
-GST_START_TEST (test_a_wrapped_primary_context_is_the_primary_one)
+CUDA_TEST (test_a_wrapped_primary_context_is_the_primary_one)
 {
   GstCudaContext *cuda;
   GstHarness *wrapped, *plain;
@@ -256,10 +270,9 @@ GST_START_TEST (test_a_wrapped_primary_context_is_the_primary_one)
   gst_harness_teardown (plain);
   gst_object_unref (cuda);
 }
-GST_END_TEST;
 
 /* Memory of another context is copied, and comes out right. */
-GST_START_TEST (test_two_contexts_in_one_process_mix)
+CUDA_TEST (test_two_contexts_in_one_process_mix)
 {
   GstCudaContext *first = new_context (), *second = new_context ();
   GstHarness *a = harness_new (SHARPEN "cuda", first, SYSTEM);
@@ -283,7 +296,6 @@ GST_START_TEST (test_two_contexts_in_one_process_mix)
   gst_object_unref (first);
   gst_object_unref (second);
 }
-GST_END_TEST;
 
 typedef struct {
   GstCudaContext *cuda;
@@ -307,7 +319,7 @@ work (gpointer data)
   return NULL;
 }
 
-GST_START_TEST (test_pipelines_run_side_by_side)
+CUDA_TEST (test_pipelines_run_side_by_side)
 {
   GstCudaContext *own = new_context (), *shared = new_context ();
   Worker workers[] = {{own, 1}, {shared, 2}, {shared, 3}, {NULL, 4}};
@@ -320,10 +332,8 @@ GST_START_TEST (test_pipelines_run_side_by_side)
   gst_object_unref (own);
   gst_object_unref (shared);
 }
-GST_END_TEST;
 
-/* --- the end ----------------------------------------------------------------
- */
+/* --- the end -------------------------------------------------------------- */
 
 typedef enum { CONTEXT, ELEMENT, BUFFER, N_OWNERS } Owner;
 
@@ -358,14 +368,13 @@ let_go_in_order (const Owner *order, gboolean with_context, Kind out)
     }
 }
 
-GST_START_TEST (test_whoever_is_freed_last_nothing_breaks)
+CUDA_TEST (test_whoever_is_freed_last_nothing_breaks)
 {
   for (guint i = 0; i < G_N_ELEMENTS (orders); i++)
     for (Kind out = SYSTEM; out <= CUDA_MEMORY; out++)
       for (gint with_context = 0; with_context < 2; with_context++)
         let_go_in_order (orders[i], with_context, out);
 }
-GST_END_TEST;
 
 static gsize
 free_bytes (void)
@@ -386,7 +395,7 @@ free_bytes (void)
 }
 
 /* A context takes hundreds of MB: one that stays is seen. */
-GST_START_TEST (test_contexts_leave_no_memory_behind)
+CUDA_TEST (test_contexts_leave_no_memory_behind)
 {
   gsize before, after;
 
@@ -398,10 +407,8 @@ GST_START_TEST (test_contexts_leave_no_memory_behind)
   fail_unless (after + (32 << 20) >= before,
       "%" G_GSIZE_FORMAT " bytes of the device are missing", before - after);
 }
-GST_END_TEST;
 
-/* --- neighbours -------------------------------------------------------------
- */
+/* --- neighbours ----------------------------------------------------------- */
 
 static GstBuffer *
 in_cuda_memory (GstCudaContext *cuda, const gchar *format, GstBuffer *noise)
@@ -458,7 +465,7 @@ goes_through (GstCudaContext *cuda, const gchar *format, Kind in, Kind out)
   gst_harness_teardown (h);
 }
 
-GST_START_TEST (test_cuda_memory_is_used_where_it_lies)
+CUDA_TEST (test_cuda_memory_is_used_where_it_lies)
 {
   GPtrArray *formats = check_formats ("lapsharpen", "memory:CUDAMemory");
   GstCudaContext *cuda = new_context ();
@@ -472,7 +479,6 @@ GST_START_TEST (test_cuda_memory_is_used_where_it_lies)
   g_ptr_array_unref (formats);
   gst_object_unref (cuda);
 }
-GST_END_TEST;
 
 /* Returns: (transfer full): the name of a file with the lights of a set */
 static gchar *
@@ -576,7 +582,7 @@ gives_normals (const gchar *lights, GstCudaContext *cuda, const gchar *format,
   gst_buffer_unref (expected);
 }
 
-GST_START_TEST (test_photostereo_uses_cuda_memory_where_it_lies)
+CUDA_TEST (test_photostereo_uses_cuda_memory_where_it_lies)
 {
   GPtrArray *formats = check_formats ("photostereo", "memory:CUDAMemory");
   GstCudaContext *cuda = new_context ();
@@ -593,11 +599,10 @@ GST_START_TEST (test_photostereo_uses_cuda_memory_where_it_lies)
   g_ptr_array_unref (formats);
   gst_object_unref (cuda);
 }
-GST_END_TEST;
 
 /* cudaupload makes the context, the element is asked for its own by
  * cudadownload: one context for all. */
-GST_START_TEST (test_neighbours_share_one_context)
+CUDA_TEST (test_neighbours_share_one_context)
 {
   static const gchar *const names[] = {"a", "b"};
   GstElement *pipeline, *sink;
@@ -626,7 +631,6 @@ GST_START_TEST (test_neighbours_share_one_context)
   gst_object_unref (sink);
   gst_object_unref (pipeline);
 }
-GST_END_TEST;
 
 /* The live view of the papers: what the GPU made is drawn by the GPU.
  * gldownload stands for the window, so that the pixels can be looked at. */
@@ -650,7 +654,7 @@ downloads_nothing (GstHarness *h, const gchar *name)
   gst_object_unref (e);
 }
 
-GST_START_TEST (test_opengl_takes_frames_without_a_download)
+CUDA_TEST (test_opengl_takes_frames_without_a_download)
 {
   GstVideoInfo info = check_info ("RGBA", WIDTH, HEIGHT);
   gchar *caps = check_caps_string ("RGBA", WIDTH, HEIGHT);
@@ -672,10 +676,9 @@ GST_START_TEST (test_opengl_takes_frames_without_a_download)
   gst_harness_teardown (h);
   g_free (caps);
 }
-GST_END_TEST;
 
 /* Normals in their own colours, or through an element between. */
-GST_START_TEST (test_opengl_takes_normals_without_a_download)
+CUDA_TEST (test_opengl_takes_normals_without_a_download)
 {
   static const gchar *const between[] = {
       "", " ! video/x-raw ! lapsharpen name=l backend=cuda amount=0"};
@@ -714,60 +717,3 @@ GST_START_TEST (test_opengl_takes_normals_without_a_download)
   g_free (in_caps);
   g_free (out_caps);
 }
-GST_END_TEST;
-
-static gboolean
-count_devices (void)
-{
-  const ImkDevice *device;
-  gint n_devices = 0;
-  ImkError error;
-
-  /* GstCuda itself takes no mock */
-  return !check_is_mock () && imk_backend_load ("cuda", &error) == IMK_OK &&
-         imk_device_get (&device, &error) == IMK_OK &&
-         device->count (&n_devices, &error) == IMK_OK && n_devices > 0;
-}
-
-/* A process that has asked CUDA cannot fork as the tests do: a child asks. */
-static gboolean
-have_device (void)
-{
-  pid_t child = fork ();
-  gint status = 1;
-
-  if (child == 0)
-    _exit (count_devices () ? 0 : 1);
-  waitpid (child, &status, 0);
-  return status == 0;
-}
-
-static Suite *
-cuda_suite (void)
-{
-  Suite *s = suite_create ("cuda");
-  TCase *contexts = tcase_create ("contexts");
-  TCase *neighbours = tcase_create ("neighbours");
-
-  suite_add_tcase (s, contexts);
-  suite_add_tcase (s, neighbours);
-  if (!have_device ()) {
-    g_printerr ("skipped: check-cuda: there is no real device\n");
-    return s;
-  }
-  tcase_add_test (contexts, test_the_context_of_the_application_is_used);
-  tcase_add_test (contexts, test_the_application_answers_who_needs_a_context);
-  tcase_add_test (contexts, test_a_wrapped_primary_context_is_the_primary_one);
-  tcase_add_test (contexts, test_two_contexts_in_one_process_mix);
-  tcase_add_test (contexts, test_pipelines_run_side_by_side);
-  tcase_add_test (contexts, test_whoever_is_freed_last_nothing_breaks);
-  tcase_add_test (contexts, test_contexts_leave_no_memory_behind);
-  tcase_add_test (neighbours, test_cuda_memory_is_used_where_it_lies);
-  tcase_add_test (neighbours, test_photostereo_uses_cuda_memory_where_it_lies);
-  tcase_add_test (neighbours, test_neighbours_share_one_context);
-  tcase_add_test (neighbours, test_opengl_takes_frames_without_a_download);
-  tcase_add_test (neighbours, test_opengl_takes_normals_without_a_download);
-  return s;
-}
-
-GST_CHECK_MAIN (cuda)

@@ -56,7 +56,7 @@ check_refused (
 
 /* Every format that is an array has the sample of its first row and column, and
  * of its last, in the buffer. */
-GST_START_TEST (test_planes_of_video)
+CHECK_TEST (test_planes_of_video)
 {
   GstBuffer *buffer = gst_buffer_new_allocate (NULL, 5 * 644 * 8, NULL);
   GstImagingDlTensor *t;
@@ -105,10 +105,9 @@ GST_START_TEST (test_planes_of_video)
   fail_unless_equals_int (GST_MINI_OBJECT_REFCOUNT_VALUE (buffer), 1);
   gst_buffer_unref (buffer);
 }
-GST_END_TEST
 
 /* No format gives a tensor that leaves the buffer. */
-GST_START_TEST (test_no_format_leaves_its_buffer)
+CHECK_TEST (test_no_format_leaves_its_buffer)
 {
   for (GstVideoFormat f = GST_VIDEO_FORMAT_I420;
        gst_video_format_to_string (f) && f <= GST_VIDEO_FORMAT_RGBA64_BE; f++) {
@@ -140,13 +139,12 @@ GST_START_TEST (test_no_format_leaves_its_buffer)
     gst_caps_unref (caps);
   }
 }
-GST_END_TEST
 
 #define TENSOR(types, dims) \
   "other/tensors,format=static,types=(string)\"" types \
   "\",dimensions=(string)\"" dims "\""
 
-GST_START_TEST (test_tensors_and_lines)
+CHECK_TEST (test_tensors_and_lines)
 {
   GstBuffer *buffer = gst_buffer_new_allocate (NULL, 480, NULL);
   GstImagingDlTensor *t;
@@ -195,12 +193,11 @@ GST_START_TEST (test_tensors_and_lines)
   check_refused (buffer, TENSOR ("uint8", "484"), 0, "lie in 2 memories");
   gst_buffer_unref (buffer);
 }
-GST_END_TEST
 
 #define GREY "video/x-raw,format=GRAY8,width=64,height=4"
 
 /* A pool of one buffer has none while there is a view. */
-GST_START_TEST (test_the_buffer_returns_after_the_view)
+CHECK_TEST (test_the_buffer_returns_after_the_view)
 {
   GstBufferPool *pool = gst_buffer_pool_new ();
   GstStructure *config = gst_buffer_pool_get_config (pool);
@@ -235,7 +232,6 @@ GST_START_TEST (test_the_buffer_returns_after_the_view)
   gst_caps_unref (caps);
   gst_imaging_dlpack_free (NULL);
 }
-GST_END_TEST
 
 static GstBuffer *
 imaging_buffer (GstImagingContext *context, GstImagingMemoryMode mode)
@@ -248,7 +244,7 @@ imaging_buffer (GstImagingContext *context, GstImagingMemoryMode mode)
 }
 
 /* Where the newest samples are, and no byte of them is copied. */
-GST_START_TEST (test_memory_of_a_device)
+CHECK_TEST (test_memory_of_a_device)
 {
   GstImagingContext *context = check_context (0);
   GstBuffer *pinned = imaging_buffer (context, GST_IMAGING_MEMORY_PINNED);
@@ -294,21 +290,3 @@ GST_START_TEST (test_memory_of_a_device)
   g_object_unref (context);
   fail_unless_equals_int (check_n_live (), 0);
 }
-GST_END_TEST
-
-static Suite *
-dlpack_suite (void)
-{
-  Suite *suite = suite_create ("dlpack");
-  TCase *tcase = tcase_create ("general");
-
-  suite_add_tcase (suite, tcase);
-  tcase_add_test (tcase, test_planes_of_video);
-  tcase_add_test (tcase, test_no_format_leaves_its_buffer);
-  tcase_add_test (tcase, test_tensors_and_lines);
-  tcase_add_test (tcase, test_the_buffer_returns_after_the_view);
-  tcase_add_test (tcase, test_memory_of_a_device);
-  return suite;
-}
-
-GST_CHECK_MAIN (dlpack);

@@ -174,7 +174,7 @@ check_active (TestOwner *self, const gchar *expected)
 
 /* --- tests ---------------------------------------------------------------- */
 
-GST_START_TEST (test_properties_of_both_stand_side_by_side)
+CHECK_TEST (test_properties_of_both_stand_side_by_side)
 {
   GstBus *bus;
   TestOwner *self = owner_new (&bus);
@@ -196,9 +196,8 @@ GST_START_TEST (test_properties_of_both_stand_side_by_side)
       gst_imaging_engine_choice (self->engine), GST_IMAGING_BACKEND_CPU);
   owner_free (self, bus);
 }
-GST_END_TEST
 
-GST_START_TEST (test_frames_are_counted)
+CHECK_TEST (test_frames_are_counted)
 {
   GstBus *bus;
   TestOwner *self = owner_new (&bus);
@@ -218,9 +217,8 @@ GST_START_TEST (test_frames_are_counted)
   }
   owner_free (self, bus);
 }
-GST_END_TEST
 
-GST_START_TEST (test_ordinary_frames_reach_the_device_by_a_copy)
+CHECK_TEST (test_ordinary_frames_reach_the_device_by_a_copy)
 {
   GstVideoInfo info = check_info ("GRAY16_LE", WIDTH, HEIGHT);
   GstBuffer *frame = check_noise (&info, 1), *copy;
@@ -261,9 +259,8 @@ GST_START_TEST (test_ordinary_frames_reach_the_device_by_a_copy)
   gst_buffer_unref (frame);
   owner_free (self, bus);
 }
-GST_END_TEST
 
-GST_START_TEST (test_auto_goes_on_with_the_cpu_until_the_next_start)
+CHECK_TEST (test_auto_goes_on_with_the_cpu_until_the_next_start)
 {
   GstBus *bus;
   TestOwner *self = owner_new (&bus);
@@ -287,9 +284,8 @@ GST_START_TEST (test_auto_goes_on_with_the_cpu_until_the_next_start)
   check_active (self, "cuda");
   owner_free (self, bus);
 }
-GST_END_TEST
 
-GST_START_TEST (test_cuda_alone_posts_one_error)
+CHECK_TEST (test_cuda_alone_posts_one_error)
 {
   GstBus *bus;
   TestOwner *self = owner_new (&bus);
@@ -303,7 +299,6 @@ GST_START_TEST (test_cuda_alone_posts_one_error)
   fail_unless_equals_int (check_count_messages (bus, GST_MESSAGE_ERROR), 1);
   owner_free (self, bus);
 }
-GST_END_TEST
 
 static void
 check_runs_on (TestOwner *self, gint named, gint expected)
@@ -335,7 +330,7 @@ list_new (gint first, gint second)
   return list;
 }
 
-GST_START_TEST (test_a_list_of_devices_goes_before_the_device_while_it_counts)
+CHECK_MOCK_TEST (test_a_list_of_devices_goes_before_the_device_while_it_counts)
 {
   GstImagingArray *list = list_new (2, 0);
   GArray *others;
@@ -357,9 +352,8 @@ GST_START_TEST (test_a_list_of_devices_goes_before_the_device_while_it_counts)
   owner_free (self, bus);
   g_free (list);
 }
-GST_END_TEST
 
-GST_START_TEST (test_a_list_of_devices_does_not_count_without_cuda)
+CHECK_MOCK_TEST (test_a_list_of_devices_does_not_count_without_cuda)
 {
   GstImagingArray *const lists[] = {
       list_new (GST_IMAGING_ALL_DEVICES, 0), list_new (0, 1), list_new (7, 9)};
@@ -387,7 +381,6 @@ GST_START_TEST (test_a_list_of_devices_does_not_count_without_cuda)
     g_free (lists[i]);
   }
 }
-GST_END_TEST
 
 /* Returns: (transfer full) (nullable): the allocator that @query offers */
 static GstAllocator *
@@ -400,7 +393,7 @@ offered_allocator (GstQuery *query)
   return allocator;
 }
 
-GST_START_TEST (test_allocation_follows_the_backend)
+CHECK_TEST (test_allocation_follows_the_backend)
 {
   for (guint on_cuda = 0; on_cuda < 2; on_cuda++) {
     GstCaps *caps = caps_new ();
@@ -428,25 +421,3 @@ GST_START_TEST (test_allocation_follows_the_backend)
     owner_free (self, bus);
   }
 }
-GST_END_TEST
-
-static Suite *
-engine_suite (void)
-{
-  Suite *suite = suite_create ("engine");
-  TCase *tc = tcase_create ("engine");
-
-  suite_add_tcase (suite, tc);
-  tcase_add_test (tc, test_properties_of_both_stand_side_by_side);
-  tcase_add_test (tc, test_frames_are_counted);
-  tcase_add_test (tc, test_ordinary_frames_reach_the_device_by_a_copy);
-  tcase_add_test (tc, test_auto_goes_on_with_the_cpu_until_the_next_start);
-  tcase_add_test (tc, test_cuda_alone_posts_one_error);
-  check_add_mock_test (
-      tc, test_a_list_of_devices_goes_before_the_device_while_it_counts);
-  check_add_mock_test (tc, test_a_list_of_devices_does_not_count_without_cuda);
-  tcase_add_test (tc, test_allocation_follows_the_backend);
-  return suite;
-}
-
-GST_CHECK_MAIN (engine);

@@ -198,9 +198,11 @@ check_no_error (Streams *s)
   ck_abort_msg ("%s: %s", s->c->launch, error->message);
 }
 
+CHECK_CASE ("events", streams_setup, check_remove_folder)
+
 /* Sequence numbers, DISCONT, order, custom events, and all of it again after a
  * flush. */
-GST_START_TEST (test_events_of_every_pad)
+CHECK_LOOP_TEST (test_events_of_every_pad, streams_n_cases)
 {
   Streams *s = streams_new (&streams_cases[__i__]);
   Count c;
@@ -234,10 +236,8 @@ GST_START_TEST (test_events_of_every_pad)
   check_no_error (s);
   streams_free (s);
 }
-GST_END_TEST
 
-/* --- gaps --------------------------------------------------------------------
- */
+/* --- gaps ----------------------------------------------------------------- */
 
 static void
 feed_gap (Streams *s, guint sink, gpointer data)
@@ -256,7 +256,7 @@ feed_gap (Streams *s, guint sink, gpointer data)
 
 /* A sink may have to preroll with a gap, so it goes behind a segment and that
  * behind caps; and no element ends with an error. */
-GST_START_TEST (test_a_stream_may_begin_with_a_gap)
+CHECK_LOOP_TEST (test_a_stream_may_begin_with_a_gap, streams_n_cases)
 {
   Streams *s = streams_new (&streams_cases[__i__]);
   Count c;
@@ -276,10 +276,9 @@ GST_START_TEST (test_a_stream_may_begin_with_a_gap)
   check_no_error (s);
   streams_free (s);
 }
-GST_END_TEST
 
 /* A gap has a time; before a segment, and in one of lines, there is none. */
-GST_START_TEST (test_a_gap_without_a_time_is_no_critical)
+CHECK_LOOP_TEST (test_a_gap_without_a_time_is_no_critical, streams_n_cases)
 {
   Streams *s = streams_new (&streams_cases[__i__]);
   GstSegment segment;
@@ -298,10 +297,8 @@ GST_START_TEST (test_a_gap_without_a_time_is_no_critical)
   g_usleep (20000); /* those of an aggregator are for another thread */
   streams_free (s);
 }
-GST_END_TEST
 
-/* --- a late pad
- * ---------------------------------------------------- */
+/* --- a late pad ----------------------------------------------------------- */
 
 static GstFlowReturn
 drop_buffer (GstPad *pad, GstObject *parent, GstBuffer *buffer)
@@ -311,7 +308,7 @@ drop_buffer (GstPad *pad, GstObject *parent, GstBuffer *buffer)
 }
 
 /* What was sent before it was made, it gets. */
-GST_START_TEST (test_a_late_pad_has_what_was_sent)
+CHECK_TEST (test_a_late_pad_has_what_was_sent)
 {
   static const StreamsCase early = {"normalintegrate backend=cpu",
       {{"sink", "video/x-raw,format=RGB,width=16,height=8,framerate=25/1",
@@ -349,23 +346,3 @@ GST_START_TEST (test_a_late_pad_has_what_was_sent)
   gst_object_unref (pad);
   streams_free (s);
 }
-GST_END_TEST
-
-static Suite *
-events_suite (void)
-{
-  Suite *suite = suite_create ("events");
-  TCase *tc = tcase_create ("events");
-
-  suite_add_tcase (suite, tc);
-  tcase_add_checked_fixture (tc, streams_setup, check_remove_folder);
-  tcase_add_loop_test (tc, test_events_of_every_pad, 0, (int) streams_n_cases);
-  tcase_add_loop_test (
-      tc, test_a_stream_may_begin_with_a_gap, 0, (int) streams_n_cases);
-  tcase_add_loop_test (
-      tc, test_a_gap_without_a_time_is_no_critical, 0, (int) streams_n_cases);
-  tcase_add_test (tc, test_a_late_pad_has_what_was_sent);
-  return suite;
-}
-
-GST_CHECK_MAIN (events);

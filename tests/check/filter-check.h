@@ -9,8 +9,7 @@
 
 G_BEGIN_DECLS
 
-/* --- subclasses -----------------------------------------------------------
- */
+/* --- subclasses ----------------------------------------------------------- */
 
 /* testinvert: the CPU inverts, the device copies, so that a frame tells who
  * made it. testmeasure: the first two bytes of a frame, without an optional
@@ -43,8 +42,7 @@ void filter_tear_down (void);
 /* For loops. */
 static const gchar *const filter_backends[] = {"cpu", "cuda"};
 
-/* --- an element between two pads --------------------------------------------
- */
+/* --- an element between two pads ------------------------------------------ */
 
 typedef struct {
   GstHarness *h;
@@ -68,8 +66,7 @@ void stage_check_made (
     Stage *s, GstBuffer *found, guint seed, ImkBackend backend);
 void stage_push_and_check (Stage *s, guint seed, ImkBackend backend);
 
-/* --- pipelines ---------------------------------------------------------------
- */
+/* --- pipelines ------------------------------------------------------------ */
 
 GstElement *filter_launch (const gchar *format, ...) G_GNUC_PRINTF (1, 2);
 

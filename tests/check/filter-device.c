@@ -74,7 +74,9 @@ offered_pool (GstQuery *query, guint *size)
 
 /* --- allocation ----------------------------------------------------------- */
 
-GST_START_TEST (test_a_pinned_pool_is_offered_for_the_device_alone)
+CHECK_CASE ("allocation", filter_set_up, filter_tear_down)
+
+CHECK_TEST (test_a_pinned_pool_is_offered_for_the_device_alone)
 {
   const gchar *elements[] = {"testinvert", "testmeasure"};
 
@@ -106,9 +108,8 @@ GST_START_TEST (test_a_pinned_pool_is_offered_for_the_device_alone)
     g_free (line);
   }
 }
-GST_END_TEST;
 
-GST_START_TEST (test_rows_of_any_length_are_welcome_where_frames_are_new)
+CHECK_TEST (test_rows_of_any_length_are_welcome_where_frames_are_new)
 {
   for (guint i = 0; i < G_N_ELEMENTS (filter_backends); i++) {
     gchar *line = g_strdup_printf ("testinvert backend=%s", filter_backends[i]);
@@ -121,11 +122,10 @@ GST_START_TEST (test_rows_of_any_length_are_welcome_where_frames_are_new)
     g_free (line);
   }
 }
-GST_END_TEST;
 
 /* A frame that is only measured goes on as it came: what downstream does not
  * understand must not come. */
-GST_START_TEST (test_a_measuring_element_speaks_for_downstream)
+CHECK_TEST (test_a_measuring_element_speaks_for_downstream)
 {
   Stage s = stage_new ("testmeasure", "sink", "src");
   GstQuery *query = query_allocation (&s);
@@ -145,9 +145,8 @@ GST_START_TEST (test_a_measuring_element_speaks_for_downstream)
   gst_query_unref (query);
   stage_free (&s);
 }
-GST_END_TEST;
 
-GST_START_TEST (test_frames_in_the_offered_pool_are_not_copied)
+CHECK_TEST (test_frames_in_the_offered_pool_are_not_copied)
 {
   const gchar *elements[] = {"testinvert", "testmeasure"};
 
@@ -185,9 +184,8 @@ GST_START_TEST (test_frames_in_the_offered_pool_are_not_copied)
     g_free (line);
   }
 }
-GST_END_TEST;
 
-GST_START_TEST (test_frames_come_out_on_the_device_and_anyone_can_map_them)
+CHECK_TEST (test_frames_come_out_on_the_device_and_anyone_can_map_them)
 {
   Stage s = stage_new ("testinvert backend=cuda", "sink", "src");
   GstBuffer *out;
@@ -203,7 +201,6 @@ GST_START_TEST (test_frames_come_out_on_the_device_and_anyone_can_map_them)
   gst_buffer_unref (out);
   stage_free (&s);
 }
-GST_END_TEST;
 
 /* Noise into lapsharpen on the CPU: what every other way must give. */
 static GstBuffer *
@@ -223,7 +220,7 @@ sharpened_on_cpu (const GstVideoInfo *info, guint seed, guint times)
 }
 
 /* The one page-locked block is that which ordinary frames are copied into. */
-GST_START_TEST (test_frames_of_an_incoherent_gpu_are_never_read_uncached)
+CHECK_MOCK_TEST (test_frames_of_an_incoherent_gpu_are_never_read_uncached)
 {
   GstBuffer *expected, *out;
   Stage s;
@@ -244,9 +241,8 @@ GST_START_TEST (test_frames_of_an_incoherent_gpu_are_never_read_uncached)
   g_unsetenv ("IMK_MOCK_INTEGRATED");
   g_unsetenv ("IMK_MOCK_COHERENT");
 }
-GST_END_TEST;
 
-GST_START_TEST (test_between_our_elements_frames_stay_on_the_device)
+CHECK_TEST (test_between_our_elements_frames_stay_on_the_device)
 {
   const gchar *formats[] = {"GRAY8", "GRAY16_LE", "RGBA"};
   const gchar *between[] = {"!", "! queue !", "! identity !",
@@ -290,9 +286,8 @@ GST_START_TEST (test_between_our_elements_frames_stay_on_the_device)
       g_free (line);
     }
 }
-GST_END_TEST;
 
-GST_START_TEST (test_a_branch_that_writes_leaves_the_other_as_it_was)
+CHECK_TEST (test_a_branch_that_writes_leaves_the_other_as_it_was)
 {
   Stage s = stage_new ("testinvert backend=cuda", "sink", "src");
   GstBuffer *out, *branch;
@@ -310,9 +305,8 @@ GST_START_TEST (test_a_branch_that_writes_leaves_the_other_as_it_was)
   gst_buffer_unref (out);
   stage_free (&s);
 }
-GST_END_TEST;
 
-GST_START_TEST (test_auto_follows_frames_to_the_device)
+CHECK_TEST (test_auto_follows_frames_to_the_device)
 {
   const gchar *elements[] = {"testinvert", "testmeasure"};
 
@@ -341,9 +335,8 @@ GST_START_TEST (test_auto_follows_frames_to_the_device)
     stage_free (&s);
   }
 }
-GST_END_TEST;
 
-GST_START_TEST (test_auto_takes_the_device_that_has_the_frames)
+CHECK_MOCK_TEST (test_auto_takes_the_device_that_has_the_frames)
 {
   Stage s = stage_new ("testinvert", "sink", "src");
   GstBuffer *out;
@@ -359,11 +352,10 @@ GST_START_TEST (test_auto_takes_the_device_that_has_the_frames)
   gst_buffer_unref (out);
   stage_free (&s);
 }
-GST_END_TEST;
 
 /* More frames than the pool of the copies has buffers at a time: the next copy
  * waits for the kernel that reads the last one. */
-GST_START_TEST (test_frames_of_another_device_are_copied_between_the_devices)
+CHECK_MOCK_TEST (test_frames_of_another_device_are_copied_between_the_devices)
 {
   const guint n_frames = 9;
   Stage s =
@@ -387,10 +379,9 @@ GST_START_TEST (test_frames_of_another_device_are_copied_between_the_devices)
   fail_unless_equals_uint64 (check_stat (s.element, "bytes-uploaded"), 0);
   stage_free (&s);
 }
-GST_END_TEST;
 
 /* What the CPU has read already need not be read from the device again. */
-GST_START_TEST (test_frames_that_the_host_has_too_are_copied_there)
+CHECK_TEST (test_frames_that_the_host_has_too_are_copied_there)
 {
   Stage s =
       stage_new ("testinvert backend=cuda cuda-device-id=0", "sink", "src");
@@ -408,7 +399,6 @@ GST_START_TEST (test_frames_that_the_host_has_too_are_copied_there)
   gst_buffer_unref (out);
   stage_free (&s);
 }
-GST_END_TEST;
 
 static ImkBackend
 filter_backend_of (GstBuffer *made)
@@ -453,7 +443,7 @@ frames_of_a_peer_with_a_failure (gulong nth)
   return is_over;
 }
 
-GST_START_TEST (test_a_copy_between_devices_may_fail)
+CHECK_TEST (test_a_copy_between_devices_may_fail)
 {
   gulong nth = 1;
 
@@ -461,9 +451,8 @@ GST_START_TEST (test_a_copy_between_devices_may_fail)
     nth++;
   fail_unless (nth > 20, "only %lu calls", nth);
 }
-GST_END_TEST;
 
-GST_START_TEST (test_auto_takes_cuda_where_it_is_faster)
+CHECK_TEST (test_auto_takes_cuda_where_it_is_faster)
 {
   Stage s = {NULL};
 
@@ -475,11 +464,12 @@ GST_START_TEST (test_auto_takes_cuda_where_it_is_faster)
   stage_push_and_check (&s, 1, IMK_BACKEND_CPU);
   stage_free (&s);
 }
-GST_END_TEST;
 
 /* --- failures ------------------------------------------------------------- */
 
-GST_START_TEST (test_auto_goes_on_with_the_cpu_and_says_so_once)
+CHECK_CASE ("failures", filter_set_up, filter_tear_down)
+
+CHECK_TEST (test_auto_goes_on_with_the_cpu_and_says_so_once)
 {
   Stage s = {NULL};
 
@@ -503,9 +493,8 @@ GST_START_TEST (test_auto_goes_on_with_the_cpu_and_says_so_once)
   imk_inject_failure (0, FALSE);
   stage_free (&s);
 }
-GST_END_TEST;
 
-GST_START_TEST (test_results_say_what_computed_them)
+CHECK_TEST (test_results_say_what_computed_them)
 {
   for (guint i = 0; i < G_N_ELEMENTS (filter_backends); i++) {
     g_autofree gchar *line =
@@ -527,10 +516,9 @@ GST_START_TEST (test_results_say_what_computed_them)
     stage_free (&s);
   }
 }
-GST_END_TEST;
 
 /* Upstream writes into page-locked memory of ours, which has no more of it. */
-GST_START_TEST (test_upstream_goes_on_in_our_pool_without_the_device)
+CHECK_TEST (test_upstream_goes_on_in_our_pool_without_the_device)
 {
   Stage s = {NULL};
   GstBufferPool *pool;
@@ -566,9 +554,8 @@ GST_START_TEST (test_upstream_goes_on_in_our_pool_without_the_device)
   gst_object_unref (pool);
   stage_free (&s);
 }
-GST_END_TEST;
 
-GST_START_TEST (test_a_frame_of_a_working_device_is_not_lost_with_the_kernel)
+CHECK_TEST (test_a_frame_of_a_working_device_is_not_lost_with_the_kernel)
 {
   Stage s = stage_new ("testinvert", "sink", "src");
   GstBuffer *out;
@@ -588,10 +575,9 @@ GST_START_TEST (test_a_frame_of_a_working_device_is_not_lost_with_the_kernel)
   fail_unless_equals_uint64 (check_stat (s.element, "lost-frames"), 0);
   stage_free (&s);
 }
-GST_END_TEST;
 
 /* A queue may hold many of them. */
-GST_START_TEST (test_frames_that_were_only_on_a_lost_device_are_counted_as_lost)
+CHECK_TEST (test_frames_that_were_only_on_a_lost_device_are_counted_as_lost)
 {
   const gchar *elements[] = {"testinvert", "testmeasure"};
 
@@ -621,9 +607,8 @@ GST_START_TEST (test_frames_that_were_only_on_a_lost_device_are_counted_as_lost)
     stage_free (&s);
   }
 }
-GST_END_TEST;
 
-GST_START_TEST (test_cuda_that_was_asked_for_fails_with_one_error)
+CHECK_TEST (test_cuda_that_was_asked_for_fails_with_one_error)
 {
   Stage s = stage_new ("testinvert backend=cuda", "sink", "src");
 
@@ -639,7 +624,6 @@ GST_START_TEST (test_cuda_that_was_asked_for_fails_with_one_error)
   imk_inject_failure (0, FALSE);
   stage_free (&s);
 }
-GST_END_TEST;
 
 /* Returns: whether no call failed. Whatever fails, and when: frames are right
  * or counted as lost, results come once for each, and it is said once. */
@@ -710,7 +694,7 @@ fail_each_call (const gchar *launch, gboolean forever)
   fail_unless (nth > 20, "only %lu calls were made", nth);
 }
 
-GST_START_TEST (test_each_call_to_the_device_may_fail)
+CHECK_LOOP_TEST (test_each_call_to_the_device_may_fail, 8)
 {
   const gchar *lines[] = {"testinvert", "testmeasurefast",
       "testinvert backend=cuda", "testmeasure backend=cuda"};
@@ -718,7 +702,6 @@ GST_START_TEST (test_each_call_to_the_device_may_fail)
   filter_seen.prefers_cuda = TRUE;
   fail_each_call (lines[__i__ / 2], __i__ % 2);
 }
-GST_END_TEST;
 
 static void
 check_refused (const gchar *launch, const gchar *words)
@@ -741,23 +724,21 @@ check_refused (const gchar *launch, const gchar *words)
   gst_object_unref (element);
 }
 
-GST_START_TEST (test_cuda_without_a_device_is_refused_at_the_start)
+CHECK_MOCK_TEST (test_cuda_without_a_device_is_refused_at_the_start)
 {
   g_setenv ("IMK_MOCK_DEVICES", "0", TRUE);
   check_refused ("testinvert backend=cuda", "No CUDA device");
   check_refused ("testmeasure backend=cuda", "backend=cpu");
   g_unsetenv ("IMK_MOCK_DEVICES");
 }
-GST_END_TEST;
 
-GST_START_TEST (test_a_device_number_beyond_the_last_is_refused)
+CHECK_TEST (test_a_device_number_beyond_the_last_is_refused)
 {
   check_refused (
       "testinvert backend=cuda cuda-device-id=7", "cuda-device-id is 7");
 }
-GST_END_TEST;
 
-GST_START_TEST (test_auto_without_a_device_runs_on_the_cpu_and_is_silent)
+CHECK_MOCK_TEST (test_auto_without_a_device_runs_on_the_cpu_and_is_silent)
 {
   Stage s = {NULL};
 
@@ -771,53 +752,3 @@ GST_START_TEST (test_auto_without_a_device_runs_on_the_cpu_and_is_silent)
   stage_free (&s);
   g_unsetenv ("IMK_MOCK_DEVICES");
 }
-GST_END_TEST;
-
-static Suite *
-filter_device_suite (void)
-{
-  Suite *suite = suite_create ("filter-device");
-  TCase *tcase = tcase_create ("allocation");
-
-  suite_add_tcase (suite, tcase);
-  tcase_add_checked_fixture (tcase, filter_set_up, filter_tear_down);
-  tcase_add_test (tcase, test_a_pinned_pool_is_offered_for_the_device_alone);
-  tcase_add_test (
-      tcase, test_rows_of_any_length_are_welcome_where_frames_are_new);
-  tcase_add_test (tcase, test_a_measuring_element_speaks_for_downstream);
-  tcase_add_test (tcase, test_frames_in_the_offered_pool_are_not_copied);
-  tcase_add_test (
-      tcase, test_frames_come_out_on_the_device_and_anyone_can_map_them);
-  tcase_add_test (tcase, test_between_our_elements_frames_stay_on_the_device);
-  check_add_mock_test (
-      tcase, test_frames_of_an_incoherent_gpu_are_never_read_uncached);
-  tcase_add_test (tcase, test_a_branch_that_writes_leaves_the_other_as_it_was);
-  tcase_add_test (tcase, test_auto_follows_frames_to_the_device);
-  check_add_mock_test (tcase, test_auto_takes_the_device_that_has_the_frames);
-  check_add_mock_test (
-      tcase, test_frames_of_another_device_are_copied_between_the_devices);
-  tcase_add_test (tcase, test_frames_that_the_host_has_too_are_copied_there);
-  tcase_add_test (tcase, test_a_copy_between_devices_may_fail);
-  tcase_add_test (tcase, test_auto_takes_cuda_where_it_is_faster);
-
-  tcase = tcase_create ("failures");
-  suite_add_tcase (suite, tcase);
-  tcase_add_checked_fixture (tcase, filter_set_up, filter_tear_down);
-  tcase_add_test (tcase, test_auto_goes_on_with_the_cpu_and_says_so_once);
-  tcase_add_test (tcase, test_results_say_what_computed_them);
-  tcase_add_test (tcase, test_upstream_goes_on_in_our_pool_without_the_device);
-  tcase_add_test (
-      tcase, test_a_frame_of_a_working_device_is_not_lost_with_the_kernel);
-  tcase_add_test (
-      tcase, test_frames_that_were_only_on_a_lost_device_are_counted_as_lost);
-  tcase_add_test (tcase, test_cuda_that_was_asked_for_fails_with_one_error);
-  tcase_add_loop_test (tcase, test_each_call_to_the_device_may_fail, 0, 8);
-  check_add_mock_test (
-      tcase, test_cuda_without_a_device_is_refused_at_the_start);
-  tcase_add_test (tcase, test_a_device_number_beyond_the_last_is_refused);
-  check_add_mock_test (
-      tcase, test_auto_without_a_device_runs_on_the_cpu_and_is_silent);
-  return suite;
-}
-
-GST_CHECK_MAIN (filter_device);

@@ -43,7 +43,9 @@ check_line (Stage *s, GstBuffer *line, guint frame, guint seed, gboolean header)
 
 /* --- results -------------------------------------------------------------- */
 
-GST_START_TEST (test_results_go_on_without_anyone_at_src)
+CHECK_CASE ("results", filter_set_up, filter_tear_down)
+
+CHECK_LOOP_TEST (test_results_go_on_without_anyone_at_src, 2)
 {
   gchar *line =
       g_strdup_printf ("testmeasure backend=%s", filter_backends[__i__]);
@@ -56,9 +58,8 @@ GST_START_TEST (test_results_go_on_without_anyone_at_src)
   stage_free (&s);
   g_free (line);
 }
-GST_END_TEST;
 
-GST_START_TEST (test_frames_go_on_without_anyone_at_results)
+CHECK_TEST (test_frames_go_on_without_anyone_at_results)
 {
   Stage s = stage_new ("testmeasure name=m", "sink", "src");
   GstPad *results = gst_element_request_pad_simple (s.element, "results");
@@ -81,9 +82,8 @@ GST_START_TEST (test_frames_go_on_without_anyone_at_results)
   gst_object_unref (results);
   stage_free (&s);
 }
-GST_END_TEST;
 
-GST_START_TEST (test_nobody_at_all_stops_upstream)
+CHECK_TEST (test_nobody_at_all_stops_upstream)
 {
   Stage s = stage_new ("testmeasure", "sink", NULL);
   GstPad *results;
@@ -95,9 +95,8 @@ GST_START_TEST (test_nobody_at_all_stops_upstream)
   gst_object_unref (results);
   stage_free (&s);
 }
-GST_END_TEST;
 
-GST_START_TEST (test_there_is_one_results_pad)
+CHECK_TEST (test_there_is_one_results_pad)
 {
   GstElement *element = gst_element_factory_make ("testmeasure", NULL);
   GstPad *pad = gst_element_request_pad_simple (element, "results");
@@ -114,7 +113,6 @@ GST_START_TEST (test_there_is_one_results_pad)
   gst_object_unref (pad); /* not released: the element does so */
   gst_object_unref (element);
 }
-GST_END_TEST;
 
 typedef struct {
   GstElement *element;
@@ -135,7 +133,7 @@ request_results (gpointer data)
   return gst_element_request_pad (r->element, template, NULL, NULL);
 }
 
-GST_START_TEST (test_two_threads_that_want_the_results_pad_get_one)
+CHECK_TEST (test_two_threads_that_want_the_results_pad_get_one)
 {
   GstElement *element = gst_element_factory_make ("testmeasure", NULL);
 
@@ -153,7 +151,6 @@ GST_START_TEST (test_two_threads_that_want_the_results_pad_get_one)
   }
   gst_object_unref (element);
 }
-GST_END_TEST;
 
 static void
 assert_next_event (GstHarness *h, GstEventType type)
@@ -166,7 +163,7 @@ assert_next_event (GstHarness *h, GstEventType type)
   gst_event_unref (event);
 }
 
-GST_START_TEST (test_results_have_the_events_of_a_stream)
+CHECK_TEST (test_results_have_the_events_of_a_stream)
 {
   Stage s = stage_new ("testmeasure", "sink", "results");
   GstSegment segment;
@@ -199,9 +196,8 @@ GST_START_TEST (test_results_have_the_events_of_a_stream)
   fail_unless_equals_int (gst_harness_buffers_received (s.h), 3);
   stage_free (&s);
 }
-GST_END_TEST;
 
-GST_START_TEST (test_eos_without_a_frame_ends_both)
+CHECK_TEST (test_eos_without_a_frame_ends_both)
 {
   Stage s = stage_new ("testmeasure", "sink", "results");
 
@@ -212,9 +208,8 @@ GST_START_TEST (test_eos_without_a_frame_ends_both)
   assert_next_event (s.h, GST_EVENT_EOS);
   stage_free (&s);
 }
-GST_END_TEST;
 
-GST_START_TEST (test_eos_without_a_segment_is_no_critical)
+CHECK_TEST (test_eos_without_a_segment_is_no_critical)
 {
   GstElement *element = gst_element_factory_make ("testmeasure", NULL);
   GstPad *sink, *results;
@@ -230,9 +225,8 @@ GST_START_TEST (test_eos_without_a_segment_is_no_critical)
   gst_object_unref (results);
   gst_object_unref (element);
 }
-GST_END_TEST;
 
-GST_START_TEST (test_a_stream_after_eos_has_results_again)
+CHECK_TEST (test_a_stream_after_eos_has_results_again)
 {
   Stage s = stage_new ("testmeasure", "sink", "results");
   GstSegment segment;
@@ -248,9 +242,8 @@ GST_START_TEST (test_a_stream_after_eos_has_results_again)
   check_line (&s, check_pull (s.h), 1, 1, FALSE);
   stage_free (&s);
 }
-GST_END_TEST;
 
-GST_START_TEST (test_results_come_again_after_a_restart)
+CHECK_TEST (test_results_come_again_after_a_restart)
 {
   GstElement *pipeline = filter_launch (
       "videotestsrc num-buffers=3 ! video/x-raw,format=GRAY8,width=33,height=5 "
@@ -264,9 +257,8 @@ GST_START_TEST (test_results_come_again_after_a_restart)
   }
   check_stop (pipeline);
 }
-GST_END_TEST;
 
-GST_START_TEST (test_the_peer_of_results_chooses_tensors)
+CHECK_TEST (test_the_peer_of_results_chooses_tensors)
 {
   Stage s = stage_new ("testmeasure", "sink", NULL);
   GstCaps *caps, *expected;
@@ -298,9 +290,8 @@ GST_START_TEST (test_the_peer_of_results_chooses_tensors)
   gst_caps_unref (expected);
   stage_free (&s);
 }
-GST_END_TEST;
 
-GST_START_TEST (test_tensors_have_the_frame_rate_of_their_frames)
+CHECK_TEST (test_tensors_have_the_frame_rate_of_their_frames)
 {
   static const gchar *const rates[] = {"25/1", "30/1", "30/1", "25/1"};
   Stage s = stage_new ("testmeasure", "sink", NULL);
@@ -326,9 +317,9 @@ GST_START_TEST (test_tensors_have_the_frame_rate_of_their_frames)
   }
   stage_free (&s);
 }
-GST_END_TEST;
 
-GST_START_TEST (test_results_are_known_by_the_number_and_times_of_their_frame)
+CHECK_LOOP_TEST (
+    test_results_are_known_by_the_number_and_times_of_their_frame, 2)
 {
   static const gchar *const peers[] = {"text/csv", "other/tensors"};
   GstCaps *clock = gst_caps_from_string ("timestamp/x-camera");
@@ -357,11 +348,10 @@ GST_START_TEST (test_results_are_known_by_the_number_and_times_of_their_frame)
   gst_caps_unref (clock);
   stage_free (&s);
 }
-GST_END_TEST;
 
 /* Nothing waits: neither the pipeline for a sink that never gets caps, nor the
  * sink of the frames for that one. */
-GST_START_TEST (test_a_peer_that_takes_no_results_is_one_error)
+CHECK_TEST (test_a_peer_that_takes_no_results_is_one_error)
 {
   GstElement *pipeline = filter_launch (
       "videotestsrc num-buffers=3 ! video/x-raw,format=GRAY8,width=33,height=5 "
@@ -383,9 +373,8 @@ GST_START_TEST (test_a_peer_that_takes_no_results_is_one_error)
   gst_object_unref (bus);
   check_stop (pipeline);
 }
-GST_END_TEST;
 
-GST_START_TEST (test_refused_results_are_said_once_and_may_be_mended)
+CHECK_TEST (test_refused_results_are_said_once_and_may_be_mended)
 {
   Stage s = stage_new ("testmeasure", "sink", NULL);
   GstElement *filter = gst_element_factory_make ("capsfilter", NULL);
@@ -416,7 +405,6 @@ GST_START_TEST (test_refused_results_are_said_once_and_may_be_mended)
   stage_free (&s);
   gst_object_unref (filter);
 }
-GST_END_TEST;
 
 static GstPadProbeReturn
 note_order (GstPad *pad, GstPadProbeInfo *info, gpointer order)
@@ -428,7 +416,7 @@ note_order (GstPad *pad, GstPadProbeInfo *info, gpointer order)
   return GST_PAD_PROBE_OK;
 }
 
-GST_START_TEST (test_results_come_before_their_frame)
+CHECK_TEST (test_results_come_before_their_frame)
 {
   Stage s = stage_new ("testmeasure", "sink", "results");
   GstHarness *frames = gst_harness_new_with_element (s.element, NULL, "src");
@@ -448,7 +436,6 @@ GST_START_TEST (test_results_come_before_their_frame)
   gst_harness_teardown (frames);
   stage_free (&s);
 }
-GST_END_TEST;
 
 /* Waits until @element has processed a frame more. */
 static void
@@ -464,7 +451,7 @@ wait_for_a_frame (GstElement *element)
 }
 
 /* Somebody looks in for a while and goes, again and again; frames flow on. */
-GST_START_TEST (test_results_may_be_requested_and_released_while_playing)
+CHECK_TEST (test_results_may_be_requested_and_released_while_playing)
 {
   GstElement *pipeline = filter_launch (
       "videotestsrc ! video/x-raw,format=GRAY8,width=16,height=4 ! "
@@ -500,7 +487,6 @@ GST_START_TEST (test_results_may_be_requested_and_released_while_playing)
   gst_object_unref (m);
   check_stop (pipeline);
 }
-GST_END_TEST;
 
 static GstEvent *
 next_event (GstHarness *h, GstEventType type)
@@ -517,7 +503,7 @@ next_event (GstHarness *h, GstEventType type)
 
 /* Sinks of one pipeline whose streams are of several groups, or of none, tell
  * the application of a stream each. */
-GST_START_TEST (test_results_are_of_the_group_of_their_frames)
+CHECK_TEST (test_results_are_of_the_group_of_their_frames)
 {
   Stage s = stage_new ("testmeasure", "sink", "results");
   GstEvent *start = gst_event_new_stream_start ("grouped"), *event;
@@ -544,7 +530,6 @@ GST_START_TEST (test_results_are_of_the_group_of_their_frames)
   gst_event_unref (event);
   stage_free (&s);
 }
-GST_END_TEST;
 
 static void
 push_late_segment (GstElement *element, GstPad *pad, gpointer stage)
@@ -557,7 +542,7 @@ push_late_segment (GstElement *element, GstPad *pad, gpointer stage)
       ((Stage *) stage)->h, gst_event_new_segment (&segment));
 }
 
-GST_START_TEST (test_a_segment_that_comes_with_the_pad_is_in_force)
+CHECK_TEST (test_a_segment_that_comes_with_the_pad_is_in_force)
 {
   Stage s = stage_new ("testmeasure", "sink", "src");
   const GstSegment *segment;
@@ -577,10 +562,9 @@ GST_START_TEST (test_a_segment_that_comes_with_the_pad_is_in_force)
   gst_harness_teardown (results);
   stage_free (&s);
 }
-GST_END_TEST;
 
 /* Where a stream begins with a gap, a sink has to preroll with it. */
-GST_START_TEST (test_a_gap_before_the_first_frame_comes_through)
+CHECK_TEST (test_a_gap_before_the_first_frame_comes_through)
 {
   Stage s = stage_new ("testmeasure", "sink", "results");
 
@@ -593,9 +577,8 @@ GST_START_TEST (test_a_gap_before_the_first_frame_comes_through)
   check_line (&s, check_pull (s.h), 0, 0, TRUE);
   stage_free (&s);
 }
-GST_END_TEST;
 
-GST_START_TEST (test_a_new_reader_gets_the_line_of_names)
+CHECK_TEST (test_a_new_reader_gets_the_line_of_names)
 {
   Stage s = stage_new ("testmeasure", "sink", "results");
   GstPad *results = gst_element_get_static_pad (s.element, "results");
@@ -612,9 +595,8 @@ GST_START_TEST (test_a_new_reader_gets_the_line_of_names)
   gst_object_unref (results);
   stage_free (&s);
 }
-GST_END_TEST;
 
-GST_START_TEST (test_columns_that_change_are_named_again)
+CHECK_TEST (test_columns_that_change_are_named_again)
 {
   Stage s = stage_new ("testmeasure", "sink", "results");
   const gboolean others[] = {FALSE, TRUE, TRUE, FALSE};
@@ -635,41 +617,3 @@ GST_START_TEST (test_columns_that_change_are_named_again)
   }
   stage_free (&s);
 }
-GST_END_TEST;
-
-static Suite *
-filter_results_suite (void)
-{
-  Suite *suite = suite_create ("filter-results");
-  TCase *tcase = tcase_create ("results");
-
-  suite_add_tcase (suite, tcase);
-  tcase_add_checked_fixture (tcase, filter_set_up, filter_tear_down);
-  tcase_add_loop_test (tcase, test_results_go_on_without_anyone_at_src, 0, 2);
-  tcase_add_test (tcase, test_frames_go_on_without_anyone_at_results);
-  tcase_add_test (tcase, test_nobody_at_all_stops_upstream);
-  tcase_add_test (tcase, test_there_is_one_results_pad);
-  tcase_add_test (tcase, test_two_threads_that_want_the_results_pad_get_one);
-  tcase_add_test (tcase, test_results_have_the_events_of_a_stream);
-  tcase_add_test (tcase, test_eos_without_a_frame_ends_both);
-  tcase_add_test (tcase, test_eos_without_a_segment_is_no_critical);
-  tcase_add_test (tcase, test_a_stream_after_eos_has_results_again);
-  tcase_add_test (tcase, test_results_come_again_after_a_restart);
-  tcase_add_test (tcase, test_the_peer_of_results_chooses_tensors);
-  tcase_add_test (tcase, test_tensors_have_the_frame_rate_of_their_frames);
-  tcase_add_loop_test (tcase,
-      test_results_are_known_by_the_number_and_times_of_their_frame, 0, 2);
-  tcase_add_test (tcase, test_a_peer_that_takes_no_results_is_one_error);
-  tcase_add_test (tcase, test_refused_results_are_said_once_and_may_be_mended);
-  tcase_add_test (tcase, test_results_are_of_the_group_of_their_frames);
-  tcase_add_test (tcase, test_a_segment_that_comes_with_the_pad_is_in_force);
-  tcase_add_test (tcase, test_a_gap_before_the_first_frame_comes_through);
-  tcase_add_test (tcase, test_a_new_reader_gets_the_line_of_names);
-  tcase_add_test (tcase, test_columns_that_change_are_named_again);
-  tcase_add_test (tcase, test_results_come_before_their_frame);
-  tcase_add_test (
-      tcase, test_results_may_be_requested_and_released_while_playing);
-  return suite;
-}
-
-GST_CHECK_MAIN (filter_results);

@@ -5,7 +5,9 @@
 
 /* --- the vfuncs ----------------------------------------------------------- */
 
-GST_START_TEST (test_each_open_has_its_close_over_caps_changes)
+CHECK_CASE ("vfuncs", filter_set_up, filter_tear_down)
+
+CHECK_LOOP_TEST (test_each_open_has_its_close_over_caps_changes, 2)
 {
   const gchar *formats[] = {"GRAY8", "GRAY16_LE", "RGBA", "I420", "GRAY8"};
   gchar *line =
@@ -23,9 +25,8 @@ GST_START_TEST (test_each_open_has_its_close_over_caps_changes)
   stage_free (&s);
   g_free (line);
 }
-GST_END_TEST;
 
-GST_START_TEST (test_it_starts_and_stops_200_times)
+CHECK_LOOP_TEST (test_it_starts_and_stops_200_times, 2)
 {
   gchar *line =
       g_strdup_printf ("testinvert backend=%s", filter_backends[__i__]);
@@ -51,9 +52,8 @@ GST_START_TEST (test_it_starts_and_stops_200_times)
   stage_free (&s);
   g_free (line);
 }
-GST_END_TEST;
 
-GST_START_TEST (test_absent_optional_vfuncs_are_not_called)
+CHECK_TEST (test_absent_optional_vfuncs_are_not_called)
 {
   Stage s = stage_new ("testmeasure", "sink", "src");
 
@@ -62,9 +62,8 @@ GST_START_TEST (test_absent_optional_vfuncs_are_not_called)
   fail_unless (gst_harness_push_event (s.h, gst_event_new_flush_stop (TRUE)));
   stage_free (&s);
 }
-GST_END_TEST;
 
-GST_START_TEST (test_a_flush_resets)
+CHECK_LOOP_TEST (test_a_flush_resets, 2)
 {
   gchar *line =
       g_strdup_printf ("testinvert backend=%s", filter_backends[__i__]);
@@ -82,9 +81,8 @@ GST_START_TEST (test_a_flush_resets)
   stage_free (&s);
   g_free (line);
 }
-GST_END_TEST;
 
-GST_START_TEST (test_a_kernel_that_does_not_open_is_one_error)
+CHECK_TEST (test_a_kernel_that_does_not_open_is_one_error)
 {
   struct {
     ImkStatus status;
@@ -113,7 +111,6 @@ GST_START_TEST (test_a_kernel_that_does_not_open_is_one_error)
   }
   fail_unless_equals_int (filter_seen.n_processed, 0);
 }
-GST_END_TEST;
 
 static void
 push_caps (Stage *s, const gchar *format, gint width, gint height)
@@ -127,7 +124,7 @@ push_caps (Stage *s, const gchar *format, gint width, gint height)
 }
 
 /* The base class, which never took the others, does not set them again. */
-GST_START_TEST (test_refused_caps_leave_the_former_ones_in_force)
+CHECK_LOOP_TEST (test_refused_caps_leave_the_former_ones_in_force, 2)
 {
   gchar *line =
       g_strdup_printf ("testinvert backend=%s", filter_backends[__i__]);
@@ -143,9 +140,8 @@ GST_START_TEST (test_refused_caps_leave_the_former_ones_in_force)
   stage_free (&s);
   g_free (line);
 }
-GST_END_TEST;
 
-GST_START_TEST (test_a_property_that_comes_too_late_is_said_once)
+CHECK_TEST (test_a_property_that_comes_too_late_is_said_once)
 {
   Stage s = stage_new ("testinvert backend=cpu n-threads=2", "sink", "src");
 
@@ -160,11 +156,12 @@ GST_START_TEST (test_a_property_that_comes_too_late_is_said_once)
   stage_push_and_check (&s, 1, IMK_BACKEND_CPU);
   stage_free (&s);
 }
-GST_END_TEST;
 
 /* --- frames --------------------------------------------------------------- */
 
-GST_START_TEST (test_any_stride_and_format_gives_the_same_pixels)
+CHECK_CASE ("frames", filter_set_up, filter_tear_down)
+
+CHECK_LOOP_TEST (test_any_stride_and_format_gives_the_same_pixels, 2)
 {
   const gchar *formats[] = {"GRAY8", "GRAY16_LE", "RGBA", "I420"};
   guint paddings[] = {0, 4, 60};
@@ -187,9 +184,8 @@ GST_START_TEST (test_any_stride_and_format_gives_the_same_pixels)
   stage_free (&s);
   g_free (line);
 }
-GST_END_TEST;
 
-GST_START_TEST (test_1x1_frames_pass)
+CHECK_LOOP_TEST (test_1x1_frames_pass, 2)
 {
   gchar *line =
       g_strdup_printf ("testinvert backend=%s", filter_backends[__i__]);
@@ -202,7 +198,6 @@ GST_START_TEST (test_1x1_frames_pass)
   stage_free (&s);
   g_free (line);
 }
-GST_END_TEST;
 
 static GstBuffer *
 small_buffer (Stage *s, gint memory)
@@ -223,7 +218,7 @@ small_buffer (Stage *s, gint memory)
 }
 
 /* Nobody's device is broken because a source sends nonsense. */
-GST_START_TEST (test_a_buffer_that_is_too_small_is_an_error_and_no_fallback)
+CHECK_LOOP_TEST (test_a_buffer_that_is_too_small_is_an_error_and_no_fallback, 2)
 {
   const gchar *elements[] = {"testinvert", "testmeasure"};
 
@@ -243,11 +238,10 @@ GST_START_TEST (test_a_buffer_that_is_too_small_is_an_error_and_no_fallback)
     g_free (line);
   }
 }
-GST_END_TEST;
 
 /* The rows of GStreamer's default are padded to 4 bytes, the last one as well.
  */
-GST_START_TEST (test_a_frame_without_the_end_of_its_last_row_is_too_small)
+CHECK_LOOP_TEST (test_a_frame_without_the_end_of_its_last_row_is_too_small, 2)
 {
   gchar *line =
       g_strdup_printf ("testinvert backend=%s", filter_backends[__i__]);
@@ -264,11 +258,10 @@ GST_START_TEST (test_a_frame_without_the_end_of_its_last_row_is_too_small)
   stage_free (&s);
   g_free (line);
 }
-GST_END_TEST;
 
 /* Whatever failed before a good frame is another story than what fails after
  * it. */
-GST_START_TEST (test_each_failure_with_a_good_frame_between_is_said)
+CHECK_TEST (test_each_failure_with_a_good_frame_between_is_said)
 {
   Stage s = stage_new ("testinvert backend=cpu", "sink", "src");
 
@@ -280,7 +273,6 @@ GST_START_TEST (test_each_failure_with_a_good_frame_between_is_said)
   }
   stage_free (&s);
 }
-GST_END_TEST;
 
 /* Returns: (transfer full): noise in memories of these sizes, with a meta */
 static GstBuffer *
@@ -308,7 +300,7 @@ noise_in_memories (GstVideoInfo *info, guint seed, const gsize *sizes)
   return buffer;
 }
 
-GST_START_TEST (test_a_plane_in_two_memories_is_refused)
+CHECK_LOOP_TEST (test_a_plane_in_two_memories_is_refused, 2)
 {
   const gsize halves[] = {1024, 908, 0}, planes[] = {512, 128, 128, 0};
   gchar *line =
@@ -330,9 +322,8 @@ GST_START_TEST (test_a_plane_in_two_memories_is_refused)
   stage_free (&s);
   g_free (line);
 }
-GST_END_TEST;
 
-GST_START_TEST (test_metas_of_others_stay_on_the_frame)
+CHECK_TEST (test_metas_of_others_stay_on_the_frame)
 {
   const gchar *elements[] = {"testinvert", "testmeasure", "lapsharpen"};
 
@@ -360,9 +351,8 @@ GST_START_TEST (test_metas_of_others_stay_on_the_frame)
     stage_free (&s);
   }
 }
-GST_END_TEST;
 
-GST_START_TEST (test_a_passed_frame_is_the_same_buffer_and_counts)
+CHECK_LOOP_TEST (test_a_passed_frame_is_the_same_buffer_and_counts, 2)
 {
   gchar *line =
       g_strdup_printf ("testinvert backend=%s", filter_backends[__i__]);
@@ -391,9 +381,8 @@ GST_START_TEST (test_a_passed_frame_is_the_same_buffer_and_counts)
   stage_free (&s);
   g_free (line);
 }
-GST_END_TEST;
 
-GST_START_TEST (test_stats_are_plausible)
+CHECK_LOOP_TEST (test_stats_are_plausible, 2)
 {
   gchar *line =
       g_strdup_printf ("testinvert backend=%s", filter_backends[__i__]);
@@ -425,9 +414,8 @@ GST_START_TEST (test_stats_are_plausible)
   stage_free (&s);
   g_free (line);
 }
-GST_END_TEST;
 
-GST_START_TEST (test_a_segment_in_bytes_is_taken_as_it_is)
+CHECK_TEST (test_a_segment_in_bytes_is_taken_as_it_is)
 {
   const gchar *elements[] = {"testinvert", "testmeasure"};
 
@@ -447,7 +435,6 @@ GST_START_TEST (test_a_segment_in_bytes_is_taken_as_it_is)
     stage_free (&s);
   }
 }
-GST_END_TEST;
 
 /* --- properties ----------------------------------------------------------- */
 
@@ -476,7 +463,9 @@ set_and_get (gpointer data)
   return NULL;
 }
 
-GST_START_TEST (test_a_storm_of_properties_does_no_harm)
+CHECK_CASE ("properties", filter_set_up, filter_tear_down)
+
+CHECK_LOOP_TEST (test_a_storm_of_properties_does_no_harm, 2)
 {
   gchar *line =
       g_strdup_printf ("lapsharpen backend=%s", filter_backends[__i__]);
@@ -504,49 +493,3 @@ GST_START_TEST (test_a_storm_of_properties_does_no_harm)
   stage_free (&s);
   g_free (line);
 }
-GST_END_TEST;
-
-static Suite *
-filter_suite (void)
-{
-  Suite *suite = suite_create ("filter");
-  TCase *tcase = tcase_create ("vfuncs");
-
-  suite_add_tcase (suite, tcase);
-  tcase_add_checked_fixture (tcase, filter_set_up, filter_tear_down);
-  tcase_add_loop_test (
-      tcase, test_each_open_has_its_close_over_caps_changes, 0, 2);
-  tcase_add_loop_test (tcase, test_it_starts_and_stops_200_times, 0, 2);
-  tcase_add_test (tcase, test_absent_optional_vfuncs_are_not_called);
-  tcase_add_loop_test (tcase, test_a_flush_resets, 0, 2);
-  tcase_add_test (tcase, test_a_kernel_that_does_not_open_is_one_error);
-  tcase_add_test (tcase, test_a_property_that_comes_too_late_is_said_once);
-  tcase_add_loop_test (
-      tcase, test_refused_caps_leave_the_former_ones_in_force, 0, 2);
-
-  tcase = tcase_create ("frames");
-  suite_add_tcase (suite, tcase);
-  tcase_add_checked_fixture (tcase, filter_set_up, filter_tear_down);
-  tcase_add_loop_test (
-      tcase, test_any_stride_and_format_gives_the_same_pixels, 0, 2);
-  tcase_add_loop_test (tcase, test_1x1_frames_pass, 0, 2);
-  tcase_add_loop_test (
-      tcase, test_a_buffer_that_is_too_small_is_an_error_and_no_fallback, 0, 2);
-  tcase_add_loop_test (
-      tcase, test_a_frame_without_the_end_of_its_last_row_is_too_small, 0, 2);
-  tcase_add_test (tcase, test_each_failure_with_a_good_frame_between_is_said);
-  tcase_add_loop_test (tcase, test_a_plane_in_two_memories_is_refused, 0, 2);
-  tcase_add_test (tcase, test_metas_of_others_stay_on_the_frame);
-  tcase_add_loop_test (
-      tcase, test_a_passed_frame_is_the_same_buffer_and_counts, 0, 2);
-  tcase_add_loop_test (tcase, test_stats_are_plausible, 0, 2);
-  tcase_add_test (tcase, test_a_segment_in_bytes_is_taken_as_it_is);
-
-  tcase = tcase_create ("properties");
-  suite_add_tcase (suite, tcase);
-  tcase_add_checked_fixture (tcase, filter_set_up, filter_tear_down);
-  tcase_add_loop_test (tcase, test_a_storm_of_properties_does_no_harm, 0, 2);
-  return suite;
-}
-
-GST_CHECK_MAIN (filter);

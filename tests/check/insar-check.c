@@ -3,8 +3,7 @@
 
 #include "gstimagingnpy.h"
 
-/* --- a pair of images in a folder of its own --------------------------------
- */
+/* --- a pair of images in a folder of its own ------------------------------ */
 
 void
 insar_write_prm (
@@ -55,8 +54,7 @@ insar_setup (void)
   insar_write_prm ("sec.PRM", "sec.SLC", HEIGHT, "rshift = 1\n");
 }
 
-/* --- pipelines
- * ---------------------------------------------------------------- */
+/* --- pipelines ------------------------------------------------------------ */
 
 void
 insar_check_no_error (GstElement *pipeline)

@@ -22,8 +22,7 @@
 /* The fixture: ref.SLC, sec.SLC and their PRM files. */
 void insar_setup (void);
 
-/* --- files of the folder -----------------------------------------------------
- */
+/* --- files of the folder -------------------------------------------------- */
 
 void insar_write_prm (
     const gchar *name, const gchar *slc, guint height, const gchar *more);

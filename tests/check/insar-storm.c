@@ -94,8 +94,7 @@ static const struct {
         "i", {{"r", resample_choices}, {"i", form_choices}}},
 };
 
-/* --- the storm ---------------------------------------------------------------
- */
+/* --- the storm ------------------------------------------------------------ */
 
 static void
 set (GstElement *element, const Choice *choice, guint i)
@@ -229,7 +228,17 @@ remove_sink (GstElement *pipeline)
   gst_object_unref (sink);
 }
 
-GST_START_TEST (test_a_storm_leaves_the_next_run_whole)
+static void
+setup (void)
+{
+  insar_setup ();
+  insar_write_mask ("mask.npy");
+  insar_write_gross_offsets ("gross.npy", 1, -1);
+}
+
+CHECK_CASE ("insar-storm", setup, check_remove_folder)
+
+CHECK_LOOP_TEST (test_a_storm_leaves_the_next_run_whole, G_N_ELEMENTS (storms))
 {
   guint n_live = check_n_live ();
   GstElement *pipeline = check_launch (storms[__i__].pipeline);
@@ -267,7 +276,6 @@ GST_START_TEST (test_a_storm_leaves_the_next_run_whole)
   g_rand_free (random);
   check_stop (pipeline);
 }
-GST_END_TEST
 
 /* --- seeks while states change
  * ------------------------------------------------
@@ -289,7 +297,7 @@ seek_again_and_again (gpointer data)
 
 /* An application may have a thread for its slider: a flush comes while a pad is
  * already, or still, not active. */
-GST_START_TEST (test_a_seek_may_meet_a_stop)
+CHECK_LOOP_TEST (test_a_seek_may_meet_a_stop, G_N_ELEMENTS (storms))
 {
   GstElement *pipeline = check_launch (storms[__i__].pipeline);
   Storm self = {.pipeline = pipeline, .targets = storms[__i__].targets};
@@ -313,29 +321,3 @@ GST_START_TEST (test_a_seek_may_meet_a_stop)
   g_string_free (after, TRUE);
   check_stop (pipeline);
 }
-GST_END_TEST
-
-static void
-setup (void)
-{
-  insar_setup ();
-  insar_write_mask ("mask.npy");
-  insar_write_gross_offsets ("gross.npy", 1, -1);
-}
-
-static Suite *
-insar_storm_suite (void)
-{
-  Suite *suite = suite_create ("insar-storm");
-  TCase *tc = tcase_create ("insar-storm");
-
-  suite_add_tcase (suite, tc);
-  tcase_add_checked_fixture (tc, setup, check_remove_folder);
-  tcase_add_loop_test (
-      tc, test_a_storm_leaves_the_next_run_whole, 0, G_N_ELEMENTS (storms));
-  tcase_add_loop_test (
-      tc, test_a_seek_may_meet_a_stop, 0, G_N_ELEMENTS (storms));
-  return suite;
-}
-
-GST_CHECK_MAIN (insar_storm);

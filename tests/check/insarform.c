@@ -69,7 +69,9 @@ check_size (GstBuffer *buffer, gsize size)
   fail_unless_equals_uint64 (gst_buffer_get_size (buffer), size);
 }
 
-GST_START_TEST (test_each_pad_gives_its_picture)
+CHECK_CASE ("general", setup, check_remove_folder)
+
+CHECK_TEST (test_each_pad_gives_its_picture)
 {
   GstElement *pipeline = check_launch (SOURCES ("", "") OUT ("phase")
           OUT ("coherence") OUT ("amplitude") OUT ("interferogram"));
@@ -120,9 +122,8 @@ GST_START_TEST (test_each_pad_gives_its_picture)
   gst_buffer_unref (amplitude);
   gst_buffer_unref (interferogram);
 }
-GST_END_TEST
 
-GST_START_TEST (test_numbers_are_those_of_the_pictures)
+CHECK_TEST (test_numbers_are_those_of_the_pictures)
 {
   GstElement *pipeline = check_launch (
       SOURCES ("", "") "amplitude-max=20000 "
@@ -158,7 +159,6 @@ GST_START_TEST (test_numbers_are_those_of_the_pictures)
   gst_buffer_unref (grey);
   gst_buffer_unref (f32);
 }
-GST_END_TEST
 
 static gdouble
 quantity_of (GstBuffer *buffer, const gchar *field)
@@ -182,7 +182,7 @@ check_near (gdouble found, gdouble expected, const gchar *what)
 
 /* Of a PRM file: c / (2 rng_samp_rate), and the way of the satellite between
  * two lines, on the ground; a cell is in the middle of its looks. */
-GST_START_TEST (test_pictures_say_where_their_cells_are)
+CHECK_TEST (test_pictures_say_where_their_cells_are)
 {
   const gdouble range = 299792458.0 / (2 * 64e6);
   const gdouble azimuth = 7500.0 / 2000 * 6.37e6 / 7e6;
@@ -231,7 +231,6 @@ GST_START_TEST (test_pictures_say_where_their_cells_are)
   check_near (quantity_of (coherence, "axis-1-origin"), 1, "middle of a cell");
   gst_buffer_unref (coherence);
 }
-GST_END_TEST
 
 static GstBuffer *
 run (const gchar *description)
@@ -258,7 +257,7 @@ check_same (GstBuffer *found, GstBuffer *expected, const gchar *what)
   gst_buffer_unref (found);
 }
 
-GST_START_TEST (test_buffers_of_any_size_meet)
+CHECK_TEST (test_buffers_of_any_size_meet)
 {
   GstBuffer *expected = run (SOURCES ("", "") OUT ("interferogram"));
 
@@ -270,9 +269,8 @@ GST_START_TEST (test_buffers_of_any_size_meet)
       expected, "10 and 7 lines");
   gst_buffer_unref (expected);
 }
-GST_END_TEST
 
-GST_START_TEST (test_a_run_can_be_repeated)
+CHECK_TEST (test_a_run_can_be_repeated)
 {
   GstBuffer *expected = run (SOURCES ("", "") OUT ("interferogram"));
   GstElement *pipeline = check_launch (SOURCES (
@@ -295,10 +293,8 @@ GST_START_TEST (test_a_run_can_be_repeated)
   check_stop (pipeline);
   gst_buffer_unref (expected);
 }
-GST_END_TEST
 
-/* --- files -------------------------------------------------------------------
- */
+/* --- files ---------------------------------------------------------------- */
 
 /* Returns: files in the folder whose names begin with @prefix */
 static guint
@@ -331,7 +327,7 @@ check_content (const gchar *name, GstBuffer *expected)
   "phase-location=$/phase.img coherence-location=$/coherence.img " \
   "amplitude-location=$/amplitude interferogram-location=$/i.cf32 "
 
-GST_START_TEST (test_files_hold_the_numbers_of_the_pads)
+CHECK_TEST (test_files_hold_the_numbers_of_the_pads)
 {
   static const gchar *const names[][2] = {{"phase", "phase.img"},
       {"coherence", "coherence.img"}, {"amplitude", "amplitude"},
@@ -351,10 +347,9 @@ GST_START_TEST (test_files_hold_the_numbers_of_the_pads)
   fail_unless_equals_int (count_files ("coherence.img"), 3); /* .hdr, .vrt */
   fail_unless_equals_int (count_files (".gst-imaging"), 0);
 }
-GST_END_TEST
 
 /* The element is a sink then, whose EOS ends the pipeline. */
-GST_START_TEST (test_files_need_no_pads)
+CHECK_TEST (test_files_need_no_pads)
 {
   GstElement *pipeline = check_launch (SOURCES ("", "") FILES);
   g_autofree gchar *first = NULL, *again = NULL;
@@ -378,10 +373,9 @@ GST_START_TEST (test_files_need_no_pads)
   fail_unless_equals_int (count_files ("i.TIFF"), 1);
 #endif
 }
-GST_END_TEST
 
 /* An image that ends early is an error, and leaves what was there. */
-GST_START_TEST (test_a_part_leaves_no_file)
+CHECK_TEST (test_a_part_leaves_no_file)
 {
   check_write_file ("cut.img", "old", 3);
   check_launch_fails (SOURCES ("lines-per-buffer=20 num-buffers=2",
@@ -390,16 +384,14 @@ GST_START_TEST (test_a_part_leaves_no_file)
   fail_unless_equals_int (count_files ("cut.img"), 1);
   fail_unless_equals_int (count_files (".gst-imaging"), 0);
 }
-GST_END_TEST
 
-GST_START_TEST (test_wrong_names_of_files)
+CHECK_TEST (test_wrong_names_of_files)
 {
   check_launch_fails (SOURCES ("", "") "coherence-location=$/no/c.img",
       GST_LIBRARY_ERROR, GST_LIBRARY_ERROR_SETTINGS, "coherence-location");
   check_launch_fails (SOURCES ("", "") "amplitude-location=$/a.png",
       GST_LIBRARY_ERROR, GST_LIBRARY_ERROR_SETTINGS, "no name of a raster");
 }
-GST_END_TEST
 
 static gboolean
 seek (GstElement *pipeline, GstSeekFlags flags, gint64 first, gint64 end)
@@ -409,7 +401,7 @@ seek (GstElement *pipeline, GstSeekFlags flags, gint64 first, gint64 end)
 }
 
 /* Or of one that is resampled. What both cannot do, neither begins. */
-GST_START_TEST (test_a_seek_is_for_both_images)
+CHECK_TEST (test_a_seek_is_for_both_images)
 {
   GstElement *pipeline = check_launch (
       "slcsrc location=$/a.slc " RAW "! i.reference slcsrc "
@@ -432,10 +424,9 @@ GST_START_TEST (test_a_seek_is_for_both_images)
   gst_buffer_unref (second);
   check_stop (pipeline);
 }
-GST_END_TEST
 
 /* Who waits for the end must not take it for that of a whole run. */
-GST_START_TEST (test_a_picture_that_nobody_takes_is_said_before_the_end)
+CHECK_TEST (test_a_picture_that_nobody_takes_is_said_before_the_end)
 {
   GstElement *pipeline = check_launch (
       SOURCES ("", "") OUT ("coherence") "i.phase ! queue ! "
@@ -450,10 +441,9 @@ GST_START_TEST (test_a_picture_that_nobody_takes_is_said_before_the_end)
   gst_object_unref (bus);
   check_stop (pipeline);
 }
-GST_END_TEST
 
 /* The reference has no partner, and must not keep its thread. */
-GST_START_TEST (test_it_can_be_stopped_while_it_waits)
+CHECK_TEST (test_it_can_be_stopped_while_it_waits)
 {
   GstElement *pipeline = check_launch (
       "slcsrc location=$/a.slc " RAW " ! i.reference "
@@ -464,9 +454,8 @@ GST_START_TEST (test_it_can_be_stopped_while_it_waits)
   g_usleep (50000);
   check_stop (pipeline);
 }
-GST_END_TEST
 
-GST_START_TEST (test_the_summary_says_how_coherent_it_is)
+CHECK_TEST (test_the_summary_says_how_coherent_it_is)
 {
   GstElement *pipeline = check_launch (SOURCES ("", ""));
   GstBus *bus = gst_element_get_bus (pipeline);
@@ -489,9 +478,8 @@ GST_START_TEST (test_the_summary_says_how_coherent_it_is)
   gst_object_unref (bus);
   check_stop (pipeline);
 }
-GST_END_TEST
 
-GST_START_TEST (test_a_pad_that_is_forgotten_is_said)
+CHECK_TEST (test_a_pad_that_is_forgotten_is_said)
 {
   GstElement *pipeline = check_launch (
       "slcsrc location=$/b.slc " RAW " ! i.secondary insarform name=i "
@@ -504,9 +492,8 @@ GST_START_TEST (test_a_pad_that_is_forgotten_is_said)
   gst_object_unref (bus);
   check_stop (pipeline);
 }
-GST_END_TEST
 
-GST_START_TEST (test_what_is_wrong_is_said)
+CHECK_TEST (test_what_is_wrong_is_said)
 {
   const GQuark stream = GST_STREAM_ERROR;
 
@@ -538,47 +525,13 @@ GST_START_TEST (test_what_is_wrong_is_said)
       "fakesink",
       stream, GST_STREAM_ERROR_FAILED, "The secondary ended before its caps.");
 }
-GST_END_TEST
 
-/* --- a flush of one side only ----------------------------------------------
- */
+/* --- a flush of one side only --------------------------------------------- */
 
-GST_START_TEST (test_lines_from_before_a_flush_of_the_other_side_are_dropped)
+CHECK_TEST (test_lines_from_before_a_flush_of_the_other_side_are_dropped)
 {
   GstElement *element = gst_element_factory_make ("insarform", NULL);
 
   insar_check_flush_of_one_side (element, WIDTH, HEIGHT);
   gst_object_unref (element);
 }
-GST_END_TEST
-
-static Suite *
-insarform_suite (void)
-{
-  Suite *suite = suite_create ("insarform");
-  TCase *tcase = tcase_create ("general");
-
-  suite_add_tcase (suite, tcase);
-  tcase_add_checked_fixture (tcase, setup, check_remove_folder);
-  tcase_add_test (tcase, test_each_pad_gives_its_picture);
-  tcase_add_test (tcase, test_numbers_are_those_of_the_pictures);
-  tcase_add_test (tcase, test_pictures_say_where_their_cells_are);
-  tcase_add_test (tcase, test_buffers_of_any_size_meet);
-  tcase_add_test (tcase, test_a_run_can_be_repeated);
-  tcase_add_test (tcase, test_files_hold_the_numbers_of_the_pads);
-  tcase_add_test (tcase, test_files_need_no_pads);
-  tcase_add_test (tcase, test_a_part_leaves_no_file);
-  tcase_add_test (tcase, test_wrong_names_of_files);
-  tcase_add_test (tcase, test_a_seek_is_for_both_images);
-  tcase_add_test (
-      tcase, test_a_picture_that_nobody_takes_is_said_before_the_end);
-  tcase_add_test (tcase, test_it_can_be_stopped_while_it_waits);
-  tcase_add_test (tcase, test_the_summary_says_how_coherent_it_is);
-  tcase_add_test (tcase, test_a_pad_that_is_forgotten_is_said);
-  tcase_add_test (tcase, test_what_is_wrong_is_said);
-  tcase_add_test (
-      tcase, test_lines_from_before_a_flush_of_the_other_side_are_dropped);
-  return suite;
-}
-
-GST_CHECK_MAIN (insarform);

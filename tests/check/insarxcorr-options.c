@@ -31,7 +31,9 @@ run_for_property (const gchar *description, const gchar *property)
   return value;
 }
 
-GST_START_TEST (test_backends_and_devices_give_the_same_rows)
+CHECK_CASE ("insarxcorr-options", insar_setup, check_remove_folder)
+
+CHECK_TEST (test_backends_and_devices_give_the_same_rows)
 {
   const gchar *const modes[] = {"", "mode=precise", "mask-location=$/mask.npy"};
   const gchar *const others[] = {"backend=cuda",
@@ -57,10 +59,9 @@ GST_START_TEST (test_backends_and_devices_give_the_same_rows)
     g_string_free (expected, TRUE);
   }
 }
-GST_END_TEST
 
 /* 102 columns and 190 lines of each image are covered by patches. */
-GST_START_TEST (test_what_is_needed_is_uploaded_once)
+CHECK_TEST (test_what_is_needed_is_uploaded_once)
 {
   const gchar *const backends[] = {"cpu", "cuda"};
   const gchar *const names[] = {"bytes-copied", "bytes-uploaded"};
@@ -84,9 +85,8 @@ GST_START_TEST (test_what_is_needed_is_uploaded_once)
     g_string_free (text, TRUE);
   }
 }
-GST_END_TEST
 
-GST_START_TEST (test_auto_takes_the_device_for_much_work)
+CHECK_TEST (test_auto_takes_the_device_for_much_work)
 {
   g_autofree gchar *little =
       run_for_property (SOURCES ("") "! text/csv" OUT, "active-backend");
@@ -96,7 +96,6 @@ GST_START_TEST (test_auto_takes_the_device_for_much_work)
   fail_unless_equals_string (little, "cpu");
   fail_unless_equals_string (much, "cuda");
 }
-GST_END_TEST
 
 /* --- masks, gross offsets, steps, rasters
  * --------------------------------------
@@ -115,7 +114,7 @@ check_numbers (const GString *text, guint n_fields, guint row, guint field,
       row, field, value, expected);
 }
 
-GST_START_TEST (test_gross_offsets_reach_what_the_search_does_not)
+CHECK_TEST (test_gross_offsets_reach_what_the_search_does_not)
 {
   GString *found;
 
@@ -134,9 +133,8 @@ GST_START_TEST (test_gross_offsets_reach_what_the_search_does_not)
   }
   g_string_free (found, TRUE);
 }
-GST_END_TEST
 
-GST_START_TEST (test_steps_cover_the_reference)
+CHECK_TEST (test_steps_cover_the_reference)
 {
   GString *found =
       insar_run (SOURCES ("") "grid=step step-x=49 step-y=60 ! other/tensors,"
@@ -151,9 +149,8 @@ GST_START_TEST (test_steps_cover_the_reference)
   check_numbers (found, 12, 19, 1, 32 + 4 * 60);
   g_string_free (found, TRUE);
 }
-GST_END_TEST
 
-GST_START_TEST (test_rasters_are_planes_of_the_rows)
+CHECK_TEST (test_rasters_are_planes_of_the_rows)
 {
   GString *rows, *planes;
 
@@ -183,9 +180,8 @@ GST_START_TEST (test_rasters_are_planes_of_the_rows)
   g_string_free (rows, TRUE);
   g_string_free (planes, TRUE);
 }
-GST_END_TEST
 
-GST_START_TEST (test_precise_offsets_are_precise)
+CHECK_TEST (test_precise_offsets_are_precise)
 {
   GString *found =
       insar_run (SOURCES ("") "mode=precise window-width=40 "
@@ -203,7 +199,6 @@ GST_START_TEST (test_precise_offsets_are_precise)
   }
   g_string_free (found, TRUE);
 }
-GST_END_TEST
 
 /* Runs on the device until the end or an error, of which x posts one at most.
  * Returns: whether all went well */
@@ -240,7 +235,7 @@ run_failing (gulong nth, gboolean forever)
   return n_errors == 0;
 }
 
-GST_START_TEST (test_a_failing_device_is_one_error)
+CHECK_TEST (test_a_failing_device_is_one_error)
 {
   guint n_good = 0;
 
@@ -250,10 +245,9 @@ GST_START_TEST (test_a_failing_device_is_one_error)
   }
   fail_unless (n_good >= 2, "no end to the calls");
 }
-GST_END_TEST
 
 /* Where it cannot even be opened, the CPU does it. */
-GST_START_TEST (test_auto_takes_the_cpu_when_the_device_fails)
+CHECK_TEST (test_auto_takes_the_cpu_when_the_device_fails)
 {
   GstElement *pipeline =
       check_launch (SOURCES ("") "nx=90 ny=100 ! fakesink sync=false");
@@ -275,7 +269,6 @@ GST_START_TEST (test_auto_takes_the_cpu_when_the_device_fails)
   gst_object_unref (x);
   check_stop (pipeline);
 }
-GST_END_TEST
 
 /* --- no data
  * -------------------------------------------------------------------
@@ -299,7 +292,7 @@ count_rows_again (GstElement *pipeline)
 
 /* What is set while a pair streams counts for the next; what is wrong does not,
  * and stops nothing. */
-GST_START_TEST (test_settings_count_for_the_next_pair)
+CHECK_TEST (test_settings_count_for_the_next_pair)
 {
   GstElement *pipeline = check_launch (SOURCES ("") OUT);
   GstElement *element = gst_bin_get_by_name (GST_BIN (pipeline), "x");
@@ -334,10 +327,9 @@ GST_START_TEST (test_settings_count_for_the_next_pair)
   gst_object_unref (element);
   check_stop (pipeline);
 }
-GST_END_TEST
 
 /* 18 counts where somebody sets it; the default of mode=precise is auto. */
-GST_START_TEST (test_the_threshold_follows_the_mode)
+CHECK_TEST (test_the_threshold_follows_the_mode)
 {
   static const struct {
     const gchar *words;
@@ -373,9 +365,8 @@ GST_START_TEST (test_the_threshold_follows_the_mode)
     check_stop (pipeline);
   }
 }
-GST_END_TEST
 
-GST_START_TEST (test_zeros_are_flagged_and_give_no_fit)
+CHECK_TEST (test_zeros_are_flagged_and_give_no_fit)
 {
   g_autofree gint16 *zeros = g_new0 (gint16, 2 * WIDTH * HEIGHT);
   GstElement *pipeline;
@@ -406,9 +397,8 @@ GST_START_TEST (test_zeros_are_flagged_and_give_no_fit)
   gst_object_unref (bus);
   check_stop (pipeline);
 }
-GST_END_TEST
 
-GST_START_TEST (test_samples_that_are_no_numbers_are_no_data)
+CHECK_TEST (test_samples_that_are_no_numbers_are_no_data)
 {
   const gchar *const modes[] = {"compat", "precise"};
   g_autofree gfloat *samples = g_new (gfloat, 2 * WIDTH * HEIGHT);
@@ -442,30 +432,3 @@ GST_START_TEST (test_samples_that_are_no_numbers_are_no_data)
     g_string_free (found, TRUE);
   }
 }
-GST_END_TEST
-
-static Suite *
-insarxcorr_options_suite (void)
-{
-  Suite *suite = suite_create ("insarxcorr-options");
-  TCase *tc = tcase_create ("insarxcorr-options");
-
-  suite_add_tcase (suite, tc);
-  tcase_add_checked_fixture (tc, insar_setup, check_remove_folder);
-  tcase_add_test (tc, test_settings_count_for_the_next_pair);
-  tcase_add_test (tc, test_the_threshold_follows_the_mode);
-  tcase_add_test (tc, test_backends_and_devices_give_the_same_rows);
-  tcase_add_test (tc, test_what_is_needed_is_uploaded_once);
-  tcase_add_test (tc, test_auto_takes_the_device_for_much_work);
-  tcase_add_test (tc, test_a_failing_device_is_one_error);
-  tcase_add_test (tc, test_auto_takes_the_cpu_when_the_device_fails);
-  tcase_add_test (tc, test_zeros_are_flagged_and_give_no_fit);
-  tcase_add_test (tc, test_samples_that_are_no_numbers_are_no_data);
-  tcase_add_test (tc, test_gross_offsets_reach_what_the_search_does_not);
-  tcase_add_test (tc, test_steps_cover_the_reference);
-  tcase_add_test (tc, test_rasters_are_planes_of_the_rows);
-  tcase_add_test (tc, test_precise_offsets_are_precise);
-  return suite;
-}
-
-GST_CHECK_MAIN (insarxcorr_options);

@@ -11,10 +11,11 @@
 
 #include "insar/gstinsarprm.h"
 
-/* --- slcsrc
- * -------------------------------------------------------------------- */
+/* --- slcsrc --------------------------------------------------------------- */
 
-GST_START_TEST (test_source_gives_whole_lines_of_the_file)
+CHECK_CASE ("insarxcorr", insar_setup, check_remove_folder)
+
+CHECK_TEST (test_source_gives_whole_lines_of_the_file)
 {
   g_autofree gchar *path = check_path_of ("ref.SLC"), *data = NULL;
   GString *found;
@@ -34,9 +35,8 @@ GST_START_TEST (test_source_gives_whole_lines_of_the_file)
   fail_unless_equals_int (found->len, size);
   g_string_free (found, TRUE);
 }
-GST_END_TEST
 
-GST_START_TEST (test_source_says_what_it_reads_and_seeks_by_lines)
+CHECK_TEST (test_source_says_what_it_reads_and_seeks_by_lines)
 {
   GstElement *pipeline =
       check_launch ("slcsrc location=$/sec.PRM lines-per-buffer=10" OUT);
@@ -79,9 +79,8 @@ GST_START_TEST (test_source_says_what_it_reads_and_seeks_by_lines)
   gst_object_unref (sink);
   check_stop (pipeline);
 }
-GST_END_TEST
 
-GST_START_TEST (test_source_says_what_is_wrong)
+CHECK_TEST (test_source_says_what_is_wrong)
 {
   const GQuark resource = GST_RESOURCE_ERROR, stream = GST_STREAM_ERROR;
 
@@ -117,11 +116,10 @@ GST_START_TEST (test_source_says_what_is_wrong)
       GST_RESOURCE_ERROR_OPEN_READ, "is no regular file");
 #undef FAILS
 }
-GST_END_TEST
 
 /* GMTSAR leaves lines that are not counted; a part of one means another width.
  */
-GST_START_TEST (test_an_image_of_another_width_is_warned_of)
+CHECK_TEST (test_an_image_of_another_width_is_warned_of)
 {
   GstElement *pipeline = check_launch ("slcsrc location=$/wide.PRM ! fakesink");
   GstBus *bus = gst_element_get_bus (pipeline);
@@ -141,9 +139,8 @@ GST_START_TEST (test_an_image_of_another_width_is_warned_of)
   gst_object_unref (bus);
   check_stop (pipeline);
 }
-GST_END_TEST
 
-GST_START_TEST (test_names_may_have_spaces)
+CHECK_TEST (test_names_may_have_spaces)
 {
   GstElement *pipeline;
 
@@ -157,9 +154,8 @@ GST_START_TEST (test_names_may_have_spaces)
   check_play (pipeline);
   check_stop (pipeline);
 }
-GST_END_TEST
 
-GST_START_TEST (test_prm_takes_the_last_value_and_old_names)
+CHECK_TEST (test_prm_takes_the_last_value_and_old_names)
 {
   const gchar text[] =
       "num_valid_az = 5\n SLC_file=a.SLC # remark\r\nnum_rng_bins = 7\n"
@@ -178,12 +174,10 @@ GST_START_TEST (test_prm_takes_the_last_value_and_old_names)
   fail_unless_equals_float (prm->prf, 1500);
   gst_insar_prm_free (prm);
 }
-GST_END_TEST
 
-/* --- insarxcorr
- * ------------------------------------------------------------------ */
+/* --- insarxcorr ----------------------------------------------------------- */
 
-GST_START_TEST (test_rows_are_those_of_gmtsar)
+CHECK_TEST (test_rows_are_those_of_gmtsar)
 {
   GString *text = insar_run (SOURCES ("") "! text/x-gmtsar-xcorr" OUT);
   g_auto (GStrv) lines = g_strsplit (text->str, "\n", -1);
@@ -207,9 +201,8 @@ GST_START_TEST (test_rows_are_those_of_gmtsar)
   }
   g_string_free (text, TRUE);
 }
-GST_END_TEST
 
-GST_START_TEST (test_rows_do_not_depend_on_buffers_threads_and_memory)
+CHECK_TEST (test_rows_do_not_depend_on_buffers_threads_and_memory)
 {
   GString *expected = insar_run (SOURCES ("") "! text/csv" OUT);
   const gchar *const others[] = {
@@ -234,9 +227,8 @@ GST_START_TEST (test_rows_do_not_depend_on_buffers_threads_and_memory)
   }
   g_string_free (expected, TRUE);
 }
-GST_END_TEST
 
-GST_START_TEST (test_tensors_are_the_same_numbers)
+CHECK_TEST (test_tensors_are_the_same_numbers)
 {
   GString *tensor = insar_run (
       SOURCES ("") "! other/tensors,format=static,num_tensors=1,types=float32,"
@@ -261,9 +253,8 @@ GST_START_TEST (test_tensors_are_the_same_numbers)
   g_string_free (tensor, TRUE);
   g_string_free (text, TRUE);
 }
-GST_END_TEST
 
-GST_START_TEST (test_rows_say_what_measured_them)
+CHECK_TEST (test_rows_say_what_measured_them)
 {
   GstElement *pipeline = check_launch (SOURCES ("") "! text/csv" OUT);
   GstElement *sink = gst_bin_get_by_name (GST_BIN (pipeline), "out");
@@ -296,7 +287,6 @@ GST_START_TEST (test_rows_say_what_measured_them)
   gst_object_unref (element);
   check_stop (pipeline);
 }
-GST_END_TEST
 
 /* Pads of the test in the place of sources: what comes when. */
 static GstPad *sources[2];
@@ -343,7 +333,7 @@ push_lines (guint side, guint first, guint n)
   return gst_pad_push (sources[side], buffer);
 }
 
-GST_START_TEST (test_rows_come_as_soon_as_their_lines_are_there)
+CHECK_TEST (test_rows_come_as_soon_as_their_lines_are_there)
 {
   GstElement *x = gst_element_factory_make ("insarxcorr", NULL);
   GstPad *sink = gst_pad_new ("sink", GST_PAD_SINK), *pad;
@@ -399,9 +389,8 @@ GST_START_TEST (test_rows_come_as_soon_as_their_lines_are_there)
   gst_object_unref (sink);
   gst_object_unref (x);
 }
-GST_END_TEST
 
-GST_START_TEST (test_a_run_can_be_repeated)
+CHECK_LOOP_TEST (test_a_run_can_be_repeated, 2)
 {
   static const gchar *const launches[] = {
       SOURCES ("") "! text/x-gmtsar-xcorr" OUT, SOURCES ("") "! text/csv" OUT};
@@ -430,9 +419,8 @@ GST_START_TEST (test_a_run_can_be_repeated)
   g_string_free (again, TRUE);
   check_stop (pipeline);
 }
-GST_END_TEST
 
-GST_START_TEST (test_it_can_be_stopped_while_it_waits)
+CHECK_TEST (test_it_can_be_stopped_while_it_waits)
 {
   /* 20 lines of the secondary never come */
   GstElement *pipeline = check_launch (
@@ -447,9 +435,8 @@ GST_START_TEST (test_it_can_be_stopped_while_it_waits)
   }
   gst_object_unref (pipeline);
 }
-GST_END_TEST
 
-GST_START_TEST (test_what_is_wrong_is_said)
+CHECK_TEST (test_what_is_wrong_is_said)
 {
   const GQuark stream = GST_STREAM_ERROR;
 
@@ -495,10 +482,9 @@ GST_START_TEST (test_what_is_wrong_is_said)
           "num-buffers=2 lines-per-buffer=90") "x.fit ! queue ! fakesink x.src ! fakesink",
       stream, GST_STREAM_ERROR_FAILED, "ended after 180 of 307 lines");
 }
-GST_END_TEST
 
 /* Caps that are refused come again with each buffer and each negotiation. */
-GST_START_TEST (test_what_is_wrong_is_said_once)
+CHECK_TEST (test_what_is_wrong_is_said_once)
 {
   GstElement *pipeline = check_launch (
       "slcsrc location=$/ref.PRM ! x.reference slcsrc location=$/sec.PRM "
@@ -525,10 +511,9 @@ GST_START_TEST (test_what_is_wrong_is_said_once)
   gst_object_unref (element);
   check_stop (pipeline);
 }
-GST_END_TEST
 
 /* A flush makes the sources try again. */
-GST_START_TEST (test_what_was_refused_is_refused_again)
+CHECK_TEST (test_what_was_refused_is_refused_again)
 {
   GstElement *pipeline = check_launch (SOURCES ("") "ysearch=60 ! fakesink");
   GstBus *bus = gst_element_get_bus (pipeline);
@@ -546,10 +531,9 @@ GST_START_TEST (test_what_was_refused_is_refused_again)
   gst_object_unref (bus);
   check_stop (pipeline);
 }
-GST_END_TEST
 
 /* A smaller secondary is an image as well: patches outside it are flagged. */
-GST_START_TEST (test_a_smaller_secondary_is_flagged)
+CHECK_TEST (test_a_smaller_secondary_is_flagged)
 {
   GString *text;
 
@@ -563,12 +547,10 @@ GST_START_TEST (test_a_smaller_secondary_is_flagged)
       "%s", text->str);
   g_string_free (text, TRUE);
 }
-GST_END_TEST
 
-/* --- the fit
- * ------------------------------------------------------------------ */
+/* --- the fit -------------------------------------------------------------- */
 
-GST_START_TEST (test_the_fit_is_the_one_of_the_printed_rows)
+CHECK_TEST (test_the_fit_is_the_one_of_the_printed_rows)
 {
   GstElement *pipeline = check_launch (SOURCES (
       "") "! tee name=t ! queue ! appsink name=out sync=false t. ! queue ! "
@@ -607,10 +589,9 @@ GST_START_TEST (test_the_fit_is_the_one_of_the_printed_rows)
   gst_object_unref (bus);
   check_stop (pipeline);
 }
-GST_END_TEST
 
 /* Sinks of both pads wait for each other again. */
-GST_START_TEST (test_the_fit_comes_again_after_a_seek)
+CHECK_TEST (test_the_fit_comes_again_after_a_seek)
 {
   GstElement *pipeline = check_launch (
       SOURCES ("") "grid=step step-x=49 step-y=60 ! fakesink x.fit ! queue ! "
@@ -629,11 +610,10 @@ GST_START_TEST (test_the_fit_comes_again_after_a_seek)
   g_string_free (again, TRUE);
   check_stop (pipeline);
 }
-GST_END_TEST
 
 /* The patches of GMTSAR's grid end far from the corners of a small image; those
  * of steps do not. If nobody reads the fit, there is no warning. */
-GST_START_TEST (test_a_fit_of_a_part_of_the_image_is_told)
+CHECK_TEST (test_a_fit_of_a_part_of_the_image_is_told)
 {
   static const gchar *const pipelines[] = {
       SOURCES ("") "! fakesink x.fit ! queue ! fakesink",
@@ -648,18 +628,16 @@ GST_START_TEST (test_a_fit_of_a_part_of_the_image_is_told)
                : NULL);
   }
 }
-GST_END_TEST
 
 /* Its sink would wait for them, and the others for it. */
-GST_START_TEST (test_what_nobody_takes_is_said)
+CHECK_TEST (test_what_nobody_takes_is_said)
 {
   check_launch_fails (SOURCES ("") "! fakesink x.rasters ! queue ! "
                                    "other/tensors,dimensions=3:3:3 ! fakesink",
       GST_STREAM_ERROR, GST_STREAM_ERROR_FAILED, "stream error");
 }
-GST_END_TEST
 
-GST_START_TEST (test_too_few_offsets_give_no_fit)
+CHECK_TEST (test_too_few_offsets_give_no_fit)
 {
   GstElement *pipeline = check_launch (SOURCES (
       "") "fit-snr=100 ! appsink name=out sync=false x.fit ! queue ! appsink "
@@ -692,7 +670,6 @@ GST_START_TEST (test_too_few_offsets_give_no_fit)
       GST_STREAM_ERROR, GST_STREAM_ERROR_FORMAT,
       "Line 2 of the offsets has a zero byte");
 }
-GST_END_TEST
 
 /* Offsets of a plane and up to @scatter from it, into a.dat. */
 static void
@@ -714,7 +691,7 @@ write_offsets (gdouble scatter)
 }
 
 /* Correlations of chance are above fit-snr where templates are small. */
-GST_START_TEST (test_offsets_that_do_not_agree_are_said)
+CHECK_TEST (test_offsets_that_do_not_agree_are_said)
 {
   for (guint far = 0; far < 2; far++) {
     write_offsets (far ? 20 : 0.2);
@@ -723,11 +700,10 @@ GST_START_TEST (test_offsets_that_do_not_agree_are_said)
         far ? "The offsets do not agree: 60 of them lie 1" : NULL);
   }
 }
-GST_END_TEST
 
 /* Across a diagonal strip a plane is undetermined, though the strip spans all
  * columns and lines. */
-GST_START_TEST (test_a_strip_of_offsets_is_told)
+CHECK_TEST (test_a_strip_of_offsets_is_told)
 {
   GString *text = g_string_new (NULL);
 
@@ -744,10 +720,9 @@ GST_START_TEST (test_a_strip_of_offsets_is_told)
       "The 100 patches of the fit lie in a strip or an island: in its narrowest direction it "
       "is 11 % of the rectangle around them");
 }
-GST_END_TEST
 
 /* The correlation of intensities is 0 up to 1/2, with data. */
-GST_START_TEST (test_low_intensity_correlation_is_no_missing_data)
+CHECK_TEST (test_low_intensity_correlation_is_no_missing_data)
 {
   GRand *random = g_rand_new_with_seed (5);
   gint16 *numbers = g_new (gint16, 2 * WIDTH * HEIGHT);
@@ -767,9 +742,8 @@ GST_START_TEST (test_low_intensity_correlation_is_no_missing_data)
   g_rand_free (random);
   g_free (numbers);
 }
-GST_END_TEST
 
-GST_START_TEST (test_offsets_of_whole_pixels_are_told)
+CHECK_TEST (test_offsets_of_whole_pixels_are_told)
 {
   static const struct {
     const gchar *properties, *words;
@@ -789,10 +763,9 @@ GST_START_TEST (test_offsets_of_whole_pixels_are_told)
         launch, GST_LIBRARY_ERROR, GST_LIBRARY_ERROR_SETTINGS, cases[i].words);
   }
 }
-GST_END_TEST
 
 /* Their offsets are found, but GMTSAR's correlation is of whole numbers. */
-GST_START_TEST (test_numbers_below_1_are_told)
+CHECK_TEST (test_numbers_below_1_are_told)
 {
   static const struct {
     guint n_small; /* lines */
@@ -819,9 +792,8 @@ GST_START_TEST (test_numbers_below_1_are_told)
   g_rand_free (random);
   g_free (numbers);
 }
-GST_END_TEST
 
-GST_START_TEST (test_the_fit_pad_comes_and_goes)
+CHECK_TEST (test_the_fit_pad_comes_and_goes)
 {
   GstElement *x = gst_element_factory_make ("insarxcorr", NULL);
   GstPadTemplate *template =
@@ -838,12 +810,10 @@ GST_START_TEST (test_the_fit_pad_comes_and_goes)
   }
   gst_object_unref (x);
 }
-GST_END_TEST
 
-/* --- a flush of one side only ----------------------------------------------
- */
+/* --- a flush of one side only --------------------------------------------- */
 
-GST_START_TEST (test_lines_from_before_a_flush_of_the_other_side_are_dropped)
+CHECK_TEST (test_lines_from_before_a_flush_of_the_other_side_are_dropped)
 {
   GstElement *element = gst_element_factory_make ("insarxcorr", NULL);
 
@@ -851,47 +821,3 @@ GST_START_TEST (test_lines_from_before_a_flush_of_the_other_side_are_dropped)
   insar_check_flush_of_one_side (element, WIDTH, HEIGHT);
   gst_object_unref (element);
 }
-GST_END_TEST
-
-static Suite *
-insarxcorr_suite (void)
-{
-  Suite *suite = suite_create ("insarxcorr");
-  TCase *tc = tcase_create ("insarxcorr");
-
-  suite_add_tcase (suite, tc);
-  tcase_add_checked_fixture (tc, insar_setup, check_remove_folder);
-  tcase_add_test (tc, test_source_gives_whole_lines_of_the_file);
-  tcase_add_test (tc, test_source_says_what_it_reads_and_seeks_by_lines);
-  tcase_add_test (tc, test_source_says_what_is_wrong);
-  tcase_add_test (tc, test_an_image_of_another_width_is_warned_of);
-  tcase_add_test (tc, test_names_may_have_spaces);
-  tcase_add_test (tc, test_prm_takes_the_last_value_and_old_names);
-  tcase_add_test (tc, test_rows_are_those_of_gmtsar);
-  tcase_add_test (tc, test_rows_do_not_depend_on_buffers_threads_and_memory);
-  tcase_add_test (tc, test_tensors_are_the_same_numbers);
-  tcase_add_test (tc, test_rows_say_what_measured_them);
-  tcase_add_test (tc, test_rows_come_as_soon_as_their_lines_are_there);
-  tcase_add_loop_test (tc, test_a_run_can_be_repeated, 0, 2);
-  tcase_add_test (tc, test_it_can_be_stopped_while_it_waits);
-  tcase_add_test (tc, test_what_is_wrong_is_said);
-  tcase_add_test (tc, test_what_is_wrong_is_said_once);
-  tcase_add_test (tc, test_what_was_refused_is_refused_again);
-  tcase_add_test (tc, test_a_smaller_secondary_is_flagged);
-  tcase_add_test (tc, test_the_fit_is_the_one_of_the_printed_rows);
-  tcase_add_test (tc, test_the_fit_comes_again_after_a_seek);
-  tcase_add_test (tc, test_a_fit_of_a_part_of_the_image_is_told);
-  tcase_add_test (tc, test_what_nobody_takes_is_said);
-  tcase_add_test (tc, test_too_few_offsets_give_no_fit);
-  tcase_add_test (tc, test_offsets_that_do_not_agree_are_said);
-  tcase_add_test (tc, test_a_strip_of_offsets_is_told);
-  tcase_add_test (tc, test_low_intensity_correlation_is_no_missing_data);
-  tcase_add_test (tc, test_offsets_of_whole_pixels_are_told);
-  tcase_add_test (tc, test_numbers_below_1_are_told);
-  tcase_add_test (tc, test_the_fit_pad_comes_and_goes);
-  tcase_add_test (
-      tc, test_lines_from_before_a_flush_of_the_other_side_are_dropped);
-  return suite;
-}
-
-GST_CHECK_MAIN (insarxcorr);

@@ -3,6 +3,7 @@
 #include "check-common.h"
 
 static const gchar *const backends[] = {"cpu", "cuda"};
+enum { N_BACKENDS = G_N_ELEMENTS (backends) };
 static const gchar *const formats[] = {"GRAY8", "GRAY16_LE", "RGB", "BGR"};
 
 /* odd: 641 bytes have a stride of 644 */
@@ -41,7 +42,7 @@ negative_of_noise (const GstVideoInfo *info)
   return buffer;
 }
 
-GST_START_TEST (test_every_format_becomes_its_negative)
+CHECK_LOOP_TEST (test_every_format_becomes_its_negative, N_BACKENDS)
 {
   for (guint i = 0; i < G_N_ELEMENTS (formats); i++) {
     GstVideoInfo info = check_info (formats[i], WIDTH, HEIGHT);
@@ -55,9 +56,8 @@ GST_START_TEST (test_every_format_becomes_its_negative)
     gst_harness_teardown (h);
   }
 }
-GST_END_TEST;
 
-GST_START_TEST (test_the_amount_changes_while_playing)
+CHECK_LOOP_TEST (test_the_amount_changes_while_playing, N_BACKENDS)
 {
   GstVideoInfo info = check_info ("GRAY8", WIDTH, HEIGHT);
   GstHarness *h = harness_new (backends[__i__], "GRAY8");
@@ -79,19 +79,3 @@ GST_START_TEST (test_the_amount_changes_while_playing)
   gst_buffer_unref (noise);
   gst_harness_teardown (h);
 }
-GST_END_TEST;
-
-static Suite *
-invert_suite (void)
-{
-  Suite *suite = suite_create ("invert");
-  TCase *tcase = tcase_create ("invert");
-  const gint n = G_N_ELEMENTS (backends);
-
-  suite_add_tcase (suite, tcase);
-  tcase_add_loop_test (tcase, test_every_format_becomes_its_negative, 0, n);
-  tcase_add_loop_test (tcase, test_the_amount_changes_while_playing, 0, n);
-  return suite;
-}
-
-GST_CHECK_MAIN (invert);

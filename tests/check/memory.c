@@ -273,7 +273,9 @@ new_buffer (GstAllocator *allocator)
 
 /* --- views ---------------------------------------------------------------- */
 
-GST_START_TEST (test_memory_is_born_where_its_mode_says)
+CHECK_CASE ("views", set_up, tear_down)
+
+CHECK_TEST (test_memory_is_born_where_its_mode_says)
 {
   GstMemory *a = new_memory (pinned), *b = new_memory (on_device);
   ImkLocation location;
@@ -292,18 +294,16 @@ GST_START_TEST (test_memory_is_born_where_its_mode_says)
   gst_memory_unref (a);
   gst_memory_unref (b);
 }
-GST_END_TEST;
 
-GST_START_TEST (test_system_memory_is_not_taken_for_ours)
+CHECK_TEST (test_system_memory_is_not_taken_for_ours)
 {
   GstMemory *memory = gst_allocator_alloc (NULL, SIZE, NULL);
 
   fail_if (gst_is_imaging_memory (memory));
   gst_memory_unref (memory);
 }
-GST_END_TEST;
 
-GST_START_TEST (test_an_upload_is_made_once_and_counted)
+CHECK_TEST (test_an_upload_is_made_once_and_counted)
 {
   GstMemory *memory = new_memory (pinned);
 
@@ -317,9 +317,8 @@ GST_START_TEST (test_an_upload_is_made_once_and_counted)
   assert_copies (1, 0);
   gst_memory_unref (memory);
 }
-GST_END_TEST;
 
-GST_START_TEST (test_a_download_is_made_once_and_counted)
+CHECK_TEST (test_a_download_is_made_once_and_counted)
 {
   GstMemory *memory = new_memory (on_device);
 
@@ -332,7 +331,6 @@ GST_START_TEST (test_a_download_is_made_once_and_counted)
   assert_copies (0, 1);
   gst_memory_unref (memory);
 }
-GST_END_TEST;
 
 /* Whether both views are the same bytes. */
 static gboolean
@@ -343,7 +341,7 @@ is_one_block (void)
   return info->integrated && info->io_coherent;
 }
 
-GST_START_TEST (test_each_writer_makes_the_other_view_stale)
+CHECK_TEST (test_each_writer_makes_the_other_view_stale)
 {
   GstAllocator *allocators[] = {pinned, on_device};
 
@@ -360,9 +358,8 @@ GST_START_TEST (test_each_writer_makes_the_other_view_stale)
     gst_memory_unref (memory);
   }
 }
-GST_END_TEST;
 
-GST_START_TEST (test_a_map_for_read_and_write_sees_what_the_device_wrote)
+CHECK_TEST (test_a_map_for_read_and_write_sees_what_the_device_wrote)
 {
   GstMemory *memory = new_memory (on_device);
   GstMapInfo map;
@@ -375,11 +372,10 @@ GST_START_TEST (test_a_map_for_read_and_write_sees_what_the_device_wrote)
   device_check (memory, stream, 4);
   gst_memory_unref (memory);
 }
-GST_END_TEST;
 
 /* gst_buffer_fill () and gst_buffer_memset () map for writing alone, whatever
  * part they write. */
-GST_START_TEST (test_a_write_of_a_part_keeps_the_rest)
+CHECK_TEST (test_a_write_of_a_part_keeps_the_rest)
 {
   GstBuffer *buffer = new_buffer (on_device);
   guint8 expected[SIZE];
@@ -394,9 +390,8 @@ GST_START_TEST (test_a_write_of_a_part_keeps_the_rest)
   gst_buffer_unmap (buffer, &map);
   gst_buffer_unref (buffer);
 }
-GST_END_TEST;
 
-GST_START_TEST (test_a_kernel_that_reads_once_takes_page_locked_memory)
+CHECK_TEST (test_a_kernel_that_reads_once_takes_page_locked_memory)
 {
   GstMemory *memory = new_memory (pinned);
   ImkLocation location;
@@ -414,9 +409,8 @@ GST_START_TEST (test_a_kernel_that_reads_once_takes_page_locked_memory)
   assert_copies (1, 0);
   gst_memory_unref (memory);
 }
-GST_END_TEST;
 
-GST_START_TEST (test_a_kernel_that_writes_once_writes_page_locked_memory)
+CHECK_TEST (test_a_kernel_that_writes_once_writes_page_locked_memory)
 {
   GstMemory *memory = new_memory (pinned);
   guint8 bytes[SIZE];
@@ -434,11 +428,10 @@ GST_START_TEST (test_a_kernel_that_writes_once_writes_page_locked_memory)
   device_check (memory, other, 6);
   gst_memory_unref (memory);
 }
-GST_END_TEST;
 
 /* Else a frame that somebody looked at once would be written over the bus
  * whenever its buffer is used again. */
-GST_START_TEST (test_memory_of_the_device_stays_there_after_a_look_at_it)
+CHECK_TEST (test_memory_of_the_device_stays_there_after_a_look_at_it)
 {
   GstMemory *memory = new_memory (on_device);
   ImkLocation location;
@@ -450,9 +443,10 @@ GST_START_TEST (test_memory_of_the_device_stays_there_after_a_look_at_it)
   release (memory, stream, GST_MAP_WRITE, TRUE);
   gst_memory_unref (memory);
 }
-GST_END_TEST;
 
-GST_START_TEST (test_an_integrated_device_copies_nothing)
+CHECK_CASE ("integrated", set_up_integrated, tear_down_integrated)
+
+CHECK_MOCK_TEST (test_an_integrated_device_copies_nothing)
 {
   GstAllocator *allocators[] = {pinned, on_device};
 
@@ -476,9 +470,10 @@ GST_START_TEST (test_an_integrated_device_copies_nothing)
   }
   assert_copies (0, 0);
 }
-GST_END_TEST;
 
-GST_START_TEST (test_the_cpu_never_reads_uncached_memory)
+CHECK_CASE ("incoherent", set_up_incoherent, tear_down_incoherent)
+
+CHECK_MOCK_TEST (test_the_cpu_never_reads_uncached_memory)
 {
   GstAllocator *allocators[] = {pinned, on_device};
 
@@ -501,9 +496,8 @@ GST_START_TEST (test_the_cpu_never_reads_uncached_memory)
     gst_memory_unref (memory);
   }
 }
-GST_END_TEST;
 
-GST_START_TEST (test_what_the_gpu_alone_reads_needs_no_copy_even_there)
+CHECK_MOCK_TEST (test_what_the_gpu_alone_reads_needs_no_copy_even_there)
 {
   GstAllocator *allocator =
       gst_imaging_allocator_new (context, GST_IMAGING_MEMORY_UPLOAD, stats);
@@ -520,11 +514,12 @@ GST_START_TEST (test_what_the_gpu_alone_reads_needs_no_copy_even_there)
   gst_memory_unref (memory);
   gst_object_unref (allocator);
 }
-GST_END_TEST;
 
 /* --- order ---------------------------------------------------------------- */
 
-GST_START_TEST (test_a_cpu_map_waits_for_the_device_to_write)
+CHECK_CASE ("order", set_up_slow, tear_down_slow)
+
+CHECK_TEST (test_a_cpu_map_waits_for_the_device_to_write)
 {
   GstMemory *memory = new_memory (on_device);
 
@@ -534,9 +529,8 @@ GST_START_TEST (test_a_cpu_map_waits_for_the_device_to_write)
   }
   gst_memory_unref (memory);
 }
-GST_END_TEST;
 
-GST_START_TEST (test_a_stream_waits_for_the_write_of_another)
+CHECK_TEST (test_a_stream_waits_for_the_write_of_another)
 {
   GstMemory *memory = new_memory (on_device);
 
@@ -547,9 +541,8 @@ GST_START_TEST (test_a_stream_waits_for_the_write_of_another)
   assert_copies (0, 0);
   gst_memory_unref (memory);
 }
-GST_END_TEST;
 
-GST_START_TEST (test_a_stream_waits_for_the_upload_of_another)
+CHECK_TEST (test_a_stream_waits_for_the_upload_of_another)
 {
   GstMemory *memory = new_memory (pinned);
   ImkLocation location;
@@ -560,9 +553,8 @@ GST_START_TEST (test_a_stream_waits_for_the_upload_of_another)
   device_check (memory, other, 1);
   gst_memory_unref (memory);
 }
-GST_END_TEST;
 
-GST_START_TEST (test_acquire_does_not_wait_on_the_cpu)
+CHECK_TEST (test_acquire_does_not_wait_on_the_cpu)
 {
   GstMemory *memory = new_memory (on_device);
   gint64 before = g_get_monotonic_time ();
@@ -574,9 +566,8 @@ GST_START_TEST (test_acquire_does_not_wait_on_the_cpu)
   cpu_check (memory, 19);
   gst_memory_unref (memory);
 }
-GST_END_TEST;
 
-GST_START_TEST (test_a_writing_stream_waits_for_readers_of_others)
+CHECK_TEST (test_a_writing_stream_waits_for_readers_of_others)
 {
   GstMemory *memory = new_memory (on_device);
   guint8 *seen = new_scratch ();
@@ -590,9 +581,8 @@ GST_START_TEST (test_a_writing_stream_waits_for_readers_of_others)
   gst_memory_unref (memory);
   device->free_pinned (seen);
 }
-GST_END_TEST;
 
-GST_START_TEST (test_a_writing_cpu_waits_for_readers)
+CHECK_TEST (test_a_writing_cpu_waits_for_readers)
 {
   GstMemory *memory = new_memory (pinned);
   guint8 *seen = new_scratch ();
@@ -605,9 +595,8 @@ GST_START_TEST (test_a_writing_cpu_waits_for_readers)
   gst_memory_unref (memory);
   device->free_pinned (seen);
 }
-GST_END_TEST;
 
-GST_START_TEST (test_a_writing_cpu_waits_for_an_upload)
+CHECK_TEST (test_a_writing_cpu_waits_for_an_upload)
 {
   GstMemory *memory = new_memory (pinned);
   guint8 *seen = new_scratch ();
@@ -626,10 +615,9 @@ GST_START_TEST (test_a_writing_cpu_waits_for_an_upload)
   gst_memory_unref (memory);
   device->free_pinned (seen);
 }
-GST_END_TEST;
 
 /* The one who has waited for its stream says so, and nobody waits again. */
-GST_START_TEST (test_nobody_waits_for_what_is_done)
+CHECK_TEST (test_nobody_waits_for_what_is_done)
 {
   GstMemory *memory = new_memory (pinned);
   ImkLocation location;
@@ -647,7 +635,6 @@ GST_START_TEST (test_nobody_waits_for_what_is_done)
   imk_inject_failure (0, FALSE);
   gst_memory_unref (memory);
 }
-GST_END_TEST;
 
 static GstBufferPool *
 new_pool (GstAllocator *allocator, GstVideoInfo *info)
@@ -661,7 +648,7 @@ new_pool (GstAllocator *allocator, GstVideoInfo *info)
   return pool;
 }
 
-GST_START_TEST (test_a_pool_buffer_is_used_again_when_its_readers_are_done)
+CHECK_TEST (test_a_pool_buffer_is_used_again_when_its_readers_are_done)
 {
   GstVideoInfo info = check_info ("GRAY8", SIZE - 1, 1); /* stride 1020 */
   GstBufferPool *pool = new_pool (pinned, &info);
@@ -687,9 +674,8 @@ GST_START_TEST (test_a_pool_buffer_is_used_again_when_its_readers_are_done)
   gst_object_unref (pool);
   device->free_pinned (seen);
 }
-GST_END_TEST;
 
-GST_START_TEST (test_memory_may_be_freed_while_the_device_works_on_it)
+CHECK_TEST (test_memory_may_be_freed_while_the_device_works_on_it)
 {
   guint8 *seen = new_scratch ();
 
@@ -704,11 +690,10 @@ GST_START_TEST (test_memory_may_be_freed_while_the_device_works_on_it)
   }
   device->free_pinned (seen);
 }
-GST_END_TEST;
 
 /* --- copies and shares ---------------------------------------------------- */
 
-GST_START_TEST (test_a_copy_of_device_memory_is_made_on_the_device)
+CHECK_TEST (test_a_copy_of_device_memory_is_made_on_the_device)
 {
   GstAllocator *allocators[] = {pinned, on_device};
 
@@ -728,9 +713,8 @@ GST_START_TEST (test_a_copy_of_device_memory_is_made_on_the_device)
     gst_memory_unref (memory);
   }
 }
-GST_END_TEST;
 
-GST_START_TEST (test_a_copy_of_host_memory_is_made_on_the_host)
+CHECK_TEST (test_a_copy_of_host_memory_is_made_on_the_host)
 {
   GstMemory *memory = new_memory (pinned), *copy;
 
@@ -745,9 +729,8 @@ GST_START_TEST (test_a_copy_of_host_memory_is_made_on_the_host)
   gst_memory_unref (copy);
   gst_memory_unref (memory);
 }
-GST_END_TEST;
 
-GST_START_TEST (test_a_copy_of_a_part_has_that_part)
+CHECK_TEST (test_a_copy_of_a_part_has_that_part)
 {
   GstMemory *memory = new_memory (on_device), *a, *b;
 
@@ -763,9 +746,8 @@ GST_START_TEST (test_a_copy_of_a_part_has_that_part)
   gst_memory_unref (b);
   gst_memory_unref (memory);
 }
-GST_END_TEST;
 
-GST_START_TEST (test_a_share_sees_its_part_from_cpu_and_device)
+CHECK_TEST (test_a_share_sees_its_part_from_cpu_and_device)
 {
   GstMemory *memory = new_memory (on_device), *part, *part_of_part;
   guint8 bytes[SIZE];
@@ -799,9 +781,8 @@ GST_START_TEST (test_a_share_sees_its_part_from_cpu_and_device)
   cpu_check_from (part_of_part, 108, 1);
   gst_memory_unref (part_of_part);
 }
-GST_END_TEST;
 
-GST_START_TEST (test_shared_memory_cannot_be_written)
+CHECK_TEST (test_shared_memory_cannot_be_written)
 {
   GstBuffer *buffer = new_buffer (on_device);
   GstMemory *memory = gst_buffer_peek_memory (buffer, 0), *part;
@@ -824,10 +805,9 @@ GST_START_TEST (test_shared_memory_cannot_be_written)
   cpu_check (memory, 2);
   gst_buffer_unref (buffer);
 }
-GST_END_TEST;
 
 /* What a tee does: both branches hold the samples, one wants to write. */
-GST_START_TEST (test_writing_one_of_two_buffers_leaves_the_other_as_it_was)
+CHECK_TEST (test_writing_one_of_two_buffers_leaves_the_other_as_it_was)
 {
   for (guint i = 0; i < 2; i++) {
     GstBuffer *a = new_buffer (on_device), *b;
@@ -857,9 +837,8 @@ GST_START_TEST (test_writing_one_of_two_buffers_leaves_the_other_as_it_was)
     gst_buffer_unref (b);
   }
 }
-GST_END_TEST;
 
-GST_START_TEST (test_a_region_of_a_buffer_is_shared_and_merges_again)
+CHECK_TEST (test_a_region_of_a_buffer_is_shared_and_merges_again)
 {
   GstBuffer *whole = new_buffer (on_device), *a, *b, *both;
   GstMemory *memory = gst_buffer_peek_memory (whole, 0), *merged;
@@ -891,9 +870,8 @@ GST_START_TEST (test_a_region_of_a_buffer_is_shared_and_merges_again)
   gst_buffer_unref (b);
   gst_buffer_unref (whole);
 }
-GST_END_TEST;
 
-GST_START_TEST (test_memories_that_do_not_touch_are_merged_by_a_copy)
+CHECK_TEST (test_memories_that_do_not_touch_are_merged_by_a_copy)
 {
   GstBuffer *buffer = new_buffer (on_device);
   GstMapInfo map;
@@ -908,9 +886,10 @@ GST_START_TEST (test_memories_that_do_not_touch_are_merged_by_a_copy)
   gst_buffer_unmap (buffer, &map);
   gst_buffer_unref (buffer);
 }
-GST_END_TEST;
 
-GST_START_TEST (test_a_resized_memory_is_a_part_of_the_samples)
+CHECK_CASE ("views", set_up, tear_down)
+
+CHECK_TEST (test_a_resized_memory_is_a_part_of_the_samples)
 {
   GstMemory *memory = new_memory (on_device);
   ImkLocation location;
@@ -926,9 +905,8 @@ GST_START_TEST (test_a_resized_memory_is_a_part_of_the_samples)
   cpu_check_from (memory, 5, 1);
   gst_memory_unref (memory);
 }
-GST_END_TEST;
 
-GST_START_TEST (test_prefix_and_padding_surround_the_bytes)
+CHECK_TEST (test_prefix_and_padding_surround_the_bytes)
 {
   GstAllocationParams params = {0, 63, 16, 32, {NULL}};
   GstMemory *memory = gst_allocator_alloc (on_device, SIZE, &params);
@@ -944,10 +922,9 @@ GST_START_TEST (test_prefix_and_padding_surround_the_bytes)
   device_check (memory, other, 2);
   gst_memory_unref (memory);
 }
-GST_END_TEST;
 
 /* Those who see the flags rely on zeros that nobody wrote. */
-GST_START_TEST (test_memory_claims_no_zeros_around_it)
+CHECK_TEST (test_memory_claims_no_zeros_around_it)
 {
   GstAllocationParams params = {
       GST_MEMORY_FLAG_ZERO_PREFIXED | GST_MEMORY_FLAG_ZERO_PADDED, 0, 4, 8,
@@ -958,10 +935,9 @@ GST_START_TEST (test_memory_claims_no_zeros_around_it)
   fail_if (GST_MEMORY_IS_ZERO_PREFIXED (memory));
   gst_memory_unref (memory);
 }
-GST_END_TEST;
 
 /* 65536 x 16384 x 4 bytes are 0 in the 32 bits of a pool's size. */
-GST_START_TEST (test_a_table_beyond_a_pool_is_refused)
+CHECK_TEST (test_a_table_beyond_a_pool_is_refused)
 {
   ImkError error;
   GstImagingTable *table = gst_imaging_table_new (NULL, 65536, 16384, &error);
@@ -970,9 +946,8 @@ GST_START_TEST (test_a_table_beyond_a_pool_is_refused)
   fail_unless (
       strstr (error.message, "65536 x 16384") != NULL, "%s", error.message);
 }
-GST_END_TEST;
 
-GST_START_TEST (test_an_empty_memory_is_possible)
+CHECK_TEST (test_an_empty_memory_is_possible)
 {
   GstMemory *memory = gst_allocator_alloc (on_device, 0, NULL), *copy;
   GstMapInfo map;
@@ -986,11 +961,10 @@ GST_START_TEST (test_an_empty_memory_is_possible)
   gst_memory_unref (copy);
   gst_memory_unref (memory);
 }
-GST_END_TEST;
 
 /* --- two devices ---------------------------------------------------------- */
 
-GST_START_TEST (test_memory_of_another_device_is_not_mapped_as_it_is)
+CHECK_MOCK_TEST (test_memory_of_another_device_is_not_mapped_as_it_is)
 {
   GstImagingContext *second = check_context (1);
   GstAllocator *allocator =
@@ -1015,9 +989,8 @@ GST_START_TEST (test_memory_of_another_device_is_not_mapped_as_it_is)
   gst_object_unref (allocator);
   g_object_unref (second);
 }
-GST_END_TEST;
 
-GST_START_TEST (test_a_device_has_one_context_a_process)
+CHECK_MOCK_TEST (test_a_device_has_one_context_a_process)
 {
   GstImagingContext *a = check_context (1), *b = check_context (1);
   GstImagingContext *first = check_context (-1);
@@ -1034,11 +1007,10 @@ GST_START_TEST (test_a_device_has_one_context_a_process)
   g_object_unref (b);
   g_object_unref (first);
 }
-GST_END_TEST;
 
 /* --- frames --------------------------------------------------------------- */
 
-GST_START_TEST (test_a_buffer_smaller_than_its_frame_is_refused)
+CHECK_TEST (test_a_buffer_smaller_than_its_frame_is_refused)
 {
   GstVideoInfo info = check_info ("GRAY8", 33, 40); /* 1440 bytes */
   GstBuffer *buffer = new_buffer (on_device);
@@ -1056,9 +1028,8 @@ GST_START_TEST (test_a_buffer_smaller_than_its_frame_is_refused)
           GST_IMAGING_REACH_HOST, NULL, NULL, stats, &frame, &error) == IMK_OK);
   gst_buffer_unref (buffer);
 }
-GST_END_TEST;
 
-GST_START_TEST (test_planes_lie_where_the_video_meta_says)
+CHECK_TEST (test_planes_lie_where_the_video_meta_says)
 {
   GstVideoInfo info = check_info ("I420", 5, 3);
   gsize offset[4] = {1, 101, 201};
@@ -1087,11 +1058,10 @@ GST_START_TEST (test_planes_lie_where_the_video_meta_says)
   check_ok (gst_imaging_frame_unmap (&frame, FALSE, &error), &error);
   gst_buffer_unref (buffer);
 }
-GST_END_TEST;
 
 /* --- failures ------------------------------------------------------------- */
 
-GST_START_TEST (test_no_memory_is_no_abort)
+CHECK_MOCK_TEST (test_no_memory_is_no_abort)
 {
   GstAllocator *allocators[] = {pinned, on_device};
 
@@ -1099,7 +1069,6 @@ GST_START_TEST (test_no_memory_is_no_abort)
     fail_unless (
         gst_allocator_alloc (allocators[i], (gsize) 1 << 31, NULL) == NULL);
 }
-GST_END_TEST;
 
 /* One of everything; what fails must say so, and what does not must be right.
  * Nothing may be left: tear_down () counts. */
@@ -1184,19 +1153,17 @@ fail_every_call (gboolean forever)
   }
 }
 
-GST_START_TEST (test_each_call_may_fail_once)
+CHECK_TEST (test_each_call_may_fail_once)
 {
   fail_every_call (FALSE);
 }
-GST_END_TEST;
 
-GST_START_TEST (test_the_device_may_be_lost_at_each_call)
+CHECK_TEST (test_the_device_may_be_lost_at_each_call)
 {
   fail_every_call (TRUE);
 }
-GST_END_TEST;
 
-GST_START_TEST (test_a_lost_device_leaves_what_is_on_the_host)
+CHECK_TEST (test_a_lost_device_leaves_what_is_on_the_host)
 {
   GstMemory *memory = new_memory (pinned);
 
@@ -1208,7 +1175,6 @@ GST_START_TEST (test_a_lost_device_leaves_what_is_on_the_host)
   imk_inject_failure (0, FALSE);
   gst_memory_unref (memory);
 }
-GST_END_TEST;
 
 /* --- threads -------------------------------------------------------------- */
 
@@ -1246,7 +1212,7 @@ read_on_cpu (gpointer data)
   return NULL;
 }
 
-GST_START_TEST (test_threads_may_read_together)
+CHECK_TEST (test_threads_may_read_together)
 {
   for (guint round = 0; round < 20; round++) {
     GstMemory *memory = new_memory (round % 2 ? pinned : on_device);
@@ -1267,7 +1233,6 @@ GST_START_TEST (test_threads_may_read_together)
   fail_unless (counted ("bytes-uploaded") <= 20 * SIZE);
   fail_unless (counted ("bytes-downloaded") <= 20 * SIZE);
 }
-GST_END_TEST;
 
 /* --- slabs ---------------------------------------------------------------- */
 
@@ -1289,7 +1254,7 @@ assert_page_locked (guint n)
     fail_unless_equals_int (check_n_page_locked (), n);
 }
 
-GST_START_TEST (test_memories_of_a_slab)
+CHECK_TEST (test_memories_of_a_slab)
 {
   gsize pitch = gst_imaging_memory_pitch (SIZE);
   GstAllocator *allocator = slab_allocator_new (3 * SIZE);
@@ -1330,10 +1295,9 @@ GST_START_TEST (test_memories_of_a_slab)
   gst_memory_unref (m[3]);
   assert_page_locked (n_before);
 }
-GST_END_TEST
 
 /* Whatever the order in which they came back. */
-GST_START_TEST (test_pool_gives_neighbours_in_order)
+CHECK_TEST (test_pool_gives_neighbours_in_order)
 {
   static const guint order[] = {4, 1, 7, 0, 6, 2, 5, 3};
   GstAllocator *allocator = slab_allocator_new (8 * 1024);
@@ -1362,7 +1326,6 @@ GST_START_TEST (test_pool_gives_neighbours_in_order)
   gst_object_unref (allocator);
   gst_caps_unref (caps);
 }
-GST_END_TEST
 
 static gpointer
 acquire_one (gpointer pool)
@@ -1375,7 +1338,7 @@ acquire_one (gpointer pool)
 }
 
 /* A pool that may not grow waits for a frame, or for the end. */
-GST_START_TEST (test_pool_waits_for_frames)
+CHECK_TEST (test_pool_waits_for_frames)
 {
   GstBufferPoolAcquireParams dont_wait = {
       .flags = GST_BUFFER_POOL_ACQUIRE_FLAG_DONTWAIT};
@@ -1413,90 +1376,14 @@ GST_START_TEST (test_pool_waits_for_frames)
   gst_object_unref (allocator);
   gst_caps_unref (caps);
 }
-GST_END_TEST
 
-static Suite *
-memory_suite (void)
-{
-  Suite *suite = suite_create ("memory");
-  TCase *tcase = tcase_create ("views");
+CHECK_CASE ("integrated", set_up_integrated, tear_down_integrated)
 
-  suite_add_tcase (suite, tcase);
-  tcase_add_checked_fixture (tcase, set_up, tear_down);
-  tcase_add_test (tcase, test_memory_is_born_where_its_mode_says);
-  tcase_add_test (tcase, test_system_memory_is_not_taken_for_ours);
-  tcase_add_test (tcase, test_an_upload_is_made_once_and_counted);
-  tcase_add_test (tcase, test_a_download_is_made_once_and_counted);
-  tcase_add_test (tcase, test_each_writer_makes_the_other_view_stale);
-  tcase_add_test (
-      tcase, test_a_map_for_read_and_write_sees_what_the_device_wrote);
-  tcase_add_test (tcase, test_a_write_of_a_part_keeps_the_rest);
-  tcase_add_test (
-      tcase, test_a_kernel_that_reads_once_takes_page_locked_memory);
-  tcase_add_test (
-      tcase, test_a_kernel_that_writes_once_writes_page_locked_memory);
-  tcase_add_test (
-      tcase, test_memory_of_the_device_stays_there_after_a_look_at_it);
-  tcase_add_test (tcase, test_a_resized_memory_is_a_part_of_the_samples);
-  tcase_add_test (tcase, test_prefix_and_padding_surround_the_bytes);
-  tcase_add_test (tcase, test_memory_claims_no_zeros_around_it);
-  tcase_add_test (tcase, test_a_table_beyond_a_pool_is_refused);
-  tcase_add_test (tcase, test_an_empty_memory_is_possible);
-  check_add_mock_test (
-      tcase, test_memory_of_another_device_is_not_mapped_as_it_is);
-  check_add_mock_test (tcase, test_a_device_has_one_context_a_process);
-  tcase_add_test (tcase, test_a_buffer_smaller_than_its_frame_is_refused);
-  tcase_add_test (tcase, test_planes_lie_where_the_video_meta_says);
-  check_add_mock_test (tcase, test_no_memory_is_no_abort);
-  tcase_add_test (tcase, test_each_call_may_fail_once);
-  tcase_add_test (tcase, test_memories_of_a_slab);
-  tcase_add_test (tcase, test_pool_gives_neighbours_in_order);
-  tcase_add_test (tcase, test_pool_waits_for_frames);
-  tcase_add_test (tcase, test_the_device_may_be_lost_at_each_call);
-  tcase_add_test (tcase, test_a_lost_device_leaves_what_is_on_the_host);
-  tcase_add_test (tcase, test_threads_may_read_together);
+CHECK_TEST_AGAIN (test_each_writer_makes_the_other_view_stale)
+CHECK_TEST_AGAIN (test_each_call_may_fail_once)
 
-  tcase = tcase_create ("order");
-  suite_add_tcase (suite, tcase);
-  tcase_add_checked_fixture (tcase, set_up_slow, tear_down_slow);
-  tcase_add_test (tcase, test_a_cpu_map_waits_for_the_device_to_write);
-  tcase_add_test (tcase, test_a_stream_waits_for_the_write_of_another);
-  tcase_add_test (tcase, test_a_stream_waits_for_the_upload_of_another);
-  tcase_add_test (tcase, test_acquire_does_not_wait_on_the_cpu);
-  tcase_add_test (tcase, test_a_writing_stream_waits_for_readers_of_others);
-  tcase_add_test (tcase, test_a_writing_cpu_waits_for_readers);
-  tcase_add_test (tcase, test_a_writing_cpu_waits_for_an_upload);
-  tcase_add_test (tcase, test_nobody_waits_for_what_is_done);
-  tcase_add_test (
-      tcase, test_a_pool_buffer_is_used_again_when_its_readers_are_done);
-  tcase_add_test (tcase, test_memory_may_be_freed_while_the_device_works_on_it);
-  tcase_add_test (tcase, test_a_copy_of_device_memory_is_made_on_the_device);
-  tcase_add_test (tcase, test_a_copy_of_host_memory_is_made_on_the_host);
-  tcase_add_test (tcase, test_a_copy_of_a_part_has_that_part);
-  tcase_add_test (tcase, test_a_share_sees_its_part_from_cpu_and_device);
-  tcase_add_test (tcase, test_shared_memory_cannot_be_written);
-  tcase_add_test (
-      tcase, test_writing_one_of_two_buffers_leaves_the_other_as_it_was);
-  tcase_add_test (tcase, test_a_region_of_a_buffer_is_shared_and_merges_again);
-  tcase_add_test (tcase, test_memories_that_do_not_touch_are_merged_by_a_copy);
+CHECK_CASE ("incoherent", set_up_incoherent, tear_down_incoherent)
 
-  tcase = tcase_create ("integrated");
-  suite_add_tcase (suite, tcase);
-  tcase_add_checked_fixture (tcase, set_up_integrated, tear_down_integrated);
-  check_add_mock_test (tcase, test_an_integrated_device_copies_nothing);
-  tcase_add_test (tcase, test_each_writer_makes_the_other_view_stale);
-  tcase_add_test (tcase, test_each_call_may_fail_once);
-
-  tcase = tcase_create ("incoherent");
-  suite_add_tcase (suite, tcase);
-  tcase_add_checked_fixture (tcase, set_up_incoherent, tear_down_incoherent);
-  check_add_mock_test (tcase, test_the_cpu_never_reads_uncached_memory);
-  check_add_mock_test (
-      tcase, test_what_the_gpu_alone_reads_needs_no_copy_even_there);
-  tcase_add_test (tcase, test_each_writer_makes_the_other_view_stale);
-  tcase_add_test (tcase, test_a_write_of_a_part_keeps_the_rest);
-  tcase_add_test (tcase, test_each_call_may_fail_once);
-  return suite;
-}
-
-GST_CHECK_MAIN (memory);
+CHECK_TEST_AGAIN (test_each_writer_makes_the_other_view_stale)
+CHECK_TEST_AGAIN (test_a_write_of_a_part_keeps_the_rest)
+CHECK_TEST_AGAIN (test_each_call_may_fail_once)

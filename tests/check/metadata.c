@@ -9,8 +9,7 @@
 #define CUSTOM_META "CheckFrame"
 #define HEIGHT_META "GstImagingHeight"
 
-/* --- metas ------------------------------------------------------------------
- */
+/* --- metas ---------------------------------------------------------------- */
 
 static void
 setup (void)
@@ -164,8 +163,10 @@ run (const StreamsCase *c, How how)
   return s;
 }
 
+CHECK_CASE ("metas", setup, check_remove_folder)
+
 /* Of several inputs with one time, that of the first pad counts. */
-GST_START_TEST (test_metadata_passes_every_pad)
+CHECK_LOOP_TEST (test_metadata_passes_every_pad, streams_n_cases)
 {
   Streams *s = run (&streams_cases[__i__], (How){FALSE});
 
@@ -180,9 +181,8 @@ GST_START_TEST (test_metadata_passes_every_pad)
   if (s)
     streams_free (s);
 }
-GST_END_TEST
 
-GST_START_TEST (test_the_latest_input_counts)
+CHECK_LOOP_TEST (test_the_latest_input_counts, streams_n_cases)
 {
   Streams *s = streams_cases[__i__].sinks[1].name
                    ? run (&streams_cases[__i__], (How){TRUE})
@@ -197,10 +197,8 @@ GST_START_TEST (test_the_latest_input_counts)
   if (s)
     streams_free (s);
 }
-GST_END_TEST
 
-/* --- frame numbers -----------------------------------------------------------
- */
+/* --- frame numbers -------------------------------------------------------- */
 
 typedef struct {
   GstElement *pipeline;
@@ -308,38 +306,6 @@ check_numbers (Numbers *n, guint drop, gboolean counts_bytes)
 #define FRAMES_OF_16_X_8 \
   "video/x-raw,format=GRAY8,width=16,height=8,framerate=30/1"
 
-/* What counts frames, and what counts bytes, as 128 a frame, 192 a frame of
- * another format before, and bytes without times. */
-GST_START_TEST (test_results_have_the_frame_number_of_the_source)
-{
-  static const struct {
-    const gchar *source;
-    gboolean counts_bytes;
-  } sources[] = {
-      {"videotestsrc num-buffers=150 pattern=snow ! " FRAMES_OF_16_X_8, FALSE},
-      {"picturesrc location=$/frames.npy framerate=30/1", FALSE},
-      {"filesrc location=$/frames.raw ! rawvideoparse format=gray8 width=16 "
-       "height=8 framerate=30/1",
-          TRUE},
-      {"filesrc location=$/frames.i420 ! rawvideoparse format=i420 width=16 "
-       "height=8 framerate=30/1 ! videoconvert ! video/x-raw,format=GRAY8",
-          TRUE},
-      {"filesrc location=$/frames.raw blocksize=128 ! " FRAMES_OF_16_X_8, TRUE},
-  };
-  static const guint gaps[] = {0, 1, 100};
-
-  for (guint g = 0; g < G_N_ELEMENTS (gaps); g++) {
-    Numbers n;
-
-    n = play_numbers (sources[__i__].source, gaps[g]);
-    check_numbers (&n, gaps[g], sources[__i__].counts_bytes);
-    fail_unless_equals_int (n.n_warnings, gaps[g] > 0 ? 1 : 0);
-    gst_object_unref (n.bus);
-    check_stop (n.pipeline);
-  }
-}
-GST_END_TEST
-
 static void
 write_npy (guint n, guint size)
 {
@@ -369,8 +335,41 @@ setup_numbers (void)
   check_write_file ("frames.i420", pixels, 150 * 192);
 }
 
+CHECK_CASE ("numbers", setup_numbers, check_remove_folder)
+
+/* What counts frames, and what counts bytes, as 128 a frame, 192 a frame of
+ * another format before, and bytes without times. */
+CHECK_LOOP_TEST (test_results_have_the_frame_number_of_the_source, 5)
+{
+  static const struct {
+    const gchar *source;
+    gboolean counts_bytes;
+  } sources[] = {
+      {"videotestsrc num-buffers=150 pattern=snow ! " FRAMES_OF_16_X_8, FALSE},
+      {"picturesrc location=$/frames.npy framerate=30/1", FALSE},
+      {"filesrc location=$/frames.raw ! rawvideoparse format=gray8 width=16 "
+       "height=8 framerate=30/1",
+          TRUE},
+      {"filesrc location=$/frames.i420 ! rawvideoparse format=i420 width=16 "
+       "height=8 framerate=30/1 ! videoconvert ! video/x-raw,format=GRAY8",
+          TRUE},
+      {"filesrc location=$/frames.raw blocksize=128 ! " FRAMES_OF_16_X_8, TRUE},
+  };
+  static const guint gaps[] = {0, 1, 100};
+
+  for (guint g = 0; g < G_N_ELEMENTS (gaps); g++) {
+    Numbers n;
+
+    n = play_numbers (sources[__i__].source, gaps[g]);
+    check_numbers (&n, gaps[g], sources[__i__].counts_bytes);
+    fail_unless_equals_int (n.n_warnings, gaps[g] > 0 ? 1 : 0);
+    gst_object_unref (n.bus);
+    check_stop (n.pipeline);
+  }
+}
+
 /* Of a stream that needs no pipeline: a seek is no gap, backwards neither. */
-GST_START_TEST (test_what_is_no_gap)
+CHECK_TEST (test_what_is_no_gap)
 {
   GstImagingNumbering numbering;
   guint64 missing;
@@ -390,10 +389,9 @@ GST_START_TEST (test_what_is_no_gap)
     gst_buffer_unref (buffer);
   }
 }
-GST_END_TEST
 
 /* Without offsets: times that jitter by less than half a frame are no gap. */
-GST_START_TEST (test_gaps_in_time)
+CHECK_TEST (test_gaps_in_time)
 {
   static const guint pts[] = {0, 43, 75, 120, 199, 240, 4280};
   static const guint expected[] = {0, 0, 0, 0, 1, 0, 100};
@@ -412,27 +410,3 @@ GST_START_TEST (test_gaps_in_time)
     gst_buffer_unref (buffer);
   }
 }
-GST_END_TEST
-
-static Suite *
-metadata_suite (void)
-{
-  Suite *suite = suite_create ("metadata");
-  TCase *tc = tcase_create ("metas"), *numbers = tcase_create ("numbers");
-
-  suite_add_tcase (suite, tc);
-  tcase_add_checked_fixture (tc, setup, check_remove_folder);
-  tcase_add_loop_test (
-      tc, test_metadata_passes_every_pad, 0, (int) streams_n_cases);
-  tcase_add_loop_test (
-      tc, test_the_latest_input_counts, 0, (int) streams_n_cases);
-  suite_add_tcase (suite, numbers);
-  tcase_add_checked_fixture (numbers, setup_numbers, check_remove_folder);
-  tcase_add_loop_test (
-      numbers, test_results_have_the_frame_number_of_the_source, 0, 5);
-  tcase_add_test (numbers, test_what_is_no_gap);
-  tcase_add_test (numbers, test_gaps_in_time);
-  return suite;
-}
-
-GST_CHECK_MAIN (metadata);

@@ -161,7 +161,9 @@ static const gchar *const backends[] = {"cpu", "cuda"};
 
 /* --- tests ---------------------------------------------------------------- */
 
-GST_START_TEST (test_every_format_and_backend_gives_the_plane)
+CHECK_CASE ("general", check_make_folder, check_remove_folder)
+
+CHECK_TEST (test_every_format_and_backend_gives_the_plane)
 {
   const gchar *formats[] = {"RGB", "BGR", "RGBx", "BGRx", "xRGB", "xBGR",
       "RGBA", "BGRA", "ARGB", "ABGR", "RGBA64_LE", "ARGB64_LE", NULL};
@@ -183,10 +185,9 @@ GST_START_TEST (test_every_format_and_backend_gives_the_plane)
       ni_free (&ni);
     }
 }
-GST_END_TEST
 
 /* The plane, of pixels twice as wide as high: half as steep from row to row. */
-GST_START_TEST (test_pixels_need_not_be_square)
+CHECK_TEST (test_pixels_need_not_be_square)
 {
   const gchar *const caps[] = {"video/x-raw,format=RGBA64_LE,width=13,height=7",
       "other/tensors,format=static,num_tensors=1,types=float32,"
@@ -235,9 +236,8 @@ GST_START_TEST (test_pixels_need_not_be_square)
     ni_free (&ni);
   }
 }
-GST_END_TEST
 
-GST_START_TEST (test_a_tensor_has_its_unit_and_step)
+CHECK_TEST (test_a_tensor_has_its_unit_and_step)
 {
   Ni ni = ni_new ("mm-per-pixel=2", "tensor", NULL);
   const GstStructure *s;
@@ -259,9 +259,8 @@ GST_START_TEST (test_a_tensor_has_its_unit_and_step)
   gst_buffer_unref (out);
   ni_free (&ni);
 }
-GST_END_TEST
 
-GST_START_TEST (test_grey_has_a_meta_that_makes_it_mm)
+CHECK_TEST (test_grey_has_a_meta_that_makes_it_mm)
 {
   const gchar *formats[] = {"GRAY16_LE", "GRAY16_BE"};
 
@@ -313,9 +312,8 @@ GST_START_TEST (test_grey_has_a_meta_that_makes_it_mm)
     ni_free (&ni);
   }
 }
-GST_END_TEST
 
-GST_START_TEST (test_mesh_is_in_the_format_of_its_peer)
+CHECK_TEST (test_mesh_is_in_the_format_of_its_peer)
 {
   const struct {
     const gchar *caps, *begins;
@@ -344,9 +342,8 @@ GST_START_TEST (test_mesh_is_in_the_format_of_its_peer)
       ni_free (&ni);
     }
 }
-GST_END_TEST
 
-GST_START_TEST (test_all_outputs_come_from_one_map)
+CHECK_TEST (test_all_outputs_come_from_one_map)
 {
   for (guint b = 0; b < 2; b++) {
     g_autofree gchar *properties = g_strdup_printf ("backend=%s", backends[b]);
@@ -367,9 +364,8 @@ GST_START_TEST (test_all_outputs_come_from_one_map)
     ni_free (&ni);
   }
 }
-GST_END_TEST
 
-GST_START_TEST (test_properties_and_size_change_while_playing)
+CHECK_TEST (test_properties_and_size_change_while_playing)
 {
   Ni ni = ni_new ("backend=cuda", "tensor", NULL);
   GstBuffer *out;
@@ -391,9 +387,8 @@ GST_START_TEST (test_properties_and_size_change_while_playing)
   gst_buffer_unref (out);
   ni_free (&ni);
 }
-GST_END_TEST
 
-GST_START_TEST (test_without_a_peer_a_message_tells_the_range)
+CHECK_TEST (test_without_a_peer_a_message_tells_the_range)
 {
   Ni ni = ni_new ("", "", NULL);
   const GstStructure *s;
@@ -410,9 +405,8 @@ GST_START_TEST (test_without_a_peer_a_message_tells_the_range)
   gst_message_unref (message);
   ni_free (&ni);
 }
-GST_END_TEST
 
-GST_START_TEST (test_map_without_normals_warns_and_has_no_height)
+CHECK_TEST (test_map_without_normals_warns_and_has_no_height)
 {
   Ni ni = ni_new ("", "height tensor", NULL);
   GstBuffer *in, *out;
@@ -440,9 +434,8 @@ GST_START_TEST (test_map_without_normals_warns_and_has_no_height)
   gst_buffer_unref (out);
   ni_free (&ni);
 }
-GST_END_TEST
 
-GST_START_TEST (test_tensor_of_another_shape_is_refused)
+CHECK_TEST (test_tensor_of_another_shape_is_refused)
 {
   const gchar *dimensions[] = {
       "1:13:7:1", "3:13:7:2", "3:13", "3:0:7:1", "3:70000:7:1", "nonsense"};
@@ -463,9 +456,8 @@ GST_START_TEST (test_tensor_of_another_shape_is_refused)
     ni_free (&ni);
   }
 }
-GST_END_TEST
 
-GST_START_TEST (test_buffer_that_is_too_small_is_an_error)
+CHECK_TEST (test_buffer_that_is_too_small_is_an_error)
 {
   Ni ni = ni_new ("", "height", NULL);
 
@@ -475,9 +467,8 @@ GST_START_TEST (test_buffer_that_is_too_small_is_an_error)
   gst_message_unref (check_message (ni.bus, GST_MESSAGE_ERROR));
   ni_free (&ni);
 }
-GST_END_TEST
 
-GST_START_TEST (test_eos_and_flush_reach_every_output)
+CHECK_TEST (test_eos_and_flush_reach_every_output)
 {
   Ni ni = ni_new ("", "height mesh", NULL);
   GstSegment segment;
@@ -504,9 +495,8 @@ GST_START_TEST (test_eos_and_flush_reach_every_output)
   }
   ni_free (&ni);
 }
-GST_END_TEST
 
-GST_START_TEST (test_cpu_goes_on_when_the_device_fails)
+CHECK_MOCK_TEST (test_cpu_goes_on_when_the_device_fails)
 {
   guint n_warnings = 0;
 
@@ -533,9 +523,8 @@ GST_START_TEST (test_cpu_goes_on_when_the_device_fails)
   }
   fail_unless (n_warnings > 3);
 }
-GST_END_TEST
 
-GST_START_TEST (test_cuda_that_fails_is_an_error_without_leak)
+CHECK_MOCK_TEST (test_cuda_that_fails_is_an_error_without_leak)
 {
   guint n_errors = 0;
 
@@ -551,7 +540,6 @@ GST_START_TEST (test_cuda_that_fails_is_an_error_without_leak)
   }
   fail_unless (n_errors > 3);
 }
-GST_END_TEST
 
 static gpointer
 push_in_thread (gpointer ni)
@@ -560,7 +548,7 @@ push_in_thread (gpointer ni)
   return NULL;
 }
 
-GST_START_TEST (test_pads_come_and_go_while_another_waits)
+CHECK_TEST (test_pads_come_and_go_while_another_waits)
 {
   Ni ni = ni_new ("", "tensor", NULL);
   CheckWaiting w;
@@ -579,9 +567,8 @@ GST_START_TEST (test_pads_come_and_go_while_another_waits)
   gst_buffer_unref (out);
   ni_free (&ni);
 }
-GST_END_TEST
 
-GST_START_TEST (test_a_pad_may_go_while_it_pushes)
+CHECK_TEST (test_a_pad_may_go_while_it_pushes)
 {
   Ni ni = ni_new ("", "height tensor", NULL);
   CheckWaiting w;
@@ -595,10 +582,8 @@ GST_START_TEST (test_a_pad_may_go_while_it_pushes)
   gst_buffer_unref (check_pull (ni.tensor));
   ni_free (&ni);
 }
-GST_END_TEST
 
-/* --- meshes ----------------------------------------------------------------
- */
+/* --- meshes --------------------------------------------------------------- */
 
 /* @albedo: to its pad, of WIDTH x HEIGHT pixels of GRAY8, all @level */
 static void
@@ -644,7 +629,7 @@ check_ply (const gchar *path, guint8 level)
       vertex - bytes + 13 * 2 * (WIDTH - 1) * (HEIGHT - 1), size);
 }
 
-GST_START_TEST (test_a_mesh_is_a_file_without_any_pad)
+CHECK_TEST (test_a_mesh_is_a_file_without_any_pad)
 {
   g_autofree gchar *path = check_path_of ("mesh-%02d.ply");
 
@@ -670,7 +655,6 @@ GST_START_TEST (test_a_mesh_is_a_file_without_any_pad)
     ni_free (&ni);
   }
 }
-GST_END_TEST
 
 static gpointer
 push_for_flow (gpointer ni)
@@ -680,7 +664,7 @@ push_for_flow (gpointer ni)
 
 /* Normals wait for no albedo after a flush, after its end, or when its pad has
  * been removed. */
-GST_START_TEST (test_normals_do_not_wait_for_an_albedo_that_will_not_come)
+CHECK_TEST (test_normals_do_not_wait_for_an_albedo_that_will_not_come)
 {
   for (guint way = 0; way < 4; way++) {
     Ni ni = ni_new ("", "mesh", NULL);
@@ -707,7 +691,6 @@ GST_START_TEST (test_normals_do_not_wait_for_an_albedo_that_will_not_come)
     ni_free (&ni);
   }
 }
-GST_END_TEST
 
 static gpointer
 push_two (gpointer albedo)
@@ -719,7 +702,7 @@ push_two (gpointer albedo)
 }
 
 /* Each map takes one, however early they arrive; the last one stays. */
-GST_START_TEST (test_albedos_wait_for_their_normals)
+CHECK_TEST (test_albedos_wait_for_their_normals)
 {
   g_autofree gchar *path = check_path_of ("one.ply");
   g_autofree gchar *properties = g_strdup_printf ("mesh-location=%s", path);
@@ -741,9 +724,8 @@ GST_START_TEST (test_albedos_wait_for_their_normals)
   gst_harness_teardown (albedo);
   ni_free (&ni);
 }
-GST_END_TEST
 
-GST_START_TEST (test_a_mesh_that_cannot_be_written_is_an_error)
+CHECK_TEST (test_a_mesh_that_cannot_be_written_is_an_error)
 {
   Ni ni = ni_new ("mesh-location=/nowhere/at/all.glb", "", NULL);
 
@@ -753,38 +735,3 @@ GST_START_TEST (test_a_mesh_that_cannot_be_written_is_an_error)
       GST_RESOURCE_ERROR, GST_RESOURCE_ERROR_WRITE, "mesh-location: ");
   ni_free (&ni);
 }
-GST_END_TEST
-
-static Suite *
-normalintegrate_suite (void)
-{
-  Suite *s = suite_create ("normalintegrate");
-  TCase *tc = tcase_create ("general");
-
-  suite_add_tcase (s, tc);
-  tcase_add_checked_fixture (tc, check_make_folder, check_remove_folder);
-  tcase_add_test (tc, test_every_format_and_backend_gives_the_plane);
-  tcase_add_test (tc, test_pixels_need_not_be_square);
-  tcase_add_test (tc, test_a_tensor_has_its_unit_and_step);
-  tcase_add_test (tc, test_grey_has_a_meta_that_makes_it_mm);
-  tcase_add_test (tc, test_mesh_is_in_the_format_of_its_peer);
-  tcase_add_test (tc, test_all_outputs_come_from_one_map);
-  tcase_add_test (tc, test_properties_and_size_change_while_playing);
-  tcase_add_test (tc, test_without_a_peer_a_message_tells_the_range);
-  tcase_add_test (tc, test_map_without_normals_warns_and_has_no_height);
-  tcase_add_test (tc, test_tensor_of_another_shape_is_refused);
-  tcase_add_test (tc, test_buffer_that_is_too_small_is_an_error);
-  tcase_add_test (tc, test_eos_and_flush_reach_every_output);
-  tcase_add_test (tc, test_pads_come_and_go_while_another_waits);
-  tcase_add_test (tc, test_a_pad_may_go_while_it_pushes);
-  tcase_add_test (tc, test_a_mesh_is_a_file_without_any_pad);
-  tcase_add_test (
-      tc, test_normals_do_not_wait_for_an_albedo_that_will_not_come);
-  tcase_add_test (tc, test_albedos_wait_for_their_normals);
-  tcase_add_test (tc, test_a_mesh_that_cannot_be_written_is_an_error);
-  check_add_mock_test (tc, test_cpu_goes_on_when_the_device_fails);
-  check_add_mock_test (tc, test_cuda_that_fails_is_an_error_without_leak);
-  return s;
-}
-
-GST_CHECK_MAIN (normalintegrate);

@@ -49,7 +49,14 @@ tear_down (void)
 static guint
 n_kinds (void)
 {
-  return check_is_mock () ? G_N_ELEMENTS (kinds) : 4;
+  static gboolean told;
+
+  if (check_is_mock ())
+    return G_N_ELEMENTS (kinds);
+  if (!told)
+    g_printerr ("skipped: surfaces with EGL images: they are Jetson's\n");
+  told = TRUE;
+  return 4;
 }
 
 /* @in and @out: "NVMM" or "system" */
@@ -126,7 +133,10 @@ sharpened_on_cpu (const GstVideoInfo *info, guint seed)
 
 /* --- pixels --------------------------------------------------------------- */
 
-GST_START_TEST (test_surfaces_of_every_kind_are_sharpened_where_they_lie)
+CHECK_CASE ("surfaces", NULL, tear_down)
+
+CHECK_LOOP_TEST (test_surfaces_of_every_kind_are_sharpened_where_they_lie,
+    n_kinds () * G_N_ELEMENTS (formats))
 {
   guint kind = __i__ / G_N_ELEMENTS (formats);
   GstVideoInfo info =
@@ -152,9 +162,9 @@ GST_START_TEST (test_surfaces_of_every_kind_are_sharpened_where_they_lie)
   check_no_copies (h);
   gst_harness_teardown (h);
 }
-GST_END_TEST;
 
-GST_START_TEST (test_a_surface_goes_on_in_system_memory)
+CHECK_LOOP_TEST (
+    test_a_surface_goes_on_in_system_memory, G_N_ELEMENTS (formats))
 {
   GstVideoInfo info = check_info (formats[__i__], WIDTH, HEIGHT);
   GstHarness *h =
@@ -172,9 +182,9 @@ GST_START_TEST (test_a_surface_goes_on_in_system_memory)
   gst_buffer_unref (expected);
   gst_harness_teardown (h);
 }
-GST_END_TEST;
 
-GST_START_TEST (test_system_memory_goes_on_as_a_surface)
+CHECK_LOOP_TEST (
+    test_system_memory_goes_on_as_a_surface, G_N_ELEMENTS (formats))
 {
   GstVideoInfo info = check_info (formats[__i__], WIDTH, HEIGHT);
   GstHarness *h =
@@ -191,7 +201,6 @@ GST_START_TEST (test_system_memory_goes_on_as_a_surface)
   gst_buffer_unref (expected);
   gst_harness_teardown (h);
 }
-GST_END_TEST;
 
 static GstBuffer *
 centroids_of (GstHarness *h, GstBuffer *in)
@@ -239,13 +248,12 @@ check_same_centroids (guint kind, const gchar *format)
   gst_harness_teardown (cpu);
 }
 
-GST_START_TEST (test_centroids_of_a_surface_are_those_of_its_luma)
+CHECK_LOOP_TEST (test_centroids_of_a_surface_are_those_of_its_luma, n_kinds ())
 {
   set_up_kind (__i__);
   check_same_centroids (__i__, "GRAY8");
   check_same_centroids (__i__, "NV12");
 }
-GST_END_TEST;
 
 /* Captures and the grid are made on the CPU, of what is in the surface. */
 static void
@@ -282,13 +290,12 @@ check_requests (guint kind, const gchar *format)
   gst_harness_teardown (h);
 }
 
-GST_START_TEST (test_a_dark_and_a_grid_are_taken_of_surfaces)
+CHECK_LOOP_TEST (test_a_dark_and_a_grid_are_taken_of_surfaces, n_kinds ())
 {
   set_up_kind (__i__);
   check_requests (__i__, "GRAY8");
   check_requests (__i__, "NV12");
 }
-GST_END_TEST;
 
 /* --- the mapping ---------------------------------------------------------- */
 
@@ -300,14 +307,15 @@ pass (GstHarness *h, GstBuffer *surface)
   return surface;
 }
 
-GST_START_TEST (test_a_surface_is_mapped_once_and_let_go_with_its_memory)
+CHECK_LOOP_TEST (test_a_surface_is_mapped_once_and_let_go_with_its_memory,
+    check_is_mock () ? 2 : 0)
 {
   GstVideoInfo info = check_info ("NV12", WIDTH, HEIGHT);
   guint before = imk_mock_surface_n_images ();
   GstHarness *h;
   GstBuffer *surface;
 
-  set_up_kind (__i__);
+  set_up_kind (4 + (guint) __i__);
   h = harness_new ("shcentroid " GRID, "NVMM", "NVMM", &info);
   surface = check_nvmm_noise (&info, 1, NVBUF_MEM_SURFACE_ARRAY);
   for (guint n = 0; n < 5; n++)
@@ -319,9 +327,8 @@ GST_START_TEST (test_a_surface_is_mapped_once_and_let_go_with_its_memory)
   fail_unless_equals_int (imk_mock_surface_n_live (), 0);
   gst_harness_teardown (h);
 }
-GST_END_TEST;
 
-GST_START_TEST (test_two_elements_share_one_mapping)
+CHECK_MOCK_TEST (test_two_elements_share_one_mapping)
 {
   GstVideoInfo info = check_info ("NV12", WIDTH, HEIGHT);
   guint before = imk_mock_surface_n_images ();
@@ -337,9 +344,8 @@ GST_START_TEST (test_two_elements_share_one_mapping)
   gst_buffer_unref (surface);
   gst_harness_teardown (h);
 }
-GST_END_TEST;
 
-GST_START_TEST (test_an_image_that_others_made_is_left_to_them)
+CHECK_MOCK_TEST (test_an_image_that_others_made_is_left_to_them)
 {
   GstVideoInfo info = check_info ("NV12", WIDTH, HEIGHT);
   NvBufSurface *surface;
@@ -360,9 +366,8 @@ GST_START_TEST (test_an_image_that_others_made_is_left_to_them)
   fail_unless_equals_int (NvBufSurfaceUnMapEglImage (surface, 0), 0);
   gst_buffer_unref (buffer);
 }
-GST_END_TEST;
 
-GST_START_TEST (test_another_surface_in_the_same_memory_is_mapped_anew)
+CHECK_TEST (test_another_surface_in_the_same_memory_is_mapped_anew)
 {
   GstVideoInfo info = check_info ("GRAY8", WIDTH, HEIGHT);
   GstHarness *h = harness_new ("shcentroid " GRID, "NVMM", "NVMM", &info);
@@ -387,7 +392,6 @@ GST_START_TEST (test_another_surface_in_the_same_memory_is_mapped_anew)
   gst_buffer_unref (second);
   gst_harness_teardown (h);
 }
-GST_END_TEST;
 
 /* --- refusals ------------------------------------------------------ */
 
@@ -481,7 +485,8 @@ check_refused (GstHarness *h, GstBuffer *buffer, GQuark domain, gint code,
   gst_object_unref (bus);
 }
 
-GST_START_TEST (test_what_cannot_be_read_is_refused_with_a_sentence)
+CHECK_LOOP_TEST (
+    test_what_cannot_be_read_is_refused_with_a_sentence, G_N_ELEMENTS (spoilt))
 {
   GstVideoInfo info = check_info ("GRAY8", WIDTH, HEIGHT);
   GstHarness *h = harness_new ("shcentroid " GRID, "NVMM", "NVMM", &info);
@@ -497,9 +502,8 @@ GST_START_TEST (test_what_cannot_be_read_is_refused_with_a_sentence)
   gst_buffer_unref (buffer);
   gst_harness_teardown (h);
 }
-GST_END_TEST;
 
-GST_START_TEST (test_a_buffer_of_something_else_is_refused)
+CHECK_TEST (test_a_buffer_of_something_else_is_refused)
 {
   GstVideoInfo info = check_info ("GRAY8", WIDTH, HEIGHT);
   GstHarness *h = harness_new ("shcentroid " GRID, "NVMM", "NVMM", &info);
@@ -509,9 +513,8 @@ GST_START_TEST (test_a_buffer_of_something_else_is_refused)
       "63 bytes holds no surface");
   gst_harness_teardown (h);
 }
-GST_END_TEST;
 
-GST_START_TEST (test_two_memories_are_no_surface)
+CHECK_TEST (test_two_memories_are_no_surface)
 {
   GstVideoInfo info = check_info ("GRAY8", WIDTH, HEIGHT);
   GstHarness *h = harness_new ("shcentroid " GRID, "NVMM", "NVMM", &info);
@@ -522,9 +525,8 @@ GST_START_TEST (test_two_memories_are_no_surface)
       h, buffer, GST_STREAM_ERROR, GST_STREAM_ERROR_FORMAT, "has 2 memories");
   gst_harness_teardown (h);
 }
-GST_END_TEST;
 
-GST_START_TEST (test_an_image_that_cannot_be_made_is_an_error)
+CHECK_MOCK_TEST (test_an_image_that_cannot_be_made_is_an_error)
 {
   GstVideoInfo info = check_info ("GRAY8", WIDTH, HEIGHT);
   GstBuffer *buffer;
@@ -538,9 +540,8 @@ GST_START_TEST (test_an_image_that_cannot_be_made_is_an_error)
       h, buffer, GST_LIBRARY_ERROR, GST_LIBRARY_ERROR_FAILED, "unset DISPLAY");
   gst_harness_teardown (h);
 }
-GST_END_TEST;
 
-GST_START_TEST (test_a_surface_that_cannot_be_made_is_an_error)
+CHECK_TEST (test_a_surface_that_cannot_be_made_is_an_error)
 {
   GstVideoInfo info = check_info ("GRAY8", WIDTH, HEIGHT);
   GstHarness *h = harness_new ("lapsharpen", "NVMM", "NVMM", &info);
@@ -551,10 +552,10 @@ GST_START_TEST (test_a_surface_that_cannot_be_made_is_an_error)
       GST_RESOURCE_ERROR_NO_SPACE_LEFT, "no device memory");
   gst_harness_teardown (h);
 }
-GST_END_TEST;
 
 /* Every call to the device may fail: one error, no leak, no frame. */
-GST_START_TEST (test_each_call_to_the_device_may_fail)
+CHECK_LOOP_TEST (test_each_call_to_the_device_may_fail,
+    check_is_mock () ? G_N_ELEMENTS (kinds) : 0)
 {
   GstVideoInfo info = check_info ("NV12", WIDTH, HEIGHT);
   gboolean passed = FALSE;
@@ -575,7 +576,6 @@ GST_START_TEST (test_each_call_to_the_device_may_fail)
   }
   fail_unless (passed);
 }
-GST_END_TEST;
 
 /* --- negotiation ---------------------------------------------------------- */
 
@@ -597,7 +597,7 @@ takes (const gchar *line, const gchar *caps_string)
   return accepted;
 }
 
-GST_START_TEST (test_the_cpu_takes_no_surfaces)
+CHECK_TEST (test_the_cpu_takes_no_surfaces)
 {
   gchar *nvmm = check_nvmm_caps ("GRAY8", WIDTH, HEIGHT);
   GstElement *element = gst_parse_launch ("lapsharpen backend=cpu", NULL);
@@ -616,9 +616,8 @@ GST_START_TEST (test_the_cpu_takes_no_surfaces)
   gst_object_unref (element);
   g_free (nvmm);
 }
-GST_END_TEST;
 
-GST_START_TEST (test_formats_without_a_surface_are_not_offered)
+CHECK_TEST (test_formats_without_a_surface_are_not_offered)
 {
   const gchar *none[] = {"GRAY16_LE", "BGRA", "RGB", "I420"};
 
@@ -630,7 +629,6 @@ GST_START_TEST (test_formats_without_a_surface_are_not_offered)
     g_free (caps);
   }
 }
-GST_END_TEST;
 
 /* --- photostereo ---------------------------------------------------------- */
 
@@ -736,25 +734,25 @@ surfaces_give_normals (guint kind, const gchar *format, const gchar *out)
   g_free (lights);
 }
 
-GST_START_TEST (test_normals_come_from_surfaces)
+CHECK_LOOP_TEST (
+    test_normals_come_from_surfaces, n_kinds () * G_N_ELEMENTS (formats))
 {
   surfaces_give_normals (__i__ / G_N_ELEMENTS (formats),
       formats[__i__ % G_N_ELEMENTS (formats)], NULL);
 }
-GST_END_TEST;
 
 #ifdef HAVE_GST_CUDA
 /* The row of docs/explanation/memory.md that the mock cannot run. */
-GST_START_TEST (test_normals_of_surfaces_go_on_as_cuda_memory)
+CHECK_LOOP_TEST (test_normals_of_surfaces_go_on_as_cuda_memory,
+    check_is_mock () ? 0 : n_kinds () * G_N_ELEMENTS (formats))
 {
   surfaces_give_normals (__i__ / G_N_ELEMENTS (formats),
       formats[__i__ % G_N_ELEMENTS (formats)],
       "video/x-raw(memory:CUDAMemory),format=RGB");
 }
-GST_END_TEST;
 #endif
 
-GST_START_TEST (test_surfaces_do_not_stay_for_strips)
+CHECK_TEST (test_surfaces_do_not_stay_for_strips)
 {
   GstVideoInfo info = check_info ("GRAY8", WIDTH, HEIGHT);
   gchar *lights = write_lights ();
@@ -781,7 +779,6 @@ GST_START_TEST (test_surfaces_do_not_stay_for_strips)
   g_unlink (lights);
   g_free (lights);
 }
-GST_END_TEST;
 
 /* --- pipelines of a Jetson ------------------------------------------------ */
 
@@ -815,7 +812,8 @@ static const gchar *const lines[] = {
     "sync=false t. ! queue ! shcentroid " GRID " ! fakesink sync=false",
 };
 
-GST_START_TEST (test_pipelines_of_a_camera_of_jetson_run)
+CHECK_LOOP_TEST (
+    test_pipelines_of_a_camera_of_jetson_run, G_N_ELEMENTS (lines) * n_kinds ())
 {
   guint line = __i__ % G_N_ELEMENTS (lines),
         kind = __i__ / G_N_ELEMENTS (lines);
@@ -840,7 +838,6 @@ GST_START_TEST (test_pipelines_of_a_camera_of_jetson_run)
   gst_object_unref (sink);
   gst_object_unref (pipeline);
 }
-GST_END_TEST;
 
 static void
 count_normals (
@@ -849,7 +846,7 @@ count_normals (
   ++*(guint *) n_normals;
 }
 
-GST_START_TEST (test_a_camera_of_jetson_makes_sets)
+CHECK_LOOP_TEST (test_a_camera_of_jetson_makes_sets, n_kinds ())
 {
   gchar *lights = write_lights ();
   gchar *line = g_strdup_printf (
@@ -882,76 +879,3 @@ GST_START_TEST (test_a_camera_of_jetson_makes_sets)
   g_free (lights);
   g_free (line);
 }
-GST_END_TEST;
-
-/* --- all ------------------------------------------------------------------ */
-
-static Suite *
-nvmm_suite (void)
-{
-  Suite *s = suite_create ("nvmm");
-  TCase *tc = tcase_create ("pixels");
-
-  if (!check_is_mock ())
-    g_printerr ("skipped: surfaces with EGL images: they are Jetson's\n");
-  suite_add_tcase (s, tc);
-  tcase_add_checked_fixture (tc, NULL, tear_down);
-  tcase_add_loop_test (tc,
-      test_surfaces_of_every_kind_are_sharpened_where_they_lie, 0,
-      n_kinds () * G_N_ELEMENTS (formats));
-  tcase_add_loop_test (
-      tc, test_a_surface_goes_on_in_system_memory, 0, G_N_ELEMENTS (formats));
-  tcase_add_loop_test (
-      tc, test_system_memory_goes_on_as_a_surface, 0, G_N_ELEMENTS (formats));
-  tcase_add_loop_test (
-      tc, test_centroids_of_a_surface_are_those_of_its_luma, 0, n_kinds ());
-  tcase_add_loop_test (
-      tc, test_a_dark_and_a_grid_are_taken_of_surfaces, 0, n_kinds ());
-  tcase_add_loop_test (tc, test_normals_come_from_surfaces, 0,
-      n_kinds () * G_N_ELEMENTS (formats));
-#ifdef HAVE_GST_CUDA
-  if (!check_is_mock ())
-    tcase_add_loop_test (tc, test_normals_of_surfaces_go_on_as_cuda_memory, 0,
-        n_kinds () * G_N_ELEMENTS (formats));
-#endif
-
-  tc = tcase_create ("mapping");
-  suite_add_tcase (s, tc);
-  tcase_add_checked_fixture (tc, NULL, tear_down);
-  if (check_is_mock ())
-    tcase_add_loop_test (
-        tc, test_a_surface_is_mapped_once_and_let_go_with_its_memory, 4, 6);
-  check_add_mock_test (tc, test_two_elements_share_one_mapping);
-  check_add_mock_test (tc, test_an_image_that_others_made_is_left_to_them);
-  tcase_add_test (tc, test_another_surface_in_the_same_memory_is_mapped_anew);
-
-  tc = tcase_create ("refused");
-  suite_add_tcase (s, tc);
-  tcase_add_test (tc, test_surfaces_do_not_stay_for_strips);
-  tcase_add_checked_fixture (tc, NULL, tear_down);
-  tcase_add_loop_test (tc, test_what_cannot_be_read_is_refused_with_a_sentence,
-      0, G_N_ELEMENTS (spoilt));
-  tcase_add_test (tc, test_a_buffer_of_something_else_is_refused);
-  tcase_add_test (tc, test_two_memories_are_no_surface);
-  check_add_mock_test (tc, test_an_image_that_cannot_be_made_is_an_error);
-  tcase_add_test (tc, test_a_surface_that_cannot_be_made_is_an_error);
-  if (check_is_mock ())
-    tcase_add_loop_test (
-        tc, test_each_call_to_the_device_may_fail, 0, G_N_ELEMENTS (kinds));
-
-  tc = tcase_create ("negotiation");
-  suite_add_tcase (s, tc);
-  tcase_add_checked_fixture (tc, NULL, tear_down);
-  tcase_add_test (tc, test_the_cpu_takes_no_surfaces);
-  tcase_add_test (tc, test_formats_without_a_surface_are_not_offered);
-
-  tc = tcase_create ("pipelines");
-  suite_add_tcase (s, tc);
-  tcase_add_checked_fixture (tc, NULL, tear_down);
-  tcase_add_loop_test (tc, test_pipelines_of_a_camera_of_jetson_run, 0,
-      G_N_ELEMENTS (lines) * n_kinds ());
-  tcase_add_loop_test (tc, test_a_camera_of_jetson_makes_sets, 0, n_kinds ());
-  return s;
-}
-
-GST_CHECK_MAIN (nvmm)

@@ -61,8 +61,10 @@ bscan_new (guint i)
   return buffer;
 }
 
+CHECK_CASE ("octangio", check_make_folder, check_remove_folder)
+
 /* Two images of three B-scans each, in mm/s; the third is not complete. */
-GST_START_TEST (test_velocity_has_unit_and_time)
+CHECK_TEST (test_velocity_has_unit_and_time)
 {
   const gdouble scale = 800 / (4 * G_PI * 1.4 * 1000);
   GstBus *bus;
@@ -97,10 +99,9 @@ GST_START_TEST (test_velocity_has_unit_and_time)
       GST_STREAM_ERROR, GST_STREAM_ERROR_FAILED, "1 B-scans of an incomplete");
   harness_free (h, bus);
 }
-GST_END_TEST;
 
 /* Colours say the direction, grey values the size. */
-GST_START_TEST (test_colours_and_grey_values)
+CHECK_LOOP_TEST (test_colours_and_grey_values, 4)
 {
   static const gchar *const outs[] = {"video/x-raw,format=GRAY8",
       "video/x-raw,format=GRAY16_LE", "video/x-raw,format=RGB", "ANY"};
@@ -131,10 +132,9 @@ GST_START_TEST (test_colours_and_grey_values)
   gst_buffer_unref (out);
   harness_free (h, bus);
 }
-GST_END_TEST;
 
 /* A view from above, between two surfaces. */
-GST_START_TEST (test_enface_between_surfaces)
+CHECK_TEST (test_enface_between_surfaces)
 {
   static const gdouble surfaces[2][ASCANS] = {{0, 1, 2, 4, 5}, {4, 4, 6, 7, 5}};
   static const gfloat expected[] = {0.5, 0.5, 0.25, 0, 0};
@@ -167,9 +167,8 @@ GST_START_TEST (test_enface_between_surfaces)
   g_free (launch);
   g_free (path);
 }
-GST_END_TEST;
 
-GST_START_TEST (test_what_cannot_be_compared_is_refused)
+CHECK_LOOP_TEST (test_what_cannot_be_compared_is_refused, 4)
 {
   static const struct {
     const gchar *launch, *caps, *words;
@@ -197,9 +196,8 @@ GST_START_TEST (test_what_cannot_be_compared_is_refused)
   gst_message_unref (message);
   harness_free (h, bus);
 }
-GST_END_TEST;
 
-GST_START_TEST (test_a_bscan_that_is_too_small_is_refused)
+CHECK_TEST (test_a_bscan_that_is_too_small_is_refused)
 {
   GstBus *bus;
   GstHarness *h = harness_new ("octangio", COMPLEX_CAPS, "ANY", &bus);
@@ -209,10 +207,9 @@ GST_START_TEST (test_a_bscan_that_is_too_small_is_refused)
       GST_STREAM_ERROR_FORMAT, "5 A-scans of 7 depths have 280");
   harness_free (h, bus);
 }
-GST_END_TEST;
 
 /* Levels in dB look like intensities. */
-GST_START_TEST (test_levels_are_refused)
+CHECK_TEST (test_levels_are_refused)
 {
   GstBus *bus;
   GstHarness *h =
@@ -226,23 +223,3 @@ GST_START_TEST (test_levels_are_refused)
       GST_STREAM_ERROR_FORMAT, "scaling=linear");
   harness_free (h, bus);
 }
-GST_END_TEST;
-
-static Suite *
-octangio_suite (void)
-{
-  Suite *suite = suite_create ("octangio");
-  TCase *tc = tcase_create ("octangio");
-
-  suite_add_tcase (suite, tc);
-  tcase_add_checked_fixture (tc, check_make_folder, check_remove_folder);
-  tcase_add_test (tc, test_velocity_has_unit_and_time);
-  tcase_add_loop_test (tc, test_colours_and_grey_values, 0, 4);
-  tcase_add_test (tc, test_enface_between_surfaces);
-  tcase_add_loop_test (tc, test_what_cannot_be_compared_is_refused, 0, 4);
-  tcase_add_test (tc, test_a_bscan_that_is_too_small_is_refused);
-  tcase_add_test (tc, test_levels_are_refused);
-  return suite;
-}
-
-GST_CHECK_MAIN (octangio);

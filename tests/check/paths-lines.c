@@ -60,8 +60,7 @@ caps_of (const gchar *format)
       format, "width", G_TYPE_INT, WIDTH, "height", G_TYPE_INT, HEIGHT, NULL);
 }
 
-/* --- lines ------------------------------------------------------------------
- */
+/* --- lines ---------------------------------------------------------------- */
 
 /* Noise, the same for both images: numbers from -1000 to 1000. */
 static gpointer
@@ -113,8 +112,7 @@ feed (GstElement *pipeline, const gchar *name, Kind kind, const gchar *format)
   gst_object_unref (source);
 }
 
-/* --- one way through an element ---------------------------------------------
- */
+/* --- one way through an element ------------------------------------------- */
 
 /* @kept: bytes that the element keeps of the images, from the CPU, which copies
  * them once. Returns: all that comes out */
@@ -195,8 +193,7 @@ add_row (GString *table, guint e, const gchar *backend, Kind kind)
   g_string_append (table, "\n");
 }
 
-/* --- slcsrc -----------------------------------------------------------------
- */
+/* --- slcsrc --------------------------------------------------------------- */
 
 /* Offers page-locked memory, as an element on CUDA does. */
 static GstPadProbeReturn
@@ -276,8 +273,7 @@ add_source_rows (GString *table)
   }
 }
 
-/* --- the page ---------------------------------------------------------------
- */
+/* --- the page ------------------------------------------------------------- */
 
 static GString *
 make_table (void)
@@ -294,7 +290,7 @@ make_table (void)
   return table;
 }
 
-GST_START_TEST (test_the_page_says_what_each_way_costs)
+CHECK_MOCK_TEST (test_the_page_says_what_each_way_costs)
 {
   GString *table = make_table ();
 
@@ -302,17 +298,3 @@ GST_START_TEST (test_the_page_says_what_each_way_costs)
       "tests/check/paths-lines.c", table->str, NULL);
   g_string_free (table, TRUE);
 }
-GST_END_TEST;
-
-static Suite *
-paths_lines_suite (void)
-{
-  Suite *s = suite_create ("paths-lines");
-  TCase *tc = tcase_create ("table");
-
-  suite_add_tcase (s, tc);
-  check_add_mock_test (tc, test_the_page_says_what_each_way_costs);
-  return s;
-}
-
-GST_CHECK_MAIN (paths_lines)

@@ -77,8 +77,7 @@ frame_in (Kind kind, const GstVideoInfo *info, guint seed)
   }
 }
 
-/* --- one way through an element ---------------------------------------------
- */
+/* --- one way through an element ------------------------------------------- */
 
 /* Lights for photostereo, which no other element has. */
 static gchar *lights;
@@ -338,8 +337,7 @@ make_table (void)
   return table;
 }
 
-/* --- the page ---------------------------------------------------------------
- */
+/* --- the page ------------------------------------------------------------- */
 
 #ifdef HAVE_GST_CUDA
 #define NOT_BUILT NULL
@@ -347,7 +345,9 @@ make_table (void)
 #define NOT_BUILT "| CUDAMemory |"
 #endif
 
-GST_START_TEST (test_the_page_says_what_each_way_costs)
+CHECK_CASE ("table", set_up, tear_down)
+
+CHECK_MOCK_TEST (test_the_page_says_what_each_way_costs)
 {
   GString *table = make_table ();
 
@@ -355,18 +355,3 @@ GST_START_TEST (test_the_page_says_what_each_way_costs)
       table->str, NOT_BUILT);
   g_string_free (table, TRUE);
 }
-GST_END_TEST;
-
-static Suite *
-paths_suite (void)
-{
-  Suite *s = suite_create ("paths");
-  TCase *tc = tcase_create ("table");
-
-  suite_add_tcase (s, tc);
-  tcase_add_checked_fixture (tc, set_up, tear_down);
-  check_add_mock_test (tc, test_the_page_says_what_each_way_costs);
-  return s;
-}
-
-GST_CHECK_MAIN (paths)

@@ -4,9 +4,6 @@
  * several GPUs. */
 #include "check-common.h"
 
-#include <sys/wait.h>
-#include <unistd.h>
-
 #define WIDTH 1283
 #define HEIGHT 719
 #define SHARPEN "lapsharpen amount=0.75 "
@@ -60,7 +57,14 @@ same_as_on_the_cpu (GstHarness *devices, GstHarness *cpu, const gchar *format)
   }
 }
 
-GST_START_TEST (test_frames_go_from_device_to_device)
+static gboolean
+have_two_devices (void)
+{
+  return check_n_devices () > 1;
+}
+
+CHECK_LOOP_TEST (
+    test_frames_go_from_device_to_device, check_ask_child (have_two_devices))
 {
   static const gchar *const formats[] = {"GRAY8", "RGBA", "I420"};
 
@@ -88,44 +92,3 @@ GST_START_TEST (test_frames_go_from_device_to_device)
     gst_harness_teardown (cpu);
   }
 }
-GST_END_TEST;
-
-static gboolean
-count_devices (void)
-{
-  const ImkDevice *device;
-  gint n_devices = 0;
-
-  return imk_backend_load ("cuda", NULL) == IMK_OK &&
-         imk_device_get (&device, NULL) == IMK_OK &&
-         device->count (&n_devices, NULL) == IMK_OK && n_devices > 1;
-}
-
-/* A process that has asked CUDA cannot fork as the tests do: a child asks. */
-static gboolean
-have_two_devices (void)
-{
-  pid_t child = fork ();
-  gint status = 1;
-
-  if (child == 0)
-    _exit (count_devices () ? 0 : 1);
-  waitpid (child, &status, 0);
-  return status == 0;
-}
-
-static Suite *
-peers_suite (void)
-{
-  Suite *s = suite_create ("peers");
-  TCase *tcase = tcase_create ("all");
-
-  suite_add_tcase (s, tcase);
-  if (have_two_devices ())
-    tcase_add_test (tcase, test_frames_go_from_device_to_device);
-  else
-    g_printerr ("skipped: check-peers: there are no two devices\n");
-  return s;
-}
-
-GST_CHECK_MAIN (peers)

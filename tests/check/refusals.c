@@ -4,8 +4,7 @@
  * aborts and nothing waits. */
 #include "streams.h"
 
-/* --- sizes -------------------------------------------------------------------
- */
+/* --- sizes ---------------------------------------------------------------- */
 
 typedef struct {
   GstFlowReturn flow[STREAMS_MAX_SINKS];
@@ -51,7 +50,9 @@ check_failed (Streams *s, const Huge *huge)
     gst_message_unref (message);
 }
 
-GST_START_TEST (test_sizes_that_no_memory_has_are_errors)
+CHECK_CASE ("refusals", streams_setup, check_remove_folder)
+
+CHECK_LOOP_TEST (test_sizes_that_no_memory_has_are_errors, streams_n_cases)
 {
   static const gchar *const sizes[][2] = {{"2147483645", "1"},
       {"1073741823", "1"}, {"70000", "70000"}, {"2147483645", "2147483645"}};
@@ -70,7 +71,6 @@ GST_START_TEST (test_sizes_that_no_memory_has_are_errors)
     streams_free (s);
   }
 }
-GST_END_TEST
 
 static void
 send_tensor (GstHarness *h, const gchar *dimensions)
@@ -85,7 +85,7 @@ send_tensor (GstHarness *h, const gchar *dimensions)
   gst_harness_push_event (h, gst_event_new_eos ());
 }
 
-GST_START_TEST (test_tensors_that_no_memory_has_are_errors)
+CHECK_LOOP_TEST (test_tensors_that_no_memory_has_are_errors, 2)
 {
   static const struct {
     const gchar *element, *sink, *src;
@@ -115,13 +115,11 @@ GST_START_TEST (test_tensors_that_no_memory_has_are_errors)
   gst_object_unref (element);
   gst_object_unref (bus);
 }
-GST_END_TEST
 
-/* --- peers -------------------------------------------------------------------
- */
+/* --- peers ---------------------------------------------------------------- */
 
 /* One frame, then its end: upstream never hears of a flow. */
-GST_START_TEST (test_a_refusal_is_an_error_with_one_frame)
+CHECK_LOOP_TEST (test_a_refusal_is_an_error_with_one_frame, 2)
 {
   static const gchar *const lines[] = {
       "videotestsrc num-buffers=1 ! "
@@ -142,10 +140,8 @@ GST_START_TEST (test_a_refusal_is_an_error_with_one_frame)
   gst_object_unref (bus);
   check_stop (pipeline);
 }
-GST_END_TEST
 
-/* --- enumerations ------------------------------------------------------------
- */
+/* --- enumerations --------------------------------------------------------- */
 
 static void
 feed_all (Streams *s, guint sink, gpointer data)
@@ -184,7 +180,7 @@ check_is_known (Streams *s, const gchar *property, const gchar *nick)
 }
 
 /* What gst-inspect-1.0 lists, the kernel knows. */
-GST_START_TEST (test_every_value_of_an_enumeration_is_known)
+CHECK_LOOP_TEST (test_every_value_of_an_enumeration_is_known, streams_n_cases)
 {
   const StreamsCase *c = &streams_cases[__i__];
   Streams *s = streams_new (c);
@@ -213,23 +209,3 @@ GST_START_TEST (test_every_value_of_an_enumeration_is_known)
   }
   g_free (specs);
 }
-GST_END_TEST
-
-static Suite *
-refusals_suite (void)
-{
-  Suite *suite = suite_create ("refusals");
-  TCase *tc = tcase_create ("refusals");
-
-  suite_add_tcase (suite, tc);
-  tcase_add_checked_fixture (tc, streams_setup, check_remove_folder);
-  tcase_add_loop_test (
-      tc, test_sizes_that_no_memory_has_are_errors, 0, (int) streams_n_cases);
-  tcase_add_loop_test (tc, test_tensors_that_no_memory_has_are_errors, 0, 2);
-  tcase_add_loop_test (tc, test_every_value_of_an_enumeration_is_known, 0,
-      (int) streams_n_cases);
-  tcase_add_loop_test (tc, test_a_refusal_is_an_error_with_one_frame, 0, 2);
-  return suite;
-}
-
-GST_CHECK_MAIN (refusals);

@@ -128,7 +128,7 @@ assert_grey (GstBuffer *buffer, guint expected)
 
 /* --- tests ---------------------------------------------------------------- */
 
-GST_START_TEST (test_every_format_and_backend_is_lit)
+CHECK_TEST (test_every_format_and_backend_is_lit)
 {
   const gchar *formats[] = {"RGB", "BGR", "RGBx", "BGRx", "xRGB", "xBGR",
       "RGBA", "BGRA", "ARGB", "ABGR", "RGBA64_LE", "ARGB64_LE"};
@@ -149,9 +149,8 @@ GST_START_TEST (test_every_format_and_backend_is_lit)
       rl_free (&rl);
     }
 }
-GST_END_TEST
 
-GST_START_TEST (test_one_albedo_paints_all_pictures)
+CHECK_TEST (test_one_albedo_paints_all_pictures)
 {
   const guint paint[] = {200, 100, 50}, grey[] = {32768};
   const guint half[] = {100, 50, 25};
@@ -182,9 +181,8 @@ GST_START_TEST (test_one_albedo_paints_all_pictures)
       rl_free (&rl);
     }
 }
-GST_END_TEST
 
-GST_START_TEST (test_light_moves_with_properties)
+CHECK_TEST (test_light_moves_with_properties)
 {
   Rl rl = rl_new ("elevation=90", FALSE);
   GstBuffer *out;
@@ -201,9 +199,8 @@ GST_START_TEST (test_light_moves_with_properties)
   gst_buffer_unref (out);
   rl_free (&rl);
 }
-GST_END_TEST
 
-GST_START_TEST (test_light_moves_with_a_controller)
+CHECK_TEST (test_light_moves_with_a_controller)
 {
   Rl rl = rl_new ("", FALSE);
   GstControlSource *source = gst_interpolation_control_source_new ();
@@ -226,9 +223,8 @@ GST_START_TEST (test_light_moves_with_a_controller)
   gst_object_unref (source);
   rl_free (&rl);
 }
-GST_END_TEST
 
-GST_START_TEST (test_light_moves_with_the_mouse)
+CHECK_TEST (test_light_moves_with_the_mouse)
 {
   const struct {
     gdouble x, y, azimuth, elevation;
@@ -257,9 +253,8 @@ GST_START_TEST (test_light_moves_with_the_mouse)
   }
   rl_free (&rl);
 }
-GST_END_TEST
 
-GST_START_TEST (test_tensors_are_read)
+CHECK_TEST (test_tensors_are_read)
 {
   Rl rl = rl_new ("elevation=30", FALSE);
   GstBuffer *in = gst_buffer_new_allocate (NULL, 12 * WIDTH * HEIGHT, NULL);
@@ -280,11 +275,10 @@ GST_START_TEST (test_tensors_are_read)
   gst_buffer_unref (out);
   rl_free (&rl);
 }
-GST_END_TEST
 
 /* The next picture says that there was an error. */
 /* Tensors may have a rate that video/x-raw cannot have. */
-GST_START_TEST (test_a_negative_rate_of_tensors_is_unknown)
+CHECK_TEST (test_a_negative_rate_of_tensors_is_unknown)
 {
   Rl rl = rl_new ("elevation=30", FALSE);
   GstCaps *caps;
@@ -305,7 +299,6 @@ GST_START_TEST (test_a_negative_rate_of_tensors_is_unknown)
   gst_caps_unref (caps);
   rl_free (&rl);
 }
-GST_END_TEST
 
 static void
 fail_with (Rl *rl, GstBuffer *in, const gchar *words)
@@ -322,7 +315,7 @@ fail_with (Rl *rl, GstBuffer *in, const gchar *words)
   gst_message_unref (message);
 }
 
-GST_START_TEST (test_albedo_of_another_size_is_refused)
+CHECK_TEST (test_albedo_of_another_size_is_refused)
 {
   const guint paint[] = {200, 100, 50};
   Rl rl = rl_new ("", TRUE);
@@ -333,9 +326,8 @@ GST_START_TEST (test_albedo_of_another_size_is_refused)
   fail_with (&rl, facing ("RGB", 0), "5 x 4");
   rl_free (&rl);
 }
-GST_END_TEST
 
-GST_START_TEST (test_albedo_without_normals_is_said)
+CHECK_TEST (test_albedo_without_normals_is_said)
 {
   const guint paint[] = {200, 100, 50};
   GstElement *element = gst_element_factory_make ("relight", NULL);
@@ -362,9 +354,8 @@ GST_START_TEST (test_albedo_without_normals_is_said)
   gst_object_unref (bus);
   gst_object_unref (element);
 }
-GST_END_TEST
 
-GST_START_TEST (test_tensor_of_another_shape_is_refused)
+CHECK_TEST (test_tensor_of_another_shape_is_refused)
 {
   Rl rl = rl_new ("", FALSE);
 
@@ -375,9 +366,8 @@ GST_START_TEST (test_tensor_of_another_shape_is_refused)
       "normals has 1 channels");
   rl_free (&rl);
 }
-GST_END_TEST
 
-GST_START_TEST (test_cpu_goes_on_when_the_device_fails)
+CHECK_MOCK_TEST (test_cpu_goes_on_when_the_device_fails)
 {
   const guint paint[] = {200, 100, 50};
   const guint half[] = {100, 50, 25};
@@ -408,9 +398,8 @@ GST_START_TEST (test_cpu_goes_on_when_the_device_fails)
   }
   fail_unless (n_warnings > 3);
 }
-GST_END_TEST
 
-GST_START_TEST (test_cuda_that_fails_is_an_error_without_leak)
+CHECK_MOCK_TEST (test_cuda_that_fails_is_an_error_without_leak)
 {
   const guint paint[] = {200, 100, 50};
 
@@ -431,28 +420,3 @@ GST_START_TEST (test_cuda_that_fails_is_an_error_without_leak)
     rl_free (&rl);
   }
 }
-GST_END_TEST
-
-static Suite *
-relight_suite (void)
-{
-  Suite *s = suite_create ("relight");
-  TCase *tc = tcase_create ("general");
-
-  suite_add_tcase (s, tc);
-  tcase_add_test (tc, test_every_format_and_backend_is_lit);
-  tcase_add_test (tc, test_one_albedo_paints_all_pictures);
-  tcase_add_test (tc, test_light_moves_with_properties);
-  tcase_add_test (tc, test_light_moves_with_a_controller);
-  tcase_add_test (tc, test_light_moves_with_the_mouse);
-  tcase_add_test (tc, test_tensors_are_read);
-  tcase_add_test (tc, test_a_negative_rate_of_tensors_is_unknown);
-  tcase_add_test (tc, test_albedo_of_another_size_is_refused);
-  tcase_add_test (tc, test_albedo_without_normals_is_said);
-  tcase_add_test (tc, test_tensor_of_another_shape_is_refused);
-  check_add_mock_test (tc, test_cpu_goes_on_when_the_device_fails);
-  check_add_mock_test (tc, test_cuda_that_fails_is_an_error_without_leak);
-  return s;
-}
-
-GST_CHECK_MAIN (relight);

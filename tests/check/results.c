@@ -101,7 +101,9 @@ check_data (const GstStructure *result)
 
 /* --- the meta ------------------------------------------------------------- */
 
-GST_START_TEST (test_the_fields_are_as_documented)
+CHECK_CASE ("meta", NULL, NULL)
+
+CHECK_TEST (test_the_fields_are_as_documented)
 {
   GstBuffer *buffer = gst_buffer_new ();
   const GstStructure *result;
@@ -130,9 +132,8 @@ GST_START_TEST (test_the_fields_are_as_documented)
   fail_unless_equals_int (gst_structure_n_fields (result), 18);
   gst_buffer_unref (buffer);
 }
-GST_END_TEST;
 
-GST_START_TEST (test_results_say_when_their_frame_was_taken)
+CHECK_TEST (test_results_say_when_their_frame_was_taken)
 {
   GstBuffer *buffer = gst_buffer_new ();
   GstCaps *clock = gst_caps_from_string ("timestamp/x-camera");
@@ -153,10 +154,9 @@ GST_START_TEST (test_results_say_when_their_frame_was_taken)
   gst_caps_unref (clock);
   gst_buffer_unref (buffer);
 }
-GST_END_TEST;
 
 #ifdef HAVE_GST_TENSORS
-GST_START_TEST (test_results_are_tensors_as_well)
+CHECK_TEST (test_results_are_tensors_as_well)
 {
   GstBuffer *buffer = gst_buffer_new ();
   const GstStructure *result;
@@ -183,10 +183,9 @@ GST_START_TEST (test_results_are_tensors_as_well)
       gst_buffer_get_tensor_meta (buffer)->num_tensors, 2);
   gst_buffer_unref (buffer);
 }
-GST_END_TEST;
 #endif
 
-GST_START_TEST (test_by_field_turns_rows_and_columns)
+CHECK_TEST (test_by_field_turns_rows_and_columns)
 {
   GstBuffer *buffer = gst_buffer_new ();
   GstImagingResult result = make_result (0);
@@ -204,9 +203,8 @@ GST_START_TEST (test_by_field_turns_rows_and_columns)
   gst_buffer_unref (result.data);
   gst_buffer_unref (buffer);
 }
-GST_END_TEST;
 
-GST_START_TEST (test_results_are_found_by_name_or_any)
+CHECK_TEST (test_results_are_found_by_name_or_any)
 {
   GstBuffer *buffer = gst_buffer_new ();
 
@@ -224,9 +222,8 @@ GST_START_TEST (test_results_are_found_by_name_or_any)
   fail_unless (gst_imaging_results_get (buffer, "three") == NULL);
   gst_buffer_unref (buffer);
 }
-GST_END_TEST;
 
-GST_START_TEST (test_a_newer_result_of_the_same_name_replaces_the_old)
+CHECK_TEST (test_a_newer_result_of_the_same_name_replaces_the_old)
 {
   GstBuffer *buffer = gst_buffer_new ();
 
@@ -239,9 +236,8 @@ GST_START_TEST (test_a_newer_result_of_the_same_name_replaces_the_old)
       frame_of (gst_imaging_results_get (buffer, "two")), 2);
   gst_buffer_unref (buffer);
 }
-GST_END_TEST;
 
-GST_START_TEST (test_a_copy_has_results_of_its_own)
+CHECK_TEST (test_a_copy_has_results_of_its_own)
 {
   GstBuffer *buffer = gst_buffer_new (), *copy;
 
@@ -258,10 +254,9 @@ GST_START_TEST (test_a_copy_has_results_of_its_own)
   check_data (gst_imaging_results_get (copy, "one"));
   gst_buffer_unref (copy);
 }
-GST_END_TEST;
 
 /* An application may call its elements anything. */
-GST_START_TEST (test_any_element_name_will_do)
+CHECK_TEST (test_any_element_name_will_do)
 {
   const gchar *names[] = {"camera 1/left", "Ä;{}\"=", "0", "data"};
   GstBuffer *buffer = gst_buffer_new ();
@@ -274,17 +269,15 @@ GST_START_TEST (test_any_element_name_will_do)
   }
   gst_buffer_unref (buffer);
 }
-GST_END_TEST;
 
 /* Nothing of ours has been called: a reader that comes first. */
-GST_START_TEST (test_reading_before_anything_was_registered_finds_nothing)
+CHECK_TEST (test_reading_before_anything_was_registered_finds_nothing)
 {
   GstBuffer *buffer = gst_buffer_new ();
 
   fail_unless (gst_imaging_results_get (buffer, "one") == NULL);
   gst_buffer_unref (buffer);
 }
-GST_END_TEST;
 
 static void
 assert_survives (const gchar *element, const gchar *launch)
@@ -310,7 +303,7 @@ assert_survives (const gchar *element, const gchar *launch)
   g_free (caps);
 }
 
-GST_START_TEST (test_results_survive_other_elements)
+CHECK_TEST (test_results_survive_other_elements)
 {
   const struct {
     const gchar *element, *launch;
@@ -335,9 +328,8 @@ GST_START_TEST (test_results_survive_other_elements)
     if (check_have_element (cases[i].element))
       assert_survives (cases[i].element, cases[i].launch);
 }
-GST_END_TEST;
 
-GST_START_TEST (test_results_of_two_elements_meet_on_one_frame)
+CHECK_TEST (test_results_of_two_elements_meet_on_one_frame)
 {
   GstVideoInfo info = check_info ("GRAY8", 33, 17);
   gchar *caps = check_caps_string ("GRAY8", 33, 17);
@@ -360,7 +352,6 @@ GST_START_TEST (test_results_of_two_elements_meet_on_one_frame)
   gst_harness_teardown (h);
   g_free (caps);
 }
-GST_END_TEST;
 
 /* --- text ----------------------------------------------------------------- */
 
@@ -377,7 +368,9 @@ assert_csv (const GstImagingResult *result, GstClockTime pts, gboolean header,
   gst_buffer_unref (text);
 }
 
-GST_START_TEST (test_csv_is_exact)
+CHECK_CASE ("text", NULL, NULL)
+
+CHECK_TEST (test_csv_is_exact)
 {
   GstImagingResult result = make_result (12);
 
@@ -390,9 +383,8 @@ GST_START_TEST (test_csv_is_exact)
       "12,0,3,4,7\n");
   gst_buffer_unref (result.data);
 }
-GST_END_TEST;
 
-GST_START_TEST (test_csv_has_an_empty_pts_for_none)
+CHECK_TEST (test_csv_has_an_empty_pts_for_none)
 {
   GstImagingResult result = make_result (G_MAXUINT64);
 
@@ -402,9 +394,8 @@ GST_START_TEST (test_csv_has_an_empty_pts_for_none)
       "18446744073709551615,,1.5,-2,0\n");
   gst_buffer_unref (result.data);
 }
-GST_END_TEST;
 
-GST_START_TEST (test_csv_names_rows_by_their_indices)
+CHECK_TEST (test_csv_names_rows_by_their_indices)
 {
   const gchar *const names[] = {"cell", "row"};
   const guint32 indices[] = {0, 7, 4294967295u, 8};
@@ -420,9 +411,8 @@ GST_START_TEST (test_csv_names_rows_by_their_indices)
   g_bytes_unref (result.indices);
   gst_buffer_unref (result.data);
 }
-GST_END_TEST;
 
-GST_START_TEST (test_csv_has_a_row_a_line_also_by_field)
+CHECK_TEST (test_csv_has_a_row_a_line_also_by_field)
 {
   const gdouble turned[] = {1.5, 3, -2, 4, 0, 7};
   GstImagingResult result = make_result (0);
@@ -434,9 +424,8 @@ GST_START_TEST (test_csv_has_a_row_a_line_also_by_field)
       "0,1,3,4,7\n");
   gst_buffer_unref (result.data);
 }
-GST_END_TEST;
 
-GST_START_TEST (test_csv_has_every_double)
+CHECK_TEST (test_csv_has_every_double)
 {
   const gdouble special[] = {NAN, -NAN, -3, INFINITY, -INFINITY, 2147483647,
       0.1, -1e-12, -2147483648.0, 1e15 + 0.25, 123456.0000000001, 1};
@@ -451,10 +440,9 @@ GST_START_TEST (test_csv_has_every_double)
       "0,1,1000000000000000.2,123456.0000000001,1\n");
   gst_buffer_unref (result.data);
 }
-GST_END_TEST;
 
 /* Every number read back is the number that was written. */
-GST_START_TEST (test_csv_loses_nothing)
+CHECK_TEST (test_csv_loses_nothing)
 {
   const gdouble special[] = {G_MAXDOUBLE, -G_MAXDOUBLE, G_MINDOUBLE, 5e-324,
       5.3e-08, 1.0 / 3, 0.1 + 0.2, 1e15 + 0.25, -1e15, 9007199254740993.0,
@@ -492,9 +480,8 @@ GST_START_TEST (test_csv_loses_nothing)
   gst_buffer_unref (buffer);
   gst_buffer_unref (result.data);
 }
-GST_END_TEST;
 
-GST_START_TEST (test_csv_is_as_short_as_it_can_be)
+CHECK_TEST (test_csv_is_as_short_as_it_can_be)
 {
   const gdouble plain[] = {3533, 5.3e-08, 1, -0.25, -3533, 2};
   GstImagingResult result = make_result (0);
@@ -503,10 +490,9 @@ GST_START_TEST (test_csv_is_as_short_as_it_can_be)
   assert_csv (&result, 1, FALSE, "0,1,3533,5.3e-08,1\n0,1,-0.25,-3533,2\n");
   gst_buffer_unref (result.data);
 }
-GST_END_TEST;
 
 /* A file of numbers must stay readable whatever a kernel puts there. */
-GST_START_TEST (test_csv_flags_that_are_no_integer_are_written_as_numbers)
+CHECK_TEST (test_csv_flags_that_are_no_integer_are_written_as_numbers)
 {
   const gdouble special[] = {1, 2, NAN, 3, 4, 1e300};
   GstImagingResult result = make_result (0);
@@ -520,9 +506,8 @@ GST_START_TEST (test_csv_flags_that_are_no_integer_are_written_as_numbers)
   gst_buffer_unref (text);
   gst_buffer_unref (result.data);
 }
-GST_END_TEST;
 
-GST_START_TEST (test_csv_without_rows_is_the_header_or_nothing)
+CHECK_TEST (test_csv_without_rows_is_the_header_or_nothing)
 {
   GstImagingResult result = make_result (0);
 
@@ -531,10 +516,9 @@ GST_START_TEST (test_csv_without_rows_is_the_header_or_nothing)
   assert_csv (&result, 1, FALSE, "");
   gst_buffer_unref (result.data);
 }
-GST_END_TEST;
 
 /* gst-launch-1.0 sets the locale of the user. */
-GST_START_TEST (test_csv_has_dots_where_people_write_commas)
+CHECK_TEST (test_csv_has_dots_where_people_write_commas)
 {
   GstImagingResult result = make_result (0);
   gchar probe[8];
@@ -550,7 +534,6 @@ GST_START_TEST (test_csv_has_dots_where_people_write_commas)
   setlocale (LC_ALL, "C");
   gst_buffer_unref (result.data);
 }
-GST_END_TEST;
 
 /* --- tensors -------------------------------------------------------------- */
 
@@ -576,7 +559,9 @@ assert_tensor (const GstImagingResult *result, gint fps_n, gint fps_d,
   g_free (text);
 }
 
-GST_START_TEST (test_tensor_caps_have_the_fastest_dimension_first)
+CHECK_CASE ("tensors", NULL, NULL)
+
+CHECK_TEST (test_tensor_caps_have_the_fastest_dimension_first)
 {
   GstImagingResult result = make_result (0);
 
@@ -585,10 +570,9 @@ GST_START_TEST (test_tensor_caps_have_the_fastest_dimension_first)
   assert_tensor (&result, 0, 1, "2:3:1:1", "0/1");
   gst_buffer_unref (result.data);
 }
-GST_END_TEST;
 
 /* What is attached again to a buffer of a pool is what was given last. */
-GST_START_TEST (test_quantities_are_replaced)
+CHECK_TEST (test_quantities_are_replaced)
 {
   static const GstImagingOrigin origin = {"octbscan", "cpu", "1234"};
   static const gchar *const members[] = {"name", "unit", "step", "origin"};
@@ -632,49 +616,3 @@ GST_START_TEST (test_quantities_are_replaced)
   }
   gst_buffer_unref (buffer);
 }
-GST_END_TEST
-
-static Suite *
-results_suite (void)
-{
-  Suite *suite = suite_create ("results");
-  TCase *tcase = tcase_create ("meta");
-
-  suite_add_tcase (suite, tcase);
-  tcase_add_test (
-      tcase, test_reading_before_anything_was_registered_finds_nothing);
-  tcase_add_test (tcase, test_the_fields_are_as_documented);
-  tcase_add_test (tcase, test_results_say_when_their_frame_was_taken);
-#ifdef HAVE_GST_TENSORS
-  tcase_add_test (tcase, test_results_are_tensors_as_well);
-#endif
-  tcase_add_test (tcase, test_by_field_turns_rows_and_columns);
-  tcase_add_test (tcase, test_results_are_found_by_name_or_any);
-  tcase_add_test (tcase, test_a_newer_result_of_the_same_name_replaces_the_old);
-  tcase_add_test (tcase, test_a_copy_has_results_of_its_own);
-  tcase_add_test (tcase, test_any_element_name_will_do);
-  tcase_add_test (tcase, test_results_survive_other_elements);
-  tcase_add_test (tcase, test_results_of_two_elements_meet_on_one_frame);
-
-  tcase = tcase_create ("text");
-  suite_add_tcase (suite, tcase);
-  tcase_add_test (tcase, test_csv_is_exact);
-  tcase_add_test (tcase, test_csv_has_an_empty_pts_for_none);
-  tcase_add_test (tcase, test_csv_names_rows_by_their_indices);
-  tcase_add_test (tcase, test_csv_has_a_row_a_line_also_by_field);
-  tcase_add_test (tcase, test_csv_has_every_double);
-  tcase_add_test (tcase, test_csv_loses_nothing);
-  tcase_add_test (tcase, test_csv_is_as_short_as_it_can_be);
-  tcase_add_test (
-      tcase, test_csv_flags_that_are_no_integer_are_written_as_numbers);
-  tcase_add_test (tcase, test_csv_without_rows_is_the_header_or_nothing);
-  tcase_add_test (tcase, test_csv_has_dots_where_people_write_commas);
-
-  tcase = tcase_create ("tensors");
-  suite_add_tcase (suite, tcase);
-  tcase_add_test (tcase, test_tensor_caps_have_the_fastest_dimension_first);
-  tcase_add_test (tcase, test_quantities_are_replaced);
-  return suite;
-}
-
-GST_CHECK_MAIN (results);

@@ -90,7 +90,10 @@ check_backend (Streams *s, const gchar *expected)
       s->c->launch, backend);
 }
 
-GST_START_TEST (test_the_cpu_takes_over)
+CHECK_CASE ("all", streams_setup, check_remove_folder)
+
+CHECK_LOOP_TEST (
+    test_the_cpu_takes_over, check_is_mock () ? G_N_ELEMENTS (cases) : 0)
 {
   const Case *c = &cases[__i__];
   Streams *s = streams_new (&c->stream);
@@ -125,22 +128,3 @@ GST_START_TEST (test_the_cpu_takes_over)
   streams_free (s);
   fail_unless_equals_int (check_n_live (), 0);
 }
-GST_END_TEST
-
-static Suite *
-settings_device_suite (void)
-{
-  Suite *suite = suite_create ("settings-device");
-  TCase *tcase = tcase_create ("all");
-
-  suite_add_tcase (suite, tcase);
-  tcase_add_checked_fixture (tcase, streams_setup, check_remove_folder);
-  if (check_is_mock ())
-    tcase_add_loop_test (
-        tcase, test_the_cpu_takes_over, 0, (int) G_N_ELEMENTS (cases));
-  else
-    g_printerr ("skipped: this device is real\n");
-  return suite;
-}
-
-GST_CHECK_MAIN (settings_device);

@@ -201,7 +201,9 @@ is_valid (TestSettled *self)
 
 /* --- tests ---------------------------------------------------------------- */
 
-GST_START_TEST (test_values_wait_for_the_next_frame_and_count_together)
+CHECK_CASE ("all", check_make_folder, check_remove_folder)
+
+CHECK_TEST (test_values_wait_for_the_next_frame_and_count_together)
 {
   GstBus *bus;
   TestSettled *self = settled_new (&bus);
@@ -221,7 +223,6 @@ GST_START_TEST (test_values_wait_for_the_next_frame_and_count_together)
   fail_unless_equals_int (check_count_messages (bus, GST_MESSAGE_WARNING), 0);
   settled_free (self, bus);
 }
-GST_END_TEST;
 
 static guint n_notified;
 
@@ -231,7 +232,7 @@ count_notify (GObject *object, GParamSpec *spec, gpointer data)
   n_notified++;
 }
 
-GST_START_TEST (test_a_contradiction_is_one_warning_and_nothing_changes)
+CHECK_TEST (test_a_contradiction_is_one_warning_and_nothing_changes)
 {
   GstBus *bus;
   TestSettled *self = settled_new (&bus);
@@ -288,10 +289,9 @@ GST_START_TEST (test_a_contradiction_is_one_warning_and_nothing_changes)
   fail_unless (is_valid (self));
   settled_free (self, bus);
 }
-GST_END_TEST;
 
 /* A value that is not used waits, and others change meanwhile. */
-GST_START_TEST (test_a_wrong_value_does_not_stop_the_others)
+CHECK_TEST (test_a_wrong_value_does_not_stop_the_others)
 {
   GstBus *bus;
   TestSettled *self = settled_new (&bus);
@@ -328,7 +328,6 @@ GST_START_TEST (test_a_wrong_value_does_not_stop_the_others)
   fail_unless_equals_int (check_count_messages (bus, GST_MESSAGE_WARNING), 0);
   settled_free (self, bus);
 }
-GST_END_TEST;
 
 static ImkStatus
 open_below_50 (gpointer data, ImkError *error)
@@ -343,7 +342,7 @@ open_below_50 (gpointer data, ImkError *error)
 }
 
 /* New caps find a value that waits beside one that is new. */
-GST_START_TEST (test_new_caps_use_what_fits)
+CHECK_TEST (test_new_caps_use_what_fits)
 {
   GstBus *bus;
   TestSettled *self = settled_new (&bus);
@@ -375,9 +374,8 @@ GST_START_TEST (test_new_caps_use_what_fits)
   fail_unless_equals_int (check_count_messages (bus, GST_MESSAGE_WARNING), 0);
   settled_free (self, bus);
 }
-GST_END_TEST;
 
-GST_START_TEST (test_the_same_sentence_comes_once_a_second)
+CHECK_TEST (test_the_same_sentence_comes_once_a_second)
 {
   GstBus *bus;
   TestSettled *self = settled_new (&bus);
@@ -396,9 +394,8 @@ GST_START_TEST (test_the_same_sentence_comes_once_a_second)
   fail_unless_equals_int (check_count_messages (bus, GST_MESSAGE_WARNING), 1);
   settled_free (self, bus);
 }
-GST_END_TEST;
 
-GST_START_TEST (test_wrong_settings_at_the_start_are_an_error)
+CHECK_TEST (test_wrong_settings_at_the_start_are_an_error)
 {
   GstBus *bus;
   TestSettled *self = settled_new (&bus);
@@ -416,9 +413,8 @@ GST_START_TEST (test_wrong_settings_at_the_start_are_an_error)
   fail_unless_equals_float (frame (self)->minimum, 10);
   settled_free (self, bus);
 }
-GST_END_TEST;
 
-GST_START_TEST (test_a_failing_device_is_no_rejection)
+CHECK_TEST (test_a_failing_device_is_no_rejection)
 {
   GstBus *bus;
   TestSettled *self = settled_new (&bus);
@@ -435,9 +431,8 @@ GST_START_TEST (test_a_failing_device_is_no_rejection)
   fail_unless_equals_float (frame (self)->minimum, 5); /* tried again */
   settled_free (self, bus);
 }
-GST_END_TEST;
 
-GST_START_TEST (test_files_are_read_when_set_and_those_in_use_stay)
+CHECK_TEST (test_files_are_read_when_set_and_those_in_use_stay)
 {
   GstBus *bus;
   TestSettled *self = settled_new (&bus);
@@ -472,9 +467,8 @@ GST_START_TEST (test_files_are_read_when_set_and_those_in_use_stay)
   g_free (path);
   settled_free (self, bus);
 }
-GST_END_TEST;
 
-GST_START_TEST (test_a_file_that_appears_before_the_start_is_read)
+CHECK_TEST (test_a_file_that_appears_before_the_start_is_read)
 {
   GstBus *bus;
   TestSettled *self = settled_new (&bus);
@@ -492,7 +486,6 @@ GST_START_TEST (test_a_file_that_appears_before_the_start_is_read)
   g_free (path);
   settled_free (self, bus);
 }
-GST_END_TEST;
 
 static GObject *being_loaded;
 
@@ -503,7 +496,7 @@ set_another (void)
   g_object_set (being_loaded, "path", "", NULL);
 }
 
-GST_START_TEST (test_a_path_that_is_set_during_the_start_stays)
+CHECK_TEST (test_a_path_that_is_set_during_the_start_stays)
 {
   GstBus *bus;
   TestSettled *self = settled_new (&bus);
@@ -519,7 +512,6 @@ GST_START_TEST (test_a_path_that_is_set_during_the_start_stays)
   g_free (path);
   settled_free (self, bus);
 }
-GST_END_TEST;
 
 static void
 begin_set (TestSettled *self)
@@ -531,7 +523,7 @@ begin_set (TestSettled *self)
       &error);
 }
 
-GST_START_TEST (test_a_frame_does_not_make_a_set_valid)
+CHECK_TEST (test_a_frame_does_not_make_a_set_valid)
 {
   GstBus *bus;
   TestSettled *self = settled_new (&bus);
@@ -557,7 +549,6 @@ GST_START_TEST (test_a_frame_does_not_make_a_set_valid)
   fail_unless (is_valid (self));
   settled_free (self, bus);
 }
-GST_END_TEST;
 
 static ImkStatus
 open_unless_13 (gpointer data, ImkError *error)
@@ -580,7 +571,7 @@ new_caps (TestSettled *self)
       &error);
 }
 
-GST_START_TEST (test_new_caps_make_a_set_valid)
+CHECK_TEST (test_new_caps_make_a_set_valid)
 {
   GstBus *bus;
   TestSettled *self = settled_new (&bus);
@@ -598,9 +589,8 @@ GST_START_TEST (test_new_caps_make_a_set_valid)
   fail_unless (is_valid (self));
   settled_free (self, bus);
 }
-GST_END_TEST;
 
-GST_START_TEST (test_a_frame_does_not_make_caps_valid)
+CHECK_TEST (test_a_frame_does_not_make_caps_valid)
 {
   GstBus *bus;
   TestSettled *self = settled_new (&bus);
@@ -617,9 +607,8 @@ GST_START_TEST (test_a_frame_does_not_make_caps_valid)
   fail_if (is_valid (self));
   settled_free (self, bus);
 }
-GST_END_TEST;
 
-GST_START_TEST (test_a_failing_device_keeps_values_new)
+CHECK_TEST (test_a_failing_device_keeps_values_new)
 {
   GstBus *bus;
   TestSettled *self = settled_new (&bus);
@@ -640,9 +629,8 @@ GST_START_TEST (test_a_failing_device_keeps_values_new)
   fail_unless (frame (self)->flag); /* tried again */
   settled_free (self, bus);
 }
-GST_END_TEST;
 
-GST_START_TEST (test_settings_of_a_set_wait_for_it_and_those_of_a_start_say_so)
+CHECK_TEST (test_settings_of_a_set_wait_for_it_and_those_of_a_start_say_so)
 {
   GstBus *bus;
   TestSettled *self = settled_new (&bus);
@@ -669,9 +657,8 @@ GST_START_TEST (test_settings_of_a_set_wait_for_it_and_those_of_a_start_say_so)
   fail_unless_equals_string (s->name, "later");
   settled_free (self, bus);
 }
-GST_END_TEST;
 
-GST_START_TEST (test_a_structure_sets_all_or_nothing)
+CHECK_TEST (test_a_structure_sets_all_or_nothing)
 {
   GstBus *bus;
   TestSettled *self = settled_new (&bus);
@@ -697,9 +684,8 @@ GST_START_TEST (test_a_structure_sets_all_or_nothing)
   fail_unless_equals_float (frame (self)->minimum, 70);
   settled_free (self, bus);
 }
-GST_END_TEST;
 
-GST_START_TEST (test_arrays_are_read_from_text_and_back)
+CHECK_TEST (test_arrays_are_read_from_text_and_back)
 {
   GstBus *bus;
   TestSettled *self = settled_new (&bus);
@@ -720,9 +706,8 @@ GST_START_TEST (test_arrays_are_read_from_text_and_back)
   fail_unless (frame (self)->factors == NULL);
   settled_free (self, bus);
 }
-GST_END_TEST;
 
-GST_START_TEST (test_no_number_is_no_setting)
+CHECK_TEST (test_no_number_is_no_setting)
 {
   GstBus *bus;
   TestSettled *self = settled_new (&bus);
@@ -738,9 +723,8 @@ GST_START_TEST (test_no_number_is_no_setting)
   gst_structure_free (s);
   settled_free (self, bus);
 }
-GST_END_TEST;
 
-GST_START_TEST (test_controlled_values_take_the_same_way)
+CHECK_TEST (test_controlled_values_take_the_same_way)
 {
   GstBus *bus;
   TestSettled *self = settled_new (&bus);
@@ -768,10 +752,9 @@ GST_START_TEST (test_controlled_values_take_the_same_way)
   gst_object_unref (source);
   settled_free (self, bus);
 }
-GST_END_TEST;
 
 /* Each kind is set, read back, used, described, and named in a warning. */
-GST_START_TEST (test_every_kind_of_setting)
+CHECK_TEST (test_every_kind_of_setting)
 {
   static const struct {
     const gchar *name, *initial, *text, *read, *json;
@@ -833,7 +816,6 @@ GST_START_TEST (test_every_kind_of_setting)
   g_free (json);
   settled_free (self, bus);
 }
-GST_END_TEST;
 
 /* --- the hash ------------------------------------------------------------- */
 
@@ -850,7 +832,7 @@ hash_of (TestSettled *self)
 
 /* Whoever has the text finds the same hash, in another year and on another
  * host. */
-GST_START_TEST (test_the_hash_is_of_a_text_that_anybody_can_write)
+CHECK_TEST (test_the_hash_is_of_a_text_that_anybody_can_write)
 {
   static const gchar text[] = "gst-imaging-settings-v1 TestSettled\n"
                               "byte-flag=false\n"
@@ -880,9 +862,8 @@ GST_START_TEST (test_the_hash_is_of_a_text_that_anybody_can_write)
   fail_unless_equals_string (hash, expected);
   settled_free (self, bus);
 }
-GST_END_TEST;
 
-GST_START_TEST (test_every_setting_that_counts_changes_the_hash)
+CHECK_TEST (test_every_setting_that_counts_changes_the_hash)
 {
   static const gchar *const values[][2] = {{"minimum", "0.1"},
       {"maximum", "60.000000000000007"}, {"mode", "file"}, {"path", NULL},
@@ -916,9 +897,8 @@ GST_START_TEST (test_every_setting_that_counts_changes_the_hash)
   fail_unless_equals_int (
       (gint) g_hash_table_size (seen), G_N_ELEMENTS (values) + 1);
 }
-GST_END_TEST;
 
-GST_START_TEST (test_the_hash_has_the_content_of_files_not_their_names)
+CHECK_TEST (test_the_hash_has_the_content_of_files_not_their_names)
 {
   GstBus *bus;
   TestSettled *self = settled_new (&bus);
@@ -958,9 +938,8 @@ GST_START_TEST (test_the_hash_has_the_content_of_files_not_their_names)
   fail_if (g_str_equal (saved, made));
   settled_free (self, bus);
 }
-GST_END_TEST;
 
-GST_START_TEST (test_the_hash_leaves_out_how_and_where)
+CHECK_TEST (test_the_hash_leaves_out_how_and_where)
 {
   GstBus *bus;
   TestSettled *self = settled_new (&bus);
@@ -979,9 +958,8 @@ GST_START_TEST (test_the_hash_leaves_out_how_and_where)
   fail_if (is_valid (self));
   settled_free (self, bus);
 }
-GST_END_TEST;
 
-GST_START_TEST (test_the_table_describes_itself)
+CHECK_TEST (test_the_table_describes_itself)
 {
   gchar *json = gst_imaging_settings_describe (test_settled_get_type ());
 
@@ -1000,7 +978,6 @@ GST_START_TEST (test_the_table_describes_itself)
   fail_unless (gst_imaging_settings_describe (G_TYPE_OBJECT) == NULL);
   fail_unless (gst_imaging_settings_describe (GST_TYPE_PIPELINE) == NULL);
 }
-GST_END_TEST;
 
 /* --- two threads ---------------------------------------------------------- */
 
@@ -1026,7 +1003,7 @@ set_again_and_again (gpointer data)
   return NULL;
 }
 
-GST_START_TEST (test_no_frame_sees_half_of_a_structure)
+CHECK_TEST (test_no_frame_sees_half_of_a_structure)
 {
   GstBus *bus;
   TestSettled *self = settled_new (&bus);
@@ -1046,47 +1023,3 @@ GST_START_TEST (test_no_frame_sees_half_of_a_structure)
   fail_unless_equals_int (check_count_messages (bus, GST_MESSAGE_WARNING), 0);
   settled_free (self, bus);
 }
-GST_END_TEST;
-
-static Suite *
-settings_suite (void)
-{
-  Suite *suite = suite_create ("settings");
-  TCase *tcase = tcase_create ("all");
-
-  suite_add_tcase (suite, tcase);
-  tcase_add_checked_fixture (tcase, check_make_folder, check_remove_folder);
-  tcase_add_test (
-      tcase, test_values_wait_for_the_next_frame_and_count_together);
-  tcase_add_test (
-      tcase, test_a_contradiction_is_one_warning_and_nothing_changes);
-  tcase_add_test (tcase, test_a_wrong_value_does_not_stop_the_others);
-  tcase_add_test (tcase, test_new_caps_use_what_fits);
-  tcase_add_test (tcase, test_the_same_sentence_comes_once_a_second);
-  tcase_add_test (tcase, test_wrong_settings_at_the_start_are_an_error);
-  tcase_add_test (tcase, test_a_failing_device_is_no_rejection);
-  tcase_add_test (tcase, test_files_are_read_when_set_and_those_in_use_stay);
-  tcase_add_test (tcase, test_a_file_that_appears_before_the_start_is_read);
-  tcase_add_test (tcase, test_a_path_that_is_set_during_the_start_stays);
-  tcase_add_test (tcase, test_a_frame_does_not_make_a_set_valid);
-  tcase_add_test (tcase, test_new_caps_make_a_set_valid);
-  tcase_add_test (tcase, test_a_frame_does_not_make_caps_valid);
-  tcase_add_test (tcase, test_a_failing_device_keeps_values_new);
-  tcase_add_test (
-      tcase, test_settings_of_a_set_wait_for_it_and_those_of_a_start_say_so);
-  tcase_add_test (tcase, test_a_structure_sets_all_or_nothing);
-  tcase_add_test (tcase, test_arrays_are_read_from_text_and_back);
-  tcase_add_test (tcase, test_no_number_is_no_setting);
-  tcase_add_test (tcase, test_controlled_values_take_the_same_way);
-  tcase_add_test (tcase, test_every_kind_of_setting);
-  tcase_add_test (tcase, test_the_hash_is_of_a_text_that_anybody_can_write);
-  tcase_add_test (tcase, test_every_setting_that_counts_changes_the_hash);
-  tcase_add_test (
-      tcase, test_the_hash_has_the_content_of_files_not_their_names);
-  tcase_add_test (tcase, test_the_hash_leaves_out_how_and_where);
-  tcase_add_test (tcase, test_the_table_describes_itself);
-  tcase_add_test (tcase, test_no_frame_sees_half_of_a_structure);
-  return suite;
-}
-
-GST_CHECK_MAIN (settings);

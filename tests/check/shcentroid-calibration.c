@@ -12,6 +12,7 @@
 #include "imk/shcentroid.h"
 
 static const gchar *const backends[] = {"cpu", "cuda"};
+enum { N_BACKENDS = G_N_ELEMENTS (backends) };
 
 enum { WIDTH = 12, HEIGHT = 8, N_PIXELS = WIDTH * HEIGHT, N_CELLS = 6 };
 #define GRID "pitch-x=4 pitch-y=4 columns=3 rows=2 "
@@ -53,7 +54,9 @@ save (const gchar *name, guint64 rows, guint64 columns, const gfloat *values)
 
 /* --- files --- */
 
-GST_START_TEST (test_calibration_files_are_applied_in_their_order)
+CHECK_CASE ("shcentroid-calibration", check_make_folder, check_remove_folder)
+
+CHECK_LOOP_TEST (test_calibration_files_are_applied_in_their_order, N_BACKENDS)
 {
   gfloat dark[N_PIXELS], flat[N_PIXELS], bad[N_PIXELS] = {0};
   gfloat *lut = g_new (gfloat, 65536);
@@ -94,10 +97,9 @@ GST_START_TEST (test_calibration_files_are_applied_in_their_order)
     g_free (path[i]);
   g_free (lut);
 }
-GST_END_TEST;
 
 /* A table may turn counts into electrons, beyond what samples can be. */
-GST_START_TEST (test_a_threshold_is_in_the_unit_of_the_table)
+CHECK_LOOP_TEST (test_a_threshold_is_in_the_unit_of_the_table, N_BACKENDS)
 {
   gfloat *lut = g_new (gfloat, 65536);
   g_autofree gchar *path = NULL, *properties = NULL;
@@ -118,7 +120,6 @@ GST_START_TEST (test_a_threshold_is_in_the_unit_of_the_table)
   sh_free (&sh);
   g_free (lut);
 }
-GST_END_TEST;
 
 static void
 check_refused (const gchar *backend, const gchar *property, const gchar *path,
@@ -148,7 +149,8 @@ check_refused (const gchar *backend, const gchar *property, const gchar *path,
   sh_free (&sh);
 }
 
-GST_START_TEST (test_a_calibration_file_that_does_not_fit_is_refused)
+CHECK_LOOP_TEST (
+    test_a_calibration_file_that_does_not_fit_is_refused, N_BACKENDS)
 {
   const gchar *b = backends[__i__];
   gfloat values[N_PIXELS + WIDTH] = {0};
@@ -169,11 +171,11 @@ GST_START_TEST (test_a_calibration_file_that_does_not_fit_is_refused)
       GST_RESOURCE_ERROR_OPEN_READ,
       "fits.npy\" has nan in row 1, column 1, counted from 0;");
 }
-GST_END_TEST;
 
 /* --- captures --- */
 
-GST_START_TEST (test_a_dark_is_the_mean_of_the_frames_that_were_asked_for)
+CHECK_LOOP_TEST (
+    test_a_dark_is_the_mean_of_the_frames_that_were_asked_for, N_BACKENDS)
 {
   g_autofree gchar *path = check_path_of ("dark.npy");
   Sh sh = sh_new (backends[__i__], "");
@@ -206,9 +208,8 @@ GST_START_TEST (test_a_dark_is_the_mean_of_the_frames_that_were_asked_for)
       sh_value (&sh, frame_new (NULL, 10), 0, IMK_SHCENTROID_FLUX), 64);
   sh_free (&sh);
 }
-GST_END_TEST;
 
-GST_START_TEST (test_a_flat_evens_out_what_the_dark_left)
+CHECK_LOOP_TEST (test_a_flat_evens_out_what_the_dark_left, N_BACKENDS)
 {
   guint16 light[N_PIXELS];
   Sh sh = sh_new (backends[__i__], "");
@@ -237,9 +238,8 @@ GST_START_TEST (test_a_flat_evens_out_what_the_dark_left)
             15 * mean) < 1e-2);
   sh_free (&sh);
 }
-GST_END_TEST;
 
-GST_START_TEST (test_a_flat_without_light_is_told)
+CHECK_LOOP_TEST (test_a_flat_without_light_is_told, N_BACKENDS)
 {
   Sh sh = sh_new (backends[__i__], "");
 
@@ -264,7 +264,6 @@ GST_START_TEST (test_a_flat_without_light_is_told)
       check_count_messages (sh.bus, GST_MESSAGE_WARNING), 0);
   sh_free (&sh);
 }
-GST_END_TEST;
 
 /* One spot a cell at (@x, @y) of it; @dark: none in cell 2. */
 static GstBuffer *
@@ -278,7 +277,7 @@ spots (guint x, guint y, gboolean dark)
   return frame_new (values, 0);
 }
 
-GST_START_TEST (test_references_are_the_mean_of_valid_centroids)
+CHECK_LOOP_TEST (test_references_are_the_mean_of_valid_centroids, N_BACKENDS)
 {
   static const gchar *const fields[] = {"all", "xy", "slopes"};
 
@@ -306,7 +305,6 @@ GST_START_TEST (test_references_are_the_mean_of_valid_centroids)
     sh_free (&sh);
   }
 }
-GST_END_TEST;
 
 /* Under invalid-policy=reference it counts as being at its reference; a cell
  * that was never valid keeps it in any case. */
@@ -330,16 +328,16 @@ check_policy (const gchar *backend, const gchar *policy, gdouble expected)
   sh_free (&sh);
 }
 
-GST_START_TEST (test_policy_reference_counts_where_zero_does_not)
+CHECK_LOOP_TEST (test_policy_reference_counts_where_zero_does_not, N_BACKENDS)
 {
   /* references at 1.5: ((1 + 1.5) / 2, 1) */
   check_policy (backends[__i__], "zero", 0);
   check_policy (backends[__i__], "nan", 0);
   check_policy (backends[__i__], "reference", -0.25);
 }
-GST_END_TEST;
 
-GST_START_TEST (test_a_cell_that_was_never_valid_keeps_its_reference)
+CHECK_LOOP_TEST (
+    test_a_cell_that_was_never_valid_keeps_its_reference, N_BACKENDS)
 {
   Sh sh = sh_new (backends[__i__], "fields=slopes");
   gfloat *numbers;
@@ -352,9 +350,8 @@ GST_START_TEST (test_a_cell_that_was_never_valid_keeps_its_reference)
   g_free (numbers);
   sh_free (&sh);
 }
-GST_END_TEST;
 
-GST_START_TEST (test_a_capture_without_frames_is_refused)
+CHECK_LOOP_TEST (test_a_capture_without_frames_is_refused, N_BACKENDS)
 {
   static const gchar *const kinds[] = {"dark", "flat", "reference", "template"};
   Sh sh = sh_new (backends[__i__], "");
@@ -368,9 +365,8 @@ GST_START_TEST (test_a_capture_without_frames_is_refused)
   fail_unless (check_count_messages (sh.bus, GST_MESSAGE_ELEMENT) == 0);
   sh_free (&sh);
 }
-GST_END_TEST;
 
-GST_START_TEST (test_a_capture_that_ends_early_changes_nothing)
+CHECK_LOOP_TEST (test_a_capture_that_ends_early_changes_nothing, N_BACKENDS)
 {
   Sh sh = sh_new (backends[__i__], "");
 
@@ -383,9 +379,8 @@ GST_START_TEST (test_a_capture_that_ends_early_changes_nothing)
       GST_STREAM_ERROR, GST_STREAM_ERROR_FAILED, "2 of 5 frames");
   sh_free (&sh);
 }
-GST_END_TEST;
 
-GST_START_TEST (test_a_flush_does_not_end_a_capture)
+CHECK_LOOP_TEST (test_a_flush_does_not_end_a_capture, N_BACKENDS)
 {
   Sh sh = sh_new (backends[__i__], "");
   GstSegment segment;
@@ -405,10 +400,9 @@ GST_START_TEST (test_a_flush_does_not_end_a_capture)
       sh_value (&sh, frame_new (NULL, 30), 0, IMK_SHCENTROID_FLUX), 160);
   sh_free (&sh);
 }
-GST_END_TEST;
 
 /* The stream may end before: who waits for the message has to hear of it. */
-GST_START_TEST (test_a_capture_ends_with_the_stream)
+CHECK_LOOP_TEST (test_a_capture_ends_with_the_stream, N_BACKENDS)
 {
   Sh sh = sh_new (backends[__i__], "");
 
@@ -424,10 +418,9 @@ GST_START_TEST (test_a_capture_ends_with_the_stream)
       check_count_messages (sh.bus, GST_MESSAGE_WARNING), 0);
   sh_free (&sh);
 }
-GST_END_TEST;
 
 /* Or it would take the frames of the next start, whatever they show then. */
-GST_START_TEST (test_a_capture_that_no_frame_came_for_is_dropped)
+CHECK_LOOP_TEST (test_a_capture_that_no_frame_came_for_is_dropped, N_BACKENDS)
 {
   Sh sh = sh_new (backends[__i__], "");
 
@@ -439,7 +432,6 @@ GST_START_TEST (test_a_capture_that_no_frame_came_for_is_dropped)
       "capture-flat came to 0 of 5 frames");
   sh_free (&sh);
 }
-GST_END_TEST;
 
 /* From the thread that posts that the dark is there. */
 static GstBusSyncReply
@@ -452,7 +444,7 @@ ask_for_flat (GstBus *bus, GstMessage *message, gpointer begun)
 }
 
 /* Dark and flat of the same frames are a flat without light. */
-GST_START_TEST (test_one_kind_is_captured_at_a_time)
+CHECK_LOOP_TEST (test_one_kind_is_captured_at_a_time, N_BACKENDS)
 {
   static const gchar *const others[] = {"flat", "reference", "template"};
   Sh sh = sh_new (backends[__i__], "");
@@ -479,7 +471,6 @@ GST_START_TEST (test_one_kind_is_captured_at_a_time)
       sh_value (&sh, frame_new (NULL, 30), 0, IMK_SHCENTROID_FLUX), 16 * 20);
   sh_free (&sh);
 }
-GST_END_TEST;
 
 /* Brighter to the right: a threshold moves the centroid. */
 static GstBuffer *
@@ -492,7 +483,7 @@ ramp (void)
   return frame_new (values, 0);
 }
 
-GST_START_TEST (test_references_are_the_mean_of_what_was_reported)
+CHECK_LOOP_TEST (test_references_are_the_mean_of_what_was_reported, N_BACKENDS)
 {
   Sh sh = sh_new (backends[__i__], "");
   gdouble first, second;
@@ -508,10 +499,9 @@ GST_START_TEST (test_references_are_the_mean_of_what_was_reported)
                      (second - first) / 2) < 1e-6);
   sh_free (&sh);
 }
-GST_END_TEST;
 
 /* The cells may be others, though as many. */
-GST_START_TEST (test_a_new_kernel_begins_a_capture_anew)
+CHECK_LOOP_TEST (test_a_new_kernel_begins_a_capture_anew, N_BACKENDS)
 {
   Sh sh = sh_new (backends[__i__], "columns=2");
   GstMessage *message;
@@ -537,9 +527,9 @@ GST_START_TEST (test_a_new_kernel_begins_a_capture_anew)
   fail_unless_equals_float (sh_value (&sh, ramp (), 0, IMK_SHCENTROID_DX), 0);
   sh_free (&sh);
 }
-GST_END_TEST;
 
-GST_START_TEST (test_a_capture_that_cannot_be_saved_is_used_all_the_same)
+CHECK_LOOP_TEST (
+    test_a_capture_that_cannot_be_saved_is_used_all_the_same, N_BACKENDS)
 {
   Sh sh = sh_new (backends[__i__], "");
 
@@ -552,9 +542,8 @@ GST_START_TEST (test_a_capture_that_cannot_be_saved_is_used_all_the_same)
       sh_value (&sh, frame_new (NULL, 10), 0, IMK_SHCENTROID_FLUX), 96);
   sh_free (&sh);
 }
-GST_END_TEST;
 
-GST_START_TEST (test_a_captured_dark_of_another_frame_is_an_error)
+CHECK_LOOP_TEST (test_a_captured_dark_of_another_frame_is_an_error, N_BACKENDS)
 {
   Sh sh = sh_new (backends[__i__], "");
   g_autofree gchar *caps = check_caps_string ("GRAY16_LE", WIDTH, HEIGHT + 1);
@@ -580,7 +569,6 @@ GST_START_TEST (test_a_captured_dark_of_another_frame_is_an_error)
   gst_buffer_unref (check_pull (sh.h));
   sh_free (&sh);
 }
-GST_END_TEST;
 
 /* --- options --- */
 
@@ -696,56 +684,8 @@ check_option (const gchar *backend, const Option *o)
   sh_free (&sh);
 }
 
-GST_START_TEST (test_every_option_reaches_the_kernel)
+CHECK_LOOP_TEST (test_every_option_reaches_the_kernel, N_BACKENDS)
 {
   for (guint i = 0; i < G_N_ELEMENTS (options); i++)
     check_option (backends[__i__], &options[i]);
 }
-GST_END_TEST;
-
-static Suite *
-shcentroid_calibration_suite (void)
-{
-  Suite *suite = suite_create ("shcentroid-calibration");
-  TCase *tcase = tcase_create ("shcentroid-calibration");
-  const gint n = G_N_ELEMENTS (backends);
-
-  suite_add_tcase (suite, tcase);
-  tcase_set_timeout (tcase, 60);
-  tcase_add_checked_fixture (tcase, check_make_folder, check_remove_folder);
-  tcase_add_loop_test (
-      tcase, test_calibration_files_are_applied_in_their_order, 0, n);
-  tcase_add_loop_test (
-      tcase, test_a_threshold_is_in_the_unit_of_the_table, 0, n);
-  tcase_add_loop_test (
-      tcase, test_a_calibration_file_that_does_not_fit_is_refused, 0, n);
-  tcase_add_loop_test (
-      tcase, test_a_dark_is_the_mean_of_the_frames_that_were_asked_for, 0, n);
-  tcase_add_loop_test (tcase, test_a_flat_evens_out_what_the_dark_left, 0, n);
-  tcase_add_loop_test (tcase, test_a_flat_without_light_is_told, 0, n);
-  tcase_add_loop_test (
-      tcase, test_references_are_the_mean_of_valid_centroids, 0, n);
-  tcase_add_loop_test (
-      tcase, test_policy_reference_counts_where_zero_does_not, 0, n);
-  tcase_add_loop_test (
-      tcase, test_a_cell_that_was_never_valid_keeps_its_reference, 0, n);
-  tcase_add_loop_test (tcase, test_a_capture_without_frames_is_refused, 0, n);
-  tcase_add_loop_test (
-      tcase, test_a_capture_that_ends_early_changes_nothing, 0, n);
-  tcase_add_loop_test (tcase, test_a_flush_does_not_end_a_capture, 0, n);
-  tcase_add_loop_test (tcase, test_a_capture_ends_with_the_stream, 0, n);
-  tcase_add_loop_test (
-      tcase, test_a_capture_that_no_frame_came_for_is_dropped, 0, n);
-  tcase_add_loop_test (tcase, test_one_kind_is_captured_at_a_time, 0, n);
-  tcase_add_loop_test (
-      tcase, test_references_are_the_mean_of_what_was_reported, 0, n);
-  tcase_add_loop_test (tcase, test_a_new_kernel_begins_a_capture_anew, 0, n);
-  tcase_add_loop_test (
-      tcase, test_a_capture_that_cannot_be_saved_is_used_all_the_same, 0, n);
-  tcase_add_loop_test (
-      tcase, test_a_captured_dark_of_another_frame_is_an_error, 0, n);
-  tcase_add_loop_test (tcase, test_every_option_reaches_the_kernel, 0, n);
-  return suite;
-}
-
-GST_CHECK_MAIN (shcentroid_calibration);

@@ -12,6 +12,7 @@
 #include "imk/shcentroid.h"
 
 static const gchar *const backends[] = {"cpu", "cuda"};
+enum { N_BACKENDS = G_N_ELEMENTS (backends) };
 
 enum {
   PITCH = 16,
@@ -90,7 +91,9 @@ save_templates (const gchar *name, guint64 n)
 
 /* --- files --- */
 
-GST_START_TEST (test_a_template_of_a_file_is_found)
+CHECK_CASE ("elements", check_make_folder, check_remove_folder)
+
+CHECK_LOOP_TEST (test_a_template_of_a_file_is_found, N_BACKENDS)
 {
   g_autofree gchar *path = save_templates ("one.npy", 0);
   g_autofree gchar *properties =
@@ -103,12 +106,11 @@ GST_START_TEST (test_a_template_of_a_file_is_found)
   check_slope (&sh, 4, -2.3, 0.6, 0.05);
   sh_free (&sh);
 }
-GST_END_TEST;
 
 /* At zero shift a template lies half a pixel left of and above the centre of
  * the cell: what it is a picture of, nobody knows. One of each cell is what the
  * cell looks like when its spot is at the centre. */
-GST_START_TEST (test_each_cell_has_its_template)
+CHECK_LOOP_TEST (test_each_cell_has_its_template, N_BACKENDS)
 {
   g_autofree gchar *path = save_templates ("each.npy", N_CELLS);
   g_autofree gchar *properties =
@@ -123,11 +125,10 @@ GST_START_TEST (test_each_cell_has_its_template)
   }
   sh_free (&sh);
 }
-GST_END_TEST;
 
 /* Beyond the range there is nothing, and it can be made wider between two
  * frames. */
-GST_START_TEST (test_the_range_can_change_while_playing)
+CHECK_LOOP_TEST (test_the_range_can_change_while_playing, N_BACKENDS)
 {
   g_autofree gchar *path = save_templates ("one.npy", 0);
   g_autofree gchar *properties = g_strdup_printf (
@@ -147,7 +148,6 @@ GST_START_TEST (test_the_range_can_change_while_playing)
       IMK_SHCENTROID_NO_MATCH);
   sh_free (&sh);
 }
-GST_END_TEST;
 
 static void
 check_refused (const gchar *backend, const gchar *properties, GQuark domain,
@@ -163,7 +163,7 @@ check_refused (const gchar *backend, const gchar *properties, GQuark domain,
   sh_free (&sh);
 }
 
-GST_START_TEST (test_bad_templates_are_refused)
+CHECK_LOOP_TEST (test_bad_templates_are_refused, N_BACKENDS)
 {
   g_autofree gchar *three = save_templates ("three.npy", 3);
   g_autofree gchar *one = save_templates ("one.npy", 0);
@@ -201,11 +201,10 @@ GST_START_TEST (test_bad_templates_are_refused)
       "template-cell does not say which");
 #undef REFUSED
 }
-GST_END_TEST;
 
 /* --- live --- */
 
-GST_START_TEST (test_the_frame_is_its_own_template)
+CHECK_LOOP_TEST (test_the_frame_is_its_own_template, N_BACKENDS)
 {
   Sh sh = sh_new (backends[__i__], "estimator=correlation "
                                    "template-source=frame template-cell=2");
@@ -218,7 +217,6 @@ GST_START_TEST (test_the_frame_is_its_own_template)
   }
   sh_free (&sh);
 }
-GST_END_TEST;
 
 static void
 check_capture (const gchar *backend, const gchar *properties)
@@ -245,16 +243,15 @@ check_capture (const gchar *backend, const gchar *properties)
   sh_free (&sh);
 }
 
-GST_START_TEST (test_captured_templates_are_found_and_saved)
+CHECK_LOOP_TEST (test_captured_templates_are_found_and_saved, N_BACKENDS)
 {
   check_capture (backends[__i__], "");
   check_capture (backends[__i__], "template-cell=3");
   check_capture (backends[__i__], "template-margin=3");
 }
-GST_END_TEST;
 
 /* Dark, flat and bad pixels are in a captured template as they are in cells. */
-GST_START_TEST (test_a_template_is_captured_calibrated)
+CHECK_LOOP_TEST (test_a_template_is_captured_calibrated, N_BACKENDS)
 {
   g_autofree gchar *dark = check_path_of ("dark.npy");
   g_autofree gchar *bad = check_path_of ("bad.npy");
@@ -295,10 +292,9 @@ GST_START_TEST (test_a_template_is_captured_calibrated)
   g_free (pixels);
   g_free (values);
 }
-GST_END_TEST;
 
 /* There is no room for a template: the stream goes on as it was. */
-GST_START_TEST (test_a_capture_without_room_warns)
+CHECK_LOOP_TEST (test_a_capture_without_room_warns, N_BACKENDS)
 {
   Sh sh = sh_new (backends[__i__], "template-margin=8 threshold-mode=range "
                                    "threshold=0.2");
@@ -311,10 +307,10 @@ GST_START_TEST (test_a_capture_without_room_warns)
   g_free (sh_measure (&sh, frame_new (0, 0), &n));
   sh_free (&sh);
 }
-GST_END_TEST;
 
 /* Templates are cut from the cells in use, not from those that were refused. */
-GST_START_TEST (test_a_capture_beside_the_frame_takes_the_cells_in_use)
+CHECK_LOOP_TEST (
+    test_a_capture_beside_the_frame_takes_the_cells_in_use, N_BACKENDS)
 {
   Sh sh = sh_new (backends[__i__], "");
   gsize n;
@@ -332,7 +328,6 @@ GST_START_TEST (test_a_capture_beside_the_frame_takes_the_cells_in_use)
       check_count_messages (sh.bus, GST_MESSAGE_WARNING), 0);
   sh_free (&sh);
 }
-GST_END_TEST;
 
 /* Returns: (transfer full): the backend of a 700x700 frame of 35x35 cells */
 static gchar *
@@ -362,7 +357,7 @@ preferred (const gchar *properties)
  * shifts, 4030 us / 16 beside 93 us; the centre of gravity 28 us / 16 beside 25
  * us; ten iterations 3800 us / 16 beside some 60, the 20 brightest 2100 / 16
  * beside 85, powers 14000 / 16 beside 42. */
-GST_START_TEST (test_auto_knows_what_options_cost)
+CHECK_TEST (test_auto_knows_what_options_cost)
 {
   g_autofree gchar *path = check_path_of ("tiny.npy");
   g_autofree gchar *tiny = g_strdup_printf (
@@ -392,31 +387,3 @@ GST_START_TEST (test_auto_knows_what_options_cost)
         cases[i][0]);
   }
 }
-GST_END_TEST;
-
-static Suite *
-shcentroid_correlation_suite (void)
-{
-  Suite *suite = suite_create ("shcentroid-correlation");
-  TCase *tcase = tcase_create ("elements");
-  const gint n = G_N_ELEMENTS (backends);
-
-  suite_add_tcase (suite, tcase);
-  tcase_set_timeout (tcase, 60);
-  tcase_add_checked_fixture (tcase, check_make_folder, check_remove_folder);
-  tcase_add_loop_test (tcase, test_a_template_of_a_file_is_found, 0, n);
-  tcase_add_loop_test (tcase, test_each_cell_has_its_template, 0, n);
-  tcase_add_loop_test (tcase, test_the_range_can_change_while_playing, 0, n);
-  tcase_add_loop_test (tcase, test_bad_templates_are_refused, 0, n);
-  tcase_add_loop_test (tcase, test_the_frame_is_its_own_template, 0, n);
-  tcase_add_loop_test (
-      tcase, test_captured_templates_are_found_and_saved, 0, n);
-  tcase_add_loop_test (tcase, test_a_template_is_captured_calibrated, 0, n);
-  tcase_add_loop_test (tcase, test_a_capture_without_room_warns, 0, n);
-  tcase_add_loop_test (
-      tcase, test_a_capture_beside_the_frame_takes_the_cells_in_use, 0, n);
-  tcase_add_test (tcase, test_auto_knows_what_options_cost);
-  return suite;
-}
-
-GST_CHECK_MAIN (shcentroid_correlation);

@@ -12,6 +12,7 @@
 #include "imk/shcentroid.h"
 
 static const gchar *const backends[] = {"cpu", "cuda"};
+enum { N_BACKENDS = G_N_ELEMENTS (backends) };
 
 enum { PITCH = 20, SIDE = 4, SIZE = SIDE * PITCH, N_CELLS = SIDE * SIDE };
 #define GRID "columns=4 rows=4 pitch-x=20 pitch-y=20 "
@@ -110,7 +111,7 @@ frame_new (guint sample_size, gdouble scale, gdouble pedestal)
 /* --- light outside the spots --- */
 
 /* The flux of a spot is 2 pi sigma^2 of its peak. */
-GST_START_TEST (test_light_outside_the_spots_is_one_warning)
+CHECK_LOOP_TEST (test_light_outside_the_spots_is_one_warning, N_BACKENDS)
 {
   gdouble spot = 2 * G_PI * 1.5 * 1.5, all = spot + 0.2 * PITCH * PITCH;
   g_autofree gchar *words =
@@ -124,9 +125,9 @@ GST_START_TEST (test_light_outside_the_spots_is_one_warning)
   fail_unless_equals_int (n_warnings (&sh), 0);
   sh_free (&sh);
 }
-GST_END_TEST;
 
-GST_START_TEST (test_no_warning_where_a_threshold_or_dark_takes_it_away)
+CHECK_LOOP_TEST (
+    test_no_warning_where_a_threshold_or_dark_takes_it_away, N_BACKENDS)
 {
   static const gchar *const properties[] = {GRID
       "threshold-mode=range threshold=0.2",
@@ -145,7 +146,6 @@ GST_START_TEST (test_no_warning_where_a_threshold_or_dark_takes_it_away)
   fail_unless_equals_int (n_warnings (&sh), 0);
   sh_free (&sh);
 }
-GST_END_TEST;
 
 /* --- a threshold that the first frame decides --- */
 
@@ -204,7 +204,8 @@ measured_shift (Sh *sh, gdouble peak, gdouble shift)
 
 /* 8 to 23 sigmas above the noise; a fifth of the range measures 0.15 to 0.97
  * of the shift. */
-GST_START_TEST (test_faint_spots_are_measured_with_the_auto_threshold)
+CHECK_LOOP_TEST (
+    test_faint_spots_are_measured_with_the_auto_threshold, N_BACKENDS)
 {
   static const gdouble peaks[] = {250, 350, 500, 700};
 
@@ -218,11 +219,10 @@ GST_START_TEST (test_faint_spots_are_measured_with_the_auto_threshold)
     sh_free (&sh);
   }
 }
-GST_END_TEST;
 
 /* What it says is what is lost: the mean of the border sees half-waves of
  * noise, which its median does not. */
-GST_START_TEST (test_noise_above_the_threshold_is_one_warning)
+CHECK_LOOP_TEST (test_noise_above_the_threshold_is_one_warning, N_BACKENDS)
 {
   static const gdouble peaks[] = {250, 300, 350, 400};
 
@@ -245,10 +245,9 @@ GST_START_TEST (test_noise_above_the_threshold_is_one_warning)
     sh_free (&sh);
   }
 }
-GST_END_TEST;
 
 /* The numbers that it chose do the same when they are set. */
-GST_START_TEST (test_the_auto_threshold_tells_what_it_chose)
+CHECK_LOOP_TEST (test_the_auto_threshold_tells_what_it_chose, N_BACKENDS)
 {
   Sh sh = sh_new (backends[__i__], GRID "threshold-mode=auto", GRAY16_CAPS);
   GRand *random = g_rand_new_with_seed (3);
@@ -278,10 +277,9 @@ GST_START_TEST (test_the_auto_threshold_tells_what_it_chose)
   g_rand_free (random);
   sh_free (&sh);
 }
-GST_END_TEST;
 
 /* Before there is light there is none; nor while it is off. */
-GST_START_TEST (test_frames_without_light_are_invalid)
+CHECK_LOOP_TEST (test_frames_without_light_are_invalid, N_BACKENDS)
 {
   static const gdouble peaks[] = {0, 0, 0, 0, 1500, 1500, 0, 0, 1500};
   Sh sh = sh_new (backends[__i__], GRID "threshold-mode=auto", GRAY16_CAPS);
@@ -304,11 +302,10 @@ GST_START_TEST (test_frames_without_light_are_invalid)
   g_rand_free (random);
   sh_free (&sh);
 }
-GST_END_TEST;
 
 /* --- spots at the edge of their cells --- */
 
-GST_START_TEST (test_spots_that_an_edge_cuts_are_counted)
+CHECK_LOOP_TEST (test_spots_that_an_edge_cuts_are_counted, N_BACKENDS)
 {
   static const struct {
     const gchar *properties;
@@ -349,7 +346,6 @@ GST_START_TEST (test_spots_that_an_edge_cuts_are_counted)
     sh_free (&sh);
   }
 }
-GST_END_TEST;
 
 typedef struct {
   GstBus *bus;
@@ -384,7 +380,7 @@ frames_of_summary (Sh *sh)
 }
 
 /* Whatever becomes of the frame: it is counted, once, also before an end. */
-GST_START_TEST (test_cells_are_counted_when_their_frame_has_left)
+CHECK_LOOP_TEST (test_cells_are_counted_when_their_frame_has_left, N_BACKENDS)
 {
   static const GstFlowReturn flows[] = {
       GST_FLOW_OK, GST_FLOW_FLUSHING, GST_FLOW_EOS, GST_FLOW_ERROR};
@@ -419,7 +415,6 @@ GST_START_TEST (test_cells_are_counted_when_their_frame_has_left)
     sh_free (&sh);
   }
 }
-GST_END_TEST;
 
 /* --- troubles that the first frame shows --- */
 
@@ -442,7 +437,7 @@ troubled_frame (GRand *random, gdouble slope, guint n_hot)
   return buffer;
 }
 
-GST_START_TEST (test_troubles_of_the_first_frame_are_one_warning)
+CHECK_LOOP_TEST (test_troubles_of_the_first_frame_are_one_warning, N_BACKENDS)
 {
   static const struct {
     const gchar *properties;
@@ -478,7 +473,6 @@ GST_START_TEST (test_troubles_of_the_first_frame_are_one_warning)
     sh_free (&sh);
   }
 }
-GST_END_TEST;
 
 /* --- bits --- */
 
@@ -496,7 +490,7 @@ camera_frame (guint most, guint n_most)
   return buffer;
 }
 
-GST_START_TEST (test_bits_that_are_not_set_are_one_warning)
+CHECK_LOOP_TEST (test_bits_that_are_not_set_are_one_warning, N_BACKENDS)
 {
   static const guint most[] = {1023, 4095, 16383};
   static const gchar *const words[] = {
@@ -516,9 +510,8 @@ GST_START_TEST (test_bits_that_are_not_set_are_one_warning)
     sh_free (&sh);
   }
 }
-GST_END_TEST;
 
-GST_START_TEST (test_bits_are_not_guessed)
+CHECK_LOOP_TEST (test_bits_are_not_guessed, N_BACKENDS)
 {
   static const struct {
     const gchar *properties;
@@ -540,9 +533,8 @@ GST_START_TEST (test_bits_are_not_guessed)
     sh_free (&sh);
   }
 }
-GST_END_TEST;
 
-GST_START_TEST (test_bits_are_told_at_the_end_of_a_short_stream)
+CHECK_LOOP_TEST (test_bits_are_told_at_the_end_of_a_short_stream, N_BACKENDS)
 {
   Sh sh = sh_new (backends[__i__], GRID, GRAY16_CAPS);
 
@@ -553,7 +545,6 @@ GST_START_TEST (test_bits_are_told_at_the_end_of_a_short_stream)
       "the first 1 frames is 4095, 3 times");
   sh_free (&sh);
 }
-GST_END_TEST;
 
 /* Spots that are cut off at @most less a dark of 100, or times 16. */
 static GstBuffer *
@@ -573,7 +564,7 @@ cut_frame (gdouble peak, guint most, guint step, guint dark)
   return buffer;
 }
 
-GST_START_TEST (test_flat_tops_of_spots_are_one_warning)
+CHECK_LOOP_TEST (test_flat_tops_of_spots_are_one_warning, N_BACKENDS)
 {
   static const struct {
     guint most, step, dark;
@@ -596,12 +587,11 @@ GST_START_TEST (test_flat_tops_of_spots_are_one_warning)
     sh_free (&sh);
   }
 }
-GST_END_TEST;
 
 /* --- float32 --- */
 
 /* From 0 to 1, where 16 bits have 0 to 50000. */
-GST_START_TEST (test_float_frames_are_measured_like_integers)
+CHECK_LOOP_TEST (test_float_frames_are_measured_like_integers, N_BACKENDS)
 {
   static const gchar *const caps[] = {
       FLOAT_CAPS ("80:80"), FLOAT_CAPS ("80:80:1:1"), FLOAT_CAPS ("1:80:80:1")};
@@ -636,9 +626,8 @@ GST_START_TEST (test_float_frames_are_measured_like_integers)
     sh_free (&floats);
   }
 }
-GST_END_TEST;
 
-GST_START_TEST (test_float_frames_have_the_same_bits_on_both_backends)
+CHECK_TEST (test_float_frames_have_the_same_bits_on_both_backends)
 {
   Sh cpu = sh_new ("cpu", GRID "brightest=20", FLOAT_CAPS ("80:80"));
   Sh cuda = sh_new ("cuda", GRID "brightest=20", FLOAT_CAPS ("80:80"));
@@ -652,9 +641,8 @@ GST_START_TEST (test_float_frames_have_the_same_bits_on_both_backends)
   sh_free (&cpu);
   sh_free (&cuda);
 }
-GST_END_TEST;
 
-GST_START_TEST (test_a_sample_that_is_not_finite_flags_its_cell)
+CHECK_LOOP_TEST (test_a_sample_that_is_not_finite_flags_its_cell, N_BACKENDS)
 {
   static const gfloat values[] = {NAN, INFINITY, -INFINITY};
 
@@ -681,10 +669,9 @@ GST_START_TEST (test_a_sample_that_is_not_finite_flags_its_cell)
     sh_free (&sh);
   }
 }
-GST_END_TEST;
 
 /* Beyond 16 bits, as of a sum of exposures. */
-GST_START_TEST (test_float_frames_are_saturated_at_any_count)
+CHECK_LOOP_TEST (test_float_frames_are_saturated_at_any_count, N_BACKENDS)
 {
   Sh sh =
       sh_new (backends[__i__], GRID "saturation=200000", FLOAT_CAPS ("80:80"));
@@ -701,10 +688,9 @@ GST_START_TEST (test_float_frames_are_saturated_at_any_count)
   fail_unless_equals_int (n_warnings (&sh), 0);
   sh_free (&sh);
 }
-GST_END_TEST;
 
 /* The dark of a pixel that is not finite is 0; its cell is flagged anyway. */
-GST_START_TEST (test_float_frames_are_captured_and_searched)
+CHECK_LOOP_TEST (test_float_frames_are_captured_and_searched, N_BACKENDS)
 {
   Sh sh = sh_new (backends[__i__], GRID, FLOAT_CAPS ("80:80"));
   GstBuffer *in = frame_new (4, 0, 0);
@@ -727,9 +713,8 @@ GST_START_TEST (test_float_frames_are_captured_and_searched)
   fail_unless_equals_int (check_count_messages (sh.bus, GST_MESSAGE_ERROR), 0);
   sh_free (&sh);
 }
-GST_END_TEST;
 
-GST_START_TEST (test_tensors_that_are_no_frame_are_refused)
+CHECK_LOOP_TEST (test_tensors_that_are_no_frame_are_refused, N_BACKENDS)
 {
   static const gchar *const caps[] = {FLOAT_CAPS ("80"), FLOAT_CAPS ("80:80:2"),
       FLOAT_CAPS ("3:80:80:1"), FLOAT_CAPS ("80:80:1:2"), FLOAT_CAPS ("0:80"),
@@ -744,7 +729,6 @@ GST_START_TEST (test_tensors_that_are_no_frame_are_refused)
     sh_free (&sh);
   }
 }
-GST_END_TEST;
 
 /* --- find-grid --- */
 
@@ -824,7 +808,7 @@ check_pupil (const gchar *backend, gdouble amplitude, gboolean all)
   sh_free (&sh);
 }
 
-GST_START_TEST (test_find_grid_tells_of_spots_that_it_left_out)
+CHECK_LOOP_TEST (test_find_grid_tells_of_spots_that_it_left_out, N_BACKENDS)
 {
   check_make_folder ();
   check_pupil (backends[__i__], 0, TRUE);
@@ -833,50 +817,3 @@ GST_START_TEST (test_find_grid_tells_of_spots_that_it_left_out)
   check_pupil (backends[__i__], 0.6, FALSE);
   check_remove_folder ();
 }
-GST_END_TEST;
-
-static Suite *
-shcentroid_first_suite (void)
-{
-  Suite *suite = suite_create ("shcentroid-first");
-  TCase *tcase = tcase_create ("first");
-  gint n = G_N_ELEMENTS (backends);
-
-  suite_add_tcase (suite, tcase);
-  tcase_add_loop_test (
-      tcase, test_light_outside_the_spots_is_one_warning, 0, n);
-  tcase_add_loop_test (
-      tcase, test_no_warning_where_a_threshold_or_dark_takes_it_away, 0, n);
-  tcase_add_loop_test (
-      tcase, test_faint_spots_are_measured_with_the_auto_threshold, 0, n);
-  tcase_add_loop_test (
-      tcase, test_noise_above_the_threshold_is_one_warning, 0, n);
-  tcase_add_loop_test (
-      tcase, test_the_auto_threshold_tells_what_it_chose, 0, n);
-  tcase_add_loop_test (tcase, test_frames_without_light_are_invalid, 0, n);
-  tcase_add_loop_test (tcase, test_spots_that_an_edge_cuts_are_counted, 0, n);
-  tcase_add_loop_test (
-      tcase, test_cells_are_counted_when_their_frame_has_left, 0, n);
-  tcase_add_loop_test (
-      tcase, test_troubles_of_the_first_frame_are_one_warning, 0, n);
-  tcase_add_loop_test (tcase, test_bits_that_are_not_set_are_one_warning, 0, n);
-  tcase_add_loop_test (tcase, test_bits_are_not_guessed, 0, n);
-  tcase_add_loop_test (
-      tcase, test_bits_are_told_at_the_end_of_a_short_stream, 0, n);
-  tcase_add_loop_test (tcase, test_flat_tops_of_spots_are_one_warning, 0, n);
-  tcase_add_loop_test (
-      tcase, test_float_frames_are_measured_like_integers, 0, n);
-  tcase_add_test (tcase, test_float_frames_have_the_same_bits_on_both_backends);
-  tcase_add_loop_test (
-      tcase, test_a_sample_that_is_not_finite_flags_its_cell, 0, n);
-  tcase_add_loop_test (
-      tcase, test_float_frames_are_saturated_at_any_count, 0, n);
-  tcase_add_loop_test (
-      tcase, test_float_frames_are_captured_and_searched, 0, n);
-  tcase_add_loop_test (tcase, test_tensors_that_are_no_frame_are_refused, 0, n);
-  tcase_add_loop_test (
-      tcase, test_find_grid_tells_of_spots_that_it_left_out, 0, n);
-  return suite;
-}
-
-GST_CHECK_MAIN (shcentroid_first);

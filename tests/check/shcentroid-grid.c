@@ -10,6 +10,7 @@
 #include "gstimagingresults.h"
 
 static const gchar *const backends[] = {"cpu", "cuda"};
+enum { N_BACKENDS = G_N_ELEMENTS (backends) };
 
 enum { WIDTH = 130, HEIGHT = 111, N_COLUMNS = 6, N_ROWS = 5 };
 #define PITCH 20.5
@@ -161,7 +162,8 @@ n_rows_of (GstBuffer *buffer)
   return rows;
 }
 
-GST_START_TEST (test_find_grid_without_a_grid_measures_that_frame_too)
+CHECK_LOOP_TEST (
+    test_find_grid_without_a_grid_measures_that_frame_too, N_BACKENDS)
 {
   Sh sh = sh_new (backends[__i__], "", TRUE);
   GstBuffer *out;
@@ -177,10 +179,9 @@ GST_START_TEST (test_find_grid_without_a_grid_measures_that_frame_too)
   gst_buffer_unref (out);
   sh_free (&sh);
 }
-GST_END_TEST;
 
 /* The template is a cell of the grid that is yet to be found. */
-GST_START_TEST (test_find_grid_goes_with_correlation)
+CHECK_LOOP_TEST (test_find_grid_goes_with_correlation, N_BACKENDS)
 {
   Sh sh = sh_new (backends[__i__],
       "estimator=correlation template-source=frame template-cell=14", TRUE);
@@ -191,9 +192,8 @@ GST_START_TEST (test_find_grid_goes_with_correlation)
   gst_buffer_unref (out);
   sh_free (&sh);
 }
-GST_END_TEST;
 
-GST_START_TEST (test_find_grid_replaces_a_grid_while_playing)
+CHECK_LOOP_TEST (test_find_grid_replaces_a_grid_while_playing, N_BACKENDS)
 {
   Sh sh = sh_new (backends[__i__],
       "columns=2 rows=2 pitch-x=50 pitch-y=50 lattice=square", FALSE);
@@ -208,9 +208,9 @@ GST_START_TEST (test_find_grid_replaces_a_grid_while_playing)
   gst_buffer_unref (out);
   sh_free (&sh);
 }
-GST_END_TEST;
 
-GST_START_TEST (test_a_grid_that_is_not_found_is_a_warning_or_an_error)
+CHECK_LOOP_TEST (
+    test_a_grid_that_is_not_found_is_a_warning_or_an_error, N_BACKENDS)
 {
   Sh sh =
       sh_new (backends[__i__], "columns=2 rows=2 pitch-x=50 pitch-y=50", FALSE);
@@ -245,9 +245,8 @@ GST_START_TEST (test_a_grid_that_is_not_found_is_a_warning_or_an_error)
       GST_STREAM_ERROR, GST_STREAM_ERROR_FORMAT, "There is no grid of spots");
   sh_free (&sh);
 }
-GST_END_TEST;
 
-GST_START_TEST (test_find_grid_without_a_location_is_a_warning)
+CHECK_LOOP_TEST (test_find_grid_without_a_location_is_a_warning, N_BACKENDS)
 {
   static const gchar *const locations[] = {NULL, ""};
   Sh sh = sh_new (backends[__i__],
@@ -267,9 +266,8 @@ GST_START_TEST (test_find_grid_without_a_location_is_a_warning)
   gst_object_unref (element);
   sh_free (&sh);
 }
-GST_END_TEST;
 
-GST_START_TEST (test_optics_give_the_grid_and_radians)
+CHECK_LOOP_TEST (test_optics_give_the_grid_and_radians, N_BACKENDS)
 {
   Sh sh = sh_new (backends[__i__],
       "aperture=1.2 lenslet-pitch=200 pixel-size=10 focal-length=5 "
@@ -308,9 +306,8 @@ GST_START_TEST (test_optics_give_the_grid_and_radians)
   gst_buffer_unref (out);
   sh_free (&sh);
 }
-GST_END_TEST;
 
-GST_START_TEST (test_radians_need_optics)
+CHECK_LOOP_TEST (test_radians_need_optics, N_BACKENDS)
 {
   Sh sh = sh_new (backends[__i__],
       "columns=2 rows=2 pitch-x=50 pitch-y=50 slope-unit=rad pixel-size=5",
@@ -321,7 +318,6 @@ GST_START_TEST (test_radians_need_optics)
       GST_LIBRARY_ERROR, GST_LIBRARY_ERROR_SETTINGS, "focal-length");
   sh_free (&sh);
 }
-GST_END_TEST;
 
 static gpointer
 storm (gpointer data)
@@ -343,7 +339,7 @@ storm (gpointer data)
   return NULL;
 }
 
-GST_START_TEST (test_another_thread_may_ask_for_all_of_it)
+CHECK_LOOP_TEST (test_another_thread_may_ask_for_all_of_it, N_BACKENDS)
 {
   Sh sh = sh_new (backends[__i__],
       "columns=2 rows=2 pitch-x=50 pitch-y=50 pixel-size=5 focal-length=5",
@@ -363,29 +359,3 @@ GST_START_TEST (test_another_thread_may_ask_for_all_of_it)
   gst_buffer_unref (out);
   sh_free (&sh);
 }
-GST_END_TEST;
-
-static Suite *
-shcentroid_grid_suite (void)
-{
-  Suite *suite = suite_create ("shcentroid-grid");
-  TCase *tcase = tcase_create ("shcentroid-grid");
-  gint n = G_N_ELEMENTS (backends);
-
-  suite_add_tcase (suite, tcase);
-  tcase_add_loop_test (
-      tcase, test_find_grid_without_a_grid_measures_that_frame_too, 0, n);
-  tcase_add_loop_test (tcase, test_find_grid_goes_with_correlation, 0, n);
-  tcase_add_loop_test (
-      tcase, test_find_grid_replaces_a_grid_while_playing, 0, n);
-  tcase_add_loop_test (
-      tcase, test_a_grid_that_is_not_found_is_a_warning_or_an_error, 0, n);
-  tcase_add_loop_test (
-      tcase, test_find_grid_without_a_location_is_a_warning, 0, n);
-  tcase_add_loop_test (tcase, test_optics_give_the_grid_and_radians, 0, n);
-  tcase_add_loop_test (tcase, test_radians_need_optics, 0, n);
-  tcase_add_loop_test (tcase, test_another_thread_may_ask_for_all_of_it, 0, n);
-  return suite;
-}
-
-GST_CHECK_MAIN (shcentroid_grid);

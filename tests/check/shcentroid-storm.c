@@ -11,6 +11,7 @@
 #include "imk/shcentroid.h"
 
 static const gchar *const backends[] = {"cpu", "cuda"};
+enum { N_BACKENDS = G_N_ELEMENTS (backends) };
 
 enum { WIDTH = 40, HEIGHT = 30, N_FRAMES = 300, N_STORMS = 3 };
 #define GRID "pitch-x=10 pitch-y=10 columns=4 rows=3 "
@@ -264,8 +265,11 @@ measure_afresh (const gchar *backend, guint seed)
   return bytes;
 }
 
-GST_START_TEST (
-    test_a_storm_of_settings_leaves_the_stream_and_the_numbers_whole)
+CHECK_CASE ("storm", make_files, remove_files)
+
+CHECK_LOOP_TEST (
+    test_a_storm_of_settings_leaves_the_stream_and_the_numbers_whole,
+    N_BACKENDS)
 {
   GstBus *bus = gst_bus_new ();
   GstElement *element = element_new (backends[__i__], bus);
@@ -302,7 +306,6 @@ GST_START_TEST (
   gst_object_unref (element);
   gst_object_unref (bus);
 }
-GST_END_TEST;
 
 /* --- two settings --- */
 
@@ -324,7 +327,7 @@ choose_in_turns (gpointer element)
   return NULL;
 }
 
-GST_START_TEST (test_no_frame_is_of_two_settings)
+CHECK_LOOP_TEST (test_no_frame_is_of_two_settings, N_BACKENDS)
 {
   GstElement *element = element_new (backends[__i__], NULL);
   GstHarness *h = harness_new (element);
@@ -358,10 +361,10 @@ GST_START_TEST (test_no_frame_is_of_two_settings)
   gst_harness_teardown (h);
   gst_object_unref (element);
 }
-GST_END_TEST;
 
 /* No frame comes: nothing is captured, and it is said at the end. */
-GST_START_TEST (test_a_capture_without_frames_is_a_warning_at_the_end)
+CHECK_LOOP_TEST (
+    test_a_capture_without_frames_is_a_warning_at_the_end, N_BACKENDS)
 {
   GstBus *bus = gst_bus_new ();
   GstElement *element = element_new (backends[__i__], bus);
@@ -385,11 +388,10 @@ GST_START_TEST (test_a_capture_without_frames_is_a_warning_at_the_end)
   gst_object_unref (element);
   gst_object_unref (bus);
 }
-GST_END_TEST;
 
 /* A gain of 0 would make every variance infinite; radians need a focal length,
  * and wait for it. */
-GST_START_TEST (test_what_cannot_be_is_not_taken)
+CHECK_LOOP_TEST (test_what_cannot_be_is_not_taken, N_BACKENDS)
 {
   GstBus *bus = gst_bus_new ();
   GstElement *element = element_new (backends[__i__], bus);
@@ -419,24 +421,3 @@ GST_START_TEST (test_what_cannot_be_is_not_taken)
   gst_object_unref (element);
   gst_object_unref (bus);
 }
-GST_END_TEST;
-
-static Suite *
-shcentroid_storm_suite (void)
-{
-  Suite *suite = suite_create ("shcentroid-storm");
-  TCase *tcase = tcase_create ("storm");
-  const int n = G_N_ELEMENTS (backends);
-
-  suite_add_tcase (suite, tcase);
-  tcase_add_checked_fixture (tcase, make_files, remove_files);
-  tcase_add_loop_test (tcase,
-      test_a_storm_of_settings_leaves_the_stream_and_the_numbers_whole, 0, n);
-  tcase_add_loop_test (tcase, test_no_frame_is_of_two_settings, 0, n);
-  tcase_add_loop_test (
-      tcase, test_a_capture_without_frames_is_a_warning_at_the_end, 0, n);
-  tcase_add_loop_test (tcase, test_what_cannot_be_is_not_taken, 0, n);
-  return suite;
-}
-
-GST_CHECK_MAIN (shcentroid_storm);

@@ -10,6 +10,7 @@
 #include "gstimagingresults.h"
 
 static const gchar *const backends[] = {"cpu", "cuda"};
+enum { N_BACKENDS = G_N_ELEMENTS (backends) };
 
 #define HEADER \
   "frame,pts,cell,row,col,x,y,dx,dy,flux,flux_raw,max,var_x,var_y,flags"
@@ -499,7 +500,10 @@ check_grid (const Table *t, const Grid *g, GstBuffer *in)
   gst_video_frame_unmap (&frame);
 }
 
-GST_START_TEST (test_every_number_of_a_grid_is_what_the_pixels_give)
+CHECK_CASE ("shcentroid", check_make_folder, check_remove_folder)
+
+CHECK_LOOP_TEST (
+    test_every_number_of_a_grid_is_what_the_pixels_give, N_BACKENDS)
 {
   for (guint i = 0; i < G_N_ELEMENTS (grids); i++) {
     const Grid *g = &grids[i];
@@ -528,9 +532,9 @@ GST_START_TEST (test_every_number_of_a_grid_is_what_the_pixels_give)
     sh_free (&sh);
   }
 }
-GST_END_TEST;
 
-GST_START_TEST (test_a_flat_frame_has_its_centroids_in_the_middle_of_the_cells)
+CHECK_LOOP_TEST (
+    test_a_flat_frame_has_its_centroids_in_the_middle_of_the_cells, N_BACKENDS)
 {
   static const guint values[] = {1, 255};
 
@@ -554,9 +558,8 @@ GST_START_TEST (test_a_flat_frame_has_its_centroids_in_the_middle_of_the_cells)
     sh_free (&sh);
   }
 }
-GST_END_TEST;
 
-GST_START_TEST (test_both_backends_give_the_same_bytes)
+CHECK_TEST (test_both_backends_give_the_same_bytes)
 {
   for (guint i = 0; i < G_N_ELEMENTS (grids); i++) {
     const Grid *g = &grids[i];
@@ -583,7 +586,6 @@ GST_START_TEST (test_both_backends_give_the_same_bytes)
     gst_buffer_unref (in);
   }
 }
-GST_END_TEST;
 
 /* --- real frames --- */
 
@@ -688,17 +690,16 @@ check_real (const gchar *backend, const gchar *name, const gchar *threshold,
   sh_free (&sh);
 }
 
-GST_START_TEST (test_the_lamp_frame_equals_the_expected_table)
+CHECK_LOOP_TEST (test_the_lamp_frame_equals_the_expected_table, N_BACKENDS)
 {
   check_real (backends[__i__], "f5_hecto_ref", "1000", 256);
 }
-GST_END_TEST;
 
-GST_START_TEST (test_the_star_frame_has_148_lit_cells_of_the_expected_table)
+CHECK_LOOP_TEST (
+    test_the_star_frame_has_148_lit_cells_of_the_expected_table, N_BACKENDS)
 {
   check_real (backends[__i__], "auto_wfs_0037_ave", "900", 148);
 }
-GST_END_TEST;
 
 /* --- shapes of the results --- */
 
@@ -716,7 +717,7 @@ check_tensor_caps (GstHarness *h, const gchar *dimensions)
   gst_caps_unref (caps);
 }
 
-GST_START_TEST (test_fields_choose_the_shape_of_every_output)
+CHECK_LOOP_TEST (test_fields_choose_the_shape_of_every_output, N_BACKENDS)
 {
   static const struct {
     const gchar *fields, *header, *names, *dimensions;
@@ -778,9 +779,8 @@ GST_START_TEST (test_fields_choose_the_shape_of_every_output)
   }
   gst_buffer_unref (in);
 }
-GST_END_TEST;
 
-GST_START_TEST (test_fields_and_grid_change_while_playing)
+CHECK_LOOP_TEST (test_fields_and_grid_change_while_playing, N_BACKENDS)
 {
   Sh sh = sh_new (backends[__i__], SMALL);
   GstVideoInfo info = check_info ("GRAY8", 15, 8);
@@ -809,9 +809,8 @@ GST_START_TEST (test_fields_and_grid_change_while_playing)
   gst_buffer_unref (in);
   sh_free (&sh);
 }
-GST_END_TEST;
 
-GST_START_TEST (test_a_moved_grid_measures_the_next_frame)
+CHECK_LOOP_TEST (test_a_moved_grid_measures_the_next_frame, N_BACKENDS)
 {
   Grid g = {"GRAY8", 64, 32, 1, 2, 7.5, 6.25, 4, 3, "", -1, 0, 0, 255, 1, 0};
   g_autofree gchar *properties = grid_properties (&g);
@@ -835,7 +834,6 @@ GST_START_TEST (test_a_moved_grid_measures_the_next_frame)
   gst_buffer_unref (in);
   sh_free (&sh);
 }
-GST_END_TEST;
 
 typedef struct {
   GstElement *element;
@@ -867,7 +865,8 @@ meddle (gpointer data)
   return NULL;
 }
 
-GST_START_TEST (test_another_thread_may_set_any_property_while_playing)
+CHECK_LOOP_TEST (
+    test_another_thread_may_set_any_property_while_playing, N_BACKENDS)
 {
   Sh sh = sh_new (backends[__i__], "pitch-x=9 pitch-y=9 columns=7 rows=7");
   GstVideoInfo info = check_info ("GRAY8", 64, 64);
@@ -897,9 +896,8 @@ GST_START_TEST (test_another_thread_may_set_any_property_while_playing)
   gst_buffer_unref (in);
   sh_free (&sh);
 }
-GST_END_TEST;
 
-GST_START_TEST (test_two_elements_in_a_row_leave_two_results)
+CHECK_TEST (test_two_elements_in_a_row_leave_two_results)
 {
   GstElement *bin = gst_parse_bin_from_description (
       "shcentroid name=a " SMALL " ! shcentroid name=b fields=xy " SMALL, TRUE,
@@ -924,11 +922,11 @@ GST_START_TEST (test_two_elements_in_a_row_leave_two_results)
   gst_harness_teardown (h);
   gst_object_unref (bin);
 }
-GST_END_TEST;
 
 /* --- frames that pass --- */
 
-GST_START_TEST (test_frames_pass_unchanged_and_a_shared_one_gets_no_meta)
+CHECK_LOOP_TEST (
+    test_frames_pass_unchanged_and_a_shared_one_gets_no_meta, N_BACKENDS)
 {
   Sh sh = sh_new (backends[__i__], SMALL);
   GstVideoInfo info = check_info ("GRAY8", 15, 8);
@@ -954,9 +952,8 @@ GST_START_TEST (test_frames_pass_unchanged_and_a_shared_one_gets_no_meta)
   gst_buffer_unref (in);
   sh_free (&sh);
 }
-GST_END_TEST;
 
-GST_START_TEST (test_latency_is_that_of_upstream)
+CHECK_LOOP_TEST (test_latency_is_that_of_upstream, N_BACKENDS)
 {
   Sh sh = sh_new (backends[__i__], SMALL);
 
@@ -966,9 +963,8 @@ GST_START_TEST (test_latency_is_that_of_upstream)
       gst_harness_query_latency (sh.h), 40 * GST_MSECOND);
   sh_free (&sh);
 }
-GST_END_TEST;
 
-GST_START_TEST (test_a_frame_without_a_time_has_an_empty_pts)
+CHECK_LOOP_TEST (test_a_frame_without_a_time_has_an_empty_pts, N_BACKENDS)
 {
   Sh sh = sh_new (backends[__i__], SMALL);
   GstVideoInfo info = check_info ("GRAY8", 15, 8);
@@ -983,9 +979,8 @@ GST_START_TEST (test_a_frame_without_a_time_has_an_empty_pts)
   gst_buffer_unref (in);
   sh_free (&sh);
 }
-GST_END_TEST;
 
-GST_START_TEST (test_results_come_although_src_is_not_linked)
+CHECK_LOOP_TEST (test_results_come_although_src_is_not_linked, N_BACKENDS)
 {
   Sh sh = sh_open (backends[__i__], SMALL, NULL, "results");
   GstVideoInfo info = check_info ("GRAY8", 15, 8);
@@ -1001,9 +996,8 @@ GST_START_TEST (test_results_come_although_src_is_not_linked)
   }
   sh_free (&sh);
 }
-GST_END_TEST;
 
-GST_START_TEST (test_with_nothing_linked_upstream_is_told)
+CHECK_LOOP_TEST (test_with_nothing_linked_upstream_is_told, N_BACKENDS)
 {
   Sh sh = sh_open (backends[__i__], SMALL, NULL, NULL);
   GstVideoInfo info = check_info ("GRAY8", 15, 8);
@@ -1012,9 +1006,8 @@ GST_START_TEST (test_with_nothing_linked_upstream_is_told)
   check_push (sh.h, check_noise (&info, 1), GST_FLOW_NOT_LINKED);
   sh_free (&sh);
 }
-GST_END_TEST;
 
-GST_START_TEST (test_the_results_pad_may_come_and_go_while_playing)
+CHECK_LOOP_TEST (test_the_results_pad_may_come_and_go_while_playing, N_BACKENDS)
 {
   Sh sh = sh_open (backends[__i__], SMALL, "src", NULL);
   GstVideoInfo info = check_info ("GRAY8", 15, 8);
@@ -1035,7 +1028,6 @@ GST_START_TEST (test_the_results_pad_may_come_and_go_while_playing)
   gst_buffer_unref (in);
   sh_free (&sh);
 }
-GST_END_TEST;
 
 /* --- saturation, darkness, policies --- */
 
@@ -1060,7 +1052,8 @@ check_flags (const gchar *backend, const gchar *format, const gchar *properties,
   sh_free (&sh);
 }
 
-GST_START_TEST (test_saturation_is_the_largest_sample_unless_it_is_said)
+CHECK_LOOP_TEST (
+    test_saturation_is_the_largest_sample_unless_it_is_said, N_BACKENDS)
 {
   const gchar *b = backends[__i__];
 
@@ -1080,7 +1073,6 @@ GST_START_TEST (test_saturation_is_the_largest_sample_unless_it_is_said)
   check_flags (b, "GRAY8", "min-flux=20", 1, 0);
   check_flags (b, "GRAY8", "min-flux=20.5", 1, LOW_FLUX);
 }
-GST_END_TEST;
 
 /* Cells of 5 x 4: a lit pixel at (1, 2) of the first, the others dark. */
 static GstBuffer *
@@ -1092,7 +1084,8 @@ one_spot (const GstVideoInfo *info)
   return in;
 }
 
-GST_START_TEST (test_a_dark_cell_is_flagged_and_never_a_number_out_of_nothing)
+CHECK_LOOP_TEST (
+    test_a_dark_cell_is_flagged_and_never_a_number_out_of_nothing, N_BACKENDS)
 {
   static const gchar *const policies[] = {"zero", "hold", "nan", "reference"};
   GstVideoInfo info = check_info ("GRAY8", 15, 8);
@@ -1128,9 +1121,9 @@ GST_START_TEST (test_a_dark_cell_is_flagged_and_never_a_number_out_of_nothing)
   }
   gst_buffer_unref (in);
 }
-GST_END_TEST;
 
-GST_START_TEST (test_hold_reports_the_last_valid_place_until_a_flush)
+CHECK_LOOP_TEST (
+    test_hold_reports_the_last_valid_place_until_a_flush, N_BACKENDS)
 {
   Sh sh = sh_new (backends[__i__], SMALL "invalid-policy=hold");
   GstVideoInfo info = check_info ("GRAY8", 15, 8);
@@ -1159,7 +1152,6 @@ GST_START_TEST (test_hold_reports_the_last_valid_place_until_a_flush)
   gst_buffer_unref (dark);
   sh_free (&sh);
 }
-GST_END_TEST;
 
 /* --- map and references --- */
 
@@ -1185,7 +1177,7 @@ sh_with_map (const gchar *backend, const gchar *path)
   return sh;
 }
 
-GST_START_TEST (test_a_map_gives_every_cell_its_own_rules)
+CHECK_LOOP_TEST (test_a_map_gives_every_cell_its_own_rules, N_BACKENDS)
 {
   /* overlapping, clipped, fractional, with references, limits, thresholds */
   const gdouble map[] = {
@@ -1236,7 +1228,6 @@ GST_START_TEST (test_a_map_gives_every_cell_its_own_rules)
   gst_buffer_unref (in);
   sh_free (&sh);
 }
-GST_END_TEST;
 
 static void
 check_bytes (const GstStructure *s, const gchar *field, gconstpointer expected,
@@ -1252,7 +1243,7 @@ check_bytes (const GstStructure *s, const gchar *field, gconstpointer expected,
 }
 
 /* A dark cell is not a flat wavefront. */
-GST_START_TEST (test_flags_go_with_any_fields)
+CHECK_LOOP_TEST (test_flags_go_with_any_fields, N_BACKENDS)
 {
   static const guint8 flags[] = {
       0, NO_FLUX, NO_FLUX, NO_FLUX, NO_FLUX, NO_FLUX};
@@ -1305,10 +1296,9 @@ GST_START_TEST (test_flags_go_with_any_fields)
   }
   gst_buffer_unref (in);
 }
-GST_END_TEST;
 
 /* Columns 9 and 10 of a map that find-grid wrote. */
-GST_START_TEST (test_a_map_tells_row_and_column_of_its_lenslets)
+CHECK_LOOP_TEST (test_a_map_tells_row_and_column_of_its_lenslets, N_BACKENDS)
 {
   gdouble map[] = {1, 2, 3, 4, NAN, NAN, NAN, NAN, 7, 2, 0, 0.1, /**/
       5, 2, 3, 4, NAN, NAN, NAN, NAN, 0, 40, 0, 0.1};
@@ -1342,9 +1332,8 @@ GST_START_TEST (test_a_map_tells_row_and_column_of_its_lenslets)
   }
   gst_buffer_unref (in);
 }
-GST_END_TEST;
 
-GST_START_TEST (test_a_map_may_have_4_to_8_columns)
+CHECK_LOOP_TEST (test_a_map_may_have_4_to_8_columns, N_BACKENDS)
 {
   const gdouble row[] = {1, 2, 3, 4, 0.5, 0.25, 0, 0};
   GstVideoInfo info = check_info ("GRAY8", 15, 8);
@@ -1365,9 +1354,9 @@ GST_START_TEST (test_a_map_may_have_4_to_8_columns)
   }
   gst_buffer_unref (in);
 }
-GST_END_TEST;
 
-GST_START_TEST (test_references_of_a_file_are_what_slopes_are_measured_from)
+CHECK_LOOP_TEST (
+    test_references_of_a_file_are_what_slopes_are_measured_from, N_BACKENDS)
 {
   gdouble references[12];
   g_autofree gchar *path = NULL;
@@ -1396,7 +1385,6 @@ GST_START_TEST (test_references_of_a_file_are_what_slopes_are_measured_from)
   gst_buffer_unref (in);
   sh_free (&sh);
 }
-GST_END_TEST;
 
 /* --- errors --- */
 
@@ -1414,7 +1402,8 @@ check_refused (const gchar *backend, const gchar *format, gint width,
   sh_free (&sh);
 }
 
-GST_START_TEST (test_an_impossible_grid_is_an_error_with_its_numbers)
+CHECK_LOOP_TEST (
+    test_an_impossible_grid_is_an_error_with_its_numbers, N_BACKENDS)
 {
   const gchar *b = backends[__i__];
 
@@ -1434,7 +1423,6 @@ GST_START_TEST (test_an_impossible_grid_is_an_error_with_its_numbers)
   check_refused (b, "GRAY8", 15, 8, SMALL "columns=4", "x0 0.00");
   check_refused (b, "GRAY16_LE", 1, 1, SMALL, "too many for the 1 pixels");
 }
-GST_END_TEST;
 
 static void
 check_bad_map (const gchar *backend, const gchar *property, const gchar *path,
@@ -1454,7 +1442,8 @@ check_bad_map (const gchar *backend, const gchar *property, const gchar *path,
 #define FILE_ERROR GST_RESOURCE_ERROR, GST_RESOURCE_ERROR_OPEN_READ
 #define SETTINGS_ERROR GST_LIBRARY_ERROR, GST_LIBRARY_ERROR_SETTINGS
 
-GST_START_TEST (test_a_map_file_with_something_wrong_is_an_error_that_says_what)
+CHECK_LOOP_TEST (
+    test_a_map_file_with_something_wrong_is_an_error_that_says_what, N_BACKENDS)
 {
   const gchar *b = backends[__i__];
   const gdouble good[] = {1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13};
@@ -1521,9 +1510,8 @@ GST_START_TEST (test_a_map_file_with_something_wrong_is_an_error_that_says_what)
     g_free (path);
   }
 }
-GST_END_TEST;
 
-GST_START_TEST (test_a_reference_file_must_fit_the_cells)
+CHECK_LOOP_TEST (test_a_reference_file_must_fit_the_cells, N_BACKENDS)
 {
   const gchar *b = backends[__i__];
   gdouble values[14] = {0};
@@ -1542,9 +1530,9 @@ GST_START_TEST (test_a_reference_file_must_fit_the_cells)
   g_free (path);
   check_bad_map (b, "reference-location", missing, FILE_ERROR, "none.npy");
 }
-GST_END_TEST;
 
-GST_START_TEST (test_a_grid_spoilt_while_playing_waits_with_one_warning)
+CHECK_LOOP_TEST (
+    test_a_grid_spoilt_while_playing_waits_with_one_warning, N_BACKENDS)
 {
   Sh sh = sh_new (backends[__i__], SMALL);
   GstVideoInfo info = check_info ("GRAY8", 15, 8);
@@ -1580,9 +1568,8 @@ GST_START_TEST (test_a_grid_spoilt_while_playing_waits_with_one_warning)
   gst_buffer_unref (in);
   sh_free (&sh);
 }
-GST_END_TEST;
 
-GST_START_TEST (test_settings_without_effect_are_told_once)
+CHECK_LOOP_TEST (test_settings_without_effect_are_told_once, N_BACKENDS)
 {
   static const struct {
     const gchar *settings, *words;
@@ -1617,9 +1604,8 @@ GST_START_TEST (test_settings_without_effect_are_told_once)
   }
   gst_buffer_unref (in);
 }
-GST_END_TEST;
 
-GST_START_TEST (test_caps_change_in_mid_stream)
+CHECK_LOOP_TEST (test_caps_change_in_mid_stream, N_BACKENDS)
 {
   Sh sh = sh_new (backends[__i__], SMALL);
   static const struct {
@@ -1645,7 +1631,6 @@ GST_START_TEST (test_caps_change_in_mid_stream)
   }
   sh_free (&sh);
 }
-GST_END_TEST;
 
 /* --- events and states --- */
 
@@ -1662,7 +1647,7 @@ count_events (GstHarness *h, GstEventType type)
   return n;
 }
 
-GST_START_TEST (test_eos_reaches_both_pads_with_and_without_frames)
+CHECK_LOOP_TEST (test_eos_reaches_both_pads_with_and_without_frames, N_BACKENDS)
 {
   GstVideoInfo info = check_info ("GRAY8", 15, 8);
 
@@ -1681,9 +1666,8 @@ GST_START_TEST (test_eos_reaches_both_pads_with_and_without_frames)
     sh_free (&sh);
   }
 }
-GST_END_TEST;
 
-GST_START_TEST (test_flushes_reach_the_results_and_numbers_go_on)
+CHECK_LOOP_TEST (test_flushes_reach_the_results_and_numbers_go_on, N_BACKENDS)
 {
   Sh sh = sh_new (backends[__i__], SMALL);
   GstVideoInfo info = check_info ("GRAY8", 15, 8);
@@ -1707,9 +1691,8 @@ GST_START_TEST (test_flushes_reach_the_results_and_numbers_go_on)
   }
   sh_free (&sh);
 }
-GST_END_TEST;
 
-GST_START_TEST (test_a_segment_of_bytes_is_accepted)
+CHECK_LOOP_TEST (test_a_segment_of_bytes_is_accepted, N_BACKENDS)
 {
   Sh sh = sh_new (backends[__i__], SMALL);
   GstVideoInfo info = check_info ("GRAY8", 15, 8);
@@ -1725,9 +1708,8 @@ GST_START_TEST (test_a_segment_of_bytes_is_accepted)
   gst_buffer_unref (in);
   sh_free (&sh);
 }
-GST_END_TEST;
 
-GST_START_TEST (test_200_starts_and_stops)
+CHECK_LOOP_TEST (test_200_starts_and_stops, N_BACKENDS)
 {
   GstElement *element = element_new (backends[__i__], SMALL);
   GstVideoInfo info = check_info ("GRAY8", 15, 8);
@@ -1757,9 +1739,8 @@ GST_START_TEST (test_200_starts_and_stops)
   }
   gst_object_unref (element);
 }
-GST_END_TEST;
 
-GST_START_TEST (test_numbers_have_dots_in_a_locale_with_commas)
+CHECK_LOOP_TEST (test_numbers_have_dots_in_a_locale_with_commas, N_BACKENDS)
 {
   static const gchar *const names[] = {"de_DE.UTF-8", "de_DE.utf8"};
   const gchar *set = NULL;
@@ -1787,9 +1768,8 @@ GST_START_TEST (test_numbers_have_dots_in_a_locale_with_commas)
   gst_buffer_unref (in);
   sh_free (&sh);
 }
-GST_END_TEST;
 
-GST_START_TEST (test_backend_cuda_without_a_device_is_an_error_that_says_so)
+CHECK_MOCK_TEST (test_backend_cuda_without_a_device_is_an_error_that_says_so)
 {
   GstElement *element = element_new ("cuda", SMALL);
   GstBus *bus = gst_bus_new ();
@@ -1807,9 +1787,8 @@ GST_START_TEST (test_backend_cuda_without_a_device_is_an_error_that_says_so)
   gst_object_unref (element);
   g_unsetenv ("IMK_MOCK_DEVICES");
 }
-GST_END_TEST;
 
-GST_START_TEST (test_every_property_reads_back_and_may_change_while_playing)
+CHECK_TEST (test_every_property_reads_back_and_may_change_while_playing)
 {
   static const struct {
     const gchar *name, *value;
@@ -1871,79 +1850,3 @@ GST_START_TEST (test_every_property_reads_back_and_may_change_while_playing)
   }
   gst_object_unref (element);
 }
-GST_END_TEST;
-
-static Suite *
-shcentroid_suite (void)
-{
-  Suite *suite = suite_create ("shcentroid");
-  TCase *tcase = tcase_create ("shcentroid");
-  const gint n = G_N_ELEMENTS (backends);
-
-  suite_add_tcase (suite, tcase);
-  tcase_set_timeout (tcase, 60);
-  tcase_add_checked_fixture (tcase, check_make_folder, check_remove_folder);
-  tcase_add_loop_test (
-      tcase, test_every_number_of_a_grid_is_what_the_pixels_give, 0, n);
-  tcase_add_loop_test (tcase,
-      test_a_flat_frame_has_its_centroids_in_the_middle_of_the_cells, 0, n);
-  tcase_add_test (tcase, test_both_backends_give_the_same_bytes);
-  tcase_add_loop_test (
-      tcase, test_the_lamp_frame_equals_the_expected_table, 0, n);
-  tcase_add_loop_test (
-      tcase, test_the_star_frame_has_148_lit_cells_of_the_expected_table, 0, n);
-  tcase_add_loop_test (
-      tcase, test_fields_choose_the_shape_of_every_output, 0, n);
-  tcase_add_loop_test (tcase, test_fields_and_grid_change_while_playing, 0, n);
-  tcase_add_loop_test (tcase, test_a_moved_grid_measures_the_next_frame, 0, n);
-  tcase_add_loop_test (
-      tcase, test_another_thread_may_set_any_property_while_playing, 0, n);
-  tcase_add_test (tcase, test_two_elements_in_a_row_leave_two_results);
-  tcase_add_loop_test (
-      tcase, test_frames_pass_unchanged_and_a_shared_one_gets_no_meta, 0, n);
-  tcase_add_loop_test (tcase, test_latency_is_that_of_upstream, 0, n);
-  tcase_add_loop_test (
-      tcase, test_a_frame_without_a_time_has_an_empty_pts, 0, n);
-  tcase_add_loop_test (
-      tcase, test_results_come_although_src_is_not_linked, 0, n);
-  tcase_add_loop_test (tcase, test_with_nothing_linked_upstream_is_told, 0, n);
-  tcase_add_loop_test (
-      tcase, test_the_results_pad_may_come_and_go_while_playing, 0, n);
-  tcase_add_loop_test (
-      tcase, test_saturation_is_the_largest_sample_unless_it_is_said, 0, n);
-  tcase_add_loop_test (tcase,
-      test_a_dark_cell_is_flagged_and_never_a_number_out_of_nothing, 0, n);
-  tcase_add_loop_test (
-      tcase, test_hold_reports_the_last_valid_place_until_a_flush, 0, n);
-  tcase_add_loop_test (tcase, test_a_map_gives_every_cell_its_own_rules, 0, n);
-  tcase_add_loop_test (tcase, test_flags_go_with_any_fields, 0, n);
-  tcase_add_loop_test (
-      tcase, test_a_map_tells_row_and_column_of_its_lenslets, 0, n);
-  tcase_add_loop_test (tcase, test_a_map_may_have_4_to_8_columns, 0, n);
-  tcase_add_loop_test (
-      tcase, test_references_of_a_file_are_what_slopes_are_measured_from, 0, n);
-  tcase_add_loop_test (
-      tcase, test_an_impossible_grid_is_an_error_with_its_numbers, 0, n);
-  tcase_add_loop_test (tcase,
-      test_a_map_file_with_something_wrong_is_an_error_that_says_what, 0, n);
-  tcase_add_loop_test (tcase, test_a_reference_file_must_fit_the_cells, 0, n);
-  tcase_add_loop_test (
-      tcase, test_a_grid_spoilt_while_playing_waits_with_one_warning, 0, n);
-  tcase_add_loop_test (tcase, test_settings_without_effect_are_told_once, 0, n);
-  tcase_add_loop_test (tcase, test_caps_change_in_mid_stream, 0, n);
-  tcase_add_loop_test (
-      tcase, test_eos_reaches_both_pads_with_and_without_frames, 0, n);
-  tcase_add_loop_test (
-      tcase, test_flushes_reach_the_results_and_numbers_go_on, 0, n);
-  tcase_add_loop_test (tcase, test_a_segment_of_bytes_is_accepted, 0, n);
-  tcase_add_loop_test (tcase, test_200_starts_and_stops, 0, n);
-  tcase_add_loop_test (
-      tcase, test_numbers_have_dots_in_a_locale_with_commas, 0, n);
-  check_add_mock_test (
-      tcase, test_backend_cuda_without_a_device_is_an_error_that_says_so);
-  tcase_add_test (
-      tcase, test_every_property_reads_back_and_may_change_while_playing);
-  return suite;
-}
-
-GST_CHECK_MAIN (shcentroid);

@@ -88,7 +88,7 @@ count (GstBuffer *buffer, guint32 colour)
   return n;
 }
 
-GST_START_TEST (test_every_part_is_drawn_where_it_is)
+CHECK_TEST (test_every_part_is_drawn_where_it_is)
 {
   GstHarness *h = sh_new (
       GRID, "draw=cells+centroids+arrows+references arrow-scale=2", "BGRx");
@@ -106,9 +106,8 @@ GST_START_TEST (test_every_part_is_drawn_where_it_is)
   gst_buffer_unref (out);
   gst_harness_teardown (h);
 }
-GST_END_TEST;
 
-GST_START_TEST (test_each_part_can_be_left_out)
+CHECK_TEST (test_each_part_can_be_left_out)
 {
   static const struct {
     const gchar *part;
@@ -131,9 +130,8 @@ GST_START_TEST (test_each_part_can_be_left_out)
     gst_harness_teardown (h);
   }
 }
-GST_END_TEST;
 
-GST_START_TEST (test_a_dark_cell_is_crossed_out_and_has_no_centroid)
+CHECK_TEST (test_a_dark_cell_is_crossed_out_and_has_no_centroid)
 {
   GstHarness *h = sh_new (GRID, "draw=centroids+flags", "BGRx");
   GstBuffer *out = draw (h, spots_new (-1, 0, 67, 30));
@@ -145,9 +143,8 @@ GST_START_TEST (test_a_dark_cell_is_crossed_out_and_has_no_centroid)
   gst_buffer_unref (out);
   gst_harness_teardown (h);
 }
-GST_END_TEST;
 
-GST_START_TEST (test_the_orders_of_colours_are_one_picture)
+CHECK_TEST (test_the_orders_of_colours_are_one_picture)
 {
   GstHarness *h = sh_new (GRID, "draw=cells+centroids+arrows", "BGRx");
   GstHarness *g = sh_new (GRID, "draw=cells+centroids+arrows", "RGBx");
@@ -166,9 +163,8 @@ GST_START_TEST (test_the_orders_of_colours_are_one_picture)
   gst_harness_teardown (h);
   gst_harness_teardown (g);
 }
-GST_END_TEST;
 
-GST_START_TEST (test_grey_is_stretched_by_the_formula)
+CHECK_TEST (test_grey_is_stretched_by_the_formula)
 {
   GstHarness *h = harness_new ("shcentroid backend=cpu " GRID
                                "! shoverlay draw=0 black=1000 white=3000 "
@@ -191,10 +187,9 @@ GST_START_TEST (test_grey_is_stretched_by_the_formula)
   gst_buffer_unref (out);
   gst_harness_teardown (h);
 }
-GST_END_TEST;
 
 /* A camera of 12 bits whose darkest counts are 200: black, and a spot white. */
-GST_START_TEST (test_contrast_is_found_by_itself)
+CHECK_TEST (test_contrast_is_found_by_itself)
 {
   GstHarness *h = harness_new (
       "shcentroid backend=cpu " GRID "! shoverlay draw=0", "GRAY16_LE", "BGRx");
@@ -212,10 +207,9 @@ GST_START_TEST (test_contrast_is_found_by_itself)
   gst_buffer_unref (out);
   gst_harness_teardown (h);
 }
-GST_END_TEST;
 
 /* The meta crosses converters and scalers; the drawing is scaled with it. */
-GST_START_TEST (test_the_drawing_follows_a_scaled_frame)
+CHECK_TEST (test_the_drawing_follows_a_scaled_frame)
 {
   GstHarness *h = harness_new (
       "shcentroid backend=cpu " GRID "! videoconvert ! videoscale ! "
@@ -230,11 +224,10 @@ GST_START_TEST (test_the_drawing_follows_a_scaled_frame)
   gst_buffer_unref (out);
   gst_harness_teardown (h);
 }
-GST_END_TEST;
 
 /* Of a vector of slopes centroids are reference plus slope, in radians too. */
 /* cairo's own pictures end at 32767. */
-GST_START_TEST (test_frames_of_any_size_are_drawn_on)
+CHECK_TEST (test_frames_of_any_size_are_drawn_on)
 {
   enum { LONG = 32768 + 40 };
   static const gint sizes[][2] = {{LONG, 40}, {40, LONG}};
@@ -265,9 +258,8 @@ GST_START_TEST (test_frames_of_any_size_are_drawn_on)
     gst_harness_teardown (h);
   }
 }
-GST_END_TEST;
 
-GST_START_TEST (test_all_kinds_of_fields_are_drawn)
+CHECK_TEST (test_all_kinds_of_fields_are_drawn)
 {
   static const gchar *const fields[] = {"fields=all", "fields=xy",
       "fields=slopes",
@@ -287,9 +279,8 @@ GST_START_TEST (test_all_kinds_of_fields_are_drawn)
     gst_harness_teardown (h);
   }
 }
-GST_END_TEST;
 
-GST_START_TEST (test_the_element_to_draw_can_be_chosen)
+CHECK_TEST (test_the_element_to_draw_can_be_chosen)
 {
   GstHarness *h = harness_new ("shcentroid name=a backend=cpu " GRID
                                "! shcentroid name=b backend=cpu columns=1 "
@@ -303,9 +294,8 @@ GST_START_TEST (test_the_element_to_draw_can_be_chosen)
   gst_buffer_unref (out);
   gst_harness_teardown (h);
 }
-GST_END_TEST;
 
-GST_START_TEST (test_without_results_the_picture_passes_with_one_warning)
+CHECK_TEST (test_without_results_the_picture_passes_with_one_warning)
 {
   GstHarness *h = harness_new ("shoverlay name=o", "BGRx", "BGRx");
   GstVideoInfo info = check_info ("BGRx", WIDTH, HEIGHT);
@@ -327,10 +317,9 @@ GST_START_TEST (test_without_results_the_picture_passes_with_one_warning)
   gst_object_unref (bus);
   gst_harness_teardown (h);
 }
-GST_END_TEST;
 
 /* Whatever a stranger writes into the meta is drawn or left alone. */
-GST_START_TEST (test_spoilt_results_do_no_harm)
+CHECK_TEST (test_spoilt_results_do_no_harm)
 {
   static const gchar *const spoils[] = {"rows=(int)1000000",
       "columns=(int)1000000", "rows=(int)-1", "columns=(int)0",
@@ -368,9 +357,8 @@ GST_START_TEST (test_spoilt_results_do_no_harm)
     gst_harness_teardown (sh);
   }
 }
-GST_END_TEST;
 
-GST_START_TEST (test_properties_read_back_and_change_while_playing)
+CHECK_TEST (test_properties_read_back_and_change_while_playing)
 {
   GstHarness *h = sh_new (GRID, "draw=centroids", "BGRx");
   GstElement *o = gst_bin_get_by_name (GST_BIN (h->element), "o");
@@ -391,30 +379,3 @@ GST_START_TEST (test_properties_read_back_and_change_while_playing)
   gst_object_unref (o);
   gst_harness_teardown (h);
 }
-GST_END_TEST;
-
-static Suite *
-shoverlay_suite (void)
-{
-  Suite *suite = suite_create ("shoverlay");
-  TCase *tcase = tcase_create ("shoverlay");
-
-  suite_add_tcase (suite, tcase);
-  tcase_add_test (tcase, test_every_part_is_drawn_where_it_is);
-  tcase_add_test (tcase, test_each_part_can_be_left_out);
-  tcase_add_test (tcase, test_a_dark_cell_is_crossed_out_and_has_no_centroid);
-  tcase_add_test (tcase, test_the_orders_of_colours_are_one_picture);
-  tcase_add_test (tcase, test_grey_is_stretched_by_the_formula);
-  tcase_add_test (tcase, test_contrast_is_found_by_itself);
-  tcase_add_test (tcase, test_the_drawing_follows_a_scaled_frame);
-  tcase_add_test (tcase, test_frames_of_any_size_are_drawn_on);
-  tcase_add_test (tcase, test_all_kinds_of_fields_are_drawn);
-  tcase_add_test (tcase, test_the_element_to_draw_can_be_chosen);
-  tcase_add_test (
-      tcase, test_without_results_the_picture_passes_with_one_warning);
-  tcase_add_test (tcase, test_spoilt_results_do_no_harm);
-  tcase_add_test (tcase, test_properties_read_back_and_change_while_playing);
-  return suite;
-}
-
-GST_CHECK_MAIN (shoverlay);

@@ -87,7 +87,9 @@ step (GstHarness *h, gfloat dx)
   return command;
 }
 
-GST_START_TEST (test_settings_change_between_frames)
+CHECK_CASE ("shreconstruct", write_arrays, check_remove_folder)
+
+CHECK_TEST (test_settings_change_between_frames)
 {
   GstHarness *h = harness_new ("gain=0.5", SLOPES);
 
@@ -108,9 +110,8 @@ GST_START_TEST (test_settings_change_between_frames)
   fail_unless_equals_uint64 (check_stat (h->element, "frames"), 7);
   gst_harness_teardown (h);
 }
-GST_END_TEST;
 
-GST_START_TEST (test_another_matrix_counts_from_the_next_frame)
+CHECK_TEST (test_another_matrix_counts_from_the_next_frame)
 {
   GstHarness *h = harness_new ("gain=1", SLOPES);
   g_autofree gchar *one = check_path_of ("one.npy");
@@ -139,7 +140,6 @@ GST_START_TEST (test_another_matrix_counts_from_the_next_frame)
   gst_object_unref (bus);
   gst_harness_teardown (h);
 }
-GST_END_TEST;
 
 static GstBuffer *
 flagged_new (gfloat dx, guint8 flags)
@@ -153,7 +153,7 @@ flagged_new (gfloat dx, guint8 flags)
       &both, sizeof (both.slopes) + sizeof (both.flags));
 }
 
-GST_START_TEST (test_light_that_goes_and_comes_back_is_told)
+CHECK_TEST (test_light_that_goes_and_comes_back_is_told)
 {
   GstHarness *h = harness_new ("gain=1 min-valid=0.5", SLOPES_AND_FLAGS);
   GstBus *bus = gst_bus_new ();
@@ -185,9 +185,8 @@ GST_START_TEST (test_light_that_goes_and_comes_back_is_told)
   gst_object_unref (bus);
   gst_harness_teardown (h);
 }
-GST_END_TEST;
 
-GST_START_TEST (test_a_missing_frame_makes_no_larger_step)
+CHECK_TEST (test_a_missing_frame_makes_no_larger_step)
 {
   GstHarness *h = harness_new ("gain=0.5", SLOPES);
   const guint64 offsets[] = {0, 1, 7, 8};
@@ -210,9 +209,8 @@ GST_START_TEST (test_a_missing_frame_makes_no_larger_step)
   fail_unless_equals_uint64 (check_stat (h->element, "frames-missing"), 5);
   gst_harness_teardown (h);
 }
-GST_END_TEST;
 
-GST_START_TEST (test_actuators_are_mapped_and_dead)
+CHECK_TEST (test_actuators_are_mapped_and_dead)
 {
   g_autofree gchar *settings = g_strdup_printf (
       "gain=1 dead-actuators=\"<0>\" actuator-map-location=%s/map.npy",
@@ -231,7 +229,6 @@ GST_START_TEST (test_actuators_are_mapped_and_dead)
   gst_buffer_unref (out);
   gst_harness_teardown (h);
 }
-GST_END_TEST;
 
 /* Slopes without flags in `in`, a buffer of each output of @launch. */
 static GstElement *
@@ -281,7 +278,7 @@ check_numbers (GstSample *sample, const gfloat *expected, guint n)
   gst_sample_unref (sample);
 }
 
-GST_START_TEST (test_commands_are_split_over_mirrors)
+CHECK_TEST (test_commands_are_split_over_mirrors)
 {
   g_autofree gchar *launch = g_strdup_printf (
       "appsrc name=in ! shreconstruct name=rc gain=1 "
@@ -303,9 +300,8 @@ GST_START_TEST (test_commands_are_split_over_mirrors)
   gst_sample_unref (text);
   check_stop (pipeline);
 }
-GST_END_TEST;
 
-GST_START_TEST (test_a_mirror_needs_a_matrix)
+CHECK_TEST (test_a_mirror_needs_a_matrix)
 {
   g_autofree gchar *launch = g_strdup_printf (
       "appsrc name=in ! shreconstruct name=rc matrix-location=%s/means.npy "
@@ -320,11 +316,10 @@ GST_START_TEST (test_a_mirror_needs_a_matrix)
   gst_object_unref (bus);
   check_stop (pipeline);
 }
-GST_END_TEST;
 
 /* Two lenslets side by side: Southwell's wavefront between their middles is the
  * mean of the slopes. */
-GST_START_TEST (test_a_wavefront_is_in_nm)
+CHECK_LOOP_TEST (test_a_wavefront_is_in_nm, 3)
 {
   static const struct {
     const gchar *caps;
@@ -375,7 +370,6 @@ GST_START_TEST (test_a_wavefront_is_in_nm)
   gst_sample_unref (sample);
   check_stop (pipeline);
 }
-GST_END_TEST;
 
 /* A mirror and a sensor that answer in the next frame. Returns: the state that
  * the message tells */
@@ -414,7 +408,7 @@ static const struct {
 } calibrations[] = {{"push-pull", 2, 400, "done"}, {"hadamard", 2, 400, "done"},
     {"sinusoidal", 2, 400, "done"}, {"push-pull", 2, 20, "abandoned"}};
 
-GST_START_TEST (test_a_mirror_is_calibrated)
+CHECK_LOOP_TEST (test_a_mirror_is_calibrated, G_N_ELEMENTS (calibrations))
 {
   const gchar *expected_state = calibrations[__i__].state;
   const gfloat expected[] = {2, 0, 6, 0, 0, -1, 0, -1};
@@ -455,9 +449,8 @@ GST_START_TEST (test_a_mirror_is_calibrated)
   gst_harness_teardown (h);
   gst_object_unref (element);
 }
-GST_END_TEST;
 
-GST_START_TEST (test_pokes_stay_within_the_limits)
+CHECK_TEST (test_pokes_stay_within_the_limits)
 {
   GstHarness *h = harness_new ("maximum=0.05", SLOPES);
   GstBus *bus = gst_bus_new ();
@@ -472,7 +465,6 @@ GST_START_TEST (test_pokes_stay_within_the_limits)
   gst_object_unref (bus);
   gst_harness_teardown (h);
 }
-GST_END_TEST;
 
 static const struct {
   const gchar *source, *settings, *words;
@@ -513,7 +505,7 @@ static const struct {
         "matrix-location=$/means.npy", "Put shcentroid before"},
 };
 
-GST_START_TEST (test_what_is_wrong_is_said)
+CHECK_LOOP_TEST (test_what_is_wrong_is_said, G_N_ELEMENTS (wrong))
 {
   g_autofree gchar *launch = g_strdup_printf (
       "fakesrc num-buffers=1 sizetype=fixed sizemax=16 filltype=zero ! "
@@ -534,30 +526,3 @@ GST_START_TEST (test_what_is_wrong_is_said)
   gst_object_unref (bus);
   check_stop (pipeline);
 }
-GST_END_TEST;
-
-static Suite *
-shreconstruct_suite (void)
-{
-  Suite *suite = suite_create ("shreconstruct");
-  TCase *tcase = tcase_create ("shreconstruct");
-
-  suite_add_tcase (suite, tcase);
-  tcase_add_checked_fixture (tcase, write_arrays, check_remove_folder);
-  tcase_add_test (tcase, test_settings_change_between_frames);
-  tcase_add_test (tcase, test_another_matrix_counts_from_the_next_frame);
-  tcase_add_test (tcase, test_light_that_goes_and_comes_back_is_told);
-  tcase_add_test (tcase, test_a_missing_frame_makes_no_larger_step);
-  tcase_add_test (tcase, test_actuators_are_mapped_and_dead);
-  tcase_add_test (tcase, test_commands_are_split_over_mirrors);
-  tcase_add_test (tcase, test_a_mirror_needs_a_matrix);
-  tcase_add_loop_test (tcase, test_a_wavefront_is_in_nm, 0, 3);
-  tcase_add_loop_test (
-      tcase, test_a_mirror_is_calibrated, 0, G_N_ELEMENTS (calibrations));
-  tcase_add_test (tcase, test_pokes_stay_within_the_limits);
-  tcase_add_loop_test (
-      tcase, test_what_is_wrong_is_said, 0, G_N_ELEMENTS (wrong));
-  return suite;
-}
-
-GST_CHECK_MAIN (shreconstruct);

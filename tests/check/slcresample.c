@@ -105,7 +105,9 @@ check_same (GByteArray *found, GByteArray *expected, const gchar *what)
   "shift-r=2.25 stretch-r=0.01 a-stretch-r=-0.002 shift-a=-3.5 " \
   "stretch-a=0.02 a-stretch-a=0.003"
 
-GST_START_TEST (test_nothing_set_is_the_image_but_for_its_edges)
+CHECK_CASE ("general", setup, check_remove_folder)
+
+CHECK_TEST (test_nothing_set_is_the_image_but_for_its_edges)
 {
   GByteArray *found = run ("", "",
       "application/x-slc, format=(string)ci16, width=(int)97, "
@@ -126,9 +128,8 @@ GST_START_TEST (test_nothing_set_is_the_image_but_for_its_edges)
   }
   g_byte_array_unref (found);
 }
-GST_END_TEST
 
-GST_START_TEST (test_the_fit_is_the_same_as_its_numbers)
+CHECK_TEST (test_the_fit_is_the_same_as_its_numbers)
 {
   static const gchar caps[] =
       "application/x-slc, format=(string)ci16, width=(int)90, "
@@ -149,9 +150,8 @@ GST_START_TEST (test_the_fit_is_the_same_as_its_numbers)
       expected, "fit and property");
   g_byte_array_unref (expected);
 }
-GST_END_TEST
 
-GST_START_TEST (test_lines_do_not_depend_on_buffers_and_threads)
+CHECK_TEST (test_lines_do_not_depend_on_buffers_and_threads)
 {
   GByteArray *expected = run ("", WARP, NULL);
 
@@ -160,9 +160,8 @@ GST_START_TEST (test_lines_do_not_depend_on_buffers_and_threads)
       "83 lines");
   g_byte_array_unref (expected);
 }
-GST_END_TEST
 
-GST_START_TEST (test_a_run_can_be_repeated)
+CHECK_TEST (test_a_run_can_be_repeated)
 {
   GstElement *pipeline =
       check_launch ("slcsrc location=$/sec.PRM name=s ! "
@@ -178,10 +177,9 @@ GST_START_TEST (test_a_run_can_be_repeated)
   check_stop (pipeline);
   g_byte_array_unref (expected);
 }
-GST_END_TEST
 
 /* A flushing seek of the source: from the first line on again. */
-GST_START_TEST (test_a_flush_begins_anew)
+CHECK_TEST (test_a_flush_begins_anew)
 {
   GstElement *pipeline = check_launch ("slcsrc location=$/sec.PRM name=s "
                                        "lines-per-buffer=20 ! slcresample " WARP
@@ -199,10 +197,8 @@ GST_START_TEST (test_a_flush_begins_anew)
   check_stop (pipeline);
   g_byte_array_unref (expected);
 }
-GST_END_TEST
 
-/* --- one image after another ------------------------------------------------
- */
+/* --- one image after another ---------------------------------------------- */
 
 static GstBuffer *
 lines_of (guint n)
@@ -231,7 +227,7 @@ count_lines (GstHarness *h)
   return n;
 }
 
-GST_START_TEST (test_another_image_may_follow_but_not_cut_in)
+CHECK_TEST (test_another_image_may_follow_but_not_cut_in)
 {
   GstHarness *h = gst_harness_new ("slcresample");
   GstBus *bus = gst_bus_new ();
@@ -257,10 +253,9 @@ GST_START_TEST (test_another_image_may_follow_but_not_cut_in)
   gst_harness_teardown (h);
   gst_object_unref (bus);
 }
-GST_END_TEST
 
 /* Zeros are written then. */
-GST_START_TEST (test_a_fit_of_another_pair_is_said)
+CHECK_TEST (test_a_fit_of_another_pair_is_said)
 {
   static const struct {
     const gchar *properties, *words; /* NULL: nothing is said */
@@ -282,11 +277,10 @@ GST_START_TEST (test_a_fit_of_another_pair_is_said)
         text, GST_LIBRARY_ERROR, GST_LIBRARY_ERROR_SETTINGS, cases[i].words);
   }
 }
-GST_END_TEST
 
 /* An fd1 of another image; lines that are alike have their spectrum around 0.
  */
-GST_START_TEST (test_a_wrong_centroid_is_told)
+CHECK_TEST (test_a_wrong_centroid_is_told)
 {
   static const struct {
     const gchar *fd1, *properties;
@@ -319,7 +313,6 @@ GST_START_TEST (test_a_wrong_centroid_is_told)
         cases[i].is_told ? "The Doppler centroid is 0.40 cycles a line" : NULL);
   }
 }
-GST_END_TEST
 
 /* Returns: bytes of the image that comes again */
 static gsize
@@ -338,7 +331,7 @@ size_again (GstElement *pipeline)
 
 /* What is set while an image streams counts for the next; what is wrong does
  * not, and stops nothing. */
-GST_START_TEST (test_settings_count_for_the_next_image)
+CHECK_TEST (test_settings_count_for_the_next_image)
 {
   GstElement *pipeline = check_launch (
       "slcsrc location=$/sec.PRM ! slcresample name=r width=80 height=90 ! "
@@ -370,10 +363,9 @@ GST_START_TEST (test_settings_count_for_the_next_image)
   gst_object_unref (element);
   check_stop (pipeline);
 }
-GST_END_TEST
 
 /* Caps that are refused come again with each buffer and each negotiation. */
-GST_START_TEST (test_what_is_wrong_is_said_once)
+CHECK_TEST (test_what_is_wrong_is_said_once)
 {
   GstElement *pipeline = check_launch (
       "slcsrc location=$/sec.PRM ! slcresample name=r fit-location=$/no.txt ! "
@@ -401,11 +393,10 @@ GST_START_TEST (test_what_is_wrong_is_said_once)
   gst_object_unref (element);
   check_stop (pipeline);
 }
-GST_END_TEST
 
 /* Nothing but the stream's start and end leaves when the image was refused: a
  * segment would be sent before caps. */
-GST_START_TEST (test_no_segment_follows_refused_caps)
+CHECK_TEST (test_no_segment_follows_refused_caps)
 {
   GstElement *element =
       gst_element_factory_make_full ("slcresample", "taps", 5u, NULL);
@@ -437,9 +428,8 @@ GST_START_TEST (test_no_segment_follows_refused_caps)
   gst_harness_teardown (h);
   gst_object_unref (element);
 }
-GST_END_TEST
 
-GST_START_TEST (test_what_is_wrong_is_said)
+CHECK_TEST (test_what_is_wrong_is_said)
 {
   const GQuark resource = GST_RESOURCE_ERROR, stream = GST_STREAM_ERROR;
   const gint read = GST_RESOURCE_ERROR_OPEN_READ;
@@ -487,29 +477,3 @@ GST_START_TEST (test_what_is_wrong_is_said)
   }
   gst_harness_teardown (h);
 }
-GST_END_TEST
-
-static Suite *
-slcresample_suite (void)
-{
-  Suite *suite = suite_create ("slcresample");
-  TCase *tcase = tcase_create ("general");
-
-  suite_add_tcase (suite, tcase);
-  tcase_add_checked_fixture (tcase, setup, check_remove_folder);
-  tcase_add_test (tcase, test_settings_count_for_the_next_image);
-  tcase_add_test (tcase, test_nothing_set_is_the_image_but_for_its_edges);
-  tcase_add_test (tcase, test_the_fit_is_the_same_as_its_numbers);
-  tcase_add_test (tcase, test_lines_do_not_depend_on_buffers_and_threads);
-  tcase_add_test (tcase, test_a_run_can_be_repeated);
-  tcase_add_test (tcase, test_a_flush_begins_anew);
-  tcase_add_test (tcase, test_another_image_may_follow_but_not_cut_in);
-  tcase_add_test (tcase, test_a_fit_of_another_pair_is_said);
-  tcase_add_test (tcase, test_a_wrong_centroid_is_told);
-  tcase_add_test (tcase, test_what_is_wrong_is_said_once);
-  tcase_add_test (tcase, test_no_segment_follows_refused_caps);
-  tcase_add_test (tcase, test_what_is_wrong_is_said);
-  return suite;
-}
-
-GST_CHECK_MAIN (slcresample);

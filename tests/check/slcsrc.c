@@ -57,8 +57,7 @@ setup (void)
   check_write_file ("b.slc", cf32, sizeof (gfloat) * 2 * WIDTH * HEIGHT);
 }
 
-/* --- pipelines --------------------------------------------------------------
- */
+/* --- pipelines ------------------------------------------------------------ */
 
 static GstElement *
 launch (const gchar *name, const gchar *more, const gchar *sink)
@@ -122,8 +121,7 @@ check_fails (const gchar *name, const gchar *more, GQuark domain, gint code,
   check_launch_fails (text, domain, code, words);
 }
 
-/* --- .npy ------------------------------------------------------------------
- */
+/* --- .npy ----------------------------------------------------------------- */
 
 /* Reads an array and compares its bytes. */
 static void
@@ -160,7 +158,9 @@ check_array (
   fail_unless (memcmp (bytes, values, n) == 0);
 }
 
-GST_START_TEST (test_arrays_of_numpy)
+CHECK_CASE ("general", setup, check_remove_folder)
+
+CHECK_TEST (test_arrays_of_numpy)
 {
   g_autofree gfloat *cf32 = make_cf32 ();
   g_autofree gchar *path = check_path_of ("a.npy");
@@ -185,10 +185,8 @@ GST_START_TEST (test_arrays_of_numpy)
   check_fails ("none.npy", "", GST_RESOURCE_ERROR, GST_RESOURCE_ERROR_NOT_FOUND,
       "none.npy");
 }
-GST_END_TEST
 
-/* --- images that GDAL reads --------------------------------------------------
- */
+/* --- images that GDAL reads ----------------------------------------------- */
 
 #if defined HAVE_GDAL
 
@@ -252,7 +250,7 @@ write_vrt (const gchar *name, const gchar *type, guint size)
   check_write_file (name, text, -1);
 }
 
-GST_START_TEST (test_gdal_reads_tiff_envi_and_isce)
+CHECK_TEST (test_gdal_reads_tiff_envi_and_isce)
 {
   g_autofree gint16 *ci16 = make_ci16 ();
   g_autofree gfloat *cf32 = make_cf32 ();
@@ -271,11 +269,10 @@ GST_START_TEST (test_gdal_reads_tiff_envi_and_isce)
   write_vrt ("b.slc.vrt", "CFloat32", 8);
   check_reads ("b.slc.vrt", "", TRUE);
 }
-GST_END_TEST
 
 /* A product of Sentinel-1 is a folder; its images are GeoTIFFs of CInt16, one a
  * swath and polarisation. */
-GST_START_TEST (test_gdal_reads_a_measurement_of_sentinel_1)
+CHECK_TEST (test_gdal_reads_a_measurement_of_sentinel_1)
 {
   const gchar *product = "S1A_IW_SLC__1SDV_20260101T052633_0572A1.SAFE";
   g_autofree gchar *safe = check_path_of (product);
@@ -295,9 +292,8 @@ GST_START_TEST (test_gdal_reads_a_measurement_of_sentinel_1)
   g_rmdir (measurement);
   g_rmdir (safe);
 }
-GST_END_TEST
 
-GST_START_TEST (test_gdal_says_what_is_wrong)
+CHECK_TEST (test_gdal_says_what_is_wrong)
 {
   g_autofree gint16 *ci16 = make_ci16 ();
   const GQuark resource = GST_RESOURCE_ERROR;
@@ -325,17 +321,15 @@ GST_START_TEST (test_gdal_says_what_is_wrong)
   check_fails ("a.slc.vrt", "", resource, GST_RESOURCE_ERROR_SETTINGS,
       "GDAL does not read it either");
 }
-GST_END_TEST
 
 #else
 
-GST_START_TEST (test_without_gdal_that_is_said)
+CHECK_TEST (test_without_gdal_that_is_said)
 {
   check_fails ("a.slc", "", GST_RESOURCE_ERROR, GST_RESOURCE_ERROR_SETTINGS,
       "This build has no GDAL");
   g_printerr ("skipped: images that GDAL reads: this build has no GDAL\n");
 }
-GST_END_TEST
 
 #endif
 
@@ -344,7 +338,7 @@ GST_END_TEST
  */
 
 /* A pipe without a writer would be waited for, in the change of state. */
-GST_START_TEST (test_a_pipe_is_no_image)
+CHECK_TEST (test_a_pipe_is_no_image)
 {
   static const gchar prm[] =
       "SLC_file = pipe\nnum_rng_bins = 4\nnum_valid_az = 4\n";
@@ -361,10 +355,9 @@ GST_START_TEST (test_a_pipe_is_no_image)
       "is no regular file");
 #endif
 }
-GST_END_TEST
 
 /* Nor is it read into memory. */
-GST_START_TEST (test_an_image_is_no_prm)
+CHECK_TEST (test_an_image_is_no_prm)
 {
   g_autofree gchar *path = check_path_of ("image.PRM");
 
@@ -376,10 +369,8 @@ GST_START_TEST (test_an_image_is_no_prm)
   check_fails ("image.PRM", "", GST_STREAM_ERROR, GST_STREAM_ERROR_FORMAT,
       "is no PRM file");
 }
-GST_END_TEST
 
-/* --- memory -----------------------------------------------------------------
- */
+/* --- memory --------------------------------------------------------------- */
 
 /* Offers page-locked memory, as an element on CUDA does. */
 static GstPadProbeReturn
@@ -408,7 +399,7 @@ look (GstElement *sink, GstBuffer *buffer, GstPad *pad, Seen *seen)
   g_hash_table_add (seen->memories, memory);
 }
 
-GST_START_TEST (test_lines_are_read_into_a_few_buffers_of_the_memory_offered)
+CHECK_TEST (test_lines_are_read_into_a_few_buffers_of_the_memory_offered)
 {
   GstImagingContext *context = check_context (0);
   GstAllocator *allocator =
@@ -435,12 +426,10 @@ GST_START_TEST (test_lines_are_read_into_a_few_buffers_of_the_memory_offered)
   gst_object_unref (allocator);
   gst_object_unref (context);
 }
-GST_END_TEST
 
-/* --- progress and PRM -------------------------------------------------------
- */
+/* --- progress and PRM ----------------------------------------------------- */
 
-GST_START_TEST (test_progress_is_told_ten_times)
+CHECK_TEST (test_progress_is_told_ten_times)
 {
   GstElement *pipeline =
       launch ("a.slc", "width=53 format=ci16 lines-per-buffer=1", "fakesink");
@@ -465,9 +454,8 @@ GST_START_TEST (test_progress_is_told_ten_times)
   gst_object_unref (bus);
   check_stop (pipeline);
 }
-GST_END_TEST
 
-GST_START_TEST (test_doppler_and_alignment_are_those_of_the_prm)
+CHECK_TEST (test_doppler_and_alignment_are_those_of_the_prm)
 {
   static const gchar fit[] =
       "rshift =  -3 \nsub_int_r =  0.25 \nstretch_r =  0.001 \n"
@@ -514,13 +502,11 @@ GST_START_TEST (test_doppler_and_alignment_are_those_of_the_prm)
       "%s", error->message);
   g_clear_error (&error);
 }
-GST_END_TEST
 
-/* --- strangers' files --------------------------------------------------------
- */
+/* --- strangers' files ----------------------------------------------------- */
 
 /* As in the folder of somebody else's product. */
-GST_START_TEST (test_two_files_of_one_name_are_warned_of)
+CHECK_TEST (test_two_files_of_one_name_are_warned_of)
 {
   static const gchar prm[] =
       "SLC_file = two.SLC\nnum_rng_bins = 4\nnum_valid_az = 4\n";
@@ -560,7 +546,6 @@ GST_START_TEST (test_two_files_of_one_name_are_warned_of)
   g_unlink (beside);
   g_unlink (path);
 }
-GST_END_TEST
 
 #if defined HAVE_GDAL
 typedef struct {
@@ -646,7 +631,7 @@ count_visits (const gchar *format, const gchar *properties)
   "<SourceFilename relativeToVRT=\"0\">" name "</SourceFilename>" \
   "<SourceBand>1</SourceBand></SimpleSource></VRTRasterBand></VRTDataset>"
 
-GST_START_TEST (test_urls_in_files_are_opened_where_they_are_allowed)
+CHECK_LOOP_TEST (test_urls_in_files_are_opened_where_they_are_allowed, 3)
 {
   static const gchar *const files[] = {
       VRT ("/vsicurl/http://127.0.0.1:%u/a.tif"),
@@ -656,35 +641,4 @@ GST_START_TEST (test_urls_in_files_are_opened_where_they_are_allowed)
   fail_unless_equals_int (count_visits (files[__i__], ""), 0);
   fail_unless (count_visits (files[__i__], "allow-urls=true") > 0);
 }
-GST_END_TEST
 #endif
-
-static Suite *
-slcsrc_suite (void)
-{
-  Suite *suite = suite_create ("slcsrc");
-  TCase *tcase = tcase_create ("general");
-
-  suite_add_tcase (suite, tcase);
-  tcase_add_checked_fixture (tcase, setup, check_remove_folder);
-  tcase_add_test (tcase, test_arrays_of_numpy);
-#if defined HAVE_GDAL
-  tcase_add_test (tcase, test_gdal_reads_tiff_envi_and_isce);
-  tcase_add_test (tcase, test_gdal_reads_a_measurement_of_sentinel_1);
-  tcase_add_test (tcase, test_gdal_says_what_is_wrong);
-  tcase_add_loop_test (
-      tcase, test_urls_in_files_are_opened_where_they_are_allowed, 0, 3);
-#else
-  tcase_add_test (tcase, test_without_gdal_that_is_said);
-#endif
-  tcase_add_test (tcase, test_a_pipe_is_no_image);
-  tcase_add_test (tcase, test_an_image_is_no_prm);
-  tcase_add_test (tcase, test_two_files_of_one_name_are_warned_of);
-  tcase_add_test (
-      tcase, test_lines_are_read_into_a_few_buffers_of_the_memory_offered);
-  tcase_add_test (tcase, test_progress_is_told_ten_times);
-  tcase_add_test (tcase, test_doppler_and_alignment_are_those_of_the_prm);
-  return suite;
-}
-
-GST_CHECK_MAIN (slcsrc);

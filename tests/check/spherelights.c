@@ -94,7 +94,9 @@ assert_lights (const gchar *path, const gint (*highlights)[2], guint n)
 
 static const gint highlights[][2] = {{0, 0}, {20, 0}, {-10, 15}, {5, -25}};
 
-GST_START_TEST (test_every_format_gives_the_lights)
+CHECK_CASE ("general", check_make_folder, check_remove_folder)
+
+CHECK_TEST (test_every_format_gives_the_lights)
 {
   const gchar *formats[] = {
       "GRAY8", "GRAY16_LE", "RGB", "BGRx", "ARGB", "RGBA64_LE", "ARGB64_LE"};
@@ -114,9 +116,8 @@ GST_START_TEST (test_every_format_gives_the_lights)
       gst_harness_teardown (h);
     }
 }
-GST_END_TEST
 
-GST_START_TEST (test_a_lamp_taken_twice_is_said)
+CHECK_TEST (test_a_lamp_taken_twice_is_said)
 {
   static const gint twins[][2] = {{0, 0}, {20, 0}, {5, -25}, {20, 0}};
   g_autofree gchar *path = check_path_of ("lights.lp");
@@ -144,9 +145,8 @@ GST_START_TEST (test_a_lamp_taken_twice_is_said)
     gst_harness_teardown (h);
   }
 }
-GST_END_TEST
 
-GST_START_TEST (test_action_ends_a_set_and_the_next_begins)
+CHECK_TEST (test_action_ends_a_set_and_the_next_begins)
 {
   g_autofree gchar *path = check_path_of ("lights.lp");
   GstHarness *h = harness_new ("", path);
@@ -166,7 +166,6 @@ GST_START_TEST (test_action_ends_a_set_and_the_next_begins)
   gst_object_unref (element);
   gst_harness_teardown (h);
 }
-GST_END_TEST
 
 /* What has to be in the error of a set with one picture. */
 static void
@@ -196,7 +195,7 @@ assert_refused (const gchar *properties, const gchar *path, gint dx,
   gst_harness_teardown (h);
 }
 
-GST_START_TEST (test_what_cannot_be_is_an_error)
+CHECK_TEST (test_what_cannot_be_is_an_error)
 {
   g_autofree gchar *path = check_path_of ("lights.lp");
 
@@ -204,7 +203,6 @@ GST_START_TEST (test_what_cannot_be_is_an_error)
   assert_refused ("mask-location=/nowhere.npy", path, 0, TRUE, "/nowhere.npy");
   assert_refused ("centre-x=3 centre-y=3 radius=2", path, 0, TRUE, "black");
 }
-GST_END_TEST
 
 /* @descr: "u1" or "b1" */
 static void
@@ -224,7 +222,7 @@ write_mask (const gchar *path, const gchar *descr)
   g_string_free (npy, TRUE);
 }
 
-GST_START_TEST (test_mask_gives_the_sphere)
+CHECK_TEST (test_mask_gives_the_sphere)
 {
   static const gchar *const types[] = {"u1", "b1"};
   g_autofree gchar *path = check_path_of ("lights.lp");
@@ -252,11 +250,10 @@ GST_START_TEST (test_mask_gives_the_sphere)
   gst_harness_teardown (h);
   g_remove (mask);
 }
-GST_END_TEST
 
 /* A file that cannot be used is a warning at the next set, which has the
  * settings before. */
-GST_START_TEST (test_a_wrong_mask_does_not_end_the_stream)
+CHECK_TEST (test_a_wrong_mask_does_not_end_the_stream)
 {
   g_autofree gchar *path = check_path_of ("lights.lp");
   g_autofree gchar *mask = check_path_of ("mask.npy");
@@ -296,7 +293,6 @@ GST_START_TEST (test_a_wrong_mask_does_not_end_the_stream)
   g_remove (path);
   g_remove (mask);
 }
-GST_END_TEST
 
 static gpointer
 finish_sets (gpointer element)
@@ -306,7 +302,7 @@ finish_sets (gpointer element)
   return NULL;
 }
 
-GST_START_TEST (test_sets_may_be_finished_while_the_element_stops)
+CHECK_TEST (test_sets_may_be_finished_while_the_element_stops)
 {
   g_autofree gchar *path = check_path_of ("lights.lp");
 
@@ -328,7 +324,6 @@ GST_START_TEST (test_sets_may_be_finished_while_the_element_stops)
   }
   g_remove (path); /* of those that were in time */
 }
-GST_END_TEST
 
 static gpointer
 push_in_thread (gpointer h)
@@ -339,7 +334,7 @@ push_in_thread (gpointer h)
 }
 
 /* A paused pipeline keeps the first picture, and the thread that brought it. */
-GST_START_TEST (test_a_set_may_be_finished_while_a_picture_waits)
+CHECK_TEST (test_a_set_may_be_finished_while_a_picture_waits)
 {
   g_autofree gchar *path = check_path_of ("lights.lp");
   GstHarness *h = harness_new ("", path);
@@ -356,25 +351,3 @@ GST_START_TEST (test_a_set_may_be_finished_while_a_picture_waits)
   gst_object_unref (element);
   gst_harness_teardown (h);
 }
-GST_END_TEST
-
-static Suite *
-spherelights_suite (void)
-{
-  Suite *s = suite_create ("spherelights");
-  TCase *tc = tcase_create ("general");
-
-  suite_add_tcase (s, tc);
-  tcase_add_checked_fixture (tc, check_make_folder, check_remove_folder);
-  tcase_add_test (tc, test_every_format_gives_the_lights);
-  tcase_add_test (tc, test_a_lamp_taken_twice_is_said);
-  tcase_add_test (tc, test_action_ends_a_set_and_the_next_begins);
-  tcase_add_test (tc, test_what_cannot_be_is_an_error);
-  tcase_add_test (tc, test_mask_gives_the_sphere);
-  tcase_add_test (tc, test_a_wrong_mask_does_not_end_the_stream);
-  tcase_add_test (tc, test_a_set_may_be_finished_while_a_picture_waits);
-  tcase_add_test (tc, test_sets_may_be_finished_while_the_element_stops);
-  return s;
-}
-
-GST_CHECK_MAIN (spherelights);

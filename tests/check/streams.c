@@ -63,8 +63,7 @@ streams_setup (void)
       "lights.lp", "3\n0 0.6 0 0.8\n1 0 0.6 0.8\n2 -0.6 0 0.8\n", -1);
 }
 
-/* --- pads -------------------------------------------------------------------
- */
+/* --- pads ----------------------------------------------------------------- */
 
 static void
 keep (GstPad *pad, gpointer object)
@@ -181,8 +180,7 @@ streams_free (Streams *s)
   g_free (s);
 }
 
-/* --- input ------------------------------------------------------------
- */
+/* --- input ---------------------------------------------------------------- */
 
 typedef struct {
   Streams *s;
@@ -285,8 +283,7 @@ streams_push (Streams *s, guint sink, GstBuffer *buffer)
       s->c->launch, s->c->sinks[sink].name, gst_flow_get_name (flow));
 }
 
-/* --- output ----------------------------------------------------------
- */
+/* --- output --------------------------------------------------------------- */
 
 static gboolean
 has_event (Streams *s, guint src, GstEventType type)

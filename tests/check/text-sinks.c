@@ -51,10 +51,11 @@ check_text (const gchar *text, gsize size, guint64 *frame, const gchar *name)
   *frame += (n - 1) / CELLS;
 }
 
-/* --- many files ------------------------------------------------------------
- */
+/* --- many files ----------------------------------------------------------- */
 
-GST_START_TEST (test_every_file_begins_with_the_names)
+CHECK_CASE ("all", check_make_folder, check_remove_folder)
+
+CHECK_LOOP_TEST (test_every_file_begins_with_the_names, 2)
 {
   static const gchar *const ways[] = {
       "max-size max-file-size=9000", "max-duration max-file-duration=70000000"};
@@ -93,10 +94,8 @@ GST_START_TEST (test_every_file_begins_with_the_names)
   fail_unless_equals_uint64 (frame, 40);
   fail_unless (n_files >= 4, "%u files", n_files);
 }
-GST_END_TEST
 
-/* --- clients of a server ---------------------------------------------------
- */
+/* --- clients of a server -------------------------------------------------- */
 
 typedef struct {
   GSocketConnection *connection;
@@ -168,7 +167,7 @@ check_client (Client *c, const gchar *name)
   check_text (c->text->str, size_of_frames (c->text->str), &frame, name);
 }
 
-GST_START_TEST (test_every_client_begins_with_the_names)
+CHECK_TEST (test_every_client_begins_with_the_names)
 {
   GstElement *pipeline, *sink;
   Client early, late;
@@ -194,19 +193,3 @@ GST_START_TEST (test_every_client_begins_with_the_names)
   gst_object_unref (sink);
   check_stop (pipeline);
 }
-GST_END_TEST
-
-static Suite *
-text_sinks_suite (void)
-{
-  Suite *suite = suite_create ("text-sinks");
-  TCase *tcase = tcase_create ("all");
-
-  suite_add_tcase (suite, tcase);
-  tcase_add_checked_fixture (tcase, check_make_folder, check_remove_folder);
-  tcase_add_loop_test (tcase, test_every_file_begins_with_the_names, 0, 2);
-  tcase_add_test (tcase, test_every_client_begins_with_the_names);
-  return suite;
-}
-
-GST_CHECK_MAIN (text_sinks);

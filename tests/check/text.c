@@ -75,7 +75,9 @@ fewest_digits (gdouble value)
   return 17;
 }
 
-GST_START_TEST (test_numbers_are_the_same_when_they_are_read_again)
+CHECK_CASE ("numbers", NULL, NULL)
+
+CHECK_TEST (test_numbers_are_the_same_when_they_are_read_again)
 {
   GRand *rand = g_rand_new_with_seed (5);
   gchar text[GST_IMAGING_NUMBER_SIZE + 1];
@@ -96,9 +98,8 @@ GST_START_TEST (test_numbers_are_the_same_when_they_are_read_again)
   }
   g_rand_free (rand);
 }
-GST_END_TEST
 
-GST_START_TEST (test_numbers_are_written_as_by_hand)
+CHECK_TEST (test_numbers_are_written_as_by_hand)
 {
   static const struct {
     gdouble value;
@@ -133,10 +134,8 @@ GST_START_TEST (test_numbers_are_written_as_by_hand)
     fail_unless_equals_string (text, cases[i].text);
   }
 }
-GST_END_TEST
 
-/* --- a reader ---------------------------------------------------------------
- */
+/* --- a reader ------------------------------------------------------------- */
 
 typedef struct {
   GstHarness *h;
@@ -289,8 +288,7 @@ reading_end (Reading *self)
   g_cond_clear (&self->changed);
 }
 
-/* --- the thread
- * --------------------------------------------------------------- */
+/* --- the thread ----------------------------------------------------------- */
 
 /* Whole lines of all cells of frames 0, 1, 2, ... */
 static void
@@ -315,7 +313,9 @@ check_rows (const gchar *text, guint n_frames)
   }
 }
 
-GST_START_TEST (test_all_rows_come_in_order_before_eos)
+CHECK_CASE ("rows", check_make_folder, check_remove_folder)
+
+CHECK_TEST (test_all_rows_come_in_order_before_eos)
 {
   Reading r;
 
@@ -328,11 +328,10 @@ GST_START_TEST (test_all_rows_come_in_order_before_eos)
   fail_unless_equals_int (r.n_headers, 1);
   reading_end (&r);
 }
-GST_END_TEST
 
 /* Where offsets number the frames, missing ones are missing numbers. Without
  * offsets @frame counts on, and the time of the frame tells. */
-GST_START_TEST (test_rows_show_missing_frames)
+CHECK_LOOP_TEST (test_rows_show_missing_frames, 2)
 {
   static const guint numbers[] = {4, 5, 6, 9, 109, 110};
   GstVideoInfo info = check_info ("GRAY8", 80, 80);
@@ -363,10 +362,9 @@ GST_START_TEST (test_rows_show_missing_frames)
   }
   reading_end (&r);
 }
-GST_END_TEST
 
 /* Late clients of a server, and every file of many, take it from the caps. */
-GST_START_TEST (test_caps_have_the_line_of_names)
+CHECK_TEST (test_caps_have_the_line_of_names)
 {
   const GValue *array;
   GstBuffer *header;
@@ -390,10 +388,9 @@ GST_START_TEST (test_caps_have_the_line_of_names)
   gst_caps_unref (caps);
   reading_end (&r);
 }
-GST_END_TEST
 
 /* But not without an end: then they wait, and no row is lost. */
-GST_START_TEST (test_frames_do_not_wait_for_their_rows)
+CHECK_TEST (test_frames_do_not_wait_for_their_rows)
 {
   Reading r;
 
@@ -408,10 +405,9 @@ GST_START_TEST (test_frames_do_not_wait_for_their_rows)
   check_rows (r.text->str, 6);
   reading_end (&r);
 }
-GST_END_TEST
 
 /* They are formatted when the element may have other cells. */
-GST_START_TEST (test_rows_are_of_the_cells_of_their_frame)
+CHECK_TEST (test_rows_are_of_the_cells_of_their_frame)
 {
   g_auto (GStrv) lines = NULL;
   GstElement *element;
@@ -441,9 +437,8 @@ GST_START_TEST (test_rows_are_of_the_cells_of_their_frame)
   }
   reading_end (&r);
 }
-GST_END_TEST
 
-GST_START_TEST (test_what_fails_at_the_reader_reaches_upstream)
+CHECK_LOOP_TEST (test_what_fails_at_the_reader_reaches_upstream, 2)
 {
   static const GstFlowReturn flows[] = {GST_FLOW_ERROR, GST_FLOW_CUSTOM_ERROR};
   gint64 end = g_get_monotonic_time () + GST_TIME_AS_USECONDS (CHECK_TIMEOUT);
@@ -460,10 +455,9 @@ GST_START_TEST (test_what_fails_at_the_reader_reaches_upstream)
   fail_unless_equals_int (flow, flows[__i__]);
   reading_end (&r);
 }
-GST_END_TEST
 
 /* What waits is gone, and rows begin anew. */
-GST_START_TEST (test_a_flush_ends_the_wait)
+CHECK_TEST (test_a_flush_ends_the_wait)
 {
   Reading r;
 
@@ -480,9 +474,8 @@ GST_START_TEST (test_a_flush_ends_the_wait)
   fail_unless (g_str_has_prefix (r.text->str, "6,"), "%.40s", r.text->str);
   reading_end (&r);
 }
-GST_END_TEST
 
-GST_START_TEST (test_a_header_that_a_flush_drops_is_sent_again)
+CHECK_TEST (test_a_header_that_a_flush_drops_is_sent_again)
 {
   Reading r;
 
@@ -500,11 +493,10 @@ GST_START_TEST (test_a_header_that_a_flush_drops_is_sent_again)
   fail_unless (g_str_has_prefix (r.text->str, "frame,"), "%.40s", r.text->str);
   reading_end (&r);
 }
-GST_END_TEST
 
 /* As a seek from a probe or from the callback of an appsink: the thread that
  * pushes does not wait for the end of its own push. */
-GST_START_TEST (test_the_reader_may_flush)
+CHECK_TEST (test_the_reader_may_flush)
 {
   gint64 end = g_get_monotonic_time () + GST_TIME_AS_USECONDS (CHECK_TIMEOUT);
   Reading r;
@@ -523,9 +515,8 @@ GST_START_TEST (test_the_reader_may_flush)
   fail_unless (strstr (r.text->str, "\n2,") != NULL);
   reading_end (&r);
 }
-GST_END_TEST
 
-GST_START_TEST (test_a_pad_whose_reader_is_blocked_can_be_released)
+CHECK_TEST (test_a_pad_whose_reader_is_blocked_can_be_released)
 {
   GstElement *element;
   Reading r;
@@ -541,7 +532,6 @@ GST_START_TEST (test_a_pad_whose_reader_is_blocked_can_be_released)
   fail_unless_equals_int (push_frame (&r, 4), GST_FLOW_OK);
   reading_end (&r);
 }
-GST_END_TEST
 
 static GstPadProbeReturn
 release_here (GstPad *pad, GstPadProbeInfo *info, gpointer done)
@@ -557,7 +547,7 @@ release_here (GstPad *pad, GstPadProbeInfo *info, gpointer done)
 }
 
 /* As applications do that change a playing pipeline. */
-GST_START_TEST (test_a_probe_may_release_the_pad)
+CHECK_TEST (test_a_probe_may_release_the_pad)
 {
   gint64 end = g_get_monotonic_time () + GST_TIME_AS_USECONDS (CHECK_TIMEOUT);
   gint done = FALSE;
@@ -575,9 +565,8 @@ GST_START_TEST (test_a_probe_may_release_the_pad)
   fail_unless_equals_int (push_frame (&r, 4), GST_FLOW_OK);
   reading_end (&r);
 }
-GST_END_TEST
 
-GST_START_TEST (test_text_starts_and_stops_at_any_time)
+CHECK_TEST (test_text_starts_and_stops_at_any_time)
 {
   for (guint i = 0; i < 100; i++) {
     GstElement *pipeline = check_launch (
@@ -595,33 +584,3 @@ GST_START_TEST (test_text_starts_and_stops_at_any_time)
     check_stop (pipeline);
   }
 }
-GST_END_TEST
-
-static Suite *
-text_suite (void)
-{
-  Suite *suite = suite_create ("text");
-  TCase *numbers = tcase_create ("numbers"), *rows = tcase_create ("rows");
-
-  tcase_add_test (numbers, test_numbers_are_the_same_when_they_are_read_again);
-  tcase_add_test (numbers, test_numbers_are_written_as_by_hand);
-  suite_add_tcase (suite, numbers);
-  tcase_add_test (rows, test_all_rows_come_in_order_before_eos);
-  tcase_add_loop_test (rows, test_rows_show_missing_frames, 0, 2);
-  tcase_add_test (rows, test_caps_have_the_line_of_names);
-  tcase_add_test (rows, test_frames_do_not_wait_for_their_rows);
-  tcase_add_test (rows, test_rows_are_of_the_cells_of_their_frame);
-  tcase_add_loop_test (
-      rows, test_what_fails_at_the_reader_reaches_upstream, 0, 2);
-  tcase_add_test (rows, test_a_flush_ends_the_wait);
-  tcase_add_test (rows, test_a_header_that_a_flush_drops_is_sent_again);
-  tcase_add_test (rows, test_the_reader_may_flush);
-  tcase_add_test (rows, test_a_pad_whose_reader_is_blocked_can_be_released);
-  tcase_add_test (rows, test_a_probe_may_release_the_pad);
-  tcase_add_checked_fixture (rows, check_make_folder, check_remove_folder);
-  tcase_add_test (rows, test_text_starts_and_stops_at_any_time);
-  suite_add_tcase (suite, rows);
-  return suite;
-}
-
-GST_CHECK_MAIN (text)

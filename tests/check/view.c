@@ -11,8 +11,7 @@
 #include "gstimagingtap.h"
 #include "gstimagingview.h"
 
-/* --- a pad that frames pass -------------------------------------------------
- */
+/* --- a pad that frames pass ----------------------------------------------- */
 
 static GstStaticPadTemplate any = GST_STATIC_PAD_TEMPLATE (
     "sink", GST_PAD_SINK, GST_PAD_ALWAYS, GST_STATIC_CAPS_ANY);
@@ -60,8 +59,7 @@ close_pads (void)
   gst_object_unref (sink);
 }
 
-/* --- pictures ----------------------------------------------------------------
- */
+/* --- pictures ------------------------------------------------------------- */
 
 static gboolean
 can_read (gint fd, gint timeout_ms)
@@ -130,7 +128,7 @@ buffer_of (gconstpointer samples, gsize size, guint64 number)
 #define GREY16 \
   "video/x-raw,format=" GST_VIDEO_NE (GRAY16) ",width=4,height=2,framerate=0/1"
 
-GST_START_TEST (test_samples_and_window)
+CHECK_TEST (test_samples_and_window)
 {
   const guint16 samples[] = {0, 1, 2, 3, 1000, 40000, 65535, 7};
   const GstImagingAxis axes[] = {
@@ -172,10 +170,9 @@ GST_START_TEST (test_samples_and_window)
   g_object_unref (view);
   close_pads ();
 }
-GST_END_TEST
 
 /* 1000 samples: five at each end are left out. */
-GST_START_TEST (test_the_automatic_window_leaves_out_half_a_percent)
+CHECK_TEST (test_the_automatic_window_leaves_out_half_a_percent)
 {
   guint16 samples[1000];
   GstImagingView *view;
@@ -193,9 +190,8 @@ GST_START_TEST (test_the_automatic_window_leaves_out_half_a_percent)
   g_object_unref (view);
   close_pads ();
 }
-GST_END_TEST
 
-GST_START_TEST (test_types_of_samples)
+CHECK_TEST (test_types_of_samples)
 {
   const gfloat floats[] = {0.25f, NAN, -3, INFINITY};
   const gint16 shorts[] = {-5, 4, 3, 2};
@@ -234,10 +230,9 @@ GST_START_TEST (test_types_of_samples)
   g_object_unref (view);
   close_pads ();
 }
-GST_END_TEST
 
 /* What is no picture is told in a sentence, and the next one is shown. */
-GST_START_TEST (test_what_is_no_picture)
+CHECK_TEST (test_what_is_no_picture)
 {
   GstImagingView *view;
   GstBuffer *buffer = buffer_of ("a,b\n", 4, 0);
@@ -258,10 +253,9 @@ GST_START_TEST (test_what_is_no_picture)
   g_object_unref (view);
   close_pads ();
 }
-GST_END_TEST
 
 /* Slices z of rows y of samples 100 z + 10 y + x. */
-GST_START_TEST (test_sections_of_a_volume)
+CHECK_TEST (test_sections_of_a_volume)
 {
   static const struct {
     const gchar *section;
@@ -312,14 +306,13 @@ GST_START_TEST (test_sections_of_a_volume)
   g_object_unref (view);
   close_pads ();
 }
-GST_END_TEST
 
 /* --- what it costs
  * ------------------------------------------------------------
  */
 
 /* Frames that nobody looks at are neither kept nor copied from the device. */
-GST_START_TEST (test_only_viewed_frames_are_downloaded)
+CHECK_TEST (test_only_viewed_frames_are_downloaded)
 {
   GstVideoInfo info = check_info ("GRAY8", 64, 48);
   GstImagingStats *stats;
@@ -354,7 +347,6 @@ GST_START_TEST (test_only_viewed_frames_are_downloaded)
   close_pads ();
   gst_imaging_stats_unref (stats);
 }
-GST_END_TEST
 
 enum { BSCAN = 256 * 16 * 2, IMAGE = 128 * 16, N_VIEWED = 4 };
 
@@ -374,7 +366,7 @@ push_until_seen (GstHarness *h, GstImagingView *view, const GstVideoInfo *info)
 }
 
 /* Of octbscan on a device, whose images nobody else reads. */
-GST_START_TEST (test_a_viewer_of_octbscan_costs_what_it_sees)
+CHECK_TEST (test_a_viewer_of_octbscan_costs_what_it_sees)
 {
   GstVideoInfo info = check_info ("GRAY16_LE", 256, 16);
   GstElement *element;
@@ -411,10 +403,9 @@ GST_START_TEST (test_a_viewer_of_octbscan_costs_what_it_sees)
   gst_harness_teardown (h);
   gst_object_unref (element);
 }
-GST_END_TEST
 
 /* A viewer that never takes its picture holds no buffer of the pipeline. */
-GST_START_TEST (test_a_dead_viewer_holds_nothing)
+CHECK_TEST (test_a_dead_viewer_holds_nothing)
 {
   const guint16 samples[8] = {0};
   GstBuffer *buffer = buffer_of (samples, sizeof (samples), 0);
@@ -438,7 +429,6 @@ GST_START_TEST (test_a_dead_viewer_holds_nothing)
   g_object_unref (view);
   close_pads ();
 }
-GST_END_TEST
 
 static gpointer
 push_until_told (gpointer stop)
@@ -451,7 +441,7 @@ push_until_told (gpointer stop)
 }
 
 /* Views come and go while frames pass in another thread. */
-GST_START_TEST (test_views_come_and_go)
+CHECK_TEST (test_views_come_and_go)
 {
   gint stop = 0;
   GThread *thread;
@@ -481,13 +471,12 @@ GST_START_TEST (test_views_come_and_go)
   g_object_unref (tap);
   close_pads ();
 }
-GST_END_TEST
 
 /* --- the tap
  * ------------------------------------------------------------------
  */
 
-GST_START_TEST (test_a_tap_takes_what_is_requested)
+CHECK_TEST (test_a_tap_takes_what_is_requested)
 {
   const guint16 samples[8] = {0};
   GstImagingTap *tap;
@@ -517,11 +506,10 @@ GST_START_TEST (test_a_tap_takes_what_is_requested)
   g_object_unref (tap); /* with a frame in it */
   close_pads ();
 }
-GST_END_TEST
 
 /* All frames, in order, and no more than were asked for; where they would wait
  * they are counted as lost, and the pad goes on. */
-GST_START_TEST (test_a_tap_passes_frames_on)
+CHECK_TEST (test_a_tap_passes_frames_on)
 {
   const guint16 samples[8] = {0};
   GstElement *pipeline =
@@ -561,10 +549,9 @@ GST_START_TEST (test_a_tap_passes_frames_on)
   gst_object_unref (pipeline);
   close_pads ();
 }
-GST_END_TEST
 
 /* The newest frame of a pipeline that pauses; none is held after that. */
-GST_START_TEST (test_a_tap_keeps_the_newest_frame)
+CHECK_TEST (test_a_tap_keeps_the_newest_frame)
 {
   const guint16 samples[8] = {0};
   GstBuffer *last = buffer_of (samples, sizeof (samples), 4);
@@ -593,28 +580,3 @@ GST_START_TEST (test_a_tap_keeps_the_newest_frame)
   gst_buffer_unref (last);
   close_pads ();
 }
-GST_END_TEST
-
-static Suite *
-view_suite (void)
-{
-  Suite *s = suite_create ("view");
-  TCase *tc = tcase_create ("view");
-
-  suite_add_tcase (s, tc);
-  tcase_add_test (tc, test_a_tap_takes_what_is_requested);
-  tcase_add_test (tc, test_a_tap_passes_frames_on);
-  tcase_add_test (tc, test_a_tap_keeps_the_newest_frame);
-  tcase_add_test (tc, test_samples_and_window);
-  tcase_add_test (tc, test_the_automatic_window_leaves_out_half_a_percent);
-  tcase_add_test (tc, test_types_of_samples);
-  tcase_add_test (tc, test_what_is_no_picture);
-  tcase_add_test (tc, test_sections_of_a_volume);
-  tcase_add_test (tc, test_a_viewer_of_octbscan_costs_what_it_sees);
-  tcase_add_test (tc, test_a_dead_viewer_holds_nothing);
-  tcase_add_test (tc, test_views_come_and_go);
-  tcase_add_test (tc, test_only_viewed_frames_are_downloaded);
-  return s;
-}
-
-GST_CHECK_MAIN (view);

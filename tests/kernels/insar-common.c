@@ -144,8 +144,7 @@ insar_make_pair (const ImkInsarxcorrConfig *c, int dx, int dy, uint64_t seed,
   *sec = out[1];
 }
 
-/* --- the reference -----------------------------------------------------------
- */
+/* --- the reference -------------------------------------------------------- */
 
 /* Float32 transforms leave 1e-3 samples and 0.01 of 100. In COMPAT offsets are
  * points of a grid, and CORRELATION is of whole numbers: amplitudes of float32
@@ -221,8 +220,7 @@ insar_check_reference (const ImkInsarxcorrConfig *given, const void *ref,
   free (found);
 }
 
-/* --- the shared data ---------------------------------------------------------
- */
+/* --- the shared data ------------------------------------------------------ */
 
 static void
 data_name (const char *pair, const char *name, char path[1024])

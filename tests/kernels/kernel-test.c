@@ -19,6 +19,18 @@ enum { FAILED = 1, SKIPPED = 2 };
 static const Test *running;
 static uint64_t n_cases; /* of the running test */
 
+/* Those of TEST (); the one behind the last has no name. */
+static Test listed[128];
+static size_t n_listed;
+
+void
+test_list (const Test *test)
+{
+  if (n_listed + 1 == sizeof (listed) / sizeof (listed[0]))
+    abort ();
+  listed[n_listed++] = *test;
+}
+
 int
 test_main (const Test *tests)
 {
@@ -28,7 +40,7 @@ test_main (const Test *tests)
   volatile clock_t begun;
 
   setvbuf (stdout, NULL, _IOLBF, 0);
-  for (const Test *volatile t = tests; t->name; t++) {
+  for (const Test *volatile t = tests ? tests : listed; t->name; t++) {
     if (!strstr (t->name, only ? only : "") || (t->cpu_only && !need_cpu))
       continue;
     n++;

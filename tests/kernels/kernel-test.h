@@ -31,10 +31,29 @@ typedef struct Test {
   const void *data; /* for test_data () */
 } Test;
 
-/* Runs @tests up to the one without a name and prints TAP; where IMK_TEST_ONLY
- * is set, those only whose names contain it, and where IMK_TEST_DEVICE is,
- * those that are not of the CPU alone.
- * Returns: 0; 1 when one failed */
+/* Begins a test, which needs no place in a list: the promise, as a sentence,
+ * and other members of its Test follow. A program needs no main () for its own
+ * tests; they run in the order of the file.
+ *
+ *   TEST (test_flat, "a flat frame stays flat", .cpu_only = true)
+ *   {
+ *   } */
+#define TEST(function, ...) \
+  static void function (void); \
+  static void __attribute__ ((constructor)) list_##function (void) \
+  { \
+    static const Test test = {.run = function, .name = __VA_ARGS__}; \
+\
+    test_list (&test); \
+  } \
+  static void function (void)
+
+void test_list (const Test *test);
+
+/* Runs @tests up to the one without a name, of NULL those that have listed
+ * themselves, and prints TAP; where IMK_TEST_ONLY is set, those only whose
+ * names contain it, and where IMK_TEST_DEVICE is, those that are not of the CPU
+ * alone. Returns: 0; 1 when one failed */
 int test_main (const Test *tests);
 
 /* Returns: what the running test has in its row of the table */

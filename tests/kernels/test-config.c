@@ -6,9 +6,13 @@
 
 #include "imk/insarform.h"
 #include "imk/lapsharpen.h"
+#include "imk/octangio.h"
 #include "imk/photostereo.h"
 #include "imk/relight.h"
+#include "imk/shcalibration.h"
 #include "imk/shcentroid.h"
+#include "imk/shreconstruct.h"
+#include "imk/shwavefront.h"
 #include "imk/slcresample.h"
 #include "imk/spherelights.h"
 #ifdef HAVE_FFT
@@ -26,210 +30,57 @@ typedef struct Kind {
   ImkStatus (*make) (const void *config, ImkError *error);
 } Kind;
 
-static void
-lapsharpen_init (void *config, size_t size)
-{
-  imk_lapsharpen_config_init_sized (config, size);
-}
+/* init () and make () of a kernel; @call makes @self of it. */
+#define FUNCTIONS(kernel, Kernel, call) \
+  static void kernel##_init (void *config, size_t size) \
+  { \
+    imk_##kernel##_config_init_sized (config, size); \
+  } \
+\
+  static ImkStatus kernel##_make (const void *config, ImkError *error) \
+  { \
+    Imk##Kernel *self = NULL; \
+    ImkStatus status = call; \
+\
+    imk_##kernel##_free (self); \
+    return status; \
+  }
 
-static ImkStatus
-lapsharpen_make (const void *config, ImkError *error)
-{
-  ImkLapsharpen *self = NULL;
-  ImkStatus status = imk_lapsharpen_new (IMK_BACKEND_CPU, config, &self, error);
+#define ROW(kernel, Kernel, call) \
+  {#kernel, sizeof (Imk##Kernel##Config), kernel##_init, kernel##_make},
 
-  imk_lapsharpen_free (self);
-  return status;
-}
+#define ON_CPU(KIND, kernel, Kernel) \
+  KIND (kernel, Kernel, \
+      imk_##kernel##_new (IMK_BACKEND_CPU, config, &self, error))
 
-static void
-insarform_init (void *config, size_t size)
-{
-  imk_insarform_config_init_sized (config, size);
-}
-
-static ImkStatus
-insarform_make (const void *config, ImkError *error)
-{
-  ImkInsarform *self = NULL;
-  ImkStatus status = imk_insarform_new (IMK_BACKEND_CPU, config, &self, error);
-
-  imk_insarform_free (self);
-  return status;
-}
-
-static void
-photostereo_init (void *config, size_t size)
-{
-  imk_photostereo_config_init_sized (config, size);
-}
-
-static ImkStatus
-photostereo_make (const void *config, ImkError *error)
-{
-  ImkPhotostereo *self = NULL;
-  ImkStatus status =
-      imk_photostereo_new (IMK_BACKEND_CPU, config, &self, error);
-
-  imk_photostereo_free (self);
-  return status;
-}
-
-static void
-relight_init (void *config, size_t size)
-{
-  imk_relight_config_init_sized (config, size);
-}
-
-static ImkStatus
-relight_make (const void *config, ImkError *error)
-{
-  ImkRelight *self = NULL;
-  ImkStatus status = imk_relight_new (IMK_BACKEND_CPU, config, &self, error);
-
-  imk_relight_free (self);
-  return status;
-}
-
-static void
-shcentroid_init (void *config, size_t size)
-{
-  imk_shcentroid_config_init_sized (config, size);
-}
-
-static ImkStatus
-shcentroid_make (const void *config, ImkError *error)
-{
-  ImkShcentroid *self = NULL;
-  ImkStatus status = imk_shcentroid_new (IMK_BACKEND_CPU, config, &self, error);
-
-  imk_shcentroid_free (self);
-  return status;
-}
-
-static void
-slcresample_init (void *config, size_t size)
-{
-  imk_slcresample_config_init_sized (config, size);
-}
-
-static ImkStatus
-slcresample_make (const void *config, ImkError *error)
-{
-  ImkSlcresample *self = NULL;
-  ImkStatus status =
-      imk_slcresample_new (IMK_BACKEND_CPU, config, &self, error);
-
-  imk_slcresample_free (self);
-  return status;
-}
-
-static void
-spherelights_init (void *config, size_t size)
-{
-  imk_spherelights_config_init_sized (config, size);
-}
-
-static ImkStatus
-spherelights_make (const void *config, ImkError *error)
-{
-  ImkSpherelights *self = NULL;
-  ImkStatus status = imk_spherelights_new (config, &self, error);
-
-  imk_spherelights_free (self);
-  return status;
-}
+#define PLAIN_KINDS(KIND) \
+  ON_CPU (KIND, lapsharpen, Lapsharpen) \
+  ON_CPU (KIND, insarform, Insarform) \
+  ON_CPU (KIND, octangio, Octangio) \
+  ON_CPU (KIND, photostereo, Photostereo) \
+  ON_CPU (KIND, relight, Relight) \
+  ON_CPU (KIND, shcentroid, Shcentroid) \
+  ON_CPU (KIND, shreconstruct, Shreconstruct) \
+  ON_CPU (KIND, slcresample, Slcresample) \
+  KIND (shcalibration, Shcalibration, \
+      imk_shcalibration_new (config, &self, error)) \
+  KIND (shwavefront, Shwavefront, imk_shwavefront_new (config, &self, error)) \
+  KIND (spherelights, Spherelights, imk_spherelights_new (config, &self, error))
 
 #ifdef HAVE_FFT
-static void
-fft_init (void *config, size_t size)
-{
-  imk_fft_config_init_sized (config, size);
-}
-
-static ImkStatus
-fft_make (const void *config, ImkError *error)
-{
-  ImkFft *self = NULL;
-  ImkStatus status = imk_fft_new (config, &self, error);
-
-  imk_fft_free (self);
-  return status;
-}
-
-static void
-insarxcorr_init (void *config, size_t size)
-{
-  imk_insarxcorr_config_init_sized (config, size);
-}
-
-static ImkStatus
-insarxcorr_make (const void *config, ImkError *error)
-{
-  ImkInsarxcorr *self = NULL;
-  ImkStatus status = imk_insarxcorr_new (IMK_BACKEND_CPU, config, &self, error);
-
-  imk_insarxcorr_free (self);
-  return status;
-}
-
-static void
-normalintegrate_init (void *config, size_t size)
-{
-  imk_normalintegrate_config_init_sized (config, size);
-}
-
-static ImkStatus
-normalintegrate_make (const void *config, ImkError *error)
-{
-  ImkNormalintegrate *self = NULL;
-  ImkStatus status =
-      imk_normalintegrate_new (IMK_BACKEND_CPU, config, &self, error);
-
-  imk_normalintegrate_free (self);
-  return status;
-}
-
-static void
-octbscan_init (void *config, size_t size)
-{
-  imk_octbscan_config_init_sized (config, size);
-}
-
-static ImkStatus
-octbscan_make (const void *config, ImkError *error)
-{
-  ImkOctbscan *self = NULL;
-  ImkStatus status = imk_octbscan_new (IMK_BACKEND_CPU, config, &self, error);
-
-  imk_octbscan_free (self);
-  return status;
-}
-
+#define FFT_KINDS(KIND) \
+  KIND (fft, Fft, imk_fft_new (config, &self, error)) \
+  ON_CPU (KIND, insarxcorr, Insarxcorr) \
+  ON_CPU (KIND, normalintegrate, Normalintegrate) \
+  ON_CPU (KIND, octbscan, Octbscan)
+#else
+#define FFT_KINDS(KIND)
 #endif
 
-static const Kind kinds[] = {
-    {"lapsharpen", sizeof (ImkLapsharpenConfig), lapsharpen_init,
-        lapsharpen_make},
-    {"insarform", sizeof (ImkInsarformConfig), insarform_init, insarform_make},
-    {"photostereo", sizeof (ImkPhotostereoConfig), photostereo_init,
-        photostereo_make},
-    {"relight", sizeof (ImkRelightConfig), relight_init, relight_make},
-    {"shcentroid", sizeof (ImkShcentroidConfig), shcentroid_init,
-        shcentroid_make},
-    {"slcresample", sizeof (ImkSlcresampleConfig), slcresample_init,
-        slcresample_make},
-    {"spherelights", sizeof (ImkSpherelightsConfig), spherelights_init,
-        spherelights_make},
-#ifdef HAVE_FFT
-    {"fft", sizeof (ImkFftConfig), fft_init, fft_make},
-    {"insarxcorr", sizeof (ImkInsarxcorrConfig), insarxcorr_init,
-        insarxcorr_make},
-    {"normalintegrate", sizeof (ImkNormalintegrateConfig), normalintegrate_init,
-        normalintegrate_make},
-    {"octbscan", sizeof (ImkOctbscanConfig), octbscan_init, octbscan_make},
-#endif
-};
+PLAIN_KINDS (FUNCTIONS)
+FFT_KINDS (FUNCTIONS)
+
+static const Kind kinds[] = {PLAIN_KINDS (ROW) FFT_KINDS (ROW)};
 
 enum { N_KINDS = sizeof (kinds) / sizeof (kinds[0]), ROOM = 4096 };
 
@@ -257,8 +108,8 @@ make (const Kind *kind, size_t size, size_t says, ImkError *error)
 }
 
 /* Down to the first two words: what it does not have is as in the defaults. */
-static void
-test_earlier_version_is_taken (void)
+TEST (test_earlier_version_is_taken,
+    "a configuration of an earlier version gets the defaults")
 {
   for (int i = 0; i < N_KINDS; i++) {
     ImkError now, then;
@@ -276,8 +127,7 @@ test_earlier_version_is_taken (void)
   }
 }
 
-static void
-test_later_version_is_refused (void)
+TEST (test_later_version_is_refused, "one of a later version is refused")
 {
   for (int i = 0; i < N_KINDS; i++) {
     size_t size = kinds[i].size + sizeof (size_t);
@@ -288,8 +138,7 @@ test_later_version_is_refused (void)
   }
 }
 
-static void
-test_sizes_that_cannot_be_are_refused (void)
+TEST (test_sizes_that_cannot_be_are_refused, "sizes that cannot be are refused")
 {
   for (int i = 0; i < N_KINDS; i++) {
     const size_t wrong[] = {
@@ -304,18 +153,4 @@ test_sizes_that_cannot_be_are_refused (void)
           IMK_ERROR_CONFIG, init);
     }
   }
-}
-
-static const Test tests[] = {
-    {"a configuration of an earlier version gets the defaults",
-        test_earlier_version_is_taken},
-    {"one of a later version is refused", test_later_version_is_refused},
-    {"sizes that cannot be are refused", test_sizes_that_cannot_be_are_refused},
-    {NULL},
-};
-
-int
-main (void)
-{
-  return test_main (tests);
 }

@@ -24,8 +24,8 @@
 
 /* --- errors --------------------------------------------------------------- */
 
-static void
-test_error_is_filled_and_returned (void)
+TEST (test_error_is_filled_and_returned,
+    "an error is filled and its code returned")
 {
   ImkError error = {0};
 
@@ -33,16 +33,14 @@ test_error_is_filled_and_returned (void)
       &error, IMK_ERROR_IMAGE, "3 of them");
 }
 
-static void
-test_error_may_be_null (void)
+TEST (test_error_may_be_null, "an error may be NULL")
 {
   test_check (
       imk_error_set (NULL, IMK_ERROR_DEVICE, "%s", "lost") == IMK_ERROR_DEVICE,
       "the code did not come back");
 }
 
-static void
-test_long_error_is_cut (void)
+TEST (test_long_error_is_cut, "a long error is cut at its end")
 {
   char text[2 * IMK_ERROR_MESSAGE_SIZE];
   ImkError error;
@@ -55,8 +53,8 @@ test_long_error_is_cut (void)
 }
 
 /* GLib takes no text that ends in the middle of a character. */
-static void
-test_cut_error_ends_with_a_whole_character (void)
+TEST (test_cut_error_ends_with_a_whole_character,
+    "a cut error ends with a whole character")
 {
   static const char *const starts[] = {"", "a", "ab"};
 
@@ -77,8 +75,8 @@ test_cut_error_ends_with_a_whole_character (void)
   }
 }
 
-static void
-test_error_has_decimal_points (void)
+TEST (test_error_has_decimal_points,
+    "an error has decimal points in every locale")
 {
   ImkError error;
 
@@ -92,8 +90,7 @@ test_error_has_decimal_points (void)
   setlocale (LC_ALL, "C");
 }
 
-/* --- instruction sets ------------------------------------------------------
- */
+/* --- instruction sets ----------------------------------------------------- */
 
 /* A value of IMK_CPU that is an error in every function that reads it. */
 static void
@@ -117,8 +114,8 @@ check_cpu_is_refused (const char *value, const char *words)
   unsetenv ("IMK_CPU");
 }
 
-static void
-test_unknown_instruction_set_is_refused (void)
+TEST (test_unknown_instruction_set_is_refused,
+    "an unknown instruction set is refused")
 {
   check_cpu_is_refused (
       "sse9", "IMK_CPU is \"sse9\"; it can be scalar, neon, avx2 or avx512.");
@@ -127,8 +124,8 @@ test_unknown_instruction_set_is_refused (void)
 }
 
 /* No processor has both NEON and AVX. */
-static void
-test_absent_instruction_set_is_refused (void)
+TEST (test_absent_instruction_set_is_refused,
+    "an absent instruction set is refused")
 {
   ImkCpuLevel highest;
   ImkError error;
@@ -138,8 +135,7 @@ test_absent_instruction_set_is_refused (void)
       "which this processor does not have; its highest level is ");
 }
 
-static void
-test_instruction_set_can_be_chosen (void)
+TEST (test_instruction_set_can_be_chosen, "the instruction set can be chosen")
 {
   ImkCpuLevel highest, level;
   ImkError error;
@@ -161,8 +157,8 @@ test_instruction_set_can_be_chosen (void)
 }
 
 /* The highest table that is not above the level, or the lowest one. */
-static void
-test_table_of_the_instruction_set_is_chosen (void)
+TEST (test_table_of_the_instruction_set_is_chosen,
+    "the table of the instruction set is chosen")
 {
   static const char tables[IMK_CPU_N_LEVELS];
   const void *levels[IMK_CPU_N_LEVELS] = {NULL}, *table;
@@ -188,8 +184,7 @@ test_table_of_the_instruction_set_is_chosen (void)
 
 /* --- images --------------------------------------------------------------- */
 
-static void
-test_types_have_sizes_and_names (void)
+TEST (test_types_have_sizes_and_names, "types have sizes and names")
 {
   static const struct {
     ImkType type;
@@ -242,8 +237,7 @@ check (const ImkImage *image, bool on_device, ImkError *error)
       image, "input", IMK_TYPE_U16, 1, 5, 3, on_device, error);
 }
 
-static void
-test_row_size_counts_samples (void)
+TEST (test_row_size_counts_samples, "the size of a row counts samples")
 {
   ImkImage wide = {.width = UINT32_MAX, .channels = 4, .type = IMK_TYPE_CF32};
 
@@ -251,8 +245,7 @@ test_row_size_counts_samples (void)
       "%zu bytes a row", imk_image_row_size (&wide));
 }
 
-static void
-test_good_image_passes (void)
+TEST (test_good_image_passes, "a good image passes")
 {
   ImkImage image = good_image ();
   ImkError error;
@@ -264,8 +257,8 @@ test_good_image_passes (void)
   test_ok (check (&image, true, &error), &error);
 }
 
-static void
-test_stride_of_one_row_does_not_matter (void)
+TEST (test_stride_of_one_row_does_not_matter,
+    "the stride of one row does not matter")
 {
   ImkImage image = good_image ();
   ImkError error;
@@ -277,8 +270,7 @@ test_stride_of_one_row_does_not_matter (void)
       &error);
 }
 
-static void
-test_image_without_data_is_refused (void)
+TEST (test_image_without_data_is_refused, "an image without data is refused")
 {
   ImkImage image = good_image ();
   ImkError error;
@@ -290,8 +282,8 @@ test_image_without_data_is_refused (void)
       "The input image has no data.");
 }
 
-static void
-test_other_shapes_are_refused_with_both_shapes (void)
+TEST (test_other_shapes_are_refused_with_both_shapes,
+    "other shapes are refused with both shapes")
 {
   ImkImage wrong[4] = {
       good_image (), good_image (), good_image (), good_image ()};
@@ -312,8 +304,7 @@ test_other_shapes_are_refused_with_both_shapes (void)
         check (&wrong[i], false, &error), &error, IMK_ERROR_IMAGE, words[i]);
 }
 
-static void
-test_short_stride_is_refused (void)
+TEST (test_short_stride_is_refused, "a short stride is refused")
 {
   ImkImage image = good_image ();
   ImkError error;
@@ -323,8 +314,7 @@ test_short_stride_is_refused (void)
       "a stride of 8 bytes; one row alone takes 10.");
 }
 
-static void
-test_negative_stride_is_refused (void)
+TEST (test_negative_stride_is_refused, "a negative stride is refused")
 {
   ImkImage image = good_image ();
   ImkError error;
@@ -334,8 +324,7 @@ test_negative_stride_is_refused (void)
       "such rows are beyond any memory. Rows from bottom to top need a copy.");
 }
 
-static void
-test_unaligned_samples_are_refused (void)
+TEST (test_unaligned_samples_are_refused, "unaligned samples are refused")
 {
   ImkImage image = good_image ();
   ImkError error;
@@ -349,8 +338,7 @@ test_unaligned_samples_are_refused (void)
       "u16 samples need multiples of 2.");
 }
 
-static void
-test_unreachable_memory_is_refused (void)
+TEST (test_unreachable_memory_is_refused, "unreachable memory is refused")
 {
   ImkImage image = good_image ();
   ImkError error;
@@ -365,8 +353,8 @@ test_unreachable_memory_is_refused (void)
       "lies in device memory, which this backend cannot reach.");
 }
 
-static void
-test_div_up_is_exact_everywhere (void)
+TEST (
+    test_div_up_is_exact_everywhere, "division rounding up is exact everywhere")
 {
   static const uint32_t values[] = {0, 1, 2, 31, 32, 33, 1u << 24,
       (1u << 24) + 1, UINT32_MAX - 1, UINT32_MAX};
@@ -382,114 +370,7 @@ test_div_up_is_exact_everywhere (void)
     }
 }
 
-/* --- parallel-for --------------------------------------------------------- */
-
-typedef struct Visits {
-  pthread_t caller;
-  uint32_t grain;
-  atomic_uint n_bands;
-  atomic_uint n_short;     /* bands of fewer items than the grain */
-  atomic_uint n_elsewhere; /* bands on another thread than the caller */
-  atomic_uint n_inside, most_inside; /* bands at a time */
-  atomic_uint items[4096];
-} Visits;
-
-static void
-visit (void *data, uint32_t first, uint32_t end)
-{
-  Visits *v = data;
-  uint32_t inside = atomic_fetch_add (&v->n_inside, 1) + 1;
-  uint32_t most = v->most_inside;
-
-  while (most < inside &&
-         !atomic_compare_exchange_weak (&v->most_inside, &most, inside))
-    continue;
-  v->n_bands++;
-  v->n_short += end - first < v->grain;
-  v->n_elsewhere += !pthread_equal (v->caller, pthread_self ());
-  for (uint32_t i = first; i < end; i++)
-    v->items[i]++;
-  v->n_inside--;
-}
-
-static void
-run_visits (Visits *v, uint32_t n_threads, uint32_t n_items, uint32_t grain)
-{
-  memset (v, 0, sizeof (*v));
-  v->caller = pthread_self ();
-  v->grain = grain;
-  imk_parallel_for (n_threads, n_items, grain, visit, v);
-}
-
-static void
-test_parallel_for_visits_each_item_once (void)
-{
-  static const uint32_t sizes[] = {
-      0, 1, 2, 3, 7, 8, 9, 63, 64, 65, 1000, 1023, 4095};
-  static const uint32_t threads[] = {0, 1, 2, 3, 5, 8};
-  static const uint32_t grains[] = {1, 2, 7, 64, 5000};
-  static Visits v;
-
-  for (size_t s = 0; s < N_ELEMENTS (sizes); s++)
-    for (size_t t = 0; t < N_ELEMENTS (threads); t++)
-      for (size_t g = 0; g < N_ELEMENTS (grains); g++) {
-        run_visits (&v, threads[t], sizes[s], grains[g]);
-        for (uint32_t i = 0; i < N_ELEMENTS (v.items); i++)
-          test_check (v.items[i] == (i < sizes[s]),
-              "item %u of %u, %u threads, grain %u: visited %u times", i,
-              sizes[s], threads[t], grains[g], v.items[i]);
-        test_check (v.n_bands <= 1 || v.n_short == 0,
-            "%u of %u bands are shorter than the grain %u", v.n_short,
-            v.n_bands, grains[g]);
-      }
-}
-
-static void
-test_small_work_stays_on_the_caller (void)
-{
-  static Visits v;
-
-  run_visits (&v, 8, 99, 50);
-  test_check (v.n_bands == 1 && v.n_elsewhere == 0,
-      "99 items of grain 50 ran in %u bands, %u elsewhere", v.n_bands,
-      v.n_elsewhere);
-  run_visits (&v, 1, 4000, 1);
-  test_check (v.n_bands == 1 && v.n_elsewhere == 0,
-      "one thread ran %u bands, %u elsewhere", v.n_bands, v.n_elsewhere);
-}
-
-static void
-test_no_more_bands_at_a_time_than_threads (void)
-{
-  static Visits v;
-
-  for (uint32_t n = 1; n <= 8; n++) {
-    run_visits (&v, n, 4000, 1);
-    test_check (
-        v.most_inside <= n, "%u threads, %u bands at a time", n, v.most_inside);
-  }
-}
-
-static void
-test_thread_count_is_kept_or_found (void)
-{
-  uint32_t most = imk_parallel_threads (0);
-
-  test_check (most >= 1, "no thread for n-threads 0");
-  setenv ("IMK_THREADS", "1", 1);
-  test_check (imk_parallel_threads (0) == 1, "IMK_THREADS=1 gave %u threads",
-      imk_parallel_threads (0));
-  setenv ("IMK_THREADS", "100000", 1);
-  test_check (imk_parallel_threads (0) == most,
-      "IMK_THREADS=100000 gave %u threads, not the %u of this machine",
-      imk_parallel_threads (0), most);
-  unsetenv ("IMK_THREADS");
-  test_check (imk_parallel_threads (5) == 5 || imk_parallel_threads (5) == 1,
-      "5 threads became %u", imk_parallel_threads (5));
-}
-
-/* --- the loader, in a process of its own each time -------------------------
- */
+/* --- the loader, in a process of its own each time ------------------------ */
 
 static const char *mock_folder;
 
@@ -601,8 +482,7 @@ run_cpu_without_modules (void)
   test_ok (imk_backend_load ("cpu", &error), &error);
 }
 
-static void
-test_cpu_is_always_there (void)
+TEST (test_cpu_is_always_there, "the cpu backend is always there")
 {
   pass_in_child ("cpu", run_cpu_without_modules);
 }
@@ -623,8 +503,7 @@ run_unknown_names (void)
       &error, IMK_ERROR_UNAVAILABLE, "There is no backend of the number 7.");
 }
 
-static void
-test_unknown_names_are_refused (void)
+TEST (test_unknown_names_are_refused, "unknown names are refused")
 {
   pass_in_child ("unknown", run_unknown_names);
 }
@@ -635,8 +514,7 @@ run_empty_folder (void)
   refuse_module (NULL, "The CUDA backend is not installed");
 }
 
-static void
-test_missing_module_is_said (void)
+TEST (test_missing_module_is_said, "a missing module is said")
 {
   pass_in_child ("empty folder", run_empty_folder);
 }
@@ -652,8 +530,8 @@ run_wrong_abi (void)
   refuse_module ("libwrong-abi.so", words);
 }
 
-static void
-test_module_of_another_abi_is_refused (void)
+TEST (test_module_of_another_abi_is_refused,
+    "a module of another ABI is refused with both numbers")
 {
   pass_in_child ("wrong ABI", run_wrong_abi);
 }
@@ -664,8 +542,7 @@ run_no_symbol (void)
   refuse_module ("libno-symbol.so", "it has no symbol imk_module");
 }
 
-static void
-test_other_library_is_refused (void)
+TEST (test_other_library_is_refused, "another library is refused")
 {
   pass_in_child ("no symbol", run_no_symbol);
 }
@@ -682,8 +559,7 @@ run_relative_path (void)
       "The CUDA backend is not installed");
 }
 
-static void
-test_relative_module_path_is_ignored (void)
+TEST (test_relative_module_path_is_ignored, "a relative module path is ignored")
 {
   pass_in_child ("relative path", run_relative_path);
 }
@@ -698,8 +574,7 @@ run_no_devices (void)
       "No CUDA device is visible to this process.");
 }
 
-static void
-test_module_without_device_is_said (void)
+TEST (test_module_without_device_is_said, "a module without a device is said")
 {
   pass_in_child ("no devices", run_no_devices);
 }
@@ -726,8 +601,7 @@ run_threads_load (void)
   test_check (n_failed == 0, "%d of 8 threads could not load", n_failed);
 }
 
-static void
-test_threads_may_load_at_once (void)
+TEST (test_threads_may_load_at_once, "threads may load at once")
 {
   pass_in_child ("threads", run_threads_load);
 }
@@ -770,14 +644,12 @@ run_tables_are_complete (void)
   }
 }
 
-static void
-test_no_slot_of_a_table_is_empty (void)
+TEST (test_no_slot_of_a_table_is_empty, "no slot of a table is empty")
 {
   pass_in_child ("tables", run_tables_are_complete);
 }
 
-/* --- the mock device -------------------------------------------------------
- */
+/* --- the mock device ------------------------------------------------------ */
 
 static const ImkDevice *d;
 static ImkError error;
@@ -815,8 +687,7 @@ run_devices (void)
       d->push (&info, &error), &error, IMK_ERROR_DEVICE, "is not a context");
 }
 
-static void
-test_mock_has_devices (void)
+TEST (test_mock_has_devices, "the mock has devices")
 {
   pass_in_child ("devices", run_devices);
 }
@@ -860,8 +731,8 @@ run_memory (void)
   d->event_free (NULL);
 }
 
-static void
-test_mock_copies_rows_between_memories (void)
+TEST (test_mock_copies_rows_between_memories,
+    "the mock copies rows between memories")
 {
   pass_in_child ("memory", run_memory);
 }
@@ -895,8 +766,8 @@ run_overruns (void)
   d->free_pinned (host);
 }
 
-static void
-test_mock_refuses_copies_beyond_a_block (void)
+TEST (test_mock_refuses_copies_beyond_a_block,
+    "the mock refuses copies beyond a block")
 {
   pass_in_child ("overruns", run_overruns);
 }
@@ -925,8 +796,7 @@ run_asynchronous (void)
   d->free_device (device);
 }
 
-static void
-test_mock_streams_are_asynchronous (void)
+TEST (test_mock_streams_are_asynchronous, "the mock's streams are asynchronous")
 {
   pass_in_child ("asynchronous", run_asynchronous);
 }
@@ -949,8 +819,8 @@ run_free_waits (void)
   d->free_pinned (to);
 }
 
-static void
-test_mock_frees_memory_after_its_last_use (void)
+TEST (test_mock_frees_memory_after_its_last_use,
+    "the mock frees memory after its last use")
 {
   pass_in_child ("free waits", run_free_waits);
 }
@@ -992,8 +862,7 @@ run_event_order (void)
   d->stream_free (writer);
 }
 
-static void
-test_mock_events_order_streams (void)
+TEST (test_mock_events_order_streams, "the mock's events order streams")
 {
   pass_in_child ("event order", run_event_order);
 }
@@ -1034,8 +903,8 @@ run_event_capture (void)
   d->stream_free (late);
 }
 
-static void
-test_mock_events_mean_the_last_record (void)
+TEST (test_mock_events_mean_the_last_record,
+    "the mock's events mean the last record")
 {
   pass_in_child ("event capture", run_event_capture);
 }
@@ -1065,8 +934,7 @@ run_contexts (void)
   d->pop ();
 }
 
-static void
-test_mock_needs_a_current_context (void)
+TEST (test_mock_needs_a_current_context, "the mock needs a current context")
 {
   pass_in_child ("contexts", run_contexts);
 }
@@ -1101,8 +969,7 @@ run_failures (void)
   d->stream_free (stream);
 }
 
-static void
-test_mock_fails_where_it_is_told (void)
+TEST (test_mock_fails_where_it_is_told, "the mock fails where it is told")
 {
   pass_in_child ("failures", run_failures);
 }
@@ -1143,8 +1010,7 @@ run_stream_of_nobody (void)
   d->stream_synchronize (&error, &error);
 }
 
-static void
-test_mock_aborts_on_misuse (void)
+TEST (test_mock_aborts_on_misuse, "the mock aborts on misuse")
 {
   abort_in_child ("free twice", run_free_twice);
   abort_in_child ("free of the other kind", run_free_of_the_other_kind);
@@ -1164,8 +1030,8 @@ run_touch_device_memory (void)
   *(volatile uint8_t *) device = 1;
 }
 
-static void
-test_mock_device_memory_is_out_of_reach (void)
+TEST (test_mock_device_memory_is_out_of_reach,
+    "the mock's device memory is out of reach")
 {
   int status = run_in_child ("touch", run_touch_device_memory);
 
@@ -1173,83 +1039,121 @@ test_mock_device_memory_is_out_of_reach (void)
       "the CPU could write device memory, wait status 0x%x", status);
 }
 
+/* --- parallel-for --------------------------------------------------------- */
+
+/* These tests are the last: they leave threads behind, and then a fork is no
+ * longer the whole process. */
+
+typedef struct Visits {
+  pthread_t caller;
+  uint32_t grain;
+  atomic_uint n_bands;
+  atomic_uint n_short;     /* bands of fewer items than the grain */
+  atomic_uint n_elsewhere; /* bands on another thread than the caller */
+  atomic_uint n_inside, most_inside; /* bands at a time */
+  atomic_uint items[4096];
+} Visits;
+
+static void
+visit (void *data, uint32_t first, uint32_t end)
+{
+  Visits *v = data;
+  uint32_t inside = atomic_fetch_add (&v->n_inside, 1) + 1;
+  uint32_t most = v->most_inside;
+
+  while (most < inside &&
+         !atomic_compare_exchange_weak (&v->most_inside, &most, inside))
+    continue;
+  v->n_bands++;
+  v->n_short += end - first < v->grain;
+  v->n_elsewhere += !pthread_equal (v->caller, pthread_self ());
+  for (uint32_t i = first; i < end; i++)
+    v->items[i]++;
+  v->n_inside--;
+}
+
+static void
+run_visits (Visits *v, uint32_t n_threads, uint32_t n_items, uint32_t grain)
+{
+  memset (v, 0, sizeof (*v));
+  v->caller = pthread_self ();
+  v->grain = grain;
+  imk_parallel_for (n_threads, n_items, grain, visit, v);
+}
+
+TEST (test_parallel_for_visits_each_item_once,
+    "parallel-for visits each item once")
+{
+  static const uint32_t sizes[] = {
+      0, 1, 2, 3, 7, 8, 9, 63, 64, 65, 1000, 1023, 4095};
+  static const uint32_t threads[] = {0, 1, 2, 3, 5, 8};
+  static const uint32_t grains[] = {1, 2, 7, 64, 5000};
+  static Visits v;
+
+  for (size_t s = 0; s < N_ELEMENTS (sizes); s++)
+    for (size_t t = 0; t < N_ELEMENTS (threads); t++)
+      for (size_t g = 0; g < N_ELEMENTS (grains); g++) {
+        run_visits (&v, threads[t], sizes[s], grains[g]);
+        for (uint32_t i = 0; i < N_ELEMENTS (v.items); i++)
+          test_check (v.items[i] == (i < sizes[s]),
+              "item %u of %u, %u threads, grain %u: visited %u times", i,
+              sizes[s], threads[t], grains[g], v.items[i]);
+        test_check (v.n_bands <= 1 || v.n_short == 0,
+            "%u of %u bands are shorter than the grain %u", v.n_short,
+            v.n_bands, grains[g]);
+      }
+}
+
+TEST (test_small_work_stays_on_the_caller, "small work stays on the caller")
+{
+  static Visits v;
+
+  run_visits (&v, 8, 99, 50);
+  test_check (v.n_bands == 1 && v.n_elsewhere == 0,
+      "99 items of grain 50 ran in %u bands, %u elsewhere", v.n_bands,
+      v.n_elsewhere);
+  run_visits (&v, 1, 4000, 1);
+  test_check (v.n_bands == 1 && v.n_elsewhere == 0,
+      "one thread ran %u bands, %u elsewhere", v.n_bands, v.n_elsewhere);
+}
+
+TEST (test_no_more_bands_at_a_time_than_threads,
+    "no more bands at a time than threads")
+{
+  static Visits v;
+
+  for (uint32_t n = 1; n <= 8; n++) {
+    run_visits (&v, n, 4000, 1);
+    test_check (
+        v.most_inside <= n, "%u threads, %u bands at a time", n, v.most_inside);
+  }
+}
+
+TEST (test_thread_count_is_kept_or_found, "a thread count is kept or found")
+{
+  uint32_t most = imk_parallel_threads (0);
+
+  test_check (most >= 1, "no thread for n-threads 0");
+  setenv ("IMK_THREADS", "1", 1);
+  test_check (imk_parallel_threads (0) == 1, "IMK_THREADS=1 gave %u threads",
+      imk_parallel_threads (0));
+  setenv ("IMK_THREADS", "100000", 1);
+  test_check (imk_parallel_threads (0) == most,
+      "IMK_THREADS=100000 gave %u threads, not the %u of this machine",
+      imk_parallel_threads (0), most);
+  unsetenv ("IMK_THREADS");
+  test_check (imk_parallel_threads (5) == 5 || imk_parallel_threads (5) == 1,
+      "5 threads became %u", imk_parallel_threads (5));
+}
+
 int
 main (void)
 {
-  static const Test tests[] = {
-      {"an error is filled and its code returned",
-          test_error_is_filled_and_returned},
-      {"an error may be NULL", test_error_may_be_null},
-      {"a long error is cut at its end", test_long_error_is_cut},
-      {"a cut error ends with a whole character",
-          test_cut_error_ends_with_a_whole_character},
-      {"an error has decimal points in every locale",
-          test_error_has_decimal_points},
-      {"an unknown instruction set is refused",
-          test_unknown_instruction_set_is_refused},
-      {"an absent instruction set is refused",
-          test_absent_instruction_set_is_refused},
-      {"the instruction set can be chosen", test_instruction_set_can_be_chosen},
-      {"the table of the instruction set is chosen",
-          test_table_of_the_instruction_set_is_chosen},
-      {"types have sizes and names", test_types_have_sizes_and_names},
-      {"the size of a row counts samples", test_row_size_counts_samples},
-      {"a good image passes", test_good_image_passes},
-      {"the stride of one row does not matter",
-          test_stride_of_one_row_does_not_matter},
-      {"an image without data is refused", test_image_without_data_is_refused},
-      {"other shapes are refused with both shapes",
-          test_other_shapes_are_refused_with_both_shapes},
-      {"a short stride is refused", test_short_stride_is_refused},
-      {"a negative stride is refused", test_negative_stride_is_refused},
-      {"unaligned samples are refused", test_unaligned_samples_are_refused},
-      {"unreachable memory is refused", test_unreachable_memory_is_refused},
-      {"division rounding up is exact everywhere",
-          test_div_up_is_exact_everywhere},
-      {"the cpu backend is always there", test_cpu_is_always_there},
-      {"unknown names are refused", test_unknown_names_are_refused},
-      {"a missing module is said", test_missing_module_is_said},
-      {"a module of another ABI is refused with both numbers",
-          test_module_of_another_abi_is_refused},
-      {"another library is refused", test_other_library_is_refused},
-      {"a relative module path is ignored",
-          test_relative_module_path_is_ignored},
-      {"a module without a device is said", test_module_without_device_is_said},
-      {"threads may load at once", test_threads_may_load_at_once},
-      {"no slot of a table is empty", test_no_slot_of_a_table_is_empty},
-      {"the mock has devices", test_mock_has_devices},
-      {"the mock copies rows between memories",
-          test_mock_copies_rows_between_memories},
-      {"the mock refuses copies beyond a block",
-          test_mock_refuses_copies_beyond_a_block},
-      {"the mock's streams are asynchronous",
-          test_mock_streams_are_asynchronous},
-      {"the mock frees memory after its last use",
-          test_mock_frees_memory_after_its_last_use},
-      {"the mock's events order streams", test_mock_events_order_streams},
-      {"the mock's events mean the last record",
-          test_mock_events_mean_the_last_record},
-      {"the mock needs a current context", test_mock_needs_a_current_context},
-      {"the mock fails where it is told", test_mock_fails_where_it_is_told},
-      {"the mock aborts on misuse", test_mock_aborts_on_misuse},
-      {"the mock's device memory is out of reach",
-          test_mock_device_memory_is_out_of_reach},
-      /* last: they leave threads behind, and then a fork is no longer the
-       * whole process */
-      {"parallel-for visits each item once",
-          test_parallel_for_visits_each_item_once},
-      {"small work stays on the caller", test_small_work_stays_on_the_caller},
-      {"no more bands at a time than threads",
-          test_no_more_bands_at_a_time_than_threads},
-      {"a thread count is kept or found", test_thread_count_is_kept_or_found},
-      {NULL, NULL},
-  };
-
   mock_folder = getenv ("IMK_MODULE_PATH");
   if (!mock_folder) {
     fprintf (stderr, "IMK_MODULE_PATH names no folder of mock modules.\n");
     return 1;
   }
   mock_folder = strdup (mock_folder); /* the children set the variable */
-  return test_main (tests);
+  return test_main (NULL);
 }

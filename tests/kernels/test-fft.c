@@ -469,16 +469,14 @@ check_size (uint32_t width, uint32_t height)
 
 /* --- tests --------------------------------------------------------------- */
 
-static void
-test_small_sizes (void)
+TEST (test_small_sizes, "the sizes 1 to 64 are the sum")
 {
   for (uint32_t n = 1; n <= 64; n++)
     check_size (n, 1);
   report_worst ();
 }
 
-static void
-test_primes (void)
+TEST (test_primes, "the primes 97, 509 and 1009 are the sum")
 {
   static const uint32_t primes[] = {97, 509, 1009};
 
@@ -487,16 +485,14 @@ test_primes (void)
   report_worst ();
 }
 
-static void
-test_powers_of_two (void)
+TEST (test_powers_of_two, "the powers of two to 16384 are the sum")
 {
   for (uint32_t n = 128; n <= 16384; n *= 2)
     check_size (n, 1);
   report_worst ();
 }
 
-static void
-test_spectrometer_sizes (void)
+TEST (test_spectrometer_sizes, "the sizes 832, 1664 and 4992 are the sum")
 {
   check_size (832, 1);
   check_size (1664, 1);
@@ -504,8 +500,7 @@ test_spectrometer_sizes (void)
   report_worst ();
 }
 
-static void
-test_two_dimensions (void)
+TEST (test_two_dimensions, "two dimensions are the sum")
 {
   static const uint32_t sizes[][2] = {{1, 1}, {8, 8}, {7, 12}, {12, 7}, {2, 3},
       {1, 9}, {9, 2}, {13, 17}, {64, 64}, {96, 40}, {512, 512}};
@@ -515,25 +510,7 @@ test_two_dimensions (void)
   report_worst ();
 }
 
-static void
-test_measured_plans (void)
-{
-  static const uint32_t sizes[][2] = {{1, 1}, {45, 1}, {1664, 1}, {24, 10}};
-
-  for (size_t i = 0; i < sizeof (sizes) / sizeof (sizes[0]); i++)
-    for (int kind = IMK_FFT_C2C; kind <= IMK_FFT_C2R; kind++) {
-      ImkFftConfig c = config (kind, sizes[i][0], sizes[i][1], 2);
-
-      c.effort = IMK_FFT_MEASURE;
-      check_sum (&c, i);
-      c.in_place = true;
-      check_sum (&c, i);
-    }
-  report_worst ();
-}
-
-static void
-test_layouts (void)
+TEST (test_layouts, "batches, steps and pitches: the sum, the gaps untouched")
 {
   static const struct {
     uint32_t width, height, n;
@@ -594,8 +571,7 @@ check_same (const ImkFftConfig *c, const char *what, const Array *expected,
       factor * bound (c->width, c->height, over_kissfft ()));
 }
 
-static void
-test_impulse (void)
+TEST (test_impulse, "an impulse becomes a wave")
 {
   for (size_t i = 0; i < N_LAW_SIZES; i++) {
     ImkFftConfig c = config (IMK_FFT_C2C, law_sizes[i][0], law_sizes[i][1], 1);
@@ -621,8 +597,7 @@ test_impulse (void)
   report_worst ();
 }
 
-static void
-test_constant (void)
+TEST (test_constant, "a constant becomes an impulse")
 {
   for (size_t i = 0; i < N_LAW_SIZES; i++)
     for (int kind = IMK_FFT_C2C; kind <= IMK_FFT_R2C; kind++) {
@@ -642,8 +617,7 @@ test_constant (void)
   report_worst ();
 }
 
-static void
-test_shift (void)
+TEST (test_shift, "a shift turns the phases")
 {
   for (size_t i = 0; i < N_LAW_SIZES; i++)
     for (int kind = IMK_FFT_C2C; kind <= IMK_FFT_R2C; kind++) {
@@ -674,8 +648,7 @@ test_shift (void)
   report_worst ();
 }
 
-static void
-test_linearity (void)
+TEST (test_linearity, "the transform is linear")
 {
   for (size_t i = 0; i < N_LAW_SIZES; i++)
     for (int kind = IMK_FFT_C2C; kind <= IMK_FFT_R2C; kind++) {
@@ -699,8 +672,8 @@ test_linearity (void)
   report_worst ();
 }
 
-static void
-test_round_trip_and_parseval (void)
+TEST (test_round_trip_and_parseval,
+    "forward and backward is N times, energy is kept")
 {
   for (size_t i = 0; i < N_LAW_SIZES; i++)
     for (int kind = IMK_FFT_C2C; kind <= IMK_FFT_R2C; kind++) {
@@ -726,8 +699,8 @@ test_round_trip_and_parseval (void)
   report_worst ();
 }
 
-static void
-test_real_is_complex_without_imaginary_part (void)
+TEST (test_real_is_complex_without_imaginary_part,
+    "a real signal is a complex one without imaginary part")
 {
   for (size_t i = 0; i < N_LAW_SIZES; i++) {
     ImkFftConfig c = config (IMK_FFT_R2C, law_sizes[i][0], law_sizes[i][1], 1);
@@ -752,8 +725,7 @@ test_real_is_complex_without_imaginary_part (void)
 }
 
 /* The imaginary part that rounding leaves on a bin that must be real. */
-static void
-test_c2r_takes_rounding_noise (void)
+TEST (test_c2r_takes_rounding_noise, "rounding noise on real bins does no harm")
 {
   static const uint32_t sizes[][2] = {
       {1, 1}, {2, 1}, {15, 1}, {16, 1}, {1664, 1}, {8, 6}, {5, 7}};
@@ -778,8 +750,7 @@ test_c2r_takes_rounding_noise (void)
   }
 }
 
-static void
-test_plans_are_reproducible (void)
+TEST (test_plans_are_reproducible, "two plans give the same bytes")
 {
   for (size_t i = 0; i < N_LAW_SIZES; i++)
     for (int kind = IMK_FFT_C2C; kind <= IMK_FFT_C2R; kind++) {
@@ -797,8 +768,7 @@ test_plans_are_reproducible (void)
     }
 }
 
-static void
-test_other_library (void)
+TEST (test_other_library, "FFTW and KissFFT agree")
 {
 #ifdef OTHER_LIBRARY
   for (size_t i = 0; i < N_LAW_SIZES; i++)
@@ -903,14 +873,13 @@ check_threads_of_all_kinds (bool share)
     }
 }
 
-static void
-test_threads_share_a_plan (void)
+TEST (
+    test_threads_share_a_plan, "threads that share a plan give the same bytes")
 {
   check_threads_of_all_kinds (true);
 }
 
-static void
-test_threads_plan (void)
+TEST (test_threads_plan, "threads can plan at the same time")
 {
   check_threads_of_all_kinds (false);
 }
@@ -929,8 +898,7 @@ check_refused (ImkFftConfig c, const char *words)
       "refused with an error, but not without");
 }
 
-static void
-test_configs_are_refused (void)
+TEST (test_configs_are_refused, "impossible configurations are refused")
 {
   const ImkFftConfig good = config (IMK_FFT_C2C, 8, 1, 1);
   ImkFftConfig c;
@@ -974,8 +942,8 @@ test_configs_are_refused (void)
 #undef REFUSED
 }
 
-static void
-test_configs_in_place_are_refused (void)
+TEST (test_configs_in_place_are_refused,
+    "impossible configurations in place are refused")
 {
   ImkFftConfig c = config (IMK_FFT_C2C, 8, 3, 2);
 
@@ -996,8 +964,7 @@ test_configs_in_place_are_refused (void)
   check_refused (c, "twice those of the complex side");
 }
 
-static void
-test_pointers_are_refused (void)
+TEST (test_pointers_are_refused, "unusable pointers are refused")
 {
   ImkFftConfig c = config (IMK_FFT_C2C, 4, 1, 1);
   ImkFft *fft = plan (NULL, &c);
@@ -1026,39 +993,19 @@ test_pointers_are_refused (void)
   side_free (&out);
 }
 
-int
-main (void)
+/* The last: what FFTW measures, its later estimates know. */
+TEST (test_measured_plans, "measured plans are the sum")
 {
-  static const Test tests[] = {
-      {"the sizes 1 to 64 are the sum", test_small_sizes},
-      {"the primes 97, 509 and 1009 are the sum", test_primes},
-      {"the powers of two to 16384 are the sum", test_powers_of_two},
-      {"the sizes 832, 1664 and 4992 are the sum", test_spectrometer_sizes},
-      {"two dimensions are the sum", test_two_dimensions},
-      {"batches, steps and pitches: the sum, the gaps untouched", test_layouts},
-      {"an impulse becomes a wave", test_impulse},
-      {"a constant becomes an impulse", test_constant},
-      {"a shift turns the phases", test_shift},
-      {"the transform is linear", test_linearity},
-      {"forward and backward is N times, energy is kept",
-          test_round_trip_and_parseval},
-      {"a real signal is a complex one without imaginary part",
-          test_real_is_complex_without_imaginary_part},
-      {"rounding noise on real bins does no harm",
-          test_c2r_takes_rounding_noise},
-      {"two plans give the same bytes", test_plans_are_reproducible},
-      {"FFTW and KissFFT agree", test_other_library},
-      {"threads that share a plan give the same bytes",
-          test_threads_share_a_plan},
-      {"threads can plan at the same time", test_threads_plan},
-      {"impossible configurations are refused", test_configs_are_refused},
-      {"impossible configurations in place are refused",
-          test_configs_in_place_are_refused},
-      {"unusable pointers are refused", test_pointers_are_refused},
-      /* last: what FFTW measures, its later estimates know */
-      {"measured plans are the sum", test_measured_plans},
-      {NULL},
-  };
+  static const uint32_t sizes[][2] = {{1, 1}, {45, 1}, {1664, 1}, {24, 10}};
 
-  return test_main (tests);
+  for (size_t i = 0; i < sizeof (sizes) / sizeof (sizes[0]); i++)
+    for (int kind = IMK_FFT_C2C; kind <= IMK_FFT_C2R; kind++) {
+      ImkFftConfig c = config (kind, sizes[i][0], sizes[i][1], 2);
+
+      c.effort = IMK_FFT_MEASURE;
+      check_sum (&c, i);
+      c.in_place = true;
+      check_sum (&c, i);
+    }
+  report_worst ();
 }

@@ -12,8 +12,7 @@ enum { N_STATES = 20 };
 static const double wavelength = 0.0566, start = 1000, line_time = 1 / 1700.0,
                     near_range = 830000, range_step = 7.8;
 
-/* --- orbits in closed form ---------------------------------------------------
- */
+/* --- orbits in closed form ------------------------------------------------ */
 
 /* A circle, inclined, over a turning earth. */
 typedef struct Circle {
@@ -101,8 +100,7 @@ place (const ImkInsarformSurface *s, double latitude, double longitude,
   p[2] = (n * (1 - e2) + height) * sin (latitude);
 }
 
-/* --- pairs -------------------------------------------------------------------
- */
+/* --- pairs ---------------------------------------------------------------- */
 
 typedef struct Pair {
   ImkInsarformState states[2][N_STATES];
@@ -133,8 +131,7 @@ make_pair (Pair *p, const double *baseline, double step, int32_t look)
   }
 }
 
-/* --- promises ----------------------------------------------------------------
- */
+/* --- promises ------------------------------------------------------------- */
 
 static double
 wrap (double f)
@@ -144,8 +141,7 @@ wrap (double f)
 
 /* Finds column and line of points on the ground, and their phase. Those of the
  * other side have another phase, so the side is tested as well. */
-static void
-test_points_have_their_phase (void)
+TEST (test_points_have_their_phase, "points have their phase")
 {
   const double baseline[] = {150, -420};
   ImkInsarformSurface surface = IMK_INSARFORM_WGS84;
@@ -196,8 +192,7 @@ test_points_have_their_phase (void)
     }
 }
 
-static void
-test_lines_are_their_points (void)
+TEST (test_lines_are_their_points, "lines are their points")
 {
   static const double baselines[][2] = {{0, 0}, {150, -420}, {-900, 2500}};
   enum { WIDTH = 5000, HEIGHT = 3000 };
@@ -242,8 +237,7 @@ test_lines_are_their_points (void)
   free (heights);
 }
 
-static void
-test_what_is_wrong_is_said (void)
+TEST (test_what_is_wrong_is_said, "what is wrong is said")
 {
   const double baseline[] = {150, -420};
   ImkInsarformSurface surface = IMK_INSARFORM_WGS84;
@@ -270,17 +264,4 @@ test_what_is_wrong_is_said (void)
   REFUSES (pair.orbits[1].n_states = 5, "do not pass what is at column");
 #undef REFUSES
   imk_insarform_earth_free (NULL);
-}
-
-int
-main (void)
-{
-  static const Test tests[] = {
-      {"points have their phase", test_points_have_their_phase},
-      {"lines are their points", test_lines_are_their_points},
-      {"what is wrong is said", test_what_is_wrong_is_said},
-      {NULL},
-  };
-
-  return test_main (tests);
 }

@@ -13,8 +13,7 @@
 
 enum { N = IMK_INSARFORM_N_CHANNELS };
 
-/* --- images ------------------------------------------------------------------
- */
+/* --- images --------------------------------------------------------------- */
 
 typedef struct Pair {
   TestImage a, b, phase;
@@ -89,8 +88,7 @@ free_pair (Pair *p)
   test_image_free (&p->phase);
 }
 
-/* --- runs --------------------------------------------------------------------
- */
+/* --- runs ----------------------------------------------------------------- */
 
 static ImkImage
 lines_of (const TestImage *image, uint32_t first, uint32_t n)
@@ -199,11 +197,9 @@ mean_coherence (const TestImage *out)
   return sum / out->image.width / out->image.height;
 }
 
-/* --- promises ----------------------------------------------------------------
- */
+/* --- promises ------------------------------------------------------------- */
 
-static void
-test_a_phase_is_removed_and_put_back (void)
+TEST (test_a_phase_is_removed_and_put_back, "a phase is removed and put back")
 {
   static const uint32_t looks[][2] = {{1, 1}, {4, 3}, {5, 2}};
 
@@ -224,8 +220,8 @@ test_a_phase_is_removed_and_put_back (void)
   }
 }
 
-static void
-test_measured_fringes_are_their_definition (void)
+TEST (test_measured_fringes_are_their_definition,
+    "measured fringes are their definition")
 {
   static const struct {
     uint32_t width, height, window, looks_x, looks_y, push;
@@ -252,8 +248,7 @@ test_measured_fringes_are_their_definition (void)
 
 /* The rate of nodes is that of the phase, far better than a bin, whose rms
  * error would be 0.06 rad a sample. */
-static void
-test_measured_rates_are_right (void)
+TEST (test_measured_rates_are_right, "measured rates are right")
 {
   Pair pair = make_pair (IMK_TYPE_CF32, 320, 256, 0.9, bent);
   ImkInsarformConfig c = config_of (&pair);
@@ -277,8 +272,7 @@ test_measured_rates_are_right (void)
 }
 
 /* Without it the 5 x 5 cells of 4 x 4 samples see a whole fringe. */
-static void
-test_fringes_do_not_cost_coherence (void)
+TEST (test_fringes_do_not_cost_coherence, "fringes do not cost coherence")
 {
   Pair pair = make_pair (IMK_TYPE_CI16, 800, 400, 0.9, ramp);
 
@@ -300,8 +294,8 @@ test_fringes_do_not_cost_coherence (void)
 }
 
 /* The phase that is put back is that of the middle of a cell. */
-static void
-test_restored_fringes_are_those_of_the_images (void)
+TEST (test_restored_fringes_are_those_of_the_images,
+    "restored fringes are those of the images")
 {
   Pair pair = make_pair (IMK_TYPE_CF32, 400, 320, 0.95, bent);
   ImkInsarformConfig c = config_of (&pair);
@@ -331,8 +325,7 @@ test_restored_fringes_are_those_of_the_images (void)
 /* Theory for no coherence and L = 98 samples (2 % have no data) of 100:
  * sqrt (pi / (4 L)) = 0.0895; unbiased, the mean of sqrt (max (0, .)) of an
  * exponential distribution. */
-static void
-test_noise_has_no_more_coherence (void)
+TEST (test_noise_has_no_more_coherence, "noise has no more coherence")
 {
   Pair pair = make_pair (IMK_TYPE_CF32, 1000, 400, 0, flat);
   double found[3];
@@ -371,8 +364,7 @@ phase_noise (const TestImage *out, PhaseFunc phase)
   return sqrt (sum / out->image.height / out->image.width);
 }
 
-static void
-test_the_filter_is_its_definition (void)
+TEST (test_the_filter_is_its_definition, "the filter is its definition")
 {
   static const uint32_t cases[][4] = {{70, 45, 16, 3}, {33, 64, 32, 1000},
       {8, 8, 8, 1}, {20, 5, 32, 2}, {129, 40, 8, 10}};
@@ -391,8 +383,7 @@ test_the_filter_is_its_definition (void)
   }
 }
 
-static void
-test_the_filter_removes_noise (void)
+TEST (test_the_filter_removes_noise, "the filter removes noise")
 {
   Pair pair = make_pair (IMK_TYPE_CF32, 200, 160, 0.8, ramp);
   double before = 0;
@@ -413,8 +404,8 @@ test_the_filter_removes_noise (void)
   free_pair (&pair);
 }
 
-static void
-test_threads_and_pieces_change_nothing (void)
+TEST (
+    test_threads_and_pieces_change_nothing, "threads and pieces change no bit")
 {
   Pair pair = make_pair (IMK_TYPE_CI16, 300, 200, 0.7, bent);
   ImkInsarformConfig c = config_of (&pair);
@@ -437,8 +428,7 @@ test_threads_and_pieces_change_nothing (void)
   free_pair (&pair);
 }
 
-static void
-test_what_is_wrong_is_said (void)
+TEST (test_what_is_wrong_is_said, "what is wrong is said")
 {
   Pair pair = make_pair (IMK_TYPE_CI16, 100, 60, 0.7, bent);
   ImkInsarformConfig good = config_of (&pair), c;
@@ -473,27 +463,4 @@ test_what_is_wrong_is_said (void)
       IMK_ERROR_IMAGE, "is measured");
   imk_insarform_free (self);
   free_pair (&pair);
-}
-
-int
-main (void)
-{
-  static const Test tests[] = {
-      {"a phase is removed and put back", test_a_phase_is_removed_and_put_back},
-      {"measured fringes are their definition",
-          test_measured_fringes_are_their_definition},
-      {"measured rates are right", test_measured_rates_are_right},
-      {"fringes do not cost coherence", test_fringes_do_not_cost_coherence},
-      {"restored fringes are those of the images",
-          test_restored_fringes_are_those_of_the_images},
-      {"noise has no more coherence", test_noise_has_no_more_coherence},
-      {"the filter is its definition", test_the_filter_is_its_definition},
-      {"the filter removes noise", test_the_filter_removes_noise},
-      {"threads and pieces change no bit",
-          test_threads_and_pieces_change_nothing},
-      {"what is wrong is said", test_what_is_wrong_is_said},
-      {NULL},
-  };
-
-  return test_main (tests);
 }

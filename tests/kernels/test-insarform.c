@@ -13,8 +13,7 @@
 enum { WIDTH = 613, HEIGHT = 97 };
 enum { N = IMK_INSARFORM_N_CHANNELS };
 
-/* --- images ------------------------------------------------------------------
- */
+/* --- images --------------------------------------------------------------- */
 
 static TestImage
 noise (ImkType type, uint64_t seed)
@@ -29,8 +28,7 @@ noise (ImkType type, uint64_t seed)
   return image;
 }
 
-/* --- runs --------------------------------------------------------------------
- */
+/* --- runs ----------------------------------------------------------------- */
 
 static ImkInsarformConfig
 config_of (ImkType type, uint32_t looks_x, uint32_t looks_y, uint32_t window_x,
@@ -93,8 +91,7 @@ cell (const TestImage *out, uint32_t x, uint32_t y)
   return (const float *) row + (size_t) x * N;
 }
 
-/* --- the reference
- * ------------------------------------------------------------- */
+/* --- the reference -------------------------------------------------------- */
 
 static void
 check_value (const char *name, uint32_t x, uint32_t y, double found,
@@ -137,11 +134,9 @@ check_cells (const ImkInsarformConfig *c, const TestImage *a,
   return n_holes;
 }
 
-/* --- promises
- * ------------------------------------------------------------------- */
+/* --- promises ------------------------------------------------------------- */
 
-static void
-test_cells_are_their_sums (void)
+TEST (test_cells_are_their_sums, "cells are their sums")
 {
   static const uint32_t cases[][5] = {{1, 1, 5, 5, 1000}, {4, 3, 3, 7, 10},
       {1, 1, 1, 1, 1}, {7, 2, 63, 1, 5}, {256, 97, 3, 3, 50},
@@ -171,8 +166,7 @@ test_cells_are_their_sums (void)
 }
 
 /* An image with itself, turned by a phase: coherence 1, that phase. */
-static void
-test_equal_images_are_coherent (void)
+TEST (test_equal_images_are_coherent, "equal images are coherent")
 {
   ImkInsarformConfig c = config_of (IMK_TYPE_CF32, 3, 2, 3, 5);
   TestImage a = noise (c.type, 3), b = noise (c.type, 3), out;
@@ -200,8 +194,8 @@ test_equal_images_are_coherent (void)
   test_image_free (&out);
 }
 
-static void
-test_pieces_and_threads_change_nothing (void)
+TEST (
+    test_pieces_and_threads_change_nothing, "pieces and threads change no bit")
 {
   ImkInsarformConfig c = config_of (IMK_TYPE_CI16, 2, 3, 5, 5);
   TestImage a = noise (c.type, 5), b = noise (c.type, 6);
@@ -220,8 +214,7 @@ test_pieces_and_threads_change_nothing (void)
   test_image_free (&expected);
 }
 
-static void
-test_images_without_data_are_0 (void)
+TEST (test_images_without_data_are_0, "images without data are 0")
 {
   ImkInsarformConfig c = config_of (IMK_TYPE_CI16, 2, 2, 5, 5);
   TestImage a = noise (c.type, 5),
@@ -242,11 +235,9 @@ test_images_without_data_are_0 (void)
   test_image_free (&out);
 }
 
-/* --- pictures
- * --------------------------------------------------------------------- */
+/* --- pictures ------------------------------------------------------------- */
 
-static void
-test_colours_are_those_of_the_phase (void)
+TEST (test_colours_are_those_of_the_phase, "colours are those of the phase")
 {
   static const struct {
     int degrees;
@@ -279,8 +270,7 @@ test_colours_are_those_of_the_phase (void)
   }
 }
 
-static void
-test_levels_are_rounded_and_clamped (void)
+TEST (test_levels_are_rounded_and_clamped, "levels are rounded and clamped")
 {
   const float rows[] = {0, 0, 0, 0, 0, 0, 1, 0.25f, 1, 0, 2, 1, 0, 0, 5, 1};
   const uint8_t coherences[] = {0, 64, 255, 255},
@@ -304,8 +294,7 @@ test_levels_are_rounded_and_clamped (void)
       rgb[0], rgb[1], rgb[2], rgb[6]);
 }
 
-static void
-test_what_is_wrong_is_said (void)
+TEST (test_what_is_wrong_is_said, "what is wrong is said")
 {
   ImkInsarformConfig good = config_of (IMK_TYPE_CI16, 2, 2, 5, 5), c;
   TestImage a = noise (IMK_TYPE_CI16, 1), b = noise (IMK_TYPE_CI16, 2);
@@ -339,22 +328,4 @@ test_what_is_wrong_is_said (void)
   imk_insarform_free (NULL);
   test_image_free (&a);
   test_image_free (&b);
-}
-
-int
-main (void)
-{
-  static const Test tests[] = {
-      {"cells are their sums", test_cells_are_their_sums},
-      {"equal images are coherent", test_equal_images_are_coherent},
-      {"pieces and threads change no bit",
-          test_pieces_and_threads_change_nothing},
-      {"images without data are 0", test_images_without_data_are_0},
-      {"colours are those of the phase", test_colours_are_those_of_the_phase},
-      {"levels are rounded and clamped", test_levels_are_rounded_and_clamped},
-      {"what is wrong is said", test_what_is_wrong_is_said},
-      {NULL},
-  };
-
-  return test_main (tests);
 }

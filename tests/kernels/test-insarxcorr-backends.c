@@ -66,8 +66,7 @@ check_backends (const ImkInsarxcorrConfig *c, const void *ref, const void *sec,
   free (cuda);
 }
 
-static void
-test_backends_agree (void)
+TEST (test_backends_agree, "the backends agree")
 {
   static const struct {
     ImkInsarxcorrMode mode;
@@ -125,8 +124,8 @@ test_backends_agree (void)
   }
 }
 
-static void
-test_backends_agree_on_floats_and_masks (void)
+TEST (test_backends_agree_on_floats_and_masks,
+    "so they do on floats, masks and gross offsets")
 {
   ImkInsarxcorrConfig c = insar_config (211, 203, 12, 12, 4, 4);
   size_t n = (size_t) c.width[0] * c.height[0];
@@ -167,8 +166,7 @@ test_backends_agree_on_floats_and_masks (void)
 /* Small enough for compute-sanitizer's racecheck, which watches every access to
  * shared memory. Odd lengths, an odd number of them, and more than one block.
  */
-static void
-test_each_kernel_runs_once (void)
+TEST (test_each_kernel_runs_once, "each kernel runs once")
 {
   static const ImkType types[] = {IMK_TYPE_CI16, IMK_TYPE_CF32, IMK_TYPE_F32};
   static const struct {
@@ -254,8 +252,7 @@ run_on_devices (const ImkDevice *device, const ImkInsarxcorrConfig *c,
   return all;
 }
 
-static void
-test_devices_share_rows (void)
+TEST (test_devices_share_rows, "devices share rows, and give the same bytes")
 {
   ImkInsarxcorrConfig c = insar_config (231, 217, 12, 12, 5, 3);
   size_t size = (size_t) c.nx * c.ny * N_FIELDS * sizeof (double);
@@ -349,8 +346,8 @@ repeat_clear (Repeat *r)
   r->device->stream_free (r->stream);
 }
 
-static void
-test_patches_of_two_sizes_go_side_by_side (void)
+TEST (test_patches_of_two_sizes_go_side_by_side,
+    "patches of two sizes go side by side")
 {
   const ImkDevice *device;
   pthread_t thread;
@@ -368,21 +365,4 @@ test_patches_of_two_sizes_go_side_by_side (void)
   test_ok (small.status, &small.error);
   repeat_clear (&large);
   repeat_clear (&small);
-}
-
-int
-main (void)
-{
-  static const Test tests[] = {
-      {"the backends agree", test_backends_agree},
-      {"so they do on floats, masks and gross offsets",
-          test_backends_agree_on_floats_and_masks},
-      {"each kernel runs once", test_each_kernel_runs_once},
-      {"devices share rows, and give the same bytes", test_devices_share_rows},
-      {"patches of two sizes go side by side",
-          test_patches_of_two_sizes_go_side_by_side},
-      {NULL},
-  };
-
-  return test_main (tests);
 }

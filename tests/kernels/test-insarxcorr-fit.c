@@ -54,8 +54,7 @@ read_points (const char *pair, const char *name, double snr, size_t *n)
 }
 
 /* From GMTSAR's offsets, so this tests the fit alone. */
-static void
-test_gmtsar_fits (void)
+TEST (test_gmtsar_fits, "fits are those of GMTSAR")
 {
   for (size_t i = 0; i < sizeof (fits) / sizeof (fits[0]); i++) {
     char name[128], text[IMK_INSARXCORR_FIT_TEXT_SIZE], expected[1024] = "";
@@ -84,8 +83,7 @@ test_gmtsar_fits (void)
   }
 }
 
-static void
-test_fields_are_recovered (void)
+TEST (test_fields_are_recovered, "fields are recovered from their points")
 {
   ImkInsarxcorrPoint points[400];
   uint64_t seed = 1;
@@ -134,8 +132,8 @@ test_fields_are_recovered (void)
         i + 1, fit.range.terms[i]);
 }
 
-static void
-test_points_on_a_line_give_no_slope_across (void)
+TEST (test_points_on_a_line_give_no_slope_across,
+    "points on a line give no slope across it")
 {
   ImkInsarxcorrPoint points[20];
   ImkInsarxcorrFit fit;
@@ -150,8 +148,7 @@ test_points_on_a_line_give_no_slope_across (void)
       fit.range.a_stretch);
 }
 
-static void
-test_bad_fits_are_refused (void)
+TEST (test_bad_fits_are_refused, "bad fits are refused")
 {
   ImkInsarxcorrPoint points[9] = {{0}};
   ImkInsarxcorrFit fit;
@@ -171,8 +168,7 @@ test_bad_fits_are_refused (void)
 }
 
 /* A negative shift is split downwards, a whole one as well. */
-static void
-test_shifts_are_split_as_gmtsar_does (void)
+TEST (test_shifts_are_split_as_gmtsar_does, "shifts are split as GMTSAR does")
 {
   static const struct {
     double shift;
@@ -221,8 +217,7 @@ make_offsets (
 }
 
 /* Noise and single wrong offsets are no misfit; a hill is, in its axis. */
-static void
-test_a_hill_is_a_misfit (void)
+TEST (test_a_hill_is_a_misfit, "a hill is a misfit")
 {
   static const struct {
     double noise, hill;
@@ -266,8 +261,7 @@ test_a_hill_is_a_misfit (void)
 }
 
 /* A wave that a plane cannot follow: its rms is known. */
-static void
-test_a_wave_is_a_wide_misfit (void)
+TEST (test_a_wave_is_a_wide_misfit, "a wave is a wide misfit")
 {
   ImkInsarxcorrMisfit range, azimuth;
   ImkInsarxcorrPoint points[600];
@@ -287,8 +281,7 @@ test_a_wave_is_a_wide_misfit (void)
 
 /* More terms follow a wide hill, but the eight lines are a plane: the quality
  * is that of the plane. */
-static void
-test_the_quality_is_that_of_the_plane (void)
+TEST (test_the_quality_is_that_of_the_plane, "the quality is that of the plane")
 {
   ImkInsarxcorrPoint points[600];
   double rms = 0;
@@ -341,8 +334,7 @@ make_area (double half_strip, double curve, ImkInsarxcorrPoint *points)
 }
 
 /* The error at the corners is that of the fit to other noise. */
-static void
-test_the_reach_is_that_of_the_points (void)
+TEST (test_the_reach_is_that_of_the_points, "the reach is that of the points")
 {
   static const struct {
     double half_strip, curve, least_span, most_span;
@@ -381,8 +373,7 @@ test_the_reach_is_that_of_the_points (void)
   }
 }
 
-static void
-test_points_on_a_line_reach_nowhere (void)
+TEST (test_points_on_a_line_reach_nowhere, "points on a line reach nowhere")
 {
   ImkInsarxcorrPoint points[30];
   ImkInsarxcorrReach reach;
@@ -396,26 +387,4 @@ test_points_on_a_line_reach_nowhere (void)
       imk_insarxcorr_reach (points, 30, &fit, NULL, &reach, &error), &error);
   test_check (reach.span < 1e-6 && reach.leverage >= 1e6,
       "span %g, leverage %g", reach.span, reach.leverage);
-}
-
-int
-main (void)
-{
-  static const Test tests[] = {
-      {"fits are those of GMTSAR", test_gmtsar_fits},
-      {"fields are recovered from their points", test_fields_are_recovered},
-      {"points on a line give no slope across it",
-          test_points_on_a_line_give_no_slope_across},
-      {"bad fits are refused", test_bad_fits_are_refused},
-      {"shifts are split as GMTSAR does", test_shifts_are_split_as_gmtsar_does},
-      {"a hill is a misfit", test_a_hill_is_a_misfit},
-      {"a wave is a wide misfit", test_a_wave_is_a_wide_misfit},
-      {"the reach is that of the points", test_the_reach_is_that_of_the_points},
-      {"points on a line reach nowhere", test_points_on_a_line_reach_nowhere},
-      {"the quality is that of the plane",
-          test_the_quality_is_that_of_the_plane},
-      {NULL},
-  };
-
-  return test_main (tests);
 }

@@ -345,27 +345,13 @@ run_goldens (ImkBackend backend)
   check_norms (&sum);
 }
 
-static void
-test_gmtsar (void)
+TEST (test_gmtsar, "rows are those of GMTSAR", .cpu_only = true)
 {
   run_goldens (IMK_BACKEND_CPU);
 }
 
-static void
-test_gmtsar_on_the_device (void)
+TEST (test_gmtsar_on_the_device, "so they are on the device")
 {
   test_need_cuda ();
   run_goldens (IMK_BACKEND_CUDA);
-}
-
-int
-main (void)
-{
-  static const Test tests[] = {
-      {"rows are those of GMTSAR", test_gmtsar, .cpu_only = true},
-      {"so they are on the device", test_gmtsar_on_the_device},
-      {NULL},
-  };
-
-  return test_main (tests);
 }

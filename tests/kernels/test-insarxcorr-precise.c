@@ -25,8 +25,9 @@ modulate (const ImkInsarxcorrConfig *c, int16_t *image, int kx, int ky)
     }
 }
 
-static void
-test_reference (void)
+TEST (test_reference,
+    "offsets and quality are those of the formulas in float64",
+    .cpu_only = true)
 {
   static const struct {
     uint32_t xsearch, ysearch, width, height, range_interp, azimuth_interp;
@@ -66,8 +67,7 @@ test_reference (void)
 }
 
 /* A carrier says nothing about where things are. */
-static void
-test_carriers_do_not_matter (void)
+TEST (test_carriers_do_not_matter, "carriers do not matter")
 {
   ImkInsarxcorrConfig c = insar_config (300, 300, 8, 8, 3, 3);
   int16_t *ref, *sec;
@@ -118,8 +118,7 @@ static const struct {
     {"ampcor_wn", 512, 512, 32, 64, 8, 8, {0}, 0.03, 0.03},
 };
 
-static void
-test_offsets_are_accurate (void)
+TEST (test_offsets_are_accurate, "offsets are accurate")
 {
   for (size_t i = 0; i < sizeof (sets) / sizeof (sets[0]); i++) {
     const Truth *t = &sets[i].truth;
@@ -177,8 +176,8 @@ test_offsets_are_accurate (void)
 }
 
 /* Of noise, which is what it is made for. */
-static void
-test_covariance_is_that_of_the_errors (void)
+TEST (test_covariance_is_that_of_the_errors,
+    "the covariance is that of the errors", .cpu_only = true)
 {
   ImkInsarxcorrConfig c = insar_config (512, 512, 8, 8, 12, 14);
   size_t n = (size_t) c.width[0] * c.height[0];
@@ -210,8 +209,7 @@ test_covariance_is_that_of_the_errors (void)
 /* ------------------------------------------------------------------------
  * No data. */
 
-static void
-test_no_data_is_said (void)
+TEST (test_no_data_is_said, "no data is said")
 {
   ImkInsarxcorrConfig c = insar_config (200, 200, 8, 8, 3, 3);
   size_t n = (size_t) c.width[0] * c.height[0];
@@ -246,8 +244,7 @@ test_no_data_is_said (void)
   free (image);
 }
 
-static void
-test_bad_configs_are_refused (void)
+TEST (test_bad_configs_are_refused, "bad configurations are refused")
 {
   const struct {
     uint32_t window_width, window_height, azimuth_interp;
@@ -272,22 +269,4 @@ test_bad_configs_are_refused (void)
     test_error (imk_insarxcorr_new (IMK_BACKEND_CPU, &c, &self, &error), &error,
         IMK_ERROR_CONFIG, cases[i].words);
   }
-}
-
-int
-main (void)
-{
-  static const Test tests[] = {
-      {"offsets and quality are those of the formulas in float64",
-          test_reference, .cpu_only = true},
-      {"carriers do not matter", test_carriers_do_not_matter},
-      {"offsets are accurate", test_offsets_are_accurate},
-      {"the covariance is that of the errors",
-          test_covariance_is_that_of_the_errors, .cpu_only = true},
-      {"no data is said", test_no_data_is_said},
-      {"bad configurations are refused", test_bad_configs_are_refused},
-      {NULL},
-  };
-
-  return test_main (tests);
 }

@@ -155,8 +155,7 @@ slack (double part, uint32_t n)
                                             : 0;
 }
 
-static void
-test_noise_is_not_accepted (void)
+TEST (test_noise_is_not_accepted, "noise is not accepted", .cpu_only = true)
 {
   static const struct {
     uint32_t size, search, step;
@@ -184,8 +183,8 @@ test_noise_is_not_accepted (void)
 }
 
 /* The secondary is @coherence times the reference, and other noise. */
-static void
-test_low_coherence_is_accepted (void)
+TEST (test_low_coherence_is_accepted, "low coherence is accepted",
+    .cpu_only = true)
 {
   static const uint32_t searches[] = {8, 64};
   const double coherence = 0.4;
@@ -216,8 +215,8 @@ test_low_coherence_is_accepted (void)
 
 /* A white spectrum has no middle: turned by the angle of chance that it has, a
  * part of it would move the wrong way. */
-static void
-test_white_images_correlate_between_samples (void)
+TEST (test_white_images_correlate_between_samples,
+    "white images correlate between samples", .cpu_only = true)
 {
   ImkInsarxcorrConfig c = significant_config (32, 8, 24, 8);
   uint32_t width = c.width[0], height = c.height[0];
@@ -257,8 +256,8 @@ test_white_images_correlate_between_samples (void)
 
 /* GMTSAR's correlation has a threshold as well when it is asked for; numbers
  * are those that were given. */
-static void
-test_threshold_follows_from_the_template (void)
+TEST (test_threshold_follows_from_the_template,
+    "the threshold follows from the template")
 {
   static const struct {
     ImkInsarxcorrMode mode;
@@ -288,21 +287,4 @@ test_threshold_follows_from_the_template (void)
         "case %zu: the threshold is %.2f, expected %g to %g", i,
         c.min_correlation, cases[i].least, cases[i].most);
   }
-}
-
-int
-main (void)
-{
-  static const Test tests[] = {
-      {"noise is not accepted", test_noise_is_not_accepted, .cpu_only = true},
-      {"low coherence is accepted", test_low_coherence_is_accepted,
-          .cpu_only = true},
-      {"white images correlate between samples",
-          test_white_images_correlate_between_samples, .cpu_only = true},
-      {"the threshold follows from the template",
-          test_threshold_follows_from_the_template},
-      {NULL},
-  };
-
-  return test_main (tests);
 }

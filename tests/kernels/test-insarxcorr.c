@@ -10,8 +10,8 @@
 
 #include "insarxcorr/insarxcorr-peak.h"
 
-static void
-test_reference (void)
+TEST (test_reference, "offsets are those of the formulas in float64",
+    .cpu_only = true)
 {
   static const struct {
     uint32_t xsearch, ysearch, range_interp, interp;
@@ -52,8 +52,7 @@ test_reference (void)
 
 /* A small -time4 surface is 0 but for the peak. Its sum of squares, added up in
  * another order, is more than that of the peak by a rounding error. */
-static void
-test_peaks_alone_have_no_snr (void)
+TEST (test_peaks_alone_have_no_snr, "peaks alone have no SNR")
 {
   const ImkInsarxcorrPlan plan = {
       .fine = {1, 1, .n_lags_x = 16, .n_lags_y = 16}};
@@ -67,8 +66,7 @@ test_peaks_alone_have_no_snr (void)
   test_check (peak.snr == 9, "the SNR is %g, not 9", peak.snr);
 }
 
-static void
-test_reference_of_floats (void)
+TEST (test_reference_of_floats, "so they are for float samples")
 {
   ImkInsarxcorrConfig c = insar_config (97, 103, 8, 8, 2, 2);
   size_t n = (size_t) c.width[0] * c.height[0];
@@ -98,8 +96,8 @@ test_reference_of_floats (void)
 /* ------------------------------------------------------------------------
  * Laws. */
 
-static void
-test_whole_shifts_are_found (void)
+TEST (test_whole_shifts_are_found,
+    "whole shifts are found to a quarter of a sample")
 {
   for (int dy = -5; dy <= 5; dy += 5)
     for (int dx = -3; dx <= 3; dx += 3) {
@@ -131,8 +129,8 @@ test_whole_shifts_are_found (void)
 
 /* Every bit is the same, however lines come, threads run and memory is short.
  */
-static void
-test_results_do_not_depend_on_bands (void)
+TEST (test_results_do_not_depend_on_bands,
+    "results do not depend on bands and threads")
 {
   ImkInsarxcorrConfig c = insar_config (311, 407, 16, 8, 5, 9);
   size_t size = (size_t) c.nx * c.ny * N_FIELDS * sizeof (double);
@@ -168,8 +166,7 @@ test_results_do_not_depend_on_bands (void)
 }
 
 /* Patches far from each other: bands leave columns and lines out. */
-static void
-test_sparse_grids (void)
+TEST (test_sparse_grids, "sparse grids keep what they need")
 {
   ImkInsarxcorrConfig c = insar_config (700, 650, 4, 8, 3, 3);
   int16_t *ref, *sec;
@@ -189,8 +186,7 @@ test_sparse_grids (void)
   free (sec);
 }
 
-static void
-test_grids (void)
+TEST (test_grids, "the grid of GMTSAR ends early, the even one does not")
 {
   ImkInsarxcorrConfig c = insar_config (399, 347, 8, 8, 90, 60);
   int16_t *image = calloc ((size_t) c.width[0] * c.height[0], 4);
@@ -217,8 +213,7 @@ test_grids (void)
 /* ------------------------------------------------------------------------
  * No data. */
 
-static void
-test_no_data_is_said (void)
+TEST (test_no_data_is_said, "no data is said")
 {
   ImkInsarxcorrConfig c = insar_config (200, 200, 16, 16, 2, 2);
   int16_t *zero = calloc ((size_t) c.width[0] * c.height[0], 4);
@@ -255,8 +250,8 @@ test_no_data_is_said (void)
   free (sec);
 }
 
-static void
-test_numbers_that_are_none_are_no_data (void)
+TEST (
+    test_numbers_that_are_none_are_no_data, "numbers that are none are no data")
 {
   ImkInsarxcorrConfig c = insar_config (131, 131, 8, 8, 2, 2);
   size_t n = (size_t) c.width[0] * c.height[0];
@@ -292,8 +287,7 @@ test_numbers_that_are_none_are_no_data (void)
   free (image);
 }
 
-static void
-test_images_may_end_anywhere (void)
+TEST (test_images_may_end_anywhere, "images may end anywhere")
 {
   ImkInsarxcorrConfig c = insar_config (140, 140, 8, 8, 4, 4);
   int16_t *ref, *sec;
@@ -329,8 +323,7 @@ test_images_may_end_anywhere (void)
   free (sec);
 }
 
-static void
-test_peaks_at_the_edge_are_flagged (void)
+TEST (test_peaks_at_the_edge_are_flagged, "peaks at the edge are flagged")
 {
   ImkInsarxcorrConfig c = insar_config (200, 200, 16, 16, 2, 2);
   int16_t *ref, *sec;
@@ -361,8 +354,7 @@ check_refused (const ImkInsarxcorrConfig *c, const char *words)
   test_check (!self, "an object was made");
 }
 
-static void
-test_bad_configs_are_refused (void)
+TEST (test_bad_configs_are_refused, "bad configurations are refused")
 {
   const ImkInsarxcorrConfig good = insar_config (200, 200, 16, 16, 2, 2);
   ImkInsarxcorrConfig c;
@@ -397,8 +389,7 @@ test_bad_configs_are_refused (void)
   check_refused (&c, "product of the searches");
 }
 
-static void
-test_calls_out_of_order_are_refused (void)
+TEST (test_calls_out_of_order_are_refused, "calls out of order are refused")
 {
   ImkInsarxcorrConfig c = insar_config (200, 200, 16, 16, 2, 2);
   ImkInsarxcorr *self = insar_new (IMK_BACKEND_CPU, &c);
@@ -430,8 +421,7 @@ test_calls_out_of_order_are_refused (void)
 }
 
 /* A row that was cancelled comes again, with the same bytes. */
-static void
-test_rows_can_be_cancelled (void)
+TEST (test_rows_can_be_cancelled, "rows can be cancelled")
 {
   ImkInsarxcorrConfig c = insar_config (120, 110, 16, 16, 3, 1);
   const size_t n = (size_t) c.width[0] * c.height[0] * 2;
@@ -462,32 +452,4 @@ test_rows_can_be_cancelled (void)
   free (expected);
   free (images[0]);
   free (images[1]);
-}
-
-int
-main (void)
-{
-  static const Test tests[] = {
-      {"offsets are those of the formulas in float64", test_reference,
-          .cpu_only = true},
-      {"so they are for float samples", test_reference_of_floats},
-      {"peaks alone have no SNR", test_peaks_alone_have_no_snr},
-      {"whole shifts are found to a quarter of a sample",
-          test_whole_shifts_are_found},
-      {"results do not depend on bands and threads",
-          test_results_do_not_depend_on_bands},
-      {"sparse grids keep what they need", test_sparse_grids},
-      {"the grid of GMTSAR ends early, the even one does not", test_grids},
-      {"no data is said", test_no_data_is_said},
-      {"numbers that are none are no data",
-          test_numbers_that_are_none_are_no_data},
-      {"images may end anywhere", test_images_may_end_anywhere},
-      {"peaks at the edge are flagged", test_peaks_at_the_edge_are_flagged},
-      {"bad configurations are refused", test_bad_configs_are_refused},
-      {"calls out of order are refused", test_calls_out_of_order_are_refused},
-      {"rows can be cancelled", test_rows_can_be_cancelled},
-      {NULL},
-  };
-
-  return test_main (tests);
 }

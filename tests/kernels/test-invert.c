@@ -91,8 +91,7 @@ check_formula (const TestImage *in, uint32_t maximum)
   }
 }
 
-static void
-test_every_sample_is_the_formula (void)
+TEST (test_every_sample_is_the_formula, "every sample is the formula")
 {
   for_all (check_formula);
 }
@@ -112,15 +111,13 @@ check_backends (const TestImage *in, uint32_t maximum)
   }
 }
 
-static void
-test_the_backends_agree (void)
+TEST (test_the_backends_agree, "CPU and CUDA give the same bytes")
 {
   test_need_cuda ();
   for_all (check_backends);
 }
 
-static void
-test_wrong_configurations_are_refused (void)
+TEST (test_wrong_configurations_are_refused, "wrong configurations are refused")
 {
   ImkInvertConfig config;
   ImkInvert *self = NULL;
@@ -135,18 +132,4 @@ test_wrong_configurations_are_refused (void)
   test_error (imk_invert_new (IMK_BACKEND_CPU, &config, &self, &error), &error,
       IMK_ERROR_CONFIG, "type f32");
   test_check (!self, "an object was made");
-}
-
-int
-main (void)
-{
-  static const Test tests[] = {
-      {"every sample is the formula", test_every_sample_is_the_formula},
-      {"CPU and CUDA give the same bytes", test_the_backends_agree},
-      {"wrong configurations are refused",
-          test_wrong_configurations_are_refused},
-      {NULL, NULL},
-  };
-
-  return test_main (tests);
 }

@@ -105,8 +105,8 @@ write_mesh (const ImkMesh *mesh, ImkMeshFormat format)
   return file;
 }
 
-static void
-obj_has_a_vertex_a_height_and_triangles_between (void)
+TEST (obj_has_a_vertex_a_height_and_triangles_between,
+    "an OBJ has a vertex a height and triangles between")
 {
   static const char expected[] =
       "# mm\nmtllib a.mtl\nusemtl surface\n"
@@ -152,8 +152,8 @@ word_at (const char *p)
   return v;
 }
 
-static void
-ply_faces_look_up_and_holes_have_none (void)
+TEST (ply_faces_look_up_and_holes_have_none,
+    "faces of a PLY look up, and holes have none")
 {
   static const struct {
     const char *digits;
@@ -208,8 +208,7 @@ ply_faces_look_up_and_holes_have_none (void)
 
 /* Positions, normals, texture coordinates, indices and the picture follow each
  * other; the Python tests read the rest. */
-static void
-glb_is_in_metres_and_aligned (void)
+TEST (glb_is_in_metres_and_aligned, "a GLB is in metres and aligned")
 {
   TestImage t = heights_of (3, 2, "12.349");
   const char *json, *bin;
@@ -247,8 +246,8 @@ glb_is_in_metres_and_aligned (void)
   test_image_free (&t);
 }
 
-static void
-a_glb_without_faces_is_an_empty_scene (void)
+TEST (a_glb_without_faces_is_an_empty_scene,
+    "a GLB without faces is an empty scene")
 {
   TestImage t = heights_of (3, 1, "1.2");
   Made made;
@@ -275,8 +274,7 @@ n_vertices (const ImkMesh *mesh)
   return n;
 }
 
-static void
-steps_leave_out_columns_and_rows (void)
+TEST (steps_leave_out_columns_and_rows, "steps leave out columns and rows")
 {
   TestImage t = heights_of (5, 4, "11111222223333344444");
   TestImage large = test_image_new (IMK_TYPE_F32, 4097, 1025, 1, 0);
@@ -310,8 +308,7 @@ steps_leave_out_columns_and_rows (void)
   test_image_free (&t);
 }
 
-static void
-meshes_of_nonsense_are_refused (void)
+TEST (meshes_of_nonsense_are_refused, "meshes of nonsense are refused")
 {
   TestImage t = heights_of (2, 2, "1111");
   TestImage wrong = test_image_new (IMK_TYPE_U16, 2, 2, 1, 0);
@@ -344,23 +341,4 @@ meshes_of_nonsense_are_refused (void)
   made_free (&made);
   test_image_free (&t);
   test_image_free (&wrong);
-}
-
-int
-main (void)
-{
-  static const Test tests[] = {
-      {"an OBJ has a vertex a height and triangles between",
-          obj_has_a_vertex_a_height_and_triangles_between},
-      {"faces of a PLY look up, and holes have none",
-          ply_faces_look_up_and_holes_have_none},
-      {"a GLB is in metres and aligned", glb_is_in_metres_and_aligned},
-      {"a GLB without faces is an empty scene",
-          a_glb_without_faces_is_an_empty_scene},
-      {"steps leave out columns and rows", steps_leave_out_columns_and_rows},
-      {"meshes of nonsense are refused", meshes_of_nonsense_are_refused},
-      {NULL},
-  };
-
-  return test_main (tests);
 }

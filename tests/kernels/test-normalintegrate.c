@@ -52,8 +52,7 @@ static const struct {
 
 enum { N_SIZES = sizeof (sizes) / sizeof (*sizes) };
 
-static void
-plane_is_exact (void)
+TEST (plane_is_exact, "a plane is exact, of any size")
 {
   for (size_t i = 0; i < N_SIZES; i++) {
     Map m = map_plane (sizes[i].width, sizes[i].height, 0.75, -0.25);
@@ -73,8 +72,8 @@ plane_is_exact (void)
   }
 }
 
-static void
-sphere_is_within_a_thousandth_of_its_radius (void)
+TEST (sphere_is_within_a_thousandth_of_its_radius,
+    "a sphere is exact but for its samples")
 {
   static const struct {
     ImkType type;
@@ -101,8 +100,8 @@ sphere_is_within_a_thousandth_of_its_radius (void)
   }
 }
 
-static void
-defaults_keep_a_sphere_within_half_a_percent (void)
+TEST (defaults_keep_a_sphere_within_half_a_percent,
+    "defaults keep a sphere of 8 bits within 0.5 %")
 {
   Map m = map_sphere (300, 301, 120);
   Result r = normal_run (&m, IMK_TYPE_U8, NULL);
@@ -120,8 +119,8 @@ defaults_keep_a_sphere_within_half_a_percent (void)
   map_free (&m);
 }
 
-static void
-periodic_waves_are_exact_for_frankot_chellappa (void)
+TEST (periodic_waves_are_exact_for_frankot_chellappa,
+    "periodic waves are exact for frankot-chellappa")
 {
   static const struct {
     uint32_t width, height;
@@ -144,8 +143,7 @@ periodic_waves_are_exact_for_frankot_chellappa (void)
 }
 
 /* Surfaces of pixels that are wider or higher than the other way. */
-static void
-pixels_need_not_be_square (void)
+TEST (pixels_need_not_be_square, "pixels need not be square")
 {
   static const double aspects[] = {10 / 11.0, 2, 0.5, 59 / 54.0};
 
@@ -183,8 +181,8 @@ pixels_need_not_be_square (void)
   }
 }
 
-static void
-waves_of_oblong_pixels_are_exact_for_frankot_chellappa (void)
+TEST (waves_of_oblong_pixels_are_exact_for_frankot_chellappa,
+    "waves of oblong pixels are exact for frankot-chellappa")
 {
   Map square = map_waves (64, 48), m = map_waves (64, 48);
   ImkNormalintegrateConfig c;
@@ -210,8 +208,8 @@ waves_of_oblong_pixels_are_exact_for_frankot_chellappa (void)
 }
 
 /* The chords of a sine are those of its circle of curvature: off by h^2. */
-static void
-sine_is_of_second_order_for_poisson (void)
+TEST (sine_is_of_second_order_for_poisson,
+    "a sine is of second order for poisson")
 {
   double errors[2];
 
@@ -238,8 +236,8 @@ sine_is_of_second_order_for_poisson (void)
 /* ------------------------------------------------------------------------
  * Against float64. */
 
-static void
-slopes_of_no_surface_give_least_squares (void)
+TEST (slopes_of_no_surface_give_least_squares,
+    "slopes of no surface give least squares")
 {
   for (size_t i = 0; i < N_SIZES; i++)
     for (int holes = 0; holes < 3; holes++) {
@@ -265,8 +263,8 @@ slopes_of_no_surface_give_least_squares (void)
 }
 
 /* Maps that are hard: islands in a row or two. */
-static void
-no_tolerance_ends_where_float32_does (void)
+TEST (no_tolerance_ends_where_float32_does,
+    "no tolerance ends where float32 does")
 {
   for (uint32_t i = 0; i < 60; i++) {
     Map m = map_noise (20 + i, 1 + i % 3, 0.25, i);
@@ -288,8 +286,8 @@ no_tolerance_ends_where_float32_does (void)
   }
 }
 
-static void
-frankot_chellappa_is_its_fourier_sum (void)
+TEST (frankot_chellappa_is_its_fourier_sum,
+    "frankot-chellappa is its Fourier sum")
 {
   for (size_t i = 0; i < 6; i++) {
     Map m = map_noise (sizes[i].width, sizes[i].height, 0.2, i);
@@ -313,8 +311,7 @@ frankot_chellappa_is_its_fourier_sum (void)
 /* ------------------------------------------------------------------------
  * Laws. */
 
-static void
-islands_are_solved_each_for_itself (void)
+TEST (islands_are_solved_each_for_itself, "islands are solved each for itself")
 {
   Map m = map_sphere (61, 40, 29);
   ImkNormalintegrateConfig c;
@@ -333,8 +330,7 @@ islands_are_solved_each_for_itself (void)
   map_free (&m);
 }
 
-static void
-y_down_is_y_up_turned_over (void)
+TEST (y_down_is_y_up_turned_over, "y down is y up turned over")
 {
   Map m = map_noise (13, 11, 0.1, 3);
   TestImage up = map_encode (&m, IMK_TYPE_U16, 4, false);
@@ -358,8 +354,7 @@ y_down_is_y_up_turned_over (void)
   map_free (&m);
 }
 
-static void
-colours_say_which_channel_is_which (void)
+TEST (colours_say_which_channel_is_which, "colours say which channel is which")
 {
   Map m = map_plane (9, 7, 0.5, 0.25);
   TestImage rgb = map_encode (&m, IMK_TYPE_U8, 3, false), bgr;
@@ -384,8 +379,8 @@ colours_say_which_channel_is_which (void)
   map_free (&m);
 }
 
-static void
-millimetres_scale_heights_and_grey_tells_its_step (void)
+TEST (millimetres_scale_heights_and_grey_tells_its_step,
+    "millimetres scale heights, grey tells its step")
 {
   Map m = map_plane (21, 15, 0.5, 0.25);
   double range = 0.05 * (0.5 * 20 + 0.25 * 14);
@@ -417,8 +412,7 @@ millimetres_scale_heights_and_grey_tells_its_step (void)
   map_free (&m);
 }
 
-static void
-swapped_grey_has_its_bytes_turned (void)
+TEST (swapped_grey_has_its_bytes_turned, "swapped grey has its bytes turned")
 {
   Map m = map_sphere (21, 15, 7);
   TestImage in = map_encode (&m, IMK_TYPE_F32, 3, false);
@@ -440,8 +434,7 @@ swapped_grey_has_its_bytes_turned (void)
   map_free (&m);
 }
 
-static void
-what_is_no_normal_has_no_height (void)
+TEST (what_is_no_normal_has_no_height, "what is no normal has no height")
 {
   static const float bad[][3] = {{NAN, 0, 1}, {0, NAN, 1}, {0, 0, NAN},
       {INFINITY, 0, 1}, {0, 0, INFINITY}, {0, 0, 0}, {0, 0, -1}, {1, 0, 0},
@@ -467,8 +460,8 @@ what_is_no_normal_has_no_height (void)
   map_free (&m);
 }
 
-static void
-nothing_valid_gives_no_height_and_no_range (void)
+TEST (nothing_valid_gives_no_height_and_no_range,
+    "nothing valid gives no height and no range")
 {
   for (int method = 0; method < 2; method++) {
     Map m = map_new (7, 5);
@@ -488,8 +481,7 @@ nothing_valid_gives_no_height_and_no_range (void)
   }
 }
 
-static void
-flat_map_is_at_0_everywhere (void)
+TEST (flat_map_is_at_0_everywhere, "a flat map is at 0 everywhere")
 {
   Map m = map_plane (8, 9, 0, 0);
   Result r = normal_run (&m, IMK_TYPE_F32, NULL);
@@ -503,8 +495,7 @@ flat_map_is_at_0_everywhere (void)
   map_free (&m);
 }
 
-static void
-threads_change_no_byte (void)
+TEST (threads_change_no_byte, "threads change no byte")
 {
   for (int method = 0; method < 2; method++) {
     Map m = map_sphere (131, 97, 47);
@@ -526,8 +517,7 @@ threads_change_no_byte (void)
 }
 
 /* One object, method after method: nothing is left of the map before. */
-static void
-a_map_depends_on_nothing_before_it (void)
+TEST (a_map_depends_on_nothing_before_it, "a map depends on nothing before it")
 {
   Map m = map_noise (33, 20, 0.2, 1);
   TestImage in = map_encode (&m, IMK_TYPE_F32, 3, false);
@@ -560,8 +550,7 @@ a_map_depends_on_nothing_before_it (void)
   map_free (&m);
 }
 
-static void
-bad_configs_are_refused_in_words (void)
+TEST (bad_configs_are_refused_in_words, "bad configs are refused in words")
 {
   static const struct {
     const char *words;
@@ -612,8 +601,7 @@ bad_configs_are_refused_in_words (void)
   }
 }
 
-static void
-images_of_another_kind_are_refused (void)
+TEST (images_of_another_kind_are_refused, "images of another kind are refused")
 {
   Map m = map_plane (5, 4, 0, 0);
   TestImage in = map_encode (&m, IMK_TYPE_U8, 3, false);
@@ -640,8 +628,7 @@ images_of_another_kind_are_refused (void)
 /* ------------------------------------------------------------------------
  * CUDA. */
 
-static void
-cuda_agrees_with_cpu (void)
+TEST (cuda_agrees_with_cpu, "CUDA agrees with the CPU")
 {
   static const struct {
     ImkType type;
@@ -701,8 +688,7 @@ cuda_agrees_with_cpu (void)
       }
 }
 
-static void
-cuda_gives_the_same_bytes_again (void)
+TEST (cuda_gives_the_same_bytes_again, "CUDA gives the same bytes again")
 {
   ImkNormalintegrateConfig c;
   TestImage in;
@@ -721,52 +707,4 @@ cuda_gives_the_same_bytes_again (void)
   result_free (&b);
   test_image_free (&in);
   map_free (&m);
-}
-
-int
-main (void)
-{
-  static const Test tests[] = {
-      {"a plane is exact, of any size", plane_is_exact},
-      {"a sphere is exact but for its samples",
-          sphere_is_within_a_thousandth_of_its_radius},
-      {"defaults keep a sphere of 8 bits within 0.5 %",
-          defaults_keep_a_sphere_within_half_a_percent},
-      {"periodic waves are exact for frankot-chellappa",
-          periodic_waves_are_exact_for_frankot_chellappa},
-      {"pixels need not be square", pixels_need_not_be_square},
-      {"waves of oblong pixels are exact for frankot-chellappa",
-          waves_of_oblong_pixels_are_exact_for_frankot_chellappa},
-      {"a sine is of second order for poisson",
-          sine_is_of_second_order_for_poisson},
-      {"slopes of no surface give least squares",
-          slopes_of_no_surface_give_least_squares},
-      {"no tolerance ends where float32 does",
-          no_tolerance_ends_where_float32_does},
-      {"frankot-chellappa is its Fourier sum",
-          frankot_chellappa_is_its_fourier_sum},
-      {"islands are solved each for itself",
-          islands_are_solved_each_for_itself},
-      {"y down is y up turned over", y_down_is_y_up_turned_over},
-      {"colours say which channel is which",
-          colours_say_which_channel_is_which},
-      {"millimetres scale heights, grey tells its step",
-          millimetres_scale_heights_and_grey_tells_its_step},
-      {"swapped grey has its bytes turned", swapped_grey_has_its_bytes_turned},
-      {"what is no normal has no height", what_is_no_normal_has_no_height},
-      {"nothing valid gives no height and no range",
-          nothing_valid_gives_no_height_and_no_range},
-      {"a flat map is at 0 everywhere", flat_map_is_at_0_everywhere},
-      {"threads change no byte", threads_change_no_byte},
-      {"a map depends on nothing before it",
-          a_map_depends_on_nothing_before_it},
-      {"bad configs are refused in words", bad_configs_are_refused_in_words},
-      {"images of another kind are refused",
-          images_of_another_kind_are_refused},
-      {"CUDA agrees with the CPU", cuda_agrees_with_cpu},
-      {"CUDA gives the same bytes again", cuda_gives_the_same_bytes_again},
-      {NULL},
-  };
-
-  return test_main (tests);
 }

@@ -82,8 +82,7 @@ check_definition (const ImkOctangioConfig *c, const Scans *s, const char *what)
   free (found);
 }
 
-static void
-test_each_method_is_the_definition (void)
+TEST (test_each_method_is_the_definition, "each method is the definition")
 {
   static const uint32_t sizes[][4] = {/* A, D, N, window */
       {7, 13, 2, 1}, {1, 31, 4, 3}, {12, 1, 3, 2}, {9, 17, 8, 5}};
@@ -157,8 +156,8 @@ static_tissue (double motion)
   return s;
 }
 
-static void
-test_static_tissue_has_the_noise_of_theory (void)
+TEST (test_static_tissue_has_the_noise_of_theory,
+    "static tissue has the noise of theory")
 {
   static const double power = 8, signal = 400;
   static const struct {
@@ -210,8 +209,7 @@ test_static_tissue_has_the_noise_of_theory (void)
   free (s.data);
 }
 
-/* --- flow ------------------------------------------------------------------
- */
+/* --- flow ----------------------------------------------------------------- */
 
 /* A vessel of the radius 40 at depth 200 in static tissue, with a parabolic
  * profile of phases: @peak radians from repeat to repeat in its middle. Its
@@ -252,8 +250,7 @@ vessel (double peak)
   return s;
 }
 
-static void
-test_a_vessel_has_its_velocity (void)
+TEST (test_a_vessel_has_its_velocity, "a vessel has its velocity")
 {
   static const double peaks[] = {1.5, -0.6};
 
@@ -298,8 +295,7 @@ test_a_vessel_has_its_velocity (void)
 }
 
 /* Flow is where the vessel is, for every method of angiography. */
-static void
-test_a_vessel_stands_out (void)
+TEST (test_a_vessel_stands_out, "a vessel stands out")
 {
   static const ImkOctangioMethod methods[] = {IMK_OCTANGIO_SPECKLE_VARIANCE,
       IMK_OCTANGIO_DECORRELATION, IMK_OCTANGIO_COMPLEX_DECORRELATION,
@@ -335,8 +331,7 @@ test_a_vessel_stands_out (void)
 }
 
 /* Between neighbouring A-scans of one B-scan. */
-static void
-test_pairs_of_ascans (void)
+TEST (test_pairs_of_ascans, "pairs of A-scans")
 {
   Scans s = scans_new (20, 30, 1);
   ImkOctangioConfig c;
@@ -371,8 +366,7 @@ test_pairs_of_ascans (void)
   free (s.data);
 }
 
-static void
-test_projection_follows_the_surfaces (void)
+TEST (test_projection_follows_the_surfaces, "a projection follows the surfaces")
 {
   static const float flow[] = {
       1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12}; /* [4][3] */
@@ -409,8 +403,7 @@ check_refused (ImkOctangioConfig c, const char *words)
     check_refused (wrong_, words); \
   } while (0)
 
-static void
-test_wrong_configurations_are_refused (void)
+TEST (test_wrong_configurations_are_refused, "wrong configurations are refused")
 {
   ImkOctangioConfig c;
 
@@ -431,24 +424,4 @@ test_wrong_configurations_are_refused (void)
   c.n_tissue = 1;
   c.is_complex = false;
   check_refused (c, "needs phases");
-}
-
-int
-main (void)
-{
-  static const Test tests[] = {
-      {"each method is the definition", test_each_method_is_the_definition},
-      {"static tissue has the noise of theory",
-          test_static_tissue_has_the_noise_of_theory},
-      {"a vessel has its velocity", test_a_vessel_has_its_velocity},
-      {"a vessel stands out", test_a_vessel_stands_out},
-      {"pairs of A-scans", test_pairs_of_ascans},
-      {"a projection follows the surfaces",
-          test_projection_follows_the_surfaces},
-      {"wrong configurations are refused",
-          test_wrong_configurations_are_refused},
-      {NULL},
-  };
-
-  return test_main (tests);
 }

@@ -146,16 +146,14 @@ check_formula (const ImkRelightConfig *config, const ImkRelightSource *normals,
   test_image_free (&out);
 }
 
-static void
-every_pixel_is_the_formula (void)
+TEST (every_pixel_is_the_formula, "every pixel is the formula")
 {
   for_all (check_formula);
 }
 
 /* n = (3, 4, 12) / 13 under light from the camera, from the right, from
  * behind. */
-static void
-worked_pixels (void)
+TEST (worked_pixels, "worked pixels")
 {
   static const struct {
     double azimuth, elevation, ambient, specular;
@@ -203,8 +201,7 @@ worked_pixels (void)
   test_image_free (&a);
 }
 
-static void
-what_is_no_normal_is_black (void)
+TEST (what_is_no_normal_is_black, "what is no normal is black")
 {
   static const float bad[][3] = {{0, 0, 0}, {NAN, 0, 1}, {0, NAN, 1},
       {0, 0, INFINITY}, {3e38f, 3e38f, 0}, {1e-8f, 0, 0}};
@@ -231,8 +228,7 @@ what_is_no_normal_is_black (void)
 }
 
 /* Grazing light: what is painted with infinity, times nothing. */
-static void
-what_is_no_albedo_is_black (void)
+TEST (what_is_no_albedo_is_black, "what is no albedo is black")
 {
   static const float paints[] = {INFINITY, -INFINITY, NAN, -1, 0, 1e38f};
   TestImage n = test_image_new (IMK_TYPE_F32, 6, 1, 3, 0);
@@ -271,8 +267,8 @@ what_is_no_albedo_is_black (void)
   test_image_free (&out);
 }
 
-static void
-bad_configs_and_images_are_refused_in_words (void)
+TEST (bad_configs_and_images_are_refused_in_words,
+    "bad configs and images are refused in words")
 {
   TestImage u8 = noise (IMK_TYPE_U8, 3, 0), grey = noise (IMK_TYPE_U8, 1, 0);
   TestImage small = test_image_new (IMK_TYPE_U8, 3, 3, 3, 0);
@@ -336,26 +332,8 @@ check_cuda (const ImkRelightConfig *config, const ImkRelightSource *normals,
   test_image_free (&cuda);
 }
 
-static void
-cuda_agrees_with_cpu (void)
+TEST (cuda_agrees_with_cpu, "CUDA agrees with the CPU")
 {
   test_need_cuda ();
   for_all (check_cuda);
-}
-
-int
-main (void)
-{
-  static const Test tests[] = {
-      {"every pixel is the formula", every_pixel_is_the_formula},
-      {"worked pixels", worked_pixels},
-      {"what is no normal is black", what_is_no_normal_is_black},
-      {"what is no albedo is black", what_is_no_albedo_is_black},
-      {"bad configs and images are refused in words",
-          bad_configs_and_images_are_refused_in_words},
-      {"CUDA agrees with the CPU", cuda_agrees_with_cpu},
-      {NULL},
-  };
-
-  return test_main (tests);
 }

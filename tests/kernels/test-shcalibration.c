@@ -111,8 +111,7 @@ static const struct {
   double latency;
 } delays[] = {{at_once, 1, 1, 1, 1}, {whole, 2, 2, 2, 2}, {slow, 4, 3, 4, 3.7}};
 
-static void
-test_the_matrix_is_the_true_one (void)
+TEST (test_the_matrix_is_the_true_one, "the matrix is the true one")
 {
   for (int method = 0; method <= IMK_SHCALIBRATION_SINUSOIDAL; method++)
     for (int d = 0; d < 3; d++) {
@@ -136,8 +135,7 @@ test_the_matrix_is_the_true_one (void)
     }
 }
 
-static void
-test_noise_is_known (void)
+TEST (test_noise_is_known, "noise is known")
 {
   double noise[3];
 
@@ -170,8 +168,7 @@ test_noise_is_known (void)
       fabs (noise[1] / (0.5 / sqrt (640)) - 1) < 0.1, "Hadamard %g", noise[1]);
 }
 
-static void
-test_dark_cells_and_dead_actuators (void)
+TEST (test_dark_cells_and_dead_actuators, "dark cells and dead actuators")
 {
   const uint8_t flags[N_CELLS] = {0, 0, 1}, dead[N_COMMANDS] = {0, 1};
 
@@ -200,8 +197,8 @@ test_dark_cells_and_dead_actuators (void)
   }
 }
 
-static void
-test_a_mirror_that_does_not_answer_is_found (void)
+TEST (test_a_mirror_that_does_not_answer_is_found,
+    "a mirror that does not answer is found")
 {
   ImkShcalibrationConfig c = config_of (IMK_SHCALIBRATION_PUSH_PULL);
   Bench b;
@@ -222,8 +219,7 @@ check_refused (const ImkShcalibrationConfig *c, const char *words)
   test_check (strstr (error.message, words) != NULL, "%s", error.message);
 }
 
-static void
-test_what_is_wrong_is_said (void)
+TEST (test_what_is_wrong_is_said, "what is wrong is said")
 {
   const uint8_t dead[] = {1, 1, 1, 1, 1};
   ImkShcalibrationConfig c = config_of (0);
@@ -243,20 +239,4 @@ test_what_is_wrong_is_said (void)
   c.dead = dead;
   check_refused (&c, "dead");
   imk_shcalibration_free (NULL);
-}
-
-int
-main (void)
-{
-  static const Test tests[] = {
-      {"the matrix is the true one", test_the_matrix_is_the_true_one},
-      {"noise is known", test_noise_is_known},
-      {"dark cells and dead actuators", test_dark_cells_and_dead_actuators},
-      {"a mirror that does not answer is found",
-          test_a_mirror_that_does_not_answer_is_found},
-      {"what is wrong is said", test_what_is_wrong_is_said},
-      {NULL},
-  };
-
-  return test_main (tests);
 }

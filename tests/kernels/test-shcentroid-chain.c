@@ -85,8 +85,8 @@ check_example (const ImkShcentroidConfig *c, const TestImage *in, double flux,
     check_example (&c, &in, flux, x, y); \
   } while (0)
 
-static void
-test_example_b (void)
+TEST (test_example_b,
+    "the 4x4 cell on a pedestal has the numbers of the worked example")
 {
   float dark[16], flat[16];
 
@@ -134,8 +134,7 @@ test_example_b (void)
 }
 
 /* Example A: (right - left) / all of the inner 2x2. */
-static void
-test_quad_cell (void)
+TEST (test_quad_cell, "a quad cell compares its halves")
 {
   for (int type = IMK_TYPE_U8; type <= IMK_TYPE_U16; type++) {
     TestImage in = sh_example (type, 4, 4, 0, 0, 0);
@@ -148,8 +147,8 @@ test_quad_cell (void)
   }
 }
 
-static void
-test_dark_cell (void)
+TEST (test_dark_cell,
+    "cells without a good pixel or without light are flagged, never NaN")
 {
   TestImage in = sh_example (IMK_TYPE_U8, 4, 4, 0, 0, 2);
   ImkShcentroidConfig c = grid_config (IMK_TYPE_U8, 4, 4, 4, 4);
@@ -259,8 +258,7 @@ check_same_places (const ImkShcentroidConfig *c, const TestImage *in)
   test_image_free (&places);
 }
 
-static void
-test_no_light (void)
+TEST (test_no_light, "noise less a dark gives no place outside its cell")
 {
   ImkShcentroidConfig c = grid_config (IMK_TYPE_U8, 120, 80, 4, 4);
   TestImage in = test_image_new (c.type, c.width, c.height, 1, 3);
@@ -587,8 +585,9 @@ check_case (const Case *k)
   test_image_free (&out);
 }
 
-static void
-test_reference (void)
+TEST (test_reference,
+    "every option agrees with a reference that goes pixel by pixel",
+    .cpu_only = true)
 {
   for_each_case (check_case);
 }
@@ -628,8 +627,9 @@ check_as_integers (const Case *k)
   test_image_free (&b);
 }
 
-static void
-test_floats_as_integers (void)
+TEST (test_floats_as_integers,
+    "whole numbers in float32 give the bits of those in 16 bits",
+    .cpu_only = true)
 {
   for_each_case (check_as_integers);
 }
@@ -694,15 +694,15 @@ check_spoilt (const Case *case_of)
   test_image_free (&bad);
 }
 
-static void
-test_not_finite (void)
+TEST (test_not_finite,
+    "a sample that is not finite spoils its cell and no other",
+    .cpu_only = true)
 {
   for_each_case (check_spoilt);
 }
 
 /* A dark of 0 and a flat of 1 say nothing; the sums do. */
-static void
-test_same_as_plain (void)
+TEST (test_same_as_plain, "a dark of 0 changes nothing")
 {
   for (size_t shape = 0; shape < N_SHAPES; shape++) {
     float *dark = table_new (MOST_PIXELS, 0, 0, 1);
@@ -726,8 +726,7 @@ test_same_as_plain (void)
 }
 
 /* Every other frame is measured from the bottom up. */
-static void
-test_second_frame (void)
+TEST (test_second_frame, "the same frame again has the same bits")
 {
   static const int options[] = {4, 10, 17, 18, 20};
 
@@ -752,8 +751,7 @@ test_second_frame (void)
     }
 }
 
-static void
-test_threads (void)
+TEST (test_threads, "the result does not depend on the number of threads")
 {
   Case k;
   TestImage in, one, many;
@@ -800,8 +798,7 @@ check_map_equals_grid (size_t shape, ImkType type, int option, int fields)
 /* For the grid alone dark and flat are kept once more, in another order and in
  * less room where they fit it; then columns of up to 32 rows may be added up at
  * once. */
-static void
-test_map_equals_grid (void)
+TEST (test_map_equals_grid, "a map of the cells of a grid gives the same bits")
 {
   static const size_t some[] = {2, 3, 6};
 
@@ -815,8 +812,8 @@ test_map_equals_grid (void)
 
 /* Three cells: slopes 1, -0.5 and none. Who is in the mean, and from whom it is
  * taken, is what the policies differ in. */
-static void
-test_tilt_policies (void)
+TEST (test_tilt_policies,
+    "tip and tilt are the mean of the cells that the policy counts")
 {
   static const double expected[][3] = {
       {0.75, -0.75, 0},                        /* zero: mean 0.25 */
@@ -883,8 +880,8 @@ spot_frame (uint32_t size, double x, double y, double sigma, double flux)
 
 /* Thomas et al. 2006: a fixed weight sees sigma_w^2 / (sigma_w^2 + sigma_s^2)
  * of a shift, and iterations all of it. */
-static void
-test_weight_bias (void)
+TEST (
+    test_weight_bias, "a fixed weight has its known bias, iterations have none")
 {
   TestImage in = spot_frame (40, 20.9, 18.8, 2, 1e6), out;
   ImkShcentroidConfig c = grid_config (IMK_TYPE_U16, 40, 40, 40, 40);
@@ -904,8 +901,8 @@ test_weight_bias (void)
 }
 
 /* Example D, daoTools: noise 0..2, a window of 20x16 about (20, 20). */
-static void
-test_brightest_of_a_noisy_spot (void)
+TEST (
+    test_brightest_of_a_noisy_spot, "the brightest pixels find a spot in noise")
 {
   ImkShcentroidCell cell = {10, 12, 20, 16, 20, 20, NAN, NAN};
   double *light = calloc (1600, sizeof (*light));
@@ -929,8 +926,8 @@ test_brightest_of_a_noisy_spot (void)
 
 /* Spots of 8 bits that are too bright: far more pixels than are asked for share
  * the highest value. All of them count, less the next lower value. */
-static void
-test_brightest_of_saturated_spots (void)
+TEST (test_brightest_of_saturated_spots,
+    "of saturated spots all brightest count, less the next lower value")
 {
   enum { SIDE = 24 };
   double light[SIDE * SIDE];
@@ -973,8 +970,8 @@ test_brightest_of_saturated_spots (void)
 }
 
 /* No pixel is brighter than another: all count, as many as are asked for. */
-static void
-test_brightest_of_an_even_cell (void)
+TEST (test_brightest_of_an_even_cell,
+    "in an even cell all pixels are the brightest")
 {
   TestImage in = test_image_new (IMK_TYPE_U16, 80, 80, 1, 0), out;
 
@@ -1000,8 +997,7 @@ test_brightest_of_an_even_cell (void)
 }
 
 /* Defocus: every spot moves outwards, the outer ones by more than a pitch. */
-static void
-test_tracking (void)
+TEST (test_tracking, "tracking windows follow spots out of their cells")
 {
   enum { SIZE = 300, PITCH = 30, N = 5 };
   ImkShcentroidConfig c = grid_config (IMK_TYPE_U16, SIZE, SIZE, PITCH, PITCH);
@@ -1043,8 +1039,8 @@ test_tracking (void)
 }
 
 /* Lit, then dark until the track is given up, then lit elsewhere. */
-static void
-test_tracking_reset (void)
+TEST (
+    test_tracking_reset, "a track is given up after dark frames and by a reset")
 {
   ImkShcentroidConfig c = grid_config (IMK_TYPE_U16, 60, 60, 20, 20);
   TestImage lit = spot_frame (60, 34.5, 29.5, 1.2, 20000);
@@ -1080,8 +1076,7 @@ test_tracking_reset (void)
 }
 
 /* At the edge of the frame the window stops, and says so. */
-static void
-test_tracking_edge (void)
+TEST (test_tracking_edge, "a window stops at the edge of the frame")
 {
   ImkShcentroidConfig c = grid_config (IMK_TYPE_U8, 20, 20, 10, 10);
   TestImage in = test_image_new (IMK_TYPE_U8, 20, 20, 1, 0);
@@ -1146,8 +1141,7 @@ check_noise (const ImkShcentroidConfig *base, const char *name)
   test_image_free (&out);
 }
 
-static void
-test_noise (void)
+TEST (test_noise, "variances are those of simulated noise")
 {
   static float dark[320 * 320], flat[320 * 320];
   ImkShcentroidConfig base = grid_config (IMK_TYPE_U16, 320, 320, 16, 16), c;
@@ -1249,14 +1243,12 @@ check_frame_file (const char *name)
   test_image_free (&in);
 }
 
-static void
-test_lamp (void)
+TEST (test_lamp, "the lamp frame has the thresholded centroids of the table")
 {
   check_frame_file ("f5_hecto_ref");
 }
 
-static void
-test_star (void)
+TEST (test_star, "the star frame has the thresholded centroids of the table")
 {
   check_frame_file ("auto_wfs_0037_ave");
 }
@@ -1275,8 +1267,7 @@ test_star (void)
     test_check (s == NULL, "the object was touched"); \
   } while (0)
 
-static void
-test_errors (void)
+TEST (test_errors, "bad parameters and calibrations are refused by name")
 {
   float numbers[70 * 50] = {0};
   float lut[256] = {0};
@@ -1465,8 +1456,9 @@ check_both_on_cuda (const Case *k)
   check_all_both (IMK_BACKEND_CUDA, k);
 }
 
-static void
-test_both (void)
+TEST (test_both,
+    "two outputs have the bytes of one each, at every level of the CPU",
+    .cpu_only = true)
 {
   for (ImkCpuLevel level = 0; level < IMK_CPU_N_LEVELS; level++) {
     ImkCpuLevel selected;
@@ -1478,8 +1470,7 @@ test_both (void)
   unsetenv ("IMK_CPU");
 }
 
-static void
-test_both_on_cuda (void)
+TEST (test_both_on_cuda, "two outputs have the bytes of one each on CUDA")
 {
   test_need_cuda ();
   check_both_of (IMK_BACKEND_CUDA, check_both_on_cuda);
@@ -1500,8 +1491,7 @@ check_parity (const Case *k)
   test_image_free (&in);
 }
 
-static void
-test_parity (void)
+TEST (test_parity, "CPU and CUDA agree bit for bit")
 {
   test_need_cuda ();
   for_each_case (check_parity);
@@ -1522,16 +1512,15 @@ check_spoilt_parity (const Case *k)
   test_image_free (&in);
 }
 
-static void
-test_spoilt_parity (void)
+TEST (test_spoilt_parity,
+    "CPU and CUDA agree bit for bit on samples that are not finite")
 {
   test_need_cuda ();
   for_each_case (check_spoilt_parity);
 }
 
 /* Cells of all sizes, overlapping, clipped, with thresholds of their own. */
-static void
-test_map_parity (void)
+TEST (test_map_parity, "CPU and CUDA agree bit for bit on maps")
 {
   static const ImkType types[] = {IMK_TYPE_U8, IMK_TYPE_U16, IMK_TYPE_F32};
   ImkShcentroidCell cells[60];
@@ -1589,8 +1578,7 @@ check_small_parity (Case *k, const double pitch[2], uint32_t columns,
 }
 
 /* Cells of up to 4 pixels, x and y only, have kernels of their own. */
-static void
-test_small_parity (void)
+TEST (test_small_parity, "CPU and CUDA agree bit for bit on small cells")
 {
   static const double pitches[][2] = {
       {3, 3}, {4, 4}, {2, 2}, {1, 4}, {3.37, 2.6}, {5, 4}};
@@ -1616,8 +1604,7 @@ test_small_parity (void)
         }
 }
 
-static void
-test_examples_on_cuda (void)
+TEST (test_examples_on_cuda, "CUDA has the worked examples")
 {
   test_need_cuda ();
   backend_of_examples = IMK_BACKEND_CUDA;
@@ -1629,58 +1616,4 @@ test_examples_on_cuda (void)
   test_brightest_of_saturated_spots ();
   test_brightest_of_an_even_cell ();
   test_not_finite ();
-}
-
-int
-main (void)
-{
-  static const Test tests[] = {
-      {"the 4x4 cell on a pedestal has the numbers of the worked example",
-          test_example_b},
-      {"a quad cell compares its halves", test_quad_cell},
-      {"cells without a good pixel or without light are flagged, never NaN",
-          test_dark_cell},
-      {"noise less a dark gives no place outside its cell", test_no_light},
-      {"every option agrees with a reference that goes pixel by pixel",
-          test_reference, .cpu_only = true},
-      {"whole numbers in float32 give the bits of those in 16 bits",
-          test_floats_as_integers, .cpu_only = true},
-      {"a sample that is not finite spoils its cell and no other",
-          test_not_finite, .cpu_only = true},
-      {"a dark of 0 changes nothing", test_same_as_plain},
-      {"the same frame again has the same bits", test_second_frame},
-      {"the result does not depend on the number of threads", test_threads},
-      {"a map of the cells of a grid gives the same bits",
-          test_map_equals_grid},
-      {"tip and tilt are the mean of the cells that the policy counts",
-          test_tilt_policies},
-      {"a fixed weight has its known bias, iterations have none",
-          test_weight_bias},
-      {"the brightest pixels find a spot in noise",
-          test_brightest_of_a_noisy_spot},
-      {"of saturated spots all brightest count, less the next lower value",
-          test_brightest_of_saturated_spots},
-      {"in an even cell all pixels are the brightest",
-          test_brightest_of_an_even_cell},
-      {"tracking windows follow spots out of their cells", test_tracking},
-      {"a track is given up after dark frames and by a reset",
-          test_tracking_reset},
-      {"a window stops at the edge of the frame", test_tracking_edge},
-      {"variances are those of simulated noise", test_noise},
-      {"the lamp frame has the thresholded centroids of the table", test_lamp},
-      {"the star frame has the thresholded centroids of the table", test_star},
-      {"bad parameters and calibrations are refused by name", test_errors},
-      {"two outputs have the bytes of one each, at every level of the CPU",
-          test_both, .cpu_only = true},
-      {"two outputs have the bytes of one each on CUDA", test_both_on_cuda},
-      {"CPU and CUDA agree bit for bit", test_parity},
-      {"CPU and CUDA agree bit for bit on samples that are not finite",
-          test_spoilt_parity},
-      {"CPU and CUDA agree bit for bit on maps", test_map_parity},
-      {"CPU and CUDA agree bit for bit on small cells", test_small_parity},
-      {"CUDA has the worked examples", test_examples_on_cuda},
-      {NULL, NULL},
-  };
-
-  return test_main (tests);
 }

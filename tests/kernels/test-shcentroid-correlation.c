@@ -689,8 +689,8 @@ for_each_case (void (*visit) (Case *k))
       }
 }
 
-static void
-test_reference (void)
+TEST (test_reference, "cells are what a reference in float64 finds",
+    .cpu_only = true)
 {
   for_each_case (check_case);
 }
@@ -755,8 +755,9 @@ check_spoilt (Case *k)
   test_image_free (&good);
 }
 
-static void
-test_not_finite (void)
+TEST (test_not_finite,
+    "a sample that is not finite spoils its cell and no other",
+    .cpu_only = true)
 {
   for_each_case (check_spoilt);
 }
@@ -824,14 +825,12 @@ find_scene (ImkBackend backend)
   check_scene (backend, IMK_SHCENTROID_CORRELATION_DIFFERENCE, 0.02, 0.065);
 }
 
-static void
-test_scene (void)
+TEST (test_scene, "a scene that goes on is found to 0.05 pixel")
 {
   find_scene (IMK_BACKEND_CPU);
 }
 
-static void
-test_scene_on_cuda (void)
+TEST (test_scene_on_cuda, "the scene to 0.05 pixel on CUDA")
 {
   test_need_cuda ();
   find_scene (IMK_BACKEND_CUDA);
@@ -869,14 +868,12 @@ find_whole_shift (ImkBackend backend)
   test_image_free (&in);
 }
 
-static void
-test_whole_shift (void)
+TEST (test_whole_shift, "example D: a scene moved by (3, -2)")
 {
   find_whole_shift (IMK_BACKEND_CPU);
 }
 
-static void
-test_whole_shift_on_cuda (void)
+TEST (test_whole_shift_on_cuda, "example D on CUDA")
 {
   test_need_cuda ();
   find_whole_shift (IMK_BACKEND_CUDA);
@@ -884,8 +881,7 @@ test_whole_shift_on_cuda (void)
 
 /* When the frame moves by a pixel, so does what is found in it, and the window
  * of a tracked cell: the same pixels are under the template. */
-static void
-test_shift_law (void)
+TEST (test_shift_law, "a frame that moves by a pixel moves the result by one")
 {
   Case k;
   TestImage before, after, moved;
@@ -920,8 +916,7 @@ test_shift_law (void)
 /* The cell of the template has no slope, whatever the frame and wherever its
  * centre is between the pixels; the frame as its own template gives what the
  * same pixels in a file give. */
-static void
-test_template_of_the_frame (void)
+TEST (test_template_of_the_frame, "the cell of the template has no slope")
 {
   for (int shape = 0; shape < 3; shape++) {
     TestImage live, stored;
@@ -961,8 +956,7 @@ test_template_of_the_frame (void)
 }
 
 /* Products that float32 does not hold are no match, and no slope either. */
-static void
-test_beyond_float32 (void)
+TEST (test_beyond_float32, "products beyond float32 are no match")
 {
   ImkShcentroidConfig c = grid_config (IMK_TYPE_U16, 3, 3, 20, 20);
 
@@ -988,8 +982,7 @@ test_beyond_float32 (void)
 }
 
 /* Pixels that float32 does not hold once they are powered. */
-static void
-test_flux_beyond_float32 (void)
+TEST (test_flux_beyond_float32, "a flux beyond float32 is its largest number")
 {
   ImkShcentroidConfig c = grid_config (IMK_TYPE_U16, 3, 3, 20, 20);
   TestImage in = test_image_new (IMK_TYPE_U16, c.width, c.height, 1, 0), out;
@@ -1015,8 +1008,7 @@ test_flux_beyond_float32 (void)
 }
 
 /* A spot that wanders out of its cell is followed by its window. */
-static void
-test_tracking (void)
+TEST (test_tracking, "a window follows its template")
 {
   enum { SIZE = 80, CELL = 20 };
   ImkShcentroidConfig c = grid_config (IMK_TYPE_U16, 4, 4, CELL, CELL);
@@ -1054,8 +1046,7 @@ test_tracking (void)
 
 /* Cell 0 is dark, 1 constant, 2 has its spot beyond the range, 3 noise alone, 4
  * is saturated all over, 5 all bad, 6 a good spot with a dead pixel on it. */
-static void
-test_nothing_to_find (void)
+TEST (test_nothing_to_find, "what is not there is flagged, and no slope")
 {
   enum { CELL = 16, N = 7 };
   static const uint32_t flags[N] = {
@@ -1186,8 +1177,7 @@ check_noise (ImkShcentroidCorrelation how, ImkShcentroidPeakFit fit,
   test_image_free (&out);
 }
 
-static void
-test_noise (void)
+TEST (test_noise, "variances are those of simulated noise")
 {
   for (int how = 0; how <= IMK_SHCENTROID_CORRELATION_DIFFERENCE; how++)
     for (int fit = 0; fit <= IMK_SHCENTROID_PEAK_PARABOLA; fit++) {
@@ -1201,8 +1191,7 @@ test_noise (void)
 /* ------------------------------------------------------------------------
  * Threads, changes, errors. */
 
-static void
-test_threads (void)
+TEST (test_threads, "threads change nothing")
 {
   TestImage one, many;
   Case k;
@@ -1221,8 +1210,7 @@ test_threads (void)
 }
 
 /* What may change between frames does, to the same as from the beginning. */
-static void
-test_update (void)
+TEST (test_update, "an update is as good as a new object")
 {
   ImkShcentroidConfig cog;
   TestImage expected, out;
@@ -1261,8 +1249,7 @@ check_refused (const ImkShcentroidConfig *c, const char *words)
   test_check (s == NULL, "there is an object");
 }
 
-static void
-test_errors (void)
+TEST (test_errors, "errors say what to do")
 {
   float pattern[400] = {1, 2, 3}, same[9] = {5, 5, 5, 5, 5, 5, 5, 5, 5};
   ImkShcentroidConfig c = grid_config (IMK_TYPE_U8, 3, 2, 10, 10), k;
@@ -1355,16 +1342,14 @@ check_parity (Case *k)
   }
 }
 
-static void
-test_parity (void)
+TEST (test_parity, "CUDA finds the same")
 {
   test_need_cuda ();
   for_each_case (check_parity);
 }
 
 /* A map of cells of all sizes, one of them too large for shared memory. */
-static void
-test_map_parity (void)
+TEST (test_map_parity, "CUDA finds the same in maps")
 {
   static const ImkShcentroidCell cells[] = {
       {0, 0, 150, 110, NAN, NAN, NAN, NAN},
@@ -1401,34 +1386,4 @@ test_map_parity (void)
     check_same (&c, &in, 2, "a map, template of the frame");
   test_image_free (&in);
   free (pattern);
-}
-
-int
-main (void)
-{
-  static const Test tests[] = {
-      {"cells are what a reference in float64 finds", test_reference,
-          .cpu_only = true},
-      {"a sample that is not finite spoils its cell and no other",
-          test_not_finite, .cpu_only = true},
-      {"a scene that goes on is found to 0.05 pixel", test_scene},
-      {"example D: a scene moved by (3, -2)", test_whole_shift},
-      {"a frame that moves by a pixel moves the result by one", test_shift_law},
-      {"the cell of the template has no slope", test_template_of_the_frame},
-      {"products beyond float32 are no match", test_beyond_float32},
-      {"a flux beyond float32 is its largest number", test_flux_beyond_float32},
-      {"a window follows its template", test_tracking},
-      {"what is not there is flagged, and no slope", test_nothing_to_find},
-      {"variances are those of simulated noise", test_noise},
-      {"threads change nothing", test_threads},
-      {"an update is as good as a new object", test_update},
-      {"errors say what to do", test_errors},
-      {"CUDA finds the same", test_parity},
-      {"CUDA finds the same in maps", test_map_parity},
-      {"example D on CUDA", test_whole_shift_on_cuda},
-      {"the scene to 0.05 pixel on CUDA", test_scene_on_cuda},
-      {0},
-  };
-
-  return test_main (tests);
 }

@@ -78,8 +78,8 @@ check_rule (ImkShcentroidRule rule, double x0, double d, uint32_t n,
   }
 }
 
-static void
-test_paper_rule (void)
+TEST (test_paper_rule,
+    "the paper's grid rule leaves the pixels out that it leaves out")
 {
   const uint32_t paper[][2] = {{0, 2}, {3, 5}, {5, 7}};
   const uint32_t single[][2] = {{0, 3}, {3, 5}, {5, 8}};
@@ -91,8 +91,7 @@ test_paper_rule (void)
   check_rule (IMK_SHCENTROID_RULE_SINGLE_FLOOR, 1, 3, 4, whole);
 }
 
-static void
-test_paper_parity (void)
+TEST (test_paper_parity, "CPU and CUDA agree under the paper's grid rule")
 {
   test_need_cuda ();
   for (uint32_t k = 0; k < 6; k++) {
@@ -183,8 +182,7 @@ check_cell (const ImkShcentroidConfig *c, const TestImage *in,
       sh_get (out, i, IMK_SHCENTROID_FLUX), mx / sum, my / sum, sum);
 }
 
-static void
-test_maps (void)
+TEST (test_maps, "rotated, hexagonal, tiny and overlapping cells are summed up")
 {
   ImkShcentroidCell *cells = calloc (MAX_CELLS, sizeof (*cells));
 
@@ -203,8 +201,7 @@ test_maps (void)
   free (cells);
 }
 
-static void
-test_map_parity (void)
+TEST (test_map_parity, "CPU and CUDA agree on all these maps")
 {
   ImkShcentroidCell *cells;
 
@@ -225,8 +222,7 @@ test_map_parity (void)
 /* ------------------------------------------------------------------------
  * Units and optics. */
 
-static void
-test_slope_scale (void)
+TEST (test_slope_scale, "the slopes are scaled, and nothing else")
 {
   ImkShcentroidConfig c = config_of (60, 40);
   TestImage in = noise_frame (60, 40, 5), px, rad, slopes;
@@ -259,8 +255,7 @@ test_slope_scale (void)
 }
 
 /* The lenslets of the lamp frame: 600 um, 20 um pixels, f = 40 mm. */
-static void
-test_optics (void)
+TEST (test_optics, "optics give the grid of equations 1, 2 and 5")
 {
   ImkShcentroidOptics o = {9.6, 600, 20, 40};
   ImkShcentroidConfig c = config_of (512, 500);
@@ -292,8 +287,7 @@ test_optics (void)
   }
 }
 
-static void
-test_bad_optics (void)
+TEST (test_bad_optics, "impossible optics are refused with their numbers")
 {
   const ImkShcentroidOptics bad[] = {{9.6, 0, 20, 40}, {9.6, 600, 0, 40},
       {NAN, 600, 20, 40}, {9.6, INFINITY, 20, 40}, {0.5, 600, 20, 40},
@@ -324,8 +318,7 @@ test_bad_optics (void)
   test_check (scale == 77, "the scale was touched");
 }
 
-static void
-test_bad_config (void)
+TEST (test_bad_config, "bad rules and scales are refused")
 {
   const double scales[] = {0, NAN, INFINITY};
   ImkShcentroidConfig c = config_of (8, 8);
@@ -341,24 +334,4 @@ test_bad_config (void)
     test_error (imk_shcentroid_new (IMK_BACKEND_CPU, &c, &s, &error), &error,
         IMK_ERROR_CONFIG, "other than 0");
   }
-}
-
-int
-main (void)
-{
-  static const Test tests[] = {
-      {"the paper's grid rule leaves the pixels out that it leaves out",
-          test_paper_rule},
-      {"CPU and CUDA agree under the paper's grid rule", test_paper_parity},
-      {"rotated, hexagonal, tiny and overlapping cells are summed up",
-          test_maps},
-      {"CPU and CUDA agree on all these maps", test_map_parity},
-      {"the slopes are scaled, and nothing else", test_slope_scale},
-      {"optics give the grid of equations 1, 2 and 5", test_optics},
-      {"impossible optics are refused with their numbers", test_bad_optics},
-      {"bad rules and scales are refused", test_bad_config},
-      {NULL, NULL},
-  };
-
-  return test_main (tests);
 }

@@ -175,8 +175,7 @@ plain (ImkShcentroidLattice lattice, double pitch, double degrees, double sigma,
   };
 }
 
-static void
-test_square (void)
+TEST (test_square, "square lattices are found to 0.01 pixel, at any rotation")
 {
   const double cases[][3] = {/* pitch, degrees, sigma */
       {5, 0, 0.9}, {7.3, 0, 1.2}, {12.25, -7, 1.5}, {21, 1.293, 2},
@@ -194,8 +193,8 @@ test_square (void)
 }
 
 /* As of pixels that are not square. */
-static void
-test_rectangular (void)
+TEST (
+    test_rectangular, "rectangular lattices are found with all of their spots")
 {
   static const double aspects[] = {0.7, 0.77, 1.25, 1.3, 1.33, 1.5};
 
@@ -220,8 +219,8 @@ test_rectangular (void)
   }
 }
 
-static void
-test_hexagonal (void)
+TEST (test_hexagonal,
+    "hexagonal lattices are found to 0.01 pixel, at any rotation")
 {
   const double cases[][3] = {{6.1, 0, 1}, {11, 17, 1.5}, {20.5, -29, 2},
       {39.04, 28.5, 3}, {40.7, 30, 3}, {70, 5, 8}};
@@ -239,8 +238,8 @@ test_hexagonal (void)
 
 /* A telescope: round pupil, hole in the middle, rising background, hot pixels,
  * and some lenslets that are dark. */
-static void
-test_pupil (void)
+TEST (test_pupil,
+    "an obscured pupil, a slope, hot pixels and dark lenslets do not matter")
 {
   for (uint32_t seed = 1; seed <= 6; seed++) {
     Scene s = plain (seed % 2 ? IMK_SHCENTROID_LATTICE_SQUARE
@@ -257,8 +256,8 @@ test_pupil (void)
 }
 
 /* Of a wavefront that is not flat: rms 8 % of a pitch. */
-static void
-test_aberrated (void)
+TEST (
+    test_aberrated, "spots off their points by 8 % of the pitch are all found")
 {
   Scene s = plain (IMK_SHCENTROID_LATTICE_SQUARE, 20, 2, 2, 500, 500);
 
@@ -267,16 +266,14 @@ test_aberrated (void)
 }
 
 /* More spots than those that propose lattices. */
-static void
-test_many (void)
+TEST (test_many, "thousands of spots are found")
 {
   Scene s = plain (IMK_SHCENTROID_LATTICE_SQUARE, 8.1, -3, 1.2, 640, 480);
 
   check_scene (&s, IMK_SHCENTROID_LATTICE_ANY, 3, 0.01);
 }
 
-static void
-test_few (void)
+TEST (test_few, "nine spots are enough, and numbered row by row")
 {
   Scene s = plain (IMK_SHCENTROID_LATTICE_SQUARE, 30, 4, 2.5, 110, 110);
   uint32_t n;
@@ -296,8 +293,7 @@ test_few (void)
 }
 
 /* 8 bits, of which the spots clip: flat tops have no single maximum. */
-static void
-test_saturated (void)
+TEST (test_saturated, "saturated spots of 8 bits are found")
 {
   Scene s = plain (IMK_SHCENTROID_LATTICE_SQUARE, 24.6, 5, 2.5, 301, 299);
   uint32_t n;
@@ -316,8 +312,7 @@ test_saturated (void)
 }
 
 /* Rows and columns change places, to the last bit but for rounding. */
-static void
-test_transposed (void)
+TEST (test_transposed, "a transposed frame has the transposed grid")
 {
   Scene s = plain (IMK_SHCENTROID_LATTICE_SQUARE, 19.7, 2.5, 2, 240, 240);
   uint32_t n;
@@ -343,8 +338,7 @@ test_transposed (void)
 }
 
 /* Of 0 to 1, less a pedestal, with pixels that are no number. */
-static void
-test_floats (void)
+TEST (test_floats, "a frame of float32 has the grid of its integers")
 {
   Scene s = plain (IMK_SHCENTROID_LATTICE_SQUARE, 19.7, 2.5, 2, 240, 240);
   uint32_t n;
@@ -385,8 +379,7 @@ refuse (const TestImage *image, ImkShcentroidLattice lattice, double least,
   test_check (grid.n_spots == 77 && !grid.spots, "the grid was touched");
 }
 
-static void
-test_nothing_there (void)
+TEST (test_nothing_there, "frames without a grid are refused")
 {
   const char *words = "There is no grid of spots";
 
@@ -411,8 +404,7 @@ test_nothing_there (void)
   }
 }
 
-static void
-test_other_lattice (void)
+TEST (test_other_lattice, "a lattice of the other kind is refused")
 {
   Scene s = plain (IMK_SHCENTROID_LATTICE_HEXAGONAL, 20, 4, 2, 300, 300);
   uint32_t n;
@@ -428,8 +420,7 @@ test_other_lattice (void)
   test_image_free (&image);
 }
 
-static void
-test_bad_input (void)
+TEST (test_bad_input, "bad input is refused with its numbers")
 {
   TestImage small = test_image_new (IMK_TYPE_U8, 15, 16, 1, 0);
   TestImage doubles = test_image_new (IMK_TYPE_F64, 32, 32, 1, 0);
@@ -449,8 +440,7 @@ test_bad_input (void)
 
 /* The real one: pitch 29.653 as measured elsewhere, at 16 x 16 cells of the
  * table and more, of which some are cut by the edge of the frame. */
-static void
-test_lamp (void)
+TEST (test_lamp, "the lamp frame has its pitch and all its spots")
 {
   FILE *file = test_open_data ("shcentroid/f5_hecto_ref.gray16le.raw");
   TestImage image = test_image_new (IMK_TYPE_U16, 512, 512, 1, 0);
@@ -475,32 +465,4 @@ test_lamp (void)
   test_check (in_table == 256, "%u spots in the 256 cells", in_table);
   imk_shcentroid_grid_clear (&g);
   test_image_free (&image);
-}
-
-int
-main (void)
-{
-  static const Test tests[] = {
-      {"square lattices are found to 0.01 pixel, at any rotation", test_square},
-      {"rectangular lattices are found with all of their spots",
-          test_rectangular},
-      {"hexagonal lattices are found to 0.01 pixel, at any rotation",
-          test_hexagonal},
-      {"an obscured pupil, a slope, hot pixels and dark lenslets do not matter",
-          test_pupil},
-      {"spots off their points by 8 % of the pitch are all found",
-          test_aberrated},
-      {"thousands of spots are found", test_many},
-      {"nine spots are enough, and numbered row by row", test_few},
-      {"saturated spots of 8 bits are found", test_saturated},
-      {"a transposed frame has the transposed grid", test_transposed},
-      {"a frame of float32 has the grid of its integers", test_floats},
-      {"frames without a grid are refused", test_nothing_there},
-      {"a lattice of the other kind is refused", test_other_lattice},
-      {"bad input is refused with its numbers", test_bad_input},
-      {"the lamp frame has its pitch and all its spots", test_lamp},
-      {NULL, NULL},
-  };
-
-  return test_main (tests);
 }

@@ -133,8 +133,7 @@ check_share (const ImkShcentroidConfig *c, const TestImage *in,
       "%s: radius %g of %u pixels", name, light.radius, n_above);
 }
 
-static void
-test_share (void)
+TEST (test_share, "the share goes by the flux that is measured")
 {
   static const struct {
     const char *name;
@@ -202,8 +201,7 @@ look_at_peak (double border, double bump, double peak)
   return light;
 }
 
-static void
-test_spot (void)
+TEST (test_spot, "a spot is one above the level of its border")
 {
   double s = 1.0483 * 2, level = 1 + 1.72 * s, least = level + 2.4 * s;
 
@@ -250,8 +248,7 @@ look_at_many (double slope, double peak, double *above)
   return light;
 }
 
-static void
-test_proposals (void)
+TEST (test_proposals, "what is proposed stands above noise and slopes")
 {
   double above, flux = 3 * (1 + 0.001 * N + 0.12 * sqrt (N));
   ImkShcentroidLight even = look_at_many (0, 200, &above), sloping;
@@ -345,8 +342,7 @@ count_valid (const Camera *k, uint32_t n_valid[2])
   test_image_free (&out);
 }
 
-static void
-test_dark_cells (void)
+TEST (test_dark_cells, "cells without light are not valid, whatever the camera")
 {
   static const Camera cameras[] = {
       {"8 bits, noise 0.2", IMK_TYPE_U8, 0.2, 8, 1, 0},
@@ -376,19 +372,4 @@ test_dark_cells (void)
     test_check (n_valid[1] == MANY * MANY / 2, "%s: %u of %u spots are valid",
         cameras[k].name, n_valid[1], MANY * MANY / 2);
   }
-}
-
-int
-main (void)
-{
-  static const Test tests[] = {
-      {"the share goes by the flux that is measured", test_share},
-      {"a spot is one above the level of its border", test_spot},
-      {"what is proposed stands above noise and slopes", test_proposals},
-      {"cells without light are not valid, whatever the camera",
-          test_dark_cells},
-      {NULL, NULL},
-  };
-
-  return test_main (tests);
 }

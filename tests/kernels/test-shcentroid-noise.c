@@ -295,8 +295,7 @@ measure (const Estimator *e, const TestImage *in)
 
 static Figures table[N_ESTIMATORS][N_FLUXES];
 
-static void
-test_table (void)
+TEST (test_table, "every estimator measures simulated spots")
 {
   for (uint32_t i = 0; i < SIZE * SIZE; i++)
     dark[i] = (float) offset;
@@ -319,8 +318,7 @@ test_table (void)
 }
 
 /* 1296 cells know an rms to 2 %. */
-static void
-test_variances (void)
+TEST (test_variances, "variances are those of the spots, to 20 %")
 {
   for (int i = 0; i < N_ESTIMATORS; i++)
     for (int k = 0; k < N_FLUXES; k++) {
@@ -334,8 +332,7 @@ test_variances (void)
     }
 }
 
-static void
-test_biases (void)
+TEST (test_biases, "biases are small where they should be")
 {
   for (int i = 0; i < N_ESTIMATORS; i++)
     test_check (table[i][N_FLUXES - 1].bias < estimators[i].bias,
@@ -425,8 +422,7 @@ check_kinds (const Estimator *e, ImkShcentroidInvalid policy)
   test_image_free (&out);
 }
 
-static void
-test_kinds (void)
+TEST (test_kinds, "dark, dead, saturated and clipped cells are flagged")
 {
   make_pattern (3000);
   for (int i = 0; i < N_ESTIMATORS; i++)
@@ -453,14 +449,7 @@ write_table (const char *name)
 int
 main (int argc, char **argv)
 {
-  static const Test tests[] = {
-      {"every estimator measures simulated spots", test_table},
-      {"variances are those of the spots, to 20 %", test_variances},
-      {"biases are small where they should be", test_biases},
-      {"dark, dead, saturated and clipped cells are flagged", test_kinds},
-      {0},
-  };
-  int status = test_main (tests);
+  int status = test_main (NULL);
 
   if (argc > 1)
     write_table (argv[1]);

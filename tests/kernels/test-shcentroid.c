@@ -50,8 +50,8 @@ check_centre (const ImkShcentroidConfig *c, const TestImage *in, double flux,
   test_image_free (&out);
 }
 
-static void
-test_plain_centroid (void)
+TEST (test_plain_centroid,
+    "a 4x4 cell has the centroid and flux of the closed form")
 {
   for (int type = IMK_TYPE_U8; type <= IMK_TYPE_U16; type++) {
     TestImage in = sh_example (type, 4, 4, 0, 0, 0);
@@ -72,8 +72,7 @@ test_plain_centroid (void)
   }
 }
 
-static void
-test_variances (void)
+TEST (test_variances, "variances are those of photon noise and read noise")
 {
   TestImage in = sh_example (IMK_TYPE_U8, 4, 4, 0, 0, 0), out;
   ImkShcentroidConfig c = one_cell (IMK_TYPE_U8, 4, 4);
@@ -103,8 +102,7 @@ test_variances (void)
   test_image_free (&in);
 }
 
-static void
-test_thresholds (void)
+TEST (test_thresholds, "an absolute threshold subtracts or keeps")
 {
   TestImage in = sh_example (IMK_TYPE_U8, 4, 4, 0, 0, 2);
   ImkShcentroidConfig c = one_cell (IMK_TYPE_U8, 4, 4);
@@ -122,8 +120,7 @@ test_thresholds (void)
   test_image_free (&in);
 }
 
-static void
-test_dark_cell (void)
+TEST (test_dark_cell, "a dark cell is flagged and reports what the policy says")
 {
   TestImage in = sh_example (IMK_TYPE_U8, 4, 4, 0, 0, 2), out;
   ImkShcentroidConfig c = one_cell (IMK_TYPE_U8, 4, 4);
@@ -153,8 +150,7 @@ test_dark_cell (void)
   test_image_free (&in);
 }
 
-static void
-test_aotools (void)
+TEST (test_aotools, "four equal pixels have their centroid between them")
 {
   TestImage in = test_image_new (IMK_TYPE_U16, 5, 5, 1, 0);
   ImkShcentroidConfig c = one_cell (IMK_TYPE_U16, 5, 5);
@@ -190,8 +186,7 @@ check_edges (double x0, double pitch, uint32_t n, const uint32_t *edges)
   test_image_free (&in);
 }
 
-static void
-test_edges (void)
+TEST (test_edges, "cells of any pitch have the edges of a single floor")
 {
   const uint32_t halves[] = {0, 3, 5, 8};
   const uint32_t thirds[] = {0, 3, 6, 9};
@@ -331,15 +326,15 @@ check_cpu_case (const Case *k)
   test_image_free (&out);
 }
 
-static void
-test_reference (void)
+TEST (test_reference,
+    "every cell agrees with a reference that adds pixel by pixel",
+    .cpu_only = true)
 {
   for_each_case (check_cpu_case);
 }
 
 /* Sums beyond 64 bits: a weight of 2^16 at both ends of a 65535 x 3 cell. */
-static void
-test_largest_sums (void)
+TEST (test_largest_sums, "the largest sums do not overflow")
 {
   for (int tall = 0; tall < 2; tall++) {
     uint32_t width = tall ? 3 : 65535, height = tall ? 65535 : 3;
@@ -422,14 +417,13 @@ for_each_map_case (void (*check) (const Case *k))
       }
 }
 
-static void
-test_maps (void)
+TEST (test_maps,
+    "cells of a map overlap, are clipped and have their own settings")
 {
   for_each_map_case (check_cpu_case);
 }
 
-static void
-test_map_equals_grid (void)
+TEST (test_map_equals_grid, "a map of the cells of a grid gives the same bits")
 {
   ImkShcentroidConfig grid =
       sh_grid (IMK_TYPE_U8, 99, 71, 0.25, 1.5, 3.3, 3.3, 29, 21);
@@ -465,8 +459,7 @@ test_map_equals_grid (void)
 /* ------------------------------------------------------------------------
  * Laws. */
 
-static void
-test_shift (void)
+TEST (test_shift, "a frame shifted by one pixel moves the centroid by one")
 {
   TestImage a = sh_example (IMK_TYPE_U16, 40, 40, 12, 14, 0);
   TestImage b = sh_example (IMK_TYPE_U16, 40, 40, 13, 15, 0);
@@ -483,8 +476,7 @@ test_shift (void)
   test_image_free (&second);
 }
 
-static void
-test_threads (void)
+TEST (test_threads, "the result does not depend on the number of threads")
 {
   ImkShcentroidConfig c =
       sh_grid (IMK_TYPE_U8, 800, 1000, 0.3, 0.1, 7.9, 9.9, 100, 101);
@@ -518,8 +510,7 @@ check_xy (ImkShcentroid *s, const TestImage *in, double x, double y)
   test_image_free (&out);
 }
 
-static void
-test_hold (void)
+TEST (test_hold, "hold reports the last valid centroid until a reset")
 {
   TestImage lit = sh_example (IMK_TYPE_U8, 4, 4, 0, 0, 0);
   TestImage dark = test_image_new (IMK_TYPE_U8, 4, 4, 1, 0);
@@ -543,8 +534,7 @@ test_hold (void)
   test_image_free (&dark);
 }
 
-static void
-test_update (void)
+TEST (test_update, "an update takes effect, a refused one does not")
 {
   TestImage in = sh_example (IMK_TYPE_U8, 4, 4, 0, 0, 2);
   ImkShcentroidConfig c = one_cell (IMK_TYPE_U8, 4, 4), bad;
@@ -566,8 +556,7 @@ test_update (void)
   test_image_free (&in);
 }
 
-static void
-test_saturation (void)
+TEST (test_saturation, "a cell is flagged from the saturation on")
 {
   TestImage in = sh_example (IMK_TYPE_U8, 4, 4, 0, 0, 0), out;
   ImkShcentroidConfig c = one_cell (IMK_TYPE_U8, 4, 4);
@@ -583,8 +572,7 @@ test_saturation (void)
 }
 
 /* T so close to the samples that m - T n is rounding only. */
-static void
-test_pedestal_rounding (void)
+TEST (test_pedestal_rounding, "a centroid never leaves its cell")
 {
   TestImage in = test_image_new (IMK_TYPE_U16, 30, 30, 1, 0), out;
   ImkShcentroidConfig c = one_cell (IMK_TYPE_U16, 30, 30);
@@ -643,14 +631,12 @@ check_frame_file (const char *name, double threshold, uint32_t n_valid)
   test_image_free (&tabs);
 }
 
-static void
-test_lamp (void)
+TEST (test_lamp, "the lamp frame has the 256 centroids of the table")
 {
   check_frame_file ("f5_hecto_ref", 1000, 256);
 }
 
-static void
-test_star (void)
+TEST (test_star, "the star frame has its 148 valid cells")
 {
   check_frame_file ("auto_wfs_0037_ave", 900, 148);
 }
@@ -677,8 +663,7 @@ check_refused (const ImkShcentroidConfig *c, const char *words)
     check_refused (&c, words); \
   } while (0)
 
-static void
-test_grid_errors (void)
+TEST (test_grid_errors, "a bad grid is refused with numbers and names")
 {
   REFUSED ("The frame is 0x500", c.width = 0);
   REFUSED ("The frame is 700x65536", c.height = 65536);
@@ -702,8 +687,7 @@ test_grid_errors (void)
       c.x0 = 1e300);
 }
 
-static void
-test_parameter_errors (void)
+TEST (test_parameter_errors, "bad parameters are refused by name")
 {
   double references[2 * 3500] = {0};
 
@@ -725,16 +709,14 @@ test_parameter_errors (void)
   REFUSED ("read-noise is -2", c.read_noise = -2);
 }
 
-static void
-test_instruction_set_errors (void)
+TEST (test_instruction_set_errors, "an unknown instruction set is refused")
 {
   REFUSED (
       "IMK_CPU is \"sse9\"; it can be scalar,", setenv ("IMK_CPU", "sse9", 1));
   unsetenv ("IMK_CPU");
 }
 
-static void
-test_map_errors (void)
+TEST (test_map_errors, "bad rows of a map are refused by number")
 {
   const ImkShcentroidCell good = {5, 5, 4, 4, NAN, NAN, NAN, NAN};
   ImkShcentroidCell cells[3] = {good, good, good};
@@ -764,8 +746,7 @@ test_map_errors (void)
   REFUSED ("350001 cells are too many", c.cells = cells, c.n_cells = 350001);
 }
 
-static void
-test_image_errors (void)
+TEST (test_image_errors, "images that do not fit are refused")
 {
   ImkShcentroidConfig c = one_cell (IMK_TYPE_U8, 4, 4);
   ImkShcentroid *s = sh_new (IMK_BACKEND_CPU, &c);
@@ -820,23 +801,20 @@ check_parity (const Case *k)
   test_image_free (&in);
 }
 
-static void
-test_parity (void)
+TEST (test_parity, "CPU and CUDA agree bit for bit")
 {
   test_need_cuda ();
   for_each_case (check_parity);
 }
 
-static void
-test_map_parity (void)
+TEST (test_map_parity, "CPU and CUDA agree bit for bit on maps")
 {
   test_need_cuda ();
   for_each_map_case (check_parity);
 }
 
 /* Cells that several blocks share, and sums beyond 64 bits. */
-static void
-test_large_parity (void)
+TEST (test_large_parity, "CPU and CUDA agree bit for bit on large cells")
 {
   const Grid large[] = {
       {4096, 3000, 0, 0, 4096, 3000, 1, 1},
@@ -884,8 +862,7 @@ check_mapped_parity (const Case *k)
   test_image_free (&cuda);
 }
 
-static void
-test_mapped_parity (void)
+TEST (test_mapped_parity, "CUDA reads and writes page-locked host memory")
 {
   test_need_cuda ();
   for (size_t g = 0; g < sizeof (grids) / sizeof (grids[0]); g += 2)
@@ -898,8 +875,7 @@ test_mapped_parity (void)
 }
 
 /* Pixels that start at any address, as in a cropped buffer. */
-static void
-test_unaligned_parity (void)
+TEST (test_unaligned_parity, "CUDA reads frames at any address")
 {
   test_need_cuda ();
   for (int type = IMK_TYPE_U8; type <= IMK_TYPE_U16; type++)
@@ -937,8 +913,8 @@ test_unaligned_parity (void)
 }
 
 /* The same frames, lit and dark cells changing places, under every policy. */
-static void
-test_policy_parity (void)
+TEST (test_policy_parity,
+    "CPU and CUDA follow the same policies from frame to frame")
 {
   test_need_cuda ();
   for (int policy = 0; policy <= IMK_SHCENTROID_INVALID_REFERENCE; policy++) {
@@ -999,8 +975,7 @@ live (const Case *k, const ImkImage *in, ImkImage *out)
   return status == IMK_OK;
 }
 
-static void
-test_failures (void)
+TEST (test_failures, "every failing CUDA call is reported and survived")
 {
   Case k = make_case (&grids[7], IMK_TYPE_U8, FILL_NOISE, 0, 0);
   TestImage in, out;
@@ -1028,8 +1003,7 @@ test_failures (void)
   test_image_free (&out);
 }
 
-static void
-test_examples_on_cuda (void)
+TEST (test_examples_on_cuda, "CUDA has the worked examples")
 {
   test_need_cuda ();
   backend_of_examples = IMK_BACKEND_CUDA;
@@ -1039,51 +1013,4 @@ test_examples_on_cuda (void)
   test_dark_cell ();
   test_aotools ();
   test_edges ();
-}
-
-int
-main (void)
-{
-  static const Test tests[] = {
-      {"a 4x4 cell has the centroid and flux of the closed form",
-          test_plain_centroid},
-      {"variances are those of photon noise and read noise", test_variances},
-      {"an absolute threshold subtracts or keeps", test_thresholds},
-      {"a dark cell is flagged and reports what the policy says",
-          test_dark_cell},
-      {"four equal pixels have their centroid between them", test_aotools},
-      {"cells of any pitch have the edges of a single floor", test_edges},
-      {"every cell agrees with a reference that adds pixel by pixel",
-          test_reference, .cpu_only = true},
-      {"the largest sums do not overflow", test_largest_sums},
-      {"cells of a map overlap, are clipped and have their own settings",
-          test_maps},
-      {"a map of the cells of a grid gives the same bits",
-          test_map_equals_grid},
-      {"a frame shifted by one pixel moves the centroid by one", test_shift},
-      {"the result does not depend on the number of threads", test_threads},
-      {"hold reports the last valid centroid until a reset", test_hold},
-      {"an update takes effect, a refused one does not", test_update},
-      {"a cell is flagged from the saturation on", test_saturation},
-      {"a centroid never leaves its cell", test_pedestal_rounding},
-      {"the lamp frame has the 256 centroids of the table", test_lamp},
-      {"the star frame has its 148 valid cells", test_star},
-      {"a bad grid is refused with numbers and names", test_grid_errors},
-      {"bad parameters are refused by name", test_parameter_errors},
-      {"an unknown instruction set is refused", test_instruction_set_errors},
-      {"bad rows of a map are refused by number", test_map_errors},
-      {"images that do not fit are refused", test_image_errors},
-      {"CPU and CUDA agree bit for bit", test_parity},
-      {"CPU and CUDA agree bit for bit on maps", test_map_parity},
-      {"CPU and CUDA agree bit for bit on large cells", test_large_parity},
-      {"CUDA reads and writes page-locked host memory", test_mapped_parity},
-      {"CUDA reads frames at any address", test_unaligned_parity},
-      {"CPU and CUDA follow the same policies from frame to frame",
-          test_policy_parity},
-      {"every failing CUDA call is reported and survived", test_failures},
-      {"CUDA has the worked examples", test_examples_on_cuda},
-      {NULL, NULL},
-  };
-
-  return test_main (tests);
 }

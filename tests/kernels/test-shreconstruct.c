@@ -55,8 +55,7 @@ check_near (double value, double expected, const char *what)
       what, value, expected);
 }
 
-static void
-test_a_loop_closes (void)
+TEST (test_a_loop_closes, "an integrator closes its loop")
 {
   ImkShreconstructConfig c = mean_config ();
   ImkShreconstruct *self;
@@ -72,8 +71,7 @@ test_a_loop_closes (void)
   imk_shreconstruct_free (self);
 }
 
-static void
-test_leak_and_terms_are_one_formula (void)
+TEST (test_leak_and_terms_are_one_formula, "gain and leak are terms")
 {
   ImkShreconstructConfig c = mean_config (), by_terms = mean_config ();
   const double feedback[] = {0.9, 0.9}, forward[] = {0.3, 0.3};
@@ -94,8 +92,7 @@ test_leak_and_terms_are_one_formula (void)
 }
 
 /* A Smith predictor and others look further back. */
-static void
-test_terms_look_back (void)
+TEST (test_terms_look_back, "the last term looks seven frames back")
 {
   ImkShreconstructConfig c = mean_config ();
   double forward[N_COMMANDS][IMK_SHRECONSTRUCT_MAX_TERMS] = {{0}};
@@ -114,8 +111,8 @@ test_terms_look_back (void)
   imk_shreconstruct_free (self);
 }
 
-static void
-test_a_limited_command_does_not_wind_up (void)
+TEST (test_a_limited_command_does_not_wind_up,
+    "a limited command does not wind up")
 {
   ImkShreconstructConfig c = mean_config ();
   const float turned[N_COMMANDS][N_COMMANDS] = {{0.6f, -0.8f}, {0.8f, 0.6f}};
@@ -139,8 +136,7 @@ test_a_limited_command_does_not_wind_up (void)
   }
 }
 
-static void
-test_slew_limits_each_step (void)
+TEST (test_slew_limits_each_step, "slew limits each step")
 {
   ImkShreconstructConfig c = mean_config ();
   ImkShreconstruct *self;
@@ -152,8 +148,7 @@ test_slew_limits_each_step (void)
   imk_shreconstruct_free (self);
 }
 
-static void
-test_invalid_cells (void)
+TEST (test_invalid_cells, "invalid cells are zero or held")
 {
   const uint8_t second_dark[] = {0, 1};
   const float slopes[] = {4, 100, 0, 0}, later[] = {NAN, 100, 0, 0};
@@ -181,8 +176,7 @@ test_invalid_cells (void)
   imk_shreconstruct_free (self);
 }
 
-static void
-test_dark (void)
+TEST (test_dark, "without light the mirror holds or is safe")
 {
   static const uint8_t dark[] = {1, 1};
   const float reference[] = {7, 8};
@@ -210,8 +204,7 @@ test_dark (void)
   imk_shreconstruct_free (self);
 }
 
-static void
-test_another_matrix_keeps_the_state (void)
+TEST (test_another_matrix_keeps_the_state, "another matrix keeps the state")
 {
   ImkShreconstructConfig c = mean_config ();
   ImkShreconstruct *self = make (&c), *next;
@@ -259,8 +252,7 @@ hash_of (const float *matrix, uint32_t n_cells, uint32_t n_commands,
   return hash;
 }
 
-static void
-test_threads_change_no_bit (void)
+TEST (test_threads_change_no_bit, "threads change no bit")
 {
   enum { CELLS = 1000, COMMANDS = 777 };
   size_t n = (size_t) COMMANDS * 2 * CELLS;
@@ -291,8 +283,7 @@ check_refused (const ImkShreconstructConfig *c, const char *words)
 
 /* Five cells see one command: slopes 1, 2, 3, 4, 5 along x. Least squares of
  * those that are valid is a sum of products over a sum of squares. */
-static void
-test_cells_leave_the_fit (void)
+TEST (test_cells_leave_the_fit, "invalid cells leave the fit one by one")
 {
   enum { CELLS = 5 };
   float d[2 * CELLS] = {1, 2, 3, 4, 5}, r[2 * CELLS], slopes[2 * CELLS];
@@ -342,8 +333,7 @@ test_cells_leave_the_fit (void)
   check_refused (&c, "no least-squares inverse");
 }
 
-static void
-test_a_cell_that_is_needed_stays (void)
+TEST (test_a_cell_that_is_needed_stays, "a cell that is needed stays")
 {
   const float one[4] = {1, 0, 0, 0}; /* only the first cell sees the command */
   const uint8_t flags[] = {1, 0};
@@ -362,8 +352,7 @@ test_a_cell_that_is_needed_stays (void)
   imk_shreconstruct_free (self);
 }
 
-static void
-test_a_dead_actuator_stays (void)
+TEST (test_a_dead_actuator_stays, "a dead actuator stays")
 {
   const float modes[] = {1, 1}, sum[] = {1, 1, 0, 0}, reference[] = {3, 4};
   const uint8_t dead[] = {0, 1};
@@ -386,8 +375,8 @@ test_a_dead_actuator_stays (void)
   imk_shreconstruct_free (self);
 }
 
-static void
-test_a_controller_changes_under_its_matrices (void)
+TEST (test_a_controller_changes_under_its_matrices,
+    "a controller changes under its matrices")
 {
   const float modes[] = {2, 0, 0, 1}, wrong[] = {NAN, 0};
   ImkShreconstructConfig c = mean_config ();
@@ -415,8 +404,7 @@ test_a_controller_changes_under_its_matrices (void)
   imk_shreconstruct_free (self);
 }
 
-static void
-test_what_is_wrong_is_said (void)
+TEST (test_what_is_wrong_is_said, "what is wrong is said")
 {
   const float with_nan[] = {NAN, 0, 0, 0, 0, 0, 0, 0};
   const float same_modes[] = {1, 1, 1, 1};
@@ -451,30 +439,4 @@ test_what_is_wrong_is_said (void)
   c.maximum = 1;
   check_refused (&c, "not independent");
   imk_shreconstruct_free (NULL);
-}
-
-int
-main (void)
-{
-  static const Test tests[] = {
-      {"an integrator closes its loop", test_a_loop_closes},
-      {"gain and leak are terms", test_leak_and_terms_are_one_formula},
-      {"the last term looks seven frames back", test_terms_look_back},
-      {"a limited command does not wind up",
-          test_a_limited_command_does_not_wind_up},
-      {"slew limits each step", test_slew_limits_each_step},
-      {"invalid cells are zero or held", test_invalid_cells},
-      {"invalid cells leave the fit one by one", test_cells_leave_the_fit},
-      {"a cell that is needed stays", test_a_cell_that_is_needed_stays},
-      {"a dead actuator stays", test_a_dead_actuator_stays},
-      {"a controller changes under its matrices",
-          test_a_controller_changes_under_its_matrices},
-      {"without light the mirror holds or is safe", test_dark},
-      {"another matrix keeps the state", test_another_matrix_keeps_the_state},
-      {"threads change no bit", test_threads_change_no_bit},
-      {"what is wrong is said", test_what_is_wrong_is_said},
-      {NULL},
-  };
-
-  return test_main (tests);
 }

@@ -113,8 +113,7 @@ check_wavefront (const ImkShwavefront *self, const float *wavefront,
       "the rms is %g and should be %g", report->rms, sqrt (squares / n));
 }
 
-static void
-test_a_quadratic_is_reproduced (void)
+TEST (test_a_quadratic_is_reproduced, "a quadratic is reproduced")
 {
   for (int method = 0; method <= IMK_SHWAVEFRONT_ZERNIKE; method++) {
     double scale = method == 1 ? -70 : 500;
@@ -144,8 +143,7 @@ test_a_quadratic_is_reproduced (void)
   }
 }
 
-static void
-test_pieces_and_darkness (void)
+TEST (test_pieces_and_darkness, "pieces, and no light at all")
 {
   ImkShwavefront *self = make (IMK_SHWAVEFRONT_SOUTHWELL, 1);
   float slopes[2 * N], wavefront[N];
@@ -172,8 +170,7 @@ test_pieces_and_darkness (void)
   imk_shwavefront_free (self);
 }
 
-static void
-test_modes_are_those_of_noll (void)
+TEST (test_modes_are_those_of_noll, "modes are those of Noll")
 {
   const double x = 0.3, y = -0.55, t = x * x + y * y;
   const struct {
@@ -211,8 +208,7 @@ test_modes_are_those_of_noll (void)
   }
 }
 
-static void
-test_coefficients_are_told (void)
+TEST (test_coefficients_are_told, "coefficients are told")
 {
   ImkShwavefront *self = make (IMK_SHWAVEFRONT_ZERNIKE, 1);
   float slopes[2 * N], wavefront[N];
@@ -249,8 +245,7 @@ check_refused (const ImkShwavefrontConfig *c, const char *words)
   test_check (strstr (error.message, words) != NULL, "%s", error.message);
 }
 
-static void
-test_what_is_wrong_is_said (void)
+TEST (test_what_is_wrong_is_said, "what is wrong is said")
 {
   const uint32_t far[] = {0, 0, 512, 0}, same[] = {1, 1, 1, 1};
   ImkShwavefrontConfig c;
@@ -269,19 +264,4 @@ test_what_is_wrong_is_said (void)
   c.n_modes = 0;
   check_refused (&c, "0 Zernike modes");
   imk_shwavefront_free (NULL);
-}
-
-int
-main (void)
-{
-  static const Test tests[] = {
-      {"a quadratic is reproduced", test_a_quadratic_is_reproduced},
-      {"pieces, and no light at all", test_pieces_and_darkness},
-      {"modes are those of Noll", test_modes_are_those_of_noll},
-      {"coefficients are told", test_coefficients_are_told},
-      {"what is wrong is said", test_what_is_wrong_is_said},
-      {NULL},
-  };
-
-  return test_main (tests);
 }

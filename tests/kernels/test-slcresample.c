@@ -12,8 +12,7 @@
 enum { WIDTH = 331, HEIGHT = 247, OUT_WIDTH = 301, OUT_HEIGHT = 259 };
 enum { N_WAVES = 60 };
 
-/* --- a signal ---------------------------------------------------------------
- */
+/* --- a signal ------------------------------------------------------------- */
 
 typedef struct Signal {
   double fx[N_WAVES], fy[N_WAVES], re[N_WAVES], im[N_WAVES];
@@ -72,8 +71,7 @@ sample_signal (const Signal *s, ImkType type)
   return image;
 }
 
-/* --- runs -------------------------------------------------------------------
- */
+/* --- runs ----------------------------------------------------------------- */
 
 static ImkSlcresampleConfig
 warp_config (ImkType type)
@@ -148,8 +146,7 @@ new_out (const ImkSlcresampleConfig *c)
   return test_image_new (c->type, c->out_width, c->out_height, 1, 16);
 }
 
-/* --- a hill ----------------------------------------------------------------
- */
+/* --- a hill --------------------------------------------------------------- */
 
 enum { N_X = 41, N_Y = 35, STEP = 8 };
 
@@ -227,14 +224,13 @@ measure_error (const ImkSlcresampleConfig *c, const Signal *s, TestImage *out)
   return 10 * log10 (wrong / right);
 }
 
-/* --- promises
- * ----------------------------------------------------------------- */
+/* --- promises ------------------------------------------------------------- */
 
 /* The least error of two passes is 3 dB above that of one, which for a flat
  * spectrum is p . w - 1: -49.8 dB for 16 taps and -30.6 dB for 8 at 0.85 (by
  * numpy). */
-static void
-test_warp_of_a_known_signal (void)
+TEST (
+    test_warp_of_a_known_signal, "a warped signal has the error of its weights")
 {
   static const struct {
     uint32_t taps;
@@ -264,8 +260,7 @@ test_warp_of_a_known_signal (void)
 /* The fields are the same between nodes: a cubic to the rounding of float32
  * nodes, the hill to 0.002 samples. Both slopes widen the spectrum, so the
  * weights are those of the whole band less a little. */
-static void
-test_fields_are_followed (void)
+TEST (test_fields_are_followed, "fields are followed")
 {
   static const struct {
     double (*bend) (int axis, double r, double a);
@@ -309,8 +304,8 @@ test_fields_are_followed (void)
 
 /* Rounding twice to integers is 1/6 of their square: -67.8 dB of an rms of
  * 1000. */
-static void
-test_integers_lose_their_rounding (void)
+TEST (test_integers_lose_their_rounding,
+    "integers lose no more than their rounding")
 {
   ImkSlcresampleConfig c = warp_config (IMK_TYPE_CI16);
   Signal s = make_signal (0.6, 0);
@@ -327,8 +322,8 @@ test_integers_lose_their_rounding (void)
 }
 
 /* Estimates reach from -0.5 to 0.5; whole cycles cannot be seen in samples. */
-static void
-test_a_carrier_costs_nothing (void)
+TEST (
+    test_a_carrier_costs_nothing, "a carrier costs nothing, known or estimated")
 {
   static const double dopplers[] = {0.37, -0.44, 0.21, 1.37};
   ImkSlcresampleConfig c = warp_config (IMK_TYPE_CF32);
@@ -358,8 +353,8 @@ test_a_carrier_costs_nothing (void)
   }
 }
 
-static void
-test_another_image_has_a_doppler_of_its_own (void)
+TEST (test_another_image_has_a_doppler_of_its_own,
+    "another image has a Doppler of its own")
 {
   static const double dopplers[] = {0.37, -0.44};
   ImkSlcresampleConfig c = warp_config (IMK_TYPE_CF32);
@@ -384,8 +379,8 @@ test_another_image_has_a_doppler_of_its_own (void)
 }
 
 /* The carrier moves the signal out of the band of plain weights. */
-static void
-test_without_its_carrier_a_signal_is_lost (void)
+TEST (test_without_its_carrier_a_signal_is_lost,
+    "without its carrier a signal is lost")
 {
   ImkSlcresampleConfig c = warp_config (IMK_TYPE_CF32);
   Signal s = make_signal (0.85, 0.37);
@@ -399,8 +394,8 @@ test_without_its_carrier_a_signal_is_lost (void)
   test_image_free (&out);
 }
 
-static void
-test_whole_shifts_move_samples (void)
+TEST (test_whole_shifts_move_samples,
+    "whole shifts move samples and leave 0 behind")
 {
   ImkSlcresampleConfig c;
   Signal s = make_signal (0.9, 0.2);
@@ -431,8 +426,8 @@ test_whole_shifts_move_samples (void)
 }
 
 /* Bits do not depend on pieces and threads. */
-static void
-test_pieces_and_threads_change_nothing (void)
+TEST (
+    test_pieces_and_threads_change_nothing, "pieces and threads change no bit")
 {
   static const uint32_t cases[][3] = {{1, 1, 1}, {7, 64, 2}, {400, 3, 5}};
   ImkSlcresampleConfig c = warp_config (IMK_TYPE_CF32);
@@ -453,8 +448,7 @@ test_pieces_and_threads_change_nothing (void)
   test_image_free (&expected);
 }
 
-static void
-test_what_is_not_finite_counts_as_0 (void)
+TEST (test_what_is_not_finite_counts_as_0, "what is not finite counts as 0")
 {
   ImkSlcresampleConfig c = warp_config (IMK_TYPE_CF32);
   Signal s = make_signal (0.85, 0);
@@ -476,8 +470,7 @@ test_what_is_not_finite_counts_as_0 (void)
 
 /* A gap of columns and one of lines: within them all is 0, beside them there is
  * data, and further away than the taps reach nothing has changed. */
-static void
-test_gaps_stay_gaps (void)
+TEST (test_gaps_stay_gaps, "gaps stay gaps")
 {
   enum { LEFT = 150, RIGHT = 180, TOP = 100, BOTTOM = 112 };
   ImkSlcresampleConfig c = warp_config (IMK_TYPE_CF32);
@@ -527,8 +520,8 @@ test_gaps_stay_gaps (void)
 }
 
 /* What caps say of the centroid can be checked on the data. */
-static void
-test_the_centroid_of_the_data_is_measured (void)
+TEST (test_the_centroid_of_the_data_is_measured,
+    "the centroid of the data is measured")
 {
   static const double dopplers[] = {0, 0.37, -0.44};
   ImkSlcresampleConfig c = warp_config (IMK_TYPE_CF32);
@@ -562,8 +555,7 @@ test_the_centroid_of_the_data_is_measured (void)
 }
 
 /* An image that the reference does not touch is 0, and needs no lines. */
-static void
-test_far_away_is_0 (void)
+TEST (test_far_away_is_0, "an image far away is 0")
 {
   static const double shifts[][2] = {{1e6, 0}, {-1e6, 0}, {0, 1e6}, {0, -1e6}};
   ImkSlcresampleConfig c = warp_config (IMK_TYPE_CI16);
@@ -589,8 +581,7 @@ test_far_away_is_0 (void)
 }
 
 /* As many samples as are told are not 0. */
-static void
-test_what_is_covered_is_told (void)
+TEST (test_what_is_covered_is_told, "what is covered is told")
 {
   static const double shifts[][2] = {{0, 0}, {40, 3}, {-70, 30}, {5, -90}};
   ImkSlcresampleConfig c = warp_config (IMK_TYPE_CF32);
@@ -618,8 +609,7 @@ test_what_is_covered_is_told (void)
   test_image_free (&out);
 }
 
-static void
-test_what_is_wrong_is_said (void)
+TEST (test_what_is_wrong_is_said, "what is wrong is said")
 {
   ImkSlcresampleConfig good = warp_config (IMK_TYPE_CI16), c;
   static float offsets[2][N_X * N_Y];
@@ -672,36 +662,4 @@ test_what_is_wrong_is_said (void)
   imk_slcresample_free (self);
   imk_slcresample_free (NULL);
   test_image_free (&in);
-}
-
-int
-main (void)
-{
-  static const Test tests[] = {
-      {"a warped signal has the error of its weights",
-          test_warp_of_a_known_signal},
-      {"fields are followed", test_fields_are_followed},
-      {"integers lose no more than their rounding",
-          test_integers_lose_their_rounding},
-      {"a carrier costs nothing, known or estimated",
-          test_a_carrier_costs_nothing},
-      {"another image has a Doppler of its own",
-          test_another_image_has_a_doppler_of_its_own},
-      {"without its carrier a signal is lost",
-          test_without_its_carrier_a_signal_is_lost},
-      {"whole shifts move samples and leave 0 behind",
-          test_whole_shifts_move_samples},
-      {"pieces and threads change no bit",
-          test_pieces_and_threads_change_nothing},
-      {"what is not finite counts as 0", test_what_is_not_finite_counts_as_0},
-      {"gaps stay gaps", test_gaps_stay_gaps},
-      {"the centroid of the data is measured",
-          test_the_centroid_of_the_data_is_measured},
-      {"an image far away is 0", test_far_away_is_0},
-      {"what is covered is told", test_what_is_covered_is_told},
-      {"what is wrong is said", test_what_is_wrong_is_said},
-      {NULL},
-  };
-
-  return test_main (tests);
 }

@@ -133,8 +133,7 @@ run_set (const ImkSphere *sphere, double size, ImkType type, uint32_t channels,
   return worst;
 }
 
-static void
-known_sphere_gives_the_lights (void)
+TEST (known_sphere_gives_the_lights, "a known sphere gives the lights")
 {
   ImkSphere found;
 
@@ -149,8 +148,7 @@ known_sphere_gives_the_lights (void)
 }
 
 /* The equal area map does not care, a middle of the highlight would. */
-static void
-large_lamps_are_as_exact (void)
+TEST (large_lamps_are_as_exact, "large lamps are as exact")
 {
   ImkSphere found;
   double worst = run_set (&ball, 12, IMK_TYPE_U8, 1, &found);
@@ -158,8 +156,7 @@ large_lamps_are_as_exact (void)
   test_check (worst < 0.2, "off by %g degrees", worst);
 }
 
-static void
-sphere_is_found_against_black (void)
+TEST (sphere_is_found_against_black, "the sphere is found against black")
 {
   ImkSphere found;
   double worst = run_set (NULL, 3, IMK_TYPE_U8, 3, &found);
@@ -171,8 +168,7 @@ sphere_is_found_against_black (void)
 }
 
 /* The normal where the lamp is seen is half as far from the camera. */
-static void
-highlight_is_half_way (void)
+TEST (highlight_is_half_way, "the highlight is half way")
 {
   double l[3];
   ImkSpherelights *s = NULL;
@@ -209,8 +205,7 @@ mask_of (double x0, double y0, double radius, bool bitten)
   return t;
 }
 
-static void
-mask_gives_its_circle (void)
+TEST (mask_gives_its_circle, "a mask gives its circle")
 {
   TestImage t = mask_of (19.4, 17.2, 14.5, false);
   ImkSphere s;
@@ -223,8 +218,7 @@ mask_gives_its_circle (void)
   test_image_free (&t);
 }
 
-static void
-what_is_no_circle_is_refused (void)
+TEST (what_is_no_circle_is_refused, "what is no circle is refused")
 {
   TestImage half = mask_of (19, 17, 14, true), none = mask_of (0, 0, 0, false);
   ImkSphere s;
@@ -238,8 +232,8 @@ what_is_no_circle_is_refused (void)
   test_image_free (&none);
 }
 
-static void
-bad_pictures_and_configs_are_refused (void)
+TEST (bad_pictures_and_configs_are_refused,
+    "bad pictures and configs are refused")
 {
   TestImage black = test_image_new (IMK_TYPE_U8, 20, 20, 1, 0);
   TestImage wrong = test_image_new (IMK_TYPE_U16, 20, 20, 1, 0);
@@ -286,8 +280,7 @@ bad_pictures_and_configs_are_refused (void)
   test_image_free (&wrong);
 }
 
-static void
-reset_begins_another_set (void)
+TEST (reset_begins_another_set, "reset begins another set")
 {
   double l[3];
   ImkSpherelights *s = NULL;
@@ -359,8 +352,8 @@ finish_with (const ImkSphere *sphere, int kind, ImkError *error)
   return status;
 }
 
-static void
-missing_and_doubled_highlights_are_named (void)
+TEST (missing_and_doubled_highlights_are_named,
+    "missing and doubled highlights are named")
 {
   static const char *const words[] = {
       "Picture 6, counted from 0, shows no highlight",
@@ -380,8 +373,7 @@ missing_and_doubled_highlights_are_named (void)
 
 /* A window beside which the lamps are small: the largest highlight is its, in
  * the pictures where they do not touch. */
-static void
-a_highlight_that_stays_is_named (void)
+TEST (a_highlight_that_stays_is_named, "a highlight that stays is named")
 {
   for (int k = 0; k < 2; k++) {
     ImkSpherelights *s = NULL;
@@ -417,26 +409,4 @@ a_highlight_that_stays_is_named (void)
         IMK_ERROR_IMAGE, "The highlight does not move: in pictures 0, 1 and 2");
     imk_spherelights_free (s);
   }
-}
-
-int
-main (void)
-{
-  static const Test tests[] = {
-      {"a known sphere gives the lights", known_sphere_gives_the_lights},
-      {"large lamps are as exact", large_lamps_are_as_exact},
-      {"the sphere is found against black", sphere_is_found_against_black},
-      {"the highlight is half way", highlight_is_half_way},
-      {"a mask gives its circle", mask_gives_its_circle},
-      {"what is no circle is refused", what_is_no_circle_is_refused},
-      {"bad pictures and configs are refused",
-          bad_pictures_and_configs_are_refused},
-      {"reset begins another set", reset_begins_another_set},
-      {"missing and doubled highlights are named",
-          missing_and_doubled_highlights_are_named},
-      {"a highlight that stays is named", a_highlight_that_stays_is_named},
-      {NULL},
-  };
-
-  return test_main (tests);
 }

@@ -85,14 +85,6 @@ expect (void *data)
       &c->v.host[SECONDARY].image, NULL, &c->v.expected.image);
 }
 
-static ImkStatus
-open (void *data, ImkBackend backend, ImkError *error)
-{
-  Case *c = data;
-
-  return imk_insarform_new (backend, &c->config, &c->kernel, error);
-}
-
 static ImkImage
 lines_of (const ImkImage *image, uint32_t first, uint32_t n)
 {
@@ -124,12 +116,6 @@ process (void *data, ImkError *error)
   return status;
 }
 
-static void
-close (void *data)
-{
-  imk_insarform_free (((Case *) data)->kernel);
-}
-
 /* Sums are in float64, so what is left is the rounding of the output to
  * float32, 2^-24, and of sums that cancel: of all but the coherence, relative
  * to the power of the cell. */
@@ -158,15 +144,4 @@ difference (void *data)
   return worst;
 }
 
-const VariantKernel variants_insarform = {
-    .name = "insarform",
-    .promise = "2^-24",
-    .n_cases = 60,
-    .case_size = sizeof (Case),
-    .draw = draw,
-    .expect = expect,
-    .open = open,
-    .process = process,
-    .close = close,
-    .difference = difference,
-};
+VARIANT_KERNEL (insarform, .promise = "2^-24", .n_cases = 60)

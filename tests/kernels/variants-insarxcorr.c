@@ -157,14 +157,6 @@ expect (void *data)
 }
 
 static ImkStatus
-open (void *data, ImkBackend backend, ImkError *error)
-{
-  Case *c = data;
-
-  return imk_insarxcorr_new (backend, &c->config, &c->kernel, error);
-}
-
-static ImkStatus
 process (void *data, ImkError *error)
 {
   Case *c = data;
@@ -186,12 +178,6 @@ process (void *data, ImkError *error)
     imk_insarxcorr_advance (c->kernel);
   }
   return status;
-}
-
-static void
-close (void *data)
-{
-  imk_insarxcorr_free (((Case *) data)->kernel);
 }
 
 /* As insar_difference () has it. Where two samples of a surface are equal to
@@ -228,17 +214,6 @@ clear (void *data)
   free (((Case *) data)->leads);
 }
 
-const VariantKernel variants_insarxcorr = {
-    .name = "insarxcorr",
-    .promise = "0.001 samples, 0.01 of 100, see insar-common.c",
-    .cuda = true,
-    .n_cases = 60,
-    .case_size = sizeof (Case),
-    .draw = draw,
-    .expect = expect,
-    .open = open,
-    .process = process,
-    .close = close,
-    .difference = difference,
-    .clear = clear,
-};
+VARIANT_KERNEL (insarxcorr,
+    .promise = "0.001 samples, 0.01 of 100, see insar-common.c", .cuda = true,
+    .n_cases = 60, .clear = clear)

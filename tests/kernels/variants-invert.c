@@ -45,26 +45,12 @@ expect (void *data)
 }
 
 static ImkStatus
-open (void *data, ImkBackend backend, ImkError *error)
-{
-  Case *c = data;
-
-  return imk_invert_new (backend, &c->config, &c->kernel, error);
-}
-
-static ImkStatus
 process (void *data, ImkError *error)
 {
   Case *c = data;
 
   return imk_invert_process (
       c->kernel, &c->v.at[IN], &c->v.at[OUT], NULL, error);
-}
-
-static void
-close (void *data)
-{
-  imk_invert_free (((Case *) data)->kernel);
 }
 
 static double
@@ -76,16 +62,5 @@ difference (void *data)
   return 0;
 }
 
-const VariantKernel variants_invert = {
-    .name = "invert",
-    .promise = "no difference",
-    .cuda = true,
-    .n_cases = 100,
-    .case_size = sizeof (Case),
-    .draw = draw,
-    .expect = expect,
-    .open = open,
-    .process = process,
-    .close = close,
-    .difference = difference,
-};
+VARIANT_KERNEL (
+    invert, .promise = "no difference", .cuda = true, .n_cases = 100)

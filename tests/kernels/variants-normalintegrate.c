@@ -79,14 +79,6 @@ expect (void *data)
 }
 
 static ImkStatus
-open (void *data, ImkBackend backend, ImkError *error)
-{
-  Case *c = data;
-
-  return imk_normalintegrate_new (backend, &c->config, &c->kernel, error);
-}
-
-static ImkStatus
 process (void *data, ImkError *error)
 {
   Case *c = data;
@@ -95,12 +87,6 @@ process (void *data, ImkError *error)
 
   return imk_normalintegrate_process (
       c->kernel, &c->v.at[IN], &out, &summary, NULL, error);
-}
-
-static void
-close (void *data)
-{
-  imk_normalintegrate_free (((Case *) data)->kernel);
 }
 
 /* Returns: by how much the height at (@x, @y) less that at (@from_x, @from_y)
@@ -146,16 +132,6 @@ difference (void *data)
   return worst / ((fourier ? 1e-5 : 1e-4) * k->mm_per_pixel);
 }
 
-const VariantKernel variants_normalintegrate = {
-    .name = "normalintegrate",
-    .promise = "1e-4 pixels, 1e-5 by Frankot-Chellappa",
-    .cuda = true,
-    .n_cases = 60,
-    .case_size = sizeof (Case),
-    .draw = draw,
-    .expect = expect,
-    .open = open,
-    .process = process,
-    .close = close,
-    .difference = difference,
-};
+VARIANT_KERNEL (normalintegrate,
+    .promise = "1e-4 pixels, 1e-5 by Frankot-Chellappa", .cuda = true,
+    .n_cases = 60)

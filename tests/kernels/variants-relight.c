@@ -110,14 +110,6 @@ expect (void *data)
 }
 
 static ImkStatus
-open (void *data, ImkBackend backend, ImkError *error)
-{
-  Case *c = data;
-
-  return imk_relight_new (backend, &c->config, &c->kernel, error);
-}
-
-static ImkStatus
 process (void *data, ImkError *error)
 {
   Case *c = data;
@@ -127,12 +119,6 @@ process (void *data, ImkError *error)
   albedo.image = c->v.at[ALBEDO];
   return imk_relight_process (
       c->kernel, &normals, &albedo, &c->v.at[OUT], NULL, error);
-}
-
-static void
-close (void *data)
-{
-  imk_relight_free (((Case *) data)->kernel);
 }
 
 /* Half a count is rounding. Unit vectors of float32 are off by 3e-7: of a
@@ -155,16 +141,4 @@ difference (void *data)
   return worst;
 }
 
-const VariantKernel variants_relight = {
-    .name = "relight",
-    .promise = "0.51 counts",
-    .cuda = true,
-    .n_cases = 100,
-    .case_size = sizeof (Case),
-    .draw = draw,
-    .expect = expect,
-    .open = open,
-    .process = process,
-    .close = close,
-    .difference = difference,
-};
+VARIANT_KERNEL (relight, .promise = "0.51 counts", .cuda = true, .n_cases = 100)

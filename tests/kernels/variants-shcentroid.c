@@ -151,26 +151,12 @@ expect (void *data)
 }
 
 static ImkStatus
-open (void *data, ImkBackend backend, ImkError *error)
-{
-  Case *c = data;
-
-  return imk_shcentroid_new (backend, &c->config, &c->kernel, error);
-}
-
-static ImkStatus
 process (void *data, ImkError *error)
 {
   Case *c = data;
 
   return imk_shcentroid_process (
       c->kernel, &c->v.at[IN], &c->v.at[OUT], NULL, error);
-}
-
-static void
-close (void *data)
-{
-  imk_shcentroid_free (((Case *) data)->kernel);
 }
 
 /* Positions to 1e-10 pixels, other fields to 1e-10 of themselves. */
@@ -201,18 +187,5 @@ clear (void *data)
   free (c->bad);
 }
 
-const VariantKernel variants_shcentroid = {
-    .name = "shcentroid",
-    .promise = "1e-10",
-    .cuda = true,
-    .same_bytes = true,
-    .n_cases = 400,
-    .case_size = sizeof (Case),
-    .draw = draw,
-    .expect = expect,
-    .open = open,
-    .process = process,
-    .close = close,
-    .difference = difference,
-    .clear = clear,
-};
+VARIANT_KERNEL (shcentroid, .promise = "1e-10", .cuda = true,
+    .same_bytes = true, .n_cases = 400, .clear = clear)

@@ -206,14 +206,6 @@ expect (void *data)
 }
 
 static ImkStatus
-open (void *data, ImkBackend backend, ImkError *error)
-{
-  Case *c = data;
-
-  return imk_shreconstruct_new (backend, &c->config, &c->kernel, error);
-}
-
-static ImkStatus
 process (void *data, ImkError *error)
 {
   Case *c = data;
@@ -224,12 +216,6 @@ process (void *data, ImkError *error)
     imk_shreconstruct_process (c->kernel, row (&c->v.host[SLOPES], t),
         row (&c->v.host[FLAGS], t), row (&c->v.host[OUT], t), NULL);
   return IMK_OK;
-}
-
-static void
-close (void *data)
-{
-  imk_shreconstruct_free (((Case *) data)->kernel);
 }
 
 static double
@@ -266,17 +252,5 @@ clear (void *data)
   free (c->forward);
 }
 
-const VariantKernel variants_shreconstruct = {
-    .name = "shreconstruct",
-    .promise = "1e-5 of the rms of the commands",
-    .same_bytes = true,
-    .n_cases = 100,
-    .case_size = sizeof (Case),
-    .draw = draw,
-    .expect = expect,
-    .open = open,
-    .process = process,
-    .close = close,
-    .difference = difference,
-    .clear = clear,
-};
+VARIANT_KERNEL (shreconstruct, .promise = "1e-5 of the rms of the commands",
+    .same_bytes = true, .n_cases = 100, .clear = clear)

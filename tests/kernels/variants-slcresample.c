@@ -95,14 +95,6 @@ expect (void *data)
       &c->config, &c->v.host[IN].image, &c->v.expected.image);
 }
 
-static ImkStatus
-open (void *data, ImkBackend backend, ImkError *error)
-{
-  Case *c = data;
-
-  return imk_slcresample_new (backend, &c->config, &c->kernel, error);
-}
-
 /* Lines go in as there is room, and are made as soon as they can be. */
 static ImkStatus
 process (void *data, ImkError *error)
@@ -125,12 +117,6 @@ process (void *data, ImkError *error)
   return status;
 }
 
-static void
-close (void *data)
-{
-  imk_slcresample_free (((Case *) data)->kernel);
-}
-
 /* To 1e-5 of the largest sample. */
 static double
 difference (void *data)
@@ -150,16 +136,5 @@ difference (void *data)
   return worst;
 }
 
-const VariantKernel variants_slcresample = {
-    .name = "slcresample",
-    .promise = "1e-5",
-    .same_bytes = true,
-    .n_cases = 100,
-    .case_size = sizeof (Case),
-    .draw = draw,
-    .expect = expect,
-    .open = open,
-    .process = process,
-    .close = close,
-    .difference = difference,
-};
+VARIANT_KERNEL (
+    slcresample, .promise = "1e-5", .same_bytes = true, .n_cases = 100)

@@ -45,6 +45,34 @@ typedef struct VariantKernel {
 #include "variants.inc"
 #undef KERNEL
 
+/* Ends the file of a kernel: its table, with the functions above of the names
+ * of the members, the members in the further arguments, and open () and close
+ * () for the config and the kernel of a Case. */
+#define VARIANT_KERNEL(kernel_name, ...) \
+  static ImkStatus open (void *data, ImkBackend backend, ImkError *error) \
+  { \
+    Case *c = data; \
+\
+    return imk_##kernel_name##_new (backend, &c->config, &c->kernel, error); \
+  } \
+\
+  static void close (void *data) \
+  { \
+    imk_##kernel_name##_free (((Case *) data)->kernel); \
+  } \
+\
+  const VariantKernel variants_##kernel_name = { \
+      .name = #kernel_name, \
+      .case_size = sizeof (Case), \
+      .draw = draw, \
+      .expect = expect, \
+      .open = open, \
+      .process = process, \
+      .close = close, \
+      .difference = difference, \
+      __VA_ARGS__, \
+  };
+
 /* Returns: the larger one; infinity when one is no number, which fmax () would
  * forget */
 static inline double

@@ -259,8 +259,7 @@ NvBufSurfaceUnMapEglImage (NvBufSurface *surface, int index)
   return 0;
 }
 
-/* --- for tests -------------------------------------------------------------
- */
+/* --- for tests ------------------------------------------------------------ */
 
 static void
 transfer (NvBufSurface *surface, unsigned plane, uint8_t *rows, size_t stride,

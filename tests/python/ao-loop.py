@@ -6,12 +6,11 @@ AO_LOOP_LENSLETS: lenslets across the pupil of 0.2 m each, 10 without it; ao-loo
 import functools
 import os
 import sys
-import tempfile
 import unittest
 
 import numpy as np
 
-from support import SOURCE, Gst, main
+from support import SOURCE, FolderCase, Gst, main
 
 sys.path.insert(0, os.path.join(SOURCE, "pipelines"))
 from gst_imaging import metadata
@@ -44,12 +43,7 @@ def save(name, values):
         np.save(os.path.join(os.environ["AO_LOOP_FOLDER"], name), values)
 
 
-class Loop(unittest.TestCase):
-    def setUp(self):
-        folder = tempfile.TemporaryDirectory()
-        self.addCleanup(folder.cleanup)
-        self.folder = folder.name
-
+class Loop(FolderCase):
     @staticmethod
     @functools.lru_cache(maxsize=1)
     def make_matrices():

@@ -9,14 +9,13 @@ import signal
 import socket
 import subprocess
 import sys
-import tempfile
 import time
 import unittest
 import unittest.mock
 
 import numpy as np
 
-from support import SOURCE, TIMEOUT, main, result_of, run_command
+from support import SOURCE, TIMEOUT, FolderCase, main, result_of, run_command
 
 sys.path.insert(0, os.path.join(SOURCE, "pipelines"))
 from gst_imaging.batch import allocation, claims, rows
@@ -56,16 +55,7 @@ def wait_for(path):
         time.sleep(0.02)
 
 
-class Folder(unittest.TestCase):
-    def setUp(self):
-        self.folder = tempfile.mkdtemp()
-        self.addCleanup(shutil.rmtree, self.folder)
-
-    def path(self, *names):
-        return os.path.join(self.folder, *names)
-
-
-class Batch(Folder):
+class Batch(FolderCase):
     def setUp(self):
         super().setUp()
         rng = np.random.default_rng(7)
@@ -304,7 +294,7 @@ class Batch(Folder):
             self.assertIn(part, sentence)
 
 
-class Claims(Folder):
+class Claims(FolderCase):
     def setUp(self):
         super().setUp()
         self.output, self.claim = self.path("a"), self.path(".a.gst-imaging-claim")
@@ -370,7 +360,7 @@ class Claims(Folder):
         self.assertEqual(len(os.listdir(self.folder)), 1)
 
 
-class Allocation(Folder):
+class Allocation(FolderCase):
     def places(self, membership, **files):
         for name, text in {"membership": membership, **files}.items():
             path = self.path(name.replace("__", "/").replace("_of_", "."))

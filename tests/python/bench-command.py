@@ -2,21 +2,14 @@
 """gst-imaging bench: a row for each element that is installed."""
 import json
 import os
-import tempfile
-import unittest
 
-from support import Gst, command, main
+from support import FolderCase, Gst, command, main
 
 ELEMENTS = ("lapsharpen", "shcentroid", "octbscan", "photostereo", "normalintegrate", "relight", "insarxcorr", "insarform",
             "slcresample")
 
 
-class Bench(unittest.TestCase):
-    def setUp(self):
-        folder = tempfile.TemporaryDirectory()
-        self.addCleanup(folder.cleanup)
-        self.folder = folder.name
-
+class Bench(FolderCase):
     def test_every_element_has_a_row(self):
         result = json.loads(command(self.folder, "bench", "--json", "--frames", "24", "--backend", "cpu"))
         there = [name for name in ELEMENTS if Gst.ElementFactory.find(name)]

@@ -4,7 +4,6 @@ import io
 import json
 import os
 import pkgutil
-import shutil
 import signal
 import subprocess
 import sys
@@ -14,7 +13,7 @@ import unittest.mock
 
 import numpy as np
 
-from support import SOURCE, TIMEOUT, main
+from support import SOURCE, TIMEOUT, FolderCase, main
 
 sys.path.insert(0, os.path.join(SOURCE, "pipelines"))
 from gst_imaging import command, commands
@@ -99,14 +98,7 @@ class Signals(unittest.TestCase):
                         "sys.exit(command.main(['info']))")
 
 
-class Convert(unittest.TestCase):
-    def setUp(self):
-        self.folder = tempfile.mkdtemp()
-        self.addCleanup(shutil.rmtree, self.folder)
-
-    def path(self, name):
-        return os.path.join(self.folder, name)
-
+class Convert(FolderCase):
     def test_samples_stay_as_they_are(self):
         cube = np.random.default_rng(1).integers(0, 65536, (3, 8, 12), np.uint16)
         np.save(self.path("a.npy"), cube)

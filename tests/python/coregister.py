@@ -13,7 +13,7 @@ import unittest
 
 import numpy as np
 
-from support import SOURCE, TIMEOUT, coregister, gst_imaging, main
+from support import SOURCE, TIMEOUT, FolderCase, coregister, gst_imaging, main
 
 sys.path[:0] = os.path.join(SOURCE, "tests", "data"), os.path.join(SOURCE, "pipelines")
 import slcs
@@ -119,12 +119,11 @@ class Formats(unittest.TestCase):
             self.assertFalse(os.path.exists(self.path("no")))
 
 
-class Pairs(unittest.TestCase):
+class Pairs(FolderCase):
     """Several pairs by a list: each complete or not there."""
 
     def setUp(self):
-        self.folder = tempfile.mkdtemp()
-        self.addCleanup(shutil.rmtree, self.folder)
+        super().setUp()
         slcs.make_pair(self.folder, 220, 240)
         self.out = os.path.join(self.folder, "out")
 

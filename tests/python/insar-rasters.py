@@ -4,15 +4,13 @@ place of the input, with units and no data. Which of them are there is printed; 
 them."""
 import os
 import resource
-import shutil
 import subprocess
-import tempfile
 import unittest
 import warnings
 
 import numpy as np
 
-from support import TIMEOUT, launch, main
+from support import TIMEOUT, FolderCase, launch, main
 
 
 def optional(name):
@@ -39,10 +37,9 @@ POINTS = [(column, line, 10 + 0.001 * column, 50 - 0.002 * line, 100 + column)
           for line in (0, 30.5, 61) for column in (0, 57)]
 
 
-class Rasters(unittest.TestCase):
+class Rasters(FolderCase):
     def setUp(self):
-        self.folder = tempfile.mkdtemp()
-        self.addCleanup(shutil.rmtree, self.folder)
+        super().setUp()
         rng = np.random.default_rng(2)
         self.reference = rng.integers(-99, 99, (HEIGHT, WIDTH)) + 1j * rng.integers(-99, 99, (HEIGHT, WIDTH))
         self.reference[:6, :4] = 0  # no data
@@ -50,9 +47,6 @@ class Rasters(unittest.TestCase):
         turn = np.exp(-2j * np.pi * np.arange(WIDTH) / WIDTH)
         self.secondary = (self.reference * turn).astype(np.complex64)
         self.secondary.tofile(self.path("secondary.cf32"))
-
-    def path(self, name):
-        return os.path.join(self.folder, name)
 
     def write_reference(self, place):
         """A GeoTIFF with ground control points or a geotransform; or a raw file."""
@@ -253,14 +247,7 @@ class Rasters(unittest.TestCase):
         return done.returncode, done.stdout
 
 
-class Offsets(unittest.TestCase):
-    def setUp(self):
-        self.folder = tempfile.mkdtemp()
-        self.addCleanup(shutil.rmtree, self.folder)
-
-    def path(self, name):
-        return os.path.join(self.folder, name)
-
+class Offsets(FolderCase):
     @unittest.skipUnless(gdal, "osgeo.gdal is not installed")
     def test_offsets(self):
         """One pixel a patch, equal to the pad rasters; a patch is in the middle of its pixel."""

@@ -7,13 +7,12 @@ import json
 import os
 import shutil
 import sys
-import tempfile
 import unittest
 import xml.etree.ElementTree
 
 import numpy as np
 
-from support import SOURCE, main, run_command
+from support import SOURCE, FolderCase, main, run_command
 
 sys.path.insert(0, os.path.join(SOURCE, "pipelines"))
 from gst_imaging import command
@@ -78,14 +77,7 @@ class Geometry:
                        "lookdir = R\nSC_identity = 10\n")
 
 
-class Folder(unittest.TestCase):
-    def setUp(self):
-        self.folder = tempfile.mkdtemp()
-        self.addCleanup(shutil.rmtree, self.folder)
-
-    def path(self, *names):
-        return os.path.join(self.folder, *names)
-
+class Folder(FolderCase):
     def run_stack(self, *words, status=0):
         done = run_command("insar-stack", *words, folder=self.folder)
         self.assertEqual(done.returncode, status, done.stdout + done.stderr)

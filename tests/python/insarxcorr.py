@@ -12,7 +12,7 @@ import xml.etree.ElementTree
 import numpy as np
 
 import support
-from support import SOURCE, coregister, gst_imaging, launch, main
+from support import SOURCE, FolderCase, coregister, gst_imaging, launch, main
 
 sys.path.insert(0, os.path.join(SOURCE, "tests", "data"))
 import slcs
@@ -43,11 +43,7 @@ def png_size(path):
         return struct.unpack(">II", file.read(24)[16:])
 
 
-class Coregistration(unittest.TestCase):
-    def setUp(self):
-        self.folder = tempfile.mkdtemp()
-        self.addCleanup(shutil.rmtree, self.folder)
-
+class Coregistration(FolderCase):
     def check_pair(self, pair):
         truth, out = read_truth(pair), os.path.join(self.folder, pair)
         width, height = int(truth["cols"]) // 2, int(truth["rows"]) // 2
@@ -91,12 +87,11 @@ def read_fit(folder):
 FEW = "nx=13", "ny=13"  # patches, where it is not their number that is tested
 
 
-class Quality(unittest.TestCase):
+class Quality(FolderCase):
     """What is told of the fit, and that it is right."""
 
     def setUp(self):
-        self.folder = tempfile.mkdtemp()
-        self.addCleanup(shutil.rmtree, self.folder)
+        super().setUp()
         self.images = [os.path.join(self.folder, name + ".PRM") for name in ("ref", "sec")]
         self.out = os.path.join(self.folder, "out")
 
@@ -256,11 +251,7 @@ class Picture(unittest.TestCase):
 SIZE = 240  # pixels in each direction: what is wrong does not depend on it
 
 
-class WrongInput(unittest.TestCase):
-    def setUp(self):
-        self.folder = tempfile.mkdtemp()
-        self.addCleanup(shutil.rmtree, self.folder)
-
+class WrongInput(FolderCase):
     def write_noise(self, name, seed, grain=1):
         rng = np.random.default_rng(seed)
         small = rng.integers(-999, 999, (SIZE // grain, SIZE // grain, 2))

@@ -4,7 +4,6 @@ import html.parser
 import json
 import os
 import re
-import shutil
 import signal
 import subprocess
 import sys
@@ -14,7 +13,7 @@ import unittest
 
 import numpy as np
 
-from support import SOURCE, TIMEOUT, main
+from support import SOURCE, TIMEOUT, FolderCase, main
 
 sys.path.insert(0, os.path.join(SOURCE, "pipelines"))
 from gst_imaging import job, play, progress
@@ -62,16 +61,12 @@ sys.exit(command.main(["trial", *sys.argv[1:]]))
 """
 
 
-class Jobs(unittest.TestCase):
+class Jobs(FolderCase):
     def setUp(self):
-        self.folder = tempfile.mkdtemp()
-        self.addCleanup(shutil.rmtree, self.folder)
+        super().setUp()
         for name in "one", "two", "slow", "bad":
             with open(self.path(name), "w", encoding="utf-8") as file:
                 file.write(name)
-
-    def path(self, name):
-        return os.path.join(self.folder, name)
 
     def start(self, *words, cwd=None):
         return subprocess.Popen([sys.executable, "-B", "-c", COMMAND, *words], cwd=cwd or self.folder, text=True,

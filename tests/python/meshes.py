@@ -3,12 +3,11 @@
 import json
 import os
 import struct
-import tempfile
 import unittest
 
 import numpy as np
 
-from support import launch, main
+from support import FolderCase, launch, main
 
 try:
     import trimesh
@@ -43,17 +42,12 @@ def srgb(linear):
     return np.where(linear <= 0.0031308, 12.92 * linear, 1.055 * np.maximum(linear, 1e-9) ** (1 / 2.4) - 0.055)
 
 
-class Case(unittest.TestCase):
+class Case(FolderCase):
     def setUp(self):
-        folder = tempfile.TemporaryDirectory()
-        self.addCleanup(folder.cleanup)
-        self.folder = folder.name
+        super().setUp()
         self.normals, self.albedo = dome()
         np.save(self.path("normals.npy"), words_of(self.normals)[np.newaxis])
         np.save(self.path("albedo.npy"), (65535 * self.albedo + 0.5).astype("<u2")[np.newaxis])
-
-    def path(self, name):
-        return os.path.join(self.folder, name)
 
     def integrate(self, mesh, *words, albedo="albedo.npy", normals="normals.npy", **options):
         return launch(

@@ -6,14 +6,12 @@ import os
 import shutil
 import subprocess
 import sys
-import tempfile
-import unittest
 import zlib
 
 import numpy as np
 
 from jobtable import install_command
-from support import main, recipe, run_command
+from support import FolderCase, main, recipe, run_command
 
 try:
     from osgeo import gdal, osr
@@ -28,18 +26,14 @@ PLACES = [(30, 20, 61, 47), (0, 0, 50, 40), (75, 33, 40, 60)]
 WIDTH, HEIGHT = 115, 93
 
 
-class Mosaic(unittest.TestCase):
+class Mosaic(FolderCase):
     def setUp(self):
-        self.folder = tempfile.mkdtemp()
-        self.addCleanup(shutil.rmtree, self.folder)
+        super().setUp()
         rng = np.random.default_rng(4)
         self.values = [rng.normal(10, 3, (height, width)).astype(np.float32) for _x, _y, width, height in PLACES]
         for values, (x, y, _width, _height) in zip(self.values, PLACES):
             values[5:9, 7:12] = np.nan
             self.write(f"out/{x}/coherence.tif", values, x, y)
-
-    def path(self, *names):
-        return os.path.join(self.folder, *names)
 
     def write(self, name, values, x, y, no_data=None, epsg=32632, pixel=PIXEL):
         os.makedirs(os.path.dirname(self.path(name)), exist_ok=True)

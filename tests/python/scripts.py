@@ -4,10 +4,8 @@ import os
 import shutil
 import signal
 import subprocess
-import tempfile
-import unittest
 
-from support import SOURCE, TIMEOUT, main
+from support import SOURCE, TIMEOUT, FolderCase, main
 
 # In the place of meson: writes the first of the files of a gst-launch-1.0, then does what DEMO says.
 MESON = """#!/usr/bin/env python3
@@ -28,10 +26,9 @@ def files_in(folder):
     return {name for _folder, _folders, names in os.walk(folder) for name in names}
 
 
-class Demo(unittest.TestCase):
+class Demo(FolderCase):
     def setUp(self):
-        self.folder = tempfile.mkdtemp()
-        self.addCleanup(shutil.rmtree, self.folder)
+        super().setUp()
         shutil.copytree(os.path.join(SOURCE, "pipelines"), os.path.join(self.folder, "pipelines"))
         for name, text in ("tools/setup", "#!/bin/sh\n"), ("bin/meson", MESON), ("build/build.ninja", ""):
             path = os.path.join(self.folder, name)

@@ -6,13 +6,12 @@ import signal
 import struct
 import subprocess
 import sys
-import tempfile
 import time
 import unittest
 
 import numpy as np
 
-from support import SOURCE, TIMEOUT, command, main, result_of
+from support import SOURCE, TIMEOUT, FolderCase, command, main, result_of
 
 sys.path.insert(0, os.path.join(SOURCE, "pipelines"))
 from gst_imaging import library  # pylint: disable=wrong-import-position
@@ -35,14 +34,7 @@ def sharpened(picture, amount):
     return np.clip(np.floor(out + 0.5), 0, np.iinfo(picture.dtype).max).astype(picture.dtype)
 
 
-class Sharpen(unittest.TestCase):
-    def setUp(self):
-        self.folder = tempfile.mkdtemp()
-        self.addCleanup(shutil.rmtree, self.folder)
-
-    def path(self, name):
-        return os.path.join(self.folder, name)
-
+class Sharpen(FolderCase):
     def call(self, *words, status=0, **environment):
         shutil.rmtree(self.path("out"), ignore_errors=True)
         return command(self.folder, "sharpen", *words, "-o", "out", status=status, **environment)

@@ -7,13 +7,12 @@ import shutil
 import signal
 import subprocess
 import sys
-import tempfile
 import time
 import unittest
 
 import numpy as np
 
-from support import SOURCE, TIMEOUT, Gst, command, main, read_csv, result_of
+from support import SOURCE, TIMEOUT, FolderCase, Gst, command, main, read_csv, result_of
 
 sys.path.insert(0, os.path.join(SOURCE, "tests", "data"))
 import granulation
@@ -26,15 +25,7 @@ INVALID = 227
 FORMATS = os.environ["FORMATS"].split()
 
 
-class Centroids(unittest.TestCase):
-    def setUp(self):
-        folder = tempfile.TemporaryDirectory()
-        self.addCleanup(folder.cleanup)
-        self.folder = folder.name
-
-    def path(self, name):
-        return os.path.join(self.folder, name)
-
+class Centroids(FolderCase):
     def call(self, *arguments, status=0, output="out", **environment):
         """Returns: all that it printed, without a result of before."""
         if output:

@@ -7,22 +7,14 @@ import unittest
 
 import numpy as np
 
-from support import SOURCE, TIMEOUT, Gst, data, main, play, read_array, read_csv
+from support import SOURCE, TIMEOUT, FolderCase, Gst, data, main, play, read_array, read_csv
 
 sys.path.insert(0, os.path.join(SOURCE, "tests", "data"))
 import spots
 import wavefronts
 
 
-class Grids(unittest.TestCase):
-    def setUp(self):
-        folder = tempfile.TemporaryDirectory()
-        self.addCleanup(folder.cleanup)
-        self.folder = folder.name
-
-    def path(self, name):
-        return os.path.join(self.folder, name)
-
+class Grids(FolderCase):
     def find(self, frames, properties=""):
         """Returns: the message "shcentroid-grid", the map, the table. Warnings are in self.warnings."""
         pipeline = Gst.parse_launch(

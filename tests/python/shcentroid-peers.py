@@ -4,7 +4,6 @@ and different in the way that docs/explanation/shcentroid-peers.md says."""
 import importlib.util
 import os
 import sys
-import tempfile
 import unittest
 import warnings
 
@@ -15,7 +14,7 @@ try:  # before GStreamer: its SciPy crashes when it is loaded after it
 except ImportError:
     hcipy = None
 
-from support import SOURCE, data, main, play, read_csv
+from support import SOURCE, FolderCase, data, main, play, read_csv
 
 sys.path.insert(0, os.path.join(SOURCE, "tests", "data"))
 import spots
@@ -43,11 +42,9 @@ def edges(origin, pitch, n):
     return np.floor(origin + np.arange(n + 1) * pitch).astype(int)
 
 
-class Peers(unittest.TestCase):
+class Peers(FolderCase):
     def setUp(self):
-        folder = tempfile.TemporaryDirectory()
-        self.addCleanup(folder.cleanup)
-        self.folder = folder.name
+        super().setUp()
         raw = np.fromfile(data("f5_hecto_ref.gray16le.raw"), "<u2")
         self.frame = raw.reshape(512, 512)
         self.columns, self.rows = edges(X0, PITCH, N), edges(Y0, PITCH, N)

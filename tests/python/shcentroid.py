@@ -4,12 +4,11 @@ import os
 import shutil
 import subprocess
 import sys
-import tempfile
 import unittest
 
 import numpy as np
 
-from support import SOURCE, Gst, data, launch, main, play, read_csv
+from support import SOURCE, FolderCase, Gst, data, launch, main, play, read_csv
 
 sys.path.insert(0, os.path.join(SOURCE, "tests", "data"))
 import noise
@@ -17,18 +16,8 @@ import noise
 GRID = "x0=23.51 y0=20.65 pitch-x=29.653 pitch-y=29.653 columns=16 rows=16"
 
 
-class Folder(unittest.TestCase):
-    def setUp(self):
-        folder = tempfile.TemporaryDirectory()
-        self.addCleanup(folder.cleanup)
-        self.folder = folder.name
-
-    def path(self, name):
-        return os.path.join(self.folder, name)
-
-
 @unittest.skipUnless(shutil.which("gst-launch-1.0"), "there is no gst-launch-1.0")
-class RealFrames(Folder):
+class RealFrames(FolderCase):
     def measure(self, name, properties="", **environment):
         """The pipeline of the issue, word for word."""
         csv = self.path("c.csv")
@@ -116,7 +105,7 @@ class RealFrames(Folder):
         self.assertEqual((result["ref-width"], result["ref-height"]), (512, 512))
 
 
-class GeneratedFrames(Folder):
+class GeneratedFrames(FolderCase):
     def test_spots_are_found_where_they_were_put(self):
         sys.path.insert(0, os.path.join(SOURCE, "tests", "data"))
         import spots

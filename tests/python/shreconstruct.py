@@ -3,12 +3,10 @@
 import json
 import os
 import sys
-import tempfile
-import unittest
 
 import numpy as np
 
-from support import SOURCE, TIMEOUT, Gst, gst_imaging, main, play
+from support import SOURCE, TIMEOUT, FolderCase, Gst, gst_imaging, main, play
 
 sys.path.insert(0, os.path.join(SOURCE, "pipelines"))
 from gst_imaging import metadata
@@ -60,11 +58,9 @@ class Stream:
         return np.frombuffer(buffer.extract_dup(0, buffer.get_size()), np.float32).astype(float)
 
 
-class Folder(unittest.TestCase):
+class Folder(FolderCase):
     def setUp(self):
-        folder = tempfile.TemporaryDirectory()
-        self.addCleanup(folder.cleanup)
-        self.folder = folder.name
+        super().setUp()
         self.rng = np.random.default_rng(4)
 
     def save(self, name, array):

@@ -36,6 +36,18 @@ def main():
     sys.exit(77 if len(result.skipped) == result.testsRun else 0)
 
 
+class FolderCase(unittest.TestCase):
+    """A test with a folder of its own."""
+
+    def setUp(self):
+        folder = tempfile.TemporaryDirectory()
+        self.addCleanup(folder.cleanup)
+        self.folder = folder.name
+
+    def path(self, *names):
+        return os.path.join(self.folder, *names)
+
+
 def data(name):
     """The path of a real frame or table; skips the test without it."""
     path = os.path.join(DATA, name)

@@ -3,16 +3,14 @@
 gst-imaging convert."""
 import json
 import os
-import shutil
 import subprocess
 import sys
-import tempfile
 import time
 import unittest
 
 import numpy as np
 
-from support import SOURCE, gst_imaging, launch, main
+from support import SOURCE, FolderCase, gst_imaging, launch, main
 
 sys.path.insert(0, os.path.join(SOURCE, "pipelines"))
 from gst_imaging import metadata  # pylint: disable=wrong-import-position
@@ -37,14 +35,7 @@ def write_fits(path, array, *cards):
     return path
 
 
-class Case(unittest.TestCase):
-    def setUp(self):
-        self.folder = tempfile.mkdtemp()
-        self.addCleanup(shutil.rmtree, self.folder)
-
-    def path(self, name):
-        return os.path.join(self.folder, name)
-
+class Case(FolderCase):
     def play(self, source, target, *more):
         launch("-q", "picturesrc", f"location={self.path(source)}", "!", "picturesink", f"location={self.path(target)}", *more)
         return self.path(target)

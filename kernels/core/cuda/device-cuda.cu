@@ -263,8 +263,7 @@ event_synchronize (void *event, ImkError *error)
   return IMK_CUDA (error, cudaEventSynchronize ((cudaEvent_t) event));
 }
 
-/* --- EGL images ------------------------------------------------------------
- */
+/* --- EGL images ----------------------------------------------------------- */
 
 static ImkStatus
 egl_check (CUresult result, const char *call, ImkError *error)

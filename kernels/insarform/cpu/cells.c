@@ -7,8 +7,7 @@
 
 enum { GRAIN = 128 }; /* cells that are worth a thread */
 
-/* --- cells ------------------------------------------------------------------
- */
+/* --- cells ---------------------------------------------------------------- */
 
 typedef struct Add {
   ImkInsarformCells *cells;
@@ -137,8 +136,7 @@ imk_insarform_cpu_add (ImkInsarformCells *cells, uint32_t line,
       cells->config.n_threads, cells->width, GRAIN, add_columns, &add);
 }
 
-/* --- rows -------------------------------------------------------------------
- */
+/* --- rows ----------------------------------------------------------------- */
 
 typedef struct Row {
   const ImkInsarformCells *cells;

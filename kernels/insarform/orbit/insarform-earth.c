@@ -34,8 +34,7 @@ weigh (double t, double *w)
   w[3] = (t + 1) * t * (t - 1) / 6;
 }
 
-/* --- nodes -------------------------------------------------------------------
- */
+/* --- nodes ---------------------------------------------------------------- */
 
 /* Newton's form: sum of c_k times the product of (h - h_i), i < k. */
 static ImkStatus
@@ -148,8 +147,7 @@ probe (ImkInsarformEarth *self, bool *is_right, ImkError *error)
   return status;
 }
 
-/* --- the object --------------------------------------------------------------
- */
+/* --- the object ----------------------------------------------------------- */
 
 static ImkStatus
 check_orbit (const char *name, const ImkInsarformOrbit *o, ImkError *error)

@@ -7,8 +7,7 @@
 
 enum { N_STATES = 4, MAX_ROUNDS = 50 };
 
-/* --- vectors -----------------------------------------------------------------
- */
+/* --- vectors -------------------------------------------------------------- */
 
 static double
 dot (const double *a, const double *b)
@@ -40,8 +39,7 @@ normalize (double *a)
     a[k] /= length;
 }
 
-/* --- the orbit ---------------------------------------------------------------
- */
+/* --- the orbit ------------------------------------------------------------ */
 
 /* Hermite: the polynomial of degree 7 with the positions and velocities of four
  * states. Of its Lagrange polynomials L_i, with s_i = L_i' (t_i):
@@ -94,8 +92,7 @@ locate (const ImkInsarformOrbit *orbit, double t, double *position,
   return true;
 }
 
-/* --- the ground --------------------------------------------------------------
- */
+/* --- the ground ----------------------------------------------------------- */
 
 /* Returns: the height of @p, with the error of Bowring (1976, "Transformation
  * from spatial to geographical coordinates", Survey Review 23), below a

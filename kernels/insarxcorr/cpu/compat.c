@@ -205,8 +205,7 @@ imk_insarxcorr_compat_correlation (
   return imk_insarxcorr_correlation (sums.ab, sums.aa, sums.bb);
 }
 
-/* --- methods of time: the same at every lag --------------------------------
- */
+/* --- methods of time: the same at every lag ------------------------------- */
 
 static void
 cut_all (const float *restrict in, uint32_t n, int32_t *restrict out)

@@ -63,8 +63,7 @@ imk_shcalibration_config_init_sized (
   imk_config_init (config, size, &defaults, sizeof (defaults));
 }
 
-/* --- making ----------------------------------------------------------------
- */
+/* --- making --------------------------------------------------------------- */
 
 static ImkStatus
 check_config (const ImkShcalibrationConfig *c, ImkError *error)
@@ -200,8 +199,7 @@ imk_shcalibration_free (ImkShcalibration *self)
   free (self);
 }
 
-/* --- the latency -----------------------------------------------------------
- */
+/* --- the latency ---------------------------------------------------------- */
 
 static double
 product (const double *a, const double *b, size_t n)
@@ -315,8 +313,7 @@ follow_sequence (ImkShcalibration *s, const float *slopes, float *pokes)
   return false;
 }
 
-/* --- estimates -------------------------------------------------------------
- */
+/* --- estimates ------------------------------------------------------------ */
 
 static void
 add_estimate (ImkShcalibration *s, uint32_t k, uint32_t i, double value)
@@ -396,8 +393,7 @@ end_repeat (ImkShcalibration *s, uint32_t first, uint32_t n)
   memset (s->is_bad, 0, s->config.n_cells);
 }
 
-/* --- pokes one after the other ---------------------------------------------
- */
+/* --- pokes one after the other -------------------------------------------- */
 
 static uint32_t
 n_rows (const ImkShcalibration *s)
@@ -455,8 +451,7 @@ follow_pairs (ImkShcalibration *s, const float *slopes, float *pokes)
     set_pokes (s, sent / n_pokes, sent % n_pokes, pokes);
 }
 
-/* --- pokes of a frequency each ---------------------------------------------
- */
+/* --- pokes of a frequency each -------------------------------------------- */
 
 /* @estimate: sums with cosines and sines become elements. */
 static void
@@ -520,8 +515,7 @@ follow_waves (ImkShcalibration *s, const float *slopes, float *pokes)
   }
 }
 
-/* --- a frame ---------------------------------------------------------------
- */
+/* --- a frame -------------------------------------------------------------- */
 
 ImkShcalibrationState
 imk_shcalibration_process (ImkShcalibration *self, const float *slopes,

@@ -58,8 +58,7 @@ g_row (const ImkShreconstructExclude *self, uint32_t i)
   return self->g + (size_t) i * 2 * self->most_out;
 }
 
-/* --- making ----------------------------------------------------------------
- */
+/* --- making --------------------------------------------------------------- */
 
 static void
 fill (ImkShreconstructExclude *self, const ImkShreconstructConfig *c)
@@ -197,8 +196,7 @@ imk_shreconstruct_exclude_free (ImkShreconstructExclude *self)
   free (self);
 }
 
-/* --- cells that go and return ----------------------------------------------
- */
+/* --- cells that go and return --------------------------------------------- */
 
 /* Columns of K for @cell in b, and u = G b. @k: K of the cell itself */
 static void

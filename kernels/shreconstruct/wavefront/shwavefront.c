@@ -40,8 +40,7 @@ imk_shwavefront_config_init_sized (ImkShwavefrontConfig *config, size_t size)
   imk_config_init (config, size, &defaults, sizeof (defaults));
 }
 
-/* --- making ----------------------------------------------------------------
- */
+/* --- making --------------------------------------------------------------- */
 
 static ImkStatus
 check_config (const ImkShwavefrontConfig *c, ImkError *error)
@@ -215,8 +214,7 @@ imk_shwavefront_modes (const ImkShwavefront *self)
   return self->values ? self->x : NULL;
 }
 
-/* --- equations -------------------------------------------------------------
- */
+/* --- equations ------------------------------------------------------------ */
 
 /* One measurement: the sum of weights times unknowns is @value. */
 typedef struct Equation {
@@ -309,8 +307,7 @@ for_all (ImkShwavefront *s, Take take)
     }
 }
 
-/* --- solution --------------------------------------------------------------
- */
+/* --- solution ------------------------------------------------------------- */
 
 /* A = L L^T in place; rows have their diagonal at [band]. */
 static void
@@ -372,8 +369,7 @@ make_factors (ImkShwavefront *s)
   s->is_factored = true;
 }
 
-/* --- a frame ---------------------------------------------------------------
- */
+/* --- a frame -------------------------------------------------------------- */
 
 static void
 take_slopes (ImkShwavefront *s, const float *slopes, const uint8_t *flags)

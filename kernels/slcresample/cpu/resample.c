@@ -199,8 +199,7 @@ store (ImkType type, const float *re, const float *im, uint32_t n, void *to)
   }
 }
 
-/* --- with a field ----------------------------------------------------------
- */
+/* --- with a field --------------------------------------------------------- */
 
 enum { REACH = IMK_SLCRESAMPLE_REACH };
 
@@ -304,8 +303,7 @@ make_warped_block (
   store (work->band->config.type, re, im, n, to);
 }
 
-/* --- lines -----------------------------------------------------------------
- */
+/* --- lines ---------------------------------------------------------------- */
 
 /* Columns [@r, @r + @n) of line @a. */
 static void
