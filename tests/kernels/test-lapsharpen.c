@@ -752,6 +752,9 @@ test_quotients (void)
 
       test_check (found == expected, "%d / %d: expected %.9g, is %.9g", n,
           maximum, expected, found);
+      found = imk_lapsharpen_weighted_by (n, 1.0 / maximum);
+      test_check (found == expected, "%d / %d: expected %.9g, is %.9g", n,
+          maximum, expected, found);
     }
   }
   for (uint32_t depth = 9; depth <= 16; depth++) {

@@ -31,8 +31,11 @@ static ImkStatus
 cpu_create (const void *plan, const void *params, uint32_t n_threads,
     void **state, ImkError *error)
 {
-  static const void *const tables[IMK_CPU_N_LEVELS] =
-      IMK_CPU_TABLES (imk_lapsharpen);
+  static const void *const u8[IMK_CPU_N_LEVELS] =
+      IMK_CPU_TABLES (imk_lapsharpen_u8);
+  static const void *const u16[IMK_CPU_N_LEVELS] =
+      IMK_CPU_TABLES (imk_lapsharpen_u16);
+  const ImkLapsharpenConfig *config = params;
   State *self = calloc (1, sizeof (*self));
   const void *loops = NULL;
   ImkStatus status;
@@ -41,14 +44,15 @@ cpu_create (const void *plan, const void *params, uint32_t n_threads,
     return imk_error_set (
         error, IMK_ERROR_MEMORY, "There is no memory for a CPU sharpener.");
   self->n_threads = n_threads;
-  status = imk_cpu_choose (tables, &loops, error);
+  status =
+      imk_cpu_choose (config->type == IMK_TYPE_U8 ? u8 : u16, &loops, error);
   if (status != IMK_OK) {
     free (self);
     return status;
   }
   self->loops = loops;
   *state = self;
-  return cpu_update (self, params, error);
+  return cpu_update (self, config, error);
 }
 
 static ImkStatus
@@ -60,13 +64,6 @@ cpu_process (void *state, const ImkImage *in, ImkImage *out, void *stream,
   Work work = {.rule = rule, .in = in, .out = out, .plain = self->plain};
   size_t row_size = imk_image_row_size (in);
 
-  for (uint32_t i = 0; i < CHUNK; i++) {
-    uint32_t channel = i % rule->channels;
-
-    work.filtered[i] = rule->filtered >> channel & 1 ? 0xffff : 0;
-    work.filtered_bytes[i] = (uint8_t) work.filtered[i];
-    work.measured[i] = rule->measured >> channel & 1 ? -1 : 0;
-  }
   imk_parallel_for (self->n_threads, rule->height,
       1 + (uint32_t) (BAND_SIZE / row_size), self->loops->sharpen_rows, &work);
   self->sums = work.sums;
