@@ -50,7 +50,14 @@ typedef double Product, Products, Numerator;
  * as the rule reaches; whole counts. */
 typedef struct Rows {
   const Sample *row[IMK_LAPSHARPEN_MAX_KERNEL];
+  size_t first; /* sample of the frame's row */
 } Rows;
+
+/* What the smoothed row is the weighted sum of. */
+typedef struct Grown {
+  const float *row[3];
+  float weight[3];
+} Grown;
 
 /* The samples of a chunk with the pixels on either side. */
 typedef struct Line {
@@ -63,6 +70,7 @@ typedef struct Band {
   const ImkLapsharpenRule *rule;
   Sample filtered[CHUNK];  /* all bits: sharpen the sample; 0: copy it */
   int16_t measured[CHUNK]; /* -1: sum the sample; 0: ignore it */
+  Grown grown;
   Line lines[IMK_LAPSHARPEN_MAX_KERNEL]; /* copies of rows */
   ImkLapsharpenSums sums;
 } Band;
@@ -71,11 +79,24 @@ typedef struct Band {
 INLINE Rows
 rows_at (const ImkLapsharpenRule *rule, const Rows *rows, size_t i)
 {
-  Rows at = {};
+  Rows at = {.first = rows->first + i};
 
   for (uint32_t j = HERE - rule->reach; j <= HERE + rule->reach; j++)
     at.row[j] = rows->row[j] + i;
   return at;
+}
+
+/* Returns: row @y, NULL where the border is constant */
+static const Sample *
+get_row (const Work *work, int y)
+{
+  const ImkLapsharpenRule *r = work->rule;
+  int inside = imk_lapsharpen_inside (y, (int) r->height, r);
+
+  if (r->constant && (y < 0 || y >= (int) r->height))
+    return NULL;
+  return (const Sample *) ((const uint8_t *) work->in->data +
+                           (size_t) inside * work->in->stride);
 }
 
 /* --- the Laplacian -------------------------------------------------------- */
@@ -168,51 +189,103 @@ get_weighted (const ImkLapsharpenRule *rule, const Rows *rows, float *l)
   const double maximum = rule->maximum, reciprocal = 1 / maximum;
   Weights sum[CHUNK] = {0};
   Products products[CHUNK] = {0};
-  Numerator numerator[CHUNK];
 
   add_weighted (rule, rows->row[ABOVE], diagonal, true, sum, products);
   add_weighted (rule, rows->row[HERE], true, false, sum, products);
   add_weighted (rule, rows->row[BELOW], diagonal, true, sum, products);
-  for (ptrdiff_t i = 0; i < CHUNK; i++)
-    numerator[i] =
+  for (ptrdiff_t i = 0; i < CHUNK; i++) {
+    Numerator n =
         (Numerator) here[i] * (Numerator) sum[i] - (Numerator) products[i];
-  if (HAVE_FMA && SAMPLE_BITS == 8)
-    for (ptrdiff_t i = 0; i < CHUNK; i++)
-      l[i] = imk_lapsharpen_weighted_u8 (
-          (float) numerator[i], (float) maximum, (float) reciprocal);
-  else
-    for (ptrdiff_t i = 0; i < CHUNK; i++)
-      l[i] = imk_lapsharpen_weighted_by ((double) numerator[i], reciprocal);
+
+    l[i] = HAVE_FMA && SAMPLE_BITS == 8
+               ? imk_lapsharpen_weighted_u8 (
+                     (float) n, (float) maximum, (float) reciprocal)
+               : imk_lapsharpen_weighted_by ((double) n, reciprocal);
+  }
+}
+
+/* --- what smoothing leaves ------------------------------------------------ */
+
+/* Where a chunk finds what smoothing makes of it. */
+typedef struct Smooth {
+  const float *a, *b, *c;
+  float of_a, of_b, of_c;
+} Smooth;
+
+INLINE Smooth
+smooth_at (const Band *band, const Rows *rows)
+{
+  const Grown *g = &band->grown;
+
+  return (Smooth){g->row[0] + rows->first, g->row[1] + rows->first,
+      g->row[2] + rows->first, g->weight[0], g->weight[1], g->weight[2]};
+}
+
+INLINE float
+smooth_value (const Smooth *s, uint32_t i)
+{
+  return s->of_a * s->a[i] + s->of_b * s->b[i] + s->of_c * s->c[i];
+}
+
+/* L where alpha counts. */
+INLINE void
+get_visible_detail (const Band *band, const Rows *rows, float *l)
+{
+  const ImkLapsharpenRule *rule = band->rule;
+  const uint32_t c = rule->channels, alpha = (uint32_t) rule->weight_channel;
+  const Smooth smooth = smooth_at (band, rows);
+
+  for (uint32_t i = 0; i < CHUNK; i++)
+    l[i] = imk_lapsharpen_detail (rule, rows->row[HERE][i],
+        smooth_value (&smooth, i), smooth_value (&smooth, i / c * c + alpha));
 }
 
 /* --- the new samples ------------------------------------------------------ */
 
-/* @l: Laplacian, or float when it is not @whole */
+/* Where the Laplacian or what stands for it is: one of the three. */
+typedef struct Source {
+  const Laplacian *laplacian;
+  const float *l;
+  Smooth smooth;
+} Source;
+
+typedef enum Kind { WHOLE, FRACTION, SMOOTH } Kind;
+
+INLINE float
+laplacian_at (const ImkLapsharpenRule *rule, const Source *source, Kind kind,
+    int32_t v, uint32_t i)
+{
+  return kind == WHOLE      ? (float) source->laplacian[i]
+         : kind == FRACTION ? source->l[i]
+                            : imk_lapsharpen_detail (rule, v,
+                                  smooth_value (&source->smooth, i), 0);
+}
+
 INLINE void
-sharpen_with (const ImkLapsharpenRule *rule, const Sample *here, const void *l,
-    bool whole, float threshold, bool edges, uint16_t *sharpened)
+sharpen_with (const ImkLapsharpenRule *rule, const Sample *here,
+    const Source *source, Kind kind, float threshold, bool edges,
+    uint16_t *restrict sharpened)
 {
   const float amount = rule->amount;
   const int32_t maximum = (int32_t) rule->maximum;
 
   for (uint32_t i = 0; i < CHUNK; i++)
     sharpened[i] = (uint16_t) imk_lapsharpen_sample (amount, threshold, edges,
-        whole ? (float) ((const Laplacian *) l)[i] : ((const float *) l)[i],
-        here[i], 0, maximum);
+        laplacian_at (rule, source, kind, here[i], i), here[i], 0, maximum);
 }
 
 INLINE void
-sharpen (const ImkLapsharpenRule *rule, const Sample *here, const void *l,
-    bool whole, uint16_t *sharpened)
+sharpen (const ImkLapsharpenRule *rule, const Sample *here,
+    const Source *source, Kind kind, uint16_t *sharpened)
 {
   const float threshold = rule->threshold;
 
   if (rule->edges)
-    sharpen_with (rule, here, l, whole, threshold, true, sharpened);
+    sharpen_with (rule, here, source, kind, threshold, true, sharpened);
   else if (threshold > 0)
-    sharpen_with (rule, here, l, whole, threshold, false, sharpened);
+    sharpen_with (rule, here, source, kind, threshold, false, sharpened);
   else
-    sharpen_with (rule, here, l, whole, 0, false, sharpened);
+    sharpen_with (rule, here, source, kind, 0, false, sharpened);
 }
 
 INLINE void

@@ -6,6 +6,7 @@
  * Chunks of a row are read and written in place. Its ends, and samples with
  * unused bits, go by way of copies. */
 #include "lapsharpen/cpu/plain.h"
+#include "lapsharpen/cpu/smooth.h"
 
 enum { CACHE_LINE = 64 };
 
@@ -17,29 +18,37 @@ sharpen_chunk (Band *band, const Rows *rows, uint32_t n, Sample *out)
 {
   const ImkLapsharpenRule *rule = band->rule;
   const Sample *here = rows->row[HERE];
-  const bool weighted = rule->weight_channel >= 0;
+  const bool smooth = rule->smooth.step, weighted = rule->weight_channel >= 0;
   Laplacian laplacian[CHUNK];
   float l[CHUNK];
   uint16_t sharpened[CHUNK];
+  Source source = {laplacian, l};
 
-  get_laplacian (rule, rows, laplacian);
+  if (!smooth || rule->measured)
+    get_laplacian (rule, rows, laplacian);
   if (rule->measured)
     measure (band, laplacian, n);
-  if (weighted)
+  if (smooth && weighted)
+    get_visible_detail (band, rows, l);
+  else if (weighted)
     get_weighted (rule, rows, l);
   else if (rule->adaptive)
     for (uint32_t i = 0; i < CHUNK; i++)
       l[i] = laplacian[i];
   if (rule->adaptive)
     adapt (rule, rows, l);
+  if (smooth)
+    source.smooth = smooth_at (band, rows);
   if (rule->kernel_size)
     correlate (rule, rows, sharpened);
   else if (rule->adaptive || weighted)
-    sharpen (rule, here, l, false, sharpened);
+    sharpen (rule, here, &source, FRACTION, sharpened);
+  else if (smooth)
+    sharpen (rule, here, &source, SMOOTH, sharpened);
   else if (SAMPLE_BITS == 8 && rule->multiple)
     sharpen_words (rule, here, laplacian, sharpened);
   else
-    sharpen (rule, here, laplacian, true, sharpened);
+    sharpen (rule, here, &source, WHOLE, sharpened);
   merge (band, here, sharpened, out);
   if (rule->local)
     clamp_local (band, rows, out);
@@ -117,7 +126,7 @@ sharpen_copies (
   for (; first < end; first += CHUNK) {
     const uint32_t n = LEAST (end - first, CHUNK);
     Sample sharpened[CHUNK];
-    Rows copies = {};
+    Rows copies = {.first = first};
 
     for (uint32_t i = HERE - reach; i <= HERE + reach; i++) {
       copy_pixels (rule, rows->row[i], (int) (first / c) - (int) reach,
@@ -134,19 +143,6 @@ sharpen_copies (
 }
 
 /* --- rows ----------------------------------------------------------------- */
-
-/* Returns: row @y, NULL where the border is constant */
-static const Sample *
-get_row (const Work *work, int y)
-{
-  const ImkLapsharpenRule *r = work->rule;
-  int inside = imk_lapsharpen_inside (y, (int) r->height, r);
-
-  if (r->constant && (y < 0 || y >= (int) r->height))
-    return NULL;
-  return (const Sample *) ((const uint8_t *) work->in->data +
-                           (size_t) inside * work->in->stride);
-}
 
 /* Returns: whole pixels at the left end, at least @margin samples. After them
  * chunks fit up to the right margin, or, of bytes, the stores of vectors cross
@@ -171,9 +167,10 @@ sharpen_row (Band *band, const Rows *rows, Sample *out)
   const ImkLapsharpenRule *r = band->rule;
   const uint32_t end = r->width * r->channels;
   const uint32_t margin = r->reach * r->channels;
-  const bool plain = HAVE_PLAIN && band->work->plain && !r->local;
+  const bool plain = HAVE_PLAIN && band->work->plain;
   /* whole pixels */
-  const uint32_t unit = plain && r->channels != 3 ? IMK_VECTOR_SIZE : CHUNK;
+  const uint32_t unit =
+      plain && !r->local && r->channels != 3 ? IMK_VECTOR_SIZE : CHUNK;
   bool in_place = !r->shift && end >= 2 * CHUNK;
   uint32_t first = 0, n = 0;
 
@@ -213,19 +210,29 @@ sharpen_rows (void *data, uint32_t first, uint32_t end)
   Work *work = data;
   Band band = make_band (work);
   ImkLapsharpenSums sums = {0};
+  Scratch *scratch = NULL;
+  Smoother smoother;
 
+  if (band.rule->smooth.step) {
+    scratch = imk_lapsharpen_take_scratch (work->scratch);
+    start_smoother (&smoother, work, first, scratch->memory);
+  }
   for (uint32_t y = first; y < end; y++) {
     Rows rows = {};
 
     for (uint32_t i = HERE - band.rule->reach; i <= HERE + band.rule->reach;
          i++)
       rows.row[i] = get_row (work, (int) (y + i) - HERE);
+    if (scratch)
+      smooth_row (&smoother, y, &band.grown);
     band.sums.square_low = 0; /* of a row: squares below 2^18 * 2^38 */
     sharpen_row (&band, &rows,
         (Sample *) ((uint8_t *) work->out->data + y * work->out->stride));
     sums.square_low += (uint32_t) band.sums.square_low;
     sums.square_high += band.sums.square_low >> 32;
   }
+  if (scratch)
+    imk_lapsharpen_give_back_scratch (scratch);
   if (band.rule->measured) {
     __atomic_fetch_add (&work->sums.sum, band.sums.sum, __ATOMIC_RELAXED);
     __atomic_fetch_add (

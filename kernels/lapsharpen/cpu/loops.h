@@ -15,6 +15,7 @@ typedef struct Work {
   const ImkImage *in;
   ImkImage *out;
   bool plain;
+  struct ScratchPool *scratch; /* for smoothing */
   ImkLapsharpenSums sums;
 } Work;
 
