@@ -10,6 +10,8 @@
  *
  * with the same bytes on CPU and GPU. After P. Bulic and D. Sluga, course text
  * of the University of Ljubljana; `border=zero alpha=filter` gives their bytes.
+ * Other methods replace the Laplacian: an unsharp mask of any radius, the
+ * Laplacian of a Gaussian, contrast adaptive sharpening, a kernel from a file.
  *
  * ## Example launch line
  * |[
@@ -99,6 +101,14 @@ static const GEnumValue method_values[] = {
         "What the kernel of kernel-location makes of the pixel, less the "
         "pixel: with amount=1 the same as OpenCV's filter2D",
         "kernel"},
+    {IMK_LAPSHARPEN_METHOD_UNSHARP,
+        "Unsharp mask: the pixel less a Gaussian of the frame of the standard "
+        "deviation radius",
+        "unsharp"},
+    {IMK_LAPSHARPEN_METHOD_LOG,
+        "Negative Laplacian of a Gaussian of the standard deviation radius, "
+        "times radius squared",
+        "log"},
     {0, NULL, NULL},
 };
 
@@ -420,6 +430,10 @@ static const GstImagingSetting settings[] = {
         g_free,
         "Array file with the 3x3, 5x5 or 7x7 weights of method=kernel. They "
         "are not flipped: the first one is that of the top left neighbour"),
+    GST_IMAGING_DOUBLE ("radius", LIVE, 0, Settings, config.radius, 0.3, 20,
+        "px",
+        "Standard deviation of the Gaussian of method=unsharp and method=log. "
+        "From 5 pixels on it costs no more time"),
     GST_IMAGING_ENUM ("neighbours", LIVE, 0, Settings, config.neighbours,
         "GstLapSharpenNeighbours", neighbours_values,
         "Neighbours v_i of a pixel v that the Laplacian uses"),

@@ -19,9 +19,9 @@ border_index (int64_t i, int64_t n, ImkLapsharpenBorder border)
   return i < 0 ? 0 : i >= n ? n - 1 : i;
 }
 
-static int64_t
-get_value (const ImkLapsharpenConfig *k, const ImkImage *in, int64_t x,
-    int64_t y, uint32_t channel)
+int64_t
+imk_lapsharpen_reference_value (const ImkLapsharpenConfig *k,
+    const ImkImage *in, int64_t x, int64_t y, uint32_t channel)
 {
   bool outside = x < 0 || y < 0 || x >= k->width || y >= k->height;
 
@@ -46,13 +46,13 @@ static Window
 get_window (const ImkLapsharpenConfig *k, const ImkImage *in, uint32_t x,
     uint32_t y, uint32_t channel)
 {
-  Window w = {.v = get_value (k, in, x, y, channel)};
+  Window w = {.v = imk_lapsharpen_reference_value (k, in, x, y, channel)};
 
   w.low = w.high = w.cross_low = w.cross_high = w.v;
   for (int dy = -1; dy <= 1; dy++)
     for (int dx = -1; dx <= 1; dx++) {
-      int64_t n =
-          get_value (k, in, (int64_t) x + dx, (int64_t) y + dy, channel);
+      int64_t n = imk_lapsharpen_reference_value (
+          k, in, (int64_t) x + dx, (int64_t) y + dy, channel);
 
       w.low = n < w.low ? n : w.low;
       w.high = n > w.high ? n : w.high;
@@ -64,8 +64,8 @@ get_window (const ImkLapsharpenConfig *k, const ImkImage *in, uint32_t x,
         continue;
       w.laplacian += w.v - n;
       if (k->alpha_channel >= 0)
-        w.numerator += get_value (k, in, (int64_t) x + dx, (int64_t) y + dy,
-                           (uint32_t) k->alpha_channel) *
+        w.numerator += imk_lapsharpen_reference_value (k, in, (int64_t) x + dx,
+                           (int64_t) y + dy, (uint32_t) k->alpha_channel) *
                        (w.v - n);
     }
   return w;
@@ -94,9 +94,10 @@ get_gain (const Window *w, int64_t maximum)
   return a / rest;
 }
 
-/* Whole amounts in integers, others in float32 with every step rounded. */
+/* Whole amounts in integers, others in float32 with every step rounded.
+ * @detail: instead of L, or NULL */
 static int64_t
-sharpen (const ImkLapsharpenConfig *k, const Window *w)
+sharpen (const ImkLapsharpenConfig *k, const Window *w, const float *detail)
 {
   int64_t maximum = (1 << k->depth) - 1;
   bool edges = k->output == IMK_LAPSHARPEN_OUTPUT_EDGES;
@@ -107,6 +108,8 @@ sharpen (const ImkLapsharpenConfig *k, const Window *w)
   volatile float change, sum;
   int64_t out;
 
+  if (detail)
+    l = *detail;
   if (k->method == IMK_LAPSHARPEN_METHOD_CAS)
     l = l * get_gain (w, maximum);
   change = (float) k->amount * l;
@@ -140,7 +143,7 @@ correlate (const ImkLapsharpenConfig *k, const ImkImage *in, uint32_t x,
       double own = dx || dy ? 0 : 1 - k->amount;
       volatile float mixed = (float) (k->amount * (double) *weight++ + own);
       volatile float product =
-          mixed * (float) get_value (
+          mixed * (float) imk_lapsharpen_reference_value (
                       k, in, (int64_t) x + dx, (int64_t) y + dy, channel);
 
       sum += product;
@@ -166,10 +169,43 @@ is_filtered (const ImkLapsharpenConfig *k, uint32_t channel)
   return k->channel_mask >> channel & 1;
 }
 
+/* The planes of all channels that method=unsharp and method=log need. */
+typedef struct Smooth {
+  float *planes[4];
+} Smooth;
+
+static Smooth
+get_smooth (const ImkLapsharpenConfig *k, const ImkImage *in)
+{
+  Smooth smooth = {0};
+
+  for (uint32_t ch = 0; ch < k->channels; ch++)
+    if (k->method == IMK_LAPSHARPEN_METHOD_UNSHARP ||
+        k->method == IMK_LAPSHARPEN_METHOD_LOG)
+      smooth.planes[ch] = imk_lapsharpen_reference_smooth (k, in, ch);
+  return smooth;
+}
+
+static float
+get_detail (const ImkLapsharpenConfig *k, const Smooth *smooth, int64_t v,
+    size_t pixel, uint32_t channel)
+{
+  bool weighted =
+      k->alpha == IMK_LAPSHARPEN_ALPHA_WEIGHTED && k->alpha_channel >= 0;
+  float own = k->method == IMK_LAPSHARPEN_METHOD_LOG ? 0 : 1;
+  volatile float rest =
+      own - (weighted ? smooth->planes[k->alpha_channel][pixel] : 0);
+  volatile float product = (float) v * rest;
+
+  return product - smooth->planes[channel][pixel];
+}
+
 void
 imk_lapsharpen_reference (
     const ImkLapsharpenConfig *k, const ImkImage *in, ImkImage *out)
 {
+  Smooth smooth = get_smooth (k, in);
+
   for (uint32_t y = 0; y < k->height; y++)
     for (uint32_t x = 0; x < k->width; x++)
       for (uint32_t ch = 0; ch < k->channels; ch++) {
@@ -178,10 +214,17 @@ imk_lapsharpen_reference (
 
         if (is_filtered (k, ch) && k->method == IMK_LAPSHARPEN_METHOD_KERNEL)
           value = correlate (k, in, x, y, ch, &w);
-        else if (is_filtered (k, ch))
-          value = sharpen (k, &w);
+        else if (is_filtered (k, ch) && smooth.planes[ch]) {
+          float detail =
+              get_detail (k, &smooth, w.v, (size_t) y * k->width + x, ch);
+
+          value = sharpen (k, &w, &detail);
+        } else if (is_filtered (k, ch))
+          value = sharpen (k, &w, NULL);
         imk_sample_put (out, x, y, ch, (double) (value << k->shift));
       }
+  for (uint32_t ch = 0; ch < k->channels; ch++)
+    free (smooth.planes[ch]);
 }
 
 ImkLapsharpenFocus

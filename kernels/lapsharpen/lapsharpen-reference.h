@@ -12,3 +12,12 @@ void imk_lapsharpen_reference (
 /* Returns: what imk_lapsharpen_get_focus () gives for @in */
 ImkLapsharpenFocus imk_lapsharpen_reference_focus (
     const ImkLapsharpenConfig *config, const ImkImage *in);
+
+/* Returns: (transfer full): the plane of @channel smoothed for METHOD_UNSHARP
+ * or METHOD_LOG, row by row */
+float *imk_lapsharpen_reference_smooth (
+    const ImkLapsharpenConfig *config, const ImkImage *in, uint32_t channel);
+
+/* Returns: the counts of a sample, which may be outside the image */
+int64_t imk_lapsharpen_reference_value (const ImkLapsharpenConfig *config,
+    const ImkImage *in, int64_t x, int64_t y, uint32_t channel);

@@ -6,6 +6,7 @@
 #include <math.h>
 
 #include "lapsharpen/lapsharpen-backend.h"
+#include "lapsharpen/lapsharpen-smooth.h"
 
 #ifdef __CUDACC__
 #define IMK_HOST_DEVICE __host__ __device__
@@ -30,6 +31,7 @@ typedef struct ImkLapsharpenRule {
   uint32_t reach;       /* pixels from one to its furthest neighbour */
   uint32_t kernel_size; /* 0: no kernel */
   float kernel[IMK_LAPSHARPEN_MAX_KERNEL * IMK_LAPSHARPEN_MAX_KERNEL];
+  ImkLapsharpenSmooth smooth;
   bool adaptive; /* L is multiplied by imk_lapsharpen_gain () */
   bool local, edges;
   bool constant, reflect101, reflect; /* border; none: the nearest sample */
@@ -90,6 +92,10 @@ imk_lapsharpen_rule (const ImkLapsharpenConfig *c)
   rule.reach = 1;
   if (c->method == IMK_LAPSHARPEN_METHOD_KERNEL)
     imk_lapsharpen_set_kernel (&rule, c);
+  if (c->method == IMK_LAPSHARPEN_METHOD_UNSHARP ||
+      c->method == IMK_LAPSHARPEN_METHOD_LOG)
+    imk_lapsharpen_set_smooth (
+        &rule.smooth, c->radius, c->method == IMK_LAPSHARPEN_METHOD_LOG);
   rule.adaptive = c->method == IMK_LAPSHARPEN_METHOD_CAS;
   rule.amount = (float) c->amount;
   imk_lapsharpen_find_fraction (&rule);
@@ -111,7 +117,7 @@ imk_lapsharpen_is_plain (const ImkLapsharpenRule *rule, ImkType type)
 {
   return type == IMK_TYPE_U8 && rule->maximum == 255 && rule->multiple &&
          !rule->measured && rule->weight_channel < 0 && !rule->edges &&
-         !rule->adaptive && !rule->kernel_size &&
+         !rule->adaptive && !rule->kernel_size && !rule->smooth.step &&
          rule->threshold <= 1; /* |L| < 1 is L = 0, which changes nothing */
 }
 
@@ -156,6 +162,29 @@ imk_lapsharpen_weighted_u8 (float numerator, float maximum, float reciprocal)
   float quotient = numerator * reciprocal;
 
   return fmaf (fmaf (-quotient, maximum, numerator), reciprocal, quotient);
+}
+
+/* Returns: what stands for a sample @v with alpha @a where it is smoothed and
+ * alpha counts. The alpha channel itself holds what is transparent, so that
+ * opaque frames give what they give without alpha. */
+IMK_HOST_DEVICE static inline float
+imk_lapsharpen_visible (
+    const ImkLapsharpenRule *rule, uint32_t v, uint32_t a, bool is_alpha)
+{
+  float opacity = (float) a / (float) rule->maximum;
+
+  return is_alpha ? 1.0f - opacity : (float) v * opacity;
+}
+
+/* Returns: L of the sample @v that smoothing makes @smooth; @transparent: what
+ * it makes of the pixel's alpha channel, 0 where alpha does not count */
+IMK_HOST_DEVICE static inline float
+imk_lapsharpen_detail (
+    const ImkLapsharpenRule *rule, int32_t v, float smooth, float transparent)
+{
+  float own = rule->smooth.is_log ? 0.0f : 1.0f;
+
+  return (float) v * (own - transparent) - smooth;
 }
 
 /* Returns: how much of L contrast adaptive sharpening adds

@@ -29,6 +29,7 @@ imk_lapsharpen_config_init_sized (ImkLapsharpenConfig *config, size_t size)
       .alpha_channel = -1,
       .amount = 1,
       .neighbours = 4,
+      .radius = 2,
   };
 
   imk_config_init (config, size, &defaults, sizeof (defaults));
@@ -136,6 +137,9 @@ check_parameters (const ImkLapsharpenConfig *c, ImkError *error)
   if (!(c->amount >= 0 && c->amount <= 10)) /* NaN must fail too */
     return imk_error_set (error, IMK_ERROR_CONFIG,
         "amount is %g; it can be 0 (no change) to 10.", c->amount);
+  if (!(c->radius >= 0.3 && c->radius <= 20))
+    return imk_error_set (error, IMK_ERROR_CONFIG,
+        "radius is %g pixels; it can be 0.3 to 20.", c->radius);
   if (c->neighbours != 4 && c->neighbours != 8)
     return imk_error_set (error, IMK_ERROR_CONFIG,
         "neighbours is %u; a pixel has 4 (beside and above) or 8 (also "
@@ -154,7 +158,7 @@ check_parameters (const ImkLapsharpenConfig *c, ImkError *error)
         "output", (int) c->output, IMK_LAPSHARPEN_OUTPUT_EDGES, error);
   if (status == IMK_OK)
     status = check_choice (
-        "method", (int) c->method, IMK_LAPSHARPEN_METHOD_KERNEL, error);
+        "method", (int) c->method, IMK_LAPSHARPEN_METHOD_LOG, error);
   if (status == IMK_OK && c->method == IMK_LAPSHARPEN_METHOD_KERNEL)
     status = check_kernel (c, error);
   if (status != IMK_OK)

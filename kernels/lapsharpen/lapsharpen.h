@@ -15,8 +15,10 @@ typedef enum ImkLapsharpenMethod {
   IMK_LAPSHARPEN_METHOD_LAPLACIAN, /* L, the same everywhere */
   IMK_LAPSHARPEN_METHOD_CAS,       /* L times a gain of 0..1 that is small where
                                     * contrast is high or a limit is near */
-  IMK_LAPSHARPEN_METHOD_KERNEL, /* what a kernel of 3x3 to 7x7 weights makes of
-                                 * the sample, less the sample */
+  IMK_LAPSHARPEN_METHOD_KERNEL,  /* what a kernel of 3x3 to 7x7 weights makes of
+                                  * the sample, less the sample */
+  IMK_LAPSHARPEN_METHOD_UNSHARP, /* the sample less a Gaussian of the frame */
+  IMK_LAPSHARPEN_METHOD_LOG, /* the negative Laplacian of a Gaussian of it */
 } ImkLapsharpenMethod;
 
 /* What a neighbour outside the image counts as, for a row a b c d. */
@@ -67,6 +69,8 @@ typedef enum ImkLapsharpenOutput {
  *   edge for OUTPUT_EDGES
  * @kernel_size: rows and columns of @kernel, 3, 5 or 7, for METHOD_KERNEL
  * @kernel: weights w_i, row by row, from the top left neighbour on; finite
+ * @radius: standard deviation of the Gaussian, pixels, 0.3..20, for
+ *   METHOD_UNSHARP and METHOD_LOG
  * @measure_focus: also sum up L and its square, see imk_lapsharpen_get_focus
  *
  * The members from @amount on may change between two frames; the others are
@@ -93,6 +97,7 @@ typedef struct ImkLapsharpenConfig {
   ImkLapsharpenMethod method;
   uint32_t kernel_size;
   float kernel[IMK_LAPSHARPEN_MAX_KERNEL * IMK_LAPSHARPEN_MAX_KERNEL];
+  double radius;
 } ImkLapsharpenConfig;
 
 /**
@@ -115,7 +120,7 @@ typedef struct ImkLapsharpen ImkLapsharpen;
  * imk_lapsharpen_config_init: (the defaults)
  * 1x1 u8 of one channel, depth 8, mask 1, no alpha; amount 1, 4 neighbours,
  * replicate, copy, threshold 0, full clamp, sharpened, no focus measure,
- * Laplacian. */
+ * Laplacian, radius 2. */
 IMK_API void imk_lapsharpen_config_init_sized (
     ImkLapsharpenConfig *config, size_t size);
 static inline void
@@ -168,6 +173,23 @@ IMK_API ImkStatus imk_lapsharpen_update (
  *   pixel itself. out = clamp (t rounded to an integer, halves to even), as
  *   OpenCV's filter2D with s = 1. s L is t - v: it is compared with s times the
  *   threshold, and is |t - v| rounded for OUTPUT_EDGES. Not ALPHA_WEIGHTED.
+ * METHOD_UNSHARP: L = v - G, G being the frame smoothed by a Gaussian of the
+ * standard deviation radius. METHOD_LOG: L = -radius^2 (G_xx + G_yy). Both are
+ * made in six steps of float32; the step d is 1 for radii below 2.5, 2 below 5,
+ * else floor (3 radius / 5), and B the quadratic B-spline:
+ *   B(u) = 3/4 - u^2 for |u| <= 1/2, else (3/2 - |u|)^2 / 2 for |u| < 3/2
+ *   1, 2. shrink along columns, then rows: sum_j B (j / d) / d v_(k d + j)
+ *   3, 4. blur along columns, then rows: sum_j g_j low_(k + j)
+ *   5, 6. grow along rows, then columns: sum_k B ((x - k d) / d) low_k
+ * Steps 1 to 4 begin with j = 0 and add w_j (v_-j + v_j) for j = 1, 2, ...; 5
+ * and 6 add in the order of k. d = 1 leaves out shrink and grow.
+ * g is a sampled Gaussian of the sum 1, cut off at 4 standard deviations, of
+ * the variance radius^2 / d^2 - 1/2, or radius^2 with d = 1. METHOD_LOG takes
+ * c (j^2 - m) g_j instead of g in each direction in turn and adds the two; m is
+ * the variance of g, and the sum of j^2 times it is 2 radius^2 / d^2.
+ * ALPHA_WEIGHTED: L = v (o - T) - S, where T and S are 1 - a / a_max and
+ * v a / a_max so smoothed, and o is 1 for METHOD_UNSHARP, 0 for METHOD_LOG.
+ *
  * OUTPUT_EDGES: out = clamp (floor (|s L| + 0.5)), alpha copied.
  * How a fraction is rounded, the same on both backends and all processors:
  * the weighted L is divided in float64, s and L are rounded to float32, s L is

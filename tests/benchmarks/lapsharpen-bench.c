@@ -24,6 +24,7 @@ typedef struct Case {
   ImkLapsharpenClamp clamp;
   ImkLapsharpenMethod method;
   uint32_t kernel_size;
+  double radius;
 } Case;
 
 #define RGBA .type = IMK_TYPE_U8, .channels = 4
@@ -44,6 +45,16 @@ static const Case cases[] = {
         .method = IMK_LAPSHARPEN_METHOD_KERNEL, .kernel_size = 3},
     {"rgba-kernel-7x7", 1, false, RGBA, PLAIN,
         .method = IMK_LAPSHARPEN_METHOD_KERNEL, .kernel_size = 7},
+    {"rgba-unsharp-1", 1, false, RGBA, PLAIN,
+        .method = IMK_LAPSHARPEN_METHOD_UNSHARP, .radius = 1},
+    {"rgba-unsharp-5", 1, false, RGBA, PLAIN,
+        .method = IMK_LAPSHARPEN_METHOD_UNSHARP, .radius = 5},
+    {"rgba-unsharp-20", 1, false, RGBA, PLAIN,
+        .method = IMK_LAPSHARPEN_METHOD_UNSHARP, .radius = 20},
+    {"gray8-unsharp-5", 1, false, IMK_TYPE_U8, 1, PLAIN,
+        .method = IMK_LAPSHARPEN_METHOD_UNSHARP, .radius = 5},
+    {"rgba-log-5", 1, false, RGBA, PLAIN, .method = IMK_LAPSHARPEN_METHOD_LOG,
+        .radius = 5},
     {"rgba-neighbours-8", 1, false, RGBA, .amount = 1.0, .neighbours = 8},
     {"rgba-alpha-filter", 1, false, RGBA, PLAIN,
         .alpha = IMK_LAPSHARPEN_ALPHA_FILTER},
@@ -77,6 +88,8 @@ make_config (const Case *c)
   config.clamp = c->clamp;
   config.method = c->method;
   config.kernel_size = c->kernel_size;
+  if (c->radius)
+    config.radius = c->radius;
   for (uint32_t i = 0; i < c->kernel_size * c->kernel_size; i++)
     config.kernel[i] = (float) i / 49 - 0.4f;
   return config;
@@ -93,7 +106,8 @@ check (const Case *c, const ImkLapsharpenConfig *config, const ImkImage *in,
   ImkImage expected = *out;
   size_t size;
 
-  top.height = N_CHECKED + 3; /* rows below the last to compare */
+  /* rows below the last to compare */
+  top.height = N_CHECKED + (c->radius ? 150 : 3);
   size = out->stride * top.height;
   expected.height = top.height;
   expected.data = malloc (size);

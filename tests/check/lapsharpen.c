@@ -1109,6 +1109,134 @@ GST_START_TEST (test_the_focus_measure_is_the_variance_of_the_laplacian)
 }
 GST_END_TEST;
 
+/* --- Gaussians --- */
+
+/* Every component is its least value left of its middle, a half right of it. */
+static GstBuffer *
+step_frame (const GstVideoInfo *info)
+{
+  GstBuffer *buffer = gst_buffer_new_allocate (NULL, info->size, NULL);
+  GstVideoFrame frame;
+
+  fail_unless (gst_video_frame_map (&frame, info, buffer, GST_MAP_WRITE));
+  for (guint c = 0; c < GST_VIDEO_FRAME_N_COMPONENTS (&frame); c++)
+    for (gint y = 0; y < GST_VIDEO_FRAME_COMP_HEIGHT (&frame, c); y++)
+      for (gint x = 0; x < GST_VIDEO_FRAME_COMP_WIDTH (&frame, c); x++) {
+        gint half = GST_VIDEO_FRAME_COMP_WIDTH (&frame, c) / 2;
+        guint bits = GST_VIDEO_FORMAT_INFO_DEPTH (info->finfo, c);
+
+        write_sample (
+            &frame, c, x, y, x < half ? 1u << bits / 2 : 1u << (bits - 1));
+      }
+  gst_video_frame_unmap (&frame);
+  return buffer;
+}
+
+/* A sample of row @y less the Gaussian there, or the negative second derivative
+ * of that times radius^2, in float64. */
+static gdouble
+detail_at (
+    const Picture *p, guint c, gint x, gint y, gdouble r, gboolean is_log)
+{
+  gdouble sum = 0, weights = 0;
+
+  for (gint j = -100; j <= 100; j++) {
+    gdouble g = exp (-j * j / (2 * r * r));
+    gdouble v = sample_at (p, c, x + j, y);
+
+    sum += (is_log ? (1 - j * j / (r * r)) * g : -g) * v;
+    weights += g;
+  }
+  return (is_log ? 0 : sample_at (p, c, x, y)) + sum / weights;
+}
+
+static void
+assert_details (const GstVideoInfo *info, GstBuffer *in, GstBuffer *out,
+    gdouble radius, gboolean is_log)
+{
+  const Params params = {.border = "replicate",
+      .alpha = "copy",
+      .planes = "luma",
+      .output = "sharpened"};
+  GstVideoFrame from, to;
+  Picture p = {&from, info->finfo, &params};
+
+  fail_unless (gst_video_frame_map (&from, info, in, GST_MAP_READ));
+  fail_unless (gst_video_frame_map (&to, info, out, GST_MAP_READ));
+  for (guint c = 0; c < GST_VIDEO_FRAME_N_COMPONENTS (&to); c++)
+    for (gint x = 0; x < GST_VIDEO_FRAME_COMP_WIDTH (&to, c); x++) {
+      gdouble v = read_sample (&from, c, x, 1), maximum = maximum_of (&p, c);
+      gdouble wanted = v, bound = 0;
+
+      if (is_filtered (&p, c)) {
+        wanted = v + detail_at (&p, c, x, 1, radius, is_log);
+        wanted = CLAMP (wanted, 0, maximum);
+        bound = 0.501 + 0.002 * maximum;
+      }
+      fail_unless (ABS (read_sample (&to, c, x, 1) - wanted) <= bound,
+          "%s, component %u, x %d: %u, expected %.3f", info->finfo->name, c, x,
+          read_sample (&to, c, x, 1), wanted);
+    }
+  gst_video_frame_unmap (&from);
+  gst_video_frame_unmap (&to);
+}
+
+GST_START_TEST (test_a_step_is_sharpened_with_the_gaussian_of_the_radius)
+{
+  static const gdouble radii[] = {1, 5, 9.5};
+
+  for (guint f = 0; f < G_N_ELEMENTS (formats); f++)
+    for (guint i = 0; i < 2 * G_N_ELEMENTS (radii); i++) {
+      const gdouble radius = radii[i / 2];
+      g_autofree gchar *properties = g_strdup_printf (
+          "method=%s radius=%g", i % 2 ? "log" : "unsharp", radius);
+      GstHarness *h = harness_new (backends[__i__], properties);
+      GstVideoInfo info = check_info (formats[f], 98, 6);
+      GstBuffer *in = step_frame (&info), *out;
+
+      set_caps (h, formats[f], 98, 6);
+      out = sharpen (h, in);
+      assert_details (&info, in, out, radius, i % 2);
+      gst_buffer_unref (out);
+      gst_buffer_unref (in);
+      gst_harness_teardown (h);
+    }
+}
+GST_END_TEST;
+
+GST_START_TEST (test_method_and_radius_change_while_frames_pass)
+{
+  static const gchar *const methods[] = {"laplacian", "unsharp", "log", "cas"};
+  GstHarness *h = harness_new (backends[__i__], "");
+  GstBus *bus = add_bus (h);
+  GstVideoInfo info = check_info ("RGBA", 61, 23);
+
+  set_caps (h, "RGBA", 61, 23);
+  for (guint i = 0; i < 12; i++) {
+    const gdouble radius = i % 3 ? 0.3 + 1.7 * i : 20;
+    GstHarness *fresh = harness_new (backends[__i__], "");
+    GstBuffer *out, *expected;
+
+    gst_util_set_object_arg (G_OBJECT (h->element), "method", methods[i % 4]);
+    g_object_set (h->element, "radius", radius, NULL);
+    out = sharpen_noise (h, &info);
+    gst_util_set_object_arg (
+        G_OBJECT (fresh->element), "method", methods[i % 4]);
+    g_object_set (fresh->element, "radius", radius, NULL);
+    set_caps (fresh, "RGBA", 61, 23);
+    expected = sharpen_noise (fresh, &info);
+    check_same_pixels (out, expected, &info);
+    gst_buffer_unref (out);
+    gst_buffer_unref (expected);
+    gst_harness_teardown (fresh);
+  }
+  fail_unless (gst_bus_pop_filtered (
+                   bus, GST_MESSAGE_WARNING | GST_MESSAGE_ERROR) == NULL);
+  remove_bus (h, bus);
+  gst_harness_teardown (h);
+}
+GST_END_TEST;
+
 /* --- errors --- */
 
 GST_START_TEST (test_a_border_value_that_does_not_count_is_said_once)
@@ -1265,7 +1393,7 @@ GST_START_TEST (test_every_property_reads_back_and_may_change_while_playing)
   GstElement *element = gst_element_factory_make ("lapsharpen", NULL);
   static const gchar *const names[] = {"amount", "neighbours", "border",
       "border-value", "alpha", "planes", "threshold", "clamp", "output",
-      "focus-measure"};
+      "focus-measure", "method", "radius"};
   const Params *p = &choices[6];
   gdouble amount;
   guint border_value, threshold;
@@ -1367,6 +1495,10 @@ lapsharpen_suite (void)
   tcase_add_loop_test (tcase, test_200_starts_and_stops, 0, n);
   tcase_add_loop_test (
       tcase, test_the_focus_measure_is_the_variance_of_the_laplacian, 0, n);
+  tcase_add_loop_test (
+      tcase, test_a_step_is_sharpened_with_the_gaussian_of_the_radius, 0, n);
+  tcase_add_loop_test (
+      tcase, test_method_and_radius_change_while_frames_pass, 0, n);
   tcase_add_test (tcase, test_a_border_value_that_does_not_count_is_said_once);
   tcase_add_loop_test (tcase,
       test_a_border_value_beyond_8_bits_is_an_error_with_the_limit, 0, n);

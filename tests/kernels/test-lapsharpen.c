@@ -38,17 +38,20 @@ case_name (const Case *c)
 
   snprintf (name, sizeof (name),
       "%s %s %ux%ux%u %s seed %llu depth %u/%u mask %x alpha %d %s amount %g "
-      "neighbours %u value %u threshold %u%s%s%s%s padding %u offset %u",
+      "neighbours %u value %u threshold %u%s%s%s%s radius %g padding %u "
+      "offset %u",
       imk_type_name (k->type), borders[k->border], k->width, k->height,
       k->channels, test_fill_name (c->fill), (unsigned long long) c->seed,
       k->depth, k->shift, k->channel_mask, k->alpha_channel, alphas[k->alpha],
       k->amount, k->neighbours, k->border_value, k->threshold,
       k->clamp ? " local" : "", k->output ? " edges" : "",
       k->measure_focus ? " focus" : "",
-      k->method == IMK_LAPSHARPEN_METHOD_CAS      ? " cas"
-      : k->method == IMK_LAPSHARPEN_METHOD_KERNEL ? " kernel"
-                                                  : "",
-      c->padding, c->offset);
+      k->method == IMK_LAPSHARPEN_METHOD_CAS       ? " cas"
+      : k->method == IMK_LAPSHARPEN_METHOD_KERNEL  ? " kernel"
+      : k->method == IMK_LAPSHARPEN_METHOD_UNSHARP ? " unsharp"
+      : k->method == IMK_LAPSHARPEN_METHOD_LOG     ? " log"
+                                                   : "",
+      k->radius, c->padding, c->offset);
   return name;
 }
 
@@ -226,6 +229,8 @@ static const uint32_t sizes[][2] = {
  * neighbours, 15/8 with 8. */
 static const double amounts[] = {
     0, 1, 0.5, 2, 0.3, 10, 7.77, 1.5, 0.25, 7.75, 1.875, 0.015625};
+/* Each step from one pixel a sample to 12, and the ends of the range. */
+static const double radii[] = {0.3, 0.7, 1, 2, 2.4999, 2.5, 4, 5, 7.3, 12, 20};
 static const uint32_t thresholds[] = {0, 1, 5, 100};
 static const uint32_t depths[][2] = {
     {16, 0}, {10, 0}, {10, 6}, {12, 0}, {12, 4}, {16, 0}};
@@ -276,7 +281,8 @@ draw_options (Case *c, uint64_t *seed)
     k->clamp = (ImkLapsharpenClamp) (test_random (seed) % 2);
     k->output = (ImkLapsharpenOutput) (test_random (seed) % 2);
     k->measure_focus = test_random (seed) % 2;
-    k->method = (ImkLapsharpenMethod) (test_random (seed) % 3);
+    k->method = (ImkLapsharpenMethod) (test_random (seed) % 5);
+    k->radius = PICK (radii, seed);
     set_kernel (k, seed);
   }
   k->n_threads = 1 + (uint32_t) (test_random (seed) % 3);
@@ -338,6 +344,12 @@ for_each_option (CaseFunc check)
     k->method = IMK_LAPSHARPEN_METHOD_KERNEL;
     set_kernel (k, &seed);
     check (&c);
+    for (int m = IMK_LAPSHARPEN_METHOD_UNSHARP; m <= IMK_LAPSHARPEN_METHOD_LOG;
+         m++) {
+      k->method = (ImkLapsharpenMethod) m;
+      k->radius = PICK (radii, &seed);
+      check (&c);
+    }
   }
 }
 
@@ -441,7 +453,7 @@ test_threads (void)
   static const uint32_t n_threads[] = {2, 3, 7, 0};
   Case c = {.fill = FILL_NOISE, .seed = 3};
 
-  for (int option = 0; option < 4; option++) {
+  for (int option = 0; option < 6; option++) {
     TestImage in, one, many;
     ImkLapsharpenFocus focus;
 
@@ -450,6 +462,9 @@ test_threads (void)
     c.config.alpha_channel = 3;
     c.config.amount = option & 1 ? 0.3 : 1;
     c.config.measure_focus = option & 2;
+    if (option >= 4)
+      c.config.method = IMK_LAPSHARPEN_METHOD_UNSHARP;
+    c.config.radius = option == 4 ? 20 : 5;
     c.config.n_threads = 1;
     in = make_input (&c);
     one = make_image (&c);
@@ -642,6 +657,12 @@ test_flat (void)
       c.config = make_config (i % 2 ? IMK_TYPE_U16 : IMK_TYPE_U8, 641, 3, 3);
       c.config.border = (ImkLapsharpenBorder) border;
       c.config.amount = amounts[i / 2];
+      c.config.method =
+          (ImkLapsharpenMethod) (i % 4 == 1 ? IMK_LAPSHARPEN_METHOD_UNSHARP
+                                 : i % 4 == 2
+                                     ? IMK_LAPSHARPEN_METHOD_LOG
+                                     : IMK_LAPSHARPEN_METHOD_LAPLACIAN);
+      c.config.radius = radii[(size_t) i % LENGTH (radii)];
       in = make_image (&c);
       test_image_fill (&in, FILL_MAXIMUM, 100, 0);
       out = make_image (&c);
@@ -752,6 +773,9 @@ test_quotients (void)
 
       test_check (found == expected, "%d / %d: expected %.9g, is %.9g", n,
           maximum, expected, found);
+      found = imk_lapsharpen_weighted_by (n, 1.0 / maximum);
+      test_check (found == expected, "%d / %d: expected %.9g, is %.9g", n,
+          maximum, expected, found);
     }
   }
   for (uint32_t depth = 9; depth <= 16; depth++) {
@@ -836,6 +860,106 @@ test_cas (void)
   }
 }
 
+/* --- Gaussians --------------------------------------------------------------
+ */
+
+enum { SIDE = 150, MARGIN = 130 };
+
+/* Smooths the plane @values of SIDE x SIDE with the sampled weights @w of the
+ * columns and @v of the rows, in float64; outside is the nearest sample. */
+static void
+smooth_exactly (
+    const double *values, const double *w, const double *v, double *out)
+{
+  static double rows[SIDE * SIDE];
+
+  for (int y = 0; y < SIDE; y++)
+    for (int x = 0; x < SIDE; x++) {
+      rows[y * SIDE + x] = 0;
+      for (int j = -MARGIN; j <= MARGIN; j++)
+        rows[y * SIDE + x] +=
+            v[j + MARGIN] *
+            values[(int) fmin (SIDE - 1, fmax (0, y + j)) * SIDE + x];
+    }
+  for (int y = 0; y < SIDE; y++)
+    for (int x = 0; x < SIDE; x++)
+      for (int j = -MARGIN; j <= MARGIN; j++)
+        out[y * SIDE + x] +=
+            w[j + MARGIN] *
+            rows[y * SIDE + (int) fmin (SIDE - 1, fmax (0, x + j))];
+}
+
+/* The Gaussian of @radius or radius^2 times its Laplacian, of @values. */
+static void
+gauss_exactly (const double *values, double radius, bool is_log, double *out)
+{
+  double g[2 * MARGIN + 1], curve[2 * MARGIN + 1], sum = 0, m2 = 0, m4 = 0;
+
+  for (int j = -MARGIN; j <= MARGIN; j++)
+    sum += g[j + MARGIN] = exp (-j * j / (2 * radius * radius));
+  for (int j = -MARGIN; j <= MARGIN; j++) {
+    g[j + MARGIN] /= sum;
+    m2 += j * j * g[j + MARGIN];
+    m4 += pow (j, 4) * g[j + MARGIN];
+  }
+  /* the second derivative, so that it has no mean and makes 2 of x^2 */
+  for (int j = -MARGIN; j <= MARGIN; j++)
+    curve[j + MARGIN] =
+        radius * radius * 2 / (m4 - m2 * m2) * (j * j - m2) * g[j + MARGIN];
+  memset (out, 0, SIDE * SIDE * sizeof (*out));
+  smooth_exactly (values, is_log ? curve : g, g, out);
+  if (is_log)
+    smooth_exactly (values, g, curve, out);
+}
+
+/* A slanted edge, or noise. @bound: of the full scale, a part of */
+static void
+check_gauss (double radius, bool is_log, bool noise, double bound)
+{
+  static double values[SIDE * SIDE], expected[SIDE * SIDE];
+  Case c = {.fill = FILL_NOISE, .seed = 31};
+  TestImage in;
+  double worst = 0;
+  float *plane;
+
+  c.config = make_config (IMK_TYPE_U16, SIDE, SIDE, 1);
+  c.config.method =
+      is_log ? IMK_LAPSHARPEN_METHOD_LOG : IMK_LAPSHARPEN_METHOD_UNSHARP;
+  c.config.radius = radius;
+  in = make_input (&c);
+  for (uint32_t y = 0; y < SIDE; y++)
+    for (uint32_t x = 0; x < SIDE; x++) {
+      if (!noise)
+        imk_sample_put (&in.image, x, y, 0, 8 * x > y + 4 * SIDE ? 65535 : 0);
+      values[y * SIDE + x] = imk_sample_get (&in.image, x, y, 0);
+    }
+  plane = imk_lapsharpen_reference_smooth (&c.config, &in.image, 0);
+  gauss_exactly (values, radius, is_log, expected);
+  for (int i = 0; i < SIDE * SIDE; i++)
+    worst = fmax (worst, fabs (plane[i] - expected[i]) / 65535);
+  test_check (worst <= bound,
+      "radius %g, %s, %s: %.6f of the full scale from float64, more than %g",
+      radius, is_log ? "log" : "unsharp", noise ? "noise" : "an edge", worst,
+      bound);
+  test_image_free (&in);
+  free (plane);
+}
+
+static void
+test_gauss (void)
+{
+  /* as docs/reference/lapsharpen.md says, by radius: to 2.5, 10 / 3, and 20 */
+  static const double bounds[2][3] = {
+      {0.00002, 0.002, 0.001}, {0.001, 0.009, 0.004}};
+
+  for (size_t i = 0; i < LENGTH (radii); i++)
+    for (int j = 0; j < 4; j++) {
+      int range = radii[i] < 2.5 ? 0 : radii[i] < 10 / 3.0 ? 1 : 2;
+
+      check_gauss (radii[i], j / 2, j % 2, bounds[j / 2][range]);
+    }
+}
+
 /* --- contract ---------------------------------------------------------------
  */
 
@@ -890,7 +1014,11 @@ test_validation (void)
   EXPECT ("border has", c.border = (ImkLapsharpenBorder) 5);
   EXPECT ("alpha has", c.alpha = (ImkLapsharpenAlpha) 3);
   EXPECT ("clamp has", c.clamp = (ImkLapsharpenClamp) 2);
-  EXPECT ("method has", c.method = (ImkLapsharpenMethod) 3);
+  EXPECT ("method has", c.method = (ImkLapsharpenMethod) 5);
+  EXPECT ("radius is 0.29", c.radius = 0.29);
+  EXPECT ("radius is 20.1", c.radius = 20.1);
+  EXPECT ("radius is nan", c.radius = (double) NAN);
+  EXPECT ("radius is -inf", c.radius = (double) -INFINITY);
   EXPECT ("has no kernel", c.method = IMK_LAPSHARPEN_METHOD_KERNEL);
   EXPECT ("kernel has 4 rows", c.method = IMK_LAPSHARPEN_METHOD_KERNEL,
       c.kernel_size = 4);
@@ -1080,8 +1208,10 @@ test_cuda_failures (void)
   out = make_image (&c);
   device_in = test_to_device (&in);
   device_out = test_to_device (&out);
-  for (int i = 0; i < 4; i++) {
+  for (int i = 0; i < 8; i++) {
     c.config.measure_focus = i & 1;
+    c.config.method =
+        i & 4 ? IMK_LAPSHARPEN_METHOD_UNSHARP : IMK_LAPSHARPEN_METHOD_LAPLACIAN;
     fail_each_call (device, &c.config, &device_in, &device_out, i & 2);
     test_ok (live (&c.config, &device_in, &device_out, &error), &error);
   }
@@ -1105,6 +1235,8 @@ main (void)
           test_hidden_colour},
       {"no division gives what the division gives", test_quotients},
       {"contrast adaptive sharpening is AMD's formula", test_cas,
+          .cpu_only = true},
+      {"the Gaussian and its Laplacian are those of float64", test_gauss,
           .cpu_only = true},
       {"all types, borders, sizes and fills follow the formula",
           test_cpu_matrix, .cpu_only = true},

@@ -37,7 +37,11 @@ draw_config (ImkLapsharpenConfig *k, uint64_t *seed)
   k->threshold = test_random (seed) % 2 ? variant_between (seed, 0, 100) : 0;
   k->clamp = (ImkLapsharpenClamp) (test_random (seed) % 4 == 0);
   k->output = (ImkLapsharpenOutput) (test_random (seed) % 4 == 0);
-  k->method = (ImkLapsharpenMethod) (test_random (seed) % 4 == 0);
+  if (test_random (seed) % 2)
+    k->method = (ImkLapsharpenMethod) (test_random (seed) % 5);
+  if (k->method == IMK_LAPSHARPEN_METHOD_KERNEL)
+    k->method = IMK_LAPSHARPEN_METHOD_CAS;
+  k->radius = (double) variant_between (seed, 3, 200) / 10;
 }
 
 static void
@@ -65,10 +69,10 @@ draw (void *data, uint64_t *seed, bool typical, char *name)
       (1u << k->depth) - 1, *seed);
   snprintf (name, VARIANT_MAX_NAME,
       "%s %ux%ux%u depth %u border %d amount %g neighbours %u alpha %d of %d "
-      "threshold %u clamp %d output %d method %d",
+      "threshold %u clamp %d output %d method %d radius %g",
       imk_type_name (k->type), k->width, k->height, k->channels, k->depth,
       k->border, k->amount, k->neighbours, k->alpha, k->alpha_channel,
-      k->threshold, k->clamp, k->output, k->method);
+      k->threshold, k->clamp, k->output, k->method, k->radius);
 }
 
 static void

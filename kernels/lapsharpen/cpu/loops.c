@@ -1,257 +1,206 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* Rows of a frame, compiled once for each instruction set:
+/* Rows of a frame, compiled once for each instruction set and type of sample:
  * IMK_ISA_TABLE: the name of its table
  * IMK_VECTOR_SIZE: bytes of its registers
- * A row is cut into chunks. Those inside are read and written in place; those
- * at its ends, and samples with unused bits, by way of copies. */
+ * SAMPLE_BITS: 8 or 16
+ * Chunks of a row are read and written in place. Its ends, and samples with
+ * unused bits, go by way of copies. */
 #include "lapsharpen/cpu/plain.h"
+#include "lapsharpen/cpu/smooth.h"
 
 enum { CACHE_LINE = 64 };
 
-/* --- one chunk -------------------------------------------------------------
- */
+/* --- chunks --------------------------------------------------------------- */
 
+/* @n: samples that are in the row */
 INLINE void
-sharpen_u8 (const Work *work, const Rows *rows, uint32_t n, uint8_t *out,
-    ImkLapsharpenSums *sums)
+sharpen_chunk (Band *band, const Rows *rows, uint32_t n, Sample *out)
 {
-  const ImkLapsharpenRule *rule = work->rule;
-  int16_t laplacian[CHUNK];
+  const ImkLapsharpenRule *rule = band->rule;
+  const Sample *here = rows->row[HERE];
+  const bool smooth = rule->smooth.step, weighted = rule->weight_channel >= 0;
+  Laplacian laplacian[CHUNK];
   float l[CHUNK];
   uint16_t sharpened[CHUNK];
+  Source source = {laplacian, l};
 
-  get_laplacian_u8 (rule, rows, laplacian);
+  if (!smooth || rule->measured)
+    get_laplacian (rule, rows, laplacian);
   if (rule->measured)
-    measure_u8 (work, laplacian, n, sums);
-  if (rule->weight_channel >= 0)
-    get_weighted_u8 (rule, rows, l);
-  if (rule->adaptive && rule->weight_channel < 0)
-    adapt (rule, rows, IMK_TYPE_U8, laplacian, L_I16, l);
+    measure (band, laplacian, n);
+  if (smooth && weighted)
+    get_visible_detail (band, rows, l);
+  else if (weighted)
+    get_weighted (rule, rows, l);
   else if (rule->adaptive)
-    adapt (rule, rows, IMK_TYPE_U8, l, L_F32, l);
+    for (uint32_t i = 0; i < CHUNK; i++)
+      l[i] = laplacian[i];
+  if (rule->adaptive)
+    adapt (rule, rows, l);
+  if (smooth)
+    source.smooth = smooth_at (band, rows);
   if (rule->kernel_size)
-    correlate (rule, rows, IMK_TYPE_U8, sharpened);
-  else if (rule->adaptive || rule->weight_channel >= 0)
-    sharpen (rule, rows->row[HERE], IMK_TYPE_U8, l, L_F32, sharpened);
-  else if (rule->multiple)
-    sharpen_words (rule, rows->row[HERE], laplacian, sharpened);
+    correlate (rule, rows, sharpened);
+  else if (rule->adaptive || weighted)
+    sharpen (rule, here, &source, FRACTION, sharpened);
+  else if (smooth)
+    sharpen (rule, here, &source, SMOOTH, sharpened);
+  else if (SAMPLE_BITS == 8 && rule->multiple)
+    sharpen_words (rule, here, laplacian, sharpened);
   else
-    sharpen (rule, rows->row[HERE], IMK_TYPE_U8, laplacian, L_I16, sharpened);
-  merge (work, rows->row[HERE], IMK_TYPE_U8, sharpened, out);
+    sharpen (rule, here, &source, WHOLE, sharpened);
+  merge (band, here, sharpened, out);
   if (rule->local)
-    clamp_local_u8 (work, rows, out);
+    clamp_local (band, rows, out);
 }
 
-INLINE void
-sharpen_u16 (const Work *work, const Rows *rows, uint32_t n, uint16_t *out,
-    ImkLapsharpenSums *sums)
-{
-  const ImkLapsharpenRule *rule = work->rule;
-  int32_t laplacian[CHUNK];
-  float l[CHUNK];
-  uint16_t sharpened[CHUNK];
-
-  get_laplacian_u16 (rule, rows, laplacian);
-  if (rule->measured)
-    measure_u16 (work, laplacian, n, sums);
-  if (rule->weight_channel >= 0)
-    get_weighted_u16 (rule, rows, l);
-  if (rule->adaptive && rule->weight_channel < 0)
-    adapt (rule, rows, IMK_TYPE_U16, laplacian, L_I32, l);
-  else if (rule->adaptive)
-    adapt (rule, rows, IMK_TYPE_U16, l, L_F32, l);
-  if (rule->kernel_size)
-    correlate (rule, rows, IMK_TYPE_U16, sharpened);
-  else if (rule->adaptive || rule->weight_channel >= 0)
-    sharpen (rule, rows->row[HERE], IMK_TYPE_U16, l, L_F32, sharpened);
-  else
-    sharpen (rule, rows->row[HERE], IMK_TYPE_U16, laplacian, L_I32, sharpened);
-  merge (work, rows->row[HERE], IMK_TYPE_U16, sharpened, out);
-  if (rule->local)
-    clamp_local_u16 (work, rows, out);
-}
-
-/* @n: samples that are in the row; whole chunks are written */
+/* Writes whole chunks, or vectors, until at least @n samples are written. */
 static void
-sharpen_chunks (const Work *work, const Rows *rows, uint32_t n, void *out,
-    ImkLapsharpenSums *sums)
+sharpen_chunks (Band *band, const Rows *rows, uint32_t n, Sample *out)
 {
-  const size_t size = imk_type_size (work->in->type);
-  const uint32_t n_written = (n + CHUNK - 1) / CHUNK * CHUNK;
-  const bool plain = HAVE_PLAIN && work->plain;
+  const bool plain = HAVE_PLAIN && band->work->plain;
 
   if (plain)
-    sharpen_bytes (work, rows, n_written, out);
-  for (uint32_t i = 0; i < n; i += CHUNK) {
-    const Rows at = rows_at (work->rule, rows, i * size);
-    const uint32_t m = n - i < CHUNK ? n - i : CHUNK;
-    void *to = (uint8_t *) out + i * size;
+    sharpen_bytes (band, rows, n, out);
+  for (uint32_t i = 0; i < n && (!plain || band->rule->local); i += CHUNK) {
+    const Rows at = rows_at (band->rule, rows, i);
 
-    if (plain && !work->rule->local)
-      break;
     if (plain)
-      clamp_local_u8 (work, &at, to);
-    else if (work->in->type == IMK_TYPE_U8)
-      sharpen_u8 (work, &at, m, to, sums);
+      clamp_local (band, &at, out + i);
     else
-      sharpen_u16 (work, &at, m, to, sums);
+      sharpen_chunk (band, &at, LEAST (n - i, CHUNK), out + i);
   }
 }
 
-/* --- copies for the ends of rows -------------------------------------------
- */
+/* --- copies for the ends of rows ------------------------------------------ */
 
-/* The samples of a chunk with the pixels on either side, one row. */
-typedef union Line {
-  uint8_t bytes[CHUNK + 2 * 4 * REACH];
-  uint16_t words[CHUNK + 2 * 4 * REACH];
-} Line;
-
-/* Copies the counts of @n samples from @first on to number @at of the line. */
+/* Copies the counts of @n samples. */
 INLINE void
-copy_counts (const Work *work, const void *row, uint32_t first, uint32_t n,
-    Line *line, uint32_t at)
+copy_counts (
+    const ImkLapsharpenRule *rule, const Sample *from, uint32_t n, Sample *to)
 {
-  const uint32_t shift = work->rule->shift;
-  const uint8_t *bytes = (const uint8_t *) row + first;
-  const uint16_t *words = (const uint16_t *) row + first;
-
-  if (!shift && work->in->type == IMK_TYPE_U8)
-    memcpy (line->bytes + at, bytes, n);
-  else if (work->in->type == IMK_TYPE_U8)
-    for (uint32_t i = 0; i < n; i++)
-      line->bytes[at + i] = bytes[i] >> shift;
+  if (!rule->shift)
+    memcpy (to, from, n * sizeof (Sample));
   else
     for (uint32_t i = 0; i < n; i++)
-      line->words[at + i] = words[i] >> shift;
+      to[i] = (Sample) (from[i] >> rule->shift);
 }
 
+/* Copies @n pixels from pixel @x of a row on, which may be outside; the row is
+ * NULL where the border is constant. */
 static void
-fill_counts (const Work *work, uint32_t n, Line *line, uint32_t at)
+copy_pixels (
+    const ImkLapsharpenRule *rule, const Sample *row, int x, int n, Sample *to)
 {
-  for (uint32_t i = at; i < at + n; i++)
-    if (work->in->type == IMK_TYPE_U8)
-      line->bytes[i] = (uint8_t) work->rule->border_value;
-    else
-      line->words[i] = (uint16_t) work->rule->border_value;
-}
+  const uint32_t c = rule->channels;
+  const int width = (int) rule->width;
 
-/* Pixel @x left or right of a row, to number @at of the line. */
-static void
-copy_outside (const Work *work, const void *row, int x, Line *line, uint32_t at)
-{
-  const ImkLapsharpenRule *r = work->rule;
-  int inside = imk_lapsharpen_inside (x, (int) r->width, r);
+  for (int end = x + n; x < end; to += c, x++) {
+    const bool outside = x < 0 || x >= width;
 
-  if (r->constant)
-    fill_counts (work, r->channels, line, at);
-  else
-    copy_counts (
-        work, row, (uint32_t) inside * r->channels, r->channels, line, at);
-}
+    if (!row || (outside && rule->constant))
+      for (uint32_t i = 0; i < c; i++)
+        to[i] = (Sample) rule->border_value;
+    else if (outside)
+      copy_counts (rule,
+          row + c * (uint32_t) imk_lapsharpen_inside (x, width, rule), c, to);
+    else {
+      const uint32_t m = (uint32_t) (LEAST (end, width) - x);
 
-/* Copies the @n samples from @first on and the pixels on either side, as
- * counts. Returns: the first of the samples */
-static const void *
-copy_line (
-    const Work *work, const void *row, uint32_t first, uint32_t n, Line *line)
-{
-  const ImkLapsharpenRule *r = work->rule;
-  const uint32_t c = r->channels, margin = r->reach * c, end = r->width * c;
-  const uint32_t from = first < margin ? 0 : first - margin;
-  const uint32_t to = first + n + margin < end ? first + n + margin : end;
-  const size_t size = imk_type_size (work->in->type);
-  const int left = (int) (first / c - r->reach);
-
-  /* What is computed of the rest of the chunk is thrown away. */
-  if (n < CHUNK)
-    memset ((uint8_t *) line + (n + 2 * margin) * size, 0, (CHUNK - n) * size);
-  if (!row)
-    fill_counts (work, n + 2 * margin, line, 0);
-  else {
-    copy_counts (work, row, from, to - from, line, margin + from - first);
-    for (int x = left; x < 0; x++)
-      copy_outside (work, row, x, line, (uint32_t) (x - left) * c);
-    for (int x = (int) r->width; x < (int) ((first + n + margin) / c); x++)
-      copy_outside (work, row, x, line, (uint32_t) (x - left) * c);
+      copy_counts (rule, row + c * (uint32_t) x, c * m, to);
+      to += c * (m - 1);
+      x += (int) m - 1;
+    }
   }
-  return (uint8_t *) line + margin * size;
 }
 
+/* Samples @first to @end. What is computed of the rest of a chunk is thrown
+ * away. */
 static void
-sharpen_copies (const Work *work, const Rows *rows, uint32_t first, uint32_t n,
-    void *out, ImkLapsharpenSums *sums)
+sharpen_copies (
+    Band *band, const Rows *rows, uint32_t first, uint32_t end, Sample *out)
 {
-  const size_t size = imk_type_size (work->out->type);
-  const uint32_t shift = work->rule->shift;
-  Line lines[IMK_LAPSHARPEN_MAX_KERNEL], sharpened;
-  Rows copies = {};
+  const ImkLapsharpenRule *rule = band->rule;
+  const uint32_t c = rule->channels, reach = rule->reach;
 
-  for (uint32_t i = HERE - work->rule->reach; i <= HERE + work->rule->reach;
-       i++)
-    copies.row[i] = copy_line (work, rows->row[i], first, n, &lines[i]);
-  sharpen_chunks (work, &copies, n, &sharpened, sums);
-  if (!shift)
-    memcpy ((uint8_t *) out + first * size, &sharpened, n * size);
-  else if (work->out->type == IMK_TYPE_U8)
-    for (uint32_t i = 0; i < n; i++)
-      ((uint8_t *) out)[first + i] = (uint8_t) (sharpened.bytes[i] << shift);
-  else
-    for (uint32_t i = 0; i < n; i++)
-      ((uint16_t *) out)[first + i] = (uint16_t) (sharpened.words[i] << shift);
+  for (; first < end; first += CHUNK) {
+    const uint32_t n = LEAST (end - first, CHUNK);
+    Sample sharpened[CHUNK];
+    Rows copies = {.first = first};
+
+    for (uint32_t i = HERE - reach; i <= HERE + reach; i++) {
+      copy_pixels (rule, rows->row[i], (int) (first / c) - (int) reach,
+          (int) (n / c + 2 * reach), band->lines[i].samples);
+      copies.row[i] = band->lines[i].samples + reach * c;
+    }
+    sharpen_chunks (band, &copies, n, sharpened);
+    if (!rule->shift)
+      memcpy (out + first, sharpened, n * sizeof (Sample));
+    else
+      for (uint32_t i = 0; i < n; i++)
+        out[first + i] = (Sample) (sharpened[i] << rule->shift);
+  }
 }
 
-/* --- rows ------------------------------------------------------------------
- */
+/* --- rows ----------------------------------------------------------------- */
 
-/* Returns: row @y, NULL where the border is constant */
-static const void *
-get_row (const Work *work, int y)
-{
-  const ImkLapsharpenRule *r = work->rule;
-  int inside = imk_lapsharpen_inside (y, (int) r->height, r);
-
-  if (r->constant && (y < 0 || y >= (int) r->height))
-    return NULL;
-  return (const uint8_t *) work->in->data + (size_t) inside * work->in->stride;
-}
-
-/* Returns: whole pixels of a first chunk after which the stores of the others
- * cross no cache line, where that is possible */
+/* Returns: whole pixels at the left end, at least @margin samples. After them
+ * chunks fit up to the right margin, or, of bytes, the stores of vectors cross
+ * no cache line, where that is possible. */
 static uint32_t
-first_chunk (const void *out, uint32_t channels, size_t size)
+left_end (const Band *band, const Sample *out, uint32_t margin, uint32_t end,
+    bool plain)
 {
-  uint32_t n = (uint32_t) (-(uintptr_t) out % CACHE_LINE / size);
+  uint32_t n = (end - margin) % CHUNK;
 
-  return n && n % channels == 0 ? n : CHUNK;
+  if (!plain)
+    return n < margin ? n + CHUNK : n;
+  for (n = -(uintptr_t) out % CACHE_LINE; n < CHUNK; n += CACHE_LINE)
+    if (n >= margin && n % band->rule->channels == 0)
+      return n;
+  return CHUNK;
 }
 
 static void
-sharpen_row (
-    const Work *work, const Rows *rows, uint8_t *out, ImkLapsharpenSums *sums)
+sharpen_row (Band *band, const Rows *rows, Sample *out)
 {
-  const ImkLapsharpenRule *r = work->rule;
-  const size_t size = imk_type_size (work->in->type);
+  const ImkLapsharpenRule *r = band->rule;
   const uint32_t end = r->width * r->channels;
   const uint32_t margin = r->reach * r->channels;
-  bool in_place = !r->shift;
-  uint32_t first = 0, n = first_chunk (out, r->channels, size);
+  const bool plain = HAVE_PLAIN && band->work->plain;
+  /* whole pixels */
+  const uint32_t unit =
+      plain && !r->local && r->channels != 3 ? IMK_VECTOR_SIZE : CHUNK;
+  bool in_place = !r->shift && end >= 2 * CHUNK;
+  uint32_t first = 0, n = 0;
 
   for (uint32_t i = HERE - r->reach; i <= HERE + r->reach; i++)
     in_place = in_place && rows->row[i];
-  for (; first < end; first += n, n = CHUNK) {
-    uint32_t inside =
-        end - first > margin ? (end - first - margin) / CHUNK * CHUNK : 0;
+  if (in_place) {
+    Rows at;
 
-    if (in_place && first >= margin && inside) {
-      const Rows at = rows_at (work->rule, rows, first * size);
-
-      sharpen_chunks (work, &at, inside, out + first * size, sums);
-      first += inside;
-    }
-    n = n < end - first ? n : end - first;
-    sharpen_copies (work, rows, first, n, out, sums);
+    first = left_end (band, out, margin, end, plain);
+    at = rows_at (r, rows, first);
+    n = (end - margin - first) / unit * unit;
+    sharpen_copies (band, rows, 0, first, out);
+    sharpen_chunks (band, &at, n, out + first);
   }
+  sharpen_copies (band, rows, first + n, end, out);
+}
+
+static Band
+make_band (const Work *work)
+{
+  const ImkLapsharpenRule *rule = work->rule;
+  Band band = {.work = work, .rule = rule};
+
+  for (uint32_t i = 0; i < CHUNK; i++) {
+    const uint32_t channel = i % rule->channels;
+
+    band.filtered[i] = (Sample) (rule->filtered >> channel & 1 ? -1 : 0);
+    band.measured[i] = rule->measured >> channel & 1 ? -1 : 0;
+  }
+  return band;
 }
 
 /* All threads add to the same sums; they are integers, so in any order. */
@@ -259,27 +208,37 @@ static void
 sharpen_rows (void *data, uint32_t first, uint32_t end)
 {
   Work *work = data;
-  ImkLapsharpenSums band = {0};
+  Band band = make_band (work);
+  ImkLapsharpenSums sums = {0};
+  Scratch *scratch = NULL;
+  Smoother smoother;
 
+  if (band.rule->smooth.step) {
+    scratch = imk_lapsharpen_take_scratch (work->scratch);
+    start_smoother (&smoother, work, first, scratch->memory);
+  }
   for (uint32_t y = first; y < end; y++) {
     Rows rows = {};
-    ImkLapsharpenSums sums = {0}; /* of a row: squares below 2^18 * 2^38 */
 
-    for (uint32_t i = HERE - work->rule->reach; i <= HERE + work->rule->reach;
+    for (uint32_t i = HERE - band.rule->reach; i <= HERE + band.rule->reach;
          i++)
       rows.row[i] = get_row (work, (int) (y + i) - HERE);
-    sharpen_row (work, &rows,
-        (uint8_t *) work->out->data + y * work->out->stride, &sums);
-    band.sum += sums.sum;
-    band.square_low += (uint32_t) sums.square_low;
-    band.square_high += sums.square_low >> 32;
+    if (scratch)
+      smooth_row (&smoother, y, &band.grown);
+    band.sums.square_low = 0; /* of a row: squares below 2^18 * 2^38 */
+    sharpen_row (&band, &rows,
+        (Sample *) ((uint8_t *) work->out->data + y * work->out->stride));
+    sums.square_low += (uint32_t) band.sums.square_low;
+    sums.square_high += band.sums.square_low >> 32;
   }
-  if (work->rule->measured) {
-    __atomic_fetch_add (&work->sums.sum, band.sum, __ATOMIC_RELAXED);
+  if (scratch)
+    imk_lapsharpen_give_back_scratch (scratch);
+  if (band.rule->measured) {
+    __atomic_fetch_add (&work->sums.sum, band.sums.sum, __ATOMIC_RELAXED);
     __atomic_fetch_add (
-        &work->sums.square_low, band.square_low, __ATOMIC_RELAXED);
+        &work->sums.square_low, sums.square_low, __ATOMIC_RELAXED);
     __atomic_fetch_add (
-        &work->sums.square_high, band.square_high, __ATOMIC_RELAXED);
+        &work->sums.square_high, sums.square_high, __ATOMIC_RELAXED);
   }
 }
 

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* The table of loops.c, which is compiled once for each instruction set. */
+/* The tables of loops.c, which is compiled once for each instruction set and
+ * type of sample. */
 #pragma once
 
 #include "imk/parallel.h"
@@ -14,9 +15,7 @@ typedef struct Work {
   const ImkImage *in;
   ImkImage *out;
   bool plain;
-  uint16_t filtered[CHUNK]; /* 0xffff: sharpen the sample; 0: copy it */
-  uint8_t filtered_bytes[CHUNK];
-  int16_t measured[CHUNK]; /* -1: sum the sample; 0: ignore it */
+  struct ScratchPool *scratch; /* for smoothing */
   ImkLapsharpenSums sums;
 } Work;
 
@@ -24,5 +23,9 @@ typedef struct ImkLapsharpenLoops {
   ImkBandFunc sharpen_rows; /* of a Work */
 } ImkLapsharpenLoops;
 
-extern const ImkLapsharpenLoops imk_lapsharpen_scalar, imk_lapsharpen_neon,
-    imk_lapsharpen_avx2, imk_lapsharpen_avx512;
+#define IMK_LAPSHARPEN_TABLES(level) \
+  imk_lapsharpen_u8_##level, imk_lapsharpen_u16_##level
+
+extern const ImkLapsharpenLoops IMK_LAPSHARPEN_TABLES (scalar),
+    IMK_LAPSHARPEN_TABLES (neon), IMK_LAPSHARPEN_TABLES (avx2),
+    IMK_LAPSHARPEN_TABLES (avx512);

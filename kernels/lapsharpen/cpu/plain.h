@@ -6,7 +6,7 @@
 
 #include "lapsharpen/cpu/chunk.h"
 
-#if defined(__AVX2__)
+#if defined(__AVX2__) && SAMPLE_BITS == 8
 #include <immintrin.h>
 
 /* The hardware prefetcher stops at each page; prefetching saves 10 to 20 % of
@@ -64,11 +64,11 @@ load (const uint8_t *bytes)
   return v;
 }
 
-/* @n: bytes, whole chunks */
+/* Writes whole vectors until @n bytes are written. */
 INLINE void
-sharpen_bytes (const Work *work, const Rows *rows, size_t n, uint8_t *out)
+sharpen_bytes (const Band *band, const Rows *rows, size_t n, uint8_t *out)
 {
-  const ImkLapsharpenRule *rule = work->rule;
+  const ImkLapsharpenRule *rule = band->rule;
   const ptrdiff_t c = rule->channels;
   const bool diagonal = rule->neighbours == 8;
   const uint32_t one = 1u << rule->fraction;
@@ -80,10 +80,10 @@ sharpen_bytes (const Work *work, const Rows *rows, size_t n, uint8_t *out)
   const Vector zero = {0};
 
   for (size_t i = 0, phase = 0; i < n; i += IMK_VECTOR_SIZE) {
-    const uint8_t *above = (const uint8_t *) rows->row[ABOVE] + i;
-    const uint8_t *here = (const uint8_t *) rows->row[HERE] + i;
-    const uint8_t *below = (const uint8_t *) rows->row[BELOW] + i;
-    Vector v = load (here), mask = load (work->filtered_bytes + phase);
+    const uint8_t *above = rows->row[ABOVE] + i;
+    const uint8_t *here = rows->row[HERE] + i;
+    const uint8_t *below = rows->row[BELOW] + i;
+    Vector v = load (here), mask = load (band->filtered + phase);
     Words low = half, high = half;
 
     __builtin_prefetch (below + PREFETCH, 0);
@@ -109,7 +109,7 @@ sharpen_bytes (const Work *work, const Rows *rows, size_t n, uint8_t *out)
 #define HAVE_PLAIN 0
 
 INLINE void
-sharpen_bytes (const Work *work, const Rows *rows, size_t n, uint8_t *out)
+sharpen_bytes (const Band *band, const Rows *rows, size_t n, Sample *out)
 {
 }
 

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* Three kernels. sharpen_bytes () is the plain case on bytes at the speed of
- * memory: 16 bytes a thread, four bytes in two registers of two 16-bit lanes.
- * sharpen_samples () reads likewise and has all options of the Laplacian.
- * sharpen_any () takes a pixel a thread, for what the others cannot: contrast
- * adaptive sharpening, kernels, odd addresses, and weights in pixels of less
- * than 4 channels. */
+/* Three kernels that sharpen. sharpen_bytes () is the plain case on bytes at
+ * the speed of memory: 16 bytes a thread, four bytes in two registers of two
+ * 16-bit lanes. sharpen_samples () reads likewise and has all options of the
+ * Laplacian. sharpen_any () takes a pixel a thread, for what the others cannot:
+ * contrast adaptive sharpening, kernels, Gaussians, odd addresses, and weights
+ * in pixels of less than 4 channels. */
 #include "lapsharpen/lapsharpen-backend.h"
 
 #include <new>
@@ -12,6 +12,7 @@
 #include "core/cuda/cuda-check.h"
 #include "lapsharpen/cuda/lapsharpen-rows.cuh"
 #include "lapsharpen/cuda/lapsharpen-samples.cuh"
+#include "lapsharpen/cuda/lapsharpen-smooth.cuh"
 
 extern "C" const ImkFilterBackend imk_lapsharpen_cuda;
 
@@ -360,7 +361,7 @@ sharpen_window (const ImkLapsharpenRule &rule, const Window &w, float l)
 template <typename Sample>
 static __device__ void
 sharpen_pixel (const ImkLapsharpenRule &rule, const View &in, const View &out,
-    int x, int y, long long *sum, unsigned long long *squares)
+    const Low &low, int x, int y, long long *sum, unsigned long long *squares)
 {
   Sample *to = (Sample *) (out.data + (size_t) y * out.stride) +
                (size_t) x * rule.channels;
@@ -381,7 +382,9 @@ sharpen_pixel (const ImkLapsharpenRule &rule, const View &in, const View &out,
       *sum += laplacian;
       *squares += (unsigned long long) ((long long) laplacian * laplacian);
     }
-    if (rule.weight_channel >= 0)
+    if (rule.smooth.step)
+      l = get_detail (rule, low, x, y, channel, w.v[4]);
+    else if (rule.weight_channel >= 0)
       l = imk_lapsharpen_weighted (
           (double) get_numerator (w, weight, rule.neighbours), rule.maximum);
     if (rule.kernel_size)
@@ -398,7 +401,7 @@ template <typename Sample>
 static __global__ void
 __launch_bounds__ (WARP *ANY_WARPS)
     sharpen_any (const __grid_constant__ ImkLapsharpenRule rule, const View in,
-        const View out, Sums *sums)
+        const View out, const Low low, Sums *sums)
 {
   const int x = blockIdx.x * WARP + threadIdx.x;
   const int top = blockIdx.y * ANY_ROWS + threadIdx.y;
@@ -409,14 +412,15 @@ __launch_bounds__ (WARP *ANY_WARPS)
 #pragma unroll 1
   for (int y = top; y < top + ANY_ROWS; y += ANY_WARPS)
     if (x < (int) rule.width && y < (int) rule.height)
-      sharpen_pixel<Sample> (rule, in, out, x, y, &sum, &squares);
+      sharpen_pixel<Sample> (rule, in, out, low, x, y, &sum, &squares);
   if (rule.measured)
     add_to_sums (sum, squares, sums);
 }
 
 static ImkStatus
 launch_any (const ImkLapsharpenRule *rule, const ImkImage *in,
-    const ImkImage *out, Sums *sums, cudaStream_t stream, ImkError *error)
+    const ImkImage *out, const Low &low, Sums *sums, cudaStream_t stream,
+    ImkError *error)
 {
   const auto kernel =
       in->type == IMK_TYPE_U8 ? sharpen_any<uint8_t> : sharpen_any<uint16_t>;
@@ -427,7 +431,7 @@ launch_any (const ImkLapsharpenRule *rule, const ImkImage *in,
       imk_div_up (rule->width, WARP), imk_div_up (rule->height, ANY_ROWS));
   launch.stream = stream;
   return IMK_CUDA_LAUNCH (
-      error, launch, kernel, *rule, view_of (in), view_of (out), sums);
+      error, launch, kernel, *rule, view_of (in), view_of (out), low, sums);
 }
 
 /* --- the table --------------------------------------------------------------
@@ -437,8 +441,10 @@ struct State {
   ImkLapsharpenRule rule;
   bool plain;
   Sums *device_sums;
-  Sums *host_sums;  /* page-locked: filled in the order of the stream */
-  cudaEvent_t done; /* the last measured frame */
+  Sums *host_sums; /* page-locked: filled in the order of the stream */
+  float *low;      /* for smoothing; low_size floats */
+  size_t low_size;
+  cudaEvent_t done; /* the last frame that used sums or low */
 };
 
 static ImkStatus
@@ -446,9 +452,21 @@ cuda_update (void *state, const void *params, ImkError *error)
 {
   const ImkLapsharpenConfig *config = (const ImkLapsharpenConfig *) params;
   State *self = (State *) state;
+  const ImkLapsharpenRule rule = imk_lapsharpen_rule (config);
+  const size_t size = rule.smooth.step ? get_low_size (&rule) : 0;
 
-  (void) error;
-  self->rule = imk_lapsharpen_rule (config);
+  if (size > self->low_size) {
+    float *low = nullptr;
+    ImkStatus status =
+        IMK_CUDA (error, cudaMalloc ((void **) &low, size * sizeof (float)));
+
+    if (status != IMK_OK)
+      return status;
+    cudaFree (self->low); /* waits for kernels that use it */
+    self->low = low;
+    self->low_size = size;
+  }
+  self->rule = rule;
   self->plain =
       imk_lapsharpen_is_plain (&self->rule, config->type) && !self->rule.local;
   return IMK_OK;
@@ -459,6 +477,7 @@ cuda_destroy (void *state)
 {
   State *self = (State *) state;
 
+  cudaFree (self->low);
   cudaFree (self->device_sums); /* waits for kernels that use it */
   cudaFreeHost (self->host_sums);
   if (self->done)
@@ -508,30 +527,38 @@ launch_frame (const State *self, const ImkImage *in, const ImkImage *out,
 {
   const int unit = get_unit (in, out);
 
+  if (self->rule.smooth.step) {
+    const Low low = make_low (&self->rule, self->low);
+    ImkStatus status = launch_smooth (&self->rule, in, low, stream, error);
+
+    return status != IMK_OK
+               ? status
+               : launch_any (&self->rule, in, out, low, sums, stream, error);
+  }
   if (self->plain && unit == 16)
     return launch_bytes (&self->rule, in, out, stream, error);
   if (unit && !self->rule.adaptive && !self->rule.kernel_size &&
       is_for_samples (&self->rule, in->type))
     return launch_samples (&self->rule, in, out, unit, sums, stream, error);
-  return launch_any (&self->rule, in, out, sums, stream, error);
+  return launch_any (&self->rule, in, out, Low{}, sums, stream, error);
 }
 
-/* A measured frame waits for the one before, which may run on another stream:
- * they share the sums. The others use nothing of the object, so that they may
- * be captured into a graph. */
+/* A frame that is measured or smoothed waits for the one before, which may run
+ * on another stream: they share the memory. The others use nothing of the
+ * object, so that they may be captured into a graph. */
 static ImkStatus
-launch_measured (State *self, const ImkImage *in, const ImkImage *out,
+launch_in_turn (State *self, const ImkImage *in, const ImkImage *out,
     cudaStream_t stream, ImkError *error)
 {
   ImkStatus status =
       IMK_CUDA (error, cudaStreamWaitEvent (stream, self->done, 0));
 
-  if (status == IMK_OK)
+  if (status == IMK_OK && self->rule.measured)
     status = IMK_CUDA (
         error, cudaMemsetAsync (self->device_sums, 0, sizeof (Sums), stream));
   if (status == IMK_OK)
     status = launch_frame (self, in, out, self->device_sums, stream, error);
-  if (status == IMK_OK)
+  if (status == IMK_OK && self->rule.measured)
     status =
         IMK_CUDA (error, cudaMemcpyAsync (self->host_sums, self->device_sums,
                              sizeof (Sums), cudaMemcpyDeviceToHost, stream));
@@ -547,8 +574,8 @@ cuda_process (void *state, const ImkImage *in, ImkImage *out, void *stream,
   State *self = (State *) state;
   const cudaStream_t s = (cudaStream_t) stream;
 
-  if (self->rule.measured)
-    return launch_measured (self, in, out, s, error);
+  if (self->rule.measured || self->rule.smooth.step)
+    return launch_in_turn (self, in, out, s, error);
   return launch_frame (self, in, out, nullptr, s, error);
 }
 

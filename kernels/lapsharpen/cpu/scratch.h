@@ -1,0 +1,60 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* The memory of threads that smooth a frame: rows of float32. */
+#pragma once
+
+#include "lapsharpen/cpu/loops.h"
+
+typedef struct Scratch {
+  bool taken;
+  float *memory;
+} Scratch;
+
+/* One for each thread. */
+typedef struct ScratchPool {
+  Scratch *scratch;
+  uint32_t n;
+  size_t n_floats; /* of each */
+} ScratchPool;
+
+/* Makes room for what @rule needs. Returns: IMK_ERROR_MEMORY, and the pool is
+ * as it was */
+ImkStatus imk_lapsharpen_scratch_resize (
+    ScratchPool *pool, const ImkLapsharpenRule *rule, ImkError *error);
+void imk_lapsharpen_scratch_clear (ScratchPool *pool);
+
+/* Never blocks: there is one for each thread. */
+Scratch *imk_lapsharpen_take_scratch (ScratchPool *pool);
+void imk_lapsharpen_give_back_scratch (Scratch *scratch);
+
+enum { GROWN = 3 }; /* rows that a row of the frame is made of */
+
+/* All sizes but the first two are in floats, with room for what vectors and
+ * chunks reach beyond a row. */
+typedef struct SmoothSizes {
+  int left;    /* pixels beside the frame that a low sample reaches to */
+  int columns; /* low samples of a row, those beside the frame included */
+  size_t wide; /* the frame and what is beside it */
+  size_t low;
+  size_t grown;
+  size_t total;
+} SmoothSizes;
+
+static inline SmoothSizes
+smooth_sizes (const ImkLapsharpenRule *rule)
+{
+  const ImkLapsharpenSmooth *s = &rule->smooth;
+  const int reach = s->halo + s->blur_reach;
+  const size_t c = rule->channels;
+  SmoothSizes sizes = {.left = reach * s->step + s->shrink_reach};
+
+  sizes.columns =
+      ((int) rule->width - 1 + s->step / 2) / s->step + 1 + 2 * reach;
+  sizes.wide =
+      c * (size_t) ((sizes.columns - 1) * s->step + 2 * s->shrink_reach + 1) +
+      CHUNK;
+  sizes.low = c * (size_t) sizes.columns + CHUNK;
+  sizes.grown = c * rule->width + CHUNK;
+  sizes.total = sizes.wide + (size_t) (2 * s->blur_reach + 1 + 3) * sizes.low +
+                (GROWN + 1) * sizes.grown;
+  return sizes;
+}
