@@ -5,8 +5,11 @@
 #include "shcentroid/cpu/rows.h"
 #include "shcentroid/cpu/tile.h"
 
-/* Pixels of a window whose keys the search for the brightest keeps. */
-enum { MOST_KEYS = 4096 };
+/* Pixels whose keys the search for the brightest keeps. */
+enum {
+  MOST_KEYS = 4096,
+  KEY_STEP = 16, /* keys that are copied at a time */
+};
 
 /* @whole: the smallest, and how many, too; a bad pixel is not a number */
 INLINE void
@@ -98,26 +101,59 @@ find_ranges (ChainTile *t)
   }
 }
 
-/* @keys: (out): of all pixels but bad ones; one more may be written. Returns:
- * how many */
+/* Keys of cells side by side, of each its rows one after the other; of a bad
+ * pixel 0, which is below all others. */
+typedef struct KeyBatch {
+  uint32_t first, n; /* cells */
+  uint32_t at[CHAIN_TILE];
+  uint32_t keys[MOST_KEYS + (CHAIN_TILE + 1) * KEY_STEP];
+} KeyBatch;
+
 static uint32_t
-gather_keys (
-    const ChainTile *t, const ImkShcentroidWindow *w, uint32_t *restrict keys)
+n_keys_of (const ImkShcentroidWindow *w)
 {
+  return w->width * w->height;
+}
+
+/* From row to cells. Steps end beyond the row of a cell: in its next row, which
+ * comes later, or between two cells. */
+static void
+deal_keys (const ChainTile *t, KeyBatch *b, const uint32_t *row, uint32_t y)
+{
+  for (uint32_t i = 0, column = 0; i < b->n; i++) {
+    uint32_t width = t->windows[b->first + i].width;
+    uint32_t *to = b->keys + b->at[i] + y * width;
+
+    for (uint32_t x = 0; x < width; x += KEY_STEP)
+      memcpy (to + x, row + column + x, KEY_STEP * sizeof (*to));
+    column += width;
+  }
+}
+
+/* Of as many cells as fit, from @first on; of none, if that one does not. */
+static void
+gather_keys (const ChainTile *t, uint32_t first, KeyBatch *b)
+{
+  const ImkShcentroidWindow *w = &t->windows[first];
+  uint32_t row[CHAIN_TILE + KEY_STEP], n_keys = 0, columns = 0;
   float values[CHAIN_TILE];
-  uint32_t count = 0;
 
-  for (uint32_t y = 0; y < w->height; y++)
-    for (uint32_t x = 0; x < w->width; x += CHAIN_TILE) {
-      uint32_t n = w->width - x < CHAIN_TILE ? w->width - x : CHAIN_TILE;
-
-      load_row (t->f, w->x + x, w->y + y, n, values);
-      for (uint32_t i = 0; i < n; i++) {
-        keys[count] = imk_shcentroid_key (values[i]);
-        count += values[i] == values[i];
-      }
-    }
-  return count;
+  b->first = first;
+  b->n = 0;
+  for (uint32_t i = first; i < t->n && t->windows[i].width <= CHAIN_TILE &&
+                           n_keys + n_keys_of (&t->windows[i]) <= MOST_KEYS;
+       i++) {
+    b->at[b->n] = n_keys + b->n * KEY_STEP;
+    n_keys += n_keys_of (&t->windows[i]);
+    columns += t->windows[i].width;
+    b->n++;
+  }
+  for (uint32_t y = 0; y < w->height && b->n > 0; y++) {
+    load_row (t->f, w->x, w->y + y, columns, values);
+    for (uint32_t x = 0; x < columns; x++)
+      row[x] = values[x] == values[x] ? imk_shcentroid_key (values[x]) : 0;
+    deal_keys (t, b, row, y);
+  }
 }
 
 /* How many of @n, turned around by @turn, reach @key, and the smallest that
@@ -165,33 +201,31 @@ count_brighter (const ChainTile *t, const ImkShcentroidWindow *w, uint32_t turn,
   return count;
 }
 
-/* Returns: the level of the brightest pixels of cell @i */
+/* @keys: of the cell, or NULL
+ * Returns: the level of the brightest pixels of cell @i */
 static double
-find_brightest (const ChainTile *t, uint32_t i)
+find_brightest (const ChainTile *t, uint32_t i, const uint32_t *keys)
 {
   const ImkShcentroidParams *params = &t->f->cpu->params;
-  uint32_t rank = imk_shcentroid_rank (params, t->ranges[i].n);
+  uint32_t rank = imk_shcentroid_rank (params, t->ranges[i].n), smallest;
   const ImkShcentroidWindow *w = &t->windows[i];
-  bool fits = (uint64_t) w->width * w->height <= MOST_KEYS, found = false;
-  uint32_t keys[MOST_KEYS + 1], n_keys = 0, smallest;
   ImkShcentroidSearch search;
+  bool found = false;
 
   if (rank == 0)
     return -imk_shcentroid_infinity ();
-  if (fits)
-    n_keys = gather_keys (t, w, keys);
   search = imk_shcentroid_search (t->ranges[i], rank);
   while (!found && search.high - search.low > 1) {
     uint32_t key = imk_shcentroid_search_key (&search);
-    uint32_t n = fits ? count_keys (keys, n_keys, 0, key, &smallest)
+    uint32_t n = keys ? count_keys (keys, n_keys_of (w), 0, key, &smallest)
                       : count_brighter (t, w, 0, key, &smallest);
 
     found = imk_shcentroid_search_step (&search, n, smallest);
   }
   if (!params->subtract)
     return imk_shcentroid_value_of_key (search.low);
-  if (fits)
-    count_keys (keys, n_keys, IMK_SHCENTROID_LOWER,
+  if (keys)
+    count_keys (keys, n_keys_of (w), IMK_SHCENTROID_LOWER,
         imk_shcentroid_lower_key (&search), &smallest);
   else
     count_brighter (t, w, IMK_SHCENTROID_LOWER,
@@ -199,20 +233,37 @@ find_brightest (const ChainTile *t, uint32_t i)
   return imk_shcentroid_lower_level (smallest);
 }
 
+/* Of all cells of a tile. */
+static void
+find_all_brightest (const ChainTile *t, double *levels)
+{
+  KeyBatch batch;
+
+  for (uint32_t first = 0; first < t->n;) {
+    gather_keys (t, first, &batch);
+    for (uint32_t i = 0; i < batch.n; i++)
+      levels[first + i] =
+          find_brightest (t, first + i, batch.keys + batch.at[i]);
+    if (batch.n == 0)
+      levels[first] = find_brightest (t, first, NULL);
+    first += batch.n ? batch.n : 1;
+  }
+}
+
 static void
 find_levels (ChainTile *t)
 {
   const Cpu *cpu = t->f->cpu;
+  double brightest[CHAIN_TILE];
 
   if (imk_shcentroid_needs_range (&cpu->params))
     find_ranges (t);
-  for (uint32_t i = 0; i < t->n; i++) {
-    double brightest = -imk_shcentroid_infinity ();
-
-    if (cpu->params.brightest > 0)
-      brightest = find_brightest (t, i);
+  for (uint32_t i = 0; i < t->n; i++)
+    brightest[i] = -imk_shcentroid_infinity ();
+  if (cpu->params.brightest > 0)
+    find_all_brightest (t, brightest);
+  for (uint32_t i = 0; i < t->n; i++)
     t->levels[i] =
         imk_shcentroid_level (&cpu->params, cpu->rects[t->first + i].threshold,
-            t->ranges[i].min, t->ranges[i].max, brightest);
-  }
+            t->ranges[i].min, t->ranges[i].max, brightest[i]);
 }

@@ -137,10 +137,10 @@ raise_reals (Reals *p, double power)
 {
   Reals x = *p;
   Masks is_finite = x < 1e300;
-  Reals raised = power == 2.0
-                     ? (Reals) ((Masks) (x * x) & (x > 0.0))
-                     : (Reals) ((Masks) exp_reals (power * log_reals (x)) &
-                                (x > 1e-300));
+  Reals raised =
+      power == 2.0
+          ? (Reals) ((Masks) (x * x) & (x > 0.0))
+          : (Reals) ((Masks) exp_reals (power * log_reals (x)) & (x > 1e-300));
 
   *p = choose_reals (is_finite, raised, x);
 }
