@@ -300,7 +300,7 @@ create_state (ImkOctbscan *s, const ImkOctbscanConfig *config, ImkError *error)
 /* ------------------------------------------------------------------------
  * The object. */
 
-/* docs/explanation/measurements.md: what a matrix costs is N times the depths. On
+/* docs/explanation/benchmarks.md: what a matrix costs is N times the depths. On
  * the CPU it is worth it for a few depths, on tensor cores until there are
  * millions. */
 static double

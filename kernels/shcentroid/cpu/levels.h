@@ -101,8 +101,14 @@ find_ranges (ChainTile *t)
   }
 }
 
-/* Keys of cells side by side, of each its rows one after the other; of a bad
- * pixel 0, which is below all others. */
+/* Of a bad pixel it is below all others. */
+INLINE uint32_t
+key_of (float value)
+{
+  return value == value ? imk_shcentroid_key (value) : 0;
+}
+
+/* Keys of cells side by side, of each its rows one after the other. */
 typedef struct KeyBatch {
   uint32_t first, n; /* cells */
   uint32_t at[CHAIN_TILE];
@@ -151,86 +157,90 @@ gather_keys (const ChainTile *t, uint32_t first, KeyBatch *b)
   for (uint32_t y = 0; y < w->height && b->n > 0; y++) {
     load_row (t->f, w->x, w->y + y, columns, values);
     for (uint32_t x = 0; x < columns; x++)
-      row[x] = values[x] == values[x] ? imk_shcentroid_key (values[x]) : 0;
+      row[x] = key_of (values[x]);
     deal_keys (t, b, row, y);
   }
 }
 
-/* How many of @n, turned around by @turn, reach @key, and the smallest that
- * does. */
-static uint32_t
-count_keys (const uint32_t *restrict keys, uint32_t n, uint32_t turn,
-    uint32_t key, uint32_t *smallest)
+/* Of the keys on both sides of a limit. */
+typedef struct KeySplit {
+  uint32_t n;        /* that reach it */
+  uint32_t smallest; /* of these; UINT32_MAX for none */
+  uint32_t largest;  /* of the others; 0 for none */
+} KeySplit;
+
+static KeySplit
+split_keys (const uint32_t *restrict keys, uint32_t n, uint32_t limit)
 {
-  uint32_t count = 0, least = UINT32_MAX;
+  uint32_t count = 0, smallest = UINT32_MAX, largest = 0;
 
   for (uint32_t i = 0; i < n; i++) {
-    uint32_t k = keys[i] ^ turn, reaches = k >= key;
+    uint32_t reaches = keys[i] >= limit, above = keys[i] | (reaches - 1);
+    uint32_t below = keys[i] & (reaches - 1);
 
-    k |= reaches - 1;
     count += reaches;
-    least = k < least ? k : least;
+    smallest = above < smallest ? above : smallest;
+    largest = below > largest ? below : largest;
   }
-  *smallest = least;
-  return count;
+  return (KeySplit){count, smallest, largest};
 }
 
 /* The same of a window with more than MOST_KEYS. */
-static uint32_t
-count_brighter (const ChainTile *t, const ImkShcentroidWindow *w, uint32_t turn,
-    uint32_t key, uint32_t *smallest)
+static KeySplit
+split_window (const ChainTile *t, const ImkShcentroidWindow *w, uint32_t limit)
 {
-  uint32_t count = 0, least = UINT32_MAX;
+  KeySplit split = {0, UINT32_MAX, 0};
+  uint32_t keys[CHAIN_TILE];
   float values[CHAIN_TILE];
 
   for (uint32_t y = 0; y < w->height; y++)
     for (uint32_t x = 0; x < w->width; x += CHAIN_TILE) {
       uint32_t n = w->width - x < CHAIN_TILE ? w->width - x : CHAIN_TILE;
+      KeySplit some;
 
       load_row (t->f, w->x + x, w->y + y, n, values);
-      for (uint32_t i = 0; i < n; i++) {
-        uint32_t k = imk_shcentroid_key (values[i]) ^ turn;
-        uint32_t reaches = (k >= key) & (values[i] == values[i]);
-
-        k |= reaches - 1;
-        count += reaches;
-        least = k < least ? k : least;
-      }
+      for (uint32_t i = 0; i < n; i++)
+        keys[i] = key_of (values[i]);
+      some = split_keys (keys, n, limit);
+      split.n += some.n;
+      if (some.smallest < split.smallest)
+        split.smallest = some.smallest;
+      if (some.largest > split.largest)
+        split.largest = some.largest;
     }
-  *smallest = least;
-  return count;
+  return split;
 }
 
-/* @keys: of the cell, or NULL
+/* Halves the range between the smallest and the largest pixel; both ends are
+ * always those of pixels, so that equal ones take no steps.
+ * @keys: of the cell, or NULL
  * Returns: the level of the brightest pixels of cell @i */
 static double
 find_brightest (const ChainTile *t, uint32_t i, const uint32_t *keys)
 {
   const ImkShcentroidParams *params = &t->f->cpu->params;
-  uint32_t rank = imk_shcentroid_rank (params, t->ranges[i].n), smallest;
   const ImkShcentroidWindow *w = &t->windows[i];
-  ImkShcentroidSearch search;
-  bool found = false;
+  uint32_t rank = imk_shcentroid_rank (params, t->ranges[i].n);
+  uint32_t low = imk_shcentroid_key (t->ranges[i].min);
+  uint32_t last = imk_shcentroid_key (t->ranges[i].max), limit;
+  KeySplit s = {.n = 0};
 
   if (rank == 0)
     return -imk_shcentroid_infinity ();
-  search = imk_shcentroid_search (t->ranges[i], rank);
-  while (!found && search.high - search.low > 1) {
-    uint32_t key = imk_shcentroid_search_key (&search);
-    uint32_t n = keys ? count_keys (keys, n_keys_of (w), 0, key, &smallest)
-                      : count_brighter (t, w, 0, key, &smallest);
-
-    found = imk_shcentroid_search_step (&search, n, smallest);
+  while (s.n != rank && low < last) {
+    limit = last - (last - low) / 2;
+    s = keys ? split_keys (keys, n_keys_of (w), limit)
+             : split_window (t, w, limit);
+    if (s.n < rank)
+      last = s.largest;
+    else
+      low = s.smallest;
   }
   if (!params->subtract)
-    return imk_shcentroid_value_of_key (search.low);
-  if (keys)
-    count_keys (keys, n_keys_of (w), IMK_SHCENTROID_LOWER,
-        imk_shcentroid_lower_key (&search), &smallest);
-  else
-    count_brighter (t, w, IMK_SHCENTROID_LOWER,
-        imk_shcentroid_lower_key (&search), &smallest);
-  return imk_shcentroid_lower_level (smallest);
+    return imk_shcentroid_value_of_key (low);
+  s = keys ? split_keys (keys, n_keys_of (w), low) : split_window (t, w, low);
+  return s.largest ? imk_shcentroid_value_of_key (s.largest)
+                   : -imk_shcentroid_infinity ();
 }
 
 /* Of all cells of a tile. */
