@@ -36,7 +36,7 @@ G_DECLARE_DERIVABLE_TYPE (
  * @reset: Optional. Forgets what was remembered of earlier frames; the context
  *   is current, the next frames come on @stream
  * @prefers_cuda: Optional. Whether `auto` takes CUDA for system memory frames
- *   of this size, as docs/explanation/benchmarks.md shows; no when absent
+ *   of this size, as docs/explanation/measurements.md shows; no when absent
  * @carrier: Optional. The video that frames of @caps, which are not those of
  *   video, are taken for when they are mapped, and that open() gets
  * @is_identity: Optional. Whether frames come out as they went in, with the

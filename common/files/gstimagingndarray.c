@@ -139,7 +139,7 @@ gst_imaging_nd_array_count_values (const gchar *name,
   return TRUE;
 }
 
-/* A page fault for 2 MiB instead of 4 KiB: benchmarks.md, "Array files". */
+/* A page fault for 2 MiB instead of 4 KiB: measurements.md, "Array files". */
 static void
 use_huge_pages (guint8 *data, gsize size)
 {

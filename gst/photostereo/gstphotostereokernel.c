@@ -417,7 +417,7 @@ gst_photo_stereo_open (GstElement *element, ImkBackend backend,
 }
 
 /* From a quarter of a megapixel on: 1.8 s of the CPU are 18 ms of an H200 at 3
- * megapixels and 260 lights, see docs/explanation/benchmarks.md; small sets
+ * megapixels and 260 lights, see docs/explanation/measurements.md; small sets
  * take the CPU no longer than the copies. */
 gboolean
 gst_photo_stereo_prefers_cuda (GstElement *element, const GstVideoInfo *info)

@@ -26,7 +26,6 @@
 
 #include "gstimagingpicture.h"
 #include "gstimagingtable.h"
-#include "gstshcentroidcost.h"
 #include "gstshcentroidhints.h"
 #include "gstshcentroidtemplate.h"
 
@@ -258,40 +257,37 @@ gst_sh_centroid_open (GstImagingFilter *filter, ImkBackend backend,
   return IMK_OK;
 }
 
-static gboolean
-is_calibrated (const GstShCentroidSettings *s)
+/* Returns: how often a frame is gone through; a search for the brightest
+ * samples and other powers than 1 and 2 are eight times as long as one sum */
+static guint64
+passes_of (const ImkShcentroidConfig *c)
 {
-  return s->files[GST_SH_CENTROID_DARK] || s->files[GST_SH_CENTROID_FLAT] ||
-         s->files[GST_SH_CENTROID_BAD_PIXELS] || s->files[GST_SH_CENTROID_LUT];
+  guint64 side = 2 * (guint64) c->search_range + 1, passes = 1;
+
+  if (c->estimator == IMK_SHCENTROID_ESTIMATOR_CORRELATION)
+    return side * side;
+  if (c->weighting != IMK_SHCENTROID_WEIGHTING_NONE)
+    passes = c->iterations;
+  return c->brightest > 0 || (c->power != 1 && c->power != 2) ? 8 * passes
+                                                              : passes;
 }
 
-/* A tie goes to the CPU, which needs no copy of frames that are in ordinary
- * memory; that is why twice. */
+/* To copy a frame into page-locked memory takes a core as long as to go through
+ * it once. */
 static gboolean
 gst_sh_centroid_prefers_cuda (
     GstImagingFilter *filter, const GstVideoInfo *info)
 {
   GstShCentroid *self = GST_SH_CENTROID (filter);
   GstShCentroidSettings *s = gst_imaging_settings_copy (self->settings);
-  gdouble threads =
-      imk_parallel_threads (gst_imaging_filter_n_threads (filter));
-  gdouble samples = (gdouble) info->width * info->height, cpu_us, cuda_us;
-  GstShCentroidTables tables = {0};
-  guint n_cells = 0;
+  guint64 passes = passes_of (&s->config);
+  guint64 samples = (guint64) info->width * info->height;
 
-  s->config.width = info->width;
-  s->config.height = info->height;
-  if (gst_sh_centroid_settings_cells (s, &s->config, NULL) == IMK_OK)
-    n_cells = imk_shcentroid_n_cells (&s->config);
-  if (s->config.estimator == IMK_SHCENTROID_ESTIMATOR_CORRELATION)
-    gst_sh_centroid_tables_load_templates (&tables, s, &s->config, NULL);
-  gst_sh_centroid_settings_threshold (s, &self->light, &s->config);
-  cpu_us = gst_sh_centroid_cpu_us (&s->config, samples, n_cells,
-      is_calibrated (s) || type_of (info) == IMK_TYPE_F32);
-  cuda_us = gst_sh_centroid_cuda_us (&s->config, samples, n_cells, info->size);
-  gst_sh_centroid_tables_clear (&tables);
   gst_imaging_settings_free_copy (self->settings, s);
-  return cpu_us / threads > 2 * cuda_us;
+  return passes > 1 &&
+         samples * passes /
+                 imk_parallel_threads (gst_imaging_filter_n_threads (filter)) >=
+             1 << 18;
 }
 
 static void

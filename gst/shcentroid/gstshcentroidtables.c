@@ -54,8 +54,8 @@ flags_of (const GstShCentroidArray *array)
   return flags;
 }
 
-ImkStatus
-gst_sh_centroid_tables_load_templates (GstShCentroidTables *tables,
+static ImkStatus
+load_templates (GstShCentroidTables *tables,
     const GstShCentroidSettings *settings, ImkShcentroidConfig *config,
     ImkError *error)
 {
@@ -113,9 +113,7 @@ gst_sh_centroid_tables_load (GstShCentroidTables *tables,
   config->bad = tables->bad;
   config->lut = tables->lut;
   config->references = tables->references;
-  return status == IMK_OK
-             ? gst_sh_centroid_tables_load_templates (tables, s, config, error)
-             : status;
+  return status == IMK_OK ? load_templates (tables, s, config, error) : status;
 }
 
 void

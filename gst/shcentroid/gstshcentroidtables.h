@@ -19,11 +19,6 @@ ImkStatus gst_sh_centroid_tables_load (GstShCentroidTables *tables,
     const GstShCentroidSettings *settings, ImkShcentroidConfig *config,
     ImkError *error);
 
-/* The same of the templates alone. */
-ImkStatus gst_sh_centroid_tables_load_templates (GstShCentroidTables *tables,
-    const GstShCentroidSettings *settings, ImkShcentroidConfig *config,
-    ImkError *error);
-
 void gst_sh_centroid_tables_clear (GstShCentroidTables *tables);
 
 G_END_DECLS

@@ -19,7 +19,7 @@ BENCH_API int bench_shcentroid (ImkShcentroid *self, const void *frame,
     void *xy, uint32_t size, uint32_t pitch, void *stream, bool mapped);
 BENCH_API ImkPhotostereo *bench_photostereo_new (uint32_t width,
     uint32_t height, uint32_t n_lights, const double *xyz, uint32_t n_threads,
-    bool robust);
+    bool robust, bool near);
 BENCH_API int bench_photostereo_add (ImkPhotostereo *self, const void *frame,
     uint32_t width, uint32_t height, uint32_t light);
 BENCH_API int bench_photostereo_solve (
@@ -107,10 +107,11 @@ bench_shcentroid (ImkShcentroid *self, const void *frame, void *xy,
   return imk_shcentroid_process (self, &in, &out, stream, NULL);
 }
 
-/* A u8 mosaic of 100 mm under lamps at @xyz, inverse square. */
+/* @near: a u8 mosaic of 100 mm under lamps at @xyz, inverse square; else u8
+ * grey values under lights from there. */
 ImkPhotostereo *
 bench_photostereo_new (uint32_t width, uint32_t height, uint32_t n_lights,
-    const double *xyz, uint32_t n_threads, bool robust)
+    const double *xyz, uint32_t n_threads, bool robust, bool near)
 {
   ImkPhotostereoLight lights[IMK_PHOTOSTEREO_MAX_LIGHTS];
   ImkPhotostereoConfig config;
@@ -125,10 +126,11 @@ bench_photostereo_new (uint32_t width, uint32_t height, uint32_t n_lights,
   imk_photostereo_config_init (&config);
   config.width = width;
   config.height = height;
-  config.pattern = IMK_PHOTOSTEREO_PATTERN_RGGB;
+  config.pattern =
+      near ? IMK_PHOTOSTEREO_PATTERN_RGGB : IMK_PHOTOSTEREO_PATTERN_NONE;
   config.lights = lights;
   config.n_lights = n_lights;
-  config.positions = true;
+  config.positions = near;
   config.mm_per_pixel = 100.0 / width;
   config.n_threads = n_threads;
   config.robust =

@@ -65,7 +65,8 @@ def load_kernels(location):
     k.bench_lapsharpen_new.argtypes = [u32, u32]
     k.bench_lapsharpen_new.restype = pointer
     k.bench_lapsharpen.argtypes = [pointer, pointer, pointer, u32, u32]
-    k.bench_photostereo_new.argtypes = [u32, u32, u32, pointer, u32, ctypes.c_bool]
+    k.bench_photostereo_new.argtypes = [
+        u32, u32, u32, pointer, u32, ctypes.c_bool, ctypes.c_bool]
     k.bench_photostereo_new.restype = pointer
     k.bench_photostereo_add.argtypes = [pointer, pointer, u32, u32, u32]
     k.bench_photostereo_solve.argtypes = [pointer, pointer, u32, u32]
@@ -215,9 +216,9 @@ def cupy_centroids(rows, kernels):
 LIGHTS, PS_WIDTH, PS_HEIGHT, PS_ROWS = 260, 2048, 1500, 64
 
 
-def dome():
-    i = np.arange(LIGHTS)
-    z = (i + 0.5) / LIGHTS * 0.95 + 0.05
+def dome(n=LIGHTS):
+    i = np.arange(n)
+    z = (i + 0.5) / n * 0.95 + 0.05
     r = np.sqrt(1 - z * z)
     return 600 * np.stack([r * np.cos(2.399963 * i), r * np.sin(2.399963 * i), z], 1)
 
@@ -257,12 +258,23 @@ def numpy_normals(frames, lights):
     return out / np.linalg.norm(out, axis=2, keepdims=True)
 
 
+def numpy_product(frames, lights):
+    """Least squares under distant lights: one matrix for all pixels."""
+    matrix = np.linalg.pinv(lights / 600).astype(np.float32) / 255
+    flat = frames.reshape(len(frames), -1)
+    out = np.empty((flat.shape[1], 3), np.float32)
+    for i in range(0, len(out), 65536):  # 1.2 times faster than all at once
+        n = matrix @ flat[:, i:i + 65536].astype(np.float32)
+        out[i:i + 65536] = (n / np.linalg.norm(n, axis=0)).T
+    return out.reshape(*frames.shape[1:], 3)
+
+
 def photostereo(rows, kernels):
     lights = dome()
 
-    def new(height, threads, robust):
+    def new(height, threads, robust, lights=lights, near=True):
         state = kernels.bench_photostereo_new(
-            PS_WIDTH, height, LIGHTS, lights.ctypes.data, threads, robust)
+            PS_WIDTH, height, len(lights), lights.ctypes.data, threads, robust, near)
         check("photostereo", bool(state))
         return state
 
@@ -286,6 +298,27 @@ def photostereo(rows, kernels):
         ("cpu", "ours", lambda _: solve(state, ours)),
         ("cpu", "numpy", lambda _: numpy_normals(frames, lights))], 3)
     kernels.bench_photostereo_free(state)
+
+    # a set under few distant lights, one thread, from pictures in memory
+    few = dome(60)
+    frames = np.stack([*surface_pictures(few, PS_HEIGHT)])
+    ours = np.empty((PS_HEIGHT, PS_WIDTH, 3), np.float32)
+    states = {robust: new(PS_HEIGHT, 1, robust, few, False) for robust in (False, True)}
+
+    def run_set(robust):
+        kernels.bench_photostereo_reset(states[robust])
+        for i, frame in enumerate(frames):
+            add(states[robust], frame, i)
+        solve(states[robust], ours)
+
+    run_set(False)
+    check("NumPy", np.allclose(ours, numpy_product(frames, few), rtol=0, atol=1e-4))
+    rows.case("peers", "photostereo-2048x1500x60-directional", [
+        ("cpu", "ours", lambda _: run_set(False)),
+        ("cpu", "ours-robust", lambda _: run_set(True)),
+        ("cpu", "numpy", lambda _: numpy_product(frames, few))], 5)
+    for state in states.values():
+        kernels.bench_photostereo_free(state)
 
     # all of it, robust, all processors: the set as it comes, and its end
     state = new(PS_HEIGHT, 0, True)

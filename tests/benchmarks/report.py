@@ -3,19 +3,37 @@
 """Joins the CSV files of one run into DIR/results.csv and DIR/ratios.svg and
 prints one table and the targets.
 
-Usage: report.py DIR FILE.csv...
+With --compare BEFORE, the results.csv of another run, it names each ratio that
+is worse by 10 %. Times of two runs are never compared: another machine, or
+other work on it, changes them, but hardly what takes turns in one process.
+
+Usage: report.py [--compare BEFORE] DIR FILE.csv...
+Exit status: 1 when a ratio is worse.
 """
+import argparse
 import csv
 import math
 import os
+import re
 import sys
+
+
+FIELDS = {"group", "case", "backend", "peer_or_floor", "median_us", "p99_us",
+          "min_us", "max_us"}
 
 
 def read(files):
     rows = []
     for location in files:
-        with open(location, newline="", encoding="ascii") as file:
-            rows += list(csv.DictReader(file))
+        try:
+            with open(location, newline="", encoding="ascii") as file:
+                reader = csv.DictReader(file)
+                if not FIELDS <= set(reader.fieldnames or ()):
+                    sys.exit(f"report.py: {location} is no results.csv of "
+                             "tests/benchmarks/run: it has other columns.")
+                rows += list(reader)
+        except (OSError, UnicodeDecodeError) as error:
+            sys.exit(f"report.py: {location} cannot be read: {error}")
     return rows
 
 
@@ -132,6 +150,47 @@ def print_targets(results):
               f"{limit:g}")
 
 
+# --- another run --------------------------------------------------------------
+
+WORSE = 1.1  # times
+OPTION = re.compile(r"(.*-of(?:-u16)?(?:-all)?)-(.+)")  # of a row without it
+
+
+def ratios(results, field):
+    """(name, how many times ours another takes): peers, floors, and for an
+    option the same without it"""
+    for (group, case), entries in results.cases.items():
+        option = OPTION.fullmatch(case)
+        for backend, who, figures in entries:
+            if who != "ours" or not figures[field] > 0:
+                continue
+            name = f"{group} {case} {backend}"
+            for _, other, theirs in entries:
+                if other != "ours":
+                    yield f"{name} beside {other}", theirs[field] / figures[field]
+            if option:
+                plain = results.get(group, option[1], "ours", backend, field)
+                yield f"{name} beside {option[1]}", plain / figures[field]
+
+
+def print_comparison(results, before):
+    """Returns: whether a ratio of medians is worse."""
+    old, new = dict(ratios(before, "median_us")), dict(ratios(results, "median_us"))
+    old_minima = dict(ratios(before, "min_us"))
+    new_minima = dict(ratios(results, "min_us"))
+    both = [name for name in new if old.get(name, math.nan) > 0 and new[name] > 0]
+    worse = [name for name in both if old[name] > WORSE * new[name]]
+    print(f"\n{len(worse)} of {len(both)} ratios are worse by 10 % "
+          "(times ours, by medians; by minima)")
+    for name in worse:
+        print(f"  {name}: {show(old[name])} before, {show(new[name])} now "
+              f"({show(old_minima.get(name, math.nan))}, "
+              f"{show(new_minima.get(name, math.nan))})")
+    for name in old.keys() - set(both):
+        print(f"  not measured now: {name}")
+    return bool(worse)
+
+
 # --- a picture ---------------------------------------------------------------
 
 def bars(results):
@@ -166,19 +225,26 @@ def write_picture(results, location):
 
 
 def main():
-    folder, files = sys.argv[1], sys.argv[2:]
-    rows = read(files)
+    parser = argparse.ArgumentParser(prog="report.py")
+    parser.add_argument("--compare", metavar="BEFORE")
+    parser.add_argument("folder")
+    parser.add_argument("files", nargs="+")
+    options = parser.parse_args()
+    before = options.compare and Results(read([options.compare]))
+    rows = read(options.files)
     if not rows:
         sys.exit("report.py: there are no rows.")
-    with open(os.path.join(folder, "results.csv"), "w", newline="",
+    with open(os.path.join(options.folder, "results.csv"), "w", newline="",
               encoding="ascii") as file:
         writer = csv.DictWriter(file, rows[0].keys(), lineterminator="\n")
         writer.writeheader()
         writer.writerows(rows)
     results = Results(rows)
-    write_picture(results, os.path.join(folder, "ratios.svg"))
+    write_picture(results, os.path.join(options.folder, "ratios.svg"))
     print_table(results)
     print_targets(results)
+    if before and print_comparison(results, before):
+        sys.exit(1)
 
 
 main()

@@ -43,6 +43,10 @@ draw_config (Case *c, uint64_t *seed)
   k->max_iterations = variant_between (seed, 1, SOLVER_ROUNDS);
   if (test_random (seed) % 4 == 0)
     k->ambient_model = IMK_PHOTOSTEREO_AMBIENT_CONSTANT;
+  if (test_random (seed) % 4 == 0) {
+    k->robust = IMK_PHOTOSTEREO_ROBUST_NONE;
+    k->thresholds = IMK_PHOTOSTEREO_THRESHOLDS_AUTO;
+  }
 }
 
 /* A sphere under the lights, with noise and outliers. */
@@ -102,6 +106,8 @@ draw (void *data, uint64_t *seed, bool typical, char *name)
     k->positions = true;
     k->ambient_model = IMK_PHOTOSTEREO_AMBIENT_MEAN;
     k->max_iterations = SOLVER_ROUNDS;
+    k->robust = IMK_PHOTOSTEREO_ROBUST_THRESHOLDS;
+    k->thresholds = IMK_PHOTOSTEREO_THRESHOLDS_ABSOLUTE;
   }
   k->n_threads = 1;
   k->mm_per_pixel = 0.1;
@@ -116,9 +122,10 @@ draw (void *data, uint64_t *seed, bool typical, char *name)
   c->ties = calloc (n, sizeof (*c->ties));
   snprintf (name, VARIANT_MAX_NAME,
       "%s %ux%u, %u lights, positions %d, thresholds %d, readmit %d, "
-      "iterations %u, ambient %d",
+      "iterations %u, ambient %d, robust %d",
       imk_type_name (k->type), k->width, k->height, k->n_lights, k->positions,
-      k->thresholds, k->readmit, k->max_iterations, k->ambient_model);
+      k->thresholds, k->readmit, k->max_iterations, k->ambient_model,
+      k->robust);
 }
 
 static void

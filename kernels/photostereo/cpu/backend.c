@@ -50,15 +50,13 @@ solve_row (const Job *job, Scratch *scratch, uint32_t y)
       .y = y,
       .pixel_y = ((float) y - p->centre_y) * p->pitch_y,
       .has_colours = p->n_planes > 1,
+      .wants_ambient = !job->for_heights && job->out->ambient.data,
       .measures = !job->for_heights &&
                   imk_photostereo_measures (p, &job->cpu->params, job->out),
       .row = &row,
   };
 
-  for (c.x = 0; c.x < p->width; c.x += CHUNK) {
-    c.n = p->width - c.x < CHUNK ? p->width - c.x : CHUNK;
-    cpu->loops->solve_chunk (&c);
-  }
+  cpu->loops->solve_row (&c);
   if (job->rows && !job->for_heights)
     job->rows[y] = row;
 }
@@ -145,17 +143,25 @@ static void
 put_plane_row (const Put *put, uint32_t y, uint32_t plane, uint8_t *to)
 {
   const ImkPhotostereoPlan *p = &put->cpu->plan;
+  const uint8_t *bytes = (const uint8_t *) put->frame->data;
+  const uint32_t width = p->width, step = p->channels;
+  uint16_t *words = (uint16_t *) to;
 
-  for (uint32_t x = 0; x < p->width; x++) {
-    uint32_t v = p->interpolate
-                     ? interpolate (put, x, y, plane)
-                     : get_sample (put->frame, x, y, p->colours[plane]);
-
+  bytes += y * put->frame->stride;
+  bytes += p->colours[plane] * imk_type_size (p->type);
+  for (uint32_t x = 0; p->interpolate && x < width; x++)
     if (p->type == IMK_TYPE_U8)
-      to[x] = (uint8_t) v;
+      to[x] = (uint8_t) interpolate (put, x, y, plane);
     else
-      ((uint16_t *) to)[x] = (uint16_t) v;
-  }
+      words[x] = (uint16_t) interpolate (put, x, y, plane);
+  if (p->interpolate)
+    return;
+  if (p->type == IMK_TYPE_U8)
+    for (size_t x = 0; x < width; x++)
+      to[x] = bytes[step * x];
+  else
+    for (size_t x = 0; x < width; x++)
+      words[x] = ((const uint16_t *) bytes)[step * x];
 }
 
 static void
@@ -214,6 +220,8 @@ scratch_free (Scratch *s)
 {
   free (s->grey);
   free (s->factors);
+  free (s->beams);
+  free (s->used);
   free (s->colours);
   free (s->ambient);
   free (s->dropped);
@@ -261,7 +269,8 @@ scratch_size (const Cpu *cpu)
   const ImkPhotostereoPlan *p = &cpu->plan;
   size_t line = (size_t) p->n_lights * CHUNK * sizeof (float);
 
-  return line * (3 + p->constant + (p->n_planes > 1 ? p->n_planes : 0));
+  return line * (2 + !cpu->uniform + p->constant +
+                    (p->n_planes > 1 ? p->n_planes : 0));
 }
 
 static ImkStatus
@@ -294,13 +303,18 @@ allocate_scratch (Cpu *cpu)
 
     atomic_flag_clear (&s->taken);
     s->grey = allocate (line);
-    s->factors = allocate (line);
+    if (cpu->uniform)
+      s->beams = calloc (p->n_lights, sizeof (*s->beams));
+    else
+      s->factors = allocate (line);
+    s->used = allocate ((size_t) p->n_lights * ALIGNMENT);
     s->dropped = allocate (line);
     s->units = p->constant ? allocate (line) : NULL;
     s->colours = p->n_planes > 1 ? allocate (p->n_planes * line) : NULL;
     s->ambient = allocate (p->n_planes * CHUNK * sizeof (float));
-    ok = ok && s->grey && s->factors && s->dropped && s->ambient &&
-         (s->units || !p->constant) && (s->colours || p->n_planes == 1);
+    ok = ok && s->grey && (s->beams || s->factors) && s->used && s->dropped &&
+         s->ambient && (s->units || !p->constant) &&
+         (s->colours || p->n_planes == 1);
   }
   return cpu->scratch && ok;
 }
@@ -382,6 +396,7 @@ cpu_create (const ImkPhotostereoPlan *plan, const ImkPhotostereoParams *params,
   cpu->plan = *plan;
   cpu->params = *params;
   cpu->stride = stride;
+  cpu->uniform = plan->pitch_x == 0 && !plan->constant;
   cpu->n_scratch = imk_parallel_threads (plan->n_threads);
   status = imk_cpu_choose (tables, &loops, error);
   cpu->loops = loops;

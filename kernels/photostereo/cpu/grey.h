@@ -8,53 +8,45 @@
 /* ------------------------------------------------------------------------
  * Largest and clipped samples of a row. */
 
-INLINE Words
-load_words (const void *from, bool wide)
+INLINE void
+scan_samples (const Cpu *cpu, uint32_t y, const void *row, const bool wide)
 {
-  typedef uint8_t Bytes __attribute__ ((vector_size (IMK_VECTOR_SIZE / 2)));
-  Bytes bytes;
-  Words words;
+  const ImkPhotostereoPlan *p = &cpu->plan;
+  const uint8_t *mask = p->mask ? p->mask + (size_t) y * p->width : NULL;
+  const uint8_t *bytes = row;
+  const uint16_t *words = row;
+  Scan *scan = &cpu->scans[y];
+  uint16_t largest = 0;
+  uint32_t n = 0;
 
-  if (wide) {
-    memcpy (&words, from, sizeof (words));
-    return words;
+  for (uint32_t x = 0; x < p->width; x++) {
+    uint16_t v = wide ? words[x] : bytes[x];
+
+    v = !mask || mask[x] ? v : 0;
+    largest = v > largest ? v : largest;
   }
-  memcpy (&bytes, from, sizeof (bytes));
-  return __builtin_convertvector(bytes, Words);
+  /* most rows have none */
+  for (uint32_t x = 0; largest >= p->saturation && x < p->width; x++)
+    n += (wide ? words[x] : bytes[x]) >= p->saturation && (!mask || mask[x]);
+  scan->n_clipped += n;
+  if (largest > scan->largest)
+    scan->largest = largest;
 }
 
 /* Called just after the row was stored, while it is in the cache. */
 static void
 scan_row (const Cpu *cpu, uint32_t y, const uint8_t *row)
 {
-  const ImkPhotostereoPlan *p = &cpu->plan;
-  const uint8_t *mask = p->mask ? p->mask + (size_t) y * p->width : NULL;
-  const uint32_t n_lanes = IMK_VECTOR_SIZE / sizeof (uint16_t);
-  const bool wide = p->type == IMK_TYPE_U16;
-  Words largest = {0}, n_clipped = {0}, last = {0}; /* not clipped */
-
-  last += (uint16_t) (p->saturation - 1); /* 65535, if none ever is */
-  for (uint32_t x = 0; x < p->width; x += n_lanes) {
-    Words v = load_words (row + (wide ? 2 * (size_t) x : x), wide);
-    Words more;
-
-    if (mask)
-      v &= (Words) (load_words (mask + x, false) != 0);
-    more = (Words) (v > largest);
-    largest = (v & more) | (largest & ~more);
-    n_clipped -= (Words) (v > last);
-  }
-  for (uint32_t i = 0; i < n_lanes; i++) {
-    cpu->scans[y].n_clipped += n_clipped[i];
-    if (largest[i] > cpu->scans[y].largest)
-      cpu->scans[y].largest = largest[i];
-  }
+  if (cpu->plan.type == IMK_TYPE_U16)
+    scan_samples (cpu, y, row, true);
+  else
+    scan_samples (cpu, y, row, false);
 }
 
 /* ------------------------------------------------------------------------
  * From samples to grey values. */
 
-static void
+INLINE void
 decode_samples (const Cpu *cpu, const uint8_t *row, uint32_t x, float *to)
 {
   const float unit = cpu->plan.unit, *table = cpu->plan.table;
@@ -77,7 +69,7 @@ decode_samples (const Cpu *cpu, const uint8_t *row, uint32_t x, float *to)
 }
 
 /* Dark and white frame; they have no padding, so only c->n pixels. */
-static void
+INLINE void
 calibrate (const Chunk *c, uint32_t plane, float *values)
 {
   const ImkPhotostereoPlan *p = &c->cpu->plan;
@@ -93,9 +85,9 @@ calibrate (const Chunk *c, uint32_t plane, float *values)
 }
 
 /* One plane of one picture. */
-static void
-fill_plane (
-    const Chunk *c, uint32_t light, uint32_t plane, float *to, float *ambient)
+INLINE void
+fill_plane (const Chunk *c, uint32_t light, uint32_t plane, float *restrict to,
+    float *restrict ambient)
 {
   const Cpu *cpu = c->cpu;
   const float *gain = cpu->lamps[light].gain;
@@ -103,14 +95,19 @@ fill_plane (
   /* a chunk begins at an even pixel */
   float even = gain[cpu->plan.mosaic ? site[0] : plane];
   float odd = gain[cpu->plan.mosaic ? site[1] : plane];
+  const uint8_t *row = samples_row (cpu, c->y, light, plane);
+  const size_t size = cpu->plan.type == IMK_TYPE_U8 ? 1 : 2;
 
-  decode_samples (cpu, samples_row (cpu, c->y, light, plane), c->x, to);
+  /* of the next chunk; rows are too many for the processor to look ahead */
+  for (size_t i = 0; i < CHUNK * size; i += CACHE_LINE)
+    __builtin_prefetch (row + (c->x + CHUNK) * size + i);
+  decode_samples (cpu, row, c->x, to);
   calibrate (c, plane, to);
-  for (uint32_t i = 0; i < CHUNK; i += 2) {
+  for (uint32_t i = 0; (even != 1 || odd != 1) && i < CHUNK; i += 2) {
     to[i] *= even;
     to[i + 1] *= odd;
   }
-  for (uint32_t i = 0; i < CHUNK; i++)
+  for (uint32_t i = 0; c->wants_ambient && i < CHUNK; i++)
     ambient[i] += to[i];
 }
 
@@ -137,7 +134,7 @@ mark_clipped (const Chunk *c, uint32_t light, uint32_t plane, float *grey)
 }
 
 /* The grey values of the @i-th picture of the set. */
-static void
+INLINE void
 fill_grey (const Chunk *c, uint32_t i)
 {
   const ImkPhotostereoPlan *p = &c->cpu->plan;
@@ -206,4 +203,36 @@ fill_factors (const Chunk *c, const ImkPhotostereoLamp *lamp, float *to)
   for (uint32_t i = 0; p->led_lobe > 0 && i < CHUNK; i++)
     to[i] *= imk_photostereo_lobe (
         lamp, lamp->x - x[i], vy, lamp->z - z[i], p->led_lobe);
+}
+
+/* The vectors of the lights, where they do not depend on the pixel: those of
+ * the first one. */
+static void
+fill_beams (const Chunk *c)
+{
+  float factors[CHUNK];
+  Beam all = {0};
+
+  for (uint32_t i = 0; i < c->n_lights; i++) {
+    const ImkPhotostereoLamp *lamp = &c->cpu->lamps[c->lights[i]];
+    Beam *b = &c->scratch->beams[i];
+
+    fill_factors (c, lamp, factors);
+    b->x = factors[0] * lamp->x;
+    b->y = factors[0] * lamp->y;
+    b->z = factors[0] * lamp->z;
+    b->xx = b->x * b->x;
+    b->xy = b->x * b->y;
+    b->xz = b->x * b->z;
+    b->yy = b->y * b->y;
+    b->yz = b->y * b->z;
+    b->zz = b->z * b->z;
+    all.xx += b->xx;
+    all.xy += b->xy;
+    all.xz += b->xz;
+    all.yy += b->yy;
+    all.yz += b->yz;
+    all.zz += b->zz;
+  }
+  c->scratch->all = all;
 }

@@ -3,241 +3,21 @@
  * IMK_ISA_TABLE: the name of its table
  * IMK_VECTOR_SIZE: bytes of its registers; a lane is a pixel
  * The rounds end when all pixels of a vector are done. */
-#include "photostereo/cpu/grey.h"
-
-#define REAL Reals
-#include "photostereo/photostereo-solve.h"
-
-/* A light counts if lo < G - c unit < hi and |n'.L + c unit - G| <= limit. */
-typedef struct Test {
-  Reals x, y, z; /* n' */
-  Reals constant;
-  Reals lo, hi, limit;
-} Test;
-
-/* Adjacent pixels, one for each lane of a vector. */
-typedef struct Group {
-  const Chunk *chunk;
-  uint32_t offset; /* of the first pixel in the chunk */
-  Reals pixel_x;   /* mm */
-  Reals pixel_z;   /* likewise */
-  Test test;       /* that selected the lights of the solution */
-  Solution solution;
-  Reals constant;  /* light of the room, 0 without */
-  Reals middle[3]; /* sum unit L / sum unit^2 of all lights, for digits */
-  Reals n, rounds;
-  Reals last_round; /* number of the round of the solution, from 0 */
-  Masks valid;
-} Group;
-
-/* One light at the pixels of a group. */
-typedef struct Sample {
-  uint32_t at;   /* in the arrays of the scratch */
-  Reals x, y, z; /* light vector */
-  Reals grey;
-  Reals unit; /* what a room light of 1 adds to grey; 0 without */
-} Sample;
-
-/* What a constant adds to the normal equations, for vectors from the middle of
- * all lights: sums of the vectors themselves would leave few digits of what is
- * left when the constant is eliminated. */
-typedef struct Moments {
-  Reals x, y, z, grey, unit; /* sums of w unit times these */
-} Moments;
-
-INLINE Sample
-sample_of (const Group *g, uint32_t i)
-{
-  const Chunk *c = g->chunk;
-  const ImkPhotostereoLamp *lamp = &c->cpu->lamps[c->lights[i]];
-  Sample s = {.at = i * CHUNK + g->offset};
-  Reals k = load (c->scratch->factors + s.at);
-
-  s.x = k * (lamp->x - g->pixel_x);
-  s.y = k * (lamp->y - c->pixel_y);
-  s.z = k * (lamp->z - g->pixel_z);
-  s.grey = load (c->scratch->grey + s.at);
-  if (c->scratch->units)
-    s.unit = load (c->scratch->units + s.at);
-  return s;
-}
-
-/* The treatment of a light that does not fit. */
-typedef enum Solver {
-  SOLVER_READMIT,
-  SOLVER_DROP,
-  SOLVER_HUBER,
-} Solver;
-
-static Solver
-solver_of (const ImkPhotostereoParams *p)
-{
-  if (p->robust == IMK_PHOTOSTEREO_ROBUST_HUBER)
-    return SOLVER_HUBER;
-  return p->robust == IMK_PHOTOSTEREO_ROBUST_THRESHOLDS && !p->readmit
-             ? SOLVER_DROP
-             : SOLVER_READMIT;
-}
-
-/* ------------------------------------------------------------------------
- * One round: selects the lights and computes the sums over them. */
-
-/* Returns: the weights of a light; @used: where they are above 0 */
-INLINE Reals
-weigh (const Group *g, const Test *t, const Sample *l, const Solver solver,
-    const bool constant, Reals round, Masks *used)
-{
-  Reals grey = l->grey;
-  Reals lit = constant ? grey - t->constant * l->unit : grey;
-  Reals residual = t->x * l->x + t->y * l->y + t->z * l->z - lit;
-  Reals size = (Reals) ((Masks) residual & 0x7fffffff);
-  Reals one = {0};
-
-  one += 1;
-  if (solver == SOLVER_HUBER) {
-    Reals weight = t->limit / size;
-
-    *used = grey < IMK_PHOTOSTEREO_CLIPPED;
-    weight = select_lanes (weight < one, weight, one);
-    return (Reals) ((Masks) weight & *used);
-  }
-  *used = (lit > t->lo) & (lit < t->hi) & (size <= t->limit);
-  if (solver == SOLVER_DROP) { /* an excluded light stays excluded */
-    float *dropped = g->chunk->scratch->dropped + l->at;
-    Reals when = load (dropped);
-
-    *used &= when >= round;
-    when = select_lanes (~*used & (when > round), round, when);
-    memcpy (dropped, &when, sizeof (when));
-  }
-  return (Reals) ((Masks) one & *used);
-}
-
-/* The Schur complement of the row of the constant: what is left is solved as
- * without one. */
-INLINE void
-eliminate_constant (Sums *s, const Moments *m)
-{
-  Reals x = m->x / m->unit, y = m->y / m->unit, z = m->z / m->unit;
-
-  s->xx -= x * m->x;
-  s->xy -= x * m->y;
-  s->xz -= x * m->z;
-  s->yy -= y * m->y;
-  s->yz -= y * m->z;
-  s->zz -= z * m->z;
-  s->x -= x * m->grey;
-  s->y -= y * m->grey;
-  s->z -= z * m->grey;
-}
-
-INLINE Reals
-constant_of (const Group *g, const Solution *s, const Moments *m)
-{
-  return (m->grey - s->x * m->x - s->y * m->y - s->z * m->z) / m->unit -
-         (s->x * g->middle[0] + s->y * g->middle[1] + s->z * g->middle[2]);
-}
-
-static void
-find_middle (Group *g)
-{
-  Reals sum[4] = {{0}};
-
-  for (uint32_t i = 0; i < g->chunk->n_lights; i++) {
-    const Sample l = sample_of (g, i);
-
-    sum[0] += l.unit * l.x;
-    sum[1] += l.unit * l.y;
-    sum[2] += l.unit * l.z;
-    sum[3] += l.unit * l.unit;
-  }
-  for (int k = 0; k < 3; k++)
-    g->middle[k] = sum[k] / sum[3];
-}
-
-INLINE Sums
-sweep (const Group *g, const Test *t, const Solver solver, const bool constant,
-    Reals round, Moments *moments)
-{
-  Sums s = {.n = {0}};
-  Moments m = {.unit = {0}};
-  Masks n = {0};
-
-  for (uint32_t i = 0; i < g->chunk->n_lights; i++) {
-    const Sample l = sample_of (g, i);
-    Masks used;
-    Reals weight = weigh (g, t, &l, solver, constant, round, &used);
-    Reals x = l.x, y = l.y, z = l.z, wx, wy, wz;
-
-    if (constant) {
-      x -= l.unit * g->middle[0];
-      y -= l.unit * g->middle[1];
-      z -= l.unit * g->middle[2];
-    }
-
-    if (solver == SOLVER_HUBER) {
-      wx = weight * x;
-      wy = weight * y;
-      wz = weight * z;
-    } else { /* weights are 0 and 1, so both sums are equal */
-      wx = (Reals) ((Masks) x & used);
-      wy = (Reals) ((Masks) y & used);
-      wz = (Reals) ((Masks) z & used);
-    }
-    s.xx += wx * x;
-    s.xy += wx * y;
-    s.xz += wx * z;
-    s.yy += wy * y;
-    s.yz += wy * z;
-    s.zz += wz * z;
-    s.x += wx * l.grey;
-    s.y += wy * l.grey;
-    s.z += wz * l.grey;
-    n -= used;
-    if (constant) {
-      Reals wu = weight * l.unit;
-
-      m.x += wu * x;
-      m.y += wu * y;
-      m.z += wu * z;
-      m.grey += wu * l.grey;
-      m.unit += wu * l.unit;
-    }
-  }
-  s.n = __builtin_convertvector(n, Reals);
-  if (constant)
-    eliminate_constant (&s, &m);
-  *moments = m;
-  return s;
-}
-
-static Sums
-sweep_lights (
-    const Group *g, const Test *t, Solver solver, Reals round, Moments *m)
-{
-  if (g->chunk->cpu->plan.constant)
-    return solver == SOLVER_HUBER ? sweep (g, t, SOLVER_HUBER, true, round, m)
-           : solver == SOLVER_DROP
-               ? sweep (g, t, SOLVER_DROP, true, round, m)
-               : sweep (g, t, SOLVER_READMIT, true, round, m);
-  return solver == SOLVER_HUBER ? sweep (g, t, SOLVER_HUBER, false, round, m)
-         : solver == SOLVER_DROP
-             ? sweep (g, t, SOLVER_DROP, false, round, m)
-             : sweep (g, t, SOLVER_READMIT, false, round, m);
-}
+#include "photostereo/cpu/sweep.h"
 
 /* ------------------------------------------------------------------------
  * The lights of a solution. */
 
 /* Returns: the weight of a light in the solution */
 INLINE Reals
-weigh_solution (const Group *g, const Sample *l, Solver solver)
+weigh_solution (
+    const Group *g, const Sample *l, Solver solver, const Scene scene)
 {
   Masks used;
   /* Lights that a later round rejected still belong to this solution. */
   Reals w =
       weigh (g, &g->test, l, solver == SOLVER_DROP ? SOLVER_READMIT : solver,
-          g->chunk->cpu->plan.constant, g->last_round, &used);
+          scene, g->last_round, &used);
 
   if (solver == SOLVER_DROP)
     w = (Reals) ((Masks) w &
@@ -251,24 +31,38 @@ predict (const Solution *s, const Sample *l)
   return s->x * l->x + s->y * l->y + s->z * l->z;
 }
 
-/* Returns: the mean square residual over the lights of the solution that are
+/* Returns: the mean square residual over the lights of the last sums that are
  * darker than predicted */
-static Reals
-mean_square (const Group *g, Solver solver)
+INLINE Reals
+mean_square_in (const Group *g, const Scene scene)
 {
-  Reals rr = {0}, n = {0}, zero = {0}, one = {0};
+  const Reals zero = broadcast (0), one = broadcast (1);
+  Reals rr = zero, n;
+  Masks count = {0};
 
-  one += 1;
   for (uint32_t i = 0; i < g->chunk->n_lights; i++) {
-    const Sample l = sample_of (g, i);
-    Reals w = weigh_solution (g, &l, solver);
-    Reals r = predict (&g->solution, &l) + g->constant * l.unit - l.grey;
+    const Sample l = sample_of (g, i, scene);
+    Reals lit = scene == SCENE_ROOM ? l.grey - g->constant * l.unit : l.grey;
+    Reals r = predict (&g->solution, &l) - lit;
+    Masks used;
 
-    w = select_lanes (r > zero, w, zero);
-    n += w;
-    rr += w * r * r;
+    memcpy (&used, g->chunk->scratch->used + i * LANES, sizeof (used));
+    used &= r > zero;
+    count -= used;
+    rr += keep (r * r, used);
   }
+  n = __builtin_convertvector(count, Reals);
   return rr / select_lanes (n > one, n, one);
+}
+
+static Reals
+mean_square (const Group *g)
+{
+  Scene scene = scene_of (g->chunk);
+
+  return scene == SCENE_ROOM   ? mean_square_in (g, SCENE_ROOM)
+         : scene == SCENE_NEAR ? mean_square_in (g, SCENE_NEAR)
+                               : mean_square_in (g, SCENE_UNIFORM);
 }
 
 /* Returns: what a light has to exceed in the first solution: @part of the third
@@ -278,26 +72,19 @@ mean_square (const Group *g, Solver solver)
 static Reals
 darkest_of (const Group *g, float part)
 {
-  Reals top[3] = {{0}}, least = {0};
-
-  if (g->chunk->cpu->plan.constant)
-    least += 1;
+  const bool constant = g->chunk->cpu->plan.constant;
+  Reals first = {0}, second = {0}, third = {0}, least = broadcast (constant);
 
   for (uint32_t i = 0; i < g->chunk->n_lights; i++) {
     Reals v = load (g->chunk->scratch->grey + i * CHUNK + g->offset);
 
-    least = select_lanes (v < least, v, least);
-    v = select_lanes (v < IMK_PHOTOSTEREO_CLIPPED, v, (Reals){0});
-    for (int j = 0; j < 3; j++) {
-      Masks more = (Masks) (v > top[j]);
-      Reals less = select_lanes (more, top[j], v);
-
-      top[j] = select_lanes (more, v, top[j]);
-      v = less;
-    }
+    least = minimum (v, least);
+    v = keep (v, v < IMK_PHOTOSTEREO_CLIPPED);
+    third = maximum (third, minimum (second, v));
+    second = maximum (second, minimum (first, v));
+    first = maximum (first, v);
   }
-  return g->chunk->cpu->plan.constant ? least + part * (top[2] - least)
-                                      : part * top[2];
+  return constant ? least + part * (third - least) : part * third;
 }
 
 /* ------------------------------------------------------------------------
@@ -321,22 +108,18 @@ first_test (const Group *g, const ImkPhotostereoParams *p)
 }
 
 INLINE Test
-next_test (const Group *g, const ImkPhotostereoParams *p, Solver solver)
+next_test (const Group *g, const ImkPhotostereoParams *p)
 {
   const Solution *s = &g->solution;
   Test t = {.x = s->x, .y = s->y, .z = s->z, .constant = g->constant};
-  Reals unit = {0}, rms;
+  Reals unit = p->relative ? square_root (s->norm2) : broadcast (1);
 
-  unit += 1;
-  for (uint32_t i = 0; p->relative && i < IMK_VECTOR_SIZE / sizeof (float); i++)
-    unit[i] = sqrtf (s->norm2[i]);
   t.lo = p->t_min * unit;
   t.hi = p->t_max * unit;
   t.limit = p->t_res * unit;
   if (p->adaptive) {
-    rms = mean_square (g, solver);
-    for (uint32_t i = 0; i < IMK_VECTOR_SIZE / sizeof (float); i++)
-      rms[i] = IMK_PHOTOSTEREO_RESIDUAL_FACTOR * sqrtf (rms[i]);
+    Reals rms = IMK_PHOTOSTEREO_RESIDUAL_FACTOR * square_root (mean_square (g));
+
     t.limit = select_lanes (rms > t.limit, rms, t.limit);
   }
   return t;
@@ -392,7 +175,7 @@ solve_rounds (Group *g, Masks wanted)
   active =
       p->robust == IMK_PHOTOSTEREO_ROBUST_NONE ? g->valid ^ g->valid : g->valid;
   for (uint32_t i = 1; i < p->max_iterations && any_lane (active); i++) {
-    Test test = next_test (g, p, solver);
+    Test test = next_test (g, p);
     Solution s;
     Masks good, same;
 
@@ -428,42 +211,82 @@ solve_rounds (Group *g, Masks wanted)
  * Albedo and residual: one more sweep over the lights of the solution. */
 
 /* @constants: of the planes, with light of the room */
-static void
-measure (const Group *g, Reals *albedo, Reals *constants, Reals *residual)
+INLINE void
+measure_in (const Group *g, const Scene scene, Reals *albedo, Reals *constants,
+    Reals *residual)
 {
   const Chunk *c = g->chunk;
   const Solver solver = solver_of (&c->cpu->params);
   const uint32_t n_planes = c->cpu->plan.n_planes;
-  const bool constant = c->cpu->plan.constant;
   Reals ss = {0}, rr = {0}, su = {0}, uu = {0};
 
+  for (uint32_t j = 0; j < n_planes; j++)
+    albedo[j] = constants[j] = ss;
   for (uint32_t i = 0; i < c->n_lights; i++) {
-    const Sample l = sample_of (g, i);
+    const Sample l = sample_of (g, i, scene);
     Reals s = predict (&g->solution, &l);
-    Reals w = weigh_solution (g, &l, solver);
-    Reals r = s + g->constant * l.unit - l.grey;
+    Reals w = weigh_solution (g, &l, solver, scene);
+    Reals r = (scene == SCENE_ROOM ? s + g->constant * l.unit : s) - l.grey;
 
     rr += w * r * r;
-    ss += w * s * s;
-    su += w * s * l.unit;
-    uu += w * l.unit * l.unit;
+    if (scene == SCENE_ROOM || c->has_colours)
+      ss += w * s * s;
+    if (scene == SCENE_ROOM) {
+      su += w * s * l.unit;
+      uu += w * l.unit * l.unit;
+    }
     for (uint32_t j = 0; c->has_colours && j < n_planes; j++) {
       Reals value = load (c->scratch->colours +
                           (n_planes * (size_t) i + j) * CHUNK + g->offset);
 
       albedo[j] += w * s * value;
-      constants[j] += w * l.unit * value;
+      if (scene == SCENE_ROOM)
+        constants[j] += w * l.unit * value;
     }
   }
-  for (uint32_t j = 0; j < n_planes && !constant; j++)
-    albedo[j] /= ss;
-  for (uint32_t j = 0; j < n_planes && constant; j++) { /* two unknowns */
+  for (uint32_t j = 0; c->has_colours && j < n_planes; j++)
+    if (scene != SCENE_ROOM)
+      albedo[j] /= ss;
+  for (uint32_t j = 0; j < n_planes && scene == SCENE_ROOM; j++) {
     Reals a = albedo[j], u = constants[j], det = ss * uu - su * su;
 
-    albedo[j] = (a * uu - u * su) / det;
+    albedo[j] = (a * uu - u * su) / det; /* two unknowns */
     constants[j] = c->has_colours ? (u * ss - a * su) / det : g->constant;
   }
   *residual = rr / g->n; /* the mean square */
+}
+
+static void
+measure (const Group *g, Reals *albedo, Reals *constants, Reals *residual)
+{
+  switch (scene_of (g->chunk)) {
+  case SCENE_ROOM:
+    measure_in (g, SCENE_ROOM, albedo, constants, residual);
+    break;
+  case SCENE_NEAR:
+    measure_in (g, SCENE_NEAR, albedo, constants, residual);
+    break;
+  default:
+    measure_in (g, SCENE_UNIFORM, albedo, constants, residual);
+  }
+}
+
+/* Into the results of the chunk, pixels from @at on. */
+static void
+store_nothing (const Chunk *c, uint32_t at)
+{
+  Results *r = &c->scratch->results;
+  const Reals zero = {0};
+
+  for (int k = 0; k < 3; k++)
+    store (r->normal[k] + at, zero);
+  for (int k = 0; k < IMK_PHOTOSTEREO_N_QUALITIES; k++)
+    store (r->quality[k] + at, zero);
+  store (r->length + at, zero);
+  for (uint32_t j = 0; j < c->cpu->plan.n_planes; j++) {
+    store (r->albedo[j] + at, zero);
+    store (r->constant[j] + at, zero);
+  }
 }
 
 static void
@@ -471,34 +294,32 @@ store_group (
     const Group *g, const Reals *albedo, const Reals *constants, Reals residual)
 {
   const Chunk *c = g->chunk;
+  const Solution *s = &g->solution;
+  const Reals length = square_root (s->norm2);
+  Results *r = &c->scratch->results;
+  uint32_t at = g->offset;
 
-  for (uint32_t i = 0; i < IMK_VECTOR_SIZE / sizeof (float); i++) {
-    uint32_t x = c->x + g->offset + i;
-    float length = sqrtf (g->solution.norm2[i]);
-    Result r = {0};
-
-    if (x >= c->cpu->plan.width)
-      return;
-    if (g->valid[i]) {
-      r.normal[0] = g->solution.x[i] / length;
-      r.normal[1] = g->solution.y[i] / length;
-      r.normal[2] = g->solution.z[i] / length;
-      for (uint32_t j = 0; j < c->cpu->plan.n_planes; j++) {
-        r.albedo[j] = c->has_colours ? albedo[j][i] * length : length;
-        r.constant[j] = c->has_colours ? constants[j][i] : g->constant[i];
-      }
-      r.quality[IMK_PHOTOSTEREO_LIGHTS] = g->n[i];
-      r.quality[IMK_PHOTOSTEREO_ROUNDS] = g->rounds[i];
-      r.quality[IMK_PHOTOSTEREO_RESIDUAL] = sqrtf (residual[i]);
-      r.length = length;
-      r.quality[IMK_PHOTOSTEREO_CONDITION] = g->solution.condition[i];
-    }
-    imk_photostereo_store_result (c, x, g->offset + i, &r);
+  store (r->normal[0] + at, keep (s->x / length, g->valid));
+  store (r->normal[1] + at, keep (s->y / length, g->valid));
+  store (r->normal[2] + at, keep (s->z / length, g->valid));
+  store (r->length + at, keep (length, g->valid));
+  for (uint32_t j = 0; j < c->cpu->plan.n_planes; j++) {
+    store (r->albedo[j] + at,
+        keep (c->has_colours ? albedo[j] * length : length, g->valid));
+    store (r->constant[j] + at,
+        keep (c->has_colours ? constants[j] : g->constant, g->valid));
   }
+  store (r->quality[IMK_PHOTOSTEREO_LIGHTS] + at, keep (g->n, g->valid));
+  store (r->quality[IMK_PHOTOSTEREO_ROUNDS] + at, keep (g->rounds, g->valid));
+  store (r->quality[IMK_PHOTOSTEREO_RESIDUAL] + at,
+      keep (square_root (residual), g->valid));
+  store (r->quality[IMK_PHOTOSTEREO_CONDITION] + at,
+      keep (s->condition, g->valid));
 }
 
+/* Grey values and light vectors. */
 static void
-solve_chunk (const Chunk *c)
+fill_chunk (const Chunk *c)
 {
   Scratch *scratch = c->scratch;
 
@@ -511,36 +332,65 @@ solve_chunk (const Chunk *c)
   if (c->cpu->heights.z)
     imk_photostereo_heights_of (
         &c->cpu->heights, c->x, c->y, c->n, scratch->pixel_z);
+  if (c->cpu->uniform && c->x == 0)
+    fill_beams (c);
   for (uint32_t i = 0; i < c->n_lights; i++) {
     fill_grey (c, i);
     if (scratch->units)
       fill_units (c, i);
-    fill_factors (
-        c, &c->cpu->lamps[c->lights[i]], scratch->factors + (size_t) i * CHUNK);
+    if (!c->cpu->uniform)
+      fill_factors (c, &c->cpu->lamps[c->lights[i]],
+          scratch->factors + (size_t) i * CHUNK);
   }
-  for (size_t i = 0; scratch->dropped && i < (size_t) c->n_lights * CHUNK; i++)
-    scratch->dropped[i] = INFINITY;
+  if (solver_of (&c->cpu->params) == SOLVER_DROP)
+    for (size_t i = 0; i < (size_t) c->n_lights * CHUNK; i++)
+      scratch->dropped[i] = INFINITY;
+}
 
-  for (uint32_t i = 0; i < c->n; i += IMK_VECTOR_SIZE / sizeof (float)) {
-    Group g = {.chunk = c, .offset = i};
-    Reals albedo[IMK_PHOTOSTEREO_MAX_PLANES] = {{0}}, residual = {0};
-    Reals constants[IMK_PHOTOSTEREO_MAX_PLANES] = {{0}};
+static void
+solve_chunk (const Chunk *c)
+{
+  fill_chunk (c);
+  for (uint32_t i = 0; i < c->n; i += LANES) {
+    Group g;
+    Reals albedo[IMK_PHOTOSTEREO_MAX_PLANES], residual = {0};
+    Reals constants[IMK_PHOTOSTEREO_MAX_PLANES];
     Masks wanted;
 
-    for (uint32_t j = 0; j < IMK_VECTOR_SIZE / sizeof (float); j++)
+    for (uint32_t j = 0; j < LANES; j++)
       wanted[j] = -is_wanted (c, c->x + i + j);
-    g.pixel_x = load (scratch->pixel_x + i);
-    g.pixel_z = load (scratch->pixel_z + i);
-    if (c->n_lights >= 3 && any_lane (wanted)) {
-      solve_rounds (&g, wanted);
-      if (c->measures && any_lane (g.valid))
-        measure (&g, albedo, constants, &residual);
+    if (c->n_lights < 3 || !any_lane (wanted)) {
+      store_nothing (c, i);
+      continue;
     }
+    g.chunk = c;
+    g.offset = i;
+    g.pixel_x = load (c->scratch->pixel_x + i);
+    g.pixel_z = load (c->scratch->pixel_z + i);
+    solve_rounds (&g, wanted);
+    if (!any_lane (g.valid)) {
+      store_nothing (c, i);
+      continue;
+    }
+    if (c->measures)
+      measure (&g, albedo, constants, &residual);
     store_group (&g, albedo, constants, residual);
+  }
+  imk_photostereo_store_chunk (c);
+}
+
+static void
+solve_row (Chunk *c)
+{
+  const uint32_t width = c->cpu->plan.width;
+
+  for (c->x = 0; c->x < width; c->x += CHUNK) {
+    c->n = width - c->x < CHUNK ? width - c->x : CHUNK;
+    solve_chunk (c);
   }
 }
 
 const ImkPhotostereoLoops IMK_ISA_TABLE = {
-    .solve_chunk = solve_chunk,
+    .solve_row = solve_row,
     .scan_row = scan_row,
 };

@@ -7,13 +7,32 @@
 #include "photostereo/photostereo-heights.h"
 #include "photostereo/photostereo-pixel.h"
 
-enum { CHUNK = 64 }; /* pixels; a cache line of bytes */
+enum { CACHE_LINE = 64, CHUNK = 64 /* pixels */ };
+
+/* The light vector of all pixels where it is the same, and its products. */
+typedef struct Beam {
+  float x, y, z;
+  float xx, xy, xz, yy, yz, zz;
+} Beam;
+
+/* The results of a chunk: 0 where there is no solution. */
+typedef struct Results {
+  float normal[3][CHUNK];
+  float quality[IMK_PHOTOSTEREO_N_QUALITIES][CHUNK];
+  float length[CHUNK]; /* of n' */
+  float albedo[IMK_PHOTOSTEREO_MAX_PLANES][CHUNK];
+  float constant[IMK_PHOTOSTEREO_MAX_PLANES][CHUNK]; /* light of the room */
+} Results;
 
 /* Buffers of one thread. */
 typedef struct Scratch {
   atomic_flag taken;
   float *grey;    /* [light][CHUNK] */
-  float *factors; /* k of the light vectors, likewise */
+  float *factors; /* k of the light vectors, likewise; not with beams */
+  Beam *beams;    /* [light] */
+  Beam all;       /* sums over the beams of a set */
+  int32_t *used;  /* [light], of one vector of pixels: masks of the lights in
+                   * the last sums */
   float *colours; /* [light][plane][CHUNK]; NULL with 1 plane */
   float *units;   /* what a room light of 1 adds to grey, likewise; NULL
                    * without */
@@ -22,6 +41,7 @@ typedef struct Scratch {
   float *ambient; /* [plane][CHUNK]; sums over the lights */
   float pixel_x[CHUNK]; /* mm */
   float pixel_z[CHUNK]; /* mm above the working plane */
+  Results results;
 } Scratch;
 
 /* Of the samples of a row. */
@@ -46,7 +66,8 @@ typedef struct Cpu {
   float *normals;   /* [row][width][3], of the last solution, or NULL */
   ImkPhotostereoHeights heights; /* with height_rounds */
   float
-      *slopes; /* normals for heights, [every heights.step-th row][width][3] */
+      *slopes;  /* normals for heights, [every heights.step-th row][width][3] */
+  bool uniform; /* one vector a light serves all pixels: beams, no factors */
   uint32_t n_scratch;
   Scratch *scratch;
 } Cpu;
@@ -72,22 +93,14 @@ typedef struct Chunk {
   uint32_t n_lights;
   uint32_t x, y, n;
   float pixel_y; /* mm */
-  bool measures, has_colours;
+  bool measures, has_colours, wants_ambient;
   ImkPhotostereoRow *row;
 } Chunk;
 
-/* The result at one pixel. */
-typedef struct Result {
-  float normal[3]; /* 0 if there is no solution, as all members below */
-  float albedo[IMK_PHOTOSTEREO_MAX_PLANES];
-  float quality[IMK_PHOTOSTEREO_N_QUALITIES];
-  float length;                               /* of n' */
-  float constant[IMK_PHOTOSTEREO_MAX_PLANES]; /* light of the room */
-} Result;
-
 /* loops.c is compiled once for each instruction set. */
 typedef struct ImkPhotostereoLoops {
-  void (*solve_chunk) (const Chunk *chunk);
+  /* @chunk: of the row; where it is along the row is set here */
+  void (*solve_row) (Chunk *chunk);
   /* Updates cpu->scans[y]. @row: the samples, 0 up to a whole chunk */
   void (*scan_row) (const Cpu *cpu, uint32_t y, const uint8_t *row);
 } ImkPhotostereoLoops;
@@ -112,9 +125,8 @@ is_wanted (const Chunk *c, uint32_t x)
   return x < p->width && (!p->mask || p->mask[(size_t) c->y * p->width + x]);
 }
 
-/* The pixel @x of the row, pixel @i of the chunk. */
-void imk_photostereo_store_result (
-    const Chunk *c, uint32_t x, uint32_t i, const Result *r);
+/* The results of the chunk, into outputs and sums. */
+void imk_photostereo_store_chunk (const Chunk *c);
 
 /* Colours of a mosaic, after all its results are stored.
  * @data: a Job, as an ImkBandFunc */

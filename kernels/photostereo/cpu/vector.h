@@ -2,6 +2,7 @@
 /* Vectors of IMK_VECTOR_SIZE bytes, for loops.c. */
 #pragma once
 
+#include <math.h>
 #include <string.h>
 
 #include "photostereo/cpu/loops.h"
@@ -10,7 +11,8 @@
 
 typedef float Reals __attribute__ ((vector_size (IMK_VECTOR_SIZE)));
 typedef int32_t Masks __attribute__ ((vector_size (IMK_VECTOR_SIZE)));
-typedef uint16_t Words __attribute__ ((vector_size (IMK_VECTOR_SIZE)));
+
+enum { LANES = IMK_VECTOR_SIZE / sizeof (float) };
 
 INLINE Reals
 load (const float *p)
@@ -19,6 +21,50 @@ load (const float *p)
 
   memcpy (&v, p, sizeof (v));
   return v;
+}
+
+INLINE void
+store (float *p, Reals v)
+{
+  memcpy (p, &v, sizeof (v));
+}
+
+INLINE Reals
+broadcast (float v)
+{
+  return v - (Reals){0}; /* + would lose the sign of 0 */
+}
+
+/* Of @v where the mask is set, else 0. */
+INLINE Reals
+keep (Reals v, Masks mask)
+{
+  return (Reals) ((Masks) v & mask);
+}
+
+/* Loops over lanes become one instruction. */
+INLINE Reals
+square_root (Reals v)
+{
+  for (uint32_t i = 0; i < LANES; i++)
+    v[i] = sqrtf (v[i]);
+  return v;
+}
+
+INLINE Reals
+minimum (Reals a, Reals b)
+{
+  for (uint32_t i = 0; i < LANES; i++)
+    a[i] = a[i] < b[i] ? a[i] : b[i];
+  return a;
+}
+
+INLINE Reals
+maximum (Reals a, Reals b)
+{
+  for (uint32_t i = 0; i < LANES; i++)
+    a[i] = a[i] > b[i] ? a[i] : b[i];
+  return a;
 }
 
 INLINE Reals
@@ -32,7 +78,7 @@ any_lane (Masks mask)
 {
   int32_t any = 0;
 
-  for (uint32_t i = 0; i < IMK_VECTOR_SIZE / sizeof (int32_t); i++)
+  for (uint32_t i = 0; i < LANES; i++)
     any |= mask[i];
   return any != 0;
 }

@@ -5,8 +5,11 @@
 #include "shcentroid/cpu/rows.h"
 #include "shcentroid/cpu/tile.h"
 
-/* Pixels of a window whose keys the search for the brightest keeps. */
-enum { MOST_KEYS = 4096 };
+/* Pixels whose keys the search for the brightest keeps. */
+enum {
+  MOST_KEYS = 4096,
+  KEY_STEP = 16, /* keys that are copied at a time */
+};
 
 /* @whole: the smallest, and how many, too; a bad pixel is not a number */
 INLINE void
@@ -98,121 +101,179 @@ find_ranges (ChainTile *t)
   }
 }
 
-/* @keys: (out): of all pixels but bad ones; one more may be written. Returns:
- * how many */
-static uint32_t
-gather_keys (
-    const ChainTile *t, const ImkShcentroidWindow *w, uint32_t *restrict keys)
+/* Of a bad pixel it is below all others. */
+INLINE uint32_t
+key_of (float value)
 {
-  float values[CHAIN_TILE];
-  uint32_t count = 0;
-
-  for (uint32_t y = 0; y < w->height; y++)
-    for (uint32_t x = 0; x < w->width; x += CHAIN_TILE) {
-      uint32_t n = w->width - x < CHAIN_TILE ? w->width - x : CHAIN_TILE;
-
-      load_row (t->f, w->x + x, w->y + y, n, values);
-      for (uint32_t i = 0; i < n; i++) {
-        keys[count] = imk_shcentroid_key (values[i]);
-        count += values[i] == values[i];
-      }
-    }
-  return count;
+  return value == value ? imk_shcentroid_key (value) : 0;
 }
 
-/* How many of @n, turned around by @turn, reach @key, and the smallest that
- * does. */
+/* Keys of cells side by side, of each its rows one after the other. */
+typedef struct KeyBatch {
+  uint32_t first, n; /* cells */
+  uint32_t at[CHAIN_TILE];
+  uint32_t keys[MOST_KEYS + (CHAIN_TILE + 1) * KEY_STEP];
+} KeyBatch;
+
 static uint32_t
-count_keys (const uint32_t *restrict keys, uint32_t n, uint32_t turn,
-    uint32_t key, uint32_t *smallest)
+n_keys_of (const ImkShcentroidWindow *w)
 {
-  uint32_t count = 0, least = UINT32_MAX;
+  return w->width * w->height;
+}
+
+/* From row to cells. Steps end beyond the row of a cell: in its next row, which
+ * comes later, or between two cells. */
+static void
+deal_keys (const ChainTile *t, KeyBatch *b, const uint32_t *row, uint32_t y)
+{
+  for (uint32_t i = 0, column = 0; i < b->n; i++) {
+    uint32_t width = t->windows[b->first + i].width;
+    uint32_t *to = b->keys + b->at[i] + y * width;
+
+    for (uint32_t x = 0; x < width; x += KEY_STEP)
+      memcpy (to + x, row + column + x, KEY_STEP * sizeof (*to));
+    column += width;
+  }
+}
+
+/* Of as many cells as fit, from @first on; of none, if that one does not. */
+static void
+gather_keys (const ChainTile *t, uint32_t first, KeyBatch *b)
+{
+  const ImkShcentroidWindow *w = &t->windows[first];
+  uint32_t row[CHAIN_TILE + KEY_STEP], n_keys = 0, columns = 0;
+  float values[CHAIN_TILE];
+
+  b->first = first;
+  b->n = 0;
+  for (uint32_t i = first; i < t->n && t->windows[i].width <= CHAIN_TILE &&
+                           n_keys + n_keys_of (&t->windows[i]) <= MOST_KEYS;
+       i++) {
+    b->at[b->n] = n_keys + b->n * KEY_STEP;
+    n_keys += n_keys_of (&t->windows[i]);
+    columns += t->windows[i].width;
+    b->n++;
+  }
+  for (uint32_t y = 0; y < w->height && b->n > 0; y++) {
+    load_row (t->f, w->x, w->y + y, columns, values);
+    for (uint32_t x = 0; x < columns; x++)
+      row[x] = key_of (values[x]);
+    deal_keys (t, b, row, y);
+  }
+}
+
+/* Of the keys on both sides of a limit. */
+typedef struct KeySplit {
+  uint32_t n;        /* that reach it */
+  uint32_t smallest; /* of these; UINT32_MAX for none */
+  uint32_t largest;  /* of the others; 0 for none */
+} KeySplit;
+
+static KeySplit
+split_keys (const uint32_t *restrict keys, uint32_t n, uint32_t limit)
+{
+  uint32_t count = 0, smallest = UINT32_MAX, largest = 0;
 
   for (uint32_t i = 0; i < n; i++) {
-    uint32_t k = keys[i] ^ turn, reaches = k >= key;
+    uint32_t reaches = keys[i] >= limit, above = keys[i] | (reaches - 1);
+    uint32_t below = keys[i] & (reaches - 1);
 
-    k |= reaches - 1;
     count += reaches;
-    least = k < least ? k : least;
+    smallest = above < smallest ? above : smallest;
+    largest = below > largest ? below : largest;
   }
-  *smallest = least;
-  return count;
+  return (KeySplit){count, smallest, largest};
 }
 
 /* The same of a window with more than MOST_KEYS. */
-static uint32_t
-count_brighter (const ChainTile *t, const ImkShcentroidWindow *w, uint32_t turn,
-    uint32_t key, uint32_t *smallest)
+static KeySplit
+split_window (const ChainTile *t, const ImkShcentroidWindow *w, uint32_t limit)
 {
-  uint32_t count = 0, least = UINT32_MAX;
+  KeySplit split = {0, UINT32_MAX, 0};
+  uint32_t keys[CHAIN_TILE];
   float values[CHAIN_TILE];
 
   for (uint32_t y = 0; y < w->height; y++)
     for (uint32_t x = 0; x < w->width; x += CHAIN_TILE) {
       uint32_t n = w->width - x < CHAIN_TILE ? w->width - x : CHAIN_TILE;
+      KeySplit some;
 
       load_row (t->f, w->x + x, w->y + y, n, values);
-      for (uint32_t i = 0; i < n; i++) {
-        uint32_t k = imk_shcentroid_key (values[i]) ^ turn;
-        uint32_t reaches = (k >= key) & (values[i] == values[i]);
-
-        k |= reaches - 1;
-        count += reaches;
-        least = k < least ? k : least;
-      }
+      for (uint32_t i = 0; i < n; i++)
+        keys[i] = key_of (values[i]);
+      some = split_keys (keys, n, limit);
+      split.n += some.n;
+      if (some.smallest < split.smallest)
+        split.smallest = some.smallest;
+      if (some.largest > split.largest)
+        split.largest = some.largest;
     }
-  *smallest = least;
-  return count;
+  return split;
 }
 
-/* Returns: the level of the brightest pixels of cell @i */
+/* Halves the range between the smallest and the largest pixel; both ends are
+ * always those of pixels, so that equal ones take no steps.
+ * @keys: of the cell, or NULL
+ * Returns: the level of the brightest pixels of cell @i */
 static double
-find_brightest (const ChainTile *t, uint32_t i)
+find_brightest (const ChainTile *t, uint32_t i, const uint32_t *keys)
 {
   const ImkShcentroidParams *params = &t->f->cpu->params;
-  uint32_t rank = imk_shcentroid_rank (params, t->ranges[i].n);
   const ImkShcentroidWindow *w = &t->windows[i];
-  bool fits = (uint64_t) w->width * w->height <= MOST_KEYS, found = false;
-  uint32_t keys[MOST_KEYS + 1], n_keys = 0, smallest;
-  ImkShcentroidSearch search;
+  uint32_t rank = imk_shcentroid_rank (params, t->ranges[i].n);
+  uint32_t low = imk_shcentroid_key (t->ranges[i].min);
+  uint32_t last = imk_shcentroid_key (t->ranges[i].max), limit;
+  KeySplit s = {.n = 0};
 
   if (rank == 0)
     return -imk_shcentroid_infinity ();
-  if (fits)
-    n_keys = gather_keys (t, w, keys);
-  search = imk_shcentroid_search (t->ranges[i], rank);
-  while (!found && search.high - search.low > 1) {
-    uint32_t key = imk_shcentroid_search_key (&search);
-    uint32_t n = fits ? count_keys (keys, n_keys, 0, key, &smallest)
-                      : count_brighter (t, w, 0, key, &smallest);
-
-    found = imk_shcentroid_search_step (&search, n, smallest);
+  while (s.n != rank && low < last) {
+    limit = last - (last - low) / 2;
+    s = keys ? split_keys (keys, n_keys_of (w), limit)
+             : split_window (t, w, limit);
+    if (s.n < rank)
+      last = s.largest;
+    else
+      low = s.smallest;
   }
   if (!params->subtract)
-    return imk_shcentroid_value_of_key (search.low);
-  if (fits)
-    count_keys (keys, n_keys, IMK_SHCENTROID_LOWER,
-        imk_shcentroid_lower_key (&search), &smallest);
-  else
-    count_brighter (t, w, IMK_SHCENTROID_LOWER,
-        imk_shcentroid_lower_key (&search), &smallest);
-  return imk_shcentroid_lower_level (smallest);
+    return imk_shcentroid_value_of_key (low);
+  s = keys ? split_keys (keys, n_keys_of (w), low) : split_window (t, w, low);
+  return s.largest ? imk_shcentroid_value_of_key (s.largest)
+                   : -imk_shcentroid_infinity ();
+}
+
+/* Of all cells of a tile. */
+static void
+find_all_brightest (const ChainTile *t, double *levels)
+{
+  KeyBatch batch;
+
+  for (uint32_t first = 0; first < t->n;) {
+    gather_keys (t, first, &batch);
+    for (uint32_t i = 0; i < batch.n; i++)
+      levels[first + i] =
+          find_brightest (t, first + i, batch.keys + batch.at[i]);
+    if (batch.n == 0)
+      levels[first] = find_brightest (t, first, NULL);
+    first += batch.n ? batch.n : 1;
+  }
 }
 
 static void
 find_levels (ChainTile *t)
 {
   const Cpu *cpu = t->f->cpu;
+  double brightest[CHAIN_TILE];
 
   if (imk_shcentroid_needs_range (&cpu->params))
     find_ranges (t);
-  for (uint32_t i = 0; i < t->n; i++) {
-    double brightest = -imk_shcentroid_infinity ();
-
-    if (cpu->params.brightest > 0)
-      brightest = find_brightest (t, i);
+  for (uint32_t i = 0; i < t->n; i++)
+    brightest[i] = -imk_shcentroid_infinity ();
+  if (cpu->params.brightest > 0)
+    find_all_brightest (t, brightest);
+  for (uint32_t i = 0; i < t->n; i++)
     t->levels[i] =
         imk_shcentroid_level (&cpu->params, cpu->rects[t->first + i].threshold,
-            t->ranges[i].min, t->ranges[i].max, brightest);
-  }
+            t->ranges[i].min, t->ranges[i].max, brightest[i]);
 }

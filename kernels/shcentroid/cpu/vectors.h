@@ -3,6 +3,7 @@
  * vectors lane by lane, so conversions are intrinsics. */
 #pragma once
 
+#include <math.h>
 #include <string.h>
 
 #include "shcentroid/cpu/state.h"
@@ -76,12 +77,72 @@ fill_reals (double *to, double value, uint32_t n)
     memcpy (to + i, &reals, sizeof (reals));
 }
 
-/* No vector code, and out of line: powers are rare. */
+INLINE Reals
+choose_reals (Masks mask, Reals yes, Reals no)
+{
+  return (Reals) (((Masks) yes & mask) | ((Masks) no & ~mask));
+}
+
+/* The sum of this and a small whole number has that number in its last bits. */
+#define WHOLE 4503599627370496.0
+
+/* imk_shcentroid_log (), operation by operation: the same bits. */
+INLINE Reals
+log_reals (Reals x)
+{
+  static const double terms[] = {1.0 / 23, 1.0 / 21, 1.0 / 19, 1.0 / 17,
+      1.0 / 15, 1.0 / 13, 1.0 / 11, 1.0 / 9, 1.0 / 7, 1.0 / 5, 1.0 / 3, 1.0};
+  Masks bits = (Masks) x;
+  Masks exponents = ((bits >> 52) & 0x7ff) | (Masks) all_reals (WHOLE);
+  Reals exponent = (Reals) exponents - WHOLE - 1023.0, m, s, square;
+  Reals sum = {0};
+  Masks large;
+
+  m = (Reals) ((bits & INT64_C (0x000fffffffffffff)) |
+               INT64_C (0x3ff0000000000000));
+  large = m > 1.4142135623730951;
+  m = choose_reals (large, m * 0.5, m);
+  exponent = choose_reals (large, exponent + 1.0, exponent);
+  s = (m - 1.0) / (m + 1.0);
+  square = s * s;
+  for (uint32_t i = 0; i < sizeof (terms) / sizeof (*terms); i++)
+    sum = sum * square + terms[i];
+  return 2.0 * s * sum + exponent * 0.69314718055994531;
+}
+
+/* imk_shcentroid_exp (), likewise. */
+INLINE Reals
+exp_reals (Reals x)
+{
+  static const double terms[] = {1.0 / 479001600.0, 1.0 / 39916800.0,
+      1.0 / 3628800.0, 1.0 / 362880.0, 1.0 / 40320.0, 1.0 / 5040.0, 1.0 / 720.0,
+      1.0 / 120.0, 1.0 / 24.0, 1.0 / 6.0, 0.5, 1.0, 1.0};
+  Masks small = x > -700.0;
+  Reals bounded = choose_reals (small, x, all_reals (-700.0));
+  Reals k = bounded * 1.4426950408889634 + 0.5, r, sum, scale;
+
+  for (uint32_t i = 0; i < REALS; i++)
+    k[i] = floor (k[i]);
+  r = bounded - k * 0.69314718036912382 - k * 1.9082149292705877e-10;
+  sum = all_reals (1.0 / 6227020800.0);
+  for (uint32_t i = 0; i < sizeof (terms) / sizeof (*terms); i++)
+    sum = sum * r + terms[i];
+  scale = (Reals) ((Masks) (k + (WHOLE + 1023.0)) << 52);
+  return (Reals) ((Masks) (sum * scale) & small);
+}
+
+/* imk_shcentroid_power (), likewise; out of line, as powers are rare. */
 static void
 raise_reals (Reals *p, double power)
 {
-  for (uint32_t i = 0; i < REALS; i++)
-    (*p)[i] = imk_shcentroid_power ((*p)[i], power);
+  Reals x = *p;
+  Masks is_finite = x < 1e300;
+  Reals raised =
+      power == 2.0
+          ? (Reals) ((Masks) (x * x) & (x > 0.0))
+          : (Reals) ((Masks) exp_reals (power * log_reals (x)) & (x > 1e-300));
+
+  *p = choose_reals (is_finite, raised, x);
 }
 
 /* A bad pixel is not a number, and not larger. */
