@@ -89,8 +89,8 @@ gst_oct_bscan_open (GstElement *element, ImkBackend backend,
   return IMK_OK;
 }
 
-/* docs/explanation/benchmarks.md: the way to the GPU and back takes as long as
- * a core takes for a handful of A-scans. */
+/* docs/explanation/measurements.md: the way to the GPU and back takes as long
+ * as a core takes for a handful of A-scans. */
 static gboolean
 gst_oct_bscan_prefers_cuda (GstElement *element, const GstVideoInfo *info)
 {

@@ -300,8 +300,8 @@ create_state (ImkOctbscan *s, const ImkOctbscanConfig *config, ImkError *error)
 /* ------------------------------------------------------------------------
  * The object. */
 
-/* docs/explanation/benchmarks.md: what a matrix costs is N times the depths. On
- * the CPU it is worth it for a few depths, on tensor cores until there are
+/* docs/explanation/measurements.md: what a matrix costs is N times the depths.
+ * On the CPU it is worth it for a few depths, on tensor cores until there are
  * millions. */
 static double
 depth_step_of (const ImkOctbscanConfig *c)

@@ -75,6 +75,12 @@ check_n_devices (void)
 }
 
 gboolean
+check_has_two_devices (void)
+{
+  return check_n_devices () > 1;
+}
+
+gboolean
 check_ask_child (gboolean (*ask) (void))
 {
   pid_t child = fork ();

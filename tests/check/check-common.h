@@ -111,6 +111,9 @@ guint check_n_devices (void);
  * tests do, so a child asks. */
 gboolean check_ask_child (gboolean (*ask) (void));
 
+/* For check_ask_child (). Returns: whether there are several devices */
+gboolean check_has_two_devices (void);
+
 /* What @element says of lists of devices that are none. The CPU needs none, and
  * an empty list is no list. */
 void check_wrong_devices (const gchar *element);

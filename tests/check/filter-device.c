@@ -381,7 +381,8 @@ CHECK_MOCK_TEST (test_frames_of_another_device_are_copied_between_the_devices)
 }
 
 /* What the CPU has read already need not be read from the device again. */
-CHECK_TEST (test_frames_that_the_host_has_too_are_copied_there)
+CHECK_LOOP_TEST (test_frames_that_the_host_has_too_are_copied_there,
+    check_ask_child (check_has_two_devices))
 {
   Stage s =
       stage_new ("testinvert backend=cuda cuda-device-id=0", "sink", "src");
@@ -443,7 +444,8 @@ frames_of_a_peer_with_a_failure (gulong nth)
   return is_over;
 }
 
-CHECK_TEST (test_a_copy_between_devices_may_fail)
+CHECK_LOOP_TEST (test_a_copy_between_devices_may_fail,
+    check_ask_child (check_has_two_devices))
 {
   gulong nth = 1;
 

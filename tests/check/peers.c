@@ -57,14 +57,8 @@ same_as_on_the_cpu (GstHarness *devices, GstHarness *cpu, const gchar *format)
   }
 }
 
-static gboolean
-have_two_devices (void)
-{
-  return check_n_devices () > 1;
-}
-
-CHECK_LOOP_TEST (
-    test_frames_go_from_device_to_device, check_ask_child (have_two_devices))
+CHECK_LOOP_TEST (test_frames_go_from_device_to_device,
+    check_ask_child (check_has_two_devices))
 {
   static const gchar *const formats[] = {"GRAY8", "RGBA", "I420"};
 
