@@ -277,10 +277,9 @@ def describe(kind):
         else f"{dtype} {list(shape)}"
 
 
-def read(np, path):
+def read(path):
     """Returns: all of an array or a picture, upright"""
-    pages = [(shape, values.copy()) for shape, _start, values in library.Arrays().pages(path)]
-    return upright(np.concatenate([values for _shape, values in pages]).reshape(pages[0][0]), orientation(path))
+    return upright(library.Arrays().read(path), orientation(path))
 
 
 class Samples:
@@ -296,7 +295,7 @@ class Samples:
         """Sets what becomes 65535: 1 of floats that stay below it, else the largest sample of all pictures."""
         largest = 0
         for path in self.paths:
-            values = read(np, path)
+            values = read(path)
             if values.dtype.kind not in "fiu":
                 raise Failure(UNREADABLE, f"{path} has samples of {values.dtype}: pictures have whole or real numbers.")
             largest = max(largest, float(np.max(values, where=np.isfinite(values), initial=0)))
@@ -304,7 +303,7 @@ class Samples:
 
     def convert(self, np, path):
         """Returns: u8 or u16. What is no number, and what is negative, is black."""
-        values = read(np, path)
+        values = read(path)
         if values.dtype in (np.uint8, np.uint16) or not self.is_scaled:
             return values
         if self.largest is None:
@@ -329,7 +328,7 @@ class Samples:
 
 def read_mask(np, path, size):
     """Returns: u8 [height, width], 1 where any colour of a picture is not 0; alpha is no colour"""
-    values = read(np, path)
+    values = read(path)
     if values.ndim == 3:
         values = values[..., :values.shape[2] - (values.shape[2] in (2, 4))].max(-1)
     if values.shape != tuple(size):

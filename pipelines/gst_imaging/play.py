@@ -119,6 +119,23 @@ def backends_of(pipeline):
             for element in elements_of(pipeline) if is_ours(element) and element.find_property("active-backend")}
 
 
+def caps_of(words):
+    """Returns: the structure of the caps that a source has, from its words"""
+    Gst = library.gstreamer()
+    pipeline = parse([*words, "!", "fakesink", "name=sink"])
+    bus, types = pipeline.get_bus(), Gst.MessageType
+    pipeline.set_state(Gst.State.PAUSED)
+    try:
+        message = None
+        while not message:  # Python sees a signal only in between
+            message = bus.timed_pop_filtered(100 * Gst.MSECOND, types.ASYNC_DONE | types.ERROR)
+        if message.type == types.ERROR:
+            raise Failure(UNREADABLE, describe_error(message))
+        return pipeline.get_by_name("sink").get_static_pad("sink").get_current_caps().get_structure(0)
+    finally:
+        pipeline.set_state(Gst.State.NULL)
+
+
 def play(pipeline, take_warning=None, take_message=None, progress=None, count=part_done):
     """Plays a pipeline (of parse()) to its end, and stops it.
 

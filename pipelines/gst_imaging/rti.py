@@ -10,7 +10,6 @@ Written as a .ptm file (PTM_1.2, LRGB), and as info.json with planes, as Relight
 import json
 import os
 
-from . import photographs
 from .command import UNREADABLE, Failure
 
 SCREEN = 2.2  # gamma of the samples, as viewers show them

@@ -103,7 +103,7 @@ class Pages(unittest.TestCase):
             x, y, _z = vector(*light)
             browser.js("relief.page.set({x: arguments[0], y: arguments[1]})", x, y)
             self.whole(browser)
-            expected = photographs.read(np, os.path.join(self.folder, "lit", f"lit{i:03d}.png")).astype(int)
+            expected = photographs.read(os.path.join(self.folder, "lit", f"lit{i:03d}.png")).astype(int)
             place, found = self.pixels(browser, expected.shape[:2])
             self.assertGreater(found.size, 600 * 600 * 3)
             self.assertLessEqual(np.abs(found - expected[place]).max(), 2, light)
@@ -202,12 +202,12 @@ class Pages(unittest.TestCase):
             path = os.path.join(self.folder, f"map{i}.png")
             with open(path, "wb") as file:
                 file.write(base64.b64decode(url))
-            pictures.append(photographs.read(np, path)[..., :3].astype(int))
+            pictures.append(photographs.read(path)[..., :3].astype(int))
         tile = slice(512, 620)
         for name, (high, low) in ("normals.png", pictures[:2]), ("albedo.png", pictures[2:4]):
-            expected = photographs.read(np, os.path.join(self.folder, "out", name))[tile, tile, :3]
+            expected = photographs.read(os.path.join(self.folder, "out", name))[tile, tile, :3]
             self.assertTrue((256 * high + low == expected).all(), name)
-        height = photographs.read(np, os.path.join(self.folder, "out", "height.tif")).reshape(620, 620)
+        height = photographs.read(os.path.join(self.folder, "out", "height.tif")).reshape(620, 620)
         word = 256 * pictures[4][..., 0] + pictures[4][..., 1]
         low, high = np.nanmin(height), np.nanmax(height)
         expected = height[tile, tile]

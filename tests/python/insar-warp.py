@@ -9,7 +9,7 @@ import unittest
 
 import numpy as np
 
-from support import SOURCE, coregister, gst_imaging, launch, main
+from support import SOURCE, gst_imaging, launch, main
 
 sys.path.insert(0, os.path.join(SOURCE, "tests", "data"))
 import slcs

@@ -3,7 +3,6 @@
 import html.parser
 import json
 import os
-import re
 import signal
 import subprocess
 import sys

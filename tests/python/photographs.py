@@ -85,7 +85,7 @@ class Photographs(unittest.TestCase):
 
     def error(self, folder, mask=None):
         """Mean angle of the normals of a result from the truth, and the part that has one."""
-        words = photographs.read(np, self.path(f"{folder}/normals.png")).astype(float)
+        words = photographs.read(self.path(f"{folder}/normals.png")).astype(float)
         solved = words[..., 3] > 0
         mask = self.inside if mask is None else mask
         return angle((words[..., :3] - 32768) / 32767, self.normals)[solved & mask].mean(), (solved & mask).sum() / mask.sum()
@@ -111,10 +111,10 @@ class Photostereo(Photographs):
         error, solved = self.error("out")
         self.assertLess(error, 0.1)
         self.assertEqual(solved, 1)
-        self.assertFalse(photographs.read(np, self.path("out/normals.png"))[~self.inside].any())
-        albedo = photographs.read(np, self.path("out/albedo.png"))[..., 0] / 65535
+        self.assertFalse(photographs.read(self.path("out/normals.png"))[~self.inside].any())
+        albedo = photographs.read(self.path("out/albedo.png"))[..., 0] / 65535
         self.assertLess(np.abs(albedo - self.albedo)[self.inside].max(), 0.01)
-        height = photographs.read(np, self.path("out/height.tif")).reshape(HEIGHT, WIDTH)
+        height = photographs.read(self.path("out/height.tif")).reshape(HEIGHT, WIDTH)
         radius = 0.5 * 0.45 * HEIGHT
         depth = radius * (1 - np.sqrt(1 - 0.9 ** 2))  # of the middle above the rim
         self.assertAlmostEqual(np.nanmax(height), depth, delta=0.05 * depth)
@@ -159,7 +159,7 @@ class Photostereo(Photographs):
         self.assertGreaterEqual(colour.min(), 254)  # the photographs are grey
         u, v = self.lights[:, 0], self.lights[:, 1]
         terms = np.stack([u * u, v * v, u * v, u, v, np.ones_like(u)], 1)
-        shown = np.stack([photographs.read(np, self.path(f"photos/IMG_{i + 1}.png"))[..., 0] for i in range(LIGHTS)]).reshape(LIGHTS, -1)
+        shown = np.stack([photographs.read(self.path(f"photos/IMG_{i + 1}.png"))[..., 0] for i in range(LIGHTS)]).reshape(LIGHTS, -1)
         fit = terms @ np.linalg.lstsq(terms, shown.astype(float), rcond=None)[0]
         found = terms @ ((codes - bias) * scale).reshape(-1, 6).T
         step = np.abs(terms) @ scale / 2  # half a step of every coefficient
@@ -170,7 +170,7 @@ class Photostereo(Photographs):
         self.assertEqual([info[name] for name in ("width", "height", "type", "colorspace", "nplanes")], [WIDTH, HEIGHT, "ptm", "lrgb", 9])
         self.assertLess(np.abs(np.array(info["lights"]).reshape(-1, 3) - self.lights).max(), 1e-5)
         if "jpeg" in os.environ["FORMATS"].split():
-            planes = np.concatenate([photographs.read(np, self.path(f"out/rti/plane_{i}.jpg")) for i in range(3)], -1).astype(float)
+            planes = np.concatenate([photographs.read(self.path(f"out/rti/plane_{i}.jpg")) for i in range(3)], -1).astype(float)
             values = (planes / 255 - info["materials"][0]["bias"]) * info["materials"][0]["scale"] * 255
             light = values[..., 3:] @ np.stack([np.ones_like(u), u, v, u * u, u * v, v * v])
             self.assertLess(np.abs(light.reshape(-1, LIGHTS).T - found).mean(), 5)
@@ -187,7 +187,7 @@ class Photostereo(Photographs):
         self.gst_imaging("photostereo", "photos", "lights.lp", "-o", "out", "--white", "white")
         self.assertGreater(self.error("without")[0], 3)
         self.assertLess(self.error("out")[0], 0.1)
-        albedo = photographs.read(np, self.path("out/albedo.png"))[..., 0] / 65535
+        albedo = photographs.read(self.path("out/albedo.png"))[..., 0] / 65535
         self.assertLess(np.abs(albedo - self.albedo)[self.inside].max(), 0.01)
         os.remove(self.path("white/IMG_3.png"))
         _out, err = self.gst_imaging("photostereo", "photos", "lights.lp", "-o", "lacking", "--white", "white", code=3)
@@ -225,7 +225,7 @@ class Photostereo(Photographs):
         self.write_lp("lights.lp")
         for name, words in ("found", []), ("given", ["--chart-corners", "17,20", "87,20", "87,62", "17,62"]):
             self.gst_imaging("photostereo", "photos", "lights.lp", "-o", name, "--chart", "chart.png", *words)
-            albedo = photographs.read(np, self.path(f"{name}/albedo.png"))[self.inside][:, :3].mean(0)
+            albedo = photographs.read(self.path(f"{name}/albedo.png"))[self.inside][:, :3].mean(0)
             self.assertLess(np.abs(albedo / albedo[0] - true / true[0]).max(), 0.01, name)
             self.assertLess(next(f["value"] for f in self.result(name)["figures"] if f["name"] == "colour error of the chart"), 1)
             self.assertTrue(os.path.exists(self.path(f"{name}/mesh.glb")))
@@ -347,7 +347,7 @@ class Photostereo(Photographs):
     def test_a_dark_frame_is_subtracted(self):
         self.take()
         for i in range(LIGHTS):
-            shown = photographs.read(np, self.path(f"photos/IMG_{i + 1}.png")).astype(int)
+            shown = photographs.read(self.path(f"photos/IMG_{i + 1}.png")).astype(int)
             self.save(f"photos/IMG_{i + 1}.png", np.minimum(shown + 9000, 65535).astype(np.uint16))
         self.write_lp("lights.lp")
         self.gst_imaging("photostereo", "photos", "lights.lp", "-o", "bright")
@@ -418,7 +418,7 @@ class Formats(Photographs):
         if not code:
             self.assertEqual(self.result("out")["size"], [WIDTH, HEIGHT], err)
             self.assertLess(self.error("out")[0], at_most, err)
-            self.assertEqual(photographs.read(np, self.path("out/normals.png"))[~self.inside].any(), mask is None)
+            self.assertEqual(photographs.read(self.path("out/normals.png"))[~self.inside].any(), mask is None)
         return out + err
 
     def test_tiff_of_16_bits_turned_upright(self):
@@ -480,10 +480,10 @@ class Relight(Photographs):
         for i, (azimuth, elevation) in enumerate([(180, 30), (0, 45), (90, 45), (180, 45), (270, 45)]):
             a, e = np.radians([azimuth, elevation])
             light = np.array([np.cos(a) * np.cos(e), np.sin(a) * np.cos(e), np.sin(e)])
-            shown = photographs.read(np, self.path(f"lit/lit{i:03}.png"))[..., 0] / 255
+            shown = photographs.read(self.path(f"lit/lit{i:03}.png"))[..., 0] / 255
             self.assertLess(np.abs(shown - photograph(light, self.normals, self.albedo))[self.inside].max(), 0.01, i)
         self.gst_imaging("relight", "ball/normals.png", "-o", "white", "--diffuse", "1", "--gamma", "1", "--light", "0,90")
-        shown = photographs.read(np, self.path("white/lit000.png"))[..., 0] / 255
+        shown = photographs.read(self.path("white/lit000.png"))[..., 0] / 255
         self.assertLess(np.abs(shown - self.normals[..., 2])[self.inside].max(), 0.01)
 
     def test_what_cannot_be_lit_is_one_sentence(self):

@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
 """photostereo on real recordings, against independent float64 solutions."""
 import glob
-import json
 import os
 import sys
 import tempfile

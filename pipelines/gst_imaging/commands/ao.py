@@ -55,8 +55,7 @@ def add_arguments(parser):
 
 
 def read_array(np, path):
-    pages = [(shape, page.copy()) for shape, _start, page in library.Arrays().pages(path)]
-    values = np.concatenate([page for _shape, page in pages]).reshape(pages[0][0])
+    values = library.Arrays().read(path)
     if not np.isfinite(values).all():
         place = tuple(int(i) for i in np.argwhere(~np.isfinite(values))[0])
         where = f"row {place[0]}, column {place[1]}" if len(place) == 2 else f"place {list(place)}"

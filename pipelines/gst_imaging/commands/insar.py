@@ -156,7 +156,7 @@ def tell(made, options, this, summary, aligned):
 
 def finish(options, this, made, summary):
     """Files of snaphu, unwrapping, map coordinates. Returns: figures for result.json"""
-    np, names, figures = library.numpy(), ["coherence", "amplitude", "phase"], {}
+    names, figures = ["coherence", "amplitude", "phase"], {}
     known = unwrap.write_files(made, summary, options.looks, options.window, read_mask(options.mask, summary))
     if options.unwrap:
         phase, figures["unwrapped"] = unwrap.run(made, options.program, summary, known)

@@ -104,7 +104,7 @@ def brightest(np, files):
     """All photographs in one: of each pixel the brightest, so that all highlights are seen."""
     shown = None
     for path in files:
-        values = photographs.read(np, path)
+        values = photographs.read(path)
         values = values[..., :3].max(-1) if values.ndim == 3 else values
         shown = values if shown is None else np.maximum(shown, values)
     return shown

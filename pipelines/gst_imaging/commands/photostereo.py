@@ -228,7 +228,7 @@ def words_of_heights(made, options):
 def correct_colours(np, photos, made, options):
     """Changes albedo.png by the matrix of the chart."""
     picture = photos.samples.convert(np, options.chart)
-    albedo = photographs.read(np, made.path("albedo.png"))
+    albedo = photographs.read(made.path("albedo.png"))
     if picture.ndim != 3 or albedo.ndim != 3:
         raise Failure(UNREADABLE, f"{options.chart} and the photographs have to have colours for --chart.")
     matrix, corners, (before, after) = chart.matrix_of(np, photos.make_linear(picture), options.chart, options.chart_corners)
@@ -282,7 +282,7 @@ def show(np, photos, made, options, watch, quality):
     tell_figures(report, told, len(photos.pairs))
     unit = unit_of(options)
     axes = [{"name": name, "unit": unit, "step": options.mm_per_pixel, "origin": 0} for name in "xy"]
-    normals = photographs.read(np, made.path("normals.png"))
+    normals = photographs.read(made.path("normals.png"))
     solved = normals[..., 3] > 0
     turned = photographs.curl(np, np.where(solved[..., None], normals[..., :3] / 32767 - 32768 / 32767, 0))
     if turned is not None:
@@ -290,7 +290,7 @@ def show(np, photos, made, options, watch, quality):
                       " are turned, or their y goes down, which the residuals do not show; much noise")
     report.picture("Normals", normals[..., :3], {"axes": axes}, "normals.png",
                    "A ball is red on the right, green at the top, and blue in the middle.")
-    albedo = photographs.read(np, made.path("albedo.png")).astype(np.float32) / 65535
+    albedo = photographs.read(made.path("albedo.png")).astype(np.float32) / 65535
     albedo = albedo[..., :3] if albedo.ndim == 3 else albedo
     clipped = (albedo.reshape(*photos.size, -1).max(-1) >= 1)[solved].mean() if solved.any() else 0
     report.figure("albedo beyond 1", float(clipped), at_most=0.02, about="part of the pixels, cut off in albedo.png."
@@ -298,7 +298,7 @@ def show(np, photos, made, options, watch, quality):
     shown = albedo if albedo.ndim == 3 else np.where(solved, albedo, np.nan)
     report.picture("Albedo", np.clip(shown, 0, 1) ** (1 / 2.2), {"name": "albedo^(1/2.2)", "unit": "", "axes": axes}, "albedo.png",
                    "Shown as on a screen; the file is linear.")
-    height = photographs.read(np, made.path("height.tif")).reshape(photos.size)
+    height = photographs.read(made.path("height.tif")).reshape(photos.size)
     report.picture("Height", height, {"name": "height", "unit": unit, "axes": axes}, "height.tif", colours="height")
     residual = np.where(solved, quality[..., 2], np.nan)
     report.picture("Residual", residual, {"name": "residual", "unit": "", "axes": axes}, colours="height", low=0,
@@ -332,9 +332,9 @@ def unit_of(options):
 
 def write_page(np, photos, made, options):
     """The folder web, whose index.html opens by double click."""
-    normals, albedo = (photographs.read(np, made.path(name)) for name in ("normals.png", "albedo.png"))
+    normals, albedo = (photographs.read(made.path(name)) for name in ("normals.png", "albedo.png"))
     maps = web.Maps(normals[..., :3], albedo[..., :3] if albedo.ndim == 3 else albedo,
-                    photographs.read(np, made.path("height.tif")).reshape(photos.size))
+                    photographs.read(made.path("height.tif")).reshape(photos.size))
     web.write(np, made.path("web"), options.title or made.name, maps, options.mm_per_pixel, unit_of(options),
               strength(np, made.path("albedo.png")))
     made.report.fact("page", "web/index.html")

@@ -73,7 +73,7 @@ def strength(np, albedo):
     """Returns: what makes the 99th percentile of the albedo 0.9"""
     if not albedo:
         return 0.9
-    values = photographs.read(np, albedo)
+    values = photographs.read(albedo)
     most = np.iinfo(values.dtype).max if values.dtype.kind in "iu" else 1
     values = values[..., :3] if values.ndim == 3 else values
     values = values[np.isfinite(values) & (values > 0)]
@@ -132,7 +132,7 @@ def run(options):
                   prepare=control(lights))
         for i in sorted({round(k) for k in np.linspace(0, len(lights) - 1, min(len(lights), 12))}):
             name = f"lit{i:03d}.png"
-            made.report.picture(f"{lights[i][0]:g} degrees, {lights[i][1]:g} high", photographs.read(np, made.path(name)), file=name)
+            made.report.picture(f"{lights[i][0]:g} degrees, {lights[i][1]:g} high", photographs.read(made.path(name)), file=name)
         made.report.table("Lights", ("picture", "azimuth (degrees)", "elevation (degrees)"),
                           [(f"lit{i:03d}.png", *light) for i, light in enumerate(lights)])
         return made.finish(pictures=len(lights))

@@ -63,17 +63,11 @@ def name_of(path, options):
     return os.path.basename(path) if extension in writable() else stem + READ_ONLY.get(extension, ".tif")
 
 
-def read(np, path):
-    """Returns: all samples of a file"""
-    pages = [(shape, values.copy()) for shape, _start, values in library.Arrays().pages(path)]
-    return np.concatenate([values for _shape, values in pages]).reshape(pages[0][0])
-
-
 def as_before(np, source, path, before):
     """Video of 16 bits has no three channels, and a file that grows has frames as a first dimension: what was added goes
     again. Orientation, resolution and texts of the input come back. Returns: the samples of the output, and names of what
     its format cannot hold"""
-    after = read(np, path)
+    after = library.Arrays().read(path)
     if before.ndim >= 3 and before.shape[-1] == 3 and after.shape[-1] == 4:
         after = after[..., :3]
     if after.size == before.size and after.shape != before.shape:
@@ -124,7 +118,7 @@ class Sharpening:
     def sharpen(self, path, name):
         """Writes the output. A failure leaves none."""
         np, extension = self.np, os.path.splitext(name)[1]
-        before = read(np, path)
+        before = library.Arrays().read(path)
         if before.dtype not in (np.uint8, np.uint16):
             raise Failure(UNREADABLE, f"{path} has samples of {before.dtype}, and pictures of 8 or 16 bits are sharpened. Scale them to u8 or"
                                       " u16, for example with NumPy.")
@@ -237,11 +231,10 @@ def sharpen_camera(made, options, settings):
     with cameras.until_interrupted(source, lambda: playing.get("pipeline")):
         made.play([*words, "lapsharpen", "name=sharpen", *settings, "!", "picturesink", "sidecar=none", "location=" + location],
                   "frames", options.frames or 0, prepare=prepare)
-    np = library.numpy()
     names = sorted(name for name in os.listdir(os.path.dirname(location)) if name.startswith("frame-"))
     if not names:
         raise Failure(UNREADABLE, f"No frame arrived from {options.camera}.")
-    made.report.picture("The last frame, sharpened", middle(read(np, made.path(names[-1]))), file=names[-1])
+    made.report.picture("The last frame, sharpened", middle(library.Arrays().read(made.path(names[-1]))), file=names[-1])
     made.report.figure("missing frames", took.get("frames-missing", 0) + took.get("lost-frames", 0), at_most=0)
     made.report.figure("time for a frame", took.get("time-p50", 0) / 1000, "ms", about=f'median, on {took.get("active-backend")}')
     return made.finish(pictures=len(names), **{"bit-depth": took.get("bit-depth", 0)}, failed=[])

@@ -12,10 +12,9 @@ outliers of their surroundings and lonely ones are NaN.
 import shutil
 import tempfile
 
-from .. import library
+from .. import library, play
 from ..command import NO_RESULT, NOT_WRITTEN, UNREADABLE, WRONG_USE, Failure
 from ..sar import arguments, motion
-from ..sar.images import caps_of
 from ..sar.measure import Offsets, choose_search, is_given
 from ..sar.pair import Work
 
@@ -45,7 +44,7 @@ def find_spacing(options, image):
     """Returns: m a column and a line"""
     if options.spacing:
         return options.spacing
-    caps = caps_of(image.source)
+    caps = play.caps_of(image.source)
     found = [caps.get_value(name) if caps.has_field(name) else 0 for name in ("range-spacing", "azimuth-spacing")]
     if not all(value > 0 for value in found):
         raise Failure(WRONG_USE, f'"{image.path}" does not tell its spacing (a PRM file has rng_samp_rate, PRF, SC_vel, earth_radius and '

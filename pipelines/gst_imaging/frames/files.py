@@ -8,10 +8,10 @@ import shutil
 import zipfile
 import zlib
 
-from .. import library
+from .. import library, play
 from ..command import UNREADABLE, Failure, say
 from ..commands.convert import files_of
-from .source import GREY, Source, caps_of, need
+from .source import GREY, Source, need
 
 # if picturesrc fails, no other element reads them
 ARRAYS = (".npy", ".npz", ".fits", ".fit", ".fts", ".fz", ".tif", ".tiff", ".exr", ".pfm")
@@ -99,7 +99,7 @@ def decoded(name):
     need("uridecodebin", "videoconvert")
     words = ["uridecodebin", "uri=" + Gst.filename_to_uri(name), "!", "videoconvert", "!", GREY]
     try:
-        caps_of(words)
+        play.caps_of(words)
     except Failure:
         raise Failure(UNREADABLE, f"{name} is of a kind that no installed plug-in of GStreamer reads. Write its frames with"
                                   f" NumPy, {TO_NPY}, as u8, u16 or float32 of [height, width] or [frames, height, width].") from None
@@ -121,7 +121,7 @@ def read(name, folder, part=-1):
     # picturesrc looks for gaps in the numbers of a folder or pattern, not of a list
     words = words_of([name] if len(files) > 1 else played) + ([f"part={part}"] if part >= 0 else [])
     try:
-        caps = caps_of(words)
+        caps = play.caps_of(words)
     except Failure:
         if len(files) > 1 or played[0].lower().endswith(ARRAYS):
             raise

@@ -8,7 +8,7 @@ import sys
 import tempfile
 
 from .. import library, play
-from ..command import UNREADABLE, WRONG_USE, Failure, whole
+from ..command import WRONG_USE, Failure, whole
 
 # Where elements that are not ours come from, on Debian.
 PACKAGES = {
@@ -110,21 +110,6 @@ def set_bits(pipeline, element, bits, tell):
 
     pad = pipeline.get_by_name(element).get_static_pad("sink")
     pad.add_probe(Gst.PadProbeType.EVENT_DOWNSTREAM, on_event)
-
-
-def caps_of(words):
-    """Returns: the structure of the caps that a source has, from its words."""
-    Gst = library.gstreamer()
-    pipeline = play.parse([*words, "!", "fakesink", "name=sink"])
-    bus = pipeline.get_bus()
-    pipeline.set_state(Gst.State.PAUSED)
-    try:
-        message = bus.timed_pop_filtered(Gst.CLOCK_TIME_NONE, Gst.MessageType.ASYNC_DONE | Gst.MessageType.ERROR)
-        if message.type == Gst.MessageType.ERROR:
-            raise Failure(UNREADABLE, play.describe_error(message))
-        return pipeline.get_by_name("sink").get_static_pad("sink").get_current_caps().get_structure(0)
-    finally:
-        pipeline.set_state(Gst.State.NULL)
 
 
 def at_end(pipeline, name, take):

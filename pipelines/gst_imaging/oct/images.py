@@ -174,12 +174,11 @@ def show(report, images, made):
     report.plot("Mean of all A-scans", plots.lines(("depth", unit), ("level", "dB"), {"": (places, levels)}),
                 "The mean is one of intensities.")
     if os.path.exists(made.path("enface.npy")):
-        arrays = library.Arrays()
-        (shape, _start, values), *_others = list(arrays.pages(made.path("enface.npy")))[:1]
+        values = library.Arrays().read(made.path("enface.npy"))
         told = metadata.sidecar(made.path("enface.npy")) or {}
-        values = values.reshape(shape)[0] if len(shape) == 3 else values.reshape(shape)
+        values = values[0] if values.ndim == 3 else values
         low, high = np.percentile(values[np.isfinite(values)], (1, 99.8))
         grey = np.clip((values - low) * (255 / ((high - low) or 1)) + 0.5, 0, 255).astype(np.uint8)
         name = f"enface.{writable('png', 'pgm')}"
-        arrays.save_values(np, made.path(name), grey)
+        library.Arrays().save_values(np, made.path(name), grey)
         report.picture("From above", values, told.get("quantity", {}), name, low=float(low), high=float(high))

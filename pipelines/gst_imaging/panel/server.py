@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
 """The server of a panel, in a thread of low priority. docs/reference/panel.md is its protocol."""
 import asyncio
-import json
 import logging
 import os
 import threading

@@ -49,7 +49,6 @@ def is_array(path):
 
 def copy_array(path, copy):
     """Writes the samples as slcsrc reads them. Returns: the properties of slcsrc."""
-    np = library.numpy()
     pages = [(shape, values.copy()) for shape, _start, values in library.Arrays().pages(path)]
     shape = pages[0][0]
     is_image = len(pages) == 1 and (len(shape) == 2 or len(shape) == 3 and shape[2] <= 4)
@@ -63,21 +62,6 @@ def copy_array(path, copy):
     return [f"location={copy}", f"width={shape[1]}", f"format={'cf32' if is_complex else 'f32'}"]
 
 
-def caps_of(source):
-    """Returns: the structure of the caps that a source has, from its words."""
-    Gst = library.gstreamer()
-    pipeline = play.parse([*source, "!", "fakesink", "name=sink"])
-    pipeline.set_state(Gst.State.PAUSED)
-    try:
-        message = pipeline.get_bus().timed_pop_filtered(
-            Gst.CLOCK_TIME_NONE, Gst.MessageType.ASYNC_DONE | Gst.MessageType.ERROR)
-        if message.type == Gst.MessageType.ERROR:
-            raise Failure(UNREADABLE, play.describe_error(message))
-        return pipeline.get_by_name("sink").get_static_pad("sink").get_current_caps().get_structure(0)
-    finally:
-        pipeline.set_state(Gst.State.NULL)
-
-
 class Image:
     """One image. `source`: the words of its source; `width`, `height`; `format`: of its
     samples, ci16, cf32 or f32; `shift`: columns and lines behind its reference, of a PRM file."""
@@ -89,7 +73,7 @@ class Image:
         if is_array(path):
             properties = copy_array(path, os.path.join(folder, f"{os.path.basename(path)}.{len(os.listdir(folder))}.raw"))
         self.source = ["slcsrc", *properties]
-        caps = caps_of(self.source)
+        caps = play.caps_of(self.source)
         self.width, self.height = caps.get_value("width"), caps.get_value("height")
         self.format = caps.get_value("format")
         self.shift = [caps.get_value(name) if caps.has_field(name) else 0 for name in ("rshift", "ashift")]

@@ -70,8 +70,7 @@ def read_raster(path, summary):
     np = library.numpy()
     shape = summary["height"], summary["width"]
     if path.endswith(".tif"):
-        pages = [values.copy() for _shape, _start, values in library.Arrays().pages(path)]
-        return pages[0].reshape(shape)
+        return library.Arrays().read(path).reshape(shape)
     return np.fromfile(path, np.float32).reshape(shape)
 
 
