@@ -177,7 +177,7 @@ class Job:
         if others:
             raise Failure(NOT_WRITTEN, f"{self.target} has files that are no part of a result, as {others[0]}: nothing is"
                                        " written there. Choose a folder that is empty, or that does not exist.")
-        if result and not self.overwrite:
+        if result and not self.overwrite and not result.get("options", {}).get("failed"):  # a part of it failed: it begins anew
             raise Failure(NOT_WRITTEN, f"{self.target} has another result, of {result.get('written')}. --overwrite replaces it;"
                                        " or choose another folder.")
 
