@@ -33,6 +33,7 @@ from .progress import Progress
 from .report import Report
 
 SCHEMA = "gst-imaging-result-v1"
+PARTIAL = "partial"  # a setting of results that lack something: the next run replaces them
 WORK = ".gst-imaging-work"  # the hidden folder, where it is in the target
 
 
@@ -177,7 +178,7 @@ class Job:
         if others:
             raise Failure(NOT_WRITTEN, f"{self.target} has files that are no part of a result, as {others[0]}: nothing is"
                                        " written there. Choose a folder that is empty, or that does not exist.")
-        if result and not self.overwrite and not result.get("options", {}).get("failed"):  # a part of it failed: it begins anew
+        if result and not self.overwrite and not result.get("options", {}).get(PARTIAL):
             raise Failure(NOT_WRITTEN, f"{self.target} has another result, of {result.get('written')}. --overwrite replaces it;"
                                        " or choose another folder.")
 

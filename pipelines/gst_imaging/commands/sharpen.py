@@ -180,7 +180,7 @@ def sharpen_files(name, made, options, settings):
                 sharpen_one(sharpening, path, options, len(paths) == 1)
     except Stopped as stopped:
         if sharpening.rows:  # the pictures before keep theirs
-            made.settings["complete"] = len(sharpening.rows)
+            made.settings[job.PARTIAL] = len(sharpening.rows)
             made.warn(f"Stopped after {len(sharpening.rows)} of {len(paths)} pictures.")
             sharpening.finish()
             stopped.sentence = f"{len(sharpening.rows)} of {len(paths)} pictures of {name} are complete in {made.target}."
@@ -206,7 +206,7 @@ def end(sharpening, name, n):
     if not sharpening.rows:
         raise Failure(UNREADABLE, f"No file of {name} is a picture that lapsharpen takes, the first: {failed[0][1]}")
     if failed:  # another run begins anew
-        made.settings["failed"] = [path for path, _failure in failed]
+        made.settings[job.PARTIAL] = [path for path, _failure in failed]
     result = sharpening.finish()
     if failed:
         raise Failure(failed[0][1].code, f"{len(failed)} of {n} pictures of {name} failed: {', '.join(p for p, _f in failed)}."
