@@ -68,6 +68,7 @@ relief.View = class {
 
   // Soon, and once.
   draw() {
+    this.complete = false;
     this.#due ||= requestAnimationFrame(() => {
       this.#due = 0;
       this.paint();
