@@ -647,7 +647,7 @@ GST_END_TEST
 GST_START_TEST (test_what_is_no_stream)
 {
   Stream s;
-  g_autofree gchar *pipe_path = path_of ("pipe"), *readers = NULL;
+  g_autofree gchar *pipe_path = path_of ("pipe");
 
   assert_refused ("stream=a", "There is no stream \"a\"");
   assert_refused ("", "No stream is named");

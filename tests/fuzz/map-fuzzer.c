@@ -6,7 +6,9 @@
  * common/files/gstimagingarrayfile.c common/files/gstimagingformats.c
  * common/files/gstimagingmodule.c common/gstimagingjson.c
  * common/files/formats/gstimagingformat.c common/files/formats/npy.c
- * common/files/formats/pnm.c common/files/formats/pnmheader.c
+ * common/files/formats/octproz.c common/files/formats/pnm.c
+ * common/files/formats/pnmheader.c common/files/formats/rawspectra.c
+ * common/files/formats/unp.c
  * common/files/gstimagingfile.c kernels/shcentroid/shcentroid-check.c
  * kernels/shcentroid/shcentroid-cells.c
  * kernels/shcentroid/grid/shcentroid-grid.c
