@@ -935,8 +935,12 @@ check_gauss (double radius, bool is_log, bool noise, double bound)
     }
   plane = imk_lapsharpen_reference_smooth (&c.config, &in.image, 0);
   gauss_exactly (values, radius, is_log, expected);
-  for (int i = 0; i < SIDE * SIDE; i++)
-    worst = fmax (worst, fabs (plane[i] - expected[i]) / 65535);
+  for (int i = 0; i < SIDE * SIDE; i++) {
+    double away = fabs (plane[i] - expected[i]) / 65535;
+
+    if (!(away <= worst)) /* fmax () in this loop ends gcc 12 for aarch64 */
+      worst = away;
+  }
   test_check (worst <= bound,
       "radius %g, %s, %s: %.6f of the full scale from float64, more than %g",
       radius, is_log ? "log" : "unsharp", noise ? "noise" : "an edge", worst,
