@@ -61,6 +61,9 @@ void gst_shmim_set_cut_error (const GstShmim *self, GError **error);
  * machine that no time server has told. */
 GstClockTimeDiff gst_shmim_tai_offset (void);
 
+/* Posts an error of the element. */
+void gst_shmim_fail (gpointer element, const GError *error);
+
 /* --- making and writing (gstshmimcreate.c) ---------------------------------
  */
 
@@ -70,7 +73,8 @@ GstShmim *gst_shmim_create (const gchar *name, const gchar *path,
     GstShmimType type, guint n_axes, const guint32 size[3], guint n_semaphores,
     GError **error);
 
-/* Writes a frame and tells the readers. @acquired: (nullable): NULL for now */
+/* Writes a frame and tells the readers. @acquired: (nullable): NULL for
+ * the present time */
 gboolean gst_shmim_publish (GstShmim *self, gconstpointer frame,
     const GstShmimTime *acquired, GError **error);
 

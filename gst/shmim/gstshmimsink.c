@@ -115,14 +115,6 @@ settings_of (gpointer self)
   return gst_imaging_settings_now (gst_imaging_settings_of (self));
 }
 
-static void
-post (gpointer self, const GError *error)
-{
-  gst_element_message_full (GST_ELEMENT (self), GST_MESSAGE_ERROR,
-      error->domain, error->code, g_strdup (error->message), NULL, __FILE__,
-      GST_FUNCTION, __LINE__);
-}
-
 /* --- the stream ----------------------------------------------------------- */
 
 /* The shape of the caps, fastest axis first. Returns: FALSE for more axes than
@@ -204,7 +196,7 @@ gst_shmim_sink_set_caps (GstBaseSink *base, GstCaps *caps)
           "Tensors of %u dimensions do not fit a stream, which has at most 3.",
           self->format.frame.n_dims);
   }
-  post (self, error);
+  gst_shmim_fail (self, error);
   return FALSE;
 }
 
@@ -266,7 +258,7 @@ gst_shmim_sink_render (GstBaseSink *base, GstBuffer *buffer)
   gst_picture_sink_view_unmap (&view);
   if (ok)
     return GST_FLOW_OK;
-  post (self, error);
+  gst_shmim_fail (self, error);
   return GST_FLOW_ERROR;
 }
 
@@ -286,7 +278,7 @@ gst_shmim_sink_start (GstBaseSink *base)
       settings_of (self)->stream, settings_of (self)->folder, &error);
   if (self->path)
     return TRUE;
-  post (self, error);
+  gst_shmim_fail (self, error);
   return FALSE;
 }
 

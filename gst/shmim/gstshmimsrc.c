@@ -139,14 +139,6 @@ settings_of (gpointer self)
   return gst_imaging_settings_now (gst_imaging_settings_of (self));
 }
 
-static void
-post (gpointer self, const GError *error)
-{
-  gst_element_message_full (GST_ELEMENT (self), GST_MESSAGE_ERROR,
-      error->domain, error->code, g_strdup (error->message), NULL, __FILE__,
-      GST_FUNCTION, __LINE__);
-}
-
 /* --- caps ----------------------------------------------------------------- */
 
 static GstCaps *
@@ -326,7 +318,7 @@ end_stream (GstShmimSrc *self, const GError *reason)
 {
   switch (settings_of (self)->end_policy) {
   case END_ERROR:
-    post (self, reason);
+    gst_shmim_fail (self, reason);
     return GST_FLOW_ERROR;
   case END_EOS:
   case END_WAIT:
@@ -619,7 +611,7 @@ take_frame (GstShmimSrc *self, GstBuffer **buffer)
       lose_stream (self, error);
       return GST_FLOW_OK;
     }
-    post (self, error);
+    gst_shmim_fail (self, error);
     g_error_free (error);
     return GST_FLOW_ERROR;
   }
@@ -746,7 +738,7 @@ gst_shmim_src_start (GstBaseSrc *base)
   }
   if (self->path && settings_of (self)->end_policy == END_WAIT)
     return TRUE;
-  post (self, error);
+  gst_shmim_fail (self, error);
   gst_shmim_src_stop (base);
   return FALSE;
 }

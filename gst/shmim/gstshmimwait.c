@@ -84,7 +84,7 @@ gst_shmim_wake (GstShmim *self)
   gst_shmim_post (self, value_place (self, (guint) self->slot));
 }
 
-/* --- who reads, who writes ------------------------------------------------ */
+/* --- readers and writers -------------------------------------------------- */
 
 gboolean
 gst_shmim_has_ended (gint process)

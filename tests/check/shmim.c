@@ -407,7 +407,8 @@ GST_START_TEST (test_lost_frames_are_in_the_metadata)
 }
 GST_END_TEST
 
-/* Through a whole loop: who reads the commands knows their latency. */
+/* Through a whole loop: the reader of the commands gets the time of the frame.
+ */
 GST_START_TEST (test_commands_have_the_time_of_their_frame)
 {
   Stream s = make_stream ("wfs", GST_SHMIM_TYPE_U16, 2, 16, 16, 0, 0);

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
-"""Records what goes in and out of a shreconstruct: frames, slopes, commands and modes, a row each for the same frame."""
+"""Records what goes in and out of a shreconstruct: frames, slopes, commands and modes, one row of each for a frame."""
 import os
 import time
 
