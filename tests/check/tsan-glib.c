@@ -130,3 +130,12 @@ gst_mini_object_unref (gpointer object)
   REAL (Lock, gst_mini_object_unref) (object);
   AnnotateIgnoreWritesEnd (__FILE__, __LINE__);
 }
+
+/* What the last reference frees, other owners have used. */
+void
+g_object_unref (gpointer object)
+{
+  __tsan_release (object);
+  __tsan_acquire (object);
+  REAL (Lock, g_object_unref) (object);
+}
