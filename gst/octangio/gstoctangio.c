@@ -119,9 +119,20 @@ static ImkStatus
 check_slab (
     const GstOctAngio *self, const GstOctAngioSettings *s, ImkError *error)
 {
-  if (s->enface == GST_OCT_ANGIO_ENFACE_NONE ||
-      gst_imaging_setting_file_data (s->surfaces) ||
-      (guint64) s->enface_top + s->enface_bottom < self->n_depths)
+  gboolean has_file = gst_imaging_setting_file_data (s->surfaces) != NULL;
+  gboolean finds = s->surface == GST_OCT_ANGIO_SURFACE_CONTOUR;
+
+  if (s->enface == GST_OCT_ANGIO_ENFACE_NONE)
+    return IMK_OK;
+  if (finds && has_file)
+    return imk_error_set (error, IMK_ERROR_CONFIG,
+        "surface=contour finds the surface, and surfaces-location names a file "
+        "of surfaces. Set only one of them.");
+  if (finds && s->surface_top >= self->n_depths)
+    return imk_error_set (error, IMK_ERROR_CONFIG,
+        "surface-top is %u, but there are %u depths.", s->surface_top,
+        self->n_depths);
+  if (has_file || (guint64) s->enface_top + s->enface_bottom < self->n_depths)
     return IMK_OK;
   return imk_error_set (error, IMK_ERROR_CONFIG,
       "enface-top %u and enface-bottom %u leave none of the %u depths. Take less "
@@ -429,17 +440,24 @@ project (GstOctAngio *self)
 {
   const GstOctAngioSettings *s = gst_imaging_settings_now (self->base.settings);
   guint n = self->n_ascans;
-  gdouble *top = g_new (gdouble, 2 * (gsize) n), *bottom = top + n;
+  gdouble *top = g_new0 (gdouble, 2 * (gsize) n), *bottom = top + n;
   const gdouble *surfaces =
       self->surfaces
           ? self->surfaces +
                 2 * (gsize) n * (self->n_projected % self->n_surfaces)
           : NULL;
 
+  if (s->surface == GST_OCT_ANGIO_SURFACE_CONTOUR)
+    imk_octangio_surface (
+        self->kernel, s->surface_top, s->surface_window, top);
+  else if (surfaces)
+    memcpy (top, surfaces, n * sizeof (gdouble));
   for (guint i = 0; i < n; i++) {
-    top[i] = (surfaces ? surfaces[i] : 0) + s->enface_top;
+    top[i] += s->enface_top;
     bottom[i] = (surfaces ? surfaces[n + i] : self->n_depths) -
                 (gdouble) s->enface_bottom;
+    if (s->enface_depths > 0)
+      bottom[i] = MIN (bottom[i], top[i] + s->enface_depths);
   }
   imk_octangio_project (self->flow, n, self->n_depths, top, bottom,
       s->enface == GST_OCT_ANGIO_ENFACE_MAXIMUM

@@ -35,6 +35,16 @@ static const GEnumValue enface_values[] = {
     {0, NULL, NULL},
 };
 
+static const GEnumValue surface_values[] = {
+    {GST_OCT_ANGIO_SURFACE_NONE, "The slab lies between two depths, or the "
+                                 "surfaces of surfaces-location",
+        "none"},
+    {GST_OCT_ANGIO_SURFACE_CONTOUR,
+        "The slab lies below the depth where each A-scan is brightest",
+        "contour"},
+    {0, NULL, NULL},
+};
+
 static gpointer
 load_surfaces (const gchar *location, ImkError *error)
 {
@@ -127,6 +137,21 @@ static const GstImagingSetting settings[] = {
         GstOctAngioSettings, surfaces, load_surfaces, free_surfaces,
         "Array file [2, A-scans], or [rows, 2, A-scans] with one pair for each "
         "row: the depths of the two surfaces that bound the slab"),
+    GST_IMAGING_UINT ("enface-depths", LIVE, GST_OCT_ANGIO_KERNEL,
+        GstOctAngioSettings, enface_depths, 0, G_MAXINT, "depths",
+        "Number of depths of the slab from its top. 0: as far as its bottom"),
+    GST_IMAGING_ENUM ("surface", LIVE, GST_OCT_ANGIO_KERNEL,
+        GstOctAngioSettings, surface, "GstOctAngioSurface", surface_values,
+        "Surface that is found in each set of repeats; enface-top is the "
+        "distance of the slab below it"),
+    GST_IMAGING_UINT ("surface-top", LIVE, GST_OCT_ANGIO_KERNEL,
+        GstOctAngioSettings, surface_top, 0, G_MAXINT, "depths",
+        "First depth where the surface can be"),
+    GST_IMAGING_UINT ("surface-window", LIVE, GST_OCT_ANGIO_KERNEL,
+        GstOctAngioSettings, surface_window, 1, IMK_OCTANGIO_MAX_WINDOW,
+        "A-scans",
+        "The surface is the median of this many A-scans, so that single bright "
+        "pixels count for nothing. 1: no median"),
 };
 
 static void
@@ -138,6 +163,7 @@ init_settings (gpointer data)
   s->floor_db = -200;
   s->refractive_index = 1;
   s->bscans_per_volume = 240;
+  s->surface_window = 9;
 }
 
 const GstImagingSettingsTable gst_oct_angio_table = {

@@ -14,6 +14,11 @@ typedef enum {
   GST_OCT_ANGIO_ENFACE_MAXIMUM,
 } GstOctAngioEnface;
 
+typedef enum {
+  GST_OCT_ANGIO_SURFACE_NONE,
+  GST_OCT_ANGIO_SURFACE_CONTOUR,
+} GstOctAngioSurface;
+
 typedef struct {
   ImkOctangioConfig config; /* without sizes, floor and scale */
   gdouble floor_db;         /* -200: none */
@@ -21,8 +26,10 @@ typedef struct {
   gboolean falling;
   gdouble range_min, range_max; /* equal: those of the method */
   GstOctAngioEnface enface;
-  guint bscans_per_volume, enface_top, enface_bottom;
+  guint bscans_per_volume, enface_top, enface_bottom, enface_depths;
   GstImagingFile *surfaces; /* GstImagingNdArray */
+  GstOctAngioSurface surface;
+  guint surface_top, surface_window;
 } GstOctAngioSettings;
 
 /* The group of settings that another kernel is made for. */

@@ -27,6 +27,7 @@ struct ImkOctangio {
   float *energy;  /* [A][D] E of a pixel */
   float *flow;    /* [A][D] */
   float *work;    /* [A][5][D] of methods of pairs */
+  uint32_t *brightest; /* [A] depths */
 
   /* of a call */
   const float *const *bscans;
@@ -522,9 +523,10 @@ imk_octangio_new (ImkBackend backend, const ImkOctangioConfig *given,
     s->energy = malloc (n * sizeof (float));
     s->flow = malloc (n * sizeof (float));
     s->work = malloc (5 * n * sizeof (float));
+    s->brightest = malloc (config->n_ascans * sizeof (uint32_t));
   }
   if (!s || !s->mean || !s->re || !s->im || !s->energy || !s->flow ||
-      !s->work) {
+      !s->work || !s->brightest) {
     imk_octangio_free (s);
     return imk_error_set (error, IMK_ERROR_MEMORY,
         "There is no memory for %u x %u pixels of flow.", config->n_ascans,
@@ -547,6 +549,46 @@ imk_octangio_process (
     for (uint32_t a = 0; a < c->n_ascans; a++)
       flow[(size_t) z * c->n_ascans + a] =
           self->flow[(size_t) a * c->n_depths + z];
+}
+
+static uint32_t
+median (const uint32_t *values, uint32_t n)
+{
+  uint32_t sorted[IMK_OCTANGIO_MAX_WINDOW];
+
+  for (uint32_t i = 0; i < n; i++) {
+    uint32_t k = i;
+
+    for (; k > 0 && sorted[k - 1] > values[i]; k--)
+      sorted[k] = sorted[k - 1];
+    sorted[k] = values[i];
+  }
+  return sorted[(n - 1) / 2];
+}
+
+void
+imk_octangio_surface (
+    ImkOctangio *self, uint32_t first, uint32_t window, double *surface)
+{
+  const ImkOctangioConfig *c = &self->config;
+  uint32_t before = (window - 1) / 2;
+
+  for (uint32_t a = 0; a < c->n_ascans; a++) {
+    const float *mean = self->mean + (size_t) a * c->n_depths;
+    uint32_t best = first;
+
+    for (uint32_t z = first + 1; z < c->n_depths; z++)
+      if (mean[z] > mean[best])
+        best = z;
+    self->brightest[a] = best;
+  }
+  for (uint32_t a = 0; a < c->n_ascans; a++) {
+    uint32_t from = a > before ? a - before : 0;
+    uint32_t end = a + window - before;
+
+    end = end < c->n_ascans ? end : c->n_ascans;
+    surface[a] = median (self->brightest + from, end - from);
+  }
 }
 
 void
@@ -583,5 +625,6 @@ imk_octangio_free (ImkOctangio *self)
   free (self->energy);
   free (self->flow);
   free (self->work);
+  free (self->brightest);
   free (self);
 }

@@ -135,6 +135,17 @@ IMK_API void imk_octangio_process (
     ImkOctangio *self, const float *const *bscans, float *flow);
 
 /**
+ * imk_octangio_surface: (the depth where each A-scan is brightest)
+ * @first: depths before are not looked at; below D
+ * @window: the median over this many A-scans, 1 to 64, cut off at the edges
+ * @surface: (out): [A]
+ *
+ * Of the mean intensity of the last set. Of equal depths the first counts, and
+ * of an even number the upper one of the two in the middle. */
+IMK_API void imk_octangio_surface (ImkOctangio *self, uint32_t first,
+    uint32_t window, double *surface);
+
+/**
  * imk_octangio_project: (a row of a view from above)
  * @flow: [D][A]
  * @top, @bottom: [A] depths of the slab of each A-scan, the bottom not

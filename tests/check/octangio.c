@@ -168,7 +168,40 @@ CHECK_TEST (test_enface_between_surfaces)
   g_free (path);
 }
 
-CHECK_LOOP_TEST (test_what_cannot_be_compared_is_refused, 4)
+/* A slab of two depths, one below the depth that is brightest. */
+CHECK_TEST (test_enface_below_the_contour)
+{
+  static const guint brightest[ASCANS] = {1, 2, 2, 3, 4};
+  GstBus *bus;
+  GstHarness *h = harness_new (
+      "octangio repeats=1 method=mean enface=mean bscans-per-volume=1 "
+      "surface=contour surface-window=1 enface-top=1 enface-depths=2",
+      COMPLEX_CAPS, "other/tensors", &bus);
+  GstBuffer *in = bscan_new (0), *out;
+  GstMapInfo map;
+
+  gst_buffer_map (in, &map, GST_MAP_WRITE);
+  for (guint k = 0; k < ASCANS * DEPTHS; k++) {
+    ((gfloat *) map.data)[2 * k] =
+        k % DEPTHS == brightest[k / DEPTHS] ? 100 : (gfloat) (k % DEPTHS);
+    ((gfloat *) map.data)[2 * k + 1] = 0;
+  }
+  gst_buffer_unmap (in, &map);
+  check_push (h, in, GST_FLOW_OK);
+  out = check_pull (h);
+  gst_buffer_map (out, &map, GST_MAP_READ);
+  for (guint i = 0; i < ASCANS; i++) {
+    gdouble z = brightest[i] + 1;
+    gdouble expected = 10 * log10 ((z * z + (z + 1) * (z + 1)) / 2);
+
+    fail_unless (fabs (((gfloat *) map.data)[i] - expected) < 1e-5, "%u", i);
+  }
+  gst_buffer_unmap (out, &map);
+  gst_buffer_unref (out);
+  harness_free (h, bus);
+}
+
+CHECK_LOOP_TEST (test_what_cannot_be_compared_is_refused, 5)
 {
   static const struct {
     const gchar *launch, *caps, *words;
@@ -177,6 +210,8 @@ CHECK_LOOP_TEST (test_what_cannot_be_compared_is_refused, 4)
       {"octangio repeats=1", COMPLEX_CAPS, "repeats is 1; it can be 2 to 16"},
       {"octangio enface=mean enface-top=7", COMPLEX_CAPS,
           "leave none of the 7"},
+      {"octangio enface=mean surface=contour surface-top=7", COMPLEX_CAPS,
+          "surface-top is 7, but there are 7 depths"},
       {"octangio",
           "other/tensors,format=(string)static,num_tensors=(int)1,"
           "types=(string)float32,dimensions=(string)5:7:3:1,framerate=0/1",

@@ -383,6 +383,46 @@ TEST (test_projection_follows_the_surfaces, "a projection follows the surfaces")
       most[0], most[1], most[2]);
 }
 
+/* Also with single pixels that are brighter than the surface. */
+TEST (test_surface_is_where_ascans_are_brightest,
+    "the surface is where A-scans are brightest")
+{
+  enum { A = 40, D = 64, N = 2 };
+  Scans s = scans_new (A, D, N);
+  float *flow = malloc (A * D * sizeof (*flow));
+  double plain[A], smooth[A];
+  ImkOctangioConfig c;
+  ImkOctangio *self = NULL;
+  ImkError error;
+
+  for (uint32_t r = 0; r < N; r++)
+    for (uint32_t a = 0; a < A; a++) {
+      pixel (&s, r, a, 2)[0] = 100; /* what lies above surface-top */
+      pixel (&s, r, a, 20 + a / 4)[1] = -10;
+      pixel (&s, r, a, 50)[0] = a % 10 == 5 ? 20 : 5;
+    }
+  imk_octangio_config_init (&c);
+  c.n_ascans = A, c.n_depths = D, c.n_repeats = N;
+  test_ok (imk_octangio_new (IMK_BACKEND_CPU, &c, &self, &error), &error);
+  imk_octangio_process (self, (const float *const *) s.repeats, flow);
+  imk_octangio_surface (self, 3, 1, plain);
+  imk_octangio_surface (self, 3, 5, smooth);
+  for (uint32_t a = 0; a < A; a++) {
+    double truth = 20 + a / 4;
+
+    test_check (plain[a] == (a % 10 == 5 ? 50 : truth), "A-scan %u: %g", a,
+        plain[a]);
+    test_check (fabs (smooth[a] - truth) <= 1, "A-scan %u: %g, expected %g", a,
+        smooth[a], truth);
+  }
+  imk_octangio_surface (self, 0, 64, smooth);
+  test_check (smooth[0] == 2 && smooth[A - 1] == 2, "%g, %g", smooth[0],
+      smooth[A - 1]);
+  imk_octangio_free (self);
+  free (flow);
+  free (s.data);
+}
+
 static void
 check_refused (ImkOctangioConfig c, const char *words)
 {
