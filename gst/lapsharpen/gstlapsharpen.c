@@ -21,7 +21,7 @@
  *
  * Since: 0.1
  */
-#include "gstlapsharpen.h"
+#include "gstlapsharpenfocus.h"
 
 #include "gstimagingarrayfile.h"
 #include "gstimagingenum.h"
@@ -45,6 +45,7 @@ typedef struct {
   GstImagingFile *kernel;
   GstLapSharpenPlanes planes;
   guint bit_depth;
+  guint focus_columns, focus_rows; /* 0: no tiles */
 } Settings;
 
 struct _GstLapSharpen {
@@ -311,37 +312,6 @@ config_of_plane (
 }
 
 static ImkStatus
-publish_focus (GstLapSharpen *self, GstBuffer *buffer, const ImkImage *image,
-    ImkError *error)
-{
-  static const gchar *const fields[] = {"variance", "mean"};
-  static const gchar *const units[] = {"counts^2", "counts"};
-  GstImagingFilter *filter = GST_IMAGING_FILTER (self);
-  ImkLapsharpenFocus focus;
-  ImkStatus status = imk_lapsharpen_get_focus (self->kernels[0], &focus, error);
-  gfloat numbers[2];
-  GstImagingResult result = {
-      .id = "laplacian-focus-v1",
-      .fields = fields,
-      .units = units,
-      .n_fields = G_N_ELEMENTS (fields),
-      .n_rows = 1,
-      .ref_width = image->width,
-      .ref_height = image->height,
-      .frame = gst_imaging_filter_frame_number (filter),
-  };
-
-  if (status != IMK_OK)
-    return status;
-  numbers[0] = (gfloat) focus.variance;
-  numbers[1] = (gfloat) focus.mean;
-  result.data = gst_buffer_new_memdup (numbers, sizeof (numbers));
-  gst_imaging_filter_publish (filter, buffer, &result);
-  gst_buffer_unref (result.data);
-  return IMK_OK;
-}
-
-static ImkStatus
 gst_lap_sharpen_apply (
     GstElement *element, gconstpointer before, guint groups, ImkError *error)
 {
@@ -362,28 +332,56 @@ gst_lap_sharpen_apply (
   return status;
 }
 
+/* How many tiles are measured: whoever asks for results and sets no number gets
+ * one.
+ * @columns: (out): 0 for none */
+static void
+get_tiles (GstLapSharpen *self, guint *columns, guint *rows)
+{
+  const Settings *s = now (self);
+  GstPad *pad = NULL;
+
+  *columns = s->focus_columns ? s->focus_columns : s->focus_rows ? 1 : 0;
+  *rows = s->focus_rows ? s->focus_rows : 1;
+  if (*columns || s->config.measure_focus)
+    return;
+  pad = gst_element_get_static_pad (GST_ELEMENT (self), "results");
+  *columns = pad != NULL;
+  g_clear_object (&pad);
+}
+
 static ImkStatus
 gst_lap_sharpen_process (GstImagingFilter *filter, GstImagingFrame *in,
     GstImagingFrame *out, GstBuffer *buffer, gboolean *done, ImkError *error)
 {
   GstLapSharpen *self = GST_LAP_SHARPEN (filter);
   ImkStatus status = IMK_OK;
+  guint columns, rows;
 
   for (guint i = 0; i < self->n_kernels && status == IMK_OK; i++)
     status = imk_lapsharpen_process (
         self->kernels[i], &in->planes[i], &out->planes[i], in->stream, error);
-  return status == IMK_OK && now (self)->config.measure_focus
-             ? publish_focus (self, buffer, &in->planes[0], error)
-             : status;
+  if (status != IMK_OK)
+    return status;
+  get_tiles (self, &columns, &rows);
+  if (columns)
+    return gst_lap_sharpen_publish_tiles (filter, &self->formats[0],
+        &in->planes[0], columns, rows, buffer, error);
+  return now (self)->config.measure_focus
+             ? gst_lap_sharpen_publish_focus (
+                   filter, self->kernels[0], &in->planes[0], buffer, error)
+             : IMK_OK;
 }
 
 static gboolean
 gst_lap_sharpen_is_identity (GstImagingFilter *filter)
 {
   const ImkLapsharpenConfig *c = &now (GST_LAP_SHARPEN (filter))->config;
+  guint columns, rows;
 
+  get_tiles (GST_LAP_SHARPEN (filter), &columns, &rows);
   return c->amount == 0 && c->output == IMK_LAPSHARPEN_OUTPUT_SHARPENED &&
-         !c->measure_focus;
+         !c->measure_focus && !columns;
 }
 
 /* --- the properties ------------------------------------------------------ */
@@ -467,6 +465,14 @@ static const GstImagingSetting settings[] = {
         "first plane to each frame (meta GstImagingResults, id "
         "laplacian-focus-v1). The variance is largest in focus. On a GPU each "
         "frame waits for the result"),
+    GST_IMAGING_UINT ("focus-columns", LIVE, 0, Settings, focus_columns, 0,
+        IMK_LAPSHARPEN_MAX_TILES, "tiles",
+        "Divide the first plane of the incoming frame into this many tiles "
+        "along a row, and measure how sharp each is: three measures (id "
+        "focus-tiles-v1). 0: no tiles. On a GPU each frame is downloaded"),
+    GST_IMAGING_UINT ("focus-rows", LIVE, 0, Settings, focus_rows, 0,
+        IMK_LAPSHARPEN_MAX_TILES, "tiles",
+        "Number of rows of tiles; with focus-columns alone 1"),
     GST_IMAGING_UINT ("bit-depth", LIVE, FORMAT, Settings, bit_depth, 0, 16,
         "bits",
         "Number of significant low bits of a GRAY16_LE sample: 10, 12 or 14 of "
@@ -507,6 +513,8 @@ gst_lap_sharpen_class_init (GstLapSharpenClass *klass)
       "gst-imaging developers");
   gst_element_class_add_static_pad_template (element_class, &sink_template);
   gst_element_class_add_static_pad_template (element_class, &src_template);
+
+  gst_imaging_filter_class_add_results_pad (filter_class, FALSE);
 
   filter_class->device_reach = GST_IMAGING_REACH_DEVICE;
   filter_class->open = gst_lap_sharpen_open;

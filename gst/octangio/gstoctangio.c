@@ -448,8 +448,7 @@ project (GstOctAngio *self)
           : NULL;
 
   if (s->surface == GST_OCT_ANGIO_SURFACE_CONTOUR)
-    imk_octangio_surface (
-        self->kernel, s->surface_top, s->surface_window, top);
+    imk_octangio_surface (self->kernel, s->surface_top, s->surface_window, top);
   else if (surfaces)
     memcpy (top, surfaces, n * sizeof (gdouble));
   for (guint i = 0; i < n; i++) {

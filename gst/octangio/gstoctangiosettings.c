@@ -36,8 +36,9 @@ static const GEnumValue enface_values[] = {
 };
 
 static const GEnumValue surface_values[] = {
-    {GST_OCT_ANGIO_SURFACE_NONE, "The slab lies between two depths, or the "
-                                 "surfaces of surfaces-location",
+    {GST_OCT_ANGIO_SURFACE_NONE,
+        "The slab lies between two depths, or the "
+        "surfaces of surfaces-location",
         "none"},
     {GST_OCT_ANGIO_SURFACE_CONTOUR,
         "The slab lies below the depth where each A-scan is brightest",

@@ -142,8 +142,8 @@ IMK_API void imk_octangio_process (
  *
  * Of the mean intensity of the last set. Of equal depths the first counts, and
  * of an even number the upper one of the two in the middle. */
-IMK_API void imk_octangio_surface (ImkOctangio *self, uint32_t first,
-    uint32_t window, double *surface);
+IMK_API void imk_octangio_surface (
+    ImkOctangio *self, uint32_t first, uint32_t window, double *surface);
 
 /**
  * imk_octangio_project: (a row of a view from above)

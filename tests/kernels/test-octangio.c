@@ -410,14 +410,14 @@ TEST (test_surface_is_where_ascans_are_brightest,
   for (uint32_t a = 0; a < A; a++) {
     double truth = 20 + a / 4;
 
-    test_check (plain[a] == (a % 10 == 5 ? 50 : truth), "A-scan %u: %g", a,
-        plain[a]);
+    test_check (
+        plain[a] == (a % 10 == 5 ? 50 : truth), "A-scan %u: %g", a, plain[a]);
     test_check (fabs (smooth[a] - truth) <= 1, "A-scan %u: %g, expected %g", a,
         smooth[a], truth);
   }
   imk_octangio_surface (self, 0, 64, smooth);
-  test_check (smooth[0] == 2 && smooth[A - 1] == 2, "%g, %g", smooth[0],
-      smooth[A - 1]);
+  test_check (
+      smooth[0] == 2 && smooth[A - 1] == 2, "%g, %g", smooth[0], smooth[A - 1]);
   imk_octangio_free (self);
   free (flow);
   free (s.data);

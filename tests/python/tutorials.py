@@ -29,7 +29,7 @@ ANSWERS = {"coin-to-web-page.md": (r"^index\.html$", r"^the relief is 0\.35 mm h
            "first-normals.md": (r"^median error 0\.1\d\d degrees$", r"^0\.0 % of the pixels"),
            "live-panel.md": (r"^http://127\.0\.0\.1:\d+/$", r'"exposure": 20000', r"amount 300 is beyond its range 0 to 10\.",
                              r"^recordings/sharp\.npy: \d\d frames, the same bits$"),
-           "sharpen-a-camera.md": (r"^21 frames, the sharpest is frame 12$",)}
+           "sharpen-a-camera.md": (r"^21 frames, the sharpest is frame 12$", r"^column 0: frame 6\ncolumn 1: frame 8\ncolumn 2: frame 10\ncolumn 3: frame 12$")}
 # pictures of the pages, and the file that the commands make; --pictures writes them anew
 PICTURES = {"coin-to-web-page": "raking/lit000.png", "first-centroids": "out/picture.png", "first-bscan": "sharp0.png",
             "mirror-to-bscan": "scan/bscan.png", "first-normals": "lit/lit000.png", "first-displacement": "pair/fringes.png",

@@ -1,0 +1,1 @@
+../lapsharpen/lapsharpen-tiles.h

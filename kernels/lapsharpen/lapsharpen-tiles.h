@@ -1,0 +1,55 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* How sharp each tile of a frame is. On the CPU; a frame on a GPU is downloaded
+ * by the caller.
+ *
+ * v is a sample, i counts the samples of a tile, of all measured channels.
+ * Samples outside the frame have the value of the nearest one inside.
+ *
+ *   variance  = mean L^2 - (mean L)^2, L = 4 v - the neighbours that share a
+ * side J. L. Pech-Pacheco et al., "Diatom autofocusing in brightfield
+ *               microscopy" (2000)
+ *   tenengrad = mean (Gx^2 + Gy^2), G from the Sobel operators
+ *               E. Krotkov, "Focusing" (1987), after J. M. Tenenbaum (1970),
+ *               here without his threshold
+ *   brenner   = mean (v (x + 2, y) - v (x, y))^2
+ *               J. F. Brenner et al., "An automated microscope for cytologic
+ *               research" (1976)
+ *
+ * All sums are exact, so no result depends on the number of threads. */
+#pragma once
+
+#include <stdint.h>
+
+#include "imk/backend.h"
+#include "imk/image.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* In counts^2; an array of them is one of 3 numbers a tile. */
+typedef struct ImkLapsharpenTile {
+  double variance, tenengrad, brenner;
+} ImkLapsharpenTile;
+
+#define IMK_LAPSHARPEN_MAX_TILES 64u /* along a side */
+
+/**
+ * imk_lapsharpen_measure_tiles:
+ * @in: u8 or u16, in host memory
+ * @shift: unused low bits of a sample
+ * @channel_mask: bit c: channel c is measured
+ * @columns, @rows: of tiles; tile (c, r) has the columns c W / columns to
+ *   (c + 1) W / columns, and the rows likewise
+ * @n_threads: 0 for one a processor
+ * @tiles: (out): [rows][columns]
+ *
+ * Returns: IMK_ERROR_CONFIG for more tiles than pixels along a side, or than
+ *   IMK_LAPSHARPEN_MAX_TILES; IMK_ERROR_MEMORY */
+IMK_API ImkStatus imk_lapsharpen_measure_tiles (const ImkImage *in,
+    uint32_t shift, uint32_t channel_mask, uint32_t columns, uint32_t rows,
+    uint32_t n_threads, ImkLapsharpenTile *tiles, ImkError *error);
+
+#ifdef __cplusplus
+}
+#endif
