@@ -36,7 +36,7 @@ class Panel:
                 self.elements[element.get_name()] = Element(self, element)
         self.elements = dict(reversed(self.elements.items()))  # sources first
         self.presets = Presets(ready or description)
-        self.undo_list, self.messages = [], []
+        self.undo_list, self.messages, self.gesture = [], [], None
         self.n_warnings = self.n_errors = self.n_messages = 0
         self.state_name, self.is_live, self.recording = "stopped", False, None
         self.begin = time.monotonic()
@@ -301,14 +301,19 @@ class Panel:
             raise Refusal(404, f'The pipeline has no pad "{name}" with pictures.')
         return found
 
-    def set(self, name, values):
+    def set(self, name, values, gesture=None):
+        """gesture: a text that the changes of one movement of the hand have in common: they are undone together"""
         element = self.element(name)
         if not isinstance(values, dict) or not values:
             raise Refusal(400, "values is an object of names and values.")
         before = element.set(values, self.state_name, self.files)
-        self.undo_list = self.undo_list[1 - MAX_UNDO:] + [[(name, before)]]
+        after = {key: element.get(key) for key in values}
+        goes_on = gesture is not None and self.gesture == (name, *values, gesture)
+        self.gesture = (name, *values, gesture)
+        if before != after and not goes_on:
+            self.undo_list = self.undo_list[1 - MAX_UNDO:] + [[(name, before)]]
         self.tell_presets()
-        return {"values": {key: element.get(key) for key in values}}
+        return {"values": after}
 
     def call(self, name, action, arguments):
         result = self.element(name).call(action, arguments, self.files)

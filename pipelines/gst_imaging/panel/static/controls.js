@@ -76,7 +76,7 @@ class Control {
       } });
     const fields = [this.input];
     if (hasSlider(p)) {
-      this.slider = h("input", { type: "range", min: 0, max: 1000, "aria-label": p.name, oninput: () => this.#slide(), onchange: () => this.#slide() });
+      this.slider = h("input", { type: "range", min: 0, max: 1000, "aria-label": p.name, oninput: () => this.#slide(), onchange: () => this.#slide(true) });
       if (p.type !== "double" && !isLog(p)) [this.slider.min, this.slider.max, this.slider.step] = [p.minimum, p.maximum, 1];
       fields.unshift(this.slider);
     }
@@ -98,7 +98,7 @@ class Control {
     }
   }
 
-  #slide() {
+  #slide(isEnd = false) {
     const p = this.p;
     let value = Number(this.slider.value);
     if (isLog(p)) value = p.minimum * (p.maximum / p.minimum) ** (value / 1000);
@@ -106,9 +106,13 @@ class Control {
     value = p.type === "double" ? Number(value.toPrecision(4)) : Math.round(value);
     this.input.value = shown(value);
     this.slider.setAttribute("aria-valuetext", `${number(value)} ${p.unit ?? ""}`);
-    this.#next = value;
+    this.#gesture ??= String(Math.random());
+    this.#next = [value, this.#gesture];
+    if (isEnd) this.#gesture = null;
     if (!this.#sending) this.#drain();
   }
+
+  #gesture = null; // that a slider is moved, to undo it in one step
 
   // One change is on its way, and the newest one waits: a hand is faster than 50 commands a second.
   #next;
@@ -117,17 +121,17 @@ class Control {
   async #drain() {
     this.#sending = true;
     while (this.#next !== undefined) {
-      const value = this.#next;
+      const [value, gesture] = this.#next;
       this.#next = undefined;
-      await this.set(value);
+      await this.set(value, gesture);
       await new Promise((resolve) => setTimeout(resolve, 60));
     }
     this.#sending = false;
   }
 
-  async set(value) {
+  async set(value, gesture = null) {
     try {
-      const result = await this.host.link.ask("set", { element: this.element, values: { [this.p.name]: value } });
+      const result = await this.host.link.ask("set", { element: this.element, values: { [this.p.name]: value }, gesture });
       this.#failed = null;
       this.follow({ ...this.p, value: result.values?.[this.p.name] ?? value });
       this.host.saved();
