@@ -111,10 +111,15 @@ static const GstImagingSetting settings[] = {
     GST_IMAGING_PATH ("secondary-orbit", NEXT_SET, KERNEL, GstInsarFormSettings,
         orbits[1], load_orbit, (GDestroyNotify) gst_insar_orbit_free,
         "The same of the secondary. Its state vectors alone count"),
+    GST_IMAGING_PATH ("grid-orbit", NEXT_SET, KERNEL, GstInsarFormSettings,
+        grid, load_orbit, (GDestroyNotify) gst_insar_orbit_free,
+        "The same of a third image in whose columns and lines the reference "
+        "and the secondary are: that of a stack. Without it they are in those "
+        "of the reference"),
     GST_IMAGING_PATH ("dem-location", NEXT_SET, KERNEL, GstInsarFormSettings,
         dem, load_dem, (GDestroyNotify) gst_insar_plane_free,
         "Path of a raster of heights in m in the radar coordinates of the "
-        "reference, in any resolution: .npy, or any format of GDAL. Samples "
+        "reference (of grid-orbit, if given), in any resolution: .npy, or any format of GDAL. Samples "
         "without height have no data"),
     GST_IMAGING_ENUM ("dem-surface", NEXT_SET, KERNEL, GstInsarFormSettings,
         dem_surface, "GstInsarFormDemSurface", surface_values,
