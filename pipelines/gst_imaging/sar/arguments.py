@@ -31,7 +31,9 @@ def add_pairs(parser):
 
 
 def stem(path):
-    return os.path.splitext(os.path.basename(path))[0]
+    """The name of an image; coregister calls all of its images secondary, in folders with names of their own"""
+    name = os.path.splitext(os.path.basename(path))[0]
+    return name if name != "secondary" else os.path.basename(os.path.dirname(os.path.abspath(path)))
 
 
 class Pair:

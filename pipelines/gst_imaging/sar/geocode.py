@@ -43,6 +43,13 @@ def of_trans(path, looks, summary, folder):
     return paths
 
 
+def fill(values):
+    """Places without a height get the mean place of their surroundings."""
+    np = library.numpy()
+    known = np.isfinite(values)
+    return values if known.all() else np.where(known, values, smooth(np, np.where(known, values, 0), known.astype(float), 1.0)[0])
+
+
 def write_array(values, name, folder):
     """Returns: the path of what GDAL opens"""
     path = os.path.join(folder, name + ".f64")
