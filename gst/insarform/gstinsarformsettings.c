@@ -142,6 +142,8 @@ static const GstImagingSetting settings[] = {
     LOCATION ("amplitude-location", AMPLITUDE, "the amplitude, float32"),
     LOCATION ("interferogram-location", INTERFEROGRAM,
         "the interferogram, complex float32"),
+    LOCATION ("removed-location", REMOVED,
+        "the phase that flatten removed, in rad, float32"),
 };
 
 static void

@@ -119,6 +119,8 @@ make_cell (const ImkInsarformConfig *c, const ImkImage *reference,
   imk_sample_put (out, x, y, IMK_INSARFORM_AMPLITUDE,
       pow (cell.power1, 0.25) * pow (cell.power2, 0.25) / sqrt (n));
   imk_sample_put (out, x, y, IMK_INSARFORM_COHERENCE, coherence);
+  imk_sample_put (out, x, y, IMK_INSARFORM_REMOVED,
+      phase ? carg (get_middle (c, phase, x, y)) : 0);
 }
 
 void

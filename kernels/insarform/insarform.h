@@ -19,6 +19,8 @@ typedef enum ImkInsarformChannel {
   IMK_INSARFORM_COHERENCE, /* |sum s1 conj (s2)| / sqrt (sum |s1|^2 sum |s2|^2)
                             * over the cells of the window, which ends where the
                             * image does; 0..1, 0 for n = 0 */
+  IMK_INSARFORM_REMOVED,   /* the phase that was removed, in the middle of the
+                            * cell: rad, within half a turn of 0; 0 if none was */
   IMK_INSARFORM_N_CHANNELS,
 } ImkInsarformChannel;
 

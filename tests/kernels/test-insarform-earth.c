@@ -208,8 +208,8 @@ TEST (test_lines_are_their_points, "lines are their points")
       ImkError error;
 
       make_pair (&pair, baselines[b], 10, 1);
-      test_ok (imk_insarform_earth_new (&pair.orbits[0], NULL,
-                   &pair.orbits[1], &surfaces[s], WIDTH, HEIGHT, &earth, &error),
+      test_ok (imk_insarform_earth_new (&pair.orbits[0], NULL, &pair.orbits[1],
+                   &surfaces[s], WIDTH, HEIGHT, &earth, &error),
           &error);
       for (uint32_t line = 0; line < HEIGHT; line += 271)
         for (int with = 0; with < 2; with++) {
@@ -222,9 +222,9 @@ TEST (test_lines_are_their_points, "lines are their points")
           for (uint32_t x = 0; x < WIDTH; x += 37) {
             double f;
 
-            test_ok (
-                imk_insarform_earth_phase (&pair.orbits[0], NULL,
-                    &pair.orbits[1], &surfaces[s], x, line, with ? heights[x] : 0, &f, &error),
+            test_ok (imk_insarform_earth_phase (&pair.orbits[0], NULL,
+                         &pair.orbits[1], &surfaces[s], x, line,
+                         with ? heights[x] : 0, &f, &error),
                 &error);
             test_check (fabs (wrap (phase[x] - f)) < IMK_INSARFORM_EARTH_ERROR,
                 "baseline %d, surface %d, (%u, %u): %g, expected %g", b, s, x,

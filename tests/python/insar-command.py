@@ -103,7 +103,9 @@ class Insar(unittest.TestCase):
         self.assertEqual(files, sorted(
             "amplitude.img amplitude.img.hdr amplitude.img.vrt amplitude.png coherence.img coherence.img.hdr coherence.img.vrt coherence.png "
             "field.svg fit.txt freq_xcorr.dat fringes.png interferogram.cf32 interferogram.cf32.hdr interferogram.cf32.vrt mask.byte "
-            "phase.img phase.img.hdr phase.img.vrt report.html result.json snaphu.conf".split()))
+            "phase.img phase.img.hdr phase.img.vrt removed.img removed.img.hdr removed.img.vrt report.html result.json snaphu.conf".split()))
+        away = self.read(out, "removed.img") - cells(self.earth)
+        self.assertLess(np.nanmax(np.abs(np.angle(np.exp(1j * away)))), 2e-3)  # the earth bends within a cell
         before = os.stat(os.path.join(out, "result.json")).st_mtime_ns  # a second call has nothing to do
         gst_imaging("insar", self.path("ref.PRM"), self.path("sec.PRM"), "-o", out)
         self.assertEqual(os.stat(os.path.join(out, "result.json")).st_mtime_ns, before)

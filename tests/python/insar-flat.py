@@ -213,6 +213,11 @@ class Flat(unittest.TestCase):
         phase = self.residual("dem", "flatten=dem", "dem-location=" + self.path("holes.npy"))
         np.testing.assert_array_equal(np.isnan(phase), np.isnan(holes))
 
+    def test_what_was_removed(self):
+        self.residual("dem", "flatten=dem", "dem-location=" + self.path("dem.npy"), "removed-location=" + self.path("removed.f32"))
+        away = np.fromfile(self.path("removed.f32"), "<f4").reshape(HEIGHT, WIDTH) - self.phases["dem"]
+        self.assertLess(np.abs(np.angle(np.exp(1j * away))).max(), 1e-3)
+
     def test_restored(self):
         phase = self.residual("dem", "flatten=dem", "dem-location=" + self.path("dem.npy"), "restore-phase=true")
         away = np.angle(np.exp(1j * (phase - self.phases["dem"])))

@@ -192,8 +192,8 @@ check (const ImkInsarformEarth *s, ImkError *error)
         "The %s has a wavelength of %g m, lines every %g s, columns every %g m "
         "from %g m on, looks to %d, and the earth has radii of %g and %g m. "
         "All must be above 0, the side 1 or -1.",
-        name, r->wavelength, r->line_time, r->range_step, r->near_range, r->look,
-        s->surface.equatorial, s->surface.polar);
+        name, r->wavelength, r->line_time, r->range_step, r->near_range,
+        r->look, s->surface.equatorial, s->surface.polar);
   return status;
 }
 
@@ -225,8 +225,7 @@ imk_insarform_earth_new (const ImkInsarformOrbit *grid,
       status = imk_error_set (error, IMK_ERROR_CONFIG,
           "The phase of the earth bends too much between heights of %d and %d "
           "m, or between columns: near_range is %g m, the baseline too long.",
-          IMK_INSARFORM_MIN_HEIGHT, IMK_INSARFORM_MAX_HEIGHT,
-          grid->near_range);
+          IMK_INSARFORM_MIN_HEIGHT, IMK_INSARFORM_MAX_HEIGHT, grid->near_range);
     else
       status = make_nodes (s, error);
     if (status == IMK_OK)

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
 """Two SLC images into an interferogram that is flattened, filtered, and if wanted unwrapped and in map coordinates.
 
-FOLDER gets interferogram.cf32, coherence.img, amplitude.img and phase.img with a .hdr of ENVI and a .vrt of GDAL (QGIS, GMT),
+FOLDER gets interferogram.cf32, coherence.img, amplitude.img, phase.img and removed.img (the phase that was removed) with a .hdr of ENVI and a .vrt of GDAL (QGIS, GMT),
 snaphu.conf with mask.byte, pictures, and report.html with all figures of quality. --unwrap runs snaphu, which the user installs,
 and adds unwrapped.img and components.img. --geocode adds geo-NAME.tif in longitude and latitude.
 
@@ -13,7 +13,7 @@ names the image whose geometry that is, if it is a third one, as in a stack.
 import os
 
 from .. import library
-from ..command import UNREADABLE, WRONG_USE, Failure
+from ..command import NOT_WRITTEN, UNREADABLE, WRONG_USE, Failure
 from ..sar import arguments, field, geocode, ground, orbit, told, unwrap, warp
 from ..sar.images import led_of, names_in
 from ..sar.interferogram import add_pictures, form, resampling
@@ -228,7 +228,11 @@ def run(options):
             check_sizes(this.images)
         aligned = None if options.coregistered else align(options, this, made)
         more = [*flat, *(["filter=goldstein", f"filter-alpha={options.filter}"] if options.filter > 0 else [])]
+        if kind != "none":
+            more.append("removed-location=" + made.path("removed.img"))
         summary = form(options, this.images, aligned[0] if aligned else [], this, more)
+        if kind != "none" and not os.path.exists(made.path("removed.img")):  # a warning has told why
+            raise Failure(NOT_WRITTEN, '"removed.img" could not be written.')
         made.report.fact("flattening", kind)
         tell(made, options, this, summary, aligned)
         figures = finish(options, this, made, summary, image)
