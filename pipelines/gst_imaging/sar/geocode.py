@@ -7,6 +7,7 @@ from xml.sax.saxutils import escape
 
 from .. import library
 from ..command import NOT_WRITTEN, UNREADABLE, WRONG_USE, Failure
+from .images import file_of
 from .prm import write_vrt
 from .warp import smooth
 
@@ -67,7 +68,8 @@ def of_rasters(paths, folder):
             if values.ndim != 2:
                 raise Failure(UNREADABLE, f'"{path}" has {values.ndim} axes; expected are lines and columns.')
             path = write_array(values, name, folder)
-        found.append(os.path.abspath(path))
+        file = file_of(path)
+        found.append(path.replace(file, os.path.abspath(file), 1))
     return found
 
 
