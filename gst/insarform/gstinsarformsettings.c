@@ -128,6 +128,16 @@ static const GstImagingSetting settings[] = {
         GstInsarFormSettings, config.unbias,
         "Coherence sqrt (max (0, (n g^2 - 1) / (n - 1))) in the place of g, n "
         "being the samples of the window, taken for independent"),
+    GST_IMAGING_DOUBLE ("range-bandwidth", NEXT_SET, KERNEL,
+        GstInsarFormSettings, config.range_band, 0, 1, "cycles/sample",
+        "Width of the spectra along the range, as a part of the sampling rate: "
+        "what only one image sees at the fringe rate of the phase that flatten "
+        "removes is left out. 0: no common-band filter along the range"),
+    GST_IMAGING_DOUBLE ("azimuth-bandwidth", NEXT_SET, KERNEL,
+        GstInsarFormSettings, config.azimuth_band, 0, 1, "cycles/sample",
+        "Width of the spectra along the azimuth, as a part of the PRF: what "
+        "only one image sees, by the Doppler centroids of both, is left out. "
+        "0: no common-band filter along the azimuth"),
     GST_IMAGING_ENUM ("filter", NEXT_SET, KERNEL, GstInsarFormSettings, filter,
         "GstInsarFormFilter", filter_values,
         "Filter of the phase of the cells; amplitude and coherence stay"),

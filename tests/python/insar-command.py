@@ -131,6 +131,16 @@ class Insar(unittest.TestCase):
         self.assertFalse(os.path.exists(os.path.join(out, "fit.txt")))
         self.check_phase(self.read(out, "phase.img"), cells(self.motion), 0.15, "dem, coregistered")
 
+    def test_common_band(self):
+        """It reaches insarform. All of the spectra is common here, so that the filter only costs samples."""
+        rms = []
+        for words in [], ["--common-band", str(slcs.BAND), str(slcs.BAND)]:
+            out = self.run_insar("ref.npy", "aligned.npy", "--coregistered", "--filter", "0", *words)
+            away = (self.read(out, "phase.img") - cells(self.earth + self.motion))[6:-6, 6:-6]
+            rms.append(np.angle(np.exp(1j * away)).std())
+        print(f"common band: {rms[0]:.4f} -> {rms[1]:.4f} rad rms")
+        self.assertTrue(rms[0] < rms[1] < 1.2 * rms[0], rms)
+
     def test_without_orbits_fringes_are_put_back(self):
         out = self.run_insar("ref.npy", "aligned.npy", "--coregistered", "--filter", "0")
         self.assertEqual((self.result["flattening"], self.result["warnings"]), ("measured", []))
@@ -205,6 +215,7 @@ class Insar(unittest.TestCase):
                 (("ref.PRM", "sec.PRM", "--flatten", "orbit", "--dem", self.path("ref.npy")), 2, "--dem is for --flatten dem"),
                 (("ref.npy", "aligned.npy", "--coregistered", "--mask", self.path("cube.npy")), 3, "is no mask: it has 3 axes"),
                 (("ref.npy", "aligned.npy", "--filter", "2"), 2, "can be 0 to 1"),
+                (("ref.npy", "aligned.npy", "--common-band", "0.8", "2"), 2, "--common-band is 0.8 2; both can be 0 to 1"),
                 (("ref.npy", "aligned.npy", "--warp", "--coregistered"), 2, "Leave one of them out")]:
             with self.subTest(words=words):
                 self.assertIn(sentence, self.run_insar(*words, status=status))

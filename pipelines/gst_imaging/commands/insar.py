@@ -45,6 +45,8 @@ def add_arguments(parser):
     parser.add_argument("--dem", metavar="RASTER", help="heights in m in the radar coordinates of the reference")
     parser.add_argument("--dem-surface", choices=["ellipsoid", "sphere"], default="ellipsoid",
                         help="what heights are above; sphere: topo_ra.grd of GMTSAR (ellipsoid)")
+    parser.add_argument("--common-band", nargs=2, type=float, metavar=("RANGE", "AZIMUTH"), help="widths of the spectra, 0 to 1 of the sampling "
+                        "rate: what only one image sees is left out; 0: not along this axis")
     parser.add_argument("--filter", type=float, default=0.5, metavar="ALPHA", help="exponent of the Goldstein filter; 0: none (0.5)")
     parser.add_argument("--mask", metavar="FILE", help="array file over the whole reference; 0: water or layover, left out")
     parser.add_argument("--unwrap", action="store_true", help="run snaphu, if it is installed")
@@ -55,7 +57,7 @@ def add_arguments(parser):
 def settings_of(options, hashes):
     """Returns: {name: (value, default)}. hashes: of further inputs"""
     names = {"looks": [4, 4], "window": [5, 5], "taps": 16, "warp": False, "coregistered": False, "flatten": "auto",
-             "dem_surface": "ellipsoid", "filter": 0.5, "unwrap": False}
+             "dem_surface": "ellipsoid", "filter": 0.5, "unwrap": False, "common_band": None}
     values = {name: getattr(options, name) for name in names}
     return {name: (list(value) if isinstance(value, tuple) else value, names[name]) for name, value in values.items()} | hashes
 
@@ -63,6 +65,8 @@ def settings_of(options, hashes):
 def check_options(options):
     if not 0 <= options.filter <= 1:
         raise Failure(WRONG_USE, f"--filter is {options.filter:g}; it can be 0 to 1.")
+    if options.common_band and not all(0 <= width <= 1 for width in options.common_band):
+        raise Failure(WRONG_USE, f"--common-band is {' '.join(f'{width:g}' for width in options.common_band)}; both can be 0 to 1.")
     if options.geocode:
         if len(options.geocode) > 2:
             raise Failure(WRONG_USE, f"--geocode has {len(options.geocode)} files; give LAT and LON, or trans.dat.")
@@ -228,6 +232,8 @@ def run(options):
             check_sizes(this.images)
         aligned = None if options.coregistered else align(options, this, made)
         more = [*flat, *(["filter=goldstein", f"filter-alpha={options.filter}"] if options.filter > 0 else [])]
+        if options.common_band:
+            more += [f"{name}-bandwidth={width}" for name, width in zip(("range", "azimuth"), options.common_band)]
         if kind != "none":
             more.append("removed-location=" + made.path("removed.img"))
         summary = form(options, this.images, aligned[0] if aligned else [], this, more)
