@@ -144,6 +144,21 @@ class Terrain(unittest.TestCase):
             result = json.load(file)
         self.assertAlmostEqual(result["layover"], 100 * (state & 1).mean(), delta=0.01)
 
+    def test_holes_of_the_dem_are_outside(self):
+        with_holes = gdal.Open(self.path("dem.tif")).ReadAsArray()
+        with_holes[:, int((self.centre[1] - self.corner[0]) / POST) + 100:] = -32768  # behind the mountain
+        self.write("holes.tif", with_holes)
+        printed = gst_imaging("insar-dem", self.path("holes.tif"), self.path("ref.PRM"), "-o", self.path("holes"), "--looks", str(LOOKS), str(LOOKS))
+        self.assertNotIn("Warning", printed)
+        state, heights, latitude = (np.load(os.path.join(self.path("holes"), name + ".npy")) for name in ("layover-shadow", "heights", "latitude"))
+        self.assertTrue(0.1 < (state == 255).mean() < 0.9, (state == 255).mean())
+        np.testing.assert_array_equal(state == 255, np.isnan(heights))
+        self.assertTrue(np.isfinite(latitude).all())
+        with_holes[:] = -32768
+        self.write("nothing.tif", with_holes)
+        self.assertIn("no height where the image is", gst_imaging("insar-dem", self.path("nothing.tif"), self.path("ref.PRM"), "-o", self.path("no"),
+                                                                  status=1))
+
     def test_what_is_wrong_is_said(self):
         small = np.zeros((40, 40))
         self.write("utm.tif", small, 32632)
