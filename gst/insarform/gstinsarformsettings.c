@@ -119,8 +119,8 @@ static const GstImagingSetting settings[] = {
     GST_IMAGING_PATH ("dem-location", NEXT_SET, KERNEL, GstInsarFormSettings,
         dem, load_dem, (GDestroyNotify) gst_insar_plane_free,
         "Path of a raster of heights in m in the radar coordinates of the "
-        "reference (of grid-orbit, if given), in any resolution: .npy, or any format of GDAL. Samples "
-        "without height have no data"),
+        "reference (of grid-orbit, if given), in any resolution: .npy, or any "
+        "format of GDAL. Samples without height have no data"),
     GST_IMAGING_ENUM ("dem-surface", NEXT_SET, KERNEL, GstInsarFormSettings,
         dem_surface, "GstInsarFormDemSurface", surface_values,
         "What the heights of dem-location are above"),

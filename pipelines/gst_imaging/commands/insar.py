@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
 """Two SLC images into an interferogram that is flattened, filtered, and if wanted unwrapped and in map coordinates.
 
-FOLDER gets interferogram.cf32, coherence.img, amplitude.img, phase.img and removed.img (the phase that was removed) with a .hdr of ENVI and a .vrt of GDAL (QGIS, GMT),
+FOLDER gets interferogram.cf32, coherence.img, amplitude.img, phase.img and removed.img (the phase that was removed) with a .hdr of
+ENVI and a .vrt of GDAL (QGIS, GMT),
 snaphu.conf with mask.byte, pictures, and report.html with all figures of quality. --unwrap runs snaphu, which the user installs,
 and adds unwrapped.img and components.img. --geocode adds geo-NAME.tif in longitude and latitude.
 
@@ -15,7 +16,7 @@ import os
 from .. import library
 from ..command import NOT_WRITTEN, UNREADABLE, WRONG_USE, Failure
 from ..sar import arguments, field, geocode, ground, orbit, told, unwrap, warp
-from ..sar.images import led_of, names_in
+from ..sar.images import file_of, led_of, names_in
 from ..sar.interferogram import add_pictures, form, resampling
 from ..sar.measure import add_figures, check_fit
 from ..sar.pair import Work
@@ -224,7 +225,7 @@ def run(options):
         for role, paths in ("orbit", orbits), ("dem", [options.dem]), ("mask", [options.mask]), (
                 "geolocation", [image.path, *led_of(image.path)] if image else options.geocode):
             for path in filter(None, paths or []):
-                made.input(path, role)
+                made.input(file_of(path), role)
         if made.is_complete():
             return made.result
         this.open(check_images)
