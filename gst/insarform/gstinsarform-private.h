@@ -37,7 +37,8 @@ typedef struct {
   GstInsarFormFlatten flatten;
   guint fringe_window;
   GstImagingFile *orbits[GST_INSAR_N_SIDES]; /* GstInsarOrbit */
-  GstImagingFile *dem;                       /* GstInsarPlane */
+  GstImagingFile *grid; /* GstInsarOrbit, nullable: that of the reference */
+  GstImagingFile *dem;  /* GstInsarPlane */
   GstInsarFormDemSurface dem_surface;
   GstInsarFormFilter filter;
   gdouble filter_alpha;

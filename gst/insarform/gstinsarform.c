@@ -15,6 +15,7 @@
  * | coherence     | GRAY8, GRAY16_LE   | other/tensors                  |
  * | amplitude     | GRAY8, GRAY16_LE   | other/tensors                  |
  * | interferogram |                    | application/x-slc, other/tensors |
+ * | removed       |                    | other/tensors                  |
  *
  * The pads are made on request; when several are used, each needs a queue.
  * coherence-location and its like write the numbers into files, as GeoTIFF or
@@ -53,7 +54,7 @@ static GstStaticPadTemplate secondary_template =
 
 /* both in the order of GstInsarPicture */
 static const gchar *const picture_names[GST_INSAR_N_PICTURES] = {
-    "phase", "coherence", "amplitude", "interferogram"};
+    "phase", "coherence", "amplitude", "interferogram", "removed"};
 static GstStaticPadTemplate picture_templates[GST_INSAR_N_PICTURES] = {
     GST_STATIC_PAD_TEMPLATE ("phase", GST_PAD_SRC, GST_PAD_REQUEST,
         GST_STATIC_CAPS (GST_VIDEO_CAPS_MAKE ("RGB") "; " TENSOR_CAPS)),
@@ -63,6 +64,8 @@ static GstStaticPadTemplate picture_templates[GST_INSAR_N_PICTURES] = {
         "amplitude", GST_PAD_SRC, GST_PAD_REQUEST, GST_STATIC_CAPS (GREY_CAPS)),
     GST_STATIC_PAD_TEMPLATE ("interferogram", GST_PAD_SRC, GST_PAD_REQUEST,
         GST_STATIC_CAPS (GST_INSAR_SLC_CAPS ("cf32") "; " TENSOR_CAPS)),
+    GST_STATIC_PAD_TEMPLATE (
+        "removed", GST_PAD_SRC, GST_PAD_REQUEST, GST_STATIC_CAPS (TENSOR_CAPS)),
 };
 
 G_DEFINE_FINAL_TYPE_WITH_CODE (GstInsarForm, gst_insar_form,

@@ -52,6 +52,8 @@ check_files (const GstInsarFormSettings *now, ImkError *error)
   if (status == IMK_OK)
     status =
         check_file (now->orbits[1], "secondary-orbit", flatten, what, error);
+  if (status == IMK_OK && now->grid)
+    status = check_file (now->grid, "grid-orbit", flatten, what, error);
   if (status == IMK_OK && with_dem)
     status = check_file (now->dem, "dem-location", flatten,
         "a raster with the heights in m, in the radar coordinates of the "
@@ -64,6 +66,7 @@ static ImkStatus
 get_surface (const GstInsarFormSettings *now, const GstInsarOrbit *orbit,
     ImkInsarformSurface *surface, ImkError *error)
 {
+  const GstImagingFile *file = now->grid ? now->grid : now->orbits[0];
   gdouble sphere = orbit->sphere;
 
   *surface = orbit->ellipsoid;
@@ -72,10 +75,10 @@ get_surface (const GstInsarFormSettings *now, const GstInsarOrbit *orbit,
     return IMK_OK;
   if (!(sphere > 0))
     return imk_error_set (error, IMK_ERROR_CONFIG,
-        "dem-surface=sphere needs earth_radius in the PRM file of the "
-        "reference, and \"%s\" has none. Take dem-surface=ellipsoid for "
-        "heights above the ellipsoid.",
-        now->orbits[0]->location);
+        "dem-surface=sphere needs earth_radius in the PRM file of %s, and "
+        "\"%s\" has none. Take dem-surface=ellipsoid for heights above the "
+        "ellipsoid.",
+        now->grid ? "grid-orbit" : "reference-orbit", file->location);
   *surface = (ImkInsarformSurface){sphere, sphere};
   return IMK_OK;
 }
@@ -88,13 +91,15 @@ gst_insar_form_flat_new (const GstInsarFormSettings *now, guint width,
   const GstInsarOrbit *orbits[2] = {
       gst_imaging_setting_file_data (now->orbits[0]),
       gst_imaging_setting_file_data (now->orbits[1])};
+  const GstInsarOrbit *grid =
+      now->grid ? gst_imaging_setting_file_data (now->grid) : orbits[0];
   const GstInsarPlane *dem = gst_imaging_setting_file_data (now->dem);
   gboolean with_dem = now->flatten == GST_INSAR_FORM_FLATTEN_DEM;
   ImkInsarformSurface surface;
   GstInsarFormFlat *s;
 
   if (status == IMK_OK)
-    status = get_surface (now, orbits[0], &surface, error);
+    status = get_surface (now, grid, &surface, error);
   if (status != IMK_OK)
     return status;
   s = g_new0 (GstInsarFormFlat, 1);
@@ -108,8 +113,9 @@ gst_insar_form_flat_new (const GstInsarFormSettings *now, guint width,
   }
   s->phases = g_new (gfloat, (gsize) width * GST_INSAR_FORM_FLAT_LINES);
   if (status == IMK_OK)
-    status = imk_insarform_earth_new (&orbits[0]->orbit, &orbits[1]->orbit,
-        &surface, width, height, &s->earth, error);
+    status = imk_insarform_earth_new (&grid->orbit,
+        now->grid ? &orbits[0]->orbit : NULL, &orbits[1]->orbit, &surface,
+        width, height, &s->earth, error);
   if (status == IMK_OK)
     *self = s;
   else

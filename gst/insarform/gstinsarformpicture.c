@@ -50,6 +50,9 @@ gst_insar_picture_put_floats (
       to[i] = cells[IMK_INSARFORM_AMPLITUDE] > 0
                   ? atan2f (cells[IMK_INSARFORM_IM], cells[IMK_INSARFORM_RE])
                   : NAN; /* 0 is a phase */
+    else if (picture == GST_INSAR_PICTURE_REMOVED)
+      to[i] = cells[IMK_INSARFORM_AMPLITUDE] > 0 ? cells[IMK_INSARFORM_REMOVED]
+                                                 : NAN;
     else
       to[i] = cells[channel];
 }
@@ -117,6 +120,7 @@ describe (GstBuffer *buffer, GstInsarPicture picture, const GstInsarCells *c,
       [GST_INSAR_PICTURE_PHASE] = {"phase", "rad"},
       [GST_INSAR_PICTURE_COHERENCE] = {"coherence", ""},
       [GST_INSAR_PICTURE_AMPLITUDE] = {"amplitude", "counts"},
+      [GST_INSAR_PICTURE_REMOVED] = {"removed", "rad"},
   };
   const GstStructure *s = gst_caps_get_structure (caps, 0);
   const gchar *format = gst_structure_get_string (s, "format");

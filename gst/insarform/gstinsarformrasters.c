@@ -16,6 +16,7 @@ static const GstInsarBand bands[GST_INSAR_N_PICTURES] = {
     [GST_INSAR_PICTURE_COHERENCE] = {"coherence", ""},
     [GST_INSAR_PICTURE_AMPLITUDE] = {"amplitude", "counts"},
     [GST_INSAR_PICTURE_INTERFEROGRAM] = {"interferogram", "counts^2"},
+    [GST_INSAR_PICTURE_REMOVED] = {"removed", "rad"},
 };
 
 void
@@ -53,6 +54,8 @@ open_raster (GstInsarForm *self, guint i, ImkError *error)
   const gchar *location = gst_imaging_setting_file_location (now->locations[i]);
   g_autoptr (GError) why = NULL;
   GstInsarPlace place;
+  gboolean is_phase =
+      i == GST_INSAR_PICTURE_PHASE || i == GST_INSAR_PICTURE_REMOVED;
   const gchar *twin;
 
   if (!location)
@@ -76,7 +79,7 @@ open_raster (GstInsarForm *self, guint i, ImkError *error)
           .is_complex = i == GST_INSAR_PICTURE_INTERFEROGRAM,
           .bands = &bands[i],
           .n_bands = 1,
-          .no_data = i == GST_INSAR_PICTURE_PHASE ? NAN : 0,
+          .no_data = is_phase ? NAN : 0,
           .spacing = side->info.spacing,
           .place = &place,
       },

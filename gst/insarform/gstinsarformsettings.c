@@ -111,11 +111,16 @@ static const GstImagingSetting settings[] = {
     GST_IMAGING_PATH ("secondary-orbit", NEXT_SET, KERNEL, GstInsarFormSettings,
         orbits[1], load_orbit, (GDestroyNotify) gst_insar_orbit_free,
         "The same of the secondary. Its state vectors alone count"),
+    GST_IMAGING_PATH ("grid-orbit", NEXT_SET, KERNEL, GstInsarFormSettings,
+        grid, load_orbit, (GDestroyNotify) gst_insar_orbit_free,
+        "The same of a third image in whose columns and lines the reference "
+        "and the secondary are: that of a stack. Without it they are in those "
+        "of the reference"),
     GST_IMAGING_PATH ("dem-location", NEXT_SET, KERNEL, GstInsarFormSettings,
         dem, load_dem, (GDestroyNotify) gst_insar_plane_free,
         "Path of a raster of heights in m in the radar coordinates of the "
-        "reference, in any resolution: .npy, or any format of GDAL. Samples "
-        "without height have no data"),
+        "reference (of grid-orbit, if given), in any resolution: .npy, or any "
+        "format of GDAL. Samples without height have no data"),
     GST_IMAGING_ENUM ("dem-surface", NEXT_SET, KERNEL, GstInsarFormSettings,
         dem_surface, "GstInsarFormDemSurface", surface_values,
         "What the heights of dem-location are above"),
@@ -123,6 +128,16 @@ static const GstImagingSetting settings[] = {
         GstInsarFormSettings, config.unbias,
         "Coherence sqrt (max (0, (n g^2 - 1) / (n - 1))) in the place of g, n "
         "being the samples of the window, taken for independent"),
+    GST_IMAGING_DOUBLE ("range-bandwidth", NEXT_SET, KERNEL,
+        GstInsarFormSettings, config.range_band, 0, 1, "cycles/sample",
+        "Width of the spectra along the range, as a part of the sampling rate: "
+        "what only one image sees at the fringe rate of the phase that flatten "
+        "removes is left out. 0: no common-band filter along the range"),
+    GST_IMAGING_DOUBLE ("azimuth-bandwidth", NEXT_SET, KERNEL,
+        GstInsarFormSettings, config.azimuth_band, 0, 1, "cycles/sample",
+        "Width of the spectra along the azimuth, as a part of the PRF: what "
+        "only one image sees, by the Doppler centroids of both, is left out. "
+        "0: no common-band filter along the azimuth"),
     GST_IMAGING_ENUM ("filter", NEXT_SET, KERNEL, GstInsarFormSettings, filter,
         "GstInsarFormFilter", filter_values,
         "Filter of the phase of the cells; amplitude and coherence stay"),
@@ -137,6 +152,8 @@ static const GstImagingSetting settings[] = {
     LOCATION ("amplitude-location", AMPLITUDE, "the amplitude, float32"),
     LOCATION ("interferogram-location", INTERFEROGRAM,
         "the interferogram, complex float32"),
+    LOCATION ("removed-location", REMOVED,
+        "the phase that flatten removed, in rad, float32"),
 };
 
 static void

@@ -15,10 +15,11 @@ get_complex (const ImkImage *image, uint32_t x, uint32_t y, uint32_t i)
          I * imk_sample_get (image, x, y, i + 1);
 }
 
-/* @sign: -1 forward, 1 backward; rows, then columns. @z: [n][n] */
-static void
-transform (double complex *z, uint32_t n, int sign)
+/* Rows, then columns. */
+void
+imk_insarform_reference_transform (void *data, uint32_t n, int sign)
 {
+  double complex *z = data;
   double complex line[IMK_INSARFORM_MAX_TRANSFORM];
 
   for (int axis = 0; axis < 2; axis++)
@@ -63,7 +64,7 @@ measure (uint32_t window, const double complex *products, double *rate)
     z[i] = products[i];
     n += z[i] != 0;
   }
-  transform (z, window, -1);
+  imk_insarform_reference_transform (z, window, -1);
   for (uint32_t i = 0; i < window * window; i++)
     if (pow (cabs (z[i]), 2) > power) {
       power = pow (cabs (z[i]), 2);
@@ -185,9 +186,9 @@ add_patch (const ImkInsarformConfig *c, const ImkImage *cells, int64_t left,
     if (cell != 0 && isfinite (cabs (cell)))
       z[i] = cell / cabs (cell);
   }
-  transform (z, n, -1);
+  imk_insarform_reference_transform (z, n, -1);
   weigh_spectrum (z, n, c->filter_alpha);
-  transform (z, n, 1);
+  imk_insarform_reference_transform (z, n, 1);
   for (uint32_t i = 0; i < n * n; i++) {
     int64_t x = left + i % n, y = top + i / n;
     double w = pow (sin (M_PI * (i % n + 0.5) / n), 2) *

@@ -119,6 +119,8 @@ make_cell (const ImkInsarformConfig *c, const ImkImage *reference,
   imk_sample_put (out, x, y, IMK_INSARFORM_AMPLITUDE,
       pow (cell.power1, 0.25) * pow (cell.power2, 0.25) / sqrt (n));
   imk_sample_put (out, x, y, IMK_INSARFORM_COHERENCE, coherence);
+  imk_sample_put (out, x, y, IMK_INSARFORM_REMOVED,
+      phase ? carg (get_middle (c, phase, x, y)) : 0);
 }
 
 void
@@ -132,11 +134,26 @@ imk_insarform_reference (const ImkInsarformConfig *c, const ImkImage *reference,
       .channels = 1,
       .type = IMK_TYPE_F64,
   };
+  ImkImage common[2] = {measured, measured};
+  bool is_filtered = c->range_band > 0 || c->azimuth_band > 0;
 
-  if (c->fringe_window) {
-    measured.data = malloc (c->height * measured.stride);
-    imk_insarform_reference_fringes (c, reference, secondary, &measured);
+  for (int i = 0; i < 2; i++) {
+    common[i].stride = c->width * 2 * sizeof (float);
+    common[i].type = IMK_TYPE_CF32;
+  }
+  if (c->fringe_window || (is_filtered && !phase)) {
+    measured.data = calloc (c->height, measured.stride);
     phase = &measured;
+  }
+  if (c->fringe_window)
+    imk_insarform_reference_fringes (c, reference, secondary, &measured);
+  if (is_filtered) {
+    for (int i = 0; i < 2; i++)
+      common[i].data = malloc (c->height * common[i].stride);
+    imk_insarform_reference_band (
+        c, reference, secondary, phase, &common[0], &common[1]);
+    reference = &common[0];
+    secondary = &common[1];
   }
   for (uint32_t y = 0; y < c->height / c->looks_y; y++)
     for (uint32_t x = 0; x < c->width / c->looks_x; x++)
@@ -144,4 +161,6 @@ imk_insarform_reference (const ImkInsarformConfig *c, const ImkImage *reference,
   if (c->filter_alpha > 0)
     imk_insarform_reference_filter (c, out);
   free (measured.data);
+  free (common[0].data);
+  free (common[1].data);
 }

@@ -20,6 +20,16 @@ void imk_insarform_reference (const ImkInsarformConfig *config,
 void imk_insarform_reference_fringes (const ImkInsarformConfig *config,
     const ImkImage *reference, const ImkImage *secondary, ImkImage *phase);
 
+/* The images whose bands are common, @out_reference and @out_secondary: CF32.
+ * @phase: f32 or f64, that is removed */
+void imk_insarform_reference_band (const ImkInsarformConfig *config,
+    const ImkImage *reference, const ImkImage *secondary, const ImkImage *phase,
+    ImkImage *out_reference, ImkImage *out_secondary);
+
+/* The sums of a transform, in place. @data: double complex [n][n]; @sign: -1
+ * forward, 1 backward */
+void imk_insarform_reference_transform (void *data, uint32_t n, int sign);
+
 /* Filters @cells, f64, IMK_INSARFORM_N_CHANNELS channels, in place. */
 void imk_insarform_reference_filter (
     const ImkInsarformConfig *config, ImkImage *cells);

@@ -6,15 +6,19 @@
 
 #include "core/config.h"
 #include "core/cpu.h"
+#include "insarform/insarform-band.h"
 #include "insarform/insarform-filter.h"
 #include "insarform/insarform-fringes.h"
 #include "insarform/insarform-private.h"
 
-/* Lines -> fringes, if measured -> cells -> filter, if any. Each stage keeps
+/* Lines -> fringes, if measured -> common band, if any -> cells -> filter, if
+ * any. Each stage keeps
  * what it needs, and advance () moves on what the next one has room for. */
 struct ImkInsarform {
   ImkInsarformCells cells;
+  ImkType type;                 /* of the lines that are pushed */
   ImkInsarformFringes *fringes; /* nullable */
+  ImkInsarformBand *band;       /* nullable */
   ImkInsarformFilter *filter;   /* nullable */
   float *raw;                   /* a row for the filter */
   uint32_t pushed, added;       /* lines: by the caller, to the cells */
@@ -95,6 +99,12 @@ check_transforms (const ImkInsarformConfig *c, ImkError *error)
     return imk_error_set (error, IMK_ERROR_CONFIG,
         "filter-alpha is %g; it must be a number from 0 to 1.",
         c->filter_alpha);
+  if (!(c->range_band >= 0 && c->range_band <= 1 && c->azimuth_band >= 0 &&
+          c->azimuth_band <= 1))
+    return imk_error_set (error, IMK_ERROR_CONFIG,
+        "range-bandwidth is %g and azimuth-bandwidth %g; both must be numbers "
+        "from 0 to 1, parts of the sampling rate.",
+        c->range_band, c->azimuth_band);
   if (!is_transform (c->filter_window, 8))
     return imk_error_set (error, IMK_ERROR_CONFIG,
         "filter-window is %u; it must be 8, 16, 32, 64 or 128.",
@@ -151,6 +161,7 @@ imk_insarform_new (ImkBackend backend, const ImkInsarformConfig *given,
     return imk_error_set (
         error, IMK_ERROR_MEMORY, "There is no memory for the object.");
   s->cells.config = *config;
+  s->type = config->type;
   s->cells.width = config->width / config->looks_x;
   s->cells.height = config->height / config->looks_y;
   s->cells.n_rows = config->window_y + 1;
@@ -167,6 +178,11 @@ imk_insarform_new (ImkBackend backend, const ImkInsarformConfig *given,
   }
   if (config->fringe_window)
     status = imk_insarform_fringes_new (config, &s->fringes, error);
+  if (status == IMK_OK &&
+      (config->range_band > 0 || config->azimuth_band > 0)) {
+    status = imk_insarform_band_new (config, &s->band, error);
+    s->cells.config.type = IMK_TYPE_CF32; /* what it makes */
+  }
   if (status == IMK_OK && config->filter_alpha > 0)
     status = imk_insarform_filter_new (s->cells.width, s->cells.height,
         config->filter_window, config->filter_alpha, config->n_threads,
@@ -184,6 +200,7 @@ imk_insarform_free (ImkInsarform *self)
   if (!self)
     return;
   imk_insarform_fringes_free (self->fringes);
+  imk_insarform_band_free (self->band);
   imk_insarform_filter_free (self->filter);
   free (self->raw);
   free (self->cells.sums);
@@ -197,6 +214,8 @@ imk_insarform_rewind (ImkInsarform *self)
   self->pushed = self->added = self->made = self->row = 0;
   if (self->fringes)
     imk_insarform_fringes_rewind (self->fringes);
+  if (self->band)
+    imk_insarform_band_rewind (self->band);
   if (self->filter)
     imk_insarform_filter_rewind (self->filter);
 }
@@ -238,6 +257,23 @@ add_lines (ImkInsarform *self, const ImkImage *reference,
   self->added += reference->height;
 }
 
+/* Lines for the stage behind the fringes. */
+static uint32_t
+next_room (const ImkInsarform *self)
+{
+  return self->band ? imk_insarform_band_room (self->band) : cells_room (self);
+}
+
+static void
+pass_lines (ImkInsarform *self, const ImkImage *reference,
+    const ImkImage *secondary, const ImkImage *phase)
+{
+  if (self->band)
+    imk_insarform_band_push (self->band, reference, secondary, phase);
+  else
+    add_lines (self, reference, secondary, phase);
+}
+
 static void
 make_row (ImkInsarform *self, float *out)
 {
@@ -259,13 +295,21 @@ advance (ImkInsarform *self)
       imk_insarform_filter_push (self->filter, self->raw);
       moves = true;
     }
-    if (self->fringes && cells_room (self) > 0 &&
+    if (self->band && cells_room (self) > 0 &&
+        imk_insarform_band_is_ready (self->band)) {
+      ImkImage reference, secondary, phase;
+
+      imk_insarform_band_pull (self->band, &reference, &secondary, &phase);
+      add_lines (self, &reference, &secondary, &phase);
+      moves = true;
+    }
+    if (self->fringes && next_room (self) > 0 &&
         imk_insarform_fringes_is_ready (self->fringes)) {
       ImkImage reference, secondary, phase;
 
       imk_insarform_fringes_pull (
           self->fringes, &reference, &secondary, &phase);
-      add_lines (self, &reference, &secondary, &phase);
+      pass_lines (self, &reference, &secondary, &phase);
       moves = true;
     }
   }
@@ -279,11 +323,10 @@ imk_insarform_room (const ImkInsarform *self)
 {
   const ImkInsarformCells *c = &self->cells;
 
-  if (!self->fringes)
-    return cells_room (self);
-  return self->added < c->height * c->config.looks_y
-             ? imk_insarform_fringes_room (self->fringes)
-             : 0;
+  if (self->added >= c->height * c->config.looks_y)
+    return 0;
+  return self->fringes ? imk_insarform_fringes_room (self->fringes)
+                       : next_room (self);
 }
 
 uint32_t
@@ -299,11 +342,11 @@ check_lines (const ImkInsarform *self, const ImkImage *reference,
   const ImkInsarformConfig *c = &self->cells.config;
   uint32_t n = reference ? reference->height : 0;
   ImkStatus status = imk_image_check (
-      reference, "reference", c->type, 1, c->width, n, false, error);
+      reference, "reference", self->type, 1, c->width, n, false, error);
 
   if (status == IMK_OK)
     status = imk_image_check (
-        secondary, "secondary", c->type, 1, c->width, n, false, error);
+        secondary, "secondary", self->type, 1, c->width, n, false, error);
   if (status == IMK_OK && phase)
     status = imk_image_check (
         phase, "phase", IMK_TYPE_F32, 1, c->width, n, false, error);
@@ -331,7 +374,7 @@ imk_insarform_push_flat (ImkInsarform *self, const ImkImage *reference,
   if (self->fringes)
     imk_insarform_fringes_push (self->fringes, reference, secondary);
   else
-    add_lines (self, reference, secondary, phase);
+    pass_lines (self, reference, secondary, phase);
   advance (self);
   return IMK_OK;
 }

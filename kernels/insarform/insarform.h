@@ -19,6 +19,8 @@ typedef enum ImkInsarformChannel {
   IMK_INSARFORM_COHERENCE, /* |sum s1 conj (s2)| / sqrt (sum |s1|^2 sum |s2|^2)
                             * over the cells of the window, which ends where the
                             * image does; 0..1, 0 for n = 0 */
+  IMK_INSARFORM_REMOVED,   /* the phase that was removed, in the middle of the
+                            * cell: rad, within half a turn of 0; 0 if none was */
   IMK_INSARFORM_N_CHANNELS,
 } ImkInsarformChannel;
 
@@ -44,6 +46,9 @@ typedef enum ImkInsarformChannel {
  *   cells: that of the middle of the cell
  * @unbias: coherences are those of sqrt (max (0, (n g^2 - 1) / (n - 1))) for a
  *   coherence g of n samples, which are taken for independent
+ * @range_band, @azimuth_band: 0, or the width of the spectra of the images
+ * along x and y, up to 1 cycle a sample: what only one of the images sees is
+ * left out. See insarform-band.h
  * @filter_alpha: 0, or the exponent of the filter of phases, up to 1. See
  *   insarform-filter.h
  * @filter_window: cells of its window: 8, 16, 32, 64 or
@@ -59,6 +64,7 @@ typedef struct ImkInsarformConfig {
   bool restore, unbias;
   double filter_alpha;
   uint32_t filter_window;
+  double range_band, azimuth_band;
 } ImkInsarformConfig;
 
 typedef struct ImkInsarform ImkInsarform;
@@ -78,7 +84,8 @@ imk_insarform_config_init (ImkInsarformConfig *config)
  * @self: (out): free with imk_insarform_free
  *
  * Of the images, the sums of window_y + 1 rows of cells are kept; with a
- * fringe_window 2 of it of lines, with a filter filter_window rows of cells.
+ * fringe_window 2 of it of lines, with a band 64 lines, with a filter
+ * filter_window rows of cells.
  * Returns: IMK_ERROR_CONFIG, IMK_ERROR_MEMORY, IMK_ERROR_UNAVAILABLE; @self
  *   untouched */
 IMK_API ImkStatus imk_insarform_new (ImkBackend backend,

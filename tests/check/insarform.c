@@ -325,16 +325,17 @@ check_content (const gchar *name, GstBuffer *expected)
   "i." pad " ! queue ! other/tensors ! appsink name=" pad " sync=false "
 #define FILES \
   "phase-location=$/phase.img coherence-location=$/coherence.img " \
-  "amplitude-location=$/amplitude interferogram-location=$/i.cf32 "
+  "amplitude-location=$/amplitude interferogram-location=$/i.cf32 " \
+  "removed-location=$/removed "
 
 CHECK_TEST (test_files_hold_the_numbers_of_the_pads)
 {
   static const gchar *const names[][2] = {{"phase", "phase.img"},
       {"coherence", "coherence.img"}, {"amplitude", "amplitude"},
-      {"interferogram", "i.cf32"}};
+      {"interferogram", "i.cf32"}, {"removed", "removed"}};
   GstElement *pipeline = check_launch (SOURCES ("lines-per-buffer=4",
       "lines-per-buffer=7") FILES NUMBERS ("phase") NUMBERS ("coherence")
-          NUMBERS ("amplitude") NUMBERS ("interferogram"));
+          NUMBERS ("amplitude") NUMBERS ("interferogram") NUMBERS ("removed"));
 
   gst_element_set_state (pipeline, GST_STATE_PLAYING);
   for (guint i = 0; i < G_N_ELEMENTS (names); i++) {

@@ -180,8 +180,8 @@ TEST (test_points_have_their_phase, "points have their phase")
         expected =
             4 * M_PI / wavelength *
             (distance (&pair.circles[1], nearest (&pair.circles[1], p), p) - r);
-        test_ok (imk_insarform_earth_phase (&pair.orbits[0], &pair.orbits[1],
-                     &surface, (r - near_range) / range_step,
+        test_ok (imk_insarform_earth_phase (&pair.orbits[0], NULL,
+                     &pair.orbits[1], &surface, (r - near_range) / range_step,
                      (t - start) / line_time, height, &phase, &error),
             &error);
         test_check (fabs (phase - expected) < 1e-3,
@@ -208,7 +208,7 @@ TEST (test_lines_are_their_points, "lines are their points")
       ImkError error;
 
       make_pair (&pair, baselines[b], 10, 1);
-      test_ok (imk_insarform_earth_new (&pair.orbits[0], &pair.orbits[1],
+      test_ok (imk_insarform_earth_new (&pair.orbits[0], NULL, &pair.orbits[1],
                    &surfaces[s], WIDTH, HEIGHT, &earth, &error),
           &error);
       for (uint32_t line = 0; line < HEIGHT; line += 271)
@@ -222,9 +222,9 @@ TEST (test_lines_are_their_points, "lines are their points")
           for (uint32_t x = 0; x < WIDTH; x += 37) {
             double f;
 
-            test_ok (
-                imk_insarform_earth_phase (&pair.orbits[0], &pair.orbits[1],
-                    &surfaces[s], x, line, with ? heights[x] : 0, &f, &error),
+            test_ok (imk_insarform_earth_phase (&pair.orbits[0], NULL,
+                         &pair.orbits[1], &surfaces[s], x, line,
+                         with ? heights[x] : 0, &f, &error),
                 &error);
             test_check (fabs (wrap (phase[x] - f)) < IMK_INSARFORM_EARTH_ERROR,
                 "baseline %d, surface %d, (%u, %u): %g, expected %g", b, s, x,
@@ -235,6 +235,60 @@ TEST (test_lines_are_their_points, "lines are their points")
     }
   free (phase);
   free (heights);
+}
+
+/* Three images on the columns and lines of the first one: by points, and what
+ * lines promise. */
+TEST (test_a_third_image_has_the_grid, "a third image has the grid")
+{
+  static const double baselines[][2] = {{150, -420}, {-90, 310}};
+  enum { WIDTH = 900, HEIGHT = 700 };
+  ImkInsarformSurface surface = IMK_INSARFORM_WGS84;
+  ImkInsarformEarth *earth;
+  float phase[WIDTH], heights[WIDTH];
+  Pair pairs[2];
+  ImkError error;
+
+  for (int i = 0; i < 2; i++)
+    make_pair (&pairs[i], baselines[i], 10, 1);
+  /* of the reference the states alone count */
+  pairs[0].orbits[1].near_range = pairs[0].orbits[1].line_time = -1;
+  pairs[0].orbits[1].first_time = 1e9;
+  test_ok (imk_insarform_earth_new (&pairs[0].orbits[0], &pairs[0].orbits[1],
+               &pairs[1].orbits[1], &surface, WIDTH, HEIGHT, &earth, &error),
+      &error);
+  for (uint32_t line = 0; line < HEIGHT; line += 83) {
+    for (uint32_t x = 0; x < WIDTH; x++)
+      heights[x] = (float) (x * 37 % 8000);
+    imk_insarform_earth_line (earth, line, heights, 1, phase);
+    for (uint32_t x = 0; x < WIDTH; x += 29) {
+      double to[2], between;
+
+      for (int i = 0; i < 2; i++)
+        test_ok (imk_insarform_earth_phase (&pairs[i].orbits[0], NULL,
+                     &pairs[i].orbits[1], &surface, x, line, heights[x], &to[i],
+                     &error),
+            &error);
+      test_ok (imk_insarform_earth_phase (&pairs[0].orbits[0],
+                   &pairs[0].orbits[1], &pairs[1].orbits[1], &surface, x, line,
+                   heights[x], &between, &error),
+          &error);
+      test_check (fabs (between - (to[1] - to[0])) < 1e-5,
+          "(%u, %u): %g, expected %g", x, line, between, to[1] - to[0]);
+      test_check (fabs (wrap (phase[x] - between)) < IMK_INSARFORM_EARTH_ERROR,
+          "(%u, %u): the line has %g, expected %g", x, line, phase[x],
+          wrap (between));
+    }
+  }
+  imk_insarform_earth_free (earth);
+  pairs[0].orbits[1].n_states = 5;
+  test_error (imk_insarform_earth_new (&pairs[0].orbits[0], &pairs[0].orbits[1],
+                  &pairs[1].orbits[1], &surface, WIDTH, HEIGHT, &earth, &error),
+      &error, IMK_ERROR_CONFIG, "vectors of the reference");
+  pairs[0].orbits[0].near_range = 1000;
+  test_error (imk_insarform_earth_new (&pairs[0].orbits[0], &pairs[1].orbits[1],
+                  &pairs[1].orbits[1], &surface, WIDTH, HEIGHT, &earth, &error),
+      &error, IMK_ERROR_CONFIG, "from the orbit of the grid");
 }
 
 TEST (test_what_is_wrong_is_said, "what is wrong is said")
@@ -252,8 +306,8 @@ TEST (test_what_is_wrong_is_said, "what is wrong is said")
     for (int i = 0; i < 2; i++) \
       pair.orbits[i].states = pair.states[i]; \
     change; \
-    test_error (imk_insarform_earth_new (&pair.orbits[0], &pair.orbits[1], \
-                    &surface, 3000, 2000, &earth, &error), \
+    test_error (imk_insarform_earth_new (&pair.orbits[0], NULL, \
+                    &pair.orbits[1], &surface, 3000, 2000, &earth, &error), \
         &error, IMK_ERROR_CONFIG, words); \
   } while (0)
   REFUSES (pair.orbits[0].n_states = 3, "has 3 state vectors");

@@ -117,7 +117,7 @@ check_cells (const ImkInsarformConfig *c, const TestImage *a,
     const char *name;
     double scale;
   } channels[N] = {{"real part", 2e9}, {"imaginary part", 2e9},
-      {"amplitude", 5e4}, {"coherence", 1}};
+      {"amplitude", 5e4}, {"coherence", 1}, {"phase removed", 1}};
   TestImage e = test_image_new (
       IMK_TYPE_F64, c->width / c->looks_x, c->height / c->looks_y, N, 0);
   uint32_t n_holes = 0;
@@ -272,7 +272,8 @@ TEST (test_colours_are_those_of_the_phase, "colours are those of the phase")
 
 TEST (test_levels_are_rounded_and_clamped, "levels are rounded and clamped")
 {
-  const float rows[] = {0, 0, 0, 0, 0, 0, 1, 0.25f, 1, 0, 2, 1, 0, 0, 5, 1};
+  const float rows[] = {
+      0, 0, 0, 0, 0, 0, 0, 1, 0.25f, 0, 1, 0, 2, 1, 0, 0, 0, 5, 1, 0};
   const uint8_t coherences[] = {0, 64, 255, 255},
                 amplitudes[] = {0, 128, 255, 255};
   uint16_t wide[4];

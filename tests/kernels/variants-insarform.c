@@ -130,7 +130,7 @@ difference (void *data)
     for (uint32_t x = 0; x < e->width; x++) {
       double amplitude = imk_sample_get (e, x, y, IMK_INSARFORM_AMPLITUDE);
       double scales[] = {
-          amplitude * amplitude, amplitude * amplitude, amplitude, 1};
+          amplitude * amplitude, amplitude * amplitude, amplitude, 1, 1};
 
       for (uint32_t i = 0; i < N_CHANNELS; i++) {
         double d = fabs (imk_sample_get (&c->v.host[OUT].image, x, y, i) -

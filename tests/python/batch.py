@@ -389,9 +389,9 @@ class Allocation(FolderCase):
 
     def test_rows_become_words(self):
         row = rows.Row(1, 2, ["command", "output", "input", "mm-per-pixel", "by-order", "set", "arguments"],
-                       ["photostereo", "out", "'a b' lights.lp", "-0.5", "yes", "robust=huber t-res=2", "--gamma 2"])
+                       ["photostereo", "out", "'a b' lights.lp", "-0.5", "yes", "robust=huber t-res=2", "--gamma 2"])  # inputs first, as an option may take all words behind it
         self.assertEqual(row.words(rows.parser_of(row)), [
-            "--gamma", "2", "a b", "lights.lp", "--mm-per-pixel=-0.5", "--by-order", "--set=robust=huber", "--set=t-res=2"])
+            "a b", "lights.lp", "--gamma", "2", "--mm-per-pixel=-0.5", "--by-order", "--set=robust=huber", "--set=t-res=2"])
 
 
 main()

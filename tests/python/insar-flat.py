@@ -55,11 +55,11 @@ def height_above(point, axes):
     return r * np.cos(latitude) + point[..., 2] * np.sin(latitude) - a * np.sqrt(1 - e2 * np.sin(latitude)**2)
 
 
-def true_phase(heights, axes):
-    """4 pi / wavelength (R2 - R1) of all samples, by bisections"""
-    line, column = np.mgrid[:HEIGHT, :WIDTH].astype(float)
+def true_point(heights, axes, grid="ref", margin=0):
+    """What is at all samples, and its range, by bisections. margin: samples around the image"""
+    line, column = np.mgrid[-margin:HEIGHT + margin, -margin:WIDTH + margin].astype(float)
     t, ranges = START + line / PRF, NEAR + column * C / (2 * RATE)
-    s, v = position("ref", t), velocity("ref", t)
+    s, v = position(grid, t), velocity(grid, t)
     along = v / np.sqrt(dot(v, v))[..., None]
     down = -s + dot(s, along)[..., None] * along
     down /= np.sqrt(dot(down, down))[..., None]
@@ -70,13 +70,24 @@ def true_phase(heights, axes):
         point = s + ranges[..., None] * (np.cos(q)[..., None] * down + np.sin(q)[..., None] * right)
         above = height_above(point, axes) > heights
         low, high = np.where(above, low, q), np.where(above, q, high)
-    first, last = np.full(t.shape, START - 20), np.full(t.shape, START + 20)
+    return point, ranges
+
+
+def true_range(point, name):
+    """How far away an image sees points, and when"""
+    first, last = np.full(point.shape[:-1], START - 20), np.full(point.shape[:-1], START + 20)
     for _ in range(60):
         middle = (first + last) / 2
-        before = dot(point - position("sec", middle), velocity("sec", middle)) > 0
+        before = dot(point - position(name, middle), velocity(name, middle)) > 0
         first, last = np.where(before, middle, first), np.where(before, last, middle)
-    away = point - position("sec", middle)
-    return 4 * np.pi / WAVELENGTH * (np.sqrt(dot(away, away)) - ranges)
+    away = point - position(name, middle)
+    return np.sqrt(dot(away, away)), middle
+
+
+def true_phase(heights, axes):
+    """4 pi / wavelength (R2 - R1) of all samples"""
+    point, ranges = true_point(heights, axes)
+    return 4 * np.pi / WAVELENGTH * (true_range(point, "sec")[0] - ranges)
 
 
 class Flat(unittest.TestCase):
@@ -103,15 +114,15 @@ class Flat(unittest.TestCase):
         return os.path.join(cls.folder, name)
 
     @classmethod
-    def write_gmtsar(cls, name):
+    def write_gmtsar(cls, name, days=DAYS):
         times = START - 65.3 + 10 * np.arange(14)
         rows = np.hstack((position(name, times), velocity(name, times)))
         with open(cls.path(name + ".LED"), "w", encoding="ascii") as file:
-            file.write(f"{len(times)} 2007 {DAYS} {times[0]:.6f} 10.000\n")
+            file.write(f"{len(times)} 2007 {days} {times[0]:.6f} 10.000\n")
             for t, row in zip(times, rows):
-                file.write(f"2007 {DAYS} {t:.6f} " + " ".join(f"{value:.8f}" for value in row) + "\n")
+                file.write(f"2007 {days} {t:.6f} " + " ".join(f"{value:.8f}" for value in row) + "\n")
         with open(cls.path(name + ".PRM"), "w", encoding="ascii") as file:
-            file.write(f"led_file = {name}.LED\nclock_start = {DAYS + START / 86400:.15f}\nPRF = {PRF}\nnear_range = {NEAR}\n"
+            file.write(f"led_file = {name}.LED\nclock_start = {days + START / 86400:.15f}\nPRF = {PRF}\nnear_range = {NEAR}\n"
                        f"rng_samp_rate = {RATE}\nradar_wavelength = {WAVELENGTH}\nequatorial_radius = {AXES[0]}\n"
                        f"polar_radius = {AXES[1]}\nearth_radius = {RADIUS}\nlookdir = R\nnum_valid_az = {HEIGHT}\n")
 
@@ -201,6 +212,11 @@ class Flat(unittest.TestCase):
         np.save(self.path("holes.npy"), holes)
         phase = self.residual("dem", "flatten=dem", "dem-location=" + self.path("holes.npy"))
         np.testing.assert_array_equal(np.isnan(phase), np.isnan(holes))
+
+    def test_what_was_removed(self):
+        self.residual("dem", "flatten=dem", "dem-location=" + self.path("dem.npy"), "removed-location=" + self.path("removed.f32"))
+        away = np.fromfile(self.path("removed.f32"), "<f4").reshape(HEIGHT, WIDTH) - self.phases["dem"]
+        self.assertLess(np.abs(np.angle(np.exp(1j * away))).max(), 1e-3)
 
     def test_restored(self):
         phase = self.residual("dem", "flatten=dem", "dem-location=" + self.path("dem.npy"), "restore-phase=true")

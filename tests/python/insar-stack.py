@@ -132,15 +132,27 @@ class Stack(Folder):
 
     def test_rows_of_jobs_and_the_table_of_their_results(self):
         for words, sentence in ((("--centre", "S1_20200222"), "--centre is for --network star"), (("--", "--loks", "4"), "Unrecognized arguments"),
-                                (("--", "--dem", "dem.npy"), "the pairs of a stack have several")):
+                                (("--", "--coregistered"), "--coregistered is not for the rows of a stack"),
+                                (("--", "--filter", "2"), "can be 0 to 1"), (("--grid", "x"), 'There is no scene "x"'),
+                                (("--table", "--series", "mintpy"), "no other action")):
             self.assertIn(sentence, self.run_stack("slc", "-o", "stack", *words, status=2))
-        self.run_stack("slc", "-o", "stack", "--network", "star", "--centre", "S1_20200222", "--", "--looks", "20", "4")
+        self.run_stack("slc", "-o", "stack", "--network", "star", "--centre", "S1_20200222", "--", "--looks", "20", "4", "--warp", "xsearch=32",
+                       "--dem", "dem.npy")
         rows = self.read("stack", "jobs.csv")
-        self.assertEqual(rows[0], {"command": "insar", "input": "slc/S1_20200105.PRM slc/S1_20200222.PRM",
-                                   "output": "stack-pairs/S1_20200105-S1_20200222", "arguments": "--looks 20 4"})
+        self.assertEqual(rows[0], {
+            "command": "insar", "input": "stack-images/S1_20200105/secondary.PRM slc/S1_20200222.PRM",
+            "output": "stack-pairs/S1_20200105-S1_20200222",
+            "arguments": "--coregistered --orbits slc/S1_20200105.PRM slc/S1_20200222.PRM --grid slc/S1_20200222.PRM --looks 20 4 --dem dem.npy"})
         self.assertEqual(len(rows), 6)
+        images = self.read("stack", "images.csv")
+        self.assertEqual(images[0], {
+            "command": "coregister", "input": "slc/S1_20200222.PRM slc/S1_20200105.PRM", "output": "stack-images/S1_20200105",
+            "arguments": "--slc --flatten measured --looks 20 4 --taps 16 --warp xsearch=32"})
+        self.assertEqual(len(images), 6)
+        self.run_stack("slc", "-o", "other", "--network", "sequential", "--connections", "3", "--grid", "S1_20200105")
+        self.assertEqual({row["input"].split()[0] for row in self.read("other", "images.csv")}, {"slc/S1_20200105.PRM"})
         if "insar" in command.names():  # the rows are calls that it takes
-            for row in batch_rows.read(self.path("stack", "jobs.csv")):
+            for row in (*batch_rows.read(self.path("stack", "jobs.csv")), *batch_rows.read(self.path("stack", "images.csv"))):
                 parser = batch_rows.parser_of(row)
                 parser.parse_intermixed_args([*row.words(parser), f"--output={row.output}"])
         for i, row in enumerate(rows[:-1]):  # as gst-imaging insar leaves them

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
 """gst-imaging track against the truth of a synthetic glacier, and against a normalised cross-correlation in float64 that is written
 here."""
+import csv
 import json
 import os
 import shutil
@@ -10,7 +11,7 @@ import unittest
 
 import numpy as np
 
-from support import SOURCE, gst_imaging, main
+from support import DATA, SOURCE, gst_imaging, main
 
 sys.path.insert(0, os.path.join(SOURCE, "tests", "data"))
 import slcs
@@ -21,6 +22,7 @@ try:
 except ImportError:
     gdal = None
 
+WHITE_NOISE = os.path.join(os.path.dirname(DATA), "insarxcorr", "ampcor_wn")
 N, DAYS, SPACING = 480, 12.0, (2.3, 4.1)
 FASTEST, MARGINS = 3.0, (170, 310)  # m/day; columns of the shear margins
 
@@ -171,6 +173,58 @@ class Track(unittest.TestCase):
                                         (("--days", "0"), 2, "invalid positive value")]:
             printed = gst_imaging("track", self.path("ref.npy"), self.path("sec.npy"), "-o", self.path("no"), *words, status=status)
             self.assertIn(sentence, printed)
+
+
+class Golden(unittest.TestCase):
+    """Against ampcor of isce3: templates of 64 x 32 samples of white noise, whose true offset is 0"""
+    FIRST, STEP, TEMPLATE = 20, 32, (64, 32)  # of ampcor: the first sample of a template
+
+    def measure(self, folder):
+        """Returns: for each line of the golden file our dy and dx"""
+        out = os.path.join(folder, "out")
+        gst_imaging("offsets", *(os.path.join(WHITE_NOISE, name + ".PRM") for name in ("ref", "sec")), "-o", out, "mode=precise", "grid=step",
+                    "window-width=64", "window-height=32", "step-x=4", "step-y=4", "xsearch=8", "ysearch=8")
+        with open(os.path.join(out, "offsets.csv"), encoding="ascii") as file:
+            rows = {(int(float(row["x"])), int(float(row["y"]))): (float(row["dy"]), float(row["dx"])) for row in csv.DictReader(file)}
+        return np.array([rows[self.FIRST + self.STEP * j + 32, self.FIRST + self.STEP * i + 16] for i, j in self.golden[:, :2].astype(int)])
+
+    @staticmethod
+    def oversample(image, factor):
+        spectrum = np.fft.fftshift(np.fft.fft2(image))
+        wide = np.zeros([factor * n for n in image.shape], complex)
+        wide[tuple(slice((factor - 1) * n // 2, (factor - 1) * n // 2 + n) for n in image.shape)] = spectrum
+        return np.fft.ifft2(np.fft.ifftshift(wide)) * factor ** 2
+
+    def correlate(self, images, i, j):
+        """Normalised cross-correlation of the detected samples in float64, oversampled 2 times; its peak by another 32 times"""
+        x, y, search, margin = self.FIRST + self.STEP * j, self.FIRST + self.STEP * i, 4, 8
+        t, p = (np.abs(self.oversample(image[y - m:y + 32 + m, x - m:x + 64 + m], 2)[16:-16, 16:-16])
+                for image, m in zip(images, (margin, margin + search)))
+        t = t - t.mean()
+        views = np.lib.stride_tricks.sliding_window_view(p, t.shape)
+        mean = views.mean((2, 3))
+        score = np.einsum("abij,ij->ab", views, t) / np.sqrt(((views ** 2).mean((2, 3)) - mean ** 2) * t.size * (t ** 2).sum())
+        a, b = np.unravel_index(np.argmax(score), score.shape)
+        fine = self.oversample(score[a - 4:a + 4, b - 4:b + 4], 32).real[64:192, 64:192]
+        peak = np.unravel_index(np.argmax(fine), fine.shape)
+        return [(at + n / 32 - 2) / 2 - search for at, n in zip((a, b), peak)]
+
+    @unittest.skipUnless(os.path.exists(os.path.join(WHITE_NOISE, "ampcor_golden.txt")), f"{WHITE_NOISE} is not there; set IMAGING_TEST_DATA")
+    def test_ampcor_of_isce3_and_numpy(self):
+        self.golden = np.loadtxt(os.path.join(WHITE_NOISE, "ampcor_golden.txt"))
+        images = [slcs.read(os.path.join(WHITE_NOISE, name + ".SLC"), 512) for name in ("ref", "sec")]
+        with tempfile.TemporaryDirectory() as folder:
+            ours = self.measure(folder)
+        numpys = np.array([self.correlate(images, i, j) for i, j in self.golden[:, :2].astype(int)])
+        theirs = self.golden[:, 2:4]
+        for axis, name in enumerate(("azimuth", "range")):
+            one, other, third = ours[:, axis], theirs[:, axis], numpys[:, axis]
+            print(f"{name}: errors of {len(one)} patches, ours {one.std():.4f}, isce3 {other.std():.4f}, numpy {third.std():.4f}; from numpy: ours "
+                  f"{(one - third).std():.4f}, isce3 {(other - third).std():.4f}; from isce3: {(one - other).std():.4f}")
+            self.assertLess(one.std(), other.std())
+            self.assertLess((one - third).std(), 0.008)
+            self.assertLess((one - other).std(), other.std())  # the errors are those of the same patches
+            self.assertLess(abs((one - third).mean()), 0.002)
 
 
 if __name__ == "__main__":

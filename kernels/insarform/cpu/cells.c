@@ -234,6 +234,7 @@ make_cells (void *data, uint32_t first, uint32_t end)
     /* a cell without data has no coherence, whatever its neighbours have */
     out[IMK_INSARFORM_COHERENCE] =
         s->n > 0 ? coherence (&sum, c->config.unbias) : 0;
+    out[IMK_INSARFORM_REMOVED] = (float) atan2 (s->middle[1], s->middle[0]);
     if (c->config.restore)
       restore (out, s);
   }

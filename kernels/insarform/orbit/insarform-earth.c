@@ -14,7 +14,8 @@ static const double heights_m[] = {
 enum { N_HEIGHTS = 6, COARSEST = 64, FINEST = 4, GRAIN = 1024 };
 
 struct ImkInsarformEarth {
-  ImkInsarformOrbit reference, secondary;
+  ImkInsarformOrbit grid, reference, secondary;
+  bool has_reference; /* otherwise it is the image of the grid */
   ImkInsarformSurface surface;
   uint32_t width, height;
   uint32_t step;   /* from node to node */
@@ -36,6 +37,15 @@ weigh (double t, double *w)
 
 /* --- nodes ---------------------------------------------------------------- */
 
+static ImkStatus
+phase_at (const ImkInsarformEarth *self, double column, double line,
+    double height, double *phase, ImkError *error)
+{
+  return imk_insarform_earth_phase (&self->grid,
+      self->has_reference ? &self->reference : NULL, &self->secondary,
+      &self->surface, column, line, height, phase, error);
+}
+
 /* Newton's form: sum of c_k times the product of (h - h_i), i < k. */
 static ImkStatus
 make_node (const ImkInsarformEarth *self, double column, double line, double *c,
@@ -44,8 +54,7 @@ make_node (const ImkInsarformEarth *self, double column, double line, double *c,
   ImkStatus status = IMK_OK;
 
   for (int k = 0; k < N_HEIGHTS && status == IMK_OK; k++)
-    status = imk_insarform_earth_phase (&self->reference, &self->secondary,
-        &self->surface, column, line, heights_m[k], &c[k], error);
+    status = phase_at (self, column, line, heights_m[k], &c[k], error);
   for (int order = 1; order < N_HEIGHTS; order++)
     for (int k = N_HEIGHTS - 1; k >= order; k--)
       c[k] = (c[k] - c[k - 1]) / (heights_m[k] - heights_m[k - order]);
@@ -139,8 +148,7 @@ probe (ImkInsarformEarth *self, bool *is_right, ImkError *error)
 
     interpolate_row (self, y + half);
     interpolate_column (self, x + half, c);
-    status = imk_insarform_earth_phase (&self->reference, &self->secondary,
-        &self->surface, x + half, y + half, h, &expected, error);
+    status = phase_at (self, x + half, y + half, h, &expected, error);
     *is_right &= status == IMK_OK &&
                  fabs (at_height (c, h) - expected) < IMK_INSARFORM_EARTH_ERROR;
   }
@@ -168,9 +176,12 @@ check_orbit (const char *name, const ImkInsarformOrbit *o, ImkError *error)
 static ImkStatus
 check (const ImkInsarformEarth *s, ImkError *error)
 {
-  const ImkInsarformOrbit *r = &s->reference;
-  ImkStatus status = check_orbit ("reference", r, error);
+  const char *name = s->has_reference ? "grid" : "reference";
+  const ImkInsarformOrbit *r = &s->grid;
+  ImkStatus status = check_orbit (name, r, error);
 
+  if (status == IMK_OK && s->has_reference)
+    status = check_orbit ("reference", &s->reference, error);
   if (status == IMK_OK)
     status = check_orbit ("secondary", &s->secondary, error);
   if (status == IMK_OK &&
@@ -178,18 +189,19 @@ check (const ImkInsarformEarth *s, ImkError *error)
           r->near_range > 0 && (r->look == 1 || r->look == -1) &&
           s->surface.equatorial > 0 && s->surface.polar > 0))
     status = imk_error_set (error, IMK_ERROR_CONFIG,
-        "The reference has a wavelength of %g m, lines every %g s, columns "
-        "every %g m from %g m on, looks to %d, and the earth has radii of %g "
-        "and %g m. All must be above 0, the side 1 or -1.",
-        r->wavelength, r->line_time, r->range_step, r->near_range, r->look,
-        s->surface.equatorial, s->surface.polar);
+        "The %s has a wavelength of %g m, lines every %g s, columns every %g m "
+        "from %g m on, looks to %d, and the earth has radii of %g and %g m. "
+        "All must be above 0, the side 1 or -1.",
+        name, r->wavelength, r->line_time, r->range_step, r->near_range,
+        r->look, s->surface.equatorial, s->surface.polar);
   return status;
 }
 
 ImkStatus
-imk_insarform_earth_new (const ImkInsarformOrbit *reference,
-    const ImkInsarformOrbit *secondary, const ImkInsarformSurface *surface,
-    uint32_t width, uint32_t height, ImkInsarformEarth **self, ImkError *error)
+imk_insarform_earth_new (const ImkInsarformOrbit *grid,
+    const ImkInsarformOrbit *reference, const ImkInsarformOrbit *secondary,
+    const ImkInsarformSurface *surface, uint32_t width, uint32_t height,
+    ImkInsarformEarth **self, ImkError *error)
 {
   ImkInsarformEarth *s = calloc (1, sizeof (*s));
   bool is_right = false;
@@ -198,7 +210,10 @@ imk_insarform_earth_new (const ImkInsarformOrbit *reference,
   if (!s)
     return imk_error_set (error, IMK_ERROR_MEMORY,
         "There is no memory for the phase of the earth.");
-  s->reference = *reference;
+  s->grid = *grid;
+  s->has_reference = reference != NULL;
+  if (reference)
+    s->reference = *reference;
   s->secondary = *secondary;
   s->surface = *surface;
   s->width = width;
@@ -210,8 +225,7 @@ imk_insarform_earth_new (const ImkInsarformOrbit *reference,
       status = imk_error_set (error, IMK_ERROR_CONFIG,
           "The phase of the earth bends too much between heights of %d and %d "
           "m, or between columns: near_range is %g m, the baseline too long.",
-          IMK_INSARFORM_MIN_HEIGHT, IMK_INSARFORM_MAX_HEIGHT,
-          reference->near_range);
+          IMK_INSARFORM_MIN_HEIGHT, IMK_INSARFORM_MAX_HEIGHT, grid->near_range);
     else
       status = make_nodes (s, error);
     if (status == IMK_OK)

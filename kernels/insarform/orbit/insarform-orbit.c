@@ -198,36 +198,57 @@ guess_time (const ImkInsarformOrbit *orbit, const double *point)
   return t;
 }
 
-ImkStatus
-imk_insarform_earth_phase (const ImkInsarformOrbit *reference,
-    const ImkInsarformOrbit *secondary, const ImkInsarformSurface *surface,
-    double column, double line, double height, double *phase, ImkError *error)
+/* @name: of the image, for messages
+ * Returns: IMK_ERROR_CONFIG when the image does not pass @point, which is at
+ *   @column and @line of @whose columns and lines */
+static ImkStatus
+find_range (const ImkInsarformOrbit *orbit, const char *name, const char *whose,
+    const double *point, double column, double line, double *range,
+    ImkError *error)
 {
-  double t = reference->first_time + line * reference->line_time;
-  double range = reference->near_range + column * reference->range_step;
-  double position[3], velocity[3], point[3], other;
+  double t = guess_time (orbit, point);
 
-  if (!locate (reference, t, position, velocity))
+  if (find_nearest (orbit, point, &t, range))
+    return IMK_OK;
+  return imk_error_set (error, IMK_ERROR_CONFIG,
+      "The state vectors of the %s, of %.6f to %.6f s, do not pass what is at "
+      "column %.10g, line %.10g of the %s. Take a longer orbit, or that of the "
+      "same track.",
+      name, orbit->states[0].time, orbit->states[orbit->n_states - 1].time,
+      column, line, whose);
+}
+
+ImkStatus
+imk_insarform_earth_phase (const ImkInsarformOrbit *grid,
+    const ImkInsarformOrbit *reference, const ImkInsarformOrbit *secondary,
+    const ImkInsarformSurface *surface, double column, double line,
+    double height, double *phase, ImkError *error)
+{
+  const char *name = reference ? "grid" : "reference";
+  double t = grid->first_time + line * grid->line_time;
+  double range = grid->near_range + column * grid->range_step;
+  double position[3], velocity[3], point[3], first = range, second;
+  ImkStatus status = IMK_OK;
+
+  if (!locate (grid, t, position, velocity))
     return imk_error_set (error, IMK_ERROR_CONFIG,
-        "Line %.10g of the reference is of the time %.6f s, and its state "
-        "vectors are of %.6f to %.6f s. Take a longer orbit.",
-        line, t, reference->states[0].time,
-        reference->states[reference->n_states - 1].time);
-  if (!find_point (
-          reference, surface, position, velocity, range, height, point))
+        "Line %.10g of the %s is of the time %.6f s, and its state vectors are "
+        "of %.6f to %.6f s. Take a longer orbit.",
+        line, name, t, grid->states[0].time,
+        grid->states[grid->n_states - 1].time);
+  if (!find_point (grid, surface, position, velocity, range, height, point))
     return imk_error_set (error, IMK_ERROR_CONFIG,
-        "No point of the height %.10g m is %.10g m from the orbit of the "
-        "reference (column %.10g, line %.10g). Are near_range and the orbit "
-        "of one image?",
-        height, range, column, line);
-  t = guess_time (secondary, point);
-  if (!find_nearest (secondary, point, &t, &other))
-    return imk_error_set (error, IMK_ERROR_CONFIG,
-        "The state vectors of the secondary, of %.6f to %.6f s, do not pass "
-        "what is at column %.10g, line %.10g of the reference. Take a longer "
-        "orbit, or that of the same track.",
-        secondary->states[0].time,
-        secondary->states[secondary->n_states - 1].time, column, line);
-  *phase = 4 * M_PI / reference->wavelength * (other - range);
-  return IMK_OK;
+        "No point of the height %.10g m is %.10g m from the orbit of the %s "
+        "(column %.10g, line %.10g). Are near_range and the orbit of one "
+        "image?",
+        height, range, name, column, line);
+  if (reference)
+    status = find_range (
+        reference, "reference", name, point, column, line, &first, error);
+  if (status == IMK_OK)
+    status = find_range (
+        secondary, "secondary", name, point, column, line, &second, error);
+  if (status == IMK_OK)
+    *phase = 4 * M_PI / grid->wavelength * (second - first);
+  return status;
 }

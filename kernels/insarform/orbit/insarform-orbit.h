@@ -9,7 +9,11 @@
  * is
  *   4 pi / wavelength (|P - S2| - |P - S1|)
  * for images focused at zero Doppler. Orbits are Hermite interpolations of the
- * four state vectors around t. */
+ * four state vectors around t.
+ *
+ * In a stack the columns and lines of both images are those of a third one, the
+ * grid. P is then the point of the grid, and |P - S1| that of the reference
+ * where (P - S1) . V1 = 0. */
 #pragma once
 
 #include <stdint.h>
@@ -35,7 +39,7 @@ typedef struct ImkInsarformState {
  * @wavelength: m
  * @look: 1 to the right, -1 to the left
  *
- * Of a secondary the states alone count. */
+ * Of an image on the grid of another one the states alone count. */
 typedef struct ImkInsarformOrbit {
   const ImkInsarformState *states;
   uint32_t n_states;
@@ -67,26 +71,31 @@ typedef struct ImkInsarformEarth ImkInsarformEarth;
 
 /**
  * imk_insarform_earth_phase: (the definition)
+ * @grid: of the image whose columns and lines count
+ * @reference: (nullable): NULL: the image of @grid
  * @height: of the point, m
  * @phase: (out): rad, not wrapped
  *
  * Returns: IMK_ERROR_CONFIG when the orbits do not cover it, or no such point
  *   exists */
-IMK_API ImkStatus imk_insarform_earth_phase (const ImkInsarformOrbit *reference,
-    const ImkInsarformOrbit *secondary, const ImkInsarformSurface *surface,
-    double column, double line, double height, double *phase, ImkError *error);
+IMK_API ImkStatus imk_insarform_earth_phase (const ImkInsarformOrbit *grid,
+    const ImkInsarformOrbit *reference, const ImkInsarformOrbit *secondary,
+    const ImkInsarformSurface *surface, double column, double line,
+    double height, double *phase, ImkError *error);
 
 /**
  * imk_insarform_earth_new: (nodes, between which lines are interpolated)
- * @width, @height: of the reference
+ * @grid, @reference: as of imk_insarform_earth_phase
+ * @width, @height: of the images
  * @self: (out): free with imk_insarform_earth_free
  *
  * The phase is computed at nodes and at six heights. Where it bends too much
  * between nodes, they are made denser, to every 4th sample.
  * Returns: as imk_insarform_earth_phase; IMK_ERROR_MEMORY */
-IMK_API ImkStatus imk_insarform_earth_new (const ImkInsarformOrbit *reference,
-    const ImkInsarformOrbit *secondary, const ImkInsarformSurface *surface,
-    uint32_t width, uint32_t height, ImkInsarformEarth **self, ImkError *error);
+IMK_API ImkStatus imk_insarform_earth_new (const ImkInsarformOrbit *grid,
+    const ImkInsarformOrbit *reference, const ImkInsarformOrbit *secondary,
+    const ImkInsarformSurface *surface, uint32_t width, uint32_t height,
+    ImkInsarformEarth **self, ImkError *error);
 
 /* The phases of @line, within half a turn of 0. @heights: (nullable): of all
  * columns; not finite: NaN. @n_threads: 0 for one a processor. From one thread

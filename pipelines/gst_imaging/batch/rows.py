@@ -20,9 +20,9 @@ class Row:
 
     def words(self, parser):
         """Returns: the arguments of the command, without those of its output"""
-        words = split(self.cells, "arguments")
-        for path in split(self.cells, "input"):
-            words.append(f"./{path}" if path.startswith("-") else path)
+        # inputs first: an option in arguments may take all words behind it
+        words = [f"./{path}" if path.startswith("-") else path for path in split(self.cells, "input")]
+        words += split(self.cells, "arguments")
         for name, cell in self.cells.items():
             if name.endswith("="):
                 words.append(name + cell)

@@ -1,20 +1,22 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
 """Two SLC images into an interferogram that is flattened, filtered, and if wanted unwrapped and in map coordinates.
 
-FOLDER gets interferogram.cf32, coherence.img, amplitude.img and phase.img with a .hdr of ENVI and a .vrt of GDAL (QGIS, GMT),
+FOLDER gets interferogram.cf32, coherence.img, amplitude.img, phase.img and removed.img (the phase that was removed) with a .hdr of
+ENVI and a .vrt of GDAL (QGIS, GMT),
 snaphu.conf with mask.byte, pictures, and report.html with all figures of quality. --unwrap runs snaphu, which the user installs,
 and adds unwrapped.img and components.img. --geocode adds geo-NAME.tif in longitude and latitude.
 
 The offsets are those of gst-imaging coregister. The phase of the earth is removed by the orbits where PRM files name a LED file
 or --orbits gives them, and by the heights of --dem. Else the fringes are measured, removed before the looks, and put back.
---coregistered takes images in one geometry already (merged/SLC of topsStack, CSLC of COMPASS, secondary.SLC of coregister).
+--coregistered takes images in one geometry already (merged/SLC of topsStack, CSLC of COMPASS, secondary.SLC of coregister). --grid
+names the image whose geometry that is, if it is a third one, as in a stack.
 """
 import os
 
 from .. import library
-from ..command import UNREADABLE, WRONG_USE, Failure
-from ..sar import arguments, field, geocode, told, unwrap, warp
-from ..sar.images import led_of, names_in
+from ..command import NOT_WRITTEN, UNREADABLE, WRONG_USE, Failure
+from ..sar import arguments, field, geocode, ground, orbit, told, unwrap, warp
+from ..sar.images import file_of, led_of, names_in
 from ..sar.interferogram import add_pictures, form, resampling
 from ..sar.measure import add_figures, check_fit
 from ..sar.pair import Work
@@ -39,19 +41,24 @@ def add_arguments(parser):
     parser.add_argument("--flatten", choices=["auto", "none", "measured", "orbit", "dem"], default="auto",
                         help="phase that is removed; auto: dem with --dem, else orbit where there are orbits, else measured (auto)")
     parser.add_argument("--orbits", nargs=2, metavar=("REF", "SEC"), help="PRM files with LED files, or XML of ISCE2")
+    parser.add_argument("--grid", metavar="FILE", help="with --coregistered and orbits: PRM or XML file of a third image in whose columns and "
+                        "lines both are. --dem, --mask and --geocode are in its columns and lines, too")
     parser.add_argument("--dem", metavar="RASTER", help="heights in m in the radar coordinates of the reference")
     parser.add_argument("--dem-surface", choices=["ellipsoid", "sphere"], default="ellipsoid",
                         help="what heights are above; sphere: topo_ra.grd of GMTSAR (ellipsoid)")
+    parser.add_argument("--common-band", nargs=2, type=float, metavar=("RANGE", "AZIMUTH"), help="widths of the spectra, 0 to 1 of the sampling "
+                        "rate: what only one image sees is left out; 0: not along this axis")
     parser.add_argument("--filter", type=float, default=0.5, metavar="ALPHA", help="exponent of the Goldstein filter; 0: none (0.5)")
     parser.add_argument("--mask", metavar="FILE", help="array file over the whole reference; 0: water or layover, left out")
     parser.add_argument("--unwrap", action="store_true", help="run snaphu, if it is installed")
-    parser.add_argument("--geocode", nargs="+", metavar="FILE", help="rasters with LAT and LON of the reference, or trans.dat of GMTSAR")
+    parser.add_argument("--geocode", nargs="+", metavar="FILE", help="rasters with LAT and LON of the reference, or trans.dat of GMTSAR, or "
+                        "the word orbit: by the PRM file of the orbit and --dem, or the ellipsoid without it")
 
 
 def settings_of(options, hashes):
     """Returns: {name: (value, default)}. hashes: of further inputs"""
     names = {"looks": [4, 4], "window": [5, 5], "taps": 16, "warp": False, "coregistered": False, "flatten": "auto",
-             "dem_surface": "ellipsoid", "filter": 0.5, "unwrap": False}
+             "dem_surface": "ellipsoid", "filter": 0.5, "unwrap": False, "common_band": None}
     values = {name: getattr(options, name) for name in names}
     return {name: (list(value) if isinstance(value, tuple) else value, names[name]) for name, value in values.items()} | hashes
 
@@ -59,12 +66,18 @@ def settings_of(options, hashes):
 def check_options(options):
     if not 0 <= options.filter <= 1:
         raise Failure(WRONG_USE, f"--filter is {options.filter:g}; it can be 0 to 1.")
+    if options.common_band and not all(0 <= width <= 1 for width in options.common_band):
+        raise Failure(WRONG_USE, f"--common-band is {' '.join(f'{width:g}' for width in options.common_band)}; both can be 0 to 1.")
     if options.geocode:
         if len(options.geocode) > 2:
             raise Failure(WRONG_USE, f"--geocode has {len(options.geocode)} files; give LAT and LON, or trans.dat.")
         geocode.check()
     if options.coregistered and options.warp:
         raise Failure(WRONG_USE, "--warp measures offsets, and --coregistered says that there are none. Leave one of them out.")
+    if options.grid and not options.coregistered:
+        raise Failure(WRONG_USE, "--grid is for --coregistered images: both have to be in its columns and lines already.")
+    if options.grid and options.flatten in ("none", "measured"):
+        raise Failure(WRONG_USE, f"--grid is for a phase from orbits, and --flatten is {options.flatten}. Leave one of them out.")
     if options.flatten == "dem" and not options.dem:
         raise Failure(WRONG_USE, "--flatten dem needs --dem with the heights.")
 
@@ -95,6 +108,8 @@ def flattening(options, pair):
         kind = "measured" if not orbits else "dem" if options.dem else "orbit"
         if options.dem and not orbits:
             raise Failure(WRONG_USE, "--dem needs the orbits: PRM files that name a LED file, or --orbits.")
+    if options.grid and not orbits:
+        raise Failure(WRONG_USE, "--grid needs the orbits: PRM files that name a LED file, or --orbits.")
     if options.dem and kind != "dem":
         raise Failure(WRONG_USE, f"--dem is for --flatten dem, and --flatten is {kind}. Leave one of them out.")
     if kind in ("none", "measured"):
@@ -102,6 +117,7 @@ def flattening(options, pair):
     if not orbits:
         raise Failure(WRONG_USE, f"--flatten {kind} needs the orbits: PRM files that name a LED file, or --orbits.")
     words = ["flatten=" + kind, "reference-orbit=" + orbits[0], "secondary-orbit=" + orbits[1]]
+    words += ["grid-orbit=" + options.grid] if options.grid else []
     return kind, words + (["dem-location=" + options.dem, "dem-surface=" + options.dem_surface] if kind == "dem" else [])
 
 
@@ -132,6 +148,30 @@ def align(options, this, made):
     return resampling(options, this.images[0], made.path("fit.txt"), words), offsets, rows, dense
 
 
+def find_image(options, pair):
+    """Returns: the orbit.Image in whose columns and lines the images are, for --geocode orbit; None without"""
+    if options.geocode != ["orbit"]:
+        return None
+    orbits = find_orbits(options, pair)
+    if not orbits:
+        raise Failure(WRONG_USE, "--geocode orbit needs the orbits: PRM files that name a LED file, or --orbits.")
+    path = options.grid or orbits[0]
+    if not path.lower().endswith(".prm"):
+        raise Failure(WRONG_USE, f'--geocode orbit needs a PRM file of GMTSAR, and "{path}" is none. Give LAT and LON, as lat.rdr and lon.rdr'
+                                 " of ISCE2.")
+    return orbit.Image(path)
+
+
+def find_places(options, this, summary, image):
+    """Returns: paths of latitude and longitude"""
+    if not image:
+        return geocode.of_trans(options.geocode[0], options.looks, summary, this.scratch) if len(options.geocode) == 1 \
+            else geocode.of_rasters(options.geocode, this.scratch)
+    size = this.images[0].width, this.images[0].height
+    seen = ground.of_cells(image, options.looks, (summary["height"], summary["width"]), size, options.dem, options.dem_surface, this.scratch)
+    return [geocode.write_array(geocode.fill(values), name, this.scratch) for name, values in (("latitude", seen.latitude), ("longitude", seen.longitude))]
+
+
 def check_sizes(images):
     a, b = images
     if (a.width, a.height) != (b.width, b.height):
@@ -154,7 +194,7 @@ def tell(made, options, this, summary, aligned):
         told.add_residuals(made.report, rows, fit, snr)
 
 
-def finish(options, this, made, summary):
+def finish(options, this, made, summary, image):
     """Files of snaphu, unwrapping, map coordinates. Returns: figures for result.json"""
     names, figures = ["coherence", "amplitude", "phase"], {}
     known = unwrap.write_files(made, summary, options.looks, options.window, read_mask(options.mask, summary))
@@ -166,9 +206,7 @@ def finish(options, this, made, summary):
                 zip(("range", "azimuth"), ("columns", "lines"), options.looks)]
         made.report.picture("Unwrapped phase", phase, {"name": "phase", "unit": "rad", "axes": axes}, "unwrapped.img", colours="height")
     if options.geocode:
-        places = geocode.of_trans(options.geocode[0], options.looks, summary, this.scratch) if len(options.geocode) == 1 \
-            else geocode.of_rasters(options.geocode, this.scratch)
-        geocode.geocode(made, names, places, summary, known, this.scratch)
+        geocode.geocode(made, names, find_places(options, this, summary, image), summary, known, this.scratch)
     return figures
 
 
@@ -181,11 +219,13 @@ def run(options):
         for path in pair.reference, pair.secondary:
             check_product(path)
         kind, flat = flattening(options, pair)
+        image = find_image(options, pair)
         this = Work(pair, properties, made, settings_of(options, {"flattening": (kind, "measured")}))
         orbits = [file for word in flat if "-orbit=" in word for file in (word.split("=", 1)[1], *led_of(word.split("=", 1)[1]))]
-        for role, paths in ("orbit", orbits), ("dem", [options.dem]), ("mask", [options.mask]), ("geolocation", options.geocode):
+        for role, paths in ("orbit", orbits), ("dem", [options.dem]), ("mask", [options.mask]), (
+                "geolocation", [image.path, *led_of(image.path)] if image else options.geocode):
             for path in filter(None, paths or []):
-                made.input(path, role)
+                made.input(file_of(path), role)
         if made.is_complete():
             return made.result
         this.open(check_images)
@@ -193,10 +233,16 @@ def run(options):
             check_sizes(this.images)
         aligned = None if options.coregistered else align(options, this, made)
         more = [*flat, *(["filter=goldstein", f"filter-alpha={options.filter}"] if options.filter > 0 else [])]
+        if options.common_band:
+            more += [f"{name}-bandwidth={width}" for name, width in zip(("range", "azimuth"), options.common_band)]
+        if kind != "none":
+            more.append("removed-location=" + made.path("removed.img"))
         summary = form(options, this.images, aligned[0] if aligned else [], this, more)
+        if kind != "none" and not os.path.exists(made.path("removed.img")):  # a warning has told why
+            raise Failure(NOT_WRITTEN, '"removed.img" could not be written.')
         made.report.fact("flattening", kind)
         tell(made, options, this, summary, aligned)
-        figures = finish(options, this, made, summary)
+        figures = finish(options, this, made, summary, image)
         this.end()
         result = made.finish(summary=summary, flattening=kind, **figures)
         if not options.json:

@@ -1,11 +1,12 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
-"""Chooses the pairs of a stack of SLC images, and writes a table of jobs for them.
+"""A stack of SLC images on one grid: chooses pairs, writes tables of jobs for them, and hands the results to a time series.
 
-DIR has PRM files of GMTSAR with their LED files. FOLDER gets jobs.csv, a row with gst-imaging insar for each pair; pairs.csv with days
-and perpendicular baselines; network.svg, a plot of them; and report.html. Then gst-imaging batch FOLDER/jobs.csv runs the rows.
-FOLDER --table, after the rows, writes a table of the figures of all results: fits, coherence, and which limits are met.
+DIR has PRM files of GMTSAR with their LED files. FOLDER gets images.csv, a row for each image that is resampled to the grid of one of
+them; jobs.csv, a row with gst-imaging insar for each pair of images on that grid; pairs.csv and scenes.csv with days and
+perpendicular baselines; network.svg, a plot of them; and report.html. gst-imaging batch runs images.csv, and then jobs.csv.
+After the rows, FOLDER --table writes a table of the figures of all results, and FOLDER --series mintpy or gmtsar the files from which
+MintPy, or sbas of GMTSAR, makes a time series.
 """
-import csv
 import glob
 import os
 import shlex
@@ -13,7 +14,7 @@ import shlex
 from .. import job
 from ..command import UNREADABLE, WRONG_USE, Failure, Parser, load
 from ..report import plots
-from ..sar import network, orbit
+from ..sar import network, orbit, series, stack
 from ..sar.arguments import whole
 from ..sar.images import led_of
 
@@ -22,6 +23,7 @@ EXAMPLES = [
     ("slc -o stack --network sequential --connections 3", "each scene with the three after it"),
     ("slc -o stack --max-days 60 --max-baseline 150 -- --looks 20 4", "limits, and arguments for each gst-imaging insar"),
     ("stack --table -o table", "after the rows: a table of all fits and coherences"),
+    ("stack --series mintpy -o mintpy", "after rows with --unwrap: what MintPy loads"),
 ]
 
 
@@ -32,10 +34,14 @@ def add_arguments(parser):
         f"{name}: {meaning}" for name, meaning in network.NETWORKS.items()) + " (delaunay)")
     parser.add_argument("--connections", type=whole(1, 1000), default=1, metavar="N", help="of sequential: with the next N scenes (1)")
     parser.add_argument("--centre", metavar="NAME", help="of star: the scene; without it the one nearest to all others")
+    parser.add_argument("--grid", metavar="NAME", help="the scene whose columns and lines all images get; without it the centre of star, "
+                        "else the one nearest to all others")
     parser.add_argument("--max-days", type=float, metavar="N", help="leave out pairs that are further apart")
     parser.add_argument("--max-baseline", type=float, metavar="METRES", help="leave out pairs of a longer perpendicular baseline")
-    parser.add_argument("--results", metavar="FOLDER", help="where the rows put their results (FOLDER of the output, with -pairs)")
+    parser.add_argument("--results", metavar="FOLDER", help="where jobs.csv puts its results (FOLDER of the output, with -pairs); those of "
+                        "images.csv are in the same with -images in the place of -pairs")
     parser.add_argument("--table", action="store_true", help="DIR is a stack whose rows have been run: write the table of its results")
+    parser.add_argument("--series", choices=series.PROGRAMS, help="DIR is a stack whose rows have been run: write what this program reads")
 
 
 def read_scenes(folder, made):
@@ -51,62 +57,68 @@ def read_scenes(folder, made):
     return [image.scene for image in images]
 
 
-def check_arguments(more):
-    """What gst-imaging insar would refuse in each row, and files that are of the grid of one reference, where each pair has its own"""
+def split_arguments(more):
+    """What gst-imaging insar would refuse in each row is refused now. Returns: the arguments of the rows of images, and of pairs"""
     given = Parser("insar", load("insar")).parse(["reference", "secondary", "-o", "pair", *more])
-    for name in "dem", "mask", "geocode":
+    for name in "coregistered", "orbits", "grid", "pairs":
         if getattr(given, name):
-            raise Failure(WRONG_USE, f"--{name} is in the columns and lines of one reference, and the pairs of a stack have several. Give it to"
-                                     " gst-imaging insar for the pairs of that reference.")
+            raise Failure(WRONG_USE, f"--{name} is not for the rows of a stack: insar-stack itself gives them the images and their orbits.")
+    load("insar").check_options(given)
+    properties = given.words[2:]
+    images = ["--slc", "--flatten", "measured", "--looks", *map(str, given.looks), "--taps", str(given.taps),
+              *(["--warp"] if given.warp else []), *properties]
+    return images, [word for word in more if word != "--warp" and word not in properties]
+
+
+def number_of(scenes, name):
+    names = [scene.name for scene in scenes]
+    if name not in names:
+        raise Failure(WRONG_USE, f'There is no scene "{name}"; there are {", ".join(names)}.')
+    return names.index(name)
 
 
 def choose(options, scenes):
-    """Returns: pairs of numbers of scenes"""
+    """Returns: the number of the scene of the grid, and pairs of numbers of scenes"""
     if options.centre is not None and options.network != "star":
         raise Failure(WRONG_USE, f"--centre is for --network star, and the network is {options.network}. Leave one of them out.")
+    centre = network.middle(scenes) if options.centre is None else number_of(scenes, options.centre)
+    grid = centre if options.grid is None else number_of(scenes, options.grid)
     if options.network == "sequential":
         pairs = network.sequential(len(scenes), options.connections)
     elif options.network == "star":
-        names = [scene.name for scene in scenes]
-        if options.centre is not None and options.centre not in names:
-            raise Failure(WRONG_USE, f'There is no scene "{options.centre}"; there are {", ".join(names)}.')
-        pairs = network.star(scenes, None if options.centre is None else names.index(options.centre))
+        pairs = network.star(scenes, centre)
     else:
         pairs = network.delaunay([(scene.day * network.METRES_A_DAY, scene.baseline) for scene in scenes])
     chosen = network.limited(pairs, scenes, options.max_days, options.max_baseline)
     if not chosen:
         raise Failure(WRONG_USE, f"None of {len(pairs)} pairs is within --max-days and --max-baseline.")
-    return chosen
+    return grid, chosen
 
 
-def write_csv(path, rows):
-    with open(path, "w", encoding="utf-8", newline="") as file:
-        csv.writer(file, lineterminator="\n").writerows(rows)
+def write_jobs(made, results, scenes, grid, pairs, arguments):
+    """images.csv and jobs.csv. arguments: as of split_arguments()"""
+    folder = f"{results.removesuffix('-pairs')}-images"
+
+    def image(scene):
+        return os.path.join(folder, scene.name)
+
+    def slc(scene):
+        return scene.path if scene is scenes[grid] else os.path.join(image(scene), "secondary.PRM")
+
+    of_images, of_pairs = arguments
+    used = {number for pair in pairs for number in pair} - {grid}
+    stack.write_csv(made.path("images.csv"), [stack.JOBS, *(
+        ["coregister", shlex.join([scenes[grid].path, scenes[i].path]), image(scenes[i]), shlex.join(of_images)] for i in sorted(used))])
+    stack.write_csv(made.path("jobs.csv"), [stack.JOBS, *(
+        ["insar", shlex.join(map(slc, pair)), os.path.join(results, stack.name_of(*pair)),
+         shlex.join(["--coregistered", "--orbits", *(scene.path for scene in pair), "--grid", scenes[grid].path, *of_pairs])]
+        for pair in ((scenes[i], scenes[k]) for i, k in pairs))])
 
 
-def plan(options, made):
-    folder, more = options.words[0], options.words[1:]
-    check_arguments(more)
-    scenes = read_scenes(folder, made)
-    results = os.path.normpath(options.results or f"{os.path.normpath(options.output)}-pairs")
-    for name, default in ("network", "delaunay"), ("connections", 1), ("centre", None), ("max_days", None), ("max_baseline", None):
-        made.setting(name.replace("_", "-"), getattr(options, name), default)
-    made.setting("arguments", more, [])
-    made.setting("folder", folder)
-    made.setting("results", results)
-    if made.is_complete():
-        return made.result
-    pairs = choose(options, scenes)
-    named = [(scenes[i], scenes[k], f"{scenes[i].name}-{scenes[k].name}") for i, k in pairs]
-    write_csv(made.path("pairs.csv"), [["reference", "secondary", "days", "baseline_m"], *(
-        [one.name, other.name, f"{other.day - one.day:.3f}", f"{other.baseline - one.baseline:.2f}"] for one, other, _name in named)])
-    write_csv(made.path("scenes.csv"), [["name", "date", "days", "baseline_m"], *(
-        [scene.name, scene.date, f"{scene.day - scenes[0].day:.3f}", f"{scene.baseline:.2f}"] for scene in scenes)])
-    write_csv(made.path("jobs.csv"), [["command", "input", "output", "arguments"], *(
-        ["insar", shlex.join([one.path, other.path]), os.path.join(results, name), shlex.join(more)] for one, other, name in named)])
+def draw_network(made, scenes, pairs):
     plot = plots.network(("time since the first scene", "d"), ("perpendicular baseline", "m"),
                          {scene.name: (scene.day - scenes[0].day, scene.baseline) for scene in scenes},
-                         [(one.name, other.name) for one, other, _name in named])
+                         [(scenes[i].name, scenes[k].name) for i, k in pairs])
     with open(made.path("network.svg"), "w", encoding="utf-8") as file:
         file.write(plots.alone(plot))
     made.report.plot("Network", plot)
@@ -115,45 +127,65 @@ def plan(options, made):
     if len(groups) > 1:
         made.warn(f"The pairs do not connect all scenes: there are {len(groups)} parts, and a time series has no common zero. Raise"
                   " --max-days or --max-baseline.")
-    return made.finish(scenes=len(scenes), pairs=len(pairs), parts=len(groups))
+    return len(groups)
+
+
+def plan(options, made):
+    folder, more = options.words[0], options.words[1:]
+    arguments = split_arguments(more)
+    scenes = read_scenes(folder, made)
+    results = os.path.normpath(options.results or f"{os.path.normpath(options.output)}-pairs")
+    for name, default in (("network", "delaunay"), ("connections", 1), ("centre", None), ("grid", None), ("max_days", None),
+                          ("max_baseline", None)):
+        made.setting(name.replace("_", "-"), getattr(options, name), default)
+    made.setting("arguments", more, [])
+    made.setting("folder", folder)
+    made.setting("results", results)
+    if made.is_complete():
+        return made.result
+    grid, pairs = choose(options, scenes)
+    made.report.fact("grid", scenes[grid].name)
+    stack.write_csv(made.path("pairs.csv"), [["reference", "secondary", "days", "baseline_m"], *(
+        [one.name, other.name, f"{other.day - one.day:.3f}", f"{other.baseline - one.baseline:.2f}"]
+        for one, other in ((scenes[i], scenes[k]) for i, k in pairs))])
+    stack.write_csv(made.path("scenes.csv"), [["name", "date", "days", "baseline_m"], *(
+        [scene.name, scene.date, f"{scene.day - scenes[0].day:.3f}", f"{scene.baseline:.2f}"] for scene in scenes)])
+    write_jobs(made, results, scenes, grid, pairs, arguments)
+    parts = draw_network(made, scenes, pairs)
+    return made.finish(scenes=len(scenes), pairs=len(pairs), parts=parts, grid=scenes[grid].name)
 
 
 def make_table(options, made):
     """A line for each pair: days, baseline, and all figures that its result has."""
-    folder = options.words[0]
-    try:
-        with open(os.path.join(folder, "jobs.csv"), encoding="utf-8", newline="") as file:
-            rows = list(csv.DictReader(file))
-        with open(os.path.join(folder, "pairs.csv"), encoding="utf-8", newline="") as file:
-            pairs = list(csv.DictReader(file))
-    except OSError as error:
-        raise Failure(UNREADABLE, f"{folder} is no stack: {error.filename}: {error.strerror}.") from error
-    if not pairs or len(rows) != len(pairs) or any(row.get("command") != "insar" or not row.get("output") for row in rows):
-        raise Failure(UNREADABLE, f"{folder} is no stack: jobs.csv has {len(rows)} rows, and pairs.csv {len(pairs)}; a row is gst-imaging insar"
-                                  " for one pair. gst-imaging insar-stack writes both.")
-    results = [job.read_result(row["output"]) for row in rows]
-    for row, result in zip(rows, results):
-        if result:
-            made.input(os.path.join(row["output"], "result.json"), "result")
-    made.setting("folder", folder)
+    found = stack.Stack(options.words[0], made)
     if made.is_complete():
         return made.result
-    names = list(dict.fromkeys(figure["name"] for result in results if result for figure in result["figures"]))
+    names = list(dict.fromkeys(figure["name"] for pair in found.pairs if pair.result for figure in pair.result["figures"]))
     lines = []
-    for pair, result in zip(pairs, results):
-        found = {figure["name"]: figure for figure in result["figures"]} if result else {}
-        missed = [name for name, figure in found.items() if figure["met"] is False]
-        lines.append([*pair.values(), "complete" if result else "missing", *(found.get(name, {}).get("value", "") for name in names),
-                      "; ".join(missed)])
-    heading = [*pairs[0], "state", *names, "beyond its limit"]
-    write_csv(made.path("table.csv"), [heading, *lines])
+    for pair in found.pairs:
+        figures = {figure["name"]: figure for figure in pair.result["figures"]} if pair.result else {}
+        missed = [name for name, figure in figures.items() if figure["met"] is False]
+        lines.append([*pair.cells.values(), "complete" if pair.result else "missing",
+                      *(figures.get(name, {}).get("value", "") for name in names), "; ".join(missed)])
+    heading = [*found.pairs[0].cells, "state", *names, "beyond its limit"]
+    stack.write_csv(made.path("table.csv"), [heading, *lines])
     made.report.table("Pairs", heading, lines)
-    made.report.figure("pairs without a result", sum(result is None for result in results), at_most=0)
-    return made.finish(pairs=len(pairs), missing=sum(result is None for result in results))
+    missing = sum(pair.result is None for pair in found.pairs)
+    made.report.figure("pairs without a result", missing, at_most=0)
+    return made.finish(pairs=len(found.pairs), missing=missing)
+
+
+def make_series(options, made):
+    made.setting("series", options.series)
+    found = stack.Stack(options.words[0], made)
+    if made.is_complete():
+        return made.result
+    return made.finish(**series.write(options.series, found, made))
 
 
 def run(options):
-    if options.table and len(options.words) > 1:
-        raise Failure(WRONG_USE, "--table takes one folder, that of the stack.")
-    work = make_table if options.table else plan
+    after = [name for name in ("table", "series") if getattr(options, name)]
+    if after and len(options.words) > 1 or len(after) > 1:
+        raise Failure(WRONG_USE, f"--{after[-1]} takes one folder, that of the stack, and no other action.")
+    work = {(): plan, ("table",): make_table, ("series",): make_series}[tuple(after)]
     return job.run_all(options, "insar-stack", [options.words[0]], lambda _path, made: work(options, made), [options.output])

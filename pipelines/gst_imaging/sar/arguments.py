@@ -7,6 +7,7 @@ import shlex
 
 from .. import job
 from ..command import UNREADABLE, WRONG_USE, Failure
+from .images import file_of
 
 
 def whole(least, most, step=1):
@@ -31,7 +32,9 @@ def add_pairs(parser):
 
 
 def stem(path):
-    return os.path.splitext(os.path.basename(path))[0]
+    """The name of an image; coregister calls all of its images secondary, in folders with names of their own"""
+    name = os.path.splitext(os.path.basename(file_of(path)))[0]
+    return name if name != "secondary" else os.path.basename(os.path.dirname(os.path.abspath(path)))
 
 
 class Pair:

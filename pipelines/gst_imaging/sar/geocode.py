@@ -7,6 +7,7 @@ from xml.sax.saxutils import escape
 
 from .. import library
 from ..command import NOT_WRITTEN, UNREADABLE, WRONG_USE, Failure
+from .images import file_of
 from .prm import write_vrt
 from .warp import smooth
 
@@ -43,6 +44,13 @@ def of_trans(path, looks, summary, folder):
     return paths
 
 
+def fill(values):
+    """Places without a height get the mean place of their surroundings."""
+    np = library.numpy()
+    known = np.isfinite(values)
+    return values if known.all() else np.where(known, values, smooth(np, np.where(known, values, 0), known.astype(float), 1.0)[0])
+
+
 def write_array(values, name, folder):
     """Returns: the path of what GDAL opens"""
     path = os.path.join(folder, name + ".f64")
@@ -60,7 +68,8 @@ def of_rasters(paths, folder):
             if values.ndim != 2:
                 raise Failure(UNREADABLE, f'"{path}" has {values.ndim} axes; expected are lines and columns.')
             path = write_array(values, name, folder)
-        found.append(os.path.abspath(path))
+        file = file_of(path)
+        found.append(path.replace(file, os.path.abspath(file), 1))
     return found
 
 

@@ -10,6 +10,12 @@ from ..command import UNREADABLE, Failure
 ARRAYS = re.compile(rb"\x93NUMPY|SIMPLE  =|v/1\x01|\x89PNG|\xff\xd8\xff|P[1-7Ff]\s", re.DOTALL)
 
 
+def file_of(path):
+    """Returns: the file of a subdataset of GDAL (HDF5:"FILE"://NAME, NETCDF:FILE:NAME), else the path itself"""
+    found = None if os.path.exists(path) else re.match(r'[A-Za-z0-9_]+:(?:"([^"]+)"|([^:"]+)):', path)
+    return found[1] or found[2] if found else path
+
+
 def names_in(path, pattern):
     """What a small text file names."""
     if not os.path.isfile(path) or os.path.getsize(path) >= 1 << 20:
@@ -27,6 +33,7 @@ def slc_of(path):
 
 def files_of(path):
     """Returns: the files of an image: itself, its SLC_file, what a .vrt of GDAL names, the header of ENVI beside it."""
+    path = file_of(path)
     beside = [os.path.join(os.path.dirname(path), name) for name in names_in(path, "<SourceFilename[^>]*>([^<]+)<")]
     beside += [path + ".hdr", os.path.splitext(path)[0] + ".hdr"]
     found = [path, *[name for name in slc_of(path) if os.path.isfile(name)][:1], *filter(os.path.isfile, beside)]

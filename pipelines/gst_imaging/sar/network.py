@@ -31,10 +31,12 @@ def delaunay(points):
     return edges
 
 
-def star(scenes, centre=None):
-    """centre: a number; without one the scene whose days and metres to all others are least in sum"""
-    if centre is None:
-        centre = min(range(len(scenes)), key=lambda i: sum(distance(scenes[i], other) for other in scenes))
+def middle(scenes):
+    """Returns: the number of the scene whose days and metres to all others are least in sum"""
+    return min(range(len(scenes)), key=lambda i: sum(distance(scenes[i], other) for other in scenes))
+
+
+def star(scenes, centre):
     return [tuple(sorted((centre, i))) for i in range(len(scenes)) if i != centre]
 
 

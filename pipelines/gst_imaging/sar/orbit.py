@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
-"""Baselines from orbits: PRM files of GMTSAR with their LED files. Positions are fixed to the earth, in m."""
+"""Baselines and places on the ground from orbits: PRM files of GMTSAR with their LED files. Positions are fixed to the earth, in m."""
 import calendar
 import datetime
 import os
@@ -71,10 +71,10 @@ def seconds_of(year, day):
     return calendar.timegm((year, 1, 1, 0, 0, 0)) + (day - 1) * 86400.0
 
 
-def clock(text):
-    """Returns: seconds since 1970 of YYYYDDD.fraction"""
+def clock(text, day=None):
+    """Returns: seconds since 1970 of YYYYDDD.fraction. day: the same without the year, which has more digits"""
     number = float(text)
-    return seconds_of(int(number // 1000), number % 1000)
+    return seconds_of(int(number // 1000), number % 1000 if day is None else float(day))
 
 
 class Image:
@@ -84,10 +84,12 @@ class Image:
         self.path = path
         found = dict(read_prm(path) or [])
         try:
-            start = clock(found["SC_clock_start"])
+            start = clock(found["SC_clock_start"], found.get("clock_start"))
             rate, first, lines = float(found["PRF"]), float(found["near_range"]), float(found.get("num_lines") or found["num_valid_az"])
             columns, step = float(found["num_rng_bins"]), LIGHT / 2 / float(found["rng_samp_rate"])
             self.range, self.time = first + columns / 2 * step, start + lines / 2 / rate
+            self.size = int(columns), int(float(found["num_valid_az"]) * float(found.get("num_patches", 1))) if "num_valid_az" in found else int(lines)
+            self.found, self.rate, self.step, self.near, self.start = found, rate, step, first, start
             self.is_right = found.get("lookdir", "R").upper().startswith("R")
         except (KeyError, ValueError) as error:
             raise Failure(UNREADABLE, f"{path} has no {error}: a stack needs SC_clock_start, PRF, near_range, num_rng_bins, rng_samp_rate,"

@@ -4,7 +4,7 @@ import os
 import shutil
 
 from ..command import NOT_WRITTEN, UNREADABLE, Failure
-from .images import Image, files_of
+from .images import Image, file_of, files_of
 from .measure import measure
 
 
@@ -19,8 +19,8 @@ class Work:
         hashes = []
         for role in "reference", "secondary":
             path = getattr(pair, role)
-            if not os.path.exists(path):
-                raise Failure(UNREADABLE, f'There is no file "{path}".')
+            if not os.path.exists(file_of(path)):
+                raise Failure(UNREADABLE, f'There is no file "{file_of(path)}".')
             hashes.append({made.input(file, role)["sha256"]: file for file in files_of(path)})
         for file in (hashes[0][same] for same in hashes[0].keys() & hashes[1].keys() if os.path.getsize(hashes[0][same]) > MANY):
             made.warn(f"Both images have the content of {os.path.basename(file)}: a copy has no motion and a coherence of 1.")

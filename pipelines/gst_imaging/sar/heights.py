@@ -1,0 +1,45 @@
+# SPDX-License-Identifier: LGPL-2.1-or-later
+"""Heights in radar coordinates at cells, placed as insarform places those of dem-location."""
+import os
+
+from .. import library, play
+from ..command import UNREADABLE, Failure
+from .images import Image
+
+
+def read(path, size, scratch):
+    """size: columns and lines of the image. Returns: the values, and the first place and the step of columns and of lines"""
+    np = library.numpy()
+    if path.endswith(".npy"):
+        values, origin, step = library.Arrays().read(path).astype(float), None, None
+    else:
+        image = Image(path, scratch)
+        if image.is_complex:
+            raise Failure(UNREADABLE, f'"{path}" has complex samples, which are no heights.')
+        copy = os.path.join(scratch, "heights.f32")
+        play.play(play.parse([*image.source, "!", "filesink", "location=" + copy]))
+        values = np.fromfile(copy, np.float32).reshape(-1, image.width).astype(float)
+        caps = play.caps_of(image.source)
+        transform = None if caps.has_field("crs") or not caps.has_field("geotransform") else caps.get_string("geotransform")
+        t = [float(word) for word in transform.split()] if transform else None
+        origin, step = ((t[0], t[3]), (t[1], t[5])) if t else (None, None)
+    if values.ndim != 2:
+        raise Failure(UNREADABLE, f'"{path}" has {values.ndim} axes; expected are lines and columns.')
+    if origin is None:
+        origin, step = (0, 0), tuple(n / m for n, m in zip(size, values.shape[::-1]))
+    return values, origin, step
+
+
+def at(path, size, columns, lines, scratch):
+    """Returns: the heights at these places, bilinear, those of the border outside"""
+    np = library.numpy()
+    values, origin, step = read(path, size, scratch)
+    for axis, places in (1, columns), (0, lines):
+        n = values.shape[axis]
+        where = np.clip((np.asarray(places) + 0.5 - origin[1 - axis]) / step[1 - axis] - 0.5, 0, n - 1)
+        low = np.minimum(where.astype(int), max(n - 2, 0))
+        part = where - low
+        high = np.minimum(low + 1, n - 1)
+        part = part[None, :] if axis else part[:, None]
+        values = np.take(values, low, axis) * (1 - part) + np.take(values, high, axis) * part
+    return values

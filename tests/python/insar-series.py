@@ -1,0 +1,313 @@
+# SPDX-License-Identifier: LGPL-2.1-or-later
+"""A stack on one grid, from PRM files to what MintPy and sbas of GMTSAR read: five generated images of orbits in closed form, over an
+ellipsoid with a hill, whose ground moves at a known rate."""
+import csv
+import importlib.util
+import itertools
+import json
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+import unittest
+
+import numpy as np
+
+from support import SOURCE, gst_imaging, main
+
+sys.path.insert(0, os.path.join(SOURCE, "tests", "data"))
+import slcs
+
+spec = importlib.util.spec_from_file_location("flat", os.path.join(os.path.dirname(os.path.abspath(__file__)), "insar-flat.py"))
+flat = importlib.util.module_from_spec(spec)
+spec.loader.exec_module(flat)
+
+WIDTH, HEIGHT, LOOKS, MARGIN = flat.WIDTH, flat.HEIGHT, 4, slcs.MARGIN
+CELLS = HEIGHT // LOOKS, WIDTH // LOOKS
+MIDDLE = np.s_[6:-6, 6:-6]
+COHERENCE = 0.9
+has_snaphu = bool(shutil.which("snaphu") or importlib.util.find_spec("snaphu"))
+# day of 2007 and metres up, rad of the node and rad along the orbit: images that are up to 9 columns and 9 lines apart
+SCENES = {"E_20070227": (58, 0, 0, 0), "E_20070403": (93, 55, 3e-6, 2e-6), "E_20070508": (128, -35, -4e-6, -3e-6),
+          "E_20070612": (163, 40, -6e-6, 4e-6), "E_20070717": (198, -20, 5e-6, 1e-6)}
+GRID = "E_20070508"
+radius, phase, node, inclination = flat.ORBITS["ref"]
+flat.ORBITS.update({name: (radius + up, phase + along, node + across, inclination) for name, (_day, up, across, along) in SCENES.items()})
+
+
+def cells(values):
+    return values.reshape(CELLS[0], LOOKS, CELLS[1], LOOKS).mean((1, 3))
+
+
+def wrap(values):
+    return np.angle(np.exp(1j * values))
+
+
+class Series(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        cls.folder = tempfile.mkdtemp()
+        cls.addClassCleanup(shutil.rmtree, cls.folder)
+        flat.Flat.folder = cls.path("slc")
+        os.mkdir(cls.path("slc"))
+        y, x = np.mgrid[-MARGIN:HEIGHT + MARGIN, -MARGIN:WIDTH + MARGIN]
+        cls.heights = 900 * np.exp(-((x - 230) / 50) ** 2 - ((y - 120) / 45) ** 2)
+        cls.rate = 0.036 * np.exp(-((x - 130) / 55) ** 2 - ((y - 90) / 40) ** 2)  # rad a day, away from the radar
+        cls.inner = np.s_[MARGIN:-MARGIN, MARGIN:-MARGIN]
+        cls.point, ranges = flat.true_point(cls.heights, flat.AXES, GRID, MARGIN)
+        rng = np.random.default_rng(8)
+        ground = slcs.band_limited(rng, x.shape)
+        for name, (day, *_place) in SCENES.items():
+            seen, when = flat.true_range(cls.point, name)
+            moved = cls.rate * (day - SCENES[GRID][0])
+            image = np.sqrt(COHERENCE) * ground + np.sqrt(1 - COHERENCE) * slcs.band_limited(rng, x.shape)
+            image = image * np.exp(-1j * (4 * np.pi / flat.WAVELENGTH * (seen - ranges) + moved))
+            columns = (seen - flat.NEAR) / (flat.C / 2 / flat.RATE)
+            lines = (when - flat.START) * flat.PRF
+            cls.save(name, day, cls.move(image, x, y, columns, lines))
+        np.save(cls.path("dem.npy"), cls.heights[cls.inner].astype(np.float32))
+        mask = np.ones((HEIGHT, WIDTH), np.uint8)
+        mask[:20, :40] = 0
+        np.save(cls.path("mask.npy"), mask)
+        cls.run_stack()
+
+    @staticmethod
+    def move(image, x, y, columns, lines):
+        """The image on its own grid, where sample (x, y) is at (columns, lines): an affine transform, or nearly."""
+        terms = np.stack((np.ones(x.size), columns.ravel(), lines.ravel()), 1)
+        own_y, own_x = np.mgrid[:HEIGHT, :WIDTH].astype(float)
+        places = []
+        for values in x, y:
+            fit = np.linalg.lstsq(terms, values.ravel().astype(float), rcond=None)[0]
+            assert np.abs(terms @ fit - values.ravel()).max() < 0.1
+            places.append(fit[0] + fit[1] * own_x + fit[2] * own_y + MARGIN)
+        return slcs.warp(image, *places)
+
+    @classmethod
+    def save(cls, name, day, image):
+        samples = np.round(2000 * np.stack((image.real, image.imag), -1))
+        np.clip(samples, -32767, 32767).astype("<i2").tofile(cls.path("slc", name + ".SLC"))
+        flat.Flat.write_gmtsar(name, day)
+        with open(cls.path("slc", name + ".PRM"), "a", encoding="ascii") as file:
+            file.write(f"SLC_file = {name}.SLC\nnum_rng_bins = {WIDTH}\nnum_lines = {HEIGHT}\nSC_clock_start = {2007000 + day + flat.START / 86400:.12f}\n")
+
+    @classmethod
+    def path(cls, *names):
+        return os.path.join(cls.folder, *names)
+
+    @classmethod
+    def run_stack(cls):
+        gst_imaging("insar-stack", cls.path("slc"), "-o", cls.path("stack"), "--network", "sequential", "--connections", "2", "--grid", GRID,
+                    "--", "--looks", str(LOOKS), str(LOOKS), "--dem", cls.path("dem.npy"), "--filter", "0", "--mask",
+                    cls.path("mask.npy"), *(["--geocode", "orbit"] if shutil.which("gdalwarp") else []), *(["--unwrap"] if has_snaphu else []))
+        for name in "images.csv", "jobs.csv":
+            gst_imaging("batch", cls.path("stack", name))
+        cls.pairs = {}
+        with open(cls.path("stack", "pairs.csv"), encoding="utf-8") as file:
+            for row in csv.DictReader(file):
+                folder = cls.path("stack-pairs", f"{row['reference']}-{row['secondary']}")
+                cls.pairs[row["reference"], row["secondary"]] = np.fromfile(os.path.join(folder, "phase.img"), "<f4").reshape(CELLS)
+                # no phase is beyond half a turn here, so the wrapped one is what snaphu writes
+                if not has_snaphu:
+                    shutil.copyfile(os.path.join(folder, "phase.img"), os.path.join(folder, "unwrapped.img"))
+
+    def result(self, pair, *names):
+        return self.path("stack-pairs", "-".join(pair), *names)
+
+    def days(self, pair):
+        return SCENES[pair[1]][0] - SCENES[pair[0]][0]
+
+    def truth(self):
+        return cells(self.rate[self.inner])
+
+    def series(self, program, status=0):
+        out = os.path.join(tempfile.mkdtemp(dir=self.folder), program)
+        printed = gst_imaging("insar-stack", self.path("stack"), "--series", program, "-o", out, status=status)
+        return printed if status else out
+
+    def test_pairs_are_flat_on_the_grid_of_another_image(self):
+        self.assertEqual(len(self.pairs), 7)
+        self.assertIn(("E_20070612", "E_20070717"), self.pairs)  # neither is that of the grid
+        for pair, found in self.pairs.items():
+            away = (found - self.truth() * self.days(pair))[MIDDLE]
+            print(f"{pair}: {away.mean():+.3f} rad, {away.std():.3f} rad rms from the truth")
+            self.assertLess(abs(away.mean()), 0.03)
+            self.assertLess(away.std(), 0.13)
+
+    def test_the_grid_is_needed(self):
+        """As if the two images were on the grid of their reference"""
+        pair = "E_20070612", "E_20070717"
+        images = [self.path("stack-images", name, "secondary.PRM") for name in pair]
+        out = os.path.join(tempfile.mkdtemp(dir=self.folder), "pair")
+        words = ["--coregistered", "--orbits", *(self.path("slc", name + ".PRM") for name in pair), "--filter", "0", "--dem", self.path("dem.npy")]
+        gst_imaging("insar", *images, "-o", out, *words)
+        found = np.fromfile(os.path.join(out, "phase.img"), "<f4").reshape(CELLS)
+        away = wrap(found - self.truth() * self.days(pair))[MIDDLE]
+        print(f"on a wrong grid: {np.sqrt((away ** 2).mean()):.2f} rad rms from the truth")
+        self.assertGreater(np.sqrt((away ** 2).mean()), 0.5)
+        for more, sentence in ((["--grid", "x", "--flatten", "none"], "--grid is for a phase from orbits"), (["--grid", "x.PRM"], 'x.PRM')):
+            self.assertIn(sentence, gst_imaging("insar", *images, "-o", out + "2", *words[:-2], *more, status=2 + (len(more) == 2)))
+        self.assertIn("--grid is for --coregistered", gst_imaging("insar", *images, "-o", out + "2", "--grid", "x", status=2))
+
+    def test_masks_are_on_the_grid(self):
+        for pair in self.pairs:
+            mask = np.fromfile(self.result(pair, "mask.byte"), np.uint8).reshape(CELLS)
+            self.assertFalse(mask[:5, :10].any())
+            self.assertGreater(mask[MIDDLE].mean(), 0.95)
+
+    @unittest.skipUnless(shutil.which("gdalwarp"), "gdal-bin is not installed")
+    def test_maps_of_all_pairs_are_on_one_grid(self):
+        """And each cell is at its place."""
+        point = self.points_of_cells()
+        axes, worst = set(), 0
+        for pair, phase in self.pairs.items():
+            tif = self.result(pair, "geo-phase.tif")
+            told = json.loads(subprocess.run(["gdalinfo", "-json", tif], stdout=subprocess.PIPE, check=True).stdout)
+            axes.add(json.dumps([told["size"], told["geoTransform"]]))
+            raw = os.path.join(tempfile.mkdtemp(dir=self.folder), "raw")
+            subprocess.run(["gdal_translate", "-q", "-of", "ENVI", tif, raw], check=True)
+            values, t = np.fromfile(raw, "<f4").reshape(told["size"][::-1]), told["geoTransform"]
+            for i, j in (10, 60), (22, 33), (25, 10), (40, 20):  # not on the slope, where many cells are at one place
+                latitude, longitude = self.latitude_of(point[i, j]), np.degrees(np.arctan2(point[i, j, 1], point[i, j, 0]))
+                found = values[int((latitude - t[3]) / t[5]), int((longitude - t[0]) / t[1])]
+                (row, column), = np.argwhere(phase == found)
+                worst = max(worst, np.linalg.norm(point[row, column] - point[i, j]))
+        print(f"cells of maps are within {worst:.0f} m of their place")
+        self.assertLess(worst, 115)  # half the diagonal of a pixel, and half a cell
+        self.assertEqual(len(axes), 1)
+
+    @staticmethod
+    def latitude_of(p):
+        """By iterations, unlike ours"""
+        a, b = flat.AXES
+        e2, r = 1 - (b / a) ** 2, np.hypot(p[0], p[1])
+        latitude = np.arctan2(p[2], r * (1 - e2))
+        for _ in range(12):
+            latitude = np.arctan2(p[2] + e2 * a / np.sqrt(1 - e2 * np.sin(latitude) ** 2) * np.sin(latitude), r)
+        return np.degrees(latitude)
+
+    def test_triplets_close(self):
+        for one, two, three in zip(SCENES, itertools.islice(SCENES, 1, None), itertools.islice(SCENES, 2, None)):
+            closure = wrap(self.pairs[one, two] + self.pairs[two, three] - self.pairs[one, three])[MIDDLE]
+            print(f"{one} {two} {three}: {closure.mean():+.4f} rad, {closure.std():.3f} rad rms")
+            self.assertLess(abs(closure.mean()), 0.01)
+            self.assertLess(closure.std(), 0.15)
+
+    def test_the_rate_by_least_squares(self):
+        names, pairs = list(SCENES), list(self.pairs)
+        design = np.zeros((len(pairs), len(names) - 1))  # of the phases since the first scene
+        for row, pair in zip(design, pairs):
+            for name, sign in zip(pair, (-1, 1)):
+                if name != names[0]:
+                    row[names.index(name) - 1] = sign
+        phases = np.stack([self.pairs[pair].ravel().astype(float) for pair in pairs])
+        series = np.vstack((np.zeros(phases.shape[1]), np.linalg.lstsq(design, phases, rcond=None)[0]))
+        days = np.array([SCENES[name][0] for name in names], float)
+        rate = np.polyfit(days, series, 1)[0].reshape(CELLS)
+        away = (rate - self.truth())[MIDDLE] * 365.25 * flat.WAVELENGTH / 4 / np.pi * 1000
+        print(f"rate: {away.mean():+.2f} +- {away.std():.2f} mm a year; the hill has {self.truth().max() * 365.25 * flat.WAVELENGTH / 4 / np.pi * 1000:.1f}")
+        self.assertLess(abs(away.mean()), 0.6)
+        self.assertLess(away.std(), 1.5)
+
+    def read(self, path, kind, bands=1):
+        return np.fromfile(path, kind).reshape(CELLS[0], bands, CELLS[1])
+
+    def check_unwrapped(self, phase, *pair):
+        np.testing.assert_array_equal(np.nan_to_num(phase), np.nan_to_num(np.fromfile(self.result(pair, "unwrapped.img"), "<f4")).reshape(CELLS))
+        np.testing.assert_allclose(phase[MIDDLE], self.pairs[pair][MIDDLE], atol=1e-5)
+
+    def test_what_mintpy_reads(self):
+        out = self.series("mintpy")
+        self.assertEqual(sorted(os.listdir(os.path.join(out, "geometry"))), sorted(
+            name + suffix for name in ("hgt.rdr", "lat.rdr", "lon.rdr", "los.rdr") for suffix in ("", ".rsc")))
+        folder = os.path.join(out, "interferograms", "20070227_20070403")
+        names = ["filt.cor", "filt.unw"] + (["filt.conncomp"] if has_snaphu else [])
+        self.assertEqual(sorted(os.listdir(folder)), sorted(name + suffix for name in names for suffix in ("", ".rsc")))
+        with open(os.path.join(folder, "filt.unw.rsc"), encoding="ascii") as file:
+            told = dict(line.split() for line in file)
+        self.assertEqual((told["WIDTH"], told["LENGTH"], told["DATE12"], told["BANDS"], told["DATA_TYPE"]),
+                         (str(CELLS[1]), str(CELLS[0]), "070227-070403", "1", "float32"))
+        self.assertAlmostEqual(float(told["RANGE_PIXEL_SIZE"]), LOOKS * flat.C / 2 / flat.RATE, delta=1e-6)
+        self.assertAlmostEqual(float(told["STARTING_RANGE"]), flat.NEAR + 1.5 * flat.C / 2 / flat.RATE, delta=1e-3)
+        phase = self.read(os.path.join(folder, "filt.unw"), "<f4")[:, 0]
+        self.check_unwrapped(phase, "E_20070227", "E_20070403")
+        self.assertTrue(np.isfinite(phase).all())
+        point = self.points_of_cells()
+        height = self.read(os.path.join(out, "geometry", "hgt.rdr"), "<f4")[:, 0]
+        self.assertLess(np.abs(height - flat.height_above(point, flat.AXES)).max(), 1)  # of the mean of 4 x 4 heights
+        latitude, longitude = (np.radians(self.read(os.path.join(out, "geometry", name + ".rdr"), "<f8")[:, 0]) for name in ("lat", "lon"))
+        a, b = flat.AXES
+        n = a / np.sqrt(1 - (1 - (b / a) ** 2) * np.sin(latitude) ** 2)
+        found = np.stack(((n + height) * np.cos(latitude) * np.cos(longitude), (n + height) * np.cos(latitude) * np.sin(longitude),
+                          (n * (b / a) ** 2 + height) * np.sin(latitude)), -1)
+        print(f"cells are within {np.sqrt(flat.dot(found - point, found - point)).max():.3f} m of their place")
+        self.assertLess(np.sqrt(flat.dot(found - point, found - point)).max(), 3)  # 1 m of height is 2.5 m of ground
+        incidence, azimuth = np.radians(self.read(os.path.join(out, "geometry", "los.rdr"), "<f4", 2)).transpose(1, 0, 2)
+        up = np.stack((np.cos(latitude) * np.cos(longitude), np.cos(latitude) * np.sin(longitude), np.sin(latitude)), -1)
+        east = np.stack((-np.sin(longitude), np.cos(longitude), 0 * longitude), -1)
+        way = np.cos(incidence)[..., None] * up + np.sin(incidence)[..., None] * (
+            np.cos(azimuth)[..., None] * np.cross(up, east) - np.sin(azimuth)[..., None] * east)
+        seen, when = flat.true_range(point, GRID)
+        away = (flat.position(GRID, when) - point) / seen[..., None] - way
+        self.assertLess(np.abs(away).max(), 2e-5)
+
+    def points_of_cells(self):
+        """The mean of the four samples around the middle of each cell"""
+        point = self.point[self.inner].reshape(CELLS[0], LOOKS, CELLS[1], LOOKS, 3)
+        return point[:, 1:3, :, 1:3].mean((1, 3))
+
+    @unittest.skipUnless(shutil.which("smallbaselineApp.py"), "MintPy is not installed")
+    def test_mintpy(self):
+        """Its own network inversion and velocity, in m a year towards the radar."""
+        out = self.series("mintpy")
+        with open(os.path.join(out, "stack.txt"), "a", encoding="ascii") as file:
+            file.write("mintpy.reference.yx = 8, 70\nmintpy.network.coherenceBased = no\n")
+        with open(shutil.which("smallbaselineApp.py"), encoding="utf-8") as file:
+            python = file.readline().removeprefix("#!").strip()
+        # not its quick_overview, whose histogram fails where all triplets close
+        steps = "load_data", "modify_network", "reference_point", "invert_network"
+        for words in (*(["smallbaselineApp.py", "stack.txt", "--dostep", step] for step in steps), ["timeseries2velocity.py", "timeseries.h5"],
+                      [python, "-c", "from mintpy.utils import readfile; readfile.read('velocity.h5')[0].astype('<f4').tofile('velocity.f4')"]):
+            done = subprocess.run(words, cwd=out, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, check=False)
+            self.assertEqual(done.returncode, 0, done.stdout[-3000:])
+        rate = -self.truth() * 365.25 * flat.WAVELENGTH / 4 / np.pi
+        found = np.fromfile(os.path.join(out, "velocity.f4"), "<f4").reshape(CELLS)
+        away = 1000 * (found - rate)[MIDDLE]
+        print(f"MintPy: {away.mean():+.2f} +- {away.std():.2f} mm a year")
+        self.assertLess(abs(away.mean()), 2)  # that of the reference point
+        self.assertLess(away.std(), 1.5)
+
+    @unittest.skipUnless(shutil.which("gdal_translate"), "gdal-bin is not installed")
+    def test_what_sbas_of_gmtsar_reads(self):
+        out = self.series("gmtsar")
+        with open(os.path.join(out, "scene.tab"), encoding="ascii") as file:
+            scenes = [line.split() for line in file]
+        self.assertEqual([(int(name), float(days)) for name, days in scenes],
+                         [(int(name[2:]), day - 58) for name, (day, *_place) in SCENES.items()])
+        with open(os.path.join(out, "intf.tab"), encoding="ascii") as file:
+            rows = [line.split() for line in file]
+        self.assertEqual([(row[2], row[3]) for row in rows], [(one[2:], other[2:]) for one, other in self.pairs])
+        for row, pair in zip(rows, self.pairs):
+            float(row[4])
+            raw = os.path.join(out, "raw")
+            subprocess.run(["gdal_translate", "-q", "-of", "ENVI", os.path.join(out, row[0]), raw], check=True)
+            found = np.fromfile(raw, "<f4").reshape(CELLS)
+            t = json.loads(subprocess.run(["gdalinfo", "-json", os.path.join(out, row[0])], stdout=subprocess.PIPE, check=True).stdout)["geoTransform"]
+            self.assertEqual([t[0], t[1], t[3], t[5]], [0, LOOKS, HEIGHT, -LOOKS])  # the first row of GDAL has the last lines
+            self.check_unwrapped(found[::-1], *pair)
+        with open(os.path.join(out, "sbas.sh"), encoding="ascii") as file:
+            self.assertIn(f"sbas intf.tab scene.tab 7 5 {CELLS[1]} {CELLS[0]} -wavelength 0.0566 -incidence", file.read())
+
+    def test_what_is_missing_is_said(self):
+        lost = self.path("stack-pairs", "E_20070612-E_20070717")
+        os.rename(os.path.join(lost, "unwrapped.img"), self.path("kept.img"))
+        self.assertIn("give --unwrap behind --", self.series("mintpy", status=1))
+        os.rename(self.path("kept.img"), os.path.join(lost, "unwrapped.img"))
+        os.rename(lost, self.path("lost"))
+        self.assertIn("1 of 7 pairs have no result", self.series("mintpy", status=1))
+        os.rename(self.path("lost"), lost)
+
+
+if __name__ == "__main__":
+    main()
