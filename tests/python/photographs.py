@@ -107,7 +107,7 @@ class Photostereo(Photographs):
         self.assertEqual(err, "")
         self.assertEqual(json.loads(out)["pictures"], LIGHTS)
         self.assertEqual(sorted(os.listdir(self.path("out"))), [
-            "albedo.png", "height.tif", "lights.lp", "mesh.glb", "normals.png", "report.html", "result.json"])
+            "albedo.png", "confidence.png", "height.tif", "lights.lp", "mask.png", "mesh.glb", "normals.png", "report.html", "result.json"])
         error, solved = self.error("out")
         self.assertLess(error, 0.1)
         self.assertEqual(solved, 1)
@@ -130,6 +130,43 @@ class Photostereo(Photographs):
         self.assertIn("was complete already", self.gst_imaging("photostereo", "photos/", "lights.lp", "-o", "out",
                                                                 "--mm-per-pixel", "0.5")[0])
         self.assertIn("--overwrite", self.gst_imaging("photostereo", "photos/", "lights.lp", "-o", "out", code=4)[1])
+
+    def test_the_confidence_tells_the_error_that_noise_makes(self):
+        noise = np.random.default_rng(1)
+        for i, light in enumerate(self.lights):
+            shown = photograph(light, self.normals, 0.5) + noise.normal(0, 0.01, (HEIGHT, WIDTH))
+            self.save(f"photos/IMG_{i + 1}.png", np.rint(65535 * np.clip(shown, 0, 1)).astype(np.uint16))
+        self.save("photos/IMG_3.png", np.zeros((HEIGHT, WIDTH), np.uint16))  # a light that does not fit
+        self.write_lp("lights.lp")
+        self.save("photos/mask.png", np.where(np.arange(WIDTH) < 100, 255, 0).astype(np.uint8) * np.ones((HEIGHT, 1), np.uint8))
+        self.gst_imaging("photostereo", "photos", "lights.lp", "-o", "out")
+        samples = photographs.read(self.path("out/confidence.png")).reshape(HEIGHT, WIDTH).astype(float)
+        mask = photographs.read(self.path("out/mask.png")).reshape(HEIGHT, WIDTH)
+        normals = photographs.read(self.path("out/normals.png")).astype(float)
+        np.testing.assert_array_equal(mask, np.where(normals[..., 3] > 0, 255, 0))
+        self.assertFalse(mask[:, 100:].any())
+        self.assertFalse(samples[:, 100:].any())
+        # where all lights shine: the covariance of float64, of which e has to be an upper bound that is near
+        flat = (mask > 0) & (self.normals @ self.lights.T > 0.15).all(-1)
+        self.assertGreater(flat.sum(), 3000)
+        used = np.delete(self.lights, 2, 0)
+        covariance = np.linalg.inv(used.T @ used) * (0.01 / 0.5) ** 2
+        n = self.normals[flat]
+        expected = np.degrees(np.sqrt(np.trace(covariance) - np.einsum("pi,ij,pj->p", n, covariance, n)))
+        found = 65535 / samples[flat] - 1
+        error = angle((normals[..., :3] - 32768)[flat], n)
+        np.testing.assert_allclose(np.sqrt((error ** 2).mean()), np.sqrt((expected ** 2).mean()), rtol=0.05)
+        self.assertGreater(np.sqrt((found ** 2).mean() / (expected ** 2).mean()), 1)
+        self.assertLess(np.sqrt((found ** 2).mean() / (expected ** 2).mean()), 1.25)
+
+    def test_three_lights_leave_nothing_to_judge_by(self):
+        for i in (0, 5, 10):
+            shown = 1e-9 + photograph(self.lights[i], self.normals, self.albedo)
+            self.save(f"photos/IMG_{i + 1}.png", np.rint(65535 * shown).astype(np.uint16))
+        self.write_lp("lights.lp", [0, 5, 10])
+        self.gst_imaging("photostereo", "photos", "lights.lp", "-o", "out")
+        self.assertTrue(photographs.read(self.path("out/mask.png")).any())
+        self.assertFalse(photographs.read(self.path("out/confidence.png")).any())
 
     def test_turned_and_mirrored_lights_are_seen_in_the_curl(self):
         """The residuals are those of the right lights: the same vectors in another system of axes."""
@@ -374,7 +411,7 @@ class Photostereo(Photographs):
         self.assertEqual(process.returncode, -signal.SIGINT, err)
         self.assertIn("Complete: ", err)
         self.assertEqual(os.listdir(self.path("out")), ["small"])
-        self.assertEqual(len(os.listdir(self.path("out/small"))), 7)
+        self.assertEqual(len(os.listdir(self.path("out/small"))), 9)
 
 
 def tiff(path, values, *tags):
