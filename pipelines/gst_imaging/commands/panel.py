@@ -18,6 +18,7 @@ EXAMPLES = [
     ("sharpen", "a moving picture, sharpened; open the address that is printed"),
     ("ao --camera v4l2:/dev/video0", "centroids of a camera; the grid is found in its first frame"),
     ("sharpen --camera aravis:Fake_1 --allow camera.exposure amount=2", "a simulated camera whose exposure can be set"),
+    ("photostereo lights.lp --camera v4l2:/dev/video0 window=sliding", "lamps in turn; a result for each picture"),
     ("oct scan.npy --files /data", "spectra of a file; recordings go to /data"),
     ("'videotestsrc ! video/x-raw,format=GRAY8 ! lapsharpen ! fakesink sync=true'", "any pipeline"),
 ]
