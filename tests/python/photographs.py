@@ -282,6 +282,39 @@ class Photostereo(Photographs):
             self.gst_imaging("photostereo", "photos", name, "-o", f"out-{name}")
             self.assertLess(self.error(f"out-{name}")[0], 0.1, name)
 
+    def test_lights_of_alicevision(self):
+        gains = np.linspace(0.5, 1, LIGHTS)
+        for i, light in enumerate(self.lights):
+            shown = np.rint(65535 * gains[i] * photograph(light, self.normals, self.albedo)).astype(np.uint16)
+            self.save(f"photos/{i + 1:03}.png", np.dstack([shown] * 3))
+        views = [{"viewId": str(7919 * i % 1000), "type": "directional", "direction": [f"{x:.7g}", f"{-y:.7g}", f"{-z:.7g}"],
+                  "intensity": [f"{gain:.7g}"] * 3} for i, ((x, y, z), gain) in enumerate(zip(self.lights, gains))]
+        with open(self.path("lights.json"), "w", encoding="utf-8") as file:
+            json.dump({"lights": views}, file)
+        self.gst_imaging("photostereo", "photos", "lights.json", "-o", "out")
+        self.assertLess(self.error("out")[0], 0.1)
+        albedo = photographs.read(self.path("out/albedo.png"))[..., 0] / 65535
+        self.assertLess(np.abs(albedo - self.albedo)[self.inside].max(), 0.01)
+        self.assertEqual(len(os.listdir(self.path("out"))), 9)
+        with open(self.path("lights.json"), "w", encoding="utf-8") as file:
+            json.dump({"lights": [{**view, "type": "SH"} for view in views]}, file)
+        _out, err = self.gst_imaging("photostereo", "photos", "lights.json", "-o", "none", code=3)
+        self.assertIn("calibrate the lights as directions", err)
+
+    def test_the_width_of_a_dome_is_the_scale(self):
+        self.take()
+        lamps = 300 * self.lights
+        for name, entry in (("rig.dome", {"imageWidth": 0.5 * WIDTH}), ("none.dome", {}), ("bad.dome", {"imageWidth": "wide"})):
+            with open(self.path(name), "w", encoding="utf-8") as file:
+                json.dump({**entry, "lightConfiguration": "lights3d", "positions3d": [dict(zip("xyz", lamp)) for lamp in lamps],
+                           "images": [f"IMG_{i + 1}.png" for i in range(LIGHTS)]}, file)
+        scales = []
+        for name, words in (("rig.dome", ()), ("none.dome", ()), ("bad.dome", ()), ("rig.dome", ("--mm-per-pixel", "0.25"))):
+            self.gst_imaging("photostereo", "photos", name, *words, "-o", "out", "--overwrite")
+            settings = self.result("out")["settings"]  # those that differ from their defaults
+            scales.append(next((float(s["value"]) for s in settings if s["name"] == "mm-per-pixel" and s["owner"] == "photostereo"), 1))
+        self.assertEqual(scales, [0.5, 1, 1, 0.25])
+
     def test_what_no_page_and_no_map_can_be_made_of(self):
         self.take()
         self.write_lp("five.lp", range(5))

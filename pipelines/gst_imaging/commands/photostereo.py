@@ -6,6 +6,7 @@ are matched with the files whatever their case, extension and folder. Without a 
 mask.* and dark.* in a folder are used. Each folder gives normals.png (16 bits), albedo.png (16 bits), height.tif (float32),
 mesh.glb, confidence.png, mask.png and report.html. JPEG is turned upright and made linear with gamma 2.2. --web adds a page on which visitors move the light.
 """
+import argparse
 import glob
 import os
 
@@ -43,8 +44,9 @@ def add_arguments(parser):
                         help="a line of one or three numbers for each light (default: light_intensities.txt in the folder)")
     parser.add_argument("--gamma", type=float, help="exponent that makes samples linear (default: 2.2 for JPEG, else 1)")
     parser.add_argument("--curve", choices=("gamma", "srgb"), default="gamma", help="what makes samples linear (default: gamma)")
-    parser.add_argument("--mm-per-pixel", type=float, default=1, metavar="MM",
-                        help="width of a pixel; heights are in mm then (needed for lights with a position)")
+    parser.add_argument("--mm-per-pixel", type=float, metavar="MM",
+                        help="width of a pixel; heights are in mm then, and lights with a position need it (default: by the imageWidth"
+                        " of a .dome file, else 1)")
     parser.add_argument("--by-order", action="store_true", help="take the pictures in natural order, whatever their names")
     parser.add_argument("--extension", metavar="EXT", help="use the files with this extension alone")
     parser.add_argument("--web", action="store_true", help="a page on which visitors move the light, web/index.html")
@@ -119,6 +121,8 @@ class Set:
         self.intensities = options.intensities or (intensities if os.path.isfile(intensities) else None)
         self.pairs, self.size = photographs.same_kind(
             photographs.match(self.lights, files, options.by_order, made.warn), made.warn)
+        if options.mm_per_pixel is None:
+            options.mm_per_pixel = self.lights.mm_per_pixel(self.size[1])
         if len(self.pairs) < 3:
             raise Failure(UNREADABLE, f"{folder} has {len(self.pairs)} pictures with a light; at least 3 are needed.")
         self.samples = photographs.Samples([path for _i, path in self.pairs])
@@ -369,16 +373,17 @@ def write_page(np, photos, made, options):
     made.report.fact("page", "web/index.html")
 
 
-def run(options):
+def run(given):
     np = library.numpy()
-    if options.title and not options.web:
+    if given.title and not given.web:
         raise Failure(WRONG_USE, "--title is the title of the page: give --web as well.")
-    folders, lights = split(options.input)
-    for word in options.set:
+    folders, lights = split(given.input)
+    for word in given.set:
         if "=" not in word:
             raise Failure(WRONG_USE, f"--set {word}: it takes NAME=VALUE, as --set robust=huber.")
 
     def work(folder, made):
+        options = argparse.Namespace(**vars(given))  # the scale may be that of its lights
         photos = Set(folder, lights, options, made)
         photos.tell(made, options)
         if made.is_complete():
@@ -391,4 +396,4 @@ def run(options):
             rti.write(np, made, photos, made.path("rti"))
         return made.finish(size=[int(n) for n in photos.size[::-1]], pictures=len(photos.pairs), highest=highest)
 
-    return job.run_all(options, "photostereo", folders, work)
+    return job.run_all(given, "photostereo", folders, work)
