@@ -598,26 +598,32 @@ class Lights(Photographs):
             for k, light in enumerate(self.lights):
                 self.assertLess(angle(found[f"IMG_{k + 1}.npy"], light), 0.8, (words, k))
             with open(self.path(f"rig{i}/report.html"), encoding="utf-8") as file:
-                self.assertIn("radius of the sphere", file.read())
+                text = file.read()
+            self.assertIn("radius of the sphere", text)
+            self.assertIn("The sphere in each photograph", text)
 
-    def test_several_spheres_give_positions(self):
-        """Lamps at 200 mm, whose highlights lie where the mirror halves the way between lamp and camera."""
-        mm, height, width = 0.1, 600, 800
-        spheres = [(140, 120, 90), (660, 150, 90), (380, 480, 90)]
-        lamps = 200 * directions(8)
+    def show_spheres(self, spheres, mm, lamps, swapped=None):
+        """The mirror spheres under each lamp; in photograph `swapped` the last sphere shows another lamp"""
+        height, width = 600, 800
         y, x = np.mgrid[:height, :width]
         for i, lamp in enumerate(lamps):
             shown = np.full((height, width), 300.0)
             for column, row, radius in spheres:
+                at = lamps[(i + 3) % len(lamps)] if i == swapped and (column, row, radius) == spheres[-1] else lamp
                 middle = mm * np.array([column - (width - 1) / 2, (height - 1) / 2 - row, radius])
                 normal = np.array([0, 0, 1.0])
                 for _ in range(30):
-                    way = lamp - (middle + mm * radius * normal)
+                    way = at - (middle + mm * radius * normal)
                     normal = way / np.linalg.norm(way) + (0, 0, 1)
                     normal /= np.linalg.norm(normal)
-                at = column + radius * normal[0], row - radius * normal[1]
-                shown += 60000 * np.exp(-((x - at[0]) ** 2 + (y - at[1]) ** 2) / 4)
+                seen = column + radius * normal[0], row - radius * normal[1]
+                shown += 60000 * np.exp(-((x - seen[0]) ** 2 + (y - seen[1]) ** 2) / 4)
             self.save(f"spheres/IMG_{i + 1}.png", np.rint(np.minimum(shown, 65535)).astype(np.uint16))
+
+    def test_several_spheres_give_positions(self):
+        """Lamps at 200 mm, whose highlights lie where the mirror halves the way between lamp and camera."""
+        mm, spheres, lamps = 0.1, [(140, 120, 90), (660, 150, 90), (380, 480, 90)], 200 * directions(8)
+        self.show_spheres(spheres, mm, lamps)
         words = ["lights", "spheres", *(f"--sphere={column},{row},{radius}" for column, row, radius in spheres)]
         self.gst_imaging(*words, "--mm-per-pixel", str(mm), "-o", "rig")
         with open(self.path("rig/lights.lp"), encoding="utf-8") as file:
@@ -628,6 +634,60 @@ class Lights(Photographs):
         self.assertIn("--sphere is given 3 times, for positions in mm: give --mm-per-pixel as well.", err)
         _out, err = self.gst_imaging("lights", "spheres", "--sphere=140,120,90", "--sphere=140,120,90", "--mm-per-pixel", "1", "-o", "none", code=3)
         self.assertIn("put them farther apart", err)
+
+    def test_a_picture_of_other_spheres_is_left_out(self):
+        mm, spheres = 0.1, [(140, 120, 90), (660, 150, 90), (380, 480, 90)]
+        self.show_spheres(spheres, mm, 200 * directions(8), swapped=5)
+        _out, err = self.gst_imaging("lights", "spheres", *(f"--sphere={x},{y},{r}" for x, y, r in spheres), "--mm-per-pixel", str(mm), "-o", "rig")
+        self.assertIn("1 photographs have no light in lights.lp: IMG_6.png (its rays do not meet).", err)
+        self.assertEqual(len(self.read_lp("rig")), 7)
+
+    def test_intensities_of_a_white_card_and_of_a_matte_sphere(self):
+        """Against the truth, with noise, of 12 bits."""
+        self.mirror((101.5, 79), 70)
+        gains = np.stack([np.linspace(0.5, 1, LIGHTS), np.linspace(1, 0.6, LIGHTS), 0.4 + 0.05 * (np.arange(LIGHTS) % 5)], 1)
+        y, x = np.mgrid[:160, :200]
+        n = np.dstack([(x - 99.5) / 60, (79.5 - y) / 60, np.zeros(x.shape)])
+        n[..., 2] = np.sqrt(np.maximum(1 - (n ** 2).sum(-1), 0))
+        ball = np.hypot(n[..., 0], n[..., 1]) < 1
+        for i, light in enumerate(self.lights):
+            for name, shade in (("card", np.full((160, 200), light[2])), ("ball", np.where(ball, np.maximum(n @ light, 0), 0))):
+                shown = np.rint(4095 * 0.7 * shade[..., None] * gains[i] + np.random.default_rng(i).normal(0, 8, (160, 200, 3)))
+                self.save(f"{name}/IMG_{i + 1}.npy", np.clip(16 * shown, 0, 65535).astype(np.uint16))
+        true = gains / gains.mean()
+        for words in (["--card", "card"], ["--matte", "ball", "--matte-sphere", "99.5,79.5,60"]):
+            self.gst_imaging("lights", "sphere", "-o", "rig", "--sphere", "101.5,79,70", *words, "--overwrite")
+            found = self.read_lp("rig")
+            self.assertEqual(len(found), LIGHTS)
+            for i in range(LIGHTS):
+                np.testing.assert_allclose(found[f"IMG_{i + 1}.npy"][3:], true[i], rtol=0.02, err_msg=f"{words} {i}")
+            figures = {figure["name"]: figure for figure in self.result("rig")["figures"]}
+            self.assertTrue(figures["fall-off"]["met"], figures["fall-off"])
+        os.remove(self.path("card/IMG_2.npy"))
+        for words, code, sentence in (
+                (("--card", "card"), 3, "card has no photograph for 1 of 16 lights: IMG_2.npy"), (("--card", "absent"), 3, "absent is no folder"),
+                (("--card", "ball", "--matte", "ball"), 2, "give one of them"), (("--matte", "ball"), 2, "belong together"),
+                (("--matte", "ball", "--matte-sphere", "9000,9000,60"), 3, "does not show the matte sphere")):
+            self.assertIn(sentence, self.gst_imaging("lights", "sphere", "-o", "none", "--sphere", "101.5,79,70", *words, code=code)[1])
+
+    def test_the_card_of_near_lamps_falls_off(self):
+        """Positions from three spheres; what a card shows of them is R^2 z / r^3, and of directions it is not."""
+        mm, spheres, lamps = 0.1, [(140, 120, 90), (660, 150, 90), (380, 480, 90)], 200 * directions(8)
+        self.show_spheres(spheres, mm, lamps)
+        gains, (height, width) = np.linspace(0.6, 1, 8), (600, 800)
+        y, x = np.mgrid[:height, :width]
+        place = np.dstack([mm * (x - (width - 1) / 2), mm * ((height - 1) / 2 - y), np.zeros(x.shape)])
+        for i, lamp in enumerate(lamps):
+            far = np.linalg.norm(lamp - place, axis=-1)
+            self.save(f"card/IMG_{i + 1}.png", np.rint(np.minimum(40000 * gains[i] * 200 ** 2 * lamp[2] / far ** 3, 65535)).astype(np.uint16))
+        words = ["lights", "spheres", "--card", "card", *(f"--sphere={x},{y},{r}" for x, y, r in spheres), "--mm-per-pixel", str(mm), "-o", "rig"]
+        self.gst_imaging(*words)
+        found = self.read_lp("rig")
+        for i, gain in enumerate(gains / gains.mean()):
+            np.testing.assert_allclose(found[f"IMG_{i + 1}.png"][3:], gain, rtol=0.05)  # lamps are within 2 %
+        self.gst_imaging("lights", "spheres", "--sphere=140,120,90", "--card", "card", "-o", "far")
+        falls = {name: next(f for f in self.result(name)["figures"] if f["name"] == "fall-off") for name in ("rig", "far")}
+        self.assertEqual([falls[name]["met"] for name in ("rig", "far")], [True, False], falls)
 
     def test_a_sphere_that_is_not_found_is_to_be_given(self):
         self.take("sphere")
@@ -642,12 +702,22 @@ class Lights(Photographs):
             self.assertLess(angle(found[f"IMG_{k + 1}.npy"], light), 0.8, k)
         self.assertEqual(sorted(os.listdir(self.path("rig"))), ["lights.lp", "report.html", "result.json"])
 
-    def test_a_picture_without_highlight_is_named_and_nothing_is_written(self):
+    def test_pictures_that_show_no_lamp_are_left_out(self):
         self.mirror((101.5, 79), 70)
         self.save("sphere/IMG_4.npy", np.zeros((160, 200), np.uint16))
-        _out, err = self.gst_imaging("lights", "sphere", "-o", "rig", "--sphere", "101.5,79,70", code=1)
-        self.assertIn("shows no highlight", err)
-        self.assertEqual(sorted(os.listdir(self.folder)), ["sphere"])
+        two = np.maximum(*(np.load(self.path(f"sphere/IMG_{i}.npy")) for i in (6, 11)))
+        self.save("sphere/IMG_6.npy", two)
+        _out, err = self.gst_imaging("lights", "sphere", "-o", "rig", "--sphere", "101.5,79,70")
+        self.assertIn("2 photographs have no light in lights.lp: IMG_4.npy (no highlight), IMG_6.npy (two highlights).", err)
+        found = self.read_lp("rig")
+        self.assertEqual(set(found), {f"IMG_{i + 1}.npy" for i in range(LIGHTS)} - {"IMG_4.npy", "IMG_6.npy"})
+        for k, light in enumerate(self.lights):
+            self.assertLess(angle(found.get(f"IMG_{k + 1}.npy", light), light), 0.8, k)
+        for i in (1, 2, 3, 5, 7):
+            self.save(f"sphere/IMG_{i}.npy", np.zeros((160, 200), np.uint16))
+        _out, err = self.gst_imaging("lights", "sphere", "-o", "none", "--sphere", "101.5,79,70", code=1)
+        self.assertIn("shows no highlight", err)  # more than a third: it is not the pictures
+        self.assertEqual(sorted(os.listdir(self.folder)), ["rig", "sphere"])
         self.assertIn("give one of them", self.gst_imaging("lights", "sphere", "-o", "rig", "--sphere", "1,2,3", "--mask", "x", code=2)[1])
 
 
