@@ -717,6 +717,7 @@ class Lights(Photographs):
             self.save(f"sphere/IMG_{i}.npy", np.zeros((160, 200), np.uint16))
         _out, err = self.gst_imaging("lights", "sphere", "-o", "none", "--sphere", "101.5,79,70", code=1)
         self.assertIn("shows no highlight", err)  # more than a third: it is not the pictures
+        self.assertRegex(err, r"Picture \d+ is IMG_\d+\.npy\.")
         self.assertEqual(sorted(os.listdir(self.folder)), ["rig", "sphere"])
         self.assertIn("give one of them", self.gst_imaging("lights", "sphere", "-o", "rig", "--sphere", "1,2,3", "--mask", "x", code=2)[1])
 

@@ -215,8 +215,9 @@ def find(np, made, options, files, mask, size):
         except Failure as failure:
             i = odd_one(failure)
             if i is None or len(files) <= FEWEST or 3 * len(odd) >= len(files):
+                which = f" Picture {i} is {os.path.basename(files[i])}." if i is not None else ""
                 raise Failure(failure.code, str(failure).replace(  # options in place of properties
-                    "Set mask-location, or centre-x, centre-y and radius.", "Give --mask, or --sphere X,Y,RADIUS.")) from failure
+                    "Set mask-location, or centre-x, centre-y and radius.", "Give --mask, or --sphere X,Y,RADIUS.") + which) from failure
             odd.append((files[i], "two highlights" if "two highlights" in str(failure) else "no highlight"))
             files = files[:i] + files[i + 1:]
 
