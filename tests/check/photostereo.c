@@ -1068,6 +1068,25 @@ GST_START_TEST (test_a_window_of_pictures_that_say_their_light)
 }
 GST_END_TEST
 
+GST_START_TEST (test_a_window_has_all_bands)
+{
+  static const gchar *const orders[] = {"by-light", "by-band"};
+  g_autofree gchar *line =
+      g_strdup_printf ("window=sliding bands=2 band-order=%s", orders[__i__]);
+  Ps ps = ps_new (line, "normal", NULL);
+
+  ps_caps (&ps, "GRAY16_LE");
+  ps_push_bands (&ps, 2, orders[__i__], 0, 2 * N_LIGHTS - 1);
+  check_no_buffer (ps.normal);
+  ps_push_bands (&ps, 2, orders[__i__], 2 * N_LIGHTS - 1, 2 * N_LIGHTS);
+  ps_push_bands (&ps, 2, orders[__i__], 0, 5);
+  for (guint i = 0; i < 6; i++)
+    check_tensor (ps.normal, normal_, 3, 5e-4);
+  check_no_buffer (ps.normal);
+  ps_free (&ps);
+}
+GST_END_TEST
+
 GST_START_TEST (test_a_window_follows_its_settings)
 {
   Ps ps = ps_new ("window=sliding", "albedo", NULL);
@@ -2287,6 +2306,7 @@ photostereo_suite (void)
   tcase_add_test (tc, test_a_window_has_a_result_after_some_pictures);
   tcase_add_test (tc, test_a_window_keeps_its_places);
   tcase_add_test (tc, test_a_window_of_pictures_that_say_their_light);
+  tcase_add_loop_test (tc, test_a_window_has_all_bands, 0, 2);
   tcase_add_test (tc, test_a_window_follows_its_settings);
   tcase_add_test (tc, test_bands_have_one_normal_and_an_albedo_each);
   tcase_add_test (tc, test_bands_are_pictures_below_each_other);
