@@ -163,7 +163,9 @@ gst_photo_stereo_chain (GstPad *pad, GstObject *parent, GstBuffer *buffer)
     status = gst_photo_stereo_add_picture (self, buffer, &error);
   if (status == IMK_OK) {
     note_time (self, buffer);
-    flow = gst_photo_stereo_check_set (self);
+    flow = gst_photo_stereo_is_sliding (self)
+               ? gst_photo_stereo_window_check (self)
+               : gst_photo_stereo_check_set (self);
     gst_imaging_engine_count_frame (self->engine, entered);
     self->warned_of_place = FALSE;
   } else if (!gst_photo_stereo_leave_out (self, status, &error)) {
@@ -338,6 +340,7 @@ static void
 reset (GstPhotoStereo *self)
 {
   gst_imaging_src_pads_reset (self->pads);
+  gst_photo_stereo_window_clear (self);
   gst_clear_caps (&self->caps);
   self->n_skip = 0;
   gst_imaging_numbering_reset (&self->numbering);
@@ -421,6 +424,7 @@ gst_photo_stereo_finalize (GObject *object)
   gst_imaging_src_pads_free (self->pads);
   gst_clear_buffer (&self->last);
   g_array_unref (self->held);
+  g_array_unref (self->window);
   g_array_unref (self->others);
   gst_imaging_engine_free (self->engine);
   G_OBJECT_CLASS (gst_photo_stereo_parent_class)->finalize (object);
@@ -481,6 +485,7 @@ gst_photo_stereo_init (GstPhotoStereo *self)
   self->pads = gst_imaging_src_pads_new (
       GST_ELEMENT (self), GST_TYPE_IMAGING_SRC_PAD, output_names, N_OUTPUTS);
   self->held = g_array_new (FALSE, FALSE, sizeof (Held));
+  self->window = gst_photo_stereo_window_new ();
   self->others = g_array_new (FALSE, FALSE, sizeof (gint));
   self->sink = gst_pad_new_from_static_template (&sink_template, "sink");
   gst_pad_set_chain_function (self->sink, gst_photo_stereo_chain);

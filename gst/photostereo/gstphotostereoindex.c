@@ -31,8 +31,10 @@ index_of (const GstPhotoStereo *self, guint32 i)
 
 /* By order, of the next picture. */
 static guint
-place_of (const GstPhotoStereo *self)
+place_of (GstPhotoStereo *self)
 {
+  if (gst_photo_stereo_is_sliding (self))
+    return self->place;
   return imk_photostereo_n_added (self->kernel) + self->n_missing;
 }
 
@@ -57,7 +59,7 @@ gst_photo_stereo_get_index (GstPhotoStereo *self, GstBuffer *buffer,
 }
 
 guint
-gst_photo_stereo_n_left (const GstPhotoStereo *self)
+gst_photo_stereo_n_left (GstPhotoStereo *self)
 {
   guint n = self->set_size * self->bands, place = place_of (self);
 
@@ -75,9 +77,11 @@ warn_of_gap (GstPhotoStereo *self, guint64 n, guint64 number)
   GST_ELEMENT_WARNING (self, STREAM, FAILED,
       ("%" G_GUINT64_FORMAT
        " picture%s missing before picture %" G_GUINT64_FORMAT
-       ": their lights do not count in this set. Further gaps are counted in "
-       "frames-missing of the property stats.",
-          n, n == 1 ? " is" : "s are", number),
+       ": %s. Further gaps are counted in frames-missing of the property stats.",
+          n, n == 1 ? " is" : "s are", number,
+          gst_photo_stereo_is_sliding (self)
+              ? "their lights keep the pictures of the turn before"
+              : "their lights do not count in this set"),
       (NULL));
 }
 
@@ -117,6 +121,10 @@ gst_photo_stereo_follow_gap (GstPhotoStereo *self, GstBuffer *buffer)
   if (n == 0 || !self->kernel || !is_loss (self, buffer))
     return GST_FLOW_OK;
   warn_of_gap (self, n, self->next_number);
+  if (gst_photo_stereo_is_sliding (self)) {
+    gst_photo_stereo_window_skip (self, n);
+    return GST_FLOW_OK;
+  }
   skipped = MIN (n, self->n_skip);
   self->n_skip -= (guint) skipped;
   n -= skipped;

@@ -112,7 +112,8 @@ gst_photo_stereo_close (GstElement *element)
 static gboolean
 wants_tracking (const GstPhotoStereoSettings *s)
 {
-  return s->update_interval > 0 || s->next_light;
+  return s->window == GST_PHOTO_STEREO_WINDOW_SET &&
+         (s->update_interval > 0 || s->next_light);
 }
 
 /* The settings in use, for frames of @info. */
@@ -408,6 +409,7 @@ gst_photo_stereo_open (GstElement *element, ImkBackend backend,
     self->set_size = s->set_size ? s->set_size : lights.n;
     self->full_scale = c.full_scale;
     self->warned_of_depth = FALSE;
+    gst_photo_stereo_window_clear (self);
     warn_of_lights (self, &c);
     warn_of_back_light (self, &c);
     warn_of_scale (self, &c);

@@ -62,6 +62,14 @@ struct _GstPhotoStereo {
   guint64 number, next_number; /* of @last, and of the picture that comes */
   guint64 n_lost;              /* pictures, since the last result */
 
+  /* of window=sliding */
+  GArray *window;    /* of GstBuffer: the last picture of each light and band */
+  guint n_in_window; /* of them that there are */
+  guint newest;      /* of them, which the kernel has */
+  guint place;       /* in the turn of lights, by order, of the next picture */
+  guint n_since_result; /* pictures */
+  gboolean was_full;    /* there was a result */
+
   GstBuffer *last; /* (nullable): times and metadata of the last picture */
 
   /* of several devices */
@@ -105,12 +113,20 @@ ImkStatus gst_photo_stereo_get_index (GstPhotoStereo *self, GstBuffer *buffer,
 GstFlowReturn gst_photo_stereo_follow_gap (
     GstPhotoStereo *self, GstBuffer *buffer);
 /* Returns: places of the set from that of the next picture on, by order */
-guint gst_photo_stereo_n_left (const GstPhotoStereo *self);
+guint gst_photo_stereo_n_left (GstPhotoStereo *self);
 
 /* --- gstphotostereoset.c, under the stream lock */
 
 ImkStatus gst_photo_stereo_add_picture (
     GstPhotoStereo *self, GstBuffer *buffer, ImkError *error);
+/* The picture of a light that is known. */
+ImkStatus gst_photo_stereo_add_at (GstPhotoStereo *self, GstBuffer *buffer,
+    GstPhotoStereoIndex index, ImkError *error);
+/* What is there so far, to all pads and the bus.
+ * @judge: warn of what makes the result doubtful
+ * @change: (out): of the normals in degrees, NaN when not known */
+GstFlowReturn gst_photo_stereo_publish (
+    GstPhotoStereo *self, gboolean final, gboolean judge, gdouble *change);
 /* Returns: whether a picture that could not be added is left out with a
  * warning: a value that was set while playing must not end the stream */
 gboolean gst_photo_stereo_leave_out (
@@ -124,5 +140,22 @@ GstFlowReturn gst_photo_stereo_end_set (GstPhotoStereo *self);
 /* Likewise, for a set that may be incomplete. */
 GstFlowReturn gst_photo_stereo_cut_set (GstPhotoStereo *self);
 void gst_photo_stereo_forget_set (GstPhotoStereo *self);
+
+/* --- gstphotostereowindow.c, under the stream lock */
+
+gboolean gst_photo_stereo_is_sliding (GstPhotoStereo *self);
+GArray *gst_photo_stereo_window_new (void);
+/* The next picture begins another window. */
+void gst_photo_stereo_window_clear (GstPhotoStereo *self);
+/* @buffer, which was added, stays until the next picture of its light. */
+void gst_photo_stereo_window_take (
+    GstPhotoStereo *self, GstBuffer *buffer, GstPhotoStereoIndex index);
+/* The places of @n pictures that are missing. */
+void gst_photo_stereo_window_skip (GstPhotoStereo *self, guint64 n);
+/* After a picture: a result, if all lights have had one. */
+GstFlowReturn gst_photo_stereo_window_check (GstPhotoStereo *self);
+/* A result of the pictures that there are. */
+GstFlowReturn gst_photo_stereo_window_publish (
+    GstPhotoStereo *self, gboolean final);
 
 G_END_DECLS

@@ -23,15 +23,22 @@
 
 /* --- pictures ------------------------------------------------------------ */
 
-/* A camera has a handful of surfaces, and would wait for those of a set that
- * is solved in strips until the set is whole. */
+/* A camera has a handful of surfaces, and would wait for those of a window, or
+ * of a set that is solved in strips until the set is whole. */
 static ImkStatus
 check_may_stay (
     GstPhotoStereo *self, const GstImagingFrame *frame, ImkError *error)
 {
-  if (!imk_photostereo_keeps_frames (self->kernel) ||
+  gboolean is_sliding = gst_photo_stereo_is_sliding (self);
+
+  if ((!imk_photostereo_keeps_frames (self->kernel) && !is_sliding) ||
       !g_str_has_prefix (frame->memory_name, "NVMM"))
     return IMK_OK;
+  if (is_sliding)
+    return imk_error_set (error, IMK_ERROR_MEMORY,
+        "window=sliding keeps the last picture of each light, which cannot "
+        "stay in the surfaces of memory:NVMM. Put nvvidconv before, into plain "
+        "video/x-raw.");
   return imk_error_set (error, IMK_ERROR_MEMORY,
       "A set that does not fit the device cannot stay in the surfaces of "
       "memory:NVMM. Raise memory-limit, use fewer or smaller pictures, or put "
@@ -67,18 +74,15 @@ add_mapped (GstPhotoStereo *self, GstBuffer *buffer, GstPhotoStereoIndex index,
 }
 
 ImkStatus
-gst_photo_stereo_add_picture (
-    GstPhotoStereo *self, GstBuffer *buffer, ImkError *error)
+gst_photo_stereo_add_at (GstPhotoStereo *self, GstBuffer *buffer,
+    GstPhotoStereoIndex index, ImkError *error)
 {
   gboolean on_cuda = gst_imaging_engine_is_on_cuda (self->engine);
   GstImagingReach reach =
       on_cuda ? GST_IMAGING_REACH_DEVICE_OR_MAPPED : GST_IMAGING_REACH_HOST;
   GstBuffer *input;
-  GstPhotoStereoIndex index = {0, 0};
-  ImkStatus status = gst_photo_stereo_get_index (self, buffer, &index, error);
+  ImkStatus status = gst_photo_stereo_enter_device (self, error);
 
-  if (status == IMK_OK)
-    status = gst_photo_stereo_enter_device (self, error);
   if (status != IMK_OK)
     return status;
   input = gst_imaging_engine_reachable (self->engine, buffer, reach, error);
@@ -89,6 +93,20 @@ gst_photo_stereo_add_picture (
   if (input && input != buffer)
     gst_buffer_unref (input);
   gst_photo_stereo_leave_device (self, on_cuda);
+  return status;
+}
+
+ImkStatus
+gst_photo_stereo_add_picture (
+    GstPhotoStereo *self, GstBuffer *buffer, ImkError *error)
+{
+  GstPhotoStereoIndex index = {0, 0};
+  ImkStatus status = gst_photo_stereo_get_index (self, buffer, &index, error);
+
+  if (status == IMK_OK)
+    status = gst_photo_stereo_add_at (self, buffer, index, error);
+  if (status == IMK_OK && gst_photo_stereo_is_sliding (self))
+    gst_photo_stereo_window_take (self, buffer, index);
   return status;
 }
 
@@ -408,10 +426,9 @@ warn_of_residuals (GstPhotoStereo *self, const ImkPhotostereoSummary *s)
         (NULL));
 }
 
-/* What is there so far, to all pads and the bus.
- * @change: (out): of the normals in degrees, NaN when not known */
-static GstFlowReturn
-publish (GstPhotoStereo *self, gboolean final, gdouble *change)
+GstFlowReturn
+gst_photo_stereo_publish (
+    GstPhotoStereo *self, gboolean final, gboolean judge, gdouble *change)
 {
   gboolean on_cuda = gst_imaging_engine_is_on_cuda (self->engine);
   GstPhotoStereoResult results[N_OUTPUTS] = {0};
@@ -446,7 +463,7 @@ publish (GstPhotoStereo *self, gboolean final, gdouble *change)
     gst_imaging_engine_post_error (self->engine, status, &error);
     return GST_FLOW_ERROR;
   }
-  if (final) {
+  if (judge) {
     warn_of_incomplete_lights (self, summary.n_lights);
     if (!warn_of_pixels (self, &summary))
       warn_of_residuals (self, &summary);
@@ -458,6 +475,7 @@ void
 gst_photo_stereo_forget_set (GstPhotoStereo *self)
 {
   gst_photo_stereo_release_pictures (self);
+  gst_photo_stereo_window_clear (self);
   if (self->kernel)
     imk_photostereo_reset (self->kernel);
   self->warned_of_clipping = FALSE;
@@ -472,8 +490,10 @@ gst_photo_stereo_end_set (GstPhotoStereo *self)
   GstFlowReturn flow = GST_FLOW_OK;
   gdouble change;
 
-  if (self->kernel && imk_photostereo_n_added (self->kernel) > 0)
-    flow = publish (self, TRUE, &change);
+  if (self->n_in_window > 0 && !self->was_full)
+    flow = gst_photo_stereo_window_publish (self, TRUE);
+  else if (self->kernel && imk_photostereo_n_added (self->kernel) > 0)
+    flow = gst_photo_stereo_publish (self, TRUE, TRUE, &change);
   gst_photo_stereo_forget_set (self);
   return flow;
 }
@@ -483,7 +503,9 @@ gst_photo_stereo_end_set (GstPhotoStereo *self)
 static void
 warn_of_missing_pictures (GstPhotoStereo *self)
 {
-  guint n = imk_photostereo_n_complete (self->kernel);
+  guint n = gst_photo_stereo_is_sliding (self) && !self->was_full
+                ? self->n_in_window / self->bands
+                : imk_photostereo_n_complete (self->kernel);
   gboolean by_order =
       gst_photo_stereo_now (self)->index_source == GST_PHOTO_STEREO_INDEX_ORDER;
 
@@ -536,7 +558,7 @@ gst_photo_stereo_check_set (GstPhotoStereo *self)
   if (!s->update_interval || n % s->update_interval != 0 || n == self->n_looked)
     return GST_FLOW_OK;
   self->n_looked = n;
-  flow = publish (self, FALSE, &change);
+  flow = gst_photo_stereo_publish (self, FALSE, FALSE, &change);
   if (flow != GST_FLOW_OK)
     return flow;
   if (change < s->stop_below) { /* not with NaN */

@@ -64,6 +64,15 @@ static const GEnumValue band_order_values[] = {
     {0, NULL, NULL},
 };
 
+static const GEnumValue window_values[] = {
+    {GST_PHOTO_STEREO_WINDOW_SET, "One result for each set of pictures", "set"},
+    {GST_PHOTO_STEREO_WINDOW_SLIDING,
+        "From the end of the first set on, a result for each picture, from the "
+        "last picture of each light",
+        "sliding"},
+    {0, NULL, NULL},
+};
+
 static const GEnumValue index_source_values[] = {
     {GST_PHOTO_STEREO_INDEX_ORDER,
         "Pictures come in the order of the light file", "order"},
@@ -236,6 +245,8 @@ static const GstImagingSetting settings[] = {
     NEW (UINT, "set-size", set_size, 0, IMK_PHOTOSTEREO_MAX_LIGHTS, "lights",
         "Number of lights in a set, each with a picture of every band; 0: all "
         "lights of the file"),
+    NEW (ENUM, "window", window, "GstPhotoStereoWindow", window_values,
+        "Pictures that a result is made of"),
     GST_IMAGING_UINT64 ("memory-limit", NEXT_SET,
         GST_PHOTO_STEREO_GEOMETRY | GST_IMAGING_NEUTRAL, Settings, memory_limit,
         0, G_MAXUINT64, "bytes",
@@ -253,7 +264,8 @@ static const GstImagingSetting settings[] = {
     LIVE (UINT, "update-interval", update_interval, 0,
         IMK_PHOTOSTEREO_MAX_LIGHTS, "lights",
         "Output a result each time this number of further lights is complete, "
-        "in all bands; 0: only at the end of the set"),
+        "in all bands; 0: only at the end of the set. With window=sliding: "
+        "after this number of pictures; 0 and 1: after each"),
     LIVE (DOUBLE, "stop-below", stop_below, 0, 180, "degrees",
         "End the set early if the mean change between two updates is below "
         "this angle in degrees; 0: never. With index-source=order the "

@@ -28,6 +28,11 @@ typedef enum {
 } GstPhotoStereoBandOrder;
 
 typedef enum {
+  GST_PHOTO_STEREO_WINDOW_SET,
+  GST_PHOTO_STEREO_WINDOW_SLIDING,
+} GstPhotoStereoWindow;
+
+typedef enum {
   GST_PHOTO_STEREO_UNITS_AUTO,
   GST_PHOTO_STEREO_UNITS_DIRECTIONS,
   GST_PHOTO_STEREO_UNITS_POSITIONS,
@@ -44,6 +49,7 @@ typedef struct {
   guint bit_depth;
   GstPhotoStereoIndexSource index_source;
   GstPhotoStereoBandOrder band_order;
+  GstPhotoStereoWindow window;
   guint set_size, update_interval;
   guint64 memory_limit, host_memory_limit;
   gdouble stop_below;

@@ -98,13 +98,33 @@ class Lights:
         except OSError as error:
             raise Failure(UNREADABLE, f"{path} cannot be read: {error.strerror}.") from error
         if text.lstrip().startswith("{"):
-            self.read_dome(text)
+            self.read_json(text)
         else:
             self.read_lines(text)
 
-    def read_dome(self, text):
+    def read_json(self, text):
         try:
-            self.dome = json.loads(text)
+            read = json.loads(text)
+            if "lights" in read:
+                self.read_views(read["lights"])
+                return
+        except (AttributeError, LookupError, TypeError, ValueError) as error:
+            raise Failure(UNREADABLE, f"{self.path} is no .dome file, and none of AliceVision: {type(error).__name__}: {error}.") from error
+        self.read_dome(read)
+
+    def read_views(self, views):
+        """AliceVision's: y down, z away from the camera; in the order of its pictures, which only its project names. As text."""
+        self.form, self.lines = "txt", []
+        for view in views:
+            if view.get("type", "directional") != "directional":
+                raise Failure(UNREADABLE, f"{self.path} has a light of the type {view['type']}: calibrate the lights as directions.")
+            x, y, z = map(float, view["direction"])
+            red, green, blue = map(float, view.get("intensity", (1, 1, 1)))
+            self.lines.append(f"{x!r} {-y!r} {-z!r} {red!r} {green!r} {blue!r}")
+
+    def read_dome(self, read):
+        try:
+            self.dome = read
             keys = {"spherical": "positionsSphere", "lights3d": "positions3d"}
             self.lines = list(self.dome[keys.get(self.dome.get("lightConfiguration"), "directions")])
             images = self.dome.get("images") or []
@@ -173,6 +193,11 @@ class Lights:
             table = np.array([row[-3:] for row in rows], float)
         colours = table[:, 3:] if table.shape[1] > 3 else np.ones((len(rows), 1))
         return table[:, :3], np.broadcast_to(colours[:, :3] if colours.shape[1] != 2 else colours[:, :1], (len(rows), 3))
+
+    def mm_per_pixel(self, width):
+        """Returns: of pictures this wide, where a .dome file has their width in mm; 1 otherwise"""
+        mm = self.dome.get("imageWidth") if self.form == "dome" else None
+        return float(mm) / width if isinstance(mm, (int, float)) and 0 < mm < float("inf") else 1
 
     def directions(self, np, chosen):
         """Returns: the same as vectors of length 1"""

@@ -855,6 +855,263 @@ ps_push_bands (Ps *ps, guint bands, const gchar *order, guint first, guint end)
         GST_FLOW_OK);
 }
 
+/* --- window=sliding ------------------------------------------------------- */
+
+/* The paint fades, so that each set of pictures has a result of its own. */
+static GstBuffer *
+faded_picture (const Ps *ps, guint i)
+{
+  return painted_picture (ps, i % N_LIGHTS, 1 - 0.02 * i);
+}
+
+/* Returns: (transfer full): the next result of @h; fails without one */
+static GstBuffer *
+next_result (GstHarness *h)
+{
+  GstBuffer *buffer = gst_harness_try_pull (h);
+
+  fail_unless (buffer != NULL, "no result");
+  return buffer;
+}
+
+/* Fails unless @got (transfer full) has the bytes of the albedo of the set of
+ * the pictures @last - N_LIGHTS + 1 to @last. */
+static void
+check_same (GstBuffer *got, const gchar *properties, guint last)
+{
+  Ps set = ps_new (properties, "albedo", NULL);
+  GstBuffer *wanted;
+  guint first = last + 1 - N_LIGHTS;
+  GstMapInfo map;
+
+  ps_caps (&set, "GRAY16_LE");
+  for (guint light = 0; light < N_LIGHTS; light++) {
+    guint i = first + (light + N_LIGHTS - first % N_LIGHTS) % N_LIGHTS;
+
+    check_push (set.sink, faded_picture (&set, i), GST_FLOW_OK);
+  }
+  wanted = next_result (set.albedo);
+  fail_unless (gst_buffer_map (wanted, &map, GST_MAP_READ));
+  fail_unless (gst_buffer_memcmp (got, 0, map.data, map.size) == 0,
+      "the result after picture %u is not that of its set", last);
+  gst_buffer_unmap (wanted, &map);
+  gst_buffer_unref (wanted);
+  gst_buffer_unref (got);
+  ps_free (&set);
+}
+
+/* Likewise, of the next albedo of @ps. */
+static void
+check_window (Ps *ps, const gchar *properties, guint last)
+{
+  check_same (next_result (ps->albedo), properties, last);
+}
+
+/* Returns: (transfer full): the next result of @h, in memory of its own */
+static GstBuffer *
+copy_result (GstHarness *h)
+{
+  GstBuffer *buffer = next_result (h), *copy;
+  GstMapInfo map;
+
+  fail_unless (gst_buffer_map (buffer, &map, GST_MAP_READ));
+  copy = gst_buffer_new_memdup (map.data, map.size);
+  gst_buffer_unmap (buffer, &map);
+  gst_buffer_unref (buffer);
+  return copy;
+}
+
+GST_START_TEST (test_a_window_has_the_result_of_the_last_pictures)
+{
+  static const gchar *const backends[] = {"backend=cpu", "backend=cuda"};
+  const gchar *backend = backends[__i__];
+  g_autofree gchar *sliding = g_strconcat (backend, " window=sliding", NULL);
+  Ps ps = ps_new (sliding, "albedo", NULL);
+  GstBuffer *results[3 * N_LIGHTS] = {NULL};
+
+  ps_caps (&ps, "GRAY16_LE");
+  for (guint i = 0; i < G_N_ELEMENTS (results); i++) {
+    check_push (ps.sink, faded_picture (&ps, i), GST_FLOW_OK);
+    if (i + 1 >= N_LIGHTS)
+      results[i] = copy_result (ps.albedo);
+    check_no_buffer (ps.albedo);
+  }
+  gst_harness_push_event (ps.sink, gst_event_new_eos ());
+  check_no_buffer (ps.albedo); /* all pictures have had their result */
+  fail_unless_equals_int (
+      check_count_messages (ps.bus, GST_MESSAGE_WARNING), 0);
+  ps_free (&ps);
+  for (guint i = N_LIGHTS - 1; i < G_N_ELEMENTS (results); i++)
+    check_same (results[i], backend, i);
+}
+GST_END_TEST
+
+GST_START_TEST (test_a_window_begins_anew)
+{
+  Ps ps = ps_new ("window=sliding", "albedo", NULL);
+
+  ps_caps (&ps, "GRAY16_LE");
+  for (guint i = 3; i < 3 + N_LIGHTS - 1; i++)
+    check_push (ps.sink, faded_picture (&ps, i), GST_FLOW_OK);
+  gst_harness_push_event (ps.sink, gst_event_new_flush_start ());
+  gst_harness_push_event (ps.sink, gst_event_new_flush_stop (TRUE));
+  {
+    GstSegment segment;
+
+    gst_segment_init (&segment, GST_FORMAT_TIME);
+    gst_harness_push_event (ps.sink, gst_event_new_segment (&segment));
+  }
+  for (guint turn = 0; turn < 2; turn++) {
+    for (guint i = 0; i < N_LIGHTS; i++) {
+      check_no_buffer (ps.albedo);
+      check_push (ps.sink, faded_picture (&ps, i), GST_FLOW_OK);
+    }
+    check_window (&ps, "", N_LIGHTS - 1);
+    g_signal_emit_by_name (ps.element, "finish-set");
+  }
+  ps_free (&ps);
+}
+GST_END_TEST
+
+GST_START_TEST (test_a_window_that_is_not_full_is_solved_at_the_end)
+{
+  Ps ps = ps_new ("window=sliding", "normal", NULL);
+
+  ps_caps (&ps, "GRAY16_LE");
+  for (guint i = 0; i < 5; i++)
+    ps_push (&ps, i);
+  check_no_buffer (ps.normal);
+  gst_harness_push_event (ps.sink, gst_event_new_eos ());
+  check_tensor (ps.normal, normal_, 3, 5e-4);
+  fail_unless_equals_int (
+      check_count_messages (ps.bus, GST_MESSAGE_WARNING), 1);
+  ps_free (&ps);
+}
+GST_END_TEST
+
+GST_START_TEST (test_a_window_has_a_result_after_some_pictures)
+{
+  Ps ps = ps_new ("window=sliding update-interval=3", "albedo", NULL);
+
+  ps_caps (&ps, "GRAY16_LE");
+  for (guint i = 0; i < 2 * N_LIGHTS; i++) {
+    check_push (ps.sink, faded_picture (&ps, i), GST_FLOW_OK);
+    if (i == 7 || i == 10 || i == 13)
+      check_window (&ps, "", i);
+    check_no_buffer (ps.albedo);
+  }
+  ps_free (&ps);
+}
+GST_END_TEST
+
+/* Returns: at the first pixel */
+static guint
+lights_used (GstHarness *h)
+{
+  GstBuffer *buffer = next_result (h);
+  gfloat quality[4];
+
+  fail_unless_equals_int (
+      gst_buffer_extract (buffer, 0, quality, sizeof (quality)),
+      sizeof (quality));
+  gst_buffer_unref (buffer);
+  return (guint) quality[0];
+}
+
+/* A light whose picture is lost keeps the one before. */
+GST_START_TEST (test_a_window_keeps_its_places)
+{
+  Ps ps = ps_new ("window=sliding", "normal quality", NULL);
+  guint64 missing;
+  GstStructure *stats;
+
+  ps_caps (&ps, "GRAY16_LE");
+  for (guint i = 0; i < 3 * N_LIGHTS; i++) {
+    GstBuffer *buffer;
+
+    if (i == 10 || i == 15 || i == 16)
+      continue;
+    buffer = picture (&ps, i % N_LIGHTS);
+    GST_BUFFER_OFFSET (buffer) = 1000 + i;
+    check_push (ps.sink, buffer, GST_FLOW_OK);
+    if (i + 1 < N_LIGHTS)
+      continue;
+    check_tensor (ps.normal, normal_, 3, 1e-4);
+    fail_unless_equals_int (lights_used (ps.quality), N_LIGHTS);
+  }
+  check_no_buffer (ps.normal);
+  fail_unless_equals_int (
+      check_count_messages (ps.bus, GST_MESSAGE_WARNING), 1);
+  g_object_get (ps.element, "stats", &stats, NULL);
+  fail_unless (gst_structure_get_uint64 (stats, "frames-missing", &missing));
+  fail_unless_equals_uint64 (missing, 3);
+  gst_structure_free (stats);
+  ps_free (&ps);
+}
+GST_END_TEST
+
+GST_START_TEST (test_a_window_of_pictures_that_say_their_light)
+{
+  Ps ps = ps_new ("window=sliding index-source=meta", "normal", NULL);
+  static const guint order[] = {5, 0, 7, 7, 2, 1, 3, 0, 6, 4, 4, 2};
+
+  ps_caps (&ps, "GRAY16_LE");
+  for (guint i = 0; i < G_N_ELEMENTS (order); i++) {
+    check_push (
+        ps.sink, with_index (picture (&ps, order[i]), order[i]), GST_FLOW_OK);
+    if (i >= 9) /* all 8 have come */
+      check_tensor (ps.normal, normal_, 3, 5e-4);
+    check_no_buffer (ps.normal);
+  }
+  check_push (ps.sink, with_index (picture (&ps, 0), N_LIGHTS), GST_FLOW_ERROR);
+  ps_free (&ps);
+}
+GST_END_TEST
+
+GST_START_TEST (test_a_window_has_all_bands)
+{
+  static const gchar *const orders[] = {"by-light", "by-band"};
+  g_autofree gchar *line =
+      g_strdup_printf ("window=sliding bands=2 band-order=%s", orders[__i__]);
+  Ps ps = ps_new (line, "normal", NULL);
+
+  ps_caps (&ps, "GRAY16_LE");
+  ps_push_bands (&ps, 2, orders[__i__], 0, 2 * N_LIGHTS - 1);
+  check_no_buffer (ps.normal);
+  ps_push_bands (&ps, 2, orders[__i__], 2 * N_LIGHTS - 1, 2 * N_LIGHTS);
+  ps_push_bands (&ps, 2, orders[__i__], 0, 5);
+  for (guint i = 0; i < 6; i++)
+    check_tensor (ps.normal, normal_, 3, 5e-4);
+  check_no_buffer (ps.normal);
+  ps_free (&ps);
+}
+GST_END_TEST
+
+GST_START_TEST (test_a_window_follows_its_settings)
+{
+  Ps ps = ps_new ("window=sliding", "albedo", NULL);
+
+  ps_caps (&ps, "GRAY16_LE");
+  for (guint i = 0; i < N_LIGHTS; i++)
+    check_push (ps.sink, faded_picture (&ps, i), GST_FLOW_OK);
+  check_window (&ps, "", N_LIGHTS - 1);
+  g_object_set (ps.element, "gamma", 1.1, NULL); /* another kernel */
+  for (guint i = 0; i < N_LIGHTS; i++) {
+    check_no_buffer (ps.albedo);
+    check_push (ps.sink, faded_picture (&ps, i), GST_FLOW_OK);
+  }
+  check_window (&ps, "gamma=1.1", N_LIGHTS - 1);
+  gst_util_set_object_arg (G_OBJECT (ps.element), "window", "set");
+  for (guint i = 0; i < N_LIGHTS; i++) {
+    check_no_buffer (ps.albedo);
+    check_push (ps.sink, faded_picture (&ps, i), GST_FLOW_OK);
+  }
+  check_window (&ps, "gamma=1.1", N_LIGHTS - 1);
+  check_no_buffer (ps.albedo);
+  ps_free (&ps);
+}
+GST_END_TEST
+
 GST_START_TEST (test_bands_have_one_normal_and_an_albedo_each)
 {
   const guint counts[] = {2, 3, 8, 16};
@@ -2042,6 +2299,15 @@ photostereo_suite (void)
   tcase_add_test (tc, test_updates_show_the_set_so_far);
   tcase_add_test (tc, test_stop_below_ends_the_set_early);
   tcase_add_test (tc, test_pictures_may_say_their_light);
+  tcase_add_loop_test (
+      tc, test_a_window_has_the_result_of_the_last_pictures, 0, 2);
+  tcase_add_test (tc, test_a_window_begins_anew);
+  tcase_add_test (tc, test_a_window_that_is_not_full_is_solved_at_the_end);
+  tcase_add_test (tc, test_a_window_has_a_result_after_some_pictures);
+  tcase_add_test (tc, test_a_window_keeps_its_places);
+  tcase_add_test (tc, test_a_window_of_pictures_that_say_their_light);
+  tcase_add_loop_test (tc, test_a_window_has_all_bands, 0, 2);
+  tcase_add_test (tc, test_a_window_follows_its_settings);
   tcase_add_test (tc, test_bands_have_one_normal_and_an_albedo_each);
   tcase_add_test (tc, test_bands_are_pictures_below_each_other);
   tcase_add_test (tc, test_three_bands_are_a_colour_picture);

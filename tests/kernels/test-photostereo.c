@@ -1887,6 +1887,16 @@ test_light_files_are_read (void)
   test_check (l.n == 1 && l.kind == IMK_PHOTOSTEREO_KIND_POSITIONS, ".dome");
   check_light (&l, 0, 1, 2, 300.5, 1.5, 1, 0.5);
   imk_photostereo_lights_clear (&l);
+
+  /* AliceVision: y down, z away from the camera, numbers in quotes */
+  l = parse ("{\"lights\": [{\"viewId\": \"17\", \"type\": \"directional\",\n"
+             "\"direction\": [\"0.6\", \"0.64\", \"-0.48\"],\n"
+             "\"intensity\": [\"1.5\", \"1\", \"0.5\"]},\n"
+             "{\"direction\": [0, -6e-1, -0.8]}]}");
+  test_check (l.n == 2 && l.kind == IMK_PHOTOSTEREO_KIND_DIRECTIONS, "views");
+  check_light (&l, 0, 0.6, -0.64, 0.48, 1.5, 1, 0.5);
+  check_light (&l, 1, 0, 0.6, 0.8, 1, 1, 1);
+  imk_photostereo_lights_clear (&l);
 }
 
 static void
@@ -1921,6 +1931,22 @@ test_bad_light_files_are_refused (void)
   refuse_lights ("{\"directions\": [{\"x\": 1, \"y\": 0, \"z\": 0}],\n"
                  "\"ledAdjust\": [{\"r\": 1, \"g\": 1, \"b\": 1}, 2]}",
       "2 entries");
+  refuse_lights ("{\"lights\": []}", "no lights");
+  refuse_lights ("{\"lights\": 3}", "no array \"lights\"");
+  refuse_lights ("{\"lights\": [\n{\"type\": \"SH\"}]}", "line 2: the type");
+  refuse_lights ("{\"lights\": [\n4]}", "line 2: entry 0");
+  refuse_lights (
+      "{\"lights\": [{\"direction\": [\"0\", \"\", 1]}]}", "three numbers");
+  refuse_lights (
+      "{\"lights\": [{\"direction\": [0, 1, 2, 3]}]}", "three numbers");
+  refuse_lights ("{\"lights\": [{\"direction\": [0, \"nan\", 1]}]}", "three");
+  refuse_lights ("{\"lights\": [{\"direction\": [0, 0, 0]}]}", "(0, 0, 0)");
+  refuse_lights (
+      "{\"lights\": [{\"direction\": [0, 0, 1], \"intensity\": [1]}]}",
+      "\"intensity\" of entry 0");
+  refuse_lights (
+      "{\"lights\": [{\"direction\": [0, 0, 1], \"intensity\": [1, 1, 0]}]}",
+      "the intensity 0");
   refuse_lights ("[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[", "line 1");
 
   test_error (

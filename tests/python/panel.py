@@ -692,5 +692,22 @@ class Panel(unittest.IsolatedAsyncioTestCase):
             finally:
                 served.end()
 
+    async def test_photostereo_shows_a_result_for_each_picture_of_a_sliding_window(self):
+        served = Served(self.folder, "photostereo", "window=sliding")
+        try:
+            async with aiohttp.ClientSession() as session, session.ws_connect(served.root + "/ws", max_msg_size=0) as ws:
+                state = await receive(ws, lambda m: m["type"] == "state")
+                found = {(e["name"], p["name"]): p["value"] for e in state["elements"] for p in e["properties"]}
+                self.assertEqual((found["photo", "window"], found["photo", "update-interval"]), ("sliding", 0))
+                await ask(ws, do="view", view=1, pad=state["layout"]["main"])
+                picture = await receive(ws, lambda m: m["type"] == "picture")
+                self.assertEqual(picture["source"], [320, 240])
+                await ask(ws, do="follow", element="photo")
+                told = [(await receive(ws, lambda m: m["type"] == "results"))["summary"] for _i in range(24)]
+                # more than a turn: of the demo's 16 lights each result has all, none ends a set
+                self.assertEqual({(summary["lights"], summary["final"]) for summary in told}, {(16, 0)})
+        finally:
+            served.end()
+
 
 main()

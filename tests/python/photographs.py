@@ -107,7 +107,7 @@ class Photostereo(Photographs):
         self.assertEqual(err, "")
         self.assertEqual(json.loads(out)["pictures"], LIGHTS)
         self.assertEqual(sorted(os.listdir(self.path("out"))), [
-            "albedo.png", "height.tif", "lights.lp", "mesh.glb", "normals.png", "report.html", "result.json"])
+            "albedo.png", "confidence.png", "height.tif", "lights.lp", "mask.png", "mesh.glb", "normals.png", "report.html", "result.json"])
         error, solved = self.error("out")
         self.assertLess(error, 0.1)
         self.assertEqual(solved, 1)
@@ -130,6 +130,43 @@ class Photostereo(Photographs):
         self.assertIn("was complete already", self.gst_imaging("photostereo", "photos/", "lights.lp", "-o", "out",
                                                                 "--mm-per-pixel", "0.5")[0])
         self.assertIn("--overwrite", self.gst_imaging("photostereo", "photos/", "lights.lp", "-o", "out", code=4)[1])
+
+    def test_the_confidence_tells_the_error_that_noise_makes(self):
+        noise = np.random.default_rng(1)
+        for i, light in enumerate(self.lights):
+            shown = photograph(light, self.normals, 0.5) + noise.normal(0, 0.01, (HEIGHT, WIDTH))
+            self.save(f"photos/IMG_{i + 1}.png", np.rint(65535 * np.clip(shown, 0, 1)).astype(np.uint16))
+        self.save("photos/IMG_3.png", np.zeros((HEIGHT, WIDTH), np.uint16))  # a light that does not fit
+        self.write_lp("lights.lp")
+        self.save("photos/mask.png", np.where(np.arange(WIDTH) < 100, 255, 0).astype(np.uint8) * np.ones((HEIGHT, 1), np.uint8))
+        self.gst_imaging("photostereo", "photos", "lights.lp", "-o", "out")
+        samples = photographs.read(self.path("out/confidence.png")).reshape(HEIGHT, WIDTH).astype(float)
+        mask = photographs.read(self.path("out/mask.png")).reshape(HEIGHT, WIDTH)
+        normals = photographs.read(self.path("out/normals.png")).astype(float)
+        np.testing.assert_array_equal(mask, np.where(normals[..., 3] > 0, 255, 0))
+        self.assertFalse(mask[:, 100:].any())
+        self.assertFalse(samples[:, 100:].any())
+        # where all lights shine: the covariance of float64, of which e has to be an upper bound that is near
+        flat = (mask > 0) & (self.normals @ self.lights.T > 0.15).all(-1)
+        self.assertGreater(flat.sum(), 3000)
+        used = np.delete(self.lights, 2, 0)
+        covariance = np.linalg.inv(used.T @ used) * (0.01 / 0.5) ** 2
+        n = self.normals[flat]
+        expected = np.degrees(np.sqrt(np.trace(covariance) - np.einsum("pi,ij,pj->p", n, covariance, n)))
+        found = 65535 / samples[flat] - 1
+        error = angle((normals[..., :3] - 32768)[flat], n)
+        np.testing.assert_allclose(np.sqrt((error ** 2).mean()), np.sqrt((expected ** 2).mean()), rtol=0.05)
+        self.assertGreater(np.sqrt((found ** 2).mean() / (expected ** 2).mean()), 1)
+        self.assertLess(np.sqrt((found ** 2).mean() / (expected ** 2).mean()), 1.25)
+
+    def test_three_lights_leave_nothing_to_judge_by(self):
+        for i in (0, 5, 10):
+            shown = 1e-9 + photograph(self.lights[i], self.normals, self.albedo)
+            self.save(f"photos/IMG_{i + 1}.png", np.rint(65535 * shown).astype(np.uint16))
+        self.write_lp("lights.lp", [0, 5, 10])
+        self.gst_imaging("photostereo", "photos", "lights.lp", "-o", "out")
+        self.assertTrue(photographs.read(self.path("out/mask.png")).any())
+        self.assertFalse(photographs.read(self.path("out/confidence.png")).any())
 
     def test_turned_and_mirrored_lights_are_seen_in_the_curl(self):
         """The residuals are those of the right lights: the same vectors in another system of axes."""
@@ -244,6 +281,39 @@ class Photostereo(Photographs):
                 file.write(text)
             self.gst_imaging("photostereo", "photos", name, "-o", f"out-{name}")
             self.assertLess(self.error(f"out-{name}")[0], 0.1, name)
+
+    def test_lights_of_alicevision(self):
+        gains = np.linspace(0.5, 1, LIGHTS)
+        for i, light in enumerate(self.lights):
+            shown = np.rint(65535 * gains[i] * photograph(light, self.normals, self.albedo)).astype(np.uint16)
+            self.save(f"photos/{i + 1:03}.png", np.dstack([shown] * 3))
+        views = [{"viewId": str(7919 * i % 1000), "type": "directional", "direction": [f"{x:.7g}", f"{-y:.7g}", f"{-z:.7g}"],
+                  "intensity": [f"{gain:.7g}"] * 3} for i, ((x, y, z), gain) in enumerate(zip(self.lights, gains))]
+        with open(self.path("lights.json"), "w", encoding="utf-8") as file:
+            json.dump({"lights": views}, file)
+        self.gst_imaging("photostereo", "photos", "lights.json", "-o", "out")
+        self.assertLess(self.error("out")[0], 0.1)
+        albedo = photographs.read(self.path("out/albedo.png"))[..., 0] / 65535
+        self.assertLess(np.abs(albedo - self.albedo)[self.inside].max(), 0.01)
+        self.assertEqual(len(os.listdir(self.path("out"))), 9)
+        with open(self.path("lights.json"), "w", encoding="utf-8") as file:
+            json.dump({"lights": [{**view, "type": "SH"} for view in views]}, file)
+        _out, err = self.gst_imaging("photostereo", "photos", "lights.json", "-o", "none", code=3)
+        self.assertIn("calibrate the lights as directions", err)
+
+    def test_the_width_of_a_dome_is_the_scale(self):
+        self.take()
+        lamps = 300 * self.lights
+        for name, entry in (("rig.dome", {"imageWidth": 0.5 * WIDTH}), ("none.dome", {}), ("bad.dome", {"imageWidth": "wide"})):
+            with open(self.path(name), "w", encoding="utf-8") as file:
+                json.dump({**entry, "lightConfiguration": "lights3d", "positions3d": [dict(zip("xyz", lamp)) for lamp in lamps],
+                           "images": [f"IMG_{i + 1}.png" for i in range(LIGHTS)]}, file)
+        scales = []
+        for name, words in (("rig.dome", ()), ("none.dome", ()), ("bad.dome", ()), ("rig.dome", ("--mm-per-pixel", "0.25"))):
+            self.gst_imaging("photostereo", "photos", name, *words, "-o", "out", "--overwrite")
+            settings = self.result("out")["settings"]  # those that differ from their defaults
+            scales.append(next((float(s["value"]) for s in settings if s["name"] == "mm-per-pixel" and s["owner"] == "photostereo"), 1))
+        self.assertEqual(scales, [0.5, 1, 1, 0.25])
 
     def test_what_no_page_and_no_map_can_be_made_of(self):
         self.take()
@@ -374,7 +444,7 @@ class Photostereo(Photographs):
         self.assertEqual(process.returncode, -signal.SIGINT, err)
         self.assertIn("Complete: ", err)
         self.assertEqual(os.listdir(self.path("out")), ["small"])
-        self.assertEqual(len(os.listdir(self.path("out/small"))), 7)
+        self.assertEqual(len(os.listdir(self.path("out/small"))), 9)
 
 
 def tiff(path, values, *tags):
@@ -528,26 +598,32 @@ class Lights(Photographs):
             for k, light in enumerate(self.lights):
                 self.assertLess(angle(found[f"IMG_{k + 1}.npy"], light), 0.8, (words, k))
             with open(self.path(f"rig{i}/report.html"), encoding="utf-8") as file:
-                self.assertIn("radius of the sphere", file.read())
+                text = file.read()
+            self.assertIn("radius of the sphere", text)
+            self.assertIn("The sphere in each photograph", text)
 
-    def test_several_spheres_give_positions(self):
-        """Lamps at 200 mm, whose highlights lie where the mirror halves the way between lamp and camera."""
-        mm, height, width = 0.1, 600, 800
-        spheres = [(140, 120, 90), (660, 150, 90), (380, 480, 90)]
-        lamps = 200 * directions(8)
+    def show_spheres(self, spheres, mm, lamps, swapped=None):
+        """The mirror spheres under each lamp; in photograph `swapped` the last sphere shows another lamp"""
+        height, width = 600, 800
         y, x = np.mgrid[:height, :width]
         for i, lamp in enumerate(lamps):
             shown = np.full((height, width), 300.0)
             for column, row, radius in spheres:
+                at = lamps[(i + 3) % len(lamps)] if i == swapped and (column, row, radius) == spheres[-1] else lamp
                 middle = mm * np.array([column - (width - 1) / 2, (height - 1) / 2 - row, radius])
                 normal = np.array([0, 0, 1.0])
                 for _ in range(30):
-                    way = lamp - (middle + mm * radius * normal)
+                    way = at - (middle + mm * radius * normal)
                     normal = way / np.linalg.norm(way) + (0, 0, 1)
                     normal /= np.linalg.norm(normal)
-                at = column + radius * normal[0], row - radius * normal[1]
-                shown += 60000 * np.exp(-((x - at[0]) ** 2 + (y - at[1]) ** 2) / 4)
+                seen = column + radius * normal[0], row - radius * normal[1]
+                shown += 60000 * np.exp(-((x - seen[0]) ** 2 + (y - seen[1]) ** 2) / 4)
             self.save(f"spheres/IMG_{i + 1}.png", np.rint(np.minimum(shown, 65535)).astype(np.uint16))
+
+    def test_several_spheres_give_positions(self):
+        """Lamps at 200 mm, whose highlights lie where the mirror halves the way between lamp and camera."""
+        mm, spheres, lamps = 0.1, [(140, 120, 90), (660, 150, 90), (380, 480, 90)], 200 * directions(8)
+        self.show_spheres(spheres, mm, lamps)
         words = ["lights", "spheres", *(f"--sphere={column},{row},{radius}" for column, row, radius in spheres)]
         self.gst_imaging(*words, "--mm-per-pixel", str(mm), "-o", "rig")
         with open(self.path("rig/lights.lp"), encoding="utf-8") as file:
@@ -558,6 +634,60 @@ class Lights(Photographs):
         self.assertIn("--sphere is given 3 times, for positions in mm: give --mm-per-pixel as well.", err)
         _out, err = self.gst_imaging("lights", "spheres", "--sphere=140,120,90", "--sphere=140,120,90", "--mm-per-pixel", "1", "-o", "none", code=3)
         self.assertIn("put them farther apart", err)
+
+    def test_a_picture_of_other_spheres_is_left_out(self):
+        mm, spheres = 0.1, [(140, 120, 90), (660, 150, 90), (380, 480, 90)]
+        self.show_spheres(spheres, mm, 200 * directions(8), swapped=5)
+        _out, err = self.gst_imaging("lights", "spheres", *(f"--sphere={x},{y},{r}" for x, y, r in spheres), "--mm-per-pixel", str(mm), "-o", "rig")
+        self.assertIn("1 photographs have no light in lights.lp: IMG_6.png (its rays do not meet).", err)
+        self.assertEqual(len(self.read_lp("rig")), 7)
+
+    def test_intensities_of_a_white_card_and_of_a_matte_sphere(self):
+        """Against the truth, with noise, of 12 bits."""
+        self.mirror((101.5, 79), 70)
+        gains = np.stack([np.linspace(0.5, 1, LIGHTS), np.linspace(1, 0.6, LIGHTS), 0.4 + 0.05 * (np.arange(LIGHTS) % 5)], 1)
+        y, x = np.mgrid[:160, :200]
+        n = np.dstack([(x - 99.5) / 60, (79.5 - y) / 60, np.zeros(x.shape)])
+        n[..., 2] = np.sqrt(np.maximum(1 - (n ** 2).sum(-1), 0))
+        ball = np.hypot(n[..., 0], n[..., 1]) < 1
+        for i, light in enumerate(self.lights):
+            for name, shade in (("card", np.full((160, 200), light[2])), ("ball", np.where(ball, np.maximum(n @ light, 0), 0))):
+                shown = np.rint(4095 * 0.7 * shade[..., None] * gains[i] + np.random.default_rng(i).normal(0, 8, (160, 200, 3)))
+                self.save(f"{name}/IMG_{i + 1}.npy", np.clip(16 * shown, 0, 65535).astype(np.uint16))
+        true = gains / gains.mean()
+        for words in (["--card", "card"], ["--matte", "ball", "--matte-sphere", "99.5,79.5,60"]):
+            self.gst_imaging("lights", "sphere", "-o", "rig", "--sphere", "101.5,79,70", *words, "--overwrite")
+            found = self.read_lp("rig")
+            self.assertEqual(len(found), LIGHTS)
+            for i in range(LIGHTS):
+                np.testing.assert_allclose(found[f"IMG_{i + 1}.npy"][3:], true[i], rtol=0.02, err_msg=f"{words} {i}")
+            figures = {figure["name"]: figure for figure in self.result("rig")["figures"]}
+            self.assertTrue(figures["fall-off"]["met"], figures["fall-off"])
+        os.remove(self.path("card/IMG_2.npy"))
+        for words, code, sentence in (
+                (("--card", "card"), 3, "card has no photograph for 1 of 16 lights: IMG_2.npy"), (("--card", "absent"), 3, "absent is no folder"),
+                (("--card", "ball", "--matte", "ball"), 2, "give one of them"), (("--matte", "ball"), 2, "belong together"),
+                (("--matte", "ball", "--matte-sphere", "9000,9000,60"), 3, "does not show the matte sphere")):
+            self.assertIn(sentence, self.gst_imaging("lights", "sphere", "-o", "none", "--sphere", "101.5,79,70", *words, code=code)[1])
+
+    def test_the_card_of_near_lamps_falls_off(self):
+        """Positions from three spheres; what a card shows of them is R^2 z / r^3, and of directions it is not."""
+        mm, spheres, lamps = 0.1, [(140, 120, 90), (660, 150, 90), (380, 480, 90)], 200 * directions(8)
+        self.show_spheres(spheres, mm, lamps)
+        gains, (height, width) = np.linspace(0.6, 1, 8), (600, 800)
+        y, x = np.mgrid[:height, :width]
+        place = np.dstack([mm * (x - (width - 1) / 2), mm * ((height - 1) / 2 - y), np.zeros(x.shape)])
+        for i, lamp in enumerate(lamps):
+            far = np.linalg.norm(lamp - place, axis=-1)
+            self.save(f"card/IMG_{i + 1}.png", np.rint(np.minimum(40000 * gains[i] * 200 ** 2 * lamp[2] / far ** 3, 65535)).astype(np.uint16))
+        words = ["lights", "spheres", "--card", "card", *(f"--sphere={x},{y},{r}" for x, y, r in spheres), "--mm-per-pixel", str(mm), "-o", "rig"]
+        self.gst_imaging(*words)
+        found = self.read_lp("rig")
+        for i, gain in enumerate(gains / gains.mean()):
+            np.testing.assert_allclose(found[f"IMG_{i + 1}.png"][3:], gain, rtol=0.05)  # lamps are within 2 %
+        self.gst_imaging("lights", "spheres", "--sphere=140,120,90", "--card", "card", "-o", "far")
+        falls = {name: next(f for f in self.result(name)["figures"] if f["name"] == "fall-off") for name in ("rig", "far")}
+        self.assertEqual([falls[name]["met"] for name in ("rig", "far")], [True, False], falls)
 
     def test_a_sphere_that_is_not_found_is_to_be_given(self):
         self.take("sphere")
@@ -572,12 +702,23 @@ class Lights(Photographs):
             self.assertLess(angle(found[f"IMG_{k + 1}.npy"], light), 0.8, k)
         self.assertEqual(sorted(os.listdir(self.path("rig"))), ["lights.lp", "report.html", "result.json"])
 
-    def test_a_picture_without_highlight_is_named_and_nothing_is_written(self):
+    def test_pictures_that_show_no_lamp_are_left_out(self):
         self.mirror((101.5, 79), 70)
         self.save("sphere/IMG_4.npy", np.zeros((160, 200), np.uint16))
-        _out, err = self.gst_imaging("lights", "sphere", "-o", "rig", "--sphere", "101.5,79,70", code=1)
-        self.assertIn("shows no highlight", err)
-        self.assertEqual(sorted(os.listdir(self.folder)), ["sphere"])
+        two = np.maximum(*(np.load(self.path(f"sphere/IMG_{i}.npy")) for i in (6, 11)))
+        self.save("sphere/IMG_6.npy", two)
+        _out, err = self.gst_imaging("lights", "sphere", "-o", "rig", "--sphere", "101.5,79,70")
+        self.assertIn("2 photographs have no light in lights.lp: IMG_4.npy (no highlight), IMG_6.npy (two highlights).", err)
+        found = self.read_lp("rig")
+        self.assertEqual(set(found), {f"IMG_{i + 1}.npy" for i in range(LIGHTS)} - {"IMG_4.npy", "IMG_6.npy"})
+        for k, light in enumerate(self.lights):
+            self.assertLess(angle(found.get(f"IMG_{k + 1}.npy", light), light), 0.8, k)
+        for i in (1, 2, 3, 5, 7):
+            self.save(f"sphere/IMG_{i}.npy", np.zeros((160, 200), np.uint16))
+        _out, err = self.gst_imaging("lights", "sphere", "-o", "none", "--sphere", "101.5,79,70", code=1)
+        self.assertIn("shows no highlight", err)  # more than a third: it is not the pictures
+        self.assertRegex(err, r"Picture \d+ is IMG_\d+\.npy\.")
+        self.assertEqual(sorted(os.listdir(self.folder)), ["rig", "sphere"])
         self.assertIn("give one of them", self.gst_imaging("lights", "sphere", "-o", "rig", "--sphere", "1,2,3", "--mask", "x", code=2)[1])
 
 

@@ -468,16 +468,100 @@ read_dome (Reader *r, const ImkJson *dome, ImkPhotostereoLights *list)
   return status;
 }
 
-static ImkStatus
-parse_dome (Reader *r, ImkPhotostereoLights *list)
+/* ------------------------------------------------------------------------
+ * AliceVision, whose numbers may be in quotes. */
+
+/* Returns: how many numbers @array has, up to 4; 0 if one is none */
+static uint32_t
+read_numbers (Reader *r, const ImkJson *array, double values[4])
 {
-  ImkJson *dome = NULL;
+  Reader quiet = *r;
+  uint32_t n = 0;
+
+  quiet.error = NULL;
+  if (!array || array->type != IMK_JSON_ARRAY)
+    return 0;
+  for (const ImkJson *v = array->child; v && n < 4; v = v->next, n++) {
+    const Token token = {v->text, v->text_size};
+
+    if (v->type == IMK_JSON_NUMBER)
+      values[n] = v->number;
+    else if (v->type != IMK_JSON_STRING || v->text_size == 0 ||
+             parse_number (&quiet, &token, &values[n]) != IMK_OK)
+      return 0;
+  }
+  return n;
+}
+
+/* Its y points down, and its z away from the camera. */
+static ImkStatus
+read_view (
+    Reader *r, const ImkJson *item, uint32_t i, ImkPhotostereoLights *list)
+{
+  const ImkJson *type = imk_json_get (item, "type");
+  const ImkJson *intensity = imk_json_get (item, "intensity");
+  ImkPhotostereoLight light = {.intensity = {1, 1, 1}};
+  double v[4] = {0};
+  uint32_t n;
+  ImkStatus status;
+
+  r->line = item->line;
+  if (type && !imk_json_is (type, "directional"))
+    return imk_error_set (r->error, IMK_ERROR_FILE,
+        "%s, line %u: the type of entry %u of \"lights\" is not "
+        "\"directional\". Calibrate the lights as directions.",
+        r->name, item->line, i);
+  if (read_numbers (r, imk_json_get (item, "direction"), v) != 3)
+    return imk_error_set (r->error, IMK_ERROR_FILE,
+        "%s, line %u: entry %u of \"lights\" has no \"direction\" of three "
+        "numbers.",
+        r->name, item->line, i);
+  light.x = v[0];
+  light.y = -v[1];
+  light.z = -v[2];
+  n = read_numbers (r, intensity, v);
+  if (intensity && n != 3)
+    return imk_error_set (r->error, IMK_ERROR_FILE,
+        "%s, line %u: the \"intensity\" of entry %u of \"lights\" is not three "
+        "numbers.",
+        r->name, item->line, i);
+  if (n == 3)
+    memcpy (light.intensity, v, 3 * sizeof (*v));
+  status = check_vector (r, &light);
+  if (status == IMK_OK)
+    status = check_intensity (r, light.intensity, 3);
+  return status == IMK_OK ? append (r, list, &light) : status;
+}
+
+static ImkStatus
+read_views (Reader *r, const ImkJson *json, ImkPhotostereoLights *list)
+{
+  const ImkJson *array;
+  uint32_t n;
+  ImkStatus status = find_array (r, json, "lights", &n, &array);
+
+  if (status == IMK_OK && n == 0)
+    return imk_error_set (
+        r->error, IMK_ERROR_FILE, "%s has no lights in it.", r->name);
+  list->kind = IMK_PHOTOSTEREO_KIND_DIRECTIONS;
+  n = 0;
+  for (const ImkJson *item = array ? array->child : NULL;
+       item && status == IMK_OK; item = item->next)
+    status = read_view (r, item, n++, list);
+  return status;
+}
+
+static ImkStatus
+parse_json (Reader *r, ImkPhotostereoLights *list)
+{
+  ImkJson *json = NULL;
   ImkStatus status = imk_json_parse (
-      r->at, (size_t) (r->end - r->at), r->name, r->locale, &dome, r->error);
+      r->at, (size_t) (r->end - r->at), r->name, r->locale, &json, r->error);
 
   if (status == IMK_OK)
-    status = read_dome (r, dome, list);
-  imk_json_free (dome);
+    status = imk_json_get (json, "lights") ? read_views (r, json, list)
+                                           : read_dome (r, json, list);
+  imk_json_free (json);
   return status;
 }
 
@@ -514,7 +598,7 @@ imk_photostereo_lights_parse (const char *text, size_t size, const char *name,
   while (first < reader.end && (is_space (*first) || *first == '\n'))
     first++;
   if (first < reader.end && *first == '{') {
-    status = parse_dome (&reader, &list);
+    status = parse_json (&reader, &list);
   } else {
     status = parse_text (&reader, &list);
     list.kind = guess_kind (&list);

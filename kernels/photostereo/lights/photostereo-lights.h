@@ -43,8 +43,9 @@ typedef enum ImkPhotostereoLightKind {
  * @n: at least 1
  * @lights: in the order of the file; to be freed by
  *   imk_photostereo_lights_clear ()
- * @kind: a .dome file says it. Of a file of text it is a guess: DIRECTIONS when
- *   all are unit vectors to 1 %, POSITIONS when none is, else UNKNOWN */
+ * @kind: a .dome file says it, AliceVision has directions. Of a file of text it
+ * is a guess: DIRECTIONS when all are unit vectors to 1 %, POSITIONS when none
+ * is, else UNKNOWN */
 typedef struct ImkPhotostereoLights {
   uint32_t n;
   ImkPhotostereoLight *lights;
@@ -59,7 +60,9 @@ typedef struct ImkPhotostereoLights {
  *
  * What begins with '{' is a .dome file of Relight (JSON): `directions`,
  * `positionsSphere` or `positions3d` as `lightConfiguration` says, and
- * `ledAdjust` for the intensities. What begins with a line of one number is an
+ * `ledAdjust` for the intensities; or, if it has `lights`, the file of
+ * AliceVision's light calibration: `direction` (y down, z away from the camera)
+ * and `intensity` of each. What begins with a line of one number is an
  * .lp file of the RTI tools: the count, then "name x y z" lines, or all of them
  * "name x y z r g b" with the intensities; a name may hold spaces, and end in
  * numbers. All else is plain text: a line of "x y z", "x y z i" or "x y z

@@ -4,20 +4,27 @@
 The result is lights.lp, with the names of the photographs, for gst-imaging photostereo. Say where the sphere is with
 --sphere or a mask (mask.* in the folder is used). Without, the sphere has to be brighter than its background. Photographs of
 the object with the same names, or with --by-order in the same order, fit these lights. With two or more spheres and --mm-per-pixel
-the lights are positions in mm, by parallax.
+the lights are positions in mm, by parallax. With --card or --matte they have their intensities, too.
 """
 import math
 import os
+import re
 
-from .. import job, library, photographs, play
+from .. import job, lamps, library, photographs, play
 from ..command import UNREADABLE, WRONG_USE, Failure
 from ..report import plots
 
 EXAMPLES = [
     ("sphere/ -o rig --sphere 1220.5,1233,415", "column and row of the middle, and the radius, in pixels"),
     ("spheres/ -o rig --sphere 300,310,95 --sphere 1700,320,96 --sphere 990,1200,95 --mm-per-pixel 0.1", "positions in mm, by parallax"),
+    ("sphere/ -o rig --card card/", "with the intensity of each lamp per colour, from photographs of a white card"),
     ("sphere/ -o rig", "with sphere/mask.png, white on the sphere"),
 ]
+
+
+TILE, COLUMNS, BORDER = 96, 8, 0.1  # pixels of a crop in the report, crops in a row, part of the sphere around it
+FEWEST = 3  # lights
+FALL_OFF = 0.05
 
 
 def add_arguments(parser):
@@ -27,6 +34,11 @@ def add_arguments(parser):
                         help="in pixels; (0, 0) is the middle of the first pixel. Several give positions, with --mm-per-pixel")
     parser.add_argument("--mm-per-pixel", type=float, metavar="MM", help="width of a pixel, for positions; the spheres stand on z = 0")
     parser.add_argument("--mask", metavar="FILE", help="white on the sphere (default: mask.* in the folder)")
+    parser.add_argument("--card", metavar="FOLDER", help="photographs of a white card on z = 0 that fills the picture, of the same names:"
+                        " for the intensities of the lights")
+    parser.add_argument("--matte", metavar="FOLDER", help="the same with a matte white sphere, at --matte-sphere")
+    parser.add_argument("--matte-sphere", type=circle, metavar="X,Y,RADIUS", help="where it is, in pixels")
+    parser.add_argument("--gamma", type=float, help="exponent that makes these linear (default: 2.2 for JPEG, else 1)")
     parser.add_argument("--threshold", type=float, help="a highlight is brighter than this part of the brightest point")
     parser.add_argument("--extension", metavar="EXT", help="use the files with this extension alone")
 
@@ -70,7 +82,8 @@ def write_lights(path, files, lights):
     with open(path, "w", encoding="utf-8", errors="surrogateescape") as file:
         file.write(f"{len(lights)}\n")
         for name, light in zip(files, lights):
-            file.write(f"{os.path.basename(name)} {light['x']:.8f} {light['y']:.8f} {light['z']:.8f}\n")
+            colours = "".join(f" {value:.6f}" for value in light.get("intensity", ()))
+            file.write(f"{os.path.basename(name)} {light['x']:.8f} {light['y']:.8f} {light['z']:.8f}{colours}\n")
 
 
 def intersect(np, found, size, mm):
@@ -94,6 +107,33 @@ def intersect(np, found, size, mm):
     return points, np.sqrt(np.mean(np.square(distances), 0))
 
 
+def crops(np, files, spheres):
+    """Returns: the spheres of each photograph, as bright as can be, COLUMNS in a row: a picture of bytes"""
+    tiles = []
+    for path in files:
+        values = photographs.read(path).astype(np.float32)
+        values = values[..., :3].max(-1) if values.ndim == 3 else values
+        for x, y, radius in spheres:
+            reach = (1 + BORDER) * radius
+            at = np.rint(np.linspace(-reach, reach, TILE))
+            part = values[np.clip(y + at, 0, values.shape[0] - 1).astype(int)[:, None], np.clip(x + at, 0, values.shape[1] - 1).astype(int)]
+            tiles.append(255 * (part / max(part.max(), 1e-9)) ** 0.45)
+    columns = COLUMNS // len(spheres) * len(spheres) or len(spheres)
+    tiles += [np.zeros((TILE, TILE))] * (-len(tiles) % columns)
+    return np.concatenate([np.concatenate(tiles[i:i + columns], 1) for i in range(0, len(tiles), columns)]).astype(np.uint8)
+
+
+def odd_one(failure):
+    """Returns: the number of the picture that a sentence of spherelights refuses; None where it is not one picture's fault"""
+    found = re.search(r"Picture (\d+), counted from 0, shows|The highlight of picture (\d+),", str(failure))
+    return int(found[1] or found[2]) if found else None
+
+
+def disagreeing(np, points, distances):
+    """Returns: of each light, whether its rays do not meet"""
+    return distances > np.maximum(5 * np.median(distances), 0.01 * np.linalg.norm(points, axis=1).mean())
+
+
 def nearest(np, directions):
     """Returns: the smallest angle between two lights, in degrees"""
     cosines = directions @ directions.T - 2 * np.eye(len(directions))
@@ -110,7 +150,7 @@ def brightest(np, files):
     return shown
 
 
-def show(np, made, found, files):
+def show(np, made, found, files, spheres):
     report, (x, y, radius) = made.report, found.sphere
     directions = np.array([[light[name] for name in "xyz"] for light in found.lights])
     report.figure("lights", len(files), at_least=3, about="12 and more are usual")
@@ -121,6 +161,9 @@ def show(np, made, found, files):
                   about="elevation above the plane of the picture; below 0 the light is behind the object")
     report.picture("Highlights", brightest(np, files), caption="The brightest of all photographs at each pixel. Sphere:"
                    f" middle {x:.2f}, {y:.2f}, radius {radius:.2f} pixels.")
+    report.picture("Photographs", crops(np, files, spheres), caption="The sphere in each photograph, in the order of the table,"
+                   f" {COLUMNS} in a row; each as bright as can be." if len(spheres) == 1 else "The spheres in each photograph, one after the"
+                   " other, in the order of the table.")
     report.plot("Directions", plots.scatter(("x", ""), ("y", ""), {"": (directions[:, 0], directions[:, 1])}),
                 "From the camera: x to the right, y up.")
     report.table("Lights", ("photograph", "x", "y", "z", "highlight x (pixels)", "highlight y (pixels)"), [
@@ -136,18 +179,92 @@ def show_positions(np, made, points, distances, files):
                   about="rms; beyond: spheres that are not where --sphere says, another mm-per-pixel, or highlights of something else")
     report.table("Positions", ("photograph", "x (mm)", "y (mm)", "z (mm)", "rms distance of the rays (mm)"), [
         (os.path.basename(path), *map(float, point), float(distance)) for path, point, distance in zip(files, points, distances)])
-    odd = [os.path.basename(path) for path, distance in zip(files, distances) if distance > max(5 * np.median(distances), 0.01 * far.mean())]
+
+
+def show_intensities(np, made, surface, intensities, left, files):
+    report = made.report
+    report.figure("brightest lamp over darkest", float(intensities.mean(1).max() / intensities.mean(1).min()), about="per colour in lights.lp")
+    report.figure("fall-off", float(np.sqrt(np.mean(left ** 2))), at_most=FALL_OFF, about=f"rms difference of the {surface.name} from its prediction, as"
+                  " a part. Beyond: directions for lamps that are near, lamps that do not shine equally (led-lobe), the lens, a surface that shines")
+    report.table("Intensities", ("photograph", "red", "green", "blue", "fall-off"), [
+        (os.path.basename(path), *map(float, colours), float(rest)) for path, colours, rest in zip(files, intensities, left)])
+
+
+def play_once(np, made, options, files, mask, size):
+    """Returns: a Found of each sphere"""
+    samples = photographs.Samples(files)
+    played, found = samples.playable(np, made), []
+    threshold = [f"threshold={options.threshold:.10g}"] if options.threshold is not None else []
+    try:
+        for sphere in options.sphere or [None]:
+            found.append(Found(played))
+            made.play(["picturesrc", "name=in", "!", "spherelights", f"location={made.path('lights.lp')}",
+                       *where(np, made, sphere, mask, size), *threshold, "!", "fakesink"],
+                      "pictures", len(files), found[-1].take, prepare=found[-1].prepare)
+    finally:
+        samples.remove(made)
+    return found
+
+
+def find(np, made, options, files, mask, size):
+    """Without photographs that show no lamp, or two. Returns: what is found, the photographs, and what was wrong with others"""
+    odd = []
+    while True:
+        try:
+            return play_once(np, made, options, files, mask, size), files, odd
+        except Failure as failure:
+            i = odd_one(failure)
+            if i is None or len(files) <= FEWEST or 3 * len(odd) >= len(files):
+                which = f" Picture {i} is {os.path.basename(files[i])}." if i is not None else ""
+                raise Failure(failure.code, str(failure).replace(  # options in place of properties
+                    "Set mask-location, or centre-x, centre-y and radius.", "Give --mask, or --sphere X,Y,RADIUS.") + which) from failure
+            odd.append((files[i], "two highlights" if "two highlights" in str(failure) else "no highlight"))
+            files = files[:i] + files[i + 1:]
+
+
+def by_parallax(np, options, found, files, size):
+    """Returns: the photographs whose rays meet, their lights, how far these are from the rays, and what was wrong with others"""
+    points, distances = intersect(np, found, size, options.mm_per_pixel)
+    good = ~disagreeing(np, points, distances)
+    for sphere in found:
+        sphere.lights = [light for light, is_good in zip(sphere.lights, good) if is_good]
+    odd = [(path, "its rays do not meet") for path, is_good in zip(files, good) if not is_good]
+    lights = [{**light, **dict(zip("xyz", map(float, point))), "residual": float(distance)}
+              for light, point, distance in zip(found[0].lights, points[good], distances[good])]
+    return [path for path, is_good in zip(files, good) if is_good], lights, distances[good], odd
+
+
+def tell_odd(made, odd, files):
+    if len(files) < FEWEST:
+        raise Failure(UNREADABLE, f"{len(files)} photographs are left, without " + photographs.listed(
+            f"{os.path.basename(path)} ({what})" for path, what in odd) + f": {FEWEST} at least are needed.")
     if odd:
-        made.warn(f"The rays of {len(odd)} of {len(files)} lights do not meet: {photographs.listed(odd)}. Look at these photographs.")
+        words = [f"{os.path.basename(path)} ({what})" for path, what in odd]
+        made.warn(f"{len(odd)} photographs have no light in lights.lp: {photographs.listed(words)}. Look at them.")
+
+
+def with_intensities(np, made, options, files, lights, size):
+    vectors = np.array([[light[name] for name in "xyz"] for light in lights])
+    shown = lamps.files_for(options.card or options.matte, files, options.extension)
+    mm = options.mm_per_pixel or 1
+    surface = lamps.Card(np, vectors, size, mm) if options.card else lamps.Sphere(np, vectors, size, mm, options.matte_sphere)
+    jpeg = all(path.lower().endswith((".jpg", ".jpeg", ".jpe")) for path in shown)
+    gamma = (2.2 if jpeg else 1) if options.gamma is None else options.gamma
+    intensities, left = lamps.measure(np, surface, shown, photographs.Samples(shown), gamma)
+    show_intensities(np, made, surface, intensities, left, files)
+    return [{**light, "intensity": [float(value) for value in colours]} for light, colours in zip(lights, intensities)]
 
 
 def run(options):
     np = library.numpy()
-    spheres = options.sphere or [None]
-    if len(spheres) > 1 and not options.mm_per_pixel:
-        raise Failure(WRONG_USE, f"--sphere is given {len(spheres)} times, for positions in mm: give --mm-per-pixel as well.")
+    if len(options.sphere or ()) > 1 and not options.mm_per_pixel:
+        raise Failure(WRONG_USE, f"--sphere is given {len(options.sphere)} times, for positions in mm: give --mm-per-pixel as well.")
     if options.sphere and options.mask:
         raise Failure(WRONG_USE, "--sphere and --mask both say where the sphere is: give one of them.")
+    if options.card and options.matte:
+        raise Failure(WRONG_USE, "--card and --matte both tell the intensities: give one of them.")
+    if bool(options.matte) != bool(options.matte_sphere):
+        raise Failure(WRONG_USE, "--matte and --matte-sphere belong together: the folder, and where the sphere is.")
 
     def work(folder, made):
         if not os.path.isdir(folder):
@@ -165,31 +282,26 @@ def run(options):
         made.setting("sphere", [list(sphere) for sphere in options.sphere] if options.sphere else None)
         made.setting("mm-per-pixel", options.mm_per_pixel)
         made.setting("threshold", options.threshold)
+        made.setting("matte-sphere", list(options.matte_sphere) if options.matte_sphere else None)
+        made.setting("gamma", options.gamma)
+        for path in lamps.files_for(options.card or options.matte, files, options.extension) if options.card or options.matte else ():
+            made.input(path, "white")
         if made.is_complete():
             return made.result
-        samples = photographs.Samples(files)
-        played, found = samples.playable(np, made), []
-        threshold = [f"threshold={options.threshold:.10g}"] if options.threshold is not None else []
-        for sphere in spheres:
-            found.append(Found(played))
-            try:
-                made.play(["picturesrc", "name=in", "!", "spherelights", f"location={made.path('lights.lp')}",
-                           *where(np, made, sphere, mask, size), *threshold, "!", "fakesink"],
-                          "pictures", len(files), found[-1].take, prepare=found[-1].prepare)
-            except Failure as failure:  # options in place of properties
-                raise Failure(failure.code, str(failure).replace(
-                    "Set mask-location, or centre-x, centre-y and radius.", "Give --mask, or --sphere X,Y,RADIUS.")) from failure
-        samples.remove(made)
+        found, files, odd = find(np, made, options, files, mask, size)
         if os.path.exists(made.path("mask.npy")):
             os.remove(made.path("mask.npy"))
-        first, lights = found[0], found[0].lights
-        show(np, made, first, files)
+        lights, distances = found[0].lights, None
         if len(found) > 1:
-            points, distances = intersect(np, found, size, options.mm_per_pixel)
-            show_positions(np, made, points, distances, files)
-            lights = [{**light, **dict(zip("xyz", map(float, point))), "residual": float(distance)}
-                      for light, point, distance in zip(lights, points, distances)]
+            files, lights, distances, apart = by_parallax(np, options, found, files, size)
+            odd += apart
+        tell_odd(made, odd, files)
+        show(np, made, found[0], files, [sphere.sphere for sphere in found])
+        if len(found) > 1:
+            show_positions(np, made, np.array([[light[name] for name in "xyz"] for light in lights]), distances, files)
+        if options.card or options.matte:
+            lights = with_intensities(np, made, options, files, lights, size)
         write_lights(made.path("lights.lp"), files, lights)
-        return made.finish(sphere=[float(value) for value in first.sphere], lights=lights)
+        return made.finish(sphere=[float(value) for value in found[0].sphere], lights=lights)
 
     return job.run_all(options, "lights", options.input, work)

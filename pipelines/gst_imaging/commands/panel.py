@@ -19,6 +19,7 @@ EXAMPLES = [
     ("sharpen", "a moving picture, sharpened; open the address that is printed"),
     ("ao --camera v4l2:/dev/video0", "centroids of a camera; the grid is found in its first frame"),
     ("sharpen --camera aravis:Fake_1 --allow camera.exposure amount=2", "a simulated camera whose exposure can be set"),
+    ("photostereo lights.lp --camera v4l2:/dev/video0 window=sliding", "lamps in turn; a result for each picture"),
     ("oct scan.npy --lambda 800 900 --files /data", "spectra of a file; recordings go to /data"),
     ("oct scan.raw --samples 2048 --lines 500 --lambda 800 900", "raw samples of 16 bits"),
     ("'videotestsrc ! video/x-raw,format=GRAY8 ! lapsharpen ! fakesink sync=true'", "any pipeline"),

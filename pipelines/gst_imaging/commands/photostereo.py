@@ -4,8 +4,9 @@
 Give one or more folders of photographs, and the light file of the rig: .lp, .dome, or a list of x y z. The names in it
 are matched with the files whatever their case, extension and folder. Without a light file the folder has to have one.
 mask.* and dark.* in a folder are used. Each folder gives normals.png (16 bits), albedo.png (16 bits), height.tif (float32),
-mesh.glb and report.html. JPEG is turned upright and made linear with gamma 2.2. --web adds a page on which visitors move the light.
+mesh.glb, confidence.png, mask.png and report.html. JPEG is turned upright and made linear with gamma 2.2. --web adds a page on which visitors move the light.
 """
+import argparse
 import glob
 import os
 
@@ -26,6 +27,7 @@ EXAMPLES = [
 # Limits as docs/reference/photostereo.md explains them under "Is the result right?".
 RESIDUAL, USED, INVALID, CLIPPED, CURL = 0.08, 0.5, 0.05, 0.1, 0.4
 UPDATES = 8  # results on the way, for the plot of convergence
+LUMA = 0.299, 0.587, 0.114  # of the grey values that are solved
 SAMPLES = 1e9  # of larger sets there is only the last result, for time
 
 
@@ -42,8 +44,9 @@ def add_arguments(parser):
                         help="a line of one or three numbers for each light (default: light_intensities.txt in the folder)")
     parser.add_argument("--gamma", type=float, help="exponent that makes samples linear (default: 2.2 for JPEG, else 1)")
     parser.add_argument("--curve", choices=("gamma", "srgb"), default="gamma", help="what makes samples linear (default: gamma)")
-    parser.add_argument("--mm-per-pixel", type=float, default=1, metavar="MM",
-                        help="width of a pixel; heights are in mm then (needed for lights with a position)")
+    parser.add_argument("--mm-per-pixel", type=float, metavar="MM",
+                        help="width of a pixel; heights are in mm then, and lights with a position need it (default: by the imageWidth"
+                        " of a .dome file, else 1)")
     parser.add_argument("--by-order", action="store_true", help="take the pictures in natural order, whatever their names")
     parser.add_argument("--extension", metavar="EXT", help="use the files with this extension alone")
     parser.add_argument("--web", action="store_true", help="a page on which visitors move the light, web/index.html")
@@ -118,6 +121,8 @@ class Set:
         self.intensities = options.intensities or (intensities if os.path.isfile(intensities) else None)
         self.pairs, self.size = photographs.same_kind(
             photographs.match(self.lights, files, options.by_order, made.warn), made.warn)
+        if options.mm_per_pixel is None:
+            options.mm_per_pixel = self.lights.mm_per_pixel(self.size[1])
         if len(self.pairs) < 3:
             raise Failure(UNREADABLE, f"{folder} has {len(self.pairs)} pictures with a light; at least 3 are needed.")
         self.samples = photographs.Samples([path for _i, path in self.pairs])
@@ -264,6 +269,27 @@ def solve(np, photos, made, options):
     return watch, watch.read_quality(np, photos.size)
 
 
+def expected_error(np, quality, albedo, unknowns):
+    """The angle in degrees that residuals and lights let expect: the covariance of n' is s^2 A^-1, with s^2 from the residuals of
+    n lights less the unknowns, and the trace of A^-1 is 1 / (condition * trace A), where trace A is n. Returns: [height, width],
+    inf where nothing is known"""
+    n, _rounds, residual, condition = np.moveaxis(quality.astype(float), -1, 0)
+    grey = albedo @ LUMA if albedo.ndim == 3 else albedo
+    free = n - unknowns
+    known = (free > 0) & (grey > 0) & (condition > 0)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        return np.where(known, np.degrees(residual / grey / np.sqrt(free * condition)), np.inf)
+
+
+def write_confidence(np, made, options, quality, albedo):
+    """confidence.png and mask.png. Returns: the expected error in degrees"""
+    unknowns = 4 if "ambient-model=constant" in options.set else 3
+    error = expected_error(np, quality, albedo, unknowns)
+    library.Arrays().save_values(np, made.path("confidence.png"), np.rint(65535 / (1 + error)).astype(np.uint16))
+    library.Arrays().save_values(np, made.path("mask.png"), np.where(quality[..., 0] > 0, 255, 0).astype(np.uint8))
+    return error
+
+
 def tell_figures(report, told, n):
     report.figure("lights", n, at_least=3, about="pictures with a light that were used; 12 and more are usual")
     report.figure("mean residual", told["mean-residual"], at_most=RESIDUAL,
@@ -305,6 +331,13 @@ def show(np, photos, made, options, watch, quality):
                    caption="rms of the lights used, as a part of full scale.")
     report.picture("Lights used", np.where(solved, quality[..., 0], np.nan), {"name": "lights", "unit": "", "axes": axes},
                    colours="height", low=0, high=len(photos.pairs))
+    error = write_confidence(np, made, options, quality, albedo)
+    judged = error[solved & np.isfinite(error)]
+    if judged.size:
+        report.figure("expected error", float(np.median(judged)), "degrees", about="median of the pixels, of noise and of lights that"
+                      " do not fit; not of wrong lights")
+    report.picture("Confidence", np.where(solved, 1 / (1 + error), np.nan), {"name": "confidence", "unit": "", "axes": axes},
+                   "confidence.png", "1 / (1 + expected error in degrees): 0.5 is one degree.", colours="height", low=0, high=1)
     show_plots(np, photos, made, watch, residual[solved], quality[..., 0][solved])
     return float(np.nanmax(height)) if np.isfinite(height).any() else None
 
@@ -340,16 +373,17 @@ def write_page(np, photos, made, options):
     made.report.fact("page", "web/index.html")
 
 
-def run(options):
+def run(given):
     np = library.numpy()
-    if options.title and not options.web:
+    if given.title and not given.web:
         raise Failure(WRONG_USE, "--title is the title of the page: give --web as well.")
-    folders, lights = split(options.input)
-    for word in options.set:
+    folders, lights = split(given.input)
+    for word in given.set:
         if "=" not in word:
             raise Failure(WRONG_USE, f"--set {word}: it takes NAME=VALUE, as --set robust=huber.")
 
     def work(folder, made):
+        options = argparse.Namespace(**vars(given))  # the scale may be that of its lights
         photos = Set(folder, lights, options, made)
         photos.tell(made, options)
         if made.is_complete():
@@ -362,4 +396,4 @@ def run(options):
             rti.write(np, made, photos, made.path("rti"))
         return made.finish(size=[int(n) for n in photos.size[::-1]], pictures=len(photos.pairs), highest=highest)
 
-    return job.run_all(options, "photostereo", folders, work)
+    return job.run_all(given, "photostereo", folders, work)

@@ -135,7 +135,7 @@ def photostereo(files, settings, options, warn):
     place = os.path.abspath(lights[0]) if lights else demo.beside("photostereo", "lights.txt")
     if not os.path.exists(place):
         raise Failure(UNREADABLE, f"There is no {lights[0]}.")
-    known = " update-interval=4" if frames.is_demo else ""
+    known = " update-interval=4" if frames.is_demo and "window=sliding" not in settings else ""
     return (f'{frames.text} ! photostereo name=photo {quote("lights-location=" + place)}{known}{words_of(settings)} '
             "relight name=light azimuth=45 elevation=40 ! fakesink name=sink sync=true "
             "photo.normal ! queue ! light.normal photo.albedo ! queue ! light.albedo",
