@@ -8,7 +8,7 @@ import sys
 import unittest
 import warnings
 
-try:  # before GStreamer: matplotlib, which HCIPy loads, crashed behind it
+try:  # before GStreamer: its SciPy crashes when it is loaded after it
     import hcipy
 except ImportError:
     hcipy = None
