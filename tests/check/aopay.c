@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /* The elements aopay and aodepay: the datagram as its header declares it, what
  * is lost, mixed up, doubled or invalid between them, and loopback. */
-#include <gst/check/gstcheck.h>
-#include <gst/check/gstharness.h>
 
 #include <arpa/inet.h>
 #include <string.h>
@@ -132,7 +130,7 @@ get_number (const guint8 *data, gsize place, gsize size)
 }
 
 /* By the places of bytes, as a program in another language reads them. */
-GST_START_TEST (test_a_datagram_is_as_declared)
+CHECK_TEST (test_a_datagram_is_as_declared)
 {
   GstHarness *h = make_pay ("", "5:1:1:1");
   GstCaps *clock = gst_caps_new_empty_simple ("timestamp/x-unix");
@@ -184,10 +182,9 @@ GST_START_TEST (test_a_datagram_is_as_declared)
   gst_caps_unref (clock);
   gst_harness_teardown (h);
 }
-GST_END_TEST
 
 /* Slopes of 3 cells and their flags. */
-GST_START_TEST (test_slopes_and_flags_return)
+CHECK_TEST (test_slopes_and_flags_return)
 {
   GstHarness *pay = make_pay ("", "3:2:1:1,3:1:1:1"), *depay = make_depay ();
   GstBuffer **all = make_datagrams (pay, 27, 2, 1), *out = NULL;
@@ -218,10 +215,9 @@ GST_START_TEST (test_slopes_and_flags_return)
   gst_harness_teardown (pay);
   gst_harness_teardown (depay);
 }
-GST_END_TEST
 
 /* 4000 bytes in parts of 1000: in order, backwards, and two messages mixed. */
-GST_START_TEST (test_parts_are_joined)
+CHECK_TEST (test_parts_are_joined)
 {
   static const guint orders[][8] = {
       {0, 1, 2, 3, 4, 5, 6, 7},
@@ -253,10 +249,9 @@ GST_START_TEST (test_parts_are_joined)
     gst_harness_teardown (depay);
   }
 }
-GST_END_TEST
 
 /* Datagram 5 of message 1 is lost, 8 comes twice, 14 before 13. */
-GST_START_TEST (test_what_is_lost_is_counted)
+CHECK_TEST (test_what_is_lost_is_counted)
 {
   static const guint order[] = {
       0, 1, 2, 3, 4, 6, 7, 8, 8, 9, 10, 11, 12, 14, 13, 15};
@@ -293,11 +288,10 @@ GST_START_TEST (test_what_is_lost_is_counted)
   gst_harness_teardown (pay);
   gst_harness_teardown (depay);
 }
-GST_END_TEST
 
 /* Another start of the sender counts anew; stray datagrams of the one before
  * are not taken for a third start. */
-GST_START_TEST (test_a_sender_that_starts_again)
+CHECK_TEST (test_a_sender_that_starts_again)
 {
   GstHarness *one = make_pay ("", "4:1:1:1"), *two = make_pay ("", "6:1:1:1");
   GstHarness *depay = make_depay ();
@@ -326,11 +320,10 @@ GST_START_TEST (test_a_sender_that_starts_again)
   gst_harness_teardown (two);
   gst_harness_teardown (depay);
 }
-GST_END_TEST
 
 /* Every byte of the header, changed, and every length: no crash, and no
  * message of other bytes from what contradicts itself. */
-GST_START_TEST (test_what_is_no_datagram_is_dropped)
+CHECK_TEST (test_what_is_no_datagram_is_dropped)
 {
   GstHarness *pay = make_pay ("mtu=256", "60:1:1:1"), *depay = make_depay ();
   GstBuffer **all = make_datagrams (pay, 240, 1, 2), *out;
@@ -368,9 +361,8 @@ GST_START_TEST (test_what_is_no_datagram_is_dropped)
   gst_harness_teardown (pay);
   gst_harness_teardown (depay);
 }
-GST_END_TEST
 
-GST_START_TEST (test_messages_that_are_too_large_are_refused)
+CHECK_TEST (test_messages_that_are_too_large_are_refused)
 {
   GstHarness *h = make_pay ("mtu=256", "10000000:1:1:1");
   GstBus *bus = gst_bus_new ();
@@ -391,7 +383,6 @@ GST_START_TEST (test_messages_that_are_too_large_are_refused)
   gst_object_unref (bus);
   gst_harness_teardown (h);
 }
-GST_END_TEST
 
 /* --- loopback ------------------------------------------------------------- */
 
@@ -416,7 +407,7 @@ make_socket (struct sockaddr_in *address)
 /* udpsink and udpsrc, and between them a network that drops each datagram whose
  * number is 5 modulo 8: of each message of four the second, every other time.
  */
-GST_START_TEST (test_loopback_with_loss)
+CHECK_TEST (test_loopback_with_loss)
 {
   struct sockaddr_in address, target;
   const gint fd = make_socket (&address);
@@ -465,24 +456,3 @@ GST_START_TEST (test_loopback_with_loss)
   gst_harness_teardown (in);
   close (fd);
 }
-GST_END_TEST
-
-static Suite *
-aopay_suite (void)
-{
-  Suite *suite = suite_create ("aopay");
-  TCase *tcase = tcase_create ("datagrams");
-
-  suite_add_tcase (suite, tcase);
-  tcase_add_test (tcase, test_a_datagram_is_as_declared);
-  tcase_add_test (tcase, test_slopes_and_flags_return);
-  tcase_add_test (tcase, test_parts_are_joined);
-  tcase_add_test (tcase, test_what_is_lost_is_counted);
-  tcase_add_test (tcase, test_a_sender_that_starts_again);
-  tcase_add_test (tcase, test_what_is_no_datagram_is_dropped);
-  tcase_add_test (tcase, test_messages_that_are_too_large_are_refused);
-  tcase_add_test (tcase, test_loopback_with_loss);
-  return suite;
-}
-
-GST_CHECK_MAIN (aopay);

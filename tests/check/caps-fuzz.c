@@ -451,7 +451,10 @@ run_round (const StreamsCase *c, guint32 seed, Feed *sum)
   return TRUE;
 }
 
-GST_START_TEST (test_no_caps_and_no_buffer_is_fatal)
+CHECK_CASE ("all", streams_setup, check_remove_folder)
+CHECK_CASE_TAKES (60 + 2 * check_number ("IMAGING_FUZZ_SECONDS", 0))
+
+CHECK_LOOP_TEST (test_no_caps_and_no_buffer_is_fatal, streams_n_cases)
 {
   const StreamsCase *c = &streams_cases[__i__];
   const gchar *only = g_getenv ("IMAGING_FUZZ_ELEMENT");
@@ -477,10 +480,9 @@ GST_START_TEST (test_no_caps_and_no_buffer_is_fatal)
                g_str_has_prefix (c->launch, "insarfit")); /* takes any caps */
   fail_unless_equals_int (check_n_live (), 0);
 }
-GST_END_TEST
 
 /* Else a name that is mistyped would test nothing. */
-GST_START_TEST (test_the_only_element_exists)
+CHECK_TEST (test_the_only_element_exists)
 {
   const gchar *only = g_getenv ("IMAGING_FUZZ_ELEMENT");
   gboolean found = only == NULL;
@@ -489,21 +491,3 @@ GST_START_TEST (test_the_only_element_exists)
     found |= g_str_has_prefix (streams_cases[i].launch, only);
   fail_unless (found, "IMAGING_FUZZ_ELEMENT: there is no %s", only);
 }
-GST_END_TEST
-
-static Suite *
-caps_fuzz_suite (void)
-{
-  Suite *suite = suite_create ("caps-fuzz");
-  TCase *tcase = tcase_create ("all");
-
-  suite_add_tcase (suite, tcase);
-  tcase_set_timeout (tcase, 60 + 2 * check_number ("IMAGING_FUZZ_SECONDS", 0));
-  tcase_add_checked_fixture (tcase, streams_setup, check_remove_folder);
-  tcase_add_loop_test (
-      tcase, test_no_caps_and_no_buffer_is_fatal, 0, (int) streams_n_cases);
-  tcase_add_test (tcase, test_the_only_element_exists);
-  return suite;
-}
-
-GST_CHECK_MAIN (caps_fuzz);

@@ -62,6 +62,17 @@ G_BEGIN_DECLS
     check_list_case (name, set_up, tear_down); \
   }
 
+/* Behind CHECK_CASE (): its tests may take @seconds each, and not 60. */
+#define CHECK_CASE_TAKES(seconds) \
+  static void takes (TCase *tcase) \
+  { \
+    tcase_set_timeout (tcase, seconds); \
+  } \
+  static void __attribute__ ((constructor)) takes_list (void) \
+  { \
+    check_list_test (takes); \
+  }
+
 /* @add: adds @test to tcase. The wrapper has what GST_END_TEST cleans up. */
 #define CHECK_TEST_ADDED(test, add) \
   static void test##_body (int __i__); \

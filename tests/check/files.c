@@ -113,7 +113,9 @@ check_error_says (GError *error, gint code, const gchar *words)
   g_error_free (error);
 }
 
-GST_START_TEST (test_only_regular_files_are_opened)
+CHECK_CASE ("broken", check_make_folder, check_remove_folder)
+
+CHECK_TEST (test_only_regular_files_are_opened)
 {
   for (guint i = 0; i < G_N_ELEMENTS (kinds); i++) {
     g_autofree gchar *path = make (&kinds[i]);
@@ -126,9 +128,8 @@ GST_START_TEST (test_only_regular_files_are_opened)
     check_error_says (error, GST_IMAGING_FILE_ERROR_OPEN, kinds[i].words);
   }
 }
-GST_END_TEST
 
-GST_START_TEST (test_a_file_is_read_to_its_end_or_its_limit)
+CHECK_TEST (test_a_file_is_read_to_its_end_or_its_limit)
 {
   g_autofree gchar *path = check_path_of ("file");
   g_autofree gchar *missing = check_path_of ("missing");
@@ -152,10 +153,9 @@ GST_START_TEST (test_a_file_is_read_to_its_end_or_its_limit)
   fail_unless (gst_imaging_file_load (missing, 3, &size, &error) == NULL);
   check_error_says (error, GST_IMAGING_FILE_ERROR_NOT_FOUND, "There is no");
 }
-GST_END_TEST
 
 /* The system says that its files have no bytes. */
-GST_START_TEST (test_a_file_that_denies_its_size_is_limited)
+CHECK_TEST (test_a_file_that_denies_its_size_is_limited)
 {
   GError *error = NULL;
   gsize size;
@@ -166,7 +166,6 @@ GST_START_TEST (test_a_file_that_denies_its_size_is_limited)
       gst_imaging_file_load ("/proc/self/maps", 99, &size, &error) == NULL);
   check_error_says (error, GST_IMAGING_FILE_ERROR_SIZE, "has 9");
 }
-GST_END_TEST
 
 /* --- text in messages
  * --------------------------------------------------------- */
@@ -179,7 +178,7 @@ check_quote (const gchar *text, gssize size, const gchar *expected)
   fail_unless_equals_string (found, expected);
 }
 
-GST_START_TEST (test_quoted_text_is_harmless)
+CHECK_TEST (test_quoted_text_is_harmless)
 {
   g_autofree gchar *letters = g_strnfill (80, 'a');
   g_autofree gchar *more = g_strnfill (81, 'a');
@@ -206,7 +205,6 @@ GST_START_TEST (test_quoted_text_is_harmless)
   fail_unless (
       g_str_has_prefix (name, "...a") && g_str_has_suffix (name, "/last"));
 }
-GST_END_TEST
 
 /* --- files that are written
  * --------------------------------------------------- */
@@ -242,7 +240,7 @@ mode_of (const gchar *path)
   return info.st_mode;
 }
 
-GST_START_TEST (test_what_is_no_file_is_not_replaced)
+CHECK_TEST (test_what_is_no_file_is_not_replaced)
 {
   for (guint i = 0; i < G_N_ELEMENTS (kinds); i++) {
     g_autofree gchar *path = make (&kinds[i]);
@@ -260,9 +258,8 @@ GST_START_TEST (test_what_is_no_file_is_not_replaced)
     fail_unless_equals_int (count_files (), n);
   }
 }
-GST_END_TEST
 
-GST_START_TEST (test_a_saved_file_keeps_its_mode)
+CHECK_TEST (test_a_saved_file_keeps_its_mode)
 {
   g_autofree gchar *path = check_path_of ("file");
   mode_t mask = umask (022);
@@ -279,10 +276,9 @@ GST_START_TEST (test_a_saved_file_keeps_its_mode)
   fail_unless_equals_int (count_files (), 1);
   umask (mask);
 }
-GST_END_TEST
 
 /* Also one of a link, and one whose target is not there yet. */
-GST_START_TEST (test_a_save_follows_links)
+CHECK_TEST (test_a_save_follows_links)
 {
   g_autofree gchar *folder = check_path_of ("folder");
   g_autofree gchar *target = check_path_of ("folder/target");
@@ -306,10 +302,9 @@ GST_START_TEST (test_a_save_follows_links)
   g_unlink (target);
   g_unlink (near_link);
 }
-GST_END_TEST
 
 /* As on a full disk. */
-GST_START_TEST (test_a_save_that_fails_leaves_the_old_file)
+CHECK_TEST (test_a_save_that_fails_leaves_the_old_file)
 {
   g_autofree gchar *path = check_path_of ("file");
   g_autofree gchar *much = g_malloc0 (100000);
@@ -330,7 +325,6 @@ GST_START_TEST (test_a_save_that_fails_leaves_the_old_file)
   check_content (path, "old");
   fail_unless_equals_int (count_files (), 1);
 }
-GST_END_TEST
 
 /* --- elements that read
  * --------------------------------------------------------- */
@@ -457,7 +451,8 @@ check_reader (guint i, const Kind *kind)
   fail_unless_equals_int (g_remove (path), 0);
 }
 
-GST_START_TEST (test_no_element_waits_for_a_pipe_or_reads_a_device)
+CHECK_LOOP_TEST (
+    test_no_element_waits_for_a_pipe_or_reads_a_device, G_N_ELEMENTS (readers))
 {
   if (!check_have_element (readers[__i__].element))
     return;
@@ -465,10 +460,10 @@ GST_START_TEST (test_no_element_waits_for_a_pipe_or_reads_a_device)
   for (guint k = 0; k < G_N_ELEMENTS (kinds); k++)
     check_reader (__i__, &kinds[k]);
 }
-GST_END_TEST
 
 /* The file is a hole and takes no room on the disk. */
-GST_START_TEST (test_no_element_reads_more_than_a_file_of_its_kind_has)
+CHECK_LOOP_TEST (test_no_element_reads_more_than_a_file_of_its_kind_has,
+    G_N_ELEMENTS (readers))
 {
   static const guint64 sizes[] = {
       0, GST_IMAGING_FILE_MAX_ARRAY + 128, GST_IMAGING_FILE_MAX_NUMBERS + 1};
@@ -486,7 +481,6 @@ GST_START_TEST (test_no_element_reads_more_than_a_file_of_its_kind_has)
   check_reader_says (
       readers[__i__].description, is_prm ? "is no PRM file" : " at most.");
 }
-GST_END_TEST
 
 /* --- elements that write
  * --------------------------------------------------------- */
@@ -535,7 +529,8 @@ write_to (guint i, const gchar *path)
   return done;
 }
 
-GST_START_TEST (test_no_element_replaces_a_pipe_or_device)
+CHECK_LOOP_TEST (
+    test_no_element_replaces_a_pipe_or_device, G_N_ELEMENTS (writers))
 {
   g_autofree gchar *path = check_path_of ("out");
 
@@ -553,9 +548,9 @@ GST_START_TEST (test_no_element_replaces_a_pipe_or_device)
     fail_unless_equals_int (g_remove (path), 0);
   }
 }
-GST_END_TEST
 
-GST_START_TEST (test_elements_write_behind_links_and_keep_the_mode)
+CHECK_LOOP_TEST (
+    test_elements_write_behind_links_and_keep_the_mode, G_N_ELEMENTS (writers))
 {
   g_autofree gchar *path = check_path_of ("out");
   g_autofree gchar *target = check_path_of ("target");
@@ -573,7 +568,6 @@ GST_START_TEST (test_elements_write_behind_links_and_keep_the_mode)
   fail_unless (info.st_size > 0 || writers[__i__].action == NULL ||
                g_str_equal (writers[__i__].action, "save-calibration"));
 }
-GST_END_TEST
 
 /* --- damaged files
  * ---------------------------------------------------------------- */
@@ -638,7 +632,8 @@ check_messages (GstBus *bus, const gchar *text)
   }
 }
 
-GST_START_TEST (test_messages_of_damaged_files_are_utf8)
+CHECK_LOOP_TEST (
+    test_messages_of_damaged_files_are_utf8, G_N_ELEMENTS (damaged))
 {
   GRand *rand = g_rand_new_with_seed (17 + (guint32) __i__);
   gsize size = strlen (damaged[__i__].text);
@@ -669,47 +664,3 @@ GST_START_TEST (test_messages_of_damaged_files_are_utf8)
   fail_unless (n_failed > 20, "%u", n_failed);
   g_rand_free (rand);
 }
-GST_END_TEST
-
-static Suite *
-files_suite (void)
-{
-  Suite *suite = suite_create ("files");
-  TCase *own = tcase_create ("own"), *read = tcase_create ("read");
-  TCase *write = tcase_create ("write"), *broken = tcase_create ("broken");
-
-  tcase_add_checked_fixture (own, check_make_folder, check_remove_folder);
-  tcase_add_test (own, test_only_regular_files_are_opened);
-  tcase_add_test (own, test_a_file_is_read_to_its_end_or_its_limit);
-  tcase_add_test (own, test_a_file_that_denies_its_size_is_limited);
-  tcase_add_test (own, test_quoted_text_is_harmless);
-  tcase_add_test (own, test_what_is_no_file_is_not_replaced);
-  tcase_add_test (own, test_a_saved_file_keeps_its_mode);
-  tcase_add_test (own, test_a_save_follows_links);
-  tcase_add_test (own, test_a_save_that_fails_leaves_the_old_file);
-  suite_add_tcase (suite, own);
-
-  tcase_add_checked_fixture (read, check_make_folder, check_remove_folder);
-  tcase_add_loop_test (read, test_no_element_waits_for_a_pipe_or_reads_a_device,
-      0, G_N_ELEMENTS (readers));
-  tcase_add_loop_test (read,
-      test_no_element_reads_more_than_a_file_of_its_kind_has, 0,
-      G_N_ELEMENTS (readers));
-  suite_add_tcase (suite, read);
-
-  tcase_add_checked_fixture (write, check_make_folder, check_remove_folder);
-  tcase_add_loop_test (write, test_no_element_replaces_a_pipe_or_device, 0,
-      G_N_ELEMENTS (writers));
-  tcase_add_loop_test (write,
-      test_elements_write_behind_links_and_keep_the_mode, 0,
-      G_N_ELEMENTS (writers));
-  suite_add_tcase (suite, write);
-
-  tcase_add_checked_fixture (broken, check_make_folder, check_remove_folder);
-  tcase_add_loop_test (broken, test_messages_of_damaged_files_are_utf8, 0,
-      G_N_ELEMENTS (damaged));
-  suite_add_tcase (suite, broken);
-  return suite;
-}
-
-GST_CHECK_MAIN (files)

@@ -407,7 +407,8 @@ remove_bus (GstHarness *h, GstBus *bus)
 
 /* --- formats and options --- */
 
-GST_START_TEST (test_every_format_and_size_is_sharpened_by_the_formula)
+CHECK_LOOP_TEST (test_every_format_and_size_is_sharpened_by_the_formula,
+    G_N_ELEMENTS (backends))
 {
   const gchar *backend = backends[__i__];
 
@@ -425,9 +426,9 @@ GST_START_TEST (test_every_format_and_size_is_sharpened_by_the_formula)
     gst_harness_teardown (h);
   }
 }
-GST_END_TEST;
 
-GST_START_TEST (test_every_option_does_what_the_formula_says)
+CHECK_LOOP_TEST (
+    test_every_option_does_what_the_formula_says, G_N_ELEMENTS (backends))
 {
   static const gchar *const some[] = {
       "RGBA", "ABGR", "GRAY8", "GRAY16_LE", "RGBA64_LE", "AYUV", "I420_10LE"};
@@ -446,7 +447,6 @@ GST_START_TEST (test_every_option_does_what_the_formula_says)
     gst_harness_teardown (h);
   }
 }
-GST_END_TEST;
 
 typedef struct {
   const gchar *properties;
@@ -524,7 +524,8 @@ static const Worked worked[] = {
     {"border=constant border-value=30", 1, 1, {50}, {130}},
 };
 
-GST_START_TEST (test_worked_examples_of_the_specification)
+CHECK_LOOP_TEST (
+    test_worked_examples_of_the_specification, G_N_ELEMENTS (backends))
 {
   for (guint i = 0; i < G_N_ELEMENTS (worked); i++) {
     const Worked *w = &worked[i];
@@ -544,7 +545,6 @@ GST_START_TEST (test_worked_examples_of_the_specification)
     gst_harness_teardown (h);
   }
 }
-GST_END_TEST;
 
 /* A row of 3 samples, as words, and what it becomes. */
 static void
@@ -578,7 +578,8 @@ check_words (const gchar *backend, const gchar *format, const guint16 *in,
   check_words_with (backend, "", format, in, out);
 }
 
-GST_START_TEST (test_unused_bits_stay_zero_and_depth_limits_the_sharpened)
+CHECK_LOOP_TEST (test_unused_bits_stay_zero_and_depth_limits_the_sharpened,
+    G_N_ELEMENTS (backends))
 {
   const gchar *b = backends[__i__];
 
@@ -598,9 +599,9 @@ GST_START_TEST (test_unused_bits_stay_zero_and_depth_limits_the_sharpened)
   check_words (b, "GRAY16_LE", (guint16[]){30000, 20000, 30000},
       (guint16[]){40000, 0, 40000});
 }
-GST_END_TEST;
 
-GST_START_TEST (test_a_declared_bit_depth_limits_grey_frames_alone)
+CHECK_LOOP_TEST (
+    test_a_declared_bit_depth_limits_grey_frames_alone, G_N_ELEMENTS (backends))
 {
   const gchar *b = backends[__i__];
   const guint16 spot[] = {0, 4000, 0}, flat[] = {5000, 5000, 5000};
@@ -618,9 +619,9 @@ GST_START_TEST (test_a_declared_bit_depth_limits_grey_frames_alone)
   check_words_with (
       b, "bit-depth=10", "I420_12LE", spot, (guint16[]){0, 4095, 0});
 }
-GST_END_TEST;
 
-GST_START_TEST (test_soft_alpha_is_kept_by_copy_and_hardened_by_filter)
+CHECK_LOOP_TEST (test_soft_alpha_is_kept_by_copy_and_hardened_by_filter,
+    G_N_ELEMENTS (backends))
 {
   static const gchar *const alpha[] = {"copy", "weighted", "filter"};
   GstVideoInfo info = check_info ("RGBA", 5, 1);
@@ -649,9 +650,9 @@ GST_START_TEST (test_soft_alpha_is_kept_by_copy_and_hardened_by_filter)
     gst_harness_teardown (h);
   }
 }
-GST_END_TEST;
 
-GST_START_TEST (test_hidden_colours_do_not_show_with_weighted_alpha)
+CHECK_LOOP_TEST (test_hidden_colours_do_not_show_with_weighted_alpha,
+    G_N_ELEMENTS (backends))
 {
   GstHarness *h = harness_new (backends[__i__], "alpha=weighted");
   GstVideoInfo info = check_info ("RGBA", 3, 1);
@@ -668,9 +669,9 @@ GST_START_TEST (test_hidden_colours_do_not_show_with_weighted_alpha)
   gst_buffer_unref (in);
   gst_harness_teardown (h);
 }
-GST_END_TEST;
 
-GST_START_TEST (test_opaque_frames_are_the_same_with_every_alpha_mode)
+CHECK_LOOP_TEST (test_opaque_frames_are_the_same_with_every_alpha_mode,
+    G_N_ELEMENTS (backends))
 {
   static const gchar *const alpha[] = {"filter", "weighted"};
   GstVideoInfo info = check_info ("BGRA", 23, 11);
@@ -696,9 +697,9 @@ GST_START_TEST (test_opaque_frames_are_the_same_with_every_alpha_mode)
   gst_buffer_unref (in);
   gst_harness_teardown (h);
 }
-GST_END_TEST;
 
-GST_START_TEST (test_strides_and_offsets_of_the_video_meta_are_followed)
+CHECK_LOOP_TEST (test_strides_and_offsets_of_the_video_meta_are_followed,
+    G_N_ELEMENTS (backends))
 {
   GstHarness *h = harness_new (backends[__i__], "");
   GstVideoInfo info = check_info ("GRAY8", 641, 3);
@@ -727,9 +728,8 @@ GST_START_TEST (test_strides_and_offsets_of_the_video_meta_are_followed)
   gst_buffer_unref (in);
   gst_harness_teardown (h);
 }
-GST_END_TEST;
 
-GST_START_TEST (test_bytes_do_not_depend_on_the_number_of_threads)
+CHECK_TEST (test_bytes_do_not_depend_on_the_number_of_threads)
 {
   GstVideoInfo info = check_info ("RGB", 319, 257);
   GstBuffer *in = noise_frame (&info, 11);
@@ -752,11 +752,11 @@ GST_START_TEST (test_bytes_do_not_depend_on_the_number_of_threads)
   gst_buffer_unref (first);
   gst_buffer_unref (in);
 }
-GST_END_TEST;
 
 /* --- frames that pass --- */
 
-GST_START_TEST (test_amount_zero_passes_the_same_buffer)
+CHECK_LOOP_TEST (
+    test_amount_zero_passes_the_same_buffer, G_N_ELEMENTS (backends))
 {
   GstHarness *h = harness_new (backends[__i__], "amount=0");
   GstVideoInfo info = check_info ("GRAY8", 641, 3);
@@ -785,9 +785,9 @@ GST_START_TEST (test_amount_zero_passes_the_same_buffer)
   gst_buffer_unref (in);
   gst_harness_teardown (h);
 }
-GST_END_TEST;
 
-GST_START_TEST (test_the_input_is_never_written_even_when_it_could_be)
+CHECK_LOOP_TEST (test_the_input_is_never_written_even_when_it_could_be,
+    G_N_ELEMENTS (backends))
 {
   GstHarness *h = harness_new (backends[__i__], "");
   GstVideoInfo info = check_info ("GRAY8", 63, 5);
@@ -808,9 +808,9 @@ GST_START_TEST (test_the_input_is_never_written_even_when_it_could_be)
   gst_buffer_unref (before);
   gst_harness_teardown (h);
 }
-GST_END_TEST;
 
-GST_START_TEST (test_times_flags_and_metas_stay_on_the_frame)
+CHECK_LOOP_TEST (
+    test_times_flags_and_metas_stay_on_the_frame, G_N_ELEMENTS (backends))
 {
   GstHarness *h = harness_new (backends[__i__], "");
   GstVideoInfo info = check_info ("GRAY8", 33, 5);
@@ -849,9 +849,8 @@ GST_START_TEST (test_times_flags_and_metas_stay_on_the_frame)
   gst_buffer_unref (in);
   gst_harness_teardown (h);
 }
-GST_END_TEST;
 
-GST_START_TEST (test_latency_is_that_of_upstream)
+CHECK_LOOP_TEST (test_latency_is_that_of_upstream, G_N_ELEMENTS (backends))
 {
   GstHarness *h = harness_new (backends[__i__], "");
 
@@ -860,11 +859,11 @@ GST_START_TEST (test_latency_is_that_of_upstream)
   fail_unless_equals_uint64 (gst_harness_query_latency (h), 40 * GST_MSECOND);
   gst_harness_teardown (h);
 }
-GST_END_TEST;
 
 /* --- changes while playing --- */
 
-GST_START_TEST (test_a_controlled_amount_is_followed_frame_by_frame)
+CHECK_LOOP_TEST (test_a_controlled_amount_is_followed_frame_by_frame,
+    G_N_ELEMENTS (backends))
 {
   GstHarness *h = harness_new (backends[__i__], "");
   GstVideoInfo info = check_info ("GRAY8", 65, 3);
@@ -895,7 +894,6 @@ GST_START_TEST (test_a_controlled_amount_is_followed_frame_by_frame)
   }
   gst_harness_teardown (h);
 }
-GST_END_TEST;
 
 typedef struct {
   GstElement *element;
@@ -914,7 +912,8 @@ meddle (gpointer data)
   return NULL;
 }
 
-GST_START_TEST (test_frames_are_whole_while_another_thread_sets_properties)
+CHECK_LOOP_TEST (test_frames_are_whole_while_another_thread_sets_properties,
+    G_N_ELEMENTS (backends))
 {
   GstHarness *h = harness_new (backends[__i__], "");
   GstVideoInfo info = check_info ("GRAY8", 641, 9);
@@ -954,9 +953,8 @@ GST_START_TEST (test_frames_are_whole_while_another_thread_sets_properties)
   gst_buffer_unref (in);
   gst_harness_teardown (h);
 }
-GST_END_TEST;
 
-GST_START_TEST (test_planes_change_in_mid_stream)
+CHECK_LOOP_TEST (test_planes_change_in_mid_stream, G_N_ELEMENTS (backends))
 {
   static const gchar *const some[] = {"I420", "NV12", "P010_10LE", "AYUV"};
 
@@ -974,9 +972,8 @@ GST_START_TEST (test_planes_change_in_mid_stream)
     gst_harness_teardown (h);
   }
 }
-GST_END_TEST;
 
-GST_START_TEST (test_caps_change_in_mid_stream)
+CHECK_LOOP_TEST (test_caps_change_in_mid_stream, G_N_ELEMENTS (backends))
 {
   GstHarness *h = harness_new (backends[__i__], "");
 
@@ -998,9 +995,9 @@ GST_START_TEST (test_caps_change_in_mid_stream)
   }
   gst_harness_teardown (h);
 }
-GST_END_TEST;
 
-GST_START_TEST (test_flush_and_eos_pass_and_frames_go_on_after_a_flush)
+CHECK_LOOP_TEST (test_flush_and_eos_pass_and_frames_go_on_after_a_flush,
+    G_N_ELEMENTS (backends))
 {
   GstHarness *h = harness_new (backends[__i__], "");
   GstVideoInfo info = check_info ("GRAY8", 31, 5);
@@ -1023,9 +1020,8 @@ GST_START_TEST (test_flush_and_eos_pass_and_frames_go_on_after_a_flush)
   fail_unless (eos);
   gst_harness_teardown (h);
 }
-GST_END_TEST;
 
-GST_START_TEST (test_200_starts_and_stops)
+CHECK_LOOP_TEST (test_200_starts_and_stops, G_N_ELEMENTS (backends))
 {
   GstElement *element = gst_element_factory_make ("lapsharpen", NULL);
 
@@ -1042,7 +1038,6 @@ GST_START_TEST (test_200_starts_and_stops)
   }
   gst_object_unref (element);
 }
-GST_END_TEST;
 
 /* --- the focus measure --- */
 
@@ -1069,7 +1064,8 @@ assert_focus (GstBuffer *out, gfloat mean, gfloat variance, const gchar *where)
       numbers[1], variance, mean);
 }
 
-GST_START_TEST (test_the_focus_measure_is_the_variance_of_the_laplacian)
+CHECK_LOOP_TEST (test_the_focus_measure_is_the_variance_of_the_laplacian,
+    G_N_ELEMENTS (backends))
 {
   static const gchar *const some[] = {
       "GRAY8", "GRAY16_LE", "RGBA", "I420", "P010_10LE"};
@@ -1107,7 +1103,6 @@ GST_START_TEST (test_the_focus_measure_is_the_variance_of_the_laplacian)
     gst_harness_teardown (h);
   }
 }
-GST_END_TEST;
 
 /* --- Gaussians --- */
 
@@ -1181,7 +1176,8 @@ assert_details (const GstVideoInfo *info, GstBuffer *in, GstBuffer *out,
   gst_video_frame_unmap (&to);
 }
 
-GST_START_TEST (test_a_step_is_sharpened_with_the_gaussian_of_the_radius)
+CHECK_LOOP_TEST (test_a_step_is_sharpened_with_the_gaussian_of_the_radius,
+    G_N_ELEMENTS (backends))
 {
   static const gdouble radii[] = {1, 5, 9.5};
 
@@ -1202,9 +1198,9 @@ GST_START_TEST (test_a_step_is_sharpened_with_the_gaussian_of_the_radius)
       gst_harness_teardown (h);
     }
 }
-GST_END_TEST;
 
-GST_START_TEST (test_method_and_radius_change_while_frames_pass)
+CHECK_LOOP_TEST (
+    test_method_and_radius_change_while_frames_pass, G_N_ELEMENTS (backends))
 {
   static const gchar *const methods[] = {"laplacian", "unsharp", "log", "cas"};
   GstHarness *h = harness_new (backends[__i__], "");
@@ -1235,11 +1231,10 @@ GST_START_TEST (test_method_and_radius_change_while_frames_pass)
   remove_bus (h, bus);
   gst_harness_teardown (h);
 }
-GST_END_TEST;
 
 /* --- errors --- */
 
-GST_START_TEST (test_a_border_value_that_does_not_count_is_said_once)
+CHECK_TEST (test_a_border_value_that_does_not_count_is_said_once)
 {
   const gchar *borders[] = {"replicate", "constant"};
 
@@ -1261,9 +1256,9 @@ GST_START_TEST (test_a_border_value_that_does_not_count_is_said_once)
     gst_object_unref (element);
   }
 }
-GST_END_TEST;
 
-GST_START_TEST (test_a_border_value_beyond_8_bits_is_an_error_with_the_limit)
+CHECK_LOOP_TEST (test_a_border_value_beyond_8_bits_is_an_error_with_the_limit,
+    G_N_ELEMENTS (backends))
 {
   GstHarness *h =
       harness_new (backends[__i__], "border=constant border-value=300");
@@ -1284,9 +1279,9 @@ GST_START_TEST (test_a_border_value_beyond_8_bits_is_an_error_with_the_limit)
   gst_buffer_unref (sharpen_noise (h, &info));
   gst_harness_teardown (h);
 }
-GST_END_TEST;
 
-GST_START_TEST (test_wrong_settings_leave_those_before_in_use)
+CHECK_LOOP_TEST (
+    test_wrong_settings_leave_those_before_in_use, G_N_ELEMENTS (backends))
 {
   GstHarness *h = harness_new (backends[__i__], "focus-measure=true");
   GstBus *bus = add_bus (h);
@@ -1321,9 +1316,9 @@ GST_START_TEST (test_wrong_settings_leave_those_before_in_use)
   remove_bus (h, bus);
   gst_harness_teardown (h);
 }
-GST_END_TEST;
 
-GST_START_TEST (test_a_frame_smaller_than_its_caps_is_an_error_and_no_crash)
+CHECK_LOOP_TEST (test_a_frame_smaller_than_its_caps_is_an_error_and_no_crash,
+    G_N_ELEMENTS (backends))
 {
   GstHarness *h = harness_new (backends[__i__], "");
   GstBus *bus = add_bus (h);
@@ -1334,9 +1329,8 @@ GST_START_TEST (test_a_frame_smaller_than_its_caps_is_an_error_and_no_crash)
   remove_bus (h, bus);
   gst_harness_teardown (h);
 }
-GST_END_TEST;
 
-GST_START_TEST (test_backend_cuda_without_a_device_is_an_error_that_says_so)
+CHECK_MOCK_TEST (test_backend_cuda_without_a_device_is_an_error_that_says_so)
 {
   GstElement *element = gst_element_factory_make ("lapsharpen", NULL);
   GstBus *bus = gst_bus_new ();
@@ -1355,13 +1349,12 @@ GST_START_TEST (test_backend_cuda_without_a_device_is_an_error_that_says_so)
   gst_object_unref (element);
   g_unsetenv ("IMK_MOCK_DEVICES");
 }
-GST_END_TEST;
 
 /* --- the description --- */
 
 #ifdef HAVE_NVMM
 /* This program does not bring the mock of libnvbufsurface. */
-GST_START_TEST (test_surfaces_without_their_library_are_an_error_that_says_so)
+CHECK_MOCK_TEST (test_surfaces_without_their_library_are_an_error_that_says_so)
 {
   void *library = dlopen ("libnvbufsurface.so", RTLD_LAZY);
   GstHarness *h;
@@ -1385,10 +1378,9 @@ GST_START_TEST (test_surfaces_without_their_library_are_an_error_that_says_so)
   gst_object_unref (bus);
   gst_harness_teardown (h);
 }
-GST_END_TEST;
 #endif
 
-GST_START_TEST (test_every_property_reads_back_and_may_change_while_playing)
+CHECK_TEST (test_every_property_reads_back_and_may_change_while_playing)
 {
   GstElement *element = gst_element_factory_make ("lapsharpen", NULL);
   static const gchar *const names[] = {"amount", "neighbours", "border",
@@ -1425,9 +1417,8 @@ GST_START_TEST (test_every_property_reads_back_and_may_change_while_playing)
                threshold == 12 && clamp == 1 && output == 1 && focus);
   gst_object_unref (element);
 }
-GST_END_TEST;
 
-GST_START_TEST (test_the_template_offers_the_formats_that_are_tested)
+CHECK_TEST (test_the_template_offers_the_formats_that_are_tested)
 {
   GstElement *element = gst_element_factory_make ("lapsharpen", NULL);
   GstPad *pad = gst_element_get_static_pad (element, "sink");
@@ -1449,73 +1440,3 @@ GST_START_TEST (test_the_template_offers_the_formats_that_are_tested)
   gst_object_unref (pad);
   gst_object_unref (element);
 }
-GST_END_TEST;
-
-static Suite *
-lapsharpen_suite (void)
-{
-  Suite *suite = suite_create ("lapsharpen");
-  TCase *tcase = tcase_create ("lapsharpen");
-  const gint n = G_N_ELEMENTS (backends);
-
-  suite_add_tcase (suite, tcase);
-  tcase_set_timeout (tcase, 60);
-  tcase_add_loop_test (
-      tcase, test_every_format_and_size_is_sharpened_by_the_formula, 0, n);
-  tcase_add_loop_test (
-      tcase, test_every_option_does_what_the_formula_says, 0, n);
-  tcase_add_loop_test (tcase, test_worked_examples_of_the_specification, 0, n);
-  tcase_add_loop_test (
-      tcase, test_unused_bits_stay_zero_and_depth_limits_the_sharpened, 0, n);
-  tcase_add_loop_test (
-      tcase, test_a_declared_bit_depth_limits_grey_frames_alone, 0, n);
-  tcase_add_loop_test (
-      tcase, test_soft_alpha_is_kept_by_copy_and_hardened_by_filter, 0, n);
-  tcase_add_loop_test (
-      tcase, test_hidden_colours_do_not_show_with_weighted_alpha, 0, n);
-  tcase_add_loop_test (
-      tcase, test_opaque_frames_are_the_same_with_every_alpha_mode, 0, n);
-  tcase_add_loop_test (
-      tcase, test_strides_and_offsets_of_the_video_meta_are_followed, 0, n);
-  tcase_add_test (tcase, test_bytes_do_not_depend_on_the_number_of_threads);
-  tcase_add_loop_test (tcase, test_amount_zero_passes_the_same_buffer, 0, n);
-  tcase_add_loop_test (
-      tcase, test_the_input_is_never_written_even_when_it_could_be, 0, n);
-  tcase_add_loop_test (
-      tcase, test_times_flags_and_metas_stay_on_the_frame, 0, n);
-  tcase_add_loop_test (tcase, test_latency_is_that_of_upstream, 0, n);
-  tcase_add_loop_test (
-      tcase, test_a_controlled_amount_is_followed_frame_by_frame, 0, n);
-  tcase_add_loop_test (
-      tcase, test_frames_are_whole_while_another_thread_sets_properties, 0, n);
-  tcase_add_loop_test (tcase, test_planes_change_in_mid_stream, 0, n);
-  tcase_add_loop_test (tcase, test_caps_change_in_mid_stream, 0, n);
-  tcase_add_loop_test (
-      tcase, test_flush_and_eos_pass_and_frames_go_on_after_a_flush, 0, n);
-  tcase_add_loop_test (tcase, test_200_starts_and_stops, 0, n);
-  tcase_add_loop_test (
-      tcase, test_the_focus_measure_is_the_variance_of_the_laplacian, 0, n);
-  tcase_add_loop_test (
-      tcase, test_a_step_is_sharpened_with_the_gaussian_of_the_radius, 0, n);
-  tcase_add_loop_test (
-      tcase, test_method_and_radius_change_while_frames_pass, 0, n);
-  tcase_add_test (tcase, test_a_border_value_that_does_not_count_is_said_once);
-  tcase_add_loop_test (tcase,
-      test_a_border_value_beyond_8_bits_is_an_error_with_the_limit, 0, n);
-  tcase_add_loop_test (
-      tcase, test_wrong_settings_leave_those_before_in_use, 0, n);
-  tcase_add_loop_test (
-      tcase, test_a_frame_smaller_than_its_caps_is_an_error_and_no_crash, 0, n);
-  check_add_mock_test (
-      tcase, test_backend_cuda_without_a_device_is_an_error_that_says_so);
-#ifdef HAVE_NVMM
-  check_add_mock_test (
-      tcase, test_surfaces_without_their_library_are_an_error_that_says_so);
-#endif
-  tcase_add_test (
-      tcase, test_every_property_reads_back_and_may_change_while_playing);
-  tcase_add_test (tcase, test_the_template_offers_the_formats_that_are_tested);
-  return suite;
-}
-
-GST_CHECK_MAIN (lapsharpen);

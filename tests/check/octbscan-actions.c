@@ -131,10 +131,12 @@ number_at (const GstStructure *s, const gchar *name, guint camera, guint i)
   return number;
 }
 
+CHECK_CASE ("octbscan-actions", check_make_folder, check_remove_folder)
+
 /* Two cameras, two positions on either side of zero delay: what is found
  * narrows the point spread, is saved, and as a calibration gives the same
  * images. */
-GST_START_TEST (test_mirror_calibrates_each_camera)
+CHECK_LOOP_TEST (test_mirror_calibrates_each_camera, 2)
 {
   static const gdouble near_[] = {40, 55}, far_[] = {-70, -60};
   static const gdouble bend[] = {-0.1, 0.15};
@@ -209,10 +211,9 @@ GST_START_TEST (test_mirror_calibrates_each_camera)
   g_free (from);
   g_free (to);
 }
-GST_END_TEST;
 
 /* What cannot calibrate anything leaves the properties as they are. */
-GST_START_TEST (test_mirror_that_tells_nothing_is_refused)
+CHECK_TEST (test_mirror_that_tells_nothing_is_refused)
 {
   static const gdouble fringes[] = {40}, bend[] = {-0.1};
   gchar *k = NULL;
@@ -242,10 +243,9 @@ GST_START_TEST (test_mirror_that_tells_nothing_is_refused)
   gst_message_unref (check_message (bus, GST_MESSAGE_WARNING));
   harness_free (h, bus);
 }
-GST_END_TEST;
 
 /* In two cameras that take turns from the second on. */
-GST_START_TEST (test_dispersion_is_estimated_and_saved)
+CHECK_LOOP_TEST (test_dispersion_is_estimated_and_saved, 2)
 {
   static const gdouble psi[][2] = {{9, -2}, {-14, 3}};
   gchar *from = check_path_of ("from.ini");
@@ -308,9 +308,8 @@ GST_START_TEST (test_dispersion_is_estimated_and_saved)
   g_free (from);
   g_free (to);
 }
-GST_END_TEST
 
-GST_START_TEST (test_files_of_a_calibration_stay_where_they_are)
+CHECK_TEST (test_files_of_a_calibration_stay_where_they_are)
 {
   gchar *other = check_path_of ("other");
   gchar *curve = check_path_of ("chirp.txt");
@@ -348,9 +347,8 @@ GST_START_TEST (test_files_of_a_calibration_stay_where_they_are)
   g_free (from);
   g_free (to);
 }
-GST_END_TEST
 
-GST_START_TEST (test_dispersions_are_saved_in_their_order)
+CHECK_TEST (test_dispersions_are_saved_in_their_order)
 {
   gchar *from = check_path_of ("from.ini"), *to = check_path_of ("to.ini");
   gchar *launch = g_strdup_printf (
@@ -387,7 +385,6 @@ GST_START_TEST (test_dispersions_are_saved_in_their_order)
   g_free (from);
   g_free (to);
 }
-GST_END_TEST
 
 static GstBuffer *
 show (const gchar *launch, const gdouble psi[][2])
@@ -421,7 +418,7 @@ check_same_image (GstBuffer *found, GstBuffer *expected, gint tolerance)
 }
 
 /* What minvar has taken off is the same taken off from the file. */
-GST_START_TEST (test_fixed_pattern_is_saved_and_read)
+CHECK_LOOP_TEST (test_fixed_pattern_is_saved_and_read, 2)
 {
   static const gdouble psi[][2] = {{0, 0}};
   gchar *path = check_path_of ("pattern.npy");
@@ -457,7 +454,6 @@ GST_START_TEST (test_fixed_pattern_is_saved_and_read)
   g_free (launch);
   g_free (path);
 }
-GST_END_TEST
 
 /* What was averaged from the stream, taken off from a file of any format, gives
  * the same bytes. */
@@ -514,7 +510,7 @@ out:
   g_free (name);
 }
 
-GST_START_TEST (test_background_is_saved_and_read)
+CHECK_LOOP_TEST (test_background_is_saved_and_read, 2)
 {
   on_cuda = __i__;
   check_background ("mean", ".npy");
@@ -523,10 +519,9 @@ GST_START_TEST (test_background_is_saved_and_read)
   check_background ("mean", ".tif");
   check_background ("running", ".fits");
 }
-GST_END_TEST
 
 /* A warning says why there is none, and which format cannot hold it. */
-GST_START_TEST (test_background_that_cannot_be_saved)
+CHECK_LOOP_TEST (test_background_that_cannot_be_saved, 2)
 {
   static const gdouble psi[][2] = {{0, 0}};
   static const struct {
@@ -559,10 +554,9 @@ GST_START_TEST (test_background_that_cannot_be_saved)
     g_free (path);
   }
 }
-GST_END_TEST
 
 /* Noise tells nothing: the dispersion stays, and the message says why. */
-GST_START_TEST (test_noise_keeps_the_dispersion)
+CHECK_LOOP_TEST (test_noise_keeps_the_dispersion, 2)
 {
   GstBuffer *noise = gst_buffer_new_allocate (NULL, WIDTH * HEIGHT * 2, NULL);
   GRand *random = g_rand_new_with_seed (3);
@@ -599,9 +593,8 @@ GST_START_TEST (test_noise_keeps_the_dispersion)
   g_rand_free (random);
   harness_free (h, bus);
 }
-GST_END_TEST
 
-GST_START_TEST (test_dark_images_have_no_dispersion)
+CHECK_TEST (test_dark_images_have_no_dispersion)
 {
   GstBuffer *dark = gst_buffer_new_allocate (NULL, WIDTH * HEIGHT * 2, NULL);
   GstBus *bus;
@@ -617,7 +610,6 @@ GST_START_TEST (test_dark_images_have_no_dispersion)
   gst_buffer_unref (check_pull (h));
   harness_free (h, bus);
 }
-GST_END_TEST
 
 /* --- real spectra --------------------------------------------------------- */
 
@@ -668,7 +660,7 @@ estimate_file (const gchar *name, const gchar *launch, guint width,
 
 /* octcal: without dispersion as its README found with numpy, 37.3; with what
  * is found at least as with its own calibration, 38.6. */
-GST_START_TEST (test_a_published_calibration_is_matched)
+CHECK_TEST (test_a_published_calibration_is_matched)
 {
   gchar *ini = check_path_of ("octcal.ini");
   gchar *text =
@@ -697,10 +689,9 @@ GST_START_TEST (test_a_published_calibration_is_matched)
   g_free (text);
   g_free (ini);
 }
-GST_END_TEST
 
 /* octopod: its README found d2 = -12 by eye and trial. */
-GST_START_TEST (test_the_dispersion_of_a_retina)
+CHECK_TEST (test_the_dispersion_of_a_retina)
 {
   gchar *ini = check_path_of ("octopod.ini");
   gchar *launch = g_strdup_printf (
@@ -728,10 +719,9 @@ GST_START_TEST (test_the_dispersion_of_a_retina)
   g_free (launch);
   g_free (ini);
 }
-GST_END_TEST
 
 /* Nor is a file without a name written. */
-GST_START_TEST (test_files_need_a_name)
+CHECK_TEST (test_files_need_a_name)
 {
   static const gchar *const actions[] = {
       "save-calibration", "save-background", "save-fixed-pattern"};
@@ -754,30 +744,3 @@ GST_START_TEST (test_files_need_a_name)
     }
   harness_free (h, bus);
 }
-GST_END_TEST
-
-static Suite *
-octbscan_actions_suite (void)
-{
-  Suite *suite = suite_create ("octbscan-actions");
-  TCase *tc = tcase_create ("octbscan-actions");
-
-  suite_add_tcase (suite, tc);
-  tcase_add_checked_fixture (tc, check_make_folder, check_remove_folder);
-  tcase_add_loop_test (tc, test_dispersion_is_estimated_and_saved, 0, 2);
-  tcase_add_loop_test (tc, test_mirror_calibrates_each_camera, 0, 2);
-  tcase_add_test (tc, test_mirror_that_tells_nothing_is_refused);
-  tcase_add_test (tc, test_files_of_a_calibration_stay_where_they_are);
-  tcase_add_test (tc, test_dispersions_are_saved_in_their_order);
-  tcase_add_loop_test (tc, test_fixed_pattern_is_saved_and_read, 0, 2);
-  tcase_add_loop_test (tc, test_background_is_saved_and_read, 0, 2);
-  tcase_add_loop_test (tc, test_background_that_cannot_be_saved, 0, 2);
-  tcase_add_loop_test (tc, test_noise_keeps_the_dispersion, 0, 2);
-  tcase_add_test (tc, test_dark_images_have_no_dispersion);
-  tcase_add_test (tc, test_files_need_a_name);
-  tcase_add_test (tc, test_a_published_calibration_is_matched);
-  tcase_add_test (tc, test_the_dispersion_of_a_retina);
-  return suite;
-}
-
-GST_CHECK_MAIN (octbscan_actions);

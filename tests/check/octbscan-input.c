@@ -77,7 +77,9 @@ check_tensor (ImkType type, const gchar *name, guint width)
   g_free (caps);
 }
 
-GST_START_TEST (test_tensors_are_taken)
+CHECK_CASE ("octbscan-input", check_make_folder, check_remove_folder)
+
+CHECK_LOOP_TEST (test_tensors_are_taken, 2)
 {
   on_cuda = __i__;
   for (guint width = 60; width <= 61; width++) {
@@ -87,11 +89,10 @@ GST_START_TEST (test_tensors_are_taken)
     check_tensor (IMK_TYPE_U8, "uint8", width);
   }
 }
-GST_END_TEST
 
 /* Four tensors, of which the second and the third have spectra that are not
  * numbers: columns of their images are black, others are as they would be. */
-GST_START_TEST (test_black_ascans_are_counted)
+CHECK_LOOP_TEST (test_black_ascans_are_counted, 2)
 {
   Run r;
 
@@ -132,9 +133,8 @@ GST_START_TEST (test_black_ascans_are_counted)
       check_count_messages (r.bus, GST_MESSAGE_WARNING | GST_MESSAGE_ERROR), 0);
   run_free (&r);
 }
-GST_END_TEST
 
-GST_START_TEST (test_wrong_tensors_are_said)
+CHECK_TEST (test_wrong_tensors_are_said)
 {
   static const gchar *const dimensions[] = {
       "60", "60:11:2", "0:11", "60:x", "60:11:1:1:3", "-1:4", "99999:2"};
@@ -154,7 +154,6 @@ GST_START_TEST (test_wrong_tensors_are_said)
     g_free (caps);
   }
 }
-GST_END_TEST
 
 static const gchar *const too_large[][3] = {
     {"video/x-raw,format=GRAY16_LE,width=65535,height=65535", "",
@@ -166,7 +165,8 @@ static const gchar *const too_large[][3] = {
         "ascans-per-bscan=65535", "B-scans of 65535 lines"},
 };
 
-GST_START_TEST (test_sizes_that_are_too_large_are_said)
+CHECK_LOOP_TEST (
+    test_sizes_that_are_too_large_are_said, G_N_ELEMENTS (too_large))
 {
   gchar *caps = g_strdup_printf ("%s,framerate=100/1", too_large[__i__][0]);
   gchar *launch = g_strdup_printf (ELEMENT "%s", too_large[__i__][1]);
@@ -188,10 +188,9 @@ GST_START_TEST (test_sizes_that_are_too_large_are_said)
   g_free (launch);
   g_free (caps);
 }
-GST_END_TEST
 
 /* Whoever has not linked the pad need not know. */
-GST_START_TEST (test_images_that_are_too_large_are_said)
+CHECK_TEST (test_images_that_are_too_large_are_said)
 {
   const gchar *const caps =
       "video/x-raw,format=GRAY16_LE,width=60,height=65535,framerate=100/1";
@@ -215,11 +214,10 @@ GST_START_TEST (test_images_that_are_too_large_are_said)
       "images of enface, 65535 x 65535");
   run_free (&r);
 }
-GST_END_TEST
 
 /* --- files ---------------------------------------------------------------- */
 
-GST_START_TEST (test_pattern_and_curve_are_read)
+CHECK_LOOP_TEST (test_pattern_and_curve_are_read, 2)
 {
   gchar *pattern_path = check_path_of ("pattern.npy");
   gchar *curve_path = check_path_of ("curve.npy");
@@ -260,7 +258,6 @@ GST_START_TEST (test_pattern_and_curve_are_read)
   g_free (pattern_path);
   g_free (curve_path);
 }
-GST_END_TEST
 
 static const gchar *const refusals[][2] = {
     {"fixed-pattern=file", "Set pattern-location"},
@@ -276,7 +273,7 @@ static const gchar *const refusals[][2] = {
     {"dispersion=0;nan", "dispersion of camera 0 is nan"},
 };
 
-GST_START_TEST (test_wrong_settings_are_said)
+CHECK_LOOP_TEST (test_wrong_settings_are_said, G_N_ELEMENTS (refusals))
 {
   gchar *launch = g_strdup_printf (ELEMENT "%s", refusals[__i__][0]);
   GstMessage *message;
@@ -295,7 +292,6 @@ GST_START_TEST (test_wrong_settings_are_said)
   run_free (&r);
   g_free (launch);
 }
-GST_END_TEST
 
 /* --- settings that are right, but not meant --------------------------------
  */
@@ -328,7 +324,7 @@ check_said (const gchar *properties, const gchar *words)
   g_free (path);
 }
 
-GST_START_TEST (test_settings_that_are_not_meant_are_said)
+CHECK_LOOP_TEST (test_settings_that_are_not_meant_are_said, 2)
 {
   on_cuda = __i__;
   check_said ("", "The calibration is of 2 cameras, but cameras is 1");
@@ -337,7 +333,6 @@ GST_START_TEST (test_settings_that_are_not_meant_are_said)
   check_said ("cameras=2 ascans-per-bscan=1", "images will be black");
   check_said ("cameras=2 ascans-per-bscan=1 background=running", NULL);
 }
-GST_END_TEST
 
 /* --- buffers that are too short --------------------------------------------
  */
@@ -357,7 +352,7 @@ check_short (const gchar *launch, GstBuffer *buffer)
 
 /* Without memory, with none in it, with less than a line; and as one B-scan, a
  * part of one, and several. */
-GST_START_TEST (test_short_buffers_are_said)
+CHECK_LOOP_TEST (test_short_buffers_are_said, 2)
 {
   static const gchar *const launches[] = {ELEMENT,
       ELEMENT "ascans-per-bscan=22", ELEMENT "ascans-per-bscan=3",
@@ -370,28 +365,3 @@ GST_START_TEST (test_short_buffers_are_said)
     check_short (launches[i], gst_buffer_new_allocate (NULL, 7, NULL));
   }
 }
-GST_END_TEST
-
-static Suite *
-octbscan_input_suite (void)
-{
-  Suite *suite = suite_create ("octbscan-input");
-  TCase *tc = tcase_create ("octbscan-input");
-
-  suite_add_tcase (suite, tc);
-  tcase_add_checked_fixture (tc, check_make_folder, check_remove_folder);
-  tcase_add_loop_test (tc, test_tensors_are_taken, 0, 2);
-  tcase_add_loop_test (tc, test_black_ascans_are_counted, 0, 2);
-  tcase_add_test (tc, test_wrong_tensors_are_said);
-  tcase_add_loop_test (
-      tc, test_sizes_that_are_too_large_are_said, 0, G_N_ELEMENTS (too_large));
-  tcase_add_test (tc, test_images_that_are_too_large_are_said);
-  tcase_add_loop_test (tc, test_pattern_and_curve_are_read, 0, 2);
-  tcase_add_loop_test (tc, test_settings_that_are_not_meant_are_said, 0, 2);
-  tcase_add_loop_test (tc, test_short_buffers_are_said, 0, 2);
-  tcase_add_loop_test (
-      tc, test_wrong_settings_are_said, 0, G_N_ELEMENTS (refusals));
-  return suite;
-}
-
-GST_CHECK_MAIN (octbscan_input);

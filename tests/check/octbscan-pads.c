@@ -28,12 +28,11 @@ check_every_combination (void)
   expected_free (&e);
 }
 
-GST_START_TEST (test_every_combination_of_pads)
+CHECK_LOOP_TEST (test_every_combination_of_pads, 2)
 {
   on_cuda = __i__;
   check_every_combination ();
 }
-GST_END_TEST
 
 static void
 check_caps (GstHarness *h, const gchar *expected)
@@ -70,12 +69,11 @@ check_caps_of_pads (void)
   run_free (&r);
 }
 
-GST_START_TEST (test_caps_of_pads)
+CHECK_LOOP_TEST (test_caps_of_pads, 2)
 {
   on_cuda = __i__;
   check_caps_of_pads ();
 }
-GST_END_TEST
 
 static void
 check_caps_of_floats (void)
@@ -97,12 +95,11 @@ check_caps_of_floats (void)
   run_free (&r);
 }
 
-GST_START_TEST (test_caps_of_floats)
+CHECK_LOOP_TEST (test_caps_of_floats, 2)
 {
   on_cuda = __i__;
   check_caps_of_floats ();
 }
-GST_END_TEST
 
 /* A peer that takes other caps from now on gets them, with the same history. */
 static void
@@ -133,15 +130,14 @@ check_floats_and_video_in_turns (void)
   expected_free (&e);
 }
 
-GST_START_TEST (test_floats_and_video_in_turns)
+CHECK_LOOP_TEST (test_floats_and_video_in_turns, 2)
 {
   on_cuda = __i__;
   check_floats_and_video_in_turns ();
 }
-GST_END_TEST
 
 /* A sink of enface has something to preroll with at the first B-scan. */
-GST_START_TEST (test_enface_prerolls)
+CHECK_LOOP_TEST (test_enface_prerolls, 2)
 {
   Run r;
   GstEvent *event;
@@ -158,7 +154,6 @@ GST_START_TEST (test_enface_prerolls)
   fail_unless (gap);
   run_free (&r);
 }
-GST_END_TEST
 
 /* --- over many B-scans ---------------------------------------------------- */
 
@@ -290,12 +285,11 @@ check_case (guint i, gboolean floats)
   g_free (launch);
 }
 
-GST_START_TEST (test_properties_reach_the_kernel)
+CHECK_LOOP_TEST (test_properties_reach_the_kernel, 4 * G_N_ELEMENTS (cases))
 {
   on_cuda = __i__ % 2;
   check_case (__i__ / 4, __i__ / 2 % 2);
 }
-GST_END_TEST
 
 /* An interruption ends a mean; it is shown with what it has. */
 static void
@@ -324,12 +318,11 @@ check_means_end_at_interruptions (void)
   expected_free (&e);
 }
 
-GST_START_TEST (test_means_end_at_interruptions)
+CHECK_LOOP_TEST (test_means_end_at_interruptions, 2)
 {
   on_cuda = __i__;
   check_means_end_at_interruptions ();
 }
-GST_END_TEST
 
 static void
 check_latency (GstElement *element, const gchar *name, GstClockTime expected)
@@ -347,7 +340,7 @@ check_latency (GstElement *element, const gchar *name, GstClockTime expected)
 
 /* A mean has the time of its first B-scan and leaves with its last, but no sink
  * shall wait for seconds. */
-GST_START_TEST (test_means_are_latency)
+CHECK_LOOP_TEST (test_means_are_latency, 2)
 {
   Run r;
 
@@ -365,7 +358,6 @@ GST_START_TEST (test_means_are_latency)
   check_latency (r.element, "src", 5 * GST_MSECOND);
   run_free (&r);
 }
-GST_END_TEST
 
 /* What a pad has got, in its order. */
 static GstPadProbeReturn
@@ -380,7 +372,7 @@ note (GstPad *pad, GstPadProbeInfo *info, gpointer data)
 
 /* What has been added to a mean is of the segment before, lines and rows that
  * wait are as well. */
-GST_START_TEST (test_a_new_segment_ends_what_was_begun)
+CHECK_LOOP_TEST (test_a_new_segment_ends_what_was_begun, 2)
 {
   GString *order = g_string_new (NULL);
   GstSegment segment;
@@ -410,10 +402,9 @@ GST_START_TEST (test_a_new_segment_ends_what_was_begun)
   g_string_free (order, TRUE);
   run_free (&r);
 }
-GST_END_TEST
 
 /* All of them while PLAYING; the pads follow with their sizes. */
-GST_START_TEST (test_changes_while_playing)
+CHECK_LOOP_TEST (test_changes_while_playing, 2)
 {
   GstSegment segment;
   Run r;
@@ -454,10 +445,9 @@ GST_START_TEST (test_changes_while_playing)
   }
   run_free (&r);
 }
-GST_END_TEST
 
 /* Rows of a volume that gets another size are counted. */
-GST_START_TEST (test_a_volume_changes_its_size)
+CHECK_TEST (test_a_volume_changes_its_size)
 {
   Run r;
 
@@ -471,11 +461,10 @@ GST_START_TEST (test_a_volume_changes_its_size)
       GST_STREAM_ERROR, GST_STREAM_ERROR_FORMAT, "2 B-scans do not fill");
   run_free (&r);
 }
-GST_END_TEST
 
 /* The stream is held back by a sink that is prerolled; pads come and go all the
  * same, and what is linked meanwhile has images as soon as it plays. */
-GST_START_TEST (test_pads_come_and_go_while_prerolled)
+CHECK_LOOP_TEST (test_pads_come_and_go_while_prerolled, 2)
 {
   gchar *launch = g_strdup_printf (
       "videotestsrc ! "
@@ -516,7 +505,6 @@ GST_START_TEST (test_pads_come_and_go_while_prerolled)
   gst_object_unref (pipeline);
   g_free (launch);
 }
-GST_END_TEST
 
 static gboolean has_come; /* atomic */
 
@@ -549,7 +537,7 @@ wait_until (gint *flag, const gchar *what)
 
 /* A query for memory waits in a queue behind an image that the sink holds until
  * it plays. Pads come and go all the same. */
-GST_START_TEST (test_pads_come_and_go_while_downstream_is_asked)
+CHECK_LOOP_TEST (test_pads_come_and_go_while_downstream_is_asked, 2)
 {
   gchar *launch = g_strdup_printf (
       "videotestsrc ! video/x-raw,format=GRAY16_LE,width=%d,height=%d ! "
@@ -580,7 +568,6 @@ GST_START_TEST (test_pads_come_and_go_while_downstream_is_asked)
   gst_object_unref (pipeline);
   g_free (launch);
 }
-GST_END_TEST
 
 static GstFlowReturn
 take (GstPad *pad, GstObject *parent, GstBuffer *buffer)
@@ -632,7 +619,7 @@ push_until_refused (Run *r, guint n)
 
 /* The stream goes on for src while a sink of another pad has had enough, and
  * ends where it is flushing or has failed. */
-GST_START_TEST (test_one_pad_takes_no_more)
+CHECK_LOOP_TEST (test_one_pad_takes_no_more, 4)
 {
   static const GstFlowReturn flows[][2] = {
       {GST_FLOW_EOS, GST_FLOW_OK},
@@ -666,11 +653,10 @@ GST_START_TEST (test_one_pad_takes_no_more)
     run_free (&r);
   }
 }
-GST_END_TEST
 
 /* A pad is released while an image waits to leave by it: the stream does not
  * notice. */
-GST_START_TEST (test_released_pad_does_not_stop_the_stream)
+CHECK_LOOP_TEST (test_released_pad_does_not_stop_the_stream, 2)
 {
   ImkOctbscanConfig c = base_config ();
   Expected e = expect (&c, 4, 1);
@@ -698,11 +684,10 @@ GST_START_TEST (test_released_pad_does_not_stop_the_stream)
   run_free (&r);
   expected_free (&e);
 }
-GST_END_TEST
 
 /* A pad that is requested anew has a volume of its own, and something to
  * preroll with. */
-GST_START_TEST (test_enface_begins_anew_with_its_pad)
+CHECK_LOOP_TEST (test_enface_begins_anew_with_its_pad, 2)
 {
   ImkOctbscanConfig c = base_config ();
   Expected e = expect (&c, 4, 1);
@@ -733,10 +718,9 @@ GST_START_TEST (test_enface_begins_anew_with_its_pad)
   run_free (&r);
   expected_free (&e);
 }
-GST_END_TEST
 
 /* The caps of a run end with it. */
-GST_START_TEST (test_pads_between_runs_have_no_caps)
+CHECK_LOOP_TEST (test_pads_between_runs_have_no_caps, 2)
 {
   GstPad *linear;
   Run r;
@@ -751,7 +735,6 @@ GST_START_TEST (test_pads_between_runs_have_no_caps)
   gst_object_unref (linear);
   run_free (&r);
 }
-GST_END_TEST
 
 /* The quantity of an en-face pixel by its meta, and by the Z of its A-scan. */
 static void
@@ -816,7 +799,7 @@ check_enface_quantity (const gchar *properties, gboolean db)
   run_free (&r);
 }
 
-GST_START_TEST (test_enface_images_say_what_their_samples_are)
+CHECK_LOOP_TEST (test_enface_images_say_what_their_samples_are, 2)
 {
   on_cuda = __i__;
   check_enface_quantity ("enface-top=2", TRUE);
@@ -826,7 +809,6 @@ GST_START_TEST (test_enface_images_say_what_their_samples_are)
   check_enface_quantity (
       "enface-top=2 scaling=linear linear-min=10 linear-max=1e5", FALSE);
 }
-GST_END_TEST
 
 /* --- lines ---------------------------------------------------------------- */
 
@@ -939,7 +921,7 @@ check_lines_of (
 }
 
 /* Cameras take turns over 11 lines, so each B-scan begins with another one. */
-GST_START_TEST (test_lines_tell_their_camera_and_shift)
+CHECK_LOOP_TEST (test_lines_tell_their_camera_and_shift, 2)
 {
   ImkOctbscanConfig c = base_config ();
 
@@ -968,10 +950,9 @@ GST_START_TEST (test_lines_tell_their_camera_and_shift)
       "flip=lateral scan-correction=sine",
       8, 1);
 }
-GST_END_TEST
 
 /* Lines of one camera that nobody has moved say nothing. */
-GST_START_TEST (test_lines_of_one_camera_are_not_told)
+CHECK_LOOP_TEST (test_lines_of_one_camera_are_not_told, 2)
 {
   GstBuffer *out;
   Run r;
@@ -985,7 +966,6 @@ GST_START_TEST (test_lines_of_one_camera_are_not_told)
   gst_buffer_unref (out);
   run_free (&r);
 }
-GST_END_TEST
 
 static guint64
 number_in (GstBuffer *image, const gchar *name)
@@ -999,7 +979,7 @@ number_in (GstBuffer *image, const gchar *name)
 
 /* B-scans of 4 lines, buffers of 11: a B-scan is of the buffer that it begins
  * in, and tells which did not arrive before it. */
-GST_START_TEST (test_lines_tell_the_buffer_they_are_of)
+CHECK_LOOP_TEST (test_lines_tell_the_buffer_they_are_of, 2)
 {
   static const guint frames[] = {100, 100, 100, 101, 101, 104, 104};
   Run r;
@@ -1027,39 +1007,3 @@ GST_START_TEST (test_lines_tell_the_buffer_they_are_of)
   fail_unless (gst_harness_try_pull (r.pads[SRC]) == NULL);
   run_free (&r);
 }
-GST_END_TEST
-
-static Suite *
-octbscan_pads_suite (void)
-{
-  Suite *suite = suite_create ("octbscan-pads");
-  TCase *tc = tcase_create ("octbscan-pads");
-
-  suite_add_tcase (suite, tc);
-  tcase_add_loop_test (tc, test_every_combination_of_pads, 0, 2);
-  tcase_add_loop_test (tc, test_caps_of_pads, 0, 2);
-  tcase_add_loop_test (tc, test_caps_of_floats, 0, 2);
-  tcase_add_loop_test (tc, test_floats_and_video_in_turns, 0, 2);
-  tcase_add_loop_test (tc, test_enface_prerolls, 0, 2);
-  tcase_add_loop_test (tc, test_enface_images_say_what_their_samples_are, 0, 2);
-  tcase_add_loop_test (tc, test_lines_tell_their_camera_and_shift, 0, 2);
-  tcase_add_loop_test (tc, test_lines_of_one_camera_are_not_told, 0, 2);
-  tcase_add_loop_test (tc, test_lines_tell_the_buffer_they_are_of, 0, 2);
-  tcase_add_test (tc, test_a_volume_changes_its_size);
-  tcase_add_loop_test (tc, test_pads_come_and_go_while_prerolled, 0, 2);
-  tcase_add_loop_test (
-      tc, test_pads_come_and_go_while_downstream_is_asked, 0, 2);
-  tcase_add_loop_test (tc, test_one_pad_takes_no_more, 0, 4);
-  tcase_add_loop_test (tc, test_released_pad_does_not_stop_the_stream, 0, 2);
-  tcase_add_loop_test (tc, test_enface_begins_anew_with_its_pad, 0, 2);
-  tcase_add_loop_test (tc, test_pads_between_runs_have_no_caps, 0, 2);
-  tcase_add_loop_test (tc, test_means_are_latency, 0, 2);
-  tcase_add_loop_test (tc, test_a_new_segment_ends_what_was_begun, 0, 2);
-  tcase_add_loop_test (
-      tc, test_properties_reach_the_kernel, 0, 4 * G_N_ELEMENTS (cases));
-  tcase_add_loop_test (tc, test_means_end_at_interruptions, 0, 2);
-  tcase_add_loop_test (tc, test_changes_while_playing, 0, 2);
-  return suite;
-}
-
-GST_CHECK_MAIN (octbscan_pads);

@@ -11,7 +11,9 @@
 
 /* --- one device ----------------------------------------------------------- */
 
-GST_START_TEST (test_order_is_kept)
+CHECK_CASE ("mock", setup, teardown)
+
+CHECK_LOOP_TEST (test_order_is_kept, check_is_mock () ? 4 : 0)
 {
   gchar *launch =
       g_strdup_printf (ELEMENT "backend=cuda max-in-flight=%d", __i__ + 1);
@@ -29,12 +31,11 @@ GST_START_TEST (test_order_is_kept)
   }
   g_free (launch);
 }
-GST_END_TEST
 
 /* What comes faster than it is processed goes together, here one B-scan and all
  * that come until it is done; what lies side by side is one copy, there, back,
  * and back again, as what is wide is done again. */
-GST_START_TEST (test_batches_are_copied_at_once)
+CHECK_MOCK_TEST (test_batches_are_copied_at_once)
 {
   GstHarness *h = harness_new (ELEMENT "backend=cuda");
   guint n;
@@ -49,10 +50,9 @@ GST_START_TEST (test_batches_are_copied_at_once)
   fail_unless (n <= 6, "%u copies for 100 B-scans", n);
   gst_harness_teardown (h);
 }
-GST_END_TEST
 
 /* One at a time is not kept waiting for a batch. */
-GST_START_TEST (test_single_frames_go_at_once)
+CHECK_MOCK_TEST (test_single_frames_go_at_once)
 {
   GstHarness *h = harness_new (ELEMENT "backend=cuda");
 
@@ -62,10 +62,9 @@ GST_START_TEST (test_single_frames_go_at_once)
   }
   gst_harness_teardown (h);
 }
-GST_END_TEST
 
 /* To lock pages takes long; it is not done while B-scans come. */
-GST_START_TEST (test_host_memory_is_made_with_the_caps)
+CHECK_MOCK_TEST (test_host_memory_is_made_with_the_caps)
 {
   GstHarness *h = harness_new (ELEMENT "backend=cuda");
   GPtrArray *kept =
@@ -86,10 +85,9 @@ GST_START_TEST (test_host_memory_is_made_with_the_caps)
   g_ptr_array_unref (kept);
   gst_harness_teardown (h);
 }
-GST_END_TEST
 
 /* Events leave behind the images of the B-scans before them. */
-GST_START_TEST (test_events_stay_in_order)
+CHECK_MOCK_TEST (test_events_stay_in_order)
 {
   GstHarness *h = harness_new (ELEMENT "backend=cuda");
   guint n_events;
@@ -106,11 +104,10 @@ GST_START_TEST (test_events_stay_in_order)
   pull_frames (h, 0, 60);
   gst_harness_teardown (h);
 }
-GST_END_TEST
 
 /* A flush drops what is inside, and what comes behind it is whole; as often as
  * one likes. */
-GST_START_TEST (test_flushes)
+CHECK_MOCK_TEST (test_flushes)
 {
   GstHarness *h = harness_new (ELEMENT "backend=cuda max-in-flight=2");
   GstSegment segment;
@@ -131,7 +128,6 @@ GST_START_TEST (test_flushes)
   }
   gst_harness_teardown (h);
 }
-GST_END_TEST
 
 /* A camera that is held between a flush and the segment that follows. */
 typedef struct {
@@ -154,7 +150,7 @@ camera_main (gpointer data)
 }
 
 /* From another thread, while frames come. */
-GST_START_TEST (test_flushes_while_frames_come)
+CHECK_MOCK_TEST (test_flushes_while_frames_come)
 {
   GstHarness *h = harness_new (ELEMENT "backend=cuda");
   Camera camera = {.h = h};
@@ -179,10 +175,9 @@ GST_START_TEST (test_flushes_while_frames_come)
   gst_pad_push_event (h->srcpad, gst_event_new_eos ());
   gst_harness_teardown (h);
 }
-GST_END_TEST
 
 /* What is inside when the element stops is let go of. */
-GST_START_TEST (test_stop_with_frames_inside)
+CHECK_MOCK_TEST (test_stop_with_frames_inside)
 {
   guint n_live = 0;
 
@@ -197,7 +192,6 @@ GST_START_TEST (test_stop_with_frames_inside)
   }
   fail_unless_equals_int (check_n_live (), n_live);
 }
-GST_END_TEST
 
 static GstPadProbeReturn
 block (GstPad *pad, GstPadProbeInfo *info, gpointer data)
@@ -219,7 +213,7 @@ push_until_full (gpointer data)
 
 /* Downstream takes nothing: no more than a bound comes in, and the element can
  * be stopped. */
-GST_START_TEST (test_stop_while_downstream_blocks)
+CHECK_LOOP_TEST (test_stop_while_downstream_blocks, check_is_mock () ? 2 : 0)
 {
   GstHarness *h = harness_new (
       __i__ ? ELEMENT "backend=cuda max-in-flight=2 cuda-devices=<-1>"
@@ -238,9 +232,8 @@ GST_START_TEST (test_stop_while_downstream_blocks)
   gst_object_unref (src);
   gst_harness_teardown (h);
 }
-GST_END_TEST
 
-GST_START_TEST (test_settings_change_while_playing)
+CHECK_MOCK_TEST (test_settings_change_while_playing)
 {
   GstHarness *h = harness_new (ELEMENT "backend=cuda");
 
@@ -256,7 +249,6 @@ GST_START_TEST (test_settings_change_while_playing)
   pull_frames (h, 0, 60);
   gst_harness_teardown (h);
 }
-GST_END_TEST
 
 /* --- volumes -------------------------------------------------------------- */
 
@@ -272,7 +264,7 @@ push_volumes (GstHarness *h, guint first, guint end, gboolean offered)
 
 /* A buffer of many B-scans is not copied, goes to the device at once and comes
  * out as if they had come one by one; so does what comes in ordinary memory. */
-GST_START_TEST (test_volumes)
+CHECK_LOOP_TEST (test_volumes, check_is_mock () ? 2 : 0)
 {
   for (guint offered = 0; offered < 2; offered++) {
     GstHarness *h =
@@ -299,11 +291,10 @@ GST_START_TEST (test_volumes)
     gst_harness_teardown (h);
   }
 }
-GST_END_TEST
 
 /* One by one they use the same few blocks of page-locked memory, here and
  * there. */
-GST_START_TEST (test_volumes_are_used_again)
+CHECK_MOCK_TEST (test_volumes_are_used_again)
 {
   GstHarness *h = harness_with_lines (VOLUMES "backend=cuda", VOLUME * LINES);
   guint n = 0;
@@ -320,7 +311,6 @@ GST_START_TEST (test_volumes_are_used_again)
       check_n_page_locked ());
   gst_harness_teardown (h);
 }
-GST_END_TEST
 
 static void
 check_same_lines (GstBuffer *found, GstBuffer *expected)
@@ -341,7 +331,7 @@ check_same_lines (GstBuffer *found, GstBuffer *expected)
 
 /* What a camera takes turns over, and what is on its way back, is that of each
  * B-scan. */
-GST_START_TEST (test_volumes_of_several_cameras)
+CHECK_MOCK_TEST (test_volumes_of_several_cameras)
 {
   static const gchar *const launch =
       VOLUMES "cameras=3 bidirectional=true background=none backend=";
@@ -369,7 +359,6 @@ GST_START_TEST (test_volumes_of_several_cameras)
   gst_harness_teardown (h[0]);
   gst_harness_teardown (h[1]);
 }
-GST_END_TEST
 
 static GstHarness *
 harness_of_floats (const gchar *properties)
@@ -383,7 +372,7 @@ harness_of_floats (const gchar *properties)
 }
 
 /* Nor do tensors; CPU and mock give the same bits. */
-GST_START_TEST (test_volumes_of_floats)
+CHECK_LOOP_TEST (test_volumes_of_floats, check_is_mock () ? 2 : 0)
 {
   GstHarness *h[] = {harness_of_floats ("backend=cpu"),
       harness_of_floats (
@@ -413,10 +402,9 @@ GST_START_TEST (test_volumes_of_floats)
   gst_harness_teardown (h[0]);
   gst_harness_teardown (h[1]);
 }
-GST_END_TEST
 
 /* Lines that are left over go with those of the next buffer. */
-GST_START_TEST (test_volumes_with_lines_left_over)
+CHECK_MOCK_TEST (test_volumes_with_lines_left_over)
 {
   const guint lines = 3 * LINES + 5, n = 8 * lines / LINES;
   GstHarness *h = harness_with_lines (VOLUMES "backend=cuda", lines);
@@ -446,10 +434,9 @@ GST_START_TEST (test_volumes_with_lines_left_over)
   }
   gst_harness_teardown (h);
 }
-GST_END_TEST
 
 /* All devices are lost while volumes are on them. */
-GST_START_TEST (test_cpu_does_volumes)
+CHECK_MOCK_TEST (test_cpu_does_volumes)
 {
   GstHarness *h = harness_with_lines (VOLUMES "backend=auto", VOLUME * LINES);
 
@@ -465,12 +452,13 @@ GST_START_TEST (test_cpu_does_volumes)
   fail_unless_equals_uint64 (check_stat (h->element, "frames"), N_FRAMES);
   gst_harness_teardown (h);
 }
-GST_END_TEST
 
 /* --- a card ---------------------------------------------------------------
  */
 
-GST_START_TEST (test_order_on_a_card)
+CHECK_CASE ("card", NULL, NULL)
+
+CHECK_LOOP_TEST (test_order_on_a_card, check_is_mock () ? 0 : 4)
 {
   gchar *launch =
       g_strdup_printf (ELEMENT "backend=cuda max-in-flight=%d", __i__ + 1);
@@ -489,37 +477,3 @@ GST_START_TEST (test_order_on_a_card)
   g_clear_pointer (&expected, g_ptr_array_unref);
   g_free (launch);
 }
-GST_END_TEST
-
-static Suite *
-octbscan_queue_suite (void)
-{
-  Suite *suite = suite_create ("octbscan-queue");
-  TCase *tc = tcase_create ("octbscan-queue");
-
-  suite_add_tcase (suite, tc);
-  if (!check_is_mock ()) {
-    tcase_add_loop_test (tc, test_order_on_a_card, 0, 4);
-    return suite;
-  }
-  tcase_add_checked_fixture (tc, setup, teardown);
-  tcase_add_loop_test (tc, test_order_is_kept, 0, 4);
-  tcase_add_test (tc, test_batches_are_copied_at_once);
-  tcase_add_test (tc, test_single_frames_go_at_once);
-  tcase_add_test (tc, test_host_memory_is_made_with_the_caps);
-  tcase_add_test (tc, test_events_stay_in_order);
-  tcase_add_test (tc, test_flushes);
-  tcase_add_test (tc, test_flushes_while_frames_come);
-  tcase_add_test (tc, test_stop_with_frames_inside);
-  tcase_add_loop_test (tc, test_stop_while_downstream_blocks, 0, 2);
-  tcase_add_test (tc, test_settings_change_while_playing);
-  tcase_add_loop_test (tc, test_volumes, 0, 2);
-  tcase_add_test (tc, test_volumes_are_used_again);
-  tcase_add_test (tc, test_volumes_of_several_cameras);
-  tcase_add_loop_test (tc, test_volumes_of_floats, 0, 2);
-  tcase_add_test (tc, test_volumes_with_lines_left_over);
-  tcase_add_test (tc, test_cpu_does_volumes);
-  return suite;
-}
-
-GST_CHECK_MAIN (octbscan_queue);

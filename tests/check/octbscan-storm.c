@@ -205,7 +205,9 @@ check_calm (Run *r)
   expected_free (&e);
 }
 
-GST_START_TEST (test_a_storm_leaves_the_stream_whole)
+CHECK_CASE ("octbscan-storm", check_make_folder, check_remove_folder)
+
+CHECK_LOOP_TEST (test_a_storm_leaves_the_stream_whole, G_N_ELEMENTS (launches))
 {
   GThread *settings, *pads;
   Run r;
@@ -227,7 +229,6 @@ GST_START_TEST (test_a_storm_leaves_the_stream_whole)
   check_calm (&r);
   run_free (&r);
 }
-GST_END_TEST
 
 /* --- wrong values ----------------------------------------------------------
  */
@@ -284,7 +285,7 @@ check_wrong (Run *r, const gchar *name, const gchar *value, const gchar *words)
       check_count_messages (r->bus, GST_MESSAGE_WARNING), 0);
 }
 
-GST_START_TEST (test_wrong_values_stop_nothing)
+CHECK_LOOP_TEST (test_wrong_values_stop_nothing, G_N_ELEMENTS (launches))
 {
   GstClockTime began = gst_util_get_timestamp ();
   gchar *path = check_path_of ("background.npy"), *mistyped;
@@ -333,7 +334,6 @@ GST_START_TEST (test_wrong_values_stop_nothing)
   g_free (mistyped);
   g_free (path);
 }
-GST_END_TEST
 
 static GstPadProbeReturn
 turn_round (GstPad *pad, GstPadProbeInfo *info, gpointer data)
@@ -344,7 +344,7 @@ turn_round (GstPad *pad, GstPadProbeInfo *info, gpointer data)
 
 /* Properties that come while a buffer of several B-scans is at work are for the
  * next buffer: the kernel is one for the others. */
-GST_START_TEST (test_settings_of_a_buffer_are_of_one_moment)
+CHECK_LOOP_TEST (test_settings_of_a_buffer_are_of_one_moment, 2)
 {
   GstPad *src;
   Run r;
@@ -360,10 +360,9 @@ GST_START_TEST (test_settings_of_a_buffer_are_of_one_moment)
   gst_object_unref (src);
   run_free (&r);
 }
-GST_END_TEST
 
 /* Again and again, each time as the first. */
-GST_START_TEST (test_states_change_again_and_again)
+CHECK_LOOP_TEST (test_states_change_again_and_again, G_N_ELEMENTS (launches))
 {
   ImkOctbscanConfig c = base_config ();
   Expected e = expect (&c, 4, 1);
@@ -396,24 +395,3 @@ GST_START_TEST (test_states_change_again_and_again)
   }
   expected_free (&e);
 }
-GST_END_TEST
-
-static Suite *
-octbscan_storm_suite (void)
-{
-  Suite *suite = suite_create ("octbscan-storm");
-  TCase *tc = tcase_create ("octbscan-storm");
-
-  suite_add_tcase (suite, tc);
-  tcase_add_checked_fixture (tc, check_make_folder, check_remove_folder);
-  tcase_add_loop_test (tc, test_settings_of_a_buffer_are_of_one_moment, 0, 2);
-  tcase_add_loop_test (
-      tc, test_wrong_values_stop_nothing, 0, G_N_ELEMENTS (launches));
-  tcase_add_loop_test (
-      tc, test_states_change_again_and_again, 0, G_N_ELEMENTS (launches));
-  tcase_add_loop_test (
-      tc, test_a_storm_leaves_the_stream_whole, 0, G_N_ELEMENTS (launches));
-  return suite;
-}
-
-GST_CHECK_MAIN (octbscan_storm);

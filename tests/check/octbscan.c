@@ -201,12 +201,13 @@ check_frames_become_what_the_kernel_gives (void)
     }
 }
 
-GST_START_TEST (test_frames_become_what_the_kernel_gives)
+CHECK_CASE ("octbscan", check_make_folder, check_remove_folder)
+
+CHECK_LOOP_TEST (test_frames_become_what_the_kernel_gives, 2)
 {
   on_cuda = __i__;
   check_frames_become_what_the_kernel_gives ();
 }
-GST_END_TEST
 
 /* The two pads together; then one of them alone. */
 static void
@@ -242,12 +243,11 @@ check_linear_pad_beside_src (void)
   }
 }
 
-GST_START_TEST (test_linear_pad_beside_src)
+CHECK_LOOP_TEST (test_linear_pad_beside_src, 2)
 {
   on_cuda = __i__;
   check_linear_pad_beside_src ();
 }
-GST_END_TEST
 
 static void
 check_sixteen_bits_when_downstream_wants_them (void)
@@ -269,12 +269,11 @@ check_sixteen_bits_when_downstream_wants_them (void)
   gst_harness_teardown (h);
 }
 
-GST_START_TEST (test_sixteen_bits_when_downstream_wants_them)
+CHECK_LOOP_TEST (test_sixteen_bits_when_downstream_wants_them, 2)
 {
   on_cuda = __i__;
   check_sixteen_bits_when_downstream_wants_them ();
 }
-GST_END_TEST
 
 /* --- lines ---------------------------------------------------------------- */
 
@@ -324,12 +323,11 @@ check_lines_are_gathered_and_turns_carried_on (void)
   g_free (path);
 }
 
-GST_START_TEST (test_lines_are_gathered_and_turns_carried_on)
+CHECK_LOOP_TEST (test_lines_are_gathered_and_turns_carried_on, 2)
 {
   on_cuda = __i__;
   check_lines_are_gathered_and_turns_carried_on ();
 }
-GST_END_TEST
 
 /* The cameras take turns in lines that are skipped as well. */
 static void
@@ -384,12 +382,11 @@ check_first_lines_are_skipped (void)
   g_free (path);
 }
 
-GST_START_TEST (test_first_lines_are_skipped)
+CHECK_LOOP_TEST (test_first_lines_are_skipped, 2)
 {
   on_cuda = __i__;
   check_first_lines_are_skipped ();
 }
-GST_END_TEST
 
 /* Three lines a buffer, without those from @first on. Returns: the images */
 static GPtrArray *
@@ -465,7 +462,7 @@ check_lost_buffers (guint first, guint n_lost, gboolean numbered)
   gst_object_unref (other);
 }
 
-GST_START_TEST (test_lines_that_did_not_arrive_take_their_turns)
+CHECK_LOOP_TEST (test_lines_that_did_not_arrive_take_their_turns, 2)
 {
   on_cuda = __i__;
   for (gint numbered = 0; numbered < 2; numbered++) {
@@ -475,7 +472,6 @@ GST_START_TEST (test_lines_that_did_not_arrive_take_their_turns)
     check_lost_buffers (31, 1, numbered);
   }
 }
-GST_END_TEST
 
 static void
 check_gathering_is_latency (void)
@@ -488,12 +484,11 @@ check_gathering_is_latency (void)
   gst_harness_teardown (h);
 }
 
-GST_START_TEST (test_gathering_is_latency)
+CHECK_LOOP_TEST (test_gathering_is_latency, 2)
 {
   on_cuda = __i__;
   check_gathering_is_latency ();
 }
-GST_END_TEST
 
 /* After a flush the stream begins anew, with camera first-camera. */
 static void
@@ -527,12 +522,11 @@ check_flush_forgets_lines (void)
   g_free (path);
 }
 
-GST_START_TEST (test_flush_forgets_lines)
+CHECK_LOOP_TEST (test_flush_forgets_lines, 2)
 {
   on_cuda = __i__;
   check_flush_forgets_lines ();
 }
-GST_END_TEST
 
 /* --- changes -------------------------------------------------------------- */
 
@@ -588,12 +582,11 @@ check_everything_changes_while_playing (void)
   g_free (path);
 }
 
-GST_START_TEST (test_everything_changes_while_playing)
+CHECK_LOOP_TEST (test_everything_changes_while_playing, 2)
 {
   on_cuda = __i__;
   check_everything_changes_while_playing ();
 }
-GST_END_TEST
 
 /* --- files of a calibration ------------------------------------------------
  */
@@ -668,12 +661,11 @@ check_files_are_read (void)
   g_free (path);
 }
 
-GST_START_TEST (test_files_are_read)
+CHECK_LOOP_TEST (test_files_are_read, 2)
 {
   on_cuda = __i__;
   check_files_are_read ();
 }
-GST_END_TEST
 
 /* --- refusals ------------------------------------------------------------- */
 
@@ -722,7 +714,7 @@ static const Refusal refusals[] = {
         "background-location"},
 };
 
-GST_START_TEST (test_wrong_calibrations_are_said)
+CHECK_LOOP_TEST (test_wrong_calibrations_are_said, G_N_ELEMENTS (refusals))
 {
   const Refusal *r = &refusals[__i__];
   gchar *path = write_file ("wrong.ini", r->calibration);
@@ -753,7 +745,6 @@ GST_START_TEST (test_wrong_calibrations_are_said)
   g_free (short_path);
   g_free (bad_path);
 }
-GST_END_TEST
 
 /* A wrong setting while playing is a warning at the next frame, which is made
  * with the settings before. */
@@ -776,12 +767,11 @@ check_wrong_setting_while_playing (void)
   gst_harness_teardown (h);
 }
 
-GST_START_TEST (test_wrong_setting_while_playing)
+CHECK_LOOP_TEST (test_wrong_setting_while_playing, 2)
 {
   on_cuda = __i__;
   check_wrong_setting_while_playing ();
 }
-GST_END_TEST
 
 /* --- real spectra --------------------------------------------------------- */
 
@@ -889,12 +879,11 @@ check_sharpness_of_a_published_calibration (void)
   }
 }
 
-GST_START_TEST (test_sharpness_of_a_published_calibration)
+CHECK_LOOP_TEST (test_sharpness_of_a_published_calibration, 2)
 {
   on_cuda = __i__;
   check_sharpness_of_a_published_calibration ();
 }
-GST_END_TEST
 
 /* octopod: the brightest layer at bin 127, 20.1 dB above the median depth. */
 static void
@@ -949,12 +938,11 @@ check_layers_of_a_retina (void)
   g_ptr_array_unref (images);
 }
 
-GST_START_TEST (test_layers_of_a_retina)
+CHECK_LOOP_TEST (test_layers_of_a_retina, 2)
 {
   on_cuda = __i__;
   check_layers_of_a_retina ();
 }
-GST_END_TEST
 
 /* The device fails for good in the middle of a stream: a warning, and the CPU
  * goes on without losing a B-scan. */
@@ -1077,7 +1065,7 @@ check_first_pictures (
   g_ptr_array_unref (images);
 }
 
-GST_START_TEST (test_first_pictures_of_octcal)
+CHECK_TEST (test_first_pictures_of_octcal)
 {
   g_autofree gchar *ini = g_strdup_printf (
       "[camera]\nk-index=%s/octbscan/octcal/klinear.npy\n"
@@ -1087,14 +1075,12 @@ GST_START_TEST (test_first_pictures_of_octcal)
   check_first_pictures (
       "octcal/bscans_040-047_1024x100x8_u16le.raw", ini, 1024, 100);
 }
-GST_END_TEST
 
-GST_START_TEST (test_first_pictures_of_octopod)
+CHECK_TEST (test_first_pictures_of_octopod)
 {
   check_first_pictures ("octopod/volume_2048x20x20_u16le.unp",
       "[camera]\npolynomial=806;-0.064\ndispersion=0;0;-12\n", 2048, 20);
 }
-GST_END_TEST
 
 /* --- axes ----------------------------------------------------------------- */
 
@@ -1139,7 +1125,7 @@ check_axis (Axis axis, const gchar *unit, gdouble step, gdouble origin)
       axis.origin, step, origin);
 }
 
-GST_START_TEST (test_images_have_axes)
+CHECK_LOOP_TEST (test_images_have_axes, 2)
 {
   /* um: (M - 1) / (s M) / (2 |1 / lambda_first - 1 / lambda_last|) */
   const gdouble step = 127.0 / 128 / (2 * (1 / 0.675 - 1 / 0.806));
@@ -1177,7 +1163,6 @@ GST_START_TEST (test_images_have_axes)
   check_axis (axis_of (h, 1, "depth"), "pixel", 1, 0);
   gst_harness_teardown (h);
 }
-GST_END_TEST
 
 static gdouble
 black_of (GstHarness *h, guint i)
@@ -1196,7 +1181,7 @@ black_of (GstHarness *h, guint i)
 }
 
 /* Ends that are set are fixed, by whatever way; auto begins anew. */
-GST_START_TEST (test_setting_an_end_fixes_the_range)
+CHECK_LOOP_TEST (test_setting_an_end_fixes_the_range, 2)
 {
   static const gchar *const names[] = {
       "range-min", "range-max", "linear-min", "linear-max"};
@@ -1234,7 +1219,6 @@ GST_START_TEST (test_setting_an_end_fixes_the_range)
   fail_unless (black_of (h, 0) == first, "reset-range does not begin anew");
   gst_harness_teardown (h);
 }
-GST_END_TEST
 
 enum { RANGE_WIDE = 256, RANGE_TALL = 40 };
 
@@ -1309,7 +1293,7 @@ range_harness (guint rate)
 
 /* Live the light is on before the sample is there: what is held of noise is
  * given up when there is more, and what is held of a sample stays. */
-GST_START_TEST (test_range_auto_waits_for_the_sample)
+CHECK_LOOP_TEST (test_range_auto_waits_for_the_sample, 2)
 {
   enum { N_NOISE = 150, N = 300 };
   gdouble alone[2], ends[2], held[2] = {0, 0}, white;
@@ -1349,11 +1333,10 @@ GST_START_TEST (test_range_auto_waits_for_the_sample)
   fail_unless (n_changes <= 4, "the ends of noise changed %u times", n_changes);
   gst_harness_teardown (h);
 }
-GST_END_TEST
 
 /* Each look at noise empties the queue of a device: a fast camera has a tenth
  * of a second between two. */
-GST_START_TEST (test_a_fast_camera_holds_noise_longer)
+CHECK_TEST (test_a_fast_camera_holds_noise_longer)
 {
   GstHarness *h = range_harness (2000);
   gdouble ends[2], held[2] = {0, 0}, white;
@@ -1367,7 +1350,6 @@ GST_START_TEST (test_a_fast_camera_holds_noise_longer)
   fail_unless_equals_int (n_changes, 2);
   gst_harness_teardown (h);
 }
-GST_END_TEST
 
 /* Eight B-scans of 40 lines. Returns: the warnings that speak of a fringe */
 static guint
@@ -1411,7 +1393,7 @@ n_fringe_warnings (const gchar *launch, gdouble mirror, gboolean sample)
   return n;
 }
 
-GST_START_TEST (test_a_mirror_that_the_mean_takes_off_is_one_warning)
+CHECK_LOOP_TEST (test_a_mirror_that_the_mean_takes_off_is_one_warning, 2)
 {
   on_cuda = __i__;
   fail_unless_equals_int (
@@ -1428,7 +1410,6 @@ GST_START_TEST (test_a_mirror_that_the_mean_takes_off_is_one_warning)
       n_fringe_warnings ("octbscan upsample=512 background=rolling", 40, FALSE),
       0);
 }
-GST_END_TEST
 
 /* --- live dispersion ------------------------------------------------------ */
 
@@ -1457,7 +1438,7 @@ processor_time (void)
 
 /* Each B-scan has the dispersion that was set before it, and none is late; the
  * first change alone plans. */
-GST_START_TEST (test_dispersion_changes_live)
+CHECK_TEST (test_dispersion_changes_live)
 {
   enum { WIDE = 2048, TALL = 128, N = 40 };
   const GstClockTime period = 40 * GST_MSECOND;
@@ -1527,7 +1508,6 @@ GST_START_TEST (test_dispersion_changes_live)
   gst_harness_teardown (h);
   gst_harness_teardown (other);
 }
-GST_END_TEST
 
 enum { LIVE_WIDE = 1024, LIVE_TALL = 64 };
 
@@ -1607,7 +1587,7 @@ change_live (GstHarness *h, GstBuffer *in, GstClockTime longest[2])
 
 /* The same bits as without the changes before, and no image is a period of the
  * camera late. */
-GST_START_TEST (test_live_dispersion_is_that_of_a_fresh_element)
+CHECK_LOOP_TEST (test_live_dispersion_is_that_of_a_fresh_element, 2)
 {
   const GstClockTime period = 40 * GST_MSECOND;
   GstBuffer *in =
@@ -1634,9 +1614,8 @@ GST_START_TEST (test_live_dispersion_is_that_of_a_fresh_element)
   gst_buffer_unref (in);
   gst_harness_teardown (h);
 }
-GST_END_TEST
 
-GST_START_TEST (test_auto_goes_on_with_the_cpu)
+CHECK_MOCK_TEST (test_auto_goes_on_with_the_cpu)
 {
   ImkOctbscanConfig c;
   GstElement *element = gst_parse_launch (ELEMENT, NULL);
@@ -1672,45 +1651,3 @@ GST_START_TEST (test_auto_goes_on_with_the_cpu)
   gst_harness_teardown (h);
   gst_object_unref (element);
 }
-GST_END_TEST
-
-static Suite *
-octbscan_suite (void)
-{
-  Suite *suite = suite_create ("octbscan");
-  TCase *tc = tcase_create ("octbscan");
-
-  suite_add_tcase (suite, tc);
-  tcase_add_checked_fixture (tc, check_make_folder, check_remove_folder);
-  tcase_add_loop_test (tc, test_frames_become_what_the_kernel_gives, 0, 2);
-  tcase_add_loop_test (tc, test_linear_pad_beside_src, 0, 2);
-  tcase_add_loop_test (tc, test_sixteen_bits_when_downstream_wants_them, 0, 2);
-  tcase_add_loop_test (tc, test_lines_are_gathered_and_turns_carried_on, 0, 2);
-  tcase_add_loop_test (tc, test_first_lines_are_skipped, 0, 2);
-  tcase_add_loop_test (
-      tc, test_lines_that_did_not_arrive_take_their_turns, 0, 2);
-  tcase_add_loop_test (tc, test_gathering_is_latency, 0, 2);
-  tcase_add_loop_test (tc, test_flush_forgets_lines, 0, 2);
-  tcase_add_loop_test (tc, test_everything_changes_while_playing, 0, 2);
-  tcase_add_loop_test (tc, test_files_are_read, 0, 2);
-  tcase_add_loop_test (
-      tc, test_wrong_calibrations_are_said, 0, G_N_ELEMENTS (refusals));
-  tcase_add_loop_test (tc, test_wrong_setting_while_playing, 0, 2);
-  tcase_add_loop_test (tc, test_sharpness_of_a_published_calibration, 0, 2);
-  tcase_add_loop_test (tc, test_layers_of_a_retina, 0, 2);
-  tcase_add_loop_test (tc, test_range_auto_waits_for_the_sample, 0, 2);
-  tcase_add_test (tc, test_a_fast_camera_holds_noise_longer);
-  tcase_add_loop_test (
-      tc, test_a_mirror_that_the_mean_takes_off_is_one_warning, 0, 2);
-  tcase_add_test (tc, test_dispersion_changes_live);
-  tcase_add_loop_test (
-      tc, test_live_dispersion_is_that_of_a_fresh_element, 0, 2);
-  tcase_add_loop_test (tc, test_images_have_axes, 0, 2);
-  tcase_add_test (tc, test_first_pictures_of_octcal);
-  tcase_add_test (tc, test_first_pictures_of_octopod);
-  tcase_add_loop_test (tc, test_setting_an_end_fixes_the_range, 0, 2);
-  check_add_mock_test (tc, test_auto_goes_on_with_the_cpu);
-  return suite;
-}
-
-GST_CHECK_MAIN (octbscan);

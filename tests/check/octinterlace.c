@@ -186,7 +186,7 @@ check_end (Run *r)
   fail_unless (gst_harness_try_pull (r->src) == NULL);
 }
 
-GST_START_TEST (test_lines_take_turns)
+CHECK_TEST (test_lines_take_turns)
 {
   for (guint n = 1; n <= MAX_CAMERAS; n++) {
     Run r = run_new ("octinterlace", n);
@@ -214,10 +214,9 @@ GST_START_TEST (test_lines_take_turns)
     run_free (&r);
   }
 }
-GST_END_TEST
 
 /* Half a frame is near enough, more is not. */
-GST_START_TEST (test_times_may_differ_a_little)
+CHECK_TEST (test_times_may_differ_a_little)
 {
   Run r = run_new ("octinterlace", 2);
   GstBuffer *late = frame_new (1, 0);
@@ -230,7 +229,6 @@ GST_START_TEST (test_times_may_differ_a_little)
   check_end (&r);
   run_free (&r);
 }
-GST_END_TEST
 
 /* The second camera has no frame 1. The cameras take turns: this thread feeds
  * both, and a second frame waits until the first is taken. */
@@ -263,7 +261,7 @@ check_lag (Run *r, guint camera, gboolean lags)
   gst_message_unref (message);
 }
 
-GST_START_TEST (test_incomplete_bscans_are_left_out)
+CHECK_TEST (test_incomplete_bscans_are_left_out)
 {
   Run r = run_new ("octinterlace", 2);
 
@@ -281,11 +279,10 @@ GST_START_TEST (test_incomplete_bscans_are_left_out)
   fail_unless_equals_uint64 (get_stat (&r, "missing-0"), 0);
   run_free (&r);
 }
-GST_END_TEST
 
 /* What stands behind a segment or a gap says so, or lines of both sides would
  * become one B-scan. */
-GST_START_TEST (test_gaps_are_marked)
+CHECK_TEST (test_gaps_are_marked)
 {
   static const gboolean marked[] = {TRUE, TRUE, FALSE};
   Run r = run_new ("octinterlace", 2);
@@ -300,10 +297,9 @@ GST_START_TEST (test_gaps_are_marked)
   check_end (&r);
   run_free (&r);
 }
-GST_END_TEST
 
 /* The others go on, with fewer lines. */
-GST_START_TEST (test_a_camera_leaves)
+CHECK_TEST (test_a_camera_leaves)
 {
   Run r = run_new ("octinterlace", 2);
   GstPad *pad = gst_element_get_static_pad (r.element, "sink_1");
@@ -321,9 +317,8 @@ GST_START_TEST (test_a_camera_leaves)
   gst_object_unref (pad);
   run_free (&r);
 }
-GST_END_TEST
 
-GST_START_TEST (test_missing_frames_are_replaced)
+CHECK_TEST (test_missing_frames_are_replaced)
 {
   static const guint repeated[] = {1, 0}, black[] = {1, G_MAXUINT};
 
@@ -340,11 +335,10 @@ GST_START_TEST (test_missing_frames_are_replaced)
     run_free (&r);
   }
 }
-GST_END_TEST
 
 /* GStreamer says with a gap what a camera does not send: it is missing, also
  * where one gap is as long as two frames, and where all cameras have one. */
-GST_START_TEST (test_a_gap_is_a_missing_frame)
+CHECK_LOOP_TEST (test_a_gap_is_a_missing_frame, 3)
 {
   static const gchar *const modes[] = {"drop", "repeat", "black"};
   static const guint one_repeated[] = {1, 0}, two_repeated[] = {2, 0};
@@ -378,10 +372,9 @@ GST_START_TEST (test_a_gap_is_a_missing_frame)
   fail_unless (message == NULL);
   run_free (&r);
 }
-GST_END_TEST
 
 /* A camera that ends early is missing from then on. */
-GST_START_TEST (test_a_camera_that_ends_is_missing)
+CHECK_TEST (test_a_camera_that_ends_is_missing)
 {
   static const guint black[] = {1, G_MAXUINT};
   Run r = run_new ("octinterlace missing=black", 2);
@@ -396,9 +389,8 @@ GST_START_TEST (test_a_camera_that_ends_is_missing)
   check_end (&r);
   run_free (&r);
 }
-GST_END_TEST
 
-GST_START_TEST (test_frames_without_times_go_in_order)
+CHECK_TEST (test_frames_without_times_go_in_order)
 {
   Run r = run_new ("octinterlace", 2);
 
@@ -422,7 +414,6 @@ GST_START_TEST (test_frames_without_times_go_in_order)
   check_end (&r);
   run_free (&r);
 }
-GST_END_TEST
 
 /* Frames of any size, all of whose bytes are @value. */
 static GstBuffer *
@@ -450,7 +441,7 @@ push_counted (Run *r, guint camera, guint i, guint64 offset)
 
 /* Offsets say what belongs together, whatever the clocks say, and what no
  * camera has: frame 3. Camera 1 has no frame 1 and counts from 5. */
-GST_START_TEST (test_offsets_in_place_of_times)
+CHECK_LOOP_TEST (test_offsets_in_place_of_times, 3)
 {
   static const gchar *const modes[] = {"drop", "repeat", "black"};
   static const guint repeated[] = {1, 0}, black[] = {1, G_MAXUINT};
@@ -483,10 +474,9 @@ GST_START_TEST (test_offsets_in_place_of_times)
   fail_unless_equals_uint64 (get_stat (&r, "missing-1"), 2);
   run_free (&r);
 }
-GST_END_TEST
 
 /* More than can be filled is an interruption. */
-GST_START_TEST (test_a_jump_of_the_counter_is_not_filled)
+CHECK_TEST (test_a_jump_of_the_counter_is_not_filled)
 {
   Run r = run_new ("octinterlace match=offset missing=black", 2);
 
@@ -500,11 +490,10 @@ GST_START_TEST (test_a_jump_of_the_counter_is_not_filled)
   fail_unless_equals_uint64 (get_stat (&r, "missing-1"), 999999999999);
   run_free (&r);
 }
-GST_END_TEST
 
 /* A counter of 2 + 2 bits in two samples, which begins again at 0. It counts
  * LINES for each frame, and frame 4 is missing. */
-GST_START_TEST (test_a_counter_in_the_line)
+CHECK_TEST (test_a_counter_in_the_line)
 {
   Run r = run_new ("octinterlace match=line counter-sample=3 counter-samples=2 "
                    "counter-bits=2 missing=black",
@@ -553,10 +542,9 @@ GST_START_TEST (test_a_counter_in_the_line)
   check_end (&r);
   run_free (&r);
 }
-GST_END_TEST
 
 /* Without a counter frames go in their order, with a warning. */
-GST_START_TEST (test_no_counter_is_said)
+CHECK_LOOP_TEST (test_no_counter_is_said, 2)
 {
   Run r = run_new (__i__ ? "octinterlace match=line counter-sample=7"
                          : "octinterlace match=offset",
@@ -578,10 +566,9 @@ GST_START_TEST (test_no_counter_is_said)
   }
   run_free (&r);
 }
-GST_END_TEST
 
 /* A frame that is filled already, or damaged, says so. */
-GST_START_TEST (test_flags_of_the_frames)
+CHECK_TEST (test_flags_of_the_frames)
 {
   static const guint flags[][3] = {{0, 0, 0},
       {GST_BUFFER_FLAG_GAP, 0, GST_BUFFER_FLAG_CORRUPTED},
@@ -601,11 +588,10 @@ GST_START_TEST (test_flags_of_the_frames)
   }
   run_free (&r);
 }
-GST_END_TEST
 
 /* --- tensors -------------------------------------------------------------- */
 
-GST_START_TEST (test_tensors_take_turns)
+CHECK_LOOP_TEST (test_tensors_take_turns, 4)
 {
   static const struct {
     const gchar *type;
@@ -668,9 +654,8 @@ GST_START_TEST (test_tensors_take_turns)
   fail_unless (gst_caps_is_equal (caps, wanted), "%" GST_PTR_FORMAT, caps);
   run_free (&r);
 }
-GST_END_TEST
 
-GST_START_TEST (test_cameras_must_be_alike)
+CHECK_TEST (test_cameras_must_be_alike)
 {
   /* whichever camera is told of */
   static const gchar *const words[] = {
@@ -694,11 +679,10 @@ GST_START_TEST (test_cameras_must_be_alike)
     run_free (&r);
   }
 }
-GST_END_TEST
 
 /* Each camera changes when it comes to it; with one that has nothing yet in the
  * new format the B-scan is left out, or has black lines. */
-GST_START_TEST (test_the_format_changes_while_playing)
+CHECK_TEST (test_the_format_changes_while_playing)
 {
   static const guint8 lines[] = {3, 4, 3, 4, 3, 4, 3, 4, 3, 4};
   Run r = run_new ("octinterlace missing=repeat", 2);
@@ -735,7 +719,6 @@ GST_START_TEST (test_the_format_changes_while_playing)
   end (&r);
   run_free (&r);
 }
-GST_END_TEST
 
 static GstSegment
 get_segment (GstHarness *h)
@@ -751,7 +734,7 @@ get_segment (GstHarness *h)
 
 /* What a seek has put before the segment is not shown. The segment is that of
  * the cameras, so the position and the running time are. */
-GST_START_TEST (test_frames_before_the_segment_are_left_out)
+CHECK_TEST (test_frames_before_the_segment_are_left_out)
 {
   Run r = run_new ("octinterlace", 2);
   GstSegment segment, received;
@@ -786,10 +769,9 @@ GST_START_TEST (test_frames_before_the_segment_are_left_out)
   check_end (&r);
   run_free (&r);
 }
-GST_END_TEST
 
 /* After a flush nothing of before is left. */
-GST_START_TEST (test_flush_forgets_frames)
+CHECK_TEST (test_flush_forgets_frames)
 {
   static const guint black[] = {G_MAXUINT, 3};
   Run r = run_new ("octinterlace missing=repeat", 2);
@@ -812,7 +794,6 @@ GST_START_TEST (test_flush_forgets_frames)
   check_frame (&r, 3, black);
   run_free (&r);
 }
-GST_END_TEST
 
 static void
 push_live (GstElement *source)
@@ -828,7 +809,7 @@ push_live (GstElement *source)
 
 /* When it is live, the others do not wait for a camera for ever. The times are
  * those of a machine that may be busy. */
-GST_START_TEST (test_a_live_camera_that_stops_is_missed)
+CHECK_TEST (test_a_live_camera_that_stops_is_missed)
 {
   const gchar *const source =
       "appsrc is-live=true format=time do-timestamp=true min-latency=0 "
@@ -859,7 +840,6 @@ GST_START_TEST (test_a_live_camera_that_stops_is_missed)
   gst_object_unref (pipeline);
   g_free (launch);
 }
-GST_END_TEST
 
 static gpointer
 flush_main (gpointer data)
@@ -883,7 +863,7 @@ flush_at_lag (GstBus *bus, GstMessage *message, gpointer data)
 
 /* One camera is flushed while its frame is put together with those of others:
  * that is finished. */
-GST_START_TEST (test_flush_of_a_camera_while_lines_are_copied)
+CHECK_TEST (test_flush_of_a_camera_while_lines_are_copied)
 {
   static const guint frames[] = {0, 0, G_MAXUINT};
   Run r = run_new ("octinterlace missing=black", 3);
@@ -896,10 +876,9 @@ GST_START_TEST (test_flush_of_a_camera_while_lines_are_copied)
   gst_bus_set_sync_handler (r.bus, NULL, NULL, NULL);
   run_free (&r);
 }
-GST_END_TEST
 
 /* Frames of 4 GiB and more cannot be taken, nor a B-scan of so much be made. */
-GST_START_TEST (test_sizes_that_are_too_large_are_said)
+CHECK_LOOP_TEST (test_sizes_that_are_too_large_are_said, 3)
 {
   Run r = run_new ("octinterlace", 2);
 
@@ -911,10 +890,9 @@ GST_START_TEST (test_sizes_that_are_too_large_are_said)
       GST_STREAM_ERROR, GST_STREAM_ERROR_FORMAT, "4 GiB");
   run_free (&r);
 }
-GST_END_TEST
 
 /* A source may push a frame although its caps were refused. */
-GST_START_TEST (test_a_frame_with_refused_caps_is_an_error)
+CHECK_TEST (test_a_frame_with_refused_caps_is_an_error)
 {
   Run r = run_new ("octinterlace", 2);
 
@@ -927,7 +905,6 @@ GST_START_TEST (test_a_frame_with_refused_caps_is_an_error)
       GST_STREAM_ERROR, GST_STREAM_ERROR_FORMAT, "no known format");
   run_free (&r);
 }
-GST_END_TEST
 
 static gpointer
 flush_all (gpointer data)
@@ -968,7 +945,7 @@ flush_at_start (GstPad *pad, GstPadProbeInfo *info, gpointer data)
 }
 
 /* A stream without a frame ends while it is flushed: no critical. */
-GST_START_TEST (test_a_flush_while_an_empty_stream_ends)
+CHECK_TEST (test_a_flush_while_an_empty_stream_ends)
 {
   Run r = {.element = gst_element_factory_make ("octinterlace", NULL), .n = 2};
   FlushAtStart f = {.run = &r};
@@ -992,11 +969,10 @@ GST_START_TEST (test_a_flush_while_an_empty_stream_ends)
   g_thread_join (f.thread);
   run_free (&r);
 }
-GST_END_TEST
 
 /* A camera that cannot seek has no flush for GstAggregator, which would wait
  * for it for ever. */
-GST_START_TEST (test_a_seek_that_a_camera_cannot_do_is_refused)
+CHECK_TEST (test_a_seek_that_a_camera_cannot_do_is_refused)
 {
   GstElement *pipeline = gst_parse_launch (
       "videotestsrc is-live=true ! video/x-raw,format=GRAY8,width=64,height=8,"
@@ -1030,10 +1006,9 @@ GST_START_TEST (test_a_seek_that_a_camera_cannot_do_is_refused)
   gst_object_unref (sink);
   gst_object_unref (pipeline);
 }
-GST_END_TEST
 
 /* Frames may be of a pool that wants them back. */
-GST_START_TEST (test_nothing_is_kept_after_a_stop)
+CHECK_TEST (test_nothing_is_kept_after_a_stop)
 {
   Run r = run_new ("octinterlace", 2);
   GstBuffer *frame = gst_buffer_ref (frame_new (0, 0));
@@ -1046,42 +1021,3 @@ GST_START_TEST (test_nothing_is_kept_after_a_stop)
   gst_buffer_unref (frame);
   run_free (&r);
 }
-GST_END_TEST
-
-static Suite *
-octinterlace_suite (void)
-{
-  Suite *suite = suite_create ("octinterlace");
-  TCase *tc = tcase_create ("octinterlace");
-
-  suite_add_tcase (suite, tc);
-  tcase_add_test (tc, test_lines_take_turns);
-  tcase_add_test (tc, test_times_may_differ_a_little);
-  tcase_add_test (tc, test_incomplete_bscans_are_left_out);
-  tcase_add_test (tc, test_gaps_are_marked);
-  tcase_add_test (tc, test_a_camera_leaves);
-  tcase_add_test (tc, test_missing_frames_are_replaced);
-  tcase_add_loop_test (tc, test_a_gap_is_a_missing_frame, 0, 3);
-  tcase_add_test (tc, test_a_camera_that_ends_is_missing);
-  tcase_add_test (tc, test_frames_without_times_go_in_order);
-  tcase_add_loop_test (tc, test_offsets_in_place_of_times, 0, 3);
-  tcase_add_test (tc, test_a_jump_of_the_counter_is_not_filled);
-  tcase_add_test (tc, test_a_counter_in_the_line);
-  tcase_add_loop_test (tc, test_no_counter_is_said, 0, 2);
-  tcase_add_test (tc, test_flags_of_the_frames);
-  tcase_add_loop_test (tc, test_tensors_take_turns, 0, 4);
-  tcase_add_test (tc, test_cameras_must_be_alike);
-  tcase_add_test (tc, test_the_format_changes_while_playing);
-  tcase_add_loop_test (tc, test_sizes_that_are_too_large_are_said, 0, 3);
-  tcase_add_test (tc, test_a_frame_with_refused_caps_is_an_error);
-  tcase_add_test (tc, test_a_flush_while_an_empty_stream_ends);
-  tcase_add_test (tc, test_a_seek_that_a_camera_cannot_do_is_refused);
-  tcase_add_test (tc, test_nothing_is_kept_after_a_stop);
-  tcase_add_test (tc, test_frames_before_the_segment_are_left_out);
-  tcase_add_test (tc, test_flush_forgets_frames);
-  tcase_add_test (tc, test_flush_of_a_camera_while_lines_are_copied);
-  tcase_add_test (tc, test_a_live_camera_that_stops_is_missed);
-  return suite;
-}
-
-GST_CHECK_MAIN (octinterlace);

@@ -207,7 +207,25 @@ check_same (
       run (one, format, height), run (several, format, height), what);
 }
 
-GST_START_TEST (test_devices_give_the_bytes_of_one)
+static void
+setup (void)
+{
+  g_setenv ("IMK_MOCK_DEVICES", "3", TRUE);
+  check_make_folder ();
+  write_lights ();
+}
+
+static void
+teardown (void)
+{
+  g_clear_pointer (&lights, g_free);
+  check_remove_folder ();
+}
+
+CHECK_CASE ("devices", setup, teardown)
+CHECK_CASE_TAKES (120)
+
+CHECK_TEST (test_devices_give_the_bytes_of_one)
 {
   static const gchar *const formats[] = {"GRAY8", "GRAY16_LE", "RGBx", "grbg"};
   /* those with the third device behind */
@@ -224,9 +242,8 @@ GST_START_TEST (test_devices_give_the_bytes_of_one)
       check_same ("backend=cuda", several, formats[f], HEIGHT);
     }
 }
-GST_END_TEST
 
-GST_START_TEST (test_a_picture_may_have_fewer_rows_than_there_are_devices)
+CHECK_TEST (test_a_picture_may_have_fewer_rows_than_there_are_devices)
 {
   need_devices ();
   for (gint height = 1; height <= 2; height++) {
@@ -236,11 +253,10 @@ GST_START_TEST (test_a_picture_may_have_fewer_rows_than_there_are_devices)
         "backend=cuda", "backend=cuda cuda-devices=<-1>", "grbg", height);
   }
 }
-GST_END_TEST
 
 /* The share of clipped samples is that of all pictures, of the last set of 5
  * also those of the light of which one band of two is there. */
-GST_START_TEST (test_what_is_said_of_strips_is_said_without)
+CHECK_TEST (test_what_is_said_of_strips_is_said_without)
 {
   guint limit = check_is_mock () ? 30000 : 60000;
 
@@ -253,9 +269,8 @@ GST_START_TEST (test_what_is_said_of_strips_is_said_without)
     check_same ("backend=cuda bands=2", properties, "GRAY8", HEIGHT);
   }
 }
-GST_END_TEST
 
-GST_START_TEST (test_updates_and_what_is_said_are_those_of_one)
+CHECK_TEST (test_updates_and_what_is_said_are_those_of_one)
 {
   need_devices ();
   check_same ("backend=cuda update-interval=3 next-light=true",
@@ -268,9 +283,8 @@ GST_START_TEST (test_updates_and_what_is_said_are_those_of_one)
       "backend=cuda grey-source=luma robust=huber y-axis=down cuda-devices=<-1>",
       "grbg", HEIGHT);
 }
-GST_END_TEST
 
-GST_START_TEST (test_strips_of_devices_change_nothing)
+CHECK_TEST (test_strips_of_devices_change_nothing)
 {
   static const gchar *const formats[] = {"grbg", "GRAY16_LE"};
   static const gchar *const lists[] = {"<-1>", "<0,1>"};
@@ -283,10 +297,9 @@ GST_START_TEST (test_strips_of_devices_change_nothing)
     check_same ("backend=cuda", several, formats[i], HEIGHT);
   }
 }
-GST_END_TEST
 
 /* Wherever pictures are: those on one device are copied from there. */
-GST_START_TEST (test_pictures_come_from_any_memory)
+CHECK_TEST (test_pictures_come_from_any_memory)
 {
   static const GstImagingMemoryMode modes[] = {
       GST_IMAGING_MEMORY_PINNED, GST_IMAGING_MEMORY_DEVICE};
@@ -317,10 +330,9 @@ GST_START_TEST (test_pictures_come_from_any_memory)
   }
   g_string_free (expected, TRUE);
 }
-GST_END_TEST
 
 /* Who wrote them has to be asked once, not each of them by the bus of one. */
-GST_START_TEST (test_results_of_several_are_page_locked)
+CHECK_TEST (test_results_of_several_are_page_locked)
 {
   static const gchar *const properties[] = {
       "backend=cuda", "backend=cuda cuda-devices=<-1>"};
@@ -342,7 +354,6 @@ GST_START_TEST (test_results_of_several_are_page_locked)
     ps_free (&ps);
   }
 }
-GST_END_TEST
 
 /* --- sets that end early -------------------------------------------- */
 
@@ -395,7 +406,7 @@ run_interrupted (const gchar *properties, guint how)
   return told;
 }
 
-GST_START_TEST (test_a_set_may_be_interrupted)
+CHECK_LOOP_TEST (test_a_set_may_be_interrupted, 5)
 {
   need_devices ();
   for (guint i = 0; i < 2; i++) {
@@ -409,19 +420,17 @@ GST_START_TEST (test_a_set_may_be_interrupted)
     check_same_told (expected, found, properties);
   }
 }
-GST_END_TEST
 
 /* --- devices that are not there, or go ------------------------------------ */
 
-GST_START_TEST (test_wrong_devices_are_said)
+CHECK_MOCK_TEST (test_wrong_devices_are_said)
 {
   check_wrong_devices ("photostereo");
 }
-GST_END_TEST
 
 /* A further device goes before the kernel is made, before a picture, before
  * the solution. */
-GST_START_TEST (test_a_device_that_goes_is_an_error)
+CHECK_MOCK_TEST (test_a_device_that_goes_is_an_error)
 {
   static const guint pictures[] = {0, 3, N_LIGHTS - 1};
 
@@ -450,10 +459,9 @@ GST_START_TEST (test_a_device_that_goes_is_an_error)
       ps_free (&ps);
     }
 }
-GST_END_TEST
 
 /* What is left is on the device: a stream and an event. */
-GST_START_TEST (test_a_context_that_is_gone_leaves_nothing_on_the_host)
+CHECK_MOCK_TEST (test_a_context_that_is_gone_leaves_nothing_on_the_host)
 {
   for (guint i = 0; i < 2; i++) {
     Ps ps = ps_new (i ? "backend=cuda cuda-devices=<1,0> memory-limit=30000"
@@ -469,9 +477,8 @@ GST_START_TEST (test_a_context_that_is_gone_leaves_nothing_on_the_host)
     ps_teardown (&ps);
   }
 }
-GST_END_TEST
 
-GST_START_TEST (test_auto_takes_the_cpu_when_a_device_is_gone)
+CHECK_MOCK_TEST (test_auto_takes_the_cpu_when_a_device_is_gone)
 {
   enum { SIDE = 520 }; /* auto would take CUDA */
   Ps ps = ps_new ("cuda-devices=<-1> n-threads=1 set-size=3 mm-per-pixel=0.1");
@@ -493,11 +500,10 @@ GST_START_TEST (test_auto_takes_the_cpu_when_a_device_is_gone)
   check_lose_device (-1);
   ps_free (&ps);
 }
-GST_END_TEST
 
 /* Each call of a set fails once: an error with a sentence, or the set as it is;
  * nothing hangs and nothing is left. */
-GST_START_TEST (test_no_failure_goes_unsaid)
+CHECK_MOCK_TEST (test_no_failure_goes_unsaid)
 {
   gulong n = 0, made = 0;
 
@@ -518,50 +524,3 @@ GST_START_TEST (test_no_failure_goes_unsaid)
   }
   fail_unless (n > 100, "%lu calls", n);
 }
-GST_END_TEST
-
-/* --- suite ---------------------------------------------------------------- */
-
-static void
-setup (void)
-{
-  check_make_folder ();
-  write_lights ();
-}
-
-static void
-teardown (void)
-{
-  g_clear_pointer (&lights, g_free);
-  check_remove_folder ();
-}
-
-static Suite *
-photostereo_devices_suite (void)
-{
-  Suite *s = suite_create ("photostereo-devices");
-  TCase *tc = tcase_create ("devices");
-
-  g_setenv ("IMK_MOCK_DEVICES", "3", TRUE);
-  suite_add_tcase (s, tc);
-  tcase_set_timeout (tc, 120);
-  tcase_add_checked_fixture (tc, setup, teardown);
-  tcase_add_test (tc, test_devices_give_the_bytes_of_one);
-  tcase_add_test (
-      tc, test_a_picture_may_have_fewer_rows_than_there_are_devices);
-  tcase_add_test (tc, test_what_is_said_of_strips_is_said_without);
-  tcase_add_test (tc, test_updates_and_what_is_said_are_those_of_one);
-  tcase_add_test (tc, test_strips_of_devices_change_nothing);
-  tcase_add_test (tc, test_pictures_come_from_any_memory);
-  tcase_add_test (tc, test_results_of_several_are_page_locked);
-  tcase_add_loop_test (tc, test_a_set_may_be_interrupted, 0, 5);
-  check_add_mock_test (tc, test_wrong_devices_are_said);
-  check_add_mock_test (tc, test_a_device_that_goes_is_an_error);
-  check_add_mock_test (
-      tc, test_a_context_that_is_gone_leaves_nothing_on_the_host);
-  check_add_mock_test (tc, test_auto_takes_the_cpu_when_a_device_is_gone);
-  check_add_mock_test (tc, test_no_failure_goes_unsaid);
-  return s;
-}
-
-GST_CHECK_MAIN (photostereo_devices);

@@ -264,7 +264,9 @@ check_progress (Ps *ps, guint lights, gboolean final)
 
 /* --- tests ---------------------------------------------------------------- */
 
-GST_START_TEST (test_every_format_gives_the_plane)
+CHECK_CASE ("photostereo", check_make_folder, check_remove_folder)
+
+CHECK_TEST (test_every_format_gives_the_plane)
 {
   static const gchar *const formats[] = {"GRAY8", "GRAY16_LE", "RGB", "BGR",
       "RGBx", "BGRx", "xRGB", "xBGR", "RGBA", "BGRA", "ARGB", "ABGR",
@@ -290,7 +292,6 @@ GST_START_TEST (test_every_format_gives_the_plane)
       ps_free (&ps);
     }
 }
-GST_END_TEST
 
 /* Fails unless the first pixel of the next buffer has these samples. */
 static void
@@ -346,7 +347,7 @@ raw_picture (const Ps *ps, guint i, guint bits)
   return buffer;
 }
 
-GST_START_TEST (test_mosaics_of_sensors_have_8_to_16_bits)
+CHECK_TEST (test_mosaics_of_sensors_have_8_to_16_bits)
 {
   static const gchar *const patterns[] = {"bggr", "rggb", "gbrg", "grbg"};
   const gdouble albedo[] = {albedo_, albedo_, albedo_};
@@ -367,7 +368,6 @@ GST_START_TEST (test_mosaics_of_sensors_have_8_to_16_bits)
         ps_free (&ps);
       }
 }
-GST_END_TEST
 
 /* room for one row of 31 pixels and eight lights, 22 kB, not for five */
 #define STRIPS "backend=cuda memory-limit=30000"
@@ -396,7 +396,7 @@ solve_sets (const gchar *properties)
   return normals;
 }
 
-GST_START_TEST (test_a_set_that_does_not_fit_the_device_waits_outside)
+CHECK_TEST (test_a_set_that_does_not_fit_the_device_waits_outside)
 {
   g_autoptr (GBytes) whole = solve_sets ("backend=cuda");
   g_autoptr (GBytes) strips = solve_sets (STRIPS);
@@ -407,9 +407,8 @@ GST_START_TEST (test_a_set_that_does_not_fit_the_device_waits_outside)
       "8 pictures of 31x5 do not fit the device and have to stay in host "
       "memory: 1 MiB; host-memory-limit allows 0 MiB");
 }
-GST_END_TEST
 
-GST_START_TEST (test_pictures_that_wait_go_with_a_flush_and_with_the_element)
+CHECK_TEST (test_pictures_that_wait_go_with_a_flush_and_with_the_element)
 {
   Ps ps = ps_new (STRIPS, "normal", NULL);
   GstSegment segment;
@@ -425,10 +424,9 @@ GST_START_TEST (test_pictures_that_wait_go_with_a_flush_and_with_the_element)
   ps_push (&ps, 0); /* and again, without complaint */
   ps_free (&ps);
 }
-GST_END_TEST
 
 /* Also when there is nobody upstream to hear of it. */
-GST_START_TEST (test_a_result_that_nobody_takes_is_said)
+CHECK_LOOP_TEST (test_a_result_that_nobody_takes_is_said, 2)
 {
   Ps ps = ps_new ("", "normal", "video/x-raw,width=3");
 
@@ -442,10 +440,9 @@ GST_START_TEST (test_a_result_that_nobody_takes_is_said)
       GST_STREAM_ERROR, GST_STREAM_ERROR_FAILED, "stream error");
   ps_free (&ps);
 }
-GST_END_TEST
 
 /* Also of one that is asked for in the middle of a set. */
-GST_START_TEST (test_a_late_pad_has_the_segment)
+CHECK_TEST (test_a_late_pad_has_the_segment)
 {
   Ps ps = ps_new ("", "normal", NULL);
   GstHarness *late, *outputs[2];
@@ -474,9 +471,8 @@ GST_START_TEST (test_a_late_pad_has_the_segment)
   gst_harness_teardown (late);
   ps_free (&ps);
 }
-GST_END_TEST
 
-GST_START_TEST (test_downstream_chooses_the_encoding)
+CHECK_TEST (test_downstream_chooses_the_encoding)
 {
   const guint n8[] = {174, 189, 230};
   const guint down8[] = {174, 67, 230};
@@ -503,7 +499,6 @@ GST_START_TEST (test_downstream_chooses_the_encoding)
   check_first_pixel (ps.albedo, "GRAY16_LE", a16, 1);
   ps_free (&ps);
 }
-GST_END_TEST
 
 /* Fails unless offset + scale * sample of the first pixel is @values. */
 /* What the message tells of the set goes with its images. */
@@ -577,7 +572,7 @@ check_quantity (
   gst_caps_unref (caps);
 }
 
-GST_START_TEST (test_samples_tell_what_they_stand_for)
+CHECK_TEST (test_samples_tell_what_they_stand_for)
 {
   const gchar *const backends[] = {"cpu", "cuda"};
   const gdouble albedo[] = {albedo_, albedo_, albedo_};
@@ -599,9 +594,8 @@ GST_START_TEST (test_samples_tell_what_they_stand_for)
     ps_free (&ps);
   }
 }
-GST_END_TEST
 
-GST_START_TEST (test_y_down_goes_from_row_to_row)
+CHECK_TEST (test_y_down_goes_from_row_to_row)
 {
   Ps ps = ps_new ("mm-per-pixel=0.25 y-axis=down", "normal", NULL);
   GstBuffer *buffer;
@@ -620,9 +614,8 @@ GST_START_TEST (test_y_down_goes_from_row_to_row)
   gst_buffer_unref (buffer);
   ps_free (&ps);
 }
-GST_END_TEST
 
-GST_START_TEST (test_a_set_ends_by_count_and_the_next_begins)
+CHECK_TEST (test_a_set_ends_by_count_and_the_next_begins)
 {
   Ps ps = ps_new ("", "normal", NULL);
 
@@ -637,9 +630,8 @@ GST_START_TEST (test_a_set_ends_by_count_and_the_next_begins)
   }
   ps_free (&ps);
 }
-GST_END_TEST
 
-GST_START_TEST (test_a_set_ends_by_set_size_signal_eos_and_caps)
+CHECK_TEST (test_a_set_ends_by_set_size_signal_eos_and_caps)
 {
   Ps ps = ps_new ("set-size=5", "normal", NULL);
 
@@ -670,9 +662,8 @@ GST_START_TEST (test_a_set_ends_by_set_size_signal_eos_and_caps)
       0);
   ps_free (&ps);
 }
-GST_END_TEST
 
-GST_START_TEST (test_too_few_pictures_are_said)
+CHECK_TEST (test_too_few_pictures_are_said)
 {
   const gdouble nothing[] = {0, 0, 0};
   const gdouble mean[] = {(shade (0) + shade (1)) / 2};
@@ -688,10 +679,9 @@ GST_START_TEST (test_too_few_pictures_are_said)
       GST_STREAM_ERROR, GST_STREAM_ERROR_FAILED, "2 of 8 pictures");
   ps_free (&ps);
 }
-GST_END_TEST
 
 /* Who says which light a picture is of has none in the wrong place. */
-GST_START_TEST (test_lights_may_be_left_out_by_name)
+CHECK_TEST (test_lights_may_be_left_out_by_name)
 {
   Ps ps = ps_new ("index-source=offset", "normal", NULL);
 
@@ -709,9 +699,8 @@ GST_START_TEST (test_lights_may_be_left_out_by_name)
       0);
   ps_free (&ps);
 }
-GST_END_TEST
 
-GST_START_TEST (test_a_mask_without_a_pixel_is_said)
+CHECK_TEST (test_a_mask_without_a_pixel_is_said)
 {
   g_autofree gchar *path = check_path_of ("empty.npy");
   g_autofree gchar *properties = g_strdup_printf ("mask-location=%s", path);
@@ -731,9 +720,8 @@ GST_START_TEST (test_a_mask_without_a_pixel_is_said)
       "mask-location is 0 everywhere");
   ps_free (&ps);
 }
-GST_END_TEST
 
-GST_START_TEST (test_a_flush_drops_the_set)
+CHECK_TEST (test_a_flush_drops_the_set)
 {
   Ps ps = ps_new ("", "normal", NULL);
 
@@ -753,9 +741,8 @@ GST_START_TEST (test_a_flush_drops_the_set)
   check_no_buffer (ps.normal);
   ps_free (&ps);
 }
-GST_END_TEST
 
-GST_START_TEST (test_updates_show_the_set_so_far)
+CHECK_TEST (test_updates_show_the_set_so_far)
 {
   Ps ps = ps_new ("update-interval=3 next-light=true", "normal quality", NULL);
   GstMessage *message;
@@ -776,9 +763,8 @@ GST_START_TEST (test_updates_show_the_set_so_far)
   check_progress (&ps, 8, TRUE);
   ps_free (&ps);
 }
-GST_END_TEST
 
-GST_START_TEST (test_stop_below_ends_the_set_early)
+CHECK_TEST (test_stop_below_ends_the_set_early)
 {
   Ps ps = ps_new ("update-interval=3 stop-below=1", "normal", NULL);
 
@@ -793,7 +779,6 @@ GST_START_TEST (test_stop_below_ends_the_set_early)
   }
   ps_free (&ps);
 }
-GST_END_TEST
 
 static GstBuffer *
 with_index (GstBuffer *buffer, guint index)
@@ -806,7 +791,7 @@ with_index (GstBuffer *buffer, guint index)
   return buffer;
 }
 
-GST_START_TEST (test_pictures_may_say_their_light)
+CHECK_TEST (test_pictures_may_say_their_light)
 {
   for (guint by_meta = 0; by_meta < 2; by_meta++) {
     Ps ps = ps_new (
@@ -825,7 +810,6 @@ GST_START_TEST (test_pictures_may_say_their_light)
     ps_free (&ps);
   }
 }
-GST_END_TEST
 
 /* --- bands --------------------------------------------------------------- */
 
@@ -855,7 +839,7 @@ ps_push_bands (Ps *ps, guint bands, const gchar *order, guint first, guint end)
         GST_FLOW_OK);
 }
 
-GST_START_TEST (test_bands_have_one_normal_and_an_albedo_each)
+CHECK_TEST (test_bands_have_one_normal_and_an_albedo_each)
 {
   const guint counts[] = {2, 3, 8, 16};
   const gchar *const others[] = {
@@ -887,9 +871,8 @@ GST_START_TEST (test_bands_have_one_normal_and_an_albedo_each)
     ps_free (&ps);
   }
 }
-GST_END_TEST
 
-GST_START_TEST (test_bands_are_pictures_below_each_other)
+CHECK_TEST (test_bands_are_pictures_below_each_other)
 {
   const gchar *const formats[] = {"GRAY8", "GRAY16_LE"};
 
@@ -918,9 +901,8 @@ GST_START_TEST (test_bands_are_pictures_below_each_other)
     ps_free (&ps);
   }
 }
-GST_END_TEST
 
-GST_START_TEST (test_three_bands_are_a_colour_picture)
+CHECK_TEST (test_three_bands_are_a_colour_picture)
 {
   Ps ps = ps_new ("bands=3", "albedo", "video/x-raw,format=RGB");
   guint expected[3];
@@ -932,10 +914,9 @@ GST_START_TEST (test_three_bands_are_a_colour_picture)
   check_first_pixel (ps.albedo, "RGB", expected, 3);
   ps_free (&ps);
 }
-GST_END_TEST
 
 /* Updates and the end of a set go by lights with all their bands. */
-GST_START_TEST (test_sets_of_bands_are_counted_in_lights)
+CHECK_TEST (test_sets_of_bands_are_counted_in_lights)
 {
   Ps ps = ps_new ("bands=4 update-interval=3 stop-below=1", "normal", NULL);
 
@@ -955,7 +936,6 @@ GST_START_TEST (test_sets_of_bands_are_counted_in_lights)
       "3 pictures of lights of which not all 4 bands");
   ps_free (&ps);
 }
-GST_END_TEST
 
 static GstBuffer *
 with_band (GstBuffer *buffer, guint band)
@@ -967,7 +947,7 @@ with_band (GstBuffer *buffer, guint band)
   return buffer;
 }
 
-GST_START_TEST (test_pictures_may_say_their_band)
+CHECK_TEST (test_pictures_may_say_their_band)
 {
   const gchar *const sources[] = {"index-source=meta", "index-source=offset",
       "index-source=offset band-order=by-band"};
@@ -992,10 +972,9 @@ GST_START_TEST (test_pictures_may_say_their_band)
     ps_free (&ps);
   }
 }
-GST_END_TEST
 
 /* A picture of a light that stays incomplete does not end a set too early. */
-GST_START_TEST (test_sets_of_chosen_lights_are_counted_in_whole_ones)
+CHECK_TEST (test_sets_of_chosen_lights_are_counted_in_whole_ones)
 {
   static const guint pictures[][2] = {
       {0, 0}, {3, 1}, {1, 0}, {2, 0}, {2, 1}, {1, 1}, {5, 0}, {0, 1}};
@@ -1023,7 +1002,6 @@ GST_START_TEST (test_sets_of_chosen_lights_are_counted_in_whole_ones)
       "2 pictures of lights of which not all 2 bands");
   ps_free (&ps);
 }
-GST_END_TEST
 
 /* Returns: (transfer full): the path of [bands, HEIGHT, WIDTH] of u8, @value
  * times 1, 2, ... */
@@ -1042,7 +1020,7 @@ write_dark (guint bands, guint8 value)
   return path;
 }
 
-GST_START_TEST (test_each_band_may_have_a_dark_frame)
+CHECK_TEST (test_each_band_may_have_a_dark_frame)
 {
   g_autofree gchar *dark = write_dark (4, 3);
   g_autofree gchar *all = g_strdup_printf ("bands=4 dark-location=%s", dark);
@@ -1058,9 +1036,8 @@ GST_START_TEST (test_each_band_may_have_a_dark_frame)
   check_tensor (ps.ambient, ambient, 4, 0.002);
   ps_free (&ps);
 }
-GST_END_TEST
 
-GST_START_TEST (test_bad_bands_are_refused)
+CHECK_TEST (test_bad_bands_are_refused)
 {
   g_autofree gchar *dark = write_dark (3, 1);
   g_autofree gchar *all = g_strdup_printf ("bands=4 dark-location=%s", dark);
@@ -1085,7 +1062,6 @@ GST_START_TEST (test_bad_bands_are_refused)
       GST_STREAM_ERROR, GST_STREAM_ERROR_FORMAT, "and another one, \"band\"");
   ps_free (&ps);
 }
-GST_END_TEST
 
 /* --- indices ------------------------------------------------------------- */
 
@@ -1123,7 +1099,7 @@ offset_none (GstBuffer *buffer)
   return buffer;
 }
 
-GST_START_TEST (test_bad_indices_are_refused)
+CHECK_TEST (test_bad_indices_are_refused)
 {
   Ps ps;
 
@@ -1140,10 +1116,9 @@ GST_START_TEST (test_bad_indices_are_refused)
       GST_STREAM_ERROR, GST_STREAM_ERROR_FORMAT, "second picture");
   ps_free (&ps);
 }
-GST_END_TEST
 
 /* Fails unless caps are refused with these words. */
-GST_START_TEST (test_bad_settings_are_refused)
+CHECK_TEST (test_bad_settings_are_refused)
 {
   g_autofree gchar *bad = write_file ("bad.lp", "0 0 1\n0 nan 1\n");
   g_autofree gchar *mixed = write_file ("mixed.txt", "0 0 1\n0 9 3\n1 0 7\n");
@@ -1195,9 +1170,8 @@ GST_START_TEST (test_bad_settings_are_refused)
     check_refused (properties, cases[i].domain, cases[i].code, cases[i].words);
   }
 }
-GST_END_TEST
 
-GST_START_TEST (test_lights_that_cannot_do_are_said_before)
+CHECK_TEST (test_lights_that_cannot_do_are_said_before)
 {
   static const gchar *const files[] = {
       "0 0 1\n0.6 0.02 0.8\n-0.6 0.02 0.8\n0.8 -0.02 0.6\n",
@@ -1223,10 +1197,9 @@ GST_START_TEST (test_lights_that_cannot_do_are_said_before)
     ps_free (&ps);
   }
 }
-GST_END_TEST
 
 /* Of 155 pixels, the first @n_black are black in all pictures. */
-GST_START_TEST (test_many_pixels_without_normal_are_said)
+CHECK_TEST (test_many_pixels_without_normal_are_said)
 {
   static const struct {
     guint n_black;
@@ -1260,11 +1233,10 @@ GST_START_TEST (test_many_pixels_without_normal_are_said)
     ps_free (&ps);
   }
 }
-GST_END_TEST
 
 /* Pictures of a camera that takes set after set; some do not arrive. Times
  * alone tell where offsets do not count pictures. */
-GST_START_TEST (test_lost_pictures_keep_their_places)
+CHECK_TEST (test_lost_pictures_keep_their_places)
 {
   static const struct {
     guint lost[3]; /* of the pictures from the beginning on, 0: none */
@@ -1325,10 +1297,9 @@ GST_START_TEST (test_lost_pictures_keep_their_places)
     ps_free (&ps);
   }
 }
-GST_END_TEST
 
 /* An application that waits for the lamps keeps every tenth picture. */
-GST_START_TEST (test_pictures_that_are_picked_are_in_order)
+CHECK_TEST (test_pictures_that_are_picked_are_in_order)
 {
   Ps ps = ps_new ("", "normal", NULL);
 
@@ -1347,10 +1318,9 @@ GST_START_TEST (test_pictures_that_are_picked_are_in_order)
       check_count_messages (ps.bus, GST_MESSAGE_WARNING), 0);
   ps_free (&ps);
 }
-GST_END_TEST
 
 /* A plane in 8 pictures, in the order of the lights or not. */
-GST_START_TEST (test_lights_that_do_not_explain_the_pictures_are_said)
+CHECK_TEST (test_lights_that_do_not_explain_the_pictures_are_said)
 {
   for (guint k = 0; k < 4; k++) {
     Ps ps = ps_new (k / 2 ? "backend=cuda" : "backend=cpu", "normal", NULL);
@@ -1377,10 +1347,9 @@ GST_START_TEST (test_lights_that_do_not_explain_the_pictures_are_said)
     ps_free (&ps);
   }
 }
-GST_END_TEST
 
 /* Pictures are 31 x 5 pixels. */
-GST_START_TEST (test_a_picture_among_the_lamps_is_said)
+CHECK_TEST (test_a_picture_among_the_lamps_is_said)
 {
   static const struct {
     const gchar *properties, *words; /* NULL: nothing is said */
@@ -1415,9 +1384,8 @@ GST_START_TEST (test_a_picture_among_the_lamps_is_said)
     ps_free (&ps);
   }
 }
-GST_END_TEST
 
-GST_START_TEST (test_black_and_saturated_pictures_are_said)
+CHECK_TEST (test_black_and_saturated_pictures_are_said)
 {
   const gdouble nothing[] = {0, 0, 0};
 
@@ -1447,7 +1415,6 @@ GST_START_TEST (test_black_and_saturated_pictures_are_said)
       ps_free (&ps);
     }
 }
-GST_END_TEST
 
 /* The set with the brightest @n pictures at full scale. */
 static void
@@ -1477,7 +1444,7 @@ check_clipped_share (Ps *ps, gdouble expected)
   gst_message_unref (message);
 }
 
-GST_START_TEST (test_clipped_pictures_do_not_bend_the_plane_and_are_said)
+CHECK_TEST (test_clipped_pictures_do_not_bend_the_plane_and_are_said)
 {
   const gchar *const modes[] = {"threshold-mode=relative t-res=1 t-max=1000",
       "threshold-mode=absolute t-max=1000", "robust=huber"};
@@ -1503,9 +1470,8 @@ GST_START_TEST (test_clipped_pictures_do_not_bend_the_plane_and_are_said)
     ps_free (&ps);
   }
 }
-GST_END_TEST
 
-GST_START_TEST (test_saturation_says_where_samples_are_clipped)
+CHECK_TEST (test_saturation_says_where_samples_are_clipped)
 {
   Ps ps = ps_new ("saturation=40000", "quality", NULL);
   const gdouble nothing[] = {0, 0, 0, 0};
@@ -1528,9 +1494,8 @@ GST_START_TEST (test_saturation_says_where_samples_are_clipped)
       GST_LIBRARY_ERROR_SETTINGS, "saturation is 300, but samples end at 255");
   ps_free (&ps);
 }
-GST_END_TEST
 
-GST_START_TEST (test_rows_with_padding_are_read)
+CHECK_TEST (test_rows_with_padding_are_read)
 {
   Ps ps = ps_new ("", "normal", NULL);
 
@@ -1551,9 +1516,8 @@ GST_START_TEST (test_rows_with_padding_are_read)
   check_tensor (ps.normal, normal_, 3, 5e-4);
   ps_free (&ps);
 }
-GST_END_TEST
 
-GST_START_TEST (test_times_are_those_of_the_last_picture)
+CHECK_TEST (test_times_are_those_of_the_last_picture)
 {
   Ps ps = ps_new ("", "normal", NULL);
   GstBuffer *buffer;
@@ -1572,9 +1536,8 @@ GST_START_TEST (test_times_are_those_of_the_last_picture)
   gst_buffer_unref (buffer);
   ps_free (&ps);
 }
-GST_END_TEST
 
-GST_START_TEST (test_a_pad_that_goes_stops_nobody)
+CHECK_TEST (test_a_pad_that_goes_stops_nobody)
 {
   Ps ps = ps_new ("", "normal albedo", NULL);
   GstPad *pad = gst_element_get_static_pad (ps.element, "albedo");
@@ -1590,7 +1553,6 @@ GST_START_TEST (test_a_pad_that_goes_stops_nobody)
   check_tensor (ps.normal, normal_, 3, 5e-4);
   ps_free (&ps);
 }
-GST_END_TEST
 
 static gpointer
 push_set_in_thread (gpointer ps)
@@ -1599,7 +1561,7 @@ push_set_in_thread (gpointer ps)
   return NULL;
 }
 
-GST_START_TEST (test_pads_come_and_go_while_another_waits)
+CHECK_TEST (test_pads_come_and_go_while_another_waits)
 {
   Ps ps = ps_new ("", "normal", NULL);
   CheckWaiting w;
@@ -1615,9 +1577,8 @@ GST_START_TEST (test_pads_come_and_go_while_another_waits)
   check_tensor (ps.normal, normal_, 3, 5e-4);
   ps_free (&ps);
 }
-GST_END_TEST
 
-GST_START_TEST (test_a_pad_may_go_while_it_pushes)
+CHECK_TEST (test_a_pad_may_go_while_it_pushes)
 {
   Ps ps = ps_new ("", "normal albedo", NULL);
   CheckWaiting w;
@@ -1631,7 +1592,6 @@ GST_START_TEST (test_a_pad_may_go_while_it_pushes)
   check_tensor (ps.normal, normal_, 3, 5e-4);
   ps_free (&ps);
 }
-GST_END_TEST
 
 static gpointer
 finish_sets (gpointer element)
@@ -1641,7 +1601,7 @@ finish_sets (gpointer element)
   return NULL;
 }
 
-GST_START_TEST (test_sets_may_be_finished_while_the_element_stops)
+CHECK_TEST (test_sets_may_be_finished_while_the_element_stops)
 {
   for (guint i = 0; i < 50; i++) {
     Ps ps = ps_new ("", "normal", NULL);
@@ -1656,7 +1616,6 @@ GST_START_TEST (test_sets_may_be_finished_while_the_element_stops)
     ps_free (&ps);
   }
 }
-GST_END_TEST
 
 static gpointer
 push_picture_in_thread (gpointer ps)
@@ -1666,7 +1625,7 @@ push_picture_in_thread (gpointer ps)
 }
 
 /* A paused pipeline keeps the first update, and the thread that brought it. */
-GST_START_TEST (test_a_set_may_be_finished_while_an_update_waits)
+CHECK_TEST (test_a_set_may_be_finished_while_an_update_waits)
 {
   Ps ps = ps_new ("update-interval=1", "normal", NULL);
   CheckWaiting w;
@@ -1681,10 +1640,9 @@ GST_START_TEST (test_a_set_may_be_finished_while_an_update_waits)
   check_progress (&ps, 1, TRUE);
   ps_free (&ps);
 }
-GST_END_TEST
 
 /* The next picture may come before the set could be ended. */
-GST_START_TEST (test_finish_set_parts_the_pictures_before_from_those_after)
+CHECK_TEST (test_finish_set_parts_the_pictures_before_from_those_after)
 {
   for (guint i = 0; i < 20; i++) {
     Ps ps = ps_new ("index-source=offset", "normal", NULL);
@@ -1706,7 +1664,6 @@ GST_START_TEST (test_finish_set_parts_the_pictures_before_from_those_after)
     ps_free (&ps);
   }
 }
-GST_END_TEST
 
 /* Returns: (transfer full): the normals of the plane under lamps near by */
 static GstBuffer *
@@ -1724,7 +1681,7 @@ normals_of_near_lamps (const gchar *properties)
   return buffer;
 }
 
-GST_START_TEST (test_the_centre_may_be_any_pixel)
+CHECK_TEST (test_the_centre_may_be_any_pixel)
 {
   const gchar *const same[] = {"centre-x=15", "centre-y=2"};
   const gchar *const others[] = {"centre-x=-1", "centre-y=-1"};
@@ -1746,10 +1703,9 @@ GST_START_TEST (test_the_centre_may_be_any_pixel)
   gst_buffer_unmap (middle, &map);
   gst_buffer_unref (middle);
 }
-GST_END_TEST
 
 /* 12 bits in 16: what is clipped stands at 4095. */
-GST_START_TEST (test_samples_that_end_at_a_power_of_2_are_said)
+CHECK_TEST (test_samples_that_end_at_a_power_of_2_are_said)
 {
   for (guint most = 4094; most <= 4096; most++) {
     Ps ps = ps_new ("", "normal", NULL);
@@ -1777,9 +1733,8 @@ GST_START_TEST (test_samples_that_end_at_a_power_of_2_are_said)
     ps_free (&ps);
   }
 }
-GST_END_TEST
 
-GST_START_TEST (test_a_bit_depth_below_the_data_is_said)
+CHECK_TEST (test_a_bit_depth_below_the_data_is_said)
 {
   const gchar *const properties[] = {"bit-depth=16", "bit-depth=12"};
 
@@ -1797,11 +1752,10 @@ GST_START_TEST (test_a_bit_depth_below_the_data_is_said)
       ps_free (&ps);
     }
 }
-GST_END_TEST
 
 /* A wrong value is a warning with the picture or set at which it would count,
  * and what was in use stays. */
-GST_START_TEST (test_wrong_values_do_not_end_a_stream)
+CHECK_TEST (test_wrong_values_do_not_end_a_stream)
 {
   static const struct {
     const gchar *property, *value, *words;
@@ -1854,11 +1808,10 @@ GST_START_TEST (test_wrong_values_do_not_end_a_stream)
     ps_free (&ps);
   }
 }
-GST_END_TEST
 
 /* Changes of the solver count at once, those of the lights with the next set.
  */
-GST_START_TEST (test_files_count_from_the_next_set_on)
+CHECK_TEST (test_files_count_from_the_next_set_on)
 {
   Ps ps = ps_new ("", "albedo", NULL);
   const gdouble bright[] = {albedo_}, dim[] = {albedo_ / 2};
@@ -1886,9 +1839,8 @@ GST_START_TEST (test_files_count_from_the_next_set_on)
   check_tensor (ps.albedo, bright, 1, 0.001);
   ps_free (&ps);
 }
-GST_END_TEST
 
-GST_START_TEST (test_pictures_without_a_place_are_left_out)
+CHECK_TEST (test_pictures_without_a_place_are_left_out)
 {
   Ps ps = ps_new ("", "normal", NULL);
 
@@ -1908,10 +1860,9 @@ GST_START_TEST (test_pictures_without_a_place_are_left_out)
       0);
   ps_free (&ps);
 }
-GST_END_TEST
 
 /* Of pixels that are not square; lamps 100 mm above the object. */
-GST_START_TEST (test_outputs_have_the_aspect_of_the_pixels)
+CHECK_TEST (test_outputs_have_the_aspect_of_the_pixels)
 {
   static const gchar *const peers[] = {"other/tensors", "video/x-raw"};
   g_autofree gchar *path =
@@ -1945,10 +1896,9 @@ GST_START_TEST (test_outputs_have_the_aspect_of_the_pixels)
     ps_free (&ps);
   }
 }
-GST_END_TEST
 
 /* 0 and 1 of a bool are the counts 0 and 1 of the frames' type. */
-GST_START_TEST (test_masks_darks_and_whites_may_be_bool)
+CHECK_TEST (test_masks_darks_and_whites_may_be_bool)
 {
   static const gchar *const formats[] = {"GRAY8", "GRAY16_LE"};
   const guint64 dims[] = {HEIGHT, WIDTH};
@@ -1988,9 +1938,8 @@ GST_START_TEST (test_masks_darks_and_whites_may_be_bool)
     ps_free (&ps);
   }
 }
-GST_END_TEST
 
-GST_START_TEST (test_settings_change_while_playing)
+CHECK_TEST (test_settings_change_while_playing)
 {
   const gdouble all[] = {8, 1, 0, 0}, five[] = {5, 1, 0, 0};
   Ps ps = ps_new ("robust=none", "quality", NULL);
@@ -2013,73 +1962,3 @@ GST_START_TEST (test_settings_change_while_playing)
   }
   ps_free (&ps);
 }
-GST_END_TEST
-
-static Suite *
-photostereo_suite (void)
-{
-  Suite *suite = suite_create ("photostereo");
-  TCase *tc = tcase_create ("photostereo");
-
-  suite_add_tcase (suite, tc);
-  tcase_add_checked_fixture (tc, check_make_folder, check_remove_folder);
-  tcase_add_test (tc, test_every_format_gives_the_plane);
-  tcase_add_test (tc, test_mosaics_of_sensors_have_8_to_16_bits);
-  tcase_add_test (tc, test_a_set_that_does_not_fit_the_device_waits_outside);
-  tcase_add_test (
-      tc, test_pictures_that_wait_go_with_a_flush_and_with_the_element);
-  tcase_add_loop_test (tc, test_a_result_that_nobody_takes_is_said, 0, 2);
-  tcase_add_test (tc, test_a_late_pad_has_the_segment);
-  tcase_add_test (tc, test_downstream_chooses_the_encoding);
-  tcase_add_test (tc, test_samples_tell_what_they_stand_for);
-  tcase_add_test (tc, test_y_down_goes_from_row_to_row);
-  tcase_add_test (tc, test_a_set_ends_by_count_and_the_next_begins);
-  tcase_add_test (tc, test_a_set_ends_by_set_size_signal_eos_and_caps);
-  tcase_add_test (tc, test_too_few_pictures_are_said);
-  tcase_add_test (tc, test_lights_may_be_left_out_by_name);
-  tcase_add_test (tc, test_a_mask_without_a_pixel_is_said);
-  tcase_add_test (tc, test_a_flush_drops_the_set);
-  tcase_add_test (tc, test_updates_show_the_set_so_far);
-  tcase_add_test (tc, test_stop_below_ends_the_set_early);
-  tcase_add_test (tc, test_pictures_may_say_their_light);
-  tcase_add_test (tc, test_bands_have_one_normal_and_an_albedo_each);
-  tcase_add_test (tc, test_bands_are_pictures_below_each_other);
-  tcase_add_test (tc, test_three_bands_are_a_colour_picture);
-  tcase_add_test (tc, test_sets_of_bands_are_counted_in_lights);
-  tcase_add_test (tc, test_pictures_may_say_their_band);
-  tcase_add_test (tc, test_sets_of_chosen_lights_are_counted_in_whole_ones);
-  tcase_add_test (tc, test_each_band_may_have_a_dark_frame);
-  tcase_add_test (tc, test_bad_bands_are_refused);
-  tcase_add_test (tc, test_bad_indices_are_refused);
-  tcase_add_test (tc, test_bad_settings_are_refused);
-  tcase_add_test (tc, test_lights_that_cannot_do_are_said_before);
-  tcase_add_test (tc, test_many_pixels_without_normal_are_said);
-  tcase_add_test (tc, test_a_picture_among_the_lamps_is_said);
-  tcase_add_test (tc, test_black_and_saturated_pictures_are_said);
-  tcase_add_test (tc, test_clipped_pictures_do_not_bend_the_plane_and_are_said);
-  tcase_add_test (tc, test_saturation_says_where_samples_are_clipped);
-  tcase_add_test (tc, test_rows_with_padding_are_read);
-  tcase_add_test (tc, test_times_are_those_of_the_last_picture);
-  tcase_add_test (tc, test_a_pad_that_goes_stops_nobody);
-  tcase_add_test (tc, test_pads_come_and_go_while_another_waits);
-  tcase_add_test (tc, test_a_pad_may_go_while_it_pushes);
-  tcase_add_test (tc, test_a_set_may_be_finished_while_an_update_waits);
-  tcase_add_test (
-      tc, test_finish_set_parts_the_pictures_before_from_those_after);
-  tcase_add_test (tc, test_the_centre_may_be_any_pixel);
-  tcase_add_test (tc, test_a_bit_depth_below_the_data_is_said);
-  tcase_add_test (tc, test_samples_that_end_at_a_power_of_2_are_said);
-  tcase_add_test (tc, test_lights_that_do_not_explain_the_pictures_are_said);
-  tcase_add_test (tc, test_lost_pictures_keep_their_places);
-  tcase_add_test (tc, test_pictures_that_are_picked_are_in_order);
-  tcase_add_test (tc, test_settings_change_while_playing);
-  tcase_add_test (tc, test_wrong_values_do_not_end_a_stream);
-  tcase_add_test (tc, test_files_count_from_the_next_set_on);
-  tcase_add_test (tc, test_pictures_without_a_place_are_left_out);
-  tcase_add_test (tc, test_masks_darks_and_whites_may_be_bool);
-  tcase_add_test (tc, test_outputs_have_the_aspect_of_the_pixels);
-  tcase_add_test (tc, test_sets_may_be_finished_while_the_element_stops);
-  return suite;
-}
-
-GST_CHECK_MAIN (photostereo);

@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /* The element picturesrc: pixels, strides, times, seeking and errors. */
 #include <gst/base/gstbasesrc.h>
-#include <gst/check/gstcheck.h>
-#include <gst/check/gstharness.h>
 #include <gst/video/gstvideopool.h>
 #include <gst/video/video.h>
 
@@ -25,20 +23,15 @@ static gchar *path; /* of the one array of a test */
 static void
 make_path (void)
 {
-  g_autofree gchar *folder = g_dir_make_tmp ("picturesrc-XXXXXX", NULL);
-
-  fail_unless (folder != NULL);
-  path = g_build_filename (folder, "frames.npy", NULL);
+  check_make_folder ();
+  path = check_path_of ("frames.npy");
 }
 
 static void
 remove_path (void)
 {
-  g_autofree gchar *folder = g_path_get_dirname (path);
-
-  g_unlink (path);
-  g_rmdir (folder);
   g_clear_pointer (&path, g_free);
+  check_remove_folder ();
 }
 
 /* The value at each index, so that a mistaken place shows: it repeats after a
@@ -218,7 +211,9 @@ assert_plays (guint n_frames, GstVideoFormat format, guint width, guint height,
 
 /* --- pixels --- */
 
-GST_START_TEST (test_u8_is_gray8_with_padded_rows)
+CHECK_CASE ("picturesrc", make_path, remove_path)
+
+CHECK_TEST (test_u8_is_gray8_with_padded_rows)
 {
   GstHarness *h;
   GstBuffer *buffer;
@@ -236,9 +231,8 @@ GST_START_TEST (test_u8_is_gray8_with_padded_rows)
   gst_buffer_unref (buffer);
   gst_harness_teardown (h);
 }
-GST_END_TEST;
 
-GST_START_TEST (test_u16_is_gray16)
+CHECK_TEST (test_u16_is_gray16)
 {
   write_array (GST_IMAGING_ND_ARRAY_TYPE_U16, 3, 3, 5, 7, 1);
   assert_plays (3,
@@ -246,9 +240,8 @@ GST_START_TEST (test_u16_is_gray16)
                                       : GST_VIDEO_FORMAT_GRAY16_BE,
       7, 5, 1);
 }
-GST_END_TEST;
 
-GST_START_TEST (test_big_endian_u16_has_the_same_values)
+CHECK_TEST (test_big_endian_u16_has_the_same_values)
 {
   gchar *content;
   gsize size;
@@ -271,9 +264,8 @@ GST_START_TEST (test_big_endian_u16_has_the_same_values)
                                       : GST_VIDEO_FORMAT_GRAY16_BE,
       7, 5, 1);
 }
-GST_END_TEST;
 
-GST_START_TEST (test_four_dimensions_are_colour)
+CHECK_TEST (test_four_dimensions_are_colour)
 {
   GstVideoFormat rgba64 = G_BYTE_ORDER == G_LITTLE_ENDIAN
                               ? GST_VIDEO_FORMAT_RGBA64_LE
@@ -288,9 +280,8 @@ GST_START_TEST (test_four_dimensions_are_colour)
   write_array (GST_IMAGING_ND_ARRAY_TYPE_U16, 4, 2, 3, 5, 4);
   assert_plays (2, rgba64, 5, 3, 4);
 }
-GST_END_TEST;
 
-GST_START_TEST (test_three_channels_of_u16_get_an_opaque_alpha)
+CHECK_TEST (test_three_channels_of_u16_get_an_opaque_alpha)
 {
   write_array (GST_IMAGING_ND_ARRAY_TYPE_U16, 4, 2, 3, 5, 3);
   assert_plays (2,
@@ -298,16 +289,14 @@ GST_START_TEST (test_three_channels_of_u16_get_an_opaque_alpha)
                                       : GST_VIDEO_FORMAT_RGBA64_BE,
       5, 3, 3);
 }
-GST_END_TEST;
 
-GST_START_TEST (test_two_dimensions_are_one_frame)
+CHECK_TEST (test_two_dimensions_are_one_frame)
 {
   write_array (GST_IMAGING_ND_ARRAY_TYPE_U8, 2, 5, 7, 1, 1);
   assert_plays (1, GST_VIDEO_FORMAT_GRAY8, 7, 5, 1);
   write_array (GST_IMAGING_ND_ARRAY_TYPE_U8, 2, 1, 1, 1, 1);
   assert_plays (1, GST_VIDEO_FORMAT_GRAY8, 1, 1, 1);
 }
-GST_END_TEST;
 
 /* --- memory --- */
 
@@ -345,7 +334,7 @@ offer_padded_pool (GstPad *pad, GstPadProbeInfo *info, gpointer pool)
   return GST_PAD_PROBE_HANDLED;
 }
 
-GST_START_TEST (test_frames_are_written_into_the_pool_of_the_next_element)
+CHECK_TEST (test_frames_are_written_into_the_pool_of_the_next_element)
 {
   GstHarness *h;
   GstBufferPool *pool = gst_video_buffer_pool_new ();
@@ -374,11 +363,10 @@ GST_START_TEST (test_frames_are_written_into_the_pool_of_the_next_element)
   gst_harness_teardown (h);
   gst_object_unref (pool);
 }
-GST_END_TEST;
 
 /* The GPU's memory is a mock here; what an element cannot use where it lies, it
  * would copy. */
-GST_START_TEST (test_frames_are_read_into_page_locked_memory)
+CHECK_TEST (test_frames_are_read_into_page_locked_memory)
 {
   static const struct {
     GstImagingNdArrayType type;
@@ -405,7 +393,6 @@ GST_START_TEST (test_frames_are_read_into_page_locked_memory)
     dispose_pipeline (pipeline);
   }
 }
-GST_END_TEST;
 
 /* Bytes of memory that this process uses. */
 static gint64
@@ -419,7 +406,7 @@ count_memory (void)
   return (gint64) n_pages * sysconf (_SC_PAGESIZE);
 }
 
-GST_START_TEST (test_memory_does_not_grow_with_the_array)
+CHECK_TEST (test_memory_does_not_grow_with_the_array)
 {
   GstElement *pipeline;
   gint64 before, grown;
@@ -435,11 +422,10 @@ GST_START_TEST (test_memory_does_not_grow_with_the_array)
   fail_unless (grown < 8 * 1024 * 1024, "grew by %" G_GINT64_FORMAT, grown);
   dispose_pipeline (pipeline);
 }
-GST_END_TEST;
 
 /* --- time --- */
 
-GST_START_TEST (test_times_follow_the_framerate_without_gaps)
+CHECK_TEST (test_times_follow_the_framerate_without_gaps)
 {
   GstHarness *h;
   GstClockTime end = 0;
@@ -465,7 +451,6 @@ GST_START_TEST (test_times_follow_the_framerate_without_gaps)
   fail_unless_equals_int (GST_VIDEO_INFO_FPS_D (&info), 1001);
   gst_harness_teardown (h);
 }
-GST_END_TEST;
 
 /* --- seeking --- */
 
@@ -494,7 +479,7 @@ note_first (GstElement *identity, GstBuffer *buffer, gpointer first)
     *(gint64 *) first = GST_BUFFER_OFFSET (buffer);
 }
 
-GST_START_TEST (test_a_seek_reads_and_shows_the_frame_of_that_time)
+CHECK_TEST (test_a_seek_reads_and_shows_the_frame_of_that_time)
 {
   GstElement *pipeline, *identity;
   gint64 first_read = 0;
@@ -523,9 +508,8 @@ GST_START_TEST (test_a_seek_reads_and_shows_the_frame_of_that_time)
   gst_object_unref (identity);
   dispose_pipeline (pipeline);
 }
-GST_END_TEST;
 
-GST_START_TEST (test_a_seek_in_frames_shows_that_frame)
+CHECK_TEST (test_a_seek_in_frames_shows_that_frame)
 {
   GstElement *pipeline;
 
@@ -540,7 +524,6 @@ GST_START_TEST (test_a_seek_in_frames_shows_that_frame)
   }
   dispose_pipeline (pipeline);
 }
-GST_END_TEST;
 
 static void
 note_offset (GstElement *sink, GstBuffer *buffer, GstPad *pad, gpointer offsets)
@@ -578,7 +561,7 @@ assert_played (gdouble rate, gint64 start, gint64 stop, const gchar *expected)
 }
 
 /* Also where the time of that frame is beyond what 64 bits hold. */
-GST_START_TEST (test_a_seek_beyond_the_end_plays_nothing)
+CHECK_TEST (test_a_seek_beyond_the_end_plays_nothing)
 {
   const gint64 places[] = {6, 60, G_GINT64_CONSTANT (1) << 62};
 
@@ -602,9 +585,8 @@ GST_START_TEST (test_a_seek_beyond_the_end_plays_nothing)
     dispose_pipeline (pipeline);
   }
 }
-GST_END_TEST;
 
-GST_START_TEST (test_a_segment_ends_where_it_should_in_both_directions)
+CHECK_TEST (test_a_segment_ends_where_it_should_in_both_directions)
 {
   const gint64 ms = GST_MSECOND;
 
@@ -618,9 +600,8 @@ GST_START_TEST (test_a_segment_ends_where_it_should_in_both_directions)
   assert_played (-1, 200 * ms, 400 * ms, " 3 2");
   assert_played (-1, 0, 401 * ms, " 4 3 2 1 0");
 }
-GST_END_TEST;
 
-GST_START_TEST (test_duration_is_known_in_time_and_frames)
+CHECK_TEST (test_duration_is_known_in_time_and_frames)
 {
   GstElement *pipeline;
   gint64 value;
@@ -641,13 +622,12 @@ GST_START_TEST (test_duration_is_known_in_time_and_frames)
   fail_unless_equals_int64 (value, 700 * GST_MSECOND);
   dispose_pipeline (pipeline);
 }
-GST_END_TEST;
 
 /* What gst_segment_do_seek () makes of a seek that names a stop before the
  * position, and of one backwards that names nothing, before a frame goes in
  * between: it counts from a position that is not in the segment, and the next
  * running time is a critical. */
-GST_START_TEST (test_a_stop_before_the_position_leaves_a_segment_that_counts)
+CHECK_TEST (test_a_stop_before_the_position_leaves_a_segment_that_counts)
 {
   GstElement *pipeline, *source;
   GstSegment segment;
@@ -679,7 +659,6 @@ GST_START_TEST (test_a_stop_before_the_position_leaves_a_segment_that_counts)
   gst_object_unref (source);
   dispose_pipeline (pipeline);
 }
-GST_END_TEST;
 
 static void
 assert_seekable (GstPad *pad, GstFormat format, gint64 end)
@@ -696,7 +675,7 @@ assert_seekable (GstPad *pad, GstFormat format, gint64 end)
   gst_query_unref (query);
 }
 
-GST_START_TEST (test_queries_answer_in_time_and_frames)
+CHECK_TEST (test_queries_answer_in_time_and_frames)
 {
   GstElement *pipeline, *source;
   GstPad *pad;
@@ -721,7 +700,6 @@ GST_START_TEST (test_queries_answer_in_time_and_frames)
   gst_object_unref (source);
   dispose_pipeline (pipeline);
 }
-GST_END_TEST;
 
 static void
 assert_rate (const gchar *launch, gint n, gint d)
@@ -745,7 +723,7 @@ assert_rate (const gchar *launch, gint n, gint d)
   dispose_pipeline (pipeline);
 }
 
-GST_START_TEST (test_a_framerate_that_is_not_set_is_that_of_downstream)
+CHECK_TEST (test_a_framerate_that_is_not_set_is_that_of_downstream)
 {
   write_array (GST_IMAGING_ND_ARRAY_TYPE_U8, 3, 4, 2, 5, 1);
   assert_rate ("picturesrc name=source ! fakesink", 25, 1);
@@ -759,10 +737,9 @@ GST_START_TEST (test_a_framerate_that_is_not_set_is_that_of_downstream)
                "video/x-raw,framerate=[1/1,10/1] ! fakesink",
       7, 1);
 }
-GST_END_TEST;
 
 /* Which of three dimensions are what: told once where it is a guess. */
-GST_START_TEST (test_three_dimensions_are_a_colour_picture_or_what_axes_say)
+CHECK_TEST (test_three_dimensions_are_a_colour_picture_or_what_axes_say)
 {
   const struct {
     guint64 dims[3];
@@ -805,7 +782,6 @@ GST_START_TEST (test_three_dimensions_are_a_colour_picture_or_what_axes_say)
     gst_harness_teardown (h);
   }
 }
-GST_END_TEST;
 
 /* --- tensors --- */
 
@@ -827,7 +803,7 @@ assert_caps (GstHarness *h, const gchar *expected)
   ", dimensions = (string) " DIMENSIONS ", framerate = 25/1"
 
 /* The bytes of the file, whatever the type. */
-GST_START_TEST (test_other_types_and_shapes_are_tensors)
+CHECK_TEST (test_other_types_and_shapes_are_tensors)
 {
   static const struct {
     GstImagingNdArrayType type;
@@ -893,10 +869,9 @@ GST_START_TEST (test_other_types_and_shapes_are_tensors)
     gst_harness_teardown (h);
   }
 }
-GST_END_TEST;
 
 /* The peer chooses among the ways to describe the same samples. */
-GST_START_TEST (test_the_next_element_chooses_video_or_a_tensor)
+CHECK_TEST (test_the_next_element_chooses_video_or_a_tensor)
 {
   static const struct {
     GstImagingNdArrayType type;
@@ -933,9 +908,8 @@ GST_START_TEST (test_the_next_element_chooses_video_or_a_tensor)
     gst_harness_teardown (h);
   }
 }
-GST_END_TEST;
 
-GST_START_TEST (test_half_floats_are_widened_exactly)
+CHECK_TEST (test_half_floats_are_widened_exactly)
 {
   static const guint16 halves[] = {
       0x3c00, 0xc000, 0x7bff, 0x0400, 0x0001, 0x8000, 0x7c00, 0xfc00};
@@ -956,11 +930,10 @@ GST_START_TEST (test_half_floats_are_widened_exactly)
   gst_buffer_unref (buffer);
   gst_harness_teardown (h);
 }
-GST_END_TEST;
 
 /* --- loops and lists --- */
 
-GST_START_TEST (test_a_loop_goes_on_in_offsets_and_times)
+CHECK_TEST (test_a_loop_goes_on_in_offsets_and_times)
 {
   GstHarness *h;
   GstBuffer *first[5];
@@ -995,9 +968,8 @@ GST_START_TEST (test_a_loop_goes_on_in_offsets_and_times)
     gst_buffer_unref (first[i]);
   gst_harness_teardown (h);
 }
-GST_END_TEST;
 
-GST_START_TEST (test_a_loop_can_be_sought_in_any_round)
+CHECK_TEST (test_a_loop_can_be_sought_in_any_round)
 {
   GstElement *pipeline, *source;
 
@@ -1024,14 +996,12 @@ GST_START_TEST (test_a_loop_can_be_sought_in_any_round)
   gst_object_unref (source);
   dispose_pipeline (pipeline);
 }
-GST_END_TEST;
 
 /* Of one frame, all pixels of @value. Returns: its path */
 static gchar *
 write_flat (const gchar *name, guint8 value)
 {
-  g_autofree gchar *folder = g_path_get_dirname (path);
-  gchar *file = g_build_filename (folder, name, NULL);
+  gchar *file = check_path_of (name);
   const guint64 dims[] = {2, 8};
   guint8 pixels[16];
 
@@ -1041,7 +1011,7 @@ write_flat (const gchar *name, guint8 value)
   return file;
 }
 
-GST_START_TEST (test_a_list_is_played_in_its_order)
+CHECK_TEST (test_a_list_is_played_in_its_order)
 {
   g_autofree gchar *a = write_flat ("a 1.npy", 1);
   g_autofree gchar *b = write_flat ("b.npy", 2);
@@ -1069,9 +1039,8 @@ GST_START_TEST (test_a_list_is_played_in_its_order)
   g_unlink (a);
   g_unlink (b);
 }
-GST_END_TEST;
 
-GST_START_TEST (test_lists_from_text_and_back)
+CHECK_TEST (test_lists_from_text_and_back)
 {
   /* as the shell gives them to gst-launch-1.0 */
   const gchar *words[] = {
@@ -1091,7 +1060,6 @@ GST_START_TEST (test_lists_from_text_and_back)
   g_value_unset (&value);
   gst_object_unref (source);
 }
-GST_END_TEST;
 
 /* --- errors --- */
 
@@ -1119,7 +1087,7 @@ assert_error (
   gst_object_unref (bus);
 }
 
-GST_START_TEST (test_settings_that_contradict_are_an_error)
+CHECK_TEST (test_settings_that_contradict_are_an_error)
 {
   static const struct {
     const gchar *launch;
@@ -1149,7 +1117,6 @@ GST_START_TEST (test_settings_that_contradict_are_an_error)
     dispose_pipeline (pipeline);
   }
 }
-GST_END_TEST;
 
 static void
 assert_start_fails (GQuark domain, gint code, const gchar *words)
@@ -1166,14 +1133,13 @@ assert_start_fails (GQuark domain, gint code, const gchar *words)
   dispose_pipeline (pipeline);
 }
 
-GST_START_TEST (test_a_file_that_cannot_be_opened_is_an_error_with_its_name)
+CHECK_TEST (test_a_file_that_cannot_be_opened_is_an_error_with_its_name)
 {
-  g_autofree gchar *folder = g_path_get_dirname (path);
   gchar *file = path;
 
   assert_start_fails (
       GST_RESOURCE_ERROR, GST_RESOURCE_ERROR_NOT_FOUND, "frames.npy");
-  path = folder; /* of this test, and empty */
+  path = (gchar *) check_folder (); /* it is empty */
   assert_start_fails (GST_RESOURCE_ERROR, GST_RESOURCE_ERROR_NOT_FOUND,
       "is a folder without files");
   path = NULL;
@@ -1184,9 +1150,8 @@ GST_START_TEST (test_a_file_that_cannot_be_opened_is_an_error_with_its_name)
       GST_RESOURCE_ERROR, GST_RESOURCE_ERROR_NOT_FOUND, "property location");
   path = file;
 }
-GST_END_TEST;
 
-GST_START_TEST (test_a_file_without_frames_is_an_error_with_what_it_is)
+CHECK_TEST (test_a_file_without_frames_is_an_error_with_what_it_is)
 {
   static const struct {
     GstImagingNdArrayType type;
@@ -1213,7 +1178,6 @@ GST_START_TEST (test_a_file_without_frames_is_an_error_with_what_it_is)
   assert_start_fails (
       GST_STREAM_ERROR, GST_STREAM_ERROR_FORMAT, "no valid PNM file");
 }
-GST_END_TEST;
 
 /* Holes: they take no room on the disk. */
 static void
@@ -1233,16 +1197,15 @@ assert_too_large (const gchar *shape, guint64 size, const gchar *words)
   g_string_free (header, TRUE);
 }
 
-GST_START_TEST (test_frames_larger_than_buffers_are_an_error)
+CHECK_TEST (test_frames_larger_than_buffers_are_an_error)
 {
   assert_too_large ("(1, 2147483648, 2)", G_GUINT64_CONSTANT (1) << 32,
       "holds u8 [1, 2147483648, 2]: a frame has 4 GiB or more");
   assert_too_large ("(1, 1, 4294967296)", G_GUINT64_CONSTANT (1) << 32,
       "holds u8 [1, 1, 4294967296]: a frame has 4 GiB or more");
 }
-GST_END_TEST;
 
-GST_START_TEST (test_a_file_that_shrinks_while_playing_is_a_read_error)
+CHECK_TEST (test_a_file_that_shrinks_while_playing_is_a_read_error)
 {
   GstElement *pipeline;
 
@@ -1256,9 +1219,8 @@ GST_START_TEST (test_a_file_that_shrinks_while_playing_is_a_read_error)
       "has 5127 bytes after the header, expected are 102400");
   dispose_pipeline (pipeline);
 }
-GST_END_TEST;
 
-GST_START_TEST (test_other_caps_downstream_are_an_error_and_no_hang)
+CHECK_TEST (test_other_caps_downstream_are_an_error_and_no_hang)
 {
   GstElement *pipeline = gst_parse_launch (
       "picturesrc name=source ! capsfilter caps=video/x-raw,format=RGB ! fakesink",
@@ -1273,7 +1235,6 @@ GST_START_TEST (test_other_caps_downstream_are_an_error_and_no_hang)
       "does not take what this file holds: video/x-raw, format=(string)GRAY8");
   dispose_pipeline (pipeline);
 }
-GST_END_TEST;
 
 /* --- states --- */
 
@@ -1289,7 +1250,7 @@ count_descriptors (void)
   return n;
 }
 
-GST_START_TEST (test_every_start_plays_from_the_beginning_and_leaks_no_file)
+CHECK_TEST (test_every_start_plays_from_the_beginning_and_leaks_no_file)
 {
   GstElement *pipeline;
   guint n = 0;
@@ -1311,9 +1272,8 @@ GST_START_TEST (test_every_start_plays_from_the_beginning_and_leaks_no_file)
   }
   dispose_pipeline (pipeline);
 }
-GST_END_TEST;
 
-GST_START_TEST (test_another_file_is_played_after_a_stop)
+CHECK_TEST (test_another_file_is_played_after_a_stop)
 {
   GstElement *pipeline;
   GstElement *source;
@@ -1339,9 +1299,8 @@ GST_START_TEST (test_another_file_is_played_after_a_stop)
   gst_object_unref (source);
   dispose_pipeline (pipeline);
 }
-GST_END_TEST;
 
-GST_START_TEST (test_properties_read_back)
+CHECK_TEST (test_properties_read_back)
 {
   GstElement *source = gst_element_factory_make ("picturesrc", NULL);
   gchar *location;
@@ -1364,9 +1323,8 @@ GST_START_TEST (test_properties_read_back)
   g_value_unset (&value);
   gst_object_unref (source);
 }
-GST_END_TEST;
 
-GST_START_TEST (test_npysrc_is_the_same_under_its_older_name)
+CHECK_TEST (test_npysrc_is_the_same_under_its_older_name)
 {
   GstElement *source = gst_element_factory_make ("npysrc", NULL);
   GstElement *other = make_source ();
@@ -1380,10 +1338,9 @@ GST_START_TEST (test_npysrc_is_the_same_under_its_older_name)
   gst_object_unref (source);
   gst_object_unref (other);
 }
-GST_END_TEST;
 
 /* An application's own type has no factory, and no name of one. */
-GST_START_TEST (test_a_type_without_a_factory_tells_its_progress)
+CHECK_TEST (test_a_type_without_a_factory_tells_its_progress)
 {
   GstElement *pipeline = gst_pipeline_new (NULL), *source = make_source ();
   GstElement *sink = gst_element_factory_make ("fakesink", NULL);
@@ -1416,63 +1373,3 @@ GST_START_TEST (test_a_type_without_a_factory_tells_its_progress)
   gst_object_unref (bus);
   gst_object_unref (pipeline);
 }
-GST_END_TEST;
-
-static Suite *
-picturesrc_suite (void)
-{
-  Suite *suite = suite_create ("picturesrc");
-  TCase *tcase = tcase_create ("picturesrc");
-
-  suite_add_tcase (suite, tcase);
-  tcase_add_checked_fixture (tcase, make_path, remove_path);
-  tcase_add_test (tcase, test_u8_is_gray8_with_padded_rows);
-  tcase_add_test (tcase, test_u16_is_gray16);
-  tcase_add_test (tcase, test_big_endian_u16_has_the_same_values);
-  tcase_add_test (tcase, test_four_dimensions_are_colour);
-  tcase_add_test (tcase, test_three_channels_of_u16_get_an_opaque_alpha);
-  tcase_add_test (tcase, test_two_dimensions_are_one_frame);
-  tcase_add_test (
-      tcase, test_frames_are_written_into_the_pool_of_the_next_element);
-  tcase_add_test (tcase, test_frames_are_read_into_page_locked_memory);
-  tcase_add_test (tcase, test_memory_does_not_grow_with_the_array);
-  tcase_add_test (tcase, test_times_follow_the_framerate_without_gaps);
-  tcase_add_test (tcase, test_a_seek_reads_and_shows_the_frame_of_that_time);
-  tcase_add_test (tcase, test_a_seek_in_frames_shows_that_frame);
-  tcase_add_test (
-      tcase, test_a_stop_before_the_position_leaves_a_segment_that_counts);
-  tcase_add_test (tcase, test_a_seek_beyond_the_end_plays_nothing);
-  tcase_add_test (
-      tcase, test_a_segment_ends_where_it_should_in_both_directions);
-  tcase_add_test (tcase, test_duration_is_known_in_time_and_frames);
-  tcase_add_test (tcase, test_queries_answer_in_time_and_frames);
-  tcase_add_test (
-      tcase, test_a_framerate_that_is_not_set_is_that_of_downstream);
-  tcase_add_test (
-      tcase, test_three_dimensions_are_a_colour_picture_or_what_axes_say);
-  tcase_add_test (tcase, test_other_types_and_shapes_are_tensors);
-  tcase_add_test (tcase, test_the_next_element_chooses_video_or_a_tensor);
-  tcase_add_test (tcase, test_half_floats_are_widened_exactly);
-  tcase_add_test (tcase, test_a_loop_goes_on_in_offsets_and_times);
-  tcase_add_test (tcase, test_a_loop_can_be_sought_in_any_round);
-  tcase_add_test (tcase, test_a_list_is_played_in_its_order);
-  tcase_add_test (tcase, test_lists_from_text_and_back);
-  tcase_add_test (
-      tcase, test_a_file_that_cannot_be_opened_is_an_error_with_its_name);
-  tcase_add_test (
-      tcase, test_a_file_without_frames_is_an_error_with_what_it_is);
-  tcase_add_test (tcase, test_settings_that_contradict_are_an_error);
-  tcase_add_test (tcase, test_npysrc_is_the_same_under_its_older_name);
-  tcase_add_test (tcase, test_frames_larger_than_buffers_are_an_error);
-  tcase_add_test (
-      tcase, test_a_file_that_shrinks_while_playing_is_a_read_error);
-  tcase_add_test (tcase, test_other_caps_downstream_are_an_error_and_no_hang);
-  tcase_add_test (
-      tcase, test_every_start_plays_from_the_beginning_and_leaks_no_file);
-  tcase_add_test (tcase, test_another_file_is_played_after_a_stop);
-  tcase_add_test (tcase, test_a_type_without_a_factory_tells_its_progress);
-  tcase_add_test (tcase, test_properties_read_back);
-  return suite;
-}
-
-GST_CHECK_MAIN (picturesrc);

@@ -428,7 +428,10 @@ run_storm (const Kind *kind, guint32 seed)
   return storm.n_set;
 }
 
-GST_START_TEST (test_no_value_ends_a_running_stream)
+CHECK_CASE ("all", make_files, check_remove_folder)
+CHECK_CASE_TAKES (300 + 2 * MAX (0, check_number ("IMAGING_STORM_SECONDS", 0)))
+
+CHECK_LOOP_TEST (test_no_value_ends_a_running_stream, G_N_ELEMENTS (kinds))
 {
   const Kind *kind = &kinds[__i__];
   const gchar *only = g_getenv ("IMAGING_STORM_ELEMENT");
@@ -446,10 +449,9 @@ GST_START_TEST (test_no_value_ends_a_running_stream)
   } while (g_get_monotonic_time () < end || n < 3 || n_set < 100);
   g_printerr ("%s: %u storms, %u settings\n", kind->factory, n, n_set);
 }
-GST_END_TEST;
 
 /* Else a name that is mistyped would be a storm over nothing. */
-GST_START_TEST (test_the_only_element_exists)
+CHECK_TEST (test_the_only_element_exists)
 {
   const gchar *only = g_getenv ("IMAGING_STORM_ELEMENT");
   gboolean found = only == NULL;
@@ -458,22 +460,3 @@ GST_START_TEST (test_the_only_element_exists)
     found |= g_strcmp0 (only, kinds[i].factory) == 0;
   fail_unless (found, "IMAGING_STORM_ELEMENT: there is no %s", only);
 }
-GST_END_TEST
-
-static Suite *
-settings_storm_suite (void)
-{
-  Suite *suite = suite_create ("settings-storm");
-  TCase *tcase = tcase_create ("all");
-  gdouble seconds = check_number ("IMAGING_STORM_SECONDS", 0);
-
-  suite_add_tcase (suite, tcase);
-  tcase_set_timeout (tcase, 300 + (seconds > 0 ? 2 * seconds : 0));
-  tcase_add_checked_fixture (tcase, make_files, check_remove_folder);
-  tcase_add_loop_test (
-      tcase, test_no_value_ends_a_running_stream, 0, G_N_ELEMENTS (kinds));
-  tcase_add_test (tcase, test_the_only_element_exists);
-  return suite;
-}
-
-GST_CHECK_MAIN (settings_storm);

@@ -2,8 +2,6 @@
 /* The elements shmimsrc and shmimsink beside a plain writer and a plain reader,
  * which map the file and use the semaphores of the C library.
  * tests/python/shmim.py has the real ImageStreamIO. */
-#include <gst/check/gstcheck.h>
-#include <gst/check/gstharness.h>
 #include <gst/video/video.h>
 
 #include <fcntl.h>
@@ -24,32 +22,6 @@
 #define TIMEOUT (20 * GST_SECOND)
 #define N_SEMAPHORES 3
 
-static gchar *folder;
-
-static void
-make_folder (void)
-{
-  folder = g_dir_make_tmp ("shmim-XXXXXX", NULL);
-  fail_unless (folder != NULL);
-}
-
-static void
-remove_folder (void)
-{
-  GDir *dir = g_dir_open (folder, 0, NULL);
-  const gchar *name;
-
-  while ((name = g_dir_read_name (dir))) {
-    g_autofree gchar *path = g_build_filename (folder, name, NULL);
-
-    if (g_unlink (path) != 0)
-      g_rmdir (path);
-  }
-  g_dir_close (dir);
-  g_rmdir (folder);
-  g_clear_pointer (&folder, g_free);
-}
-
 /* --- a plain writer and reader -------------------------------------------- */
 
 typedef struct {
@@ -62,7 +34,7 @@ typedef struct {
 static gchar *
 path_of (const gchar *name)
 {
-  return g_strdup_printf ("%s/%s.im.shm", folder, name);
+  return g_strdup_printf ("%s/%s.im.shm", check_folder (), name);
 }
 
 static sem_t *
@@ -188,7 +160,7 @@ static GstHarness *
 make_source (const gchar *properties, const gchar *caps)
 {
   g_autofree gchar *launch =
-      g_strdup_printf ("shmimsrc folder=%s %s", folder, properties);
+      g_strdup_printf ("shmimsrc folder=%s %s", check_folder (), properties);
   GstElement *source = gst_parse_launch (launch, NULL);
   GstHarness *h;
 
@@ -272,7 +244,9 @@ stat_of (GstHarness *h, const gchar *name)
 
 /* --- the source ----------------------------------------------------------- */
 
-GST_START_TEST (test_frames_arrive_as_video)
+CHECK_CASE ("shmim", check_make_folder, check_remove_folder)
+
+CHECK_TEST (test_frames_arrive_as_video)
 {
   Stream s = make_stream ("a", GST_SHMIM_TYPE_U8, 2, 5, 3, 0, 0);
   GstHarness *h = make_source ("stream=a", "video/x-raw");
@@ -320,10 +294,9 @@ GST_START_TEST (test_frames_arrive_as_video)
   fail_unless_equals_int (((gint32 *) (gpointer) (s.map + s.l.readers))[0], 0);
   unmap_stream (&s);
 }
-GST_END_TEST
 
 /* Each type and number of axes as tensors, the fastest axis first. */
-GST_START_TEST (test_frames_arrive_as_tensors)
+CHECK_TEST (test_frames_arrive_as_tensors)
 {
   static const struct {
     GstShmimType type;
@@ -373,16 +346,15 @@ GST_START_TEST (test_frames_arrive_as_tensors)
     unmap_stream (&s);
   }
 }
-GST_END_TEST
 
 /* An element that measures tells of the frames that were overwritten. */
-GST_START_TEST (test_lost_frames_are_in_the_metadata)
+CHECK_TEST (test_lost_frames_are_in_the_metadata)
 {
   Stream s = make_stream ("a", GST_SHMIM_TYPE_U16, 2, 16, 16, 0, 0);
   g_autofree gchar *launch =
       g_strdup_printf ("shmimsrc stream=a folder=%s ! "
                        "shcentroid columns=2 rows=2 pitch-x=8 pitch-y=8",
-          folder);
+          check_folder ());
   GstHarness *h = gst_harness_new_parse (launch);
 
   gst_harness_play (h);
@@ -405,11 +377,10 @@ GST_START_TEST (test_lost_frames_are_in_the_metadata)
   gst_harness_teardown (h);
   unmap_stream (&s);
 }
-GST_END_TEST
 
 /* Through a whole loop: the reader of the commands gets the time of the frame.
  */
-GST_START_TEST (test_commands_have_the_time_of_their_frame)
+CHECK_TEST (test_commands_have_the_time_of_their_frame)
 {
   Stream s = make_stream ("wfs", GST_SHMIM_TYPE_U16, 2, 16, 16, 0, 0);
   Stream dm = make_stream ("dm", GST_SHMIM_TYPE_F32, 2, 3, 1, 0, 0);
@@ -417,7 +388,7 @@ GST_START_TEST (test_commands_have_the_time_of_their_frame)
       "shmimsrc stream=wfs folder=%s ! shcentroid columns=2 rows=2 pitch-x=8 "
       "pitch-y=8 fields=slopes ! shreconstruct commands=3 ! "
       "shmimsink stream=dm folder=%s async=false",
-      folder, folder);
+      check_folder (), check_folder ());
   GstElement *pipeline = gst_parse_launch (launch, NULL);
   struct timespec end;
 
@@ -437,9 +408,8 @@ GST_START_TEST (test_commands_have_the_time_of_their_frame)
   unmap_stream (&s);
   unmap_stream (&dm);
 }
-GST_END_TEST
 
-GST_START_TEST (test_a_frame_that_is_being_written_waits)
+CHECK_TEST (test_a_frame_that_is_being_written_waits)
 {
   Stream s = make_stream ("a", GST_SHMIM_TYPE_U8, 2, 4, 3, 0, 0);
   GstHarness *h = make_source ("stream=a", "video/x-raw");
@@ -457,9 +427,8 @@ GST_START_TEST (test_a_frame_that_is_being_written_waits)
   gst_harness_teardown (h);
   unmap_stream (&s);
 }
-GST_END_TEST
 
-GST_START_TEST (test_a_stream_that_is_made_again_continues)
+CHECK_TEST (test_a_stream_that_is_made_again_continues)
 {
   Stream s = make_stream ("a", GST_SHMIM_TYPE_U8, 2, 4, 3, 0, 0), t;
   GstHarness *h = make_source ("stream=a", "video/x-raw");
@@ -489,7 +458,6 @@ GST_START_TEST (test_a_stream_that_is_made_again_continues)
   unmap_stream (&s);
   unmap_stream (&t);
 }
-GST_END_TEST
 
 /* Returns: the number of a process that has ended */
 static gint
@@ -503,7 +471,7 @@ ended_process (void)
   return child;
 }
 
-GST_START_TEST (test_a_writer_that_has_ended)
+CHECK_TEST (test_a_writer_that_has_ended)
 {
   Stream s = make_stream ("a", GST_SHMIM_TYPE_U8, 2, 4, 3, 0, 0);
   g_autofree gchar *error = NULL, *warning = NULL, *idle = NULL;
@@ -534,9 +502,8 @@ GST_START_TEST (test_a_writer_that_has_ended)
   stop (h, bus);
   unmap_stream (&s);
 }
-GST_END_TEST
 
-GST_START_TEST (test_waiting_for_a_stream)
+CHECK_TEST (test_waiting_for_a_stream)
 {
   GstHarness *h =
       make_source ("stream=a timeout=20 end-policy=wait", "video/x-raw");
@@ -556,9 +523,8 @@ GST_START_TEST (test_waiting_for_a_stream)
   stop (h, bus);
   unmap_stream (&s);
 }
-GST_END_TEST
 
-GST_START_TEST (test_a_stream_that_is_removed)
+CHECK_TEST (test_a_stream_that_is_removed)
 {
   Stream s = make_stream ("a", GST_SHMIM_TYPE_U8, 2, 4, 3, 0, 0);
   GstHarness *h = make_source ("stream=a timeout=20", "video/x-raw");
@@ -572,10 +538,9 @@ GST_START_TEST (test_a_stream_that_is_removed)
   stop (h, bus);
   unmap_stream (&s);
 }
-GST_END_TEST
 
 /* To nothing, and within the values: a mapping would end in SIGBUS. */
-GST_START_TEST (test_a_file_that_is_cut)
+CHECK_TEST (test_a_file_that_is_cut)
 {
   for (guint i = 0; i < 2; i++) {
     Stream s = make_stream ("a", GST_SHMIM_TYPE_U8, 2, 256, 256, 0, 0);
@@ -593,10 +558,9 @@ GST_START_TEST (test_a_file_that_is_cut)
     unmap_stream (&s);
   }
 }
-GST_END_TEST
 
 /* What an older ImageStreamIO does: the same file is cut and filled again. */
-GST_START_TEST (test_a_stream_made_again_in_the_same_file)
+CHECK_TEST (test_a_stream_made_again_in_the_same_file)
 {
   Stream s = make_stream ("a", GST_SHMIM_TYPE_U8, 2, 64, 64, 0, 0), t;
   GstHarness *h = make_source ("stream=a", "video/x-raw");
@@ -625,9 +589,8 @@ GST_START_TEST (test_a_stream_made_again_in_the_same_file)
   unmap_stream (&s);
   unmap_stream (&t);
 }
-GST_END_TEST
 
-GST_START_TEST (test_stopping_does_not_wait)
+CHECK_TEST (test_stopping_does_not_wait)
 {
   Stream s = make_stream ("a", GST_SHMIM_TYPE_U8, 2, 4, 3, 0, 0);
 
@@ -643,9 +606,8 @@ GST_START_TEST (test_stopping_does_not_wait)
     fail_unless (((gint32 *) (gpointer) (s.map + s.l.readers))[i] <= 0);
   unmap_stream (&s);
 }
-GST_END_TEST
 
-GST_START_TEST (test_what_is_no_stream)
+CHECK_TEST (test_what_is_no_stream)
 {
   Stream s;
   g_autofree gchar *pipe_path = path_of ("pipe");
@@ -703,9 +665,8 @@ GST_START_TEST (test_what_is_no_stream)
     fail_unless_equals_int (seteuid (0), 0);
   unmap_stream (&s);
 }
-GST_END_TEST
 
-GST_START_TEST (test_a_peer_that_does_not_take_the_frames)
+CHECK_TEST (test_a_peer_that_does_not_take_the_frames)
 {
   Stream s = make_stream ("a", GST_SHMIM_TYPE_F32, 1, 9, 0, 0, 0);
   GstHarness *h = make_source ("stream=a", "video/x-raw");
@@ -719,7 +680,6 @@ GST_START_TEST (test_a_peer_that_does_not_take_the_frames)
   stop (h, bus);
   unmap_stream (&s);
 }
-GST_END_TEST
 
 /* --- the sink ------------------------------------------------------------- */
 
@@ -727,7 +687,7 @@ static GstHarness *
 make_sink (const gchar *properties, const gchar *caps)
 {
   g_autofree gchar *launch = g_strdup_printf (
-      "shmimsink folder=%s async=false %s", folder, properties);
+      "shmimsink folder=%s async=false %s", check_folder (), properties);
   GstElement *sink = gst_parse_launch (launch, NULL);
   GstHarness *h;
 
@@ -766,7 +726,7 @@ assert_frame (Stream *s, guint reader, guint n)
   fail_unless_equals_int (s->h->is_writing, 0);
 }
 
-GST_START_TEST (test_commands_reach_a_reader)
+CHECK_TEST (test_commands_reach_a_reader)
 {
   GstHarness *h = make_sink ("stream=dm", COMMANDS ("97"));
   GstBuffer *buffer = make_buffer (97 * 4, 3);
@@ -795,9 +755,8 @@ GST_START_TEST (test_commands_reach_a_reader)
   gst_harness_teardown (h);
   unmap_stream (&s);
 }
-GST_END_TEST
 
-GST_START_TEST (test_the_count_of_frames_carries)
+CHECK_TEST (test_the_count_of_frames_carries)
 {
   GstHarness *h = make_sink ("stream=dm", COMMANDS ("3"));
   Stream s;
@@ -812,10 +771,9 @@ GST_START_TEST (test_the_count_of_frames_carries)
   gst_harness_teardown (h);
   unmap_stream (&s);
 }
-GST_END_TEST
 
 /* Commands into a mirror of 12 x 8, which somebody waits for. */
-GST_START_TEST (test_a_stream_that_fits_is_used)
+CHECK_TEST (test_a_stream_that_fits_is_used)
 {
   Stream s = make_stream ("dm", GST_SHMIM_TYPE_F32, 2, 12, 8, 0, 0);
   GstHarness *h = make_sink ("stream=dm", COMMANDS ("96"));
@@ -827,7 +785,6 @@ GST_START_TEST (test_a_stream_that_fits_is_used)
   gst_harness_teardown (h);
   unmap_stream (&s);
 }
-GST_END_TEST
 
 static void
 assert_sink_refuses (
@@ -843,7 +800,7 @@ assert_sink_refuses (
   stop (h, bus);
 }
 
-GST_START_TEST (test_a_stream_that_does_not_fit_stays)
+CHECK_TEST (test_a_stream_that_does_not_fit_stays)
 {
   Stream s = make_stream ("dm", GST_SHMIM_TYPE_F32, 2, 12, 8, 0, 0), t;
   GstHarness *h;
@@ -862,9 +819,8 @@ GST_START_TEST (test_a_stream_that_does_not_fit_stays)
   unmap_stream (&s);
   unmap_stream (&t);
 }
-GST_END_TEST
 
-GST_START_TEST (test_a_file_that_is_cut_while_it_is_written)
+CHECK_TEST (test_a_file_that_is_cut_while_it_is_written)
 {
   Stream s = make_stream ("dm", GST_SHMIM_TYPE_F32, 2, 12, 8, 0, 0);
   GstHarness *h = make_sink ("stream=dm", COMMANDS ("96"));
@@ -883,11 +839,10 @@ GST_START_TEST (test_a_file_that_is_cut_while_it_is_written)
   stop (h, bus);
   unmap_stream (&s);
 }
-GST_END_TEST
 
 /* From a sink to a source of the same process, 16-bit video with padded rows.
  */
-GST_START_TEST (test_a_sink_and_a_source)
+CHECK_TEST (test_a_sink_and_a_source)
 {
   GstHarness *sink = make_sink ("stream=v",
       "video/x-raw,format=GRAY16_LE,width=5,height=3,framerate=0/1");
@@ -913,39 +868,3 @@ GST_START_TEST (test_a_sink_and_a_source)
   gst_harness_teardown (source);
   gst_harness_teardown (sink);
 }
-GST_END_TEST
-
-static Suite *
-shmim_suite (void)
-{
-  Suite *suite = suite_create ("shmim");
-  TCase *source = tcase_create ("source"), *sink = tcase_create ("sink");
-
-  tcase_add_checked_fixture (source, make_folder, remove_folder);
-  tcase_add_checked_fixture (sink, make_folder, remove_folder);
-  suite_add_tcase (suite, source);
-  suite_add_tcase (suite, sink);
-  tcase_add_test (source, test_frames_arrive_as_video);
-  tcase_add_test (source, test_frames_arrive_as_tensors);
-  tcase_add_test (source, test_lost_frames_are_in_the_metadata);
-  tcase_add_test (source, test_commands_have_the_time_of_their_frame);
-  tcase_add_test (source, test_a_frame_that_is_being_written_waits);
-  tcase_add_test (source, test_a_stream_that_is_made_again_continues);
-  tcase_add_test (source, test_a_writer_that_has_ended);
-  tcase_add_test (source, test_waiting_for_a_stream);
-  tcase_add_test (source, test_a_stream_that_is_removed);
-  tcase_add_test (source, test_a_file_that_is_cut);
-  tcase_add_test (source, test_a_stream_made_again_in_the_same_file);
-  tcase_add_test (source, test_stopping_does_not_wait);
-  tcase_add_test (source, test_what_is_no_stream);
-  tcase_add_test (source, test_a_peer_that_does_not_take_the_frames);
-  tcase_add_test (sink, test_commands_reach_a_reader);
-  tcase_add_test (sink, test_the_count_of_frames_carries);
-  tcase_add_test (sink, test_a_stream_that_fits_is_used);
-  tcase_add_test (sink, test_a_stream_that_does_not_fit_stays);
-  tcase_add_test (sink, test_a_file_that_is_cut_while_it_is_written);
-  tcase_add_test (sink, test_a_sink_and_a_source);
-  return suite;
-}
-
-GST_CHECK_MAIN (shmim);

@@ -48,6 +48,26 @@ typedef struct Test {
   } \
   static void function (void)
 
+/* Begins two tests of one promise: of the CPU, with the further members, and,
+ * named "... on CUDA" and skipped without a device, of CUDA.
+ *
+ *   TEST_BACKENDS (test_flat, "a flat frame stays flat")
+ *   {
+ *     test_ok (imk_lapsharpen_new (backend, ...
+ *   } */
+#define TEST_BACKENDS(function, sentence, ...) \
+  static void function (ImkBackend backend); \
+  TEST (function##_cpu, sentence, __VA_ARGS__) \
+  { \
+    function (IMK_BACKEND_CPU); \
+  } \
+  TEST (function##_cuda, sentence " on CUDA") \
+  { \
+    test_need_cuda (); \
+    function (IMK_BACKEND_CUDA); \
+  } \
+  static void function (ImkBackend backend)
+
 void test_list (const Test *test);
 
 /* Runs @tests up to the one without a name, of NULL those that have listed

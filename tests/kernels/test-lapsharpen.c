@@ -353,35 +353,32 @@ for_each_option (CaseFunc check)
   }
 }
 
-static void
-test_cpu_matrix (void)
+TEST (test_cpu_matrix, "all types, borders, sizes and fills follow the formula",
+    .cpu_only = true)
 {
   for_each_case (check_cpu, 4);
 }
 
-static void
-test_cpu_options (void)
+TEST (test_cpu_options, "all options follow the formula", .cpu_only = true)
 {
   for_each_option (check_cpu);
 }
 
-static void
-test_cuda_matrix (void)
+TEST (test_cuda_matrix,
+    "CUDA equals the CPU for all types, borders, sizes and fills")
 {
   test_need_cuda ();
   for_each_case (check_cuda, 4);
 }
 
-static void
-test_cuda_options (void)
+TEST (test_cuda_options, "CUDA equals the CPU for all options")
 {
   test_need_cuda ();
   for_each_option (check_cuda);
 }
 
 /* Rows of more than one warp, more rows than one block, full of both paths. */
-static void
-test_cuda_large (void)
+TEST (test_cuda_large, "CUDA equals the CPU on frames of many blocks")
 {
   static const uint32_t large[][2] = {
       {512, 70}, {513, 33}, {1023, 40}, {2580, 131}};
@@ -413,8 +410,8 @@ test_cuda_large (void)
 /* Rows that end within a warp, a word or 16 bytes, rows just above and below
  * those of a thread and a block, addresses of which only 4 are a divisor; with
  * the options that the large loops have branches for. */
-static void
-test_cuda_edges (void)
+TEST (test_cuda_edges,
+    "CUDA equals the CPU at the ends of rows, blocks and threads")
 {
   static const uint32_t widths[] = {1, 2, 3, 4, 5, 8, 9, 127, 128, 129, 133,
       170, 171, 172, 256, 511, 512, 517};
@@ -447,8 +444,7 @@ test_cuda_edges (void)
         }
 }
 
-static void
-test_threads (void)
+TEST (test_threads, "the number of threads changes no byte")
 {
   static const uint32_t n_threads[] = {2, 3, 7, 0};
   Case c = {.fill = FILL_NOISE, .seed = 3};
@@ -561,8 +557,7 @@ static const Worked worked[] = {
     {1, 1, {50}, 1, 8, ZERO, {255}},
 };
 
-static void
-test_worked (void)
+TEST (test_worked, "the examples of the manual come out to the last count")
 {
   for (size_t i = 0; i < LENGTH (worked); i++) {
     const Worked *w = &worked[i];
@@ -618,8 +613,8 @@ course_value (const ImkImage *in, int x, int y, uint32_t channel)
              : (int) imk_sample_get (in, (uint32_t) x, (uint32_t) y, channel);
 }
 
-static void
-test_course_text (void)
+TEST (test_course_text,
+    "zero border and filtered alpha are the course text's kernel")
 {
   TestImage in = make_rgba (FILL_NOISE), expected = make_rgba (FILL_ZERO);
   TestImage out = sharpen_rgba (
@@ -643,8 +638,7 @@ test_course_text (void)
   test_image_free (&out);
 }
 
-static void
-test_flat (void)
+TEST (test_flat, "a flat frame stays flat, border included")
 {
   for (int border = 0; border <= IMK_LAPSHARPEN_BORDER_REFLECT; border++)
     for (int i = 0; i < (int) LENGTH (amounts) * 2; i++) {
@@ -682,8 +676,7 @@ set_alpha (TestImage *t, bool ramp)
           &t->image, x, y, 3, ramp ? (x < 40 ? x : 80 - x) * 5 : 255);
 }
 
-static void
-test_opaque (void)
+TEST (test_opaque, "opaque frames look the same in every alpha mode")
 {
   TestImage in = make_rgba (FILL_NOISE), out[3];
 
@@ -717,8 +710,7 @@ count_alpha_changes (const TestImage *a, const TestImage *b)
   return n;
 }
 
-static void
-test_soft_alpha (void)
+TEST (test_soft_alpha, "a soft alpha ramp is kept unless alpha is filtered")
 {
   static const bool kept[] = {true, false, true};
   TestImage in = make_rgba (FILL_NOISE);
@@ -737,8 +729,8 @@ test_soft_alpha (void)
 }
 
 /* Green beside a transparent red pixel: its red must not leak. */
-static void
-test_hidden_colour (void)
+TEST (test_hidden_colour,
+    "weighted alpha keeps the colour of transparent pixels out")
 {
   uint8_t in[3][4] = {{200, 0, 0, 0}, {90, 120, 0, 255}, {90, 120, 0, 255}};
   uint8_t out[3][4];
@@ -758,8 +750,7 @@ test_hidden_colour (void)
 
 /* What devices compute instead of a division, from the least to the largest
  * numerator that 8 neighbours can give. */
-static void
-test_quotients (void)
+TEST (test_quotients, "no division gives what the division gives")
 {
   uint64_t seed = 11;
 
@@ -821,8 +812,8 @@ amd_cas (const double v[9])
   return (v[4] + w * (v[1] + v[3] + v[5] + v[7])) / (1 + 4 * w);
 }
 
-static void
-test_cas (void)
+TEST (
+    test_cas, "contrast adaptive sharpening is AMD's formula", .cpu_only = true)
 {
   for (int type = 0; type < 2; type++) {
     Case c = {.fill = FILL_NOISE, .seed = 23};
@@ -949,8 +940,8 @@ check_gauss (double radius, bool is_log, bool noise, double bound)
   free (plane);
 }
 
-static void
-test_gauss (void)
+TEST (test_gauss, "the Gaussian and its Laplacian are those of float64",
+    .cpu_only = true)
 {
   /* as docs/reference/lapsharpen.md says, by radius: to 2.5, 10 / 3, and 20 */
   static const double bounds[2][3] = {
@@ -990,8 +981,7 @@ expect_config_error (const ImkLapsharpenConfig *config, const char *words)
     expect_config_error (&c, words); \
   } while (0)
 
-static void
-test_validation (void)
+TEST (test_validation, "every wrong parameter is refused in words")
 {
   EXPECT ("0 x 8 pixels", c.width = 0);
   EXPECT ("65536 x 8 pixels", c.width = 65536);
@@ -1036,8 +1026,7 @@ test_validation (void)
       c.border_value = 256);
 }
 
-static void
-test_unknown_backend (void)
+TEST (test_unknown_backend, "a backend that does not exist is refused")
 {
   ImkLapsharpenConfig config = make_config (IMK_TYPE_U8, 1, 1, 1);
   ImkLapsharpen *self = NULL;
@@ -1048,8 +1037,7 @@ test_unknown_backend (void)
   imk_lapsharpen_free (NULL);
 }
 
-static void
-test_update (void)
+TEST (test_update, "an update that fails leaves the old parameters in force")
 {
   ImkLapsharpenConfig config = make_config (IMK_TYPE_U8, 3, 1, 1), bad = config;
   uint8_t in[] = {10, 50, 10}, out[3];
@@ -1083,8 +1071,7 @@ test_update (void)
   imk_lapsharpen_free (self);
 }
 
-static void
-test_images (void)
+TEST (test_images, "images that do not fit or overlap are refused")
 {
   static uint16_t data[64];
   ImkLapsharpenConfig config = make_config (IMK_TYPE_U16, 4, 4, 1);
@@ -1123,8 +1110,7 @@ test_images (void)
   imk_lapsharpen_free (self);
 }
 
-static void
-test_no_focus (void)
+TEST (test_no_focus, "there is no focus without a measured frame")
 {
   ImkLapsharpenConfig config = make_config (IMK_TYPE_U8, 1, 1, 1);
   uint8_t in = 5, out;
@@ -1196,8 +1182,7 @@ fail_each_call (const ImkDevice *device, const ImkLapsharpenConfig *config,
   test_check (nth > 5, "only %lu calls could fail", nth - 1);
 }
 
-static void
-test_cuda_failures (void)
+TEST (test_cuda_failures, "every CUDA call may fail and says so")
 {
   Case c = {.fill = FILL_NOISE};
   const ImkDevice *device;
@@ -1223,43 +1208,4 @@ test_cuda_failures (void)
   test_device_free (&device_out);
   test_image_free (&in);
   test_image_free (&out);
-}
-
-int
-main (void)
-{
-  static const Test tests[] = {
-      {"the examples of the manual come out to the last count", test_worked},
-      {"zero border and filtered alpha are the course text's kernel",
-          test_course_text},
-      {"a flat frame stays flat, border included", test_flat},
-      {"opaque frames look the same in every alpha mode", test_opaque},
-      {"a soft alpha ramp is kept unless alpha is filtered", test_soft_alpha},
-      {"weighted alpha keeps the colour of transparent pixels out",
-          test_hidden_colour},
-      {"no division gives what the division gives", test_quotients},
-      {"contrast adaptive sharpening is AMD's formula", test_cas,
-          .cpu_only = true},
-      {"the Gaussian and its Laplacian are those of float64", test_gauss,
-          .cpu_only = true},
-      {"all types, borders, sizes and fills follow the formula",
-          test_cpu_matrix, .cpu_only = true},
-      {"all options follow the formula", test_cpu_options, .cpu_only = true},
-      {"the number of threads changes no byte", test_threads},
-      {"every wrong parameter is refused in words", test_validation},
-      {"a backend that does not exist is refused", test_unknown_backend},
-      {"an update that fails leaves the old parameters in force", test_update},
-      {"images that do not fit or overlap are refused", test_images},
-      {"there is no focus without a measured frame", test_no_focus},
-      {"CUDA equals the CPU for all types, borders, sizes and fills",
-          test_cuda_matrix},
-      {"CUDA equals the CPU for all options", test_cuda_options},
-      {"CUDA equals the CPU on frames of many blocks", test_cuda_large},
-      {"CUDA equals the CPU at the ends of rows, blocks and threads",
-          test_cuda_edges},
-      {"every CUDA call may fail and says so", test_cuda_failures},
-      {NULL, NULL},
-  };
-
-  return test_main (tests);
 }

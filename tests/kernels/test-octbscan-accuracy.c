@@ -123,8 +123,7 @@ static const Case cases[] = {
         IMK_OCTBSCAN_GRID_EXACT, 832, {0.035, 0.15, 0.36, 0.7}},
 };
 
-static void
-test_accuracy_by_depth (void)
+TEST (test_accuracy_by_depth, "interpolations are as accurate as documented")
 {
   const ImkOctbscanCamera camera = {IMK_OCTBSCAN_MAP_RANGE, wavelengths, 2};
   TestImage in = reflectors ();
@@ -153,15 +152,4 @@ test_accuracy_by_depth (void)
     test_image_free (&found);
   }
   test_image_free (&in);
-}
-
-static const Test tests[] = {
-    {"interpolations are as accurate as documented", test_accuracy_by_depth},
-    {NULL},
-};
-
-int
-main (void)
-{
-  return test_main (tests);
 }

@@ -65,8 +65,7 @@ base_config (void)
   return c;
 }
 
-static void
-test_known_dispersion_is_found (void)
+TEST (test_known_dispersion_is_found, "known dispersion is found")
 {
   static const double psi[][2] = {{0, 0}, {9, -2}, {-17.5, 6}, {40, 3}};
 
@@ -92,8 +91,7 @@ test_known_dispersion_is_found (void)
 
 /* Three cameras, whose turns begin with the second; the camera's own phase is
  * kept, and d2 and d3 are in the place of those it has. */
-static void
-test_each_camera_has_its_own (void)
+TEST (test_each_camera_has_its_own, "each camera has its own")
 {
   static const double psi[][2] = {{9, -2}, {-14, 3}, {25, 0}};
   static const double own[] = {0.4, 2, 99, -99};
@@ -122,8 +120,7 @@ test_each_camera_has_its_own (void)
 }
 
 /* What was found makes the image as sharp as it says. */
-static void
-test_sharpness_is_that_of_the_image (void)
+TEST (test_sharpness_is_that_of_the_image, "sharpness is that of the image")
 {
   static const double psi[][2] = {{-12, 2.5}};
   double d[4] = {0};
@@ -164,8 +161,7 @@ test_sharpness_is_that_of_the_image (void)
   test_image_free (&out);
 }
 
-static void
-test_what_cannot_be_is_said (void)
+TEST (test_what_cannot_be_is_said, "what cannot be is said")
 {
   ImkOctbscanConfig c = base_config ();
   TestImage in = test_image_new (c.type, c.width, c.height, 1, 0);
@@ -219,8 +215,7 @@ check_refused (const ImkOctbscanConfig *config, const TestImage *in,
 
 /* Noise of any size, with a drift of the light that changes from line to line
  * or without. */
-static void
-test_noise_has_no_dispersion (void)
+TEST (test_noise_has_no_dispersion, "noise has no dispersion")
 {
   static const uint32_t heights[] = {1, 2, 5, 20, 60, 200};
   double most = 0;
@@ -251,8 +246,7 @@ test_noise_has_no_dispersion (void)
   test_check (most < IMK_OCTBSCAN_LEAST_CONFIDENCE, "confidence %.2f", most);
 }
 
-static void
-test_ends_of_the_range_are_refused (void)
+TEST (test_ends_of_the_range_are_refused, "ends of the range are refused")
 {
   static const double psi[][2] = {{64, 0}, {-75, 5}, {2, 33}};
 
@@ -268,8 +262,7 @@ test_ends_of_the_range_are_refused (void)
 
 /* Light that drifts by 30 % from line to line: what its mean leaves is brighter
  * than all layers. */
-static void
-test_residue_of_the_dc_is_left_out (void)
+TEST (test_residue_of_the_dc_is_left_out, "what is left of the DC is left out")
 {
   static const double psi[][2] = {{9, -2}, {-17.5, 6}};
 
@@ -303,8 +296,7 @@ test_residue_of_the_dc_is_left_out (void)
 }
 
 /* The curve is what it says. */
-static void
-test_the_curve_has_its_maximum_there (void)
+TEST (test_the_curve_has_its_maximum_there, "the curve has its maximum there")
 {
   static const double psi[][2] = {{9, -2}};
   ImkOctbscanConfig c = base_config ();
@@ -327,8 +319,7 @@ test_the_curve_has_its_maximum_there (void)
 
 /* octopod: -12 by its README, each B-scan and all of them as one, whose light
  * drifts. */
-static void
-test_real_bscans_agree (void)
+TEST (test_real_bscans_agree, "real B-scans agree")
 {
   static const double polynomial[] = {806, -0.064};
   const ImkOctbscanCamera camera = {
@@ -367,8 +358,7 @@ test_real_bscans_agree (void)
 
 /* An etalon's fringe, without dispersion and sharper than all layers, is taken
  * off the image by its fixed pattern. It has no part in the estimate then. */
-static void
-test_fixed_pattern_is_left_out (void)
+TEST (test_fixed_pattern_is_left_out, "fixed pattern is left out")
 {
   static const double psi[][2] = {{12, -1.5}};
   static const ImkOctbscanFixedPattern patterns[] = {
@@ -406,8 +396,7 @@ test_fixed_pattern_is_left_out (void)
 }
 
 /* Noise and a fixed line: what is shown is noise. */
-static void
-test_a_fixed_line_alone_is_refused (void)
+TEST (test_a_fixed_line_alone_is_refused, "a fixed line alone is refused")
 {
   ImkOctbscanConfig c = base_config ();
   TestImage in = test_image_new (c.type, c.width, c.height, 1, 0);
@@ -429,8 +418,7 @@ test_a_fixed_line_alone_is_refused (void)
 /* Spectra linear in wavelength, taken to be linear in wavenumber: what d2 makes
  * up for rises with the depth, which is told. With the wavelengths all depths
  * agree. */
-static void
-test_a_missing_calibration_is_told (void)
+TEST (test_a_missing_calibration_is_told, "a missing calibration is told")
 {
   static const double wavelengths[] = {790, 890};
   const ImkOctbscanCamera camera = {
@@ -469,26 +457,4 @@ test_a_missing_calibration_is_told (void)
   test_check (fabs (found.d2) < 0.02 && fabs (found.d3) < 0.02,
       "d2 %.3f, d3 %.3f", found.d2, found.d3);
   test_image_free (&in);
-}
-
-static const Test tests[] = {
-    {"a missing calibration is told", test_a_missing_calibration_is_told},
-    {"fixed pattern is left out", test_fixed_pattern_is_left_out},
-    {"a fixed line alone is refused", test_a_fixed_line_alone_is_refused},
-    {"known dispersion is found", test_known_dispersion_is_found},
-    {"each camera has its own", test_each_camera_has_its_own},
-    {"noise has no dispersion", test_noise_has_no_dispersion},
-    {"ends of the range are refused", test_ends_of_the_range_are_refused},
-    {"what is left of the DC is left out", test_residue_of_the_dc_is_left_out},
-    {"the curve has its maximum there", test_the_curve_has_its_maximum_there},
-    {"real B-scans agree", test_real_bscans_agree},
-    {"sharpness is that of the image", test_sharpness_is_that_of_the_image},
-    {"what cannot be is said", test_what_cannot_be_is_said},
-    {NULL},
-};
-
-int
-main (void)
-{
-  return test_main (tests);
 }

@@ -32,6 +32,9 @@ static const Way cuda_ways[] = {
     {NULL},
 };
 
+/* By ImkBackend. */
+static const Way *const all_ways[] = {cpu_ways, cuda_ways};
+
 /* ------------------------------------------------------------------------
  * B-scans. */
 
@@ -428,9 +431,10 @@ check_background (const Way *w, const ImkOctbscanConfig *config)
   free (m);
 }
 
-static void
-test_backgrounds_are_told (const Way *ways)
+TEST_BACKENDS (
+    test_backgrounds_are_told, "backgrounds are told", .cpu_only = true)
 {
+  const Way *ways = all_ways[backend];
   static const ImkOctbscanBackground modes[] = {IMK_OCTBSCAN_BACKGROUND_MEAN,
       IMK_OCTBSCAN_BACKGROUND_RUNNING, IMK_OCTBSCAN_BACKGROUND_FIRST};
   ImkOctbscanCamera cameras[3] = {{.gain = 0}, {.gain = 2}, {.gain = 0}};
@@ -446,9 +450,10 @@ test_backgrounds_are_told (const Way *ways)
     }
 }
 
-static void
-test_backgrounds (const Way *ways)
+TEST_BACKENDS (
+    test_backgrounds, "backgrounds are the definition", .cpu_only = true)
 {
+  const Way *ways = all_ways[backend];
   static const char *const names[] = {
       [IMK_OCTBSCAN_BACKGROUND_RUNNING] = "running",
       [IMK_OCTBSCAN_BACKGROUND_FIRST] = "first",
@@ -472,9 +477,10 @@ test_backgrounds (const Way *ways)
 }
 
 /* In segments, of each B-scan, of the first, of a file. */
-static void
-test_patterns (const Way *ways)
+TEST_BACKENDS (
+    test_patterns, "fixed patterns are the definition", .cpu_only = true)
 {
+  const Way *ways = all_ways[backend];
   double pattern[4 * DEPTHS];
 
   for (uint32_t i = 0; i < 4 * DEPTHS; i++)
@@ -494,9 +500,10 @@ test_patterns (const Way *ways)
     }
 }
 
-static void
-test_lateral (const Way *ways)
+TEST_BACKENDS (
+    test_lateral, "scans, means and flips are the definition", .cpu_only = true)
 {
+  const Way *ways = all_ways[backend];
   static const double curve[] = {0, 3, 7.5, 16.2, 20};
   char what[64];
 
@@ -522,9 +529,10 @@ test_lateral (const Way *ways)
         }
 }
 
-static void
-test_means_of_bscans (const Way *ways)
+TEST_BACKENDS (test_means_of_bscans, "means of B-scans are the definition",
+    .cpu_only = true)
 {
+  const Way *ways = all_ways[backend];
   for (uint32_t every = 1; every <= 4; every += 3) {
     ImkOctbscanConfig c = base_config (9);
     Sequence s;
@@ -536,9 +544,9 @@ test_means_of_bscans (const Way *ways)
   }
 }
 
-static void
-test_enface (const Way *ways)
+TEST_BACKENDS (test_enface, "en-face rows are the definition", .cpu_only = true)
 {
+  const Way *ways = all_ways[backend];
   for (int projection = 0; projection <= IMK_OCTBSCAN_PROJECTION_MAXIMUM;
        projection++) {
     ImkOctbscanConfig c = base_config (19);
@@ -558,9 +566,9 @@ static const char *const tracking_names[] = {
     [IMK_OCTBSCAN_TRACKING_XCORR] = "xcorr",
 };
 
-static void
-test_tracking (const Way *ways)
+TEST_BACKENDS (test_tracking, "tracking is the definition", .cpu_only = true)
 {
+  const Way *ways = all_ways[backend];
   double profile[1024];
 
   for (uint32_t z = 0; z < 1024; z++)
@@ -586,9 +594,10 @@ test_tracking (const Way *ways)
 }
 
 /* All at once. */
-static void
-test_together (const Way *ways)
+TEST_BACKENDS (
+    test_together, "all of it together is the definition", .cpu_only = true)
 {
+  const Way *ways = all_ways[backend];
   ImkOctbscanCamera cameras[2] = {{.gain = 0}, {.gain = 2}};
 
   for (int t = 1; t <= IMK_OCTBSCAN_TRACKING_XCORR; t++) {
@@ -620,9 +629,10 @@ test_together (const Way *ways)
 /* A spectrum with a sample that is not a number is missing, and nothing else:
  * all that other A-scans and B-scans take from neighbours is of those that are
  * there. */
-static void
-test_missing_ascans (const Way *ways)
+TEST_BACKENDS (test_missing_ascans,
+    "a spectrum that is not a number is missing alone", .cpu_only = true)
 {
+  const Way *ways = all_ways[backend];
   static const double wild[] = {NAN, INFINITY, -INFINITY, 3e15, -1e30};
   static const double curve[] = {0, 4.5, 9, 11.25, 23};
 
@@ -655,9 +665,10 @@ test_missing_ascans (const Way *ways)
 }
 
 /* What is infinite leaves nothing to the B-scans behind it, first or not. */
-static void
-test_infinite (const Way *ways)
+TEST_BACKENDS (
+    test_infinite, "what is infinite is not remembered", .cpu_only = true)
 {
+  const Way *ways = all_ways[backend];
   for (int t = 0; t <= IMK_OCTBSCAN_TRACKING_XCORR; t++)
     for (int mode = IMK_OCTBSCAN_BACKGROUND_RUNNING;
          mode <= IMK_OCTBSCAN_BACKGROUND_FIRST; mode++)
@@ -680,36 +691,12 @@ test_infinite (const Way *ways)
       }
 }
 
-#define DEFINE(name) \
-  static void name##_cpu (void) \
-  { \
-    name (cpu_ways); \
-  } \
-\
-  static void name##_cuda (void) \
-  { \
-    test_need_cuda (); \
-    name (cuda_ways); \
-  }
-
-DEFINE (test_backgrounds)
-DEFINE (test_backgrounds_are_told)
-DEFINE (test_patterns)
-DEFINE (test_lateral)
-DEFINE (test_means_of_bscans)
-DEFINE (test_enface)
-DEFINE (test_tracking)
-DEFINE (test_together)
-DEFINE (test_infinite)
-DEFINE (test_missing_ascans)
-
 /* ------------------------------------------------------------------------
  * What it is for. */
 
 /* The place of each B-scan is where its layers were put, and the images are in
  * step to half a depth. */
-static void
-test_tracking_finds_known_shifts (void)
+TEST (test_tracking_finds_known_shifts, "tracking finds known shifts")
 {
   static const double bounds[] = {
       [IMK_OCTBSCAN_TRACKING_RPE] = 0.25,
@@ -744,8 +731,8 @@ test_tracking_finds_known_shifts (void)
 
 /* A sample that moves on and on: the mean follows it, and so do the images;
  * with a lock they stay where the first one was, or the one before the lock. */
-static void
-test_a_lock_keeps_images_from_drifting (void)
+TEST (
+    test_a_lock_keeps_images_from_drifting, "a lock keeps images from drifting")
 {
   enum { N = 16 };
   double drift[N], last[2];
@@ -778,8 +765,8 @@ test_a_lock_keeps_images_from_drifting (void)
 }
 
 /* What is the same in all A-scans goes, though a few of them differ wildly. */
-static void
-test_minimum_variance_removes_a_pattern (void)
+TEST (test_minimum_variance_removes_a_pattern,
+    "minimum variance removes a pattern")
 {
   const Way *w = &cpu_ways[0];
 
@@ -804,8 +791,7 @@ test_minimum_variance_removes_a_pattern (void)
 }
 
 /* B-scans that are still to come do not come; what was added is shown once. */
-static void
-test_a_mean_is_drained (void)
+TEST (test_a_mean_is_drained, "a mean is drained")
 {
   for (const Way *w = cpu_ways; w->name; w++) {
     ImkOctbscanConfig c = base_config (9);
@@ -836,8 +822,7 @@ test_a_mean_is_drained (void)
 }
 
 /* No NaN comes of nothing. */
-static void
-test_dark_bscans_are_black (void)
+TEST (test_dark_bscans_are_black, "dark B-scans are black")
 {
   for (int t = 0; t <= IMK_OCTBSCAN_TRACKING_XCORR; t++) {
     ImkOctbscanConfig c = base_config (12);
@@ -891,8 +876,7 @@ check_refused (const ImkOctbscanConfig *c, const char *words)
     check_refused (&wrong_, words); \
   } while (0)
 
-static void
-test_wrong_settings_are_refused (void)
+TEST (test_wrong_settings_are_refused, "wrong settings are refused")
 {
   static const double outside[] = {0, 3.1}, not_finite[] = {NAN, 1};
   double pattern[2 * DEPTHS] = {0};
@@ -948,8 +932,7 @@ test_wrong_settings_are_refused (void)
   check_refused (&c, "Depth 3 of the fixed pattern of camera 0 is inf");
 }
 
-static void
-test_history_is_said (void)
+TEST (test_history_is_said, "what has a history says so")
 {
   ImkOctbscanConfig c = base_config (4);
 
@@ -958,48 +941,4 @@ test_history_is_said (void)
   test_check (!imk_octbscan_has_history (&c), "its own pattern is a history");
   c.fixed_pattern = IMK_OCTBSCAN_FIXED_PATTERN_ONCE;
   test_check (imk_octbscan_has_history (&c), "a kept pattern is none");
-}
-
-static const Test tests[] = {
-    {"backgrounds are the definition", test_backgrounds_cpu, .cpu_only = true},
-    {"backgrounds are told", test_backgrounds_are_told_cpu, .cpu_only = true},
-    {"fixed patterns are the definition", test_patterns_cpu, .cpu_only = true},
-    {"scans, means and flips are the definition", test_lateral_cpu,
-        .cpu_only = true},
-    {"means of B-scans are the definition", test_means_of_bscans_cpu,
-        .cpu_only = true},
-    {"en-face rows are the definition", test_enface_cpu, .cpu_only = true},
-    {"tracking is the definition", test_tracking_cpu, .cpu_only = true},
-    {"all of it together is the definition", test_together_cpu,
-        .cpu_only = true},
-    {"what is infinite is not remembered", test_infinite_cpu, .cpu_only = true},
-    {"a spectrum that is not a number is missing alone",
-        test_missing_ascans_cpu, .cpu_only = true},
-    {"backgrounds on CUDA are the definition", test_backgrounds_cuda},
-    {"backgrounds on CUDA are told", test_backgrounds_are_told_cuda},
-    {"fixed patterns on CUDA are the definition", test_patterns_cuda},
-    {"scans, means and flips on CUDA are the definition", test_lateral_cuda},
-    {"means of B-scans on CUDA are the definition", test_means_of_bscans_cuda},
-    {"en-face rows on CUDA are the definition", test_enface_cuda},
-    {"tracking on CUDA is the definition", test_tracking_cuda},
-    {"all of it together on CUDA is the definition", test_together_cuda},
-    {"what is infinite is not remembered on CUDA", test_infinite_cuda},
-    {"a spectrum that is not a number is missing alone on CUDA",
-        test_missing_ascans_cuda},
-    {"tracking finds known shifts", test_tracking_finds_known_shifts},
-    {"a lock keeps images from drifting",
-        test_a_lock_keeps_images_from_drifting},
-    {"minimum variance removes a pattern",
-        test_minimum_variance_removes_a_pattern},
-    {"a mean is drained", test_a_mean_is_drained},
-    {"dark B-scans are black", test_dark_bscans_are_black},
-    {"wrong settings are refused", test_wrong_settings_are_refused},
-    {"what has a history says so", test_history_is_said},
-    {NULL},
-};
-
-int
-main (void)
-{
-  return test_main (tests);
 }

@@ -126,8 +126,8 @@ check_wavenumbers (const Mirror *m, const ImkOctbscanMirrors *found)
   }
 }
 
-static void
-test_one_mirror_gives_the_wavenumbers (void)
+TEST (test_one_mirror_gives_the_wavenumbers, "one mirror gives the wavenumbers",
+    .cpu_only = true)
 {
   static const double bends[] = {0, -0.1, 0.2};
 
@@ -158,8 +158,8 @@ test_one_mirror_gives_the_wavenumbers (void)
 }
 
 /* On one side, and on both: the dispersion is told from the wavenumbers. */
-static void
-test_two_mirrors_give_the_dispersion (void)
+TEST (test_two_mirrors_give_the_dispersion, "two mirrors give the dispersion",
+    .cpu_only = true)
 {
   for (int other = 0; other < 2; other++) {
     ImkOctbscanConfig c = base_config ();
@@ -207,8 +207,7 @@ test_two_mirrors_give_the_dispersion (void)
 
 /* Wavelengths of a lamp stay, and one mirror gives the dispersion. The depth in
  * um is that of the fringes between the two wavelengths. */
-static void
-test_known_wavelengths_stay (void)
+TEST (test_known_wavelengths_stay, "known wavelengths stay", .cpu_only = true)
 {
   static const double ends[] = {806, 675};
   ImkOctbscanCamera camera = {IMK_OCTBSCAN_MAP_RANGE, ends, 2};
@@ -247,8 +246,7 @@ test_known_wavelengths_stay (void)
 
 /* Each camera has a fringe of its own, and lines of one camera need not have
  * one phase. */
-static void
-test_each_camera_has_its_own (void)
+TEST (test_each_camera_has_its_own, "each camera has its own", .cpu_only = true)
 {
   ImkOctbscanCamera cameras[2] = {{IMK_OCTBSCAN_MAP_NONE}};
   ImkOctbscanConfig c = base_config ();
@@ -296,8 +294,8 @@ check_refused (const Mirror *m, const char *words)
   test_image_free (&in);
 }
 
-static void
-test_fringes_that_tell_nothing_are_refused (void)
+TEST (test_fringes_that_tell_nothing_are_refused,
+    "fringes that tell nothing are refused", .cpu_only = true)
 {
   Mirror m = plain;
 
@@ -319,8 +317,8 @@ test_fringes_that_tell_nothing_are_refused (void)
   check_refused (&m, "too far");
 }
 
-static void
-test_positions_too_close_are_refused (void)
+TEST (test_positions_too_close_are_refused, "positions too close are refused",
+    .cpu_only = true)
 {
   ImkOctbscanConfig c = base_config ();
   ImkOctbscanMirrors found;
@@ -361,8 +359,8 @@ read_mirror (const ImkOctbscanConfig *c, FILE *file)
 
 /* Two mirrors on either side of zero delay: within 5 % of what the light
  * allows, and without any calibration 5 and 9 times as wide. */
-static void
-test_real_mirrors_reach_the_limit (void)
+TEST (test_real_mirrors_reach_the_limit, "real mirrors reach the limit",
+    .cpu_only = true)
 {
   FILE *first = test_open_data ("octbscan/octcal/mirror1.npy");
   FILE *second = test_open_data ("octbscan/octcal/mirror2.npy");
@@ -388,25 +386,4 @@ test_real_mirrors_reach_the_limit (void)
     test_check (p->width_before > 4 * p->width, "it was as narrow before");
     imk_octbscan_fringe_clear (&fringes[j]);
   }
-}
-
-int
-main (void)
-{
-  static const Test tests[] = {
-      {"one mirror gives the wavenumbers",
-          test_one_mirror_gives_the_wavenumbers, true},
-      {"two mirrors give the dispersion", test_two_mirrors_give_the_dispersion,
-          true},
-      {"known wavelengths stay", test_known_wavelengths_stay, true},
-      {"each camera has its own", test_each_camera_has_its_own, true},
-      {"fringes that tell nothing are refused",
-          test_fringes_that_tell_nothing_are_refused, true},
-      {"positions too close are refused", test_positions_too_close_are_refused,
-          true},
-      {"real mirrors reach the limit", test_real_mirrors_reach_the_limit, true},
-      {NULL},
-  };
-
-  return test_main (tests);
 }

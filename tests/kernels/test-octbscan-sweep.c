@@ -107,8 +107,8 @@ check_same (const TestImage *a, const TestImage *b, uint32_t margin)
         "record %u differs", r);
 }
 
-static void
-jitter_is_taken_out (void)
+TEST (jitter_is_taken_out, "jitter is taken out of every type, for each camera",
+    .cpu_only = true)
 {
   for (uint32_t t = 0; t < 4; t++)
     for (uint32_t n_cameras = 1; n_cameras < 4; n_cameras++) {
@@ -139,8 +139,8 @@ jitter_is_taken_out (void)
     }
 }
 
-static void
-sweeps_back_are_counted_from_the_line (void)
+TEST (sweeps_back_are_counted_from_the_line,
+    "sweeps back are counted from the line on", .cpu_only = true)
 {
   for (uint32_t line = 0; line < 4; line++)
     for (uint32_t s = 0; s < 3; s++) {
@@ -175,8 +175,8 @@ sweeps_back_are_counted_from_the_line (void)
 
 /* An even window, a jump beyond the reach, NaN: these stay, and the others are
  * aligned. */
-static void
-records_without_a_signal_stay (void)
+TEST (records_without_a_signal_stay, "records without a signal stay",
+    .cpu_only = true)
 {
   ImkOctbscanSweepConfig c = base_config (IMK_TYPE_F32);
   TestImage in = records_new (IMK_TYPE_F32, true, false, 1);
@@ -213,8 +213,7 @@ records_without_a_signal_stay (void)
   test_image_free (&in);
 }
 
-static void
-wrong_settings_are_said (void)
+TEST (wrong_settings_are_said, "wrong settings are said", .cpu_only = true)
 {
   ImkOctbscanSweepConfig c = base_config (IMK_TYPE_I16);
   ImkError error;
@@ -242,21 +241,4 @@ wrong_settings_are_said (void)
   c = base_config (IMK_TYPE_F64);
   test_error (imk_octbscan_sweep_check (&c, &error), &error, IMK_ERROR_CONFIG,
       "convert them to i16 or f32");
-}
-
-int
-main (void)
-{
-  static const Test tests[] = {
-      {"jitter is taken out of every type, for each camera",
-          jitter_is_taken_out, .cpu_only = true},
-      {"sweeps back are counted from the line on",
-          sweeps_back_are_counted_from_the_line, .cpu_only = true},
-      {"records without a signal stay", records_without_a_signal_stay,
-          .cpu_only = true},
-      {"wrong settings are said", wrong_settings_are_said, .cpu_only = true},
-      {NULL},
-  };
-
-  return test_main (tests);
 }

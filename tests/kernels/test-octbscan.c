@@ -40,6 +40,9 @@ static const Way cuda_ways[] = {
     {NULL},
 };
 
+/* By ImkBackend. */
+static const Way *const all_ways[] = {cpu_ways, cuda_ways};
+
 /* What a B-scan gave. */
 typedef struct Result {
   TestImage db, linear, complex;
@@ -359,9 +362,9 @@ apply_range (ImkOctbscanConfig *c, ImkOctbscanCamera *camera)
 
 static const double k_polynomial[] = {3, -1, 0.12, 0.03};
 
-static void
-test_each_map (const Way *ways)
+TEST_BACKENDS (test_each_map, "each map is the definition")
 {
+  const Way *ways = all_ways[backend];
   const uint32_t n = 60;
   const ImkOctbscanCamera cameras[] = {
       {IMK_OCTBSCAN_MAP_NONE},
@@ -387,9 +390,10 @@ test_each_map (const Way *ways)
 }
 
 /* Odd and even lengths, with and without upsampling, all scales. */
-static void
-test_each_interpolation (const Way *ways)
+TEST_BACKENDS (test_each_interpolation, "each interpolation is the definition",
+    .cpu_only = true)
 {
+  const Way *ways = all_ways[backend];
   static const uint32_t sizes[][3] = {/* N, M, s */
       {60, 60, 1}, {60, 128, 2}, {61, 150, 4}, {45, 512, 3}, {61, 61, 1},
       {64, 67, 1}, {60, 118, 1}};
@@ -415,9 +419,9 @@ test_each_interpolation (const Way *ways)
       }
 }
 
-static void
-test_windows_and_tapers (const Way *ways)
+TEST_BACKENDS (test_windows_and_tapers, "windows and tapers are the definition")
 {
+  const Way *ways = all_ways[backend];
   char what[64];
 
   for (int window = 0; window <= IMK_OCTBSCAN_WINDOW_FILE; window++)
@@ -439,9 +443,9 @@ test_windows_and_tapers (const Way *ways)
     }
 }
 
-static void
-test_phases (const Way *ways)
+TEST_BACKENDS (test_phases, "phases are the definition")
 {
+  const Way *ways = all_ways[backend];
   ImkOctbscanConfig c = base_config (60, 5);
   TestImage in = spectra (&c, 1000, 300);
   const ImkOctbscanCamera cameras[] = {
@@ -469,9 +473,9 @@ test_phases (const Way *ways)
 
 /* Rows of 3 cameras that differ in everything, first camera 0, 1, 2; 37 rows
  * are one block of spectra a camera, 100 are three. */
-static void
-test_interlaced (const Way *ways)
+TEST_BACKENDS (test_interlaced, "interlaced cameras are the definition")
 {
+  const Way *ways = all_ways[backend];
   const ImkOctbscanCamera cameras[] = {
       {IMK_OCTBSCAN_MAP_RANGE, range, 2, .dispersion = dispersion,
           .n_dispersion = 4},
@@ -501,9 +505,9 @@ test_interlaced (const Way *ways)
 
 /* Cameras of other ranges, one of them the other way round, on one grid; with
  * phases of each kind, which stay over the camera's own wavenumbers. */
-static void
-test_common_range (const Way *ways)
+TEST_BACKENDS (test_common_range, "a common range is the definition")
 {
+  const Way *ways = all_ways[backend];
   static const double ends[][2] = {{806, 675}, {800, 670}, {672, 807}};
   static const double k[] = {0.00136, 0.00012, 1e-6};
   ImkOctbscanCamera cameras[] = {
@@ -528,8 +532,8 @@ test_common_range (const Way *ways)
 
 /* A mirror is at one depth for two cameras of different ranges, and without the
  * common range it is at two. */
-static void
-test_common_range_aligns_depths (void)
+TEST (test_common_range_aligns_depths, "a common range aligns depths",
+    .cpu_only = true)
 {
   static const double ends[][2] = {{806, 675}, {676, 805}};
   const ImkOctbscanCamera cameras[] = {{IMK_OCTBSCAN_MAP_RANGE, ends[0], 2},
@@ -587,9 +591,10 @@ test_common_range_aligns_depths (void)
   }
 }
 
-static void
-test_types_and_backgrounds (const Way *ways)
+TEST_BACKENDS (
+    test_types_and_backgrounds, "types and backgrounds are the definition")
 {
+  const Way *ways = all_ways[backend];
   const ImkType types[] = {
       IMK_TYPE_U8, IMK_TYPE_U16, IMK_TYPE_I16, IMK_TYPE_F32};
   const double pedestals[] = {60, 20000, -3000, 1};
@@ -614,9 +619,9 @@ test_types_and_backgrounds (const Way *ways)
     }
 }
 
-static void
-test_crops (const Way *ways)
+TEST_BACKENDS (test_crops, "crops are the definition")
 {
+  const Way *ways = all_ways[backend];
   static const uint32_t crops[][2] = {{0, 119}, {119, 0}, {13, 51}, {60, 59}};
   ImkOctbscanConfig c = base_config (60, 3);
   ImkOctbscanCamera camera;
@@ -638,9 +643,10 @@ test_crops (const Way *ways)
 }
 
 /* The thesis' sizes, its own reading and the default, one A-scan. */
-static void
-test_thesis_size (const Way *ways)
+TEST_BACKENDS (
+    test_thesis_size, "the thesis' sizes are the definition", .cpu_only = true)
 {
+  const Way *ways = all_ways[backend];
   for (int thesis = 0; thesis < 2; thesis++) {
     ImkOctbscanConfig c = base_config (832, 1);
     ImkOctbscanCamera camera;
@@ -661,43 +667,6 @@ test_thesis_size (const Way *ways)
     check_ways (ways, &c, &in, 0, thesis ? "thesis" : "832 to 16384");
     test_image_free (&in);
   }
-}
-
-static void
-run_all (const Way *ways)
-{
-  test_each_map (ways);
-  test_each_interpolation (ways);
-  test_windows_and_tapers (ways);
-  test_phases (ways);
-  test_interlaced (ways);
-  test_common_range (ways);
-  test_types_and_backgrounds (ways);
-  test_crops (ways);
-  test_thesis_size (ways);
-}
-
-#define DEFINE_CPU(name) \
-  static void name##_cpu (void) \
-  { \
-    name (cpu_ways); \
-  }
-
-DEFINE_CPU (test_each_map)
-DEFINE_CPU (test_each_interpolation)
-DEFINE_CPU (test_windows_and_tapers)
-DEFINE_CPU (test_phases)
-DEFINE_CPU (test_interlaced)
-DEFINE_CPU (test_common_range)
-DEFINE_CPU (test_types_and_backgrounds)
-DEFINE_CPU (test_crops)
-DEFINE_CPU (test_thesis_size)
-
-static void
-test_all_cuda (void)
-{
-  test_need_cuda ();
-  run_all (cuda_ways);
 }
 
 /* A sample that is 2048 away from a background of whole counts is near enough,
@@ -746,8 +715,7 @@ is_mock (void)
   return strncmp (info.name, "Mock", 4) == 0;
 }
 
-static void
-test_what_is_wide (void)
+TEST (test_what_is_wide, "samples far from the background are wide")
 {
   test_need_cuda ();
   if (is_mock ())
@@ -765,8 +733,7 @@ test_what_is_wide (void)
 
 /* Of the same B-scan both products make the same bytes, so that it does not
  * matter which one a B-scan got; whatever others went with it. */
-static void
-test_both_products_are_the_same (void)
+TEST (test_both_products_are_the_same, "both products are the same")
 {
   const Way *operator= & cuda_ways[0], *tried = &cuda_ways[1];
 
@@ -797,8 +764,7 @@ test_both_products_are_the_same (void)
 
 /* A fringe of amplitude A at depth bin q, on pixels that are linear in k and
  * without zeros, is A^2 there. */
-static void
-test_fringe_has_its_amplitude (void)
+TEST (test_fringe_has_its_amplitude, "a fringe has its amplitude")
 {
   for (const Way *w = cpu_ways; w->name; w++) {
     ImkOctbscanConfig c = base_config (64, 1);
@@ -824,8 +790,7 @@ test_fringe_has_its_amplitude (void)
 }
 
 /* What is the same in all spectra of a camera is gone, all of it. */
-static void
-test_dark_frames_are_black (void)
+TEST (test_dark_frames_are_black, "dark frames are black")
 {
   const ImkOctbscanRange ranges[] = {IMK_OCTBSCAN_RANGE_FIXED,
       IMK_OCTBSCAN_RANGE_PERCENTILE, IMK_OCTBSCAN_RANGE_MINMAX};
@@ -891,9 +856,9 @@ compare (const void *a, const void *b)
   return (x > y) - (x < y);
 }
 
-static void
-test_ranges (const Way *ways)
+TEST_BACKENDS (test_ranges, "levels follow the range")
 {
+  const Way *ways = all_ways[backend];
   for (const Way *w = ways; w->name; w++) {
     ImkOctbscanConfig c = base_config (60, 70);
     ImkOctbscanCamera camera;
@@ -934,19 +899,6 @@ test_ranges (const Way *ways)
   }
 }
 
-static void
-test_ranges_cpu (void)
-{
-  test_ranges (cpu_ways);
-}
-
-static void
-test_ranges_cuda (void)
-{
-  test_need_cuda ();
-  test_ranges (cuda_ways);
-}
-
 /* The ends that a B-scan is given with by range=auto, and the level that a dB
  * image has at @db. */
 static void
@@ -979,9 +931,10 @@ check_auto (const Way *w, const ImkOctbscanConfig *config, const TestImage *in,
   result_free (&r);
 }
 
-static void
-test_auto_range (const Way *ways)
+TEST_BACKENDS (test_auto_range, "the range auto is a mean of percentiles",
+    .cpu_only = true)
 {
+  const Way *ways = all_ways[backend];
   for (const Way *w = ways; w->name; w++) {
     ImkOctbscanConfig c = base_config (60, 70);
     ImkOctbscanCamera camera;
@@ -1025,19 +978,6 @@ test_auto_range (const Way *ways)
   }
 }
 
-static void
-test_auto_range_cpu (void)
-{
-  test_auto_range (cpu_ways);
-}
-
-static void
-test_auto_range_cuda (void)
-{
-  test_need_cuda ();
-  test_auto_range (cuda_ways);
-}
-
 /* Where the image has a mirror whose light is behind that of the reference by
  * twice @um, in depths. */
 static double
@@ -1074,8 +1014,7 @@ mirror_depth (ImkOctbscanConfig *c, const double *wavelengths, double unit,
 
 /* The step says where a mirror is seen, whatever names the wavelengths and in
  * whatever unit; without wavelengths there is none. */
-static void
-test_depth_step (void)
+TEST (test_depth_step, "the depth step says where a mirror is seen")
 {
   enum { N = 832 };
   static const double units[] = {1e-3, 1, 1e6}; /* um */
@@ -1272,8 +1211,8 @@ live_fails (Live *l, const double *now, unsigned long nth)
 
 /* Values that the device did not take are set by the next update, or are in the
  * next B-scan. */
-static void
-test_live_dispersion_after_a_failure (void)
+TEST (test_live_dispersion_after_a_failure,
+    "cuda: a live dispersion is set after a failure")
 {
   unsigned long n_failures = 0;
 
@@ -1296,33 +1235,20 @@ test_live_dispersion_after_a_failure (void)
   test_check (n_failures > 0, "nothing could fail");
 }
 
-static void
-test_live_dispersion (const Way *ways)
+TEST_BACKENDS (test_live_dispersion, "a live dispersion is that of the cameras",
+    .cpu_only = true)
 {
+  const Way *ways = all_ways[backend];
   for (const Way *w = ways; w->name; w++)
     for (uint32_t crop = 0; crop <= 40; crop += 40)
       if (w->strategy == IMK_OCTBSCAN_STRATEGY_FFT)
         check_live (w, crop);
 }
 
-static void
-test_live_dispersion_cpu (void)
-{
-  test_live_dispersion (cpu_ways);
-}
-
-static void
-test_live_dispersion_cuda (void)
-{
-  test_need_cuda ();
-  test_live_dispersion (cuda_ways);
-}
-
 /* ------------------------------------------------------------------------
  * Bytes. */
 
-static void
-test_threads_change_nothing (void)
+TEST (test_threads_change_nothing, "threads change nothing")
 {
   for (const Way *w = cpu_ways; w->name; w++) {
     ImkOctbscanConfig c = base_config (60, 143);
@@ -1396,18 +1322,9 @@ check_jobs (const Way *w)
   imk_octbscan_free (s);
 }
 
-static void
-test_jobs_cpu (void)
+TEST_BACKENDS (test_jobs, "jobs are as if alone")
 {
-  for (const Way *w = cpu_ways; w->name; w++)
-    check_jobs (w);
-}
-
-static void
-test_jobs_cuda (void)
-{
-  test_need_cuda ();
-  for (const Way *w = cuda_ways; w->name; w++)
+  for (const Way *w = all_ways[backend]; w->name; w++)
     check_jobs (w);
 }
 
@@ -1449,8 +1366,7 @@ check_pictures_agree (const Way *way)
   test_image_free (&in);
 }
 
-static void
-test_pictures_agree (void)
+TEST (test_pictures_agree, "pictures of CPU and CUDA agree")
 {
   test_need_cuda ();
   for (const Way *w = cuda_ways; w->name; w++)
@@ -1479,8 +1395,7 @@ check_refused (const ImkOctbscanConfig *c, const char *words)
     check_refused (&wrong_, words); \
   } while (0)
 
-static void
-test_wrong_settings_are_refused (void)
+TEST (test_wrong_settings_are_refused, "wrong settings are refused")
 {
   CHECK_REFUSED (width, 1, "samples a spectrum is 1");
   CHECK_REFUSED (width, 20000, "samples a spectrum is 20000");
@@ -1520,8 +1435,7 @@ check_camera_refused (ImkOctbscanCamera camera, const char *words)
   check_refused (&c, words);
 }
 
-static void
-test_wrong_cameras_are_refused (void)
+TEST (test_wrong_cameras_are_refused, "wrong cameras are refused")
 {
   static const double zero[] = {800, 0}, same[] = {800, 800};
   static const double turning[] = {800, -1, 0.1}, not_finite[] = {800, NAN};
@@ -1583,8 +1497,8 @@ test_wrong_cameras_are_refused (void)
       "wavelength 1e-310 at sample 0");
 }
 
-static void
-test_ranges_without_a_common_part_are_refused (void)
+TEST (test_ranges_without_a_common_part_are_refused,
+    "ranges without a common part are refused", .cpu_only = true)
 {
   static const double ends[][2] = {{806, 675}, {900, 800}, {0.806, 0.675}};
   static const char *const words[] = {
@@ -1603,8 +1517,8 @@ test_ranges_without_a_common_part_are_refused (void)
 }
 
 /* What counts is their sum where the wavenumbers are. */
-static void
-test_windows_without_a_sum_are_refused (void)
+TEST (
+    test_windows_without_a_sum_are_refused, "windows without a sum are refused")
 {
   static const double windows[][3] = {{1, -1, 0}, {10, -6, -3}, {-1, 0, 1}};
 
@@ -1618,8 +1532,7 @@ test_windows_without_a_sum_are_refused (void)
   }
 }
 
-static void
-test_huge_operators_are_refused (void)
+TEST (test_huge_operators_are_refused, "huge operators are refused")
 {
   ImkOctbscanConfig c = base_config (16384, 1);
 
@@ -1628,8 +1541,7 @@ test_huge_operators_are_refused (void)
   check_refused (&c, "MiB");
 }
 
-static void
-test_wrong_images_are_refused (void)
+TEST (test_wrong_images_are_refused, "wrong images are refused")
 {
   ImkOctbscanConfig c = base_config (60, 4);
   TestImage in = spectra (&c, 1000, 300);
@@ -1677,15 +1589,13 @@ check_strategy (ImkBackend backend, uint32_t width, uint32_t n_depths,
   imk_octbscan_free (s);
 }
 
-static void
-test_auto_follows_the_size_on_the_cpu (void)
+TEST (test_auto_follows_the_size_on_the_cpu, "auto follows the size")
 {
   check_strategy (IMK_BACKEND_CPU, 832, 416, IMK_OCTBSCAN_STRATEGY_FFT);
   check_strategy (IMK_BACKEND_CPU, 832, 16, IMK_OCTBSCAN_STRATEGY_OPERATOR);
 }
 
-static void
-test_auto_follows_the_size_on_cuda (void)
+TEST (test_auto_follows_the_size_on_cuda, "auto follows the size on CUDA")
 {
   test_need_cuda ();
   check_strategy (IMK_BACKEND_CUDA, 832, 416, IMK_OCTBSCAN_STRATEGY_OPERATOR);
@@ -1775,9 +1685,10 @@ check_dc (const Way *w, const ImkOctbscanConfig *c, double dc,
 
 /* The accuracy does not depend on how much light there is beside the fringes.
  */
-static void
-check_accuracy (const Way *ways)
+TEST_BACKENDS (
+    test_accuracy, "accuracy does not depend on the DC", .cpu_only = true)
 {
+  const Way *ways = all_ways[backend];
   static const double dcs[] = {0, 2000, 20000, 55000, 65000};
 
   for (const Way *w = ways; w->name; w++)
@@ -1795,25 +1706,13 @@ check_accuracy (const Way *ways)
     }
 }
 
-static void
-test_accuracy_cpu (void)
-{
-  check_accuracy (cpu_ways);
-}
-
-static void
-test_accuracy_cuda (void)
-{
-  test_need_cuda ();
-  check_accuracy (cuda_ways);
-}
-
 /* A sample that is not a number makes its A-scan black, and leaves the others
  * and the levels, whatever they are made from, as they are without that
  * spectrum. */
-static void
-check_nan (const Way *ways)
+TEST_BACKENDS (test_nan_becomes_black, "what is not a number becomes black",
+    .cpu_only = true)
 {
+  const Way *ways = all_ways[backend];
   for (const Way *w = ways; w->name; w++)
     for (int range = 0; range <= IMK_OCTBSCAN_RANGE_MINMAX; range++) {
       ImkOctbscanConfig c = base_config (60, 4), three = base_config (60, 3);
@@ -1852,25 +1751,12 @@ check_nan (const Way *ways)
     }
 }
 
-static void
-test_nan_becomes_black_cpu (void)
-{
-  check_nan (cpu_ways);
-}
-
-static void
-test_nan_becomes_black_cuda (void)
-{
-  test_need_cuda ();
-  check_nan (cuda_ways);
-}
-
 /* Light that is left in, and cut off by the crop, is at no depth of the crop:
  * the error of each depth is that of all. With these sizes the short transform
  * had it at the last depths. */
-static void
-check_no_alias (const Way *ways)
+TEST_BACKENDS (test_no_alias, "a cut DC has no alias", .cpu_only = true)
 {
+  const Way *ways = all_ways[backend];
   static const uint32_t crops[][4] = {/* N, s, top, bottom */
       {1000, 1, 150, 115}, {2048, 2, 409, 1024}};
 
@@ -1926,19 +1812,6 @@ check_no_alias (const Way *ways)
     }
 }
 
-static void
-test_no_alias_cpu (void)
-{
-  check_no_alias (cpu_ways);
-}
-
-static void
-test_no_alias_cuda (void)
-{
-  test_need_cuda ();
-  check_no_alias (cuda_ways);
-}
-
 /* x less the mean of its neighbours, fewer at the ends. */
 static void
 take_rolling_off (double *x, uint32_t n, uint32_t reach)
@@ -1958,9 +1831,10 @@ take_rolling_off (double *x, uint32_t n, uint32_t reach)
   free (mean);
 }
 
-static void
-check_rolling (const Way *ways)
+TEST_BACKENDS (
+    test_rolling, "a rolling mean is the definition", .cpu_only = true)
 {
+  const Way *ways = all_ways[backend];
   static const ImkType types[] = {
       IMK_TYPE_U8, IMK_TYPE_U16, IMK_TYPE_I16, IMK_TYPE_F32};
   static const double pedestals[] = {60, 30000, -9000, 1};
@@ -2001,19 +1875,6 @@ check_rolling (const Way *ways)
     }
 }
 
-static void
-test_rolling_cpu (void)
-{
-  check_rolling (cpu_ways);
-}
-
-static void
-test_rolling_cuda (void)
-{
-  test_need_cuda ();
-  check_rolling (cuda_ways);
-}
-
 /* CPU time of 64 A-scans of 1024 samples, the least of several. */
 static double
 time_of (ImkOctbscanConfig c)
@@ -2042,8 +1903,8 @@ time_of (ImkOctbscanConfig c)
 
 /* 1228 is 4 times 307, 1126 is 2 times 563: transforms of these lengths took 4
  * times as long. */
-static void
-test_upsampling_costs_the_same (void)
+TEST (test_upsampling_costs_the_same,
+    "upsampling costs the same for all lengths", .cpu_only = true)
 {
   ImkOctbscanConfig c = base_config (1024, 64);
   double base;
@@ -2060,8 +1921,8 @@ test_upsampling_costs_the_same (void)
 }
 
 /* It took as long as all the rest. */
-static void
-test_rolling_costs_little (void)
+TEST (
+    test_rolling_costs_little, "a rolling mean costs little", .cpu_only = true)
 {
   ImkOctbscanConfig c = base_config (1024, 64);
   double none, rolling;
@@ -2076,72 +1937,4 @@ test_rolling_costs_little (void)
   printf ("# rolling: %.2f times none\n", rolling / none);
   test_check (rolling < 2.2 * none, "rolling takes %.2f times as long as none",
       rolling / none);
-}
-
-static const Test tests[] = {
-    {"each map is the definition", test_each_map_cpu},
-    {"each interpolation is the definition", test_each_interpolation_cpu,
-        .cpu_only = true},
-    {"windows and tapers are the definition", test_windows_and_tapers_cpu},
-    {"phases are the definition", test_phases_cpu},
-    {"interlaced cameras are the definition", test_interlaced_cpu},
-    {"a common range is the definition", test_common_range_cpu},
-    {"ranges without a common part are refused",
-        test_ranges_without_a_common_part_are_refused, .cpu_only = true},
-    {"a common range aligns depths", test_common_range_aligns_depths,
-        .cpu_only = true},
-    {"types and backgrounds are the definition",
-        test_types_and_backgrounds_cpu},
-    {"crops are the definition", test_crops_cpu},
-    {"the thesis' sizes are the definition", test_thesis_size_cpu,
-        .cpu_only = true},
-    {"all of it on CUDA is the definition", test_all_cuda},
-    {"samples far from the background are wide", test_what_is_wide},
-    {"both products are the same", test_both_products_are_the_same},
-    {"a fringe has its amplitude", test_fringe_has_its_amplitude},
-    {"dark frames are black", test_dark_frames_are_black},
-    {"levels follow the range", test_ranges_cpu},
-    {"the depth step says where a mirror is seen", test_depth_step},
-    {"a live dispersion is that of the cameras", test_live_dispersion_cpu,
-        .cpu_only = true},
-    {"a live dispersion is that of the cameras on CUDA",
-        test_live_dispersion_cuda},
-    {"cuda: a live dispersion is set after a failure",
-        test_live_dispersion_after_a_failure},
-    {"the range auto is a mean of percentiles", test_auto_range_cpu,
-        .cpu_only = true},
-    {"levels follow the range on CUDA", test_ranges_cuda},
-    {"the range auto is a mean of percentiles on CUDA", test_auto_range_cuda},
-    {"threads change nothing", test_threads_change_nothing},
-    {"jobs are as if alone", test_jobs_cpu},
-    {"jobs on CUDA are as if alone", test_jobs_cuda},
-    {"pictures of CPU and CUDA agree", test_pictures_agree},
-    {"wrong settings are refused", test_wrong_settings_are_refused},
-    {"wrong cameras are refused", test_wrong_cameras_are_refused},
-    {"windows without a sum are refused",
-        test_windows_without_a_sum_are_refused},
-    {"huge operators are refused", test_huge_operators_are_refused},
-    {"wrong images are refused", test_wrong_images_are_refused},
-    {"auto follows the size", test_auto_follows_the_size_on_the_cpu},
-    {"auto follows the size on CUDA", test_auto_follows_the_size_on_cuda},
-    {"accuracy does not depend on the DC", test_accuracy_cpu, .cpu_only = true},
-    {"accuracy does not depend on the DC on CUDA", test_accuracy_cuda},
-    {"a cut DC has no alias", test_no_alias_cpu, .cpu_only = true},
-    {"a cut DC has no alias on CUDA", test_no_alias_cuda},
-    {"a rolling mean is the definition", test_rolling_cpu, .cpu_only = true},
-    {"a rolling mean is the definition on CUDA", test_rolling_cuda},
-    {"a rolling mean costs little", test_rolling_costs_little,
-        .cpu_only = true},
-    {"upsampling costs the same for all lengths",
-        test_upsampling_costs_the_same, .cpu_only = true},
-    {"what is not a number becomes black", test_nan_becomes_black_cpu,
-        .cpu_only = true},
-    {"what is not a number becomes black on CUDA", test_nan_becomes_black_cuda},
-    {NULL},
-};
-
-int
-main (void)
-{
-  return test_main (tests);
 }

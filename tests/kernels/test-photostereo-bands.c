@@ -207,8 +207,7 @@ check_model (const Set *set, const Solved *s, double degrees, double tolerance,
 /* ------------------------------------------------------------------------
  * What is solved. */
 
-static void
-test_equal_bands_are_one_picture (void)
+TEST (test_equal_bands_are_one_picture, "equal bands are one picture")
 {
   static const uint32_t counts[] = {2, 8};
   Set one, set;
@@ -266,8 +265,8 @@ test_equal_bands_are_one_picture (void)
 
 /* Grey values have other weights (luma, mean), which on what follows the model
  * is another albedo for the same normal. */
-static void
-test_three_bands_are_the_planes_of_a_colour_frame (void)
+TEST (test_three_bands_are_the_planes_of_a_colour_frame,
+    "three bands are the planes of a colour frame")
 {
   Set set, colours;
   Solved of_bands, of_colours;
@@ -311,8 +310,8 @@ test_three_bands_are_the_planes_of_a_colour_frame (void)
   set_clear (&colours);
 }
 
-static void
-test_any_number_of_bands_inverts_the_model (void)
+TEST (test_any_number_of_bands_inverts_the_model,
+    "any number of bands inverts the model")
 {
   static const uint32_t counts[] = {1, 2, 3, 4, 8, MAX_BANDS};
 
@@ -336,8 +335,8 @@ test_any_number_of_bands_inverts_the_model (void)
     }
 }
 
-static void
-test_highlights_are_rejected_in_all_bands (void)
+TEST (test_highlights_are_rejected_in_all_bands,
+    "highlights are rejected in all bands")
 {
   Set set;
   Solved solved;
@@ -416,8 +415,7 @@ check_least_squares (const Set *set, const Solved *s, uint32_t x, uint32_t y)
         photo_get (&s->image[ALBEDO], x, y, band), band, x, y, si[band] / ss);
 }
 
-static void
-test_float64_least_squares_agrees (void)
+TEST (test_float64_least_squares_agrees, "a float64 least squares agrees")
 {
   Set set;
   Solved solved;
@@ -433,8 +431,8 @@ test_float64_least_squares_agrees (void)
   set_clear (&set);
 }
 
-static void
-test_a_band_that_is_clipped_takes_its_light_along (void)
+TEST (test_a_band_that_is_clipped_takes_its_light_along,
+    "a band that is clipped takes its light along")
 {
   Set set;
   Solved solved;
@@ -456,8 +454,8 @@ test_a_band_that_is_clipped_takes_its_light_along (void)
   set_clear (&set);
 }
 
-static void
-test_each_band_has_a_dark_and_a_white_frame (void)
+TEST (test_each_band_has_a_dark_and_a_white_frame,
+    "each band has a dark and a white frame")
 {
   enum { B = 3 };
 
@@ -528,8 +526,8 @@ read_intensities (Set *set, uint32_t columns)
       &error);
 }
 
-static void
-test_each_lamp_may_have_an_intensity_of_each_band (void)
+TEST (test_each_lamp_may_have_an_intensity_of_each_band,
+    "each lamp may have an intensity of each band")
 {
   static const uint32_t counts[] = {2, 3, 8, MAX_BANDS};
 
@@ -558,8 +556,8 @@ test_each_lamp_may_have_an_intensity_of_each_band (void)
 /* ------------------------------------------------------------------------
  * Order, and what is missing. */
 
-static void
-test_order_strips_and_threads_change_no_bit (void)
+TEST (test_order_strips_and_threads_change_no_bit,
+    "order, strips and threads change no bit")
 {
   static const uint32_t steps[] = {5, 7, 179}; /* of 180 pictures */
   Set set;
@@ -619,14 +617,14 @@ check_missing (ImkBackend backend, uint32_t strip_rows)
   set_clear (&set);
 }
 
-static void
-test_a_light_counts_with_all_its_bands (void)
+TEST (
+    test_a_light_counts_with_all_its_bands, "a light counts with all its bands")
 {
   check_missing (IMK_BACKEND_CPU, 0);
 }
 
-static void
-test_encodings_have_bands_below_each_other (void)
+TEST (test_encodings_have_bands_below_each_other,
+    "encodings have bands below each other")
 {
   static const ImkType types[] = {IMK_TYPE_U8, IMK_TYPE_U16};
 
@@ -664,8 +662,7 @@ test_encodings_have_bands_below_each_other (void)
 /* ------------------------------------------------------------------------
  * What is refused. */
 
-static void
-test_bad_bands_are_refused (void)
+TEST (test_bad_bands_are_refused, "bad bands are refused")
 {
   TestImage dark = test_image_new (IMK_TYPE_U8, W, 3 * H, 1, 0);
   Set set;
@@ -696,8 +693,7 @@ test_bad_bands_are_refused (void)
   test_image_free (&dark);
 }
 
-static void
-test_bad_pictures_are_refused (void)
+TEST (test_bad_pictures_are_refused, "bad pictures are refused")
 {
   ImkPhotostereo *s = NULL;
   ImkError error;
@@ -774,8 +770,7 @@ check_parity (const Set *set, const char *where)
   solved_free (&cuda);
 }
 
-static void
-test_cuda_agrees (void)
+TEST (test_cuda_agrees, "CUDA agrees")
 {
   static const uint32_t counts[] = {2, 3, 8, MAX_BANDS};
 
@@ -804,8 +799,8 @@ test_cuda_agrees (void)
     }
 }
 
-static void
-test_order_and_strips_change_no_bit_on_the_device (void)
+TEST (test_order_and_strips_change_no_bit_on_the_device,
+    "order and strips change no bit on the device")
 {
   static const uint32_t strips[] = {0, 1, 2, 0, 8};
   static const uint32_t steps[] = {1, 1, 7, 179, 77};
@@ -839,8 +834,8 @@ test_order_and_strips_change_no_bit_on_the_device (void)
 }
 
 /* In place on the first, from memory of their own on the others. */
-static void
-test_devices_share_the_rows_of_all_bands (void)
+TEST (test_devices_share_the_rows_of_all_bands,
+    "devices share the rows of all bands")
 {
   static const ImkType types[] = {IMK_TYPE_F32, IMK_TYPE_U8, IMK_TYPE_U16};
 
@@ -872,49 +867,10 @@ test_devices_share_the_rows_of_all_bands (void)
   }
 }
 
-static void
-test_a_light_counts_with_all_its_bands_on_the_device (void)
+TEST (test_a_light_counts_with_all_its_bands_on_the_device,
+    "a light counts with all its bands on the device")
 {
   test_need_cuda ();
   check_missing (IMK_BACKEND_CUDA, 0);
   check_missing (IMK_BACKEND_CUDA, 4);
-}
-
-int
-main (void)
-{
-  static const Test tests[] = {
-      {"equal bands are one picture", test_equal_bands_are_one_picture},
-      {"three bands are the planes of a colour frame",
-          test_three_bands_are_the_planes_of_a_colour_frame},
-      {"any number of bands inverts the model",
-          test_any_number_of_bands_inverts_the_model},
-      {"highlights are rejected in all bands",
-          test_highlights_are_rejected_in_all_bands},
-      {"a float64 least squares agrees", test_float64_least_squares_agrees},
-      {"a band that is clipped takes its light along",
-          test_a_band_that_is_clipped_takes_its_light_along},
-      {"each band has a dark and a white frame",
-          test_each_band_has_a_dark_and_a_white_frame},
-      {"each lamp may have an intensity of each band",
-          test_each_lamp_may_have_an_intensity_of_each_band},
-      {"order, strips and threads change no bit",
-          test_order_strips_and_threads_change_no_bit},
-      {"a light counts with all its bands",
-          test_a_light_counts_with_all_its_bands},
-      {"encodings have bands below each other",
-          test_encodings_have_bands_below_each_other},
-      {"bad bands are refused", test_bad_bands_are_refused},
-      {"bad pictures are refused", test_bad_pictures_are_refused},
-      {"CUDA agrees", test_cuda_agrees},
-      {"order and strips change no bit on the device",
-          test_order_and_strips_change_no_bit_on_the_device},
-      {"devices share the rows of all bands",
-          test_devices_share_the_rows_of_all_bands},
-      {"a light counts with all its bands on the device",
-          test_a_light_counts_with_all_its_bands_on_the_device},
-      {0},
-  };
-
-  return test_main (tests);
 }

@@ -127,8 +127,7 @@ check_pixel (Solved *s, double full_scale, double x, double y, double z,
   solved_free (s);
 }
 
-static void
-test_worked_example (void)
+TEST (test_worked_example, "the worked example")
 {
   static const uint8_t exact[] = {30, 40, 120, 114};
   static const uint8_t bright[] = {30, 40, 120, 214};
@@ -158,8 +157,8 @@ test_worked_example (void)
   }
 }
 
-static void
-test_too_few_lights_keep_the_last_good_solution (void)
+TEST (test_too_few_lights_keep_the_last_good_solution,
+    "too few lights keep the last good solution")
 {
   static const uint8_t bright[] = {30, 40, 120, 214};
   ImkPhotostereoConfig c =
@@ -192,8 +191,8 @@ test_too_few_lights_keep_the_last_good_solution (void)
   check_pixel (&s, 255, 30, 40, 120, 3, 0, "adaptive, 3 needed");
 }
 
-static void
-test_thresholds_are_strict_but_for_the_residual (void)
+TEST (test_thresholds_are_strict_but_for_the_residual,
+    "thresholds are strict, but for the residual")
 {
   /* of the first solution, all lights: residuals 30, 0, 40, -50 */
   static const uint8_t bright[] = {30, 40, 120, 214};
@@ -307,8 +306,7 @@ check_shape (const ImkPhotostereoConfig *c, uint32_t shape, double tolerance,
   imk_photostereo_free (s);
 }
 
-static void
-test_each_light_model_inverts_itself (void)
+TEST (test_each_light_model_inverts_itself, "each light model inverts itself")
 {
   static const struct {
     ImkPhotostereoModel model;
@@ -402,8 +400,8 @@ spoil (const ImkPhotostereoConfig *c, uint32_t i, uint32_t n_outliers,
     }
 }
 
-static void
-test_highlights_and_shadows_are_rejected (void)
+TEST (test_highlights_and_shadows_are_rejected,
+    "highlights and shadows are rejected")
 {
   enum { N = 60, W = 33, H = 3 };
   static const struct {
@@ -470,8 +468,7 @@ test_highlights_and_shadows_are_rejected (void)
 /* ------------------------------------------------------------------------
  * Against the float64 solver. */
 
-static void
-test_float64_solver_agrees (void)
+TEST (test_float64_solver_agrees, "a float64 solver agrees", .cpu_only = true)
 {
   static const struct {
     ImkPhotostereoRobust robust;
@@ -564,8 +561,8 @@ test_float64_solver_agrees (void)
 
 /* The default for few lights depends on the pixel alone: the same lights count
  * at an eighth of the exposure. */
-static void
-test_few_lights_are_solved_at_any_exposure (void)
+TEST (test_few_lights_are_solved_at_any_exposure,
+    "few lights are solved at any exposure")
 {
   enum { N = 12, W = 41, H = 7 };
   ImkPhotostereoLight lights[N] = {{0}};
@@ -613,8 +610,7 @@ test_few_lights_are_solved_at_any_exposure (void)
   solved_free (&dim);
 }
 
-static void
-test_huber_solves_its_own_equation (void)
+TEST (test_huber_solves_its_own_equation, "Huber's equation is solved")
 {
   enum { N = 30, W = 17, H = 5 };
   ImkPhotostereoLight lights[N] = {{0}};
@@ -695,8 +691,8 @@ frames_free (TestImage *frames, uint32_t n)
     test_image_free (&frames[i]);
 }
 
-static void
-test_strips_threads_and_order_change_no_bit (void)
+TEST (test_strips_threads_and_order_change_no_bit,
+    "strips, threads and order change no bit")
 {
   enum { N = 25, W = 131, H = 70 };
   static const uint32_t strips[] = {1, 7, 64, 0, 4000000000u};
@@ -738,8 +734,7 @@ test_strips_threads_and_order_change_no_bit (void)
   frames_free (frames, N);
 }
 
-static void
-test_a_set_so_far_is_a_set_of_its_own (void)
+TEST (test_a_set_so_far_is_a_set_of_its_own, "a set so far is a set of its own")
 {
   enum { N = 24, M = 9, W = 33, H = 6 };
   ImkPhotostereoLight lights[N] = {{0}};
@@ -801,8 +796,7 @@ check_all_invalid (const Solved *s, const char *where)
       (unsigned long long) s->summary.n_pixels);
 }
 
-static void
-test_what_cannot_be_solved_is_marked (void)
+TEST (test_what_cannot_be_solved_is_marked, "what cannot be solved is marked")
 {
   enum { N = 30, W = 19, H = 3 };
   static const ImkPhotostereoRobust solvers[] = {IMK_PHOTOSTEREO_ROBUST_NONE,
@@ -859,8 +853,7 @@ test_what_cannot_be_solved_is_marked (void)
   test_image_free (&frame);
 }
 
-static void
-test_what_all_lights_clip_is_invalid (void)
+TEST (test_what_all_lights_clip_is_invalid, "what all lights clip is invalid")
 {
   enum { N = 12 };
   ImkPhotostereoLight lights[N] = {{0}};
@@ -928,8 +921,8 @@ mean_error (const ImkPhotostereoConfig *c, const Solved *solved, uint64_t *n)
   return sum / (double) *n;
 }
 
-static void
-test_clipped_samples_are_outliers_from_the_start (void)
+TEST (test_clipped_samples_are_outliers_from_the_start,
+    "clipped samples are outliers from the start")
 {
   enum { N = 60, W = 33, H = 3, LEVEL = 20000 };
   static const ImkPhotostereoRobust robust[] = {
@@ -984,8 +977,7 @@ test_clipped_samples_are_outliers_from_the_start (void)
 }
 
 /* In any channel, as it came: what is dark, and the mask, do not matter. */
-static void
-test_a_clipped_channel_is_enough (void)
+TEST (test_a_clipped_channel_is_enough, "a clipped channel is enough")
 {
   enum { N = 24, W = 9, H = 2 };
   ImkPhotostereoLight lights[N] = {{0}};
@@ -1029,8 +1021,7 @@ test_a_clipped_channel_is_enough (void)
   imk_photostereo_free (s);
 }
 
-static void
-test_mask_is_obeyed (void)
+TEST (test_mask_is_obeyed, "a mask is obeyed")
 {
   enum { N = 20, W = 70, H = 5 };
   ImkPhotostereoLight lights[N] = {{0}};
@@ -1072,8 +1063,7 @@ test_mask_is_obeyed (void)
 /* ------------------------------------------------------------------------
  * Samples. */
 
-static void
-test_colours_of_a_mosaic (void)
+TEST (test_colours_of_a_mosaic, "colours of a mosaic")
 {
   static const uint8_t sites[][4] = {
       {2, 1, 1, 0}, {0, 1, 1, 2}, {1, 2, 0, 1}, {1, 0, 2, 1}};
@@ -1138,8 +1128,7 @@ test_colours_of_a_mosaic (void)
     }
 }
 
-static void
-test_order_of_channels (void)
+TEST (test_order_of_channels, "the order of channels")
 {
   static const uint32_t orders[][4] = {
       {3, 0, 1, 2}, {3, 2, 1, 0}, {4, 0, 1, 2}, {4, 1, 2, 3}, {4, 2, 1, 0}};
@@ -1183,8 +1172,7 @@ test_order_of_channels (void)
   solved_free (&first);
 }
 
-static void
-test_dark_white_and_gamma (void)
+TEST (test_dark_white_and_gamma, "dark frame, white frame and gamma")
 {
   enum { N = 20, W = 21, H = 4 };
   ImkPhotostereoLight lights[N] = {{0}};
@@ -1244,8 +1232,7 @@ test_dark_white_and_gamma (void)
   imk_photostereo_free (s);
 }
 
-static void
-test_encodings_round_the_same_numbers (void)
+TEST (test_encodings_round_the_same_numbers, "encodings round the same numbers")
 {
   enum { N = 20, W = 65, H = 6 };
   ImkPhotostereoLight lights[N] = {{0}};
@@ -1325,8 +1312,7 @@ test_encodings_round_the_same_numbers (void)
 /* ------------------------------------------------------------------------
  * Watching, and which light to take next. */
 
-static void
-test_change_is_the_mean_angle (void)
+TEST (test_change_is_the_mean_angle, "the change is the mean angle")
 {
   enum { N = 24, W = 40, H = 4 };
   ImkPhotostereoLight lights[N] = {{0}};
@@ -1368,8 +1354,8 @@ test_change_is_the_mean_angle (void)
 }
 
 /* What comes out for each pixel is known by other tests. */
-static void
-test_mean_residual_is_that_of_the_pixels (void)
+TEST (test_mean_residual_is_that_of_the_pixels,
+    "the mean residual is that of the pixels")
 {
   enum { N = 24, W = 40, H = 6 };
   ImkPhotostereoLight lights[N] = {{0}};
@@ -1414,8 +1400,8 @@ test_mean_residual_is_that_of_the_pixels (void)
   test_image_free (&out);
 }
 
-static void
-test_next_light_is_the_one_that_is_missed (void)
+TEST (test_next_light_is_the_one_that_is_missed,
+    "the next light is the one that is missed")
 {
   /* three that hardly differ in y; and the choice between another like them,
    * one that is behind the surface, and one that lights it from elsewhere */
@@ -1486,8 +1472,7 @@ hill_at (double x, double y, double n[3])
   return g;
 }
 
-static void
-test_near_lamps_know_the_height (void)
+TEST (test_near_lamps_know_the_height, "near lamps know the height")
 {
   enum { N = 40, W = 120, H = 90 };
   static const ImkPhotostereoPlaneAt planes[] = {
@@ -1556,8 +1541,7 @@ test_near_lamps_know_the_height (void)
 }
 
 /* Samples of sRGB, written with the inverse of its curve. */
-static void
-test_the_curve_of_srgb (void)
+TEST (test_the_curve_of_srgb, "the curve of sRGB")
 {
   enum { N = 12, W = 21, H = 4 };
   ImkPhotostereoLight lights[N] = {{0}};
@@ -1603,8 +1587,7 @@ test_the_curve_of_srgb (void)
 
 /* Lamps of unequal strength, a room with light of another colour, and a surface
  * that turns away from some of the lamps. */
-static void
-test_the_light_of_the_room_is_solved (void)
+TEST (test_the_light_of_the_room_is_solved, "the light of the room is solved")
 {
   enum { N = 24, W = 90, H = 20 };
   static const double colour[] = {1, 0.8, 0.5}, room[] = {0.06, 0.08, 0.1};
@@ -1668,8 +1651,8 @@ test_the_light_of_the_room_is_solved (void)
 }
 
 /* A ring of lamps at one height cannot tell the room from the height. */
-static void
-test_a_ring_of_lamps_does_not_show_the_room (void)
+TEST (test_a_ring_of_lamps_does_not_show_the_room,
+    "a ring of lamps does not show the room")
 {
   enum { N = 12 };
   ImkPhotostereoLight lights[N] = {{0}};
@@ -1686,8 +1669,7 @@ test_a_ring_of_lamps_does_not_show_the_room (void)
       imk_photostereo_lights_condition (&c));
 }
 
-static void
-test_bad_configurations_are_refused (void)
+TEST (test_bad_configurations_are_refused, "bad configurations are refused")
 {
   ImkPhotostereoLight lights[12] = {{0}};
   ImkPhotostereoConfig good, c;
@@ -1745,8 +1727,7 @@ test_bad_configurations_are_refused (void)
   test_image_free (&small);
 }
 
-static void
-test_bad_pictures_are_refused (void)
+TEST (test_bad_pictures_are_refused, "bad pictures are refused")
 {
   ImkPhotostereoLight lights[12] = {{0}};
   ImkPhotostereoConfig c = config_of (IMK_TYPE_U8, 8, 8, 1, lights, 12, false);
@@ -1818,8 +1799,7 @@ check_light (const ImkPhotostereoLights *lights, uint32_t i, double x, double y,
       l->intensity[0], l->intensity[1], l->intensity[2], r, g, b);
 }
 
-static void
-test_light_files_are_read (void)
+TEST (test_light_files_are_read, "light files are read")
 {
   ImkPhotostereoLights l =
       parse ("2\r\nimage 1 of 2.png 0.6 0 8e-1\r\n\r\nb.png -0.6 0 .8\r\n");
@@ -1889,8 +1869,7 @@ test_light_files_are_read (void)
   imk_photostereo_lights_clear (&l);
 }
 
-static void
-test_bad_light_files_are_refused (void)
+TEST (test_bad_light_files_are_refused, "bad light files are refused")
 {
   ImkPhotostereoLights l = parse ("0 0 1\n0 0 1\n");
   ImkError error;
@@ -2089,14 +2068,14 @@ check_lights_without_rank (ImkBackend backend)
   }
 }
 
-static void
-test_lights_without_rank_solve_nothing (void)
+TEST (
+    test_lights_without_rank_solve_nothing, "lights without rank solve nothing")
 {
   check_lights_without_rank (IMK_BACKEND_CPU);
 }
 
-static void
-test_lights_without_rank_solve_nothing_on_the_device (void)
+TEST (test_lights_without_rank_solve_nothing_on_the_device,
+    "lights without rank solve nothing on the device")
 {
   test_need_cuda ();
   check_lights_without_rank (IMK_BACKEND_CUDA);
@@ -2129,8 +2108,7 @@ run_on_device (const ImkPhotostereoConfig *c, TestImage *frames, uint32_t step,
 }
 
 /* Lamps of one brightness, as the tensor cores take them. */
-static void
-test_cuda_agrees_with_equal_lamps (void)
+TEST (test_cuda_agrees_with_equal_lamps, "CUDA agrees with equal lamps")
 {
   static const uint32_t sizes[][2] = {{1, 1}, {31, 7}, {300, 9}, {700, 5}};
   static const uint32_t n_lights[] = {40, 260, 33, 13};
@@ -2164,8 +2142,8 @@ test_cuda_agrees_with_equal_lamps (void)
     }
 }
 
-static void
-test_strips_and_order_change_no_bit_on_the_device (void)
+TEST (test_strips_and_order_change_no_bit_on_the_device,
+    "strips and order change no bit on the device")
 {
   enum { N = 71, W = 131, H = 70 };
   static const uint32_t strips[] = {0, 1, 7, 64, 0};
@@ -2205,8 +2183,7 @@ test_strips_and_order_change_no_bit_on_the_device (void)
   }
 }
 
-static void
-test_cuda_agrees (void)
+TEST (test_cuda_agrees, "CUDA agrees")
 {
   static const uint32_t sizes[][2] = {{1, 1}, {3, 1}, {31, 7}, {129, 31}};
   ImkPhotostereoLight lights[40] = {{0}};
@@ -2261,63 +2238,4 @@ test_cuda_agrees (void)
       }
     test_image_free (&mask);
   }
-}
-
-int
-main (void)
-{
-  static const Test tests[] = {
-      {"the worked example", test_worked_example},
-      {"too few lights keep the last good solution",
-          test_too_few_lights_keep_the_last_good_solution},
-      {"thresholds are strict, but for the residual",
-          test_thresholds_are_strict_but_for_the_residual},
-      {"each light model inverts itself", test_each_light_model_inverts_itself},
-      {"highlights and shadows are rejected",
-          test_highlights_and_shadows_are_rejected},
-      {"a float64 solver agrees", test_float64_solver_agrees, .cpu_only = true},
-      {"few lights are solved at any exposure",
-          test_few_lights_are_solved_at_any_exposure},
-      {"Huber's equation is solved", test_huber_solves_its_own_equation},
-      {"strips, threads and order change no bit",
-          test_strips_threads_and_order_change_no_bit},
-      {"a set so far is a set of its own",
-          test_a_set_so_far_is_a_set_of_its_own},
-      {"what cannot be solved is marked", test_what_cannot_be_solved_is_marked},
-      {"what all lights clip is invalid", test_what_all_lights_clip_is_invalid},
-      {"clipped samples are outliers from the start",
-          test_clipped_samples_are_outliers_from_the_start},
-      {"a clipped channel is enough", test_a_clipped_channel_is_enough},
-      {"a mask is obeyed", test_mask_is_obeyed},
-      {"colours of a mosaic", test_colours_of_a_mosaic},
-      {"the order of channels", test_order_of_channels},
-      {"dark frame, white frame and gamma", test_dark_white_and_gamma},
-      {"near lamps know the height", test_near_lamps_know_the_height},
-      {"the curve of sRGB", test_the_curve_of_srgb},
-      {"the light of the room is solved", test_the_light_of_the_room_is_solved},
-      {"a ring of lamps does not show the room",
-          test_a_ring_of_lamps_does_not_show_the_room},
-      {"encodings round the same numbers",
-          test_encodings_round_the_same_numbers},
-      {"the change is the mean angle", test_change_is_the_mean_angle},
-      {"the mean residual is that of the pixels",
-          test_mean_residual_is_that_of_the_pixels},
-      {"the next light is the one that is missed",
-          test_next_light_is_the_one_that_is_missed},
-      {"bad configurations are refused", test_bad_configurations_are_refused},
-      {"bad pictures are refused", test_bad_pictures_are_refused},
-      {"light files are read", test_light_files_are_read},
-      {"bad light files are refused", test_bad_light_files_are_refused},
-      {"lights without rank solve nothing",
-          test_lights_without_rank_solve_nothing},
-      {"lights without rank solve nothing on the device",
-          test_lights_without_rank_solve_nothing_on_the_device},
-      {"CUDA agrees", test_cuda_agrees},
-      {"CUDA agrees with equal lamps", test_cuda_agrees_with_equal_lamps},
-      {"strips and order change no bit on the device",
-          test_strips_and_order_change_no_bit_on_the_device},
-      {0},
-  };
-
-  return test_main (tests);
 }
