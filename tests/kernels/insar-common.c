@@ -52,10 +52,11 @@ double *
 insar_run_pushing (ImkBackend backend, const ImkInsarxcorrConfig *c,
     const void *ref, const void *sec, uint32_t at_once)
 {
-  ImkInsarxcorr *self = insar_new (backend, c);
+  test_autoptr (ImkInsarxcorr) self = insar_new (backend, c);
   size_t row_size = (size_t) c->nx * N_FIELDS;
   double *all = malloc (c->ny * row_size * sizeof (*all));
-  TestImage host = test_image_new (IMK_TYPE_F64, N_FIELDS, c->nx, 1, 0);
+  test_auto (TestImage) host =
+      test_image_new (IMK_TYPE_F64, N_FIELDS, c->nx, 1, 0);
   ImkImage out = host.image;
   ImkError error;
 
@@ -81,8 +82,6 @@ insar_run_pushing (ImkBackend backend, const ImkInsarxcorrConfig *c,
         c->height[s]);
   if (backend == IMK_BACKEND_CUDA)
     test_device_free (&out);
-  test_image_free (&host);
-  imk_insarxcorr_free (self);
   return all;
 }
 

@@ -120,6 +120,23 @@ bool test_takes_case (uint32_t share);
 /* Returns: whether time is short: IMK_TEST_SHARE is above 1 */
 bool test_is_short (void);
 
+/* Frees variables at the end of their block, however it is left but by a
+ * failure: test_auto (TestImage) in = test_image_new (...); */
+#define test_auto(type) __attribute__ ((cleanup (auto_##type))) type
+#define test_autoptr(type) __attribute__ ((cleanup (auto_##type))) type *
+
+/* @free takes a pointer to a @type; NULL may be among the pointers. */
+#define TEST_DEFINE_AUTO(type, free) \
+  static inline void auto_##type (type *variable) \
+  { \
+    free (variable); \
+  }
+#define TEST_DEFINE_AUTO_POINTER(type, free) \
+  static inline void auto_##type (type **variable) \
+  { \
+    free (*variable); \
+  }
+
 typedef enum Fill {
   FILL_ZERO,
   FILL_MAXIMUM,
@@ -145,6 +162,7 @@ typedef struct TestImage {
 TestImage test_image_new (ImkType type, uint32_t width, uint32_t height,
     uint32_t channels, uint32_t padding);
 void test_image_free (TestImage *image);
+TEST_DEFINE_AUTO (TestImage, test_image_free)
 
 /* Fills u8 and u16 images with samples 0..@maximum. */
 void test_image_fill (
@@ -169,6 +187,7 @@ ImkImage test_to_device (const TestImage *image);
 /* Waits for the device and copies the pixels of @device into @image. */
 void test_from_device (const ImkImage *device, TestImage *image);
 void test_device_free (ImkImage *device);
+TEST_DEFINE_AUTO (ImkImage, test_device_free)
 void test_device_wait (void);
 
 /* An image in page-locked memory that the device reaches. */
@@ -181,3 +200,4 @@ TestMapped test_to_mapped (const TestImage *image);
 /* Waits for the device. */
 void test_from_mapped (const TestMapped *mapped, TestImage *image);
 void test_mapped_free (TestMapped *mapped);
+TEST_DEFINE_AUTO (TestMapped, test_mapped_free)

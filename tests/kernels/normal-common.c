@@ -141,8 +141,7 @@ map_encode (const Map *m, ImkType type, uint32_t channels, bool y_down)
   return t;
 }
 
-/* ------------------------------------------------------------------------
- * Runs. */
+/* --- runs ----------------------------------------------------------------- */
 
 void
 result_free (Result *r)
@@ -222,7 +221,8 @@ normal_run_on (
 Result
 normal_run (const Map *m, ImkType type, const ImkNormalintegrateConfig *change)
 {
-  TestImage in = map_encode (m, type, type == IMK_TYPE_U16 ? 4 : 3, false);
+  test_auto (TestImage) in =
+      map_encode (m, type, type == IMK_TYPE_U16 ? 4 : 3, false);
   ImkNormalintegrateConfig c = normal_config (&in);
   Result r;
 
@@ -236,7 +236,6 @@ normal_run (const Map *m, ImkType type, const ImkNormalintegrateConfig *change)
     c.n_threads = change->n_threads;
   }
   r = normal_run_on (IMK_BACKEND_CPU, &c, &in);
-  test_image_free (&in);
   return r;
 }
 

@@ -15,6 +15,8 @@
 #include "fft/fft-private.h"
 #include "kernel-test.h"
 
+TEST_DEFINE_AUTO_POINTER (ImkFft, imk_fft_free)
+
 /* A small sum is exact in every bin, of a large one this many are looked at. */
 enum { N_PROBES = 64, EXACT_UP_TO = 1100 };
 
@@ -89,6 +91,8 @@ side_free (Side *side)
 {
   free (side->block);
 }
+
+TEST_DEFINE_AUTO (Side, side_free)
 
 /* Compact rows of the numbers themselves, whatever the layout in memory. */
 typedef struct Array {
@@ -244,7 +248,7 @@ plan (const ImkFftLibrary *library, const ImkFftConfig *c)
 static Array
 run (const ImkFftLibrary *library, const ImkFftConfig *c, const Array *in)
 {
-  ImkFft *fft = plan (library, c);
+  test_autoptr (ImkFft) fft = plan (library, c);
   size_t size_in = side_size (c, true), size_out = side_size (c, false);
   Array result = array_new (imk_fft_row_out (c), c->height, c->n_transforms);
   Side from, before, to;
@@ -267,7 +271,6 @@ run (const ImkFftLibrary *library, const ImkFftConfig *c, const Array *in)
   side_free (&before);
   if (!c->in_place)
     side_free (&to);
-  imk_fft_free (fft);
   return result;
 }
 
@@ -813,13 +816,12 @@ work (void *data)
 
   w->ok = true;
   for (int i = 0; i < N_ROUNDS && w->ok; i++) {
-    ImkFft *own = NULL;
+    test_autoptr (ImkFft) own = NULL;
 
     if (!w->fft)
       w->ok = imk_fft_new (&w->config, &own, &w->error) == IMK_OK;
     w->ok = w->ok && imk_fft_execute (w->fft ? w->fft : own, w->in->data,
                          w->out.data, &w->error) == IMK_OK;
-    imk_fft_free (own);
   }
   return NULL;
 }
@@ -967,8 +969,8 @@ TEST (test_configs_in_place_are_refused,
 TEST (test_pointers_are_refused, "unusable pointers are refused")
 {
   ImkFftConfig c = config (IMK_FFT_C2C, 4, 1, 1);
-  ImkFft *fft = plan (NULL, &c);
-  Side in = side_new (64), out = side_new (64);
+  test_autoptr (ImkFft) fft = plan (NULL, &c);
+  test_auto (Side) in = side_new (64), out = side_new (64);
   ImkError error;
 
   test_error (imk_fft_execute (fft, NULL, out.data, &error), &error,
@@ -987,10 +989,7 @@ TEST (test_pointers_are_refused, "unusable pointers are refused")
   fft = plan (NULL, &c);
   test_error (imk_fft_execute (fft, in.data, out.data, &error), &error,
       IMK_ERROR_IMAGE, "planned in place, and");
-  imk_fft_free (fft);
   imk_fft_free (NULL);
-  side_free (&in);
-  side_free (&out);
 }
 
 /* The last: what FFTW measures, its later estimates know. */

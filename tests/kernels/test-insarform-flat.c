@@ -173,16 +173,14 @@ static double
 compare (const ImkInsarformConfig *c, const Pair *pair, bool with_phase,
     uint32_t n_push)
 {
-  TestImage out = form (c, pair, with_phase, n_push);
-  TestImage e = test_image_new (
+  test_auto (TestImage) out = form (c, pair, with_phase, n_push);
+  test_auto (TestImage) e = test_image_new (
       IMK_TYPE_F64, c->width / c->looks_x, c->height / c->looks_y, N, 0);
   double d;
 
   imk_insarform_reference (c, &pair->a.image, &pair->b.image,
       with_phase ? &pair->phase.image : NULL, &e.image);
   d = difference (&out, &e);
-  test_image_free (&out);
-  test_image_free (&e);
   return d;
 }
 
@@ -278,7 +276,7 @@ TEST (test_fringes_do_not_cost_coherence, "fringes do not cost coherence")
 
   for (int measured = 0; measured < 2; measured++) {
     ImkInsarformConfig c = config_of (&pair);
-    TestImage out;
+    test_auto (TestImage) out;
     double coherence;
 
     c.looks_x = c.looks_y = 4;
@@ -288,7 +286,6 @@ TEST (test_fringes_do_not_cost_coherence, "fringes do not cost coherence")
     test_check (
         measured ? coherence > 0.85 && coherence < 0.91 : coherence < 0.1,
         "measured %d: coherence %.3f", measured, coherence);
-    test_image_free (&out);
   }
   free_pair (&pair);
 }
@@ -332,14 +329,13 @@ TEST (test_noise_has_no_more_coherence, "noise has no more coherence")
 
   for (int i = 0; i < 3; i++) {
     ImkInsarformConfig c = config_of (&pair);
-    TestImage out;
+    test_auto (TestImage) out;
 
     c.looks_x = c.looks_y = 2;
     c.fringe_window = i == 1 ? 32 : 0;
     c.unbias = i == 2;
     out = form (&c, &pair, false, 100);
     found[i] = mean_coherence (&out);
-    test_image_free (&out);
   }
   test_check (fabs (found[0] - 0.0895) < 0.004, "%g", found[0]);
   test_check (fabs (found[1] - found[0]) < 0.001, "%g, measured %g", found[0],
@@ -390,7 +386,7 @@ TEST (test_the_filter_removes_noise, "the filter removes noise")
 
   for (int i = 0; i < 3; i++) {
     ImkInsarformConfig c = config_of (&pair);
-    TestImage out;
+    test_auto (TestImage) out;
     double now;
 
     c.filter_alpha = 0.5 * i;
@@ -399,7 +395,6 @@ TEST (test_the_filter_removes_noise, "the filter removes noise")
     test_check (i == 0 || now < 0.7 * before, "alpha %g: %g rad after %g",
         c.filter_alpha, now, before);
     before = now;
-    test_image_free (&out);
   }
   free_pair (&pair);
 }
@@ -417,12 +412,11 @@ TEST (
   c.n_threads = 1;
   expected = form (&c, &pair, false, 1000);
   for (uint32_t i = 2; i < 40; i *= 3) {
-    TestImage out;
+    test_auto (TestImage) out;
 
     c.n_threads = i;
     out = form (&c, &pair, false, i);
     test_image_same (&out, &expected, "pieces");
-    test_image_free (&out);
   }
   test_image_free (&expected);
   free_pair (&pair);

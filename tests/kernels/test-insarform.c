@@ -118,7 +118,7 @@ check_cells (const ImkInsarformConfig *c, const TestImage *a,
     double scale;
   } channels[N] = {{"real part", 2e9}, {"imaginary part", 2e9},
       {"amplitude", 5e4}, {"coherence", 1}};
-  TestImage e = test_image_new (
+  test_auto (TestImage) e = test_image_new (
       IMK_TYPE_F64, c->width / c->looks_x, c->height / c->looks_y, N, 0);
   uint32_t n_holes = 0;
 
@@ -130,7 +130,6 @@ check_cells (const ImkInsarformConfig *c, const TestImage *a,
             imk_sample_get (&e.image, x, y, i), channels[i].scale);
       n_holes += x > 0 && is_empty (&e, x, y) && !is_empty (&e, x - 1, y);
     }
-  test_image_free (&e);
   return n_holes;
 }
 
@@ -169,7 +168,7 @@ TEST (test_cells_are_their_sums, "cells are their sums")
 TEST (test_equal_images_are_coherent, "equal images are coherent")
 {
   ImkInsarformConfig c = config_of (IMK_TYPE_CF32, 3, 2, 3, 5);
-  TestImage a = noise (c.type, 3), b = noise (c.type, 3), out;
+  test_auto (TestImage) a = noise (c.type, 3), b = noise (c.type, 3), out;
 
   for (uint32_t y = 0; y < HEIGHT; y++)
     for (uint32_t x = 0; x < WIDTH; x++) {
@@ -189,37 +188,30 @@ TEST (test_equal_images_are_coherent, "equal images are coherent")
       test_check (fabs (atan2 (found[1], found[0]) + 0.7) < 1e-5,
           "phase of (%u, %u) is %g", x, y, atan2 (found[1], found[0]));
     }
-  test_image_free (&a);
-  test_image_free (&b);
-  test_image_free (&out);
 }
 
 TEST (
     test_pieces_and_threads_change_nothing, "pieces and threads change no bit")
 {
   ImkInsarformConfig c = config_of (IMK_TYPE_CI16, 2, 3, 5, 5);
-  TestImage a = noise (c.type, 5), b = noise (c.type, 6);
-  TestImage expected = form (&c, &a, &b, 1000);
+  test_auto (TestImage) a = noise (c.type, 5), b = noise (c.type, 6);
+  test_auto (TestImage) expected = form (&c, &a, &b, 1000);
 
   for (uint32_t i = 1; i < 40; i *= 3) {
-    TestImage out;
+    test_auto (TestImage) out;
 
     c.n_threads = i;
     out = form (&c, &a, &b, i);
     test_image_same (&out, &expected, "pieces");
-    test_image_free (&out);
   }
-  test_image_free (&a);
-  test_image_free (&b);
-  test_image_free (&expected);
 }
 
 TEST (test_images_without_data_are_0, "images without data are 0")
 {
   ImkInsarformConfig c = config_of (IMK_TYPE_CI16, 2, 2, 5, 5);
-  TestImage a = noise (c.type, 5),
-            b = test_image_new (c.type, WIDTH, HEIGHT, 1, 0);
-  TestImage out;
+  test_auto (TestImage) a = noise (c.type, 5),
+                        b = test_image_new (c.type, WIDTH, HEIGHT, 1, 0);
+  test_auto (TestImage) out;
 
   for (uint32_t y = 0; y < HEIGHT; y++)
     for (uint32_t x = 0; x < WIDTH; x++)
@@ -230,9 +222,6 @@ TEST (test_images_without_data_are_0, "images without data are 0")
       for (int i = 0; i < N; i++)
         test_check (cell (&out, x, y)[i] == 0, "(%u, %u) is %g", x, y,
             cell (&out, x, y)[i]);
-  test_image_free (&a);
-  test_image_free (&b);
-  test_image_free (&out);
 }
 
 /* --- pictures ------------------------------------------------------------- */

@@ -92,8 +92,7 @@ TEST (test_carriers_do_not_matter, "carriers do not matter")
   free (sec);
 }
 
-/* ------------------------------------------------------------------------
- * Accuracy. */
+/* --- accuracy ------------------------------------------------------------- */
 
 /* Offsets are r0 + sr x + ar y, a0 + sa x + aa y. */
 typedef struct Truth {
@@ -206,8 +205,7 @@ TEST (test_covariance_is_that_of_the_errors,
   free (sec);
 }
 
-/* ------------------------------------------------------------------------
- * No data. */
+/* --- no data -------------------------------------------------------------- */
 
 TEST (test_no_data_is_said, "no data is said")
 {

@@ -93,8 +93,7 @@ TEST (test_reference_of_floats, "so they are for float samples")
   }
 }
 
-/* ------------------------------------------------------------------------
- * Laws. */
+/* --- laws ----------------------------------------------------------------- */
 
 TEST (test_whole_shifts_are_found,
     "whole shifts are found to a quarter of a sample")
@@ -210,8 +209,7 @@ TEST (test_grids, "the grid of GMTSAR ends early, the even one does not")
   free (image);
 }
 
-/* ------------------------------------------------------------------------
- * No data. */
+/* --- no data -------------------------------------------------------------- */
 
 TEST (test_no_data_is_said, "no data is said")
 {
@@ -340,8 +338,7 @@ TEST (test_peaks_at_the_edge_are_flagged, "peaks at the edge are flagged")
   free (sec);
 }
 
-/* ------------------------------------------------------------------------
- * What is refused. */
+/* --- what is refused ------------------------------------------------------ */
 
 static void
 check_refused (const ImkInsarxcorrConfig *c, const char *words)
@@ -392,10 +389,10 @@ TEST (test_bad_configs_are_refused, "bad configurations are refused")
 TEST (test_calls_out_of_order_are_refused, "calls out of order are refused")
 {
   ImkInsarxcorrConfig c = insar_config (200, 200, 16, 16, 2, 2);
-  ImkInsarxcorr *self = insar_new (IMK_BACKEND_CPU, &c);
-  TestImage out = test_image_new (IMK_TYPE_F64, N_FIELDS, 2, 1, 0);
-  TestImage lines = test_image_new (IMK_TYPE_CI16, 200, 200, 1, 0);
-  TestImage narrow = test_image_new (IMK_TYPE_CI16, 199, 2, 1, 0);
+  test_autoptr (ImkInsarxcorr) self = insar_new (IMK_BACKEND_CPU, &c);
+  test_auto (TestImage) out = test_image_new (IMK_TYPE_F64, N_FIELDS, 2, 1, 0);
+  test_auto (TestImage) lines = test_image_new (IMK_TYPE_CI16, 200, 200, 1, 0);
+  test_auto (TestImage) narrow = test_image_new (IMK_TYPE_CI16, 199, 2, 1, 0);
   uint32_t room = imk_insarxcorr_room (self, 0);
   ImkError error;
 
@@ -413,10 +410,6 @@ TEST (test_calls_out_of_order_are_refused, "calls out of order are refused")
   test_check (!imk_insarxcorr_is_ready (self), "half a pair is ready");
   imk_insarxcorr_rewind (self, 0);
   test_check (imk_insarxcorr_room (self, 0) == room, "rewinding did not");
-  test_image_free (&out);
-  test_image_free (&lines);
-  test_image_free (&narrow);
-  imk_insarxcorr_free (self);
   imk_insarxcorr_free (NULL);
 }
 

@@ -61,12 +61,11 @@ for_all (void (*check) (const TestImage *in, uint32_t maximum))
     for (int s = 0; s < N_SIZES; s++)
       for (int fill = FILL_ZERO; fill < N_FILLS; fill++) {
         uint32_t maximum = types[t] == IMK_TYPE_U8 ? 255 : 65535;
-        TestImage in = test_image_new (
+        test_auto (TestImage) in = test_image_new (
             types[t], sizes[s].width, sizes[s].height, sizes[s].channels, 2);
 
         test_image_fill (&in, (Fill) fill, maximum, 7);
         check (&in, maximum);
-        test_image_free (&in);
       }
 }
 
@@ -74,7 +73,7 @@ static void
 check_formula (const TestImage *in, uint32_t maximum)
 {
   for (uint32_t quarters = 0; quarters <= 4; quarters++) {
-    TestImage out = run (IMK_BACKEND_CPU, in, quarters / 4.0);
+    test_auto (TestImage) out = run (IMK_BACKEND_CPU, in, quarters / 4.0);
 
     for (uint32_t y = 0; y < in->image.height; y++)
       for (uint32_t x = 0; x < in->image.width * in->image.channels; x++) {
@@ -87,7 +86,6 @@ check_formula (const TestImage *in, uint32_t maximum)
             imk_type_name (in->image.type), v, x, y, sample (&out.image, x, y),
             quarters, expected);
       }
-    test_image_free (&out);
   }
 }
 
@@ -102,12 +100,10 @@ check_backends (const TestImage *in, uint32_t maximum)
   static const double amounts[] = {0, 0.3, 1.0 / 3, 0.77, 1};
 
   for (int i = 0; i < 5; i++) {
-    TestImage cpu = run (IMK_BACKEND_CPU, in, amounts[i]);
-    TestImage cuda = run (IMK_BACKEND_CUDA, in, amounts[i]);
+    test_auto (TestImage) cpu = run (IMK_BACKEND_CPU, in, amounts[i]);
+    test_auto (TestImage) cuda = run (IMK_BACKEND_CUDA, in, amounts[i]);
 
     test_image_same (&cpu, &cuda, imk_type_name (in->image.type));
-    test_image_free (&cpu);
-    test_image_free (&cuda);
   }
 }
 

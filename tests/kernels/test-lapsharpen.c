@@ -14,10 +14,11 @@
 #include "core/failures.h"
 #include "core/sample.h"
 
+TEST_DEFINE_AUTO_POINTER (ImkLapsharpen, imk_lapsharpen_free)
+
 enum { MAX_WORDS = 256 };
 
-/* --- a case and its name ----------------------------------------------------
- */
+/* --- a case and its name -------------------------------------------------- */
 
 typedef struct Case {
   ImkLapsharpenConfig config;
@@ -70,8 +71,7 @@ make_config (ImkType type, uint32_t width, uint32_t height, uint32_t channels)
   return config;
 }
 
-/* --- images -----------------------------------------------------------------
- */
+/* --- images --------------------------------------------------------------- */
 
 /* An image whose first sample is @offset samples behind an aligned address. */
 static TestImage
@@ -101,8 +101,7 @@ make_input (const Case *c)
   return t;
 }
 
-/* --- running ----------------------------------------------------------------
- */
+/* --- running -------------------------------------------------------------- */
 
 static void
 check_focus (const ImkLapsharpenFocus *expected,
@@ -123,14 +122,13 @@ run (ImkBackend backend, const ImkLapsharpenConfig *config, const ImkImage *in,
     ImkImage *out)
 {
   ImkLapsharpenFocus focus = {0};
-  ImkLapsharpen *self;
+  test_autoptr (ImkLapsharpen) self = NULL;
   ImkError error;
 
   test_ok (imk_lapsharpen_new (backend, config, &self, &error), &error);
   test_ok (imk_lapsharpen_process (self, in, out, NULL, &error), &error);
   if (config->measure_focus)
     test_ok (imk_lapsharpen_get_focus (self, &focus, &error), &error);
-  imk_lapsharpen_free (self);
   return focus;
 }
 
@@ -164,16 +162,14 @@ run_cuda (const Case *c, const TestImage *in, TestImage *out)
   size_t offset = c->offset * imk_type_size (c->config.type);
   TestImage in_rows = whole_rows (in, offset);
   TestImage out_rows = whole_rows (out, offset);
-  ImkImage device_in = test_to_device (&in_rows);
-  ImkImage device_out = test_to_device (&out_rows);
+  test_auto (ImkImage) device_in = test_to_device (&in_rows);
+  test_auto (ImkImage) device_out = test_to_device (&out_rows);
   ImkImage in_view = device_view (&in->image, &device_in, offset);
   ImkImage out_view = device_view (&out->image, &device_out, offset);
   ImkLapsharpenFocus focus =
       run (IMK_BACKEND_CUDA, &c->config, &in_view, &out_view);
 
   test_from_device (&device_out, &out_rows);
-  test_device_free (&device_in);
-  test_device_free (&device_out);
   return focus;
 }
 
@@ -182,8 +178,8 @@ typedef void (*CaseFunc) (const Case *c);
 static void
 check_cpu (const Case *c)
 {
-  TestImage in = make_input (c), expected = make_image (c);
-  TestImage actual = make_image (c);
+  test_auto (TestImage) in = make_input (c), expected = make_image (c);
+  test_auto (TestImage) actual = make_image (c);
   ImkLapsharpenFocus focus;
 
   imk_lapsharpen_reference (&c->config, &in.image, &expected.image);
@@ -197,16 +193,13 @@ check_cpu (const Case *c)
 
     check_focus (&expected_focus, &focus, case_name (c));
   }
-  test_image_free (&in);
-  test_image_free (&expected);
-  test_image_free (&actual);
 }
 
 static void
 check_cuda (const Case *c)
 {
-  TestImage in = make_input (c), expected = make_image (c);
-  TestImage actual = make_image (c);
+  test_auto (TestImage) in = make_input (c), expected = make_image (c);
+  test_auto (TestImage) actual = make_image (c);
   ImkLapsharpenFocus cpu, cuda;
 
   cpu = run (IMK_BACKEND_CPU, &c->config, &in.image, &expected.image);
@@ -215,13 +208,9 @@ check_cuda (const Case *c)
   test_check (memcmp (expected.block, actual.block, actual.block_size) == 0,
       "%s: bytes beside the pixels were written", case_name (c));
   check_focus (&cpu, &cuda, case_name (c));
-  test_image_free (&in);
-  test_image_free (&expected);
-  test_image_free (&actual);
 }
 
-/* --- the matrix -------------------------------------------------------------
- */
+/* --- the matrix ----------------------------------------------------------- */
 
 static const uint32_t sizes[][2] = {
     {1, 1}, {1, 7}, {7, 1}, {2, 2}, {3, 3}, {17, 5}, {641, 3}, {130, 67}};
@@ -480,8 +469,7 @@ TEST (test_threads, "the number of threads changes no byte")
   }
 }
 
-/* --- closed forms -----------------------------------------------------------
- */
+/* --- closed forms --------------------------------------------------------- */
 
 typedef struct Worked {
   uint32_t width, height;
@@ -616,8 +604,9 @@ course_value (const ImkImage *in, int x, int y, uint32_t channel)
 TEST (test_course_text,
     "zero border and filtered alpha are the course text's kernel")
 {
-  TestImage in = make_rgba (FILL_NOISE), expected = make_rgba (FILL_ZERO);
-  TestImage out = sharpen_rgba (
+  test_auto (TestImage) in = make_rgba (FILL_NOISE),
+                        expected = make_rgba (FILL_ZERO);
+  test_auto (TestImage) out = sharpen_rgba (
       &in, IMK_LAPSHARPEN_BORDER_ZERO, IMK_LAPSHARPEN_ALPHA_FILTER);
 
   for (int y = 0; y < 9; y++)
@@ -633,9 +622,6 @@ TEST (test_course_text,
             fmin (fmax (t, 0), 255));
       }
   test_image_same (&expected, &out, "course text");
-  test_image_free (&in);
-  test_image_free (&expected);
-  test_image_free (&out);
 }
 
 TEST (test_flat, "a flat frame stays flat, border included")
@@ -713,19 +699,17 @@ count_alpha_changes (const TestImage *a, const TestImage *b)
 TEST (test_soft_alpha, "a soft alpha ramp is kept unless alpha is filtered")
 {
   static const bool kept[] = {true, false, true};
-  TestImage in = make_rgba (FILL_NOISE);
+  test_auto (TestImage) in = make_rgba (FILL_NOISE);
 
   set_alpha (&in, true);
   for (int alpha = 0; alpha < 3; alpha++) {
-    TestImage out = sharpen_rgba (
+    test_auto (TestImage) out = sharpen_rgba (
         &in, IMK_LAPSHARPEN_BORDER_REPLICATE, (ImkLapsharpenAlpha) alpha);
     uint32_t n = count_alpha_changes (&in, &out);
 
     test_check (
         kept[alpha] == (n == 0), "alpha mode %d changed %u alphas", alpha, n);
-    test_image_free (&out);
   }
-  test_image_free (&in);
 }
 
 /* Green beside a transparent red pixel: its red must not leak. */
@@ -785,8 +769,7 @@ TEST (test_quotients, "no division gives what the division gives")
   }
 }
 
-/* --- contrast adaptive sharpening ------------------------------------------
- */
+/* --- contrast adaptive sharpening ----------------------------------------- */
 
 /* Pixel (1, 1) of a 3x3 window as AMD's FidelityFX CAS 1.0 writes it down, for
  * sharpness 1: samples are 0..1, and the sum is normalised. */
@@ -818,7 +801,7 @@ TEST (
   for (int type = 0; type < 2; type++) {
     Case c = {.fill = FILL_NOISE, .seed = 23};
     ImkLapsharpenConfig *k = &c.config;
-    TestImage in, out;
+    test_auto (TestImage) in, out;
     double maximum;
 
     *k = make_config (type ? IMK_TYPE_U16 : IMK_TYPE_U8, 301, 99, 1);
@@ -846,13 +829,10 @@ TEST (
             "%s at (%u, %u): %.0f, AMD's formula gives %.4f", case_name (&c), x,
             y, is, wanted);
       }
-    test_image_free (&in);
-    test_image_free (&out);
   }
 }
 
-/* --- Gaussians --------------------------------------------------------------
- */
+/* --- gaussians ------------------------------------------------------------ */
 
 enum { SIDE = 150, MARGIN = 130 };
 
@@ -955,8 +935,7 @@ TEST (test_gauss, "the Gaussian and its Laplacian are those of float64",
     }
 }
 
-/* --- contract ---------------------------------------------------------------
- */
+/* --- contract ------------------------------------------------------------- */
 
 static void
 expect_config_error (const ImkLapsharpenConfig *config, const char *words)
@@ -1043,7 +1022,7 @@ TEST (test_update, "an update that fails leaves the old parameters in force")
   uint8_t in[] = {10, 50, 10}, out[3];
   ImkImage image = {in, 3, 3, 1, 1, IMK_TYPE_U8, IMK_LOCATION_HOST};
   ImkImage result = image;
-  ImkLapsharpen *self;
+  test_autoptr (ImkLapsharpen) self = NULL;
   ImkError error;
 
   result.data = out;
@@ -1068,7 +1047,6 @@ TEST (test_update, "an update that fails leaves the old parameters in force")
   test_ok (
       imk_lapsharpen_process (self, &image, &result, NULL, &error), &error);
   test_check (out[1] == 210, "with the new amount: %u", out[1]);
-  imk_lapsharpen_free (self);
 }
 
 TEST (test_images, "images that do not fit or overlap are refused")
@@ -1077,7 +1055,7 @@ TEST (test_images, "images that do not fit or overlap are refused")
   ImkLapsharpenConfig config = make_config (IMK_TYPE_U16, 4, 4, 1);
   const ImkImage image = {data, 8, 4, 4, 1, IMK_TYPE_U16, IMK_LOCATION_HOST};
   ImkImage in = image, out = image;
-  ImkLapsharpen *self;
+  test_autoptr (ImkLapsharpen) self = NULL;
   ImkError error;
 
   test_ok (
@@ -1107,7 +1085,6 @@ TEST (test_images, "images that do not fit or overlap are refused")
   out.location = IMK_LOCATION_DEVICE;
   REFUSED ("device memory");
 #undef REFUSED
-  imk_lapsharpen_free (self);
 }
 
 TEST (test_no_focus, "there is no focus without a measured frame")
@@ -1117,7 +1094,7 @@ TEST (test_no_focus, "there is no focus without a measured frame")
   ImkImage image = {&in, 1, 1, 1, 1, IMK_TYPE_U8, IMK_LOCATION_HOST};
   ImkImage result = image;
   ImkLapsharpenFocus focus;
-  ImkLapsharpen *self;
+  test_autoptr (ImkLapsharpen) self = NULL;
   ImkError error;
 
   result.data = &out;
@@ -1135,11 +1112,9 @@ TEST (test_no_focus, "there is no focus without a measured frame")
       imk_lapsharpen_process (self, &image, &result, NULL, &error), &error);
   test_error (imk_lapsharpen_get_focus (self, &focus, &error), &error,
       IMK_ERROR_CONFIG, "measure-focus");
-  imk_lapsharpen_free (self);
 }
 
-/* --- failures of the device -------------------------------------------------
- */
+/* --- failures of the device ----------------------------------------------- */
 
 /* One life of an object. Returns: the first failure */
 static ImkStatus
@@ -1147,7 +1122,7 @@ live (const ImkLapsharpenConfig *config, const ImkImage *in, ImkImage *out,
     ImkError *error)
 {
   ImkLapsharpenFocus focus;
-  ImkLapsharpen *self = NULL;
+  test_autoptr (ImkLapsharpen) self = NULL;
   ImkStatus status =
       imk_lapsharpen_new (IMK_BACKEND_CUDA, config, &self, error);
 
@@ -1157,7 +1132,6 @@ live (const ImkLapsharpenConfig *config, const ImkImage *in, ImkImage *out,
     status = imk_lapsharpen_process (self, in, out, NULL, error);
   if (status == IMK_OK && config->measure_focus)
     status = imk_lapsharpen_get_focus (self, &focus, error);
-  imk_lapsharpen_free (self);
   return status;
 }
 
@@ -1186,8 +1160,8 @@ TEST (test_cuda_failures, "every CUDA call may fail and says so")
 {
   Case c = {.fill = FILL_NOISE};
   const ImkDevice *device;
-  TestImage in, out;
-  ImkImage device_in, device_out;
+  test_auto (TestImage) in, out;
+  test_auto (ImkImage) device_in, device_out;
   ImkError error;
 
   test_need_cuda ();
@@ -1204,8 +1178,4 @@ TEST (test_cuda_failures, "every CUDA call may fail and says so")
     fail_each_call (device, &c.config, &device_in, &device_out, i & 2);
     test_ok (live (&c.config, &device_in, &device_out, &error), &error);
   }
-  test_device_free (&device_in);
-  test_device_free (&device_out);
-  test_image_free (&in);
-  test_image_free (&out);
 }

@@ -71,7 +71,7 @@ TEST (test_known_dispersion_is_found, "known dispersion is found")
 
   for (uint32_t k = 0; k < sizeof (psi) / sizeof (psi[0]); k++) {
     ImkOctbscanConfig c = base_config ();
-    TestImage in = layers (&c, &psi[k]);
+    test_auto (TestImage) in = layers (&c, &psi[k]);
     ImkOctbscanDispersion found;
     ImkError error;
 
@@ -85,7 +85,6 @@ TEST (test_known_dispersion_is_found, "known dispersion is found")
     test_check (fabs (found.d3 + psi[k][1]) < 0.02, "d3 is %.3f, expected %.3f",
         found.d3, -psi[k][1]);
     test_check (found.after >= found.before, "it was sharper before");
-    test_image_free (&in);
   }
 }
 
@@ -97,7 +96,7 @@ TEST (test_each_camera_has_its_own, "each camera has its own")
   static const double own[] = {0.4, 2, 99, -99};
   ImkOctbscanCamera cameras[3] = {{.dispersion = own, .n_dispersion = 4}};
   ImkOctbscanConfig c = base_config ();
-  TestImage in;
+  test_auto (TestImage) in;
 
   c.n_cameras = 3;
   c.cameras = cameras;
@@ -116,7 +115,6 @@ TEST (test_each_camera_has_its_own, "each camera has its own")
         "camera %u: %.3f %.3f, expected %.3f %.3f", camera, found.d2, found.d3,
         -p[0], -p[1]);
   }
-  test_image_free (&in);
 }
 
 /* What was found makes the image as sharp as it says. */
@@ -126,8 +124,8 @@ TEST (test_sharpness_is_that_of_the_image, "sharpness is that of the image")
   double d[4] = {0};
   ImkOctbscanCamera camera = {.dispersion = d, .n_dispersion = 4};
   ImkOctbscanConfig c = base_config ();
-  TestImage in = layers (&c, psi);
-  TestImage out = test_image_new (IMK_TYPE_F32, 256, 60, 1, 0);
+  test_auto (TestImage) in = layers (&c, psi);
+  test_auto (TestImage) out = test_image_new (IMK_TYPE_F32, 256, 60, 1, 0);
   ImkOctbscanJob job = {.in = &in.image, .linear = &out.image};
   ImkOctbscanDispersion found;
   ImkOctbscan *kernel = NULL;
@@ -157,15 +155,13 @@ TEST (test_sharpness_is_that_of_the_image, "sharpness is that of the image")
         "sharpness %.3f, expected %.3f", squares * 60 * 252 / (sum * sum),
         expected);
   }
-  test_image_free (&in);
-  test_image_free (&out);
 }
 
 TEST (test_what_cannot_be_is_said, "what cannot be is said")
 {
   ImkOctbscanConfig c = base_config ();
-  TestImage in = test_image_new (c.type, c.width, c.height, 1, 0);
-  TestImage other = test_image_new (c.type, c.width, 7, 1, 0);
+  test_auto (TestImage) in = test_image_new (c.type, c.width, c.height, 1, 0);
+  test_auto (TestImage) other = test_image_new (c.type, c.width, 7, 1, 0);
   ImkOctbscanCamera cameras[2] = {{.gain = 0}};
   ImkOctbscanDispersion found = {.d2 = 5};
   ImkError error;
@@ -188,8 +184,6 @@ TEST (test_what_cannot_be_is_said, "what cannot be is said")
       imk_octbscan_estimate_dispersion (&c, &in.image, 0, 1, 0, &found, &error),
       &error, IMK_ERROR_IMAGE, "Camera 1 has no line");
   test_check (found.d2 == 5, "the result was written to");
-  test_image_free (&in);
-  test_image_free (&other);
 }
 
 /* What is refused keeps the coefficients of the camera, and says why. */
@@ -224,7 +218,7 @@ TEST (test_noise_has_no_dispersion, "noise has no dispersion")
     ImkOctbscanConfig c = base_config ();
     uint64_t seed = 40 + i;
     double confidence;
-    TestImage in;
+    test_auto (TestImage) in;
 
     c.height = heights[i % 6];
     c.background_mode = IMK_OCTBSCAN_BACKGROUND_NONE;
@@ -240,7 +234,6 @@ TEST (test_noise_has_no_dispersion, "noise has no dispersion")
     }
     check_refused (&c, &in, "cannot be estimated", &confidence);
     most = fmax (most, confidence);
-    test_image_free (&in);
   }
   printf ("# confidence up to %.2f\n", most);
   test_check (most < IMK_OCTBSCAN_LEAST_CONFIDENCE, "confidence %.2f", most);
@@ -252,11 +245,10 @@ TEST (test_ends_of_the_range_are_refused, "ends of the range are refused")
 
   for (uint32_t k = 0; k < 3; k++) {
     ImkOctbscanConfig c = base_config ();
-    TestImage in = layers (&c, &psi[k]);
+    test_auto (TestImage) in = layers (&c, &psi[k]);
     double confidence;
 
     check_refused (&c, &in, "at an end of the search range", &confidence);
-    test_image_free (&in);
   }
 }
 
@@ -268,7 +260,7 @@ TEST (test_residue_of_the_dc_is_left_out, "what is left of the DC is left out")
 
   for (uint32_t k = 0; k < 2; k++) {
     ImkOctbscanConfig c = base_config ();
-    TestImage in = layers (&c, &psi[k]);
+    test_auto (TestImage) in = layers (&c, &psi[k]);
     ImkOctbscanDispersion found;
     ImkError error;
 
@@ -291,7 +283,6 @@ TEST (test_residue_of_the_dc_is_left_out, "what is left of the DC is left out")
         "d2 %.3f, d3 %.3f", found.d2, found.d3);
     test_check (
         found.residue >= 3 && found.residue < 26, "residue %u", found.residue);
-    test_image_free (&in);
   }
 }
 
@@ -300,7 +291,7 @@ TEST (test_the_curve_has_its_maximum_there, "the curve has its maximum there")
 {
   static const double psi[][2] = {{9, -2}};
   ImkOctbscanConfig c = base_config ();
-  TestImage in = layers (&c, psi);
+  test_auto (TestImage) in = layers (&c, psi);
   ImkOctbscanDispersion found;
   uint32_t at = 0;
   ImkError error;
@@ -314,7 +305,6 @@ TEST (test_the_curve_has_its_maximum_there, "the curve has its maximum there")
   test_check (fabs (found.curve[at] / found.after - 1) < 1e-6, "%g and %g",
       found.curve[at], found.after);
   test_check (found.confidence > 0.8, "confidence %g", found.confidence);
-  test_image_free (&in);
 }
 
 /* octopod: -12 by its README, each B-scan and all of them as one, whose light
@@ -367,7 +357,7 @@ TEST (test_fixed_pattern_is_left_out, "fixed pattern is left out")
       IMK_OCTBSCAN_FIXED_PATTERN_FILE,
   };
   ImkOctbscanConfig c = base_config ();
-  TestImage in = layers (&c, psi);
+  test_auto (TestImage) in = layers (&c, psi);
   double *recorded = calloc (2 * 256, sizeof (*recorded));
 
   for (uint32_t r = 0; r < c.height; r++)
@@ -392,14 +382,13 @@ TEST (test_fixed_pattern_is_left_out, "fixed pattern is left out")
         "d2 %.3f, d3 %.3f", found.d2, found.d3);
   }
   free (recorded);
-  test_image_free (&in);
 }
 
 /* Noise and a fixed line: what is shown is noise. */
 TEST (test_a_fixed_line_alone_is_refused, "a fixed line alone is refused")
 {
   ImkOctbscanConfig c = base_config ();
-  TestImage in = test_image_new (c.type, c.width, c.height, 1, 0);
+  test_auto (TestImage) in = test_image_new (c.type, c.width, c.height, 1, 0);
   uint64_t seed = 3;
   double confidence;
 
@@ -412,7 +401,6 @@ TEST (test_a_fixed_line_alone_is_refused, "a fixed line alone is refused")
   c.background_mode = IMK_OCTBSCAN_BACKGROUND_ROLLING;
   c.fixed_pattern = IMK_OCTBSCAN_FIXED_PATTERN_MINVAR;
   check_refused (&c, &in, "no d2 makes the image", &confidence);
-  test_image_free (&in);
 }
 
 /* Spectra linear in wavelength, taken to be linear in wavenumber: what d2 makes

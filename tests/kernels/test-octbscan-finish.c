@@ -35,8 +35,7 @@ static const Way cuda_ways[] = {
 /* By ImkBackend. */
 static const Way *const all_ways[] = {cpu_ways, cuda_ways};
 
-/* ------------------------------------------------------------------------
- * B-scans. */
+/* --- B-scans -------------------------------------------------------------- */
 
 static ImkOctbscanConfig
 base_config (uint32_t height)
@@ -178,8 +177,9 @@ sequence_free (Sequence *s)
   free (s->pattern);
 }
 
-/* ------------------------------------------------------------------------
- * Runs. */
+TEST_DEFINE_AUTO (Sequence, sequence_free)
+
+/* --- runs ----------------------------------------------------------------- */
 
 enum { IN, LINEAR, COMPLEX, ENFACE, TRACK, N_IMAGES };
 
@@ -355,14 +355,12 @@ static void
 check_config (
     const Way *ways, const ImkOctbscanConfig *c, uint32_t n, const char *what)
 {
-  Sequence s = sequence_new (c, n, NULL, 1, false);
+  test_auto (Sequence) s = sequence_new (c, n, NULL, 1, false);
 
   check_sequence (ways, &s, what);
-  sequence_free (&s);
 }
 
-/* ------------------------------------------------------------------------
- * The steps, one at a time. */
+/* --- the steps, one at a time --------------------------------------------- */
 
 /* What running backgrounds of n = 2 are after @end B-scans, in float64. */
 static void
@@ -512,7 +510,7 @@ TEST_BACKENDS (
       for (int flip = 0; flip <= IMK_OCTBSCAN_FLIP_BOTH; flip++)
         for (int orientation = 0; orientation < 2; orientation++) {
           ImkOctbscanConfig c = base_config (21);
-          Sequence s;
+          test_auto (Sequence) s;
 
           c.scan = scan;
           c.scan_curve = curve;
@@ -525,7 +523,6 @@ TEST_BACKENDS (
               average, flip);
           s = sequence_new (&c, 3, NULL, 1, true);
           check_sequence (ways, &s, what);
-          sequence_free (&s);
         }
 }
 
@@ -535,12 +532,11 @@ TEST_BACKENDS (test_means_of_bscans, "means of B-scans are the definition",
   const Way *ways = all_ways[backend];
   for (uint32_t every = 1; every <= 4; every += 3) {
     ImkOctbscanConfig c = base_config (9);
-    Sequence s;
+    test_auto (Sequence) s;
 
     c.averages_bscans = true;
     s = sequence_new (&c, 10, NULL, every, false);
     check_sequence (ways, &s, "means");
-    sequence_free (&s);
   }
 }
 
@@ -576,7 +572,7 @@ TEST_BACKENDS (test_tracking, "tracking is the definition", .cpu_only = true)
   for (int t = 1; t <= IMK_OCTBSCAN_TRACKING_XCORR; t++)
     for (uint32_t n_mean = 1; n_mean <= 10; n_mean += 3) {
       ImkOctbscanConfig c = base_config (24);
-      Sequence s;
+      test_auto (Sequence) s;
 
       c.tracking = t;
       c.tracking_top = 6;
@@ -589,7 +585,6 @@ TEST_BACKENDS (test_tracking, "tracking is the definition", .cpu_only = true)
       }
       s = sequence_new (&c, 10, shifts, 1, false);
       check_sequence (ways, &s, tracking_names[t]);
-      sequence_free (&s);
     }
 }
 
@@ -602,7 +597,7 @@ TEST_BACKENDS (
 
   for (int t = 1; t <= IMK_OCTBSCAN_TRACKING_XCORR; t++) {
     ImkOctbscanConfig c = base_config (25);
-    Sequence s;
+    test_auto (Sequence) s;
 
     c.n_cameras = 2;
     c.cameras = cameras;
@@ -622,7 +617,6 @@ TEST_BACKENDS (
     c.crop_top = 1;
     s = sequence_new (&c, 10, shifts, 2, true);
     check_sequence (ways, &s, "all");
-    sequence_free (&s);
   }
 }
 
@@ -639,7 +633,7 @@ TEST_BACKENDS (test_missing_ascans,
   for (int mode = 0; mode < 8; mode++) {
     ImkOctbscanCamera cameras[3] = {{.gain = 1}, {.gain = 1}, {.gain = 2}};
     ImkOctbscanConfig c = base_config (24);
-    Sequence s;
+    test_auto (Sequence) s;
 
     c.type = IMK_TYPE_F32;
     c.n_cameras = mode % 2 ? 3 : 1;
@@ -660,7 +654,6 @@ TEST_BACKENDS (test_missing_ascans,
     s = sequence_new_wild (&c, 4, NULL, mode > 3 ? 2 : 1, false, UINT32_MAX,
         mode == 7 ? 9 : 3, wild, sizeof (wild) / sizeof (wild[0]));
     check_sequence (ways, &s, "missing A-scans");
-    sequence_free (&s);
   }
 }
 
@@ -674,7 +667,7 @@ TEST_BACKENDS (
          mode <= IMK_OCTBSCAN_BACKGROUND_FIRST; mode++)
       for (uint32_t infinite = 0; infinite <= 2; infinite += 2) {
         ImkOctbscanConfig c = base_config (24);
-        Sequence s;
+        test_auto (Sequence) s;
 
         c.type = IMK_TYPE_F32;
         c.background_mode = mode;
@@ -687,12 +680,10 @@ TEST_BACKENDS (
         c.tracking_bscans = 5;
         s = sequence_new_wild (&c, 7, shifts, 1, false, infinite, 0, NULL, 0);
         check_sequence (ways, &s, "infinite");
-        sequence_free (&s);
       }
 }
 
-/* ------------------------------------------------------------------------
- * What it is for. */
+/* --- what it is for ------------------------------------------------------- */
 
 /* The place of each B-scan is where its layers were put, and the images are in
  * step to half a depth. */
@@ -706,7 +697,7 @@ TEST (test_tracking_finds_known_shifts, "tracking finds known shifts")
 
   for (int t = 1; t <= IMK_OCTBSCAN_TRACKING_XCORR; t++) {
     ImkOctbscanConfig c = base_config (64);
-    Sequence s;
+    test_auto (Sequence) s;
 
     c.tracking = t;
     c.tracking_top = 6;
@@ -725,7 +716,6 @@ TEST (test_tracking_finds_known_shifts, "tracking finds known shifts")
           "%s: B-scan %u is at %.2f after the shift, the mean is %.2f",
           tracking_names[t], i, track[0] + track[3], track[2]);
     }
-    sequence_free (&s);
   }
 }
 
@@ -742,7 +732,7 @@ TEST (
   for (int t = 1; t <= IMK_OCTBSCAN_TRACKING_XCORR; t++) {
     for (int lock = 0; lock < 2; lock++) {
       ImkOctbscanConfig c = base_config (24);
-      Sequence s;
+      test_auto (Sequence) s;
 
       c.tracking = t;
       c.tracking_top = 6;
@@ -752,7 +742,6 @@ TEST (
       s = sequence_new (&c, N, drift, 1, false);
       check_sequence (cpu_ways, &s, tracking_names[t]);
       last[lock] = drift[N - 1] + ((float *) s.track[N - 1].image.data)[3];
-      sequence_free (&s);
     }
     printf ("# %s: the last of %d images is %.1f depths from the first, with a "
             "lock %.1f\n",
@@ -773,7 +762,7 @@ TEST (test_minimum_variance_removes_a_pattern,
   for (int mode = 0; mode < 2; mode++) {
     ImkOctbscanConfig c = base_config (64);
     double before = 0, after = 0;
-    Sequence s;
+    test_auto (Sequence) s;
 
     c.background_mode = IMK_OCTBSCAN_BACKGROUND_NONE;
     c.fixed_pattern = mode ? IMK_OCTBSCAN_FIXED_PATTERN_MINVAR
@@ -786,7 +775,6 @@ TEST (test_minimum_variance_removes_a_pattern,
     }
     test_check (mode == (before < 0.01 * after),
         "the pattern is %g of the layer with pattern %d", before / after, mode);
-    sequence_free (&s);
   }
 }
 
@@ -855,8 +843,7 @@ TEST (test_dark_bscans_are_black, "dark B-scans are black")
   }
 }
 
-/* ------------------------------------------------------------------------
- * Refusals. */
+/* --- refusals ------------------------------------------------------------- */
 
 static void
 check_refused (const ImkOctbscanConfig *c, const char *words)

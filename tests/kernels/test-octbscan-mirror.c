@@ -77,14 +77,13 @@ base_config (void)
 static ImkOctbscanFringe
 measure (const ImkOctbscanConfig *c, const Mirror *m, uint32_t camera)
 {
-  TestImage in = spectra (c, m, c->n_cameras, 3);
+  test_auto (TestImage) in = spectra (c, m, c->n_cameras, 3);
   ImkOctbscanFringe fringe;
   ImkError error;
 
   test_ok (
       imk_octbscan_measure_mirror (c, &in.image, 0, camera, &fringe, &error),
       &error);
-  test_image_free (&in);
   return fringe;
 }
 
@@ -212,7 +211,7 @@ TEST (test_known_wavelengths_stay, "known wavelengths stay", .cpu_only = true)
   static const double ends[] = {806, 675};
   ImkOctbscanCamera camera = {IMK_OCTBSCAN_MAP_RANGE, ends, 2};
   ImkOctbscanConfig c = base_config ();
-  TestImage in = test_image_new (IMK_TYPE_U16, N, c.height, 1, 0);
+  test_auto (TestImage) in = test_image_new (IMK_TYPE_U16, N, c.height, 1, 0);
   const double k0 = 1 / 806.0, k1 = 1 / 675.0, z_um = 150;
   ImkOctbscanMirrors found;
   ImkOctbscanFringe fringe;
@@ -241,7 +240,6 @@ TEST (test_known_wavelengths_stay, "known wavelengths stay", .cpu_only = true)
   test_check (fabs (found.positions[0].depth_um - z_um) < 0.05,
       "depth is %.3f um, expected %.1f", found.positions[0].depth_um, z_um);
   imk_octbscan_fringe_clear (&fringe);
-  test_image_free (&in);
 }
 
 /* Each camera has a fringe of its own, and lines of one camera need not have
@@ -275,7 +273,7 @@ static void
 check_refused (const Mirror *m, const char *words)
 {
   ImkOctbscanConfig c = base_config ();
-  TestImage in = spectra (&c, m, 1, 5);
+  test_auto (TestImage) in = spectra (&c, m, 1, 5);
   ImkOctbscanFringe fringe = {.width = 7};
   ImkOctbscanMirrors found = {.n = 7};
   ImkError error;
@@ -291,7 +289,6 @@ check_refused (const Mirror *m, const char *words)
   }
   test_error (status, &error, IMK_ERROR_IMAGE, words);
   test_check (found.n == 7, "the result has been touched");
-  test_image_free (&in);
 }
 
 TEST (test_fringes_that_tell_nothing_are_refused,
@@ -342,7 +339,7 @@ TEST (test_positions_too_close_are_refused, "positions too close are refused",
 static ImkOctbscanFringe
 read_mirror (const ImkOctbscanConfig *c, FILE *file)
 {
-  TestImage in = test_image_new (IMK_TYPE_F32, N, 1, 1, 0);
+  test_auto (TestImage) in = test_image_new (IMK_TYPE_F32, N, 1, 1, 0);
   ImkOctbscanFringe fringe;
   ImkError error;
   size_t n;
@@ -353,7 +350,6 @@ read_mirror (const ImkOctbscanConfig *c, FILE *file)
   test_check (n == N, "%zu samples", n);
   test_ok (imk_octbscan_measure_mirror (c, &in.image, 0, 0, &fringe, &error),
       &error);
-  test_image_free (&in);
   return fringe;
 }
 

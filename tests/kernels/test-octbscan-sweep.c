@@ -114,8 +114,10 @@ TEST (jitter_is_taken_out, "jitter is taken out of every type, for each camera",
     for (uint32_t n_cameras = 1; n_cameras < 4; n_cameras++) {
       ImkOctbscanSweepConfig c = base_config (types[t]);
       bool alternates = n_cameras != 2;
-      TestImage in = records_new (types[t], true, alternates, n_cameras);
-      TestImage still = records_new (types[t], false, false, n_cameras);
+      test_auto (TestImage) in =
+          records_new (types[t], true, alternates, n_cameras);
+      test_auto (TestImage) still =
+          records_new (types[t], false, false, n_cameras);
       int32_t shifts[H];
       uint32_t n = 99;
       ImkOctbscanSweep *self;
@@ -134,8 +136,6 @@ TEST (jitter_is_taken_out, "jitter is taken out of every type, for each camera",
             "record %u: %d, not %d", r, shifts[r], jitter_of (r / n_cameras));
       check_same (&in, &still, REACH);
       imk_octbscan_sweep_free (self);
-      test_image_free (&still);
-      test_image_free (&in);
     }
 }
 
@@ -145,7 +145,7 @@ TEST (sweeps_back_are_counted_from_the_line,
   for (uint32_t line = 0; line < 4; line++)
     for (uint32_t s = 0; s < 3; s++) {
       ImkOctbscanSweepConfig c = base_config (IMK_TYPE_I16);
-      TestImage in = test_image_new (IMK_TYPE_I16, N, H, 1, 0);
+      test_auto (TestImage) in = test_image_new (IMK_TYPE_I16, N, H, 1, 0);
       ImkOctbscanSweep *self;
       ImkError error;
 
@@ -169,7 +169,6 @@ TEST (sweeps_back_are_counted_from_the_line,
             first == (back ? N - 1 : 0), "record %u begins with %d", r, first);
       }
       imk_octbscan_sweep_free (self);
-      test_image_free (&in);
     }
 }
 
@@ -179,8 +178,8 @@ TEST (records_without_a_signal_stay, "records without a signal stay",
     .cpu_only = true)
 {
   ImkOctbscanSweepConfig c = base_config (IMK_TYPE_F32);
-  TestImage in = records_new (IMK_TYPE_F32, true, false, 1);
-  TestImage before = records_new (IMK_TYPE_F32, true, false, 1);
+  test_auto (TestImage) in = records_new (IMK_TYPE_F32, true, false, 1);
+  test_auto (TestImage) before = records_new (IMK_TYPE_F32, true, false, 1);
   ImkOctbscanSweep *self = sweep_new (&c);
   size_t stride = in.image.stride;
   int32_t shifts[H];
@@ -209,8 +208,6 @@ TEST (records_without_a_signal_stay, "records without a signal stay",
       test_check (shifts[r] == jitter_of (r), "record %u: %d, not %d", r,
           shifts[r], jitter_of (r));
   imk_octbscan_sweep_free (self);
-  test_image_free (&before);
-  test_image_free (&in);
 }
 
 TEST (wrong_settings_are_said, "wrong settings are said", .cpu_only = true)

@@ -14,10 +14,11 @@
 #include "octbscan/octbscan-reference.h"
 #include "imk/octbscan.h"
 
+TEST_DEFINE_AUTO_POINTER (ImkOctbscan, imk_octbscan_free)
+
 enum { MAX_SAMPLES = 1024 };
 
-/* ------------------------------------------------------------------------
- * Ways to run a B-scan. */
+/* --- ways to run a B-scan ------------------------------------------------- */
 
 typedef struct Way {
   const char *name;
@@ -57,6 +58,8 @@ result_free (Result *r)
   test_image_free (&r->linear);
   test_image_free (&r->complex);
 }
+
+TEST_DEFINE_AUTO (Result, result_free)
 
 static void
 check_same (const Result *a, const Result *b, const char *where)
@@ -167,8 +170,7 @@ run (const Way *way, const ImkOctbscanConfig *config, const TestImage *in,
   return r;
 }
 
-/* ------------------------------------------------------------------------
- * Samples. */
+/* --- samples -------------------------------------------------------------- */
 
 static void *
 at (const TestImage *image, uint32_t x, uint32_t y)
@@ -315,18 +317,16 @@ check_ways (const Way *ways, const ImkOctbscanConfig *c, const TestImage *in,
   char where[128];
 
   for (const Way *w = ways; w->name; w++) {
-    Result r = run (w, c, in, first_camera, IMK_TYPE_F32);
+    test_auto (Result) r = run (w, c, in, first_camera, IMK_TYPE_F32);
 
     snprintf (where, sizeof (where), "%s, %s", w->name, what);
     check_complex (c, &r, expected, where);
     check_images (c, &r, where);
-    result_free (&r);
   }
   free (expected);
 }
 
-/* ------------------------------------------------------------------------
- * The steps, one at a time and together. */
+/* --- the steps, one at a time and together -------------------------------- */
 
 static double wavelengths[MAX_SAMPLES], chirp[MAX_SAMPLES];
 static double k_index[MAX_SAMPLES], phases[MAX_SAMPLES];
@@ -376,7 +376,7 @@ TEST_BACKENDS (test_each_map, "each map is the definition")
       {IMK_OCTBSCAN_MAP_K_POLYNOMIAL, k_polynomial, 4},
   };
   ImkOctbscanConfig c = base_config (n, 3);
-  TestImage in = spectra (&c, 1000, 300);
+  test_auto (TestImage) in = spectra (&c, 1000, 300);
   char what[64];
 
   fill_curves (n);
@@ -386,7 +386,6 @@ TEST_BACKENDS (test_each_map, "each map is the definition")
     snprintf (what, sizeof (what), "map %u", i);
     check_ways (ways, &c, &in, 0, what);
   }
-  test_image_free (&in);
 }
 
 /* Odd and even lengths, with and without upsampling, all scales. */
@@ -404,7 +403,7 @@ TEST_BACKENDS (test_each_interpolation, "each interpolation is the definition",
       for (int grid = 0; grid <= IMK_OCTBSCAN_GRID_THESIS; grid++) {
         ImkOctbscanConfig c = base_config (sizes[k][0], 3);
         ImkOctbscanCamera camera;
-        TestImage in = spectra (&c, 1000, 300);
+        test_auto (TestImage) in = spectra (&c, 1000, 300);
 
         apply_range (&c, &camera);
         c.upsample = sizes[k][1];
@@ -415,7 +414,6 @@ TEST_BACKENDS (test_each_interpolation, "each interpolation is the definition",
             "N %u M %u s %u interpolation %d grid %d", c.width, c.upsample,
             c.scale, i, grid);
         check_ways (ways, &c, &in, 0, what);
-        test_image_free (&in);
       }
 }
 
@@ -428,7 +426,7 @@ TEST_BACKENDS (test_windows_and_tapers, "windows and tapers are the definition")
     for (int taper = 0; taper <= IMK_OCTBSCAN_TAPER_NONE; taper++) {
       ImkOctbscanConfig c = base_config (60, 3);
       ImkOctbscanCamera camera;
-      TestImage in = spectra (&c, 1000, 300);
+      test_auto (TestImage) in = spectra (&c, 1000, 300);
 
       apply_range (&c, &camera);
       c.upsample = 128;
@@ -439,7 +437,6 @@ TEST_BACKENDS (test_windows_and_tapers, "windows and tapers are the definition")
       c.taper_cut = 9;
       snprintf (what, sizeof (what), "window %d taper %d", window, taper);
       check_ways (ways, &c, &in, 0, what);
-      test_image_free (&in);
     }
 }
 
@@ -447,7 +444,7 @@ TEST_BACKENDS (test_phases, "phases are the definition")
 {
   const Way *ways = all_ways[backend];
   ImkOctbscanConfig c = base_config (60, 5);
-  TestImage in = spectra (&c, 1000, 300);
+  test_auto (TestImage) in = spectra (&c, 1000, 300);
   const ImkOctbscanCamera cameras[] = {
       {IMK_OCTBSCAN_MAP_RANGE, range, 2, .dispersion = dispersion,
           .n_dispersion = 4},
@@ -468,7 +465,6 @@ TEST_BACKENDS (test_phases, "phases are the definition")
       snprintf (what, sizeof (what), "phase %u exact %d", i, exact);
       check_ways (ways, &c, &in, 0, what);
     }
-  test_image_free (&in);
 }
 
 /* Rows of 3 cameras that differ in everything, first camera 0, 1, 2; 37 rows
@@ -489,7 +485,7 @@ TEST_BACKENDS (test_interlaced, "interlaced cameras are the definition")
   for (uint32_t height = 1; height <= 100; height += height < 3 ? 1 : 34)
     for (uint32_t first = 0; first < 4; first++) {
       ImkOctbscanConfig c = base_config (24, height);
-      TestImage in = spectra (&c, 1000, 300);
+      test_auto (TestImage) in = spectra (&c, 1000, 300);
 
       c.taper_cut = 5;
       c.n_cameras = 3;
@@ -499,7 +495,6 @@ TEST_BACKENDS (test_interlaced, "interlaced cameras are the definition")
                                      : IMK_OCTBSCAN_BACKGROUND_NONE;
       snprintf (what, sizeof (what), "%u rows, first camera %u", height, first);
       check_ways (ways, &c, &in, first, what);
-      test_image_free (&in);
     }
 }
 
@@ -519,7 +514,7 @@ TEST_BACKENDS (test_common_range, "a common range is the definition")
       {IMK_OCTBSCAN_MAP_K_POLYNOMIAL, k, 3},
   };
   ImkOctbscanConfig c = base_config (24, 37);
-  TestImage in = spectra (&c, 1000, 300);
+  test_auto (TestImage) in = spectra (&c, 1000, 300);
 
   fill_curves (24);
   c.n_cameras = 4;
@@ -527,7 +522,6 @@ TEST_BACKENDS (test_common_range, "a common range is the definition")
   c.upsample = 40;
   c.k_range = IMK_OCTBSCAN_K_RANGE_COMMON;
   check_ways (ways, &c, &in, 1, "common range");
-  test_image_free (&in);
 }
 
 /* A mirror is at one depth for two cameras of different ranges, and without the
@@ -542,10 +536,11 @@ TEST (test_common_range_aligns_depths, "a common range aligns depths",
 
   for (int common = 0; common < 2; common++) {
     ImkOctbscanConfig c = base_config (SAMPLES, 2);
-    TestImage in = test_image_new (IMK_TYPE_U16, SAMPLES, 2, 1, 0);
-    TestImage out = test_image_new (IMK_TYPE_CF32, SAMPLES * 2, 2, 1, 0);
+    test_auto (TestImage) in = test_image_new (IMK_TYPE_U16, SAMPLES, 2, 1, 0);
+    test_auto (TestImage) out =
+        test_image_new (IMK_TYPE_CF32, SAMPLES * 2, 2, 1, 0);
     ImkOctbscanJob job = {.in = &in.image, .complex = &out.image};
-    ImkOctbscan *self = NULL;
+    test_autoptr (ImkOctbscan) self = NULL;
     uint32_t peaks[2] = {0, 0};
     ImkError error;
 
@@ -585,9 +580,6 @@ TEST (test_common_range_aligns_depths, "a common range aligns depths",
       test_check (fabs (peaks[0] * imk_octbscan_depth_step (self) - Z_UM) <
                       imk_octbscan_depth_step (self),
           "depth %u times %.5f um", peaks[0], imk_octbscan_depth_step (self));
-    imk_octbscan_free (self);
-    test_image_free (&in);
-    test_image_free (&out);
   }
 }
 
@@ -605,7 +597,7 @@ TEST_BACKENDS (
   for (uint32_t i = 0; i < 4; i++)
     for (int mode = 0; mode <= IMK_OCTBSCAN_BACKGROUND_NONE; mode++) {
       ImkOctbscanConfig c = base_config (40, 5);
-      TestImage in;
+      test_auto (TestImage) in;
 
       c.type = types[i];
       c.taper = IMK_OCTBSCAN_TAPER_NONE;
@@ -615,7 +607,6 @@ TEST_BACKENDS (
       snprintf (what, sizeof (what), "%s background %d", imk_type_name (c.type),
           mode);
       check_ways (ways, &c, &in, 0, what);
-      test_image_free (&in);
     }
 }
 
@@ -625,7 +616,7 @@ TEST_BACKENDS (test_crops, "crops are the definition")
   static const uint32_t crops[][2] = {{0, 119}, {119, 0}, {13, 51}, {60, 59}};
   ImkOctbscanConfig c = base_config (60, 3);
   ImkOctbscanCamera camera;
-  TestImage in = spectra (&c, 1000, 300);
+  test_auto (TestImage) in = spectra (&c, 1000, 300);
   char what[64];
 
   apply_range (&c, &camera);
@@ -639,7 +630,6 @@ TEST_BACKENDS (test_crops, "crops are the definition")
       snprintf (what, sizeof (what), "crop %u %u", c.crop_top, c.crop_bottom);
       check_ways (ways, &c, &in, 0, what);
     }
-  test_image_free (&in);
 }
 
 /* The thesis' sizes, its own reading and the default, one A-scan. */
@@ -650,7 +640,7 @@ TEST_BACKENDS (
   for (int thesis = 0; thesis < 2; thesis++) {
     ImkOctbscanConfig c = base_config (832, 1);
     ImkOctbscanCamera camera;
-    TestImage in = spectra (&c, 20000, 3000);
+    test_auto (TestImage) in = spectra (&c, 20000, 3000);
 
     for (uint32_t i = 0; i < 832; i++)
       pedestal[i] = 20000 * (1 + sin (M_PI * (i + 0.5) / 832));
@@ -665,7 +655,6 @@ TEST_BACKENDS (
       c.taper = IMK_OCTBSCAN_TAPER_THESIS;
     }
     check_ways (ways, &c, &in, 0, thesis ? "thesis" : "832 to 16384");
-    test_image_free (&in);
   }
 }
 
@@ -676,9 +665,9 @@ check_wide (
     ImkType type, ImkOctbscanBackground mode, double away, bool expected)
 {
   ImkOctbscanConfig c = base_config (40, 5);
-  ImkOctbscan *s = NULL;
-  TestImage in;
-  Result r;
+  test_autoptr (ImkOctbscan) s = NULL;
+  test_auto (TestImage) in;
+  test_auto (Result) r;
   ImkError error;
   bool wide;
 
@@ -698,9 +687,6 @@ check_wide (
   wide = run_on_device (s, &in, 0, true, &r);
   test_check (wide == expected, "%s, background %d, %g away: %s wide",
       imk_type_name (type), mode, away, wide ? "is" : "is not");
-  imk_octbscan_free (s);
-  result_free (&r);
-  test_image_free (&in);
 }
 
 static bool
@@ -759,8 +745,7 @@ TEST (test_both_products_are_the_same, "both products are the same")
   }
 }
 
-/* ------------------------------------------------------------------------
- * Closed forms. */
+/* --- closed forms --------------------------------------------------------- */
 
 /* A fringe of amplitude A at depth bin q, on pixels that are linear in k and
  * without zeros, is A^2 there. */
@@ -768,8 +753,8 @@ TEST (test_fringe_has_its_amplitude, "a fringe has its amplitude")
 {
   for (const Way *w = cpu_ways; w->name; w++) {
     ImkOctbscanConfig c = base_config (64, 1);
-    TestImage in;
-    Result r;
+    test_auto (TestImage) in;
+    test_auto (Result) r;
 
     c.type = IMK_TYPE_F32;
     c.taper = IMK_OCTBSCAN_TAPER_NONE;
@@ -784,8 +769,6 @@ TEST (test_fringe_has_its_amplitude, "a fringe has its amplitude")
         "%s: %.6f dB, expected 20", w->name, sample (&r.db, 0, 5));
     test_check (sample (&r.db, 0, 9) < -80, "%s: %.1f dB beside it", w->name,
         sample (&r.db, 0, 9));
-    result_free (&r);
-    test_image_free (&in);
   }
 }
 
@@ -798,8 +781,9 @@ TEST (test_dark_frames_are_black, "dark frames are black")
   for (const Way *w = cpu_ways; w->name; w++)
     for (uint32_t i = 0; i < 3; i++) {
       ImkOctbscanConfig c = base_config (60, 7);
-      TestImage in = test_image_new (c.type, c.width, c.height, 1, 0);
-      Result r;
+      test_auto (TestImage) in =
+          test_image_new (c.type, c.width, c.height, 1, 0);
+      test_auto (Result) r;
 
       test_image_fill (&in, FILL_MAXIMUM, 65535, 1);
       c.range = ranges[i];
@@ -810,8 +794,6 @@ TEST (test_dark_frames_are_black, "dark frames are black")
               sample (&r.db, x, y) == 0 && sample (&r.linear, x, y) == 0,
               "%s range %u: (%u, %u) is %g", w->name, i, x, y,
               sample (&r.db, x, y));
-      result_free (&r);
-      test_image_free (&in);
     }
 }
 
@@ -821,11 +803,11 @@ check_levels (const Way *w, const ImkOctbscanConfig *c, const TestImage *in,
     double low, double high)
 {
   const ImkType types[] = {IMK_TYPE_U8, IMK_TYPE_U16};
-  Result f = run (w, c, in, 0, IMK_TYPE_F32);
+  test_auto (Result) f = run (w, c, in, 0, IMK_TYPE_F32);
 
   for (uint32_t t = 0; t < 2; t++) {
     double maximum = t ? 65535 : 255;
-    Result r = run (w, c, in, 0, types[t]);
+    test_auto (Result) r = run (w, c, in, 0, types[t]);
     uint32_t n_off = 0;
 
     for (uint32_t y = 0; y < r.db.image.height; y++)
@@ -843,9 +825,7 @@ check_levels (const Way *w, const ImkOctbscanConfig *c, const TestImage *in,
               y, d);
         }
     test_check (t || n_off <= 2, "%s: %u levels of u8 are off", w->name, n_off);
-    result_free (&r);
   }
-  result_free (&f);
 }
 
 static int
@@ -862,12 +842,12 @@ TEST_BACKENDS (test_ranges, "levels follow the range")
   for (const Way *w = ways; w->name; w++) {
     ImkOctbscanConfig c = base_config (60, 70);
     ImkOctbscanCamera camera;
-    TestImage in = spectra (&c, 1000, 300);
+    test_auto (TestImage) in = spectra (&c, 1000, 300);
     double *sorted = malloc (60 * 70 / 2 * sizeof (double));
     uint32_t n = 30 * 70;
     int e_low, e_high;
     double low, high;
-    Result f;
+    test_auto (Result) f;
 
     apply_range (&c, &camera);
     f = run (w, &c, &in, 0, IMK_TYPE_F32);
@@ -894,8 +874,6 @@ TEST_BACKENDS (test_ranges, "levels follow the range")
           ldexp (floor (high * 512) / 512, e_high));
     }
     free (sorted);
-    result_free (&f);
-    test_image_free (&in);
   }
 }
 
@@ -906,7 +884,7 @@ check_auto (const Way *w, const ImkOctbscanConfig *config, const TestImage *in,
     const double expected[4], const char *what)
 {
   ImkOctbscanConfig c = *config;
-  Result f, r;
+  test_auto (Result) f, r;
 
   f = run (w, &c, in, 0, IMK_TYPE_F32);
   r = run (w, &c, in, 0, IMK_TYPE_U8);
@@ -927,8 +905,6 @@ check_auto (const Way *w, const ImkOctbscanConfig *config, const TestImage *in,
                           sample (&r.linear, x, y)) <= 0.6,
         "%s, %s: pixel %u", w->name, what, i);
   }
-  result_free (&f);
-  result_free (&r);
 }
 
 TEST_BACKENDS (test_auto_range, "the range auto is a mean of percentiles",
@@ -938,11 +914,11 @@ TEST_BACKENDS (test_auto_range, "the range auto is a mean of percentiles",
   for (const Way *w = ways; w->name; w++) {
     ImkOctbscanConfig c = base_config (60, 70);
     ImkOctbscanCamera camera;
-    TestImage in = spectra (&c, 1000, 300);
+    test_auto (TestImage) in = spectra (&c, 1000, 300);
     double *sorted = malloc (60 * 70 / 2 * sizeof (double)), ends[4], p[3];
     static const double percents[] = {30, 99.9, 99.7};
     uint32_t n = 30 * 70;
-    Result f;
+    test_auto (Result) f;
 
     apply_range (&c, &camera);
     f = run (w, &c, &in, 0, IMK_TYPE_F32);
@@ -973,8 +949,6 @@ TEST_BACKENDS (test_auto_range, "the range auto is a mean of percentiles",
     ends[3] = (3 * 5000 + ends[3]) / 4;
     check_auto (w, &c, &in, ends, "fourth");
     free (sorted);
-    result_free (&f);
-    test_image_free (&in);
   }
 }
 
@@ -1148,7 +1122,7 @@ static void
 check_live_image (Live *l, const double *now, const char *when)
 {
   ImkOctbscanConfig c = l->config;
-  Result fixed;
+  test_auto (Result) fixed;
   double rms = 0, worst = 0;
 
   c.live_dispersion = NULL;
@@ -1168,7 +1142,6 @@ check_live_image (Live *l, const double *now, const char *when)
   rms = sqrt (rms / (9 * fixed.complex.image.width));
   test_check (worst < 3e-6 * rms, "%s, %s: %.2e of %.2e", l->way->name, when,
       worst, rms);
-  result_free (&fixed);
 }
 
 /* A live dispersion is that of the cameras, from the next B-scan on. */
@@ -1245,15 +1218,14 @@ TEST_BACKENDS (test_live_dispersion, "a live dispersion is that of the cameras",
         check_live (w, crop);
 }
 
-/* ------------------------------------------------------------------------
- * Bytes. */
+/* --- bytes ---------------------------------------------------------------- */
 
 TEST (test_threads_change_nothing, "threads change nothing")
 {
   for (const Way *w = cpu_ways; w->name; w++) {
     ImkOctbscanConfig c = base_config (60, 143);
     ImkOctbscanCamera camera;
-    TestImage in = spectra (&c, 1000, 300);
+    test_auto (TestImage) in = spectra (&c, 1000, 300);
     Result one, many;
 
     apply_range (&c, &camera);
@@ -1266,7 +1238,6 @@ TEST (test_threads_change_nothing, "threads change nothing")
       result_free (&many);
     }
     result_free (&one);
-    test_image_free (&in);
   }
 }
 
@@ -1276,7 +1247,7 @@ check_jobs (const Way *w)
 {
   enum { N_JOBS = 3 };
   ImkOctbscanConfig c = base_config (60, 17);
-  ImkOctbscan *s = NULL;
+  test_autoptr (ImkOctbscan) s = NULL;
   TestImage in[N_JOBS];
   Result alone[N_JOBS], together[N_JOBS];
   ImkOctbscanJob jobs[N_JOBS];
@@ -1319,7 +1290,6 @@ check_jobs (const Way *w)
     result_free (&together[i]);
     test_image_free (&in[i]);
   }
-  imk_octbscan_free (s);
 }
 
 TEST_BACKENDS (test_jobs, "jobs are as if alone")
@@ -1337,8 +1307,8 @@ check_pictures_agree (const Way *way)
 {
   ImkOctbscanConfig c = base_config (832, 64);
   ImkOctbscanCamera camera;
-  TestImage in = spectra (&c, 20000, 3000);
-  Result one, other;
+  test_auto (TestImage) in = spectra (&c, 20000, 3000);
+  test_auto (Result) one, other;
 
   apply_range (&c, &camera);
   c.upsample = 4096;
@@ -1361,9 +1331,6 @@ check_pictures_agree (const Way *way)
         db ? "dB" : "linear", n_off, n);
     test_check (n_off <= n / 2000, "%u of %u pixels differ", n_off, n);
   }
-  result_free (&one);
-  result_free (&other);
-  test_image_free (&in);
 }
 
 TEST (test_pictures_agree, "pictures of CPU and CUDA agree")
@@ -1373,8 +1340,7 @@ TEST (test_pictures_agree, "pictures of CPU and CUDA agree")
     check_pictures_agree (w);
 }
 
-/* ------------------------------------------------------------------------
- * Refusals. */
+/* --- refusals ------------------------------------------------------------- */
 
 static void
 check_refused (const ImkOctbscanConfig *c, const char *words)
@@ -1544,11 +1510,11 @@ TEST (test_huge_operators_are_refused, "huge operators are refused")
 TEST (test_wrong_images_are_refused, "wrong images are refused")
 {
   ImkOctbscanConfig c = base_config (60, 4);
-  TestImage in = spectra (&c, 1000, 300);
-  TestImage out = test_image_new (IMK_TYPE_U8, 4, 30, 1, 0);
-  TestImage small = test_image_new (IMK_TYPE_U8, 4, 29, 1, 0);
-  TestImage real = test_image_new (IMK_TYPE_F32, 30, 4, 1, 0);
-  ImkOctbscan *s = NULL;
+  test_auto (TestImage) in = spectra (&c, 1000, 300);
+  test_auto (TestImage) out = test_image_new (IMK_TYPE_U8, 4, 30, 1, 0);
+  test_auto (TestImage) small = test_image_new (IMK_TYPE_U8, 4, 29, 1, 0);
+  test_auto (TestImage) real = test_image_new (IMK_TYPE_F32, 30, 4, 1, 0);
+  test_autoptr (ImkOctbscan) s = NULL;
   ImkOctbscanJob job = {&in.image, 0, &out.image};
   ImkError error;
 
@@ -1566,11 +1532,6 @@ TEST (test_wrong_images_are_refused, "wrong images are refused")
   job = (ImkOctbscanJob){&in.image, 0, NULL, NULL, &real.image};
   test_error (imk_octbscan_process (s, &job, 1, NULL, &error), &error,
       IMK_ERROR_IMAGE, "complex output");
-  imk_octbscan_free (s);
-  test_image_free (&in);
-  test_image_free (&out);
-  test_image_free (&small);
-  test_image_free (&real);
 }
 
 /* What auto becomes for a B-scan of which so many depths are left. */
@@ -1579,14 +1540,13 @@ check_strategy (ImkBackend backend, uint32_t width, uint32_t n_depths,
     ImkOctbscanStrategy expected)
 {
   ImkOctbscanConfig c = base_config (width, 4);
-  ImkOctbscan *s = NULL;
+  test_autoptr (ImkOctbscan) s = NULL;
   ImkError error;
 
   c.crop_bottom = width / 2 - n_depths;
   test_ok (imk_octbscan_new (backend, &c, &s, &error), &error);
   test_check (imk_octbscan_strategy (s) == expected,
       "auto became %d, expected %d", imk_octbscan_strategy (s), expected);
-  imk_octbscan_free (s);
 }
 
 TEST (test_auto_follows_the_size_on_the_cpu, "auto follows the size")
@@ -1716,8 +1676,8 @@ TEST_BACKENDS (test_nan_becomes_black, "what is not a number becomes black",
   for (const Way *w = ways; w->name; w++)
     for (int range = 0; range <= IMK_OCTBSCAN_RANGE_MINMAX; range++) {
       ImkOctbscanConfig c = base_config (60, 4), three = base_config (60, 3);
-      TestImage in, rest;
-      Result r, expected;
+      test_auto (TestImage) in, rest;
+      test_auto (Result) r, expected;
 
       c.type = three.type = IMK_TYPE_F32;
       c.range = three.range = range;
@@ -1744,10 +1704,6 @@ TEST_BACKENDS (test_nan_becomes_black, "what is not a number becomes black",
             range, i, sample (&r.db, x, y), sample (&r.linear, x, y), db,
             linear);
       }
-      result_free (&r);
-      result_free (&expected);
-      test_image_free (&in);
-      test_image_free (&rest);
     }
 }
 
@@ -1844,8 +1800,8 @@ TEST_BACKENDS (
     for (uint32_t k = 0; k < 4 * 8; k++) {
       ImkOctbscanConfig c = base_config (40 + k % 2, 5), none;
       double x[5 * 41], z[2 * 5 * 20], rms = 0, worst = 0;
-      TestImage in;
-      Result r;
+      test_auto (TestImage) in;
+      test_auto (Result) r;
 
       c.type = types[k / 8];
       c.taper = IMK_OCTBSCAN_TAPER_NONE;
@@ -1870,8 +1826,6 @@ TEST_BACKENDS (
       test_check (worst <= 1e-5 * sqrt (rms), "%s: %s, reach %u: error %.1e",
           w->name, imk_type_name (c.type), c.background_reach,
           worst / sqrt (rms));
-      result_free (&r);
-      test_image_free (&in);
     }
 }
 
@@ -1879,10 +1833,10 @@ TEST_BACKENDS (
 static double
 time_of (ImkOctbscanConfig c)
 {
-  TestImage in = spectra (&c, 1000, 300);
-  Result r = result_new (&c, IMK_TYPE_U8, 0);
+  test_auto (TestImage) in = spectra (&c, 1000, 300);
+  test_auto (Result) r = result_new (&c, IMK_TYPE_U8, 0);
   const ImkOctbscanJob job = {.in = &in.image, .db = &r.db.image};
-  ImkOctbscan *s = NULL;
+  test_autoptr (ImkOctbscan) s = NULL;
   double least = INFINITY;
   ImkError error;
 
@@ -1895,9 +1849,6 @@ time_of (ImkOctbscanConfig c)
     test_ok (imk_octbscan_process (s, &job, 1, NULL, &error), &error);
     least = fmin (least, (double) (clock () - begin) / CLOCKS_PER_SEC);
   }
-  imk_octbscan_free (s);
-  result_free (&r);
-  test_image_free (&in);
   return least;
 }
 

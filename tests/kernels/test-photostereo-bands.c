@@ -10,8 +10,7 @@
 
 enum { N = 36, W = 67, H = 9, MAX_BANDS = IMK_PHOTOSTEREO_MAX_BANDS };
 
-/* ------------------------------------------------------------------------
- * Sets. */
+/* --- sets ----------------------------------------------------------------- */
 
 /* A set: a picture of each light and band, at [light * bands + band]. */
 typedef struct Set {
@@ -123,8 +122,9 @@ set_clear (Set *set)
   free (set->pictures);
 }
 
-/* ------------------------------------------------------------------------
- * Solutions. */
+TEST_DEFINE_AUTO (Set, set_clear)
+
+/* --- solutions ------------------------------------------------------------ */
 
 /* All but the @n_missing last pictures, every @step-th next: coprime to their
  * number. @look: pictures after which there is a solution on the way */
@@ -204,8 +204,7 @@ check_model (const Set *set, const Solved *s, double degrees, double tolerance,
     }
 }
 
-/* ------------------------------------------------------------------------
- * What is solved. */
+/* --- what is solved ------------------------------------------------------- */
 
 TEST (test_equal_bands_are_one_picture, "equal bands are one picture")
 {
@@ -268,8 +267,8 @@ TEST (test_equal_bands_are_one_picture, "equal bands are one picture")
 TEST (test_three_bands_are_the_planes_of_a_colour_frame,
     "three bands are the planes of a colour frame")
 {
-  Set set, colours;
-  Solved of_bands, of_colours;
+  test_auto (Set) set, colours;
+  test_auto (Solved) of_bands, of_colours;
 
   set_init (&set, IMK_TYPE_U16, 3, 1);
   render (&set, 0);
@@ -304,10 +303,6 @@ TEST (test_three_bands_are_the_planes_of_a_colour_frame,
           "%.5f degrees apart at (%u, %u)", error_at (&of_bands, x, y, n), x,
           y);
     }
-  solved_free (&of_bands);
-  solved_free (&of_colours);
-  set_clear (&set);
-  set_clear (&colours);
 }
 
 TEST (test_any_number_of_bands_inverts_the_model,
@@ -317,8 +312,8 @@ TEST (test_any_number_of_bands_inverts_the_model,
 
   for (uint32_t k = 0; k < 6; k++)
     for (uint32_t robust = 0; robust < 3; robust++) {
-      Set set;
-      Solved solved;
+      test_auto (Set) set;
+      test_auto (Solved) solved;
 
       set_init (&set, IMK_TYPE_U16, counts[k], 1);
       set.c.robust = robust;
@@ -330,24 +325,20 @@ TEST (test_any_number_of_bands_inverts_the_model,
               solved.summary.n_samples == (uint64_t) W * H * N * counts[k],
           "%u lights, %llu samples", solved.summary.n_lights,
           (unsigned long long) solved.summary.n_samples);
-      solved_free (&solved);
-      set_clear (&set);
     }
 }
 
 TEST (test_highlights_are_rejected_in_all_bands,
     "highlights are rejected in all bands")
 {
-  Set set;
-  Solved solved;
+  test_auto (Set) set;
+  test_auto (Solved) solved;
 
   set_init (&set, IMK_TYPE_U16, 8, 1);
   set.c.t_res = 0.25;
   render (&set, 1);
   solved = run_cpu (&set);
   check_model (&set, &solved, 0.05, 2e-4, "highlights");
-  solved_free (&solved);
-  set_clear (&set);
 }
 
 /* Solves @m x = @b. */
@@ -417,8 +408,8 @@ check_least_squares (const Set *set, const Solved *s, uint32_t x, uint32_t y)
 
 TEST (test_float64_least_squares_agrees, "a float64 least squares agrees")
 {
-  Set set;
-  Solved solved;
+  test_auto (Set) set;
+  test_auto (Solved) solved;
 
   set_init (&set, IMK_TYPE_U8, 5, 1);
   set.c.robust = IMK_PHOTOSTEREO_ROBUST_NONE;
@@ -427,15 +418,13 @@ TEST (test_float64_least_squares_agrees, "a float64 least squares agrees")
   for (uint32_t y = 0; y < H; y++)
     for (uint32_t x = 0; x < W; x++)
       check_least_squares (&set, &solved, x, y);
-  solved_free (&solved);
-  set_clear (&set);
 }
 
 TEST (test_a_band_that_is_clipped_takes_its_light_along,
     "a band that is clipped takes its light along")
 {
-  Set set;
-  Solved solved;
+  test_auto (Set) set;
+  test_auto (Solved) solved;
 
   set_init (&set, IMK_TYPE_U16, 4, 1);
   render (&set, 0);
@@ -450,8 +439,6 @@ TEST (test_a_band_that_is_clipped_takes_its_light_along,
                     IMK_PHOTOSTEREO_LIGHTS) <= N - x / 4,
         "%g lights at pixel %u", photo_get (&solved.image[QUALITY], x, 0, 0),
         x);
-  solved_free (&solved);
-  set_clear (&set);
 }
 
 TEST (test_each_band_has_a_dark_and_a_white_frame,
@@ -460,10 +447,12 @@ TEST (test_each_band_has_a_dark_and_a_white_frame,
   enum { B = 3 };
 
   for (uint32_t all = 0; all < 2; all++) {
-    TestImage dark = test_image_new (IMK_TYPE_U16, W, all ? B * H : H, 1, 6);
-    TestImage white = test_image_new (IMK_TYPE_U16, W, all ? B * H : H, 1, 2);
-    Set set;
-    Solved solved;
+    test_auto (TestImage) dark =
+        test_image_new (IMK_TYPE_U16, W, all ? B * H : H, 1, 6);
+    test_auto (TestImage) white =
+        test_image_new (IMK_TYPE_U16, W, all ? B * H : H, 1, 2);
+    test_auto (Set) set;
+    test_auto (Solved) solved;
 
     set_init (&set, IMK_TYPE_U16, B, 1);
     render (&set, 0);
@@ -495,10 +484,6 @@ TEST (test_each_band_has_a_dark_and_a_white_frame,
               "albedo %.5f of band %u at (%u, %u), expected %.5f",
               photo_get (&solved.image[ALBEDO], x, y, band), band, x, y,
               0.7 * albedo_at (band, x, y));
-    solved_free (&solved);
-    set_clear (&set);
-    test_image_free (&dark);
-    test_image_free (&white);
   }
 }
 
@@ -534,8 +519,8 @@ TEST (test_each_lamp_may_have_an_intensity_of_each_band,
   for (uint32_t one = 0; one < 2; one++)
     for (uint32_t k = 0; k < 4; k++) {
       uint32_t bands = counts[k];
-      Set set;
-      Solved solved;
+      test_auto (Set) set;
+      test_auto (Solved) solved;
 
       set_init (&set, IMK_TYPE_U16, bands, 1);
       read_intensities (&set, one ? 1 : bands);
@@ -548,35 +533,30 @@ TEST (test_each_lamp_may_have_an_intensity_of_each_band,
                     intensity_of (i / bands, one ? 0 : i % bands));
       solved = run_cpu (&set);
       check_model (&set, &solved, 0.02, 1e-4, "intensities");
-      solved_free (&solved);
-      set_clear (&set);
     }
 }
 
-/* ------------------------------------------------------------------------
- * Order, and what is missing. */
+/* --- order, and what is missing ------------------------------------------- */
 
 TEST (test_order_strips_and_threads_change_no_bit,
     "order, strips and threads change no bit")
 {
   static const uint32_t steps[] = {5, 7, 179}; /* of 180 pictures */
   Set set;
-  Solved expected;
+  test_auto (Solved) expected;
 
   test_check (N * 5 == 180, "other steps");
   set_init (&set, IMK_TYPE_U8, 5, 400);
   render (&set, 9);
   expected = run_cpu (&set);
   for (uint32_t k = 1; k < 3; k++) {
-    Solved found;
+    test_auto (Solved) found;
 
     set.c.strip_rows = k;
     set.c.n_threads = k + 1;
     found = run (&set, IMK_BACKEND_CPU, IMK_TYPE_F32, steps[k], 0, 100 * k);
     solved_same (&expected, &found, "another order");
-    solved_free (&found);
   }
-  solved_free (&expected);
   set_clear (&set);
 }
 
@@ -584,7 +564,7 @@ static void
 check_missing (ImkBackend backend, uint32_t strip_rows)
 {
   Set set, fewer;
-  Solved found, expected;
+  test_auto (Solved) found, expected;
   uint64_t n_clipped = 0;
 
   set_init (&set, IMK_TYPE_U8, 4, 1);
@@ -612,8 +592,6 @@ check_missing (ImkBackend backend, uint32_t strip_rows)
       "%llu samples are clipped, expected %llu",
       (unsigned long long) found.summary.n_clipped,
       (unsigned long long) n_clipped);
-  solved_free (&found);
-  solved_free (&expected);
   set_clear (&set);
 }
 
@@ -629,14 +607,14 @@ TEST (test_encodings_have_bands_below_each_other,
   static const ImkType types[] = {IMK_TYPE_U8, IMK_TYPE_U16};
 
   for (uint32_t bands = 2; bands <= 5; bands++) {
-    Set set;
-    Solved f32;
+    test_auto (Set) set;
+    test_auto (Solved) f32;
 
     set_init (&set, IMK_TYPE_U16, bands, 1);
     render (&set, 0);
     f32 = run_cpu (&set);
     for (uint32_t k = 0; k < 2; k++) {
-      Solved found = run (&set, IMK_BACKEND_CPU, types[k], 1, 0, 0);
+      test_auto (Solved) found = run (&set, IMK_BACKEND_CPU, types[k], 1, 0, 0);
 
       for (uint32_t i = ALBEDO; i <= AMBIENT; i++)
         for (uint32_t y = 0; y < H; y++)
@@ -652,19 +630,15 @@ TEST (test_encodings_have_bands_below_each_other,
                   "%u bands, output %u: %g of band %u at (%u, %u), expected %g",
                   bands, i, sample, band, x, y, v);
             }
-      solved_free (&found);
     }
-    solved_free (&f32);
-    set_clear (&set);
   }
 }
 
-/* ------------------------------------------------------------------------
- * What is refused. */
+/* --- what is refused ------------------------------------------------------ */
 
 TEST (test_bad_bands_are_refused, "bad bands are refused")
 {
-  TestImage dark = test_image_new (IMK_TYPE_U8, W, 3 * H, 1, 0);
+  test_auto (TestImage) dark = test_image_new (IMK_TYPE_U8, W, 3 * H, 1, 0);
   Set set;
   ImkPhotostereoConfig c;
 
@@ -690,14 +664,13 @@ TEST (test_bad_bands_are_refused, "bad bands are refused")
   c = set.c;
   c.white = &dark.image;
   photo_refuse (&c, IMK_ERROR_IMAGE, "white");
-  test_image_free (&dark);
 }
 
 TEST (test_bad_pictures_are_refused, "bad pictures are refused")
 {
-  ImkPhotostereo *s = NULL;
+  test_autoptr (ImkPhotostereo) s = NULL;
   ImkError error;
-  Set set;
+  test_auto (Set) set;
 
   set_init (&set, IMK_TYPE_U8, 4, 1);
   render (&set, 0);
@@ -722,19 +695,16 @@ TEST (test_bad_pictures_are_refused, "bad pictures are refused")
   test_check (imk_photostereo_n_complete (s) == 0, "lights after a reset");
   test_ok (
       imk_photostereo_add (s, &set.pictures[0].image, 3, NULL, &error), &error);
-  imk_photostereo_free (s);
-  set_clear (&set);
 }
 
-/* ------------------------------------------------------------------------
- * The device. */
+/* --- the device ----------------------------------------------------------- */
 
 /* Fails unless 99.9 % of the pixels agree. */
 static void
 check_parity (const Set *set, const char *where)
 {
-  Solved cpu = run (set, IMK_BACKEND_CPU, IMK_TYPE_F32, 1, 0, 0);
-  Solved cuda = run (set, IMK_BACKEND_CUDA, IMK_TYPE_F32, 1, 0, 0);
+  test_auto (Solved) cpu = run (set, IMK_BACKEND_CPU, IMK_TYPE_F32, 1, 0, 0);
+  test_auto (Solved) cuda = run (set, IMK_BACKEND_CUDA, IMK_TYPE_F32, 1, 0, 0);
   uint32_t n_off = 0;
 
   for (uint32_t y = 0; y < H; y++)
@@ -766,8 +736,6 @@ check_parity (const Set *set, const char *where)
       "%s: %llu and %llu samples are clipped", where,
       (unsigned long long) cpu.summary.n_clipped,
       (unsigned long long) cuda.summary.n_clipped);
-  solved_free (&cpu);
-  solved_free (&cuda);
 }
 
 TEST (test_cuda_agrees, "CUDA agrees")
@@ -777,9 +745,10 @@ TEST (test_cuda_agrees, "CUDA agrees")
   test_need_cuda ();
   for (uint32_t k = 0; k < 4; k++)
     for (uint32_t robust = 0; robust < 3; robust++) {
-      TestImage dark = test_image_new (IMK_TYPE_U8, W, counts[k] * H, 1, 0);
+      test_auto (TestImage) dark =
+          test_image_new (IMK_TYPE_U8, W, counts[k] * H, 1, 0);
       char where[40];
-      Set set;
+      test_auto (Set) set;
 
       test_image_fill (&dark, FILL_NOISE, 9, 1);
       set_init (
@@ -794,8 +763,6 @@ TEST (test_cuda_agrees, "CUDA agrees")
       snprintf (
           where, sizeof (where), "%u bands, robust %u", counts[k], robust);
       check_parity (&set, where);
-      set_clear (&set);
-      test_image_free (&dark);
     }
 }
 
@@ -808,15 +775,15 @@ TEST (test_order_and_strips_change_no_bit_on_the_device,
 
   test_need_cuda ();
   for (uint32_t kind = 0; kind < 2; kind++) {
-    Set set;
-    Solved expected;
+    test_auto (Set) set;
+    test_auto (Solved) expected;
 
     set_init (&set, kind ? IMK_TYPE_U16 : IMK_TYPE_U8, 5, 400);
     set.c.readmit = kind;
     render (&set, kind ? 2000 : 9);
     expected = run (&set, IMK_BACKEND_CUDA, IMK_TYPE_F32, 1, 0, 0);
     for (uint32_t k = 0; k < 5; k++) {
-      Solved found;
+      test_auto (Solved) found;
 
       set.c.strip_rows = strips[k];
       found = run (&set, IMK_BACKEND_CUDA, IMK_TYPE_F32, steps[k], 0, looks[k]);
@@ -826,10 +793,7 @@ TEST (test_order_and_strips_change_no_bit_on_the_device,
           "%llu samples are clipped, expected %llu",
           (unsigned long long) found.summary.n_clipped,
           (unsigned long long) expected.summary.n_clipped);
-      solved_free (&found);
     }
-    solved_free (&expected);
-    set_clear (&set);
   }
 }
 
@@ -842,8 +806,8 @@ TEST (test_devices_share_the_rows_of_all_bands,
   test_need_cuda ();
   for (uint32_t k = 0; k < 12; k++) {
     ImkType type = types[k % 3];
-    Solved expected, found;
-    Set set;
+    test_auto (Solved) expected, found;
+    test_auto (Set) set;
 
     set_init (&set, IMK_TYPE_U8, k % 2 ? 5 : 3, 400);
     render (&set, 9);
@@ -861,9 +825,6 @@ TEST (test_devices_share_the_rows_of_all_bands,
         (unsigned long long) found.summary.n_samples,
         (unsigned long long) expected.summary.n_clipped,
         (unsigned long long) expected.summary.n_samples);
-    solved_free (&expected);
-    solved_free (&found);
-    set_clear (&set);
   }
 }
 

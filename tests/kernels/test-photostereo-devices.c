@@ -53,8 +53,7 @@ get_device (void)
   return device;
 }
 
-/* ------------------------------------------------------------------------
- * Rigs. */
+/* --- rigs ----------------------------------------------------------------- */
 
 static void
 fill_lights (Rig *rig)
@@ -201,6 +200,8 @@ rig_free (Rig *rig)
   free (rig);
 }
 
+TEST_DEFINE_AUTO_POINTER (Rig, rig_free)
+
 /* @n devices in all, beginning with the current one. */
 static void
 share (ImkPhotostereoConfig *c, uint32_t n)
@@ -214,8 +215,7 @@ share (ImkPhotostereoConfig *c, uint32_t n)
     c->devices[i - 1] = (int) i % n_devices;
 }
 
-/* ------------------------------------------------------------------------
- * Sets. */
+/* --- sets ----------------------------------------------------------------- */
 
 static Result
 result_new (const ImkPhotostereoConfig *c)
@@ -237,6 +237,8 @@ result_free (Result *r)
   for (int i = 0; i < N_OUTPUTS; i++)
     test_image_free (&r->images[i]);
 }
+
+TEST_DEFINE_AUTO (Result, result_free)
 
 static void
 solve (ImkPhotostereo *s, Result *to, bool into_mapped,
@@ -335,32 +337,28 @@ check_same (const Result *a, const Result *b, const char *where)
       a->next, b->next);
 }
 
-/* ------------------------------------------------------------------------
- * Tests. */
+/* --- tests ---------------------------------------------------------------- */
 
 static void
 check_devices (Kind kind, uint32_t height, uint32_t n)
 {
   static const uint32_t strips[] = {0, 1, 16};
-  Rig *rig = rig_new (kind, height);
-  Result expected = run (rig, false);
+  test_autoptr (Rig) rig = rig_new (kind, height);
+  test_auto (Result) expected = run (rig, false);
   char where[80];
 
   test_check (expected.summary.n_invalid < expected.summary.n_pixels,
       "kind %d: nothing was solved", kind);
   share (&rig->config, n);
   for (uint32_t k = 0; k < 6; k++) {
-    Result result;
+    test_auto (Result) result;
 
     rig->config.strip_rows = strips[k / 2];
     result = run (rig, k % 2);
     snprintf (where, sizeof (where), "kind %d, height %u on %u%s, strips of %u",
         kind, height, n, k % 2 ? ", mapped" : "", strips[k / 2]);
     check_same (&expected, &result, where);
-    result_free (&result);
   }
-  result_free (&expected);
-  rig_free (rig);
 }
 
 static void
@@ -390,8 +388,8 @@ static void
 test_pictures_may_come_on_streams_in_turn (void)
 {
   const ImkDevice *device;
-  Rig *rig;
-  Result expected, result;
+  test_autoptr (Rig) rig = NULL;
+  test_auto (Result) expected, result;
   ImkPhotostereo *s = NULL;
   void *streams[3];
   ImkError error;
@@ -416,9 +414,6 @@ test_pictures_may_come_on_streams_in_turn (void)
   imk_photostereo_free (s);
   for (int i = 0; i < 3; i++)
     device->stream_free (streams[i]);
-  result_free (&expected);
-  result_free (&result);
-  rig_free (rig);
 }
 
 /* Frames that are made on a slow stream of the caller's, in a set that is
@@ -427,7 +422,7 @@ static void
 check_strips_follow (const Rig *rig, const Result *expected)
 {
   const ImkDevice *device = get_device ();
-  Result result = result_new (&rig->config);
+  test_auto (Result) result = result_new (&rig->config);
   ImkPhotostereo *s = NULL;
   ImkImage frames[N_LIGHTS];
   void *stream;
@@ -457,14 +452,13 @@ check_strips_follow (const Rig *rig, const Result *expected)
   for (uint32_t i = 0; i < N_LIGHTS; i++)
     test_device_free (&frames[i]);
   device->stream_free (stream);
-  result_free (&result);
 }
 
 static void
 test_strips_come_after_their_pictures (void)
 {
-  Rig *rig;
-  Result expected;
+  test_autoptr (Rig) rig = NULL;
+  test_auto (Result) expected;
 
   test_need_cuda ();
   rig = rig_new (KIND_MOSAIC, MAX_HEIGHT);
@@ -473,8 +467,6 @@ test_strips_come_after_their_pictures (void)
   check_strips_follow (rig, &expected);
   share (&rig->config, 2);
   check_strips_follow (rig, &expected);
-  result_free (&expected);
-  rig_free (rig);
 }
 
 /* Returns: whether a set on three devices came through; *told: with whose
@@ -510,11 +502,11 @@ try_set (const Rig *rig, const ImkPhotostereoOutputs *outputs, ImkStatus *told)
 static void
 test_a_failure_of_any_device_is_told (void)
 {
-  Rig *rig;
-  TestMapped normal;
+  test_autoptr (Rig) rig = NULL;
+  test_auto (TestMapped) normal;
   ImkPhotostereoOutputs out = {{0}};
   ImkStatus told = IMK_OK;
-  Result result;
+  test_auto (Result) result;
 
   test_need_cuda ();
   rig = rig_new (KIND_MOSAIC, 9);
@@ -538,9 +530,6 @@ test_a_failure_of_any_device_is_told (void)
     test_check (n > 50, "%lu calls for three devices", n);
   }
   test_check (try_set (rig, &out, &told), "after all failures it fails");
-  test_mapped_free (&normal);
-  result_free (&result);
-  rig_free (rig);
 }
 
 static void
@@ -548,7 +537,7 @@ test_devices_that_are_not_there_are_refused (void)
 {
   ImkPhotostereo *s = NULL;
   ImkError error;
-  Rig *rig;
+  test_autoptr (Rig) rig = NULL;
 
   test_need_cuda ();
   rig = rig_new (KIND_MOSAIC, 9);
@@ -561,7 +550,6 @@ test_devices_that_are_not_there_are_refused (void)
   rig->config.n_devices = IMK_PHOTOSTEREO_MAX_DEVICES;
   test_error (imk_photostereo_new (IMK_BACKEND_CUDA, &rig->config, &s, &error),
       &error, IMK_ERROR_CONFIG, "16 further devices");
-  rig_free (rig);
 }
 
 int

@@ -12,8 +12,7 @@
 
 enum { MAX_LIGHTS = 300 };
 
-/* ------------------------------------------------------------------------
- * Helpers. */
+/* --- helpers -------------------------------------------------------------- */
 
 static ImkPhotostereoConfig
 config_of (ImkType type, uint32_t width, uint32_t height, uint32_t channels,
@@ -74,8 +73,7 @@ dot (const double a[3], const double b[3])
   return a[0] * b[0] + a[1] * b[1] + a[2] * b[2];
 }
 
-/* ------------------------------------------------------------------------
- * The worked example. */
+/* --- the worked example --------------------------------------------------- */
 
 static const ImkPhotostereoLight example_lights[] = {
     {.x = 1, .intensity = {1, 1, 1}},
@@ -88,8 +86,8 @@ static const ImkPhotostereoLight example_lights[] = {
 static Solved
 run_example (ImkPhotostereoConfig *c, const uint8_t *grey, ImkBackend backend)
 {
-  ImkPhotostereo *s = kernel_new (backend, c);
-  TestImage frame = test_image_new (IMK_TYPE_U8, 1, 1, 1, 3);
+  test_autoptr (ImkPhotostereo) s = kernel_new (backend, c);
+  test_auto (TestImage) frame = test_image_new (IMK_TYPE_U8, 1, 1, 1, 3);
   Solved solved;
 
   for (uint32_t i = 0; i < c->n_lights; i++) {
@@ -97,8 +95,6 @@ run_example (ImkPhotostereoConfig *c, const uint8_t *grey, ImkBackend backend)
     add (s, &frame, i);
   }
   solved = solve (s, c, IMK_TYPE_F32);
-  test_image_free (&frame);
-  imk_photostereo_free (s);
   return solved;
 }
 
@@ -214,8 +210,7 @@ TEST (test_thresholds_are_strict_but_for_the_residual,
   check_pixel (&s, 128, (214 - 0.8 * 120) / 0.6, 40, 120, 3, 0, "t-min");
 }
 
-/* ------------------------------------------------------------------------
- * Exact Lambert. */
+/* --- exact Lambert -------------------------------------------------------- */
 
 enum { SIDE_X = 129, SIDE_Y = 31 };
 
@@ -277,9 +272,10 @@ static void
 check_shape (const ImkPhotostereoConfig *c, uint32_t shape, double tolerance,
     const char *where)
 {
-  ImkPhotostereo *s = kernel_new (IMK_BACKEND_CPU, c);
-  TestImage frame = test_image_new (c->type, c->width, c->height, 1, 6);
-  Solved solved;
+  test_autoptr (ImkPhotostereo) s = kernel_new (IMK_BACKEND_CPU, c);
+  test_auto (TestImage) frame =
+      test_image_new (c->type, c->width, c->height, 1, 6);
+  test_auto (Solved) solved;
 
   for (uint32_t i = 0; i < c->n_lights; i++) {
     render (c, shape, i, &frame);
@@ -301,9 +297,6 @@ check_shape (const ImkPhotostereoConfig *c, uint32_t shape, double tolerance,
           photo_get (&solved.albedo, x, y, 0), x, y, albedo_at (x, y));
     }
   test_check (solved.summary.n_invalid == 0, "%s: invalid pixels", where);
-  solved_free (&solved);
-  test_image_free (&frame);
-  imk_photostereo_free (s);
 }
 
 TEST (test_each_light_model_inverts_itself, "each light model inverts itself")
@@ -424,9 +417,9 @@ TEST (test_highlights_and_shadows_are_rejected,
     for (uint32_t run = 0; run < 4; run++) {
       ImkPhotostereoConfig c =
           config_of (IMK_TYPE_U16, W, H, 1, lights, N, false);
-      TestImage frame = test_image_new (c.type, W, H, 1, 0);
-      ImkPhotostereo *s;
-      Solved solved;
+      test_auto (TestImage) frame = test_image_new (c.type, W, H, 1, 0);
+      test_autoptr (ImkPhotostereo) s = NULL;
+      test_auto (Solved) solved;
       double sum = 0, worst = 0;
 
       /* wide: with so many outliers the first solution is far off, and tight
@@ -459,14 +452,10 @@ TEST (test_highlights_and_shadows_are_rejected,
       else
         test_check (worst < 0.1, "%u %%, run %u: %.4f degrees off, worst %.3f",
             percent, run, sum, worst);
-      solved_free (&solved);
-      test_image_free (&frame);
-      imk_photostereo_free (s);
     }
 }
 
-/* ------------------------------------------------------------------------
- * Against the float64 solver. */
+/* --- against the float64 solver ------------------------------------------- */
 
 TEST (test_float64_solver_agrees, "a float64 solver agrees", .cpu_only = true)
 {
@@ -567,14 +556,14 @@ TEST (test_few_lights_are_solved_at_any_exposure,
   enum { N = 12, W = 41, H = 7 };
   ImkPhotostereoLight lights[N] = {{0}};
   double n_used = 0;
-  Solved full, dim;
+  test_auto (Solved) full, dim;
 
   photo_fill_dome (lights, N, 1, 0.3);
   for (uint32_t i = 0; i < 2; i++) {
     ImkPhotostereoConfig c =
         config_of (IMK_TYPE_U16, W, H, 1, lights, N, false);
-    TestImage frame = test_image_new (c.type, W, H, 1, 0);
-    ImkPhotostereo *s = kernel_new (IMK_BACKEND_CPU, &c);
+    test_auto (TestImage) frame = test_image_new (c.type, W, H, 1, 0);
+    test_autoptr (ImkPhotostereo) s = kernel_new (IMK_BACKEND_CPU, &c);
 
     for (uint32_t j = 0; j < N; j++) {
       render (&c, 2, j, &frame);
@@ -586,8 +575,6 @@ TEST (test_few_lights_are_solved_at_any_exposure,
       add (s, &frame, j);
     }
     *(i ? &dim : &full) = solve (s, &c, IMK_TYPE_F32);
-    test_image_free (&frame);
-    imk_photostereo_free (s);
   }
   for (uint32_t y = 0; y < H; y++)
     for (uint32_t x = 0; x < W; x++) {
@@ -606,8 +593,6 @@ TEST (test_few_lights_are_solved_at_any_exposure,
       "%llu and %llu pixels are invalid",
       (unsigned long long) full.summary.n_invalid,
       (unsigned long long) dim.summary.n_invalid);
-  solved_free (&full);
-  solved_free (&dim);
 }
 
 TEST (test_huber_solves_its_own_equation, "Huber's equation is solved")
@@ -616,8 +601,8 @@ TEST (test_huber_solves_its_own_equation, "Huber's equation is solved")
   ImkPhotostereoLight lights[N] = {{0}};
   ImkPhotostereoConfig c = config_of (IMK_TYPE_U16, W, H, 1, lights, N, false);
   TestImage frames[N];
-  ImkPhotostereo *s;
-  Solved solved;
+  test_autoptr (ImkPhotostereo) s = NULL;
+  test_auto (Solved) solved;
   uint64_t seed = 9;
 
   photo_fill_dome (lights, N, 1, 0.5);
@@ -659,12 +644,9 @@ TEST (test_huber_solves_its_own_equation, "Huber's equation is solved")
     }
   for (uint32_t i = 0; i < N; i++)
     test_image_free (&frames[i]);
-  solved_free (&solved);
-  imk_photostereo_free (s);
 }
 
-/* ------------------------------------------------------------------------
- * The same bits. */
+/* --- the same bits -------------------------------------------------------- */
 
 /* Noise that is partly Lambert, @n frames. */
 static void
@@ -713,7 +695,7 @@ TEST (test_strips_threads_and_order_change_no_bit,
   expected = solve (s, &c, IMK_TYPE_F32);
   imk_photostereo_free (s);
   for (uint32_t run = 0; run < 5; run++) {
-    Solved solved = solved_new (&c, IMK_TYPE_F32);
+    test_auto (Solved) solved = solved_new (&c, IMK_TYPE_F32);
 
     c.strip_rows = strips[run];
     c.n_threads = threads[run];
@@ -727,7 +709,6 @@ TEST (test_strips_threads_and_order_change_no_bit,
     }
     solved_fill (&solved, s, false);
     check_same (&expected, &solved, "another order, strip or thread count");
-    solved_free (&solved);
     imk_photostereo_free (s);
   }
   solved_free (&expected);
@@ -767,8 +748,7 @@ TEST (test_a_set_so_far_is_a_set_of_its_own, "a set so far is a set of its own")
   frames_free (frames, N);
 }
 
-/* ------------------------------------------------------------------------
- * Where there is no solution. */
+/* --- where there is no solution ------------------------------------------- */
 
 static void
 check_all_invalid (const Solved *s, const char *where)
@@ -858,7 +838,7 @@ TEST (test_what_all_lights_clip_is_invalid, "what all lights clip is invalid")
   enum { N = 12 };
   ImkPhotostereoLight lights[N] = {{0}};
   ImkPhotostereoConfig c = config_of (IMK_TYPE_U8, 5, 2, 1, lights, N, false);
-  TestImage frame = test_image_new (IMK_TYPE_U8, 5, 2, 1, 0);
+  test_auto (TestImage) frame = test_image_new (IMK_TYPE_U8, 5, 2, 1, 0);
   ImkPhotostereo *s;
   Solved solved;
 
@@ -879,7 +859,6 @@ TEST (test_what_all_lights_clip_is_invalid, "what all lights clip is invalid")
     solved_free (&solved);
     imk_photostereo_free (s);
   }
-  test_image_free (&frame);
 }
 
 /* As a sensor that ends at @level. Returns: how many samples it clips */
@@ -934,10 +913,10 @@ TEST (test_clipped_samples_are_outliers_from_the_start,
   for (uint32_t run = 0; run < 6; run++) {
     ImkPhotostereoConfig c =
         config_of (IMK_TYPE_U16, W, H, 1, lights, N, false);
-    TestImage frame = test_image_new (c.type, W, H, 1, 0);
+    test_auto (TestImage) frame = test_image_new (c.type, W, H, 1, 0);
     uint64_t n_clipped = 0, n_valid;
-    ImkPhotostereo *s;
-    Solved solved;
+    test_autoptr (ImkPhotostereo) s = NULL;
+    test_auto (Solved) solved;
     double error;
 
     c.robust = robust[run % 3];
@@ -970,9 +949,6 @@ TEST (test_clipped_samples_are_outliers_from_the_start,
       test_check (solved.summary.n_clipped == 0, "never is %llu",
           (unsigned long long) solved.summary.n_clipped);
     }
-    solved_free (&solved);
-    test_image_free (&frame);
-    imk_photostereo_free (s);
   }
 }
 
@@ -982,11 +958,11 @@ TEST (test_a_clipped_channel_is_enough, "a clipped channel is enough")
   enum { N = 24, W = 9, H = 2 };
   ImkPhotostereoLight lights[N] = {{0}};
   ImkPhotostereoConfig c = config_of (IMK_TYPE_U8, W, H, 3, lights, N, false);
-  TestImage frame = test_image_new (c.type, W, H, 3, 0);
-  TestImage dark = test_image_new (c.type, W, H, 3, 0);
-  TestImage mask = test_image_new (c.type, W, H, 1, 0);
-  ImkPhotostereo *s;
-  Solved solved;
+  test_auto (TestImage) frame = test_image_new (c.type, W, H, 3, 0);
+  test_auto (TestImage) dark = test_image_new (c.type, W, H, 3, 0);
+  test_auto (TestImage) mask = test_image_new (c.type, W, H, 1, 0);
+  test_autoptr (ImkPhotostereo) s = NULL;
+  test_auto (Solved) solved;
 
   photo_fill_dome (lights, N, 1, 0.5);
   test_image_fill (&dark, FILL_MAXIMUM, 10, 0);
@@ -1014,11 +990,6 @@ TEST (test_a_clipped_channel_is_enough, "a clipped channel is enough")
       (unsigned long long) solved.summary.n_clipped);
   test_check (solved.summary.n_samples == N * 3 * (W * H - 1), "of %llu",
       (unsigned long long) solved.summary.n_samples);
-  solved_free (&solved);
-  test_image_free (&frame);
-  test_image_free (&dark);
-  test_image_free (&mask);
-  imk_photostereo_free (s);
 }
 
 TEST (test_mask_is_obeyed, "a mask is obeyed")
@@ -1060,8 +1031,7 @@ TEST (test_mask_is_obeyed, "a mask is obeyed")
   frames_free (frames, N);
 }
 
-/* ------------------------------------------------------------------------
- * Samples. */
+/* --- samples -------------------------------------------------------------- */
 
 TEST (test_colours_of_a_mosaic, "colours of a mosaic")
 {
@@ -1079,10 +1049,10 @@ TEST (test_colours_of_a_mosaic, "colours of a mosaic")
     for (uint32_t grey = 0; grey < 2; grey++) {
       ImkPhotostereoConfig c =
           config_of (IMK_TYPE_U16, W, H, 1, lights, N, false);
-      TestImage frame = test_image_new (IMK_TYPE_U16, W, H, 1, 2);
-      ImkPhotostereo *s;
+      test_auto (TestImage) frame = test_image_new (IMK_TYPE_U16, W, H, 1, 2);
+      test_autoptr (ImkPhotostereo) s = NULL;
       double n[3] = {0.2, -0.3, 0}, found[3], mean[3] = {0};
-      Solved solved;
+      test_auto (Solved) solved;
 
       n[2] = sqrt (1 - 0.13);
       c.pattern = (ImkPhotostereoPattern) pattern;
@@ -1122,9 +1092,6 @@ TEST (test_colours_of_a_mosaic, "colours of a mosaic")
                 grey, k, photo_get (&solved.ambient, x, y, k), x, y);
           }
         }
-      solved_free (&solved);
-      test_image_free (&frame);
-      imk_photostereo_free (s);
     }
 }
 
@@ -1140,8 +1107,9 @@ TEST (test_order_of_channels, "the order of channels")
   for (uint32_t o = 0; o < 5; o++) {
     ImkPhotostereoConfig c =
         config_of (IMK_TYPE_U8, W, H, orders[o][0], lights, N, false);
-    TestImage frame = test_image_new (IMK_TYPE_U8, W, H, orders[o][0], 1);
-    ImkPhotostereo *s;
+    test_auto (TestImage) frame =
+        test_image_new (IMK_TYPE_U8, W, H, orders[o][0], 1);
+    test_autoptr (ImkPhotostereo) s = NULL;
     Solved solved;
 
     for (uint32_t k = 0; k < 3; k++)
@@ -1166,8 +1134,6 @@ TEST (test_order_of_channels, "the order of channels")
       check_same (&first, &solved, "another order of channels");
       solved_free (&solved);
     }
-    test_image_free (&frame);
-    imk_photostereo_free (s);
   }
   solved_free (&first);
 }
@@ -1177,11 +1143,11 @@ TEST (test_dark_white_and_gamma, "dark frame, white frame and gamma")
   enum { N = 20, W = 21, H = 4 };
   ImkPhotostereoLight lights[N] = {{0}};
   ImkPhotostereoConfig c = config_of (IMK_TYPE_U16, W, H, 1, lights, N, false);
-  TestImage frame = test_image_new (IMK_TYPE_U16, W, H, 1, 0);
-  TestImage dark = test_image_new (IMK_TYPE_U16, W, H, 1, 4);
-  TestImage white = test_image_new (IMK_TYPE_U16, W, H, 1, 0);
-  ImkPhotostereo *s;
-  Solved solved;
+  test_auto (TestImage) frame = test_image_new (IMK_TYPE_U16, W, H, 1, 0);
+  test_auto (TestImage) dark = test_image_new (IMK_TYPE_U16, W, H, 1, 4);
+  test_auto (TestImage) white = test_image_new (IMK_TYPE_U16, W, H, 1, 0);
+  test_autoptr (ImkPhotostereo) s = NULL;
+  test_auto (Solved) solved;
   double mean = 0;
 
   photo_fill_dome (lights, N, 1, 0.6);
@@ -1225,11 +1191,6 @@ TEST (test_dark_white_and_gamma, "dark frame, white frame and gamma")
           "albedo %g at (%u, %u), expected %g",
           photo_get (&solved.albedo, x, y, 0), x, y, 0.9 * mean);
     }
-  solved_free (&solved);
-  test_image_free (&frame);
-  test_image_free (&dark);
-  test_image_free (&white);
-  imk_photostereo_free (s);
 }
 
 TEST (test_encodings_round_the_same_numbers, "encodings round the same numbers")
@@ -1309,8 +1270,7 @@ TEST (test_encodings_round_the_same_numbers, "encodings round the same numbers")
   frames_free (frames, N);
 }
 
-/* ------------------------------------------------------------------------
- * Watching, and which light to take next. */
+/* --- watching, and which light to take next ------------------------------- */
 
 TEST (test_change_is_the_mean_angle, "the change is the mean angle")
 {
@@ -1318,7 +1278,7 @@ TEST (test_change_is_the_mean_angle, "the change is the mean angle")
   ImkPhotostereoLight lights[N] = {{0}};
   ImkPhotostereoConfig c = config_of (IMK_TYPE_U8, W, H, 1, lights, N, false);
   TestImage frames[N];
-  ImkPhotostereo *s;
+  test_autoptr (ImkPhotostereo) s = NULL;
   Solved last, now;
   double sum = 0;
 
@@ -1350,7 +1310,6 @@ TEST (test_change_is_the_mean_angle, "the change is the mean angle")
   solved_free (&last);
   solved_free (&now);
   frames_free (frames, N);
-  imk_photostereo_free (s);
 }
 
 /* What comes out for each pixel is known by other tests. */
@@ -1368,8 +1327,8 @@ TEST (test_mean_residual_is_that_of_the_pixels,
   photo_fill_dome (lights, N, 1, 0.5);
   make_frames (&c, frames, 21);
   for (uint32_t k = 0; k < 2; k++) {
-    ImkPhotostereo *s;
-    Solved all;
+    test_autoptr (ImkPhotostereo) s = NULL;
+    test_auto (Solved) all;
     double sum = 0, n = 0;
 
     c.thresholds = k ? IMK_PHOTOSTEREO_THRESHOLDS_RELATIVE
@@ -1393,8 +1352,6 @@ TEST (test_mean_residual_is_that_of_the_pixels,
     test_check (k ? isnan (summary.mean_residual)
                   : summary.mean_residual == all.summary.mean_residual,
         "without quality it is %.8f", summary.mean_residual);
-    solved_free (&all);
-    imk_photostereo_free (s);
   }
   frames_free (frames, N);
   test_image_free (&out);
@@ -1415,9 +1372,9 @@ TEST (test_next_light_is_the_one_that_is_missed,
   };
   const double n[] = {0, 0.6, 0.8};
   ImkPhotostereoConfig c = config_of (IMK_TYPE_U16, 3, 2, 1, lights, 6, false);
-  TestImage frame = test_image_new (IMK_TYPE_U16, 3, 2, 1, 0);
+  test_auto (TestImage) frame = test_image_new (IMK_TYPE_U16, 3, 2, 1, 0);
   uint32_t next = 99;
-  ImkPhotostereo *s;
+  test_autoptr (ImkPhotostereo) s = NULL;
   ImkError error;
   Solved solved;
 
@@ -1448,12 +1405,9 @@ TEST (test_next_light_is_the_one_that_is_missed,
   add (s, &frame, 1);
   test_ok (imk_photostereo_next_light (s, &next, NULL, &error), &error);
   test_check (next == 4 || next == 5, "light %u", next);
-  test_image_free (&frame);
-  imk_photostereo_free (s);
 }
 
-/* ------------------------------------------------------------------------
- * What is refused. */
+/* --- what is refused ------------------------------------------------------ */
 
 /* A hill 18 mm high under a dome of 300 mm, whose lamps shine on each pixel
  * from where it is. @width: of the picture in mm Returns: mm above the mean;
@@ -1508,8 +1462,8 @@ TEST (test_near_lamps_know_the_height, "near lamps know the height")
             (uint32_t) (65535 * 0.6 * fmax (dot (n, l), 0) + 0.5));
       }
     for (uint32_t rounds = 0; rounds < 3; rounds++) {
-      ImkPhotostereo *s;
-      Solved solved;
+      test_autoptr (ImkPhotostereo) s = NULL;
+      test_auto (Solved) solved;
 
       c.height_rounds = rounds;
       s = kernel_new (IMK_BACKEND_CPU, &c);
@@ -1525,8 +1479,6 @@ TEST (test_near_lamps_know_the_height, "near lamps know the height")
         albedo[rounds] = fmax (albedo[rounds],
             fabs (photo_get (&solved.albedo, k % W, k / W, 0) / 0.6 - 1));
       }
-      solved_free (&solved);
-      imk_photostereo_free (s);
     }
     test_check (error[0] > 0.05 && albedo[0] > 0.02,
         "a plane costs %.3f degrees, %.2f %% of the albedo", error[0],
@@ -1546,9 +1498,9 @@ TEST (test_the_curve_of_srgb, "the curve of sRGB")
   enum { N = 12, W = 21, H = 4 };
   ImkPhotostereoLight lights[N] = {{0}};
   ImkPhotostereoConfig c = config_of (IMK_TYPE_U16, W, H, 1, lights, N, false);
-  TestImage frame = test_image_new (IMK_TYPE_U16, W, H, 1, 0);
-  ImkPhotostereo *s;
-  Solved solved;
+  test_auto (TestImage) frame = test_image_new (IMK_TYPE_U16, W, H, 1, 0);
+  test_autoptr (ImkPhotostereo) s = NULL;
+  test_auto (Solved) solved;
 
   photo_fill_dome (lights, N, 1, 0.3);
   c.curve = IMK_PHOTOSTEREO_CURVE_SRGB;
@@ -1580,9 +1532,6 @@ TEST (test_the_curve_of_srgb, "the curve of sRGB")
           "albedo %g at (%u, %u), expected %g",
           photo_get (&solved.albedo, x, y, 0), x, y, albedo);
     }
-  solved_free (&solved);
-  test_image_free (&frame);
-  imk_photostereo_free (s);
 }
 
 /* Lamps of unequal strength, a room with light of another colour, and a surface
@@ -1593,7 +1542,7 @@ TEST (test_the_light_of_the_room_is_solved, "the light of the room is solved")
   static const double colour[] = {1, 0.8, 0.5}, room[] = {0.06, 0.08, 0.1};
   ImkPhotostereoLight lights[N] = {{0}};
   ImkPhotostereoConfig c = config_of (IMK_TYPE_U16, W, H, 3, lights, N, false);
-  TestImage frame = test_image_new (IMK_TYPE_U16, W, H, 3, 0);
+  test_auto (TestImage) frame = test_image_new (IMK_TYPE_U16, W, H, 3, 0);
   double sum[2] = {0}, worst = 0;
 
   photo_fill_dome (lights, N, 1, 0.25);
@@ -1601,8 +1550,8 @@ TEST (test_the_light_of_the_room_is_solved, "the light of the room is solved")
     for (int k = 0; k < 3; k++)
       lights[i].intensity[k] = 0.7 + 0.025 * (i % 13);
   for (uint32_t m = 0; m < 2; m++) {
-    ImkPhotostereo *s;
-    Solved solved;
+    test_autoptr (ImkPhotostereo) s = NULL;
+    test_auto (Solved) solved;
 
     c.ambient_model = (ImkPhotostereoAmbient) m;
     s = kernel_new (IMK_BACKEND_CPU, &c);
@@ -1641,13 +1590,10 @@ TEST (test_the_light_of_the_room_is_solved, "the light of the room is solved")
               worst, fabs (photo_get (&solved.ambient, x, y, k) - room[k]));
         }
       }
-    solved_free (&solved);
-    imk_photostereo_free (s);
   }
   test_check (sum[0] > 3, "the room costs %.3f degrees", sum[0]);
   test_check (sum[1] < 0.02, "the room still costs %.4f degrees", sum[1]);
   test_check (worst < 1e-3, "albedo or room light is %g off", worst);
-  test_image_free (&frame);
 }
 
 /* A ring of lamps at one height cannot tell the room from the height. */
@@ -1731,10 +1677,10 @@ TEST (test_bad_pictures_are_refused, "bad pictures are refused")
 {
   ImkPhotostereoLight lights[12] = {{0}};
   ImkPhotostereoConfig c = config_of (IMK_TYPE_U8, 8, 8, 1, lights, 12, false);
-  TestImage frame = test_image_new (IMK_TYPE_U8, 8, 8, 1, 0);
-  TestImage other = test_image_new (IMK_TYPE_U8, 8, 9, 1, 0);
+  test_auto (TestImage) frame = test_image_new (IMK_TYPE_U8, 8, 8, 1, 0);
+  test_auto (TestImage) other = test_image_new (IMK_TYPE_U8, 8, 9, 1, 0);
   ImkPhotostereoOutputs out = {.normal = frame.image};
-  ImkPhotostereo *s;
+  test_autoptr (ImkPhotostereo) s = NULL;
   ImkError error;
 
   photo_fill_dome (lights, 12, 1, 0.5);
@@ -1751,13 +1697,9 @@ TEST (test_bad_pictures_are_refused, "bad pictures are refused")
       imk_photostereo_n_added (s));
   test_error (imk_photostereo_solve (s, &out, NULL, NULL, &error), &error,
       IMK_ERROR_IMAGE, "normal");
-  imk_photostereo_free (s);
-  test_image_free (&frame);
-  test_image_free (&other);
 }
 
-/* ------------------------------------------------------------------------
- * Light files. */
+/* --- light files ---------------------------------------------------------- */
 
 static ImkPhotostereoLights
 parse (const char *text)
@@ -1928,28 +1870,26 @@ TEST (test_bad_light_files_are_refused, "bad light files are refused")
   imk_photostereo_lights_clear (&l);
 }
 
-/* ------------------------------------------------------------------------
- * CPU against CUDA. */
+/* --- CPU against CUDA ----------------------------------------------------- */
 
 static void
 check_parity (const ImkPhotostereoConfig *c, const char *where)
 {
   TestImage *frames = calloc (c->n_lights, sizeof (*frames));
-  ImkPhotostereo *cpu = kernel_new (IMK_BACKEND_CPU, c);
-  ImkPhotostereo *cuda = kernel_new (IMK_BACKEND_CUDA, c);
+  test_autoptr (ImkPhotostereo) cpu = kernel_new (IMK_BACKEND_CPU, c);
+  test_autoptr (ImkPhotostereo) cuda = kernel_new (IMK_BACKEND_CUDA, c);
   Solved a, b = solved_new (c, IMK_TYPE_F32);
   uint64_t n_off = 0, n = (uint64_t) c->width * c->height;
   ImkError error;
 
   make_frames (c, frames, 31);
   for (uint32_t i = 0; i < c->n_lights; i++) {
-    ImkImage device = test_to_device (&frames[i]);
+    test_auto (ImkImage) device = test_to_device (&frames[i]);
 
     add (cpu, &frames[i], i);
     test_ok (imk_photostereo_add (cuda, &device, i, NULL, &error), &error);
     /* waits: free () does not, on the mock */
     test_from_device (&device, &frames[i]);
-    test_device_free (&device);
   }
   a = solve (cpu, c, IMK_TYPE_F32);
   solved_fill (&b, cuda, true);
@@ -1988,8 +1928,6 @@ check_parity (const ImkPhotostereoConfig *c, const char *where)
   solved_free (&b);
   frames_free (frames, c->n_lights);
   free (frames);
-  imk_photostereo_free (cpu);
-  imk_photostereo_free (cuda);
 }
 
 /* @n lights in a line or an arc of @width radians: of rank 1, where that is 0,
@@ -2191,7 +2129,7 @@ TEST (test_cuda_agrees, "CUDA agrees")
   test_need_cuda ();
   photo_fill_dome (lights, 40, 300, 0.4);
   for (uint32_t size = 0; size < 4; size++) {
-    TestImage mask =
+    test_auto (TestImage) mask =
         test_image_new (IMK_TYPE_U8, sizes[size][0], sizes[size][1], 1, 1);
 
     test_image_fill (&mask, FILL_NOISE, 1, 3);
@@ -2236,6 +2174,5 @@ TEST (test_cuda_agrees, "CUDA agrees")
         if (test_takes_case (1))
           check_parity (&c, where);
       }
-    test_image_free (&mask);
   }
 }

@@ -13,8 +13,7 @@
 
 #include "core/cpu.h"
 
-/* ------------------------------------------------------------------------
- * Helpers. */
+/* --- helpers -------------------------------------------------------------- */
 
 /* Cells of whole pixels, as many as there is room for. */
 static ImkShcentroidConfig
@@ -47,8 +46,7 @@ run_cpu (const ImkShcentroidConfig *c, const TestImage *in, ImkType type)
   return sh_run (IMK_BACKEND_CPU, c, in, type, padding_of (c));
 }
 
-/* ------------------------------------------------------------------------
- * Worked examples A and B. */
+/* --- worked examples A and B ---------------------------------------------- */
 
 /* Where the worked examples are run. */
 static ImkBackend backend_of_examples = IMK_BACKEND_CPU;
@@ -69,13 +67,12 @@ static void
 check_example (const ImkShcentroidConfig *c, const TestImage *in, double flux,
     double x, double y)
 {
-  TestImage out = run_example (c, in);
+  test_auto (TestImage) out = run_example (c, in);
 
   sh_near (&out, 0, IMK_SHCENTROID_FLUX, flux, 1e-6);
   sh_near (&out, 0, IMK_SHCENTROID_X, x, 1e-9);
   sh_near (&out, 0, IMK_SHCENTROID_Y, y, 1e-9);
   sh_near (&out, 0, IMK_SHCENTROID_FLAGS, 0, 0);
-  test_image_free (&out);
 }
 
 #define EXAMPLE(flux, x, y, ...) \
@@ -95,7 +92,7 @@ TEST (test_example_b,
     flat[i] = 1;
   }
   for (int type = IMK_TYPE_U8; type <= IMK_TYPE_U16; type++) {
-    TestImage in = sh_example (type, 4, 4, 0, 0, 2);
+    test_auto (TestImage) in = sh_example (type, 4, 4, 0, 0, 2);
 
     EXAMPLE (132, 1.575757575757576, 1.651515151515152, );
     EXAMPLE (100, 1.6, 1.7, c.dark = dark);
@@ -129,7 +126,6 @@ TEST (test_example_b,
     EXAMPLE (77.88007830714049, 1.6, 1.7, c.threshold = 2,
         c.weighting = IMK_SHCENTROID_WEIGHTING_GAUSSIAN,
         c.threshold_mode = IMK_SHCENTROID_THRESHOLD_ABSOLUTE);
-    test_image_free (&in);
   }
 }
 
@@ -137,20 +133,19 @@ TEST (test_example_b,
 TEST (test_quad_cell, "a quad cell compares its halves")
 {
   for (int type = IMK_TYPE_U8; type <= IMK_TYPE_U16; type++) {
-    TestImage in = sh_example (type, 4, 4, 0, 0, 0);
+    test_auto (TestImage) in = sh_example (type, 4, 4, 0, 0, 0);
 
     EXAMPLE (100, 1.5 + 0.2, 1.5 + 0.4, c.margin = 1,
         c.estimator = IMK_SHCENTROID_ESTIMATOR_QUAD);
     EXAMPLE (100, 1.5 + 0.1, 1.5 + 0.2, c.quad_gain = 0.5,
         c.estimator = IMK_SHCENTROID_ESTIMATOR_QUAD);
-    test_image_free (&in);
   }
 }
 
 TEST (test_dark_cell,
     "cells without a good pixel or without light are flagged, never NaN")
 {
-  TestImage in = sh_example (IMK_TYPE_U8, 4, 4, 0, 0, 2);
+  test_auto (TestImage) in = sh_example (IMK_TYPE_U8, 4, 4, 0, 0, 2);
   ImkShcentroidConfig c = grid_config (IMK_TYPE_U8, 4, 4, 4, 4);
   uint8_t bad[16];
 
@@ -158,7 +153,7 @@ TEST (test_dark_cell,
   for (int how = 0; how < 3; how++)
     for (int policy = 0; policy <= IMK_SHCENTROID_INVALID_REFERENCE; policy++) {
       ImkShcentroidConfig k = c;
-      TestImage out;
+      test_auto (TestImage) out;
 
       k.invalid_policy = policy;
       k.saturation = 1;
@@ -180,9 +175,7 @@ TEST (test_dark_cell,
           test_check (isnan (sh_get (&out, 0, i)), "a NaN is missing");
         else
           sh_near (&out, 0, i, i < IMK_SHCENTROID_DX ? 1.5 : 0, 0);
-      test_image_free (&out);
     }
-  test_image_free (&in);
 }
 
 /* Cells of the noise that a dark leaves, in float64. Returns: the flux; the
@@ -220,7 +213,7 @@ check_no_light (const ImkShcentroidConfig *c, const TestImage *in)
 {
   bool quad = c->estimator == IMK_SHCENTROID_ESTIMATOR_QUAD;
   double first = quad ? 0.5 : 0, last = quad ? 2.5 : 3;
-  TestImage out = run_example (c, in);
+  test_auto (TestImage) out = run_example (c, in);
   uint32_t n_outside = 0, n_valid = 0;
 
   for (uint32_t i = 0; i < c->columns * c->rows; i++) {
@@ -240,22 +233,19 @@ check_no_light (const ImkShcentroidConfig *c, const TestImage *in)
   }
   test_check (n_outside > 50 && n_valid > 50, "%u outside, %u valid of %u",
       n_outside, n_valid, c->columns * c->rows);
-  test_image_free (&out);
 }
 
 static void
 check_same_places (const ImkShcentroidConfig *c, const TestImage *in)
 {
   ImkShcentroidConfig xy = *c;
-  TestImage all = run_example (c, in), places;
+  test_auto (TestImage) all = run_example (c, in), places;
 
   xy.fields = IMK_SHCENTROID_FIELDS_XY;
   places = run_example (&xy, in);
   for (uint32_t i = 0; i < c->columns * c->rows; i++)
     for (uint32_t field = 0; field < 2; field++)
       sh_near (&places, i, field, sh_get (&all, i, field), 0);
-  test_image_free (&all);
-  test_image_free (&places);
 }
 
 TEST (test_no_light, "noise less a dark gives no place outside its cell")
@@ -280,8 +270,7 @@ TEST (test_no_light, "noise less a dark gives no place outside its cell")
   free (dark);
 }
 
-/* ------------------------------------------------------------------------
- * The matrix of cases. */
+/* --- the matrix of cases -------------------------------------------------- */
 
 typedef struct Case {
   ImkShcentroidConfig config;
@@ -576,13 +565,12 @@ static void
 check_case (const Case *k)
 {
   double tilt[2] = {0, 0};
-  TestImage in = case_frame (k), out = run_cpu (&k->config, &in, k->out_type);
+  test_auto (TestImage) in = case_frame (k),
+                        out = run_cpu (&k->config, &in, k->out_type);
 
   if (k->config.remove_tilt && k->config.fields != IMK_SHCENTROID_FIELDS_XY)
     expected_tilt (k, &in, tilt);
   sh_check_reference (&k->config, &in, &out, tolerance_of (k), tilt, k->name);
-  test_image_free (&in);
-  test_image_free (&out);
 }
 
 TEST (test_reference,
@@ -732,8 +720,8 @@ TEST (test_second_frame, "the same frame again has the same bits")
 
   for (size_t shape = 0; shape < N_SHAPES; shape++)
     for (size_t i = 0; i < sizeof (options) / sizeof (options[0]); i++) {
-      TestImage in, first, second;
-      ImkShcentroid *s;
+      test_auto (TestImage) in, first, second;
+      test_autoptr (ImkShcentroid) s = NULL;
       Case k;
 
       make_case (&k, shape, IMK_TYPE_U8, options[i], 0, 0);
@@ -744,10 +732,6 @@ TEST (test_second_frame, "the same frame again has the same bits")
       sh_process (s, &in, &first);
       sh_process (s, &in, &second);
       test_image_same (&first, &second, k.name);
-      imk_shcentroid_free (s);
-      test_image_free (&in);
-      test_image_free (&first);
-      test_image_free (&second);
     }
 }
 
@@ -850,8 +834,7 @@ TEST (test_tilt_policies,
   test_image_free (&in);
 }
 
-/* ------------------------------------------------------------------------
- * Spots. */
+/* --- spots ---------------------------------------------------------------- */
 
 /* A Gaussian spot of @flux counts. */
 static void
@@ -883,7 +866,7 @@ spot_frame (uint32_t size, double x, double y, double sigma, double flux)
 TEST (
     test_weight_bias, "a fixed weight has its known bias, iterations have none")
 {
-  TestImage in = spot_frame (40, 20.9, 18.8, 2, 1e6), out;
+  test_auto (TestImage) in = spot_frame (40, 20.9, 18.8, 2, 1e6), out;
   ImkShcentroidConfig c = grid_config (IMK_TYPE_U16, 40, 40, 40, 40);
 
   c.weighting = IMK_SHCENTROID_WEIGHTING_GAUSSIAN;
@@ -896,8 +879,6 @@ TEST (
   out = run_cpu (&c, &in, IMK_TYPE_F64);
   sh_near (&out, 0, IMK_SHCENTROID_DX, 1.4, 2e-3);
   sh_near (&out, 0, IMK_SHCENTROID_DY, -0.7, 2e-3);
-  test_image_free (&out);
-  test_image_free (&in);
 }
 
 /* Example D, daoTools: noise 0..2, a window of 20x16 about (20, 20). */
@@ -1043,10 +1024,10 @@ TEST (
     test_tracking_reset, "a track is given up after dark frames and by a reset")
 {
   ImkShcentroidConfig c = grid_config (IMK_TYPE_U16, 60, 60, 20, 20);
-  TestImage lit = spot_frame (60, 34.5, 29.5, 1.2, 20000);
-  TestImage dark = spot_frame (60, 30, 30, 1, 0);
-  TestImage edge = spot_frame (60, 38, 29.5, 1.2, 20000), out;
-  ImkShcentroid *s;
+  test_auto (TestImage) lit = spot_frame (60, 34.5, 29.5, 1.2, 20000);
+  test_auto (TestImage) dark = spot_frame (60, 30, 30, 1, 0);
+  test_auto (TestImage) edge = spot_frame (60, 38, 29.5, 1.2, 20000), out;
+  test_autoptr (ImkShcentroid) s = NULL;
   ImkError error;
 
   c.x0 = c.y0 = 20;
@@ -1068,20 +1049,15 @@ TEST (
   test_ok (imk_shcentroid_reset (s, NULL, &error), &error);
   sh_process (s, &edge, &out);
   test_check (sh_get (&out, 0, IMK_SHCENTROID_X) < 37.9, "a reset did nothing");
-  imk_shcentroid_free (s);
-  test_image_free (&lit);
-  test_image_free (&dark);
-  test_image_free (&edge);
-  test_image_free (&out);
 }
 
 /* At the edge of the frame the window stops, and says so. */
 TEST (test_tracking_edge, "a window stops at the edge of the frame")
 {
   ImkShcentroidConfig c = grid_config (IMK_TYPE_U8, 20, 20, 10, 10);
-  TestImage in = test_image_new (IMK_TYPE_U8, 20, 20, 1, 0);
-  TestImage out = output_new (&c, IMK_TYPE_F64);
-  ImkShcentroid *s;
+  test_auto (TestImage) in = test_image_new (IMK_TYPE_U8, 20, 20, 1, 0);
+  test_auto (TestImage) out = output_new (&c, IMK_TYPE_F64);
+  test_autoptr (ImkShcentroid) s = NULL;
 
   test_image_fill (&in, FILL_ZERO, 0, 0);
   sh_set (&in, 1, 2, 100);
@@ -1093,13 +1069,9 @@ TEST (test_tracking_edge, "a window stops at the edge of the frame")
   sh_near (&out, 0, IMK_SHCENTROID_FLAGS, IMK_SHCENTROID_EDGE, 0);
   sh_near (&out, 0, IMK_SHCENTROID_X, 1, 0);
   sh_near (&out, 3, IMK_SHCENTROID_FLAGS, IMK_SHCENTROID_NO_FLUX, 0);
-  imk_shcentroid_free (s);
-  test_image_free (&in);
-  test_image_free (&out);
 }
 
-/* ------------------------------------------------------------------------
- * Noise: what is reported against what is found. */
+/* --- noise: what is reported against what is found ------------------------ */
 
 /* 400 cells with the same spot, each with its own noise: the variance over
  * them is that which they report. */
@@ -1110,7 +1082,8 @@ check_noise (const ImkShcentroidConfig *base, const char *name)
   const double gain = 0.8, read = 3;
   ImkShcentroidConfig c = *base;
   double light[PITCH * PITCH] = {0}, sum = 0, square = 0, reported = 0;
-  TestImage in = test_image_new (IMK_TYPE_U16, SIZE, SIZE, 1, 0), out;
+  test_auto (TestImage) in = test_image_new (IMK_TYPE_U16, SIZE, SIZE, 1, 0),
+                        out;
   uint64_t seed = 77;
 
   c.gain = gain;
@@ -1137,8 +1110,6 @@ check_noise (const ImkShcentroidConfig *base, const char *name)
   square = (square - sum * sum / (CELLS * CELLS)) / (CELLS * CELLS - 1);
   test_check (sqrt (reported / square) > 0.8 && sqrt (reported / square) < 1.25,
       "%s: rms %g, reported %g", name, sqrt (square), sqrt (reported));
-  test_image_free (&in);
-  test_image_free (&out);
 }
 
 TEST (test_noise, "variances are those of simulated noise")
@@ -1174,8 +1145,7 @@ TEST (test_noise, "variances are those of simulated noise")
   check_noise (&c, "power");
 }
 
-/* ------------------------------------------------------------------------
- * Real frames. */
+/* --- real frames ---------------------------------------------------------- */
 
 /* Whether the table subtracts the n-th value itself of the brightest pixels of
  * cell @i, where the next one is as bright: it knows no ties. Then the level
@@ -1210,7 +1180,7 @@ static void
 check_columns (const char *name, const ImkShcentroidConfig *c,
     const TestImage *in, int column)
 {
-  TestImage out = run_cpu (c, in, IMK_TYPE_F64);
+  test_auto (TestImage) out = run_cpu (c, in, IMK_TYPE_F64);
   FILE *table = sh_open_table (name);
   double v[CSV_COLUMNS];
   uint32_t i = 0, n = 0;
@@ -1225,14 +1195,13 @@ check_columns (const char *name, const ImkShcentroidConfig *c,
     }
   fclose (table);
   test_check (i == 256 && n > 200, "%u cells, %u with a centroid", i, n);
-  test_image_free (&out);
 }
 
 static void
 check_frame_file (const char *name)
 {
   ImkShcentroidConfig c = sh_real_grid (), k = c;
-  TestImage in = sh_load_frame (name);
+  test_auto (TestImage) in = sh_load_frame (name);
 
   k.threshold_mode = IMK_SHCENTROID_THRESHOLD_RELATIVE;
   k.threshold = 0.3;
@@ -1240,7 +1209,6 @@ check_frame_file (const char *name)
   k = c;
   k.brightest = 40;
   check_columns (name, &k, &in, CSV_BRIGHTEST_X);
-  test_image_free (&in);
 }
 
 TEST (test_lamp, "the lamp frame has the thresholded centroids of the table")
@@ -1253,8 +1221,7 @@ TEST (test_star, "the star frame has the thresholded centroids of the table")
   check_frame_file ("auto_wfs_0037_ave");
 }
 
-/* ------------------------------------------------------------------------
- * Errors. */
+/* --- errors --------------------------------------------------------------- */
 
 #define REFUSED(words, ...) \
   do { \
@@ -1298,8 +1265,7 @@ TEST (test_errors, "bad parameters and calibrations are refused by name")
   REFUSED ("tracking-gain is 1.5", c.tracking_gain = 1.5);
 }
 
-/* ------------------------------------------------------------------------
- * Two outputs. */
+/* --- two outputs ---------------------------------------------------------- */
 
 static void
 process_both (ImkBackend backend, ImkShcentroid *s, const TestImage *in,
@@ -1355,20 +1321,20 @@ check_both (ImkBackend backend, const Case *k)
   ImkShcentroidConfig all = *c;
   ImkShcentroid *s[4] = {sh_new (IMK_BACKEND_CPU, c),
       sh_new (IMK_BACKEND_CPU, c), sh_new (backend, c)};
-  TestImage flags =
+  test_auto (TestImage) flags =
       test_image_new (IMK_TYPE_U8, imk_shcentroid_n_cells (c), 1, 1, 0);
-  TestImage rows;
-  TestImage f32 = output_new (c, IMK_TYPE_F32);
-  TestImage f64 = output_new (c, IMK_TYPE_F64);
-  TestImage rounded = output_new (c, IMK_TYPE_F32);
-  TestImage out = output_new (c, IMK_TYPE_F64);
+  test_auto (TestImage) rows;
+  test_auto (TestImage) f32 = output_new (c, IMK_TYPE_F32);
+  test_auto (TestImage) f64 = output_new (c, IMK_TYPE_F64);
+  test_auto (TestImage) rounded = output_new (c, IMK_TYPE_F32);
+  test_auto (TestImage) out = output_new (c, IMK_TYPE_F64);
 
   all.fields = IMK_SHCENTROID_FIELDS_ALL;
   rows = output_new (&all, IMK_TYPE_F64);
   s[3] = sh_new (IMK_BACKEND_CPU, &all);
   for (int frame = 0; frame < 2; frame++) {
     Case next = *k;
-    TestImage in;
+    test_auto (TestImage) in;
 
     next.seed += 7 * (unsigned) frame;
     in = case_frame (&next);
@@ -1382,16 +1348,9 @@ check_both (ImkBackend backend, const Case *k)
     test_image_same (&f64, &out, k->name);
     test_image_check_canaries (&rounded, k->name);
     test_image_check_canaries (&out, k->name);
-    test_image_free (&in);
   }
   for (int i = 0; i < 4; i++)
     imk_shcentroid_free (s[i]);
-  test_image_free (&f32);
-  test_image_free (&f64);
-  test_image_free (&rows);
-  test_image_free (&flags);
-  test_image_free (&rounded);
-  test_image_free (&out);
 }
 
 /* The options of the chain, under every policy for cells that are invalid, of
@@ -1476,19 +1435,17 @@ TEST (test_both_on_cuda, "two outputs have the bytes of one each on CUDA")
   check_both_of (IMK_BACKEND_CUDA, check_both_on_cuda);
 }
 
-/* ------------------------------------------------------------------------
- * CPU = CUDA. */
+/* --- CPU = CUDA ----------------------------------------------------------- */
 
 /* What tracking has learned from the first frame shows in the second, which
  * may be copied to the device first. */
 static void
 check_parity (const Case *k)
 {
-  TestImage in = case_frame (k);
+  test_auto (TestImage) in = case_frame (k);
 
   sh_check_parity (
       &k->config, &in, k->out_type, padding_of (&k->config), 2, true, k->name);
-  test_image_free (&in);
 }
 
 TEST (test_parity, "CPU and CUDA agree bit for bit")

@@ -45,8 +45,7 @@ check_parity (
   sh_check_parity (c, in, IMK_TYPE_F64, 0, 1, false, name);
 }
 
-/* ------------------------------------------------------------------------
- * The paper's rule. */
+/* --- the paper's rule ----------------------------------------------------- */
 
 /* One row of cells, each with one bright column after the other: flux says
  * which columns it has. */
@@ -61,7 +60,7 @@ check_rule (ImkShcentroidRule rule, double x0, double d, uint32_t n,
   c.columns = n;
   c.grid_rule = rule;
   for (uint32_t x = 0; x < 16; x++) {
-    TestImage in = test_image_new (IMK_TYPE_U16, 16, 1, 1, 0), out;
+    test_auto (TestImage) in = test_image_new (IMK_TYPE_U16, 16, 1, 1, 0), out;
 
     test_image_fill (&in, FILL_ZERO, 0, 0);
     ((uint16_t *) in.image.data)[x] = 7;
@@ -73,8 +72,6 @@ check_rule (ImkShcentroidRule rule, double x0, double d, uint32_t n,
           "rule %d: pixel %u in cell %u: flux %g", rule, x, i,
           sh_get (&out, i, IMK_SHCENTROID_FLUX));
     }
-    test_image_free (&in);
-    test_image_free (&out);
   }
 }
 
@@ -96,7 +93,7 @@ TEST (test_paper_parity, "CPU and CUDA agree under the paper's grid rule")
   test_need_cuda ();
   for (uint32_t k = 0; k < 6; k++) {
     ImkShcentroidConfig c = config_of (203, 117);
-    TestImage in = noise_frame (203, 117, 3 + k);
+    test_auto (TestImage) in = noise_frame (203, 117, 3 + k);
 
     c.x0 = 0.4 + k;
     c.y0 = 1.7;
@@ -106,12 +103,10 @@ TEST (test_paper_parity, "CPU and CUDA agree under the paper's grid rule")
     c.rows = (uint32_t) (113 / c.pitch_y);
     c.grid_rule = IMK_SHCENTROID_RULE_PAPER;
     check_parity (&c, &in, "paper rule");
-    test_image_free (&in);
   }
 }
 
-/* ------------------------------------------------------------------------
- * Maps. */
+/* --- maps ----------------------------------------------------------------- */
 
 enum { MAP_ROTATED, MAP_HEXAGONAL, MAP_TINY, MAP_OVERLAPPING, N_MAPS };
 
@@ -188,15 +183,13 @@ TEST (test_maps, "rotated, hexagonal, tiny and overlapping cells are summed up")
 
   for (int which = 0; which < N_MAPS; which++) {
     ImkShcentroidConfig c = config_of (133, 97);
-    TestImage in = noise_frame (133, 97, 20 + which), out;
+    test_auto (TestImage) in = noise_frame (133, 97, 20 + which), out;
 
     make_map (which, &c, cells);
     test_check (c.n_cells >= 60, "map %d has %u cells", which, c.n_cells);
     out = run_cpu (&c, &in);
     for (uint32_t i = 0; i < c.n_cells; i++)
       check_cell (&c, &in, &out, i);
-    test_image_free (&in);
-    test_image_free (&out);
   }
   free (cells);
 }
@@ -209,23 +202,21 @@ TEST (test_map_parity, "CPU and CUDA agree on all these maps")
   cells = calloc (MAX_CELLS, sizeof (*cells));
   for (int which = 0; which < N_MAPS; which++) {
     ImkShcentroidConfig c = config_of (133, 97);
-    TestImage in = noise_frame (133, 97, 20 + which);
+    test_auto (TestImage) in = noise_frame (133, 97, 20 + which);
 
     make_map (which, &c, cells);
     c.slope_scale = 2.5e-4;
     check_parity (&c, &in, "map");
-    test_image_free (&in);
   }
   free (cells);
 }
 
-/* ------------------------------------------------------------------------
- * Units and optics. */
+/* --- units and optics ----------------------------------------------------- */
 
 TEST (test_slope_scale, "the slopes are scaled, and nothing else")
 {
   ImkShcentroidConfig c = config_of (60, 40);
-  TestImage in = noise_frame (60, 40, 5), px, rad, slopes;
+  test_auto (TestImage) in = noise_frame (60, 40, 5), px, rad, slopes;
 
   c.columns = 6;
   c.rows = 4;
@@ -248,10 +239,6 @@ TEST (test_slope_scale, "the slopes are scaled, and nothing else")
                         (field == IMK_SHCENTROID_DY) * 24 + i) == expected,
             "the vector has another slope of cell %u", i);
     }
-  test_image_free (&in);
-  test_image_free (&px);
-  test_image_free (&rad);
-  test_image_free (&slopes);
 }
 
 /* The lenslets of the lamp frame: 600 um, 20 um pixels, f = 40 mm. */

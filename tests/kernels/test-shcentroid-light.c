@@ -79,10 +79,9 @@ threshold_of (const ImkShcentroidConfig *c, const double *values)
 static double
 flux_of (const ImkShcentroidConfig *c, const TestImage *in)
 {
-  TestImage out = sh_run (IMK_BACKEND_CPU, c, in, IMK_TYPE_F64, 0);
+  test_auto (TestImage) out = sh_run (IMK_BACKEND_CPU, c, in, IMK_TYPE_F64, 0);
   double flux = sh_get (&out, 0, IMK_SHCENTROID_FLUX);
 
-  test_image_free (&out);
   return flux;
 }
 
@@ -149,7 +148,7 @@ TEST (test_share, "the share goes by the flux that is measured")
       {"brightest", IMK_SHCENTROID_THRESHOLD_NONE, 0, 0, 60},
       {"brightest and range", IMK_SHCENTROID_THRESHOLD_RANGE, 0.05, 0, 150},
       {"all are the brightest", IMK_SHCENTROID_THRESHOLD_NONE, 0, 0, N}};
-  TestImage in = test_image_new (IMK_TYPE_U16, SIDE, SIDE, 1, 2);
+  test_auto (TestImage) in = test_image_new (IMK_TYPE_U16, SIDE, SIDE, 1, 2);
   uint64_t seed = 11;
   double values[N];
 
@@ -168,7 +167,6 @@ TEST (test_share, "the share goes by the flux that is measured")
         draw (&in, values, step, &seed);
         check_share (&c, &in, values, cases[k].name);
       }
-  test_image_free (&in);
 }
 
 /* --- what is a spot ------------------------------------------------------- */
@@ -177,7 +175,7 @@ TEST (test_share, "the share goes by the flux that is measured")
 static ImkShcentroidLight
 look_at_peak (double border, double bump, double peak)
 {
-  TestImage in = test_image_new (IMK_TYPE_F32, SIDE, SIDE, 1, 0);
+  test_auto (TestImage) in = test_image_new (IMK_TYPE_F32, SIDE, SIDE, 1, 0);
   ImkShcentroidConfig c = config_new (IMK_TYPE_F32, 1);
   ImkShcentroidLight light;
   ImkError error;
@@ -197,7 +195,6 @@ look_at_peak (double border, double bump, double peak)
         &value, sizeof (value));
   }
   test_ok (imk_shcentroid_look (&c, &in.image, &light, &error), &error);
-  test_image_free (&in);
   return light;
 }
 
@@ -223,7 +220,8 @@ TEST (test_spot, "a spot is one above the level of its border")
 static ImkShcentroidLight
 look_at_many (double slope, double peak, double *above)
 {
-  TestImage in = test_image_new (IMK_TYPE_F32, MANY * SIDE, MANY * SIDE, 1, 0);
+  test_auto (TestImage) in =
+      test_image_new (IMK_TYPE_F32, MANY * SIDE, MANY * SIDE, 1, 0);
   ImkShcentroidConfig c = config_new (IMK_TYPE_F32, MANY);
   ImkShcentroidLight light;
   uint64_t seed = 3;
@@ -244,7 +242,6 @@ look_at_many (double slope, double peak, double *above)
   /* T of a cell on the slope above its higher edge */
   *above = 200 - slope * 9.5 - 9 + light.fraction * (peak + slope * 9.5 + 9) -
            (200 + slope * 9.5);
-  test_image_free (&in);
   return light;
 }
 
@@ -311,10 +308,11 @@ static void
 count_valid (const Camera *k, uint32_t n_valid[2])
 {
   ImkShcentroidConfig c = config_new (k->type, MANY);
-  TestImage in = test_image_new (k->type, MANY * SIDE, MANY * SIDE, 1, 0);
-  TestImage out =
+  test_auto (TestImage) in =
+      test_image_new (k->type, MANY * SIDE, MANY * SIDE, 1, 0);
+  test_auto (TestImage) out =
       test_image_new (IMK_TYPE_F64, IMK_SHCENTROID_N_FIELDS, MANY * MANY, 1, 0);
-  ImkShcentroid *s = NULL;
+  test_autoptr (ImkShcentroid) s = NULL;
   ImkShcentroidLight light;
   uint64_t seed = 17;
   ImkError error;
@@ -337,9 +335,6 @@ count_valid (const Camera *k, uint32_t n_valid[2])
     n_valid[(i % MANY + i / MANY) % 2] +=
         (flags & IMK_SHCENTROID_INVALID_MASK) == 0;
   }
-  imk_shcentroid_free (s);
-  test_image_free (&in);
-  test_image_free (&out);
 }
 
 TEST (test_dark_cells, "cells without light are not valid, whatever the camera")

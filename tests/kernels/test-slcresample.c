@@ -9,6 +9,8 @@
 #include "kernel-test.h"
 #include "imk/slcresample.h"
 
+TEST_DEFINE_AUTO_POINTER (ImkSlcresample, imk_slcresample_free)
+
 enum { WIDTH = 331, HEIGHT = 247, OUT_WIDTH = 301, OUT_HEIGHT = 259 };
 enum { N_WAVES = 60 };
 
@@ -241,7 +243,7 @@ TEST (
 
   for (size_t i = 0; i < sizeof (cases) / sizeof (cases[0]); i++) {
     Signal s = make_signal (cases[i].bandwidth, 0);
-    TestImage in = sample_signal (&s, c.type), out = new_out (&c);
+    test_auto (TestImage) in = sample_signal (&s, c.type), out = new_out (&c);
     double error;
 
     c.taps = cases[i].taps;
@@ -252,8 +254,6 @@ TEST (
         "%u taps, bandwidth %g: %.1f dB, at "
         "most %.1f",
         c.taps, c.bandwidth, error, cases[i].most);
-    test_image_free (&in);
-    test_image_free (&out);
   }
 }
 
@@ -273,7 +273,7 @@ TEST (test_fields_are_followed, "fields are followed")
   for (size_t i = 0; i < sizeof (cases) / sizeof (cases[0]); i++) {
     ImkSlcresampleConfig c = warp_config (cases[i].type);
     Signal s = make_signal (0.6, cases[i].doppler);
-    TestImage in = sample_signal (&s, c.type), out = new_out (&c);
+    test_auto (TestImage) in = sample_signal (&s, c.type), out = new_out (&c);
     ImkSlcresampleField field;
     double error, n = 0, told;
 
@@ -297,8 +297,6 @@ TEST (test_fields_are_followed, "fields are followed")
     n /= (double) c.out_width * c.out_height;
     told = imk_slcresample_covered (&c);
     test_check (fabs (told - n) < 0.02, "%.3f covered, %.3f told", n, told);
-    test_image_free (&in);
-    test_image_free (&out);
   }
 }
 
@@ -309,7 +307,7 @@ TEST (test_integers_lose_their_rounding,
 {
   ImkSlcresampleConfig c = warp_config (IMK_TYPE_CI16);
   Signal s = make_signal (0.6, 0);
-  TestImage in = sample_signal (&s, c.type), out = new_out (&c);
+  test_auto (TestImage) in = sample_signal (&s, c.type), out = new_out (&c);
   double error;
 
   c.taps = 32;
@@ -317,8 +315,6 @@ TEST (test_integers_lose_their_rounding,
   resample (&c, &in, &out, 50, 30);
   error = measure_error (&c, &s, &out);
   test_check (error > -69.8 && error < -65, "%.1f dB", error);
-  test_image_free (&in);
-  test_image_free (&out);
 }
 
 /* Estimates reach from -0.5 to 0.5; whole cycles cannot be seen in samples. */
@@ -358,7 +354,7 @@ TEST (test_another_image_has_a_doppler_of_its_own,
 {
   static const double dopplers[] = {0.37, -0.44};
   ImkSlcresampleConfig c = warp_config (IMK_TYPE_CF32);
-  ImkSlcresample *self = NULL;
+  test_autoptr (ImkSlcresample) self = NULL;
   ImkError error;
 
   c.estimate_doppler = true;
@@ -375,7 +371,6 @@ TEST (test_another_image_has_a_doppler_of_its_own,
     test_image_free (&out);
     imk_slcresample_rewind (self);
   }
-  imk_slcresample_free (self);
 }
 
 /* The carrier moves the signal out of the band of plain weights. */
@@ -384,14 +379,12 @@ TEST (test_without_its_carrier_a_signal_is_lost,
 {
   ImkSlcresampleConfig c = warp_config (IMK_TYPE_CF32);
   Signal s = make_signal (0.85, 0.37);
-  TestImage in = sample_signal (&s, c.type), out = new_out (&c);
+  test_auto (TestImage) in = sample_signal (&s, c.type), out = new_out (&c);
   double error;
 
   resample (&c, &in, &out, 50, 30);
   error = measure_error (&c, &s, &out);
   test_check (error > -15, "%.1f dB", error);
-  test_image_free (&in);
-  test_image_free (&out);
 }
 
 TEST (test_whole_shifts_move_samples,
@@ -399,7 +392,7 @@ TEST (test_whole_shifts_move_samples,
 {
   ImkSlcresampleConfig c;
   Signal s = make_signal (0.9, 0.2);
-  TestImage in = sample_signal (&s, IMK_TYPE_CI16), out;
+  test_auto (TestImage) in = sample_signal (&s, IMK_TYPE_CI16), out;
 
   imk_slcresample_config_init (&c);
   c.width = c.out_width = WIDTH;
@@ -421,8 +414,6 @@ TEST (test_whole_shifts_move_samples,
           "(%u, %u) is %g %+gi, expected %g %+gi", r, a, re, im, moved_re,
           moved_im);
     }
-  test_image_free (&in);
-  test_image_free (&out);
 }
 
 /* Bits do not depend on pieces and threads. */
@@ -432,28 +423,26 @@ TEST (
   static const uint32_t cases[][3] = {{1, 1, 1}, {7, 64, 2}, {400, 3, 5}};
   ImkSlcresampleConfig c = warp_config (IMK_TYPE_CF32);
   Signal s = make_signal (0.85, 0.3);
-  TestImage in = sample_signal (&s, c.type), expected = new_out (&c);
+  test_auto (TestImage) in = sample_signal (&s, c.type),
+                        expected = new_out (&c);
 
   c.estimate_doppler = true;
   resample (&c, &in, &expected, 400, 400);
   for (size_t i = 0; i < sizeof (cases) / sizeof (cases[0]); i++) {
-    TestImage out = new_out (&c);
+    test_auto (TestImage) out = new_out (&c);
 
     c.n_threads = cases[i][2];
     resample (&c, &in, &out, cases[i][0], cases[i][1]);
     test_image_same (&out, &expected, "pieces");
-    test_image_free (&out);
   }
-  test_image_free (&in);
-  test_image_free (&expected);
 }
 
 TEST (test_what_is_not_finite_counts_as_0, "what is not finite counts as 0")
 {
   ImkSlcresampleConfig c = warp_config (IMK_TYPE_CF32);
   Signal s = make_signal (0.85, 0);
-  TestImage in = sample_signal (&s, c.type), out = new_out (&c);
-  TestImage expected = new_out (&c);
+  test_auto (TestImage) in = sample_signal (&s, c.type), out = new_out (&c);
+  test_auto (TestImage) expected = new_out (&c);
 
   for (uint32_t y = 60; y < 70; y++)
     test_image_put_complex (&in, 100 + y, y, 0, 0);
@@ -463,9 +452,6 @@ TEST (test_what_is_not_finite_counts_as_0, "what is not finite counts as 0")
         &in, 100 + y, y, y % 2 ? NAN : INFINITY, y % 2 ? -INFINITY : NAN);
   resample (&c, &in, &out, 50, 30);
   test_image_same (&out, &expected, "NaN");
-  test_image_free (&in);
-  test_image_free (&out);
-  test_image_free (&expected);
 }
 
 /* A gap of columns and one of lines: within them all is 0, beside them there is
@@ -529,9 +515,9 @@ TEST (test_the_centroid_of_the_data_is_measured,
   for (size_t i = 0; i <= sizeof (dopplers) / sizeof (dopplers[0]); i++) {
     bool white = i == sizeof (dopplers) / sizeof (dopplers[0]);
     Signal s = make_signal (0.8, white ? 0 : dopplers[i]);
-    TestImage in = sample_signal (&s, c.type);
+    test_auto (TestImage) in = sample_signal (&s, c.type);
     ImkImage lines = in.image;
-    ImkSlcresample *self = NULL;
+    test_autoptr (ImkSlcresample) self = NULL;
     double measured = 9;
     uint64_t seed = 3;
     ImkError error;
@@ -549,8 +535,6 @@ TEST (test_the_centroid_of_the_data_is_measured,
         white ? NAN : dopplers[i]);
     test_check (white || fabs (measured - dopplers[i]) < 0.03,
         "Doppler %g is measured as %g", dopplers[i], measured);
-    imk_slcresample_free (self);
-    test_image_free (&in);
   }
 }
 
@@ -560,7 +544,7 @@ TEST (test_far_away_is_0, "an image far away is 0")
   static const double shifts[][2] = {{1e6, 0}, {-1e6, 0}, {0, 1e6}, {0, -1e6}};
   ImkSlcresampleConfig c = warp_config (IMK_TYPE_CI16);
   Signal s = make_signal (0.85, 0);
-  TestImage in = sample_signal (&s, c.type), out = new_out (&c);
+  test_auto (TestImage) in = sample_signal (&s, c.type), out = new_out (&c);
 
   for (size_t i = 0; i < sizeof (shifts) / sizeof (shifts[0]); i++) {
     memcpy (c.shift, shifts[i], sizeof (c.shift));
@@ -576,8 +560,6 @@ TEST (test_far_away_is_0, "an image far away is 0")
         test_check (re == 0 && im == 0, "(%u, %u) is %g %+gi", r, a, re, im);
       }
   }
-  test_image_free (&in);
-  test_image_free (&out);
 }
 
 /* As many samples as are told are not 0. */
@@ -586,7 +568,7 @@ TEST (test_what_is_covered_is_told, "what is covered is told")
   static const double shifts[][2] = {{0, 0}, {40, 3}, {-70, 30}, {5, -90}};
   ImkSlcresampleConfig c = warp_config (IMK_TYPE_CF32);
   Signal s = make_signal (0.85, 0);
-  TestImage in = sample_signal (&s, c.type), out = new_out (&c);
+  test_auto (TestImage) in = sample_signal (&s, c.type), out = new_out (&c);
 
   for (size_t i = 0; i < sizeof (shifts) / sizeof (shifts[0]); i++) {
     double n = 0, told;
@@ -605,8 +587,6 @@ TEST (test_what_is_covered_is_told, "what is covered is told")
     test_check (n > 0 && fabs (told - n) < 0.02,
         "%.3f are covered, %.3f are told", n, told);
   }
-  test_image_free (&in);
-  test_image_free (&out);
 }
 
 TEST (test_what_is_wrong_is_said, "what is wrong is said")

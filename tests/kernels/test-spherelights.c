@@ -8,6 +8,8 @@
 
 #include "imk/spherelights.h"
 
+TEST_DEFINE_AUTO_POINTER (ImkSpherelights, imk_spherelights_free)
+
 enum { WIDTH = 260, HEIGHT = 251 };
 
 static const ImkSphere ball = {128.3, 122.6, 101.7};
@@ -101,14 +103,14 @@ static double
 run_set (const ImkSphere *sphere, double size, ImkType type, uint32_t channels,
     ImkSphere *found)
 {
-  ImkSpherelights *s = NULL;
+  test_autoptr (ImkSpherelights) s = NULL;
   ImkSpherelight lights[N_LAMPS];
   double worst = 0;
   ImkError error;
 
   for (int i = 0; i < N_LAMPS; i++) {
     double l[3];
-    TestImage t;
+    test_auto (TestImage) t;
 
     direction_of (lamps[i].azimuth, lamps[i].elevation, l);
     t = render (l, size, type, channels);
@@ -118,7 +120,6 @@ run_set (const ImkSphere *sphere, double size, ImkType type, uint32_t channels,
       test_ok (imk_spherelights_new (&c, &s, &error), &error);
     }
     test_ok (imk_spherelights_add (s, &t.image, &error), &error);
-    test_image_free (&t);
   }
   test_check (imk_spherelights_n_added (s) == N_LAMPS, "%u pictures",
       imk_spherelights_n_added (s));
@@ -129,7 +130,6 @@ run_set (const ImkSphere *sphere, double size, ImkType type, uint32_t channels,
     direction_of (lamps[i].azimuth, lamps[i].elevation, l);
     worst = fmax (worst, angle (l, lights[i].direction));
   }
-  imk_spherelights_free (s);
   return worst;
 }
 
@@ -171,11 +171,11 @@ TEST (sphere_is_found_against_black, "the sphere is found against black")
 TEST (highlight_is_half_way, "the highlight is half way")
 {
   double l[3];
-  ImkSpherelights *s = NULL;
+  test_autoptr (ImkSpherelights) s = NULL;
   ImkSpherelight light;
   ImkSphere found;
   ImkSpherelightsConfig c;
-  TestImage t;
+  test_auto (TestImage) t;
   ImkError error;
 
   direction_of (0, 30, l); /* 60 degrees from the camera */
@@ -188,8 +188,6 @@ TEST (highlight_is_half_way, "the highlight is half way")
                   fabs (light.y - ball.y) < 0.5 && light.n_pixels > 4,
       "the highlight is at (%g, %g), %u pixels", light.x, light.y,
       light.n_pixels);
-  imk_spherelights_free (s);
-  test_image_free (&t);
 }
 
 /* A disc of @radius in a mask of 41 x 37, with a bite when @bitten. */
@@ -207,7 +205,7 @@ mask_of (double x0, double y0, double radius, bool bitten)
 
 TEST (mask_gives_its_circle, "a mask gives its circle")
 {
-  TestImage t = mask_of (19.4, 17.2, 14.5, false);
+  test_auto (TestImage) t = mask_of (19.4, 17.2, 14.5, false);
   ImkSphere s;
   ImkError error;
 
@@ -215,12 +213,12 @@ TEST (mask_gives_its_circle, "a mask gives its circle")
   test_check (fabs (s.x - 19.4) < 0.15 && fabs (s.y - 17.2) < 0.15 &&
                   fabs (s.radius - 14.5) < 0.15,
       "(%g, %g), radius %g", s.x, s.y, s.radius);
-  test_image_free (&t);
 }
 
 TEST (what_is_no_circle_is_refused, "what is no circle is refused")
 {
-  TestImage half = mask_of (19, 17, 14, true), none = mask_of (0, 0, 0, false);
+  test_auto (TestImage) half = mask_of (19, 17, 14, true),
+                        none = mask_of (0, 0, 0, false);
   ImkSphere s;
   ImkError error;
 
@@ -228,15 +226,13 @@ TEST (what_is_no_circle_is_refused, "what is no circle is refused")
       IMK_ERROR_IMAGE, "no circle");
   test_error (imk_spherelights_fit (&none.image, &s, &error), &error,
       IMK_ERROR_IMAGE, "empty");
-  test_image_free (&half);
-  test_image_free (&none);
 }
 
 TEST (bad_pictures_and_configs_are_refused,
     "bad pictures and configs are refused")
 {
-  TestImage black = test_image_new (IMK_TYPE_U8, 20, 20, 1, 0);
-  TestImage wrong = test_image_new (IMK_TYPE_U16, 20, 20, 1, 0);
+  test_auto (TestImage) black = test_image_new (IMK_TYPE_U8, 20, 20, 1, 0);
+  test_auto (TestImage) wrong = test_image_new (IMK_TYPE_U16, 20, 20, 1, 0);
   const ImkSphere corner = {2, 2, 3};
   ImkSpherelightsConfig c = config_of (&black, &corner);
   ImkSpherelights *s = NULL;
@@ -276,21 +272,19 @@ TEST (bad_pictures_and_configs_are_refused,
   c.sphere.radius = NAN;
   test_error (imk_spherelights_new (&c, &s, &error), &error, IMK_ERROR_CONFIG,
       "radius nan");
-  test_image_free (&black);
-  test_image_free (&wrong);
 }
 
 TEST (reset_begins_another_set, "reset begins another set")
 {
   double l[3];
-  ImkSpherelights *s = NULL;
+  test_autoptr (ImkSpherelights) s = NULL;
   ImkSpherelight light;
   ImkSphere found;
   ImkSpherelightsConfig c;
   ImkError error;
 
   for (int i = 0; i < 2; i++) {
-    TestImage t;
+    test_auto (TestImage) t;
 
     direction_of (90 * i, 40, l);
     t = render (l, 3, IMK_TYPE_U8, 1);
@@ -299,14 +293,12 @@ TEST (reset_begins_another_set, "reset begins another set")
       test_ok (imk_spherelights_new (&c, &s, &error), &error);
     imk_spherelights_reset (s);
     test_ok (imk_spherelights_add (s, &t.image, &error), &error);
-    test_image_free (&t);
   }
   test_check (imk_spherelights_n_added (s) == 1, "%u pictures",
       imk_spherelights_n_added (s));
   test_ok (imk_spherelights_finish (s, &light, &found, &error), &error);
   test_check (
       angle (l, light.direction) < 1, "off by %g", angle (l, light.direction));
-  imk_spherelights_free (s);
 }
 
 /* A set of pictures of which the last has no lamp (a room, or noise), or two.
@@ -314,7 +306,7 @@ TEST (reset_begins_another_set, "reset begins another set")
 static ImkStatus
 finish_with (const ImkSphere *sphere, int kind, ImkError *error)
 {
-  ImkSpherelights *s = NULL;
+  test_autoptr (ImkSpherelights) s = NULL;
   ImkSpherelight lights[N_LAMPS];
   ImkSphere found;
   ImkStatus status;
@@ -322,7 +314,7 @@ finish_with (const ImkSphere *sphere, int kind, ImkError *error)
   for (int i = 0; i < N_LAMPS; i++) {
     bool last = i == N_LAMPS - 1;
     double l[3], other[3];
-    TestImage t, more;
+    test_auto (TestImage) t, more;
 
     direction_of (lamps[i].azimuth, lamps[i].elevation, l);
     direction_of (200, kind == 3 ? 50 : -70, other);
@@ -344,11 +336,8 @@ finish_with (const ImkSphere *sphere, int kind, ImkError *error)
         *a = *b;
     }
     test_ok (imk_spherelights_add (s, &t.image, error), error);
-    test_image_free (&t);
-    test_image_free (&more);
   }
   status = imk_spherelights_finish (s, lights, &found, error);
-  imk_spherelights_free (s);
   return status;
 }
 
@@ -376,14 +365,14 @@ TEST (missing_and_doubled_highlights_are_named,
 TEST (a_highlight_that_stays_is_named, "a highlight that stays is named")
 {
   for (int k = 0; k < 2; k++) {
-    ImkSpherelights *s = NULL;
+    test_autoptr (ImkSpherelights) s = NULL;
     ImkSpherelight lights[N_LAMPS];
     ImkSphere found;
     ImkError error;
 
     for (int i = 0; i < N_LAMPS; i++) {
       double l[3], window[3];
-      TestImage t, room;
+      test_auto (TestImage) t, room;
 
       direction_of (lamps[i].azimuth, lamps[i].elevation, l);
       direction_of (155, 38, window);
@@ -402,11 +391,8 @@ TEST (a_highlight_that_stays_is_named, "a highlight that stays is named")
           *a = b;
       }
       test_ok (imk_spherelights_add (s, &t.image, &error), &error);
-      test_image_free (&t);
-      test_image_free (&room);
     }
     test_error (imk_spherelights_finish (s, lights, &found, &error), &error,
         IMK_ERROR_IMAGE, "The highlight does not move: in pictures 0, 1 and 2");
-    imk_spherelights_free (s);
   }
 }
