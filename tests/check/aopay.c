@@ -44,7 +44,7 @@ make_message (gsize size, guint n)
 static void
 assert_message (GstBuffer *buffer, gsize size, guint n)
 {
-  GstBuffer *expected = make_message (size, n);
+  g_autoptr (GstBuffer) expected = make_message (size, n);
   GstMapInfo map;
 
   fail_unless (buffer != NULL, "message %u did not come", n);
@@ -53,14 +53,13 @@ assert_message (GstBuffer *buffer, gsize size, guint n)
   fail_unless (gst_buffer_memcmp (buffer, 0, map.data, map.size) == 0,
       "message %u has other bytes", n);
   gst_buffer_unmap (expected, &map);
-  gst_buffer_unref (expected);
 }
 
 static void
 assert_stat (GstHarness *h, const gchar *name, guint64 expected)
 {
-  GstElement *element = gst_harness_find_element (h, "aodepay");
-  GstStructure *stats;
+  g_autoptr (GstElement) element = gst_harness_find_element (h, "aodepay");
+  g_autoptr (GstStructure) stats = NULL;
   guint64 value = 0;
 
   g_object_get (element, "stats", &stats, NULL);
@@ -68,8 +67,6 @@ assert_stat (GstHarness *h, const gchar *name, guint64 expected)
   fail_unless (value == expected,
       "%s is %" G_GUINT64_FORMAT ", and not %" G_GUINT64_FORMAT, name, value,
       expected);
-  gst_structure_free (stats);
-  gst_object_unref (element);
 }
 
 /* Returns: all datagrams of messages 0 to @n - 1, of @size bytes */
@@ -132,9 +129,9 @@ get_number (const guint8 *data, gsize place, gsize size)
 /* By the places of bytes, as a program in another language reads them. */
 CHECK_TEST (test_a_datagram_is_as_declared)
 {
-  GstHarness *h = make_pay ("", "5:1:1:1");
-  GstCaps *clock = gst_caps_new_empty_simple ("timestamp/x-unix");
-  GstStructure *modes = gst_structure_new ("rc", "id", G_TYPE_STRING,
+  g_autoptr (CheckHarness) h = make_pay ("", "5:1:1:1");
+  g_autoptr (GstCaps) clock = gst_caps_new_empty_simple ("timestamp/x-unix");
+  g_autoptr (GstStructure) modes = gst_structure_new ("rc", "id", G_TYPE_STRING,
       "ao-modes-v1", "closed", G_TYPE_BOOLEAN, TRUE, "low-light",
       G_TYPE_BOOLEAN, TRUE, "calibrating", G_TYPE_BOOLEAN, FALSE, NULL);
 
@@ -178,15 +175,13 @@ CHECK_TEST (test_a_datagram_is_as_declared)
     gst_buffer_unmap (out, &map);
     gst_buffer_unref (out);
   }
-  gst_structure_free (modes);
-  gst_caps_unref (clock);
-  gst_harness_teardown (h);
 }
 
 /* Slopes of 3 cells and their flags. */
 CHECK_TEST (test_slopes_and_flags_return)
 {
-  GstHarness *pay = make_pay ("", "3:2:1:1,3:1:1:1"), *depay = make_depay ();
+  g_autoptr (CheckHarness) pay = make_pay ("", "3:2:1:1,3:1:1:1"),
+                           depay = make_depay ();
   GstBuffer **all = make_datagrams (pay, 27, 2, 1), *out = NULL;
   const GstStructure *s;
   GstCaps *caps;
@@ -212,8 +207,6 @@ CHECK_TEST (test_slopes_and_flags_return)
   gst_caps_unref (caps);
   gst_buffer_unref (out);
   free_datagrams (all, 2);
-  gst_harness_teardown (pay);
-  gst_harness_teardown (depay);
 }
 
 /* 4000 bytes in parts of 1000: in order, backwards, and two messages mixed. */
@@ -226,8 +219,8 @@ CHECK_TEST (test_parts_are_joined)
   };
 
   for (guint i = 0; i < G_N_ELEMENTS (orders); i++) {
-    GstHarness *pay = make_pay ("mtu=1088", "1000:1:1:1");
-    GstHarness *depay = make_depay ();
+    g_autoptr (CheckHarness) pay = make_pay ("mtu=1088", "1000:1:1:1");
+    g_autoptr (CheckHarness) depay = make_depay ();
     GstBuffer **all = make_datagrams (pay, 4000, 2, 4), *out;
     guint n = 0;
 
@@ -245,8 +238,6 @@ CHECK_TEST (test_parts_are_joined)
     assert_stat (depay, "datagrams", 8);
     assert_stat (depay, "reordered", i == 0 ? 0 : i == 1 ? 6 : 3);
     free_datagrams (all, 8);
-    gst_harness_teardown (pay);
-    gst_harness_teardown (depay);
   }
 }
 
@@ -293,8 +284,9 @@ CHECK_TEST (test_what_is_lost_is_counted)
  * are not taken for a third start. */
 CHECK_TEST (test_a_sender_that_starts_again)
 {
-  GstHarness *one = make_pay ("", "4:1:1:1"), *two = make_pay ("", "6:1:1:1");
-  GstHarness *depay = make_depay ();
+  g_autoptr (CheckHarness) one = make_pay ("", "4:1:1:1"),
+                           two = make_pay ("", "6:1:1:1");
+  g_autoptr (CheckHarness) depay = make_depay ();
   GstBuffer **first = make_datagrams (one, 16, 9, 1), *out;
   GstBuffer **second = make_datagrams (two, 24, 3, 1);
 
@@ -316,16 +308,14 @@ CHECK_TEST (test_a_sender_that_starts_again)
   assert_stat (depay, "late", 3);
   free_datagrams (first, 9);
   free_datagrams (second, 3);
-  gst_harness_teardown (one);
-  gst_harness_teardown (two);
-  gst_harness_teardown (depay);
 }
 
 /* Every byte of the header, changed, and every length: no crash, and no
  * message of other bytes from what contradicts itself. */
 CHECK_TEST (test_what_is_no_datagram_is_dropped)
 {
-  GstHarness *pay = make_pay ("mtu=256", "60:1:1:1"), *depay = make_depay ();
+  g_autoptr (CheckHarness) pay = make_pay ("mtu=256", "60:1:1:1"),
+                           depay = make_depay ();
   GstBuffer **all = make_datagrams (pay, 240, 1, 2), *out;
   const guint64 size = gst_buffer_get_size (all[0]);
   guint64 n_invalid = 0;
@@ -358,14 +348,12 @@ CHECK_TEST (test_what_is_no_datagram_is_dropped)
   assert_message (out, 240, 0);
   gst_buffer_unref (out);
   free_datagrams (all, 2);
-  gst_harness_teardown (pay);
-  gst_harness_teardown (depay);
 }
 
 CHECK_TEST (test_messages_that_are_too_large_are_refused)
 {
-  GstHarness *h = make_pay ("mtu=256", "10000000:1:1:1");
-  GstBus *bus = gst_bus_new ();
+  g_autoptr (CheckHarness) h = make_pay ("mtu=256", "10000000:1:1:1");
+  g_autoptr (GstBus) bus = gst_bus_new ();
   GstMessage *message;
   g_autoptr (GError) error = NULL;
 
@@ -380,8 +368,6 @@ CHECK_TEST (test_messages_that_are_too_large_are_refused)
       error->message);
   gst_message_unref (message);
   gst_element_set_bus (h->element, NULL);
-  gst_object_unref (bus);
-  gst_harness_teardown (h);
 }
 
 /* --- loopback ------------------------------------------------------------- */
@@ -442,10 +428,9 @@ CHECK_TEST (test_loopback_with_loss)
             size);
     }
     if (n % 2 == 0) {
-      GstBuffer *message = gst_harness_pull (in);
+      g_autoptr (GstBuffer) message = gst_harness_pull (in);
 
       assert_message (message, 4000, n);
-      gst_buffer_unref (message);
     }
   }
   assert_stat (in, "messages", 10);

@@ -86,13 +86,12 @@ static void
 put_field (GstStructure *s, const gchar *field)
 {
   g_autofree gchar *text = g_strconcat ("caps,", field, NULL);
-  GstStructure *parsed = gst_structure_from_string (text, NULL);
+  g_autoptr (GstStructure) parsed = gst_structure_from_string (text, NULL);
   const gchar *name;
 
   fail_unless (parsed != NULL, "%s is no field", field);
   name = gst_structure_nth_field_name (parsed, 0);
   gst_structure_set_value (s, name, gst_structure_get_value (parsed, name));
-  gst_structure_free (parsed);
 }
 
 /* Those that the other tests use, one of the template, or of another media
@@ -165,14 +164,13 @@ random_caps (Feed *f, Streams *s, guint sink)
 static void
 send_caps (Feed *f, Streams *s, guint sink)
 {
-  GstCaps *caps = random_caps (f, s, sink);
+  g_autoptr (GstCaps) caps = random_caps (f, s, sink);
 
   GST_DEBUG ("%" GST_PTR_FORMAT, caps);
   if (gst_pad_push_event (s->sinks[sink], gst_event_new_caps (caps)))
     f->n_caps_accepted++;
   else
     f->n_caps_refused++;
-  gst_caps_unref (caps);
 }
 
 /* --- buffers -------------------------------------------------------------- */

@@ -103,15 +103,14 @@ check_starts (GstElement *element)
 static void
 check_wrong_list (GstElement *element, const gchar *list, const gchar *words)
 {
-  GstBus *bus = gst_bus_new ();
+  g_autoptr (GstBus) bus = gst_bus_new ();
 
   gst_element_set_bus (element, bus);
   gst_util_set_object_arg (G_OBJECT (element), "backend", "cuda");
   gst_util_set_object_arg (G_OBJECT (element), "cuda-devices", list);
   fail_unless_equals_int (gst_element_set_state (element, GST_STATE_PAUSED),
       GST_STATE_CHANGE_FAILURE);
-  check_message_says (check_message (bus, GST_MESSAGE_ERROR), GST_LIBRARY_ERROR,
-      GST_LIBRARY_ERROR_SETTINGS, words);
+  check_error (bus, LIBRARY, SETTINGS, words);
   gst_element_set_state (element, GST_STATE_NULL);
   gst_util_set_object_arg (G_OBJECT (element), "backend", "cpu");
   check_starts (element);
@@ -119,7 +118,6 @@ check_wrong_list (GstElement *element, const gchar *list, const gchar *words)
   gst_util_set_object_arg (G_OBJECT (element), "cuda-devices", "<>");
   check_starts (element);
   gst_element_set_bus (element, NULL);
-  gst_object_unref (bus);
 }
 
 void
@@ -127,10 +125,9 @@ check_wrong_devices (const gchar *name)
 {
   g_autofree gchar *seven = g_strdup_printf (
       "cuda-devices has 7, but this machine has %u", check_n_devices ());
-  GstElement *element = gst_element_factory_make (name, NULL);
+  g_autoptr (GstElement) element = gst_element_factory_make (name, NULL);
 
   check_wrong_list (element, "<0, 7>", seven);
-  gst_object_unref (element);
 }
 
 guint
@@ -521,11 +518,10 @@ check_pull (GstHarness *h)
   GstBuffer *buffer = pull (h);
 
   if (GST_BUFFER_FLAG_IS_SET (buffer, GST_BUFFER_FLAG_HEADER)) {
-    GstBuffer *header = buffer;
+    g_autoptr (GstBuffer) header = buffer;
 
     buffer = pull (h);
     gst_buffer_prepend_memory (buffer, gst_buffer_get_all_memory (header));
-    gst_buffer_unref (header);
   }
   return buffer;
 }
@@ -540,13 +536,12 @@ check_push (GstHarness *h, GstBuffer *buffer, GstFlowReturn flow)
 guint64
 check_stat (GstElement *element, const gchar *name)
 {
-  GstStructure *stats = NULL;
+  g_autoptr (GstStructure) stats = NULL;
   guint64 value = 0;
 
   g_object_get (element, "stats", &stats, NULL);
   fail_unless (stats != NULL && gst_structure_get_uint64 (stats, name, &value),
       "stats have no %s", name);
-  gst_structure_free (stats);
   return value;
 }
 
@@ -563,8 +558,8 @@ void
 check_message_says (
     GstMessage *message, GQuark domain, gint code, const gchar *words)
 {
-  GError *error = NULL;
-  gchar *debug = NULL;
+  g_autoptr (GError) error = NULL;
+  g_autofree gchar *debug = NULL;
 
   if (GST_MESSAGE_TYPE (message) == GST_MESSAGE_WARNING)
     gst_message_parse_warning (message, &error, &debug);
@@ -574,8 +569,6 @@ check_message_says (
       g_quark_to_string (error->domain), error->code, error->message);
   fail_unless (strstr (error->message, words) != NULL,
       "\"%s\" does not say \"%s\"", error->message, words);
-  g_error_free (error);
-  g_free (debug);
   gst_message_unref (message);
 }
 
@@ -640,10 +633,9 @@ ask (gpointer data)
   CheckAsking *self = data;
 
   while (!g_atomic_int_get (&self->stop)) {
-    GstQuery *query = gst_query_new_allocation (self->caps, TRUE);
+    g_autoptr (GstQuery) query = gst_query_new_allocation (self->caps, TRUE);
 
     gst_pad_query (self->pad, query);
-    gst_query_unref (query);
   }
   return NULL;
 }
@@ -692,7 +684,7 @@ check_launch_warns (
     const gchar *description, GQuark domain, gint code, const gchar *words)
 {
   GstElement *pipeline = check_launch (description);
-  GstBus *bus = gst_element_get_bus (pipeline);
+  g_autoptr (GstBus) bus = gst_element_get_bus (pipeline);
 
   gst_element_set_state (pipeline, GST_STATE_PLAYING);
   if (words)
@@ -701,7 +693,6 @@ check_launch_warns (
   gst_message_unref (check_message (bus, GST_MESSAGE_EOS));
   fail_unless_equals_int (
       check_count_messages (bus, GST_MESSAGE_WARNING | GST_MESSAGE_ERROR), 0);
-  gst_object_unref (bus);
   check_stop (pipeline);
 }
 
@@ -710,12 +701,11 @@ check_launch_fails (
     const gchar *description, GQuark domain, gint code, const gchar *words)
 {
   GstElement *pipeline = check_launch (description);
-  GstBus *bus = gst_element_get_bus (pipeline);
+  g_autoptr (GstBus) bus = gst_element_get_bus (pipeline);
 
   gst_element_set_state (pipeline, GST_STATE_PLAYING);
   check_message_says (
       check_message (bus, GST_MESSAGE_ERROR), domain, code, words);
-  gst_object_unref (bus);
   check_stop (pipeline);
 }
 
@@ -743,8 +733,8 @@ check_collect (GstElement *pipeline, const gchar *name, GString *bytes)
 void
 check_play (GstElement *pipeline)
 {
-  GstBus *bus = gst_element_get_bus (pipeline);
-  GstMessage *message;
+  g_autoptr (GstBus) bus = gst_element_get_bus (pipeline);
+  g_autoptr (GstMessage) message = NULL;
 
   gst_element_set_state (pipeline, GST_STATE_PLAYING);
   message = check_message (bus, GST_MESSAGE_EOS | GST_MESSAGE_ERROR);
@@ -754,6 +744,4 @@ check_play (GstElement *pipeline)
     gst_message_parse_error (message, &error, NULL);
     fail ("%s", error->message);
   }
-  gst_message_unref (message);
-  gst_object_unref (bus);
 }

@@ -92,6 +92,12 @@ void check_list_case (const gchar *name, SFun set_up, SFun tear_down);
 void check_list_test (void (*add) (TCase *tcase));
 int check_n_cases (gsize n, const gchar *test);
 
+/* --- variables that end with their block ---------------------------------- */
+
+/* As in g_autoptr (CheckHarness) h = gst_harness_new (...); */
+typedef GstHarness CheckHarness;
+G_DEFINE_AUTOPTR_CLEANUP_FUNC (CheckHarness, gst_harness_teardown)
+
 /* --- the device ---------------------------------------------------------- */
 
 /* Returns: whether IMK_MODULE_PATH leads to the mock, which can be told to have
@@ -233,10 +239,20 @@ GstMessage *check_message (GstBus *bus, GstMessageType types);
 void check_message_says (
     GstMessage *message, GQuark domain, gint code, const gchar *words);
 
-/* Returns: how many messages of @types wait on @bus, which is then empty */
+/* Fails unless the next error or warning on @bus is the one that
+ * GST_ELEMENT_ERROR (element, domain, code, ...) posts, and contains @words. */
+#define check_error(bus, domain, code, words) \
+  check_message_says (check_message (bus, GST_MESSAGE_ERROR), \
+      GST_##domain##_ERROR, GST_##domain##_ERROR_##code, words)
+#define check_warning(bus, domain, code, words) \
+  check_message_says (check_message (bus, GST_MESSAGE_WARNING), \
+      GST_##domain##_ERROR, GST_##domain##_ERROR_##code, words)
+
 /* The next message of an element of its own, named @name; those that settings
  * changed are passed over. */
 GstMessage *check_element_message (GstBus *bus, const gchar *name);
+
+/* Returns: how many messages of @types wait on @bus, which is then empty */
 guint check_count_messages (GstBus *bus, GstMessageType types);
 
 /* A push that waits at a pad, as at a sink that has prerolled. */

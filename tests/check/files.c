@@ -17,8 +17,7 @@
 #include "files/gstimagingfile.h"
 #include "gstimagingnpy.h"
 
-/* --- files that are none ----------------------------------------------------
- */
+/* --- files that are none -------------------------------------------------- */
 
 typedef struct {
   const gchar *name;
@@ -420,10 +419,10 @@ static void
 check_reader_says (const gchar *description, const gchar *words)
 {
   GstElement *pipeline = check_launch (description);
-  GstBus *bus = gst_element_get_bus (pipeline);
+  g_autoptr (GstBus) bus = gst_element_get_bus (pipeline);
   g_autofree gchar *debug = NULL;
-  GstMessage *message;
-  GError *error = NULL;
+  g_autoptr (GstMessage) message = NULL;
+  g_autoptr (GError) error = NULL;
 
   gst_element_set_state (pipeline, GST_STATE_PLAYING);
   message = check_message (bus, GST_MESSAGE_ERROR | GST_MESSAGE_WARNING);
@@ -434,9 +433,6 @@ check_reader_says (const gchar *description, const gchar *words)
   fail_unless (g_utf8_validate (error->message, -1, NULL));
   fail_unless (strstr (error->message, words) != NULL, "%s: %s", description,
       error->message);
-  g_error_free (error);
-  gst_message_unref (message);
-  gst_object_unref (bus);
   check_stop (pipeline);
 }
 
@@ -506,25 +502,23 @@ static gboolean
 write_to (guint i, const gchar *path)
 {
   GstElement *pipeline = check_launch (writers[i].description);
-  GstElement *element = gst_bin_get_by_name (GST_BIN (pipeline), "e");
-  GstBus *bus = gst_element_get_bus (pipeline);
+  g_autoptr (GstElement) element =
+      gst_bin_get_by_name (GST_BIN (pipeline), "e");
+  g_autoptr (GstBus) bus = gst_element_get_bus (pipeline);
   gboolean done = TRUE, ended = FALSE;
 
   if (writers[i].action && writers[i].of_frames)
     g_signal_emit_by_name (element, writers[i].action, 1, path, &done);
   gst_element_set_state (pipeline, GST_STATE_PLAYING);
   while (!ended) {
-    GstMessage *message = check_message (
+    g_autoptr (GstMessage) message = check_message (
         bus, GST_MESSAGE_ERROR | GST_MESSAGE_WARNING | GST_MESSAGE_EOS);
 
     done = done && GST_MESSAGE_TYPE (message) == GST_MESSAGE_EOS;
     ended = GST_MESSAGE_TYPE (message) != GST_MESSAGE_WARNING;
-    gst_message_unref (message);
   }
   if (writers[i].action && !writers[i].of_frames)
     g_signal_emit_by_name (element, writers[i].action, path, &done);
-  gst_object_unref (bus);
-  gst_object_unref (element);
   check_stop (pipeline);
   return done;
 }
@@ -646,7 +640,7 @@ CHECK_LOOP_TEST (
   for (guint n = 0; n < 100; n++) {
     g_autofree gchar *text = g_strdup (damaged[__i__].text);
     GstElement *pipeline = check_launch (damaged[__i__].description);
-    GstBus *bus = gst_element_get_bus (pipeline);
+    g_autoptr (GstBus) bus = gst_element_get_bus (pipeline);
     GstMessage *message;
 
     damage (text, size, rand);
@@ -658,7 +652,6 @@ CHECK_LOOP_TEST (
     n_failed += GST_MESSAGE_TYPE (message) == GST_MESSAGE_ERROR;
     gst_bus_post (bus, message); /* to be looked at with the others */
     check_messages (bus, text);
-    gst_object_unref (bus);
     check_stop (pipeline);
   }
   fail_unless (n_failed > 20, "%u", n_failed);

@@ -59,7 +59,7 @@ insar_setup (void)
 void
 insar_check_no_error (GstElement *pipeline)
 {
-  GstBus *bus = gst_element_get_bus (pipeline);
+  g_autoptr (GstBus) bus = gst_element_get_bus (pipeline);
   GstMessage *message =
       gst_bus_pop_filtered (bus, GST_MESSAGE_ERROR | GST_MESSAGE_WARNING);
 
@@ -72,7 +72,6 @@ insar_check_no_error (GstElement *pipeline)
       gst_message_parse_warning (message, &error, NULL);
     fail ("%s", error->message);
   }
-  gst_object_unref (bus);
 }
 
 /* Returns: (transfer full): all that comes out of "out" */

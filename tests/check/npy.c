@@ -178,10 +178,10 @@ make_file (guint version, const gchar *header, gsize header_size,
 static void
 assert_header_refused (const gchar *header, gint code, const gchar *words)
 {
-  GString *file = make_file (1, header, strlen (header), "12345678", 8);
+  g_autoptr (GString) file =
+      make_file (1, header, strlen (header), "12345678", 8);
 
   assert_refused (file->str, file->len, code, words);
-  g_string_free (file, TRUE);
 }
 
 static void
@@ -349,14 +349,13 @@ CHECK_TEST (test_headers_that_numpy_accepts_are_read)
 
   for (guint i = 0; i < G_N_ELEMENTS (cases); i++) {
     for (guint version = 1; version <= 3; version++) {
-      GString *file = make_file (
+      g_autoptr (GString) file = make_file (
           version, cases[i].header, strlen (cases[i].header), "12345678", 8);
       GstImagingNdArray *npy = parse (file->str, file->len);
 
       assert_shape (npy, cases[i].shape);
       fail_unless (memcmp (npy->data, "12345678", 8) == 0);
       gst_imaging_nd_array_free (npy);
-      g_string_free (file, TRUE);
     }
   }
 }
@@ -479,14 +478,13 @@ CHECK_TEST (test_zero_bytes_in_a_header_are_refused)
   };
 
   for (guint i = 0; i < G_N_ELEMENTS (cases); i++) {
-    GString *file = make_file (1, cases[i].header, cases[i].size, "1", 1);
-    GError *error = NULL;
+    g_autoptr (GString) file =
+        make_file (1, cases[i].header, cases[i].size, "1", 1);
+    g_autoptr (GError) error = NULL;
 
     fail_unless (gst_imaging_npy_parse (
                      (guint8 *) file->str, file->len, "a.npy", &error) == NULL);
     fail_unless (g_utf8_validate (error->message, -1, NULL));
-    g_error_free (error);
-    g_string_free (file, TRUE);
   }
 }
 

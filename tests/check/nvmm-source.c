@@ -52,7 +52,7 @@ surface_free (gpointer surface)
 static void
 fill_with_noise (NvBufSurface *surface, const GstVideoInfo *info, guint seed)
 {
-  GstBuffer *noise = check_noise (info, seed);
+  g_autoptr (GstBuffer) noise = check_noise (info, seed);
   GstVideoFrame frame;
 
   fail_unless (
@@ -61,7 +61,6 @@ fill_with_noise (NvBufSurface *surface, const GstVideoInfo *info, guint seed)
     imk_mock_surface_write (surface, i, GST_VIDEO_FRAME_PLANE_DATA (&frame, i),
         GST_VIDEO_FRAME_PLANE_STRIDE (&frame, i));
   gst_video_frame_unmap (&frame);
-  gst_buffer_unref (noise);
 }
 
 static GstBuffer *

@@ -140,7 +140,8 @@ CHECK_LOOP_TEST (test_mirror_calibrates_each_camera, 2)
 {
   static const gdouble near_[] = {40, 55}, far_[] = {-70, -60};
   static const gdouble bend[] = {-0.1, 0.15};
-  gchar *from = check_path_of ("lamp.ini"), *to = check_path_of ("mirror.ini");
+  g_autofree gchar *from = check_path_of ("lamp.ini"),
+                   *to = check_path_of ("mirror.ini");
   gchar *launch, *saved;
   const GstStructure *s;
   GstMessage *message;
@@ -208,8 +209,6 @@ CHECK_LOOP_TEST (test_mirror_calibrates_each_camera, 2)
   g_free (launch);
   g_unlink (from);
   g_unlink (to);
-  g_free (from);
-  g_free (to);
 }
 
 /* What cannot calibrate anything leaves the properties as they are. */
@@ -248,8 +247,8 @@ CHECK_TEST (test_mirror_that_tells_nothing_is_refused)
 CHECK_LOOP_TEST (test_dispersion_is_estimated_and_saved, 2)
 {
   static const gdouble psi[][2] = {{9, -2}, {-14, 3}};
-  gchar *from = check_path_of ("from.ini");
-  gchar *to = check_path_of ("to.ini");
+  g_autofree gchar *from = check_path_of ("from.ini");
+  g_autofree gchar *to = check_path_of ("to.ini");
   gchar *launch, *text, *saved;
   const GstStructure *s;
   GstMessage *message;
@@ -283,8 +282,7 @@ CHECK_LOOP_TEST (test_dispersion_is_estimated_and_saved, 2)
   fail_unless (strstr (gst_structure_get_string (s, "warning"),
       "Camera 0 has no calibration of its wavelengths"));
   gst_message_unref (message);
-  check_message_says (check_message (bus, GST_MESSAGE_WARNING),
-      GST_LIBRARY_ERROR, GST_LIBRARY_ERROR_SETTINGS, "set calibration, then");
+  check_warning (bus, LIBRARY, SETTINGS, "set calibration, then");
   g_object_get (h->element, "dispersion", &text, NULL);
   /* the second camera has the first line */
   check_dispersion (text, 1, -9, 2);
@@ -305,16 +303,14 @@ CHECK_LOOP_TEST (test_dispersion_is_estimated_and_saved, 2)
   g_free (text);
   harness_free (h, bus);
   g_free (launch);
-  g_free (from);
-  g_free (to);
 }
 
 CHECK_TEST (test_files_of_a_calibration_stay_where_they_are)
 {
-  gchar *other = check_path_of ("other");
-  gchar *curve = check_path_of ("chirp.txt");
-  gchar *from = check_path_of ("from.ini");
-  gchar *to = g_build_filename (other, "to.ini", NULL);
+  g_autofree gchar *other = check_path_of ("other");
+  g_autofree gchar *curve = check_path_of ("chirp.txt");
+  g_autofree gchar *from = check_path_of ("from.ini");
+  g_autofree gchar *to = g_build_filename (other, "to.ini", NULL);
   gchar *launch = g_strdup_printf (ELEMENT "calibration=%s", from), *saved;
   GstHarness *h;
   GstBus *bus;
@@ -336,24 +332,20 @@ CHECK_TEST (test_files_of_a_calibration_stay_where_they_are)
   g_signal_emit_by_name (
       h->element, "save-calibration", "/nowhere/to.ini", &ok);
   fail_unless (!ok);
-  check_message_says (check_message (bus, GST_MESSAGE_WARNING),
-      GST_RESOURCE_ERROR, GST_RESOURCE_ERROR_WRITE, "/nowhere/to.ini");
+  check_warning (bus, RESOURCE, WRITE, "/nowhere/to.ini");
   harness_free (h, bus);
   g_unlink (to);
   g_rmdir (other);
   g_free (launch);
-  g_free (other);
-  g_free (curve);
-  g_free (from);
-  g_free (to);
 }
 
 CHECK_TEST (test_dispersions_are_saved_in_their_order)
 {
-  gchar *from = check_path_of ("from.ini"), *to = check_path_of ("to.ini");
-  gchar *launch = g_strdup_printf (
+  g_autofree gchar *from = check_path_of ("from.ini"),
+                   *to = check_path_of ("to.ini");
+  g_autofree gchar *launch = g_strdup_printf (
       ELEMENT "cameras=2 camera-order=<1,0> calibration=%s", from);
-  gchar *zero, *one;
+  g_autofree gchar *zero = NULL, *one = NULL;
   GKeyFile *file = g_key_file_new ();
   GstHarness *h;
   GstBus *bus;
@@ -374,16 +366,10 @@ CHECK_TEST (test_dispersions_are_saved_in_their_order)
   gst_util_set_object_arg (G_OBJECT (h->element), "camera-order", "<1>");
   g_signal_emit_by_name (h->element, "save-calibration", to, &ok);
   fail_unless (!ok);
-  check_message_says (check_message (bus, GST_MESSAGE_WARNING),
-      GST_RESOURCE_ERROR, GST_RESOURCE_ERROR_WRITE,
-      "camera-order has 1 numbers, but cameras is 2");
+  check_warning (
+      bus, RESOURCE, WRITE, "camera-order has 1 numbers, but cameras is 2");
   harness_free (h, bus);
   g_key_file_unref (file);
-  g_free (zero);
-  g_free (one);
-  g_free (launch);
-  g_free (from);
-  g_free (to);
 }
 
 static GstBuffer *
@@ -421,8 +407,8 @@ check_same_image (GstBuffer *found, GstBuffer *expected, gint tolerance)
 CHECK_LOOP_TEST (test_fixed_pattern_is_saved_and_read, 2)
 {
   static const gdouble psi[][2] = {{0, 0}};
-  gchar *path = check_path_of ("pattern.npy");
-  gchar *launch = g_strdup_printf (
+  g_autofree gchar *path = check_path_of ("pattern.npy");
+  g_autofree gchar *launch = g_strdup_printf (
       ELEMENT "background=none fixed-pattern=file pattern-location=%s", path);
   GstBuffer *expected, *found;
   GstImagingNdArray *npy;
@@ -434,8 +420,7 @@ CHECK_LOOP_TEST (test_fixed_pattern_is_saved_and_read, 2)
   h = harness_new (ELEMENT "background=none fixed-pattern=minvar", &bus);
   g_signal_emit_by_name (h->element, "save-fixed-pattern", path, &ok);
   fail_unless (!ok);
-  check_message_says (check_message (bus, GST_MESSAGE_WARNING),
-      GST_RESOURCE_ERROR, GST_RESOURCE_ERROR_WRITE, "fixed pattern");
+  check_warning (bus, RESOURCE, WRITE, "fixed pattern");
   check_push (h, bscan_new (1, psi), GST_FLOW_OK);
   expected = check_pull (h);
   g_signal_emit_by_name (h->element, "save-fixed-pattern", path, &ok);
@@ -451,8 +436,6 @@ CHECK_LOOP_TEST (test_fixed_pattern_is_saved_and_read, 2)
   gst_imaging_nd_array_free (npy);
   found = show (launch, psi);
   check_same_image (found, expected, 1);
-  g_free (launch);
-  g_free (path);
 }
 
 /* What was averaged from the stream, taken off from a file of any format, gives
@@ -475,8 +458,7 @@ check_background (const gchar *mode, const gchar *extension)
   g_object_set (h->element, "range-max", 90.0, NULL);
   g_signal_emit_by_name (h->element, "save-background", path, &ok);
   fail_unless (!ok);
-  check_message_says (check_message (bus, GST_MESSAGE_WARNING),
-      GST_RESOURCE_ERROR, GST_RESOURCE_ERROR_WRITE, "no B-scan to find it in");
+  check_warning (bus, RESOURCE, WRITE, "no B-scan to find it in");
   for (guint i = 0; i < 3; i++) {
     check_push (h, bscan_new (2, psi), GST_FLOW_OK);
     if (i < 2)
@@ -485,8 +467,7 @@ check_background (const gchar *mode, const gchar *extension)
   expected = check_pull (h);
   g_signal_emit_by_name (h->element, "save-background", path, &ok);
   if (!ok) { /* without the library of the format */
-    check_message_says (check_message (bus, GST_MESSAGE_WARNING),
-        GST_RESOURCE_ERROR, GST_RESOURCE_ERROR_WRITE, "this build is without");
+    check_warning (bus, RESOURCE, WRITE, "this build is without");
     gst_buffer_unref (expected);
     goto out;
   }
@@ -535,8 +516,9 @@ CHECK_LOOP_TEST (test_background_that_cannot_be_saved, 2)
 
   on_cuda = __i__;
   for (guint i = 0; i < G_N_ELEMENTS (cases); i++) {
-    gchar *launch = g_strconcat (ELEMENT "background=", cases[i].mode, NULL);
-    gchar *path = check_path_of (cases[i].name);
+    g_autofree gchar *launch =
+        g_strconcat (ELEMENT "background=", cases[i].mode, NULL);
+    g_autofree gchar *path = check_path_of (cases[i].name);
     GstHarness *h;
     gboolean ok;
     GstBus *bus;
@@ -546,12 +528,9 @@ CHECK_LOOP_TEST (test_background_that_cannot_be_saved, 2)
     gst_buffer_unref (check_pull (h));
     g_signal_emit_by_name (h->element, "save-background", path, &ok);
     fail_unless (!ok);
-    check_message_says (check_message (bus, GST_MESSAGE_WARNING),
-        GST_RESOURCE_ERROR, GST_RESOURCE_ERROR_WRITE, cases[i].words);
+    check_warning (bus, RESOURCE, WRITE, cases[i].words);
     fail_unless (!g_file_test (path, G_FILE_TEST_EXISTS));
     harness_free (h, bus);
-    g_free (launch);
-    g_free (path);
   }
 }
 
@@ -585,8 +564,7 @@ CHECK_LOOP_TEST (test_noise_keeps_the_dispersion, 2)
   fail_unless_equals_string (
       gst_structure_get_string (s, "dispersion"), "0;0;3.5;1");
   gst_message_unref (message);
-  check_message_says (check_message (bus, GST_MESSAGE_WARNING),
-      GST_LIBRARY_ERROR, GST_LIBRARY_ERROR_FAILED, "cannot be estimated");
+  check_warning (bus, LIBRARY, FAILED, "cannot be estimated");
   g_object_get (h->element, "dispersion", &text, NULL);
   fail_unless_equals_string (text, "0;0;3.5;1");
   g_free (text);
@@ -605,8 +583,7 @@ CHECK_TEST (test_dark_images_have_no_dispersion)
   h = harness_new (ELEMENT, &bus);
   g_signal_emit_by_name (h->element, "estimate-dispersion");
   check_push (h, dark, GST_FLOW_OK);
-  check_message_says (check_message (bus, GST_MESSAGE_WARNING),
-      GST_LIBRARY_ERROR, GST_LIBRARY_ERROR_FAILED, "the image is dark");
+  check_warning (bus, LIBRARY, FAILED, "the image is dark");
   gst_buffer_unref (check_pull (h));
   harness_free (h, bus);
 }
@@ -739,8 +716,7 @@ CHECK_TEST (test_files_need_a_name)
 
       g_signal_emit_by_name (h->element, actions[i], names[k], &ok);
       fail_unless (!ok);
-      check_message_says (check_message (bus, GST_MESSAGE_WARNING),
-          GST_RESOURCE_ERROR, GST_RESOURCE_ERROR_WRITE, "name of a file");
+      check_warning (bus, RESOURCE, WRITE, "name of a file");
     }
   harness_free (h, bus);
 }

@@ -6,14 +6,13 @@
 
 #include <dlfcn.h>
 
-/* --- share of each device ----------------------------------------------------
- */
+/* --- share of each device ------------------------------------------------- */
 
 CHECK_CASE ("mock", setup, teardown)
 
 CHECK_LOOP_TEST (test_devices_share, check_is_mock () ? 2 : 0)
 {
-  GstHarness *h =
+  g_autoptr (CheckHarness) h =
       harness_new (__i__ ? ELEMENT "backend=cuda cuda-devices=<-1>"
                          : ELEMENT "backend=cuda cuda-devices=<1,0>");
   guint64 on_first, on_second;
@@ -28,7 +27,6 @@ CHECK_LOOP_TEST (test_devices_share, check_is_mock () ? 2 : 0)
   fail_unless_equals_uint64 (on_first + on_second, N_FRAMES);
   fail_unless (on_first > 0 && on_second > 0, "shares %u and %u",
       (guint) on_first, (guint) on_second);
-  gst_harness_teardown (h);
 }
 
 /* Until the device @name has made @n B-scans. */
@@ -76,7 +74,7 @@ share_with_slow (GstHarness *h, gint64 slowness)
  * that the second did not take with a quarter of a full batch. */
 CHECK_MOCK_TEST (test_slow_device_gets_less)
 {
-  GstHarness *h =
+  g_autoptr (CheckHarness) h =
       harness_new (ELEMENT "backend=cuda cuda-devices=<-1> max-in-flight=1");
   guint64 before = share_with_slow (h, 60), after = share_with_slow (h, 0);
 
@@ -84,19 +82,19 @@ CHECK_MOCK_TEST (test_slow_device_gets_less)
   fail_unless (after > 0 && after < before / 2,
       "found to be slow, a device has made %u B-scans, before %u",
       (guint) after, (guint) before);
-  gst_harness_teardown (h);
 }
 
-/* --- devices that are lost -------------------------------------------------
- */
+/* --- devices that are lost ------------------------------------------------ */
 
 /* A device is lost while frames are on it, or finds nothing to do until it is
  * asked again: the other does what it had, and it is said. */
 CHECK_LOOP_TEST (test_lost_device_loses_no_frame, check_is_mock () ? 2 : 0)
 {
-  GstHarness *h = harness_new (ELEMENT "backend=cuda cuda-devices=<-1>");
+  g_autoptr (CheckHarness) h =
+      harness_new (ELEMENT "backend=cuda cuda-devices=<-1>");
   GstBus *bus = watch (h);
-  gchar *words = g_strdup_printf ("CUDA device %d cannot be used", __i__);
+  g_autofree gchar *words =
+      g_strdup_printf ("CUDA device %d cannot be used", __i__);
   guint n_frames = N_FRAMES;
   GstMessage *message = NULL;
 
@@ -118,8 +116,6 @@ CHECK_LOOP_TEST (test_lost_device_loses_no_frame, check_is_mock () ? 2 : 0)
   fail_unless_equals_uint64 (check_stat (h->element, "frames"), n_frames);
   fail_unless_equals_uint64 (check_stat (h->element, "lost-frames"), 0);
   unwatch (h, bus);
-  gst_harness_teardown (h);
-  g_free (words);
 }
 
 /* What it had in hand comes late, into memory that nobody looks at any more. */
@@ -141,7 +137,8 @@ CHECK_MOCK_TEST (test_lost_device_writes_into_no_image)
  * on. Only the first device takes such frames. */
 CHECK_MOCK_TEST (test_frames_on_a_lost_device_are_counted)
 {
-  GstHarness *h = harness_new (ELEMENT "backend=cuda cuda-devices=<-1>");
+  g_autoptr (CheckHarness) h =
+      harness_new (ELEMENT "backend=cuda cuda-devices=<-1>");
   GstBus *bus = watch (h);
   GstBuffer *frames[20];
   GstClockTime last = 0;
@@ -171,7 +168,6 @@ CHECK_MOCK_TEST (test_frames_on_a_lost_device_are_counted)
   fail_unless (n_found >= 20 && n_found < 40);
   check_lose_device (-1);
   unwatch (h, bus);
-  gst_harness_teardown (h);
 }
 
 /* All of them, while frames are on them: the CPU does these, with auto; each
@@ -180,8 +176,9 @@ CHECK_MOCK_TEST (test_frames_on_a_lost_device_are_counted)
 CHECK_LOOP_TEST (
     test_cpu_does_what_the_last_device_had, check_is_mock () ? 2 : 0)
 {
-  GstHarness *h = harness_new (__i__ ? ELEMENT "backend=auto cuda-devices=<-1>"
-                                     : ELEMENT "backend=auto");
+  g_autoptr (CheckHarness) h =
+      harness_new (__i__ ? ELEMENT "backend=auto cuda-devices=<-1>"
+                         : ELEMENT "backend=auto");
   GstBus *bus = watch (h);
   gchar *backend;
 
@@ -192,8 +189,7 @@ CHECK_LOOP_TEST (
   push_frames (h, 60, N_FRAMES, TRUE);
   pull_frames (h, 2, N_FRAMES);
   imk_inject_failure (0, FALSE);
-  check_message_says (check_message (bus, GST_MESSAGE_WARNING),
-      GST_LIBRARY_ERROR, GST_LIBRARY_ERROR_FAILED, "cannot be used any more");
+  check_warning (bus, LIBRARY, FAILED, "cannot be used any more");
   fail_unless_equals_int (check_count_messages (bus, GST_MESSAGE_ERROR), 0);
   fail_unless_equals_uint64 (check_stat (h->element, "lost-frames"), 0);
   fail_unless_equals_uint64 (check_stat (h->element, "frames"), N_FRAMES);
@@ -201,14 +197,14 @@ CHECK_LOOP_TEST (
   fail_unless_equals_string (backend, "cpu");
   g_free (backend);
   unwatch (h, bus);
-  gst_harness_teardown (h);
 }
 
 /* The same with as much as can wait behind what the device has: all of it is
  * out before the end is. */
 CHECK_MOCK_TEST (test_cpu_does_what_waits_before_the_end)
 {
-  GstHarness *h = harness_new (ELEMENT "backend=auto max-in-flight=1");
+  g_autoptr (CheckHarness) h =
+      harness_new (ELEMENT "backend=auto max-in-flight=1");
   const guint n_behind = 2 * 256;
 
   push_until_read (h);
@@ -225,29 +221,26 @@ CHECK_MOCK_TEST (test_cpu_does_what_waits_before_the_end)
   fail_unless_equals_uint64 (check_stat (h->element, "lost-frames"), 0);
   fail_unless_equals_uint64 (check_stat (h->element, "frames"), 3 + n_behind);
   fail_unless_equals_uint64 (share_of (h->element, "cpu"), 1 + n_behind);
-  gst_harness_teardown (h);
 }
 
 /* Without the CPU it is an error, for all that comes behind as well, until
  * something is planned anew; and the stream can end. */
 CHECK_MOCK_TEST (test_nobody_goes_on_with_cuda_alone)
 {
-  GstHarness *h = harness_new (ELEMENT "backend=cuda");
+  g_autoptr (CheckHarness) h = harness_new (ELEMENT "backend=cuda");
   GstBus *bus = watch (h);
 
   push_until_read (h);
   check_lose_device (0);
   while (gst_pad_push (h->srcpad, noise_lines (h, 2, FALSE)) == GST_FLOW_OK)
     g_usleep (1000); /* until it is noticed */
-  check_message_says (check_message (bus, GST_MESSAGE_ERROR), GST_LIBRARY_ERROR,
-      GST_LIBRARY_ERROR_FAILED, "fallen off the bus");
+  check_error (bus, LIBRARY, FAILED, "fallen off the bus");
   check_lose_device (-1);
   for (guint i = 0; i < 5; i++)
     check_push (h, noise_lines (h, i, FALSE), GST_FLOW_ERROR);
   gst_harness_push_event (h, gst_event_new_eos ());
   fail_unless_equals_int (check_count_messages (bus, GST_MESSAGE_ERROR), 0);
   unwatch (h, bus);
-  gst_harness_teardown (h);
 }
 
 static gpointer
@@ -281,8 +274,7 @@ CHECK_MOCK_TEST (test_wrong_devices_are_said)
   check_wrong_devices ("octbscan");
 }
 
-/* --- a card ---------------------------------------------------------------
- */
+/* --- a card --------------------------------------------------------------- */
 
 /* A kernel that ends in a trap: from then on this process, and no other, gets
  * errors of this context alone. */
@@ -332,8 +324,7 @@ CHECK_LOOP_TEST (test_a_card_is_lost, check_is_mock () ? 0 : 1)
   break_context ();
   push_frames (h, 60, N_FRAMES, TRUE);
   pull_frames (h, 2, N_FRAMES);
-  check_message_says (check_message (bus, GST_MESSAGE_WARNING),
-      GST_LIBRARY_ERROR, GST_LIBRARY_ERROR_FAILED, "cannot be used any more");
+  check_warning (bus, LIBRARY, FAILED, "cannot be used any more");
   fail_unless_equals_int (check_count_messages (bus, GST_MESSAGE_ERROR), 0);
   fail_unless_equals_uint64 (check_stat (h->element, "lost-frames"), 0);
   fail_unless_equals_uint64 (check_stat (h->element, "frames"), N_FRAMES);

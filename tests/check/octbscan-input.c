@@ -39,14 +39,14 @@ tensor_new (ImkType type, guint width)
 static void
 check_tensor (ImkType type, const gchar *name, guint width)
 {
-  gchar *caps = g_strdup_printf (
+  g_autofree gchar *caps = g_strdup_printf (
       "other/tensors,format=static,num_tensors=1,types=%s,dimensions=%u:%d:1:1,"
       "framerate=100/1",
       name, width, HEIGHT);
   GstBuffer *in = tensor_new (type, width), *out;
   ImkOctbscanConfig c = base_config ();
-  guint8 *expected = g_malloc0 ((gsize) HEIGHT * (width / 2));
-  Run r = run_new (ELEMENT, 1 << SRC);
+  g_autofree guint8 *expected = g_malloc0 ((gsize) HEIGHT * (width / 2));
+  g_auto (Run) r = run_new (ELEMENT, 1 << SRC);
   ImkOctbscan *kernel = NULL;
   GstMapInfo map;
   ImkImage from, to;
@@ -71,10 +71,7 @@ check_tensor (ImkType type, const gchar *name, guint width)
     check_levels (out, expected, HEIGHT, width / 2, name, i);
     gst_buffer_unref (out);
   }
-  run_free (&r);
   gst_buffer_unref (in);
-  g_free (expected);
-  g_free (caps);
 }
 
 CHECK_CASE ("octbscan-input", check_make_folder, check_remove_folder)
@@ -94,7 +91,7 @@ CHECK_LOOP_TEST (test_tensors_are_taken, 2)
  * numbers: columns of their images are black, others are as they would be. */
 CHECK_LOOP_TEST (test_black_ascans_are_counted, 2)
 {
-  Run r;
+  g_auto (Run) r;
 
   on_cuda = __i__;
   r = run_new (ELEMENT, 1 << SRC);
@@ -127,11 +124,9 @@ CHECK_LOOP_TEST (test_black_ascans_are_counted, 2)
     fail_unless_equals_int (n_black, i % 3 ? i : 0);
   }
   fail_unless_equals_uint64 (check_stat (r.element, "bad-ascans"), 3);
-  check_message_says (check_message (r.bus, GST_MESSAGE_WARNING),
-      GST_STREAM_ERROR, GST_STREAM_ERROR_DECODE, "1 A-scans are black");
+  check_warning (r.bus, STREAM, DECODE, "1 A-scans are black");
   fail_unless_equals_int (
       check_count_messages (r.bus, GST_MESSAGE_WARNING | GST_MESSAGE_ERROR), 0);
-  run_free (&r);
 }
 
 CHECK_TEST (test_wrong_tensors_are_said)
@@ -141,17 +136,14 @@ CHECK_TEST (test_wrong_tensors_are_said)
 
   on_cuda = FALSE;
   for (guint i = 0; i < G_N_ELEMENTS (dimensions); i++) {
-    gchar *caps = g_strdup_printf (
+    g_autofree gchar *caps = g_strdup_printf (
         "other/tensors,format=static,num_tensors=1,types=float32,"
         "dimensions=(string)\"%s\",framerate=100/1",
         dimensions[i]);
-    Run r = run_new (ELEMENT, 1 << SRC);
+    g_auto (Run) r = run_new (ELEMENT, 1 << SRC);
 
     gst_harness_set_src_caps_str (r.pads[SRC], caps);
-    check_message_says (check_message (r.bus, GST_MESSAGE_ERROR),
-        GST_STREAM_ERROR, GST_STREAM_ERROR_FORMAT, "samples:lines");
-    run_free (&r);
-    g_free (caps);
+    check_error (r.bus, STREAM, FORMAT, "samples:lines");
   }
 }
 
@@ -168,11 +160,13 @@ static const gchar *const too_large[][3] = {
 CHECK_LOOP_TEST (
     test_sizes_that_are_too_large_are_said, G_N_ELEMENTS (too_large))
 {
-  gchar *caps = g_strdup_printf ("%s,framerate=100/1", too_large[__i__][0]);
-  gchar *launch = g_strdup_printf (ELEMENT "%s", too_large[__i__][1]);
-  GstMessage *message;
-  GError *error = NULL;
-  Run r;
+  g_autofree gchar *caps =
+      g_strdup_printf ("%s,framerate=100/1", too_large[__i__][0]);
+  g_autofree gchar *launch =
+      g_strdup_printf (ELEMENT "%s", too_large[__i__][1]);
+  g_autoptr (GstMessage) message = NULL;
+  g_autoptr (GError) error = NULL;
+  g_auto (Run) r;
 
   on_cuda = FALSE;
   r = run_new (launch, 1 << SRC);
@@ -182,11 +176,6 @@ CHECK_LOOP_TEST (
   gst_message_parse_error (message, &error, NULL);
   fail_unless (strstr (error->message, too_large[__i__][2]) != NULL,
       "\"%s\" does not say \"%s\"", error->message, too_large[__i__][2]);
-  g_error_free (error);
-  gst_message_unref (message);
-  run_free (&r);
-  g_free (launch);
-  g_free (caps);
 }
 
 /* Whoever has not linked the pad need not know. */
@@ -195,7 +184,7 @@ CHECK_TEST (test_images_that_are_too_large_are_said)
   const gchar *const caps =
       "video/x-raw,format=GRAY16_LE,width=60,height=65535,framerate=100/1";
   GstPad *enface;
-  Run r;
+  g_auto (Run) r;
 
   on_cuda = FALSE;
   r = run_new (ELEMENT "bscans-per-volume=65535", 1 << SRC);
@@ -209,19 +198,16 @@ CHECK_TEST (test_images_that_are_too_large_are_said)
   gst_harness_set_sink_caps_str (
       r.pads[ENFACE], "video/x-raw,format=GRAY16_LE");
   gst_harness_set_src_caps_str (r.pads[SRC], caps);
-  check_message_says (check_message (r.bus, GST_MESSAGE_ERROR),
-      GST_LIBRARY_ERROR, GST_LIBRARY_ERROR_SETTINGS,
-      "images of enface, 65535 x 65535");
-  run_free (&r);
+  check_error (r.bus, LIBRARY, SETTINGS, "images of enface, 65535 x 65535");
 }
 
 /* --- files ---------------------------------------------------------------- */
 
 CHECK_LOOP_TEST (test_pattern_and_curve_are_read, 2)
 {
-  gchar *pattern_path = check_path_of ("pattern.npy");
-  gchar *curve_path = check_path_of ("curve.npy");
-  gchar *launch = g_strdup_printf (ELEMENT
+  g_autofree gchar *pattern_path = check_path_of ("pattern.npy");
+  g_autofree gchar *curve_path = check_path_of ("curve.npy");
+  g_autofree gchar *launch = g_strdup_printf (ELEMENT
       "bscans-per-volume=2 fixed-pattern=file pattern-location=%s "
       "scan-correction=curve scan-curve=%s window=file window-location=%s",
       pattern_path, curve_path, curve_path);
@@ -229,8 +215,8 @@ CHECK_LOOP_TEST (test_pattern_and_curve_are_read, 2)
   gdouble pattern[2 * DEPTHS];
   const guint64 n_pattern[] = {1, DEPTHS}, n_curve = 4;
   ImkOctbscanConfig c = base_config ();
-  Expected e;
-  Run r;
+  g_auto (Expected) e;
+  g_auto (Run) r;
 
   on_cuda = __i__;
   for (guint i = 0; i < 2 * DEPTHS; i++)
@@ -252,11 +238,6 @@ CHECK_LOOP_TEST (test_pattern_and_curve_are_read, 2)
   push_all (&r, 0, 2);
   gst_harness_push_event (r.pads[SRC], gst_event_new_eos ());
   check_run (&r, &e, 1);
-  run_free (&r);
-  expected_free (&e);
-  g_free (launch);
-  g_free (pattern_path);
-  g_free (curve_path);
 }
 
 static const gchar *const refusals[][2] = {
@@ -275,10 +256,10 @@ static const gchar *const refusals[][2] = {
 
 CHECK_LOOP_TEST (test_wrong_settings_are_said, G_N_ELEMENTS (refusals))
 {
-  gchar *launch = g_strdup_printf (ELEMENT "%s", refusals[__i__][0]);
-  GstMessage *message;
-  GError *error = NULL;
-  Run r;
+  g_autofree gchar *launch = g_strdup_printf (ELEMENT "%s", refusals[__i__][0]);
+  g_autoptr (GstMessage) message = NULL;
+  g_autoptr (GError) error = NULL;
+  g_auto (Run) r;
 
   on_cuda = FALSE;
   r = run_new (launch, 1 << SRC);
@@ -287,24 +268,19 @@ CHECK_LOOP_TEST (test_wrong_settings_are_said, G_N_ELEMENTS (refusals))
   gst_message_parse_error (message, &error, NULL);
   fail_unless (strstr (error->message, refusals[__i__][1]) != NULL,
       "\"%s\" does not say \"%s\"", error->message, refusals[__i__][1]);
-  g_error_free (error);
-  gst_message_unref (message);
-  run_free (&r);
-  g_free (launch);
 }
 
-/* --- settings that are right, but not meant --------------------------------
- */
+/* --- settings that are right, but not meant ------------------------------- */
 
 /* Says @launch, with a calibration of two cameras, that? Once, while properties
  * change. */
 static void
 check_said (const gchar *properties, const gchar *words)
 {
-  gchar *path = check_path_of ("two.ini");
-  gchar *launch =
+  g_autofree gchar *path = check_path_of ("two.ini");
+  g_autofree gchar *launch =
       g_strdup_printf (ELEMENT "calibration=%s %s", path, properties);
-  Run r;
+  g_auto (Run) r;
 
   fail_unless (g_file_set_contents (path,
       "[camera 0]\npolynomial=806;-0.06\n[camera 1]\npolynomial=805;-0.06\n",
@@ -314,14 +290,10 @@ check_said (const gchar *properties, const gchar *words)
   g_object_set (r.element, "crop-top", 1, NULL);
   push_all (&r, 1, 2);
   if (words)
-    check_message_says (check_message (r.bus, GST_MESSAGE_WARNING),
-        GST_LIBRARY_ERROR, GST_LIBRARY_ERROR_SETTINGS, words);
+    check_warning (r.bus, LIBRARY, SETTINGS, words);
   gst_harness_push_event (r.pads[SRC], gst_event_new_eos ());
   fail_unless_equals_int (
       check_count_messages (r.bus, GST_MESSAGE_ERROR | GST_MESSAGE_WARNING), 0);
-  run_free (&r);
-  g_free (launch);
-  g_free (path);
 }
 
 CHECK_LOOP_TEST (test_settings_that_are_not_meant_are_said, 2)
@@ -334,20 +306,18 @@ CHECK_LOOP_TEST (test_settings_that_are_not_meant_are_said, 2)
   check_said ("cameras=2 ascans-per-bscan=1 background=running", NULL);
 }
 
-/* --- buffers that are too short --------------------------------------------
- */
+/* --- buffers that are too short ------------------------------------------- */
 
 static void
 check_short (const gchar *launch, GstBuffer *buffer)
 {
-  Run r = run_new (launch, 1 << SRC);
+  g_auto (Run) r = run_new (launch, 1 << SRC);
   GstFlowReturn flow = gst_harness_push (r.pads[SRC], buffer);
 
   /* a device finds out while the next one comes */
   fail_unless (flow == GST_FLOW_ERROR || (on_cuda && flow == GST_FLOW_OK));
   gst_harness_push_event (r.pads[SRC], gst_event_new_eos ());
   fail_unless_equals_int (check_count_messages (r.bus, GST_MESSAGE_ERROR), 1);
-  run_free (&r);
 }
 
 /* Without memory, with none in it, with less than a line; and as one B-scan, a

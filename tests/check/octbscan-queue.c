@@ -15,11 +15,11 @@ CHECK_CASE ("mock", setup, teardown)
 
 CHECK_LOOP_TEST (test_order_is_kept, check_is_mock () ? 4 : 0)
 {
-  gchar *launch =
+  g_autofree gchar *launch =
       g_strdup_printf (ELEMENT "backend=cuda max-in-flight=%d", __i__ + 1);
 
   for (guint offered = 0; offered < 2; offered++) {
-    GstHarness *h = harness_new (launch);
+    g_autoptr (CheckHarness) h = harness_new (launch);
 
     g_setenv ("IMK_MOCK_DELAY_US", "300", TRUE);
     push_frames (h, 0, N_FRAMES, offered);
@@ -27,9 +27,7 @@ CHECK_LOOP_TEST (test_order_is_kept, check_is_mock () ? 4 : 0)
     fail_unless_equals_uint64 (check_stat (h->element, "frames"), N_FRAMES);
     fail_unless_equals_uint64 (check_stat (h->element, "bytes-copied"),
         offered ? 0 : N_FRAMES * LINES * WIDTH * 2);
-    gst_harness_teardown (h);
   }
-  g_free (launch);
 }
 
 /* What comes faster than it is processed goes together, here one B-scan and all
@@ -37,7 +35,7 @@ CHECK_LOOP_TEST (test_order_is_kept, check_is_mock () ? 4 : 0)
  * and back again, as what is wide is done again. */
 CHECK_MOCK_TEST (test_batches_are_copied_at_once)
 {
-  GstHarness *h = harness_new (ELEMENT "backend=cuda");
+  g_autoptr (CheckHarness) h = harness_new (ELEMENT "backend=cuda");
   guint n;
 
   push_until_read (h);
@@ -48,26 +46,24 @@ CHECK_MOCK_TEST (test_batches_are_copied_at_once)
   pull_frames (h, 2, 102);
   n = check_n_copies ();
   fail_unless (n <= 6, "%u copies for 100 B-scans", n);
-  gst_harness_teardown (h);
 }
 
 /* One at a time is not kept waiting for a batch. */
 CHECK_MOCK_TEST (test_single_frames_go_at_once)
 {
-  GstHarness *h = harness_new (ELEMENT "backend=cuda");
+  g_autoptr (CheckHarness) h = harness_new (ELEMENT "backend=cuda");
 
   for (guint i = 0; i < 20; i++) {
     check_push (h, noise_lines (h, i, TRUE), GST_FLOW_OK);
     check_image (check_pull (h), i);
   }
-  gst_harness_teardown (h);
 }
 
 /* To lock pages takes long; it is not done while B-scans come. */
 CHECK_MOCK_TEST (test_host_memory_is_made_with_the_caps)
 {
-  GstHarness *h = harness_new (ELEMENT "backend=cuda");
-  GPtrArray *kept =
+  g_autoptr (CheckHarness) h = harness_new (ELEMENT "backend=cuda");
+  g_autoptr (GPtrArray) kept =
       g_ptr_array_new_with_free_func ((GDestroyNotify) gst_buffer_unref);
   guint n_before;
 
@@ -82,14 +78,12 @@ CHECK_MOCK_TEST (test_host_memory_is_made_with_the_caps)
   fail_unless (check_n_page_locked () <= n_before,
       "%u blocks of page-locked memory, %u before somebody kept images",
       check_n_page_locked (), n_before);
-  g_ptr_array_unref (kept);
-  gst_harness_teardown (h);
 }
 
 /* Events leave behind the images of the B-scans before them. */
 CHECK_MOCK_TEST (test_events_stay_in_order)
 {
-  GstHarness *h = harness_new (ELEMENT "backend=cuda");
+  g_autoptr (CheckHarness) h = harness_new (ELEMENT "backend=cuda");
   guint n_events;
 
   g_setenv ("IMK_MOCK_DELAY_US", "2000", TRUE);
@@ -102,14 +96,14 @@ CHECK_MOCK_TEST (test_events_stay_in_order)
   fail_unless_equals_int (gst_harness_buffers_received (h), 60);
   fail_unless_equals_int (gst_harness_events_received (h), n_events + 1);
   pull_frames (h, 0, 60);
-  gst_harness_teardown (h);
 }
 
 /* A flush drops what is inside, and what comes behind it is whole; as often as
  * one likes. */
 CHECK_MOCK_TEST (test_flushes)
 {
-  GstHarness *h = harness_new (ELEMENT "backend=cuda max-in-flight=2");
+  g_autoptr (CheckHarness) h =
+      harness_new (ELEMENT "backend=cuda max-in-flight=2");
   GstSegment segment;
 
   gst_segment_init (&segment, GST_FORMAT_TIME);
@@ -126,7 +120,6 @@ CHECK_MOCK_TEST (test_flushes)
     push_frames (h, 3, 5, TRUE);
     pull_frames (h, 3, 5);
   }
-  gst_harness_teardown (h);
 }
 
 /* A camera that is held between a flush and the segment that follows. */
@@ -152,7 +145,7 @@ camera_main (gpointer data)
 /* From another thread, while frames come. */
 CHECK_MOCK_TEST (test_flushes_while_frames_come)
 {
-  GstHarness *h = harness_new (ELEMENT "backend=cuda");
+  g_autoptr (CheckHarness) h = harness_new (ELEMENT "backend=cuda");
   Camera camera = {.h = h};
   GstSegment segment;
   GThread *thread;
@@ -173,7 +166,6 @@ CHECK_MOCK_TEST (test_flushes_while_frames_come)
   g_thread_join (thread);
   g_mutex_clear (&camera.held);
   gst_pad_push_event (h->srcpad, gst_event_new_eos ());
-  gst_harness_teardown (h);
 }
 
 /* What is inside when the element stops is let go of. */
@@ -215,10 +207,10 @@ push_until_full (gpointer data)
  * be stopped. */
 CHECK_LOOP_TEST (test_stop_while_downstream_blocks, check_is_mock () ? 2 : 0)
 {
-  GstHarness *h = harness_new (
+  g_autoptr (CheckHarness) h = harness_new (
       __i__ ? ELEMENT "backend=cuda max-in-flight=2 cuda-devices=<-1>"
             : ELEMENT "backend=cuda max-in-flight=2");
-  GstPad *src = gst_element_get_static_pad (h->element, "src");
+  g_autoptr (GstPad) src = gst_element_get_static_pad (h->element, "src");
   GThread *thread;
   guint n;
 
@@ -229,13 +221,11 @@ CHECK_LOOP_TEST (test_stop_while_downstream_blocks, check_is_mock () ? 2 : 0)
   gst_element_set_state (h->element, GST_STATE_NULL);
   n = GPOINTER_TO_UINT (g_thread_join (thread));
   fail_unless (n > 0 && n < 3000, "%u B-scans went in", n);
-  gst_object_unref (src);
-  gst_harness_teardown (h);
 }
 
 CHECK_MOCK_TEST (test_settings_change_while_playing)
 {
-  GstHarness *h = harness_new (ELEMENT "backend=cuda");
+  g_autoptr (CheckHarness) h = harness_new (ELEMENT "backend=cuda");
 
   for (guint i = 0; i < 60; i++) {
     if (i % 7 == 0)
@@ -247,7 +237,6 @@ CHECK_MOCK_TEST (test_settings_change_while_playing)
     check_push (h, noise_lines (h, i, TRUE), GST_FLOW_OK);
   }
   pull_frames (h, 0, 60);
-  gst_harness_teardown (h);
 }
 
 /* --- volumes -------------------------------------------------------------- */
@@ -296,7 +285,8 @@ CHECK_LOOP_TEST (test_volumes, check_is_mock () ? 2 : 0)
  * there. */
 CHECK_MOCK_TEST (test_volumes_are_used_again)
 {
-  GstHarness *h = harness_with_lines (VOLUMES "backend=cuda", VOLUME * LINES);
+  g_autoptr (CheckHarness) h =
+      harness_with_lines (VOLUMES "backend=cuda", VOLUME * LINES);
   guint n = 0;
 
   for (guint i = 0; i < 40; i++) {
@@ -309,7 +299,6 @@ CHECK_MOCK_TEST (test_volumes_are_used_again)
   }
   fail_unless (check_n_page_locked () <= n + 3, "%u blocks have become %u", n,
       check_n_page_locked ());
-  gst_harness_teardown (h);
 }
 
 static void
@@ -338,11 +327,10 @@ CHECK_MOCK_TEST (test_volumes_of_several_cameras)
   GstHarness *h[2];
 
   for (guint i = 0; i < 2; i++) {
-    gchar *text = g_strconcat (launch, i ? "cuda" : "cpu", NULL);
+    g_autofree gchar *text = g_strconcat (launch, i ? "cuda" : "cpu", NULL);
 
     h[i] = harness_with_lines (text, VOLUME * LINES);
     push_volumes (h[i], 0, VOLUME, i == 1);
-    g_free (text);
   }
   for (guint k = 0; k < 3; k++) {
     for (guint i = 0; i < VOLUME; i++) {
@@ -363,11 +351,10 @@ CHECK_MOCK_TEST (test_volumes_of_several_cameras)
 static GstHarness *
 harness_of_floats (const gchar *properties)
 {
-  gchar *launch = g_strconcat (VOLUMES, properties, NULL);
+  g_autofree gchar *launch = g_strconcat (VOLUMES, properties, NULL);
   GstHarness *h = harness_with_lines (launch, VOLUME * LINES);
 
   gst_harness_set_sink_caps_str (h, "other/tensors");
-  g_free (launch);
   return h;
 }
 
@@ -383,7 +370,7 @@ CHECK_LOOP_TEST (test_volumes_of_floats, check_is_mock () ? 2 : 0)
     push_volumes (h[0], first, first + VOLUME, FALSE);
     push_volumes (h[1], first, first + VOLUME, TRUE);
     for (guint i = first; i < first + VOLUME; i++) {
-      GstBuffer *a = check_pull (h[0]), *b = check_pull (h[1]);
+      g_autoptr (GstBuffer) a = check_pull (h[0]), b = check_pull (h[1]);
       GstMapInfo x, y;
 
       gst_buffer_map (a, &x, GST_MAP_READ);
@@ -395,8 +382,6 @@ CHECK_LOOP_TEST (test_volumes_of_floats, check_is_mock () ? 2 : 0)
       fail_unless_equals_uint64 (GST_BUFFER_PTS (b), i * GST_MSECOND);
       gst_buffer_unmap (a, &x);
       gst_buffer_unmap (b, &y);
-      gst_buffer_unref (a);
-      gst_buffer_unref (b);
     }
   }
   gst_harness_teardown (h[0]);
@@ -407,7 +392,8 @@ CHECK_LOOP_TEST (test_volumes_of_floats, check_is_mock () ? 2 : 0)
 CHECK_MOCK_TEST (test_volumes_with_lines_left_over)
 {
   const guint lines = 3 * LINES + 5, n = 8 * lines / LINES;
-  GstHarness *h = harness_with_lines (VOLUMES "backend=cuda", lines);
+  g_autoptr (CheckHarness) h =
+      harness_with_lines (VOLUMES "backend=cuda", lines);
 
   for (guint i = 0; i < 8; i++) {
     GstBuffer *buffer = gst_harness_create_buffer (h, lines * WIDTH * 2);
@@ -432,13 +418,13 @@ CHECK_MOCK_TEST (test_volumes_with_lines_left_over)
     GST_BUFFER_PTS (image) = i * GST_MSECOND;
     check_image (image, i);
   }
-  gst_harness_teardown (h);
 }
 
 /* All devices are lost while volumes are on them. */
 CHECK_MOCK_TEST (test_cpu_does_volumes)
 {
-  GstHarness *h = harness_with_lines (VOLUMES "backend=auto", VOLUME * LINES);
+  g_autoptr (CheckHarness) h =
+      harness_with_lines (VOLUMES "backend=auto", VOLUME * LINES);
 
   g_setenv ("IMK_MOCK_DELAY_US", "300", TRUE);
   push_volumes (h, 0, VOLUME, TRUE);
@@ -450,11 +436,9 @@ CHECK_MOCK_TEST (test_cpu_does_volumes)
   imk_inject_failure (0, FALSE);
   fail_unless_equals_uint64 (check_stat (h->element, "lost-frames"), 0);
   fail_unless_equals_uint64 (check_stat (h->element, "frames"), N_FRAMES);
-  gst_harness_teardown (h);
 }
 
-/* --- a card ---------------------------------------------------------------
- */
+/* --- a card --------------------------------------------------------------- */
 
 CHECK_CASE ("card", NULL, NULL)
 

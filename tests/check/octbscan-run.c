@@ -74,14 +74,14 @@ Expected
 expect (ImkOctbscanConfig *c, guint n, guint every)
 {
   Expected e = {.n = n, .n_ascans = imk_octbscan_n_ascans (c)};
-  gfloat *rows = g_new0 (gfloat, MAX_BSCANS * e.n_ascans);
+  g_autofree gfloat *rows = g_new0 (gfloat, MAX_BSCANS * e.n_ascans);
   guint size = e.n_ascans * DEPTHS;
   ImkOctbscan *kernel = NULL;
   ImkError error;
 
   check_ok (imk_octbscan_new (IMK_BACKEND_CPU, c, &kernel, &error), &error);
   for (guint i = 0; i < n; i++) {
-    GstBuffer *buffer = bscan_new (i);
+    g_autoptr (GstBuffer) buffer = bscan_new (i);
     gboolean shows = (i + 1) % every == 0 || i + 1 == n;
     guint k = e.n_images;
     GstMapInfo map;
@@ -120,7 +120,6 @@ expect (ImkOctbscanConfig *c, guint n, guint every)
           (gfloat) c->linear_min, (gfloat) c->linear_max);
     }
     gst_buffer_unmap (buffer, &map);
-    gst_buffer_unref (buffer);
   }
   for (; e.n_volumes < e.n_images / VOLUME; e.n_volumes++) {
     ImkImage in = image_of (rows + e.n_volumes * VOLUME * e.n_ascans,
@@ -136,7 +135,6 @@ expect (ImkOctbscanConfig *c, guint n, guint every)
         VOLUME * e.n_ascans, (gfloat) c->range_min, (gfloat) c->range_max);
   }
   imk_octbscan_free (kernel);
-  g_free (rows);
   return e;
 }
 

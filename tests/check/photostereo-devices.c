@@ -17,7 +17,7 @@ static gchar *lights;
 static void
 write_lights (void)
 {
-  GString *text = g_string_new (NULL);
+  g_autoptr (GString) text = g_string_new (NULL);
 
   for (guint i = 0; i < N_LIGHTS; i++) {
     gdouble phi = 2 * G_PI * i / N_LIGHTS, z = i % 2 ? 0.9 : 0.8;
@@ -32,7 +32,6 @@ write_lights (void)
   }
   lights = check_path_of ("lights.txt");
   fail_unless (g_file_set_contents (lights, text->str, -1, NULL));
-  g_string_free (text, TRUE);
 }
 
 /* Of a test that needs several. */
@@ -97,6 +96,8 @@ ps_free (Ps *ps)
   fail_unless_equals_int (check_n_live (), 0);
 }
 
+G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC (Ps, ps_free)
+
 static void
 ps_caps (Ps *ps, const gchar *format, gint height)
 {
@@ -157,7 +158,7 @@ ps_tell (Ps *ps, GString *told)
 static GString *
 run (const gchar *properties, const gchar *format, gint height)
 {
-  Ps ps = ps_new (properties);
+  g_auto (Ps) ps = ps_new (properties);
   GString *told = g_string_new (NULL);
 
   ps_caps (&ps, format, height);
@@ -168,7 +169,6 @@ run (const gchar *properties, const gchar *format, gint height)
   fail_unless (gst_harness_push_event (ps.sink, gst_event_new_eos ()));
   ps_tell (&ps, told);
   fail_unless (told->len > (gsize) (3 * N_PADS * WIDTH * height));
-  ps_free (&ps);
   return told;
 }
 
@@ -340,18 +340,16 @@ CHECK_TEST (test_results_of_several_are_page_locked)
 
   need_devices ();
   for (guint i = 0; i < 2; i++) {
-    Ps ps = ps_new (properties[i]);
+    g_auto (Ps) ps = ps_new (properties[i]);
 
     ps_caps (&ps, "GRAY8", HEIGHT);
     ps_push_set (&ps);
     for (guint k = 0; k < N_PADS; k++) {
-      GstBuffer *buffer = check_pull (ps.pads[k]);
+      g_autoptr (GstBuffer) buffer = check_pull (ps.pads[k]);
 
       fail_unless_equals_string (
           gst_imaging_buffer_memory_name (buffer), memories[i]);
-      gst_buffer_unref (buffer);
     }
-    ps_free (&ps);
   }
 }
 
@@ -390,7 +388,7 @@ interrupt (Ps *ps, guint how)
 static GString *
 run_interrupted (const gchar *properties, guint how)
 {
-  Ps ps = ps_new (properties);
+  g_auto (Ps) ps = ps_new (properties);
   GString *told = g_string_new (NULL);
 
   ps_caps (&ps, "grbg", HEIGHT);
@@ -402,7 +400,6 @@ run_interrupted (const gchar *properties, guint how)
   if (how < 4)
     fail_unless (gst_harness_push_event (ps.sink, gst_event_new_eos ()));
   ps_tell (&ps, told);
-  ps_free (&ps);
   return told;
 }
 
@@ -436,9 +433,9 @@ CHECK_MOCK_TEST (test_a_device_that_goes_is_an_error)
 
   for (guint i = 0; i < G_N_ELEMENTS (pictures); i++)
     for (guint strips = 0; strips < 2; strips++) {
-      Ps ps = ps_new (strips ? "backend=cuda cuda-devices=<-1> "
-                               "memory-limit=30000"
-                             : "backend=cuda cuda-devices=<-1>");
+      g_auto (Ps) ps = ps_new (strips ? "backend=cuda cuda-devices=<-1> "
+                                        "memory-limit=30000"
+                                      : "backend=cuda cuda-devices=<-1>");
       GstFlowReturn flow = GST_FLOW_OK;
 
       if (pictures[i] == 0)
@@ -450,13 +447,11 @@ CHECK_MOCK_TEST (test_a_device_that_goes_is_an_error)
         flow = gst_harness_push (ps.sink, check_noise (&ps.info, k));
       }
       fail_unless (flow != GST_FLOW_OK);
-      check_message_says (check_message (ps.bus, GST_MESSAGE_ERROR),
-          GST_LIBRARY_ERROR, GST_LIBRARY_ERROR_FAILED,
-          "mock device 1 has fallen off the bus");
+      check_error (
+          ps.bus, LIBRARY, FAILED, "mock device 1 has fallen off the bus");
       for (guint k = 0; k < N_PADS; k++)
         fail_unless (gst_harness_try_pull (ps.pads[k]) == NULL);
       check_lose_device (-1);
-      ps_free (&ps);
     }
 }
 
@@ -488,9 +483,8 @@ CHECK_MOCK_TEST (test_auto_takes_the_cpu_when_a_device_is_gone)
   check_lose_device (2);
   gst_harness_set_src_caps_str (
       ps.sink, "video/x-raw,format=GRAY8,width=520,height=520,framerate=25/1");
-  check_message_says (check_message (ps.bus, GST_MESSAGE_WARNING),
-      GST_LIBRARY_ERROR, GST_LIBRARY_ERROR_FAILED,
-      "mock device 2 has fallen off the bus");
+  check_warning (
+      ps.bus, LIBRARY, FAILED, "mock device 2 has fallen off the bus");
   for (guint i = 0; i < 3; i++)
     check_push (ps.sink, check_noise (&ps.info, i), GST_FLOW_OK);
   gst_buffer_unref (check_pull (ps.pads[0]));
@@ -508,7 +502,8 @@ CHECK_MOCK_TEST (test_no_failure_goes_unsaid)
   gulong n = 0, made = 0;
 
   while (made >= n) {
-    Ps ps = ps_new ("backend=cuda cuda-devices=<-1> update-interval=4");
+    g_auto (Ps) ps =
+        ps_new ("backend=cuda cuda-devices=<-1> update-interval=4");
     GstFlowReturn flow = GST_FLOW_OK;
 
     imk_inject_failure (++n, FALSE);
@@ -520,7 +515,6 @@ CHECK_MOCK_TEST (test_no_failure_goes_unsaid)
                      check_count_messages (ps.bus, GST_MESSAGE_ERROR) > 0,
         "call %lu: %s and no error", n, gst_flow_get_name (flow));
     fail_unless (n < 5000, "no end to calls");
-    ps_free (&ps);
   }
   fail_unless (n > 100, "%lu calls", n);
 }

@@ -48,7 +48,7 @@ write_file (const gchar *name, const gchar *text)
 static gchar *
 write_lights (guint n)
 {
-  GString *text = g_string_new (NULL);
+  g_autoptr (GString) text = g_string_new (NULL);
   gchar buffer[3][G_ASCII_DTOSTR_BUF_SIZE], *path;
 
   g_string_append_printf (text, "%u\n", n);
@@ -62,7 +62,6 @@ write_lights (guint n)
         text, "%u.png %s %s %s\n", i, buffer[0], buffer[1], buffer[2]);
   }
   path = write_file ("lights.lp", text->str);
-  g_string_free (text, TRUE);
   return path;
 }
 
@@ -116,6 +115,8 @@ ps_free (Ps *ps)
   gst_object_unref (ps->element);
   fail_unless_equals_int (check_n_live (), 0);
 }
+
+G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC (Ps, ps_free)
 
 static void
 ps_caps_of (Ps *ps, const gchar *format, gint width, gint height)
@@ -198,7 +199,7 @@ ps_push_set (Ps *ps)
 static void
 check_tensor (GstHarness *h, const gdouble *values, guint n, gdouble tolerance)
 {
-  GstBuffer *buffer = check_pull (h);
+  g_autoptr (GstBuffer) buffer = check_pull (h);
   GstMapInfo map;
   const gfloat *found;
 
@@ -210,7 +211,6 @@ check_tensor (GstHarness *h, const gdouble *values, guint n, gdouble tolerance)
         "%f at pixel %u, channel %u; expected %f", found[i], i / n, i % n,
         values[i % n]);
   gst_buffer_unmap (buffer, &map);
-  gst_buffer_unref (buffer);
 }
 
 static void
@@ -236,7 +236,7 @@ next_message (Ps *ps, const gchar *name)
 static void
 check_progress (Ps *ps, guint lights, gboolean final)
 {
-  GstMessage *message = next_message (ps, "photostereo-progress");
+  g_autoptr (GstMessage) message = next_message (ps, "photostereo-progress");
   const GstStructure *s = gst_message_get_structure (message);
   guint found, size;
   gboolean is_final;
@@ -259,7 +259,6 @@ check_progress (Ps *ps, guint lights, gboolean final)
                gst_structure_has_field (s, "frame") &&
                gst_structure_has_field (s, "backend") &&
                gst_structure_has_field (s, "version"));
-  gst_message_unref (message);
 }
 
 /* --- tests ---------------------------------------------------------------- */
@@ -275,7 +274,7 @@ CHECK_TEST (test_every_format_gives_the_plane)
 
   for (guint cuda = 0; cuda < 2; cuda++)
     for (guint i = 0; i < G_N_ELEMENTS (formats); i++) {
-      Ps ps = ps_new (
+      g_auto (Ps) ps = ps_new (
           cuda ? "backend=cuda" : "backend=cpu", "normal albedo ambient", NULL);
       gboolean grey = g_str_has_prefix (formats[i], "GRAY");
       gdouble ambient[3] = {0};
@@ -289,7 +288,6 @@ CHECK_TEST (test_every_format_gives_the_plane)
       check_tensor (ps.albedo, albedo, grey ? 1 : 3, 0.003);
       check_tensor (ps.ambient, ambient, grey ? 1 : 3, 0.002);
       check_progress (&ps, N_LIGHTS, TRUE);
-      ps_free (&ps);
     }
 }
 
@@ -298,8 +296,8 @@ static void
 check_first_pixel (
     GstHarness *h, const gchar *format, const guint *expected, guint n)
 {
-  GstBuffer *buffer = check_pull (h);
-  GstCaps *caps = gst_pad_get_current_caps (h->sinkpad);
+  g_autoptr (GstBuffer) buffer = check_pull (h);
+  g_autoptr (GstCaps) caps = gst_pad_get_current_caps (h->sinkpad);
   const gchar *found =
       gst_structure_get_string (gst_caps_get_structure (caps, 0), "format");
   gboolean wide = g_str_has_suffix (format, "_LE");
@@ -314,22 +312,19 @@ check_first_pixel (
         "%s sample %u is %d, expected %u", format, i, value, expected[i]);
   }
   gst_buffer_unmap (buffer, &map);
-  gst_buffer_unref (buffer);
-  gst_caps_unref (caps);
 }
 
 static void
 check_refused (
     const gchar *properties, GQuark domain, gint code, const gchar *words)
 {
-  Ps ps = ps_new (properties, "normal", NULL);
+  g_auto (Ps) ps = ps_new (properties, "normal", NULL);
 
   ps_caps (&ps, "GRAY8");
   gst_harness_push (ps.sink, picture (&ps, 0));
   check_message_says (
       check_message (ps.bus, GST_MESSAGE_ERROR), domain, code, words);
   check_no_buffer (ps.normal);
-  ps_free (&ps);
 }
 
 /* Samples of @bits in the low bits, in GRAY8 or GRAY16_LE. */
@@ -358,14 +353,13 @@ CHECK_TEST (test_mosaics_of_sensors_have_8_to_16_bits)
         g_autofree gchar *properties =
             g_strdup_printf ("backend=%s bayer-pattern=%s bit-depth=%u",
                 cuda ? "cuda" : "cpu", patterns[i], bits);
-        Ps ps = ps_new (properties, "normal albedo", NULL);
+        g_auto (Ps) ps = ps_new (properties, "normal albedo", NULL);
 
         ps_caps (&ps, bits == 8 ? "GRAY8" : "GRAY16_LE");
         for (guint k = 0; k < N_LIGHTS; k++)
           check_push (ps.sink, raw_picture (&ps, k, bits), GST_FLOW_OK);
         check_tensor (ps.normal, normal_, 3, 0.005);
         check_tensor (ps.albedo, albedo, 3, 0.003);
-        ps_free (&ps);
       }
 }
 
@@ -410,7 +404,7 @@ CHECK_TEST (test_a_set_that_does_not_fit_the_device_waits_outside)
 
 CHECK_TEST (test_pictures_that_wait_go_with_a_flush_and_with_the_element)
 {
-  Ps ps = ps_new (STRIPS, "normal", NULL);
+  g_auto (Ps) ps = ps_new (STRIPS, "normal", NULL);
   GstSegment segment;
 
   gst_segment_init (&segment, GST_FORMAT_TIME);
@@ -422,13 +416,12 @@ CHECK_TEST (test_pictures_that_wait_go_with_a_flush_and_with_the_element)
       gst_harness_push_event (ps.sink, gst_event_new_flush_stop (TRUE)));
   gst_harness_push_event (ps.sink, gst_event_new_segment (&segment));
   ps_push (&ps, 0); /* and again, without complaint */
-  ps_free (&ps);
 }
 
 /* Also when there is nobody upstream to hear of it. */
 CHECK_LOOP_TEST (test_a_result_that_nobody_takes_is_said, 2)
 {
-  Ps ps = ps_new ("", "normal", "video/x-raw,width=3");
+  g_auto (Ps) ps = ps_new ("", "normal", "video/x-raw,width=3");
 
   ps_caps (&ps, "GRAY8");
   ps_push (&ps, 0);
@@ -436,15 +429,13 @@ CHECK_LOOP_TEST (test_a_result_that_nobody_takes_is_said, 2)
     gst_harness_push_event (ps.sink, gst_event_new_eos ());
   else
     g_signal_emit_by_name (ps.element, "finish-set");
-  check_message_says (check_message (ps.bus, GST_MESSAGE_ERROR),
-      GST_STREAM_ERROR, GST_STREAM_ERROR_FAILED, "stream error");
-  ps_free (&ps);
+  check_error (ps.bus, STREAM, FAILED, "stream error");
 }
 
 /* Also of one that is asked for in the middle of a set. */
 CHECK_TEST (test_a_late_pad_has_the_segment)
 {
-  Ps ps = ps_new ("", "normal", NULL);
+  g_auto (Ps) ps = ps_new ("", "normal", NULL);
   GstHarness *late, *outputs[2];
   GstSegment segment;
 
@@ -460,16 +451,14 @@ CHECK_TEST (test_a_late_pad_has_the_segment)
   outputs[0] = ps.normal;
   outputs[1] = late;
   for (guint i = 0; i < 2; i++) {
-    GstEvent *event =
+    g_autoptr (GstEvent) event =
         gst_pad_get_sticky_event (outputs[i]->sinkpad, GST_EVENT_SEGMENT, 0);
 
     gst_buffer_unref (check_pull (outputs[i]));
     gst_event_copy_segment (event, &segment);
     fail_unless_equals_uint64 (segment.start, 10 * GST_SECOND);
-    gst_event_unref (event);
   }
   gst_harness_teardown (late);
-  ps_free (&ps);
 }
 
 CHECK_TEST (test_downstream_chooses_the_encoding)
@@ -478,7 +467,7 @@ CHECK_TEST (test_downstream_chooses_the_encoding)
   const guint down8[] = {174, 67, 230};
   const guint n16[] = {44564, 48496, 58982, 65535};
   const guint a8[] = {179, 179, 179}, a16[] = {45874};
-  Ps ps = ps_new ("", "normal albedo", "video/x-raw");
+  g_auto (Ps) ps = ps_new ("", "normal albedo", "video/x-raw");
 
   ps_caps (&ps, "RGB");
   ps_push_set (&ps);
@@ -497,7 +486,6 @@ CHECK_TEST (test_downstream_chooses_the_encoding)
   ps_caps (&ps, "GRAY8");
   ps_push_set (&ps);
   check_first_pixel (ps.albedo, "GRAY16_LE", a16, 1);
-  ps_free (&ps);
 }
 
 /* Fails unless offset + scale * sample of the first pixel is @values. */
@@ -529,10 +517,10 @@ static void
 check_quantity (
     GstHarness *h, const gchar *name, const gdouble *values, gdouble tolerance)
 {
-  GstCaps *caps = gst_pad_get_current_caps (h->sinkpad);
+  g_autoptr (GstCaps) caps = gst_pad_get_current_caps (h->sinkpad);
   const gchar *format =
       gst_structure_get_string (gst_caps_get_structure (caps, 0), "format");
-  GstBuffer *buffer = check_pull (h);
+  g_autoptr (GstBuffer) buffer = check_pull (h);
   GstCustomMeta *meta =
       gst_buffer_get_custom_meta (buffer, "GstImagingQuantity");
   gdouble scale, offset, step, row, last;
@@ -568,8 +556,6 @@ check_quantity (
         scale * sample + offset, values[i]);
   }
   gst_buffer_unmap (buffer, &map);
-  gst_buffer_unref (buffer);
-  gst_caps_unref (caps);
 }
 
 CHECK_TEST (test_samples_tell_what_they_stand_for)
@@ -585,20 +571,20 @@ CHECK_TEST (test_samples_tell_what_they_stand_for)
   for (guint i = 0; i < 2 * G_N_ELEMENTS (cases); i++) {
     g_autofree gchar *properties =
         g_strdup_printf ("mm-per-pixel=0.25 backend=%s", backends[i % 2]);
-    Ps ps = ps_new (properties, "normal albedo ambient", cases[i / 2].caps);
+    g_auto (Ps) ps =
+        ps_new (properties, "normal albedo ambient", cases[i / 2].caps);
 
     ps_caps (&ps, "RGBA64_LE");
     ps_push_set (&ps);
     check_quantity (ps.normal, "normal", normal_, cases[i / 2].half + 2e-4);
     check_quantity (ps.albedo, "albedo", albedo, cases[i / 2].half + 2e-4);
-    ps_free (&ps);
   }
 }
 
 CHECK_TEST (test_y_down_goes_from_row_to_row)
 {
-  Ps ps = ps_new ("mm-per-pixel=0.25 y-axis=down", "normal", NULL);
-  GstBuffer *buffer;
+  g_auto (Ps) ps = ps_new ("mm-per-pixel=0.25 y-axis=down", "normal", NULL);
+  g_autoptr (GstBuffer) buffer = NULL;
   const GstStructure *s;
   gdouble row, origin;
 
@@ -611,13 +597,11 @@ CHECK_TEST (test_y_down_goes_from_row_to_row)
       "axis-1-origin", G_TYPE_DOUBLE, &origin, NULL));
   fail_unless_equals_float (row, 0.25);
   fail_unless_equals_float (origin, 0);
-  gst_buffer_unref (buffer);
-  ps_free (&ps);
 }
 
 CHECK_TEST (test_a_set_ends_by_count_and_the_next_begins)
 {
-  Ps ps = ps_new ("", "normal", NULL);
+  g_auto (Ps) ps = ps_new ("", "normal", NULL);
 
   ps_caps (&ps, "GRAY16_LE");
   for (guint set = 0; set < 3; set++) {
@@ -628,12 +612,11 @@ CHECK_TEST (test_a_set_ends_by_count_and_the_next_begins)
     check_tensor (ps.normal, normal_, 3, 5e-4);
     check_progress (&ps, N_LIGHTS, TRUE);
   }
-  ps_free (&ps);
 }
 
 CHECK_TEST (test_a_set_ends_by_set_size_signal_eos_and_caps)
 {
-  Ps ps = ps_new ("set-size=5", "normal", NULL);
+  g_auto (Ps) ps = ps_new ("set-size=5", "normal", NULL);
 
   ps_caps (&ps, "GRAY16_LE");
   for (guint i = 0; i < 5; i++)
@@ -649,25 +632,22 @@ CHECK_TEST (test_a_set_ends_by_set_size_signal_eos_and_caps)
     ps_push (&ps, i);
   ps_caps (&ps, "GRAY8"); /* what there is is solved first */
   check_tensor (ps.normal, normal_, 3, 5e-4);
-  check_message_says (check_message (ps.bus, GST_MESSAGE_WARNING),
-      GST_STREAM_ERROR, GST_STREAM_ERROR_FAILED, "3 of 5 pictures");
+  check_warning (ps.bus, STREAM, FAILED, "3 of 5 pictures");
   for (guint i = 0; i < 4; i++)
     ps_push (&ps, i);
   fail_unless (gst_harness_push_event (ps.sink, gst_event_new_eos ()));
   check_tensor (ps.normal, normal_, 3, 0.01);
-  check_message_says (check_message (ps.bus, GST_MESSAGE_WARNING),
-      GST_STREAM_ERROR, GST_STREAM_ERROR_FAILED, "4 of 5 pictures");
+  check_warning (ps.bus, STREAM, FAILED, "4 of 5 pictures");
   fail_unless_equals_int (
       check_count_messages (ps.bus, GST_MESSAGE_ERROR | GST_MESSAGE_WARNING),
       0);
-  ps_free (&ps);
 }
 
 CHECK_TEST (test_too_few_pictures_are_said)
 {
   const gdouble nothing[] = {0, 0, 0};
   const gdouble mean[] = {(shade (0) + shade (1)) / 2};
-  Ps ps = ps_new ("", "normal ambient", NULL);
+  g_auto (Ps) ps = ps_new ("", "normal ambient", NULL);
 
   ps_caps (&ps, "GRAY16_LE");
   ps_push (&ps, 0);
@@ -675,15 +655,13 @@ CHECK_TEST (test_too_few_pictures_are_said)
   fail_unless (gst_harness_push_event (ps.sink, gst_event_new_eos ()));
   check_tensor (ps.normal, nothing, 3, 0);
   check_tensor (ps.ambient, mean, 1, 1e-4);
-  check_message_says (check_message (ps.bus, GST_MESSAGE_WARNING),
-      GST_STREAM_ERROR, GST_STREAM_ERROR_FAILED, "2 of 8 pictures");
-  ps_free (&ps);
+  check_warning (ps.bus, STREAM, FAILED, "2 of 8 pictures");
 }
 
 /* Who says which light a picture is of has none in the wrong place. */
 CHECK_TEST (test_lights_may_be_left_out_by_name)
 {
-  Ps ps = ps_new ("index-source=offset", "normal", NULL);
+  g_auto (Ps) ps = ps_new ("index-source=offset", "normal", NULL);
 
   ps_caps (&ps, "GRAY16_LE");
   for (guint i = 0; i < N_LIGHTS; i += 2) {
@@ -697,7 +675,6 @@ CHECK_TEST (test_lights_may_be_left_out_by_name)
   fail_unless_equals_int (
       check_count_messages (ps.bus, GST_MESSAGE_ERROR | GST_MESSAGE_WARNING),
       0);
-  ps_free (&ps);
 }
 
 CHECK_TEST (test_a_mask_without_a_pixel_is_said)
@@ -707,7 +684,7 @@ CHECK_TEST (test_a_mask_without_a_pixel_is_said)
   const guint64 dims[] = {HEIGHT, WIDTH};
   const guint8 bytes[HEIGHT * WIDTH] = {0};
   const gdouble nothing[] = {0, 0, 0};
-  Ps ps;
+  g_auto (Ps) ps;
 
   fail_unless (gst_imaging_npy_save (
       path, GST_IMAGING_ND_ARRAY_TYPE_U8, 2, dims, bytes, NULL));
@@ -715,15 +692,12 @@ CHECK_TEST (test_a_mask_without_a_pixel_is_said)
   ps_caps (&ps, "GRAY8");
   ps_push_set (&ps);
   check_tensor (ps.normal, nothing, 3, 0);
-  check_message_says (check_message (ps.bus, GST_MESSAGE_WARNING),
-      GST_STREAM_ERROR, GST_STREAM_ERROR_FAILED,
-      "mask-location is 0 everywhere");
-  ps_free (&ps);
+  check_warning (ps.bus, STREAM, FAILED, "mask-location is 0 everywhere");
 }
 
 CHECK_TEST (test_a_flush_drops_the_set)
 {
-  Ps ps = ps_new ("", "normal", NULL);
+  g_auto (Ps) ps = ps_new ("", "normal", NULL);
 
   ps_caps (&ps, "GRAY16_LE");
   for (guint i = 3; i < 8; i++)
@@ -739,12 +713,12 @@ CHECK_TEST (test_a_flush_drops_the_set)
   ps_push_set (&ps);
   check_tensor (ps.normal, normal_, 3, 5e-4);
   check_no_buffer (ps.normal);
-  ps_free (&ps);
 }
 
 CHECK_TEST (test_updates_show_the_set_so_far)
 {
-  Ps ps = ps_new ("update-interval=3 next-light=true", "normal quality", NULL);
+  g_auto (Ps) ps =
+      ps_new ("update-interval=3 next-light=true", "normal quality", NULL);
   GstMessage *message;
   guint index;
 
@@ -761,12 +735,11 @@ CHECK_TEST (test_updates_show_the_set_so_far)
   gst_message_unref (message);
   check_progress (&ps, 6, FALSE);
   check_progress (&ps, 8, TRUE);
-  ps_free (&ps);
 }
 
 CHECK_TEST (test_stop_below_ends_the_set_early)
 {
-  Ps ps = ps_new ("update-interval=3 stop-below=1", "normal", NULL);
+  g_auto (Ps) ps = ps_new ("update-interval=3 stop-below=1", "normal", NULL);
 
   ps_caps (&ps, "GRAY16_LE");
   for (guint set = 0; set < 2; set++) {
@@ -777,7 +750,6 @@ CHECK_TEST (test_stop_below_ends_the_set_early)
     fail_unless_equals_int (
         check_count_messages (ps.bus, GST_MESSAGE_ELEMENT), 0);
   }
-  ps_free (&ps);
 }
 
 static GstBuffer *
@@ -794,7 +766,7 @@ with_index (GstBuffer *buffer, guint index)
 CHECK_TEST (test_pictures_may_say_their_light)
 {
   for (guint by_meta = 0; by_meta < 2; by_meta++) {
-    Ps ps = ps_new (
+    g_auto (Ps) ps = ps_new (
         by_meta ? "index-source=meta" : "index-source=offset", "normal", NULL);
 
     ps_caps (&ps, "GRAY16_LE");
@@ -807,7 +779,6 @@ CHECK_TEST (test_pictures_may_say_their_light)
           ps.sink, by_meta ? with_index (buffer, light) : buffer, GST_FLOW_OK);
     }
     check_tensor (ps.normal, normal_, 3, 5e-4);
-    ps_free (&ps);
   }
 }
 
@@ -856,7 +827,7 @@ CHECK_TEST (test_bands_have_one_normal_and_an_albedo_each)
     /* strips need room for a row of all bands */
     const gchar *other = others[bands < 16 ? k / 4 : k / 8];
     g_autofree gchar *all = g_strdup_printf ("bands=%u %s", bands, other);
-    Ps ps = ps_new (all, "normal albedo ambient", NULL);
+    g_auto (Ps) ps = ps_new (all, "normal albedo ambient", NULL);
 
     ps_caps (&ps, k % 2 ? "GRAY8" : "GRAY16_LE");
     for (guint set = 0; set < 2; set++) {
@@ -868,7 +839,6 @@ CHECK_TEST (test_bands_have_one_normal_and_an_albedo_each)
       check_tensor (ps.ambient, ambient, bands, 0.002);
       check_progress (&ps, N_LIGHTS, TRUE);
     }
-    ps_free (&ps);
   }
 }
 
@@ -879,9 +849,9 @@ CHECK_TEST (test_bands_are_pictures_below_each_other)
   for (guint k = 0; k < 2; k++) {
     g_autofree gchar *caps =
         g_strdup_printf ("video/x-raw,format=%s", formats[k]);
-    Ps ps = ps_new ("bands=5", "albedo", caps);
+    g_auto (Ps) ps = ps_new ("bands=5", "albedo", caps);
     guint scale = k ? 65535 : 255;
-    GstBuffer *buffer;
+    g_autoptr (GstBuffer) buffer = NULL;
     GstMapInfo map;
 
     ps_caps_of (&ps, "GRAY16_LE", 32, HEIGHT); /* rows without padding */
@@ -897,14 +867,12 @@ CHECK_TEST (test_bands_are_pictures_below_each_other)
           "%u at pixel %u, expected %g", found, i, expected);
     }
     gst_buffer_unmap (buffer, &map);
-    gst_buffer_unref (buffer);
-    ps_free (&ps);
   }
 }
 
 CHECK_TEST (test_three_bands_are_a_colour_picture)
 {
-  Ps ps = ps_new ("bands=3", "albedo", "video/x-raw,format=RGB");
+  g_auto (Ps) ps = ps_new ("bands=3", "albedo", "video/x-raw,format=RGB");
   guint expected[3];
 
   for (guint band = 0; band < 3; band++)
@@ -912,13 +880,13 @@ CHECK_TEST (test_three_bands_are_a_colour_picture)
   ps_caps (&ps, "GRAY16_LE");
   ps_push_bands (&ps, 3, "by-light", 0, 3 * N_LIGHTS);
   check_first_pixel (ps.albedo, "RGB", expected, 3);
-  ps_free (&ps);
 }
 
 /* Updates and the end of a set go by lights with all their bands. */
 CHECK_TEST (test_sets_of_bands_are_counted_in_lights)
 {
-  Ps ps = ps_new ("bands=4 update-interval=3 stop-below=1", "normal", NULL);
+  g_auto (Ps) ps =
+      ps_new ("bands=4 update-interval=3 stop-below=1", "normal", NULL);
 
   ps_caps (&ps, "GRAY16_LE");
   for (guint set = 0; set < 2; set++) {
@@ -929,12 +897,9 @@ CHECK_TEST (test_sets_of_bands_are_counted_in_lights)
   }
   ps_push_bands (&ps, 4, "by-light", 0, 4 * 5 + 3);
   fail_unless (gst_harness_push_event (ps.sink, gst_event_new_eos ()));
-  check_message_says (check_message (ps.bus, GST_MESSAGE_WARNING),
-      GST_STREAM_ERROR, GST_STREAM_ERROR_FAILED, "5 of 8 lights");
-  check_message_says (check_message (ps.bus, GST_MESSAGE_WARNING),
-      GST_STREAM_ERROR, GST_STREAM_ERROR_FAILED,
-      "3 pictures of lights of which not all 4 bands");
-  ps_free (&ps);
+  check_warning (ps.bus, STREAM, FAILED, "5 of 8 lights");
+  check_warning (
+      ps.bus, STREAM, FAILED, "3 pictures of lights of which not all 4 bands");
 }
 
 static GstBuffer *
@@ -997,9 +962,8 @@ CHECK_TEST (test_sets_of_chosen_lights_are_counted_in_whole_ones)
       gst_message_get_structure (message), "lights", &found));
   fail_unless_equals_int (found, 3);
   gst_message_unref (message);
-  check_message_says (check_message (ps.bus, GST_MESSAGE_WARNING),
-      GST_STREAM_ERROR, GST_STREAM_ERROR_FAILED,
-      "2 pictures of lights of which not all 2 bands");
+  check_warning (
+      ps.bus, STREAM, FAILED, "2 pictures of lights of which not all 2 bands");
   ps_free (&ps);
 }
 
@@ -1024,7 +988,7 @@ CHECK_TEST (test_each_band_may_have_a_dark_frame)
 {
   g_autofree gchar *dark = write_dark (4, 3);
   g_autofree gchar *all = g_strdup_printf ("bands=4 dark-location=%s", dark);
-  Ps ps = ps_new (all, "ambient", NULL);
+  g_auto (Ps) ps = ps_new (all, "ambient", NULL);
   gdouble ambient[4] = {0};
 
   for (guint band = 0; band < 4; band++)
@@ -1034,14 +998,13 @@ CHECK_TEST (test_each_band_may_have_a_dark_frame)
   ps_caps (&ps, "GRAY8");
   ps_push_bands (&ps, 4, "by-light", 0, 4 * N_LIGHTS);
   check_tensor (ps.ambient, ambient, 4, 0.002);
-  ps_free (&ps);
 }
 
 CHECK_TEST (test_bad_bands_are_refused)
 {
   g_autofree gchar *dark = write_dark (3, 1);
   g_autofree gchar *all = g_strdup_printf ("bands=4 dark-location=%s", dark);
-  Ps ps;
+  g_auto (Ps) ps;
 
   check_refused (all, GST_RESOURCE_ERROR, GST_RESOURCE_ERROR_OPEN_READ,
       "[4, height, width] for each band");
@@ -1052,15 +1015,12 @@ CHECK_TEST (test_bad_bands_are_refused)
   ps = ps_new ("bands=2", "normal", NULL);
   ps_caps (&ps, "RGB");
   check_push (ps.sink, picture (&ps, 0), GST_FLOW_NOT_NEGOTIATED);
-  check_message_says (check_message (ps.bus, GST_MESSAGE_ERROR),
-      GST_LIBRARY_ERROR, GST_LIBRARY_ERROR_SETTINGS, "these have colours");
+  check_error (ps.bus, LIBRARY, SETTINGS, "these have colours");
   ps_free (&ps);
   ps = ps_new ("bands=2 index-source=meta", "normal", NULL);
   ps_caps (&ps, "GRAY8");
   check_push (ps.sink, with_index (picture (&ps, 0), 0), GST_FLOW_ERROR);
-  check_message_says (check_message (ps.bus, GST_MESSAGE_ERROR),
-      GST_STREAM_ERROR, GST_STREAM_ERROR_FORMAT, "and another one, \"band\"");
-  ps_free (&ps);
+  check_error (ps.bus, STREAM, FORMAT, "and another one, \"band\"");
 }
 
 /* --- indices ------------------------------------------------------------- */
@@ -1069,13 +1029,11 @@ static void
 check_bad_index (const gchar *properties, GstBuffer *(*spoil) (GstBuffer *),
     const gchar *words)
 {
-  Ps ps = ps_new (properties, "normal", NULL);
+  g_auto (Ps) ps = ps_new (properties, "normal", NULL);
 
   ps_caps (&ps, "GRAY8");
   check_push (ps.sink, spoil (picture (&ps, 0)), GST_FLOW_ERROR);
-  check_message_says (check_message (ps.bus, GST_MESSAGE_ERROR),
-      GST_STREAM_ERROR, GST_STREAM_ERROR_FORMAT, words);
-  ps_free (&ps);
+  check_error (ps.bus, STREAM, FORMAT, words);
 }
 
 static GstBuffer *
@@ -1101,7 +1059,7 @@ offset_none (GstBuffer *buffer)
 
 CHECK_TEST (test_bad_indices_are_refused)
 {
-  Ps ps;
+  g_auto (Ps) ps;
 
   check_bad_index ("index-source=offset", offset_8, "8 lights");
   check_bad_index ("index-source=offset", offset_huge, "8 lights");
@@ -1112,9 +1070,7 @@ CHECK_TEST (test_bad_indices_are_refused)
   ps_caps (&ps, "GRAY8");
   check_push (ps.sink, with_index (picture (&ps, 0), 5), GST_FLOW_OK);
   check_push (ps.sink, with_index (picture (&ps, 1), 5), GST_FLOW_ERROR);
-  check_message_says (check_message (ps.bus, GST_MESSAGE_ERROR),
-      GST_STREAM_ERROR, GST_STREAM_ERROR_FORMAT, "second picture");
-  ps_free (&ps);
+  check_error (ps.bus, STREAM, FORMAT, "second picture");
 }
 
 /* Fails unless caps are refused with these words. */
@@ -1187,14 +1143,12 @@ CHECK_TEST (test_lights_that_cannot_do_are_said_before)
   for (guint i = 0; i < G_N_ELEMENTS (files); i++) {
     g_autofree gchar *path = write_file ("few.lp", files[i]);
     g_autofree gchar *properties = g_strdup_printf ("lights-location=%s", path);
-    Ps ps = ps_new (properties, "normal", NULL);
+    g_auto (Ps) ps = ps_new (properties, "normal", NULL);
 
     ps_caps (&ps, "GRAY8"); /* no picture has come */
-    check_message_says (check_message (ps.bus, GST_MESSAGE_WARNING),
-        GST_LIBRARY_ERROR, GST_LIBRARY_ERROR_SETTINGS, words[i]);
+    check_warning (ps.bus, LIBRARY, SETTINGS, words[i]);
     fail_unless_equals_int (
         check_count_messages (ps.bus, GST_MESSAGE_WARNING), 0);
-    ps_free (&ps);
   }
 }
 
@@ -1209,7 +1163,7 @@ CHECK_TEST (test_many_pixels_without_normal_are_said)
       {150, "96.8 % of the pixels (there is no mask), 150 of 155"}};
 
   for (guint i = 0; i < G_N_ELEMENTS (cases); i++) {
-    Ps ps = ps_new ("", "normal", NULL);
+    g_auto (Ps) ps = ps_new ("", "normal", NULL);
 
     ps_caps (&ps, "GRAY8");
     for (guint j = 0; j < N_LIGHTS; j++) {
@@ -1226,11 +1180,9 @@ CHECK_TEST (test_many_pixels_without_normal_are_said)
       check_push (ps.sink, buffer, GST_FLOW_OK);
     }
     if (cases[i].words)
-      check_message_says (check_message (ps.bus, GST_MESSAGE_WARNING),
-          GST_STREAM_ERROR, GST_STREAM_ERROR_FAILED, cases[i].words);
+      check_warning (ps.bus, STREAM, FAILED, cases[i].words);
     fail_unless_equals_int (
         check_count_messages (ps.bus, GST_MESSAGE_WARNING), 0);
-    ps_free (&ps);
   }
 }
 
@@ -1301,7 +1253,7 @@ CHECK_TEST (test_lost_pictures_keep_their_places)
 /* An application that waits for the lamps keeps every tenth picture. */
 CHECK_TEST (test_pictures_that_are_picked_are_in_order)
 {
-  Ps ps = ps_new ("", "normal", NULL);
+  g_auto (Ps) ps = ps_new ("", "normal", NULL);
 
   ps_caps (&ps, "GRAY16_LE");
   for (guint i = 0; i < 2 * N_LIGHTS; i++) {
@@ -1316,14 +1268,14 @@ CHECK_TEST (test_pictures_that_are_picked_are_in_order)
     check_tensor (ps.normal, normal_, 3, 1e-4);
   fail_unless_equals_int (
       check_count_messages (ps.bus, GST_MESSAGE_WARNING), 0);
-  ps_free (&ps);
 }
 
 /* A plane in 8 pictures, in the order of the lights or not. */
 CHECK_TEST (test_lights_that_do_not_explain_the_pictures_are_said)
 {
   for (guint k = 0; k < 4; k++) {
-    Ps ps = ps_new (k / 2 ? "backend=cuda" : "backend=cpu", "normal", NULL);
+    g_auto (Ps) ps =
+        ps_new (k / 2 ? "backend=cuda" : "backend=cpu", "normal", NULL);
     GstMessage *message;
     gdouble residual = -2;
 
@@ -1336,15 +1288,13 @@ CHECK_TEST (test_lights_that_do_not_explain_the_pictures_are_said)
     gst_message_unref (message);
     if (k % 2) {
       fail_unless (residual > 0.08 && residual < 1, "residual %g", residual);
-      check_message_says (check_message (ps.bus, GST_MESSAGE_WARNING),
-          GST_STREAM_ERROR, GST_STREAM_ERROR_FAILED,
+      check_warning (ps.bus, STREAM, FAILED,
           "The lights do not explain the pictures: residuals are");
     } else {
       fail_unless (residual >= 0 && residual < 0.01, "residual %g", residual);
     }
     fail_unless_equals_int (
         check_count_messages (ps.bus, GST_MESSAGE_WARNING), 0);
-    ps_free (&ps);
   }
 }
 
@@ -1372,16 +1322,14 @@ CHECK_TEST (test_a_picture_among_the_lamps_is_said)
                         : "0 8 16\n6 -4 16\n-6 -4 16\n9 4 18\n");
     g_autofree gchar *properties =
         g_strdup_printf ("lights-location=%s %s", path, cases[i].properties);
-    Ps ps = ps_new (properties, "normal", NULL);
+    g_auto (Ps) ps = ps_new (properties, "normal", NULL);
 
     ps_caps (&ps, "GRAY8");
     if (cases[i].words)
-      check_message_says (check_message (ps.bus, GST_MESSAGE_WARNING),
-          GST_LIBRARY_ERROR, GST_LIBRARY_ERROR_SETTINGS, cases[i].words);
+      check_warning (ps.bus, LIBRARY, SETTINGS, cases[i].words);
     fail_unless_equals_int (
         check_count_messages (ps.bus, GST_MESSAGE_ERROR | GST_MESSAGE_WARNING),
         0);
-    ps_free (&ps);
   }
 }
 
@@ -1391,7 +1339,7 @@ CHECK_TEST (test_black_and_saturated_pictures_are_said)
 
   for (guint cuda = 0; cuda < 2; cuda++)
     for (guint value = 0; value < 256; value += 255) {
-      Ps ps = ps_new (
+      g_auto (Ps) ps = ps_new (
           cuda ? "backend=cuda" : "backend=cpu", "normal ambient", NULL);
       const gdouble ambient[] = {value / 255.0};
 
@@ -1405,14 +1353,11 @@ CHECK_TEST (test_black_and_saturated_pictures_are_said)
       check_tensor (ps.normal, nothing, 3, 0);
       check_tensor (ps.ambient, ambient, 1, 1e-6);
       if (value)
-        check_message_says (check_message (ps.bus, GST_MESSAGE_WARNING),
-            GST_STREAM_ERROR, GST_STREAM_ERROR_FAILED,
-            "100 % of the samples are clipped");
-      check_message_says (check_message (ps.bus, GST_MESSAGE_WARNING),
-          GST_STREAM_ERROR, GST_STREAM_ERROR_FAILED,
+        check_warning (
+            ps.bus, STREAM, FAILED, "100 % of the samples are clipped");
+      check_warning (ps.bus, STREAM, FAILED,
           "No pixel could be solved from 8 pictures: they are black or "
           "saturated");
-      ps_free (&ps);
     }
 }
 
@@ -1435,13 +1380,12 @@ push_overexposed (Ps *ps, guint n)
 static void
 check_clipped_share (Ps *ps, gdouble expected)
 {
-  GstMessage *message = next_message (ps, "photostereo-progress");
+  g_autoptr (GstMessage) message = next_message (ps, "photostereo-progress");
   gdouble share;
 
   fail_unless (gst_structure_get_double (
       gst_message_get_structure (message), "clipped-share", &share));
   fail_unless_equals_float (share, expected);
-  gst_message_unref (message);
 }
 
 CHECK_TEST (test_clipped_pictures_do_not_bend_the_plane_and_are_said)
@@ -1458,9 +1402,7 @@ CHECK_TEST (test_clipped_pictures_do_not_bend_the_plane_and_are_said)
     for (guint set = 0; set < 2; set++) { /* said once in each */
       push_overexposed (&ps, 3);
       check_tensor (ps.normal, normal_, 3, 1e-3);
-      check_message_says (check_message (ps.bus, GST_MESSAGE_WARNING),
-          GST_STREAM_ERROR, GST_STREAM_ERROR_FAILED,
-          "38 % of the samples are clipped");
+      check_warning (ps.bus, STREAM, FAILED, "38 % of the samples are clipped");
       check_clipped_share (&ps, 3.0 / N_LIGHTS); /* comes after that */
     }
     ps_push_set (&ps);
@@ -1473,7 +1415,7 @@ CHECK_TEST (test_clipped_pictures_do_not_bend_the_plane_and_are_said)
 
 CHECK_TEST (test_saturation_says_where_samples_are_clipped)
 {
-  Ps ps = ps_new ("saturation=40000", "quality", NULL);
+  g_auto (Ps) ps = ps_new ("saturation=40000", "quality", NULL);
   const gdouble nothing[] = {0, 0, 0, 0};
   g_autoptr (GstMessage) message = NULL;
 
@@ -1492,12 +1434,11 @@ CHECK_TEST (test_saturation_says_where_samples_are_clipped)
   message = check_message (ps.bus, GST_MESSAGE_ERROR);
   check_message_says (g_steal_pointer (&message), GST_LIBRARY_ERROR,
       GST_LIBRARY_ERROR_SETTINGS, "saturation is 300, but samples end at 255");
-  ps_free (&ps);
 }
 
 CHECK_TEST (test_rows_with_padding_are_read)
 {
-  Ps ps = ps_new ("", "normal", NULL);
+  g_auto (Ps) ps = ps_new ("", "normal", NULL);
 
   ps_caps (&ps, "GRAY16_LE");
   for (guint i = 0; i < N_LIGHTS; i++) {
@@ -1514,13 +1455,12 @@ CHECK_TEST (test_rows_with_padding_are_read)
     check_push (ps.sink, padded, GST_FLOW_OK);
   }
   check_tensor (ps.normal, normal_, 3, 5e-4);
-  ps_free (&ps);
 }
 
 CHECK_TEST (test_times_are_those_of_the_last_picture)
 {
-  Ps ps = ps_new ("", "normal", NULL);
-  GstBuffer *buffer;
+  g_auto (Ps) ps = ps_new ("", "normal", NULL);
+  g_autoptr (GstBuffer) buffer = NULL;
 
   ps_caps (&ps, "GRAY8");
   for (guint i = 0; i < N_LIGHTS; i++) {
@@ -1533,13 +1473,11 @@ CHECK_TEST (test_times_are_those_of_the_last_picture)
   fail_unless_equals_uint64 (
       GST_BUFFER_PTS (buffer), (N_LIGHTS - 1) * 40 * GST_MSECOND);
   fail_unless_equals_uint64 (GST_BUFFER_DURATION (buffer), 40 * GST_MSECOND);
-  gst_buffer_unref (buffer);
-  ps_free (&ps);
 }
 
 CHECK_TEST (test_a_pad_that_goes_stops_nobody)
 {
-  Ps ps = ps_new ("", "normal albedo", NULL);
+  g_auto (Ps) ps = ps_new ("", "normal albedo", NULL);
   GstPad *pad = gst_element_get_static_pad (ps.element, "albedo");
   const gdouble albedo[] = {albedo_};
 
@@ -1551,7 +1489,6 @@ CHECK_TEST (test_a_pad_that_goes_stops_nobody)
   gst_object_unref (pad);
   ps_push_set (&ps);
   check_tensor (ps.normal, normal_, 3, 5e-4);
-  ps_free (&ps);
 }
 
 static gpointer
@@ -1563,7 +1500,7 @@ push_set_in_thread (gpointer ps)
 
 CHECK_TEST (test_pads_come_and_go_while_another_waits)
 {
-  Ps ps = ps_new ("", "normal", NULL);
+  g_auto (Ps) ps = ps_new ("", "normal", NULL);
   CheckWaiting w;
   GstPad *albedo;
 
@@ -1575,12 +1512,11 @@ CHECK_TEST (test_pads_come_and_go_while_another_waits)
   gst_object_unref (albedo);
   check_release (&w);
   check_tensor (ps.normal, normal_, 3, 5e-4);
-  ps_free (&ps);
 }
 
 CHECK_TEST (test_a_pad_may_go_while_it_pushes)
 {
-  Ps ps = ps_new ("", "normal albedo", NULL);
+  g_auto (Ps) ps = ps_new ("", "normal albedo", NULL);
   CheckWaiting w;
 
   ps_caps (&ps, "GRAY16_LE");
@@ -1590,7 +1526,6 @@ CHECK_TEST (test_a_pad_may_go_while_it_pushes)
   check_tensor (ps.normal, normal_, 3, 5e-4);
   ps_push_set (&ps);
   check_tensor (ps.normal, normal_, 3, 5e-4);
-  ps_free (&ps);
 }
 
 static gpointer
@@ -1604,7 +1539,7 @@ finish_sets (gpointer element)
 CHECK_TEST (test_sets_may_be_finished_while_the_element_stops)
 {
   for (guint i = 0; i < 50; i++) {
-    Ps ps = ps_new ("", "normal", NULL);
+    g_auto (Ps) ps = ps_new ("", "normal", NULL);
     GThread *thread;
 
     ps_caps (&ps, "GRAY8");
@@ -1613,7 +1548,6 @@ CHECK_TEST (test_sets_may_be_finished_while_the_element_stops)
     g_usleep (10 * i);
     gst_element_set_state (ps.element, GST_STATE_NULL);
     g_thread_join (thread);
-    ps_free (&ps);
   }
 }
 
@@ -1627,7 +1561,7 @@ push_picture_in_thread (gpointer ps)
 /* A paused pipeline keeps the first update, and the thread that brought it. */
 CHECK_TEST (test_a_set_may_be_finished_while_an_update_waits)
 {
-  Ps ps = ps_new ("update-interval=1", "normal", NULL);
+  g_auto (Ps) ps = ps_new ("update-interval=1", "normal", NULL);
   CheckWaiting w;
 
   ps_caps (&ps, "GRAY16_LE");
@@ -1638,14 +1572,13 @@ CHECK_TEST (test_a_set_may_be_finished_while_an_update_waits)
   gst_buffer_unref (check_pull (ps.normal));
   gst_buffer_unref (check_pull (ps.normal));
   check_progress (&ps, 1, TRUE);
-  ps_free (&ps);
 }
 
 /* The next picture may come before the set could be ended. */
 CHECK_TEST (test_finish_set_parts_the_pictures_before_from_those_after)
 {
   for (guint i = 0; i < 20; i++) {
-    Ps ps = ps_new ("index-source=offset", "normal", NULL);
+    g_auto (Ps) ps = ps_new ("index-source=offset", "normal", NULL);
 
     ps_caps (&ps, "GRAY16_LE");
     for (guint set = 0; set < 2; set++) {
@@ -1661,7 +1594,6 @@ CHECK_TEST (test_finish_set_parts_the_pictures_before_from_those_after)
     check_tensor (ps.normal, normal_, 3, 5e-4);
     check_progress (&ps, 4, TRUE);
     check_progress (&ps, 4, TRUE);
-    ps_free (&ps);
   }
 }
 
@@ -1671,13 +1603,12 @@ normals_of_near_lamps (const gchar *properties)
 {
   g_autofree gchar *all = g_strdup_printf (
       "light-units=positions mm-per-pixel=0.05 %s", properties);
-  Ps ps = ps_new (all, "normal", NULL);
+  g_auto (Ps) ps = ps_new (all, "normal", NULL);
   GstBuffer *buffer;
 
   ps_caps (&ps, "GRAY16_LE");
   ps_push_set (&ps);
   buffer = check_pull (ps.normal);
-  ps_free (&ps);
   return buffer;
 }
 
@@ -1685,12 +1616,12 @@ CHECK_TEST (test_the_centre_may_be_any_pixel)
 {
   const gchar *const same[] = {"centre-x=15", "centre-y=2"};
   const gchar *const others[] = {"centre-x=-1", "centre-y=-1"};
-  GstBuffer *middle = normals_of_near_lamps ("");
+  g_autoptr (GstBuffer) middle = normals_of_near_lamps ("");
   GstMapInfo map;
 
   fail_unless (gst_buffer_map (middle, &map, GST_MAP_READ));
   for (guint i = 0; i < G_N_ELEMENTS (same); i++) {
-    GstBuffer *buffer = normals_of_near_lamps (same[i]);
+    g_autoptr (GstBuffer) buffer = normals_of_near_lamps (same[i]);
 
     fail_unless_equals_int (
         gst_buffer_memcmp (buffer, 0, map.data, map.size), 0);
@@ -1698,17 +1629,15 @@ CHECK_TEST (test_the_centre_may_be_any_pixel)
     buffer = normals_of_near_lamps (others[i]);
     fail_unless (gst_buffer_memcmp (buffer, 0, map.data, map.size) != 0,
         "%s is taken for the middle", others[i]);
-    gst_buffer_unref (buffer);
   }
   gst_buffer_unmap (middle, &map);
-  gst_buffer_unref (middle);
 }
 
 /* 12 bits in 16: what is clipped stands at 4095. */
 CHECK_TEST (test_samples_that_end_at_a_power_of_2_are_said)
 {
   for (guint most = 4094; most <= 4096; most++) {
-    Ps ps = ps_new ("", "normal", NULL);
+    g_auto (Ps) ps = ps_new ("", "normal", NULL);
 
     ps_caps (&ps, "GRAY16_LE");
     for (guint i = 0; i < N_LIGHTS; i++) {
@@ -1725,12 +1654,10 @@ CHECK_TEST (test_samples_that_end_at_a_power_of_2_are_said)
       check_push (ps.sink, buffer, GST_FLOW_OK);
     }
     if (most == 4095)
-      check_message_says (check_message (ps.bus, GST_MESSAGE_WARNING),
-          GST_LIBRARY_ERROR, GST_LIBRARY_ERROR_SETTINGS,
-          "The largest sample is 4095 = 2^12 - 1");
+      check_warning (
+          ps.bus, LIBRARY, SETTINGS, "The largest sample is 4095 = 2^12 - 1");
     fail_unless_equals_int (
         check_count_messages (ps.bus, GST_MESSAGE_WARNING), 0);
-    ps_free (&ps);
   }
 }
 
@@ -1742,14 +1669,13 @@ CHECK_TEST (test_a_bit_depth_below_the_data_is_said)
     for (guint cuda = 0; cuda < 2; cuda++) {
       g_autofree gchar *all = g_strdup_printf (
           "robust=none %s backend=%s", properties[i], cuda ? "cuda" : "cpu");
-      Ps ps = ps_new (all, "normal", NULL);
+      g_auto (Ps) ps = ps_new (all, "normal", NULL);
 
       ps_caps (&ps, "GRAY16_LE");
       ps_push_set (&ps);
       ps_push_set (&ps); /* said once */
       fail_unless_equals_int (
           check_count_messages (ps.bus, GST_MESSAGE_WARNING), i);
-      ps_free (&ps);
     }
 }
 
@@ -1784,7 +1710,7 @@ CHECK_TEST (test_wrong_values_do_not_end_a_stream)
                          : g_str_equal (cases[i].value, "$mask")
                              ? mask
                              : cases[i].value;
-    Ps ps = ps_new ("t-max=1.5", "normal", NULL);
+    g_auto (Ps) ps = ps_new ("t-max=1.5", "normal", NULL);
     gboolean valid = FALSE;
 
     ps_caps (&ps, "GRAY8");
@@ -1800,12 +1726,10 @@ CHECK_TEST (test_wrong_values_do_not_end_a_stream)
       check_tensor (ps.normal, normal_, 3, 0.01);
     }
     if (cases[i].words)
-      check_message_says (check_message (ps.bus, GST_MESSAGE_WARNING),
-          GST_LIBRARY_ERROR, GST_LIBRARY_ERROR_SETTINGS, cases[i].words);
+      check_warning (ps.bus, LIBRARY, SETTINGS, cases[i].words);
     fail_unless_equals_int (
         check_count_messages (ps.bus, GST_MESSAGE_ERROR | GST_MESSAGE_WARNING),
         0);
-    ps_free (&ps);
   }
 }
 
@@ -1813,7 +1737,7 @@ CHECK_TEST (test_wrong_values_do_not_end_a_stream)
  */
 CHECK_TEST (test_files_count_from_the_next_set_on)
 {
-  Ps ps = ps_new ("", "albedo", NULL);
+  g_auto (Ps) ps = ps_new ("", "albedo", NULL);
   const gdouble bright[] = {albedo_}, dim[] = {albedo_ / 2};
   g_autofree gchar *path =
       write_file ("intensities.txt", "2\n2\n2\n2\n2\n2\n2\n2\n");
@@ -1831,25 +1755,21 @@ CHECK_TEST (test_files_count_from_the_next_set_on)
   g_object_set (ps.element, "intensities-location", path, NULL); /* anew */
   ps_push_set (&ps);
   check_tensor (ps.albedo, dim, 1, 0.001);
-  check_message_says (check_message (ps.bus, GST_MESSAGE_WARNING),
-      GST_LIBRARY_ERROR, GST_LIBRARY_ERROR_SETTINGS,
-      "\"garbage\" is not a number");
+  check_warning (ps.bus, LIBRARY, SETTINGS, "\"garbage\" is not a number");
   g_object_set (ps.element, "intensities-location", "", NULL);
   ps_push_set (&ps);
   check_tensor (ps.albedo, bright, 1, 0.001);
-  ps_free (&ps);
 }
 
 CHECK_TEST (test_pictures_without_a_place_are_left_out)
 {
-  Ps ps = ps_new ("", "normal", NULL);
+  g_auto (Ps) ps = ps_new ("", "normal", NULL);
 
   ps_caps (&ps, "GRAY8");
   ps_push_set (&ps);
   g_object_set (ps.element, "index-source", 1, NULL); /* meta */
   ps_push_set (&ps);
-  check_message_says (check_message (ps.bus, GST_MESSAGE_WARNING),
-      GST_STREAM_ERROR, GST_STREAM_ERROR_FAILED, "are left out");
+  check_warning (ps.bus, STREAM, FAILED, "are left out");
   g_object_set (ps.element, "index-source", 0, NULL);
   ps_push_set (&ps);
   for (guint i = 0; i < 2; i++)
@@ -1858,7 +1778,6 @@ CHECK_TEST (test_pictures_without_a_place_are_left_out)
   fail_unless_equals_int (
       check_count_messages (ps.bus, GST_MESSAGE_ERROR | GST_MESSAGE_WARNING),
       0);
-  ps_free (&ps);
 }
 
 /* Of pixels that are not square; lamps 100 mm above the object. */
@@ -1871,7 +1790,7 @@ CHECK_TEST (test_outputs_have_the_aspect_of_the_pixels)
       g_strdup_printf ("lights-location=%s mm-per-pixel=2", path);
 
   for (guint i = 0; i < G_N_ELEMENTS (peers); i++) {
-    Ps ps = ps_new (properties, "normal", peers[i]);
+    g_auto (Ps) ps = ps_new (properties, "normal", peers[i]);
     gint n = 0, d = 0;
     GstCaps *caps;
 
@@ -1890,10 +1809,8 @@ CHECK_TEST (test_outputs_have_the_aspect_of_the_pixels)
     g_object_set (ps.element, "mm-per-pixel", 10.0, NULL);
     for (guint k = 0; k < 4; k++)
       ps_push (&ps, k);
-    check_message_says (check_message (ps.bus, GST_MESSAGE_WARNING),
-        GST_LIBRARY_ERROR, GST_LIBRARY_ERROR_SETTINGS, "310 x 200 mm");
+    check_warning (ps.bus, LIBRARY, SETTINGS, "310 x 200 mm");
     gst_buffer_unref (check_pull (ps.normal));
-    ps_free (&ps);
   }
 }
 
@@ -1919,7 +1836,7 @@ CHECK_TEST (test_masks_darks_and_whites_may_be_bool)
     g_autofree gchar *properties =
         g_strdup_printf ("%s backend=%s", all, i / 2 ? "cuda" : "cpu");
     gdouble full = i % 2 ? 65535 : 255, ambient = 0;
-    Ps ps = ps_new (properties, "normal ambient", NULL);
+    g_auto (Ps) ps = ps_new (properties, "normal ambient", NULL);
     GstBuffer *buffer;
     GstMapInfo map;
 
@@ -1935,14 +1852,13 @@ CHECK_TEST (test_masks_darks_and_whites_may_be_bool)
     gst_buffer_unmap (buffer, &map);
     gst_buffer_unref (buffer);
     check_tensor (ps.ambient, &ambient, 1, 1e-6);
-    ps_free (&ps);
   }
 }
 
 CHECK_TEST (test_settings_change_while_playing)
 {
   const gdouble all[] = {8, 1, 0, 0}, five[] = {5, 1, 0, 0};
-  Ps ps = ps_new ("robust=none", "quality", NULL);
+  g_auto (Ps) ps = ps_new ("robust=none", "quality", NULL);
   GstBuffer *buffer;
   GstMapInfo map;
 
@@ -1960,5 +1876,4 @@ CHECK_TEST (test_settings_change_while_playing)
     gst_buffer_unmap (buffer, &map);
     gst_buffer_unref (buffer);
   }
-  ps_free (&ps);
 }

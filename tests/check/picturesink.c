@@ -159,7 +159,7 @@ CHECK_TEST (test_tensors_keep_type_and_shape)
 
   for (guint i = 0; i < G_N_ELEMENTS (cases); i++) {
     GstHarness *h = make_harness (cases[i].name, "", cases[i].caps);
-    GstBuffer *buffer = counting (cases[i].size, i);
+    g_autoptr (GstBuffer) buffer = counting (cases[i].size, i);
     GstMapInfo map;
 
     gst_buffer_ref (buffer);
@@ -168,7 +168,6 @@ CHECK_TEST (test_tensors_keep_type_and_shape)
     fail_unless (gst_buffer_map (buffer, &map, GST_MAP_READ));
     assert_array (cases[i].name, cases[i].shape, map.data);
     gst_buffer_unmap (buffer, &map);
-    gst_buffer_unref (buffer);
   }
 }
 
@@ -203,19 +202,14 @@ CHECK_TEST (test_only_what_the_format_holds_is_offered)
 
   for (guint i = 0; i < G_N_ELEMENTS (cases); i++) {
     g_autofree gchar *launch = sink (cases[i].name, "");
-    GstElement *element = gst_parse_launch (launch, NULL);
-    GstPad *pad = gst_element_get_static_pad (element, "sink");
-    GstCaps *offered = gst_caps_from_string (cases[i].offered);
-    GstCaps *refused = gst_caps_from_string (cases[i].refused);
-    GstCaps *caps = gst_pad_query_caps (pad, NULL);
+    g_autoptr (GstElement) element = gst_parse_launch (launch, NULL);
+    g_autoptr (GstPad) pad = gst_element_get_static_pad (element, "sink");
+    g_autoptr (GstCaps) offered = gst_caps_from_string (cases[i].offered);
+    g_autoptr (GstCaps) refused = gst_caps_from_string (cases[i].refused);
+    g_autoptr (GstCaps) caps = gst_pad_query_caps (pad, NULL);
 
     fail_unless (gst_caps_can_intersect (caps, offered), "%s", cases[i].name);
     fail_if (gst_caps_can_intersect (caps, refused), "%s", cases[i].name);
-    gst_caps_unref (caps);
-    gst_caps_unref (offered);
-    gst_caps_unref (refused);
-    gst_object_unref (pad);
-    gst_object_unref (element);
   }
 }
 
@@ -509,8 +503,7 @@ CHECK_TEST (test_other_frames_do_not_fit_a_file)
   check_push (h, counting (16, 0), GST_FLOW_OK);
   gst_harness_set_src_caps_str (h, "video/x-raw,format=GRAY8,width=4,height=4");
   check_push (h, counting (16, 0), GST_FLOW_ERROR);
-  check_message_says (check_message (bus, GST_MESSAGE_ERROR),
-      GST_RESOURCE_ERROR, GST_RESOURCE_ERROR_FAILED,
+  check_error (bus, RESOURCE, FAILED,
       "has frames of u8 [2, 8], and the stream has changed to u8 [4, 4]");
   gst_harness_teardown (h);
   gst_object_unref (bus);
@@ -544,11 +537,10 @@ CHECK_TEST (test_strange_caps_are_refused)
   };
 
   for (guint i = 0; i < G_N_ELEMENTS (caps); i++) {
-    GstHarness *h = make_harness ("a.npy", "", caps[i]);
+    g_autoptr (CheckHarness) h = make_harness ("a.npy", "", caps[i]);
     GstBuffer *frame = counting (16, 0);
 
     fail_if (gst_harness_push (h, frame) == GST_FLOW_OK, "%s", caps[i]);
-    gst_harness_teardown (h);
   }
 }
 
@@ -584,8 +576,8 @@ CHECK_TEST (test_two_tensors_have_two_types)
 
 CHECK_TEST (test_a_short_buffer_is_refused)
 {
-  GstHarness *h = make_harness ("a.npy", "", TENSOR ("uint8", "1:4:4:1"));
+  g_autoptr (CheckHarness) h =
+      make_harness ("a.npy", "", TENSOR ("uint8", "1:4:4:1"));
 
   check_push (h, counting (15, 0), GST_FLOW_ERROR);
-  gst_harness_teardown (h);
 }

@@ -101,23 +101,20 @@ dispose_pipeline (GstElement *pipeline)
 static void
 wait_for_end (GstElement *pipeline)
 {
-  GstBus *bus = gst_element_get_bus (pipeline);
-  GstMessage *message = gst_bus_timed_pop_filtered (
+  g_autoptr (GstBus) bus = gst_element_get_bus (pipeline);
+  g_autoptr (GstMessage) message = gst_bus_timed_pop_filtered (
       bus, TIMEOUT, GST_MESSAGE_EOS | GST_MESSAGE_ERROR);
 
   fail_unless (message != NULL, "no end");
   fail_unless_equals_int (GST_MESSAGE_TYPE (message), GST_MESSAGE_EOS);
-  gst_message_unref (message);
-  gst_object_unref (bus);
 }
 
 static GstHarness *
 make_harness (void)
 {
-  GstElement *source = make_source ();
+  g_autoptr (GstElement) source = make_source ();
   GstHarness *h = gst_harness_new_with_element (source, NULL, "src");
 
-  gst_object_unref (source);
   return h;
 }
 
@@ -142,11 +139,10 @@ assert_end (GstHarness *h)
 static void
 get_info (GstHarness *h, GstVideoInfo *info)
 {
-  GstCaps *caps = gst_pad_get_current_caps (h->sinkpad);
+  g_autoptr (GstCaps) caps = gst_pad_get_current_caps (h->sinkpad);
 
   fail_unless (caps != NULL && gst_caps_is_fixed (caps));
   fail_unless (gst_video_info_from_caps (info, caps));
-  gst_caps_unref (caps);
 }
 
 /* Compares frame @index with value_at (); @n_channels in the file. */
@@ -196,17 +192,15 @@ static void
 assert_plays (guint n_frames, GstVideoFormat format, guint width, guint height,
     guint n_channels)
 {
-  GstHarness *h = make_harness ();
+  g_autoptr (CheckHarness) h = make_harness ();
 
   gst_harness_play (h);
   for (guint i = 0; i < n_frames; i++) {
-    GstBuffer *buffer = pull (h);
+    g_autoptr (GstBuffer) buffer = pull (h);
 
     assert_frame (h, buffer, i, format, width, height, n_channels);
-    gst_buffer_unref (buffer);
   }
   assert_end (h);
-  gst_harness_teardown (h);
 }
 
 /* --- pixels --- */
@@ -215,8 +209,8 @@ CHECK_CASE ("picturesrc", make_path, remove_path)
 
 CHECK_TEST (test_u8_is_gray8_with_padded_rows)
 {
-  GstHarness *h;
-  GstBuffer *buffer;
+  g_autoptr (CheckHarness) h = NULL;
+  g_autoptr (GstBuffer) buffer = NULL;
   GstVideoInfo info;
 
   write_array (GST_IMAGING_ND_ARRAY_TYPE_U8, 3, 3, 4, 641, 1);
@@ -228,8 +222,6 @@ CHECK_TEST (test_u8_is_gray8_with_padded_rows)
   get_info (h, &info);
   fail_unless_equals_int (GST_VIDEO_INFO_PLANE_STRIDE (&info, 0), 644);
   fail_unless_equals_uint64 (gst_buffer_get_size (buffer), 4 * 644);
-  gst_buffer_unref (buffer);
-  gst_harness_teardown (h);
 }
 
 CHECK_TEST (test_u16_is_gray16)
@@ -336,8 +328,8 @@ offer_padded_pool (GstPad *pad, GstPadProbeInfo *info, gpointer pool)
 
 CHECK_TEST (test_frames_are_written_into_the_pool_of_the_next_element)
 {
-  GstHarness *h;
-  GstBufferPool *pool = gst_video_buffer_pool_new ();
+  g_autoptr (CheckHarness) h = NULL;
+  g_autoptr (GstBufferPool) pool = gst_video_buffer_pool_new ();
   GstPad *pad;
 
   write_array (GST_IMAGING_ND_ARRAY_TYPE_U8, 3, 6, 4, 61, 1);
@@ -349,7 +341,7 @@ CHECK_TEST (test_frames_are_written_into_the_pool_of_the_next_element)
 
   gst_harness_play (h);
   for (guint i = 0; i < 6; i++) {
-    GstBuffer *buffer = pull (h);
+    g_autoptr (GstBuffer) buffer = pull (h);
     GstVideoMeta *meta;
 
     assert_frame (h, buffer, i, GST_VIDEO_FORMAT_GRAY8, 61, 4, 1);
@@ -357,11 +349,8 @@ CHECK_TEST (test_frames_are_written_into_the_pool_of_the_next_element)
     meta = gst_buffer_get_video_meta (buffer);
     fail_unless (meta != NULL);
     fail_unless (meta->stride[0] >= 61 + 32);
-    gst_buffer_unref (buffer);
   }
   assert_end (h);
-  gst_harness_teardown (h);
-  gst_object_unref (pool);
 }
 
 /* The GPU's memory is a mock here; what an element cannot use where it lies, it
@@ -427,7 +416,7 @@ CHECK_TEST (test_memory_does_not_grow_with_the_array)
 
 CHECK_TEST (test_times_follow_the_framerate_without_gaps)
 {
-  GstHarness *h;
+  g_autoptr (CheckHarness) h = NULL;
   GstClockTime end = 0;
   GstVideoInfo info;
 
@@ -436,20 +425,18 @@ CHECK_TEST (test_times_follow_the_framerate_without_gaps)
   gst_util_set_object_arg (G_OBJECT (h->element), "framerate", "30000/1001");
   gst_harness_play (h);
   for (guint i = 0; i < 31; i++) {
-    GstBuffer *buffer = pull (h);
+    g_autoptr (GstBuffer) buffer = pull (h);
 
     fail_unless (buffer != NULL);
     fail_unless_equals_clocktime (GST_BUFFER_PTS (buffer), end);
     fail_unless_equals_clocktime (GST_BUFFER_PTS (buffer),
         gst_util_uint64_scale (i, 1001 * GST_SECOND, 30000));
     end += GST_BUFFER_DURATION (buffer);
-    gst_buffer_unref (buffer);
   }
   assert_end (h);
   get_info (h, &info);
   fail_unless_equals_int (GST_VIDEO_INFO_FPS_N (&info), 30000);
   fail_unless_equals_int (GST_VIDEO_INFO_FPS_D (&info), 1001);
-  gst_harness_teardown (h);
 }
 
 /* --- seeking --- */
@@ -458,8 +445,9 @@ CHECK_TEST (test_times_follow_the_framerate_without_gaps)
 static void
 assert_shown (GstElement *pipeline, guint64 expected)
 {
-  GstElement *sink = gst_bin_get_by_name (GST_BIN (pipeline), "sink");
-  GstSample *sample = NULL;
+  g_autoptr (GstElement) sink =
+      gst_bin_get_by_name (GST_BIN (pipeline), "sink");
+  g_autoptr (GstSample) sample = NULL;
 
   fail_unless_equals_int (gst_element_get_state (pipeline, NULL, NULL, TIMEOUT),
       GST_STATE_CHANGE_SUCCESS);
@@ -467,8 +455,6 @@ assert_shown (GstElement *pipeline, guint64 expected)
   fail_unless (sample != NULL);
   fail_unless_equals_uint64 (
       GST_BUFFER_OFFSET (gst_sample_get_buffer (sample)), expected);
-  gst_sample_unref (sample);
-  gst_object_unref (sink);
 }
 
 /* A sink drops frames before the segment; none should be read in vain. */
@@ -663,7 +649,7 @@ CHECK_TEST (test_a_stop_before_the_position_leaves_a_segment_that_counts)
 static void
 assert_seekable (GstPad *pad, GstFormat format, gint64 end)
 {
-  GstQuery *query = gst_query_new_seeking (format);
+  g_autoptr (GstQuery) query = gst_query_new_seeking (format);
   gboolean seekable = FALSE;
   gint64 from = -1, to = -1;
 
@@ -672,7 +658,6 @@ assert_seekable (GstPad *pad, GstFormat format, gint64 end)
   fail_unless (seekable, "not in %s", gst_format_get_name (format));
   fail_unless_equals_int64 (from, 0);
   fail_unless_equals_int64 (to, end);
-  gst_query_unref (query);
 }
 
 CHECK_TEST (test_queries_answer_in_time_and_frames)
@@ -751,9 +736,9 @@ CHECK_TEST (test_three_dimensions_are_a_colour_picture_or_what_axes_say)
 
   for (guint i = 0; i < G_N_ELEMENTS (cases); i++) {
     const guint64 *dims = cases[i].dims;
-    GstBus *bus = gst_bus_new ();
+    g_autoptr (GstBus) bus = gst_bus_new ();
     GstMessage *message;
-    GstHarness *h;
+    g_autoptr (CheckHarness) h = NULL;
     guint n = 0;
 
     write_array (GST_IMAGING_ND_ARRAY_TYPE_U8, 3, dims[0], dims[1], dims[2], 1);
@@ -762,14 +747,13 @@ CHECK_TEST (test_three_dimensions_are_a_colour_picture_or_what_axes_say)
     gst_element_set_bus (h->element, bus);
     gst_harness_play (h);
     for (guint frame = 0; frame < cases[i].n_frames; frame++) {
-      GstBuffer *buffer = pull (h);
+      g_autoptr (GstBuffer) buffer = pull (h);
 
       assert_frame (h, buffer, frame,
           cases[i].n_channels == 1   ? GST_VIDEO_FORMAT_GRAY8
           : cases[i].n_channels == 3 ? GST_VIDEO_FORMAT_RGB
                                      : GST_VIDEO_FORMAT_RGBA,
           cases[i].width, cases[i].height, cases[i].n_channels);
-      gst_buffer_unref (buffer);
     }
     assert_end (h);
     while ((message = gst_bus_pop_filtered (bus, GST_MESSAGE_INFO))) {
@@ -778,8 +762,6 @@ CHECK_TEST (test_three_dimensions_are_a_colour_picture_or_what_axes_say)
     }
     fail_unless_equals_int (n, cases[i].n_told);
     gst_element_set_bus (h->element, NULL);
-    gst_object_unref (bus);
-    gst_harness_teardown (h);
   }
 }
 
@@ -788,14 +770,12 @@ CHECK_TEST (test_three_dimensions_are_a_colour_picture_or_what_axes_say)
 static void
 assert_caps (GstHarness *h, const gchar *expected)
 {
-  GstCaps *caps = gst_pad_get_current_caps (h->sinkpad);
-  GstCaps *wanted = gst_caps_from_string (expected);
+  g_autoptr (GstCaps) caps = gst_pad_get_current_caps (h->sinkpad);
+  g_autoptr (GstCaps) wanted = gst_caps_from_string (expected);
   g_autofree gchar *found = gst_caps_to_string (caps);
 
   fail_unless (
       gst_caps_is_subset (caps, wanted), "%s, expected is %s", found, expected);
-  gst_caps_unref (wanted);
-  gst_caps_unref (caps);
 }
 
 #define TENSOR(TYPE, DIMENSIONS) \
@@ -895,8 +875,8 @@ CHECK_TEST (test_the_next_element_chooses_video_or_a_tensor)
   };
 
   for (guint i = 0; i < G_N_ELEMENTS (cases); i++) {
-    GstHarness *h;
-    GstBuffer *buffer;
+    g_autoptr (CheckHarness) h = NULL;
+    g_autoptr (GstBuffer) buffer = NULL;
 
     write_array (cases[i].type, 4, 2, 4, 6, cases[i].channels);
     h = make_harness ();
@@ -904,8 +884,6 @@ CHECK_TEST (test_the_next_element_chooses_video_or_a_tensor)
     gst_harness_play (h);
     buffer = pull (h);
     assert_caps (h, cases[i].caps);
-    gst_buffer_unref (buffer);
-    gst_harness_teardown (h);
   }
 }
 
@@ -1026,13 +1004,12 @@ CHECK_TEST (test_a_list_is_played_in_its_order)
   gst_object_unref (source);
   gst_harness_play (h);
   for (guint i = 0; i < 3; i++) {
-    GstBuffer *buffer = pull (h);
+    g_autoptr (GstBuffer) buffer = pull (h);
     guint8 value;
 
     fail_unless (gst_buffer_extract (buffer, 0, &value, 1) == 1);
     fail_unless_equals_int (value, expected[i]);
     fail_unless_equals_uint64 (GST_BUFFER_OFFSET (buffer), i);
-    gst_buffer_unref (buffer);
   }
   assert_end (h);
   gst_harness_teardown (h);
@@ -1069,7 +1046,7 @@ static void
 assert_error (
     GstElement *pipeline, GQuark domain, gint code, const gchar *words)
 {
-  GstBus *bus = gst_element_get_bus (pipeline);
+  g_autoptr (GstBus) bus = gst_element_get_bus (pipeline);
   GstMessage *message =
       gst_bus_timed_pop_filtered (bus, TIMEOUT, GST_MESSAGE_ERROR);
   GError *error = NULL;
@@ -1083,8 +1060,6 @@ assert_error (
       g_quark_to_string (domain), code, words);
   g_error_free (error);
   gst_message_unref (message);
-
-  gst_object_unref (bus);
 }
 
 CHECK_TEST (test_settings_that_contradict_are_an_error)
@@ -1185,7 +1160,7 @@ assert_too_large (const gchar *shape, guint64 size, const gchar *words)
 {
   g_autofree gchar *dict = g_strdup_printf (
       "{'descr': '|u1', 'fortran_order': False, 'shape': %s}", shape);
-  GString *header = g_string_new ("\223NUMPY\001");
+  g_autoptr (GString) header = g_string_new ("\223NUMPY\001");
 
   g_string_append_len (header, "\0", 1);
   g_string_append_c (header, strlen (dict));
@@ -1194,7 +1169,6 @@ assert_too_large (const gchar *shape, guint64 size, const gchar *words)
   fail_unless (g_file_set_contents (path, header->str, header->len, NULL));
   if (truncate (path, header->len + size) == 0)
     assert_start_fails (GST_STREAM_ERROR, GST_STREAM_ERROR_FORMAT, words);
-  g_string_free (header, TRUE);
 }
 
 CHECK_TEST (test_frames_larger_than_buffers_are_an_error)
@@ -1302,7 +1276,7 @@ CHECK_TEST (test_another_file_is_played_after_a_stop)
 
 CHECK_TEST (test_properties_read_back)
 {
-  GstElement *source = gst_element_factory_make ("picturesrc", NULL);
+  g_autoptr (GstElement) source = gst_element_factory_make ("picturesrc", NULL);
   gchar *location;
   gint n, d;
   GValue value = G_VALUE_INIT;
@@ -1321,13 +1295,12 @@ CHECK_TEST (test_properties_read_back)
   fail_unless_equals_int (d, 3);
   g_free (location);
   g_value_unset (&value);
-  gst_object_unref (source);
 }
 
 CHECK_TEST (test_npysrc_is_the_same_under_its_older_name)
 {
-  GstElement *source = gst_element_factory_make ("npysrc", NULL);
-  GstElement *other = make_source ();
+  g_autoptr (GstElement) source = gst_element_factory_make ("npysrc", NULL);
+  g_autoptr (GstElement) other = make_source ();
 
   fail_unless (source != NULL);
   fail_unless (g_type_is_a (G_OBJECT_TYPE (source), G_OBJECT_TYPE (other)));
@@ -1335,8 +1308,6 @@ CHECK_TEST (test_npysrc_is_the_same_under_its_older_name)
       GST_OBJECT_NAME (gst_element_get_factory (source)), "npysrc");
   fail_unless_equals_string (
       GST_OBJECT_NAME (gst_element_get_factory (other)), "picturesrc");
-  gst_object_unref (source);
-  gst_object_unref (other);
 }
 
 /* An application's own type has no factory, and no name of one. */
@@ -1344,7 +1315,7 @@ CHECK_TEST (test_a_type_without_a_factory_tells_its_progress)
 {
   GstElement *pipeline = gst_pipeline_new (NULL), *source = make_source ();
   GstElement *sink = gst_element_factory_make ("fakesink", NULL);
-  GstBus *bus = gst_element_get_bus (pipeline);
+  g_autoptr (GstBus) bus = gst_element_get_bus (pipeline);
   gboolean at_end;
   guint n_told = 0;
   GTypeQuery query;
@@ -1370,6 +1341,5 @@ CHECK_TEST (test_a_type_without_a_factory_tells_its_progress)
   } while (!at_end);
   fail_unless_equals_int (n_told, 10);
   gst_element_set_state (pipeline, GST_STATE_NULL);
-  gst_object_unref (bus);
   gst_object_unref (pipeline);
 }

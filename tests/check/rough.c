@@ -255,7 +255,7 @@ static gpointer
 storm (gpointer data)
 {
   Rough *r = data;
-  GRand *random = g_rand_new_with_seed (7);
+  g_autoptr (GRand) random = g_rand_new_with_seed (7);
   guint n;
   GParamSpec **specs =
       g_object_class_list_properties (G_OBJECT_GET_CLASS (r->element), &n);
@@ -280,7 +280,6 @@ storm (gpointer data)
       g_object_set_property (G_OBJECT (r->element), specs[i]->name, value);
     }
   g_free (specs);
-  g_rand_free (random);
   return NULL;
 }
 
@@ -404,15 +403,13 @@ bad_buffer (const GstVideoInfo *info, guint which)
 static void
 check_stream_error (Rough *r, guint which)
 {
-  GstMessage *message =
+  g_autoptr (GstMessage) message =
       gst_bus_timed_pop_filtered (r->bus, 10 * GST_SECOND, GST_MESSAGE_ERROR);
-  GError *error;
+  g_autoptr (GError) error = NULL;
 
   fail_unless (message != NULL, "%s: buffer %u is taken", r->kind->line, which);
   gst_message_parse_error (message, &error, NULL);
   fail_unless (error->domain == GST_STREAM_ERROR, "%s", error->message);
-  g_error_free (error);
-  gst_message_unref (message);
 }
 
 CHECK_LOOP_TEST (test_what_is_no_frame_is_said, N_RUNS)

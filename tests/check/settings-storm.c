@@ -100,21 +100,20 @@ static void
 save_npy (const gchar *name, guint64 n_rows, guint64 n_columns)
 {
   const guint64 dims[] = {n_rows, n_columns};
-  gdouble *values = g_new (gdouble, n_rows * n_columns);
+  g_autofree gdouble *values = g_new (gdouble, n_rows * n_columns);
   g_autofree gchar *path = check_path_of (name);
 
   for (guint64 i = 0; i < n_rows * n_columns; i++)
     values[i] = 1 + i % 7;
   fail_unless (gst_imaging_npy_save (
       path, GST_IMAGING_ND_ARRAY_TYPE_F64, 2, dims, values, NULL));
-  g_free (values);
 }
 
 static void
 make_files (void)
 {
   guint8 noise[64 * 96 * 4];
-  GRand *random = g_rand_new_with_seed (7);
+  g_autoptr (GRand) random = g_rand_new_with_seed (7);
 
   check_make_folder ();
   for (guint i = 0; i < sizeof (noise); i++)
@@ -126,7 +125,6 @@ make_files (void)
       "0.6 0 0.8\n0 0.6 0.8\n-0.6 0 0.8\n0 -0.6 0.8\n0.28 0 0.96\n0 0 1\n", -1);
   save_npy ("grey.npy", 30, 40);
   save_npy ("spectrum.npy", 1, 64);
-  g_rand_free (random);
 }
 
 /* --- random values -------------------------------------------------------- */
@@ -280,7 +278,7 @@ set_one (Storm *s)
 static void
 set_several (Storm *s)
 {
-  GstStructure *values = gst_structure_new_empty ("settings");
+  g_autoptr (GstStructure) values = gst_structure_new_empty ("settings");
 
   for (guint i = 0; i < 3; i++) {
     GParamSpec *spec =
@@ -291,7 +289,6 @@ set_several (Storm *s)
     gst_structure_take_value (values, spec->name, &value);
   }
   g_object_set (s->element, "settings", values, NULL);
-  gst_structure_free (values);
 }
 
 /* Back to what works, so that the storm does not end in a lasting refusal. */
@@ -341,7 +338,7 @@ count_buffer (GstPad *pad, GstPadProbeInfo *info, gpointer data)
 static void
 wait_for_end (const Kind *kind, guint32 seed, GstElement *pipeline)
 {
-  GstBus *bus = gst_element_get_bus (pipeline);
+  g_autoptr (GstBus) bus = gst_element_get_bus (pipeline);
   GstMessage *message = gst_bus_timed_pop_filtered (
       bus, WAIT, GST_MESSAGE_EOS | GST_MESSAGE_ERROR);
   GError *error = NULL;
@@ -359,7 +356,6 @@ wait_for_end (const Kind *kind, guint32 seed, GstElement *pipeline)
     g_clear_error (&error);
     gst_message_unref (message);
   }
-  gst_object_unref (bus);
 }
 
 /* Wrong settings before the first frame are an error: waits until each input of

@@ -161,7 +161,7 @@ make_source (const gchar *properties, const gchar *caps)
 {
   g_autofree gchar *launch =
       g_strdup_printf ("shmimsrc folder=%s %s", check_folder (), properties);
-  GstElement *source = gst_parse_launch (launch, NULL);
+  g_autoptr (GstElement) source = gst_parse_launch (launch, NULL);
   GstHarness *h;
 
   fail_unless (source != NULL);
@@ -169,7 +169,6 @@ make_source (const gchar *properties, const gchar *caps)
   h = gst_harness_new_with_element (source, NULL, "src");
   if (caps)
     gst_harness_set_sink_caps_str (h, caps);
-  gst_object_unref (source);
   return h;
 }
 
@@ -183,7 +182,8 @@ play (GstHarness *h)
 static gchar *
 wait_for (GstBus *bus, GstMessageType type)
 {
-  GstMessage *message = gst_bus_timed_pop_filtered (bus, TIMEOUT, type);
+  g_autoptr (GstMessage) message =
+      gst_bus_timed_pop_filtered (bus, TIMEOUT, type);
   g_autoptr (GError) error = NULL;
   gchar *text;
 
@@ -193,7 +193,6 @@ wait_for (GstBus *bus, GstMessageType type)
   else
     gst_message_parse_warning (message, &error, NULL);
   text = g_strdup (error->message);
-  gst_message_unref (message);
   return text;
 }
 
@@ -208,8 +207,8 @@ assert_has (const gchar *text, const gchar *part)
 static void
 assert_refused (const gchar *properties, const gchar *part)
 {
-  GstHarness *h = make_source (properties, NULL);
-  GstBus *bus = watch (h);
+  g_autoptr (CheckHarness) h = make_source (properties, NULL);
+  g_autoptr (GstBus) bus = watch (h);
   g_autofree gchar *text = NULL;
 
   fail_unless_equals_int (gst_element_set_state (h->element, GST_STATE_PLAYING),
@@ -217,8 +216,6 @@ assert_refused (const gchar *properties, const gchar *part)
   text = wait_for (bus, GST_MESSAGE_ERROR);
   assert_has (text, part);
   gst_element_set_bus (h->element, NULL);
-  gst_object_unref (bus);
-  gst_harness_teardown (h);
 }
 
 static void
@@ -233,12 +230,11 @@ stop (GstHarness *h, GstBus *bus)
 static guint64
 stat_of (GstHarness *h, const gchar *name)
 {
-  GstStructure *stats;
+  g_autoptr (GstStructure) stats = NULL;
   guint64 value = 0;
 
   g_object_get (h->element, "stats", &stats, NULL);
   fail_unless (gst_structure_get_uint64 (stats, name, &value));
-  gst_structure_free (stats);
   return value;
 }
 
@@ -260,7 +256,7 @@ CHECK_TEST (test_frames_arrive_as_video)
     guint8 expected[15];
     GstVideoFrame frame;
     GstVideoInfo info;
-    GstBuffer *buffer;
+    g_autoptr (GstBuffer) buffer = NULL;
     GstCaps *caps;
 
     write_frame (&s, n == 5 ? 2 : 0);
@@ -284,7 +280,6 @@ CHECK_TEST (test_frames_arrive_as_video)
     fail_unless (meta != NULL);
     fail_unless (ABS (GST_CLOCK_DIFF (meta->timestamp,
                      (GstClockTime) g_get_real_time () * 1000)) < TIMEOUT);
-    gst_buffer_unref (buffer);
   }
   text = wait_for (bus, GST_MESSAGE_WARNING);
   assert_has (text, "2 frames of stream \"a\" are missing before frame 5");
@@ -361,7 +356,7 @@ CHECK_TEST (test_lost_frames_are_in_the_metadata)
   for (guint i = 0; i < 2; i++) {
     guint64 frame = 0, missing = 0;
     const GstStructure *result;
-    GstBuffer *buffer;
+    g_autoptr (GstBuffer) buffer = NULL;
 
     write_frame (&s, i ? 5 : 0);
     buffer = gst_harness_pull (h);
@@ -372,7 +367,6 @@ CHECK_TEST (test_lost_frames_are_in_the_metadata)
     fail_unless (gst_structure_get_uint64 (result, "frames-missing", &missing));
     fail_unless_equals_uint64 (frame, i ? 7 : 1);
     fail_unless_equals_uint64 (missing, i ? 5 : 0);
-    gst_buffer_unref (buffer);
   }
   gst_harness_teardown (h);
   unmap_stream (&s);
@@ -844,16 +838,16 @@ CHECK_TEST (test_a_file_that_is_cut_while_it_is_written)
  */
 CHECK_TEST (test_a_sink_and_a_source)
 {
-  GstHarness *sink = make_sink ("stream=v",
+  g_autoptr (CheckHarness) sink = make_sink ("stream=v",
       "video/x-raw,format=GRAY16_LE,width=5,height=3,framerate=0/1");
-  GstHarness *source;
+  g_autoptr (CheckHarness) source = NULL;
 
   gst_harness_push (sink, make_buffer (36, 1));
   source = make_source ("stream=v", "video/x-raw");
   play (source);
   for (guint n = 2; n < 10; n++) {
     guint8 sent[36];
-    GstBuffer *buffer;
+    g_autoptr (GstBuffer) buffer = NULL;
 
     gst_harness_push (sink, make_buffer (36, n));
     buffer = gst_harness_pull (source);
@@ -863,8 +857,5 @@ CHECK_TEST (test_a_sink_and_a_source)
     for (guint y = 0; y < 3; y++)
       fail_unless (gst_buffer_memcmp (buffer, 12 * y, sent + 12 * y, 10) == 0);
     fail_unless_equals_uint64 (GST_BUFFER_OFFSET (buffer), n);
-    gst_buffer_unref (buffer);
   }
-  gst_harness_teardown (source);
-  gst_harness_teardown (sink);
 }

@@ -79,7 +79,7 @@ CHECK_CASE ("numbers", NULL, NULL)
 
 CHECK_TEST (test_numbers_are_the_same_when_they_are_read_again)
 {
-  GRand *rand = g_rand_new_with_seed (5);
+  g_autoptr (GRand) rand = g_rand_new_with_seed (5);
   gchar text[GST_IMAGING_NUMBER_SIZE + 1];
 
   for (guint i = 0; i < 300000; i++) {
@@ -96,7 +96,6 @@ CHECK_TEST (test_numbers_are_the_same_when_they_are_read_again)
           "%.17g: %s has more than %u digits", value, text,
           fewest_digits (value));
   }
-  g_rand_free (rand);
 }
 
 CHECK_TEST (test_numbers_are_written_as_by_hand)
