@@ -6,6 +6,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
+#include <stdlib.h>
 
 #include "imk/backend.h"
 #include "imk/image.h"
@@ -100,11 +101,24 @@ FILE *test_open_data (const char *name);
       test_fail (__VA_ARGS__); \
   } while (0)
 
-/* Fails with the text of @error when @status is not IMK_OK. */
-void test_ok (ImkStatus status, const ImkError *error);
+/* Returns: (transfer none): an error without a message, for the call whose
+ * status test_ok () or test_error () judges:
+ *
+ *   test_ok (imk_fft_new (&c, &fft, test_new_error ())); */
+ImkError *test_new_error (void);
+
+/* Returns: what was written there since */
+const char *test_message (void);
+
+/* Fails with its text when @status is not IMK_OK. */
+void test_ok (ImkStatus status);
 
 /* Fails unless @status is @expected and the message contains @words. */
-void test_error (ImkStatus status, const ImkError *error, ImkStatus expected,
+void test_error (ImkStatus status, ImkStatus expected, const char *words);
+
+/* The same of an error that is somewhere else. */
+void test_ok_of (ImkStatus status, const ImkError *error);
+void test_error_of (ImkStatus status, const ImkError *error, ImkStatus expected,
     const char *words);
 
 /* Skips the running test when there is no CUDA device. Makes the device's
@@ -124,6 +138,15 @@ bool test_is_short (void);
  * failure: test_auto (TestImage) in = test_image_new (...); */
 #define test_auto(type) __attribute__ ((cleanup (auto_##type))) type
 #define test_autoptr(type) __attribute__ ((cleanup (auto_##type))) type *
+
+/* The same of what malloc () gave: test_autofree double *x = malloc (...); */
+#define test_autofree __attribute__ ((cleanup (auto_free)))
+
+static inline void
+auto_free (void *variable)
+{
+  free (*(void **) variable);
+}
 
 /* @free takes a pointer to a @type; NULL may be among the pointers. */
 #define TEST_DEFINE_AUTO(type, free) \

@@ -204,14 +204,12 @@ normal_run_on (
   };
   ImkNormalintegrateOutputs out = {r.height.image, r.grey.image};
   ImkNormalintegrate *s = NULL;
-  ImkError error;
 
-  test_ok (imk_normalintegrate_new (backend, c, &s, &error), &error);
+  test_ok (imk_normalintegrate_new (backend, c, &s, test_new_error ()));
   test_ok (backend == IMK_BACKEND_CUDA
-               ? process_on_device (s, in, &r, &error)
+               ? process_on_device (s, in, &r, test_new_error ())
                : imk_normalintegrate_process (
-                     s, &in->image, &out, &r.summary, NULL, &error),
-      &error);
+                     s, &in->image, &out, &r.summary, NULL, test_new_error ()));
   imk_normalintegrate_free (s);
   test_image_check_canaries (&r.height, "height");
   test_image_check_canaries (&r.grey, "grey");

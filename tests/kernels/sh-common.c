@@ -141,19 +141,16 @@ ImkShcentroid *
 sh_new (ImkBackend backend, const ImkShcentroidConfig *c)
 {
   ImkShcentroid *s = NULL;
-  ImkError error;
 
-  test_ok (imk_shcentroid_new (backend, c, &s, &error), &error);
+  test_ok (imk_shcentroid_new (backend, c, &s, test_new_error ()));
   return s;
 }
 
 void
 sh_process (ImkShcentroid *s, const TestImage *in, TestImage *out)
 {
-  ImkError error;
-
-  test_ok (imk_shcentroid_process (s, &in->image, &out->image, NULL, &error),
-      &error);
+  test_ok (imk_shcentroid_process (
+      s, &in->image, &out->image, NULL, test_new_error ()));
 }
 
 /* From @from to device memory, and back to @out. */
@@ -161,9 +158,7 @@ static void
 process_on_device (
     ImkShcentroid *s, const ImkImage *from, ImkImage *to, TestImage *out)
 {
-  ImkError error;
-
-  test_ok (imk_shcentroid_process (s, from, to, NULL, &error), &error);
+  test_ok (imk_shcentroid_process (s, from, to, NULL, test_new_error ()));
   test_from_device (to, out);
 }
 

@@ -108,9 +108,8 @@ form (const ImkInsarformConfig *c, const Pair *pair, bool with_phase,
   TestImage out = test_image_new (
       IMK_TYPE_F32, c->width / c->looks_x, c->height / c->looks_y, N, 8);
   ImkInsarform *self = NULL;
-  ImkError error;
 
-  test_ok (imk_insarform_new (IMK_BACKEND_CPU, c, &self, &error), &error);
+  test_ok (imk_insarform_new (IMK_BACKEND_CPU, c, &self, test_new_error ()));
   for (int run = 0; run < 2; run++) { /* a second pair of the same images */
     imk_insarform_rewind (self);
     while (imk_insarform_row (self) < out.image.height) {
@@ -122,13 +121,12 @@ form (const ImkInsarformConfig *c, const Pair *pair, bool with_phase,
       ImkImage phase = lines_of (&pair->phase, at, n);
 
       if (imk_insarform_is_ready (self)) {
-        test_ok (imk_insarform_process (self, &row, &error), &error);
+        test_ok (imk_insarform_process (self, &row, test_new_error ()));
         continue;
       }
       test_check (room > 0, "no room after %u lines", at);
       test_ok (imk_insarform_push_flat (
-                   self, &a, &b, with_phase ? &phase : NULL, &error),
-          &error);
+          self, &a, &b, with_phase ? &phase : NULL, test_new_error ()));
     }
   }
   imk_insarform_free (self);
@@ -429,14 +427,14 @@ TEST (test_what_is_wrong_is_said, "what is wrong is said")
   ImkImage a = lines_of (&pair.a, 0, 2), b = lines_of (&pair.b, 0, 2),
            phase = lines_of (&pair.phase, 0, 3);
   ImkInsarform *self = NULL;
-  ImkError error;
 
 #define REFUSES(change, words) \
   do { \
     c = good; \
     change; \
-    test_error (imk_insarform_new (IMK_BACKEND_CPU, &c, &self, &error), \
-        &error, IMK_ERROR_CONFIG, words); \
+    test_error ( \
+        imk_insarform_new (IMK_BACKEND_CPU, &c, &self, test_new_error ()), \
+        IMK_ERROR_CONFIG, words); \
   } while (0)
   REFUSES (c.fringe_window = 8, "fringe-window is 8; it must be 16");
   REFUSES (c.fringe_window = 24, "fringe-window is 24");
@@ -446,14 +444,14 @@ TEST (test_what_is_wrong_is_said, "what is wrong is said")
   REFUSES (c.filter_window = 4, "filter-window is 4");
 #undef REFUSES
   c = good;
-  test_ok (imk_insarform_new (IMK_BACKEND_CPU, &c, &self, &error), &error);
-  test_error (imk_insarform_push_flat (self, &a, &b, &phase, &error), &error,
+  test_ok (imk_insarform_new (IMK_BACKEND_CPU, &c, &self, test_new_error ()));
+  test_error (imk_insarform_push_flat (self, &a, &b, &phase, test_new_error ()),
       IMK_ERROR_IMAGE, "phase");
   imk_insarform_free (self);
   c.fringe_window = 32;
   phase.height = 2;
-  test_ok (imk_insarform_new (IMK_BACKEND_CPU, &c, &self, &error), &error);
-  test_error (imk_insarform_push_flat (self, &a, &b, &phase, &error), &error,
+  test_ok (imk_insarform_new (IMK_BACKEND_CPU, &c, &self, test_new_error ()));
+  test_error (imk_insarform_push_flat (self, &a, &b, &phase, test_new_error ()),
       IMK_ERROR_IMAGE, "is measured");
   imk_insarform_free (self);
   free_pair (&pair);

@@ -55,9 +55,8 @@ form (const ImkInsarformConfig *c, const TestImage *a, const TestImage *b,
   TestImage out = test_image_new (
       IMK_TYPE_F32, c->width / c->looks_x, c->height / c->looks_y, N, 8);
   ImkInsarform *self = NULL;
-  ImkError error;
 
-  test_ok (imk_insarform_new (IMK_BACKEND_CPU, c, &self, &error), &error);
+  test_ok (imk_insarform_new (IMK_BACKEND_CPU, c, &self, test_new_error ()));
   while (imk_insarform_row (self) < out.image.height) {
     uint32_t room = imk_insarform_room (self), at = imk_insarform_pushed (self);
     ImkImage row = out.image, x = a->image, y = b->image;
@@ -65,14 +64,14 @@ form (const ImkInsarformConfig *c, const TestImage *a, const TestImage *b,
     if (imk_insarform_is_ready (self)) {
       row.data = (uint8_t *) row.data + imk_insarform_row (self) * row.stride;
       row.height = 1;
-      test_ok (imk_insarform_process (self, &row, &error), &error);
+      test_ok (imk_insarform_process (self, &row, test_new_error ()));
       continue;
     }
     test_check (room > 0, "no room after %u lines", at);
     x.height = y.height = room < n_push ? room : n_push;
     x.data = (uint8_t *) x.data + at * x.stride;
     y.data = (uint8_t *) y.data + at * y.stride;
-    test_ok (imk_insarform_push (self, &x, &y, &error), &error);
+    test_ok (imk_insarform_push (self, &x, &y, test_new_error ()));
   }
   test_check (
       imk_insarform_room (self) == 0 || imk_insarform_pushed (self) < c->height,
@@ -288,14 +287,14 @@ TEST (test_what_is_wrong_is_said, "what is wrong is said")
   ImkInsarformConfig good = config_of (IMK_TYPE_CI16, 2, 2, 5, 5), c;
   TestImage a = noise (IMK_TYPE_CI16, 1), b = noise (IMK_TYPE_CI16, 2);
   ImkInsarform *self = NULL;
-  ImkError error;
 
 #define REFUSES(change, words) \
   do { \
     c = good; \
     change; \
-    test_error (imk_insarform_new (IMK_BACKEND_CPU, &c, &self, &error), \
-        &error, IMK_ERROR_CONFIG, words); \
+    test_error ( \
+        imk_insarform_new (IMK_BACKEND_CPU, &c, &self, test_new_error ()), \
+        IMK_ERROR_CONFIG, words); \
   } while (0)
   REFUSES (c.type = IMK_TYPE_F32, "f32 make no interferogram");
   REFUSES (c.width = 0, "97 lines of 0 columns");
@@ -305,13 +304,15 @@ TEST (test_what_is_wrong_is_said, "what is wrong is said")
   REFUSES (c.window_x = 4, "window-x is 4; it must be an odd number");
   REFUSES (c.window_y = 65, "window-y is 65");
 #undef REFUSES
-  test_error (imk_insarform_new (IMK_BACKEND_CUDA, &good, &self, &error),
-      &error, IMK_ERROR_UNAVAILABLE, "on the CPU alone");
-  test_ok (imk_insarform_new (IMK_BACKEND_CPU, &good, &self, &error), &error);
-  test_error (imk_insarform_push (self, &a.image, &b.image, &error), &error,
+  test_error (
+      imk_insarform_new (IMK_BACKEND_CUDA, &good, &self, test_new_error ()),
+      IMK_ERROR_UNAVAILABLE, "on the CPU alone");
+  test_ok (
+      imk_insarform_new (IMK_BACKEND_CPU, &good, &self, test_new_error ()));
+  test_error (imk_insarform_push (self, &a.image, &b.image, test_new_error ()),
       IMK_ERROR_IMAGE, "there is room for 12");
   a.image.height = 2;
-  test_error (imk_insarform_push (self, &a.image, &b.image, &error), &error,
+  test_error (imk_insarform_push (self, &a.image, &b.image, test_new_error ()),
       IMK_ERROR_IMAGE, "secondary");
   imk_insarform_free (self);
   imk_insarform_free (NULL);

@@ -28,21 +28,20 @@ run (ImkBackend backend, const TestImage *in, double amount)
   ImkImage from = *i, to = out.image;
   ImkInvertConfig config;
   ImkInvert *self;
-  ImkError error;
 
   imk_invert_config_init (&config);
   config.width = i->width;
   config.height = i->height;
   config.type = i->type;
   config.channels = i->channels;
-  test_ok (imk_invert_new (backend, &config, &self, &error), &error);
+  test_ok (imk_invert_new (backend, &config, &self, test_new_error ()));
   config.amount = amount;
-  test_ok (imk_invert_update (self, &config, &error), &error);
+  test_ok (imk_invert_update (self, &config, test_new_error ()));
   if (backend == IMK_BACKEND_CUDA) {
     from = test_to_device (in);
     to = test_to_device (&out);
   }
-  test_ok (imk_invert_process (self, &from, &to, NULL, &error), &error);
+  test_ok (imk_invert_process (self, &from, &to, NULL, test_new_error ()));
   if (backend == IMK_BACKEND_CUDA) {
     test_from_device (&to, &out);
     test_device_free (&from);
@@ -117,15 +116,16 @@ TEST (test_wrong_configurations_are_refused, "wrong configurations are refused")
 {
   ImkInvertConfig config;
   ImkInvert *self = NULL;
-  ImkError error;
 
   imk_invert_config_init (&config);
   config.amount = 1.5;
-  test_error (imk_invert_new (IMK_BACKEND_CPU, &config, &self, &error), &error,
+  test_error (
+      imk_invert_new (IMK_BACKEND_CPU, &config, &self, test_new_error ()),
       IMK_ERROR_CONFIG, "amount is 1.5");
   config.amount = 1;
   config.type = IMK_TYPE_F32;
-  test_error (imk_invert_new (IMK_BACKEND_CPU, &config, &self, &error), &error,
+  test_error (
+      imk_invert_new (IMK_BACKEND_CPU, &config, &self, test_new_error ()),
       IMK_ERROR_CONFIG, "type f32");
   test_check (!self, "an object was made");
 }

@@ -123,12 +123,11 @@ run (ImkBackend backend, const ImkLapsharpenConfig *config, const ImkImage *in,
 {
   ImkLapsharpenFocus focus = {0};
   test_autoptr (ImkLapsharpen) self = NULL;
-  ImkError error;
 
-  test_ok (imk_lapsharpen_new (backend, config, &self, &error), &error);
-  test_ok (imk_lapsharpen_process (self, in, out, NULL, &error), &error);
+  test_ok (imk_lapsharpen_new (backend, config, &self, test_new_error ()));
+  test_ok (imk_lapsharpen_process (self, in, out, NULL, test_new_error ()));
   if (config->measure_focus)
-    test_ok (imk_lapsharpen_get_focus (self, &focus, &error), &error);
+    test_ok (imk_lapsharpen_get_focus (self, &focus, test_new_error ()));
   return focus;
 }
 
@@ -889,9 +888,9 @@ check_gauss (double radius, bool is_log, bool noise, double bound)
 {
   static double values[SIDE * SIDE], expected[SIDE * SIDE];
   Case c = {.fill = FILL_NOISE, .seed = 31};
-  TestImage in;
+  test_auto (TestImage) in;
   double worst = 0;
-  float *plane;
+  test_autofree float *plane = NULL;
 
   c.config = make_config (IMK_TYPE_U16, SIDE, SIDE, 1);
   c.config.method =
@@ -916,8 +915,6 @@ check_gauss (double radius, bool is_log, bool noise, double bound)
       "radius %g, %s, %s: %.6f of the full scale from float64, more than %g",
       radius, is_log ? "log" : "unsharp", noise ? "noise" : "an edge", worst,
       bound);
-  test_image_free (&in);
-  free (plane);
 }
 
 TEST (test_gauss, "the Gaussian and its Laplacian are those of float64",
@@ -941,10 +938,10 @@ static void
 expect_config_error (const ImkLapsharpenConfig *config, const char *words)
 {
   ImkLapsharpen *self = NULL;
-  ImkError error;
 
-  test_error (imk_lapsharpen_new (IMK_BACKEND_CPU, config, &self, &error),
-      &error, IMK_ERROR_CONFIG, words);
+  test_error (
+      imk_lapsharpen_new (IMK_BACKEND_CPU, config, &self, test_new_error ()),
+      IMK_ERROR_CONFIG, words);
   test_check (!self, "%s: self was touched", words);
   test_check (imk_lapsharpen_new (IMK_BACKEND_CPU, config, &self, NULL) ==
                   IMK_ERROR_CONFIG,
@@ -1009,10 +1006,10 @@ TEST (test_unknown_backend, "a backend that does not exist is refused")
 {
   ImkLapsharpenConfig config = make_config (IMK_TYPE_U8, 1, 1, 1);
   ImkLapsharpen *self = NULL;
-  ImkError error;
 
-  test_error (imk_lapsharpen_new ((ImkBackend) 9, &config, &self, &error),
-      &error, IMK_ERROR_UNAVAILABLE, "backend of the number 9");
+  test_error (
+      imk_lapsharpen_new ((ImkBackend) 9, &config, &self, test_new_error ()),
+      IMK_ERROR_UNAVAILABLE, "backend of the number 9");
   imk_lapsharpen_free (NULL);
 }
 
@@ -1023,29 +1020,28 @@ TEST (test_update, "an update that fails leaves the old parameters in force")
   ImkImage image = {in, 3, 3, 1, 1, IMK_TYPE_U8, IMK_LOCATION_HOST};
   ImkImage result = image;
   test_autoptr (ImkLapsharpen) self = NULL;
-  ImkError error;
 
   result.data = out;
   test_ok (
-      imk_lapsharpen_new (IMK_BACKEND_CPU, &config, &self, &error), &error);
+      imk_lapsharpen_new (IMK_BACKEND_CPU, &config, &self, test_new_error ()));
   bad.amount = 11;
-  test_error (imk_lapsharpen_update (self, &bad, &error), &error,
+  test_error (imk_lapsharpen_update (self, &bad, test_new_error ()),
       IMK_ERROR_CONFIG, "amount is 11");
   bad = config;
   bad.width = 4;
-  test_error (imk_lapsharpen_update (self, &bad, &error), &error,
+  test_error (imk_lapsharpen_update (self, &bad, test_new_error ()),
       IMK_ERROR_CONFIG, "width cannot change from 3 to 4");
   bad = config;
   bad.n_threads = 5;
-  test_error (imk_lapsharpen_update (self, &bad, &error), &error,
+  test_error (imk_lapsharpen_update (self, &bad, test_new_error ()),
       IMK_ERROR_CONFIG, "n-threads cannot change from 0 to 5");
   test_ok (
-      imk_lapsharpen_process (self, &image, &result, NULL, &error), &error);
+      imk_lapsharpen_process (self, &image, &result, NULL, test_new_error ()));
   test_check (out[1] == 130, "with the old amount: %u", out[1]);
   config.amount = 2;
-  test_ok (imk_lapsharpen_update (self, &config, &error), &error);
+  test_ok (imk_lapsharpen_update (self, &config, test_new_error ()));
   test_ok (
-      imk_lapsharpen_process (self, &image, &result, NULL, &error), &error);
+      imk_lapsharpen_process (self, &image, &result, NULL, test_new_error ()));
   test_check (out[1] == 210, "with the new amount: %u", out[1]);
 }
 
@@ -1056,12 +1052,12 @@ TEST (test_images, "images that do not fit or overlap are refused")
   const ImkImage image = {data, 8, 4, 4, 1, IMK_TYPE_U16, IMK_LOCATION_HOST};
   ImkImage in = image, out = image;
   test_autoptr (ImkLapsharpen) self = NULL;
-  ImkError error;
 
   test_ok (
-      imk_lapsharpen_new (IMK_BACKEND_CPU, &config, &self, &error), &error);
+      imk_lapsharpen_new (IMK_BACKEND_CPU, &config, &self, test_new_error ()));
 #define REFUSED(words) \
-  test_error (imk_lapsharpen_process (self, &in, &out, NULL, &error), &error, \
+  test_error ( \
+      imk_lapsharpen_process (self, &in, &out, NULL, test_new_error ()), \
       IMK_ERROR_IMAGE, words)
   REFUSED ("overlaps");
   out.data = data + 15; /* the last input sample is the first output sample */
@@ -1069,7 +1065,7 @@ TEST (test_images, "images that do not fit or overlap are refused")
   in.data = data + 30;
   REFUSED ("overlaps");
   in.data = data + 31;
-  test_ok (imk_lapsharpen_process (self, &in, &out, NULL, &error), &error);
+  test_ok (imk_lapsharpen_process (self, &in, &out, NULL, test_new_error ()));
   in.width = 3;
   REFUSED ("The input image is 3x4");
   in = image;
@@ -1095,22 +1091,21 @@ TEST (test_no_focus, "there is no focus without a measured frame")
   ImkImage result = image;
   ImkLapsharpenFocus focus;
   test_autoptr (ImkLapsharpen) self = NULL;
-  ImkError error;
 
   result.data = &out;
   config.measure_focus = true;
   test_ok (
-      imk_lapsharpen_new (IMK_BACKEND_CPU, &config, &self, &error), &error);
-  test_error (imk_lapsharpen_get_focus (self, &focus, &error), &error,
+      imk_lapsharpen_new (IMK_BACKEND_CPU, &config, &self, test_new_error ()));
+  test_error (imk_lapsharpen_get_focus (self, &focus, test_new_error ()),
       IMK_ERROR_CONFIG, "measure-focus");
   test_ok (
-      imk_lapsharpen_process (self, &image, &result, NULL, &error), &error);
-  test_ok (imk_lapsharpen_get_focus (self, &focus, &error), &error);
+      imk_lapsharpen_process (self, &image, &result, NULL, test_new_error ()));
+  test_ok (imk_lapsharpen_get_focus (self, &focus, test_new_error ()));
   config.measure_focus = false;
-  test_ok (imk_lapsharpen_update (self, &config, &error), &error);
+  test_ok (imk_lapsharpen_update (self, &config, test_new_error ()));
   test_ok (
-      imk_lapsharpen_process (self, &image, &result, NULL, &error), &error);
-  test_error (imk_lapsharpen_get_focus (self, &focus, &error), &error,
+      imk_lapsharpen_process (self, &image, &result, NULL, test_new_error ()));
+  test_error (imk_lapsharpen_get_focus (self, &focus, test_new_error ()),
       IMK_ERROR_CONFIG, "measure-focus");
 }
 
@@ -1162,10 +1157,9 @@ TEST (test_cuda_failures, "every CUDA call may fail and says so")
   const ImkDevice *device;
   test_auto (TestImage) in, out;
   test_auto (ImkImage) device_in, device_out;
-  ImkError error;
 
   test_need_cuda ();
-  test_ok (imk_device_get (&device, &error), &error);
+  test_ok (imk_device_get (&device, test_new_error ()));
   c.config = make_config (IMK_TYPE_U8, 33, 9, 1);
   in = make_input (&c);
   out = make_image (&c);
@@ -1176,6 +1170,6 @@ TEST (test_cuda_failures, "every CUDA call may fail and says so")
     c.config.method =
         i & 4 ? IMK_LAPSHARPEN_METHOD_UNSHARP : IMK_LAPSHARPEN_METHOD_LAPLACIAN;
     fail_each_call (device, &c.config, &device_in, &device_out, i & 2);
-    test_ok (live (&c.config, &device_in, &device_out, &error), &error);
+    test_ok (live (&c.config, &device_in, &device_out, test_new_error ()));
   }
 }

@@ -100,10 +100,9 @@ static File
 write_mesh (const ImkMesh *mesh, ImkMeshFormat format)
 {
   File file = {NULL, 0, 0};
-  ImkError error;
 
-  test_ok (imk_normalintegrate_mesh_write (mesh, format, append, &file, &error),
-      &error);
+  test_ok (imk_normalintegrate_mesh_write (
+      mesh, format, append, &file, test_new_error ()));
   return file;
 }
 
@@ -305,28 +304,27 @@ TEST (meshes_of_nonsense_are_refused, "meshes of nonsense are refused")
   test_auto (TestImage) wrong = test_image_new (IMK_TYPE_U16, 2, 2, 1, 0);
   File file = {NULL, 0, 100};
   test_auto (Made) made;
-  ImkError error;
 
   made_of (&made, &t, 1, true);
-  test_error (
-      imk_normalintegrate_mesh_write (&made.mesh, 5, append, &file, &error),
-      &error, IMK_ERROR_CONFIG, "format 5");
+  test_error (imk_normalintegrate_mesh_write (
+                  &made.mesh, 5, append, &file, test_new_error ()),
+      IMK_ERROR_CONFIG, "format 5");
   for (int i = 0; i < 3; i++)
-    test_error (imk_normalintegrate_mesh_write (
-                    &made.mesh, (ImkMeshFormat) i, append, &file, &error),
-        &error, IMK_ERROR_FILE, "disk is full");
+    test_error (imk_normalintegrate_mesh_write (&made.mesh, (ImkMeshFormat) i,
+                    append, &file, test_new_error ()),
+        IMK_ERROR_FILE, "disk is full");
   made.mesh.height = wrong.image;
   test_error (imk_normalintegrate_mesh_write (
-                  &made.mesh, IMK_MESH_PLY, append, &file, &error),
-      &error, IMK_ERROR_IMAGE, "height");
+                  &made.mesh, IMK_MESH_PLY, append, &file, test_new_error ()),
+      IMK_ERROR_IMAGE, "height");
   made.mesh.height = t.image;
   made.mesh.colour = wrong.image;
   test_error (imk_normalintegrate_mesh_write (
-                  &made.mesh, IMK_MESH_PLY, append, &file, &error),
-      &error, IMK_ERROR_IMAGE, "colour");
+                  &made.mesh, IMK_MESH_PLY, append, &file, test_new_error ()),
+      IMK_ERROR_IMAGE, "colour");
   made.config.mm_per_pixel = NAN;
   test_error (imk_normalintegrate_mesh_write (
-                  &made.mesh, IMK_MESH_PLY, append, &file, &error),
-      &error, IMK_ERROR_CONFIG, "mm-per-pixel");
+                  &made.mesh, IMK_MESH_PLY, append, &file, test_new_error ()),
+      IMK_ERROR_CONFIG, "mm-per-pixel");
   free (file.bytes);
 }

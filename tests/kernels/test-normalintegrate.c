@@ -227,10 +227,10 @@ TEST (slopes_of_no_surface_give_least_squares,
     for (int holes = 0; holes < 3; holes++) {
       test_auto (Map) m = map_noise (
           sizes[i].width, sizes[i].height, 0.15 * holes, 10 * i + holes);
-      TestImage in = map_encode (&m, IMK_TYPE_F32, 3, false);
+      test_auto (TestImage) in = map_encode (&m, IMK_TYPE_F32, 3, false);
       ImkNormalintegrateConfig c = normal_config (&in);
       double *z = reference (&c, &in), most;
-      Result r;
+      test_auto (Result) r;
 
       c.tolerance = 1e-7;
       r = normal_run_on (IMK_BACKEND_CPU, &c, &in);
@@ -239,8 +239,6 @@ TEST (slopes_of_no_surface_give_least_squares,
           "%ux%u, %d %% holes: a rise is off by %g after "
           "%u iterations",
           m.width, m.height, 15 * holes, most, r.summary.n_iterations);
-      result_free (&r);
-      test_image_free (&in);
       free (z);
     }
 }
@@ -251,10 +249,10 @@ TEST (no_tolerance_ends_where_float32_does,
 {
   for (uint32_t i = 0; i < 60; i++) {
     test_auto (Map) m = map_noise (20 + i, 1 + i % 3, 0.25, i);
-    TestImage in = map_encode (&m, IMK_TYPE_F32, 3, false);
+    test_auto (TestImage) in = map_encode (&m, IMK_TYPE_F32, 3, false);
     ImkNormalintegrateConfig c = normal_config (&in);
     double *z = reference (&c, &in), most;
-    Result r;
+    test_auto (Result) r;
 
     c.tolerance = 0;
     r = normal_run_on (IMK_BACKEND_CPU, &c, &in);
@@ -262,8 +260,6 @@ TEST (no_tolerance_ends_where_float32_does,
     test_check (most < 1e-4 && r.summary.residual <= 1e-6,
         "%ux%u: a rise is off by %g after %u iterations, residual %g", m.width,
         m.height, most, r.summary.n_iterations, r.summary.residual);
-    result_free (&r);
-    test_image_free (&in);
     free (z);
   }
 }
@@ -273,18 +269,16 @@ TEST (frankot_chellappa_is_its_fourier_sum,
 {
   for (size_t i = 0; i < 6; i++) {
     test_auto (Map) m = map_noise (sizes[i].width, sizes[i].height, 0.2, i);
-    TestImage in = map_encode (&m, IMK_TYPE_F32, 3, false);
+    test_auto (TestImage) in = map_encode (&m, IMK_TYPE_F32, 3, false);
     ImkNormalintegrateConfig c = normal_config (&in);
     double *z, largest;
-    Result r;
+    test_auto (Result) r;
 
     c.method = IMK_NORMALINTEGRATE_FRANKOT_CHELLAPPA;
     z = reference (&c, &in);
     r = normal_run_on (IMK_BACKEND_CPU, &c, &in);
     result_error (&r, &m, z, &largest);
     test_check (largest < 1e-5, "%ux%u: off by %g", m.width, m.height, largest);
-    result_free (&r);
-    test_image_free (&in);
     free (z);
   }
 }
@@ -477,9 +471,9 @@ TEST (a_map_depends_on_nothing_before_it, "a map depends on nothing before it")
   ImkNormalintegrateConfig c = normal_config (&in);
   Result first[2], again;
   ImkNormalintegrate *s = NULL;
-  ImkError error;
 
-  test_ok (imk_normalintegrate_new (IMK_BACKEND_CPU, &c, &s, &error), &error);
+  test_ok (
+      imk_normalintegrate_new (IMK_BACKEND_CPU, &c, &s, test_new_error ()));
   for (int i = 0; i < 2; i++) {
     c.method = i;
     first[i] = normal_run_on (IMK_BACKEND_CPU, &c, &in);
@@ -489,10 +483,9 @@ TEST (a_map_depends_on_nothing_before_it, "a map depends on nothing before it")
     ImkNormalintegrateOutputs out = {again.height.image, again.grey.image};
 
     c.method = i % 2;
-    test_ok (imk_normalintegrate_update (s, &c, &error), &error);
+    test_ok (imk_normalintegrate_update (s, &c, test_new_error ()));
     test_ok (imk_normalintegrate_process (
-                 s, &in.image, &out, &again.summary, NULL, &error),
-        &error);
+        s, &in.image, &out, &again.summary, NULL, test_new_error ()));
     test_image_same (&first[i % 2].height, &again.height, "height");
   }
   imk_normalintegrate_free (s);
@@ -544,11 +537,11 @@ TEST (bad_configs_are_refused_in_words, "bad configs are refused in words")
   for (size_t i = 0; i < sizeof (cases) / sizeof (*cases); i++) {
     ImkNormalintegrateConfig c = cases[i].c;
     ImkNormalintegrate *s = NULL;
-    ImkError error;
 
     c.size = sizeof (c);
-    test_error (imk_normalintegrate_new (IMK_BACKEND_CPU, &c, &s, &error),
-        &error, IMK_ERROR_CONFIG, cases[i].words);
+    test_error (
+        imk_normalintegrate_new (IMK_BACKEND_CPU, &c, &s, test_new_error ()),
+        IMK_ERROR_CONFIG, cases[i].words);
   }
 }
 
@@ -561,15 +554,15 @@ TEST (images_of_another_kind_are_refused, "images of another kind are refused")
   ImkNormalintegrateOutputs out = {.height = wrong.image};
   ImkNormalintegrateSummary summary;
   ImkNormalintegrate *s = NULL;
-  ImkError error;
 
-  test_ok (imk_normalintegrate_new (IMK_BACKEND_CPU, &c, &s, &error), &error);
+  test_ok (
+      imk_normalintegrate_new (IMK_BACKEND_CPU, &c, &s, test_new_error ()));
   test_error (imk_normalintegrate_process (
-                  s, &wrong.image, &out, &summary, NULL, &error),
-      &error, IMK_ERROR_IMAGE, "input");
-  test_error (
-      imk_normalintegrate_process (s, &in.image, &out, &summary, NULL, &error),
-      &error, IMK_ERROR_IMAGE, "height");
+                  s, &wrong.image, &out, &summary, NULL, test_new_error ()),
+      IMK_ERROR_IMAGE, "input");
+  test_error (imk_normalintegrate_process (
+                  s, &in.image, &out, &summary, NULL, test_new_error ()),
+      IMK_ERROR_IMAGE, "height");
   imk_normalintegrate_free (s);
 }
 

@@ -72,10 +72,9 @@ run (const ImkOctbscanConfig *c, const TestImage *in)
   TestImage z = test_image_new (IMK_TYPE_CF32, DEPTHS, HEIGHT, 1, 0);
   ImkOctbscanJob job = {.in = &in->image, .complex = &z.image};
   test_autoptr (ImkOctbscan) kernel = NULL;
-  ImkError error;
 
-  test_ok (imk_octbscan_new (IMK_BACKEND_CPU, c, &kernel, &error), &error);
-  test_ok (imk_octbscan_process (kernel, &job, 1, NULL, &error), &error);
+  test_ok (imk_octbscan_new (IMK_BACKEND_CPU, c, &kernel, test_new_error ()));
+  test_ok (imk_octbscan_process (kernel, &job, 1, NULL, test_new_error ()));
   return z;
 }
 

@@ -73,11 +73,9 @@ TEST (test_known_dispersion_is_found, "known dispersion is found")
     ImkOctbscanConfig c = base_config ();
     test_auto (TestImage) in = layers (&c, &psi[k]);
     ImkOctbscanDispersion found;
-    ImkError error;
 
     test_ok (imk_octbscan_estimate_dispersion (
-                 &c, &in.image, 0, 0, 0, &found, &error),
-        &error);
+        &c, &in.image, 0, 0, 0, &found, test_new_error ()));
     printf ("# psi %g %g: d2 %.2f, d3 %.2f, sharpness %.2f to %.2f\n",
         psi[k][0], psi[k][1], found.d2, found.d3, found.before, found.after);
     test_check (fabs (found.d2 + psi[k][0]) < 0.02, "d2 is %.3f, expected %.3f",
@@ -106,11 +104,9 @@ TEST (test_each_camera_has_its_own, "each camera has its own")
   for (uint32_t camera = 0; camera < 3; camera++) {
     const double *p = psi[(camera + 2) % 3];
     ImkOctbscanDispersion found;
-    ImkError error;
 
     test_ok (imk_octbscan_estimate_dispersion (
-                 &c, &in.image, 1, camera, 40, &found, &error),
-        &error);
+        &c, &in.image, 1, camera, 40, &found, test_new_error ()));
     test_check (fabs (found.d2 + p[0]) < 0.05 && fabs (found.d3 + p[1]) < 0.05,
         "camera %u: %.3f %.3f, expected %.3f %.3f", camera, found.d2, found.d3,
         -p[0], -p[1]);
@@ -129,20 +125,19 @@ TEST (test_sharpness_is_that_of_the_image, "sharpness is that of the image")
   ImkOctbscanJob job = {.in = &in.image, .linear = &out.image};
   ImkOctbscanDispersion found;
   ImkOctbscan *kernel = NULL;
-  ImkError error;
 
   c.cameras = &camera;
   c.orientation = IMK_OCTBSCAN_ORIENTATION_ROWS;
-  test_ok (
-      imk_octbscan_estimate_dispersion (&c, &in.image, 0, 0, 0, &found, &error),
-      &error);
+  test_ok (imk_octbscan_estimate_dispersion (
+      &c, &in.image, 0, 0, 0, &found, test_new_error ()));
   for (int after = 0; after < 2; after++) {
     double sum = 0, squares = 0, expected = after ? found.after : found.before;
 
     d[2] = after ? found.d2 : 0;
     d[3] = after ? found.d3 : 0;
-    test_ok (imk_octbscan_new (IMK_BACKEND_CPU, &c, &kernel, &error), &error);
-    test_ok (imk_octbscan_process (kernel, &job, 1, NULL, &error), &error);
+    test_ok (
+        imk_octbscan_new (IMK_BACKEND_CPU, &c, &kernel, test_new_error ()));
+    test_ok (imk_octbscan_process (kernel, &job, 1, NULL, test_new_error ()));
     imk_octbscan_free (kernel);
     for (uint32_t i = 0; i < 60 * 256; i++)
       if (i % 256 >= 4) {
@@ -164,25 +159,24 @@ TEST (test_what_cannot_be_is_said, "what cannot be is said")
   test_auto (TestImage) other = test_image_new (c.type, c.width, 7, 1, 0);
   ImkOctbscanCamera cameras[2] = {{.gain = 0}};
   ImkOctbscanDispersion found = {.d2 = 5};
-  ImkError error;
 
   memset (in.image.data, 0, in.image.stride * c.height);
-  test_error (
-      imk_octbscan_estimate_dispersion (&c, &in.image, 0, 0, 0, &found, &error),
-      &error, IMK_ERROR_IMAGE, "the image is dark");
-  test_error (
-      imk_octbscan_estimate_dispersion (&c, &in.image, 0, 1, 0, &found, &error),
-      &error, IMK_ERROR_CONFIG, "camera is 1");
   test_error (imk_octbscan_estimate_dispersion (
-                  &c, &other.image, 0, 0, 0, &found, &error),
-      &error, IMK_ERROR_IMAGE, "input");
+                  &c, &in.image, 0, 0, 0, &found, test_new_error ()),
+      IMK_ERROR_IMAGE, "the image is dark");
+  test_error (imk_octbscan_estimate_dispersion (
+                  &c, &in.image, 0, 1, 0, &found, test_new_error ()),
+      IMK_ERROR_CONFIG, "camera is 1");
+  test_error (imk_octbscan_estimate_dispersion (
+                  &c, &other.image, 0, 0, 0, &found, test_new_error ()),
+      IMK_ERROR_IMAGE, "input");
   c.height = 1;
   c.n_cameras = 2;
   c.cameras = cameras;
   in.image.height = 1;
-  test_error (
-      imk_octbscan_estimate_dispersion (&c, &in.image, 0, 1, 0, &found, &error),
-      &error, IMK_ERROR_IMAGE, "Camera 1 has no line");
+  test_error (imk_octbscan_estimate_dispersion (
+                  &c, &in.image, 0, 1, 0, &found, test_new_error ()),
+      IMK_ERROR_IMAGE, "Camera 1 has no line");
   test_check (found.d2 == 5, "the result was written to");
 }
 
@@ -195,13 +189,12 @@ check_refused (const ImkOctbscanConfig *config, const TestImage *in,
   const ImkOctbscanCamera camera = {.dispersion = own, .n_dispersion = 4};
   ImkOctbscanConfig c = *config;
   ImkOctbscanDispersion found;
-  ImkError error;
   ImkStatus status;
 
   c.cameras = &camera;
   status = imk_octbscan_estimate_dispersion (
-      &c, &in->image, 0, 0, 0, &found, &error);
-  test_error (status, &error, IMK_ERROR_IMAGE, words);
+      &c, &in->image, 0, 0, 0, &found, test_new_error ());
+  test_error (status, IMK_ERROR_IMAGE, words);
   test_check (found.d2 == 1.25 && found.d3 == -0.5, "d2 is %g, d3 %g", found.d2,
       found.d3);
   *confidence = found.confidence;
@@ -262,7 +255,6 @@ TEST (test_residue_of_the_dc_is_left_out, "what is left of the DC is left out")
     ImkOctbscanConfig c = base_config ();
     test_auto (TestImage) in = layers (&c, &psi[k]);
     ImkOctbscanDispersion found;
-    ImkError error;
 
     for (uint32_t r = 0; r < c.height; r++) {
       uint16_t *row =
@@ -274,8 +266,7 @@ TEST (test_residue_of_the_dc_is_left_out, "what is left of the DC is left out")
                              light * (20000 + 8000 * sin (M_PI * x / c.width)));
     }
     test_ok (imk_octbscan_estimate_dispersion (
-                 &c, &in.image, 0, 0, 0, &found, &error),
-        &error);
+        &c, &in.image, 0, 0, 0, &found, test_new_error ()));
     printf ("# residue of %u depths, confidence %.2f, d2 %.2f, d3 %.2f\n",
         found.residue, found.confidence, found.d2, found.d3);
     test_check (fabs (found.d2 + psi[k][0]) < 0.05 &&
@@ -294,11 +285,9 @@ TEST (test_the_curve_has_its_maximum_there, "the curve has its maximum there")
   test_auto (TestImage) in = layers (&c, psi);
   ImkOctbscanDispersion found;
   uint32_t at = 0;
-  ImkError error;
 
   test_ok (imk_octbscan_estimate_dispersion (
-               &c, &in.image, 0, 0, 40, &found, &error),
-      &error);
+      &c, &in.image, 0, 0, 40, &found, test_new_error ()));
   for (uint32_t i = 0; i < IMK_OCTBSCAN_CURVE; i++)
     at = found.curve[i] > found.curve[at] ? i : at;
   test_check (found.range == 40 && at == 31, "%u of %g", at, found.range);
@@ -315,7 +304,7 @@ TEST (test_real_bscans_agree, "real B-scans agree")
   const ImkOctbscanCamera camera = {
       .map = IMK_OCTBSCAN_MAP_POLYNOMIAL, .values = polynomial, .n_values = 2};
   FILE *file = test_open_data ("octbscan/octopod/volume_2048x20x20_u16le.unp");
-  TestImage all = test_image_new (IMK_TYPE_U16, 2048, 400, 1, 0);
+  test_auto (TestImage) all = test_image_new (IMK_TYPE_U16, 2048, 400, 1, 0);
   bool whole = true;
 
   for (uint32_t r = 0; r < 400; r++)
@@ -327,15 +316,13 @@ TEST (test_real_bscans_agree, "real B-scans agree")
     ImkOctbscanConfig c = base_config ();
     ImkOctbscanDispersion found;
     ImkImage in = all.image;
-    ImkError error;
 
     c.width = c.upsample = 2048;
     c.height = in.height = b < 20 ? 20 : 400;
     c.cameras = &camera;
     in.data = (uint8_t *) in.data + (b < 20 ? b * 20 * in.stride : 0);
-    test_ok (
-        imk_octbscan_estimate_dispersion (&c, &in, 0, 0, 0, &found, &error),
-        &error);
+    test_ok (imk_octbscan_estimate_dispersion (
+        &c, &in, 0, 0, 0, &found, test_new_error ()));
     printf ("# %u lines: d2 %.2f, d3 %.2f, confidence %.2f, residue %u\n",
         in.height, found.d2, found.d3, found.confidence, found.residue);
     test_check (
@@ -343,7 +330,6 @@ TEST (test_real_bscans_agree, "real B-scans agree")
     test_check (found.confidence > 0.75, "B-scan %u: confidence %.2f", b,
         found.confidence);
   }
-  test_image_free (&all);
 }
 
 /* An etalon's fringe, without dispersion and sharper than all layers, is taken
@@ -358,7 +344,7 @@ TEST (test_fixed_pattern_is_left_out, "fixed pattern is left out")
   };
   ImkOctbscanConfig c = base_config ();
   test_auto (TestImage) in = layers (&c, psi);
-  double *recorded = calloc (2 * 256, sizeof (*recorded));
+  test_autofree double *recorded = calloc (2 * 256, sizeof (*recorded));
 
   for (uint32_t r = 0; r < c.height; r++)
     for (uint32_t x = 0; x < c.width; x++)
@@ -369,19 +355,16 @@ TEST (test_fixed_pattern_is_left_out, "fixed pattern is left out")
   c.pattern = recorded;
   for (uint32_t k = 0; k < sizeof (patterns) / sizeof (patterns[0]); k++) {
     ImkOctbscanDispersion found;
-    ImkError error;
 
     c.fixed_pattern = patterns[k];
     test_ok (imk_octbscan_estimate_dispersion (
-                 &c, &in.image, 0, 0, 0, &found, &error),
-        &error);
+        &c, &in.image, 0, 0, 0, &found, test_new_error ()));
     printf ("# pattern %u: d2 %.2f, d3 %.2f, confidence %.2f\n",
         (unsigned) patterns[k], found.d2, found.d3, found.confidence);
     test_check (
         fabs (found.d2 + psi[0][0]) < 0.05 && fabs (found.d3 + psi[0][1]) < 0.2,
         "d2 %.3f, d3 %.3f", found.d2, found.d3);
   }
-  free (recorded);
 }
 
 /* Noise and a fixed line: what is shown is noise. */
@@ -412,11 +395,10 @@ TEST (test_a_missing_calibration_is_told, "a missing calibration is told")
   const ImkOctbscanCamera camera = {
       .map = IMK_OCTBSCAN_MAP_RANGE, .values = wavelengths, .n_values = 2};
   ImkOctbscanConfig c = base_config ();
-  TestImage in = test_image_new (c.type, c.width, c.height, 1, 0);
+  test_auto (TestImage) in = test_image_new (c.type, c.width, c.height, 1, 0);
   ImkOctbscanDispersion found;
   uint64_t seed = 9;
   double confidence;
-  ImkError error;
 
   for (uint32_t r = 0; r < c.height; r++) {
     uint16_t *row =
@@ -439,10 +421,8 @@ TEST (test_a_missing_calibration_is_told, "a missing calibration is told")
   }
   check_refused (&c, &in, "with the depth", &confidence);
   c.cameras = &camera;
-  test_ok (
-      imk_octbscan_estimate_dispersion (&c, &in.image, 0, 0, 0, &found, &error),
-      &error);
+  test_ok (imk_octbscan_estimate_dispersion (
+      &c, &in.image, 0, 0, 0, &found, test_new_error ()));
   test_check (fabs (found.d2) < 0.02 && fabs (found.d3) < 0.02,
       "d2 %.3f, d3 %.3f", found.d2, found.d3);
-  test_image_free (&in);
 }

@@ -12,6 +12,8 @@
 #include "octbscan/octbscan-finish-reference.h"
 #include "imk/octbscan.h"
 
+TEST_DEFINE_AUTO_POINTER (ImkOctbscan, imk_octbscan_free)
+
 enum { MAX_BSCANS = 16, WIDTH = 64, DEPTHS = 64 /* at scale 2 */ };
 
 typedef struct Way {
@@ -191,7 +193,6 @@ run_batch (
   bool cuda = way->backend == IMK_BACKEND_CUDA;
   ImkImage images[MAX_BSCANS][N_IMAGES];
   ImkOctbscanJob jobs[MAX_BSCANS];
-  ImkError error;
 
   for (uint32_t k = 0; k < n; k++) {
     const ImkOctbscanReference *b = &s->bscans[i + k];
@@ -210,7 +211,7 @@ run_batch (
         .track = &images[k][TRACK],
     };
   }
-  test_ok (imk_octbscan_process (kernel, jobs, n, NULL, &error), &error);
+  test_ok (imk_octbscan_process (kernel, jobs, n, NULL, test_new_error ()));
   for (uint32_t k = 0; cuda && k < n; k++) {
     TestImage *all[N_IMAGES] = {NULL, &s->linear[i + k], &s->complex[i + k],
         &s->enface[i + k], &s->track[i + k]};
@@ -297,17 +298,15 @@ check_pattern (
     const Sequence *s, ImkOctbscan *kernel, double rms, const char *where)
 {
   size_t n = (size_t) s->config->n_cameras * imk_octbscan_n_depths (s->config);
-  float *pattern = malloc (2 * n * sizeof (*pattern));
-  ImkError error;
+  test_autofree float *pattern = malloc (2 * n * sizeof (*pattern));
 
-  test_ok (imk_octbscan_get_pattern (kernel, pattern, &error), &error);
+  test_ok (imk_octbscan_get_pattern (kernel, pattern, test_new_error ()));
   for (size_t i = 0; i < n; i++)
     test_check (hypot (pattern[2 * i] - s->pattern[2 * i],
                     pattern[2 * i + 1] - s->pattern[2 * i + 1]) <= 1e-5 * rms,
         "%s: pattern %zu is %.9g%+.9gi, expected %.9g%+.9gi", where, i,
         pattern[2 * i], pattern[2 * i + 1], s->pattern[2 * i],
         s->pattern[2 * i + 1]);
-  free (pattern);
 }
 
 /* Each way, B-scans one by one and in calls of @batch; and after a reset all
@@ -322,13 +321,12 @@ check_sequence (const Way *ways, Sequence *s, const char *what)
       ImkOctbscanConfig c = *s->config;
       ImkOctbscan *kernel = NULL;
       double rms = 0;
-      ImkError error;
 
       snprintf (
           where, sizeof (where), "%s, %s, %u a call", w->name, what, batch);
       c.strategy = w->strategy;
       c.max_jobs = batch;
-      test_ok (imk_octbscan_new (w->backend, &c, &kernel, &error), &error);
+      test_ok (imk_octbscan_new (w->backend, &c, &kernel, test_new_error ()));
       for (int again = 0; again < 2; again++) {
         for (uint32_t i = 0; i < s->n; i += batch)
           run_batch (w, kernel, s, i, s->n - i < batch ? s->n - i : batch);
@@ -345,7 +343,7 @@ check_sequence (const Way *ways, Sequence *s, const char *what)
         }
         if (c.fixed_pattern != IMK_OCTBSCAN_FIXED_PATTERN_NONE)
           check_pattern (s, kernel, rms, where);
-        test_ok (imk_octbscan_reset (kernel, &error), &error);
+        test_ok (imk_octbscan_reset (kernel, test_new_error ()));
       }
       imk_octbscan_free (kernel);
     }
@@ -390,21 +388,21 @@ static void
 check_background (const Way *w, const ImkOctbscanConfig *config)
 {
   ImkOctbscanConfig c = *config;
-  Sequence s = sequence_new (&c, 5, NULL, 1, false);
+  test_auto (Sequence) s = sequence_new (&c, 5, NULL, 1, false);
   size_t n = c.n_cameras * c.width;
-  double *m = calloc (n, sizeof (*m)), *found = calloc (n, sizeof (*found));
-  ImkOctbscan *kernel = NULL;
-  TestImage image;
-  ImkError error;
+  test_autofree double *m = calloc (n, sizeof (*m)),
+                       *found = calloc (n, sizeof (*found));
+  test_autoptr (ImkOctbscan) kernel = NULL;
+  test_auto (TestImage) image;
 
   c.strategy = w->strategy;
   c.max_jobs = 3;
-  test_ok (imk_octbscan_new (w->backend, &c, &kernel, &error), &error);
-  test_ok (imk_octbscan_get_background (kernel, found, &error), &error);
+  test_ok (imk_octbscan_new (w->backend, &c, &kernel, test_new_error ()));
+  test_ok (imk_octbscan_get_background (kernel, found, test_new_error ()));
   test_check (found[0] == 0, "%s: a background of nothing", w->name);
   run_batch (w, kernel, &s, 0, 3);
   run_batch (w, kernel, &s, 3, 2);
-  test_ok (imk_octbscan_get_background (kernel, found, &error), &error);
+  test_ok (imk_octbscan_get_background (kernel, found, test_new_error ()));
   expect_background (&s, 5, m);
   for (size_t i = 0; i < n; i++)
     test_check (fabs (found[i] - m[i]) <= 1e-10 * m[i],
@@ -416,17 +414,12 @@ check_background (const Way *w, const ImkOctbscanConfig *config)
       IMK_TYPE_F32, image.image.width, image.image.height, 1, 12);
   c.background_mode = IMK_OCTBSCAN_BACKGROUND_FILE;
   c.background = found;
-  test_ok (imk_octbscan_new (w->backend, &c, &kernel, &error), &error);
+  test_ok (imk_octbscan_new (w->backend, &c, &kernel, test_new_error ()));
   run_batch (w, kernel, &s, 4, 1);
   test_image_same (&image, &s.linear[4], w->name);
-  test_ok (imk_octbscan_get_background (kernel, m, &error), &error);
+  test_ok (imk_octbscan_get_background (kernel, m, test_new_error ()));
   test_check (memcmp (m, found, n * sizeof (*m)) == 0,
       "%s: a file is not what was given", w->name);
-  imk_octbscan_free (kernel);
-  test_image_free (&image);
-  sequence_free (&s);
-  free (found);
-  free (m);
 }
 
 TEST_BACKENDS (
@@ -786,21 +779,20 @@ TEST (test_a_mean_is_drained, "a mean is drained")
     ImkOctbscan *kernel = NULL;
     ImkOctbscanJob job = {NULL};
     Sequence s;
-    ImkError error;
 
     c.averages_bscans = true;
     c.strategy = w->strategy;
     s = sequence_new (&c, 4, NULL, 4, false);
-    test_ok (imk_octbscan_new (w->backend, &c, &kernel, &error), &error);
+    test_ok (imk_octbscan_new (w->backend, &c, &kernel, test_new_error ()));
     for (uint32_t i = 0; i < 4; i++) {
       job = (ImkOctbscanJob){.in = &s.in[i].image};
-      test_ok (imk_octbscan_process (kernel, &job, 1, NULL, &error), &error);
+      test_ok (imk_octbscan_process (kernel, &job, 1, NULL, test_new_error ()));
     }
     job = (ImkOctbscanJob){
         .linear = &s.linear[3].image, .enface = &s.enface[3].image};
-    test_ok (imk_octbscan_process (kernel, &job, 1, NULL, &error), &error);
+    test_ok (imk_octbscan_process (kernel, &job, 1, NULL, test_new_error ()));
     check_images (&s, 3, s.bscans[3].rms, w->name);
-    test_ok (imk_octbscan_process (kernel, &job, 1, NULL, &error), &error);
+    test_ok (imk_octbscan_process (kernel, &job, 1, NULL, test_new_error ()));
     for (uint32_t i = 0; i < 9; i++)
       test_check (((float *) s.enface[3].image.data)[i] == 0,
           "%s: what was shown is shown again", w->name);
@@ -814,20 +806,20 @@ TEST (test_dark_bscans_are_black, "dark B-scans are black")
 {
   for (int t = 0; t <= IMK_OCTBSCAN_TRACKING_XCORR; t++) {
     ImkOctbscanConfig c = base_config (12);
-    TestImage in = test_image_new (c.type, WIDTH, 12, 1, 0);
-    TestImage out = test_image_new (IMK_TYPE_F32, 12, DEPTHS, 1, 0);
-    TestImage track = test_image_new (IMK_TYPE_F32, 4, 1, 1, 0);
+    test_auto (TestImage) in = test_image_new (c.type, WIDTH, 12, 1, 0);
+    test_auto (TestImage) out = test_image_new (IMK_TYPE_F32, 12, DEPTHS, 1, 0);
+    test_auto (TestImage) track = test_image_new (IMK_TYPE_F32, 4, 1, 1, 0);
     ImkOctbscanJob job = {
         .in = &in.image, .linear = &out.image, .track = &track.image};
-    ImkOctbscan *kernel = NULL;
-    ImkError error;
+    test_autoptr (ImkOctbscan) kernel = NULL;
 
     c.tracking = t;
     c.averages_bscans = true;
     c.fixed_pattern = IMK_OCTBSCAN_FIXED_PATTERN_MINVAR;
-    test_ok (imk_octbscan_new (IMK_BACKEND_CPU, &c, &kernel, &error), &error);
+    test_ok (
+        imk_octbscan_new (IMK_BACKEND_CPU, &c, &kernel, test_new_error ()));
     for (uint32_t i = 0; i < 3; i++) {
-      test_ok (imk_octbscan_process (kernel, &job, 1, NULL, &error), &error);
+      test_ok (imk_octbscan_process (kernel, &job, 1, NULL, test_new_error ()));
       for (uint32_t k = 0; k < 12 * DEPTHS; k++)
         test_check (((float *) out.image.data)[k] == 0,
             "tracking %d: pixel %u is %g", t, k, ((float *) out.image.data)[k]);
@@ -836,10 +828,6 @@ TEST (test_dark_bscans_are_black, "dark B-scans are black")
           "tracking %d: the shift of darkness is %g", t,
           ((float *) track.image.data)[3]);
     }
-    imk_octbscan_free (kernel);
-    test_image_free (&in);
-    test_image_free (&out);
-    test_image_free (&track);
   }
 }
 
@@ -849,9 +837,8 @@ static void
 check_refused (const ImkOctbscanConfig *c, const char *words)
 {
   ImkOctbscan *s = NULL;
-  ImkError error;
 
-  test_error (imk_octbscan_new (IMK_BACKEND_CPU, c, &s, &error), &error,
+  test_error (imk_octbscan_new (IMK_BACKEND_CPU, c, &s, test_new_error ()),
       IMK_ERROR_CONFIG, words);
 }
 
@@ -888,15 +875,16 @@ TEST (test_wrong_settings_are_refused, "wrong settings are refused")
     static const double profile[3] = {1, 2, NAN};
     ImkOctbscanConfig c = base_config (24);
     ImkOctbscan *self = NULL;
-    ImkError error;
 
     c.tracking = IMK_OCTBSCAN_TRACKING_RPE;
     c.tracking_profile = profile;
     c.n_tracking_profile = 3;
-    test_error (imk_octbscan_new (IMK_BACKEND_CPU, &c, &self, &error), &error,
+    test_error (
+        imk_octbscan_new (IMK_BACKEND_CPU, &c, &self, test_new_error ()),
         IMK_ERROR_CONFIG, "tracking-reference has 3 values");
     c.tracking_top = imk_octbscan_n_depths (&c) - 3;
-    test_error (imk_octbscan_new (IMK_BACKEND_CPU, &c, &self, &error), &error,
+    test_error (
+        imk_octbscan_new (IMK_BACKEND_CPU, &c, &self, test_new_error ()),
         IMK_ERROR_CONFIG, "Value 2 of tracking-reference is nan");
   }
   CHECK_REFUSED (projection, 2, "enface-projection is 2");

@@ -79,11 +79,9 @@ measure (const ImkOctbscanConfig *c, const Mirror *m, uint32_t camera)
 {
   test_auto (TestImage) in = spectra (c, m, c->n_cameras, 3);
   ImkOctbscanFringe fringe;
-  ImkError error;
 
-  test_ok (
-      imk_octbscan_measure_mirror (c, &in.image, 0, camera, &fringe, &error),
-      &error);
+  test_ok (imk_octbscan_measure_mirror (
+      c, &in.image, 0, camera, &fringe, test_new_error ()));
   return fringe;
 }
 
@@ -135,13 +133,11 @@ TEST (test_one_mirror_gives_the_wavenumbers, "one mirror gives the wavenumbers",
     ImkOctbscanMirrors found;
     ImkOctbscanFringe fringe;
     Mirror m = plain;
-    ImkError error;
 
     m.bend = bends[i];
     fringe = measure (&c, &m, 0);
     test_ok (imk_octbscan_solve_mirrors (&c, 0, &fringe, 1,
-                 IMK_OCTBSCAN_MIRROR_FIT_PHASE, &found, &error),
-        &error);
+        IMK_OCTBSCAN_MIRROR_FIT_PHASE, &found, test_new_error ()));
     show (&found);
     check_wavenumbers (&m, &found);
     test_check (found.n_dispersion == 0, "there is a dispersion");
@@ -165,7 +161,6 @@ TEST (test_two_mirrors_give_the_dispersion, "two mirrors give the dispersion",
     ImkOctbscanMirrors found;
     ImkOctbscanFringe fringes[2];
     Mirror m = plain;
-    ImkError error;
 
     m.d2 = 9;
     m.d3 = -2;
@@ -174,8 +169,7 @@ TEST (test_two_mirrors_give_the_dispersion, "two mirrors give the dispersion",
     fringes[1] = measure (&c, &m, 0);
     fringes[1].side = other ? -1 : 1;
     test_ok (imk_octbscan_solve_mirrors (&c, 0, fringes, 2,
-                 IMK_OCTBSCAN_MIRROR_FIT_PHASE, &found, &error),
-        &error);
+        IMK_OCTBSCAN_MIRROR_FIT_PHASE, &found, test_new_error ()));
     show (&found);
     check_wavenumbers (&m, &found);
     printf ("# d2 %.3f d3 %.3f\n", found.dispersion[2], found.dispersion[3]);
@@ -215,7 +209,6 @@ TEST (test_known_wavelengths_stay, "known wavelengths stay", .cpu_only = true)
   const double k0 = 1 / 806.0, k1 = 1 / 675.0, z_um = 150;
   ImkOctbscanMirrors found;
   ImkOctbscanFringe fringe;
-  ImkError error;
 
   c.cameras = &camera;
   for (uint32_t r = 0; r < c.height; r++)
@@ -228,11 +221,10 @@ TEST (test_known_wavelengths_stay, "known wavelengths stay", .cpu_only = true)
                       8000 * exp (-2 * v * v) *
                           cos (4 * M_PI * k * z_um * 1000 + 12 * u * u));
     }
-  test_ok (imk_octbscan_measure_mirror (&c, &in.image, 0, 0, &fringe, &error),
-      &error);
-  test_ok (imk_octbscan_solve_mirrors (
-               &c, 0, &fringe, 1, IMK_OCTBSCAN_MIRROR_FIT_MAP, &found, &error),
-      &error);
+  test_ok (imk_octbscan_measure_mirror (
+      &c, &in.image, 0, 0, &fringe, test_new_error ()));
+  test_ok (imk_octbscan_solve_mirrors (&c, 0, &fringe, 1,
+      IMK_OCTBSCAN_MIRROR_FIT_MAP, &found, test_new_error ()));
   show (&found);
   test_check (found.n_k == 0, "wavenumbers are replaced");
   test_check (fabs (found.dispersion[2] + 12) < 0.05,
@@ -249,7 +241,6 @@ TEST (test_each_camera_has_its_own, "each camera has its own", .cpu_only = true)
   ImkOctbscanCamera cameras[2] = {{IMK_OCTBSCAN_MAP_NONE}};
   ImkOctbscanConfig c = base_config ();
   Mirror m[2] = {plain, plain};
-  ImkError error;
 
   m[1].fringes = 90;
   m[1].bend = 0.15;
@@ -261,8 +252,7 @@ TEST (test_each_camera_has_its_own, "each camera has its own", .cpu_only = true)
     ImkOctbscanMirrors found;
 
     test_ok (imk_octbscan_solve_mirrors (&c, camera, &fringe, 1,
-                 IMK_OCTBSCAN_MIRROR_FIT_PHASE, &found, &error),
-        &error);
+        IMK_OCTBSCAN_MIRROR_FIT_PHASE, &found, test_new_error ()));
     show (&found);
     check_wavenumbers (&m[camera], &found);
     imk_octbscan_fringe_clear (&fringe);
@@ -276,18 +266,17 @@ check_refused (const Mirror *m, const char *words)
   test_auto (TestImage) in = spectra (&c, m, 1, 5);
   ImkOctbscanFringe fringe = {.width = 7};
   ImkOctbscanMirrors found = {.n = 7};
-  ImkError error;
-  ImkStatus status =
-      imk_octbscan_measure_mirror (&c, &in.image, 0, 0, &fringe, &error);
+  ImkStatus status = imk_octbscan_measure_mirror (
+      &c, &in.image, 0, 0, &fringe, test_new_error ());
 
   if (status == IMK_OK) {
-    status = imk_octbscan_solve_mirrors (
-        &c, 0, &fringe, 1, IMK_OCTBSCAN_MIRROR_FIT_PHASE, &found, &error);
+    status = imk_octbscan_solve_mirrors (&c, 0, &fringe, 1,
+        IMK_OCTBSCAN_MIRROR_FIT_PHASE, &found, test_new_error ());
     imk_octbscan_fringe_clear (&fringe);
   } else {
     test_check (fringe.width == 7, "the fringe has been touched");
   }
-  test_error (status, &error, IMK_ERROR_IMAGE, words);
+  test_error (status, IMK_ERROR_IMAGE, words);
   test_check (found.n == 7, "the result has been touched");
 }
 
@@ -321,17 +310,16 @@ TEST (test_positions_too_close_are_refused, "positions too close are refused",
   ImkOctbscanMirrors found;
   ImkOctbscanFringe fringes[2];
   Mirror m = plain;
-  ImkError error;
 
   fringes[0] = measure (&c, &m, 0);
   m.fringes = 62;
   fringes[1] = measure (&c, &m, 0);
   test_error (imk_octbscan_solve_mirrors (&c, 0, fringes, 2,
-                  IMK_OCTBSCAN_MIRROR_FIT_PHASE, &found, &error),
-      &error, IMK_ERROR_IMAGE, "too close");
+                  IMK_OCTBSCAN_MIRROR_FIT_PHASE, &found, test_new_error ()),
+      IMK_ERROR_IMAGE, "too close");
   test_error (imk_octbscan_solve_mirrors (&c, 0, fringes, 1,
-                  IMK_OCTBSCAN_MIRROR_FIT_MAP, &found, &error),
-      &error, IMK_ERROR_CONFIG, "no wavelengths");
+                  IMK_OCTBSCAN_MIRROR_FIT_MAP, &found, test_new_error ()),
+      IMK_ERROR_CONFIG, "no wavelengths");
   imk_octbscan_fringe_clear (&fringes[0]);
   imk_octbscan_fringe_clear (&fringes[1]);
 }
@@ -341,15 +329,14 @@ read_mirror (const ImkOctbscanConfig *c, FILE *file)
 {
   test_auto (TestImage) in = test_image_new (IMK_TYPE_F32, N, 1, 1, 0);
   ImkOctbscanFringe fringe;
-  ImkError error;
   size_t n;
 
   fseek (file, 128, SEEK_SET); /* the header of .npy */
   n = fread (in.image.data, sizeof (float), N, file);
   fclose (file);
   test_check (n == N, "%zu samples", n);
-  test_ok (imk_octbscan_measure_mirror (c, &in.image, 0, 0, &fringe, &error),
-      &error);
+  test_ok (imk_octbscan_measure_mirror (
+      c, &in.image, 0, 0, &fringe, test_new_error ()));
   return fringe;
 }
 
@@ -363,7 +350,6 @@ TEST (test_real_mirrors_reach_the_limit, "real mirrors reach the limit",
   ImkOctbscanConfig c = base_config ();
   ImkOctbscanMirrors found;
   ImkOctbscanFringe fringes[2];
-  ImkError error;
 
   c.height = 1;
   c.type = IMK_TYPE_F32;
@@ -371,8 +357,7 @@ TEST (test_real_mirrors_reach_the_limit, "real mirrors reach the limit",
   fringes[1] = read_mirror (&c, second);
   fringes[1].side = -1;
   test_ok (imk_octbscan_solve_mirrors (&c, 0, fringes, 2,
-               IMK_OCTBSCAN_MIRROR_FIT_PHASE, &found, &error),
-      &error);
+      IMK_OCTBSCAN_MIRROR_FIT_PHASE, &found, test_new_error ()));
   show (&found);
   for (int j = 0; j < 2; j++) {
     const ImkOctbscanMirrorPosition *p = &found.positions[j];

@@ -109,21 +109,20 @@ run_on_device (
   TestMapped word;
   ImkOctbscanJob job = {&from, first, &db, &linear, &complex};
   uint32_t wide = 0;
-  ImkError error;
 
   memset (said.image.data, 0, 2 * sizeof (wide));
   word = test_to_mapped (&said);
   job.wide = tries ? word.image.data : NULL;
   job.n_bad = (uint32_t *) word.image.data + 1;
   job.ends = (float *) word.image.data + 2;
-  test_ok (imk_octbscan_process (s, &job, 1, NULL, &error), &error);
+  test_ok (imk_octbscan_process (s, &job, 1, NULL, test_new_error ()));
   test_from_mapped (&word, &said);
   memcpy (&wide, said.image.data, sizeof (wide));
   memcpy (&r->n_bad, (uint32_t *) said.image.data + 1, sizeof (r->n_bad));
   memcpy (r->ends, (float *) said.image.data + 2, sizeof (r->ends));
   job.wide = NULL;
   if (wide)
-    test_ok (imk_octbscan_process (s, &job, 1, NULL, &error), &error);
+    test_ok (imk_octbscan_process (s, &job, 1, NULL, test_new_error ()));
   test_from_device (&db, &r->db);
   test_from_device (&linear, &r->linear);
   test_from_device (&complex, &r->complex);
@@ -142,13 +141,12 @@ run_kernel (const Way *way, ImkOctbscan *s, const ImkOctbscanConfig *config,
 {
   const ImkOctbscanJob job = {&in->image, first_camera, &r->db.image,
       &r->linear.image, &r->complex.image, .n_bad = &r->n_bad, .ends = r->ends};
-  ImkError error;
 
   if (way->backend == IMK_BACKEND_CUDA)
     run_on_device (s, in, first_camera,
         way->tries && !imk_octbscan_has_history (config), r);
   else
-    test_ok (imk_octbscan_process (s, &job, 1, NULL, &error), &error);
+    test_ok (imk_octbscan_process (s, &job, 1, NULL, test_new_error ()));
 }
 
 static Result
@@ -158,10 +156,9 @@ run (const Way *way, const ImkOctbscanConfig *config, const TestImage *in,
   ImkOctbscanConfig c = *config;
   Result r = result_new (&c, type, 12);
   ImkOctbscan *s = NULL;
-  ImkError error;
 
   c.strategy = way->strategy;
-  test_ok (imk_octbscan_new (way->backend, &c, &s, &error), &error);
+  test_ok (imk_octbscan_new (way->backend, &c, &s, test_new_error ()));
   run_kernel (way, s, &c, in, first_camera, &r);
   imk_octbscan_free (s);
   test_image_check_canaries (&r.db, way->name);
@@ -241,7 +238,8 @@ static double *
 reference (
     const ImkOctbscanConfig *c, const TestImage *in, uint32_t first_camera)
 {
-  double *x = malloc ((size_t) c->width * c->height * sizeof (*x));
+  test_autofree double *x =
+      malloc ((size_t) c->width * c->height * sizeof (*x));
   double *z =
       malloc (2 * (size_t) c->height * imk_octbscan_n_depths (c) * sizeof (*z));
 
@@ -249,7 +247,6 @@ reference (
     for (uint32_t i = 0; i < c->width; i++)
       x[(size_t) row * c->width + i] = sample (in, i, row);
   imk_octbscan_reference (c, first_camera, x, z);
-  free (x);
   return z;
 }
 
@@ -313,7 +310,7 @@ static void
 check_ways (const Way *ways, const ImkOctbscanConfig *c, const TestImage *in,
     uint32_t first_camera, const char *what)
 {
-  double *expected = reference (c, in, first_camera);
+  test_autofree double *expected = reference (c, in, first_camera);
   char where[128];
 
   for (const Way *w = ways; w->name; w++) {
@@ -323,7 +320,6 @@ check_ways (const Way *ways, const ImkOctbscanConfig *c, const TestImage *in,
     check_complex (c, &r, expected, where);
     check_images (c, &r, where);
   }
-  free (expected);
 }
 
 /* --- the steps, one at a time and together -------------------------------- */
@@ -542,7 +538,6 @@ TEST (test_common_range_aligns_depths, "a common range aligns depths",
     ImkOctbscanJob job = {.in = &in.image, .complex = &out.image};
     test_autoptr (ImkOctbscan) self = NULL;
     uint32_t peaks[2] = {0, 0};
-    ImkError error;
 
     c.n_cameras = 2;
     c.cameras = cameras;
@@ -559,8 +554,8 @@ TEST (test_common_range_aligns_depths, "a common range aligns depths",
         ((uint16_t *) ((uint8_t *) in.image.data + r * in.image.stride))[i] =
             (uint16_t) (20000 + 9000 * cos (4000 * M_PI * Z_UM / lambda));
       }
-    test_ok (imk_octbscan_new (IMK_BACKEND_CPU, &c, &self, &error), &error);
-    test_ok (imk_octbscan_process (self, &job, 1, NULL, &error), &error);
+    test_ok (imk_octbscan_new (IMK_BACKEND_CPU, &c, &self, test_new_error ()));
+    test_ok (imk_octbscan_process (self, &job, 1, NULL, test_new_error ()));
     for (uint32_t r = 0; r < 2; r++) {
       const float *z =
           (const float *) ((uint8_t *) out.image.data + r * out.image.stride);
@@ -668,7 +663,6 @@ check_wide (
   test_autoptr (ImkOctbscan) s = NULL;
   test_auto (TestImage) in;
   test_auto (Result) r;
-  ImkError error;
   bool wide;
 
   for (uint32_t i = 0; i < 40; i++)
@@ -683,7 +677,7 @@ check_wide (
     set_sample (&in, i % 40, i / 40, 3000 + i % 7);
   set_sample (&in, 17, 3, 3000 + away);
   r = result_new (&c, IMK_TYPE_F32, 0);
-  test_ok (imk_octbscan_new (IMK_BACKEND_CUDA, &c, &s, &error), &error);
+  test_ok (imk_octbscan_new (IMK_BACKEND_CUDA, &c, &s, test_new_error ()));
   wide = run_on_device (s, &in, 0, true, &r);
   test_check (wide == expected, "%s, background %d, %g away: %s wide",
       imk_type_name (type), mode, away, wide ? "is" : "is not");
@@ -694,10 +688,9 @@ is_mock (void)
 {
   const ImkDevice *device;
   ImkDeviceInfo info;
-  ImkError error;
 
-  test_ok (imk_device_get (&device, &error), &error);
-  test_ok (device->info (0, &info, &error), &error);
+  test_ok (imk_device_get (&device, test_new_error ()));
+  test_ok (device->info (0, &info, test_new_error ()));
   return strncmp (info.name, "Mock", 4) == 0;
 }
 
@@ -843,7 +836,7 @@ TEST_BACKENDS (test_ranges, "levels follow the range")
     ImkOctbscanConfig c = base_config (60, 70);
     ImkOctbscanCamera camera;
     test_auto (TestImage) in = spectra (&c, 1000, 300);
-    double *sorted = malloc (60 * 70 / 2 * sizeof (double));
+    test_autofree double *sorted = malloc (60 * 70 / 2 * sizeof (double));
     uint32_t n = 30 * 70;
     int e_low, e_high;
     double low, high;
@@ -873,7 +866,6 @@ TEST_BACKENDS (test_ranges, "levels follow the range")
       check_levels (w, &c, &in, ldexp (floor (low * 512) / 512, e_low),
           ldexp (floor (high * 512) / 512, e_high));
     }
-    free (sorted);
   }
 }
 
@@ -961,14 +953,13 @@ mirror_depth (ImkOctbscanConfig *c, const double *wavelengths, double unit,
   TestImage in = test_image_new (IMK_TYPE_F32, c->width, 1, 1, 0);
   Result r = result_new (c, IMK_TYPE_F32, 0);
   ImkOctbscan *kernel = NULL;
-  ImkError error;
   double level[3];
   uint32_t best = 1;
 
   for (uint32_t i = 0; i < c->width; i++)
     set_sample (
         &in, i, 0, cos (4 * M_PI * um / (wavelengths[i] * unit)) * 1000);
-  test_ok (imk_octbscan_new (IMK_BACKEND_CPU, c, &kernel, &error), &error);
+  test_ok (imk_octbscan_new (IMK_BACKEND_CPU, c, &kernel, test_new_error ()));
   *step = imk_octbscan_depth_step (kernel);
   run_kernel (&cpu_ways[0], kernel, c, &in, 0, &r);
   for (uint32_t q = 1; q + 1 < imk_octbscan_n_depths (c); q++)
@@ -996,7 +987,6 @@ TEST (test_depth_step, "the depth step says where a mirror is seen")
   ImkOctbscanCamera cameras[2] = {{0}};
   ImkOctbscanConfig c = base_config (N, 1);
   ImkOctbscan *kernel = NULL;
-  ImkError error;
 
   c.type = IMK_TYPE_F32;
   c.upsample = 4096;
@@ -1048,11 +1038,11 @@ TEST (test_depth_step, "the depth step says where a mirror is seen")
   c.n_cameras = 2;
   cameras[0] = cameras[1] = (ImkOctbscanCamera){
       .map = IMK_OCTBSCAN_MAP_RANGE, .values = ends, .n_values = 2};
-  test_ok (imk_octbscan_new (IMK_BACKEND_CPU, &c, &kernel, &error), &error);
+  test_ok (imk_octbscan_new (IMK_BACKEND_CPU, &c, &kernel, test_new_error ()));
   test_check (imk_octbscan_depth_step (kernel) > 0, "alike cameras");
   imk_octbscan_free (kernel);
   cameras[1].values = (const double[]){ends[0], 0.99 * ends[1]};
-  test_ok (imk_octbscan_new (IMK_BACKEND_CPU, &c, &kernel, &error), &error);
+  test_ok (imk_octbscan_new (IMK_BACKEND_CPU, &c, &kernel, test_new_error ()));
   test_check (imk_octbscan_depth_step (kernel) == 0, "different cameras");
   imk_octbscan_free (kernel);
 }
@@ -1074,8 +1064,6 @@ static const double first_live[] = {0, 0, 3, 1},
 static void
 live_open (Live *l, const Way *w, uint32_t crop_top)
 {
-  ImkError error;
-
   *l = (Live){.way = w, .own = {{0.5, 1, 77, 78}, {0, 0, 79, 80}}};
   l->cameras[1].gain = 2;
   for (int k = 0; k < 2; k++) {
@@ -1099,7 +1087,7 @@ live_open (Live *l, const Way *w, uint32_t crop_top)
   l->in = spectra (&l->config, 1000, 300);
   l->live = result_new (&l->config, IMK_TYPE_F32, 12);
   test_ok (
-      imk_octbscan_new (w->backend, &l->config, &l->kernel, &error), &error);
+      imk_octbscan_new (w->backend, &l->config, &l->kernel, test_new_error ()));
 }
 
 static void
@@ -1153,9 +1141,8 @@ check_live (const Way *w, uint32_t crop_top)
   live_open (&l, w, crop_top);
   for (int round = 0; round < 3; round++) {
     const double *now = round == 1 ? other_live : first_live;
-    ImkError error;
 
-    test_ok (live_set (&l, now, &error), &error);
+    test_ok (live_set (&l, now, test_new_error ()));
     check_live_image (&l, now, "without a failure");
   }
   live_close (&l);
@@ -1170,12 +1157,11 @@ live_fails (Live *l, const double *now, unsigned long nth)
            complex = test_to_device (&l->live.complex);
   const ImkOctbscanJob job = {.in = &in, .complex = &complex};
   ImkStatus status;
-  ImkError error;
 
   imk_inject_failure (nth, false);
-  status = live_set (l, now, &error);
+  status = live_set (l, now, test_new_error ());
   if (status == IMK_OK)
-    status = imk_octbscan_process (l->kernel, &job, 1, NULL, &error);
+    status = imk_octbscan_process (l->kernel, &job, 1, NULL, test_new_error ());
   imk_inject_failure (0, false);
   test_device_free (&in);
   test_device_free (&complex);
@@ -1194,13 +1180,12 @@ TEST (test_live_dispersion_after_a_failure,
     bool failed = w->strategy == IMK_OCTBSCAN_STRATEGY_FFT;
 
     for (unsigned long nth = 1; failed; nth++) {
-      ImkError error;
       Live l;
 
       live_open (&l, w, 0);
       failed = live_fails (&l, other_live, nth);
       n_failures += failed;
-      test_ok (live_set (&l, other_live, &error), &error);
+      test_ok (live_set (&l, other_live, test_new_error ()));
       check_live_image (&l, other_live, "after a failure");
       live_close (&l);
     }
@@ -1252,13 +1237,12 @@ check_jobs (const Way *w)
   Result alone[N_JOBS], together[N_JOBS];
   ImkOctbscanJob jobs[N_JOBS];
   ImkImage device[4 * N_JOBS];
-  ImkError error;
   bool cuda = w->backend == IMK_BACKEND_CUDA;
 
   c.strategy = w->strategy;
   c.max_jobs = N_JOBS;
   c.range = IMK_OCTBSCAN_RANGE_MINMAX;
-  test_ok (imk_octbscan_new (w->backend, &c, &s, &error), &error);
+  test_ok (imk_octbscan_new (w->backend, &c, &s, test_new_error ()));
   for (uint32_t i = 0; i < N_JOBS; i++) {
     ImkImage *d = device + 4 * i;
 
@@ -1274,8 +1258,9 @@ check_jobs (const Way *w)
     jobs[i] = (ImkOctbscanJob){&d[0], 0, &d[1], &d[2], &d[3]};
   }
   for (int repeat = 0; repeat < 2; repeat++)
-    test_ok (imk_octbscan_process (s, jobs, N_JOBS, NULL, &error), &error);
-  test_error (imk_octbscan_process (s, jobs, N_JOBS + 1, NULL, &error), &error,
+    test_ok (imk_octbscan_process (s, jobs, N_JOBS, NULL, test_new_error ()));
+  test_error (
+      imk_octbscan_process (s, jobs, N_JOBS + 1, NULL, test_new_error ()),
       IMK_ERROR_CONFIG, "1 to 3");
   for (uint32_t i = 0; i < N_JOBS; i++) {
     if (cuda) {
@@ -1346,9 +1331,8 @@ static void
 check_refused (const ImkOctbscanConfig *c, const char *words)
 {
   ImkOctbscan *s = NULL;
-  ImkError error;
 
-  test_error (imk_octbscan_new (IMK_BACKEND_CPU, c, &s, &error), &error,
+  test_error (imk_octbscan_new (IMK_BACKEND_CPU, c, &s, test_new_error ()),
       IMK_ERROR_CONFIG, words);
   test_check (!s, "\"%s\": an object came out", words);
 }
@@ -1516,21 +1500,20 @@ TEST (test_wrong_images_are_refused, "wrong images are refused")
   test_auto (TestImage) real = test_image_new (IMK_TYPE_F32, 30, 4, 1, 0);
   test_autoptr (ImkOctbscan) s = NULL;
   ImkOctbscanJob job = {&in.image, 0, &out.image};
-  ImkError error;
 
-  test_ok (imk_octbscan_new (IMK_BACKEND_CPU, &c, &s, &error), &error);
-  test_ok (imk_octbscan_process (s, &job, 1, NULL, &error), &error);
+  test_ok (imk_octbscan_new (IMK_BACKEND_CPU, &c, &s, test_new_error ()));
+  test_ok (imk_octbscan_process (s, &job, 1, NULL, test_new_error ()));
   job.in = &out.image;
-  test_error (imk_octbscan_process (s, &job, 1, NULL, &error), &error,
+  test_error (imk_octbscan_process (s, &job, 1, NULL, test_new_error ()),
       IMK_ERROR_IMAGE, "input");
   job = (ImkOctbscanJob){&in.image, 0, &small.image};
-  test_error (imk_octbscan_process (s, &job, 1, NULL, &error), &error,
+  test_error (imk_octbscan_process (s, &job, 1, NULL, test_new_error ()),
       IMK_ERROR_IMAGE, "dB output");
   job = (ImkOctbscanJob){&in.image, 0, NULL, &in.image};
-  test_error (imk_octbscan_process (s, &job, 1, NULL, &error), &error,
+  test_error (imk_octbscan_process (s, &job, 1, NULL, test_new_error ()),
       IMK_ERROR_IMAGE, "linear output");
   job = (ImkOctbscanJob){&in.image, 0, NULL, NULL, &real.image};
-  test_error (imk_octbscan_process (s, &job, 1, NULL, &error), &error,
+  test_error (imk_octbscan_process (s, &job, 1, NULL, test_new_error ()),
       IMK_ERROR_IMAGE, "complex output");
 }
 
@@ -1541,10 +1524,9 @@ check_strategy (ImkBackend backend, uint32_t width, uint32_t n_depths,
 {
   ImkOctbscanConfig c = base_config (width, 4);
   test_autoptr (ImkOctbscan) s = NULL;
-  ImkError error;
 
   c.crop_bottom = width / 2 - n_depths;
-  test_ok (imk_octbscan_new (backend, &c, &s, &error), &error);
+  test_ok (imk_octbscan_new (backend, &c, &s, test_new_error ()));
   test_check (imk_octbscan_strategy (s) == expected,
       "auto became %d, expected %d", imk_octbscan_strategy (s), expected);
 }
@@ -1604,11 +1586,12 @@ check_dc (const Way *w, const ImkOctbscanConfig *c, double dc,
   ImkOctbscanConfig with = *c;
   uint32_t depths = imk_octbscan_n_depths (c);
   size_t n = (size_t) depths * c->height;
-  TestImage in = weak_fringes (c, dc);
-  double *x = malloc ((size_t) c->width * c->height * sizeof (*x));
-  double *z = malloc (2 * n * sizeof (*z));
+  test_auto (TestImage) in = weak_fringes (c, dc);
+  test_autofree double *x =
+      malloc ((size_t) c->width * c->height * sizeof (*x));
+  test_autofree double *z = malloc (2 * n * sizeof (*z));
   double errors[4] = {0}, rms = 0, worst = 0;
-  Result r;
+  test_auto (Result) r;
 
   with.background = background;
   for (uint32_t i = 0; i < c->width * c->height; i++)
@@ -1637,10 +1620,6 @@ check_dc (const Way *w, const ImkOctbscanConfig *c, double dc,
         "%s: DC %g: rms error %.2e in quarter %d of the depths", w->name, dc,
         sqrt (errors[k]), k);
   test_check (worst <= 1e-5, "%s: DC %g: error %.2e", w->name, dc, worst);
-  result_free (&r);
-  test_image_free (&in);
-  free (x);
-  free (z);
 }
 
 /* The accuracy does not depend on how much light there is beside the fringes.
@@ -1719,12 +1698,13 @@ TEST_BACKENDS (test_no_alias, "a cut DC has no alias", .cpu_only = true)
   for (const Way *w = ways; w->name; w++)
     for (uint32_t k = 0; k < 2; k++) {
       ImkOctbscanConfig c = base_config (crops[k][0], test_is_short () ? 1 : 4);
-      double *x = malloc ((size_t) c.width * c.height * sizeof (*x));
+      test_autofree double *x =
+          malloc ((size_t) c.width * c.height * sizeof (*x));
       double *z, worst = 0, rms = 0;
       uint32_t n, where = 0;
       ImkOctbscanCamera camera;
-      TestImage in;
-      Result r;
+      test_auto (TestImage) in;
+      test_auto (Result) r;
 
       apply_range (&c, &camera);
       c.type = IMK_TYPE_U16;
@@ -1761,9 +1741,6 @@ TEST_BACKENDS (test_no_alias, "a cut DC has no alias", .cpu_only = true)
           w->name, c.width, c.scale, where, n, sqrt (worst / rms), sqrt (rms));
       test_check (worst < 49 * rms, "depth %u of %u: %.1f times the rms", where,
           n, sqrt (worst / rms));
-      result_free (&r);
-      test_image_free (&in);
-      free (x);
       free (z);
     }
 }
@@ -1772,7 +1749,7 @@ TEST_BACKENDS (test_no_alias, "a cut DC has no alias", .cpu_only = true)
 static void
 take_rolling_off (double *x, uint32_t n, uint32_t reach)
 {
-  double *mean = malloc (n * sizeof (*mean));
+  test_autofree double *mean = malloc (n * sizeof (*mean));
 
   for (uint32_t i = 0; i < n; i++) {
     uint32_t first = i > reach ? i - reach : 0, k = first;
@@ -1784,7 +1761,6 @@ take_rolling_off (double *x, uint32_t n, uint32_t reach)
   }
   for (uint32_t i = 0; i < n; i++)
     x[i] -= mean[i];
-  free (mean);
 }
 
 TEST_BACKENDS (
@@ -1838,15 +1814,14 @@ time_of (ImkOctbscanConfig c)
   const ImkOctbscanJob job = {.in = &in.image, .db = &r.db.image};
   test_autoptr (ImkOctbscan) s = NULL;
   double least = INFINITY;
-  ImkError error;
 
   c.n_threads = 1;
   c.strategy = IMK_OCTBSCAN_STRATEGY_FFT;
-  test_ok (imk_octbscan_new (IMK_BACKEND_CPU, &c, &s, &error), &error);
+  test_ok (imk_octbscan_new (IMK_BACKEND_CPU, &c, &s, test_new_error ()));
   for (int i = 0; i < 15; i++) {
     clock_t begin = clock ();
 
-    test_ok (imk_octbscan_process (s, &job, 1, NULL, &error), &error);
+    test_ok (imk_octbscan_process (s, &job, 1, NULL, test_new_error ()));
     least = fmin (least, (double) (clock () - begin) / CLOCKS_PER_SEC);
   }
   return least;

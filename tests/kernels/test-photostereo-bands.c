@@ -134,21 +134,19 @@ run (const Set *set, ImkBackend backend, ImkType type, uint32_t step,
 {
   bool on_device = backend == IMK_BACKEND_CUDA;
   uint32_t n = n_pictures (set) - n_missing;
-  ImkImage *device = calloc (n, sizeof (*device));
+  test_autofree ImkImage *device = calloc (n, sizeof (*device));
   Solved solved = solved_new (&set->c, type);
   ImkPhotostereo *s = NULL;
-  ImkError error;
 
-  test_ok (imk_photostereo_new (backend, &set->c, &s, &error), &error);
+  test_ok (imk_photostereo_new (backend, &set->c, &s, test_new_error ()));
   for (uint32_t k = 0; k < n; k++) {
     uint32_t i = k * step % n;
 
     if (on_device)
       device[i] = test_to_device (&set->pictures[i]);
     test_ok (imk_photostereo_add_band (s,
-                 on_device ? &device[i] : &set->pictures[i].image,
-                 i / set->c.bands, i % set->c.bands, NULL, &error),
-        &error);
+        on_device ? &device[i] : &set->pictures[i].image, i / set->c.bands,
+        i % set->c.bands, NULL, test_new_error ()));
     if (k + 1 == look)
       solved_fill (&solved, s, on_device);
   }
@@ -159,7 +157,6 @@ run (const Set *set, ImkBackend backend, ImkType type, uint32_t step,
   imk_photostereo_free (s);
   for (uint32_t i = 0; i < n && on_device; i++)
     test_device_free (&device[i]);
-  free (device);
   return solved;
 }
 
@@ -500,15 +497,13 @@ read_intensities (Set *set, uint32_t columns)
   ImkPhotostereoLights lights = {.n = N, .lights = set->lights};
   char text[N * MAX_BANDS * 8];
   size_t size = 0;
-  ImkError error;
 
   for (uint32_t i = 0; i < N; i++)
     for (uint32_t band = 0; band < columns; band++)
       size += (size_t) snprintf (text + size, sizeof (text) - size, "%.1f%c",
           intensity_of (i, band), band + 1 < columns ? ' ' : '\n');
   test_ok (imk_photostereo_lights_parse_intensities (
-               text, size, "intensities", &lights, &error),
-      &error);
+      text, size, "intensities", &lights, test_new_error ()));
 }
 
 TEST (test_each_lamp_may_have_an_intensity_of_each_band,
@@ -669,32 +664,31 @@ TEST (test_bad_bands_are_refused, "bad bands are refused")
 TEST (test_bad_pictures_are_refused, "bad pictures are refused")
 {
   test_autoptr (ImkPhotostereo) s = NULL;
-  ImkError error;
   test_auto (Set) set;
 
   set_init (&set, IMK_TYPE_U8, 4, 1);
   render (&set, 0);
-  test_ok (imk_photostereo_new (IMK_BACKEND_CPU, &set.c, &s, &error), &error);
-  test_error (
-      imk_photostereo_add_band (s, &set.pictures[0].image, 0, 4, NULL, &error),
-      &error, IMK_ERROR_IMAGE, "band 4, counted from 0; bands is 4");
-  test_error (
-      imk_photostereo_add_band (s, &set.pictures[0].image, N, 0, NULL, &error),
-      &error, IMK_ERROR_IMAGE, "36 lights");
+  test_ok (
+      imk_photostereo_new (IMK_BACKEND_CPU, &set.c, &s, test_new_error ()));
+  test_error (imk_photostereo_add_band (
+                  s, &set.pictures[0].image, 0, 4, NULL, test_new_error ()),
+      IMK_ERROR_IMAGE, "band 4, counted from 0; bands is 4");
+  test_error (imk_photostereo_add_band (
+                  s, &set.pictures[0].image, N, 0, NULL, test_new_error ()),
+      IMK_ERROR_IMAGE, "36 lights");
   for (uint32_t band = 0; band < 4; band++) {
     test_ok (imk_photostereo_add_band (
-                 s, &set.pictures[band].image, 3, band, NULL, &error),
-        &error);
-    test_error (imk_photostereo_add_band (
-                    s, &set.pictures[band].image, 3, band, NULL, &error),
-        &error, IMK_ERROR_IMAGE, "lit by light 3 in band");
+        s, &set.pictures[band].image, 3, band, NULL, test_new_error ()));
+    test_error (imk_photostereo_add_band (s, &set.pictures[band].image, 3, band,
+                    NULL, test_new_error ()),
+        IMK_ERROR_IMAGE, "lit by light 3 in band");
     test_check (imk_photostereo_n_complete (s) == (band == 3),
         "%u lights with %u bands", imk_photostereo_n_complete (s), band + 1);
   }
   imk_photostereo_reset (s);
   test_check (imk_photostereo_n_complete (s) == 0, "lights after a reset");
-  test_ok (
-      imk_photostereo_add (s, &set.pictures[0].image, 3, NULL, &error), &error);
+  test_ok (imk_photostereo_add (
+      s, &set.pictures[0].image, 3, NULL, test_new_error ()));
 }
 
 /* --- the device ----------------------------------------------------------- */

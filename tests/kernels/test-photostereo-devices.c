@@ -47,9 +47,8 @@ static const ImkDevice *
 get_device (void)
 {
   const ImkDevice *device = NULL;
-  ImkError error;
 
-  test_ok (imk_device_get (&device, &error), &error);
+  test_ok (imk_device_get (&device, test_new_error ()));
   return device;
 }
 
@@ -206,10 +205,9 @@ TEST_DEFINE_AUTO_POINTER (Rig, rig_free)
 static void
 share (ImkPhotostereoConfig *c, uint32_t n)
 {
-  ImkError error;
   int n_devices;
 
-  test_ok (get_device ()->count (&n_devices, &error), &error);
+  test_ok (get_device ()->count (&n_devices, test_new_error ()));
   c->n_devices = n - 1;
   for (uint32_t i = 1; i < n; i++)
     c->devices[i - 1] = (int) i % n_devices;
@@ -247,7 +245,6 @@ solve (ImkPhotostereo *s, Result *to, bool into_mapped,
   TestMapped mapped[N_OUTPUTS] = {{{0}}};
   ImkImage images[N_OUTPUTS];
   ImkPhotostereoOutputs out;
-  ImkError error;
 
   for (int i = 0; i < N_OUTPUTS; i++)
     if (into_mapped) {
@@ -257,7 +254,7 @@ solve (ImkPhotostereo *s, Result *to, bool into_mapped,
       images[i] = test_to_device (&to->images[i]);
     }
   out = (ImkPhotostereoOutputs){images[0], images[1], images[2], images[3]};
-  test_ok (imk_photostereo_solve (s, &out, summary, NULL, &error), &error);
+  test_ok (imk_photostereo_solve (s, &out, summary, NULL, test_new_error ()));
   for (int i = 0; i < N_OUTPUTS; i++)
     if (into_mapped) {
       test_from_mapped (&mapped[i], &to->images[i]);
@@ -293,10 +290,9 @@ run (const Rig *rig, bool mapped)
 {
   ImkPhotostereo *s = NULL;
   Result result = result_new (&rig->config);
-  ImkError error;
 
-  test_ok (
-      imk_photostereo_new (IMK_BACKEND_CUDA, &rig->config, &s, &error), &error);
+  test_ok (imk_photostereo_new (
+      IMK_BACKEND_CUDA, &rig->config, &s, test_new_error ()));
   for (uint32_t i = 0; i < 2 * N_LIGHTS; i++) {
     uint32_t light = i * 7 % N_LIGHTS;
 
@@ -305,13 +301,12 @@ run (const Rig *rig, bool mapped)
     if (i >= N_LIGHTS - 3 && i < N_LIGHTS)
       continue;
     test_ok (imk_photostereo_add (s,
-                 mapped ? &rig->mapped[light].image : &rig->device[light],
-                 light, NULL, &error),
-        &error);
+        mapped ? &rig->mapped[light].image : &rig->device[light], light, NULL,
+        test_new_error ()));
     if (i == N_LIGHTS + N_LIGHTS * 2 / 3) {
       solve (s, &result, mapped, &result.look);
-      test_ok (
-          imk_photostereo_next_light (s, &result.next, NULL, &error), &error);
+      test_ok (imk_photostereo_next_light (
+          s, &result.next, NULL, test_new_error ()));
     }
   }
   solve (s, &result, mapped, &result.summary);
@@ -392,7 +387,6 @@ test_pictures_may_come_on_streams_in_turn (void)
   test_auto (Result) expected, result;
   ImkPhotostereo *s = NULL;
   void *streams[3];
-  ImkError error;
 
   test_need_cuda ();
   device = get_device ();
@@ -401,13 +395,12 @@ test_pictures_may_come_on_streams_in_turn (void)
   result = result_new (&rig->config);
   share (&rig->config, 3);
   for (int i = 0; i < 3; i++)
-    test_ok (device->stream_new (&streams[i], &error), &error);
-  test_ok (
-      imk_photostereo_new (IMK_BACKEND_CUDA, &rig->config, &s, &error), &error);
+    test_ok (device->stream_new (&streams[i], test_new_error ()));
+  test_ok (imk_photostereo_new (
+      IMK_BACKEND_CUDA, &rig->config, &s, test_new_error ()));
   for (uint32_t i = 0; i < N_LIGHTS; i++)
     test_ok (imk_photostereo_add (
-                 s, &rig->mapped[i].image, i, streams[i % 3], &error),
-        &error);
+        s, &rig->mapped[i].image, i, streams[i % 3], test_new_error ()));
   solve (s, &result, true, &result.summary);
   for (int i = 0; i < N_OUTPUTS; i++)
     test_image_same (&expected.images[i], &result.images[i], "in turn");
@@ -426,23 +419,21 @@ check_strips_follow (const Rig *rig, const Result *expected)
   ImkPhotostereo *s = NULL;
   ImkImage frames[N_LIGHTS];
   void *stream;
-  ImkError error;
 
   setenv ("IMK_MOCK_DELAY_US", "3000", 1);
-  test_ok (device->stream_new (&stream, &error), &error);
+  test_ok (device->stream_new (&stream, test_new_error ()));
   unsetenv ("IMK_MOCK_DELAY_US");
-  test_ok (
-      imk_photostereo_new (IMK_BACKEND_CUDA, &rig->config, &s, &error), &error);
+  test_ok (imk_photostereo_new (
+      IMK_BACKEND_CUDA, &rig->config, &s, test_new_error ()));
   test_check (imk_photostereo_keeps_frames (s), "it is not solved in strips");
   for (uint32_t i = 0; i < N_LIGHTS; i++) {
     const ImkImage *from = &rig->mapped[i].image;
 
     frames[i] = test_to_device (&rig->frames[(i + 1) % N_LIGHTS]);
     test_ok (device->copy (frames[i].data, frames[i].stride, from->data,
-                 from->stride, imk_image_row_size (from), from->height, stream,
-                 &error),
-        &error);
-    test_ok (imk_photostereo_add (s, &frames[i], i, stream, &error), &error);
+        from->stride, imk_image_row_size (from), from->height, stream,
+        test_new_error ()));
+    test_ok (imk_photostereo_add (s, &frames[i], i, stream, test_new_error ()));
   }
   solve (s, &result, true, &result.summary);
   for (int i = 0; i < N_OUTPUTS; i++)
@@ -478,21 +469,21 @@ try_set (const Rig *rig, const ImkPhotostereoOutputs *outputs, ImkStatus *told)
   ImkPhotostereoSummary summary;
   ImkPhotostereo *s = NULL;
   uint32_t next;
-  ImkError error;
-  ImkStatus status =
-      imk_photostereo_new (IMK_BACKEND_CUDA, &rig->config, &s, &error);
+  ImkStatus status = imk_photostereo_new (
+      IMK_BACKEND_CUDA, &rig->config, &s, test_new_error ());
 
   for (uint32_t i = 0; i < 5 && status == IMK_OK; i++)
-    status = imk_photostereo_add (s, &rig->mapped[i].image, i, NULL, &error);
+    status = imk_photostereo_add (
+        s, &rig->mapped[i].image, i, NULL, test_new_error ());
   if (status == IMK_OK)
-    status = imk_photostereo_update (s, &rig->config, &error);
+    status = imk_photostereo_update (s, &rig->config, test_new_error ());
   if (status == IMK_OK)
-    status = imk_photostereo_solve (s, &out, &summary, NULL, &error);
+    status = imk_photostereo_solve (s, &out, &summary, NULL, test_new_error ());
   if (status == IMK_OK)
-    status = imk_photostereo_next_light (s, &next, NULL, &error);
+    status = imk_photostereo_next_light (s, &next, NULL, test_new_error ());
   if (status == IMK_OK)
-    status = get_device ()->stream_synchronize (NULL, &error);
-  test_check (status == IMK_OK || strlen (error.message) > 10, "no sentence");
+    status = get_device ()->stream_synchronize (NULL, test_new_error ());
+  test_check (status == IMK_OK || strlen (test_message ()) > 10, "no sentence");
   imk_photostereo_free (s);
   *told = status;
   return status == IMK_OK;
@@ -536,20 +527,20 @@ static void
 test_devices_that_are_not_there_are_refused (void)
 {
   ImkPhotostereo *s = NULL;
-  ImkError error;
   test_autoptr (Rig) rig = NULL;
 
   test_need_cuda ();
   rig = rig_new (KIND_MOSAIC, 9);
   rig->config.n_devices = 1;
   rig->config.devices[0] = 99;
-  test_check (imk_photostereo_new (
-                  IMK_BACKEND_CUDA, &rig->config, &s, &error) != IMK_OK &&
-                  !s && strlen (error.message) > 10,
+  test_check (imk_photostereo_new (IMK_BACKEND_CUDA, &rig->config, &s,
+                  test_new_error ()) != IMK_OK &&
+                  !s && strlen (test_message ()) > 10,
       "device 99 was found");
   rig->config.n_devices = IMK_PHOTOSTEREO_MAX_DEVICES;
-  test_error (imk_photostereo_new (IMK_BACKEND_CUDA, &rig->config, &s, &error),
-      &error, IMK_ERROR_CONFIG, "16 further devices");
+  test_error (imk_photostereo_new (
+                  IMK_BACKEND_CUDA, &rig->config, &s, test_new_error ()),
+      IMK_ERROR_CONFIG, "16 further devices");
 }
 
 int

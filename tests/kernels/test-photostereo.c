@@ -36,18 +36,16 @@ static ImkPhotostereo *
 kernel_new (ImkBackend backend, const ImkPhotostereoConfig *c)
 {
   ImkPhotostereo *s = NULL;
-  ImkError error;
 
-  test_ok (imk_photostereo_new (backend, c, &s, &error), &error);
+  test_ok (imk_photostereo_new (backend, c, &s, test_new_error ()));
   return s;
 }
 
 static void
 add (ImkPhotostereo *s, const TestImage *frame, uint32_t light)
 {
-  ImkError error;
-
-  test_ok (imk_photostereo_add (s, &frame->image, light, NULL, &error), &error);
+  test_ok (
+      imk_photostereo_add (s, &frame->image, light, NULL, test_new_error ()));
 }
 
 static Solved
@@ -1101,7 +1099,7 @@ TEST (test_order_of_channels, "the order of channels")
       {3, 0, 1, 2}, {3, 2, 1, 0}, {4, 0, 1, 2}, {4, 1, 2, 3}, {4, 2, 1, 0}};
   enum { N = 20, W = 37, H = 3 };
   ImkPhotostereoLight lights[N] = {{0}};
-  Solved first;
+  test_auto (Solved) first;
 
   photo_fill_dome (lights, N, 1, 0.5);
   for (uint32_t o = 0; o < 5; o++) {
@@ -1135,7 +1133,6 @@ TEST (test_order_of_channels, "the order of channels")
       solved_free (&solved);
     }
   }
-  solved_free (&first);
 }
 
 TEST (test_dark_white_and_gamma, "dark frame, white frame and gamma")
@@ -1322,7 +1319,6 @@ TEST (test_mean_residual_is_that_of_the_pixels,
   TestImage frames[N], out = test_image_new (IMK_TYPE_F32, W, H, 3, 0);
   ImkPhotostereoOutputs normals = {.normal = out.image};
   ImkPhotostereoSummary summary;
-  ImkError error;
 
   photo_fill_dome (lights, N, 1, 0.5);
   make_frames (&c, frames, 21);
@@ -1348,7 +1344,7 @@ TEST (test_mean_residual_is_that_of_the_pixels,
         "mean residual %.8f, expected %.8f", all.summary.mean_residual,
         sum / n);
     test_ok (
-        imk_photostereo_solve (s, &normals, &summary, NULL, &error), &error);
+        imk_photostereo_solve (s, &normals, &summary, NULL, test_new_error ()));
     test_check (k ? isnan (summary.mean_residual)
                   : summary.mean_residual == all.summary.mean_residual,
         "without quality it is %.8f", summary.mean_residual);
@@ -1375,7 +1371,6 @@ TEST (test_next_light_is_the_one_that_is_missed,
   test_auto (TestImage) frame = test_image_new (IMK_TYPE_U16, 3, 2, 1, 0);
   uint32_t next = 99;
   test_autoptr (ImkPhotostereo) s = NULL;
-  ImkError error;
   Solved solved;
 
   c.robust = IMK_PHOTOSTEREO_ROBUST_NONE;
@@ -1393,17 +1388,17 @@ TEST (test_next_light_is_the_one_that_is_missed,
       solved = solve (s, &c, IMK_TYPE_F32);
       test_check (solved.summary.n_invalid == 0, "invalid");
       solved_free (&solved);
-      test_ok (imk_photostereo_next_light (s, &next, NULL, &error), &error);
+      test_ok (imk_photostereo_next_light (s, &next, NULL, test_new_error ()));
       test_check (next == 5, "light %u", next);
     }
     add (s, &frame, i);
   }
-  test_error (imk_photostereo_next_light (s, &next, NULL, &error), &error,
+  test_error (imk_photostereo_next_light (s, &next, NULL, test_new_error ()),
       IMK_ERROR_CONFIG, "none is left");
   imk_photostereo_reset (s); /* nothing is known but where the lights are */
   add (s, &frame, 0);
   add (s, &frame, 1);
-  test_ok (imk_photostereo_next_light (s, &next, NULL, &error), &error);
+  test_ok (imk_photostereo_next_light (s, &next, NULL, test_new_error ()));
   test_check (next == 4 || next == 5, "light %u", next);
 }
 
@@ -1681,21 +1676,22 @@ TEST (test_bad_pictures_are_refused, "bad pictures are refused")
   test_auto (TestImage) other = test_image_new (IMK_TYPE_U8, 8, 9, 1, 0);
   ImkPhotostereoOutputs out = {.normal = frame.image};
   test_autoptr (ImkPhotostereo) s = NULL;
-  ImkError error;
 
   photo_fill_dome (lights, 12, 1, 0.5);
   s = kernel_new (IMK_BACKEND_CPU, &c);
   test_image_fill (&frame, FILL_NOISE, 255, 1);
-  test_error (imk_photostereo_add (s, &other.image, 0, NULL, &error), &error,
+  test_error (imk_photostereo_add (s, &other.image, 0, NULL, test_new_error ()),
       IMK_ERROR_IMAGE, "8x9");
-  test_error (imk_photostereo_add (s, &frame.image, 12, NULL, &error), &error,
+  test_error (
+      imk_photostereo_add (s, &frame.image, 12, NULL, test_new_error ()),
       IMK_ERROR_IMAGE, "12 lights");
   add (s, &frame, 11);
-  test_error (imk_photostereo_add (s, &frame.image, 11, NULL, &error), &error,
+  test_error (
+      imk_photostereo_add (s, &frame.image, 11, NULL, test_new_error ()),
       IMK_ERROR_IMAGE, "light 11");
   test_check (imk_photostereo_n_added (s) == 1, "%u pictures",
       imk_photostereo_n_added (s));
-  test_error (imk_photostereo_solve (s, &out, NULL, NULL, &error), &error,
+  test_error (imk_photostereo_solve (s, &out, NULL, NULL, test_new_error ()),
       IMK_ERROR_IMAGE, "normal");
 }
 
@@ -1705,11 +1701,9 @@ static ImkPhotostereoLights
 parse (const char *text)
 {
   ImkPhotostereoLights lights = {0};
-  ImkError error;
 
   test_ok (imk_photostereo_lights_parse (
-               text, strlen (text), "test.lp", &lights, &error),
-      &error);
+      text, strlen (text), "test.lp", &lights, test_new_error ()));
   return lights;
 }
 
@@ -1717,11 +1711,10 @@ static void
 refuse_lights (const char *text, const char *words)
 {
   ImkPhotostereoLights lights = {.n = 77};
-  ImkError error;
 
   test_error (imk_photostereo_lights_parse (
-                  text, strlen (text), "test.lp", &lights, &error),
-      &error, IMK_ERROR_FILE, words);
+                  text, strlen (text), "test.lp", &lights, test_new_error ()),
+      IMK_ERROR_FILE, words);
   test_check (lights.n == 77 && !lights.lights, "the output was touched");
 }
 
@@ -1795,8 +1788,8 @@ TEST (test_light_files_are_read, "light files are read")
 
   l = parse ("0 0 1 2 3 4\n");
   check_light (&l, 0, 0, 0, 1, 2, 3, 4);
-  test_ok (imk_photostereo_lights_parse_intensities (
-               "5 6 7\n", 6, "i.txt", &l, NULL),
+  test_ok_of (imk_photostereo_lights_parse_intensities (
+                  "5 6 7\n", 6, "i.txt", &l, NULL),
       &(ImkError){.message = "intensities"});
   check_light (&l, 0, 0, 0, 1, 5, 6, 7);
   imk_photostereo_lights_clear (&l);
@@ -1814,7 +1807,6 @@ TEST (test_light_files_are_read, "light files are read")
 TEST (test_bad_light_files_are_refused, "bad light files are refused")
 {
   ImkPhotostereoLights l = parse ("0 0 1\n0 0 1\n");
-  ImkError error;
 
   refuse_lights ("", "no lights");
   refuse_lights ("# nothing\n\n", "no lights");
@@ -1844,28 +1836,28 @@ TEST (test_bad_light_files_are_refused, "bad light files are refused")
       "2 entries");
   refuse_lights ("[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[", "line 1");
 
-  test_error (
-      imk_photostereo_lights_parse_intensities ("1\n", 2, "i.txt", &l, &error),
-      &error, IMK_ERROR_FILE, "1 lights; there are 2");
   test_error (imk_photostereo_lights_parse_intensities (
-                  "1\n1\n1\n", 6, "i.txt", &l, &error),
-      &error, IMK_ERROR_FILE, "line 3");
+                  "1\n", 2, "i.txt", &l, test_new_error ()),
+      IMK_ERROR_FILE, "1 lights; there are 2");
   test_error (imk_photostereo_lights_parse_intensities (
-                  "1\n1 2\n", 6, "i.txt", &l, &error),
-      &error, IMK_ERROR_FILE, "line 2: 2 numbers");
+                  "1\n1\n1\n", 6, "i.txt", &l, test_new_error ()),
+      IMK_ERROR_FILE, "line 3");
   test_error (imk_photostereo_lights_parse_intensities (
-                  "1 2 3 4\n1 2 3 4 5\n", 18, "i.txt", &l, &error),
-      &error, IMK_ERROR_FILE, "line 2: 5 numbers");
-  test_error (
-      imk_photostereo_lights_parse_intensities (
-          "1 1 1 1 1 1 1 1 1 1 1 1 1 1 1 1 1\n", 34, "i.txt", &l, &error),
-      &error, IMK_ERROR_FILE, "line 1: 17 words");
+                  "1\n1 2\n", 6, "i.txt", &l, test_new_error ()),
+      IMK_ERROR_FILE, "line 2: 2 numbers");
   test_error (imk_photostereo_lights_parse_intensities (
-                  "1 2 3 4\n1 2 0 4\n", 16, "i.txt", &l, &error),
-      &error, IMK_ERROR_FILE, "line 2: the intensity 0");
+                  "1 2 3 4\n1 2 3 4 5\n", 18, "i.txt", &l, test_new_error ()),
+      IMK_ERROR_FILE, "line 2: 5 numbers");
   test_error (imk_photostereo_lights_parse_intensities (
-                  "1\n-1\n", 5, "i.txt", &l, &error),
-      &error, IMK_ERROR_FILE, "line 2: the intensity -1");
+                  "1 1 1 1 1 1 1 1 1 1 1 1 1 1 1 1 1\n", 34, "i.txt", &l,
+                  test_new_error ()),
+      IMK_ERROR_FILE, "line 1: 17 words");
+  test_error (imk_photostereo_lights_parse_intensities (
+                  "1 2 3 4\n1 2 0 4\n", 16, "i.txt", &l, test_new_error ()),
+      IMK_ERROR_FILE, "line 2: the intensity 0");
+  test_error (imk_photostereo_lights_parse_intensities (
+                  "1\n-1\n", 5, "i.txt", &l, test_new_error ()),
+      IMK_ERROR_FILE, "line 2: the intensity -1");
   check_light (&l, 1, 0, 0, 1, 1, 1, 1);
   imk_photostereo_lights_clear (&l);
 }
@@ -1875,19 +1867,18 @@ TEST (test_bad_light_files_are_refused, "bad light files are refused")
 static void
 check_parity (const ImkPhotostereoConfig *c, const char *where)
 {
-  TestImage *frames = calloc (c->n_lights, sizeof (*frames));
+  test_autofree TestImage *frames = calloc (c->n_lights, sizeof (*frames));
   test_autoptr (ImkPhotostereo) cpu = kernel_new (IMK_BACKEND_CPU, c);
   test_autoptr (ImkPhotostereo) cuda = kernel_new (IMK_BACKEND_CUDA, c);
   Solved a, b = solved_new (c, IMK_TYPE_F32);
   uint64_t n_off = 0, n = (uint64_t) c->width * c->height;
-  ImkError error;
 
   make_frames (c, frames, 31);
   for (uint32_t i = 0; i < c->n_lights; i++) {
     test_auto (ImkImage) device = test_to_device (&frames[i]);
 
     add (cpu, &frames[i], i);
-    test_ok (imk_photostereo_add (cuda, &device, i, NULL, &error), &error);
+    test_ok (imk_photostereo_add (cuda, &device, i, NULL, test_new_error ()));
     /* waits: free () does not, on the mock */
     test_from_device (&device, &frames[i]);
   }
@@ -1927,7 +1918,6 @@ check_parity (const ImkPhotostereoConfig *c, const char *where)
   solved_free (&a);
   solved_free (&b);
   frames_free (frames, c->n_lights);
-  free (frames);
 }
 
 /* @n lights in a line or an arc of @width radians: of rank 1, where that is 0,
@@ -1982,14 +1972,13 @@ check_lights_without_rank (ImkBackend backend)
       s = kernel_new (backend, &c);
       for (uint32_t j = 0; j < n; j++) {
         ImkImage device;
-        ImkError error;
 
         if (backend == IMK_BACKEND_CPU) {
           add (s, &frames[j], j);
           continue;
         }
         device = test_to_device (&frames[j]);
-        test_ok (imk_photostereo_add (s, &device, j, NULL, &error), &error);
+        test_ok (imk_photostereo_add (s, &device, j, NULL, test_new_error ()));
         test_from_device (&device, &frames[j]); /* waits */
         test_device_free (&device);
       }
@@ -2025,15 +2014,15 @@ run_on_device (const ImkPhotostereoConfig *c, TestImage *frames, uint32_t step,
     uint32_t look)
 {
   ImkPhotostereo *s = kernel_new (IMK_BACKEND_CUDA, c);
-  ImkImage *device = calloc (c->n_lights, sizeof (*device));
+  test_autofree ImkImage *device = calloc (c->n_lights, sizeof (*device));
   Solved solved = solved_new (c, IMK_TYPE_F32);
-  ImkError error;
 
   for (uint32_t i = 0; i < c->n_lights; i++) {
     uint32_t light = i * step % c->n_lights;
 
     device[i] = test_to_device (&frames[light]);
-    test_ok (imk_photostereo_add (s, &device[i], light, NULL, &error), &error);
+    test_ok (
+        imk_photostereo_add (s, &device[i], light, NULL, test_new_error ()));
     if (i + 1 == look)
       solved_fill (&solved, s, true);
   }
@@ -2041,7 +2030,6 @@ run_on_device (const ImkPhotostereoConfig *c, TestImage *frames, uint32_t step,
   imk_photostereo_free (s);
   for (uint32_t i = 0; i < c->n_lights; i++)
     test_device_free (&device[i]);
-  free (device);
   return solved;
 }
 

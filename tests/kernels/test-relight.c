@@ -55,7 +55,6 @@ run_on (ImkBackend backend, const ImkRelightConfig *config,
   ImkRelightSource from = *normals, paint = *albedo;
   ImkImage to = out.image;
   ImkRelight *s = NULL;
-  ImkError error;
 
   if (backend == IMK_BACKEND_CUDA) {
     from.image = test_to_device (n);
@@ -63,8 +62,9 @@ run_on (ImkBackend backend, const ImkRelightConfig *config,
     if (a)
       paint.image = test_to_device (a);
   }
-  test_ok (imk_relight_new (backend, config, &s, &error), &error);
-  test_ok (imk_relight_process (s, &from, &paint, &to, NULL, &error), &error);
+  test_ok (imk_relight_new (backend, config, &s, test_new_error ()));
+  test_ok (
+      imk_relight_process (s, &from, &paint, &to, NULL, test_new_error ()));
   if (backend == IMK_BACKEND_CUDA) {
     test_from_device (&to, &out);
     test_device_free (&from.image);
@@ -180,7 +180,6 @@ TEST (worked_pixels, "worked pixels")
     const uint8_t *v = out.image.data;
     ImkRelightConfig c;
     ImkRelight *s = NULL;
-    ImkError error;
 
     imk_relight_config_init (&c);
     c.azimuth = cases[i].azimuth;
@@ -188,10 +187,9 @@ TEST (worked_pixels, "worked pixels")
     c.ambient = cases[i].ambient;
     c.specular = cases[i].specular;
     c.shininess = 1;
-    test_ok (imk_relight_new (IMK_BACKEND_CPU, &c, &s, &error), &error);
-    test_ok (
-        imk_relight_process (s, &normals, &albedo, &out.image, NULL, &error),
-        &error);
+    test_ok (imk_relight_new (IMK_BACKEND_CPU, &c, &s, test_new_error ()));
+    test_ok (imk_relight_process (
+        s, &normals, &albedo, &out.image, NULL, test_new_error ()));
     imk_relight_free (s);
     test_check (
         abs (v[0] - cases[i].red) <= 1 && abs (v[2] - cases[i].blue) <= 1,
@@ -208,15 +206,14 @@ TEST (what_is_no_normal_is_black, "what is no normal is black")
   ImkRelightSource normals = source_of (&n, false), none = {0};
   ImkRelightConfig c;
   test_autoptr (ImkRelight) s = NULL;
-  ImkError error;
 
   imk_relight_config_init (&c);
   c.width = 6;
   c.ambient = 1;
   memcpy (n.image.data, bad, sizeof (bad));
-  test_ok (imk_relight_new (IMK_BACKEND_CPU, &c, &s, &error), &error);
-  test_ok (imk_relight_process (s, &normals, &none, &out.image, NULL, &error),
-      &error);
+  test_ok (imk_relight_new (IMK_BACKEND_CPU, &c, &s, test_new_error ()));
+  test_ok (imk_relight_process (
+      s, &normals, &none, &out.image, NULL, test_new_error ()));
   for (int i = 0; i < 18; i++)
     test_check (((uint8_t *) out.image.data)[i] == 0, "byte %d is %u", i,
         ((uint8_t *) out.image.data)[i]);
@@ -232,22 +229,20 @@ TEST (what_is_no_albedo_is_black, "what is no albedo is black")
   ImkRelightSource normals = source_of (&n, false), albedo = source_of (&a, 0);
   ImkRelightConfig c;
   test_autoptr (ImkRelight) s = NULL;
-  ImkError error;
 
   imk_relight_config_init (&c);
   c.width = 6;
   memcpy (a.image.data, paints, sizeof (paints));
   for (int i = 0; i < 6; i++)
     ((float *) n.image.data)[3 * i + 2] = 1;
-  test_ok (imk_relight_new (IMK_BACKEND_CPU, &c, &s, &error), &error);
+  test_ok (imk_relight_new (IMK_BACKEND_CPU, &c, &s, test_new_error ()));
   for (int lit = 0; lit < 2; lit++) {
     c.ambient = lit;
     c.diffuse = 0;
-    test_ok (imk_relight_update (s, &c, &error), &error);
+    test_ok (imk_relight_update (s, &c, test_new_error ()));
     memset (out.image.data, 99, 18);
-    test_ok (
-        imk_relight_process (s, &normals, &albedo, &out.image, NULL, &error),
-        &error);
+    test_ok (imk_relight_process (
+        s, &normals, &albedo, &out.image, NULL, test_new_error ()));
     for (int i = 0; i < 18; i++) {
       int expected = lit && i / 3 == 5 ? 255 : 0;
       int found = ((uint8_t *) out.image.data)[i];
@@ -275,27 +270,27 @@ TEST (bad_configs_and_images_are_refused_in_words,
       {&u8, &small, "albedo"}, {&u8, &f64, "albedo is of type f64"}};
   ImkRelightConfig c = config_of (0);
   test_autoptr (ImkRelight) s = NULL;
-  ImkError error;
 
   c.gamma = NAN;
-  test_error (imk_relight_new (IMK_BACKEND_CPU, &c, &s, &error), &error,
+  test_error (imk_relight_new (IMK_BACKEND_CPU, &c, &s, test_new_error ()),
       IMK_ERROR_CONFIG, "gamma is nan");
   c = config_of (0);
   c.specular = -1;
-  test_error (imk_relight_new (IMK_BACKEND_CPU, &c, &s, &error), &error,
+  test_error (imk_relight_new (IMK_BACKEND_CPU, &c, &s, test_new_error ()),
       IMK_ERROR_CONFIG, "specular is -1");
   c = config_of (0);
   c.width = 0;
-  test_error (imk_relight_new (IMK_BACKEND_CPU, &c, &s, &error), &error,
+  test_error (imk_relight_new (IMK_BACKEND_CPU, &c, &s, test_new_error ()),
       IMK_ERROR_CONFIG, "0 x 19");
   c = config_of (0);
-  test_ok (imk_relight_new (IMK_BACKEND_CPU, &c, &s, &error), &error);
+  test_ok (imk_relight_new (IMK_BACKEND_CPU, &c, &s, test_new_error ()));
   for (size_t i = 0; i < sizeof (cases) / sizeof (*cases); i++) {
     ImkRelightSource n = source_of (cases[i].normals, false);
     ImkRelightSource a = source_of (cases[i].albedo, false);
 
-    test_error (imk_relight_process (s, &n, &a, &out.image, NULL, &error),
-        &error, IMK_ERROR_IMAGE, cases[i].words);
+    test_error (
+        imk_relight_process (s, &n, &a, &out.image, NULL, test_new_error ()),
+        IMK_ERROR_IMAGE, cases[i].words);
   }
 }
 

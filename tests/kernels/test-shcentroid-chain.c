@@ -251,8 +251,8 @@ check_same_places (const ImkShcentroidConfig *c, const TestImage *in)
 TEST (test_no_light, "noise less a dark gives no place outside its cell")
 {
   ImkShcentroidConfig c = grid_config (IMK_TYPE_U8, 120, 80, 4, 4);
-  TestImage in = test_image_new (c.type, c.width, c.height, 1, 3);
-  float *dark = malloc (sizeof (float) * c.width * c.height);
+  test_auto (TestImage) in = test_image_new (c.type, c.width, c.height, 1, 3);
+  test_autofree float *dark = malloc (sizeof (float) * c.width * c.height);
   uint64_t seed = 5;
 
   for (uint32_t i = 0; i < c.width * c.height; i++) {
@@ -266,8 +266,6 @@ TEST (test_no_light, "noise less a dark gives no place outside its cell")
   c.estimator = IMK_SHCENTROID_ESTIMATOR_QUAD;
   check_no_light (&c, &in);
   check_same_places (&c, &in);
-  test_image_free (&in);
-  free (dark);
 }
 
 /* --- the matrix of cases -------------------------------------------------- */
@@ -693,8 +691,8 @@ TEST (test_not_finite,
 TEST (test_same_as_plain, "a dark of 0 changes nothing")
 {
   for (size_t shape = 0; shape < N_SHAPES; shape++) {
-    float *dark = table_new (MOST_PIXELS, 0, 0, 1);
-    TestImage in, plain, chain;
+    test_autofree float *dark = table_new (MOST_PIXELS, 0, 0, 1);
+    test_auto (TestImage) in, plain, chain;
     Case k;
 
     make_case (&k, shape, IMK_TYPE_U16, 7, 0, 0);
@@ -706,10 +704,6 @@ TEST (test_same_as_plain, "a dark of 0 changes nothing")
       for (uint32_t f = 0; f < N_FIELDS; f++)
         sh_near (&chain, i, f, sh_get (&plain, i, f),
             1e-12 * fmax (1, fabs (sh_get (&plain, i, f))));
-    test_image_free (&in);
-    test_image_free (&plain);
-    test_image_free (&chain);
-    free (dark);
   }
 }
 
@@ -851,13 +845,12 @@ add_spot (double *frame, uint32_t width, uint32_t height, double x, double y,
 static TestImage
 spot_frame (uint32_t size, double x, double y, double sigma, double flux)
 {
-  double *light = calloc ((size_t) size * size, sizeof (*light));
+  test_autofree double *light = calloc ((size_t) size * size, sizeof (*light));
   TestImage in = test_image_new (IMK_TYPE_U16, size, size, 1, 0);
 
   add_spot (light, size, size, x, y, sigma, flux);
   for (uint32_t i = 0; i < size * size; i++)
     sh_set (&in, i % size, i / size, floor (light[i] + 0.5));
-  free (light);
   return in;
 }
 
@@ -886,8 +879,8 @@ TEST (
     test_brightest_of_a_noisy_spot, "the brightest pixels find a spot in noise")
 {
   ImkShcentroidCell cell = {10, 12, 20, 16, 20, 20, NAN, NAN};
-  double *light = calloc (1600, sizeof (*light));
-  TestImage in = test_image_new (IMK_TYPE_U16, 40, 40, 1, 0), out;
+  test_autofree double *light = calloc (1600, sizeof (*light));
+  test_auto (TestImage) in = test_image_new (IMK_TYPE_U16, 40, 40, 1, 0), out;
   ImkShcentroidConfig c = grid_config (IMK_TYPE_U16, 40, 40, 40, 40);
   uint64_t seed = 5;
 
@@ -900,9 +893,6 @@ TEST (
   out = run_example (&c, &in);
   sh_near (&out, 0, IMK_SHCENTROID_DX, 1.3, 0.05);
   sh_near (&out, 0, IMK_SHCENTROID_DY, -2.4, 0.05);
-  test_image_free (&out);
-  test_image_free (&in);
-  free (light);
 }
 
 /* Spots of 8 bits that are too bright: far more pixels than are asked for share
@@ -982,9 +972,10 @@ TEST (test_tracking, "tracking windows follow spots out of their cells")
 {
   enum { SIZE = 300, PITCH = 30, N = 5 };
   ImkShcentroidConfig c = grid_config (IMK_TYPE_U16, SIZE, SIZE, PITCH, PITCH);
-  double *light = malloc (SIZE * SIZE * sizeof (*light));
-  TestImage in = test_image_new (IMK_TYPE_U16, SIZE, SIZE, 1, 0), out;
-  ImkShcentroid *s;
+  test_autofree double *light = malloc (SIZE * SIZE * sizeof (*light));
+  test_auto (TestImage) in = test_image_new (IMK_TYPE_U16, SIZE, SIZE, 1, 0),
+                        out;
+  test_autoptr (ImkShcentroid) s = NULL;
 
   c.x0 = c.y0 = (SIZE - N * PITCH) / 2;
   c.columns = c.rows = N;
@@ -1013,10 +1004,6 @@ TEST (test_tracking, "tracking windows follow spots out of their cells")
   }
   test_check (sh_get (&out, N * N - 1, IMK_SHCENTROID_DX) > PITCH,
       "the spots did not leave their cells");
-  imk_shcentroid_free (s);
-  test_image_free (&in);
-  test_image_free (&out);
-  free (light);
 }
 
 /* Lit, then dark until the track is given up, then lit elsewhere. */
@@ -1028,7 +1015,6 @@ TEST (
   test_auto (TestImage) dark = spot_frame (60, 30, 30, 1, 0);
   test_auto (TestImage) edge = spot_frame (60, 38, 29.5, 1.2, 20000), out;
   test_autoptr (ImkShcentroid) s = NULL;
-  ImkError error;
 
   c.x0 = c.y0 = 20;
   c.columns = c.rows = 1;
@@ -1046,7 +1032,7 @@ TEST (
       "the window was not reset: %g", sh_get (&out, 0, IMK_SHCENTROID_X));
   sh_process (s, &edge, &out);
   sh_near (&out, 0, IMK_SHCENTROID_X, 38, 0.05);
-  test_ok (imk_shcentroid_reset (s, NULL, &error), &error);
+  test_ok (imk_shcentroid_reset (s, NULL, test_new_error ()));
   sh_process (s, &edge, &out);
   test_check (sh_get (&out, 0, IMK_SHCENTROID_X) < 37.9, "a reset did nothing");
 }
@@ -1227,9 +1213,9 @@ TEST (test_star, "the star frame has the thresholded centroids of the table")
   do { \
     ImkShcentroidConfig c = grid_config (IMK_TYPE_U8, 70, 50, 10, 10); \
     ImkShcentroid *s = NULL; \
-    ImkError error; \
     __VA_ARGS__; \
-    test_error (imk_shcentroid_new (IMK_BACKEND_CPU, &c, &s, &error), &error, \
+    test_error ( \
+        imk_shcentroid_new (IMK_BACKEND_CPU, &c, &s, test_new_error ()), \
         IMK_ERROR_CONFIG, words); \
     test_check (s == NULL, "the object was touched"); \
   } while (0)
@@ -1276,11 +1262,9 @@ process_both (ImkBackend backend, ImkShcentroid *s, const TestImage *in,
   ImkImage to = host ? out->image : test_to_device (out);
   ImkImage also = host ? rounded->image : test_to_device (rounded);
   ImkImage bytes = host ? flags->image : test_to_device (flags);
-  ImkError error;
 
-  test_ok (
-      imk_shcentroid_process_flags (s, &from, &to, &also, &bytes, NULL, &error),
-      &error);
+  test_ok (imk_shcentroid_process_flags (
+      s, &from, &to, &also, &bytes, NULL, test_new_error ()));
   if (host)
     return;
   test_from_device (&to, out);
@@ -1507,8 +1491,10 @@ check_small_parity (Case *k, const double pitch[2], uint32_t columns,
     uint32_t rows, bool overlap)
 {
   ImkShcentroidConfig *c = &k->config;
-  ImkShcentroidCell *cells = calloc (columns * rows, sizeof (*cells));
-  double *references = calloc (2 * columns * rows, sizeof (*references));
+  test_autofree ImkShcentroidCell *cells =
+      calloc (columns * rows, sizeof (*cells));
+  test_autofree double *references =
+      calloc (2 * columns * rows, sizeof (*references));
 
   c->pitch_x = pitch[0];
   c->pitch_y = pitch[1];
@@ -1530,8 +1516,6 @@ check_small_parity (Case *k, const double pitch[2], uint32_t columns,
     c->references = references;
   }
   check_parity (k);
-  free (references);
-  free (cells);
 }
 
 /* Cells of up to 4 pixels, x and y only, have kernels of their own. */

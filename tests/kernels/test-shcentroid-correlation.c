@@ -1198,7 +1198,6 @@ TEST (test_update, "an update is as good as a new object")
   ImkShcentroidConfig cog;
   TestImage expected, out;
   test_autoptr (ImkShcentroid) s = NULL;
-  ImkError error;
   test_auto (Case) k;
 
   case_new (&k, 0, IMK_TYPE_U8, ONE, PLAIN);
@@ -1210,7 +1209,7 @@ TEST (test_update, "an update is as good as a new object")
   for (uint32_t range = 1; range <= IMK_SHCENTROID_MAX_SEARCH_RANGE; range++) {
     k.config.search_range = range;
     k.config.correlation = range % 3;
-    test_ok (imk_shcentroid_update (s, &k.config, &error), &error);
+    test_ok (imk_shcentroid_update (s, &k.config, test_new_error ()));
     sh_process (s, &k.in, &out);
     expected = run_cpu (&k.config, &k.in);
     test_image_same (&expected, &out, "after an update");
@@ -1223,9 +1222,8 @@ static void
 check_refused (const ImkShcentroidConfig *c, const char *words)
 {
   ImkShcentroid *s = NULL;
-  ImkError error;
 
-  test_error (imk_shcentroid_new (IMK_BACKEND_CPU, c, &s, &error), &error,
+  test_error (imk_shcentroid_new (IMK_BACKEND_CPU, c, &s, test_new_error ()),
       IMK_ERROR_CONFIG, words);
   test_check (s == NULL, "there is an object");
 }
@@ -1235,7 +1233,6 @@ TEST (test_errors, "errors say what to do")
   float pattern[400] = {1, 2, 3}, same[9] = {5, 5, 5, 5, 5, 5, 5, 5, 5};
   ImkShcentroidConfig c = grid_config (IMK_TYPE_U8, 3, 2, 10, 10), k;
   test_autoptr (ImkShcentroid) s = NULL;
-  ImkError error;
 
   check_refused (&c, "no template to look for");
   c.templates = pattern;
@@ -1282,8 +1279,8 @@ TEST (test_errors, "errors say what to do")
   k.estimator = IMK_SHCENTROID_ESTIMATOR_COG;
   k.n_templates = 0;
   s = sh_new (IMK_BACKEND_CPU, &k);
-  test_error (imk_shcentroid_update (s, &c, &error), &error, IMK_ERROR_CONFIG,
-      "no template to look for");
+  test_error (imk_shcentroid_update (s, &c, test_new_error ()),
+      IMK_ERROR_CONFIG, "no template to look for");
 }
 
 /* --- CPU against CUDA ----------------------------------------------------- */
@@ -1336,8 +1333,8 @@ TEST (test_map_parity, "CUDA finds the same in maps")
       {139, 100, 30, 30, NAN, NAN, NAN, NAN},
   };
   ImkShcentroidConfig c = grid_config (IMK_TYPE_U16, 1, 1, 160, 120);
-  float *pattern;
-  TestImage in;
+  test_autofree float *pattern = NULL;
+  test_auto (TestImage) in;
   Scene scene = scene_new (5, 6);
 
   test_need_cuda ();
@@ -1362,6 +1359,4 @@ TEST (test_map_parity, "CUDA finds the same in maps")
   c.template_source = IMK_SHCENTROID_TEMPLATE_FRAME;
   for (c.template_cell = 0; c.template_cell < 4; c.template_cell++)
     check_same (&c, &in, 2, "a map, template of the frame");
-  test_image_free (&in);
-  free (pattern);
 }

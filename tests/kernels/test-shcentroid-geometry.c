@@ -179,7 +179,7 @@ check_cell (const ImkShcentroidConfig *c, const TestImage *in,
 
 TEST (test_maps, "rotated, hexagonal, tiny and overlapping cells are summed up")
 {
-  ImkShcentroidCell *cells = calloc (MAX_CELLS, sizeof (*cells));
+  test_autofree ImkShcentroidCell *cells = calloc (MAX_CELLS, sizeof (*cells));
 
   for (int which = 0; which < N_MAPS; which++) {
     ImkShcentroidConfig c = config_of (133, 97);
@@ -191,12 +191,11 @@ TEST (test_maps, "rotated, hexagonal, tiny and overlapping cells are summed up")
     for (uint32_t i = 0; i < c.n_cells; i++)
       check_cell (&c, &in, &out, i);
   }
-  free (cells);
 }
 
 TEST (test_map_parity, "CPU and CUDA agree on all these maps")
 {
-  ImkShcentroidCell *cells;
+  test_autofree ImkShcentroidCell *cells = NULL;
 
   test_need_cuda ();
   cells = calloc (MAX_CELLS, sizeof (*cells));
@@ -208,7 +207,6 @@ TEST (test_map_parity, "CPU and CUDA agree on all these maps")
     c.slope_scale = 2.5e-4;
     check_parity (&c, &in, "map");
   }
-  free (cells);
 }
 
 /* --- units and optics ----------------------------------------------------- */
@@ -247,21 +245,20 @@ TEST (test_optics, "optics give the grid of equations 1, 2 and 5")
   ImkShcentroidOptics o = {9.6, 600, 20, 40};
   ImkShcentroidConfig c = config_of (512, 500);
   double scale = 0;
-  ImkError error;
 
-  test_ok (imk_shcentroid_optics_grid (&o, &c, &error), &error);
+  test_ok (imk_shcentroid_optics_grid (&o, &c, test_new_error ()));
   test_check (c.columns == 16 && c.rows == 16 && c.pitch_x == 30 &&
                   c.pitch_y == 30 && c.x0 == 16 && c.y0 == 10,
       "%u x %u cells of %g x %g from (%g, %g)", c.columns, c.rows, c.pitch_x,
       c.pitch_y, c.x0, c.y0);
-  test_ok (imk_shcentroid_optics_slope (&o, &scale, &error), &error);
+  test_ok (imk_shcentroid_optics_slope (&o, &scale, test_new_error ()));
   test_check (fabs (scale - 0.5e-3) < 1e-18, "%g radians a pixel", scale);
 
   c = config_of (100, 100);
   c.x0 = 1.5;
   c.y0 = -2;
   o = (ImkShcentroidOptics){1.0, 150, 7.4, 0}; /* eq. 1 floors 6.67 */
-  test_ok (imk_shcentroid_optics_grid (&o, &c, &error), &error);
+  test_ok (imk_shcentroid_optics_grid (&o, &c, test_new_error ()));
   test_check (c.columns == 6 && fabs (c.pitch_x - 150 / 7.4) < 1e-12 &&
                   fabs (c.x0 - (50 - 3 * 150 / 7.4 + 1.5)) < 1e-9 &&
                   fabs (c.y0 - (50 - 3 * 150 / 7.4 - 2)) < 1e-9,
@@ -269,7 +266,7 @@ TEST (test_optics, "optics give the grid of equations 1, 2 and 5")
   c = config_of (3000, 3000);
   for (uint32_t n = 1; n <= 200; n++) { /* 0.3 mm n times: no cell is lost */
     o = (ImkShcentroidOptics){0.3 * n, 300, 20, 0};
-    test_ok (imk_shcentroid_optics_grid (&o, &c, &error), &error);
+    test_ok (imk_shcentroid_optics_grid (&o, &c, test_new_error ()));
     test_check (c.columns == n, "%u lenslets are %u columns", n, c.columns);
   }
 }
@@ -281,27 +278,27 @@ TEST (test_bad_optics, "impossible optics are refused with their numbers")
       {1e6, 1, 20, 40}};
   ImkShcentroidConfig c = config_of (64, 64), before = c;
   double scale = 77;
-  ImkError error;
 
   for (size_t k = 0; k < sizeof (bad) / sizeof (bad[0]); k++) {
-    test_error (imk_shcentroid_optics_grid (&bad[k], &c, &error), &error,
+    test_error (imk_shcentroid_optics_grid (&bad[k], &c, test_new_error ()),
         IMK_ERROR_CONFIG, "lenslet-pitch");
     test_check (c.columns == before.columns && c.x0 == before.x0,
         "the configuration was touched");
   }
-  test_error (imk_shcentroid_optics_grid (
-                  &(ImkShcentroidOptics){9.6, 600, 20, 0}, &c, &error),
-      &error, IMK_ERROR_CONFIG,
+  test_error (
+      imk_shcentroid_optics_grid (
+          &(ImkShcentroidOptics){9.6, 600, 20, 0}, &c, test_new_error ()),
+      IMK_ERROR_CONFIG,
       "An aperture of 9.6 mm is 480 pixels of pixel-size 20 um across");
   test_check (c.columns == before.columns, "the configuration was touched");
   c.width = c.height =
       421; /* of 16 cells of 30 pixels the outer ones reach in */
   test_ok (imk_shcentroid_optics_grid (
-               &(ImkShcentroidOptics){9.6, 600, 20, 0}, &c, &error),
-      &error);
-  test_error (imk_shcentroid_optics_slope (
-                  &(ImkShcentroidOptics){9.6, 600, 20, 0}, &scale, &error),
-      &error, IMK_ERROR_CONFIG, "focal-length (0 mm)");
+      &(ImkShcentroidOptics){9.6, 600, 20, 0}, &c, test_new_error ()));
+  test_error (
+      imk_shcentroid_optics_slope (
+          &(ImkShcentroidOptics){9.6, 600, 20, 0}, &scale, test_new_error ()),
+      IMK_ERROR_CONFIG, "focal-length (0 mm)");
   test_check (scale == 77, "the scale was touched");
 }
 
@@ -310,15 +307,14 @@ TEST (test_bad_config, "bad rules and scales are refused")
   const double scales[] = {0, NAN, INFINITY};
   ImkShcentroidConfig c = config_of (8, 8);
   ImkShcentroid *s = NULL;
-  ImkError error;
 
   c.grid_rule = 2;
-  test_error (imk_shcentroid_new (IMK_BACKEND_CPU, &c, &s, &error), &error,
+  test_error (imk_shcentroid_new (IMK_BACKEND_CPU, &c, &s, test_new_error ()),
       IMK_ERROR_CONFIG, "grid-rule is 2");
   c.grid_rule = IMK_SHCENTROID_RULE_PAPER;
   for (int k = 0; k < 3; k++) {
     c.slope_scale = scales[k];
-    test_error (imk_shcentroid_new (IMK_BACKEND_CPU, &c, &s, &error), &error,
+    test_error (imk_shcentroid_new (IMK_BACKEND_CPU, &c, &s, test_new_error ()),
         IMK_ERROR_CONFIG, "other than 0");
   }
 }

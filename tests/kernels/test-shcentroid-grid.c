@@ -76,7 +76,7 @@ draw (const Scene *s, ImkType type, uint64_t seed, uint32_t *n_spots)
 {
   TestImage image = test_image_new (type, s->width, s->height, 1, 6);
   size_t n = (size_t) s->width * s->height;
-  double *light = calloc (n, sizeof (*light));
+  test_autofree double *light = calloc (n, sizeof (*light));
   double most = type == IMK_TYPE_U8 ? 255 : 65535;
 
   *n_spots = add_spots (light, s, &seed);
@@ -95,7 +95,6 @@ draw (const Scene *s, ImkType type, uint64_t seed, uint32_t *n_spots)
       else
         ((uint16_t *) row)[x] = (uint16_t) v;
     }
-  free (light);
   return image;
 }
 
@@ -103,11 +102,9 @@ static ImkShcentroidGrid
 find (const TestImage *image, ImkShcentroidLattice lattice)
 {
   ImkShcentroidGrid grid = {0};
-  ImkError error;
 
-  test_ok (
-      imk_shcentroid_find_grid (&image->image, lattice, 0.1, &grid, &error),
-      &error);
+  test_ok (imk_shcentroid_find_grid (
+      &image->image, lattice, 0.1, &grid, test_new_error ()));
   test_image_check_canaries (image, "the input");
   return grid;
 }
@@ -363,11 +360,10 @@ refuse (const TestImage *image, ImkShcentroidLattice lattice, double least,
     ImkStatus expected, const char *words)
 {
   ImkShcentroidGrid grid = {.n_spots = 77};
-  ImkError error;
 
-  test_error (imk_shcentroid_find_grid (
-                  image ? &image->image : NULL, lattice, least, &grid, &error),
-      &error, expected, words);
+  test_error (imk_shcentroid_find_grid (image ? &image->image : NULL, lattice,
+                  least, &grid, test_new_error ()),
+      expected, words);
   test_check (grid.n_spots == 77 && !grid.spots, "the grid was touched");
 }
 

@@ -110,7 +110,6 @@ check_share (const ImkShcentroidConfig *c, const TestImage *in,
   bool subtract = c->threshold_action == IMK_SHCENTROID_ACTION_SUBTRACT;
   ImkShcentroidLight light;
   uint32_t n_above = 0;
-  ImkError error;
 
   for (uint32_t i = 0; i < N; i++) {
     double p = values[i] >= t ? values[i] - (subtract && t > 0 ? t : 0) : 0;
@@ -125,7 +124,7 @@ check_share (const ImkShcentroidConfig *c, const TestImage *in,
       "the formula %g",
       name, flux, m00);
   share = fmin (border / BORDER * N / m00, 1);
-  test_ok (imk_shcentroid_look (c, &in->image, &light, &error), &error);
+  test_ok (imk_shcentroid_look (c, &in->image, &light, test_new_error ()));
   test_check (light.n_lit == 1 && fabs (light.share - share) < 1e-6,
       "%s: share %g, by formula %g", name, light.share, share);
   test_check (fabs (light.radius - sqrt (n_above / 3.14159265358979)) < 1e-5,
@@ -178,7 +177,6 @@ look_at_peak (double border, double bump, double peak)
   test_auto (TestImage) in = test_image_new (IMK_TYPE_F32, SIDE, SIDE, 1, 0);
   ImkShcentroidConfig c = config_new (IMK_TYPE_F32, 1);
   ImkShcentroidLight light;
-  ImkError error;
 
   for (uint32_t i = 0; i < N; i++) {
     uint32_t u = i % SIDE, v = i / SIDE;
@@ -194,7 +192,7 @@ look_at_peak (double border, double bump, double peak)
         (uint8_t *) in.image.data + v * in.image.stride + u * sizeof (value),
         &value, sizeof (value));
   }
-  test_ok (imk_shcentroid_look (&c, &in.image, &light, &error), &error);
+  test_ok (imk_shcentroid_look (&c, &in.image, &light, test_new_error ()));
   return light;
 }
 
@@ -225,7 +223,6 @@ look_at_many (double slope, double peak, double *above)
   ImkShcentroidConfig c = config_new (IMK_TYPE_F32, MANY);
   ImkShcentroidLight light;
   uint64_t seed = 3;
-  ImkError error;
 
   for (uint32_t y = 0; y < MANY * SIDE; y++)
     for (uint32_t x = 0; x < MANY * SIDE; x++) {
@@ -238,7 +235,7 @@ look_at_many (double slope, double peak, double *above)
           (uint8_t *) in.image.data + y * in.image.stride + x * sizeof (value),
           &value, sizeof (value));
     }
-  test_ok (imk_shcentroid_look (&c, &in.image, &light, &error), &error);
+  test_ok (imk_shcentroid_look (&c, &in.image, &light, test_new_error ()));
   /* T of a cell on the slope above its higher edge */
   *above = 200 - slope * 9.5 - 9 + light.fraction * (peak + slope * 9.5 + 9) -
            (200 + slope * 9.5);
@@ -315,17 +312,16 @@ count_valid (const Camera *k, uint32_t n_valid[2])
   test_autoptr (ImkShcentroid) s = NULL;
   ImkShcentroidLight light;
   uint64_t seed = 17;
-  ImkError error;
 
   photograph (k, &in, &seed);
-  test_ok (imk_shcentroid_look (&c, &in.image, &light, &error), &error);
+  test_ok (imk_shcentroid_look (&c, &in.image, &light, test_new_error ()));
   c.threshold_mode = IMK_SHCENTROID_THRESHOLD_RANGE;
   c.threshold = light.fraction;
   c.threshold_least = light.least;
   c.min_flux = light.min_flux;
-  test_ok (imk_shcentroid_new (IMK_BACKEND_CPU, &c, &s, &error), &error);
-  test_ok (
-      imk_shcentroid_process (s, &in.image, &out.image, NULL, &error), &error);
+  test_ok (imk_shcentroid_new (IMK_BACKEND_CPU, &c, &s, test_new_error ()));
+  test_ok (imk_shcentroid_process (
+      s, &in.image, &out.image, NULL, test_new_error ()));
   n_valid[0] = n_valid[1] = 0;
   for (uint32_t i = 0; i < MANY * MANY; i++) {
     const double *row =

@@ -352,7 +352,6 @@ check_kinds (const Estimator *e, ImkShcentroidInvalid policy)
   test_autoptr (ImkShcentroid) s = NULL;
   ImkShcentroidConfig c;
   uint64_t seed = 3;
-  ImkError error;
 
   for (uint32_t y = 0; y < PITCH; y++)
     for (uint32_t x = 0; x < WIDTH; x++) {
@@ -383,9 +382,9 @@ check_kinds (const Estimator *e, ImkShcentroidInvalid policy)
   c.min_flux = 250;
   c.invalid_policy = policy;
   e->set (&c);
-  test_ok (imk_shcentroid_new (IMK_BACKEND_CPU, &c, &s, &error), &error);
-  test_ok (
-      imk_shcentroid_process (s, &in.image, &out.image, NULL, &error), &error);
+  test_ok (imk_shcentroid_new (IMK_BACKEND_CPU, &c, &s, test_new_error ()));
+  test_ok (imk_shcentroid_process (
+      s, &in.image, &out.image, NULL, test_new_error ()));
   for (uint32_t i = 0; i < N_KINDS; i++) {
     uint32_t flags = (uint32_t) sh_get (&out, i, IMK_SHCENTROID_FLAGS);
     /* nowhere is there little difference to so bright a cell */

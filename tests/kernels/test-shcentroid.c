@@ -493,7 +493,6 @@ TEST (test_hold, "hold reports the last valid centroid until a reset")
   test_auto (TestImage) dark = test_image_new (IMK_TYPE_U8, 4, 4, 1, 0);
   ImkShcentroidConfig c = one_cell (IMK_TYPE_U8, 4, 4);
   test_autoptr (ImkShcentroid) s = NULL;
-  ImkError error;
 
   test_image_fill (&dark, FILL_ZERO, 0, 0);
   c.invalid_policy = IMK_SHCENTROID_INVALID_HOLD;
@@ -502,9 +501,9 @@ TEST (test_hold, "hold reports the last valid centroid until a reset")
   check_xy (s, &lit, 1.6, 1.7);
   check_xy (s, &dark, 1.6, 1.7);
   check_xy (s, &dark, 1.6, 1.7);
-  test_ok (imk_shcentroid_update (s, &c, &error), &error);
+  test_ok (imk_shcentroid_update (s, &c, test_new_error ()));
   check_xy (s, &dark, 1.6, 1.7);
-  test_ok (imk_shcentroid_reset (s, NULL, &error), &error);
+  test_ok (imk_shcentroid_reset (s, NULL, test_new_error ()));
   check_xy (s, &dark, 1.5, 1.5);
 }
 
@@ -513,18 +512,17 @@ TEST (test_update, "an update takes effect, a refused one does not")
   test_auto (TestImage) in = sh_example (IMK_TYPE_U8, 4, 4, 0, 0, 2);
   ImkShcentroidConfig c = one_cell (IMK_TYPE_U8, 4, 4), bad;
   test_autoptr (ImkShcentroid) s = sh_new (IMK_BACKEND_CPU, &c);
-  ImkError error;
 
   check_xy (s, &in, 1 + 76.0 / 132, 1 + 86.0 / 132);
   c.threshold_mode = IMK_SHCENTROID_THRESHOLD_ABSOLUTE;
   c.threshold = 2;
-  test_ok (imk_shcentroid_update (s, &c, &error), &error);
+  test_ok (imk_shcentroid_update (s, &c, test_new_error ()));
   check_xy (s, &in, 1.6, 1.7);
   bad = c;
   bad.threshold = 3;
   bad.gain = 0;
-  test_error (imk_shcentroid_update (s, &bad, &error), &error, IMK_ERROR_CONFIG,
-      "gain");
+  test_error (imk_shcentroid_update (s, &bad, test_new_error ()),
+      IMK_ERROR_CONFIG, "gain");
   check_xy (s, &in, 1.6, 1.7);
 }
 
@@ -613,9 +611,8 @@ static void
 check_refused (const ImkShcentroidConfig *c, const char *words)
 {
   ImkShcentroid *s = NULL;
-  ImkError error;
 
-  test_error (imk_shcentroid_new (IMK_BACKEND_CPU, c, &s, &error), &error,
+  test_error (imk_shcentroid_new (IMK_BACKEND_CPU, c, &s, test_new_error ()),
       IMK_ERROR_CONFIG, words);
   test_check (s == NULL, "the object was touched");
 }
@@ -719,10 +716,9 @@ TEST (test_image_errors, "images that do not fit are refused")
   test_auto (TestImage) out = sh_output (&c, IMK_TYPE_F32, 0);
   test_auto (TestImage) wide = sh_output (&c, IMK_TYPE_F64, 0);
   ImkImage bad;
-  ImkError error;
 
 #define PROCESS(a, b, words) \
-  test_error (imk_shcentroid_process (s, a, b, NULL, &error), &error, \
+  test_error (imk_shcentroid_process (s, a, b, NULL, test_new_error ()), \
       IMK_ERROR_IMAGE, words)
   bad = in.image, bad.width = 5;
   PROCESS (&bad, &out.image, "The input image is 5x4");
@@ -735,8 +731,9 @@ TEST (test_image_errors, "images that do not fit are refused")
   PROCESS (&in.image, NULL, "The output image has no data");
 #undef PROCESS
 #define PROCESS_BOTH(a, b, words) \
-  test_error (imk_shcentroid_process_both (s, &in.image, a, b, NULL, &error), \
-      &error, IMK_ERROR_IMAGE, words)
+  test_error (imk_shcentroid_process_both ( \
+                  s, &in.image, a, b, NULL, test_new_error ()), \
+      IMK_ERROR_IMAGE, words)
   PROCESS_BOTH (
       &out.image, &out.image, "The output image is 10x1, 1 x f32 a pixel");
   PROCESS_BOTH (
@@ -744,9 +741,9 @@ TEST (test_image_errors, "images that do not fit are refused")
   bad = out.image, bad.height = 2;
   PROCESS_BOTH (&wide.image, &bad, "The rounded image is 10x2");
 #undef PROCESS_BOTH
-  test_error (imk_shcentroid_process_flags (
-                  s, &in.image, &wide.image, NULL, &out.image, NULL, &error),
-      &error, IMK_ERROR_IMAGE, "The flags image");
+  test_error (imk_shcentroid_process_flags (s, &in.image, &wide.image, NULL,
+                  &out.image, NULL, test_new_error ()),
+      IMK_ERROR_IMAGE, "The flags image");
   imk_shcentroid_free (NULL);
 }
 
@@ -806,11 +803,9 @@ check_mapped_parity (const Case *k)
   test_auto (TestMapped) mapped_in = test_to_mapped (&in);
   test_auto (TestMapped) mapped_out = test_to_mapped (&cuda);
   test_autoptr (ImkShcentroid) s = sh_new (IMK_BACKEND_CUDA, &k->config);
-  ImkError error;
 
   test_ok (imk_shcentroid_process (
-               s, &mapped_in.image, &mapped_out.image, NULL, &error),
-      &error);
+      s, &mapped_in.image, &mapped_out.image, NULL, test_new_error ()));
   test_from_mapped (&mapped_out, &cuda);
   test_image_same (&cpu, &cuda, k->name);
 }
@@ -841,7 +836,6 @@ TEST (test_unaligned_parity, "CUDA reads frames at any address")
       ImkShcentroid *s = sh_new (IMK_BACKEND_CUDA, &k.config);
       test_auto (ImkImage) on_device, to = test_to_device (&out);
       TestImage part, cpu;
-      ImkError error;
 
       test_image_fill (&wide, FILL_NOISE, 255, shift);
       on_device = test_to_device (&wide);
@@ -852,7 +846,7 @@ TEST (test_unaligned_parity, "CUDA reads frames at any address")
       on_device.width = k.config.width;
       on_device.data = (uint8_t *) on_device.data + bytes;
       test_ok (
-          imk_shcentroid_process (s, &on_device, &to, NULL, &error), &error);
+          imk_shcentroid_process (s, &on_device, &to, NULL, test_new_error ()));
       test_from_device (&to, &out);
       test_image_same (&cpu, &out, "unaligned");
       imk_shcentroid_free (s);
@@ -879,18 +873,16 @@ TEST (test_policy_parity,
       test_auto (TestImage) a = sh_output (&k.config, k.out_type, 0);
       test_auto (TestImage) b = sh_output (&k.config, k.out_type, 0);
       test_auto (ImkImage) device_in, device_out = test_to_device (&b);
-      ImkError error;
 
       test_image_fill (&in, FILL_NOISE, 255, frame);
       device_in = test_to_device (&in);
       if (frame == 3) {
-        test_ok (imk_shcentroid_reset (cpu, NULL, &error), &error);
-        test_ok (imk_shcentroid_reset (cuda, NULL, &error), &error);
+        test_ok (imk_shcentroid_reset (cpu, NULL, test_new_error ()));
+        test_ok (imk_shcentroid_reset (cuda, NULL, test_new_error ()));
       }
       sh_process (cpu, &in, &a);
-      test_ok (
-          imk_shcentroid_process (cuda, &device_in, &device_out, NULL, &error),
-          &error);
+      test_ok (imk_shcentroid_process (
+          cuda, &device_in, &device_out, NULL, test_new_error ()));
       test_from_device (&device_out, &b);
       test_image_same (&a, &b, "policies");
     }

@@ -33,9 +33,9 @@ static ImkShreconstruct *
 make (const ImkShreconstructConfig *c)
 {
   ImkShreconstruct *self = NULL;
-  ImkError error;
 
-  test_ok (imk_shreconstruct_new (IMK_BACKEND_CPU, c, &self, &error), &error);
+  test_ok (
+      imk_shreconstruct_new (IMK_BACKEND_CPU, c, &self, test_new_error ()));
   return self;
 }
 
@@ -223,9 +223,9 @@ static uint64_t
 hash_of (const float *matrix, uint32_t n_cells, uint32_t n_commands,
     const float *slopes, uint32_t n_threads)
 {
-  float *commands = malloc (n_commands * sizeof (*commands));
+  test_autofree float *commands = malloc (n_commands * sizeof (*commands));
   ImkShreconstructConfig c;
-  ImkShreconstruct *self;
+  test_autoptr (ImkShreconstruct) self = NULL;
   uint64_t hash = 0;
 
   imk_shreconstruct_config_init (&c);
@@ -243,8 +243,6 @@ hash_of (const float *matrix, uint32_t n_cells, uint32_t n_commands,
 
     hash = hash * 31 + word.bits;
   }
-  imk_shreconstruct_free (self);
-  free (commands);
   return hash;
 }
 
@@ -252,8 +250,8 @@ TEST (test_threads_change_no_bit, "threads change no bit")
 {
   enum { CELLS = 1000, COMMANDS = 777 };
   size_t n = (size_t) COMMANDS * 2 * CELLS;
-  float *matrix = malloc (n * sizeof (*matrix));
-  float *slopes = malloc (2 * CELLS * sizeof (*slopes));
+  test_autofree float *matrix = malloc (n * sizeof (*matrix));
+  test_autofree float *slopes = malloc (2 * CELLS * sizeof (*slopes));
 
   for (size_t i = 0; i < n; i++)
     matrix[i] = (float) sin (0.7 * (double) i);
@@ -262,17 +260,15 @@ TEST (test_threads_change_no_bit, "threads change no bit")
   test_check (hash_of (matrix, CELLS, COMMANDS, slopes, 1) ==
                   hash_of (matrix, CELLS, COMMANDS, slopes, 4),
       "commands differ between 1 and 4 threads");
-  free (matrix);
-  free (slopes);
 }
 
 static void
 check_refused (const ImkShreconstructConfig *c, const char *words)
 {
   ImkShreconstruct *self = NULL;
-  ImkError error;
 
-  test_error (imk_shreconstruct_new (IMK_BACKEND_CPU, c, &self, &error), &error,
+  test_error (
+      imk_shreconstruct_new (IMK_BACKEND_CPU, c, &self, test_new_error ()),
       IMK_ERROR_CONFIG, words);
   test_check (self == NULL, "an object was made");
 }
@@ -375,7 +371,6 @@ TEST (test_a_controller_changes_under_its_matrices,
   const float modes[] = {2, 0, 0, 1}, wrong[] = {NAN, 0};
   ImkShreconstructConfig c = mean_config ();
   test_autoptr (ImkShreconstruct) self = NULL;
-  ImkError error;
 
   c.gain = 1;
   c.modes = modes;
@@ -384,15 +379,17 @@ TEST (test_a_controller_changes_under_its_matrices,
   c.matrix = c.modes = NULL; /* are not read */
   c.gain = 0.5;
   c.maximum = 2.5; /* the first limit needs the inverse of the modes */
-  test_ok (imk_shreconstruct_update (self, &c, &error), &error);
+  test_ok (imk_shreconstruct_update (self, &c, test_new_error ()));
   check_near (step (self, -1, 0, good), 2.5, "at the limit");
   check_near (step (self, 1, 0, good), 1.5, "away from it at once");
   c.reference = wrong;
-  test_check (imk_shreconstruct_update (self, &c, &error) == IMK_ERROR_CONFIG,
+  test_check (imk_shreconstruct_update (self, &c, test_new_error ()) ==
+                  IMK_ERROR_CONFIG,
       "NaN is taken");
   c.reference = NULL;
   c.n_cells = 3;
-  test_check (imk_shreconstruct_update (self, &c, &error) == IMK_ERROR_CONFIG,
+  test_check (imk_shreconstruct_update (self, &c, test_new_error ()) ==
+                  IMK_ERROR_CONFIG,
       "another size is taken");
   check_near (step (self, 1, 0, good), 0.5, "as before");
 }

@@ -46,7 +46,6 @@ make (ImkShwavefrontMethod method, double scale)
   uint32_t row_column[2 * N];
   ImkShwavefrontConfig c;
   ImkShwavefront *self = NULL;
-  ImkError error;
 
   make_grid (row_column);
   imk_shwavefront_config_init (&c);
@@ -54,7 +53,7 @@ make (ImkShwavefrontMethod method, double scale)
   c.row_column = row_column;
   c.method = method;
   c.scale = scale;
-  test_ok (imk_shwavefront_new (&c, &self, &error), &error);
+  test_ok (imk_shwavefront_new (&c, &self, test_new_error ()));
   return self;
 }
 
@@ -238,11 +237,11 @@ static void
 check_refused (const ImkShwavefrontConfig *c, const char *words)
 {
   ImkShwavefront *self = NULL;
-  ImkError error;
 
-  test_check (imk_shwavefront_new (c, &self, &error) == IMK_ERROR_CONFIG,
+  test_check (
+      imk_shwavefront_new (c, &self, test_new_error ()) == IMK_ERROR_CONFIG,
       "\"%s\" is not refused", words);
-  test_check (strstr (error.message, words) != NULL, "%s", error.message);
+  test_check (strstr (test_message (), words) != NULL, "%s", test_message ());
 }
 
 TEST (test_what_is_wrong_is_said, "what is wrong is said")

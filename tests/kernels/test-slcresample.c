@@ -101,8 +101,6 @@ static void
 run (ImkSlcresample *self, const ImkSlcresampleConfig *c, const TestImage *in,
     TestImage *out, uint32_t n_push, uint32_t n_make)
 {
-  ImkError error;
-
   while (imk_slcresample_line (self) < c->out_height) {
     uint32_t room = imk_slcresample_room (self);
     uint32_t ready = imk_slcresample_ready (self, n_make);
@@ -117,11 +115,11 @@ run (ImkSlcresample *self, const ImkSlcresampleConfig *c, const TestImage *in,
     if (ready) {
       part.data = (uint8_t *) part.data + line * part.stride;
       part.height = ready;
-      test_ok (imk_slcresample_process (self, &part, &error), &error);
+      test_ok (imk_slcresample_process (self, &part, test_new_error ()));
     } else {
       part.data = (uint8_t *) part.data + pushed * part.stride;
       part.height = room < n_push ? room : n_push;
-      test_ok (imk_slcresample_push (self, &part, &error), &error);
+      test_ok (imk_slcresample_push (self, &part, test_new_error ()));
     }
   }
 }
@@ -132,9 +130,8 @@ resample (const ImkSlcresampleConfig *c, const TestImage *in, TestImage *out,
 {
   ImkSlcresample *self = NULL;
   double doppler;
-  ImkError error;
 
-  test_ok (imk_slcresample_new (IMK_BACKEND_CPU, c, &self, &error), &error);
+  test_ok (imk_slcresample_new (IMK_BACKEND_CPU, c, &self, test_new_error ()));
   run (self, c, in, out, n_push, n_make);
   doppler = imk_slcresample_doppler (self);
   imk_slcresample_free (self);
@@ -355,10 +352,9 @@ TEST (test_another_image_has_a_doppler_of_its_own,
   static const double dopplers[] = {0.37, -0.44};
   ImkSlcresampleConfig c = warp_config (IMK_TYPE_CF32);
   test_autoptr (ImkSlcresample) self = NULL;
-  ImkError error;
 
   c.estimate_doppler = true;
-  test_ok (imk_slcresample_new (IMK_BACKEND_CPU, &c, &self, &error), &error);
+  test_ok (imk_slcresample_new (IMK_BACKEND_CPU, &c, &self, test_new_error ()));
   for (size_t i = 0; i < sizeof (dopplers) / sizeof (dopplers[0]); i++) {
     Signal s = make_signal (0.85, dopplers[i]);
     TestImage in = sample_signal (&s, c.type), out = new_out (&c);
@@ -520,16 +516,16 @@ TEST (test_the_centroid_of_the_data_is_measured,
     test_autoptr (ImkSlcresample) self = NULL;
     double measured = 9;
     uint64_t seed = 3;
-    ImkError error;
 
     for (uint32_t y = 0; white && y < HEIGHT; y++)
       for (uint32_t x = 0; x < WIDTH; x++)
         test_image_put_complex (&in, x, y, uniform (&seed), uniform (&seed));
-    test_ok (imk_slcresample_new (IMK_BACKEND_CPU, &c, &self, &error), &error);
+    test_ok (
+        imk_slcresample_new (IMK_BACKEND_CPU, &c, &self, test_new_error ()));
     test_check (!imk_slcresample_measure_doppler (self, &measured),
         "a centroid is measured without lines");
     lines.height = imk_slcresample_room (self);
-    test_ok (imk_slcresample_push (self, &lines, &error), &error);
+    test_ok (imk_slcresample_push (self, &lines, test_new_error ()));
     test_check (imk_slcresample_measure_doppler (self, &measured) == !white,
         "a spectrum with a centroid of %g has none, or a white one has",
         white ? NAN : dopplers[i]);
@@ -595,15 +591,15 @@ TEST (test_what_is_wrong_is_said, "what is wrong is said")
   static float offsets[2][N_X * N_Y];
   ImkSlcresampleField field;
   ImkSlcresample *self = NULL;
-  ImkError error;
   TestImage in = test_image_new (IMK_TYPE_CI16, WIDTH, HEIGHT, 1, 0);
 
 #define REFUSES(change, words) \
   do { \
     c = good; \
     change; \
-    test_error (imk_slcresample_new (IMK_BACKEND_CPU, &c, &self, &error), \
-        &error, IMK_ERROR_CONFIG, words); \
+    test_error ( \
+        imk_slcresample_new (IMK_BACKEND_CPU, &c, &self, test_new_error ()), \
+        IMK_ERROR_CONFIG, words); \
   } while (0)
   REFUSES (c.type = IMK_TYPE_F32, "f32 cannot be resampled");
   REFUSES (c.width = 0, "image has 247 lines of 0 columns");
@@ -626,18 +622,20 @@ TEST (test_what_is_wrong_is_said, "what is wrong is said")
   offsets[1][3 * N_X + 5] = 9;
   REFUSES (c.field = &field, "changes by more than 0.25");
 #undef REFUSES
-  test_error (imk_slcresample_new (IMK_BACKEND_CUDA, &good, &self, &error),
-      &error, IMK_ERROR_UNAVAILABLE, "on the CPU alone");
+  test_error (
+      imk_slcresample_new (IMK_BACKEND_CUDA, &good, &self, test_new_error ()),
+      IMK_ERROR_UNAVAILABLE, "on the CPU alone");
 
-  test_ok (imk_slcresample_new (IMK_BACKEND_CPU, &good, &self, &error), &error);
-  test_error (imk_slcresample_push (self, &in.image, &error), &error,
+  test_ok (
+      imk_slcresample_new (IMK_BACKEND_CPU, &good, &self, test_new_error ()));
+  test_error (imk_slcresample_push (self, &in.image, test_new_error ()),
       IMK_ERROR_IMAGE, "there is room for");
   in.image.width--;
-  test_error (imk_slcresample_push (self, &in.image, &error), &error,
+  test_error (imk_slcresample_push (self, &in.image, test_new_error ()),
       IMK_ERROR_IMAGE, "input");
   in.image.width = OUT_WIDTH;
   in.image.height = 1;
-  test_error (imk_slcresample_process (self, &in.image, &error), &error,
+  test_error (imk_slcresample_process (self, &in.image, test_new_error ()),
       IMK_ERROR_IMAGE, "are not ready");
   imk_slcresample_free (self);
   imk_slcresample_free (NULL);

@@ -106,7 +106,6 @@ run_set (const ImkSphere *sphere, double size, ImkType type, uint32_t channels,
   test_autoptr (ImkSpherelights) s = NULL;
   ImkSpherelight lights[N_LAMPS];
   double worst = 0;
-  ImkError error;
 
   for (int i = 0; i < N_LAMPS; i++) {
     double l[3];
@@ -117,13 +116,13 @@ run_set (const ImkSphere *sphere, double size, ImkType type, uint32_t channels,
     if (!s) {
       ImkSpherelightsConfig c = config_of (&t, sphere);
 
-      test_ok (imk_spherelights_new (&c, &s, &error), &error);
+      test_ok (imk_spherelights_new (&c, &s, test_new_error ()));
     }
-    test_ok (imk_spherelights_add (s, &t.image, &error), &error);
+    test_ok (imk_spherelights_add (s, &t.image, test_new_error ()));
   }
   test_check (imk_spherelights_n_added (s) == N_LAMPS, "%u pictures",
       imk_spherelights_n_added (s));
-  test_ok (imk_spherelights_finish (s, lights, found, &error), &error);
+  test_ok (imk_spherelights_finish (s, lights, found, test_new_error ()));
   for (int i = 0; i < N_LAMPS; i++) {
     double l[3];
 
@@ -176,14 +175,13 @@ TEST (highlight_is_half_way, "the highlight is half way")
   ImkSphere found;
   ImkSpherelightsConfig c;
   test_auto (TestImage) t;
-  ImkError error;
 
   direction_of (0, 30, l); /* 60 degrees from the camera */
   t = render (l, 2, IMK_TYPE_U8, 1);
   c = config_of (&t, &ball);
-  test_ok (imk_spherelights_new (&c, &s, &error), &error);
-  test_ok (imk_spherelights_add (s, &t.image, &error), &error);
-  test_ok (imk_spherelights_finish (s, &light, &found, &error), &error);
+  test_ok (imk_spherelights_new (&c, &s, test_new_error ()));
+  test_ok (imk_spherelights_add (s, &t.image, test_new_error ()));
+  test_ok (imk_spherelights_finish (s, &light, &found, test_new_error ()));
   test_check (fabs (light.x - (ball.x + ball.radius / 2)) < 0.5 &&
                   fabs (light.y - ball.y) < 0.5 && light.n_pixels > 4,
       "the highlight is at (%g, %g), %u pixels", light.x, light.y,
@@ -207,9 +205,8 @@ TEST (mask_gives_its_circle, "a mask gives its circle")
 {
   test_auto (TestImage) t = mask_of (19.4, 17.2, 14.5, false);
   ImkSphere s;
-  ImkError error;
 
-  test_ok (imk_spherelights_fit (&t.image, &s, &error), &error);
+  test_ok (imk_spherelights_fit (&t.image, &s, test_new_error ()));
   test_check (fabs (s.x - 19.4) < 0.15 && fabs (s.y - 17.2) < 0.15 &&
                   fabs (s.radius - 14.5) < 0.15,
       "(%g, %g), radius %g", s.x, s.y, s.radius);
@@ -220,11 +217,10 @@ TEST (what_is_no_circle_is_refused, "what is no circle is refused")
   test_auto (TestImage) half = mask_of (19, 17, 14, true),
                         none = mask_of (0, 0, 0, false);
   ImkSphere s;
-  ImkError error;
 
-  test_error (imk_spherelights_fit (&half.image, &s, &error), &error,
+  test_error (imk_spherelights_fit (&half.image, &s, test_new_error ()),
       IMK_ERROR_IMAGE, "no circle");
-  test_error (imk_spherelights_fit (&none.image, &s, &error), &error,
+  test_error (imk_spherelights_fit (&none.image, &s, test_new_error ()),
       IMK_ERROR_IMAGE, "empty");
 }
 
@@ -238,40 +234,39 @@ TEST (bad_pictures_and_configs_are_refused,
   ImkSpherelights *s = NULL;
   ImkSpherelight light;
   ImkSphere found;
-  ImkError error;
 
   test_image_fill (&black, FILL_ZERO, 255, 0);
-  test_ok (imk_spherelights_new (&c, &s, &error), &error);
-  test_error (imk_spherelights_finish (s, &light, &found, &error), &error,
+  test_ok (imk_spherelights_new (&c, &s, test_new_error ()));
+  test_error (imk_spherelights_finish (s, &light, &found, test_new_error ()),
       IMK_ERROR_CONFIG, "no picture");
-  test_error (imk_spherelights_add (s, &black.image, &error), &error,
+  test_error (imk_spherelights_add (s, &black.image, test_new_error ()),
       IMK_ERROR_IMAGE,
       "Picture 0, counted from 0, shows no highlight: it is black");
   /* what is outside of the sphere does not count */
   ((uint8_t *) black.image.data)[399] = 255;
-  test_error (imk_spherelights_add (s, &black.image, &error), &error,
+  test_error (imk_spherelights_add (s, &black.image, test_new_error ()),
       IMK_ERROR_IMAGE,
       "Picture 0, counted from 0, shows no highlight: it is black");
-  test_error (imk_spherelights_add (s, &wrong.image, &error), &error,
+  test_error (imk_spherelights_add (s, &wrong.image, test_new_error ()),
       IMK_ERROR_IMAGE, "input");
   imk_spherelights_free (s);
   s = NULL;
   c.sphere.radius = 0;
-  test_ok (imk_spherelights_new (&c, &s, &error), &error);
+  test_ok (imk_spherelights_new (&c, &s, test_new_error ()));
   for (int i = 0; i < 5; i++)
     ((uint8_t *) black.image.data)[20 * i + 7] = 255;
-  test_ok (imk_spherelights_add (s, &black.image, &error), &error);
-  test_error (imk_spherelights_finish (s, &light, &found, &error), &error,
+  test_ok (imk_spherelights_add (s, &black.image, test_new_error ()));
+  test_error (imk_spherelights_finish (s, &light, &found, test_new_error ()),
       IMK_ERROR_IMAGE, "could not be found");
   imk_spherelights_free (s);
   s = NULL;
   c.threshold = 1;
-  test_error (imk_spherelights_new (&c, &s, &error), &error, IMK_ERROR_CONFIG,
-      "threshold is 1");
+  test_error (imk_spherelights_new (&c, &s, test_new_error ()),
+      IMK_ERROR_CONFIG, "threshold is 1");
   c.threshold = 0.5;
   c.sphere.radius = NAN;
-  test_error (imk_spherelights_new (&c, &s, &error), &error, IMK_ERROR_CONFIG,
-      "radius nan");
+  test_error (imk_spherelights_new (&c, &s, test_new_error ()),
+      IMK_ERROR_CONFIG, "radius nan");
 }
 
 TEST (reset_begins_another_set, "reset begins another set")
@@ -281,7 +276,6 @@ TEST (reset_begins_another_set, "reset begins another set")
   ImkSpherelight light;
   ImkSphere found;
   ImkSpherelightsConfig c;
-  ImkError error;
 
   for (int i = 0; i < 2; i++) {
     test_auto (TestImage) t;
@@ -290,13 +284,13 @@ TEST (reset_begins_another_set, "reset begins another set")
     t = render (l, 3, IMK_TYPE_U8, 1);
     c = config_of (&t, NULL);
     if (!s)
-      test_ok (imk_spherelights_new (&c, &s, &error), &error);
+      test_ok (imk_spherelights_new (&c, &s, test_new_error ()));
     imk_spherelights_reset (s);
-    test_ok (imk_spherelights_add (s, &t.image, &error), &error);
+    test_ok (imk_spherelights_add (s, &t.image, test_new_error ()));
   }
   test_check (imk_spherelights_n_added (s) == 1, "%u pictures",
       imk_spherelights_n_added (s));
-  test_ok (imk_spherelights_finish (s, &light, &found, &error), &error);
+  test_ok (imk_spherelights_finish (s, &light, &found, test_new_error ()));
   test_check (
       angle (l, light.direction) < 1, "off by %g", angle (l, light.direction));
 }
@@ -323,7 +317,7 @@ finish_with (const ImkSphere *sphere, int kind, ImkError *error)
     if (!s) {
       ImkSpherelightsConfig c = config_of (&t, sphere);
 
-      test_ok (imk_spherelights_new (&c, &s, error), error);
+      test_ok_of (imk_spherelights_new (&c, &s, error), error);
     }
     for (uint32_t at = 0; last && at < HEIGHT * WIDTH; at++) {
       size_t place = at / WIDTH * t.image.stride + at % WIDTH;
@@ -335,7 +329,7 @@ finish_with (const ImkSphere *sphere, int kind, ImkError *error)
       else if (kind >= 3 && *b > *a)
         *a = *b;
     }
-    test_ok (imk_spherelights_add (s, &t.image, error), error);
+    test_ok_of (imk_spherelights_add (s, &t.image, error), error);
   }
   status = imk_spherelights_finish (s, lights, &found, error);
   return status;
@@ -354,9 +348,9 @@ TEST (missing_and_doubled_highlights_are_named,
     ImkStatus status = finish_with (k / 4 ? &ball : NULL, k % 4, &error);
 
     if (words[k % 4])
-      test_error (status, &error, IMK_ERROR_IMAGE, words[k % 4]);
+      test_error_of (status, &error, IMK_ERROR_IMAGE, words[k % 4]);
     else
-      test_ok (status, &error);
+      test_ok_of (status, &error);
   }
 }
 
@@ -368,7 +362,6 @@ TEST (a_highlight_that_stays_is_named, "a highlight that stays is named")
     test_autoptr (ImkSpherelights) s = NULL;
     ImkSpherelight lights[N_LAMPS];
     ImkSphere found;
-    ImkError error;
 
     for (int i = 0; i < N_LAMPS; i++) {
       double l[3], window[3];
@@ -381,7 +374,7 @@ TEST (a_highlight_that_stays_is_named, "a highlight that stays is named")
       if (!s) {
         ImkSpherelightsConfig c = config_of (&t, k ? &ball : NULL);
 
-        test_ok (imk_spherelights_new (&c, &s, &error), &error);
+        test_ok (imk_spherelights_new (&c, &s, test_new_error ()));
       }
       for (uint32_t at = 0; at < HEIGHT * t.image.stride; at++) {
         uint8_t *a = (uint8_t *) t.image.data + at;
@@ -390,9 +383,9 @@ TEST (a_highlight_that_stays_is_named, "a highlight that stays is named")
         if (at % t.image.stride < WIDTH && b > *a)
           *a = b;
       }
-      test_ok (imk_spherelights_add (s, &t.image, &error), &error);
+      test_ok (imk_spherelights_add (s, &t.image, test_new_error ()));
     }
-    test_error (imk_spherelights_finish (s, lights, &found, &error), &error,
+    test_error (imk_spherelights_finish (s, lights, &found, test_new_error ()),
         IMK_ERROR_IMAGE, "The highlight does not move: in pictures 0, 1 and 2");
   }
 }
