@@ -59,11 +59,8 @@ static void
 assert_stat (GstHarness *h, const gchar *name, guint64 expected)
 {
   g_autoptr (GstElement) element = gst_harness_find_element (h, "aodepay");
-  g_autoptr (GstStructure) stats = NULL;
-  guint64 value = 0;
+  guint64 value = check_stat (element, name);
 
-  g_object_get (element, "stats", &stats, NULL);
-  fail_unless (gst_structure_get_uint64 (stats, name, &value), "no %s", name);
   fail_unless (value == expected,
       "%s is %" G_GUINT64_FORMAT ", and not %" G_GUINT64_FORMAT, name, value,
       expected);
@@ -353,11 +350,10 @@ CHECK_TEST (test_what_is_no_datagram_is_dropped)
 CHECK_TEST (test_messages_that_are_too_large_are_refused)
 {
   g_autoptr (CheckHarness) h = make_pay ("mtu=256", "10000000:1:1:1");
-  g_autoptr (GstBus) bus = gst_bus_new ();
-  GstMessage *message;
+  g_autoptr (CheckBus) bus = check_watch (h->element);
+  g_autoptr (GstMessage) message = NULL;
   g_autoptr (GError) error = NULL;
 
-  gst_element_set_bus (h->element, bus);
   fail_unless_equals_int (
       gst_harness_push (h, gst_buffer_new_allocate (NULL, 40000000, NULL)),
       GST_FLOW_ERROR);
@@ -366,8 +362,6 @@ CHECK_TEST (test_messages_that_are_too_large_are_refused)
   gst_message_parse_error (message, &error, NULL);
   fail_unless (strstr (error->message, "Set a larger mtu.") != NULL, "%s",
       error->message);
-  gst_message_unref (message);
-  gst_element_set_bus (h->element, NULL);
 }
 
 /* --- loopback ------------------------------------------------------------- */

@@ -400,15 +400,10 @@ check_messages (Streams *s, guint32 seed, gboolean has_error)
 
   while ((message = gst_bus_pop_filtered (
               s->bus, GST_MESSAGE_ERROR | GST_MESSAGE_WARNING))) {
-    GError *error = NULL;
+    g_autoptr (GError) error = check_parse (message);
 
-    if (GST_MESSAGE_TYPE (message) == GST_MESSAGE_ERROR)
-      gst_message_parse_error (message, &error, NULL);
-    else
-      gst_message_parse_warning (message, &error, NULL);
     fail_unless (g_utf8_validate (error->message, -1, NULL));
     has_error &= GST_MESSAGE_TYPE (message) != GST_MESSAGE_ERROR;
-    g_error_free (error);
     gst_message_unref (message);
   }
   fail_if (has_error, "%s, seed %u: a flow error without a message",

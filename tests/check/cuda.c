@@ -658,8 +658,8 @@ CUDA_TEST (test_opengl_takes_normals_without_a_download)
   static const gchar *const between[] = {
       "", " ! video/x-raw ! lapsharpen name=l backend=cuda amount=0"};
   GstVideoInfo info = check_info ("RGB", WIDTH, HEIGHT);
-  gchar *in_caps = check_caps_string ("RGB", WIDTH, HEIGHT);
-  gchar *lights, *out_caps;
+  g_autofree gchar *in_caps = check_caps_string ("RGB", WIDTH, HEIGHT);
+  g_autofree gchar *lights = NULL, *out_caps = NULL;
   GstBuffer *expected;
 
   out_caps = g_strdup_printf (
@@ -685,7 +685,4 @@ CUDA_TEST (test_opengl_takes_normals_without_a_download)
   }
   gst_buffer_unref (expected);
   g_unlink (lights);
-  g_free (lights);
-  g_free (in_caps);
-  g_free (out_caps);
 }

@@ -418,7 +418,7 @@ write_companions (void)
 static void
 check_reader_says (const gchar *description, const gchar *words)
 {
-  GstElement *pipeline = check_launch (description);
+  g_autoptr (CheckPipeline) pipeline = check_launch (description);
   g_autoptr (GstBus) bus = gst_element_get_bus (pipeline);
   g_autofree gchar *debug = NULL;
   g_autoptr (GstMessage) message = NULL;
@@ -433,7 +433,6 @@ check_reader_says (const gchar *description, const gchar *words)
   fail_unless (g_utf8_validate (error->message, -1, NULL));
   fail_unless (strstr (error->message, words) != NULL, "%s: %s", description,
       error->message);
-  check_stop (pipeline);
 }
 
 static void
@@ -639,7 +638,8 @@ CHECK_LOOP_TEST (
   check_write_file ("damaged.ini", "[camera]\nchirp=d.txt\n", -1);
   for (guint n = 0; n < 100; n++) {
     g_autofree gchar *text = g_strdup (damaged[__i__].text);
-    GstElement *pipeline = check_launch (damaged[__i__].description);
+    g_autoptr (CheckPipeline) pipeline =
+        check_launch (damaged[__i__].description);
     g_autoptr (GstBus) bus = gst_element_get_bus (pipeline);
     GstMessage *message;
 
@@ -652,7 +652,6 @@ CHECK_LOOP_TEST (
     n_failed += GST_MESSAGE_TYPE (message) == GST_MESSAGE_ERROR;
     gst_bus_post (bus, message); /* to be looked at with the others */
     check_messages (bus, text);
-    check_stop (pipeline);
   }
   fail_unless (n_failed > 20, "%u", n_failed);
   g_rand_free (rand);

@@ -311,12 +311,10 @@ static GstBuffer *
 inverted (GstBuffer *buffer)
 {
   GstBuffer *copy = gst_buffer_copy_deep (buffer);
-  GstMapInfo map;
+  g_auto (CheckMap) map = check_map (copy, GST_MAP_READWRITE);
 
-  fail_unless (gst_buffer_map (copy, &map, GST_MAP_READWRITE));
   for (gsize i = 0; i < map.size; i++)
     map.data[i] = ~map.data[i];
-  gst_buffer_unmap (copy, &map);
   return copy;
 }
 

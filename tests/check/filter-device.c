@@ -676,7 +676,7 @@ static void
 check_refused (const gchar *launch, const gchar *words)
 {
   g_autoptr (GstElement) element = gst_parse_launch (launch, NULL);
-  g_autoptr (GstBus) bus = gst_bus_new ();
+  g_autoptr (CheckBus) bus = gst_bus_new ();
 
   gst_object_ref_sink (element);
   gst_element_set_bus (element, bus);
@@ -687,7 +687,6 @@ check_refused (const gchar *launch, const gchar *words)
     fail_unless_equals_int (check_count_messages (bus, GST_MESSAGE_ERROR), 0);
     gst_element_set_state (element, GST_STATE_NULL);
   }
-  gst_element_set_bus (element, NULL);
 }
 
 CHECK_MOCK_TEST (test_cuda_without_a_device_is_refused_at_the_start)

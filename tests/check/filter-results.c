@@ -5,12 +5,10 @@
 static gchar *
 string_of (GstBuffer *buffer)
 {
-  GstMapInfo map;
   gchar *text;
+  g_auto (CheckMap) map = check_map (buffer, GST_MAP_READ);
 
-  fail_unless (gst_buffer_map (buffer, &map, GST_MAP_READ));
   text = g_strndup ((gchar *) map.data, map.size);
-  gst_buffer_unmap (buffer, &map);
   return text;
 }
 
@@ -197,7 +195,7 @@ CHECK_TEST (test_eos_without_a_frame_ends_both)
 
 CHECK_TEST (test_eos_without_a_segment_is_no_critical)
 {
-  g_autoptr (GstElement) element =
+  g_autoptr (CheckPipeline) element =
       gst_element_factory_make ("testmeasure", NULL);
   g_autoptr (GstPad) sink = NULL, results = NULL;
 
@@ -207,7 +205,6 @@ CHECK_TEST (test_eos_without_a_segment_is_no_critical)
   gst_element_set_state (element, GST_STATE_PLAYING);
   gst_pad_send_event (sink, gst_event_new_stream_start ("x"));
   gst_pad_send_event (sink, gst_event_new_eos ());
-  gst_element_set_state (element, GST_STATE_NULL);
 }
 
 CHECK_TEST (test_a_stream_after_eos_has_results_again)
@@ -228,7 +225,7 @@ CHECK_TEST (test_a_stream_after_eos_has_results_again)
 
 CHECK_TEST (test_results_come_again_after_a_restart)
 {
-  GstElement *pipeline = filter_launch (
+  g_autoptr (CheckPipeline) pipeline = filter_launch (
       "videotestsrc num-buffers=3 ! video/x-raw,format=GRAY8,width=33,height=5 "
       "! testmeasure name=m ! fakesink sync=false m.results ! "
       "queue ! fakesink name=out sync=false signal-handoffs=true");
@@ -238,7 +235,6 @@ CHECK_TEST (test_results_come_again_after_a_restart)
     fail_unless_equals_uint64 (filter_stat_of (pipeline, "m", "frames"), 3);
     gst_element_set_state (pipeline, i % 2 ? GST_STATE_READY : GST_STATE_NULL);
   }
-  check_stop (pipeline);
 }
 
 CHECK_TEST (test_the_peer_of_results_chooses_tensors)
@@ -329,7 +325,7 @@ CHECK_LOOP_TEST (
  * sink of the frames for that one. */
 CHECK_TEST (test_a_peer_that_takes_no_results_is_one_error)
 {
-  GstElement *pipeline = filter_launch (
+  g_autoptr (CheckPipeline) pipeline = filter_launch (
       "videotestsrc num-buffers=3 ! video/x-raw,format=GRAY8,width=33,height=5 "
       "! testmeasure name=m ! fakesink m.results ! queue ! "
       "other/tensors,dimensions=(string)5:5 ! fakesink");
@@ -345,7 +341,6 @@ CHECK_TEST (test_a_peer_that_takes_no_results_is_one_error)
       "dimensions=(string)2:1:1:1");
   check_message_says (message, GST_CORE_ERROR, GST_CORE_ERROR_NEGOTIATION,
       "dimensions=(string)5:5");
-  check_stop (pipeline);
 }
 
 CHECK_TEST (test_refused_results_are_said_once_and_may_be_mended)
@@ -420,7 +415,7 @@ wait_for_a_frame (GstElement *element)
 /* Somebody looks in for a while and goes, again and again; frames flow on. */
 CHECK_TEST (test_results_may_be_requested_and_released_while_playing)
 {
-  GstElement *pipeline = filter_launch (
+  g_autoptr (CheckPipeline) pipeline = filter_launch (
       "videotestsrc ! video/x-raw,format=GRAY8,width=16,height=4 ! "
       "testmeasure name=m ! fakesink sync=false");
   g_autoptr (GstElement) m = gst_bin_get_by_name (GST_BIN (pipeline), "m");
@@ -450,7 +445,6 @@ CHECK_TEST (test_results_may_be_requested_and_released_while_playing)
   }
   wait_for_a_frame (m);
   fail_unless_equals_int (check_count_messages (bus, GST_MESSAGE_ERROR), 0);
-  check_stop (pipeline);
 }
 
 static GstEvent *

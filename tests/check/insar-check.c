@@ -64,12 +64,8 @@ insar_check_no_error (GstElement *pipeline)
       gst_bus_pop_filtered (bus, GST_MESSAGE_ERROR | GST_MESSAGE_WARNING);
 
   if (message) {
-    GError *error = NULL;
+    g_autoptr (GError) error = check_parse (message);
 
-    if (GST_MESSAGE_TYPE (message) == GST_MESSAGE_ERROR)
-      gst_message_parse_error (message, &error, NULL);
-    else
-      gst_message_parse_warning (message, &error, NULL);
     fail ("%s", error->message);
   }
 }

@@ -237,7 +237,7 @@ CHECK_CASE ("insar-storm", setup, check_remove_folder)
 CHECK_LOOP_TEST (test_a_storm_leaves_the_next_run_whole, G_N_ELEMENTS (storms))
 {
   guint n_live = check_n_live ();
-  GstElement *pipeline = check_launch (storms[__i__].pipeline);
+  g_autoptr (CheckPipeline) pipeline = check_launch (storms[__i__].pipeline);
   Storm self = {.pipeline = pipeline, .targets = storms[__i__].targets};
   g_autoptr (GRand) random = g_rand_new_with_seed (11);
   g_autoptr (GString) before = play_calmly (&self), after = NULL;
@@ -267,7 +267,6 @@ CHECK_LOOP_TEST (test_a_storm_leaves_the_next_run_whole, G_N_ELEMENTS (storms))
   fail_unless_equals_int (check_n_live (), n_live);
   fail_unless (
       g_string_equal (before, after), "the storm has left something behind");
-  check_stop (pipeline);
 }
 
 /* --- seeks while states change
@@ -291,7 +290,7 @@ seek_again_and_again (gpointer data)
  * already, or still, not active. */
 CHECK_LOOP_TEST (test_a_seek_may_meet_a_stop, G_N_ELEMENTS (storms))
 {
-  GstElement *pipeline = check_launch (storms[__i__].pipeline);
+  g_autoptr (CheckPipeline) pipeline = check_launch (storms[__i__].pipeline);
   Storm self = {.pipeline = pipeline, .targets = storms[__i__].targets};
   g_autoptr (GString) before = play_calmly (&self), after = NULL;
   GThread *thread = g_thread_new ("seek", seek_again_and_again, &self);
@@ -309,5 +308,4 @@ CHECK_LOOP_TEST (test_a_seek_may_meet_a_stop, G_N_ELEMENTS (storms))
   after = play_calmly (&self);
   fail_unless (
       g_string_equal (before, after), "a seek has left something behind");
-  check_stop (pipeline);
 }

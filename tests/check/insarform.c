@@ -265,7 +265,7 @@ CHECK_TEST (test_buffers_of_any_size_meet)
 CHECK_TEST (test_a_run_can_be_repeated)
 {
   g_autoptr (GstBuffer) expected = run (SOURCES ("", "") OUT ("interferogram"));
-  GstElement *pipeline = check_launch (SOURCES (
+  g_autoptr (CheckPipeline) pipeline = check_launch (SOURCES (
       "lines-per-buffer=3", "lines-per-buffer=5") OUT ("interferogram"));
 
   for (guint i = 0; i < 3; i++) {
@@ -282,7 +282,6 @@ CHECK_TEST (test_a_run_can_be_repeated)
   gst_element_set_state (pipeline, GST_STATE_PLAYING);
   check_same (pull_one (pipeline, "interferogram", "application/x-slc"),
       expected, "after a seek");
-  check_stop (pipeline);
 }
 
 /* --- files ---------------------------------------------------------------- */
@@ -394,7 +393,7 @@ seek (GstElement *pipeline, GstSeekFlags flags, gint64 first, gint64 end)
 /* Or of one that is resampled. What both cannot do, neither begins. */
 CHECK_TEST (test_a_seek_is_for_both_images)
 {
-  GstElement *pipeline = check_launch (
+  g_autoptr (CheckPipeline) pipeline = check_launch (
       "slcsrc location=$/a.slc " RAW "! i.reference slcsrc "
       "location=$/b.slc " RAW
       "! slcresample ! i.secondary insarform name=i " OUT ("phase")
@@ -411,13 +410,12 @@ CHECK_TEST (test_a_seek_is_for_both_images)
   fail_if (seek (pipeline, GST_SEEK_FLAG_FLUSH, 5, -1));
   fail_if (seek (pipeline, GST_SEEK_FLAG_FLUSH, 0, 30));
   fail_if (seek (pipeline, GST_SEEK_FLAG_NONE, 0, -1));
-  check_stop (pipeline);
 }
 
 /* Who waits for the end must not take it for that of a whole run. */
 CHECK_TEST (test_a_picture_that_nobody_takes_is_said_before_the_end)
 {
-  GstElement *pipeline = check_launch (
+  g_autoptr (CheckPipeline) pipeline = check_launch (
       SOURCES ("", "") OUT ("coherence") "i.phase ! queue ! "
                                          "video/x-raw,width=3 ! fakesink");
   g_autoptr (GstBus) bus = gst_element_get_bus (pipeline);
@@ -427,25 +425,23 @@ CHECK_TEST (test_a_picture_that_nobody_takes_is_said_before_the_end)
   message = gst_bus_timed_pop_filtered (
       bus, CHECK_TIMEOUT, GST_MESSAGE_ERROR | GST_MESSAGE_EOS);
   check_message_says (message, GST_STREAM_ERROR, GST_STREAM_ERROR_FAILED, "");
-  check_stop (pipeline);
 }
 
 /* The reference has no partner, and must not keep its thread. */
 CHECK_TEST (test_it_can_be_stopped_while_it_waits)
 {
-  GstElement *pipeline = check_launch (
+  g_autoptr (CheckPipeline) pipeline = check_launch (
       "slcsrc location=$/a.slc " RAW " ! i.reference "
       "appsrc ! application/x-slc,format=ci16,width=57,height=61 ! "
       "i.secondary insarform name=i " OUT ("phase"));
 
   gst_element_set_state (pipeline, GST_STATE_PLAYING);
   g_usleep (50000);
-  check_stop (pipeline);
 }
 
 CHECK_TEST (test_the_summary_says_how_coherent_it_is)
 {
-  GstElement *pipeline = check_launch (SOURCES ("", ""));
+  g_autoptr (CheckPipeline) pipeline = check_launch (SOURCES ("", ""));
   g_autoptr (GstBus) bus = gst_element_get_bus (pipeline);
   gdouble coherence = 0;
 
@@ -462,19 +458,17 @@ CHECK_TEST (test_the_summary_says_how_coherent_it_is)
     }
   }
   fail_unless (coherence > 0.94 && coherence < 1, "%g", coherence);
-  check_stop (pipeline);
 }
 
 CHECK_TEST (test_a_pad_that_is_forgotten_is_said)
 {
-  GstElement *pipeline = check_launch (
+  g_autoptr (CheckPipeline) pipeline = check_launch (
       "slcsrc location=$/b.slc " RAW " ! i.secondary insarform name=i "
       "i.phase ! queue ! fakesink");
   g_autoptr (GstBus) bus = gst_element_get_bus (pipeline);
 
   gst_element_set_state (pipeline, GST_STATE_PLAYING);
   check_warning (bus, CORE, PAD, "Nothing is linked to the pad reference");
-  check_stop (pipeline);
 }
 
 CHECK_TEST (test_what_is_wrong_is_said)

@@ -67,7 +67,7 @@ CHECK_TEST (test_what_is_needed_is_uploaded_once)
         g_strdup_printf (SOURCES ("lines-per-buffer=9") "backend=%s ! "
                                                         "text/csv" OUT,
             backends[i]);
-    GstElement *pipeline = check_launch (description);
+    g_autoptr (CheckPipeline) pipeline = check_launch (description);
     g_autoptr (GstElement) x = gst_bin_get_by_name (GST_BIN (pipeline), "x");
     g_autoptr (GString) text = g_string_new (NULL);
 
@@ -76,7 +76,6 @@ CHECK_TEST (test_what_is_needed_is_uploaded_once)
     fail_unless_equals_uint64 (check_stat (x, "frames"), 4);
     fail_unless_equals_uint64 (check_stat (x, names[i]), 2 * 102 * 190 * 4);
     fail_unless_equals_uint64 (check_stat (x, names[!i]), 0);
-    check_stop (pipeline);
   }
 }
 
@@ -238,7 +237,7 @@ CHECK_TEST (test_a_failing_device_is_one_error)
 /* Where it cannot even be opened, the CPU does it. */
 CHECK_TEST (test_auto_takes_the_cpu_when_the_device_fails)
 {
-  GstElement *pipeline =
+  g_autoptr (CheckPipeline) pipeline =
       check_launch (SOURCES ("") "nx=90 ny=100 ! fakesink sync=false");
   g_autoptr (GstElement) x = gst_bin_get_by_name (GST_BIN (pipeline), "x");
   g_autoptr (GstBus) bus = gst_element_get_bus (pipeline);
@@ -253,7 +252,6 @@ CHECK_TEST (test_auto_takes_the_cpu_when_the_device_fails)
   g_object_get (x, "active-backend", &active, NULL);
   fail_unless_equals_string (active, "cpu");
   imk_inject_failure (0, FALSE);
-  check_stop (pipeline);
 }
 
 /* --- no data
@@ -279,7 +277,7 @@ count_rows_again (GstElement *pipeline)
  * and stops nothing. */
 CHECK_TEST (test_settings_count_for_the_next_pair)
 {
-  GstElement *pipeline = check_launch (SOURCES ("") OUT);
+  g_autoptr (CheckPipeline) pipeline = check_launch (SOURCES ("") OUT);
   g_autoptr (GstElement) element =
       gst_bin_get_by_name (GST_BIN (pipeline), "x");
   g_autoptr (GstBus) bus = gst_element_get_bus (pipeline);
@@ -307,7 +305,6 @@ CHECK_TEST (test_settings_count_for_the_next_pair)
   fail_unless (is_valid);
   fail_unless_equals_int (
       check_count_messages (bus, GST_MESSAGE_WARNING | GST_MESSAGE_ERROR), 0);
-  check_stop (pipeline);
 }
 
 /* 18 counts where somebody sets it; the default of mode=precise is auto. */
@@ -331,7 +328,7 @@ CHECK_TEST (test_the_threshold_follows_the_mode)
         "slcsrc location=$/ref.PRM ! x.reference slcsrc location=$/noise.PRM ! "
         "x.secondary insarxcorr name=x " GRID " ",
         cases[i].words, " ! text/csv" OUT, NULL);
-    GstElement *pipeline = check_launch (line);
+    g_autoptr (CheckPipeline) pipeline = check_launch (line);
     g_autoptr (GString) text = g_string_new (NULL);
     g_auto (GStrv) lines = NULL;
     guint low = 0;
@@ -343,14 +340,13 @@ CHECK_TEST (test_the_threshold_follows_the_mode)
       low += (atoi (strrchr (lines[k], ',') + 1) & 8) != 0;
     fail_unless (
         low == cases[i].low, "%s: %u\n%s", cases[i].words, low, text->str);
-    check_stop (pipeline);
   }
 }
 
 CHECK_TEST (test_zeros_are_flagged_and_give_no_fit)
 {
   g_autofree gint16 *zeros = g_new0 (gint16, 2 * WIDTH * HEIGHT);
-  GstElement *pipeline;
+  g_autoptr (CheckPipeline) pipeline = NULL;
   g_autoptr (GstBus) bus = NULL;
   g_autoptr (GString) rows = g_string_new (NULL), fit = g_string_new (NULL);
 
@@ -372,7 +368,6 @@ CHECK_TEST (test_zeros_are_flagged_and_give_no_fit)
   }
   fail_unless_equals_int (fit->len, 0);
   check_warning (bus, STREAM, FAILED, "not enough points");
-  check_stop (pipeline);
 }
 
 CHECK_TEST (test_samples_that_are_no_numbers_are_no_data)

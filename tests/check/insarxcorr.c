@@ -37,7 +37,7 @@ CHECK_TEST (test_source_gives_whole_lines_of_the_file)
 
 CHECK_TEST (test_source_says_what_it_reads_and_seeks_by_lines)
 {
-  GstElement *pipeline =
+  g_autoptr (CheckPipeline) pipeline =
       check_launch ("slcsrc location=$/sec.PRM lines-per-buffer=10" OUT);
   g_autoptr (GstElement) sink = gst_bin_get_by_name (GST_BIN (pipeline), "out");
   const guint lines[] = {10, 10, 5};
@@ -74,7 +74,6 @@ CHECK_TEST (test_source_says_what_it_reads_and_seeks_by_lines)
   g_signal_emit_by_name (
       sink, "try-pull-sample", (guint64) CHECK_TIMEOUT, &sample);
   fail_unless (sample == NULL);
-  check_stop (pipeline);
 }
 
 CHECK_TEST (test_source_says_what_is_wrong)
@@ -118,7 +117,8 @@ CHECK_TEST (test_source_says_what_is_wrong)
  */
 CHECK_TEST (test_an_image_of_another_width_is_warned_of)
 {
-  GstElement *pipeline = check_launch ("slcsrc location=$/wide.PRM ! fakesink");
+  g_autoptr (CheckPipeline) pipeline =
+      check_launch ("slcsrc location=$/wide.PRM ! fakesink");
   g_autoptr (GstBus) bus = gst_element_get_bus (pipeline);
 
   check_write_file ("wide.PRM",
@@ -132,12 +132,11 @@ CHECK_TEST (test_an_image_of_another_width_is_warned_of)
       "SLC_file = ref.SLC\nnum_rng_bins = 211\nnum_valid_az = 300\n", -1);
   check_play (pipeline);
   fail_unless_equals_int (check_count_messages (bus, GST_MESSAGE_WARNING), 0);
-  check_stop (pipeline);
 }
 
 CHECK_TEST (test_names_may_have_spaces)
 {
-  GstElement *pipeline;
+  g_autoptr (CheckPipeline) pipeline = NULL;
 
   insar_write_slc ("a b.SLC", 0, 0);
   insar_write_prm ("a  b.PRM", "a b.SLC  ", HEIGHT, "");
@@ -147,7 +146,6 @@ CHECK_TEST (test_names_may_have_spaces)
   insar_write_prm ("remark.PRM", "ref.SLC # of 2021", HEIGHT, "");
   pipeline = check_launch ("slcsrc location=$/remark.PRM ! fakesink");
   check_play (pipeline);
-  check_stop (pipeline);
 }
 
 CHECK_TEST (test_prm_takes_the_last_value_and_old_names)
@@ -247,7 +245,8 @@ CHECK_TEST (test_tensors_are_the_same_numbers)
 
 CHECK_TEST (test_rows_say_what_measured_them)
 {
-  GstElement *pipeline = check_launch (SOURCES ("") "! text/csv" OUT);
+  g_autoptr (CheckPipeline) pipeline =
+      check_launch (SOURCES ("") "! text/csv" OUT);
   g_autoptr (GstElement) sink = gst_bin_get_by_name (GST_BIN (pipeline), "out");
   g_autoptr (GstElement) element =
       gst_bin_get_by_name (GST_BIN (pipeline), "x");
@@ -274,7 +273,6 @@ CHECK_TEST (test_rows_say_what_measured_them)
     fail_unless_equals_string (
         gst_structure_get_string (s, "id"), "insar-offsets-v2");
   }
-  check_stop (pipeline);
 }
 
 /* Pads of the test in the place of sources: what comes when. */
@@ -382,7 +380,7 @@ CHECK_LOOP_TEST (test_a_run_can_be_repeated, 2)
   static const gchar *const launches[] = {
       SOURCES ("") "! text/x-gmtsar-xcorr" OUT, SOURCES ("") "! text/csv" OUT};
   GstElement *pipeline = check_launch (launches[__i__]);
-  GString *first = g_string_new (NULL), *again = g_string_new (NULL);
+  g_autoptr (GString) first = g_string_new (NULL), again = g_string_new (NULL);
 
   for (guint i = 0; i < 2; i++) {
     gst_element_set_state (pipeline, GST_STATE_PLAYING);
@@ -402,8 +400,6 @@ CHECK_LOOP_TEST (test_a_run_can_be_repeated, 2)
   check_collect (pipeline, "out", again);
   insar_check_no_error (pipeline);
   fail_unless (g_string_equal (first, again), "after a seek:\n%s", again->str);
-  g_string_free (first, TRUE);
-  g_string_free (again, TRUE);
   check_stop (pipeline);
 }
 
@@ -502,7 +498,8 @@ CHECK_TEST (test_what_is_wrong_is_said_once)
 /* A flush makes the sources try again. */
 CHECK_TEST (test_what_was_refused_is_refused_again)
 {
-  GstElement *pipeline = check_launch (SOURCES ("") "ysearch=60 ! fakesink");
+  g_autoptr (CheckPipeline) pipeline =
+      check_launch (SOURCES ("") "ysearch=60 ! fakesink");
   g_autoptr (GstBus) bus = gst_element_get_bus (pipeline);
 
   gst_element_set_state (pipeline, GST_STATE_PLAYING);
@@ -515,7 +512,6 @@ CHECK_TEST (test_what_was_refused_is_refused_again)
     gst_element_seek_simple (
         pipeline, GST_FORMAT_DEFAULT, GST_SEEK_FLAG_FLUSH, 0);
   }
-  check_stop (pipeline);
 }
 
 /* A smaller secondary is an image as well: patches outside it are flagged. */
@@ -578,7 +574,7 @@ CHECK_TEST (test_the_fit_is_the_one_of_the_printed_rows)
 /* Sinks of both pads wait for each other again. */
 CHECK_TEST (test_the_fit_comes_again_after_a_seek)
 {
-  GstElement *pipeline = check_launch (
+  g_autoptr (CheckPipeline) pipeline = check_launch (
       SOURCES ("") "grid=step step-x=49 step-y=60 ! fakesink x.fit ! queue ! "
                    "appsink name=fit sync=false");
   g_autoptr (GString) fit = g_string_new (NULL), again = g_string_new (NULL);
@@ -591,7 +587,6 @@ CHECK_TEST (test_the_fit_comes_again_after_a_seek)
   check_collect (pipeline, "fit", again);
   insar_check_no_error (pipeline);
   fail_unless_equals_string (again->str, fit->str);
-  check_stop (pipeline);
 }
 
 /* The patches of GMTSAR's grid end far from the corners of a small image; those

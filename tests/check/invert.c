@@ -33,12 +33,10 @@ static GstBuffer *
 negative_of_noise (const GstVideoInfo *info)
 {
   GstBuffer *buffer = check_noise (info, 1);
-  GstMapInfo map;
+  g_auto (CheckMap) map = check_map (buffer, GST_MAP_READWRITE);
 
-  gst_buffer_map (buffer, &map, GST_MAP_READWRITE);
   for (gsize i = 0; i < map.size; i++)
     map.data[i] = ~map.data[i];
-  gst_buffer_unmap (buffer, &map);
   return buffer;
 }
 

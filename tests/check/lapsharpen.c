@@ -384,15 +384,6 @@ check_frame (GstHarness *h, const GstVideoInfo *info, const Params *params,
   assert_same_pixels (info, before, in, "the input was written to");
 }
 
-static GstBus *
-add_bus (GstHarness *h)
-{
-  GstBus *bus = gst_bus_new ();
-
-  gst_element_set_bus (h->element, bus);
-  return bus;
-}
-
 static void
 remove_bus (GstHarness *h, GstBus *bus)
 {
@@ -1154,7 +1145,7 @@ CHECK_LOOP_TEST (
 {
   static const gchar *const methods[] = {"laplacian", "unsharp", "log", "cas"};
   g_autoptr (CheckHarness) h = harness_new (backends[__i__], "");
-  GstBus *bus = add_bus (h);
+  GstBus *bus = check_watch (h->element);
   GstVideoInfo info = check_info ("RGBA", 61, 23);
 
   set_caps (h, "RGBA", 61, 23);
@@ -1206,7 +1197,7 @@ CHECK_LOOP_TEST (test_a_border_value_beyond_8_bits_is_an_error_with_the_limit,
 {
   g_autoptr (CheckHarness) h =
       harness_new (backends[__i__], "border=constant border-value=300");
-  GstBus *bus = add_bus (h);
+  GstBus *bus = check_watch (h->element);
   GstVideoInfo info = check_info ("GRAY8", 8, 2);
 
   set_gray (h, 8, 2);
@@ -1227,7 +1218,7 @@ CHECK_LOOP_TEST (
 {
   g_autoptr (CheckHarness) h =
       harness_new (backends[__i__], "focus-measure=true");
-  GstBus *bus = add_bus (h);
+  GstBus *bus = check_watch (h->element);
   GstVideoInfo info = check_info ("I420", 8, 2);
   GstBuffer *before, *out;
 
@@ -1261,7 +1252,7 @@ CHECK_LOOP_TEST (test_a_frame_smaller_than_its_caps_is_an_error_and_no_crash,
     G_N_ELEMENTS (backends))
 {
   g_autoptr (CheckHarness) h = harness_new (backends[__i__], "");
-  GstBus *bus = add_bus (h);
+  GstBus *bus = check_watch (h->element);
 
   set_caps (h, "RGBA", 64, 64);
   check_push (h, gst_buffer_new_allocate (NULL, 100, NULL), GST_FLOW_ERROR);

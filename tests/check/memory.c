@@ -889,11 +889,10 @@ CHECK_TEST (test_memory_claims_no_zeros_around_it)
   GstAllocationParams params = {
       GST_MEMORY_FLAG_ZERO_PREFIXED | GST_MEMORY_FLAG_ZERO_PADDED, 0, 4, 8,
       {NULL}};
-  GstMemory *memory = gst_allocator_alloc (pinned, SIZE, &params);
+  g_autoptr (GstMemory) memory = gst_allocator_alloc (pinned, SIZE, &params);
 
   fail_if (GST_MEMORY_IS_ZERO_PADDED (memory));
   fail_if (GST_MEMORY_IS_ZERO_PREFIXED (memory));
-  gst_memory_unref (memory);
 }
 
 /* 65536 x 16384 x 4 bytes are 0 in the 32 bits of a pool's size. */
@@ -1295,10 +1294,10 @@ CHECK_TEST (test_pool_waits_for_frames)
 {
   GstBufferPoolAcquireParams dont_wait = {
       .flags = GST_BUFFER_POOL_ACQUIRE_FLAG_DONTWAIT};
-  GstAllocator *allocator = slab_allocator_new (8 * 1024);
+  g_autoptr (GstAllocator) allocator = slab_allocator_new (8 * 1024);
   GstVideoInfo info = check_info ("GRAY8", 32, 32);
-  GstCaps *caps = gst_video_info_to_caps (&info);
-  GstBufferPool *pool =
+  g_autoptr (GstCaps) caps = gst_video_info_to_caps (&info);
+  g_autoptr (GstBufferPool) pool =
       gst_imaging_video_pool_new (allocator, caps, &info, FALSE);
   GstStructure *config = gst_buffer_pool_get_config (pool);
   GstBuffer *held, *none = NULL;
@@ -1325,9 +1324,6 @@ CHECK_TEST (test_pool_waits_for_frames)
   fail_unless_equals_int (
       GPOINTER_TO_INT (g_thread_join (thread)), GST_FLOW_FLUSHING);
   gst_buffer_unref (held);
-  gst_object_unref (pool);
-  gst_object_unref (allocator);
-  gst_caps_unref (caps);
 }
 
 CHECK_CASE ("integrated", set_up_integrated, tear_down_integrated)

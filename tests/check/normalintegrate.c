@@ -144,9 +144,8 @@ assert_tensor (
     GstBuffer *buffer, gint width, gint height, gdouble mm, gdouble tolerance)
 {
   gdouble highest = mm * height_at (width - 1, 0, height);
-  GstMapInfo map;
+  g_auto (CheckMap) map = check_map (buffer, GST_MAP_READ);
 
-  fail_unless (gst_buffer_map (buffer, &map, GST_MAP_READ));
   fail_unless_equals_uint64 (map.size, 4 * (gsize) width * height);
   for (gint y = 0; y < height; y++)
     for (gint x = 0; x < width; x++) {
@@ -156,7 +155,6 @@ assert_tensor (
       fail_unless (fabs (found - expected) <= tolerance * highest,
           "at (%d, %d) the height is %g, not %g", x, y, found, expected);
     }
-  gst_buffer_unmap (buffer, &map);
 }
 
 static const gchar *const backends[] = {"cpu", "cuda"};

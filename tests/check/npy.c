@@ -237,19 +237,18 @@ CHECK_TEST (test_files_of_numpy_are_read_in_both_byte_orders)
   };
 
   for (guint i = 0; i < G_N_ELEMENTS (cases); i++) {
-    GstImagingNdArray *npy = parse (cases[i].content, cases[i].size);
+    g_autoptr (GstImagingNdArray) npy = parse (cases[i].content, cases[i].size);
 
     assert_shape (npy, cases[i].shape);
     fail_unless_equals_int (npy->big_endian, cases[i].big_endian);
     fail_unless_equals_uint64 (npy->data_offset, 128);
     assert_doubles (npy, cases[i].values, npy->n_values);
-    gst_imaging_nd_array_free (npy);
   }
 }
 
 CHECK_TEST (test_complex_files_of_numpy_are_read_in_both_byte_orders)
 {
-  GstImagingNdArray *npy = parse (CONTENT (golden_complex64_big));
+  g_autoptr (GstImagingNdArray) npy = parse (CONTENT (golden_complex64_big));
   const gfloat *singles = npy->data;
   const gdouble *doubles;
 
@@ -266,7 +265,6 @@ CHECK_TEST (test_complex_files_of_numpy_are_read_in_both_byte_orders)
   fail_unless_equals_uint64 (npy->n_values, 1);
   fail_unless_equals_float (doubles[0], 3);
   fail_unless_equals_float (doubles[1], -4);
-  gst_imaging_nd_array_free (npy);
 }
 
 /* Loads @content and saves it again. */
@@ -351,11 +349,10 @@ CHECK_TEST (test_headers_that_numpy_accepts_are_read)
     for (guint version = 1; version <= 3; version++) {
       g_autoptr (GString) file = make_file (
           version, cases[i].header, strlen (cases[i].header), "12345678", 8);
-      GstImagingNdArray *npy = parse (file->str, file->len);
+      g_autoptr (GstImagingNdArray) npy = parse (file->str, file->len);
 
       assert_shape (npy, cases[i].shape);
       fail_unless (memcmp (npy->data, "12345678", 8) == 0);
-      gst_imaging_nd_array_free (npy);
     }
   }
 }
@@ -365,7 +362,7 @@ CHECK_TEST (test_an_empty_array_has_no_values_and_is_no_error)
   static const gchar header[] =
       "{'descr': '>f8', 'fortran_order': False, 'shape': (0, 5), }";
   GString *file = make_file (1, header, strlen (header), "", 0);
-  GstImagingNdArray *npy = parse (file->str, file->len);
+  g_autoptr (GstImagingNdArray) npy = parse (file->str, file->len);
   g_autofree gchar *path = check_path_of ("empty.npy");
 
   assert_shape (npy, "f64 [0, 5]");
@@ -377,7 +374,6 @@ CHECK_TEST (test_an_empty_array_has_no_values_and_is_no_error)
   g_string_free (file, TRUE);
   npy = gst_imaging_npy_load (path, NULL);
   assert_shape (npy, "f64 [0, 5]");
-  gst_imaging_nd_array_free (npy);
 }
 
 /* --- refusals --- */
@@ -610,7 +606,7 @@ CHECK_TEST (test_a_file_cut_at_any_byte_is_refused)
 
 CHECK_TEST (test_only_real_values_become_doubles)
 {
-  GstImagingNdArray *npy = parse (CONTENT (golden_complex64_big));
+  g_autoptr (GstImagingNdArray) npy = parse (CONTENT (golden_complex64_big));
   g_autofree gchar *path = write_file ("a.npy", CONTENT (golden_u8));
   GError *error = NULL;
 
@@ -622,7 +618,6 @@ CHECK_TEST (test_only_real_values_become_doubles)
   npy = gst_imaging_npy_open_header (path, NULL, NULL);
   fail_unless (gst_imaging_nd_array_to_double (npy, NULL, &error) == NULL);
   assert_error (error, GST_IMAGING_ND_ARRAY_ERROR_TYPE, "only its header");
-  gst_imaging_nd_array_free (npy);
 }
 
 /* --- files --- */
@@ -741,7 +736,7 @@ CHECK_TEST (test_copies_share_their_values_and_outlive_the_original)
 {
   GstImagingNdArray *npy = parse (CONTENT (golden_u8));
   GstImagingNdArray *copy = g_boxed_copy (GST_TYPE_IMAGING_ND_ARRAY, npy);
-  GBytes *bytes;
+  g_autoptr (GBytes) bytes = NULL;
 
   fail_unless (copy->data == npy->data);
   gst_imaging_nd_array_free (npy);
@@ -752,7 +747,6 @@ CHECK_TEST (test_copies_share_their_values_and_outlive_the_original)
   fail_unless_equals_uint64 (g_bytes_get_size (bytes), 6);
   fail_unless_equals_int (
       ((const guint8 *) g_bytes_get_data (bytes, NULL))[5], 255);
-  g_bytes_unref (bytes);
   gst_imaging_nd_array_free (NULL);
 }
 

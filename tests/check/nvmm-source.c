@@ -86,13 +86,11 @@ check_nvmm_noise (
 NvBufSurface *
 check_nvmm_surface (GstBuffer *buffer)
 {
-  GstMapInfo map;
   NvBufSurface *surface;
+  g_auto (CheckMap) map = check_map (buffer, GST_MAP_READ);
 
-  fail_unless (gst_buffer_map (buffer, &map, GST_MAP_READ));
   fail_unless_equals_uint64 (map.size, sizeof (NvBufSurface));
   surface = (NvBufSurface *) map.data;
-  gst_buffer_unmap (buffer, &map);
   return surface;
 }
 

@@ -247,12 +247,11 @@ check_requests (guint kind, const gchar *format)
   g_autoptr (CheckHarness) h =
       harness_new ("shcentroid " GRID, "NVMM", "NVMM", &info);
   g_autoptr (GstElement) element = gst_harness_find_element (h, "shcentroid");
-  g_autoptr (GstBus) bus = gst_bus_new ();
+  g_autoptr (CheckBus) bus = check_watch (element);
   gboolean begun = FALSE;
-  GstBuffer *data;
+  g_autoptr (GstBuffer) data = NULL;
   gfloat numbers[10];
 
-  gst_element_set_bus (element, bus);
   g_signal_emit_by_name (element, "capture-dark", 1, NULL, &begun);
   fail_unless (begun);
   gst_buffer_unref (
@@ -267,8 +266,6 @@ check_requests (guint kind, const gchar *format)
     fail_unless (numbers[4] == 0 && numbers[6] == 0,
         "cell %u less itself has a flux of %g", cell, numbers[4]);
   }
-  gst_buffer_unref (data);
-  gst_element_set_bus (element, NULL);
 }
 
 CHECK_LOOP_TEST (test_a_dark_and_a_grid_are_taken_of_surfaces, n_kinds ())
@@ -450,13 +447,11 @@ static void
 check_refused (GstHarness *h, GstBuffer *buffer, GQuark domain, gint code,
     const gchar *words)
 {
-  g_autoptr (GstBus) bus = gst_bus_new ();
+  g_autoptr (CheckBus) bus = check_watch (h->element);
 
-  gst_element_set_bus (h->element, bus);
   check_push (h, buffer, GST_FLOW_ERROR);
   check_message_says (
       check_message (bus, GST_MESSAGE_ERROR), domain, code, words);
-  gst_element_set_bus (h->element, NULL);
 }
 
 CHECK_LOOP_TEST (
@@ -682,7 +677,7 @@ surfaces_give_normals (guint kind, const gchar *format, const gchar *out)
       check_info (GST_VIDEO_INFO_IS_RGB (&surfaces.info) ? "RGBA" : "GRAY8",
           WIDTH, HEIGHT)};
   GstVideoInfo normals = check_info ("RGB", WIDTH, HEIGHT);
-  gchar *lights = write_lights ();
+  g_autofree gchar *lights = write_lights ();
   GstBuffer *found, *expected;
 
   set_up_kind (kind);
@@ -692,7 +687,6 @@ surfaces_give_normals (guint kind, const gchar *format, const gchar *out)
   gst_buffer_unref (found);
   gst_buffer_unref (expected);
   g_unlink (lights);
-  g_free (lights);
 }
 
 CHECK_LOOP_TEST (

@@ -24,9 +24,8 @@ bscan_new (guint n_cameras, const gdouble psi[][2])
   static const gdouble depths[] = {20, 31, 44.5, 70};
   GstBuffer *buffer = gst_buffer_new_allocate (NULL, WIDTH * HEIGHT * 2, NULL);
   guint32 seed = 1;
-  GstMapInfo map;
+  g_auto (CheckMap) map = check_map (buffer, GST_MAP_WRITE);
 
-  gst_buffer_map (buffer, &map, GST_MAP_WRITE);
   for (guint r = 0; r < HEIGHT; r++) {
     gdouble phase[4], amplitude[4];
 
@@ -48,7 +47,6 @@ bscan_new (guint n_cameras, const gdouble psi[][2])
       ((guint16 *) map.data)[r * WIDTH + i] = (guint16) v;
     }
   }
-  gst_buffer_unmap (buffer, &map);
   return buffer;
 }
 
@@ -101,9 +99,8 @@ mirror_new (guint n_cameras, const gdouble *fringes, const gdouble *bend,
     gdouble amplitude)
 {
   GstBuffer *buffer = gst_buffer_new_allocate (NULL, WIDTH * HEIGHT * 2, NULL);
-  GstMapInfo map;
+  g_auto (CheckMap) map = check_map (buffer, GST_MAP_WRITE);
 
-  gst_buffer_map (buffer, &map, GST_MAP_WRITE);
   for (guint r = 0; r < HEIGHT; r++)
     for (guint i = 0; i < WIDTH; i++) {
       guint c = r % n_cameras;
@@ -114,7 +111,6 @@ mirror_new (guint n_cameras, const gdouble *fringes, const gdouble *bend,
       ((guint16 *) map.data)[r * WIDTH + i] =
           (guint16) (500 + 8000 * light + amplitude * light * cos (phase));
     }
-  gst_buffer_unmap (buffer, &map);
   return buffer;
 }
 
@@ -136,7 +132,7 @@ CHECK_CASE ("octbscan-actions", check_make_folder, check_remove_folder)
 /* Two cameras, two positions on either side of zero delay: what is found
  * narrows the point spread, is saved, and as a calibration gives the same
  * images. */
-CHECK_LOOP_TEST (test_mirror_calibrates_each_camera, 2)
+CHECK_BACKENDS_TEST (test_mirror_calibrates_each_camera)
 {
   static const gdouble near_[] = {40, 55}, far_[] = {-70, -60};
   static const gdouble bend[] = {-0.1, 0.15};
@@ -151,7 +147,6 @@ CHECK_LOOP_TEST (test_mirror_calibrates_each_camera, 2)
   gboolean ok;
   guint n;
 
-  on_cuda = __i__;
   fail_unless (g_file_set_contents (from,
       "[camera 0]\nlambda-first=806\nlambda-last=675\ngain=2\n"
       "[camera 1]\nlambda-first=806\nlambda-last=675\ndispersion=0;0;40\n",
@@ -196,12 +191,10 @@ CHECK_LOOP_TEST (test_mirror_calibrates_each_camera, 2)
   check_push (h, mirror_new (2, near_, bend, 6000), GST_FLOW_OK);
   again = check_pull (h);
   {
-    GstMapInfo map;
+    g_auto (CheckMap) map = check_map (out, GST_MAP_READ);
 
-    gst_buffer_map (out, &map, GST_MAP_READ);
     fail_unless_equals_int (
         gst_buffer_memcmp (again, 0, map.data, map.size), 0);
-    gst_buffer_unmap (out, &map);
   }
   gst_buffer_unref (out);
   gst_buffer_unref (again);
@@ -244,7 +237,7 @@ CHECK_TEST (test_mirror_that_tells_nothing_is_refused)
 }
 
 /* In two cameras that take turns from the second on. */
-CHECK_LOOP_TEST (test_dispersion_is_estimated_and_saved, 2)
+CHECK_BACKENDS_TEST (test_dispersion_is_estimated_and_saved)
 {
   static const gdouble psi[][2] = {{9, -2}, {-14, 3}};
   g_autofree gchar *from = check_path_of ("from.ini");
@@ -258,7 +251,6 @@ CHECK_LOOP_TEST (test_dispersion_is_estimated_and_saved, 2)
   const GValue *curves;
   gboolean ok;
 
-  on_cuda = __i__;
   fail_unless (g_file_set_contents (
       from, "# an instrument\n[camera]\ngain=2\ndispersion=0.5;1\n", -1, NULL));
   launch =
@@ -404,7 +396,7 @@ check_same_image (GstBuffer *found, GstBuffer *expected, gint tolerance)
 }
 
 /* What minvar has taken off is the same taken off from the file. */
-CHECK_LOOP_TEST (test_fixed_pattern_is_saved_and_read, 2)
+CHECK_BACKENDS_TEST (test_fixed_pattern_is_saved_and_read)
 {
   static const gdouble psi[][2] = {{0, 0}};
   g_autofree gchar *path = check_path_of ("pattern.npy");
@@ -416,7 +408,6 @@ CHECK_LOOP_TEST (test_fixed_pattern_is_saved_and_read, 2)
   GstBus *bus;
   gboolean ok;
 
-  on_cuda = __i__;
   h = harness_new (ELEMENT "background=none fixed-pattern=minvar", &bus);
   g_signal_emit_by_name (h->element, "save-fixed-pattern", path, &ok);
   fail_unless (!ok);
@@ -491,9 +482,8 @@ out:
   g_free (name);
 }
 
-CHECK_LOOP_TEST (test_background_is_saved_and_read, 2)
+CHECK_BACKENDS_TEST (test_background_is_saved_and_read)
 {
-  on_cuda = __i__;
   check_background ("mean", ".npy");
   check_background ("running", ".npy");
   check_background ("first", ".npy");
@@ -502,7 +492,7 @@ CHECK_LOOP_TEST (test_background_is_saved_and_read, 2)
 }
 
 /* A warning says why there is none, and which format cannot hold it. */
-CHECK_LOOP_TEST (test_background_that_cannot_be_saved, 2)
+CHECK_BACKENDS_TEST (test_background_that_cannot_be_saved)
 {
   static const gdouble psi[][2] = {{0, 0}};
   static const struct {
@@ -514,7 +504,6 @@ CHECK_LOOP_TEST (test_background_that_cannot_be_saved, 2)
       {"mean", "none/b.npy", "none/b.npy"},
   };
 
-  on_cuda = __i__;
   for (guint i = 0; i < G_N_ELEMENTS (cases); i++) {
     g_autofree gchar *launch =
         g_strconcat (ELEMENT "background=", cases[i].mode, NULL);
@@ -535,7 +524,7 @@ CHECK_LOOP_TEST (test_background_that_cannot_be_saved, 2)
 }
 
 /* Noise tells nothing: the dispersion stays, and the message says why. */
-CHECK_LOOP_TEST (test_noise_keeps_the_dispersion, 2)
+CHECK_BACKENDS_TEST (test_noise_keeps_the_dispersion)
 {
   GstBuffer *noise = gst_buffer_new_allocate (NULL, WIDTH * HEIGHT * 2, NULL);
   GRand *random = g_rand_new_with_seed (3);
@@ -547,7 +536,6 @@ CHECK_LOOP_TEST (test_noise_keeps_the_dispersion, 2)
   GstBus *bus;
   gchar *text;
 
-  on_cuda = __i__;
   gst_buffer_map (noise, &map, GST_MAP_WRITE);
   for (guint i = 0; i < WIDTH * HEIGHT; i++)
     ((guint16 *) map.data)[i] = (guint16) g_rand_int_range (random, 900, 1100);

@@ -92,7 +92,7 @@ CHECK_LOOP_TEST (test_lost_device_loses_no_frame, check_is_mock () ? 2 : 0)
 {
   g_autoptr (CheckHarness) h =
       harness_new (ELEMENT "backend=cuda cuda-devices=<-1>");
-  GstBus *bus = watch (h);
+  GstBus *bus = check_watch (h->element);
   g_autofree gchar *words =
       g_strdup_printf ("CUDA device %d cannot be used", __i__);
   guint n_frames = N_FRAMES;
@@ -139,7 +139,7 @@ CHECK_MOCK_TEST (test_frames_on_a_lost_device_are_counted)
 {
   g_autoptr (CheckHarness) h =
       harness_new (ELEMENT "backend=cuda cuda-devices=<-1>");
-  GstBus *bus = watch (h);
+  GstBus *bus = check_watch (h->element);
   GstBuffer *frames[20];
   GstClockTime last = 0;
   guint64 n_found = 0;
@@ -179,7 +179,7 @@ CHECK_LOOP_TEST (
   g_autoptr (CheckHarness) h =
       harness_new (__i__ ? ELEMENT "backend=auto cuda-devices=<-1>"
                          : ELEMENT "backend=auto");
-  GstBus *bus = watch (h);
+  GstBus *bus = check_watch (h->element);
   gchar *backend;
 
   g_setenv ("IMK_MOCK_DELAY_US", "300", TRUE);
@@ -228,7 +228,7 @@ CHECK_MOCK_TEST (test_cpu_does_what_waits_before_the_end)
 CHECK_MOCK_TEST (test_nobody_goes_on_with_cuda_alone)
 {
   g_autoptr (CheckHarness) h = harness_new (ELEMENT "backend=cuda");
-  GstBus *bus = watch (h);
+  GstBus *bus = check_watch (h->element);
 
   push_until_read (h);
   check_lose_device (0);
@@ -318,7 +318,7 @@ CHECK_LOOP_TEST (test_a_card_is_lost, check_is_mock () ? 0 : 1)
     check_skip ("there is no card");
   make_expected ();
   h = harness_new (ELEMENT "backend=auto");
-  bus = watch (h);
+  bus = check_watch (h->element);
   push_until_read (h);
   push_frames (h, 2, 60, TRUE);
   break_context ();

@@ -74,15 +74,6 @@ harness_new (const gchar *launch)
   return harness_with_lines (launch, LINES);
 }
 
-GstBus *
-watch (GstHarness *h)
-{
-  GstBus *bus = gst_bus_new ();
-
-  gst_element_set_bus (h->element, bus);
-  return bus;
-}
-
 void
 unwatch (GstHarness *h, GstBus *bus)
 {

@@ -11,8 +11,7 @@
 
 /* --- pads ----------------------------------------------------------------- */
 
-static void
-check_every_combination (void)
+CHECK_BACKENDS_TEST (test_every_combination_of_pads)
 {
   ImkOctbscanConfig c = base_config ();
   g_auto (Expected) e = expect (&c, 4, 1);
@@ -26,12 +25,6 @@ check_every_combination (void)
   }
 }
 
-CHECK_LOOP_TEST (test_every_combination_of_pads, 2)
-{
-  on_cuda = __i__;
-  check_every_combination ();
-}
-
 static void
 check_caps (GstHarness *h, const gchar *expected)
 {
@@ -41,8 +34,7 @@ check_caps (GstHarness *h, const gchar *expected)
   fail_unless (gst_caps_is_subset (caps, wanted), "%" GST_PTR_FORMAT, caps);
 }
 
-static void
-check_caps_of_pads (void)
+CHECK_BACKENDS_TEST (test_caps_of_pads)
 {
   g_auto (Run) r =
       run_new (ELEMENT "average-bscans=2 average-ascans=3 scaling=linear "
@@ -64,14 +56,7 @@ check_caps_of_pads (void)
       r.bus, STREAM, FORMAT, "1 B-scans do not fill an en-face image");
 }
 
-CHECK_LOOP_TEST (test_caps_of_pads, 2)
-{
-  on_cuda = __i__;
-  check_caps_of_pads ();
-}
-
-static void
-check_caps_of_floats (void)
+CHECK_BACKENDS_TEST (test_caps_of_floats)
 {
   g_auto (Run) r = run_new_floats (
       ELEMENT "average-bscans=2 average-ascans=3 bscans-per-volume=5", 15);
@@ -89,15 +74,8 @@ check_caps_of_floats (void)
       "dimensions=4:5:1:1,framerate=10/1");
 }
 
-CHECK_LOOP_TEST (test_caps_of_floats, 2)
-{
-  on_cuda = __i__;
-  check_caps_of_floats ();
-}
-
 /* A peer that takes other caps from now on gets them, with the same history. */
-static void
-check_floats_and_video_in_turns (void)
+CHECK_BACKENDS_TEST (test_floats_and_video_in_turns)
 {
   ImkOctbscanConfig c = base_config ();
   g_auto (Run) r = run_new (ELEMENT "average-bscans=2", 1 << SRC);
@@ -121,20 +99,13 @@ check_floats_and_video_in_turns (void)
   }
 }
 
-CHECK_LOOP_TEST (test_floats_and_video_in_turns, 2)
-{
-  on_cuda = __i__;
-  check_floats_and_video_in_turns ();
-}
-
 /* A sink of enface has something to preroll with at the first B-scan. */
-CHECK_LOOP_TEST (test_enface_prerolls, 2)
+CHECK_BACKENDS_TEST (test_enface_prerolls)
 {
   g_auto (Run) r;
   GstEvent *event;
   gboolean gap = FALSE;
 
-  on_cuda = __i__;
   r = run_new (ELEMENT, 15);
   push_all (&r, 0, 1);
   gst_harness_push_event (r.pads[SRC], gst_event_new_eos ());
@@ -279,8 +250,7 @@ CHECK_LOOP_TEST (test_properties_reach_the_kernel, 4 * G_N_ELEMENTS (cases))
 }
 
 /* An interruption ends a mean; it is shown with what it has. */
-static void
-check_means_end_at_interruptions (void)
+CHECK_BACKENDS_TEST (test_means_end_at_interruptions)
 {
   ImkOctbscanConfig c = base_config ();
   g_auto (Run) r = run_new (ELEMENT "average-bscans=3", 1 << SRC);
@@ -303,12 +273,6 @@ check_means_end_at_interruptions (void)
   fail_unless (gst_harness_try_pull (r.pads[SRC]) == NULL);
 }
 
-CHECK_LOOP_TEST (test_means_end_at_interruptions, 2)
-{
-  on_cuda = __i__;
-  check_means_end_at_interruptions ();
-}
-
 static void
 check_latency (GstElement *element, const gchar *name, GstClockTime expected)
 {
@@ -323,11 +287,10 @@ check_latency (GstElement *element, const gchar *name, GstClockTime expected)
 
 /* A mean has the time of its first B-scan and leaves with its last, but no sink
  * shall wait for seconds. */
-CHECK_LOOP_TEST (test_means_are_latency, 2)
+CHECK_BACKENDS_TEST (test_means_are_latency)
 {
   g_auto (Run) r;
 
-  on_cuda = __i__;
   r = run_new (ELEMENT "average-bscans=3", 1 << SRC | 1 << COMPLEX);
   gst_harness_set_upstream_latency (r.pads[SRC], 5 * GST_MSECOND);
   push_all (&r, 0, 1);
@@ -354,14 +317,13 @@ note (GstPad *pad, GstPadProbeInfo *info, gpointer data)
 
 /* What has been added to a mean is of the segment before, lines and rows that
  * wait are as well. */
-CHECK_LOOP_TEST (test_a_new_segment_ends_what_was_begun, 2)
+CHECK_BACKENDS_TEST (test_a_new_segment_ends_what_was_begun)
 {
   g_autoptr (GString) order = g_string_new (NULL);
   GstSegment segment;
   g_autoptr (GstPad) src = NULL;
   g_auto (Run) r;
 
-  on_cuda = __i__;
   r = run_new (ELEMENT "average-bscans=3 ascans-per-bscan=4 "
                        "bscans-per-volume=2",
       1 << SRC | 1 << ENFACE);
@@ -380,12 +342,11 @@ CHECK_LOOP_TEST (test_a_new_segment_ends_what_was_begun, 2)
 }
 
 /* All of them while PLAYING; the pads follow with their sizes. */
-CHECK_LOOP_TEST (test_changes_while_playing, 2)
+CHECK_BACKENDS_TEST (test_changes_while_playing)
 {
   GstSegment segment;
   Run r;
 
-  on_cuda = __i__;
   r = run_new (ELEMENT "bscans-per-volume=2", 15);
   for (guint i = 0; i < G_N_ELEMENTS (cases); i++) {
     ImkOctbscanConfig c = config_of (i);
@@ -445,11 +406,11 @@ CHECK_LOOP_TEST (test_pads_come_and_go_while_prerolled, 2)
       "video/x-raw,format=GRAY16_LE,width=%d,height=%d ! octbscan name=oct "
       "taper-cut=7 upsample=128 backend=%s ! fakesink",
       WIDTH, HEIGHT, __i__ ? "cuda" : "cpu");
-  g_autoptr (GstElement) pipeline = gst_parse_launch (launch, NULL);
+  g_autoptr (CheckPipeline) pipeline = gst_parse_launch (launch, NULL);
   g_autoptr (GstElement) oct = gst_bin_get_by_name (GST_BIN (pipeline), "oct");
   GstElement *sink = gst_element_factory_make ("fakesink", NULL);
   g_autoptr (GstBus) bus = gst_element_get_bus (pipeline);
-  GstSample *last = NULL;
+  g_autoptr (GstSample) last = NULL;
 
   gst_element_set_state (pipeline, GST_STATE_PAUSED);
   fail_unless_equals_int (
@@ -471,8 +432,6 @@ CHECK_LOOP_TEST (test_pads_come_and_go_while_prerolled, 2)
     g_object_get (sink, "last-sample", &last, NULL);
   }
   fail_unless_equals_int (check_count_messages (bus, GST_MESSAGE_ERROR), 0);
-  gst_sample_unref (last);
-  gst_element_set_state (pipeline, GST_STATE_NULL);
 }
 
 static gboolean has_come; /* atomic */
@@ -513,7 +472,7 @@ CHECK_LOOP_TEST (test_pads_come_and_go_while_downstream_is_asked, 2)
       "octbscan name=oct taper-cut=7 upsample=128 backend=%s ! queue "
       "max-size-buffers=0 max-size-time=0 max-size-bytes=0 ! fakesink",
       WIDTH, HEIGHT, __i__ ? "cuda" : "cpu");
-  g_autoptr (GstElement) pipeline = gst_parse_launch (launch, NULL);
+  g_autoptr (CheckPipeline) pipeline = gst_parse_launch (launch, NULL);
   g_autoptr (GstElement) oct = gst_bin_get_by_name (GST_BIN (pipeline), "oct");
   g_autoptr (GstPad) src = gst_element_get_static_pad (oct, "src");
   gint is_asked = FALSE;
@@ -531,7 +490,6 @@ CHECK_LOOP_TEST (test_pads_come_and_go_while_downstream_is_asked, 2)
   thread = g_thread_new ("request", request_and_release, oct);
   wait_until (&has_come, "pad");
   g_thread_join (thread);
-  gst_element_set_state (pipeline, GST_STATE_NULL);
 }
 
 static GstFlowReturn
@@ -621,7 +579,7 @@ CHECK_LOOP_TEST (test_one_pad_takes_no_more, 4)
 
 /* A pad is released while an image waits to leave by it: the stream does not
  * notice. */
-CHECK_LOOP_TEST (test_released_pad_does_not_stop_the_stream, 2)
+CHECK_BACKENDS_TEST (test_released_pad_does_not_stop_the_stream)
 {
   ImkOctbscanConfig c = base_config ();
   g_auto (Expected) e = expect (&c, 4, 1);
@@ -629,7 +587,6 @@ CHECK_LOOP_TEST (test_released_pad_does_not_stop_the_stream, 2)
   CheckWaiting waiting;
   g_auto (Run) r;
 
-  on_cuda = __i__;
   r = run_new (ELEMENT, 1 << SRC);
   gst_pad_set_chain_function (sink, take);
   gst_pad_set_active (sink, TRUE);
@@ -648,7 +605,7 @@ CHECK_LOOP_TEST (test_released_pad_does_not_stop_the_stream, 2)
 
 /* A pad that is requested anew has a volume of its own, and something to
  * preroll with. */
-CHECK_LOOP_TEST (test_enface_begins_anew_with_its_pad, 2)
+CHECK_BACKENDS_TEST (test_enface_begins_anew_with_its_pad)
 {
   ImkOctbscanConfig c = base_config ();
   g_auto (Expected) e = expect (&c, 4, 1);
@@ -657,7 +614,6 @@ CHECK_LOOP_TEST (test_enface_begins_anew_with_its_pad, 2)
   GstEvent *event;
   g_auto (Run) r;
 
-  on_cuda = __i__;
   r = run_new (ELEMENT "bscans-per-volume=2", 1 << SRC | 1 << ENFACE);
   push_all (&r, 0, 1);
   gst_harness_push_event (
@@ -679,12 +635,11 @@ CHECK_LOOP_TEST (test_enface_begins_anew_with_its_pad, 2)
 }
 
 /* The caps of a run end with it. */
-CHECK_LOOP_TEST (test_pads_between_runs_have_no_caps, 2)
+CHECK_BACKENDS_TEST (test_pads_between_runs_have_no_caps)
 {
   g_autoptr (GstPad) linear = NULL;
   g_auto (Run) r;
 
-  on_cuda = __i__;
   r = run_new (ELEMENT, 1 << SRC);
   push_all (&r, 0, 1);
   gst_element_set_state (r.element, GST_STATE_READY);
@@ -753,9 +708,8 @@ check_enface_quantity (const gchar *properties, gboolean db)
   gst_buffer_unmap (image, &map);
 }
 
-CHECK_LOOP_TEST (test_enface_images_say_what_their_samples_are, 2)
+CHECK_BACKENDS_TEST (test_enface_images_say_what_their_samples_are)
 {
-  on_cuda = __i__;
   check_enface_quantity ("enface-top=2", TRUE);
   check_enface_quantity ("enface-top=2 range=minmax", TRUE);
   check_enface_quantity ("enface-top=2 range-min=20 range-max=70", TRUE);
@@ -871,11 +825,10 @@ check_lines_of (
 }
 
 /* Cameras take turns over 11 lines, so each B-scan begins with another one. */
-CHECK_LOOP_TEST (test_lines_tell_their_camera_and_shift, 2)
+CHECK_BACKENDS_TEST (test_lines_tell_their_camera_and_shift)
 {
   ImkOctbscanConfig c = base_config ();
 
-  on_cuda = __i__;
   c.n_cameras = 3;
   check_lines_of (&c, "", 4, 1);
   c.tracking = IMK_OCTBSCAN_TRACKING_RPE;
@@ -902,12 +855,11 @@ CHECK_LOOP_TEST (test_lines_tell_their_camera_and_shift, 2)
 }
 
 /* Lines of one camera that nobody has moved say nothing. */
-CHECK_LOOP_TEST (test_lines_of_one_camera_are_not_told, 2)
+CHECK_BACKENDS_TEST (test_lines_of_one_camera_are_not_told)
 {
   g_autoptr (GstBuffer) out = NULL;
   g_auto (Run) r;
 
-  on_cuda = __i__;
   r = run_new (ELEMENT, 1 << SRC);
   push_all (&r, 0, 1);
   gst_harness_push_event (r.pads[SRC], gst_event_new_eos ());
@@ -927,12 +879,11 @@ number_in (GstBuffer *image, const gchar *name)
 
 /* B-scans of 4 lines, buffers of 11: a B-scan is of the buffer that it begins
  * in, and tells which did not arrive before it. */
-CHECK_LOOP_TEST (test_lines_tell_the_buffer_they_are_of, 2)
+CHECK_BACKENDS_TEST (test_lines_tell_the_buffer_they_are_of)
 {
   static const guint frames[] = {100, 100, 100, 101, 101, 104, 104};
   g_auto (Run) r;
 
-  on_cuda = __i__;
   r = run_new (ELEMENT "cameras=2 ascans-per-bscan=4", 1 << SRC);
   for (guint i = 0; i < 5; i++) {
     GstBuffer *buffer = bscan_new (i);

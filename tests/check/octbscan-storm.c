@@ -331,12 +331,11 @@ turn_round (GstPad *pad, GstPadProbeInfo *info, gpointer data)
 
 /* Properties that come while a buffer of several B-scans is at work are for the
  * next buffer: the kernel is one for the others. */
-CHECK_LOOP_TEST (test_settings_of_a_buffer_are_of_one_moment, 2)
+CHECK_BACKENDS_TEST (test_settings_of_a_buffer_are_of_one_moment)
 {
   g_autoptr (GstPad) src = NULL;
   g_auto (Run) r;
 
-  on_cuda = __i__;
   r = run_new (ELEMENT "ascans-per-bscan=3", 1 << SRC);
   src = gst_element_get_static_pad (r.element, "src");
   gst_pad_add_probe (

@@ -151,17 +151,6 @@ check_flags (Run *r, guint i, const guint *frames, guint flags)
       flags);
 }
 
-static guint64
-get_stat (Run *r, const gchar *name)
-{
-  g_autoptr (GstStructure) stats = NULL;
-  guint64 value = G_MAXUINT64;
-
-  g_object_get (r->element, "stats", &stats, NULL);
-  fail_unless (gst_structure_get_uint64 (stats, name, &value));
-  return value;
-}
-
 static void
 end (Run *r)
 {
@@ -207,8 +196,8 @@ CHECK_TEST (test_lines_take_turns)
     g_free (text);
     end (&r);
     check_end (&r);
-    fail_unless_equals_uint64 (get_stat (&r, "frames"), 3);
-    fail_unless_equals_uint64 (get_stat (&r, "incomplete"), 0);
+    fail_unless_equals_uint64 (check_stat (r.element, "frames"), 3);
+    fail_unless_equals_uint64 (check_stat (r.element, "incomplete"), 0);
   }
 }
 
@@ -268,9 +257,9 @@ CHECK_TEST (test_incomplete_bscans_are_left_out)
   check_lag (&r, 1, TRUE);
   check_warning (r.bus, STREAM, FAILED, "Camera 1 lags");
   check_lag (&r, 1, FALSE);
-  fail_unless_equals_uint64 (get_stat (&r, "incomplete"), 1);
-  fail_unless_equals_uint64 (get_stat (&r, "missing-1"), 1);
-  fail_unless_equals_uint64 (get_stat (&r, "missing-0"), 0);
+  fail_unless_equals_uint64 (check_stat (r.element, "incomplete"), 1);
+  fail_unless_equals_uint64 (check_stat (r.element, "missing-1"), 1);
+  fail_unless_equals_uint64 (check_stat (r.element, "missing-0"), 0);
 }
 
 /* What stands behind a segment or a gap says so, or lines of both sides would
@@ -353,8 +342,8 @@ CHECK_LOOP_TEST (test_a_gap_is_a_missing_frame, 3)
   }
   check_frame (&r, 4, NULL);
   check_end (&r);
-  fail_unless_equals_uint64 (get_stat (&r, "incomplete"), 2);
-  fail_unless_equals_uint64 (get_stat (&r, "missing-1"), 2);
+  fail_unless_equals_uint64 (check_stat (r.element, "incomplete"), 2);
+  fail_unless_equals_uint64 (check_stat (r.element, "missing-1"), 2);
   message = gst_bus_pop_filtered (r.bus, GST_MESSAGE_ERROR);
   fail_unless (message == NULL);
 }
@@ -452,9 +441,9 @@ CHECK_LOOP_TEST (test_offsets_in_place_of_times, 3)
         &r, 3, __i__ == 1 ? all_repeated : all_black, GST_BUFFER_FLAG_GAP);
   check_flags (&r, 4, NULL, __i__ == 0 ? GST_BUFFER_FLAG_DISCONT : 0);
   check_end (&r);
-  fail_unless_equals_uint64 (get_stat (&r, "incomplete"), 2);
-  fail_unless_equals_uint64 (get_stat (&r, "missing-0"), 1);
-  fail_unless_equals_uint64 (get_stat (&r, "missing-1"), 2);
+  fail_unless_equals_uint64 (check_stat (r.element, "incomplete"), 2);
+  fail_unless_equals_uint64 (check_stat (r.element, "missing-0"), 1);
+  fail_unless_equals_uint64 (check_stat (r.element, "missing-1"), 2);
 }
 
 /* More than can be filled is an interruption. */
@@ -469,16 +458,17 @@ CHECK_TEST (test_a_jump_of_the_counter_is_not_filled)
   check_flags (&r, 0, NULL, GST_BUFFER_FLAG_DISCONT);
   check_flags (&r, 1, NULL, GST_BUFFER_FLAG_DISCONT);
   check_end (&r);
-  fail_unless_equals_uint64 (get_stat (&r, "missing-1"), 999999999999);
+  fail_unless_equals_uint64 (check_stat (r.element, "missing-1"), 999999999999);
 }
 
 /* A counter of 2 + 2 bits in two samples, which begins again at 0. It counts
  * LINES for each frame, and frame 4 is missing. */
 CHECK_TEST (test_a_counter_in_the_line)
 {
-  Run r = run_new ("octinterlace match=line counter-sample=3 counter-samples=2 "
-                   "counter-bits=2 missing=black",
-      2);
+  g_auto (Run) r =
+      run_new ("octinterlace match=line counter-sample=3 counter-samples=2 "
+               "counter-bits=2 missing=black",
+          2);
   guint first = 7; /* 7, 10, 13, 0, 3, 6, 9 */
 
   for (guint i = 0; i < 7; i++)
@@ -520,7 +510,6 @@ CHECK_TEST (test_a_counter_in_the_line)
     }
   }
   check_end (&r);
-  run_free (&r);
 }
 
 /* Without a counter frames go in their order, with a warning. */
@@ -788,7 +777,7 @@ CHECK_TEST (test_a_live_camera_that_stops_is_missed)
       "fakesink sync=false "
       "%s name=a ! i.sink_0 %s name=b ! i.sink_1",
       source, source);
-  g_autoptr (GstElement) pipeline = gst_parse_launch (launch, NULL);
+  g_autoptr (CheckPipeline) pipeline = gst_parse_launch (launch, NULL);
   g_autoptr (GstElement) a = gst_bin_get_by_name (GST_BIN (pipeline), "a");
   g_autoptr (GstElement) b = gst_bin_get_by_name (GST_BIN (pipeline), "b");
   g_autoptr (GstBus) bus = gst_element_get_bus (pipeline);
@@ -802,7 +791,6 @@ CHECK_TEST (test_a_live_camera_that_stops_is_missed)
       bus, 10 * GST_SECOND, GST_MESSAGE_WARNING | GST_MESSAGE_ERROR);
   check_message_says (
       message, GST_STREAM_ERROR, GST_STREAM_ERROR_FAILED, "Camera 1 lags");
-  gst_element_set_state (pipeline, GST_STATE_NULL);
 }
 
 static gpointer
@@ -932,7 +920,7 @@ CHECK_TEST (test_a_flush_while_an_empty_stream_ends)
  * for it for ever. */
 CHECK_TEST (test_a_seek_that_a_camera_cannot_do_is_refused)
 {
-  g_autoptr (GstElement) pipeline = gst_parse_launch (
+  g_autoptr (CheckPipeline) pipeline = gst_parse_launch (
       "videotestsrc is-live=true ! video/x-raw,format=GRAY8,width=64,height=8,"
       "framerate=100/1 ! i.sink_0 "
       "appsrc name=a is-live=true format=time do-timestamp=true "
@@ -959,7 +947,6 @@ CHECK_TEST (test_a_seek_that_a_camera_cannot_do_is_refused)
       fail_if (gst_element_seek_simple (
           pipeline, GST_FORMAT_TIME, GST_SEEK_FLAG_FLUSH, 0));
   }
-  gst_element_set_state (pipeline, GST_STATE_NULL);
 }
 
 /* Frames may be of a pool that wants them back. */

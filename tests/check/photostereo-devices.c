@@ -305,7 +305,7 @@ CHECK_TEST (test_pictures_come_from_any_memory)
       GST_IMAGING_MEMORY_PINNED, GST_IMAGING_MEMORY_DEVICE};
   g_autofree gchar *in_strips =
       g_strdup_printf ("backend=cuda cuda-devices=<1,0> %s", strips ());
-  GString *expected;
+  g_autoptr (GString) expected = NULL;
 
   need_devices ();
   expected = g_string_new (NULL);
@@ -328,7 +328,6 @@ CHECK_TEST (test_pictures_come_from_any_memory)
     if (i > 0)
       check_same_told (g_string_new (expected->str), found, "other memory");
   }
-  g_string_free (expected, TRUE);
 }
 
 /* Who wrote them has to be asked once, not each of them by the bus of one. */

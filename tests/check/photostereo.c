@@ -200,17 +200,15 @@ static void
 check_tensor (GstHarness *h, const gdouble *values, guint n, gdouble tolerance)
 {
   g_autoptr (GstBuffer) buffer = check_pull (h);
-  GstMapInfo map;
   const gfloat *found;
+  g_auto (CheckMap) map = check_map (buffer, GST_MAP_READ);
 
-  fail_unless (gst_buffer_map (buffer, &map, GST_MAP_READ));
   fail_unless_equals_uint64 (map.size, WIDTH * HEIGHT * n * sizeof (gfloat));
   found = (const gfloat *) map.data;
   for (guint i = 0; i < WIDTH * HEIGHT * n; i++)
     fail_unless (fabs (found[i] - values[i % n]) <= tolerance,
         "%f at pixel %u, channel %u; expected %f", found[i], i / n, i % n,
         values[i % n]);
-  gst_buffer_unmap (buffer, &map);
 }
 
 static void
@@ -332,13 +330,11 @@ static GstBuffer *
 raw_picture (const Ps *ps, guint i, guint bits)
 {
   GstBuffer *buffer = picture (ps, i);
-  GstMapInfo map;
+  g_auto (CheckMap) map = check_map (buffer, GST_MAP_READWRITE);
 
-  fail_unless (gst_buffer_map (buffer, &map, GST_MAP_READWRITE));
   for (gsize k = 0; bits > 8 && k < map.size / 2; k++)
     ((guint16 *) map.data)[k] =
         (guint16) (shade (i) * ((1u << bits) - 1) + 0.5);
-  gst_buffer_unmap (buffer, &map);
   return buffer;
 }
 
@@ -919,7 +915,7 @@ CHECK_TEST (test_pictures_may_say_their_band)
 
   for (guint k = 0; k < G_N_ELEMENTS (sources); k++) {
     g_autofree gchar *all = g_strdup_printf ("bands=3 %s", sources[k]);
-    Ps ps = ps_new (all, "albedo", NULL);
+    g_auto (Ps) ps = ps_new (all, "albedo", NULL);
     const gdouble albedo[] = {
         albedo_ * paint_of (0), albedo_ * paint_of (1), albedo_ * paint_of (2)};
 
@@ -934,7 +930,6 @@ CHECK_TEST (test_pictures_may_say_their_band)
       check_push (ps.sink, buffer, GST_FLOW_OK);
     }
     check_tensor (ps.albedo, albedo, 3, 1e-3);
-    ps_free (&ps);
   }
 }
 
@@ -943,7 +938,8 @@ CHECK_TEST (test_sets_of_chosen_lights_are_counted_in_whole_ones)
 {
   static const guint pictures[][2] = {
       {0, 0}, {3, 1}, {1, 0}, {2, 0}, {2, 1}, {1, 1}, {5, 0}, {0, 1}};
-  Ps ps = ps_new ("bands=2 index-source=meta set-size=3", "normal", NULL);
+  g_auto (Ps) ps =
+      ps_new ("bands=2 index-source=meta set-size=3", "normal", NULL);
   GstMessage *message;
   guint found;
 
@@ -964,7 +960,6 @@ CHECK_TEST (test_sets_of_chosen_lights_are_counted_in_whole_ones)
   gst_message_unref (message);
   check_warning (
       ps.bus, STREAM, FAILED, "2 pictures of lights of which not all 2 bands");
-  ps_free (&ps);
 }
 
 /* Returns: (transfer full): the path of [bands, HEIGHT, WIDTH] of u8, @value
@@ -1617,9 +1612,8 @@ CHECK_TEST (test_the_centre_may_be_any_pixel)
   const gchar *const same[] = {"centre-x=15", "centre-y=2"};
   const gchar *const others[] = {"centre-x=-1", "centre-y=-1"};
   g_autoptr (GstBuffer) middle = normals_of_near_lamps ("");
-  GstMapInfo map;
+  g_auto (CheckMap) map = check_map (middle, GST_MAP_READ);
 
-  fail_unless (gst_buffer_map (middle, &map, GST_MAP_READ));
   for (guint i = 0; i < G_N_ELEMENTS (same); i++) {
     g_autoptr (GstBuffer) buffer = normals_of_near_lamps (same[i]);
 
@@ -1630,7 +1624,6 @@ CHECK_TEST (test_the_centre_may_be_any_pixel)
     fail_unless (gst_buffer_memcmp (buffer, 0, map.data, map.size) != 0,
         "%s is taken for the middle", others[i]);
   }
-  gst_buffer_unmap (middle, &map);
 }
 
 /* 12 bits in 16: what is clipped stands at 4095. */

@@ -13,9 +13,6 @@
 #include "check-common.h"
 #include "gstimagingnpy.h"
 
-/* Nothing here takes longer unless it hangs. */
-#define TIMEOUT (20 * GST_SECOND)
-
 /* --- helpers --- */
 
 static gchar *path; /* of the one array of a test */
@@ -85,16 +82,10 @@ make_pipeline (const gchar *launch, GstState state)
   g_object_set (source, "location", path, NULL);
   gst_object_unref (source);
   gst_element_set_state (pipeline, state);
-  fail_unless_equals_int (gst_element_get_state (pipeline, NULL, NULL, TIMEOUT),
+  fail_unless_equals_int (
+      gst_element_get_state (pipeline, NULL, NULL, CHECK_TIMEOUT),
       GST_STATE_CHANGE_SUCCESS);
   return pipeline;
-}
-
-static void
-dispose_pipeline (GstElement *pipeline)
-{
-  gst_element_set_state (pipeline, GST_STATE_NULL);
-  gst_object_unref (pipeline);
 }
 
 /* Waits until everything is played; an error fails the test. */
@@ -103,7 +94,7 @@ wait_for_end (GstElement *pipeline)
 {
   g_autoptr (GstBus) bus = gst_element_get_bus (pipeline);
   g_autoptr (GstMessage) message = gst_bus_timed_pop_filtered (
-      bus, TIMEOUT, GST_MESSAGE_EOS | GST_MESSAGE_ERROR);
+      bus, CHECK_TIMEOUT, GST_MESSAGE_EOS | GST_MESSAGE_ERROR);
 
   fail_unless (message != NULL, "no end");
   fail_unless_equals_int (GST_MESSAGE_TYPE (message), GST_MESSAGE_EOS);
@@ -379,7 +370,7 @@ CHECK_TEST (test_frames_are_read_into_page_locked_memory)
     fail_unless_equals_uint64 (check_stat (gpu, "frames"), 20);
     fail_unless_equals_uint64 (check_stat (gpu, "bytes-copied"), 0);
     gst_object_unref (gpu);
-    dispose_pipeline (pipeline);
+    check_stop (pipeline);
   }
 }
 
@@ -397,7 +388,7 @@ count_memory (void)
 
 CHECK_TEST (test_memory_does_not_grow_with_the_array)
 {
-  GstElement *pipeline;
+  g_autoptr (CheckPipeline) pipeline = NULL;
   gint64 before, grown;
 
   write_array (GST_IMAGING_ND_ARRAY_TYPE_U8, 3, 64, 512, 1021, 1); /* 32 MiB */
@@ -409,7 +400,6 @@ CHECK_TEST (test_memory_does_not_grow_with_the_array)
   wait_for_end (pipeline);
   grown = count_memory () - before;
   fail_unless (grown < 8 * 1024 * 1024, "grew by %" G_GINT64_FORMAT, grown);
-  dispose_pipeline (pipeline);
 }
 
 /* --- time --- */
@@ -449,7 +439,8 @@ assert_shown (GstElement *pipeline, guint64 expected)
       gst_bin_get_by_name (GST_BIN (pipeline), "sink");
   g_autoptr (GstSample) sample = NULL;
 
-  fail_unless_equals_int (gst_element_get_state (pipeline, NULL, NULL, TIMEOUT),
+  fail_unless_equals_int (
+      gst_element_get_state (pipeline, NULL, NULL, CHECK_TIMEOUT),
       GST_STATE_CHANGE_SUCCESS);
   g_object_get (sink, "last-sample", &sample, NULL);
   fail_unless (sample != NULL);
@@ -492,12 +483,12 @@ CHECK_TEST (test_a_seek_reads_and_shows_the_frame_of_that_time)
     }
   }
   gst_object_unref (identity);
-  dispose_pipeline (pipeline);
+  check_stop (pipeline);
 }
 
 CHECK_TEST (test_a_seek_in_frames_shows_that_frame)
 {
-  GstElement *pipeline;
+  g_autoptr (CheckPipeline) pipeline = NULL;
 
   write_array (GST_IMAGING_ND_ARRAY_TYPE_U8, 3, 31, 2, 5, 1);
   pipeline = make_pipeline (
@@ -508,7 +499,6 @@ CHECK_TEST (test_a_seek_in_frames_shows_that_frame)
         pipeline, GST_FORMAT_DEFAULT, GST_SEEK_FLAG_FLUSH, i));
     assert_shown (pipeline, i);
   }
-  dispose_pipeline (pipeline);
 }
 
 static void
@@ -525,25 +515,24 @@ note_offset (GstElement *sink, GstBuffer *buffer, GstPad *pad, gpointer offsets)
 static void
 assert_played (gdouble rate, gint64 start, gint64 stop, const gchar *expected)
 {
-  GstElement *pipeline =
+  g_autoptr (CheckPipeline) pipeline =
       make_pipeline ("picturesrc name=source framerate=10/1 ! "
                      "fakesink name=sink signal-handoffs=true sync=false",
           GST_STATE_PAUSED);
-  GstElement *sink = gst_bin_get_by_name (GST_BIN (pipeline), "sink");
-  GString *offsets = g_string_new (NULL);
+  g_autoptr (GstElement) sink =
+      gst_bin_get_by_name (GST_BIN (pipeline), "sink");
+  g_autoptr (GString) offsets = g_string_new (NULL);
 
   fail_unless (gst_element_seek (pipeline, rate, GST_FORMAT_TIME,
       GST_SEEK_FLAG_FLUSH | GST_SEEK_FLAG_ACCURATE, GST_SEEK_TYPE_SET, start,
       stop == KEEP ? GST_SEEK_TYPE_NONE : GST_SEEK_TYPE_SET, stop));
-  fail_unless_equals_int (gst_element_get_state (pipeline, NULL, NULL, TIMEOUT),
+  fail_unless_equals_int (
+      gst_element_get_state (pipeline, NULL, NULL, CHECK_TIMEOUT),
       GST_STATE_CHANGE_SUCCESS);
   g_signal_connect (sink, "handoff", G_CALLBACK (note_offset), offsets);
   gst_element_set_state (pipeline, GST_STATE_PLAYING);
   wait_for_end (pipeline);
   fail_unless_equals_string (offsets->str, expected);
-  g_string_free (offsets, TRUE);
-  gst_object_unref (sink);
-  dispose_pipeline (pipeline);
 }
 
 /* Also where the time of that frame is beyond what 64 bits hold. */
@@ -553,12 +542,13 @@ CHECK_TEST (test_a_seek_beyond_the_end_plays_nothing)
 
   write_array (GST_IMAGING_ND_ARRAY_TYPE_U8, 3, 6, 2, 5, 1);
   for (guint i = 0; i < G_N_ELEMENTS (places); i++) {
-    GstElement *pipeline =
+    g_autoptr (CheckPipeline) pipeline =
         make_pipeline ("picturesrc name=source framerate=10/1 ! "
                        "fakesink name=sink signal-handoffs=true sync=false",
             GST_STATE_PAUSED);
-    GstElement *sink = gst_bin_get_by_name (GST_BIN (pipeline), "sink");
-    GString *offsets = g_string_new (NULL);
+    g_autoptr (GstElement) sink =
+        gst_bin_get_by_name (GST_BIN (pipeline), "sink");
+    g_autoptr (GString) offsets = g_string_new (NULL);
 
     g_signal_connect (sink, "handoff", G_CALLBACK (note_offset), offsets);
     fail_unless (gst_element_seek_simple (
@@ -566,9 +556,6 @@ CHECK_TEST (test_a_seek_beyond_the_end_plays_nothing)
     gst_element_set_state (pipeline, GST_STATE_PLAYING);
     wait_for_end (pipeline);
     fail_unless_equals_string (offsets->str, "");
-    g_string_free (offsets, TRUE);
-    gst_object_unref (sink);
-    dispose_pipeline (pipeline);
   }
 }
 
@@ -589,7 +576,7 @@ CHECK_TEST (test_a_segment_ends_where_it_should_in_both_directions)
 
 CHECK_TEST (test_duration_is_known_in_time_and_frames)
 {
-  GstElement *pipeline;
+  g_autoptr (CheckPipeline) pipeline = NULL;
   gint64 value;
 
   write_array (GST_IMAGING_ND_ARRAY_TYPE_U8, 3, 31, 2, 5, 1);
@@ -606,7 +593,6 @@ CHECK_TEST (test_duration_is_known_in_time_and_frames)
   assert_shown (pipeline, 7);
   fail_unless (gst_element_query_position (pipeline, GST_FORMAT_TIME, &value));
   fail_unless_equals_int64 (value, 700 * GST_MSECOND);
-  dispose_pipeline (pipeline);
 }
 
 /* What gst_segment_do_seek () makes of a seek that names a stop before the
@@ -643,7 +629,7 @@ CHECK_TEST (test_a_stop_before_the_position_leaves_a_segment_that_counts)
                                  &segment, GST_FORMAT_TIME, 900 * GST_MSECOND),
       100 * GST_MSECOND);
   gst_object_unref (source);
-  dispose_pipeline (pipeline);
+  check_stop (pipeline);
 }
 
 static void
@@ -663,7 +649,7 @@ assert_seekable (GstPad *pad, GstFormat format, gint64 end)
 CHECK_TEST (test_queries_answer_in_time_and_frames)
 {
   GstElement *pipeline, *source;
-  GstPad *pad;
+  g_autoptr (GstPad) pad = NULL;
   gint64 value;
 
   write_array (GST_IMAGING_ND_ARRAY_TYPE_U8, 3, 31, 2, 5, 1);
@@ -681,18 +667,18 @@ CHECK_TEST (test_queries_answer_in_time_and_frames)
       pad, GST_FORMAT_DEFAULT, -5, GST_FORMAT_TIME, &value));
   fail_if (gst_pad_query_convert (
       pad, GST_FORMAT_TIME, -5, GST_FORMAT_DEFAULT, &value));
-  gst_object_unref (pad);
   gst_object_unref (source);
-  dispose_pipeline (pipeline);
+  check_stop (pipeline);
 }
 
 static void
 assert_rate (const gchar *launch, gint n, gint d)
 {
-  GstElement *pipeline = make_pipeline (launch, GST_STATE_PAUSED);
-  GstElement *source = gst_bin_get_by_name (GST_BIN (pipeline), "source");
-  GstPad *pad = gst_element_get_static_pad (source, "src");
-  GstCaps *caps = gst_pad_get_current_caps (pad);
+  g_autoptr (CheckPipeline) pipeline = make_pipeline (launch, GST_STATE_PAUSED);
+  g_autoptr (GstElement) source =
+      gst_bin_get_by_name (GST_BIN (pipeline), "source");
+  g_autoptr (GstPad) pad = gst_element_get_static_pad (source, "src");
+  g_autoptr (GstCaps) caps = gst_pad_get_current_caps (pad);
   GstVideoInfo info;
   gint64 duration;
 
@@ -702,10 +688,6 @@ assert_rate (const gchar *launch, gint n, gint d)
   fail_unless (gst_pad_query_duration (pad, GST_FORMAT_TIME, &duration));
   fail_unless_equals_int64 (
       duration, gst_util_uint64_scale (4, d * GST_SECOND, n));
-  gst_caps_unref (caps);
-  gst_object_unref (pad);
-  gst_object_unref (source);
-  dispose_pipeline (pipeline);
 }
 
 CHECK_TEST (test_a_framerate_that_is_not_set_is_that_of_downstream)
@@ -736,7 +718,7 @@ CHECK_TEST (test_three_dimensions_are_a_colour_picture_or_what_axes_say)
 
   for (guint i = 0; i < G_N_ELEMENTS (cases); i++) {
     const guint64 *dims = cases[i].dims;
-    g_autoptr (GstBus) bus = gst_bus_new ();
+    g_autoptr (CheckBus) bus = gst_bus_new ();
     GstMessage *message;
     g_autoptr (CheckHarness) h = NULL;
     guint n = 0;
@@ -761,7 +743,6 @@ CHECK_TEST (test_three_dimensions_are_a_colour_picture_or_what_axes_say)
       gst_message_unref (message);
     }
     fail_unless_equals_int (n, cases[i].n_told);
-    gst_element_set_bus (h->element, NULL);
   }
 }
 
@@ -894,8 +875,8 @@ CHECK_TEST (test_half_floats_are_widened_exactly)
   static const gfloat floats[] = {
       1, -2, 65504, 0x1p-14f, 0x1p-24f, -0.0f, INFINITY, -INFINITY};
   const guint64 dims[] = {2, 4};
-  GstHarness *h;
-  GstBuffer *buffer;
+  g_autoptr (CheckHarness) h = NULL;
+  g_autoptr (GstBuffer) buffer = NULL;
 
   fail_unless (gst_imaging_npy_save (
       path, GST_IMAGING_ND_ARRAY_TYPE_F16, 2, dims, halves, NULL));
@@ -905,8 +886,6 @@ CHECK_TEST (test_half_floats_are_widened_exactly)
   buffer = pull (h);
   fail_unless_equals_uint64 (gst_buffer_get_size (buffer), sizeof (floats));
   fail_unless (gst_buffer_memcmp (buffer, 0, floats, sizeof (floats)) == 0);
-  gst_buffer_unref (buffer);
-  gst_harness_teardown (h);
 }
 
 /* --- loops and lists --- */
@@ -972,7 +951,7 @@ CHECK_TEST (test_a_loop_can_be_sought_in_any_round)
       GST_SEEK_TYPE_SET, -1));
   assert_shown (pipeline, 4);
   gst_object_unref (source);
-  dispose_pipeline (pipeline);
+  check_stop (pipeline);
 }
 
 /* Of one frame, all pixels of @value. Returns: its path */
@@ -1022,7 +1001,7 @@ CHECK_TEST (test_lists_from_text_and_back)
   /* as the shell gives them to gst-launch-1.0 */
   const gchar *words[] = {
       "picturesrc", "locations=\"<a.tif, 01, \\\"c d.tif\\\">\"", NULL};
-  GstElement *source = gst_parse_launchv (words, NULL);
+  g_autoptr (GstElement) source = gst_parse_launchv (words, NULL);
   GValue value = G_VALUE_INIT;
   static const gchar *const expected[] = {"a.tif", "01", "c d.tif"};
 
@@ -1035,7 +1014,6 @@ CHECK_TEST (test_lists_from_text_and_back)
         g_value_get_string (gst_value_array_get_value (&value, i)),
         expected[i]);
   g_value_unset (&value);
-  gst_object_unref (source);
 }
 
 /* --- errors --- */
@@ -1047,19 +1025,9 @@ assert_error (
     GstElement *pipeline, GQuark domain, gint code, const gchar *words)
 {
   g_autoptr (GstBus) bus = gst_element_get_bus (pipeline);
-  GstMessage *message =
-      gst_bus_timed_pop_filtered (bus, TIMEOUT, GST_MESSAGE_ERROR);
-  GError *error = NULL;
 
-  fail_unless (message != NULL, "no error, expected is \"%s\"", words);
-  gst_message_parse_error (message, &error, NULL);
-  fail_unless (
-      g_error_matches (error, domain, code) && strstr (error->message, words),
-      "%s %d \"%s\", expected are %s %d and \"%s\"",
-      g_quark_to_string (error->domain), error->code, error->message,
-      g_quark_to_string (domain), code, words);
-  g_error_free (error);
-  gst_message_unref (message);
+  check_message_says (
+      check_message (bus, GST_MESSAGE_ERROR), domain, code, words);
 }
 
 CHECK_TEST (test_settings_that_contradict_are_an_error)
@@ -1081,7 +1049,8 @@ CHECK_TEST (test_settings_that_contradict_are_an_error)
 
   write_array (GST_IMAGING_ND_ARRAY_TYPE_U8, 3, 2, 3, 5, 1);
   for (guint i = 0; i < G_N_ELEMENTS (cases); i++) {
-    GstElement *pipeline = gst_parse_launch (cases[i].launch, NULL);
+    g_autoptr (CheckPipeline) pipeline =
+        gst_parse_launch (cases[i].launch, NULL);
     GstElement *source = gst_bin_get_by_name (GST_BIN (pipeline), "source");
 
     g_object_set (source, "location", path, NULL);
@@ -1089,14 +1058,13 @@ CHECK_TEST (test_settings_that_contradict_are_an_error)
     fail_unless_equals_int (gst_element_set_state (pipeline, GST_STATE_PAUSED),
         GST_STATE_CHANGE_FAILURE);
     assert_error (pipeline, cases[i].domain (), cases[i].code, cases[i].words);
-    dispose_pipeline (pipeline);
   }
 }
 
 static void
 assert_start_fails (GQuark domain, gint code, const gchar *words)
 {
-  GstElement *pipeline =
+  g_autoptr (CheckPipeline) pipeline =
       gst_parse_launch ("picturesrc name=source ! fakesink", NULL);
   GstElement *source = gst_bin_get_by_name (GST_BIN (pipeline), "source");
 
@@ -1105,7 +1073,6 @@ assert_start_fails (GQuark domain, gint code, const gchar *words)
   fail_unless_equals_int (gst_element_set_state (pipeline, GST_STATE_PAUSED),
       GST_STATE_CHANGE_FAILURE);
   assert_error (pipeline, domain, code, words);
-  dispose_pipeline (pipeline);
 }
 
 CHECK_TEST (test_a_file_that_cannot_be_opened_is_an_error_with_its_name)
@@ -1181,7 +1148,7 @@ CHECK_TEST (test_frames_larger_than_buffers_are_an_error)
 
 CHECK_TEST (test_a_file_that_shrinks_while_playing_is_a_read_error)
 {
-  GstElement *pipeline;
+  g_autoptr (CheckPipeline) pipeline = NULL;
 
   write_array (GST_IMAGING_ND_ARRAY_TYPE_U8, 3, 100, 16, 64, 1);
   pipeline =
@@ -1191,12 +1158,11 @@ CHECK_TEST (test_a_file_that_shrinks_while_playing_is_a_read_error)
   gst_element_set_state (pipeline, GST_STATE_PLAYING);
   assert_error (pipeline, GST_RESOURCE_ERROR, GST_RESOURCE_ERROR_READ,
       "has 5127 bytes after the header, expected are 102400");
-  dispose_pipeline (pipeline);
 }
 
 CHECK_TEST (test_other_caps_downstream_are_an_error_and_no_hang)
 {
-  GstElement *pipeline = gst_parse_launch (
+  g_autoptr (CheckPipeline) pipeline = gst_parse_launch (
       "picturesrc name=source ! capsfilter caps=video/x-raw,format=RGB ! fakesink",
       NULL);
   GstElement *source = gst_bin_get_by_name (GST_BIN (pipeline), "source");
@@ -1207,7 +1173,6 @@ CHECK_TEST (test_other_caps_downstream_are_an_error_and_no_hang)
   gst_element_set_state (pipeline, GST_STATE_PAUSED);
   assert_error (pipeline, GST_STREAM_ERROR, GST_STREAM_ERROR_FAILED,
       "does not take what this file holds: video/x-raw, format=(string)GRAY8");
-  dispose_pipeline (pipeline);
 }
 
 /* --- states --- */
@@ -1226,7 +1191,7 @@ count_descriptors (void)
 
 CHECK_TEST (test_every_start_plays_from_the_beginning_and_leaks_no_file)
 {
-  GstElement *pipeline;
+  g_autoptr (CheckPipeline) pipeline = NULL;
   guint n = 0;
 
   write_array (GST_IMAGING_ND_ARRAY_TYPE_U8, 3, 10, 2, 5, 1);
@@ -1244,15 +1209,14 @@ CHECK_TEST (test_every_start_plays_from_the_beginning_and_leaks_no_file)
     gst_element_set_state (pipeline, GST_STATE_PAUSED);
     assert_shown (pipeline, 0);
   }
-  dispose_pipeline (pipeline);
 }
 
 CHECK_TEST (test_another_file_is_played_after_a_stop)
 {
-  GstElement *pipeline;
-  GstElement *source;
-  GstPad *pad;
-  GstCaps *caps;
+  g_autoptr (CheckPipeline) pipeline = NULL;
+  g_autoptr (GstElement) source = NULL;
+  g_autoptr (GstPad) pad = NULL;
+  g_autoptr (GstCaps) caps = NULL;
   GstVideoInfo info;
 
   write_array (GST_IMAGING_ND_ARRAY_TYPE_U8, 3, 10, 2, 5, 1);
@@ -1268,10 +1232,6 @@ CHECK_TEST (test_another_file_is_played_after_a_stop)
   fail_unless (gst_video_info_from_caps (&info, caps));
   fail_unless_equals_int (GST_VIDEO_INFO_FORMAT (&info), GST_VIDEO_FORMAT_RGB);
   fail_unless_equals_int (GST_VIDEO_INFO_WIDTH (&info), 5);
-  gst_caps_unref (caps);
-  gst_object_unref (pad);
-  gst_object_unref (source);
-  dispose_pipeline (pipeline);
 }
 
 CHECK_TEST (test_properties_read_back)
@@ -1332,7 +1292,7 @@ CHECK_TEST (test_a_type_without_a_factory_tells_its_progress)
   fail_unless (gst_element_link (source, sink));
   gst_element_set_state (pipeline, GST_STATE_PLAYING);
   do {
-    m = gst_bus_timed_pop_filtered (bus, TIMEOUT,
+    m = gst_bus_timed_pop_filtered (bus, CHECK_TIMEOUT,
         GST_MESSAGE_EOS | GST_MESSAGE_ERROR | GST_MESSAGE_ELEMENT);
     fail_unless (m && GST_MESSAGE_TYPE (m) != GST_MESSAGE_ERROR);
     n_told += gst_message_has_name (m, "OwnSource-progress");

@@ -127,15 +127,13 @@ CHECK_LOOP_TEST (test_a_refusal_is_an_error_with_one_frame, 2)
       "videotestsrc num-buffers=1 ! "
       "video/x-raw,format=GRAY8,width=16,height=8 ! i.sink_0"};
   GstElement *pipeline = check_launch (lines[__i__]);
-  GstMessage *message;
-  GstBus *bus;
+  g_autoptr (GstMessage) message = NULL;
+  g_autoptr (GstBus) bus = NULL;
 
   bus = gst_element_get_bus (pipeline);
   gst_element_set_state (pipeline, GST_STATE_PLAYING);
   message = check_message (bus, GST_MESSAGE_ERROR | GST_MESSAGE_EOS);
   fail_unless_equals_int (GST_MESSAGE_TYPE (message), GST_MESSAGE_ERROR);
-  gst_message_unref (message);
-  gst_object_unref (bus);
   check_stop (pipeline);
 }
 
@@ -164,15 +162,10 @@ check_is_known (Streams *s, const gchar *property, const gchar *nick)
 
   while ((message = gst_bus_pop_filtered (
               s->bus, GST_MESSAGE_ERROR | GST_MESSAGE_WARNING))) {
-    GError *error = NULL;
+    g_autoptr (GError) error = check_parse (message);
 
-    if (GST_MESSAGE_TYPE (message) == GST_MESSAGE_ERROR)
-      gst_message_parse_error (message, &error, NULL);
-    else
-      gst_message_parse_warning (message, &error, NULL);
     fail_if (strstr (error->message, "the choices are"), "%s %s=%s: %s",
         s->c->launch, property, nick, error->message);
-    g_error_free (error);
     gst_message_unref (message);
   }
 }

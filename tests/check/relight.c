@@ -293,14 +293,8 @@ CHECK_TEST (test_a_negative_rate_of_tensors_is_unknown)
 static void
 fail_with (Rl *rl, GstBuffer *in, const gchar *words)
 {
-  g_autoptr (GstMessage) message = NULL;
-  g_autoptr (GError) error = NULL;
-
   gst_harness_push (rl->h, in);
-  message = check_message (rl->bus, GST_MESSAGE_ERROR);
-  gst_message_parse_error (message, &error, NULL);
-  fail_unless (
-      strstr (error->message, words) != NULL, "it says: %s", error->message);
+  check_says (rl->bus, GST_MESSAGE_ERROR, words);
 }
 
 CHECK_TEST (test_albedo_of_another_size_is_refused)
@@ -318,10 +312,10 @@ CHECK_TEST (test_albedo_without_normals_is_said)
 {
   const guint paint[] = {200, 100, 50};
   g_autoptr (GstElement) element = gst_element_factory_make ("relight", NULL);
-  g_autoptr (GstBus) bus = gst_bus_new ();
+  g_autoptr (CheckBus) bus = gst_bus_new ();
   g_autoptr (CheckHarness) src = NULL, albedo = NULL;
-  GstMessage *message;
-  GError *error;
+  g_autoptr (GstMessage) message = NULL;
+  g_autoptr (GError) error = NULL;
 
   gst_object_ref_sink (element);
   gst_element_set_bus (element, bus);
@@ -333,9 +327,6 @@ CHECK_TEST (test_albedo_without_normals_is_said)
   gst_message_parse_warning (message, &error, NULL);
   fail_unless (strstr (error->message, "normal is not linked") != NULL,
       "it says: %s", error->message);
-  g_error_free (error);
-  gst_message_unref (message);
-  gst_element_set_bus (element, NULL);
 }
 
 CHECK_TEST (test_tensor_of_another_shape_is_refused)

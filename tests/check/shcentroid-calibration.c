@@ -30,12 +30,10 @@ static GstBuffer *
 frame_new (const guint16 *values, guint16 level)
 {
   GstBuffer *buffer = gst_buffer_new_allocate (NULL, 2 * N_PIXELS, NULL);
-  GstMapInfo map;
+  g_auto (CheckMap) map = check_map (buffer, GST_MAP_WRITE);
 
-  fail_unless (gst_buffer_map (buffer, &map, GST_MAP_WRITE));
   for (guint i = 0; i < N_PIXELS; i++)
     GST_WRITE_UINT16_LE (map.data + 2 * i, values ? values[i] : level);
-  gst_buffer_unmap (buffer, &map);
   return buffer;
 }
 
@@ -620,7 +618,7 @@ static void
 check_option (const gchar *backend, const Option *o)
 {
   ImkShcentroidConfig c = config_of (&o->config);
-  Sh sh = sh_new (backend, o->properties);
+  g_auto (Sh) sh = sh_new (backend, o->properties);
   ImkShcentroid *kernel = NULL;
   gfloat expected[N_CELLS * IMK_SHCENTROID_N_FIELDS];
   guint16 values[N_PIXELS];
@@ -646,7 +644,6 @@ check_option (const gchar *backend, const Option *o)
   }
   g_rand_free (rand);
   imk_shcentroid_free (kernel);
-  sh_free (&sh);
 }
 
 CHECK_LOOP_TEST (test_every_option_reaches_the_kernel, N_BACKENDS)

@@ -37,16 +37,14 @@ static GstBuffer *
 frame_new (gdouble x, gdouble y)
 {
   GstBuffer *buffer = gst_buffer_new_allocate (NULL, 2 * N_PIXELS, NULL);
-  GstMapInfo map;
+  g_auto (CheckMap) map = check_map (buffer, GST_MAP_WRITE);
 
-  fail_unless (gst_buffer_map (buffer, &map, GST_MAP_WRITE));
   for (guint i = 0; i < N_PIXELS; i++) {
     gdouble u = i % WIDTH % PITCH - 7.5 - x, v = i / WIDTH % PITCH - 7.5 - y;
 
     GST_WRITE_UINT16_LE (
         map.data + 2 * i, 1000 + 20000 * exp (-(u * u + v * v) / 8));
   }
-  gst_buffer_unmap (buffer, &map);
   return buffer;
 }
 
@@ -256,7 +254,7 @@ CHECK_LOOP_TEST (test_a_template_is_captured_calibrated, N_BACKENDS)
           dark, bad);
   const guint64 dims[] = {HEIGHT, WIDTH};
   g_autofree gfloat *values = g_new0 (gfloat, N_PIXELS);
-  GstImagingNdArray *npy;
+  g_autoptr (GstImagingNdArray) npy = NULL;
   gdouble *pixels, mean = 0;
   gsize n;
   Sh sh;
@@ -282,7 +280,6 @@ CHECK_LOOP_TEST (test_a_template_is_captured_calibrated, N_BACKENDS)
     mean += i == 8 + 2 ? 0 : pixels[i] / 63;
   fail_unless (fabs (pixels[8 + 2] - mean) < 1e-2, "a bad pixel is %g, not %g",
       pixels[8 + 2], mean);
-  gst_imaging_nd_array_free (npy);
   g_free (pixels);
 }
 

@@ -85,9 +85,8 @@ frame_new (guint sample_size, gdouble scale, gdouble pedestal)
 {
   GstBuffer *buffer =
       gst_buffer_new_allocate (NULL, SIZE * SIZE * sample_size, NULL);
-  GstMapInfo map;
+  g_auto (CheckMap) map = check_map (buffer, GST_MAP_WRITE);
 
-  fail_unless (gst_buffer_map (buffer, &map, GST_MAP_WRITE));
   for (guint i = 0; i < SIZE * SIZE; i++) {
     gdouble light = scale * light_at (i % SIZE, i / SIZE, pedestal);
 
@@ -98,7 +97,6 @@ frame_new (guint sample_size, gdouble scale, gdouble pedestal)
     else
       ((gfloat *) map.data)[i] = (gfloat) light;
   }
-  gst_buffer_unmap (buffer, &map);
   return buffer;
 }
 
@@ -162,16 +160,14 @@ static GstBuffer *
 noisy_frame (GRand *random, gdouble peak, gdouble shift)
 {
   GstBuffer *buffer = gst_buffer_new_allocate (NULL, 2 * SIZE * SIZE, NULL);
-  GstMapInfo map;
+  g_auto (CheckMap) map = check_map (buffer, GST_MAP_WRITE);
 
-  fail_unless (gst_buffer_map (buffer, &map, GST_MAP_WRITE));
   for (guint i = 0; i < SIZE * SIZE; i++) {
     gdouble dx = i % SIZE % PITCH - 9.2 - shift, dy = i / SIZE % PITCH - 9.2;
     gdouble light = 1000 + peak * exp (-(dx * dx + dy * dy) / (2 * 1.7 * 1.7));
 
     ((guint16 *) map.data)[i] = (guint16) rint (light + 30 * noise (random));
   }
-  gst_buffer_unmap (buffer, &map);
   return buffer;
 }
 
@@ -411,16 +407,14 @@ static GstBuffer *
 troubled_frame (GRand *random, gdouble slope, guint n_hot)
 {
   GstBuffer *buffer = noisy_frame (random, 600, 0);
-  GstMapInfo map;
   guint16 *samples;
+  g_auto (CheckMap) map = check_map (buffer, GST_MAP_READWRITE);
 
-  fail_unless (gst_buffer_map (buffer, &map, GST_MAP_READWRITE));
   samples = (guint16 *) map.data;
   for (guint i = 0; i < SIZE * SIZE; i++)
     samples[i] += (guint16) rint (slope * (i % SIZE + i / SIZE));
   for (guint i = 0; i < n_hot; i++)
     samples[(3 + i * PITCH) * SIZE + 15] = 30000;
-  gst_buffer_unmap (buffer, &map);
   return buffer;
 }
 
@@ -530,16 +524,14 @@ static GstBuffer *
 cut_frame (gdouble peak, guint most, guint step, guint dark)
 {
   GstBuffer *buffer = frame_new (2, peak, 0.02);
-  GstMapInfo map;
+  g_auto (CheckMap) map = check_map (buffer, GST_MAP_READWRITE);
 
-  fail_unless (gst_buffer_map (buffer, &map, GST_MAP_READWRITE));
   for (guint i = 0; i < SIZE * SIZE; i++) {
     guint16 *sample = &((guint16 *) map.data)[i];
     guint cut = MIN (*sample, most);
 
     *sample = (guint16) ((MAX (cut, dark) - dark) * step);
   }
-  gst_buffer_unmap (buffer, &map);
   return buffer;
 }
 
@@ -738,7 +730,7 @@ check_pupil (const gchar *backend, gdouble amplitude, gboolean all)
   guint n_cells = 0, n_unplaced = 0;
   gdouble rms = 0, *table;
   GstMessage *message;
-  GstImagingNdArray *npy;
+  g_autoptr (GstImagingNdArray) npy = NULL;
 
   g_free (sh_measure (&sh, pupil_new (amplitude)));
   if (!all)
@@ -765,7 +757,6 @@ check_pupil (const gchar *backend, gdouble amplitude, gboolean all)
     check_warning (sh.bus, LIBRARY, SETTINGS, "are cut by the edge");
   fail_unless_equals_int (n_warnings (&sh), 0);
   g_free (table);
-  gst_imaging_nd_array_free (npy);
 }
 
 CHECK_LOOP_TEST (test_find_grid_tells_of_spots_that_it_left_out, N_BACKENDS)

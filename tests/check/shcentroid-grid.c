@@ -123,8 +123,8 @@ check_found (Sh *sh)
   const GstStructure *s = gst_message_get_structure (message);
   gdouble pitch = 0, rotation = 1, x0 = 0;
   guint cells = 0, columns = 0, rows = 0, holes = 0, column = 0, row = 0;
-  GstImagingNdArray *npy;
-  gdouble *table;
+  g_autoptr (GstImagingNdArray) npy = NULL;
+  g_autofree gdouble *table = NULL;
 
   fail_unless_equals_string (gst_structure_get_string (s, "location"), sh->map);
   fail_unless_equals_string (gst_structure_get_string (s, "lattice"), "square");
@@ -148,8 +148,6 @@ check_found (Sh *sh)
   fail_unless (fabs (table[4] - FIRST_X) < 0.05 &&
                fabs (table[5] - FIRST_Y) < 0.05 &&
                fabs (table[0] + table[2] / 2 - 0.5 - table[4]) < 1e-9);
-  g_free (table);
-  gst_imaging_nd_array_free (npy);
 }
 
 static gint

@@ -266,10 +266,10 @@ CHECK_LOOP_TEST (
     test_a_storm_of_settings_leaves_the_stream_and_the_numbers_whole,
     N_BACKENDS)
 {
-  g_autoptr (GstBus) bus = gst_bus_new ();
+  g_autoptr (CheckBus) bus = gst_bus_new ();
   g_autoptr (GstElement) element = element_new (backends[__i__], bus);
   g_autoptr (CheckHarness) h = harness_new (element);
-  GBytes *before, *after;
+  g_autoptr (GBytes) before = NULL, after = NULL;
   GThread *threads[N_STORMS];
 
   g_bytes_unref (measure (h, 0));
@@ -294,9 +294,6 @@ CHECK_LOOP_TEST (
   fail_unless (
       g_bytes_equal (before, after), "the storm has left something behind");
   fail_unless_equals_int (check_count_messages (bus, GST_MESSAGE_ERROR), 0);
-  g_bytes_unref (before);
-  g_bytes_unref (after);
-  gst_element_set_bus (element, NULL);
 }
 
 /* --- two settings --- */
@@ -355,7 +352,7 @@ CHECK_LOOP_TEST (test_no_frame_is_of_two_settings, N_BACKENDS)
 CHECK_LOOP_TEST (
     test_a_capture_without_frames_is_a_warning_at_the_end, N_BACKENDS)
 {
-  g_autoptr (GstBus) bus = gst_bus_new ();
+  g_autoptr (CheckBus) bus = gst_bus_new ();
   g_autoptr (GstElement) element = element_new (backends[__i__], bus);
   g_autoptr (CheckHarness) h = harness_new (element);
   gboolean begun = FALSE;
@@ -369,17 +366,16 @@ CHECK_LOOP_TEST (
   g_signal_emit_by_name (element, "capture-dark", 0, NULL, &begun);
   fail_if (begun);
   check_warning (bus, LIBRARY, SETTINGS, "0 frames");
-  gst_element_set_bus (element, NULL);
 }
 
 /* A gain of 0 would make every variance infinite; radians need a focal length,
  * and wait for it. */
 CHECK_LOOP_TEST (test_what_cannot_be_is_not_taken, N_BACKENDS)
 {
-  g_autoptr (GstBus) bus = gst_bus_new ();
+  g_autoptr (CheckBus) bus = gst_bus_new ();
   g_autoptr (GstElement) element = element_new (backends[__i__], bus);
   g_autoptr (CheckHarness) h = harness_new (element);
-  GBytes *before = measure (h, 3), *after;
+  g_autoptr (GBytes) before = measure (h, 3), after = NULL;
 
   g_object_set (element, "gain", 0.0, NULL);
   after = measure (h, 3);
@@ -395,7 +391,4 @@ CHECK_LOOP_TEST (test_what_cannot_be_is_not_taken, N_BACKENDS)
   g_object_set (element, "pixel-size", 10.0, "focal-length", 5.0, NULL);
   after = measure (h, 3);
   fail_if (g_bytes_equal (before, after));
-  g_bytes_unref (before);
-  g_bytes_unref (after);
-  gst_element_set_bus (element, NULL);
 }

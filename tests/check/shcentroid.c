@@ -211,12 +211,10 @@ static Table
 read_text (GstBuffer *buffer)
 {
   Table t = {.values = g_array_new (FALSE, FALSE, sizeof (gdouble))};
-  GstMapInfo map;
   gchar *text, *p;
+  g_auto (CheckMap) map = check_map (buffer, GST_MAP_READ);
 
-  fail_unless (gst_buffer_map (buffer, &map, GST_MAP_READ));
   p = text = g_strndup ((gchar *) map.data, map.size);
-  gst_buffer_unmap (buffer, &map);
   fail_unless (g_str_has_suffix (text, "\n"), "half a line: %s", text);
   if (g_str_has_prefix (text, "frame,")) {
     p = strchr (text, '\n');
@@ -1205,7 +1203,7 @@ CHECK_LOOP_TEST (test_flags_go_with_any_fields, N_BACKENDS)
   } shapes[] = {{"all", "10:6:1:1,6:1:1:1", 60}, {"xy", "2:6:1:1,6:1:1:1", 12},
       {"slopes", "6:2:1:1,6:1:1:1", 12}};
   GstVideoInfo info = check_info ("GRAY8", 15, 8);
-  GstBuffer *in = one_spot (&info);
+  g_autoptr (GstBuffer) in = one_spot (&info);
 
   for (guint i = 0; i < G_N_ELEMENTS (shapes); i++) {
     g_auto (Sh) sh = sh_new (backends[__i__], SMALL);
@@ -1244,7 +1242,6 @@ CHECK_LOOP_TEST (test_flags_go_with_any_fields, N_BACKENDS)
     fail_unless_equals_string (
         gst_structure_get_string (s, "dimensions"), shapes[i].dimensions);
   }
-  gst_buffer_unref (in);
 }
 
 /* Columns 9 and 10 of a map that find-grid wrote. */

@@ -146,15 +146,6 @@ write_frame (Stream *s, guint n_lost)
 
 /* --- elements ------------------------------------------------------------- */
 
-static GstBus *
-watch (GstHarness *h)
-{
-  GstBus *bus = gst_bus_new ();
-
-  gst_element_set_bus (h->element, bus);
-  return bus;
-}
-
 /* The source is not started. */
 static GstHarness *
 make_source (const gchar *properties, const gchar *caps)
@@ -208,14 +199,13 @@ static void
 assert_refused (const gchar *properties, const gchar *part)
 {
   g_autoptr (CheckHarness) h = make_source (properties, NULL);
-  g_autoptr (GstBus) bus = watch (h);
+  g_autoptr (CheckBus) bus = check_watch (h->element);
   g_autofree gchar *text = NULL;
 
   fail_unless_equals_int (gst_element_set_state (h->element, GST_STATE_PLAYING),
       GST_STATE_CHANGE_FAILURE);
   text = wait_for (bus, GST_MESSAGE_ERROR);
   assert_has (text, part);
-  gst_element_set_bus (h->element, NULL);
 }
 
 static void
@@ -227,17 +217,6 @@ stop (GstHarness *h, GstBus *bus)
   gst_harness_teardown (h);
 }
 
-static guint64
-stat_of (GstHarness *h, const gchar *name)
-{
-  g_autoptr (GstStructure) stats = NULL;
-  guint64 value = 0;
-
-  g_object_get (h->element, "stats", &stats, NULL);
-  fail_unless (gst_structure_get_uint64 (stats, name, &value));
-  return value;
-}
-
 /* --- the source ----------------------------------------------------------- */
 
 CHECK_CASE ("shmim", check_make_folder, check_remove_folder)
@@ -246,7 +225,7 @@ CHECK_TEST (test_frames_arrive_as_video)
 {
   Stream s = make_stream ("a", GST_SHMIM_TYPE_U8, 2, 5, 3, 0, 0);
   GstHarness *h = make_source ("stream=a", "video/x-raw");
-  GstBus *bus = watch (h);
+  GstBus *bus = check_watch (h->element);
   g_autofree gchar *text = NULL;
 
   write_frame (&s, 0); /* before the start: not a new frame */
@@ -283,8 +262,8 @@ CHECK_TEST (test_frames_arrive_as_video)
   }
   text = wait_for (bus, GST_MESSAGE_WARNING);
   assert_has (text, "2 frames of stream \"a\" are missing before frame 5");
-  fail_unless_equals_uint64 (stat_of (h, "frames"), 2);
-  fail_unless_equals_uint64 (stat_of (h, "frames-missing"), 2);
+  fail_unless_equals_uint64 (check_stat (h->element, "frames"), 2);
+  fail_unless_equals_uint64 (check_stat (h->element, "frames-missing"), 2);
   stop (h, bus);
   fail_unless_equals_int (((gint32 *) (gpointer) (s.map + s.l.readers))[0], 0);
   unmap_stream (&s);
@@ -426,7 +405,7 @@ CHECK_TEST (test_a_stream_that_is_made_again_continues)
 {
   Stream s = make_stream ("a", GST_SHMIM_TYPE_U8, 2, 4, 3, 0, 0), t;
   GstHarness *h = make_source ("stream=a", "video/x-raw");
-  GstBus *bus = watch (h);
+  GstBus *bus = check_watch (h->element);
   g_autofree gchar *text = NULL;
   GstBuffer *buffer;
   GstCaps *caps;
@@ -470,7 +449,7 @@ CHECK_TEST (test_a_writer_that_has_ended)
   Stream s = make_stream ("a", GST_SHMIM_TYPE_U8, 2, 4, 3, 0, 0);
   g_autofree gchar *error = NULL, *warning = NULL, *idle = NULL;
   GstHarness *h = make_source ("stream=a timeout=20", "video/x-raw");
-  GstBus *bus = watch (h);
+  GstBus *bus = check_watch (h->element);
 
   play (h);
   idle = wait_for (bus, GST_MESSAGE_WARNING);
@@ -481,7 +460,7 @@ CHECK_TEST (test_a_writer_that_has_ended)
   stop (h, bus);
 
   h = make_source ("stream=a timeout=20 end-policy=eos", "video/x-raw");
-  bus = watch (h);
+  bus = check_watch (h->element);
   play (h);
   warning = wait_for (bus, GST_MESSAGE_WARNING);
   assert_has (warning, "has ended, and no frame came for 20 ms.");
@@ -501,7 +480,7 @@ CHECK_TEST (test_waiting_for_a_stream)
 {
   GstHarness *h =
       make_source ("stream=a timeout=20 end-policy=wait", "video/x-raw");
-  GstBus *bus = watch (h);
+  GstBus *bus = check_watch (h->element);
   g_autofree gchar *warning = NULL;
   GstBuffer *buffer;
   Stream s;
@@ -522,7 +501,7 @@ CHECK_TEST (test_a_stream_that_is_removed)
 {
   Stream s = make_stream ("a", GST_SHMIM_TYPE_U8, 2, 4, 3, 0, 0);
   GstHarness *h = make_source ("stream=a timeout=20", "video/x-raw");
-  GstBus *bus = watch (h);
+  GstBus *bus = check_watch (h->element);
   g_autofree gchar *error = NULL;
 
   play (h);
@@ -539,7 +518,7 @@ CHECK_TEST (test_a_file_that_is_cut)
   for (guint i = 0; i < 2; i++) {
     Stream s = make_stream ("a", GST_SHMIM_TYPE_U8, 2, 256, 256, 0, 0);
     GstHarness *h = make_source ("stream=a timeout=20", "video/x-raw");
-    GstBus *bus = watch (h);
+    GstBus *bus = check_watch (h->element);
     g_autofree gchar *error = NULL;
 
     play (h);
@@ -664,7 +643,7 @@ CHECK_TEST (test_a_peer_that_does_not_take_the_frames)
 {
   Stream s = make_stream ("a", GST_SHMIM_TYPE_F32, 1, 9, 0, 0, 0);
   GstHarness *h = make_source ("stream=a", "video/x-raw");
-  GstBus *bus = watch (h);
+  GstBus *bus = check_watch (h->element);
   g_autofree gchar *error = NULL;
 
   play (h);
@@ -785,7 +764,7 @@ assert_sink_refuses (
     const gchar *properties, const gchar *caps, gsize size, const gchar *part)
 {
   GstHarness *h = make_sink (properties, caps);
-  GstBus *bus = watch (h);
+  GstBus *bus = check_watch (h->element);
   g_autofree gchar *error = NULL;
 
   fail_unless (gst_harness_push (h, make_buffer (size, 1)) != GST_FLOW_OK);
@@ -818,7 +797,7 @@ CHECK_TEST (test_a_file_that_is_cut_while_it_is_written)
 {
   Stream s = make_stream ("dm", GST_SHMIM_TYPE_F32, 2, 12, 8, 0, 0);
   GstHarness *h = make_sink ("stream=dm", COMMANDS ("96"));
-  GstBus *bus = watch (h);
+  GstBus *bus = check_watch (h->element);
   g_autofree gchar *error = NULL;
   struct stat status;
 

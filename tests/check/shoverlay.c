@@ -284,9 +284,8 @@ CHECK_TEST (test_without_results_the_picture_passes_with_one_warning)
 {
   g_autoptr (CheckHarness) h = harness_new ("shoverlay name=o", "BGRx", "BGRx");
   GstVideoInfo info = check_info ("BGRx", WIDTH, HEIGHT);
-  g_autoptr (GstBus) bus = gst_bus_new ();
+  g_autoptr (CheckBus) bus = check_watch (h->element);
 
-  gst_element_set_bus (h->element, bus);
   for (guint k = 0; k < 3; k++) {
     g_autoptr (GstBuffer) in = check_noise (&info, k);
     g_autoptr (GstBuffer) out = draw (h, gst_buffer_ref (in));
@@ -296,7 +295,6 @@ CHECK_TEST (test_without_results_the_picture_passes_with_one_warning)
         fail_unless (pixel (out, WIDTH, x, y) == pixel (in, WIDTH, x, y));
   }
   fail_unless_equals_int (check_count_messages (bus, GST_MESSAGE_WARNING), 1);
-  gst_element_set_bus (h->element, NULL);
 }
 
 /* Whatever a stranger writes into the meta is drawn or left alone. */

@@ -114,11 +114,10 @@ CHECK_TEST (test_another_matrix_counts_from_the_next_frame)
   g_autoptr (CheckHarness) h = harness_new ("gain=1", SLOPES);
   g_autofree gchar *one = check_path_of ("one.npy");
   g_autofree gchar *wrong = check_path_of ("three-cells.npy");
-  g_autoptr (GstBus) bus = gst_bus_new ();
+  g_autoptr (CheckBus) bus = check_watch (h->element);
   GstBuffer *out;
-  GstCaps *caps;
+  g_autoptr (GstCaps) caps = NULL;
 
-  gst_element_set_bus (h->element, bus);
   fail_unless_equals_float (step (h, -2), 2);
   g_object_set (h->element, "matrix-location", wrong, NULL);
   fail_unless_equals_float (step (h, -2), 4);
@@ -132,8 +131,6 @@ CHECK_TEST (test_another_matrix_counts_from_the_next_frame)
   fail_unless_equals_string (
       gst_structure_get_string (gst_caps_get_structure (caps, 0), "dimensions"),
       "1:1:1:1");
-  gst_caps_unref (caps);
-  gst_element_set_bus (h->element, NULL);
 }
 
 static GstBuffer *
@@ -152,7 +149,7 @@ CHECK_TEST (test_light_that_goes_and_comes_back_is_told)
 {
   g_autoptr (CheckHarness) h =
       harness_new ("gain=1 min-valid=0.5", SLOPES_AND_FLAGS);
-  g_autoptr (GstBus) bus = gst_bus_new ();
+  g_autoptr (CheckBus) bus = gst_bus_new ();
   const guint8 flags[] = {0, 1, 1, 0};
   const gfloat expected[] = {1, 1, 1, 2};
 
@@ -176,7 +173,6 @@ CHECK_TEST (test_light_that_goes_and_comes_back_is_told)
     fail_unless (low_light == (i == 0));
   }
   fail_unless (gst_bus_have_pending (bus) == FALSE);
-  gst_element_set_bus (h->element, NULL);
 }
 
 CHECK_TEST (test_a_missing_frame_makes_no_larger_step)
@@ -276,7 +272,7 @@ CHECK_TEST (test_commands_are_split_over_mirrors)
       "appsink name=text",
       check_folder (), check_folder (), check_folder ());
   const gfloat slopes[] = {-1, -1, -3, -3}, tip[] = {4}, swapped[] = {6, 1, 0};
-  GstElement *pipeline = play_slopes (launch, slopes);
+  g_autoptr (CheckPipeline) pipeline = play_slopes (launch, slopes);
   g_autoptr (GstSample) text = NULL;
   gchar line[64] = {0};
 
@@ -285,7 +281,6 @@ CHECK_TEST (test_commands_are_split_over_mirrors)
   text = pull (pipeline, "text");
   gst_buffer_extract (gst_sample_get_buffer (text), 0, line, sizeof (line) - 1);
   fail_unless (g_str_has_prefix (line, "frame,pts,coefficient"), "%s", line);
-  check_stop (pipeline);
 }
 
 CHECK_TEST (test_a_mirror_needs_a_matrix)
@@ -295,11 +290,10 @@ CHECK_TEST (test_a_mirror_needs_a_matrix)
       "rc.mirror_1 ! fakesink",
       check_folder ());
   const gfloat slopes[4] = {0};
-  GstElement *pipeline = play_slopes (launch, slopes);
+  g_autoptr (CheckPipeline) pipeline = play_slopes (launch, slopes);
   g_autoptr (GstBus) bus = gst_element_get_bus (pipeline);
 
   check_error (bus, LIBRARY, SETTINGS, "mirror-1-location");
-  check_stop (pipeline);
 }
 
 /* Two lenslets side by side: Southwell's wavefront between their middles is the
@@ -318,7 +312,7 @@ CHECK_LOOP_TEST (test_a_wavefront_is_in_nm, 3)
       "wavefront-scale=100 wavefront-columns=2 rc.wavefront ! %s ! queue ! "
       "appsink name=a",
       check_folder (), cases[__i__].caps);
-  GstElement *pipeline = play_slopes (launch, slopes);
+  g_autoptr (CheckPipeline) pipeline = play_slopes (launch, slopes);
   g_autoptr (GstSample) sample = pull (pipeline, "a");
   GstBuffer *buffer = gst_sample_get_buffer (sample);
   GstCustomMeta *meta =
@@ -352,7 +346,6 @@ CHECK_LOOP_TEST (test_a_wavefront_is_in_nm, 3)
         ABS (found + 25) < 1e-5 && ABS (offset + scale * 65535 - 25) < 1e-5,
         "from %g", found);
   }
-  check_stop (pipeline);
 }
 
 /* A mirror and a sensor that answer in the next frame. Returns: the state that
@@ -404,11 +397,10 @@ CHECK_LOOP_TEST (test_a_mirror_is_calibrated, G_N_ELEMENTS (calibrations))
   g_autoptr (GstElement) element = gst_parse_launch (launch, NULL);
   g_autoptr (CheckHarness) h =
       gst_harness_new_with_element (element, "sink", "src");
-  g_autoptr (GstBus) bus = gst_bus_new ();
+  g_autoptr (CheckBus) bus = check_watch (element);
   gboolean ok, is_done = g_str_equal (expected_state, "done");
   g_autoptr (GstImagingNdArray) array = NULL;
 
-  gst_element_set_bus (element, bus);
   gst_harness_set_src_caps_str (h, SLOPES);
   g_signal_emit_by_name (element, "calibrate", path, &ok);
   fail_unless (ok);
@@ -427,21 +419,18 @@ CHECK_LOOP_TEST (test_a_mirror_is_calibrated, G_N_ELEMENTS (calibrations))
       fail_unless (
           ABS (((const gfloat *) array->data)[i] - expected[i]) < 1e-4);
   }
-  gst_element_set_bus (element, NULL);
 }
 
 CHECK_TEST (test_pokes_stay_within_the_limits)
 {
   g_autoptr (CheckHarness) h = harness_new ("maximum=0.05", SLOPES);
-  g_autoptr (GstBus) bus = gst_bus_new ();
+  g_autoptr (CheckBus) bus = check_watch (h->element);
   g_autofree gchar *state = NULL;
   gboolean ok;
 
-  gst_element_set_bus (h->element, bus);
   g_signal_emit_by_name (h->element, "calibrate", NULL, &ok);
   state = calibrate (h, bus, 1, 1);
   fail_unless_equals_string (state, "failed");
-  gst_element_set_bus (h->element, NULL);
 }
 
 static const struct {
@@ -489,15 +478,9 @@ CHECK_LOOP_TEST (test_what_is_wrong_is_said, G_N_ELEMENTS (wrong))
       "fakesrc num-buffers=1 sizetype=fixed sizemax=16 filltype=zero ! "
       "capsfilter caps=\"%s\" ! shreconstruct %s ! fakesink",
       wrong[__i__].source, wrong[__i__].settings);
-  GstElement *pipeline = check_launch (launch);
+  g_autoptr (CheckPipeline) pipeline = check_launch (launch);
   g_autoptr (GstBus) bus = gst_element_get_bus (pipeline);
-  g_autoptr (GstMessage) message = NULL;
-  g_autoptr (GError) error = NULL;
 
   gst_element_set_state (pipeline, GST_STATE_PLAYING);
-  message = check_message (bus, GST_MESSAGE_ERROR);
-  gst_message_parse_error (message, &error, NULL);
-  fail_unless (strstr (error->message, wrong[__i__].words) != NULL, "%s",
-      error->message);
-  check_stop (pipeline);
+  check_says (bus, GST_MESSAGE_ERROR, wrong[__i__].words);
 }

@@ -229,10 +229,9 @@ count_lines (GstHarness *h)
 CHECK_TEST (test_another_image_may_follow_but_not_cut_in)
 {
   g_autoptr (CheckHarness) h = gst_harness_new ("slcresample");
-  g_autoptr (GstBus) bus = gst_bus_new ();
+  g_autoptr (CheckBus) bus = check_watch (h->element);
   GstCaps *caps = gst_caps_from_string (twelve);
 
-  gst_element_set_bus (h->element, bus);
   gst_harness_set_src_caps_str (h, twelve);
   gst_harness_push (h, lines_of (12));
   fail_unless_equals_int (count_lines (h), 12);
@@ -247,7 +246,6 @@ CHECK_TEST (test_another_image_may_follow_but_not_cut_in)
   gst_harness_push (h, lines_of (5));
   gst_harness_set_src_caps_str (h, twelve);
   check_error (bus, STREAM, FAILED, "The image ended after 5 of 13 lines");
-  gst_element_set_bus (h->element, NULL);
 }
 
 /* Zeros are written then. */
@@ -328,7 +326,7 @@ size_again (GstElement *pipeline)
  * not, and stops nothing. */
 CHECK_TEST (test_settings_count_for_the_next_image)
 {
-  GstElement *pipeline = check_launch (
+  g_autoptr (CheckPipeline) pipeline = check_launch (
       "slcsrc location=$/sec.PRM ! slcresample name=r width=80 height=90 ! "
       "appsink name=out sync=false");
   g_autoptr (GstElement) element =
@@ -353,7 +351,6 @@ CHECK_TEST (test_settings_count_for_the_next_image)
   fail_unless_equals_int (size_again (pipeline), 60 * 90 * 4);
   fail_unless_equals_int (
       check_count_messages (bus, GST_MESSAGE_WARNING | GST_MESSAGE_ERROR), 0);
-  check_stop (pipeline);
 }
 
 /* Caps that are refused come again with each buffer and each negotiation. */
@@ -394,9 +391,9 @@ CHECK_TEST (test_no_segment_follows_refused_caps)
       gst_element_factory_make_full ("slcresample", "taps", 5u, NULL);
   g_autoptr (CheckHarness) h =
       gst_harness_new_with_element (element, "sink", "src");
-  g_autoptr (GstBus) bus = gst_bus_new ();
+  g_autoptr (CheckBus) bus = gst_bus_new ();
   GstSegment segment;
-  GstCaps *caps = gst_caps_from_string (
+  g_autoptr (GstCaps) caps = gst_caps_from_string (
       "application/x-slc, format=ci16, width=97, height=301");
   GstEvent *event;
 
@@ -414,8 +411,6 @@ CHECK_TEST (test_no_segment_follows_refused_caps)
   }
   fail_unless (
       gst_pad_get_sticky_event (h->sinkpad, GST_EVENT_SEGMENT, 0) == NULL);
-  gst_caps_unref (caps);
-  gst_element_set_bus (element, NULL);
 }
 
 CHECK_TEST (test_what_is_wrong_is_said)
@@ -452,15 +447,13 @@ CHECK_TEST (test_what_is_wrong_is_said)
   check_push (
       h, gst_buffer_new_allocate (NULL, 97 * 4 * 302, NULL), GST_FLOW_ERROR);
   {
-    g_autoptr (GstBus) bus = gst_bus_new ();
+    g_autoptr (CheckBus) bus = check_watch (h->element);
 
-    gst_element_set_bus (h->element, bus);
     check_push (h,
         gst_buffer_new_wrapped (g_malloc0 (97 * 4 * 10), 97 * 4 * 10),
         GST_FLOW_OK);
     gst_harness_push_event (h, gst_event_new_eos ());
     check_message_says (check_message (bus, GST_MESSAGE_ERROR), stream,
         GST_STREAM_ERROR_FAILED, "ended after 10 of 301 lines");
-    gst_element_set_bus (h->element, NULL);
   }
 }

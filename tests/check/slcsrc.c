@@ -429,7 +429,7 @@ CHECK_TEST (test_lines_are_read_into_a_few_buffers_of_the_memory_offered)
 
 CHECK_TEST (test_progress_is_told_ten_times)
 {
-  GstElement *pipeline =
+  g_autoptr (CheckPipeline) pipeline =
       launch ("a.slc", "width=53 format=ci16 lines-per-buffer=1", "fakesink");
   g_autoptr (GstBus) bus = gst_element_get_bus (pipeline);
   guint64 last = 0, lines, of;
@@ -448,7 +448,6 @@ CHECK_TEST (test_progress_is_told_ten_times)
     n++;
   }
   fail_unless_equals_uint64 (last, HEIGHT);
-  check_stop (pipeline);
 }
 
 CHECK_TEST (test_doppler_and_alignment_are_those_of_the_prm)

@@ -123,7 +123,7 @@ CHECK_TEST (test_a_lamp_taken_twice_is_said)
 
   for (guint n = 3; n <= 4; n++) {
     g_autoptr (CheckHarness) h = harness_new ("", path);
-    g_autoptr (GstBus) bus = gst_bus_new ();
+    g_autoptr (CheckBus) bus = gst_bus_new ();
     g_autoptr (GstElement) element =
         gst_harness_find_element (h, "spherelights");
 
@@ -138,7 +138,6 @@ CHECK_TEST (test_a_lamp_taken_twice_is_said)
           "Pictures 1 and 3, counted from 0, have the highlight at the same");
     fail_unless_equals_int (check_count_messages (bus, GST_MESSAGE_WARNING), 0);
     g_remove (path);
-    gst_element_set_bus (element, NULL);
   }
 }
 
@@ -168,22 +167,13 @@ assert_refused (const gchar *properties, const gchar *path, gint dx,
 {
   g_autoptr (CheckHarness) h = harness_new (properties, path);
   g_autoptr (GstElement) element = gst_harness_find_element (h, "spherelights");
-  g_autoptr (GstBus) bus = gst_bus_new ();
-  GstMessage *message;
-  GError *error;
+  g_autoptr (CheckBus) bus = check_watch (element);
 
-  gst_element_set_bus (element, bus);
   set_caps (h, "GRAY8");
   check_push (
       h, sphere ("GRAY8", dx, 0), at_once ? GST_FLOW_ERROR : GST_FLOW_OK);
   gst_harness_push_event (h, gst_event_new_eos ());
-  message = check_message (bus, GST_MESSAGE_ERROR);
-  gst_message_parse_error (message, &error, NULL);
-  fail_unless (
-      strstr (error->message, words) != NULL, "it says: %s", error->message);
-  g_error_free (error);
-  gst_message_unref (message);
-  gst_element_set_bus (element, NULL);
+  check_says (bus, GST_MESSAGE_ERROR, words);
 }
 
 CHECK_TEST (test_what_cannot_be_is_an_error)

@@ -568,7 +568,7 @@ CHECK_TEST (test_a_probe_may_release_the_pad)
 CHECK_TEST (test_text_starts_and_stops_at_any_time)
 {
   for (guint i = 0; i < 100; i++) {
-    GstElement *pipeline = check_launch (
+    g_autoptr (CheckPipeline) pipeline = check_launch (
         "videotestsrc ! video/x-raw,format=GRAY8,width=80,height=80 ! " SPOTS
         " name=s ! queue ! fakesink s.results ! text/csv ! queue ! fakesink");
 
@@ -580,6 +580,5 @@ CHECK_TEST (test_text_starts_and_stops_at_any_time)
       gst_element_set_state (pipeline, GST_STATE_READY);
       gst_element_set_state (pipeline, GST_STATE_PLAYING);
     }
-    check_stop (pipeline);
   }
 }
