@@ -13,6 +13,13 @@
 
 G_BEGIN_DECLS
 
+/* What both elements have; the source adds the framerate of tensors. */
+#define GST_SHMIM_CAPS \
+  GST_VIDEO_CAPS_MAKE ("{ GRAY8, GRAY16_LE }") \
+  "; other/tensors, format = (string) static, num_tensors = (int) 1, " \
+  "types = (string) { uint8, int8, uint16, int16, uint32, int32, " \
+  "uint64, int64, float16, float32, float64 }"
+
 typedef struct {
   gchar *name, *path; /* of the stream, of its file */
   gint fd;

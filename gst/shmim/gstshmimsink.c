@@ -95,13 +95,8 @@ struct _GstShmimSink {
   GstShmim *shmim; /* NULL before the first caps */
 };
 
-static GstStaticPadTemplate sink_template = GST_STATIC_PAD_TEMPLATE ("sink",
-    GST_PAD_SINK, GST_PAD_ALWAYS,
-    GST_STATIC_CAPS (GST_VIDEO_CAPS_MAKE (
-        "{ GRAY8, GRAY16_LE }") "; "
-                                "other/tensors, format = (string) static, num_tensors = (int) 1, "
-                                "types = (string) { uint8, int8, uint16, int16, uint32, int32, "
-                                "uint64, int64, float16, float32, float64 }"));
+static GstStaticPadTemplate sink_template = GST_STATIC_PAD_TEMPLATE (
+    "sink", GST_PAD_SINK, GST_PAD_ALWAYS, GST_STATIC_CAPS (GST_SHMIM_CAPS));
 
 G_DEFINE_FINAL_TYPE_WITH_CODE (GstShmimSink, gst_shmim_sink, GST_TYPE_BASE_SINK,
     GST_DEBUG_CATEGORY_INIT (

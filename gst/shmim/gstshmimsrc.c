@@ -116,14 +116,9 @@ struct _GstShmimSrc {
   GError *loss; /* why there is no stream */
 };
 
-static GstStaticPadTemplate src_template = GST_STATIC_PAD_TEMPLATE ("src",
-    GST_PAD_SRC, GST_PAD_ALWAYS,
-    GST_STATIC_CAPS (GST_VIDEO_CAPS_MAKE (
-        "{ GRAY8, GRAY16_LE }") "; "
-                                "other/tensors, format = (string) static, num_tensors = (int) 1, "
-                                "types = (string) { uint8, int8, uint16, int16, uint32, int32, "
-                                "uint64, int64, float16, float32, float64 }, "
-                                "framerate = (fraction) [ 0, max ]"));
+static GstStaticPadTemplate src_template =
+    GST_STATIC_PAD_TEMPLATE ("src", GST_PAD_SRC, GST_PAD_ALWAYS,
+        GST_STATIC_CAPS (GST_SHMIM_CAPS ", framerate = (fraction) [ 0, max ]"));
 
 enum { PROP_STATS = GST_IMAGING_SETTINGS_FIRST_FREE_ID };
 

@@ -43,8 +43,7 @@ check_cuda (cudaError_t result, const char *call)
     bench_fail ("%s: %s", call, cudaGetErrorString (result));
 }
 
-/* ------------------------------------------------------------------------
- * Buffers. */
+/* --- buffers -------------------------------------------------------------- */
 
 static BenchRing
 device_ring_new (size_t size, size_t total)
@@ -108,8 +107,7 @@ make_image (uint32_t width, uint32_t height, uint32_t channels, ImkType type,
   return image;
 }
 
-/* ------------------------------------------------------------------------
- * Times on the device. */
+/* --- times on the device -------------------------------------------------- */
 
 /* Returns: microseconds between the events */
 static double
@@ -212,8 +210,7 @@ device_case (const char *name, const BenchEntry *entries, uint32_t n_entries,
   free (samples);
 }
 
-/* ------------------------------------------------------------------------
- * Times on the host. */
+/* --- times on the host ---------------------------------------------------- */
 
 static double
 time_latency (const BenchEntry *e, uint32_t turn)
@@ -255,8 +252,7 @@ n_latencies (void)
   return bench_is_quick () ? N_LATENCIES / 10 : N_LATENCIES;
 }
 
-/* ------------------------------------------------------------------------
- * Floors. */
+/* --- floors --------------------------------------------------------------- */
 
 static __global__ void
 do_nothing (void)
@@ -380,8 +376,7 @@ npp_open (void)
       cudaMemcpy (npp.kernel, kernel, sizeof (kernel), cudaMemcpyHostToDevice));
 }
 
-/* ------------------------------------------------------------------------
- * lapsharpen, from device memory to device memory. */
+/* --- lapsharpen, from device memory to device memory ---------------------- */
 
 typedef struct SharpenCase {
   const char *name;
@@ -638,8 +633,7 @@ run_sharpen (const SharpenCase *c)
   bench_ring_free (&frame);
 }
 
-/* ------------------------------------------------------------------------
- * shcentroid. */
+/* --- shcentroid ----------------------------------------------------------- */
 
 typedef struct Centroids {
   ImkShcentroidConfig config;
@@ -1072,8 +1066,7 @@ run_grid (uint32_t roi, uint32_t pitch)
   centroids_close (&c);
 }
 
-/* ------------------------------------------------------------------------
- * What the machine can do. */
+/* --- what the machine can do ---------------------------------------------- */
 
 typedef struct Copy {
   uint8_t *to, *from;
@@ -1108,8 +1101,7 @@ run_copies (void)
   CUDA (cudaFree (device));
 }
 
-/* ------------------------------------------------------------------------
- * The table. */
+/* --- the table ------------------------------------------------------------ */
 
 static double
 median_of (const char *name, const char *suffix, const char *who)

@@ -43,8 +43,7 @@ image_of (void *data, uint32_t width, uint32_t height, ImkType type)
       IMK_LOCATION_HOST};
 }
 
-/* ------------------------------------------------------------------------
- * Ours on the CPU. */
+/* --- ours on the CPU ------------------------------------------------------ */
 
 typedef struct Ours {
   ImkOctbscan *kernel;
@@ -287,8 +286,7 @@ cpu_case (uint32_t width, uint32_t upsample, uint32_t scale,
   ours_close (&matrix);
 }
 
-/* ------------------------------------------------------------------------
- * The GPU. A slot is a stream with an object and its memory. */
+/* --- the GPU. A slot is a stream with an object and its memory ------------ */
 
 typedef struct Slot {
   ImkOctbscan *kernel;

@@ -238,8 +238,7 @@ link_case (const gchar *name, guint scale, gboolean both, guint n_devices)
   g_free (links);
 }
 
-/* --- the data set ----------------------------------------------------------
- */
+/* --- the data set --------------------------------------------------------- */
 
 static void
 wait_for (OctStream *s, guint64 n)
@@ -337,8 +336,7 @@ count_devices (void)
 }
 
 #ifdef HAVE_CUDA
-/* --- the peer --------------------------------------------------------------
- */
+/* --- the peer ------------------------------------------------------------- */
 
 static void
 thesis_case (guint scale, gboolean both)

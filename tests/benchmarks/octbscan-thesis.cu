@@ -185,8 +185,7 @@ normalise (const float *v, size_t n, const unsigned *ends, uint8_t *out)
   *(uchar4 *) (out + i) = four;
 }
 
-/* ------------------------------------------------------------------------
- * A batch. */
+/* --- a batch -------------------------------------------------------------- */
 
 template <typename T>
 static void
@@ -450,8 +449,7 @@ bytes_of (const Batch *b, int step)
   return a_line * s.lines;
 }
 
-/* ------------------------------------------------------------------------
- * What is asked for. */
+/* --- what is asked for ---------------------------------------------------- */
 
 static double
 now (void)

@@ -25,8 +25,7 @@ check_cuda (cudaError_t result, const char *call)
     bench_fail ("%s: %s", call, cudaGetErrorString (result));
 }
 
-/* ------------------------------------------------------------------------
- * Pictures. */
+/* --- pictures ------------------------------------------------------------- */
 
 static __device__ float3
 unit (float x, float y, float z)
@@ -90,8 +89,7 @@ fill_pictures (uint8_t *pinned, uint32_t width, uint32_t height,
   CUDA (cudaFree (device));
 }
 
-/* ------------------------------------------------------------------------
- * Sets. */
+/* --- sets ----------------------------------------------------------------- */
 
 struct Case {
   uint32_t width, height;
@@ -418,8 +416,7 @@ bench_few (uint8_t *pinned, uint32_t width, uint32_t height)
   CUDA (cudaFree (device));
 }
 
-/* ------------------------------------------------------------------------
- * Devices that share the rows. */
+/* --- devices that share the rows ------------------------------------------ */
 
 enum { GATES = 8, MAX_DEVICES = 16 };
 

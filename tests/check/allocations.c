@@ -145,21 +145,18 @@ add_the_same (GstPad *pad, GstPadProbeInfo *info, gpointer data)
 static gdouble
 play_identity (const Case *c, GstBuffer *frame, GstBuffer *made)
 {
-  GstHarness *h = harness_new ("identity", c);
-  GstPad *src = gst_element_get_static_pad (h->element, "src");
+  g_autoptr (CheckHarness) h = harness_new ("identity", c);
+  g_autoptr (GstPad) src = gst_element_get_static_pad (h->element, "src");
   gdouble each;
 
   if (!src) {
-    GstElement *identity =
+    g_autoptr (GstElement) identity =
         gst_bin_get_by_name (GST_BIN (h->element), "identity0");
 
     src = gst_element_get_static_pad (identity, "src");
-    gst_object_unref (identity);
   }
   gst_pad_add_probe (src, GST_PAD_PROBE_TYPE_BUFFER, add_the_same, made, NULL);
   each = play (h, frame, NULL);
-  gst_object_unref (src);
-  gst_harness_teardown (h);
   return each;
 }
 
@@ -168,8 +165,8 @@ CHECK_LOOP_TEST (
 {
   const Case *c = &cases[__i__];
   GstVideoInfo info = check_info (c->format, c->width, c->height);
-  GstBuffer *frame = check_noise (&info, 1), *made = NULL;
-  GstHarness *h = harness_new (c->line, c);
+  g_autoptr (GstBuffer) frame = check_noise (&info, 1), made = NULL;
+  g_autoptr (CheckHarness) h = harness_new (c->line, c);
   gdouble ours = play (h, frame, &made), theirs;
 
   fail_unless (made != NULL, "%s gives nothing", c->line);
@@ -177,7 +174,4 @@ CHECK_LOOP_TEST (
   fail_unless (ours <= theirs,
       "%s: %.2f allocations a frame, identity with the same metadata %.2f",
       c->line, ours, theirs);
-  gst_buffer_unref (made);
-  gst_buffer_unref (frame);
-  gst_harness_teardown (h);
 }

@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /* The elements aopay and aodepay: the datagram as its header declares it, what
  * is lost, mixed up, doubled or invalid between them, and loopback. */
-#include <gst/check/gstcheck.h>
-#include <gst/check/gstharness.h>
 
 #include <arpa/inet.h>
 #include <string.h>
@@ -46,7 +44,7 @@ make_message (gsize size, guint n)
 static void
 assert_message (GstBuffer *buffer, gsize size, guint n)
 {
-  GstBuffer *expected = make_message (size, n);
+  g_autoptr (GstBuffer) expected = make_message (size, n);
   GstMapInfo map;
 
   fail_unless (buffer != NULL, "message %u did not come", n);
@@ -55,23 +53,17 @@ assert_message (GstBuffer *buffer, gsize size, guint n)
   fail_unless (gst_buffer_memcmp (buffer, 0, map.data, map.size) == 0,
       "message %u has other bytes", n);
   gst_buffer_unmap (expected, &map);
-  gst_buffer_unref (expected);
 }
 
 static void
 assert_stat (GstHarness *h, const gchar *name, guint64 expected)
 {
-  GstElement *element = gst_harness_find_element (h, "aodepay");
-  GstStructure *stats;
-  guint64 value = 0;
+  g_autoptr (GstElement) element = gst_harness_find_element (h, "aodepay");
+  guint64 value = check_stat (element, name);
 
-  g_object_get (element, "stats", &stats, NULL);
-  fail_unless (gst_structure_get_uint64 (stats, name, &value), "no %s", name);
   fail_unless (value == expected,
       "%s is %" G_GUINT64_FORMAT ", and not %" G_GUINT64_FORMAT, name, value,
       expected);
-  gst_structure_free (stats);
-  gst_object_unref (element);
 }
 
 /* Returns: all datagrams of messages 0 to @n - 1, of @size bytes */
@@ -132,11 +124,11 @@ get_number (const guint8 *data, gsize place, gsize size)
 }
 
 /* By the places of bytes, as a program in another language reads them. */
-GST_START_TEST (test_a_datagram_is_as_declared)
+CHECK_TEST (test_a_datagram_is_as_declared)
 {
-  GstHarness *h = make_pay ("", "5:1:1:1");
-  GstCaps *clock = gst_caps_new_empty_simple ("timestamp/x-unix");
-  GstStructure *modes = gst_structure_new ("rc", "id", G_TYPE_STRING,
+  g_autoptr (CheckHarness) h = make_pay ("", "5:1:1:1");
+  g_autoptr (GstCaps) clock = gst_caps_new_empty_simple ("timestamp/x-unix");
+  g_autoptr (GstStructure) modes = gst_structure_new ("rc", "id", G_TYPE_STRING,
       "ao-modes-v1", "closed", G_TYPE_BOOLEAN, TRUE, "low-light",
       G_TYPE_BOOLEAN, TRUE, "calibrating", G_TYPE_BOOLEAN, FALSE, NULL);
 
@@ -180,16 +172,13 @@ GST_START_TEST (test_a_datagram_is_as_declared)
     gst_buffer_unmap (out, &map);
     gst_buffer_unref (out);
   }
-  gst_structure_free (modes);
-  gst_caps_unref (clock);
-  gst_harness_teardown (h);
 }
-GST_END_TEST
 
 /* Slopes of 3 cells and their flags. */
-GST_START_TEST (test_slopes_and_flags_return)
+CHECK_TEST (test_slopes_and_flags_return)
 {
-  GstHarness *pay = make_pay ("", "3:2:1:1,3:1:1:1"), *depay = make_depay ();
+  g_autoptr (CheckHarness) pay = make_pay ("", "3:2:1:1,3:1:1:1"),
+                           depay = make_depay ();
   GstBuffer **all = make_datagrams (pay, 27, 2, 1), *out = NULL;
   const GstStructure *s;
   GstCaps *caps;
@@ -215,13 +204,10 @@ GST_START_TEST (test_slopes_and_flags_return)
   gst_caps_unref (caps);
   gst_buffer_unref (out);
   free_datagrams (all, 2);
-  gst_harness_teardown (pay);
-  gst_harness_teardown (depay);
 }
-GST_END_TEST
 
 /* 4000 bytes in parts of 1000: in order, backwards, and two messages mixed. */
-GST_START_TEST (test_parts_are_joined)
+CHECK_TEST (test_parts_are_joined)
 {
   static const guint orders[][8] = {
       {0, 1, 2, 3, 4, 5, 6, 7},
@@ -230,8 +216,8 @@ GST_START_TEST (test_parts_are_joined)
   };
 
   for (guint i = 0; i < G_N_ELEMENTS (orders); i++) {
-    GstHarness *pay = make_pay ("mtu=1088", "1000:1:1:1");
-    GstHarness *depay = make_depay ();
+    g_autoptr (CheckHarness) pay = make_pay ("mtu=1088", "1000:1:1:1");
+    g_autoptr (CheckHarness) depay = make_depay ();
     GstBuffer **all = make_datagrams (pay, 4000, 2, 4), *out;
     guint n = 0;
 
@@ -249,14 +235,11 @@ GST_START_TEST (test_parts_are_joined)
     assert_stat (depay, "datagrams", 8);
     assert_stat (depay, "reordered", i == 0 ? 0 : i == 1 ? 6 : 3);
     free_datagrams (all, 8);
-    gst_harness_teardown (pay);
-    gst_harness_teardown (depay);
   }
 }
-GST_END_TEST
 
 /* Datagram 5 of message 1 is lost, 8 comes twice, 14 before 13. */
-GST_START_TEST (test_what_is_lost_is_counted)
+CHECK_TEST (test_what_is_lost_is_counted)
 {
   static const guint order[] = {
       0, 1, 2, 3, 4, 6, 7, 8, 8, 9, 10, 11, 12, 14, 13, 15};
@@ -293,14 +276,14 @@ GST_START_TEST (test_what_is_lost_is_counted)
   gst_harness_teardown (pay);
   gst_harness_teardown (depay);
 }
-GST_END_TEST
 
 /* Another start of the sender counts anew; stray datagrams of the one before
  * are not taken for a third start. */
-GST_START_TEST (test_a_sender_that_starts_again)
+CHECK_TEST (test_a_sender_that_starts_again)
 {
-  GstHarness *one = make_pay ("", "4:1:1:1"), *two = make_pay ("", "6:1:1:1");
-  GstHarness *depay = make_depay ();
+  g_autoptr (CheckHarness) one = make_pay ("", "4:1:1:1"),
+                           two = make_pay ("", "6:1:1:1");
+  g_autoptr (CheckHarness) depay = make_depay ();
   GstBuffer **first = make_datagrams (one, 16, 9, 1), *out;
   GstBuffer **second = make_datagrams (two, 24, 3, 1);
 
@@ -322,17 +305,14 @@ GST_START_TEST (test_a_sender_that_starts_again)
   assert_stat (depay, "late", 3);
   free_datagrams (first, 9);
   free_datagrams (second, 3);
-  gst_harness_teardown (one);
-  gst_harness_teardown (two);
-  gst_harness_teardown (depay);
 }
-GST_END_TEST
 
 /* Every byte of the header, changed, and every length: no crash, and no
  * message of other bytes from what contradicts itself. */
-GST_START_TEST (test_what_is_no_datagram_is_dropped)
+CHECK_TEST (test_what_is_no_datagram_is_dropped)
 {
-  GstHarness *pay = make_pay ("mtu=256", "60:1:1:1"), *depay = make_depay ();
+  g_autoptr (CheckHarness) pay = make_pay ("mtu=256", "60:1:1:1"),
+                           depay = make_depay ();
   GstBuffer **all = make_datagrams (pay, 240, 1, 2), *out;
   const guint64 size = gst_buffer_get_size (all[0]);
   guint64 n_invalid = 0;
@@ -365,19 +345,15 @@ GST_START_TEST (test_what_is_no_datagram_is_dropped)
   assert_message (out, 240, 0);
   gst_buffer_unref (out);
   free_datagrams (all, 2);
-  gst_harness_teardown (pay);
-  gst_harness_teardown (depay);
 }
-GST_END_TEST
 
-GST_START_TEST (test_messages_that_are_too_large_are_refused)
+CHECK_TEST (test_messages_that_are_too_large_are_refused)
 {
-  GstHarness *h = make_pay ("mtu=256", "10000000:1:1:1");
-  GstBus *bus = gst_bus_new ();
-  GstMessage *message;
+  g_autoptr (CheckHarness) h = make_pay ("mtu=256", "10000000:1:1:1");
+  g_autoptr (CheckBus) bus = check_watch (h->element);
+  g_autoptr (GstMessage) message = NULL;
   g_autoptr (GError) error = NULL;
 
-  gst_element_set_bus (h->element, bus);
   fail_unless_equals_int (
       gst_harness_push (h, gst_buffer_new_allocate (NULL, 40000000, NULL)),
       GST_FLOW_ERROR);
@@ -386,12 +362,7 @@ GST_START_TEST (test_messages_that_are_too_large_are_refused)
   gst_message_parse_error (message, &error, NULL);
   fail_unless (strstr (error->message, "Set a larger mtu.") != NULL, "%s",
       error->message);
-  gst_message_unref (message);
-  gst_element_set_bus (h->element, NULL);
-  gst_object_unref (bus);
-  gst_harness_teardown (h);
 }
-GST_END_TEST
 
 /* --- loopback ------------------------------------------------------------- */
 
@@ -416,7 +387,7 @@ make_socket (struct sockaddr_in *address)
 /* udpsink and udpsrc, and between them a network that drops each datagram whose
  * number is 5 modulo 8: of each message of four the second, every other time.
  */
-GST_START_TEST (test_loopback_with_loss)
+CHECK_TEST (test_loopback_with_loss)
 {
   struct sockaddr_in address, target;
   const gint fd = make_socket (&address);
@@ -451,10 +422,9 @@ GST_START_TEST (test_loopback_with_loss)
             size);
     }
     if (n % 2 == 0) {
-      GstBuffer *message = gst_harness_pull (in);
+      g_autoptr (GstBuffer) message = gst_harness_pull (in);
 
       assert_message (message, 4000, n);
-      gst_buffer_unref (message);
     }
   }
   assert_stat (in, "messages", 10);
@@ -465,24 +435,3 @@ GST_START_TEST (test_loopback_with_loss)
   gst_harness_teardown (in);
   close (fd);
 }
-GST_END_TEST
-
-static Suite *
-aopay_suite (void)
-{
-  Suite *suite = suite_create ("aopay");
-  TCase *tcase = tcase_create ("datagrams");
-
-  suite_add_tcase (suite, tcase);
-  tcase_add_test (tcase, test_a_datagram_is_as_declared);
-  tcase_add_test (tcase, test_slopes_and_flags_return);
-  tcase_add_test (tcase, test_parts_are_joined);
-  tcase_add_test (tcase, test_what_is_lost_is_counted);
-  tcase_add_test (tcase, test_a_sender_that_starts_again);
-  tcase_add_test (tcase, test_what_is_no_datagram_is_dropped);
-  tcase_add_test (tcase, test_messages_that_are_too_large_are_refused);
-  tcase_add_test (tcase, test_loopback_with_loss);
-  return suite;
-}
-
-GST_CHECK_MAIN (aopay);

@@ -86,13 +86,12 @@ static void
 put_field (GstStructure *s, const gchar *field)
 {
   g_autofree gchar *text = g_strconcat ("caps,", field, NULL);
-  GstStructure *parsed = gst_structure_from_string (text, NULL);
+  g_autoptr (GstStructure) parsed = gst_structure_from_string (text, NULL);
   const gchar *name;
 
   fail_unless (parsed != NULL, "%s is no field", field);
   name = gst_structure_nth_field_name (parsed, 0);
   gst_structure_set_value (s, name, gst_structure_get_value (parsed, name));
-  gst_structure_free (parsed);
 }
 
 /* Those that the other tests use, one of the template, or of another media
@@ -165,14 +164,13 @@ random_caps (Feed *f, Streams *s, guint sink)
 static void
 send_caps (Feed *f, Streams *s, guint sink)
 {
-  GstCaps *caps = random_caps (f, s, sink);
+  g_autoptr (GstCaps) caps = random_caps (f, s, sink);
 
   GST_DEBUG ("%" GST_PTR_FORMAT, caps);
   if (gst_pad_push_event (s->sinks[sink], gst_event_new_caps (caps)))
     f->n_caps_accepted++;
   else
     f->n_caps_refused++;
-  gst_caps_unref (caps);
 }
 
 /* --- buffers -------------------------------------------------------------- */
@@ -402,15 +400,10 @@ check_messages (Streams *s, guint32 seed, gboolean has_error)
 
   while ((message = gst_bus_pop_filtered (
               s->bus, GST_MESSAGE_ERROR | GST_MESSAGE_WARNING))) {
-    GError *error = NULL;
+    g_autoptr (GError) error = check_parse (message);
 
-    if (GST_MESSAGE_TYPE (message) == GST_MESSAGE_ERROR)
-      gst_message_parse_error (message, &error, NULL);
-    else
-      gst_message_parse_warning (message, &error, NULL);
     fail_unless (g_utf8_validate (error->message, -1, NULL));
     has_error &= GST_MESSAGE_TYPE (message) != GST_MESSAGE_ERROR;
-    g_error_free (error);
     gst_message_unref (message);
   }
   fail_if (has_error, "%s, seed %u: a flow error without a message",
@@ -451,7 +444,10 @@ run_round (const StreamsCase *c, guint32 seed, Feed *sum)
   return TRUE;
 }
 
-GST_START_TEST (test_no_caps_and_no_buffer_is_fatal)
+CHECK_CASE ("all", streams_setup, check_remove_folder)
+CHECK_CASE_TAKES (60 + 2 * check_number ("IMAGING_FUZZ_SECONDS", 0))
+
+CHECK_LOOP_TEST (test_no_caps_and_no_buffer_is_fatal, streams_n_cases)
 {
   const StreamsCase *c = &streams_cases[__i__];
   const gchar *only = g_getenv ("IMAGING_FUZZ_ELEMENT");
@@ -477,10 +473,9 @@ GST_START_TEST (test_no_caps_and_no_buffer_is_fatal)
                g_str_has_prefix (c->launch, "insarfit")); /* takes any caps */
   fail_unless_equals_int (check_n_live (), 0);
 }
-GST_END_TEST
 
 /* Else a name that is mistyped would test nothing. */
-GST_START_TEST (test_the_only_element_exists)
+CHECK_TEST (test_the_only_element_exists)
 {
   const gchar *only = g_getenv ("IMAGING_FUZZ_ELEMENT");
   gboolean found = only == NULL;
@@ -489,21 +484,3 @@ GST_START_TEST (test_the_only_element_exists)
     found |= g_str_has_prefix (streams_cases[i].launch, only);
   fail_unless (found, "IMAGING_FUZZ_ELEMENT: there is no %s", only);
 }
-GST_END_TEST
-
-static Suite *
-caps_fuzz_suite (void)
-{
-  Suite *suite = suite_create ("caps-fuzz");
-  TCase *tcase = tcase_create ("all");
-
-  suite_add_tcase (suite, tcase);
-  tcase_set_timeout (tcase, 60 + 2 * check_number ("IMAGING_FUZZ_SECONDS", 0));
-  tcase_add_checked_fixture (tcase, streams_setup, check_remove_folder);
-  tcase_add_loop_test (
-      tcase, test_no_caps_and_no_buffer_is_fatal, 0, (int) streams_n_cases);
-  tcase_add_test (tcase, test_the_only_element_exists);
-  return suite;
-}
-
-GST_CHECK_MAIN (caps_fuzz);

@@ -8,6 +8,24 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+/* --- variables that end with their block ---------------------------------- */
+
+GstBus *
+check_watch (GstElement *element)
+{
+  GstBus *bus = gst_bus_new ();
+
+  gst_element_set_bus (element, bus);
+  return bus;
+}
+
+void
+check_unwatch (GstBus *bus)
+{
+  gst_bus_set_flushing (bus, TRUE);
+  gst_object_unref (bus);
+}
+
 /* --- the device ---------------------------------------------------------- */
 
 const ImkDevice *
@@ -103,23 +121,19 @@ check_starts (GstElement *element)
 static void
 check_wrong_list (GstElement *element, const gchar *list, const gchar *words)
 {
-  GstBus *bus = gst_bus_new ();
+  g_autoptr (CheckBus) bus = check_watch (element);
 
-  gst_element_set_bus (element, bus);
   gst_util_set_object_arg (G_OBJECT (element), "backend", "cuda");
   gst_util_set_object_arg (G_OBJECT (element), "cuda-devices", list);
   fail_unless_equals_int (gst_element_set_state (element, GST_STATE_PAUSED),
       GST_STATE_CHANGE_FAILURE);
-  check_message_says (check_message (bus, GST_MESSAGE_ERROR), GST_LIBRARY_ERROR,
-      GST_LIBRARY_ERROR_SETTINGS, words);
+  check_error (bus, LIBRARY, SETTINGS, words);
   gst_element_set_state (element, GST_STATE_NULL);
   gst_util_set_object_arg (G_OBJECT (element), "backend", "cpu");
   check_starts (element);
   gst_util_set_object_arg (G_OBJECT (element), "backend", "cuda");
   gst_util_set_object_arg (G_OBJECT (element), "cuda-devices", "<>");
   check_starts (element);
-  gst_element_set_bus (element, NULL);
-  gst_object_unref (bus);
 }
 
 void
@@ -127,10 +141,9 @@ check_wrong_devices (const gchar *name)
 {
   g_autofree gchar *seven = g_strdup_printf (
       "cuda-devices has 7, but this machine has %u", check_n_devices ());
-  GstElement *element = gst_element_factory_make (name, NULL);
+  g_autoptr (GstElement) element = gst_element_factory_make (name, NULL);
 
   check_wrong_list (element, "<0, 7>", seven);
-  gst_object_unref (element);
 }
 
 guint
@@ -300,6 +313,23 @@ check_same_pixels (
   gst_video_frame_unmap (&e);
 }
 
+CheckMap
+check_map (GstBuffer *buffer, GstMapFlags flags)
+{
+  CheckMap map = {.buffer = buffer};
+
+  fail_unless (gst_buffer_map (buffer, &map.info, flags));
+  map.data = map.info.data;
+  map.size = map.info.size;
+  return map;
+}
+
+void
+check_unmap (CheckMap *map)
+{
+  gst_buffer_unmap (map->buffer, &map->info);
+}
+
 /* --- memory of ours ------------------------------------------------------- */
 
 /* As a kernel of another element leaves it: nothing on the host. */
@@ -405,12 +435,45 @@ check_data_folder (void)
 /* --- a folder of its own -------------------------------------------------- */
 
 static gchar *folder;
+static gchar *folders; /* of the program: a failed test leaves its folder */
+
+void
+check_begin_folders (void)
+{
+  folders = g_dir_make_tmp ("check-XXXXXX", NULL);
+  g_assert (folders != NULL);
+}
+
+static void
+remove_all (const gchar *path)
+{
+  gboolean is_link = g_file_test (path, G_FILE_TEST_IS_SYMLINK);
+  g_autoptr (GDir) dir = is_link ? NULL : g_dir_open (path, 0, NULL);
+  const gchar *name;
+
+  while (dir && (name = g_dir_read_name (dir))) {
+    g_autofree gchar *below = g_build_filename (path, name, NULL);
+
+    remove_all (below);
+  }
+  g_remove (path);
+}
+
+void
+check_end_folders (gboolean failed)
+{
+  if (!failed)
+    remove_all (folders);
+  else if (g_rmdir (folders) != 0)
+    g_printerr ("The files of failed tests are kept in %s.\n", folders);
+  g_clear_pointer (&folders, g_free);
+}
 
 void
 check_make_folder (void)
 {
-  folder = g_dir_make_tmp ("check-XXXXXX", NULL);
-  fail_unless (folder != NULL);
+  folder = g_build_filename (folders, "XXXXXX", NULL);
+  fail_unless (g_mkdtemp (folder) != NULL);
 }
 
 void
@@ -521,11 +584,10 @@ check_pull (GstHarness *h)
   GstBuffer *buffer = pull (h);
 
   if (GST_BUFFER_FLAG_IS_SET (buffer, GST_BUFFER_FLAG_HEADER)) {
-    GstBuffer *header = buffer;
+    g_autoptr (GstBuffer) header = buffer;
 
     buffer = pull (h);
     gst_buffer_prepend_memory (buffer, gst_buffer_get_all_memory (header));
-    gst_buffer_unref (header);
   }
   return buffer;
 }
@@ -540,13 +602,12 @@ check_push (GstHarness *h, GstBuffer *buffer, GstFlowReturn flow)
 guint64
 check_stat (GstElement *element, const gchar *name)
 {
-  GstStructure *stats = NULL;
+  g_autoptr (GstStructure) stats = NULL;
   guint64 value = 0;
 
   g_object_get (element, "stats", &stats, NULL);
   fail_unless (stats != NULL && gst_structure_get_uint64 (stats, name, &value),
       "stats have no %s", name);
-  gst_structure_free (stats);
   return value;
 }
 
@@ -559,24 +620,44 @@ check_message (GstBus *bus, GstMessageType types)
   return message;
 }
 
+GError *
+check_parse (GstMessage *message)
+{
+  GError *error = NULL;
+
+  if (GST_MESSAGE_TYPE (message) == GST_MESSAGE_WARNING)
+    gst_message_parse_warning (message, &error, NULL);
+  else
+    gst_message_parse_error (message, &error, NULL);
+  return error;
+}
+
+static void
+check_words (const GError *error, const gchar *words)
+{
+  fail_unless (strstr (error->message, words) != NULL,
+      "\"%s\" does not say \"%s\"", error->message, words);
+}
+
 void
 check_message_says (
     GstMessage *message, GQuark domain, gint code, const gchar *words)
 {
-  GError *error = NULL;
-  gchar *debug = NULL;
+  g_autoptr (GError) error = check_parse (message);
 
-  if (GST_MESSAGE_TYPE (message) == GST_MESSAGE_WARNING)
-    gst_message_parse_warning (message, &error, &debug);
-  else
-    gst_message_parse_error (message, &error, &debug);
   fail_unless (g_error_matches (error, domain, code), "%s %d: %s",
       g_quark_to_string (error->domain), error->code, error->message);
-  fail_unless (strstr (error->message, words) != NULL,
-      "\"%s\" does not say \"%s\"", error->message, words);
-  g_error_free (error);
-  g_free (debug);
+  check_words (error, words);
   gst_message_unref (message);
+}
+
+void
+check_says (GstBus *bus, GstMessageType types, const gchar *words)
+{
+  g_autoptr (GstMessage) message = check_message (bus, types);
+  g_autoptr (GError) error = check_parse (message);
+
+  check_words (error, words);
 }
 
 GstMessage *
@@ -640,10 +721,9 @@ ask (gpointer data)
   CheckAsking *self = data;
 
   while (!g_atomic_int_get (&self->stop)) {
-    GstQuery *query = gst_query_new_allocation (self->caps, TRUE);
+    g_autoptr (GstQuery) query = gst_query_new_allocation (self->caps, TRUE);
 
     gst_pad_query (self->pad, query);
-    gst_query_unref (query);
   }
   return NULL;
 }
@@ -691,8 +771,8 @@ void
 check_launch_warns (
     const gchar *description, GQuark domain, gint code, const gchar *words)
 {
-  GstElement *pipeline = check_launch (description);
-  GstBus *bus = gst_element_get_bus (pipeline);
+  g_autoptr (CheckPipeline) pipeline = check_launch (description);
+  g_autoptr (GstBus) bus = gst_element_get_bus (pipeline);
 
   gst_element_set_state (pipeline, GST_STATE_PLAYING);
   if (words)
@@ -701,22 +781,18 @@ check_launch_warns (
   gst_message_unref (check_message (bus, GST_MESSAGE_EOS));
   fail_unless_equals_int (
       check_count_messages (bus, GST_MESSAGE_WARNING | GST_MESSAGE_ERROR), 0);
-  gst_object_unref (bus);
-  check_stop (pipeline);
 }
 
 void
 check_launch_fails (
     const gchar *description, GQuark domain, gint code, const gchar *words)
 {
-  GstElement *pipeline = check_launch (description);
-  GstBus *bus = gst_element_get_bus (pipeline);
+  g_autoptr (CheckPipeline) pipeline = check_launch (description);
+  g_autoptr (GstBus) bus = gst_element_get_bus (pipeline);
 
   gst_element_set_state (pipeline, GST_STATE_PLAYING);
   check_message_says (
       check_message (bus, GST_MESSAGE_ERROR), domain, code, words);
-  gst_object_unref (bus);
-  check_stop (pipeline);
 }
 
 void
@@ -743,8 +819,8 @@ check_collect (GstElement *pipeline, const gchar *name, GString *bytes)
 void
 check_play (GstElement *pipeline)
 {
-  GstBus *bus = gst_element_get_bus (pipeline);
-  GstMessage *message;
+  g_autoptr (GstBus) bus = gst_element_get_bus (pipeline);
+  g_autoptr (GstMessage) message = NULL;
 
   gst_element_set_state (pipeline, GST_STATE_PLAYING);
   message = check_message (bus, GST_MESSAGE_EOS | GST_MESSAGE_ERROR);
@@ -754,6 +830,4 @@ check_play (GstElement *pipeline)
     gst_message_parse_error (message, &error, NULL);
     fail ("%s", error->message);
   }
-  gst_message_unref (message);
-  gst_object_unref (bus);
 }

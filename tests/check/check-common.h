@@ -42,6 +42,17 @@ G_BEGIN_DECLS
   CHECK_TEST_ADDED ( \
       test, tcase_add_loop_test (tcase, test, 0, check_n_cases (n, #test)))
 
+/* A test that runs twice; the variable on_cuda of its program is FALSE, then
+ * TRUE. */
+#define CHECK_BACKENDS_TEST(test) \
+  static void test##_there (void); \
+  CHECK_LOOP_TEST (test, 2) \
+  { \
+    on_cuda = __i__; \
+    test##_there (); \
+  } \
+  static void test##_there (void)
+
 /* A test that tells the mock what to be. */
 #define CHECK_MOCK_TEST(test) \
   CHECK_TEST_ADDED (test, check_add_mock_test (tcase, test))
@@ -62,6 +73,17 @@ G_BEGIN_DECLS
     check_list_case (name, set_up, tear_down); \
   }
 
+/* Behind CHECK_CASE (): its tests may take @seconds each, and not 60. */
+#define CHECK_CASE_TAKES(seconds) \
+  static void takes (TCase *tcase) \
+  { \
+    tcase_set_timeout (tcase, seconds); \
+  } \
+  static void __attribute__ ((constructor)) takes_list (void) \
+  { \
+    check_list_test (takes); \
+  }
+
 /* @add: adds @test to tcase. The wrapper has what GST_END_TEST cleans up. */
 #define CHECK_TEST_ADDED(test, add) \
   static void test##_body (int __i__); \
@@ -80,6 +102,29 @@ G_BEGIN_DECLS
 void check_list_case (const gchar *name, SFun set_up, SFun tear_down);
 void check_list_test (void (*add) (TCase *tcase));
 int check_n_cases (gsize n, const gchar *test);
+
+/* Sets @pipeline (transfer full) to NULL. */
+void check_stop (GstElement *pipeline);
+
+/* Drops the messages on @bus (transfer full), and those that come. */
+void check_unwatch (GstBus *bus);
+
+/* --- variables that end with their block ---------------------------------- */
+
+/* As in g_autoptr (CheckHarness) h = gst_harness_new (...); */
+typedef GstHarness CheckHarness;
+G_DEFINE_AUTOPTR_CLEANUP_FUNC (CheckHarness, gst_harness_teardown)
+
+/* An element or pipeline of its own, which is stopped first. */
+typedef GstElement CheckPipeline;
+G_DEFINE_AUTOPTR_CLEANUP_FUNC (CheckPipeline, check_stop)
+
+/* A bus that an element keeps: it holds no message any more. */
+typedef GstBus CheckBus;
+G_DEFINE_AUTOPTR_CLEANUP_FUNC (CheckBus, check_unwatch)
+
+/* Returns: (transfer full): a new bus, which @element has from now on */
+GstBus *check_watch (GstElement *element);
 
 /* --- the device ---------------------------------------------------------- */
 
@@ -169,6 +214,19 @@ GstBuffer *check_ours (
 void check_table (const gchar *path, const gchar *maker, const gchar *table,
     const gchar *not_built);
 
+/* What a buffer holds, as in g_auto (CheckMap) map = check_map (...). */
+typedef struct {
+  guint8 *data;
+  gsize size;
+  GstBuffer *buffer;
+  GstMapInfo info;
+} CheckMap;
+
+/* Maps @buffer, and fails if that cannot be. */
+CheckMap check_map (GstBuffer *buffer, GstMapFlags flags);
+void check_unmap (CheckMap *map);
+G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC (CheckMap, check_unmap)
+
 /* --- real data ------------------------------------------------------------ */
 
 /* Returns: the folder that IMAGING_TEST_DATA names, ../shared/data where it
@@ -176,6 +234,12 @@ void check_table (const gchar *path, const gchar *maker, const gchar *table,
 const gchar *check_data_folder (void);
 
 /* --- a folder of its own -------------------------------------------------- */
+
+/* For main (): the folder of the program, in which those of its tests are, and
+ * its end. With @failed, the files of failed tests are kept, and it says where.
+ */
+void check_begin_folders (void);
+void check_end_folders (gboolean failed);
 
 /* A fixture: the folder, new and empty, and its end with the files in it. */
 void check_make_folder (void);
@@ -222,10 +286,27 @@ GstMessage *check_message (GstBus *bus, GstMessageType types);
 void check_message_says (
     GstMessage *message, GQuark domain, gint code, const gchar *words);
 
-/* Returns: how many messages of @types wait on @bus, which is then empty */
+/* Returns: (transfer full): that of an error or a warning */
+GError *check_parse (GstMessage *message);
+
+/* Fails unless the next message of @types, which are errors or warnings,
+ * contains @words. */
+void check_says (GstBus *bus, GstMessageType types, const gchar *words);
+
+/* Fails unless the next error or warning on @bus is the one that
+ * GST_ELEMENT_ERROR (element, domain, code, ...) posts, and contains @words. */
+#define check_error(bus, domain, code, words) \
+  check_message_says (check_message (bus, GST_MESSAGE_ERROR), \
+      GST_##domain##_ERROR, GST_##domain##_ERROR_##code, words)
+#define check_warning(bus, domain, code, words) \
+  check_message_says (check_message (bus, GST_MESSAGE_WARNING), \
+      GST_##domain##_ERROR, GST_##domain##_ERROR_##code, words)
+
 /* The next message of an element of its own, named @name; those that settings
  * changed are passed over. */
 GstMessage *check_element_message (GstBus *bus, const gchar *name);
+
+/* Returns: how many messages of @types wait on @bus, which is then empty */
 guint check_count_messages (GstBus *bus, GstMessageType types);
 
 /* A push that waits at a pad, as at a sink that has prerolled. */
@@ -261,9 +342,6 @@ void check_end_asking (CheckAsking *self);
 /* Returns: (transfer full): the pipeline @description, in which every $ is
  * check_folder (); fails when it cannot be made */
 GstElement *check_launch (const gchar *description);
-
-/* Sets @pipeline (transfer full) to NULL. */
-void check_stop (GstElement *pipeline);
 
 /* Plays check_launch (@description) to its end, which must give exactly one
  * warning, as check_message_says (); with @words NULL none. */

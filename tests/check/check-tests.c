@@ -57,6 +57,7 @@ main (int argc, char **argv)
   g_autoptr (GHashTable) cases = g_hash_table_new (g_str_hash, g_str_equal);
   Suite *suite = suite_create (name);
   TCase *tcase = NULL;
+  int status;
 
   g_setenv ("CK_DEFAULT_TIMEOUT", "60", FALSE);
   gst_check_init (&argc, &argv);
@@ -72,5 +73,8 @@ main (int argc, char **argv)
     if (entry->add)
       entry->add (tcase);
   }
-  return gst_check_run_suite (suite, name, name);
+  check_begin_folders ();
+  status = gst_check_run_suite (suite, name, name);
+  check_end_folders (status != 0);
+  return status;
 }

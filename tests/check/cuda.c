@@ -96,12 +96,10 @@ static void
 is_sharpened (GstBuffer *found, guint seed)
 {
   GstVideoInfo info = check_info ("RGBA", WIDTH, HEIGHT);
-  GstHarness *h = harness_new (SHARPEN "cpu", NULL, SYSTEM);
-  GstBuffer *expected = push_and_pull (h, seed);
+  g_autoptr (CheckHarness) h = harness_new (SHARPEN "cpu", NULL, SYSTEM);
+  g_autoptr (GstBuffer) expected = push_and_pull (h, seed);
 
   check_same_pixels (found, expected, &info);
-  gst_buffer_unref (expected);
-  gst_harness_teardown (h);
 }
 
 /* As two elements on the CPU make it. */
@@ -109,16 +107,13 @@ static void
 is_sharpened_twice (GstBuffer *found, guint seed)
 {
   GstVideoInfo info = check_info ("RGBA", WIDTH, HEIGHT);
-  GstHarness *first = harness_new (SHARPEN "cpu", NULL, SYSTEM);
-  GstHarness *second = harness_new (SHARPEN "cpu", NULL, SYSTEM);
-  GstBuffer *expected;
+  g_autoptr (CheckHarness) first = harness_new (SHARPEN "cpu", NULL, SYSTEM);
+  g_autoptr (CheckHarness) second = harness_new (SHARPEN "cpu", NULL, SYSTEM);
+  g_autoptr (GstBuffer) expected = NULL;
 
   check_push (second, push_and_pull (first, seed), GST_FLOW_OK);
   expected = check_pull (second);
   check_same_pixels (found, expected, &info);
-  gst_buffer_unref (expected);
-  gst_harness_teardown (first);
-  gst_harness_teardown (second);
 }
 
 static GstCudaContext *
@@ -188,13 +183,11 @@ CUDA_TEST (test_the_context_of_the_application_is_used)
   GstCudaContext *cuda = new_context ();
 
   for (Kind out = SYSTEM; out <= CUDA_MEMORY; out++) {
-    GstHarness *h = harness_new (SHARPEN "cuda", cuda, out);
-    GstBuffer *buffer = push_and_pull (h, 1);
+    g_autoptr (CheckHarness) h = harness_new (SHARPEN "cuda", cuda, out);
+    g_autoptr (GstBuffer) buffer = push_and_pull (h, 1);
 
     fail_unless (handle_of (buffer) == gst_cuda_context_get_handle (cuda));
     is_sharpened (buffer, 1);
-    gst_buffer_unref (buffer);
-    gst_harness_teardown (h);
   }
   gst_object_unref (cuda);
 }
@@ -222,13 +215,13 @@ keep_sample (GstElement *sink, GstSample **last)
 CUDA_TEST (test_the_application_answers_who_needs_a_context)
 {
   GstCudaContext *cuda = new_context ();
-  GstElement *pipeline = gst_parse_launch (
+  g_autoptr (GstElement) pipeline = gst_parse_launch (
       "videotestsrc num-buffers=2 ! video/x-raw,format=RGBA ! "
       "lapsharpen backend=cuda ! video/x-raw(memory:CUDAMemory) ! "
       "appsink name=s sync=false emit-signals=true",
       NULL);
-  GstElement *sink = gst_bin_get_by_name (GST_BIN (pipeline), "s");
-  GstBus *bus = gst_element_get_bus (pipeline);
+  g_autoptr (GstElement) sink = gst_bin_get_by_name (GST_BIN (pipeline), "s");
+  g_autoptr (GstBus) bus = gst_element_get_bus (pipeline);
   GstSample *last = NULL;
 
   gst_bus_set_sync_handler (bus, answer_need_context, cuda, NULL);
@@ -238,9 +231,6 @@ CUDA_TEST (test_the_application_answers_who_needs_a_context)
   gst_bus_set_sync_handler (bus, NULL, NULL, NULL);
   gst_sample_unref (last);
   gst_element_set_state (pipeline, GST_STATE_NULL);
-  gst_object_unref (bus);
-  gst_object_unref (sink);
-  gst_object_unref (pipeline);
   gst_object_unref (cuda);
 }
 
@@ -248,8 +238,8 @@ CUDA_TEST (test_the_application_answers_who_needs_a_context)
 CUDA_TEST (test_a_wrapped_primary_context_is_the_primary_one)
 {
   GstCudaContext *cuda;
-  GstHarness *wrapped, *plain;
-  GstBuffer *one, *two;
+  g_autoptr (CheckHarness) wrapped = NULL, plain = NULL;
+  g_autoptr (GstBuffer) one = NULL, two = NULL;
 
   fail_unless (gst_cuda_load_library ());
   cuda = gst_cuda_context_new_wrapped (primary_handle (), 0);
@@ -264,10 +254,6 @@ CUDA_TEST (test_a_wrapped_primary_context_is_the_primary_one)
   /* both elements know each other's memory */
   copies_nothing (plain->element);
   is_sharpened_twice (two, 3);
-  gst_buffer_unref (one);
-  gst_buffer_unref (two);
-  gst_harness_teardown (wrapped);
-  gst_harness_teardown (plain);
   gst_object_unref (cuda);
 }
 
@@ -275,24 +261,20 @@ CUDA_TEST (test_a_wrapped_primary_context_is_the_primary_one)
 CUDA_TEST (test_two_contexts_in_one_process_mix)
 {
   GstCudaContext *first = new_context (), *second = new_context ();
-  GstHarness *a = harness_new (SHARPEN "cuda", first, SYSTEM);
-  GstHarness *b = harness_new (SHARPEN "cuda", second, SYSTEM);
+  g_autoptr (CheckHarness) a = harness_new (SHARPEN "cuda", first, SYSTEM);
+  g_autoptr (CheckHarness) b = harness_new (SHARPEN "cuda", second, SYSTEM);
 
   fail_if (gst_cuda_context_get_handle (first) ==
            gst_cuda_context_get_handle (second));
   for (guint seed = 0; seed < 4; seed++) {
-    GstBuffer *from = push_and_pull (a, seed), *to;
+    g_autoptr (GstBuffer) from = push_and_pull (a, seed), to = NULL;
 
     check_push (b, gst_buffer_ref (from), GST_FLOW_OK);
     to = check_pull (b);
     fail_unless (handle_of (from) == gst_cuda_context_get_handle (first));
     fail_unless (handle_of (to) == gst_cuda_context_get_handle (second));
     is_sharpened_twice (to, seed);
-    gst_buffer_unref (from);
-    gst_buffer_unref (to);
   }
-  gst_harness_teardown (a);
-  gst_harness_teardown (b);
   gst_object_unref (first);
   gst_object_unref (second);
 }
@@ -306,16 +288,15 @@ static gpointer
 work (gpointer data)
 {
   Worker *worker = data;
-  GstHarness *h = harness_new (SHARPEN "cuda", worker->cuda, CUDA_MEMORY);
+  g_autoptr (CheckHarness) h =
+      harness_new (SHARPEN "cuda", worker->cuda, CUDA_MEMORY);
 
   for (guint i = 0; i < 50; i++) {
-    GstBuffer *buffer = push_and_pull (h, worker->seed);
+    g_autoptr (GstBuffer) buffer = push_and_pull (h, worker->seed);
 
     if (i % 10 == 0)
       is_sharpened (buffer, worker->seed);
-    gst_buffer_unref (buffer);
   }
-  gst_harness_teardown (h);
   return NULL;
 }
 
@@ -414,9 +395,9 @@ static GstBuffer *
 in_cuda_memory (GstCudaContext *cuda, const gchar *format, GstBuffer *noise)
 {
   GstVideoInfo info = check_info (format, WIDTH, HEIGHT);
-  GstBufferPool *pool = gst_cuda_buffer_pool_new (cuda);
+  g_autoptr (GstBufferPool) pool = gst_cuda_buffer_pool_new (cuda);
   GstStructure *config = gst_buffer_pool_get_config (pool);
-  GstCaps *caps = caps_of (format, CUDA_MEMORY);
+  g_autoptr (GstCaps) caps = caps_of (format, CUDA_MEMORY);
   GstVideoFrame from, to;
   GstBuffer *buffer;
 
@@ -432,8 +413,6 @@ in_cuda_memory (GstCudaContext *cuda, const gchar *format, GstBuffer *noise)
   gst_video_frame_unmap (&to);
   gst_buffer_unref (noise);
   gst_buffer_pool_set_active (pool, FALSE);
-  gst_object_unref (pool);
-  gst_caps_unref (caps);
   return buffer;
 }
 
@@ -442,8 +421,9 @@ static void
 goes_through (GstCudaContext *cuda, const gchar *format, Kind in, Kind out)
 {
   GstVideoInfo info = check_info (format, WIDTH, HEIGHT);
-  GstHarness *h = format_harness_new (SHARPEN "cuda", cuda, format, in, out);
-  GstHarness *cpu =
+  g_autoptr (CheckHarness) h =
+      format_harness_new (SHARPEN "cuda", cuda, format, in, out);
+  g_autoptr (CheckHarness) cpu =
       format_harness_new (SHARPEN "cpu", NULL, format, SYSTEM, SYSTEM);
   GstBuffer *noise = check_noise (&info, 5), *found, *expected;
 
@@ -461,13 +441,12 @@ goes_through (GstCudaContext *cuda, const gchar *format, Kind in, Kind out)
       out == SYSTEM ? info.size : 0);
   gst_buffer_unref (found);
   gst_buffer_unref (expected);
-  gst_harness_teardown (cpu);
-  gst_harness_teardown (h);
 }
 
 CUDA_TEST (test_cuda_memory_is_used_where_it_lies)
 {
-  GPtrArray *formats = check_formats ("lapsharpen", "memory:CUDAMemory");
+  g_autoptr (GPtrArray) formats =
+      check_formats ("lapsharpen", "memory:CUDAMemory");
   GstCudaContext *cuda = new_context ();
 
   fail_unless (formats->len > 0);
@@ -476,7 +455,6 @@ CUDA_TEST (test_cuda_memory_is_used_where_it_lies)
     goes_through (cuda, formats->pdata[i], CUDA_MEMORY, SYSTEM);
     goes_through (cuda, formats->pdata[i], SYSTEM, CUDA_MEMORY);
   }
-  g_ptr_array_unref (formats);
   gst_object_unref (cuda);
 }
 
@@ -523,10 +501,11 @@ normals_of_noise (const gchar *lights, GstCudaContext *cuda,
     const gchar *format, Kind in, Kind out)
 {
   GstVideoInfo info = check_info (format, WIDTH, HEIGHT), rgb;
-  GstElement *element = gst_element_factory_make ("photostereo", NULL);
+  g_autoptr (GstElement) element =
+      gst_element_factory_make ("photostereo", NULL);
   GstBuffer *normals, *copy;
   GstVideoFrame from, to;
-  GstHarness *h;
+  g_autoptr (CheckHarness) h = NULL;
 
   g_object_set (element, "lights-location", lights, NULL);
   gst_util_set_object_arg (G_OBJECT (element), "robust", "none");
@@ -563,8 +542,6 @@ normals_of_noise (const gchar *lights, GstCudaContext *cuda,
   fail_unless_equals_uint64 (check_stat (element, "bytes-downloaded"),
       cuda && out == SYSTEM ? rgb.size : 0);
   gst_buffer_unref (normals);
-  gst_harness_teardown (h);
-  gst_object_unref (element);
   return copy;
 }
 
@@ -574,19 +551,20 @@ static void
 gives_normals (const gchar *lights, GstCudaContext *cuda, const gchar *format,
     Kind in, Kind out)
 {
-  GstBuffer *found = normals_of_noise (lights, cuda, format, in, out);
-  GstBuffer *expected = normals_of_noise (lights, NULL, format, SYSTEM, SYSTEM);
+  g_autoptr (GstBuffer) found =
+      normals_of_noise (lights, cuda, format, in, out);
+  g_autoptr (GstBuffer) expected =
+      normals_of_noise (lights, NULL, format, SYSTEM, SYSTEM);
 
   same_normals (found, expected);
-  gst_buffer_unref (found);
-  gst_buffer_unref (expected);
 }
 
 CUDA_TEST (test_photostereo_uses_cuda_memory_where_it_lies)
 {
-  GPtrArray *formats = check_formats ("photostereo", "memory:CUDAMemory");
+  g_autoptr (GPtrArray) formats =
+      check_formats ("photostereo", "memory:CUDAMemory");
   GstCudaContext *cuda = new_context ();
-  gchar *lights = write_lights ();
+  g_autofree gchar *lights = write_lights ();
 
   fail_unless (formats->len > 0);
   for (guint i = 0; i < formats->len; i++) {
@@ -595,8 +573,6 @@ CUDA_TEST (test_photostereo_uses_cuda_memory_where_it_lies)
     gives_normals (lights, cuda, formats->pdata[i], SYSTEM, CUDA_MEMORY);
   }
   g_unlink (lights);
-  g_free (lights);
-  g_ptr_array_unref (formats);
   gst_object_unref (cuda);
 }
 
@@ -621,10 +597,10 @@ CUDA_TEST (test_neighbours_share_one_context)
   check_play (pipeline);
   fail_unless (last != NULL);
   for (guint i = 0; i < G_N_ELEMENTS (names); i++) {
-    GstElement *e = gst_bin_get_by_name (GST_BIN (pipeline), names[i]);
+    g_autoptr (GstElement) e =
+        gst_bin_get_by_name (GST_BIN (pipeline), names[i]);
 
     copies_nothing (e);
-    gst_object_unref (e);
   }
   gst_element_set_state (pipeline, GST_STATE_NULL);
   gst_sample_unref (last);
@@ -648,10 +624,9 @@ have_window (void)
 static void
 downloads_nothing (GstHarness *h, const gchar *name)
 {
-  GstElement *e = gst_bin_get_by_name (GST_BIN (h->element), name);
+  g_autoptr (GstElement) e = gst_bin_get_by_name (GST_BIN (h->element), name);
 
   fail_unless_equals_uint64 (check_stat (e, "bytes-downloaded"), 0);
-  gst_object_unref (e);
 }
 
 CUDA_TEST (test_opengl_takes_frames_without_a_download)
@@ -683,8 +658,8 @@ CUDA_TEST (test_opengl_takes_normals_without_a_download)
   static const gchar *const between[] = {
       "", " ! video/x-raw ! lapsharpen name=l backend=cuda amount=0"};
   GstVideoInfo info = check_info ("RGB", WIDTH, HEIGHT);
-  gchar *in_caps = check_caps_string ("RGB", WIDTH, HEIGHT);
-  gchar *lights, *out_caps;
+  g_autofree gchar *in_caps = check_caps_string ("RGB", WIDTH, HEIGHT);
+  g_autofree gchar *lights = NULL, *out_caps = NULL;
   GstBuffer *expected;
 
   out_caps = g_strdup_printf (
@@ -692,11 +667,11 @@ CUDA_TEST (test_opengl_takes_normals_without_a_download)
   lights = write_lights ();
   expected = normals_of_noise (lights, NULL, "RGB", SYSTEM, SYSTEM);
   for (guint i = 0; i < G_N_ELEMENTS (between) && have_window (); i++) {
-    gchar *line = g_strdup_printf (
+    g_autofree gchar *line = g_strdup_printf (
         "photostereo name=p backend=cuda robust=none lights-location=%s%s%s",
         lights, between[i], WINDOW);
-    GstHarness *h = gst_harness_new_parse (line);
-    GstBuffer *found;
+    g_autoptr (CheckHarness) h = gst_harness_new_parse (line);
+    g_autoptr (GstBuffer) found = NULL;
 
     gst_harness_set_sink_caps_str (h, out_caps);
     gst_harness_set_src_caps_str (h, in_caps);
@@ -707,13 +682,7 @@ CUDA_TEST (test_opengl_takes_normals_without_a_download)
     downloads_nothing (h, "p");
     if (between[i][0])
       downloads_nothing (h, "l");
-    gst_buffer_unref (found);
-    gst_harness_teardown (h);
-    g_free (line);
   }
   gst_buffer_unref (expected);
   g_unlink (lights);
-  g_free (lights);
-  g_free (in_caps);
-  g_free (out_caps);
 }

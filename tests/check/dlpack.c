@@ -26,13 +26,12 @@ check_shape (const GstImagingDlTensor *t, guint8 code, guint8 bits, gint n_dims,
 static GstImagingDlTensor *
 view (GstBuffer *buffer, const gchar *text, guint index)
 {
-  GstCaps *caps = gst_caps_from_string (text);
+  g_autoptr (GstCaps) caps = gst_caps_from_string (text);
   GError *error = NULL;
   GstImagingDlTensor *tensor =
       gst_imaging_dlpack_new (buffer, caps, index, &error);
 
   fail_unless (tensor != NULL, "%s: %s", text, error ? error->message : "");
-  gst_caps_unref (caps);
   return tensor;
 }
 
@@ -58,7 +57,8 @@ check_refused (
  * of its last, in the buffer. */
 CHECK_TEST (test_planes_of_video)
 {
-  GstBuffer *buffer = gst_buffer_new_allocate (NULL, 5 * 644 * 8, NULL);
+  g_autoptr (GstBuffer) buffer =
+      gst_buffer_new_allocate (NULL, 5 * 644 * 8, NULL);
   GstImagingDlTensor *t;
 
   gst_buffer_memset (buffer, 0, 0, 5 * 644 * 8);
@@ -103,7 +103,6 @@ CHECK_TEST (test_planes_of_video)
   check_refused (buffer, "text/csv", 0, "text/csv is no array");
   check_refused (buffer, NULL, 0, "GstVideoMeta");
   fail_unless_equals_int (GST_MINI_OBJECT_REFCOUNT_VALUE (buffer), 1);
-  gst_buffer_unref (buffer);
 }
 
 /* No format gives a tensor that leaves the buffer. */
@@ -146,7 +145,7 @@ CHECK_TEST (test_no_format_leaves_its_buffer)
 
 CHECK_TEST (test_tensors_and_lines)
 {
-  GstBuffer *buffer = gst_buffer_new_allocate (NULL, 480, NULL);
+  g_autoptr (GstBuffer) buffer = gst_buffer_new_allocate (NULL, 480, NULL);
   GstImagingDlTensor *t;
   GstMemory *second;
 
@@ -191,7 +190,6 @@ CHECK_TEST (test_tensors_and_lines)
   check_shape (t, GST_IMAGING_DL_UINT, 8, 1, SHAPE (4), SHAPE (1));
   gst_imaging_dlpack_free (t);
   check_refused (buffer, TENSOR ("uint8", "484"), 0, "lie in 2 memories");
-  gst_buffer_unref (buffer);
 }
 
 #define GREY "video/x-raw,format=GRAY8,width=64,height=4"
@@ -236,10 +234,10 @@ CHECK_TEST (test_the_buffer_returns_after_the_view)
 static GstBuffer *
 imaging_buffer (GstImagingContext *context, GstImagingMemoryMode mode)
 {
-  GstAllocator *allocator = gst_imaging_allocator_new (context, mode, NULL);
+  g_autoptr (GstAllocator) allocator =
+      gst_imaging_allocator_new (context, mode, NULL);
   GstBuffer *buffer = gst_buffer_new_allocate (allocator, 256, NULL);
 
-  gst_object_unref (allocator);
   return buffer;
 }
 

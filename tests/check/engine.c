@@ -145,31 +145,28 @@ owner_free (TestOwner *self, GstBus *bus)
 static GstCaps *
 caps_new (void)
 {
-  gchar *string = check_caps_string ("GRAY16_LE", WIDTH, HEIGHT);
+  g_autofree gchar *string = check_caps_string ("GRAY16_LE", WIDTH, HEIGHT);
   GstCaps *caps = gst_caps_from_string (string);
 
-  g_free (string);
   return caps;
 }
 
 static gboolean
 set_caps (TestOwner *self)
 {
-  GstCaps *caps = caps_new ();
+  g_autoptr (GstCaps) caps = caps_new ();
   gboolean done = gst_imaging_engine_set_caps (self->engine, caps, NULL);
 
-  gst_caps_unref (caps);
   return done;
 }
 
 static void
 check_active (TestOwner *self, const gchar *expected)
 {
-  gchar *active;
+  g_autofree gchar *active = NULL;
 
   g_object_get (self, "active-backend", &active, NULL);
   fail_unless_equals_string (active, expected);
-  g_free (active);
 }
 
 /* --- tests ---------------------------------------------------------------- */
@@ -270,8 +267,7 @@ CHECK_TEST (test_auto_goes_on_with_the_cpu_until_the_next_start)
   fail_unless (set_caps (self));
   check_active (self, "cpu");
   fail_unless_equals_int (self->n_reconfigured, 1);
-  check_message_says (check_message (bus, GST_MESSAGE_WARNING),
-      GST_LIBRARY_ERROR, GST_LIBRARY_ERROR_FAILED, "told not to open");
+  check_warning (bus, LIBRARY, FAILED, "told not to open");
 
   self->fails_on_cuda = FALSE;
   fail_unless (set_caps (self));
@@ -373,9 +369,7 @@ CHECK_MOCK_TEST (test_a_list_of_devices_does_not_count_without_cuda)
       g_array_unref (others);
       fail_unless (gst_imaging_engine_start (self->engine) != on_cuda);
       if (on_cuda)
-        check_message_says (check_message (bus, GST_MESSAGE_ERROR),
-            GST_RESOURCE_ERROR, GST_RESOURCE_ERROR_NOT_FOUND,
-            "No CUDA device is visible");
+        check_error (bus, RESOURCE, NOT_FOUND, "No CUDA device is visible");
       owner_free (self, bus);
     }
     g_free (lists[i]);

@@ -17,8 +17,7 @@
 #include "files/gstimagingfile.h"
 #include "gstimagingnpy.h"
 
-/* --- files that are none ----------------------------------------------------
- */
+/* --- files that are none -------------------------------------------------- */
 
 typedef struct {
   const gchar *name;
@@ -113,7 +112,9 @@ check_error_says (GError *error, gint code, const gchar *words)
   g_error_free (error);
 }
 
-GST_START_TEST (test_only_regular_files_are_opened)
+CHECK_CASE ("broken", check_make_folder, check_remove_folder)
+
+CHECK_TEST (test_only_regular_files_are_opened)
 {
   for (guint i = 0; i < G_N_ELEMENTS (kinds); i++) {
     g_autofree gchar *path = make (&kinds[i]);
@@ -126,9 +127,8 @@ GST_START_TEST (test_only_regular_files_are_opened)
     check_error_says (error, GST_IMAGING_FILE_ERROR_OPEN, kinds[i].words);
   }
 }
-GST_END_TEST
 
-GST_START_TEST (test_a_file_is_read_to_its_end_or_its_limit)
+CHECK_TEST (test_a_file_is_read_to_its_end_or_its_limit)
 {
   g_autofree gchar *path = check_path_of ("file");
   g_autofree gchar *missing = check_path_of ("missing");
@@ -152,10 +152,9 @@ GST_START_TEST (test_a_file_is_read_to_its_end_or_its_limit)
   fail_unless (gst_imaging_file_load (missing, 3, &size, &error) == NULL);
   check_error_says (error, GST_IMAGING_FILE_ERROR_NOT_FOUND, "There is no");
 }
-GST_END_TEST
 
 /* The system says that its files have no bytes. */
-GST_START_TEST (test_a_file_that_denies_its_size_is_limited)
+CHECK_TEST (test_a_file_that_denies_its_size_is_limited)
 {
   GError *error = NULL;
   gsize size;
@@ -166,7 +165,6 @@ GST_START_TEST (test_a_file_that_denies_its_size_is_limited)
       gst_imaging_file_load ("/proc/self/maps", 99, &size, &error) == NULL);
   check_error_says (error, GST_IMAGING_FILE_ERROR_SIZE, "has 9");
 }
-GST_END_TEST
 
 /* --- text in messages
  * --------------------------------------------------------- */
@@ -179,7 +177,7 @@ check_quote (const gchar *text, gssize size, const gchar *expected)
   fail_unless_equals_string (found, expected);
 }
 
-GST_START_TEST (test_quoted_text_is_harmless)
+CHECK_TEST (test_quoted_text_is_harmless)
 {
   g_autofree gchar *letters = g_strnfill (80, 'a');
   g_autofree gchar *more = g_strnfill (81, 'a');
@@ -206,7 +204,6 @@ GST_START_TEST (test_quoted_text_is_harmless)
   fail_unless (
       g_str_has_prefix (name, "...a") && g_str_has_suffix (name, "/last"));
 }
-GST_END_TEST
 
 /* --- files that are written
  * --------------------------------------------------- */
@@ -242,7 +239,7 @@ mode_of (const gchar *path)
   return info.st_mode;
 }
 
-GST_START_TEST (test_what_is_no_file_is_not_replaced)
+CHECK_TEST (test_what_is_no_file_is_not_replaced)
 {
   for (guint i = 0; i < G_N_ELEMENTS (kinds); i++) {
     g_autofree gchar *path = make (&kinds[i]);
@@ -260,9 +257,8 @@ GST_START_TEST (test_what_is_no_file_is_not_replaced)
     fail_unless_equals_int (count_files (), n);
   }
 }
-GST_END_TEST
 
-GST_START_TEST (test_a_saved_file_keeps_its_mode)
+CHECK_TEST (test_a_saved_file_keeps_its_mode)
 {
   g_autofree gchar *path = check_path_of ("file");
   mode_t mask = umask (022);
@@ -279,10 +275,9 @@ GST_START_TEST (test_a_saved_file_keeps_its_mode)
   fail_unless_equals_int (count_files (), 1);
   umask (mask);
 }
-GST_END_TEST
 
 /* Also one of a link, and one whose target is not there yet. */
-GST_START_TEST (test_a_save_follows_links)
+CHECK_TEST (test_a_save_follows_links)
 {
   g_autofree gchar *folder = check_path_of ("folder");
   g_autofree gchar *target = check_path_of ("folder/target");
@@ -306,10 +301,9 @@ GST_START_TEST (test_a_save_follows_links)
   g_unlink (target);
   g_unlink (near_link);
 }
-GST_END_TEST
 
 /* As on a full disk. */
-GST_START_TEST (test_a_save_that_fails_leaves_the_old_file)
+CHECK_TEST (test_a_save_that_fails_leaves_the_old_file)
 {
   g_autofree gchar *path = check_path_of ("file");
   g_autofree gchar *much = g_malloc0 (100000);
@@ -330,7 +324,6 @@ GST_START_TEST (test_a_save_that_fails_leaves_the_old_file)
   check_content (path, "old");
   fail_unless_equals_int (count_files (), 1);
 }
-GST_END_TEST
 
 /* --- elements that read
  * --------------------------------------------------------- */
@@ -425,11 +418,11 @@ write_companions (void)
 static void
 check_reader_says (const gchar *description, const gchar *words)
 {
-  GstElement *pipeline = check_launch (description);
-  GstBus *bus = gst_element_get_bus (pipeline);
+  g_autoptr (CheckPipeline) pipeline = check_launch (description);
+  g_autoptr (GstBus) bus = gst_element_get_bus (pipeline);
   g_autofree gchar *debug = NULL;
-  GstMessage *message;
-  GError *error = NULL;
+  g_autoptr (GstMessage) message = NULL;
+  g_autoptr (GError) error = NULL;
 
   gst_element_set_state (pipeline, GST_STATE_PLAYING);
   message = check_message (bus, GST_MESSAGE_ERROR | GST_MESSAGE_WARNING);
@@ -440,10 +433,6 @@ check_reader_says (const gchar *description, const gchar *words)
   fail_unless (g_utf8_validate (error->message, -1, NULL));
   fail_unless (strstr (error->message, words) != NULL, "%s: %s", description,
       error->message);
-  g_error_free (error);
-  gst_message_unref (message);
-  gst_object_unref (bus);
-  check_stop (pipeline);
 }
 
 static void
@@ -457,7 +446,8 @@ check_reader (guint i, const Kind *kind)
   fail_unless_equals_int (g_remove (path), 0);
 }
 
-GST_START_TEST (test_no_element_waits_for_a_pipe_or_reads_a_device)
+CHECK_LOOP_TEST (
+    test_no_element_waits_for_a_pipe_or_reads_a_device, G_N_ELEMENTS (readers))
 {
   if (!check_have_element (readers[__i__].element))
     return;
@@ -465,10 +455,10 @@ GST_START_TEST (test_no_element_waits_for_a_pipe_or_reads_a_device)
   for (guint k = 0; k < G_N_ELEMENTS (kinds); k++)
     check_reader (__i__, &kinds[k]);
 }
-GST_END_TEST
 
 /* The file is a hole and takes no room on the disk. */
-GST_START_TEST (test_no_element_reads_more_than_a_file_of_its_kind_has)
+CHECK_LOOP_TEST (test_no_element_reads_more_than_a_file_of_its_kind_has,
+    G_N_ELEMENTS (readers))
 {
   static const guint64 sizes[] = {
       0, GST_IMAGING_FILE_MAX_ARRAY + 128, GST_IMAGING_FILE_MAX_NUMBERS + 1};
@@ -486,7 +476,6 @@ GST_START_TEST (test_no_element_reads_more_than_a_file_of_its_kind_has)
   check_reader_says (
       readers[__i__].description, is_prm ? "is no PRM file" : " at most.");
 }
-GST_END_TEST
 
 /* --- elements that write
  * --------------------------------------------------------- */
@@ -512,30 +501,29 @@ static gboolean
 write_to (guint i, const gchar *path)
 {
   GstElement *pipeline = check_launch (writers[i].description);
-  GstElement *element = gst_bin_get_by_name (GST_BIN (pipeline), "e");
-  GstBus *bus = gst_element_get_bus (pipeline);
+  g_autoptr (GstElement) element =
+      gst_bin_get_by_name (GST_BIN (pipeline), "e");
+  g_autoptr (GstBus) bus = gst_element_get_bus (pipeline);
   gboolean done = TRUE, ended = FALSE;
 
   if (writers[i].action && writers[i].of_frames)
     g_signal_emit_by_name (element, writers[i].action, 1, path, &done);
   gst_element_set_state (pipeline, GST_STATE_PLAYING);
   while (!ended) {
-    GstMessage *message = check_message (
+    g_autoptr (GstMessage) message = check_message (
         bus, GST_MESSAGE_ERROR | GST_MESSAGE_WARNING | GST_MESSAGE_EOS);
 
     done = done && GST_MESSAGE_TYPE (message) == GST_MESSAGE_EOS;
     ended = GST_MESSAGE_TYPE (message) != GST_MESSAGE_WARNING;
-    gst_message_unref (message);
   }
   if (writers[i].action && !writers[i].of_frames)
     g_signal_emit_by_name (element, writers[i].action, path, &done);
-  gst_object_unref (bus);
-  gst_object_unref (element);
   check_stop (pipeline);
   return done;
 }
 
-GST_START_TEST (test_no_element_replaces_a_pipe_or_device)
+CHECK_LOOP_TEST (
+    test_no_element_replaces_a_pipe_or_device, G_N_ELEMENTS (writers))
 {
   g_autofree gchar *path = check_path_of ("out");
 
@@ -553,9 +541,9 @@ GST_START_TEST (test_no_element_replaces_a_pipe_or_device)
     fail_unless_equals_int (g_remove (path), 0);
   }
 }
-GST_END_TEST
 
-GST_START_TEST (test_elements_write_behind_links_and_keep_the_mode)
+CHECK_LOOP_TEST (
+    test_elements_write_behind_links_and_keep_the_mode, G_N_ELEMENTS (writers))
 {
   g_autofree gchar *path = check_path_of ("out");
   g_autofree gchar *target = check_path_of ("target");
@@ -573,7 +561,6 @@ GST_START_TEST (test_elements_write_behind_links_and_keep_the_mode)
   fail_unless (info.st_size > 0 || writers[__i__].action == NULL ||
                g_str_equal (writers[__i__].action, "save-calibration"));
 }
-GST_END_TEST
 
 /* --- damaged files
  * ---------------------------------------------------------------- */
@@ -638,7 +625,8 @@ check_messages (GstBus *bus, const gchar *text)
   }
 }
 
-GST_START_TEST (test_messages_of_damaged_files_are_utf8)
+CHECK_LOOP_TEST (
+    test_messages_of_damaged_files_are_utf8, G_N_ELEMENTS (damaged))
 {
   GRand *rand = g_rand_new_with_seed (17 + (guint32) __i__);
   gsize size = strlen (damaged[__i__].text);
@@ -650,8 +638,9 @@ GST_START_TEST (test_messages_of_damaged_files_are_utf8)
   check_write_file ("damaged.ini", "[camera]\nchirp=d.txt\n", -1);
   for (guint n = 0; n < 100; n++) {
     g_autofree gchar *text = g_strdup (damaged[__i__].text);
-    GstElement *pipeline = check_launch (damaged[__i__].description);
-    GstBus *bus = gst_element_get_bus (pipeline);
+    g_autoptr (CheckPipeline) pipeline =
+        check_launch (damaged[__i__].description);
+    g_autoptr (GstBus) bus = gst_element_get_bus (pipeline);
     GstMessage *message;
 
     damage (text, size, rand);
@@ -663,53 +652,7 @@ GST_START_TEST (test_messages_of_damaged_files_are_utf8)
     n_failed += GST_MESSAGE_TYPE (message) == GST_MESSAGE_ERROR;
     gst_bus_post (bus, message); /* to be looked at with the others */
     check_messages (bus, text);
-    gst_object_unref (bus);
-    check_stop (pipeline);
   }
   fail_unless (n_failed > 20, "%u", n_failed);
   g_rand_free (rand);
 }
-GST_END_TEST
-
-static Suite *
-files_suite (void)
-{
-  Suite *suite = suite_create ("files");
-  TCase *own = tcase_create ("own"), *read = tcase_create ("read");
-  TCase *write = tcase_create ("write"), *broken = tcase_create ("broken");
-
-  tcase_add_checked_fixture (own, check_make_folder, check_remove_folder);
-  tcase_add_test (own, test_only_regular_files_are_opened);
-  tcase_add_test (own, test_a_file_is_read_to_its_end_or_its_limit);
-  tcase_add_test (own, test_a_file_that_denies_its_size_is_limited);
-  tcase_add_test (own, test_quoted_text_is_harmless);
-  tcase_add_test (own, test_what_is_no_file_is_not_replaced);
-  tcase_add_test (own, test_a_saved_file_keeps_its_mode);
-  tcase_add_test (own, test_a_save_follows_links);
-  tcase_add_test (own, test_a_save_that_fails_leaves_the_old_file);
-  suite_add_tcase (suite, own);
-
-  tcase_add_checked_fixture (read, check_make_folder, check_remove_folder);
-  tcase_add_loop_test (read, test_no_element_waits_for_a_pipe_or_reads_a_device,
-      0, G_N_ELEMENTS (readers));
-  tcase_add_loop_test (read,
-      test_no_element_reads_more_than_a_file_of_its_kind_has, 0,
-      G_N_ELEMENTS (readers));
-  suite_add_tcase (suite, read);
-
-  tcase_add_checked_fixture (write, check_make_folder, check_remove_folder);
-  tcase_add_loop_test (write, test_no_element_replaces_a_pipe_or_device, 0,
-      G_N_ELEMENTS (writers));
-  tcase_add_loop_test (write,
-      test_elements_write_behind_links_and_keep_the_mode, 0,
-      G_N_ELEMENTS (writers));
-  suite_add_tcase (suite, write);
-
-  tcase_add_checked_fixture (broken, check_make_folder, check_remove_folder);
-  tcase_add_loop_test (broken, test_messages_of_damaged_files_are_utf8, 0,
-      G_N_ELEMENTS (damaged));
-  suite_add_tcase (suite, broken);
-  return suite;
-}
-
-GST_CHECK_MAIN (files)

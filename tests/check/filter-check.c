@@ -264,11 +264,10 @@ filter_tear_down (void)
 void
 stage_caps (Stage *s, const gchar *format, gint width, gint height)
 {
-  gchar *caps = check_caps_string (format, width, height);
+  g_autofree gchar *caps = check_caps_string (format, width, height);
 
   s->info = check_info (format, width, height);
   gst_harness_set_src_caps_str (s->h, caps);
-  g_free (caps);
 }
 
 Stage
@@ -312,19 +311,18 @@ static GstBuffer *
 inverted (GstBuffer *buffer)
 {
   GstBuffer *copy = gst_buffer_copy_deep (buffer);
-  GstMapInfo map;
+  g_auto (CheckMap) map = check_map (copy, GST_MAP_READWRITE);
 
-  fail_unless (gst_buffer_map (copy, &map, GST_MAP_READWRITE));
   for (gsize i = 0; i < map.size; i++)
     map.data[i] = ~map.data[i];
-  gst_buffer_unmap (copy, &map);
   return copy;
 }
 
 void
 stage_check_made (Stage *s, GstBuffer *found, guint seed, ImkBackend backend)
 {
-  GstBuffer *noise = check_noise (&s->info, seed), *negative = inverted (noise);
+  g_autoptr (GstBuffer) noise = check_noise (&s->info, seed),
+                        negative = inverted (noise);
   GstCustomMeta *meta =
       gst_buffer_get_custom_meta (found, GST_IMAGING_QUANTITY_META);
 
@@ -338,19 +336,16 @@ stage_check_made (Stage *s, GstBuffer *found, guint seed, ImkBackend backend)
   fail_unless_equals_uint64 (GST_BUFFER_PTS (found), GST_BUFFER_PTS (noise));
   fail_unless_equals_uint64 (
       GST_BUFFER_DURATION (found), GST_BUFFER_DURATION (noise));
-  gst_buffer_unref (noise);
-  gst_buffer_unref (negative);
 }
 
 void
 stage_push_and_check (Stage *s, guint seed, ImkBackend backend)
 {
-  GstBuffer *out;
+  g_autoptr (GstBuffer) out = NULL;
 
   check_push (s->h, check_noise (&s->info, seed), GST_FLOW_OK);
   out = check_pull (s->h);
   stage_check_made (s, out, seed, backend);
-  gst_buffer_unref (out);
 }
 
 GstElement *
@@ -359,24 +354,22 @@ filter_launch (const gchar *format, ...)
   GError *error = NULL;
   GstElement *pipeline;
   va_list args;
-  gchar *line;
+  g_autofree gchar *line = NULL;
 
   va_start (args, format);
   line = g_strdup_vprintf (format, args);
   va_end (args);
   pipeline = gst_parse_launch (line, &error);
   fail_unless (error == NULL, "%s: %s", line, error ? error->message : "");
-  g_free (line);
   return pipeline;
 }
 
 guint64
 filter_stat_of (GstElement *pipeline, const gchar *element, const gchar *name)
 {
-  GstElement *e = gst_bin_get_by_name (GST_BIN (pipeline), element);
+  g_autoptr (GstElement) e = gst_bin_get_by_name (GST_BIN (pipeline), element);
   guint64 value = check_stat (e, name);
 
-  gst_object_unref (e);
   return value;
 }
 
@@ -384,11 +377,9 @@ void
 filter_check_active (
     GstElement *element, const gchar *backend, const gchar *memory)
 {
-  gchar *b = NULL, *m = NULL;
+  g_autofree gchar *b = NULL, *m = NULL;
 
   g_object_get (element, "active-backend", &b, "active-memory", &m, NULL);
   fail_unless_equals_string (b, backend);
   fail_unless_equals_string (m, memory);
-  g_free (b);
-  g_free (m);
 }

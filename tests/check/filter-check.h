@@ -60,6 +60,7 @@ Stage stage_try (const gchar *launch, const gchar *sink, const gchar *src);
 /* The same; fails when it cannot be started. */
 Stage stage_new (const gchar *launch, const gchar *sink, const gchar *src);
 void stage_free (Stage *s);
+G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC (Stage, stage_free)
 
 /* Fails unless @found is what testinvert makes of noise number @seed. */
 void stage_check_made (

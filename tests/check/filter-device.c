@@ -47,11 +47,10 @@ noise_on_device (const GstVideoInfo *info, guint seed, gint device_id)
 static GstQuery *
 query_allocation (Stage *s)
 {
-  GstCaps *caps = gst_pad_get_current_caps (s->h->srcpad);
+  g_autoptr (GstCaps) caps = gst_pad_get_current_caps (s->h->srcpad);
   GstQuery *query = gst_query_new_allocation (caps, TRUE);
 
   fail_unless (gst_pad_peer_query (s->h->srcpad, query));
-  gst_caps_unref (caps);
   return query;
 }
 
@@ -81,10 +80,10 @@ CHECK_TEST (test_a_pinned_pool_is_offered_for_the_device_alone)
   const gchar *elements[] = {"testinvert", "testmeasure"};
 
   for (guint i = 0; i < 2 * G_N_ELEMENTS (elements); i++) {
-    gchar *line = g_strdup_printf (
+    g_autofree gchar *line = g_strdup_printf (
         "%s backend=%s", elements[i % 2], filter_backends[i / 2]);
-    Stage s = stage_new (line, "sink", "src");
-    GstQuery *query = query_allocation (&s);
+    g_auto (Stage) s = stage_new (line, "sink", "src");
+    g_autoptr (GstQuery) query = query_allocation (&s);
     guint size = 0;
     GstBufferPool *pool = offered_pool (query, &size);
 
@@ -103,23 +102,18 @@ CHECK_TEST (test_a_pinned_pool_is_offered_for_the_device_alone)
       gst_buffer_pool_set_active (pool, FALSE);
       gst_object_unref (pool);
     }
-    gst_query_unref (query);
-    stage_free (&s);
-    g_free (line);
   }
 }
 
 CHECK_TEST (test_rows_of_any_length_are_welcome_where_frames_are_new)
 {
   for (guint i = 0; i < G_N_ELEMENTS (filter_backends); i++) {
-    gchar *line = g_strdup_printf ("testinvert backend=%s", filter_backends[i]);
-    Stage s = stage_new (line, "sink", "src");
-    GstQuery *query = query_allocation (&s);
+    g_autofree gchar *line =
+        g_strdup_printf ("testinvert backend=%s", filter_backends[i]);
+    g_auto (Stage) s = stage_new (line, "sink", "src");
+    g_autoptr (GstQuery) query = query_allocation (&s);
 
     fail_unless (offers_video_meta (query));
-    gst_query_unref (query);
-    stage_free (&s);
-    g_free (line);
   }
 }
 
@@ -127,8 +121,8 @@ CHECK_TEST (test_rows_of_any_length_are_welcome_where_frames_are_new)
  * understand must not come. */
 CHECK_TEST (test_a_measuring_element_speaks_for_downstream)
 {
-  Stage s = stage_new ("testmeasure", "sink", "src");
-  GstQuery *query = query_allocation (&s);
+  g_auto (Stage) s = stage_new ("testmeasure", "sink", "src");
+  g_autoptr (GstQuery) query = query_allocation (&s);
 
   fail_if (offers_video_meta (query));
   gst_query_unref (query);
@@ -142,8 +136,6 @@ CHECK_TEST (test_a_measuring_element_speaks_for_downstream)
   s = stage_new ("testmeasure", "sink", "results");
   query = query_allocation (&s);
   fail_unless (offers_video_meta (query));
-  gst_query_unref (query);
-  stage_free (&s);
 }
 
 CHECK_TEST (test_frames_in_the_offered_pool_are_not_copied)
@@ -151,11 +143,11 @@ CHECK_TEST (test_frames_in_the_offered_pool_are_not_copied)
   const gchar *elements[] = {"testinvert", "testmeasure"};
 
   for (guint i = 0; i < G_N_ELEMENTS (elements); i++) {
-    gchar *line = g_strdup_printf ("%s backend=cuda", elements[i]);
-    Stage s = stage_new (line, "sink", "src");
-    GstQuery *query = query_allocation (&s);
+    g_autofree gchar *line = g_strdup_printf ("%s backend=cuda", elements[i]);
+    g_auto (Stage) s = stage_new (line, "sink", "src");
+    g_autoptr (GstQuery) query = query_allocation (&s);
     guint size;
-    GstBufferPool *pool = offered_pool (query, &size);
+    g_autoptr (GstBufferPool) pool = offered_pool (query, &size);
 
     gst_buffer_pool_set_active (pool, TRUE);
     for (guint n = 0; n < 5; n++) {
@@ -178,17 +170,13 @@ CHECK_TEST (test_frames_in_the_offered_pool_are_not_copied)
         check_stat (s.element, "bytes-uploaded"), i == 0 ? 5 * s.info.size : 0);
     filter_check_active (s.element, "cuda", i == 0 ? "device" : "pinned");
     gst_buffer_pool_set_active (pool, FALSE);
-    gst_object_unref (pool);
-    gst_query_unref (query);
-    stage_free (&s);
-    g_free (line);
   }
 }
 
 CHECK_TEST (test_frames_come_out_on_the_device_and_anyone_can_map_them)
 {
-  Stage s = stage_new ("testinvert backend=cuda", "sink", "src");
-  GstBuffer *out;
+  g_auto (Stage) s = stage_new ("testinvert backend=cuda", "sink", "src");
+  g_autoptr (GstBuffer) out = NULL;
 
   check_push (s.h, check_noise (&s.info, 1), GST_FLOW_OK);
   out = check_pull (s.h);
@@ -198,8 +186,6 @@ CHECK_TEST (test_frames_come_out_on_the_device_and_anyone_can_map_them)
   stage_check_made (&s, out, 1, IMK_BACKEND_CUDA);
   fail_unless_equals_uint64 (
       check_stat (s.element, "bytes-downloaded"), s.info.size);
-  gst_buffer_unref (out);
-  stage_free (&s);
 }
 
 /* Noise into lapsharpen on the CPU: what every other way must give. */
@@ -209,12 +195,12 @@ sharpened_on_cpu (const GstVideoInfo *info, guint seed, guint times)
   GstBuffer *buffer = check_noise (info, seed);
 
   for (guint i = 0; i < times; i++) {
-    Stage s = stage_new ("lapsharpen backend=cpu amount=0.75", "sink", "src");
+    g_auto (Stage) s =
+        stage_new ("lapsharpen backend=cpu amount=0.75", "sink", "src");
 
     stage_caps (&s, info->finfo->name, info->width, info->height);
     check_push (s.h, buffer, GST_FLOW_OK);
     buffer = check_pull (s.h);
-    stage_free (&s);
   }
   return buffer;
 }
@@ -251,12 +237,12 @@ CHECK_TEST (test_between_our_elements_frames_stay_on_the_device)
 
   for (guint b = 0; b < G_N_ELEMENTS (between); b++)
     for (guint f = 0; f < G_N_ELEMENTS (formats); f++) {
-      gchar *line =
+      g_autofree gchar *line =
           g_strdup_printf ("lapsharpen name=one backend=cuda amount=0.75 %s "
                            "lapsharpen name=two backend=%s amount=0.75",
               between[b], f % 2 ? "auto" : "cuda");
-      Stage s = {NULL, gst_parse_bin_from_description (line, TRUE, NULL),
-          gst_bus_new ()};
+      g_auto (Stage) s = {NULL,
+          gst_parse_bin_from_description (line, TRUE, NULL), gst_bus_new ()};
       GstBuffer *out, *expected;
 
       fail_unless (s.element != NULL, "%s", line);
@@ -282,14 +268,12 @@ CHECK_TEST (test_between_our_elements_frames_stay_on_the_device)
           filter_stat_of (s.element, "two", "bytes-downloaded"),
           4 * s.info.size);
       gst_object_unref (s.element);
-      stage_free (&s);
-      g_free (line);
     }
 }
 
 CHECK_TEST (test_a_branch_that_writes_leaves_the_other_as_it_was)
 {
-  Stage s = stage_new ("testinvert backend=cuda", "sink", "src");
+  g_auto (Stage) s = stage_new ("testinvert backend=cuda", "sink", "src");
   GstBuffer *out, *branch;
   GstMapInfo map;
 
@@ -303,7 +287,6 @@ CHECK_TEST (test_a_branch_that_writes_leaves_the_other_as_it_was)
   gst_buffer_unref (branch);
   stage_check_made (&s, out, 1, IMK_BACKEND_CUDA);
   gst_buffer_unref (out);
-  stage_free (&s);
 }
 
 CHECK_TEST (test_auto_follows_frames_to_the_device)
@@ -311,7 +294,7 @@ CHECK_TEST (test_auto_follows_frames_to_the_device)
   const gchar *elements[] = {"testinvert", "testmeasure"};
 
   for (guint i = 0; i < G_N_ELEMENTS (elements); i++) {
-    Stage s = stage_new (elements[i], "sink", "src");
+    g_auto (Stage) s = stage_new (elements[i], "sink", "src");
     GstBuffer *noise, *out;
 
     check_push (s.h, check_noise (&s.info, 0), GST_FLOW_OK);
@@ -332,14 +315,13 @@ CHECK_TEST (test_auto_follows_frames_to_the_device)
     fail_unless_equals_uint64 (check_stat (s.element, "bytes-uploaded"), 0);
     fail_unless_equals_int (
         check_count_messages (s.bus, GST_MESSAGE_WARNING), 0);
-    stage_free (&s);
   }
 }
 
 CHECK_MOCK_TEST (test_auto_takes_the_device_that_has_the_frames)
 {
-  Stage s = stage_new ("testinvert", "sink", "src");
-  GstBuffer *out;
+  g_auto (Stage) s = stage_new ("testinvert", "sink", "src");
+  g_autoptr (GstBuffer) out = NULL;
 
   check_push (s.h, noise_on_device (&s.info, 1, 1), GST_FLOW_OK);
   out = check_pull (s.h);
@@ -349,8 +331,6 @@ CHECK_MOCK_TEST (test_auto_takes_the_device_that_has_the_frames)
           gst_imaging_memory_context (gst_buffer_peek_memory (out, 0))),
       1);
   fail_unless_equals_uint64 (check_stat (s.element, "bytes-copied"), 0);
-  gst_buffer_unref (out);
-  stage_free (&s);
 }
 
 /* More frames than the pool of the copies has buffers at a time: the next copy
@@ -358,33 +338,31 @@ CHECK_MOCK_TEST (test_auto_takes_the_device_that_has_the_frames)
 CHECK_MOCK_TEST (test_frames_of_another_device_are_copied_between_the_devices)
 {
   const guint n_frames = 9;
-  Stage s =
+  g_auto (Stage) s =
       stage_new ("testinvert backend=cuda cuda-device-id=0", "sink", "src");
 
   for (guint i = 0; i < n_frames; i++)
     check_push (s.h, noise_on_device (&s.info, i, 1), GST_FLOW_OK);
   for (guint i = 0; i < n_frames; i++) {
-    GstBuffer *out = check_pull (s.h);
+    g_autoptr (GstBuffer) out = check_pull (s.h);
 
     stage_check_made (&s, out, i, IMK_BACKEND_CUDA);
     fail_unless_equals_int (
         gst_imaging_context_device_id (
             gst_imaging_memory_context (gst_buffer_peek_memory (out, 0))),
         0);
-    gst_buffer_unref (out);
   }
   fail_unless_equals_uint64 (
       check_stat (s.element, "bytes-from-peers"), n_frames * s.info.size);
   fail_unless_equals_uint64 (check_stat (s.element, "bytes-copied"), 0);
   fail_unless_equals_uint64 (check_stat (s.element, "bytes-uploaded"), 0);
-  stage_free (&s);
 }
 
 /* What the CPU has read already need not be read from the device again. */
 CHECK_LOOP_TEST (test_frames_that_the_host_has_too_are_copied_there,
     check_ask_child (check_has_two_devices))
 {
-  Stage s =
+  g_auto (Stage) s =
       stage_new ("testinvert backend=cuda cuda-device-id=0", "sink", "src");
   GstBuffer *in = noise_on_device (&s.info, 1, 1), *out;
   GstMapInfo map;
@@ -398,7 +376,6 @@ CHECK_LOOP_TEST (test_frames_that_the_host_has_too_are_copied_there,
   fail_unless_equals_uint64 (
       check_stat (s.element, "bytes-copied"), s.info.size);
   gst_buffer_unref (out);
-  stage_free (&s);
 }
 
 static ImkBackend
@@ -421,7 +398,7 @@ frames_of_a_peer_with_a_failure (gulong nth)
   GstBuffer *in[3], *out;
   guint n_out = 0;
   gboolean is_over;
-  Stage s = {NULL};
+  g_auto (Stage) s = {NULL};
 
   filter_seen.prefers_cuda = TRUE;
   s = stage_new ("testinvert cuda-device-id=0", "sink", "src");
@@ -440,7 +417,6 @@ frames_of_a_peer_with_a_failure (gulong nth)
   }
   fail_unless_equals_uint64 (
       n_out + check_stat (s.element, "lost-frames"), n_frames);
-  stage_free (&s);
   return is_over;
 }
 
@@ -456,7 +432,7 @@ CHECK_LOOP_TEST (test_a_copy_between_devices_may_fail,
 
 CHECK_TEST (test_auto_takes_cuda_where_it_is_faster)
 {
-  Stage s = {NULL};
+  g_auto (Stage) s = {NULL};
 
   filter_seen.prefers_cuda = TRUE;
   s = stage_new ("testinvert", "sink", "src");
@@ -464,7 +440,6 @@ CHECK_TEST (test_auto_takes_cuda_where_it_is_faster)
   stage_free (&s);
   s = stage_new ("testinvert backend=cpu", "sink", "src");
   stage_push_and_check (&s, 1, IMK_BACKEND_CPU);
-  stage_free (&s);
 }
 
 /* --- failures ------------------------------------------------------------- */
@@ -473,7 +448,7 @@ CHECK_CASE ("failures", filter_set_up, filter_tear_down)
 
 CHECK_TEST (test_auto_goes_on_with_the_cpu_and_says_so_once)
 {
-  Stage s = {NULL};
+  g_auto (Stage) s = {NULL};
 
   filter_seen.prefers_cuda = TRUE;
   s = stage_new ("testinvert", "sink", "src");
@@ -493,7 +468,6 @@ CHECK_TEST (test_auto_goes_on_with_the_cpu_and_says_so_once)
   fail_unless_equals_uint64 (check_stat (s.element, "lost-frames"), 0);
   filter_check_active (s.element, "cpu", "system");
   imk_inject_failure (0, FALSE);
-  stage_free (&s);
 }
 
 CHECK_TEST (test_results_say_what_computed_them)
@@ -501,9 +475,9 @@ CHECK_TEST (test_results_say_what_computed_them)
   for (guint i = 0; i < G_N_ELEMENTS (filter_backends); i++) {
     g_autofree gchar *line =
         g_strdup_printf ("testmeasure backend=%s", filter_backends[i]);
-    Stage s = stage_new (line, "sink", "src");
+    g_auto (Stage) s = stage_new (line, "sink", "src");
     const GstStructure *result;
-    GstBuffer *out;
+    g_autoptr (GstBuffer) out = NULL;
 
     check_push (s.h, check_noise (&s.info, i), GST_FLOW_OK);
     out = check_pull (s.h);
@@ -514,16 +488,14 @@ CHECK_TEST (test_results_say_what_computed_them)
         gst_structure_get_string (result, "element"), "testmeasure");
     fail_unless_equals_string (
         gst_structure_get_string (result, "version"), IMK_VERSION);
-    gst_buffer_unref (out);
-    stage_free (&s);
   }
 }
 
 /* Upstream writes into page-locked memory of ours, which has no more of it. */
 CHECK_TEST (test_upstream_goes_on_in_our_pool_without_the_device)
 {
-  Stage s = {NULL};
-  GstBufferPool *pool;
+  g_auto (Stage) s = {NULL};
+  g_autoptr (GstBufferPool) pool = NULL;
   GstQuery *query;
   guint size;
 
@@ -553,13 +525,11 @@ CHECK_TEST (test_upstream_goes_on_in_our_pool_without_the_device)
   imk_inject_failure (0, FALSE);
   gst_query_unref (query);
   gst_buffer_pool_set_active (pool, FALSE);
-  gst_object_unref (pool);
-  stage_free (&s);
 }
 
 CHECK_TEST (test_a_frame_of_a_working_device_is_not_lost_with_the_kernel)
 {
-  Stage s = stage_new ("testinvert", "sink", "src");
+  g_auto (Stage) s = stage_new ("testinvert", "sink", "src");
   GstBuffer *out;
 
   filter_seen.process_fails = IMK_ERROR_MEMORY;
@@ -575,7 +545,6 @@ CHECK_TEST (test_a_frame_of_a_working_device_is_not_lost_with_the_kernel)
   fail_unless_equals_int (
       check_count_messages (s.bus, GST_MESSAGE_WARNING | GST_MESSAGE_ERROR), 0);
   fail_unless_equals_uint64 (check_stat (s.element, "lost-frames"), 0);
-  stage_free (&s);
 }
 
 /* A queue may hold many of them. */
@@ -584,7 +553,7 @@ CHECK_TEST (test_frames_that_were_only_on_a_lost_device_are_counted_as_lost)
   const gchar *elements[] = {"testinvert", "testmeasure"};
 
   for (guint i = 0; i < G_N_ELEMENTS (elements); i++) {
-    Stage s = stage_new (elements[i], "sink", "src");
+    g_auto (Stage) s = stage_new (elements[i], "sink", "src");
     GstBuffer *queue[3];
 
     check_push (s.h, noise_on_device (&s.info, 0, 0), GST_FLOW_OK);
@@ -606,13 +575,12 @@ CHECK_TEST (test_frames_that_were_only_on_a_lost_device_are_counted_as_lost)
     fail_unless_equals_int (
         check_count_messages (s.bus, GST_MESSAGE_WARNING | GST_MESSAGE_ERROR),
         0);
-    stage_free (&s);
   }
 }
 
 CHECK_TEST (test_cuda_that_was_asked_for_fails_with_one_error)
 {
-  Stage s = stage_new ("testinvert backend=cuda", "sink", "src");
+  g_auto (Stage) s = stage_new ("testinvert backend=cuda", "sink", "src");
 
   stage_push_and_check (&s, 0, IMK_BACKEND_CUDA);
   imk_inject_failure (1, TRUE);
@@ -624,7 +592,6 @@ CHECK_TEST (test_cuda_that_was_asked_for_fails_with_one_error)
   fail_unless_equals_int (
       check_count_messages (s.bus, GST_MESSAGE_WARNING | GST_MESSAGE_ERROR), 0);
   imk_inject_failure (0, FALSE);
-  stage_free (&s);
 }
 
 /* Returns: whether no call failed. Whatever fails, and when: frames are right
@@ -708,22 +675,18 @@ CHECK_LOOP_TEST (test_each_call_to_the_device_may_fail, 8)
 static void
 check_refused (const gchar *launch, const gchar *words)
 {
-  GstElement *element = gst_parse_launch (launch, NULL);
-  GstBus *bus = gst_bus_new ();
+  g_autoptr (GstElement) element = gst_parse_launch (launch, NULL);
+  g_autoptr (CheckBus) bus = gst_bus_new ();
 
   gst_object_ref_sink (element);
   gst_element_set_bus (element, bus);
   for (guint i = 0; i < 3; i++) {
     fail_unless_equals_int (gst_element_set_state (element, GST_STATE_PAUSED),
         GST_STATE_CHANGE_FAILURE);
-    check_message_says (check_message (bus, GST_MESSAGE_ERROR),
-        GST_RESOURCE_ERROR, GST_RESOURCE_ERROR_NOT_FOUND, words);
+    check_error (bus, RESOURCE, NOT_FOUND, words);
     fail_unless_equals_int (check_count_messages (bus, GST_MESSAGE_ERROR), 0);
     gst_element_set_state (element, GST_STATE_NULL);
   }
-  gst_element_set_bus (element, NULL);
-  gst_object_unref (bus);
-  gst_object_unref (element);
 }
 
 CHECK_MOCK_TEST (test_cuda_without_a_device_is_refused_at_the_start)

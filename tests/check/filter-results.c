@@ -5,22 +5,19 @@
 static gchar *
 string_of (GstBuffer *buffer)
 {
-  GstMapInfo map;
   gchar *text;
+  g_auto (CheckMap) map = check_map (buffer, GST_MAP_READ);
 
-  fail_unless (gst_buffer_map (buffer, &map, GST_MAP_READ));
   text = g_strndup ((gchar *) map.data, map.size);
-  gst_buffer_unmap (buffer, &map);
   return text;
 }
 
 static void
 check_text (GstBuffer *buffer, const gchar *expected)
 {
-  gchar *text = string_of (buffer);
+  g_autofree gchar *text = string_of (buffer);
 
   fail_unless_equals_string (text, expected);
-  g_free (text);
   gst_buffer_unref (buffer);
 }
 
@@ -28,17 +25,15 @@ check_text (GstBuffer *buffer, const gchar *expected)
 static void
 check_line (Stage *s, GstBuffer *line, guint frame, guint seed, gboolean header)
 {
-  GstBuffer *noise = check_noise (&s->info, seed);
+  g_autoptr (GstBuffer) noise = check_noise (&s->info, seed);
   guint8 bytes[2];
-  gchar *expected;
+  g_autofree gchar *expected = NULL;
 
   gst_buffer_extract (noise, 0, bytes, 2);
   expected = g_strdup_printf ("%s%u,%u,%u,%u\n",
       header ? "frame,pts,first,second\n" : "", frame, seed * 40000000,
       bytes[0], bytes[1]);
   check_text (line, expected);
-  g_free (expected);
-  gst_buffer_unref (noise);
 }
 
 /* --- results -------------------------------------------------------------- */
@@ -47,25 +42,24 @@ CHECK_CASE ("results", filter_set_up, filter_tear_down)
 
 CHECK_LOOP_TEST (test_results_go_on_without_anyone_at_src, 2)
 {
-  gchar *line =
+  g_autofree gchar *line =
       g_strdup_printf ("testmeasure backend=%s", filter_backends[__i__]);
-  Stage s = stage_new (line, "sink", "results");
+  g_auto (Stage) s = stage_new (line, "sink", "results");
 
   for (guint i = 0; i < 10; i++)
     check_push (s.h, check_noise (&s.info, i), GST_FLOW_OK);
   for (guint i = 0; i < 10; i++)
     check_line (&s, check_pull (s.h), i, i, i == 0);
-  stage_free (&s);
-  g_free (line);
 }
 
 CHECK_TEST (test_frames_go_on_without_anyone_at_results)
 {
-  Stage s = stage_new ("testmeasure name=m", "sink", "src");
-  GstPad *results = gst_element_request_pad_simple (s.element, "results");
+  g_auto (Stage) s = stage_new ("testmeasure name=m", "sink", "src");
+  g_autoptr (GstPad) results =
+      gst_element_request_pad_simple (s.element, "results");
 
   for (guint i = 0; i < 10; i++) {
-    GstBuffer *noise = check_noise (&s.info, i), *out;
+    g_autoptr (GstBuffer) noise = check_noise (&s.info, i), out = NULL;
     const GstStructure *result;
     guint64 frame;
 
@@ -75,30 +69,25 @@ CHECK_TEST (test_frames_go_on_without_anyone_at_results)
     result = gst_imaging_results_get (out, "m");
     fail_unless (result && gst_structure_get_uint64 (result, "frame", &frame));
     fail_unless_equals_uint64 (frame, i);
-    gst_buffer_unref (out);
-    gst_buffer_unref (noise);
   }
   gst_element_release_request_pad (s.element, results);
-  gst_object_unref (results);
-  stage_free (&s);
 }
 
 CHECK_TEST (test_nobody_at_all_stops_upstream)
 {
-  Stage s = stage_new ("testmeasure", "sink", NULL);
-  GstPad *results;
+  g_auto (Stage) s = stage_new ("testmeasure", "sink", NULL);
+  g_autoptr (GstPad) results = NULL;
 
   check_push (s.h, check_noise (&s.info, 0), GST_FLOW_NOT_LINKED);
   results = gst_element_request_pad_simple (s.element, "results");
   check_push (s.h, check_noise (&s.info, 1), GST_FLOW_NOT_LINKED);
   gst_element_release_request_pad (s.element, results);
-  gst_object_unref (results);
-  stage_free (&s);
 }
 
 CHECK_TEST (test_there_is_one_results_pad)
 {
-  GstElement *element = gst_element_factory_make ("testmeasure", NULL);
+  g_autoptr (GstElement) element =
+      gst_element_factory_make ("testmeasure", NULL);
   GstPad *pad = gst_element_request_pad_simple (element, "results");
 
   gst_object_ref_sink (element);
@@ -111,7 +100,6 @@ CHECK_TEST (test_there_is_one_results_pad)
   pad = gst_element_request_pad_simple (element, "results");
   fail_unless (pad != NULL);
   gst_object_unref (pad); /* not released: the element does so */
-  gst_object_unref (element);
 }
 
 typedef struct {
@@ -135,7 +123,8 @@ request_results (gpointer data)
 
 CHECK_TEST (test_two_threads_that_want_the_results_pad_get_one)
 {
-  GstElement *element = gst_element_factory_make ("testmeasure", NULL);
+  g_autoptr (GstElement) element =
+      gst_element_factory_make ("testmeasure", NULL);
 
   gst_object_ref_sink (element);
   for (guint i = 0; i < 100; i++) {
@@ -143,29 +132,26 @@ CHECK_TEST (test_two_threads_that_want_the_results_pad_get_one)
     GThread *thread = g_thread_new ("other", request_results, &r);
     GstPad *mine = request_results (&r);
     GstPad *other = g_thread_join (thread);
-    GstPad *pad = mine ? mine : other;
+    g_autoptr (GstPad) pad = mine ? mine : other;
 
     fail_unless ((mine == NULL) != (other == NULL));
     gst_element_release_request_pad (element, pad);
-    gst_object_unref (pad);
   }
-  gst_object_unref (element);
 }
 
 static void
 assert_next_event (GstHarness *h, GstEventType type)
 {
-  GstEvent *event = gst_harness_try_pull_event (h);
+  g_autoptr (GstEvent) event = gst_harness_try_pull_event (h);
 
   fail_unless (event != NULL, "no %s", gst_event_type_get_name (type));
   fail_unless_equals_string (
       GST_EVENT_TYPE_NAME (event), gst_event_type_get_name (type));
-  gst_event_unref (event);
 }
 
 CHECK_TEST (test_results_have_the_events_of_a_stream)
 {
-  Stage s = stage_new ("testmeasure", "sink", "results");
+  g_auto (Stage) s = stage_new ("testmeasure", "sink", "results");
   GstSegment segment;
   GstCaps *caps;
 
@@ -194,25 +180,24 @@ CHECK_TEST (test_results_have_the_events_of_a_stream)
   assert_next_event (s.h, GST_EVENT_EOS);
   /* the line of names is one more */
   fail_unless_equals_int (gst_harness_buffers_received (s.h), 3);
-  stage_free (&s);
 }
 
 CHECK_TEST (test_eos_without_a_frame_ends_both)
 {
-  Stage s = stage_new ("testmeasure", "sink", "results");
+  g_auto (Stage) s = stage_new ("testmeasure", "sink", "results");
 
   gst_harness_push_event (s.h, gst_event_new_eos ());
   assert_next_event (s.h, GST_EVENT_STREAM_START);
   assert_next_event (s.h, GST_EVENT_CAPS);
   assert_next_event (s.h, GST_EVENT_SEGMENT);
   assert_next_event (s.h, GST_EVENT_EOS);
-  stage_free (&s);
 }
 
 CHECK_TEST (test_eos_without_a_segment_is_no_critical)
 {
-  GstElement *element = gst_element_factory_make ("testmeasure", NULL);
-  GstPad *sink, *results;
+  g_autoptr (CheckPipeline) element =
+      gst_element_factory_make ("testmeasure", NULL);
+  g_autoptr (GstPad) sink = NULL, results = NULL;
 
   gst_object_ref_sink (element);
   results = gst_element_request_pad_simple (element, "results");
@@ -220,15 +205,11 @@ CHECK_TEST (test_eos_without_a_segment_is_no_critical)
   gst_element_set_state (element, GST_STATE_PLAYING);
   gst_pad_send_event (sink, gst_event_new_stream_start ("x"));
   gst_pad_send_event (sink, gst_event_new_eos ());
-  gst_element_set_state (element, GST_STATE_NULL);
-  gst_object_unref (sink);
-  gst_object_unref (results);
-  gst_object_unref (element);
 }
 
 CHECK_TEST (test_a_stream_after_eos_has_results_again)
 {
-  Stage s = stage_new ("testmeasure", "sink", "results");
+  g_auto (Stage) s = stage_new ("testmeasure", "sink", "results");
   GstSegment segment;
 
   check_push (s.h, check_noise (&s.info, 0), GST_FLOW_OK);
@@ -240,12 +221,11 @@ CHECK_TEST (test_a_stream_after_eos_has_results_again)
   gst_harness_push_event (s.h, gst_event_new_segment (&segment));
   check_push (s.h, check_noise (&s.info, 1), GST_FLOW_OK);
   check_line (&s, check_pull (s.h), 1, 1, FALSE);
-  stage_free (&s);
 }
 
 CHECK_TEST (test_results_come_again_after_a_restart)
 {
-  GstElement *pipeline = filter_launch (
+  g_autoptr (CheckPipeline) pipeline = filter_launch (
       "videotestsrc num-buffers=3 ! video/x-raw,format=GRAY8,width=33,height=5 "
       "! testmeasure name=m ! fakesink sync=false m.results ! "
       "queue ! fakesink name=out sync=false signal-handoffs=true");
@@ -255,13 +235,12 @@ CHECK_TEST (test_results_come_again_after_a_restart)
     fail_unless_equals_uint64 (filter_stat_of (pipeline, "m", "frames"), 3);
     gst_element_set_state (pipeline, i % 2 ? GST_STATE_READY : GST_STATE_NULL);
   }
-  check_stop (pipeline);
 }
 
 CHECK_TEST (test_the_peer_of_results_chooses_tensors)
 {
-  Stage s = stage_new ("testmeasure", "sink", NULL);
-  GstCaps *caps, *expected;
+  g_auto (Stage) s = stage_new ("testmeasure", "sink", NULL);
+  g_autoptr (GstCaps) caps = NULL, expected = NULL;
   GstBuffer *tensor;
 
   gst_harness_set_sink_caps_str (s.h, "other/tensors");
@@ -286,15 +265,12 @@ CHECK_TEST (test_the_peer_of_results_chooses_tensors)
       "other/tensors,format=(string)static,num_tensors=(int)1,"
       "types=(string)float32,dimensions=(string)2:1:1:1,framerate=25/1");
   fail_unless (gst_caps_is_equal (caps, expected));
-  gst_caps_unref (caps);
-  gst_caps_unref (expected);
-  stage_free (&s);
 }
 
 CHECK_TEST (test_tensors_have_the_frame_rate_of_their_frames)
 {
   static const gchar *const rates[] = {"25/1", "30/1", "30/1", "25/1"};
-  Stage s = stage_new ("testmeasure", "sink", NULL);
+  g_auto (Stage) s = stage_new ("testmeasure", "sink", NULL);
 
   gst_harness_set_sink_caps_str (s.h, "other/tensors");
   gst_harness_add_element_src_pad (
@@ -305,7 +281,7 @@ CHECK_TEST (test_tensors_have_the_frame_rate_of_their_frames)
     g_autofree gchar *rate =
         g_strdup_printf ("framerate=(fraction)%s", rates[i]);
     g_autofree gchar *found = NULL;
-    GstCaps *caps;
+    g_autoptr (GstCaps) caps = NULL;
 
     gst_harness_set_src_caps_str (s.h, text);
     check_push (s.h, check_noise (&s.info, i), GST_FLOW_OK);
@@ -313,17 +289,15 @@ CHECK_TEST (test_tensors_have_the_frame_rate_of_their_frames)
     caps = gst_pad_get_current_caps (s.h->sinkpad);
     found = gst_caps_to_string (caps);
     fail_unless (strstr (found, rate) != NULL, "%s", found);
-    gst_caps_unref (caps);
   }
-  stage_free (&s);
 }
 
 CHECK_LOOP_TEST (
     test_results_are_known_by_the_number_and_times_of_their_frame, 2)
 {
   static const gchar *const peers[] = {"text/csv", "other/tensors"};
-  GstCaps *clock = gst_caps_from_string ("timestamp/x-camera");
-  Stage s = stage_new ("testmeasure", "sink", NULL);
+  g_autoptr (GstCaps) clock = gst_caps_from_string ("timestamp/x-camera");
+  g_auto (Stage) s = stage_new ("testmeasure", "sink", NULL);
 
   gst_harness_set_sink_caps_str (s.h, peers[__i__]);
   gst_harness_add_element_src_pad (
@@ -345,20 +319,18 @@ CHECK_LOOP_TEST (
     fail_unless_equals_uint64 (camera->duration, 2);
     gst_buffer_unref (out);
   }
-  gst_caps_unref (clock);
-  stage_free (&s);
 }
 
 /* Nothing waits: neither the pipeline for a sink that never gets caps, nor the
  * sink of the frames for that one. */
 CHECK_TEST (test_a_peer_that_takes_no_results_is_one_error)
 {
-  GstElement *pipeline = filter_launch (
+  g_autoptr (CheckPipeline) pipeline = filter_launch (
       "videotestsrc num-buffers=3 ! video/x-raw,format=GRAY8,width=33,height=5 "
       "! testmeasure name=m ! fakesink m.results ! queue ! "
       "other/tensors,dimensions=(string)5:5 ! fakesink");
-  GstBus *bus = gst_element_get_bus (pipeline);
-  GstElement *m = gst_bin_get_by_name (GST_BIN (pipeline), "m");
+  g_autoptr (GstBus) bus = gst_element_get_bus (pipeline);
+  g_autoptr (GstElement) m = gst_bin_get_by_name (GST_BIN (pipeline), "m");
   GstMessage *message;
 
   gst_element_set_state (pipeline, GST_STATE_PLAYING);
@@ -369,17 +341,15 @@ CHECK_TEST (test_a_peer_that_takes_no_results_is_one_error)
       "dimensions=(string)2:1:1:1");
   check_message_says (message, GST_CORE_ERROR, GST_CORE_ERROR_NEGOTIATION,
       "dimensions=(string)5:5");
-  gst_object_unref (m);
-  gst_object_unref (bus);
-  check_stop (pipeline);
 }
 
 CHECK_TEST (test_refused_results_are_said_once_and_may_be_mended)
 {
-  Stage s = stage_new ("testmeasure", "sink", NULL);
-  GstElement *filter = gst_element_factory_make ("capsfilter", NULL);
-  GstPad *results = gst_element_request_pad_simple (s.element, "results");
-  GstPad *sink = gst_element_get_static_pad (filter, "sink");
+  g_auto (Stage) s = stage_new ("testmeasure", "sink", NULL);
+  g_autoptr (GstElement) filter = gst_element_factory_make ("capsfilter", NULL);
+  g_autoptr (GstPad) results =
+      gst_element_request_pad_simple (s.element, "results");
+  g_autoptr (GstPad) sink = gst_element_get_static_pad (filter, "sink");
 
   gst_util_set_object_arg (
       G_OBJECT (filter), "caps", "other/tensors,dimensions=(string)5:5");
@@ -389,9 +359,8 @@ CHECK_TEST (test_refused_results_are_said_once_and_may_be_mended)
   fail_unless (gst_pad_link (results, sink) == GST_PAD_LINK_OK);
   for (guint i = 0; i < 3; i++)
     check_push (s.h, check_noise (&s.info, i), GST_FLOW_ERROR);
-  check_message_says (check_message (s.bus, GST_MESSAGE_ERROR), GST_CORE_ERROR,
-      GST_CORE_ERROR_NEGOTIATION,
-      "what is linked to the pad \"results\" takes");
+  check_error (
+      s.bus, CORE, NEGOTIATION, "what is linked to the pad \"results\" takes");
   fail_unless_equals_int (check_count_messages (s.bus, GST_MESSAGE_ERROR), 0);
 
   gst_util_set_object_arg (
@@ -400,10 +369,6 @@ CHECK_TEST (test_refused_results_are_said_once_and_may_be_mended)
   gst_buffer_unref (check_pull (s.h));
   gst_element_set_state (filter, GST_STATE_NULL);
   gst_pad_unlink (results, sink);
-  gst_object_unref (sink);
-  gst_object_unref (results);
-  stage_free (&s);
-  gst_object_unref (filter);
 }
 
 static GstPadProbeReturn
@@ -418,23 +383,20 @@ note_order (GstPad *pad, GstPadProbeInfo *info, gpointer order)
 
 CHECK_TEST (test_results_come_before_their_frame)
 {
-  Stage s = stage_new ("testmeasure", "sink", "results");
+  g_auto (Stage) s = stage_new ("testmeasure", "sink", "results");
   GstHarness *frames = gst_harness_new_with_element (s.element, NULL, "src");
-  GString *order = g_string_new (NULL);
+  g_autoptr (GString) order = g_string_new (NULL);
   const gchar *names[] = {"src", "results"};
 
   for (guint i = 0; i < 2; i++) {
-    GstPad *pad = gst_element_get_static_pad (s.element, names[i]);
+    g_autoptr (GstPad) pad = gst_element_get_static_pad (s.element, names[i]);
 
     gst_pad_add_probe (pad, GST_PAD_PROBE_TYPE_BUFFER, note_order, order, NULL);
-    gst_object_unref (pad);
   }
   for (guint i = 0; i < 3; i++)
     check_push (s.h, check_noise (&s.info, i), GST_FLOW_OK);
   fail_unless_equals_string (order->str, "rsrsrs");
-  g_string_free (order, TRUE);
   gst_harness_teardown (frames);
-  stage_free (&s);
 }
 
 /* Waits until @element has processed a frame more. */
@@ -453,11 +415,11 @@ wait_for_a_frame (GstElement *element)
 /* Somebody looks in for a while and goes, again and again; frames flow on. */
 CHECK_TEST (test_results_may_be_requested_and_released_while_playing)
 {
-  GstElement *pipeline = filter_launch (
+  g_autoptr (CheckPipeline) pipeline = filter_launch (
       "videotestsrc ! video/x-raw,format=GRAY8,width=16,height=4 ! "
       "testmeasure name=m ! fakesink sync=false");
-  GstElement *m = gst_bin_get_by_name (GST_BIN (pipeline), "m");
-  GstBus *bus = gst_element_get_bus (pipeline);
+  g_autoptr (GstElement) m = gst_bin_get_by_name (GST_BIN (pipeline), "m");
+  g_autoptr (GstBus) bus = gst_element_get_bus (pipeline);
 
   gst_element_set_state (pipeline, GST_STATE_PLAYING);
   for (guint n = 0; n < 500; n++) {
@@ -483,9 +445,6 @@ CHECK_TEST (test_results_may_be_requested_and_released_while_playing)
   }
   wait_for_a_frame (m);
   fail_unless_equals_int (check_count_messages (bus, GST_MESSAGE_ERROR), 0);
-  gst_object_unref (bus);
-  gst_object_unref (m);
-  check_stop (pipeline);
 }
 
 static GstEvent *
@@ -505,7 +464,7 @@ next_event (GstHarness *h, GstEventType type)
  * the application of a stream each. */
 CHECK_TEST (test_results_are_of_the_group_of_their_frames)
 {
-  Stage s = stage_new ("testmeasure", "sink", "results");
+  g_auto (Stage) s = stage_new ("testmeasure", "sink", "results");
   GstEvent *start = gst_event_new_stream_start ("grouped"), *event;
   guint32 seqnum = gst_event_get_seqnum (start);
   GstSegment segment;
@@ -528,7 +487,6 @@ CHECK_TEST (test_results_are_of_the_group_of_their_frames)
   event = next_event (s.h, GST_EVENT_SEGMENT);
   fail_unless_equals_int (gst_event_get_seqnum (event), seqnum + 1000);
   gst_event_unref (event);
-  stage_free (&s);
 }
 
 static void
@@ -544,11 +502,11 @@ push_late_segment (GstElement *element, GstPad *pad, gpointer stage)
 
 CHECK_TEST (test_a_segment_that_comes_with_the_pad_is_in_force)
 {
-  Stage s = stage_new ("testmeasure", "sink", "src");
+  g_auto (Stage) s = stage_new ("testmeasure", "sink", "src");
   const GstSegment *segment;
-  GstHarness *results;
+  g_autoptr (CheckHarness) results = NULL;
   GstBuffer *frame;
-  GstEvent *event;
+  g_autoptr (GstEvent) event = NULL;
 
   g_signal_connect (s.element, "pad-added", G_CALLBACK (push_late_segment), &s);
   results = gst_harness_new_with_element (s.element, NULL, "results");
@@ -558,15 +516,12 @@ CHECK_TEST (test_a_segment_that_comes_with_the_pad_is_in_force)
   event = next_event (results, GST_EVENT_SEGMENT);
   gst_event_parse_segment (event, &segment);
   fail_unless_equals_uint64 (segment->start, 3600 * GST_SECOND);
-  gst_event_unref (event);
-  gst_harness_teardown (results);
-  stage_free (&s);
 }
 
 /* Where a stream begins with a gap, a sink has to preroll with it. */
 CHECK_TEST (test_a_gap_before_the_first_frame_comes_through)
 {
-  Stage s = stage_new ("testmeasure", "sink", "results");
+  g_auto (Stage) s = stage_new ("testmeasure", "sink", "results");
 
   gst_harness_push_event (s.h, gst_event_new_gap (0, 40 * GST_MSECOND));
   assert_next_event (s.h, GST_EVENT_STREAM_START);
@@ -575,13 +530,13 @@ CHECK_TEST (test_a_gap_before_the_first_frame_comes_through)
   assert_next_event (s.h, GST_EVENT_GAP);
   check_push (s.h, check_noise (&s.info, 0), GST_FLOW_OK);
   check_line (&s, check_pull (s.h), 0, 0, TRUE);
-  stage_free (&s);
 }
 
 CHECK_TEST (test_a_new_reader_gets_the_line_of_names)
 {
-  Stage s = stage_new ("testmeasure", "sink", "results");
-  GstPad *results = gst_element_get_static_pad (s.element, "results");
+  g_auto (Stage) s = stage_new ("testmeasure", "sink", "results");
+  g_autoptr (GstPad) results =
+      gst_element_get_static_pad (s.element, "results");
 
   for (guint i = 0; i < 4; i++) {
     if (i == 2) {
@@ -592,28 +547,23 @@ CHECK_TEST (test_a_new_reader_gets_the_line_of_names)
     check_push (s.h, check_noise (&s.info, i), GST_FLOW_OK);
     check_line (&s, check_pull (s.h), i < 2 ? i : i + 1, i, i % 2 == 0);
   }
-  gst_object_unref (results);
-  stage_free (&s);
 }
 
 CHECK_TEST (test_columns_that_change_are_named_again)
 {
-  Stage s = stage_new ("testmeasure", "sink", "results");
+  g_auto (Stage) s = stage_new ("testmeasure", "sink", "results");
   const gboolean others[] = {FALSE, TRUE, TRUE, FALSE};
   const gchar *starts[] = {"frame,pts,first,second\n0,",
       "frame,pts,one,two\n1,", "2,", "frame,pts,first,second\n3,"};
 
   for (guint i = 0; i < G_N_ELEMENTS (others); i++) {
-    GstBuffer *line;
-    gchar *text;
+    g_autoptr (GstBuffer) line = NULL;
+    g_autofree gchar *text = NULL;
 
     filter_seen.has_other_fields = others[i];
     check_push (s.h, check_noise (&s.info, i), GST_FLOW_OK);
     line = check_pull (s.h);
     text = string_of (line);
     fail_unless (g_str_has_prefix (text, starts[i]), "%s", text);
-    g_free (text);
-    gst_buffer_unref (line);
   }
-  stage_free (&s);
 }

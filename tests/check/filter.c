@@ -10,9 +10,9 @@ CHECK_CASE ("vfuncs", filter_set_up, filter_tear_down)
 CHECK_LOOP_TEST (test_each_open_has_its_close_over_caps_changes, 2)
 {
   const gchar *formats[] = {"GRAY8", "GRAY16_LE", "RGBA", "I420", "GRAY8"};
-  gchar *line =
+  g_autofree gchar *line =
       g_strdup_printf ("testinvert backend=%s", filter_backends[__i__]);
-  Stage s = stage_new (line, "sink", "src");
+  g_auto (Stage) s = stage_new (line, "sink", "src");
 
   for (guint i = 0; i < G_N_ELEMENTS (formats); i++) {
     stage_caps (&s, formats[i], 641 - 2 * i, 3 + i);
@@ -22,15 +22,13 @@ CHECK_LOOP_TEST (test_each_open_has_its_close_over_caps_changes, 2)
   }
   fail_unless (filter_seen.n_opened >= 5);
   fail_unless_equals_int (filter_seen.n_processed, 15);
-  stage_free (&s);
-  g_free (line);
 }
 
 CHECK_LOOP_TEST (test_it_starts_and_stops_200_times, 2)
 {
-  gchar *line =
+  g_autofree gchar *line =
       g_strdup_printf ("testinvert backend=%s", filter_backends[__i__]);
-  Stage s = stage_new (line, "sink", "src");
+  g_auto (Stage) s = stage_new (line, "sink", "src");
   GstSegment segment;
 
   gst_segment_init (&segment, GST_FORMAT_TIME);
@@ -49,25 +47,22 @@ CHECK_LOOP_TEST (test_it_starts_and_stops_200_times, 2)
     stage_caps (&s, "GRAY8", 641, 3 + i % 2);
     gst_harness_push_event (s.h, gst_event_new_segment (&segment));
   }
-  stage_free (&s);
-  g_free (line);
 }
 
 CHECK_TEST (test_absent_optional_vfuncs_are_not_called)
 {
-  Stage s = stage_new ("testmeasure", "sink", "src");
+  g_auto (Stage) s = stage_new ("testmeasure", "sink", "src");
 
   check_push (s.h, check_noise (&s.info, 1), GST_FLOW_OK);
   fail_unless (gst_harness_push_event (s.h, gst_event_new_flush_start ()));
   fail_unless (gst_harness_push_event (s.h, gst_event_new_flush_stop (TRUE)));
-  stage_free (&s);
 }
 
 CHECK_LOOP_TEST (test_a_flush_resets, 2)
 {
-  gchar *line =
+  g_autofree gchar *line =
       g_strdup_printf ("testinvert backend=%s", filter_backends[__i__]);
-  Stage s = stage_new (line, "sink", "src");
+  g_auto (Stage) s = stage_new (line, "sink", "src");
   GstSegment segment;
 
   stage_push_and_check (&s, 0, __i__);
@@ -78,8 +73,6 @@ CHECK_LOOP_TEST (test_a_flush_resets, 2)
   gst_segment_init (&segment, GST_FORMAT_TIME);
   gst_harness_push_event (s.h, gst_event_new_segment (&segment));
   stage_push_and_check (&s, 1, __i__);
-  stage_free (&s);
-  g_free (line);
 }
 
 CHECK_TEST (test_a_kernel_that_does_not_open_is_one_error)
@@ -98,7 +91,7 @@ CHECK_TEST (test_a_kernel_that_does_not_open_is_one_error)
   };
 
   for (guint i = 0; i < G_N_ELEMENTS (cases); i++) {
-    Stage s = {NULL};
+    g_auto (Stage) s = {NULL};
 
     filter_seen.open_fails = cases[i].status;
     s = stage_new ("testinvert backend=cpu", "sink", "src");
@@ -107,7 +100,6 @@ CHECK_TEST (test_a_kernel_that_does_not_open_is_one_error)
     check_message_says (check_message (s.bus, GST_MESSAGE_ERROR),
         cases[i].domain, cases[i].code, "told not to open");
     fail_unless_equals_int (check_count_messages (s.bus, GST_MESSAGE_ERROR), 0);
-    stage_free (&s);
   }
   fail_unless_equals_int (filter_seen.n_processed, 0);
 }
@@ -115,20 +107,18 @@ CHECK_TEST (test_a_kernel_that_does_not_open_is_one_error)
 static void
 push_caps (Stage *s, const gchar *format, gint width, gint height)
 {
-  gchar *text = check_caps_string (format, width, height);
-  GstCaps *caps = gst_caps_from_string (text);
+  g_autofree gchar *text = check_caps_string (format, width, height);
+  g_autoptr (GstCaps) caps = gst_caps_from_string (text);
 
   gst_harness_push_event (s->h, gst_event_new_caps (caps));
-  gst_caps_unref (caps);
-  g_free (text);
 }
 
 /* The base class, which never took the others, does not set them again. */
 CHECK_LOOP_TEST (test_refused_caps_leave_the_former_ones_in_force, 2)
 {
-  gchar *line =
+  g_autofree gchar *line =
       g_strdup_printf ("testinvert backend=%s", filter_backends[__i__]);
-  Stage s = stage_new (line, "sink", "src");
+  g_auto (Stage) s = stage_new (line, "sink", "src");
 
   stage_push_and_check (&s, 0, __i__);
   filter_seen.open_fails = IMK_ERROR_CONFIG;
@@ -137,24 +127,21 @@ CHECK_LOOP_TEST (test_refused_caps_leave_the_former_ones_in_force, 2)
   push_caps (&s, "GRAY8", 641, 3);
   stage_push_and_check (&s, 1, __i__);
   fail_unless_equals_int (check_count_messages (s.bus, GST_MESSAGE_ERROR), 1);
-  stage_free (&s);
-  g_free (line);
 }
 
 CHECK_TEST (test_a_property_that_comes_too_late_is_said_once)
 {
-  Stage s = stage_new ("testinvert backend=cpu n-threads=2", "sink", "src");
+  g_auto (Stage) s =
+      stage_new ("testinvert backend=cpu n-threads=2", "sink", "src");
 
   stage_push_and_check (&s, 0, IMK_BACKEND_CPU);
   g_object_set (s.element, "n-threads", 2, NULL); /* as it was */
   fail_unless_equals_int (check_count_messages (s.bus, GST_MESSAGE_WARNING), 0);
   g_object_set (s.element, "backend", GST_IMAGING_BACKEND_CUDA, NULL);
   g_object_set (s.element, "n-threads", 1, NULL);
-  check_message_says (check_message (s.bus, GST_MESSAGE_WARNING),
-      GST_LIBRARY_ERROR, GST_LIBRARY_ERROR_SETTINGS, "backend was set after");
+  check_warning (s.bus, LIBRARY, SETTINGS, "backend was set after");
   fail_unless_equals_int (check_count_messages (s.bus, GST_MESSAGE_WARNING), 0);
   stage_push_and_check (&s, 1, IMK_BACKEND_CPU);
-  stage_free (&s);
 }
 
 /* --- frames --------------------------------------------------------------- */
@@ -165,38 +152,33 @@ CHECK_LOOP_TEST (test_any_stride_and_format_gives_the_same_pixels, 2)
 {
   const gchar *formats[] = {"GRAY8", "GRAY16_LE", "RGBA", "I420"};
   guint paddings[] = {0, 4, 60};
-  gchar *line =
+  g_autofree gchar *line =
       g_strdup_printf ("testinvert backend=%s", filter_backends[__i__]);
-  Stage s = stage_new (line, "sink", "src");
+  g_auto (Stage) s = stage_new (line, "sink", "src");
   guint seed = 0;
 
   for (guint f = 0; f < G_N_ELEMENTS (formats); f++)
     for (guint p = 0; p < G_N_ELEMENTS (paddings); p++) {
-      GstBuffer *out;
+      g_autoptr (GstBuffer) out = NULL;
 
       stage_caps (&s, formats[f], 641, 5);
       check_push (
           s.h, check_noise_padded (&s.info, ++seed, paddings[p]), GST_FLOW_OK);
       out = check_pull (s.h);
       stage_check_made (&s, out, seed, __i__);
-      gst_buffer_unref (out);
     }
-  stage_free (&s);
-  g_free (line);
 }
 
 CHECK_LOOP_TEST (test_1x1_frames_pass, 2)
 {
-  gchar *line =
+  g_autofree gchar *line =
       g_strdup_printf ("testinvert backend=%s", filter_backends[__i__]);
-  Stage s = stage_new (line, "sink", "src");
+  g_auto (Stage) s = stage_new (line, "sink", "src");
 
   stage_caps (&s, "GRAY8", 1, 1);
   stage_push_and_check (&s, 1, __i__);
   stage_caps (&s, "I420", 1, 1);
   stage_push_and_check (&s, 2, __i__);
-  stage_free (&s);
-  g_free (line);
 }
 
 static GstBuffer *
@@ -223,9 +205,9 @@ CHECK_LOOP_TEST (test_a_buffer_that_is_too_small_is_an_error_and_no_fallback, 2)
   const gchar *elements[] = {"testinvert", "testmeasure"};
 
   for (guint i = 0; i < 2 * G_N_ELEMENTS (elements); i++) {
-    gchar *line = g_strdup_printf (
+    g_autofree gchar *line = g_strdup_printf (
         "%s backend=%s", elements[i % 2], filter_backends[__i__]);
-    Stage s = stage_new (line, "sink", "src");
+    g_auto (Stage) s = stage_new (line, "sink", "src");
 
     check_push (s.h, small_buffer (&s, i / 2), GST_FLOW_ERROR);
     check_message_says (
@@ -234,8 +216,6 @@ CHECK_LOOP_TEST (test_a_buffer_that_is_too_small_is_an_error_and_no_fallback, 2)
     fail_unless_equals_int (
         check_count_messages (s.bus, GST_MESSAGE_ERROR | GST_MESSAGE_WARNING),
         0);
-    stage_free (&s);
-    g_free (line);
   }
 }
 
@@ -243,27 +223,24 @@ CHECK_LOOP_TEST (test_a_buffer_that_is_too_small_is_an_error_and_no_fallback, 2)
  */
 CHECK_LOOP_TEST (test_a_frame_without_the_end_of_its_last_row_is_too_small, 2)
 {
-  gchar *line =
+  g_autofree gchar *line =
       g_strdup_printf ("testinvert backend=%s", filter_backends[__i__]);
-  Stage s = stage_new (line, "sink", "src");
+  g_auto (Stage) s = stage_new (line, "sink", "src");
   GstBuffer *buffer = gst_buffer_new_allocate (NULL, 253, NULL);
 
   stage_caps (&s, "GRAY8", 61, 4);
   gst_buffer_memset (buffer, 0, 0, -1);
   check_push (s.h, buffer, GST_FLOW_ERROR);
-  check_message_says (check_message (s.bus, GST_MESSAGE_ERROR),
-      GST_STREAM_ERROR, GST_STREAM_ERROR_FORMAT,
+  check_error (s.bus, STREAM, FORMAT,
       "253 bytes is too small for a 61x4 GRAY8 frame, which has 256: rows are "
       "padded to multiples of 4 bytes, here 64,");
-  stage_free (&s);
-  g_free (line);
 }
 
 /* Whatever failed before a good frame is another story than what fails after
  * it. */
 CHECK_TEST (test_each_failure_with_a_good_frame_between_is_said)
 {
-  Stage s = stage_new ("testinvert backend=cpu", "sink", "src");
+  g_auto (Stage) s = stage_new ("testinvert backend=cpu", "sink", "src");
 
   for (guint i = 0; i < 3; i++) {
     for (guint n = 0; n < 2; n++)
@@ -271,7 +248,6 @@ CHECK_TEST (test_each_failure_with_a_good_frame_between_is_said)
     fail_unless_equals_int (check_count_messages (s.bus, GST_MESSAGE_ERROR), 1);
     stage_push_and_check (&s, i, IMK_BACKEND_CPU);
   }
-  stage_free (&s);
 }
 
 /* Returns: (transfer full): noise in memories of these sizes, with a meta */
@@ -303,9 +279,9 @@ noise_in_memories (GstVideoInfo *info, guint seed, const gsize *sizes)
 CHECK_LOOP_TEST (test_a_plane_in_two_memories_is_refused, 2)
 {
   const gsize halves[] = {1024, 908, 0}, planes[] = {512, 128, 128, 0};
-  gchar *line =
+  g_autofree gchar *line =
       g_strdup_printf ("testinvert backend=%s", filter_backends[__i__]);
-  Stage s = stage_new (line, "sink", "src");
+  g_auto (Stage) s = stage_new (line, "sink", "src");
   GstBuffer *out;
 
   /* a memory for each plane is fine */
@@ -317,10 +293,7 @@ CHECK_LOOP_TEST (test_a_plane_in_two_memories_is_refused, 2)
 
   stage_caps (&s, "GRAY8", 641, 3);
   check_push (s.h, noise_in_memories (&s.info, 2, halves), GST_FLOW_ERROR);
-  check_message_says (check_message (s.bus, GST_MESSAGE_ERROR),
-      GST_STREAM_ERROR, GST_STREAM_ERROR_FORMAT, "lies in several memories");
-  stage_free (&s);
-  g_free (line);
+  check_error (s.bus, STREAM, FORMAT, "lies in several memories");
 }
 
 CHECK_TEST (test_metas_of_others_stay_on_the_frame)
@@ -328,9 +301,9 @@ CHECK_TEST (test_metas_of_others_stay_on_the_frame)
   const gchar *elements[] = {"testinvert", "testmeasure", "lapsharpen"};
 
   for (guint i = 0; i < G_N_ELEMENTS (elements); i++) {
-    Stage s = stage_new (elements[i], "sink", "src");
+    g_auto (Stage) s = stage_new (elements[i], "sink", "src");
     GstBuffer *in = check_noise_padded (&s.info, 1, 16), *out;
-    GstCaps *caps = gst_caps_new_empty_simple ("timestamp/x-test");
+    g_autoptr (GstCaps) caps = gst_caps_new_empty_simple ("timestamp/x-test");
     GstVideoRegionOfInterestMeta *roi;
     GstVideoMeta *video;
 
@@ -347,29 +320,25 @@ CHECK_TEST (test_metas_of_others_stay_on_the_frame)
     video = gst_buffer_get_video_meta (out);
     fail_unless (i == 1 || !video || video->stride[0] == 644);
     gst_buffer_unref (out);
-    gst_caps_unref (caps);
-    stage_free (&s);
   }
 }
 
 CHECK_LOOP_TEST (test_a_passed_frame_is_the_same_buffer_and_counts, 2)
 {
-  gchar *line =
+  g_autofree gchar *line =
       g_strdup_printf ("testinvert backend=%s", filter_backends[__i__]);
-  Stage s = stage_new (line, "sink", "src");
+  g_auto (Stage) s = stage_new (line, "sink", "src");
 
   for (guint i = 0; i < 20; i++) {
     gboolean identity = i / 3 % 2;
 
     g_atomic_int_set (&((TestFilter *) s.element)->identity, identity);
     if (identity) {
-      GstBuffer *in = check_noise (&s.info, i), *out;
+      g_autoptr (GstBuffer) in = check_noise (&s.info, i), out = NULL;
 
       check_push (s.h, gst_buffer_ref (in), GST_FLOW_OK);
       out = check_pull (s.h);
       fail_unless (out == in);
-      gst_buffer_unref (in);
-      gst_buffer_unref (out);
     } else {
       stage_push_and_check (&s, i, __i__);
     }
@@ -378,15 +347,13 @@ CHECK_LOOP_TEST (test_a_passed_frame_is_the_same_buffer_and_counts, 2)
   /* of the last one, counted from 0 */
   fail_unless_equals_uint64 (
       gst_imaging_filter_frame_number (GST_IMAGING_FILTER (s.element)), 19);
-  stage_free (&s);
-  g_free (line);
 }
 
 CHECK_LOOP_TEST (test_stats_are_plausible, 2)
 {
-  gchar *line =
+  g_autofree gchar *line =
       g_strdup_printf ("testinvert backend=%s", filter_backends[__i__]);
-  Stage s = stage_new (line, "sink", "src");
+  g_auto (Stage) s = stage_new (line, "sink", "src");
   gdouble p50 = -1, p99 = -1, max = -1, all;
   gint64 start = g_get_monotonic_time ();
   GstStructure *stats;
@@ -411,8 +378,6 @@ CHECK_LOOP_TEST (test_stats_are_plausible, 2)
       check_stat (s.element, "bytes-downloaded"), __i__ * 50 * s.info.size);
   filter_check_active (
       s.element, filter_backends[__i__], __i__ ? "device" : "system");
-  stage_free (&s);
-  g_free (line);
 }
 
 CHECK_TEST (test_a_segment_in_bytes_is_taken_as_it_is)
@@ -420,9 +385,9 @@ CHECK_TEST (test_a_segment_in_bytes_is_taken_as_it_is)
   const gchar *elements[] = {"testinvert", "testmeasure"};
 
   for (guint i = 0; i < G_N_ELEMENTS (elements); i++) {
-    Stage s = stage_new (elements[i], "sink", "src");
+    g_auto (Stage) s = stage_new (elements[i], "sink", "src");
     GstSegment segment;
-    GstEvent *event;
+    g_autoptr (GstEvent) event = NULL;
 
     gst_segment_init (&segment, GST_FORMAT_BYTES);
     gst_harness_push_event (s.h, gst_event_new_segment (&segment));
@@ -431,8 +396,6 @@ CHECK_TEST (test_a_segment_in_bytes_is_taken_as_it_is)
     event = gst_pad_get_sticky_event (s.h->sinkpad, GST_EVENT_SEGMENT, 0);
     gst_event_copy_segment (event, &segment);
     fail_unless_equals_int (segment.format, GST_FORMAT_BYTES);
-    gst_event_unref (event);
-    stage_free (&s);
   }
 }
 
@@ -449,16 +412,13 @@ set_and_get (gpointer data)
   Storm *storm = data;
 
   for (guint i = 0; !g_atomic_int_get (&storm->stop); i++) {
-    GstStructure *stats = NULL;
-    gchar *backend = NULL, *memory = NULL;
+    g_autoptr (GstStructure) stats = NULL;
+    g_autofree gchar *backend = NULL, *memory = NULL;
 
     g_object_set (storm->element, "amount", i % 3 * 0.75, "n-threads", i % 4,
         "border", i % 5, NULL);
     g_object_get (storm->element, "stats", &stats, "active-backend", &backend,
         "active-memory", &memory, NULL);
-    gst_structure_free (stats);
-    g_free (backend);
-    g_free (memory);
   }
   return NULL;
 }
@@ -467,16 +427,16 @@ CHECK_CASE ("properties", filter_set_up, filter_tear_down)
 
 CHECK_LOOP_TEST (test_a_storm_of_properties_does_no_harm, 2)
 {
-  gchar *line =
+  g_autofree gchar *line =
       g_strdup_printf ("lapsharpen backend=%s", filter_backends[__i__]);
-  Stage s = stage_new (line, "sink", "src");
+  g_auto (Stage) s = stage_new (line, "sink", "src");
   Storm storm = {s.element, 0};
   GThread *threads[2];
 
   for (guint i = 0; i < G_N_ELEMENTS (threads); i++)
     threads[i] = g_thread_new ("storm", set_and_get, &storm);
   for (guint i = 0; i < 400; i++) {
-    GstBuffer *out;
+    g_autoptr (GstBuffer) out = NULL;
     GstMapInfo map;
 
     if (i % 50 == 0)
@@ -485,11 +445,8 @@ CHECK_LOOP_TEST (test_a_storm_of_properties_does_no_harm, 2)
     out = check_pull (s.h);
     fail_unless (gst_buffer_map (out, &map, GST_MAP_READ));
     gst_buffer_unmap (out, &map);
-    gst_buffer_unref (out);
   }
   g_atomic_int_set (&storm.stop, 1);
   for (guint i = 0; i < G_N_ELEMENTS (threads); i++)
     g_thread_join (threads[i]);
-  stage_free (&s);
-  g_free (line);
 }

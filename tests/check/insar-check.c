@@ -59,20 +59,15 @@ insar_setup (void)
 void
 insar_check_no_error (GstElement *pipeline)
 {
-  GstBus *bus = gst_element_get_bus (pipeline);
+  g_autoptr (GstBus) bus = gst_element_get_bus (pipeline);
   GstMessage *message =
       gst_bus_pop_filtered (bus, GST_MESSAGE_ERROR | GST_MESSAGE_WARNING);
 
   if (message) {
-    GError *error = NULL;
+    g_autoptr (GError) error = check_parse (message);
 
-    if (GST_MESSAGE_TYPE (message) == GST_MESSAGE_ERROR)
-      gst_message_parse_error (message, &error, NULL);
-    else
-      gst_message_parse_warning (message, &error, NULL);
     fail ("%s", error->message);
   }
-  gst_object_unref (bus);
 }
 
 /* Returns: (transfer full): all that comes out of "out" */

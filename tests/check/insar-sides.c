@@ -25,8 +25,8 @@ push_lines (gpointer data)
 static void
 start_side (GstElement *element, const gchar *name, guint width, guint height)
 {
-  GstPad *pad = gst_element_get_static_pad (element, name);
-  GstCaps *caps = gst_caps_new_simple ("application/x-slc", "format",
+  g_autoptr (GstPad) pad = gst_element_get_static_pad (element, name);
+  g_autoptr (GstCaps) caps = gst_caps_new_simple ("application/x-slc", "format",
       G_TYPE_STRING, "ci16", "width", G_TYPE_INT, (gint) width, "height",
       G_TYPE_INT, (gint) height, NULL);
   GstSegment segment;
@@ -35,27 +35,24 @@ start_side (GstElement *element, const gchar *name, guint width, guint height)
   gst_pad_send_event (pad, gst_event_new_stream_start (name));
   gst_pad_send_event (pad, gst_event_new_caps (caps));
   gst_pad_send_event (pad, gst_event_new_segment (&segment));
-  gst_caps_unref (caps);
-  gst_object_unref (pad);
 }
 
 static void
 flush_side (GstElement *element, const gchar *name)
 {
-  GstPad *pad = gst_element_get_static_pad (element, name);
+  g_autoptr (GstPad) pad = gst_element_get_static_pad (element, name);
   GstSegment segment;
 
   gst_segment_init (&segment, GST_FORMAT_DEFAULT);
   gst_pad_send_event (pad, gst_event_new_flush_start ());
   gst_pad_send_event (pad, gst_event_new_flush_stop (TRUE));
   gst_pad_send_event (pad, gst_event_new_segment (&segment));
-  gst_object_unref (pad);
 }
 
 void
 insar_check_flush_of_one_side (GstElement *element, guint width, guint height)
 {
-  GstBus *bus = gst_bus_new ();
+  g_autoptr (GstBus) bus = gst_bus_new ();
   Push waiting = {.width = width, .n = height - 7};
   Push late = {.width = width, .first = height - 7, .n = 7};
   GThread *thread;
@@ -90,5 +87,4 @@ insar_check_flush_of_one_side (GstElement *element, guint width, guint height)
   gst_element_set_state (element, GST_STATE_NULL);
   g_thread_join (thread);
   gst_object_unref (late.pad);
-  gst_object_unref (bus);
 }

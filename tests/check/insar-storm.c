@@ -115,7 +115,7 @@ static void
 change_one (const Storm *self, GRand *random)
 {
   const Target *target = &self->targets[g_rand_int_range (random, 0, 2)];
-  GstElement *element;
+  g_autoptr (GstElement) element = NULL;
   GValue value = G_VALUE_INIT;
   gint n = 0;
 
@@ -130,20 +130,18 @@ change_one (const Storm *self, GRand *random)
   g_value_unset (&value);
   g_object_get_property (G_OBJECT (element), "stats", &value);
   g_value_unset (&value);
-  gst_object_unref (element);
 }
 
 static gpointer
 storm (gpointer data)
 {
   Storm *self = data;
-  GRand *random = g_rand_new_with_seed (5);
+  g_autoptr (GRand) random = g_rand_new_with_seed (5);
 
   while (!g_atomic_int_get (&self->stop)) {
     change_one (self, random);
     g_usleep (100);
   }
-  g_rand_free (random);
   return NULL;
 }
 
@@ -151,22 +149,21 @@ static void
 calm (const Storm *self)
 {
   for (guint t = 0; t < 2 && self->targets[t].name; t++) {
-    GstElement *element =
+    g_autoptr (GstElement) element =
         gst_bin_get_by_name (GST_BIN (self->pipeline), self->targets[t].name);
 
     for (const Choice *c = self->targets[t].choices; c->name; c++)
       set (element, c, 0);
-    gst_object_unref (element);
   }
 }
 
 static void
 seek_source (GstElement *pipeline, const gchar *name)
 {
-  GstElement *source = gst_bin_get_by_name (GST_BIN (pipeline), name);
+  g_autoptr (GstElement) source =
+      gst_bin_get_by_name (GST_BIN (pipeline), name);
 
   gst_element_seek_simple (source, GST_FORMAT_DEFAULT, GST_SEEK_FLAG_FLUSH, 0);
-  gst_object_unref (source);
 }
 
 /* What an application may do, in any order. */
@@ -222,10 +219,9 @@ play_calmly (const Storm *self)
 static void
 remove_sink (GstElement *pipeline)
 {
-  GstElement *sink = gst_bin_get_by_name (GST_BIN (pipeline), "out");
+  g_autoptr (GstElement) sink = gst_bin_get_by_name (GST_BIN (pipeline), "out");
 
   gst_bin_remove (GST_BIN (pipeline), sink);
-  gst_object_unref (sink);
 }
 
 static void
@@ -241,10 +237,10 @@ CHECK_CASE ("insar-storm", setup, check_remove_folder)
 CHECK_LOOP_TEST (test_a_storm_leaves_the_next_run_whole, G_N_ELEMENTS (storms))
 {
   guint n_live = check_n_live ();
-  GstElement *pipeline = check_launch (storms[__i__].pipeline);
+  g_autoptr (CheckPipeline) pipeline = check_launch (storms[__i__].pipeline);
   Storm self = {.pipeline = pipeline, .targets = storms[__i__].targets};
-  GRand *random = g_rand_new_with_seed (11);
-  GString *before = play_calmly (&self), *after;
+  g_autoptr (GRand) random = g_rand_new_with_seed (11);
+  g_autoptr (GString) before = play_calmly (&self), after = NULL;
   GstElement *pair =
       gst_bin_get_by_name (GST_BIN (pipeline), storms[__i__].pair);
   GThread *thread = g_thread_new ("storm", storm, &self);
@@ -271,10 +267,6 @@ CHECK_LOOP_TEST (test_a_storm_leaves_the_next_run_whole, G_N_ELEMENTS (storms))
   fail_unless_equals_int (check_n_live (), n_live);
   fail_unless (
       g_string_equal (before, after), "the storm has left something behind");
-  g_string_free (before, TRUE);
-  g_string_free (after, TRUE);
-  g_rand_free (random);
-  check_stop (pipeline);
 }
 
 /* --- seeks while states change
@@ -285,13 +277,12 @@ static gpointer
 seek_again_and_again (gpointer data)
 {
   const Storm *self = data;
-  GRand *random = g_rand_new_with_seed (3);
+  g_autoptr (GRand) random = g_rand_new_with_seed (3);
 
   while (!g_atomic_int_get (&self->stop)) {
     seek_source (self->pipeline, g_rand_boolean (random) ? "ref" : "sec");
     g_usleep ((gulong) g_rand_int_range (random, 0, 300));
   }
-  g_rand_free (random);
   return NULL;
 }
 
@@ -299,9 +290,9 @@ seek_again_and_again (gpointer data)
  * already, or still, not active. */
 CHECK_LOOP_TEST (test_a_seek_may_meet_a_stop, G_N_ELEMENTS (storms))
 {
-  GstElement *pipeline = check_launch (storms[__i__].pipeline);
+  g_autoptr (CheckPipeline) pipeline = check_launch (storms[__i__].pipeline);
   Storm self = {.pipeline = pipeline, .targets = storms[__i__].targets};
-  GString *before = play_calmly (&self), *after;
+  g_autoptr (GString) before = play_calmly (&self), after = NULL;
   GThread *thread = g_thread_new ("seek", seek_again_and_again, &self);
 
   for (guint i = 0; i < N_STOPS; i++) {
@@ -317,7 +308,4 @@ CHECK_LOOP_TEST (test_a_seek_may_meet_a_stop, G_N_ELEMENTS (storms))
   after = play_calmly (&self);
   fail_unless (
       g_string_equal (before, after), "a seek has left something behind");
-  g_string_free (before, TRUE);
-  g_string_free (after, TRUE);
-  check_stop (pipeline);
 }

@@ -43,8 +43,8 @@ setup (void)
 static GstBuffer *
 pull_one (GstElement *pipeline, const gchar *name, const gchar *caps)
 {
-  GstElement *sink = gst_bin_get_by_name (GST_BIN (pipeline), name);
-  GstCaps *expected = gst_caps_from_string (caps);
+  g_autoptr (GstElement) sink = gst_bin_get_by_name (GST_BIN (pipeline), name);
+  g_autoptr (GstCaps) expected = gst_caps_from_string (caps);
   GstSample *sample, *second;
   GstBuffer *buffer;
 
@@ -58,8 +58,6 @@ pull_one (GstElement *pipeline, const gchar *name, const gchar *caps)
   fail_unless (second == NULL, "a second buffer came out of %s", name);
   buffer = gst_buffer_ref (gst_sample_get_buffer (sample));
   gst_sample_unref (sample);
-  gst_caps_unref (expected);
-  gst_object_unref (sink);
   return buffer;
 }
 
@@ -75,7 +73,8 @@ CHECK_TEST (test_each_pad_gives_its_picture)
 {
   GstElement *pipeline = check_launch (SOURCES ("", "") OUT ("phase")
           OUT ("coherence") OUT ("amplitude") OUT ("interferogram"));
-  GstBuffer *phase, *coherence, *amplitude, *interferogram;
+  g_autoptr (GstBuffer) phase = NULL, coherence = NULL, amplitude = NULL,
+                        interferogram = NULL;
   GstMapInfo map;
 
   gst_element_set_state (pipeline, GST_STATE_PLAYING);
@@ -117,10 +116,6 @@ CHECK_TEST (test_each_pad_gives_its_picture)
   for (guint i = 0; i < 28 * 20; i++)
     fail_unless (map.data[i] > 240, "coherence %u of cell %u", map.data[i], i);
   gst_buffer_unmap (coherence, &map);
-  gst_buffer_unref (phase);
-  gst_buffer_unref (coherence);
-  gst_buffer_unref (amplitude);
-  gst_buffer_unref (interferogram);
 }
 
 CHECK_TEST (test_numbers_are_those_of_the_pictures)
@@ -131,7 +126,7 @@ CHECK_TEST (test_numbers_are_those_of_the_pictures)
                        "i.amplitude ! queue ! video/x-raw,"
                        "format=GRAY16_LE ! appsink name=grey "
                        "t. ! queue ! other/tensors ! appsink name=f32");
-  GstBuffer *grey, *f32;
+  g_autoptr (GstBuffer) grey = NULL, f32 = NULL;
   GstMapInfo map;
 
   gst_element_set_state (pipeline, GST_STATE_PLAYING);
@@ -156,8 +151,6 @@ CHECK_TEST (test_numbers_are_those_of_the_pictures)
     fail_unless (value > 3000 && value < 13000, "cell %u: %g", i, value);
   }
   gst_buffer_unmap (grey, &map);
-  gst_buffer_unref (grey);
-  gst_buffer_unref (f32);
 }
 
 static gdouble
@@ -259,7 +252,7 @@ check_same (GstBuffer *found, GstBuffer *expected, const gchar *what)
 
 CHECK_TEST (test_buffers_of_any_size_meet)
 {
-  GstBuffer *expected = run (SOURCES ("", "") OUT ("interferogram"));
+  g_autoptr (GstBuffer) expected = run (SOURCES ("", "") OUT ("interferogram"));
 
   check_same (run (SOURCES ("lines-per-buffer=1", "lines-per-buffer=17")
                       OUT ("interferogram")),
@@ -267,13 +260,12 @@ CHECK_TEST (test_buffers_of_any_size_meet)
   check_same (run (SOURCES ("lines-per-buffer=10", "lines-per-buffer=7")
                       OUT ("interferogram")),
       expected, "10 and 7 lines");
-  gst_buffer_unref (expected);
 }
 
 CHECK_TEST (test_a_run_can_be_repeated)
 {
-  GstBuffer *expected = run (SOURCES ("", "") OUT ("interferogram"));
-  GstElement *pipeline = check_launch (SOURCES (
+  g_autoptr (GstBuffer) expected = run (SOURCES ("", "") OUT ("interferogram"));
+  g_autoptr (CheckPipeline) pipeline = check_launch (SOURCES (
       "lines-per-buffer=3", "lines-per-buffer=5") OUT ("interferogram"));
 
   for (guint i = 0; i < 3; i++) {
@@ -290,8 +282,6 @@ CHECK_TEST (test_a_run_can_be_repeated)
   gst_element_set_state (pipeline, GST_STATE_PLAYING);
   check_same (pull_one (pipeline, "interferogram", "application/x-slc"),
       expected, "after a seek");
-  check_stop (pipeline);
-  gst_buffer_unref (expected);
 }
 
 /* --- files ---------------------------------------------------------------- */
@@ -339,10 +329,10 @@ CHECK_TEST (test_files_hold_the_numbers_of_the_pads)
 
   gst_element_set_state (pipeline, GST_STATE_PLAYING);
   for (guint i = 0; i < G_N_ELEMENTS (names); i++) {
-    GstBuffer *buffer = pull_one (pipeline, names[i][0], "other/tensors");
+    g_autoptr (GstBuffer) buffer =
+        pull_one (pipeline, names[i][0], "other/tensors");
 
     check_content (names[i][1], buffer);
-    gst_buffer_unref (buffer);
   }
   check_stop (pipeline);
   fail_unless_equals_int (count_files ("coherence.img"), 3); /* .hdr, .vrt */
@@ -404,12 +394,12 @@ seek (GstElement *pipeline, GstSeekFlags flags, gint64 first, gint64 end)
 /* Or of one that is resampled. What both cannot do, neither begins. */
 CHECK_TEST (test_a_seek_is_for_both_images)
 {
-  GstElement *pipeline = check_launch (
+  g_autoptr (CheckPipeline) pipeline = check_launch (
       "slcsrc location=$/a.slc " RAW "! i.reference slcsrc "
       "location=$/b.slc " RAW
       "! slcresample ! i.secondary insarform name=i " OUT ("phase")
           OUT ("coherence"));
-  GstBuffer *first, *second;
+  g_autoptr (GstBuffer) first = NULL, second = NULL;
 
   gst_element_set_state (pipeline, GST_STATE_PLAYING);
   first = pull_one (pipeline, "phase", "video/x-raw");
@@ -421,50 +411,44 @@ CHECK_TEST (test_a_seek_is_for_both_images)
   fail_if (seek (pipeline, GST_SEEK_FLAG_FLUSH, 5, -1));
   fail_if (seek (pipeline, GST_SEEK_FLAG_FLUSH, 0, 30));
   fail_if (seek (pipeline, GST_SEEK_FLAG_NONE, 0, -1));
-  gst_buffer_unref (first);
-  gst_buffer_unref (second);
-  check_stop (pipeline);
 }
 
 /* Who waits for the end must not take it for that of a whole run. */
 CHECK_TEST (test_a_picture_that_nobody_takes_is_said_before_the_end)
 {
-  GstElement *pipeline = check_launch (
+  g_autoptr (CheckPipeline) pipeline = check_launch (
       SOURCES ("", "") OUT ("coherence") "i.phase ! queue ! "
                                          "video/x-raw,width=3 ! fakesink");
-  GstBus *bus = gst_element_get_bus (pipeline);
+  g_autoptr (GstBus) bus = gst_element_get_bus (pipeline);
   GstMessage *message;
 
   gst_element_set_state (pipeline, GST_STATE_PLAYING);
   message = gst_bus_timed_pop_filtered (
       bus, CHECK_TIMEOUT, GST_MESSAGE_ERROR | GST_MESSAGE_EOS);
   check_message_says (message, GST_STREAM_ERROR, GST_STREAM_ERROR_FAILED, "");
-  gst_object_unref (bus);
-  check_stop (pipeline);
 }
 
 /* The reference has no partner, and must not keep its thread. */
 CHECK_TEST (test_it_can_be_stopped_while_it_waits)
 {
-  GstElement *pipeline = check_launch (
+  g_autoptr (CheckPipeline) pipeline = check_launch (
       "slcsrc location=$/a.slc " RAW " ! i.reference "
       "appsrc ! application/x-slc,format=ci16,width=57,height=61 ! "
       "i.secondary insarform name=i " OUT ("phase"));
 
   gst_element_set_state (pipeline, GST_STATE_PLAYING);
   g_usleep (50000);
-  check_stop (pipeline);
 }
 
 CHECK_TEST (test_the_summary_says_how_coherent_it_is)
 {
-  GstElement *pipeline = check_launch (SOURCES ("", ""));
-  GstBus *bus = gst_element_get_bus (pipeline);
+  g_autoptr (CheckPipeline) pipeline = check_launch (SOURCES ("", ""));
+  g_autoptr (GstBus) bus = gst_element_get_bus (pipeline);
   gdouble coherence = 0;
 
   gst_element_set_state (pipeline, GST_STATE_PLAYING);
   while (coherence == 0) {
-    GstMessage *message = check_message (bus, GST_MESSAGE_ELEMENT);
+    g_autoptr (GstMessage) message = check_message (bus, GST_MESSAGE_ELEMENT);
     const GstStructure *s = gst_message_get_structure (message);
     guint64 n;
 
@@ -473,25 +457,19 @@ CHECK_TEST (test_the_summary_says_how_coherent_it_is)
           &coherence, "with-data", G_TYPE_UINT64, &n, NULL));
       fail_unless_equals_uint64 (n, 28 * 20);
     }
-    gst_message_unref (message);
   }
   fail_unless (coherence > 0.94 && coherence < 1, "%g", coherence);
-  gst_object_unref (bus);
-  check_stop (pipeline);
 }
 
 CHECK_TEST (test_a_pad_that_is_forgotten_is_said)
 {
-  GstElement *pipeline = check_launch (
+  g_autoptr (CheckPipeline) pipeline = check_launch (
       "slcsrc location=$/b.slc " RAW " ! i.secondary insarform name=i "
       "i.phase ! queue ! fakesink");
-  GstBus *bus = gst_element_get_bus (pipeline);
+  g_autoptr (GstBus) bus = gst_element_get_bus (pipeline);
 
   gst_element_set_state (pipeline, GST_STATE_PLAYING);
-  check_message_says (check_message (bus, GST_MESSAGE_WARNING), GST_CORE_ERROR,
-      GST_CORE_ERROR_PAD, "Nothing is linked to the pad reference");
-  gst_object_unref (bus);
-  check_stop (pipeline);
+  check_warning (bus, CORE, PAD, "Nothing is linked to the pad reference");
 }
 
 CHECK_TEST (test_what_is_wrong_is_said)
@@ -531,8 +509,7 @@ CHECK_TEST (test_what_is_wrong_is_said)
 
 CHECK_TEST (test_lines_from_before_a_flush_of_the_other_side_are_dropped)
 {
-  GstElement *element = gst_element_factory_make ("insarform", NULL);
+  g_autoptr (GstElement) element = gst_element_factory_make ("insarform", NULL);
 
   insar_check_flush_of_one_side (element, WIDTH, HEIGHT);
-  gst_object_unref (element);
 }

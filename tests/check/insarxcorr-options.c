@@ -17,17 +17,15 @@ static gchar *
 run_for_property (const gchar *description, const gchar *property)
 {
   GstElement *pipeline = check_launch (description);
-  GstElement *x = gst_bin_get_by_name (GST_BIN (pipeline), "x");
-  GString *text = g_string_new (NULL);
+  g_autoptr (GstElement) x = gst_bin_get_by_name (GST_BIN (pipeline), "x");
+  g_autoptr (GString) text = g_string_new (NULL);
   gchar *value = NULL;
 
   gst_element_set_state (pipeline, GST_STATE_PLAYING);
   check_collect (pipeline, "out", text);
   insar_check_no_error (pipeline);
   g_object_get (x, property, &value, NULL);
-  gst_object_unref (x);
   check_stop (pipeline);
-  g_string_free (text, TRUE);
   return value;
 }
 
@@ -44,19 +42,17 @@ CHECK_TEST (test_backends_and_devices_give_the_same_rows)
   for (guint m = 0; m < G_N_ELEMENTS (modes); m++) {
     g_autofree gchar *plain = g_strdup_printf (
         SOURCES ("") "backend=cpu %s ! text/csv" OUT, modes[m]);
-    GString *expected = insar_run (plain);
+    g_autoptr (GString) expected = insar_run (plain);
 
     for (guint i = 0; i < G_N_ELEMENTS (others); i++) {
       g_autofree gchar *description = g_strdup_printf (
           SOURCES ("lines-per-buffer=7") "%s %s ! text/csv" OUT, others[i],
           modes[m]);
-      GString *found = insar_run (description);
+      g_autoptr (GString) found = insar_run (description);
 
       fail_unless (g_string_equal (found, expected), "%s %s:\n%s", others[i],
           modes[m], found->str);
-      g_string_free (found, TRUE);
     }
-    g_string_free (expected, TRUE);
   }
 }
 
@@ -71,18 +67,15 @@ CHECK_TEST (test_what_is_needed_is_uploaded_once)
         g_strdup_printf (SOURCES ("lines-per-buffer=9") "backend=%s ! "
                                                         "text/csv" OUT,
             backends[i]);
-    GstElement *pipeline = check_launch (description);
-    GstElement *x = gst_bin_get_by_name (GST_BIN (pipeline), "x");
-    GString *text = g_string_new (NULL);
+    g_autoptr (CheckPipeline) pipeline = check_launch (description);
+    g_autoptr (GstElement) x = gst_bin_get_by_name (GST_BIN (pipeline), "x");
+    g_autoptr (GString) text = g_string_new (NULL);
 
     gst_element_set_state (pipeline, GST_STATE_PLAYING);
     check_collect (pipeline, "out", text);
     fail_unless_equals_uint64 (check_stat (x, "frames"), 4);
     fail_unless_equals_uint64 (check_stat (x, names[i]), 2 * 102 * 190 * 4);
     fail_unless_equals_uint64 (check_stat (x, names[!i]), 0);
-    gst_object_unref (x);
-    check_stop (pipeline);
-    g_string_free (text, TRUE);
   }
 }
 
@@ -116,7 +109,7 @@ check_numbers (const GString *text, guint n_fields, guint row, guint field,
 
 CHECK_TEST (test_gross_offsets_reach_what_the_search_does_not)
 {
-  GString *found;
+  g_autoptr (GString) found = NULL;
 
   /* the search is 8 columns either way; 30 columns and -40 lines more are not
    * found without being told */
@@ -131,12 +124,11 @@ CHECK_TEST (test_gross_offsets_reach_what_the_search_does_not)
     check_numbers (found, 12, i, 2, 30 + SHIFT_X);
     check_numbers (found, 12, i, 3, -40 + SHIFT_Y);
   }
-  g_string_free (found, TRUE);
 }
 
 CHECK_TEST (test_steps_cover_the_reference)
 {
-  GString *found =
+  g_autoptr (GString) found =
       insar_run (SOURCES ("") "grid=step step-x=49 step-y=60 ! other/tensors,"
                               "format=static,num_tensors=1,types=float32,"
                               "dimensions=12:4:1:1" OUT);
@@ -147,12 +139,11 @@ CHECK_TEST (test_steps_cover_the_reference)
   check_numbers (found, 12, 0, 1, 32);
   check_numbers (found, 12, 19, 0, 32 + 3 * 49);
   check_numbers (found, 12, 19, 1, 32 + 4 * 60);
-  g_string_free (found, TRUE);
 }
 
 CHECK_TEST (test_rasters_are_planes_of_the_rows)
 {
-  GString *rows, *planes;
+  g_autoptr (GString) rows = NULL, planes = NULL;
 
   insar_write_mask ("mask.npy");
   rows =
@@ -177,13 +168,11 @@ CHECK_TEST (test_rasters_are_planes_of_the_rows)
           "patch %u plane %u is %g", i, p, value);
     }
   }
-  g_string_free (rows, TRUE);
-  g_string_free (planes, TRUE);
 }
 
 CHECK_TEST (test_precise_offsets_are_precise)
 {
-  GString *found =
+  g_autoptr (GString) found =
       insar_run (SOURCES ("") "mode=precise window-width=40 "
                               "window-height=50 ! other/tensors" OUT);
 
@@ -197,7 +186,6 @@ CHECK_TEST (test_precise_offsets_are_precise)
         "patch %u: correlation %g peak %g snr %g cov %g %g flags %g", i, row[4],
         row[5], row[6], row[7], row[8], row[11]);
   }
-  g_string_free (found, TRUE);
 }
 
 /* Runs on the device until the end or an error, of which x posts one at most.
@@ -249,11 +237,11 @@ CHECK_TEST (test_a_failing_device_is_one_error)
 /* Where it cannot even be opened, the CPU does it. */
 CHECK_TEST (test_auto_takes_the_cpu_when_the_device_fails)
 {
-  GstElement *pipeline =
+  g_autoptr (CheckPipeline) pipeline =
       check_launch (SOURCES ("") "nx=90 ny=100 ! fakesink sync=false");
-  GstElement *x = gst_bin_get_by_name (GST_BIN (pipeline), "x");
-  GstBus *bus = gst_element_get_bus (pipeline);
-  gchar *active;
+  g_autoptr (GstElement) x = gst_bin_get_by_name (GST_BIN (pipeline), "x");
+  g_autoptr (GstBus) bus = gst_element_get_bus (pipeline);
+  g_autofree gchar *active = NULL;
 
   /* the first call only asks whether there is one */
   imk_inject_failure (2, TRUE);
@@ -264,10 +252,6 @@ CHECK_TEST (test_auto_takes_the_cpu_when_the_device_fails)
   g_object_get (x, "active-backend", &active, NULL);
   fail_unless_equals_string (active, "cpu");
   imk_inject_failure (0, FALSE);
-  g_free (active);
-  gst_object_unref (bus);
-  gst_object_unref (x);
-  check_stop (pipeline);
 }
 
 /* --- no data
@@ -278,7 +262,7 @@ CHECK_TEST (test_auto_takes_the_cpu_when_the_device_fails)
 static guint
 count_rows_again (GstElement *pipeline)
 {
-  GString *text = g_string_new (NULL);
+  g_autoptr (GString) text = g_string_new (NULL);
   guint n = 0;
 
   fail_unless (gst_element_seek_simple (
@@ -286,7 +270,6 @@ count_rows_again (GstElement *pipeline)
   check_collect (pipeline, "out", text);
   for (gsize i = 0; i < text->len; i++)
     n += text->str[i] == '\n';
-  g_string_free (text, TRUE);
   return n;
 }
 
@@ -294,9 +277,10 @@ count_rows_again (GstElement *pipeline)
  * and stops nothing. */
 CHECK_TEST (test_settings_count_for_the_next_pair)
 {
-  GstElement *pipeline = check_launch (SOURCES ("") OUT);
-  GstElement *element = gst_bin_get_by_name (GST_BIN (pipeline), "x");
-  GstBus *bus = gst_element_get_bus (pipeline);
+  g_autoptr (CheckPipeline) pipeline = check_launch (SOURCES ("") OUT);
+  g_autoptr (GstElement) element =
+      gst_bin_get_by_name (GST_BIN (pipeline), "x");
+  g_autoptr (GstBus) bus = gst_element_get_bus (pipeline);
   GString *text = g_string_new (NULL);
   g_autofree gchar *none = check_path_of ("no.npy");
   gboolean is_valid = FALSE;
@@ -309,23 +293,18 @@ CHECK_TEST (test_settings_count_for_the_next_pair)
 
   g_object_set (element, "ysearch", 60, NULL);
   fail_unless_equals_int (count_rows_again (pipeline), 10);
-  check_message_says (check_message (bus, GST_MESSAGE_WARNING),
-      GST_LIBRARY_ERROR, GST_LIBRARY_ERROR_SETTINGS, "ysearch");
+  check_warning (bus, LIBRARY, SETTINGS, "ysearch");
   g_object_get (element, "settings-valid", &is_valid, NULL);
   fail_if (is_valid);
   g_object_set (element, "ysearch", 16, "mask-location", none, NULL);
   fail_unless_equals_int (count_rows_again (pipeline), 10);
-  check_message_says (check_message (bus, GST_MESSAGE_WARNING),
-      GST_LIBRARY_ERROR, GST_LIBRARY_ERROR_SETTINGS, "no.npy");
+  check_warning (bus, LIBRARY, SETTINGS, "no.npy");
   g_object_set (element, "nx", 4, "mask-location", NULL, NULL);
   fail_unless_equals_int (count_rows_again (pipeline), 20);
   g_object_get (element, "settings-valid", &is_valid, NULL);
   fail_unless (is_valid);
   fail_unless_equals_int (
       check_count_messages (bus, GST_MESSAGE_WARNING | GST_MESSAGE_ERROR), 0);
-  gst_object_unref (bus);
-  gst_object_unref (element);
-  check_stop (pipeline);
 }
 
 /* 18 counts where somebody sets it; the default of mode=precise is auto. */
@@ -349,8 +328,8 @@ CHECK_TEST (test_the_threshold_follows_the_mode)
         "slcsrc location=$/ref.PRM ! x.reference slcsrc location=$/noise.PRM ! "
         "x.secondary insarxcorr name=x " GRID " ",
         cases[i].words, " ! text/csv" OUT, NULL);
-    GstElement *pipeline = check_launch (line);
-    GString *text = g_string_new (NULL);
+    g_autoptr (CheckPipeline) pipeline = check_launch (line);
+    g_autoptr (GString) text = g_string_new (NULL);
     g_auto (GStrv) lines = NULL;
     guint low = 0;
 
@@ -361,17 +340,15 @@ CHECK_TEST (test_the_threshold_follows_the_mode)
       low += (atoi (strrchr (lines[k], ',') + 1) & 8) != 0;
     fail_unless (
         low == cases[i].low, "%s: %u\n%s", cases[i].words, low, text->str);
-    g_string_free (text, TRUE);
-    check_stop (pipeline);
   }
 }
 
 CHECK_TEST (test_zeros_are_flagged_and_give_no_fit)
 {
   g_autofree gint16 *zeros = g_new0 (gint16, 2 * WIDTH * HEIGHT);
-  GstElement *pipeline;
-  GstBus *bus;
-  GString *rows = g_string_new (NULL), *fit = g_string_new (NULL);
+  g_autoptr (CheckPipeline) pipeline = NULL;
+  g_autoptr (GstBus) bus = NULL;
+  g_autoptr (GString) rows = g_string_new (NULL), fit = g_string_new (NULL);
 
   check_write_file ("zero.SLC", zeros, sizeof (gint16) * 2 * WIDTH * HEIGHT);
   insar_write_prm ("zero.PRM", "zero.SLC", HEIGHT, "");
@@ -390,12 +367,7 @@ CHECK_TEST (test_zeros_are_flagged_and_give_no_fit)
     check_numbers (rows, 12, i, 11, 1 + 4 + 8); /* edge, no data, low */
   }
   fail_unless_equals_int (fit->len, 0);
-  check_message_says (check_message (bus, GST_MESSAGE_WARNING),
-      GST_STREAM_ERROR, GST_STREAM_ERROR_FAILED, "not enough points");
-  g_string_free (rows, TRUE);
-  g_string_free (fit, TRUE);
-  gst_object_unref (bus);
-  check_stop (pipeline);
+  check_warning (bus, STREAM, FAILED, "not enough points");
 }
 
 CHECK_TEST (test_samples_that_are_no_numbers_are_no_data)
@@ -414,7 +386,7 @@ CHECK_TEST (test_samples_that_are_no_numbers_are_no_data)
         "location=$/nan.SLC width=211 format=cf32 ! x.secondary insarxcorr "
         "name=x " GRID " mode=%s ! text/csv" OUT,
         modes[m]);
-    GString *found = insar_run (description);
+    g_autoptr (GString) found = insar_run (description);
     g_auto (GStrv) lines = g_strsplit (found->str, "\n", -1);
 
     fail_unless_equals_int (g_strv_length (lines), 1 + 12 + 1);
@@ -429,6 +401,5 @@ CHECK_TEST (test_samples_that_are_no_numbers_are_no_data)
               ABS (g_ascii_strtod (words[13], NULL) - 15.0 / 17) < 0.01,
           "%s", lines[i]);
     }
-    g_string_free (found, TRUE);
   }
 }

@@ -18,7 +18,7 @@ CHECK_CASE ("insarxcorr", insar_setup, check_remove_folder)
 CHECK_TEST (test_source_gives_whole_lines_of_the_file)
 {
   g_autofree gchar *path = check_path_of ("ref.SLC"), *data = NULL;
-  GString *found;
+  g_autoptr (GString) found = NULL;
   gsize size;
 
   fail_unless (g_file_get_contents (path, &data, &size, NULL));
@@ -33,19 +33,18 @@ CHECK_TEST (test_source_gives_whole_lines_of_the_file)
   }
   found = insar_run ("slcsrc location=$/ref.SLC width=211 format=ci16" OUT);
   fail_unless_equals_int (found->len, size);
-  g_string_free (found, TRUE);
 }
 
 CHECK_TEST (test_source_says_what_it_reads_and_seeks_by_lines)
 {
-  GstElement *pipeline =
+  g_autoptr (CheckPipeline) pipeline =
       check_launch ("slcsrc location=$/sec.PRM lines-per-buffer=10" OUT);
-  GstElement *sink = gst_bin_get_by_name (GST_BIN (pipeline), "out");
+  g_autoptr (GstElement) sink = gst_bin_get_by_name (GST_BIN (pipeline), "out");
   const guint lines[] = {10, 10, 5};
   guint64 next = 40;
   GstSample *sample;
   gint64 duration;
-  GstCaps *expected;
+  g_autoptr (GstCaps) expected = NULL;
 
   gst_element_set_state (pipeline, GST_STATE_PAUSED);
   gst_element_get_state (pipeline, NULL, NULL, CHECK_TIMEOUT);
@@ -75,9 +74,6 @@ CHECK_TEST (test_source_says_what_it_reads_and_seeks_by_lines)
   g_signal_emit_by_name (
       sink, "try-pull-sample", (guint64) CHECK_TIMEOUT, &sample);
   fail_unless (sample == NULL);
-  gst_caps_unref (expected);
-  gst_object_unref (sink);
-  check_stop (pipeline);
 }
 
 CHECK_TEST (test_source_says_what_is_wrong)
@@ -121,28 +117,26 @@ CHECK_TEST (test_source_says_what_is_wrong)
  */
 CHECK_TEST (test_an_image_of_another_width_is_warned_of)
 {
-  GstElement *pipeline = check_launch ("slcsrc location=$/wide.PRM ! fakesink");
-  GstBus *bus = gst_element_get_bus (pipeline);
+  g_autoptr (CheckPipeline) pipeline =
+      check_launch ("slcsrc location=$/wide.PRM ! fakesink");
+  g_autoptr (GstBus) bus = gst_element_get_bus (pipeline);
 
   check_write_file ("wide.PRM",
       "SLC_file = ref.SLC\nnum_rng_bins = 210\nnum_valid_az = 300\n", -1);
   gst_element_set_state (pipeline, GST_STATE_PAUSED);
   /* 211 * 307 * 4 bytes are 308 lines of 210 samples and 97 more */
-  check_message_says (check_message (bus, GST_MESSAGE_WARNING),
-      GST_STREAM_ERROR, GST_STREAM_ERROR_FORMAT,
+  check_warning (bus, STREAM, FORMAT,
       "has 388 bytes behind its last whole line of 210 samples (ci16)");
   gst_element_set_state (pipeline, GST_STATE_NULL);
   check_write_file ("wide.PRM",
       "SLC_file = ref.SLC\nnum_rng_bins = 211\nnum_valid_az = 300\n", -1);
   check_play (pipeline);
   fail_unless_equals_int (check_count_messages (bus, GST_MESSAGE_WARNING), 0);
-  gst_object_unref (bus);
-  check_stop (pipeline);
 }
 
 CHECK_TEST (test_names_may_have_spaces)
 {
-  GstElement *pipeline;
+  g_autoptr (CheckPipeline) pipeline = NULL;
 
   insar_write_slc ("a b.SLC", 0, 0);
   insar_write_prm ("a  b.PRM", "a b.SLC  ", HEIGHT, "");
@@ -152,7 +146,6 @@ CHECK_TEST (test_names_may_have_spaces)
   insar_write_prm ("remark.PRM", "ref.SLC # of 2021", HEIGHT, "");
   pipeline = check_launch ("slcsrc location=$/remark.PRM ! fakesink");
   check_play (pipeline);
-  check_stop (pipeline);
 }
 
 CHECK_TEST (test_prm_takes_the_last_value_and_old_names)
@@ -179,7 +172,8 @@ CHECK_TEST (test_prm_takes_the_last_value_and_old_names)
 
 CHECK_TEST (test_rows_are_those_of_gmtsar)
 {
-  GString *text = insar_run (SOURCES ("") "! text/x-gmtsar-xcorr" OUT);
+  g_autoptr (GString) text =
+      insar_run (SOURCES ("") "! text/x-gmtsar-xcorr" OUT);
   g_auto (GStrv) lines = g_strsplit (text->str, "\n", -1);
 
   fail_unless_equals_int (g_strv_length (lines), 3 * 4 + 1);
@@ -199,12 +193,11 @@ CHECK_TEST (test_rows_are_those_of_gmtsar)
         " %d %6.3f %d %6.3f %6.2f ", x, dx, y, dy, correlation);
     fail_unless_equals_string (lines[i], again);
   }
-  g_string_free (text, TRUE);
 }
 
 CHECK_TEST (test_rows_do_not_depend_on_buffers_threads_and_memory)
 {
-  GString *expected = insar_run (SOURCES ("") "! text/csv" OUT);
+  g_autoptr (GString) expected = insar_run (SOURCES ("") "! text/csv" OUT);
   const gchar *const others[] = {
       SOURCES ("lines-per-buffer=1") "! text/csv" OUT,
       SOURCES ("lines-per-buffer=13") "n-threads=1 ! text/csv" OUT,
@@ -219,21 +212,19 @@ CHECK_TEST (test_rows_do_not_depend_on_buffers_threads_and_memory)
       "frame,pts,column,x,y,dx,dy,correlation,peak,snr,cov_xx,cov_yy,cov_xy,"
       "valid,flags\n0,,0,102,"));
   for (guint i = 0; i < G_N_ELEMENTS (others); i++) {
-    GString *found = insar_run (others[i]);
+    g_autoptr (GString) found = insar_run (others[i]);
 
     fail_unless (
         g_string_equal (found, expected), "run %u:\n%s", i, found->str);
-    g_string_free (found, TRUE);
   }
-  g_string_free (expected, TRUE);
 }
 
 CHECK_TEST (test_tensors_are_the_same_numbers)
 {
-  GString *tensor = insar_run (
+  g_autoptr (GString) tensor = insar_run (
       SOURCES ("") "! other/tensors,format=static,num_tensors=1,types=float32,"
                    "dimensions=12:3:1:1" OUT);
-  GString *text = insar_run (SOURCES ("") "! text/csv" OUT);
+  g_autoptr (GString) text = insar_run (SOURCES ("") "! text/csv" OUT);
   g_auto (GStrv) lines = g_strsplit (text->str, "\n", -1);
 
   fail_unless_equals_int (tensor->len, 12 * 12 * sizeof (gfloat));
@@ -250,21 +241,21 @@ CHECK_TEST (test_tensors_are_the_same_numbers)
           "row %u field %u: %g, %s", i, f, value, words[3 + f]);
     }
   }
-  g_string_free (tensor, TRUE);
-  g_string_free (text, TRUE);
 }
 
 CHECK_TEST (test_rows_say_what_measured_them)
 {
-  GstElement *pipeline = check_launch (SOURCES ("") "! text/csv" OUT);
-  GstElement *sink = gst_bin_get_by_name (GST_BIN (pipeline), "out");
-  GstElement *element = gst_bin_get_by_name (GST_BIN (pipeline), "x");
+  g_autoptr (CheckPipeline) pipeline =
+      check_launch (SOURCES ("") "! text/csv" OUT);
+  g_autoptr (GstElement) sink = gst_bin_get_by_name (GST_BIN (pipeline), "out");
+  g_autoptr (GstElement) element =
+      gst_bin_get_by_name (GST_BIN (pipeline), "x");
   g_autofree gchar *hash = NULL;
 
   gst_element_set_state (pipeline, GST_STATE_PLAYING);
   for (guint i = 0; i < 3; i++) {
     const GstStructure *s;
-    GstSample *sample;
+    g_autoptr (GstSample) sample = NULL;
     guint64 frame;
 
     g_signal_emit_by_name (
@@ -281,11 +272,7 @@ CHECK_TEST (test_rows_say_what_measured_them)
         gst_structure_get_string (s, "element"), "insarxcorr");
     fail_unless_equals_string (
         gst_structure_get_string (s, "id"), "insar-offsets-v2");
-    gst_sample_unref (sample);
   }
-  gst_object_unref (sink);
-  gst_object_unref (element);
-  check_stop (pipeline);
 }
 
 /* Pads of the test in the place of sources: what comes when. */
@@ -335,10 +322,10 @@ push_lines (guint side, guint first, guint n)
 
 CHECK_TEST (test_rows_come_as_soon_as_their_lines_are_there)
 {
-  GstElement *x = gst_element_factory_make ("insarxcorr", NULL);
+  g_autoptr (GstElement) x = gst_element_factory_make ("insarxcorr", NULL);
   GstPad *sink = gst_pad_new ("sink", GST_PAD_SINK), *pad;
   GstSegment segment;
-  GstCaps *caps = gst_caps_from_string (
+  g_autoptr (GstCaps) caps = gst_caps_from_string (
       "application/x-slc,format=ci16,width=211,height=307");
 
   gst_pad_set_chain_function (sink, count_row);
@@ -385,9 +372,7 @@ CHECK_TEST (test_rows_come_as_soon_as_their_lines_are_there)
   gst_element_set_state (x, GST_STATE_NULL);
   for (guint s = 0; s < 2; s++)
     gst_clear_object (&sources[s]);
-  gst_caps_unref (caps);
   gst_object_unref (sink);
-  gst_object_unref (x);
 }
 
 CHECK_LOOP_TEST (test_a_run_can_be_repeated, 2)
@@ -395,7 +380,7 @@ CHECK_LOOP_TEST (test_a_run_can_be_repeated, 2)
   static const gchar *const launches[] = {
       SOURCES ("") "! text/x-gmtsar-xcorr" OUT, SOURCES ("") "! text/csv" OUT};
   GstElement *pipeline = check_launch (launches[__i__]);
-  GString *first = g_string_new (NULL), *again = g_string_new (NULL);
+  g_autoptr (GString) first = g_string_new (NULL), again = g_string_new (NULL);
 
   for (guint i = 0; i < 2; i++) {
     gst_element_set_state (pipeline, GST_STATE_PLAYING);
@@ -415,8 +400,6 @@ CHECK_LOOP_TEST (test_a_run_can_be_repeated, 2)
   check_collect (pipeline, "out", again);
   insar_check_no_error (pipeline);
   fail_unless (g_string_equal (first, again), "after a seek:\n%s", again->str);
-  g_string_free (first, TRUE);
-  g_string_free (again, TRUE);
   check_stop (pipeline);
 }
 
@@ -515,8 +498,9 @@ CHECK_TEST (test_what_is_wrong_is_said_once)
 /* A flush makes the sources try again. */
 CHECK_TEST (test_what_was_refused_is_refused_again)
 {
-  GstElement *pipeline = check_launch (SOURCES ("") "ysearch=60 ! fakesink");
-  GstBus *bus = gst_element_get_bus (pipeline);
+  g_autoptr (CheckPipeline) pipeline =
+      check_launch (SOURCES ("") "ysearch=60 ! fakesink");
+  g_autoptr (GstBus) bus = gst_element_get_bus (pipeline);
 
   gst_element_set_state (pipeline, GST_STATE_PLAYING);
   for (guint i = 0; i < 2; i++) {
@@ -528,14 +512,12 @@ CHECK_TEST (test_what_was_refused_is_refused_again)
     gst_element_seek_simple (
         pipeline, GST_FORMAT_DEFAULT, GST_SEEK_FLAG_FLUSH, 0);
   }
-  gst_object_unref (bus);
-  check_stop (pipeline);
 }
 
 /* A smaller secondary is an image as well: patches outside it are flagged. */
 CHECK_TEST (test_a_smaller_secondary_is_flagged)
 {
-  GString *text;
+  g_autoptr (GString) text = NULL;
 
   insar_write_prm ("short.PRM", "sec.SLC", 150, "");
   text = insar_run ("slcsrc location=$/ref.PRM ! x.reference slcsrc "
@@ -545,7 +527,6 @@ CHECK_TEST (test_a_smaller_secondary_is_flagged)
                    strstr (text->str, ",0\n1,,0,") &&
                    strstr (text->str, ",2\n"),
       "%s", text->str);
-  g_string_free (text, TRUE);
 }
 
 /* --- the fit -------------------------------------------------------------- */
@@ -593,10 +574,10 @@ CHECK_TEST (test_the_fit_is_the_one_of_the_printed_rows)
 /* Sinks of both pads wait for each other again. */
 CHECK_TEST (test_the_fit_comes_again_after_a_seek)
 {
-  GstElement *pipeline = check_launch (
+  g_autoptr (CheckPipeline) pipeline = check_launch (
       SOURCES ("") "grid=step step-x=49 step-y=60 ! fakesink x.fit ! queue ! "
                    "appsink name=fit sync=false");
-  GString *fit = g_string_new (NULL), *again = g_string_new (NULL);
+  g_autoptr (GString) fit = g_string_new (NULL), again = g_string_new (NULL);
 
   gst_element_set_state (pipeline, GST_STATE_PLAYING);
   check_collect (pipeline, "fit", fit);
@@ -606,9 +587,6 @@ CHECK_TEST (test_the_fit_comes_again_after_a_seek)
   check_collect (pipeline, "fit", again);
   insar_check_no_error (pipeline);
   fail_unless_equals_string (again->str, fit->str);
-  g_string_free (fit, TRUE);
-  g_string_free (again, TRUE);
-  check_stop (pipeline);
 }
 
 /* The patches of GMTSAR's grid end far from the corners of a small image; those
@@ -650,9 +628,8 @@ CHECK_TEST (test_too_few_offsets_give_no_fit)
   check_collect (pipeline, "fit", fit);
   fail_unless (rows->len > 0);
   fail_unless_equals_int (fit->len, 0);
-  check_message_says (check_message (bus, GST_MESSAGE_WARNING),
-      GST_STREAM_ERROR, GST_STREAM_ERROR_FAILED,
-      "not enough points to estimate parameters: 0");
+  check_warning (
+      bus, STREAM, FAILED, "not enough points to estimate parameters: 0");
   g_string_free (rows, TRUE);
   g_string_free (fit, TRUE);
   gst_object_unref (bus);
@@ -675,7 +652,7 @@ CHECK_TEST (test_too_few_offsets_give_no_fit)
 static void
 write_offsets (gdouble scatter)
 {
-  GString *text = g_string_new (NULL);
+  g_autoptr (GString) text = g_string_new (NULL);
   g_autoptr (GRand) rand = g_rand_new_with_seed (7);
 
   for (guint i = 0; i < 60; i++) {
@@ -687,7 +664,6 @@ write_offsets (gdouble scatter)
         text, " %d %.3f %d %.3f 25.00 \n", (gint) x, dx, (gint) y, dy);
   }
   check_write_file ("a.dat", text->str, (gssize) text->len);
-  g_string_free (text, TRUE);
 }
 
 /* Correlations of chance are above fit-snr where templates are small. */
@@ -724,8 +700,8 @@ CHECK_TEST (test_a_strip_of_offsets_is_told)
 /* The correlation of intensities is 0 up to 1/2, with data. */
 CHECK_TEST (test_low_intensity_correlation_is_no_missing_data)
 {
-  GRand *random = g_rand_new_with_seed (5);
-  gint16 *numbers = g_new (gint16, 2 * WIDTH * HEIGHT);
+  g_autoptr (GRand) random = g_rand_new_with_seed (5);
+  g_autofree gint16 *numbers = g_new (gint16, 2 * WIDTH * HEIGHT);
 
   for (guint side = 0; side < 2; side++) {
     for (guint i = 0; i < 2 * WIDTH * HEIGHT; i++)
@@ -739,8 +715,6 @@ CHECK_TEST (test_low_intensity_correlation_is_no_missing_data)
       "method=time4 " GRID " ! fakesink",
       GST_STREAM_ERROR, GST_STREAM_ERROR_FAILED,
       "The correlation of every patch is 0: method=time4 gives 0 where");
-  g_rand_free (random);
-  g_free (numbers);
 }
 
 CHECK_TEST (test_offsets_of_whole_pixels_are_told)
@@ -775,8 +749,8 @@ CHECK_TEST (test_numbers_below_1_are_told)
       {HEIGHT / 2, "The correlation of 3 of 12 patches is 0"},
       {0, NULL},
   };
-  gfloat *numbers = g_new (gfloat, WIDTH * HEIGHT);
-  GRand *random = g_rand_new_with_seed (3);
+  g_autofree gfloat *numbers = g_new (gfloat, WIDTH * HEIGHT);
+  g_autoptr (GRand) random = g_rand_new_with_seed (3);
 
   for (guint c = 0; c < G_N_ELEMENTS (cases); c++) {
     for (guint i = 0; i < WIDTH * HEIGHT; i++)
@@ -789,13 +763,11 @@ CHECK_TEST (test_numbers_below_1_are_told)
         "name=x " GRID " ! fakesink",
         GST_STREAM_ERROR, GST_STREAM_ERROR_FAILED, cases[c].words);
   }
-  g_rand_free (random);
-  g_free (numbers);
 }
 
 CHECK_TEST (test_the_fit_pad_comes_and_goes)
 {
-  GstElement *x = gst_element_factory_make ("insarxcorr", NULL);
+  g_autoptr (GstElement) x = gst_element_factory_make ("insarxcorr", NULL);
   GstPadTemplate *template =
       gst_element_class_get_pad_template (GST_ELEMENT_GET_CLASS (x), "fit");
   GstPad *pad;
@@ -808,16 +780,15 @@ CHECK_TEST (test_the_fit_pad_comes_and_goes)
     gst_element_release_request_pad (x, pad);
     gst_object_unref (pad);
   }
-  gst_object_unref (x);
 }
 
 /* --- a flush of one side only --------------------------------------------- */
 
 CHECK_TEST (test_lines_from_before_a_flush_of_the_other_side_are_dropped)
 {
-  GstElement *element = gst_element_factory_make ("insarxcorr", NULL);
+  g_autoptr (GstElement) element =
+      gst_element_factory_make ("insarxcorr", NULL);
 
   g_object_set (element, "nx", 3, "ny", 4, "xsearch", 16, "ysearch", 16, NULL);
   insar_check_flush_of_one_side (element, WIDTH, HEIGHT);
-  gst_object_unref (element);
 }

@@ -33,12 +33,10 @@ static GstBuffer *
 negative_of_noise (const GstVideoInfo *info)
 {
   GstBuffer *buffer = check_noise (info, 1);
-  GstMapInfo map;
+  g_auto (CheckMap) map = check_map (buffer, GST_MAP_READWRITE);
 
-  gst_buffer_map (buffer, &map, GST_MAP_READWRITE);
   for (gsize i = 0; i < map.size; i++)
     map.data[i] = ~map.data[i];
-  gst_buffer_unmap (buffer, &map);
   return buffer;
 }
 
@@ -46,23 +44,20 @@ CHECK_LOOP_TEST (test_every_format_becomes_its_negative, N_BACKENDS)
 {
   for (guint i = 0; i < G_N_ELEMENTS (formats); i++) {
     GstVideoInfo info = check_info (formats[i], WIDTH, HEIGHT);
-    GstHarness *h = harness_new (backends[__i__], formats[i]);
-    GstBuffer *out = push_noise (h, &info);
-    GstBuffer *expected = negative_of_noise (&info);
+    g_autoptr (CheckHarness) h = harness_new (backends[__i__], formats[i]);
+    g_autoptr (GstBuffer) out = push_noise (h, &info);
+    g_autoptr (GstBuffer) expected = negative_of_noise (&info);
 
     check_same_pixels (out, expected, &info);
-    gst_buffer_unref (expected);
-    gst_buffer_unref (out);
-    gst_harness_teardown (h);
   }
 }
 
 CHECK_LOOP_TEST (test_the_amount_changes_while_playing, N_BACKENDS)
 {
   GstVideoInfo info = check_info ("GRAY8", WIDTH, HEIGHT);
-  GstHarness *h = harness_new (backends[__i__], "GRAY8");
-  GstBuffer *noise = check_noise (&info, 1);
-  GstBuffer *out;
+  g_autoptr (CheckHarness) h = harness_new (backends[__i__], "GRAY8");
+  g_autoptr (GstBuffer) noise = check_noise (&info, 1);
+  g_autoptr (GstBuffer) out = NULL;
   guint8 grey;
 
   gst_buffer_unref (push_noise (h, &info));
@@ -75,7 +70,4 @@ CHECK_LOOP_TEST (test_the_amount_changes_while_playing, N_BACKENDS)
   gst_harness_set (h, "invert", "amount", 0.0, NULL);
   out = push_noise (h, &info);
   check_same_pixels (out, noise, &info);
-  gst_buffer_unref (out);
-  gst_buffer_unref (noise);
-  gst_harness_teardown (h);
 }

@@ -316,12 +316,11 @@ harness_new (const gchar *backend, const gchar *properties)
   g_autofree gchar *launch =
       g_strdup_printf ("lapsharpen name=l backend=%s %s", backend, properties);
   GError *error = NULL;
-  GstElement *element = gst_parse_launch (launch, &error);
+  g_autoptr (GstElement) element = gst_parse_launch (launch, &error);
   GstHarness *h;
 
   fail_unless (element && !error, "%s", error ? error->message : "");
   h = gst_harness_new_with_element (element, "sink", "src");
-  gst_object_unref (element);
   return h;
 }
 
@@ -369,10 +368,10 @@ static void
 check_frame (GstHarness *h, const GstVideoInfo *info, const Params *params,
     guint32 seed, const gchar *where)
 {
-  GstBuffer *in = noise_frame (info, seed);
-  GstBuffer *expected = expected_frame (info, in, params);
-  GstBuffer *before = gst_buffer_copy_deep (in);
-  GstBuffer *out;
+  g_autoptr (GstBuffer) in = noise_frame (info, seed);
+  g_autoptr (GstBuffer) expected = expected_frame (info, in, params);
+  g_autoptr (GstBuffer) before = gst_buffer_copy_deep (in);
+  g_autoptr (GstBuffer) out = NULL;
 
   set_params (h->element, params);
   out = sharpen (h, in);
@@ -383,19 +382,6 @@ check_frame (GstHarness *h, const GstVideoInfo *info, const Params *params,
       params->neighbours, params->border, params->alpha, params->planes,
       params->threshold, params->clamp, params->output);
   assert_same_pixels (info, before, in, "the input was written to");
-  gst_buffer_unref (before);
-  gst_buffer_unref (expected);
-  gst_buffer_unref (in);
-  gst_buffer_unref (out);
-}
-
-static GstBus *
-add_bus (GstHarness *h)
-{
-  GstBus *bus = gst_bus_new ();
-
-  gst_element_set_bus (h->element, bus);
-  return bus;
 }
 
 static void
@@ -407,12 +393,13 @@ remove_bus (GstHarness *h, GstBus *bus)
 
 /* --- formats and options --- */
 
-GST_START_TEST (test_every_format_and_size_is_sharpened_by_the_formula)
+CHECK_LOOP_TEST (test_every_format_and_size_is_sharpened_by_the_formula,
+    G_N_ELEMENTS (backends))
 {
   const gchar *backend = backends[__i__];
 
   for (guint f = 0; f < G_N_ELEMENTS (formats); f++) {
-    GstHarness *h = harness_new (backend, "");
+    g_autoptr (CheckHarness) h = harness_new (backend, "");
 
     for (guint s = 0; s < G_N_ELEMENTS (sizes); s++) {
       GstVideoInfo info =
@@ -422,19 +409,18 @@ GST_START_TEST (test_every_format_and_size_is_sharpened_by_the_formula)
       check_frame (h, &info, &choices[0], 1 + s, backend);
       check_frame (h, &info, &choices[2 + (f + s) % 3], 7 + s, backend);
     }
-    gst_harness_teardown (h);
   }
 }
-GST_END_TEST;
 
-GST_START_TEST (test_every_option_does_what_the_formula_says)
+CHECK_LOOP_TEST (
+    test_every_option_does_what_the_formula_says, G_N_ELEMENTS (backends))
 {
   static const gchar *const some[] = {
       "RGBA", "ABGR", "GRAY8", "GRAY16_LE", "RGBA64_LE", "AYUV", "I420_10LE"};
   const gchar *backend = backends[__i__];
 
   for (guint f = 0; f < G_N_ELEMENTS (some); f++) {
-    GstHarness *h = harness_new (backend, "");
+    g_autoptr (CheckHarness) h = harness_new (backend, "");
 
     for (guint s = 0; s < G_N_ELEMENTS (sizes); s++) {
       GstVideoInfo info = check_info (some[f], sizes[s].width, sizes[s].height);
@@ -443,10 +429,8 @@ GST_START_TEST (test_every_option_does_what_the_formula_says)
       for (guint c = 0; c < G_N_ELEMENTS (choices); c++)
         check_frame (h, &info, &choices[c], 100 * s + c, backend);
     }
-    gst_harness_teardown (h);
   }
 }
-GST_END_TEST;
 
 typedef struct {
   const gchar *properties;
@@ -524,36 +508,34 @@ static const Worked worked[] = {
     {"border=constant border-value=30", 1, 1, {50}, {130}},
 };
 
-GST_START_TEST (test_worked_examples_of_the_specification)
+CHECK_LOOP_TEST (
+    test_worked_examples_of_the_specification, G_N_ELEMENTS (backends))
 {
   for (guint i = 0; i < G_N_ELEMENTS (worked); i++) {
     const Worked *w = &worked[i];
-    GstHarness *h = harness_new (backends[__i__], w->properties);
+    g_autoptr (CheckHarness) h = harness_new (backends[__i__], w->properties);
     GstVideoInfo info = check_info ("GRAY8", w->width, w->height);
-    GstBuffer *in = gray_frame (w->width, w->height, w->in);
-    GstBuffer *expected = gray_frame (w->width, w->height, w->out);
-    GstBuffer *out;
+    g_autoptr (GstBuffer) in = gray_frame (w->width, w->height, w->in);
+    g_autoptr (GstBuffer) expected = gray_frame (w->width, w->height, w->out);
+    g_autoptr (GstBuffer) out = NULL;
 
     set_gray (h, w->width, w->height);
     out = sharpen (h, in);
     assert_same_pixels (&info, expected, out, "%s, %dx%d from %u",
         w->properties, w->width, w->height, w->in[0]);
-    gst_buffer_unref (out);
-    gst_buffer_unref (expected);
-    gst_buffer_unref (in);
-    gst_harness_teardown (h);
   }
 }
-GST_END_TEST;
 
 /* A row of 3 samples, as words, and what it becomes. */
 static void
 check_words_with (const gchar *backend, const gchar *properties,
     const gchar *format, const guint16 *in, const guint16 *out)
 {
-  GstHarness *h = harness_new (backend, properties);
+  g_autoptr (CheckHarness) h = harness_new (backend, properties);
   GstVideoInfo info = check_info (format, 3, 1);
-  GstBuffer *buffer = gst_buffer_new_allocate (NULL, info.size, NULL), *got;
+  g_autoptr (GstBuffer) buffer =
+      gst_buffer_new_allocate (NULL, info.size, NULL),
+                        got = NULL;
   GstMapInfo map;
 
   set_caps (h, format, 3, 1);
@@ -566,9 +548,6 @@ check_words_with (const gchar *backend, const gchar *properties,
         "%s %s sample %u: expected %u, is %u", format, properties, i, out[i],
         GST_READ_UINT16_LE (map.data + 2 * i));
   gst_buffer_unmap (got, &map);
-  gst_buffer_unref (got);
-  gst_buffer_unref (buffer);
-  gst_harness_teardown (h);
 }
 
 static void
@@ -578,7 +557,8 @@ check_words (const gchar *backend, const gchar *format, const guint16 *in,
   check_words_with (backend, "", format, in, out);
 }
 
-GST_START_TEST (test_unused_bits_stay_zero_and_depth_limits_the_sharpened)
+CHECK_LOOP_TEST (test_unused_bits_stay_zero_and_depth_limits_the_sharpened,
+    G_N_ELEMENTS (backends))
 {
   const gchar *b = backends[__i__];
 
@@ -598,9 +578,9 @@ GST_START_TEST (test_unused_bits_stay_zero_and_depth_limits_the_sharpened)
   check_words (b, "GRAY16_LE", (guint16[]){30000, 20000, 30000},
       (guint16[]){40000, 0, 40000});
 }
-GST_END_TEST;
 
-GST_START_TEST (test_a_declared_bit_depth_limits_grey_frames_alone)
+CHECK_LOOP_TEST (
+    test_a_declared_bit_depth_limits_grey_frames_alone, G_N_ELEMENTS (backends))
 {
   const gchar *b = backends[__i__];
   const guint16 spot[] = {0, 4000, 0}, flat[] = {5000, 5000, 5000};
@@ -618,16 +598,17 @@ GST_START_TEST (test_a_declared_bit_depth_limits_grey_frames_alone)
   check_words_with (
       b, "bit-depth=10", "I420_12LE", spot, (guint16[]){0, 4095, 0});
 }
-GST_END_TEST;
 
-GST_START_TEST (test_soft_alpha_is_kept_by_copy_and_hardened_by_filter)
+CHECK_LOOP_TEST (test_soft_alpha_is_kept_by_copy_and_hardened_by_filter,
+    G_N_ELEMENTS (backends))
 {
   static const gchar *const alpha[] = {"copy", "weighted", "filter"};
   GstVideoInfo info = check_info ("RGBA", 5, 1);
 
   for (guint i = 0; i < G_N_ELEMENTS (alpha); i++) {
-    GstHarness *h = harness_new (backends[__i__], "");
-    GstBuffer *in = gst_buffer_new_allocate (NULL, info.size, NULL), *out;
+    g_autoptr (CheckHarness) h = harness_new (backends[__i__], "");
+    g_autoptr (GstBuffer) in = gst_buffer_new_allocate (NULL, info.size, NULL),
+                          out = NULL;
     guint8 pixels[20], got[20];
 
     for (guint x = 0; x < 5; x++) {
@@ -644,18 +625,16 @@ GST_START_TEST (test_soft_alpha_is_kept_by_copy_and_hardened_by_filter)
     else /* 128 - 127 + 128: the middle stays, its neighbours clamp */
       fail_unless (got[7] == 0 && got[11] == 129 && got[15] == 255, "%u %u %u",
           got[7], got[11], got[15]);
-    gst_buffer_unref (out);
-    gst_buffer_unref (in);
-    gst_harness_teardown (h);
   }
 }
-GST_END_TEST;
 
-GST_START_TEST (test_hidden_colours_do_not_show_with_weighted_alpha)
+CHECK_LOOP_TEST (test_hidden_colours_do_not_show_with_weighted_alpha,
+    G_N_ELEMENTS (backends))
 {
-  GstHarness *h = harness_new (backends[__i__], "alpha=weighted");
+  g_autoptr (CheckHarness) h = harness_new (backends[__i__], "alpha=weighted");
   GstVideoInfo info = check_info ("RGBA", 3, 1);
-  GstBuffer *in = gst_buffer_new_allocate (NULL, info.size, NULL), *out;
+  g_autoptr (GstBuffer) in = gst_buffer_new_allocate (NULL, info.size, NULL),
+                        out = NULL;
   guint8 pixels[12] = {255, 0, 9, 0, 80, 90, 100, 255, 80, 90, 100, 255};
   guint8 got[12];
 
@@ -664,18 +643,16 @@ GST_START_TEST (test_hidden_colours_do_not_show_with_weighted_alpha)
   out = sharpen (h, in);
   gst_buffer_extract (out, 0, got, sizeof (got));
   fail_unless (memcmp (got + 4, pixels + 4, 8) == 0);
-  gst_buffer_unref (out);
-  gst_buffer_unref (in);
-  gst_harness_teardown (h);
 }
-GST_END_TEST;
 
-GST_START_TEST (test_opaque_frames_are_the_same_with_every_alpha_mode)
+CHECK_LOOP_TEST (test_opaque_frames_are_the_same_with_every_alpha_mode,
+    G_N_ELEMENTS (backends))
 {
   static const gchar *const alpha[] = {"filter", "weighted"};
   GstVideoInfo info = check_info ("BGRA", 23, 11);
-  GstBuffer *in = noise_frame (&info, 5), *copied;
-  GstHarness *h = harness_new (backends[__i__], "alpha=copy border=replicate");
+  g_autoptr (GstBuffer) in = noise_frame (&info, 5), copied = NULL;
+  g_autoptr (CheckHarness) h =
+      harness_new (backends[__i__], "alpha=copy border=replicate");
   GstMapInfo map;
 
   gst_buffer_map (in, &map, GST_MAP_WRITE);
@@ -685,27 +662,24 @@ GST_START_TEST (test_opaque_frames_are_the_same_with_every_alpha_mode)
   set_caps (h, "BGRA", 23, 11);
   copied = sharpen (h, in);
   for (guint i = 0; i < G_N_ELEMENTS (alpha); i++) {
-    GstBuffer *out;
+    g_autoptr (GstBuffer) out = NULL;
 
     gst_util_set_object_arg (G_OBJECT (h->element), "alpha", alpha[i]);
     out = sharpen (h, in);
     assert_same_pixels (&info, copied, out, "alpha=%s", alpha[i]);
-    gst_buffer_unref (out);
   }
-  gst_buffer_unref (copied);
-  gst_buffer_unref (in);
-  gst_harness_teardown (h);
 }
-GST_END_TEST;
 
-GST_START_TEST (test_strides_and_offsets_of_the_video_meta_are_followed)
+CHECK_LOOP_TEST (test_strides_and_offsets_of_the_video_meta_are_followed,
+    G_N_ELEMENTS (backends))
 {
-  GstHarness *h = harness_new (backends[__i__], "");
+  g_autoptr (CheckHarness) h = harness_new (backends[__i__], "");
   GstVideoInfo info = check_info ("GRAY8", 641, 3);
   gsize offset[GST_VIDEO_MAX_PLANES] = {13};
   gint stride[GST_VIDEO_MAX_PLANES] = {701};
-  GstBuffer *in = gst_buffer_new_allocate (NULL, 13 + 3 * 701, NULL);
-  GstBuffer *plain = noise_frame (&info, 3), *expected, *out;
+  g_autoptr (GstBuffer) in = gst_buffer_new_allocate (NULL, 13 + 3 * 701, NULL);
+  g_autoptr (GstBuffer) plain = noise_frame (&info, 3), expected = NULL,
+                        out = NULL;
   GstVideoFrame from, to;
 
   gst_buffer_memset (in, 0, 0xee, -1);
@@ -721,46 +695,36 @@ GST_START_TEST (test_strides_and_offsets_of_the_video_meta_are_followed)
   set_gray (h, 641, 3);
   out = sharpen (h, in);
   assert_same_pixels (&info, expected, out, "stride 701, offset 13");
-  gst_buffer_unref (out);
-  gst_buffer_unref (expected);
-  gst_buffer_unref (plain);
-  gst_buffer_unref (in);
-  gst_harness_teardown (h);
 }
-GST_END_TEST;
 
-GST_START_TEST (test_bytes_do_not_depend_on_the_number_of_threads)
+CHECK_TEST (test_bytes_do_not_depend_on_the_number_of_threads)
 {
   GstVideoInfo info = check_info ("RGB", 319, 257);
-  GstBuffer *in = noise_frame (&info, 11);
-  GstBuffer *first = NULL;
+  g_autoptr (GstBuffer) in = noise_frame (&info, 11);
+  g_autoptr (GstBuffer) first = NULL;
 
   for (guint n = 0; n < 9; n++) {
     g_autofree gchar *properties =
         g_strdup_printf ("amount=0.7 n-threads=%u", n);
-    GstHarness *h = harness_new ("cpu", properties);
-    GstBuffer *out;
+    g_autoptr (CheckHarness) h = harness_new ("cpu", properties);
+    g_autoptr (GstBuffer) out = NULL;
 
     set_caps (h, "RGB", 319, 257);
     out = sharpen (h, in);
     if (!first)
       first = gst_buffer_ref (out);
     assert_same_pixels (&info, first, out, "%u threads", n);
-    gst_buffer_unref (out);
-    gst_harness_teardown (h);
   }
-  gst_buffer_unref (first);
-  gst_buffer_unref (in);
 }
-GST_END_TEST;
 
 /* --- frames that pass --- */
 
-GST_START_TEST (test_amount_zero_passes_the_same_buffer)
+CHECK_LOOP_TEST (
+    test_amount_zero_passes_the_same_buffer, G_N_ELEMENTS (backends))
 {
-  GstHarness *h = harness_new (backends[__i__], "amount=0");
+  g_autoptr (CheckHarness) h = harness_new (backends[__i__], "amount=0");
   GstVideoInfo info = check_info ("GRAY8", 641, 3);
-  GstBuffer *in = noise_frame (&info, 1), *out;
+  g_autoptr (GstBuffer) in = noise_frame (&info, 1), out = NULL;
 
   set_gray (h, 641, 3);
   out = sharpen (h, in);
@@ -781,18 +745,15 @@ GST_START_TEST (test_amount_zero_passes_the_same_buffer)
   gst_util_set_object_arg (G_OBJECT (h->element), "output", "edges");
   out = sharpen (h, in);
   fail_unless (out != in);
-  gst_buffer_unref (out);
-  gst_buffer_unref (in);
-  gst_harness_teardown (h);
 }
-GST_END_TEST;
 
-GST_START_TEST (test_the_input_is_never_written_even_when_it_could_be)
+CHECK_LOOP_TEST (test_the_input_is_never_written_even_when_it_could_be,
+    G_N_ELEMENTS (backends))
 {
-  GstHarness *h = harness_new (backends[__i__], "");
+  g_autoptr (CheckHarness) h = harness_new (backends[__i__], "");
   GstVideoInfo info = check_info ("GRAY8", 63, 5);
-  GstBuffer *in = noise_frame (&info, 1);
-  GstBuffer *before = gst_buffer_copy_deep (in), *out;
+  g_autoptr (GstBuffer) in = noise_frame (&info, 1);
+  g_autoptr (GstBuffer) before = gst_buffer_copy_deep (in), out = NULL;
   GstMemory *memory = gst_buffer_get_memory (in, 0);
 
   set_gray (h, 63, 5);
@@ -803,19 +764,16 @@ GST_START_TEST (test_the_input_is_never_written_even_when_it_could_be)
   in = gst_buffer_new ();
   gst_buffer_append_memory (in, memory);
   assert_same_pixels (&info, before, in, "input");
-  gst_buffer_unref (in);
-  gst_buffer_unref (out);
-  gst_buffer_unref (before);
-  gst_harness_teardown (h);
 }
-GST_END_TEST;
 
-GST_START_TEST (test_times_flags_and_metas_stay_on_the_frame)
+CHECK_LOOP_TEST (
+    test_times_flags_and_metas_stay_on_the_frame, G_N_ELEMENTS (backends))
 {
-  GstHarness *h = harness_new (backends[__i__], "");
+  g_autoptr (CheckHarness) h = harness_new (backends[__i__], "");
   GstVideoInfo info = check_info ("GRAY8", 33, 5);
-  GstBuffer *in = noise_frame (&info, 1), *out;
-  GstCaps *reference = gst_caps_new_empty_simple ("timestamp/x-unix");
+  g_autoptr (GstBuffer) in = noise_frame (&info, 1), out = NULL;
+  g_autoptr (GstCaps) reference =
+      gst_caps_new_empty_simple ("timestamp/x-unix");
   GstVideoRegionOfInterestMeta *roi;
   GstReferenceTimestampMeta *stamp;
 
@@ -844,29 +802,23 @@ GST_START_TEST (test_times_flags_and_metas_stay_on_the_frame)
   fail_unless (roi->x == 1 && roi->y == 2 && roi->w == 3 && roi->h == 4);
   stamp = gst_buffer_get_reference_timestamp_meta (out, reference);
   fail_unless (stamp && stamp->timestamp == 99, "the time stamp is lost");
-  gst_caps_unref (reference);
-  gst_buffer_unref (out);
-  gst_buffer_unref (in);
-  gst_harness_teardown (h);
 }
-GST_END_TEST;
 
-GST_START_TEST (test_latency_is_that_of_upstream)
+CHECK_LOOP_TEST (test_latency_is_that_of_upstream, G_N_ELEMENTS (backends))
 {
-  GstHarness *h = harness_new (backends[__i__], "");
+  g_autoptr (CheckHarness) h = harness_new (backends[__i__], "");
 
   set_gray (h, 8, 8);
   gst_harness_set_upstream_latency (h, 40 * GST_MSECOND);
   fail_unless_equals_uint64 (gst_harness_query_latency (h), 40 * GST_MSECOND);
-  gst_harness_teardown (h);
 }
-GST_END_TEST;
 
 /* --- changes while playing --- */
 
-GST_START_TEST (test_a_controlled_amount_is_followed_frame_by_frame)
+CHECK_LOOP_TEST (test_a_controlled_amount_is_followed_frame_by_frame,
+    G_N_ELEMENTS (backends))
 {
-  GstHarness *h = harness_new (backends[__i__], "");
+  g_autoptr (CheckHarness) h = harness_new (backends[__i__], "");
   GstVideoInfo info = check_info ("GRAY8", 65, 3);
   GstControlSource *source = gst_interpolation_control_source_new ();
   GstTimedValueControlSource *values = GST_TIMED_VALUE_CONTROL_SOURCE (source);
@@ -881,7 +833,8 @@ GST_START_TEST (test_a_controlled_amount_is_followed_frame_by_frame)
   set_gray (h, 65, 3);
   for (guint i = 0; i < 8; i++) {
     Params params = defaults;
-    GstBuffer *in = noise_frame (&info, i), *expected, *out;
+    g_autoptr (GstBuffer) in = noise_frame (&info, i), expected = NULL,
+                          out = NULL;
 
     params.amount = i / 2.0;
     GST_BUFFER_PTS (in) = i * GST_SECOND;
@@ -889,13 +842,8 @@ GST_START_TEST (test_a_controlled_amount_is_followed_frame_by_frame)
     out = sharpen (h, in);
     assert_same_pixels (&info, expected, out, "second %u", i);
     fail_unless ((out == in) == (i == 0));
-    gst_buffer_unref (out);
-    gst_buffer_unref (expected);
-    gst_buffer_unref (in);
   }
-  gst_harness_teardown (h);
 }
-GST_END_TEST;
 
 typedef struct {
   GstElement *element;
@@ -914,9 +862,10 @@ meddle (gpointer data)
   return NULL;
 }
 
-GST_START_TEST (test_frames_are_whole_while_another_thread_sets_properties)
+CHECK_LOOP_TEST (test_frames_are_whole_while_another_thread_sets_properties,
+    G_N_ELEMENTS (backends))
 {
-  GstHarness *h = harness_new (backends[__i__], "");
+  g_autoptr (CheckHarness) h = harness_new (backends[__i__], "");
   GstVideoInfo info = check_info ("GRAY8", 641, 9);
   GstBuffer *in = noise_frame (&info, 1), *expected[4];
   Meddler meddler = {h->element, 0};
@@ -933,7 +882,7 @@ GST_START_TEST (test_frames_are_whole_while_another_thread_sets_properties)
   thread = g_thread_new ("meddler", meddle, &meddler);
   /* on a busy machine the other thread may take a while to run */
   for (guint n = 0; n < 300 || (!(seen & (seen - 1)) && n < 1000000); n++) {
-    GstBuffer *out = sharpen (h, in);
+    g_autoptr (GstBuffer) out = sharpen (h, in);
     gint found = -1;
     gchar *difference;
 
@@ -944,7 +893,6 @@ GST_START_TEST (test_frames_are_whole_while_another_thread_sets_properties)
     }
     fail_unless (found >= 0, "frame %u is none of the four", n);
     seen |= 1u << found;
-    gst_buffer_unref (out);
   }
   g_atomic_int_set (&meddler.stop, 1);
   g_thread_join (thread);
@@ -952,16 +900,14 @@ GST_START_TEST (test_frames_are_whole_while_another_thread_sets_properties)
   for (guint i = 0; i < 4; i++)
     gst_buffer_unref (expected[i]);
   gst_buffer_unref (in);
-  gst_harness_teardown (h);
 }
-GST_END_TEST;
 
-GST_START_TEST (test_planes_change_in_mid_stream)
+CHECK_LOOP_TEST (test_planes_change_in_mid_stream, G_N_ELEMENTS (backends))
 {
   static const gchar *const some[] = {"I420", "NV12", "P010_10LE", "AYUV"};
 
   for (guint f = 0; f < G_N_ELEMENTS (some); f++) {
-    GstHarness *h = harness_new (backends[__i__], "");
+    g_autoptr (CheckHarness) h = harness_new (backends[__i__], "");
     GstVideoInfo info = check_info (some[f], 37, 11);
 
     set_caps (h, some[f], 37, 11);
@@ -971,20 +917,18 @@ GST_START_TEST (test_planes_change_in_mid_stream)
       params.planes = i % 2 ? "all" : "luma";
       check_frame (h, &info, &params, i, "planes");
     }
-    gst_harness_teardown (h);
   }
 }
-GST_END_TEST;
 
-GST_START_TEST (test_caps_change_in_mid_stream)
+CHECK_LOOP_TEST (test_caps_change_in_mid_stream, G_N_ELEMENTS (backends))
 {
-  GstHarness *h = harness_new (backends[__i__], "");
+  g_autoptr (CheckHarness) h = harness_new (backends[__i__], "");
 
   for (guint i = 0; i < 24; i++) {
     const gchar *format = formats[(i * 7) % G_N_ELEMENTS (formats)];
     gint width = sizes[i % 6].width, height = sizes[i % 6].height;
     GstVideoInfo info = check_info (format, width, height);
-    GstCaps *caps;
+    g_autoptr (GstCaps) caps = NULL;
     GstVideoInfo got;
 
     set_caps (h, format, width, height);
@@ -994,15 +938,13 @@ GST_START_TEST (test_caps_change_in_mid_stream)
     fail_unless (gst_video_info_is_equal (&got, &info) ||
                  (got.width == width && got.height == height &&
                      got.finfo == info.finfo));
-    gst_caps_unref (caps);
   }
-  gst_harness_teardown (h);
 }
-GST_END_TEST;
 
-GST_START_TEST (test_flush_and_eos_pass_and_frames_go_on_after_a_flush)
+CHECK_LOOP_TEST (test_flush_and_eos_pass_and_frames_go_on_after_a_flush,
+    G_N_ELEMENTS (backends))
 {
-  GstHarness *h = harness_new (backends[__i__], "");
+  g_autoptr (CheckHarness) h = harness_new (backends[__i__], "");
   GstVideoInfo info = check_info ("GRAY8", 31, 5);
   GstSegment segment;
   gboolean eos = FALSE;
@@ -1021,28 +963,25 @@ GST_START_TEST (test_flush_and_eos_pass_and_frames_go_on_after_a_flush)
     gst_event_unref (event);
   }
   fail_unless (eos);
-  gst_harness_teardown (h);
 }
-GST_END_TEST;
 
-GST_START_TEST (test_200_starts_and_stops)
+CHECK_LOOP_TEST (test_200_starts_and_stops, G_N_ELEMENTS (backends))
 {
-  GstElement *element = gst_element_factory_make ("lapsharpen", NULL);
+  g_autoptr (GstElement) element =
+      gst_element_factory_make ("lapsharpen", NULL);
 
   gst_util_set_object_arg (G_OBJECT (element), "backend", backends[__i__]);
   for (guint i = 0; i < 200; i++) {
-    GstHarness *h = gst_harness_new_with_element (element, "sink", "src");
+    g_autoptr (CheckHarness) h =
+        gst_harness_new_with_element (element, "sink", "src");
     GstVideoInfo info = check_info ("GRAY8", 9, 3);
 
     set_gray (h, 9, 3);
     if (i % 3) /* now and then not one frame comes */
       check_frame (h, &info, &defaults, i, "start");
     gst_element_set_state (element, GST_STATE_NULL);
-    gst_harness_teardown (h);
   }
-  gst_object_unref (element);
 }
-GST_END_TEST;
 
 /* --- the focus measure --- */
 
@@ -1069,7 +1008,8 @@ assert_focus (GstBuffer *out, gfloat mean, gfloat variance, const gchar *where)
       numbers[1], variance, mean);
 }
 
-GST_START_TEST (test_the_focus_measure_is_the_variance_of_the_laplacian)
+CHECK_LOOP_TEST (test_the_focus_measure_is_the_variance_of_the_laplacian,
+    G_N_ELEMENTS (backends))
 {
   static const gchar *const some[] = {
       "GRAY8", "GRAY16_LE", "RGBA", "I420", "P010_10LE"};
@@ -1107,7 +1047,6 @@ GST_START_TEST (test_the_focus_measure_is_the_variance_of_the_laplacian)
     gst_harness_teardown (h);
   }
 }
-GST_END_TEST;
 
 /* --- Gaussians --- */
 
@@ -1181,7 +1120,8 @@ assert_details (const GstVideoInfo *info, GstBuffer *in, GstBuffer *out,
   gst_video_frame_unmap (&to);
 }
 
-GST_START_TEST (test_a_step_is_sharpened_with_the_gaussian_of_the_radius)
+CHECK_LOOP_TEST (test_a_step_is_sharpened_with_the_gaussian_of_the_radius,
+    G_N_ELEMENTS (backends))
 {
   static const gdouble radii[] = {1, 5, 9.5};
 
@@ -1190,32 +1130,29 @@ GST_START_TEST (test_a_step_is_sharpened_with_the_gaussian_of_the_radius)
       const gdouble radius = radii[i / 2];
       g_autofree gchar *properties = g_strdup_printf (
           "method=%s radius=%g", i % 2 ? "log" : "unsharp", radius);
-      GstHarness *h = harness_new (backends[__i__], properties);
+      g_autoptr (CheckHarness) h = harness_new (backends[__i__], properties);
       GstVideoInfo info = check_info (formats[f], 98, 6);
-      GstBuffer *in = step_frame (&info), *out;
+      g_autoptr (GstBuffer) in = step_frame (&info), out = NULL;
 
       set_caps (h, formats[f], 98, 6);
       out = sharpen (h, in);
       assert_details (&info, in, out, radius, i % 2);
-      gst_buffer_unref (out);
-      gst_buffer_unref (in);
-      gst_harness_teardown (h);
     }
 }
-GST_END_TEST;
 
-GST_START_TEST (test_method_and_radius_change_while_frames_pass)
+CHECK_LOOP_TEST (
+    test_method_and_radius_change_while_frames_pass, G_N_ELEMENTS (backends))
 {
   static const gchar *const methods[] = {"laplacian", "unsharp", "log", "cas"};
-  GstHarness *h = harness_new (backends[__i__], "");
-  GstBus *bus = add_bus (h);
+  g_autoptr (CheckHarness) h = harness_new (backends[__i__], "");
+  GstBus *bus = check_watch (h->element);
   GstVideoInfo info = check_info ("RGBA", 61, 23);
 
   set_caps (h, "RGBA", 61, 23);
   for (guint i = 0; i < 12; i++) {
     const gdouble radius = i % 3 ? 0.3 + 1.7 * i : 20;
-    GstHarness *fresh = harness_new (backends[__i__], "");
-    GstBuffer *out, *expected;
+    g_autoptr (CheckHarness) fresh = harness_new (backends[__i__], "");
+    g_autoptr (GstBuffer) out = NULL, expected = NULL;
 
     gst_util_set_object_arg (G_OBJECT (h->element), "method", methods[i % 4]);
     g_object_set (h->element, "radius", radius, NULL);
@@ -1226,27 +1163,23 @@ GST_START_TEST (test_method_and_radius_change_while_frames_pass)
     set_caps (fresh, "RGBA", 61, 23);
     expected = sharpen_noise (fresh, &info);
     check_same_pixels (out, expected, &info);
-    gst_buffer_unref (out);
-    gst_buffer_unref (expected);
-    gst_harness_teardown (fresh);
   }
   fail_unless (gst_bus_pop_filtered (
                    bus, GST_MESSAGE_WARNING | GST_MESSAGE_ERROR) == NULL);
   remove_bus (h, bus);
-  gst_harness_teardown (h);
 }
-GST_END_TEST;
 
 /* --- errors --- */
 
-GST_START_TEST (test_a_border_value_that_does_not_count_is_said_once)
+CHECK_TEST (test_a_border_value_that_does_not_count_is_said_once)
 {
   const gchar *borders[] = {"replicate", "constant"};
 
   for (guint i = 0; i < G_N_ELEMENTS (borders); i++) {
-    GstElement *element = gst_element_factory_make ("lapsharpen", NULL);
-    GstBus *bus = gst_bus_new ();
-    GstHarness *h;
+    g_autoptr (GstElement) element =
+        gst_element_factory_make ("lapsharpen", NULL);
+    g_autoptr (GstBus) bus = gst_bus_new ();
+    g_autoptr (CheckHarness) h = NULL;
 
     g_object_set (element, "backend", 1, "border-value", 7, NULL);
     gst_util_set_object_arg (G_OBJECT (element), "border", borders[i]);
@@ -1256,24 +1189,20 @@ GST_START_TEST (test_a_border_value_that_does_not_count_is_said_once)
     set_gray (h, 9, 8);
     fail_unless_equals_int (
         check_count_messages (bus, GST_MESSAGE_WARNING), i == 0);
-    gst_harness_teardown (h);
-    gst_object_unref (bus);
-    gst_object_unref (element);
   }
 }
-GST_END_TEST;
 
-GST_START_TEST (test_a_border_value_beyond_8_bits_is_an_error_with_the_limit)
+CHECK_LOOP_TEST (test_a_border_value_beyond_8_bits_is_an_error_with_the_limit,
+    G_N_ELEMENTS (backends))
 {
-  GstHarness *h =
+  g_autoptr (CheckHarness) h =
       harness_new (backends[__i__], "border=constant border-value=300");
-  GstBus *bus = add_bus (h);
+  GstBus *bus = check_watch (h->element);
   GstVideoInfo info = check_info ("GRAY8", 8, 2);
 
   set_gray (h, 8, 2);
   fail_unless (gst_harness_push (h, noise_frame (&info, 1)) != GST_FLOW_OK);
-  check_message_says (check_message (bus, GST_MESSAGE_ERROR), GST_LIBRARY_ERROR,
-      GST_LIBRARY_ERROR_SETTINGS, "border-value 300 is beyond 255");
+  check_error (bus, LIBRARY, SETTINGS, "border-value 300 is beyond 255");
   remove_bus (h, bus);
   gst_harness_teardown (h);
 
@@ -1282,14 +1211,14 @@ GST_START_TEST (test_a_border_value_beyond_8_bits_is_an_error_with_the_limit)
   info = check_info ("GRAY16_LE", 8, 2);
   set_caps (h, "GRAY16_LE", 8, 2);
   gst_buffer_unref (sharpen_noise (h, &info));
-  gst_harness_teardown (h);
 }
-GST_END_TEST;
 
-GST_START_TEST (test_wrong_settings_leave_those_before_in_use)
+CHECK_LOOP_TEST (
+    test_wrong_settings_leave_those_before_in_use, G_N_ELEMENTS (backends))
 {
-  GstHarness *h = harness_new (backends[__i__], "focus-measure=true");
-  GstBus *bus = add_bus (h);
+  g_autoptr (CheckHarness) h =
+      harness_new (backends[__i__], "focus-measure=true");
+  GstBus *bus = check_watch (h->element);
   GstVideoInfo info = check_info ("I420", 8, 2);
   GstBuffer *before, *out;
 
@@ -1304,9 +1233,7 @@ GST_START_TEST (test_wrong_settings_leave_those_before_in_use)
     check_same_pixels (out, before, &info);
     gst_buffer_unref (out);
   }
-  check_message_says (check_message (bus, GST_MESSAGE_WARNING),
-      GST_LIBRARY_ERROR, GST_LIBRARY_ERROR_SETTINGS,
-      "border-value 300 is beyond 255");
+  check_warning (bus, LIBRARY, SETTINGS, "border-value 300 is beyond 255");
   fail_unless (gst_bus_pop_filtered (
                    bus, GST_MESSAGE_WARNING | GST_MESSAGE_ERROR) == NULL,
       "one change, one warning");
@@ -1319,24 +1246,21 @@ GST_START_TEST (test_wrong_settings_leave_those_before_in_use)
   gst_buffer_unref (out);
   gst_buffer_unref (before);
   remove_bus (h, bus);
-  gst_harness_teardown (h);
 }
-GST_END_TEST;
 
-GST_START_TEST (test_a_frame_smaller_than_its_caps_is_an_error_and_no_crash)
+CHECK_LOOP_TEST (test_a_frame_smaller_than_its_caps_is_an_error_and_no_crash,
+    G_N_ELEMENTS (backends))
 {
-  GstHarness *h = harness_new (backends[__i__], "");
-  GstBus *bus = add_bus (h);
+  g_autoptr (CheckHarness) h = harness_new (backends[__i__], "");
+  GstBus *bus = check_watch (h->element);
 
   set_caps (h, "RGBA", 64, 64);
   check_push (h, gst_buffer_new_allocate (NULL, 100, NULL), GST_FLOW_ERROR);
   gst_message_unref (check_message (bus, GST_MESSAGE_ERROR));
   remove_bus (h, bus);
-  gst_harness_teardown (h);
 }
-GST_END_TEST;
 
-GST_START_TEST (test_backend_cuda_without_a_device_is_an_error_that_says_so)
+CHECK_MOCK_TEST (test_backend_cuda_without_a_device_is_an_error_that_says_so)
 {
   GstElement *element = gst_element_factory_make ("lapsharpen", NULL);
   GstBus *bus = gst_bus_new ();
@@ -1346,22 +1270,19 @@ GST_START_TEST (test_backend_cuda_without_a_device_is_an_error_that_says_so)
   gst_util_set_object_arg (G_OBJECT (element), "backend", "cuda");
   fail_unless_equals_int (gst_element_set_state (element, GST_STATE_PAUSED),
       GST_STATE_CHANGE_FAILURE);
-  check_message_says (check_message (bus, GST_MESSAGE_ERROR),
-      GST_RESOURCE_ERROR, GST_RESOURCE_ERROR_NOT_FOUND,
-      "No CUDA device is visible");
+  check_error (bus, RESOURCE, NOT_FOUND, "No CUDA device is visible");
   gst_element_set_state (element, GST_STATE_NULL);
   gst_element_set_bus (element, NULL);
   gst_object_unref (bus);
   gst_object_unref (element);
   g_unsetenv ("IMK_MOCK_DEVICES");
 }
-GST_END_TEST;
 
 /* --- the description --- */
 
 #ifdef HAVE_NVMM
 /* This program does not bring the mock of libnvbufsurface. */
-GST_START_TEST (test_surfaces_without_their_library_are_an_error_that_says_so)
+CHECK_MOCK_TEST (test_surfaces_without_their_library_are_an_error_that_says_so)
 {
   void *library = dlopen ("libnvbufsurface.so", RTLD_LAZY);
   GstHarness *h;
@@ -1379,18 +1300,17 @@ GST_START_TEST (test_surfaces_without_their_library_are_an_error_that_says_so)
   gst_harness_set_src_caps_str (
       h, "video/x-raw,format=GRAY8,width=8,height=8,framerate=25/1");
   gst_harness_push (h, gst_buffer_new_allocate (NULL, 64, NULL));
-  check_message_says (check_message (bus, GST_MESSAGE_ERROR),
-      GST_RESOURCE_ERROR, GST_RESOURCE_ERROR_NOT_FOUND, "libnvbufsurface.so");
+  check_error (bus, RESOURCE, NOT_FOUND, "libnvbufsurface.so");
   gst_element_set_bus (h->element, NULL);
   gst_object_unref (bus);
   gst_harness_teardown (h);
 }
-GST_END_TEST;
 #endif
 
-GST_START_TEST (test_every_property_reads_back_and_may_change_while_playing)
+CHECK_TEST (test_every_property_reads_back_and_may_change_while_playing)
 {
-  GstElement *element = gst_element_factory_make ("lapsharpen", NULL);
+  g_autoptr (GstElement) element =
+      gst_element_factory_make ("lapsharpen", NULL);
   static const gchar *const names[] = {"amount", "neighbours", "border",
       "border-value", "alpha", "planes", "threshold", "clamp", "output",
       "focus-measure", "method", "radius"};
@@ -1423,15 +1343,14 @@ GST_START_TEST (test_every_property_reads_back_and_may_change_while_playing)
   fail_unless (amount == 0.7 && neighbours == 8 && border == 2 &&
                border_value == 200 && alpha == 2 && planes == 1 &&
                threshold == 12 && clamp == 1 && output == 1 && focus);
-  gst_object_unref (element);
 }
-GST_END_TEST;
 
-GST_START_TEST (test_the_template_offers_the_formats_that_are_tested)
+CHECK_TEST (test_the_template_offers_the_formats_that_are_tested)
 {
-  GstElement *element = gst_element_factory_make ("lapsharpen", NULL);
-  GstPad *pad = gst_element_get_static_pad (element, "sink");
-  GstCaps *caps = gst_pad_get_pad_template_caps (pad);
+  g_autoptr (GstElement) element =
+      gst_element_factory_make ("lapsharpen", NULL);
+  g_autoptr (GstPad) pad = gst_element_get_static_pad (element, "sink");
+  g_autoptr (GstCaps) caps = gst_pad_get_pad_template_caps (pad);
   const GValue *list = NULL;
 
   for (guint i = 0; i < gst_caps_get_size (caps); i++)
@@ -1445,77 +1364,4 @@ GST_START_TEST (test_the_template_offers_the_formats_that_are_tested)
   for (guint i = 0; i < G_N_ELEMENTS (formats); i++)
     fail_unless_equals_string (
         g_value_get_string (gst_value_list_get_value (list, i)), formats[i]);
-  gst_caps_unref (caps);
-  gst_object_unref (pad);
-  gst_object_unref (element);
 }
-GST_END_TEST;
-
-static Suite *
-lapsharpen_suite (void)
-{
-  Suite *suite = suite_create ("lapsharpen");
-  TCase *tcase = tcase_create ("lapsharpen");
-  const gint n = G_N_ELEMENTS (backends);
-
-  suite_add_tcase (suite, tcase);
-  tcase_set_timeout (tcase, 60);
-  tcase_add_loop_test (
-      tcase, test_every_format_and_size_is_sharpened_by_the_formula, 0, n);
-  tcase_add_loop_test (
-      tcase, test_every_option_does_what_the_formula_says, 0, n);
-  tcase_add_loop_test (tcase, test_worked_examples_of_the_specification, 0, n);
-  tcase_add_loop_test (
-      tcase, test_unused_bits_stay_zero_and_depth_limits_the_sharpened, 0, n);
-  tcase_add_loop_test (
-      tcase, test_a_declared_bit_depth_limits_grey_frames_alone, 0, n);
-  tcase_add_loop_test (
-      tcase, test_soft_alpha_is_kept_by_copy_and_hardened_by_filter, 0, n);
-  tcase_add_loop_test (
-      tcase, test_hidden_colours_do_not_show_with_weighted_alpha, 0, n);
-  tcase_add_loop_test (
-      tcase, test_opaque_frames_are_the_same_with_every_alpha_mode, 0, n);
-  tcase_add_loop_test (
-      tcase, test_strides_and_offsets_of_the_video_meta_are_followed, 0, n);
-  tcase_add_test (tcase, test_bytes_do_not_depend_on_the_number_of_threads);
-  tcase_add_loop_test (tcase, test_amount_zero_passes_the_same_buffer, 0, n);
-  tcase_add_loop_test (
-      tcase, test_the_input_is_never_written_even_when_it_could_be, 0, n);
-  tcase_add_loop_test (
-      tcase, test_times_flags_and_metas_stay_on_the_frame, 0, n);
-  tcase_add_loop_test (tcase, test_latency_is_that_of_upstream, 0, n);
-  tcase_add_loop_test (
-      tcase, test_a_controlled_amount_is_followed_frame_by_frame, 0, n);
-  tcase_add_loop_test (
-      tcase, test_frames_are_whole_while_another_thread_sets_properties, 0, n);
-  tcase_add_loop_test (tcase, test_planes_change_in_mid_stream, 0, n);
-  tcase_add_loop_test (tcase, test_caps_change_in_mid_stream, 0, n);
-  tcase_add_loop_test (
-      tcase, test_flush_and_eos_pass_and_frames_go_on_after_a_flush, 0, n);
-  tcase_add_loop_test (tcase, test_200_starts_and_stops, 0, n);
-  tcase_add_loop_test (
-      tcase, test_the_focus_measure_is_the_variance_of_the_laplacian, 0, n);
-  tcase_add_loop_test (
-      tcase, test_a_step_is_sharpened_with_the_gaussian_of_the_radius, 0, n);
-  tcase_add_loop_test (
-      tcase, test_method_and_radius_change_while_frames_pass, 0, n);
-  tcase_add_test (tcase, test_a_border_value_that_does_not_count_is_said_once);
-  tcase_add_loop_test (tcase,
-      test_a_border_value_beyond_8_bits_is_an_error_with_the_limit, 0, n);
-  tcase_add_loop_test (
-      tcase, test_wrong_settings_leave_those_before_in_use, 0, n);
-  tcase_add_loop_test (
-      tcase, test_a_frame_smaller_than_its_caps_is_an_error_and_no_crash, 0, n);
-  check_add_mock_test (
-      tcase, test_backend_cuda_without_a_device_is_an_error_that_says_so);
-#ifdef HAVE_NVMM
-  check_add_mock_test (
-      tcase, test_surfaces_without_their_library_are_an_error_that_says_so);
-#endif
-  tcase_add_test (
-      tcase, test_every_property_reads_back_and_may_change_while_playing);
-  tcase_add_test (tcase, test_the_template_offers_the_formats_that_are_tested);
-  return suite;
-}
-
-GST_CHECK_MAIN (lapsharpen);

@@ -102,11 +102,10 @@ tear_down_incoherent (void)
 static guint64
 counted (const gchar *name)
 {
-  GstStructure *s = gst_imaging_stats_to_structure (stats);
+  g_autoptr (GstStructure) s = gst_imaging_stats_to_structure (stats);
   guint64 value = 0;
 
   fail_unless (gst_structure_get_uint64 (s, name, &value));
-  gst_structure_free (s);
   return value;
 }
 
@@ -277,7 +276,7 @@ CHECK_CASE ("views", set_up, tear_down)
 
 CHECK_TEST (test_memory_is_born_where_its_mode_says)
 {
-  GstMemory *a = new_memory (pinned), *b = new_memory (on_device);
+  g_autoptr (GstMemory) a = new_memory (pinned), b = new_memory (on_device);
   ImkLocation location;
 
   fail_unless (gst_is_imaging_memory (a) && gst_is_imaging_memory (b));
@@ -291,21 +290,18 @@ CHECK_TEST (test_memory_is_born_where_its_mode_says)
   fail_unless_equals_int (location, IMK_LOCATION_DEVICE);
   release (b, stream, GST_MAP_WRITE, TRUE);
   assert_copies (0, 0);
-  gst_memory_unref (a);
-  gst_memory_unref (b);
 }
 
 CHECK_TEST (test_system_memory_is_not_taken_for_ours)
 {
-  GstMemory *memory = gst_allocator_alloc (NULL, SIZE, NULL);
+  g_autoptr (GstMemory) memory = gst_allocator_alloc (NULL, SIZE, NULL);
 
   fail_if (gst_is_imaging_memory (memory));
-  gst_memory_unref (memory);
 }
 
 CHECK_TEST (test_an_upload_is_made_once_and_counted)
 {
-  GstMemory *memory = new_memory (pinned);
+  g_autoptr (GstMemory) memory = new_memory (pinned);
 
   cpu_write (memory, 1);
   assert_copies (0, 0);
@@ -315,12 +311,11 @@ CHECK_TEST (test_an_upload_is_made_once_and_counted)
   assert_copies (1, 0);
   cpu_check (memory, 1);
   assert_copies (1, 0);
-  gst_memory_unref (memory);
 }
 
 CHECK_TEST (test_a_download_is_made_once_and_counted)
 {
-  GstMemory *memory = new_memory (on_device);
+  g_autoptr (GstMemory) memory = new_memory (on_device);
 
   device_write (memory, stream, 2);
   fail_unless (gst_imaging_memory_is_on_device (memory));
@@ -329,7 +324,6 @@ CHECK_TEST (test_a_download_is_made_once_and_counted)
   fail_if (gst_imaging_memory_is_on_device (memory));
   device_check (memory, stream, 2);
   assert_copies (0, 1);
-  gst_memory_unref (memory);
 }
 
 /* Whether both views are the same bytes. */
@@ -346,7 +340,7 @@ CHECK_TEST (test_each_writer_makes_the_other_view_stale)
   GstAllocator *allocators[] = {pinned, on_device};
 
   for (guint i = 0; i < G_N_ELEMENTS (allocators); i++) {
-    GstMemory *memory = new_memory (allocators[i]);
+    g_autoptr (GstMemory) memory = new_memory (allocators[i]);
 
     for (guint seed = 10; seed < 14; seed++) {
       cpu_write (memory, seed);
@@ -355,13 +349,12 @@ CHECK_TEST (test_each_writer_makes_the_other_view_stale)
       fail_unless (gst_imaging_memory_is_on_device (memory) != is_one_block ());
       cpu_check (memory, seed + 100);
     }
-    gst_memory_unref (memory);
   }
 }
 
 CHECK_TEST (test_a_map_for_read_and_write_sees_what_the_device_wrote)
 {
-  GstMemory *memory = new_memory (on_device);
+  g_autoptr (GstMemory) memory = new_memory (on_device);
   GstMapInfo map;
 
   device_write (memory, stream, 3);
@@ -370,14 +363,13 @@ CHECK_TEST (test_a_map_for_read_and_write_sees_what_the_device_wrote)
   fill (map.data, 0, SIZE, 4);
   gst_memory_unmap (memory, &map);
   device_check (memory, stream, 4);
-  gst_memory_unref (memory);
 }
 
 /* gst_buffer_fill () and gst_buffer_memset () map for writing alone, whatever
  * part they write. */
 CHECK_TEST (test_a_write_of_a_part_keeps_the_rest)
 {
-  GstBuffer *buffer = new_buffer (on_device);
+  g_autoptr (GstBuffer) buffer = new_buffer (on_device);
   guint8 expected[SIZE];
   GstMapInfo map;
 
@@ -388,12 +380,11 @@ CHECK_TEST (test_a_write_of_a_part_keeps_the_rest)
   fail_unless (gst_buffer_map (buffer, &map, GST_MAP_READ));
   fail_unless (memcmp (map.data, expected, SIZE) == 0);
   gst_buffer_unmap (buffer, &map);
-  gst_buffer_unref (buffer);
 }
 
 CHECK_TEST (test_a_kernel_that_reads_once_takes_page_locked_memory)
 {
-  GstMemory *memory = new_memory (pinned);
+  g_autoptr (GstMemory) memory = new_memory (pinned);
   ImkLocation location;
 
   cpu_write (memory, 5);
@@ -407,12 +398,11 @@ CHECK_TEST (test_a_kernel_that_reads_once_takes_page_locked_memory)
   fail_unless_equals_int (location, IMK_LOCATION_DEVICE);
   release (memory, stream, GST_MAP_READ, TRUE);
   assert_copies (1, 0);
-  gst_memory_unref (memory);
 }
 
 CHECK_TEST (test_a_kernel_that_writes_once_writes_page_locked_memory)
 {
-  GstMemory *memory = new_memory (pinned);
+  g_autoptr (GstMemory) memory = new_memory (pinned);
   guint8 bytes[SIZE];
   ImkLocation location;
   gpointer pointer = acquire (memory, stream, GST_MAP_WRITE, TRUE, &location);
@@ -426,14 +416,13 @@ CHECK_TEST (test_a_kernel_that_writes_once_writes_page_locked_memory)
   cpu_check (memory, 6);
   assert_copies (0, 0);
   device_check (memory, other, 6);
-  gst_memory_unref (memory);
 }
 
 /* Else a frame that somebody looked at once would be written over the bus
  * whenever its buffer is used again. */
 CHECK_TEST (test_memory_of_the_device_stays_there_after_a_look_at_it)
 {
-  GstMemory *memory = new_memory (on_device);
+  g_autoptr (GstMemory) memory = new_memory (on_device);
   ImkLocation location;
 
   device_write (memory, stream, 7);
@@ -441,7 +430,6 @@ CHECK_TEST (test_memory_of_the_device_stays_there_after_a_look_at_it)
   acquire (memory, stream, GST_MAP_WRITE, TRUE, &location);
   fail_unless_equals_int (location, IMK_LOCATION_DEVICE);
   release (memory, stream, GST_MAP_WRITE, TRUE);
-  gst_memory_unref (memory);
 }
 
 CHECK_CASE ("integrated", set_up_integrated, tear_down_integrated)
@@ -451,7 +439,7 @@ CHECK_MOCK_TEST (test_an_integrated_device_copies_nothing)
   GstAllocator *allocators[] = {pinned, on_device};
 
   for (guint i = 0; i < G_N_ELEMENTS (allocators); i++) {
-    GstMemory *memory = new_memory (allocators[i]), *copy;
+    g_autoptr (GstMemory) memory = new_memory (allocators[i]), copy = NULL;
     ImkLocation location;
 
     acquire (memory, stream, GST_MAP_READ, FALSE, &location);
@@ -465,8 +453,6 @@ CHECK_MOCK_TEST (test_an_integrated_device_copies_nothing)
     copy = gst_memory_copy (memory, 0, -1);
     cpu_check (copy, 2);
     cpu_check (memory, 2);
-    gst_memory_unref (copy);
-    gst_memory_unref (memory);
   }
   assert_copies (0, 0);
 }
@@ -479,7 +465,7 @@ CHECK_MOCK_TEST (test_the_cpu_never_reads_uncached_memory)
 
   fail_unless_equals_int (gst_imaging_context_info (context)->compute_major, 5);
   for (guint i = 0; i < G_N_ELEMENTS (allocators); i++) {
-    GstMemory *memory = new_memory (allocators[i]), *copy;
+    g_autoptr (GstMemory) memory = new_memory (allocators[i]), copy = NULL;
     ImkLocation location;
 
     cpu_write (memory, 1);
@@ -492,16 +478,14 @@ CHECK_MOCK_TEST (test_the_cpu_never_reads_uncached_memory)
     copy = gst_memory_copy (memory, 0, -1);
     cpu_check (copy, 2);
     fail_unless_equals_int (check_n_page_locked (), 0);
-    gst_memory_unref (copy);
-    gst_memory_unref (memory);
   }
 }
 
 CHECK_MOCK_TEST (test_what_the_gpu_alone_reads_needs_no_copy_even_there)
 {
-  GstAllocator *allocator =
+  g_autoptr (GstAllocator) allocator =
       gst_imaging_allocator_new (context, GST_IMAGING_MEMORY_UPLOAD, stats);
-  GstMemory *memory = new_memory (allocator);
+  g_autoptr (GstMemory) memory = new_memory (allocator);
   ImkLocation location;
 
   cpu_write (memory, 1);
@@ -511,8 +495,6 @@ CHECK_MOCK_TEST (test_what_the_gpu_alone_reads_needs_no_copy_even_there)
   device_check (memory, stream, 1);
   assert_copies (0, 0);
   fail_unless_equals_int (check_n_page_locked (), 1);
-  gst_memory_unref (memory);
-  gst_object_unref (allocator);
 }
 
 /* --- order ---------------------------------------------------------------- */
@@ -521,42 +503,39 @@ CHECK_CASE ("order", set_up_slow, tear_down_slow)
 
 CHECK_TEST (test_a_cpu_map_waits_for_the_device_to_write)
 {
-  GstMemory *memory = new_memory (on_device);
+  g_autoptr (GstMemory) memory = new_memory (on_device);
 
   for (guint seed = 0; seed < 3; seed++) {
     device_write (memory, seed % 2 ? stream : other, seed);
     cpu_check (memory, seed);
   }
-  gst_memory_unref (memory);
 }
 
 CHECK_TEST (test_a_stream_waits_for_the_write_of_another)
 {
-  GstMemory *memory = new_memory (on_device);
+  g_autoptr (GstMemory) memory = new_memory (on_device);
 
   device_write (memory, stream, 1);
   device_check (memory, other, 1);
   device_write (memory, other, 2);
   device_check (memory, stream, 2);
   assert_copies (0, 0);
-  gst_memory_unref (memory);
 }
 
 CHECK_TEST (test_a_stream_waits_for_the_upload_of_another)
 {
-  GstMemory *memory = new_memory (pinned);
+  g_autoptr (GstMemory) memory = new_memory (pinned);
   ImkLocation location;
 
   cpu_write (memory, 1);
   acquire (memory, stream, GST_MAP_READ, FALSE, &location);
   release (memory, stream, GST_MAP_READ, FALSE);
   device_check (memory, other, 1);
-  gst_memory_unref (memory);
 }
 
 CHECK_TEST (test_acquire_does_not_wait_on_the_cpu)
 {
-  GstMemory *memory = new_memory (on_device);
+  g_autoptr (GstMemory) memory = new_memory (on_device);
   gint64 before = g_get_monotonic_time ();
 
   for (guint i = 0; i < 20; i++)
@@ -564,7 +543,6 @@ CHECK_TEST (test_acquire_does_not_wait_on_the_cpu)
   /* 20 writes of 10 ms one after the other */
   fail_unless (g_get_monotonic_time () - before < 150 * 1000);
   cpu_check (memory, 19);
-  gst_memory_unref (memory);
 }
 
 CHECK_TEST (test_a_writing_stream_waits_for_readers_of_others)
@@ -619,7 +597,7 @@ CHECK_TEST (test_a_writing_cpu_waits_for_an_upload)
 /* The one who has waited for its stream says so, and nobody waits again. */
 CHECK_TEST (test_nobody_waits_for_what_is_done)
 {
-  GstMemory *memory = new_memory (pinned);
+  g_autoptr (GstMemory) memory = new_memory (pinned);
   ImkLocation location;
   GstMapInfo map;
 
@@ -633,18 +611,16 @@ CHECK_TEST (test_nobody_waits_for_what_is_done)
   assert_bytes (map.data, 0, SIZE, 1);
   gst_memory_unmap (memory, &map);
   imk_inject_failure (0, FALSE);
-  gst_memory_unref (memory);
 }
 
 static GstBufferPool *
 new_pool (GstAllocator *allocator, GstVideoInfo *info)
 {
-  GstCaps *caps = gst_video_info_to_caps (info);
+  g_autoptr (GstCaps) caps = gst_video_info_to_caps (info);
   GstBufferPool *pool =
       gst_imaging_video_pool_new (allocator, caps, info, FALSE);
 
   fail_unless (pool != NULL && gst_buffer_pool_set_active (pool, TRUE));
-  gst_caps_unref (caps);
   return pool;
 }
 
@@ -698,7 +674,7 @@ CHECK_TEST (test_a_copy_of_device_memory_is_made_on_the_device)
   GstAllocator *allocators[] = {pinned, on_device};
 
   for (guint i = 0; i < G_N_ELEMENTS (allocators); i++) {
-    GstMemory *memory = new_memory (allocators[i]), *copy;
+    g_autoptr (GstMemory) memory = new_memory (allocators[i]), copy = NULL;
 
     device_write (memory, stream, 1);
     copy = gst_memory_copy (memory, 0, -1);
@@ -709,14 +685,12 @@ CHECK_TEST (test_a_copy_of_device_memory_is_made_on_the_device)
     assert_copies (0, i);
     cpu_check (copy, 1);
     assert_copies (0, i + 1);
-    gst_memory_unref (copy);
-    gst_memory_unref (memory);
   }
 }
 
 CHECK_TEST (test_a_copy_of_host_memory_is_made_on_the_host)
 {
-  GstMemory *memory = new_memory (pinned), *copy;
+  g_autoptr (GstMemory) memory = new_memory (pinned), copy = NULL;
 
   cpu_write (memory, 1);
   copy = gst_memory_copy (memory, 0, -1);
@@ -726,13 +700,11 @@ CHECK_TEST (test_a_copy_of_host_memory_is_made_on_the_host)
   cpu_check (copy, 1);
   assert_copies (0, 0);
   device_check (copy, stream, 1);
-  gst_memory_unref (copy);
-  gst_memory_unref (memory);
 }
 
 CHECK_TEST (test_a_copy_of_a_part_has_that_part)
 {
-  GstMemory *memory = new_memory (on_device), *a, *b;
+  g_autoptr (GstMemory) memory = new_memory (on_device), a = NULL, b = NULL;
 
   device_write (memory, stream, 1);
   a = gst_memory_copy (memory, 100, 33);
@@ -742,9 +714,6 @@ CHECK_TEST (test_a_copy_of_a_part_has_that_part)
   b = gst_memory_copy (memory, 1000, -1);
   fail_unless_equals_uint64 (gst_memory_get_sizes (b, NULL, NULL), SIZE - 1000);
   cpu_check_from (b, 1000, 1);
-  gst_memory_unref (a);
-  gst_memory_unref (b);
-  gst_memory_unref (memory);
 }
 
 CHECK_TEST (test_a_share_sees_its_part_from_cpu_and_device)
@@ -784,7 +753,7 @@ CHECK_TEST (test_a_share_sees_its_part_from_cpu_and_device)
 
 CHECK_TEST (test_shared_memory_cannot_be_written)
 {
-  GstBuffer *buffer = new_buffer (on_device);
+  g_autoptr (GstBuffer) buffer = new_buffer (on_device);
   GstMemory *memory = gst_buffer_peek_memory (buffer, 0), *part;
   gpointer pointer;
   ImkLocation location;
@@ -803,14 +772,13 @@ CHECK_TEST (test_shared_memory_cannot_be_written)
   gst_memory_unref (part);
   device_write (memory, stream, 2);
   cpu_check (memory, 2);
-  gst_buffer_unref (buffer);
 }
 
 /* What a tee does: both branches hold the samples, one wants to write. */
 CHECK_TEST (test_writing_one_of_two_buffers_leaves_the_other_as_it_was)
 {
   for (guint i = 0; i < 2; i++) {
-    GstBuffer *a = new_buffer (on_device), *b;
+    g_autoptr (GstBuffer) a = new_buffer (on_device), b = NULL;
     GstMemory *memory;
     GstMapInfo map;
 
@@ -833,14 +801,13 @@ CHECK_TEST (test_writing_one_of_two_buffers_leaves_the_other_as_it_was)
     fail_unless (
         gst_imaging_memory_is_on_device (gst_buffer_peek_memory (a, 0)));
     cpu_check (gst_buffer_peek_memory (a, 0), 1);
-    gst_buffer_unref (a);
-    gst_buffer_unref (b);
   }
 }
 
 CHECK_TEST (test_a_region_of_a_buffer_is_shared_and_merges_again)
 {
-  GstBuffer *whole = new_buffer (on_device), *a, *b, *both;
+  g_autoptr (GstBuffer) whole = new_buffer (on_device), a = NULL, b = NULL,
+                        both = NULL;
   GstMemory *memory = gst_buffer_peek_memory (whole, 0), *merged;
   GstMapInfo map;
   gsize offset = 0;
@@ -865,15 +832,11 @@ CHECK_TEST (test_a_region_of_a_buffer_is_shared_and_merges_again)
   assert_bytes (map.data, 10, 90, 1);
   gst_buffer_unmap (both, &map);
   gst_memory_unref (merged);
-  gst_buffer_unref (both);
-  gst_buffer_unref (a);
-  gst_buffer_unref (b);
-  gst_buffer_unref (whole);
 }
 
 CHECK_TEST (test_memories_that_do_not_touch_are_merged_by_a_copy)
 {
-  GstBuffer *buffer = new_buffer (on_device);
+  g_autoptr (GstBuffer) buffer = new_buffer (on_device);
   GstMapInfo map;
 
   gst_buffer_append_memory (buffer, new_memory (pinned));
@@ -884,14 +847,13 @@ CHECK_TEST (test_memories_that_do_not_touch_are_merged_by_a_copy)
   assert_bytes (map.data, 0, SIZE, 1);
   assert_bytes (map.data + SIZE, 0, SIZE, 2);
   gst_buffer_unmap (buffer, &map);
-  gst_buffer_unref (buffer);
 }
 
 CHECK_CASE ("views", set_up, tear_down)
 
 CHECK_TEST (test_a_resized_memory_is_a_part_of_the_samples)
 {
-  GstMemory *memory = new_memory (on_device);
+  g_autoptr (GstMemory) memory = new_memory (on_device);
   ImkLocation location;
   gpointer whole, part;
 
@@ -903,13 +865,12 @@ CHECK_TEST (test_a_resized_memory_is_a_part_of_the_samples)
   release (memory, stream, GST_MAP_READ, FALSE);
   fail_unless (part == (guint8 *) whole + 5);
   cpu_check_from (memory, 5, 1);
-  gst_memory_unref (memory);
 }
 
 CHECK_TEST (test_prefix_and_padding_surround_the_bytes)
 {
   GstAllocationParams params = {0, 63, 16, 32, {NULL}};
-  GstMemory *memory = gst_allocator_alloc (on_device, SIZE, &params);
+  g_autoptr (GstMemory) memory = gst_allocator_alloc (on_device, SIZE, &params);
   gsize offset, maxsize;
 
   fail_unless_equals_uint64 (
@@ -920,7 +881,6 @@ CHECK_TEST (test_prefix_and_padding_surround_the_bytes)
   cpu_check (memory, 1);
   cpu_write (memory, 2);
   device_check (memory, other, 2);
-  gst_memory_unref (memory);
 }
 
 /* Those who see the flags rely on zeros that nobody wrote. */
@@ -929,11 +889,10 @@ CHECK_TEST (test_memory_claims_no_zeros_around_it)
   GstAllocationParams params = {
       GST_MEMORY_FLAG_ZERO_PREFIXED | GST_MEMORY_FLAG_ZERO_PADDED, 0, 4, 8,
       {NULL}};
-  GstMemory *memory = gst_allocator_alloc (pinned, SIZE, &params);
+  g_autoptr (GstMemory) memory = gst_allocator_alloc (pinned, SIZE, &params);
 
   fail_if (GST_MEMORY_IS_ZERO_PADDED (memory));
   fail_if (GST_MEMORY_IS_ZERO_PREFIXED (memory));
-  gst_memory_unref (memory);
 }
 
 /* 65536 x 16384 x 4 bytes are 0 in the 32 bits of a pool's size. */
@@ -949,7 +908,8 @@ CHECK_TEST (test_a_table_beyond_a_pool_is_refused)
 
 CHECK_TEST (test_an_empty_memory_is_possible)
 {
-  GstMemory *memory = gst_allocator_alloc (on_device, 0, NULL), *copy;
+  g_autoptr (GstMemory) memory = gst_allocator_alloc (on_device, 0, NULL),
+                        copy = NULL;
   GstMapInfo map;
 
   fail_unless (memory != NULL);
@@ -958,8 +918,6 @@ CHECK_TEST (test_an_empty_memory_is_possible)
   fail_unless (gst_memory_map (copy, &map, GST_MAP_READ));
   fail_unless_equals_uint64 (map.size, 0);
   gst_memory_unmap (copy, &map);
-  gst_memory_unref (copy);
-  gst_memory_unref (memory);
 }
 
 /* --- two devices ---------------------------------------------------------- */
@@ -1034,7 +992,7 @@ CHECK_TEST (test_planes_lie_where_the_video_meta_says)
   GstVideoInfo info = check_info ("I420", 5, 3);
   gsize offset[4] = {1, 101, 201};
   gint stride[4] = {16, 17, 18};
-  GstBuffer *buffer = new_buffer (on_device);
+  g_autoptr (GstBuffer) buffer = new_buffer (on_device);
   GstImagingFrame frame;
   ImkError error;
   guint8 *base;
@@ -1056,7 +1014,6 @@ CHECK_TEST (test_planes_lie_where_the_video_meta_says)
     fail_unless_equals_int (frame.planes[i].channels, 1);
   }
   check_ok (gst_imaging_frame_unmap (&frame, FALSE, &error), &error);
-  gst_buffer_unref (buffer);
 }
 
 /* --- failures ------------------------------------------------------------- */
@@ -1165,7 +1122,7 @@ CHECK_TEST (test_the_device_may_be_lost_at_each_call)
 
 CHECK_TEST (test_a_lost_device_leaves_what_is_on_the_host)
 {
-  GstMemory *memory = new_memory (pinned);
+  g_autoptr (GstMemory) memory = new_memory (pinned);
 
   cpu_write (memory, 1);
   device_check (memory, stream, 1);
@@ -1173,7 +1130,6 @@ CHECK_TEST (test_a_lost_device_leaves_what_is_on_the_host)
   imk_inject_failure (1, TRUE);
   cpu_check (memory, 1);
   imk_inject_failure (0, FALSE);
-  gst_memory_unref (memory);
 }
 
 /* --- threads -------------------------------------------------------------- */
@@ -1215,7 +1171,7 @@ read_on_cpu (gpointer data)
 CHECK_TEST (test_threads_may_read_together)
 {
   for (guint round = 0; round < 20; round++) {
-    GstMemory *memory = new_memory (round % 2 ? pinned : on_device);
+    g_autoptr (GstMemory) memory = new_memory (round % 2 ? pinned : on_device);
     Reader reader = {memory, round, 20};
     GThread *threads[4];
 
@@ -1228,7 +1184,6 @@ CHECK_TEST (test_threads_may_read_together)
           "reader", i % 2 ? read_on_cpu : read_on_device, &reader);
     for (guint i = 0; i < G_N_ELEMENTS (threads); i++)
       g_thread_join (threads[i]);
-    gst_memory_unref (memory);
   }
   fail_unless (counted ("bytes-uploaded") <= 20 * SIZE);
   fail_unless (counted ("bytes-downloaded") <= 20 * SIZE);
@@ -1300,10 +1255,10 @@ CHECK_TEST (test_memories_of_a_slab)
 CHECK_TEST (test_pool_gives_neighbours_in_order)
 {
   static const guint order[] = {4, 1, 7, 0, 6, 2, 5, 3};
-  GstAllocator *allocator = slab_allocator_new (8 * 1024);
+  g_autoptr (GstAllocator) allocator = slab_allocator_new (8 * 1024);
   GstVideoInfo info = check_info ("GRAY8", 32, 32);
-  GstCaps *caps = gst_video_info_to_caps (&info);
-  GstBufferPool *pool =
+  g_autoptr (GstCaps) caps = gst_video_info_to_caps (&info);
+  g_autoptr (GstBufferPool) pool =
       gst_imaging_video_pool_new (allocator, caps, &info, FALSE);
   GstBuffer *buffers[8];
 
@@ -1322,9 +1277,6 @@ CHECK_TEST (test_pool_gives_neighbours_in_order)
       gst_buffer_unref (buffers[order[i]]);
   }
   gst_buffer_pool_set_active (pool, FALSE);
-  gst_object_unref (pool);
-  gst_object_unref (allocator);
-  gst_caps_unref (caps);
 }
 
 static gpointer
@@ -1342,10 +1294,10 @@ CHECK_TEST (test_pool_waits_for_frames)
 {
   GstBufferPoolAcquireParams dont_wait = {
       .flags = GST_BUFFER_POOL_ACQUIRE_FLAG_DONTWAIT};
-  GstAllocator *allocator = slab_allocator_new (8 * 1024);
+  g_autoptr (GstAllocator) allocator = slab_allocator_new (8 * 1024);
   GstVideoInfo info = check_info ("GRAY8", 32, 32);
-  GstCaps *caps = gst_video_info_to_caps (&info);
-  GstBufferPool *pool =
+  g_autoptr (GstCaps) caps = gst_video_info_to_caps (&info);
+  g_autoptr (GstBufferPool) pool =
       gst_imaging_video_pool_new (allocator, caps, &info, FALSE);
   GstStructure *config = gst_buffer_pool_get_config (pool);
   GstBuffer *held, *none = NULL;
@@ -1372,9 +1324,6 @@ CHECK_TEST (test_pool_waits_for_frames)
   fail_unless_equals_int (
       GPOINTER_TO_INT (g_thread_join (thread)), GST_FLOW_FLUSHING);
   gst_buffer_unref (held);
-  gst_object_unref (pool);
-  gst_object_unref (allocator);
-  gst_caps_unref (caps);
 }
 
 CHECK_CASE ("integrated", set_up_integrated, tear_down_integrated)

@@ -85,12 +85,10 @@ read_quantity (GstPad *pad, GstPadProbeInfo *info, gpointer data)
 static void
 probe (GstElement *pipeline, const gchar *name, GstPadProbeCallback function)
 {
-  GstElement *sink = gst_bin_get_by_name (GST_BIN (pipeline), name);
-  GstPad *pad = gst_element_get_static_pad (sink, "sink");
+  g_autoptr (GstElement) sink = gst_bin_get_by_name (GST_BIN (pipeline), name);
+  g_autoptr (GstPad) pad = gst_element_get_static_pad (sink, "sink");
 
   gst_pad_add_probe (pad, GST_PAD_PROBE_TYPE_BUFFER, function, NULL, NULL);
-  gst_object_unref (pad);
-  gst_object_unref (sink);
 }
 
 /* Returns: FALSE after an error, which is printed */
@@ -98,9 +96,9 @@ static gboolean
 play (const gchar *description, GstPadProbeCallback function)
 {
   GError *error = NULL;
-  GstElement *pipeline = gst_parse_launch (description, &error);
+  g_autoptr (GstElement) pipeline = gst_parse_launch (description, &error);
   GstMessage *message;
-  GstBus *bus;
+  g_autoptr (GstBus) bus = NULL;
   gboolean ended;
 
   if (error)
@@ -114,8 +112,6 @@ play (const gchar *description, GstPadProbeCallback function)
   if (message)
     gst_message_unref (message);
   gst_element_set_state (pipeline, GST_STATE_NULL);
-  gst_object_unref (bus);
-  gst_object_unref (pipeline);
   return ended;
 }
 

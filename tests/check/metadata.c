@@ -238,12 +238,10 @@ on_output (GstPad *pad, GstPadProbeInfo *info, gpointer data)
 static void
 probe (Numbers *n, const gchar *pad_name, GstPadProbeCallback callback)
 {
-  GstElement *sh = gst_bin_get_by_name (GST_BIN (n->pipeline), "sh");
-  GstPad *pad = gst_element_get_static_pad (sh, pad_name);
+  g_autoptr (GstElement) sh = gst_bin_get_by_name (GST_BIN (n->pipeline), "sh");
+  g_autoptr (GstPad) pad = gst_element_get_static_pad (sh, pad_name);
 
   gst_pad_add_probe (pad, GST_PAD_PROBE_TYPE_BUFFER, callback, n, NULL);
-  gst_object_unref (pad);
-  gst_object_unref (sh);
 }
 
 /* Hints of shcentroid are warnings as well. */
@@ -290,7 +288,7 @@ play_numbers (const gchar *source, guint drop)
 static void
 check_numbers (Numbers *n, guint drop, gboolean counts_bytes)
 {
-  GstElement *sh = gst_bin_get_by_name (GST_BIN (n->pipeline), "sh");
+  g_autoptr (GstElement) sh = gst_bin_get_by_name (GST_BIN (n->pipeline), "sh");
 
   fail_unless_equals_uint64 (n->n, 150 - drop);
   for (guint i = 0; i < n->n; i++) {
@@ -300,7 +298,6 @@ check_numbers (Numbers *n, guint drop, gboolean counts_bytes)
     fail_unless_equals_uint64 (n->missing[i], i == 20 ? drop : 0);
   }
   fail_unless_equals_uint64 (check_stat (sh, "frames-missing"), drop);
-  gst_object_unref (sh);
 }
 
 #define FRAMES_OF_16_X_8 \
@@ -378,7 +375,7 @@ CHECK_TEST (test_what_is_no_gap)
   for (guint i = 0; i < 8; i++) {
     static const guint offsets[] = {5, 6, 100, 99, 98, 7, 8, 11};
     static const guint expected[] = {0, 0, 0, 0, 0, 0, 0, 2};
-    GstBuffer *buffer = gst_buffer_new_allocate (NULL, 64, NULL);
+    g_autoptr (GstBuffer) buffer = gst_buffer_new_allocate (NULL, 64, NULL);
 
     GST_BUFFER_OFFSET (buffer) = offsets[i];
     if (i == 2)
@@ -386,7 +383,6 @@ CHECK_TEST (test_what_is_no_gap)
     fail_unless_equals_uint64 (
         gst_imaging_numbering_next (&numbering, buffer, &missing), offsets[i]);
     fail_unless_equals_uint64 (missing, expected[i]);
-    gst_buffer_unref (buffer);
   }
 }
 
@@ -400,13 +396,12 @@ CHECK_TEST (test_gaps_in_time)
 
   gst_imaging_numbering_reset (&numbering);
   for (guint i = 0; i < G_N_ELEMENTS (pts); i++) {
-    GstBuffer *buffer = gst_buffer_new_allocate (NULL, 64, NULL);
+    g_autoptr (GstBuffer) buffer = gst_buffer_new_allocate (NULL, 64, NULL);
 
     GST_BUFFER_PTS (buffer) = pts[i] * GST_MSECOND;
     GST_BUFFER_DURATION (buffer) = 40 * GST_MSECOND;
     fail_unless_equals_uint64 (
         gst_imaging_numbering_next (&numbering, buffer, &missing), i);
     fail_unless_equals_uint64 (missing, expected[i]);
-    gst_buffer_unref (buffer);
   }
 }

@@ -66,6 +66,8 @@ ni_free (Ni *ni)
   fail_unless_equals_int (check_n_live (), 0);
 }
 
+G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC (Ni, ni_free)
+
 static void
 ni_caps (Ni *ni, const gchar *format, gint width, gint height)
 {
@@ -142,9 +144,8 @@ assert_tensor (
     GstBuffer *buffer, gint width, gint height, gdouble mm, gdouble tolerance)
 {
   gdouble highest = mm * height_at (width - 1, 0, height);
-  GstMapInfo map;
+  g_auto (CheckMap) map = check_map (buffer, GST_MAP_READ);
 
-  fail_unless (gst_buffer_map (buffer, &map, GST_MAP_READ));
   fail_unless_equals_uint64 (map.size, 4 * (gsize) width * height);
   for (gint y = 0; y < height; y++)
     for (gint x = 0; x < width; x++) {
@@ -154,7 +155,6 @@ assert_tensor (
       fail_unless (fabs (found - expected) <= tolerance * highest,
           "at (%d, %d) the height is %g, not %g", x, y, found, expected);
     }
-  gst_buffer_unmap (buffer, &map);
 }
 
 static const gchar *const backends[] = {"cpu", "cuda"};
@@ -172,17 +172,15 @@ CHECK_TEST (test_every_format_and_backend_gives_the_plane)
     for (guint i = 0; i < G_N_ELEMENTS (formats); i++) {
       g_autofree gchar *properties =
           g_strdup_printf ("mm-per-pixel=0.5 backend=%s", backends[b]);
-      Ni ni = ni_new (properties, "tensor", NULL);
+      g_auto (Ni) ni = ni_new (properties, "tensor", NULL);
       gboolean bytes = formats[i] && !strstr (formats[i], "64");
-      GstBuffer *out;
+      g_autoptr (GstBuffer) out = NULL;
 
       ni_caps (&ni, formats[i], WIDTH, HEIGHT);
       ni_push (&ni);
       out = check_pull (ni.tensor);
       assert_tensor (out, WIDTH, HEIGHT, 0.5, bytes ? 0.02 : 1e-4);
       fail_unless_equals_uint64 (GST_BUFFER_PTS (out), 40 * GST_MSECOND);
-      gst_buffer_unref (out);
-      ni_free (&ni);
     }
 }
 
@@ -198,7 +196,7 @@ CHECK_TEST (test_pixels_need_not_be_square)
         g_strdup_printf ("mm-per-pixel=3 backend=%s", backends[i % 2]);
     g_autofree gchar *line = g_strdup_printf (
         "%s,framerate=25/1,pixel-aspect-ratio=2/1", caps[i / 2]);
-    Ni ni = ni_new (properties, "height tensor mesh", NULL);
+    g_auto (Ni) ni = ni_new (properties, "height tensor mesh", NULL);
     GstBuffer *tensor, *mesh;
     GstCaps *out;
     GstMapInfo map;
@@ -233,17 +231,16 @@ CHECK_TEST (test_pixels_need_not_be_square)
     fail_unless (fabs (y - 3 * (HEIGHT - 1) / 2.0) < 1e-4, "y is %g", y);
     gst_buffer_unmap (mesh, &map);
     gst_buffer_unref (mesh);
-    ni_free (&ni);
   }
 }
 
 CHECK_TEST (test_a_tensor_has_its_unit_and_step)
 {
-  Ni ni = ni_new ("mm-per-pixel=2", "tensor", NULL);
+  g_auto (Ni) ni = ni_new ("mm-per-pixel=2", "tensor", NULL);
   const GstStructure *s;
   gdouble scale, offset, step;
   GstCustomMeta *meta;
-  GstBuffer *out;
+  g_autoptr (GstBuffer) out = NULL;
 
   ni_caps (&ni, NULL, WIDTH, HEIGHT);
   ni_push (&ni);
@@ -256,8 +253,6 @@ CHECK_TEST (test_a_tensor_has_its_unit_and_step)
   fail_unless (scale == 1 && offset == 0 && step == 2);
   fail_unless_equals_string (gst_structure_get_string (s, "name"), "height");
   fail_unless_equals_string (gst_structure_get_string (s, "unit"), "mm");
-  gst_buffer_unref (out);
-  ni_free (&ni);
 }
 
 CHECK_TEST (test_grey_has_a_meta_that_makes_it_mm)
@@ -267,13 +262,13 @@ CHECK_TEST (test_grey_has_a_meta_that_makes_it_mm)
   for (guint i = 0; i < 2; i++) {
     g_autofree gchar *caps =
         g_strdup_printf ("video/x-raw,format=%s", formats[i]);
-    Ni ni = ni_new ("mm-per-pixel=2", "height", caps);
+    g_auto (Ni) ni = ni_new ("mm-per-pixel=2", "height", caps);
     gdouble scale, offset, highest, step;
     GstCustomMeta *meta;
     const GstStructure *s;
     GstVideoInfo info;
     GstVideoFrame frame;
-    GstBuffer *out;
+    g_autoptr (GstBuffer) out = NULL;
 
     ni_caps (&ni, NULL, WIDTH, HEIGHT);
     ni_push (&ni);
@@ -308,8 +303,6 @@ CHECK_TEST (test_grey_has_a_meta_that_makes_it_mm)
             "at (%d, %d) %u is %g mm", x, y, v, mm);
       }
     gst_video_frame_unmap (&frame);
-    gst_buffer_unref (out);
-    ni_free (&ni);
   }
 }
 
@@ -324,9 +317,9 @@ CHECK_TEST (test_mesh_is_in_the_format_of_its_peer)
     for (guint i = 0; i < G_N_ELEMENTS (cases); i++) {
       g_autofree gchar *properties =
           g_strdup_printf ("backend=%s", backends[b]);
-      Ni ni = ni_new (properties, "mesh", cases[i].caps);
+      g_auto (Ni) ni = ni_new (properties, "mesh", cases[i].caps);
       GstMapInfo map;
-      GstBuffer *out;
+      g_autoptr (GstBuffer) out = NULL;
 
       ni_caps (&ni, "RGB", WIDTH, HEIGHT);
       ni_push (&ni);
@@ -338,8 +331,6 @@ CHECK_TEST (test_mesh_is_in_the_format_of_its_peer)
         fail_unless (g_strstr_len ((gchar *) map.data, 200,
                          "element vertex 91\n") != NULL);
       gst_buffer_unmap (out, &map);
-      gst_buffer_unref (out);
-      ni_free (&ni);
     }
 }
 
@@ -347,7 +338,7 @@ CHECK_TEST (test_all_outputs_come_from_one_map)
 {
   for (guint b = 0; b < 2; b++) {
     g_autofree gchar *properties = g_strdup_printf ("backend=%s", backends[b]);
-    Ni ni = ni_new (properties, "height tensor mesh", NULL);
+    g_auto (Ni) ni = ni_new (properties, "height tensor mesh", NULL);
     GstBuffer *height, *tensor, *mesh;
 
     ni_caps (&ni, "RGBA64_LE", WIDTH, HEIGHT);
@@ -361,14 +352,13 @@ CHECK_TEST (test_all_outputs_come_from_one_map)
       gst_buffer_unref (tensor);
       gst_buffer_unref (mesh);
     }
-    ni_free (&ni);
   }
 }
 
 CHECK_TEST (test_properties_and_size_change_while_playing)
 {
-  Ni ni = ni_new ("backend=cuda", "tensor", NULL);
-  GstBuffer *out;
+  g_auto (Ni) ni = ni_new ("backend=cuda", "tensor", NULL);
+  g_autoptr (GstBuffer) out = NULL;
 
   ni_caps (&ni, "RGBA64_LE", WIDTH, HEIGHT);
   ni_push (&ni);
@@ -384,15 +374,13 @@ CHECK_TEST (test_properties_and_size_change_while_playing)
   ni_push (&ni);
   out = check_pull (ni.tensor);
   assert_tensor (out, 1, 31, 0.1, 1e-4);
-  gst_buffer_unref (out);
-  ni_free (&ni);
 }
 
 CHECK_TEST (test_without_a_peer_a_message_tells_the_range)
 {
-  Ni ni = ni_new ("", "", NULL);
+  g_auto (Ni) ni = ni_new ("", "", NULL);
   const GstStructure *s;
-  GstMessage *message;
+  g_autoptr (GstMessage) message = NULL;
   guint64 valid;
 
   ni_caps (&ni, "RGB", WIDTH, HEIGHT);
@@ -402,14 +390,12 @@ CHECK_TEST (test_without_a_peer_a_message_tells_the_range)
   fail_unless (gst_structure_has_name (s, "normalintegrate-height"));
   fail_unless (gst_structure_get_uint64 (s, "valid", &valid));
   fail_unless_equals_uint64 (valid, WIDTH * HEIGHT);
-  gst_message_unref (message);
-  ni_free (&ni);
 }
 
 CHECK_TEST (test_map_without_normals_warns_and_has_no_height)
 {
-  Ni ni = ni_new ("", "height tensor", NULL);
-  GstBuffer *in, *out;
+  g_auto (Ni) ni = ni_new ("", "height tensor", NULL);
+  g_autoptr (GstBuffer) in = NULL, out = NULL;
   GstVideoInfo grey;
   GstMapInfo map;
 
@@ -417,8 +403,7 @@ CHECK_TEST (test_map_without_normals_warns_and_has_no_height)
   in = check_noise (&ni.info, 0);
   gst_buffer_memset (in, 0, 0, -1);
   check_push (ni.sink, in, GST_FLOW_OK);
-  check_message_says (check_message (ni.bus, GST_MESSAGE_WARNING),
-      GST_STREAM_ERROR, GST_STREAM_ERROR_FAILED, "no normal");
+  check_warning (ni.bus, STREAM, FAILED, "no normal");
   out = check_pull (ni.tensor);
   fail_unless (gst_buffer_map (out, &map, GST_MAP_READ));
   for (guint i = 0; i < WIDTH * HEIGHT; i++)
@@ -430,9 +415,6 @@ CHECK_TEST (test_map_without_normals_warns_and_has_no_height)
   in = check_noise (&grey, 0);
   gst_buffer_memset (in, 0, 0, -1);
   check_same_pixels (out, in, &grey);
-  gst_buffer_unref (in);
-  gst_buffer_unref (out);
-  ni_free (&ni);
 }
 
 CHECK_TEST (test_tensor_of_another_shape_is_refused)
@@ -445,7 +427,7 @@ CHECK_TEST (test_tensor_of_another_shape_is_refused)
         "other/tensors,format=static,num_tensors=1,types=float32,"
         "dimensions=(string)%s,framerate=0/1",
         dimensions[i]);
-    Ni ni = ni_new ("", "height", NULL);
+    g_auto (Ni) ni = ni_new ("", "height", NULL);
 
     gst_harness_set_src_caps_str (ni.sink, caps);
     check_message_says (check_message (ni.bus, GST_MESSAGE_ERROR),
@@ -453,24 +435,22 @@ CHECK_TEST (test_tensor_of_another_shape_is_refused)
         i == 0 ? (gint) GST_LIBRARY_ERROR_SETTINGS
                : (gint) GST_STREAM_ERROR_FORMAT,
         i == 0 ? "1 channels" : dimensions[i]);
-    ni_free (&ni);
   }
 }
 
 CHECK_TEST (test_buffer_that_is_too_small_is_an_error)
 {
-  Ni ni = ni_new ("", "height", NULL);
+  g_auto (Ni) ni = ni_new ("", "height", NULL);
 
   ni_caps (&ni, NULL, WIDTH, HEIGHT);
   check_push (
       ni.sink, gst_buffer_new_allocate (NULL, 100, NULL), GST_FLOW_ERROR);
   gst_message_unref (check_message (ni.bus, GST_MESSAGE_ERROR));
-  ni_free (&ni);
 }
 
 CHECK_TEST (test_eos_and_flush_reach_every_output)
 {
-  Ni ni = ni_new ("", "height mesh", NULL);
+  g_auto (Ni) ni = ni_new ("", "height mesh", NULL);
   GstSegment segment;
   GstBuffer *out;
 
@@ -493,7 +473,6 @@ CHECK_TEST (test_eos_and_flush_reach_every_output)
     }
     fail_unless (eos);
   }
-  ni_free (&ni);
 }
 
 CHECK_MOCK_TEST (test_cpu_goes_on_when_the_device_fails)
@@ -501,7 +480,7 @@ CHECK_MOCK_TEST (test_cpu_goes_on_when_the_device_fails)
   guint n_warnings = 0;
 
   for (gulong nth = 1; nth < 40; nth++) {
-    Ni ni = ni_new ("backend=cuda", "height tensor", NULL);
+    g_auto (Ni) ni = ni_new ("backend=cuda", "height tensor", NULL);
     GstBuffer *out;
 
     ni_caps (&ni, "RGBA64_LE", WIDTH, HEIGHT);
@@ -519,7 +498,6 @@ CHECK_MOCK_TEST (test_cpu_goes_on_when_the_device_fails)
     gst_buffer_unref (out);
     gst_buffer_unref (check_pull (ni.height));
     n_warnings += check_count_messages (ni.bus, GST_MESSAGE_WARNING);
-    ni_free (&ni);
   }
   fail_unless (n_warnings > 3);
 }
@@ -529,14 +507,13 @@ CHECK_MOCK_TEST (test_cuda_that_fails_is_an_error_without_leak)
   guint n_errors = 0;
 
   for (gulong nth = 1; nth < 40; nth++) {
-    Ni ni = ni_new ("backend=cuda", "height tensor mesh", NULL);
+    g_auto (Ni) ni = ni_new ("backend=cuda", "height tensor mesh", NULL);
 
     ni_caps (&ni, "RGB", WIDTH, HEIGHT);
     imk_inject_failure (nth, FALSE);
     gst_harness_push (ni.sink, plane_of (&ni));
     imk_inject_failure (0, FALSE);
     n_errors += check_count_messages (ni.bus, GST_MESSAGE_ERROR);
-    ni_free (&ni);
   }
   fail_unless (n_errors > 3);
 }
@@ -550,10 +527,10 @@ push_in_thread (gpointer ni)
 
 CHECK_TEST (test_pads_come_and_go_while_another_waits)
 {
-  Ni ni = ni_new ("", "tensor", NULL);
+  g_auto (Ni) ni = ni_new ("", "tensor", NULL);
   CheckWaiting w;
   GstPad *height;
-  GstBuffer *out;
+  g_autoptr (GstBuffer) out = NULL;
 
   ni_caps (&ni, NULL, WIDTH, HEIGHT);
   check_wait_at (&w, ni.element, "tensor", push_in_thread, &ni);
@@ -564,13 +541,11 @@ CHECK_TEST (test_pads_come_and_go_while_another_waits)
   check_release (&w);
   out = check_pull (ni.tensor);
   assert_tensor (out, WIDTH, HEIGHT, 1, 1e-4);
-  gst_buffer_unref (out);
-  ni_free (&ni);
 }
 
 CHECK_TEST (test_a_pad_may_go_while_it_pushes)
 {
-  Ni ni = ni_new ("", "height tensor", NULL);
+  g_auto (Ni) ni = ni_new ("", "height tensor", NULL);
   CheckWaiting w;
 
   ni_caps (&ni, NULL, WIDTH, HEIGHT);
@@ -580,7 +555,6 @@ CHECK_TEST (test_a_pad_may_go_while_it_pushes)
   gst_buffer_unref (check_pull (ni.tensor));
   ni_push (&ni);
   gst_buffer_unref (check_pull (ni.tensor));
-  ni_free (&ni);
 }
 
 /* --- meshes --------------------------------------------------------------- */
@@ -636,8 +610,8 @@ CHECK_TEST (test_a_mesh_is_a_file_without_any_pad)
   for (guint b = 0; b < 2; b++) {
     g_autofree gchar *properties =
         g_strdup_printf ("backend=%s mesh-location=%s", backends[b], path);
-    Ni ni = ni_new (properties, "", NULL);
-    GstHarness *albedo = albedo_new (&ni);
+    g_auto (Ni) ni = ni_new (properties, "", NULL);
+    g_autoptr (CheckHarness) albedo = albedo_new (&ni);
     const guint8 shown[] = {0, 188, 255}; /* of 0, 0.5, 1 */
 
     ni_caps (&ni, "RGBA64_LE", WIDTH, HEIGHT);
@@ -651,8 +625,6 @@ CHECK_TEST (test_a_mesh_is_a_file_without_any_pad)
     }
     gst_harness_push_event (ni.sink, gst_event_new_eos ());
     gst_message_unref (check_message (ni.bus, GST_MESSAGE_EOS));
-    gst_harness_teardown (albedo);
-    ni_free (&ni);
   }
 }
 
@@ -667,8 +639,8 @@ push_for_flow (gpointer ni)
 CHECK_TEST (test_normals_do_not_wait_for_an_albedo_that_will_not_come)
 {
   for (guint way = 0; way < 4; way++) {
-    Ni ni = ni_new ("", "mesh", NULL);
-    GstHarness *albedo = albedo_new (&ni);
+    g_auto (Ni) ni = ni_new ("", "mesh", NULL);
+    g_autoptr (CheckHarness) albedo = albedo_new (&ni);
     GstFlowReturn expected =
         way == 1 || way == 3 ? GST_FLOW_FLUSHING : GST_FLOW_OK;
     GThread *thread;
@@ -687,8 +659,6 @@ CHECK_TEST (test_normals_do_not_wait_for_an_albedo_that_will_not_come)
       gst_element_set_state (ni.element, GST_STATE_READY);
     flow = GPOINTER_TO_INT (g_thread_join (thread));
     fail_unless (flow == expected, "way %u: %s", way, gst_flow_get_name (flow));
-    gst_harness_teardown (albedo);
-    ni_free (&ni);
   }
 }
 
@@ -707,8 +677,8 @@ CHECK_TEST (test_albedos_wait_for_their_normals)
   g_autofree gchar *path = check_path_of ("one.ply");
   g_autofree gchar *properties = g_strdup_printf ("mesh-location=%s", path);
   const guint8 shown[] = {0, 255, 188, 188};
-  Ni ni = ni_new (properties, "", NULL);
-  GstHarness *albedo = albedo_new (&ni);
+  g_auto (Ni) ni = ni_new (properties, "", NULL);
+  g_autoptr (CheckHarness) albedo = albedo_new (&ni);
   GThread *thread;
 
   ni_caps (&ni, "RGBA64_LE", WIDTH, HEIGHT);
@@ -721,17 +691,13 @@ CHECK_TEST (test_albedos_wait_for_their_normals)
     ni_push (&ni);
     check_ply (path, shown[i]);
   }
-  gst_harness_teardown (albedo);
-  ni_free (&ni);
 }
 
 CHECK_TEST (test_a_mesh_that_cannot_be_written_is_an_error)
 {
-  Ni ni = ni_new ("mesh-location=/nowhere/at/all.glb", "", NULL);
+  g_auto (Ni) ni = ni_new ("mesh-location=/nowhere/at/all.glb", "", NULL);
 
   ni_caps (&ni, "RGB", WIDTH, HEIGHT);
   check_push (ni.sink, plane_of (&ni), GST_FLOW_ERROR);
-  check_message_says (check_message (ni.bus, GST_MESSAGE_ERROR),
-      GST_RESOURCE_ERROR, GST_RESOURCE_ERROR_WRITE, "mesh-location: ");
-  ni_free (&ni);
+  check_error (ni.bus, RESOURCE, WRITE, "mesh-location: ");
 }

@@ -178,10 +178,10 @@ make_file (guint version, const gchar *header, gsize header_size,
 static void
 assert_header_refused (const gchar *header, gint code, const gchar *words)
 {
-  GString *file = make_file (1, header, strlen (header), "12345678", 8);
+  g_autoptr (GString) file =
+      make_file (1, header, strlen (header), "12345678", 8);
 
   assert_refused (file->str, file->len, code, words);
-  g_string_free (file, TRUE);
 }
 
 static void
@@ -210,7 +210,9 @@ assert_shape (const GstImagingNdArray *npy, const gchar *expected)
 
 /* --- agreement with numpy --- */
 
-GST_START_TEST (test_files_of_numpy_are_read_in_both_byte_orders)
+CHECK_CASE ("npy", check_make_folder, check_remove_folder)
+
+CHECK_TEST (test_files_of_numpy_are_read_in_both_byte_orders)
 {
   static const struct {
     const gchar *content;
@@ -235,20 +237,18 @@ GST_START_TEST (test_files_of_numpy_are_read_in_both_byte_orders)
   };
 
   for (guint i = 0; i < G_N_ELEMENTS (cases); i++) {
-    GstImagingNdArray *npy = parse (cases[i].content, cases[i].size);
+    g_autoptr (GstImagingNdArray) npy = parse (cases[i].content, cases[i].size);
 
     assert_shape (npy, cases[i].shape);
     fail_unless_equals_int (npy->big_endian, cases[i].big_endian);
     fail_unless_equals_uint64 (npy->data_offset, 128);
     assert_doubles (npy, cases[i].values, npy->n_values);
-    gst_imaging_nd_array_free (npy);
   }
 }
-GST_END_TEST;
 
-GST_START_TEST (test_complex_files_of_numpy_are_read_in_both_byte_orders)
+CHECK_TEST (test_complex_files_of_numpy_are_read_in_both_byte_orders)
 {
-  GstImagingNdArray *npy = parse (CONTENT (golden_complex64_big));
+  g_autoptr (GstImagingNdArray) npy = parse (CONTENT (golden_complex64_big));
   const gfloat *singles = npy->data;
   const gdouble *doubles;
 
@@ -265,9 +265,7 @@ GST_START_TEST (test_complex_files_of_numpy_are_read_in_both_byte_orders)
   fail_unless_equals_uint64 (npy->n_values, 1);
   fail_unless_equals_float (doubles[0], 3);
   fail_unless_equals_float (doubles[1], -4);
-  gst_imaging_nd_array_free (npy);
 }
-GST_END_TEST;
 
 /* Loads @content and saves it again. */
 static void
@@ -288,7 +286,7 @@ assert_saved_alike (const gchar *content, gsize size)
   fail_unless_equals_int (count_files (), 1); /* no temporary file is left */
 }
 
-GST_START_TEST (test_save_writes_the_bytes_of_numpy)
+CHECK_TEST (test_save_writes_the_bytes_of_numpy)
 {
   if (G_BYTE_ORDER != G_LITTLE_ENDIAN)
     return;
@@ -299,9 +297,9 @@ GST_START_TEST (test_save_writes_the_bytes_of_numpy)
   assert_saved_alike (CONTENT (golden_bool));
   assert_saved_alike (CONTENT (golden_i64_little));
 }
-GST_END_TEST;
 
-GST_START_TEST (test_every_type_and_rank_survives_a_round_trip)
+CHECK_LOOP_TEST (test_every_type_and_rank_survives_a_round_trip,
+    (GST_IMAGING_ND_ARRAY_TYPE_U64 + 1) * (GST_IMAGING_ND_ARRAY_MAX_DIMS + 1))
 {
   static const guint64 dims[GST_IMAGING_ND_ARRAY_MAX_DIMS] = {
       2, 3, 1, 2, 1, 1, 2, 1};
@@ -329,9 +327,8 @@ GST_START_TEST (test_every_type_and_rank_survives_a_round_trip)
   fail_unless_equals_uint64 (g_bytes_get_size (npy->bytes), size);
   fail_unless (memcmp (npy->data, data, size) == 0);
 }
-GST_END_TEST;
 
-GST_START_TEST (test_headers_that_numpy_accepts_are_read)
+CHECK_TEST (test_headers_that_numpy_accepts_are_read)
 {
   static const struct {
     const gchar *header, *shape;
@@ -350,25 +347,22 @@ GST_START_TEST (test_headers_that_numpy_accepts_are_read)
 
   for (guint i = 0; i < G_N_ELEMENTS (cases); i++) {
     for (guint version = 1; version <= 3; version++) {
-      GString *file = make_file (
+      g_autoptr (GString) file = make_file (
           version, cases[i].header, strlen (cases[i].header), "12345678", 8);
-      GstImagingNdArray *npy = parse (file->str, file->len);
+      g_autoptr (GstImagingNdArray) npy = parse (file->str, file->len);
 
       assert_shape (npy, cases[i].shape);
       fail_unless (memcmp (npy->data, "12345678", 8) == 0);
-      gst_imaging_nd_array_free (npy);
-      g_string_free (file, TRUE);
     }
   }
 }
-GST_END_TEST;
 
-GST_START_TEST (test_an_empty_array_has_no_values_and_is_no_error)
+CHECK_TEST (test_an_empty_array_has_no_values_and_is_no_error)
 {
   static const gchar header[] =
       "{'descr': '>f8', 'fortran_order': False, 'shape': (0, 5), }";
   GString *file = make_file (1, header, strlen (header), "", 0);
-  GstImagingNdArray *npy = parse (file->str, file->len);
+  g_autoptr (GstImagingNdArray) npy = parse (file->str, file->len);
   g_autofree gchar *path = check_path_of ("empty.npy");
 
   assert_shape (npy, "f64 [0, 5]");
@@ -380,13 +374,11 @@ GST_START_TEST (test_an_empty_array_has_no_values_and_is_no_error)
   g_string_free (file, TRUE);
   npy = gst_imaging_npy_load (path, NULL);
   assert_shape (npy, "f64 [0, 5]");
-  gst_imaging_nd_array_free (npy);
 }
-GST_END_TEST;
 
 /* --- refusals --- */
 
-GST_START_TEST (test_what_is_no_npy_file_is_refused)
+CHECK_TEST (test_what_is_no_npy_file_is_refused)
 {
   gchar content[sizeof (golden_u8)];
 
@@ -414,9 +406,8 @@ GST_START_TEST (test_what_is_no_npy_file_is_refused)
       GST_IMAGING_ND_ARRAY_ERROR_FORMAT,
       "4294967295 bytes, expected are at most");
 }
-GST_END_TEST;
 
-GST_START_TEST (test_malformed_headers_are_refused_with_what_is_expected)
+CHECK_TEST (test_malformed_headers_are_refused_with_what_is_expected)
 {
   static const struct {
     const gchar *header, *words;
@@ -467,9 +458,8 @@ GST_START_TEST (test_malformed_headers_are_refused_with_what_is_expected)
     assert_header_refused (
         cases[i].header, GST_IMAGING_ND_ARRAY_ERROR_FORMAT, cases[i].words);
 }
-GST_END_TEST;
 
-GST_START_TEST (test_zero_bytes_in_a_header_are_refused)
+CHECK_TEST (test_zero_bytes_in_a_header_are_refused)
 {
   static const struct {
     const gchar *header;
@@ -484,19 +474,17 @@ GST_START_TEST (test_zero_bytes_in_a_header_are_refused)
   };
 
   for (guint i = 0; i < G_N_ELEMENTS (cases); i++) {
-    GString *file = make_file (1, cases[i].header, cases[i].size, "1", 1);
-    GError *error = NULL;
+    g_autoptr (GString) file =
+        make_file (1, cases[i].header, cases[i].size, "1", 1);
+    g_autoptr (GError) error = NULL;
 
     fail_unless (gst_imaging_npy_parse (
                      (guint8 *) file->str, file->len, "a.npy", &error) == NULL);
     fail_unless (g_utf8_validate (error->message, -1, NULL));
-    g_error_free (error);
-    g_string_free (file, TRUE);
   }
 }
-GST_END_TEST;
 
-GST_START_TEST (test_other_types_and_orders_are_refused_with_advice)
+CHECK_TEST (test_other_types_and_orders_are_refused_with_advice)
 {
   static const struct {
     const gchar *header, *words;
@@ -521,7 +509,6 @@ GST_START_TEST (test_other_types_and_orders_are_refused_with_advice)
     assert_header_refused (cases[i].header,
         GST_IMAGING_ND_ARRAY_ERROR_UNSUPPORTED, cases[i].words);
 }
-GST_END_TEST;
 
 /* numpy.asfortranarray (numpy.arange (6, dtype='u1').reshape (2, 3)) */
 static const gchar golden_fortran[] =
@@ -529,7 +516,7 @@ static const gchar golden_fortran[] =
     "pe': (2, 3), }                                                    "
     "       \012\000\003\001\004\002\005";
 
-GST_START_TEST (test_fortran_order_becomes_c_order)
+CHECK_TEST (test_fortran_order_becomes_c_order)
 {
   g_autofree gchar *path = write_file ("f.npy", CONTENT (golden_fortran));
   g_autoptr (GError) error = NULL;
@@ -546,9 +533,8 @@ GST_START_TEST (test_fortran_order_becomes_c_order)
   fail_unless (strstr (error->message, "numpy.ascontiguousarray") != NULL);
   g_unlink (path);
 }
-GST_END_TEST;
 
-GST_START_TEST (test_shapes_that_overflow_are_refused)
+CHECK_TEST (test_shapes_that_overflow_are_refused)
 {
   static const gchar *shapes[] = {
       "(4294967296, 4294967296)",
@@ -573,9 +559,8 @@ GST_START_TEST (test_shapes_that_overflow_are_refused)
       GST_IMAGING_ND_ARRAY_ERROR_SIZE,
       "has 8 bytes after the header, expected are 9223372036854775800");
 }
-GST_END_TEST;
 
-GST_START_TEST (test_truncated_and_trailing_bytes_are_refused_with_both_numbers)
+CHECK_TEST (test_truncated_and_trailing_bytes_are_refused_with_both_numbers)
 {
   static const struct {
     gint n;
@@ -604,9 +589,8 @@ GST_START_TEST (test_truncated_and_trailing_bytes_are_refused_with_both_numbers)
     assert_error (error, GST_IMAGING_ND_ARRAY_ERROR_SIZE, cases[i].words);
   }
 }
-GST_END_TEST;
 
-GST_START_TEST (test_a_file_cut_at_any_byte_is_refused)
+CHECK_TEST (test_a_file_cut_at_any_byte_is_refused)
 {
   for (gsize size = 0; size < sizeof (golden_f64_big) - 1; size++) {
     gint code = size < 6 ? GST_IMAGING_ND_ARRAY_ERROR_FORMAT
@@ -619,11 +603,10 @@ GST_START_TEST (test_a_file_cut_at_any_byte_is_refused)
     assert_error (error, code, "cut.npy");
   }
 }
-GST_END_TEST;
 
-GST_START_TEST (test_only_real_values_become_doubles)
+CHECK_TEST (test_only_real_values_become_doubles)
 {
-  GstImagingNdArray *npy = parse (CONTENT (golden_complex64_big));
+  g_autoptr (GstImagingNdArray) npy = parse (CONTENT (golden_complex64_big));
   g_autofree gchar *path = write_file ("a.npy", CONTENT (golden_u8));
   GError *error = NULL;
 
@@ -635,13 +618,11 @@ GST_START_TEST (test_only_real_values_become_doubles)
   npy = gst_imaging_npy_open_header (path, NULL, NULL);
   fail_unless (gst_imaging_nd_array_to_double (npy, NULL, &error) == NULL);
   assert_error (error, GST_IMAGING_ND_ARRAY_ERROR_TYPE, "only its header");
-  gst_imaging_nd_array_free (npy);
 }
-GST_END_TEST;
 
 /* --- files --- */
 
-GST_START_TEST (test_a_header_alone_gives_access_to_any_piece)
+CHECK_TEST (test_a_header_alone_gives_access_to_any_piece)
 {
   g_autofree gchar *path = write_file ("a.npy", CONTENT (golden_u16_big));
   g_autoptr (GstImagingNdArray) npy = NULL;
@@ -669,9 +650,8 @@ GST_START_TEST (test_a_header_alone_gives_access_to_any_piece)
       "it has 5 bytes after the header, expected are 6");
   close (fd);
 }
-GST_END_TEST;
 
-GST_START_TEST (test_what_cannot_be_opened_is_told_apart)
+CHECK_TEST (test_what_cannot_be_opened_is_told_apart)
 {
   g_autofree gchar *missing = check_path_of ("missing.npy");
   g_autofree gchar *fifo = check_path_of ("fifo.npy");
@@ -687,10 +667,9 @@ GST_START_TEST (test_what_cannot_be_opened_is_told_apart)
   fail_unless (gst_imaging_npy_load (fifo, &error) == NULL); /* must not wait */
   assert_error (error, GST_IMAGING_ND_ARRAY_ERROR_OPEN, "pipe or device");
 }
-GST_END_TEST;
 
 /* Who saves to /dev/null as root would otherwise be left without it. */
-GST_START_TEST (test_a_save_does_not_replace_a_pipe_or_device)
+CHECK_TEST (test_a_save_does_not_replace_a_pipe_or_device)
 {
   static const guint64 dims[] = {2, 3};
   g_autofree gchar *fifo = check_path_of ("fifo");
@@ -705,9 +684,8 @@ GST_START_TEST (test_a_save_does_not_replace_a_pipe_or_device)
   fail_unless (stat (fifo, &info) == 0 && S_ISFIFO (info.st_mode));
   fail_unless_equals_int (count_files (), 1);
 }
-GST_END_TEST;
 
-GST_START_TEST (test_a_failed_save_leaves_nothing_and_says_why)
+CHECK_TEST (test_a_failed_save_leaves_nothing_and_says_why)
 {
   static const guint64 dims[] = {2, 3, 1, 1, 1, 1, 1, 1, 1};
   static const guint64 huge[] = {G_MAXUINT64, 2};
@@ -751,15 +729,14 @@ GST_START_TEST (test_a_failed_save_leaves_nothing_and_says_why)
     g_dir_close (dir);
   }
 }
-GST_END_TEST;
 
 /* --- the boxed type --- */
 
-GST_START_TEST (test_copies_share_their_values_and_outlive_the_original)
+CHECK_TEST (test_copies_share_their_values_and_outlive_the_original)
 {
   GstImagingNdArray *npy = parse (CONTENT (golden_u8));
   GstImagingNdArray *copy = g_boxed_copy (GST_TYPE_IMAGING_ND_ARRAY, npy);
-  GBytes *bytes;
+  g_autoptr (GBytes) bytes = NULL;
 
   fail_unless (copy->data == npy->data);
   gst_imaging_nd_array_free (npy);
@@ -770,54 +747,11 @@ GST_START_TEST (test_copies_share_their_values_and_outlive_the_original)
   fail_unless_equals_uint64 (g_bytes_get_size (bytes), 6);
   fail_unless_equals_int (
       ((const guint8 *) g_bytes_get_data (bytes, NULL))[5], 255);
-  g_bytes_unref (bytes);
   gst_imaging_nd_array_free (NULL);
 }
-GST_END_TEST;
 
-GST_START_TEST (test_names_and_sizes_of_what_is_no_type)
+CHECK_TEST (test_names_and_sizes_of_what_is_no_type)
 {
   fail_unless_equals_string (gst_imaging_nd_array_type_name (99), "?");
   fail_unless_equals_uint64 (gst_imaging_nd_array_type_size (99), 0);
 }
-GST_END_TEST;
-
-static Suite *
-npy_suite (void)
-{
-  Suite *suite = suite_create ("npy");
-  TCase *tcase = tcase_create ("npy");
-
-  suite_add_tcase (suite, tcase);
-  tcase_add_checked_fixture (tcase, check_make_folder, check_remove_folder);
-  tcase_add_test (tcase, test_files_of_numpy_are_read_in_both_byte_orders);
-  tcase_add_test (
-      tcase, test_complex_files_of_numpy_are_read_in_both_byte_orders);
-  tcase_add_test (tcase, test_save_writes_the_bytes_of_numpy);
-  tcase_add_loop_test (tcase, test_every_type_and_rank_survives_a_round_trip, 0,
-      (GST_IMAGING_ND_ARRAY_TYPE_U64 + 1) *
-          (GST_IMAGING_ND_ARRAY_MAX_DIMS + 1));
-  tcase_add_test (tcase, test_headers_that_numpy_accepts_are_read);
-  tcase_add_test (tcase, test_an_empty_array_has_no_values_and_is_no_error);
-  tcase_add_test (tcase, test_what_is_no_npy_file_is_refused);
-  tcase_add_test (
-      tcase, test_malformed_headers_are_refused_with_what_is_expected);
-  tcase_add_test (tcase, test_zero_bytes_in_a_header_are_refused);
-  tcase_add_test (tcase, test_other_types_and_orders_are_refused_with_advice);
-  tcase_add_test (tcase, test_fortran_order_becomes_c_order);
-  tcase_add_test (tcase, test_shapes_that_overflow_are_refused);
-  tcase_add_test (
-      tcase, test_truncated_and_trailing_bytes_are_refused_with_both_numbers);
-  tcase_add_test (tcase, test_a_file_cut_at_any_byte_is_refused);
-  tcase_add_test (tcase, test_only_real_values_become_doubles);
-  tcase_add_test (tcase, test_a_header_alone_gives_access_to_any_piece);
-  tcase_add_test (tcase, test_what_cannot_be_opened_is_told_apart);
-  tcase_add_test (tcase, test_a_save_does_not_replace_a_pipe_or_device);
-  tcase_add_test (tcase, test_a_failed_save_leaves_nothing_and_says_why);
-  tcase_add_test (
-      tcase, test_copies_share_their_values_and_outlive_the_original);
-  tcase_add_test (tcase, test_names_and_sizes_of_what_is_no_type);
-  return suite;
-}
-
-GST_CHECK_MAIN (npy);

@@ -52,7 +52,7 @@ surface_free (gpointer surface)
 static void
 fill_with_noise (NvBufSurface *surface, const GstVideoInfo *info, guint seed)
 {
-  GstBuffer *noise = check_noise (info, seed);
+  g_autoptr (GstBuffer) noise = check_noise (info, seed);
   GstVideoFrame frame;
 
   fail_unless (
@@ -61,7 +61,6 @@ fill_with_noise (NvBufSurface *surface, const GstVideoInfo *info, guint seed)
     imk_mock_surface_write (surface, i, GST_VIDEO_FRAME_PLANE_DATA (&frame, i),
         GST_VIDEO_FRAME_PLANE_STRIDE (&frame, i));
   gst_video_frame_unmap (&frame);
-  gst_buffer_unref (noise);
 }
 
 static GstBuffer *
@@ -87,13 +86,11 @@ check_nvmm_noise (
 NvBufSurface *
 check_nvmm_surface (GstBuffer *buffer)
 {
-  GstMapInfo map;
   NvBufSurface *surface;
+  g_auto (CheckMap) map = check_map (buffer, GST_MAP_READ);
 
-  fail_unless (gst_buffer_map (buffer, &map, GST_MAP_READ));
   fail_unless_equals_uint64 (map.size, sizeof (NvBufSurface));
   surface = (NvBufSurface *) map.data;
-  gst_buffer_unmap (buffer, &map);
   return surface;
 }
 

@@ -69,14 +69,13 @@ harness_new (const gchar *line, const gchar *in, const gchar *out,
 
   for (guint i = 0; i < 2; i++) {
     gboolean nvmm = strcmp (pads[i], "NVMM") == 0;
-    gchar *caps = (nvmm ? check_nvmm_caps : check_caps_string) (
+    g_autofree gchar *caps = (nvmm ? check_nvmm_caps : check_caps_string) (
         info->finfo->name, info->width, info->height);
 
     if (i == 0)
       gst_harness_set_src_caps_str (h, caps);
     else
       gst_harness_set_sink_caps_str (h, caps);
-    g_free (caps);
   }
   return h;
 }
@@ -98,14 +97,12 @@ element_of (GstHarness *h)
 static void
 check_memory_name (GstHarness *h, const gchar *name)
 {
-  gchar *memory = NULL, *backend = NULL;
+  g_autofree gchar *memory = NULL, *backend = NULL;
 
   g_object_get (element_of (h), "active-memory", &memory, "active-backend",
       &backend, NULL);
   fail_unless_equals_string (memory, name);
   fail_unless_equals_string (backend, "cuda");
-  g_free (memory);
-  g_free (backend);
 }
 
 static void
@@ -121,13 +118,12 @@ check_no_copies (GstHarness *h)
 static GstBuffer *
 sharpened_on_cpu (const GstVideoInfo *info, guint seed)
 {
-  GstHarness *h = harness_new (
+  g_autoptr (CheckHarness) h = harness_new (
       "lapsharpen backend=cpu amount=0.75", "system", "system", info);
   GstBuffer *out;
 
   check_push (h, check_noise (info, seed), GST_FLOW_OK);
   out = check_pull (h);
-  gst_harness_teardown (h);
   return out;
 }
 
@@ -141,12 +137,13 @@ CHECK_LOOP_TEST (test_surfaces_of_every_kind_are_sharpened_where_they_lie,
   guint kind = __i__ / G_N_ELEMENTS (formats);
   GstVideoInfo info =
       check_info (formats[__i__ % G_N_ELEMENTS (formats)], WIDTH, HEIGHT);
-  GstHarness *h;
+  g_autoptr (CheckHarness) h = NULL;
 
   set_up_kind (kind);
   h = harness_new ("lapsharpen amount=0.75", "NVMM", "NVMM", &info);
   for (guint seed = 0; seed < 3; seed++) {
-    GstBuffer *expected = sharpened_on_cpu (&info, seed), *out, *pixels;
+    g_autoptr (GstBuffer) expected = sharpened_on_cpu (&info, seed), out = NULL,
+                          pixels = NULL;
 
     check_push (
         h, check_nvmm_noise (&info, seed, kinds[kind].type), GST_FLOW_OK);
@@ -154,22 +151,18 @@ CHECK_LOOP_TEST (test_surfaces_of_every_kind_are_sharpened_where_they_lie,
     fail_unless_equals_uint64 (GST_BUFFER_PTS (out), seed * 40 * GST_MSECOND);
     pixels = check_nvmm_read (out, &info);
     check_same_pixels (pixels, expected, &info);
-    gst_buffer_unref (pixels);
-    gst_buffer_unref (out);
-    gst_buffer_unref (expected);
   }
   check_memory_name (h, kinds[kind].name);
   check_no_copies (h);
-  gst_harness_teardown (h);
 }
 
 CHECK_LOOP_TEST (
     test_a_surface_goes_on_in_system_memory, G_N_ELEMENTS (formats))
 {
   GstVideoInfo info = check_info (formats[__i__], WIDTH, HEIGHT);
-  GstHarness *h =
+  g_autoptr (CheckHarness) h =
       harness_new ("lapsharpen amount=0.75", "NVMM", "system", &info);
-  GstBuffer *expected = sharpened_on_cpu (&info, 3), *out;
+  g_autoptr (GstBuffer) expected = sharpened_on_cpu (&info, 3), out = NULL;
 
   check_push (h, check_nvmm_noise (&info, 3, NVBUF_MEM_DEFAULT), GST_FLOW_OK);
   out = check_pull (h);
@@ -178,28 +171,22 @@ CHECK_LOOP_TEST (
   /* by the test, which has looked */
   fail_unless_equals_uint64 (
       check_stat (element_of (h), "bytes-downloaded"), info.size);
-  gst_buffer_unref (out);
-  gst_buffer_unref (expected);
-  gst_harness_teardown (h);
 }
 
 CHECK_LOOP_TEST (
     test_system_memory_goes_on_as_a_surface, G_N_ELEMENTS (formats))
 {
   GstVideoInfo info = check_info (formats[__i__], WIDTH, HEIGHT);
-  GstHarness *h =
+  g_autoptr (CheckHarness) h =
       harness_new ("lapsharpen amount=0.75", "system", "NVMM", &info);
-  GstBuffer *expected = sharpened_on_cpu (&info, 3), *out, *pixels;
+  g_autoptr (GstBuffer) expected = sharpened_on_cpu (&info, 3), out = NULL,
+                        pixels = NULL;
 
   check_push (h, check_noise (&info, 3), GST_FLOW_OK);
   out = check_pull (h);
   pixels = check_nvmm_read (out, &info);
   check_same_pixels (pixels, expected, &info);
   fail_unless_equals_int (check_nvmm_surface (out)->numFilled, 1);
-  gst_buffer_unref (pixels);
-  gst_buffer_unref (out);
-  gst_buffer_unref (expected);
-  gst_harness_teardown (h);
 }
 
 static GstBuffer *
@@ -225,11 +212,12 @@ check_same_centroids (guint kind, const gchar *format)
 {
   GstVideoInfo info = check_info (format, WIDTH, HEIGHT);
   GstVideoInfo grey = check_info ("GRAY8", WIDTH, HEIGHT);
-  GstHarness *cpu =
+  g_autoptr (CheckHarness) cpu =
       harness_new ("shcentroid backend=cpu " GRID, "system", "system", &grey);
-  GstHarness *h = harness_new ("shcentroid " GRID, "NVMM", "NVMM", &info);
+  g_autoptr (CheckHarness) h =
+      harness_new ("shcentroid " GRID, "NVMM", "NVMM", &info);
   GstBuffer *noise = check_noise (&info, 5), *luma = check_noise (&grey, 5);
-  GstBuffer *expected, *found;
+  g_autoptr (GstBuffer) expected = NULL, found = NULL;
   GstMapInfo map;
 
   /* the first plane of the same noise begins with the same numbers */
@@ -242,10 +230,6 @@ check_same_centroids (guint kind, const gchar *format)
   check_memory_name (h, kinds[kind].name);
   check_no_copies (h);
   gst_buffer_unref (noise);
-  gst_buffer_unref (expected);
-  gst_buffer_unref (found);
-  gst_harness_teardown (h);
-  gst_harness_teardown (cpu);
 }
 
 CHECK_LOOP_TEST (test_centroids_of_a_surface_are_those_of_its_luma, n_kinds ())
@@ -260,14 +244,14 @@ static void
 check_requests (guint kind, const gchar *format)
 {
   GstVideoInfo info = check_info (format, WIDTH, HEIGHT);
-  GstHarness *h = harness_new ("shcentroid " GRID, "NVMM", "NVMM", &info);
-  GstElement *element = gst_harness_find_element (h, "shcentroid");
-  GstBus *bus = gst_bus_new ();
+  g_autoptr (CheckHarness) h =
+      harness_new ("shcentroid " GRID, "NVMM", "NVMM", &info);
+  g_autoptr (GstElement) element = gst_harness_find_element (h, "shcentroid");
+  g_autoptr (CheckBus) bus = check_watch (element);
   gboolean begun = FALSE;
-  GstBuffer *data;
+  g_autoptr (GstBuffer) data = NULL;
   gfloat numbers[10];
 
-  gst_element_set_bus (element, bus);
   g_signal_emit_by_name (element, "capture-dark", 1, NULL, &begun);
   fail_unless (begun);
   gst_buffer_unref (
@@ -275,19 +259,13 @@ check_requests (guint kind, const gchar *format)
   gst_message_unref (check_message (bus, GST_MESSAGE_ELEMENT));
   g_signal_emit_by_name (element, "find-grid", "/nowhere.npy");
   data = centroids_of (h, check_nvmm_noise (&info, 5, kinds[kind].type));
-  check_message_says (check_message (bus, GST_MESSAGE_WARNING),
-      GST_STREAM_ERROR, GST_STREAM_ERROR_FAILED, "There is no grid of spots");
+  check_warning (bus, STREAM, FAILED, "There is no grid of spots");
   for (guint cell = 0; cell < 12; cell++) {
     gst_buffer_extract (
         data, cell * sizeof (numbers), numbers, sizeof (numbers));
     fail_unless (numbers[4] == 0 && numbers[6] == 0,
         "cell %u less itself has a flux of %g", cell, numbers[4]);
   }
-  gst_buffer_unref (data);
-  gst_element_set_bus (element, NULL);
-  gst_object_unref (bus);
-  gst_object_unref (element);
-  gst_harness_teardown (h);
 }
 
 CHECK_LOOP_TEST (test_a_dark_and_a_grid_are_taken_of_surfaces, n_kinds ())
@@ -312,7 +290,7 @@ CHECK_LOOP_TEST (test_a_surface_is_mapped_once_and_let_go_with_its_memory,
 {
   GstVideoInfo info = check_info ("NV12", WIDTH, HEIGHT);
   guint before = imk_mock_surface_n_images ();
-  GstHarness *h;
+  g_autoptr (CheckHarness) h = NULL;
   GstBuffer *surface;
 
   set_up_kind (4 + (guint) __i__);
@@ -325,15 +303,14 @@ CHECK_LOOP_TEST (test_a_surface_is_mapped_once_and_let_go_with_its_memory,
   fail_unless_equals_int (imk_mock_surface_n_live (), 2);
   gst_buffer_unref (surface); /* the mock aborts when the order is wrong */
   fail_unless_equals_int (imk_mock_surface_n_live (), 0);
-  gst_harness_teardown (h);
 }
 
 CHECK_MOCK_TEST (test_two_elements_share_one_mapping)
 {
   GstVideoInfo info = check_info ("NV12", WIDTH, HEIGHT);
   guint before = imk_mock_surface_n_images ();
-  GstBuffer *surface;
-  GstHarness *h;
+  g_autoptr (GstBuffer) surface = NULL;
+  g_autoptr (CheckHarness) h = NULL;
 
   g_setenv ("IMK_MOCK_NVMM", "pitch", TRUE);
   h = harness_new (
@@ -341,15 +318,13 @@ CHECK_MOCK_TEST (test_two_elements_share_one_mapping)
   surface = check_nvmm_noise (&info, 1, NVBUF_MEM_SURFACE_ARRAY);
   pass (h, surface);
   fail_unless_equals_int (imk_mock_surface_n_images () - before, 1);
-  gst_buffer_unref (surface);
-  gst_harness_teardown (h);
 }
 
 CHECK_MOCK_TEST (test_an_image_that_others_made_is_left_to_them)
 {
   GstVideoInfo info = check_info ("NV12", WIDTH, HEIGHT);
   NvBufSurface *surface;
-  GstBuffer *buffer;
+  g_autoptr (GstBuffer) buffer = NULL;
   GstHarness *h;
 
   g_setenv ("IMK_MOCK_NVMM", "pitch", TRUE);
@@ -364,18 +339,20 @@ CHECK_MOCK_TEST (test_an_image_that_others_made_is_left_to_them)
   /* ours is a registration only, and it goes first */
   gst_mini_object_unref (GST_MINI_OBJECT (gst_buffer_peek_memory (buffer, 0)));
   fail_unless_equals_int (NvBufSurfaceUnMapEglImage (surface, 0), 0);
-  gst_buffer_unref (buffer);
 }
 
 CHECK_TEST (test_another_surface_in_the_same_memory_is_mapped_anew)
 {
   GstVideoInfo info = check_info ("GRAY8", WIDTH, HEIGHT);
-  GstHarness *h = harness_new ("shcentroid " GRID, "NVMM", "NVMM", &info);
-  GstBuffer *first = check_nvmm_noise (&info, 1, NVBUF_MEM_CUDA_DEVICE);
-  GstBuffer *second = check_nvmm_noise (&info, 2, NVBUF_MEM_CUDA_DEVICE);
+  g_autoptr (CheckHarness) h =
+      harness_new ("shcentroid " GRID, "NVMM", "NVMM", &info);
+  g_autoptr (GstBuffer) first =
+      check_nvmm_noise (&info, 1, NVBUF_MEM_CUDA_DEVICE);
+  g_autoptr (GstBuffer) second =
+      check_nvmm_noise (&info, 2, NVBUF_MEM_CUDA_DEVICE);
   NvBufSurface *holder = check_nvmm_surface (first);
   NvBufSurfaceParams *list = holder->surfaceList;
-  GstBuffer *expected, *found;
+  g_autoptr (GstBuffer) expected = NULL, found = NULL;
   GstMapInfo map;
 
   gst_buffer_unref (centroids_of (h, gst_buffer_ref (first)));
@@ -386,11 +363,6 @@ CHECK_TEST (test_another_surface_in_the_same_memory_is_mapped_anew)
   fail_unless_equals_int (gst_buffer_memcmp (found, 0, map.data, map.size), 0);
   gst_buffer_unmap (expected, &map);
   holder->surfaceList = list;
-  gst_buffer_unref (expected);
-  gst_buffer_unref (found);
-  gst_buffer_unref (first);
-  gst_buffer_unref (second);
-  gst_harness_teardown (h);
 }
 
 /* --- refusals ------------------------------------------------------ */
@@ -475,22 +447,21 @@ static void
 check_refused (GstHarness *h, GstBuffer *buffer, GQuark domain, gint code,
     const gchar *words)
 {
-  GstBus *bus = gst_bus_new ();
+  g_autoptr (CheckBus) bus = check_watch (h->element);
 
-  gst_element_set_bus (h->element, bus);
   check_push (h, buffer, GST_FLOW_ERROR);
   check_message_says (
       check_message (bus, GST_MESSAGE_ERROR), domain, code, words);
-  gst_element_set_bus (h->element, NULL);
-  gst_object_unref (bus);
 }
 
 CHECK_LOOP_TEST (
     test_what_cannot_be_read_is_refused_with_a_sentence, G_N_ELEMENTS (spoilt))
 {
   GstVideoInfo info = check_info ("GRAY8", WIDTH, HEIGHT);
-  GstHarness *h = harness_new ("shcentroid " GRID, "NVMM", "NVMM", &info);
-  GstBuffer *buffer = check_nvmm_noise (&info, 1, NVBUF_MEM_CUDA_DEVICE);
+  g_autoptr (CheckHarness) h =
+      harness_new ("shcentroid " GRID, "NVMM", "NVMM", &info);
+  g_autoptr (GstBuffer) buffer =
+      check_nvmm_noise (&info, 1, NVBUF_MEM_CUDA_DEVICE);
   NvBufSurface *surface = check_nvmm_surface (buffer), whole = *surface;
   NvBufSurfaceParams whole_list = surface->surfaceList[0];
 
@@ -499,38 +470,36 @@ CHECK_LOOP_TEST (
       GST_STREAM_ERROR_FORMAT, spoilt[__i__].words);
   *surface = whole;
   surface->surfaceList[0] = whole_list;
-  gst_buffer_unref (buffer);
-  gst_harness_teardown (h);
 }
 
 CHECK_TEST (test_a_buffer_of_something_else_is_refused)
 {
   GstVideoInfo info = check_info ("GRAY8", WIDTH, HEIGHT);
-  GstHarness *h = harness_new ("shcentroid " GRID, "NVMM", "NVMM", &info);
+  g_autoptr (CheckHarness) h =
+      harness_new ("shcentroid " GRID, "NVMM", "NVMM", &info);
   GstBuffer *buffer = gst_buffer_new_allocate (NULL, 63, NULL);
 
   check_refused (h, buffer, GST_STREAM_ERROR, GST_STREAM_ERROR_FORMAT,
       "63 bytes holds no surface");
-  gst_harness_teardown (h);
 }
 
 CHECK_TEST (test_two_memories_are_no_surface)
 {
   GstVideoInfo info = check_info ("GRAY8", WIDTH, HEIGHT);
-  GstHarness *h = harness_new ("shcentroid " GRID, "NVMM", "NVMM", &info);
+  g_autoptr (CheckHarness) h =
+      harness_new ("shcentroid " GRID, "NVMM", "NVMM", &info);
   GstBuffer *buffer = check_nvmm_noise (&info, 1, NVBUF_MEM_CUDA_DEVICE);
 
   gst_buffer_append_memory (buffer, gst_allocator_alloc (NULL, 64, NULL));
   check_refused (
       h, buffer, GST_STREAM_ERROR, GST_STREAM_ERROR_FORMAT, "has 2 memories");
-  gst_harness_teardown (h);
 }
 
 CHECK_MOCK_TEST (test_an_image_that_cannot_be_made_is_an_error)
 {
   GstVideoInfo info = check_info ("GRAY8", WIDTH, HEIGHT);
   GstBuffer *buffer;
-  GstHarness *h;
+  g_autoptr (CheckHarness) h = NULL;
 
   g_setenv ("IMK_MOCK_NVMM", "pitch", TRUE);
   g_setenv ("IMK_MOCK_NVMM_FAIL", "map", TRUE);
@@ -538,19 +507,18 @@ CHECK_MOCK_TEST (test_an_image_that_cannot_be_made_is_an_error)
   buffer = check_nvmm_noise (&info, 1, NVBUF_MEM_SURFACE_ARRAY);
   check_refused (
       h, buffer, GST_LIBRARY_ERROR, GST_LIBRARY_ERROR_FAILED, "unset DISPLAY");
-  gst_harness_teardown (h);
 }
 
 CHECK_TEST (test_a_surface_that_cannot_be_made_is_an_error)
 {
   GstVideoInfo info = check_info ("GRAY8", WIDTH, HEIGHT);
-  GstHarness *h = harness_new ("lapsharpen", "NVMM", "NVMM", &info);
+  g_autoptr (CheckHarness) h =
+      harness_new ("lapsharpen", "NVMM", "NVMM", &info);
   GstBuffer *buffer = check_nvmm_noise (&info, 1, NVBUF_MEM_CUDA_DEVICE);
 
   g_setenv ("IMK_MOCK_NVMM_FAIL", "create", TRUE);
   check_refused (h, buffer, GST_RESOURCE_ERROR,
       GST_RESOURCE_ERROR_NO_SPACE_LEFT, "no device memory");
-  gst_harness_teardown (h);
 }
 
 /* Every call to the device may fail: one error, no leak, no frame. */
@@ -583,26 +551,24 @@ CHECK_LOOP_TEST (test_each_call_to_the_device_may_fail,
 static gboolean
 takes (const gchar *line, const gchar *caps_string)
 {
-  GstElement *element = gst_parse_launch (line, NULL);
-  GstPad *pad = gst_element_get_static_pad (element, "sink");
-  GstCaps *caps = gst_caps_from_string (caps_string);
+  g_autoptr (GstElement) element = gst_parse_launch (line, NULL);
+  g_autoptr (GstPad) pad = gst_element_get_static_pad (element, "sink");
+  g_autoptr (GstCaps) caps = gst_caps_from_string (caps_string);
   gboolean accepted;
 
   gst_element_set_state (element, GST_STATE_READY);
   accepted = gst_pad_query_accept_caps (pad, caps);
   gst_element_set_state (element, GST_STATE_NULL);
-  gst_caps_unref (caps);
-  gst_object_unref (pad);
-  gst_object_unref (element);
   return accepted;
 }
 
 CHECK_TEST (test_the_cpu_takes_no_surfaces)
 {
-  gchar *nvmm = check_nvmm_caps ("GRAY8", WIDTH, HEIGHT);
-  GstElement *element = gst_parse_launch ("lapsharpen backend=cpu", NULL);
-  GstPad *pad = gst_element_get_static_pad (element, "sink");
-  GstCaps *caps = gst_pad_query_caps (pad, NULL), *surface;
+  g_autofree gchar *nvmm = check_nvmm_caps ("GRAY8", WIDTH, HEIGHT);
+  g_autoptr (GstElement) element =
+      gst_parse_launch ("lapsharpen backend=cpu", NULL);
+  g_autoptr (GstPad) pad = gst_element_get_static_pad (element, "sink");
+  g_autoptr (GstCaps) caps = gst_pad_query_caps (pad, NULL), surface = NULL;
 
   surface = gst_caps_from_string (nvmm);
   fail_if (gst_caps_can_intersect (caps, surface));
@@ -610,11 +576,6 @@ CHECK_TEST (test_the_cpu_takes_no_surfaces)
   fail_unless (takes ("shcentroid", nvmm));
   fail_unless (takes ("photostereo", nvmm));
   fail_if (takes ("photostereo backend=cpu", nvmm));
-  gst_caps_unref (surface);
-  gst_caps_unref (caps);
-  gst_object_unref (pad);
-  gst_object_unref (element);
-  g_free (nvmm);
 }
 
 CHECK_TEST (test_formats_without_a_surface_are_not_offered)
@@ -622,11 +583,10 @@ CHECK_TEST (test_formats_without_a_surface_are_not_offered)
   const gchar *none[] = {"GRAY16_LE", "BGRA", "RGB", "I420"};
 
   for (guint i = 0; i < G_N_ELEMENTS (none); i++) {
-    gchar *caps = check_nvmm_caps (none[i], WIDTH, HEIGHT);
+    g_autofree gchar *caps = check_nvmm_caps (none[i], WIDTH, HEIGHT);
 
     fail_if (takes ("lapsharpen", caps), "lapsharpen takes %s", caps);
     fail_if (takes ("shcentroid", caps), "shcentroid takes %s", caps);
-    g_free (caps);
   }
 }
 
@@ -637,7 +597,7 @@ CHECK_TEST (test_formats_without_a_surface_are_not_offered)
 static gchar *
 write_lights (void)
 {
-  GString *text = g_string_new ("6\n");
+  g_autoptr (GString) text = g_string_new ("6\n");
   gchar *path = NULL;
   gint file = g_file_open_tmp ("lights-XXXXXX.lp", &path, NULL);
 
@@ -652,7 +612,6 @@ write_lights (void)
         g_ascii_dtostr (y, sizeof (y), 0.6 * sin (angle)));
   }
   fail_unless (g_file_set_contents (path, text->str, -1, NULL));
-  g_string_free (text, TRUE);
   return path;
 }
 
@@ -669,14 +628,15 @@ static GstBuffer *
 normals_of_noise (const gchar *lights, const Set *set)
 {
   const GstVideoInfo *info = &set->info;
-  gchar *line =
+  g_autofree gchar *line =
       g_strdup_printf ("photostereo lights-location=%s robust=none backend=%s",
           lights, set->nvmm ? "cuda" : "cpu");
-  gchar *caps = (set->nvmm ? check_nvmm_caps : check_caps_string) (
+  g_autofree gchar *caps = (set->nvmm ? check_nvmm_caps : check_caps_string) (
       info->finfo->name, info->width, info->height);
   GstVideoInfo rgb = check_info ("RGB", info->width, info->height);
-  GstElement *element = gst_parse_launch (line, NULL);
-  GstHarness *h = gst_harness_new_with_element (element, "sink", "normal");
+  g_autoptr (GstElement) element = gst_parse_launch (line, NULL);
+  g_autoptr (CheckHarness) h =
+      gst_harness_new_with_element (element, "sink", "normal");
   GstBuffer *normals, *copy = gst_buffer_new_allocate (NULL, rgb.size, NULL);
   GstVideoFrame from, to;
 
@@ -704,10 +664,6 @@ normals_of_noise (const gchar *lights, const Set *set)
     fail_unless_equals_uint64 (check_stat (element, "bytes-copied"), 0);
     fail_unless_equals_uint64 (check_stat (element, "bytes-uploaded"), 0);
   }
-  gst_harness_teardown (h);
-  gst_object_unref (element);
-  g_free (caps);
-  g_free (line);
   return copy;
 }
 
@@ -721,7 +677,7 @@ surfaces_give_normals (guint kind, const gchar *format, const gchar *out)
       check_info (GST_VIDEO_INFO_IS_RGB (&surfaces.info) ? "RGBA" : "GRAY8",
           WIDTH, HEIGHT)};
   GstVideoInfo normals = check_info ("RGB", WIDTH, HEIGHT);
-  gchar *lights = write_lights ();
+  g_autofree gchar *lights = write_lights ();
   GstBuffer *found, *expected;
 
   set_up_kind (kind);
@@ -731,7 +687,6 @@ surfaces_give_normals (guint kind, const gchar *format, const gchar *out)
   gst_buffer_unref (found);
   gst_buffer_unref (expected);
   g_unlink (lights);
-  g_free (lights);
 }
 
 CHECK_LOOP_TEST (
@@ -755,7 +710,7 @@ CHECK_LOOP_TEST (test_normals_of_surfaces_go_on_as_cuda_memory,
 CHECK_TEST (test_surfaces_do_not_stay_for_strips)
 {
   GstVideoInfo info = check_info ("GRAY8", WIDTH, HEIGHT);
-  gchar *lights = write_lights ();
+  g_autofree gchar *lights = write_lights ();
   gchar *caps = check_nvmm_caps ("GRAY8", WIDTH, HEIGHT);
   gchar *line = g_strdup_printf (
       "photostereo lights-location=%s backend=cuda memory-limit=50000", lights);
@@ -767,9 +722,7 @@ CHECK_TEST (test_surfaces_do_not_stay_for_strips)
   gst_harness_set_src_caps_str (h, caps);
   check_push (
       h, check_nvmm_noise (&info, 0, NVBUF_MEM_DEFAULT), GST_FLOW_ERROR);
-  check_message_says (check_message (bus, GST_MESSAGE_ERROR),
-      GST_RESOURCE_ERROR, GST_RESOURCE_ERROR_NO_SPACE_LEFT,
-      "put nvvidconv before");
+  check_error (bus, RESOURCE, NO_SPACE_LEFT, "put nvvidconv before");
   gst_element_set_bus (h->element, NULL);
   gst_harness_teardown (h);
   gst_object_unref (element);
@@ -777,7 +730,6 @@ CHECK_TEST (test_surfaces_do_not_stay_for_strips)
   g_free (line);
   g_free (caps);
   g_unlink (lights);
-  g_free (lights);
 }
 
 /* --- pipelines of a Jetson ------------------------------------------------ */
@@ -818,7 +770,7 @@ CHECK_LOOP_TEST (
   guint line = __i__ % G_N_ELEMENTS (lines),
         kind = __i__ / G_N_ELEMENTS (lines);
   GError *error = NULL;
-  GstElement *pipeline, *element, *sink;
+  g_autoptr (GstElement) pipeline = NULL, element = NULL, sink = NULL;
   guint n_frames = 0;
 
   set_up_kind (kind);
@@ -834,9 +786,6 @@ CHECK_LOOP_TEST (
   fail_unless_equals_uint64 (check_stat (element, "bytes-uploaded"), 0);
   fail_unless_equals_uint64 (check_stat (element, "bytes-copied"), 0);
   gst_element_set_state (pipeline, GST_STATE_NULL);
-  gst_object_unref (element);
-  gst_object_unref (sink);
-  gst_object_unref (pipeline);
 }
 
 static void
@@ -848,8 +797,8 @@ count_normals (
 
 CHECK_LOOP_TEST (test_a_camera_of_jetson_makes_sets, n_kinds ())
 {
-  gchar *lights = write_lights ();
-  gchar *line = g_strdup_printf (
+  g_autofree gchar *lights = write_lights ();
+  g_autofree gchar *line = g_strdup_printf (
       "nvarguscamerasrc num-buffers=%d ! video/x-raw(memory:NVMM),format=NV12,"
       "width=68,height=42,framerate=5/1 ! "
       "photostereo name=e lights-location=%s e.normal ! "
@@ -876,6 +825,4 @@ CHECK_LOOP_TEST (test_a_camera_of_jetson_makes_sets, n_kinds ())
   gst_object_unref (sink);
   gst_object_unref (pipeline);
   g_unlink (lights);
-  g_free (lights);
-  g_free (line);
 }

@@ -76,7 +76,7 @@ CHECK_TEST (test_velocity_has_unit_and_time)
   for (guint i = 0; i < 7; i++)
     check_push (h, bscan_new (i), GST_FLOW_OK);
   for (guint k = 0; k < 2; k++) {
-    GstBuffer *out = check_pull (h);
+    g_autoptr (GstBuffer) out = check_pull (h);
     const GstStructure *s = gst_custom_meta_get_structure (
         gst_buffer_get_custom_meta (out, GST_IMAGING_QUANTITY_META));
     GstMapInfo map;
@@ -92,11 +92,9 @@ CHECK_TEST (test_velocity_has_unit_and_time)
       fail_unless (fabs (((gfloat *) map.data)[i] -
                          (i / ASCANS < 4 ? 0.5 * scale : 0)) < 1e-6);
     gst_buffer_unmap (out, &map);
-    gst_buffer_unref (out);
   }
   gst_harness_push_event (h, gst_event_new_eos ());
-  check_message_says (check_message (bus, GST_MESSAGE_WARNING),
-      GST_STREAM_ERROR, GST_STREAM_ERROR_FAILED, "1 B-scans of an incomplete");
+  check_warning (bus, STREAM, FAILED, "1 B-scans of an incomplete");
   harness_free (h, bus);
 }
 
@@ -138,8 +136,8 @@ CHECK_TEST (test_enface_between_surfaces)
 {
   static const gdouble surfaces[2][ASCANS] = {{0, 1, 2, 4, 5}, {4, 4, 6, 7, 5}};
   static const gfloat expected[] = {0.5, 0.5, 0.25, 0, 0};
-  gchar *path = check_path_of ("surfaces.npy");
-  gchar *launch;
+  g_autofree gchar *path = check_path_of ("surfaces.npy");
+  g_autofree gchar *launch = NULL;
   GstBuffer *out;
   GstMapInfo map;
   GstHarness *h;
@@ -164,8 +162,6 @@ CHECK_TEST (test_enface_between_surfaces)
   gst_buffer_unmap (out, &map);
   gst_buffer_unref (out);
   harness_free (h, bus);
-  g_free (launch);
-  g_free (path);
 }
 
 /* A slab of two depths, one below the depth that is brightest. */
@@ -220,15 +216,8 @@ CHECK_LOOP_TEST (test_what_cannot_be_compared_is_refused, 5)
   GstBus *bus;
   GstHarness *h =
       harness_new (cases[__i__].launch, cases[__i__].caps, "ANY", &bus);
-  GError *error = NULL;
-  GstMessage *message;
 
-  message = check_message (bus, GST_MESSAGE_ERROR);
-  gst_message_parse_error (message, &error, NULL);
-  fail_unless (strstr (error->message, cases[__i__].words) != NULL,
-      "\"%s\" does not say \"%s\"", error->message, cases[__i__].words);
-  g_error_free (error);
-  gst_message_unref (message);
+  check_says (bus, GST_MESSAGE_ERROR, cases[__i__].words);
   harness_free (h, bus);
 }
 
@@ -238,8 +227,7 @@ CHECK_TEST (test_a_bscan_that_is_too_small_is_refused)
   GstHarness *h = harness_new ("octangio", COMPLEX_CAPS, "ANY", &bus);
 
   check_push (h, gst_buffer_new_allocate (NULL, 279, NULL), GST_FLOW_ERROR);
-  check_message_says (check_message (bus, GST_MESSAGE_ERROR), GST_STREAM_ERROR,
-      GST_STREAM_ERROR_FORMAT, "5 A-scans of 7 depths have 280");
+  check_error (bus, STREAM, FORMAT, "5 A-scans of 7 depths have 280");
   harness_free (h, bus);
 }
 
@@ -254,7 +242,6 @@ CHECK_TEST (test_levels_are_refused)
 
   gst_imaging_quantity_attach (in, "level", "dB", 1, 0, NULL, 0);
   check_push (h, in, GST_FLOW_ERROR);
-  check_message_says (check_message (bus, GST_MESSAGE_ERROR), GST_STREAM_ERROR,
-      GST_STREAM_ERROR_FORMAT, "scaling=linear");
+  check_error (bus, STREAM, FORMAT, "scaling=linear");
   harness_free (h, bus);
 }

@@ -24,9 +24,8 @@ bscan_new (guint n_cameras, const gdouble psi[][2])
   static const gdouble depths[] = {20, 31, 44.5, 70};
   GstBuffer *buffer = gst_buffer_new_allocate (NULL, WIDTH * HEIGHT * 2, NULL);
   guint32 seed = 1;
-  GstMapInfo map;
+  g_auto (CheckMap) map = check_map (buffer, GST_MAP_WRITE);
 
-  gst_buffer_map (buffer, &map, GST_MAP_WRITE);
   for (guint r = 0; r < HEIGHT; r++) {
     gdouble phase[4], amplitude[4];
 
@@ -48,7 +47,6 @@ bscan_new (guint n_cameras, const gdouble psi[][2])
       ((guint16 *) map.data)[r * WIDTH + i] = (guint16) v;
     }
   }
-  gst_buffer_unmap (buffer, &map);
   return buffer;
 }
 
@@ -101,9 +99,8 @@ mirror_new (guint n_cameras, const gdouble *fringes, const gdouble *bend,
     gdouble amplitude)
 {
   GstBuffer *buffer = gst_buffer_new_allocate (NULL, WIDTH * HEIGHT * 2, NULL);
-  GstMapInfo map;
+  g_auto (CheckMap) map = check_map (buffer, GST_MAP_WRITE);
 
-  gst_buffer_map (buffer, &map, GST_MAP_WRITE);
   for (guint r = 0; r < HEIGHT; r++)
     for (guint i = 0; i < WIDTH; i++) {
       guint c = r % n_cameras;
@@ -114,7 +111,6 @@ mirror_new (guint n_cameras, const gdouble *fringes, const gdouble *bend,
       ((guint16 *) map.data)[r * WIDTH + i] =
           (guint16) (500 + 8000 * light + amplitude * light * cos (phase));
     }
-  gst_buffer_unmap (buffer, &map);
   return buffer;
 }
 
@@ -131,14 +127,17 @@ number_at (const GstStructure *s, const gchar *name, guint camera, guint i)
   return number;
 }
 
+CHECK_CASE ("octbscan-actions", check_make_folder, check_remove_folder)
+
 /* Two cameras, two positions on either side of zero delay: what is found
  * narrows the point spread, is saved, and as a calibration gives the same
  * images. */
-GST_START_TEST (test_mirror_calibrates_each_camera)
+CHECK_BACKENDS_TEST (test_mirror_calibrates_each_camera)
 {
   static const gdouble near_[] = {40, 55}, far_[] = {-70, -60};
   static const gdouble bend[] = {-0.1, 0.15};
-  gchar *from = check_path_of ("lamp.ini"), *to = check_path_of ("mirror.ini");
+  g_autofree gchar *from = check_path_of ("lamp.ini"),
+                   *to = check_path_of ("mirror.ini");
   gchar *launch, *saved;
   const GstStructure *s;
   GstMessage *message;
@@ -148,7 +147,6 @@ GST_START_TEST (test_mirror_calibrates_each_camera)
   gboolean ok;
   guint n;
 
-  on_cuda = __i__;
   fail_unless (g_file_set_contents (from,
       "[camera 0]\nlambda-first=806\nlambda-last=675\ngain=2\n"
       "[camera 1]\nlambda-first=806\nlambda-last=675\ndispersion=0;0;40\n",
@@ -193,12 +191,10 @@ GST_START_TEST (test_mirror_calibrates_each_camera)
   check_push (h, mirror_new (2, near_, bend, 6000), GST_FLOW_OK);
   again = check_pull (h);
   {
-    GstMapInfo map;
+    g_auto (CheckMap) map = check_map (out, GST_MAP_READ);
 
-    gst_buffer_map (out, &map, GST_MAP_READ);
     fail_unless_equals_int (
         gst_buffer_memcmp (again, 0, map.data, map.size), 0);
-    gst_buffer_unmap (out, &map);
   }
   gst_buffer_unref (out);
   gst_buffer_unref (again);
@@ -206,13 +202,10 @@ GST_START_TEST (test_mirror_calibrates_each_camera)
   g_free (launch);
   g_unlink (from);
   g_unlink (to);
-  g_free (from);
-  g_free (to);
 }
-GST_END_TEST;
 
 /* What cannot calibrate anything leaves the properties as they are. */
-GST_START_TEST (test_mirror_that_tells_nothing_is_refused)
+CHECK_TEST (test_mirror_that_tells_nothing_is_refused)
 {
   static const gdouble fringes[] = {40}, bend[] = {-0.1};
   gchar *k = NULL;
@@ -242,14 +235,13 @@ GST_START_TEST (test_mirror_that_tells_nothing_is_refused)
   gst_message_unref (check_message (bus, GST_MESSAGE_WARNING));
   harness_free (h, bus);
 }
-GST_END_TEST;
 
 /* In two cameras that take turns from the second on. */
-GST_START_TEST (test_dispersion_is_estimated_and_saved)
+CHECK_BACKENDS_TEST (test_dispersion_is_estimated_and_saved)
 {
   static const gdouble psi[][2] = {{9, -2}, {-14, 3}};
-  gchar *from = check_path_of ("from.ini");
-  gchar *to = check_path_of ("to.ini");
+  g_autofree gchar *from = check_path_of ("from.ini");
+  g_autofree gchar *to = check_path_of ("to.ini");
   gchar *launch, *text, *saved;
   const GstStructure *s;
   GstMessage *message;
@@ -259,7 +251,6 @@ GST_START_TEST (test_dispersion_is_estimated_and_saved)
   const GValue *curves;
   gboolean ok;
 
-  on_cuda = __i__;
   fail_unless (g_file_set_contents (
       from, "# an instrument\n[camera]\ngain=2\ndispersion=0.5;1\n", -1, NULL));
   launch =
@@ -283,8 +274,7 @@ GST_START_TEST (test_dispersion_is_estimated_and_saved)
   fail_unless (strstr (gst_structure_get_string (s, "warning"),
       "Camera 0 has no calibration of its wavelengths"));
   gst_message_unref (message);
-  check_message_says (check_message (bus, GST_MESSAGE_WARNING),
-      GST_LIBRARY_ERROR, GST_LIBRARY_ERROR_SETTINGS, "set calibration, then");
+  check_warning (bus, LIBRARY, SETTINGS, "set calibration, then");
   g_object_get (h->element, "dispersion", &text, NULL);
   /* the second camera has the first line */
   check_dispersion (text, 1, -9, 2);
@@ -305,17 +295,14 @@ GST_START_TEST (test_dispersion_is_estimated_and_saved)
   g_free (text);
   harness_free (h, bus);
   g_free (launch);
-  g_free (from);
-  g_free (to);
 }
-GST_END_TEST
 
-GST_START_TEST (test_files_of_a_calibration_stay_where_they_are)
+CHECK_TEST (test_files_of_a_calibration_stay_where_they_are)
 {
-  gchar *other = check_path_of ("other");
-  gchar *curve = check_path_of ("chirp.txt");
-  gchar *from = check_path_of ("from.ini");
-  gchar *to = g_build_filename (other, "to.ini", NULL);
+  g_autofree gchar *other = check_path_of ("other");
+  g_autofree gchar *curve = check_path_of ("chirp.txt");
+  g_autofree gchar *from = check_path_of ("from.ini");
+  g_autofree gchar *to = g_build_filename (other, "to.ini", NULL);
   gchar *launch = g_strdup_printf (ELEMENT "calibration=%s", from), *saved;
   GstHarness *h;
   GstBus *bus;
@@ -337,25 +324,20 @@ GST_START_TEST (test_files_of_a_calibration_stay_where_they_are)
   g_signal_emit_by_name (
       h->element, "save-calibration", "/nowhere/to.ini", &ok);
   fail_unless (!ok);
-  check_message_says (check_message (bus, GST_MESSAGE_WARNING),
-      GST_RESOURCE_ERROR, GST_RESOURCE_ERROR_WRITE, "/nowhere/to.ini");
+  check_warning (bus, RESOURCE, WRITE, "/nowhere/to.ini");
   harness_free (h, bus);
   g_unlink (to);
   g_rmdir (other);
   g_free (launch);
-  g_free (other);
-  g_free (curve);
-  g_free (from);
-  g_free (to);
 }
-GST_END_TEST
 
-GST_START_TEST (test_dispersions_are_saved_in_their_order)
+CHECK_TEST (test_dispersions_are_saved_in_their_order)
 {
-  gchar *from = check_path_of ("from.ini"), *to = check_path_of ("to.ini");
-  gchar *launch = g_strdup_printf (
+  g_autofree gchar *from = check_path_of ("from.ini"),
+                   *to = check_path_of ("to.ini");
+  g_autofree gchar *launch = g_strdup_printf (
       ELEMENT "cameras=2 camera-order=<1,0> calibration=%s", from);
-  gchar *zero, *one;
+  g_autofree gchar *zero = NULL, *one = NULL;
   GKeyFile *file = g_key_file_new ();
   GstHarness *h;
   GstBus *bus;
@@ -376,18 +358,11 @@ GST_START_TEST (test_dispersions_are_saved_in_their_order)
   gst_util_set_object_arg (G_OBJECT (h->element), "camera-order", "<1>");
   g_signal_emit_by_name (h->element, "save-calibration", to, &ok);
   fail_unless (!ok);
-  check_message_says (check_message (bus, GST_MESSAGE_WARNING),
-      GST_RESOURCE_ERROR, GST_RESOURCE_ERROR_WRITE,
-      "camera-order has 1 numbers, but cameras is 2");
+  check_warning (
+      bus, RESOURCE, WRITE, "camera-order has 1 numbers, but cameras is 2");
   harness_free (h, bus);
   g_key_file_unref (file);
-  g_free (zero);
-  g_free (one);
-  g_free (launch);
-  g_free (from);
-  g_free (to);
 }
-GST_END_TEST
 
 static GstBuffer *
 show (const gchar *launch, const gdouble psi[][2])
@@ -421,11 +396,11 @@ check_same_image (GstBuffer *found, GstBuffer *expected, gint tolerance)
 }
 
 /* What minvar has taken off is the same taken off from the file. */
-GST_START_TEST (test_fixed_pattern_is_saved_and_read)
+CHECK_BACKENDS_TEST (test_fixed_pattern_is_saved_and_read)
 {
   static const gdouble psi[][2] = {{0, 0}};
-  gchar *path = check_path_of ("pattern.npy");
-  gchar *launch = g_strdup_printf (
+  g_autofree gchar *path = check_path_of ("pattern.npy");
+  g_autofree gchar *launch = g_strdup_printf (
       ELEMENT "background=none fixed-pattern=file pattern-location=%s", path);
   GstBuffer *expected, *found;
   GstImagingNdArray *npy;
@@ -433,12 +408,10 @@ GST_START_TEST (test_fixed_pattern_is_saved_and_read)
   GstBus *bus;
   gboolean ok;
 
-  on_cuda = __i__;
   h = harness_new (ELEMENT "background=none fixed-pattern=minvar", &bus);
   g_signal_emit_by_name (h->element, "save-fixed-pattern", path, &ok);
   fail_unless (!ok);
-  check_message_says (check_message (bus, GST_MESSAGE_WARNING),
-      GST_RESOURCE_ERROR, GST_RESOURCE_ERROR_WRITE, "fixed pattern");
+  check_warning (bus, RESOURCE, WRITE, "fixed pattern");
   check_push (h, bscan_new (1, psi), GST_FLOW_OK);
   expected = check_pull (h);
   g_signal_emit_by_name (h->element, "save-fixed-pattern", path, &ok);
@@ -454,10 +427,7 @@ GST_START_TEST (test_fixed_pattern_is_saved_and_read)
   gst_imaging_nd_array_free (npy);
   found = show (launch, psi);
   check_same_image (found, expected, 1);
-  g_free (launch);
-  g_free (path);
 }
-GST_END_TEST
 
 /* What was averaged from the stream, taken off from a file of any format, gives
  * the same bytes. */
@@ -479,8 +449,7 @@ check_background (const gchar *mode, const gchar *extension)
   g_object_set (h->element, "range-max", 90.0, NULL);
   g_signal_emit_by_name (h->element, "save-background", path, &ok);
   fail_unless (!ok);
-  check_message_says (check_message (bus, GST_MESSAGE_WARNING),
-      GST_RESOURCE_ERROR, GST_RESOURCE_ERROR_WRITE, "no B-scan to find it in");
+  check_warning (bus, RESOURCE, WRITE, "no B-scan to find it in");
   for (guint i = 0; i < 3; i++) {
     check_push (h, bscan_new (2, psi), GST_FLOW_OK);
     if (i < 2)
@@ -489,8 +458,7 @@ check_background (const gchar *mode, const gchar *extension)
   expected = check_pull (h);
   g_signal_emit_by_name (h->element, "save-background", path, &ok);
   if (!ok) { /* without the library of the format */
-    check_message_says (check_message (bus, GST_MESSAGE_WARNING),
-        GST_RESOURCE_ERROR, GST_RESOURCE_ERROR_WRITE, "this build is without");
+    check_warning (bus, RESOURCE, WRITE, "this build is without");
     gst_buffer_unref (expected);
     goto out;
   }
@@ -514,19 +482,17 @@ out:
   g_free (name);
 }
 
-GST_START_TEST (test_background_is_saved_and_read)
+CHECK_BACKENDS_TEST (test_background_is_saved_and_read)
 {
-  on_cuda = __i__;
   check_background ("mean", ".npy");
   check_background ("running", ".npy");
   check_background ("first", ".npy");
   check_background ("mean", ".tif");
   check_background ("running", ".fits");
 }
-GST_END_TEST
 
 /* A warning says why there is none, and which format cannot hold it. */
-GST_START_TEST (test_background_that_cannot_be_saved)
+CHECK_BACKENDS_TEST (test_background_that_cannot_be_saved)
 {
   static const gdouble psi[][2] = {{0, 0}};
   static const struct {
@@ -538,10 +504,10 @@ GST_START_TEST (test_background_that_cannot_be_saved)
       {"mean", "none/b.npy", "none/b.npy"},
   };
 
-  on_cuda = __i__;
   for (guint i = 0; i < G_N_ELEMENTS (cases); i++) {
-    gchar *launch = g_strconcat (ELEMENT "background=", cases[i].mode, NULL);
-    gchar *path = check_path_of (cases[i].name);
+    g_autofree gchar *launch =
+        g_strconcat (ELEMENT "background=", cases[i].mode, NULL);
+    g_autofree gchar *path = check_path_of (cases[i].name);
     GstHarness *h;
     gboolean ok;
     GstBus *bus;
@@ -551,18 +517,14 @@ GST_START_TEST (test_background_that_cannot_be_saved)
     gst_buffer_unref (check_pull (h));
     g_signal_emit_by_name (h->element, "save-background", path, &ok);
     fail_unless (!ok);
-    check_message_says (check_message (bus, GST_MESSAGE_WARNING),
-        GST_RESOURCE_ERROR, GST_RESOURCE_ERROR_WRITE, cases[i].words);
+    check_warning (bus, RESOURCE, WRITE, cases[i].words);
     fail_unless (!g_file_test (path, G_FILE_TEST_EXISTS));
     harness_free (h, bus);
-    g_free (launch);
-    g_free (path);
   }
 }
-GST_END_TEST
 
 /* Noise tells nothing: the dispersion stays, and the message says why. */
-GST_START_TEST (test_noise_keeps_the_dispersion)
+CHECK_BACKENDS_TEST (test_noise_keeps_the_dispersion)
 {
   GstBuffer *noise = gst_buffer_new_allocate (NULL, WIDTH * HEIGHT * 2, NULL);
   GRand *random = g_rand_new_with_seed (3);
@@ -574,7 +536,6 @@ GST_START_TEST (test_noise_keeps_the_dispersion)
   GstBus *bus;
   gchar *text;
 
-  on_cuda = __i__;
   gst_buffer_map (noise, &map, GST_MAP_WRITE);
   for (guint i = 0; i < WIDTH * HEIGHT; i++)
     ((guint16 *) map.data)[i] = (guint16) g_rand_int_range (random, 900, 1100);
@@ -591,17 +552,15 @@ GST_START_TEST (test_noise_keeps_the_dispersion)
   fail_unless_equals_string (
       gst_structure_get_string (s, "dispersion"), "0;0;3.5;1");
   gst_message_unref (message);
-  check_message_says (check_message (bus, GST_MESSAGE_WARNING),
-      GST_LIBRARY_ERROR, GST_LIBRARY_ERROR_FAILED, "cannot be estimated");
+  check_warning (bus, LIBRARY, FAILED, "cannot be estimated");
   g_object_get (h->element, "dispersion", &text, NULL);
   fail_unless_equals_string (text, "0;0;3.5;1");
   g_free (text);
   g_rand_free (random);
   harness_free (h, bus);
 }
-GST_END_TEST
 
-GST_START_TEST (test_dark_images_have_no_dispersion)
+CHECK_TEST (test_dark_images_have_no_dispersion)
 {
   GstBuffer *dark = gst_buffer_new_allocate (NULL, WIDTH * HEIGHT * 2, NULL);
   GstBus *bus;
@@ -612,12 +571,10 @@ GST_START_TEST (test_dark_images_have_no_dispersion)
   h = harness_new (ELEMENT, &bus);
   g_signal_emit_by_name (h->element, "estimate-dispersion");
   check_push (h, dark, GST_FLOW_OK);
-  check_message_says (check_message (bus, GST_MESSAGE_WARNING),
-      GST_LIBRARY_ERROR, GST_LIBRARY_ERROR_FAILED, "the image is dark");
+  check_warning (bus, LIBRARY, FAILED, "the image is dark");
   gst_buffer_unref (check_pull (h));
   harness_free (h, bus);
 }
-GST_END_TEST
 
 /* --- real spectra --------------------------------------------------------- */
 
@@ -668,7 +625,7 @@ estimate_file (const gchar *name, const gchar *launch, guint width,
 
 /* octcal: without dispersion as its README found with numpy, 37.3; with what
  * is found at least as with its own calibration, 38.6. */
-GST_START_TEST (test_a_published_calibration_is_matched)
+CHECK_TEST (test_a_published_calibration_is_matched)
 {
   gchar *ini = check_path_of ("octcal.ini");
   gchar *text =
@@ -697,10 +654,9 @@ GST_START_TEST (test_a_published_calibration_is_matched)
   g_free (text);
   g_free (ini);
 }
-GST_END_TEST
 
 /* octopod: its README found d2 = -12 by eye and trial. */
-GST_START_TEST (test_the_dispersion_of_a_retina)
+CHECK_TEST (test_the_dispersion_of_a_retina)
 {
   gchar *ini = check_path_of ("octopod.ini");
   gchar *launch = g_strdup_printf (
@@ -728,10 +684,9 @@ GST_START_TEST (test_the_dispersion_of_a_retina)
   g_free (launch);
   g_free (ini);
 }
-GST_END_TEST
 
 /* Nor is a file without a name written. */
-GST_START_TEST (test_files_need_a_name)
+CHECK_TEST (test_files_need_a_name)
 {
   static const gchar *const actions[] = {
       "save-calibration", "save-background", "save-fixed-pattern"};
@@ -749,35 +704,7 @@ GST_START_TEST (test_files_need_a_name)
 
       g_signal_emit_by_name (h->element, actions[i], names[k], &ok);
       fail_unless (!ok);
-      check_message_says (check_message (bus, GST_MESSAGE_WARNING),
-          GST_RESOURCE_ERROR, GST_RESOURCE_ERROR_WRITE, "name of a file");
+      check_warning (bus, RESOURCE, WRITE, "name of a file");
     }
   harness_free (h, bus);
 }
-GST_END_TEST
-
-static Suite *
-octbscan_actions_suite (void)
-{
-  Suite *suite = suite_create ("octbscan-actions");
-  TCase *tc = tcase_create ("octbscan-actions");
-
-  suite_add_tcase (suite, tc);
-  tcase_add_checked_fixture (tc, check_make_folder, check_remove_folder);
-  tcase_add_loop_test (tc, test_dispersion_is_estimated_and_saved, 0, 2);
-  tcase_add_loop_test (tc, test_mirror_calibrates_each_camera, 0, 2);
-  tcase_add_test (tc, test_mirror_that_tells_nothing_is_refused);
-  tcase_add_test (tc, test_files_of_a_calibration_stay_where_they_are);
-  tcase_add_test (tc, test_dispersions_are_saved_in_their_order);
-  tcase_add_loop_test (tc, test_fixed_pattern_is_saved_and_read, 0, 2);
-  tcase_add_loop_test (tc, test_background_is_saved_and_read, 0, 2);
-  tcase_add_loop_test (tc, test_background_that_cannot_be_saved, 0, 2);
-  tcase_add_loop_test (tc, test_noise_keeps_the_dispersion, 0, 2);
-  tcase_add_test (tc, test_dark_images_have_no_dispersion);
-  tcase_add_test (tc, test_files_need_a_name);
-  tcase_add_test (tc, test_a_published_calibration_is_matched);
-  tcase_add_test (tc, test_the_dispersion_of_a_retina);
-  return suite;
-}
-
-GST_CHECK_MAIN (octbscan_actions);

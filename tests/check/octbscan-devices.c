@@ -6,12 +6,13 @@
 
 #include <dlfcn.h>
 
-/* --- share of each device ----------------------------------------------------
- */
+/* --- share of each device ------------------------------------------------- */
 
-GST_START_TEST (test_devices_share)
+CHECK_CASE ("mock", setup, teardown)
+
+CHECK_LOOP_TEST (test_devices_share, check_is_mock () ? 2 : 0)
 {
-  GstHarness *h =
+  g_autoptr (CheckHarness) h =
       harness_new (__i__ ? ELEMENT "backend=cuda cuda-devices=<-1>"
                          : ELEMENT "backend=cuda cuda-devices=<1,0>");
   guint64 on_first, on_second;
@@ -26,9 +27,7 @@ GST_START_TEST (test_devices_share)
   fail_unless_equals_uint64 (on_first + on_second, N_FRAMES);
   fail_unless (on_first > 0 && on_second > 0, "shares %u and %u",
       (guint) on_first, (guint) on_second);
-  gst_harness_teardown (h);
 }
-GST_END_TEST
 
 /* Until the device @name has made @n B-scans. */
 static void
@@ -73,9 +72,9 @@ share_with_slow (GstHarness *h, gint64 slowness)
 /* One that has been found to be slow gets less, however long both take. The
  * first device has a B-scan while the others are pushed, and then, at once, all
  * that the second did not take with a quarter of a full batch. */
-GST_START_TEST (test_slow_device_gets_less)
+CHECK_MOCK_TEST (test_slow_device_gets_less)
 {
-  GstHarness *h =
+  g_autoptr (CheckHarness) h =
       harness_new (ELEMENT "backend=cuda cuda-devices=<-1> max-in-flight=1");
   guint64 before = share_with_slow (h, 60), after = share_with_slow (h, 0);
 
@@ -83,20 +82,19 @@ GST_START_TEST (test_slow_device_gets_less)
   fail_unless (after > 0 && after < before / 2,
       "found to be slow, a device has made %u B-scans, before %u",
       (guint) after, (guint) before);
-  gst_harness_teardown (h);
 }
-GST_END_TEST
 
-/* --- devices that are lost -------------------------------------------------
- */
+/* --- devices that are lost ------------------------------------------------ */
 
 /* A device is lost while frames are on it, or finds nothing to do until it is
  * asked again: the other does what it had, and it is said. */
-GST_START_TEST (test_lost_device_loses_no_frame)
+CHECK_LOOP_TEST (test_lost_device_loses_no_frame, check_is_mock () ? 2 : 0)
 {
-  GstHarness *h = harness_new (ELEMENT "backend=cuda cuda-devices=<-1>");
-  GstBus *bus = watch (h);
-  gchar *words = g_strdup_printf ("CUDA device %d cannot be used", __i__);
+  g_autoptr (CheckHarness) h =
+      harness_new (ELEMENT "backend=cuda cuda-devices=<-1>");
+  GstBus *bus = check_watch (h->element);
+  g_autofree gchar *words =
+      g_strdup_printf ("CUDA device %d cannot be used", __i__);
   guint n_frames = N_FRAMES;
   GstMessage *message = NULL;
 
@@ -118,13 +116,10 @@ GST_START_TEST (test_lost_device_loses_no_frame)
   fail_unless_equals_uint64 (check_stat (h->element, "frames"), n_frames);
   fail_unless_equals_uint64 (check_stat (h->element, "lost-frames"), 0);
   unwatch (h, bus);
-  gst_harness_teardown (h);
-  g_free (words);
 }
-GST_END_TEST
 
 /* What it had in hand comes late, into memory that nobody looks at any more. */
-GST_START_TEST (test_lost_device_writes_into_no_image)
+CHECK_MOCK_TEST (test_lost_device_writes_into_no_image)
 {
   GstHarness *h = harness_new (ELEMENT "backend=cuda cuda-devices=<-1>");
   GstBuffer *image;
@@ -137,14 +132,14 @@ GST_START_TEST (test_lost_device_writes_into_no_image)
   gst_harness_teardown (h); /* when its streams are done */
   check_image (image, 0);
 }
-GST_END_TEST
 
 /* Frames that are on a device are lost with it, which is counted; the others go
  * on. Only the first device takes such frames. */
-GST_START_TEST (test_frames_on_a_lost_device_are_counted)
+CHECK_MOCK_TEST (test_frames_on_a_lost_device_are_counted)
 {
-  GstHarness *h = harness_new (ELEMENT "backend=cuda cuda-devices=<-1>");
-  GstBus *bus = watch (h);
+  g_autoptr (CheckHarness) h =
+      harness_new (ELEMENT "backend=cuda cuda-devices=<-1>");
+  GstBus *bus = check_watch (h->element);
   GstBuffer *frames[20];
   GstClockTime last = 0;
   guint64 n_found = 0;
@@ -173,18 +168,18 @@ GST_START_TEST (test_frames_on_a_lost_device_are_counted)
   fail_unless (n_found >= 20 && n_found < 40);
   check_lose_device (-1);
   unwatch (h, bus);
-  gst_harness_teardown (h);
 }
-GST_END_TEST
 
 /* All of them, while frames are on them: the CPU does these, with auto; each
  * comes out once, in order. The first are read before, so that no image is on
  * the device alone. */
-GST_START_TEST (test_cpu_does_what_the_last_device_had)
+CHECK_LOOP_TEST (
+    test_cpu_does_what_the_last_device_had, check_is_mock () ? 2 : 0)
 {
-  GstHarness *h = harness_new (__i__ ? ELEMENT "backend=auto cuda-devices=<-1>"
-                                     : ELEMENT "backend=auto");
-  GstBus *bus = watch (h);
+  g_autoptr (CheckHarness) h =
+      harness_new (__i__ ? ELEMENT "backend=auto cuda-devices=<-1>"
+                         : ELEMENT "backend=auto");
+  GstBus *bus = check_watch (h->element);
   gchar *backend;
 
   g_setenv ("IMK_MOCK_DELAY_US", "300", TRUE);
@@ -194,8 +189,7 @@ GST_START_TEST (test_cpu_does_what_the_last_device_had)
   push_frames (h, 60, N_FRAMES, TRUE);
   pull_frames (h, 2, N_FRAMES);
   imk_inject_failure (0, FALSE);
-  check_message_says (check_message (bus, GST_MESSAGE_WARNING),
-      GST_LIBRARY_ERROR, GST_LIBRARY_ERROR_FAILED, "cannot be used any more");
+  check_warning (bus, LIBRARY, FAILED, "cannot be used any more");
   fail_unless_equals_int (check_count_messages (bus, GST_MESSAGE_ERROR), 0);
   fail_unless_equals_uint64 (check_stat (h->element, "lost-frames"), 0);
   fail_unless_equals_uint64 (check_stat (h->element, "frames"), N_FRAMES);
@@ -203,15 +197,14 @@ GST_START_TEST (test_cpu_does_what_the_last_device_had)
   fail_unless_equals_string (backend, "cpu");
   g_free (backend);
   unwatch (h, bus);
-  gst_harness_teardown (h);
 }
-GST_END_TEST
 
 /* The same with as much as can wait behind what the device has: all of it is
  * out before the end is. */
-GST_START_TEST (test_cpu_does_what_waits_before_the_end)
+CHECK_MOCK_TEST (test_cpu_does_what_waits_before_the_end)
 {
-  GstHarness *h = harness_new (ELEMENT "backend=auto max-in-flight=1");
+  g_autoptr (CheckHarness) h =
+      harness_new (ELEMENT "backend=auto max-in-flight=1");
   const guint n_behind = 2 * 256;
 
   push_until_read (h);
@@ -228,32 +221,27 @@ GST_START_TEST (test_cpu_does_what_waits_before_the_end)
   fail_unless_equals_uint64 (check_stat (h->element, "lost-frames"), 0);
   fail_unless_equals_uint64 (check_stat (h->element, "frames"), 3 + n_behind);
   fail_unless_equals_uint64 (share_of (h->element, "cpu"), 1 + n_behind);
-  gst_harness_teardown (h);
 }
-GST_END_TEST
 
 /* Without the CPU it is an error, for all that comes behind as well, until
  * something is planned anew; and the stream can end. */
-GST_START_TEST (test_nobody_goes_on_with_cuda_alone)
+CHECK_MOCK_TEST (test_nobody_goes_on_with_cuda_alone)
 {
-  GstHarness *h = harness_new (ELEMENT "backend=cuda");
-  GstBus *bus = watch (h);
+  g_autoptr (CheckHarness) h = harness_new (ELEMENT "backend=cuda");
+  GstBus *bus = check_watch (h->element);
 
   push_until_read (h);
   check_lose_device (0);
   while (gst_pad_push (h->srcpad, noise_lines (h, 2, FALSE)) == GST_FLOW_OK)
     g_usleep (1000); /* until it is noticed */
-  check_message_says (check_message (bus, GST_MESSAGE_ERROR), GST_LIBRARY_ERROR,
-      GST_LIBRARY_ERROR_FAILED, "fallen off the bus");
+  check_error (bus, LIBRARY, FAILED, "fallen off the bus");
   check_lose_device (-1);
   for (guint i = 0; i < 5; i++)
     check_push (h, noise_lines (h, i, FALSE), GST_FLOW_ERROR);
   gst_harness_push_event (h, gst_event_new_eos ());
   fail_unless_equals_int (check_count_messages (bus, GST_MESSAGE_ERROR), 0);
   unwatch (h, bus);
-  gst_harness_teardown (h);
 }
-GST_END_TEST
 
 static gpointer
 stop_main (gpointer data)
@@ -263,7 +251,7 @@ stop_main (gpointer data)
 }
 
 /* The other has ended already. */
-GST_START_TEST (test_stop_while_a_device_is_lost)
+CHECK_MOCK_TEST (test_stop_while_a_device_is_lost)
 {
   GstHarness *h = harness_new (ELEMENT "backend=auto cuda-devices=<-1>");
   GThread *thread;
@@ -280,16 +268,13 @@ GST_START_TEST (test_stop_while_a_device_is_lost)
   gst_harness_teardown (h);
   fail_unless_equals_int (check_n_live (), 0);
 }
-GST_END_TEST
 
-GST_START_TEST (test_wrong_devices_are_said)
+CHECK_MOCK_TEST (test_wrong_devices_are_said)
 {
   check_wrong_devices ("octbscan");
 }
-GST_END_TEST
 
-/* --- a card ---------------------------------------------------------------
- */
+/* --- a card --------------------------------------------------------------- */
 
 /* A kernel that ends in a trap: from then on this process, and no other, gets
  * errors of this context alone. */
@@ -321,8 +306,10 @@ break_context (void)
   g_object_unref (context);
 }
 
+CHECK_CASE ("card", NULL, NULL)
+
 /* The CPU does what was on it; no frame in host memory is lost. */
-GST_START_TEST (test_a_card_is_lost)
+CHECK_LOOP_TEST (test_a_card_is_lost, check_is_mock () ? 0 : 1)
 {
   GstHarness *h;
   GstBus *bus;
@@ -331,14 +318,13 @@ GST_START_TEST (test_a_card_is_lost)
     check_skip ("there is no card");
   make_expected ();
   h = harness_new (ELEMENT "backend=auto");
-  bus = watch (h);
+  bus = check_watch (h->element);
   push_until_read (h);
   push_frames (h, 2, 60, TRUE);
   break_context ();
   push_frames (h, 60, N_FRAMES, TRUE);
   pull_frames (h, 2, N_FRAMES);
-  check_message_says (check_message (bus, GST_MESSAGE_WARNING),
-      GST_LIBRARY_ERROR, GST_LIBRARY_ERROR_FAILED, "cannot be used any more");
+  check_warning (bus, LIBRARY, FAILED, "cannot be used any more");
   fail_unless_equals_int (check_count_messages (bus, GST_MESSAGE_ERROR), 0);
   fail_unless_equals_uint64 (check_stat (h->element, "lost-frames"), 0);
   fail_unless_equals_uint64 (check_stat (h->element, "frames"), N_FRAMES);
@@ -346,31 +332,3 @@ GST_START_TEST (test_a_card_is_lost)
   gst_harness_teardown (h);
   g_clear_pointer (&expected, g_ptr_array_unref);
 }
-GST_END_TEST
-
-static Suite *
-octbscan_devices_suite (void)
-{
-  Suite *suite = suite_create ("octbscan-devices");
-  TCase *tc = tcase_create ("octbscan-devices");
-
-  suite_add_tcase (suite, tc);
-  if (!check_is_mock ()) {
-    tcase_add_test (tc, test_a_card_is_lost);
-    return suite;
-  }
-  tcase_add_checked_fixture (tc, setup, teardown);
-  tcase_add_loop_test (tc, test_devices_share, 0, 2);
-  tcase_add_test (tc, test_slow_device_gets_less);
-  tcase_add_loop_test (tc, test_lost_device_loses_no_frame, 0, 2);
-  tcase_add_test (tc, test_lost_device_writes_into_no_image);
-  tcase_add_test (tc, test_frames_on_a_lost_device_are_counted);
-  tcase_add_loop_test (tc, test_cpu_does_what_the_last_device_had, 0, 2);
-  tcase_add_test (tc, test_cpu_does_what_waits_before_the_end);
-  tcase_add_test (tc, test_nobody_goes_on_with_cuda_alone);
-  tcase_add_test (tc, test_stop_while_a_device_is_lost);
-  tcase_add_test (tc, test_wrong_devices_are_said);
-  return suite;
-}
-
-GST_CHECK_MAIN (octbscan_devices);

@@ -58,14 +58,13 @@ harness_with_lines (const gchar *launch, guint lines)
 {
   GstElement *element = gst_parse_launch (launch, NULL);
   GstHarness *h = gst_harness_new_with_element (element, "sink", "src");
-  gchar *caps =
+  g_autofree gchar *caps =
       g_strdup_printf ("video/x-raw,format=GRAY16_LE,width=60,height=%u,"
                        "framerate=%u/%u",
           lines, 1000 * LINES, lines);
 
   gst_object_unref (element);
   gst_harness_set_src_caps_str (h, caps);
-  g_free (caps);
   return h;
 }
 
@@ -73,15 +72,6 @@ GstHarness *
 harness_new (const gchar *launch)
 {
   return harness_with_lines (launch, LINES);
-}
-
-GstBus *
-watch (GstHarness *h)
-{
-  GstBus *bus = gst_bus_new ();
-
-  gst_element_set_bus (h->element, bus);
-  return bus;
 }
 
 void
@@ -96,14 +86,13 @@ GPtrArray *expected;
 void
 make_expected (void)
 {
-  GstHarness *h = harness_new (ELEMENT "backend=cpu");
+  g_autoptr (CheckHarness) h = harness_new (ELEMENT "backend=cpu");
 
   expected = g_ptr_array_new_with_free_func ((GDestroyNotify) gst_buffer_unref);
   for (guint i = 0; i < N_FRAMES; i++) {
     check_push (h, noise_lines (h, i, FALSE), GST_FLOW_OK);
     g_ptr_array_add (expected, check_pull (h));
   }
-  gst_harness_teardown (h);
 }
 
 void
@@ -173,11 +162,10 @@ push_until_read (GstHarness *h)
 guint64
 share_of (GstElement *element, const gchar *name)
 {
-  GstStructure *shares = NULL;
+  g_autoptr (GstStructure) shares = NULL;
   guint64 n = 0;
 
   g_object_get (element, "shares", &shares, NULL);
   gst_structure_get_uint64 (shares, name, &n);
-  gst_structure_free (shares);
   return n;
 }

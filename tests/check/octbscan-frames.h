@@ -36,7 +36,6 @@ GstBuffer *noise_lines (GstHarness *h, guint frame, gboolean offered);
 GstHarness *harness_with_lines (const gchar *launch, guint lines);
 GstHarness *harness_new (const gchar *launch);
 
-GstBus *watch (GstHarness *h);
 void unwatch (GstHarness *h, GstBus *bus);
 
 /* --- images --------------------------------------------------------------- */

@@ -17,9 +17,8 @@ tensor_new (ImkType type, guint width)
   gsize size = imk_type_size (type);
   GstBuffer *buffer =
       gst_buffer_new_allocate (NULL, size * width * HEIGHT, NULL);
-  GstMapInfo map;
+  g_auto (CheckMap) map = check_map (buffer, GST_MAP_WRITE);
 
-  gst_buffer_map (buffer, &map, GST_MAP_WRITE);
   for (guint i = 0; i < width * HEIGHT; i++) {
     gdouble v = 100 * cos (0.3 * (i % width) + i / width) - 20;
 
@@ -32,21 +31,20 @@ tensor_new (ImkType type, guint width)
     else
       map.data[i] = (guint8) (v + 125);
   }
-  gst_buffer_unmap (buffer, &map);
   return buffer;
 }
 
 static void
 check_tensor (ImkType type, const gchar *name, guint width)
 {
-  gchar *caps = g_strdup_printf (
+  g_autofree gchar *caps = g_strdup_printf (
       "other/tensors,format=static,num_tensors=1,types=%s,dimensions=%u:%d:1:1,"
       "framerate=100/1",
       name, width, HEIGHT);
   GstBuffer *in = tensor_new (type, width), *out;
   ImkOctbscanConfig c = base_config ();
-  guint8 *expected = g_malloc0 ((gsize) HEIGHT * (width / 2));
-  Run r = run_new (ELEMENT, 1 << SRC);
+  g_autofree guint8 *expected = g_malloc0 ((gsize) HEIGHT * (width / 2));
+  g_auto (Run) r = run_new (ELEMENT, 1 << SRC);
   ImkOctbscan *kernel = NULL;
   GstMapInfo map;
   ImkImage from, to;
@@ -71,15 +69,13 @@ check_tensor (ImkType type, const gchar *name, guint width)
     check_levels (out, expected, HEIGHT, width / 2, name, i);
     gst_buffer_unref (out);
   }
-  run_free (&r);
   gst_buffer_unref (in);
-  g_free (expected);
-  g_free (caps);
 }
 
-GST_START_TEST (test_tensors_are_taken)
+CHECK_CASE ("octbscan-input", check_make_folder, check_remove_folder)
+
+CHECK_BACKENDS_TEST (test_tensors_are_taken)
 {
-  on_cuda = __i__;
   for (guint width = 60; width <= 61; width++) {
     check_tensor (IMK_TYPE_I16, "int16", width);
     check_tensor (IMK_TYPE_F32, "float32", width);
@@ -87,15 +83,13 @@ GST_START_TEST (test_tensors_are_taken)
     check_tensor (IMK_TYPE_U8, "uint8", width);
   }
 }
-GST_END_TEST
 
 /* Four tensors, of which the second and the third have spectra that are not
  * numbers: columns of their images are black, others are as they would be. */
-GST_START_TEST (test_black_ascans_are_counted)
+CHECK_BACKENDS_TEST (test_black_ascans_are_counted)
 {
-  Run r;
+  g_auto (Run) r;
 
-  on_cuda = __i__;
   r = run_new (ELEMENT, 1 << SRC);
   gst_harness_set_src_caps_str (r.pads[SRC],
       "other/tensors,format=static,num_tensors=1,types=float32,"
@@ -126,35 +120,28 @@ GST_START_TEST (test_black_ascans_are_counted)
     fail_unless_equals_int (n_black, i % 3 ? i : 0);
   }
   fail_unless_equals_uint64 (check_stat (r.element, "bad-ascans"), 3);
-  check_message_says (check_message (r.bus, GST_MESSAGE_WARNING),
-      GST_STREAM_ERROR, GST_STREAM_ERROR_DECODE, "1 A-scans are black");
+  check_warning (r.bus, STREAM, DECODE, "1 A-scans are black");
   fail_unless_equals_int (
       check_count_messages (r.bus, GST_MESSAGE_WARNING | GST_MESSAGE_ERROR), 0);
-  run_free (&r);
 }
-GST_END_TEST
 
-GST_START_TEST (test_wrong_tensors_are_said)
+CHECK_TEST (test_wrong_tensors_are_said)
 {
   static const gchar *const dimensions[] = {
       "60", "60:11:2", "0:11", "60:x", "60:11:1:1:3", "-1:4", "99999:2"};
 
   on_cuda = FALSE;
   for (guint i = 0; i < G_N_ELEMENTS (dimensions); i++) {
-    gchar *caps = g_strdup_printf (
+    g_autofree gchar *caps = g_strdup_printf (
         "other/tensors,format=static,num_tensors=1,types=float32,"
         "dimensions=(string)\"%s\",framerate=100/1",
         dimensions[i]);
-    Run r = run_new (ELEMENT, 1 << SRC);
+    g_auto (Run) r = run_new (ELEMENT, 1 << SRC);
 
     gst_harness_set_src_caps_str (r.pads[SRC], caps);
-    check_message_says (check_message (r.bus, GST_MESSAGE_ERROR),
-        GST_STREAM_ERROR, GST_STREAM_ERROR_FORMAT, "samples:lines");
-    run_free (&r);
-    g_free (caps);
+    check_error (r.bus, STREAM, FORMAT, "samples:lines");
   }
 }
-GST_END_TEST
 
 static const gchar *const too_large[][3] = {
     {"video/x-raw,format=GRAY16_LE,width=65535,height=65535", "",
@@ -166,13 +153,16 @@ static const gchar *const too_large[][3] = {
         "ascans-per-bscan=65535", "B-scans of 65535 lines"},
 };
 
-GST_START_TEST (test_sizes_that_are_too_large_are_said)
+CHECK_LOOP_TEST (
+    test_sizes_that_are_too_large_are_said, G_N_ELEMENTS (too_large))
 {
-  gchar *caps = g_strdup_printf ("%s,framerate=100/1", too_large[__i__][0]);
-  gchar *launch = g_strdup_printf (ELEMENT "%s", too_large[__i__][1]);
-  GstMessage *message;
-  GError *error = NULL;
-  Run r;
+  g_autofree gchar *caps =
+      g_strdup_printf ("%s,framerate=100/1", too_large[__i__][0]);
+  g_autofree gchar *launch =
+      g_strdup_printf (ELEMENT "%s", too_large[__i__][1]);
+  g_autoptr (GstMessage) message = NULL;
+  g_autoptr (GError) error = NULL;
+  g_auto (Run) r;
 
   on_cuda = FALSE;
   r = run_new (launch, 1 << SRC);
@@ -182,21 +172,15 @@ GST_START_TEST (test_sizes_that_are_too_large_are_said)
   gst_message_parse_error (message, &error, NULL);
   fail_unless (strstr (error->message, too_large[__i__][2]) != NULL,
       "\"%s\" does not say \"%s\"", error->message, too_large[__i__][2]);
-  g_error_free (error);
-  gst_message_unref (message);
-  run_free (&r);
-  g_free (launch);
-  g_free (caps);
 }
-GST_END_TEST
 
 /* Whoever has not linked the pad need not know. */
-GST_START_TEST (test_images_that_are_too_large_are_said)
+CHECK_TEST (test_images_that_are_too_large_are_said)
 {
   const gchar *const caps =
       "video/x-raw,format=GRAY16_LE,width=60,height=65535,framerate=100/1";
   GstPad *enface;
-  Run r;
+  g_auto (Run) r;
 
   on_cuda = FALSE;
   r = run_new (ELEMENT "bscans-per-volume=65535", 1 << SRC);
@@ -210,20 +194,16 @@ GST_START_TEST (test_images_that_are_too_large_are_said)
   gst_harness_set_sink_caps_str (
       r.pads[ENFACE], "video/x-raw,format=GRAY16_LE");
   gst_harness_set_src_caps_str (r.pads[SRC], caps);
-  check_message_says (check_message (r.bus, GST_MESSAGE_ERROR),
-      GST_LIBRARY_ERROR, GST_LIBRARY_ERROR_SETTINGS,
-      "images of enface, 65535 x 65535");
-  run_free (&r);
+  check_error (r.bus, LIBRARY, SETTINGS, "images of enface, 65535 x 65535");
 }
-GST_END_TEST
 
 /* --- files ---------------------------------------------------------------- */
 
-GST_START_TEST (test_pattern_and_curve_are_read)
+CHECK_BACKENDS_TEST (test_pattern_and_curve_are_read)
 {
-  gchar *pattern_path = check_path_of ("pattern.npy");
-  gchar *curve_path = check_path_of ("curve.npy");
-  gchar *launch = g_strdup_printf (ELEMENT
+  g_autofree gchar *pattern_path = check_path_of ("pattern.npy");
+  g_autofree gchar *curve_path = check_path_of ("curve.npy");
+  g_autofree gchar *launch = g_strdup_printf (ELEMENT
       "bscans-per-volume=2 fixed-pattern=file pattern-location=%s "
       "scan-correction=curve scan-curve=%s window=file window-location=%s",
       pattern_path, curve_path, curve_path);
@@ -231,10 +211,9 @@ GST_START_TEST (test_pattern_and_curve_are_read)
   gdouble pattern[2 * DEPTHS];
   const guint64 n_pattern[] = {1, DEPTHS}, n_curve = 4;
   ImkOctbscanConfig c = base_config ();
-  Expected e;
-  Run r;
+  g_auto (Expected) e;
+  g_auto (Run) r;
 
-  on_cuda = __i__;
   for (guint i = 0; i < 2 * DEPTHS; i++)
     pattern[i] = sin (i);
   fail_unless (gst_imaging_npy_save (pattern_path,
@@ -254,13 +233,7 @@ GST_START_TEST (test_pattern_and_curve_are_read)
   push_all (&r, 0, 2);
   gst_harness_push_event (r.pads[SRC], gst_event_new_eos ());
   check_run (&r, &e, 1);
-  run_free (&r);
-  expected_free (&e);
-  g_free (launch);
-  g_free (pattern_path);
-  g_free (curve_path);
 }
-GST_END_TEST
 
 static const gchar *const refusals[][2] = {
     {"fixed-pattern=file", "Set pattern-location"},
@@ -276,39 +249,28 @@ static const gchar *const refusals[][2] = {
     {"dispersion=0;nan", "dispersion of camera 0 is nan"},
 };
 
-GST_START_TEST (test_wrong_settings_are_said)
+CHECK_LOOP_TEST (test_wrong_settings_are_said, G_N_ELEMENTS (refusals))
 {
-  gchar *launch = g_strdup_printf (ELEMENT "%s", refusals[__i__][0]);
-  GstMessage *message;
-  GError *error = NULL;
-  Run r;
+  g_autofree gchar *launch = g_strdup_printf (ELEMENT "%s", refusals[__i__][0]);
+  g_auto (Run) r;
 
   on_cuda = FALSE;
   r = run_new (launch, 1 << SRC);
   gst_harness_push (r.pads[SRC], bscan_new (0));
-  message = check_message (r.bus, GST_MESSAGE_ERROR);
-  gst_message_parse_error (message, &error, NULL);
-  fail_unless (strstr (error->message, refusals[__i__][1]) != NULL,
-      "\"%s\" does not say \"%s\"", error->message, refusals[__i__][1]);
-  g_error_free (error);
-  gst_message_unref (message);
-  run_free (&r);
-  g_free (launch);
+  check_says (r.bus, GST_MESSAGE_ERROR, refusals[__i__][1]);
 }
-GST_END_TEST
 
-/* --- settings that are right, but not meant --------------------------------
- */
+/* --- settings that are right, but not meant ------------------------------- */
 
 /* Says @launch, with a calibration of two cameras, that? Once, while properties
  * change. */
 static void
 check_said (const gchar *properties, const gchar *words)
 {
-  gchar *path = check_path_of ("two.ini");
-  gchar *launch =
+  g_autofree gchar *path = check_path_of ("two.ini");
+  g_autofree gchar *launch =
       g_strdup_printf (ELEMENT "calibration=%s %s", path, properties);
-  Run r;
+  g_auto (Run) r;
 
   fail_unless (g_file_set_contents (path,
       "[camera 0]\npolynomial=806;-0.06\n[camera 1]\npolynomial=805;-0.06\n",
@@ -318,80 +280,46 @@ check_said (const gchar *properties, const gchar *words)
   g_object_set (r.element, "crop-top", 1, NULL);
   push_all (&r, 1, 2);
   if (words)
-    check_message_says (check_message (r.bus, GST_MESSAGE_WARNING),
-        GST_LIBRARY_ERROR, GST_LIBRARY_ERROR_SETTINGS, words);
+    check_warning (r.bus, LIBRARY, SETTINGS, words);
   gst_harness_push_event (r.pads[SRC], gst_event_new_eos ());
   fail_unless_equals_int (
       check_count_messages (r.bus, GST_MESSAGE_ERROR | GST_MESSAGE_WARNING), 0);
-  run_free (&r);
-  g_free (launch);
-  g_free (path);
 }
 
-GST_START_TEST (test_settings_that_are_not_meant_are_said)
+CHECK_BACKENDS_TEST (test_settings_that_are_not_meant_are_said)
 {
-  on_cuda = __i__;
   check_said ("", "The calibration is of 2 cameras, but cameras is 1");
   check_said ("camera-order=<1>", NULL);
   check_said ("cameras=2", NULL);
   check_said ("cameras=2 ascans-per-bscan=1", "images will be black");
   check_said ("cameras=2 ascans-per-bscan=1 background=running", NULL);
 }
-GST_END_TEST
 
-/* --- buffers that are too short --------------------------------------------
- */
+/* --- buffers that are too short ------------------------------------------- */
 
 static void
 check_short (const gchar *launch, GstBuffer *buffer)
 {
-  Run r = run_new (launch, 1 << SRC);
+  g_auto (Run) r = run_new (launch, 1 << SRC);
   GstFlowReturn flow = gst_harness_push (r.pads[SRC], buffer);
 
   /* a device finds out while the next one comes */
   fail_unless (flow == GST_FLOW_ERROR || (on_cuda && flow == GST_FLOW_OK));
   gst_harness_push_event (r.pads[SRC], gst_event_new_eos ());
   fail_unless_equals_int (check_count_messages (r.bus, GST_MESSAGE_ERROR), 1);
-  run_free (&r);
 }
 
 /* Without memory, with none in it, with less than a line; and as one B-scan, a
  * part of one, and several. */
-GST_START_TEST (test_short_buffers_are_said)
+CHECK_BACKENDS_TEST (test_short_buffers_are_said)
 {
   static const gchar *const launches[] = {ELEMENT,
       ELEMENT "ascans-per-bscan=22", ELEMENT "ascans-per-bscan=3",
       ELEMENT "cuda-devices=<-1> ascans-per-bscan=3"};
 
-  on_cuda = __i__;
   for (guint i = 0; i < G_N_ELEMENTS (launches); i++) {
     check_short (launches[i], gst_buffer_new ());
     check_short (launches[i], gst_buffer_new_allocate (NULL, 0, NULL));
     check_short (launches[i], gst_buffer_new_allocate (NULL, 7, NULL));
   }
 }
-GST_END_TEST
-
-static Suite *
-octbscan_input_suite (void)
-{
-  Suite *suite = suite_create ("octbscan-input");
-  TCase *tc = tcase_create ("octbscan-input");
-
-  suite_add_tcase (suite, tc);
-  tcase_add_checked_fixture (tc, check_make_folder, check_remove_folder);
-  tcase_add_loop_test (tc, test_tensors_are_taken, 0, 2);
-  tcase_add_loop_test (tc, test_black_ascans_are_counted, 0, 2);
-  tcase_add_test (tc, test_wrong_tensors_are_said);
-  tcase_add_loop_test (
-      tc, test_sizes_that_are_too_large_are_said, 0, G_N_ELEMENTS (too_large));
-  tcase_add_test (tc, test_images_that_are_too_large_are_said);
-  tcase_add_loop_test (tc, test_pattern_and_curve_are_read, 0, 2);
-  tcase_add_loop_test (tc, test_settings_that_are_not_meant_are_said, 0, 2);
-  tcase_add_loop_test (tc, test_short_buffers_are_said, 0, 2);
-  tcase_add_loop_test (
-      tc, test_wrong_settings_are_said, 0, G_N_ELEMENTS (refusals));
-  return suite;
-}
-
-GST_CHECK_MAIN (octbscan_input);

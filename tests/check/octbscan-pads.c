@@ -11,47 +11,35 @@
 
 /* --- pads ----------------------------------------------------------------- */
 
-static void
-check_every_combination (void)
+CHECK_BACKENDS_TEST (test_every_combination_of_pads)
 {
   ImkOctbscanConfig c = base_config ();
-  Expected e = expect (&c, 4, 1);
+  g_auto (Expected) e = expect (&c, 4, 1);
 
   for (guint pads = 1; pads < 1 << N_PADS; pads++) {
-    Run r = run_new (ELEMENT "bscans-per-volume=2", pads);
+    g_auto (Run) r = run_new (ELEMENT "bscans-per-volume=2", pads);
 
     push_all (&r, 0, 4);
     gst_harness_push_event (r.pads[SRC], gst_event_new_eos ());
     check_run (&r, &e, 1);
-    run_free (&r);
   }
-  expected_free (&e);
 }
-
-GST_START_TEST (test_every_combination_of_pads)
-{
-  on_cuda = __i__;
-  check_every_combination ();
-}
-GST_END_TEST
 
 static void
 check_caps (GstHarness *h, const gchar *expected)
 {
-  GstCaps *caps = gst_pad_get_current_caps (h->sinkpad);
-  GstCaps *wanted = gst_caps_from_string (expected);
+  g_autoptr (GstCaps) caps = gst_pad_get_current_caps (h->sinkpad);
+  g_autoptr (GstCaps) wanted = gst_caps_from_string (expected);
 
   fail_unless (gst_caps_is_subset (caps, wanted), "%" GST_PTR_FORMAT, caps);
-  gst_caps_unref (caps);
-  gst_caps_unref (wanted);
 }
 
-static void
-check_caps_of_pads (void)
+CHECK_BACKENDS_TEST (test_caps_of_pads)
 {
-  Run r = run_new (ELEMENT "average-bscans=2 average-ascans=3 scaling=linear "
-                           "bscans-per-volume=5",
-      15);
+  g_auto (Run) r =
+      run_new (ELEMENT "average-bscans=2 average-ascans=3 scaling=linear "
+                       "bscans-per-volume=5",
+          15);
 
   push_all (&r, 0, 2);
   gst_harness_push_event (r.pads[SRC], gst_event_new_eos ());
@@ -64,23 +52,13 @@ check_caps_of_pads (void)
       "dimensions=2:30:11:1,framerate=100/1");
   check_caps (r.pads[ENFACE],
       "video/x-raw,format=GRAY8,width=4,height=5,framerate=10/1");
-  check_message_says (check_message (r.bus, GST_MESSAGE_WARNING),
-      GST_STREAM_ERROR, GST_STREAM_ERROR_FORMAT,
-      "1 B-scans do not fill an en-face image");
-  run_free (&r);
+  check_warning (
+      r.bus, STREAM, FORMAT, "1 B-scans do not fill an en-face image");
 }
 
-GST_START_TEST (test_caps_of_pads)
+CHECK_BACKENDS_TEST (test_caps_of_floats)
 {
-  on_cuda = __i__;
-  check_caps_of_pads ();
-}
-GST_END_TEST
-
-static void
-check_caps_of_floats (void)
-{
-  Run r = run_new_floats (
+  g_auto (Run) r = run_new_floats (
       ELEMENT "average-bscans=2 average-ascans=3 bscans-per-volume=5", 15);
 
   push_all (&r, 0, 2);
@@ -94,29 +72,20 @@ check_caps_of_floats (void)
   check_caps (r.pads[ENFACE],
       "other/tensors,format=static,num_tensors=1,types=float32,"
       "dimensions=4:5:1:1,framerate=10/1");
-  run_free (&r);
 }
-
-GST_START_TEST (test_caps_of_floats)
-{
-  on_cuda = __i__;
-  check_caps_of_floats ();
-}
-GST_END_TEST
 
 /* A peer that takes other caps from now on gets them, with the same history. */
-static void
-check_floats_and_video_in_turns (void)
+CHECK_BACKENDS_TEST (test_floats_and_video_in_turns)
 {
   ImkOctbscanConfig c = base_config ();
-  Run r = run_new (ELEMENT "average-bscans=2", 1 << SRC);
+  g_auto (Run) r = run_new (ELEMENT "average-bscans=2", 1 << SRC);
   gsize sizes[] = {12 * DEPTHS, HEIGHT * DEPTHS * sizeof (gfloat)};
-  Expected e;
+  g_auto (Expected) e;
 
   c.averages_bscans = true;
   e = expect (&c, 12, 2);
   for (guint k = 0; k < 6; k++) {
-    GstBuffer *out;
+    g_autoptr (GstBuffer) out = NULL;
 
     gst_harness_set_sink_caps_str (
         r.pads[SRC], k % 2 ? "other/tensors" : "video/x-raw");
@@ -127,27 +96,16 @@ check_floats_and_video_in_turns (void)
     fail_unless_equals_uint64 (gst_buffer_get_size (out), sizes[k % 2]);
     if (k % 2 == 0)
       check_levels (out, e.db[k], HEIGHT, DEPTHS, "src", k);
-    gst_buffer_unref (out);
   }
-  run_free (&r);
-  expected_free (&e);
 }
-
-GST_START_TEST (test_floats_and_video_in_turns)
-{
-  on_cuda = __i__;
-  check_floats_and_video_in_turns ();
-}
-GST_END_TEST
 
 /* A sink of enface has something to preroll with at the first B-scan. */
-GST_START_TEST (test_enface_prerolls)
+CHECK_BACKENDS_TEST (test_enface_prerolls)
 {
-  Run r;
+  g_auto (Run) r;
   GstEvent *event;
   gboolean gap = FALSE;
 
-  on_cuda = __i__;
   r = run_new (ELEMENT, 15);
   push_all (&r, 0, 1);
   gst_harness_push_event (r.pads[SRC], gst_event_new_eos ());
@@ -156,9 +114,7 @@ GST_START_TEST (test_enface_prerolls)
     gst_event_unref (event);
   }
   fail_unless (gap);
-  run_free (&r);
 }
-GST_END_TEST
 
 /* --- over many B-scans ---------------------------------------------------- */
 
@@ -268,10 +224,10 @@ static void
 check_case (guint i, gboolean floats)
 {
   ImkOctbscanConfig c = config_of (i);
-  gchar *launch =
+  g_autofree gchar *launch =
       g_strdup_printf (ELEMENT "bscans-per-volume=2 %s", cases[i].properties);
-  Expected e = expect (&c, 8, cases[i].every);
-  Run r = floats ? run_new_floats (launch, 15) : run_new (launch, 15);
+  g_auto (Expected) e = expect (&c, 8, cases[i].every);
+  g_auto (Run) r = floats ? run_new_floats (launch, 15) : run_new (launch, 15);
   GstSegment segment;
 
   push_all (&r, 0, 8);
@@ -285,26 +241,21 @@ check_case (guint i, gboolean floats)
   gst_harness_push_event (r.pads[SRC], gst_event_new_eos ());
   check_run (&r, &e, cases[i].every);
   fail_unless_equals_uint64 (check_stat (r.element, "frames"), 16);
-  run_free (&r);
-  expected_free (&e);
-  g_free (launch);
 }
 
-GST_START_TEST (test_properties_reach_the_kernel)
+CHECK_LOOP_TEST (test_properties_reach_the_kernel, 4 * G_N_ELEMENTS (cases))
 {
   on_cuda = __i__ % 2;
   check_case (__i__ / 4, __i__ / 2 % 2);
 }
-GST_END_TEST
 
 /* An interruption ends a mean; it is shown with what it has. */
-static void
-check_means_end_at_interruptions (void)
+CHECK_BACKENDS_TEST (test_means_end_at_interruptions)
 {
   ImkOctbscanConfig c = base_config ();
-  Run r = run_new (ELEMENT "average-bscans=3", 1 << SRC);
+  g_auto (Run) r = run_new (ELEMENT "average-bscans=3", 1 << SRC);
   GstBuffer *out, *late = bscan_new (2);
-  Expected e;
+  g_auto (Expected) e;
 
   c.averages_bscans = true;
   e = expect (&c, 2, 3);
@@ -320,38 +271,26 @@ check_means_end_at_interruptions (void)
   check_time (out, 2, 1);
   gst_buffer_unref (out);
   fail_unless (gst_harness_try_pull (r.pads[SRC]) == NULL);
-  run_free (&r);
-  expected_free (&e);
 }
-
-GST_START_TEST (test_means_end_at_interruptions)
-{
-  on_cuda = __i__;
-  check_means_end_at_interruptions ();
-}
-GST_END_TEST
 
 static void
 check_latency (GstElement *element, const gchar *name, GstClockTime expected)
 {
-  GstPad *pad = gst_element_get_static_pad (element, name);
-  GstQuery *query = gst_query_new_latency ();
+  g_autoptr (GstPad) pad = gst_element_get_static_pad (element, name);
+  g_autoptr (GstQuery) query = gst_query_new_latency ();
   GstClockTime latency;
 
   fail_unless (gst_pad_query (pad, query));
   gst_query_parse_latency (query, NULL, &latency, NULL);
   fail_unless_equals_uint64 (latency, expected);
-  gst_query_unref (query);
-  gst_object_unref (pad);
 }
 
 /* A mean has the time of its first B-scan and leaves with its last, but no sink
  * shall wait for seconds. */
-GST_START_TEST (test_means_are_latency)
+CHECK_BACKENDS_TEST (test_means_are_latency)
 {
-  Run r;
+  g_auto (Run) r;
 
-  on_cuda = __i__;
   r = run_new (ELEMENT "average-bscans=3", 1 << SRC | 1 << COMPLEX);
   gst_harness_set_upstream_latency (r.pads[SRC], 5 * GST_MSECOND);
   push_all (&r, 0, 1);
@@ -363,9 +302,7 @@ GST_START_TEST (test_means_are_latency)
   g_object_set (r.element, "average-bscans", 1000, NULL);
   push_all (&r, 2, 3);
   check_latency (r.element, "src", 5 * GST_MSECOND);
-  run_free (&r);
 }
-GST_END_TEST
 
 /* What a pad has got, in its order. */
 static GstPadProbeReturn
@@ -380,14 +317,13 @@ note (GstPad *pad, GstPadProbeInfo *info, gpointer data)
 
 /* What has been added to a mean is of the segment before, lines and rows that
  * wait are as well. */
-GST_START_TEST (test_a_new_segment_ends_what_was_begun)
+CHECK_BACKENDS_TEST (test_a_new_segment_ends_what_was_begun)
 {
-  GString *order = g_string_new (NULL);
+  g_autoptr (GString) order = g_string_new (NULL);
   GstSegment segment;
-  GstPad *src;
-  Run r;
+  g_autoptr (GstPad) src = NULL;
+  g_auto (Run) r;
 
-  on_cuda = __i__;
   r = run_new (ELEMENT "average-bscans=3 ascans-per-bscan=4 "
                        "bscans-per-volume=2",
       1 << SRC | 1 << ENFACE);
@@ -400,25 +336,17 @@ GST_START_TEST (test_a_new_segment_ends_what_was_begun)
   segment.start = segment.position = segment.time = GST_SECOND;
   gst_harness_push_event (r.pads[SRC], gst_event_new_segment (&segment));
   fail_unless_equals_string (order->str, "bs");
-  check_message_says (check_message (r.bus, GST_MESSAGE_WARNING),
-      GST_STREAM_ERROR, GST_STREAM_ERROR_FORMAT,
-      "3 lines do not fill a B-scan of 4");
-  check_message_says (check_message (r.bus, GST_MESSAGE_WARNING),
-      GST_STREAM_ERROR, GST_STREAM_ERROR_FORMAT,
-      "1 B-scans do not fill an en-face image");
-  gst_object_unref (src);
-  g_string_free (order, TRUE);
-  run_free (&r);
+  check_warning (r.bus, STREAM, FORMAT, "3 lines do not fill a B-scan of 4");
+  check_warning (
+      r.bus, STREAM, FORMAT, "1 B-scans do not fill an en-face image");
 }
-GST_END_TEST
 
 /* All of them while PLAYING; the pads follow with their sizes. */
-GST_START_TEST (test_changes_while_playing)
+CHECK_BACKENDS_TEST (test_changes_while_playing)
 {
   GstSegment segment;
   Run r;
 
-  on_cuda = __i__;
   r = run_new (ELEMENT "bscans-per-volume=2", 15);
   for (guint i = 0; i < G_N_ELEMENTS (cases); i++) {
     ImkOctbscanConfig c = config_of (i);
@@ -454,12 +382,11 @@ GST_START_TEST (test_changes_while_playing)
   }
   run_free (&r);
 }
-GST_END_TEST
 
 /* Rows of a volume that gets another size are counted. */
-GST_START_TEST (test_a_volume_changes_its_size)
+CHECK_TEST (test_a_volume_changes_its_size)
 {
-  Run r;
+  g_auto (Run) r;
 
   on_cuda = FALSE;
   r = run_new (ELEMENT, 15);
@@ -467,37 +394,33 @@ GST_START_TEST (test_a_volume_changes_its_size)
   push_all (&r, 0, 2);
   g_object_set (r.pads[SRC]->element, "bscans-per-volume", 4, NULL);
   push_all (&r, 2, 3);
-  check_message_says (check_message (r.bus, GST_MESSAGE_WARNING),
-      GST_STREAM_ERROR, GST_STREAM_ERROR_FORMAT, "2 B-scans do not fill");
-  run_free (&r);
+  check_warning (r.bus, STREAM, FORMAT, "2 B-scans do not fill");
 }
-GST_END_TEST
 
 /* The stream is held back by a sink that is prerolled; pads come and go all the
  * same, and what is linked meanwhile has images as soon as it plays. */
-GST_START_TEST (test_pads_come_and_go_while_prerolled)
+CHECK_LOOP_TEST (test_pads_come_and_go_while_prerolled, 2)
 {
-  gchar *launch = g_strdup_printf (
+  g_autofree gchar *launch = g_strdup_printf (
       "videotestsrc ! "
       "video/x-raw,format=GRAY16_LE,width=%d,height=%d ! octbscan name=oct "
       "taper-cut=7 upsample=128 backend=%s ! fakesink",
       WIDTH, HEIGHT, __i__ ? "cuda" : "cpu");
-  GstElement *pipeline = gst_parse_launch (launch, NULL);
-  GstElement *oct = gst_bin_get_by_name (GST_BIN (pipeline), "oct");
+  g_autoptr (CheckPipeline) pipeline = gst_parse_launch (launch, NULL);
+  g_autoptr (GstElement) oct = gst_bin_get_by_name (GST_BIN (pipeline), "oct");
   GstElement *sink = gst_element_factory_make ("fakesink", NULL);
-  GstBus *bus = gst_element_get_bus (pipeline);
-  GstSample *last = NULL;
+  g_autoptr (GstBus) bus = gst_element_get_bus (pipeline);
+  g_autoptr (GstSample) last = NULL;
 
   gst_element_set_state (pipeline, GST_STATE_PAUSED);
   fail_unless_equals_int (
       gst_element_get_state (pipeline, NULL, NULL, GST_CLOCK_TIME_NONE),
       GST_STATE_CHANGE_SUCCESS);
   for (guint i = LINEAR; i < N_PADS; i++) {
-    GstPad *pad = gst_element_request_pad_simple (oct, pad_names[i]);
+    g_autoptr (GstPad) pad = gst_element_request_pad_simple (oct, pad_names[i]);
 
     fail_unless (pad != NULL);
     gst_element_release_request_pad (oct, pad);
-    gst_object_unref (pad);
   }
   g_object_set (sink, "async", FALSE, NULL);
   gst_bin_add (GST_BIN (pipeline), sink);
@@ -509,14 +432,7 @@ GST_START_TEST (test_pads_come_and_go_while_prerolled)
     g_object_get (sink, "last-sample", &last, NULL);
   }
   fail_unless_equals_int (check_count_messages (bus, GST_MESSAGE_ERROR), 0);
-  gst_sample_unref (last);
-  gst_element_set_state (pipeline, GST_STATE_NULL);
-  gst_object_unref (bus);
-  gst_object_unref (oct);
-  gst_object_unref (pipeline);
-  g_free (launch);
 }
-GST_END_TEST
 
 static gboolean has_come; /* atomic */
 
@@ -549,16 +465,16 @@ wait_until (gint *flag, const gchar *what)
 
 /* A query for memory waits in a queue behind an image that the sink holds until
  * it plays. Pads come and go all the same. */
-GST_START_TEST (test_pads_come_and_go_while_downstream_is_asked)
+CHECK_LOOP_TEST (test_pads_come_and_go_while_downstream_is_asked, 2)
 {
-  gchar *launch = g_strdup_printf (
+  g_autofree gchar *launch = g_strdup_printf (
       "videotestsrc ! video/x-raw,format=GRAY16_LE,width=%d,height=%d ! "
       "octbscan name=oct taper-cut=7 upsample=128 backend=%s ! queue "
       "max-size-buffers=0 max-size-time=0 max-size-bytes=0 ! fakesink",
       WIDTH, HEIGHT, __i__ ? "cuda" : "cpu");
-  GstElement *pipeline = gst_parse_launch (launch, NULL);
-  GstElement *oct = gst_bin_get_by_name (GST_BIN (pipeline), "oct");
-  GstPad *src = gst_element_get_static_pad (oct, "src");
+  g_autoptr (CheckPipeline) pipeline = gst_parse_launch (launch, NULL);
+  g_autoptr (GstElement) oct = gst_bin_get_by_name (GST_BIN (pipeline), "oct");
+  g_autoptr (GstPad) src = gst_element_get_static_pad (oct, "src");
   gint is_asked = FALSE;
   GThread *thread;
 
@@ -574,13 +490,7 @@ GST_START_TEST (test_pads_come_and_go_while_downstream_is_asked)
   thread = g_thread_new ("request", request_and_release, oct);
   wait_until (&has_come, "pad");
   g_thread_join (thread);
-  gst_element_set_state (pipeline, GST_STATE_NULL);
-  gst_object_unref (src);
-  gst_object_unref (oct);
-  gst_object_unref (pipeline);
-  g_free (launch);
 }
-GST_END_TEST
 
 static GstFlowReturn
 take (GstPad *pad, GstObject *parent, GstBuffer *buffer)
@@ -632,7 +542,7 @@ push_until_refused (Run *r, guint n)
 
 /* The stream goes on for src while a sink of another pad has had enough, and
  * ends where it is flushing or has failed. */
-GST_START_TEST (test_one_pad_takes_no_more)
+CHECK_LOOP_TEST (test_one_pad_takes_no_more, 4)
 {
   static const GstFlowReturn flows[][2] = {
       {GST_FLOW_EOS, GST_FLOW_OK},
@@ -666,19 +576,17 @@ GST_START_TEST (test_one_pad_takes_no_more)
     run_free (&r);
   }
 }
-GST_END_TEST
 
 /* A pad is released while an image waits to leave by it: the stream does not
  * notice. */
-GST_START_TEST (test_released_pad_does_not_stop_the_stream)
+CHECK_BACKENDS_TEST (test_released_pad_does_not_stop_the_stream)
 {
   ImkOctbscanConfig c = base_config ();
-  Expected e = expect (&c, 4, 1);
-  GstPad *sink = gst_pad_new ("sink", GST_PAD_SINK), *linear;
+  g_auto (Expected) e = expect (&c, 4, 1);
+  g_autoptr (GstPad) sink = gst_pad_new ("sink", GST_PAD_SINK), linear = NULL;
   CheckWaiting waiting;
-  Run r;
+  g_auto (Run) r;
 
-  on_cuda = __i__;
   r = run_new (ELEMENT, 1 << SRC);
   gst_pad_set_chain_function (sink, take);
   gst_pad_set_active (sink, TRUE);
@@ -693,25 +601,19 @@ GST_START_TEST (test_released_pad_does_not_stop_the_stream)
   gst_harness_push_event (r.pads[SRC], gst_event_new_eos ());
   check_run (&r, &e, 1);
   gst_pad_set_active (sink, FALSE);
-  gst_object_unref (linear);
-  gst_object_unref (sink);
-  run_free (&r);
-  expected_free (&e);
 }
-GST_END_TEST
 
 /* A pad that is requested anew has a volume of its own, and something to
  * preroll with. */
-GST_START_TEST (test_enface_begins_anew_with_its_pad)
+CHECK_BACKENDS_TEST (test_enface_begins_anew_with_its_pad)
 {
   ImkOctbscanConfig c = base_config ();
-  Expected e = expect (&c, 4, 1);
+  g_auto (Expected) e = expect (&c, 4, 1);
   gboolean gap = FALSE;
   GstBuffer *image;
   GstEvent *event;
-  Run r;
+  g_auto (Run) r;
 
-  on_cuda = __i__;
   r = run_new (ELEMENT "bscans-per-volume=2", 1 << SRC | 1 << ENFACE);
   push_all (&r, 0, 1);
   gst_harness_push_event (
@@ -730,28 +632,21 @@ GST_START_TEST (test_enface_begins_anew_with_its_pad)
     gst_event_unref (event);
   }
   fail_unless (gap);
-  run_free (&r);
-  expected_free (&e);
 }
-GST_END_TEST
 
 /* The caps of a run end with it. */
-GST_START_TEST (test_pads_between_runs_have_no_caps)
+CHECK_BACKENDS_TEST (test_pads_between_runs_have_no_caps)
 {
-  GstPad *linear;
-  Run r;
+  g_autoptr (GstPad) linear = NULL;
+  g_auto (Run) r;
 
-  on_cuda = __i__;
   r = run_new (ELEMENT, 1 << SRC);
   push_all (&r, 0, 1);
   gst_element_set_state (r.element, GST_STATE_READY);
   linear = gst_element_request_pad_simple (r.element, "linear");
   fail_unless (!gst_pad_has_current_caps (linear));
   gst_element_release_request_pad (r.element, linear);
-  gst_object_unref (linear);
-  run_free (&r);
 }
-GST_END_TEST
 
 /* The quantity of an en-face pixel by its meta, and by the Z of its A-scan. */
 static void
@@ -762,13 +657,13 @@ check_enface_quantity (const gchar *properties, gboolean db)
   gdouble expected[VOLUME][HEIGHT] = {{0}}, scale, offset;
   const GstStructure *s;
   GstCustomMeta *meta;
-  GstBuffer *image;
+  g_autoptr (GstBuffer) image = NULL;
   GstMapInfo map;
-  Run r = run_new (launch, 1 << SRC | 1 << COMPLEX | 1 << ENFACE);
+  g_auto (Run) r = run_new (launch, 1 << SRC | 1 << COMPLEX | 1 << ENFACE);
 
   push_all (&r, 0, VOLUME);
   for (guint y = 0; y < VOLUME; y++) {
-    GstBuffer *z = check_pull (r.pads[COMPLEX]);
+    g_autoptr (GstBuffer) z = check_pull (r.pads[COMPLEX]);
     const gfloat *v;
 
     gst_buffer_map (z, &map, GST_MAP_READ);
@@ -782,7 +677,6 @@ check_enface_quantity (const gchar *properties, gboolean db)
         expected[y][x] = 10 * log10 (expected[y][x]);
     }
     gst_buffer_unmap (z, &map);
-    gst_buffer_unref (z);
   }
   image = check_pull (r.pads[ENFACE]);
   meta = gst_buffer_get_custom_meta (image, "GstImagingQuantity");
@@ -812,13 +706,10 @@ check_enface_quantity (const gchar *properties, gboolean db)
             expected[y][x], level);
     }
   gst_buffer_unmap (image, &map);
-  gst_buffer_unref (image);
-  run_free (&r);
 }
 
-GST_START_TEST (test_enface_images_say_what_their_samples_are)
+CHECK_BACKENDS_TEST (test_enface_images_say_what_their_samples_are)
 {
-  on_cuda = __i__;
   check_enface_quantity ("enface-top=2", TRUE);
   check_enface_quantity ("enface-top=2 range=minmax", TRUE);
   check_enface_quantity ("enface-top=2 range-min=20 range-max=70", TRUE);
@@ -826,7 +717,6 @@ GST_START_TEST (test_enface_images_say_what_their_samples_are)
   check_enface_quantity (
       "enface-top=2 scaling=linear linear-min=10 linear-max=1e5", FALSE);
 }
-GST_END_TEST
 
 /* --- lines ---------------------------------------------------------------- */
 
@@ -844,7 +734,7 @@ check_lines (GstBuffer *image, const ImkOctbscanConfig *c, const Expected *e,
   gdouble shift = 0;
   gint rows = 0, columns = 0;
   const gfloat *row;
-  GstBuffer *data;
+  g_autoptr (GstBuffer) data = NULL;
   GstMapInfo map;
 
   fail_unless (s != NULL);
@@ -881,7 +771,6 @@ check_lines (GstBuffer *image, const ImkOctbscanConfig *c, const Expected *e,
     fail_unless (fabs (row[2] - shift) < 1e-6);
   }
   gst_buffer_unmap (data, &map);
-  gst_buffer_unref (data);
 }
 
 static gboolean
@@ -910,11 +799,11 @@ check_lines_of (
     ImkOctbscanConfig *c, const gchar *properties, guint n, guint every)
 {
   static const ImkOctbscanCamera cameras[4];
-  gchar *launch = g_strdup_printf (
+  g_autofree gchar *launch = g_strdup_printf (
       ELEMENT "name=oct cameras=%u %s", c->n_cameras, properties);
-  Run r = run_new (launch, 7);
+  g_auto (Run) r = run_new (launch, 7);
   GstBuffer *out;
-  Expected e;
+  g_auto (Expected) e;
 
   c->cameras = cameras;
   c->averages_bscans = every > 1;
@@ -933,17 +822,13 @@ check_lines_of (
       check_lines (out, c, &e, i, MIN (every, n - i));
       gst_buffer_unref (out);
     }
-  run_free (&r);
-  expected_free (&e);
-  g_free (launch);
 }
 
 /* Cameras take turns over 11 lines, so each B-scan begins with another one. */
-GST_START_TEST (test_lines_tell_their_camera_and_shift)
+CHECK_BACKENDS_TEST (test_lines_tell_their_camera_and_shift)
 {
   ImkOctbscanConfig c = base_config ();
 
-  on_cuda = __i__;
   c.n_cameras = 3;
   check_lines_of (&c, "", 4, 1);
   c.tracking = IMK_OCTBSCAN_TRACKING_RPE;
@@ -968,24 +853,19 @@ GST_START_TEST (test_lines_tell_their_camera_and_shift)
       "flip=lateral scan-correction=sine",
       8, 1);
 }
-GST_END_TEST
 
 /* Lines of one camera that nobody has moved say nothing. */
-GST_START_TEST (test_lines_of_one_camera_are_not_told)
+CHECK_BACKENDS_TEST (test_lines_of_one_camera_are_not_told)
 {
-  GstBuffer *out;
-  Run r;
+  g_autoptr (GstBuffer) out = NULL;
+  g_auto (Run) r;
 
-  on_cuda = __i__;
   r = run_new (ELEMENT, 1 << SRC);
   push_all (&r, 0, 1);
   gst_harness_push_event (r.pads[SRC], gst_event_new_eos ());
   out = check_pull (r.pads[SRC]);
   fail_unless (gst_imaging_results_get (out, NULL) == NULL);
-  gst_buffer_unref (out);
-  run_free (&r);
 }
-GST_END_TEST
 
 static guint64
 number_in (GstBuffer *image, const gchar *name)
@@ -999,12 +879,11 @@ number_in (GstBuffer *image, const gchar *name)
 
 /* B-scans of 4 lines, buffers of 11: a B-scan is of the buffer that it begins
  * in, and tells which did not arrive before it. */
-GST_START_TEST (test_lines_tell_the_buffer_they_are_of)
+CHECK_BACKENDS_TEST (test_lines_tell_the_buffer_they_are_of)
 {
   static const guint frames[] = {100, 100, 100, 101, 101, 104, 104};
-  Run r;
+  g_auto (Run) r;
 
-  on_cuda = __i__;
   r = run_new (ELEMENT "cameras=2 ascans-per-bscan=4", 1 << SRC);
   for (guint i = 0; i < 5; i++) {
     GstBuffer *buffer = bscan_new (i);
@@ -1017,49 +896,11 @@ GST_START_TEST (test_lines_tell_the_buffer_they_are_of)
   }
   gst_harness_push_event (r.pads[SRC], gst_event_new_eos ());
   for (guint i = 0; i < G_N_ELEMENTS (frames); i++) {
-    GstBuffer *out = check_pull (r.pads[SRC]);
+    g_autoptr (GstBuffer) out = check_pull (r.pads[SRC]);
 
     fail_unless_equals_uint64 (number_in (out, "frame"), frames[i]);
     fail_unless_equals_uint64 (
         number_in (out, "frames-missing"), i == 5 ? 2 : 0);
-    gst_buffer_unref (out);
   }
   fail_unless (gst_harness_try_pull (r.pads[SRC]) == NULL);
-  run_free (&r);
 }
-GST_END_TEST
-
-static Suite *
-octbscan_pads_suite (void)
-{
-  Suite *suite = suite_create ("octbscan-pads");
-  TCase *tc = tcase_create ("octbscan-pads");
-
-  suite_add_tcase (suite, tc);
-  tcase_add_loop_test (tc, test_every_combination_of_pads, 0, 2);
-  tcase_add_loop_test (tc, test_caps_of_pads, 0, 2);
-  tcase_add_loop_test (tc, test_caps_of_floats, 0, 2);
-  tcase_add_loop_test (tc, test_floats_and_video_in_turns, 0, 2);
-  tcase_add_loop_test (tc, test_enface_prerolls, 0, 2);
-  tcase_add_loop_test (tc, test_enface_images_say_what_their_samples_are, 0, 2);
-  tcase_add_loop_test (tc, test_lines_tell_their_camera_and_shift, 0, 2);
-  tcase_add_loop_test (tc, test_lines_of_one_camera_are_not_told, 0, 2);
-  tcase_add_loop_test (tc, test_lines_tell_the_buffer_they_are_of, 0, 2);
-  tcase_add_test (tc, test_a_volume_changes_its_size);
-  tcase_add_loop_test (tc, test_pads_come_and_go_while_prerolled, 0, 2);
-  tcase_add_loop_test (
-      tc, test_pads_come_and_go_while_downstream_is_asked, 0, 2);
-  tcase_add_loop_test (tc, test_one_pad_takes_no_more, 0, 4);
-  tcase_add_loop_test (tc, test_released_pad_does_not_stop_the_stream, 0, 2);
-  tcase_add_loop_test (tc, test_enface_begins_anew_with_its_pad, 0, 2);
-  tcase_add_loop_test (tc, test_pads_between_runs_have_no_caps, 0, 2);
-  tcase_add_loop_test (tc, test_means_are_latency, 0, 2);
-  tcase_add_loop_test (tc, test_a_new_segment_ends_what_was_begun, 0, 2);
-  tcase_add_loop_test (
-      tc, test_properties_reach_the_kernel, 0, 4 * G_N_ELEMENTS (cases));
-  tcase_add_loop_test (tc, test_means_end_at_interruptions, 0, 2);
-  tcase_add_loop_test (tc, test_changes_while_playing, 0, 2);
-  return suite;
-}
-
-GST_CHECK_MAIN (octbscan_pads);

@@ -11,13 +11,15 @@
 
 /* --- one device ----------------------------------------------------------- */
 
-GST_START_TEST (test_order_is_kept)
+CHECK_CASE ("mock", setup, teardown)
+
+CHECK_LOOP_TEST (test_order_is_kept, check_is_mock () ? 4 : 0)
 {
-  gchar *launch =
+  g_autofree gchar *launch =
       g_strdup_printf (ELEMENT "backend=cuda max-in-flight=%d", __i__ + 1);
 
   for (guint offered = 0; offered < 2; offered++) {
-    GstHarness *h = harness_new (launch);
+    g_autoptr (CheckHarness) h = harness_new (launch);
 
     g_setenv ("IMK_MOCK_DELAY_US", "300", TRUE);
     push_frames (h, 0, N_FRAMES, offered);
@@ -25,18 +27,15 @@ GST_START_TEST (test_order_is_kept)
     fail_unless_equals_uint64 (check_stat (h->element, "frames"), N_FRAMES);
     fail_unless_equals_uint64 (check_stat (h->element, "bytes-copied"),
         offered ? 0 : N_FRAMES * LINES * WIDTH * 2);
-    gst_harness_teardown (h);
   }
-  g_free (launch);
 }
-GST_END_TEST
 
 /* What comes faster than it is processed goes together, here one B-scan and all
  * that come until it is done; what lies side by side is one copy, there, back,
  * and back again, as what is wide is done again. */
-GST_START_TEST (test_batches_are_copied_at_once)
+CHECK_MOCK_TEST (test_batches_are_copied_at_once)
 {
-  GstHarness *h = harness_new (ELEMENT "backend=cuda");
+  g_autoptr (CheckHarness) h = harness_new (ELEMENT "backend=cuda");
   guint n;
 
   push_until_read (h);
@@ -47,28 +46,24 @@ GST_START_TEST (test_batches_are_copied_at_once)
   pull_frames (h, 2, 102);
   n = check_n_copies ();
   fail_unless (n <= 6, "%u copies for 100 B-scans", n);
-  gst_harness_teardown (h);
 }
-GST_END_TEST
 
 /* One at a time is not kept waiting for a batch. */
-GST_START_TEST (test_single_frames_go_at_once)
+CHECK_MOCK_TEST (test_single_frames_go_at_once)
 {
-  GstHarness *h = harness_new (ELEMENT "backend=cuda");
+  g_autoptr (CheckHarness) h = harness_new (ELEMENT "backend=cuda");
 
   for (guint i = 0; i < 20; i++) {
     check_push (h, noise_lines (h, i, TRUE), GST_FLOW_OK);
     check_image (check_pull (h), i);
   }
-  gst_harness_teardown (h);
 }
-GST_END_TEST
 
 /* To lock pages takes long; it is not done while B-scans come. */
-GST_START_TEST (test_host_memory_is_made_with_the_caps)
+CHECK_MOCK_TEST (test_host_memory_is_made_with_the_caps)
 {
-  GstHarness *h = harness_new (ELEMENT "backend=cuda");
-  GPtrArray *kept =
+  g_autoptr (CheckHarness) h = harness_new (ELEMENT "backend=cuda");
+  g_autoptr (GPtrArray) kept =
       g_ptr_array_new_with_free_func ((GDestroyNotify) gst_buffer_unref);
   guint n_before;
 
@@ -83,15 +78,12 @@ GST_START_TEST (test_host_memory_is_made_with_the_caps)
   fail_unless (check_n_page_locked () <= n_before,
       "%u blocks of page-locked memory, %u before somebody kept images",
       check_n_page_locked (), n_before);
-  g_ptr_array_unref (kept);
-  gst_harness_teardown (h);
 }
-GST_END_TEST
 
 /* Events leave behind the images of the B-scans before them. */
-GST_START_TEST (test_events_stay_in_order)
+CHECK_MOCK_TEST (test_events_stay_in_order)
 {
-  GstHarness *h = harness_new (ELEMENT "backend=cuda");
+  g_autoptr (CheckHarness) h = harness_new (ELEMENT "backend=cuda");
   guint n_events;
 
   g_setenv ("IMK_MOCK_DELAY_US", "2000", TRUE);
@@ -104,15 +96,14 @@ GST_START_TEST (test_events_stay_in_order)
   fail_unless_equals_int (gst_harness_buffers_received (h), 60);
   fail_unless_equals_int (gst_harness_events_received (h), n_events + 1);
   pull_frames (h, 0, 60);
-  gst_harness_teardown (h);
 }
-GST_END_TEST
 
 /* A flush drops what is inside, and what comes behind it is whole; as often as
  * one likes. */
-GST_START_TEST (test_flushes)
+CHECK_MOCK_TEST (test_flushes)
 {
-  GstHarness *h = harness_new (ELEMENT "backend=cuda max-in-flight=2");
+  g_autoptr (CheckHarness) h =
+      harness_new (ELEMENT "backend=cuda max-in-flight=2");
   GstSegment segment;
 
   gst_segment_init (&segment, GST_FORMAT_TIME);
@@ -129,9 +120,7 @@ GST_START_TEST (test_flushes)
     push_frames (h, 3, 5, TRUE);
     pull_frames (h, 3, 5);
   }
-  gst_harness_teardown (h);
 }
-GST_END_TEST
 
 /* A camera that is held between a flush and the segment that follows. */
 typedef struct {
@@ -154,9 +143,9 @@ camera_main (gpointer data)
 }
 
 /* From another thread, while frames come. */
-GST_START_TEST (test_flushes_while_frames_come)
+CHECK_MOCK_TEST (test_flushes_while_frames_come)
 {
-  GstHarness *h = harness_new (ELEMENT "backend=cuda");
+  g_autoptr (CheckHarness) h = harness_new (ELEMENT "backend=cuda");
   Camera camera = {.h = h};
   GstSegment segment;
   GThread *thread;
@@ -177,12 +166,10 @@ GST_START_TEST (test_flushes_while_frames_come)
   g_thread_join (thread);
   g_mutex_clear (&camera.held);
   gst_pad_push_event (h->srcpad, gst_event_new_eos ());
-  gst_harness_teardown (h);
 }
-GST_END_TEST
 
 /* What is inside when the element stops is let go of. */
-GST_START_TEST (test_stop_with_frames_inside)
+CHECK_MOCK_TEST (test_stop_with_frames_inside)
 {
   guint n_live = 0;
 
@@ -197,7 +184,6 @@ GST_START_TEST (test_stop_with_frames_inside)
   }
   fail_unless_equals_int (check_n_live (), n_live);
 }
-GST_END_TEST
 
 static GstPadProbeReturn
 block (GstPad *pad, GstPadProbeInfo *info, gpointer data)
@@ -219,12 +205,12 @@ push_until_full (gpointer data)
 
 /* Downstream takes nothing: no more than a bound comes in, and the element can
  * be stopped. */
-GST_START_TEST (test_stop_while_downstream_blocks)
+CHECK_LOOP_TEST (test_stop_while_downstream_blocks, check_is_mock () ? 2 : 0)
 {
-  GstHarness *h = harness_new (
+  g_autoptr (CheckHarness) h = harness_new (
       __i__ ? ELEMENT "backend=cuda max-in-flight=2 cuda-devices=<-1>"
             : ELEMENT "backend=cuda max-in-flight=2");
-  GstPad *src = gst_element_get_static_pad (h->element, "src");
+  g_autoptr (GstPad) src = gst_element_get_static_pad (h->element, "src");
   GThread *thread;
   guint n;
 
@@ -235,14 +221,11 @@ GST_START_TEST (test_stop_while_downstream_blocks)
   gst_element_set_state (h->element, GST_STATE_NULL);
   n = GPOINTER_TO_UINT (g_thread_join (thread));
   fail_unless (n > 0 && n < 3000, "%u B-scans went in", n);
-  gst_object_unref (src);
-  gst_harness_teardown (h);
 }
-GST_END_TEST
 
-GST_START_TEST (test_settings_change_while_playing)
+CHECK_MOCK_TEST (test_settings_change_while_playing)
 {
-  GstHarness *h = harness_new (ELEMENT "backend=cuda");
+  g_autoptr (CheckHarness) h = harness_new (ELEMENT "backend=cuda");
 
   for (guint i = 0; i < 60; i++) {
     if (i % 7 == 0)
@@ -254,9 +237,7 @@ GST_START_TEST (test_settings_change_while_playing)
     check_push (h, noise_lines (h, i, TRUE), GST_FLOW_OK);
   }
   pull_frames (h, 0, 60);
-  gst_harness_teardown (h);
 }
-GST_END_TEST
 
 /* --- volumes -------------------------------------------------------------- */
 
@@ -272,7 +253,7 @@ push_volumes (GstHarness *h, guint first, guint end, gboolean offered)
 
 /* A buffer of many B-scans is not copied, goes to the device at once and comes
  * out as if they had come one by one; so does what comes in ordinary memory. */
-GST_START_TEST (test_volumes)
+CHECK_LOOP_TEST (test_volumes, check_is_mock () ? 2 : 0)
 {
   for (guint offered = 0; offered < 2; offered++) {
     GstHarness *h =
@@ -299,13 +280,13 @@ GST_START_TEST (test_volumes)
     gst_harness_teardown (h);
   }
 }
-GST_END_TEST
 
 /* One by one they use the same few blocks of page-locked memory, here and
  * there. */
-GST_START_TEST (test_volumes_are_used_again)
+CHECK_MOCK_TEST (test_volumes_are_used_again)
 {
-  GstHarness *h = harness_with_lines (VOLUMES "backend=cuda", VOLUME * LINES);
+  g_autoptr (CheckHarness) h =
+      harness_with_lines (VOLUMES "backend=cuda", VOLUME * LINES);
   guint n = 0;
 
   for (guint i = 0; i < 40; i++) {
@@ -318,9 +299,7 @@ GST_START_TEST (test_volumes_are_used_again)
   }
   fail_unless (check_n_page_locked () <= n + 3, "%u blocks have become %u", n,
       check_n_page_locked ());
-  gst_harness_teardown (h);
 }
-GST_END_TEST
 
 static void
 check_same_lines (GstBuffer *found, GstBuffer *expected)
@@ -341,18 +320,17 @@ check_same_lines (GstBuffer *found, GstBuffer *expected)
 
 /* What a camera takes turns over, and what is on its way back, is that of each
  * B-scan. */
-GST_START_TEST (test_volumes_of_several_cameras)
+CHECK_MOCK_TEST (test_volumes_of_several_cameras)
 {
   static const gchar *const launch =
       VOLUMES "cameras=3 bidirectional=true background=none backend=";
   GstHarness *h[2];
 
   for (guint i = 0; i < 2; i++) {
-    gchar *text = g_strconcat (launch, i ? "cuda" : "cpu", NULL);
+    g_autofree gchar *text = g_strconcat (launch, i ? "cuda" : "cpu", NULL);
 
     h[i] = harness_with_lines (text, VOLUME * LINES);
     push_volumes (h[i], 0, VOLUME, i == 1);
-    g_free (text);
   }
   for (guint k = 0; k < 3; k++) {
     for (guint i = 0; i < VOLUME; i++) {
@@ -369,21 +347,19 @@ GST_START_TEST (test_volumes_of_several_cameras)
   gst_harness_teardown (h[0]);
   gst_harness_teardown (h[1]);
 }
-GST_END_TEST
 
 static GstHarness *
 harness_of_floats (const gchar *properties)
 {
-  gchar *launch = g_strconcat (VOLUMES, properties, NULL);
+  g_autofree gchar *launch = g_strconcat (VOLUMES, properties, NULL);
   GstHarness *h = harness_with_lines (launch, VOLUME * LINES);
 
   gst_harness_set_sink_caps_str (h, "other/tensors");
-  g_free (launch);
   return h;
 }
 
 /* Nor do tensors; CPU and mock give the same bits. */
-GST_START_TEST (test_volumes_of_floats)
+CHECK_LOOP_TEST (test_volumes_of_floats, check_is_mock () ? 2 : 0)
 {
   GstHarness *h[] = {harness_of_floats ("backend=cpu"),
       harness_of_floats (
@@ -394,7 +370,7 @@ GST_START_TEST (test_volumes_of_floats)
     push_volumes (h[0], first, first + VOLUME, FALSE);
     push_volumes (h[1], first, first + VOLUME, TRUE);
     for (guint i = first; i < first + VOLUME; i++) {
-      GstBuffer *a = check_pull (h[0]), *b = check_pull (h[1]);
+      g_autoptr (GstBuffer) a = check_pull (h[0]), b = check_pull (h[1]);
       GstMapInfo x, y;
 
       gst_buffer_map (a, &x, GST_MAP_READ);
@@ -406,20 +382,18 @@ GST_START_TEST (test_volumes_of_floats)
       fail_unless_equals_uint64 (GST_BUFFER_PTS (b), i * GST_MSECOND);
       gst_buffer_unmap (a, &x);
       gst_buffer_unmap (b, &y);
-      gst_buffer_unref (a);
-      gst_buffer_unref (b);
     }
   }
   gst_harness_teardown (h[0]);
   gst_harness_teardown (h[1]);
 }
-GST_END_TEST
 
 /* Lines that are left over go with those of the next buffer. */
-GST_START_TEST (test_volumes_with_lines_left_over)
+CHECK_MOCK_TEST (test_volumes_with_lines_left_over)
 {
   const guint lines = 3 * LINES + 5, n = 8 * lines / LINES;
-  GstHarness *h = harness_with_lines (VOLUMES "backend=cuda", lines);
+  g_autoptr (CheckHarness) h =
+      harness_with_lines (VOLUMES "backend=cuda", lines);
 
   for (guint i = 0; i < 8; i++) {
     GstBuffer *buffer = gst_harness_create_buffer (h, lines * WIDTH * 2);
@@ -444,14 +418,13 @@ GST_START_TEST (test_volumes_with_lines_left_over)
     GST_BUFFER_PTS (image) = i * GST_MSECOND;
     check_image (image, i);
   }
-  gst_harness_teardown (h);
 }
-GST_END_TEST
 
 /* All devices are lost while volumes are on them. */
-GST_START_TEST (test_cpu_does_volumes)
+CHECK_MOCK_TEST (test_cpu_does_volumes)
 {
-  GstHarness *h = harness_with_lines (VOLUMES "backend=auto", VOLUME * LINES);
+  g_autoptr (CheckHarness) h =
+      harness_with_lines (VOLUMES "backend=auto", VOLUME * LINES);
 
   g_setenv ("IMK_MOCK_DELAY_US", "300", TRUE);
   push_volumes (h, 0, VOLUME, TRUE);
@@ -463,14 +436,13 @@ GST_START_TEST (test_cpu_does_volumes)
   imk_inject_failure (0, FALSE);
   fail_unless_equals_uint64 (check_stat (h->element, "lost-frames"), 0);
   fail_unless_equals_uint64 (check_stat (h->element, "frames"), N_FRAMES);
-  gst_harness_teardown (h);
 }
-GST_END_TEST
 
-/* --- a card ---------------------------------------------------------------
- */
+/* --- a card --------------------------------------------------------------- */
 
-GST_START_TEST (test_order_on_a_card)
+CHECK_CASE ("card", NULL, NULL)
+
+CHECK_LOOP_TEST (test_order_on_a_card, check_is_mock () ? 0 : 4)
 {
   gchar *launch =
       g_strdup_printf (ELEMENT "backend=cuda max-in-flight=%d", __i__ + 1);
@@ -489,37 +461,3 @@ GST_START_TEST (test_order_on_a_card)
   g_clear_pointer (&expected, g_ptr_array_unref);
   g_free (launch);
 }
-GST_END_TEST
-
-static Suite *
-octbscan_queue_suite (void)
-{
-  Suite *suite = suite_create ("octbscan-queue");
-  TCase *tc = tcase_create ("octbscan-queue");
-
-  suite_add_tcase (suite, tc);
-  if (!check_is_mock ()) {
-    tcase_add_loop_test (tc, test_order_on_a_card, 0, 4);
-    return suite;
-  }
-  tcase_add_checked_fixture (tc, setup, teardown);
-  tcase_add_loop_test (tc, test_order_is_kept, 0, 4);
-  tcase_add_test (tc, test_batches_are_copied_at_once);
-  tcase_add_test (tc, test_single_frames_go_at_once);
-  tcase_add_test (tc, test_host_memory_is_made_with_the_caps);
-  tcase_add_test (tc, test_events_stay_in_order);
-  tcase_add_test (tc, test_flushes);
-  tcase_add_test (tc, test_flushes_while_frames_come);
-  tcase_add_test (tc, test_stop_with_frames_inside);
-  tcase_add_loop_test (tc, test_stop_while_downstream_blocks, 0, 2);
-  tcase_add_test (tc, test_settings_change_while_playing);
-  tcase_add_loop_test (tc, test_volumes, 0, 2);
-  tcase_add_test (tc, test_volumes_are_used_again);
-  tcase_add_test (tc, test_volumes_of_several_cameras);
-  tcase_add_loop_test (tc, test_volumes_of_floats, 0, 2);
-  tcase_add_test (tc, test_volumes_with_lines_left_over);
-  tcase_add_test (tc, test_cpu_does_volumes);
-  return suite;
-}
-
-GST_CHECK_MAIN (octbscan_queue);

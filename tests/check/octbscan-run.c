@@ -74,17 +74,16 @@ Expected
 expect (ImkOctbscanConfig *c, guint n, guint every)
 {
   Expected e = {.n = n, .n_ascans = imk_octbscan_n_ascans (c)};
-  gfloat *rows = g_new0 (gfloat, MAX_BSCANS * e.n_ascans);
+  g_autofree gfloat *rows = g_new0 (gfloat, MAX_BSCANS * e.n_ascans);
   guint size = e.n_ascans * DEPTHS;
   ImkOctbscan *kernel = NULL;
   ImkError error;
 
   check_ok (imk_octbscan_new (IMK_BACKEND_CPU, c, &kernel, &error), &error);
   for (guint i = 0; i < n; i++) {
-    GstBuffer *buffer = bscan_new (i);
+    g_autoptr (GstBuffer) buffer = bscan_new (i);
     gboolean shows = (i + 1) % every == 0 || i + 1 == n;
     guint k = e.n_images;
-    GstMapInfo map;
     gfloat motion[4];
     ImkImage in, z, db, linear, enface;
     ImkImage track = image_of (motion, G_N_ELEMENTS (motion), 1, IMK_TYPE_F32);
@@ -95,8 +94,8 @@ expect (ImkOctbscanConfig *c, guint n, guint every)
         .track = &track,
         .backward = c->bidirectional && i % 2,
     };
+    g_auto (CheckMap) map = check_map (buffer, GST_MAP_READ);
 
-    gst_buffer_map (buffer, &map, GST_MAP_READ);
     e.complex[i] = g_new0 (gfloat, 2 * HEIGHT * DEPTHS);
     in = image_of (map.data, WIDTH, HEIGHT, IMK_TYPE_U16);
     z = image_of (e.complex[i], DEPTHS, HEIGHT, IMK_TYPE_CF32);
@@ -119,8 +118,6 @@ expect (ImkOctbscanConfig *c, guint n, guint every)
       e.linear[k] = levels_of (e.floats[LINEAR][k], size,
           (gfloat) c->linear_min, (gfloat) c->linear_max);
     }
-    gst_buffer_unmap (buffer, &map);
-    gst_buffer_unref (buffer);
   }
   for (; e.n_volumes < e.n_images / VOLUME; e.n_volumes++) {
     ImkImage in = image_of (rows + e.n_volumes * VOLUME * e.n_ascans,
@@ -136,7 +133,6 @@ expect (ImkOctbscanConfig *c, guint n, guint every)
         VOLUME * e.n_ascans, (gfloat) c->range_min, (gfloat) c->range_max);
   }
   imk_octbscan_free (kernel);
-  g_free (rows);
   return e;
 }
 
@@ -210,9 +206,8 @@ check_levels (GstBuffer *buffer, const guint8 *expected, guint width,
     guint height, const gchar *what, guint k)
 {
   gint tolerance = on_cuda && !check_is_mock () ? 1 : 0;
-  GstMapInfo map;
+  g_auto (CheckMap) map = check_map (buffer, GST_MAP_READ);
 
-  gst_buffer_map (buffer, &map, GST_MAP_READ);
   for (guint y = 0; y < height; y++)
     for (guint x = 0; x < width; x++) {
       gint found = map.data[y * GST_ROUND_UP_4 (width) + x];
@@ -221,7 +216,6 @@ check_levels (GstBuffer *buffer, const guint8 *expected, guint width,
         fail ("%s %u at (%u, %u) is %d, expected %u", what, k, x, y, found,
             expected[y * width + x]);
     }
-  gst_buffer_unmap (buffer, &map);
 }
 
 /* CPU and mock give the same bits. Amplitudes of a card are as near as Z. */
@@ -230,9 +224,8 @@ check_floats (GstBuffer *buffer, const gfloat *expected, guint n, gboolean db,
     const gchar *what, guint k)
 {
   gdouble tolerance = 0, sum = 0;
-  GstMapInfo map;
+  g_auto (CheckMap) map = check_map (buffer, GST_MAP_READ);
 
-  gst_buffer_map (buffer, &map, GST_MAP_READ);
   fail_unless_equals_uint64 (map.size, n * sizeof (gfloat));
   for (guint i = 0; i < n; i++)
     sum += db ? pow (10, expected[i] / 10) : expected[i];
@@ -245,7 +238,6 @@ check_floats (GstBuffer *buffer, const gfloat *expected, guint n, gboolean db,
     if (tolerance > 0 ? !(fabs (d) <= tolerance) : a != b)
       fail ("%s %u: number %u is %.9g, expected %.9g", what, k, i, a, b);
   }
-  gst_buffer_unmap (buffer, &map);
 }
 
 static gdouble
@@ -300,10 +292,9 @@ check_image_of (
 static void
 check_complex (GstBuffer *buffer, const gfloat *expected, guint k)
 {
-  GstMapInfo map;
   gdouble rms = 0;
+  g_auto (CheckMap) map = check_map (buffer, GST_MAP_READ);
 
-  gst_buffer_map (buffer, &map, GST_MAP_READ);
   fail_unless_equals_uint64 (map.size, 2 * HEIGHT * DEPTHS * sizeof (gfloat));
   for (guint i = 0; i < 2 * HEIGHT * DEPTHS; i++)
     rms += expected[i] * expected[i] / (HEIGHT * DEPTHS);
@@ -311,7 +302,6 @@ check_complex (GstBuffer *buffer, const gfloat *expected, guint k)
     if (!(fabs (((gfloat *) map.data)[i] - expected[i]) <= 2e-5 * sqrt (rms)))
       fail ("complex %u, number %u is %g, expected %g", k, i,
           ((gfloat *) map.data)[i], expected[i]);
-  gst_buffer_unmap (buffer, &map);
 }
 
 void

@@ -45,6 +45,7 @@ ImkImage image_of (gpointer data, guint width, guint height, ImkType type);
  * fewer */
 Expected expect (ImkOctbscanConfig *c, guint n, guint every);
 void expected_free (Expected *e);
+G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC (Expected, expected_free)
 
 /* --- what comes ----------------------------------------------------------- */
 
@@ -63,6 +64,7 @@ Run run_new (const gchar *launch, guint pads);
 /* The same, with peers that take tensors. */
 Run run_new_floats (const gchar *launch, guint pads);
 void run_free (Run *r);
+G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC (Run, run_free)
 
 /* B-scans @first .. @end - 1. */
 void push_all (Run *r, guint first, guint end);

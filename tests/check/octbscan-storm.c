@@ -61,8 +61,8 @@ choose (GstElement *element, GRand *random)
 static void
 query_all (GstElement *element, const gchar *name)
 {
-  GstPad *pad = gst_element_get_static_pad (element, name);
-  GstCaps *caps = gst_caps_from_string (CAPS);
+  g_autoptr (GstPad) pad = gst_element_get_static_pad (element, name);
+  g_autoptr (GstCaps) caps = gst_caps_from_string (CAPS);
   GstQuery *queries[] = {gst_query_new_latency (), gst_query_new_drain (),
       gst_query_new_caps (NULL), gst_query_new_accept_caps (caps),
       gst_query_new_position (GST_FORMAT_TIME),
@@ -76,8 +76,6 @@ query_all (GstElement *element, const gchar *name)
       gst_pad_query (pad, queries[i]);
     gst_query_unref (queries[i]);
   }
-  gst_caps_unref (caps);
-  gst_object_unref (pad);
 }
 
 static void
@@ -85,7 +83,7 @@ ask (GstElement *element)
 {
   GstStructure *shares = NULL, *stats = NULL;
   GstContext *context = gst_context_new ("gst.cuda.context", TRUE);
-  gchar *path = check_path_of ("pattern.npy"), *calibration;
+  g_autofree gchar *path = check_path_of ("pattern.npy"), *calibration = NULL;
   gboolean saved;
 
   query_all (element, "src");
@@ -99,8 +97,6 @@ ask (GstElement *element)
   gst_structure_free (shares);
   gst_structure_free (stats);
   gst_context_unref (context);
-  g_free (calibration);
-  g_free (path);
 }
 
 static gpointer
@@ -114,14 +110,13 @@ storm_of_questions (gpointer data)
 static gpointer
 storm_of_settings (gpointer data)
 {
-  GRand *random = g_rand_new_with_seed (7);
+  g_autoptr (GRand) random = g_rand_new_with_seed (7);
 
   while (!g_atomic_int_get (&stop)) {
     choose (data, random);
     ask (data);
     g_usleep (500);
   }
-  g_rand_free (random);
   return NULL;
 }
 
@@ -141,8 +136,9 @@ storm_of_pads (gpointer data)
 {
   for (guint i = 0; !g_atomic_int_get (&stop); i++) {
     const gchar *name = pad_names[LINEAR + i % (N_PADS - LINEAR)];
-    GstPad *sink = gst_pad_new_from_static_template (&anything, "sink");
-    GstPad *pad = gst_element_request_pad_simple (data, name);
+    g_autoptr (GstPad) sink =
+        gst_pad_new_from_static_template (&anything, "sink");
+    g_autoptr (GstPad) pad = gst_element_request_pad_simple (data, name);
 
     fail_unless (pad != NULL);
     gst_pad_set_chain_function (sink, take);
@@ -151,8 +147,6 @@ storm_of_pads (gpointer data)
     g_usleep (1000);
     gst_element_release_request_pad (data, pad);
     gst_pad_set_active (sink, FALSE);
-    gst_object_unref (pad);
-    gst_object_unref (sink);
   }
   return NULL;
 }
@@ -165,8 +159,7 @@ calm (GstElement *element)
         G_OBJECT (element), choices[i].name, choices[i].values[0]);
 }
 
-/* --- B-scans ---------------------------------------------------------------
- */
+/* --- b-scans -------------------------------------------------------------- */
 
 static void
 flush (GstHarness *h)
@@ -193,7 +186,7 @@ static void
 check_calm (Run *r)
 {
   ImkOctbscanConfig c = base_config ();
-  Expected e = expect (&c, 4, 1);
+  g_auto (Expected) e = expect (&c, 4, 1);
 
   calm (r->element);
   flush (r->pads[SRC]);
@@ -202,13 +195,14 @@ check_calm (Run *r)
   gst_harness_push_event (r->pads[SRC], gst_event_new_eos ());
   check_run (r, &e, 1);
   fail_unless_equals_int (check_count_messages (r->bus, GST_MESSAGE_ERROR), 0);
-  expected_free (&e);
 }
 
-GST_START_TEST (test_a_storm_leaves_the_stream_whole)
+CHECK_CASE ("octbscan-storm", check_make_folder, check_remove_folder)
+
+CHECK_LOOP_TEST (test_a_storm_leaves_the_stream_whole, G_N_ELEMENTS (launches))
 {
   GThread *settings, *pads;
-  Run r;
+  g_auto (Run) r;
 
   on_cuda = __i__ > 0;
   r = run_new (launches[__i__], 1 << SRC);
@@ -225,12 +219,9 @@ GST_START_TEST (test_a_storm_leaves_the_stream_whole)
   g_thread_join (settings);
   g_thread_join (pads);
   check_calm (&r);
-  run_free (&r);
 }
-GST_END_TEST
 
-/* --- wrong values ----------------------------------------------------------
- */
+/* --- wrong values --------------------------------------------------------- */
 
 enum { N_ALTERNATIONS = 100000 };
 
@@ -284,16 +275,16 @@ check_wrong (Run *r, const gchar *name, const gchar *value, const gchar *words)
       check_count_messages (r->bus, GST_MESSAGE_WARNING), 0);
 }
 
-GST_START_TEST (test_wrong_values_stop_nothing)
+CHECK_LOOP_TEST (test_wrong_values_stop_nothing, G_N_ELEMENTS (launches))
 {
   GstClockTime began = gst_util_get_timestamp ();
-  gchar *path = check_path_of ("background.npy"), *mistyped;
+  g_autofree gchar *path = check_path_of ("background.npy"), *mistyped = NULL;
   static const guint64 n = WIDTH;
   gdouble background[WIDTH] = {0};
   GThread *setter;
   guint pushed = 0, most, warned;
   gboolean valid;
-  Run r;
+  g_auto (Run) r;
 
   on_cuda = __i__ > 0;
   r = run_new (launches[__i__], 1 << SRC);
@@ -329,11 +320,7 @@ GST_START_TEST (test_wrong_values_stop_nothing)
       r.element, "calibration", NULL, "background", 0, "range-max", 90.0, NULL);
   fail_unless_equals_int (check_count_messages (r.bus, GST_MESSAGE_ERROR), 0);
   check_calm (&r);
-  run_free (&r);
-  g_free (mistyped);
-  g_free (path);
 }
-GST_END_TEST
 
 static GstPadProbeReturn
 turn_round (GstPad *pad, GstPadProbeInfo *info, gpointer data)
@@ -344,12 +331,11 @@ turn_round (GstPad *pad, GstPadProbeInfo *info, gpointer data)
 
 /* Properties that come while a buffer of several B-scans is at work are for the
  * next buffer: the kernel is one for the others. */
-GST_START_TEST (test_settings_of_a_buffer_are_of_one_moment)
+CHECK_BACKENDS_TEST (test_settings_of_a_buffer_are_of_one_moment)
 {
-  GstPad *src;
-  Run r;
+  g_autoptr (GstPad) src = NULL;
+  g_auto (Run) r;
 
-  on_cuda = __i__;
   r = run_new (ELEMENT "ascans-per-bscan=3", 1 << SRC);
   src = gst_element_get_static_pad (r.element, "src");
   gst_pad_add_probe (
@@ -357,20 +343,17 @@ GST_START_TEST (test_settings_of_a_buffer_are_of_one_moment)
   push_all (&r, 0, 4);
   gst_harness_push_event (r.pads[SRC], gst_event_new_eos ());
   fail_unless_equals_int (check_count_messages (r.bus, GST_MESSAGE_ERROR), 0);
-  gst_object_unref (src);
-  run_free (&r);
 }
-GST_END_TEST
 
 /* Again and again, each time as the first. */
-GST_START_TEST (test_states_change_again_and_again)
+CHECK_LOOP_TEST (test_states_change_again_and_again, G_N_ELEMENTS (launches))
 {
   ImkOctbscanConfig c = base_config ();
-  Expected e = expect (&c, 4, 1);
+  g_auto (Expected) e = expect (&c, 4, 1);
 
   on_cuda = __i__ > 0;
   for (guint i = 0; i < N_ROUNDS; i++) {
-    Run r = run_new (launches[__i__], 15);
+    g_auto (Run) r = run_new (launches[__i__], 15);
     CheckAsking asking;
     GThread *questions;
 
@@ -392,28 +375,5 @@ GST_START_TEST (test_states_change_again_and_again)
     push_all (&r, 0, 4);
     gst_harness_push_event (r.pads[SRC], gst_event_new_eos ());
     check_run (&r, &e, 1);
-    run_free (&r);
   }
-  expected_free (&e);
 }
-GST_END_TEST
-
-static Suite *
-octbscan_storm_suite (void)
-{
-  Suite *suite = suite_create ("octbscan-storm");
-  TCase *tc = tcase_create ("octbscan-storm");
-
-  suite_add_tcase (suite, tc);
-  tcase_add_checked_fixture (tc, check_make_folder, check_remove_folder);
-  tcase_add_loop_test (tc, test_settings_of_a_buffer_are_of_one_moment, 0, 2);
-  tcase_add_loop_test (
-      tc, test_wrong_values_stop_nothing, 0, G_N_ELEMENTS (launches));
-  tcase_add_loop_test (
-      tc, test_states_change_again_and_again, 0, G_N_ELEMENTS (launches));
-  tcase_add_loop_test (
-      tc, test_a_storm_leaves_the_stream_whole, 0, G_N_ELEMENTS (launches));
-  return suite;
-}
-
-GST_CHECK_MAIN (octbscan_storm);

@@ -102,7 +102,7 @@ check_bscan (GstBuffer *found, const ImkOctbscanConfig *config, guint first,
   GstBuffer *in = noise_lines (first, config->height);
   GstMapInfo from, map;
   gint tolerance = on_cuda && !check_is_mock () ? 1 : 0;
-  guint8 *expected;
+  g_autofree guint8 *expected = NULL;
   ImkOctbscan *kernel = NULL;
   ImkError error;
 
@@ -134,20 +134,18 @@ check_bscan (GstBuffer *found, const ImkOctbscanConfig *config, guint first,
   gst_buffer_unmap (in, &from);
   gst_buffer_unref (in);
   imk_octbscan_free (kernel);
-  g_free (expected);
 }
 
 /* gst_harness_new_parse () would put it into a bin. */
 static GstHarness *
 harness_of (const gchar *launch)
 {
-  GstElement *element = gst_parse_launch (launch, NULL);
+  g_autoptr (GstElement) element = gst_parse_launch (launch, NULL);
   GstHarness *h;
 
   gst_util_set_object_arg (
       G_OBJECT (element), "backend", on_cuda ? "cuda" : "cpu");
   h = gst_harness_new_with_element (element, "sink", "src");
-  gst_object_unref (element);
   return h;
 }
 
@@ -155,35 +153,25 @@ static GstHarness *
 harness_new (const gchar *launch, guint lines)
 {
   GstHarness *h = harness_of (launch);
-  gchar *caps = g_strdup_printf (
+  g_autofree gchar *caps = g_strdup_printf (
       "video/x-raw,format=GRAY16_LE,width=%d,height=%u,framerate=100/1", WIDTH,
       lines);
 
   gst_harness_set_src_caps_str (h, caps);
-  g_free (caps);
   return h;
-}
-
-static GstBus *
-watch (GstHarness *h)
-{
-  GstBus *bus = gst_bus_new ();
-
-  gst_element_set_bus (h->element, bus);
-  return bus;
 }
 
 /* --- images --------------------------------------------------------------- */
 
-static void
-check_frames_become_what_the_kernel_gives (void)
+CHECK_BACKENDS_TEST (test_frames_become_what_the_kernel_gives)
 {
   for (guint linear = 0; linear < 2; linear++)
     for (guint rows = 0; rows < 2; rows++) {
       ImkOctbscanConfig c = kernel_config (9);
-      gchar *launch = g_strdup_printf (ELEMENT "scaling=%s orientation=%s",
-          linear ? "linear" : "db", rows ? "rows" : "depth-down");
-      GstHarness *h = harness_new (launch, 9);
+      g_autofree gchar *launch =
+          g_strdup_printf (ELEMENT "scaling=%s orientation=%s",
+              linear ? "linear" : "db", rows ? "rows" : "depth-down");
+      g_autoptr (CheckHarness) h = harness_new (launch, 9);
       GstBuffer *out;
 
       c.orientation = rows;
@@ -196,26 +184,18 @@ check_frames_become_what_the_kernel_gives (void)
         gst_buffer_unref (out);
       }
       fail_unless_equals_uint64 (check_stat (h->element, "frames"), 3);
-      gst_harness_teardown (h);
-      g_free (launch);
     }
 }
 
-GST_START_TEST (test_frames_become_what_the_kernel_gives)
-{
-  on_cuda = __i__;
-  check_frames_become_what_the_kernel_gives ();
-}
-GST_END_TEST
+CHECK_CASE ("octbscan", check_make_folder, check_remove_folder)
 
 /* The two pads together; then one of them alone. */
-static void
-check_linear_pad_beside_src (void)
+CHECK_BACKENDS_TEST (test_linear_pad_beside_src)
 {
   for (guint with_src = 0; with_src < 2; with_src++) {
     ImkOctbscanConfig c = kernel_config (9);
-    GstElement *element = gst_parse_launch (ELEMENT, NULL);
-    GstHarness *h, *linear;
+    g_autoptr (GstElement) element = gst_parse_launch (ELEMENT, NULL);
+    g_autoptr (CheckHarness) h = NULL, linear = NULL;
     GstBuffer *out;
 
     gst_util_set_object_arg (
@@ -236,24 +216,13 @@ check_linear_pad_beside_src (void)
         gst_buffer_unref (out);
       }
     }
-    gst_harness_teardown (linear);
-    gst_harness_teardown (h);
-    gst_object_unref (element);
   }
 }
 
-GST_START_TEST (test_linear_pad_beside_src)
+CHECK_BACKENDS_TEST (test_sixteen_bits_when_downstream_wants_them)
 {
-  on_cuda = __i__;
-  check_linear_pad_beside_src ();
-}
-GST_END_TEST
-
-static void
-check_sixteen_bits_when_downstream_wants_them (void)
-{
-  GstHarness *h = harness_of (ELEMENT);
-  GstCaps *caps;
+  g_autoptr (CheckHarness) h = harness_of (ELEMENT);
+  g_autoptr (GstCaps) caps = NULL;
   GstBuffer *out;
 
   gst_harness_set_sink_caps_str (h, "video/x-raw,format=GRAY16_LE");
@@ -265,35 +234,25 @@ check_sixteen_bits_when_downstream_wants_them (void)
   gst_buffer_unref (out);
   caps = gst_pad_get_current_caps (h->sinkpad);
   fail_unless (caps != NULL);
-  gst_caps_unref (caps);
-  gst_harness_teardown (h);
 }
-
-GST_START_TEST (test_sixteen_bits_when_downstream_wants_them)
-{
-  on_cuda = __i__;
-  check_sixteen_bits_when_downstream_wants_them ();
-}
-GST_END_TEST
 
 /* --- lines ---------------------------------------------------------------- */
 
 /* Buffers of 7 lines, B-scans of 10 and of 3; 3 cameras, so that turns are
  * carried on. */
-static void
-check_lines_are_gathered_and_turns_carried_on (void)
+CHECK_BACKENDS_TEST (test_lines_are_gathered_and_turns_carried_on)
 {
-  gchar *path = write_file ("three.ini", three_cameras);
+  g_autofree gchar *path = write_file ("three.ini", three_cameras);
   ImkOctbscanCamera cameras[] = {camera (0), camera (1), camera (2)};
 
   for (guint k = 0; k < 2; k++) {
     guint height = k ? 3 : 10, n_lines = 0, n_bscans = 0;
     ImkOctbscanConfig c = kernel_config (height);
-    gchar *launch = g_strdup_printf (ELEMENT
+    g_autofree gchar *launch = g_strdup_printf (ELEMENT
         "cameras=3 ascans-per-bscan=%u first-camera=1 calibration=%s",
         height, path);
-    GstHarness *h = harness_new (launch, 7);
-    GstBus *bus = watch (h);
+    g_autoptr (CheckHarness) h = harness_new (launch, 7);
+    g_autoptr (CheckBus) bus = check_watch (h->element);
 
     c.n_cameras = 3;
     c.cameras = cameras;
@@ -301,55 +260,40 @@ check_lines_are_gathered_and_turns_carried_on (void)
       check_push (h, noise_lines (n_lines, 7), GST_FLOW_OK);
       n_lines += 7;
       for (; (n_bscans + 1) * height <= n_lines; n_bscans++) {
-        GstBuffer *out = check_pull (h);
+        g_autoptr (GstBuffer) out = check_pull (h);
 
         check_bscan (
             out, &c, n_bscans * height, (1 + n_bscans * height) % 3, FALSE);
         fail_unless_equals_uint64 (
             GST_BUFFER_PTS (out), n_bscans * height * GST_MSECOND);
-        gst_buffer_unref (out);
       }
       fail_unless (gst_harness_try_pull (h) == NULL);
     }
     gst_harness_push_event (h, gst_event_new_eos ());
-    check_message_says (check_message (bus, GST_MESSAGE_WARNING),
-        GST_STREAM_ERROR, GST_STREAM_ERROR_FORMAT,
+    check_warning (bus, STREAM, FORMAT,
         k ? "2 lines do not fill a B-scan of 3"
           : "6 lines do not fill a B-scan of 10");
-    gst_element_set_bus (h->element, NULL);
-    gst_object_unref (bus);
-    gst_harness_teardown (h);
-    g_free (launch);
   }
-  g_free (path);
 }
-
-GST_START_TEST (test_lines_are_gathered_and_turns_carried_on)
-{
-  on_cuda = __i__;
-  check_lines_are_gathered_and_turns_carried_on ();
-}
-GST_END_TEST
 
 /* The cameras take turns in lines that are skipped as well. */
-static void
-check_first_lines_are_skipped (void)
+CHECK_BACKENDS_TEST (test_first_lines_are_skipped)
 {
-  gchar *path = write_file ("three.ini", three_cameras);
+  g_autofree gchar *path = write_file ("three.ini", three_cameras);
   ImkOctbscanCamera cameras[] = {camera (0), camera (1), camera (2)};
 
   for (guint gather = 0; gather < 2; gather++) {
-    gchar *launch = g_strdup_printf (ELEMENT
+    g_autofree gchar *launch = g_strdup_printf (ELEMENT
         "cameras=3 skip-first-line=2 calibration=%s ascans-per-bscan=%u",
         path, gather ? 11 : 0);
     ImkOctbscanConfig c = kernel_config (9);
-    GstHarness *h = harness_new (launch, gather ? 22 : 11);
-    GstBus *bus = watch (h);
+    g_autoptr (CheckHarness) h = harness_new (launch, gather ? 22 : 11);
+    g_autoptr (CheckBus) bus = check_watch (h->element);
 
     c.n_cameras = 3;
     c.cameras = cameras;
     for (guint i = 0; i < 4; i++) {
-      GstBuffer *out;
+      g_autoptr (GstBuffer) out = NULL;
 
       if (!gather)
         check_push (h, noise_lines (11 * i, 11), GST_FLOW_OK);
@@ -359,37 +303,22 @@ check_first_lines_are_skipped (void)
       check_bscan (out, &c, 11 * i + 2, (11 * i + 2) % 3, FALSE);
       fail_unless_equals_uint64 (GST_BUFFER_PTS (out), 11 * i * GST_MSECOND);
       fail_unless_equals_uint64 (GST_BUFFER_DURATION (out), 11 * GST_MSECOND);
-      gst_buffer_unref (out);
     }
     g_object_set (h->element, "skip-first-line", 0, NULL);
     c.height = 11;
     check_push (h, noise_lines (44, gather ? 22 : 11), GST_FLOW_OK);
     {
-      GstBuffer *out = check_pull (h);
+      g_autoptr (GstBuffer) out = check_pull (h);
 
       check_bscan (out, &c, 44, 44 % 3, FALSE);
-      gst_buffer_unref (out);
     }
     g_object_set (h->element, "skip-first-line", 11, NULL);
     check_push (
         h, noise_lines (gather ? 66 : 55, gather ? 22 : 11), GST_FLOW_OK);
-    check_message_says (check_message (bus, GST_MESSAGE_WARNING),
-        GST_LIBRARY_ERROR, GST_LIBRARY_ERROR_SETTINGS,
+    check_warning (bus, LIBRARY, SETTINGS,
         "skip-first-line is 11 and leaves none of the 11 lines");
-    gst_element_set_bus (h->element, NULL);
-    gst_object_unref (bus);
-    gst_harness_teardown (h);
-    g_free (launch);
   }
-  g_free (path);
 }
-
-GST_START_TEST (test_first_lines_are_skipped)
-{
-  on_cuda = __i__;
-  check_first_lines_are_skipped ();
-}
-GST_END_TEST
 
 /* Three lines a buffer, without those from @first on. Returns: the images */
 static GPtrArray *
@@ -397,13 +326,13 @@ images_without (guint first, guint n_lost, gboolean numbered, GstBus **bus)
 {
   GPtrArray *images =
       g_ptr_array_new_with_free_func ((GDestroyNotify) gst_buffer_unref);
-  GstHarness *h = harness_new (
+  g_autoptr (CheckHarness) h = harness_new (
       "octbscan cameras=3 ascans-per-bscan=10 upsample=128 taper-cut=7 "
       "range-max=60 bidirectional=true",
       3);
   GstBuffer *image;
 
-  *bus = watch (h);
+  *bus = check_watch (h->element);
   for (guint i = 0; i < 40; i++) {
     GstBuffer *in = noise_lines (3 * i, 3);
 
@@ -421,7 +350,6 @@ images_without (guint first, guint n_lost, gboolean numbered, GstBus **bus)
     g_ptr_array_add (images, image);
   fail_unless_equals_uint64 (check_stat (h->element, "frames-missing"), n_lost);
   gst_element_set_bus (h->element, NULL);
-  gst_harness_teardown (h);
   return images;
 }
 
@@ -455,8 +383,7 @@ check_lost_buffers (guint first, guint n_lost, gboolean numbered)
     gst_buffer_unmap (a, &x);
     gst_buffer_unmap (b, &y);
   }
-  check_message_says (check_message (bus, GST_MESSAGE_WARNING),
-      GST_STREAM_ERROR, GST_STREAM_ERROR_FAILED, "of 3 lines did not arrive");
+  check_warning (bus, STREAM, FAILED, "of 3 lines did not arrive");
   fail_unless_equals_int (check_count_messages (bus, GST_MESSAGE_WARNING), 0);
   fail_unless_equals_int (check_count_messages (other, GST_MESSAGE_WARNING), 0);
   g_ptr_array_unref (all);
@@ -465,9 +392,8 @@ check_lost_buffers (guint first, guint n_lost, gboolean numbered)
   gst_object_unref (other);
 }
 
-GST_START_TEST (test_lines_that_did_not_arrive_take_their_turns)
+CHECK_BACKENDS_TEST (test_lines_that_did_not_arrive_take_their_turns)
 {
-  on_cuda = __i__;
   for (gint numbered = 0; numbered < 2; numbered++) {
     check_lost_buffers (5, 1, numbered);
     check_lost_buffers (9, 2, numbered);
@@ -475,38 +401,27 @@ GST_START_TEST (test_lines_that_did_not_arrive_take_their_turns)
     check_lost_buffers (31, 1, numbered);
   }
 }
-GST_END_TEST
 
-static void
-check_gathering_is_latency (void)
+CHECK_BACKENDS_TEST (test_gathering_is_latency)
 {
-  GstHarness *h = harness_new (ELEMENT "ascans-per-bscan=20", 10);
+  g_autoptr (CheckHarness) h = harness_new (ELEMENT "ascans-per-bscan=20", 10);
 
   gst_harness_set_upstream_latency (h, 5 * GST_MSECOND);
   check_push (h, noise_lines (0, 10), GST_FLOW_OK);
   fail_unless_equals_uint64 (gst_harness_query_latency (h), 15 * GST_MSECOND);
-  gst_harness_teardown (h);
 }
-
-GST_START_TEST (test_gathering_is_latency)
-{
-  on_cuda = __i__;
-  check_gathering_is_latency ();
-}
-GST_END_TEST
 
 /* After a flush the stream begins anew, with camera first-camera. */
-static void
-check_flush_forgets_lines (void)
+CHECK_BACKENDS_TEST (test_flush_forgets_lines)
 {
-  gchar *path = write_file ("three.ini", three_cameras);
-  gchar *launch = g_strdup_printf (
+  g_autofree gchar *path = write_file ("three.ini", three_cameras);
+  g_autofree gchar *launch = g_strdup_printf (
       ELEMENT "cameras=3 ascans-per-bscan=10 calibration=%s", path);
   ImkOctbscanCamera cameras[] = {camera (0), camera (1), camera (2)};
   ImkOctbscanConfig c = kernel_config (10);
-  GstHarness *h = harness_new (launch, 5);
+  g_autoptr (CheckHarness) h = harness_new (launch, 5);
   GstSegment segment;
-  GstBuffer *out;
+  g_autoptr (GstBuffer) out = NULL;
 
   c.n_cameras = 3;
   c.cameras = cameras;
@@ -521,23 +436,11 @@ check_flush_forgets_lines (void)
   check_push (h, noise_lines (55, 5), GST_FLOW_OK);
   out = check_pull (h);
   check_bscan (out, &c, 50, 0, FALSE);
-  gst_buffer_unref (out);
-  gst_harness_teardown (h);
-  g_free (launch);
-  g_free (path);
 }
-
-GST_START_TEST (test_flush_forgets_lines)
-{
-  on_cuda = __i__;
-  check_flush_forgets_lines ();
-}
-GST_END_TEST
 
 /* --- changes -------------------------------------------------------------- */
 
-static void
-check_everything_changes_while_playing (void)
+CHECK_BACKENDS_TEST (test_everything_changes_while_playing)
 {
   gchar *path = write_file ("three.ini", three_cameras);
   ImkOctbscanCamera cameras[] = {camera (2), camera (1)};
@@ -588,30 +491,20 @@ check_everything_changes_while_playing (void)
   g_free (path);
 }
 
-GST_START_TEST (test_everything_changes_while_playing)
-{
-  on_cuda = __i__;
-  check_everything_changes_while_playing ();
-}
-GST_END_TEST
-
-/* --- files of a calibration ------------------------------------------------
- */
+/* --- files of a calibration ----------------------------------------------- */
 
 static void
 save_npy (const gchar *name, const gdouble *values, guint64 n)
 {
-  gchar *path = check_path_of (name);
+  g_autofree gchar *path = check_path_of (name);
 
   fail_unless (gst_imaging_npy_save (
       path, GST_IMAGING_ND_ARRAY_TYPE_F64, 1, &n, values, NULL));
-  g_free (path);
 }
 
 /* Every kind of file, named relative to the .ini, gives what its numbers give
  * the kernel. */
-static void
-check_files_are_read (void)
+CHECK_BACKENDS_TEST (test_files_are_read)
 {
   static const gchar *const texts[] = {
       "[camera]\nwavelengths=waves.npy\nphase=phase.npy\ngain=2\n",
@@ -646,13 +539,13 @@ check_files_are_read (void)
         {IMK_OCTBSCAN_MAP_K_INDEX, curve, WIDTH, .dispersion = slope,
             .n_dispersion = 2},
     };
-    gchar *ini = write_file ("files.ini", texts[i]);
-    gchar *launch = g_strdup_printf (ELEMENT
+    g_autofree gchar *ini = write_file ("files.ini", texts[i]);
+    g_autofree gchar *launch = g_strdup_printf (ELEMENT
         "calibration=%s background=file background-location=%s",
         ini, path);
     ImkOctbscanConfig c = kernel_config (9);
-    GstHarness *h = harness_new (launch, 9);
-    GstBuffer *out;
+    g_autoptr (CheckHarness) h = harness_new (launch, 9);
+    g_autoptr (GstBuffer) out = NULL;
 
     c.cameras = &cameras[i];
     c.background_mode = IMK_OCTBSCAN_BACKGROUND_FILE;
@@ -660,20 +553,9 @@ check_files_are_read (void)
     check_push (h, noise_lines (0, 9), GST_FLOW_OK);
     out = check_pull (h);
     check_bscan (out, &c, 0, 0, FALSE);
-    gst_buffer_unref (out);
-    gst_harness_teardown (h);
-    g_free (launch);
-    g_free (ini);
   }
   g_free (path);
 }
-
-GST_START_TEST (test_files_are_read)
-{
-  on_cuda = __i__;
-  check_files_are_read ();
-}
-GST_END_TEST
 
 /* --- refusals ------------------------------------------------------------- */
 
@@ -722,66 +604,41 @@ static const Refusal refusals[] = {
         "background-location"},
 };
 
-GST_START_TEST (test_wrong_calibrations_are_said)
+CHECK_LOOP_TEST (test_wrong_calibrations_are_said, G_N_ELEMENTS (refusals))
 {
   const Refusal *r = &refusals[__i__];
-  gchar *path = write_file ("wrong.ini", r->calibration);
-  gchar *short_path = write_file ("short.txt", "0\n1.5\n3\n");
-  gchar *bad_path = write_file ("bad.txt", "0\ntwo\n3\n");
-  gchar *launch =
+  g_autofree gchar *path = write_file ("wrong.ini", r->calibration);
+  g_autofree gchar *launch =
       g_strdup_printf (ELEMENT "calibration=%s %s", path, r->properties);
-  GstHarness *h = harness_of (launch);
-  GstBus *bus = watch (h);
-  GstMessage *message;
-  GError *error = NULL;
+  g_autoptr (CheckHarness) h = NULL;
+  g_autoptr (CheckBus) bus = NULL;
 
+  g_free (write_file ("short.txt", "0\n1.5\n3\n"));
+  g_free (write_file ("bad.txt", "0\ntwo\n3\n"));
+  h = harness_of (launch);
+  bus = check_watch (h->element);
   gst_harness_set_src_caps_str (
       h, "video/x-raw,format=GRAY16_LE,width=60,height=9,framerate=100/1");
   gst_harness_push (h, noise_lines (0, 9));
-  message = check_message (bus, GST_MESSAGE_ERROR);
-  gst_message_parse_error (message, &error, NULL);
-  fail_unless (strstr (error->message, r->words) != NULL,
-      "\"%s\" does not say \"%s\"", error->message, r->words);
-  g_error_free (error);
-  gst_message_unref (message);
+  check_says (bus, GST_MESSAGE_ERROR, r->words);
   fail_unless_equals_int (check_count_messages (bus, GST_MESSAGE_ERROR), 0);
-  gst_element_set_bus (h->element, NULL);
-  gst_object_unref (bus);
-  gst_harness_teardown (h);
-  g_free (launch);
-  g_free (path);
-  g_free (short_path);
-  g_free (bad_path);
 }
-GST_END_TEST
 
 /* A wrong setting while playing is a warning at the next frame, which is made
  * with the settings before. */
-static void
-check_wrong_setting_while_playing (void)
+CHECK_BACKENDS_TEST (test_wrong_setting_while_playing)
 {
-  GstHarness *h = harness_new (ELEMENT, 9);
-  GstBus *bus = watch (h);
+  g_autoptr (CheckHarness) h = harness_new (ELEMENT, 9);
+  g_autoptr (CheckBus) bus = check_watch (h->element);
 
   check_push (h, noise_lines (0, 9), GST_FLOW_OK);
   g_object_set (h->element, "crop-top", 40, NULL);
   check_push (h, noise_lines (9, 9), GST_FLOW_OK);
-  check_message_says (check_message (bus, GST_MESSAGE_WARNING),
-      GST_LIBRARY_ERROR, GST_LIBRARY_ERROR_SETTINGS, "leave none of the 30");
+  check_warning (bus, LIBRARY, SETTINGS, "leave none of the 30");
   gst_buffer_unref (check_pull (h));
   gst_buffer_unref (check_pull (h));
   fail_unless_equals_int (check_count_messages (bus, GST_MESSAGE_ERROR), 0);
-  gst_element_set_bus (h->element, NULL);
-  gst_object_unref (bus);
-  gst_harness_teardown (h);
 }
-
-GST_START_TEST (test_wrong_setting_while_playing)
-{
-  on_cuda = __i__;
-  check_wrong_setting_while_playing ();
-}
-GST_END_TEST
 
 /* --- real spectra --------------------------------------------------------- */
 
@@ -823,9 +680,8 @@ static gdouble
 sharpness (GstBuffer *image, guint n_rows, guint n_depths)
 {
   gdouble sum = 0, squares = 0, n = n_rows * (n_depths - 5.0);
-  GstMapInfo map;
+  g_auto (CheckMap) map = check_map (image, GST_MAP_READ);
 
-  gst_buffer_map (image, &map, GST_MAP_READ);
   for (guint y = 0; y < n_rows; y++)
     for (guint x = 5; x < n_depths; x++) {
       gdouble v = ((const guint16 *) map.data)[y * n_depths + x];
@@ -833,14 +689,12 @@ sharpness (GstBuffer *image, guint n_rows, guint n_depths)
       sum += v;
       squares += v * v;
     }
-  gst_buffer_unmap (image, &map);
   return squares / n / (sum / n * sum / n);
 }
 
 /* octcal: what its README found with numpy, and what the definition of exact
  * interpolation gives in float64 (numpy). */
-static void
-check_sharpness_of_a_published_calibration (void)
+CHECK_BACKENDS_TEST (test_sharpness_of_a_published_calibration)
 {
   static const struct {
     const gchar *interpolation;
@@ -889,16 +743,8 @@ check_sharpness_of_a_published_calibration (void)
   }
 }
 
-GST_START_TEST (test_sharpness_of_a_published_calibration)
-{
-  on_cuda = __i__;
-  check_sharpness_of_a_published_calibration ();
-}
-GST_END_TEST
-
 /* octopod: the brightest layer at bin 127, 20.1 dB above the median depth. */
-static void
-check_layers_of_a_retina (void)
+CHECK_BACKENDS_TEST (test_layers_of_a_retina)
 {
   gchar *path = write_file (
       "octopod.ini", "[camera]\npolynomial=806;-0.064\ndispersion=0;0;-12\n");
@@ -920,13 +766,11 @@ check_layers_of_a_retina (void)
   }
   fail_unless_equals_int (images->len, 20);
   for (guint i = 0; i < images->len; i++) {
-    GstMapInfo map;
+    g_auto (CheckMap) map = check_map (images->pdata[i], GST_MAP_READ);
 
-    gst_buffer_map (images->pdata[i], &map, GST_MAP_READ);
     for (guint k = 0; k < 20 * 1024; k++)
       depths[k % 1024] +=
           pow (10, (((const guint16 *) map.data)[k] * 120.0 / 65535 - 60) / 10);
-    gst_buffer_unmap (images->pdata[i], &map);
   }
   for (guint q = 20; q < 1024; q++)
     if (depths[q] > best) {
@@ -948,13 +792,6 @@ check_layers_of_a_retina (void)
       best);
   g_ptr_array_unref (images);
 }
-
-GST_START_TEST (test_layers_of_a_retina)
-{
-  on_cuda = __i__;
-  check_layers_of_a_retina ();
-}
-GST_END_TEST
 
 /* The device fails for good in the middle of a stream: a warning, and the CPU
  * goes on without losing a B-scan. */
@@ -1029,7 +866,7 @@ check_first_picture (
 {
   gsize stride = GST_ROUND_UP_4 (width), n = 0, n_white = 0;
   guint (*rows)[2] = g_malloc (height * sizeof (*rows));
-  guint8 *bright = g_malloc ((gsize) width * height);
+  g_autofree guint8 *bright = g_malloc ((gsize) width * height);
   GstMapInfo map;
 
   gst_buffer_map (image, &map, GST_MAP_READ);
@@ -1053,7 +890,6 @@ check_first_picture (
   fail_unless (n_white * 100 < (gsize) width * height,
       "%s, image %u: %u samples are white", name, i, (guint) n_white);
   g_free (rows);
-  g_free (bright);
 }
 
 static void
@@ -1077,7 +913,7 @@ check_first_pictures (
   g_ptr_array_unref (images);
 }
 
-GST_START_TEST (test_first_pictures_of_octcal)
+CHECK_TEST (test_first_pictures_of_octcal)
 {
   g_autofree gchar *ini = g_strdup_printf (
       "[camera]\nk-index=%s/octbscan/octcal/klinear.npy\n"
@@ -1087,14 +923,12 @@ GST_START_TEST (test_first_pictures_of_octcal)
   check_first_pictures (
       "octcal/bscans_040-047_1024x100x8_u16le.raw", ini, 1024, 100);
 }
-GST_END_TEST
 
-GST_START_TEST (test_first_pictures_of_octopod)
+CHECK_TEST (test_first_pictures_of_octopod)
 {
   check_first_pictures ("octopod/volume_2048x20x20_u16le.unp",
       "[camera]\npolynomial=806;-0.064\ndispersion=0;0;-12\n", 2048, 20);
 }
-GST_END_TEST
 
 /* --- axes ----------------------------------------------------------------- */
 
@@ -1111,7 +945,7 @@ axis_of (GstHarness *h, guint k, const gchar *name)
       g_strdup_printf ("axis-%u-unit", k), g_strdup_printf ("axis-%u-step", k),
       g_strdup_printf ("axis-%u-origin", k)};
   const GstStructure *s;
-  GstBuffer *image;
+  g_autoptr (GstBuffer) image = NULL;
   Axis axis;
 
   check_push (h, noise_lines (0, 9), GST_FLOW_OK);
@@ -1125,7 +959,6 @@ axis_of (GstHarness *h, guint k, const gchar *name)
       fields[3], G_TYPE_DOUBLE, &axis.origin, NULL));
   for (guint i = 0; i < G_N_ELEMENTS (fields); i++)
     g_free (fields[i]);
-  gst_buffer_unref (image);
   return axis;
 }
 
@@ -1139,17 +972,16 @@ check_axis (Axis axis, const gchar *unit, gdouble step, gdouble origin)
       axis.origin, step, origin);
 }
 
-GST_START_TEST (test_images_have_axes)
+CHECK_BACKENDS_TEST (test_images_have_axes)
 {
   /* um: (M - 1) / (s M) / (2 |1 / lambda_first - 1 / lambda_last|) */
   const gdouble step = 127.0 / 128 / (2 * (1 / 0.675 - 1 / 0.806));
   g_autofree gchar *ini = check_path_of ("axes.ini");
   g_autofree gchar *launch =
       g_strdup_printf (ELEMENT "crop-top=5 calibration=%s", ini);
-  GstHarness *h;
+  g_autoptr (CheckHarness) h = NULL;
   Axis axis;
 
-  on_cuda = __i__;
   fail_unless (g_file_set_contents (
       ini, "[camera]\nlambda-first=806\nlambda-last=675\n", -1, NULL));
   h = harness_new (launch, 9);
@@ -1175,14 +1007,12 @@ GST_START_TEST (test_images_have_axes)
 
   h = harness_new (ELEMENT, 9);
   check_axis (axis_of (h, 1, "depth"), "pixel", 1, 0);
-  gst_harness_teardown (h);
 }
-GST_END_TEST
 
 static gdouble
 black_of (GstHarness *h, guint i)
 {
-  GstBuffer *image;
+  g_autoptr (GstBuffer) image = NULL;
   gdouble black;
 
   check_push (h, noise_lines (9 * i, 9), GST_FLOW_OK);
@@ -1191,19 +1021,17 @@ black_of (GstHarness *h, guint i)
       gst_custom_meta_get_structure (
           gst_buffer_get_custom_meta (image, "GstImagingQuantity")),
       "offset", &black));
-  gst_buffer_unref (image);
   return black;
 }
 
 /* Ends that are set are fixed, by whatever way; auto begins anew. */
-GST_START_TEST (test_setting_an_end_fixes_the_range)
+CHECK_BACKENDS_TEST (test_setting_an_end_fixes_the_range)
 {
   static const gchar *const names[] = {
       "range-min", "range-max", "linear-min", "linear-max"};
-  GstHarness *h;
+  g_autoptr (CheckHarness) h = NULL;
   gdouble first, held;
 
-  on_cuda = __i__;
   h = harness_new ("octbscan upsample=128 taper-cut=7 ", 9);
   first = black_of (h, 0);
   for (guint i = 1; i < 8; i++)
@@ -1232,9 +1060,7 @@ GST_START_TEST (test_setting_an_end_fixes_the_range)
     black_of (h, i);
   g_signal_emit_by_name (h->element, "reset-range");
   fail_unless (black_of (h, 0) == first, "reset-range does not begin anew");
-  gst_harness_teardown (h);
 }
-GST_END_TEST
 
 enum { RANGE_WIDE = 256, RANGE_TALL = 40 };
 
@@ -1274,7 +1100,7 @@ static void
 range_of (GstHarness *h, GstBuffer *in, gdouble ends[2], gdouble *white)
 {
   const GstStructure *s;
-  GstBuffer *image;
+  g_autoptr (GstBuffer) image = NULL;
   GstMapInfo map;
   guint n = 0;
 
@@ -1290,7 +1116,6 @@ range_of (GstHarness *h, GstBuffer *in, gdouble ends[2], gdouble *white)
     n += map.data[i] == 255;
   *white = 1000.0 * n / map.size;
   gst_buffer_unmap (image, &map);
-  gst_buffer_unref (image);
 }
 
 static GstHarness *
@@ -1309,14 +1134,13 @@ range_harness (guint rate)
 
 /* Live the light is on before the sample is there: what is held of noise is
  * given up when there is more, and what is held of a sample stays. */
-GST_START_TEST (test_range_auto_waits_for_the_sample)
+CHECK_BACKENDS_TEST (test_range_auto_waits_for_the_sample)
 {
   enum { N_NOISE = 150, N = 300 };
   gdouble alone[2], ends[2], held[2] = {0, 0}, white;
   guint n_changes = 0, settled = 0;
-  GstHarness *h;
+  g_autoptr (CheckHarness) h = NULL;
 
-  on_cuda = __i__;
   h = range_harness (100);
   for (guint i = 0; i < 9; i++)
     range_of (h, range_lines (1000 + i, TRUE), alone, &white);
@@ -1347,15 +1171,13 @@ GST_START_TEST (test_range_auto_waits_for_the_sample)
   }
   fail_unless (settled && settled <= N_NOISE + 66, "settled at %u", settled);
   fail_unless (n_changes <= 4, "the ends of noise changed %u times", n_changes);
-  gst_harness_teardown (h);
 }
-GST_END_TEST
 
 /* Each look at noise empties the queue of a device: a fast camera has a tenth
  * of a second between two. */
-GST_START_TEST (test_a_fast_camera_holds_noise_longer)
+CHECK_TEST (test_a_fast_camera_holds_noise_longer)
 {
-  GstHarness *h = range_harness (2000);
+  g_autoptr (CheckHarness) h = range_harness (2000);
   gdouble ends[2], held[2] = {0, 0}, white;
   guint n_changes = 0;
 
@@ -1365,16 +1187,14 @@ GST_START_TEST (test_a_fast_camera_holds_noise_longer)
     memcpy (held, ends, sizeof (held));
   }
   fail_unless_equals_int (n_changes, 2);
-  gst_harness_teardown (h);
 }
-GST_END_TEST
 
 /* Eight B-scans of 40 lines. Returns: the warnings that speak of a fringe */
 static guint
 n_fringe_warnings (const gchar *launch, gdouble mirror, gboolean sample)
 {
-  GstHarness *h = harness_of (launch);
-  GstBus *bus = watch (h);
+  g_autoptr (CheckHarness) h = harness_of (launch);
+  g_autoptr (GstBus) bus = check_watch (h->element);
   GstMessage *message;
   guint n = 0;
 
@@ -1406,14 +1226,11 @@ n_fringe_warnings (const gchar *launch, gdouble mirror, gboolean sample)
     gst_message_unref (message);
   }
   gst_element_set_bus (h->element, NULL);
-  gst_object_unref (bus);
-  gst_harness_teardown (h);
   return n;
 }
 
-GST_START_TEST (test_a_mirror_that_the_mean_takes_off_is_one_warning)
+CHECK_BACKENDS_TEST (test_a_mirror_that_the_mean_takes_off_is_one_warning)
 {
-  on_cuda = __i__;
   fail_unless_equals_int (
       n_fringe_warnings ("octbscan upsample=512", 40, FALSE), 1);
   fail_unless_equals_int (
@@ -1428,7 +1245,6 @@ GST_START_TEST (test_a_mirror_that_the_mean_takes_off_is_one_warning)
       n_fringe_warnings ("octbscan upsample=512 background=rolling", 40, FALSE),
       0);
 }
-GST_END_TEST
 
 /* --- live dispersion ------------------------------------------------------ */
 
@@ -1457,12 +1273,13 @@ processor_time (void)
 
 /* Each B-scan has the dispersion that was set before it, and none is late; the
  * first change alone plans. */
-GST_START_TEST (test_dispersion_changes_live)
+CHECK_TEST (test_dispersion_changes_live)
 {
   enum { WIDE = 2048, TALL = 128, N = 40 };
   const GstClockTime period = 40 * GST_MSECOND;
-  GstBuffer *in = gst_buffer_new_allocate (NULL, WIDE * TALL * 2, NULL);
-  GstHarness *h, *other;
+  g_autoptr (GstBuffer) in =
+      gst_buffer_new_allocate (NULL, WIDE * TALL * 2, NULL);
+  g_autoptr (CheckHarness) h = NULL, other = NULL;
   GstClockTime usual = GST_CLOCK_TIME_NONE;
   GstMapInfo map;
 
@@ -1481,7 +1298,7 @@ GST_START_TEST (test_dispersion_changes_live)
   for (guint i = 0; i < N; i++) {
     /* of the processor: a busy machine is not the element's */
     GstClockTime began = processor_time (), took;
-    GstBuffer *found;
+    g_autoptr (GstBuffer) found = NULL;
 
     if (i >= N / 2) {
       set_array (h->element, "dispersion-2", -9 + 0.5 * i);
@@ -1497,8 +1314,9 @@ GST_START_TEST (test_dispersion_changes_live)
           "B-scan %u took %" G_GUINT64_FORMAT " us, others %" G_GUINT64_FORMAT,
           i, took / 1000, usual / 1000);
     if (i == N - 1) {
-      GstBuffer *expected;
-      gchar *text = g_strdup_printf ("0;0;%g;%g", -9 + 0.5 * i, 0.1 * i);
+      g_autoptr (GstBuffer) expected = NULL;
+      g_autofree gchar *text =
+          g_strdup_printf ("0;0;%g;%g", -9 + 0.5 * i, 0.1 * i);
       GstMapInfo a, b;
       guint n_off = 0;
 
@@ -1517,17 +1335,10 @@ GST_START_TEST (test_dispersion_changes_live)
       fail_unless (n_off < a.size / 500, "%u bytes are off", n_off);
       gst_buffer_unmap (found, &a);
       gst_buffer_unmap (expected, &b);
-      gst_buffer_unref (expected);
-      g_free (text);
     }
-    gst_buffer_unref (found);
   }
   fail_unless_equals_uint64 (check_stat (h->element, "replans"), 0);
-  gst_buffer_unref (in);
-  gst_harness_teardown (h);
-  gst_harness_teardown (other);
 }
-GST_END_TEST
 
 enum { LIVE_WIDE = 1024, LIVE_TALL = 64 };
 
@@ -1547,8 +1358,8 @@ live_harness (gdouble d2, gdouble d3)
 static void
 check_fresh (GstBuffer *in, GstBuffer *found, gdouble d2, gdouble d3)
 {
-  GstHarness *h = live_harness (d2, d3);
-  GstBuffer *fresh;
+  g_autoptr (CheckHarness) h = live_harness (d2, d3);
+  g_autoptr (GstBuffer) fresh = NULL;
   GstMapInfo a, b;
 
   check_push (h, gst_buffer_ref (in), GST_FLOW_OK);
@@ -1562,8 +1373,6 @@ check_fresh (GstBuffer *in, GstBuffer *found, gdouble d2, gdouble d3)
         a.data[k], b.data[k]);
   gst_buffer_unmap (found, &a);
   gst_buffer_unmap (fresh, &b);
-  gst_buffer_unref (fresh);
-  gst_harness_teardown (h);
 }
 
 enum { LIVE_N = 40 };
@@ -1588,7 +1397,7 @@ change_live (GstHarness *h, GstBuffer *in, GstClockTime longest[2])
     gboolean moves = i >= LIVE_N / 2;
     gdouble d2 = -9 + 0.5 * i, d3 = 0.125 * i;
     GstClockTime began = cpu_time (), took;
-    GstBuffer *found;
+    g_autoptr (GstBuffer) found = NULL;
 
     if (moves) {
       set_array (h->element, "dispersion-2", d2);
@@ -1601,22 +1410,20 @@ change_live (GstHarness *h, GstBuffer *in, GstClockTime longest[2])
       longest[moves] = MAX (longest[moves], took);
     if (moves && i % 5 == 0)
       check_fresh (in, found, d2, d3);
-    gst_buffer_unref (found);
   }
 }
 
 /* The same bits as without the changes before, and no image is a period of the
  * camera late. */
-GST_START_TEST (test_live_dispersion_is_that_of_a_fresh_element)
+CHECK_BACKENDS_TEST (test_live_dispersion_is_that_of_a_fresh_element)
 {
   const GstClockTime period = 40 * GST_MSECOND;
-  GstBuffer *in =
+  g_autoptr (GstBuffer) in =
       gst_buffer_new_allocate (NULL, LIVE_WIDE * LIVE_TALL * 2, NULL);
   GstClockTime longest[2];
-  GstHarness *h;
+  g_autoptr (CheckHarness) h = NULL;
   GstMapInfo map;
 
-  on_cuda = __i__;
   gst_buffer_map (in, &map, GST_MAP_WRITE);
   for (guint i = 0; i < LIVE_WIDE * LIVE_TALL; i++)
     ((guint16 *) map.data)[i] =
@@ -1631,17 +1438,15 @@ GST_START_TEST (test_live_dispersion_is_that_of_a_fresh_element)
       (gdouble) longest[1] / GST_MSECOND);
   fail_unless (longest[1] < longest[0] + period);
   fail_unless_equals_uint64 (check_stat (h->element, "replans"), 0);
-  gst_buffer_unref (in);
-  gst_harness_teardown (h);
 }
-GST_END_TEST
 
-GST_START_TEST (test_auto_goes_on_with_the_cpu)
+CHECK_MOCK_TEST (test_auto_goes_on_with_the_cpu)
 {
   ImkOctbscanConfig c;
-  GstElement *element = gst_parse_launch (ELEMENT, NULL);
-  GstHarness *h = gst_harness_new_with_element (element, "sink", "src");
-  GstBus *bus = watch (h);
+  g_autoptr (GstElement) element = gst_parse_launch (ELEMENT, NULL);
+  g_autoptr (CheckHarness) h =
+      gst_harness_new_with_element (element, "sink", "src");
+  g_autoptr (CheckBus) bus = check_watch (h->element);
   gchar *backend;
 
   gst_harness_set_src_caps_str (
@@ -1664,53 +1469,6 @@ GST_START_TEST (test_auto_goes_on_with_the_cpu)
   }
   fail_unless_equals_uint64 (check_stat (element, "frames"), 4);
   fail_unless_equals_uint64 (check_stat (element, "lost-frames"), 0);
-  check_message_says (check_message (bus, GST_MESSAGE_WARNING),
-      GST_LIBRARY_ERROR, GST_LIBRARY_ERROR_FAILED, "the CPU goes on");
+  check_warning (bus, LIBRARY, FAILED, "the CPU goes on");
   fail_unless_equals_int (check_count_messages (bus, GST_MESSAGE_ERROR), 0);
-  gst_element_set_bus (element, NULL);
-  gst_object_unref (bus);
-  gst_harness_teardown (h);
-  gst_object_unref (element);
 }
-GST_END_TEST
-
-static Suite *
-octbscan_suite (void)
-{
-  Suite *suite = suite_create ("octbscan");
-  TCase *tc = tcase_create ("octbscan");
-
-  suite_add_tcase (suite, tc);
-  tcase_add_checked_fixture (tc, check_make_folder, check_remove_folder);
-  tcase_add_loop_test (tc, test_frames_become_what_the_kernel_gives, 0, 2);
-  tcase_add_loop_test (tc, test_linear_pad_beside_src, 0, 2);
-  tcase_add_loop_test (tc, test_sixteen_bits_when_downstream_wants_them, 0, 2);
-  tcase_add_loop_test (tc, test_lines_are_gathered_and_turns_carried_on, 0, 2);
-  tcase_add_loop_test (tc, test_first_lines_are_skipped, 0, 2);
-  tcase_add_loop_test (
-      tc, test_lines_that_did_not_arrive_take_their_turns, 0, 2);
-  tcase_add_loop_test (tc, test_gathering_is_latency, 0, 2);
-  tcase_add_loop_test (tc, test_flush_forgets_lines, 0, 2);
-  tcase_add_loop_test (tc, test_everything_changes_while_playing, 0, 2);
-  tcase_add_loop_test (tc, test_files_are_read, 0, 2);
-  tcase_add_loop_test (
-      tc, test_wrong_calibrations_are_said, 0, G_N_ELEMENTS (refusals));
-  tcase_add_loop_test (tc, test_wrong_setting_while_playing, 0, 2);
-  tcase_add_loop_test (tc, test_sharpness_of_a_published_calibration, 0, 2);
-  tcase_add_loop_test (tc, test_layers_of_a_retina, 0, 2);
-  tcase_add_loop_test (tc, test_range_auto_waits_for_the_sample, 0, 2);
-  tcase_add_test (tc, test_a_fast_camera_holds_noise_longer);
-  tcase_add_loop_test (
-      tc, test_a_mirror_that_the_mean_takes_off_is_one_warning, 0, 2);
-  tcase_add_test (tc, test_dispersion_changes_live);
-  tcase_add_loop_test (
-      tc, test_live_dispersion_is_that_of_a_fresh_element, 0, 2);
-  tcase_add_loop_test (tc, test_images_have_axes, 0, 2);
-  tcase_add_test (tc, test_first_pictures_of_octcal);
-  tcase_add_test (tc, test_first_pictures_of_octopod);
-  tcase_add_loop_test (tc, test_setting_an_end_fixes_the_range, 0, 2);
-  check_add_mock_test (tc, test_auto_goes_on_with_the_cpu);
-  return suite;
-}
-
-GST_CHECK_MAIN (octbscan);

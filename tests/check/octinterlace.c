@@ -20,12 +20,11 @@ typedef struct {
 static void
 set_caps (GstHarness *h, const gchar *format, guint width, guint lines)
 {
-  gchar *caps = g_strdup_printf (
+  g_autofree gchar *caps = g_strdup_printf (
       "video/x-raw,format=%s,width=%u,height=%u,framerate=100/1", format, width,
       lines);
 
   gst_harness_set_src_caps_str (h, caps);
-  g_free (caps);
 }
 
 static void
@@ -51,10 +50,9 @@ run_new (const gchar *launch, guint n)
   r.src = gst_harness_new_with_element (r.element, NULL, "src");
   /* in another order than that of their numbers */
   for (guint i = n; i > 0; i--) {
-    gchar *name = g_strdup_printf ("sink_%u", i - 1);
+    g_autofree gchar *name = g_strdup_printf ("sink_%u", i - 1);
 
     r.cameras[i - 1] = gst_harness_new_with_element (r.element, name, NULL);
-    g_free (name);
   }
   gst_harness_play (r.src);
   for (guint i = 0; i < n; i++) {
@@ -74,6 +72,8 @@ run_free (Run *r)
   gst_harness_teardown (r->src);
   gst_object_unref (r->element);
 }
+
+G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC (Run, run_free)
 
 static guint16
 sample_at (guint camera, guint frame, guint line, guint x)
@@ -143,25 +143,12 @@ check_frame (Run *r, guint i, const guint *frames)
 static void
 check_flags (Run *r, guint i, const guint *frames, guint flags)
 {
-  GstBuffer *out = pull_frame (r, i, frames);
+  g_autoptr (GstBuffer) out = pull_frame (r, i, frames);
 
   fail_unless_equals_int (GST_BUFFER_FLAGS (out) &
                               (GST_BUFFER_FLAG_GAP | GST_BUFFER_FLAG_CORRUPTED |
                                   GST_BUFFER_FLAG_DISCONT),
       flags);
-  gst_buffer_unref (out);
-}
-
-static guint64
-get_stat (Run *r, const gchar *name)
-{
-  GstStructure *stats;
-  guint64 value = G_MAXUINT64;
-
-  g_object_get (r->element, "stats", &stats, NULL);
-  fail_unless (gst_structure_get_uint64 (stats, name, &value));
-  gst_structure_free (stats);
-  return value;
 }
 
 static void
@@ -186,10 +173,10 @@ check_end (Run *r)
   fail_unless (gst_harness_try_pull (r->src) == NULL);
 }
 
-GST_START_TEST (test_lines_take_turns)
+CHECK_TEST (test_lines_take_turns)
 {
   for (guint n = 1; n <= MAX_CAMERAS; n++) {
-    Run r = run_new ("octinterlace", n);
+    g_auto (Run) r = run_new ("octinterlace", n);
     GstCaps *caps, *wanted;
     gchar *text;
 
@@ -209,17 +196,15 @@ GST_START_TEST (test_lines_take_turns)
     g_free (text);
     end (&r);
     check_end (&r);
-    fail_unless_equals_uint64 (get_stat (&r, "frames"), 3);
-    fail_unless_equals_uint64 (get_stat (&r, "incomplete"), 0);
-    run_free (&r);
+    fail_unless_equals_uint64 (check_stat (r.element, "frames"), 3);
+    fail_unless_equals_uint64 (check_stat (r.element, "incomplete"), 0);
   }
 }
-GST_END_TEST
 
 /* Half a frame is near enough, more is not. */
-GST_START_TEST (test_times_may_differ_a_little)
+CHECK_TEST (test_times_may_differ_a_little)
 {
-  Run r = run_new ("octinterlace", 2);
+  g_auto (Run) r = run_new ("octinterlace", 2);
   GstBuffer *late = frame_new (1, 0);
 
   GST_BUFFER_PTS (late) += PERIOD / 2;
@@ -228,9 +213,7 @@ GST_START_TEST (test_times_may_differ_a_little)
   check_frame (&r, 0, NULL);
   end (&r);
   check_end (&r);
-  run_free (&r);
 }
-GST_END_TEST
 
 /* The second camera has no frame 1. The cameras take turns: this thread feeds
  * both, and a second frame waits until the first is taken. */
@@ -250,7 +233,7 @@ push_with_a_hole (Run *r)
 static void
 check_lag (Run *r, guint camera, gboolean lags)
 {
-  GstMessage *message = check_message (r->bus, GST_MESSAGE_ELEMENT);
+  g_autoptr (GstMessage) message = check_message (r->bus, GST_MESSAGE_ELEMENT);
   const GstStructure *s = gst_message_get_structure (message);
   gboolean found = !lags;
   guint which = G_MAXUINT;
@@ -260,12 +243,11 @@ check_lag (Run *r, guint camera, gboolean lags)
       s, "camera", G_TYPE_UINT, &which, "lags", G_TYPE_BOOLEAN, &found, NULL);
   fail_unless_equals_int (which, camera);
   fail_unless_equals_int (found, lags);
-  gst_message_unref (message);
 }
 
-GST_START_TEST (test_incomplete_bscans_are_left_out)
+CHECK_TEST (test_incomplete_bscans_are_left_out)
 {
-  Run r = run_new ("octinterlace", 2);
+  g_auto (Run) r = run_new ("octinterlace", 2);
 
   push_with_a_hole (&r);
   check_frame (&r, 0, NULL);
@@ -273,41 +255,35 @@ GST_START_TEST (test_incomplete_bscans_are_left_out)
   check_frame (&r, 3, NULL);
   check_end (&r);
   check_lag (&r, 1, TRUE);
-  check_message_says (check_message (r.bus, GST_MESSAGE_WARNING),
-      GST_STREAM_ERROR, GST_STREAM_ERROR_FAILED, "Camera 1 lags");
+  check_warning (r.bus, STREAM, FAILED, "Camera 1 lags");
   check_lag (&r, 1, FALSE);
-  fail_unless_equals_uint64 (get_stat (&r, "incomplete"), 1);
-  fail_unless_equals_uint64 (get_stat (&r, "missing-1"), 1);
-  fail_unless_equals_uint64 (get_stat (&r, "missing-0"), 0);
-  run_free (&r);
+  fail_unless_equals_uint64 (check_stat (r.element, "incomplete"), 1);
+  fail_unless_equals_uint64 (check_stat (r.element, "missing-1"), 1);
+  fail_unless_equals_uint64 (check_stat (r.element, "missing-0"), 0);
 }
-GST_END_TEST
 
 /* What stands behind a segment or a gap says so, or lines of both sides would
  * become one B-scan. */
-GST_START_TEST (test_gaps_are_marked)
+CHECK_TEST (test_gaps_are_marked)
 {
   static const gboolean marked[] = {TRUE, TRUE, FALSE};
-  Run r = run_new ("octinterlace", 2);
+  g_auto (Run) r = run_new ("octinterlace", 2);
 
   push_with_a_hole (&r);
   for (guint i = 0; i < 3; i++) {
-    GstBuffer *out = check_pull (r.src);
+    g_autoptr (GstBuffer) out = check_pull (r.src);
 
     fail_unless_equals_int (GST_BUFFER_IS_DISCONT (out), marked[i]);
-    gst_buffer_unref (out);
   }
   check_end (&r);
-  run_free (&r);
 }
-GST_END_TEST
 
 /* The others go on, with fewer lines. */
-GST_START_TEST (test_a_camera_leaves)
+CHECK_TEST (test_a_camera_leaves)
 {
-  Run r = run_new ("octinterlace", 2);
-  GstPad *pad = gst_element_get_static_pad (r.element, "sink_1");
-  GstBuffer *out;
+  g_auto (Run) r = run_new ("octinterlace", 2);
+  g_autoptr (GstPad) pad = gst_element_get_static_pad (r.element, "sink_1");
+  g_autoptr (GstBuffer) out = NULL;
 
   push (&r, 0, 0);
   push (&r, 1, 0);
@@ -317,18 +293,14 @@ GST_START_TEST (test_a_camera_leaves)
   out = check_pull (r.src);
   fail_unless_equals_uint64 (
       gst_buffer_get_size (out), GST_ROUND_UP_4 (WIDTH * 2) * LINES);
-  gst_buffer_unref (out);
-  gst_object_unref (pad);
-  run_free (&r);
 }
-GST_END_TEST
 
-GST_START_TEST (test_missing_frames_are_replaced)
+CHECK_TEST (test_missing_frames_are_replaced)
 {
   static const guint repeated[] = {1, 0}, black[] = {1, G_MAXUINT};
 
   for (guint i = 0; i < 2; i++) {
-    Run r = run_new (
+    g_auto (Run) r = run_new (
         i ? "octinterlace missing=black" : "octinterlace missing=repeat", 2);
 
     push_with_a_hole (&r);
@@ -337,21 +309,19 @@ GST_START_TEST (test_missing_frames_are_replaced)
     check_frame (&r, 2, NULL);
     check_frame (&r, 3, NULL);
     check_end (&r);
-    run_free (&r);
   }
 }
-GST_END_TEST
 
 /* GStreamer says with a gap what a camera does not send: it is missing, also
  * where one gap is as long as two frames, and where all cameras have one. */
-GST_START_TEST (test_a_gap_is_a_missing_frame)
+CHECK_LOOP_TEST (test_a_gap_is_a_missing_frame, 3)
 {
   static const gchar *const modes[] = {"drop", "repeat", "black"};
   static const guint one_repeated[] = {1, 0}, two_repeated[] = {2, 0};
   static const guint one_black[] = {1, G_MAXUINT}, two_black[] = {2, G_MAXUINT};
   g_autofree gchar *line =
       g_strdup_printf ("octinterlace missing=%s", modes[__i__]);
-  Run r = run_new (line, 2);
+  g_auto (Run) r = run_new (line, 2);
   GstMessage *message;
 
   push (&r, 0, 0);
@@ -372,19 +342,17 @@ GST_START_TEST (test_a_gap_is_a_missing_frame)
   }
   check_frame (&r, 4, NULL);
   check_end (&r);
-  fail_unless_equals_uint64 (get_stat (&r, "incomplete"), 2);
-  fail_unless_equals_uint64 (get_stat (&r, "missing-1"), 2);
+  fail_unless_equals_uint64 (check_stat (r.element, "incomplete"), 2);
+  fail_unless_equals_uint64 (check_stat (r.element, "missing-1"), 2);
   message = gst_bus_pop_filtered (r.bus, GST_MESSAGE_ERROR);
   fail_unless (message == NULL);
-  run_free (&r);
 }
-GST_END_TEST
 
 /* A camera that ends early is missing from then on. */
-GST_START_TEST (test_a_camera_that_ends_is_missing)
+CHECK_TEST (test_a_camera_that_ends_is_missing)
 {
   static const guint black[] = {1, G_MAXUINT};
-  Run r = run_new ("octinterlace missing=black", 2);
+  g_auto (Run) r = run_new ("octinterlace missing=black", 2);
 
   push (&r, 0, 0);
   push (&r, 1, 0);
@@ -394,13 +362,11 @@ GST_START_TEST (test_a_camera_that_ends_is_missing)
   check_frame (&r, 1, black);
   gst_harness_push_event (r.cameras[0], gst_event_new_eos ());
   check_end (&r);
-  run_free (&r);
 }
-GST_END_TEST
 
-GST_START_TEST (test_frames_without_times_go_in_order)
+CHECK_TEST (test_frames_without_times_go_in_order)
 {
-  Run r = run_new ("octinterlace", 2);
+  g_auto (Run) r = run_new ("octinterlace", 2);
 
   for (guint i = 0; i < 2; i++)
     for (guint camera = 0; camera < 2; camera++) {
@@ -410,19 +376,16 @@ GST_START_TEST (test_frames_without_times_go_in_order)
       check_push (r.cameras[camera], frame, GST_FLOW_OK);
     }
   for (guint i = 0; i < 2; i++) {
-    GstBuffer *out = check_pull (r.src);
+    g_autoptr (GstBuffer) out = check_pull (r.src);
     guint16 sample;
 
     gst_buffer_extract (out, 0, &sample, 2);
     fail_unless_equals_int (sample, sample_at (0, i, 0, 0));
     fail_unless (!GST_BUFFER_PTS_IS_VALID (out));
-    gst_buffer_unref (out);
   }
   end (&r);
   check_end (&r);
-  run_free (&r);
 }
-GST_END_TEST
 
 /* Frames of any size, all of whose bytes are @value. */
 static GstBuffer *
@@ -450,7 +413,7 @@ push_counted (Run *r, guint camera, guint i, guint64 offset)
 
 /* Offsets say what belongs together, whatever the clocks say, and what no
  * camera has: frame 3. Camera 1 has no frame 1 and counts from 5. */
-GST_START_TEST (test_offsets_in_place_of_times)
+CHECK_LOOP_TEST (test_offsets_in_place_of_times, 3)
 {
   static const gchar *const modes[] = {"drop", "repeat", "black"};
   static const guint repeated[] = {1, 0}, black[] = {1, G_MAXUINT};
@@ -459,7 +422,7 @@ GST_START_TEST (test_offsets_in_place_of_times)
   g_autofree gchar *line = g_strdup_printf (
       "octinterlace match=offset counter-offsets=<0,5> missing=%s",
       modes[__i__]);
-  Run r = run_new (line, 2);
+  g_auto (Run) r = run_new (line, 2);
 
   for (guint i = 0; i < 5; i++) {
     if (i != 3)
@@ -478,17 +441,15 @@ GST_START_TEST (test_offsets_in_place_of_times)
         &r, 3, __i__ == 1 ? all_repeated : all_black, GST_BUFFER_FLAG_GAP);
   check_flags (&r, 4, NULL, __i__ == 0 ? GST_BUFFER_FLAG_DISCONT : 0);
   check_end (&r);
-  fail_unless_equals_uint64 (get_stat (&r, "incomplete"), 2);
-  fail_unless_equals_uint64 (get_stat (&r, "missing-0"), 1);
-  fail_unless_equals_uint64 (get_stat (&r, "missing-1"), 2);
-  run_free (&r);
+  fail_unless_equals_uint64 (check_stat (r.element, "incomplete"), 2);
+  fail_unless_equals_uint64 (check_stat (r.element, "missing-0"), 1);
+  fail_unless_equals_uint64 (check_stat (r.element, "missing-1"), 2);
 }
-GST_END_TEST
 
 /* More than can be filled is an interruption. */
-GST_START_TEST (test_a_jump_of_the_counter_is_not_filled)
+CHECK_TEST (test_a_jump_of_the_counter_is_not_filled)
 {
-  Run r = run_new ("octinterlace match=offset missing=black", 2);
+  g_auto (Run) r = run_new ("octinterlace match=offset missing=black", 2);
 
   for (guint i = 0; i < 2; i++)
     for (guint camera = 0; camera < 2; camera++)
@@ -497,18 +458,17 @@ GST_START_TEST (test_a_jump_of_the_counter_is_not_filled)
   check_flags (&r, 0, NULL, GST_BUFFER_FLAG_DISCONT);
   check_flags (&r, 1, NULL, GST_BUFFER_FLAG_DISCONT);
   check_end (&r);
-  fail_unless_equals_uint64 (get_stat (&r, "missing-1"), 999999999999);
-  run_free (&r);
+  fail_unless_equals_uint64 (check_stat (r.element, "missing-1"), 999999999999);
 }
-GST_END_TEST
 
 /* A counter of 2 + 2 bits in two samples, which begins again at 0. It counts
  * LINES for each frame, and frame 4 is missing. */
-GST_START_TEST (test_a_counter_in_the_line)
+CHECK_TEST (test_a_counter_in_the_line)
 {
-  Run r = run_new ("octinterlace match=line counter-sample=3 counter-samples=2 "
-                   "counter-bits=2 missing=black",
-      2);
+  g_auto (Run) r =
+      run_new ("octinterlace match=line counter-sample=3 counter-samples=2 "
+               "counter-bits=2 missing=black",
+          2);
   guint first = 7; /* 7, 10, 13, 0, 3, 6, 9 */
 
   for (guint i = 0; i < 7; i++)
@@ -532,7 +492,7 @@ GST_START_TEST (test_a_counter_in_the_line)
   for (guint i = 0; i < 7; i++) {
     static const guint expected[] = {GST_BUFFER_FLAG_DISCONT, 0,
         GST_BUFFER_FLAG_CORRUPTED, 0, GST_BUFFER_FLAG_GAP, 0, 0};
-    GstBuffer *out = check_pull (r.src);
+    g_autoptr (GstBuffer) out = check_pull (r.src);
     guint16 sample;
 
     fail_unless_equals_int (
@@ -548,18 +508,15 @@ GST_START_TEST (test_a_counter_in_the_line)
       fail_unless_equals_int (
           sample, is_black ? 0 : sample_at (camera, i, 0, 0));
     }
-    gst_buffer_unref (out);
   }
   check_end (&r);
-  run_free (&r);
 }
-GST_END_TEST
 
 /* Without a counter frames go in their order, with a warning. */
-GST_START_TEST (test_no_counter_is_said)
+CHECK_LOOP_TEST (test_no_counter_is_said, 2)
 {
-  Run r = run_new (__i__ ? "octinterlace match=line counter-sample=7"
-                         : "octinterlace match=offset",
+  g_auto (Run) r = run_new (__i__ ? "octinterlace match=line counter-sample=7"
+                                  : "octinterlace match=offset",
       2);
 
   for (guint i = 0; i < 2; i++)
@@ -573,21 +530,18 @@ GST_START_TEST (test_no_counter_is_said)
     g_autofree gchar *words =
         g_strdup_printf ("Frames of camera %u have no counter", camera);
 
-    check_message_says (check_message (r.bus, GST_MESSAGE_WARNING),
-        GST_STREAM_ERROR, GST_STREAM_ERROR_DECODE, words);
+    check_warning (r.bus, STREAM, DECODE, words);
   }
-  run_free (&r);
 }
-GST_END_TEST
 
 /* A frame that is filled already, or damaged, says so. */
-GST_START_TEST (test_flags_of_the_frames)
+CHECK_TEST (test_flags_of_the_frames)
 {
   static const guint flags[][3] = {{0, 0, 0},
       {GST_BUFFER_FLAG_GAP, 0, GST_BUFFER_FLAG_CORRUPTED},
       {0, GST_BUFFER_FLAG_CORRUPTED, GST_BUFFER_FLAG_CORRUPTED},
       {GST_BUFFER_FLAG_GAP, GST_BUFFER_FLAG_GAP, GST_BUFFER_FLAG_GAP}};
-  Run r = run_new ("octinterlace", 2);
+  g_auto (Run) r = run_new ("octinterlace", 2);
 
   for (guint i = 0; i < G_N_ELEMENTS (flags); i++) {
     for (guint camera = 0; camera < 2; camera++) {
@@ -599,13 +553,11 @@ GST_START_TEST (test_flags_of_the_frames)
     check_flags (
         &r, i, NULL, flags[i][2] | (i == 0 ? GST_BUFFER_FLAG_DISCONT : 0));
   }
-  run_free (&r);
 }
-GST_END_TEST
 
 /* --- tensors -------------------------------------------------------------- */
 
-GST_START_TEST (test_tensors_take_turns)
+CHECK_LOOP_TEST (test_tensors_take_turns, 4)
 {
   static const struct {
     const gchar *type;
@@ -620,7 +572,7 @@ GST_START_TEST (test_tensors_take_turns)
       "other/tensors,format=static,num_tensors=1,types=%s,dimensions=%d:%d:1:1,"
       "framerate=100/1",
       types[__i__].type, WIDTH, 2 * LINES);
-  Run r = run_new ("octinterlace missing=black", 2);
+  g_auto (Run) r = run_new ("octinterlace missing=black", 2);
   g_autoptr (GstCaps) wanted = gst_caps_from_string (expected);
   g_autoptr (GstCaps) caps = NULL;
 
@@ -666,11 +618,9 @@ GST_START_TEST (test_tensors_take_turns)
   }
   caps = gst_pad_get_current_caps (r.src->sinkpad);
   fail_unless (gst_caps_is_equal (caps, wanted), "%" GST_PTR_FORMAT, caps);
-  run_free (&r);
 }
-GST_END_TEST
 
-GST_START_TEST (test_cameras_must_be_alike)
+CHECK_TEST (test_cameras_must_be_alike)
 {
   /* whichever camera is told of */
   static const gchar *const words[] = {
@@ -680,7 +630,7 @@ GST_START_TEST (test_cameras_must_be_alike)
   };
 
   for (guint i = 0; i < 3; i++) {
-    Run r = run_new ("octinterlace", 2);
+    g_auto (Run) r = run_new ("octinterlace", 2);
 
     set_caps (r.cameras[1], i == 2 ? "GRAY8" : "GRAY16_LE",
         i == 0 ? WIDTH + 1 : WIDTH, i == 1 ? LINES + 1 : LINES);
@@ -689,19 +639,16 @@ GST_START_TEST (test_cameras_must_be_alike)
                                                  : i == 1 ? 64
                                                           : 48,
                                         0, 1));
-    check_message_says (check_message (r.bus, GST_MESSAGE_ERROR),
-        GST_STREAM_ERROR, GST_STREAM_ERROR_FORMAT, words[i]);
-    run_free (&r);
+    check_error (r.bus, STREAM, FORMAT, words[i]);
   }
 }
-GST_END_TEST
 
 /* Each camera changes when it comes to it; with one that has nothing yet in the
  * new format the B-scan is left out, or has black lines. */
-GST_START_TEST (test_the_format_changes_while_playing)
+CHECK_TEST (test_the_format_changes_while_playing)
 {
   static const guint8 lines[] = {3, 4, 3, 4, 3, 4, 3, 4, 3, 4};
-  Run r = run_new ("octinterlace missing=repeat", 2);
+  g_auto (Run) r = run_new ("octinterlace missing=repeat", 2);
   GstBuffer *out;
   GstCaps *caps;
   GstMapInfo map;
@@ -733,27 +680,25 @@ GST_START_TEST (test_the_format_changes_while_playing)
   check_caps (caps, "GRAY8", 8, 10);
   gst_caps_unref (caps);
   end (&r);
-  run_free (&r);
 }
-GST_END_TEST
 
 static GstSegment
 get_segment (GstHarness *h)
 {
-  GstEvent *event = gst_pad_get_sticky_event (h->sinkpad, GST_EVENT_SEGMENT, 0);
+  g_autoptr (GstEvent) event =
+      gst_pad_get_sticky_event (h->sinkpad, GST_EVENT_SEGMENT, 0);
   GstSegment segment;
 
   fail_unless (event != NULL);
   gst_event_copy_segment (event, &segment);
-  gst_event_unref (event);
   return segment;
 }
 
 /* What a seek has put before the segment is not shown. The segment is that of
  * the cameras, so the position and the running time are. */
-GST_START_TEST (test_frames_before_the_segment_are_left_out)
+CHECK_TEST (test_frames_before_the_segment_are_left_out)
 {
-  Run r = run_new ("octinterlace", 2);
+  g_auto (Run) r = run_new ("octinterlace", 2);
   GstSegment segment, received;
 
   gst_segment_init (&segment, GST_FORMAT_TIME);
@@ -766,7 +711,7 @@ GST_START_TEST (test_frames_before_the_segment_are_left_out)
       push (&r, camera, i);
   end (&r);
   for (guint i = 3; i < 5; i++) {
-    GstBuffer *out = check_pull (r.src);
+    g_autoptr (GstBuffer) out = check_pull (r.src);
     guint16 sample;
 
     gst_buffer_extract (out, 0, &sample, 2);
@@ -781,18 +726,15 @@ GST_START_TEST (test_frames_before_the_segment_are_left_out)
         i == 3 ? 0 : PERIOD / 2);
     fail_unless_equals_uint64 (
         GST_BUFFER_DURATION (out), i == 3 ? PERIOD / 2 : PERIOD);
-    gst_buffer_unref (out);
   }
   check_end (&r);
-  run_free (&r);
 }
-GST_END_TEST
 
 /* After a flush nothing of before is left. */
-GST_START_TEST (test_flush_forgets_frames)
+CHECK_TEST (test_flush_forgets_frames)
 {
   static const guint black[] = {G_MAXUINT, 3};
-  Run r = run_new ("octinterlace missing=repeat", 2);
+  g_auto (Run) r = run_new ("octinterlace missing=repeat", 2);
   GstSegment segment;
 
   push (&r, 0, 0);
@@ -810,38 +752,35 @@ GST_START_TEST (test_flush_forgets_frames)
   push (&r, 1, 3);
   gst_harness_push_event (r.cameras[0], gst_event_new_eos ());
   check_frame (&r, 3, black);
-  run_free (&r);
 }
-GST_END_TEST
 
 static void
 push_live (GstElement *source)
 {
   GstFlowReturn flow;
-  GstBuffer *frame = frame_new (0, 0);
+  g_autoptr (GstBuffer) frame = frame_new (0, 0);
 
   GST_BUFFER_PTS (frame) = GST_CLOCK_TIME_NONE;
   g_signal_emit_by_name (source, "push-buffer", frame, &flow);
   fail_unless_equals_int (flow, GST_FLOW_OK);
-  gst_buffer_unref (frame);
 }
 
 /* When it is live, the others do not wait for a camera for ever. The times are
  * those of a machine that may be busy. */
-GST_START_TEST (test_a_live_camera_that_stops_is_missed)
+CHECK_TEST (test_a_live_camera_that_stops_is_missed)
 {
   const gchar *const source =
       "appsrc is-live=true format=time do-timestamp=true min-latency=0 "
       "caps=video/x-raw,format=GRAY16_LE,width=7,height=3,framerate=100/1";
-  gchar *launch = g_strdup_printf (
+  g_autofree gchar *launch = g_strdup_printf (
       "octinterlace name=i latency=20000000 tolerance=500000000 ! "
       "fakesink sync=false "
       "%s name=a ! i.sink_0 %s name=b ! i.sink_1",
       source, source);
-  GstElement *pipeline = gst_parse_launch (launch, NULL);
-  GstElement *a = gst_bin_get_by_name (GST_BIN (pipeline), "a");
-  GstElement *b = gst_bin_get_by_name (GST_BIN (pipeline), "b");
-  GstBus *bus = gst_element_get_bus (pipeline);
+  g_autoptr (CheckPipeline) pipeline = gst_parse_launch (launch, NULL);
+  g_autoptr (GstElement) a = gst_bin_get_by_name (GST_BIN (pipeline), "a");
+  g_autoptr (GstElement) b = gst_bin_get_by_name (GST_BIN (pipeline), "b");
+  g_autoptr (GstBus) bus = gst_element_get_bus (pipeline);
   GstMessage *message;
 
   gst_element_set_state (pipeline, GST_STATE_PLAYING);
@@ -852,14 +791,7 @@ GST_START_TEST (test_a_live_camera_that_stops_is_missed)
       bus, 10 * GST_SECOND, GST_MESSAGE_WARNING | GST_MESSAGE_ERROR);
   check_message_says (
       message, GST_STREAM_ERROR, GST_STREAM_ERROR_FAILED, "Camera 1 lags");
-  gst_element_set_state (pipeline, GST_STATE_NULL);
-  gst_object_unref (bus);
-  gst_object_unref (a);
-  gst_object_unref (b);
-  gst_object_unref (pipeline);
-  g_free (launch);
 }
-GST_END_TEST
 
 static gpointer
 flush_main (gpointer data)
@@ -883,10 +815,10 @@ flush_at_lag (GstBus *bus, GstMessage *message, gpointer data)
 
 /* One camera is flushed while its frame is put together with those of others:
  * that is finished. */
-GST_START_TEST (test_flush_of_a_camera_while_lines_are_copied)
+CHECK_TEST (test_flush_of_a_camera_while_lines_are_copied)
 {
   static const guint frames[] = {0, 0, G_MAXUINT};
-  Run r = run_new ("octinterlace missing=black", 3);
+  g_auto (Run) r = run_new ("octinterlace missing=black", 3);
 
   gst_bus_set_sync_handler (r.bus, flush_at_lag, &r, NULL);
   push (&r, 0, 0);
@@ -894,40 +826,31 @@ GST_START_TEST (test_flush_of_a_camera_while_lines_are_copied)
   gst_harness_push_event (r.cameras[2], gst_event_new_eos ());
   check_frame (&r, 0, frames);
   gst_bus_set_sync_handler (r.bus, NULL, NULL, NULL);
-  run_free (&r);
 }
-GST_END_TEST
 
 /* Frames of 4 GiB and more cannot be taken, nor a B-scan of so much be made. */
-GST_START_TEST (test_sizes_that_are_too_large_are_said)
+CHECK_LOOP_TEST (test_sizes_that_are_too_large_are_said, 3)
 {
-  Run r = run_new ("octinterlace", 2);
+  g_auto (Run) r = run_new ("octinterlace", 2);
 
   for (gint i = 0; i < 2; i++) {
     set_caps (r.cameras[i], "GRAY16_LE", 65535, i == __i__ ? 65535 : 30000);
     gst_harness_push (r.cameras[i], plain_frame (48, 0, 1));
   }
-  check_message_says (check_message (r.bus, GST_MESSAGE_ERROR),
-      GST_STREAM_ERROR, GST_STREAM_ERROR_FORMAT, "4 GiB");
-  run_free (&r);
+  check_error (r.bus, STREAM, FORMAT, "4 GiB");
 }
-GST_END_TEST
 
 /* A source may push a frame although its caps were refused. */
-GST_START_TEST (test_a_frame_with_refused_caps_is_an_error)
+CHECK_TEST (test_a_frame_with_refused_caps_is_an_error)
 {
-  Run r = run_new ("octinterlace", 2);
+  g_auto (Run) r = run_new ("octinterlace", 2);
 
   set_caps (r.cameras[1], "GRAY16_LE", 65535, 65535);
   gst_harness_push (r.cameras[0], frame_new (0, 0));
   gst_harness_push (r.cameras[1], frame_new (1, 0));
-  check_message_says (check_message (r.bus, GST_MESSAGE_ERROR),
-      GST_STREAM_ERROR, GST_STREAM_ERROR_FORMAT, "Frames of camera 1 have");
-  check_message_says (check_message (r.bus, GST_MESSAGE_ERROR),
-      GST_STREAM_ERROR, GST_STREAM_ERROR_FORMAT, "no known format");
-  run_free (&r);
+  check_error (r.bus, STREAM, FORMAT, "Frames of camera 1 have");
+  check_error (r.bus, STREAM, FORMAT, "no known format");
 }
-GST_END_TEST
 
 static gpointer
 flush_all (gpointer data)
@@ -968,9 +891,10 @@ flush_at_start (GstPad *pad, GstPadProbeInfo *info, gpointer data)
 }
 
 /* A stream without a frame ends while it is flushed: no critical. */
-GST_START_TEST (test_a_flush_while_an_empty_stream_ends)
+CHECK_TEST (test_a_flush_while_an_empty_stream_ends)
 {
-  Run r = {.element = gst_element_factory_make ("octinterlace", NULL), .n = 2};
+  g_auto (Run)
+      r = {.element = gst_element_factory_make ("octinterlace", NULL), .n = 2};
   FlushAtStart f = {.run = &r};
 
   r.bus = gst_bus_new ();
@@ -990,23 +914,21 @@ GST_START_TEST (test_a_flush_while_an_empty_stream_ends)
     g_usleep (1000);
   fail_unless (g_atomic_int_get (&f.is_flushing));
   g_thread_join (f.thread);
-  run_free (&r);
 }
-GST_END_TEST
 
 /* A camera that cannot seek has no flush for GstAggregator, which would wait
  * for it for ever. */
-GST_START_TEST (test_a_seek_that_a_camera_cannot_do_is_refused)
+CHECK_TEST (test_a_seek_that_a_camera_cannot_do_is_refused)
 {
-  GstElement *pipeline = gst_parse_launch (
+  g_autoptr (CheckPipeline) pipeline = gst_parse_launch (
       "videotestsrc is-live=true ! video/x-raw,format=GRAY8,width=64,height=8,"
       "framerate=100/1 ! i.sink_0 "
       "appsrc name=a is-live=true format=time do-timestamp=true "
       "caps=video/x-raw,format=GRAY8,width=64,height=8,framerate=100/1 ! "
       "i.sink_1 octinterlace name=i missing=black ! appsink name=s sync=false",
       NULL);
-  GstElement *source = gst_bin_get_by_name (GST_BIN (pipeline), "a");
-  GstElement *sink = gst_bin_get_by_name (GST_BIN (pipeline), "s");
+  g_autoptr (GstElement) source = gst_bin_get_by_name (GST_BIN (pipeline), "a");
+  g_autoptr (GstElement) sink = gst_bin_get_by_name (GST_BIN (pipeline), "s");
 
   gst_element_set_state (pipeline, GST_STATE_PLAYING);
   for (guint i = 0; i < 4; i++) {
@@ -1025,63 +947,17 @@ GST_START_TEST (test_a_seek_that_a_camera_cannot_do_is_refused)
       fail_if (gst_element_seek_simple (
           pipeline, GST_FORMAT_TIME, GST_SEEK_FLAG_FLUSH, 0));
   }
-  gst_element_set_state (pipeline, GST_STATE_NULL);
-  gst_object_unref (source);
-  gst_object_unref (sink);
-  gst_object_unref (pipeline);
 }
-GST_END_TEST
 
 /* Frames may be of a pool that wants them back. */
-GST_START_TEST (test_nothing_is_kept_after_a_stop)
+CHECK_TEST (test_nothing_is_kept_after_a_stop)
 {
-  Run r = run_new ("octinterlace", 2);
-  GstBuffer *frame = gst_buffer_ref (frame_new (0, 0));
+  g_auto (Run) r = run_new ("octinterlace", 2);
+  g_autoptr (GstBuffer) frame = gst_buffer_ref (frame_new (0, 0));
 
   check_push (r.cameras[0], frame, GST_FLOW_OK);
   push (&r, 1, 0);
   check_frame (&r, 0, NULL);
   gst_element_set_state (r.element, GST_STATE_READY);
   fail_unless_equals_int (GST_MINI_OBJECT_REFCOUNT_VALUE (frame), 1);
-  gst_buffer_unref (frame);
-  run_free (&r);
 }
-GST_END_TEST
-
-static Suite *
-octinterlace_suite (void)
-{
-  Suite *suite = suite_create ("octinterlace");
-  TCase *tc = tcase_create ("octinterlace");
-
-  suite_add_tcase (suite, tc);
-  tcase_add_test (tc, test_lines_take_turns);
-  tcase_add_test (tc, test_times_may_differ_a_little);
-  tcase_add_test (tc, test_incomplete_bscans_are_left_out);
-  tcase_add_test (tc, test_gaps_are_marked);
-  tcase_add_test (tc, test_a_camera_leaves);
-  tcase_add_test (tc, test_missing_frames_are_replaced);
-  tcase_add_loop_test (tc, test_a_gap_is_a_missing_frame, 0, 3);
-  tcase_add_test (tc, test_a_camera_that_ends_is_missing);
-  tcase_add_test (tc, test_frames_without_times_go_in_order);
-  tcase_add_loop_test (tc, test_offsets_in_place_of_times, 0, 3);
-  tcase_add_test (tc, test_a_jump_of_the_counter_is_not_filled);
-  tcase_add_test (tc, test_a_counter_in_the_line);
-  tcase_add_loop_test (tc, test_no_counter_is_said, 0, 2);
-  tcase_add_test (tc, test_flags_of_the_frames);
-  tcase_add_loop_test (tc, test_tensors_take_turns, 0, 4);
-  tcase_add_test (tc, test_cameras_must_be_alike);
-  tcase_add_test (tc, test_the_format_changes_while_playing);
-  tcase_add_loop_test (tc, test_sizes_that_are_too_large_are_said, 0, 3);
-  tcase_add_test (tc, test_a_frame_with_refused_caps_is_an_error);
-  tcase_add_test (tc, test_a_flush_while_an_empty_stream_ends);
-  tcase_add_test (tc, test_a_seek_that_a_camera_cannot_do_is_refused);
-  tcase_add_test (tc, test_nothing_is_kept_after_a_stop);
-  tcase_add_test (tc, test_frames_before_the_segment_are_left_out);
-  tcase_add_test (tc, test_flush_forgets_frames);
-  tcase_add_test (tc, test_flush_of_a_camera_while_lines_are_copied);
-  tcase_add_test (tc, test_a_live_camera_that_stops_is_missed);
-  return suite;
-}
-
-GST_CHECK_MAIN (octinterlace);

@@ -95,7 +95,8 @@ lines_in (Kind kind, gconstpointer data, gsize size)
 static void
 feed (GstElement *pipeline, const gchar *name, Kind kind, const gchar *format)
 {
-  GstElement *source = gst_bin_get_by_name (GST_BIN (pipeline), name);
+  g_autoptr (GstElement) source =
+      gst_bin_get_by_name (GST_BIN (pipeline), name);
   g_autofree guint8 *image = image_of (format);
   GstCaps *caps = caps_of (format);
   GstBuffer *buffer;
@@ -109,7 +110,6 @@ feed (GstElement *pipeline, const gchar *name, Kind kind, const gchar *format)
   fail_unless_equals_int (flow, GST_FLOW_OK);
   gst_buffer_unref (buffer);
   g_signal_emit_by_name (source, "end-of-stream", &flow);
-  gst_object_unref (source);
 }
 
 /* --- one way through an element ------------------------------------------- */
@@ -167,7 +167,8 @@ add_row (GString *table, guint e, const gchar *backend, Kind kind)
       table, "| %s | %s | %s |", elements[e].name, backend, kinds[kind]);
   for (guint f = 0; f < elements[e].n_formats; f++) {
     guint64 kept = 0;
-    GString *expected = run (e, "cpu", SYSTEM, formats[f], &kept, &c);
+    g_autoptr (GString) expected =
+        run (e, "cpu", SYSTEM, formats[f], &kept, &c);
 
     g_string_append_printf (table, "%s %s", f ? "," : "", formats[f]);
     for (guint integrated = 0; integrated < (on_cuda ? 2 : 1); integrated++) {
@@ -186,7 +187,6 @@ add_row (GString *table, guint e, const gchar *backend, Kind kind)
       g_string_free (found, TRUE);
       fail_unless_equals_int (check_n_live (), 0);
     }
-    g_string_free (expected, TRUE);
   }
   g_string_append (table, " |");
   paths_add_copies (table, copies, on_cuda);
@@ -292,9 +292,8 @@ make_table (void)
 
 CHECK_MOCK_TEST (test_the_page_says_what_each_way_costs)
 {
-  GString *table = make_table ();
+  g_autoptr (GString) table = make_table ();
 
   check_table (DOCS_FOLDER "/explanation/memory.md",
       "tests/check/paths-lines.c", table->str, NULL);
-  g_string_free (table, TRUE);
 }

@@ -10,10 +10,9 @@ paths_times (GstImagingStats *stats, GstElement *element, const gchar *name,
   guint64 bytes = 0;
 
   if (stats) {
-    GstStructure *s = gst_imaging_stats_to_structure (stats);
+    g_autoptr (GstStructure) s = gst_imaging_stats_to_structure (stats);
 
     fail_unless (gst_structure_get_uint64 (s, name, &bytes));
-    gst_structure_free (s);
   }
   if (element)
     bytes += check_stat (element, name);

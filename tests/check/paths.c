@@ -103,14 +103,13 @@ tear_down (void)
 static GstElement *
 element_new (guint e, const gchar *backend)
 {
-  gchar *line = g_strdup_printf (
+  g_autofree gchar *line = g_strdup_printf (
       "%s backend=%s %s", elements[e].name, backend, elements[e].options);
   GstElement *element = gst_parse_launch (line, NULL);
 
   if (g_object_class_find_property (
           G_OBJECT_GET_CLASS (element), "lights-location"))
     g_object_set (element, "lights-location", lights, NULL);
-  g_free (line);
   return element;
 }
 
@@ -119,11 +118,10 @@ element_new (guint e, const gchar *backend)
 static GstCaps *
 out_caps_of (guint e, Kind out, const gchar *format)
 {
-  gchar *caps = caps_of (out, format);
+  g_autofree gchar *caps = caps_of (out, format);
   GstCaps *all = elements[e].gives_what_it_takes ? gst_caps_from_string (caps)
                                                  : gst_caps_new_any ();
 
-  g_free (caps);
   return all;
 }
 
@@ -155,23 +153,18 @@ static gboolean
 negotiates (
     guint e, const gchar *backend, Kind in, Kind out, const gchar *format)
 {
-  GstElement *element = element_new (e, backend);
-  GstPad *sink = gst_element_get_static_pad (element, "sink");
-  GstHarness *h = gst_harness_new_with_element (element, NULL, elements[e].pad);
-  gchar *in_caps = caps_of (in, format);
-  GstCaps *wanted = gst_caps_from_string (in_caps), *taken;
+  g_autoptr (GstElement) element = element_new (e, backend);
+  g_autoptr (GstPad) sink = gst_element_get_static_pad (element, "sink");
+  g_autoptr (CheckHarness) h =
+      gst_harness_new_with_element (element, NULL, elements[e].pad);
+  g_autofree gchar *in_caps = caps_of (in, format);
+  g_autoptr (GstCaps) wanted = gst_caps_from_string (in_caps), taken = NULL;
   gboolean agreed;
 
   gst_harness_set_sink_caps (h, out_caps_of (e, out, format));
   taken = gst_pad_query_caps (sink, NULL);
   agreed = gst_caps_can_intersect (taken, wanted) &&
            (elements[e].gives_what_it_takes || gives (e, backend, out));
-  gst_caps_unref (taken);
-  gst_caps_unref (wanted);
-  gst_object_unref (sink);
-  gst_harness_teardown (h);
-  gst_object_unref (element);
-  g_free (in_caps);
   return agreed;
 }
 
@@ -205,11 +198,10 @@ read_pixels (GstBuffer *frame, Kind out, const GstVideoInfo *info)
 static GstVideoInfo
 info_of (GstPad *pad)
 {
-  GstCaps *caps = gst_pad_get_current_caps (pad);
+  g_autoptr (GstCaps) caps = gst_pad_get_current_caps (pad);
   GstVideoInfo info;
 
   fail_unless (gst_video_info_from_caps (&info, caps));
-  gst_caps_unref (caps);
   return info;
 }
 
@@ -349,9 +341,8 @@ CHECK_CASE ("table", set_up, tear_down)
 
 CHECK_MOCK_TEST (test_the_page_says_what_each_way_costs)
 {
-  GString *table = make_table ();
+  g_autoptr (GString) table = make_table ();
 
   check_table (DOCS_FOLDER "/explanation/memory.md", "tests/check/paths.c",
       table->str, NOT_BUILT);
-  g_string_free (table, TRUE);
 }

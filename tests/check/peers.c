@@ -31,10 +31,9 @@ element_of (GstHarness *h, guint i)
 static guint64
 stat_of (GstHarness *h, guint i, const gchar *field)
 {
-  GstElement *element = element_of (h, i);
+  g_autoptr (GstElement) element = element_of (h, i);
   guint64 value = check_stat (element, field);
 
-  gst_object_unref (element);
   return value;
 }
 
@@ -47,13 +46,11 @@ same_as_on_the_cpu (GstHarness *devices, GstHarness *cpu, const gchar *format)
   for (guint i = 0; i < N_FRAMES; i++)
     check_push (devices, check_noise (&info, i), GST_FLOW_OK);
   for (guint i = 0; i < N_FRAMES; i++) {
-    GstBuffer *found = check_pull (devices), *expected;
+    g_autoptr (GstBuffer) found = check_pull (devices), expected = NULL;
 
     check_push (cpu, check_noise (&info, i), GST_FLOW_OK);
     expected = check_pull (cpu);
     check_same_pixels (found, expected, &info);
-    gst_buffer_unref (found);
-    gst_buffer_unref (expected);
   }
 }
 
@@ -64,13 +61,13 @@ CHECK_LOOP_TEST (test_frames_go_from_device_to_device,
 
   for (guint f = 0; f < G_N_ELEMENTS (formats); f++) {
     GstVideoInfo info = check_info (formats[f], WIDTH, HEIGHT);
-    GstHarness *devices = chain_new (SHARPEN
+    g_autoptr (CheckHarness) devices = chain_new (SHARPEN
         "backend=cuda name=e0 cuda-device-id=0 ! " SHARPEN
         "backend=cuda name=e1 cuda-device-id=1 ! queue ! " SHARPEN
         "backend=cuda name=e2 cuda-device-id=0",
         formats[f]);
-    GstHarness *cpu = chain_new (SHARPEN "backend=cpu ! " SHARPEN
-                                         "backend=cpu ! " SHARPEN "backend=cpu",
+    g_autoptr (CheckHarness) cpu = chain_new (SHARPEN
+        "backend=cpu ! " SHARPEN "backend=cpu ! " SHARPEN "backend=cpu",
         formats[f]);
 
     same_as_on_the_cpu (devices, cpu, formats[f]);
@@ -82,7 +79,5 @@ CHECK_LOOP_TEST (test_frames_go_from_device_to_device,
     }
     for (guint i = 0; i + 1 < N_ELEMENTS; i++)
       fail_unless_equals_uint64 (stat_of (devices, i, "bytes-downloaded"), 0);
-    gst_harness_teardown (devices);
-    gst_harness_teardown (cpu);
   }
 }

@@ -17,7 +17,7 @@ static gchar *lights;
 static void
 write_lights (void)
 {
-  GString *text = g_string_new (NULL);
+  g_autoptr (GString) text = g_string_new (NULL);
 
   for (guint i = 0; i < N_LIGHTS; i++) {
     gdouble phi = 2 * G_PI * i / N_LIGHTS, z = i % 2 ? 0.9 : 0.8;
@@ -32,7 +32,6 @@ write_lights (void)
   }
   lights = check_path_of ("lights.txt");
   fail_unless (g_file_set_contents (lights, text->str, -1, NULL));
-  g_string_free (text, TRUE);
 }
 
 /* Of a test that needs several. */
@@ -97,6 +96,8 @@ ps_free (Ps *ps)
   fail_unless_equals_int (check_n_live (), 0);
 }
 
+G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC (Ps, ps_free)
+
 static void
 ps_caps (Ps *ps, const gchar *format, gint height)
 {
@@ -157,7 +158,7 @@ ps_tell (Ps *ps, GString *told)
 static GString *
 run (const gchar *properties, const gchar *format, gint height)
 {
-  Ps ps = ps_new (properties);
+  g_auto (Ps) ps = ps_new (properties);
   GString *told = g_string_new (NULL);
 
   ps_caps (&ps, format, height);
@@ -168,7 +169,6 @@ run (const gchar *properties, const gchar *format, gint height)
   fail_unless (gst_harness_push_event (ps.sink, gst_event_new_eos ()));
   ps_tell (&ps, told);
   fail_unless (told->len > (gsize) (3 * N_PADS * WIDTH * height));
-  ps_free (&ps);
   return told;
 }
 
@@ -207,7 +207,25 @@ check_same (
       run (one, format, height), run (several, format, height), what);
 }
 
-GST_START_TEST (test_devices_give_the_bytes_of_one)
+static void
+setup (void)
+{
+  g_setenv ("IMK_MOCK_DEVICES", "3", TRUE);
+  check_make_folder ();
+  write_lights ();
+}
+
+static void
+teardown (void)
+{
+  g_clear_pointer (&lights, g_free);
+  check_remove_folder ();
+}
+
+CHECK_CASE ("devices", setup, teardown)
+CHECK_CASE_TAKES (120)
+
+CHECK_TEST (test_devices_give_the_bytes_of_one)
 {
   static const gchar *const formats[] = {"GRAY8", "GRAY16_LE", "RGBx", "grbg"};
   /* those with the third device behind */
@@ -224,9 +242,8 @@ GST_START_TEST (test_devices_give_the_bytes_of_one)
       check_same ("backend=cuda", several, formats[f], HEIGHT);
     }
 }
-GST_END_TEST
 
-GST_START_TEST (test_a_picture_may_have_fewer_rows_than_there_are_devices)
+CHECK_TEST (test_a_picture_may_have_fewer_rows_than_there_are_devices)
 {
   need_devices ();
   for (gint height = 1; height <= 2; height++) {
@@ -236,11 +253,10 @@ GST_START_TEST (test_a_picture_may_have_fewer_rows_than_there_are_devices)
         "backend=cuda", "backend=cuda cuda-devices=<-1>", "grbg", height);
   }
 }
-GST_END_TEST
 
 /* The share of clipped samples is that of all pictures, of the last set of 5
  * also those of the light of which one band of two is there. */
-GST_START_TEST (test_what_is_said_of_strips_is_said_without)
+CHECK_TEST (test_what_is_said_of_strips_is_said_without)
 {
   guint limit = check_is_mock () ? 30000 : 60000;
 
@@ -253,9 +269,8 @@ GST_START_TEST (test_what_is_said_of_strips_is_said_without)
     check_same ("backend=cuda bands=2", properties, "GRAY8", HEIGHT);
   }
 }
-GST_END_TEST
 
-GST_START_TEST (test_updates_and_what_is_said_are_those_of_one)
+CHECK_TEST (test_updates_and_what_is_said_are_those_of_one)
 {
   need_devices ();
   check_same ("backend=cuda update-interval=3 next-light=true",
@@ -268,9 +283,8 @@ GST_START_TEST (test_updates_and_what_is_said_are_those_of_one)
       "backend=cuda grey-source=luma robust=huber y-axis=down cuda-devices=<-1>",
       "grbg", HEIGHT);
 }
-GST_END_TEST
 
-GST_START_TEST (test_strips_of_devices_change_nothing)
+CHECK_TEST (test_strips_of_devices_change_nothing)
 {
   static const gchar *const formats[] = {"grbg", "GRAY16_LE"};
   static const gchar *const lists[] = {"<-1>", "<0,1>"};
@@ -283,16 +297,15 @@ GST_START_TEST (test_strips_of_devices_change_nothing)
     check_same ("backend=cuda", several, formats[i], HEIGHT);
   }
 }
-GST_END_TEST
 
 /* Wherever pictures are: those on one device are copied from there. */
-GST_START_TEST (test_pictures_come_from_any_memory)
+CHECK_TEST (test_pictures_come_from_any_memory)
 {
   static const GstImagingMemoryMode modes[] = {
       GST_IMAGING_MEMORY_PINNED, GST_IMAGING_MEMORY_DEVICE};
   g_autofree gchar *in_strips =
       g_strdup_printf ("backend=cuda cuda-devices=<1,0> %s", strips ());
-  GString *expected;
+  g_autoptr (GString) expected = NULL;
 
   need_devices ();
   expected = g_string_new (NULL);
@@ -315,12 +328,10 @@ GST_START_TEST (test_pictures_come_from_any_memory)
     if (i > 0)
       check_same_told (g_string_new (expected->str), found, "other memory");
   }
-  g_string_free (expected, TRUE);
 }
-GST_END_TEST
 
 /* Who wrote them has to be asked once, not each of them by the bus of one. */
-GST_START_TEST (test_results_of_several_are_page_locked)
+CHECK_TEST (test_results_of_several_are_page_locked)
 {
   static const gchar *const properties[] = {
       "backend=cuda", "backend=cuda cuda-devices=<-1>"};
@@ -328,21 +339,18 @@ GST_START_TEST (test_results_of_several_are_page_locked)
 
   need_devices ();
   for (guint i = 0; i < 2; i++) {
-    Ps ps = ps_new (properties[i]);
+    g_auto (Ps) ps = ps_new (properties[i]);
 
     ps_caps (&ps, "GRAY8", HEIGHT);
     ps_push_set (&ps);
     for (guint k = 0; k < N_PADS; k++) {
-      GstBuffer *buffer = check_pull (ps.pads[k]);
+      g_autoptr (GstBuffer) buffer = check_pull (ps.pads[k]);
 
       fail_unless_equals_string (
           gst_imaging_buffer_memory_name (buffer), memories[i]);
-      gst_buffer_unref (buffer);
     }
-    ps_free (&ps);
   }
 }
-GST_END_TEST
 
 /* --- sets that end early -------------------------------------------- */
 
@@ -379,7 +387,7 @@ interrupt (Ps *ps, guint how)
 static GString *
 run_interrupted (const gchar *properties, guint how)
 {
-  Ps ps = ps_new (properties);
+  g_auto (Ps) ps = ps_new (properties);
   GString *told = g_string_new (NULL);
 
   ps_caps (&ps, "grbg", HEIGHT);
@@ -391,11 +399,10 @@ run_interrupted (const gchar *properties, guint how)
   if (how < 4)
     fail_unless (gst_harness_push_event (ps.sink, gst_event_new_eos ()));
   ps_tell (&ps, told);
-  ps_free (&ps);
   return told;
 }
 
-GST_START_TEST (test_a_set_may_be_interrupted)
+CHECK_LOOP_TEST (test_a_set_may_be_interrupted, 5)
 {
   need_devices ();
   for (guint i = 0; i < 2; i++) {
@@ -409,27 +416,25 @@ GST_START_TEST (test_a_set_may_be_interrupted)
     check_same_told (expected, found, properties);
   }
 }
-GST_END_TEST
 
 /* --- devices that are not there, or go ------------------------------------ */
 
-GST_START_TEST (test_wrong_devices_are_said)
+CHECK_MOCK_TEST (test_wrong_devices_are_said)
 {
   check_wrong_devices ("photostereo");
 }
-GST_END_TEST
 
 /* A further device goes before the kernel is made, before a picture, before
  * the solution. */
-GST_START_TEST (test_a_device_that_goes_is_an_error)
+CHECK_MOCK_TEST (test_a_device_that_goes_is_an_error)
 {
   static const guint pictures[] = {0, 3, N_LIGHTS - 1};
 
   for (guint i = 0; i < G_N_ELEMENTS (pictures); i++)
     for (guint strips = 0; strips < 2; strips++) {
-      Ps ps = ps_new (strips ? "backend=cuda cuda-devices=<-1> "
-                               "memory-limit=30000"
-                             : "backend=cuda cuda-devices=<-1>");
+      g_auto (Ps) ps = ps_new (strips ? "backend=cuda cuda-devices=<-1> "
+                                        "memory-limit=30000"
+                                      : "backend=cuda cuda-devices=<-1>");
       GstFlowReturn flow = GST_FLOW_OK;
 
       if (pictures[i] == 0)
@@ -441,19 +446,16 @@ GST_START_TEST (test_a_device_that_goes_is_an_error)
         flow = gst_harness_push (ps.sink, check_noise (&ps.info, k));
       }
       fail_unless (flow != GST_FLOW_OK);
-      check_message_says (check_message (ps.bus, GST_MESSAGE_ERROR),
-          GST_LIBRARY_ERROR, GST_LIBRARY_ERROR_FAILED,
-          "mock device 1 has fallen off the bus");
+      check_error (
+          ps.bus, LIBRARY, FAILED, "mock device 1 has fallen off the bus");
       for (guint k = 0; k < N_PADS; k++)
         fail_unless (gst_harness_try_pull (ps.pads[k]) == NULL);
       check_lose_device (-1);
-      ps_free (&ps);
     }
 }
-GST_END_TEST
 
 /* What is left is on the device: a stream and an event. */
-GST_START_TEST (test_a_context_that_is_gone_leaves_nothing_on_the_host)
+CHECK_MOCK_TEST (test_a_context_that_is_gone_leaves_nothing_on_the_host)
 {
   for (guint i = 0; i < 2; i++) {
     Ps ps = ps_new (i ? "backend=cuda cuda-devices=<1,0> memory-limit=30000"
@@ -469,9 +471,8 @@ GST_START_TEST (test_a_context_that_is_gone_leaves_nothing_on_the_host)
     ps_teardown (&ps);
   }
 }
-GST_END_TEST
 
-GST_START_TEST (test_auto_takes_the_cpu_when_a_device_is_gone)
+CHECK_MOCK_TEST (test_auto_takes_the_cpu_when_a_device_is_gone)
 {
   enum { SIDE = 520 }; /* auto would take CUDA */
   Ps ps = ps_new ("cuda-devices=<-1> n-threads=1 set-size=3 mm-per-pixel=0.1");
@@ -481,9 +482,8 @@ GST_START_TEST (test_auto_takes_the_cpu_when_a_device_is_gone)
   check_lose_device (2);
   gst_harness_set_src_caps_str (
       ps.sink, "video/x-raw,format=GRAY8,width=520,height=520,framerate=25/1");
-  check_message_says (check_message (ps.bus, GST_MESSAGE_WARNING),
-      GST_LIBRARY_ERROR, GST_LIBRARY_ERROR_FAILED,
-      "mock device 2 has fallen off the bus");
+  check_warning (
+      ps.bus, LIBRARY, FAILED, "mock device 2 has fallen off the bus");
   for (guint i = 0; i < 3; i++)
     check_push (ps.sink, check_noise (&ps.info, i), GST_FLOW_OK);
   gst_buffer_unref (check_pull (ps.pads[0]));
@@ -493,16 +493,16 @@ GST_START_TEST (test_auto_takes_the_cpu_when_a_device_is_gone)
   check_lose_device (-1);
   ps_free (&ps);
 }
-GST_END_TEST
 
 /* Each call of a set fails once: an error with a sentence, or the set as it is;
  * nothing hangs and nothing is left. */
-GST_START_TEST (test_no_failure_goes_unsaid)
+CHECK_MOCK_TEST (test_no_failure_goes_unsaid)
 {
   gulong n = 0, made = 0;
 
   while (made >= n) {
-    Ps ps = ps_new ("backend=cuda cuda-devices=<-1> update-interval=4");
+    g_auto (Ps) ps =
+        ps_new ("backend=cuda cuda-devices=<-1> update-interval=4");
     GstFlowReturn flow = GST_FLOW_OK;
 
     imk_inject_failure (++n, FALSE);
@@ -514,54 +514,6 @@ GST_START_TEST (test_no_failure_goes_unsaid)
                      check_count_messages (ps.bus, GST_MESSAGE_ERROR) > 0,
         "call %lu: %s and no error", n, gst_flow_get_name (flow));
     fail_unless (n < 5000, "no end to calls");
-    ps_free (&ps);
   }
   fail_unless (n > 100, "%lu calls", n);
 }
-GST_END_TEST
-
-/* --- suite ---------------------------------------------------------------- */
-
-static void
-setup (void)
-{
-  check_make_folder ();
-  write_lights ();
-}
-
-static void
-teardown (void)
-{
-  g_clear_pointer (&lights, g_free);
-  check_remove_folder ();
-}
-
-static Suite *
-photostereo_devices_suite (void)
-{
-  Suite *s = suite_create ("photostereo-devices");
-  TCase *tc = tcase_create ("devices");
-
-  g_setenv ("IMK_MOCK_DEVICES", "3", TRUE);
-  suite_add_tcase (s, tc);
-  tcase_set_timeout (tc, 120);
-  tcase_add_checked_fixture (tc, setup, teardown);
-  tcase_add_test (tc, test_devices_give_the_bytes_of_one);
-  tcase_add_test (
-      tc, test_a_picture_may_have_fewer_rows_than_there_are_devices);
-  tcase_add_test (tc, test_what_is_said_of_strips_is_said_without);
-  tcase_add_test (tc, test_updates_and_what_is_said_are_those_of_one);
-  tcase_add_test (tc, test_strips_of_devices_change_nothing);
-  tcase_add_test (tc, test_pictures_come_from_any_memory);
-  tcase_add_test (tc, test_results_of_several_are_page_locked);
-  tcase_add_loop_test (tc, test_a_set_may_be_interrupted, 0, 5);
-  check_add_mock_test (tc, test_wrong_devices_are_said);
-  check_add_mock_test (tc, test_a_device_that_goes_is_an_error);
-  check_add_mock_test (
-      tc, test_a_context_that_is_gone_leaves_nothing_on_the_host);
-  check_add_mock_test (tc, test_auto_takes_the_cpu_when_a_device_is_gone);
-  check_add_mock_test (tc, test_no_failure_goes_unsaid);
-  return s;
-}
-
-GST_CHECK_MAIN (photostereo_devices);

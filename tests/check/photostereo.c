@@ -48,7 +48,7 @@ write_file (const gchar *name, const gchar *text)
 static gchar *
 write_lights (guint n)
 {
-  GString *text = g_string_new (NULL);
+  g_autoptr (GString) text = g_string_new (NULL);
   gchar buffer[3][G_ASCII_DTOSTR_BUF_SIZE], *path;
 
   g_string_append_printf (text, "%u\n", n);
@@ -62,7 +62,6 @@ write_lights (guint n)
         text, "%u.png %s %s %s\n", i, buffer[0], buffer[1], buffer[2]);
   }
   path = write_file ("lights.lp", text->str);
-  g_string_free (text, TRUE);
   return path;
 }
 
@@ -116,6 +115,8 @@ ps_free (Ps *ps)
   gst_object_unref (ps->element);
   fail_unless_equals_int (check_n_live (), 0);
 }
+
+G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC (Ps, ps_free)
 
 static void
 ps_caps_of (Ps *ps, const gchar *format, gint width, gint height)
@@ -198,19 +199,16 @@ ps_push_set (Ps *ps)
 static void
 check_tensor (GstHarness *h, const gdouble *values, guint n, gdouble tolerance)
 {
-  GstBuffer *buffer = check_pull (h);
-  GstMapInfo map;
+  g_autoptr (GstBuffer) buffer = check_pull (h);
   const gfloat *found;
+  g_auto (CheckMap) map = check_map (buffer, GST_MAP_READ);
 
-  fail_unless (gst_buffer_map (buffer, &map, GST_MAP_READ));
   fail_unless_equals_uint64 (map.size, WIDTH * HEIGHT * n * sizeof (gfloat));
   found = (const gfloat *) map.data;
   for (guint i = 0; i < WIDTH * HEIGHT * n; i++)
     fail_unless (fabs (found[i] - values[i % n]) <= tolerance,
         "%f at pixel %u, channel %u; expected %f", found[i], i / n, i % n,
         values[i % n]);
-  gst_buffer_unmap (buffer, &map);
-  gst_buffer_unref (buffer);
 }
 
 static void
@@ -236,7 +234,7 @@ next_message (Ps *ps, const gchar *name)
 static void
 check_progress (Ps *ps, guint lights, gboolean final)
 {
-  GstMessage *message = next_message (ps, "photostereo-progress");
+  g_autoptr (GstMessage) message = next_message (ps, "photostereo-progress");
   const GstStructure *s = gst_message_get_structure (message);
   guint found, size;
   gboolean is_final;
@@ -259,12 +257,13 @@ check_progress (Ps *ps, guint lights, gboolean final)
                gst_structure_has_field (s, "frame") &&
                gst_structure_has_field (s, "backend") &&
                gst_structure_has_field (s, "version"));
-  gst_message_unref (message);
 }
 
 /* --- tests ---------------------------------------------------------------- */
 
-GST_START_TEST (test_every_format_gives_the_plane)
+CHECK_CASE ("photostereo", check_make_folder, check_remove_folder)
+
+CHECK_TEST (test_every_format_gives_the_plane)
 {
   static const gchar *const formats[] = {"GRAY8", "GRAY16_LE", "RGB", "BGR",
       "RGBx", "BGRx", "xRGB", "xBGR", "RGBA", "BGRA", "ARGB", "ABGR",
@@ -273,7 +272,7 @@ GST_START_TEST (test_every_format_gives_the_plane)
 
   for (guint cuda = 0; cuda < 2; cuda++)
     for (guint i = 0; i < G_N_ELEMENTS (formats); i++) {
-      Ps ps = ps_new (
+      g_auto (Ps) ps = ps_new (
           cuda ? "backend=cuda" : "backend=cpu", "normal albedo ambient", NULL);
       gboolean grey = g_str_has_prefix (formats[i], "GRAY");
       gdouble ambient[3] = {0};
@@ -287,18 +286,16 @@ GST_START_TEST (test_every_format_gives_the_plane)
       check_tensor (ps.albedo, albedo, grey ? 1 : 3, 0.003);
       check_tensor (ps.ambient, ambient, grey ? 1 : 3, 0.002);
       check_progress (&ps, N_LIGHTS, TRUE);
-      ps_free (&ps);
     }
 }
-GST_END_TEST
 
 /* Fails unless the first pixel of the next buffer has these samples. */
 static void
 check_first_pixel (
     GstHarness *h, const gchar *format, const guint *expected, guint n)
 {
-  GstBuffer *buffer = check_pull (h);
-  GstCaps *caps = gst_pad_get_current_caps (h->sinkpad);
+  g_autoptr (GstBuffer) buffer = check_pull (h);
+  g_autoptr (GstCaps) caps = gst_pad_get_current_caps (h->sinkpad);
   const gchar *found =
       gst_structure_get_string (gst_caps_get_structure (caps, 0), "format");
   gboolean wide = g_str_has_suffix (format, "_LE");
@@ -313,22 +310,19 @@ check_first_pixel (
         "%s sample %u is %d, expected %u", format, i, value, expected[i]);
   }
   gst_buffer_unmap (buffer, &map);
-  gst_buffer_unref (buffer);
-  gst_caps_unref (caps);
 }
 
 static void
 check_refused (
     const gchar *properties, GQuark domain, gint code, const gchar *words)
 {
-  Ps ps = ps_new (properties, "normal", NULL);
+  g_auto (Ps) ps = ps_new (properties, "normal", NULL);
 
   ps_caps (&ps, "GRAY8");
   gst_harness_push (ps.sink, picture (&ps, 0));
   check_message_says (
       check_message (ps.bus, GST_MESSAGE_ERROR), domain, code, words);
   check_no_buffer (ps.normal);
-  ps_free (&ps);
 }
 
 /* Samples of @bits in the low bits, in GRAY8 or GRAY16_LE. */
@@ -336,17 +330,15 @@ static GstBuffer *
 raw_picture (const Ps *ps, guint i, guint bits)
 {
   GstBuffer *buffer = picture (ps, i);
-  GstMapInfo map;
+  g_auto (CheckMap) map = check_map (buffer, GST_MAP_READWRITE);
 
-  fail_unless (gst_buffer_map (buffer, &map, GST_MAP_READWRITE));
   for (gsize k = 0; bits > 8 && k < map.size / 2; k++)
     ((guint16 *) map.data)[k] =
         (guint16) (shade (i) * ((1u << bits) - 1) + 0.5);
-  gst_buffer_unmap (buffer, &map);
   return buffer;
 }
 
-GST_START_TEST (test_mosaics_of_sensors_have_8_to_16_bits)
+CHECK_TEST (test_mosaics_of_sensors_have_8_to_16_bits)
 {
   static const gchar *const patterns[] = {"bggr", "rggb", "gbrg", "grbg"};
   const gdouble albedo[] = {albedo_, albedo_, albedo_};
@@ -357,17 +349,15 @@ GST_START_TEST (test_mosaics_of_sensors_have_8_to_16_bits)
         g_autofree gchar *properties =
             g_strdup_printf ("backend=%s bayer-pattern=%s bit-depth=%u",
                 cuda ? "cuda" : "cpu", patterns[i], bits);
-        Ps ps = ps_new (properties, "normal albedo", NULL);
+        g_auto (Ps) ps = ps_new (properties, "normal albedo", NULL);
 
         ps_caps (&ps, bits == 8 ? "GRAY8" : "GRAY16_LE");
         for (guint k = 0; k < N_LIGHTS; k++)
           check_push (ps.sink, raw_picture (&ps, k, bits), GST_FLOW_OK);
         check_tensor (ps.normal, normal_, 3, 0.005);
         check_tensor (ps.albedo, albedo, 3, 0.003);
-        ps_free (&ps);
       }
 }
-GST_END_TEST
 
 /* room for one row of 31 pixels and eight lights, 22 kB, not for five */
 #define STRIPS "backend=cuda memory-limit=30000"
@@ -396,7 +386,7 @@ solve_sets (const gchar *properties)
   return normals;
 }
 
-GST_START_TEST (test_a_set_that_does_not_fit_the_device_waits_outside)
+CHECK_TEST (test_a_set_that_does_not_fit_the_device_waits_outside)
 {
   g_autoptr (GBytes) whole = solve_sets ("backend=cuda");
   g_autoptr (GBytes) strips = solve_sets (STRIPS);
@@ -407,11 +397,10 @@ GST_START_TEST (test_a_set_that_does_not_fit_the_device_waits_outside)
       "8 pictures of 31x5 do not fit the device and have to stay in host "
       "memory: 1 MiB; host-memory-limit allows 0 MiB");
 }
-GST_END_TEST
 
-GST_START_TEST (test_pictures_that_wait_go_with_a_flush_and_with_the_element)
+CHECK_TEST (test_pictures_that_wait_go_with_a_flush_and_with_the_element)
 {
-  Ps ps = ps_new (STRIPS, "normal", NULL);
+  g_auto (Ps) ps = ps_new (STRIPS, "normal", NULL);
   GstSegment segment;
 
   gst_segment_init (&segment, GST_FORMAT_TIME);
@@ -423,14 +412,12 @@ GST_START_TEST (test_pictures_that_wait_go_with_a_flush_and_with_the_element)
       gst_harness_push_event (ps.sink, gst_event_new_flush_stop (TRUE)));
   gst_harness_push_event (ps.sink, gst_event_new_segment (&segment));
   ps_push (&ps, 0); /* and again, without complaint */
-  ps_free (&ps);
 }
-GST_END_TEST
 
 /* Also when there is nobody upstream to hear of it. */
-GST_START_TEST (test_a_result_that_nobody_takes_is_said)
+CHECK_LOOP_TEST (test_a_result_that_nobody_takes_is_said, 2)
 {
-  Ps ps = ps_new ("", "normal", "video/x-raw,width=3");
+  g_auto (Ps) ps = ps_new ("", "normal", "video/x-raw,width=3");
 
   ps_caps (&ps, "GRAY8");
   ps_push (&ps, 0);
@@ -438,16 +425,13 @@ GST_START_TEST (test_a_result_that_nobody_takes_is_said)
     gst_harness_push_event (ps.sink, gst_event_new_eos ());
   else
     g_signal_emit_by_name (ps.element, "finish-set");
-  check_message_says (check_message (ps.bus, GST_MESSAGE_ERROR),
-      GST_STREAM_ERROR, GST_STREAM_ERROR_FAILED, "stream error");
-  ps_free (&ps);
+  check_error (ps.bus, STREAM, FAILED, "stream error");
 }
-GST_END_TEST
 
 /* Also of one that is asked for in the middle of a set. */
-GST_START_TEST (test_a_late_pad_has_the_segment)
+CHECK_TEST (test_a_late_pad_has_the_segment)
 {
-  Ps ps = ps_new ("", "normal", NULL);
+  g_auto (Ps) ps = ps_new ("", "normal", NULL);
   GstHarness *late, *outputs[2];
   GstSegment segment;
 
@@ -463,26 +447,23 @@ GST_START_TEST (test_a_late_pad_has_the_segment)
   outputs[0] = ps.normal;
   outputs[1] = late;
   for (guint i = 0; i < 2; i++) {
-    GstEvent *event =
+    g_autoptr (GstEvent) event =
         gst_pad_get_sticky_event (outputs[i]->sinkpad, GST_EVENT_SEGMENT, 0);
 
     gst_buffer_unref (check_pull (outputs[i]));
     gst_event_copy_segment (event, &segment);
     fail_unless_equals_uint64 (segment.start, 10 * GST_SECOND);
-    gst_event_unref (event);
   }
   gst_harness_teardown (late);
-  ps_free (&ps);
 }
-GST_END_TEST
 
-GST_START_TEST (test_downstream_chooses_the_encoding)
+CHECK_TEST (test_downstream_chooses_the_encoding)
 {
   const guint n8[] = {174, 189, 230};
   const guint down8[] = {174, 67, 230};
   const guint n16[] = {44564, 48496, 58982, 65535};
   const guint a8[] = {179, 179, 179}, a16[] = {45874};
-  Ps ps = ps_new ("", "normal albedo", "video/x-raw");
+  g_auto (Ps) ps = ps_new ("", "normal albedo", "video/x-raw");
 
   ps_caps (&ps, "RGB");
   ps_push_set (&ps);
@@ -501,9 +482,7 @@ GST_START_TEST (test_downstream_chooses_the_encoding)
   ps_caps (&ps, "GRAY8");
   ps_push_set (&ps);
   check_first_pixel (ps.albedo, "GRAY16_LE", a16, 1);
-  ps_free (&ps);
 }
-GST_END_TEST
 
 /* Fails unless offset + scale * sample of the first pixel is @values. */
 /* What the message tells of the set goes with its images. */
@@ -534,10 +513,10 @@ static void
 check_quantity (
     GstHarness *h, const gchar *name, const gdouble *values, gdouble tolerance)
 {
-  GstCaps *caps = gst_pad_get_current_caps (h->sinkpad);
+  g_autoptr (GstCaps) caps = gst_pad_get_current_caps (h->sinkpad);
   const gchar *format =
       gst_structure_get_string (gst_caps_get_structure (caps, 0), "format");
-  GstBuffer *buffer = check_pull (h);
+  g_autoptr (GstBuffer) buffer = check_pull (h);
   GstCustomMeta *meta =
       gst_buffer_get_custom_meta (buffer, "GstImagingQuantity");
   gdouble scale, offset, step, row, last;
@@ -573,11 +552,9 @@ check_quantity (
         scale * sample + offset, values[i]);
   }
   gst_buffer_unmap (buffer, &map);
-  gst_buffer_unref (buffer);
-  gst_caps_unref (caps);
 }
 
-GST_START_TEST (test_samples_tell_what_they_stand_for)
+CHECK_TEST (test_samples_tell_what_they_stand_for)
 {
   const gchar *const backends[] = {"cpu", "cuda"};
   const gdouble albedo[] = {albedo_, albedo_, albedo_};
@@ -590,21 +567,20 @@ GST_START_TEST (test_samples_tell_what_they_stand_for)
   for (guint i = 0; i < 2 * G_N_ELEMENTS (cases); i++) {
     g_autofree gchar *properties =
         g_strdup_printf ("mm-per-pixel=0.25 backend=%s", backends[i % 2]);
-    Ps ps = ps_new (properties, "normal albedo ambient", cases[i / 2].caps);
+    g_auto (Ps) ps =
+        ps_new (properties, "normal albedo ambient", cases[i / 2].caps);
 
     ps_caps (&ps, "RGBA64_LE");
     ps_push_set (&ps);
     check_quantity (ps.normal, "normal", normal_, cases[i / 2].half + 2e-4);
     check_quantity (ps.albedo, "albedo", albedo, cases[i / 2].half + 2e-4);
-    ps_free (&ps);
   }
 }
-GST_END_TEST
 
-GST_START_TEST (test_y_down_goes_from_row_to_row)
+CHECK_TEST (test_y_down_goes_from_row_to_row)
 {
-  Ps ps = ps_new ("mm-per-pixel=0.25 y-axis=down", "normal", NULL);
-  GstBuffer *buffer;
+  g_auto (Ps) ps = ps_new ("mm-per-pixel=0.25 y-axis=down", "normal", NULL);
+  g_autoptr (GstBuffer) buffer = NULL;
   const GstStructure *s;
   gdouble row, origin;
 
@@ -617,14 +593,11 @@ GST_START_TEST (test_y_down_goes_from_row_to_row)
       "axis-1-origin", G_TYPE_DOUBLE, &origin, NULL));
   fail_unless_equals_float (row, 0.25);
   fail_unless_equals_float (origin, 0);
-  gst_buffer_unref (buffer);
-  ps_free (&ps);
 }
-GST_END_TEST
 
-GST_START_TEST (test_a_set_ends_by_count_and_the_next_begins)
+CHECK_TEST (test_a_set_ends_by_count_and_the_next_begins)
 {
-  Ps ps = ps_new ("", "normal", NULL);
+  g_auto (Ps) ps = ps_new ("", "normal", NULL);
 
   ps_caps (&ps, "GRAY16_LE");
   for (guint set = 0; set < 3; set++) {
@@ -635,13 +608,11 @@ GST_START_TEST (test_a_set_ends_by_count_and_the_next_begins)
     check_tensor (ps.normal, normal_, 3, 5e-4);
     check_progress (&ps, N_LIGHTS, TRUE);
   }
-  ps_free (&ps);
 }
-GST_END_TEST
 
-GST_START_TEST (test_a_set_ends_by_set_size_signal_eos_and_caps)
+CHECK_TEST (test_a_set_ends_by_set_size_signal_eos_and_caps)
 {
-  Ps ps = ps_new ("set-size=5", "normal", NULL);
+  g_auto (Ps) ps = ps_new ("set-size=5", "normal", NULL);
 
   ps_caps (&ps, "GRAY16_LE");
   for (guint i = 0; i < 5; i++)
@@ -657,26 +628,22 @@ GST_START_TEST (test_a_set_ends_by_set_size_signal_eos_and_caps)
     ps_push (&ps, i);
   ps_caps (&ps, "GRAY8"); /* what there is is solved first */
   check_tensor (ps.normal, normal_, 3, 5e-4);
-  check_message_says (check_message (ps.bus, GST_MESSAGE_WARNING),
-      GST_STREAM_ERROR, GST_STREAM_ERROR_FAILED, "3 of 5 pictures");
+  check_warning (ps.bus, STREAM, FAILED, "3 of 5 pictures");
   for (guint i = 0; i < 4; i++)
     ps_push (&ps, i);
   fail_unless (gst_harness_push_event (ps.sink, gst_event_new_eos ()));
   check_tensor (ps.normal, normal_, 3, 0.01);
-  check_message_says (check_message (ps.bus, GST_MESSAGE_WARNING),
-      GST_STREAM_ERROR, GST_STREAM_ERROR_FAILED, "4 of 5 pictures");
+  check_warning (ps.bus, STREAM, FAILED, "4 of 5 pictures");
   fail_unless_equals_int (
       check_count_messages (ps.bus, GST_MESSAGE_ERROR | GST_MESSAGE_WARNING),
       0);
-  ps_free (&ps);
 }
-GST_END_TEST
 
-GST_START_TEST (test_too_few_pictures_are_said)
+CHECK_TEST (test_too_few_pictures_are_said)
 {
   const gdouble nothing[] = {0, 0, 0};
   const gdouble mean[] = {(shade (0) + shade (1)) / 2};
-  Ps ps = ps_new ("", "normal ambient", NULL);
+  g_auto (Ps) ps = ps_new ("", "normal ambient", NULL);
 
   ps_caps (&ps, "GRAY16_LE");
   ps_push (&ps, 0);
@@ -684,16 +651,13 @@ GST_START_TEST (test_too_few_pictures_are_said)
   fail_unless (gst_harness_push_event (ps.sink, gst_event_new_eos ()));
   check_tensor (ps.normal, nothing, 3, 0);
   check_tensor (ps.ambient, mean, 1, 1e-4);
-  check_message_says (check_message (ps.bus, GST_MESSAGE_WARNING),
-      GST_STREAM_ERROR, GST_STREAM_ERROR_FAILED, "2 of 8 pictures");
-  ps_free (&ps);
+  check_warning (ps.bus, STREAM, FAILED, "2 of 8 pictures");
 }
-GST_END_TEST
 
 /* Who says which light a picture is of has none in the wrong place. */
-GST_START_TEST (test_lights_may_be_left_out_by_name)
+CHECK_TEST (test_lights_may_be_left_out_by_name)
 {
-  Ps ps = ps_new ("index-source=offset", "normal", NULL);
+  g_auto (Ps) ps = ps_new ("index-source=offset", "normal", NULL);
 
   ps_caps (&ps, "GRAY16_LE");
   for (guint i = 0; i < N_LIGHTS; i += 2) {
@@ -707,18 +671,16 @@ GST_START_TEST (test_lights_may_be_left_out_by_name)
   fail_unless_equals_int (
       check_count_messages (ps.bus, GST_MESSAGE_ERROR | GST_MESSAGE_WARNING),
       0);
-  ps_free (&ps);
 }
-GST_END_TEST
 
-GST_START_TEST (test_a_mask_without_a_pixel_is_said)
+CHECK_TEST (test_a_mask_without_a_pixel_is_said)
 {
   g_autofree gchar *path = check_path_of ("empty.npy");
   g_autofree gchar *properties = g_strdup_printf ("mask-location=%s", path);
   const guint64 dims[] = {HEIGHT, WIDTH};
   const guint8 bytes[HEIGHT * WIDTH] = {0};
   const gdouble nothing[] = {0, 0, 0};
-  Ps ps;
+  g_auto (Ps) ps;
 
   fail_unless (gst_imaging_npy_save (
       path, GST_IMAGING_ND_ARRAY_TYPE_U8, 2, dims, bytes, NULL));
@@ -726,16 +688,12 @@ GST_START_TEST (test_a_mask_without_a_pixel_is_said)
   ps_caps (&ps, "GRAY8");
   ps_push_set (&ps);
   check_tensor (ps.normal, nothing, 3, 0);
-  check_message_says (check_message (ps.bus, GST_MESSAGE_WARNING),
-      GST_STREAM_ERROR, GST_STREAM_ERROR_FAILED,
-      "mask-location is 0 everywhere");
-  ps_free (&ps);
+  check_warning (ps.bus, STREAM, FAILED, "mask-location is 0 everywhere");
 }
-GST_END_TEST
 
-GST_START_TEST (test_a_flush_drops_the_set)
+CHECK_TEST (test_a_flush_drops_the_set)
 {
-  Ps ps = ps_new ("", "normal", NULL);
+  g_auto (Ps) ps = ps_new ("", "normal", NULL);
 
   ps_caps (&ps, "GRAY16_LE");
   for (guint i = 3; i < 8; i++)
@@ -751,13 +709,12 @@ GST_START_TEST (test_a_flush_drops_the_set)
   ps_push_set (&ps);
   check_tensor (ps.normal, normal_, 3, 5e-4);
   check_no_buffer (ps.normal);
-  ps_free (&ps);
 }
-GST_END_TEST
 
-GST_START_TEST (test_updates_show_the_set_so_far)
+CHECK_TEST (test_updates_show_the_set_so_far)
 {
-  Ps ps = ps_new ("update-interval=3 next-light=true", "normal quality", NULL);
+  g_auto (Ps) ps =
+      ps_new ("update-interval=3 next-light=true", "normal quality", NULL);
   GstMessage *message;
   guint index;
 
@@ -774,13 +731,11 @@ GST_START_TEST (test_updates_show_the_set_so_far)
   gst_message_unref (message);
   check_progress (&ps, 6, FALSE);
   check_progress (&ps, 8, TRUE);
-  ps_free (&ps);
 }
-GST_END_TEST
 
-GST_START_TEST (test_stop_below_ends_the_set_early)
+CHECK_TEST (test_stop_below_ends_the_set_early)
 {
-  Ps ps = ps_new ("update-interval=3 stop-below=1", "normal", NULL);
+  g_auto (Ps) ps = ps_new ("update-interval=3 stop-below=1", "normal", NULL);
 
   ps_caps (&ps, "GRAY16_LE");
   for (guint set = 0; set < 2; set++) {
@@ -791,9 +746,7 @@ GST_START_TEST (test_stop_below_ends_the_set_early)
     fail_unless_equals_int (
         check_count_messages (ps.bus, GST_MESSAGE_ELEMENT), 0);
   }
-  ps_free (&ps);
 }
-GST_END_TEST
 
 static GstBuffer *
 with_index (GstBuffer *buffer, guint index)
@@ -806,10 +759,10 @@ with_index (GstBuffer *buffer, guint index)
   return buffer;
 }
 
-GST_START_TEST (test_pictures_may_say_their_light)
+CHECK_TEST (test_pictures_may_say_their_light)
 {
   for (guint by_meta = 0; by_meta < 2; by_meta++) {
-    Ps ps = ps_new (
+    g_auto (Ps) ps = ps_new (
         by_meta ? "index-source=meta" : "index-source=offset", "normal", NULL);
 
     ps_caps (&ps, "GRAY16_LE");
@@ -822,10 +775,8 @@ GST_START_TEST (test_pictures_may_say_their_light)
           ps.sink, by_meta ? with_index (buffer, light) : buffer, GST_FLOW_OK);
     }
     check_tensor (ps.normal, normal_, 3, 5e-4);
-    ps_free (&ps);
   }
 }
-GST_END_TEST
 
 /* --- bands --------------------------------------------------------------- */
 
@@ -921,7 +872,7 @@ copy_result (GstHarness *h)
   return copy;
 }
 
-GST_START_TEST (test_a_window_has_the_result_of_the_last_pictures)
+CHECK_LOOP_TEST (test_a_window_has_the_result_of_the_last_pictures, 2)
 {
   static const gchar *const backends[] = {"backend=cpu", "backend=cuda"};
   const gchar *backend = backends[__i__];
@@ -944,9 +895,8 @@ GST_START_TEST (test_a_window_has_the_result_of_the_last_pictures)
   for (guint i = N_LIGHTS - 1; i < G_N_ELEMENTS (results); i++)
     check_same (results[i], backend, i);
 }
-GST_END_TEST
 
-GST_START_TEST (test_a_window_begins_anew)
+CHECK_TEST (test_a_window_begins_anew)
 {
   Ps ps = ps_new ("window=sliding", "albedo", NULL);
 
@@ -971,9 +921,8 @@ GST_START_TEST (test_a_window_begins_anew)
   }
   ps_free (&ps);
 }
-GST_END_TEST
 
-GST_START_TEST (test_a_window_that_is_not_full_is_solved_at_the_end)
+CHECK_TEST (test_a_window_that_is_not_full_is_solved_at_the_end)
 {
   Ps ps = ps_new ("window=sliding", "normal", NULL);
 
@@ -987,9 +936,8 @@ GST_START_TEST (test_a_window_that_is_not_full_is_solved_at_the_end)
       check_count_messages (ps.bus, GST_MESSAGE_WARNING), 1);
   ps_free (&ps);
 }
-GST_END_TEST
 
-GST_START_TEST (test_a_window_has_a_result_after_some_pictures)
+CHECK_TEST (test_a_window_has_a_result_after_some_pictures)
 {
   Ps ps = ps_new ("window=sliding update-interval=3", "albedo", NULL);
 
@@ -1002,7 +950,6 @@ GST_START_TEST (test_a_window_has_a_result_after_some_pictures)
   }
   ps_free (&ps);
 }
-GST_END_TEST
 
 /* Returns: at the first pixel */
 static guint
@@ -1019,7 +966,7 @@ lights_used (GstHarness *h)
 }
 
 /* A light whose picture is lost keeps the one before. */
-GST_START_TEST (test_a_window_keeps_its_places)
+CHECK_TEST (test_a_window_keeps_its_places)
 {
   Ps ps = ps_new ("window=sliding", "normal quality", NULL);
   guint64 missing;
@@ -1048,9 +995,8 @@ GST_START_TEST (test_a_window_keeps_its_places)
   gst_structure_free (stats);
   ps_free (&ps);
 }
-GST_END_TEST
 
-GST_START_TEST (test_a_window_of_pictures_that_say_their_light)
+CHECK_TEST (test_a_window_of_pictures_that_say_their_light)
 {
   Ps ps = ps_new ("window=sliding index-source=meta", "normal", NULL);
   static const guint order[] = {5, 0, 7, 7, 2, 1, 3, 0, 6, 4, 4, 2};
@@ -1066,9 +1012,8 @@ GST_START_TEST (test_a_window_of_pictures_that_say_their_light)
   check_push (ps.sink, with_index (picture (&ps, 0), N_LIGHTS), GST_FLOW_ERROR);
   ps_free (&ps);
 }
-GST_END_TEST
 
-GST_START_TEST (test_a_window_has_all_bands)
+CHECK_LOOP_TEST (test_a_window_has_all_bands, 2)
 {
   static const gchar *const orders[] = {"by-light", "by-band"};
   g_autofree gchar *line =
@@ -1085,9 +1030,8 @@ GST_START_TEST (test_a_window_has_all_bands)
   check_no_buffer (ps.normal);
   ps_free (&ps);
 }
-GST_END_TEST
 
-GST_START_TEST (test_a_window_follows_its_settings)
+CHECK_TEST (test_a_window_follows_its_settings)
 {
   Ps ps = ps_new ("window=sliding", "albedo", NULL);
 
@@ -1110,9 +1054,8 @@ GST_START_TEST (test_a_window_follows_its_settings)
   check_no_buffer (ps.albedo);
   ps_free (&ps);
 }
-GST_END_TEST
 
-GST_START_TEST (test_bands_have_one_normal_and_an_albedo_each)
+CHECK_TEST (test_bands_have_one_normal_and_an_albedo_each)
 {
   const guint counts[] = {2, 3, 8, 16};
   const gchar *const others[] = {
@@ -1129,7 +1072,7 @@ GST_START_TEST (test_bands_have_one_normal_and_an_albedo_each)
     /* strips need room for a row of all bands */
     const gchar *other = others[bands < 16 ? k / 4 : k / 8];
     g_autofree gchar *all = g_strdup_printf ("bands=%u %s", bands, other);
-    Ps ps = ps_new (all, "normal albedo ambient", NULL);
+    g_auto (Ps) ps = ps_new (all, "normal albedo ambient", NULL);
 
     ps_caps (&ps, k % 2 ? "GRAY8" : "GRAY16_LE");
     for (guint set = 0; set < 2; set++) {
@@ -1141,21 +1084,19 @@ GST_START_TEST (test_bands_have_one_normal_and_an_albedo_each)
       check_tensor (ps.ambient, ambient, bands, 0.002);
       check_progress (&ps, N_LIGHTS, TRUE);
     }
-    ps_free (&ps);
   }
 }
-GST_END_TEST
 
-GST_START_TEST (test_bands_are_pictures_below_each_other)
+CHECK_TEST (test_bands_are_pictures_below_each_other)
 {
   const gchar *const formats[] = {"GRAY8", "GRAY16_LE"};
 
   for (guint k = 0; k < 2; k++) {
     g_autofree gchar *caps =
         g_strdup_printf ("video/x-raw,format=%s", formats[k]);
-    Ps ps = ps_new ("bands=5", "albedo", caps);
+    g_auto (Ps) ps = ps_new ("bands=5", "albedo", caps);
     guint scale = k ? 65535 : 255;
-    GstBuffer *buffer;
+    g_autoptr (GstBuffer) buffer = NULL;
     GstMapInfo map;
 
     ps_caps_of (&ps, "GRAY16_LE", 32, HEIGHT); /* rows without padding */
@@ -1171,15 +1112,12 @@ GST_START_TEST (test_bands_are_pictures_below_each_other)
           "%u at pixel %u, expected %g", found, i, expected);
     }
     gst_buffer_unmap (buffer, &map);
-    gst_buffer_unref (buffer);
-    ps_free (&ps);
   }
 }
-GST_END_TEST
 
-GST_START_TEST (test_three_bands_are_a_colour_picture)
+CHECK_TEST (test_three_bands_are_a_colour_picture)
 {
-  Ps ps = ps_new ("bands=3", "albedo", "video/x-raw,format=RGB");
+  g_auto (Ps) ps = ps_new ("bands=3", "albedo", "video/x-raw,format=RGB");
   guint expected[3];
 
   for (guint band = 0; band < 3; band++)
@@ -1187,14 +1125,13 @@ GST_START_TEST (test_three_bands_are_a_colour_picture)
   ps_caps (&ps, "GRAY16_LE");
   ps_push_bands (&ps, 3, "by-light", 0, 3 * N_LIGHTS);
   check_first_pixel (ps.albedo, "RGB", expected, 3);
-  ps_free (&ps);
 }
-GST_END_TEST
 
 /* Updates and the end of a set go by lights with all their bands. */
-GST_START_TEST (test_sets_of_bands_are_counted_in_lights)
+CHECK_TEST (test_sets_of_bands_are_counted_in_lights)
 {
-  Ps ps = ps_new ("bands=4 update-interval=3 stop-below=1", "normal", NULL);
+  g_auto (Ps) ps =
+      ps_new ("bands=4 update-interval=3 stop-below=1", "normal", NULL);
 
   ps_caps (&ps, "GRAY16_LE");
   for (guint set = 0; set < 2; set++) {
@@ -1205,14 +1142,10 @@ GST_START_TEST (test_sets_of_bands_are_counted_in_lights)
   }
   ps_push_bands (&ps, 4, "by-light", 0, 4 * 5 + 3);
   fail_unless (gst_harness_push_event (ps.sink, gst_event_new_eos ()));
-  check_message_says (check_message (ps.bus, GST_MESSAGE_WARNING),
-      GST_STREAM_ERROR, GST_STREAM_ERROR_FAILED, "5 of 8 lights");
-  check_message_says (check_message (ps.bus, GST_MESSAGE_WARNING),
-      GST_STREAM_ERROR, GST_STREAM_ERROR_FAILED,
-      "3 pictures of lights of which not all 4 bands");
-  ps_free (&ps);
+  check_warning (ps.bus, STREAM, FAILED, "5 of 8 lights");
+  check_warning (
+      ps.bus, STREAM, FAILED, "3 pictures of lights of which not all 4 bands");
 }
-GST_END_TEST
 
 static GstBuffer *
 with_band (GstBuffer *buffer, guint band)
@@ -1224,14 +1157,14 @@ with_band (GstBuffer *buffer, guint band)
   return buffer;
 }
 
-GST_START_TEST (test_pictures_may_say_their_band)
+CHECK_TEST (test_pictures_may_say_their_band)
 {
   const gchar *const sources[] = {"index-source=meta", "index-source=offset",
       "index-source=offset band-order=by-band"};
 
   for (guint k = 0; k < G_N_ELEMENTS (sources); k++) {
     g_autofree gchar *all = g_strdup_printf ("bands=3 %s", sources[k]);
-    Ps ps = ps_new (all, "albedo", NULL);
+    g_auto (Ps) ps = ps_new (all, "albedo", NULL);
     const gdouble albedo[] = {
         albedo_ * paint_of (0), albedo_ * paint_of (1), albedo_ * paint_of (2)};
 
@@ -1246,17 +1179,16 @@ GST_START_TEST (test_pictures_may_say_their_band)
       check_push (ps.sink, buffer, GST_FLOW_OK);
     }
     check_tensor (ps.albedo, albedo, 3, 1e-3);
-    ps_free (&ps);
   }
 }
-GST_END_TEST
 
 /* A picture of a light that stays incomplete does not end a set too early. */
-GST_START_TEST (test_sets_of_chosen_lights_are_counted_in_whole_ones)
+CHECK_TEST (test_sets_of_chosen_lights_are_counted_in_whole_ones)
 {
   static const guint pictures[][2] = {
       {0, 0}, {3, 1}, {1, 0}, {2, 0}, {2, 1}, {1, 1}, {5, 0}, {0, 1}};
-  Ps ps = ps_new ("bands=2 index-source=meta set-size=3", "normal", NULL);
+  g_auto (Ps) ps =
+      ps_new ("bands=2 index-source=meta set-size=3", "normal", NULL);
   GstMessage *message;
   guint found;
 
@@ -1275,12 +1207,9 @@ GST_START_TEST (test_sets_of_chosen_lights_are_counted_in_whole_ones)
       gst_message_get_structure (message), "lights", &found));
   fail_unless_equals_int (found, 3);
   gst_message_unref (message);
-  check_message_says (check_message (ps.bus, GST_MESSAGE_WARNING),
-      GST_STREAM_ERROR, GST_STREAM_ERROR_FAILED,
-      "2 pictures of lights of which not all 2 bands");
-  ps_free (&ps);
+  check_warning (
+      ps.bus, STREAM, FAILED, "2 pictures of lights of which not all 2 bands");
 }
-GST_END_TEST
 
 /* Returns: (transfer full): the path of [bands, HEIGHT, WIDTH] of u8, @value
  * times 1, 2, ... */
@@ -1299,11 +1228,11 @@ write_dark (guint bands, guint8 value)
   return path;
 }
 
-GST_START_TEST (test_each_band_may_have_a_dark_frame)
+CHECK_TEST (test_each_band_may_have_a_dark_frame)
 {
   g_autofree gchar *dark = write_dark (4, 3);
   g_autofree gchar *all = g_strdup_printf ("bands=4 dark-location=%s", dark);
-  Ps ps = ps_new (all, "ambient", NULL);
+  g_auto (Ps) ps = ps_new (all, "ambient", NULL);
   gdouble ambient[4] = {0};
 
   for (guint band = 0; band < 4; band++)
@@ -1313,15 +1242,13 @@ GST_START_TEST (test_each_band_may_have_a_dark_frame)
   ps_caps (&ps, "GRAY8");
   ps_push_bands (&ps, 4, "by-light", 0, 4 * N_LIGHTS);
   check_tensor (ps.ambient, ambient, 4, 0.002);
-  ps_free (&ps);
 }
-GST_END_TEST
 
-GST_START_TEST (test_bad_bands_are_refused)
+CHECK_TEST (test_bad_bands_are_refused)
 {
   g_autofree gchar *dark = write_dark (3, 1);
   g_autofree gchar *all = g_strdup_printf ("bands=4 dark-location=%s", dark);
-  Ps ps;
+  g_auto (Ps) ps;
 
   check_refused (all, GST_RESOURCE_ERROR, GST_RESOURCE_ERROR_OPEN_READ,
       "[4, height, width] for each band");
@@ -1332,17 +1259,13 @@ GST_START_TEST (test_bad_bands_are_refused)
   ps = ps_new ("bands=2", "normal", NULL);
   ps_caps (&ps, "RGB");
   check_push (ps.sink, picture (&ps, 0), GST_FLOW_NOT_NEGOTIATED);
-  check_message_says (check_message (ps.bus, GST_MESSAGE_ERROR),
-      GST_LIBRARY_ERROR, GST_LIBRARY_ERROR_SETTINGS, "these have colours");
+  check_error (ps.bus, LIBRARY, SETTINGS, "these have colours");
   ps_free (&ps);
   ps = ps_new ("bands=2 index-source=meta", "normal", NULL);
   ps_caps (&ps, "GRAY8");
   check_push (ps.sink, with_index (picture (&ps, 0), 0), GST_FLOW_ERROR);
-  check_message_says (check_message (ps.bus, GST_MESSAGE_ERROR),
-      GST_STREAM_ERROR, GST_STREAM_ERROR_FORMAT, "and another one, \"band\"");
-  ps_free (&ps);
+  check_error (ps.bus, STREAM, FORMAT, "and another one, \"band\"");
 }
-GST_END_TEST
 
 /* --- indices ------------------------------------------------------------- */
 
@@ -1350,13 +1273,11 @@ static void
 check_bad_index (const gchar *properties, GstBuffer *(*spoil) (GstBuffer *),
     const gchar *words)
 {
-  Ps ps = ps_new (properties, "normal", NULL);
+  g_auto (Ps) ps = ps_new (properties, "normal", NULL);
 
   ps_caps (&ps, "GRAY8");
   check_push (ps.sink, spoil (picture (&ps, 0)), GST_FLOW_ERROR);
-  check_message_says (check_message (ps.bus, GST_MESSAGE_ERROR),
-      GST_STREAM_ERROR, GST_STREAM_ERROR_FORMAT, words);
-  ps_free (&ps);
+  check_error (ps.bus, STREAM, FORMAT, words);
 }
 
 static GstBuffer *
@@ -1380,9 +1301,9 @@ offset_none (GstBuffer *buffer)
   return buffer;
 }
 
-GST_START_TEST (test_bad_indices_are_refused)
+CHECK_TEST (test_bad_indices_are_refused)
 {
-  Ps ps;
+  g_auto (Ps) ps;
 
   check_bad_index ("index-source=offset", offset_8, "8 lights");
   check_bad_index ("index-source=offset", offset_huge, "8 lights");
@@ -1393,14 +1314,11 @@ GST_START_TEST (test_bad_indices_are_refused)
   ps_caps (&ps, "GRAY8");
   check_push (ps.sink, with_index (picture (&ps, 0), 5), GST_FLOW_OK);
   check_push (ps.sink, with_index (picture (&ps, 1), 5), GST_FLOW_ERROR);
-  check_message_says (check_message (ps.bus, GST_MESSAGE_ERROR),
-      GST_STREAM_ERROR, GST_STREAM_ERROR_FORMAT, "second picture");
-  ps_free (&ps);
+  check_error (ps.bus, STREAM, FORMAT, "second picture");
 }
-GST_END_TEST
 
 /* Fails unless caps are refused with these words. */
-GST_START_TEST (test_bad_settings_are_refused)
+CHECK_TEST (test_bad_settings_are_refused)
 {
   g_autofree gchar *bad = write_file ("bad.lp", "0 0 1\n0 nan 1\n");
   g_autofree gchar *mixed = write_file ("mixed.txt", "0 0 1\n0 9 3\n1 0 7\n");
@@ -1452,9 +1370,8 @@ GST_START_TEST (test_bad_settings_are_refused)
     check_refused (properties, cases[i].domain, cases[i].code, cases[i].words);
   }
 }
-GST_END_TEST
 
-GST_START_TEST (test_lights_that_cannot_do_are_said_before)
+CHECK_TEST (test_lights_that_cannot_do_are_said_before)
 {
   static const gchar *const files[] = {
       "0 0 1\n0.6 0.02 0.8\n-0.6 0.02 0.8\n0.8 -0.02 0.6\n",
@@ -1470,20 +1387,17 @@ GST_START_TEST (test_lights_that_cannot_do_are_said_before)
   for (guint i = 0; i < G_N_ELEMENTS (files); i++) {
     g_autofree gchar *path = write_file ("few.lp", files[i]);
     g_autofree gchar *properties = g_strdup_printf ("lights-location=%s", path);
-    Ps ps = ps_new (properties, "normal", NULL);
+    g_auto (Ps) ps = ps_new (properties, "normal", NULL);
 
     ps_caps (&ps, "GRAY8"); /* no picture has come */
-    check_message_says (check_message (ps.bus, GST_MESSAGE_WARNING),
-        GST_LIBRARY_ERROR, GST_LIBRARY_ERROR_SETTINGS, words[i]);
+    check_warning (ps.bus, LIBRARY, SETTINGS, words[i]);
     fail_unless_equals_int (
         check_count_messages (ps.bus, GST_MESSAGE_WARNING), 0);
-    ps_free (&ps);
   }
 }
-GST_END_TEST
 
 /* Of 155 pixels, the first @n_black are black in all pictures. */
-GST_START_TEST (test_many_pixels_without_normal_are_said)
+CHECK_TEST (test_many_pixels_without_normal_are_said)
 {
   static const struct {
     guint n_black;
@@ -1493,7 +1407,7 @@ GST_START_TEST (test_many_pixels_without_normal_are_said)
       {150, "96.8 % of the pixels (there is no mask), 150 of 155"}};
 
   for (guint i = 0; i < G_N_ELEMENTS (cases); i++) {
-    Ps ps = ps_new ("", "normal", NULL);
+    g_auto (Ps) ps = ps_new ("", "normal", NULL);
 
     ps_caps (&ps, "GRAY8");
     for (guint j = 0; j < N_LIGHTS; j++) {
@@ -1510,18 +1424,15 @@ GST_START_TEST (test_many_pixels_without_normal_are_said)
       check_push (ps.sink, buffer, GST_FLOW_OK);
     }
     if (cases[i].words)
-      check_message_says (check_message (ps.bus, GST_MESSAGE_WARNING),
-          GST_STREAM_ERROR, GST_STREAM_ERROR_FAILED, cases[i].words);
+      check_warning (ps.bus, STREAM, FAILED, cases[i].words);
     fail_unless_equals_int (
         check_count_messages (ps.bus, GST_MESSAGE_WARNING), 0);
-    ps_free (&ps);
   }
 }
-GST_END_TEST
 
 /* Pictures of a camera that takes set after set; some do not arrive. Times
  * alone tell where offsets do not count pictures. */
-GST_START_TEST (test_lost_pictures_keep_their_places)
+CHECK_TEST (test_lost_pictures_keep_their_places)
 {
   static const struct {
     guint lost[3]; /* of the pictures from the beginning on, 0: none */
@@ -1582,12 +1493,11 @@ GST_START_TEST (test_lost_pictures_keep_their_places)
     ps_free (&ps);
   }
 }
-GST_END_TEST
 
 /* An application that waits for the lamps keeps every tenth picture. */
-GST_START_TEST (test_pictures_that_are_picked_are_in_order)
+CHECK_TEST (test_pictures_that_are_picked_are_in_order)
 {
-  Ps ps = ps_new ("", "normal", NULL);
+  g_auto (Ps) ps = ps_new ("", "normal", NULL);
 
   ps_caps (&ps, "GRAY16_LE");
   for (guint i = 0; i < 2 * N_LIGHTS; i++) {
@@ -1602,15 +1512,14 @@ GST_START_TEST (test_pictures_that_are_picked_are_in_order)
     check_tensor (ps.normal, normal_, 3, 1e-4);
   fail_unless_equals_int (
       check_count_messages (ps.bus, GST_MESSAGE_WARNING), 0);
-  ps_free (&ps);
 }
-GST_END_TEST
 
 /* A plane in 8 pictures, in the order of the lights or not. */
-GST_START_TEST (test_lights_that_do_not_explain_the_pictures_are_said)
+CHECK_TEST (test_lights_that_do_not_explain_the_pictures_are_said)
 {
   for (guint k = 0; k < 4; k++) {
-    Ps ps = ps_new (k / 2 ? "backend=cuda" : "backend=cpu", "normal", NULL);
+    g_auto (Ps) ps =
+        ps_new (k / 2 ? "backend=cuda" : "backend=cpu", "normal", NULL);
     GstMessage *message;
     gdouble residual = -2;
 
@@ -1623,21 +1532,18 @@ GST_START_TEST (test_lights_that_do_not_explain_the_pictures_are_said)
     gst_message_unref (message);
     if (k % 2) {
       fail_unless (residual > 0.08 && residual < 1, "residual %g", residual);
-      check_message_says (check_message (ps.bus, GST_MESSAGE_WARNING),
-          GST_STREAM_ERROR, GST_STREAM_ERROR_FAILED,
+      check_warning (ps.bus, STREAM, FAILED,
           "The lights do not explain the pictures: residuals are");
     } else {
       fail_unless (residual >= 0 && residual < 0.01, "residual %g", residual);
     }
     fail_unless_equals_int (
         check_count_messages (ps.bus, GST_MESSAGE_WARNING), 0);
-    ps_free (&ps);
   }
 }
-GST_END_TEST
 
 /* Pictures are 31 x 5 pixels. */
-GST_START_TEST (test_a_picture_among_the_lamps_is_said)
+CHECK_TEST (test_a_picture_among_the_lamps_is_said)
 {
   static const struct {
     const gchar *properties, *words; /* NULL: nothing is said */
@@ -1660,27 +1566,24 @@ GST_START_TEST (test_a_picture_among_the_lamps_is_said)
                         : "0 8 16\n6 -4 16\n-6 -4 16\n9 4 18\n");
     g_autofree gchar *properties =
         g_strdup_printf ("lights-location=%s %s", path, cases[i].properties);
-    Ps ps = ps_new (properties, "normal", NULL);
+    g_auto (Ps) ps = ps_new (properties, "normal", NULL);
 
     ps_caps (&ps, "GRAY8");
     if (cases[i].words)
-      check_message_says (check_message (ps.bus, GST_MESSAGE_WARNING),
-          GST_LIBRARY_ERROR, GST_LIBRARY_ERROR_SETTINGS, cases[i].words);
+      check_warning (ps.bus, LIBRARY, SETTINGS, cases[i].words);
     fail_unless_equals_int (
         check_count_messages (ps.bus, GST_MESSAGE_ERROR | GST_MESSAGE_WARNING),
         0);
-    ps_free (&ps);
   }
 }
-GST_END_TEST
 
-GST_START_TEST (test_black_and_saturated_pictures_are_said)
+CHECK_TEST (test_black_and_saturated_pictures_are_said)
 {
   const gdouble nothing[] = {0, 0, 0};
 
   for (guint cuda = 0; cuda < 2; cuda++)
     for (guint value = 0; value < 256; value += 255) {
-      Ps ps = ps_new (
+      g_auto (Ps) ps = ps_new (
           cuda ? "backend=cuda" : "backend=cpu", "normal ambient", NULL);
       const gdouble ambient[] = {value / 255.0};
 
@@ -1694,17 +1597,13 @@ GST_START_TEST (test_black_and_saturated_pictures_are_said)
       check_tensor (ps.normal, nothing, 3, 0);
       check_tensor (ps.ambient, ambient, 1, 1e-6);
       if (value)
-        check_message_says (check_message (ps.bus, GST_MESSAGE_WARNING),
-            GST_STREAM_ERROR, GST_STREAM_ERROR_FAILED,
-            "100 % of the samples are clipped");
-      check_message_says (check_message (ps.bus, GST_MESSAGE_WARNING),
-          GST_STREAM_ERROR, GST_STREAM_ERROR_FAILED,
+        check_warning (
+            ps.bus, STREAM, FAILED, "100 % of the samples are clipped");
+      check_warning (ps.bus, STREAM, FAILED,
           "No pixel could be solved from 8 pictures: they are black or "
           "saturated");
-      ps_free (&ps);
     }
 }
-GST_END_TEST
 
 /* The set with the brightest @n pictures at full scale. */
 static void
@@ -1725,16 +1624,15 @@ push_overexposed (Ps *ps, guint n)
 static void
 check_clipped_share (Ps *ps, gdouble expected)
 {
-  GstMessage *message = next_message (ps, "photostereo-progress");
+  g_autoptr (GstMessage) message = next_message (ps, "photostereo-progress");
   gdouble share;
 
   fail_unless (gst_structure_get_double (
       gst_message_get_structure (message), "clipped-share", &share));
   fail_unless_equals_float (share, expected);
-  gst_message_unref (message);
 }
 
-GST_START_TEST (test_clipped_pictures_do_not_bend_the_plane_and_are_said)
+CHECK_TEST (test_clipped_pictures_do_not_bend_the_plane_and_are_said)
 {
   const gchar *const modes[] = {"threshold-mode=relative t-res=1 t-max=1000",
       "threshold-mode=absolute t-max=1000", "robust=huber"};
@@ -1748,9 +1646,7 @@ GST_START_TEST (test_clipped_pictures_do_not_bend_the_plane_and_are_said)
     for (guint set = 0; set < 2; set++) { /* said once in each */
       push_overexposed (&ps, 3);
       check_tensor (ps.normal, normal_, 3, 1e-3);
-      check_message_says (check_message (ps.bus, GST_MESSAGE_WARNING),
-          GST_STREAM_ERROR, GST_STREAM_ERROR_FAILED,
-          "38 % of the samples are clipped");
+      check_warning (ps.bus, STREAM, FAILED, "38 % of the samples are clipped");
       check_clipped_share (&ps, 3.0 / N_LIGHTS); /* comes after that */
     }
     ps_push_set (&ps);
@@ -1760,11 +1656,10 @@ GST_START_TEST (test_clipped_pictures_do_not_bend_the_plane_and_are_said)
     ps_free (&ps);
   }
 }
-GST_END_TEST
 
-GST_START_TEST (test_saturation_says_where_samples_are_clipped)
+CHECK_TEST (test_saturation_says_where_samples_are_clipped)
 {
-  Ps ps = ps_new ("saturation=40000", "quality", NULL);
+  g_auto (Ps) ps = ps_new ("saturation=40000", "quality", NULL);
   const gdouble nothing[] = {0, 0, 0, 0};
   g_autoptr (GstMessage) message = NULL;
 
@@ -1783,13 +1678,11 @@ GST_START_TEST (test_saturation_says_where_samples_are_clipped)
   message = check_message (ps.bus, GST_MESSAGE_ERROR);
   check_message_says (g_steal_pointer (&message), GST_LIBRARY_ERROR,
       GST_LIBRARY_ERROR_SETTINGS, "saturation is 300, but samples end at 255");
-  ps_free (&ps);
 }
-GST_END_TEST
 
-GST_START_TEST (test_rows_with_padding_are_read)
+CHECK_TEST (test_rows_with_padding_are_read)
 {
-  Ps ps = ps_new ("", "normal", NULL);
+  g_auto (Ps) ps = ps_new ("", "normal", NULL);
 
   ps_caps (&ps, "GRAY16_LE");
   for (guint i = 0; i < N_LIGHTS; i++) {
@@ -1806,14 +1699,12 @@ GST_START_TEST (test_rows_with_padding_are_read)
     check_push (ps.sink, padded, GST_FLOW_OK);
   }
   check_tensor (ps.normal, normal_, 3, 5e-4);
-  ps_free (&ps);
 }
-GST_END_TEST
 
-GST_START_TEST (test_times_are_those_of_the_last_picture)
+CHECK_TEST (test_times_are_those_of_the_last_picture)
 {
-  Ps ps = ps_new ("", "normal", NULL);
-  GstBuffer *buffer;
+  g_auto (Ps) ps = ps_new ("", "normal", NULL);
+  g_autoptr (GstBuffer) buffer = NULL;
 
   ps_caps (&ps, "GRAY8");
   for (guint i = 0; i < N_LIGHTS; i++) {
@@ -1826,14 +1717,11 @@ GST_START_TEST (test_times_are_those_of_the_last_picture)
   fail_unless_equals_uint64 (
       GST_BUFFER_PTS (buffer), (N_LIGHTS - 1) * 40 * GST_MSECOND);
   fail_unless_equals_uint64 (GST_BUFFER_DURATION (buffer), 40 * GST_MSECOND);
-  gst_buffer_unref (buffer);
-  ps_free (&ps);
 }
-GST_END_TEST
 
-GST_START_TEST (test_a_pad_that_goes_stops_nobody)
+CHECK_TEST (test_a_pad_that_goes_stops_nobody)
 {
-  Ps ps = ps_new ("", "normal albedo", NULL);
+  g_auto (Ps) ps = ps_new ("", "normal albedo", NULL);
   GstPad *pad = gst_element_get_static_pad (ps.element, "albedo");
   const gdouble albedo[] = {albedo_};
 
@@ -1845,9 +1733,7 @@ GST_START_TEST (test_a_pad_that_goes_stops_nobody)
   gst_object_unref (pad);
   ps_push_set (&ps);
   check_tensor (ps.normal, normal_, 3, 5e-4);
-  ps_free (&ps);
 }
-GST_END_TEST
 
 static gpointer
 push_set_in_thread (gpointer ps)
@@ -1856,9 +1742,9 @@ push_set_in_thread (gpointer ps)
   return NULL;
 }
 
-GST_START_TEST (test_pads_come_and_go_while_another_waits)
+CHECK_TEST (test_pads_come_and_go_while_another_waits)
 {
-  Ps ps = ps_new ("", "normal", NULL);
+  g_auto (Ps) ps = ps_new ("", "normal", NULL);
   CheckWaiting w;
   GstPad *albedo;
 
@@ -1870,13 +1756,11 @@ GST_START_TEST (test_pads_come_and_go_while_another_waits)
   gst_object_unref (albedo);
   check_release (&w);
   check_tensor (ps.normal, normal_, 3, 5e-4);
-  ps_free (&ps);
 }
-GST_END_TEST
 
-GST_START_TEST (test_a_pad_may_go_while_it_pushes)
+CHECK_TEST (test_a_pad_may_go_while_it_pushes)
 {
-  Ps ps = ps_new ("", "normal albedo", NULL);
+  g_auto (Ps) ps = ps_new ("", "normal albedo", NULL);
   CheckWaiting w;
 
   ps_caps (&ps, "GRAY16_LE");
@@ -1886,9 +1770,7 @@ GST_START_TEST (test_a_pad_may_go_while_it_pushes)
   check_tensor (ps.normal, normal_, 3, 5e-4);
   ps_push_set (&ps);
   check_tensor (ps.normal, normal_, 3, 5e-4);
-  ps_free (&ps);
 }
-GST_END_TEST
 
 static gpointer
 finish_sets (gpointer element)
@@ -1898,10 +1780,10 @@ finish_sets (gpointer element)
   return NULL;
 }
 
-GST_START_TEST (test_sets_may_be_finished_while_the_element_stops)
+CHECK_TEST (test_sets_may_be_finished_while_the_element_stops)
 {
   for (guint i = 0; i < 50; i++) {
-    Ps ps = ps_new ("", "normal", NULL);
+    g_auto (Ps) ps = ps_new ("", "normal", NULL);
     GThread *thread;
 
     ps_caps (&ps, "GRAY8");
@@ -1910,10 +1792,8 @@ GST_START_TEST (test_sets_may_be_finished_while_the_element_stops)
     g_usleep (10 * i);
     gst_element_set_state (ps.element, GST_STATE_NULL);
     g_thread_join (thread);
-    ps_free (&ps);
   }
 }
-GST_END_TEST
 
 static gpointer
 push_picture_in_thread (gpointer ps)
@@ -1923,9 +1803,9 @@ push_picture_in_thread (gpointer ps)
 }
 
 /* A paused pipeline keeps the first update, and the thread that brought it. */
-GST_START_TEST (test_a_set_may_be_finished_while_an_update_waits)
+CHECK_TEST (test_a_set_may_be_finished_while_an_update_waits)
 {
-  Ps ps = ps_new ("update-interval=1", "normal", NULL);
+  g_auto (Ps) ps = ps_new ("update-interval=1", "normal", NULL);
   CheckWaiting w;
 
   ps_caps (&ps, "GRAY16_LE");
@@ -1936,15 +1816,13 @@ GST_START_TEST (test_a_set_may_be_finished_while_an_update_waits)
   gst_buffer_unref (check_pull (ps.normal));
   gst_buffer_unref (check_pull (ps.normal));
   check_progress (&ps, 1, TRUE);
-  ps_free (&ps);
 }
-GST_END_TEST
 
 /* The next picture may come before the set could be ended. */
-GST_START_TEST (test_finish_set_parts_the_pictures_before_from_those_after)
+CHECK_TEST (test_finish_set_parts_the_pictures_before_from_those_after)
 {
   for (guint i = 0; i < 20; i++) {
-    Ps ps = ps_new ("index-source=offset", "normal", NULL);
+    g_auto (Ps) ps = ps_new ("index-source=offset", "normal", NULL);
 
     ps_caps (&ps, "GRAY16_LE");
     for (guint set = 0; set < 2; set++) {
@@ -1960,10 +1838,8 @@ GST_START_TEST (test_finish_set_parts_the_pictures_before_from_those_after)
     check_tensor (ps.normal, normal_, 3, 5e-4);
     check_progress (&ps, 4, TRUE);
     check_progress (&ps, 4, TRUE);
-    ps_free (&ps);
   }
 }
-GST_END_TEST
 
 /* Returns: (transfer full): the normals of the plane under lamps near by */
 static GstBuffer *
@@ -1971,26 +1847,24 @@ normals_of_near_lamps (const gchar *properties)
 {
   g_autofree gchar *all = g_strdup_printf (
       "light-units=positions mm-per-pixel=0.05 %s", properties);
-  Ps ps = ps_new (all, "normal", NULL);
+  g_auto (Ps) ps = ps_new (all, "normal", NULL);
   GstBuffer *buffer;
 
   ps_caps (&ps, "GRAY16_LE");
   ps_push_set (&ps);
   buffer = check_pull (ps.normal);
-  ps_free (&ps);
   return buffer;
 }
 
-GST_START_TEST (test_the_centre_may_be_any_pixel)
+CHECK_TEST (test_the_centre_may_be_any_pixel)
 {
   const gchar *const same[] = {"centre-x=15", "centre-y=2"};
   const gchar *const others[] = {"centre-x=-1", "centre-y=-1"};
-  GstBuffer *middle = normals_of_near_lamps ("");
-  GstMapInfo map;
+  g_autoptr (GstBuffer) middle = normals_of_near_lamps ("");
+  g_auto (CheckMap) map = check_map (middle, GST_MAP_READ);
 
-  fail_unless (gst_buffer_map (middle, &map, GST_MAP_READ));
   for (guint i = 0; i < G_N_ELEMENTS (same); i++) {
-    GstBuffer *buffer = normals_of_near_lamps (same[i]);
+    g_autoptr (GstBuffer) buffer = normals_of_near_lamps (same[i]);
 
     fail_unless_equals_int (
         gst_buffer_memcmp (buffer, 0, map.data, map.size), 0);
@@ -1998,18 +1872,14 @@ GST_START_TEST (test_the_centre_may_be_any_pixel)
     buffer = normals_of_near_lamps (others[i]);
     fail_unless (gst_buffer_memcmp (buffer, 0, map.data, map.size) != 0,
         "%s is taken for the middle", others[i]);
-    gst_buffer_unref (buffer);
   }
-  gst_buffer_unmap (middle, &map);
-  gst_buffer_unref (middle);
 }
-GST_END_TEST
 
 /* 12 bits in 16: what is clipped stands at 4095. */
-GST_START_TEST (test_samples_that_end_at_a_power_of_2_are_said)
+CHECK_TEST (test_samples_that_end_at_a_power_of_2_are_said)
 {
   for (guint most = 4094; most <= 4096; most++) {
-    Ps ps = ps_new ("", "normal", NULL);
+    g_auto (Ps) ps = ps_new ("", "normal", NULL);
 
     ps_caps (&ps, "GRAY16_LE");
     for (guint i = 0; i < N_LIGHTS; i++) {
@@ -2026,17 +1896,14 @@ GST_START_TEST (test_samples_that_end_at_a_power_of_2_are_said)
       check_push (ps.sink, buffer, GST_FLOW_OK);
     }
     if (most == 4095)
-      check_message_says (check_message (ps.bus, GST_MESSAGE_WARNING),
-          GST_LIBRARY_ERROR, GST_LIBRARY_ERROR_SETTINGS,
-          "The largest sample is 4095 = 2^12 - 1");
+      check_warning (
+          ps.bus, LIBRARY, SETTINGS, "The largest sample is 4095 = 2^12 - 1");
     fail_unless_equals_int (
         check_count_messages (ps.bus, GST_MESSAGE_WARNING), 0);
-    ps_free (&ps);
   }
 }
-GST_END_TEST
 
-GST_START_TEST (test_a_bit_depth_below_the_data_is_said)
+CHECK_TEST (test_a_bit_depth_below_the_data_is_said)
 {
   const gchar *const properties[] = {"bit-depth=16", "bit-depth=12"};
 
@@ -2044,21 +1911,19 @@ GST_START_TEST (test_a_bit_depth_below_the_data_is_said)
     for (guint cuda = 0; cuda < 2; cuda++) {
       g_autofree gchar *all = g_strdup_printf (
           "robust=none %s backend=%s", properties[i], cuda ? "cuda" : "cpu");
-      Ps ps = ps_new (all, "normal", NULL);
+      g_auto (Ps) ps = ps_new (all, "normal", NULL);
 
       ps_caps (&ps, "GRAY16_LE");
       ps_push_set (&ps);
       ps_push_set (&ps); /* said once */
       fail_unless_equals_int (
           check_count_messages (ps.bus, GST_MESSAGE_WARNING), i);
-      ps_free (&ps);
     }
 }
-GST_END_TEST
 
 /* A wrong value is a warning with the picture or set at which it would count,
  * and what was in use stays. */
-GST_START_TEST (test_wrong_values_do_not_end_a_stream)
+CHECK_TEST (test_wrong_values_do_not_end_a_stream)
 {
   static const struct {
     const gchar *property, *value, *words;
@@ -2087,7 +1952,7 @@ GST_START_TEST (test_wrong_values_do_not_end_a_stream)
                          : g_str_equal (cases[i].value, "$mask")
                              ? mask
                              : cases[i].value;
-    Ps ps = ps_new ("t-max=1.5", "normal", NULL);
+    g_auto (Ps) ps = ps_new ("t-max=1.5", "normal", NULL);
     gboolean valid = FALSE;
 
     ps_caps (&ps, "GRAY8");
@@ -2103,21 +1968,18 @@ GST_START_TEST (test_wrong_values_do_not_end_a_stream)
       check_tensor (ps.normal, normal_, 3, 0.01);
     }
     if (cases[i].words)
-      check_message_says (check_message (ps.bus, GST_MESSAGE_WARNING),
-          GST_LIBRARY_ERROR, GST_LIBRARY_ERROR_SETTINGS, cases[i].words);
+      check_warning (ps.bus, LIBRARY, SETTINGS, cases[i].words);
     fail_unless_equals_int (
         check_count_messages (ps.bus, GST_MESSAGE_ERROR | GST_MESSAGE_WARNING),
         0);
-    ps_free (&ps);
   }
 }
-GST_END_TEST
 
 /* Changes of the solver count at once, those of the lights with the next set.
  */
-GST_START_TEST (test_files_count_from_the_next_set_on)
+CHECK_TEST (test_files_count_from_the_next_set_on)
 {
-  Ps ps = ps_new ("", "albedo", NULL);
+  g_auto (Ps) ps = ps_new ("", "albedo", NULL);
   const gdouble bright[] = {albedo_}, dim[] = {albedo_ / 2};
   g_autofree gchar *path =
       write_file ("intensities.txt", "2\n2\n2\n2\n2\n2\n2\n2\n");
@@ -2135,26 +1997,21 @@ GST_START_TEST (test_files_count_from_the_next_set_on)
   g_object_set (ps.element, "intensities-location", path, NULL); /* anew */
   ps_push_set (&ps);
   check_tensor (ps.albedo, dim, 1, 0.001);
-  check_message_says (check_message (ps.bus, GST_MESSAGE_WARNING),
-      GST_LIBRARY_ERROR, GST_LIBRARY_ERROR_SETTINGS,
-      "\"garbage\" is not a number");
+  check_warning (ps.bus, LIBRARY, SETTINGS, "\"garbage\" is not a number");
   g_object_set (ps.element, "intensities-location", "", NULL);
   ps_push_set (&ps);
   check_tensor (ps.albedo, bright, 1, 0.001);
-  ps_free (&ps);
 }
-GST_END_TEST
 
-GST_START_TEST (test_pictures_without_a_place_are_left_out)
+CHECK_TEST (test_pictures_without_a_place_are_left_out)
 {
-  Ps ps = ps_new ("", "normal", NULL);
+  g_auto (Ps) ps = ps_new ("", "normal", NULL);
 
   ps_caps (&ps, "GRAY8");
   ps_push_set (&ps);
   g_object_set (ps.element, "index-source", 1, NULL); /* meta */
   ps_push_set (&ps);
-  check_message_says (check_message (ps.bus, GST_MESSAGE_WARNING),
-      GST_STREAM_ERROR, GST_STREAM_ERROR_FAILED, "are left out");
+  check_warning (ps.bus, STREAM, FAILED, "are left out");
   g_object_set (ps.element, "index-source", 0, NULL);
   ps_push_set (&ps);
   for (guint i = 0; i < 2; i++)
@@ -2163,12 +2020,10 @@ GST_START_TEST (test_pictures_without_a_place_are_left_out)
   fail_unless_equals_int (
       check_count_messages (ps.bus, GST_MESSAGE_ERROR | GST_MESSAGE_WARNING),
       0);
-  ps_free (&ps);
 }
-GST_END_TEST
 
 /* Of pixels that are not square; lamps 100 mm above the object. */
-GST_START_TEST (test_outputs_have_the_aspect_of_the_pixels)
+CHECK_TEST (test_outputs_have_the_aspect_of_the_pixels)
 {
   static const gchar *const peers[] = {"other/tensors", "video/x-raw"};
   g_autofree gchar *path =
@@ -2177,7 +2032,7 @@ GST_START_TEST (test_outputs_have_the_aspect_of_the_pixels)
       g_strdup_printf ("lights-location=%s mm-per-pixel=2", path);
 
   for (guint i = 0; i < G_N_ELEMENTS (peers); i++) {
-    Ps ps = ps_new (properties, "normal", peers[i]);
+    g_auto (Ps) ps = ps_new (properties, "normal", peers[i]);
     gint n = 0, d = 0;
     GstCaps *caps;
 
@@ -2196,16 +2051,13 @@ GST_START_TEST (test_outputs_have_the_aspect_of_the_pixels)
     g_object_set (ps.element, "mm-per-pixel", 10.0, NULL);
     for (guint k = 0; k < 4; k++)
       ps_push (&ps, k);
-    check_message_says (check_message (ps.bus, GST_MESSAGE_WARNING),
-        GST_LIBRARY_ERROR, GST_LIBRARY_ERROR_SETTINGS, "310 x 200 mm");
+    check_warning (ps.bus, LIBRARY, SETTINGS, "310 x 200 mm");
     gst_buffer_unref (check_pull (ps.normal));
-    ps_free (&ps);
   }
 }
-GST_END_TEST
 
 /* 0 and 1 of a bool are the counts 0 and 1 of the frames' type. */
-GST_START_TEST (test_masks_darks_and_whites_may_be_bool)
+CHECK_TEST (test_masks_darks_and_whites_may_be_bool)
 {
   static const gchar *const formats[] = {"GRAY8", "GRAY16_LE"};
   const guint64 dims[] = {HEIGHT, WIDTH};
@@ -2226,7 +2078,7 @@ GST_START_TEST (test_masks_darks_and_whites_may_be_bool)
     g_autofree gchar *properties =
         g_strdup_printf ("%s backend=%s", all, i / 2 ? "cuda" : "cpu");
     gdouble full = i % 2 ? 65535 : 255, ambient = 0;
-    Ps ps = ps_new (properties, "normal ambient", NULL);
+    g_auto (Ps) ps = ps_new (properties, "normal ambient", NULL);
     GstBuffer *buffer;
     GstMapInfo map;
 
@@ -2242,15 +2094,13 @@ GST_START_TEST (test_masks_darks_and_whites_may_be_bool)
     gst_buffer_unmap (buffer, &map);
     gst_buffer_unref (buffer);
     check_tensor (ps.ambient, &ambient, 1, 1e-6);
-    ps_free (&ps);
   }
 }
-GST_END_TEST
 
-GST_START_TEST (test_settings_change_while_playing)
+CHECK_TEST (test_settings_change_while_playing)
 {
   const gdouble all[] = {8, 1, 0, 0}, five[] = {5, 1, 0, 0};
-  Ps ps = ps_new ("robust=none", "quality", NULL);
+  g_auto (Ps) ps = ps_new ("robust=none", "quality", NULL);
   GstBuffer *buffer;
   GstMapInfo map;
 
@@ -2268,84 +2118,4 @@ GST_START_TEST (test_settings_change_while_playing)
     gst_buffer_unmap (buffer, &map);
     gst_buffer_unref (buffer);
   }
-  ps_free (&ps);
 }
-GST_END_TEST
-
-static Suite *
-photostereo_suite (void)
-{
-  Suite *suite = suite_create ("photostereo");
-  TCase *tc = tcase_create ("photostereo");
-
-  suite_add_tcase (suite, tc);
-  tcase_add_checked_fixture (tc, check_make_folder, check_remove_folder);
-  tcase_add_test (tc, test_every_format_gives_the_plane);
-  tcase_add_test (tc, test_mosaics_of_sensors_have_8_to_16_bits);
-  tcase_add_test (tc, test_a_set_that_does_not_fit_the_device_waits_outside);
-  tcase_add_test (
-      tc, test_pictures_that_wait_go_with_a_flush_and_with_the_element);
-  tcase_add_loop_test (tc, test_a_result_that_nobody_takes_is_said, 0, 2);
-  tcase_add_test (tc, test_a_late_pad_has_the_segment);
-  tcase_add_test (tc, test_downstream_chooses_the_encoding);
-  tcase_add_test (tc, test_samples_tell_what_they_stand_for);
-  tcase_add_test (tc, test_y_down_goes_from_row_to_row);
-  tcase_add_test (tc, test_a_set_ends_by_count_and_the_next_begins);
-  tcase_add_test (tc, test_a_set_ends_by_set_size_signal_eos_and_caps);
-  tcase_add_test (tc, test_too_few_pictures_are_said);
-  tcase_add_test (tc, test_lights_may_be_left_out_by_name);
-  tcase_add_test (tc, test_a_mask_without_a_pixel_is_said);
-  tcase_add_test (tc, test_a_flush_drops_the_set);
-  tcase_add_test (tc, test_updates_show_the_set_so_far);
-  tcase_add_test (tc, test_stop_below_ends_the_set_early);
-  tcase_add_test (tc, test_pictures_may_say_their_light);
-  tcase_add_loop_test (
-      tc, test_a_window_has_the_result_of_the_last_pictures, 0, 2);
-  tcase_add_test (tc, test_a_window_begins_anew);
-  tcase_add_test (tc, test_a_window_that_is_not_full_is_solved_at_the_end);
-  tcase_add_test (tc, test_a_window_has_a_result_after_some_pictures);
-  tcase_add_test (tc, test_a_window_keeps_its_places);
-  tcase_add_test (tc, test_a_window_of_pictures_that_say_their_light);
-  tcase_add_loop_test (tc, test_a_window_has_all_bands, 0, 2);
-  tcase_add_test (tc, test_a_window_follows_its_settings);
-  tcase_add_test (tc, test_bands_have_one_normal_and_an_albedo_each);
-  tcase_add_test (tc, test_bands_are_pictures_below_each_other);
-  tcase_add_test (tc, test_three_bands_are_a_colour_picture);
-  tcase_add_test (tc, test_sets_of_bands_are_counted_in_lights);
-  tcase_add_test (tc, test_pictures_may_say_their_band);
-  tcase_add_test (tc, test_sets_of_chosen_lights_are_counted_in_whole_ones);
-  tcase_add_test (tc, test_each_band_may_have_a_dark_frame);
-  tcase_add_test (tc, test_bad_bands_are_refused);
-  tcase_add_test (tc, test_bad_indices_are_refused);
-  tcase_add_test (tc, test_bad_settings_are_refused);
-  tcase_add_test (tc, test_lights_that_cannot_do_are_said_before);
-  tcase_add_test (tc, test_many_pixels_without_normal_are_said);
-  tcase_add_test (tc, test_a_picture_among_the_lamps_is_said);
-  tcase_add_test (tc, test_black_and_saturated_pictures_are_said);
-  tcase_add_test (tc, test_clipped_pictures_do_not_bend_the_plane_and_are_said);
-  tcase_add_test (tc, test_saturation_says_where_samples_are_clipped);
-  tcase_add_test (tc, test_rows_with_padding_are_read);
-  tcase_add_test (tc, test_times_are_those_of_the_last_picture);
-  tcase_add_test (tc, test_a_pad_that_goes_stops_nobody);
-  tcase_add_test (tc, test_pads_come_and_go_while_another_waits);
-  tcase_add_test (tc, test_a_pad_may_go_while_it_pushes);
-  tcase_add_test (tc, test_a_set_may_be_finished_while_an_update_waits);
-  tcase_add_test (
-      tc, test_finish_set_parts_the_pictures_before_from_those_after);
-  tcase_add_test (tc, test_the_centre_may_be_any_pixel);
-  tcase_add_test (tc, test_a_bit_depth_below_the_data_is_said);
-  tcase_add_test (tc, test_samples_that_end_at_a_power_of_2_are_said);
-  tcase_add_test (tc, test_lights_that_do_not_explain_the_pictures_are_said);
-  tcase_add_test (tc, test_lost_pictures_keep_their_places);
-  tcase_add_test (tc, test_pictures_that_are_picked_are_in_order);
-  tcase_add_test (tc, test_settings_change_while_playing);
-  tcase_add_test (tc, test_wrong_values_do_not_end_a_stream);
-  tcase_add_test (tc, test_files_count_from_the_next_set_on);
-  tcase_add_test (tc, test_pictures_without_a_place_are_left_out);
-  tcase_add_test (tc, test_masks_darks_and_whites_may_be_bool);
-  tcase_add_test (tc, test_outputs_have_the_aspect_of_the_pixels);
-  tcase_add_test (tc, test_sets_may_be_finished_while_the_element_stops);
-  return suite;
-}
-
-GST_CHECK_MAIN (photostereo);

@@ -72,7 +72,9 @@ assert_array (const gchar *name, const gchar *shape, gconstpointer values)
 
 /* --- what is written ------------------------------------------------------ */
 
-GST_START_TEST (test_frames_are_appended_without_their_padding)
+CHECK_CASE ("general", check_make_folder, check_remove_folder)
+
+CHECK_TEST (test_frames_are_appended_without_their_padding)
 {
   static const gchar *const names[] = {"a.npy", "a.tif", "a.fits"};
 
@@ -99,9 +101,8 @@ GST_START_TEST (test_frames_are_appended_without_their_padding)
     assert_array (names[i], "u16 [2, 3, 17]", values);
   }
 }
-GST_END_TEST
 
-GST_START_TEST (test_colours_are_in_the_order_of_files)
+CHECK_TEST (test_colours_are_in_the_order_of_files)
 {
   static const struct {
     const gchar *format, *shape;
@@ -131,13 +132,12 @@ GST_START_TEST (test_colours_are_in_the_order_of_files)
         cases[i].shape[1] == '8' ? (gconstpointer) cases[i].expected : words);
   }
 }
-GST_END_TEST
 
 #define TENSOR(type, dimensions) \
   "other/tensors,format=static,num_tensors=1,types=" type \
   ",dimensions=(string)" dimensions ",framerate=0/1"
 
-GST_START_TEST (test_tensors_keep_type_and_shape)
+CHECK_TEST (test_tensors_keep_type_and_shape)
 {
   static const struct {
     const gchar *caps, *name, *shape;
@@ -159,7 +159,7 @@ GST_START_TEST (test_tensors_keep_type_and_shape)
 
   for (guint i = 0; i < G_N_ELEMENTS (cases); i++) {
     GstHarness *h = make_harness (cases[i].name, "", cases[i].caps);
-    GstBuffer *buffer = counting (cases[i].size, i);
+    g_autoptr (GstBuffer) buffer = counting (cases[i].size, i);
     GstMapInfo map;
 
     gst_buffer_ref (buffer);
@@ -168,13 +168,11 @@ GST_START_TEST (test_tensors_keep_type_and_shape)
     fail_unless (gst_buffer_map (buffer, &map, GST_MAP_READ));
     assert_array (cases[i].name, cases[i].shape, map.data);
     gst_buffer_unmap (buffer, &map);
-    gst_buffer_unref (buffer);
   }
 }
-GST_END_TEST
 
 /* Lines of a SAR image, some of them a buffer. */
-GST_START_TEST (test_lines_become_an_image_of_complex_numbers)
+CHECK_TEST (test_lines_become_an_image_of_complex_numbers)
 {
   gint16 lines[3][4] = {{1, -2, 3, 4}, {5, 6, 7, 8}, {9, 10, 11, -32768}};
   gfloat expected[12];
@@ -188,9 +186,8 @@ GST_START_TEST (test_lines_become_an_image_of_complex_numbers)
   finish (h);
   assert_array ("a.npy", "complex64 [3, 2]", expected);
 }
-GST_END_TEST
 
-GST_START_TEST (test_only_what_the_format_holds_is_offered)
+CHECK_TEST (test_only_what_the_format_holds_is_offered)
 {
   static const struct {
     const gchar *name, *offered, *refused;
@@ -205,22 +202,16 @@ GST_START_TEST (test_only_what_the_format_holds_is_offered)
 
   for (guint i = 0; i < G_N_ELEMENTS (cases); i++) {
     g_autofree gchar *launch = sink (cases[i].name, "");
-    GstElement *element = gst_parse_launch (launch, NULL);
-    GstPad *pad = gst_element_get_static_pad (element, "sink");
-    GstCaps *offered = gst_caps_from_string (cases[i].offered);
-    GstCaps *refused = gst_caps_from_string (cases[i].refused);
-    GstCaps *caps = gst_pad_query_caps (pad, NULL);
+    g_autoptr (GstElement) element = gst_parse_launch (launch, NULL);
+    g_autoptr (GstPad) pad = gst_element_get_static_pad (element, "sink");
+    g_autoptr (GstCaps) offered = gst_caps_from_string (cases[i].offered);
+    g_autoptr (GstCaps) refused = gst_caps_from_string (cases[i].refused);
+    g_autoptr (GstCaps) caps = gst_pad_query_caps (pad, NULL);
 
     fail_unless (gst_caps_can_intersect (caps, offered), "%s", cases[i].name);
     fail_if (gst_caps_can_intersect (caps, refused), "%s", cases[i].name);
-    gst_caps_unref (caps);
-    gst_caps_unref (offered);
-    gst_caps_unref (refused);
-    gst_object_unref (pad);
-    gst_object_unref (element);
   }
 }
-GST_END_TEST
 
 /* --- files that grow ------------------------------------------------------ */
 
@@ -236,7 +227,7 @@ push_frames (const gchar *name, const gchar *more, guint first, guint n)
   finish (h);
 }
 
-GST_START_TEST (test_append_continues_a_file)
+CHECK_TEST (test_append_continues_a_file)
 {
   static const gchar *const names[] = {"a.npy", "a.tif", "a.fits"};
   guint8 values[16 * 5];
@@ -252,9 +243,8 @@ GST_START_TEST (test_append_continues_a_file)
     assert_array (names[i], "u8 [3, 2, 8]", values);
   }
 }
-GST_END_TEST
 
-GST_START_TEST (test_the_file_is_whole_while_it_grows)
+CHECK_TEST (test_the_file_is_whole_while_it_grows)
 {
   static const gchar *const names[] = {"a.npy", "a.tif", "a.fits"};
   guint8 values[16 * 3];
@@ -282,10 +272,9 @@ GST_START_TEST (test_the_file_is_whole_while_it_grows)
     g_unlink (path);
   }
 }
-GST_END_TEST
 
 /* What remains of a frame after a crash is written over. */
-GST_START_TEST (test_an_interrupted_recording_is_continued)
+CHECK_TEST (test_an_interrupted_recording_is_continued)
 {
   static const gchar *const names[] = {"a.npy", "a.tif", "a.fits"};
   guint8 values[16 * 3];
@@ -312,9 +301,8 @@ GST_START_TEST (test_an_interrupted_recording_is_continued)
     assert_array (names[i], "u8 [3, 2, 8]", values);
   }
 }
-GST_END_TEST
 
-GST_START_TEST (test_numbers_in_names)
+CHECK_TEST (test_numbers_in_names)
 {
   guint8 values[16];
 
@@ -327,9 +315,8 @@ GST_START_TEST (test_numbers_in_names)
   push_frames ("50%-%u.npy", "", 1, 1);
   assert_array ("50%-0.npy", "u8 [2, 8]", values);
 }
-GST_END_TEST
 
-GST_START_TEST (test_max_frames_ends_the_stream)
+CHECK_TEST (test_max_frames_ends_the_stream)
 {
   GstHarness *h = make_harness ("a.tif", "max-frames=2", GRAY);
   g_autofree gchar *path = check_path_of ("a.tif");
@@ -347,7 +334,6 @@ GST_START_TEST (test_max_frames_ends_the_stream)
   fail_unless (g_file_get_contents (path, &bytes, NULL, NULL));
   fail_unless_equals_int (bytes[2], 42); /* not BigTIFF */
 }
-GST_END_TEST
 
 /* --- the sidecar ---------------------------------------------------------- */
 
@@ -368,7 +354,7 @@ assert_has (const gchar *text, const gchar *words)
   fail_unless (strstr (text, words), "\"%s\" is not in %s", words, text);
 }
 
-GST_START_TEST (test_a_sidecar_tells_quantity_times_and_settings)
+CHECK_TEST (test_a_sidecar_tells_quantity_times_and_settings)
 {
   static const GstImagingAxis axes[] = {
       {"lateral", "um", 7.5, 0}, {"depth", "um", 3.25, 100}};
@@ -429,10 +415,9 @@ GST_START_TEST (test_a_sidecar_tells_quantity_times_and_settings)
   assert_has (after, "\"capture-times\": [0, 1000, 4000]");
   assert_has (after, "\"frames-missing\": 0");
 }
-GST_END_TEST
 
 /* One picture has all of it in the file, too. */
-GST_START_TEST (test_files_have_cards)
+CHECK_TEST (test_files_have_cards)
 {
   static const struct {
     const gchar *name, *card;
@@ -460,11 +445,10 @@ GST_START_TEST (test_files_have_cards)
     assert_has (all, cases[i].card);
   }
 }
-GST_END_TEST
 
 /* --- errors --------------------------------------------------------------- */
 
-GST_START_TEST (test_errors)
+CHECK_TEST (test_errors)
 {
   static const struct {
     const gchar *sink;
@@ -509,9 +493,8 @@ GST_START_TEST (test_errors)
   }
   assert_array ("old.npy", "u8 [1, 3, 5]", values);
 }
-GST_END_TEST
 
-GST_START_TEST (test_other_frames_do_not_fit_a_file)
+CHECK_TEST (test_other_frames_do_not_fit_a_file)
 {
   GstHarness *h = make_harness ("a.npy", "", GRAY);
   GstBus *bus = gst_bus_new ();
@@ -520,8 +503,7 @@ GST_START_TEST (test_other_frames_do_not_fit_a_file)
   check_push (h, counting (16, 0), GST_FLOW_OK);
   gst_harness_set_src_caps_str (h, "video/x-raw,format=GRAY8,width=4,height=4");
   check_push (h, counting (16, 0), GST_FLOW_ERROR);
-  check_message_says (check_message (bus, GST_MESSAGE_ERROR),
-      GST_RESOURCE_ERROR, GST_RESOURCE_ERROR_FAILED,
+  check_error (bus, RESOURCE, FAILED,
       "has frames of u8 [2, 8], and the stream has changed to u8 [4, 4]");
   gst_harness_teardown (h);
   gst_object_unref (bus);
@@ -531,11 +513,10 @@ GST_START_TEST (test_other_frames_do_not_fit_a_file)
     fail_unless_equals_int (array->dims[0], 1);
   }
 }
-GST_END_TEST
 
 /* Caps that say no array end the stream with a sentence, and not the process.
  */
-GST_START_TEST (test_strange_caps_are_refused)
+CHECK_TEST (test_strange_caps_are_refused)
 {
   static const gchar *const caps[] = {
       TENSOR ("float32", "0:0:0:0"),
@@ -556,17 +537,15 @@ GST_START_TEST (test_strange_caps_are_refused)
   };
 
   for (guint i = 0; i < G_N_ELEMENTS (caps); i++) {
-    GstHarness *h = make_harness ("a.npy", "", caps[i]);
+    g_autoptr (CheckHarness) h = make_harness ("a.npy", "", caps[i]);
     GstBuffer *frame = counting (16, 0);
 
     fail_if (gst_harness_push (h, frame) == GST_FLOW_OK, "%s", caps[i]);
-    gst_harness_teardown (h);
   }
 }
-GST_END_TEST
 
 /* Two tensors are numbers and their flags: a list of single types is none. */
-GST_START_TEST (test_two_tensors_have_two_types)
+CHECK_TEST (test_two_tensors_have_two_types)
 {
   GstElement *sink = gst_element_factory_make ("picturesink", NULL);
   GstPad *pad = gst_element_get_static_pad (sink, "sink");
@@ -594,43 +573,11 @@ GST_START_TEST (test_two_tensors_have_two_types)
   gst_object_unref (pad);
   gst_object_unref (sink);
 }
-GST_END_TEST;
 
-GST_START_TEST (test_a_short_buffer_is_refused)
+CHECK_TEST (test_a_short_buffer_is_refused)
 {
-  GstHarness *h = make_harness ("a.npy", "", TENSOR ("uint8", "1:4:4:1"));
+  g_autoptr (CheckHarness) h =
+      make_harness ("a.npy", "", TENSOR ("uint8", "1:4:4:1"));
 
   check_push (h, counting (15, 0), GST_FLOW_ERROR);
-  gst_harness_teardown (h);
 }
-GST_END_TEST
-
-static Suite *
-picturesink_suite (void)
-{
-  Suite *suite = suite_create ("picturesink");
-  TCase *tcase = tcase_create ("general");
-
-  suite_add_tcase (suite, tcase);
-  tcase_add_checked_fixture (tcase, check_make_folder, check_remove_folder);
-  tcase_add_test (tcase, test_frames_are_appended_without_their_padding);
-  tcase_add_test (tcase, test_colours_are_in_the_order_of_files);
-  tcase_add_test (tcase, test_tensors_keep_type_and_shape);
-  tcase_add_test (tcase, test_lines_become_an_image_of_complex_numbers);
-  tcase_add_test (tcase, test_only_what_the_format_holds_is_offered);
-  tcase_add_test (tcase, test_append_continues_a_file);
-  tcase_add_test (tcase, test_the_file_is_whole_while_it_grows);
-  tcase_add_test (tcase, test_an_interrupted_recording_is_continued);
-  tcase_add_test (tcase, test_numbers_in_names);
-  tcase_add_test (tcase, test_max_frames_ends_the_stream);
-  tcase_add_test (tcase, test_a_sidecar_tells_quantity_times_and_settings);
-  tcase_add_test (tcase, test_files_have_cards);
-  tcase_add_test (tcase, test_errors);
-  tcase_add_test (tcase, test_other_frames_do_not_fit_a_file);
-  tcase_add_test (tcase, test_strange_caps_are_refused);
-  tcase_add_test (tcase, test_two_tensors_have_two_types);
-  tcase_add_test (tcase, test_a_short_buffer_is_refused);
-  return suite;
-}
-
-GST_CHECK_MAIN (picturesink)

@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /* The element picturesrc: pixels, strides, times, seeking and errors. */
 #include <gst/base/gstbasesrc.h>
-#include <gst/check/gstcheck.h>
-#include <gst/check/gstharness.h>
 #include <gst/video/gstvideopool.h>
 #include <gst/video/video.h>
 
@@ -15,9 +13,6 @@
 #include "check-common.h"
 #include "gstimagingnpy.h"
 
-/* Nothing here takes longer unless it hangs. */
-#define TIMEOUT (20 * GST_SECOND)
-
 /* --- helpers --- */
 
 static gchar *path; /* of the one array of a test */
@@ -25,20 +20,15 @@ static gchar *path; /* of the one array of a test */
 static void
 make_path (void)
 {
-  g_autofree gchar *folder = g_dir_make_tmp ("picturesrc-XXXXXX", NULL);
-
-  fail_unless (folder != NULL);
-  path = g_build_filename (folder, "frames.npy", NULL);
+  check_make_folder ();
+  path = check_path_of ("frames.npy");
 }
 
 static void
 remove_path (void)
 {
-  g_autofree gchar *folder = g_path_get_dirname (path);
-
-  g_unlink (path);
-  g_rmdir (folder);
   g_clear_pointer (&path, g_free);
+  check_remove_folder ();
 }
 
 /* The value at each index, so that a mistaken place shows: it repeats after a
@@ -92,39 +82,30 @@ make_pipeline (const gchar *launch, GstState state)
   g_object_set (source, "location", path, NULL);
   gst_object_unref (source);
   gst_element_set_state (pipeline, state);
-  fail_unless_equals_int (gst_element_get_state (pipeline, NULL, NULL, TIMEOUT),
+  fail_unless_equals_int (
+      gst_element_get_state (pipeline, NULL, NULL, CHECK_TIMEOUT),
       GST_STATE_CHANGE_SUCCESS);
   return pipeline;
-}
-
-static void
-dispose_pipeline (GstElement *pipeline)
-{
-  gst_element_set_state (pipeline, GST_STATE_NULL);
-  gst_object_unref (pipeline);
 }
 
 /* Waits until everything is played; an error fails the test. */
 static void
 wait_for_end (GstElement *pipeline)
 {
-  GstBus *bus = gst_element_get_bus (pipeline);
-  GstMessage *message = gst_bus_timed_pop_filtered (
-      bus, TIMEOUT, GST_MESSAGE_EOS | GST_MESSAGE_ERROR);
+  g_autoptr (GstBus) bus = gst_element_get_bus (pipeline);
+  g_autoptr (GstMessage) message = gst_bus_timed_pop_filtered (
+      bus, CHECK_TIMEOUT, GST_MESSAGE_EOS | GST_MESSAGE_ERROR);
 
   fail_unless (message != NULL, "no end");
   fail_unless_equals_int (GST_MESSAGE_TYPE (message), GST_MESSAGE_EOS);
-  gst_message_unref (message);
-  gst_object_unref (bus);
 }
 
 static GstHarness *
 make_harness (void)
 {
-  GstElement *source = make_source ();
+  g_autoptr (GstElement) source = make_source ();
   GstHarness *h = gst_harness_new_with_element (source, NULL, "src");
 
-  gst_object_unref (source);
   return h;
 }
 
@@ -149,11 +130,10 @@ assert_end (GstHarness *h)
 static void
 get_info (GstHarness *h, GstVideoInfo *info)
 {
-  GstCaps *caps = gst_pad_get_current_caps (h->sinkpad);
+  g_autoptr (GstCaps) caps = gst_pad_get_current_caps (h->sinkpad);
 
   fail_unless (caps != NULL && gst_caps_is_fixed (caps));
   fail_unless (gst_video_info_from_caps (info, caps));
-  gst_caps_unref (caps);
 }
 
 /* Compares frame @index with value_at (); @n_channels in the file. */
@@ -203,25 +183,25 @@ static void
 assert_plays (guint n_frames, GstVideoFormat format, guint width, guint height,
     guint n_channels)
 {
-  GstHarness *h = make_harness ();
+  g_autoptr (CheckHarness) h = make_harness ();
 
   gst_harness_play (h);
   for (guint i = 0; i < n_frames; i++) {
-    GstBuffer *buffer = pull (h);
+    g_autoptr (GstBuffer) buffer = pull (h);
 
     assert_frame (h, buffer, i, format, width, height, n_channels);
-    gst_buffer_unref (buffer);
   }
   assert_end (h);
-  gst_harness_teardown (h);
 }
 
 /* --- pixels --- */
 
-GST_START_TEST (test_u8_is_gray8_with_padded_rows)
+CHECK_CASE ("picturesrc", make_path, remove_path)
+
+CHECK_TEST (test_u8_is_gray8_with_padded_rows)
 {
-  GstHarness *h;
-  GstBuffer *buffer;
+  g_autoptr (CheckHarness) h = NULL;
+  g_autoptr (GstBuffer) buffer = NULL;
   GstVideoInfo info;
 
   write_array (GST_IMAGING_ND_ARRAY_TYPE_U8, 3, 3, 4, 641, 1);
@@ -233,12 +213,9 @@ GST_START_TEST (test_u8_is_gray8_with_padded_rows)
   get_info (h, &info);
   fail_unless_equals_int (GST_VIDEO_INFO_PLANE_STRIDE (&info, 0), 644);
   fail_unless_equals_uint64 (gst_buffer_get_size (buffer), 4 * 644);
-  gst_buffer_unref (buffer);
-  gst_harness_teardown (h);
 }
-GST_END_TEST;
 
-GST_START_TEST (test_u16_is_gray16)
+CHECK_TEST (test_u16_is_gray16)
 {
   write_array (GST_IMAGING_ND_ARRAY_TYPE_U16, 3, 3, 5, 7, 1);
   assert_plays (3,
@@ -246,9 +223,8 @@ GST_START_TEST (test_u16_is_gray16)
                                       : GST_VIDEO_FORMAT_GRAY16_BE,
       7, 5, 1);
 }
-GST_END_TEST;
 
-GST_START_TEST (test_big_endian_u16_has_the_same_values)
+CHECK_TEST (test_big_endian_u16_has_the_same_values)
 {
   gchar *content;
   gsize size;
@@ -271,9 +247,8 @@ GST_START_TEST (test_big_endian_u16_has_the_same_values)
                                       : GST_VIDEO_FORMAT_GRAY16_BE,
       7, 5, 1);
 }
-GST_END_TEST;
 
-GST_START_TEST (test_four_dimensions_are_colour)
+CHECK_TEST (test_four_dimensions_are_colour)
 {
   GstVideoFormat rgba64 = G_BYTE_ORDER == G_LITTLE_ENDIAN
                               ? GST_VIDEO_FORMAT_RGBA64_LE
@@ -288,9 +263,8 @@ GST_START_TEST (test_four_dimensions_are_colour)
   write_array (GST_IMAGING_ND_ARRAY_TYPE_U16, 4, 2, 3, 5, 4);
   assert_plays (2, rgba64, 5, 3, 4);
 }
-GST_END_TEST;
 
-GST_START_TEST (test_three_channels_of_u16_get_an_opaque_alpha)
+CHECK_TEST (test_three_channels_of_u16_get_an_opaque_alpha)
 {
   write_array (GST_IMAGING_ND_ARRAY_TYPE_U16, 4, 2, 3, 5, 3);
   assert_plays (2,
@@ -298,16 +272,14 @@ GST_START_TEST (test_three_channels_of_u16_get_an_opaque_alpha)
                                       : GST_VIDEO_FORMAT_RGBA64_BE,
       5, 3, 3);
 }
-GST_END_TEST;
 
-GST_START_TEST (test_two_dimensions_are_one_frame)
+CHECK_TEST (test_two_dimensions_are_one_frame)
 {
   write_array (GST_IMAGING_ND_ARRAY_TYPE_U8, 2, 5, 7, 1, 1);
   assert_plays (1, GST_VIDEO_FORMAT_GRAY8, 7, 5, 1);
   write_array (GST_IMAGING_ND_ARRAY_TYPE_U8, 2, 1, 1, 1, 1);
   assert_plays (1, GST_VIDEO_FORMAT_GRAY8, 1, 1, 1);
 }
-GST_END_TEST;
 
 /* --- memory --- */
 
@@ -345,10 +317,10 @@ offer_padded_pool (GstPad *pad, GstPadProbeInfo *info, gpointer pool)
   return GST_PAD_PROBE_HANDLED;
 }
 
-GST_START_TEST (test_frames_are_written_into_the_pool_of_the_next_element)
+CHECK_TEST (test_frames_are_written_into_the_pool_of_the_next_element)
 {
-  GstHarness *h;
-  GstBufferPool *pool = gst_video_buffer_pool_new ();
+  g_autoptr (CheckHarness) h = NULL;
+  g_autoptr (GstBufferPool) pool = gst_video_buffer_pool_new ();
   GstPad *pad;
 
   write_array (GST_IMAGING_ND_ARRAY_TYPE_U8, 3, 6, 4, 61, 1);
@@ -360,7 +332,7 @@ GST_START_TEST (test_frames_are_written_into_the_pool_of_the_next_element)
 
   gst_harness_play (h);
   for (guint i = 0; i < 6; i++) {
-    GstBuffer *buffer = pull (h);
+    g_autoptr (GstBuffer) buffer = pull (h);
     GstVideoMeta *meta;
 
     assert_frame (h, buffer, i, GST_VIDEO_FORMAT_GRAY8, 61, 4, 1);
@@ -368,17 +340,13 @@ GST_START_TEST (test_frames_are_written_into_the_pool_of_the_next_element)
     meta = gst_buffer_get_video_meta (buffer);
     fail_unless (meta != NULL);
     fail_unless (meta->stride[0] >= 61 + 32);
-    gst_buffer_unref (buffer);
   }
   assert_end (h);
-  gst_harness_teardown (h);
-  gst_object_unref (pool);
 }
-GST_END_TEST;
 
 /* The GPU's memory is a mock here; what an element cannot use where it lies, it
  * would copy. */
-GST_START_TEST (test_frames_are_read_into_page_locked_memory)
+CHECK_TEST (test_frames_are_read_into_page_locked_memory)
 {
   static const struct {
     GstImagingNdArrayType type;
@@ -402,10 +370,9 @@ GST_START_TEST (test_frames_are_read_into_page_locked_memory)
     fail_unless_equals_uint64 (check_stat (gpu, "frames"), 20);
     fail_unless_equals_uint64 (check_stat (gpu, "bytes-copied"), 0);
     gst_object_unref (gpu);
-    dispose_pipeline (pipeline);
+    check_stop (pipeline);
   }
 }
-GST_END_TEST;
 
 /* Bytes of memory that this process uses. */
 static gint64
@@ -419,9 +386,9 @@ count_memory (void)
   return (gint64) n_pages * sysconf (_SC_PAGESIZE);
 }
 
-GST_START_TEST (test_memory_does_not_grow_with_the_array)
+CHECK_TEST (test_memory_does_not_grow_with_the_array)
 {
-  GstElement *pipeline;
+  g_autoptr (CheckPipeline) pipeline = NULL;
   gint64 before, grown;
 
   write_array (GST_IMAGING_ND_ARRAY_TYPE_U8, 3, 64, 512, 1021, 1); /* 32 MiB */
@@ -433,15 +400,13 @@ GST_START_TEST (test_memory_does_not_grow_with_the_array)
   wait_for_end (pipeline);
   grown = count_memory () - before;
   fail_unless (grown < 8 * 1024 * 1024, "grew by %" G_GINT64_FORMAT, grown);
-  dispose_pipeline (pipeline);
 }
-GST_END_TEST;
 
 /* --- time --- */
 
-GST_START_TEST (test_times_follow_the_framerate_without_gaps)
+CHECK_TEST (test_times_follow_the_framerate_without_gaps)
 {
-  GstHarness *h;
+  g_autoptr (CheckHarness) h = NULL;
   GstClockTime end = 0;
   GstVideoInfo info;
 
@@ -450,22 +415,19 @@ GST_START_TEST (test_times_follow_the_framerate_without_gaps)
   gst_util_set_object_arg (G_OBJECT (h->element), "framerate", "30000/1001");
   gst_harness_play (h);
   for (guint i = 0; i < 31; i++) {
-    GstBuffer *buffer = pull (h);
+    g_autoptr (GstBuffer) buffer = pull (h);
 
     fail_unless (buffer != NULL);
     fail_unless_equals_clocktime (GST_BUFFER_PTS (buffer), end);
     fail_unless_equals_clocktime (GST_BUFFER_PTS (buffer),
         gst_util_uint64_scale (i, 1001 * GST_SECOND, 30000));
     end += GST_BUFFER_DURATION (buffer);
-    gst_buffer_unref (buffer);
   }
   assert_end (h);
   get_info (h, &info);
   fail_unless_equals_int (GST_VIDEO_INFO_FPS_N (&info), 30000);
   fail_unless_equals_int (GST_VIDEO_INFO_FPS_D (&info), 1001);
-  gst_harness_teardown (h);
 }
-GST_END_TEST;
 
 /* --- seeking --- */
 
@@ -473,17 +435,17 @@ GST_END_TEST;
 static void
 assert_shown (GstElement *pipeline, guint64 expected)
 {
-  GstElement *sink = gst_bin_get_by_name (GST_BIN (pipeline), "sink");
-  GstSample *sample = NULL;
+  g_autoptr (GstElement) sink =
+      gst_bin_get_by_name (GST_BIN (pipeline), "sink");
+  g_autoptr (GstSample) sample = NULL;
 
-  fail_unless_equals_int (gst_element_get_state (pipeline, NULL, NULL, TIMEOUT),
+  fail_unless_equals_int (
+      gst_element_get_state (pipeline, NULL, NULL, CHECK_TIMEOUT),
       GST_STATE_CHANGE_SUCCESS);
   g_object_get (sink, "last-sample", &sample, NULL);
   fail_unless (sample != NULL);
   fail_unless_equals_uint64 (
       GST_BUFFER_OFFSET (gst_sample_get_buffer (sample)), expected);
-  gst_sample_unref (sample);
-  gst_object_unref (sink);
 }
 
 /* A sink drops frames before the segment; none should be read in vain. */
@@ -494,7 +456,7 @@ note_first (GstElement *identity, GstBuffer *buffer, gpointer first)
     *(gint64 *) first = GST_BUFFER_OFFSET (buffer);
 }
 
-GST_START_TEST (test_a_seek_reads_and_shows_the_frame_of_that_time)
+CHECK_TEST (test_a_seek_reads_and_shows_the_frame_of_that_time)
 {
   GstElement *pipeline, *identity;
   gint64 first_read = 0;
@@ -521,13 +483,12 @@ GST_START_TEST (test_a_seek_reads_and_shows_the_frame_of_that_time)
     }
   }
   gst_object_unref (identity);
-  dispose_pipeline (pipeline);
+  check_stop (pipeline);
 }
-GST_END_TEST;
 
-GST_START_TEST (test_a_seek_in_frames_shows_that_frame)
+CHECK_TEST (test_a_seek_in_frames_shows_that_frame)
 {
-  GstElement *pipeline;
+  g_autoptr (CheckPipeline) pipeline = NULL;
 
   write_array (GST_IMAGING_ND_ARRAY_TYPE_U8, 3, 31, 2, 5, 1);
   pipeline = make_pipeline (
@@ -538,9 +499,7 @@ GST_START_TEST (test_a_seek_in_frames_shows_that_frame)
         pipeline, GST_FORMAT_DEFAULT, GST_SEEK_FLAG_FLUSH, i));
     assert_shown (pipeline, i);
   }
-  dispose_pipeline (pipeline);
 }
-GST_END_TEST;
 
 static void
 note_offset (GstElement *sink, GstBuffer *buffer, GstPad *pad, gpointer offsets)
@@ -556,40 +515,40 @@ note_offset (GstElement *sink, GstBuffer *buffer, GstPad *pad, gpointer offsets)
 static void
 assert_played (gdouble rate, gint64 start, gint64 stop, const gchar *expected)
 {
-  GstElement *pipeline =
+  g_autoptr (CheckPipeline) pipeline =
       make_pipeline ("picturesrc name=source framerate=10/1 ! "
                      "fakesink name=sink signal-handoffs=true sync=false",
           GST_STATE_PAUSED);
-  GstElement *sink = gst_bin_get_by_name (GST_BIN (pipeline), "sink");
-  GString *offsets = g_string_new (NULL);
+  g_autoptr (GstElement) sink =
+      gst_bin_get_by_name (GST_BIN (pipeline), "sink");
+  g_autoptr (GString) offsets = g_string_new (NULL);
 
   fail_unless (gst_element_seek (pipeline, rate, GST_FORMAT_TIME,
       GST_SEEK_FLAG_FLUSH | GST_SEEK_FLAG_ACCURATE, GST_SEEK_TYPE_SET, start,
       stop == KEEP ? GST_SEEK_TYPE_NONE : GST_SEEK_TYPE_SET, stop));
-  fail_unless_equals_int (gst_element_get_state (pipeline, NULL, NULL, TIMEOUT),
+  fail_unless_equals_int (
+      gst_element_get_state (pipeline, NULL, NULL, CHECK_TIMEOUT),
       GST_STATE_CHANGE_SUCCESS);
   g_signal_connect (sink, "handoff", G_CALLBACK (note_offset), offsets);
   gst_element_set_state (pipeline, GST_STATE_PLAYING);
   wait_for_end (pipeline);
   fail_unless_equals_string (offsets->str, expected);
-  g_string_free (offsets, TRUE);
-  gst_object_unref (sink);
-  dispose_pipeline (pipeline);
 }
 
 /* Also where the time of that frame is beyond what 64 bits hold. */
-GST_START_TEST (test_a_seek_beyond_the_end_plays_nothing)
+CHECK_TEST (test_a_seek_beyond_the_end_plays_nothing)
 {
   const gint64 places[] = {6, 60, G_GINT64_CONSTANT (1) << 62};
 
   write_array (GST_IMAGING_ND_ARRAY_TYPE_U8, 3, 6, 2, 5, 1);
   for (guint i = 0; i < G_N_ELEMENTS (places); i++) {
-    GstElement *pipeline =
+    g_autoptr (CheckPipeline) pipeline =
         make_pipeline ("picturesrc name=source framerate=10/1 ! "
                        "fakesink name=sink signal-handoffs=true sync=false",
             GST_STATE_PAUSED);
-    GstElement *sink = gst_bin_get_by_name (GST_BIN (pipeline), "sink");
-    GString *offsets = g_string_new (NULL);
+    g_autoptr (GstElement) sink =
+        gst_bin_get_by_name (GST_BIN (pipeline), "sink");
+    g_autoptr (GString) offsets = g_string_new (NULL);
 
     g_signal_connect (sink, "handoff", G_CALLBACK (note_offset), offsets);
     fail_unless (gst_element_seek_simple (
@@ -597,14 +556,10 @@ GST_START_TEST (test_a_seek_beyond_the_end_plays_nothing)
     gst_element_set_state (pipeline, GST_STATE_PLAYING);
     wait_for_end (pipeline);
     fail_unless_equals_string (offsets->str, "");
-    g_string_free (offsets, TRUE);
-    gst_object_unref (sink);
-    dispose_pipeline (pipeline);
   }
 }
-GST_END_TEST;
 
-GST_START_TEST (test_a_segment_ends_where_it_should_in_both_directions)
+CHECK_TEST (test_a_segment_ends_where_it_should_in_both_directions)
 {
   const gint64 ms = GST_MSECOND;
 
@@ -618,11 +573,10 @@ GST_START_TEST (test_a_segment_ends_where_it_should_in_both_directions)
   assert_played (-1, 200 * ms, 400 * ms, " 3 2");
   assert_played (-1, 0, 401 * ms, " 4 3 2 1 0");
 }
-GST_END_TEST;
 
-GST_START_TEST (test_duration_is_known_in_time_and_frames)
+CHECK_TEST (test_duration_is_known_in_time_and_frames)
 {
-  GstElement *pipeline;
+  g_autoptr (CheckPipeline) pipeline = NULL;
   gint64 value;
 
   write_array (GST_IMAGING_ND_ARRAY_TYPE_U8, 3, 31, 2, 5, 1);
@@ -639,15 +593,13 @@ GST_START_TEST (test_duration_is_known_in_time_and_frames)
   assert_shown (pipeline, 7);
   fail_unless (gst_element_query_position (pipeline, GST_FORMAT_TIME, &value));
   fail_unless_equals_int64 (value, 700 * GST_MSECOND);
-  dispose_pipeline (pipeline);
 }
-GST_END_TEST;
 
 /* What gst_segment_do_seek () makes of a seek that names a stop before the
  * position, and of one backwards that names nothing, before a frame goes in
  * between: it counts from a position that is not in the segment, and the next
  * running time is a critical. */
-GST_START_TEST (test_a_stop_before_the_position_leaves_a_segment_that_counts)
+CHECK_TEST (test_a_stop_before_the_position_leaves_a_segment_that_counts)
 {
   GstElement *pipeline, *source;
   GstSegment segment;
@@ -677,14 +629,13 @@ GST_START_TEST (test_a_stop_before_the_position_leaves_a_segment_that_counts)
                                  &segment, GST_FORMAT_TIME, 900 * GST_MSECOND),
       100 * GST_MSECOND);
   gst_object_unref (source);
-  dispose_pipeline (pipeline);
+  check_stop (pipeline);
 }
-GST_END_TEST;
 
 static void
 assert_seekable (GstPad *pad, GstFormat format, gint64 end)
 {
-  GstQuery *query = gst_query_new_seeking (format);
+  g_autoptr (GstQuery) query = gst_query_new_seeking (format);
   gboolean seekable = FALSE;
   gint64 from = -1, to = -1;
 
@@ -693,13 +644,12 @@ assert_seekable (GstPad *pad, GstFormat format, gint64 end)
   fail_unless (seekable, "not in %s", gst_format_get_name (format));
   fail_unless_equals_int64 (from, 0);
   fail_unless_equals_int64 (to, end);
-  gst_query_unref (query);
 }
 
-GST_START_TEST (test_queries_answer_in_time_and_frames)
+CHECK_TEST (test_queries_answer_in_time_and_frames)
 {
   GstElement *pipeline, *source;
-  GstPad *pad;
+  g_autoptr (GstPad) pad = NULL;
   gint64 value;
 
   write_array (GST_IMAGING_ND_ARRAY_TYPE_U8, 3, 31, 2, 5, 1);
@@ -717,19 +667,18 @@ GST_START_TEST (test_queries_answer_in_time_and_frames)
       pad, GST_FORMAT_DEFAULT, -5, GST_FORMAT_TIME, &value));
   fail_if (gst_pad_query_convert (
       pad, GST_FORMAT_TIME, -5, GST_FORMAT_DEFAULT, &value));
-  gst_object_unref (pad);
   gst_object_unref (source);
-  dispose_pipeline (pipeline);
+  check_stop (pipeline);
 }
-GST_END_TEST;
 
 static void
 assert_rate (const gchar *launch, gint n, gint d)
 {
-  GstElement *pipeline = make_pipeline (launch, GST_STATE_PAUSED);
-  GstElement *source = gst_bin_get_by_name (GST_BIN (pipeline), "source");
-  GstPad *pad = gst_element_get_static_pad (source, "src");
-  GstCaps *caps = gst_pad_get_current_caps (pad);
+  g_autoptr (CheckPipeline) pipeline = make_pipeline (launch, GST_STATE_PAUSED);
+  g_autoptr (GstElement) source =
+      gst_bin_get_by_name (GST_BIN (pipeline), "source");
+  g_autoptr (GstPad) pad = gst_element_get_static_pad (source, "src");
+  g_autoptr (GstCaps) caps = gst_pad_get_current_caps (pad);
   GstVideoInfo info;
   gint64 duration;
 
@@ -739,13 +688,9 @@ assert_rate (const gchar *launch, gint n, gint d)
   fail_unless (gst_pad_query_duration (pad, GST_FORMAT_TIME, &duration));
   fail_unless_equals_int64 (
       duration, gst_util_uint64_scale (4, d * GST_SECOND, n));
-  gst_caps_unref (caps);
-  gst_object_unref (pad);
-  gst_object_unref (source);
-  dispose_pipeline (pipeline);
 }
 
-GST_START_TEST (test_a_framerate_that_is_not_set_is_that_of_downstream)
+CHECK_TEST (test_a_framerate_that_is_not_set_is_that_of_downstream)
 {
   write_array (GST_IMAGING_ND_ARRAY_TYPE_U8, 3, 4, 2, 5, 1);
   assert_rate ("picturesrc name=source ! fakesink", 25, 1);
@@ -759,10 +704,9 @@ GST_START_TEST (test_a_framerate_that_is_not_set_is_that_of_downstream)
                "video/x-raw,framerate=[1/1,10/1] ! fakesink",
       7, 1);
 }
-GST_END_TEST;
 
 /* Which of three dimensions are what: told once where it is a guess. */
-GST_START_TEST (test_three_dimensions_are_a_colour_picture_or_what_axes_say)
+CHECK_TEST (test_three_dimensions_are_a_colour_picture_or_what_axes_say)
 {
   const struct {
     guint64 dims[3];
@@ -774,9 +718,9 @@ GST_START_TEST (test_three_dimensions_are_a_colour_picture_or_what_axes_say)
 
   for (guint i = 0; i < G_N_ELEMENTS (cases); i++) {
     const guint64 *dims = cases[i].dims;
-    GstBus *bus = gst_bus_new ();
+    g_autoptr (CheckBus) bus = gst_bus_new ();
     GstMessage *message;
-    GstHarness *h;
+    g_autoptr (CheckHarness) h = NULL;
     guint n = 0;
 
     write_array (GST_IMAGING_ND_ARRAY_TYPE_U8, 3, dims[0], dims[1], dims[2], 1);
@@ -785,14 +729,13 @@ GST_START_TEST (test_three_dimensions_are_a_colour_picture_or_what_axes_say)
     gst_element_set_bus (h->element, bus);
     gst_harness_play (h);
     for (guint frame = 0; frame < cases[i].n_frames; frame++) {
-      GstBuffer *buffer = pull (h);
+      g_autoptr (GstBuffer) buffer = pull (h);
 
       assert_frame (h, buffer, frame,
           cases[i].n_channels == 1   ? GST_VIDEO_FORMAT_GRAY8
           : cases[i].n_channels == 3 ? GST_VIDEO_FORMAT_RGB
                                      : GST_VIDEO_FORMAT_RGBA,
           cases[i].width, cases[i].height, cases[i].n_channels);
-      gst_buffer_unref (buffer);
     }
     assert_end (h);
     while ((message = gst_bus_pop_filtered (bus, GST_MESSAGE_INFO))) {
@@ -800,26 +743,20 @@ GST_START_TEST (test_three_dimensions_are_a_colour_picture_or_what_axes_say)
       gst_message_unref (message);
     }
     fail_unless_equals_int (n, cases[i].n_told);
-    gst_element_set_bus (h->element, NULL);
-    gst_object_unref (bus);
-    gst_harness_teardown (h);
   }
 }
-GST_END_TEST;
 
 /* --- tensors --- */
 
 static void
 assert_caps (GstHarness *h, const gchar *expected)
 {
-  GstCaps *caps = gst_pad_get_current_caps (h->sinkpad);
-  GstCaps *wanted = gst_caps_from_string (expected);
+  g_autoptr (GstCaps) caps = gst_pad_get_current_caps (h->sinkpad);
+  g_autoptr (GstCaps) wanted = gst_caps_from_string (expected);
   g_autofree gchar *found = gst_caps_to_string (caps);
 
   fail_unless (
       gst_caps_is_subset (caps, wanted), "%s, expected is %s", found, expected);
-  gst_caps_unref (wanted);
-  gst_caps_unref (caps);
 }
 
 #define TENSOR(TYPE, DIMENSIONS) \
@@ -827,7 +764,7 @@ assert_caps (GstHarness *h, const gchar *expected)
   ", dimensions = (string) " DIMENSIONS ", framerate = 25/1"
 
 /* The bytes of the file, whatever the type. */
-GST_START_TEST (test_other_types_and_shapes_are_tensors)
+CHECK_TEST (test_other_types_and_shapes_are_tensors)
 {
   static const struct {
     GstImagingNdArrayType type;
@@ -893,10 +830,9 @@ GST_START_TEST (test_other_types_and_shapes_are_tensors)
     gst_harness_teardown (h);
   }
 }
-GST_END_TEST;
 
 /* The peer chooses among the ways to describe the same samples. */
-GST_START_TEST (test_the_next_element_chooses_video_or_a_tensor)
+CHECK_TEST (test_the_next_element_chooses_video_or_a_tensor)
 {
   static const struct {
     GstImagingNdArrayType type;
@@ -920,8 +856,8 @@ GST_START_TEST (test_the_next_element_chooses_video_or_a_tensor)
   };
 
   for (guint i = 0; i < G_N_ELEMENTS (cases); i++) {
-    GstHarness *h;
-    GstBuffer *buffer;
+    g_autoptr (CheckHarness) h = NULL;
+    g_autoptr (GstBuffer) buffer = NULL;
 
     write_array (cases[i].type, 4, 2, 4, 6, cases[i].channels);
     h = make_harness ();
@@ -929,21 +865,18 @@ GST_START_TEST (test_the_next_element_chooses_video_or_a_tensor)
     gst_harness_play (h);
     buffer = pull (h);
     assert_caps (h, cases[i].caps);
-    gst_buffer_unref (buffer);
-    gst_harness_teardown (h);
   }
 }
-GST_END_TEST;
 
-GST_START_TEST (test_half_floats_are_widened_exactly)
+CHECK_TEST (test_half_floats_are_widened_exactly)
 {
   static const guint16 halves[] = {
       0x3c00, 0xc000, 0x7bff, 0x0400, 0x0001, 0x8000, 0x7c00, 0xfc00};
   static const gfloat floats[] = {
       1, -2, 65504, 0x1p-14f, 0x1p-24f, -0.0f, INFINITY, -INFINITY};
   const guint64 dims[] = {2, 4};
-  GstHarness *h;
-  GstBuffer *buffer;
+  g_autoptr (CheckHarness) h = NULL;
+  g_autoptr (GstBuffer) buffer = NULL;
 
   fail_unless (gst_imaging_npy_save (
       path, GST_IMAGING_ND_ARRAY_TYPE_F16, 2, dims, halves, NULL));
@@ -953,14 +886,11 @@ GST_START_TEST (test_half_floats_are_widened_exactly)
   buffer = pull (h);
   fail_unless_equals_uint64 (gst_buffer_get_size (buffer), sizeof (floats));
   fail_unless (gst_buffer_memcmp (buffer, 0, floats, sizeof (floats)) == 0);
-  gst_buffer_unref (buffer);
-  gst_harness_teardown (h);
 }
-GST_END_TEST;
 
 /* --- loops and lists --- */
 
-GST_START_TEST (test_a_loop_goes_on_in_offsets_and_times)
+CHECK_TEST (test_a_loop_goes_on_in_offsets_and_times)
 {
   GstHarness *h;
   GstBuffer *first[5];
@@ -995,9 +925,8 @@ GST_START_TEST (test_a_loop_goes_on_in_offsets_and_times)
     gst_buffer_unref (first[i]);
   gst_harness_teardown (h);
 }
-GST_END_TEST;
 
-GST_START_TEST (test_a_loop_can_be_sought_in_any_round)
+CHECK_TEST (test_a_loop_can_be_sought_in_any_round)
 {
   GstElement *pipeline, *source;
 
@@ -1022,16 +951,14 @@ GST_START_TEST (test_a_loop_can_be_sought_in_any_round)
       GST_SEEK_TYPE_SET, -1));
   assert_shown (pipeline, 4);
   gst_object_unref (source);
-  dispose_pipeline (pipeline);
+  check_stop (pipeline);
 }
-GST_END_TEST;
 
 /* Of one frame, all pixels of @value. Returns: its path */
 static gchar *
 write_flat (const gchar *name, guint8 value)
 {
-  g_autofree gchar *folder = g_path_get_dirname (path);
-  gchar *file = g_build_filename (folder, name, NULL);
+  gchar *file = check_path_of (name);
   const guint64 dims[] = {2, 8};
   guint8 pixels[16];
 
@@ -1041,7 +968,7 @@ write_flat (const gchar *name, guint8 value)
   return file;
 }
 
-GST_START_TEST (test_a_list_is_played_in_its_order)
+CHECK_TEST (test_a_list_is_played_in_its_order)
 {
   g_autofree gchar *a = write_flat ("a 1.npy", 1);
   g_autofree gchar *b = write_flat ("b.npy", 2);
@@ -1056,27 +983,25 @@ GST_START_TEST (test_a_list_is_played_in_its_order)
   gst_object_unref (source);
   gst_harness_play (h);
   for (guint i = 0; i < 3; i++) {
-    GstBuffer *buffer = pull (h);
+    g_autoptr (GstBuffer) buffer = pull (h);
     guint8 value;
 
     fail_unless (gst_buffer_extract (buffer, 0, &value, 1) == 1);
     fail_unless_equals_int (value, expected[i]);
     fail_unless_equals_uint64 (GST_BUFFER_OFFSET (buffer), i);
-    gst_buffer_unref (buffer);
   }
   assert_end (h);
   gst_harness_teardown (h);
   g_unlink (a);
   g_unlink (b);
 }
-GST_END_TEST;
 
-GST_START_TEST (test_lists_from_text_and_back)
+CHECK_TEST (test_lists_from_text_and_back)
 {
   /* as the shell gives them to gst-launch-1.0 */
   const gchar *words[] = {
       "picturesrc", "locations=\"<a.tif, 01, \\\"c d.tif\\\">\"", NULL};
-  GstElement *source = gst_parse_launchv (words, NULL);
+  g_autoptr (GstElement) source = gst_parse_launchv (words, NULL);
   GValue value = G_VALUE_INIT;
   static const gchar *const expected[] = {"a.tif", "01", "c d.tif"};
 
@@ -1089,9 +1014,7 @@ GST_START_TEST (test_lists_from_text_and_back)
         g_value_get_string (gst_value_array_get_value (&value, i)),
         expected[i]);
   g_value_unset (&value);
-  gst_object_unref (source);
 }
-GST_END_TEST;
 
 /* --- errors --- */
 
@@ -1101,25 +1024,13 @@ static void
 assert_error (
     GstElement *pipeline, GQuark domain, gint code, const gchar *words)
 {
-  GstBus *bus = gst_element_get_bus (pipeline);
-  GstMessage *message =
-      gst_bus_timed_pop_filtered (bus, TIMEOUT, GST_MESSAGE_ERROR);
-  GError *error = NULL;
+  g_autoptr (GstBus) bus = gst_element_get_bus (pipeline);
 
-  fail_unless (message != NULL, "no error, expected is \"%s\"", words);
-  gst_message_parse_error (message, &error, NULL);
-  fail_unless (
-      g_error_matches (error, domain, code) && strstr (error->message, words),
-      "%s %d \"%s\", expected are %s %d and \"%s\"",
-      g_quark_to_string (error->domain), error->code, error->message,
-      g_quark_to_string (domain), code, words);
-  g_error_free (error);
-  gst_message_unref (message);
-
-  gst_object_unref (bus);
+  check_message_says (
+      check_message (bus, GST_MESSAGE_ERROR), domain, code, words);
 }
 
-GST_START_TEST (test_settings_that_contradict_are_an_error)
+CHECK_TEST (test_settings_that_contradict_are_an_error)
 {
   static const struct {
     const gchar *launch;
@@ -1138,7 +1049,8 @@ GST_START_TEST (test_settings_that_contradict_are_an_error)
 
   write_array (GST_IMAGING_ND_ARRAY_TYPE_U8, 3, 2, 3, 5, 1);
   for (guint i = 0; i < G_N_ELEMENTS (cases); i++) {
-    GstElement *pipeline = gst_parse_launch (cases[i].launch, NULL);
+    g_autoptr (CheckPipeline) pipeline =
+        gst_parse_launch (cases[i].launch, NULL);
     GstElement *source = gst_bin_get_by_name (GST_BIN (pipeline), "source");
 
     g_object_set (source, "location", path, NULL);
@@ -1146,15 +1058,13 @@ GST_START_TEST (test_settings_that_contradict_are_an_error)
     fail_unless_equals_int (gst_element_set_state (pipeline, GST_STATE_PAUSED),
         GST_STATE_CHANGE_FAILURE);
     assert_error (pipeline, cases[i].domain (), cases[i].code, cases[i].words);
-    dispose_pipeline (pipeline);
   }
 }
-GST_END_TEST;
 
 static void
 assert_start_fails (GQuark domain, gint code, const gchar *words)
 {
-  GstElement *pipeline =
+  g_autoptr (CheckPipeline) pipeline =
       gst_parse_launch ("picturesrc name=source ! fakesink", NULL);
   GstElement *source = gst_bin_get_by_name (GST_BIN (pipeline), "source");
 
@@ -1163,17 +1073,15 @@ assert_start_fails (GQuark domain, gint code, const gchar *words)
   fail_unless_equals_int (gst_element_set_state (pipeline, GST_STATE_PAUSED),
       GST_STATE_CHANGE_FAILURE);
   assert_error (pipeline, domain, code, words);
-  dispose_pipeline (pipeline);
 }
 
-GST_START_TEST (test_a_file_that_cannot_be_opened_is_an_error_with_its_name)
+CHECK_TEST (test_a_file_that_cannot_be_opened_is_an_error_with_its_name)
 {
-  g_autofree gchar *folder = g_path_get_dirname (path);
   gchar *file = path;
 
   assert_start_fails (
       GST_RESOURCE_ERROR, GST_RESOURCE_ERROR_NOT_FOUND, "frames.npy");
-  path = folder; /* of this test, and empty */
+  path = (gchar *) check_folder (); /* it is empty */
   assert_start_fails (GST_RESOURCE_ERROR, GST_RESOURCE_ERROR_NOT_FOUND,
       "is a folder without files");
   path = NULL;
@@ -1184,9 +1092,8 @@ GST_START_TEST (test_a_file_that_cannot_be_opened_is_an_error_with_its_name)
       GST_RESOURCE_ERROR, GST_RESOURCE_ERROR_NOT_FOUND, "property location");
   path = file;
 }
-GST_END_TEST;
 
-GST_START_TEST (test_a_file_without_frames_is_an_error_with_what_it_is)
+CHECK_TEST (test_a_file_without_frames_is_an_error_with_what_it_is)
 {
   static const struct {
     GstImagingNdArrayType type;
@@ -1213,7 +1120,6 @@ GST_START_TEST (test_a_file_without_frames_is_an_error_with_what_it_is)
   assert_start_fails (
       GST_STREAM_ERROR, GST_STREAM_ERROR_FORMAT, "no valid PNM file");
 }
-GST_END_TEST;
 
 /* Holes: they take no room on the disk. */
 static void
@@ -1221,7 +1127,7 @@ assert_too_large (const gchar *shape, guint64 size, const gchar *words)
 {
   g_autofree gchar *dict = g_strdup_printf (
       "{'descr': '|u1', 'fortran_order': False, 'shape': %s}", shape);
-  GString *header = g_string_new ("\223NUMPY\001");
+  g_autoptr (GString) header = g_string_new ("\223NUMPY\001");
 
   g_string_append_len (header, "\0", 1);
   g_string_append_c (header, strlen (dict));
@@ -1230,21 +1136,19 @@ assert_too_large (const gchar *shape, guint64 size, const gchar *words)
   fail_unless (g_file_set_contents (path, header->str, header->len, NULL));
   if (truncate (path, header->len + size) == 0)
     assert_start_fails (GST_STREAM_ERROR, GST_STREAM_ERROR_FORMAT, words);
-  g_string_free (header, TRUE);
 }
 
-GST_START_TEST (test_frames_larger_than_buffers_are_an_error)
+CHECK_TEST (test_frames_larger_than_buffers_are_an_error)
 {
   assert_too_large ("(1, 2147483648, 2)", G_GUINT64_CONSTANT (1) << 32,
       "holds u8 [1, 2147483648, 2]: a frame has 4 GiB or more");
   assert_too_large ("(1, 1, 4294967296)", G_GUINT64_CONSTANT (1) << 32,
       "holds u8 [1, 1, 4294967296]: a frame has 4 GiB or more");
 }
-GST_END_TEST;
 
-GST_START_TEST (test_a_file_that_shrinks_while_playing_is_a_read_error)
+CHECK_TEST (test_a_file_that_shrinks_while_playing_is_a_read_error)
 {
-  GstElement *pipeline;
+  g_autoptr (CheckPipeline) pipeline = NULL;
 
   write_array (GST_IMAGING_ND_ARRAY_TYPE_U8, 3, 100, 16, 64, 1);
   pipeline =
@@ -1254,13 +1158,11 @@ GST_START_TEST (test_a_file_that_shrinks_while_playing_is_a_read_error)
   gst_element_set_state (pipeline, GST_STATE_PLAYING);
   assert_error (pipeline, GST_RESOURCE_ERROR, GST_RESOURCE_ERROR_READ,
       "has 5127 bytes after the header, expected are 102400");
-  dispose_pipeline (pipeline);
 }
-GST_END_TEST;
 
-GST_START_TEST (test_other_caps_downstream_are_an_error_and_no_hang)
+CHECK_TEST (test_other_caps_downstream_are_an_error_and_no_hang)
 {
-  GstElement *pipeline = gst_parse_launch (
+  g_autoptr (CheckPipeline) pipeline = gst_parse_launch (
       "picturesrc name=source ! capsfilter caps=video/x-raw,format=RGB ! fakesink",
       NULL);
   GstElement *source = gst_bin_get_by_name (GST_BIN (pipeline), "source");
@@ -1271,9 +1173,7 @@ GST_START_TEST (test_other_caps_downstream_are_an_error_and_no_hang)
   gst_element_set_state (pipeline, GST_STATE_PAUSED);
   assert_error (pipeline, GST_STREAM_ERROR, GST_STREAM_ERROR_FAILED,
       "does not take what this file holds: video/x-raw, format=(string)GRAY8");
-  dispose_pipeline (pipeline);
 }
-GST_END_TEST;
 
 /* --- states --- */
 
@@ -1289,9 +1189,9 @@ count_descriptors (void)
   return n;
 }
 
-GST_START_TEST (test_every_start_plays_from_the_beginning_and_leaks_no_file)
+CHECK_TEST (test_every_start_plays_from_the_beginning_and_leaks_no_file)
 {
-  GstElement *pipeline;
+  g_autoptr (CheckPipeline) pipeline = NULL;
   guint n = 0;
 
   write_array (GST_IMAGING_ND_ARRAY_TYPE_U8, 3, 10, 2, 5, 1);
@@ -1309,16 +1209,14 @@ GST_START_TEST (test_every_start_plays_from_the_beginning_and_leaks_no_file)
     gst_element_set_state (pipeline, GST_STATE_PAUSED);
     assert_shown (pipeline, 0);
   }
-  dispose_pipeline (pipeline);
 }
-GST_END_TEST;
 
-GST_START_TEST (test_another_file_is_played_after_a_stop)
+CHECK_TEST (test_another_file_is_played_after_a_stop)
 {
-  GstElement *pipeline;
-  GstElement *source;
-  GstPad *pad;
-  GstCaps *caps;
+  g_autoptr (CheckPipeline) pipeline = NULL;
+  g_autoptr (GstElement) source = NULL;
+  g_autoptr (GstPad) pad = NULL;
+  g_autoptr (GstCaps) caps = NULL;
   GstVideoInfo info;
 
   write_array (GST_IMAGING_ND_ARRAY_TYPE_U8, 3, 10, 2, 5, 1);
@@ -1334,16 +1232,11 @@ GST_START_TEST (test_another_file_is_played_after_a_stop)
   fail_unless (gst_video_info_from_caps (&info, caps));
   fail_unless_equals_int (GST_VIDEO_INFO_FORMAT (&info), GST_VIDEO_FORMAT_RGB);
   fail_unless_equals_int (GST_VIDEO_INFO_WIDTH (&info), 5);
-  gst_caps_unref (caps);
-  gst_object_unref (pad);
-  gst_object_unref (source);
-  dispose_pipeline (pipeline);
 }
-GST_END_TEST;
 
-GST_START_TEST (test_properties_read_back)
+CHECK_TEST (test_properties_read_back)
 {
-  GstElement *source = gst_element_factory_make ("picturesrc", NULL);
+  g_autoptr (GstElement) source = gst_element_factory_make ("picturesrc", NULL);
   gchar *location;
   gint n, d;
   GValue value = G_VALUE_INIT;
@@ -1362,14 +1255,12 @@ GST_START_TEST (test_properties_read_back)
   fail_unless_equals_int (d, 3);
   g_free (location);
   g_value_unset (&value);
-  gst_object_unref (source);
 }
-GST_END_TEST;
 
-GST_START_TEST (test_npysrc_is_the_same_under_its_older_name)
+CHECK_TEST (test_npysrc_is_the_same_under_its_older_name)
 {
-  GstElement *source = gst_element_factory_make ("npysrc", NULL);
-  GstElement *other = make_source ();
+  g_autoptr (GstElement) source = gst_element_factory_make ("npysrc", NULL);
+  g_autoptr (GstElement) other = make_source ();
 
   fail_unless (source != NULL);
   fail_unless (g_type_is_a (G_OBJECT_TYPE (source), G_OBJECT_TYPE (other)));
@@ -1377,17 +1268,14 @@ GST_START_TEST (test_npysrc_is_the_same_under_its_older_name)
       GST_OBJECT_NAME (gst_element_get_factory (source)), "npysrc");
   fail_unless_equals_string (
       GST_OBJECT_NAME (gst_element_get_factory (other)), "picturesrc");
-  gst_object_unref (source);
-  gst_object_unref (other);
 }
-GST_END_TEST;
 
 /* An application's own type has no factory, and no name of one. */
-GST_START_TEST (test_a_type_without_a_factory_tells_its_progress)
+CHECK_TEST (test_a_type_without_a_factory_tells_its_progress)
 {
   GstElement *pipeline = gst_pipeline_new (NULL), *source = make_source ();
   GstElement *sink = gst_element_factory_make ("fakesink", NULL);
-  GstBus *bus = gst_element_get_bus (pipeline);
+  g_autoptr (GstBus) bus = gst_element_get_bus (pipeline);
   gboolean at_end;
   guint n_told = 0;
   GTypeQuery query;
@@ -1404,7 +1292,7 @@ GST_START_TEST (test_a_type_without_a_factory_tells_its_progress)
   fail_unless (gst_element_link (source, sink));
   gst_element_set_state (pipeline, GST_STATE_PLAYING);
   do {
-    m = gst_bus_timed_pop_filtered (bus, TIMEOUT,
+    m = gst_bus_timed_pop_filtered (bus, CHECK_TIMEOUT,
         GST_MESSAGE_EOS | GST_MESSAGE_ERROR | GST_MESSAGE_ELEMENT);
     fail_unless (m && GST_MESSAGE_TYPE (m) != GST_MESSAGE_ERROR);
     n_told += gst_message_has_name (m, "OwnSource-progress");
@@ -1413,66 +1301,5 @@ GST_START_TEST (test_a_type_without_a_factory_tells_its_progress)
   } while (!at_end);
   fail_unless_equals_int (n_told, 10);
   gst_element_set_state (pipeline, GST_STATE_NULL);
-  gst_object_unref (bus);
   gst_object_unref (pipeline);
 }
-GST_END_TEST;
-
-static Suite *
-picturesrc_suite (void)
-{
-  Suite *suite = suite_create ("picturesrc");
-  TCase *tcase = tcase_create ("picturesrc");
-
-  suite_add_tcase (suite, tcase);
-  tcase_add_checked_fixture (tcase, make_path, remove_path);
-  tcase_add_test (tcase, test_u8_is_gray8_with_padded_rows);
-  tcase_add_test (tcase, test_u16_is_gray16);
-  tcase_add_test (tcase, test_big_endian_u16_has_the_same_values);
-  tcase_add_test (tcase, test_four_dimensions_are_colour);
-  tcase_add_test (tcase, test_three_channels_of_u16_get_an_opaque_alpha);
-  tcase_add_test (tcase, test_two_dimensions_are_one_frame);
-  tcase_add_test (
-      tcase, test_frames_are_written_into_the_pool_of_the_next_element);
-  tcase_add_test (tcase, test_frames_are_read_into_page_locked_memory);
-  tcase_add_test (tcase, test_memory_does_not_grow_with_the_array);
-  tcase_add_test (tcase, test_times_follow_the_framerate_without_gaps);
-  tcase_add_test (tcase, test_a_seek_reads_and_shows_the_frame_of_that_time);
-  tcase_add_test (tcase, test_a_seek_in_frames_shows_that_frame);
-  tcase_add_test (
-      tcase, test_a_stop_before_the_position_leaves_a_segment_that_counts);
-  tcase_add_test (tcase, test_a_seek_beyond_the_end_plays_nothing);
-  tcase_add_test (
-      tcase, test_a_segment_ends_where_it_should_in_both_directions);
-  tcase_add_test (tcase, test_duration_is_known_in_time_and_frames);
-  tcase_add_test (tcase, test_queries_answer_in_time_and_frames);
-  tcase_add_test (
-      tcase, test_a_framerate_that_is_not_set_is_that_of_downstream);
-  tcase_add_test (
-      tcase, test_three_dimensions_are_a_colour_picture_or_what_axes_say);
-  tcase_add_test (tcase, test_other_types_and_shapes_are_tensors);
-  tcase_add_test (tcase, test_the_next_element_chooses_video_or_a_tensor);
-  tcase_add_test (tcase, test_half_floats_are_widened_exactly);
-  tcase_add_test (tcase, test_a_loop_goes_on_in_offsets_and_times);
-  tcase_add_test (tcase, test_a_loop_can_be_sought_in_any_round);
-  tcase_add_test (tcase, test_a_list_is_played_in_its_order);
-  tcase_add_test (tcase, test_lists_from_text_and_back);
-  tcase_add_test (
-      tcase, test_a_file_that_cannot_be_opened_is_an_error_with_its_name);
-  tcase_add_test (
-      tcase, test_a_file_without_frames_is_an_error_with_what_it_is);
-  tcase_add_test (tcase, test_settings_that_contradict_are_an_error);
-  tcase_add_test (tcase, test_npysrc_is_the_same_under_its_older_name);
-  tcase_add_test (tcase, test_frames_larger_than_buffers_are_an_error);
-  tcase_add_test (
-      tcase, test_a_file_that_shrinks_while_playing_is_a_read_error);
-  tcase_add_test (tcase, test_other_caps_downstream_are_an_error_and_no_hang);
-  tcase_add_test (
-      tcase, test_every_start_plays_from_the_beginning_and_leaks_no_file);
-  tcase_add_test (tcase, test_another_file_is_played_after_a_stop);
-  tcase_add_test (tcase, test_a_type_without_a_factory_tells_its_progress);
-  tcase_add_test (tcase, test_properties_read_back);
-  return suite;
-}
-
-GST_CHECK_MAIN (picturesrc);

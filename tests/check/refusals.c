@@ -15,7 +15,7 @@ typedef struct {
 static void
 feed_huge (Streams *s, guint sink, gpointer data)
 {
-  GstCaps *caps = gst_caps_from_string (s->c->sinks[sink].caps);
+  g_autoptr (GstCaps) caps = gst_caps_from_string (s->c->sinks[sink].caps);
   Huge *huge = data;
   GstSegment segment;
 
@@ -29,7 +29,6 @@ feed_huge (Streams *s, guint sink, gpointer data)
   gst_pad_push_event (s->sinks[sink], gst_event_new_segment (&segment));
   huge->flow[sink] = gst_pad_push (s->sinks[sink], streams_buffer (s, sink, 0));
   gst_pad_push_event (s->sinks[sink], gst_event_new_eos ());
-  gst_caps_unref (caps);
 }
 
 /* An error has been posted, or the source has been told, which then posts one.
@@ -107,8 +106,7 @@ CHECK_LOOP_TEST (test_tensors_that_no_memory_has_are_errors, 2)
   gst_harness_play (src);
   gst_harness_play (h);
   send_tensor (h, "3:40000:40000:1");
-  check_message_says (check_message (bus, GST_MESSAGE_ERROR), GST_STREAM_ERROR,
-      GST_STREAM_ERROR_FORMAT, "3:40000:40000:1");
+  check_error (bus, STREAM, FORMAT, "3:40000:40000:1");
   gst_element_set_bus (element, NULL);
   gst_harness_teardown (src);
   gst_harness_teardown (h);
@@ -129,15 +127,13 @@ CHECK_LOOP_TEST (test_a_refusal_is_an_error_with_one_frame, 2)
       "videotestsrc num-buffers=1 ! "
       "video/x-raw,format=GRAY8,width=16,height=8 ! i.sink_0"};
   GstElement *pipeline = check_launch (lines[__i__]);
-  GstMessage *message;
-  GstBus *bus;
+  g_autoptr (GstMessage) message = NULL;
+  g_autoptr (GstBus) bus = NULL;
 
   bus = gst_element_get_bus (pipeline);
   gst_element_set_state (pipeline, GST_STATE_PLAYING);
   message = check_message (bus, GST_MESSAGE_ERROR | GST_MESSAGE_EOS);
   fail_unless_equals_int (GST_MESSAGE_TYPE (message), GST_MESSAGE_ERROR);
-  gst_message_unref (message);
-  gst_object_unref (bus);
   check_stop (pipeline);
 }
 
@@ -166,15 +162,10 @@ check_is_known (Streams *s, const gchar *property, const gchar *nick)
 
   while ((message = gst_bus_pop_filtered (
               s->bus, GST_MESSAGE_ERROR | GST_MESSAGE_WARNING))) {
-    GError *error = NULL;
+    g_autoptr (GError) error = check_parse (message);
 
-    if (GST_MESSAGE_TYPE (message) == GST_MESSAGE_ERROR)
-      gst_message_parse_error (message, &error, NULL);
-    else
-      gst_message_parse_warning (message, &error, NULL);
     fail_if (strstr (error->message, "the choices are"), "%s %s=%s: %s",
         s->c->launch, property, nick, error->message);
-    g_error_free (error);
     gst_message_unref (message);
   }
 }

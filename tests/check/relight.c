@@ -51,6 +51,8 @@ rl_free (Rl *rl)
   fail_unless_equals_int (check_n_live (), 0);
 }
 
+G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC (Rl, rl_free)
+
 static void
 set_caps (GstHarness *h, const gchar *format, gint width, gint height)
 {
@@ -137,16 +139,14 @@ CHECK_TEST (test_every_format_and_backend_is_lit)
     for (guint i = 0; i < G_N_ELEMENTS (formats); i++) {
       g_autofree gchar *properties =
           g_strdup_printf ("backend=%s elevation=30", backends[b]);
-      Rl rl = rl_new (properties, FALSE);
-      GstBuffer *out;
+      g_auto (Rl) rl = rl_new (properties, FALSE);
+      g_autoptr (GstBuffer) out = NULL;
 
       set_caps (rl.h, formats[i], WIDTH, HEIGHT);
       check_push (rl.h, facing (formats[i], 3), GST_FLOW_OK);
       out = check_pull (rl.h);
       assert_grey (out, 128); /* sin 30 */
       fail_unless_equals_uint64 (GST_BUFFER_PTS (out), 120 * GST_MSECOND);
-      gst_buffer_unref (out);
-      rl_free (&rl);
     }
 }
 
@@ -160,7 +160,7 @@ CHECK_TEST (test_one_albedo_paints_all_pictures)
       g_autofree gchar *properties =
           g_strdup_printf ("backend=%s elevation=30", backends[b]);
       const gchar *format = k ? "GRAY16_LE" : "BGRA";
-      Rl rl = rl_new (properties, TRUE);
+      g_auto (Rl) rl = rl_new (properties, TRUE);
 
       set_caps (rl.h, "RGB", WIDTH, HEIGHT);
       set_caps (rl.albedo, format, WIDTH, HEIGHT);
@@ -168,7 +168,7 @@ CHECK_TEST (test_one_albedo_paints_all_pictures)
           filled (format, WIDTH, HEIGHT, k ? grey : paint, 0), GST_FLOW_OK);
       gst_harness_push_event (rl.albedo, gst_event_new_eos ());
       for (guint i = 0; i < 3; i++) {
-        GstBuffer *out;
+        g_autoptr (GstBuffer) out = NULL;
 
         check_push (rl.h, facing ("RGB", i), GST_FLOW_OK);
         out = check_pull (rl.h);
@@ -176,16 +176,14 @@ CHECK_TEST (test_one_albedo_paints_all_pictures)
           assert_grey (out, 64);
         else
           assert_colour (out, half);
-        gst_buffer_unref (out);
       }
-      rl_free (&rl);
     }
 }
 
 CHECK_TEST (test_light_moves_with_properties)
 {
-  Rl rl = rl_new ("elevation=90", FALSE);
-  GstBuffer *out;
+  g_auto (Rl) rl = rl_new ("elevation=90", FALSE);
+  g_autoptr (GstBuffer) out = NULL;
 
   set_caps (rl.h, "RGB", WIDTH, HEIGHT);
   check_push (rl.h, facing ("RGB", 0), GST_FLOW_OK);
@@ -196,13 +194,11 @@ CHECK_TEST (test_light_moves_with_properties)
   check_push (rl.h, facing ("RGB", 1), GST_FLOW_OK);
   out = check_pull (rl.h);
   assert_grey (out, 64);
-  gst_buffer_unref (out);
-  rl_free (&rl);
 }
 
 CHECK_TEST (test_light_moves_with_a_controller)
 {
-  Rl rl = rl_new ("", FALSE);
+  g_auto (Rl) rl = rl_new ("", FALSE);
   GstControlSource *source = gst_interpolation_control_source_new ();
   GstTimedValueControlSource *values = GST_TIMED_VALUE_CONTROL_SOURCE (source);
   GstBuffer *out;
@@ -221,7 +217,6 @@ CHECK_TEST (test_light_moves_with_a_controller)
     gst_buffer_unref (out);
   }
   gst_object_unref (source);
-  rl_free (&rl);
 }
 
 CHECK_TEST (test_light_moves_with_the_mouse)
@@ -230,7 +225,7 @@ CHECK_TEST (test_light_moves_with_the_mouse)
     gdouble x, y, azimuth, elevation;
   } cases[] = {{6, 3, -1, 90}, {9.5, 3, 0, 0}, {6, 1.25, 90, 60},
       {-20, 3, 180, 0}, {6, 100, 270, 0}};
-  Rl rl = rl_new ("", FALSE);
+  g_auto (Rl) rl = rl_new ("", FALSE);
 
   set_caps (rl.h, "RGB", WIDTH, HEIGHT);
   check_push (rl.h, facing ("RGB", 0), GST_FLOW_OK);
@@ -251,15 +246,14 @@ CHECK_TEST (test_light_moves_with_the_mouse)
         "at (%g, %g) the light is at %g, %g", cases[i].x, cases[i].y, azimuth,
         elevation);
   }
-  rl_free (&rl);
 }
 
 CHECK_TEST (test_tensors_are_read)
 {
-  Rl rl = rl_new ("elevation=30", FALSE);
+  g_auto (Rl) rl = rl_new ("elevation=30", FALSE);
   GstBuffer *in = gst_buffer_new_allocate (NULL, 12 * WIDTH * HEIGHT, NULL);
   GstMapInfo map;
-  GstBuffer *out;
+  g_autoptr (GstBuffer) out = NULL;
 
   gst_harness_set_src_caps_str (rl.h,
       "other/tensors,format=static,num_tensors=1,types=float32,"
@@ -272,16 +266,14 @@ CHECK_TEST (test_tensors_are_read)
   check_push (rl.h, in, GST_FLOW_OK);
   out = check_pull (rl.h);
   assert_grey (out, 128);
-  gst_buffer_unref (out);
-  rl_free (&rl);
 }
 
 /* The next picture says that there was an error. */
 /* Tensors may have a rate that video/x-raw cannot have. */
 CHECK_TEST (test_a_negative_rate_of_tensors_is_unknown)
 {
-  Rl rl = rl_new ("elevation=30", FALSE);
-  GstCaps *caps;
+  g_auto (Rl) rl = rl_new ("elevation=30", FALSE);
+  g_autoptr (GstCaps) caps = NULL;
   gint n, d;
 
   gst_harness_set_src_caps_str (rl.h,
@@ -296,45 +288,34 @@ CHECK_TEST (test_a_negative_rate_of_tensors_is_unknown)
   fail_unless (gst_structure_get_fraction (
       gst_caps_get_structure (caps, 0), "framerate", &n, &d));
   fail_unless (n == 0 && d == 1, "%d/%d", n, d);
-  gst_caps_unref (caps);
-  rl_free (&rl);
 }
 
 static void
 fail_with (Rl *rl, GstBuffer *in, const gchar *words)
 {
-  GstMessage *message;
-  GError *error;
-
   gst_harness_push (rl->h, in);
-  message = check_message (rl->bus, GST_MESSAGE_ERROR);
-  gst_message_parse_error (message, &error, NULL);
-  fail_unless (
-      strstr (error->message, words) != NULL, "it says: %s", error->message);
-  g_error_free (error);
-  gst_message_unref (message);
+  check_says (rl->bus, GST_MESSAGE_ERROR, words);
 }
 
 CHECK_TEST (test_albedo_of_another_size_is_refused)
 {
   const guint paint[] = {200, 100, 50};
-  Rl rl = rl_new ("", TRUE);
+  g_auto (Rl) rl = rl_new ("", TRUE);
 
   set_caps (rl.h, "RGB", WIDTH, HEIGHT);
   set_caps (rl.albedo, "RGB", 5, 4);
   check_push (rl.albedo, filled ("RGB", 5, 4, paint, 0), GST_FLOW_OK);
   fail_with (&rl, facing ("RGB", 0), "5 x 4");
-  rl_free (&rl);
 }
 
 CHECK_TEST (test_albedo_without_normals_is_said)
 {
   const guint paint[] = {200, 100, 50};
-  GstElement *element = gst_element_factory_make ("relight", NULL);
-  GstBus *bus = gst_bus_new ();
-  GstHarness *src, *albedo;
-  GstMessage *message;
-  GError *error;
+  g_autoptr (GstElement) element = gst_element_factory_make ("relight", NULL);
+  g_autoptr (CheckBus) bus = gst_bus_new ();
+  g_autoptr (CheckHarness) src = NULL, albedo = NULL;
+  g_autoptr (GstMessage) message = NULL;
+  g_autoptr (GError) error = NULL;
 
   gst_object_ref_sink (element);
   gst_element_set_bus (element, bus);
@@ -346,25 +327,17 @@ CHECK_TEST (test_albedo_without_normals_is_said)
   gst_message_parse_warning (message, &error, NULL);
   fail_unless (strstr (error->message, "normal is not linked") != NULL,
       "it says: %s", error->message);
-  g_error_free (error);
-  gst_message_unref (message);
-  gst_element_set_bus (element, NULL);
-  gst_harness_teardown (albedo);
-  gst_harness_teardown (src);
-  gst_object_unref (bus);
-  gst_object_unref (element);
 }
 
 CHECK_TEST (test_tensor_of_another_shape_is_refused)
 {
-  Rl rl = rl_new ("", FALSE);
+  g_auto (Rl) rl = rl_new ("", FALSE);
 
   gst_harness_set_src_caps_str (rl.h,
       "other/tensors,format=static,num_tensors=1,types=float32,"
       "dimensions=1:13:7:1,framerate=0/1");
   fail_with (&rl, gst_buffer_new_allocate (NULL, 4 * WIDTH * HEIGHT, NULL),
       "normals has 1 channels");
-  rl_free (&rl);
 }
 
 CHECK_MOCK_TEST (test_cpu_goes_on_when_the_device_fails)
@@ -374,7 +347,7 @@ CHECK_MOCK_TEST (test_cpu_goes_on_when_the_device_fails)
   guint n_warnings = 0;
 
   for (gulong nth = 1; nth < 20; nth++) {
-    Rl rl = rl_new ("backend=cuda elevation=30", TRUE);
+    g_auto (Rl) rl = rl_new ("backend=cuda elevation=30", TRUE);
     GstBuffer *out;
 
     set_caps (rl.h, "RGB", WIDTH, HEIGHT);
@@ -394,7 +367,6 @@ CHECK_MOCK_TEST (test_cpu_goes_on_when_the_device_fails)
     assert_colour (out, half);
     gst_buffer_unref (out);
     n_warnings += check_count_messages (rl.bus, GST_MESSAGE_WARNING);
-    rl_free (&rl);
   }
   fail_unless (n_warnings > 3);
 }
@@ -404,7 +376,7 @@ CHECK_MOCK_TEST (test_cuda_that_fails_is_an_error_without_leak)
   const guint paint[] = {200, 100, 50};
 
   for (gulong nth = 1; nth < 30; nth++) {
-    Rl rl = rl_new ("backend=cuda", TRUE);
+    g_auto (Rl) rl = rl_new ("backend=cuda", TRUE);
     GstBuffer *out;
 
     set_caps (rl.h, "RGB", WIDTH, HEIGHT);
@@ -417,6 +389,5 @@ CHECK_MOCK_TEST (test_cuda_that_fails_is_an_error_without_leak)
       g_usleep (1000);
     imk_inject_failure (0, FALSE);
     gst_clear_buffer (&out);
-    rl_free (&rl);
   }
 }

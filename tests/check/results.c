@@ -105,7 +105,7 @@ CHECK_CASE ("meta", NULL, NULL)
 
 CHECK_TEST (test_the_fields_are_as_documented)
 {
-  GstBuffer *buffer = gst_buffer_new ();
+  g_autoptr (GstBuffer) buffer = gst_buffer_new ();
   const GstStructure *result;
   gboolean by_field = TRUE;
 
@@ -130,13 +130,12 @@ CHECK_TEST (test_the_fields_are_as_documented)
   check_string (result, "backend", "cpu");
   check_string (result, "settings-hash", "0123abcd");
   fail_unless_equals_int (gst_structure_n_fields (result), 18);
-  gst_buffer_unref (buffer);
 }
 
 CHECK_TEST (test_results_say_when_their_frame_was_taken)
 {
-  GstBuffer *buffer = gst_buffer_new ();
-  GstCaps *clock = gst_caps_from_string ("timestamp/x-camera");
+  g_autoptr (GstBuffer) buffer = gst_buffer_new ();
+  g_autoptr (GstCaps) clock = gst_caps_from_string ("timestamp/x-camera");
   const GstStructure *result;
   guint64 time = 0;
 
@@ -151,14 +150,12 @@ CHECK_TEST (test_results_say_when_their_frame_was_taken)
   fail_unless (gst_structure_get_uint64 (result, "timestamp", &time));
   fail_unless_equals_uint64 (time, 123456789);
   check_string (result, "timestamp-reference", "timestamp/x-camera");
-  gst_caps_unref (clock);
-  gst_buffer_unref (buffer);
 }
 
 #ifdef HAVE_GST_TENSORS
 CHECK_TEST (test_results_are_tensors_as_well)
 {
-  GstBuffer *buffer = gst_buffer_new ();
+  g_autoptr (GstBuffer) buffer = gst_buffer_new ();
   const GstStructure *result;
   GstTensorMeta *meta;
   const GstTensor *tensor;
@@ -181,13 +178,12 @@ CHECK_TEST (test_results_are_tensors_as_well)
   attach (buffer, "other", 43);
   fail_unless_equals_uint64 (
       gst_buffer_get_tensor_meta (buffer)->num_tensors, 2);
-  gst_buffer_unref (buffer);
 }
 #endif
 
 CHECK_TEST (test_by_field_turns_rows_and_columns)
 {
-  GstBuffer *buffer = gst_buffer_new ();
+  g_autoptr (GstBuffer) buffer = gst_buffer_new ();
   GstImagingResult result = make_result (0);
   const GstStructure *found;
   gboolean by_field = FALSE;
@@ -201,12 +197,11 @@ CHECK_TEST (test_by_field_turns_rows_and_columns)
   fail_unless (gst_structure_get_boolean (found, "by-field", &by_field));
   fail_unless (by_field);
   gst_buffer_unref (result.data);
-  gst_buffer_unref (buffer);
 }
 
 CHECK_TEST (test_results_are_found_by_name_or_any)
 {
-  GstBuffer *buffer = gst_buffer_new ();
+  g_autoptr (GstBuffer) buffer = gst_buffer_new ();
 
   fail_unless (gst_imaging_results_get (buffer, NULL) == NULL);
   fail_unless (gst_imaging_results_get (buffer, "one") == NULL);
@@ -220,12 +215,11 @@ CHECK_TEST (test_results_are_found_by_name_or_any)
       frame_of (gst_imaging_results_get (buffer, "two")), 2);
   fail_unless (gst_imaging_results_get (buffer, NULL) != NULL);
   fail_unless (gst_imaging_results_get (buffer, "three") == NULL);
-  gst_buffer_unref (buffer);
 }
 
 CHECK_TEST (test_a_newer_result_of_the_same_name_replaces_the_old)
 {
-  GstBuffer *buffer = gst_buffer_new ();
+  g_autoptr (GstBuffer) buffer = gst_buffer_new ();
 
   attach (buffer, "one", 1);
   attach (buffer, "two", 2);
@@ -234,7 +228,6 @@ CHECK_TEST (test_a_newer_result_of_the_same_name_replaces_the_old)
       frame_of (gst_imaging_results_get (buffer, "one")), 3);
   fail_unless_equals_uint64 (
       frame_of (gst_imaging_results_get (buffer, "two")), 2);
-  gst_buffer_unref (buffer);
 }
 
 CHECK_TEST (test_a_copy_has_results_of_its_own)
@@ -259,7 +252,7 @@ CHECK_TEST (test_a_copy_has_results_of_its_own)
 CHECK_TEST (test_any_element_name_will_do)
 {
   const gchar *names[] = {"camera 1/left", "Ä;{}\"=", "0", "data"};
-  GstBuffer *buffer = gst_buffer_new ();
+  g_autoptr (GstBuffer) buffer = gst_buffer_new ();
 
   for (guint i = 0; i < G_N_ELEMENTS (names); i++)
     attach (buffer, names[i], i);
@@ -267,25 +260,23 @@ CHECK_TEST (test_any_element_name_will_do)
     fail_unless_equals_uint64 (
         frame_of (gst_imaging_results_get (buffer, names[i])), i);
   }
-  gst_buffer_unref (buffer);
 }
 
 /* Nothing of ours has been called: a reader that comes first. */
 CHECK_TEST (test_reading_before_anything_was_registered_finds_nothing)
 {
-  GstBuffer *buffer = gst_buffer_new ();
+  g_autoptr (GstBuffer) buffer = gst_buffer_new ();
 
   fail_unless (gst_imaging_results_get (buffer, "one") == NULL);
-  gst_buffer_unref (buffer);
 }
 
 static void
 assert_survives (const gchar *element, const gchar *launch)
 {
   GstVideoInfo info = check_info ("RGBA", 64, 48);
-  gchar *caps = check_caps_string ("RGBA", 64, 48);
+  g_autofree gchar *caps = check_caps_string ("RGBA", 64, 48);
   GstBuffer *in = check_noise (&info, 1), *out;
-  GstHarness *h;
+  g_autoptr (CheckHarness) h = NULL;
 
   attach (in, "sensor", 5);
   h = gst_harness_new_parse (launch);
@@ -299,8 +290,6 @@ assert_survives (const gchar *element, const gchar *launch)
   check_int (gst_imaging_results_get (out, "sensor"), "ref-width", 641);
   check_data (gst_imaging_results_get (out, "sensor"));
   gst_buffer_unref (out);
-  gst_harness_teardown (h);
-  g_free (caps);
 }
 
 CHECK_TEST (test_results_survive_other_elements)
@@ -332,14 +321,14 @@ CHECK_TEST (test_results_survive_other_elements)
 CHECK_TEST (test_results_of_two_elements_meet_on_one_frame)
 {
   GstVideoInfo info = check_info ("GRAY8", 33, 17);
-  gchar *caps = check_caps_string ("GRAY8", 33, 17);
-  GstHarness *h = gst_harness_new_parse (
+  g_autofree gchar *caps = check_caps_string ("GRAY8", 33, 17);
+  g_autoptr (CheckHarness) h = gst_harness_new_parse (
       "lapsharpen name=one focus-measure=true ! queue ! "
       "lapsharpen name=two focus-measure=true backend=cuda ! identity");
 
   gst_harness_set_src_caps_str (h, caps);
   for (guint i = 0; i < 3; i++) {
-    GstBuffer *out;
+    g_autoptr (GstBuffer) out = NULL;
 
     check_push (h, check_noise (&info, i), GST_FLOW_OK);
     out = check_pull (h);
@@ -347,10 +336,7 @@ CHECK_TEST (test_results_of_two_elements_meet_on_one_frame)
         frame_of (gst_imaging_results_get (out, "one")), i);
     fail_unless_equals_uint64 (
         frame_of (gst_imaging_results_get (out, "two")), i);
-    gst_buffer_unref (out);
   }
-  gst_harness_teardown (h);
-  g_free (caps);
 }
 
 /* --- text ----------------------------------------------------------------- */
@@ -359,13 +345,11 @@ static void
 assert_csv (const GstImagingResult *result, GstClockTime pts, gboolean header,
     const gchar *expected)
 {
-  GstBuffer *text = gst_imaging_results_to_csv (result, pts, header);
-  gchar *found = g_malloc0 (gst_buffer_get_size (text) + 1);
+  g_autoptr (GstBuffer) text = gst_imaging_results_to_csv (result, pts, header);
+  g_autofree gchar *found = g_malloc0 (gst_buffer_get_size (text) + 1);
 
   gst_buffer_extract (text, 0, found, gst_buffer_get_size (text));
   fail_unless_equals_string (found, expected);
-  g_free (found);
-  gst_buffer_unref (text);
 }
 
 CHECK_CASE ("text", NULL, NULL)
@@ -541,22 +525,19 @@ static void
 assert_tensor (const GstImagingResult *result, gint fps_n, gint fps_d,
     const gchar *dimensions, const gchar *framerate)
 {
-  gchar *text = g_strdup_printf (
+  g_autofree gchar *text = g_strdup_printf (
       "other/tensors,format=(string)static,num_tensors=(int)1,"
       "types=(string)float32,dimensions=(string)%s,framerate=(fraction)%s",
       dimensions, framerate);
-  GstCaps *expected = gst_caps_from_string (text);
-  GstCaps *template = gst_caps_from_string (GST_IMAGING_RESULTS_CAPS);
-  GstCaps *found =
+  g_autoptr (GstCaps) expected = gst_caps_from_string (text);
+  g_autoptr (GstCaps) template =
+      gst_caps_from_string (GST_IMAGING_RESULTS_CAPS);
+  g_autoptr (GstCaps) found =
       gst_imaging_results_tensor_caps (result, FALSE, fps_n, fps_d);
 
   fail_unless (gst_caps_is_equal (found, expected));
   fail_unless (gst_caps_is_fixed (found));
   fail_unless (gst_caps_is_subset (found, template));
-  gst_caps_unref (found);
-  gst_caps_unref (template);
-  gst_caps_unref (expected);
-  g_free (text);
 }
 
 CHECK_CASE ("tensors", NULL, NULL)
@@ -579,7 +560,7 @@ CHECK_TEST (test_quantities_are_replaced)
   static const guint n_axes[] = {2, 2, 1, 4, 3, 0, 2};
   GstImagingAxis axes[] = {{"depth", "um", 2, 1}, {"lateral", "pixel", 1, 0},
       {"b-scan", "pixel", 3, 0}, {"time", "s", 4, 0}};
-  GstBuffer *buffer = gst_buffer_new ();
+  g_autoptr (GstBuffer) buffer = gst_buffer_new ();
 
   for (guint i = 0; i < 2 * G_N_ELEMENTS (n_axes); i++) {
     guint turn = i / 2; /* the second time nothing changes */
@@ -614,5 +595,4 @@ CHECK_TEST (test_quantities_are_replaced)
         expected);
     gst_structure_free (expected);
   }
-  gst_buffer_unref (buffer);
 }

@@ -255,7 +255,7 @@ static gpointer
 storm (gpointer data)
 {
   Rough *r = data;
-  GRand *random = g_rand_new_with_seed (7);
+  g_autoptr (GRand) random = g_rand_new_with_seed (7);
   guint n;
   GParamSpec **specs =
       g_object_class_list_properties (G_OBJECT_GET_CLASS (r->element), &n);
@@ -280,7 +280,6 @@ storm (gpointer data)
       g_object_set_property (G_OBJECT (r->element), specs[i]->name, value);
     }
   g_free (specs);
-  g_rand_free (random);
   return NULL;
 }
 
@@ -340,7 +339,10 @@ play_afresh (guint i)
   return copy;
 }
 
-GST_START_TEST (test_a_storm_leaves_nothing_behind)
+CHECK_CASE ("rough", setup, check_remove_folder)
+CHECK_CASE_TAKES (120)
+
+CHECK_LOOP_TEST (test_a_storm_leaves_nothing_behind, N_RUNS)
 {
   GstBuffer *expected = play_afresh (__i__), *found;
   Rough r = rough_new (__i__);
@@ -364,7 +366,6 @@ GST_START_TEST (test_a_storm_leaves_nothing_behind)
   gst_buffer_unref (expected);
   rough_free (&r);
 }
-GST_END_TEST
 
 /* --- buffers that are none ------------------------------------------------ */
 
@@ -402,18 +403,16 @@ bad_buffer (const GstVideoInfo *info, guint which)
 static void
 check_stream_error (Rough *r, guint which)
 {
-  GstMessage *message =
+  g_autoptr (GstMessage) message =
       gst_bus_timed_pop_filtered (r->bus, 10 * GST_SECOND, GST_MESSAGE_ERROR);
-  GError *error;
+  g_autoptr (GError) error = NULL;
 
   fail_unless (message != NULL, "%s: buffer %u is taken", r->kind->line, which);
   gst_message_parse_error (message, &error, NULL);
   fail_unless (error->domain == GST_STREAM_ERROR, "%s", error->message);
-  g_error_free (error);
-  gst_message_unref (message);
 }
 
-GST_START_TEST (test_what_is_no_frame_is_said)
+CHECK_LOOP_TEST (test_what_is_no_frame_is_said, N_RUNS)
 {
   for (guint which = 0; which < N_BAD; which++) {
     Rough r = rough_new (__i__);
@@ -424,10 +423,9 @@ GST_START_TEST (test_what_is_no_frame_is_said)
     rough_free (&r);
   }
 }
-GST_END_TEST
 
 /* So is what is no albedo, which is taken with the next normals. */
-GST_START_TEST (test_what_is_no_albedo_is_said)
+CHECK_LOOP_TEST (test_what_is_no_albedo_is_said, 2)
 {
   g_autofree gchar *caps = check_caps_string ("RGB", WIDTH, HEIGHT);
 
@@ -445,10 +443,9 @@ GST_START_TEST (test_what_is_no_albedo_is_said)
     rough_free (&r);
   }
 }
-GST_END_TEST
 
 /* A filesrc gives BYTES: nothing is converted. */
-GST_START_TEST (test_a_segment_may_be_of_bytes)
+CHECK_LOOP_TEST (test_a_segment_may_be_of_bytes, N_RUNS)
 {
   GstBuffer *expected = play_afresh (__i__), *found;
   Rough r = rough_new (__i__);
@@ -464,10 +461,9 @@ GST_START_TEST (test_a_segment_may_be_of_bytes)
   gst_buffer_unref (expected);
   rough_free (&r);
 }
-GST_END_TEST
 
 /* Upstream may not know yet what it is going to send. */
-GST_START_TEST (test_an_allocation_may_be_asked_for_without_caps)
+CHECK_LOOP_TEST (test_an_allocation_may_be_asked_for_without_caps, N_RUNS)
 {
   Rough r = rough_new (__i__);
 
@@ -482,9 +478,8 @@ GST_START_TEST (test_an_allocation_may_be_asked_for_without_caps)
   }
   rough_free (&r);
 }
-GST_END_TEST
 
-GST_START_TEST (test_an_allocation_may_be_asked_for_at_any_time)
+CHECK_LOOP_TEST (test_an_allocation_may_be_asked_for_at_any_time, N_RUNS)
 {
   g_autofree gchar *caps = check_caps_string ("RGB", WIDTH, HEIGHT);
   Rough r = rough_new (__i__);
@@ -497,7 +492,6 @@ GST_START_TEST (test_an_allocation_may_be_asked_for_at_any_time)
   gst_buffer_unref (play (&r));
   rough_free (&r);
 }
-GST_END_TEST
 
 /* --- one after the other -------------------------------------------------- */
 
@@ -508,7 +502,7 @@ photostereo_on (guint backend)
 }
 
 /* A pad pushes caps that were refused again before the next buffer. */
-GST_START_TEST (test_caps_that_were_refused_stay_so)
+CHECK_LOOP_TEST (test_caps_that_were_refused_stay_so, 2)
 {
   const guint64 dims[] = {HEIGHT, WIDTH};
   g_autofree guint8 *ones = g_malloc (HEIGHT * WIDTH);
@@ -530,10 +524,9 @@ GST_START_TEST (test_caps_that_were_refused_stay_so)
   gst_buffer_unref (play (&r));
   rough_free (&r);
 }
-GST_END_TEST
 
 /* The normals after it may be of another size. */
-GST_START_TEST (test_an_albedo_goes_with_its_pad)
+CHECK_LOOP_TEST (test_an_albedo_goes_with_its_pad, 2)
 {
   Rough r = rough_new (2 * G_N_ELEMENTS (backends) + __i__);
   GstHarness *albedo = gst_harness_new_with_element (r.element, "albedo", NULL);
@@ -553,7 +546,6 @@ GST_START_TEST (test_an_albedo_goes_with_its_pad)
   fail_unless_equals_int (check_count_messages (r.bus, GST_MESSAGE_ERROR), 0);
   rough_free (&r);
 }
-GST_END_TEST
 
 typedef struct {
   GstElement *element;
@@ -572,7 +564,7 @@ request (gpointer data)
   return gst_element_request_pad (r->element, r->template, NULL, NULL);
 }
 
-GST_START_TEST (test_two_threads_get_one_pad)
+CHECK_TEST (test_two_threads_get_one_pad)
 {
   static const gchar *const names[][2] = {
       {"photostereo", "normal"},
@@ -602,29 +594,3 @@ GST_START_TEST (test_two_threads_get_one_pad)
     gst_object_unref (r.element);
   }
 }
-GST_END_TEST
-
-static Suite *
-rough_suite (void)
-{
-  Suite *suite = suite_create ("rough");
-  TCase *tc = tcase_create ("rough");
-
-  suite_add_tcase (suite, tc);
-  tcase_set_timeout (tc, 120);
-  tcase_add_checked_fixture (tc, setup, check_remove_folder);
-  tcase_add_loop_test (tc, test_a_storm_leaves_nothing_behind, 0, N_RUNS);
-  tcase_add_loop_test (tc, test_what_is_no_frame_is_said, 0, N_RUNS);
-  tcase_add_loop_test (tc, test_what_is_no_albedo_is_said, 0, 2);
-  tcase_add_loop_test (tc, test_a_segment_may_be_of_bytes, 0, N_RUNS);
-  tcase_add_loop_test (
-      tc, test_an_allocation_may_be_asked_for_without_caps, 0, N_RUNS);
-  tcase_add_loop_test (
-      tc, test_an_allocation_may_be_asked_for_at_any_time, 0, N_RUNS);
-  tcase_add_loop_test (tc, test_caps_that_were_refused_stay_so, 0, 2);
-  tcase_add_loop_test (tc, test_an_albedo_goes_with_its_pad, 0, 2);
-  tcase_add_test (tc, test_two_threads_get_one_pad);
-  return suite;
-}
-
-GST_CHECK_MAIN (rough);

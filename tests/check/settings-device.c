@@ -118,8 +118,7 @@ CHECK_LOOP_TEST (
   streams_wait (s, 0, GST_EVENT_EOS);
   fail_unless_equals_int (n_buffers (s), n);
   check_backend (s, "cpu");
-  check_message_says (check_message (s->bus, GST_MESSAGE_WARNING),
-      GST_LIBRARY_ERROR, GST_LIBRARY_ERROR_FAILED,
+  check_warning (s->bus, LIBRARY, FAILED,
       "CUDA cannot be used any more, the CPU goes on.");
   fail_unless_equals_int (
       check_count_messages (s->bus, GST_MESSAGE_WARNING | GST_MESSAGE_ERROR),

@@ -100,21 +100,20 @@ static void
 save_npy (const gchar *name, guint64 n_rows, guint64 n_columns)
 {
   const guint64 dims[] = {n_rows, n_columns};
-  gdouble *values = g_new (gdouble, n_rows * n_columns);
+  g_autofree gdouble *values = g_new (gdouble, n_rows * n_columns);
   g_autofree gchar *path = check_path_of (name);
 
   for (guint64 i = 0; i < n_rows * n_columns; i++)
     values[i] = 1 + i % 7;
   fail_unless (gst_imaging_npy_save (
       path, GST_IMAGING_ND_ARRAY_TYPE_F64, 2, dims, values, NULL));
-  g_free (values);
 }
 
 static void
 make_files (void)
 {
   guint8 noise[64 * 96 * 4];
-  GRand *random = g_rand_new_with_seed (7);
+  g_autoptr (GRand) random = g_rand_new_with_seed (7);
 
   check_make_folder ();
   for (guint i = 0; i < sizeof (noise); i++)
@@ -126,7 +125,6 @@ make_files (void)
       "0.6 0 0.8\n0 0.6 0.8\n-0.6 0 0.8\n0 -0.6 0.8\n0.28 0 0.96\n0 0 1\n", -1);
   save_npy ("grey.npy", 30, 40);
   save_npy ("spectrum.npy", 1, 64);
-  g_rand_free (random);
 }
 
 /* --- random values -------------------------------------------------------- */
@@ -280,7 +278,7 @@ set_one (Storm *s)
 static void
 set_several (Storm *s)
 {
-  GstStructure *values = gst_structure_new_empty ("settings");
+  g_autoptr (GstStructure) values = gst_structure_new_empty ("settings");
 
   for (guint i = 0; i < 3; i++) {
     GParamSpec *spec =
@@ -291,7 +289,6 @@ set_several (Storm *s)
     gst_structure_take_value (values, spec->name, &value);
   }
   g_object_set (s->element, "settings", values, NULL);
-  gst_structure_free (values);
 }
 
 /* Back to what works, so that the storm does not end in a lasting refusal. */
@@ -341,7 +338,7 @@ count_buffer (GstPad *pad, GstPadProbeInfo *info, gpointer data)
 static void
 wait_for_end (const Kind *kind, guint32 seed, GstElement *pipeline)
 {
-  GstBus *bus = gst_element_get_bus (pipeline);
+  g_autoptr (GstBus) bus = gst_element_get_bus (pipeline);
   GstMessage *message = gst_bus_timed_pop_filtered (
       bus, WAIT, GST_MESSAGE_EOS | GST_MESSAGE_ERROR);
   GError *error = NULL;
@@ -359,7 +356,6 @@ wait_for_end (const Kind *kind, guint32 seed, GstElement *pipeline)
     g_clear_error (&error);
     gst_message_unref (message);
   }
-  gst_object_unref (bus);
 }
 
 /* Wrong settings before the first frame are an error: waits until each input of
@@ -428,7 +424,10 @@ run_storm (const Kind *kind, guint32 seed)
   return storm.n_set;
 }
 
-GST_START_TEST (test_no_value_ends_a_running_stream)
+CHECK_CASE ("all", make_files, check_remove_folder)
+CHECK_CASE_TAKES (300 + 2 * MAX (0, check_number ("IMAGING_STORM_SECONDS", 0)))
+
+CHECK_LOOP_TEST (test_no_value_ends_a_running_stream, G_N_ELEMENTS (kinds))
 {
   const Kind *kind = &kinds[__i__];
   const gchar *only = g_getenv ("IMAGING_STORM_ELEMENT");
@@ -446,10 +445,9 @@ GST_START_TEST (test_no_value_ends_a_running_stream)
   } while (g_get_monotonic_time () < end || n < 3 || n_set < 100);
   g_printerr ("%s: %u storms, %u settings\n", kind->factory, n, n_set);
 }
-GST_END_TEST;
 
 /* Else a name that is mistyped would be a storm over nothing. */
-GST_START_TEST (test_the_only_element_exists)
+CHECK_TEST (test_the_only_element_exists)
 {
   const gchar *only = g_getenv ("IMAGING_STORM_ELEMENT");
   gboolean found = only == NULL;
@@ -458,22 +456,3 @@ GST_START_TEST (test_the_only_element_exists)
     found |= g_strcmp0 (only, kinds[i].factory) == 0;
   fail_unless (found, "IMAGING_STORM_ELEMENT: there is no %s", only);
 }
-GST_END_TEST
-
-static Suite *
-settings_storm_suite (void)
-{
-  Suite *suite = suite_create ("settings-storm");
-  TCase *tcase = tcase_create ("all");
-  gdouble seconds = check_number ("IMAGING_STORM_SECONDS", 0);
-
-  suite_add_tcase (suite, tcase);
-  tcase_set_timeout (tcase, 300 + (seconds > 0 ? 2 * seconds : 0));
-  tcase_add_checked_fixture (tcase, make_files, check_remove_folder);
-  tcase_add_loop_test (
-      tcase, test_no_value_ends_a_running_stream, 0, G_N_ELEMENTS (kinds));
-  tcase_add_test (tcase, test_the_only_element_exists);
-  return suite;
-}
-
-GST_CHECK_MAIN (settings_storm);

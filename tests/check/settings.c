@@ -300,17 +300,15 @@ CHECK_TEST (test_a_wrong_value_does_not_stop_the_others)
   frame (self);
   g_object_set (self, "path", "/nowhere/curve.npy", NULL);
   fail_unless (frame (self)->path == NULL);
-  check_message_says (check_message (bus, GST_MESSAGE_WARNING),
-      GST_LIBRARY_ERROR, GST_LIBRARY_ERROR_SETTINGS,
-      "cannot be read. Not used until it fits: path=");
+  check_warning (
+      bus, LIBRARY, SETTINGS, "cannot be read. Not used until it fits: path=");
   g_object_set (self, "flag", TRUE, NULL);
   fail_unless (frame (self)->flag);
   fail_if (is_valid (self));
 
   g_object_set (self, "minimum", 70.0, NULL); /* above 60 */
   fail_unless_equals_float (frame (self)->minimum, 0);
-  check_message_says (check_message (bus, GST_MESSAGE_WARNING),
-      GST_LIBRARY_ERROR, GST_LIBRARY_ERROR_SETTINGS,
+  check_warning (bus, LIBRARY, SETTINGS,
       "minimum 70 is not below maximum 60. Not used until it fits: minimum=70."
       " The settings before stay in use.");
   g_object_set (self, "maximum", 65.0, NULL);
@@ -368,8 +366,7 @@ CHECK_TEST (test_new_caps_use_what_fits)
       &error);
   now = gst_imaging_settings_now (self->settings);
   fail_unless (now->minimum == 20 && !now->path);
-  check_message_says (check_message (bus, GST_MESSAGE_WARNING),
-      GST_LIBRARY_ERROR, GST_LIBRARY_ERROR_SETTINGS,
+  check_warning (bus, LIBRARY, SETTINGS,
       "minimum 55 is not below 50. Not used until it fits: minimum=55.");
   fail_unless_equals_int (check_count_messages (bus, GST_MESSAGE_WARNING), 0);
   settled_free (self, bus);
@@ -447,9 +444,8 @@ CHECK_TEST (test_files_are_read_when_set_and_those_in_use_stay)
 
   g_object_set (self, "path", "/nonexistent/file", NULL);
   fail_unless_equals_string (frame (self)->path->data, "two");
-  check_message_says (check_message (bus, GST_MESSAGE_WARNING),
-      GST_LIBRARY_ERROR, GST_LIBRARY_ERROR_SETTINGS,
-      "path \"/nonexistent/file\" cannot be read");
+  check_warning (
+      bus, LIBRARY, SETTINGS, "path \"/nonexistent/file\" cannot be read");
   g_object_get (self, "path", &text, NULL);
   fail_unless_equals_string (text, "/nonexistent/file");
   g_free (text);
@@ -647,9 +643,7 @@ CHECK_TEST (test_settings_of_a_set_wait_for_it_and_those_of_a_start_say_so)
 
   gst_element_set_state (GST_ELEMENT (self), GST_STATE_PAUSED);
   g_object_set (self, "label", "later", NULL);
-  check_message_says (check_message (bus, GST_MESSAGE_WARNING),
-      GST_LIBRARY_ERROR, GST_LIBRARY_ERROR_SETTINGS,
-      "label was set after the start");
+  check_warning (bus, LIBRARY, SETTINGS, "label was set after the start");
   fail_unless (frame (self)->name == NULL);
   gst_element_set_state (GST_ELEMENT (self), GST_STATE_NULL);
   gst_imaging_settings_start (self->settings);
@@ -672,15 +666,11 @@ CHECK_TEST (test_a_structure_sets_all_or_nothing)
 
   gst_util_set_object_arg (G_OBJECT (self), "settings",
       "settings, minimum=(double)0, maximum=(double)900");
-  check_message_says (check_message (bus, GST_MESSAGE_WARNING),
-      GST_LIBRARY_ERROR, GST_LIBRARY_ERROR_SETTINGS,
-      "maximum=900, which is out of range");
+  check_warning (bus, LIBRARY, SETTINGS, "maximum=900, which is out of range");
   fail_unless_equals_float (frame (self)->minimum, 70);
   gst_util_set_object_arg (
       G_OBJECT (self), "settings", "settings, minimum=(double)0, colour=blue");
-  check_message_says (check_message (bus, GST_MESSAGE_WARNING),
-      GST_LIBRARY_ERROR, GST_LIBRARY_ERROR_SETTINGS,
-      "\"colour\", which is not a property");
+  check_warning (bus, LIBRARY, SETTINGS, "\"colour\", which is not a property");
   fail_unless_equals_float (frame (self)->minimum, 70);
   settled_free (self, bus);
 }
@@ -717,9 +707,7 @@ CHECK_TEST (test_no_number_is_no_setting)
   frame (self);
   g_object_set (self, "settings", s, NULL);
   fail_unless_equals_float (frame (self)->minimum, 0);
-  check_message_says (check_message (bus, GST_MESSAGE_WARNING),
-      GST_LIBRARY_ERROR, GST_LIBRARY_ERROR_SETTINGS,
-      "minimum=nan, which is out of range");
+  check_warning (bus, LIBRARY, SETTINGS, "minimum=nan, which is out of range");
   gst_structure_free (s);
   settled_free (self, bus);
 }

@@ -35,7 +35,7 @@ gfloat *
 sh_measure (Sh *sh, GstBuffer *in, gsize *n)
 {
   const GstStructure *s;
-  GstBuffer *out, *data;
+  g_autoptr (GstBuffer) out = NULL, data = NULL;
   gfloat *numbers;
 
   check_push (sh->h, in, GST_FLOW_OK);
@@ -46,8 +46,6 @@ sh_measure (Sh *sh, GstBuffer *in, gsize *n)
   *n = gst_buffer_get_size (data) / sizeof (gfloat);
   numbers = g_new (gfloat, *n);
   gst_buffer_extract (data, 0, numbers, -1);
-  gst_buffer_unref (data);
-  gst_buffer_unref (out);
   return numbers;
 }
 
@@ -55,11 +53,10 @@ gdouble
 sh_value (Sh *sh, GstBuffer *in, guint cell, guint field)
 {
   gsize n;
-  gfloat *numbers = sh_measure (sh, in, &n);
+  g_autofree gfloat *numbers = sh_measure (sh, in, &n);
   gdouble value = numbers[cell * IMK_SHCENTROID_N_FIELDS + field];
 
   fail_unless_equals_int (n, sh->n_cells * IMK_SHCENTROID_N_FIELDS);
-  g_free (numbers);
   return value;
 }
 
@@ -77,7 +74,8 @@ void
 sh_check_captured (
     Sh *sh, const gchar *kind, guint n_frames, const gchar *location)
 {
-  GstMessage *message = check_element_message (sh->bus, "shcentroid-captured");
+  g_autoptr (GstMessage) message =
+      check_element_message (sh->bus, "shcentroid-captured");
   const GstStructure *s = gst_message_get_structure (message);
   guint frames = 0;
 
@@ -86,5 +84,4 @@ sh_check_captured (
   fail_unless_equals_int (frames, n_frames);
   fail_unless_equals_string (
       gst_structure_get_string (s, "location"), location);
-  gst_message_unref (message);
 }

@@ -16,6 +16,7 @@ typedef struct {
 Sh sh_open (const gchar *backend, const gchar *grid, const gchar *properties,
     gint width, gint height, guint n_cells);
 void sh_free (Sh *sh);
+G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC (Sh, sh_free)
 
 /* Pushes @in (transfer full). Returns: (transfer full): the @n numbers */
 gfloat *sh_measure (Sh *sh, GstBuffer *in, gsize *n);

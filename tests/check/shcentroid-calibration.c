@@ -30,12 +30,10 @@ static GstBuffer *
 frame_new (const guint16 *values, guint16 level)
 {
   GstBuffer *buffer = gst_buffer_new_allocate (NULL, 2 * N_PIXELS, NULL);
-  GstMapInfo map;
+  g_auto (CheckMap) map = check_map (buffer, GST_MAP_WRITE);
 
-  fail_unless (gst_buffer_map (buffer, &map, GST_MAP_WRITE));
   for (guint i = 0; i < N_PIXELS; i++)
     GST_WRITE_UINT16_LE (map.data + 2 * i, values ? values[i] : level);
-  gst_buffer_unmap (buffer, &map);
   return buffer;
 }
 
@@ -59,7 +57,7 @@ CHECK_CASE ("shcentroid-calibration", check_make_folder, check_remove_folder)
 CHECK_LOOP_TEST (test_calibration_files_are_applied_in_their_order, N_BACKENDS)
 {
   gfloat dark[N_PIXELS], flat[N_PIXELS], bad[N_PIXELS] = {0};
-  gfloat *lut = g_new (gfloat, 65536);
+  g_autofree gfloat *lut = g_new (gfloat, 65536);
   gchar *path[4];
   Sh sh = sh_new (backends[__i__], "");
 
@@ -95,15 +93,14 @@ CHECK_LOOP_TEST (test_calibration_files_are_applied_in_their_order, N_BACKENDS)
   sh_free (&sh);
   for (guint i = 0; i < 4; i++)
     g_free (path[i]);
-  g_free (lut);
 }
 
 /* A table may turn counts into electrons, beyond what samples can be. */
 CHECK_LOOP_TEST (test_a_threshold_is_in_the_unit_of_the_table, N_BACKENDS)
 {
-  gfloat *lut = g_new (gfloat, 65536);
+  g_autofree gfloat *lut = g_new (gfloat, 65536);
   g_autofree gchar *path = NULL, *properties = NULL;
-  Sh sh;
+  g_auto (Sh) sh;
 
   for (guint i = 0; i < 65536; i++)
     lut[i] = 10 * i;
@@ -117,8 +114,6 @@ CHECK_LOOP_TEST (test_a_threshold_is_in_the_unit_of_the_table, N_BACKENDS)
   g_object_set (sh.element, "lut-location", "", "threshold", 1e9, NULL);
   fail_unless_equals_float (
       sh_value (&sh, frame_new (NULL, 65535), 0, IMK_SHCENTROID_FLUX), 0);
-  sh_free (&sh);
-  g_free (lut);
 }
 
 static void
@@ -126,7 +121,7 @@ check_refused (const gchar *backend, const gchar *property, const gchar *path,
     GQuark domain, gint code, const gchar *words)
 {
   g_autofree gchar *setting = g_strdup_printf ("%s=%s", property, path);
-  Sh sh = sh_new (backend, setting);
+  g_auto (Sh) sh = sh_new (backend, setting);
 
   fail_unless (gst_harness_push (sh.h, frame_new (NULL, 1)) != GST_FLOW_OK);
   check_message_says (
@@ -142,11 +137,9 @@ check_refused (const gchar *backend, const gchar *property, const gchar *path,
   for (guint i = 0; i < 3; i++)
     fail_unless_equals_float (
         sh_value (&sh, frame_new (NULL, 10), 0, IMK_SHCENTROID_FLUX), 160);
-  check_message_says (check_message (sh.bus, GST_MESSAGE_WARNING),
-      GST_LIBRARY_ERROR, GST_LIBRARY_ERROR_SETTINGS, words);
+  check_warning (sh.bus, LIBRARY, SETTINGS, words);
   fail_unless (check_count_messages (sh.bus, GST_MESSAGE_WARNING) == 0);
   fail_unless (check_count_messages (sh.bus, GST_MESSAGE_ERROR) == 0);
-  sh_free (&sh);
 }
 
 CHECK_LOOP_TEST (
@@ -178,7 +171,7 @@ CHECK_LOOP_TEST (
     test_a_dark_is_the_mean_of_the_frames_that_were_asked_for, N_BACKENDS)
 {
   g_autofree gchar *path = check_path_of ("dark.npy");
-  Sh sh = sh_new (backends[__i__], "");
+  g_auto (Sh) sh = sh_new (backends[__i__], "");
   gchar *location;
   GstImagingNdArray *npy;
 
@@ -206,13 +199,12 @@ CHECK_LOOP_TEST (
   g_object_set (sh.element, "dark-location", path, NULL);
   fail_unless_equals_float (
       sh_value (&sh, frame_new (NULL, 10), 0, IMK_SHCENTROID_FLUX), 64);
-  sh_free (&sh);
 }
 
 CHECK_LOOP_TEST (test_a_flat_evens_out_what_the_dark_left, N_BACKENDS)
 {
   guint16 light[N_PIXELS];
-  Sh sh = sh_new (backends[__i__], "");
+  g_auto (Sh) sh = sh_new (backends[__i__], "");
   gdouble mean = 0;
 
   for (guint i = 0; i < N_PIXELS; i++)
@@ -236,12 +228,11 @@ CHECK_LOOP_TEST (test_a_flat_evens_out_what_the_dark_left, N_BACKENDS)
   fail_unless (
       fabs (sh_value (&sh, frame_new (light, 0), 1, IMK_SHCENTROID_FLUX) -
             15 * mean) < 1e-2);
-  sh_free (&sh);
 }
 
 CHECK_LOOP_TEST (test_a_flat_without_light_is_told, N_BACKENDS)
 {
-  Sh sh = sh_new (backends[__i__], "");
+  g_auto (Sh) sh = sh_new (backends[__i__], "");
 
   fail_unless (sh_capture (&sh, "dark", 1, NULL));
   sh_value (&sh, frame_new (NULL, 10), 0, 0);
@@ -249,8 +240,7 @@ CHECK_LOOP_TEST (test_a_flat_without_light_is_told, N_BACKENDS)
   fail_unless (sh_capture (&sh, "flat", 2, NULL));
   sh_value (&sh, frame_new (NULL, 9), 0, 0);
   sh_value (&sh, frame_new (NULL, 10), 0, 0);
-  check_message_says (check_message (sh.bus, GST_MESSAGE_WARNING),
-      GST_STREAM_ERROR, GST_STREAM_ERROR_FAILED, "no light above the dark");
+  check_warning (sh.bus, STREAM, FAILED, "no light above the dark");
   sh_check_captured (&sh, "flat", 2, NULL);
   fail_unless_equals_float (
       sh_value (&sh, frame_new (NULL, 99), 0, IMK_SHCENTROID_FLAGS),
@@ -262,7 +252,6 @@ CHECK_LOOP_TEST (test_a_flat_without_light_is_told, N_BACKENDS)
       sh_value (&sh, frame_new (NULL, 99), 0, IMK_SHCENTROID_FLUX), 16 * 89);
   fail_unless_equals_int (
       check_count_messages (sh.bus, GST_MESSAGE_WARNING), 0);
-  sh_free (&sh);
 }
 
 /* One spot a cell at (@x, @y) of it; @dark: none in cell 2. */
@@ -284,8 +273,8 @@ CHECK_LOOP_TEST (test_references_are_the_mean_of_valid_centroids, N_BACKENDS)
   for (guint f = 0; f < G_N_ELEMENTS (fields); f++) {
     g_autofree gchar *properties =
         g_strdup_printf ("fields=%s invalid-policy=hold", fields[f]);
-    Sh sh = sh_new (backends[__i__], properties);
-    gfloat *numbers;
+    g_auto (Sh) sh = sh_new (backends[__i__], properties);
+    g_autofree gfloat *numbers = NULL;
     gsize n;
 
     fail_unless (sh_capture (&sh, "reference", 3, NULL));
@@ -301,8 +290,6 @@ CHECK_LOOP_TEST (test_references_are_the_mean_of_valid_centroids, N_BACKENDS)
       /* the mean of 1 and 2, in cell 2, is 1.5; of 1, 3 and 2 it is 2 */
       fail_unless_equals_float (numbers[N_CELLS + i], i == 2 ? 0.5 : 0);
     }
-    g_free (numbers);
-    sh_free (&sh);
   }
 }
 
@@ -313,8 +300,8 @@ check_policy (const gchar *backend, const gchar *policy, gdouble expected)
 {
   g_autofree gchar *properties =
       g_strdup_printf ("fields=slopes invalid-policy=%s", policy);
-  Sh sh = sh_new (backend, properties);
-  gfloat *numbers;
+  g_auto (Sh) sh = sh_new (backend, properties);
+  g_autofree gfloat *numbers = NULL;
   gsize n;
 
   fail_unless (sh_capture (&sh, "reference", 2, NULL));
@@ -324,8 +311,6 @@ check_policy (const gchar *backend, const gchar *policy, gdouble expected)
   numbers = sh_measure (&sh, spots (1, 1, FALSE), &n);
   fail_unless_equals_float (numbers[0], 0);
   fail_unless_equals_float (numbers[2], expected);
-  g_free (numbers);
-  sh_free (&sh);
 }
 
 CHECK_LOOP_TEST (test_policy_reference_counts_where_zero_does_not, N_BACKENDS)
@@ -339,50 +324,44 @@ CHECK_LOOP_TEST (test_policy_reference_counts_where_zero_does_not, N_BACKENDS)
 CHECK_LOOP_TEST (
     test_a_cell_that_was_never_valid_keeps_its_reference, N_BACKENDS)
 {
-  Sh sh = sh_new (backends[__i__], "fields=slopes");
-  gfloat *numbers;
+  g_auto (Sh) sh = sh_new (backends[__i__], "fields=slopes");
+  g_autofree gfloat *numbers = NULL;
   gsize n;
 
   fail_unless (sh_capture (&sh, "reference", 1, NULL));
   g_free (sh_measure (&sh, spots (1, 1, TRUE), &n));
   numbers = sh_measure (&sh, spots (1, 1, FALSE), &n);
   fail_unless_equals_float (numbers[2], -0.5);
-  g_free (numbers);
-  sh_free (&sh);
 }
 
 CHECK_LOOP_TEST (test_a_capture_without_frames_is_refused, N_BACKENDS)
 {
   static const gchar *const kinds[] = {"dark", "flat", "reference", "template"};
-  Sh sh = sh_new (backends[__i__], "");
+  g_auto (Sh) sh = sh_new (backends[__i__], "");
 
   for (guint i = 0; i < G_N_ELEMENTS (kinds); i++) {
     fail_unless (!sh_capture (&sh, kinds[i], 0, NULL));
-    check_message_says (check_message (sh.bus, GST_MESSAGE_WARNING),
-        GST_LIBRARY_ERROR, GST_LIBRARY_ERROR_SETTINGS, "0 frames");
+    check_warning (sh.bus, LIBRARY, SETTINGS, "0 frames");
   }
   sh_value (&sh, frame_new (NULL, 10), 0, 0);
   fail_unless (check_count_messages (sh.bus, GST_MESSAGE_ELEMENT) == 0);
-  sh_free (&sh);
 }
 
 CHECK_LOOP_TEST (test_a_capture_that_ends_early_changes_nothing, N_BACKENDS)
 {
-  Sh sh = sh_new (backends[__i__], "");
+  g_auto (Sh) sh = sh_new (backends[__i__], "");
 
   fail_unless (sh_capture (&sh, "dark", 5, NULL));
   sh_value (&sh, frame_new (NULL, 10), 0, 0);
   sh_value (&sh, frame_new (NULL, 10), 0, 0);
   fail_unless_equals_int (gst_element_set_state (sh.element, GST_STATE_READY),
       GST_STATE_CHANGE_SUCCESS);
-  check_message_says (check_message (sh.bus, GST_MESSAGE_WARNING),
-      GST_STREAM_ERROR, GST_STREAM_ERROR_FAILED, "2 of 5 frames");
-  sh_free (&sh);
+  check_warning (sh.bus, STREAM, FAILED, "2 of 5 frames");
 }
 
 CHECK_LOOP_TEST (test_a_flush_does_not_end_a_capture, N_BACKENDS)
 {
-  Sh sh = sh_new (backends[__i__], "");
+  g_auto (Sh) sh = sh_new (backends[__i__], "");
   GstSegment segment;
 
   fail_unless (sh_capture (&sh, "dark", 3, NULL));
@@ -398,39 +377,32 @@ CHECK_LOOP_TEST (test_a_flush_does_not_end_a_capture, N_BACKENDS)
   sh_check_captured (&sh, "dark", 3, NULL);
   fail_unless_equals_float (
       sh_value (&sh, frame_new (NULL, 30), 0, IMK_SHCENTROID_FLUX), 160);
-  sh_free (&sh);
 }
 
 /* The stream may end before: who waits for the message has to hear of it. */
 CHECK_LOOP_TEST (test_a_capture_ends_with_the_stream, N_BACKENDS)
 {
-  Sh sh = sh_new (backends[__i__], "");
+  g_auto (Sh) sh = sh_new (backends[__i__], "");
 
   sh_value (&sh, frame_new (NULL, 10), 0, 0);
   fail_unless (sh_capture (&sh, "dark", 5, NULL));
   sh_value (&sh, frame_new (NULL, 10), 0, 0);
   fail_unless (gst_harness_push_event (sh.h, gst_event_new_eos ()));
-  check_message_says (check_message (sh.bus, GST_MESSAGE_WARNING),
-      GST_STREAM_ERROR, GST_STREAM_ERROR_FAILED,
-      "capture-dark came to 1 of 5 frames");
+  check_warning (sh.bus, STREAM, FAILED, "capture-dark came to 1 of 5 frames");
   gst_element_set_state (sh.element, GST_STATE_READY);
   fail_unless_equals_int (
       check_count_messages (sh.bus, GST_MESSAGE_WARNING), 0);
-  sh_free (&sh);
 }
 
 /* Or it would take the frames of the next start, whatever they show then. */
 CHECK_LOOP_TEST (test_a_capture_that_no_frame_came_for_is_dropped, N_BACKENDS)
 {
-  Sh sh = sh_new (backends[__i__], "");
+  g_auto (Sh) sh = sh_new (backends[__i__], "");
 
   sh_value (&sh, frame_new (NULL, 10), 0, 0);
   fail_unless (sh_capture (&sh, "flat", 5, NULL));
   gst_element_set_state (sh.element, GST_STATE_READY);
-  check_message_says (check_message (sh.bus, GST_MESSAGE_WARNING),
-      GST_STREAM_ERROR, GST_STREAM_ERROR_FAILED,
-      "capture-flat came to 0 of 5 frames");
-  sh_free (&sh);
+  check_warning (sh.bus, STREAM, FAILED, "capture-flat came to 0 of 5 frames");
 }
 
 /* From the thread that posts that the dark is there. */
@@ -447,7 +419,7 @@ ask_for_flat (GstBus *bus, GstMessage *message, gpointer begun)
 CHECK_LOOP_TEST (test_one_kind_is_captured_at_a_time, N_BACKENDS)
 {
   static const gchar *const others[] = {"flat", "reference", "template"};
-  Sh sh = sh_new (backends[__i__], "");
+  g_auto (Sh) sh = sh_new (backends[__i__], "");
   gboolean begun = FALSE;
 
   fail_unless (sh_capture (&sh, "dark", 9, NULL));
@@ -455,9 +427,8 @@ CHECK_LOOP_TEST (test_one_kind_is_captured_at_a_time, N_BACKENDS)
     if (i == G_N_ELEMENTS (others)) /* under way, no longer asked for */
       sh_value (&sh, frame_new (NULL, 10), 0, 0);
     fail_if (sh_capture (&sh, others[i % G_N_ELEMENTS (others)], 1, NULL));
-    check_message_says (check_message (sh.bus, GST_MESSAGE_WARNING),
-        GST_LIBRARY_ERROR, GST_LIBRARY_ERROR_SETTINGS,
-        "while capture-dark is under way");
+    check_warning (
+        sh.bus, LIBRARY, SETTINGS, "while capture-dark is under way");
   }
   fail_unless (sh_capture (&sh, "dark", 1, NULL)); /* instead */
   gst_bus_set_sync_handler (sh.bus, ask_for_flat, &begun, NULL);
@@ -469,7 +440,6 @@ CHECK_LOOP_TEST (test_one_kind_is_captured_at_a_time, N_BACKENDS)
   sh_check_captured (&sh, "flat", 1, NULL);
   fail_unless_equals_float (
       sh_value (&sh, frame_new (NULL, 30), 0, IMK_SHCENTROID_FLUX), 16 * 20);
-  sh_free (&sh);
 }
 
 /* Brighter to the right: a threshold moves the centroid. */
@@ -485,7 +455,7 @@ ramp (void)
 
 CHECK_LOOP_TEST (test_references_are_the_mean_of_what_was_reported, N_BACKENDS)
 {
-  Sh sh = sh_new (backends[__i__], "");
+  g_auto (Sh) sh = sh_new (backends[__i__], "");
   gdouble first, second;
 
   fail_unless (sh_capture (&sh, "reference", 2, NULL));
@@ -497,13 +467,12 @@ CHECK_LOOP_TEST (test_references_are_the_mean_of_what_was_reported, N_BACKENDS)
   sh_check_captured (&sh, "reference", 2, NULL);
   fail_unless (fabs (sh_value (&sh, ramp (), 0, IMK_SHCENTROID_DX) -
                      (second - first) / 2) < 1e-6);
-  sh_free (&sh);
 }
 
 /* The cells may be others, though as many. */
 CHECK_LOOP_TEST (test_a_new_kernel_begins_a_capture_anew, N_BACKENDS)
 {
-  Sh sh = sh_new (backends[__i__], "columns=2");
+  g_auto (Sh) sh = sh_new (backends[__i__], "columns=2");
   GstMessage *message;
   gdouble x;
 
@@ -525,27 +494,24 @@ CHECK_LOOP_TEST (test_a_new_kernel_begins_a_capture_anew, N_BACKENDS)
   sh_check_captured (&sh, "reference", 2, NULL); /* of the last two frames */
   fail_unless (x > 4);
   fail_unless_equals_float (sh_value (&sh, ramp (), 0, IMK_SHCENTROID_DX), 0);
-  sh_free (&sh);
 }
 
 CHECK_LOOP_TEST (
     test_a_capture_that_cannot_be_saved_is_used_all_the_same, N_BACKENDS)
 {
-  Sh sh = sh_new (backends[__i__], "");
+  g_auto (Sh) sh = sh_new (backends[__i__], "");
 
   fail_unless (sh_capture (&sh, "dark", 1, "/nowhere/dark.npy"));
   sh_value (&sh, frame_new (NULL, 4), 0, 0);
-  check_message_says (check_message (sh.bus, GST_MESSAGE_WARNING),
-      GST_RESOURCE_ERROR, GST_RESOURCE_ERROR_WRITE, "was not saved");
+  check_warning (sh.bus, RESOURCE, WRITE, "was not saved");
   sh_check_captured (&sh, "dark", 1, NULL);
   fail_unless_equals_float (
       sh_value (&sh, frame_new (NULL, 10), 0, IMK_SHCENTROID_FLUX), 96);
-  sh_free (&sh);
 }
 
 CHECK_LOOP_TEST (test_a_captured_dark_of_another_frame_is_an_error, N_BACKENDS)
 {
-  Sh sh = sh_new (backends[__i__], "");
+  g_auto (Sh) sh = sh_new (backends[__i__], "");
   g_autofree gchar *caps = check_caps_string ("GRAY16_LE", WIDTH, HEIGHT + 1);
 
   fail_unless (sh_capture (&sh, "dark", 1, NULL));
@@ -555,8 +521,7 @@ CHECK_LOOP_TEST (test_a_captured_dark_of_another_frame_is_an_error, N_BACKENDS)
   fail_unless (gst_harness_push (sh.h, gst_buffer_new_allocate (NULL,
                                            2 * (N_PIXELS + WIDTH), NULL)) !=
                GST_FLOW_OK);
-  check_message_says (check_message (sh.bus, GST_MESSAGE_ERROR),
-      GST_LIBRARY_ERROR, GST_LIBRARY_ERROR_SETTINGS,
+  check_error (sh.bus, LIBRARY, SETTINGS,
       "The captured dark is of another frame or grid than this one. Set "
       "dark-location, to \"\" for none;");
 
@@ -567,7 +532,6 @@ CHECK_LOOP_TEST (test_a_captured_dark_of_another_frame_is_an_error, N_BACKENDS)
       gst_buffer_new_allocate (NULL, 2 * (N_PIXELS + WIDTH), NULL),
       GST_FLOW_OK);
   gst_buffer_unref (check_pull (sh.h));
-  sh_free (&sh);
 }
 
 /* --- options --- */
@@ -654,7 +618,7 @@ static void
 check_option (const gchar *backend, const Option *o)
 {
   ImkShcentroidConfig c = config_of (&o->config);
-  Sh sh = sh_new (backend, o->properties);
+  g_auto (Sh) sh = sh_new (backend, o->properties);
   ImkShcentroid *kernel = NULL;
   gfloat expected[N_CELLS * IMK_SHCENTROID_N_FIELDS];
   guint16 values[N_PIXELS];
@@ -667,7 +631,7 @@ check_option (const gchar *backend, const Option *o)
 
   check_ok (imk_shcentroid_new (IMK_BACKEND_CPU, &c, &kernel, &error), &error);
   for (guint frame = 0; frame < 4; frame++) {
-    gfloat *numbers;
+    g_autofree gfloat *numbers = NULL;
     gsize n;
 
     for (guint i = 0; i < N_PIXELS; i++)
@@ -677,11 +641,9 @@ check_option (const gchar *backend, const Option *o)
     fail_unless (n == G_N_ELEMENTS (expected) &&
                      memcmp (numbers, expected, sizeof (expected)) == 0,
         "%s, frame %u", o->properties, frame);
-    g_free (numbers);
   }
   g_rand_free (rand);
   imk_shcentroid_free (kernel);
-  sh_free (&sh);
 }
 
 CHECK_LOOP_TEST (test_every_option_reaches_the_kernel, N_BACKENDS)

@@ -37,16 +37,14 @@ static GstBuffer *
 frame_new (gdouble x, gdouble y)
 {
   GstBuffer *buffer = gst_buffer_new_allocate (NULL, 2 * N_PIXELS, NULL);
-  GstMapInfo map;
+  g_auto (CheckMap) map = check_map (buffer, GST_MAP_WRITE);
 
-  fail_unless (gst_buffer_map (buffer, &map, GST_MAP_WRITE));
   for (guint i = 0; i < N_PIXELS; i++) {
     gdouble u = i % WIDTH % PITCH - 7.5 - x, v = i / WIDTH % PITCH - 7.5 - y;
 
     GST_WRITE_UINT16_LE (
         map.data + 2 * i, 1000 + 20000 * exp (-(u * u + v * v) / 8));
   }
-  gst_buffer_unmap (buffer, &map);
   return buffer;
 }
 
@@ -72,7 +70,7 @@ save_templates (const gchar *name, guint64 n)
 {
   gchar *path = check_path_of (name);
   guint64 dims[] = {n, SIZE, SIZE};
-  gfloat *values = g_new (gfloat, MAX (n, 1) * SIZE * SIZE);
+  g_autofree gfloat *values = g_new (gfloat, MAX (n, 1) * SIZE * SIZE);
   GError *error = NULL;
 
   for (guint i = 0; i < MAX (n, 1) * SIZE * SIZE; i++) {
@@ -85,7 +83,6 @@ save_templates (const gchar *name, guint64 n)
   fail_unless (gst_imaging_npy_save (path, GST_IMAGING_ND_ARRAY_TYPE_F32,
                    n ? 3 : 2, n ? dims : dims + 1, values, &error),
       "%s", error ? error->message : "");
-  g_free (values);
   return path;
 }
 
@@ -98,13 +95,12 @@ CHECK_LOOP_TEST (test_a_template_of_a_file_is_found, N_BACKENDS)
   g_autofree gchar *path = save_templates ("one.npy", 0);
   g_autofree gchar *properties =
       g_strdup_printf ("estimator=correlation template-location=%s", path);
-  Sh sh = sh_new (backends[__i__], properties);
+  g_auto (Sh) sh = sh_new (backends[__i__], properties);
 
   check_slope (&sh, 0, 0, 0, 0.05);
   check_slope (&sh, 5, 1.3, -2.4, 0.05);
   g_object_set (sh.element, "correlation", 1, "peak-fit", 1, NULL);
   check_slope (&sh, 4, -2.3, 0.6, 0.05);
-  sh_free (&sh);
 }
 
 /* At zero shift a template lies half a pixel left of and above the centre of
@@ -115,7 +111,7 @@ CHECK_LOOP_TEST (test_each_cell_has_its_template, N_BACKENDS)
   g_autofree gchar *path = save_templates ("each.npy", N_CELLS);
   g_autofree gchar *properties =
       g_strdup_printf ("estimator=correlation template-location=%s", path);
-  Sh sh = sh_new (backends[__i__], properties);
+  g_auto (Sh) sh = sh_new (backends[__i__], properties);
 
   for (guint i = 0; i < N_CELLS; i++) {
     gdouble x = sh_value (&sh, frame_new (1.5, 0.5), i, IMK_SHCENTROID_DX);
@@ -123,7 +119,6 @@ CHECK_LOOP_TEST (test_each_cell_has_its_template, N_BACKENDS)
     fail_unless (fabs (x - (i == N_CELLS - 1 ? 1 : 2)) < 0.05,
         "cell %u: slope %g", i, x);
   }
-  sh_free (&sh);
 }
 
 /* Beyond the range there is nothing, and it can be made wider between two
@@ -133,7 +128,7 @@ CHECK_LOOP_TEST (test_the_range_can_change_while_playing, N_BACKENDS)
   g_autofree gchar *path = save_templates ("one.npy", 0);
   g_autofree gchar *properties = g_strdup_printf (
       "estimator=correlation search-range=2 template-location=%s", path);
-  Sh sh = sh_new (backends[__i__], properties);
+  g_auto (Sh) sh = sh_new (backends[__i__], properties);
 
   fail_unless_equals_float (
       sh_value (&sh, frame_new (3, 0), 1, IMK_SHCENTROID_FLAGS),
@@ -146,7 +141,6 @@ CHECK_LOOP_TEST (test_the_range_can_change_while_playing, N_BACKENDS)
   fail_unless_equals_float (
       sh_value (&sh, frame_new (3.4, 0), 1, IMK_SHCENTROID_FLAGS),
       IMK_SHCENTROID_NO_MATCH);
-  sh_free (&sh);
 }
 
 static void
@@ -155,12 +149,11 @@ check_refused (const gchar *backend, const gchar *properties, GQuark domain,
 {
   g_autofree gchar *launch =
       g_strdup_printf ("estimator=correlation %s", properties);
-  Sh sh = sh_new (backend, launch);
+  g_auto (Sh) sh = sh_new (backend, launch);
 
   fail_unless (gst_harness_push (sh.h, frame_new (0, 0)) != GST_FLOW_OK);
   check_message_says (
       check_message (sh.bus, GST_MESSAGE_ERROR), domain, code, words);
-  sh_free (&sh);
 }
 
 CHECK_LOOP_TEST (test_bad_templates_are_refused, N_BACKENDS)
@@ -206,8 +199,9 @@ CHECK_LOOP_TEST (test_bad_templates_are_refused, N_BACKENDS)
 
 CHECK_LOOP_TEST (test_the_frame_is_its_own_template, N_BACKENDS)
 {
-  Sh sh = sh_new (backends[__i__], "estimator=correlation "
-                                   "template-source=frame template-cell=2");
+  g_auto (Sh) sh =
+      sh_new (backends[__i__], "estimator=correlation "
+                               "template-source=frame template-cell=2");
 
   for (guint i = 0; i < 4; i++) {
     check_slope (&sh, 2, 0, 0, 1e-5);
@@ -215,7 +209,6 @@ CHECK_LOOP_TEST (test_the_frame_is_its_own_template, N_BACKENDS)
     fail_unless (
         fabs (sh_value (&sh, frame_new (i, 1), i, IMK_SHCENTROID_DX)) < 1e-5);
   }
-  sh_free (&sh);
 }
 
 static void
@@ -223,7 +216,7 @@ check_capture (const gchar *backend, const gchar *properties)
 {
   g_autofree gchar *path = check_path_of ("captured.npy");
   g_autofree gchar *launch = NULL;
-  Sh sh = sh_new (backend, properties);
+  g_auto (Sh) sh = sh_new (backend, properties);
   gsize n;
 
   fail_unless (sh_capture (&sh, "template", 2, path));
@@ -240,7 +233,6 @@ check_capture (const gchar *backend, const gchar *properties)
   sh = sh_new (backend, launch);
   check_slope (&sh, 3, 0, 0, 0.01);
   check_slope (&sh, 0, 1.4, -0.7, 0.03);
-  sh_free (&sh);
 }
 
 CHECK_LOOP_TEST (test_captured_templates_are_found_and_saved, N_BACKENDS)
@@ -261,8 +253,8 @@ CHECK_LOOP_TEST (test_a_template_is_captured_calibrated, N_BACKENDS)
                        "template-cell=0 template-margin=4",
           dark, bad);
   const guint64 dims[] = {HEIGHT, WIDTH};
-  gfloat *values = g_new0 (gfloat, N_PIXELS);
-  GstImagingNdArray *npy;
+  g_autofree gfloat *values = g_new0 (gfloat, N_PIXELS);
+  g_autoptr (GstImagingNdArray) npy = NULL;
   gdouble *pixels, mean = 0;
   gsize n;
   Sh sh;
@@ -288,45 +280,40 @@ CHECK_LOOP_TEST (test_a_template_is_captured_calibrated, N_BACKENDS)
     mean += i == 8 + 2 ? 0 : pixels[i] / 63;
   fail_unless (fabs (pixels[8 + 2] - mean) < 1e-2, "a bad pixel is %g, not %g",
       pixels[8 + 2], mean);
-  gst_imaging_nd_array_free (npy);
   g_free (pixels);
-  g_free (values);
 }
 
 /* There is no room for a template: the stream goes on as it was. */
 CHECK_LOOP_TEST (test_a_capture_without_room_warns, N_BACKENDS)
 {
-  Sh sh = sh_new (backends[__i__], "template-margin=8 threshold-mode=range "
-                                   "threshold=0.2");
+  g_auto (Sh) sh =
+      sh_new (backends[__i__], "template-margin=8 threshold-mode=range "
+                               "threshold=0.2");
   gsize n;
 
   fail_unless (sh_capture (&sh, "template", 1, NULL));
   g_free (sh_measure (&sh, frame_new (0, 0), &n));
-  check_message_says (check_message (sh.bus, GST_MESSAGE_WARNING),
-      GST_LIBRARY_ERROR, GST_LIBRARY_ERROR_SETTINGS, "template-margin is 8");
+  check_warning (sh.bus, LIBRARY, SETTINGS, "template-margin is 8");
   g_free (sh_measure (&sh, frame_new (0, 0), &n));
-  sh_free (&sh);
 }
 
 /* Templates are cut from the cells in use, not from those that were refused. */
 CHECK_LOOP_TEST (
     test_a_capture_beside_the_frame_takes_the_cells_in_use, N_BACKENDS)
 {
-  Sh sh = sh_new (backends[__i__], "");
+  g_auto (Sh) sh = sh_new (backends[__i__], "");
   gsize n;
 
   g_object_set (sh.element, "x0", -1e5, NULL);
   fail_unless (sh_capture (&sh, "template", 1, NULL));
   g_free (sh_measure (&sh, frame_new (0, 0), &n));
-  check_message_says (check_message (sh.bus, GST_MESSAGE_WARNING),
-      GST_LIBRARY_ERROR, GST_LIBRARY_ERROR_SETTINGS,
-      "Not used until it fits: x0=-100000");
+  check_warning (
+      sh.bus, LIBRARY, SETTINGS, "Not used until it fits: x0=-100000");
   sh_check_captured (&sh, "template", 1, NULL);
   g_object_set (sh.element, "x0", 0.0, NULL);
   g_free (sh_measure (&sh, frame_new (0, 0), &n));
   fail_unless_equals_int (
       check_count_messages (sh.bus, GST_MESSAGE_WARNING), 0);
-  sh_free (&sh);
 }
 
 /* Returns: (transfer full): the backend for a frame of @side x @side */
@@ -337,8 +324,9 @@ preferred (guint side, const gchar *properties)
       "shcentroid name=sh columns=16 rows=16 pitch-x=20 pitch-y=20 fields=xy %s",
       properties);
   g_autofree gchar *caps = check_caps_string ("GRAY8", side, side);
-  GstElement *element = gst_parse_launch (launch, NULL);
-  GstHarness *h = gst_harness_new_with_element (element, "sink", "src");
+  g_autoptr (GstElement) element = gst_parse_launch (launch, NULL);
+  g_autoptr (CheckHarness) h =
+      gst_harness_new_with_element (element, "sink", "src");
   GstBuffer *in = gst_buffer_new_allocate (NULL, side * side, NULL);
   gchar *backend;
 
@@ -347,8 +335,6 @@ preferred (guint side, const gchar *properties)
   check_push (h, in, GST_FLOW_OK);
   gst_buffer_unref (check_pull (h));
   g_object_get (element, "active-backend", &backend, NULL);
-  gst_harness_teardown (h);
-  gst_object_unref (element);
   return backend;
 }
 

@@ -43,11 +43,13 @@ sh_free (Sh *sh)
   gst_harness_teardown (sh->h);
 }
 
+G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC (Sh, sh_free)
+
 /* Pushes @in (transfer full). Returns: (transfer full): the numbers */
 static gfloat *
 sh_measure (Sh *sh, GstBuffer *in)
 {
-  GstBuffer *out, *data = NULL;
+  g_autoptr (GstBuffer) out = NULL, data = NULL;
   GstMapInfo map;
   gfloat *numbers;
 
@@ -58,8 +60,6 @@ sh_measure (Sh *sh, GstBuffer *in)
   fail_unless (gst_buffer_map (data, &map, GST_MAP_READ));
   numbers = g_memdup2 (map.data, map.size);
   gst_buffer_unmap (data, &map);
-  gst_buffer_unref (data);
-  gst_buffer_unref (out);
   return numbers;
 }
 
@@ -85,9 +85,8 @@ frame_new (guint sample_size, gdouble scale, gdouble pedestal)
 {
   GstBuffer *buffer =
       gst_buffer_new_allocate (NULL, SIZE * SIZE * sample_size, NULL);
-  GstMapInfo map;
+  g_auto (CheckMap) map = check_map (buffer, GST_MAP_WRITE);
 
-  fail_unless (gst_buffer_map (buffer, &map, GST_MAP_WRITE));
   for (guint i = 0; i < SIZE * SIZE; i++) {
     gdouble light = scale * light_at (i % SIZE, i / SIZE, pedestal);
 
@@ -98,7 +97,6 @@ frame_new (guint sample_size, gdouble scale, gdouble pedestal)
     else
       ((gfloat *) map.data)[i] = (gfloat) light;
   }
-  gst_buffer_unmap (buffer, &map);
   return buffer;
 }
 
@@ -116,14 +114,12 @@ CHECK_LOOP_TEST (test_light_outside_the_spots_is_one_warning, N_BACKENDS)
   gdouble spot = 2 * G_PI * 1.5 * 1.5, all = spot + 0.2 * PITCH * PITCH;
   g_autofree gchar *words =
       g_strdup_printf ("%.0f %% of the flux", 100 * (1 - spot / all));
-  Sh sh = sh_new (backends[__i__], GRID, GRAY16_CAPS);
+  g_auto (Sh) sh = sh_new (backends[__i__], GRID, GRAY16_CAPS);
 
   for (guint i = 0; i < 20; i++)
     g_free (sh_measure (&sh, frame_new (2, 10000, 0.2)));
-  check_message_says (check_message (sh.bus, GST_MESSAGE_WARNING),
-      GST_LIBRARY_ERROR, GST_LIBRARY_ERROR_SETTINGS, words);
+  check_warning (sh.bus, LIBRARY, SETTINGS, words);
   fail_unless_equals_int (n_warnings (&sh), 0);
-  sh_free (&sh);
 }
 
 CHECK_LOOP_TEST (
@@ -133,7 +129,7 @@ CHECK_LOOP_TEST (
       "threshold-mode=range threshold=0.2",
       GRID "threshold-mode=absolute threshold=2100", GRID "brightest=30",
       GRID "weighting=gaussian sigma=3"};
-  Sh sh;
+  g_auto (Sh) sh;
 
   for (guint i = 0; i < G_N_ELEMENTS (properties); i++) {
     sh = sh_new (backends[__i__], properties[i], GRAY16_CAPS);
@@ -144,7 +140,6 @@ CHECK_LOOP_TEST (
   sh = sh_new (backends[__i__], GRID, GRAY16_CAPS);
   g_free (sh_measure (&sh, frame_new (2, 10000, 0))); /* there is none */
   fail_unless_equals_int (n_warnings (&sh), 0);
-  sh_free (&sh);
 }
 
 /* --- a threshold that the first frame decides --- */
@@ -165,16 +160,14 @@ static GstBuffer *
 noisy_frame (GRand *random, gdouble peak, gdouble shift)
 {
   GstBuffer *buffer = gst_buffer_new_allocate (NULL, 2 * SIZE * SIZE, NULL);
-  GstMapInfo map;
+  g_auto (CheckMap) map = check_map (buffer, GST_MAP_WRITE);
 
-  fail_unless (gst_buffer_map (buffer, &map, GST_MAP_WRITE));
   for (guint i = 0; i < SIZE * SIZE; i++) {
     gdouble dx = i % SIZE % PITCH - 9.2 - shift, dy = i / SIZE % PITCH - 9.2;
     gdouble light = 1000 + peak * exp (-(dx * dx + dy * dy) / (2 * 1.7 * 1.7));
 
     ((guint16 *) map.data)[i] = (guint16) rint (light + 30 * noise (random));
   }
-  gst_buffer_unmap (buffer, &map);
   return buffer;
 }
 
@@ -187,7 +180,7 @@ measured_shift (Sh *sh, gdouble peak, gdouble shift)
   enum { N = 40 };
 
   for (guint i = 0; i < 2 * N; i++) {
-    gfloat *numbers =
+    g_autofree gfloat *numbers =
         sh_measure (sh, noisy_frame (random, peak, i % 2 ? shift : 0));
 
     for (guint k = 0; k < N_CELLS; k++) {
@@ -196,7 +189,6 @@ measured_shift (Sh *sh, gdouble peak, gdouble shift)
       fail_unless_equals_float (cell[IMK_SHCENTROID_FLAGS], 0);
       sum += (i % 2 ? 1 : -1) * (gdouble) cell[IMK_SHCENTROID_X];
     }
-    g_free (numbers);
   }
   g_rand_free (random);
   return sum / (N * N_CELLS);
@@ -210,13 +202,13 @@ CHECK_LOOP_TEST (
   static const gdouble peaks[] = {250, 350, 500, 700};
 
   for (guint i = 0; i < G_N_ELEMENTS (peaks); i++) {
-    Sh sh = sh_new (backends[__i__], GRID "threshold-mode=auto", GRAY16_CAPS);
+    g_auto (Sh) sh =
+        sh_new (backends[__i__], GRID "threshold-mode=auto", GRAY16_CAPS);
     gdouble found = measured_shift (&sh, peaks[i], 2);
 
     fail_unless (fabs (found - 2) < 0.05, "peak %g: moved by 2, found %g",
         peaks[i], found);
     fail_unless_equals_int (n_warnings (&sh), 0);
-    sh_free (&sh);
   }
 }
 
@@ -227,8 +219,8 @@ CHECK_LOOP_TEST (test_noise_above_the_threshold_is_one_warning, N_BACKENDS)
   static const gdouble peaks[] = {250, 300, 350, 400};
 
   for (guint i = 0; i < G_N_ELEMENTS (peaks); i++) {
-    Sh sh = sh_new (backends[__i__], GRID "threshold-mode=range threshold=0.2",
-        GRAY16_CAPS);
+    g_auto (Sh) sh = sh_new (backends[__i__],
+        GRID "threshold-mode=range threshold=0.2", GRAY16_CAPS);
     gdouble lost = 1 - measured_shift (&sh, peaks[i], 2) / 2;
     GstMessage *message = check_message (sh.bus, GST_MESSAGE_WARNING);
     GError *error = NULL;
@@ -242,16 +234,17 @@ CHECK_LOOP_TEST (test_noise_above_the_threshold_is_one_warning, N_BACKENDS)
     g_error_free (error);
     gst_message_unref (message);
     fail_unless_equals_int (n_warnings (&sh), 0);
-    sh_free (&sh);
   }
 }
 
 /* The numbers that it chose do the same when they are set. */
 CHECK_LOOP_TEST (test_the_auto_threshold_tells_what_it_chose, N_BACKENDS)
 {
-  Sh sh = sh_new (backends[__i__], GRID "threshold-mode=auto", GRAY16_CAPS);
-  GRand *random = g_rand_new_with_seed (3);
-  gfloat *chosen = sh_measure (&sh, noisy_frame (random, 600, 0)), *set;
+  g_auto (Sh) sh =
+      sh_new (backends[__i__], GRID "threshold-mode=auto", GRAY16_CAPS);
+  g_autoptr (GRand) random = g_rand_new_with_seed (3);
+  g_autofree gfloat *chosen = sh_measure (&sh, noisy_frame (random, 600, 0)),
+                    *set = NULL;
   GstMessage *message = check_element_message (sh.bus, "shcentroid-threshold");
   g_autofree gchar *properties = NULL;
   gdouble threshold = 0, least = 0, min_flux = 0;
@@ -272,21 +265,19 @@ CHECK_LOOP_TEST (test_the_auto_threshold_tells_what_it_chose, N_BACKENDS)
   set = sh_measure (&sh, noisy_frame (random, 600, 0));
   fail_unless (memcmp (chosen, set,
                    N_CELLS * IMK_SHCENTROID_N_FIELDS * sizeof (*set)) == 0);
-  g_free (chosen);
-  g_free (set);
-  g_rand_free (random);
-  sh_free (&sh);
 }
 
 /* Before there is light there is none; nor while it is off. */
 CHECK_LOOP_TEST (test_frames_without_light_are_invalid, N_BACKENDS)
 {
   static const gdouble peaks[] = {0, 0, 0, 0, 1500, 1500, 0, 0, 1500};
-  Sh sh = sh_new (backends[__i__], GRID "threshold-mode=auto", GRAY16_CAPS);
-  GRand *random = g_rand_new_with_seed (5);
+  g_auto (Sh) sh =
+      sh_new (backends[__i__], GRID "threshold-mode=auto", GRAY16_CAPS);
+  g_autoptr (GRand) random = g_rand_new_with_seed (5);
 
   for (guint i = 0; i < G_N_ELEMENTS (peaks); i++) {
-    gfloat *numbers = sh_measure (&sh, noisy_frame (random, peaks[i], 0));
+    g_autofree gfloat *numbers =
+        sh_measure (&sh, noisy_frame (random, peaks[i], 0));
 
     for (guint k = 0; i >= 4 && k < N_CELLS; k++) {
       const gfloat *cell = numbers + k * IMK_SHCENTROID_N_FIELDS;
@@ -297,10 +288,7 @@ CHECK_LOOP_TEST (test_frames_without_light_are_invalid, N_BACKENDS)
           "frame %u with a peak of %g: flags %u", i, peaks[i], flags);
       fail_unless (peaks[i] > 0 || cell[IMK_SHCENTROID_DX] == 0);
     }
-    g_free (numbers);
   }
-  g_rand_free (random);
-  sh_free (&sh);
 }
 
 /* --- spots at the edge of their cells --- */
@@ -318,8 +306,8 @@ CHECK_LOOP_TEST (test_spots_that_an_edge_cuts_are_counted, N_BACKENDS)
       {GRID "threshold-mode=auto window=tracking", 8, FALSE}};
 
   for (guint i = 0; i < G_N_ELEMENTS (cases); i++) {
-    Sh sh = sh_new (backends[__i__], cases[i].properties, GRAY16_CAPS);
-    GRand *random = g_rand_new_with_seed (2);
+    g_auto (Sh) sh = sh_new (backends[__i__], cases[i].properties, GRAY16_CAPS);
+    g_autoptr (GRand) random = g_rand_new_with_seed (2);
     guint64 n_cut = 0, n_cells = 0;
     const GstStructure *s;
     GstMessage *message;
@@ -327,8 +315,7 @@ CHECK_LOOP_TEST (test_spots_that_an_edge_cuts_are_counted, N_BACKENDS)
     for (gdouble shift = 0; shift <= cases[i].shift; shift += 2)
       g_free (sh_measure (&sh, noisy_frame (random, 3000, shift)));
     if (cases[i].cut)
-      check_message_says (check_message (sh.bus, GST_MESSAGE_WARNING),
-          GST_LIBRARY_ERROR, GST_LIBRARY_ERROR_SETTINGS,
+      check_warning (sh.bus, LIBRARY, SETTINGS,
           "The spots of 16 of 16 cells are cut by the edge");
     gst_harness_push_event (sh.h, gst_event_new_eos ());
     do {
@@ -342,8 +329,6 @@ CHECK_LOOP_TEST (test_spots_that_an_edge_cuts_are_counted, N_BACKENDS)
     fail_unless_equals_uint64 (n_cut, cases[i].cut ? 16 : 0);
     fail_unless_equals_uint64 (n_cells, 16 * (1 + cases[i].shift / 2));
     fail_unless_equals_int (n_warnings (&sh), 0);
-    g_rand_free (random);
-    sh_free (&sh);
   }
 }
 
@@ -368,14 +353,13 @@ take_frame (GstPad *pad, GstPadProbeInfo *info, gpointer data)
 static guint64
 frames_of_summary (Sh *sh)
 {
-  GstMessage *message;
+  g_autoptr (GstMessage) message = NULL;
   guint64 n = 0;
 
   gst_harness_push_event (sh->h, gst_event_new_eos ());
   message = check_element_message (sh->bus, "shcentroid-summary");
   fail_unless (gst_structure_get (
       gst_message_get_structure (message), "frames", G_TYPE_UINT64, &n, NULL));
-  gst_message_unref (message);
   return n;
 }
 
@@ -399,8 +383,7 @@ CHECK_LOOP_TEST (test_cells_are_counted_when_their_frame_has_left, N_BACKENDS)
     gst_buffer_fill (in, 0, &nan, sizeof (nan));
     check_push (sh.h, in, flows[i]);
     fail_unless_equals_int (leaving.n_warnings, 0);
-    check_message_says (check_message (sh.bus, GST_MESSAGE_WARNING),
-        GST_LIBRARY_ERROR, GST_LIBRARY_ERROR_SETTINGS, "1 of 16 cells");
+    check_warning (sh.bus, LIBRARY, SETTINGS, "1 of 16 cells");
     if (flows[i] == GST_FLOW_FLUSHING) {
       gst_harness_push_event (sh.h, gst_event_new_flush_start ());
       gst_harness_push_event (sh.h, gst_event_new_flush_stop (TRUE));
@@ -424,16 +407,14 @@ static GstBuffer *
 troubled_frame (GRand *random, gdouble slope, guint n_hot)
 {
   GstBuffer *buffer = noisy_frame (random, 600, 0);
-  GstMapInfo map;
   guint16 *samples;
+  g_auto (CheckMap) map = check_map (buffer, GST_MAP_READWRITE);
 
-  fail_unless (gst_buffer_map (buffer, &map, GST_MAP_READWRITE));
   samples = (guint16 *) map.data;
   for (guint i = 0; i < SIZE * SIZE; i++)
     samples[i] += (guint16) rint (slope * (i % SIZE + i / SIZE));
   for (guint i = 0; i < n_hot; i++)
     samples[(3 + i * PITCH) * SIZE + 15] = 30000;
-  gst_buffer_unmap (buffer, &map);
   return buffer;
 }
 
@@ -459,18 +440,15 @@ CHECK_LOOP_TEST (test_troubles_of_the_first_frame_are_one_warning, N_BACKENDS)
   };
 
   for (guint k = 0; k < G_N_ELEMENTS (cases); k++) {
-    Sh sh = sh_new (backends[__i__], cases[k].properties, GRAY16_CAPS);
-    GRand *random = g_rand_new_with_seed (4);
+    g_auto (Sh) sh = sh_new (backends[__i__], cases[k].properties, GRAY16_CAPS);
+    g_autoptr (GRand) random = g_rand_new_with_seed (4);
 
     for (guint i = 0; i < 3; i++)
       g_free (sh_measure (
           &sh, troubled_frame (random, cases[k].slope, cases[k].n_hot)));
     if (cases[k].words)
-      check_message_says (check_message (sh.bus, GST_MESSAGE_WARNING),
-          GST_LIBRARY_ERROR, GST_LIBRARY_ERROR_SETTINGS, cases[k].words);
+      check_warning (sh.bus, LIBRARY, SETTINGS, cases[k].words);
     fail_unless_equals_int (n_warnings (&sh), 0);
-    g_rand_free (random);
-    sh_free (&sh);
   }
 }
 
@@ -497,17 +475,15 @@ CHECK_LOOP_TEST (test_bits_that_are_not_set_are_one_warning, N_BACKENDS)
       "Set bit-depth=10,", "Set bit-depth=12,", "Set bit-depth=14,"};
 
   for (guint k = 0; k < G_N_ELEMENTS (most); k++) {
-    Sh sh = sh_new (backends[__i__], GRID "fields=xy", GRAY16_CAPS);
+    g_auto (Sh) sh = sh_new (backends[__i__], GRID "fields=xy", GRAY16_CAPS);
 
     for (guint i = 0; i < 99; i++)
       g_free (sh_measure (&sh, camera_frame (most[k], i > 60 ? 5 : 0)));
     fail_unless_equals_int (n_warnings (&sh), 0);
     for (guint i = 0; i < 21; i++)
       g_free (sh_measure (&sh, camera_frame (most[k], 5)));
-    check_message_says (check_message (sh.bus, GST_MESSAGE_WARNING),
-        GST_LIBRARY_ERROR, GST_LIBRARY_ERROR_SETTINGS, words[k]);
+    check_warning (sh.bus, LIBRARY, SETTINGS, words[k]);
     fail_unless_equals_int (n_warnings (&sh), 0);
-    sh_free (&sh);
   }
 }
 
@@ -521,7 +497,7 @@ CHECK_LOOP_TEST (test_bits_are_not_guessed, N_BACKENDS)
       {GRID, 65535, 9, 0}};
 
   for (guint k = 0; k < G_N_ELEMENTS (cases); k++) {
-    Sh sh = sh_new (backends[__i__], cases[k].properties, GRAY16_CAPS);
+    g_auto (Sh) sh = sh_new (backends[__i__], cases[k].properties, GRAY16_CAPS);
 
     for (guint i = 0; i < 110; i++)
       g_free (sh_measure (
@@ -530,20 +506,17 @@ CHECK_LOOP_TEST (test_bits_are_not_guessed, N_BACKENDS)
                    cases[k].n_most)));
     gst_harness_push_event (sh.h, gst_event_new_eos ());
     fail_unless_equals_int (n_warnings (&sh), 0);
-    sh_free (&sh);
   }
 }
 
 CHECK_LOOP_TEST (test_bits_are_told_at_the_end_of_a_short_stream, N_BACKENDS)
 {
-  Sh sh = sh_new (backends[__i__], GRID, GRAY16_CAPS);
+  g_auto (Sh) sh = sh_new (backends[__i__], GRID, GRAY16_CAPS);
 
   g_free (sh_measure (&sh, camera_frame (4095, 3)));
   gst_harness_push_event (sh.h, gst_event_new_eos ());
-  check_message_says (check_message (sh.bus, GST_MESSAGE_WARNING),
-      GST_LIBRARY_ERROR, GST_LIBRARY_ERROR_SETTINGS,
-      "the first 1 frames is 4095, 3 times");
-  sh_free (&sh);
+  check_warning (
+      sh.bus, LIBRARY, SETTINGS, "the first 1 frames is 4095, 3 times");
 }
 
 /* Spots that are cut off at @most less a dark of 100, or times 16. */
@@ -551,16 +524,14 @@ static GstBuffer *
 cut_frame (gdouble peak, guint most, guint step, guint dark)
 {
   GstBuffer *buffer = frame_new (2, peak, 0.02);
-  GstMapInfo map;
+  g_auto (CheckMap) map = check_map (buffer, GST_MAP_READWRITE);
 
-  fail_unless (gst_buffer_map (buffer, &map, GST_MAP_READWRITE));
   for (guint i = 0; i < SIZE * SIZE; i++) {
     guint16 *sample = &((guint16 *) map.data)[i];
     guint cut = MIN (*sample, most);
 
     *sample = (guint16) ((MAX (cut, dark) - dark) * step);
   }
-  gst_buffer_unmap (buffer, &map);
   return buffer;
 }
 
@@ -574,17 +545,15 @@ CHECK_LOOP_TEST (test_flat_tops_of_spots_are_one_warning, N_BACKENDS)
       {3700, 1, 0, "Set saturation=3700,"}, {9000, 1, 0, NULL}};
 
   for (guint k = 0; k < G_N_ELEMENTS (cases); k++) {
-    Sh sh = sh_new (backends[__i__], GRID "threshold-mode=range threshold=0.2",
-        GRAY16_CAPS);
+    g_auto (Sh) sh = sh_new (backends[__i__],
+        GRID "threshold-mode=range threshold=0.2", GRAY16_CAPS);
 
     g_free (sh_measure (
         &sh, cut_frame (7000, cases[k].most, cases[k].step, cases[k].dark)));
     gst_harness_push_event (sh.h, gst_event_new_eos ());
     if (cases[k].words)
-      check_message_says (check_message (sh.bus, GST_MESSAGE_WARNING),
-          GST_LIBRARY_ERROR, GST_LIBRARY_ERROR_SETTINGS, cases[k].words);
+      check_warning (sh.bus, LIBRARY, SETTINGS, cases[k].words);
     fail_unless_equals_int (n_warnings (&sh), 0);
-    sh_free (&sh);
   }
 }
 
@@ -600,10 +569,10 @@ CHECK_LOOP_TEST (test_float_frames_are_measured_like_integers, N_BACKENDS)
       GRID "power=1.5", GRID "weighting=gaussian sigma=4 iterations=3"};
 
   for (guint k = 0; k < G_N_ELEMENTS (options); k++) {
-    Sh integers = sh_new ("cpu", options[k], GRAY16_CAPS);
-    Sh floats = sh_new (backends[__i__], options[k], caps[k]);
-    gfloat *a = sh_measure (&integers, frame_new (2, 50000, 0));
-    gfloat *b = sh_measure (&floats, frame_new (4, 1, 0));
+    g_auto (Sh) integers = sh_new ("cpu", options[k], GRAY16_CAPS);
+    g_auto (Sh) floats = sh_new (backends[__i__], options[k], caps[k]);
+    g_autofree gfloat *a = sh_measure (&integers, frame_new (2, 50000, 0));
+    g_autofree gfloat *b = sh_measure (&floats, frame_new (4, 1, 0));
 
     for (guint i = 0; i < N_CELLS; i++) {
       const gfloat *x = a + i * IMK_SHCENTROID_N_FIELDS;
@@ -620,26 +589,18 @@ CHECK_LOOP_TEST (test_float_frames_are_measured_like_integers, N_BACKENDS)
       fail_unless (fabs (y[IMK_SHCENTROID_DX] - 0.7) < 0.02, "dx %g",
           y[IMK_SHCENTROID_DX]);
     }
-    g_free (a);
-    g_free (b);
-    sh_free (&integers);
-    sh_free (&floats);
   }
 }
 
 CHECK_TEST (test_float_frames_have_the_same_bits_on_both_backends)
 {
-  Sh cpu = sh_new ("cpu", GRID "brightest=20", FLOAT_CAPS ("80:80"));
-  Sh cuda = sh_new ("cuda", GRID "brightest=20", FLOAT_CAPS ("80:80"));
-  gfloat *a = sh_measure (&cpu, frame_new (4, 0.37, 0.01));
-  gfloat *b = sh_measure (&cuda, frame_new (4, 0.37, 0.01));
+  g_auto (Sh) cpu = sh_new ("cpu", GRID "brightest=20", FLOAT_CAPS ("80:80"));
+  g_auto (Sh) cuda = sh_new ("cuda", GRID "brightest=20", FLOAT_CAPS ("80:80"));
+  g_autofree gfloat *a = sh_measure (&cpu, frame_new (4, 0.37, 0.01));
+  g_autofree gfloat *b = sh_measure (&cuda, frame_new (4, 0.37, 0.01));
 
   fail_unless (
       memcmp (a, b, N_CELLS * IMK_SHCENTROID_N_FIELDS * sizeof (*a)) == 0);
-  g_free (a);
-  g_free (b);
-  sh_free (&cpu);
-  sh_free (&cuda);
 }
 
 CHECK_LOOP_TEST (test_a_sample_that_is_not_finite_flags_its_cell, N_BACKENDS)
@@ -647,7 +608,7 @@ CHECK_LOOP_TEST (test_a_sample_that_is_not_finite_flags_its_cell, N_BACKENDS)
   static const gfloat values[] = {NAN, INFINITY, -INFINITY};
 
   for (guint k = 0; k < G_N_ELEMENTS (values); k++) {
-    Sh sh = sh_new (backends[__i__], GRID, FLOAT_CAPS ("80:80"));
+    g_auto (Sh) sh = sh_new (backends[__i__], GRID, FLOAT_CAPS ("80:80"));
     GstBuffer *in = frame_new (4, 1, 0);
     gfloat *numbers;
 
@@ -663,36 +624,33 @@ CHECK_LOOP_TEST (test_a_sample_that_is_not_finite_flags_its_cell, N_BACKENDS)
       fail_unless (fabs (x[IMK_SHCENTROID_DX] - (i == 6 ? 0 : 0.7)) < 0.02);
     }
     g_free (numbers);
-    check_message_says (check_message (sh.bus, GST_MESSAGE_WARNING),
-        GST_LIBRARY_ERROR, GST_LIBRARY_ERROR_SETTINGS,
+    check_warning (sh.bus, LIBRARY, SETTINGS,
         "1 of 16 cells have a sample that is NaN or infinite");
-    sh_free (&sh);
   }
 }
 
 /* Beyond 16 bits, as of a sum of exposures. */
 CHECK_LOOP_TEST (test_float_frames_are_saturated_at_any_count, N_BACKENDS)
 {
-  Sh sh =
+  g_auto (Sh) sh =
       sh_new (backends[__i__], GRID "saturation=200000", FLOAT_CAPS ("80:80"));
 
   for (guint k = 0; k < 2; k++) {
-    gfloat *numbers = sh_measure (&sh, frame_new (4, k ? 300000 : 190000, 0));
+    g_autofree gfloat *numbers =
+        sh_measure (&sh, frame_new (4, k ? 300000 : 190000, 0));
 
     for (guint i = 0; i < N_CELLS; i++)
       fail_unless_equals_float (
           numbers[i * IMK_SHCENTROID_N_FIELDS + IMK_SHCENTROID_FLAGS],
           k ? IMK_SHCENTROID_SATURATED : 0);
-    g_free (numbers);
   }
   fail_unless_equals_int (n_warnings (&sh), 0);
-  sh_free (&sh);
 }
 
 /* The dark of a pixel that is not finite is 0; its cell is flagged anyway. */
 CHECK_LOOP_TEST (test_float_frames_are_captured_and_searched, N_BACKENDS)
 {
-  Sh sh = sh_new (backends[__i__], GRID, FLOAT_CAPS ("80:80"));
+  g_auto (Sh) sh = sh_new (backends[__i__], GRID, FLOAT_CAPS ("80:80"));
   GstBuffer *in = frame_new (4, 0, 0);
   gfloat nan = NAN, *numbers;
   GstElement *element;
@@ -711,7 +669,6 @@ CHECK_LOOP_TEST (test_float_frames_are_captured_and_searched, N_BACKENDS)
         numbers[i * IMK_SHCENTROID_N_FIELDS + IMK_SHCENTROID_FLAGS], 0);
   g_free (numbers);
   fail_unless_equals_int (check_count_messages (sh.bus, GST_MESSAGE_ERROR), 0);
-  sh_free (&sh);
 }
 
 CHECK_LOOP_TEST (test_tensors_that_are_no_frame_are_refused, N_BACKENDS)
@@ -721,12 +678,10 @@ CHECK_LOOP_TEST (test_tensors_that_are_no_frame_are_refused, N_BACKENDS)
       FLOAT_CAPS ("70000:2")};
 
   for (guint k = 0; k < G_N_ELEMENTS (caps); k++) {
-    Sh sh = sh_new (backends[__i__], GRID, caps[k]);
+    g_auto (Sh) sh = sh_new (backends[__i__], GRID, caps[k]);
 
     fail_unless (gst_harness_push (sh.h, frame_new (4, 1, 0)) != GST_FLOW_OK);
-    check_message_says (check_message (sh.bus, GST_MESSAGE_ERROR),
-        GST_STREAM_ERROR, GST_STREAM_ERROR_FORMAT, "it has to be width:height");
-    sh_free (&sh);
+    check_error (sh.bus, STREAM, FORMAT, "it has to be width:height");
   }
 }
 
@@ -770,17 +725,16 @@ check_pupil (const gchar *backend, gdouble amplitude, gboolean all)
   g_autofree gchar *path = check_path_of ("pupil.npy");
   g_autofree gchar *properties = g_strdup_printf (
       "find-grid-location=%s threshold-mode=range threshold=0.2", path);
-  Sh sh = sh_new (backend, properties,
+  g_auto (Sh) sh = sh_new (backend, properties,
       "video/x-raw,format=GRAY8,width=300,height=300,framerate=30/1");
   guint n_cells = 0, n_unplaced = 0;
   gdouble rms = 0, *table;
   GstMessage *message;
-  GstImagingNdArray *npy;
+  g_autoptr (GstImagingNdArray) npy = NULL;
 
   g_free (sh_measure (&sh, pupil_new (amplitude)));
   if (!all)
-    check_message_says (check_message (sh.bus, GST_MESSAGE_WARNING),
-        GST_STREAM_ERROR, GST_STREAM_ERROR_FAILED, "left out");
+    check_warning (sh.bus, STREAM, FAILED, "left out");
   message = check_element_message (sh.bus, "shcentroid-grid");
   fail_unless (gst_structure_get (gst_message_get_structure (message), "cells",
       G_TYPE_UINT, &n_cells, "unplaced", G_TYPE_UINT, &n_unplaced, "rms",
@@ -800,12 +754,9 @@ check_pupil (const gchar *backend, gdouble amplitude, gboolean all)
                  fabs (row[4] - table[4] - (row[9] - table[9]) * PITCH) < 1);
   }
   if (amplitude > 0.4) /* of those that it placed some are at an edge */
-    check_message_says (check_message (sh.bus, GST_MESSAGE_WARNING),
-        GST_LIBRARY_ERROR, GST_LIBRARY_ERROR_SETTINGS, "are cut by the edge");
+    check_warning (sh.bus, LIBRARY, SETTINGS, "are cut by the edge");
   fail_unless_equals_int (n_warnings (&sh), 0);
   g_free (table);
-  gst_imaging_nd_array_free (npy);
-  sh_free (&sh);
 }
 
 CHECK_LOOP_TEST (test_find_grid_tells_of_spots_that_it_left_out, N_BACKENDS)

@@ -34,10 +34,9 @@ sh_element (Sh *sh)
 static void
 sh_find (Sh *sh)
 {
-  GstElement *element = sh_element (sh);
+  g_autoptr (GstElement) element = sh_element (sh);
 
   g_signal_emit_by_name (element, "find-grid", sh->map);
-  gst_object_unref (element);
 }
 
 static Sh
@@ -68,6 +67,8 @@ sh_free (Sh *sh)
   g_unlink (sh->map);
   g_free (sh->map);
 }
+
+G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC (Sh, sh_free)
 
 /* Spots of sigma 1.5 on the lattice, all but the one of column 2, row 3. */
 static GstBuffer *
@@ -117,12 +118,13 @@ sh_frame (Sh *sh, GstBuffer *in)
 static void
 check_found (Sh *sh)
 {
-  GstMessage *message = check_element_message (sh->bus, "shcentroid-grid");
+  g_autoptr (GstMessage) message =
+      check_element_message (sh->bus, "shcentroid-grid");
   const GstStructure *s = gst_message_get_structure (message);
   gdouble pitch = 0, rotation = 1, x0 = 0;
   guint cells = 0, columns = 0, rows = 0, holes = 0, column = 0, row = 0;
-  GstImagingNdArray *npy;
-  gdouble *table;
+  g_autoptr (GstImagingNdArray) npy = NULL;
+  g_autofree gdouble *table = NULL;
 
   fail_unless_equals_string (gst_structure_get_string (s, "location"), sh->map);
   fail_unless_equals_string (gst_structure_get_string (s, "lattice"), "square");
@@ -146,9 +148,6 @@ check_found (Sh *sh)
   fail_unless (fabs (table[4] - FIRST_X) < 0.05 &&
                fabs (table[5] - FIRST_Y) < 0.05 &&
                fabs (table[0] + table[2] / 2 - 0.5 - table[4]) < 1e-9);
-  g_free (table);
-  gst_imaging_nd_array_free (npy);
-  gst_message_unref (message);
 }
 
 static gint
@@ -165,8 +164,8 @@ n_rows_of (GstBuffer *buffer)
 CHECK_LOOP_TEST (
     test_find_grid_without_a_grid_measures_that_frame_too, N_BACKENDS)
 {
-  Sh sh = sh_new (backends[__i__], "", TRUE);
-  GstBuffer *out;
+  g_auto (Sh) sh = sh_new (backends[__i__], "", TRUE);
+  g_autoptr (GstBuffer) out = NULL;
 
   out = sh_frame (&sh, spots_new ());
   check_found (&sh);
@@ -176,28 +175,24 @@ CHECK_LOOP_TEST (
   fail_unless_equals_int (n_rows_of (out), 29);
   fail_unless_equals_int (
       check_count_messages (sh.bus, GST_MESSAGE_ELEMENT), 0);
-  gst_buffer_unref (out);
-  sh_free (&sh);
 }
 
 /* The template is a cell of the grid that is yet to be found. */
 CHECK_LOOP_TEST (test_find_grid_goes_with_correlation, N_BACKENDS)
 {
-  Sh sh = sh_new (backends[__i__],
+  g_auto (Sh) sh = sh_new (backends[__i__],
       "estimator=correlation template-source=frame template-cell=14", TRUE);
-  GstBuffer *out = sh_frame (&sh, spots_new ());
+  g_autoptr (GstBuffer) out = sh_frame (&sh, spots_new ());
 
   check_found (&sh);
   fail_unless_equals_int (n_rows_of (out), 29);
-  gst_buffer_unref (out);
-  sh_free (&sh);
 }
 
 CHECK_LOOP_TEST (test_find_grid_replaces_a_grid_while_playing, N_BACKENDS)
 {
-  Sh sh = sh_new (backends[__i__],
+  g_auto (Sh) sh = sh_new (backends[__i__],
       "columns=2 rows=2 pitch-x=50 pitch-y=50 lattice=square", FALSE);
-  GstBuffer *out = sh_frame (&sh, spots_new ());
+  g_autoptr (GstBuffer) out = sh_frame (&sh, spots_new ());
 
   fail_unless_equals_int (n_rows_of (out), 4);
   gst_buffer_unref (out);
@@ -205,22 +200,19 @@ CHECK_LOOP_TEST (test_find_grid_replaces_a_grid_while_playing, N_BACKENDS)
   out = sh_frame (&sh, spots_new ());
   check_found (&sh);
   fail_unless_equals_int (n_rows_of (out), 29);
-  gst_buffer_unref (out);
-  sh_free (&sh);
 }
 
 CHECK_LOOP_TEST (
     test_a_grid_that_is_not_found_is_a_warning_or_an_error, N_BACKENDS)
 {
-  Sh sh =
+  g_auto (Sh) sh =
       sh_new (backends[__i__], "columns=2 rows=2 pitch-x=50 pitch-y=50", FALSE);
   GstElement *element;
   GstBuffer *out;
 
   sh_find (&sh);
   out = sh_frame (&sh, dark_new ());
-  check_message_says (check_message (sh.bus, GST_MESSAGE_WARNING),
-      GST_STREAM_ERROR, GST_STREAM_ERROR_FAILED, "There is no grid of spots");
+  check_warning (sh.bus, STREAM, FAILED, "There is no grid of spots");
   fail_unless_equals_int (n_rows_of (out), 4);
   gst_buffer_unref (out);
   fail_if (g_file_test (sh.map, G_FILE_TEST_EXISTS));
@@ -230,10 +222,8 @@ CHECK_LOOP_TEST (
   g_object_set (element, "columns", 0, NULL);
   sh_find (&sh);
   out = sh_frame (&sh, dark_new ());
-  check_message_says (check_message (sh.bus, GST_MESSAGE_WARNING),
-      GST_LIBRARY_ERROR, GST_LIBRARY_ERROR_SETTINGS, "0 columns");
-  check_message_says (check_message (sh.bus, GST_MESSAGE_WARNING),
-      GST_STREAM_ERROR, GST_STREAM_ERROR_FAILED, "There is no grid of spots");
+  check_warning (sh.bus, LIBRARY, SETTINGS, "0 columns");
+  check_warning (sh.bus, STREAM, FAILED, "There is no grid of spots");
   fail_unless_equals_int (n_rows_of (out), 4);
   gst_buffer_unref (out);
   gst_object_unref (element);
@@ -241,48 +231,42 @@ CHECK_LOOP_TEST (
 
   sh = sh_new (backends[__i__], "", TRUE);
   fail_unless (gst_harness_push (sh.h, dark_new ()) != GST_FLOW_OK);
-  check_message_says (check_message (sh.bus, GST_MESSAGE_ERROR),
-      GST_STREAM_ERROR, GST_STREAM_ERROR_FORMAT, "There is no grid of spots");
-  sh_free (&sh);
+  check_error (sh.bus, STREAM, FORMAT, "There is no grid of spots");
 }
 
 CHECK_LOOP_TEST (test_find_grid_without_a_location_is_a_warning, N_BACKENDS)
 {
   static const gchar *const locations[] = {NULL, ""};
-  Sh sh = sh_new (backends[__i__],
+  g_auto (Sh) sh = sh_new (backends[__i__],
       "columns=2 rows=2 pitch-x=50 pitch-y=50 threshold-mode=range "
       "threshold=0.2",
       FALSE);
-  GstElement *element = sh_element (&sh);
+  g_autoptr (GstElement) element = sh_element (&sh);
 
   for (guint i = 0; i < G_N_ELEMENTS (locations); i++) {
     g_signal_emit_by_name (element, "find-grid", locations[i]);
-    check_message_says (check_message (sh.bus, GST_MESSAGE_WARNING),
-        GST_LIBRARY_ERROR, GST_LIBRARY_ERROR_SETTINGS, "without a location");
+    check_warning (sh.bus, LIBRARY, SETTINGS, "without a location");
   }
   gst_buffer_unref (sh_frame (&sh, spots_new ()));
   fail_unless_equals_int (
       check_count_messages (sh.bus, GST_MESSAGE_WARNING), 0);
-  gst_object_unref (element);
-  sh_free (&sh);
 }
 
 CHECK_LOOP_TEST (test_optics_give_the_grid_and_radians, N_BACKENDS)
 {
-  Sh sh = sh_new (backends[__i__],
+  g_auto (Sh) sh = sh_new (backends[__i__],
       "aperture=1.2 lenslet-pitch=200 pixel-size=10 focal-length=5 "
       "slope-unit=rad invalid-policy=zero threshold-mode=range threshold=0.2",
       FALSE);
-  GstBuffer *out = sh_frame (&sh, spots_new ());
+  g_autoptr (GstBuffer) out = sh_frame (&sh, spots_new ());
   const GstStructure *result = gst_imaging_results_get (out, "sh");
-  GstBuffer *data = NULL, *cells = NULL;
+  g_autoptr (GstBuffer) data = NULL, cells = NULL;
   gdouble scale = 0;
   gfloat numbers[10], cell[6];
 
   fail_unless_equals_int (n_rows_of (out), 36); /* 1200 / 200 a side */
   /* spots of another pitch */
-  check_message_says (check_message (sh.bus, GST_MESSAGE_WARNING),
-      GST_LIBRARY_ERROR, GST_LIBRARY_ERROR_SETTINGS, "are cut by the edge");
+  check_warning (sh.bus, LIBRARY, SETTINGS, "are cut by the edge");
   fail_unless_equals_int (
       check_count_messages (sh.bus, GST_MESSAGE_WARNING), 0);
   fail_unless (
@@ -301,22 +285,16 @@ CHECK_LOOP_TEST (test_optics_give_the_grid_and_radians, N_BACKENDS)
       cell[3], cell[4], cell[5]);
   fail_unless (fabs (numbers[2] - 0.002 * (numbers[0] - cell[4])) < 1e-6);
   fail_unless (fabs (numbers[3] - 0.002 * (numbers[1] - cell[5])) < 1e-6);
-  gst_buffer_unref (data);
-  gst_buffer_unref (cells);
-  gst_buffer_unref (out);
-  sh_free (&sh);
 }
 
 CHECK_LOOP_TEST (test_radians_need_optics, N_BACKENDS)
 {
-  Sh sh = sh_new (backends[__i__],
+  g_auto (Sh) sh = sh_new (backends[__i__],
       "columns=2 rows=2 pitch-x=50 pitch-y=50 slope-unit=rad pixel-size=5",
       FALSE);
 
   fail_unless (gst_harness_push (sh.h, spots_new ()) != GST_FLOW_OK);
-  check_message_says (check_message (sh.bus, GST_MESSAGE_ERROR),
-      GST_LIBRARY_ERROR, GST_LIBRARY_ERROR_SETTINGS, "focal-length");
-  sh_free (&sh);
+  check_error (sh.bus, LIBRARY, SETTINGS, "focal-length");
 }
 
 static gpointer
@@ -325,7 +303,7 @@ storm (gpointer data)
   static const gchar *const units[] = {"px", "rad"};
   static const gchar *const rules[] = {"single-floor", "paper"};
   Sh *sh = data;
-  GstElement *element = sh_element (sh);
+  g_autoptr (GstElement) element = sh_element (sh);
 
   for (guint k = 0; k < 200; k++) {
     gst_util_set_object_arg (G_OBJECT (element), "slope-unit", units[k & 1]);
@@ -335,17 +313,16 @@ storm (gpointer data)
       g_signal_emit_by_name (element, "find-grid", sh->map);
     g_usleep (200);
   }
-  gst_object_unref (element);
   return NULL;
 }
 
 CHECK_LOOP_TEST (test_another_thread_may_ask_for_all_of_it, N_BACKENDS)
 {
-  Sh sh = sh_new (backends[__i__],
+  g_auto (Sh) sh = sh_new (backends[__i__],
       "columns=2 rows=2 pitch-x=50 pitch-y=50 pixel-size=5 focal-length=5",
       FALSE);
   GThread *thread = g_thread_new ("storm", storm, &sh);
-  GstBuffer *out = NULL;
+  g_autoptr (GstBuffer) out = NULL;
 
   for (guint k = 0; k < 60; k++) {
     gst_clear_buffer (&out);
@@ -356,6 +333,4 @@ CHECK_LOOP_TEST (test_another_thread_may_ask_for_all_of_it, N_BACKENDS)
   gst_clear_buffer (&out);
   out = sh_frame (&sh, spots_new ());
   fail_unless_equals_int (n_rows_of (out), 29);
-  gst_buffer_unref (out);
-  sh_free (&sh);
 }

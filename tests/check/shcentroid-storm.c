@@ -22,14 +22,13 @@ static gchar *
 save (const gchar *name, guint64 n_rows, guint64 n_columns, gdouble value)
 {
   const guint64 dims[] = {n_rows, n_columns};
-  gdouble *values = g_new (gdouble, n_rows * n_columns);
+  g_autofree gdouble *values = g_new (gdouble, n_rows * n_columns);
   gchar *path = check_path_of (name);
 
   for (guint64 i = 0; i < n_rows * n_columns; i++)
     values[i] = value;
   fail_unless (gst_imaging_npy_save (
       path, GST_IMAGING_ND_ARRAY_TYPE_F64, 2, dims, values, NULL));
-  g_free (values);
   return path;
 }
 
@@ -162,7 +161,8 @@ static gpointer
 storm (gpointer data)
 {
   GstElement *element = data;
-  GRand *random = g_rand_new_with_seed (g_atomic_int_add (&next_seed, 1));
+  g_autoptr (GRand) random =
+      g_rand_new_with_seed (g_atomic_int_add (&next_seed, 1));
 
   while (!g_atomic_int_get (&stop)) {
     const Choice *c =
@@ -178,7 +178,6 @@ storm (gpointer data)
       read_all (element);
     g_usleep (200);
   }
-  g_rand_free (random);
   return NULL;
 }
 
@@ -207,7 +206,7 @@ frame_new (guint seed)
 static GBytes *
 measure (GstHarness *h, guint seed)
 {
-  GstBuffer *out, *data = NULL;
+  g_autoptr (GstBuffer) out = NULL, data = NULL;
   const GstStructure *result;
   GstMapInfo map_info;
   GBytes *bytes;
@@ -226,8 +225,6 @@ measure (GstHarness *h, guint seed)
         ((gfloat *) map_info.data)[i], i);
   bytes = g_bytes_new (map_info.data, map_info.size);
   gst_buffer_unmap (data, &map_info);
-  gst_buffer_unref (data);
-  gst_buffer_unref (out);
   return bytes;
 }
 
@@ -256,12 +253,10 @@ harness_new (GstElement *element)
 static GBytes *
 measure_afresh (const gchar *backend, guint seed)
 {
-  GstElement *element = element_new (backend, NULL);
-  GstHarness *h = harness_new (element);
+  g_autoptr (GstElement) element = element_new (backend, NULL);
+  g_autoptr (CheckHarness) h = harness_new (element);
   GBytes *bytes = measure (h, seed);
 
-  gst_harness_teardown (h);
-  gst_object_unref (element);
   return bytes;
 }
 
@@ -271,10 +266,10 @@ CHECK_LOOP_TEST (
     test_a_storm_of_settings_leaves_the_stream_and_the_numbers_whole,
     N_BACKENDS)
 {
-  GstBus *bus = gst_bus_new ();
-  GstElement *element = element_new (backends[__i__], bus);
-  GstHarness *h = harness_new (element);
-  GBytes *before, *after;
+  g_autoptr (CheckBus) bus = gst_bus_new ();
+  g_autoptr (GstElement) element = element_new (backends[__i__], bus);
+  g_autoptr (CheckHarness) h = harness_new (element);
+  g_autoptr (GBytes) before = NULL, after = NULL;
   GThread *threads[N_STORMS];
 
   g_bytes_unref (measure (h, 0));
@@ -299,12 +294,6 @@ CHECK_LOOP_TEST (
   fail_unless (
       g_bytes_equal (before, after), "the storm has left something behind");
   fail_unless_equals_int (check_count_messages (bus, GST_MESSAGE_ERROR), 0);
-  g_bytes_unref (before);
-  g_bytes_unref (after);
-  gst_element_set_bus (element, NULL);
-  gst_harness_teardown (h);
-  gst_object_unref (element);
-  gst_object_unref (bus);
 }
 
 /* --- two settings --- */
@@ -329,8 +318,8 @@ choose_in_turns (gpointer element)
 
 CHECK_LOOP_TEST (test_no_frame_is_of_two_settings, N_BACKENDS)
 {
-  GstElement *element = element_new (backends[__i__], NULL);
-  GstHarness *h = harness_new (element);
+  g_autoptr (GstElement) element = element_new (backends[__i__], NULL);
+  g_autoptr (CheckHarness) h = harness_new (element);
   GBytes *expected[4];
   GThread *thread;
   guint seen = 0;
@@ -344,31 +333,28 @@ CHECK_LOOP_TEST (test_no_frame_is_of_two_settings, N_BACKENDS)
   thread = g_thread_new ("choose", choose_in_turns, element);
   /* on a busy machine the other thread may take a while to run */
   for (guint k = 0; k < N_FRAMES || (seen != 15 && k < 100000); k++) {
-    GBytes *numbers = measure (h, 9);
+    g_autoptr (GBytes) numbers = measure (h, 9);
     guint which = 0;
 
     while (which < 4 && !g_bytes_equal (numbers, expected[which]))
       which++;
     fail_unless (which < 4, "frame %u is of no setting", k);
     seen |= 1u << which;
-    g_bytes_unref (numbers);
   }
   g_atomic_int_set (&stop, TRUE);
   g_thread_join (thread);
   fail_unless_equals_int (seen, 15);
   for (guint i = 0; i < 4; i++)
     g_bytes_unref (expected[i]);
-  gst_harness_teardown (h);
-  gst_object_unref (element);
 }
 
 /* No frame comes: nothing is captured, and it is said at the end. */
 CHECK_LOOP_TEST (
     test_a_capture_without_frames_is_a_warning_at_the_end, N_BACKENDS)
 {
-  GstBus *bus = gst_bus_new ();
-  GstElement *element = element_new (backends[__i__], bus);
-  GstHarness *h = harness_new (element);
+  g_autoptr (CheckBus) bus = gst_bus_new ();
+  g_autoptr (GstElement) element = element_new (backends[__i__], bus);
+  g_autoptr (CheckHarness) h = harness_new (element);
   gboolean begun = FALSE;
 
   g_bytes_unref (measure (h, 0));
@@ -376,48 +362,33 @@ CHECK_LOOP_TEST (
   fail_unless (begun);
   g_bytes_unref (measure (h, 1));
   gst_element_set_state (element, GST_STATE_READY);
-  check_message_says (check_message (bus, GST_MESSAGE_WARNING),
-      GST_STREAM_ERROR, GST_STREAM_ERROR_FAILED,
-      "capture-dark came to 1 of 5 frames");
+  check_warning (bus, STREAM, FAILED, "capture-dark came to 1 of 5 frames");
   g_signal_emit_by_name (element, "capture-dark", 0, NULL, &begun);
   fail_if (begun);
-  check_message_says (check_message (bus, GST_MESSAGE_WARNING),
-      GST_LIBRARY_ERROR, GST_LIBRARY_ERROR_SETTINGS, "0 frames");
-  gst_element_set_bus (element, NULL);
-  gst_harness_teardown (h);
-  gst_object_unref (element);
-  gst_object_unref (bus);
+  check_warning (bus, LIBRARY, SETTINGS, "0 frames");
 }
 
 /* A gain of 0 would make every variance infinite; radians need a focal length,
  * and wait for it. */
 CHECK_LOOP_TEST (test_what_cannot_be_is_not_taken, N_BACKENDS)
 {
-  GstBus *bus = gst_bus_new ();
-  GstElement *element = element_new (backends[__i__], bus);
-  GstHarness *h = harness_new (element);
-  GBytes *before = measure (h, 3), *after;
+  g_autoptr (CheckBus) bus = gst_bus_new ();
+  g_autoptr (GstElement) element = element_new (backends[__i__], bus);
+  g_autoptr (CheckHarness) h = harness_new (element);
+  g_autoptr (GBytes) before = measure (h, 3), after = NULL;
 
   g_object_set (element, "gain", 0.0, NULL);
   after = measure (h, 3);
-  check_message_says (check_message (bus, GST_MESSAGE_WARNING),
-      GST_LIBRARY_ERROR, GST_LIBRARY_ERROR_SETTINGS, "gain");
+  check_warning (bus, LIBRARY, SETTINGS, "gain");
   fail_unless (g_bytes_equal (before, after));
   g_bytes_unref (after);
   g_object_set (element, "gain", 1.0, NULL);
   gst_util_set_object_arg (G_OBJECT (element), "slope-unit", "rad");
   after = measure (h, 3);
-  check_message_says (check_message (bus, GST_MESSAGE_WARNING),
-      GST_LIBRARY_ERROR, GST_LIBRARY_ERROR_SETTINGS, "focal-length");
+  check_warning (bus, LIBRARY, SETTINGS, "focal-length");
   fail_unless (g_bytes_equal (before, after));
   g_bytes_unref (after);
   g_object_set (element, "pixel-size", 10.0, "focal-length", 5.0, NULL);
   after = measure (h, 3);
   fail_if (g_bytes_equal (before, after));
-  g_bytes_unref (before);
-  g_bytes_unref (after);
-  gst_element_set_bus (element, NULL);
-  gst_harness_teardown (h);
-  gst_object_unref (element);
-  gst_object_unref (bus);
 }

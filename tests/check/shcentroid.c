@@ -98,6 +98,8 @@ sh_free (Sh *sh)
   gst_object_unref (sh->element);
 }
 
+G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC (Sh, sh_free)
+
 static void
 sh_caps (Sh *sh, const gchar *format, gint width, gint height)
 {
@@ -209,12 +211,10 @@ static Table
 read_text (GstBuffer *buffer)
 {
   Table t = {.values = g_array_new (FALSE, FALSE, sizeof (gdouble))};
-  GstMapInfo map;
   gchar *text, *p;
+  g_auto (CheckMap) map = check_map (buffer, GST_MAP_READ);
 
-  fail_unless (gst_buffer_map (buffer, &map, GST_MAP_READ));
   p = text = g_strndup ((gchar *) map.data, map.size);
-  gst_buffer_unmap (buffer, &map);
   fail_unless (g_str_has_suffix (text, "\n"), "half a line: %s", text);
   if (g_str_has_prefix (text, "frame,")) {
     p = strchr (text, '\n');
@@ -234,10 +234,9 @@ read_text (GstBuffer *buffer)
 static Table
 sh_text (Sh *sh)
 {
-  GstBuffer *buffer = check_pull (sh->results);
+  g_autoptr (GstBuffer) buffer = check_pull (sh->results);
   Table t = read_text (buffer);
 
-  gst_buffer_unref (buffer);
   return t;
 }
 
@@ -247,6 +246,8 @@ table_free (Table *t)
   g_free (t->header);
   g_array_unref (t->values);
 }
+
+G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC (Table, table_free)
 
 static gdouble
 value_of (const Table *t, guint row, guint column)
@@ -276,7 +277,7 @@ static Meta
 read_meta (GstBuffer *buffer, const gchar *element)
 {
   const GstStructure *s = gst_imaging_results_get (buffer, element);
-  GstBuffer *data;
+  g_autoptr (GstBuffer) data = NULL;
   gint rows, columns;
   Meta m;
 
@@ -293,7 +294,6 @@ read_meta (GstBuffer *buffer, const gchar *element)
   fail_unless_equals_uint64 (
       gst_buffer_get_size (data), (guint64) m.rows * m.columns * 4);
   gst_buffer_extract (data, 0, m.numbers, -1);
-  gst_buffer_unref (data);
   return m;
 }
 
@@ -509,14 +509,14 @@ CHECK_LOOP_TEST (
     const Grid *g = &grids[i];
     g_autofree gchar *properties = grid_properties (g);
     GstVideoInfo info = check_info (g->format, g->width, g->height);
-    Sh sh = sh_new (backends[__i__], properties);
+    g_auto (Sh) sh = sh_new (backends[__i__], properties);
 
     sh_caps (&sh, g->format, g->width, g->height);
     for (guint n = 0; n < 3; n++) {
-      GstBuffer *in =
+      g_autoptr (GstBuffer) in =
           n < 2 ? check_noise (&info, n) : check_noise_padded (&info, n, 14);
-      GstBuffer *out = sh_frame (&sh, in);
-      Table t = sh_text (&sh);
+      g_autoptr (GstBuffer) out = sh_frame (&sh, in);
+      g_auto (Table) t = sh_text (&sh);
 
       fail_unless_equals_int (n == 0, t.header != NULL);
       fail_unless (n || g_str_equal (t.header, HEADER), "%s", t.header);
@@ -525,11 +525,7 @@ CHECK_LOOP_TEST (
       check_grid (&t, g, in);
       check_meta_is_text (out, &t, X);
       check_same_pixels (out, in, &info);
-      table_free (&t);
-      gst_buffer_unref (out);
-      gst_buffer_unref (in);
     }
-    sh_free (&sh);
   }
 }
 
@@ -539,10 +535,11 @@ CHECK_LOOP_TEST (
   static const guint values[] = {1, 255};
 
   for (guint i = 0; i < G_N_ELEMENTS (values); i++) {
-    Sh sh = sh_new (backends[__i__], "pitch-x=5 pitch-y=4 columns=3 rows=2");
+    g_auto (Sh) sh =
+        sh_new (backends[__i__], "pitch-x=5 pitch-y=4 columns=3 rows=2");
     GstVideoInfo info = check_info ("GRAY8", 15, 8);
-    GstBuffer *in = flat_frame (&info, values[i]);
-    Table t;
+    g_autoptr (GstBuffer) in = flat_frame (&info, values[i]);
+    g_auto (Table) t;
 
     sh_caps (&sh, "GRAY8", 15, 8);
     t = sh_measure (&sh, in);
@@ -553,9 +550,6 @@ CHECK_LOOP_TEST (
       fail_unless (
           value_of (&t, c, FLAGS) == (values[i] == 255 ? SATURATED : 0));
     }
-    table_free (&t);
-    gst_buffer_unref (in);
-    sh_free (&sh);
   }
 }
 
@@ -565,25 +559,22 @@ CHECK_TEST (test_both_backends_give_the_same_bytes)
     const Grid *g = &grids[i];
     g_autofree gchar *properties = grid_properties (g);
     GstVideoInfo info = check_info (g->format, g->width, g->height);
-    GstBuffer *in = check_noise (&info, i);
+    g_autoptr (GstBuffer) in = check_noise (&info, i);
     Meta m[2];
 
     for (guint b = 0; b < 2; b++) {
-      Sh sh = sh_open (backends[b], properties, "src", NULL);
-      GstBuffer *out;
+      g_auto (Sh) sh = sh_open (backends[b], properties, "src", NULL);
+      g_autoptr (GstBuffer) out = NULL;
 
       sh_caps (&sh, g->format, g->width, g->height);
       out = sh_frame (&sh, in);
       m[b] = read_meta (out, "sh");
-      gst_buffer_unref (out);
-      sh_free (&sh);
     }
     fail_unless (memcmp (m[0].numbers, m[1].numbers,
                      m[0].rows * m[0].columns * sizeof (gfloat)) == 0,
         "grid %u", i);
     g_free (m[0].numbers);
     g_free (m[1].numbers);
-    gst_buffer_unref (in);
   }
 }
 
@@ -708,13 +699,12 @@ CHECK_LOOP_TEST (
 static void
 check_tensor_caps (GstHarness *h, const gchar *dimensions)
 {
-  GstCaps *caps = gst_pad_get_current_caps (h->sinkpad);
+  g_autoptr (GstCaps) caps = gst_pad_get_current_caps (h->sinkpad);
   GstStructure *s = gst_caps_get_structure (caps, 0);
 
   fail_unless_equals_string (gst_structure_get_name (s), "other/tensors");
   fail_unless_equals_string (
       gst_structure_get_string (s, "dimensions"), dimensions);
-  gst_caps_unref (caps);
 }
 
 CHECK_LOOP_TEST (test_fields_choose_the_shape_of_every_output, N_BACKENDS)
@@ -729,12 +719,12 @@ CHECK_LOOP_TEST (test_fields_choose_the_shape_of_every_output, N_BACKENDS)
       {"slopes", "frame,pts,cell,row,col,dx,dy", "dx,dy", "6:2:1:1", 2, 6},
   };
   GstVideoInfo info = check_info ("GRAY8", 15, 8);
-  GstBuffer *in = check_noise (&info, 3);
+  g_autoptr (GstBuffer) in = check_noise (&info, 3);
 
   for (guint i = 0; i < G_N_ELEMENTS (shapes); i++) {
-    Sh text = sh_new (backends[__i__], SMALL);
-    Sh tensor = sh_new (backends[__i__], SMALL);
-    GstBuffer *out, *numbers;
+    g_auto (Sh) text = sh_new (backends[__i__], SMALL);
+    g_auto (Sh) tensor = sh_new (backends[__i__], SMALL);
+    g_autoptr (GstBuffer) out = NULL, numbers = NULL;
     const GstStructure *s;
     gint width, height;
     Table t;
@@ -772,20 +762,15 @@ CHECK_LOOP_TEST (test_fields_choose_the_shape_of_every_output, N_BACKENDS)
         GST_BUFFER_DURATION (numbers), GST_BUFFER_DURATION (in));
     check_tensor_caps (tensor.results, shapes[i].dimensions);
     g_free (m.numbers);
-    gst_buffer_unref (numbers);
-    gst_buffer_unref (out);
-    sh_free (&tensor);
-    sh_free (&text);
   }
-  gst_buffer_unref (in);
 }
 
 CHECK_LOOP_TEST (test_fields_and_grid_change_while_playing, N_BACKENDS)
 {
-  Sh sh = sh_new (backends[__i__], SMALL);
+  g_auto (Sh) sh = sh_new (backends[__i__], SMALL);
   GstVideoInfo info = check_info ("GRAY8", 15, 8);
-  GstBuffer *in = check_noise (&info, 3);
-  GstBuffer *numbers;
+  g_autoptr (GstBuffer) in = check_noise (&info, 3);
+  g_autoptr (GstBuffer) numbers = NULL;
 
   gst_harness_set_sink_caps_str (sh.results, "other/tensors");
   sh_caps (&sh, "GRAY8", 15, 8);
@@ -805,9 +790,6 @@ CHECK_LOOP_TEST (test_fields_and_grid_change_while_playing, N_BACKENDS)
   numbers = check_pull (sh.results);
   check_tensor_caps (sh.results, "4:2:1:1");
   fail_unless_equals_uint64 (gst_buffer_get_size (numbers), 32);
-  gst_buffer_unref (numbers);
-  gst_buffer_unref (in);
-  sh_free (&sh);
 }
 
 CHECK_LOOP_TEST (test_a_moved_grid_measures_the_next_frame, N_BACKENDS)
@@ -815,8 +797,8 @@ CHECK_LOOP_TEST (test_a_moved_grid_measures_the_next_frame, N_BACKENDS)
   Grid g = {"GRAY8", 64, 32, 1, 2, 7.5, 6.25, 4, 3, "", -1, 0, 0, 255, 1, 0};
   g_autofree gchar *properties = grid_properties (&g);
   GstVideoInfo info = check_info ("GRAY8", 64, 32);
-  GstBuffer *in = check_noise (&info, 4);
-  Sh sh = sh_new (backends[__i__], properties);
+  g_autoptr (GstBuffer) in = check_noise (&info, 4);
+  g_auto (Sh) sh = sh_new (backends[__i__], properties);
 
   sh_caps (&sh, "GRAY8", 64, 32);
   for (guint i = 0; i < 5; i++) {
@@ -831,8 +813,6 @@ CHECK_LOOP_TEST (test_a_moved_grid_measures_the_next_frame, N_BACKENDS)
     g_object_set (sh.element, "x0", g.x0, "pitch-y", g.pitch_y, "columns",
         g.columns, NULL);
   }
-  gst_buffer_unref (in);
-  sh_free (&sh);
 }
 
 typedef struct {
@@ -868,9 +848,10 @@ meddle (gpointer data)
 CHECK_LOOP_TEST (
     test_another_thread_may_set_any_property_while_playing, N_BACKENDS)
 {
-  Sh sh = sh_new (backends[__i__], "pitch-x=9 pitch-y=9 columns=7 rows=7");
+  g_auto (Sh) sh =
+      sh_new (backends[__i__], "pitch-x=9 pitch-y=9 columns=7 rows=7");
   GstVideoInfo info = check_info ("GRAY8", 64, 64);
-  GstBuffer *in = check_noise (&info, 4);
+  g_autoptr (GstBuffer) in = check_noise (&info, 4);
   Meddler meddler = {sh.element, 0};
   GThread *thread;
   guint64 cells = 0;
@@ -879,32 +860,29 @@ CHECK_LOOP_TEST (
   thread = g_thread_new ("meddler", meddle, &meddler);
   /* on a busy machine the other thread may take a while to run */
   for (guint i = 0; i < 300 || (!(cells & (cells - 1)) && i < 100000); i++) {
-    GstBuffer *out = sh_frame (&sh, in);
-    Table t = sh_text (&sh);
+    g_autoptr (GstBuffer) out = sh_frame (&sh, in);
+    g_auto (Table) t = sh_text (&sh);
     Meta m = read_meta (out, "sh");
 
     fail_unless (t.n_rows % 7 == 0 && t.n_rows && t.n_rows <= 49);
     check_meta_is_text (out, &t, X);
     cells |= 1u << t.n_rows / 7;
     g_free (m.numbers);
-    table_free (&t);
-    gst_buffer_unref (out);
   }
   g_atomic_int_set (&meddler.stop, 1);
   g_thread_join (thread);
   fail_unless (cells & (cells - 1), "the grid never changed");
-  gst_buffer_unref (in);
-  sh_free (&sh);
 }
 
 CHECK_TEST (test_two_elements_in_a_row_leave_two_results)
 {
-  GstElement *bin = gst_parse_bin_from_description (
+  g_autoptr (GstElement) bin = gst_parse_bin_from_description (
       "shcentroid name=a " SMALL " ! shcentroid name=b fields=xy " SMALL, TRUE,
       NULL);
-  GstHarness *h = gst_harness_new_with_element (bin, "sink", "src");
+  g_autoptr (CheckHarness) h =
+      gst_harness_new_with_element (bin, "sink", "src");
   GstVideoInfo info = check_info ("GRAY8", 15, 8);
-  GstBuffer *out;
+  g_autoptr (GstBuffer) out = NULL;
   Meta a, b;
 
   gst_harness_set_src_caps_str (
@@ -918,9 +896,6 @@ CHECK_TEST (test_two_elements_in_a_row_leave_two_results)
     fail_unless (a.numbers[10 * i] == b.numbers[2 * i]);
   g_free (a.numbers);
   g_free (b.numbers);
-  gst_buffer_unref (out);
-  gst_harness_teardown (h);
-  gst_object_unref (bin);
 }
 
 /* --- frames that pass --- */
@@ -928,9 +903,9 @@ CHECK_TEST (test_two_elements_in_a_row_leave_two_results)
 CHECK_LOOP_TEST (
     test_frames_pass_unchanged_and_a_shared_one_gets_no_meta, N_BACKENDS)
 {
-  Sh sh = sh_new (backends[__i__], SMALL);
+  g_auto (Sh) sh = sh_new (backends[__i__], SMALL);
   GstVideoInfo info = check_info ("GRAY8", 15, 8);
-  GstBuffer *in = check_noise (&info, 1), *out;
+  g_autoptr (GstBuffer) in = check_noise (&info, 1), out = NULL;
 
   gst_buffer_add_video_region_of_interest_meta (in, "pupil", 1, 2, 3, 4);
   GST_BUFFER_OFFSET (in) = 17;
@@ -948,70 +923,60 @@ CHECK_LOOP_TEST (
   if (__i__ == 0) /* no pixel is copied */
     fail_unless (
         gst_buffer_peek_memory (out, 0) == gst_buffer_peek_memory (in, 0));
-  gst_buffer_unref (out);
-  gst_buffer_unref (in);
-  sh_free (&sh);
 }
 
 CHECK_LOOP_TEST (test_latency_is_that_of_upstream, N_BACKENDS)
 {
-  Sh sh = sh_new (backends[__i__], SMALL);
+  g_auto (Sh) sh = sh_new (backends[__i__], SMALL);
 
   sh_caps (&sh, "GRAY8", 15, 8);
   gst_harness_set_upstream_latency (sh.h, 40 * GST_MSECOND);
   fail_unless_equals_uint64 (
       gst_harness_query_latency (sh.h), 40 * GST_MSECOND);
-  sh_free (&sh);
 }
 
 CHECK_LOOP_TEST (test_a_frame_without_a_time_has_an_empty_pts, N_BACKENDS)
 {
-  Sh sh = sh_new (backends[__i__], SMALL);
+  g_auto (Sh) sh = sh_new (backends[__i__], SMALL);
   GstVideoInfo info = check_info ("GRAY8", 15, 8);
-  GstBuffer *in = check_noise (&info, 1);
-  Table t;
+  g_autoptr (GstBuffer) in = check_noise (&info, 1);
+  g_auto (Table) t;
 
   GST_BUFFER_PTS (in) = GST_CLOCK_TIME_NONE;
   sh_caps (&sh, "GRAY8", 15, 8);
   t = sh_measure (&sh, in);
   fail_unless (isnan (value_of (&t, 0, PTS)));
-  table_free (&t);
-  gst_buffer_unref (in);
-  sh_free (&sh);
 }
 
 CHECK_LOOP_TEST (test_results_come_although_src_is_not_linked, N_BACKENDS)
 {
-  Sh sh = sh_open (backends[__i__], SMALL, NULL, "results");
+  g_auto (Sh) sh = sh_open (backends[__i__], SMALL, NULL, "results");
   GstVideoInfo info = check_info ("GRAY8", 15, 8);
 
   sh_caps (&sh, "GRAY8", 15, 8);
   for (guint i = 0; i < 5; i++) {
-    Table t;
+    g_auto (Table) t;
 
     check_push (sh.h, check_noise (&info, i), GST_FLOW_OK);
     t = sh_text (&sh);
     fail_unless (value_of (&t, 0, FRAME) == i);
-    table_free (&t);
   }
-  sh_free (&sh);
 }
 
 CHECK_LOOP_TEST (test_with_nothing_linked_upstream_is_told, N_BACKENDS)
 {
-  Sh sh = sh_open (backends[__i__], SMALL, NULL, NULL);
+  g_auto (Sh) sh = sh_open (backends[__i__], SMALL, NULL, NULL);
   GstVideoInfo info = check_info ("GRAY8", 15, 8);
 
   sh_caps (&sh, "GRAY8", 15, 8);
   check_push (sh.h, check_noise (&info, 1), GST_FLOW_NOT_LINKED);
-  sh_free (&sh);
 }
 
 CHECK_LOOP_TEST (test_the_results_pad_may_come_and_go_while_playing, N_BACKENDS)
 {
-  Sh sh = sh_open (backends[__i__], SMALL, "src", NULL);
+  g_auto (Sh) sh = sh_open (backends[__i__], SMALL, "src", NULL);
   GstVideoInfo info = check_info ("GRAY8", 15, 8);
-  GstBuffer *in = check_noise (&info, 1);
+  g_autoptr (GstBuffer) in = check_noise (&info, 1);
 
   sh_caps (&sh, "GRAY8", 15, 8);
   for (guint i = 0; i < 5; i++) {
@@ -1025,8 +990,6 @@ CHECK_LOOP_TEST (test_the_results_pad_may_come_and_go_while_playing, N_BACKENDS)
     gst_harness_teardown (sh.results);
     sh.results = NULL;
   }
-  gst_buffer_unref (in);
-  sh_free (&sh);
 }
 
 /* --- saturation, darkness, policies --- */
@@ -1036,10 +999,10 @@ check_flags (const gchar *backend, const gchar *format, const gchar *properties,
     guint value, guint flags)
 {
   g_autofree gchar *all = g_strconcat (SMALL, properties, NULL);
-  Sh sh = sh_new (backend, all);
+  g_auto (Sh) sh = sh_new (backend, all);
   GstVideoInfo info = check_info (format, 15, 8);
-  GstBuffer *in = flat_frame (&info, value);
-  Table t;
+  g_autoptr (GstBuffer) in = flat_frame (&info, value);
+  g_auto (Table) t;
 
   sh_caps (&sh, format, 15, 8);
   t = sh_measure (&sh, in);
@@ -1047,9 +1010,6 @@ check_flags (const gchar *backend, const gchar *format, const gchar *properties,
     fail_unless (value_of (&t, i, FLAGS) == flags,
         "%s of %u, %s: flags %g, expected %u", format, value, properties,
         value_of (&t, i, FLAGS), flags);
-  table_free (&t);
-  gst_buffer_unref (in);
-  sh_free (&sh);
 }
 
 CHECK_LOOP_TEST (
@@ -1089,12 +1049,12 @@ CHECK_LOOP_TEST (
 {
   static const gchar *const policies[] = {"zero", "hold", "nan", "reference"};
   GstVideoInfo info = check_info ("GRAY8", 15, 8);
-  GstBuffer *in = one_spot (&info);
+  g_autoptr (GstBuffer) in = one_spot (&info);
 
   for (guint i = 0; i < G_N_ELEMENTS (policies); i++) {
-    Sh sh = sh_new (backends[__i__], SMALL);
+    g_auto (Sh) sh = sh_new (backends[__i__], SMALL);
     gboolean nan = i == 2;
-    Table t;
+    g_auto (Table) t;
 
     sh_set (&sh, "invalid-policy", policies[i]);
     sh_caps (&sh, "GRAY8", 15, 8);
@@ -1116,20 +1076,17 @@ CHECK_LOOP_TEST (
             value_of (&t, c, f));
       fail_unless (isnan (value_of (&t, c, VAR_X)) == nan);
     }
-    table_free (&t);
-    sh_free (&sh);
   }
-  gst_buffer_unref (in);
 }
 
 CHECK_LOOP_TEST (
     test_hold_reports_the_last_valid_place_until_a_flush, N_BACKENDS)
 {
-  Sh sh = sh_new (backends[__i__], SMALL "invalid-policy=hold");
+  g_auto (Sh) sh = sh_new (backends[__i__], SMALL "invalid-policy=hold");
   GstVideoInfo info = check_info ("GRAY8", 15, 8);
-  GstBuffer *lit = one_spot (&info), *dark = flat_frame (&info, 0);
+  g_autoptr (GstBuffer) lit = one_spot (&info), dark = flat_frame (&info, 0);
   GstSegment segment;
-  Table t;
+  g_auto (Table) t;
 
   sh_caps (&sh, "GRAY8", 15, 8);
   t = sh_measure (&sh, lit);
@@ -1147,10 +1104,6 @@ CHECK_LOOP_TEST (
   gst_harness_push_event (sh.h, gst_event_new_segment (&segment));
   t = sh_measure (&sh, dark);
   fail_unless (value_of (&t, 0, X) == 2 && value_of (&t, 0, Y) == 1.5);
-  table_free (&t);
-  gst_buffer_unref (lit);
-  gst_buffer_unref (dark);
-  sh_free (&sh);
 }
 
 /* --- map and references --- */
@@ -1189,10 +1142,10 @@ CHECK_LOOP_TEST (test_a_map_gives_every_cell_its_own_rules, N_BACKENDS)
   };
   g_autofree gchar *path = save ("map.npy", 5, 8, map);
   GstVideoInfo info = check_info ("GRAY8", 31, 23);
-  GstBuffer *in = check_noise (&info, 8);
-  Sh sh = sh_with_map (backends[__i__], path);
+  g_autoptr (GstBuffer) in = check_noise (&info, 8);
+  g_auto (Sh) sh = sh_with_map (backends[__i__], path);
   GstVideoFrame frame;
-  Table t;
+  g_auto (Table) t;
 
   sh_set (&sh, "threshold-mode", "absolute");
   sh_set (&sh, "threshold", "50");
@@ -1224,9 +1177,6 @@ CHECK_LOOP_TEST (test_a_map_gives_every_cell_its_own_rules, N_BACKENDS)
   fail_unless ((guint) value_of (&t, 2, FLAGS) & CLIPPED);
   fail_unless ((guint) value_of (&t, 3, FLAGS) & LOW_FLUX);
   gst_video_frame_unmap (&frame);
-  table_free (&t);
-  gst_buffer_unref (in);
-  sh_free (&sh);
 }
 
 static void
@@ -1253,15 +1203,15 @@ CHECK_LOOP_TEST (test_flags_go_with_any_fields, N_BACKENDS)
   } shapes[] = {{"all", "10:6:1:1,6:1:1:1", 60}, {"xy", "2:6:1:1,6:1:1:1", 12},
       {"slopes", "6:2:1:1,6:1:1:1", 12}};
   GstVideoInfo info = check_info ("GRAY8", 15, 8);
-  GstBuffer *in = one_spot (&info);
+  g_autoptr (GstBuffer) in = one_spot (&info);
 
   for (guint i = 0; i < G_N_ELEMENTS (shapes); i++) {
-    Sh sh = sh_new (backends[__i__], SMALL);
+    g_auto (Sh) sh = sh_new (backends[__i__], SMALL);
     g_autofree gchar *hash = NULL;
     GstBuffer *out, *tensors;
     const GstStructure *s;
     GstMapInfo map;
-    GstCaps *caps;
+    g_autoptr (GstCaps) caps = NULL;
 
     sh_set (&sh, "fields", shapes[i].fields);
     gst_harness_set_sink_caps_str (sh.results, "other/tensors,num_tensors=2");
@@ -1291,10 +1241,7 @@ CHECK_LOOP_TEST (test_flags_go_with_any_fields, N_BACKENDS)
         gst_structure_get_string (s, "types"), "float32,uint8");
     fail_unless_equals_string (
         gst_structure_get_string (s, "dimensions"), shapes[i].dimensions);
-    gst_caps_unref (caps);
-    sh_free (&sh);
   }
-  gst_buffer_unref (in);
 }
 
 /* Columns 9 and 10 of a map that find-grid wrote. */
@@ -1304,14 +1251,14 @@ CHECK_LOOP_TEST (test_a_map_tells_row_and_column_of_its_lenslets, N_BACKENDS)
       5, 2, 3, 4, NAN, NAN, NAN, NAN, 0, 40, 0, 0.1};
   const guint32 known[] = {7, 2, 0, 40}, unknown[] = {0, 0, 0, 1};
   GstVideoInfo info = check_info ("GRAY8", 15, 8);
-  GstBuffer *in = flat_frame (&info, 9);
+  g_autoptr (GstBuffer) in = flat_frame (&info, 9);
 
   for (guint i = 0; i < 3; i++) {
     const guint32 *expected = i == 0 ? known : unknown;
     g_autofree gchar *path = NULL;
-    GstBuffer *out;
-    Table t;
-    Sh sh;
+    g_autoptr (GstBuffer) out = NULL;
+    g_auto (Table) t;
+    g_auto (Sh) sh;
 
     if (i > 0)
       map[8] = i == 1 ? NAN : -1; /* no place */
@@ -1326,33 +1273,26 @@ CHECK_LOOP_TEST (test_a_map_tells_row_and_column_of_its_lenslets, N_BACKENDS)
       fail_unless (value_of (&t, k, CELL) == k &&
                    value_of (&t, k, ROW) == expected[2 * k] &&
                    value_of (&t, k, COL) == expected[2 * k + 1]);
-    table_free (&t);
-    gst_buffer_unref (out);
-    sh_free (&sh);
   }
-  gst_buffer_unref (in);
 }
 
 CHECK_LOOP_TEST (test_a_map_may_have_4_to_8_columns, N_BACKENDS)
 {
   const gdouble row[] = {1, 2, 3, 4, 0.5, 0.25, 0, 0};
   GstVideoInfo info = check_info ("GRAY8", 15, 8);
-  GstBuffer *in = flat_frame (&info, 9);
+  g_autoptr (GstBuffer) in = flat_frame (&info, 9);
 
   for (guint n = 4; n <= 8; n++) {
     g_autofree gchar *path = save ("map.npy", 1, n, row);
-    Sh sh = sh_with_map (backends[__i__], path);
-    Table t;
+    g_auto (Sh) sh = sh_with_map (backends[__i__], path);
+    g_auto (Table) t;
 
     sh_caps (&sh, "GRAY8", 15, 8);
     t = sh_measure (&sh, in);
     fail_unless (value_of (&t, 0, X) == 2 && value_of (&t, 0, Y) == 3.5);
     fail_unless (value_of (&t, 0, DX) == (n > 4 ? 1.5 : 0));
     fail_unless (value_of (&t, 0, DY) == (n > 5 ? 3.25 : 0));
-    table_free (&t);
-    sh_free (&sh);
   }
-  gst_buffer_unref (in);
 }
 
 CHECK_LOOP_TEST (
@@ -1361,9 +1301,9 @@ CHECK_LOOP_TEST (
   gdouble references[12];
   g_autofree gchar *path = NULL;
   GstVideoInfo info = check_info ("GRAY8", 15, 8);
-  GstBuffer *in = flat_frame (&info, 9);
-  Sh sh = sh_new (backends[__i__], SMALL);
-  Table t;
+  g_autoptr (GstBuffer) in = flat_frame (&info, 9);
+  g_auto (Sh) sh = sh_new (backends[__i__], SMALL);
+  g_auto (Table) t;
 
   for (guint i = 0; i < 12; i++)
     references[i] = i / 8.0;
@@ -1381,9 +1321,6 @@ CHECK_LOOP_TEST (
   g_object_set (sh.element, "reference-location", "", "map-location", "", NULL);
   t = sh_measure (&sh, in);
   fail_unless (value_of (&t, 5, DX) == 0 && value_of (&t, 5, DY) == 0);
-  table_free (&t);
-  gst_buffer_unref (in);
-  sh_free (&sh);
 }
 
 /* --- errors --- */
@@ -1392,14 +1329,12 @@ static void
 check_refused (const gchar *backend, const gchar *format, gint width,
     gint height, const gchar *properties, const gchar *words)
 {
-  Sh sh = sh_new (backend, properties);
+  g_auto (Sh) sh = sh_new (backend, properties);
   GstVideoInfo info = check_info (format, width, height);
-  GstBuffer *in = check_noise (&info, 1);
+  g_autoptr (GstBuffer) in = check_noise (&info, 1);
 
   sh_caps (&sh, format, width, height);
   sh_fails (&sh, in, GST_LIBRARY_ERROR, GST_LIBRARY_ERROR_SETTINGS, words);
-  gst_buffer_unref (in);
-  sh_free (&sh);
 }
 
 CHECK_LOOP_TEST (
@@ -1428,15 +1363,13 @@ static void
 check_bad_map (const gchar *backend, const gchar *property, const gchar *path,
     GQuark domain, gint code, const gchar *words)
 {
-  Sh sh = sh_new (backend, SMALL);
+  g_auto (Sh) sh = sh_new (backend, SMALL);
   GstVideoInfo info = check_info ("GRAY8", 15, 8);
-  GstBuffer *in = check_noise (&info, 1);
+  g_autoptr (GstBuffer) in = check_noise (&info, 1);
 
   g_object_set (sh.element, property, path, NULL);
   sh_caps (&sh, "GRAY8", 15, 8);
   sh_fails (&sh, in, domain, code, words);
-  gst_buffer_unref (in);
-  sh_free (&sh);
 }
 
 #define FILE_ERROR GST_RESOURCE_ERROR, GST_RESOURCE_ERROR_OPEN_READ
@@ -1534,9 +1467,9 @@ CHECK_LOOP_TEST (test_a_reference_file_must_fit_the_cells, N_BACKENDS)
 CHECK_LOOP_TEST (
     test_a_grid_spoilt_while_playing_waits_with_one_warning, N_BACKENDS)
 {
-  Sh sh = sh_new (backends[__i__], SMALL);
+  g_auto (Sh) sh = sh_new (backends[__i__], SMALL);
   GstVideoInfo info = check_info ("GRAY8", 15, 8);
-  GstBuffer *in = check_noise (&info, 1);
+  g_autoptr (GstBuffer) in = check_noise (&info, 1);
   Table t;
 
   sh_caps (&sh, "GRAY8", 15, 8);
@@ -1565,8 +1498,6 @@ CHECK_LOOP_TEST (
   fail_unless_equals_float (value_of (&t, 0, FLUX), 0);
   table_free (&t);
   fail_unless_equals_int (check_count_messages (sh.bus, GST_MESSAGE_ERROR), 0);
-  gst_buffer_unref (in);
-  sh_free (&sh);
 }
 
 CHECK_LOOP_TEST (test_settings_without_effect_are_told_once, N_BACKENDS)
@@ -1584,12 +1515,12 @@ CHECK_LOOP_TEST (test_settings_without_effect_are_told_once, N_BACKENDS)
       {"remove-tilt=true fields=xy", "fields=xy has none"},
   };
   GstVideoInfo info = check_info ("GRAY8", 15, 8);
-  GstBuffer *in = check_noise (&info, 1);
+  g_autoptr (GstBuffer) in = check_noise (&info, 1);
 
   for (guint i = 0; i < G_N_ELEMENTS (hints); i++) {
     g_autofree gchar *settings =
         g_strconcat (SMALL " ", hints[i].settings, NULL);
-    Sh sh = sh_new (backends[__i__], settings);
+    g_auto (Sh) sh = sh_new (backends[__i__], settings);
 
     sh_caps (&sh, "GRAY8", 15, 8);
     for (guint k = 0; k < 3; k++) {
@@ -1600,14 +1531,12 @@ CHECK_LOOP_TEST (test_settings_without_effect_are_told_once, N_BACKENDS)
         SETTINGS_ERROR, hints[i].words);
     fail_unless_equals_int (
         check_count_messages (sh.bus, GST_MESSAGE_WARNING), 0);
-    sh_free (&sh);
   }
-  gst_buffer_unref (in);
 }
 
 CHECK_LOOP_TEST (test_caps_change_in_mid_stream, N_BACKENDS)
 {
-  Sh sh = sh_new (backends[__i__], SMALL);
+  g_auto (Sh) sh = sh_new (backends[__i__], SMALL);
   static const struct {
     const gchar *format;
     gint width, height;
@@ -1618,18 +1547,15 @@ CHECK_LOOP_TEST (test_caps_change_in_mid_stream, N_BACKENDS)
     Grid g = {streams[i % 4].format, streams[i % 4].width,
         streams[i % 4].height, 0, 0, 5, 4, 3, 2, "", -1, 0, 0, 0, 1, 0};
     GstVideoInfo info = check_info (g.format, g.width, g.height);
-    GstBuffer *in = check_noise (&info, i);
-    Table t;
+    g_autoptr (GstBuffer) in = check_noise (&info, i);
+    g_auto (Table) t;
 
     g.saturation = i % 4 % 3 ? 65535 : 255;
     sh_caps (&sh, g.format, g.width, g.height);
     t = sh_measure (&sh, in);
     check_grid (&t, &g, in);
     fail_unless_equals_int (t.header != NULL, i == 0);
-    table_free (&t);
-    gst_buffer_unref (in);
   }
-  sh_free (&sh);
 }
 
 /* --- events and states --- */
@@ -1652,7 +1578,7 @@ CHECK_LOOP_TEST (test_eos_reaches_both_pads_with_and_without_frames, N_BACKENDS)
   GstVideoInfo info = check_info ("GRAY8", 15, 8);
 
   for (guint n = 0; n < 2; n++) {
-    Sh sh = sh_new (backends[__i__], SMALL);
+    g_auto (Sh) sh = sh_new (backends[__i__], SMALL);
 
     sh_caps (&sh, "GRAY8", 15, 8);
     if (n) {
@@ -1663,13 +1589,12 @@ CHECK_LOOP_TEST (test_eos_reaches_both_pads_with_and_without_frames, N_BACKENDS)
     fail_unless (gst_harness_push_event (sh.h, gst_event_new_eos ()));
     fail_unless_equals_int (count_events (sh.h, GST_EVENT_EOS), 1);
     fail_unless_equals_int (count_events (sh.results, GST_EVENT_EOS), 1);
-    sh_free (&sh);
   }
 }
 
 CHECK_LOOP_TEST (test_flushes_reach_the_results_and_numbers_go_on, N_BACKENDS)
 {
-  Sh sh = sh_new (backends[__i__], SMALL);
+  g_auto (Sh) sh = sh_new (backends[__i__], SMALL);
   GstVideoInfo info = check_info ("GRAY8", 15, 8);
   GstSegment segment;
   Table t;
@@ -1689,24 +1614,20 @@ CHECK_LOOP_TEST (test_flushes_reach_the_results_and_numbers_go_on, N_BACKENDS)
     gst_harness_push_event (sh.h, gst_event_new_segment (&segment));
     fail_unless_equals_int (count_events (sh.results, GST_EVENT_FLUSH_STOP), 1);
   }
-  sh_free (&sh);
 }
 
 CHECK_LOOP_TEST (test_a_segment_of_bytes_is_accepted, N_BACKENDS)
 {
-  Sh sh = sh_new (backends[__i__], SMALL);
+  g_auto (Sh) sh = sh_new (backends[__i__], SMALL);
   GstVideoInfo info = check_info ("GRAY8", 15, 8);
-  GstBuffer *in = check_noise (&info, 0);
+  g_autoptr (GstBuffer) in = check_noise (&info, 0);
   GstSegment segment;
-  Table t;
+  g_auto (Table) t;
 
   sh_caps (&sh, "GRAY8", 15, 8);
   gst_segment_init (&segment, GST_FORMAT_BYTES);
   gst_harness_push_event (sh.h, gst_event_new_segment (&segment));
   t = sh_measure (&sh, in);
-  table_free (&t);
-  gst_buffer_unref (in);
-  sh_free (&sh);
 }
 
 CHECK_LOOP_TEST (test_200_starts_and_stops, N_BACKENDS)
@@ -1778,9 +1699,7 @@ CHECK_MOCK_TEST (test_backend_cuda_without_a_device_is_an_error_that_says_so)
   gst_element_set_bus (element, bus);
   fail_unless_equals_int (gst_element_set_state (element, GST_STATE_PAUSED),
       GST_STATE_CHANGE_FAILURE);
-  check_message_says (check_message (bus, GST_MESSAGE_ERROR),
-      GST_RESOURCE_ERROR, GST_RESOURCE_ERROR_NOT_FOUND,
-      "No CUDA device is visible");
+  check_error (bus, RESOURCE, NOT_FOUND, "No CUDA device is visible");
   gst_element_set_state (element, GST_STATE_NULL);
   gst_element_set_bus (element, NULL);
   gst_object_unref (bus);
@@ -1813,7 +1732,8 @@ CHECK_TEST (test_every_property_reads_back_and_may_change_while_playing)
       {"aperture", "9.6"}, {"lenslet-pitch", "600"}, {"pixel-size", "7.4"},
       {"focal-length", "40.5"}, {"slope-unit", "rad"}, {"lattice", "hexagonal"},
       {"find-grid-location", "g.npy"}};
-  GstElement *element = gst_element_factory_make ("shcentroid", NULL);
+  g_autoptr (GstElement) element =
+      gst_element_factory_make ("shcentroid", NULL);
   guint n_all, n_own = 0;
   GParamSpec **all =
       g_object_class_list_properties (G_OBJECT_GET_CLASS (element), &n_all);
@@ -1848,5 +1768,4 @@ CHECK_TEST (test_every_property_reads_back_and_may_change_while_playing)
     g_free (text);
     g_value_unset (&value);
   }
-  gst_object_unref (element);
 }

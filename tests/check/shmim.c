@@ -2,8 +2,6 @@
 /* The elements shmimsrc and shmimsink beside a plain writer and a plain reader,
  * which map the file and use the semaphores of the C library.
  * tests/python/shmim.py has the real ImageStreamIO. */
-#include <gst/check/gstcheck.h>
-#include <gst/check/gstharness.h>
 #include <gst/video/video.h>
 
 #include <fcntl.h>
@@ -24,32 +22,6 @@
 #define TIMEOUT (20 * GST_SECOND)
 #define N_SEMAPHORES 3
 
-static gchar *folder;
-
-static void
-make_folder (void)
-{
-  folder = g_dir_make_tmp ("shmim-XXXXXX", NULL);
-  fail_unless (folder != NULL);
-}
-
-static void
-remove_folder (void)
-{
-  GDir *dir = g_dir_open (folder, 0, NULL);
-  const gchar *name;
-
-  while ((name = g_dir_read_name (dir))) {
-    g_autofree gchar *path = g_build_filename (folder, name, NULL);
-
-    if (g_unlink (path) != 0)
-      g_rmdir (path);
-  }
-  g_dir_close (dir);
-  g_rmdir (folder);
-  g_clear_pointer (&folder, g_free);
-}
-
 /* --- a plain writer and reader -------------------------------------------- */
 
 typedef struct {
@@ -62,7 +34,7 @@ typedef struct {
 static gchar *
 path_of (const gchar *name)
 {
-  return g_strdup_printf ("%s/%s.im.shm", folder, name);
+  return g_strdup_printf ("%s/%s.im.shm", check_folder (), name);
 }
 
 static sem_t *
@@ -174,22 +146,13 @@ write_frame (Stream *s, guint n_lost)
 
 /* --- elements ------------------------------------------------------------- */
 
-static GstBus *
-watch (GstHarness *h)
-{
-  GstBus *bus = gst_bus_new ();
-
-  gst_element_set_bus (h->element, bus);
-  return bus;
-}
-
 /* The source is not started. */
 static GstHarness *
 make_source (const gchar *properties, const gchar *caps)
 {
   g_autofree gchar *launch =
-      g_strdup_printf ("shmimsrc folder=%s %s", folder, properties);
-  GstElement *source = gst_parse_launch (launch, NULL);
+      g_strdup_printf ("shmimsrc folder=%s %s", check_folder (), properties);
+  g_autoptr (GstElement) source = gst_parse_launch (launch, NULL);
   GstHarness *h;
 
   fail_unless (source != NULL);
@@ -197,7 +160,6 @@ make_source (const gchar *properties, const gchar *caps)
   h = gst_harness_new_with_element (source, NULL, "src");
   if (caps)
     gst_harness_set_sink_caps_str (h, caps);
-  gst_object_unref (source);
   return h;
 }
 
@@ -211,7 +173,8 @@ play (GstHarness *h)
 static gchar *
 wait_for (GstBus *bus, GstMessageType type)
 {
-  GstMessage *message = gst_bus_timed_pop_filtered (bus, TIMEOUT, type);
+  g_autoptr (GstMessage) message =
+      gst_bus_timed_pop_filtered (bus, TIMEOUT, type);
   g_autoptr (GError) error = NULL;
   gchar *text;
 
@@ -221,7 +184,6 @@ wait_for (GstBus *bus, GstMessageType type)
   else
     gst_message_parse_warning (message, &error, NULL);
   text = g_strdup (error->message);
-  gst_message_unref (message);
   return text;
 }
 
@@ -236,17 +198,14 @@ assert_has (const gchar *text, const gchar *part)
 static void
 assert_refused (const gchar *properties, const gchar *part)
 {
-  GstHarness *h = make_source (properties, NULL);
-  GstBus *bus = watch (h);
+  g_autoptr (CheckHarness) h = make_source (properties, NULL);
+  g_autoptr (CheckBus) bus = check_watch (h->element);
   g_autofree gchar *text = NULL;
 
   fail_unless_equals_int (gst_element_set_state (h->element, GST_STATE_PLAYING),
       GST_STATE_CHANGE_FAILURE);
   text = wait_for (bus, GST_MESSAGE_ERROR);
   assert_has (text, part);
-  gst_element_set_bus (h->element, NULL);
-  gst_object_unref (bus);
-  gst_harness_teardown (h);
 }
 
 static void
@@ -258,25 +217,15 @@ stop (GstHarness *h, GstBus *bus)
   gst_harness_teardown (h);
 }
 
-static guint64
-stat_of (GstHarness *h, const gchar *name)
-{
-  GstStructure *stats;
-  guint64 value = 0;
-
-  g_object_get (h->element, "stats", &stats, NULL);
-  fail_unless (gst_structure_get_uint64 (stats, name, &value));
-  gst_structure_free (stats);
-  return value;
-}
-
 /* --- the source ----------------------------------------------------------- */
 
-GST_START_TEST (test_frames_arrive_as_video)
+CHECK_CASE ("shmim", check_make_folder, check_remove_folder)
+
+CHECK_TEST (test_frames_arrive_as_video)
 {
   Stream s = make_stream ("a", GST_SHMIM_TYPE_U8, 2, 5, 3, 0, 0);
   GstHarness *h = make_source ("stream=a", "video/x-raw");
-  GstBus *bus = watch (h);
+  GstBus *bus = check_watch (h->element);
   g_autofree gchar *text = NULL;
 
   write_frame (&s, 0); /* before the start: not a new frame */
@@ -286,7 +235,7 @@ GST_START_TEST (test_frames_arrive_as_video)
     guint8 expected[15];
     GstVideoFrame frame;
     GstVideoInfo info;
-    GstBuffer *buffer;
+    g_autoptr (GstBuffer) buffer = NULL;
     GstCaps *caps;
 
     write_frame (&s, n == 5 ? 2 : 0);
@@ -310,20 +259,18 @@ GST_START_TEST (test_frames_arrive_as_video)
     fail_unless (meta != NULL);
     fail_unless (ABS (GST_CLOCK_DIFF (meta->timestamp,
                      (GstClockTime) g_get_real_time () * 1000)) < TIMEOUT);
-    gst_buffer_unref (buffer);
   }
   text = wait_for (bus, GST_MESSAGE_WARNING);
   assert_has (text, "2 frames of stream \"a\" are missing before frame 5");
-  fail_unless_equals_uint64 (stat_of (h, "frames"), 2);
-  fail_unless_equals_uint64 (stat_of (h, "frames-missing"), 2);
+  fail_unless_equals_uint64 (check_stat (h->element, "frames"), 2);
+  fail_unless_equals_uint64 (check_stat (h->element, "frames-missing"), 2);
   stop (h, bus);
   fail_unless_equals_int (((gint32 *) (gpointer) (s.map + s.l.readers))[0], 0);
   unmap_stream (&s);
 }
-GST_END_TEST
 
 /* Each type and number of axes as tensors, the fastest axis first. */
-GST_START_TEST (test_frames_arrive_as_tensors)
+CHECK_TEST (test_frames_arrive_as_tensors)
 {
   static const struct {
     GstShmimType type;
@@ -373,23 +320,22 @@ GST_START_TEST (test_frames_arrive_as_tensors)
     unmap_stream (&s);
   }
 }
-GST_END_TEST
 
 /* An element that measures tells of the frames that were overwritten. */
-GST_START_TEST (test_lost_frames_are_in_the_metadata)
+CHECK_TEST (test_lost_frames_are_in_the_metadata)
 {
   Stream s = make_stream ("a", GST_SHMIM_TYPE_U16, 2, 16, 16, 0, 0);
   g_autofree gchar *launch =
       g_strdup_printf ("shmimsrc stream=a folder=%s ! "
                        "shcentroid columns=2 rows=2 pitch-x=8 pitch-y=8",
-          folder);
+          check_folder ());
   GstHarness *h = gst_harness_new_parse (launch);
 
   gst_harness_play (h);
   for (guint i = 0; i < 2; i++) {
     guint64 frame = 0, missing = 0;
     const GstStructure *result;
-    GstBuffer *buffer;
+    g_autoptr (GstBuffer) buffer = NULL;
 
     write_frame (&s, i ? 5 : 0);
     buffer = gst_harness_pull (h);
@@ -400,16 +346,14 @@ GST_START_TEST (test_lost_frames_are_in_the_metadata)
     fail_unless (gst_structure_get_uint64 (result, "frames-missing", &missing));
     fail_unless_equals_uint64 (frame, i ? 7 : 1);
     fail_unless_equals_uint64 (missing, i ? 5 : 0);
-    gst_buffer_unref (buffer);
   }
   gst_harness_teardown (h);
   unmap_stream (&s);
 }
-GST_END_TEST
 
 /* Through a whole loop: the reader of the commands gets the time of the frame.
  */
-GST_START_TEST (test_commands_have_the_time_of_their_frame)
+CHECK_TEST (test_commands_have_the_time_of_their_frame)
 {
   Stream s = make_stream ("wfs", GST_SHMIM_TYPE_U16, 2, 16, 16, 0, 0);
   Stream dm = make_stream ("dm", GST_SHMIM_TYPE_F32, 2, 3, 1, 0, 0);
@@ -417,7 +361,7 @@ GST_START_TEST (test_commands_have_the_time_of_their_frame)
       "shmimsrc stream=wfs folder=%s ! shcentroid columns=2 rows=2 pitch-x=8 "
       "pitch-y=8 fields=slopes ! shreconstruct commands=3 ! "
       "shmimsink stream=dm folder=%s async=false",
-      folder, folder);
+      check_folder (), check_folder ());
   GstElement *pipeline = gst_parse_launch (launch, NULL);
   struct timespec end;
 
@@ -437,9 +381,8 @@ GST_START_TEST (test_commands_have_the_time_of_their_frame)
   unmap_stream (&s);
   unmap_stream (&dm);
 }
-GST_END_TEST
 
-GST_START_TEST (test_a_frame_that_is_being_written_waits)
+CHECK_TEST (test_a_frame_that_is_being_written_waits)
 {
   Stream s = make_stream ("a", GST_SHMIM_TYPE_U8, 2, 4, 3, 0, 0);
   GstHarness *h = make_source ("stream=a", "video/x-raw");
@@ -457,13 +400,12 @@ GST_START_TEST (test_a_frame_that_is_being_written_waits)
   gst_harness_teardown (h);
   unmap_stream (&s);
 }
-GST_END_TEST
 
-GST_START_TEST (test_a_stream_that_is_made_again_continues)
+CHECK_TEST (test_a_stream_that_is_made_again_continues)
 {
   Stream s = make_stream ("a", GST_SHMIM_TYPE_U8, 2, 4, 3, 0, 0), t;
   GstHarness *h = make_source ("stream=a", "video/x-raw");
-  GstBus *bus = watch (h);
+  GstBus *bus = check_watch (h->element);
   g_autofree gchar *text = NULL;
   GstBuffer *buffer;
   GstCaps *caps;
@@ -489,7 +431,6 @@ GST_START_TEST (test_a_stream_that_is_made_again_continues)
   unmap_stream (&s);
   unmap_stream (&t);
 }
-GST_END_TEST
 
 /* Returns: the number of a process that has ended */
 static gint
@@ -503,12 +444,12 @@ ended_process (void)
   return child;
 }
 
-GST_START_TEST (test_a_writer_that_has_ended)
+CHECK_TEST (test_a_writer_that_has_ended)
 {
   Stream s = make_stream ("a", GST_SHMIM_TYPE_U8, 2, 4, 3, 0, 0);
   g_autofree gchar *error = NULL, *warning = NULL, *idle = NULL;
   GstHarness *h = make_source ("stream=a timeout=20", "video/x-raw");
-  GstBus *bus = watch (h);
+  GstBus *bus = check_watch (h->element);
 
   play (h);
   idle = wait_for (bus, GST_MESSAGE_WARNING);
@@ -519,7 +460,7 @@ GST_START_TEST (test_a_writer_that_has_ended)
   stop (h, bus);
 
   h = make_source ("stream=a timeout=20 end-policy=eos", "video/x-raw");
-  bus = watch (h);
+  bus = check_watch (h->element);
   play (h);
   warning = wait_for (bus, GST_MESSAGE_WARNING);
   assert_has (warning, "has ended, and no frame came for 20 ms.");
@@ -534,13 +475,12 @@ GST_START_TEST (test_a_writer_that_has_ended)
   stop (h, bus);
   unmap_stream (&s);
 }
-GST_END_TEST
 
-GST_START_TEST (test_waiting_for_a_stream)
+CHECK_TEST (test_waiting_for_a_stream)
 {
   GstHarness *h =
       make_source ("stream=a timeout=20 end-policy=wait", "video/x-raw");
-  GstBus *bus = watch (h);
+  GstBus *bus = check_watch (h->element);
   g_autofree gchar *warning = NULL;
   GstBuffer *buffer;
   Stream s;
@@ -556,13 +496,12 @@ GST_START_TEST (test_waiting_for_a_stream)
   stop (h, bus);
   unmap_stream (&s);
 }
-GST_END_TEST
 
-GST_START_TEST (test_a_stream_that_is_removed)
+CHECK_TEST (test_a_stream_that_is_removed)
 {
   Stream s = make_stream ("a", GST_SHMIM_TYPE_U8, 2, 4, 3, 0, 0);
   GstHarness *h = make_source ("stream=a timeout=20", "video/x-raw");
-  GstBus *bus = watch (h);
+  GstBus *bus = check_watch (h->element);
   g_autofree gchar *error = NULL;
 
   play (h);
@@ -572,15 +511,14 @@ GST_START_TEST (test_a_stream_that_is_removed)
   stop (h, bus);
   unmap_stream (&s);
 }
-GST_END_TEST
 
 /* To nothing, and within the values: a mapping would end in SIGBUS. */
-GST_START_TEST (test_a_file_that_is_cut)
+CHECK_TEST (test_a_file_that_is_cut)
 {
   for (guint i = 0; i < 2; i++) {
     Stream s = make_stream ("a", GST_SHMIM_TYPE_U8, 2, 256, 256, 0, 0);
     GstHarness *h = make_source ("stream=a timeout=20", "video/x-raw");
-    GstBus *bus = watch (h);
+    GstBus *bus = check_watch (h->element);
     g_autofree gchar *error = NULL;
 
     play (h);
@@ -593,10 +531,9 @@ GST_START_TEST (test_a_file_that_is_cut)
     unmap_stream (&s);
   }
 }
-GST_END_TEST
 
 /* What an older ImageStreamIO does: the same file is cut and filled again. */
-GST_START_TEST (test_a_stream_made_again_in_the_same_file)
+CHECK_TEST (test_a_stream_made_again_in_the_same_file)
 {
   Stream s = make_stream ("a", GST_SHMIM_TYPE_U8, 2, 64, 64, 0, 0), t;
   GstHarness *h = make_source ("stream=a", "video/x-raw");
@@ -625,9 +562,8 @@ GST_START_TEST (test_a_stream_made_again_in_the_same_file)
   unmap_stream (&s);
   unmap_stream (&t);
 }
-GST_END_TEST
 
-GST_START_TEST (test_stopping_does_not_wait)
+CHECK_TEST (test_stopping_does_not_wait)
 {
   Stream s = make_stream ("a", GST_SHMIM_TYPE_U8, 2, 4, 3, 0, 0);
 
@@ -643,9 +579,8 @@ GST_START_TEST (test_stopping_does_not_wait)
     fail_unless (((gint32 *) (gpointer) (s.map + s.l.readers))[i] <= 0);
   unmap_stream (&s);
 }
-GST_END_TEST
 
-GST_START_TEST (test_what_is_no_stream)
+CHECK_TEST (test_what_is_no_stream)
 {
   Stream s;
   g_autofree gchar *pipe_path = path_of ("pipe");
@@ -703,13 +638,12 @@ GST_START_TEST (test_what_is_no_stream)
     fail_unless_equals_int (seteuid (0), 0);
   unmap_stream (&s);
 }
-GST_END_TEST
 
-GST_START_TEST (test_a_peer_that_does_not_take_the_frames)
+CHECK_TEST (test_a_peer_that_does_not_take_the_frames)
 {
   Stream s = make_stream ("a", GST_SHMIM_TYPE_F32, 1, 9, 0, 0, 0);
   GstHarness *h = make_source ("stream=a", "video/x-raw");
-  GstBus *bus = watch (h);
+  GstBus *bus = check_watch (h->element);
   g_autofree gchar *error = NULL;
 
   play (h);
@@ -719,7 +653,6 @@ GST_START_TEST (test_a_peer_that_does_not_take_the_frames)
   stop (h, bus);
   unmap_stream (&s);
 }
-GST_END_TEST
 
 /* --- the sink ------------------------------------------------------------- */
 
@@ -727,7 +660,7 @@ static GstHarness *
 make_sink (const gchar *properties, const gchar *caps)
 {
   g_autofree gchar *launch = g_strdup_printf (
-      "shmimsink folder=%s async=false %s", folder, properties);
+      "shmimsink folder=%s async=false %s", check_folder (), properties);
   GstElement *sink = gst_parse_launch (launch, NULL);
   GstHarness *h;
 
@@ -766,7 +699,7 @@ assert_frame (Stream *s, guint reader, guint n)
   fail_unless_equals_int (s->h->is_writing, 0);
 }
 
-GST_START_TEST (test_commands_reach_a_reader)
+CHECK_TEST (test_commands_reach_a_reader)
 {
   GstHarness *h = make_sink ("stream=dm", COMMANDS ("97"));
   GstBuffer *buffer = make_buffer (97 * 4, 3);
@@ -795,9 +728,8 @@ GST_START_TEST (test_commands_reach_a_reader)
   gst_harness_teardown (h);
   unmap_stream (&s);
 }
-GST_END_TEST
 
-GST_START_TEST (test_the_count_of_frames_carries)
+CHECK_TEST (test_the_count_of_frames_carries)
 {
   GstHarness *h = make_sink ("stream=dm", COMMANDS ("3"));
   Stream s;
@@ -812,10 +744,9 @@ GST_START_TEST (test_the_count_of_frames_carries)
   gst_harness_teardown (h);
   unmap_stream (&s);
 }
-GST_END_TEST
 
 /* Commands into a mirror of 12 x 8, which somebody waits for. */
-GST_START_TEST (test_a_stream_that_fits_is_used)
+CHECK_TEST (test_a_stream_that_fits_is_used)
 {
   Stream s = make_stream ("dm", GST_SHMIM_TYPE_F32, 2, 12, 8, 0, 0);
   GstHarness *h = make_sink ("stream=dm", COMMANDS ("96"));
@@ -827,14 +758,13 @@ GST_START_TEST (test_a_stream_that_fits_is_used)
   gst_harness_teardown (h);
   unmap_stream (&s);
 }
-GST_END_TEST
 
 static void
 assert_sink_refuses (
     const gchar *properties, const gchar *caps, gsize size, const gchar *part)
 {
   GstHarness *h = make_sink (properties, caps);
-  GstBus *bus = watch (h);
+  GstBus *bus = check_watch (h->element);
   g_autofree gchar *error = NULL;
 
   fail_unless (gst_harness_push (h, make_buffer (size, 1)) != GST_FLOW_OK);
@@ -843,7 +773,7 @@ assert_sink_refuses (
   stop (h, bus);
 }
 
-GST_START_TEST (test_a_stream_that_does_not_fit_stays)
+CHECK_TEST (test_a_stream_that_does_not_fit_stays)
 {
   Stream s = make_stream ("dm", GST_SHMIM_TYPE_F32, 2, 12, 8, 0, 0), t;
   GstHarness *h;
@@ -862,13 +792,12 @@ GST_START_TEST (test_a_stream_that_does_not_fit_stays)
   unmap_stream (&s);
   unmap_stream (&t);
 }
-GST_END_TEST
 
-GST_START_TEST (test_a_file_that_is_cut_while_it_is_written)
+CHECK_TEST (test_a_file_that_is_cut_while_it_is_written)
 {
   Stream s = make_stream ("dm", GST_SHMIM_TYPE_F32, 2, 12, 8, 0, 0);
   GstHarness *h = make_sink ("stream=dm", COMMANDS ("96"));
-  GstBus *bus = watch (h);
+  GstBus *bus = check_watch (h->element);
   g_autofree gchar *error = NULL;
   struct stat status;
 
@@ -883,22 +812,21 @@ GST_START_TEST (test_a_file_that_is_cut_while_it_is_written)
   stop (h, bus);
   unmap_stream (&s);
 }
-GST_END_TEST
 
 /* From a sink to a source of the same process, 16-bit video with padded rows.
  */
-GST_START_TEST (test_a_sink_and_a_source)
+CHECK_TEST (test_a_sink_and_a_source)
 {
-  GstHarness *sink = make_sink ("stream=v",
+  g_autoptr (CheckHarness) sink = make_sink ("stream=v",
       "video/x-raw,format=GRAY16_LE,width=5,height=3,framerate=0/1");
-  GstHarness *source;
+  g_autoptr (CheckHarness) source = NULL;
 
   gst_harness_push (sink, make_buffer (36, 1));
   source = make_source ("stream=v", "video/x-raw");
   play (source);
   for (guint n = 2; n < 10; n++) {
     guint8 sent[36];
-    GstBuffer *buffer;
+    g_autoptr (GstBuffer) buffer = NULL;
 
     gst_harness_push (sink, make_buffer (36, n));
     buffer = gst_harness_pull (source);
@@ -908,44 +836,5 @@ GST_START_TEST (test_a_sink_and_a_source)
     for (guint y = 0; y < 3; y++)
       fail_unless (gst_buffer_memcmp (buffer, 12 * y, sent + 12 * y, 10) == 0);
     fail_unless_equals_uint64 (GST_BUFFER_OFFSET (buffer), n);
-    gst_buffer_unref (buffer);
   }
-  gst_harness_teardown (source);
-  gst_harness_teardown (sink);
 }
-GST_END_TEST
-
-static Suite *
-shmim_suite (void)
-{
-  Suite *suite = suite_create ("shmim");
-  TCase *source = tcase_create ("source"), *sink = tcase_create ("sink");
-
-  tcase_add_checked_fixture (source, make_folder, remove_folder);
-  tcase_add_checked_fixture (sink, make_folder, remove_folder);
-  suite_add_tcase (suite, source);
-  suite_add_tcase (suite, sink);
-  tcase_add_test (source, test_frames_arrive_as_video);
-  tcase_add_test (source, test_frames_arrive_as_tensors);
-  tcase_add_test (source, test_lost_frames_are_in_the_metadata);
-  tcase_add_test (source, test_commands_have_the_time_of_their_frame);
-  tcase_add_test (source, test_a_frame_that_is_being_written_waits);
-  tcase_add_test (source, test_a_stream_that_is_made_again_continues);
-  tcase_add_test (source, test_a_writer_that_has_ended);
-  tcase_add_test (source, test_waiting_for_a_stream);
-  tcase_add_test (source, test_a_stream_that_is_removed);
-  tcase_add_test (source, test_a_file_that_is_cut);
-  tcase_add_test (source, test_a_stream_made_again_in_the_same_file);
-  tcase_add_test (source, test_stopping_does_not_wait);
-  tcase_add_test (source, test_what_is_no_stream);
-  tcase_add_test (source, test_a_peer_that_does_not_take_the_frames);
-  tcase_add_test (sink, test_commands_reach_a_reader);
-  tcase_add_test (sink, test_the_count_of_frames_carries);
-  tcase_add_test (sink, test_a_stream_that_fits_is_used);
-  tcase_add_test (sink, test_a_stream_that_does_not_fit_stays);
-  tcase_add_test (sink, test_a_file_that_is_cut_while_it_is_written);
-  tcase_add_test (sink, test_a_sink_and_a_source);
-  return suite;
-}
-
-GST_CHECK_MAIN (shmim);

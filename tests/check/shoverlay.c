@@ -90,7 +90,7 @@ count (GstBuffer *buffer, guint32 colour)
 
 CHECK_TEST (test_every_part_is_drawn_where_it_is)
 {
-  GstHarness *h = sh_new (
+  g_autoptr (CheckHarness) h = sh_new (
       GRID, "draw=cells+centroids+arrows+references arrow-scale=2", "BGRx");
   /* the references are (19.5, 19.5) and (59.5, 19.5) */
   GstBuffer *out = draw (h, spots_new (10, 12, 67, 30));
@@ -104,7 +104,6 @@ CHECK_TEST (test_every_part_is_drawn_where_it_is)
   check_pixel (out, 50, 12, 0x000000); /* nothing */
   fail_unless (count (out, 0x00ffff) > 0, "there are no references");
   gst_buffer_unref (out);
-  gst_harness_teardown (h);
 }
 
 CHECK_TEST (test_each_part_can_be_left_out)
@@ -117,7 +116,7 @@ CHECK_TEST (test_each_part_can_be_left_out)
 
   for (guint k = 0; k < G_N_ELEMENTS (parts); k++) {
     g_autofree gchar *draw_one = g_strdup_printf ("draw=%s", parts[k].part);
-    GstHarness *h = sh_new (GRID, draw_one, "BGRx");
+    g_autoptr (CheckHarness) h = sh_new (GRID, draw_one, "BGRx");
     GstBuffer *out = draw (h, spots_new (10, 12, -1, 0)); /* one is dark */
 
     for (guint m = 0; m < G_N_ELEMENTS (parts); m++) {
@@ -127,29 +126,28 @@ CHECK_TEST (test_each_part_can_be_left_out)
           parts[k].part, n, parts[m].part);
     }
     gst_buffer_unref (out);
-    gst_harness_teardown (h);
   }
 }
 
 CHECK_TEST (test_a_dark_cell_is_crossed_out_and_has_no_centroid)
 {
-  GstHarness *h = sh_new (GRID, "draw=centroids+flags", "BGRx");
-  GstBuffer *out = draw (h, spots_new (-1, 0, 67, 30));
+  g_autoptr (CheckHarness) h = sh_new (GRID, "draw=centroids+flags", "BGRx");
+  g_autoptr (GstBuffer) out = draw (h, spots_new (-1, 0, 67, 30));
 
   check_pixel (out, 20, 20, 0xff0000); /* the middle of the dark cell */
   check_pixel (out, 67, 30, 0x00ff00);
   for (gint x = 0; x < 40; x++)
     fail_unless (pixel (out, WIDTH, x, 19) != 0x00ff00, "a cross at %d", x);
-  gst_buffer_unref (out);
-  gst_harness_teardown (h);
 }
 
 CHECK_TEST (test_the_orders_of_colours_are_one_picture)
 {
-  GstHarness *h = sh_new (GRID, "draw=cells+centroids+arrows", "BGRx");
-  GstHarness *g = sh_new (GRID, "draw=cells+centroids+arrows", "RGBx");
-  GstBuffer *bgr = draw (h, spots_new (10, 12, 67, 30));
-  GstBuffer *rgb = draw (g, spots_new (10, 12, 67, 30));
+  g_autoptr (CheckHarness) h =
+      sh_new (GRID, "draw=cells+centroids+arrows", "BGRx");
+  g_autoptr (CheckHarness) g =
+      sh_new (GRID, "draw=cells+centroids+arrows", "RGBx");
+  g_autoptr (GstBuffer) bgr = draw (h, spots_new (10, 12, 67, 30));
+  g_autoptr (GstBuffer) rgb = draw (g, spots_new (10, 12, 67, 30));
 
   for (gint y = 0; y < HEIGHT; y++)
     for (gint x = 0; x < WIDTH; x++) {
@@ -158,22 +156,18 @@ CHECK_TEST (test_the_orders_of_colours_are_one_picture)
       b = (b & 0xff) << 16 | (b & 0xff00) | b >> 16;
       fail_unless (a == b, "(%d, %d): %06x and %06x", x, y, a, b);
     }
-  gst_buffer_unref (bgr);
-  gst_buffer_unref (rgb);
-  gst_harness_teardown (h);
-  gst_harness_teardown (g);
 }
 
 CHECK_TEST (test_grey_is_stretched_by_the_formula)
 {
-  GstHarness *h = harness_new ("shcentroid backend=cpu " GRID
-                               "! shoverlay draw=0 black=1000 white=3000 "
-                               "gamma=2",
+  g_autoptr (CheckHarness) h = harness_new (
+      "shcentroid backend=cpu " GRID "! shoverlay draw=0 black=1000 white=3000 "
+      "gamma=2",
       "GRAY16_LE", "BGRx");
   const guint16 values[] = {0, 1000, 1500, 2000, 3000, 65535};
   const guint8 expected[] = {0, 0, 128, 180, 255, 255}; /* 255 sqrt (part) */
   GstBuffer *in = gst_buffer_new_allocate (NULL, 2 * WIDTH * HEIGHT, NULL);
-  GstBuffer *out;
+  g_autoptr (GstBuffer) out = NULL;
 
   gst_buffer_memset (in, 0, 0, 2 * WIDTH * HEIGHT);
   for (guint k = 0; k < G_N_ELEMENTS (values); k++) {
@@ -184,17 +178,15 @@ CHECK_TEST (test_grey_is_stretched_by_the_formula)
   out = draw (h, in);
   for (guint k = 0; k < G_N_ELEMENTS (values); k++)
     check_pixel (out, k, 0, expected[k] * 0x010101u);
-  gst_buffer_unref (out);
-  gst_harness_teardown (h);
 }
 
 /* A camera of 12 bits whose darkest counts are 200: black, and a spot white. */
 CHECK_TEST (test_contrast_is_found_by_itself)
 {
-  GstHarness *h = harness_new (
+  g_autoptr (CheckHarness) h = harness_new (
       "shcentroid backend=cpu " GRID "! shoverlay draw=0", "GRAY16_LE", "BGRx");
   GstBuffer *in = gst_buffer_new_allocate (NULL, 2 * WIDTH * HEIGHT, NULL);
-  GstBuffer *out;
+  g_autoptr (GstBuffer) out = NULL;
 
   for (guint k = 0; k < WIDTH * HEIGHT; k++) {
     guint16 value = GUINT16_TO_LE (k < 64 ? 4000 : 200);
@@ -204,25 +196,21 @@ CHECK_TEST (test_contrast_is_found_by_itself)
   out = draw (h, in);
   check_pixel (out, 5, 0, 0xffffff);
   check_pixel (out, 5, 20, 0x000000);
-  gst_buffer_unref (out);
-  gst_harness_teardown (h);
 }
 
 /* The meta crosses converters and scalers; the drawing is scaled with it. */
 CHECK_TEST (test_the_drawing_follows_a_scaled_frame)
 {
-  GstHarness *h = harness_new (
+  g_autoptr (CheckHarness) h = harness_new (
       "shcentroid backend=cpu " GRID "! videoconvert ! videoscale ! "
       "video/x-raw,format=BGRx,width=160,height=120 ! shoverlay "
       "draw=centroids " STYLE,
       "GRAY8", "BGRx");
-  GstBuffer *out = draw (h, spots_new (10, 12, 67, 30));
+  g_autoptr (GstBuffer) out = draw (h, spots_new (10, 12, 67, 30));
   gint x = (gint) (10.5 * 2), y = (gint) (12.5 * 3);
 
   fail_unless (pixel (out, 160, x, y) == 0x00ff00, "(%d, %d) is %06x", x, y,
       pixel (out, 160, x, y));
-  gst_buffer_unref (out);
-  gst_harness_teardown (h);
 }
 
 /* Of a vector of slopes centroids are reference plus slope, in radians too. */
@@ -241,7 +229,7 @@ CHECK_TEST (test_frames_of_any_size_are_drawn_on)
         k == 0 ? 2 : 1, k == 0 ? 1 : 2, k == 0 ? LONG / 2 : 40,
         k == 0 ? 40 : LONG / 2);
     g_autofree gchar *caps = check_caps_string ("GRAY8", width, height);
-    GstHarness *h = gst_harness_new_parse (launch);
+    g_autoptr (CheckHarness) h = gst_harness_new_parse (launch);
     GstBuffer *in = gst_buffer_new_allocate (NULL, width * height, NULL), *out;
     gint x = k == 0 ? 32780 : 20, y = k == 0 ? 20 : 32780;
 
@@ -255,7 +243,6 @@ CHECK_TEST (test_frames_of_any_size_are_drawn_on)
     fail_unless_equals_int_hex (pixel (out, width, 20, 20), 0x00ff00);
     fail_unless_equals_int_hex (pixel (out, width, x - 12, y - 12), 0);
     gst_buffer_unref (out);
-    gst_harness_teardown (h);
   }
 }
 
@@ -268,54 +255,46 @@ CHECK_TEST (test_all_kinds_of_fields_are_drawn)
 
   for (guint k = 0; k < G_N_ELEMENTS (fields); k++) {
     g_autofree gchar *sh = g_strdup_printf (GRID "%s", fields[k]);
-    GstHarness *h = sh_new (sh, "draw=centroids+arrows+text", "BGRx");
-    GstBuffer *out = draw (h, spots_new (10, 12, 67, 10));
+    g_autoptr (CheckHarness) h =
+        sh_new (sh, "draw=centroids+arrows+text", "BGRx");
+    g_autoptr (GstBuffer) out = draw (h, spots_new (10, 12, 67, 10));
 
     check_pixel (out, 10, 12, 0x00ff00);
     check_pixel (out, 67, 10, 0x00ff00);
     gst_buffer_unref (out);
     out = draw (h, spots_new (-1, 0, -1, 0));
-    gst_buffer_unref (out);
-    gst_harness_teardown (h);
   }
 }
 
 CHECK_TEST (test_the_element_to_draw_can_be_chosen)
 {
-  GstHarness *h = harness_new ("shcentroid name=a backend=cpu " GRID
-                               "! shcentroid name=b backend=cpu columns=1 "
-                               "rows=1 pitch-x=80 pitch-y=40 ! shoverlay "
-                               "draw=cells results=b " STYLE,
-      "GRAY8", "BGRx");
-  GstBuffer *out = draw (h, spots_new (10, 12, 67, 30));
+  g_autoptr (CheckHarness) h =
+      harness_new ("shcentroid name=a backend=cpu " GRID
+                   "! shcentroid name=b backend=cpu columns=1 "
+                   "rows=1 pitch-x=80 pitch-y=40 ! shoverlay "
+                   "draw=cells results=b " STYLE,
+          "GRAY8", "BGRx");
+  g_autoptr (GstBuffer) out = draw (h, spots_new (10, 12, 67, 30));
 
   check_pixel (out, 40, 20, 0x000000); /* an edge of a, none of b */
   check_pixel (out, 0, 20, 0x0000ff);
-  gst_buffer_unref (out);
-  gst_harness_teardown (h);
 }
 
 CHECK_TEST (test_without_results_the_picture_passes_with_one_warning)
 {
-  GstHarness *h = harness_new ("shoverlay name=o", "BGRx", "BGRx");
+  g_autoptr (CheckHarness) h = harness_new ("shoverlay name=o", "BGRx", "BGRx");
   GstVideoInfo info = check_info ("BGRx", WIDTH, HEIGHT);
-  GstBus *bus = gst_bus_new ();
+  g_autoptr (CheckBus) bus = check_watch (h->element);
 
-  gst_element_set_bus (h->element, bus);
   for (guint k = 0; k < 3; k++) {
-    GstBuffer *in = check_noise (&info, k);
-    GstBuffer *out = draw (h, gst_buffer_ref (in));
+    g_autoptr (GstBuffer) in = check_noise (&info, k);
+    g_autoptr (GstBuffer) out = draw (h, gst_buffer_ref (in));
 
     for (gint y = 0; y < HEIGHT; y++)
       for (gint x = 0; x < WIDTH; x++)
         fail_unless (pixel (out, WIDTH, x, y) == pixel (in, WIDTH, x, y));
-    gst_buffer_unref (in);
-    gst_buffer_unref (out);
   }
   fail_unless_equals_int (check_count_messages (bus, GST_MESSAGE_WARNING), 1);
-  gst_element_set_bus (h->element, NULL);
-  gst_object_unref (bus);
-  gst_harness_teardown (h);
 }
 
 /* Whatever a stranger writes into the meta is drawn or left alone. */
@@ -360,9 +339,9 @@ CHECK_TEST (test_spoilt_results_do_no_harm)
 
 CHECK_TEST (test_properties_read_back_and_change_while_playing)
 {
-  GstHarness *h = sh_new (GRID, "draw=centroids", "BGRx");
-  GstElement *o = gst_bin_get_by_name (GST_BIN (h->element), "o");
-  GstBuffer *out = draw (h, spots_new (10, 12, 67, 30));
+  g_autoptr (CheckHarness) h = sh_new (GRID, "draw=centroids", "BGRx");
+  g_autoptr (GstElement) o = gst_bin_get_by_name (GST_BIN (h->element), "o");
+  g_autoptr (GstBuffer) out = draw (h, spots_new (10, 12, 67, 30));
   gdouble scale, line;
   guint colour;
 
@@ -375,7 +354,4 @@ CHECK_TEST (test_properties_read_back_and_change_while_playing)
   fail_unless (colour == 0xff123456 && scale == 7.5 && line == 4.0);
   out = draw (h, spots_new (10, 12, 67, 30));
   check_pixel (out, 10, 12, 0x123456);
-  gst_buffer_unref (out);
-  gst_object_unref (o);
-  gst_harness_teardown (h);
 }

@@ -78,12 +78,11 @@ static gdouble
 step (GstHarness *h, gfloat dx)
 {
   gfloat command = 0;
-  GstBuffer *out;
+  g_autoptr (GstBuffer) out = NULL;
 
   check_push (h, slopes_new (dx), GST_FLOW_OK);
   out = check_pull (h);
   gst_buffer_extract (out, 0, &command, sizeof (command));
-  gst_buffer_unref (out);
   return command;
 }
 
@@ -91,7 +90,7 @@ CHECK_CASE ("shreconstruct", write_arrays, check_remove_folder)
 
 CHECK_TEST (test_settings_change_between_frames)
 {
-  GstHarness *h = harness_new ("gain=0.5", SLOPES);
+  g_autoptr (CheckHarness) h = harness_new ("gain=0.5", SLOPES);
 
   fail_unless_equals_float (step (h, -2), 1);
   g_object_set (h->element, "gain", 1.0, NULL);
@@ -108,24 +107,21 @@ CHECK_TEST (test_settings_change_between_frames)
   g_signal_emit_by_name (h->element, "reset");
   fail_unless_equals_float (step (h, -1), 1);
   fail_unless_equals_uint64 (check_stat (h->element, "frames"), 7);
-  gst_harness_teardown (h);
 }
 
 CHECK_TEST (test_another_matrix_counts_from_the_next_frame)
 {
-  GstHarness *h = harness_new ("gain=1", SLOPES);
+  g_autoptr (CheckHarness) h = harness_new ("gain=1", SLOPES);
   g_autofree gchar *one = check_path_of ("one.npy");
   g_autofree gchar *wrong = check_path_of ("three-cells.npy");
-  GstBus *bus = gst_bus_new ();
+  g_autoptr (CheckBus) bus = check_watch (h->element);
   GstBuffer *out;
-  GstCaps *caps;
+  g_autoptr (GstCaps) caps = NULL;
 
-  gst_element_set_bus (h->element, bus);
   fail_unless_equals_float (step (h, -2), 2);
   g_object_set (h->element, "matrix-location", wrong, NULL);
   fail_unless_equals_float (step (h, -2), 4);
-  check_message_says (check_message (bus, GST_MESSAGE_WARNING),
-      GST_LIBRARY_ERROR, GST_LIBRARY_ERROR_SETTINGS, "made for 3");
+  check_warning (bus, LIBRARY, SETTINGS, "made for 3");
   g_object_set (h->element, "matrix-location", one, NULL);
   check_push (h, slopes_new (1), GST_FLOW_OK);
   out = check_pull (h);
@@ -135,10 +131,6 @@ CHECK_TEST (test_another_matrix_counts_from_the_next_frame)
   fail_unless_equals_string (
       gst_structure_get_string (gst_caps_get_structure (caps, 0), "dimensions"),
       "1:1:1:1");
-  gst_caps_unref (caps);
-  gst_element_set_bus (h->element, NULL);
-  gst_object_unref (bus);
-  gst_harness_teardown (h);
 }
 
 static GstBuffer *
@@ -155,40 +147,37 @@ flagged_new (gfloat dx, guint8 flags)
 
 CHECK_TEST (test_light_that_goes_and_comes_back_is_told)
 {
-  GstHarness *h = harness_new ("gain=1 min-valid=0.5", SLOPES_AND_FLAGS);
-  GstBus *bus = gst_bus_new ();
+  g_autoptr (CheckHarness) h =
+      harness_new ("gain=1 min-valid=0.5", SLOPES_AND_FLAGS);
+  g_autoptr (CheckBus) bus = gst_bus_new ();
   const guint8 flags[] = {0, 1, 1, 0};
   const gfloat expected[] = {1, 1, 1, 2};
 
   gst_element_set_bus (h->element, bus);
   for (guint i = 0; i < G_N_ELEMENTS (flags); i++) {
     gfloat command;
-    GstBuffer *out;
+    g_autoptr (GstBuffer) out = NULL;
 
     check_push (h, flagged_new (-1, flags[i]), GST_FLOW_OK);
     out = check_pull (h);
     gst_buffer_extract (out, 0, &command, sizeof (command));
     fail_unless_equals_float (command, expected[i]);
-    gst_buffer_unref (out);
   }
   for (guint i = 0; i < 2; i++) {
-    GstMessage *message = check_element_message (bus, "shreconstruct-light");
+    g_autoptr (GstMessage) message =
+        check_element_message (bus, "shreconstruct-light");
     gboolean low_light;
 
     gst_structure_get_boolean (
         gst_message_get_structure (message), "low-light", &low_light);
     fail_unless (low_light == (i == 0));
-    gst_message_unref (message);
   }
   fail_unless (gst_bus_have_pending (bus) == FALSE);
-  gst_element_set_bus (h->element, NULL);
-  gst_object_unref (bus);
-  gst_harness_teardown (h);
 }
 
 CHECK_TEST (test_a_missing_frame_makes_no_larger_step)
 {
-  GstHarness *h = harness_new ("gain=0.5", SLOPES);
+  g_autoptr (CheckHarness) h = harness_new ("gain=0.5", SLOPES);
   const guint64 offsets[] = {0, 1, 7, 8};
   GstBuffer *out;
 
@@ -207,7 +196,6 @@ CHECK_TEST (test_a_missing_frame_makes_no_larger_step)
     gst_buffer_unref (out);
   }
   fail_unless_equals_uint64 (check_stat (h->element, "frames-missing"), 5);
-  gst_harness_teardown (h);
 }
 
 CHECK_TEST (test_actuators_are_mapped_and_dead)
@@ -215,10 +203,10 @@ CHECK_TEST (test_actuators_are_mapped_and_dead)
   g_autofree gchar *settings = g_strdup_printf (
       "gain=1 dead-actuators=\"<0>\" actuator-map-location=%s/map.npy",
       check_folder ());
-  GstHarness *h = harness_new (settings, SLOPES);
+  g_autoptr (CheckHarness) h = harness_new (settings, SLOPES);
   const gfloat slopes[] = {-1, -1, -3, -3}, expected[] = {3, 0, 0};
   gfloat commands[3];
-  GstBuffer *out;
+  g_autoptr (GstBuffer) out = NULL;
 
   check_push (h, gst_buffer_new_memdup (slopes, sizeof (slopes)), GST_FLOW_OK);
   out = check_pull (h);
@@ -226,8 +214,6 @@ CHECK_TEST (test_actuators_are_mapped_and_dead)
   gst_buffer_extract (out, 0, commands, sizeof (commands));
   for (guint i = 0; i < 3; i++)
     fail_unless_equals_float (commands[i], expected[i]);
-  gst_buffer_unref (out);
-  gst_harness_teardown (h);
 }
 
 /* Slopes without flags in `in`, a buffer of each output of @launch. */
@@ -235,7 +221,7 @@ static GstElement *
 play_slopes (const gchar *launch, const gfloat *slopes)
 {
   GstElement *pipeline = check_launch (launch);
-  GstElement *in = gst_bin_get_by_name (GST_BIN (pipeline), "in");
+  g_autoptr (GstElement) in = gst_bin_get_by_name (GST_BIN (pipeline), "in");
   GstCaps *caps = gst_caps_from_string (SLOPES);
   GstFlowReturn flow;
   GstBuffer *buffer =
@@ -247,7 +233,6 @@ play_slopes (const gchar *launch, const gfloat *slopes)
   g_signal_emit_by_name (in, "push-buffer", buffer, &flow);
   gst_buffer_unref (buffer);
   g_signal_emit_by_name (in, "end-of-stream", &flow);
-  gst_object_unref (in);
   return pipeline;
 }
 
@@ -255,13 +240,12 @@ play_slopes (const gchar *launch, const gfloat *slopes)
 static GstSample *
 pull (GstElement *pipeline, const gchar *name)
 {
-  GstElement *sink = gst_bin_get_by_name (GST_BIN (pipeline), name);
+  g_autoptr (GstElement) sink = gst_bin_get_by_name (GST_BIN (pipeline), name);
   GstSample *sample = NULL;
 
   g_signal_emit_by_name (
       sink, "try-pull-sample", (guint64) (10 * GST_SECOND), &sample);
   fail_unless (sample != NULL, "%s has no buffer", name);
-  gst_object_unref (sink);
   return sample;
 }
 
@@ -288,8 +272,8 @@ CHECK_TEST (test_commands_are_split_over_mirrors)
       "appsink name=text",
       check_folder (), check_folder (), check_folder ());
   const gfloat slopes[] = {-1, -1, -3, -3}, tip[] = {4}, swapped[] = {6, 1, 0};
-  GstElement *pipeline = play_slopes (launch, slopes);
-  GstSample *text;
+  g_autoptr (CheckPipeline) pipeline = play_slopes (launch, slopes);
+  g_autoptr (GstSample) text = NULL;
   gchar line[64] = {0};
 
   check_numbers (pull (pipeline, "a"), tip, 1);
@@ -297,8 +281,6 @@ CHECK_TEST (test_commands_are_split_over_mirrors)
   text = pull (pipeline, "text");
   gst_buffer_extract (gst_sample_get_buffer (text), 0, line, sizeof (line) - 1);
   fail_unless (g_str_has_prefix (line, "frame,pts,coefficient"), "%s", line);
-  gst_sample_unref (text);
-  check_stop (pipeline);
 }
 
 CHECK_TEST (test_a_mirror_needs_a_matrix)
@@ -308,13 +290,10 @@ CHECK_TEST (test_a_mirror_needs_a_matrix)
       "rc.mirror_1 ! fakesink",
       check_folder ());
   const gfloat slopes[4] = {0};
-  GstElement *pipeline = play_slopes (launch, slopes);
-  GstBus *bus = gst_element_get_bus (pipeline);
+  g_autoptr (CheckPipeline) pipeline = play_slopes (launch, slopes);
+  g_autoptr (GstBus) bus = gst_element_get_bus (pipeline);
 
-  check_message_says (check_message (bus, GST_MESSAGE_ERROR), GST_LIBRARY_ERROR,
-      GST_LIBRARY_ERROR_SETTINGS, "mirror-1-location");
-  gst_object_unref (bus);
-  check_stop (pipeline);
+  check_error (bus, LIBRARY, SETTINGS, "mirror-1-location");
 }
 
 /* Two lenslets side by side: Southwell's wavefront between their middles is the
@@ -333,8 +312,8 @@ CHECK_LOOP_TEST (test_a_wavefront_is_in_nm, 3)
       "wavefront-scale=100 wavefront-columns=2 rc.wavefront ! %s ! queue ! "
       "appsink name=a",
       check_folder (), cases[__i__].caps);
-  GstElement *pipeline = play_slopes (launch, slopes);
-  GstSample *sample = pull (pipeline, "a");
+  g_autoptr (CheckPipeline) pipeline = play_slopes (launch, slopes);
+  g_autoptr (GstSample) sample = pull (pipeline, "a");
   GstBuffer *buffer = gst_sample_get_buffer (sample);
   GstCustomMeta *meta =
       gst_buffer_get_custom_meta (buffer, "GstImagingQuantity");
@@ -367,8 +346,6 @@ CHECK_LOOP_TEST (test_a_wavefront_is_in_nm, 3)
         ABS (found + 25) < 1e-5 && ABS (offset + scale * 65535 - 25) < 1e-5,
         "from %g", found);
   }
-  gst_sample_unref (sample);
-  check_stop (pipeline);
 }
 
 /* A mirror and a sensor that answer in the next frame. Returns: the state that
@@ -377,26 +354,24 @@ static gchar *
 calibrate (GstHarness *h, GstBus *bus, gdouble answer, guint n_frames)
 {
   gfloat commands[N_COMMANDS] = {0};
-  GstMessage *message;
+  g_autoptr (GstMessage) message = NULL;
   gchar *state;
 
   for (guint t = 0; t < n_frames; t++) {
     const gfloat x = (gfloat) answer * commands[0], y = -commands[1];
     const gfloat slopes[] = {x + 1, 3 * x, y, y};
-    GstBuffer *out;
+    g_autoptr (GstBuffer) out = NULL;
 
     check_push (
         h, gst_buffer_new_memdup (slopes, sizeof (slopes)), GST_FLOW_OK);
     out = check_pull (h);
     gst_buffer_extract (out, 0, commands, sizeof (commands));
-    gst_buffer_unref (out);
   }
   if (n_frames == 20)
     fail_unless (gst_harness_push_event (h, gst_event_new_eos ()));
   message = check_element_message (bus, "shreconstruct-calibration");
   state = g_strdup (
       gst_structure_get_string (gst_message_get_structure (message), "state"));
-  gst_message_unref (message);
   return state;
 }
 
@@ -419,13 +394,13 @@ CHECK_LOOP_TEST (test_a_mirror_is_calibrated, G_N_ELEMENTS (calibrations))
   g_autofree gchar *again = check_path_of ("again.npy");
   g_autofree gchar *noise = check_path_of ("again-noise.npy");
   g_autofree gchar *state = NULL;
-  GstElement *element = gst_parse_launch (launch, NULL);
-  GstHarness *h = gst_harness_new_with_element (element, "sink", "src");
-  GstBus *bus = gst_bus_new ();
+  g_autoptr (GstElement) element = gst_parse_launch (launch, NULL);
+  g_autoptr (CheckHarness) h =
+      gst_harness_new_with_element (element, "sink", "src");
+  g_autoptr (CheckBus) bus = check_watch (element);
   gboolean ok, is_done = g_str_equal (expected_state, "done");
   g_autoptr (GstImagingNdArray) array = NULL;
 
-  gst_element_set_bus (element, bus);
   gst_harness_set_src_caps_str (h, SLOPES);
   g_signal_emit_by_name (element, "calibrate", path, &ok);
   fail_unless (ok);
@@ -444,26 +419,18 @@ CHECK_LOOP_TEST (test_a_mirror_is_calibrated, G_N_ELEMENTS (calibrations))
       fail_unless (
           ABS (((const gfloat *) array->data)[i] - expected[i]) < 1e-4);
   }
-  gst_element_set_bus (element, NULL);
-  gst_object_unref (bus);
-  gst_harness_teardown (h);
-  gst_object_unref (element);
 }
 
 CHECK_TEST (test_pokes_stay_within_the_limits)
 {
-  GstHarness *h = harness_new ("maximum=0.05", SLOPES);
-  GstBus *bus = gst_bus_new ();
+  g_autoptr (CheckHarness) h = harness_new ("maximum=0.05", SLOPES);
+  g_autoptr (CheckBus) bus = check_watch (h->element);
   g_autofree gchar *state = NULL;
   gboolean ok;
 
-  gst_element_set_bus (h->element, bus);
   g_signal_emit_by_name (h->element, "calibrate", NULL, &ok);
   state = calibrate (h, bus, 1, 1);
   fail_unless_equals_string (state, "failed");
-  gst_element_set_bus (h->element, NULL);
-  gst_object_unref (bus);
-  gst_harness_teardown (h);
 }
 
 static const struct {
@@ -511,18 +478,9 @@ CHECK_LOOP_TEST (test_what_is_wrong_is_said, G_N_ELEMENTS (wrong))
       "fakesrc num-buffers=1 sizetype=fixed sizemax=16 filltype=zero ! "
       "capsfilter caps=\"%s\" ! shreconstruct %s ! fakesink",
       wrong[__i__].source, wrong[__i__].settings);
-  GstElement *pipeline = check_launch (launch);
-  GstBus *bus = gst_element_get_bus (pipeline);
-  GstMessage *message;
-  GError *error;
+  g_autoptr (CheckPipeline) pipeline = check_launch (launch);
+  g_autoptr (GstBus) bus = gst_element_get_bus (pipeline);
 
   gst_element_set_state (pipeline, GST_STATE_PLAYING);
-  message = check_message (bus, GST_MESSAGE_ERROR);
-  gst_message_parse_error (message, &error, NULL);
-  fail_unless (strstr (error->message, wrong[__i__].words) != NULL, "%s",
-      error->message);
-  g_error_free (error);
-  gst_message_unref (message);
-  gst_object_unref (bus);
-  check_stop (pipeline);
+  check_says (bus, GST_MESSAGE_ERROR, wrong[__i__].words);
 }

@@ -58,11 +58,10 @@ collect (GstElement *pipeline, const gchar *caps)
     if (!sample)
       break;
     if (caps) {
-      GstCaps *expected = gst_caps_from_string (caps);
+      g_autoptr (GstCaps) expected = gst_caps_from_string (caps);
 
       fail_unless (gst_caps_is_equal (gst_sample_get_caps (sample), expected),
           "%" GST_PTR_FORMAT, gst_sample_get_caps (sample));
-      gst_caps_unref (expected);
     }
     buffer = gst_sample_get_buffer (sample);
     fail_unless_equals_uint64 (GST_BUFFER_OFFSET (buffer), next);
@@ -229,11 +228,10 @@ count_lines (GstHarness *h)
 
 CHECK_TEST (test_another_image_may_follow_but_not_cut_in)
 {
-  GstHarness *h = gst_harness_new ("slcresample");
-  GstBus *bus = gst_bus_new ();
+  g_autoptr (CheckHarness) h = gst_harness_new ("slcresample");
+  g_autoptr (CheckBus) bus = check_watch (h->element);
   GstCaps *caps = gst_caps_from_string (twelve);
 
-  gst_element_set_bus (h->element, bus);
   gst_harness_set_src_caps_str (h, twelve);
   gst_harness_push (h, lines_of (12));
   fail_unless_equals_int (count_lines (h), 12);
@@ -247,11 +245,7 @@ CHECK_TEST (test_another_image_may_follow_but_not_cut_in)
   gst_harness_set_src_caps_str (h, thirteen);
   gst_harness_push (h, lines_of (5));
   gst_harness_set_src_caps_str (h, twelve);
-  check_message_says (check_message (bus, GST_MESSAGE_ERROR), GST_STREAM_ERROR,
-      GST_STREAM_ERROR_FAILED, "The image ended after 5 of 13 lines");
-  gst_element_set_bus (h->element, NULL);
-  gst_harness_teardown (h);
-  gst_object_unref (bus);
+  check_error (bus, STREAM, FAILED, "The image ended after 5 of 13 lines");
 }
 
 /* Zeros are written then. */
@@ -318,14 +312,13 @@ CHECK_TEST (test_a_wrong_centroid_is_told)
 static gsize
 size_again (GstElement *pipeline)
 {
-  GString *bytes = g_string_new (NULL);
+  g_autoptr (GString) bytes = g_string_new (NULL);
   gsize size;
 
   fail_unless (gst_element_seek_simple (
       pipeline, GST_FORMAT_DEFAULT, GST_SEEK_FLAG_FLUSH, 0));
   check_collect (pipeline, "out", bytes);
   size = bytes->len;
-  g_string_free (bytes, TRUE);
   return size;
 }
 
@@ -333,11 +326,12 @@ size_again (GstElement *pipeline)
  * not, and stops nothing. */
 CHECK_TEST (test_settings_count_for_the_next_image)
 {
-  GstElement *pipeline = check_launch (
+  g_autoptr (CheckPipeline) pipeline = check_launch (
       "slcsrc location=$/sec.PRM ! slcresample name=r width=80 height=90 ! "
       "appsink name=out sync=false");
-  GstElement *element = gst_bin_get_by_name (GST_BIN (pipeline), "r");
-  GstBus *bus = gst_element_get_bus (pipeline);
+  g_autoptr (GstElement) element =
+      gst_bin_get_by_name (GST_BIN (pipeline), "r");
+  g_autoptr (GstBus) bus = gst_element_get_bus (pipeline);
   GString *bytes = g_string_new (NULL);
   g_autofree gchar *none = check_path_of ("none.txt");
 
@@ -349,19 +343,14 @@ CHECK_TEST (test_settings_count_for_the_next_image)
   fail_unless_equals_int (size_again (pipeline), 70 * 90 * 4);
   g_object_set (element, "width", 60, "taps", 5, NULL);
   fail_unless_equals_int (size_again (pipeline), 70 * 90 * 4);
-  check_message_says (check_message (bus, GST_MESSAGE_WARNING),
-      GST_LIBRARY_ERROR, GST_LIBRARY_ERROR_SETTINGS, "taps is 5");
+  check_warning (bus, LIBRARY, SETTINGS, "taps is 5");
   g_object_set (element, "taps", 8, "fit-location", none, NULL);
   fail_unless_equals_int (size_again (pipeline), 70 * 90 * 4);
-  check_message_says (check_message (bus, GST_MESSAGE_WARNING),
-      GST_LIBRARY_ERROR, GST_LIBRARY_ERROR_SETTINGS, "none.txt");
+  check_warning (bus, LIBRARY, SETTINGS, "none.txt");
   g_object_set (element, "fit-location", NULL, NULL);
   fail_unless_equals_int (size_again (pipeline), 60 * 90 * 4);
   fail_unless_equals_int (
       check_count_messages (bus, GST_MESSAGE_WARNING | GST_MESSAGE_ERROR), 0);
-  gst_object_unref (bus);
-  gst_object_unref (element);
-  check_stop (pipeline);
 }
 
 /* Caps that are refused come again with each buffer and each negotiation. */
@@ -398,12 +387,13 @@ CHECK_TEST (test_what_is_wrong_is_said_once)
  * segment would be sent before caps. */
 CHECK_TEST (test_no_segment_follows_refused_caps)
 {
-  GstElement *element =
+  g_autoptr (GstElement) element =
       gst_element_factory_make_full ("slcresample", "taps", 5u, NULL);
-  GstHarness *h = gst_harness_new_with_element (element, "sink", "src");
-  GstBus *bus = gst_bus_new ();
+  g_autoptr (CheckHarness) h =
+      gst_harness_new_with_element (element, "sink", "src");
+  g_autoptr (CheckBus) bus = gst_bus_new ();
   GstSegment segment;
-  GstCaps *caps = gst_caps_from_string (
+  g_autoptr (GstCaps) caps = gst_caps_from_string (
       "application/x-slc, format=ci16, width=97, height=301");
   GstEvent *event;
 
@@ -414,26 +404,20 @@ CHECK_TEST (test_no_segment_follows_refused_caps)
   gst_harness_push_event (h, gst_event_new_caps (caps));
   gst_harness_push_event (h, gst_event_new_segment (&segment));
   gst_harness_push_event (h, gst_event_new_eos ());
-  check_message_says (check_message (bus, GST_MESSAGE_ERROR), GST_LIBRARY_ERROR,
-      GST_LIBRARY_ERROR_SETTINGS, "taps is 5");
+  check_error (bus, LIBRARY, SETTINGS, "taps is 5");
   while ((event = gst_harness_try_pull_event (h))) {
     fail_if (GST_EVENT_TYPE (event) == GST_EVENT_SEGMENT);
     gst_event_unref (event);
   }
   fail_unless (
       gst_pad_get_sticky_event (h->sinkpad, GST_EVENT_SEGMENT, 0) == NULL);
-  gst_caps_unref (caps);
-  gst_element_set_bus (element, NULL);
-  gst_object_unref (bus);
-  gst_harness_teardown (h);
-  gst_object_unref (element);
 }
 
 CHECK_TEST (test_what_is_wrong_is_said)
 {
   const GQuark resource = GST_RESOURCE_ERROR, stream = GST_STREAM_ERROR;
   const gint read = GST_RESOURCE_ERROR_OPEN_READ;
-  GstHarness *h;
+  g_autoptr (CheckHarness) h = NULL;
 
   check_write_file ("half.txt", "rshift = 2\n", -1);
 #define FAILS(what, code, words) \
@@ -463,17 +447,13 @@ CHECK_TEST (test_what_is_wrong_is_said)
   check_push (
       h, gst_buffer_new_allocate (NULL, 97 * 4 * 302, NULL), GST_FLOW_ERROR);
   {
-    GstBus *bus = gst_bus_new ();
+    g_autoptr (CheckBus) bus = check_watch (h->element);
 
-    gst_element_set_bus (h->element, bus);
     check_push (h,
         gst_buffer_new_wrapped (g_malloc0 (97 * 4 * 10), 97 * 4 * 10),
         GST_FLOW_OK);
     gst_harness_push_event (h, gst_event_new_eos ());
     check_message_says (check_message (bus, GST_MESSAGE_ERROR), stream,
         GST_STREAM_ERROR_FAILED, "ended after 10 of 301 lines");
-    gst_element_set_bus (h->element, NULL);
-    gst_object_unref (bus);
   }
-  gst_harness_teardown (h);
 }

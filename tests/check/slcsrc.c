@@ -402,13 +402,14 @@ look (GstElement *sink, GstBuffer *buffer, GstPad *pad, Seen *seen)
 CHECK_TEST (test_lines_are_read_into_a_few_buffers_of_the_memory_offered)
 {
   GstImagingContext *context = check_context (0);
-  GstAllocator *allocator =
+  g_autoptr (GstAllocator) allocator =
       gst_imaging_allocator_new (context, GST_IMAGING_MEMORY_PINNED, NULL);
   GstElement *pipeline =
       launch ("a.slc", "width=53 format=ci16 lines-per-buffer=2",
           "fakesink name=sink signal-handoffs=true sync=false");
-  GstElement *sink = gst_bin_get_by_name (GST_BIN (pipeline), "sink");
-  GstPad *pad = gst_element_get_static_pad (sink, "sink");
+  g_autoptr (GstElement) sink =
+      gst_bin_get_by_name (GST_BIN (pipeline), "sink");
+  g_autoptr (GstPad) pad = gst_element_get_static_pad (sink, "sink");
   Seen seen = {0, 0, g_hash_table_new (NULL, NULL)};
 
   g_signal_connect (sink, "handoff", G_CALLBACK (look), &seen);
@@ -420,10 +421,7 @@ CHECK_TEST (test_lines_are_read_into_a_few_buffers_of_the_memory_offered)
   fail_unless (g_hash_table_size (seen.memories) <= 4, "%u buffers",
       g_hash_table_size (seen.memories));
   g_hash_table_unref (seen.memories);
-  gst_object_unref (pad);
-  gst_object_unref (sink);
   check_stop (pipeline);
-  gst_object_unref (allocator);
   gst_object_unref (context);
 }
 
@@ -431,15 +429,15 @@ CHECK_TEST (test_lines_are_read_into_a_few_buffers_of_the_memory_offered)
 
 CHECK_TEST (test_progress_is_told_ten_times)
 {
-  GstElement *pipeline =
+  g_autoptr (CheckPipeline) pipeline =
       launch ("a.slc", "width=53 format=ci16 lines-per-buffer=1", "fakesink");
-  GstBus *bus = gst_element_get_bus (pipeline);
+  g_autoptr (GstBus) bus = gst_element_get_bus (pipeline);
   guint64 last = 0, lines, of;
   guint n = 0;
 
   gst_element_set_state (pipeline, GST_STATE_PLAYING);
   while (n < 10) {
-    GstMessage *message = check_message (bus, GST_MESSAGE_ELEMENT);
+    g_autoptr (GstMessage) message = check_message (bus, GST_MESSAGE_ELEMENT);
     const GstStructure *s = gst_message_get_structure (message);
 
     fail_unless (gst_structure_has_name (s, "slcsrc-progress"));
@@ -448,11 +446,8 @@ CHECK_TEST (test_progress_is_told_ten_times)
     fail_unless (of == HEIGHT && lines > last);
     last = lines;
     n++;
-    gst_message_unref (message);
   }
   fail_unless_equals_uint64 (last, HEIGHT);
-  gst_object_unref (bus);
-  check_stop (pipeline);
 }
 
 CHECK_TEST (test_doppler_and_alignment_are_those_of_the_prm)
@@ -476,10 +471,10 @@ CHECK_TEST (test_doppler_and_alignment_are_those_of_the_prm)
   gst_element_set_state (pipeline, GST_STATE_PAUSED);
   gst_element_get_state (pipeline, NULL, NULL, CHECK_TIMEOUT);
   {
-    GstElement *source = gst_bin_get_by_name (GST_BIN (pipeline), "s");
+    g_autoptr (GstElement) source =
+        gst_bin_get_by_name (GST_BIN (pipeline), "s");
 
     pad = gst_element_get_static_pad (source, "src");
-    gst_object_unref (source);
   }
   caps = gst_pad_get_current_caps (pad);
   fail_unless (gst_structure_get_double (

@@ -105,7 +105,7 @@ CHECK_TEST (test_every_format_gives_the_lights)
 
   for (guint k = 0; k < G_N_ELEMENTS (spheres); k++)
     for (guint f = 0; f < G_N_ELEMENTS (formats); f++) {
-      GstHarness *h = harness_new (spheres[k], path);
+      g_autoptr (CheckHarness) h = harness_new (spheres[k], path);
 
       set_caps (h, formats[f]);
       for (guint i = 0; i < G_N_ELEMENTS (highlights); i++)
@@ -113,7 +113,6 @@ CHECK_TEST (test_every_format_gives_the_lights)
       gst_harness_push_event (h, gst_event_new_eos ());
       assert_lights (path, highlights, G_N_ELEMENTS (highlights));
       g_remove (path);
-      gst_harness_teardown (h);
     }
 }
 
@@ -123,9 +122,10 @@ CHECK_TEST (test_a_lamp_taken_twice_is_said)
   g_autofree gchar *path = check_path_of ("lights.lp");
 
   for (guint n = 3; n <= 4; n++) {
-    GstHarness *h = harness_new ("", path);
-    GstBus *bus = gst_bus_new ();
-    GstElement *element = gst_harness_find_element (h, "spherelights");
+    g_autoptr (CheckHarness) h = harness_new ("", path);
+    g_autoptr (CheckBus) bus = gst_bus_new ();
+    g_autoptr (GstElement) element =
+        gst_harness_find_element (h, "spherelights");
 
     gst_element_set_bus (element, bus);
     set_caps (h, "GRAY8");
@@ -134,23 +134,18 @@ CHECK_TEST (test_a_lamp_taken_twice_is_said)
     gst_harness_push_event (h, gst_event_new_eos ());
     assert_lights (path, twins, n);
     if (n == 4)
-      check_message_says (check_message (bus, GST_MESSAGE_WARNING),
-          GST_STREAM_ERROR, GST_STREAM_ERROR_FAILED,
+      check_warning (bus, STREAM, FAILED,
           "Pictures 1 and 3, counted from 0, have the highlight at the same");
     fail_unless_equals_int (check_count_messages (bus, GST_MESSAGE_WARNING), 0);
     g_remove (path);
-    gst_element_set_bus (element, NULL);
-    gst_object_unref (bus);
-    gst_object_unref (element);
-    gst_harness_teardown (h);
   }
 }
 
 CHECK_TEST (test_action_ends_a_set_and_the_next_begins)
 {
   g_autofree gchar *path = check_path_of ("lights.lp");
-  GstHarness *h = harness_new ("", path);
-  GstElement *element = gst_harness_find_element (h, "spherelights");
+  g_autoptr (CheckHarness) h = harness_new ("", path);
+  g_autoptr (GstElement) element = gst_harness_find_element (h, "spherelights");
 
   set_caps (h, "GRAY8");
   push (h, "GRAY8", highlights[0][0], highlights[0][1]);
@@ -163,8 +158,6 @@ CHECK_TEST (test_action_ends_a_set_and_the_next_begins)
   g_remove (path);
   g_signal_emit_by_name (element, "finish-set");
   fail_if (g_file_test (path, G_FILE_TEST_EXISTS));
-  gst_object_unref (element);
-  gst_harness_teardown (h);
 }
 
 /* What has to be in the error of a set with one picture. */
@@ -172,27 +165,15 @@ static void
 assert_refused (const gchar *properties, const gchar *path, gint dx,
     gboolean at_once, const gchar *words)
 {
-  GstHarness *h = harness_new (properties, path);
-  GstElement *element = gst_harness_find_element (h, "spherelights");
-  GstBus *bus = gst_bus_new ();
-  GstMessage *message;
-  GError *error;
+  g_autoptr (CheckHarness) h = harness_new (properties, path);
+  g_autoptr (GstElement) element = gst_harness_find_element (h, "spherelights");
+  g_autoptr (CheckBus) bus = check_watch (element);
 
-  gst_element_set_bus (element, bus);
   set_caps (h, "GRAY8");
   check_push (
       h, sphere ("GRAY8", dx, 0), at_once ? GST_FLOW_ERROR : GST_FLOW_OK);
   gst_harness_push_event (h, gst_event_new_eos ());
-  message = check_message (bus, GST_MESSAGE_ERROR);
-  gst_message_parse_error (message, &error, NULL);
-  fail_unless (
-      strstr (error->message, words) != NULL, "it says: %s", error->message);
-  g_error_free (error);
-  gst_message_unref (message);
-  gst_element_set_bus (element, NULL);
-  gst_object_unref (bus);
-  gst_object_unref (element);
-  gst_harness_teardown (h);
+  check_says (bus, GST_MESSAGE_ERROR, words);
 }
 
 CHECK_TEST (test_what_cannot_be_is_an_error)
@@ -210,7 +191,7 @@ write_mask (const gchar *path, const gchar *descr)
 {
   g_autofree gchar *header = g_strdup_printf (
       "{'descr': '|%s', 'fortran_order': False, 'shape': (101, 101), }", descr);
-  GString *npy = g_string_new (NULL);
+  g_autoptr (GString) npy = g_string_new (NULL);
 
   g_string_append_len (npy, "\x93NUMPY\x01\x00\x76\x00", 10);
   g_string_append_printf (npy, "%-117s\n", header);
@@ -219,7 +200,6 @@ write_mask (const gchar *path, const gchar *descr)
       g_string_append_c (
           npy, hypot (x - SIZE / 2, y - SIZE / 2) < RADIUS ? 1 : 0);
   fail_unless (g_file_set_contents (path, npy->str, (gssize) npy->len, NULL));
-  g_string_free (npy, TRUE);
 }
 
 CHECK_TEST (test_mask_gives_the_sphere)
@@ -276,13 +256,11 @@ CHECK_TEST (test_a_wrong_mask_does_not_end_the_stream)
     g_signal_emit_by_name (element, "finish-set");
     assert_lights (path, highlights, G_N_ELEMENTS (highlights));
     if (set == 1)
-      check_message_says (check_message (bus, GST_MESSAGE_WARNING),
-          GST_LIBRARY_ERROR, GST_LIBRARY_ERROR_SETTINGS, "nowhere.npy");
+      check_warning (bus, LIBRARY, SETTINGS, "nowhere.npy");
     if (set == 1)
       write_mask (mask, "b1");
     if (set == 2)
-      check_message_says (check_message (bus, GST_MESSAGE_WARNING),
-          GST_LIBRARY_ERROR, GST_LIBRARY_ERROR_SETTINGS, "lights.lp");
+      check_warning (bus, LIBRARY, SETTINGS, "lights.lp");
   }
   fail_unless_equals_int (
       check_count_messages (bus, GST_MESSAGE_ERROR | GST_MESSAGE_WARNING), 0);
@@ -307,8 +285,9 @@ CHECK_TEST (test_sets_may_be_finished_while_the_element_stops)
   g_autofree gchar *path = check_path_of ("lights.lp");
 
   for (guint i = 0; i < 50; i++) {
-    GstElement *element = gst_element_factory_make ("spherelights", NULL);
-    GstHarness *h;
+    g_autoptr (GstElement) element =
+        gst_element_factory_make ("spherelights", NULL);
+    g_autoptr (CheckHarness) h = NULL;
     GThread *thread;
 
     g_object_set (element, "location", path, NULL);
@@ -319,8 +298,6 @@ CHECK_TEST (test_sets_may_be_finished_while_the_element_stops)
     g_usleep (10 * i);
     gst_element_set_state (element, GST_STATE_NULL);
     g_thread_join (thread);
-    gst_harness_teardown (h);
-    gst_object_unref (element);
   }
   g_remove (path); /* of those that were in time */
 }
@@ -337,8 +314,8 @@ push_in_thread (gpointer h)
 CHECK_TEST (test_a_set_may_be_finished_while_a_picture_waits)
 {
   g_autofree gchar *path = check_path_of ("lights.lp");
-  GstHarness *h = harness_new ("", path);
-  GstElement *element = gst_harness_find_element (h, "spherelights");
+  g_autoptr (CheckHarness) h = harness_new ("", path);
+  g_autoptr (GstElement) element = gst_harness_find_element (h, "spherelights");
   CheckWaiting w;
 
   set_caps (h, "GRAY8");
@@ -348,6 +325,4 @@ CHECK_TEST (test_a_set_may_be_finished_while_a_picture_waits)
   check_release (&w);
   gst_buffer_unref (check_pull (h));
   g_remove (path);
-  gst_object_unref (element);
-  gst_harness_teardown (h);
 }

@@ -108,7 +108,7 @@ static GstPad *
 link_pad (Streams *s, const gchar *name, GstPadDirection direction)
 {
   GstPad *pad = gst_pad_new (name, direction);
-  GstPad *peer = get_pad (s->element, name);
+  g_autoptr (GstPad) peer = get_pad (s->element, name);
 
   gst_pad_set_element_private (pad, s);
   if (direction == GST_PAD_SINK) {
@@ -119,7 +119,6 @@ link_pad (Streams *s, const gchar *name, GstPadDirection direction)
     fail_unless (gst_pad_link (pad, peer) == GST_PAD_LINK_OK);
   }
   gst_pad_set_active (pad, TRUE);
-  gst_object_unref (peer);
   return pad;
 }
 
@@ -222,10 +221,9 @@ streams_send (Streams *s, guint sink, GstEvent *event, guint32 seqnum)
 void
 streams_send_caps (Streams *s, guint sink)
 {
-  GstCaps *caps = gst_caps_from_string (s->c->sinks[sink].caps);
+  g_autoptr (GstCaps) caps = gst_caps_from_string (s->c->sinks[sink].caps);
 
   gst_pad_push_event (s->sinks[sink], gst_event_new_caps (caps));
-  gst_caps_unref (caps);
 }
 
 static GstBuffer *

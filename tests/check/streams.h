@@ -46,6 +46,7 @@ typedef struct {
 /* Returns: NULL where the element is not built */
 Streams *streams_new (const StreamsCase *c);
 void streams_free (Streams *s);
+G_DEFINE_AUTOPTR_CLEANUP_FUNC (Streams, streams_free)
 
 /* Calls @feed for all sink pads, each in a thread of its own, and waits. */
 typedef void (*StreamsFeed) (Streams *s, guint sink, gpointer data);

@@ -75,10 +75,9 @@ CHECK_LOOP_TEST (test_every_file_begins_with_the_names, 2)
   }
   gst_element_set_state (pipeline, GST_STATE_PLAYING);
   {
-    GstBus *bus = gst_element_get_bus (pipeline);
+    g_autoptr (GstBus) bus = gst_element_get_bus (pipeline);
 
     gst_message_unref (check_message (bus, GST_MESSAGE_EOS));
-    gst_object_unref (bus);
   }
   check_stop (pipeline);
   for (;; n_files++) {

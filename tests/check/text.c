@@ -79,7 +79,7 @@ CHECK_CASE ("numbers", NULL, NULL)
 
 CHECK_TEST (test_numbers_are_the_same_when_they_are_read_again)
 {
-  GRand *rand = g_rand_new_with_seed (5);
+  g_autoptr (GRand) rand = g_rand_new_with_seed (5);
   gchar text[GST_IMAGING_NUMBER_SIZE + 1];
 
   for (guint i = 0; i < 300000; i++) {
@@ -96,7 +96,6 @@ CHECK_TEST (test_numbers_are_the_same_when_they_are_read_again)
           "%.17g: %s has more than %u digits", value, text,
           fewest_digits (value));
   }
-  g_rand_free (rand);
 }
 
 CHECK_TEST (test_numbers_are_written_as_by_hand)
@@ -569,7 +568,7 @@ CHECK_TEST (test_a_probe_may_release_the_pad)
 CHECK_TEST (test_text_starts_and_stops_at_any_time)
 {
   for (guint i = 0; i < 100; i++) {
-    GstElement *pipeline = check_launch (
+    g_autoptr (CheckPipeline) pipeline = check_launch (
         "videotestsrc ! video/x-raw,format=GRAY8,width=80,height=80 ! " SPOTS
         " name=s ! queue ! fakesink s.results ! text/csv ! queue ! fakesink");
 
@@ -581,6 +580,5 @@ CHECK_TEST (test_text_starts_and_stops_at_any_time)
       gst_element_set_state (pipeline, GST_STATE_READY);
       gst_element_set_state (pipeline, GST_STATE_PLAYING);
     }
-    check_stop (pipeline);
   }
 }

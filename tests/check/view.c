@@ -27,10 +27,9 @@ drop (GstPad *pad, GstObject *parent, GstBuffer *buffer)
 static void
 set_caps (const gchar *text)
 {
-  GstCaps *caps = gst_caps_from_string (text);
+  g_autoptr (GstCaps) caps = gst_caps_from_string (text);
 
   gst_pad_push_event (src, gst_event_new_caps (caps));
-  gst_caps_unref (caps);
 }
 
 static void
@@ -74,7 +73,7 @@ static gchar *
 take_header (GstImagingView *view)
 {
   GError *error = NULL;
-  GBytes *message;
+  g_autoptr (GBytes) message = NULL;
   const guint8 *data;
   gsize size;
   guint32 n;
@@ -88,7 +87,6 @@ take_header (GstImagingView *view)
   fail_unless (size > 4 + n + 4);
   header = g_strndup ((const gchar *) data + 4, n);
   fail_unless (data[4 + n] == 0xff && data[5 + n] == 0xd8, "no JPEG");
-  g_bytes_unref (message);
   return header;
 }
 
@@ -527,12 +525,11 @@ CHECK_TEST (test_a_tap_passes_frames_on)
   for (guint i = 0; i < 10; i++)
     gst_pad_push (src, buffer_of (samples, sizeof (samples), i));
   for (guint i = 0; i < 3; i++) {
-    GstSample *sample =
+    g_autoptr (GstSample) sample =
         gst_app_sink_try_pull_sample (GST_APP_SINK (out), CHECK_TIMEOUT);
 
     fail_unless_equals_uint64 (
         GST_BUFFER_OFFSET (gst_sample_get_buffer (sample)), i);
-    gst_sample_unref (sample);
   }
   fail_unless_equals_uint64 (gst_imaging_tap_get_n_recorded (tap), 3);
   fail_unless_equals_uint64 (gst_imaging_tap_get_n_lost (tap), 0);

@@ -67,14 +67,13 @@ static bool
 select_variant (const Kernel *kernel, int variant, bool cuda)
 {
   ImkCpuLevel selected;
-  ImkError error;
 
   if (cuda || variant == CUDA)
     return cuda && variant == CUDA;
   if (!kernel->has_isa)
     return variant == 0;
   setenv ("IMK_CPU", variant_name (kernel, variant), 1);
-  return imk_cpu_level (&selected, &error) == IMK_OK;
+  return imk_cpu_level (&selected, test_new_error ()) == IMK_OK;
 }
 
 /* FNV-1a over the pixels. */
@@ -99,22 +98,18 @@ static void
 begin (const VariantKernel *k, void *c, int variant)
 {
   VariantCase *v = c;
-  ImkError error;
 
   for (int i = 0; i < VARIANT_MAX_IMAGES && v->host[i].block; i++)
     v->at[i] =
         variant == CUDA ? test_to_device (&v->host[i]) : v->host[i].image;
-  test_ok (
-      k->open (c, variant == CUDA ? IMK_BACKEND_CUDA : IMK_BACKEND_CPU, &error),
-      &error);
+  test_ok (k->open (c, variant == CUDA ? IMK_BACKEND_CUDA : IMK_BACKEND_CPU,
+      test_new_error ()));
 }
 
 static void
 process (const VariantKernel *k, void *c, int variant)
 {
-  ImkError error;
-
-  test_ok (k->process (c, &error), &error);
+  test_ok (k->process (c, test_new_error ()));
   if (variant == CUDA)
     test_device_wait ();
 }
@@ -185,7 +180,7 @@ check_kernel (const Kernel *kernel, bool cuda)
   double worst[N_VARIANTS] = {0};
   uint64_t seed = env_number ("IMK_VARIANTS_SEED", 1);
   uint64_t n = k->n_cases * env_number ("IMK_VARIANTS_CASES", 1);
-  void *c = malloc (k->case_size);
+  test_autofree void *c = malloc (k->case_size);
   char name[VARIANT_MAX_NAME];
 
   if (TEST_SANITIZED || test_is_short ())
@@ -203,7 +198,6 @@ check_kernel (const Kernel *kernel, bool cuda)
           worst[variant], k->promise,
           k->same_bytes && !cuda ? ", same bytes" : "");
   unsetenv ("IMK_CPU");
-  free (c);
 }
 
 /* --- speed ---------------------------------------------------------------- */

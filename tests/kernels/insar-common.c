@@ -12,9 +12,8 @@ ImkInsarxcorr *
 insar_new (ImkBackend backend, const ImkInsarxcorrConfig *c)
 {
   ImkInsarxcorr *self = NULL;
-  ImkError error;
 
-  test_ok (imk_insarxcorr_new (backend, c, &self, &error), &error);
+  test_ok (imk_insarxcorr_new (backend, c, &self, test_new_error ()));
   return self;
 }
 
@@ -36,7 +35,6 @@ insar_push (ImkInsarxcorr *self, const ImkInsarxcorrConfig *c, int side,
     const void *data, uint32_t at_once)
 {
   uint32_t room;
-  ImkError error;
 
   while ((room = imk_insarxcorr_room (self, side)) > 0) {
     ImkImage lines = insar_image (c, side, data);
@@ -44,7 +42,7 @@ insar_push (ImkInsarxcorr *self, const ImkInsarxcorrConfig *c, int side,
     lines.data =
         imk_sample_at (&lines, 0, imk_insarxcorr_pushed (self, side), 0);
     lines.height = room < at_once ? room : at_once;
-    test_ok (imk_insarxcorr_push (self, side, &lines, &error), &error);
+    test_ok (imk_insarxcorr_push (self, side, &lines, test_new_error ()));
   }
 }
 
@@ -52,12 +50,12 @@ double *
 insar_run_pushing (ImkBackend backend, const ImkInsarxcorrConfig *c,
     const void *ref, const void *sec, uint32_t at_once)
 {
-  ImkInsarxcorr *self = insar_new (backend, c);
+  test_autoptr (ImkInsarxcorr) self = insar_new (backend, c);
   size_t row_size = (size_t) c->nx * N_FIELDS;
   double *all = malloc (c->ny * row_size * sizeof (*all));
-  TestImage host = test_image_new (IMK_TYPE_F64, N_FIELDS, c->nx, 1, 0);
+  test_auto (TestImage) host =
+      test_image_new (IMK_TYPE_F64, N_FIELDS, c->nx, 1, 0);
   ImkImage out = host.image;
-  ImkError error;
 
   if (backend == IMK_BACKEND_CUDA)
     out = test_to_device (&host);
@@ -66,7 +64,7 @@ insar_run_pushing (ImkBackend backend, const ImkInsarxcorrConfig *c,
     insar_push (self, c, 1, sec, at_once);
     test_check (imk_insarxcorr_is_ready (self), "row %u is not ready", row);
     test_check (imk_insarxcorr_row (self) == row, "row %u is not next", row);
-    test_ok (imk_insarxcorr_process (self, &out, NULL, &error), &error);
+    test_ok (imk_insarxcorr_process (self, &out, NULL, test_new_error ()));
     if (backend == IMK_BACKEND_CUDA)
       test_from_device (&out, &host);
     test_image_check_canaries (&host, "offsets");
@@ -81,8 +79,6 @@ insar_run_pushing (ImkBackend backend, const ImkInsarxcorrConfig *c,
         c->height[s]);
   if (backend == IMK_BACKEND_CUDA)
     test_device_free (&out);
-  test_image_free (&host);
-  imk_insarxcorr_free (self);
   return all;
 }
 
@@ -208,9 +204,8 @@ insar_check_reference (const ImkInsarxcorrConfig *given, const void *ref,
   ImkImage images[] = {insar_image (&c, 0, ref), insar_image (&c, 1, sec)};
   double *found = insar_run (&c, ref, sec), expected[N_FIELDS];
   char words[INSAR_WORDS];
-  ImkError error;
 
-  test_ok (imk_insarxcorr_config_complete (&c, &error), &error);
+  test_ok (imk_insarxcorr_config_complete (&c, test_new_error ()));
   for (uint32_t i = 0; i < c.nx * c.ny; i++) {
     imk_insarxcorr_reference (&c, images, i % c.nx, i / c.nx, expected);
     test_check (

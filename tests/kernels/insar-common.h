@@ -8,6 +8,8 @@
 #include "imk/insarxcorr.h"
 #include "kernel-test.h"
 
+TEST_DEFINE_AUTO_POINTER (ImkInsarxcorr, imk_insarxcorr_free)
+
 enum { N_FIELDS = IMK_INSARXCORR_N_FIELDS };
 
 ImkInsarxcorr *insar_new (ImkBackend backend, const ImkInsarxcorrConfig *c);

@@ -154,15 +154,42 @@ test_open_data (const char *name)
   return file;
 }
 
+static _Thread_local ImkError last_error;
+
+ImkError *
+test_new_error (void)
+{
+  last_error = (ImkError){0};
+  return &last_error;
+}
+
+const char *
+test_message (void)
+{
+  return last_error.message;
+}
+
 void
-test_ok (ImkStatus status, const ImkError *error)
+test_ok (ImkStatus status)
+{
+  test_ok_of (status, &last_error);
+}
+
+void
+test_error (ImkStatus status, ImkStatus expected, const char *words)
+{
+  test_error_of (status, &last_error, expected, words);
+}
+
+void
+test_ok_of (ImkStatus status, const ImkError *error)
 {
   if (status != IMK_OK)
     test_fail ("status %d: %s", status, error->message);
 }
 
 void
-test_error (ImkStatus status, const ImkError *error, ImkStatus expected,
+test_error_of (ImkStatus status, const ImkError *error, ImkStatus expected,
     const char *words)
 {
   test_check (status == expected, "status %d (%s), expected %d", status,
@@ -177,9 +204,8 @@ static const ImkDevice *
 get_device (void)
 {
   const ImkDevice *device;
-  ImkError error;
 
-  test_ok (imk_device_get (&device, &error), &error);
+  test_ok (imk_device_get (&device, test_new_error ()));
   return device;
 }
 
@@ -187,14 +213,13 @@ void
 test_need_cuda (void)
 {
   static void *context;
-  ImkError error;
 
   test_check (!running->cpu_only, "a test of the CPU alone asks for a device");
-  if (imk_backend_load ("cuda", &error) != IMK_OK)
-    test_skip ("%s", error.message);
+  if (imk_backend_load ("cuda", test_new_error ()) != IMK_OK)
+    test_skip ("%s", test_message ());
   if (!context) {
-    test_ok (get_device ()->context (0, &context, &error), &error);
-    test_ok (get_device ()->push (context, &error), &error);
+    test_ok (get_device ()->context (0, &context, test_new_error ()));
+    test_ok (get_device ()->push (context, test_new_error ()));
   }
 }
 
@@ -357,9 +382,7 @@ test_image_same (
 void
 test_device_wait (void)
 {
-  ImkError error;
-
-  test_ok (get_device ()->stream_synchronize (NULL, &error), &error);
+  test_ok (get_device ()->stream_synchronize (NULL, test_new_error ()));
 }
 
 ImkImage
@@ -367,13 +390,12 @@ test_to_device (const TestImage *image)
 {
   const ImkDevice *device = get_device ();
   ImkImage d = image->image;
-  ImkError error;
 
-  test_ok (device->alloc_device (d.stride * d.height, &d.data, &error), &error);
+  test_ok (
+      device->alloc_device (d.stride * d.height, &d.data, test_new_error ()));
   d.location = IMK_LOCATION_DEVICE;
   test_ok (device->copy (d.data, d.stride, image->image.data, d.stride,
-               imk_image_row_size (&d), d.height, NULL, &error),
-      &error);
+      imk_image_row_size (&d), d.height, NULL, test_new_error ()));
   test_device_wait ();
   return d;
 }
@@ -382,13 +404,11 @@ void
 test_from_device (const ImkImage *device_image, TestImage *image)
 {
   const ImkDevice *device = get_device ();
-  ImkError error;
 
   test_ok (
       device->copy (image->image.data, image->image.stride, device_image->data,
           device_image->stride, imk_image_row_size (device_image),
-          device_image->height, NULL, &error),
-      &error);
+          device_image->height, NULL, test_new_error ()));
   test_device_wait ();
 }
 
@@ -412,10 +432,9 @@ test_to_mapped (const TestImage *image)
 {
   TestMapped m = {.image = image->image};
   size_t size = m.image.stride * m.image.height;
-  ImkError error;
 
-  test_ok (get_device ()->alloc_pinned (size, &m.host, &m.image.data, &error),
-      &error);
+  test_ok (get_device ()->alloc_pinned (
+      size, &m.host, &m.image.data, test_new_error ()));
   m.image.location = IMK_LOCATION_HOST_MAPPED;
   copy_rows (&m.image, m.host, image->image.data);
   return m;

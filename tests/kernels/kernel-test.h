@@ -6,6 +6,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
+#include <stdlib.h>
 
 #include "imk/backend.h"
 #include "imk/image.h"
@@ -48,6 +49,26 @@ typedef struct Test {
   } \
   static void function (void)
 
+/* Begins two tests of one promise: of the CPU, with the further members, and,
+ * named "... on CUDA" and skipped without a device, of CUDA.
+ *
+ *   TEST_BACKENDS (test_flat, "a flat frame stays flat")
+ *   {
+ *     test_ok (imk_lapsharpen_new (backend, ...
+ *   } */
+#define TEST_BACKENDS(function, sentence, ...) \
+  static void function (ImkBackend backend); \
+  TEST (function##_cpu, sentence, __VA_ARGS__) \
+  { \
+    function (IMK_BACKEND_CPU); \
+  } \
+  TEST (function##_cuda, sentence " on CUDA") \
+  { \
+    test_need_cuda (); \
+    function (IMK_BACKEND_CUDA); \
+  } \
+  static void function (ImkBackend backend)
+
 void test_list (const Test *test);
 
 /* Runs @tests up to the one without a name, of NULL those that have listed
@@ -80,11 +101,24 @@ FILE *test_open_data (const char *name);
       test_fail (__VA_ARGS__); \
   } while (0)
 
-/* Fails with the text of @error when @status is not IMK_OK. */
-void test_ok (ImkStatus status, const ImkError *error);
+/* Returns: (transfer none): an error without a message, for the call whose
+ * status test_ok () or test_error () judges:
+ *
+ *   test_ok (imk_fft_new (&c, &fft, test_new_error ())); */
+ImkError *test_new_error (void);
+
+/* Returns: what was written there since */
+const char *test_message (void);
+
+/* Fails with its text when @status is not IMK_OK. */
+void test_ok (ImkStatus status);
 
 /* Fails unless @status is @expected and the message contains @words. */
-void test_error (ImkStatus status, const ImkError *error, ImkStatus expected,
+void test_error (ImkStatus status, ImkStatus expected, const char *words);
+
+/* The same of an error that is somewhere else. */
+void test_ok_of (ImkStatus status, const ImkError *error);
+void test_error_of (ImkStatus status, const ImkError *error, ImkStatus expected,
     const char *words);
 
 /* Skips the running test when there is no CUDA device. Makes the device's
@@ -99,6 +133,32 @@ bool test_takes_case (uint32_t share);
 
 /* Returns: whether time is short: IMK_TEST_SHARE is above 1 */
 bool test_is_short (void);
+
+/* Frees variables at the end of their block, however it is left but by a
+ * failure: test_auto (TestImage) in = test_image_new (...); */
+#define test_auto(type) __attribute__ ((cleanup (auto_##type))) type
+#define test_autoptr(type) __attribute__ ((cleanup (auto_##type))) type *
+
+/* The same of what malloc () gave: test_autofree double *x = malloc (...); */
+#define test_autofree __attribute__ ((cleanup (auto_free)))
+
+static inline void
+auto_free (void *variable)
+{
+  free (*(void **) variable);
+}
+
+/* @free takes a pointer to a @type; NULL may be among the pointers. */
+#define TEST_DEFINE_AUTO(type, free) \
+  static inline void auto_##type (type *variable) \
+  { \
+    free (variable); \
+  }
+#define TEST_DEFINE_AUTO_POINTER(type, free) \
+  static inline void auto_##type (type **variable) \
+  { \
+    free (*variable); \
+  }
 
 typedef enum Fill {
   FILL_ZERO,
@@ -125,6 +185,7 @@ typedef struct TestImage {
 TestImage test_image_new (ImkType type, uint32_t width, uint32_t height,
     uint32_t channels, uint32_t padding);
 void test_image_free (TestImage *image);
+TEST_DEFINE_AUTO (TestImage, test_image_free)
 
 /* Fills u8 and u16 images with samples 0..@maximum. */
 void test_image_fill (
@@ -149,6 +210,7 @@ ImkImage test_to_device (const TestImage *image);
 /* Waits for the device and copies the pixels of @device into @image. */
 void test_from_device (const ImkImage *device, TestImage *image);
 void test_device_free (ImkImage *device);
+TEST_DEFINE_AUTO (ImkImage, test_device_free)
 void test_device_wait (void);
 
 /* An image in page-locked memory that the device reaches. */
@@ -161,3 +223,4 @@ TestMapped test_to_mapped (const TestImage *image);
 /* Waits for the device. */
 void test_from_mapped (const TestMapped *mapped, TestImage *image);
 void test_mapped_free (TestMapped *mapped);
+TEST_DEFINE_AUTO (TestMapped, test_mapped_free)

@@ -141,8 +141,7 @@ map_encode (const Map *m, ImkType type, uint32_t channels, bool y_down)
   return t;
 }
 
-/* ------------------------------------------------------------------------
- * Runs. */
+/* --- runs ----------------------------------------------------------------- */
 
 void
 result_free (Result *r)
@@ -205,14 +204,12 @@ normal_run_on (
   };
   ImkNormalintegrateOutputs out = {r.height.image, r.grey.image};
   ImkNormalintegrate *s = NULL;
-  ImkError error;
 
-  test_ok (imk_normalintegrate_new (backend, c, &s, &error), &error);
+  test_ok (imk_normalintegrate_new (backend, c, &s, test_new_error ()));
   test_ok (backend == IMK_BACKEND_CUDA
-               ? process_on_device (s, in, &r, &error)
+               ? process_on_device (s, in, &r, test_new_error ())
                : imk_normalintegrate_process (
-                     s, &in->image, &out, &r.summary, NULL, &error),
-      &error);
+                     s, &in->image, &out, &r.summary, NULL, test_new_error ()));
   imk_normalintegrate_free (s);
   test_image_check_canaries (&r.height, "height");
   test_image_check_canaries (&r.grey, "grey");
@@ -222,7 +219,8 @@ normal_run_on (
 Result
 normal_run (const Map *m, ImkType type, const ImkNormalintegrateConfig *change)
 {
-  TestImage in = map_encode (m, type, type == IMK_TYPE_U16 ? 4 : 3, false);
+  test_auto (TestImage) in =
+      map_encode (m, type, type == IMK_TYPE_U16 ? 4 : 3, false);
   ImkNormalintegrateConfig c = normal_config (&in);
   Result r;
 
@@ -236,7 +234,6 @@ normal_run (const Map *m, ImkType type, const ImkNormalintegrateConfig *change)
     c.n_threads = change->n_threads;
   }
   r = normal_run_on (IMK_BACKEND_CPU, &c, &in);
-  test_image_free (&in);
   return r;
 }
 

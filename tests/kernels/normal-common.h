@@ -15,6 +15,7 @@ typedef struct Map {
 
 Map map_new (uint32_t width, uint32_t height);
 void map_free (Map *m);
+TEST_DEFINE_AUTO (Map, map_free)
 size_t map_n_pixels (const Map *m);
 
 /* The surface of slopes p = dz/dx and q = dz/dy, y up. */
@@ -44,6 +45,7 @@ typedef struct Result {
 } Result;
 
 void result_free (Result *r);
+TEST_DEFINE_AUTO (Result, result_free)
 float result_height (const Result *r, uint32_t x, uint32_t y);
 unsigned result_grey (const Result *r, uint32_t x, uint32_t y);
 

@@ -50,9 +50,8 @@ photo_refuse (
     const ImkPhotostereoConfig *c, ImkStatus expected, const char *words)
 {
   ImkPhotostereo *s = NULL;
-  ImkError error;
 
-  test_error (imk_photostereo_new (IMK_BACKEND_CPU, c, &s, &error), &error,
+  test_error (imk_photostereo_new (IMK_BACKEND_CPU, c, &s, test_new_error ()),
       expected, words);
   test_check (!s, "an object came out");
 }
@@ -85,12 +84,12 @@ solved_fill (Solved *to, ImkPhotostereo *s, bool on_device)
   static const char *const names[] = {"normal", "albedo", "ambient", "quality"};
   ImkImage images[N_OUTPUTS];
   ImkPhotostereoOutputs out;
-  ImkError error;
 
   for (int i = 0; i < N_OUTPUTS; i++)
     images[i] = on_device ? test_to_device (&to->image[i]) : to->image[i].image;
   out = (ImkPhotostereoOutputs){images[0], images[1], images[2], images[3]};
-  test_ok (imk_photostereo_solve (s, &out, &to->summary, NULL, &error), &error);
+  test_ok (
+      imk_photostereo_solve (s, &out, &to->summary, NULL, test_new_error ()));
   for (int i = 0; i < N_OUTPUTS; i++) {
     if (on_device) {
       test_from_device (&images[i], &to->image[i]);

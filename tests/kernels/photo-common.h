@@ -6,6 +6,8 @@
 #include "kernel-test.h"
 #include "imk/photostereo.h"
 
+TEST_DEFINE_AUTO_POINTER (ImkPhotostereo, imk_photostereo_free)
+
 /* Lights on a dome, from the zenith down to @lowest (z of the unit vector). */
 void photo_fill_dome (
     ImkPhotostereoLight *lights, uint32_t n, double radius, double lowest);
@@ -39,6 +41,7 @@ typedef struct Solved {
 /* @type: f32, or what video has; bands are then below each other */
 Solved solved_new (const ImkPhotostereoConfig *c, ImkType type);
 void solved_free (Solved *s);
+TEST_DEFINE_AUTO (Solved, solved_free)
 
 /* Solves what @s has into @to; on the device by way of its memory. */
 void solved_fill (Solved *to, ImkPhotostereo *s, bool on_device);

@@ -141,19 +141,16 @@ ImkShcentroid *
 sh_new (ImkBackend backend, const ImkShcentroidConfig *c)
 {
   ImkShcentroid *s = NULL;
-  ImkError error;
 
-  test_ok (imk_shcentroid_new (backend, c, &s, &error), &error);
+  test_ok (imk_shcentroid_new (backend, c, &s, test_new_error ()));
   return s;
 }
 
 void
 sh_process (ImkShcentroid *s, const TestImage *in, TestImage *out)
 {
-  ImkError error;
-
-  test_ok (imk_shcentroid_process (s, &in->image, &out->image, NULL, &error),
-      &error);
+  test_ok (imk_shcentroid_process (
+      s, &in->image, &out->image, NULL, test_new_error ()));
 }
 
 /* From @from to device memory, and back to @out. */
@@ -161,9 +158,7 @@ static void
 process_on_device (
     ImkShcentroid *s, const ImkImage *from, ImkImage *to, TestImage *out)
 {
-  ImkError error;
-
-  test_ok (imk_shcentroid_process (s, from, to, NULL, &error), &error);
+  test_ok (imk_shcentroid_process (s, from, to, NULL, test_new_error ()));
   test_from_device (to, out);
 }
 
@@ -186,20 +181,17 @@ TestImage
 sh_run (ImkBackend backend, const ImkShcentroidConfig *c, const TestImage *in,
     ImkType type, uint32_t padding)
 {
-  ImkShcentroid *s = sh_new (backend, c);
+  test_autoptr (ImkShcentroid) s = sh_new (backend, c);
   TestImage out = sh_output (c, type, padding);
 
   if (backend == IMK_BACKEND_CPU) {
     sh_process (s, in, &out);
   } else {
-    ImkImage from = test_to_device (in), to = test_to_device (&out);
+    test_auto (ImkImage) from = test_to_device (in), to = test_to_device (&out);
 
     process_on_device (s, &from, &to, &out);
-    test_device_free (&from);
-    test_device_free (&to);
   }
   test_image_check_canaries (&out, "output");
-  imk_shcentroid_free (s);
   return out;
 }
 
@@ -210,8 +202,8 @@ sh_check_parity (const ImkShcentroidConfig *c, const TestImage *in,
 {
   ImkShcentroid *cpu = sh_new (IMK_BACKEND_CPU, c);
   ImkShcentroid *cuda = sh_new (IMK_BACKEND_CUDA, c);
-  TestImage expected = sh_output (c, type, padding);
-  TestImage actual = sh_output (c, type, padding);
+  test_auto (TestImage) expected = sh_output (c, type, padding);
+  test_auto (TestImage) actual = sh_output (c, type, padding);
   ImkImage from = test_to_device (in), to = test_to_device (&actual);
   TestMapped mapped = {.host = NULL};
 
@@ -230,8 +222,6 @@ sh_check_parity (const ImkShcentroidConfig *c, const TestImage *in,
   test_device_free (&to);
   if (elsewhere)
     test_mapped_free (&mapped);
-  test_image_free (&expected);
-  test_image_free (&actual);
 }
 
 /* --- real frames ---------------------------------------------------------- */

@@ -6,6 +6,8 @@
 #include "imk/shcentroid.h"
 #include "kernel-test.h"
 
+TEST_DEFINE_AUTO_POINTER (ImkShcentroid, imk_shcentroid_free)
+
 enum { N_FIELDS = IMK_SHCENTROID_N_FIELDS };
 
 /* One thread, all else as by default. */

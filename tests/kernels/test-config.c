@@ -131,10 +131,9 @@ TEST (test_later_version_is_refused, "one of a later version is refused")
 {
   for (int i = 0; i < N_KINDS; i++) {
     size_t size = kinds[i].size + sizeof (size_t);
-    ImkError error;
 
-    test_error (make (&kinds[i], size, size, &error), &error, IMK_ERROR_CONFIG,
-        "later version");
+    test_error (make (&kinds[i], size, size, test_new_error ()),
+        IMK_ERROR_CONFIG, "later version");
   }
 }
 
@@ -147,9 +146,7 @@ TEST (test_sizes_that_cannot_be_are_refused, "sizes that cannot be are refused")
 
     snprintf (init, sizeof (init), "imk_%s_config_init", kinds[i].name);
     for (size_t k = 0; k < sizeof (wrong) / sizeof (wrong[0]); k++) {
-      ImkError error;
-
-      test_error (make (&kinds[i], kinds[i].size, wrong[k], &error), &error,
+      test_error (make (&kinds[i], kinds[i].size, wrong[k], test_new_error ()),
           IMK_ERROR_CONFIG, init);
     }
   }

@@ -29,7 +29,7 @@ TEST (test_error_is_filled_and_returned,
 {
   ImkError error = {0};
 
-  test_error (imk_error_set (&error, IMK_ERROR_IMAGE, "%d of %s", 3, "them"),
+  test_error_of (imk_error_set (&error, IMK_ERROR_IMAGE, "%d of %s", 3, "them"),
       &error, IMK_ERROR_IMAGE, "3 of them");
 }
 
@@ -100,17 +100,17 @@ check_cpu_is_refused (const char *value, const char *words)
   const void *levels[IMK_CPU_N_LEVELS] = {&tables[0]};
   const void *table = NULL;
   ImkCpuLevel level = IMK_CPU_N_LEVELS;
-  ImkError error;
 
   setenv ("IMK_CPU", value, 1);
-  test_error (imk_cpu_level (&level, &error), &error, IMK_ERROR_CONFIG, words);
-  test_check (level == IMK_CPU_N_LEVELS, "the level was set");
   test_error (
-      imk_cpu_choose (levels, &table, &error), &error, IMK_ERROR_CONFIG, words);
+      imk_cpu_level (&level, test_new_error ()), IMK_ERROR_CONFIG, words);
+  test_check (level == IMK_CPU_N_LEVELS, "the level was set");
+  test_error (imk_cpu_choose (levels, &table, test_new_error ()),
+      IMK_ERROR_CONFIG, words);
   test_check (!table, "a table was chosen");
-  test_error (imk_backend_table (
-                  IMK_BACKEND_CPU, "the CPU's", "device", &table, &error),
-      &error, IMK_ERROR_CONFIG, words);
+  test_error (imk_backend_table (IMK_BACKEND_CPU, "the CPU's", "device", &table,
+                  test_new_error ()),
+      IMK_ERROR_CONFIG, words);
   unsetenv ("IMK_CPU");
 }
 
@@ -128,9 +128,8 @@ TEST (test_absent_instruction_set_is_refused,
     "an absent instruction set is refused")
 {
   ImkCpuLevel highest;
-  ImkError error;
 
-  test_ok (imk_cpu_level (&highest, &error), &error);
+  test_ok (imk_cpu_level (&highest, test_new_error ()));
   check_cpu_is_refused (highest == IMK_CPU_NEON ? "avx2" : "neon",
       "which this processor does not have; its highest level is ");
 }
@@ -138,19 +137,18 @@ TEST (test_absent_instruction_set_is_refused,
 TEST (test_instruction_set_can_be_chosen, "the instruction set can be chosen")
 {
   ImkCpuLevel highest, level;
-  ImkError error;
 
-  test_ok (imk_cpu_level (&highest, &error), &error);
+  test_ok (imk_cpu_level (&highest, test_new_error ()));
   setenv ("IMK_CPU", "", 1);
-  test_ok (imk_cpu_level (&level, &error), &error);
+  test_ok (imk_cpu_level (&level, test_new_error ()));
   test_check (level == highest, "an empty IMK_CPU is %s instead of %s",
       imk_cpu_level_name (level), imk_cpu_level_name (highest));
   setenv ("IMK_CPU", "scalar", 1);
-  test_ok (imk_cpu_level (&level, &error), &error);
+  test_ok (imk_cpu_level (&level, test_new_error ()));
   test_check (
       level == IMK_CPU_SCALAR, "scalar is %s", imk_cpu_level_name (level));
   setenv ("IMK_CPU", imk_cpu_level_name (highest), 1);
-  test_ok (imk_cpu_level (&level, &error), &error);
+  test_ok (imk_cpu_level (&level, test_new_error ()));
   test_check (level == highest, "%s is %s", imk_cpu_level_name (highest),
       imk_cpu_level_name (level));
   unsetenv ("IMK_CPU");
@@ -163,21 +161,20 @@ TEST (test_table_of_the_instruction_set_is_chosen,
   static const char tables[IMK_CPU_N_LEVELS];
   const void *levels[IMK_CPU_N_LEVELS] = {NULL}, *table;
   ImkCpuLevel highest;
-  ImkError error;
 
-  test_ok (imk_cpu_level (&highest, &error), &error);
+  test_ok (imk_cpu_level (&highest, test_new_error ()));
   levels[IMK_CPU_SCALAR] = &tables[IMK_CPU_SCALAR];
-  test_ok (imk_cpu_choose (levels, &table, &error), &error);
+  test_ok (imk_cpu_choose (levels, &table, test_new_error ()));
   test_check (table == &tables[IMK_CPU_SCALAR], "scalar is not chosen");
   levels[highest] = &tables[highest];
-  test_ok (imk_cpu_choose (levels, &table, &error), &error);
+  test_ok (imk_cpu_choose (levels, &table, test_new_error ()));
   test_check (table == &tables[highest], "%s is not chosen",
       imk_cpu_level_name (highest));
   setenv ("IMK_CPU", "scalar", 1);
-  test_ok (imk_cpu_choose (levels, &table, &error), &error);
+  test_ok (imk_cpu_choose (levels, &table, test_new_error ()));
   test_check (table == &tables[IMK_CPU_SCALAR], "IMK_CPU is ignored");
   levels[IMK_CPU_SCALAR] = highest > IMK_CPU_SCALAR ? NULL : levels[0];
-  test_ok (imk_cpu_choose (levels, &table, &error), &error);
+  test_ok (imk_cpu_choose (levels, &table, test_new_error ()));
   test_check (table == &tables[highest], "the lowest table is not chosen");
   unsetenv ("IMK_CPU");
 }
@@ -248,37 +245,33 @@ TEST (test_row_size_counts_samples, "the size of a row counts samples")
 TEST (test_good_image_passes, "a good image passes")
 {
   ImkImage image = good_image ();
-  ImkError error;
 
-  test_ok (check (&image, false, &error), &error);
+  test_ok (check (&image, false, test_new_error ()));
   image.location = IMK_LOCATION_DEVICE;
-  test_ok (check (&image, true, &error), &error);
+  test_ok (check (&image, true, test_new_error ()));
   image.location = IMK_LOCATION_HOST_MAPPED;
-  test_ok (check (&image, true, &error), &error);
+  test_ok (check (&image, true, test_new_error ()));
 }
 
 TEST (test_stride_of_one_row_does_not_matter,
     "the stride of one row does not matter")
 {
   ImkImage image = good_image ();
-  ImkError error;
 
   image.height = 1;
   image.stride = 0;
-  test_ok (
-      imk_image_check (&image, "input", IMK_TYPE_U16, 1, 5, 1, false, &error),
-      &error);
+  test_ok (imk_image_check (
+      &image, "input", IMK_TYPE_U16, 1, 5, 1, false, test_new_error ()));
 }
 
 TEST (test_image_without_data_is_refused, "an image without data is refused")
 {
   ImkImage image = good_image ();
-  ImkError error;
 
   image.data = NULL;
-  test_error (check (&image, false, &error), &error, IMK_ERROR_IMAGE,
+  test_error (check (&image, false, test_new_error ()), IMK_ERROR_IMAGE,
       "The input image has no data.");
-  test_error (check (NULL, false, &error), &error, IMK_ERROR_IMAGE,
+  test_error (check (NULL, false, test_new_error ()), IMK_ERROR_IMAGE,
       "The input image has no data.");
 }
 
@@ -293,7 +286,6 @@ TEST (test_other_shapes_are_refused_with_both_shapes,
       "is 5x3, 2 x u16",
       "is 5x3, 1 x i16",
   };
-  ImkError error;
 
   wrong[0].width = 4;
   wrong[1].height = 4;
@@ -301,55 +293,51 @@ TEST (test_other_shapes_are_refused_with_both_shapes,
   wrong[3].type = IMK_TYPE_I16;
   for (size_t i = 0; i < N_ELEMENTS (wrong); i++)
     test_error (
-        check (&wrong[i], false, &error), &error, IMK_ERROR_IMAGE, words[i]);
+        check (&wrong[i], false, test_new_error ()), IMK_ERROR_IMAGE, words[i]);
 }
 
 TEST (test_short_stride_is_refused, "a short stride is refused")
 {
   ImkImage image = good_image ();
-  ImkError error;
 
   image.stride = 8;
-  test_error (check (&image, false, &error), &error, IMK_ERROR_IMAGE,
+  test_error (check (&image, false, test_new_error ()), IMK_ERROR_IMAGE,
       "a stride of 8 bytes; one row alone takes 10.");
 }
 
 TEST (test_negative_stride_is_refused, "a negative stride is refused")
 {
   ImkImage image = good_image ();
-  ImkError error;
 
   image.stride = (size_t) -64; /* as NumPy has it for rows from bottom to top */
-  test_error (check (&image, false, &error), &error, IMK_ERROR_IMAGE,
+  test_error (check (&image, false, test_new_error ()), IMK_ERROR_IMAGE,
       "such rows are beyond any memory. Rows from bottom to top need a copy.");
 }
 
 TEST (test_unaligned_samples_are_refused, "unaligned samples are refused")
 {
   ImkImage image = good_image ();
-  ImkError error;
 
   image.stride = 13;
-  test_error (check (&image, false, &error), &error, IMK_ERROR_IMAGE,
+  test_error (check (&image, false, test_new_error ()), IMK_ERROR_IMAGE,
       "a stride of 13 bytes; u16 samples need multiples of 2.");
   image = good_image ();
   image.data = (uint8_t *) samples + 1;
-  test_error (check (&image, false, &error), &error, IMK_ERROR_IMAGE,
+  test_error (check (&image, false, test_new_error ()), IMK_ERROR_IMAGE,
       "u16 samples need multiples of 2.");
 }
 
 TEST (test_unreachable_memory_is_refused, "unreachable memory is refused")
 {
   ImkImage image = good_image ();
-  ImkError error;
 
-  test_error (check (&image, true, &error), &error, IMK_ERROR_IMAGE,
+  test_error (check (&image, true, test_new_error ()), IMK_ERROR_IMAGE,
       "lies in host memory, which this backend cannot reach.");
   image.location = IMK_LOCATION_HOST_MAPPED;
-  test_error (check (&image, false, &error), &error, IMK_ERROR_IMAGE,
+  test_error (check (&image, false, test_new_error ()), IMK_ERROR_IMAGE,
       "lies in device memory, which this backend cannot reach.");
   image.location = IMK_LOCATION_DEVICE;
-  test_error (check (&image, false, &error), &error, IMK_ERROR_IMAGE,
+  test_error (check (&image, false, test_new_error ()), IMK_ERROR_IMAGE,
       "lies in device memory, which this backend cannot reach.");
 }
 
@@ -466,20 +454,18 @@ refuse_module (const char *module, const char *words)
   use_folder_with (module, folder);
   status = imk_backend_load ("cuda", &error);
   remove_folder (folder);
-  test_error (status, &error, IMK_ERROR_UNAVAILABLE, words);
+  test_error_of (status, &error, IMK_ERROR_UNAVAILABLE, words);
   /* the outcome is kept, also for those who ask in another way */
   error = (ImkError){0};
-  test_error (imk_device_get (&(const ImkDevice *){NULL}, &error), &error,
+  test_error_of (imk_device_get (&(const ImkDevice *){NULL}, &error), &error,
       IMK_ERROR_UNAVAILABLE, words);
 }
 
 static void
 run_cpu_without_modules (void)
 {
-  ImkError error;
-
   setenv ("IMK_MODULE_PATH", "/nowhere", 1);
-  test_ok (imk_backend_load ("cpu", &error), &error);
+  test_ok (imk_backend_load ("cpu", test_new_error ()));
 }
 
 TEST (test_cpu_is_always_there, "the cpu backend is always there")
@@ -491,16 +477,15 @@ static void
 run_unknown_names (void)
 {
   const void *table;
-  ImkError error;
 
-  test_error (imk_backend_load ("opencl", &error), &error,
+  test_error (imk_backend_load ("opencl", test_new_error ()),
       IMK_ERROR_UNAVAILABLE,
       "There is no backend \"opencl\"; there are \"cpu\" and \"cuda\".");
-  test_error (imk_backend_find ("dehaze", &table, &error), &error,
+  test_error (imk_backend_find ("dehaze", &table, test_new_error ()),
       IMK_ERROR_UNAVAILABLE, "libimk-cuda-fft.so");
-  test_error (
-      imk_backend_table ((ImkBackend) 7, "the CPU's", "device", &table, &error),
-      &error, IMK_ERROR_UNAVAILABLE, "There is no backend of the number 7.");
+  test_error (imk_backend_table ((ImkBackend) 7, "the CPU's", "device", &table,
+                  test_new_error ()),
+      IMK_ERROR_UNAVAILABLE, "There is no backend of the number 7.");
 }
 
 TEST (test_unknown_names_are_refused, "unknown names are refused")
@@ -550,13 +535,11 @@ TEST (test_other_library_is_refused, "another library is refused")
 static void
 run_relative_path (void)
 {
-  ImkError error;
-
   /* libimk's own folder holds no module in a build */
   test_check (chdir (mock_folder) == 0, "chdir: %m");
   setenv ("IMK_MODULE_PATH", ".", 1);
-  test_error (imk_backend_load ("cuda", &error), &error, IMK_ERROR_UNAVAILABLE,
-      "The CUDA backend is not installed");
+  test_error (imk_backend_load ("cuda", test_new_error ()),
+      IMK_ERROR_UNAVAILABLE, "The CUDA backend is not installed");
 }
 
 TEST (test_relative_module_path_is_ignored, "a relative module path is ignored")
@@ -567,11 +550,9 @@ TEST (test_relative_module_path_is_ignored, "a relative module path is ignored")
 static void
 run_no_devices (void)
 {
-  ImkError error;
-
   setenv ("IMK_MOCK_DEVICES", "0", 1);
-  test_error (imk_backend_load ("cuda", &error), &error, IMK_ERROR_UNAVAILABLE,
-      "No CUDA device is visible to this process.");
+  test_error (imk_backend_load ("cuda", test_new_error ()),
+      IMK_ERROR_UNAVAILABLE, "No CUDA device is visible to this process.");
 }
 
 TEST (test_module_without_device_is_said, "a module without a device is said")
@@ -628,9 +609,8 @@ run_tables_are_complete (void)
   for (size_t i = 0; i < N_ELEMENTS (algorithms); i++) {
     const ImkFilterBackend *filter;
     const void *found;
-    ImkError error;
 
-    test_ok (imk_backend_find (algorithms[i], &found, &error), &error);
+    test_ok (imk_backend_find (algorithms[i], &found, test_new_error ()));
     filter = found;
     test_check (filter->abi == IMK_BACKEND_ABI, "%s: ABI %u", algorithms[i],
         filter->abi);
@@ -652,7 +632,6 @@ TEST (test_no_slot_of_a_table_is_empty, "no slot of a table is empty")
 /* --- the mock device ------------------------------------------------------ */
 
 static const ImkDevice *d;
-static ImkError error;
 
 /* Loads the mock; its first context is current then. */
 static void
@@ -660,10 +639,10 @@ use_mock (void)
 {
   void *context;
 
-  test_ok (imk_backend_load ("cuda", &error), &error);
-  test_ok (imk_device_get (&d, &error), &error);
-  test_ok (d->context (0, &context, &error), &error);
-  test_ok (d->push (context, &error), &error);
+  test_ok (imk_backend_load ("cuda", test_new_error ()));
+  test_ok (imk_device_get (&d, test_new_error ()));
+  test_ok (d->context (0, &context, test_new_error ()));
+  test_ok (d->push (context, test_new_error ()));
 }
 
 static void
@@ -674,17 +653,17 @@ run_devices (void)
   int n;
 
   use_mock ();
-  test_ok (d->count (&n, &error), &error);
+  test_ok (d->count (&n, test_new_error ()));
   test_check (n == 2, "%d devices", n);
-  test_ok (d->info (1, &info, &error), &error);
+  test_ok (d->info (1, &info, test_new_error ()));
   test_check (strcmp (info.name, "Mock device 1") == 0, "%s", info.name);
-  test_ok (d->context (1, &first, &error), &error);
-  test_ok (d->context (1, &second, &error), &error);
+  test_ok (d->context (1, &first, test_new_error ()));
+  test_ok (d->context (1, &second, test_new_error ()));
   test_check (first == second, "two primary contexts of one device");
-  test_error (d->info (2, &info, &error), &error, IMK_ERROR_UNAVAILABLE,
+  test_error (d->info (2, &info, test_new_error ()), IMK_ERROR_UNAVAILABLE,
       "no mock device 2; there are 2");
   test_error (
-      d->push (&info, &error), &error, IMK_ERROR_DEVICE, "is not a context");
+      d->push (&info, test_new_error ()), IMK_ERROR_DEVICE, "is not a context");
 }
 
 TEST (test_mock_has_devices, "the mock has devices")
@@ -700,24 +679,23 @@ run_memory (void)
   void *device, *host, *mapped, *stream;
 
   use_mock ();
-  test_ok (d->stream_new (&stream, &error), &error);
-  test_ok (d->alloc_device (WIDTH * HEIGHT, &device, &error), &error);
-  test_ok (d->alloc_pinned (WIDTH * HEIGHT, &host, &mapped, &error), &error);
+  test_ok (d->stream_new (&stream, test_new_error ()));
+  test_ok (d->alloc_device (WIDTH * HEIGHT, &device, test_new_error ()));
+  test_ok (d->alloc_pinned (WIDTH * HEIGHT, &host, &mapped, test_new_error ()));
 
   /* fresh memory is poisoned */
-  test_ok (d->copy (out, WIDTH, device, WIDTH, WIDTH, HEIGHT, stream, &error),
-      &error);
+  test_ok (d->copy (
+      out, WIDTH, device, WIDTH, WIDTH, HEIGHT, stream, test_new_error ()));
   test_check (out[2][4] == 0xcd, "fresh device memory holds 0x%02x", out[2][4]);
 
   for (int i = 0; i < HEIGHT * STRIDE; i++)
     in[i / STRIDE][i % STRIDE] = (uint8_t) i;
-  test_ok (d->copy (device, WIDTH, in, STRIDE, WIDTH, HEIGHT, stream, &error),
-      &error);
+  test_ok (d->copy (
+      device, WIDTH, in, STRIDE, WIDTH, HEIGHT, stream, test_new_error ()));
   memset (in, 0, sizeof (in)); /* pageable memory was read by now */
-  test_ok (
-      d->copy (mapped, WIDTH, device, WIDTH, WIDTH, HEIGHT, stream, &error),
-      &error);
-  test_ok (d->stream_synchronize (stream, &error), &error);
+  test_ok (d->copy (
+      mapped, WIDTH, device, WIDTH, WIDTH, HEIGHT, stream, test_new_error ()));
+  test_ok (d->stream_synchronize (stream, test_new_error ()));
   for (int i = 0; i < HEIGHT * WIDTH; i++)
     test_check (((uint8_t *) host)[i] == i / WIDTH * STRIDE + i % WIDTH,
         "byte %d is %d", i, ((uint8_t *) host)[i]);
@@ -744,24 +722,24 @@ run_overruns (void)
   void *device, *host, *mapped;
 
   use_mock ();
-  test_ok (d->alloc_device (32, &device, &error), &error);
-  test_ok (d->alloc_pinned (32, &host, &mapped, &error), &error);
-  test_error (d->copy (device, 33, plain, 33, 33, 1, NULL, &error), &error,
+  test_ok (d->alloc_device (32, &device, test_new_error ()));
+  test_ok (d->alloc_pinned (32, &host, &mapped, test_new_error ()));
+  test_error (d->copy (device, 33, plain, 33, 33, 1, NULL, test_new_error ()),
       IMK_ERROR_DEVICE, "takes 33 bytes and leaves its block");
-  test_error (d->copy (plain, 11, device, 11, 11, 3, NULL, &error), &error,
+  test_error (d->copy (plain, 11, device, 11, 11, 3, NULL, test_new_error ()),
       IMK_ERROR_DEVICE, "takes 33 bytes and leaves its block");
-  test_error (
-      d->copy ((uint8_t *) host + 16, 17, plain, 17, 17, 1, NULL, &error),
-      &error, IMK_ERROR_DEVICE, "leaves its block");
-  test_error (
-      d->copy ((uint8_t *) device + 32, 1, plain, 1, 1, 1, NULL, &error),
-      &error, IMK_ERROR_DEVICE, "is no memory of a device");
-  test_error (d->copy (device, 4, plain, 8, 8, 2, NULL, &error), &error,
+  test_error (d->copy ((uint8_t *) host + 16, 17, plain, 17, 17, 1, NULL,
+                  test_new_error ()),
+      IMK_ERROR_DEVICE, "leaves its block");
+  test_error (d->copy ((uint8_t *) device + 32, 1, plain, 1, 1, 1, NULL,
+                  test_new_error ()),
+      IMK_ERROR_DEVICE, "is no memory of a device");
+  test_error (d->copy (device, 4, plain, 8, 8, 2, NULL, test_new_error ()),
       IMK_ERROR_DEVICE, "strides of 4 and 8 bytes");
-  test_error (d->alloc_device (SIZE_MAX, &(void *){NULL}, &error), &error,
+  test_error (d->alloc_device (SIZE_MAX, &(void *){NULL}, test_new_error ()),
       IMK_ERROR_MEMORY, "memory left");
   d->free_device (device);
-  test_error (d->copy (device, 1, plain, 1, 1, 1, NULL, &error), &error,
+  test_error (d->copy (device, 1, plain, 1, 1, 1, NULL, test_new_error ()),
       IMK_ERROR_DEVICE, "that was freed");
   d->free_pinned (host);
 }
@@ -780,16 +758,16 @@ run_asynchronous (void)
 
   setenv ("IMK_MOCK_DELAY_US", "50000", 1);
   use_mock ();
-  test_ok (d->stream_new (&stream, &error), &error);
-  test_ok (d->alloc_pinned (1, &host, &mapped, &error), &error);
-  test_ok (d->alloc_device (1, &device, &error), &error);
+  test_ok (d->stream_new (&stream, test_new_error ()));
+  test_ok (d->alloc_pinned (1, &host, &mapped, test_new_error ()));
+  test_ok (d->alloc_device (1, &device, test_new_error ()));
   seen = host;
   *seen = 1;
   test_ok (
-      d->copy (device, 1, (uint8_t[]){2}, 1, 1, 1, stream, &error), &error);
-  test_ok (d->copy (host, 1, device, 1, 1, 1, stream, &error), &error);
+      d->copy (device, 1, (uint8_t[]){2}, 1, 1, 1, stream, test_new_error ()));
+  test_ok (d->copy (host, 1, device, 1, 1, 1, stream, test_new_error ()));
   test_check (*seen == 1, "the copy did not wait for its turn");
-  test_ok (d->stream_synchronize (stream, &error), &error);
+  test_ok (d->stream_synchronize (stream, test_new_error ()));
   test_check (*seen == 2, "the copy was not waited for");
   d->stream_free (stream);
   d->free_pinned (host);
@@ -808,11 +786,11 @@ run_free_waits (void)
 
   setenv ("IMK_MOCK_DELAY_US", "20000", 1);
   use_mock ();
-  test_ok (d->stream_new (&stream, &error), &error);
-  test_ok (d->alloc_pinned (1, &from, &from_mapped, &error), &error);
-  test_ok (d->alloc_pinned (1, &to, &to_mapped, &error), &error);
+  test_ok (d->stream_new (&stream, test_new_error ()));
+  test_ok (d->alloc_pinned (1, &from, &from_mapped, test_new_error ()));
+  test_ok (d->alloc_pinned (1, &to, &to_mapped, test_new_error ()));
   *(uint8_t *) from = 7;
-  test_ok (d->copy (to, 1, from, 1, 1, 1, stream, &error), &error);
+  test_ok (d->copy (to, 1, from, 1, 1, 1, stream, test_new_error ()));
   d->free_pinned (from);
   test_check (*(uint8_t *) to == 7, "the block was freed under the copy");
   d->stream_free (stream);
@@ -831,26 +809,25 @@ run_event_order (void)
   void *writer, *reader, *event, *device, *from, *to, *mapped;
 
   use_mock ();
-  test_ok (d->stream_new (&writer, &error), &error);
-  test_ok (d->stream_new (&reader, &error), &error);
-  test_ok (d->event_new (&event, &error), &error);
-  test_ok (d->alloc_device (1 << 20, &device, &error), &error);
-  test_ok (d->alloc_pinned (1 << 20, &from, &mapped, &error), &error);
-  test_ok (d->alloc_pinned (1 << 20, &to, &mapped, &error), &error);
+  test_ok (d->stream_new (&writer, test_new_error ()));
+  test_ok (d->stream_new (&reader, test_new_error ()));
+  test_ok (d->event_new (&event, test_new_error ()));
+  test_ok (d->alloc_device (1 << 20, &device, test_new_error ()));
+  test_ok (d->alloc_pinned (1 << 20, &from, &mapped, test_new_error ()));
+  test_ok (d->alloc_pinned (1 << 20, &to, &mapped, test_new_error ()));
 
   for (int i = 0; i < 200; i++) {
     uint8_t last;
 
     memset (from, i, 1 << 20);
-    test_ok (
-        d->copy (device, 1 << 20, from, 1 << 20, 1 << 20, 1, writer, &error),
-        &error);
-    test_ok (d->event_record (event, writer, &error), &error);
-    test_ok (d->event_wait (event, reader, &error), &error);
-    test_ok (d->copy (to, 1 << 20, device, 1 << 20, 1 << 20, 1, reader, &error),
-        &error);
-    test_ok (d->event_record (event, reader, &error), &error);
-    test_ok (d->event_synchronize (event, &error), &error);
+    test_ok (d->copy (
+        device, 1 << 20, from, 1 << 20, 1 << 20, 1, writer, test_new_error ()));
+    test_ok (d->event_record (event, writer, test_new_error ()));
+    test_ok (d->event_wait (event, reader, test_new_error ()));
+    test_ok (d->copy (
+        to, 1 << 20, device, 1 << 20, 1 << 20, 1, reader, test_new_error ()));
+    test_ok (d->event_record (event, reader, test_new_error ()));
+    test_ok (d->event_synchronize (event, test_new_error ()));
     last = ((uint8_t *) to)[(1 << 20) - 1];
     test_check (last == (uint8_t) i, "round %d read %d", i, last);
   }
@@ -873,32 +850,32 @@ run_event_capture (void)
   void *early, *late, *event;
 
   use_mock ();
-  test_ok (d->stream_new (&early, &error), &error);
-  test_ok (d->event_new (&event, &error), &error);
+  test_ok (d->stream_new (&early, test_new_error ()));
+  test_ok (d->event_new (&event, test_new_error ()));
 
   /* nobody has recorded it: past */
-  test_ok (d->event_synchronize (event, &error), &error);
-  test_ok (d->event_wait (event, early, &error), &error);
-  test_ok (d->stream_synchronize (early, &error), &error);
+  test_ok (d->event_synchronize (event, test_new_error ()));
+  test_ok (d->event_wait (event, early, test_new_error ()));
+  test_ok (d->stream_synchronize (early, test_new_error ()));
 
   /* a wait means the record before it, not the one after it, which here waits
    * for the wait itself to be passed */
   setenv ("IMK_MOCK_DELAY_US", "1000", 1);
-  test_ok (d->stream_new (&late, &error), &error);
+  test_ok (d->stream_new (&late, test_new_error ()));
   for (int i = 0; i < 20; i++) {
-    test_ok (d->event_record (event, late, &error), &error);
-    test_ok (d->event_wait (event, early, &error), &error);
-    test_ok (d->event_record (event, early, &error), &error);
-    test_ok (d->event_wait (event, late, &error), &error);
+    test_ok (d->event_record (event, late, test_new_error ()));
+    test_ok (d->event_wait (event, early, test_new_error ()));
+    test_ok (d->event_record (event, early, test_new_error ()));
+    test_ok (d->event_wait (event, late, test_new_error ()));
   }
-  test_ok (d->stream_synchronize (early, &error), &error);
-  test_ok (d->stream_synchronize (late, &error), &error);
+  test_ok (d->stream_synchronize (early, test_new_error ()));
+  test_ok (d->stream_synchronize (late, test_new_error ()));
 
   /* freed while a stream still waits for it */
-  test_ok (d->event_record (event, late, &error), &error);
-  test_ok (d->event_wait (event, early, &error), &error);
+  test_ok (d->event_record (event, late, test_new_error ()));
+  test_ok (d->event_wait (event, early, test_new_error ()));
   d->event_free (event);
-  test_ok (d->stream_synchronize (early, &error), &error);
+  test_ok (d->stream_synchronize (early, test_new_error ()));
   d->stream_free (early);
   d->stream_free (late);
 }
@@ -915,18 +892,19 @@ run_contexts (void)
   void *first, *second, *device, *stream, *event;
 
   use_mock ();
-  test_ok (d->context (0, &first, &error), &error);
-  test_ok (d->context (1, &second, &error), &error);
+  test_ok (d->context (0, &first, test_new_error ()));
+  test_ok (d->context (1, &second, test_new_error ()));
   d->pop ();
-  test_error (d->alloc_device (1, &device, &error), &error, IMK_ERROR_DEVICE,
+  test_error (d->alloc_device (1, &device, test_new_error ()), IMK_ERROR_DEVICE,
       "alloc_device was called while no context is current");
-  test_error (d->stream_new (&stream, &error), &error, IMK_ERROR_DEVICE,
+  test_error (d->stream_new (&stream, test_new_error ()), IMK_ERROR_DEVICE,
       "no context is current");
-  test_ok (d->push (first, &error), &error);
-  test_ok (d->stream_new (&stream, &error), &error);
-  test_ok (d->push (second, &error), &error);
-  test_ok (d->event_new (&event, &error), &error);
-  test_error (d->event_record (event, stream, &error), &error, IMK_ERROR_DEVICE,
+  test_ok (d->push (first, test_new_error ()));
+  test_ok (d->stream_new (&stream, test_new_error ()));
+  test_ok (d->push (second, test_new_error ()));
+  test_ok (d->event_new (&event, test_new_error ()));
+  test_error (d->event_record (event, stream, test_new_error ()),
+      IMK_ERROR_DEVICE,
       "event of device 1 was recorded in a stream of device 0");
   d->event_free (event);
   d->pop ();
@@ -947,25 +925,25 @@ run_failures (void)
 
   use_mock ();
   imk_inject_failure (0, false);
-  test_ok (d->alloc_device (1, &device, &error), &error);
+  test_ok (d->alloc_device (1, &device, test_new_error ()));
   d->free_device (device);
-  test_ok (d->stream_new (&stream, &error), &error);
-  test_ok (d->stream_synchronize (stream, &error), &error);
+  test_ok (d->stream_new (&stream, test_new_error ()));
+  test_ok (d->stream_synchronize (stream, test_new_error ()));
   n_calls = imk_inject_failure (2, false);
   test_check (n_calls == 3, "%lu fallible calls counted", n_calls);
 
-  test_ok (d->stream_synchronize (stream, &error), &error);
-  test_error (d->alloc_device (1, &device, &error), &error, IMK_ERROR_DEVICE,
+  test_ok (d->stream_synchronize (stream, test_new_error ()));
+  test_error (d->alloc_device (1, &device, test_new_error ()), IMK_ERROR_DEVICE,
       "CUDA says: told to fail (mock device, in alloc_device).");
-  test_ok (d->stream_synchronize (stream, &error), &error);
+  test_ok (d->stream_synchronize (stream, test_new_error ()));
 
   imk_inject_failure (2, true);
-  test_ok (d->stream_synchronize (stream, &error), &error);
+  test_ok (d->stream_synchronize (stream, test_new_error ()));
   for (int i = 0; i < 3; i++)
-    test_error (d->stream_synchronize (stream, &error), &error,
+    test_error (d->stream_synchronize (stream, test_new_error ()),
         IMK_ERROR_DEVICE, "told to fail (mock device, in stream_synchronize)");
   imk_inject_failure (0, false);
-  test_ok (d->stream_synchronize (stream, &error), &error);
+  test_ok (d->stream_synchronize (stream, test_new_error ()));
   d->stream_free (stream);
 }
 
@@ -980,7 +958,7 @@ run_free_twice (void)
   void *device;
 
   use_mock ();
-  test_ok (d->alloc_device (1, &device, &error), &error);
+  test_ok (d->alloc_device (1, &device, test_new_error ()));
   d->free_device (device);
   d->free_device (device);
 }
@@ -991,7 +969,7 @@ run_free_of_the_other_kind (void)
   void *host, *mapped;
 
   use_mock ();
-  test_ok (d->alloc_pinned (1, &host, &mapped, &error), &error);
+  test_ok (d->alloc_pinned (1, &host, &mapped, test_new_error ()));
   d->free_device (mapped);
 }
 
@@ -1007,7 +985,7 @@ static void
 run_stream_of_nobody (void)
 {
   use_mock ();
-  d->stream_synchronize (&error, &error);
+  d->stream_synchronize (test_new_error (), test_new_error ());
 }
 
 TEST (test_mock_aborts_on_misuse, "the mock aborts on misuse")
@@ -1026,7 +1004,7 @@ run_touch_device_memory (void)
   /* the sanitizer would turn the signal into an exit */
   signal (SIGSEGV, SIG_DFL);
   use_mock ();
-  test_ok (d->alloc_device (1, &device, &error), &error);
+  test_ok (d->alloc_device (1, &device, test_new_error ()));
   *(volatile uint8_t *) device = 1;
 }
 

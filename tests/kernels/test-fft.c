@@ -15,6 +15,8 @@
 #include "fft/fft-private.h"
 #include "kernel-test.h"
 
+TEST_DEFINE_AUTO_POINTER (ImkFft, imk_fft_free)
+
 /* A small sum is exact in every bin, of a large one this many are looked at. */
 enum { N_PROBES = 64, EXACT_UP_TO = 1100 };
 
@@ -89,6 +91,8 @@ side_free (Side *side)
 {
   free (side->block);
 }
+
+TEST_DEFINE_AUTO (Side, side_free)
 
 /* Compact rows of the numbers themselves, whatever the layout in memory. */
 typedef struct Array {
@@ -231,11 +235,12 @@ static ImkFft *
 plan (const ImkFftLibrary *library, const ImkFftConfig *c)
 {
   ImkFft *fft = NULL;
-  ImkError error;
-  ImkStatus status = library ? imk_fft_new_with (library, c, &fft, &error)
-                             : imk_fft_new (c, &fft, &error);
+  ImkStatus status =
+      library ? imk_fft_new_with (library, c, &fft, test_new_error ())
+              : imk_fft_new (c, &fft, test_new_error ());
 
-  test_check (status == IMK_OK, "%s: no plan: %s", describe (c), error.message);
+  test_check (
+      status == IMK_OK, "%s: no plan: %s", describe (c), test_message ());
   return fft;
 }
 
@@ -244,11 +249,10 @@ plan (const ImkFftLibrary *library, const ImkFftConfig *c)
 static Array
 run (const ImkFftLibrary *library, const ImkFftConfig *c, const Array *in)
 {
-  ImkFft *fft = plan (library, c);
+  test_autoptr (ImkFft) fft = plan (library, c);
   size_t size_in = side_size (c, true), size_out = side_size (c, false);
   Array result = array_new (imk_fft_row_out (c), c->height, c->n_transforms);
   Side from, before, to;
-  ImkError error;
 
   if (c->in_place && size_in < size_out)
     size_in = size_out;
@@ -257,7 +261,7 @@ run (const ImkFftLibrary *library, const ImkFftConfig *c, const Array *in)
   to = c->in_place ? from : side_new (size_out);
   store (c, in, &from);
   memcpy (before.block, from.block, from.size);
-  test_ok (imk_fft_execute (fft, from.data, to.data, &error), &error);
+  test_ok (imk_fft_execute (fft, from.data, to.data, test_new_error ()));
   if (!c->in_place)
     test_check (!memcmp (before.block, from.block, from.size),
         "%s: the input changed", describe (c));
@@ -267,7 +271,6 @@ run (const ImkFftLibrary *library, const ImkFftConfig *c, const Array *in)
   side_free (&before);
   if (!c->in_place)
     side_free (&to);
-  imk_fft_free (fft);
   return result;
 }
 
@@ -409,8 +412,8 @@ check_sum (const ImkFftConfig *c, uint64_t seed)
   Array full = full_input (c, seed);
   Array in = part (&full, imk_fft_row_in (c));
   Array out = run (NULL, c, &in);
-  Sample *wx = roots (c->width, c->direction);
-  Sample *wy = roots (c->height, c->direction);
+  test_autofree Sample *wx = roots (c->width, c->direction);
+  test_autofree Sample *wy = roots (c->height, c->direction);
   size_t n_bins = (size_t) out.row * out.height;
   bool all = (size_t) c->width * c->height <= EXACT_UP_TO;
   size_t n_probes = all ? n_bins : N_PROBES;
@@ -432,8 +435,6 @@ check_sum (const ImkFftConfig *c, uint64_t seed)
   free (full.v);
   free (in.v);
   free (out.v);
-  free (wx);
-  free (wy);
 }
 
 static ImkFftConfig
@@ -578,8 +579,8 @@ TEST (test_impulse, "an impulse becomes a wave")
     uint32_t x = c.width * 2 / 3, y = c.height / 3;
     Array in = array_new (c.width, c.height, 1), out;
     Array expected = array_new (c.width, c.height, 1);
-    Sample *wx = roots (c.width, c.direction);
-    Sample *wy = roots (c.height, c.direction);
+    test_autofree Sample *wx = roots (c.width, c.direction);
+    test_autofree Sample *wy = roots (c.height, c.direction);
 
     *at (&in, x, y, 0) = 1;
     out = run (NULL, &c, &in);
@@ -591,8 +592,6 @@ TEST (test_impulse, "an impulse becomes a wave")
     free (in.v);
     free (out.v);
     free (expected.v);
-    free (wx);
-    free (wy);
   }
   report_worst ();
 }
@@ -625,8 +624,8 @@ TEST (test_shift, "a shift turns the phases")
       uint32_t dx = c.width * 2 / 5, dy = c.height / 2;
       Array in = full_input (&c, 11), expected = run (NULL, &c, &in), out;
       Array moved = array_new (c.width, c.height, 1);
-      Sample *wx = roots (c.width, c.direction);
-      Sample *wy = roots (c.height, c.direction);
+      test_autofree Sample *wx = roots (c.width, c.direction);
+      test_autofree Sample *wy = roots (c.height, c.direction);
 
       for (uint32_t y = 0; y < c.height; y++)
         for (uint32_t x = 0; x < c.width; x++)
@@ -642,8 +641,6 @@ TEST (test_shift, "a shift turns the phases")
       free (expected.v);
       free (moved.v);
       free (out.v);
-      free (wx);
-      free (wy);
     }
   report_worst ();
 }
@@ -813,13 +810,12 @@ work (void *data)
 
   w->ok = true;
   for (int i = 0; i < N_ROUNDS && w->ok; i++) {
-    ImkFft *own = NULL;
+    test_autoptr (ImkFft) own = NULL;
 
     if (!w->fft)
       w->ok = imk_fft_new (&w->config, &own, &w->error) == IMK_OK;
     w->ok = w->ok && imk_fft_execute (w->fft ? w->fft : own, w->in->data,
                          w->out.data, &w->error) == IMK_OK;
-    imk_fft_free (own);
   }
   return NULL;
 }
@@ -832,10 +828,9 @@ check_threads (const ImkFftConfig *c, bool share)
   Side expected = side_new (side_size (c, false));
   ImkFft *fft = plan (NULL, c);
   Worker workers[N_THREADS];
-  ImkError error;
 
   store (c, &in, &from);
-  test_ok (imk_fft_execute (fft, from.data, expected.data, &error), &error);
+  test_ok (imk_fft_execute (fft, from.data, expected.data, test_new_error ()));
   for (int i = 0; i < N_THREADS; i++) {
     workers[i] = (Worker){.fft = share ? fft : NULL,
         .config = *c,
@@ -892,7 +887,8 @@ check_refused (ImkFftConfig c, const char *words)
   ImkFft *fft = (ImkFft *) &c;
   ImkError error = {.message = ""};
 
-  test_error (imk_fft_new (&c, &fft, &error), &error, IMK_ERROR_CONFIG, words);
+  test_error_of (
+      imk_fft_new (&c, &fft, &error), &error, IMK_ERROR_CONFIG, words);
   test_check (fft == (ImkFft *) &c, "a refused config has left a plan");
   test_check (imk_fft_new (&c, &fft, NULL) == IMK_ERROR_CONFIG,
       "refused with an error, but not without");
@@ -967,30 +963,26 @@ TEST (test_configs_in_place_are_refused,
 TEST (test_pointers_are_refused, "unusable pointers are refused")
 {
   ImkFftConfig c = config (IMK_FFT_C2C, 4, 1, 1);
-  ImkFft *fft = plan (NULL, &c);
-  Side in = side_new (64), out = side_new (64);
-  ImkError error;
+  test_autoptr (ImkFft) fft = plan (NULL, &c);
+  test_auto (Side) in = side_new (64), out = side_new (64);
 
-  test_error (imk_fft_execute (fft, NULL, out.data, &error), &error,
+  test_error (imk_fft_execute (fft, NULL, out.data, test_new_error ()),
       IMK_ERROR_IMAGE, "input of the FFT is NULL");
-  test_error (imk_fft_execute (fft, in.data, NULL, &error), &error,
+  test_error (imk_fft_execute (fft, in.data, NULL, test_new_error ()),
       IMK_ERROR_IMAGE, "output of the FFT is NULL");
-  test_error (imk_fft_execute (fft, in.data + 1, out.data, &error), &error,
+  test_error (imk_fft_execute (fft, in.data + 1, out.data, test_new_error ()),
       IMK_ERROR_IMAGE, "input of the FFT lies 4 bytes behind");
-  test_error (imk_fft_execute (fft, in.data, out.data + 2, &error), &error,
+  test_error (imk_fft_execute (fft, in.data, out.data + 2, test_new_error ()),
       IMK_ERROR_IMAGE, "output of the FFT lies 8 bytes behind");
-  test_error (imk_fft_execute (fft, in.data, in.data, &error), &error,
+  test_error (imk_fft_execute (fft, in.data, in.data, test_new_error ()),
       IMK_ERROR_IMAGE, "not planned in place");
   check_canaries (&c, &in); /* the elements are fresh, and so is the rest */
   imk_fft_free (fft);
   c.in_place = true;
   fft = plan (NULL, &c);
-  test_error (imk_fft_execute (fft, in.data, out.data, &error), &error,
+  test_error (imk_fft_execute (fft, in.data, out.data, test_new_error ()),
       IMK_ERROR_IMAGE, "planned in place, and");
-  imk_fft_free (fft);
   imk_fft_free (NULL);
-  side_free (&in);
-  side_free (&out);
 }
 
 /* The last: what FFTW measures, its later estimates know. */

@@ -73,9 +73,8 @@ form (const ImkInsarformConfig *c, const Pair *p, bool with_phase,
   TestImage out = test_image_new (
       IMK_TYPE_F32, c->width / c->looks_x, c->height / c->looks_y, N, 8);
   ImkInsarform *self = NULL;
-  ImkError error;
 
-  test_ok (imk_insarform_new (IMK_BACKEND_CPU, c, &self, &error), &error);
+  test_ok (imk_insarform_new (IMK_BACKEND_CPU, c, &self, test_new_error ()));
   for (int run = 0; run < 2; run++) {
     imk_insarform_rewind (self);
     while (imk_insarform_row (self) < out.image.height) {
@@ -88,13 +87,12 @@ form (const ImkInsarformConfig *c, const Pair *p, bool with_phase,
       ImkImage phase = lines_of (&p->phase, at, n);
 
       if (imk_insarform_is_ready (self)) {
-        test_ok (imk_insarform_process (self, &row, &error), &error);
+        test_ok (imk_insarform_process (self, &row, test_new_error ()));
         continue;
       }
       test_check (room > 0, "no room after %u lines", at);
       test_ok (imk_insarform_push_flat (
-                   self, &a, &b, with_phase ? &phase : NULL, &error),
-          &error);
+          self, &a, &b, with_phase ? &phase : NULL, test_new_error ()));
     }
   }
   imk_insarform_free (self);
@@ -191,15 +189,14 @@ TEST (test_bands_are_checked, "bands are checked")
 {
   ImkInsarformConfig c;
   ImkInsarform *self;
-  ImkError error;
 
   imk_insarform_config_init (&c);
   c.width = c.height = 96;
   c.range_band = NAN;
-  test_error (imk_insarform_new (IMK_BACKEND_CPU, &c, &self, &error), &error,
+  test_error (imk_insarform_new (IMK_BACKEND_CPU, &c, &self, test_new_error ()),
       IMK_ERROR_CONFIG, "range-bandwidth is nan");
   c.range_band = 0;
   c.azimuth_band = 1.5;
-  test_error (imk_insarform_new (IMK_BACKEND_CPU, &c, &self, &error), &error,
+  test_error (imk_insarform_new (IMK_BACKEND_CPU, &c, &self, test_new_error ()),
       IMK_ERROR_CONFIG, "azimuth-bandwidth 1.5");
 }

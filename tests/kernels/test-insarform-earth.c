@@ -146,7 +146,6 @@ TEST (test_points_have_their_phase, "points have their phase")
   const double baseline[] = {150, -420};
   ImkInsarformSurface surface = IMK_INSARFORM_WGS84;
   Pair pair;
-  ImkError error;
 
   for (int look = -1; look <= 1; look += 2)
     for (int step = 10; step <= 60; step += 50) {
@@ -181,9 +180,8 @@ TEST (test_points_have_their_phase, "points have their phase")
             4 * M_PI / wavelength *
             (distance (&pair.circles[1], nearest (&pair.circles[1], p), p) - r);
         test_ok (imk_insarform_earth_phase (&pair.orbits[0], NULL,
-                     &pair.orbits[1], &surface, (r - near_range) / range_step,
-                     (t - start) / line_time, height, &phase, &error),
-            &error);
+            &pair.orbits[1], &surface, (r - near_range) / range_step,
+            (t - start) / line_time, height, &phase, test_new_error ()));
         test_check (fabs (phase - expected) < 1e-3,
             "look %d, states every %d s, height %g: phase %.6f, expected %.6f",
             look, step, height, phase, expected);
@@ -197,20 +195,18 @@ TEST (test_lines_are_their_points, "lines are their points")
   static const double baselines[][2] = {{0, 0}, {150, -420}, {-900, 2500}};
   enum { WIDTH = 5000, HEIGHT = 3000 };
   ImkInsarformSurface surfaces[] = {IMK_INSARFORM_WGS84, {6371000, 6371000}};
-  float *phase = malloc (WIDTH * sizeof (*phase));
-  float *heights = malloc (WIDTH * sizeof (*heights));
+  test_autofree float *phase = malloc (WIDTH * sizeof (*phase));
+  test_autofree float *heights = malloc (WIDTH * sizeof (*heights));
 
   for (int b = 0; b < 3; b++)
     for (int s = 0; s < 2; s++) {
       ImkInsarformEarth *earth;
       uint64_t seed = 7;
       Pair pair;
-      ImkError error;
 
       make_pair (&pair, baselines[b], 10, 1);
       test_ok (imk_insarform_earth_new (&pair.orbits[0], NULL, &pair.orbits[1],
-                   &surfaces[s], WIDTH, HEIGHT, &earth, &error),
-          &error);
+          &surfaces[s], WIDTH, HEIGHT, &earth, test_new_error ()));
       for (uint32_t line = 0; line < HEIGHT; line += 271)
         for (int with = 0; with < 2; with++) {
           for (uint32_t x = 0; x < WIDTH; x++)
@@ -223,9 +219,8 @@ TEST (test_lines_are_their_points, "lines are their points")
             double f;
 
             test_ok (imk_insarform_earth_phase (&pair.orbits[0], NULL,
-                         &pair.orbits[1], &surfaces[s], x, line,
-                         with ? heights[x] : 0, &f, &error),
-                &error);
+                &pair.orbits[1], &surfaces[s], x, line, with ? heights[x] : 0,
+                &f, test_new_error ()));
             test_check (fabs (wrap (phase[x] - f)) < IMK_INSARFORM_EARTH_ERROR,
                 "baseline %d, surface %d, (%u, %u): %g, expected %g", b, s, x,
                 line, phase[x], wrap (f));
@@ -233,8 +228,6 @@ TEST (test_lines_are_their_points, "lines are their points")
         }
       imk_insarform_earth_free (earth);
     }
-  free (phase);
-  free (heights);
 }
 
 /* Three images on the columns and lines of the first one: by points, and what
@@ -247,7 +240,6 @@ TEST (test_a_third_image_has_the_grid, "a third image has the grid")
   ImkInsarformEarth *earth;
   float phase[WIDTH], heights[WIDTH];
   Pair pairs[2];
-  ImkError error;
 
   for (int i = 0; i < 2; i++)
     make_pair (&pairs[i], baselines[i], 10, 1);
@@ -255,8 +247,7 @@ TEST (test_a_third_image_has_the_grid, "a third image has the grid")
   pairs[0].orbits[1].near_range = pairs[0].orbits[1].line_time = -1;
   pairs[0].orbits[1].first_time = 1e9;
   test_ok (imk_insarform_earth_new (&pairs[0].orbits[0], &pairs[0].orbits[1],
-               &pairs[1].orbits[1], &surface, WIDTH, HEIGHT, &earth, &error),
-      &error);
+      &pairs[1].orbits[1], &surface, WIDTH, HEIGHT, &earth, test_new_error ()));
   for (uint32_t line = 0; line < HEIGHT; line += 83) {
     for (uint32_t x = 0; x < WIDTH; x++)
       heights[x] = (float) (x * 37 % 8000);
@@ -266,13 +257,11 @@ TEST (test_a_third_image_has_the_grid, "a third image has the grid")
 
       for (int i = 0; i < 2; i++)
         test_ok (imk_insarform_earth_phase (&pairs[i].orbits[0], NULL,
-                     &pairs[i].orbits[1], &surface, x, line, heights[x], &to[i],
-                     &error),
-            &error);
+            &pairs[i].orbits[1], &surface, x, line, heights[x], &to[i],
+            test_new_error ()));
       test_ok (imk_insarform_earth_phase (&pairs[0].orbits[0],
-                   &pairs[0].orbits[1], &pairs[1].orbits[1], &surface, x, line,
-                   heights[x], &between, &error),
-          &error);
+          &pairs[0].orbits[1], &pairs[1].orbits[1], &surface, x, line,
+          heights[x], &between, test_new_error ()));
       test_check (fabs (between - (to[1] - to[0])) < 1e-5,
           "(%u, %u): %g, expected %g", x, line, between, to[1] - to[0]);
       test_check (fabs (wrap (phase[x] - between)) < IMK_INSARFORM_EARTH_ERROR,
@@ -283,12 +272,14 @@ TEST (test_a_third_image_has_the_grid, "a third image has the grid")
   imk_insarform_earth_free (earth);
   pairs[0].orbits[1].n_states = 5;
   test_error (imk_insarform_earth_new (&pairs[0].orbits[0], &pairs[0].orbits[1],
-                  &pairs[1].orbits[1], &surface, WIDTH, HEIGHT, &earth, &error),
-      &error, IMK_ERROR_CONFIG, "vectors of the reference");
+                  &pairs[1].orbits[1], &surface, WIDTH, HEIGHT, &earth,
+                  test_new_error ()),
+      IMK_ERROR_CONFIG, "vectors of the reference");
   pairs[0].orbits[0].near_range = 1000;
   test_error (imk_insarform_earth_new (&pairs[0].orbits[0], &pairs[1].orbits[1],
-                  &pairs[1].orbits[1], &surface, WIDTH, HEIGHT, &earth, &error),
-      &error, IMK_ERROR_CONFIG, "from the orbit of the grid");
+                  &pairs[1].orbits[1], &surface, WIDTH, HEIGHT, &earth,
+                  test_new_error ()),
+      IMK_ERROR_CONFIG, "from the orbit of the grid");
 }
 
 TEST (test_what_is_wrong_is_said, "what is wrong is said")
@@ -296,7 +287,6 @@ TEST (test_what_is_wrong_is_said, "what is wrong is said")
   const double baseline[] = {150, -420};
   ImkInsarformSurface surface = IMK_INSARFORM_WGS84;
   ImkInsarformEarth *earth;
-  ImkError error;
   Pair good, pair;
 
   make_pair (&good, baseline, 10, 1);
@@ -306,9 +296,10 @@ TEST (test_what_is_wrong_is_said, "what is wrong is said")
     for (int i = 0; i < 2; i++) \
       pair.orbits[i].states = pair.states[i]; \
     change; \
-    test_error (imk_insarform_earth_new (&pair.orbits[0], NULL, \
-                    &pair.orbits[1], &surface, 3000, 2000, &earth, &error), \
-        &error, IMK_ERROR_CONFIG, words); \
+    test_error ( \
+        imk_insarform_earth_new (&pair.orbits[0], NULL, &pair.orbits[1], \
+            &surface, 3000, 2000, &earth, test_new_error ()), \
+        IMK_ERROR_CONFIG, words); \
   } while (0)
   REFUSES (pair.orbits[0].n_states = 3, "has 3 state vectors");
   REFUSES (pair.states[1][4].time = 0, "State vector 4 of the secondary");

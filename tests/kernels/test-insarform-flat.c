@@ -108,9 +108,8 @@ form (const ImkInsarformConfig *c, const Pair *pair, bool with_phase,
   TestImage out = test_image_new (
       IMK_TYPE_F32, c->width / c->looks_x, c->height / c->looks_y, N, 8);
   ImkInsarform *self = NULL;
-  ImkError error;
 
-  test_ok (imk_insarform_new (IMK_BACKEND_CPU, c, &self, &error), &error);
+  test_ok (imk_insarform_new (IMK_BACKEND_CPU, c, &self, test_new_error ()));
   for (int run = 0; run < 2; run++) { /* a second pair of the same images */
     imk_insarform_rewind (self);
     while (imk_insarform_row (self) < out.image.height) {
@@ -122,13 +121,12 @@ form (const ImkInsarformConfig *c, const Pair *pair, bool with_phase,
       ImkImage phase = lines_of (&pair->phase, at, n);
 
       if (imk_insarform_is_ready (self)) {
-        test_ok (imk_insarform_process (self, &row, &error), &error);
+        test_ok (imk_insarform_process (self, &row, test_new_error ()));
         continue;
       }
       test_check (room > 0, "no room after %u lines", at);
       test_ok (imk_insarform_push_flat (
-                   self, &a, &b, with_phase ? &phase : NULL, &error),
-          &error);
+          self, &a, &b, with_phase ? &phase : NULL, test_new_error ()));
     }
   }
   imk_insarform_free (self);
@@ -175,16 +173,14 @@ static double
 compare (const ImkInsarformConfig *c, const Pair *pair, bool with_phase,
     uint32_t n_push)
 {
-  TestImage out = form (c, pair, with_phase, n_push);
-  TestImage e = test_image_new (
+  test_auto (TestImage) out = form (c, pair, with_phase, n_push);
+  test_auto (TestImage) e = test_image_new (
       IMK_TYPE_F64, c->width / c->looks_x, c->height / c->looks_y, N, 0);
   double d;
 
   imk_insarform_reference (c, &pair->a.image, &pair->b.image,
       with_phase ? &pair->phase.image : NULL, &e.image);
   d = difference (&out, &e);
-  test_image_free (&out);
-  test_image_free (&e);
   return d;
 }
 
@@ -312,7 +308,7 @@ TEST (test_fringes_do_not_cost_coherence, "fringes do not cost coherence")
 
   for (int measured = 0; measured < 2; measured++) {
     ImkInsarformConfig c = config_of (&pair);
-    TestImage out;
+    test_auto (TestImage) out;
     double coherence;
 
     c.looks_x = c.looks_y = 4;
@@ -322,7 +318,6 @@ TEST (test_fringes_do_not_cost_coherence, "fringes do not cost coherence")
     test_check (
         measured ? coherence > 0.85 && coherence < 0.91 : coherence < 0.1,
         "measured %d: coherence %.3f", measured, coherence);
-    test_image_free (&out);
   }
   free_pair (&pair);
 }
@@ -366,14 +361,13 @@ TEST (test_noise_has_no_more_coherence, "noise has no more coherence")
 
   for (int i = 0; i < 3; i++) {
     ImkInsarformConfig c = config_of (&pair);
-    TestImage out;
+    test_auto (TestImage) out;
 
     c.looks_x = c.looks_y = 2;
     c.fringe_window = i == 1 ? 32 : 0;
     c.unbias = i == 2;
     out = form (&c, &pair, false, 100);
     found[i] = mean_coherence (&out);
-    test_image_free (&out);
   }
   test_check (fabs (found[0] - 0.0895) < 0.004, "%g", found[0]);
   test_check (fabs (found[1] - found[0]) < 0.001, "%g, measured %g", found[0],
@@ -424,7 +418,7 @@ TEST (test_the_filter_removes_noise, "the filter removes noise")
 
   for (int i = 0; i < 3; i++) {
     ImkInsarformConfig c = config_of (&pair);
-    TestImage out;
+    test_auto (TestImage) out;
     double now;
 
     c.filter_alpha = 0.5 * i;
@@ -433,7 +427,6 @@ TEST (test_the_filter_removes_noise, "the filter removes noise")
     test_check (i == 0 || now < 0.7 * before, "alpha %g: %g rad after %g",
         c.filter_alpha, now, before);
     before = now;
-    test_image_free (&out);
   }
   free_pair (&pair);
 }
@@ -451,12 +444,11 @@ TEST (
   c.n_threads = 1;
   expected = form (&c, &pair, false, 1000);
   for (uint32_t i = 2; i < 40; i *= 3) {
-    TestImage out;
+    test_auto (TestImage) out;
 
     c.n_threads = i;
     out = form (&c, &pair, false, i);
     test_image_same (&out, &expected, "pieces");
-    test_image_free (&out);
   }
   test_image_free (&expected);
   free_pair (&pair);
@@ -469,14 +461,14 @@ TEST (test_what_is_wrong_is_said, "what is wrong is said")
   ImkImage a = lines_of (&pair.a, 0, 2), b = lines_of (&pair.b, 0, 2),
            phase = lines_of (&pair.phase, 0, 3);
   ImkInsarform *self = NULL;
-  ImkError error;
 
 #define REFUSES(change, words) \
   do { \
     c = good; \
     change; \
-    test_error (imk_insarform_new (IMK_BACKEND_CPU, &c, &self, &error), \
-        &error, IMK_ERROR_CONFIG, words); \
+    test_error ( \
+        imk_insarform_new (IMK_BACKEND_CPU, &c, &self, test_new_error ()), \
+        IMK_ERROR_CONFIG, words); \
   } while (0)
   REFUSES (c.fringe_window = 8, "fringe-window is 8; it must be 16");
   REFUSES (c.fringe_window = 24, "fringe-window is 24");
@@ -486,14 +478,14 @@ TEST (test_what_is_wrong_is_said, "what is wrong is said")
   REFUSES (c.filter_window = 4, "filter-window is 4");
 #undef REFUSES
   c = good;
-  test_ok (imk_insarform_new (IMK_BACKEND_CPU, &c, &self, &error), &error);
-  test_error (imk_insarform_push_flat (self, &a, &b, &phase, &error), &error,
+  test_ok (imk_insarform_new (IMK_BACKEND_CPU, &c, &self, test_new_error ()));
+  test_error (imk_insarform_push_flat (self, &a, &b, &phase, test_new_error ()),
       IMK_ERROR_IMAGE, "phase");
   imk_insarform_free (self);
   c.fringe_window = 32;
   phase.height = 2;
-  test_ok (imk_insarform_new (IMK_BACKEND_CPU, &c, &self, &error), &error);
-  test_error (imk_insarform_push_flat (self, &a, &b, &phase, &error), &error,
+  test_ok (imk_insarform_new (IMK_BACKEND_CPU, &c, &self, test_new_error ()));
+  test_error (imk_insarform_push_flat (self, &a, &b, &phase, test_new_error ()),
       IMK_ERROR_IMAGE, "is measured");
   imk_insarform_free (self);
   free_pair (&pair);

@@ -55,9 +55,8 @@ form (const ImkInsarformConfig *c, const TestImage *a, const TestImage *b,
   TestImage out = test_image_new (
       IMK_TYPE_F32, c->width / c->looks_x, c->height / c->looks_y, N, 8);
   ImkInsarform *self = NULL;
-  ImkError error;
 
-  test_ok (imk_insarform_new (IMK_BACKEND_CPU, c, &self, &error), &error);
+  test_ok (imk_insarform_new (IMK_BACKEND_CPU, c, &self, test_new_error ()));
   while (imk_insarform_row (self) < out.image.height) {
     uint32_t room = imk_insarform_room (self), at = imk_insarform_pushed (self);
     ImkImage row = out.image, x = a->image, y = b->image;
@@ -65,14 +64,14 @@ form (const ImkInsarformConfig *c, const TestImage *a, const TestImage *b,
     if (imk_insarform_is_ready (self)) {
       row.data = (uint8_t *) row.data + imk_insarform_row (self) * row.stride;
       row.height = 1;
-      test_ok (imk_insarform_process (self, &row, &error), &error);
+      test_ok (imk_insarform_process (self, &row, test_new_error ()));
       continue;
     }
     test_check (room > 0, "no room after %u lines", at);
     x.height = y.height = room < n_push ? room : n_push;
     x.data = (uint8_t *) x.data + at * x.stride;
     y.data = (uint8_t *) y.data + at * y.stride;
-    test_ok (imk_insarform_push (self, &x, &y, &error), &error);
+    test_ok (imk_insarform_push (self, &x, &y, test_new_error ()));
   }
   test_check (
       imk_insarform_room (self) == 0 || imk_insarform_pushed (self) < c->height,
@@ -118,7 +117,7 @@ check_cells (const ImkInsarformConfig *c, const TestImage *a,
     double scale;
   } channels[N] = {{"real part", 2e9}, {"imaginary part", 2e9},
       {"amplitude", 5e4}, {"coherence", 1}, {"phase removed", 1}};
-  TestImage e = test_image_new (
+  test_auto (TestImage) e = test_image_new (
       IMK_TYPE_F64, c->width / c->looks_x, c->height / c->looks_y, N, 0);
   uint32_t n_holes = 0;
 
@@ -130,7 +129,6 @@ check_cells (const ImkInsarformConfig *c, const TestImage *a,
             imk_sample_get (&e.image, x, y, i), channels[i].scale);
       n_holes += x > 0 && is_empty (&e, x, y) && !is_empty (&e, x - 1, y);
     }
-  test_image_free (&e);
   return n_holes;
 }
 
@@ -169,7 +167,7 @@ TEST (test_cells_are_their_sums, "cells are their sums")
 TEST (test_equal_images_are_coherent, "equal images are coherent")
 {
   ImkInsarformConfig c = config_of (IMK_TYPE_CF32, 3, 2, 3, 5);
-  TestImage a = noise (c.type, 3), b = noise (c.type, 3), out;
+  test_auto (TestImage) a = noise (c.type, 3), b = noise (c.type, 3), out;
 
   for (uint32_t y = 0; y < HEIGHT; y++)
     for (uint32_t x = 0; x < WIDTH; x++) {
@@ -189,37 +187,30 @@ TEST (test_equal_images_are_coherent, "equal images are coherent")
       test_check (fabs (atan2 (found[1], found[0]) + 0.7) < 1e-5,
           "phase of (%u, %u) is %g", x, y, atan2 (found[1], found[0]));
     }
-  test_image_free (&a);
-  test_image_free (&b);
-  test_image_free (&out);
 }
 
 TEST (
     test_pieces_and_threads_change_nothing, "pieces and threads change no bit")
 {
   ImkInsarformConfig c = config_of (IMK_TYPE_CI16, 2, 3, 5, 5);
-  TestImage a = noise (c.type, 5), b = noise (c.type, 6);
-  TestImage expected = form (&c, &a, &b, 1000);
+  test_auto (TestImage) a = noise (c.type, 5), b = noise (c.type, 6);
+  test_auto (TestImage) expected = form (&c, &a, &b, 1000);
 
   for (uint32_t i = 1; i < 40; i *= 3) {
-    TestImage out;
+    test_auto (TestImage) out;
 
     c.n_threads = i;
     out = form (&c, &a, &b, i);
     test_image_same (&out, &expected, "pieces");
-    test_image_free (&out);
   }
-  test_image_free (&a);
-  test_image_free (&b);
-  test_image_free (&expected);
 }
 
 TEST (test_images_without_data_are_0, "images without data are 0")
 {
   ImkInsarformConfig c = config_of (IMK_TYPE_CI16, 2, 2, 5, 5);
-  TestImage a = noise (c.type, 5),
-            b = test_image_new (c.type, WIDTH, HEIGHT, 1, 0);
-  TestImage out;
+  test_auto (TestImage) a = noise (c.type, 5),
+                        b = test_image_new (c.type, WIDTH, HEIGHT, 1, 0);
+  test_auto (TestImage) out;
 
   for (uint32_t y = 0; y < HEIGHT; y++)
     for (uint32_t x = 0; x < WIDTH; x++)
@@ -230,9 +221,6 @@ TEST (test_images_without_data_are_0, "images without data are 0")
       for (int i = 0; i < N; i++)
         test_check (cell (&out, x, y)[i] == 0, "(%u, %u) is %g", x, y,
             cell (&out, x, y)[i]);
-  test_image_free (&a);
-  test_image_free (&b);
-  test_image_free (&out);
 }
 
 /* --- pictures ------------------------------------------------------------- */
@@ -300,14 +288,14 @@ TEST (test_what_is_wrong_is_said, "what is wrong is said")
   ImkInsarformConfig good = config_of (IMK_TYPE_CI16, 2, 2, 5, 5), c;
   TestImage a = noise (IMK_TYPE_CI16, 1), b = noise (IMK_TYPE_CI16, 2);
   ImkInsarform *self = NULL;
-  ImkError error;
 
 #define REFUSES(change, words) \
   do { \
     c = good; \
     change; \
-    test_error (imk_insarform_new (IMK_BACKEND_CPU, &c, &self, &error), \
-        &error, IMK_ERROR_CONFIG, words); \
+    test_error ( \
+        imk_insarform_new (IMK_BACKEND_CPU, &c, &self, test_new_error ()), \
+        IMK_ERROR_CONFIG, words); \
   } while (0)
   REFUSES (c.type = IMK_TYPE_F32, "f32 make no interferogram");
   REFUSES (c.width = 0, "97 lines of 0 columns");
@@ -317,13 +305,15 @@ TEST (test_what_is_wrong_is_said, "what is wrong is said")
   REFUSES (c.window_x = 4, "window-x is 4; it must be an odd number");
   REFUSES (c.window_y = 65, "window-y is 65");
 #undef REFUSES
-  test_error (imk_insarform_new (IMK_BACKEND_CUDA, &good, &self, &error),
-      &error, IMK_ERROR_UNAVAILABLE, "on the CPU alone");
-  test_ok (imk_insarform_new (IMK_BACKEND_CPU, &good, &self, &error), &error);
-  test_error (imk_insarform_push (self, &a.image, &b.image, &error), &error,
+  test_error (
+      imk_insarform_new (IMK_BACKEND_CUDA, &good, &self, test_new_error ()),
+      IMK_ERROR_UNAVAILABLE, "on the CPU alone");
+  test_ok (
+      imk_insarform_new (IMK_BACKEND_CPU, &good, &self, test_new_error ()));
+  test_error (imk_insarform_push (self, &a.image, &b.image, test_new_error ()),
       IMK_ERROR_IMAGE, "there is room for 12");
   a.image.height = 2;
-  test_error (imk_insarform_push (self, &a.image, &b.image, &error), &error,
+  test_error (imk_insarform_push (self, &a.image, &b.image, test_new_error ()),
       IMK_ERROR_IMAGE, "secondary");
   imk_insarform_free (self);
   imk_insarform_free (NULL);

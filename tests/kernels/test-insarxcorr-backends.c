@@ -58,12 +58,12 @@ static void
 check_backends (const ImkInsarxcorrConfig *c, const void *ref, const void *sec,
     const char *where)
 {
-  double *cpu = insar_run_pushing (IMK_BACKEND_CPU, c, ref, sec, 64);
-  double *cuda = insar_run_pushing (IMK_BACKEND_CUDA, c, ref, sec, 37);
+  test_autofree double *cpu =
+      insar_run_pushing (IMK_BACKEND_CPU, c, ref, sec, 64);
+  test_autofree double *cuda =
+      insar_run_pushing (IMK_BACKEND_CUDA, c, ref, sec, 37);
 
   check_fields (c, cpu, cuda, where);
-  free (cpu);
-  free (cuda);
 }
 
 TEST (test_backends_agree, "the backends agree")
@@ -98,7 +98,7 @@ TEST (test_backends_agree, "the backends agree")
   for (size_t i = 0; i < sizeof (cases) / sizeof (cases[0]); i++) {
     ImkInsarxcorrConfig c =
         insar_config (231, 217, cases[i].xsearch, cases[i].ysearch, 3, 3);
-    int16_t *ref, *sec;
+    test_autofree int16_t *ref = NULL, *sec = NULL;
     char where[64];
 
     c.mode = cases[i].mode;
@@ -119,8 +119,6 @@ TEST (test_backends_agree, "the backends agree")
     c.ashift = -60;
     snprintf (where, sizeof (where), "case %zu, beyond the edges", i);
     check_backends (&c, ref, sec, where);
-    free (ref);
-    free (sec);
   }
 }
 
@@ -230,19 +228,19 @@ run_on_devices (const ImkDevice *device, const ImkInsarxcorrConfig *c,
       .type = IMK_TYPE_F64,
       .location = IMK_LOCATION_DEVICE};
   void *host = NULL, *stream = NULL;
-  ImkError error;
 
-  test_ok (device->alloc_pinned (row_size, &host, &out.data, &error), &error);
-  test_ok (device->stream_new (&stream, &error), &error);
+  test_ok (
+      device->alloc_pinned (row_size, &host, &out.data, test_new_error ()));
+  test_ok (device->stream_new (&stream, test_new_error ()));
   for (uint32_t row = 0; row < c->ny; row++) {
     insar_push (self, c, 0, ref, 50);
     insar_push (self, c, 1, sec, 50);
     out.location = IMK_LOCATION_DEVICE;
-    test_error (imk_insarxcorr_process (self, &out, stream, &error), &error,
+    test_error (imk_insarxcorr_process (self, &out, stream, test_new_error ()),
         IMK_ERROR_IMAGE, "must be in page-locked memory");
     out.location = IMK_LOCATION_HOST_MAPPED;
-    test_ok (imk_insarxcorr_process (self, &out, stream, &error), &error);
-    test_ok (device->stream_synchronize (stream, &error), &error);
+    test_ok (imk_insarxcorr_process (self, &out, stream, test_new_error ()));
+    test_ok (device->stream_synchronize (stream, test_new_error ()));
     memcpy ((uint8_t *) all + row * row_size, host, row_size);
     imk_insarxcorr_advance (self);
   }
@@ -258,13 +256,12 @@ TEST (test_devices_share_rows, "devices share rows, and give the same bytes")
   size_t size = (size_t) c.nx * c.ny * N_FIELDS * sizeof (double);
   double *expected, *found;
   const ImkDevice *device;
-  int16_t *ref, *sec;
-  ImkError error;
+  test_autofree int16_t *ref = NULL, *sec = NULL;
   int n = 0;
 
   test_need_cuda ();
-  test_ok (imk_device_get (&device, &error), &error);
-  test_ok (device->count (&n, &error), &error);
+  test_ok (imk_device_get (&device, test_new_error ()));
+  test_ok (device->count (&n, test_new_error ()));
   if (n < 2)
     test_skip ("there is one device");
   insar_make_pair (&c, 1, 2, 12, &ref, &sec);
@@ -280,8 +277,6 @@ TEST (test_devices_share_rows, "devices share rows, and give the same bytes")
     free (found);
     free (expected);
   }
-  free (ref);
-  free (sec);
 }
 
 /* The first row, again and again. */
@@ -315,8 +310,7 @@ static void
 repeat_init (Repeat *r, const ImkDevice *device, uint32_t xsearch)
 {
   ImkInsarxcorrConfig c = insar_config (1700, 67, xsearch, 4, 1, 1);
-  int16_t *ref, *sec;
-  ImkError error;
+  test_autofree int16_t *ref = NULL, *sec = NULL;
 
   c.range_interp = 3; /* lines of 51 KB and more: what is asked for */
   insar_make_pair (&c, 1, -1, xsearch, &ref, &sec);
@@ -329,13 +323,12 @@ repeat_init (Repeat *r, const ImkDevice *device, uint32_t xsearch)
           .type = IMK_TYPE_F64,
           .location = IMK_LOCATION_DEVICE},
       .status = IMK_OK};
-  test_ok (device->alloc_device (r->out.stride, &r->out.data, &error), &error);
-  test_ok (device->stream_new (&r->stream, &error), &error);
-  test_ok (device->context (0, &r->context, &error), &error);
+  test_ok (
+      device->alloc_device (r->out.stride, &r->out.data, test_new_error ()));
+  test_ok (device->stream_new (&r->stream, test_new_error ()));
+  test_ok (device->context (0, &r->context, test_new_error ()));
   insar_push (r->self, &c, 0, ref, 67);
   insar_push (r->self, &c, 1, sec, 67);
-  free (ref);
-  free (sec);
 }
 
 static void
@@ -355,14 +348,14 @@ TEST (test_patches_of_two_sizes_go_side_by_side,
   ImkError error;
 
   test_need_cuda ();
-  test_ok (imk_device_get (&device, &error), &error);
+  test_ok_of (imk_device_get (&device, &error), &error);
   repeat_init (&large, device, 256);
   repeat_init (&small, device, 240);
   test_check (pthread_create (&thread, NULL, repeat, &small) == 0, "no thread");
   repeat (&large);
   pthread_join (thread, NULL);
-  test_ok (large.status, &large.error);
-  test_ok (small.status, &small.error);
+  test_ok_of (large.status, &large.error);
+  test_ok_of (small.status, &small.error);
   repeat_clear (&large);
   repeat_clear (&small);
 }

@@ -58,17 +58,15 @@ TEST (test_gmtsar_fits, "fits are those of GMTSAR")
 {
   for (size_t i = 0; i < sizeof (fits) / sizeof (fits[0]); i++) {
     char name[128], text[IMK_INSARXCORR_FIT_TEXT_SIZE], expected[1024] = "";
-    ImkInsarxcorrPoint *points;
+    test_autofree ImkInsarxcorrPoint *points = NULL;
     ImkInsarxcorrFit fit;
-    ImkError error;
     size_t n;
     FILE *file;
 
     snprintf (name, sizeof (name), "expected/%s.freq_xcorr.dat", fits[i].name);
     points = read_points (fits[i].pair, name, fits[i].snr, &n);
     test_ok (imk_insarxcorr_fit (points, n, fits[i].range_terms,
-                 fits[i].azimuth_terms, &fit, &error),
-        &error);
+        fits[i].azimuth_terms, &fit, test_new_error ()));
     n = imk_insarxcorr_fit_print (&fit, text);
     test_check (n == strlen (text), "%zu bytes, not %zu", n, strlen (text));
     snprintf (
@@ -79,7 +77,6 @@ TEST (test_gmtsar_fits, "fits are those of GMTSAR")
     fclose (file);
     test_check (strcmp (text, expected) == 0, "%s:\n%s# expected:\n%s", name,
         text, expected);
-    free (points);
   }
 }
 
@@ -88,7 +85,6 @@ TEST (test_fields_are_recovered, "fields are recovered from their points")
   ImkInsarxcorrPoint points[400];
   uint64_t seed = 1;
   ImkInsarxcorrFit fit;
-  ImkError error;
 
   /* an exact plane with every tenth point far off it */
   for (int i = 0; i < 400; i++) {
@@ -102,7 +98,7 @@ TEST (test_fields_are_recovered, "fields are recovered from their points")
     if (i % 10 == 0)
       points[i].dx += 20 + insar_uniform (&seed);
   }
-  test_ok (imk_insarxcorr_fit (points, 400, 3, 3, &fit, &error), &error);
+  test_ok (imk_insarxcorr_fit (points, 400, 3, 3, &fit, test_new_error ()));
   test_check (fabs (fit.range.shift - 5.25) < 0.02 &&
                   fabs (fit.range.stretch - 1e-4) < 1e-6 &&
                   fabs (fit.range.a_stretch + 2e-5) < 1e-6 &&
@@ -126,7 +122,7 @@ TEST (test_fields_are_recovered, "fields are recovered from their points")
                    8 * (2 * u * u - 1) * v + 9 * u * (2 * v * v - 1) +
                    10 * (4 * v * v * v - 3 * v);
   }
-  test_ok (imk_insarxcorr_fit (points, 400, 10, 1, &fit, &error), &error);
+  test_ok (imk_insarxcorr_fit (points, 400, 10, 1, &fit, test_new_error ()));
   for (int i = 0; i < 10; i++)
     test_check (fabs (fit.range.terms[i] - (i + 1)) < 1e-9, "term %d is %.12g",
         i + 1, fit.range.terms[i]);
@@ -137,11 +133,10 @@ TEST (test_points_on_a_line_give_no_slope_across,
 {
   ImkInsarxcorrPoint points[20];
   ImkInsarxcorrFit fit;
-  ImkError error;
 
   for (int i = 0; i < 20; i++)
     points[i] = (ImkInsarxcorrPoint){10.0 * i, 77, 1 + 0.1 * i, 2};
-  test_ok (imk_insarxcorr_fit (points, 20, 3, 3, &fit, &error), &error);
+  test_ok (imk_insarxcorr_fit (points, 20, 3, 3, &fit, test_new_error ()));
   test_check (fabs (fit.range.stretch - 0.01) < 1e-12 &&
                   fit.range.a_stretch == 0 && fabs (fit.range.shift - 1) < 1e-9,
       "shift %g stretch %g %g", fit.range.shift, fit.range.stretch,
@@ -152,18 +147,17 @@ TEST (test_bad_fits_are_refused, "bad fits are refused")
 {
   ImkInsarxcorrPoint points[9] = {{0}};
   ImkInsarxcorrFit fit;
-  ImkError error;
 
   for (int i = 0; i < 9; i++)
     points[i].x = i;
-  test_error (imk_insarxcorr_fit (points, 7, 3, 3, &fit, &error), &error,
+  test_error (imk_insarxcorr_fit (points, 7, 3, 3, &fit, test_new_error ()),
       IMK_ERROR_CONFIG, "not enough points to estimate parameters: 7 are good");
-  test_error (imk_insarxcorr_fit (points, 9, 10, 3, &fit, &error), &error,
+  test_error (imk_insarxcorr_fit (points, 9, 10, 3, &fit, test_new_error ()),
       IMK_ERROR_CONFIG, "11 are needed");
-  test_error (imk_insarxcorr_fit (points, 9, 0, 3, &fit, &error), &error,
+  test_error (imk_insarxcorr_fit (points, 9, 0, 3, &fit, test_new_error ()),
       IMK_ERROR_CONFIG, "each can have 1 to 10");
   points[4].dy = NAN;
-  test_error (imk_insarxcorr_fit (points, 9, 3, 3, &fit, &error), &error,
+  test_error (imk_insarxcorr_fit (points, 9, 3, 3, &fit, test_new_error ()),
       IMK_ERROR_CONFIG, "Point 4");
 }
 
@@ -237,13 +231,11 @@ TEST (test_a_hill_is_a_misfit, "a hill is a misfit")
     ImkInsarxcorrPoint points[600];
     ImkInsarxcorrMisfit range, azimuth;
     ImkInsarxcorrFit fit;
-    ImkError error;
 
     make_offsets (cases[i].noise, cases[i].hill, cases[i].n_wrong, points);
-    test_ok (imk_insarxcorr_fit (points, 600, 3, 3, &fit, &error), &error);
-    test_ok (
-        imk_insarxcorr_misfit (points, 600, &fit, &range, &azimuth, &error),
-        &error);
+    test_ok (imk_insarxcorr_fit (points, 600, 3, 3, &fit, test_new_error ()));
+    test_ok (imk_insarxcorr_misfit (
+        points, 600, &fit, &range, &azimuth, test_new_error ()));
     test_check (range.is_local == cases[i].is_local && !azimuth.is_local &&
                     !azimuth.is_wide,
         "case %zu: worst %g of %g rms in range, %g of %g in azimuth", i,
@@ -266,14 +258,13 @@ TEST (test_a_wave_is_a_wide_misfit, "a wave is a wide misfit")
   ImkInsarxcorrMisfit range, azimuth;
   ImkInsarxcorrPoint points[600];
   ImkInsarxcorrFit fit;
-  ImkError error;
 
   make_offsets (0.02, 0, 0, points);
   for (int i = 0; i < 600; i++)
     points[i].dy += 0.2 * cos (points[i].x * 6.2831853 / 480);
-  test_ok (imk_insarxcorr_fit (points, 600, 3, 3, &fit, &error), &error);
-  test_ok (imk_insarxcorr_misfit (points, 600, &fit, &range, &azimuth, &error),
-      &error);
+  test_ok (imk_insarxcorr_fit (points, 600, 3, 3, &fit, test_new_error ()));
+  test_ok (imk_insarxcorr_misfit (
+      points, 600, &fit, &range, &azimuth, test_new_error ()));
   test_check (azimuth.is_wide && !azimuth.is_local && !range.is_wide &&
                   fabs (azimuth.rms - 0.2 / sqrt (2)) < 0.02,
       "rms %g, noise %g, worst %g", azimuth.rms, azimuth.noise, azimuth.worst);
@@ -287,7 +278,6 @@ TEST (test_the_quality_is_that_of_the_plane, "the quality is that of the plane")
   double rms = 0;
   ImkInsarxcorrMisfit range, azimuth;
   ImkInsarxcorrFit fit;
-  ImkError error;
 
   make_offsets (0.02, 0, 0, points);
   for (int i = 0; i < 600; i++) {
@@ -295,9 +285,9 @@ TEST (test_the_quality_is_that_of_the_plane, "the quality is that of the plane")
 
     points[i].dx += 3 * exp (-far / (2 * 420 * 420));
   }
-  test_ok (imk_insarxcorr_fit (points, 600, 10, 3, &fit, &error), &error);
-  test_ok (imk_insarxcorr_misfit (points, 600, &fit, &range, &azimuth, &error),
-      &error);
+  test_ok (imk_insarxcorr_fit (points, 600, 10, 3, &fit, test_new_error ()));
+  test_ok (imk_insarxcorr_misfit (
+      points, 600, &fit, &range, &azimuth, test_new_error ()));
   for (int i = 0; i < 600; i++)
     rms +=
         pow (points[i].dx - fit.range.shift - fit.range.stretch * points[i].x -
@@ -352,11 +342,10 @@ TEST (test_the_reach_is_that_of_the_points, "the reach is that of the points")
     size_t n = make_area (cases[i].half_strip, cases[i].curve, points);
     ImkInsarxcorrReach reach;
     ImkInsarxcorrFit fit;
-    ImkError error;
 
-    test_ok (imk_insarxcorr_fit (points, n, 3, 3, &fit, &error), &error);
-    test_ok (
-        imk_insarxcorr_reach (points, n, &fit, &area, &reach, &error), &error);
+    test_ok (imk_insarxcorr_fit (points, n, 3, 3, &fit, test_new_error ()));
+    test_ok (imk_insarxcorr_reach (
+        points, n, &fit, &area, &reach, test_new_error ()));
     test_check (
         reach.span > cases[i].least_span && reach.span < cases[i].most_span,
         "case %zu: the span is %.2f", i, reach.span);
@@ -378,13 +367,12 @@ TEST (test_points_on_a_line_reach_nowhere, "points on a line reach nowhere")
   ImkInsarxcorrPoint points[30];
   ImkInsarxcorrReach reach;
   ImkInsarxcorrFit fit;
-  ImkError error;
 
   for (int i = 0; i < 30; i++)
     points[i] = (ImkInsarxcorrPoint){10 * i, 10 * i, 1, 2};
-  test_ok (imk_insarxcorr_fit (points, 30, 3, 3, &fit, &error), &error);
+  test_ok (imk_insarxcorr_fit (points, 30, 3, 3, &fit, test_new_error ()));
   test_ok (
-      imk_insarxcorr_reach (points, 30, &fit, NULL, &reach, &error), &error);
+      imk_insarxcorr_reach (points, 30, &fit, NULL, &reach, test_new_error ()));
   test_check (reach.span < 1e-6 && reach.leverage >= 1e6,
       "span %g, leverage %g", reach.span, reach.leverage);
 }

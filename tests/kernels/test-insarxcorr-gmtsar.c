@@ -229,18 +229,18 @@ compare_fit (const Golden *g, const ImkInsarxcorrConfig *c, const double *found,
     const Tally *t)
 {
   char name[128], text[IMK_INSARXCORR_FIT_TEXT_SIZE], expected[1024] = "";
-  ImkInsarxcorrPoint *points = calloc (c->nx * c->ny, sizeof (*points));
+  test_autofree ImkInsarxcorrPoint *points =
+      calloc (c->nx * c->ny, sizeof (*points));
   size_t n = printed_points (found, c->nx * c->ny, 18, points);
   double ours[8], theirs[8];
   ImkInsarxcorrFit fit;
-  ImkError error;
   FILE *file;
 
   snprintf (name, sizeof (name), "expected/%s.fit.txt", g->name);
   file = insar_find_data (g->pair, name);
   if (file && fread (expected, 1, sizeof (expected) - 1, file) > 0 &&
       n >= IMK_INSARXCORR_FIT_MIN_POINTS) {
-    test_ok (imk_insarxcorr_fit (points, n, 3, 3, &fit, &error), &error);
+    test_ok (imk_insarxcorr_fit (points, n, 3, 3, &fit, test_new_error ()));
     imk_insarxcorr_fit_print (&fit, text);
     test_check (
         read_values (text, ours) == 8 && read_values (expected, theirs) == 8,
@@ -255,7 +255,6 @@ compare_fit (const Golden *g, const ImkInsarxcorrConfig *c, const double *found,
   }
   if (file)
     fclose (file);
-  free (points);
 }
 
 static void
@@ -290,9 +289,9 @@ run_golden (ImkBackend backend, const Golden *g, Tally *sum)
 {
   ImkInsarxcorrConfig c = golden_config (g);
   size_t n = (size_t) c.width[0] * c.height[0];
-  void *ref = insar_read_slc (g->pair, "ref.SLC", n);
-  void *sec = insar_read_slc (g->pair, "sec.SLC", n);
-  double *found;
+  test_autofree void *ref = insar_read_slc (g->pair, "ref.SLC", n);
+  test_autofree void *sec = insar_read_slc (g->pair, "sec.SLC", n);
+  test_autofree double *found = NULL;
   Tally t;
 
   if (g->real) {
@@ -309,9 +308,6 @@ run_golden (ImkBackend backend, const Golden *g, Tally *sum)
       t.n);
   compare_fit (g, &c, found, &t);
   add_tally (sum, &t);
-  free (found);
-  free (ref);
-  free (sec);
 }
 
 /* The largest norms of the paper's table of eight pairs, ScanSAR left out:

@@ -43,7 +43,7 @@ TEST (test_reference,
   for (size_t i = 0; i < sizeof (cases) / sizeof (cases[0]); i++) {
     ImkInsarxcorrConfig c =
         insar_config (160, 150, cases[i].xsearch, cases[i].ysearch, 2, 2);
-    int16_t *ref, *sec;
+    test_autofree int16_t *ref = NULL, *sec = NULL;
     char where[32];
 
     c.mode = IMK_INSARXCORR_PRECISE;
@@ -61,8 +61,6 @@ TEST (test_reference,
     modulate (&c, sec, cases[i].kx, cases[i].ky);
     snprintf (where, sizeof (where), "case %zu", i);
     insar_check_reference (&c, ref, sec, where);
-    free (ref);
-    free (sec);
   }
 }
 
@@ -70,8 +68,8 @@ TEST (test_reference,
 TEST (test_carriers_do_not_matter, "carriers do not matter")
 {
   ImkInsarxcorrConfig c = insar_config (300, 300, 8, 8, 3, 3);
-  int16_t *ref, *sec;
-  double *plain, *carried;
+  test_autofree int16_t *ref = NULL, *sec = NULL;
+  test_autofree double *plain = NULL, *carried = NULL;
 
   c.mode = IMK_INSARXCORR_PRECISE;
   c.window_width = c.window_height = 48;
@@ -86,14 +84,9 @@ TEST (test_carriers_do_not_matter, "carriers do not matter")
           fabs (plain[i * N_FIELDS + f] - carried[i * N_FIELDS + f]) < 0.02,
           "patch %d field %d: %g, and with a carrier %g", i, f,
           plain[i * N_FIELDS + f], carried[i * N_FIELDS + f]);
-  free (plain);
-  free (carried);
-  free (ref);
-  free (sec);
 }
 
-/* ------------------------------------------------------------------------
- * Accuracy. */
+/* --- accuracy ------------------------------------------------------------- */
 
 /* Offsets are r0 + sr x + ar y, a0 + sa x + aa y. */
 typedef struct Truth {
@@ -181,8 +174,8 @@ TEST (test_covariance_is_that_of_the_errors,
 {
   ImkInsarxcorrConfig c = insar_config (512, 512, 8, 8, 12, 14);
   size_t n = (size_t) c.width[0] * c.height[0];
-  int16_t *ref = insar_read_slc ("ampcor_wn", "ref.SLC", n);
-  int16_t *sec = insar_read_slc ("ampcor_wn", "sec.SLC", n);
+  test_autofree int16_t *ref = insar_read_slc ("ampcor_wn", "ref.SLC", n);
+  test_autofree int16_t *sec = insar_read_slc ("ampcor_wn", "sec.SLC", n);
   double told[2] = {0}, true_[2] = {0}, *found;
 
   c.mode = IMK_INSARXCORR_PRECISE;
@@ -202,18 +195,15 @@ TEST (test_covariance_is_that_of_the_errors,
         "axis %d: variance %.3e told, %.3e measured", axis,
         told[axis] / (c.nx * c.ny), true_[axis] / (c.nx * c.ny));
   free (found);
-  free (ref);
-  free (sec);
 }
 
-/* ------------------------------------------------------------------------
- * No data. */
+/* --- no data -------------------------------------------------------------- */
 
 TEST (test_no_data_is_said, "no data is said")
 {
   ImkInsarxcorrConfig c = insar_config (200, 200, 8, 8, 3, 3);
   size_t n = (size_t) c.width[0] * c.height[0];
-  float *image = calloc (2 * n, sizeof (*image));
+  test_autofree float *image = calloc (2 * n, sizeof (*image));
   double *found;
   uint64_t seed = 8;
 
@@ -241,7 +231,6 @@ TEST (test_no_data_is_said, "no data is said")
     }
     free (found);
   }
-  free (image);
 }
 
 TEST (test_bad_configs_are_refused, "bad configurations are refused")
@@ -260,13 +249,13 @@ TEST (test_bad_configs_are_refused, "bad configurations are refused")
   for (size_t i = 0; i < sizeof (cases) / sizeof (cases[0]); i++) {
     ImkInsarxcorrConfig c = insar_config (200, 200, 8, 8, 3, 3);
     ImkInsarxcorr *self = NULL;
-    ImkError error;
 
     c.mode = IMK_INSARXCORR_PRECISE;
     c.window_width = cases[i].window_width;
     c.window_height = cases[i].window_height;
     c.azimuth_interp = cases[i].azimuth_interp;
-    test_error (imk_insarxcorr_new (IMK_BACKEND_CPU, &c, &self, &error), &error,
+    test_error (
+        imk_insarxcorr_new (IMK_BACKEND_CPU, &c, &self, test_new_error ()),
         IMK_ERROR_CONFIG, cases[i].words);
   }
 }

@@ -75,13 +75,12 @@ static void
 filter_noise (float *noise, size_t width, size_t height)
 {
   size_t most = width > height ? width : height;
-  float *line = malloc (most * 2 * sizeof (*line));
+  test_autofree float *line = malloc (most * 2 * sizeof (*line));
 
   for (size_t y = 0; y < height; y++)
     filter_line (noise + y * width * 2, width, 2, line);
   for (size_t x = 0; x < width; x++)
     filter_line (noise + x * 2, height, width * 2, line);
-  free (line);
 }
 
 /* Complex Gaussian noise, [height][width][2]. */
@@ -115,10 +114,9 @@ count_accepted (const ImkInsarxcorrConfig *c, const float *ref,
   ImkInsarxcorrConfig complete = *c;
   ImkInsarxcorrJudge judge;
   uint32_t n_accepted = 0;
-  ImkError error;
-  double *found;
+  test_autofree double *found = NULL;
 
-  test_ok (imk_insarxcorr_config_complete (&complete, &error), &error);
+  test_ok (imk_insarxcorr_config_complete (&complete, test_new_error ()));
   found = insar_run (&complete, ref, sec);
   *n = complete.nx * complete.ny;
   imk_insarxcorr_judge_init (&judge, &complete, true);
@@ -127,7 +125,6 @@ count_accepted (const ImkInsarxcorrConfig *c, const float *ref,
         &judge, found + (size_t) row * complete.nx * N_FIELDS, complete.nx);
   for (uint32_t i = 0; i < *n; i++)
     n_accepted += insar_flags (found + (size_t) i * N_FIELDS) == 0;
-  free (found);
   return n_accepted;
 }
 
@@ -168,8 +165,10 @@ TEST (test_noise_is_not_accepted, "noise is not accepted", .cpu_only = true)
     Spectrum spectrum = cases[i].spectrum;
     ImkInsarxcorrConfig c = significant_config (
         cases[i].size, cases[i].search, cases[i].step, n_noise ());
-    float *ref = make_noise (c.width[0], c.height[0], spectrum, 2 * i + 1);
-    float *sec = make_noise (c.width[0], c.height[0], spectrum, 2 * i + 2);
+    test_autofree float *ref =
+        make_noise (c.width[0], c.height[0], spectrum, 2 * i + 1);
+    test_autofree float *sec =
+        make_noise (c.width[0], c.height[0], spectrum, 2 * i + 2);
     uint32_t n, n_accepted = count_accepted (&c, ref, sec, &n);
 
     printf ("# templates of %u, %s noise: %u of %u patches\n", cases[i].size,
@@ -177,8 +176,6 @@ TEST (test_noise_is_not_accepted, "noise is not accepted", .cpu_only = true)
     test_check (n >= n_noise () * n_noise () &&
                     n_accepted <= 0.01 * n + slack (0.01, n),
         "%u of %u patches of noise are accepted", n_accepted, n);
-    free (ref);
-    free (sec);
   }
 }
 
@@ -193,8 +190,10 @@ TEST (test_low_coherence_is_accepted, "low coherence is accepted",
     Spectrum spectrum = (Spectrum) (i % 3);
     ImkInsarxcorrConfig c =
         significant_config (64, searches[i / 3], 48, n_coherent ());
-    float *ref = make_noise (c.width[0], c.height[0], spectrum, 20 + i);
-    float *sec = make_noise (c.width[0], c.height[0], spectrum, 30 + i);
+    test_autofree float *ref =
+        make_noise (c.width[0], c.height[0], spectrum, 20 + i);
+    test_autofree float *sec =
+        make_noise (c.width[0], c.height[0], spectrum, 30 + i);
     /* Hamming's weights leave less than half of the samples independent */
     double least = spectrum == HAMMING ? 0.75 : 0.95;
     uint32_t n, n_accepted;
@@ -208,8 +207,6 @@ TEST (test_low_coherence_is_accepted, "low coherence is accepted",
     test_check (n_accepted >= least * n - slack (least, n),
         "%u of %u patches of coherence %.1f are accepted", n_accepted, n,
         coherence);
-    free (ref);
-    free (sec);
   }
 }
 
@@ -223,9 +220,8 @@ TEST (test_white_images_correlate_between_samples,
   float *ref = make_noise (width, height, WHITE, 50);
   float *sec = calloc ((size_t) width * height * 2, sizeof (*sec));
   double *found;
-  ImkError error;
 
-  test_ok (imk_insarxcorr_config_complete (&c, &error), &error);
+  test_ok (imk_insarxcorr_config_complete (&c, test_new_error ()));
   for (uint32_t y = 0; y < height; y++)
     for (uint32_t x = 40; x < width - 40; x++)
       for (int k = -40; k < 40; k++) {
@@ -277,11 +273,10 @@ TEST (test_threshold_follows_from_the_template,
   for (size_t i = 0; i < sizeof (cases) / sizeof (cases[0]); i++) {
     ImkInsarxcorrConfig c =
         significant_config (cases[i].size, cases[i].search, 400, 2);
-    ImkError error;
 
     c.mode = cases[i].mode;
     c.min_correlation = cases[i].given;
-    test_ok (imk_insarxcorr_config_complete (&c, &error), &error);
+    test_ok (imk_insarxcorr_config_complete (&c, test_new_error ()));
     test_check (c.min_correlation >= cases[i].least &&
                     c.min_correlation <= cases[i].most,
         "case %zu: the threshold is %.2f, expected %g to %g", i,

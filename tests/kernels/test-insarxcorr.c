@@ -31,7 +31,7 @@ TEST (test_reference, "offsets are those of the formulas in float64",
   for (size_t i = 0; i < sizeof (cases) / sizeof (cases[0]); i++) {
     ImkInsarxcorrConfig c =
         insar_config (131, 117, cases[i].xsearch, cases[i].ysearch, 2, 2);
-    int16_t *ref, *sec;
+    test_autofree int16_t *ref = NULL, *sec = NULL;
     char where[64];
 
     c.range_interp = cases[i].range_interp;
@@ -45,8 +45,6 @@ TEST (test_reference, "offsets are those of the formulas in float64",
     c.prf_ratio = -0.021;
     snprintf (where, sizeof (where), "case %zu, shifted", i);
     insar_check_reference (&c, ref, sec, where);
-    free (ref);
-    free (sec);
   }
 }
 
@@ -93,8 +91,7 @@ TEST (test_reference_of_floats, "so they are for float samples")
   }
 }
 
-/* ------------------------------------------------------------------------
- * Laws. */
+/* --- laws ----------------------------------------------------------------- */
 
 TEST (test_whole_shifts_are_found,
     "whole shifts are found to a quarter of a sample")
@@ -102,8 +99,8 @@ TEST (test_whole_shifts_are_found,
   for (int dy = -5; dy <= 5; dy += 5)
     for (int dx = -3; dx <= 3; dx += 3) {
       ImkInsarxcorrConfig c = insar_config (201, 233, 16, 16, 3, 3);
-      int16_t *ref, *sec;
-      double *found;
+      test_autofree int16_t *ref = NULL, *sec = NULL;
+      test_autofree double *found = NULL;
 
       insar_make_pair (&c, dx, dy, 11, &ref, &sec);
       found = insar_run (&c, ref, sec);
@@ -121,9 +118,6 @@ TEST (test_whole_shifts_are_found,
             i, row[IMK_INSARXCORR_DX], row[IMK_INSARXCORR_DY],
             row[IMK_INSARXCORR_CORRELATION], row[IMK_INSARXCORR_FLAGS]);
       }
-      free (found);
-      free (ref);
-      free (sec);
     }
 }
 
@@ -134,8 +128,8 @@ TEST (test_results_do_not_depend_on_bands,
 {
   ImkInsarxcorrConfig c = insar_config (311, 407, 16, 8, 5, 9);
   size_t size = (size_t) c.nx * c.ny * N_FIELDS * sizeof (double);
-  int16_t *ref, *sec;
-  double *expected, *found;
+  test_autofree int16_t *ref = NULL, *sec = NULL;
+  test_autofree double *expected = NULL, *found = NULL;
 
   c.rshift = 20;
   c.ashift = -30;
@@ -159,18 +153,14 @@ TEST (test_results_do_not_depend_on_bands,
   found = insar_run (&c, ref, sec);
   test_check (memcmp (found, expected, size) == 0,
       "results differ within %u bytes", 200000);
-  free (found);
-  free (expected);
-  free (ref);
-  free (sec);
 }
 
 /* Patches far from each other: bands leave columns and lines out. */
 TEST (test_sparse_grids, "sparse grids keep what they need")
 {
   ImkInsarxcorrConfig c = insar_config (700, 650, 4, 8, 3, 3);
-  int16_t *ref, *sec;
-  double *found;
+  test_autofree int16_t *ref = NULL, *sec = NULL;
+  test_autofree double *found = NULL;
 
   c.interp = 4;
   c.memory_limit = 60000; /* of 1.8 MB a image */
@@ -181,16 +171,13 @@ TEST (test_sparse_grids, "sparse grids keep what they need")
                   found[IMK_INSARXCORR_Y] == 32 + 602 / 4,
       "the first patch is at (%g, %g)", found[IMK_INSARXCORR_X],
       found[IMK_INSARXCORR_Y]);
-  free (found);
-  free (ref);
-  free (sec);
 }
 
 TEST (test_grids, "the grid of GMTSAR ends early, the even one does not")
 {
   ImkInsarxcorrConfig c = insar_config (399, 347, 8, 8, 90, 60);
-  int16_t *image = calloc ((size_t) c.width[0] * c.height[0], 4);
-  double *found;
+  test_autofree int16_t *image = calloc ((size_t) c.width[0] * c.height[0], 4);
+  test_autofree double *found = NULL;
   double last_x, last_y;
 
   /* X = 351, cut to 3 a patch: the last of 90 ends at 32 + 91 * 3 */
@@ -206,19 +193,16 @@ TEST (test_grids, "the grid of GMTSAR ends early, the even one does not")
   last_y = found[(c.nx * c.ny - 1) * N_FIELDS + IMK_INSARXCORR_Y];
   test_check (last_x == 32 + 91 * 351 / 93 && last_y == 32 + 60 * 299 / 61,
       "even ends at (%g, %g)", last_x, last_y);
-  free (found);
-  free (image);
 }
 
-/* ------------------------------------------------------------------------
- * No data. */
+/* --- no data -------------------------------------------------------------- */
 
 TEST (test_no_data_is_said, "no data is said")
 {
   ImkInsarxcorrConfig c = insar_config (200, 200, 16, 16, 2, 2);
-  int16_t *zero = calloc ((size_t) c.width[0] * c.height[0], 4);
-  int16_t *ref, *sec;
-  double *found;
+  test_autofree int16_t *zero = calloc ((size_t) c.width[0] * c.height[0], 4);
+  test_autofree int16_t *ref = NULL, *sec = NULL;
+  test_autofree double *found = NULL;
 
   /* what GMTSAR prints: xsearch / 2 + 1/32, ysearch + 1/16, 0 */
   found = insar_run (&c, zero, zero);
@@ -244,10 +228,6 @@ TEST (test_no_data_is_said, "no data is said")
         "patch %u has flags %u, valid %g", i,
         insar_flags (found + i * N_FIELDS),
         found[i * N_FIELDS + IMK_INSARXCORR_VALID]);
-  free (found);
-  free (zero);
-  free (ref);
-  free (sec);
 }
 
 TEST (
@@ -255,9 +235,9 @@ TEST (
 {
   ImkInsarxcorrConfig c = insar_config (131, 131, 8, 8, 2, 2);
   size_t n = (size_t) c.width[0] * c.height[0];
-  float *image = malloc (2 * n * sizeof (float));
+  test_autofree float *image = malloc (2 * n * sizeof (float));
   uint64_t seed = 4;
-  double *found;
+  test_autofree double *found = NULL;
 
   c.type = IMK_TYPE_CF32;
   for (size_t i = 0; i < 2 * n; i++)
@@ -283,14 +263,12 @@ TEST (
     test_check (isfinite (found[i]), "field %u is %g", i, found[i]);
   test_check (insar_flags (found) & IMK_INSARXCORR_NO_DATA, "flags are %u",
       insar_flags (found));
-  free (found);
-  free (image);
 }
 
 TEST (test_images_may_end_anywhere, "images may end anywhere")
 {
   ImkInsarxcorrConfig c = insar_config (140, 140, 8, 8, 4, 4);
-  int16_t *ref, *sec;
+  test_autofree int16_t *ref = NULL, *sec = NULL;
 
   c.interp = 4;
   insar_make_pair (&c, 0, 0, 6, &ref, &sec);
@@ -299,7 +277,7 @@ TEST (test_images_may_end_anywhere, "images may end anywhere")
   c.height[1] = 77;
   for (int ashift = -90; ashift <= 90; ashift += 45)
     for (int rshift = -150; rshift <= 150; rshift += 50) {
-      double *found;
+      test_autofree double *found = NULL;
 
       c.rshift = rshift;
       c.ashift = ashift;
@@ -314,20 +292,17 @@ TEST (test_images_may_end_anywhere, "images may end anywhere")
             "shift (%d, %d): patch %u has flags %u", rshift, ashift, i,
             insar_flags (row));
       }
-      free (found);
     }
   c.rshift = -40;
   c.ashift = 40;
   insar_check_reference (&c, ref, sec, "secondary smaller");
-  free (ref);
-  free (sec);
 }
 
 TEST (test_peaks_at_the_edge_are_flagged, "peaks at the edge are flagged")
 {
   ImkInsarxcorrConfig c = insar_config (200, 200, 16, 16, 2, 2);
-  int16_t *ref, *sec;
-  double *found;
+  test_autofree int16_t *ref = NULL, *sec = NULL;
+  test_autofree double *found = NULL;
 
   /* 13 of 16 lines: the window of 8 leaves the surface */
   insar_make_pair (&c, 0, 13, 8, &ref, &sec);
@@ -335,21 +310,16 @@ TEST (test_peaks_at_the_edge_are_flagged, "peaks at the edge are flagged")
   test_check (insar_flags (found) == IMK_INSARXCORR_EDGE &&
                   fabs (found[IMK_INSARXCORR_DY] - 13) < 0.2,
       "flags %u, dy %g", insar_flags (found), found[IMK_INSARXCORR_DY]);
-  free (found);
-  free (ref);
-  free (sec);
 }
 
-/* ------------------------------------------------------------------------
- * What is refused. */
+/* --- what is refused ------------------------------------------------------ */
 
 static void
 check_refused (const ImkInsarxcorrConfig *c, const char *words)
 {
   ImkInsarxcorr *self = NULL;
-  ImkError error;
 
-  test_error (imk_insarxcorr_new (IMK_BACKEND_CPU, c, &self, &error), &error,
+  test_error (imk_insarxcorr_new (IMK_BACKEND_CPU, c, &self, test_new_error ()),
       IMK_ERROR_CONFIG, words);
   test_check (!self, "an object was made");
 }
@@ -392,31 +362,27 @@ TEST (test_bad_configs_are_refused, "bad configurations are refused")
 TEST (test_calls_out_of_order_are_refused, "calls out of order are refused")
 {
   ImkInsarxcorrConfig c = insar_config (200, 200, 16, 16, 2, 2);
-  ImkInsarxcorr *self = insar_new (IMK_BACKEND_CPU, &c);
-  TestImage out = test_image_new (IMK_TYPE_F64, N_FIELDS, 2, 1, 0);
-  TestImage lines = test_image_new (IMK_TYPE_CI16, 200, 200, 1, 0);
-  TestImage narrow = test_image_new (IMK_TYPE_CI16, 199, 2, 1, 0);
+  test_autoptr (ImkInsarxcorr) self = insar_new (IMK_BACKEND_CPU, &c);
+  test_auto (TestImage) out = test_image_new (IMK_TYPE_F64, N_FIELDS, 2, 1, 0);
+  test_auto (TestImage) lines = test_image_new (IMK_TYPE_CI16, 200, 200, 1, 0);
+  test_auto (TestImage) narrow = test_image_new (IMK_TYPE_CI16, 199, 2, 1, 0);
   uint32_t room = imk_insarxcorr_room (self, 0);
-  ImkError error;
 
-  test_error (imk_insarxcorr_process (self, &out.image, NULL, &error), &error,
+  test_error (
+      imk_insarxcorr_process (self, &out.image, NULL, test_new_error ()),
       IMK_ERROR_IMAGE, "Row 0 of 2 rows of patches is not ready");
-  test_error (imk_insarxcorr_push (self, 0, &narrow.image, &error), &error,
+  test_error (imk_insarxcorr_push (self, 0, &narrow.image, test_new_error ()),
       IMK_ERROR_IMAGE, "199x2");
   lines.image.height = room + 1;
   test_check (room < 200, "there is room for %u lines", room);
-  test_error (imk_insarxcorr_push (self, 0, &lines.image, &error), &error,
+  test_error (imk_insarxcorr_push (self, 0, &lines.image, test_new_error ()),
       IMK_ERROR_IMAGE, "there is room for");
   lines.image.height = room;
-  test_ok (imk_insarxcorr_push (self, 0, &lines.image, &error), &error);
+  test_ok (imk_insarxcorr_push (self, 0, &lines.image, test_new_error ()));
   test_check (imk_insarxcorr_room (self, 0) == 0, "there is room left");
   test_check (!imk_insarxcorr_is_ready (self), "half a pair is ready");
   imk_insarxcorr_rewind (self, 0);
   test_check (imk_insarxcorr_room (self, 0) == room, "rewinding did not");
-  test_image_free (&out);
-  test_image_free (&lines);
-  test_image_free (&narrow);
-  imk_insarxcorr_free (self);
   imk_insarxcorr_free (NULL);
 }
 
@@ -430,7 +396,6 @@ TEST (test_rows_can_be_cancelled, "rows can be cancelled")
   TestImage out = test_image_new (IMK_TYPE_F64, N_FIELDS, c.nx, 1, 0);
   uint64_t seed = 3;
   double *expected;
-  ImkError error;
 
   for (size_t i = 0; i < n; i++)
     for (int s = 0; s < 2; s++)
@@ -439,11 +404,12 @@ TEST (test_rows_can_be_cancelled, "rows can be cancelled")
   for (int s = 0; s < 2; s++)
     insar_push (self, &c, s, images[s], 50);
   imk_insarxcorr_cancel (self, true);
-  test_error (imk_insarxcorr_process (self, &out.image, NULL, &error), &error,
+  test_error (
+      imk_insarxcorr_process (self, &out.image, NULL, test_new_error ()),
       IMK_ERROR_IMAGE, "The row was cancelled");
   test_check (imk_insarxcorr_row (self) == 0, "the row was taken");
   imk_insarxcorr_cancel (self, false);
-  test_ok (imk_insarxcorr_process (self, &out.image, NULL, &error), &error);
+  test_ok (imk_insarxcorr_process (self, &out.image, NULL, test_new_error ()));
   test_check (
       memcmp (expected, out.image.data, sizeof (double) * N_FIELDS * c.nx) == 0,
       "the row is another one");

@@ -28,21 +28,20 @@ run (ImkBackend backend, const TestImage *in, double amount)
   ImkImage from = *i, to = out.image;
   ImkInvertConfig config;
   ImkInvert *self;
-  ImkError error;
 
   imk_invert_config_init (&config);
   config.width = i->width;
   config.height = i->height;
   config.type = i->type;
   config.channels = i->channels;
-  test_ok (imk_invert_new (backend, &config, &self, &error), &error);
+  test_ok (imk_invert_new (backend, &config, &self, test_new_error ()));
   config.amount = amount;
-  test_ok (imk_invert_update (self, &config, &error), &error);
+  test_ok (imk_invert_update (self, &config, test_new_error ()));
   if (backend == IMK_BACKEND_CUDA) {
     from = test_to_device (in);
     to = test_to_device (&out);
   }
-  test_ok (imk_invert_process (self, &from, &to, NULL, &error), &error);
+  test_ok (imk_invert_process (self, &from, &to, NULL, test_new_error ()));
   if (backend == IMK_BACKEND_CUDA) {
     test_from_device (&to, &out);
     test_device_free (&from);
@@ -61,12 +60,11 @@ for_all (void (*check) (const TestImage *in, uint32_t maximum))
     for (int s = 0; s < N_SIZES; s++)
       for (int fill = FILL_ZERO; fill < N_FILLS; fill++) {
         uint32_t maximum = types[t] == IMK_TYPE_U8 ? 255 : 65535;
-        TestImage in = test_image_new (
+        test_auto (TestImage) in = test_image_new (
             types[t], sizes[s].width, sizes[s].height, sizes[s].channels, 2);
 
         test_image_fill (&in, (Fill) fill, maximum, 7);
         check (&in, maximum);
-        test_image_free (&in);
       }
 }
 
@@ -74,7 +72,7 @@ static void
 check_formula (const TestImage *in, uint32_t maximum)
 {
   for (uint32_t quarters = 0; quarters <= 4; quarters++) {
-    TestImage out = run (IMK_BACKEND_CPU, in, quarters / 4.0);
+    test_auto (TestImage) out = run (IMK_BACKEND_CPU, in, quarters / 4.0);
 
     for (uint32_t y = 0; y < in->image.height; y++)
       for (uint32_t x = 0; x < in->image.width * in->image.channels; x++) {
@@ -87,7 +85,6 @@ check_formula (const TestImage *in, uint32_t maximum)
             imk_type_name (in->image.type), v, x, y, sample (&out.image, x, y),
             quarters, expected);
       }
-    test_image_free (&out);
   }
 }
 
@@ -102,12 +99,10 @@ check_backends (const TestImage *in, uint32_t maximum)
   static const double amounts[] = {0, 0.3, 1.0 / 3, 0.77, 1};
 
   for (int i = 0; i < 5; i++) {
-    TestImage cpu = run (IMK_BACKEND_CPU, in, amounts[i]);
-    TestImage cuda = run (IMK_BACKEND_CUDA, in, amounts[i]);
+    test_auto (TestImage) cpu = run (IMK_BACKEND_CPU, in, amounts[i]);
+    test_auto (TestImage) cuda = run (IMK_BACKEND_CUDA, in, amounts[i]);
 
     test_image_same (&cpu, &cuda, imk_type_name (in->image.type));
-    test_image_free (&cpu);
-    test_image_free (&cuda);
   }
 }
 
@@ -121,15 +116,16 @@ TEST (test_wrong_configurations_are_refused, "wrong configurations are refused")
 {
   ImkInvertConfig config;
   ImkInvert *self = NULL;
-  ImkError error;
 
   imk_invert_config_init (&config);
   config.amount = 1.5;
-  test_error (imk_invert_new (IMK_BACKEND_CPU, &config, &self, &error), &error,
+  test_error (
+      imk_invert_new (IMK_BACKEND_CPU, &config, &self, test_new_error ()),
       IMK_ERROR_CONFIG, "amount is 1.5");
   config.amount = 1;
   config.type = IMK_TYPE_F32;
-  test_error (imk_invert_new (IMK_BACKEND_CPU, &config, &self, &error), &error,
+  test_error (
+      imk_invert_new (IMK_BACKEND_CPU, &config, &self, test_new_error ()),
       IMK_ERROR_CONFIG, "type f32");
   test_check (!self, "an object was made");
 }

@@ -82,13 +82,11 @@ check_case (const Case *k, uint32_t n_threads)
   TestImage in =
       test_image_new (k->type, k->width, k->height, k->channels, k->padding);
   ImkLapsharpenTile *tiles = malloc (k->columns * k->rows * sizeof (*tiles));
-  ImkError error;
 
   test_image_fill (
       &in, FILL_NOISE, k->type == IMK_TYPE_U8 ? 255 : 65535, k->width);
   test_ok (imk_lapsharpen_measure_tiles (&in.image, k->shift, k->mask,
-               k->columns, k->rows, n_threads, tiles, &error),
-      &error);
+      k->columns, k->rows, n_threads, tiles, test_new_error ()));
   for (uint32_t r = 0; r < k->rows; r++)
     for (uint32_t c = 0; c < k->columns; c++) {
       const ImkLapsharpenTile *found = &tiles[r * k->columns + c];
@@ -115,12 +113,10 @@ TEST (test_largest_samples, "the largest samples fit")
   enum { N = 2048 };
   TestImage in = test_image_new (IMK_TYPE_U16, N, N, 1, 0);
   ImkLapsharpenTile tile;
-  ImkError error;
 
   test_image_fill (&in, FILL_CHECKERBOARD, 65535, 0);
-  test_ok (
-      imk_lapsharpen_measure_tiles (&in.image, 0, 1, 1, 1, 1, &tile, &error),
-      &error);
+  test_ok (imk_lapsharpen_measure_tiles (
+      &in.image, 0, 1, 1, 1, 1, &tile, test_new_error ()));
   /* 4 x 65535 inside, of either sign, and less at the border */
   test_check (tile.variance > 0.99 * 16 * 65535. * 65535 &&
                   tile.variance <= 16 * 65535. * 65535,
@@ -132,12 +128,12 @@ TEST (test_grids_that_do_not_fit, "grids that do not fit are refused")
 {
   TestImage in = test_image_new (IMK_TYPE_U8, 8, 8, 1, 0);
   ImkLapsharpenTile tile;
-  ImkError error;
 
   for (uint32_t i = 0; i < 3; i++)
-    test_error (imk_lapsharpen_measure_tiles (&in.image, 0, 1,
-                    (const uint32_t[]){0, 9, 1}[i],
-                    (const uint32_t[]){1, 1, 65}[i], 1, &tile, &error),
-        &error, IMK_ERROR_CONFIG, "cannot be divided");
+    test_error (
+        imk_lapsharpen_measure_tiles (&in.image, 0, 1,
+            (const uint32_t[]){0, 9, 1}[i], (const uint32_t[]){1, 1, 65}[i], 1,
+            &tile, test_new_error ()),
+        IMK_ERROR_CONFIG, "cannot be divided");
   test_image_free (&in);
 }

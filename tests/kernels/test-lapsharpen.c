@@ -14,10 +14,11 @@
 #include "core/failures.h"
 #include "core/sample.h"
 
+TEST_DEFINE_AUTO_POINTER (ImkLapsharpen, imk_lapsharpen_free)
+
 enum { MAX_WORDS = 256 };
 
-/* --- a case and its name ----------------------------------------------------
- */
+/* --- a case and its name -------------------------------------------------- */
 
 typedef struct Case {
   ImkLapsharpenConfig config;
@@ -70,8 +71,7 @@ make_config (ImkType type, uint32_t width, uint32_t height, uint32_t channels)
   return config;
 }
 
-/* --- images -----------------------------------------------------------------
- */
+/* --- images --------------------------------------------------------------- */
 
 /* An image whose first sample is @offset samples behind an aligned address. */
 static TestImage
@@ -101,8 +101,7 @@ make_input (const Case *c)
   return t;
 }
 
-/* --- running ----------------------------------------------------------------
- */
+/* --- running -------------------------------------------------------------- */
 
 static void
 check_focus (const ImkLapsharpenFocus *expected,
@@ -123,14 +122,12 @@ run (ImkBackend backend, const ImkLapsharpenConfig *config, const ImkImage *in,
     ImkImage *out)
 {
   ImkLapsharpenFocus focus = {0};
-  ImkLapsharpen *self;
-  ImkError error;
+  test_autoptr (ImkLapsharpen) self = NULL;
 
-  test_ok (imk_lapsharpen_new (backend, config, &self, &error), &error);
-  test_ok (imk_lapsharpen_process (self, in, out, NULL, &error), &error);
+  test_ok (imk_lapsharpen_new (backend, config, &self, test_new_error ()));
+  test_ok (imk_lapsharpen_process (self, in, out, NULL, test_new_error ()));
   if (config->measure_focus)
-    test_ok (imk_lapsharpen_get_focus (self, &focus, &error), &error);
-  imk_lapsharpen_free (self);
+    test_ok (imk_lapsharpen_get_focus (self, &focus, test_new_error ()));
   return focus;
 }
 
@@ -164,16 +161,14 @@ run_cuda (const Case *c, const TestImage *in, TestImage *out)
   size_t offset = c->offset * imk_type_size (c->config.type);
   TestImage in_rows = whole_rows (in, offset);
   TestImage out_rows = whole_rows (out, offset);
-  ImkImage device_in = test_to_device (&in_rows);
-  ImkImage device_out = test_to_device (&out_rows);
+  test_auto (ImkImage) device_in = test_to_device (&in_rows);
+  test_auto (ImkImage) device_out = test_to_device (&out_rows);
   ImkImage in_view = device_view (&in->image, &device_in, offset);
   ImkImage out_view = device_view (&out->image, &device_out, offset);
   ImkLapsharpenFocus focus =
       run (IMK_BACKEND_CUDA, &c->config, &in_view, &out_view);
 
   test_from_device (&device_out, &out_rows);
-  test_device_free (&device_in);
-  test_device_free (&device_out);
   return focus;
 }
 
@@ -182,8 +177,8 @@ typedef void (*CaseFunc) (const Case *c);
 static void
 check_cpu (const Case *c)
 {
-  TestImage in = make_input (c), expected = make_image (c);
-  TestImage actual = make_image (c);
+  test_auto (TestImage) in = make_input (c), expected = make_image (c);
+  test_auto (TestImage) actual = make_image (c);
   ImkLapsharpenFocus focus;
 
   imk_lapsharpen_reference (&c->config, &in.image, &expected.image);
@@ -197,16 +192,13 @@ check_cpu (const Case *c)
 
     check_focus (&expected_focus, &focus, case_name (c));
   }
-  test_image_free (&in);
-  test_image_free (&expected);
-  test_image_free (&actual);
 }
 
 static void
 check_cuda (const Case *c)
 {
-  TestImage in = make_input (c), expected = make_image (c);
-  TestImage actual = make_image (c);
+  test_auto (TestImage) in = make_input (c), expected = make_image (c);
+  test_auto (TestImage) actual = make_image (c);
   ImkLapsharpenFocus cpu, cuda;
 
   cpu = run (IMK_BACKEND_CPU, &c->config, &in.image, &expected.image);
@@ -215,13 +207,9 @@ check_cuda (const Case *c)
   test_check (memcmp (expected.block, actual.block, actual.block_size) == 0,
       "%s: bytes beside the pixels were written", case_name (c));
   check_focus (&cpu, &cuda, case_name (c));
-  test_image_free (&in);
-  test_image_free (&expected);
-  test_image_free (&actual);
 }
 
-/* --- the matrix -------------------------------------------------------------
- */
+/* --- the matrix ----------------------------------------------------------- */
 
 static const uint32_t sizes[][2] = {
     {1, 1}, {1, 7}, {7, 1}, {2, 2}, {3, 3}, {17, 5}, {641, 3}, {130, 67}};
@@ -353,35 +341,32 @@ for_each_option (CaseFunc check)
   }
 }
 
-static void
-test_cpu_matrix (void)
+TEST (test_cpu_matrix, "all types, borders, sizes and fills follow the formula",
+    .cpu_only = true)
 {
   for_each_case (check_cpu, 4);
 }
 
-static void
-test_cpu_options (void)
+TEST (test_cpu_options, "all options follow the formula", .cpu_only = true)
 {
   for_each_option (check_cpu);
 }
 
-static void
-test_cuda_matrix (void)
+TEST (test_cuda_matrix,
+    "CUDA equals the CPU for all types, borders, sizes and fills")
 {
   test_need_cuda ();
   for_each_case (check_cuda, 4);
 }
 
-static void
-test_cuda_options (void)
+TEST (test_cuda_options, "CUDA equals the CPU for all options")
 {
   test_need_cuda ();
   for_each_option (check_cuda);
 }
 
 /* Rows of more than one warp, more rows than one block, full of both paths. */
-static void
-test_cuda_large (void)
+TEST (test_cuda_large, "CUDA equals the CPU on frames of many blocks")
 {
   static const uint32_t large[][2] = {
       {512, 70}, {513, 33}, {1023, 40}, {2580, 131}};
@@ -413,8 +398,8 @@ test_cuda_large (void)
 /* Rows that end within a warp, a word or 16 bytes, rows just above and below
  * those of a thread and a block, addresses of which only 4 are a divisor; with
  * the options that the large loops have branches for. */
-static void
-test_cuda_edges (void)
+TEST (test_cuda_edges,
+    "CUDA equals the CPU at the ends of rows, blocks and threads")
 {
   static const uint32_t widths[] = {1, 2, 3, 4, 5, 8, 9, 127, 128, 129, 133,
       170, 171, 172, 256, 511, 512, 517};
@@ -447,8 +432,7 @@ test_cuda_edges (void)
         }
 }
 
-static void
-test_threads (void)
+TEST (test_threads, "the number of threads changes no byte")
 {
   static const uint32_t n_threads[] = {2, 3, 7, 0};
   Case c = {.fill = FILL_NOISE, .seed = 3};
@@ -484,8 +468,7 @@ test_threads (void)
   }
 }
 
-/* --- closed forms -----------------------------------------------------------
- */
+/* --- closed forms --------------------------------------------------------- */
 
 typedef struct Worked {
   uint32_t width, height;
@@ -561,8 +544,7 @@ static const Worked worked[] = {
     {1, 1, {50}, 1, 8, ZERO, {255}},
 };
 
-static void
-test_worked (void)
+TEST (test_worked, "the examples of the manual come out to the last count")
 {
   for (size_t i = 0; i < LENGTH (worked); i++) {
     const Worked *w = &worked[i];
@@ -618,11 +600,12 @@ course_value (const ImkImage *in, int x, int y, uint32_t channel)
              : (int) imk_sample_get (in, (uint32_t) x, (uint32_t) y, channel);
 }
 
-static void
-test_course_text (void)
+TEST (test_course_text,
+    "zero border and filtered alpha are the course text's kernel")
 {
-  TestImage in = make_rgba (FILL_NOISE), expected = make_rgba (FILL_ZERO);
-  TestImage out = sharpen_rgba (
+  test_auto (TestImage) in = make_rgba (FILL_NOISE),
+                        expected = make_rgba (FILL_ZERO);
+  test_auto (TestImage) out = sharpen_rgba (
       &in, IMK_LAPSHARPEN_BORDER_ZERO, IMK_LAPSHARPEN_ALPHA_FILTER);
 
   for (int y = 0; y < 9; y++)
@@ -638,13 +621,9 @@ test_course_text (void)
             fmin (fmax (t, 0), 255));
       }
   test_image_same (&expected, &out, "course text");
-  test_image_free (&in);
-  test_image_free (&expected);
-  test_image_free (&out);
 }
 
-static void
-test_flat (void)
+TEST (test_flat, "a flat frame stays flat, border included")
 {
   for (int border = 0; border <= IMK_LAPSHARPEN_BORDER_REFLECT; border++)
     for (int i = 0; i < (int) LENGTH (amounts) * 2; i++) {
@@ -682,8 +661,7 @@ set_alpha (TestImage *t, bool ramp)
           &t->image, x, y, 3, ramp ? (x < 40 ? x : 80 - x) * 5 : 255);
 }
 
-static void
-test_opaque (void)
+TEST (test_opaque, "opaque frames look the same in every alpha mode")
 {
   TestImage in = make_rgba (FILL_NOISE), out[3];
 
@@ -717,28 +695,25 @@ count_alpha_changes (const TestImage *a, const TestImage *b)
   return n;
 }
 
-static void
-test_soft_alpha (void)
+TEST (test_soft_alpha, "a soft alpha ramp is kept unless alpha is filtered")
 {
   static const bool kept[] = {true, false, true};
-  TestImage in = make_rgba (FILL_NOISE);
+  test_auto (TestImage) in = make_rgba (FILL_NOISE);
 
   set_alpha (&in, true);
   for (int alpha = 0; alpha < 3; alpha++) {
-    TestImage out = sharpen_rgba (
+    test_auto (TestImage) out = sharpen_rgba (
         &in, IMK_LAPSHARPEN_BORDER_REPLICATE, (ImkLapsharpenAlpha) alpha);
     uint32_t n = count_alpha_changes (&in, &out);
 
     test_check (
         kept[alpha] == (n == 0), "alpha mode %d changed %u alphas", alpha, n);
-    test_image_free (&out);
   }
-  test_image_free (&in);
 }
 
 /* Green beside a transparent red pixel: its red must not leak. */
-static void
-test_hidden_colour (void)
+TEST (test_hidden_colour,
+    "weighted alpha keeps the colour of transparent pixels out")
 {
   uint8_t in[3][4] = {{200, 0, 0, 0}, {90, 120, 0, 255}, {90, 120, 0, 255}};
   uint8_t out[3][4];
@@ -758,8 +733,7 @@ test_hidden_colour (void)
 
 /* What devices compute instead of a division, from the least to the largest
  * numerator that 8 neighbours can give. */
-static void
-test_quotients (void)
+TEST (test_quotients, "no division gives what the division gives")
 {
   uint64_t seed = 11;
 
@@ -794,8 +768,7 @@ test_quotients (void)
   }
 }
 
-/* --- contrast adaptive sharpening ------------------------------------------
- */
+/* --- contrast adaptive sharpening ----------------------------------------- */
 
 /* Pixel (1, 1) of a 3x3 window as AMD's FidelityFX CAS 1.0 writes it down, for
  * sharpness 1: samples are 0..1, and the sum is normalised. */
@@ -821,13 +794,13 @@ amd_cas (const double v[9])
   return (v[4] + w * (v[1] + v[3] + v[5] + v[7])) / (1 + 4 * w);
 }
 
-static void
-test_cas (void)
+TEST (
+    test_cas, "contrast adaptive sharpening is AMD's formula", .cpu_only = true)
 {
   for (int type = 0; type < 2; type++) {
     Case c = {.fill = FILL_NOISE, .seed = 23};
     ImkLapsharpenConfig *k = &c.config;
-    TestImage in, out;
+    test_auto (TestImage) in, out;
     double maximum;
 
     *k = make_config (type ? IMK_TYPE_U16 : IMK_TYPE_U8, 301, 99, 1);
@@ -855,13 +828,10 @@ test_cas (void)
             "%s at (%u, %u): %.0f, AMD's formula gives %.4f", case_name (&c), x,
             y, is, wanted);
       }
-    test_image_free (&in);
-    test_image_free (&out);
   }
 }
 
-/* --- Gaussians --------------------------------------------------------------
- */
+/* --- gaussians ------------------------------------------------------------ */
 
 enum { SIDE = 150, MARGIN = 130 };
 
@@ -918,9 +888,9 @@ check_gauss (double radius, bool is_log, bool noise, double bound)
 {
   static double values[SIDE * SIDE], expected[SIDE * SIDE];
   Case c = {.fill = FILL_NOISE, .seed = 31};
-  TestImage in;
+  test_auto (TestImage) in;
   double worst = 0;
-  float *plane;
+  test_autofree float *plane = NULL;
 
   c.config = make_config (IMK_TYPE_U16, SIDE, SIDE, 1);
   c.config.method =
@@ -945,12 +915,10 @@ check_gauss (double radius, bool is_log, bool noise, double bound)
       "radius %g, %s, %s: %.6f of the full scale from float64, more than %g",
       radius, is_log ? "log" : "unsharp", noise ? "noise" : "an edge", worst,
       bound);
-  test_image_free (&in);
-  free (plane);
 }
 
-static void
-test_gauss (void)
+TEST (test_gauss, "the Gaussian and its Laplacian are those of float64",
+    .cpu_only = true)
 {
   /* as docs/reference/lapsharpen.md says, by radius: to 2.5, 10 / 3, and 20 */
   static const double bounds[2][3] = {
@@ -964,17 +932,16 @@ test_gauss (void)
     }
 }
 
-/* --- contract ---------------------------------------------------------------
- */
+/* --- contract ------------------------------------------------------------- */
 
 static void
 expect_config_error (const ImkLapsharpenConfig *config, const char *words)
 {
   ImkLapsharpen *self = NULL;
-  ImkError error;
 
-  test_error (imk_lapsharpen_new (IMK_BACKEND_CPU, config, &self, &error),
-      &error, IMK_ERROR_CONFIG, words);
+  test_error (
+      imk_lapsharpen_new (IMK_BACKEND_CPU, config, &self, test_new_error ()),
+      IMK_ERROR_CONFIG, words);
   test_check (!self, "%s: self was touched", words);
   test_check (imk_lapsharpen_new (IMK_BACKEND_CPU, config, &self, NULL) ==
                   IMK_ERROR_CONFIG,
@@ -990,8 +957,7 @@ expect_config_error (const ImkLapsharpenConfig *config, const char *words)
     expect_config_error (&c, words); \
   } while (0)
 
-static void
-test_validation (void)
+TEST (test_validation, "every wrong parameter is refused in words")
 {
   EXPECT ("0 x 8 pixels", c.width = 0);
   EXPECT ("65536 x 8 pixels", c.width = 65536);
@@ -1036,67 +1002,62 @@ test_validation (void)
       c.border_value = 256);
 }
 
-static void
-test_unknown_backend (void)
+TEST (test_unknown_backend, "a backend that does not exist is refused")
 {
   ImkLapsharpenConfig config = make_config (IMK_TYPE_U8, 1, 1, 1);
   ImkLapsharpen *self = NULL;
-  ImkError error;
 
-  test_error (imk_lapsharpen_new ((ImkBackend) 9, &config, &self, &error),
-      &error, IMK_ERROR_UNAVAILABLE, "backend of the number 9");
+  test_error (
+      imk_lapsharpen_new ((ImkBackend) 9, &config, &self, test_new_error ()),
+      IMK_ERROR_UNAVAILABLE, "backend of the number 9");
   imk_lapsharpen_free (NULL);
 }
 
-static void
-test_update (void)
+TEST (test_update, "an update that fails leaves the old parameters in force")
 {
   ImkLapsharpenConfig config = make_config (IMK_TYPE_U8, 3, 1, 1), bad = config;
   uint8_t in[] = {10, 50, 10}, out[3];
   ImkImage image = {in, 3, 3, 1, 1, IMK_TYPE_U8, IMK_LOCATION_HOST};
   ImkImage result = image;
-  ImkLapsharpen *self;
-  ImkError error;
+  test_autoptr (ImkLapsharpen) self = NULL;
 
   result.data = out;
   test_ok (
-      imk_lapsharpen_new (IMK_BACKEND_CPU, &config, &self, &error), &error);
+      imk_lapsharpen_new (IMK_BACKEND_CPU, &config, &self, test_new_error ()));
   bad.amount = 11;
-  test_error (imk_lapsharpen_update (self, &bad, &error), &error,
+  test_error (imk_lapsharpen_update (self, &bad, test_new_error ()),
       IMK_ERROR_CONFIG, "amount is 11");
   bad = config;
   bad.width = 4;
-  test_error (imk_lapsharpen_update (self, &bad, &error), &error,
+  test_error (imk_lapsharpen_update (self, &bad, test_new_error ()),
       IMK_ERROR_CONFIG, "width cannot change from 3 to 4");
   bad = config;
   bad.n_threads = 5;
-  test_error (imk_lapsharpen_update (self, &bad, &error), &error,
+  test_error (imk_lapsharpen_update (self, &bad, test_new_error ()),
       IMK_ERROR_CONFIG, "n-threads cannot change from 0 to 5");
   test_ok (
-      imk_lapsharpen_process (self, &image, &result, NULL, &error), &error);
+      imk_lapsharpen_process (self, &image, &result, NULL, test_new_error ()));
   test_check (out[1] == 130, "with the old amount: %u", out[1]);
   config.amount = 2;
-  test_ok (imk_lapsharpen_update (self, &config, &error), &error);
+  test_ok (imk_lapsharpen_update (self, &config, test_new_error ()));
   test_ok (
-      imk_lapsharpen_process (self, &image, &result, NULL, &error), &error);
+      imk_lapsharpen_process (self, &image, &result, NULL, test_new_error ()));
   test_check (out[1] == 210, "with the new amount: %u", out[1]);
-  imk_lapsharpen_free (self);
 }
 
-static void
-test_images (void)
+TEST (test_images, "images that do not fit or overlap are refused")
 {
   static uint16_t data[64];
   ImkLapsharpenConfig config = make_config (IMK_TYPE_U16, 4, 4, 1);
   const ImkImage image = {data, 8, 4, 4, 1, IMK_TYPE_U16, IMK_LOCATION_HOST};
   ImkImage in = image, out = image;
-  ImkLapsharpen *self;
-  ImkError error;
+  test_autoptr (ImkLapsharpen) self = NULL;
 
   test_ok (
-      imk_lapsharpen_new (IMK_BACKEND_CPU, &config, &self, &error), &error);
+      imk_lapsharpen_new (IMK_BACKEND_CPU, &config, &self, test_new_error ()));
 #define REFUSED(words) \
-  test_error (imk_lapsharpen_process (self, &in, &out, NULL, &error), &error, \
+  test_error ( \
+      imk_lapsharpen_process (self, &in, &out, NULL, test_new_error ()), \
       IMK_ERROR_IMAGE, words)
   REFUSED ("overlaps");
   out.data = data + 15; /* the last input sample is the first output sample */
@@ -1104,7 +1065,7 @@ test_images (void)
   in.data = data + 30;
   REFUSED ("overlaps");
   in.data = data + 31;
-  test_ok (imk_lapsharpen_process (self, &in, &out, NULL, &error), &error);
+  test_ok (imk_lapsharpen_process (self, &in, &out, NULL, test_new_error ()));
   in.width = 3;
   REFUSED ("The input image is 3x4");
   in = image;
@@ -1120,40 +1081,35 @@ test_images (void)
   out.location = IMK_LOCATION_DEVICE;
   REFUSED ("device memory");
 #undef REFUSED
-  imk_lapsharpen_free (self);
 }
 
-static void
-test_no_focus (void)
+TEST (test_no_focus, "there is no focus without a measured frame")
 {
   ImkLapsharpenConfig config = make_config (IMK_TYPE_U8, 1, 1, 1);
   uint8_t in = 5, out;
   ImkImage image = {&in, 1, 1, 1, 1, IMK_TYPE_U8, IMK_LOCATION_HOST};
   ImkImage result = image;
   ImkLapsharpenFocus focus;
-  ImkLapsharpen *self;
-  ImkError error;
+  test_autoptr (ImkLapsharpen) self = NULL;
 
   result.data = &out;
   config.measure_focus = true;
   test_ok (
-      imk_lapsharpen_new (IMK_BACKEND_CPU, &config, &self, &error), &error);
-  test_error (imk_lapsharpen_get_focus (self, &focus, &error), &error,
+      imk_lapsharpen_new (IMK_BACKEND_CPU, &config, &self, test_new_error ()));
+  test_error (imk_lapsharpen_get_focus (self, &focus, test_new_error ()),
       IMK_ERROR_CONFIG, "measure-focus");
   test_ok (
-      imk_lapsharpen_process (self, &image, &result, NULL, &error), &error);
-  test_ok (imk_lapsharpen_get_focus (self, &focus, &error), &error);
+      imk_lapsharpen_process (self, &image, &result, NULL, test_new_error ()));
+  test_ok (imk_lapsharpen_get_focus (self, &focus, test_new_error ()));
   config.measure_focus = false;
-  test_ok (imk_lapsharpen_update (self, &config, &error), &error);
+  test_ok (imk_lapsharpen_update (self, &config, test_new_error ()));
   test_ok (
-      imk_lapsharpen_process (self, &image, &result, NULL, &error), &error);
-  test_error (imk_lapsharpen_get_focus (self, &focus, &error), &error,
+      imk_lapsharpen_process (self, &image, &result, NULL, test_new_error ()));
+  test_error (imk_lapsharpen_get_focus (self, &focus, test_new_error ()),
       IMK_ERROR_CONFIG, "measure-focus");
-  imk_lapsharpen_free (self);
 }
 
-/* --- failures of the device -------------------------------------------------
- */
+/* --- failures of the device ----------------------------------------------- */
 
 /* One life of an object. Returns: the first failure */
 static ImkStatus
@@ -1161,7 +1117,7 @@ live (const ImkLapsharpenConfig *config, const ImkImage *in, ImkImage *out,
     ImkError *error)
 {
   ImkLapsharpenFocus focus;
-  ImkLapsharpen *self = NULL;
+  test_autoptr (ImkLapsharpen) self = NULL;
   ImkStatus status =
       imk_lapsharpen_new (IMK_BACKEND_CUDA, config, &self, error);
 
@@ -1171,7 +1127,6 @@ live (const ImkLapsharpenConfig *config, const ImkImage *in, ImkImage *out,
     status = imk_lapsharpen_process (self, in, out, NULL, error);
   if (status == IMK_OK && config->measure_focus)
     status = imk_lapsharpen_get_focus (self, &focus, error);
-  imk_lapsharpen_free (self);
   return status;
 }
 
@@ -1196,17 +1151,15 @@ fail_each_call (const ImkDevice *device, const ImkLapsharpenConfig *config,
   test_check (nth > 5, "only %lu calls could fail", nth - 1);
 }
 
-static void
-test_cuda_failures (void)
+TEST (test_cuda_failures, "every CUDA call may fail and says so")
 {
   Case c = {.fill = FILL_NOISE};
   const ImkDevice *device;
-  TestImage in, out;
-  ImkImage device_in, device_out;
-  ImkError error;
+  test_auto (TestImage) in, out;
+  test_auto (ImkImage) device_in, device_out;
 
   test_need_cuda ();
-  test_ok (imk_device_get (&device, &error), &error);
+  test_ok (imk_device_get (&device, test_new_error ()));
   c.config = make_config (IMK_TYPE_U8, 33, 9, 1);
   in = make_input (&c);
   out = make_image (&c);
@@ -1217,49 +1170,6 @@ test_cuda_failures (void)
     c.config.method =
         i & 4 ? IMK_LAPSHARPEN_METHOD_UNSHARP : IMK_LAPSHARPEN_METHOD_LAPLACIAN;
     fail_each_call (device, &c.config, &device_in, &device_out, i & 2);
-    test_ok (live (&c.config, &device_in, &device_out, &error), &error);
+    test_ok (live (&c.config, &device_in, &device_out, test_new_error ()));
   }
-  test_device_free (&device_in);
-  test_device_free (&device_out);
-  test_image_free (&in);
-  test_image_free (&out);
-}
-
-int
-main (void)
-{
-  static const Test tests[] = {
-      {"the examples of the manual come out to the last count", test_worked},
-      {"zero border and filtered alpha are the course text's kernel",
-          test_course_text},
-      {"a flat frame stays flat, border included", test_flat},
-      {"opaque frames look the same in every alpha mode", test_opaque},
-      {"a soft alpha ramp is kept unless alpha is filtered", test_soft_alpha},
-      {"weighted alpha keeps the colour of transparent pixels out",
-          test_hidden_colour},
-      {"no division gives what the division gives", test_quotients},
-      {"contrast adaptive sharpening is AMD's formula", test_cas,
-          .cpu_only = true},
-      {"the Gaussian and its Laplacian are those of float64", test_gauss,
-          .cpu_only = true},
-      {"all types, borders, sizes and fills follow the formula",
-          test_cpu_matrix, .cpu_only = true},
-      {"all options follow the formula", test_cpu_options, .cpu_only = true},
-      {"the number of threads changes no byte", test_threads},
-      {"every wrong parameter is refused in words", test_validation},
-      {"a backend that does not exist is refused", test_unknown_backend},
-      {"an update that fails leaves the old parameters in force", test_update},
-      {"images that do not fit or overlap are refused", test_images},
-      {"there is no focus without a measured frame", test_no_focus},
-      {"CUDA equals the CPU for all types, borders, sizes and fills",
-          test_cuda_matrix},
-      {"CUDA equals the CPU for all options", test_cuda_options},
-      {"CUDA equals the CPU on frames of many blocks", test_cuda_large},
-      {"CUDA equals the CPU at the ends of rows, blocks and threads",
-          test_cuda_edges},
-      {"every CUDA call may fail and says so", test_cuda_failures},
-      {NULL, NULL},
-  };
-
-  return test_main (tests);
 }

@@ -75,6 +75,8 @@ made_free (Made *m)
   test_image_free (&m->colour);
 }
 
+TEST_DEFINE_AUTO (Made, made_free)
+
 typedef struct {
   char *bytes; /* ended by a 0 beyond the size */
   size_t size, limit;
@@ -98,10 +100,9 @@ static File
 write_mesh (const ImkMesh *mesh, ImkMeshFormat format)
 {
   File file = {NULL, 0, 0};
-  ImkError error;
 
-  test_ok (imk_normalintegrate_mesh_write (mesh, format, append, &file, &error),
-      &error);
+  test_ok (imk_normalintegrate_mesh_write (
+      mesh, format, append, &file, test_new_error ()));
   return file;
 }
 
@@ -121,8 +122,8 @@ TEST (obj_has_a_vertex_a_height_and_triangles_between,
       "v 1.0000000 0.0000000 2.2500000\nvn 0.600000 0.000000 0.800000\n"
       "vt 0.833333 0.250000\n"
       "f 1/1/1 3/3/3 4/4/4\nf 1/1/1 4/4/4 2/2/2\nf 2/2/2 4/4/4 5/5/5\n";
-  TestImage t = heights_of (3, 2, "12.349");
-  Made made;
+  test_auto (TestImage) t = heights_of (3, 2, "12.349");
+  test_auto (Made) made;
   File file;
 
   setlocale (LC_ALL, "de_DE.UTF-8");
@@ -138,8 +139,6 @@ TEST (obj_has_a_vertex_a_height_and_triangles_between,
       "it reads\n%s", file.bytes);
   free (file.bytes);
   setlocale (LC_ALL, "C");
-  made_free (&made);
-  test_image_free (&t);
 }
 
 static uint32_t
@@ -162,10 +161,10 @@ TEST (ply_faces_look_up_and_holes_have_none,
       {".11111111", 8, 7}, {"1.1.1.1.1", 5, 0}, {"123456789", 9, 8}};
 
   for (size_t i = 0; i < sizeof (cases) / sizeof (*cases); i++) {
-    TestImage t = heights_of (3, 3, cases[i].digits);
+    test_auto (TestImage) t = heights_of (3, 3, cases[i].digits);
     const char *body, *face;
     char expected[400];
-    Made made;
+    test_auto (Made) made;
     File file;
 
     made_of (&made, &t, 1, true);
@@ -201,8 +200,6 @@ TEST (ply_faces_look_up_and_holes_have_none,
           cases[i].digits, f, up);
     }
     free (file.bytes);
-    made_free (&made);
-    test_image_free (&t);
   }
 }
 
@@ -210,10 +207,10 @@ TEST (ply_faces_look_up_and_holes_have_none,
  * other; the Python tests read the rest. */
 TEST (glb_is_in_metres_and_aligned, "a GLB is in metres and aligned")
 {
-  TestImage t = heights_of (3, 2, "12.349");
+  test_auto (TestImage) t = heights_of (3, 2, "12.349");
   const char *json, *bin;
   float at[3], uv[2];
-  Made made;
+  test_auto (Made) made;
   File file;
 
   setlocale (LC_ALL, "de_DE.UTF-8");
@@ -242,15 +239,13 @@ TEST (glb_is_in_metres_and_aligned, "a GLB is in metres and aligned")
       "its texture is at %g %g", uv[0], uv[1]);
   test_check (memcmp (bin + 5 * 32 + 36, "picture\0", 8) == 0, "no picture");
   free (file.bytes);
-  made_free (&made);
-  test_image_free (&t);
 }
 
 TEST (a_glb_without_faces_is_an_empty_scene,
     "a GLB without faces is an empty scene")
 {
-  TestImage t = heights_of (3, 1, "1.2");
-  Made made;
+  test_auto (TestImage) t = heights_of (3, 1, "1.2");
+  test_auto (Made) made;
   File file;
 
   made_of (&made, &t, 1, false);
@@ -259,8 +254,6 @@ TEST (a_glb_without_faces_is_an_empty_scene,
   test_check (strstr (file.bytes + 20, "\"scenes\":[{}]") != NULL,
       "it reads\n%s", file.bytes + 20);
   free (file.bytes);
-  made_free (&made);
-  test_image_free (&t);
 }
 
 static unsigned
@@ -276,9 +269,9 @@ n_vertices (const ImkMesh *mesh)
 
 TEST (steps_leave_out_columns_and_rows, "steps leave out columns and rows")
 {
-  TestImage t = heights_of (5, 4, "11111222223333344444");
-  TestImage large = test_image_new (IMK_TYPE_F32, 4097, 1025, 1, 0);
-  Made made;
+  test_auto (TestImage) t = heights_of (5, 4, "11111222223333344444");
+  test_auto (TestImage) large = test_image_new (IMK_TYPE_F32, 4097, 1025, 1, 0);
+  test_auto (Made) made;
   File file;
   unsigned n;
 
@@ -303,42 +296,35 @@ TEST (steps_leave_out_columns_and_rows, "steps leave out columns and rows")
   made.mesh.step = 0; /* 4097 x 1025 are more than 2^22 */
   n = n_vertices (&made.mesh);
   test_check (n == 6, "%u of a large one", n);
-  made_free (&made);
-  test_image_free (&large);
-  test_image_free (&t);
 }
 
 TEST (meshes_of_nonsense_are_refused, "meshes of nonsense are refused")
 {
-  TestImage t = heights_of (2, 2, "1111");
-  TestImage wrong = test_image_new (IMK_TYPE_U16, 2, 2, 1, 0);
+  test_auto (TestImage) t = heights_of (2, 2, "1111");
+  test_auto (TestImage) wrong = test_image_new (IMK_TYPE_U16, 2, 2, 1, 0);
   File file = {NULL, 0, 100};
-  Made made;
-  ImkError error;
+  test_auto (Made) made;
 
   made_of (&made, &t, 1, true);
-  test_error (
-      imk_normalintegrate_mesh_write (&made.mesh, 5, append, &file, &error),
-      &error, IMK_ERROR_CONFIG, "format 5");
+  test_error (imk_normalintegrate_mesh_write (
+                  &made.mesh, 5, append, &file, test_new_error ()),
+      IMK_ERROR_CONFIG, "format 5");
   for (int i = 0; i < 3; i++)
-    test_error (imk_normalintegrate_mesh_write (
-                    &made.mesh, (ImkMeshFormat) i, append, &file, &error),
-        &error, IMK_ERROR_FILE, "disk is full");
+    test_error (imk_normalintegrate_mesh_write (&made.mesh, (ImkMeshFormat) i,
+                    append, &file, test_new_error ()),
+        IMK_ERROR_FILE, "disk is full");
   made.mesh.height = wrong.image;
   test_error (imk_normalintegrate_mesh_write (
-                  &made.mesh, IMK_MESH_PLY, append, &file, &error),
-      &error, IMK_ERROR_IMAGE, "height");
+                  &made.mesh, IMK_MESH_PLY, append, &file, test_new_error ()),
+      IMK_ERROR_IMAGE, "height");
   made.mesh.height = t.image;
   made.mesh.colour = wrong.image;
   test_error (imk_normalintegrate_mesh_write (
-                  &made.mesh, IMK_MESH_PLY, append, &file, &error),
-      &error, IMK_ERROR_IMAGE, "colour");
+                  &made.mesh, IMK_MESH_PLY, append, &file, test_new_error ()),
+      IMK_ERROR_IMAGE, "colour");
   made.config.mm_per_pixel = NAN;
   test_error (imk_normalintegrate_mesh_write (
-                  &made.mesh, IMK_MESH_PLY, append, &file, &error),
-      &error, IMK_ERROR_CONFIG, "mm-per-pixel");
+                  &made.mesh, IMK_MESH_PLY, append, &file, test_new_error ()),
+      IMK_ERROR_CONFIG, "mm-per-pixel");
   free (file.bytes);
-  made_free (&made);
-  test_image_free (&t);
-  test_image_free (&wrong);
 }

@@ -42,8 +42,7 @@ rise_error (const Result *r, const Map *m, const double *z)
   return most;
 }
 
-/* ------------------------------------------------------------------------
- * Closed forms. */
+/* --- closed forms --------------------------------------------------------- */
 
 static const struct {
   uint32_t width, height;
@@ -55,8 +54,9 @@ enum { N_SIZES = sizeof (sizes) / sizeof (*sizes) };
 TEST (plane_is_exact, "a plane is exact, of any size")
 {
   for (size_t i = 0; i < N_SIZES; i++) {
-    Map m = map_plane (sizes[i].width, sizes[i].height, 0.75, -0.25);
-    Result r = normal_run (&m, IMK_TYPE_F32, NULL);
+    test_auto (Map) m =
+        map_plane (sizes[i].width, sizes[i].height, 0.75, -0.25);
+    test_auto (Result) r = normal_run (&m, IMK_TYPE_F32, NULL);
     double largest, range = 0.75 * (m.width - 1) + 0.25 * (m.height - 1);
 
     result_error (&r, &m, m.z, &largest);
@@ -67,8 +67,6 @@ TEST (plane_is_exact, "a plane is exact, of any size")
         r.summary.highest, range);
     test_check (r.summary.n_valid == map_n_pixels (&m), "%u of %zu are valid",
         (unsigned) r.summary.n_valid, map_n_pixels (&m));
-    result_free (&r);
-    map_free (&m);
   }
 }
 
@@ -81,9 +79,9 @@ TEST (sphere_is_within_a_thousandth_of_its_radius,
   } types[] = {{IMK_TYPE_F32, 2e-5}, {IMK_TYPE_U16, 3e-5}, {IMK_TYPE_U8, 1e-3}};
 
   for (size_t i = 0; i < 3; i++) {
-    Map m = map_sphere (213, 211, 100);
+    test_auto (Map) m = map_sphere (213, 211, 100);
     ImkNormalintegrateConfig c;
-    Result r;
+    test_auto (Result) r;
     double rms;
 
     imk_normalintegrate_config_init (&c);
@@ -95,16 +93,14 @@ TEST (sphere_is_within_a_thousandth_of_its_radius,
     test_check (r.summary.n_iterations < 20 && r.summary.residual <= 1e-6,
         "%u iterations, residual %g", r.summary.n_iterations,
         r.summary.residual);
-    result_free (&r);
-    map_free (&m);
   }
 }
 
 TEST (defaults_keep_a_sphere_within_half_a_percent,
     "defaults keep a sphere of 8 bits within 0.5 %")
 {
-  Map m = map_sphere (300, 301, 120);
-  Result r = normal_run (&m, IMK_TYPE_U8, NULL);
+  test_auto (Map) m = map_sphere (300, 301, 120);
+  test_auto (Result) r = normal_run (&m, IMK_TYPE_U8, NULL);
   double rms;
 
   /* of 8 bits the steepest normal has a slope of 127, which is too much */
@@ -115,8 +111,6 @@ TEST (defaults_keep_a_sphere_within_half_a_percent,
       "rms %g of a radius of 120 after %u "
       "iterations",
       rms, r.summary.n_iterations);
-  result_free (&r);
-  map_free (&m);
 }
 
 TEST (periodic_waves_are_exact_for_frankot_chellappa,
@@ -130,15 +124,13 @@ TEST (periodic_waves_are_exact_for_frankot_chellappa,
   imk_normalintegrate_config_init (&c);
   c.method = IMK_NORMALINTEGRATE_FRANKOT_CHELLAPPA;
   for (size_t i = 0; i < 4; i++) {
-    Map m = map_waves (waves[i].width, waves[i].height);
-    Result r = normal_run (&m, IMK_TYPE_F32, &c);
+    test_auto (Map) m = map_waves (waves[i].width, waves[i].height);
+    test_auto (Result) r = normal_run (&m, IMK_TYPE_F32, &c);
     double largest;
 
     result_error (&r, &m, m.z, &largest);
     test_check (largest < 1e-5 * r.summary.highest, "%ux%u: off by %g of %g",
         m.width, m.height, largest, r.summary.highest);
-    result_free (&r);
-    map_free (&m);
   }
 }
 
@@ -150,9 +142,9 @@ TEST (pixels_need_not_be_square, "pixels need not be square")
   for (size_t i = 0; i < 8; i++) {
     double aspect = aspects[i / 2], radius = 50, largest;
     uint32_t width = 121, height = (uint32_t) (121 * aspect) | 1;
-    Map m = map_plane (width, height, 0, 0);
+    test_auto (Map) m = map_plane (width, height, 0, 0);
     ImkNormalintegrateConfig c;
-    Result r;
+    test_auto (Result) r;
 
     imk_normalintegrate_config_init (&c);
     c.pixel_aspect = aspect;
@@ -176,18 +168,16 @@ TEST (pixels_need_not_be_square, "pixels need not be square")
         "aspect %g, surface %zu: off by %g of %g", aspect, i % 2, largest,
         r.summary.highest);
     test_check (r.summary.highest > 20, "it is %g high", r.summary.highest);
-    result_free (&r);
-    map_free (&m);
   }
 }
 
 TEST (waves_of_oblong_pixels_are_exact_for_frankot_chellappa,
     "waves of oblong pixels are exact for frankot-chellappa")
 {
-  Map square = map_waves (64, 48), m = map_waves (64, 48);
+  test_auto (Map) square = map_waves (64, 48), m = map_waves (64, 48);
   ImkNormalintegrateConfig c;
   double largest;
-  Result r;
+  test_auto (Result) r;
 
   imk_normalintegrate_config_init (&c);
   c.method = IMK_NORMALINTEGRATE_FRANKOT_CHELLAPPA;
@@ -202,9 +192,6 @@ TEST (waves_of_oblong_pixels_are_exact_for_frankot_chellappa,
   result_error (&r, &m, m.z, &largest);
   test_check (largest < 1e-5 * r.summary.highest, "off by %g of %g", largest,
       r.summary.highest);
-  result_free (&r);
-  map_free (&m);
-  map_free (&square);
 }
 
 /* The chords of a sine are those of its circle of curvature: off by h^2. */
@@ -215,8 +202,8 @@ TEST (sine_is_of_second_order_for_poisson,
 
   for (int i = 0; i < 2; i++) {
     uint32_t n = 40u << i;
-    Map m = map_new (n, 5);
-    Result r;
+    test_auto (Map) m = map_new (n, 5);
+    test_auto (Result) r;
 
     for (uint32_t y = 0; y < 5; y++)
       for (uint32_t x = 0; x < n; x++) {
@@ -226,27 +213,24 @@ TEST (sine_is_of_second_order_for_poisson,
       }
     r = normal_run (&m, IMK_TYPE_F32, NULL);
     errors[i] = result_error (&r, &m, m.z, NULL) / n;
-    result_free (&r);
-    map_free (&m);
   }
   test_check (errors[0] < 2e-4 && errors[1] < errors[0] / 3.5,
       "rms %g of 40 and %g of 80 samples", errors[0], errors[1]);
 }
 
-/* ------------------------------------------------------------------------
- * Against float64. */
+/* --- against float64 ------------------------------------------------------ */
 
 TEST (slopes_of_no_surface_give_least_squares,
     "slopes of no surface give least squares")
 {
   for (size_t i = 0; i < N_SIZES; i++)
     for (int holes = 0; holes < 3; holes++) {
-      Map m = map_noise (
+      test_auto (Map) m = map_noise (
           sizes[i].width, sizes[i].height, 0.15 * holes, 10 * i + holes);
-      TestImage in = map_encode (&m, IMK_TYPE_F32, 3, false);
+      test_auto (TestImage) in = map_encode (&m, IMK_TYPE_F32, 3, false);
       ImkNormalintegrateConfig c = normal_config (&in);
       double *z = reference (&c, &in), most;
-      Result r;
+      test_auto (Result) r;
 
       c.tolerance = 1e-7;
       r = normal_run_on (IMK_BACKEND_CPU, &c, &in);
@@ -255,10 +239,7 @@ TEST (slopes_of_no_surface_give_least_squares,
           "%ux%u, %d %% holes: a rise is off by %g after "
           "%u iterations",
           m.width, m.height, 15 * holes, most, r.summary.n_iterations);
-      result_free (&r);
-      test_image_free (&in);
       free (z);
-      map_free (&m);
     }
 }
 
@@ -267,11 +248,11 @@ TEST (no_tolerance_ends_where_float32_does,
     "no tolerance ends where float32 does")
 {
   for (uint32_t i = 0; i < 60; i++) {
-    Map m = map_noise (20 + i, 1 + i % 3, 0.25, i);
-    TestImage in = map_encode (&m, IMK_TYPE_F32, 3, false);
+    test_auto (Map) m = map_noise (20 + i, 1 + i % 3, 0.25, i);
+    test_auto (TestImage) in = map_encode (&m, IMK_TYPE_F32, 3, false);
     ImkNormalintegrateConfig c = normal_config (&in);
     double *z = reference (&c, &in), most;
-    Result r;
+    test_auto (Result) r;
 
     c.tolerance = 0;
     r = normal_run_on (IMK_BACKEND_CPU, &c, &in);
@@ -279,10 +260,7 @@ TEST (no_tolerance_ends_where_float32_does,
     test_check (most < 1e-4 && r.summary.residual <= 1e-6,
         "%ux%u: a rise is off by %g after %u iterations, residual %g", m.width,
         m.height, most, r.summary.n_iterations, r.summary.residual);
-    result_free (&r);
-    test_image_free (&in);
     free (z);
-    map_free (&m);
   }
 }
 
@@ -290,32 +268,28 @@ TEST (frankot_chellappa_is_its_fourier_sum,
     "frankot-chellappa is its Fourier sum")
 {
   for (size_t i = 0; i < 6; i++) {
-    Map m = map_noise (sizes[i].width, sizes[i].height, 0.2, i);
-    TestImage in = map_encode (&m, IMK_TYPE_F32, 3, false);
+    test_auto (Map) m = map_noise (sizes[i].width, sizes[i].height, 0.2, i);
+    test_auto (TestImage) in = map_encode (&m, IMK_TYPE_F32, 3, false);
     ImkNormalintegrateConfig c = normal_config (&in);
     double *z, largest;
-    Result r;
+    test_auto (Result) r;
 
     c.method = IMK_NORMALINTEGRATE_FRANKOT_CHELLAPPA;
     z = reference (&c, &in);
     r = normal_run_on (IMK_BACKEND_CPU, &c, &in);
     result_error (&r, &m, z, &largest);
     test_check (largest < 1e-5, "%ux%u: off by %g", m.width, m.height, largest);
-    result_free (&r);
-    test_image_free (&in);
     free (z);
-    map_free (&m);
   }
 }
 
-/* ------------------------------------------------------------------------
- * Laws. */
+/* --- laws ----------------------------------------------------------------- */
 
 TEST (islands_are_solved_each_for_itself, "islands are solved each for itself")
 {
-  Map m = map_sphere (61, 40, 29);
+  test_auto (Map) m = map_sphere (61, 40, 29);
   ImkNormalintegrateConfig c;
-  Result r;
+  test_auto (Result) r;
   double most;
 
   imk_normalintegrate_config_init (&c);
@@ -326,17 +300,15 @@ TEST (islands_are_solved_each_for_itself, "islands are solved each for itself")
   r = normal_run (&m, IMK_TYPE_F32, &c);
   most = rise_error (&r, &m, m.z);
   test_check (most < 1e-3, "a rise is off by %g", most);
-  result_free (&r);
-  map_free (&m);
 }
 
 TEST (y_down_is_y_up_turned_over, "y down is y up turned over")
 {
-  Map m = map_noise (13, 11, 0.1, 3);
-  TestImage up = map_encode (&m, IMK_TYPE_U16, 4, false);
-  TestImage down = map_encode (&m, IMK_TYPE_U16, 4, true);
+  test_auto (Map) m = map_noise (13, 11, 0.1, 3);
+  test_auto (TestImage) up = map_encode (&m, IMK_TYPE_U16, 4, false);
+  test_auto (TestImage) down = map_encode (&m, IMK_TYPE_U16, 4, true);
   ImkNormalintegrateConfig c = normal_config (&up);
-  Result a = normal_run_on (IMK_BACKEND_CPU, &c, &up), b;
+  test_auto (Result) a = normal_run_on (IMK_BACKEND_CPU, &c, &up), b;
   double most = 0;
 
   c.y_down = true;
@@ -347,19 +319,14 @@ TEST (y_down_is_y_up_turned_over, "y down is y up turned over")
         most = fmax (
             most, fabs (result_height (&a, x, y) - result_height (&b, x, y)));
   test_check (most < 1e-3, "heights differ by %g", most);
-  result_free (&a);
-  result_free (&b);
-  test_image_free (&up);
-  test_image_free (&down);
-  map_free (&m);
 }
 
 TEST (colours_say_which_channel_is_which, "colours say which channel is which")
 {
-  Map m = map_plane (9, 7, 0.5, 0.25);
-  TestImage rgb = map_encode (&m, IMK_TYPE_U8, 3, false), bgr;
+  test_auto (Map) m = map_plane (9, 7, 0.5, 0.25);
+  test_auto (TestImage) rgb = map_encode (&m, IMK_TYPE_U8, 3, false), bgr;
   ImkNormalintegrateConfig c = normal_config (&rgb);
-  Result a, b;
+  test_auto (Result) a, b;
 
   bgr = test_image_new (IMK_TYPE_U8, 9, 7, 3, 12);
   for (uint32_t y = 0; y < 7; y++)
@@ -372,17 +339,12 @@ TEST (colours_say_which_channel_is_which, "colours say which channel is which")
   c.colours[2] = 0;
   b = normal_run_on (IMK_BACKEND_CPU, &c, &bgr);
   test_image_same (&a.height, &b.height, "BGR");
-  result_free (&a);
-  result_free (&b);
-  test_image_free (&rgb);
-  test_image_free (&bgr);
-  map_free (&m);
 }
 
 TEST (millimetres_scale_heights_and_grey_tells_its_step,
     "millimetres scale heights, grey tells its step")
 {
-  Map m = map_plane (21, 15, 0.5, 0.25);
+  test_auto (Map) m = map_plane (21, 15, 0.5, 0.25);
   double range = 0.05 * (0.5 * 20 + 0.25 * 14);
   ImkNormalintegrateConfig c;
   Result r;
@@ -409,15 +371,14 @@ TEST (millimetres_scale_heights_and_grey_tells_its_step,
       }
     result_free (&r);
   }
-  map_free (&m);
 }
 
 TEST (swapped_grey_has_its_bytes_turned, "swapped grey has its bytes turned")
 {
-  Map m = map_sphere (21, 15, 7);
-  TestImage in = map_encode (&m, IMK_TYPE_F32, 3, false);
+  test_auto (Map) m = map_sphere (21, 15, 7);
+  test_auto (TestImage) in = map_encode (&m, IMK_TYPE_F32, 3, false);
   ImkNormalintegrateConfig c = normal_config (&in);
-  Result a = normal_run_on (IMK_BACKEND_CPU, &c, &in), b;
+  test_auto (Result) a = normal_run_on (IMK_BACKEND_CPU, &c, &in), b;
 
   c.grey_swapped = true;
   b = normal_run_on (IMK_BACKEND_CPU, &c, &in);
@@ -428,10 +389,6 @@ TEST (swapped_grey_has_its_bytes_turned, "swapped grey has its bytes turned")
       test_check (result_grey (&a, x, y) == ((v >> 8 | v << 8) & 0xffff),
           "at (%u, %u) %u and %u", x, y, result_grey (&a, x, y), v);
     }
-  result_free (&a);
-  result_free (&b);
-  test_image_free (&in);
-  map_free (&m);
 }
 
 TEST (what_is_no_normal_has_no_height, "what is no normal has no height")
@@ -440,10 +397,10 @@ TEST (what_is_no_normal_has_no_height, "what is no normal has no height")
       {INFINITY, 0, 1}, {0, 0, INFINITY}, {0, 0, 0}, {0, 0, -1}, {1, 0, 0},
       {1, 0, 1e-3f}, {0, 0, 1e-7f}, {3e38f, 3e38f, 3e38f}};
   enum { N = sizeof (bad) / sizeof (*bad) };
-  Map m = map_plane (N, 4, 0.25, 0.5);
-  TestImage in = map_encode (&m, IMK_TYPE_F32, 3, false);
+  test_auto (Map) m = map_plane (N, 4, 0.25, 0.5);
+  test_auto (TestImage) in = map_encode (&m, IMK_TYPE_F32, 3, false);
   ImkNormalintegrateConfig c = normal_config (&in);
-  Result r;
+  test_auto (Result) r;
   double largest;
 
   for (uint32_t x = 0; x < N; x++) {
@@ -455,18 +412,15 @@ TEST (what_is_no_normal_has_no_height, "what is no normal has no height")
       (unsigned) r.summary.n_valid, 3 * N);
   largest = rise_error (&r, &m, m.z);
   test_check (largest < 1e-3, "a rise is off by %g", largest);
-  result_free (&r);
-  test_image_free (&in);
-  map_free (&m);
 }
 
 TEST (nothing_valid_gives_no_height_and_no_range,
     "nothing valid gives no height and no range")
 {
   for (int method = 0; method < 2; method++) {
-    Map m = map_new (7, 5);
+    test_auto (Map) m = map_new (7, 5);
     ImkNormalintegrateConfig c;
-    Result r;
+    test_auto (Result) r;
 
     imk_normalintegrate_config_init (&c);
     c.method = method;
@@ -476,31 +430,27 @@ TEST (nothing_valid_gives_no_height_and_no_range,
                     r.summary.grey_step == 0,
         "%u valid, highest %g, step %g", (unsigned) r.summary.n_valid,
         r.summary.highest, r.summary.grey_step);
-    result_free (&r);
-    map_free (&m);
   }
 }
 
 TEST (flat_map_is_at_0_everywhere, "a flat map is at 0 everywhere")
 {
-  Map m = map_plane (8, 9, 0, 0);
-  Result r = normal_run (&m, IMK_TYPE_F32, NULL);
+  test_auto (Map) m = map_plane (8, 9, 0, 0);
+  test_auto (Result) r = normal_run (&m, IMK_TYPE_F32, NULL);
 
   for (uint32_t y = 0; y < 9; y++)
     for (uint32_t x = 0; x < 8; x++)
       test_check (result_height (&r, x, y) == 0 && result_grey (&r, x, y) == 1,
           "(%u, %u) is %g, grey %u", x, y, result_height (&r, x, y),
           result_grey (&r, x, y));
-  result_free (&r);
-  map_free (&m);
 }
 
 TEST (threads_change_no_byte, "threads change no byte")
 {
   for (int method = 0; method < 2; method++) {
-    Map m = map_sphere (131, 97, 47);
+    test_auto (Map) m = map_sphere (131, 97, 47);
     ImkNormalintegrateConfig c;
-    Result one, four;
+    test_auto (Result) one, four;
 
     imk_normalintegrate_config_init (&c);
     c.method = method;
@@ -510,23 +460,20 @@ TEST (threads_change_no_byte, "threads change no byte")
     four = normal_run (&m, IMK_TYPE_U8, &c);
     test_image_same (&one.height, &four.height, "height");
     test_image_same (&one.grey, &four.grey, "grey");
-    result_free (&one);
-    result_free (&four);
-    map_free (&m);
   }
 }
 
 /* One object, method after method: nothing is left of the map before. */
 TEST (a_map_depends_on_nothing_before_it, "a map depends on nothing before it")
 {
-  Map m = map_noise (33, 20, 0.2, 1);
-  TestImage in = map_encode (&m, IMK_TYPE_F32, 3, false);
+  test_auto (Map) m = map_noise (33, 20, 0.2, 1);
+  test_auto (TestImage) in = map_encode (&m, IMK_TYPE_F32, 3, false);
   ImkNormalintegrateConfig c = normal_config (&in);
   Result first[2], again;
   ImkNormalintegrate *s = NULL;
-  ImkError error;
 
-  test_ok (imk_normalintegrate_new (IMK_BACKEND_CPU, &c, &s, &error), &error);
+  test_ok (
+      imk_normalintegrate_new (IMK_BACKEND_CPU, &c, &s, test_new_error ()));
   for (int i = 0; i < 2; i++) {
     c.method = i;
     first[i] = normal_run_on (IMK_BACKEND_CPU, &c, &in);
@@ -536,18 +483,15 @@ TEST (a_map_depends_on_nothing_before_it, "a map depends on nothing before it")
     ImkNormalintegrateOutputs out = {again.height.image, again.grey.image};
 
     c.method = i % 2;
-    test_ok (imk_normalintegrate_update (s, &c, &error), &error);
+    test_ok (imk_normalintegrate_update (s, &c, test_new_error ()));
     test_ok (imk_normalintegrate_process (
-                 s, &in.image, &out, &again.summary, NULL, &error),
-        &error);
+        s, &in.image, &out, &again.summary, NULL, test_new_error ()));
     test_image_same (&first[i % 2].height, &again.height, "height");
   }
   imk_normalintegrate_free (s);
   for (int i = 0; i < 2; i++)
     result_free (&first[i]);
   result_free (&again);
-  test_image_free (&in);
-  map_free (&m);
 }
 
 TEST (bad_configs_are_refused_in_words, "bad configs are refused in words")
@@ -593,40 +537,36 @@ TEST (bad_configs_are_refused_in_words, "bad configs are refused in words")
   for (size_t i = 0; i < sizeof (cases) / sizeof (*cases); i++) {
     ImkNormalintegrateConfig c = cases[i].c;
     ImkNormalintegrate *s = NULL;
-    ImkError error;
 
     c.size = sizeof (c);
-    test_error (imk_normalintegrate_new (IMK_BACKEND_CPU, &c, &s, &error),
-        &error, IMK_ERROR_CONFIG, cases[i].words);
+    test_error (
+        imk_normalintegrate_new (IMK_BACKEND_CPU, &c, &s, test_new_error ()),
+        IMK_ERROR_CONFIG, cases[i].words);
   }
 }
 
 TEST (images_of_another_kind_are_refused, "images of another kind are refused")
 {
-  Map m = map_plane (5, 4, 0, 0);
-  TestImage in = map_encode (&m, IMK_TYPE_U8, 3, false);
-  TestImage wrong = test_image_new (IMK_TYPE_U16, 5, 4, 3, 0);
+  test_auto (Map) m = map_plane (5, 4, 0, 0);
+  test_auto (TestImage) in = map_encode (&m, IMK_TYPE_U8, 3, false);
+  test_auto (TestImage) wrong = test_image_new (IMK_TYPE_U16, 5, 4, 3, 0);
   ImkNormalintegrateConfig c = normal_config (&in);
   ImkNormalintegrateOutputs out = {.height = wrong.image};
   ImkNormalintegrateSummary summary;
   ImkNormalintegrate *s = NULL;
-  ImkError error;
 
-  test_ok (imk_normalintegrate_new (IMK_BACKEND_CPU, &c, &s, &error), &error);
+  test_ok (
+      imk_normalintegrate_new (IMK_BACKEND_CPU, &c, &s, test_new_error ()));
   test_error (imk_normalintegrate_process (
-                  s, &wrong.image, &out, &summary, NULL, &error),
-      &error, IMK_ERROR_IMAGE, "input");
-  test_error (
-      imk_normalintegrate_process (s, &in.image, &out, &summary, NULL, &error),
-      &error, IMK_ERROR_IMAGE, "height");
+                  s, &wrong.image, &out, &summary, NULL, test_new_error ()),
+      IMK_ERROR_IMAGE, "input");
+  test_error (imk_normalintegrate_process (
+                  s, &in.image, &out, &summary, NULL, test_new_error ()),
+      IMK_ERROR_IMAGE, "height");
   imk_normalintegrate_free (s);
-  test_image_free (&in);
-  test_image_free (&wrong);
-  map_free (&m);
 }
 
-/* ------------------------------------------------------------------------
- * CUDA. */
+/* --- CUDA ----------------------------------------------------------------- */
 
 TEST (cuda_agrees_with_cpu, "CUDA agrees with the CPU")
 {
@@ -640,17 +580,18 @@ TEST (cuda_agrees_with_cpu, "CUDA agrees with the CPU")
   for (size_t i = 0; i < N_SIZES; i++)
     for (int k = 0; k < 4; k++)
       for (int way = 0; way < 4; way++) {
-        Map m = way < 2    ? map_noise (sizes[i].width, sizes[i].height,
-                              way == 0 ? 0 : 0.2, i)
-                : way == 2 ? map_sphere (sizes[i].width, sizes[i].height,
-                                 sizes[i].height / 2.0)
-                           : map_new (sizes[i].width, sizes[i].height);
-        TestImage in =
+        test_auto (Map) m =
+            way < 2    ? map_noise (sizes[i].width, sizes[i].height,
+                          way == 0 ? 0 : 0.2, i)
+            : way == 2 ? map_sphere (sizes[i].width, sizes[i].height,
+                             sizes[i].height / 2.0)
+                       : map_new (sizes[i].width, sizes[i].height);
+        test_auto (TestImage) in =
             map_encode (&m, kinds[k].type, kinds[k].channels, way == 1);
         ImkNormalintegrateConfig c = normal_config (&in);
 
         for (int method = 0; method < 2; method++) {
-          Result cpu, cuda;
+          test_auto (Result) cpu, cuda;
           double most = 0, limit;
 
           c.method = method;
@@ -680,20 +621,16 @@ TEST (cuda_agrees_with_cpu, "CUDA agrees with the CPU")
               "%ux%u %s, way %d, method %d: heights differ by %g of %g",
               m.width, m.height, imk_type_name (kinds[k].type), way, method,
               most, cpu.summary.highest);
-          result_free (&cpu);
-          result_free (&cuda);
         }
-        test_image_free (&in);
-        map_free (&m);
       }
 }
 
 TEST (cuda_gives_the_same_bytes_again, "CUDA gives the same bytes again")
 {
   ImkNormalintegrateConfig c;
-  TestImage in;
-  Result a, b;
-  Map m;
+  test_auto (TestImage) in;
+  test_auto (Result) a, b;
+  test_auto (Map) m;
 
   test_need_cuda ();
   m = map_sphere (517, 301, 140);
@@ -703,8 +640,4 @@ TEST (cuda_gives_the_same_bytes_again, "CUDA gives the same bytes again")
   b = normal_run_on (IMK_BACKEND_CUDA, &c, &in);
   test_image_same (&a.height, &b.height, "height");
   test_image_same (&a.grey, &b.grey, "grey");
-  result_free (&a);
-  result_free (&b);
-  test_image_free (&in);
-  map_free (&m);
 }

@@ -54,9 +54,8 @@ flow_of (const ImkOctangioConfig *c, const Scans *s)
 {
   float *flow = malloc ((size_t) c->n_ascans * c->n_depths * sizeof (*flow));
   ImkOctangio *self = NULL;
-  ImkError error;
 
-  test_ok (imk_octangio_new (IMK_BACKEND_CPU, c, &self, &error), &error);
+  test_ok (imk_octangio_new (IMK_BACKEND_CPU, c, &self, test_new_error ()));
   imk_octangio_process (self, (const float *const *) s->repeats, flow);
   imk_octangio_free (self);
   return flow;
@@ -69,7 +68,7 @@ check_definition (const ImkOctangioConfig *c, const Scans *s, const char *what)
 {
   size_t n = (size_t) c->n_ascans * c->n_depths;
   double *expected = malloc (n * sizeof (*expected)), largest = 0;
-  float *found = flow_of (c, s);
+  test_autofree float *found = flow_of (c, s);
 
   imk_octangio_reference (c, (const float *const *) s->repeats, expected);
   for (size_t i = 0; i < n; i++)
@@ -79,7 +78,6 @@ check_definition (const ImkOctangioConfig *c, const Scans *s, const char *what)
         "%s: %g at A-scan %zu, depth %zu, expected %g", what, found[i],
         i % c->n_ascans, i / c->n_ascans, expected[i]);
   free (expected);
-  free (found);
 }
 
 TEST (test_each_method_is_the_definition, "each method is the definition")
@@ -179,7 +177,7 @@ TEST (test_static_tissue_has_the_noise_of_theory,
     double mean = 0, squares = 0, expected = cases[k].expected;
     double tolerance = cases[k].tolerance;
     ImkOctangioConfig c;
-    float *flow;
+    test_autofree float *flow = NULL;
 
     imk_octangio_config_init (&c);
     c.n_ascans = A;
@@ -204,7 +202,6 @@ TEST (test_static_tissue_has_the_noise_of_theory,
     printf ("# %s: %.5g, theory %.5g\n", cases[k].name, mean, expected);
     test_check (fabs (mean / expected - 1) < tolerance, "%s is %g, expected %g",
         cases[k].name, mean, expected);
-    free (flow);
   }
   free (s.data);
 }
@@ -305,7 +302,7 @@ TEST (test_a_vessel_stands_out, "a vessel stands out")
   for (int k = 0; k < 4; k++) {
     double inside = 0, outside = 0;
     ImkOctangioConfig c;
-    float *flow;
+    test_autofree float *flow = NULL;
 
     imk_octangio_config_init (&c);
     c.n_ascans = A;
@@ -325,7 +322,6 @@ TEST (test_a_vessel_stands_out, "a vessel stands out")
         inside, outside);
     test_check (inside > 5 * outside, "method %d: %g and %g", methods[k],
         inside, outside);
-    free (flow);
   }
   free (s.data);
 }
@@ -393,7 +389,6 @@ TEST (test_surface_is_where_ascans_are_brightest,
   double plain[A], smooth[A];
   ImkOctangioConfig c;
   ImkOctangio *self = NULL;
-  ImkError error;
 
   for (uint32_t r = 0; r < N; r++)
     for (uint32_t a = 0; a < A; a++) {
@@ -403,7 +398,7 @@ TEST (test_surface_is_where_ascans_are_brightest,
     }
   imk_octangio_config_init (&c);
   c.n_ascans = A, c.n_depths = D, c.n_repeats = N;
-  test_ok (imk_octangio_new (IMK_BACKEND_CPU, &c, &self, &error), &error);
+  test_ok (imk_octangio_new (IMK_BACKEND_CPU, &c, &self, test_new_error ()));
   imk_octangio_process (self, (const float *const *) s.repeats, flow);
   imk_octangio_surface (self, 3, 1, plain);
   imk_octangio_surface (self, 3, 5, smooth);
@@ -427,9 +422,8 @@ static void
 check_refused (ImkOctangioConfig c, const char *words)
 {
   ImkOctangio *self = NULL;
-  ImkError error;
 
-  test_error (imk_octangio_new (IMK_BACKEND_CPU, &c, &self, &error), &error,
+  test_error (imk_octangio_new (IMK_BACKEND_CPU, &c, &self, test_new_error ()),
       IMK_ERROR_CONFIG, words);
   test_check (!self, "there is an object");
 }

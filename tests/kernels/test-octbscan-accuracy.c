@@ -10,6 +10,8 @@
 
 #include "imk/octbscan.h"
 
+TEST_DEFINE_AUTO_POINTER (ImkOctbscan, imk_octbscan_free)
+
 enum { WIDTH = 832, HEIGHT = 24, SCALE = 4, DEPTHS = 1664, REFLECTORS = 30 };
 
 /* Depths that are looked at together. */
@@ -69,12 +71,10 @@ run (const ImkOctbscanConfig *c, const TestImage *in)
 {
   TestImage z = test_image_new (IMK_TYPE_CF32, DEPTHS, HEIGHT, 1, 0);
   ImkOctbscanJob job = {.in = &in->image, .complex = &z.image};
-  ImkOctbscan *kernel = NULL;
-  ImkError error;
+  test_autoptr (ImkOctbscan) kernel = NULL;
 
-  test_ok (imk_octbscan_new (IMK_BACKEND_CPU, c, &kernel, &error), &error);
-  test_ok (imk_octbscan_process (kernel, &job, 1, NULL, &error), &error);
-  imk_octbscan_free (kernel);
+  test_ok (imk_octbscan_new (IMK_BACKEND_CPU, c, &kernel, test_new_error ()));
+  test_ok (imk_octbscan_process (kernel, &job, 1, NULL, test_new_error ()));
   return z;
 }
 
@@ -123,16 +123,15 @@ static const Case cases[] = {
         IMK_OCTBSCAN_GRID_EXACT, 832, {0.035, 0.15, 0.36, 0.7}},
 };
 
-static void
-test_accuracy_by_depth (void)
+TEST (test_accuracy_by_depth, "interpolations are as accurate as documented")
 {
   const ImkOctbscanCamera camera = {IMK_OCTBSCAN_MAP_RANGE, wavelengths, 2};
-  TestImage in = reflectors ();
+  test_auto (TestImage) in = reflectors ();
 
   for (uint32_t i = 0; i < sizeof (cases) / sizeof (cases[0]); i++) {
     const Case *k = &cases[i];
     ImkOctbscanConfig c = base_config (&camera);
-    TestImage exact, found;
+    test_auto (TestImage) exact, found;
     double error[N_BANDS];
 
     c.upsample = k->upsample;
@@ -149,19 +148,5 @@ test_accuracy_by_depth (void)
       test_check (error[b] <= k->most[b],
           "%s: %.3f %% at depths %u to %u, documented are %.3f %%", k->name,
           100 * error[b], ends[b], ends[b + 1], 100 * k->most[b]);
-    test_image_free (&exact);
-    test_image_free (&found);
   }
-  test_image_free (&in);
-}
-
-static const Test tests[] = {
-    {"interpolations are as accurate as documented", test_accuracy_by_depth},
-    {NULL},
-};
-
-int
-main (void)
-{
-  return test_main (tests);
 }

@@ -65,20 +65,17 @@ base_config (void)
   return c;
 }
 
-static void
-test_known_dispersion_is_found (void)
+TEST (test_known_dispersion_is_found, "known dispersion is found")
 {
   static const double psi[][2] = {{0, 0}, {9, -2}, {-17.5, 6}, {40, 3}};
 
   for (uint32_t k = 0; k < sizeof (psi) / sizeof (psi[0]); k++) {
     ImkOctbscanConfig c = base_config ();
-    TestImage in = layers (&c, &psi[k]);
+    test_auto (TestImage) in = layers (&c, &psi[k]);
     ImkOctbscanDispersion found;
-    ImkError error;
 
     test_ok (imk_octbscan_estimate_dispersion (
-                 &c, &in.image, 0, 0, 0, &found, &error),
-        &error);
+        &c, &in.image, 0, 0, 0, &found, test_new_error ()));
     printf ("# psi %g %g: d2 %.2f, d3 %.2f, sharpness %.2f to %.2f\n",
         psi[k][0], psi[k][1], found.d2, found.d3, found.before, found.after);
     test_check (fabs (found.d2 + psi[k][0]) < 0.02, "d2 is %.3f, expected %.3f",
@@ -86,20 +83,18 @@ test_known_dispersion_is_found (void)
     test_check (fabs (found.d3 + psi[k][1]) < 0.02, "d3 is %.3f, expected %.3f",
         found.d3, -psi[k][1]);
     test_check (found.after >= found.before, "it was sharper before");
-    test_image_free (&in);
   }
 }
 
 /* Three cameras, whose turns begin with the second; the camera's own phase is
  * kept, and d2 and d3 are in the place of those it has. */
-static void
-test_each_camera_has_its_own (void)
+TEST (test_each_camera_has_its_own, "each camera has its own")
 {
   static const double psi[][2] = {{9, -2}, {-14, 3}, {25, 0}};
   static const double own[] = {0.4, 2, 99, -99};
   ImkOctbscanCamera cameras[3] = {{.dispersion = own, .n_dispersion = 4}};
   ImkOctbscanConfig c = base_config ();
-  TestImage in;
+  test_auto (TestImage) in;
 
   c.n_cameras = 3;
   c.cameras = cameras;
@@ -109,45 +104,40 @@ test_each_camera_has_its_own (void)
   for (uint32_t camera = 0; camera < 3; camera++) {
     const double *p = psi[(camera + 2) % 3];
     ImkOctbscanDispersion found;
-    ImkError error;
 
     test_ok (imk_octbscan_estimate_dispersion (
-                 &c, &in.image, 1, camera, 40, &found, &error),
-        &error);
+        &c, &in.image, 1, camera, 40, &found, test_new_error ()));
     test_check (fabs (found.d2 + p[0]) < 0.05 && fabs (found.d3 + p[1]) < 0.05,
         "camera %u: %.3f %.3f, expected %.3f %.3f", camera, found.d2, found.d3,
         -p[0], -p[1]);
   }
-  test_image_free (&in);
 }
 
 /* What was found makes the image as sharp as it says. */
-static void
-test_sharpness_is_that_of_the_image (void)
+TEST (test_sharpness_is_that_of_the_image, "sharpness is that of the image")
 {
   static const double psi[][2] = {{-12, 2.5}};
   double d[4] = {0};
   ImkOctbscanCamera camera = {.dispersion = d, .n_dispersion = 4};
   ImkOctbscanConfig c = base_config ();
-  TestImage in = layers (&c, psi);
-  TestImage out = test_image_new (IMK_TYPE_F32, 256, 60, 1, 0);
+  test_auto (TestImage) in = layers (&c, psi);
+  test_auto (TestImage) out = test_image_new (IMK_TYPE_F32, 256, 60, 1, 0);
   ImkOctbscanJob job = {.in = &in.image, .linear = &out.image};
   ImkOctbscanDispersion found;
   ImkOctbscan *kernel = NULL;
-  ImkError error;
 
   c.cameras = &camera;
   c.orientation = IMK_OCTBSCAN_ORIENTATION_ROWS;
-  test_ok (
-      imk_octbscan_estimate_dispersion (&c, &in.image, 0, 0, 0, &found, &error),
-      &error);
+  test_ok (imk_octbscan_estimate_dispersion (
+      &c, &in.image, 0, 0, 0, &found, test_new_error ()));
   for (int after = 0; after < 2; after++) {
     double sum = 0, squares = 0, expected = after ? found.after : found.before;
 
     d[2] = after ? found.d2 : 0;
     d[3] = after ? found.d3 : 0;
-    test_ok (imk_octbscan_new (IMK_BACKEND_CPU, &c, &kernel, &error), &error);
-    test_ok (imk_octbscan_process (kernel, &job, 1, NULL, &error), &error);
+    test_ok (
+        imk_octbscan_new (IMK_BACKEND_CPU, &c, &kernel, test_new_error ()));
+    test_ok (imk_octbscan_process (kernel, &job, 1, NULL, test_new_error ()));
     imk_octbscan_free (kernel);
     for (uint32_t i = 0; i < 60 * 256; i++)
       if (i % 256 >= 4) {
@@ -160,40 +150,34 @@ test_sharpness_is_that_of_the_image (void)
         "sharpness %.3f, expected %.3f", squares * 60 * 252 / (sum * sum),
         expected);
   }
-  test_image_free (&in);
-  test_image_free (&out);
 }
 
-static void
-test_what_cannot_be_is_said (void)
+TEST (test_what_cannot_be_is_said, "what cannot be is said")
 {
   ImkOctbscanConfig c = base_config ();
-  TestImage in = test_image_new (c.type, c.width, c.height, 1, 0);
-  TestImage other = test_image_new (c.type, c.width, 7, 1, 0);
+  test_auto (TestImage) in = test_image_new (c.type, c.width, c.height, 1, 0);
+  test_auto (TestImage) other = test_image_new (c.type, c.width, 7, 1, 0);
   ImkOctbscanCamera cameras[2] = {{.gain = 0}};
   ImkOctbscanDispersion found = {.d2 = 5};
-  ImkError error;
 
   memset (in.image.data, 0, in.image.stride * c.height);
-  test_error (
-      imk_octbscan_estimate_dispersion (&c, &in.image, 0, 0, 0, &found, &error),
-      &error, IMK_ERROR_IMAGE, "the image is dark");
-  test_error (
-      imk_octbscan_estimate_dispersion (&c, &in.image, 0, 1, 0, &found, &error),
-      &error, IMK_ERROR_CONFIG, "camera is 1");
   test_error (imk_octbscan_estimate_dispersion (
-                  &c, &other.image, 0, 0, 0, &found, &error),
-      &error, IMK_ERROR_IMAGE, "input");
+                  &c, &in.image, 0, 0, 0, &found, test_new_error ()),
+      IMK_ERROR_IMAGE, "the image is dark");
+  test_error (imk_octbscan_estimate_dispersion (
+                  &c, &in.image, 0, 1, 0, &found, test_new_error ()),
+      IMK_ERROR_CONFIG, "camera is 1");
+  test_error (imk_octbscan_estimate_dispersion (
+                  &c, &other.image, 0, 0, 0, &found, test_new_error ()),
+      IMK_ERROR_IMAGE, "input");
   c.height = 1;
   c.n_cameras = 2;
   c.cameras = cameras;
   in.image.height = 1;
-  test_error (
-      imk_octbscan_estimate_dispersion (&c, &in.image, 0, 1, 0, &found, &error),
-      &error, IMK_ERROR_IMAGE, "Camera 1 has no line");
+  test_error (imk_octbscan_estimate_dispersion (
+                  &c, &in.image, 0, 1, 0, &found, test_new_error ()),
+      IMK_ERROR_IMAGE, "Camera 1 has no line");
   test_check (found.d2 == 5, "the result was written to");
-  test_image_free (&in);
-  test_image_free (&other);
 }
 
 /* What is refused keeps the coefficients of the camera, and says why. */
@@ -205,13 +189,12 @@ check_refused (const ImkOctbscanConfig *config, const TestImage *in,
   const ImkOctbscanCamera camera = {.dispersion = own, .n_dispersion = 4};
   ImkOctbscanConfig c = *config;
   ImkOctbscanDispersion found;
-  ImkError error;
   ImkStatus status;
 
   c.cameras = &camera;
   status = imk_octbscan_estimate_dispersion (
-      &c, &in->image, 0, 0, 0, &found, &error);
-  test_error (status, &error, IMK_ERROR_IMAGE, words);
+      &c, &in->image, 0, 0, 0, &found, test_new_error ());
+  test_error (status, IMK_ERROR_IMAGE, words);
   test_check (found.d2 == 1.25 && found.d3 == -0.5, "d2 is %g, d3 %g", found.d2,
       found.d3);
   *confidence = found.confidence;
@@ -219,8 +202,7 @@ check_refused (const ImkOctbscanConfig *config, const TestImage *in,
 
 /* Noise of any size, with a drift of the light that changes from line to line
  * or without. */
-static void
-test_noise_has_no_dispersion (void)
+TEST (test_noise_has_no_dispersion, "noise has no dispersion")
 {
   static const uint32_t heights[] = {1, 2, 5, 20, 60, 200};
   double most = 0;
@@ -229,7 +211,7 @@ test_noise_has_no_dispersion (void)
     ImkOctbscanConfig c = base_config ();
     uint64_t seed = 40 + i;
     double confidence;
-    TestImage in;
+    test_auto (TestImage) in;
 
     c.height = heights[i % 6];
     c.background_mode = IMK_OCTBSCAN_BACKGROUND_NONE;
@@ -245,39 +227,34 @@ test_noise_has_no_dispersion (void)
     }
     check_refused (&c, &in, "cannot be estimated", &confidence);
     most = fmax (most, confidence);
-    test_image_free (&in);
   }
   printf ("# confidence up to %.2f\n", most);
   test_check (most < IMK_OCTBSCAN_LEAST_CONFIDENCE, "confidence %.2f", most);
 }
 
-static void
-test_ends_of_the_range_are_refused (void)
+TEST (test_ends_of_the_range_are_refused, "ends of the range are refused")
 {
   static const double psi[][2] = {{64, 0}, {-75, 5}, {2, 33}};
 
   for (uint32_t k = 0; k < 3; k++) {
     ImkOctbscanConfig c = base_config ();
-    TestImage in = layers (&c, &psi[k]);
+    test_auto (TestImage) in = layers (&c, &psi[k]);
     double confidence;
 
     check_refused (&c, &in, "at an end of the search range", &confidence);
-    test_image_free (&in);
   }
 }
 
 /* Light that drifts by 30 % from line to line: what its mean leaves is brighter
  * than all layers. */
-static void
-test_residue_of_the_dc_is_left_out (void)
+TEST (test_residue_of_the_dc_is_left_out, "what is left of the DC is left out")
 {
   static const double psi[][2] = {{9, -2}, {-17.5, 6}};
 
   for (uint32_t k = 0; k < 2; k++) {
     ImkOctbscanConfig c = base_config ();
-    TestImage in = layers (&c, &psi[k]);
+    test_auto (TestImage) in = layers (&c, &psi[k]);
     ImkOctbscanDispersion found;
-    ImkError error;
 
     for (uint32_t r = 0; r < c.height; r++) {
       uint16_t *row =
@@ -289,8 +266,7 @@ test_residue_of_the_dc_is_left_out (void)
                              light * (20000 + 8000 * sin (M_PI * x / c.width)));
     }
     test_ok (imk_octbscan_estimate_dispersion (
-                 &c, &in.image, 0, 0, 0, &found, &error),
-        &error);
+        &c, &in.image, 0, 0, 0, &found, test_new_error ()));
     printf ("# residue of %u depths, confidence %.2f, d2 %.2f, d3 %.2f\n",
         found.residue, found.confidence, found.d2, found.d3);
     test_check (fabs (found.d2 + psi[k][0]) < 0.05 &&
@@ -298,43 +274,37 @@ test_residue_of_the_dc_is_left_out (void)
         "d2 %.3f, d3 %.3f", found.d2, found.d3);
     test_check (
         found.residue >= 3 && found.residue < 26, "residue %u", found.residue);
-    test_image_free (&in);
   }
 }
 
 /* The curve is what it says. */
-static void
-test_the_curve_has_its_maximum_there (void)
+TEST (test_the_curve_has_its_maximum_there, "the curve has its maximum there")
 {
   static const double psi[][2] = {{9, -2}};
   ImkOctbscanConfig c = base_config ();
-  TestImage in = layers (&c, psi);
+  test_auto (TestImage) in = layers (&c, psi);
   ImkOctbscanDispersion found;
   uint32_t at = 0;
-  ImkError error;
 
   test_ok (imk_octbscan_estimate_dispersion (
-               &c, &in.image, 0, 0, 40, &found, &error),
-      &error);
+      &c, &in.image, 0, 0, 40, &found, test_new_error ()));
   for (uint32_t i = 0; i < IMK_OCTBSCAN_CURVE; i++)
     at = found.curve[i] > found.curve[at] ? i : at;
   test_check (found.range == 40 && at == 31, "%u of %g", at, found.range);
   test_check (fabs (found.curve[at] / found.after - 1) < 1e-6, "%g and %g",
       found.curve[at], found.after);
   test_check (found.confidence > 0.8, "confidence %g", found.confidence);
-  test_image_free (&in);
 }
 
 /* octopod: -12 by its README, each B-scan and all of them as one, whose light
  * drifts. */
-static void
-test_real_bscans_agree (void)
+TEST (test_real_bscans_agree, "real B-scans agree")
 {
   static const double polynomial[] = {806, -0.064};
   const ImkOctbscanCamera camera = {
       .map = IMK_OCTBSCAN_MAP_POLYNOMIAL, .values = polynomial, .n_values = 2};
   FILE *file = test_open_data ("octbscan/octopod/volume_2048x20x20_u16le.unp");
-  TestImage all = test_image_new (IMK_TYPE_U16, 2048, 400, 1, 0);
+  test_auto (TestImage) all = test_image_new (IMK_TYPE_U16, 2048, 400, 1, 0);
   bool whole = true;
 
   for (uint32_t r = 0; r < 400; r++)
@@ -346,15 +316,13 @@ test_real_bscans_agree (void)
     ImkOctbscanConfig c = base_config ();
     ImkOctbscanDispersion found;
     ImkImage in = all.image;
-    ImkError error;
 
     c.width = c.upsample = 2048;
     c.height = in.height = b < 20 ? 20 : 400;
     c.cameras = &camera;
     in.data = (uint8_t *) in.data + (b < 20 ? b * 20 * in.stride : 0);
-    test_ok (
-        imk_octbscan_estimate_dispersion (&c, &in, 0, 0, 0, &found, &error),
-        &error);
+    test_ok (imk_octbscan_estimate_dispersion (
+        &c, &in, 0, 0, 0, &found, test_new_error ()));
     printf ("# %u lines: d2 %.2f, d3 %.2f, confidence %.2f, residue %u\n",
         in.height, found.d2, found.d3, found.confidence, found.residue);
     test_check (
@@ -362,13 +330,11 @@ test_real_bscans_agree (void)
     test_check (found.confidence > 0.75, "B-scan %u: confidence %.2f", b,
         found.confidence);
   }
-  test_image_free (&all);
 }
 
 /* An etalon's fringe, without dispersion and sharper than all layers, is taken
  * off the image by its fixed pattern. It has no part in the estimate then. */
-static void
-test_fixed_pattern_is_left_out (void)
+TEST (test_fixed_pattern_is_left_out, "fixed pattern is left out")
 {
   static const double psi[][2] = {{12, -1.5}};
   static const ImkOctbscanFixedPattern patterns[] = {
@@ -377,8 +343,8 @@ test_fixed_pattern_is_left_out (void)
       IMK_OCTBSCAN_FIXED_PATTERN_FILE,
   };
   ImkOctbscanConfig c = base_config ();
-  TestImage in = layers (&c, psi);
-  double *recorded = calloc (2 * 256, sizeof (*recorded));
+  test_auto (TestImage) in = layers (&c, psi);
+  test_autofree double *recorded = calloc (2 * 256, sizeof (*recorded));
 
   for (uint32_t r = 0; r < c.height; r++)
     for (uint32_t x = 0; x < c.width; x++)
@@ -389,28 +355,23 @@ test_fixed_pattern_is_left_out (void)
   c.pattern = recorded;
   for (uint32_t k = 0; k < sizeof (patterns) / sizeof (patterns[0]); k++) {
     ImkOctbscanDispersion found;
-    ImkError error;
 
     c.fixed_pattern = patterns[k];
     test_ok (imk_octbscan_estimate_dispersion (
-                 &c, &in.image, 0, 0, 0, &found, &error),
-        &error);
+        &c, &in.image, 0, 0, 0, &found, test_new_error ()));
     printf ("# pattern %u: d2 %.2f, d3 %.2f, confidence %.2f\n",
         (unsigned) patterns[k], found.d2, found.d3, found.confidence);
     test_check (
         fabs (found.d2 + psi[0][0]) < 0.05 && fabs (found.d3 + psi[0][1]) < 0.2,
         "d2 %.3f, d3 %.3f", found.d2, found.d3);
   }
-  free (recorded);
-  test_image_free (&in);
 }
 
 /* Noise and a fixed line: what is shown is noise. */
-static void
-test_a_fixed_line_alone_is_refused (void)
+TEST (test_a_fixed_line_alone_is_refused, "a fixed line alone is refused")
 {
   ImkOctbscanConfig c = base_config ();
-  TestImage in = test_image_new (c.type, c.width, c.height, 1, 0);
+  test_auto (TestImage) in = test_image_new (c.type, c.width, c.height, 1, 0);
   uint64_t seed = 3;
   double confidence;
 
@@ -423,24 +384,21 @@ test_a_fixed_line_alone_is_refused (void)
   c.background_mode = IMK_OCTBSCAN_BACKGROUND_ROLLING;
   c.fixed_pattern = IMK_OCTBSCAN_FIXED_PATTERN_MINVAR;
   check_refused (&c, &in, "no d2 makes the image", &confidence);
-  test_image_free (&in);
 }
 
 /* Spectra linear in wavelength, taken to be linear in wavenumber: what d2 makes
  * up for rises with the depth, which is told. With the wavelengths all depths
  * agree. */
-static void
-test_a_missing_calibration_is_told (void)
+TEST (test_a_missing_calibration_is_told, "a missing calibration is told")
 {
   static const double wavelengths[] = {790, 890};
   const ImkOctbscanCamera camera = {
       .map = IMK_OCTBSCAN_MAP_RANGE, .values = wavelengths, .n_values = 2};
   ImkOctbscanConfig c = base_config ();
-  TestImage in = test_image_new (c.type, c.width, c.height, 1, 0);
+  test_auto (TestImage) in = test_image_new (c.type, c.width, c.height, 1, 0);
   ImkOctbscanDispersion found;
   uint64_t seed = 9;
   double confidence;
-  ImkError error;
 
   for (uint32_t r = 0; r < c.height; r++) {
     uint16_t *row =
@@ -463,32 +421,8 @@ test_a_missing_calibration_is_told (void)
   }
   check_refused (&c, &in, "with the depth", &confidence);
   c.cameras = &camera;
-  test_ok (
-      imk_octbscan_estimate_dispersion (&c, &in.image, 0, 0, 0, &found, &error),
-      &error);
+  test_ok (imk_octbscan_estimate_dispersion (
+      &c, &in.image, 0, 0, 0, &found, test_new_error ()));
   test_check (fabs (found.d2) < 0.02 && fabs (found.d3) < 0.02,
       "d2 %.3f, d3 %.3f", found.d2, found.d3);
-  test_image_free (&in);
-}
-
-static const Test tests[] = {
-    {"a missing calibration is told", test_a_missing_calibration_is_told},
-    {"fixed pattern is left out", test_fixed_pattern_is_left_out},
-    {"a fixed line alone is refused", test_a_fixed_line_alone_is_refused},
-    {"known dispersion is found", test_known_dispersion_is_found},
-    {"each camera has its own", test_each_camera_has_its_own},
-    {"noise has no dispersion", test_noise_has_no_dispersion},
-    {"ends of the range are refused", test_ends_of_the_range_are_refused},
-    {"what is left of the DC is left out", test_residue_of_the_dc_is_left_out},
-    {"the curve has its maximum there", test_the_curve_has_its_maximum_there},
-    {"real B-scans agree", test_real_bscans_agree},
-    {"sharpness is that of the image", test_sharpness_is_that_of_the_image},
-    {"what cannot be is said", test_what_cannot_be_is_said},
-    {NULL},
-};
-
-int
-main (void)
-{
-  return test_main (tests);
 }

@@ -12,6 +12,8 @@
 #include "octbscan/octbscan-finish-reference.h"
 #include "imk/octbscan.h"
 
+TEST_DEFINE_AUTO_POINTER (ImkOctbscan, imk_octbscan_free)
+
 enum { MAX_BSCANS = 16, WIDTH = 64, DEPTHS = 64 /* at scale 2 */ };
 
 typedef struct Way {
@@ -32,8 +34,10 @@ static const Way cuda_ways[] = {
     {NULL},
 };
 
-/* ------------------------------------------------------------------------
- * B-scans. */
+/* By ImkBackend. */
+static const Way *const all_ways[] = {cpu_ways, cuda_ways};
+
+/* --- B-scans -------------------------------------------------------------- */
 
 static ImkOctbscanConfig
 base_config (uint32_t height)
@@ -175,8 +179,9 @@ sequence_free (Sequence *s)
   free (s->pattern);
 }
 
-/* ------------------------------------------------------------------------
- * Runs. */
+TEST_DEFINE_AUTO (Sequence, sequence_free)
+
+/* --- runs ----------------------------------------------------------------- */
 
 enum { IN, LINEAR, COMPLEX, ENFACE, TRACK, N_IMAGES };
 
@@ -188,7 +193,6 @@ run_batch (
   bool cuda = way->backend == IMK_BACKEND_CUDA;
   ImkImage images[MAX_BSCANS][N_IMAGES];
   ImkOctbscanJob jobs[MAX_BSCANS];
-  ImkError error;
 
   for (uint32_t k = 0; k < n; k++) {
     const ImkOctbscanReference *b = &s->bscans[i + k];
@@ -207,7 +211,7 @@ run_batch (
         .track = &images[k][TRACK],
     };
   }
-  test_ok (imk_octbscan_process (kernel, jobs, n, NULL, &error), &error);
+  test_ok (imk_octbscan_process (kernel, jobs, n, NULL, test_new_error ()));
   for (uint32_t k = 0; cuda && k < n; k++) {
     TestImage *all[N_IMAGES] = {NULL, &s->linear[i + k], &s->complex[i + k],
         &s->enface[i + k], &s->track[i + k]};
@@ -294,17 +298,15 @@ check_pattern (
     const Sequence *s, ImkOctbscan *kernel, double rms, const char *where)
 {
   size_t n = (size_t) s->config->n_cameras * imk_octbscan_n_depths (s->config);
-  float *pattern = malloc (2 * n * sizeof (*pattern));
-  ImkError error;
+  test_autofree float *pattern = malloc (2 * n * sizeof (*pattern));
 
-  test_ok (imk_octbscan_get_pattern (kernel, pattern, &error), &error);
+  test_ok (imk_octbscan_get_pattern (kernel, pattern, test_new_error ()));
   for (size_t i = 0; i < n; i++)
     test_check (hypot (pattern[2 * i] - s->pattern[2 * i],
                     pattern[2 * i + 1] - s->pattern[2 * i + 1]) <= 1e-5 * rms,
         "%s: pattern %zu is %.9g%+.9gi, expected %.9g%+.9gi", where, i,
         pattern[2 * i], pattern[2 * i + 1], s->pattern[2 * i],
         s->pattern[2 * i + 1]);
-  free (pattern);
 }
 
 /* Each way, B-scans one by one and in calls of @batch; and after a reset all
@@ -319,13 +321,12 @@ check_sequence (const Way *ways, Sequence *s, const char *what)
       ImkOctbscanConfig c = *s->config;
       ImkOctbscan *kernel = NULL;
       double rms = 0;
-      ImkError error;
 
       snprintf (
           where, sizeof (where), "%s, %s, %u a call", w->name, what, batch);
       c.strategy = w->strategy;
       c.max_jobs = batch;
-      test_ok (imk_octbscan_new (w->backend, &c, &kernel, &error), &error);
+      test_ok (imk_octbscan_new (w->backend, &c, &kernel, test_new_error ()));
       for (int again = 0; again < 2; again++) {
         for (uint32_t i = 0; i < s->n; i += batch)
           run_batch (w, kernel, s, i, s->n - i < batch ? s->n - i : batch);
@@ -342,7 +343,7 @@ check_sequence (const Way *ways, Sequence *s, const char *what)
         }
         if (c.fixed_pattern != IMK_OCTBSCAN_FIXED_PATTERN_NONE)
           check_pattern (s, kernel, rms, where);
-        test_ok (imk_octbscan_reset (kernel, &error), &error);
+        test_ok (imk_octbscan_reset (kernel, test_new_error ()));
       }
       imk_octbscan_free (kernel);
     }
@@ -352,14 +353,12 @@ static void
 check_config (
     const Way *ways, const ImkOctbscanConfig *c, uint32_t n, const char *what)
 {
-  Sequence s = sequence_new (c, n, NULL, 1, false);
+  test_auto (Sequence) s = sequence_new (c, n, NULL, 1, false);
 
   check_sequence (ways, &s, what);
-  sequence_free (&s);
 }
 
-/* ------------------------------------------------------------------------
- * The steps, one at a time. */
+/* --- the steps, one at a time --------------------------------------------- */
 
 /* What running backgrounds of n = 2 are after @end B-scans, in float64. */
 static void
@@ -389,21 +388,21 @@ static void
 check_background (const Way *w, const ImkOctbscanConfig *config)
 {
   ImkOctbscanConfig c = *config;
-  Sequence s = sequence_new (&c, 5, NULL, 1, false);
+  test_auto (Sequence) s = sequence_new (&c, 5, NULL, 1, false);
   size_t n = c.n_cameras * c.width;
-  double *m = calloc (n, sizeof (*m)), *found = calloc (n, sizeof (*found));
-  ImkOctbscan *kernel = NULL;
-  TestImage image;
-  ImkError error;
+  test_autofree double *m = calloc (n, sizeof (*m)),
+                       *found = calloc (n, sizeof (*found));
+  test_autoptr (ImkOctbscan) kernel = NULL;
+  test_auto (TestImage) image;
 
   c.strategy = w->strategy;
   c.max_jobs = 3;
-  test_ok (imk_octbscan_new (w->backend, &c, &kernel, &error), &error);
-  test_ok (imk_octbscan_get_background (kernel, found, &error), &error);
+  test_ok (imk_octbscan_new (w->backend, &c, &kernel, test_new_error ()));
+  test_ok (imk_octbscan_get_background (kernel, found, test_new_error ()));
   test_check (found[0] == 0, "%s: a background of nothing", w->name);
   run_batch (w, kernel, &s, 0, 3);
   run_batch (w, kernel, &s, 3, 2);
-  test_ok (imk_octbscan_get_background (kernel, found, &error), &error);
+  test_ok (imk_octbscan_get_background (kernel, found, test_new_error ()));
   expect_background (&s, 5, m);
   for (size_t i = 0; i < n; i++)
     test_check (fabs (found[i] - m[i]) <= 1e-10 * m[i],
@@ -415,22 +414,18 @@ check_background (const Way *w, const ImkOctbscanConfig *config)
       IMK_TYPE_F32, image.image.width, image.image.height, 1, 12);
   c.background_mode = IMK_OCTBSCAN_BACKGROUND_FILE;
   c.background = found;
-  test_ok (imk_octbscan_new (w->backend, &c, &kernel, &error), &error);
+  test_ok (imk_octbscan_new (w->backend, &c, &kernel, test_new_error ()));
   run_batch (w, kernel, &s, 4, 1);
   test_image_same (&image, &s.linear[4], w->name);
-  test_ok (imk_octbscan_get_background (kernel, m, &error), &error);
+  test_ok (imk_octbscan_get_background (kernel, m, test_new_error ()));
   test_check (memcmp (m, found, n * sizeof (*m)) == 0,
       "%s: a file is not what was given", w->name);
-  imk_octbscan_free (kernel);
-  test_image_free (&image);
-  sequence_free (&s);
-  free (found);
-  free (m);
 }
 
-static void
-test_backgrounds_are_told (const Way *ways)
+TEST_BACKENDS (
+    test_backgrounds_are_told, "backgrounds are told", .cpu_only = true)
 {
+  const Way *ways = all_ways[backend];
   static const ImkOctbscanBackground modes[] = {IMK_OCTBSCAN_BACKGROUND_MEAN,
       IMK_OCTBSCAN_BACKGROUND_RUNNING, IMK_OCTBSCAN_BACKGROUND_FIRST};
   ImkOctbscanCamera cameras[3] = {{.gain = 0}, {.gain = 2}, {.gain = 0}};
@@ -446,9 +441,10 @@ test_backgrounds_are_told (const Way *ways)
     }
 }
 
-static void
-test_backgrounds (const Way *ways)
+TEST_BACKENDS (
+    test_backgrounds, "backgrounds are the definition", .cpu_only = true)
 {
+  const Way *ways = all_ways[backend];
   static const char *const names[] = {
       [IMK_OCTBSCAN_BACKGROUND_RUNNING] = "running",
       [IMK_OCTBSCAN_BACKGROUND_FIRST] = "first",
@@ -472,9 +468,10 @@ test_backgrounds (const Way *ways)
 }
 
 /* In segments, of each B-scan, of the first, of a file. */
-static void
-test_patterns (const Way *ways)
+TEST_BACKENDS (
+    test_patterns, "fixed patterns are the definition", .cpu_only = true)
 {
+  const Way *ways = all_ways[backend];
   double pattern[4 * DEPTHS];
 
   for (uint32_t i = 0; i < 4 * DEPTHS; i++)
@@ -494,9 +491,10 @@ test_patterns (const Way *ways)
     }
 }
 
-static void
-test_lateral (const Way *ways)
+TEST_BACKENDS (
+    test_lateral, "scans, means and flips are the definition", .cpu_only = true)
 {
+  const Way *ways = all_ways[backend];
   static const double curve[] = {0, 3, 7.5, 16.2, 20};
   char what[64];
 
@@ -505,7 +503,7 @@ test_lateral (const Way *ways)
       for (int flip = 0; flip <= IMK_OCTBSCAN_FLIP_BOTH; flip++)
         for (int orientation = 0; orientation < 2; orientation++) {
           ImkOctbscanConfig c = base_config (21);
-          Sequence s;
+          test_auto (Sequence) s;
 
           c.scan = scan;
           c.scan_curve = curve;
@@ -518,27 +516,26 @@ test_lateral (const Way *ways)
               average, flip);
           s = sequence_new (&c, 3, NULL, 1, true);
           check_sequence (ways, &s, what);
-          sequence_free (&s);
         }
 }
 
-static void
-test_means_of_bscans (const Way *ways)
+TEST_BACKENDS (test_means_of_bscans, "means of B-scans are the definition",
+    .cpu_only = true)
 {
+  const Way *ways = all_ways[backend];
   for (uint32_t every = 1; every <= 4; every += 3) {
     ImkOctbscanConfig c = base_config (9);
-    Sequence s;
+    test_auto (Sequence) s;
 
     c.averages_bscans = true;
     s = sequence_new (&c, 10, NULL, every, false);
     check_sequence (ways, &s, "means");
-    sequence_free (&s);
   }
 }
 
-static void
-test_enface (const Way *ways)
+TEST_BACKENDS (test_enface, "en-face rows are the definition", .cpu_only = true)
 {
+  const Way *ways = all_ways[backend];
   for (int projection = 0; projection <= IMK_OCTBSCAN_PROJECTION_MAXIMUM;
        projection++) {
     ImkOctbscanConfig c = base_config (19);
@@ -558,9 +555,9 @@ static const char *const tracking_names[] = {
     [IMK_OCTBSCAN_TRACKING_XCORR] = "xcorr",
 };
 
-static void
-test_tracking (const Way *ways)
+TEST_BACKENDS (test_tracking, "tracking is the definition", .cpu_only = true)
 {
+  const Way *ways = all_ways[backend];
   double profile[1024];
 
   for (uint32_t z = 0; z < 1024; z++)
@@ -568,7 +565,7 @@ test_tracking (const Way *ways)
   for (int t = 1; t <= IMK_OCTBSCAN_TRACKING_XCORR; t++)
     for (uint32_t n_mean = 1; n_mean <= 10; n_mean += 3) {
       ImkOctbscanConfig c = base_config (24);
-      Sequence s;
+      test_auto (Sequence) s;
 
       c.tracking = t;
       c.tracking_top = 6;
@@ -581,19 +578,19 @@ test_tracking (const Way *ways)
       }
       s = sequence_new (&c, 10, shifts, 1, false);
       check_sequence (ways, &s, tracking_names[t]);
-      sequence_free (&s);
     }
 }
 
 /* All at once. */
-static void
-test_together (const Way *ways)
+TEST_BACKENDS (
+    test_together, "all of it together is the definition", .cpu_only = true)
 {
+  const Way *ways = all_ways[backend];
   ImkOctbscanCamera cameras[2] = {{.gain = 0}, {.gain = 2}};
 
   for (int t = 1; t <= IMK_OCTBSCAN_TRACKING_XCORR; t++) {
     ImkOctbscanConfig c = base_config (25);
-    Sequence s;
+    test_auto (Sequence) s;
 
     c.n_cameras = 2;
     c.cameras = cameras;
@@ -613,23 +610,23 @@ test_together (const Way *ways)
     c.crop_top = 1;
     s = sequence_new (&c, 10, shifts, 2, true);
     check_sequence (ways, &s, "all");
-    sequence_free (&s);
   }
 }
 
 /* A spectrum with a sample that is not a number is missing, and nothing else:
  * all that other A-scans and B-scans take from neighbours is of those that are
  * there. */
-static void
-test_missing_ascans (const Way *ways)
+TEST_BACKENDS (test_missing_ascans,
+    "a spectrum that is not a number is missing alone", .cpu_only = true)
 {
+  const Way *ways = all_ways[backend];
   static const double wild[] = {NAN, INFINITY, -INFINITY, 3e15, -1e30};
   static const double curve[] = {0, 4.5, 9, 11.25, 23};
 
   for (int mode = 0; mode < 8; mode++) {
     ImkOctbscanCamera cameras[3] = {{.gain = 1}, {.gain = 1}, {.gain = 2}};
     ImkOctbscanConfig c = base_config (24);
-    Sequence s;
+    test_auto (Sequence) s;
 
     c.type = IMK_TYPE_F32;
     c.n_cameras = mode % 2 ? 3 : 1;
@@ -650,20 +647,20 @@ test_missing_ascans (const Way *ways)
     s = sequence_new_wild (&c, 4, NULL, mode > 3 ? 2 : 1, false, UINT32_MAX,
         mode == 7 ? 9 : 3, wild, sizeof (wild) / sizeof (wild[0]));
     check_sequence (ways, &s, "missing A-scans");
-    sequence_free (&s);
   }
 }
 
 /* What is infinite leaves nothing to the B-scans behind it, first or not. */
-static void
-test_infinite (const Way *ways)
+TEST_BACKENDS (
+    test_infinite, "what is infinite is not remembered", .cpu_only = true)
 {
+  const Way *ways = all_ways[backend];
   for (int t = 0; t <= IMK_OCTBSCAN_TRACKING_XCORR; t++)
     for (int mode = IMK_OCTBSCAN_BACKGROUND_RUNNING;
          mode <= IMK_OCTBSCAN_BACKGROUND_FIRST; mode++)
       for (uint32_t infinite = 0; infinite <= 2; infinite += 2) {
         ImkOctbscanConfig c = base_config (24);
-        Sequence s;
+        test_auto (Sequence) s;
 
         c.type = IMK_TYPE_F32;
         c.background_mode = mode;
@@ -676,40 +673,14 @@ test_infinite (const Way *ways)
         c.tracking_bscans = 5;
         s = sequence_new_wild (&c, 7, shifts, 1, false, infinite, 0, NULL, 0);
         check_sequence (ways, &s, "infinite");
-        sequence_free (&s);
       }
 }
 
-#define DEFINE(name) \
-  static void name##_cpu (void) \
-  { \
-    name (cpu_ways); \
-  } \
-\
-  static void name##_cuda (void) \
-  { \
-    test_need_cuda (); \
-    name (cuda_ways); \
-  }
-
-DEFINE (test_backgrounds)
-DEFINE (test_backgrounds_are_told)
-DEFINE (test_patterns)
-DEFINE (test_lateral)
-DEFINE (test_means_of_bscans)
-DEFINE (test_enface)
-DEFINE (test_tracking)
-DEFINE (test_together)
-DEFINE (test_infinite)
-DEFINE (test_missing_ascans)
-
-/* ------------------------------------------------------------------------
- * What it is for. */
+/* --- what it is for ------------------------------------------------------- */
 
 /* The place of each B-scan is where its layers were put, and the images are in
  * step to half a depth. */
-static void
-test_tracking_finds_known_shifts (void)
+TEST (test_tracking_finds_known_shifts, "tracking finds known shifts")
 {
   static const double bounds[] = {
       [IMK_OCTBSCAN_TRACKING_RPE] = 0.25,
@@ -719,7 +690,7 @@ test_tracking_finds_known_shifts (void)
 
   for (int t = 1; t <= IMK_OCTBSCAN_TRACKING_XCORR; t++) {
     ImkOctbscanConfig c = base_config (64);
-    Sequence s;
+    test_auto (Sequence) s;
 
     c.tracking = t;
     c.tracking_top = 6;
@@ -738,14 +709,13 @@ test_tracking_finds_known_shifts (void)
           "%s: B-scan %u is at %.2f after the shift, the mean is %.2f",
           tracking_names[t], i, track[0] + track[3], track[2]);
     }
-    sequence_free (&s);
   }
 }
 
 /* A sample that moves on and on: the mean follows it, and so do the images;
  * with a lock they stay where the first one was, or the one before the lock. */
-static void
-test_a_lock_keeps_images_from_drifting (void)
+TEST (
+    test_a_lock_keeps_images_from_drifting, "a lock keeps images from drifting")
 {
   enum { N = 16 };
   double drift[N], last[2];
@@ -755,7 +725,7 @@ test_a_lock_keeps_images_from_drifting (void)
   for (int t = 1; t <= IMK_OCTBSCAN_TRACKING_XCORR; t++) {
     for (int lock = 0; lock < 2; lock++) {
       ImkOctbscanConfig c = base_config (24);
-      Sequence s;
+      test_auto (Sequence) s;
 
       c.tracking = t;
       c.tracking_top = 6;
@@ -765,7 +735,6 @@ test_a_lock_keeps_images_from_drifting (void)
       s = sequence_new (&c, N, drift, 1, false);
       check_sequence (cpu_ways, &s, tracking_names[t]);
       last[lock] = drift[N - 1] + ((float *) s.track[N - 1].image.data)[3];
-      sequence_free (&s);
     }
     printf ("# %s: the last of %d images is %.1f depths from the first, with a "
             "lock %.1f\n",
@@ -778,15 +747,15 @@ test_a_lock_keeps_images_from_drifting (void)
 }
 
 /* What is the same in all A-scans goes, though a few of them differ wildly. */
-static void
-test_minimum_variance_removes_a_pattern (void)
+TEST (test_minimum_variance_removes_a_pattern,
+    "minimum variance removes a pattern")
 {
   const Way *w = &cpu_ways[0];
 
   for (int mode = 0; mode < 2; mode++) {
     ImkOctbscanConfig c = base_config (64);
     double before = 0, after = 0;
-    Sequence s;
+    test_auto (Sequence) s;
 
     c.background_mode = IMK_OCTBSCAN_BACKGROUND_NONE;
     c.fixed_pattern = mode ? IMK_OCTBSCAN_FIXED_PATTERN_MINVAR
@@ -799,34 +768,31 @@ test_minimum_variance_removes_a_pattern (void)
     }
     test_check (mode == (before < 0.01 * after),
         "the pattern is %g of the layer with pattern %d", before / after, mode);
-    sequence_free (&s);
   }
 }
 
 /* B-scans that are still to come do not come; what was added is shown once. */
-static void
-test_a_mean_is_drained (void)
+TEST (test_a_mean_is_drained, "a mean is drained")
 {
   for (const Way *w = cpu_ways; w->name; w++) {
     ImkOctbscanConfig c = base_config (9);
     ImkOctbscan *kernel = NULL;
     ImkOctbscanJob job = {NULL};
     Sequence s;
-    ImkError error;
 
     c.averages_bscans = true;
     c.strategy = w->strategy;
     s = sequence_new (&c, 4, NULL, 4, false);
-    test_ok (imk_octbscan_new (w->backend, &c, &kernel, &error), &error);
+    test_ok (imk_octbscan_new (w->backend, &c, &kernel, test_new_error ()));
     for (uint32_t i = 0; i < 4; i++) {
       job = (ImkOctbscanJob){.in = &s.in[i].image};
-      test_ok (imk_octbscan_process (kernel, &job, 1, NULL, &error), &error);
+      test_ok (imk_octbscan_process (kernel, &job, 1, NULL, test_new_error ()));
     }
     job = (ImkOctbscanJob){
         .linear = &s.linear[3].image, .enface = &s.enface[3].image};
-    test_ok (imk_octbscan_process (kernel, &job, 1, NULL, &error), &error);
+    test_ok (imk_octbscan_process (kernel, &job, 1, NULL, test_new_error ()));
     check_images (&s, 3, s.bscans[3].rms, w->name);
-    test_ok (imk_octbscan_process (kernel, &job, 1, NULL, &error), &error);
+    test_ok (imk_octbscan_process (kernel, &job, 1, NULL, test_new_error ()));
     for (uint32_t i = 0; i < 9; i++)
       test_check (((float *) s.enface[3].image.data)[i] == 0,
           "%s: what was shown is shown again", w->name);
@@ -836,25 +802,24 @@ test_a_mean_is_drained (void)
 }
 
 /* No NaN comes of nothing. */
-static void
-test_dark_bscans_are_black (void)
+TEST (test_dark_bscans_are_black, "dark B-scans are black")
 {
   for (int t = 0; t <= IMK_OCTBSCAN_TRACKING_XCORR; t++) {
     ImkOctbscanConfig c = base_config (12);
-    TestImage in = test_image_new (c.type, WIDTH, 12, 1, 0);
-    TestImage out = test_image_new (IMK_TYPE_F32, 12, DEPTHS, 1, 0);
-    TestImage track = test_image_new (IMK_TYPE_F32, 4, 1, 1, 0);
+    test_auto (TestImage) in = test_image_new (c.type, WIDTH, 12, 1, 0);
+    test_auto (TestImage) out = test_image_new (IMK_TYPE_F32, 12, DEPTHS, 1, 0);
+    test_auto (TestImage) track = test_image_new (IMK_TYPE_F32, 4, 1, 1, 0);
     ImkOctbscanJob job = {
         .in = &in.image, .linear = &out.image, .track = &track.image};
-    ImkOctbscan *kernel = NULL;
-    ImkError error;
+    test_autoptr (ImkOctbscan) kernel = NULL;
 
     c.tracking = t;
     c.averages_bscans = true;
     c.fixed_pattern = IMK_OCTBSCAN_FIXED_PATTERN_MINVAR;
-    test_ok (imk_octbscan_new (IMK_BACKEND_CPU, &c, &kernel, &error), &error);
+    test_ok (
+        imk_octbscan_new (IMK_BACKEND_CPU, &c, &kernel, test_new_error ()));
     for (uint32_t i = 0; i < 3; i++) {
-      test_ok (imk_octbscan_process (kernel, &job, 1, NULL, &error), &error);
+      test_ok (imk_octbscan_process (kernel, &job, 1, NULL, test_new_error ()));
       for (uint32_t k = 0; k < 12 * DEPTHS; k++)
         test_check (((float *) out.image.data)[k] == 0,
             "tracking %d: pixel %u is %g", t, k, ((float *) out.image.data)[k]);
@@ -863,23 +828,17 @@ test_dark_bscans_are_black (void)
           "tracking %d: the shift of darkness is %g", t,
           ((float *) track.image.data)[3]);
     }
-    imk_octbscan_free (kernel);
-    test_image_free (&in);
-    test_image_free (&out);
-    test_image_free (&track);
   }
 }
 
-/* ------------------------------------------------------------------------
- * Refusals. */
+/* --- refusals ------------------------------------------------------------- */
 
 static void
 check_refused (const ImkOctbscanConfig *c, const char *words)
 {
   ImkOctbscan *s = NULL;
-  ImkError error;
 
-  test_error (imk_octbscan_new (IMK_BACKEND_CPU, c, &s, &error), &error,
+  test_error (imk_octbscan_new (IMK_BACKEND_CPU, c, &s, test_new_error ()),
       IMK_ERROR_CONFIG, words);
 }
 
@@ -891,8 +850,7 @@ check_refused (const ImkOctbscanConfig *c, const char *words)
     check_refused (&wrong_, words); \
   } while (0)
 
-static void
-test_wrong_settings_are_refused (void)
+TEST (test_wrong_settings_are_refused, "wrong settings are refused")
 {
   static const double outside[] = {0, 3.1}, not_finite[] = {NAN, 1};
   double pattern[2 * DEPTHS] = {0};
@@ -917,15 +875,16 @@ test_wrong_settings_are_refused (void)
     static const double profile[3] = {1, 2, NAN};
     ImkOctbscanConfig c = base_config (24);
     ImkOctbscan *self = NULL;
-    ImkError error;
 
     c.tracking = IMK_OCTBSCAN_TRACKING_RPE;
     c.tracking_profile = profile;
     c.n_tracking_profile = 3;
-    test_error (imk_octbscan_new (IMK_BACKEND_CPU, &c, &self, &error), &error,
+    test_error (
+        imk_octbscan_new (IMK_BACKEND_CPU, &c, &self, test_new_error ()),
         IMK_ERROR_CONFIG, "tracking-reference has 3 values");
     c.tracking_top = imk_octbscan_n_depths (&c) - 3;
-    test_error (imk_octbscan_new (IMK_BACKEND_CPU, &c, &self, &error), &error,
+    test_error (
+        imk_octbscan_new (IMK_BACKEND_CPU, &c, &self, test_new_error ()),
         IMK_ERROR_CONFIG, "Value 2 of tracking-reference is nan");
   }
   CHECK_REFUSED (projection, 2, "enface-projection is 2");
@@ -948,8 +907,7 @@ test_wrong_settings_are_refused (void)
   check_refused (&c, "Depth 3 of the fixed pattern of camera 0 is inf");
 }
 
-static void
-test_history_is_said (void)
+TEST (test_history_is_said, "what has a history says so")
 {
   ImkOctbscanConfig c = base_config (4);
 
@@ -958,48 +916,4 @@ test_history_is_said (void)
   test_check (!imk_octbscan_has_history (&c), "its own pattern is a history");
   c.fixed_pattern = IMK_OCTBSCAN_FIXED_PATTERN_ONCE;
   test_check (imk_octbscan_has_history (&c), "a kept pattern is none");
-}
-
-static const Test tests[] = {
-    {"backgrounds are the definition", test_backgrounds_cpu, .cpu_only = true},
-    {"backgrounds are told", test_backgrounds_are_told_cpu, .cpu_only = true},
-    {"fixed patterns are the definition", test_patterns_cpu, .cpu_only = true},
-    {"scans, means and flips are the definition", test_lateral_cpu,
-        .cpu_only = true},
-    {"means of B-scans are the definition", test_means_of_bscans_cpu,
-        .cpu_only = true},
-    {"en-face rows are the definition", test_enface_cpu, .cpu_only = true},
-    {"tracking is the definition", test_tracking_cpu, .cpu_only = true},
-    {"all of it together is the definition", test_together_cpu,
-        .cpu_only = true},
-    {"what is infinite is not remembered", test_infinite_cpu, .cpu_only = true},
-    {"a spectrum that is not a number is missing alone",
-        test_missing_ascans_cpu, .cpu_only = true},
-    {"backgrounds on CUDA are the definition", test_backgrounds_cuda},
-    {"backgrounds on CUDA are told", test_backgrounds_are_told_cuda},
-    {"fixed patterns on CUDA are the definition", test_patterns_cuda},
-    {"scans, means and flips on CUDA are the definition", test_lateral_cuda},
-    {"means of B-scans on CUDA are the definition", test_means_of_bscans_cuda},
-    {"en-face rows on CUDA are the definition", test_enface_cuda},
-    {"tracking on CUDA is the definition", test_tracking_cuda},
-    {"all of it together on CUDA is the definition", test_together_cuda},
-    {"what is infinite is not remembered on CUDA", test_infinite_cuda},
-    {"a spectrum that is not a number is missing alone on CUDA",
-        test_missing_ascans_cuda},
-    {"tracking finds known shifts", test_tracking_finds_known_shifts},
-    {"a lock keeps images from drifting",
-        test_a_lock_keeps_images_from_drifting},
-    {"minimum variance removes a pattern",
-        test_minimum_variance_removes_a_pattern},
-    {"a mean is drained", test_a_mean_is_drained},
-    {"dark B-scans are black", test_dark_bscans_are_black},
-    {"wrong settings are refused", test_wrong_settings_are_refused},
-    {"what has a history says so", test_history_is_said},
-    {NULL},
-};
-
-int
-main (void)
-{
-  return test_main (tests);
 }

@@ -77,14 +77,11 @@ base_config (void)
 static ImkOctbscanFringe
 measure (const ImkOctbscanConfig *c, const Mirror *m, uint32_t camera)
 {
-  TestImage in = spectra (c, m, c->n_cameras, 3);
+  test_auto (TestImage) in = spectra (c, m, c->n_cameras, 3);
   ImkOctbscanFringe fringe;
-  ImkError error;
 
-  test_ok (
-      imk_octbscan_measure_mirror (c, &in.image, 0, camera, &fringe, &error),
-      &error);
-  test_image_free (&in);
+  test_ok (imk_octbscan_measure_mirror (
+      c, &in.image, 0, camera, &fringe, test_new_error ()));
   return fringe;
 }
 
@@ -126,8 +123,8 @@ check_wavenumbers (const Mirror *m, const ImkOctbscanMirrors *found)
   }
 }
 
-static void
-test_one_mirror_gives_the_wavenumbers (void)
+TEST (test_one_mirror_gives_the_wavenumbers, "one mirror gives the wavenumbers",
+    .cpu_only = true)
 {
   static const double bends[] = {0, -0.1, 0.2};
 
@@ -136,13 +133,11 @@ test_one_mirror_gives_the_wavenumbers (void)
     ImkOctbscanMirrors found;
     ImkOctbscanFringe fringe;
     Mirror m = plain;
-    ImkError error;
 
     m.bend = bends[i];
     fringe = measure (&c, &m, 0);
     test_ok (imk_octbscan_solve_mirrors (&c, 0, &fringe, 1,
-                 IMK_OCTBSCAN_MIRROR_FIT_PHASE, &found, &error),
-        &error);
+        IMK_OCTBSCAN_MIRROR_FIT_PHASE, &found, test_new_error ()));
     show (&found);
     check_wavenumbers (&m, &found);
     test_check (found.n_dispersion == 0, "there is a dispersion");
@@ -158,15 +153,14 @@ test_one_mirror_gives_the_wavenumbers (void)
 }
 
 /* On one side, and on both: the dispersion is told from the wavenumbers. */
-static void
-test_two_mirrors_give_the_dispersion (void)
+TEST (test_two_mirrors_give_the_dispersion, "two mirrors give the dispersion",
+    .cpu_only = true)
 {
   for (int other = 0; other < 2; other++) {
     ImkOctbscanConfig c = base_config ();
     ImkOctbscanMirrors found;
     ImkOctbscanFringe fringes[2];
     Mirror m = plain;
-    ImkError error;
 
     m.d2 = 9;
     m.d3 = -2;
@@ -175,8 +169,7 @@ test_two_mirrors_give_the_dispersion (void)
     fringes[1] = measure (&c, &m, 0);
     fringes[1].side = other ? -1 : 1;
     test_ok (imk_octbscan_solve_mirrors (&c, 0, fringes, 2,
-                 IMK_OCTBSCAN_MIRROR_FIT_PHASE, &found, &error),
-        &error);
+        IMK_OCTBSCAN_MIRROR_FIT_PHASE, &found, test_new_error ()));
     show (&found);
     check_wavenumbers (&m, &found);
     printf ("# d2 %.3f d3 %.3f\n", found.dispersion[2], found.dispersion[3]);
@@ -207,17 +200,15 @@ test_two_mirrors_give_the_dispersion (void)
 
 /* Wavelengths of a lamp stay, and one mirror gives the dispersion. The depth in
  * um is that of the fringes between the two wavelengths. */
-static void
-test_known_wavelengths_stay (void)
+TEST (test_known_wavelengths_stay, "known wavelengths stay", .cpu_only = true)
 {
   static const double ends[] = {806, 675};
   ImkOctbscanCamera camera = {IMK_OCTBSCAN_MAP_RANGE, ends, 2};
   ImkOctbscanConfig c = base_config ();
-  TestImage in = test_image_new (IMK_TYPE_U16, N, c.height, 1, 0);
+  test_auto (TestImage) in = test_image_new (IMK_TYPE_U16, N, c.height, 1, 0);
   const double k0 = 1 / 806.0, k1 = 1 / 675.0, z_um = 150;
   ImkOctbscanMirrors found;
   ImkOctbscanFringe fringe;
-  ImkError error;
 
   c.cameras = &camera;
   for (uint32_t r = 0; r < c.height; r++)
@@ -230,11 +221,10 @@ test_known_wavelengths_stay (void)
                       8000 * exp (-2 * v * v) *
                           cos (4 * M_PI * k * z_um * 1000 + 12 * u * u));
     }
-  test_ok (imk_octbscan_measure_mirror (&c, &in.image, 0, 0, &fringe, &error),
-      &error);
-  test_ok (imk_octbscan_solve_mirrors (
-               &c, 0, &fringe, 1, IMK_OCTBSCAN_MIRROR_FIT_MAP, &found, &error),
-      &error);
+  test_ok (imk_octbscan_measure_mirror (
+      &c, &in.image, 0, 0, &fringe, test_new_error ()));
+  test_ok (imk_octbscan_solve_mirrors (&c, 0, &fringe, 1,
+      IMK_OCTBSCAN_MIRROR_FIT_MAP, &found, test_new_error ()));
   show (&found);
   test_check (found.n_k == 0, "wavenumbers are replaced");
   test_check (fabs (found.dispersion[2] + 12) < 0.05,
@@ -242,18 +232,15 @@ test_known_wavelengths_stay (void)
   test_check (fabs (found.positions[0].depth_um - z_um) < 0.05,
       "depth is %.3f um, expected %.1f", found.positions[0].depth_um, z_um);
   imk_octbscan_fringe_clear (&fringe);
-  test_image_free (&in);
 }
 
 /* Each camera has a fringe of its own, and lines of one camera need not have
  * one phase. */
-static void
-test_each_camera_has_its_own (void)
+TEST (test_each_camera_has_its_own, "each camera has its own", .cpu_only = true)
 {
   ImkOctbscanCamera cameras[2] = {{IMK_OCTBSCAN_MAP_NONE}};
   ImkOctbscanConfig c = base_config ();
   Mirror m[2] = {plain, plain};
-  ImkError error;
 
   m[1].fringes = 90;
   m[1].bend = 0.15;
@@ -265,8 +252,7 @@ test_each_camera_has_its_own (void)
     ImkOctbscanMirrors found;
 
     test_ok (imk_octbscan_solve_mirrors (&c, camera, &fringe, 1,
-                 IMK_OCTBSCAN_MIRROR_FIT_PHASE, &found, &error),
-        &error);
+        IMK_OCTBSCAN_MIRROR_FIT_PHASE, &found, test_new_error ()));
     show (&found);
     check_wavenumbers (&m[camera], &found);
     imk_octbscan_fringe_clear (&fringe);
@@ -277,27 +263,25 @@ static void
 check_refused (const Mirror *m, const char *words)
 {
   ImkOctbscanConfig c = base_config ();
-  TestImage in = spectra (&c, m, 1, 5);
+  test_auto (TestImage) in = spectra (&c, m, 1, 5);
   ImkOctbscanFringe fringe = {.width = 7};
   ImkOctbscanMirrors found = {.n = 7};
-  ImkError error;
-  ImkStatus status =
-      imk_octbscan_measure_mirror (&c, &in.image, 0, 0, &fringe, &error);
+  ImkStatus status = imk_octbscan_measure_mirror (
+      &c, &in.image, 0, 0, &fringe, test_new_error ());
 
   if (status == IMK_OK) {
-    status = imk_octbscan_solve_mirrors (
-        &c, 0, &fringe, 1, IMK_OCTBSCAN_MIRROR_FIT_PHASE, &found, &error);
+    status = imk_octbscan_solve_mirrors (&c, 0, &fringe, 1,
+        IMK_OCTBSCAN_MIRROR_FIT_PHASE, &found, test_new_error ());
     imk_octbscan_fringe_clear (&fringe);
   } else {
     test_check (fringe.width == 7, "the fringe has been touched");
   }
-  test_error (status, &error, IMK_ERROR_IMAGE, words);
+  test_error (status, IMK_ERROR_IMAGE, words);
   test_check (found.n == 7, "the result has been touched");
-  test_image_free (&in);
 }
 
-static void
-test_fringes_that_tell_nothing_are_refused (void)
+TEST (test_fringes_that_tell_nothing_are_refused,
+    "fringes that tell nothing are refused", .cpu_only = true)
 {
   Mirror m = plain;
 
@@ -319,24 +303,23 @@ test_fringes_that_tell_nothing_are_refused (void)
   check_refused (&m, "too far");
 }
 
-static void
-test_positions_too_close_are_refused (void)
+TEST (test_positions_too_close_are_refused, "positions too close are refused",
+    .cpu_only = true)
 {
   ImkOctbscanConfig c = base_config ();
   ImkOctbscanMirrors found;
   ImkOctbscanFringe fringes[2];
   Mirror m = plain;
-  ImkError error;
 
   fringes[0] = measure (&c, &m, 0);
   m.fringes = 62;
   fringes[1] = measure (&c, &m, 0);
   test_error (imk_octbscan_solve_mirrors (&c, 0, fringes, 2,
-                  IMK_OCTBSCAN_MIRROR_FIT_PHASE, &found, &error),
-      &error, IMK_ERROR_IMAGE, "too close");
+                  IMK_OCTBSCAN_MIRROR_FIT_PHASE, &found, test_new_error ()),
+      IMK_ERROR_IMAGE, "too close");
   test_error (imk_octbscan_solve_mirrors (&c, 0, fringes, 1,
-                  IMK_OCTBSCAN_MIRROR_FIT_MAP, &found, &error),
-      &error, IMK_ERROR_CONFIG, "no wavelengths");
+                  IMK_OCTBSCAN_MIRROR_FIT_MAP, &found, test_new_error ()),
+      IMK_ERROR_CONFIG, "no wavelengths");
   imk_octbscan_fringe_clear (&fringes[0]);
   imk_octbscan_fringe_clear (&fringes[1]);
 }
@@ -344,32 +327,29 @@ test_positions_too_close_are_refused (void)
 static ImkOctbscanFringe
 read_mirror (const ImkOctbscanConfig *c, FILE *file)
 {
-  TestImage in = test_image_new (IMK_TYPE_F32, N, 1, 1, 0);
+  test_auto (TestImage) in = test_image_new (IMK_TYPE_F32, N, 1, 1, 0);
   ImkOctbscanFringe fringe;
-  ImkError error;
   size_t n;
 
   fseek (file, 128, SEEK_SET); /* the header of .npy */
   n = fread (in.image.data, sizeof (float), N, file);
   fclose (file);
   test_check (n == N, "%zu samples", n);
-  test_ok (imk_octbscan_measure_mirror (c, &in.image, 0, 0, &fringe, &error),
-      &error);
-  test_image_free (&in);
+  test_ok (imk_octbscan_measure_mirror (
+      c, &in.image, 0, 0, &fringe, test_new_error ()));
   return fringe;
 }
 
 /* Two mirrors on either side of zero delay: within 5 % of what the light
  * allows, and without any calibration 5 and 9 times as wide. */
-static void
-test_real_mirrors_reach_the_limit (void)
+TEST (test_real_mirrors_reach_the_limit, "real mirrors reach the limit",
+    .cpu_only = true)
 {
   FILE *first = test_open_data ("octbscan/octcal/mirror1.npy");
   FILE *second = test_open_data ("octbscan/octcal/mirror2.npy");
   ImkOctbscanConfig c = base_config ();
   ImkOctbscanMirrors found;
   ImkOctbscanFringe fringes[2];
-  ImkError error;
 
   c.height = 1;
   c.type = IMK_TYPE_F32;
@@ -377,8 +357,7 @@ test_real_mirrors_reach_the_limit (void)
   fringes[1] = read_mirror (&c, second);
   fringes[1].side = -1;
   test_ok (imk_octbscan_solve_mirrors (&c, 0, fringes, 2,
-               IMK_OCTBSCAN_MIRROR_FIT_PHASE, &found, &error),
-      &error);
+      IMK_OCTBSCAN_MIRROR_FIT_PHASE, &found, test_new_error ()));
   show (&found);
   for (int j = 0; j < 2; j++) {
     const ImkOctbscanMirrorPosition *p = &found.positions[j];
@@ -388,25 +367,4 @@ test_real_mirrors_reach_the_limit (void)
     test_check (p->width_before > 4 * p->width, "it was as narrow before");
     imk_octbscan_fringe_clear (&fringes[j]);
   }
-}
-
-int
-main (void)
-{
-  static const Test tests[] = {
-      {"one mirror gives the wavenumbers",
-          test_one_mirror_gives_the_wavenumbers, true},
-      {"two mirrors give the dispersion", test_two_mirrors_give_the_dispersion,
-          true},
-      {"known wavelengths stay", test_known_wavelengths_stay, true},
-      {"each camera has its own", test_each_camera_has_its_own, true},
-      {"fringes that tell nothing are refused",
-          test_fringes_that_tell_nothing_are_refused, true},
-      {"positions too close are refused", test_positions_too_close_are_refused,
-          true},
-      {"real mirrors reach the limit", test_real_mirrors_reach_the_limit, true},
-      {NULL},
-  };
-
-  return test_main (tests);
 }

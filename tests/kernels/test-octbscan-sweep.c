@@ -88,9 +88,8 @@ static ImkOctbscanSweep *
 sweep_new (const ImkOctbscanSweepConfig *c)
 {
   ImkOctbscanSweep *self = NULL;
-  ImkError error;
 
-  test_ok (imk_octbscan_sweep_new (c, &self, &error), &error);
+  test_ok (imk_octbscan_sweep_new (c, &self, test_new_error ()));
   return self;
 }
 
@@ -107,47 +106,44 @@ check_same (const TestImage *a, const TestImage *b, uint32_t margin)
         "record %u differs", r);
 }
 
-static void
-jitter_is_taken_out (void)
+TEST (jitter_is_taken_out, "jitter is taken out of every type, for each camera",
+    .cpu_only = true)
 {
   for (uint32_t t = 0; t < 4; t++)
     for (uint32_t n_cameras = 1; n_cameras < 4; n_cameras++) {
       ImkOctbscanSweepConfig c = base_config (types[t]);
       bool alternates = n_cameras != 2;
-      TestImage in = records_new (types[t], true, alternates, n_cameras);
-      TestImage still = records_new (types[t], false, false, n_cameras);
+      test_auto (TestImage) in =
+          records_new (types[t], true, alternates, n_cameras);
+      test_auto (TestImage) still =
+          records_new (types[t], false, false, n_cameras);
       int32_t shifts[H];
       uint32_t n = 99;
       ImkOctbscanSweep *self;
-      ImkError error;
 
       c.n_cameras = n_cameras;
       if (alternates)
         c.sweeps = IMK_OCTBSCAN_SWEEPS_ALTERNATING;
       self = sweep_new (&c);
       test_ok (imk_octbscan_sweep_process (
-                   self, &in.image, 6 * n_cameras, shifts, &n, &error),
-          &error);
+          self, &in.image, 6 * n_cameras, shifts, &n, test_new_error ()));
       test_check (n == 0, "%u records are unaligned", n);
       for (uint32_t r = 0; r < H; r++)
         test_check (shifts[r] == jitter_of (r / n_cameras),
             "record %u: %d, not %d", r, shifts[r], jitter_of (r / n_cameras));
       check_same (&in, &still, REACH);
       imk_octbscan_sweep_free (self);
-      test_image_free (&still);
-      test_image_free (&in);
     }
 }
 
-static void
-sweeps_back_are_counted_from_the_line (void)
+TEST (sweeps_back_are_counted_from_the_line,
+    "sweeps back are counted from the line on", .cpu_only = true)
 {
   for (uint32_t line = 0; line < 4; line++)
     for (uint32_t s = 0; s < 3; s++) {
       ImkOctbscanSweepConfig c = base_config (IMK_TYPE_I16);
-      TestImage in = test_image_new (IMK_TYPE_I16, N, H, 1, 0);
+      test_auto (TestImage) in = test_image_new (IMK_TYPE_I16, N, H, 1, 0);
       ImkOctbscanSweep *self;
-      ImkError error;
 
       c.sweeps = (ImkOctbscanSweeps) s;
       c.jitter_reach = 0;
@@ -156,8 +152,7 @@ sweeps_back_are_counted_from_the_line (void)
           put (&in, r, n, 100 + n);
       self = sweep_new (&c);
       test_ok (imk_octbscan_sweep_process (
-                   self, &in.image, line, NULL, NULL, &error),
-          &error);
+          self, &in.image, line, NULL, NULL, test_new_error ()));
       for (uint32_t r = 0; r < H; r++) {
         bool odd = (line + r) % 2 != 0;
         bool back = (s == IMK_OCTBSCAN_SWEEPS_ALTERNATING && odd) ||
@@ -169,23 +164,21 @@ sweeps_back_are_counted_from_the_line (void)
             first == (back ? N - 1 : 0), "record %u begins with %d", r, first);
       }
       imk_octbscan_sweep_free (self);
-      test_image_free (&in);
     }
 }
 
 /* An even window, a jump beyond the reach, NaN: these stay, and the others are
  * aligned. */
-static void
-records_without_a_signal_stay (void)
+TEST (records_without_a_signal_stay, "records without a signal stay",
+    .cpu_only = true)
 {
   ImkOctbscanSweepConfig c = base_config (IMK_TYPE_F32);
-  TestImage in = records_new (IMK_TYPE_F32, true, false, 1);
-  TestImage before = records_new (IMK_TYPE_F32, true, false, 1);
+  test_auto (TestImage) in = records_new (IMK_TYPE_F32, true, false, 1);
+  test_auto (TestImage) before = records_new (IMK_TYPE_F32, true, false, 1);
   ImkOctbscanSweep *self = sweep_new (&c);
   size_t stride = in.image.stride;
   int32_t shifts[H];
   uint32_t n = 0;
-  ImkError error;
 
   for (uint32_t i = 0; i < N; i++) {
     put (&in, 3, i, 100);
@@ -195,8 +188,8 @@ records_without_a_signal_stay (void)
   for (uint32_t r = 3; r < 14; r += 5)
     memcpy ((uint8_t *) before.image.data + r * stride,
         (uint8_t *) in.image.data + r * stride, N * sizeof (float));
-  test_ok (imk_octbscan_sweep_process (self, &in.image, 0, shifts, &n, &error),
-      &error);
+  test_ok (imk_octbscan_sweep_process (
+      self, &in.image, 0, shifts, &n, test_new_error ()));
   test_check (n == 3, "%u records are unaligned", n);
   for (uint32_t r = 0; r < H; r++)
     if (r == 3 || r == 8 || r == 13)
@@ -209,54 +202,34 @@ records_without_a_signal_stay (void)
       test_check (shifts[r] == jitter_of (r), "record %u: %d, not %d", r,
           shifts[r], jitter_of (r));
   imk_octbscan_sweep_free (self);
-  test_image_free (&before);
-  test_image_free (&in);
 }
 
-static void
-wrong_settings_are_said (void)
+TEST (wrong_settings_are_said, "wrong settings are said", .cpu_only = true)
 {
   ImkOctbscanSweepConfig c = base_config (IMK_TYPE_I16);
-  ImkError error;
 
   c.jitter_first = REACH;
-  test_error (imk_octbscan_sweep_check (&c, &error), &error, IMK_ERROR_CONFIG,
-      "jitter-reach=6 samples are needed");
+  test_error (imk_octbscan_sweep_check (&c, test_new_error ()),
+      IMK_ERROR_CONFIG, "jitter-reach=6 samples are needed");
   c.jitter_first = N - SAMPLES - REACH;
-  test_error (imk_octbscan_sweep_check (&c, &error), &error, IMK_ERROR_CONFIG,
+  test_error (imk_octbscan_sweep_check (&c, test_new_error ()),
+      IMK_ERROR_CONFIG,
       "The calibration window has the samples 186 to 233 of 240");
   c.jitter_first = UINT32_MAX;
-  test_error (imk_octbscan_sweep_check (&c, &error), &error, IMK_ERROR_CONFIG,
-      "Take another window");
+  test_error (imk_octbscan_sweep_check (&c, test_new_error ()),
+      IMK_ERROR_CONFIG, "Take another window");
   c.jitter_reach = UINT32_MAX;
-  test_error (imk_octbscan_sweep_check (&c, &error), &error, IMK_ERROR_CONFIG,
-      "Take another window");
+  test_error (imk_octbscan_sweep_check (&c, test_new_error ()),
+      IMK_ERROR_CONFIG, "Take another window");
   c = base_config (IMK_TYPE_I16);
   c.jitter_samples = 3;
-  test_error (imk_octbscan_sweep_check (&c, &error), &error, IMK_ERROR_CONFIG,
-      "at least 4 samples");
+  test_error (imk_octbscan_sweep_check (&c, test_new_error ()),
+      IMK_ERROR_CONFIG, "at least 4 samples");
   c = base_config (IMK_TYPE_I16);
   c.sweeps = (ImkOctbscanSweeps) 3;
-  test_error (imk_octbscan_sweep_check (&c, &error), &error, IMK_ERROR_CONFIG,
-      "sweeps is 3");
+  test_error (imk_octbscan_sweep_check (&c, test_new_error ()),
+      IMK_ERROR_CONFIG, "sweeps is 3");
   c = base_config (IMK_TYPE_F64);
-  test_error (imk_octbscan_sweep_check (&c, &error), &error, IMK_ERROR_CONFIG,
-      "convert them to i16 or f32");
-}
-
-int
-main (void)
-{
-  static const Test tests[] = {
-      {"jitter is taken out of every type, for each camera",
-          jitter_is_taken_out, .cpu_only = true},
-      {"sweeps back are counted from the line on",
-          sweeps_back_are_counted_from_the_line, .cpu_only = true},
-      {"records without a signal stay", records_without_a_signal_stay,
-          .cpu_only = true},
-      {"wrong settings are said", wrong_settings_are_said, .cpu_only = true},
-      {NULL},
-  };
-
-  return test_main (tests);
+  test_error (imk_octbscan_sweep_check (&c, test_new_error ()),
+      IMK_ERROR_CONFIG, "convert them to i16 or f32");
 }

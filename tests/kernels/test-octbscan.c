@@ -14,10 +14,11 @@
 #include "octbscan/octbscan-reference.h"
 #include "imk/octbscan.h"
 
+TEST_DEFINE_AUTO_POINTER (ImkOctbscan, imk_octbscan_free)
+
 enum { MAX_SAMPLES = 1024 };
 
-/* ------------------------------------------------------------------------
- * Ways to run a B-scan. */
+/* --- ways to run a B-scan ------------------------------------------------- */
 
 typedef struct Way {
   const char *name;
@@ -40,6 +41,9 @@ static const Way cuda_ways[] = {
     {NULL},
 };
 
+/* By ImkBackend. */
+static const Way *const all_ways[] = {cpu_ways, cuda_ways};
+
 /* What a B-scan gave. */
 typedef struct Result {
   TestImage db, linear, complex;
@@ -54,6 +58,8 @@ result_free (Result *r)
   test_image_free (&r->linear);
   test_image_free (&r->complex);
 }
+
+TEST_DEFINE_AUTO (Result, result_free)
 
 static void
 check_same (const Result *a, const Result *b, const char *where)
@@ -103,21 +109,20 @@ run_on_device (
   TestMapped word;
   ImkOctbscanJob job = {&from, first, &db, &linear, &complex};
   uint32_t wide = 0;
-  ImkError error;
 
   memset (said.image.data, 0, 2 * sizeof (wide));
   word = test_to_mapped (&said);
   job.wide = tries ? word.image.data : NULL;
   job.n_bad = (uint32_t *) word.image.data + 1;
   job.ends = (float *) word.image.data + 2;
-  test_ok (imk_octbscan_process (s, &job, 1, NULL, &error), &error);
+  test_ok (imk_octbscan_process (s, &job, 1, NULL, test_new_error ()));
   test_from_mapped (&word, &said);
   memcpy (&wide, said.image.data, sizeof (wide));
   memcpy (&r->n_bad, (uint32_t *) said.image.data + 1, sizeof (r->n_bad));
   memcpy (r->ends, (float *) said.image.data + 2, sizeof (r->ends));
   job.wide = NULL;
   if (wide)
-    test_ok (imk_octbscan_process (s, &job, 1, NULL, &error), &error);
+    test_ok (imk_octbscan_process (s, &job, 1, NULL, test_new_error ()));
   test_from_device (&db, &r->db);
   test_from_device (&linear, &r->linear);
   test_from_device (&complex, &r->complex);
@@ -136,13 +141,12 @@ run_kernel (const Way *way, ImkOctbscan *s, const ImkOctbscanConfig *config,
 {
   const ImkOctbscanJob job = {&in->image, first_camera, &r->db.image,
       &r->linear.image, &r->complex.image, .n_bad = &r->n_bad, .ends = r->ends};
-  ImkError error;
 
   if (way->backend == IMK_BACKEND_CUDA)
     run_on_device (s, in, first_camera,
         way->tries && !imk_octbscan_has_history (config), r);
   else
-    test_ok (imk_octbscan_process (s, &job, 1, NULL, &error), &error);
+    test_ok (imk_octbscan_process (s, &job, 1, NULL, test_new_error ()));
 }
 
 static Result
@@ -152,10 +156,9 @@ run (const Way *way, const ImkOctbscanConfig *config, const TestImage *in,
   ImkOctbscanConfig c = *config;
   Result r = result_new (&c, type, 12);
   ImkOctbscan *s = NULL;
-  ImkError error;
 
   c.strategy = way->strategy;
-  test_ok (imk_octbscan_new (way->backend, &c, &s, &error), &error);
+  test_ok (imk_octbscan_new (way->backend, &c, &s, test_new_error ()));
   run_kernel (way, s, &c, in, first_camera, &r);
   imk_octbscan_free (s);
   test_image_check_canaries (&r.db, way->name);
@@ -164,8 +167,7 @@ run (const Way *way, const ImkOctbscanConfig *config, const TestImage *in,
   return r;
 }
 
-/* ------------------------------------------------------------------------
- * Samples. */
+/* --- samples -------------------------------------------------------------- */
 
 static void *
 at (const TestImage *image, uint32_t x, uint32_t y)
@@ -236,7 +238,8 @@ static double *
 reference (
     const ImkOctbscanConfig *c, const TestImage *in, uint32_t first_camera)
 {
-  double *x = malloc ((size_t) c->width * c->height * sizeof (*x));
+  test_autofree double *x =
+      malloc ((size_t) c->width * c->height * sizeof (*x));
   double *z =
       malloc (2 * (size_t) c->height * imk_octbscan_n_depths (c) * sizeof (*z));
 
@@ -244,7 +247,6 @@ reference (
     for (uint32_t i = 0; i < c->width; i++)
       x[(size_t) row * c->width + i] = sample (in, i, row);
   imk_octbscan_reference (c, first_camera, x, z);
-  free (x);
   return z;
 }
 
@@ -308,22 +310,19 @@ static void
 check_ways (const Way *ways, const ImkOctbscanConfig *c, const TestImage *in,
     uint32_t first_camera, const char *what)
 {
-  double *expected = reference (c, in, first_camera);
+  test_autofree double *expected = reference (c, in, first_camera);
   char where[128];
 
   for (const Way *w = ways; w->name; w++) {
-    Result r = run (w, c, in, first_camera, IMK_TYPE_F32);
+    test_auto (Result) r = run (w, c, in, first_camera, IMK_TYPE_F32);
 
     snprintf (where, sizeof (where), "%s, %s", w->name, what);
     check_complex (c, &r, expected, where);
     check_images (c, &r, where);
-    result_free (&r);
   }
-  free (expected);
 }
 
-/* ------------------------------------------------------------------------
- * The steps, one at a time and together. */
+/* --- the steps, one at a time and together -------------------------------- */
 
 static double wavelengths[MAX_SAMPLES], chirp[MAX_SAMPLES];
 static double k_index[MAX_SAMPLES], phases[MAX_SAMPLES];
@@ -359,9 +358,9 @@ apply_range (ImkOctbscanConfig *c, ImkOctbscanCamera *camera)
 
 static const double k_polynomial[] = {3, -1, 0.12, 0.03};
 
-static void
-test_each_map (const Way *ways)
+TEST_BACKENDS (test_each_map, "each map is the definition")
 {
+  const Way *ways = all_ways[backend];
   const uint32_t n = 60;
   const ImkOctbscanCamera cameras[] = {
       {IMK_OCTBSCAN_MAP_NONE},
@@ -373,7 +372,7 @@ test_each_map (const Way *ways)
       {IMK_OCTBSCAN_MAP_K_POLYNOMIAL, k_polynomial, 4},
   };
   ImkOctbscanConfig c = base_config (n, 3);
-  TestImage in = spectra (&c, 1000, 300);
+  test_auto (TestImage) in = spectra (&c, 1000, 300);
   char what[64];
 
   fill_curves (n);
@@ -383,13 +382,13 @@ test_each_map (const Way *ways)
     snprintf (what, sizeof (what), "map %u", i);
     check_ways (ways, &c, &in, 0, what);
   }
-  test_image_free (&in);
 }
 
 /* Odd and even lengths, with and without upsampling, all scales. */
-static void
-test_each_interpolation (const Way *ways)
+TEST_BACKENDS (test_each_interpolation, "each interpolation is the definition",
+    .cpu_only = true)
 {
+  const Way *ways = all_ways[backend];
   static const uint32_t sizes[][3] = {/* N, M, s */
       {60, 60, 1}, {60, 128, 2}, {61, 150, 4}, {45, 512, 3}, {61, 61, 1},
       {64, 67, 1}, {60, 118, 1}};
@@ -400,7 +399,7 @@ test_each_interpolation (const Way *ways)
       for (int grid = 0; grid <= IMK_OCTBSCAN_GRID_THESIS; grid++) {
         ImkOctbscanConfig c = base_config (sizes[k][0], 3);
         ImkOctbscanCamera camera;
-        TestImage in = spectra (&c, 1000, 300);
+        test_auto (TestImage) in = spectra (&c, 1000, 300);
 
         apply_range (&c, &camera);
         c.upsample = sizes[k][1];
@@ -411,20 +410,19 @@ test_each_interpolation (const Way *ways)
             "N %u M %u s %u interpolation %d grid %d", c.width, c.upsample,
             c.scale, i, grid);
         check_ways (ways, &c, &in, 0, what);
-        test_image_free (&in);
       }
 }
 
-static void
-test_windows_and_tapers (const Way *ways)
+TEST_BACKENDS (test_windows_and_tapers, "windows and tapers are the definition")
 {
+  const Way *ways = all_ways[backend];
   char what[64];
 
   for (int window = 0; window <= IMK_OCTBSCAN_WINDOW_FILE; window++)
     for (int taper = 0; taper <= IMK_OCTBSCAN_TAPER_NONE; taper++) {
       ImkOctbscanConfig c = base_config (60, 3);
       ImkOctbscanCamera camera;
-      TestImage in = spectra (&c, 1000, 300);
+      test_auto (TestImage) in = spectra (&c, 1000, 300);
 
       apply_range (&c, &camera);
       c.upsample = 128;
@@ -435,15 +433,14 @@ test_windows_and_tapers (const Way *ways)
       c.taper_cut = 9;
       snprintf (what, sizeof (what), "window %d taper %d", window, taper);
       check_ways (ways, &c, &in, 0, what);
-      test_image_free (&in);
     }
 }
 
-static void
-test_phases (const Way *ways)
+TEST_BACKENDS (test_phases, "phases are the definition")
 {
+  const Way *ways = all_ways[backend];
   ImkOctbscanConfig c = base_config (60, 5);
-  TestImage in = spectra (&c, 1000, 300);
+  test_auto (TestImage) in = spectra (&c, 1000, 300);
   const ImkOctbscanCamera cameras[] = {
       {IMK_OCTBSCAN_MAP_RANGE, range, 2, .dispersion = dispersion,
           .n_dispersion = 4},
@@ -464,14 +461,13 @@ test_phases (const Way *ways)
       snprintf (what, sizeof (what), "phase %u exact %d", i, exact);
       check_ways (ways, &c, &in, 0, what);
     }
-  test_image_free (&in);
 }
 
 /* Rows of 3 cameras that differ in everything, first camera 0, 1, 2; 37 rows
  * are one block of spectra a camera, 100 are three. */
-static void
-test_interlaced (const Way *ways)
+TEST_BACKENDS (test_interlaced, "interlaced cameras are the definition")
 {
+  const Way *ways = all_ways[backend];
   const ImkOctbscanCamera cameras[] = {
       {IMK_OCTBSCAN_MAP_RANGE, range, 2, .dispersion = dispersion,
           .n_dispersion = 4},
@@ -485,7 +481,7 @@ test_interlaced (const Way *ways)
   for (uint32_t height = 1; height <= 100; height += height < 3 ? 1 : 34)
     for (uint32_t first = 0; first < 4; first++) {
       ImkOctbscanConfig c = base_config (24, height);
-      TestImage in = spectra (&c, 1000, 300);
+      test_auto (TestImage) in = spectra (&c, 1000, 300);
 
       c.taper_cut = 5;
       c.n_cameras = 3;
@@ -495,15 +491,14 @@ test_interlaced (const Way *ways)
                                      : IMK_OCTBSCAN_BACKGROUND_NONE;
       snprintf (what, sizeof (what), "%u rows, first camera %u", height, first);
       check_ways (ways, &c, &in, first, what);
-      test_image_free (&in);
     }
 }
 
 /* Cameras of other ranges, one of them the other way round, on one grid; with
  * phases of each kind, which stay over the camera's own wavenumbers. */
-static void
-test_common_range (const Way *ways)
+TEST_BACKENDS (test_common_range, "a common range is the definition")
 {
+  const Way *ways = all_ways[backend];
   static const double ends[][2] = {{806, 675}, {800, 670}, {672, 807}};
   static const double k[] = {0.00136, 0.00012, 1e-6};
   ImkOctbscanCamera cameras[] = {
@@ -515,7 +510,7 @@ test_common_range (const Way *ways)
       {IMK_OCTBSCAN_MAP_K_POLYNOMIAL, k, 3},
   };
   ImkOctbscanConfig c = base_config (24, 37);
-  TestImage in = spectra (&c, 1000, 300);
+  test_auto (TestImage) in = spectra (&c, 1000, 300);
 
   fill_curves (24);
   c.n_cameras = 4;
@@ -523,13 +518,12 @@ test_common_range (const Way *ways)
   c.upsample = 40;
   c.k_range = IMK_OCTBSCAN_K_RANGE_COMMON;
   check_ways (ways, &c, &in, 1, "common range");
-  test_image_free (&in);
 }
 
 /* A mirror is at one depth for two cameras of different ranges, and without the
  * common range it is at two. */
-static void
-test_common_range_aligns_depths (void)
+TEST (test_common_range_aligns_depths, "a common range aligns depths",
+    .cpu_only = true)
 {
   static const double ends[][2] = {{806, 675}, {676, 805}};
   const ImkOctbscanCamera cameras[] = {{IMK_OCTBSCAN_MAP_RANGE, ends[0], 2},
@@ -538,12 +532,12 @@ test_common_range_aligns_depths (void)
 
   for (int common = 0; common < 2; common++) {
     ImkOctbscanConfig c = base_config (SAMPLES, 2);
-    TestImage in = test_image_new (IMK_TYPE_U16, SAMPLES, 2, 1, 0);
-    TestImage out = test_image_new (IMK_TYPE_CF32, SAMPLES * 2, 2, 1, 0);
+    test_auto (TestImage) in = test_image_new (IMK_TYPE_U16, SAMPLES, 2, 1, 0);
+    test_auto (TestImage) out =
+        test_image_new (IMK_TYPE_CF32, SAMPLES * 2, 2, 1, 0);
     ImkOctbscanJob job = {.in = &in.image, .complex = &out.image};
-    ImkOctbscan *self = NULL;
+    test_autoptr (ImkOctbscan) self = NULL;
     uint32_t peaks[2] = {0, 0};
-    ImkError error;
 
     c.n_cameras = 2;
     c.cameras = cameras;
@@ -560,8 +554,8 @@ test_common_range_aligns_depths (void)
         ((uint16_t *) ((uint8_t *) in.image.data + r * in.image.stride))[i] =
             (uint16_t) (20000 + 9000 * cos (4000 * M_PI * Z_UM / lambda));
       }
-    test_ok (imk_octbscan_new (IMK_BACKEND_CPU, &c, &self, &error), &error);
-    test_ok (imk_octbscan_process (self, &job, 1, NULL, &error), &error);
+    test_ok (imk_octbscan_new (IMK_BACKEND_CPU, &c, &self, test_new_error ()));
+    test_ok (imk_octbscan_process (self, &job, 1, NULL, test_new_error ()));
     for (uint32_t r = 0; r < 2; r++) {
       const float *z =
           (const float *) ((uint8_t *) out.image.data + r * out.image.stride);
@@ -581,15 +575,13 @@ test_common_range_aligns_depths (void)
       test_check (fabs (peaks[0] * imk_octbscan_depth_step (self) - Z_UM) <
                       imk_octbscan_depth_step (self),
           "depth %u times %.5f um", peaks[0], imk_octbscan_depth_step (self));
-    imk_octbscan_free (self);
-    test_image_free (&in);
-    test_image_free (&out);
   }
 }
 
-static void
-test_types_and_backgrounds (const Way *ways)
+TEST_BACKENDS (
+    test_types_and_backgrounds, "types and backgrounds are the definition")
 {
+  const Way *ways = all_ways[backend];
   const ImkType types[] = {
       IMK_TYPE_U8, IMK_TYPE_U16, IMK_TYPE_I16, IMK_TYPE_F32};
   const double pedestals[] = {60, 20000, -3000, 1};
@@ -600,7 +592,7 @@ test_types_and_backgrounds (const Way *ways)
   for (uint32_t i = 0; i < 4; i++)
     for (int mode = 0; mode <= IMK_OCTBSCAN_BACKGROUND_NONE; mode++) {
       ImkOctbscanConfig c = base_config (40, 5);
-      TestImage in;
+      test_auto (TestImage) in;
 
       c.type = types[i];
       c.taper = IMK_OCTBSCAN_TAPER_NONE;
@@ -610,17 +602,16 @@ test_types_and_backgrounds (const Way *ways)
       snprintf (what, sizeof (what), "%s background %d", imk_type_name (c.type),
           mode);
       check_ways (ways, &c, &in, 0, what);
-      test_image_free (&in);
     }
 }
 
-static void
-test_crops (const Way *ways)
+TEST_BACKENDS (test_crops, "crops are the definition")
 {
+  const Way *ways = all_ways[backend];
   static const uint32_t crops[][2] = {{0, 119}, {119, 0}, {13, 51}, {60, 59}};
   ImkOctbscanConfig c = base_config (60, 3);
   ImkOctbscanCamera camera;
-  TestImage in = spectra (&c, 1000, 300);
+  test_auto (TestImage) in = spectra (&c, 1000, 300);
   char what[64];
 
   apply_range (&c, &camera);
@@ -634,17 +625,17 @@ test_crops (const Way *ways)
       snprintf (what, sizeof (what), "crop %u %u", c.crop_top, c.crop_bottom);
       check_ways (ways, &c, &in, 0, what);
     }
-  test_image_free (&in);
 }
 
 /* The thesis' sizes, its own reading and the default, one A-scan. */
-static void
-test_thesis_size (const Way *ways)
+TEST_BACKENDS (
+    test_thesis_size, "the thesis' sizes are the definition", .cpu_only = true)
 {
+  const Way *ways = all_ways[backend];
   for (int thesis = 0; thesis < 2; thesis++) {
     ImkOctbscanConfig c = base_config (832, 1);
     ImkOctbscanCamera camera;
-    TestImage in = spectra (&c, 20000, 3000);
+    test_auto (TestImage) in = spectra (&c, 20000, 3000);
 
     for (uint32_t i = 0; i < 832; i++)
       pedestal[i] = 20000 * (1 + sin (M_PI * (i + 0.5) / 832));
@@ -659,45 +650,7 @@ test_thesis_size (const Way *ways)
       c.taper = IMK_OCTBSCAN_TAPER_THESIS;
     }
     check_ways (ways, &c, &in, 0, thesis ? "thesis" : "832 to 16384");
-    test_image_free (&in);
   }
-}
-
-static void
-run_all (const Way *ways)
-{
-  test_each_map (ways);
-  test_each_interpolation (ways);
-  test_windows_and_tapers (ways);
-  test_phases (ways);
-  test_interlaced (ways);
-  test_common_range (ways);
-  test_types_and_backgrounds (ways);
-  test_crops (ways);
-  test_thesis_size (ways);
-}
-
-#define DEFINE_CPU(name) \
-  static void name##_cpu (void) \
-  { \
-    name (cpu_ways); \
-  }
-
-DEFINE_CPU (test_each_map)
-DEFINE_CPU (test_each_interpolation)
-DEFINE_CPU (test_windows_and_tapers)
-DEFINE_CPU (test_phases)
-DEFINE_CPU (test_interlaced)
-DEFINE_CPU (test_common_range)
-DEFINE_CPU (test_types_and_backgrounds)
-DEFINE_CPU (test_crops)
-DEFINE_CPU (test_thesis_size)
-
-static void
-test_all_cuda (void)
-{
-  test_need_cuda ();
-  run_all (cuda_ways);
 }
 
 /* A sample that is 2048 away from a background of whole counts is near enough,
@@ -707,10 +660,9 @@ check_wide (
     ImkType type, ImkOctbscanBackground mode, double away, bool expected)
 {
   ImkOctbscanConfig c = base_config (40, 5);
-  ImkOctbscan *s = NULL;
-  TestImage in;
-  Result r;
-  ImkError error;
+  test_autoptr (ImkOctbscan) s = NULL;
+  test_auto (TestImage) in;
+  test_auto (Result) r;
   bool wide;
 
   for (uint32_t i = 0; i < 40; i++)
@@ -725,13 +677,10 @@ check_wide (
     set_sample (&in, i % 40, i / 40, 3000 + i % 7);
   set_sample (&in, 17, 3, 3000 + away);
   r = result_new (&c, IMK_TYPE_F32, 0);
-  test_ok (imk_octbscan_new (IMK_BACKEND_CUDA, &c, &s, &error), &error);
+  test_ok (imk_octbscan_new (IMK_BACKEND_CUDA, &c, &s, test_new_error ()));
   wide = run_on_device (s, &in, 0, true, &r);
   test_check (wide == expected, "%s, background %d, %g away: %s wide",
       imk_type_name (type), mode, away, wide ? "is" : "is not");
-  imk_octbscan_free (s);
-  result_free (&r);
-  test_image_free (&in);
 }
 
 static bool
@@ -739,15 +688,13 @@ is_mock (void)
 {
   const ImkDevice *device;
   ImkDeviceInfo info;
-  ImkError error;
 
-  test_ok (imk_device_get (&device, &error), &error);
-  test_ok (device->info (0, &info, &error), &error);
+  test_ok (imk_device_get (&device, test_new_error ()));
+  test_ok (device->info (0, &info, test_new_error ()));
   return strncmp (info.name, "Mock", 4) == 0;
 }
 
-static void
-test_what_is_wide (void)
+TEST (test_what_is_wide, "samples far from the background are wide")
 {
   test_need_cuda ();
   if (is_mock ())
@@ -765,8 +712,7 @@ test_what_is_wide (void)
 
 /* Of the same B-scan both products make the same bytes, so that it does not
  * matter which one a B-scan got; whatever others went with it. */
-static void
-test_both_products_are_the_same (void)
+TEST (test_both_products_are_the_same, "both products are the same")
 {
   const Way *operator= & cuda_ways[0], *tried = &cuda_ways[1];
 
@@ -792,18 +738,16 @@ test_both_products_are_the_same (void)
   }
 }
 
-/* ------------------------------------------------------------------------
- * Closed forms. */
+/* --- closed forms --------------------------------------------------------- */
 
 /* A fringe of amplitude A at depth bin q, on pixels that are linear in k and
  * without zeros, is A^2 there. */
-static void
-test_fringe_has_its_amplitude (void)
+TEST (test_fringe_has_its_amplitude, "a fringe has its amplitude")
 {
   for (const Way *w = cpu_ways; w->name; w++) {
     ImkOctbscanConfig c = base_config (64, 1);
-    TestImage in;
-    Result r;
+    test_auto (TestImage) in;
+    test_auto (Result) r;
 
     c.type = IMK_TYPE_F32;
     c.taper = IMK_OCTBSCAN_TAPER_NONE;
@@ -818,14 +762,11 @@ test_fringe_has_its_amplitude (void)
         "%s: %.6f dB, expected 20", w->name, sample (&r.db, 0, 5));
     test_check (sample (&r.db, 0, 9) < -80, "%s: %.1f dB beside it", w->name,
         sample (&r.db, 0, 9));
-    result_free (&r);
-    test_image_free (&in);
   }
 }
 
 /* What is the same in all spectra of a camera is gone, all of it. */
-static void
-test_dark_frames_are_black (void)
+TEST (test_dark_frames_are_black, "dark frames are black")
 {
   const ImkOctbscanRange ranges[] = {IMK_OCTBSCAN_RANGE_FIXED,
       IMK_OCTBSCAN_RANGE_PERCENTILE, IMK_OCTBSCAN_RANGE_MINMAX};
@@ -833,8 +774,9 @@ test_dark_frames_are_black (void)
   for (const Way *w = cpu_ways; w->name; w++)
     for (uint32_t i = 0; i < 3; i++) {
       ImkOctbscanConfig c = base_config (60, 7);
-      TestImage in = test_image_new (c.type, c.width, c.height, 1, 0);
-      Result r;
+      test_auto (TestImage) in =
+          test_image_new (c.type, c.width, c.height, 1, 0);
+      test_auto (Result) r;
 
       test_image_fill (&in, FILL_MAXIMUM, 65535, 1);
       c.range = ranges[i];
@@ -845,8 +787,6 @@ test_dark_frames_are_black (void)
               sample (&r.db, x, y) == 0 && sample (&r.linear, x, y) == 0,
               "%s range %u: (%u, %u) is %g", w->name, i, x, y,
               sample (&r.db, x, y));
-      result_free (&r);
-      test_image_free (&in);
     }
 }
 
@@ -856,11 +796,11 @@ check_levels (const Way *w, const ImkOctbscanConfig *c, const TestImage *in,
     double low, double high)
 {
   const ImkType types[] = {IMK_TYPE_U8, IMK_TYPE_U16};
-  Result f = run (w, c, in, 0, IMK_TYPE_F32);
+  test_auto (Result) f = run (w, c, in, 0, IMK_TYPE_F32);
 
   for (uint32_t t = 0; t < 2; t++) {
     double maximum = t ? 65535 : 255;
-    Result r = run (w, c, in, 0, types[t]);
+    test_auto (Result) r = run (w, c, in, 0, types[t]);
     uint32_t n_off = 0;
 
     for (uint32_t y = 0; y < r.db.image.height; y++)
@@ -878,9 +818,7 @@ check_levels (const Way *w, const ImkOctbscanConfig *c, const TestImage *in,
               y, d);
         }
     test_check (t || n_off <= 2, "%s: %u levels of u8 are off", w->name, n_off);
-    result_free (&r);
   }
-  result_free (&f);
 }
 
 static int
@@ -891,18 +829,18 @@ compare (const void *a, const void *b)
   return (x > y) - (x < y);
 }
 
-static void
-test_ranges (const Way *ways)
+TEST_BACKENDS (test_ranges, "levels follow the range")
 {
+  const Way *ways = all_ways[backend];
   for (const Way *w = ways; w->name; w++) {
     ImkOctbscanConfig c = base_config (60, 70);
     ImkOctbscanCamera camera;
-    TestImage in = spectra (&c, 1000, 300);
-    double *sorted = malloc (60 * 70 / 2 * sizeof (double));
+    test_auto (TestImage) in = spectra (&c, 1000, 300);
+    test_autofree double *sorted = malloc (60 * 70 / 2 * sizeof (double));
     uint32_t n = 30 * 70;
     int e_low, e_high;
     double low, high;
-    Result f;
+    test_auto (Result) f;
 
     apply_range (&c, &camera);
     f = run (w, &c, &in, 0, IMK_TYPE_F32);
@@ -928,23 +866,7 @@ test_ranges (const Way *ways)
       check_levels (w, &c, &in, ldexp (floor (low * 512) / 512, e_low),
           ldexp (floor (high * 512) / 512, e_high));
     }
-    free (sorted);
-    result_free (&f);
-    test_image_free (&in);
   }
-}
-
-static void
-test_ranges_cpu (void)
-{
-  test_ranges (cpu_ways);
-}
-
-static void
-test_ranges_cuda (void)
-{
-  test_need_cuda ();
-  test_ranges (cuda_ways);
 }
 
 /* The ends that a B-scan is given with by range=auto, and the level that a dB
@@ -954,7 +876,7 @@ check_auto (const Way *w, const ImkOctbscanConfig *config, const TestImage *in,
     const double expected[4], const char *what)
 {
   ImkOctbscanConfig c = *config;
-  Result f, r;
+  test_auto (Result) f, r;
 
   f = run (w, &c, in, 0, IMK_TYPE_F32);
   r = run (w, &c, in, 0, IMK_TYPE_U8);
@@ -975,21 +897,20 @@ check_auto (const Way *w, const ImkOctbscanConfig *config, const TestImage *in,
                           sample (&r.linear, x, y)) <= 0.6,
         "%s, %s: pixel %u", w->name, what, i);
   }
-  result_free (&f);
-  result_free (&r);
 }
 
-static void
-test_auto_range (const Way *ways)
+TEST_BACKENDS (test_auto_range, "the range auto is a mean of percentiles",
+    .cpu_only = true)
 {
+  const Way *ways = all_ways[backend];
   for (const Way *w = ways; w->name; w++) {
     ImkOctbscanConfig c = base_config (60, 70);
     ImkOctbscanCamera camera;
-    TestImage in = spectra (&c, 1000, 300);
+    test_auto (TestImage) in = spectra (&c, 1000, 300);
     double *sorted = malloc (60 * 70 / 2 * sizeof (double)), ends[4], p[3];
     static const double percents[] = {30, 99.9, 99.7};
     uint32_t n = 30 * 70;
-    Result f;
+    test_auto (Result) f;
 
     apply_range (&c, &camera);
     f = run (w, &c, &in, 0, IMK_TYPE_F32);
@@ -1020,22 +941,7 @@ test_auto_range (const Way *ways)
     ends[3] = (3 * 5000 + ends[3]) / 4;
     check_auto (w, &c, &in, ends, "fourth");
     free (sorted);
-    result_free (&f);
-    test_image_free (&in);
   }
-}
-
-static void
-test_auto_range_cpu (void)
-{
-  test_auto_range (cpu_ways);
-}
-
-static void
-test_auto_range_cuda (void)
-{
-  test_need_cuda ();
-  test_auto_range (cuda_ways);
 }
 
 /* Where the image has a mirror whose light is behind that of the reference by
@@ -1047,14 +953,13 @@ mirror_depth (ImkOctbscanConfig *c, const double *wavelengths, double unit,
   TestImage in = test_image_new (IMK_TYPE_F32, c->width, 1, 1, 0);
   Result r = result_new (c, IMK_TYPE_F32, 0);
   ImkOctbscan *kernel = NULL;
-  ImkError error;
   double level[3];
   uint32_t best = 1;
 
   for (uint32_t i = 0; i < c->width; i++)
     set_sample (
         &in, i, 0, cos (4 * M_PI * um / (wavelengths[i] * unit)) * 1000);
-  test_ok (imk_octbscan_new (IMK_BACKEND_CPU, c, &kernel, &error), &error);
+  test_ok (imk_octbscan_new (IMK_BACKEND_CPU, c, &kernel, test_new_error ()));
   *step = imk_octbscan_depth_step (kernel);
   run_kernel (&cpu_ways[0], kernel, c, &in, 0, &r);
   for (uint32_t q = 1; q + 1 < imk_octbscan_n_depths (c); q++)
@@ -1074,8 +979,7 @@ mirror_depth (ImkOctbscanConfig *c, const double *wavelengths, double unit,
 
 /* The step says where a mirror is seen, whatever names the wavelengths and in
  * whatever unit; without wavelengths there is none. */
-static void
-test_depth_step (void)
+TEST (test_depth_step, "the depth step says where a mirror is seen")
 {
   enum { N = 832 };
   static const double units[] = {1e-3, 1, 1e6}; /* um */
@@ -1083,7 +987,6 @@ test_depth_step (void)
   ImkOctbscanCamera cameras[2] = {{0}};
   ImkOctbscanConfig c = base_config (N, 1);
   ImkOctbscan *kernel = NULL;
-  ImkError error;
 
   c.type = IMK_TYPE_F32;
   c.upsample = 4096;
@@ -1135,11 +1038,11 @@ test_depth_step (void)
   c.n_cameras = 2;
   cameras[0] = cameras[1] = (ImkOctbscanCamera){
       .map = IMK_OCTBSCAN_MAP_RANGE, .values = ends, .n_values = 2};
-  test_ok (imk_octbscan_new (IMK_BACKEND_CPU, &c, &kernel, &error), &error);
+  test_ok (imk_octbscan_new (IMK_BACKEND_CPU, &c, &kernel, test_new_error ()));
   test_check (imk_octbscan_depth_step (kernel) > 0, "alike cameras");
   imk_octbscan_free (kernel);
   cameras[1].values = (const double[]){ends[0], 0.99 * ends[1]};
-  test_ok (imk_octbscan_new (IMK_BACKEND_CPU, &c, &kernel, &error), &error);
+  test_ok (imk_octbscan_new (IMK_BACKEND_CPU, &c, &kernel, test_new_error ()));
   test_check (imk_octbscan_depth_step (kernel) == 0, "different cameras");
   imk_octbscan_free (kernel);
 }
@@ -1161,8 +1064,6 @@ static const double first_live[] = {0, 0, 3, 1},
 static void
 live_open (Live *l, const Way *w, uint32_t crop_top)
 {
-  ImkError error;
-
   *l = (Live){.way = w, .own = {{0.5, 1, 77, 78}, {0, 0, 79, 80}}};
   l->cameras[1].gain = 2;
   for (int k = 0; k < 2; k++) {
@@ -1186,7 +1087,7 @@ live_open (Live *l, const Way *w, uint32_t crop_top)
   l->in = spectra (&l->config, 1000, 300);
   l->live = result_new (&l->config, IMK_TYPE_F32, 12);
   test_ok (
-      imk_octbscan_new (w->backend, &l->config, &l->kernel, &error), &error);
+      imk_octbscan_new (w->backend, &l->config, &l->kernel, test_new_error ()));
 }
 
 static void
@@ -1209,7 +1110,7 @@ static void
 check_live_image (Live *l, const double *now, const char *when)
 {
   ImkOctbscanConfig c = l->config;
-  Result fixed;
+  test_auto (Result) fixed;
   double rms = 0, worst = 0;
 
   c.live_dispersion = NULL;
@@ -1229,7 +1130,6 @@ check_live_image (Live *l, const double *now, const char *when)
   rms = sqrt (rms / (9 * fixed.complex.image.width));
   test_check (worst < 3e-6 * rms, "%s, %s: %.2e of %.2e", l->way->name, when,
       worst, rms);
-  result_free (&fixed);
 }
 
 /* A live dispersion is that of the cameras, from the next B-scan on. */
@@ -1241,9 +1141,8 @@ check_live (const Way *w, uint32_t crop_top)
   live_open (&l, w, crop_top);
   for (int round = 0; round < 3; round++) {
     const double *now = round == 1 ? other_live : first_live;
-    ImkError error;
 
-    test_ok (live_set (&l, now, &error), &error);
+    test_ok (live_set (&l, now, test_new_error ()));
     check_live_image (&l, now, "without a failure");
   }
   live_close (&l);
@@ -1258,12 +1157,11 @@ live_fails (Live *l, const double *now, unsigned long nth)
            complex = test_to_device (&l->live.complex);
   const ImkOctbscanJob job = {.in = &in, .complex = &complex};
   ImkStatus status;
-  ImkError error;
 
   imk_inject_failure (nth, false);
-  status = live_set (l, now, &error);
+  status = live_set (l, now, test_new_error ());
   if (status == IMK_OK)
-    status = imk_octbscan_process (l->kernel, &job, 1, NULL, &error);
+    status = imk_octbscan_process (l->kernel, &job, 1, NULL, test_new_error ());
   imk_inject_failure (0, false);
   test_device_free (&in);
   test_device_free (&complex);
@@ -1272,8 +1170,8 @@ live_fails (Live *l, const double *now, unsigned long nth)
 
 /* Values that the device did not take are set by the next update, or are in the
  * next B-scan. */
-static void
-test_live_dispersion_after_a_failure (void)
+TEST (test_live_dispersion_after_a_failure,
+    "cuda: a live dispersion is set after a failure")
 {
   unsigned long n_failures = 0;
 
@@ -1282,13 +1180,12 @@ test_live_dispersion_after_a_failure (void)
     bool failed = w->strategy == IMK_OCTBSCAN_STRATEGY_FFT;
 
     for (unsigned long nth = 1; failed; nth++) {
-      ImkError error;
       Live l;
 
       live_open (&l, w, 0);
       failed = live_fails (&l, other_live, nth);
       n_failures += failed;
-      test_ok (live_set (&l, other_live, &error), &error);
+      test_ok (live_set (&l, other_live, test_new_error ()));
       check_live_image (&l, other_live, "after a failure");
       live_close (&l);
     }
@@ -1296,38 +1193,24 @@ test_live_dispersion_after_a_failure (void)
   test_check (n_failures > 0, "nothing could fail");
 }
 
-static void
-test_live_dispersion (const Way *ways)
+TEST_BACKENDS (test_live_dispersion, "a live dispersion is that of the cameras",
+    .cpu_only = true)
 {
+  const Way *ways = all_ways[backend];
   for (const Way *w = ways; w->name; w++)
     for (uint32_t crop = 0; crop <= 40; crop += 40)
       if (w->strategy == IMK_OCTBSCAN_STRATEGY_FFT)
         check_live (w, crop);
 }
 
-static void
-test_live_dispersion_cpu (void)
-{
-  test_live_dispersion (cpu_ways);
-}
+/* --- bytes ---------------------------------------------------------------- */
 
-static void
-test_live_dispersion_cuda (void)
-{
-  test_need_cuda ();
-  test_live_dispersion (cuda_ways);
-}
-
-/* ------------------------------------------------------------------------
- * Bytes. */
-
-static void
-test_threads_change_nothing (void)
+TEST (test_threads_change_nothing, "threads change nothing")
 {
   for (const Way *w = cpu_ways; w->name; w++) {
     ImkOctbscanConfig c = base_config (60, 143);
     ImkOctbscanCamera camera;
-    TestImage in = spectra (&c, 1000, 300);
+    test_auto (TestImage) in = spectra (&c, 1000, 300);
     Result one, many;
 
     apply_range (&c, &camera);
@@ -1340,7 +1223,6 @@ test_threads_change_nothing (void)
       result_free (&many);
     }
     result_free (&one);
-    test_image_free (&in);
   }
 }
 
@@ -1350,18 +1232,17 @@ check_jobs (const Way *w)
 {
   enum { N_JOBS = 3 };
   ImkOctbscanConfig c = base_config (60, 17);
-  ImkOctbscan *s = NULL;
+  test_autoptr (ImkOctbscan) s = NULL;
   TestImage in[N_JOBS];
   Result alone[N_JOBS], together[N_JOBS];
   ImkOctbscanJob jobs[N_JOBS];
   ImkImage device[4 * N_JOBS];
-  ImkError error;
   bool cuda = w->backend == IMK_BACKEND_CUDA;
 
   c.strategy = w->strategy;
   c.max_jobs = N_JOBS;
   c.range = IMK_OCTBSCAN_RANGE_MINMAX;
-  test_ok (imk_octbscan_new (w->backend, &c, &s, &error), &error);
+  test_ok (imk_octbscan_new (w->backend, &c, &s, test_new_error ()));
   for (uint32_t i = 0; i < N_JOBS; i++) {
     ImkImage *d = device + 4 * i;
 
@@ -1377,8 +1258,9 @@ check_jobs (const Way *w)
     jobs[i] = (ImkOctbscanJob){&d[0], 0, &d[1], &d[2], &d[3]};
   }
   for (int repeat = 0; repeat < 2; repeat++)
-    test_ok (imk_octbscan_process (s, jobs, N_JOBS, NULL, &error), &error);
-  test_error (imk_octbscan_process (s, jobs, N_JOBS + 1, NULL, &error), &error,
+    test_ok (imk_octbscan_process (s, jobs, N_JOBS, NULL, test_new_error ()));
+  test_error (
+      imk_octbscan_process (s, jobs, N_JOBS + 1, NULL, test_new_error ()),
       IMK_ERROR_CONFIG, "1 to 3");
   for (uint32_t i = 0; i < N_JOBS; i++) {
     if (cuda) {
@@ -1393,21 +1275,11 @@ check_jobs (const Way *w)
     result_free (&together[i]);
     test_image_free (&in[i]);
   }
-  imk_octbscan_free (s);
 }
 
-static void
-test_jobs_cpu (void)
+TEST_BACKENDS (test_jobs, "jobs are as if alone")
 {
-  for (const Way *w = cpu_ways; w->name; w++)
-    check_jobs (w);
-}
-
-static void
-test_jobs_cuda (void)
-{
-  test_need_cuda ();
-  for (const Way *w = cuda_ways; w->name; w++)
+  for (const Way *w = all_ways[backend]; w->name; w++)
     check_jobs (w);
 }
 
@@ -1420,8 +1292,8 @@ check_pictures_agree (const Way *way)
 {
   ImkOctbscanConfig c = base_config (832, 64);
   ImkOctbscanCamera camera;
-  TestImage in = spectra (&c, 20000, 3000);
-  Result one, other;
+  test_auto (TestImage) in = spectra (&c, 20000, 3000);
+  test_auto (Result) one, other;
 
   apply_range (&c, &camera);
   c.upsample = 4096;
@@ -1444,29 +1316,23 @@ check_pictures_agree (const Way *way)
         db ? "dB" : "linear", n_off, n);
     test_check (n_off <= n / 2000, "%u of %u pixels differ", n_off, n);
   }
-  result_free (&one);
-  result_free (&other);
-  test_image_free (&in);
 }
 
-static void
-test_pictures_agree (void)
+TEST (test_pictures_agree, "pictures of CPU and CUDA agree")
 {
   test_need_cuda ();
   for (const Way *w = cuda_ways; w->name; w++)
     check_pictures_agree (w);
 }
 
-/* ------------------------------------------------------------------------
- * Refusals. */
+/* --- refusals ------------------------------------------------------------- */
 
 static void
 check_refused (const ImkOctbscanConfig *c, const char *words)
 {
   ImkOctbscan *s = NULL;
-  ImkError error;
 
-  test_error (imk_octbscan_new (IMK_BACKEND_CPU, c, &s, &error), &error,
+  test_error (imk_octbscan_new (IMK_BACKEND_CPU, c, &s, test_new_error ()),
       IMK_ERROR_CONFIG, words);
   test_check (!s, "\"%s\": an object came out", words);
 }
@@ -1479,8 +1345,7 @@ check_refused (const ImkOctbscanConfig *c, const char *words)
     check_refused (&wrong_, words); \
   } while (0)
 
-static void
-test_wrong_settings_are_refused (void)
+TEST (test_wrong_settings_are_refused, "wrong settings are refused")
 {
   CHECK_REFUSED (width, 1, "samples a spectrum is 1");
   CHECK_REFUSED (width, 20000, "samples a spectrum is 20000");
@@ -1520,8 +1385,7 @@ check_camera_refused (ImkOctbscanCamera camera, const char *words)
   check_refused (&c, words);
 }
 
-static void
-test_wrong_cameras_are_refused (void)
+TEST (test_wrong_cameras_are_refused, "wrong cameras are refused")
 {
   static const double zero[] = {800, 0}, same[] = {800, 800};
   static const double turning[] = {800, -1, 0.1}, not_finite[] = {800, NAN};
@@ -1583,8 +1447,8 @@ test_wrong_cameras_are_refused (void)
       "wavelength 1e-310 at sample 0");
 }
 
-static void
-test_ranges_without_a_common_part_are_refused (void)
+TEST (test_ranges_without_a_common_part_are_refused,
+    "ranges without a common part are refused", .cpu_only = true)
 {
   static const double ends[][2] = {{806, 675}, {900, 800}, {0.806, 0.675}};
   static const char *const words[] = {
@@ -1603,8 +1467,8 @@ test_ranges_without_a_common_part_are_refused (void)
 }
 
 /* What counts is their sum where the wavenumbers are. */
-static void
-test_windows_without_a_sum_are_refused (void)
+TEST (
+    test_windows_without_a_sum_are_refused, "windows without a sum are refused")
 {
   static const double windows[][3] = {{1, -1, 0}, {10, -6, -3}, {-1, 0, 1}};
 
@@ -1618,8 +1482,7 @@ test_windows_without_a_sum_are_refused (void)
   }
 }
 
-static void
-test_huge_operators_are_refused (void)
+TEST (test_huge_operators_are_refused, "huge operators are refused")
 {
   ImkOctbscanConfig c = base_config (16384, 1);
 
@@ -1628,37 +1491,30 @@ test_huge_operators_are_refused (void)
   check_refused (&c, "MiB");
 }
 
-static void
-test_wrong_images_are_refused (void)
+TEST (test_wrong_images_are_refused, "wrong images are refused")
 {
   ImkOctbscanConfig c = base_config (60, 4);
-  TestImage in = spectra (&c, 1000, 300);
-  TestImage out = test_image_new (IMK_TYPE_U8, 4, 30, 1, 0);
-  TestImage small = test_image_new (IMK_TYPE_U8, 4, 29, 1, 0);
-  TestImage real = test_image_new (IMK_TYPE_F32, 30, 4, 1, 0);
-  ImkOctbscan *s = NULL;
+  test_auto (TestImage) in = spectra (&c, 1000, 300);
+  test_auto (TestImage) out = test_image_new (IMK_TYPE_U8, 4, 30, 1, 0);
+  test_auto (TestImage) small = test_image_new (IMK_TYPE_U8, 4, 29, 1, 0);
+  test_auto (TestImage) real = test_image_new (IMK_TYPE_F32, 30, 4, 1, 0);
+  test_autoptr (ImkOctbscan) s = NULL;
   ImkOctbscanJob job = {&in.image, 0, &out.image};
-  ImkError error;
 
-  test_ok (imk_octbscan_new (IMK_BACKEND_CPU, &c, &s, &error), &error);
-  test_ok (imk_octbscan_process (s, &job, 1, NULL, &error), &error);
+  test_ok (imk_octbscan_new (IMK_BACKEND_CPU, &c, &s, test_new_error ()));
+  test_ok (imk_octbscan_process (s, &job, 1, NULL, test_new_error ()));
   job.in = &out.image;
-  test_error (imk_octbscan_process (s, &job, 1, NULL, &error), &error,
+  test_error (imk_octbscan_process (s, &job, 1, NULL, test_new_error ()),
       IMK_ERROR_IMAGE, "input");
   job = (ImkOctbscanJob){&in.image, 0, &small.image};
-  test_error (imk_octbscan_process (s, &job, 1, NULL, &error), &error,
+  test_error (imk_octbscan_process (s, &job, 1, NULL, test_new_error ()),
       IMK_ERROR_IMAGE, "dB output");
   job = (ImkOctbscanJob){&in.image, 0, NULL, &in.image};
-  test_error (imk_octbscan_process (s, &job, 1, NULL, &error), &error,
+  test_error (imk_octbscan_process (s, &job, 1, NULL, test_new_error ()),
       IMK_ERROR_IMAGE, "linear output");
   job = (ImkOctbscanJob){&in.image, 0, NULL, NULL, &real.image};
-  test_error (imk_octbscan_process (s, &job, 1, NULL, &error), &error,
+  test_error (imk_octbscan_process (s, &job, 1, NULL, test_new_error ()),
       IMK_ERROR_IMAGE, "complex output");
-  imk_octbscan_free (s);
-  test_image_free (&in);
-  test_image_free (&out);
-  test_image_free (&small);
-  test_image_free (&real);
 }
 
 /* What auto becomes for a B-scan of which so many depths are left. */
@@ -1667,25 +1523,21 @@ check_strategy (ImkBackend backend, uint32_t width, uint32_t n_depths,
     ImkOctbscanStrategy expected)
 {
   ImkOctbscanConfig c = base_config (width, 4);
-  ImkOctbscan *s = NULL;
-  ImkError error;
+  test_autoptr (ImkOctbscan) s = NULL;
 
   c.crop_bottom = width / 2 - n_depths;
-  test_ok (imk_octbscan_new (backend, &c, &s, &error), &error);
+  test_ok (imk_octbscan_new (backend, &c, &s, test_new_error ()));
   test_check (imk_octbscan_strategy (s) == expected,
       "auto became %d, expected %d", imk_octbscan_strategy (s), expected);
-  imk_octbscan_free (s);
 }
 
-static void
-test_auto_follows_the_size_on_the_cpu (void)
+TEST (test_auto_follows_the_size_on_the_cpu, "auto follows the size")
 {
   check_strategy (IMK_BACKEND_CPU, 832, 416, IMK_OCTBSCAN_STRATEGY_FFT);
   check_strategy (IMK_BACKEND_CPU, 832, 16, IMK_OCTBSCAN_STRATEGY_OPERATOR);
 }
 
-static void
-test_auto_follows_the_size_on_cuda (void)
+TEST (test_auto_follows_the_size_on_cuda, "auto follows the size on CUDA")
 {
   test_need_cuda ();
   check_strategy (IMK_BACKEND_CUDA, 832, 416, IMK_OCTBSCAN_STRATEGY_OPERATOR);
@@ -1734,11 +1586,12 @@ check_dc (const Way *w, const ImkOctbscanConfig *c, double dc,
   ImkOctbscanConfig with = *c;
   uint32_t depths = imk_octbscan_n_depths (c);
   size_t n = (size_t) depths * c->height;
-  TestImage in = weak_fringes (c, dc);
-  double *x = malloc ((size_t) c->width * c->height * sizeof (*x));
-  double *z = malloc (2 * n * sizeof (*z));
+  test_auto (TestImage) in = weak_fringes (c, dc);
+  test_autofree double *x =
+      malloc ((size_t) c->width * c->height * sizeof (*x));
+  test_autofree double *z = malloc (2 * n * sizeof (*z));
   double errors[4] = {0}, rms = 0, worst = 0;
-  Result r;
+  test_auto (Result) r;
 
   with.background = background;
   for (uint32_t i = 0; i < c->width * c->height; i++)
@@ -1767,17 +1620,14 @@ check_dc (const Way *w, const ImkOctbscanConfig *c, double dc,
         "%s: DC %g: rms error %.2e in quarter %d of the depths", w->name, dc,
         sqrt (errors[k]), k);
   test_check (worst <= 1e-5, "%s: DC %g: error %.2e", w->name, dc, worst);
-  result_free (&r);
-  test_image_free (&in);
-  free (x);
-  free (z);
 }
 
 /* The accuracy does not depend on how much light there is beside the fringes.
  */
-static void
-check_accuracy (const Way *ways)
+TEST_BACKENDS (
+    test_accuracy, "accuracy does not depend on the DC", .cpu_only = true)
 {
+  const Way *ways = all_ways[backend];
   static const double dcs[] = {0, 2000, 20000, 55000, 65000};
 
   for (const Way *w = ways; w->name; w++)
@@ -1795,30 +1645,18 @@ check_accuracy (const Way *ways)
     }
 }
 
-static void
-test_accuracy_cpu (void)
-{
-  check_accuracy (cpu_ways);
-}
-
-static void
-test_accuracy_cuda (void)
-{
-  test_need_cuda ();
-  check_accuracy (cuda_ways);
-}
-
 /* A sample that is not a number makes its A-scan black, and leaves the others
  * and the levels, whatever they are made from, as they are without that
  * spectrum. */
-static void
-check_nan (const Way *ways)
+TEST_BACKENDS (test_nan_becomes_black, "what is not a number becomes black",
+    .cpu_only = true)
 {
+  const Way *ways = all_ways[backend];
   for (const Way *w = ways; w->name; w++)
     for (int range = 0; range <= IMK_OCTBSCAN_RANGE_MINMAX; range++) {
       ImkOctbscanConfig c = base_config (60, 4), three = base_config (60, 3);
-      TestImage in, rest;
-      Result r, expected;
+      test_auto (TestImage) in, rest;
+      test_auto (Result) r, expected;
 
       c.type = three.type = IMK_TYPE_F32;
       c.range = three.range = range;
@@ -1845,44 +1683,28 @@ check_nan (const Way *ways)
             range, i, sample (&r.db, x, y), sample (&r.linear, x, y), db,
             linear);
       }
-      result_free (&r);
-      result_free (&expected);
-      test_image_free (&in);
-      test_image_free (&rest);
     }
-}
-
-static void
-test_nan_becomes_black_cpu (void)
-{
-  check_nan (cpu_ways);
-}
-
-static void
-test_nan_becomes_black_cuda (void)
-{
-  test_need_cuda ();
-  check_nan (cuda_ways);
 }
 
 /* Light that is left in, and cut off by the crop, is at no depth of the crop:
  * the error of each depth is that of all. With these sizes the short transform
  * had it at the last depths. */
-static void
-check_no_alias (const Way *ways)
+TEST_BACKENDS (test_no_alias, "a cut DC has no alias", .cpu_only = true)
 {
+  const Way *ways = all_ways[backend];
   static const uint32_t crops[][4] = {/* N, s, top, bottom */
       {1000, 1, 150, 115}, {2048, 2, 409, 1024}};
 
   for (const Way *w = ways; w->name; w++)
     for (uint32_t k = 0; k < 2; k++) {
       ImkOctbscanConfig c = base_config (crops[k][0], test_is_short () ? 1 : 4);
-      double *x = malloc ((size_t) c.width * c.height * sizeof (*x));
+      test_autofree double *x =
+          malloc ((size_t) c.width * c.height * sizeof (*x));
       double *z, worst = 0, rms = 0;
       uint32_t n, where = 0;
       ImkOctbscanCamera camera;
-      TestImage in;
-      Result r;
+      test_auto (TestImage) in;
+      test_auto (Result) r;
 
       apply_range (&c, &camera);
       c.type = IMK_TYPE_U16;
@@ -1919,31 +1741,15 @@ check_no_alias (const Way *ways)
           w->name, c.width, c.scale, where, n, sqrt (worst / rms), sqrt (rms));
       test_check (worst < 49 * rms, "depth %u of %u: %.1f times the rms", where,
           n, sqrt (worst / rms));
-      result_free (&r);
-      test_image_free (&in);
-      free (x);
       free (z);
     }
-}
-
-static void
-test_no_alias_cpu (void)
-{
-  check_no_alias (cpu_ways);
-}
-
-static void
-test_no_alias_cuda (void)
-{
-  test_need_cuda ();
-  check_no_alias (cuda_ways);
 }
 
 /* x less the mean of its neighbours, fewer at the ends. */
 static void
 take_rolling_off (double *x, uint32_t n, uint32_t reach)
 {
-  double *mean = malloc (n * sizeof (*mean));
+  test_autofree double *mean = malloc (n * sizeof (*mean));
 
   for (uint32_t i = 0; i < n; i++) {
     uint32_t first = i > reach ? i - reach : 0, k = first;
@@ -1955,12 +1761,12 @@ take_rolling_off (double *x, uint32_t n, uint32_t reach)
   }
   for (uint32_t i = 0; i < n; i++)
     x[i] -= mean[i];
-  free (mean);
 }
 
-static void
-check_rolling (const Way *ways)
+TEST_BACKENDS (
+    test_rolling, "a rolling mean is the definition", .cpu_only = true)
 {
+  const Way *ways = all_ways[backend];
   static const ImkType types[] = {
       IMK_TYPE_U8, IMK_TYPE_U16, IMK_TYPE_I16, IMK_TYPE_F32};
   static const double pedestals[] = {60, 30000, -9000, 1};
@@ -1970,8 +1776,8 @@ check_rolling (const Way *ways)
     for (uint32_t k = 0; k < 4 * 8; k++) {
       ImkOctbscanConfig c = base_config (40 + k % 2, 5), none;
       double x[5 * 41], z[2 * 5 * 20], rms = 0, worst = 0;
-      TestImage in;
-      Result r;
+      test_auto (TestImage) in;
+      test_auto (Result) r;
 
       c.type = types[k / 8];
       c.taper = IMK_OCTBSCAN_TAPER_NONE;
@@ -1996,54 +1802,35 @@ check_rolling (const Way *ways)
       test_check (worst <= 1e-5 * sqrt (rms), "%s: %s, reach %u: error %.1e",
           w->name, imk_type_name (c.type), c.background_reach,
           worst / sqrt (rms));
-      result_free (&r);
-      test_image_free (&in);
     }
-}
-
-static void
-test_rolling_cpu (void)
-{
-  check_rolling (cpu_ways);
-}
-
-static void
-test_rolling_cuda (void)
-{
-  test_need_cuda ();
-  check_rolling (cuda_ways);
 }
 
 /* CPU time of 64 A-scans of 1024 samples, the least of several. */
 static double
 time_of (ImkOctbscanConfig c)
 {
-  TestImage in = spectra (&c, 1000, 300);
-  Result r = result_new (&c, IMK_TYPE_U8, 0);
+  test_auto (TestImage) in = spectra (&c, 1000, 300);
+  test_auto (Result) r = result_new (&c, IMK_TYPE_U8, 0);
   const ImkOctbscanJob job = {.in = &in.image, .db = &r.db.image};
-  ImkOctbscan *s = NULL;
+  test_autoptr (ImkOctbscan) s = NULL;
   double least = INFINITY;
-  ImkError error;
 
   c.n_threads = 1;
   c.strategy = IMK_OCTBSCAN_STRATEGY_FFT;
-  test_ok (imk_octbscan_new (IMK_BACKEND_CPU, &c, &s, &error), &error);
+  test_ok (imk_octbscan_new (IMK_BACKEND_CPU, &c, &s, test_new_error ()));
   for (int i = 0; i < 15; i++) {
     clock_t begin = clock ();
 
-    test_ok (imk_octbscan_process (s, &job, 1, NULL, &error), &error);
+    test_ok (imk_octbscan_process (s, &job, 1, NULL, test_new_error ()));
     least = fmin (least, (double) (clock () - begin) / CLOCKS_PER_SEC);
   }
-  imk_octbscan_free (s);
-  result_free (&r);
-  test_image_free (&in);
   return least;
 }
 
 /* 1228 is 4 times 307, 1126 is 2 times 563: transforms of these lengths took 4
  * times as long. */
-static void
-test_upsampling_costs_the_same (void)
+TEST (test_upsampling_costs_the_same,
+    "upsampling costs the same for all lengths", .cpu_only = true)
 {
   ImkOctbscanConfig c = base_config (1024, 64);
   double base;
@@ -2060,8 +1847,8 @@ test_upsampling_costs_the_same (void)
 }
 
 /* It took as long as all the rest. */
-static void
-test_rolling_costs_little (void)
+TEST (
+    test_rolling_costs_little, "a rolling mean costs little", .cpu_only = true)
 {
   ImkOctbscanConfig c = base_config (1024, 64);
   double none, rolling;
@@ -2076,72 +1863,4 @@ test_rolling_costs_little (void)
   printf ("# rolling: %.2f times none\n", rolling / none);
   test_check (rolling < 2.2 * none, "rolling takes %.2f times as long as none",
       rolling / none);
-}
-
-static const Test tests[] = {
-    {"each map is the definition", test_each_map_cpu},
-    {"each interpolation is the definition", test_each_interpolation_cpu,
-        .cpu_only = true},
-    {"windows and tapers are the definition", test_windows_and_tapers_cpu},
-    {"phases are the definition", test_phases_cpu},
-    {"interlaced cameras are the definition", test_interlaced_cpu},
-    {"a common range is the definition", test_common_range_cpu},
-    {"ranges without a common part are refused",
-        test_ranges_without_a_common_part_are_refused, .cpu_only = true},
-    {"a common range aligns depths", test_common_range_aligns_depths,
-        .cpu_only = true},
-    {"types and backgrounds are the definition",
-        test_types_and_backgrounds_cpu},
-    {"crops are the definition", test_crops_cpu},
-    {"the thesis' sizes are the definition", test_thesis_size_cpu,
-        .cpu_only = true},
-    {"all of it on CUDA is the definition", test_all_cuda},
-    {"samples far from the background are wide", test_what_is_wide},
-    {"both products are the same", test_both_products_are_the_same},
-    {"a fringe has its amplitude", test_fringe_has_its_amplitude},
-    {"dark frames are black", test_dark_frames_are_black},
-    {"levels follow the range", test_ranges_cpu},
-    {"the depth step says where a mirror is seen", test_depth_step},
-    {"a live dispersion is that of the cameras", test_live_dispersion_cpu,
-        .cpu_only = true},
-    {"a live dispersion is that of the cameras on CUDA",
-        test_live_dispersion_cuda},
-    {"cuda: a live dispersion is set after a failure",
-        test_live_dispersion_after_a_failure},
-    {"the range auto is a mean of percentiles", test_auto_range_cpu,
-        .cpu_only = true},
-    {"levels follow the range on CUDA", test_ranges_cuda},
-    {"the range auto is a mean of percentiles on CUDA", test_auto_range_cuda},
-    {"threads change nothing", test_threads_change_nothing},
-    {"jobs are as if alone", test_jobs_cpu},
-    {"jobs on CUDA are as if alone", test_jobs_cuda},
-    {"pictures of CPU and CUDA agree", test_pictures_agree},
-    {"wrong settings are refused", test_wrong_settings_are_refused},
-    {"wrong cameras are refused", test_wrong_cameras_are_refused},
-    {"windows without a sum are refused",
-        test_windows_without_a_sum_are_refused},
-    {"huge operators are refused", test_huge_operators_are_refused},
-    {"wrong images are refused", test_wrong_images_are_refused},
-    {"auto follows the size", test_auto_follows_the_size_on_the_cpu},
-    {"auto follows the size on CUDA", test_auto_follows_the_size_on_cuda},
-    {"accuracy does not depend on the DC", test_accuracy_cpu, .cpu_only = true},
-    {"accuracy does not depend on the DC on CUDA", test_accuracy_cuda},
-    {"a cut DC has no alias", test_no_alias_cpu, .cpu_only = true},
-    {"a cut DC has no alias on CUDA", test_no_alias_cuda},
-    {"a rolling mean is the definition", test_rolling_cpu, .cpu_only = true},
-    {"a rolling mean is the definition on CUDA", test_rolling_cuda},
-    {"a rolling mean costs little", test_rolling_costs_little,
-        .cpu_only = true},
-    {"upsampling costs the same for all lengths",
-        test_upsampling_costs_the_same, .cpu_only = true},
-    {"what is not a number becomes black", test_nan_becomes_black_cpu,
-        .cpu_only = true},
-    {"what is not a number becomes black on CUDA", test_nan_becomes_black_cuda},
-    {NULL},
-};
-
-int
-main (void)
-{
-  return test_main (tests);
 }

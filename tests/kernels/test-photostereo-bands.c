@@ -10,8 +10,7 @@
 
 enum { N = 36, W = 67, H = 9, MAX_BANDS = IMK_PHOTOSTEREO_MAX_BANDS };
 
-/* ------------------------------------------------------------------------
- * Sets. */
+/* --- sets ----------------------------------------------------------------- */
 
 /* A set: a picture of each light and band, at [light * bands + band]. */
 typedef struct Set {
@@ -123,8 +122,9 @@ set_clear (Set *set)
   free (set->pictures);
 }
 
-/* ------------------------------------------------------------------------
- * Solutions. */
+TEST_DEFINE_AUTO (Set, set_clear)
+
+/* --- solutions ------------------------------------------------------------ */
 
 /* All but the @n_missing last pictures, every @step-th next: coprime to their
  * number. @look: pictures after which there is a solution on the way */
@@ -134,21 +134,19 @@ run (const Set *set, ImkBackend backend, ImkType type, uint32_t step,
 {
   bool on_device = backend == IMK_BACKEND_CUDA;
   uint32_t n = n_pictures (set) - n_missing;
-  ImkImage *device = calloc (n, sizeof (*device));
+  test_autofree ImkImage *device = calloc (n, sizeof (*device));
   Solved solved = solved_new (&set->c, type);
   ImkPhotostereo *s = NULL;
-  ImkError error;
 
-  test_ok (imk_photostereo_new (backend, &set->c, &s, &error), &error);
+  test_ok (imk_photostereo_new (backend, &set->c, &s, test_new_error ()));
   for (uint32_t k = 0; k < n; k++) {
     uint32_t i = k * step % n;
 
     if (on_device)
       device[i] = test_to_device (&set->pictures[i]);
     test_ok (imk_photostereo_add_band (s,
-                 on_device ? &device[i] : &set->pictures[i].image,
-                 i / set->c.bands, i % set->c.bands, NULL, &error),
-        &error);
+        on_device ? &device[i] : &set->pictures[i].image, i / set->c.bands,
+        i % set->c.bands, NULL, test_new_error ()));
     if (k + 1 == look)
       solved_fill (&solved, s, on_device);
   }
@@ -159,7 +157,6 @@ run (const Set *set, ImkBackend backend, ImkType type, uint32_t step,
   imk_photostereo_free (s);
   for (uint32_t i = 0; i < n && on_device; i++)
     test_device_free (&device[i]);
-  free (device);
   return solved;
 }
 
@@ -204,11 +201,9 @@ check_model (const Set *set, const Solved *s, double degrees, double tolerance,
     }
 }
 
-/* ------------------------------------------------------------------------
- * What is solved. */
+/* --- what is solved ------------------------------------------------------- */
 
-static void
-test_equal_bands_are_one_picture (void)
+TEST (test_equal_bands_are_one_picture, "equal bands are one picture")
 {
   static const uint32_t counts[] = {2, 8};
   Set one, set;
@@ -266,11 +261,11 @@ test_equal_bands_are_one_picture (void)
 
 /* Grey values have other weights (luma, mean), which on what follows the model
  * is another albedo for the same normal. */
-static void
-test_three_bands_are_the_planes_of_a_colour_frame (void)
+TEST (test_three_bands_are_the_planes_of_a_colour_frame,
+    "three bands are the planes of a colour frame")
 {
-  Set set, colours;
-  Solved of_bands, of_colours;
+  test_auto (Set) set, colours;
+  test_auto (Solved) of_bands, of_colours;
 
   set_init (&set, IMK_TYPE_U16, 3, 1);
   render (&set, 0);
@@ -305,21 +300,17 @@ test_three_bands_are_the_planes_of_a_colour_frame (void)
           "%.5f degrees apart at (%u, %u)", error_at (&of_bands, x, y, n), x,
           y);
     }
-  solved_free (&of_bands);
-  solved_free (&of_colours);
-  set_clear (&set);
-  set_clear (&colours);
 }
 
-static void
-test_any_number_of_bands_inverts_the_model (void)
+TEST (test_any_number_of_bands_inverts_the_model,
+    "any number of bands inverts the model")
 {
   static const uint32_t counts[] = {1, 2, 3, 4, 8, MAX_BANDS};
 
   for (uint32_t k = 0; k < 6; k++)
     for (uint32_t robust = 0; robust < 3; robust++) {
-      Set set;
-      Solved solved;
+      test_auto (Set) set;
+      test_auto (Solved) solved;
 
       set_init (&set, IMK_TYPE_U16, counts[k], 1);
       set.c.robust = robust;
@@ -331,24 +322,20 @@ test_any_number_of_bands_inverts_the_model (void)
               solved.summary.n_samples == (uint64_t) W * H * N * counts[k],
           "%u lights, %llu samples", solved.summary.n_lights,
           (unsigned long long) solved.summary.n_samples);
-      solved_free (&solved);
-      set_clear (&set);
     }
 }
 
-static void
-test_highlights_are_rejected_in_all_bands (void)
+TEST (test_highlights_are_rejected_in_all_bands,
+    "highlights are rejected in all bands")
 {
-  Set set;
-  Solved solved;
+  test_auto (Set) set;
+  test_auto (Solved) solved;
 
   set_init (&set, IMK_TYPE_U16, 8, 1);
   set.c.t_res = 0.25;
   render (&set, 1);
   solved = run_cpu (&set);
   check_model (&set, &solved, 0.05, 2e-4, "highlights");
-  solved_free (&solved);
-  set_clear (&set);
 }
 
 /* Solves @m x = @b. */
@@ -416,11 +403,10 @@ check_least_squares (const Set *set, const Solved *s, uint32_t x, uint32_t y)
         photo_get (&s->image[ALBEDO], x, y, band), band, x, y, si[band] / ss);
 }
 
-static void
-test_float64_least_squares_agrees (void)
+TEST (test_float64_least_squares_agrees, "a float64 least squares agrees")
 {
-  Set set;
-  Solved solved;
+  test_auto (Set) set;
+  test_auto (Solved) solved;
 
   set_init (&set, IMK_TYPE_U8, 5, 1);
   set.c.robust = IMK_PHOTOSTEREO_ROBUST_NONE;
@@ -429,15 +415,13 @@ test_float64_least_squares_agrees (void)
   for (uint32_t y = 0; y < H; y++)
     for (uint32_t x = 0; x < W; x++)
       check_least_squares (&set, &solved, x, y);
-  solved_free (&solved);
-  set_clear (&set);
 }
 
-static void
-test_a_band_that_is_clipped_takes_its_light_along (void)
+TEST (test_a_band_that_is_clipped_takes_its_light_along,
+    "a band that is clipped takes its light along")
 {
-  Set set;
-  Solved solved;
+  test_auto (Set) set;
+  test_auto (Solved) solved;
 
   set_init (&set, IMK_TYPE_U16, 4, 1);
   render (&set, 0);
@@ -452,20 +436,20 @@ test_a_band_that_is_clipped_takes_its_light_along (void)
                     IMK_PHOTOSTEREO_LIGHTS) <= N - x / 4,
         "%g lights at pixel %u", photo_get (&solved.image[QUALITY], x, 0, 0),
         x);
-  solved_free (&solved);
-  set_clear (&set);
 }
 
-static void
-test_each_band_has_a_dark_and_a_white_frame (void)
+TEST (test_each_band_has_a_dark_and_a_white_frame,
+    "each band has a dark and a white frame")
 {
   enum { B = 3 };
 
   for (uint32_t all = 0; all < 2; all++) {
-    TestImage dark = test_image_new (IMK_TYPE_U16, W, all ? B * H : H, 1, 6);
-    TestImage white = test_image_new (IMK_TYPE_U16, W, all ? B * H : H, 1, 2);
-    Set set;
-    Solved solved;
+    test_auto (TestImage) dark =
+        test_image_new (IMK_TYPE_U16, W, all ? B * H : H, 1, 6);
+    test_auto (TestImage) white =
+        test_image_new (IMK_TYPE_U16, W, all ? B * H : H, 1, 2);
+    test_auto (Set) set;
+    test_auto (Solved) solved;
 
     set_init (&set, IMK_TYPE_U16, B, 1);
     render (&set, 0);
@@ -497,10 +481,6 @@ test_each_band_has_a_dark_and_a_white_frame (void)
               "albedo %.5f of band %u at (%u, %u), expected %.5f",
               photo_get (&solved.image[ALBEDO], x, y, band), band, x, y,
               0.7 * albedo_at (band, x, y));
-    solved_free (&solved);
-    set_clear (&set);
-    test_image_free (&dark);
-    test_image_free (&white);
   }
 }
 
@@ -517,27 +497,25 @@ read_intensities (Set *set, uint32_t columns)
   ImkPhotostereoLights lights = {.n = N, .lights = set->lights};
   char text[N * MAX_BANDS * 8];
   size_t size = 0;
-  ImkError error;
 
   for (uint32_t i = 0; i < N; i++)
     for (uint32_t band = 0; band < columns; band++)
       size += (size_t) snprintf (text + size, sizeof (text) - size, "%.1f%c",
           intensity_of (i, band), band + 1 < columns ? ' ' : '\n');
   test_ok (imk_photostereo_lights_parse_intensities (
-               text, size, "intensities", &lights, &error),
-      &error);
+      text, size, "intensities", &lights, test_new_error ()));
 }
 
-static void
-test_each_lamp_may_have_an_intensity_of_each_band (void)
+TEST (test_each_lamp_may_have_an_intensity_of_each_band,
+    "each lamp may have an intensity of each band")
 {
   static const uint32_t counts[] = {2, 3, 8, MAX_BANDS};
 
   for (uint32_t one = 0; one < 2; one++)
     for (uint32_t k = 0; k < 4; k++) {
       uint32_t bands = counts[k];
-      Set set;
-      Solved solved;
+      test_auto (Set) set;
+      test_auto (Solved) solved;
 
       set_init (&set, IMK_TYPE_U16, bands, 1);
       read_intensities (&set, one ? 1 : bands);
@@ -550,35 +528,30 @@ test_each_lamp_may_have_an_intensity_of_each_band (void)
                     intensity_of (i / bands, one ? 0 : i % bands));
       solved = run_cpu (&set);
       check_model (&set, &solved, 0.02, 1e-4, "intensities");
-      solved_free (&solved);
-      set_clear (&set);
     }
 }
 
-/* ------------------------------------------------------------------------
- * Order, and what is missing. */
+/* --- order, and what is missing ------------------------------------------- */
 
-static void
-test_order_strips_and_threads_change_no_bit (void)
+TEST (test_order_strips_and_threads_change_no_bit,
+    "order, strips and threads change no bit")
 {
   static const uint32_t steps[] = {5, 7, 179}; /* of 180 pictures */
   Set set;
-  Solved expected;
+  test_auto (Solved) expected;
 
   test_check (N * 5 == 180, "other steps");
   set_init (&set, IMK_TYPE_U8, 5, 400);
   render (&set, 9);
   expected = run_cpu (&set);
   for (uint32_t k = 1; k < 3; k++) {
-    Solved found;
+    test_auto (Solved) found;
 
     set.c.strip_rows = k;
     set.c.n_threads = k + 1;
     found = run (&set, IMK_BACKEND_CPU, IMK_TYPE_F32, steps[k], 0, 100 * k);
     solved_same (&expected, &found, "another order");
-    solved_free (&found);
   }
-  solved_free (&expected);
   set_clear (&set);
 }
 
@@ -586,7 +559,7 @@ static void
 check_missing (ImkBackend backend, uint32_t strip_rows)
 {
   Set set, fewer;
-  Solved found, expected;
+  test_auto (Solved) found, expected;
   uint64_t n_clipped = 0;
 
   set_init (&set, IMK_TYPE_U8, 4, 1);
@@ -614,31 +587,29 @@ check_missing (ImkBackend backend, uint32_t strip_rows)
       "%llu samples are clipped, expected %llu",
       (unsigned long long) found.summary.n_clipped,
       (unsigned long long) n_clipped);
-  solved_free (&found);
-  solved_free (&expected);
   set_clear (&set);
 }
 
-static void
-test_a_light_counts_with_all_its_bands (void)
+TEST (
+    test_a_light_counts_with_all_its_bands, "a light counts with all its bands")
 {
   check_missing (IMK_BACKEND_CPU, 0);
 }
 
-static void
-test_encodings_have_bands_below_each_other (void)
+TEST (test_encodings_have_bands_below_each_other,
+    "encodings have bands below each other")
 {
   static const ImkType types[] = {IMK_TYPE_U8, IMK_TYPE_U16};
 
   for (uint32_t bands = 2; bands <= 5; bands++) {
-    Set set;
-    Solved f32;
+    test_auto (Set) set;
+    test_auto (Solved) f32;
 
     set_init (&set, IMK_TYPE_U16, bands, 1);
     render (&set, 0);
     f32 = run_cpu (&set);
     for (uint32_t k = 0; k < 2; k++) {
-      Solved found = run (&set, IMK_BACKEND_CPU, types[k], 1, 0, 0);
+      test_auto (Solved) found = run (&set, IMK_BACKEND_CPU, types[k], 1, 0, 0);
 
       for (uint32_t i = ALBEDO; i <= AMBIENT; i++)
         for (uint32_t y = 0; y < H; y++)
@@ -654,20 +625,15 @@ test_encodings_have_bands_below_each_other (void)
                   "%u bands, output %u: %g of band %u at (%u, %u), expected %g",
                   bands, i, sample, band, x, y, v);
             }
-      solved_free (&found);
     }
-    solved_free (&f32);
-    set_clear (&set);
   }
 }
 
-/* ------------------------------------------------------------------------
- * What is refused. */
+/* --- what is refused ------------------------------------------------------ */
 
-static void
-test_bad_bands_are_refused (void)
+TEST (test_bad_bands_are_refused, "bad bands are refused")
 {
-  TestImage dark = test_image_new (IMK_TYPE_U8, W, 3 * H, 1, 0);
+  test_auto (TestImage) dark = test_image_new (IMK_TYPE_U8, W, 3 * H, 1, 0);
   Set set;
   ImkPhotostereoConfig c;
 
@@ -693,52 +659,46 @@ test_bad_bands_are_refused (void)
   c = set.c;
   c.white = &dark.image;
   photo_refuse (&c, IMK_ERROR_IMAGE, "white");
-  test_image_free (&dark);
 }
 
-static void
-test_bad_pictures_are_refused (void)
+TEST (test_bad_pictures_are_refused, "bad pictures are refused")
 {
-  ImkPhotostereo *s = NULL;
-  ImkError error;
-  Set set;
+  test_autoptr (ImkPhotostereo) s = NULL;
+  test_auto (Set) set;
 
   set_init (&set, IMK_TYPE_U8, 4, 1);
   render (&set, 0);
-  test_ok (imk_photostereo_new (IMK_BACKEND_CPU, &set.c, &s, &error), &error);
-  test_error (
-      imk_photostereo_add_band (s, &set.pictures[0].image, 0, 4, NULL, &error),
-      &error, IMK_ERROR_IMAGE, "band 4, counted from 0; bands is 4");
-  test_error (
-      imk_photostereo_add_band (s, &set.pictures[0].image, N, 0, NULL, &error),
-      &error, IMK_ERROR_IMAGE, "36 lights");
+  test_ok (
+      imk_photostereo_new (IMK_BACKEND_CPU, &set.c, &s, test_new_error ()));
+  test_error (imk_photostereo_add_band (
+                  s, &set.pictures[0].image, 0, 4, NULL, test_new_error ()),
+      IMK_ERROR_IMAGE, "band 4, counted from 0; bands is 4");
+  test_error (imk_photostereo_add_band (
+                  s, &set.pictures[0].image, N, 0, NULL, test_new_error ()),
+      IMK_ERROR_IMAGE, "36 lights");
   for (uint32_t band = 0; band < 4; band++) {
     test_ok (imk_photostereo_add_band (
-                 s, &set.pictures[band].image, 3, band, NULL, &error),
-        &error);
-    test_error (imk_photostereo_add_band (
-                    s, &set.pictures[band].image, 3, band, NULL, &error),
-        &error, IMK_ERROR_IMAGE, "lit by light 3 in band");
+        s, &set.pictures[band].image, 3, band, NULL, test_new_error ()));
+    test_error (imk_photostereo_add_band (s, &set.pictures[band].image, 3, band,
+                    NULL, test_new_error ()),
+        IMK_ERROR_IMAGE, "lit by light 3 in band");
     test_check (imk_photostereo_n_complete (s) == (band == 3),
         "%u lights with %u bands", imk_photostereo_n_complete (s), band + 1);
   }
   imk_photostereo_reset (s);
   test_check (imk_photostereo_n_complete (s) == 0, "lights after a reset");
-  test_ok (
-      imk_photostereo_add (s, &set.pictures[0].image, 3, NULL, &error), &error);
-  imk_photostereo_free (s);
-  set_clear (&set);
+  test_ok (imk_photostereo_add (
+      s, &set.pictures[0].image, 3, NULL, test_new_error ()));
 }
 
-/* ------------------------------------------------------------------------
- * The device. */
+/* --- the device ----------------------------------------------------------- */
 
 /* Fails unless 99.9 % of the pixels agree. */
 static void
 check_parity (const Set *set, const char *where)
 {
-  Solved cpu = run (set, IMK_BACKEND_CPU, IMK_TYPE_F32, 1, 0, 0);
-  Solved cuda = run (set, IMK_BACKEND_CUDA, IMK_TYPE_F32, 1, 0, 0);
+  test_auto (Solved) cpu = run (set, IMK_BACKEND_CPU, IMK_TYPE_F32, 1, 0, 0);
+  test_auto (Solved) cuda = run (set, IMK_BACKEND_CUDA, IMK_TYPE_F32, 1, 0, 0);
   uint32_t n_off = 0;
 
   for (uint32_t y = 0; y < H; y++)
@@ -770,21 +730,19 @@ check_parity (const Set *set, const char *where)
       "%s: %llu and %llu samples are clipped", where,
       (unsigned long long) cpu.summary.n_clipped,
       (unsigned long long) cuda.summary.n_clipped);
-  solved_free (&cpu);
-  solved_free (&cuda);
 }
 
-static void
-test_cuda_agrees (void)
+TEST (test_cuda_agrees, "CUDA agrees")
 {
   static const uint32_t counts[] = {2, 3, 8, MAX_BANDS};
 
   test_need_cuda ();
   for (uint32_t k = 0; k < 4; k++)
     for (uint32_t robust = 0; robust < 3; robust++) {
-      TestImage dark = test_image_new (IMK_TYPE_U8, W, counts[k] * H, 1, 0);
+      test_auto (TestImage) dark =
+          test_image_new (IMK_TYPE_U8, W, counts[k] * H, 1, 0);
       char where[40];
-      Set set;
+      test_auto (Set) set;
 
       test_image_fill (&dark, FILL_NOISE, 9, 1);
       set_init (
@@ -799,13 +757,11 @@ test_cuda_agrees (void)
       snprintf (
           where, sizeof (where), "%u bands, robust %u", counts[k], robust);
       check_parity (&set, where);
-      set_clear (&set);
-      test_image_free (&dark);
     }
 }
 
-static void
-test_order_and_strips_change_no_bit_on_the_device (void)
+TEST (test_order_and_strips_change_no_bit_on_the_device,
+    "order and strips change no bit on the device")
 {
   static const uint32_t strips[] = {0, 1, 2, 0, 8};
   static const uint32_t steps[] = {1, 1, 7, 179, 77};
@@ -813,15 +769,15 @@ test_order_and_strips_change_no_bit_on_the_device (void)
 
   test_need_cuda ();
   for (uint32_t kind = 0; kind < 2; kind++) {
-    Set set;
-    Solved expected;
+    test_auto (Set) set;
+    test_auto (Solved) expected;
 
     set_init (&set, kind ? IMK_TYPE_U16 : IMK_TYPE_U8, 5, 400);
     set.c.readmit = kind;
     render (&set, kind ? 2000 : 9);
     expected = run (&set, IMK_BACKEND_CUDA, IMK_TYPE_F32, 1, 0, 0);
     for (uint32_t k = 0; k < 5; k++) {
-      Solved found;
+      test_auto (Solved) found;
 
       set.c.strip_rows = strips[k];
       found = run (&set, IMK_BACKEND_CUDA, IMK_TYPE_F32, steps[k], 0, looks[k]);
@@ -831,24 +787,21 @@ test_order_and_strips_change_no_bit_on_the_device (void)
           "%llu samples are clipped, expected %llu",
           (unsigned long long) found.summary.n_clipped,
           (unsigned long long) expected.summary.n_clipped);
-      solved_free (&found);
     }
-    solved_free (&expected);
-    set_clear (&set);
   }
 }
 
 /* In place on the first, from memory of their own on the others. */
-static void
-test_devices_share_the_rows_of_all_bands (void)
+TEST (test_devices_share_the_rows_of_all_bands,
+    "devices share the rows of all bands")
 {
   static const ImkType types[] = {IMK_TYPE_F32, IMK_TYPE_U8, IMK_TYPE_U16};
 
   test_need_cuda ();
   for (uint32_t k = 0; k < 12; k++) {
     ImkType type = types[k % 3];
-    Solved expected, found;
-    Set set;
+    test_auto (Solved) expected, found;
+    test_auto (Set) set;
 
     set_init (&set, IMK_TYPE_U8, k % 2 ? 5 : 3, 400);
     render (&set, 9);
@@ -866,55 +819,13 @@ test_devices_share_the_rows_of_all_bands (void)
         (unsigned long long) found.summary.n_samples,
         (unsigned long long) expected.summary.n_clipped,
         (unsigned long long) expected.summary.n_samples);
-    solved_free (&expected);
-    solved_free (&found);
-    set_clear (&set);
   }
 }
 
-static void
-test_a_light_counts_with_all_its_bands_on_the_device (void)
+TEST (test_a_light_counts_with_all_its_bands_on_the_device,
+    "a light counts with all its bands on the device")
 {
   test_need_cuda ();
   check_missing (IMK_BACKEND_CUDA, 0);
   check_missing (IMK_BACKEND_CUDA, 4);
-}
-
-int
-main (void)
-{
-  static const Test tests[] = {
-      {"equal bands are one picture", test_equal_bands_are_one_picture},
-      {"three bands are the planes of a colour frame",
-          test_three_bands_are_the_planes_of_a_colour_frame},
-      {"any number of bands inverts the model",
-          test_any_number_of_bands_inverts_the_model},
-      {"highlights are rejected in all bands",
-          test_highlights_are_rejected_in_all_bands},
-      {"a float64 least squares agrees", test_float64_least_squares_agrees},
-      {"a band that is clipped takes its light along",
-          test_a_band_that_is_clipped_takes_its_light_along},
-      {"each band has a dark and a white frame",
-          test_each_band_has_a_dark_and_a_white_frame},
-      {"each lamp may have an intensity of each band",
-          test_each_lamp_may_have_an_intensity_of_each_band},
-      {"order, strips and threads change no bit",
-          test_order_strips_and_threads_change_no_bit},
-      {"a light counts with all its bands",
-          test_a_light_counts_with_all_its_bands},
-      {"encodings have bands below each other",
-          test_encodings_have_bands_below_each_other},
-      {"bad bands are refused", test_bad_bands_are_refused},
-      {"bad pictures are refused", test_bad_pictures_are_refused},
-      {"CUDA agrees", test_cuda_agrees},
-      {"order and strips change no bit on the device",
-          test_order_and_strips_change_no_bit_on_the_device},
-      {"devices share the rows of all bands",
-          test_devices_share_the_rows_of_all_bands},
-      {"a light counts with all its bands on the device",
-          test_a_light_counts_with_all_its_bands_on_the_device},
-      {0},
-  };
-
-  return test_main (tests);
 }

@@ -47,14 +47,12 @@ static const ImkDevice *
 get_device (void)
 {
   const ImkDevice *device = NULL;
-  ImkError error;
 
-  test_ok (imk_device_get (&device, &error), &error);
+  test_ok (imk_device_get (&device, test_new_error ()));
   return device;
 }
 
-/* ------------------------------------------------------------------------
- * Rigs. */
+/* --- rigs ----------------------------------------------------------------- */
 
 static void
 fill_lights (Rig *rig)
@@ -201,21 +199,21 @@ rig_free (Rig *rig)
   free (rig);
 }
 
+TEST_DEFINE_AUTO_POINTER (Rig, rig_free)
+
 /* @n devices in all, beginning with the current one. */
 static void
 share (ImkPhotostereoConfig *c, uint32_t n)
 {
-  ImkError error;
   int n_devices;
 
-  test_ok (get_device ()->count (&n_devices, &error), &error);
+  test_ok (get_device ()->count (&n_devices, test_new_error ()));
   c->n_devices = n - 1;
   for (uint32_t i = 1; i < n; i++)
     c->devices[i - 1] = (int) i % n_devices;
 }
 
-/* ------------------------------------------------------------------------
- * Sets. */
+/* --- sets ----------------------------------------------------------------- */
 
 static Result
 result_new (const ImkPhotostereoConfig *c)
@@ -238,6 +236,8 @@ result_free (Result *r)
     test_image_free (&r->images[i]);
 }
 
+TEST_DEFINE_AUTO (Result, result_free)
+
 static void
 solve (ImkPhotostereo *s, Result *to, bool into_mapped,
     ImkPhotostereoSummary *summary)
@@ -245,7 +245,6 @@ solve (ImkPhotostereo *s, Result *to, bool into_mapped,
   TestMapped mapped[N_OUTPUTS] = {{{0}}};
   ImkImage images[N_OUTPUTS];
   ImkPhotostereoOutputs out;
-  ImkError error;
 
   for (int i = 0; i < N_OUTPUTS; i++)
     if (into_mapped) {
@@ -255,7 +254,7 @@ solve (ImkPhotostereo *s, Result *to, bool into_mapped,
       images[i] = test_to_device (&to->images[i]);
     }
   out = (ImkPhotostereoOutputs){images[0], images[1], images[2], images[3]};
-  test_ok (imk_photostereo_solve (s, &out, summary, NULL, &error), &error);
+  test_ok (imk_photostereo_solve (s, &out, summary, NULL, test_new_error ()));
   for (int i = 0; i < N_OUTPUTS; i++)
     if (into_mapped) {
       test_from_mapped (&mapped[i], &to->images[i]);
@@ -291,10 +290,9 @@ run (const Rig *rig, bool mapped)
 {
   ImkPhotostereo *s = NULL;
   Result result = result_new (&rig->config);
-  ImkError error;
 
-  test_ok (
-      imk_photostereo_new (IMK_BACKEND_CUDA, &rig->config, &s, &error), &error);
+  test_ok (imk_photostereo_new (
+      IMK_BACKEND_CUDA, &rig->config, &s, test_new_error ()));
   for (uint32_t i = 0; i < 2 * N_LIGHTS; i++) {
     uint32_t light = i * 7 % N_LIGHTS;
 
@@ -303,13 +301,12 @@ run (const Rig *rig, bool mapped)
     if (i >= N_LIGHTS - 3 && i < N_LIGHTS)
       continue;
     test_ok (imk_photostereo_add (s,
-                 mapped ? &rig->mapped[light].image : &rig->device[light],
-                 light, NULL, &error),
-        &error);
+        mapped ? &rig->mapped[light].image : &rig->device[light], light, NULL,
+        test_new_error ()));
     if (i == N_LIGHTS + N_LIGHTS * 2 / 3) {
       solve (s, &result, mapped, &result.look);
-      test_ok (
-          imk_photostereo_next_light (s, &result.next, NULL, &error), &error);
+      test_ok (imk_photostereo_next_light (
+          s, &result.next, NULL, test_new_error ()));
     }
   }
   solve (s, &result, mapped, &result.summary);
@@ -335,32 +332,28 @@ check_same (const Result *a, const Result *b, const char *where)
       a->next, b->next);
 }
 
-/* ------------------------------------------------------------------------
- * Tests. */
+/* --- tests ---------------------------------------------------------------- */
 
 static void
 check_devices (Kind kind, uint32_t height, uint32_t n)
 {
   static const uint32_t strips[] = {0, 1, 16};
-  Rig *rig = rig_new (kind, height);
-  Result expected = run (rig, false);
+  test_autoptr (Rig) rig = rig_new (kind, height);
+  test_auto (Result) expected = run (rig, false);
   char where[80];
 
   test_check (expected.summary.n_invalid < expected.summary.n_pixels,
       "kind %d: nothing was solved", kind);
   share (&rig->config, n);
   for (uint32_t k = 0; k < 6; k++) {
-    Result result;
+    test_auto (Result) result;
 
     rig->config.strip_rows = strips[k / 2];
     result = run (rig, k % 2);
     snprintf (where, sizeof (where), "kind %d, height %u on %u%s, strips of %u",
         kind, height, n, k % 2 ? ", mapped" : "", strips[k / 2]);
     check_same (&expected, &result, where);
-    result_free (&result);
   }
-  result_free (&expected);
-  rig_free (rig);
 }
 
 static void
@@ -390,11 +383,10 @@ static void
 test_pictures_may_come_on_streams_in_turn (void)
 {
   const ImkDevice *device;
-  Rig *rig;
-  Result expected, result;
+  test_autoptr (Rig) rig = NULL;
+  test_auto (Result) expected, result;
   ImkPhotostereo *s = NULL;
   void *streams[3];
-  ImkError error;
 
   test_need_cuda ();
   device = get_device ();
@@ -403,22 +395,18 @@ test_pictures_may_come_on_streams_in_turn (void)
   result = result_new (&rig->config);
   share (&rig->config, 3);
   for (int i = 0; i < 3; i++)
-    test_ok (device->stream_new (&streams[i], &error), &error);
-  test_ok (
-      imk_photostereo_new (IMK_BACKEND_CUDA, &rig->config, &s, &error), &error);
+    test_ok (device->stream_new (&streams[i], test_new_error ()));
+  test_ok (imk_photostereo_new (
+      IMK_BACKEND_CUDA, &rig->config, &s, test_new_error ()));
   for (uint32_t i = 0; i < N_LIGHTS; i++)
     test_ok (imk_photostereo_add (
-                 s, &rig->mapped[i].image, i, streams[i % 3], &error),
-        &error);
+        s, &rig->mapped[i].image, i, streams[i % 3], test_new_error ()));
   solve (s, &result, true, &result.summary);
   for (int i = 0; i < N_OUTPUTS; i++)
     test_image_same (&expected.images[i], &result.images[i], "in turn");
   imk_photostereo_free (s);
   for (int i = 0; i < 3; i++)
     device->stream_free (streams[i]);
-  result_free (&expected);
-  result_free (&result);
-  rig_free (rig);
 }
 
 /* Frames that are made on a slow stream of the caller's, in a set that is
@@ -427,27 +415,25 @@ static void
 check_strips_follow (const Rig *rig, const Result *expected)
 {
   const ImkDevice *device = get_device ();
-  Result result = result_new (&rig->config);
+  test_auto (Result) result = result_new (&rig->config);
   ImkPhotostereo *s = NULL;
   ImkImage frames[N_LIGHTS];
   void *stream;
-  ImkError error;
 
   setenv ("IMK_MOCK_DELAY_US", "3000", 1);
-  test_ok (device->stream_new (&stream, &error), &error);
+  test_ok (device->stream_new (&stream, test_new_error ()));
   unsetenv ("IMK_MOCK_DELAY_US");
-  test_ok (
-      imk_photostereo_new (IMK_BACKEND_CUDA, &rig->config, &s, &error), &error);
+  test_ok (imk_photostereo_new (
+      IMK_BACKEND_CUDA, &rig->config, &s, test_new_error ()));
   test_check (imk_photostereo_keeps_frames (s), "it is not solved in strips");
   for (uint32_t i = 0; i < N_LIGHTS; i++) {
     const ImkImage *from = &rig->mapped[i].image;
 
     frames[i] = test_to_device (&rig->frames[(i + 1) % N_LIGHTS]);
     test_ok (device->copy (frames[i].data, frames[i].stride, from->data,
-                 from->stride, imk_image_row_size (from), from->height, stream,
-                 &error),
-        &error);
-    test_ok (imk_photostereo_add (s, &frames[i], i, stream, &error), &error);
+        from->stride, imk_image_row_size (from), from->height, stream,
+        test_new_error ()));
+    test_ok (imk_photostereo_add (s, &frames[i], i, stream, test_new_error ()));
   }
   solve (s, &result, true, &result.summary);
   for (int i = 0; i < N_OUTPUTS; i++)
@@ -457,14 +443,13 @@ check_strips_follow (const Rig *rig, const Result *expected)
   for (uint32_t i = 0; i < N_LIGHTS; i++)
     test_device_free (&frames[i]);
   device->stream_free (stream);
-  result_free (&result);
 }
 
 static void
 test_strips_come_after_their_pictures (void)
 {
-  Rig *rig;
-  Result expected;
+  test_autoptr (Rig) rig = NULL;
+  test_auto (Result) expected;
 
   test_need_cuda ();
   rig = rig_new (KIND_MOSAIC, MAX_HEIGHT);
@@ -473,8 +458,6 @@ test_strips_come_after_their_pictures (void)
   check_strips_follow (rig, &expected);
   share (&rig->config, 2);
   check_strips_follow (rig, &expected);
-  result_free (&expected);
-  rig_free (rig);
 }
 
 /* Returns: whether a set on three devices came through; *told: with whose
@@ -486,21 +469,21 @@ try_set (const Rig *rig, const ImkPhotostereoOutputs *outputs, ImkStatus *told)
   ImkPhotostereoSummary summary;
   ImkPhotostereo *s = NULL;
   uint32_t next;
-  ImkError error;
-  ImkStatus status =
-      imk_photostereo_new (IMK_BACKEND_CUDA, &rig->config, &s, &error);
+  ImkStatus status = imk_photostereo_new (
+      IMK_BACKEND_CUDA, &rig->config, &s, test_new_error ());
 
   for (uint32_t i = 0; i < 5 && status == IMK_OK; i++)
-    status = imk_photostereo_add (s, &rig->mapped[i].image, i, NULL, &error);
+    status = imk_photostereo_add (
+        s, &rig->mapped[i].image, i, NULL, test_new_error ());
   if (status == IMK_OK)
-    status = imk_photostereo_update (s, &rig->config, &error);
+    status = imk_photostereo_update (s, &rig->config, test_new_error ());
   if (status == IMK_OK)
-    status = imk_photostereo_solve (s, &out, &summary, NULL, &error);
+    status = imk_photostereo_solve (s, &out, &summary, NULL, test_new_error ());
   if (status == IMK_OK)
-    status = imk_photostereo_next_light (s, &next, NULL, &error);
+    status = imk_photostereo_next_light (s, &next, NULL, test_new_error ());
   if (status == IMK_OK)
-    status = get_device ()->stream_synchronize (NULL, &error);
-  test_check (status == IMK_OK || strlen (error.message) > 10, "no sentence");
+    status = get_device ()->stream_synchronize (NULL, test_new_error ());
+  test_check (status == IMK_OK || strlen (test_message ()) > 10, "no sentence");
   imk_photostereo_free (s);
   *told = status;
   return status == IMK_OK;
@@ -510,11 +493,11 @@ try_set (const Rig *rig, const ImkPhotostereoOutputs *outputs, ImkStatus *told)
 static void
 test_a_failure_of_any_device_is_told (void)
 {
-  Rig *rig;
-  TestMapped normal;
+  test_autoptr (Rig) rig = NULL;
+  test_auto (TestMapped) normal;
   ImkPhotostereoOutputs out = {{0}};
   ImkStatus told = IMK_OK;
-  Result result;
+  test_auto (Result) result;
 
   test_need_cuda ();
   rig = rig_new (KIND_MOSAIC, 9);
@@ -538,30 +521,26 @@ test_a_failure_of_any_device_is_told (void)
     test_check (n > 50, "%lu calls for three devices", n);
   }
   test_check (try_set (rig, &out, &told), "after all failures it fails");
-  test_mapped_free (&normal);
-  result_free (&result);
-  rig_free (rig);
 }
 
 static void
 test_devices_that_are_not_there_are_refused (void)
 {
   ImkPhotostereo *s = NULL;
-  ImkError error;
-  Rig *rig;
+  test_autoptr (Rig) rig = NULL;
 
   test_need_cuda ();
   rig = rig_new (KIND_MOSAIC, 9);
   rig->config.n_devices = 1;
   rig->config.devices[0] = 99;
-  test_check (imk_photostereo_new (
-                  IMK_BACKEND_CUDA, &rig->config, &s, &error) != IMK_OK &&
-                  !s && strlen (error.message) > 10,
+  test_check (imk_photostereo_new (IMK_BACKEND_CUDA, &rig->config, &s,
+                  test_new_error ()) != IMK_OK &&
+                  !s && strlen (test_message ()) > 10,
       "device 99 was found");
   rig->config.n_devices = IMK_PHOTOSTEREO_MAX_DEVICES;
-  test_error (imk_photostereo_new (IMK_BACKEND_CUDA, &rig->config, &s, &error),
-      &error, IMK_ERROR_CONFIG, "16 further devices");
-  rig_free (rig);
+  test_error (imk_photostereo_new (
+                  IMK_BACKEND_CUDA, &rig->config, &s, test_new_error ()),
+      IMK_ERROR_CONFIG, "16 further devices");
 }
 
 int

@@ -12,8 +12,7 @@
 
 enum { MAX_LIGHTS = 300 };
 
-/* ------------------------------------------------------------------------
- * Helpers. */
+/* --- helpers -------------------------------------------------------------- */
 
 static ImkPhotostereoConfig
 config_of (ImkType type, uint32_t width, uint32_t height, uint32_t channels,
@@ -37,18 +36,16 @@ static ImkPhotostereo *
 kernel_new (ImkBackend backend, const ImkPhotostereoConfig *c)
 {
   ImkPhotostereo *s = NULL;
-  ImkError error;
 
-  test_ok (imk_photostereo_new (backend, c, &s, &error), &error);
+  test_ok (imk_photostereo_new (backend, c, &s, test_new_error ()));
   return s;
 }
 
 static void
 add (ImkPhotostereo *s, const TestImage *frame, uint32_t light)
 {
-  ImkError error;
-
-  test_ok (imk_photostereo_add (s, &frame->image, light, NULL, &error), &error);
+  test_ok (
+      imk_photostereo_add (s, &frame->image, light, NULL, test_new_error ()));
 }
 
 static Solved
@@ -74,8 +71,7 @@ dot (const double a[3], const double b[3])
   return a[0] * b[0] + a[1] * b[1] + a[2] * b[2];
 }
 
-/* ------------------------------------------------------------------------
- * The worked example. */
+/* --- the worked example --------------------------------------------------- */
 
 static const ImkPhotostereoLight example_lights[] = {
     {.x = 1, .intensity = {1, 1, 1}},
@@ -88,8 +84,8 @@ static const ImkPhotostereoLight example_lights[] = {
 static Solved
 run_example (ImkPhotostereoConfig *c, const uint8_t *grey, ImkBackend backend)
 {
-  ImkPhotostereo *s = kernel_new (backend, c);
-  TestImage frame = test_image_new (IMK_TYPE_U8, 1, 1, 1, 3);
+  test_autoptr (ImkPhotostereo) s = kernel_new (backend, c);
+  test_auto (TestImage) frame = test_image_new (IMK_TYPE_U8, 1, 1, 1, 3);
   Solved solved;
 
   for (uint32_t i = 0; i < c->n_lights; i++) {
@@ -97,8 +93,6 @@ run_example (ImkPhotostereoConfig *c, const uint8_t *grey, ImkBackend backend)
     add (s, &frame, i);
   }
   solved = solve (s, c, IMK_TYPE_F32);
-  test_image_free (&frame);
-  imk_photostereo_free (s);
   return solved;
 }
 
@@ -127,8 +121,7 @@ check_pixel (Solved *s, double full_scale, double x, double y, double z,
   solved_free (s);
 }
 
-static void
-test_worked_example (void)
+TEST (test_worked_example, "the worked example")
 {
   static const uint8_t exact[] = {30, 40, 120, 114};
   static const uint8_t bright[] = {30, 40, 120, 214};
@@ -158,8 +151,8 @@ test_worked_example (void)
   }
 }
 
-static void
-test_too_few_lights_keep_the_last_good_solution (void)
+TEST (test_too_few_lights_keep_the_last_good_solution,
+    "too few lights keep the last good solution")
 {
   static const uint8_t bright[] = {30, 40, 120, 214};
   ImkPhotostereoConfig c =
@@ -192,8 +185,8 @@ test_too_few_lights_keep_the_last_good_solution (void)
   check_pixel (&s, 255, 30, 40, 120, 3, 0, "adaptive, 3 needed");
 }
 
-static void
-test_thresholds_are_strict_but_for_the_residual (void)
+TEST (test_thresholds_are_strict_but_for_the_residual,
+    "thresholds are strict, but for the residual")
 {
   /* of the first solution, all lights: residuals 30, 0, 40, -50 */
   static const uint8_t bright[] = {30, 40, 120, 214};
@@ -215,8 +208,7 @@ test_thresholds_are_strict_but_for_the_residual (void)
   check_pixel (&s, 128, (214 - 0.8 * 120) / 0.6, 40, 120, 3, 0, "t-min");
 }
 
-/* ------------------------------------------------------------------------
- * Exact Lambert. */
+/* --- exact Lambert -------------------------------------------------------- */
 
 enum { SIDE_X = 129, SIDE_Y = 31 };
 
@@ -278,9 +270,10 @@ static void
 check_shape (const ImkPhotostereoConfig *c, uint32_t shape, double tolerance,
     const char *where)
 {
-  ImkPhotostereo *s = kernel_new (IMK_BACKEND_CPU, c);
-  TestImage frame = test_image_new (c->type, c->width, c->height, 1, 6);
-  Solved solved;
+  test_autoptr (ImkPhotostereo) s = kernel_new (IMK_BACKEND_CPU, c);
+  test_auto (TestImage) frame =
+      test_image_new (c->type, c->width, c->height, 1, 6);
+  test_auto (Solved) solved;
 
   for (uint32_t i = 0; i < c->n_lights; i++) {
     render (c, shape, i, &frame);
@@ -302,13 +295,9 @@ check_shape (const ImkPhotostereoConfig *c, uint32_t shape, double tolerance,
           photo_get (&solved.albedo, x, y, 0), x, y, albedo_at (x, y));
     }
   test_check (solved.summary.n_invalid == 0, "%s: invalid pixels", where);
-  solved_free (&solved);
-  test_image_free (&frame);
-  imk_photostereo_free (s);
 }
 
-static void
-test_each_light_model_inverts_itself (void)
+TEST (test_each_light_model_inverts_itself, "each light model inverts itself")
 {
   static const struct {
     ImkPhotostereoModel model;
@@ -402,8 +391,8 @@ spoil (const ImkPhotostereoConfig *c, uint32_t i, uint32_t n_outliers,
     }
 }
 
-static void
-test_highlights_and_shadows_are_rejected (void)
+TEST (test_highlights_and_shadows_are_rejected,
+    "highlights and shadows are rejected")
 {
   enum { N = 60, W = 33, H = 3 };
   static const struct {
@@ -426,9 +415,9 @@ test_highlights_and_shadows_are_rejected (void)
     for (uint32_t run = 0; run < 4; run++) {
       ImkPhotostereoConfig c =
           config_of (IMK_TYPE_U16, W, H, 1, lights, N, false);
-      TestImage frame = test_image_new (c.type, W, H, 1, 0);
-      ImkPhotostereo *s;
-      Solved solved;
+      test_auto (TestImage) frame = test_image_new (c.type, W, H, 1, 0);
+      test_autoptr (ImkPhotostereo) s = NULL;
+      test_auto (Solved) solved;
       double sum = 0, worst = 0;
 
       /* wide: with so many outliers the first solution is far off, and tight
@@ -461,17 +450,12 @@ test_highlights_and_shadows_are_rejected (void)
       else
         test_check (worst < 0.1, "%u %%, run %u: %.4f degrees off, worst %.3f",
             percent, run, sum, worst);
-      solved_free (&solved);
-      test_image_free (&frame);
-      imk_photostereo_free (s);
     }
 }
 
-/* ------------------------------------------------------------------------
- * Against the float64 solver. */
+/* --- against the float64 solver ------------------------------------------- */
 
-static void
-test_float64_solver_agrees (void)
+TEST (test_float64_solver_agrees, "a float64 solver agrees", .cpu_only = true)
 {
   static const struct {
     ImkPhotostereoRobust robust;
@@ -564,20 +548,20 @@ test_float64_solver_agrees (void)
 
 /* The default for few lights depends on the pixel alone: the same lights count
  * at an eighth of the exposure. */
-static void
-test_few_lights_are_solved_at_any_exposure (void)
+TEST (test_few_lights_are_solved_at_any_exposure,
+    "few lights are solved at any exposure")
 {
   enum { N = 12, W = 41, H = 7 };
   ImkPhotostereoLight lights[N] = {{0}};
   double n_used = 0;
-  Solved full, dim;
+  test_auto (Solved) full, dim;
 
   photo_fill_dome (lights, N, 1, 0.3);
   for (uint32_t i = 0; i < 2; i++) {
     ImkPhotostereoConfig c =
         config_of (IMK_TYPE_U16, W, H, 1, lights, N, false);
-    TestImage frame = test_image_new (c.type, W, H, 1, 0);
-    ImkPhotostereo *s = kernel_new (IMK_BACKEND_CPU, &c);
+    test_auto (TestImage) frame = test_image_new (c.type, W, H, 1, 0);
+    test_autoptr (ImkPhotostereo) s = kernel_new (IMK_BACKEND_CPU, &c);
 
     for (uint32_t j = 0; j < N; j++) {
       render (&c, 2, j, &frame);
@@ -589,8 +573,6 @@ test_few_lights_are_solved_at_any_exposure (void)
       add (s, &frame, j);
     }
     *(i ? &dim : &full) = solve (s, &c, IMK_TYPE_F32);
-    test_image_free (&frame);
-    imk_photostereo_free (s);
   }
   for (uint32_t y = 0; y < H; y++)
     for (uint32_t x = 0; x < W; x++) {
@@ -609,19 +591,16 @@ test_few_lights_are_solved_at_any_exposure (void)
       "%llu and %llu pixels are invalid",
       (unsigned long long) full.summary.n_invalid,
       (unsigned long long) dim.summary.n_invalid);
-  solved_free (&full);
-  solved_free (&dim);
 }
 
-static void
-test_huber_solves_its_own_equation (void)
+TEST (test_huber_solves_its_own_equation, "Huber's equation is solved")
 {
   enum { N = 30, W = 17, H = 5 };
   ImkPhotostereoLight lights[N] = {{0}};
   ImkPhotostereoConfig c = config_of (IMK_TYPE_U16, W, H, 1, lights, N, false);
   TestImage frames[N];
-  ImkPhotostereo *s;
-  Solved solved;
+  test_autoptr (ImkPhotostereo) s = NULL;
+  test_auto (Solved) solved;
   uint64_t seed = 9;
 
   photo_fill_dome (lights, N, 1, 0.5);
@@ -663,12 +642,9 @@ test_huber_solves_its_own_equation (void)
     }
   for (uint32_t i = 0; i < N; i++)
     test_image_free (&frames[i]);
-  solved_free (&solved);
-  imk_photostereo_free (s);
 }
 
-/* ------------------------------------------------------------------------
- * The same bits. */
+/* --- the same bits -------------------------------------------------------- */
 
 /* Noise that is partly Lambert, @n frames. */
 static void
@@ -695,8 +671,8 @@ frames_free (TestImage *frames, uint32_t n)
     test_image_free (&frames[i]);
 }
 
-static void
-test_strips_threads_and_order_change_no_bit (void)
+TEST (test_strips_threads_and_order_change_no_bit,
+    "strips, threads and order change no bit")
 {
   enum { N = 25, W = 131, H = 70 };
   static const uint32_t strips[] = {1, 7, 64, 0, 4000000000u};
@@ -717,7 +693,7 @@ test_strips_threads_and_order_change_no_bit (void)
   expected = solve (s, &c, IMK_TYPE_F32);
   imk_photostereo_free (s);
   for (uint32_t run = 0; run < 5; run++) {
-    Solved solved = solved_new (&c, IMK_TYPE_F32);
+    test_auto (Solved) solved = solved_new (&c, IMK_TYPE_F32);
 
     c.strip_rows = strips[run];
     c.n_threads = threads[run];
@@ -731,15 +707,13 @@ test_strips_threads_and_order_change_no_bit (void)
     }
     solved_fill (&solved, s, false);
     check_same (&expected, &solved, "another order, strip or thread count");
-    solved_free (&solved);
     imk_photostereo_free (s);
   }
   solved_free (&expected);
   frames_free (frames, N);
 }
 
-static void
-test_a_set_so_far_is_a_set_of_its_own (void)
+TEST (test_a_set_so_far_is_a_set_of_its_own, "a set so far is a set of its own")
 {
   enum { N = 24, M = 9, W = 33, H = 6 };
   ImkPhotostereoLight lights[N] = {{0}};
@@ -772,8 +746,7 @@ test_a_set_so_far_is_a_set_of_its_own (void)
   frames_free (frames, N);
 }
 
-/* ------------------------------------------------------------------------
- * Where there is no solution. */
+/* --- where there is no solution ------------------------------------------- */
 
 static void
 check_all_invalid (const Solved *s, const char *where)
@@ -801,8 +774,7 @@ check_all_invalid (const Solved *s, const char *where)
       (unsigned long long) s->summary.n_pixels);
 }
 
-static void
-test_what_cannot_be_solved_is_marked (void)
+TEST (test_what_cannot_be_solved_is_marked, "what cannot be solved is marked")
 {
   enum { N = 30, W = 19, H = 3 };
   static const ImkPhotostereoRobust solvers[] = {IMK_PHOTOSTEREO_ROBUST_NONE,
@@ -859,13 +831,12 @@ test_what_cannot_be_solved_is_marked (void)
   test_image_free (&frame);
 }
 
-static void
-test_what_all_lights_clip_is_invalid (void)
+TEST (test_what_all_lights_clip_is_invalid, "what all lights clip is invalid")
 {
   enum { N = 12 };
   ImkPhotostereoLight lights[N] = {{0}};
   ImkPhotostereoConfig c = config_of (IMK_TYPE_U8, 5, 2, 1, lights, N, false);
-  TestImage frame = test_image_new (IMK_TYPE_U8, 5, 2, 1, 0);
+  test_auto (TestImage) frame = test_image_new (IMK_TYPE_U8, 5, 2, 1, 0);
   ImkPhotostereo *s;
   Solved solved;
 
@@ -886,7 +857,6 @@ test_what_all_lights_clip_is_invalid (void)
     solved_free (&solved);
     imk_photostereo_free (s);
   }
-  test_image_free (&frame);
 }
 
 /* As a sensor that ends at @level. Returns: how many samples it clips */
@@ -928,8 +898,8 @@ mean_error (const ImkPhotostereoConfig *c, const Solved *solved, uint64_t *n)
   return sum / (double) *n;
 }
 
-static void
-test_clipped_samples_are_outliers_from_the_start (void)
+TEST (test_clipped_samples_are_outliers_from_the_start,
+    "clipped samples are outliers from the start")
 {
   enum { N = 60, W = 33, H = 3, LEVEL = 20000 };
   static const ImkPhotostereoRobust robust[] = {
@@ -941,10 +911,10 @@ test_clipped_samples_are_outliers_from_the_start (void)
   for (uint32_t run = 0; run < 6; run++) {
     ImkPhotostereoConfig c =
         config_of (IMK_TYPE_U16, W, H, 1, lights, N, false);
-    TestImage frame = test_image_new (c.type, W, H, 1, 0);
+    test_auto (TestImage) frame = test_image_new (c.type, W, H, 1, 0);
     uint64_t n_clipped = 0, n_valid;
-    ImkPhotostereo *s;
-    Solved solved;
+    test_autoptr (ImkPhotostereo) s = NULL;
+    test_auto (Solved) solved;
     double error;
 
     c.robust = robust[run % 3];
@@ -977,24 +947,20 @@ test_clipped_samples_are_outliers_from_the_start (void)
       test_check (solved.summary.n_clipped == 0, "never is %llu",
           (unsigned long long) solved.summary.n_clipped);
     }
-    solved_free (&solved);
-    test_image_free (&frame);
-    imk_photostereo_free (s);
   }
 }
 
 /* In any channel, as it came: what is dark, and the mask, do not matter. */
-static void
-test_a_clipped_channel_is_enough (void)
+TEST (test_a_clipped_channel_is_enough, "a clipped channel is enough")
 {
   enum { N = 24, W = 9, H = 2 };
   ImkPhotostereoLight lights[N] = {{0}};
   ImkPhotostereoConfig c = config_of (IMK_TYPE_U8, W, H, 3, lights, N, false);
-  TestImage frame = test_image_new (c.type, W, H, 3, 0);
-  TestImage dark = test_image_new (c.type, W, H, 3, 0);
-  TestImage mask = test_image_new (c.type, W, H, 1, 0);
-  ImkPhotostereo *s;
-  Solved solved;
+  test_auto (TestImage) frame = test_image_new (c.type, W, H, 3, 0);
+  test_auto (TestImage) dark = test_image_new (c.type, W, H, 3, 0);
+  test_auto (TestImage) mask = test_image_new (c.type, W, H, 1, 0);
+  test_autoptr (ImkPhotostereo) s = NULL;
+  test_auto (Solved) solved;
 
   photo_fill_dome (lights, N, 1, 0.5);
   test_image_fill (&dark, FILL_MAXIMUM, 10, 0);
@@ -1022,15 +988,9 @@ test_a_clipped_channel_is_enough (void)
       (unsigned long long) solved.summary.n_clipped);
   test_check (solved.summary.n_samples == N * 3 * (W * H - 1), "of %llu",
       (unsigned long long) solved.summary.n_samples);
-  solved_free (&solved);
-  test_image_free (&frame);
-  test_image_free (&dark);
-  test_image_free (&mask);
-  imk_photostereo_free (s);
 }
 
-static void
-test_mask_is_obeyed (void)
+TEST (test_mask_is_obeyed, "a mask is obeyed")
 {
   enum { N = 20, W = 70, H = 5 };
   ImkPhotostereoLight lights[N] = {{0}};
@@ -1069,11 +1029,9 @@ test_mask_is_obeyed (void)
   frames_free (frames, N);
 }
 
-/* ------------------------------------------------------------------------
- * Samples. */
+/* --- samples -------------------------------------------------------------- */
 
-static void
-test_colours_of_a_mosaic (void)
+TEST (test_colours_of_a_mosaic, "colours of a mosaic")
 {
   static const uint8_t sites[][4] = {
       {2, 1, 1, 0}, {0, 1, 1, 2}, {1, 2, 0, 1}, {1, 0, 2, 1}};
@@ -1089,10 +1047,10 @@ test_colours_of_a_mosaic (void)
     for (uint32_t grey = 0; grey < 2; grey++) {
       ImkPhotostereoConfig c =
           config_of (IMK_TYPE_U16, W, H, 1, lights, N, false);
-      TestImage frame = test_image_new (IMK_TYPE_U16, W, H, 1, 2);
-      ImkPhotostereo *s;
+      test_auto (TestImage) frame = test_image_new (IMK_TYPE_U16, W, H, 1, 2);
+      test_autoptr (ImkPhotostereo) s = NULL;
       double n[3] = {0.2, -0.3, 0}, found[3], mean[3] = {0};
-      Solved solved;
+      test_auto (Solved) solved;
 
       n[2] = sqrt (1 - 0.13);
       c.pattern = (ImkPhotostereoPattern) pattern;
@@ -1132,27 +1090,24 @@ test_colours_of_a_mosaic (void)
                 grey, k, photo_get (&solved.ambient, x, y, k), x, y);
           }
         }
-      solved_free (&solved);
-      test_image_free (&frame);
-      imk_photostereo_free (s);
     }
 }
 
-static void
-test_order_of_channels (void)
+TEST (test_order_of_channels, "the order of channels")
 {
   static const uint32_t orders[][4] = {
       {3, 0, 1, 2}, {3, 2, 1, 0}, {4, 0, 1, 2}, {4, 1, 2, 3}, {4, 2, 1, 0}};
   enum { N = 20, W = 37, H = 3 };
   ImkPhotostereoLight lights[N] = {{0}};
-  Solved first;
+  test_auto (Solved) first;
 
   photo_fill_dome (lights, N, 1, 0.5);
   for (uint32_t o = 0; o < 5; o++) {
     ImkPhotostereoConfig c =
         config_of (IMK_TYPE_U8, W, H, orders[o][0], lights, N, false);
-    TestImage frame = test_image_new (IMK_TYPE_U8, W, H, orders[o][0], 1);
-    ImkPhotostereo *s;
+    test_auto (TestImage) frame =
+        test_image_new (IMK_TYPE_U8, W, H, orders[o][0], 1);
+    test_autoptr (ImkPhotostereo) s = NULL;
     Solved solved;
 
     for (uint32_t k = 0; k < 3; k++)
@@ -1177,23 +1132,19 @@ test_order_of_channels (void)
       check_same (&first, &solved, "another order of channels");
       solved_free (&solved);
     }
-    test_image_free (&frame);
-    imk_photostereo_free (s);
   }
-  solved_free (&first);
 }
 
-static void
-test_dark_white_and_gamma (void)
+TEST (test_dark_white_and_gamma, "dark frame, white frame and gamma")
 {
   enum { N = 20, W = 21, H = 4 };
   ImkPhotostereoLight lights[N] = {{0}};
   ImkPhotostereoConfig c = config_of (IMK_TYPE_U16, W, H, 1, lights, N, false);
-  TestImage frame = test_image_new (IMK_TYPE_U16, W, H, 1, 0);
-  TestImage dark = test_image_new (IMK_TYPE_U16, W, H, 1, 4);
-  TestImage white = test_image_new (IMK_TYPE_U16, W, H, 1, 0);
-  ImkPhotostereo *s;
-  Solved solved;
+  test_auto (TestImage) frame = test_image_new (IMK_TYPE_U16, W, H, 1, 0);
+  test_auto (TestImage) dark = test_image_new (IMK_TYPE_U16, W, H, 1, 4);
+  test_auto (TestImage) white = test_image_new (IMK_TYPE_U16, W, H, 1, 0);
+  test_autoptr (ImkPhotostereo) s = NULL;
+  test_auto (Solved) solved;
   double mean = 0;
 
   photo_fill_dome (lights, N, 1, 0.6);
@@ -1237,15 +1188,9 @@ test_dark_white_and_gamma (void)
           "albedo %g at (%u, %u), expected %g",
           photo_get (&solved.albedo, x, y, 0), x, y, 0.9 * mean);
     }
-  solved_free (&solved);
-  test_image_free (&frame);
-  test_image_free (&dark);
-  test_image_free (&white);
-  imk_photostereo_free (s);
 }
 
-static void
-test_encodings_round_the_same_numbers (void)
+TEST (test_encodings_round_the_same_numbers, "encodings round the same numbers")
 {
   enum { N = 20, W = 65, H = 6 };
   ImkPhotostereoLight lights[N] = {{0}};
@@ -1322,17 +1267,15 @@ test_encodings_round_the_same_numbers (void)
   frames_free (frames, N);
 }
 
-/* ------------------------------------------------------------------------
- * Watching, and which light to take next. */
+/* --- watching, and which light to take next ------------------------------- */
 
-static void
-test_change_is_the_mean_angle (void)
+TEST (test_change_is_the_mean_angle, "the change is the mean angle")
 {
   enum { N = 24, W = 40, H = 4 };
   ImkPhotostereoLight lights[N] = {{0}};
   ImkPhotostereoConfig c = config_of (IMK_TYPE_U8, W, H, 1, lights, N, false);
   TestImage frames[N];
-  ImkPhotostereo *s;
+  test_autoptr (ImkPhotostereo) s = NULL;
   Solved last, now;
   double sum = 0;
 
@@ -1364,12 +1307,11 @@ test_change_is_the_mean_angle (void)
   solved_free (&last);
   solved_free (&now);
   frames_free (frames, N);
-  imk_photostereo_free (s);
 }
 
 /* What comes out for each pixel is known by other tests. */
-static void
-test_mean_residual_is_that_of_the_pixels (void)
+TEST (test_mean_residual_is_that_of_the_pixels,
+    "the mean residual is that of the pixels")
 {
   enum { N = 24, W = 40, H = 6 };
   ImkPhotostereoLight lights[N] = {{0}};
@@ -1377,13 +1319,12 @@ test_mean_residual_is_that_of_the_pixels (void)
   TestImage frames[N], out = test_image_new (IMK_TYPE_F32, W, H, 3, 0);
   ImkPhotostereoOutputs normals = {.normal = out.image};
   ImkPhotostereoSummary summary;
-  ImkError error;
 
   photo_fill_dome (lights, N, 1, 0.5);
   make_frames (&c, frames, 21);
   for (uint32_t k = 0; k < 2; k++) {
-    ImkPhotostereo *s;
-    Solved all;
+    test_autoptr (ImkPhotostereo) s = NULL;
+    test_auto (Solved) all;
     double sum = 0, n = 0;
 
     c.thresholds = k ? IMK_PHOTOSTEREO_THRESHOLDS_RELATIVE
@@ -1403,19 +1344,17 @@ test_mean_residual_is_that_of_the_pixels (void)
         "mean residual %.8f, expected %.8f", all.summary.mean_residual,
         sum / n);
     test_ok (
-        imk_photostereo_solve (s, &normals, &summary, NULL, &error), &error);
+        imk_photostereo_solve (s, &normals, &summary, NULL, test_new_error ()));
     test_check (k ? isnan (summary.mean_residual)
                   : summary.mean_residual == all.summary.mean_residual,
         "without quality it is %.8f", summary.mean_residual);
-    solved_free (&all);
-    imk_photostereo_free (s);
   }
   frames_free (frames, N);
   test_image_free (&out);
 }
 
-static void
-test_next_light_is_the_one_that_is_missed (void)
+TEST (test_next_light_is_the_one_that_is_missed,
+    "the next light is the one that is missed")
 {
   /* three that hardly differ in y; and the choice between another like them,
    * one that is behind the surface, and one that lights it from elsewhere */
@@ -1429,10 +1368,9 @@ test_next_light_is_the_one_that_is_missed (void)
   };
   const double n[] = {0, 0.6, 0.8};
   ImkPhotostereoConfig c = config_of (IMK_TYPE_U16, 3, 2, 1, lights, 6, false);
-  TestImage frame = test_image_new (IMK_TYPE_U16, 3, 2, 1, 0);
+  test_auto (TestImage) frame = test_image_new (IMK_TYPE_U16, 3, 2, 1, 0);
   uint32_t next = 99;
-  ImkPhotostereo *s;
-  ImkError error;
+  test_autoptr (ImkPhotostereo) s = NULL;
   Solved solved;
 
   c.robust = IMK_PHOTOSTEREO_ROBUST_NONE;
@@ -1450,24 +1388,21 @@ test_next_light_is_the_one_that_is_missed (void)
       solved = solve (s, &c, IMK_TYPE_F32);
       test_check (solved.summary.n_invalid == 0, "invalid");
       solved_free (&solved);
-      test_ok (imk_photostereo_next_light (s, &next, NULL, &error), &error);
+      test_ok (imk_photostereo_next_light (s, &next, NULL, test_new_error ()));
       test_check (next == 5, "light %u", next);
     }
     add (s, &frame, i);
   }
-  test_error (imk_photostereo_next_light (s, &next, NULL, &error), &error,
+  test_error (imk_photostereo_next_light (s, &next, NULL, test_new_error ()),
       IMK_ERROR_CONFIG, "none is left");
   imk_photostereo_reset (s); /* nothing is known but where the lights are */
   add (s, &frame, 0);
   add (s, &frame, 1);
-  test_ok (imk_photostereo_next_light (s, &next, NULL, &error), &error);
+  test_ok (imk_photostereo_next_light (s, &next, NULL, test_new_error ()));
   test_check (next == 4 || next == 5, "light %u", next);
-  test_image_free (&frame);
-  imk_photostereo_free (s);
 }
 
-/* ------------------------------------------------------------------------
- * What is refused. */
+/* --- what is refused ------------------------------------------------------ */
 
 /* A hill 18 mm high under a dome of 300 mm, whose lamps shine on each pixel
  * from where it is. @width: of the picture in mm Returns: mm above the mean;
@@ -1486,8 +1421,7 @@ hill_at (double x, double y, double n[3])
   return g;
 }
 
-static void
-test_near_lamps_know_the_height (void)
+TEST (test_near_lamps_know_the_height, "near lamps know the height")
 {
   enum { N = 40, W = 120, H = 90 };
   static const ImkPhotostereoPlaneAt planes[] = {
@@ -1523,8 +1457,8 @@ test_near_lamps_know_the_height (void)
             (uint32_t) (65535 * 0.6 * fmax (dot (n, l), 0) + 0.5));
       }
     for (uint32_t rounds = 0; rounds < 3; rounds++) {
-      ImkPhotostereo *s;
-      Solved solved;
+      test_autoptr (ImkPhotostereo) s = NULL;
+      test_auto (Solved) solved;
 
       c.height_rounds = rounds;
       s = kernel_new (IMK_BACKEND_CPU, &c);
@@ -1540,8 +1474,6 @@ test_near_lamps_know_the_height (void)
         albedo[rounds] = fmax (albedo[rounds],
             fabs (photo_get (&solved.albedo, k % W, k / W, 0) / 0.6 - 1));
       }
-      solved_free (&solved);
-      imk_photostereo_free (s);
     }
     test_check (error[0] > 0.05 && albedo[0] > 0.02,
         "a plane costs %.3f degrees, %.2f %% of the albedo", error[0],
@@ -1556,15 +1488,14 @@ test_near_lamps_know_the_height (void)
 }
 
 /* Samples of sRGB, written with the inverse of its curve. */
-static void
-test_the_curve_of_srgb (void)
+TEST (test_the_curve_of_srgb, "the curve of sRGB")
 {
   enum { N = 12, W = 21, H = 4 };
   ImkPhotostereoLight lights[N] = {{0}};
   ImkPhotostereoConfig c = config_of (IMK_TYPE_U16, W, H, 1, lights, N, false);
-  TestImage frame = test_image_new (IMK_TYPE_U16, W, H, 1, 0);
-  ImkPhotostereo *s;
-  Solved solved;
+  test_auto (TestImage) frame = test_image_new (IMK_TYPE_U16, W, H, 1, 0);
+  test_autoptr (ImkPhotostereo) s = NULL;
+  test_auto (Solved) solved;
 
   photo_fill_dome (lights, N, 1, 0.3);
   c.curve = IMK_PHOTOSTEREO_CURVE_SRGB;
@@ -1596,21 +1527,17 @@ test_the_curve_of_srgb (void)
           "albedo %g at (%u, %u), expected %g",
           photo_get (&solved.albedo, x, y, 0), x, y, albedo);
     }
-  solved_free (&solved);
-  test_image_free (&frame);
-  imk_photostereo_free (s);
 }
 
 /* Lamps of unequal strength, a room with light of another colour, and a surface
  * that turns away from some of the lamps. */
-static void
-test_the_light_of_the_room_is_solved (void)
+TEST (test_the_light_of_the_room_is_solved, "the light of the room is solved")
 {
   enum { N = 24, W = 90, H = 20 };
   static const double colour[] = {1, 0.8, 0.5}, room[] = {0.06, 0.08, 0.1};
   ImkPhotostereoLight lights[N] = {{0}};
   ImkPhotostereoConfig c = config_of (IMK_TYPE_U16, W, H, 3, lights, N, false);
-  TestImage frame = test_image_new (IMK_TYPE_U16, W, H, 3, 0);
+  test_auto (TestImage) frame = test_image_new (IMK_TYPE_U16, W, H, 3, 0);
   double sum[2] = {0}, worst = 0;
 
   photo_fill_dome (lights, N, 1, 0.25);
@@ -1618,8 +1545,8 @@ test_the_light_of_the_room_is_solved (void)
     for (int k = 0; k < 3; k++)
       lights[i].intensity[k] = 0.7 + 0.025 * (i % 13);
   for (uint32_t m = 0; m < 2; m++) {
-    ImkPhotostereo *s;
-    Solved solved;
+    test_autoptr (ImkPhotostereo) s = NULL;
+    test_auto (Solved) solved;
 
     c.ambient_model = (ImkPhotostereoAmbient) m;
     s = kernel_new (IMK_BACKEND_CPU, &c);
@@ -1658,18 +1585,15 @@ test_the_light_of_the_room_is_solved (void)
               worst, fabs (photo_get (&solved.ambient, x, y, k) - room[k]));
         }
       }
-    solved_free (&solved);
-    imk_photostereo_free (s);
   }
   test_check (sum[0] > 3, "the room costs %.3f degrees", sum[0]);
   test_check (sum[1] < 0.02, "the room still costs %.4f degrees", sum[1]);
   test_check (worst < 1e-3, "albedo or room light is %g off", worst);
-  test_image_free (&frame);
 }
 
 /* A ring of lamps at one height cannot tell the room from the height. */
-static void
-test_a_ring_of_lamps_does_not_show_the_room (void)
+TEST (test_a_ring_of_lamps_does_not_show_the_room,
+    "a ring of lamps does not show the room")
 {
   enum { N = 12 };
   ImkPhotostereoLight lights[N] = {{0}};
@@ -1686,8 +1610,7 @@ test_a_ring_of_lamps_does_not_show_the_room (void)
       imk_photostereo_lights_condition (&c));
 }
 
-static void
-test_bad_configurations_are_refused (void)
+TEST (test_bad_configurations_are_refused, "bad configurations are refused")
 {
   ImkPhotostereoLight lights[12] = {{0}};
   ImkPhotostereoConfig good, c;
@@ -1745,48 +1668,42 @@ test_bad_configurations_are_refused (void)
   test_image_free (&small);
 }
 
-static void
-test_bad_pictures_are_refused (void)
+TEST (test_bad_pictures_are_refused, "bad pictures are refused")
 {
   ImkPhotostereoLight lights[12] = {{0}};
   ImkPhotostereoConfig c = config_of (IMK_TYPE_U8, 8, 8, 1, lights, 12, false);
-  TestImage frame = test_image_new (IMK_TYPE_U8, 8, 8, 1, 0);
-  TestImage other = test_image_new (IMK_TYPE_U8, 8, 9, 1, 0);
+  test_auto (TestImage) frame = test_image_new (IMK_TYPE_U8, 8, 8, 1, 0);
+  test_auto (TestImage) other = test_image_new (IMK_TYPE_U8, 8, 9, 1, 0);
   ImkPhotostereoOutputs out = {.normal = frame.image};
-  ImkPhotostereo *s;
-  ImkError error;
+  test_autoptr (ImkPhotostereo) s = NULL;
 
   photo_fill_dome (lights, 12, 1, 0.5);
   s = kernel_new (IMK_BACKEND_CPU, &c);
   test_image_fill (&frame, FILL_NOISE, 255, 1);
-  test_error (imk_photostereo_add (s, &other.image, 0, NULL, &error), &error,
+  test_error (imk_photostereo_add (s, &other.image, 0, NULL, test_new_error ()),
       IMK_ERROR_IMAGE, "8x9");
-  test_error (imk_photostereo_add (s, &frame.image, 12, NULL, &error), &error,
+  test_error (
+      imk_photostereo_add (s, &frame.image, 12, NULL, test_new_error ()),
       IMK_ERROR_IMAGE, "12 lights");
   add (s, &frame, 11);
-  test_error (imk_photostereo_add (s, &frame.image, 11, NULL, &error), &error,
+  test_error (
+      imk_photostereo_add (s, &frame.image, 11, NULL, test_new_error ()),
       IMK_ERROR_IMAGE, "light 11");
   test_check (imk_photostereo_n_added (s) == 1, "%u pictures",
       imk_photostereo_n_added (s));
-  test_error (imk_photostereo_solve (s, &out, NULL, NULL, &error), &error,
+  test_error (imk_photostereo_solve (s, &out, NULL, NULL, test_new_error ()),
       IMK_ERROR_IMAGE, "normal");
-  imk_photostereo_free (s);
-  test_image_free (&frame);
-  test_image_free (&other);
 }
 
-/* ------------------------------------------------------------------------
- * Light files. */
+/* --- light files ---------------------------------------------------------- */
 
 static ImkPhotostereoLights
 parse (const char *text)
 {
   ImkPhotostereoLights lights = {0};
-  ImkError error;
 
   test_ok (imk_photostereo_lights_parse (
-               text, strlen (text), "test.lp", &lights, &error),
-      &error);
+      text, strlen (text), "test.lp", &lights, test_new_error ()));
   return lights;
 }
 
@@ -1794,11 +1711,10 @@ static void
 refuse_lights (const char *text, const char *words)
 {
   ImkPhotostereoLights lights = {.n = 77};
-  ImkError error;
 
   test_error (imk_photostereo_lights_parse (
-                  text, strlen (text), "test.lp", &lights, &error),
-      &error, IMK_ERROR_FILE, words);
+                  text, strlen (text), "test.lp", &lights, test_new_error ()),
+      IMK_ERROR_FILE, words);
   test_check (lights.n == 77 && !lights.lights, "the output was touched");
 }
 
@@ -1818,8 +1734,7 @@ check_light (const ImkPhotostereoLights *lights, uint32_t i, double x, double y,
       l->intensity[0], l->intensity[1], l->intensity[2], r, g, b);
 }
 
-static void
-test_light_files_are_read (void)
+TEST (test_light_files_are_read, "light files are read")
 {
   ImkPhotostereoLights l =
       parse ("2\r\nimage 1 of 2.png 0.6 0 8e-1\r\n\r\nb.png -0.6 0 .8\r\n");
@@ -1873,8 +1788,8 @@ test_light_files_are_read (void)
 
   l = parse ("0 0 1 2 3 4\n");
   check_light (&l, 0, 0, 0, 1, 2, 3, 4);
-  test_ok (imk_photostereo_lights_parse_intensities (
-               "5 6 7\n", 6, "i.txt", &l, NULL),
+  test_ok_of (imk_photostereo_lights_parse_intensities (
+                  "5 6 7\n", 6, "i.txt", &l, NULL),
       &(ImkError){.message = "intensities"});
   check_light (&l, 0, 0, 0, 1, 5, 6, 7);
   imk_photostereo_lights_clear (&l);
@@ -1899,11 +1814,9 @@ test_light_files_are_read (void)
   imk_photostereo_lights_clear (&l);
 }
 
-static void
-test_bad_light_files_are_refused (void)
+TEST (test_bad_light_files_are_refused, "bad light files are refused")
 {
   ImkPhotostereoLights l = parse ("0 0 1\n0 0 1\n");
-  ImkError error;
 
   refuse_lights ("", "no lights");
   refuse_lights ("# nothing\n\n", "no lights");
@@ -1949,54 +1862,51 @@ test_bad_light_files_are_refused (void)
       "the intensity 0");
   refuse_lights ("[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[", "line 1");
 
-  test_error (
-      imk_photostereo_lights_parse_intensities ("1\n", 2, "i.txt", &l, &error),
-      &error, IMK_ERROR_FILE, "1 lights; there are 2");
   test_error (imk_photostereo_lights_parse_intensities (
-                  "1\n1\n1\n", 6, "i.txt", &l, &error),
-      &error, IMK_ERROR_FILE, "line 3");
+                  "1\n", 2, "i.txt", &l, test_new_error ()),
+      IMK_ERROR_FILE, "1 lights; there are 2");
   test_error (imk_photostereo_lights_parse_intensities (
-                  "1\n1 2\n", 6, "i.txt", &l, &error),
-      &error, IMK_ERROR_FILE, "line 2: 2 numbers");
+                  "1\n1\n1\n", 6, "i.txt", &l, test_new_error ()),
+      IMK_ERROR_FILE, "line 3");
   test_error (imk_photostereo_lights_parse_intensities (
-                  "1 2 3 4\n1 2 3 4 5\n", 18, "i.txt", &l, &error),
-      &error, IMK_ERROR_FILE, "line 2: 5 numbers");
-  test_error (
-      imk_photostereo_lights_parse_intensities (
-          "1 1 1 1 1 1 1 1 1 1 1 1 1 1 1 1 1\n", 34, "i.txt", &l, &error),
-      &error, IMK_ERROR_FILE, "line 1: 17 words");
+                  "1\n1 2\n", 6, "i.txt", &l, test_new_error ()),
+      IMK_ERROR_FILE, "line 2: 2 numbers");
   test_error (imk_photostereo_lights_parse_intensities (
-                  "1 2 3 4\n1 2 0 4\n", 16, "i.txt", &l, &error),
-      &error, IMK_ERROR_FILE, "line 2: the intensity 0");
+                  "1 2 3 4\n1 2 3 4 5\n", 18, "i.txt", &l, test_new_error ()),
+      IMK_ERROR_FILE, "line 2: 5 numbers");
   test_error (imk_photostereo_lights_parse_intensities (
-                  "1\n-1\n", 5, "i.txt", &l, &error),
-      &error, IMK_ERROR_FILE, "line 2: the intensity -1");
+                  "1 1 1 1 1 1 1 1 1 1 1 1 1 1 1 1 1\n", 34, "i.txt", &l,
+                  test_new_error ()),
+      IMK_ERROR_FILE, "line 1: 17 words");
+  test_error (imk_photostereo_lights_parse_intensities (
+                  "1 2 3 4\n1 2 0 4\n", 16, "i.txt", &l, test_new_error ()),
+      IMK_ERROR_FILE, "line 2: the intensity 0");
+  test_error (imk_photostereo_lights_parse_intensities (
+                  "1\n-1\n", 5, "i.txt", &l, test_new_error ()),
+      IMK_ERROR_FILE, "line 2: the intensity -1");
   check_light (&l, 1, 0, 0, 1, 1, 1, 1);
   imk_photostereo_lights_clear (&l);
 }
 
-/* ------------------------------------------------------------------------
- * CPU against CUDA. */
+/* --- CPU against CUDA ----------------------------------------------------- */
 
 static void
 check_parity (const ImkPhotostereoConfig *c, const char *where)
 {
-  TestImage *frames = calloc (c->n_lights, sizeof (*frames));
-  ImkPhotostereo *cpu = kernel_new (IMK_BACKEND_CPU, c);
-  ImkPhotostereo *cuda = kernel_new (IMK_BACKEND_CUDA, c);
+  test_autofree TestImage *frames = calloc (c->n_lights, sizeof (*frames));
+  test_autoptr (ImkPhotostereo) cpu = kernel_new (IMK_BACKEND_CPU, c);
+  test_autoptr (ImkPhotostereo) cuda = kernel_new (IMK_BACKEND_CUDA, c);
   Solved a, b = solved_new (c, IMK_TYPE_F32);
   uint64_t n_off = 0, n = (uint64_t) c->width * c->height;
-  ImkError error;
 
   make_frames (c, frames, 31);
   for (uint32_t i = 0; i < c->n_lights; i++) {
-    ImkImage device = test_to_device (&frames[i]);
+    test_auto (ImkImage) device = test_to_device (&frames[i]);
 
     add (cpu, &frames[i], i);
-    test_ok (imk_photostereo_add (cuda, &device, i, NULL, &error), &error);
+    test_ok (imk_photostereo_add (cuda, &device, i, NULL, test_new_error ()));
     /* waits: free () does not, on the mock */
     test_from_device (&device, &frames[i]);
-    test_device_free (&device);
   }
   a = solve (cpu, c, IMK_TYPE_F32);
   solved_fill (&b, cuda, true);
@@ -2034,9 +1944,6 @@ check_parity (const ImkPhotostereoConfig *c, const char *where)
   solved_free (&a);
   solved_free (&b);
   frames_free (frames, c->n_lights);
-  free (frames);
-  imk_photostereo_free (cpu);
-  imk_photostereo_free (cuda);
 }
 
 /* @n lights in a line or an arc of @width radians: of rank 1, where that is 0,
@@ -2091,14 +1998,13 @@ check_lights_without_rank (ImkBackend backend)
       s = kernel_new (backend, &c);
       for (uint32_t j = 0; j < n; j++) {
         ImkImage device;
-        ImkError error;
 
         if (backend == IMK_BACKEND_CPU) {
           add (s, &frames[j], j);
           continue;
         }
         device = test_to_device (&frames[j]);
-        test_ok (imk_photostereo_add (s, &device, j, NULL, &error), &error);
+        test_ok (imk_photostereo_add (s, &device, j, NULL, test_new_error ()));
         test_from_device (&device, &frames[j]); /* waits */
         test_device_free (&device);
       }
@@ -2115,14 +2021,14 @@ check_lights_without_rank (ImkBackend backend)
   }
 }
 
-static void
-test_lights_without_rank_solve_nothing (void)
+TEST (
+    test_lights_without_rank_solve_nothing, "lights without rank solve nothing")
 {
   check_lights_without_rank (IMK_BACKEND_CPU);
 }
 
-static void
-test_lights_without_rank_solve_nothing_on_the_device (void)
+TEST (test_lights_without_rank_solve_nothing_on_the_device,
+    "lights without rank solve nothing on the device")
 {
   test_need_cuda ();
   check_lights_without_rank (IMK_BACKEND_CUDA);
@@ -2134,15 +2040,15 @@ run_on_device (const ImkPhotostereoConfig *c, TestImage *frames, uint32_t step,
     uint32_t look)
 {
   ImkPhotostereo *s = kernel_new (IMK_BACKEND_CUDA, c);
-  ImkImage *device = calloc (c->n_lights, sizeof (*device));
+  test_autofree ImkImage *device = calloc (c->n_lights, sizeof (*device));
   Solved solved = solved_new (c, IMK_TYPE_F32);
-  ImkError error;
 
   for (uint32_t i = 0; i < c->n_lights; i++) {
     uint32_t light = i * step % c->n_lights;
 
     device[i] = test_to_device (&frames[light]);
-    test_ok (imk_photostereo_add (s, &device[i], light, NULL, &error), &error);
+    test_ok (
+        imk_photostereo_add (s, &device[i], light, NULL, test_new_error ()));
     if (i + 1 == look)
       solved_fill (&solved, s, true);
   }
@@ -2150,13 +2056,11 @@ run_on_device (const ImkPhotostereoConfig *c, TestImage *frames, uint32_t step,
   imk_photostereo_free (s);
   for (uint32_t i = 0; i < c->n_lights; i++)
     test_device_free (&device[i]);
-  free (device);
   return solved;
 }
 
 /* Lamps of one brightness, as the tensor cores take them. */
-static void
-test_cuda_agrees_with_equal_lamps (void)
+TEST (test_cuda_agrees_with_equal_lamps, "CUDA agrees with equal lamps")
 {
   static const uint32_t sizes[][2] = {{1, 1}, {31, 7}, {300, 9}, {700, 5}};
   static const uint32_t n_lights[] = {40, 260, 33, 13};
@@ -2190,8 +2094,8 @@ test_cuda_agrees_with_equal_lamps (void)
     }
 }
 
-static void
-test_strips_and_order_change_no_bit_on_the_device (void)
+TEST (test_strips_and_order_change_no_bit_on_the_device,
+    "strips and order change no bit on the device")
 {
   enum { N = 71, W = 131, H = 70 };
   static const uint32_t strips[] = {0, 1, 7, 64, 0};
@@ -2231,8 +2135,7 @@ test_strips_and_order_change_no_bit_on_the_device (void)
   }
 }
 
-static void
-test_cuda_agrees (void)
+TEST (test_cuda_agrees, "CUDA agrees")
 {
   static const uint32_t sizes[][2] = {{1, 1}, {3, 1}, {31, 7}, {129, 31}};
   ImkPhotostereoLight lights[40] = {{0}};
@@ -2240,7 +2143,7 @@ test_cuda_agrees (void)
   test_need_cuda ();
   photo_fill_dome (lights, 40, 300, 0.4);
   for (uint32_t size = 0; size < 4; size++) {
-    TestImage mask =
+    test_auto (TestImage) mask =
         test_image_new (IMK_TYPE_U8, sizes[size][0], sizes[size][1], 1, 1);
 
     test_image_fill (&mask, FILL_NOISE, 1, 3);
@@ -2285,65 +2188,5 @@ test_cuda_agrees (void)
         if (test_takes_case (1))
           check_parity (&c, where);
       }
-    test_image_free (&mask);
   }
-}
-
-int
-main (void)
-{
-  static const Test tests[] = {
-      {"the worked example", test_worked_example},
-      {"too few lights keep the last good solution",
-          test_too_few_lights_keep_the_last_good_solution},
-      {"thresholds are strict, but for the residual",
-          test_thresholds_are_strict_but_for_the_residual},
-      {"each light model inverts itself", test_each_light_model_inverts_itself},
-      {"highlights and shadows are rejected",
-          test_highlights_and_shadows_are_rejected},
-      {"a float64 solver agrees", test_float64_solver_agrees, .cpu_only = true},
-      {"few lights are solved at any exposure",
-          test_few_lights_are_solved_at_any_exposure},
-      {"Huber's equation is solved", test_huber_solves_its_own_equation},
-      {"strips, threads and order change no bit",
-          test_strips_threads_and_order_change_no_bit},
-      {"a set so far is a set of its own",
-          test_a_set_so_far_is_a_set_of_its_own},
-      {"what cannot be solved is marked", test_what_cannot_be_solved_is_marked},
-      {"what all lights clip is invalid", test_what_all_lights_clip_is_invalid},
-      {"clipped samples are outliers from the start",
-          test_clipped_samples_are_outliers_from_the_start},
-      {"a clipped channel is enough", test_a_clipped_channel_is_enough},
-      {"a mask is obeyed", test_mask_is_obeyed},
-      {"colours of a mosaic", test_colours_of_a_mosaic},
-      {"the order of channels", test_order_of_channels},
-      {"dark frame, white frame and gamma", test_dark_white_and_gamma},
-      {"near lamps know the height", test_near_lamps_know_the_height},
-      {"the curve of sRGB", test_the_curve_of_srgb},
-      {"the light of the room is solved", test_the_light_of_the_room_is_solved},
-      {"a ring of lamps does not show the room",
-          test_a_ring_of_lamps_does_not_show_the_room},
-      {"encodings round the same numbers",
-          test_encodings_round_the_same_numbers},
-      {"the change is the mean angle", test_change_is_the_mean_angle},
-      {"the mean residual is that of the pixels",
-          test_mean_residual_is_that_of_the_pixels},
-      {"the next light is the one that is missed",
-          test_next_light_is_the_one_that_is_missed},
-      {"bad configurations are refused", test_bad_configurations_are_refused},
-      {"bad pictures are refused", test_bad_pictures_are_refused},
-      {"light files are read", test_light_files_are_read},
-      {"bad light files are refused", test_bad_light_files_are_refused},
-      {"lights without rank solve nothing",
-          test_lights_without_rank_solve_nothing},
-      {"lights without rank solve nothing on the device",
-          test_lights_without_rank_solve_nothing_on_the_device},
-      {"CUDA agrees", test_cuda_agrees},
-      {"CUDA agrees with equal lamps", test_cuda_agrees_with_equal_lamps},
-      {"strips and order change no bit on the device",
-          test_strips_and_order_change_no_bit_on_the_device},
-      {0},
-  };
-
-  return test_main (tests);
 }

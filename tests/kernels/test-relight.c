@@ -10,6 +10,8 @@
 #include "imk/relight.h"
 #include "relight/relight-reference.h"
 
+TEST_DEFINE_AUTO_POINTER (ImkRelight, imk_relight_free)
+
 enum { WIDTH = 41, HEIGHT = 19 };
 
 /* Noise, and in a corner what is no normal. */
@@ -53,7 +55,6 @@ run_on (ImkBackend backend, const ImkRelightConfig *config,
   ImkRelightSource from = *normals, paint = *albedo;
   ImkImage to = out.image;
   ImkRelight *s = NULL;
-  ImkError error;
 
   if (backend == IMK_BACKEND_CUDA) {
     from.image = test_to_device (n);
@@ -61,8 +62,9 @@ run_on (ImkBackend backend, const ImkRelightConfig *config,
     if (a)
       paint.image = test_to_device (a);
   }
-  test_ok (imk_relight_new (backend, config, &s, &error), &error);
-  test_ok (imk_relight_process (s, &from, &paint, &to, NULL, &error), &error);
+  test_ok (imk_relight_new (backend, config, &s, test_new_error ()));
+  test_ok (
+      imk_relight_process (s, &from, &paint, &to, NULL, test_new_error ()));
   if (backend == IMK_BACKEND_CUDA) {
     test_from_device (&to, &out);
     test_device_free (&from.image);
@@ -110,8 +112,9 @@ for_all (void (*check) (const ImkRelightConfig *config,
 {
   for (int i = 0; i < N_NORMAL_KINDS; i++)
     for (int k = 0; k <= N_KINDS; k++) {
-      TestImage n = noise (kinds[i].type, kinds[i].channels, (uint64_t) i);
-      TestImage a = {0};
+      test_auto (TestImage) n =
+          noise (kinds[i].type, kinds[i].channels, (uint64_t) i);
+      test_auto (TestImage) a = {0};
       ImkRelightSource normals = source_of (&n, k % 2), albedo = {0};
       ImkRelightConfig config = config_of (i * N_KINDS + k);
 
@@ -120,8 +123,6 @@ for_all (void (*check) (const ImkRelightConfig *config,
         albedo = source_of (&a, i % 2);
       }
       check (&config, &normals, &n, &albedo, k < N_KINDS ? &a : NULL);
-      test_image_free (&n);
-      test_image_free (&a);
     }
 }
 
@@ -129,7 +130,8 @@ static void
 check_formula (const ImkRelightConfig *config, const ImkRelightSource *normals,
     const TestImage *n, const ImkRelightSource *albedo, const TestImage *a)
 {
-  TestImage out = run_on (IMK_BACKEND_CPU, config, normals, n, albedo, a);
+  test_auto (TestImage) out =
+      run_on (IMK_BACKEND_CPU, config, normals, n, albedo, a);
 
   for (uint32_t y = 0; y < HEIGHT; y++)
     for (uint32_t x = 0; x < WIDTH; x++)
@@ -143,7 +145,6 @@ check_formula (const ImkRelightConfig *config, const ImkRelightSource *normals,
             imk_type_name (normals->image.type),
             a ? imk_type_name (a->image.type) : "none", x, y, c, v, e);
       }
-  test_image_free (&out);
 }
 
 TEST (every_pixel_is_the_formula, "every pixel is the formula")
@@ -166,8 +167,8 @@ TEST (worked_pixels, "worked pixels")
       {0, -90, 0, 1, 0, 0},       /* from behind */
       {0, 90, 0, 0.25, 177, 255}, /* + 255 * 0.25 * 12 / 13 */
   };
-  TestImage n = test_image_new (IMK_TYPE_F32, 1, 1, 3, 0);
-  TestImage a = test_image_new (IMK_TYPE_F32, 1, 1, 3, 0);
+  test_auto (TestImage) n = test_image_new (IMK_TYPE_F32, 1, 1, 3, 0);
+  test_auto (TestImage) a = test_image_new (IMK_TYPE_F32, 1, 1, 3, 0);
   const float normal[] = {3, 4, 12}, paint[] = {0.5f, 1, 1};
 
   memcpy (n.image.data, normal, sizeof (normal));
@@ -175,11 +176,10 @@ TEST (worked_pixels, "worked pixels")
   for (size_t i = 0; i < sizeof (cases) / sizeof (*cases); i++) {
     ImkRelightSource normals = source_of (&n, false),
                      albedo = source_of (&a, false);
-    TestImage out = test_image_new (IMK_TYPE_U8, 1, 1, 3, 0);
+    test_auto (TestImage) out = test_image_new (IMK_TYPE_U8, 1, 1, 3, 0);
     const uint8_t *v = out.image.data;
     ImkRelightConfig c;
     ImkRelight *s = NULL;
-    ImkError error;
 
     imk_relight_config_init (&c);
     c.azimuth = cases[i].azimuth;
@@ -187,72 +187,62 @@ TEST (worked_pixels, "worked pixels")
     c.ambient = cases[i].ambient;
     c.specular = cases[i].specular;
     c.shininess = 1;
-    test_ok (imk_relight_new (IMK_BACKEND_CPU, &c, &s, &error), &error);
-    test_ok (
-        imk_relight_process (s, &normals, &albedo, &out.image, NULL, &error),
-        &error);
+    test_ok (imk_relight_new (IMK_BACKEND_CPU, &c, &s, test_new_error ()));
+    test_ok (imk_relight_process (
+        s, &normals, &albedo, &out.image, NULL, test_new_error ()));
     imk_relight_free (s);
     test_check (
         abs (v[0] - cases[i].red) <= 1 && abs (v[2] - cases[i].blue) <= 1,
         "case %zu is %u %u %u", i, v[0], v[1], v[2]);
-    test_image_free (&out);
   }
-  test_image_free (&n);
-  test_image_free (&a);
 }
 
 TEST (what_is_no_normal_is_black, "what is no normal is black")
 {
   static const float bad[][3] = {{0, 0, 0}, {NAN, 0, 1}, {0, NAN, 1},
       {0, 0, INFINITY}, {3e38f, 3e38f, 0}, {1e-8f, 0, 0}};
-  TestImage n = test_image_new (IMK_TYPE_F32, 6, 1, 3, 0);
-  TestImage out = test_image_new (IMK_TYPE_U8, 6, 1, 3, 0);
+  test_auto (TestImage) n = test_image_new (IMK_TYPE_F32, 6, 1, 3, 0);
+  test_auto (TestImage) out = test_image_new (IMK_TYPE_U8, 6, 1, 3, 0);
   ImkRelightSource normals = source_of (&n, false), none = {0};
   ImkRelightConfig c;
-  ImkRelight *s = NULL;
-  ImkError error;
+  test_autoptr (ImkRelight) s = NULL;
 
   imk_relight_config_init (&c);
   c.width = 6;
   c.ambient = 1;
   memcpy (n.image.data, bad, sizeof (bad));
-  test_ok (imk_relight_new (IMK_BACKEND_CPU, &c, &s, &error), &error);
-  test_ok (imk_relight_process (s, &normals, &none, &out.image, NULL, &error),
-      &error);
+  test_ok (imk_relight_new (IMK_BACKEND_CPU, &c, &s, test_new_error ()));
+  test_ok (imk_relight_process (
+      s, &normals, &none, &out.image, NULL, test_new_error ()));
   for (int i = 0; i < 18; i++)
     test_check (((uint8_t *) out.image.data)[i] == 0, "byte %d is %u", i,
         ((uint8_t *) out.image.data)[i]);
-  imk_relight_free (s);
-  test_image_free (&n);
-  test_image_free (&out);
 }
 
 /* Grazing light: what is painted with infinity, times nothing. */
 TEST (what_is_no_albedo_is_black, "what is no albedo is black")
 {
   static const float paints[] = {INFINITY, -INFINITY, NAN, -1, 0, 1e38f};
-  TestImage n = test_image_new (IMK_TYPE_F32, 6, 1, 3, 0);
-  TestImage a = test_image_new (IMK_TYPE_F32, 6, 1, 1, 0);
-  TestImage out = test_image_new (IMK_TYPE_U8, 6, 1, 3, 0);
+  test_auto (TestImage) n = test_image_new (IMK_TYPE_F32, 6, 1, 3, 0);
+  test_auto (TestImage) a = test_image_new (IMK_TYPE_F32, 6, 1, 1, 0);
+  test_auto (TestImage) out = test_image_new (IMK_TYPE_U8, 6, 1, 3, 0);
   ImkRelightSource normals = source_of (&n, false), albedo = source_of (&a, 0);
   ImkRelightConfig c;
-  ImkRelight *s = NULL;
-  ImkError error;
+  test_autoptr (ImkRelight) s = NULL;
 
   imk_relight_config_init (&c);
   c.width = 6;
   memcpy (a.image.data, paints, sizeof (paints));
   for (int i = 0; i < 6; i++)
     ((float *) n.image.data)[3 * i + 2] = 1;
-  test_ok (imk_relight_new (IMK_BACKEND_CPU, &c, &s, &error), &error);
+  test_ok (imk_relight_new (IMK_BACKEND_CPU, &c, &s, test_new_error ()));
   for (int lit = 0; lit < 2; lit++) {
     c.ambient = lit;
     c.diffuse = 0;
-    test_ok (imk_relight_update (s, &c, &error), &error);
+    test_ok (imk_relight_update (s, &c, test_new_error ()));
     memset (out.image.data, 99, 18);
-    test_ok (
-        imk_relight_process (s, &normals, &albedo, &out.image, NULL, &error),
-        &error);
+    test_ok (imk_relight_process (
+        s, &normals, &albedo, &out.image, NULL, test_new_error ()));
     for (int i = 0; i < 18; i++) {
       int expected = lit && i / 3 == 5 ? 255 : 0;
       int found = ((uint8_t *) out.image.data)[i];
@@ -261,19 +251,17 @@ TEST (what_is_no_albedo_is_black, "what is no albedo is black")
           paints[i / 3], found, lit);
     }
   }
-  imk_relight_free (s);
-  test_image_free (&n);
-  test_image_free (&a);
-  test_image_free (&out);
 }
 
 TEST (bad_configs_and_images_are_refused_in_words,
     "bad configs and images are refused in words")
 {
-  TestImage u8 = noise (IMK_TYPE_U8, 3, 0), grey = noise (IMK_TYPE_U8, 1, 0);
-  TestImage small = test_image_new (IMK_TYPE_U8, 3, 3, 3, 0);
-  TestImage out = test_image_new (IMK_TYPE_U8, WIDTH, HEIGHT, 3, 0);
-  TestImage f64 = test_image_new (IMK_TYPE_F64, WIDTH, HEIGHT, 3, 0);
+  test_auto (TestImage) u8 = noise (IMK_TYPE_U8, 3, 0),
+                        grey = noise (IMK_TYPE_U8, 1, 0);
+  test_auto (TestImage) small = test_image_new (IMK_TYPE_U8, 3, 3, 3, 0);
+  test_auto (TestImage) out = test_image_new (IMK_TYPE_U8, WIDTH, HEIGHT, 3, 0);
+  test_auto (TestImage) f64 =
+      test_image_new (IMK_TYPE_F64, WIDTH, HEIGHT, 3, 0);
   const struct {
     const TestImage *normals, *albedo;
     const char *words;
@@ -281,43 +269,39 @@ TEST (bad_configs_and_images_are_refused_in_words,
       {&f64, &u8, "normals is of type f64"}, {&small, &u8, "normals"},
       {&u8, &small, "albedo"}, {&u8, &f64, "albedo is of type f64"}};
   ImkRelightConfig c = config_of (0);
-  ImkRelight *s = NULL;
-  ImkError error;
+  test_autoptr (ImkRelight) s = NULL;
 
   c.gamma = NAN;
-  test_error (imk_relight_new (IMK_BACKEND_CPU, &c, &s, &error), &error,
+  test_error (imk_relight_new (IMK_BACKEND_CPU, &c, &s, test_new_error ()),
       IMK_ERROR_CONFIG, "gamma is nan");
   c = config_of (0);
   c.specular = -1;
-  test_error (imk_relight_new (IMK_BACKEND_CPU, &c, &s, &error), &error,
+  test_error (imk_relight_new (IMK_BACKEND_CPU, &c, &s, test_new_error ()),
       IMK_ERROR_CONFIG, "specular is -1");
   c = config_of (0);
   c.width = 0;
-  test_error (imk_relight_new (IMK_BACKEND_CPU, &c, &s, &error), &error,
+  test_error (imk_relight_new (IMK_BACKEND_CPU, &c, &s, test_new_error ()),
       IMK_ERROR_CONFIG, "0 x 19");
   c = config_of (0);
-  test_ok (imk_relight_new (IMK_BACKEND_CPU, &c, &s, &error), &error);
+  test_ok (imk_relight_new (IMK_BACKEND_CPU, &c, &s, test_new_error ()));
   for (size_t i = 0; i < sizeof (cases) / sizeof (*cases); i++) {
     ImkRelightSource n = source_of (cases[i].normals, false);
     ImkRelightSource a = source_of (cases[i].albedo, false);
 
-    test_error (imk_relight_process (s, &n, &a, &out.image, NULL, &error),
-        &error, IMK_ERROR_IMAGE, cases[i].words);
+    test_error (
+        imk_relight_process (s, &n, &a, &out.image, NULL, test_new_error ()),
+        IMK_ERROR_IMAGE, cases[i].words);
   }
-  imk_relight_free (s);
-  test_image_free (&u8);
-  test_image_free (&grey);
-  test_image_free (&small);
-  test_image_free (&out);
-  test_image_free (&f64);
 }
 
 static void
 check_cuda (const ImkRelightConfig *config, const ImkRelightSource *normals,
     const TestImage *n, const ImkRelightSource *albedo, const TestImage *a)
 {
-  TestImage cpu = run_on (IMK_BACKEND_CPU, config, normals, n, albedo, a);
-  TestImage cuda = run_on (IMK_BACKEND_CUDA, config, normals, n, albedo, a);
+  test_auto (TestImage) cpu =
+      run_on (IMK_BACKEND_CPU, config, normals, n, albedo, a);
+  test_auto (TestImage) cuda =
+      run_on (IMK_BACKEND_CUDA, config, normals, n, albedo, a);
 
   for (uint32_t y = 0; y < HEIGHT; y++)
     for (uint32_t i = 0; i < 3 * WIDTH; i++) {
@@ -328,8 +312,6 @@ check_cuda (const ImkRelightConfig *config, const ImkRelightSource *normals,
       test_check (abs (p - q) <= 1, "%s: at (%u, %u) cpu %d, cuda %d",
           imk_type_name (normals->image.type), i / 3, y, p, q);
     }
-  test_image_free (&cpu);
-  test_image_free (&cuda);
 }
 
 TEST (cuda_agrees_with_cpu, "CUDA agrees with the CPU")

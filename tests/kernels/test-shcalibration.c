@@ -67,10 +67,9 @@ calibrate (Bench *b, const ImkShcalibrationConfig *c, const uint8_t *flags)
 {
   ImkShcalibration *self = NULL;
   Result result;
-  ImkError error;
   double progress = 0;
 
-  test_ok (imk_shcalibration_new (c, &self, &error), &error);
+  test_ok (imk_shcalibration_new (c, &self, test_new_error ()));
   do {
     float slopes[N_SLOPES], pokes[N_COMMANDS];
 
@@ -212,11 +211,11 @@ static void
 check_refused (const ImkShcalibrationConfig *c, const char *words)
 {
   ImkShcalibration *self = NULL;
-  ImkError error;
 
-  test_check (imk_shcalibration_new (c, &self, &error) == IMK_ERROR_CONFIG,
+  test_check (
+      imk_shcalibration_new (c, &self, test_new_error ()) == IMK_ERROR_CONFIG,
       "\"%s\" is not refused", words);
-  test_check (strstr (error.message, words) != NULL, "%s", error.message);
+  test_check (strstr (test_message (), words) != NULL, "%s", test_message ());
 }
 
 TEST (test_what_is_wrong_is_said, "what is wrong is said")

@@ -13,8 +13,7 @@
 
 #include "core/cpu.h"
 
-/* ------------------------------------------------------------------------
- * Helpers. */
+/* --- helpers -------------------------------------------------------------- */
 
 /* Cells of whole pixels, as many as there is room for. */
 static ImkShcentroidConfig
@@ -47,8 +46,7 @@ run_cpu (const ImkShcentroidConfig *c, const TestImage *in, ImkType type)
   return sh_run (IMK_BACKEND_CPU, c, in, type, padding_of (c));
 }
 
-/* ------------------------------------------------------------------------
- * Worked examples A and B. */
+/* --- worked examples A and B ---------------------------------------------- */
 
 /* Where the worked examples are run. */
 static ImkBackend backend_of_examples = IMK_BACKEND_CPU;
@@ -69,13 +67,12 @@ static void
 check_example (const ImkShcentroidConfig *c, const TestImage *in, double flux,
     double x, double y)
 {
-  TestImage out = run_example (c, in);
+  test_auto (TestImage) out = run_example (c, in);
 
   sh_near (&out, 0, IMK_SHCENTROID_FLUX, flux, 1e-6);
   sh_near (&out, 0, IMK_SHCENTROID_X, x, 1e-9);
   sh_near (&out, 0, IMK_SHCENTROID_Y, y, 1e-9);
   sh_near (&out, 0, IMK_SHCENTROID_FLAGS, 0, 0);
-  test_image_free (&out);
 }
 
 #define EXAMPLE(flux, x, y, ...) \
@@ -95,7 +92,7 @@ TEST (test_example_b,
     flat[i] = 1;
   }
   for (int type = IMK_TYPE_U8; type <= IMK_TYPE_U16; type++) {
-    TestImage in = sh_example (type, 4, 4, 0, 0, 2);
+    test_auto (TestImage) in = sh_example (type, 4, 4, 0, 0, 2);
 
     EXAMPLE (132, 1.575757575757576, 1.651515151515152, );
     EXAMPLE (100, 1.6, 1.7, c.dark = dark);
@@ -129,7 +126,6 @@ TEST (test_example_b,
     EXAMPLE (77.88007830714049, 1.6, 1.7, c.threshold = 2,
         c.weighting = IMK_SHCENTROID_WEIGHTING_GAUSSIAN,
         c.threshold_mode = IMK_SHCENTROID_THRESHOLD_ABSOLUTE);
-    test_image_free (&in);
   }
 }
 
@@ -137,20 +133,19 @@ TEST (test_example_b,
 TEST (test_quad_cell, "a quad cell compares its halves")
 {
   for (int type = IMK_TYPE_U8; type <= IMK_TYPE_U16; type++) {
-    TestImage in = sh_example (type, 4, 4, 0, 0, 0);
+    test_auto (TestImage) in = sh_example (type, 4, 4, 0, 0, 0);
 
     EXAMPLE (100, 1.5 + 0.2, 1.5 + 0.4, c.margin = 1,
         c.estimator = IMK_SHCENTROID_ESTIMATOR_QUAD);
     EXAMPLE (100, 1.5 + 0.1, 1.5 + 0.2, c.quad_gain = 0.5,
         c.estimator = IMK_SHCENTROID_ESTIMATOR_QUAD);
-    test_image_free (&in);
   }
 }
 
 TEST (test_dark_cell,
     "cells without a good pixel or without light are flagged, never NaN")
 {
-  TestImage in = sh_example (IMK_TYPE_U8, 4, 4, 0, 0, 2);
+  test_auto (TestImage) in = sh_example (IMK_TYPE_U8, 4, 4, 0, 0, 2);
   ImkShcentroidConfig c = grid_config (IMK_TYPE_U8, 4, 4, 4, 4);
   uint8_t bad[16];
 
@@ -158,7 +153,7 @@ TEST (test_dark_cell,
   for (int how = 0; how < 3; how++)
     for (int policy = 0; policy <= IMK_SHCENTROID_INVALID_REFERENCE; policy++) {
       ImkShcentroidConfig k = c;
-      TestImage out;
+      test_auto (TestImage) out;
 
       k.invalid_policy = policy;
       k.saturation = 1;
@@ -180,9 +175,7 @@ TEST (test_dark_cell,
           test_check (isnan (sh_get (&out, 0, i)), "a NaN is missing");
         else
           sh_near (&out, 0, i, i < IMK_SHCENTROID_DX ? 1.5 : 0, 0);
-      test_image_free (&out);
     }
-  test_image_free (&in);
 }
 
 /* Cells of the noise that a dark leaves, in float64. Returns: the flux; the
@@ -220,7 +213,7 @@ check_no_light (const ImkShcentroidConfig *c, const TestImage *in)
 {
   bool quad = c->estimator == IMK_SHCENTROID_ESTIMATOR_QUAD;
   double first = quad ? 0.5 : 0, last = quad ? 2.5 : 3;
-  TestImage out = run_example (c, in);
+  test_auto (TestImage) out = run_example (c, in);
   uint32_t n_outside = 0, n_valid = 0;
 
   for (uint32_t i = 0; i < c->columns * c->rows; i++) {
@@ -240,29 +233,26 @@ check_no_light (const ImkShcentroidConfig *c, const TestImage *in)
   }
   test_check (n_outside > 50 && n_valid > 50, "%u outside, %u valid of %u",
       n_outside, n_valid, c->columns * c->rows);
-  test_image_free (&out);
 }
 
 static void
 check_same_places (const ImkShcentroidConfig *c, const TestImage *in)
 {
   ImkShcentroidConfig xy = *c;
-  TestImage all = run_example (c, in), places;
+  test_auto (TestImage) all = run_example (c, in), places;
 
   xy.fields = IMK_SHCENTROID_FIELDS_XY;
   places = run_example (&xy, in);
   for (uint32_t i = 0; i < c->columns * c->rows; i++)
     for (uint32_t field = 0; field < 2; field++)
       sh_near (&places, i, field, sh_get (&all, i, field), 0);
-  test_image_free (&all);
-  test_image_free (&places);
 }
 
 TEST (test_no_light, "noise less a dark gives no place outside its cell")
 {
   ImkShcentroidConfig c = grid_config (IMK_TYPE_U8, 120, 80, 4, 4);
-  TestImage in = test_image_new (c.type, c.width, c.height, 1, 3);
-  float *dark = malloc (sizeof (float) * c.width * c.height);
+  test_auto (TestImage) in = test_image_new (c.type, c.width, c.height, 1, 3);
+  test_autofree float *dark = malloc (sizeof (float) * c.width * c.height);
   uint64_t seed = 5;
 
   for (uint32_t i = 0; i < c.width * c.height; i++) {
@@ -276,12 +266,9 @@ TEST (test_no_light, "noise less a dark gives no place outside its cell")
   c.estimator = IMK_SHCENTROID_ESTIMATOR_QUAD;
   check_no_light (&c, &in);
   check_same_places (&c, &in);
-  test_image_free (&in);
-  free (dark);
 }
 
-/* ------------------------------------------------------------------------
- * The matrix of cases. */
+/* --- the matrix of cases -------------------------------------------------- */
 
 typedef struct Case {
   ImkShcentroidConfig config;
@@ -576,13 +563,12 @@ static void
 check_case (const Case *k)
 {
   double tilt[2] = {0, 0};
-  TestImage in = case_frame (k), out = run_cpu (&k->config, &in, k->out_type);
+  test_auto (TestImage) in = case_frame (k),
+                        out = run_cpu (&k->config, &in, k->out_type);
 
   if (k->config.remove_tilt && k->config.fields != IMK_SHCENTROID_FIELDS_XY)
     expected_tilt (k, &in, tilt);
   sh_check_reference (&k->config, &in, &out, tolerance_of (k), tilt, k->name);
-  test_image_free (&in);
-  test_image_free (&out);
 }
 
 TEST (test_reference,
@@ -705,8 +691,8 @@ TEST (test_not_finite,
 TEST (test_same_as_plain, "a dark of 0 changes nothing")
 {
   for (size_t shape = 0; shape < N_SHAPES; shape++) {
-    float *dark = table_new (MOST_PIXELS, 0, 0, 1);
-    TestImage in, plain, chain;
+    test_autofree float *dark = table_new (MOST_PIXELS, 0, 0, 1);
+    test_auto (TestImage) in, plain, chain;
     Case k;
 
     make_case (&k, shape, IMK_TYPE_U16, 7, 0, 0);
@@ -718,10 +704,6 @@ TEST (test_same_as_plain, "a dark of 0 changes nothing")
       for (uint32_t f = 0; f < N_FIELDS; f++)
         sh_near (&chain, i, f, sh_get (&plain, i, f),
             1e-12 * fmax (1, fabs (sh_get (&plain, i, f))));
-    test_image_free (&in);
-    test_image_free (&plain);
-    test_image_free (&chain);
-    free (dark);
   }
 }
 
@@ -732,8 +714,8 @@ TEST (test_second_frame, "the same frame again has the same bits")
 
   for (size_t shape = 0; shape < N_SHAPES; shape++)
     for (size_t i = 0; i < sizeof (options) / sizeof (options[0]); i++) {
-      TestImage in, first, second;
-      ImkShcentroid *s;
+      test_auto (TestImage) in, first, second;
+      test_autoptr (ImkShcentroid) s = NULL;
       Case k;
 
       make_case (&k, shape, IMK_TYPE_U8, options[i], 0, 0);
@@ -744,10 +726,6 @@ TEST (test_second_frame, "the same frame again has the same bits")
       sh_process (s, &in, &first);
       sh_process (s, &in, &second);
       test_image_same (&first, &second, k.name);
-      imk_shcentroid_free (s);
-      test_image_free (&in);
-      test_image_free (&first);
-      test_image_free (&second);
     }
 }
 
@@ -850,8 +828,7 @@ TEST (test_tilt_policies,
   test_image_free (&in);
 }
 
-/* ------------------------------------------------------------------------
- * Spots. */
+/* --- spots ---------------------------------------------------------------- */
 
 /* A Gaussian spot of @flux counts. */
 static void
@@ -868,13 +845,12 @@ add_spot (double *frame, uint32_t width, uint32_t height, double x, double y,
 static TestImage
 spot_frame (uint32_t size, double x, double y, double sigma, double flux)
 {
-  double *light = calloc ((size_t) size * size, sizeof (*light));
+  test_autofree double *light = calloc ((size_t) size * size, sizeof (*light));
   TestImage in = test_image_new (IMK_TYPE_U16, size, size, 1, 0);
 
   add_spot (light, size, size, x, y, sigma, flux);
   for (uint32_t i = 0; i < size * size; i++)
     sh_set (&in, i % size, i / size, floor (light[i] + 0.5));
-  free (light);
   return in;
 }
 
@@ -883,7 +859,7 @@ spot_frame (uint32_t size, double x, double y, double sigma, double flux)
 TEST (
     test_weight_bias, "a fixed weight has its known bias, iterations have none")
 {
-  TestImage in = spot_frame (40, 20.9, 18.8, 2, 1e6), out;
+  test_auto (TestImage) in = spot_frame (40, 20.9, 18.8, 2, 1e6), out;
   ImkShcentroidConfig c = grid_config (IMK_TYPE_U16, 40, 40, 40, 40);
 
   c.weighting = IMK_SHCENTROID_WEIGHTING_GAUSSIAN;
@@ -896,8 +872,6 @@ TEST (
   out = run_cpu (&c, &in, IMK_TYPE_F64);
   sh_near (&out, 0, IMK_SHCENTROID_DX, 1.4, 2e-3);
   sh_near (&out, 0, IMK_SHCENTROID_DY, -0.7, 2e-3);
-  test_image_free (&out);
-  test_image_free (&in);
 }
 
 /* Example D, daoTools: noise 0..2, a window of 20x16 about (20, 20). */
@@ -905,8 +879,8 @@ TEST (
     test_brightest_of_a_noisy_spot, "the brightest pixels find a spot in noise")
 {
   ImkShcentroidCell cell = {10, 12, 20, 16, 20, 20, NAN, NAN};
-  double *light = calloc (1600, sizeof (*light));
-  TestImage in = test_image_new (IMK_TYPE_U16, 40, 40, 1, 0), out;
+  test_autofree double *light = calloc (1600, sizeof (*light));
+  test_auto (TestImage) in = test_image_new (IMK_TYPE_U16, 40, 40, 1, 0), out;
   ImkShcentroidConfig c = grid_config (IMK_TYPE_U16, 40, 40, 40, 40);
   uint64_t seed = 5;
 
@@ -919,9 +893,6 @@ TEST (
   out = run_example (&c, &in);
   sh_near (&out, 0, IMK_SHCENTROID_DX, 1.3, 0.05);
   sh_near (&out, 0, IMK_SHCENTROID_DY, -2.4, 0.05);
-  test_image_free (&out);
-  test_image_free (&in);
-  free (light);
 }
 
 /* Spots of 8 bits that are too bright: far more pixels than are asked for share
@@ -1001,9 +972,10 @@ TEST (test_tracking, "tracking windows follow spots out of their cells")
 {
   enum { SIZE = 300, PITCH = 30, N = 5 };
   ImkShcentroidConfig c = grid_config (IMK_TYPE_U16, SIZE, SIZE, PITCH, PITCH);
-  double *light = malloc (SIZE * SIZE * sizeof (*light));
-  TestImage in = test_image_new (IMK_TYPE_U16, SIZE, SIZE, 1, 0), out;
-  ImkShcentroid *s;
+  test_autofree double *light = malloc (SIZE * SIZE * sizeof (*light));
+  test_auto (TestImage) in = test_image_new (IMK_TYPE_U16, SIZE, SIZE, 1, 0),
+                        out;
+  test_autoptr (ImkShcentroid) s = NULL;
 
   c.x0 = c.y0 = (SIZE - N * PITCH) / 2;
   c.columns = c.rows = N;
@@ -1032,10 +1004,6 @@ TEST (test_tracking, "tracking windows follow spots out of their cells")
   }
   test_check (sh_get (&out, N * N - 1, IMK_SHCENTROID_DX) > PITCH,
       "the spots did not leave their cells");
-  imk_shcentroid_free (s);
-  test_image_free (&in);
-  test_image_free (&out);
-  free (light);
 }
 
 /* Lit, then dark until the track is given up, then lit elsewhere. */
@@ -1043,11 +1011,10 @@ TEST (
     test_tracking_reset, "a track is given up after dark frames and by a reset")
 {
   ImkShcentroidConfig c = grid_config (IMK_TYPE_U16, 60, 60, 20, 20);
-  TestImage lit = spot_frame (60, 34.5, 29.5, 1.2, 20000);
-  TestImage dark = spot_frame (60, 30, 30, 1, 0);
-  TestImage edge = spot_frame (60, 38, 29.5, 1.2, 20000), out;
-  ImkShcentroid *s;
-  ImkError error;
+  test_auto (TestImage) lit = spot_frame (60, 34.5, 29.5, 1.2, 20000);
+  test_auto (TestImage) dark = spot_frame (60, 30, 30, 1, 0);
+  test_auto (TestImage) edge = spot_frame (60, 38, 29.5, 1.2, 20000), out;
+  test_autoptr (ImkShcentroid) s = NULL;
 
   c.x0 = c.y0 = 20;
   c.columns = c.rows = 1;
@@ -1065,23 +1032,18 @@ TEST (
       "the window was not reset: %g", sh_get (&out, 0, IMK_SHCENTROID_X));
   sh_process (s, &edge, &out);
   sh_near (&out, 0, IMK_SHCENTROID_X, 38, 0.05);
-  test_ok (imk_shcentroid_reset (s, NULL, &error), &error);
+  test_ok (imk_shcentroid_reset (s, NULL, test_new_error ()));
   sh_process (s, &edge, &out);
   test_check (sh_get (&out, 0, IMK_SHCENTROID_X) < 37.9, "a reset did nothing");
-  imk_shcentroid_free (s);
-  test_image_free (&lit);
-  test_image_free (&dark);
-  test_image_free (&edge);
-  test_image_free (&out);
 }
 
 /* At the edge of the frame the window stops, and says so. */
 TEST (test_tracking_edge, "a window stops at the edge of the frame")
 {
   ImkShcentroidConfig c = grid_config (IMK_TYPE_U8, 20, 20, 10, 10);
-  TestImage in = test_image_new (IMK_TYPE_U8, 20, 20, 1, 0);
-  TestImage out = output_new (&c, IMK_TYPE_F64);
-  ImkShcentroid *s;
+  test_auto (TestImage) in = test_image_new (IMK_TYPE_U8, 20, 20, 1, 0);
+  test_auto (TestImage) out = output_new (&c, IMK_TYPE_F64);
+  test_autoptr (ImkShcentroid) s = NULL;
 
   test_image_fill (&in, FILL_ZERO, 0, 0);
   sh_set (&in, 1, 2, 100);
@@ -1093,13 +1055,9 @@ TEST (test_tracking_edge, "a window stops at the edge of the frame")
   sh_near (&out, 0, IMK_SHCENTROID_FLAGS, IMK_SHCENTROID_EDGE, 0);
   sh_near (&out, 0, IMK_SHCENTROID_X, 1, 0);
   sh_near (&out, 3, IMK_SHCENTROID_FLAGS, IMK_SHCENTROID_NO_FLUX, 0);
-  imk_shcentroid_free (s);
-  test_image_free (&in);
-  test_image_free (&out);
 }
 
-/* ------------------------------------------------------------------------
- * Noise: what is reported against what is found. */
+/* --- noise: what is reported against what is found ------------------------ */
 
 /* 400 cells with the same spot, each with its own noise: the variance over
  * them is that which they report. */
@@ -1110,7 +1068,8 @@ check_noise (const ImkShcentroidConfig *base, const char *name)
   const double gain = 0.8, read = 3;
   ImkShcentroidConfig c = *base;
   double light[PITCH * PITCH] = {0}, sum = 0, square = 0, reported = 0;
-  TestImage in = test_image_new (IMK_TYPE_U16, SIZE, SIZE, 1, 0), out;
+  test_auto (TestImage) in = test_image_new (IMK_TYPE_U16, SIZE, SIZE, 1, 0),
+                        out;
   uint64_t seed = 77;
 
   c.gain = gain;
@@ -1137,8 +1096,6 @@ check_noise (const ImkShcentroidConfig *base, const char *name)
   square = (square - sum * sum / (CELLS * CELLS)) / (CELLS * CELLS - 1);
   test_check (sqrt (reported / square) > 0.8 && sqrt (reported / square) < 1.25,
       "%s: rms %g, reported %g", name, sqrt (square), sqrt (reported));
-  test_image_free (&in);
-  test_image_free (&out);
 }
 
 TEST (test_noise, "variances are those of simulated noise")
@@ -1174,8 +1131,7 @@ TEST (test_noise, "variances are those of simulated noise")
   check_noise (&c, "power");
 }
 
-/* ------------------------------------------------------------------------
- * Real frames. */
+/* --- real frames ---------------------------------------------------------- */
 
 /* Whether the table subtracts the n-th value itself of the brightest pixels of
  * cell @i, where the next one is as bright: it knows no ties. Then the level
@@ -1210,7 +1166,7 @@ static void
 check_columns (const char *name, const ImkShcentroidConfig *c,
     const TestImage *in, int column)
 {
-  TestImage out = run_cpu (c, in, IMK_TYPE_F64);
+  test_auto (TestImage) out = run_cpu (c, in, IMK_TYPE_F64);
   FILE *table = sh_open_table (name);
   double v[CSV_COLUMNS];
   uint32_t i = 0, n = 0;
@@ -1225,14 +1181,13 @@ check_columns (const char *name, const ImkShcentroidConfig *c,
     }
   fclose (table);
   test_check (i == 256 && n > 200, "%u cells, %u with a centroid", i, n);
-  test_image_free (&out);
 }
 
 static void
 check_frame_file (const char *name)
 {
   ImkShcentroidConfig c = sh_real_grid (), k = c;
-  TestImage in = sh_load_frame (name);
+  test_auto (TestImage) in = sh_load_frame (name);
 
   k.threshold_mode = IMK_SHCENTROID_THRESHOLD_RELATIVE;
   k.threshold = 0.3;
@@ -1240,7 +1195,6 @@ check_frame_file (const char *name)
   k = c;
   k.brightest = 40;
   check_columns (name, &k, &in, CSV_BRIGHTEST_X);
-  test_image_free (&in);
 }
 
 TEST (test_lamp, "the lamp frame has the thresholded centroids of the table")
@@ -1253,16 +1207,15 @@ TEST (test_star, "the star frame has the thresholded centroids of the table")
   check_frame_file ("auto_wfs_0037_ave");
 }
 
-/* ------------------------------------------------------------------------
- * Errors. */
+/* --- errors --------------------------------------------------------------- */
 
 #define REFUSED(words, ...) \
   do { \
     ImkShcentroidConfig c = grid_config (IMK_TYPE_U8, 70, 50, 10, 10); \
     ImkShcentroid *s = NULL; \
-    ImkError error; \
     __VA_ARGS__; \
-    test_error (imk_shcentroid_new (IMK_BACKEND_CPU, &c, &s, &error), &error, \
+    test_error ( \
+        imk_shcentroid_new (IMK_BACKEND_CPU, &c, &s, test_new_error ()), \
         IMK_ERROR_CONFIG, words); \
     test_check (s == NULL, "the object was touched"); \
   } while (0)
@@ -1298,8 +1251,7 @@ TEST (test_errors, "bad parameters and calibrations are refused by name")
   REFUSED ("tracking-gain is 1.5", c.tracking_gain = 1.5);
 }
 
-/* ------------------------------------------------------------------------
- * Two outputs. */
+/* --- two outputs ---------------------------------------------------------- */
 
 static void
 process_both (ImkBackend backend, ImkShcentroid *s, const TestImage *in,
@@ -1310,11 +1262,9 @@ process_both (ImkBackend backend, ImkShcentroid *s, const TestImage *in,
   ImkImage to = host ? out->image : test_to_device (out);
   ImkImage also = host ? rounded->image : test_to_device (rounded);
   ImkImage bytes = host ? flags->image : test_to_device (flags);
-  ImkError error;
 
-  test_ok (
-      imk_shcentroid_process_flags (s, &from, &to, &also, &bytes, NULL, &error),
-      &error);
+  test_ok (imk_shcentroid_process_flags (
+      s, &from, &to, &also, &bytes, NULL, test_new_error ()));
   if (host)
     return;
   test_from_device (&to, out);
@@ -1355,20 +1305,20 @@ check_both (ImkBackend backend, const Case *k)
   ImkShcentroidConfig all = *c;
   ImkShcentroid *s[4] = {sh_new (IMK_BACKEND_CPU, c),
       sh_new (IMK_BACKEND_CPU, c), sh_new (backend, c)};
-  TestImage flags =
+  test_auto (TestImage) flags =
       test_image_new (IMK_TYPE_U8, imk_shcentroid_n_cells (c), 1, 1, 0);
-  TestImage rows;
-  TestImage f32 = output_new (c, IMK_TYPE_F32);
-  TestImage f64 = output_new (c, IMK_TYPE_F64);
-  TestImage rounded = output_new (c, IMK_TYPE_F32);
-  TestImage out = output_new (c, IMK_TYPE_F64);
+  test_auto (TestImage) rows;
+  test_auto (TestImage) f32 = output_new (c, IMK_TYPE_F32);
+  test_auto (TestImage) f64 = output_new (c, IMK_TYPE_F64);
+  test_auto (TestImage) rounded = output_new (c, IMK_TYPE_F32);
+  test_auto (TestImage) out = output_new (c, IMK_TYPE_F64);
 
   all.fields = IMK_SHCENTROID_FIELDS_ALL;
   rows = output_new (&all, IMK_TYPE_F64);
   s[3] = sh_new (IMK_BACKEND_CPU, &all);
   for (int frame = 0; frame < 2; frame++) {
     Case next = *k;
-    TestImage in;
+    test_auto (TestImage) in;
 
     next.seed += 7 * (unsigned) frame;
     in = case_frame (&next);
@@ -1382,16 +1332,9 @@ check_both (ImkBackend backend, const Case *k)
     test_image_same (&f64, &out, k->name);
     test_image_check_canaries (&rounded, k->name);
     test_image_check_canaries (&out, k->name);
-    test_image_free (&in);
   }
   for (int i = 0; i < 4; i++)
     imk_shcentroid_free (s[i]);
-  test_image_free (&f32);
-  test_image_free (&f64);
-  test_image_free (&rows);
-  test_image_free (&flags);
-  test_image_free (&rounded);
-  test_image_free (&out);
 }
 
 /* The options of the chain, under every policy for cells that are invalid, of
@@ -1476,19 +1419,17 @@ TEST (test_both_on_cuda, "two outputs have the bytes of one each on CUDA")
   check_both_of (IMK_BACKEND_CUDA, check_both_on_cuda);
 }
 
-/* ------------------------------------------------------------------------
- * CPU = CUDA. */
+/* --- CPU = CUDA ----------------------------------------------------------- */
 
 /* What tracking has learned from the first frame shows in the second, which
  * may be copied to the device first. */
 static void
 check_parity (const Case *k)
 {
-  TestImage in = case_frame (k);
+  test_auto (TestImage) in = case_frame (k);
 
   sh_check_parity (
       &k->config, &in, k->out_type, padding_of (&k->config), 2, true, k->name);
-  test_image_free (&in);
 }
 
 TEST (test_parity, "CPU and CUDA agree bit for bit")
@@ -1550,8 +1491,10 @@ check_small_parity (Case *k, const double pitch[2], uint32_t columns,
     uint32_t rows, bool overlap)
 {
   ImkShcentroidConfig *c = &k->config;
-  ImkShcentroidCell *cells = calloc (columns * rows, sizeof (*cells));
-  double *references = calloc (2 * columns * rows, sizeof (*references));
+  test_autofree ImkShcentroidCell *cells =
+      calloc (columns * rows, sizeof (*cells));
+  test_autofree double *references =
+      calloc (2 * columns * rows, sizeof (*references));
 
   c->pitch_x = pitch[0];
   c->pitch_y = pitch[1];
@@ -1573,8 +1516,6 @@ check_small_parity (Case *k, const double pitch[2], uint32_t columns,
     c->references = references;
   }
   check_parity (k);
-  free (references);
-  free (cells);
 }
 
 /* Cells of up to 4 pixels, x and y only, have kernels of their own. */

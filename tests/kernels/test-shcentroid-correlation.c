@@ -10,8 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* ------------------------------------------------------------------------
- * Helpers. */
+/* --- helpers -------------------------------------------------------------- */
 
 /* A scene that goes on for ever, like granulation: waves of many directions
  * and of about @grain pixels, at any point exactly known. */
@@ -110,6 +109,8 @@ picture_free (Picture *a)
   free (a->p);
   free (a->variance);
 }
+
+TEST_DEFINE_AUTO (Picture, picture_free)
 
 /* Calibrated; NaN where bad. */
 static double
@@ -316,7 +317,7 @@ static Expected
 expected_cell (const ImkShcentroidConfig *c, const TestImage *in, uint32_t cell,
     const Picture *b, int64_t x, int64_t y, double zero_x, double zero_y)
 {
-  Picture a = window_of (c, in, cell);
+  test_auto (Picture) a = window_of (c, in, cell);
   Expected e = {.flux = centre (&a), .second = -INFINITY};
   int64_t left = x - a.x, top = y - a.y, best_x = 0, best_y = 0;
   int64_t rx = a.width / 2, ry = a.height / 2;
@@ -352,7 +353,6 @@ expected_cell (const ImkShcentroidConfig *c, const TestImage *in, uint32_t cell,
     else
       e.var_x = e.var_y = NAN;
   }
-  picture_free (&a);
   return e;
 }
 
@@ -390,8 +390,7 @@ check_expected (const ImkShcentroidConfig *c, const TestImage *out,
       sh_get (out, cell, IMK_SHCENTROID_VAR_Y), e->var_y, 5e-3, "var_y", cell);
 }
 
-/* ------------------------------------------------------------------------
- * Cases: what is measured, against what, and how. */
+/* --- cases: what is measured, against what, and how ----------------------- */
 
 enum { MOST_PIXELS = 160 * 160 };
 
@@ -557,6 +556,8 @@ case_free (Case *k)
   test_image_free (&k->in);
 }
 
+TEST_DEFINE_AUTO (Case, case_free)
+
 /* Where a template of @width x @height lies in a cell: in the middle of it as
  * it would be without the edges of the frame. */
 static void
@@ -582,14 +583,13 @@ expected_template (
   Picture b;
 
   if (c->template_source == IMK_SHCENTROID_TEMPLATE_FRAME) {
-    Picture a = window_of (c, in, (uint32_t) c->template_cell);
+    test_auto (Picture) a = window_of (c, in, (uint32_t) c->template_cell);
     int64_t x, y;
 
     w = (uint32_t) floor (c->pitch_x) - 2 * c->template_margin;
     h = (uint32_t) floor (c->pitch_y) - 2 * c->template_margin;
     corner_of (c, (uint32_t) c->template_cell, w, h, &x, &y);
     b = cut_out (&a, x, y, w, h);
-    picture_free (&a);
   } else {
     const float *from = c->templates;
 
@@ -607,7 +607,7 @@ static Expected
 expected_of (const ImkShcentroidConfig *c, const TestImage *in, uint32_t cell)
 {
   ImkShcentroidConfig plain = *c;
-  Picture b = expected_template (c, in, cell);
+  test_auto (Picture) b = expected_template (c, in, cell);
   uint32_t w = (uint32_t) b.width, h = (uint32_t) b.height;
   int64_t x, y, own_x, own_y;
   ImkShcentroidCell own;
@@ -627,14 +627,13 @@ expected_of (const ImkShcentroidConfig *c, const TestImage *in, uint32_t cell)
     zero_y = (double) (y - own_y) + own.ref_y;
   }
   e = expected_cell (c, in, cell, &b, x, y, zero_x, zero_y);
-  picture_free (&b);
   return e;
 }
 
 static void
 check_case (Case *k)
 {
-  TestImage out = run_cpu (&k->config, &k->in);
+  test_auto (TestImage) out = run_cpu (&k->config, &k->in);
   uint32_t n_found = 0, n = imk_shcentroid_n_cells (&k->config);
 
   for (uint32_t i = 0; i < n; i++) {
@@ -649,7 +648,6 @@ check_case (Case *k)
       n_found > 0 || k->config.search_range == 1 ||
           k->config.correlation == IMK_SHCENTROID_CORRELATION_DIFFERENCE,
       "%s: nothing is found", k->name);
-  test_image_free (&out);
 }
 
 /* Everything with everything would take minutes: each shape with each way to a
@@ -658,7 +656,7 @@ static void
 visit_case (void (*visit) (Case *k), int shape, int source, int option,
     int turn, ImkType type)
 {
-  Case k;
+  test_auto (Case) k;
 
   case_new (&k, shape, type, source, option);
   k.config.correlation = turn % 3;
@@ -669,7 +667,6 @@ visit_case (void (*visit) (Case *k), int shape, int source, int option,
       (int) k.config.peak_fit);
   printf ("# %s\n", k.name);
   visit (&k);
-  case_free (&k);
 }
 
 static void
@@ -762,8 +759,7 @@ TEST (test_not_finite,
   for_each_case (check_spoilt);
 }
 
-/* ------------------------------------------------------------------------
- * Scenes. */
+/* --- scenes --------------------------------------------------------------- */
 
 /* Scenes of what the solar field calls granulation, in cells of 20 pixels: the
  * whole cell is the template, shifts up to 3 pixels. 0.05 pixel is what the
@@ -776,7 +772,9 @@ check_scene (ImkBackend backend, ImkShcentroidCorrelation how, double rms_bound,
   ImkShcentroidConfig c = grid_config (IMK_TYPE_U16, N, N, CELL, CELL);
   static float templates[N * N * CELL * CELL];
   static double shifts[2 * N * N];
-  TestImage in = test_image_new (IMK_TYPE_U16, c.width, c.height, 1, 0), out;
+  test_auto (TestImage) in =
+      test_image_new (IMK_TYPE_U16, c.width, c.height, 1, 0),
+                        out;
   uint64_t seed = 17;
   double square = 0, worst = 0;
 
@@ -814,8 +812,6 @@ check_scene (ImkBackend backend, ImkShcentroidCorrelation how, double rms_bound,
       "correlation %d: rms %.4f, worst %.4f pixel", (int) how, square, worst);
   printf ("# correlation %d: rms %.4f, worst %.4f pixel\n", (int) how, square,
       worst);
-  test_image_free (&in);
-  test_image_free (&out);
 }
 
 static void
@@ -919,11 +915,11 @@ TEST (test_shift_law, "a frame that moves by a pixel moves the result by one")
 TEST (test_template_of_the_frame, "the cell of the template has no slope")
 {
   for (int shape = 0; shape < 3; shape++) {
-    TestImage live, stored;
-    Picture a, b;
+    test_auto (TestImage) live, stored;
+    test_auto (Picture) a, b;
     int64_t x, y;
     uint32_t n;
-    Case k;
+    test_auto (Case) k;
 
     case_new (&k, shape, IMK_TYPE_U16, OF_THE_FRAME, PLAIN);
     n = imk_shcentroid_n_cells (&k.config);
@@ -947,11 +943,6 @@ TEST (test_template_of_the_frame, "the cell of the template has no slope")
     stored = run_cpu (&k.config, &k.in);
     test_image_same (&live, &stored, "the template as a file");
     test_check (n > 1, "there is but one cell");
-    picture_free (&a);
-    picture_free (&b);
-    test_image_free (&live);
-    test_image_free (&stored);
-    case_free (&k);
   }
 }
 
@@ -965,8 +956,9 @@ TEST (test_beyond_float32, "products beyond float32 are no match")
   for (uint64_t seed = 1; seed <= 9; seed++)
     for (int how = 0; how <= IMK_SHCENTROID_CORRELATION_DIFFERENCE; how++)
       for (int power = 2; power <= 4; power += 2) {
-        TestImage in = test_image_new (IMK_TYPE_U16, c.width, c.height, 1, 0);
-        TestImage out;
+        test_auto (TestImage) in =
+            test_image_new (IMK_TYPE_U16, c.width, c.height, 1, 0);
+        test_auto (TestImage) out;
 
         test_image_fill (&in, FILL_NOISE, 65535, seed);
         c.power = power;
@@ -976,8 +968,6 @@ TEST (test_beyond_float32, "products beyond float32 are no match")
             power == 2 ? 0 : IMK_SHCENTROID_NO_MATCH, 0);
         sh_near (&out, 4, IMK_SHCENTROID_DX, 0, power == 2 ? 0.1 : 0);
         sh_near (&out, 4, IMK_SHCENTROID_DY, 0, power == 2 ? 0.1 : 0);
-        test_image_free (&in);
-        test_image_free (&out);
       }
 }
 
@@ -985,7 +975,9 @@ TEST (test_beyond_float32, "products beyond float32 are no match")
 TEST (test_flux_beyond_float32, "a flux beyond float32 is its largest number")
 {
   ImkShcentroidConfig c = grid_config (IMK_TYPE_U16, 3, 3, 20, 20);
-  TestImage in = test_image_new (IMK_TYPE_U16, c.width, c.height, 1, 0), out;
+  test_auto (TestImage) in =
+      test_image_new (IMK_TYPE_U16, c.width, c.height, 1, 0),
+                        out;
   float flat[60 * 60];
 
   for (int i = 0; i < 60 * 60; i++)
@@ -1003,8 +995,6 @@ TEST (test_flux_beyond_float32, "a flux beyond float32 is its largest number")
     sh_near (&out, cell, IMK_SHCENTROID_FLUX, FLT_MAX, 0);
     sh_near (&out, cell, IMK_SHCENTROID_FLAGS, IMK_SHCENTROID_NO_MATCH, 0);
   }
-  test_image_free (&in);
-  test_image_free (&out);
 }
 
 /* A spot that wanders out of its cell is followed by its window. */
@@ -1012,9 +1002,10 @@ TEST (test_tracking, "a window follows its template")
 {
   enum { SIZE = 80, CELL = 20 };
   ImkShcentroidConfig c = grid_config (IMK_TYPE_U16, 4, 4, CELL, CELL);
-  TestImage in = test_image_new (IMK_TYPE_U16, SIZE, SIZE, 1, 0), out;
+  test_auto (TestImage) in = test_image_new (IMK_TYPE_U16, SIZE, SIZE, 1, 0),
+                        out;
   float pattern[11 * 11];
-  ImkShcentroid *s;
+  test_autoptr (ImkShcentroid) s = NULL;
 
   for (int i = 0; i < 11 * 11; i++)
     pattern[i] = (float) gaussian (i % 11 - 5, i / 11 - 5, 2);
@@ -1036,13 +1027,9 @@ TEST (test_tracking, "a window follows its template")
     sh_near (&out, 5, IMK_SHCENTROID_FLAGS, 0, 0);
   }
   sh_near (&out, 5, IMK_SHCENTROID_DX, 30, 0.03);
-  imk_shcentroid_free (s);
-  test_image_free (&in);
-  test_image_free (&out);
 }
 
-/* ------------------------------------------------------------------------
- * What cannot be measured. */
+/* --- what cannot be measured ---------------------------------------------- */
 
 /* Cell 0 is dark, 1 constant, 2 has its spot beyond the range, 3 noise alone, 4
  * is saturated all over, 5 all bad, 6 a good spot with a dead pixel on it. */
@@ -1110,8 +1097,7 @@ TEST (test_nothing_to_find, "what is not there is flagged, and no slope")
   test_image_free (&in);
 }
 
-/* ------------------------------------------------------------------------
- * Noise. */
+/* --- noise ---------------------------------------------------------------- */
 
 /* 400 cells with the same picture, each with its own noise: the variance over
  * them is that which they report. */
@@ -1123,7 +1109,8 @@ check_noise (ImkShcentroidCorrelation how, ImkShcentroidPeakFit fit,
   ImkShcentroidConfig c =
       grid_config (IMK_TYPE_U16, CELLS, CELLS, PITCH, PITCH);
   Scene scene = scene_new (8, 4);
-  TestImage in = test_image_new (IMK_TYPE_U16, SIZE, SIZE, 1, 0), out;
+  test_auto (TestImage) in = test_image_new (IMK_TYPE_U16, SIZE, SIZE, 1, 0),
+                        out;
   static float dark[SIZE * SIZE], pattern[T * T];
   double found[2] = {0}, reported[2] = {0}, sum[2] = {0};
   uint64_t seed = 77;
@@ -1173,8 +1160,6 @@ check_noise (ImkShcentroidCorrelation how, ImkShcentroidPeakFit fit,
         "correlation %d, fit %d, scene %d: rms %g, reported %g", (int) how,
         (int) fit, is_scene, sqrt (variance), sqrt (reported[k]));
   }
-  test_image_free (&in);
-  test_image_free (&out);
 }
 
 TEST (test_noise, "variances are those of simulated noise")
@@ -1188,13 +1173,12 @@ TEST (test_noise, "variances are those of simulated noise")
     }
 }
 
-/* ------------------------------------------------------------------------
- * Threads, changes, errors. */
+/* --- threads, changes, errors --------------------------------------------- */
 
 TEST (test_threads, "threads change nothing")
 {
   TestImage one, many;
-  Case k;
+  test_auto (Case) k;
 
   case_new (&k, 2, IMK_TYPE_U16, EACH, COMBINED);
   k.config.remove_tilt = true;
@@ -1206,7 +1190,6 @@ TEST (test_threads, "threads change nothing")
     test_image_free (&many);
   }
   test_image_free (&one);
-  case_free (&k);
 }
 
 /* What may change between frames does, to the same as from the beginning. */
@@ -1214,9 +1197,8 @@ TEST (test_update, "an update is as good as a new object")
 {
   ImkShcentroidConfig cog;
   TestImage expected, out;
-  ImkShcentroid *s;
-  ImkError error;
-  Case k;
+  test_autoptr (ImkShcentroid) s = NULL;
+  test_auto (Case) k;
 
   case_new (&k, 0, IMK_TYPE_U8, ONE, PLAIN);
   cog = k.config;
@@ -1227,24 +1209,21 @@ TEST (test_update, "an update is as good as a new object")
   for (uint32_t range = 1; range <= IMK_SHCENTROID_MAX_SEARCH_RANGE; range++) {
     k.config.search_range = range;
     k.config.correlation = range % 3;
-    test_ok (imk_shcentroid_update (s, &k.config, &error), &error);
+    test_ok (imk_shcentroid_update (s, &k.config, test_new_error ()));
     sh_process (s, &k.in, &out);
     expected = run_cpu (&k.config, &k.in);
     test_image_same (&expected, &out, "after an update");
     test_image_free (&expected);
   }
-  imk_shcentroid_free (s);
   test_image_free (&out);
-  case_free (&k);
 }
 
 static void
 check_refused (const ImkShcentroidConfig *c, const char *words)
 {
   ImkShcentroid *s = NULL;
-  ImkError error;
 
-  test_error (imk_shcentroid_new (IMK_BACKEND_CPU, c, &s, &error), &error,
+  test_error (imk_shcentroid_new (IMK_BACKEND_CPU, c, &s, test_new_error ()),
       IMK_ERROR_CONFIG, words);
   test_check (s == NULL, "there is an object");
 }
@@ -1253,8 +1232,7 @@ TEST (test_errors, "errors say what to do")
 {
   float pattern[400] = {1, 2, 3}, same[9] = {5, 5, 5, 5, 5, 5, 5, 5, 5};
   ImkShcentroidConfig c = grid_config (IMK_TYPE_U8, 3, 2, 10, 10), k;
-  ImkShcentroid *s;
-  ImkError error;
+  test_autoptr (ImkShcentroid) s = NULL;
 
   check_refused (&c, "no template to look for");
   c.templates = pattern;
@@ -1301,13 +1279,11 @@ TEST (test_errors, "errors say what to do")
   k.estimator = IMK_SHCENTROID_ESTIMATOR_COG;
   k.n_templates = 0;
   s = sh_new (IMK_BACKEND_CPU, &k);
-  test_error (imk_shcentroid_update (s, &c, &error), &error, IMK_ERROR_CONFIG,
-      "no template to look for");
-  imk_shcentroid_free (s);
+  test_error (imk_shcentroid_update (s, &c, test_new_error ()),
+      IMK_ERROR_CONFIG, "no template to look for");
 }
 
-/* ------------------------------------------------------------------------
- * CPU against CUDA. */
+/* --- CPU against CUDA ----------------------------------------------------- */
 
 /* Several frames, as tracking and holding remember. */
 static void
@@ -1335,10 +1311,9 @@ check_parity (Case *k)
     k->config.brightest = 40;
   check_same (&k->config, &k->in, 3, k->name);
   if (k->config.type == IMK_TYPE_F32) {
-    TestImage in = spoilt (k, 1);
+    test_auto (TestImage) in = spoilt (k, 1);
 
     check_same (&k->config, &in, 2, k->name);
-    test_image_free (&in);
   }
 }
 
@@ -1358,8 +1333,8 @@ TEST (test_map_parity, "CUDA finds the same in maps")
       {139, 100, 30, 30, NAN, NAN, NAN, NAN},
   };
   ImkShcentroidConfig c = grid_config (IMK_TYPE_U16, 1, 1, 160, 120);
-  float *pattern;
-  TestImage in;
+  test_autofree float *pattern = NULL;
+  test_auto (TestImage) in;
   Scene scene = scene_new (5, 6);
 
   test_need_cuda ();
@@ -1384,6 +1359,4 @@ TEST (test_map_parity, "CUDA finds the same in maps")
   c.template_source = IMK_SHCENTROID_TEMPLATE_FRAME;
   for (c.template_cell = 0; c.template_cell < 4; c.template_cell++)
     check_same (&c, &in, 2, "a map, template of the frame");
-  test_image_free (&in);
-  free (pattern);
 }

@@ -45,8 +45,7 @@ check_parity (
   sh_check_parity (c, in, IMK_TYPE_F64, 0, 1, false, name);
 }
 
-/* ------------------------------------------------------------------------
- * The paper's rule. */
+/* --- the paper's rule ----------------------------------------------------- */
 
 /* One row of cells, each with one bright column after the other: flux says
  * which columns it has. */
@@ -61,7 +60,7 @@ check_rule (ImkShcentroidRule rule, double x0, double d, uint32_t n,
   c.columns = n;
   c.grid_rule = rule;
   for (uint32_t x = 0; x < 16; x++) {
-    TestImage in = test_image_new (IMK_TYPE_U16, 16, 1, 1, 0), out;
+    test_auto (TestImage) in = test_image_new (IMK_TYPE_U16, 16, 1, 1, 0), out;
 
     test_image_fill (&in, FILL_ZERO, 0, 0);
     ((uint16_t *) in.image.data)[x] = 7;
@@ -73,8 +72,6 @@ check_rule (ImkShcentroidRule rule, double x0, double d, uint32_t n,
           "rule %d: pixel %u in cell %u: flux %g", rule, x, i,
           sh_get (&out, i, IMK_SHCENTROID_FLUX));
     }
-    test_image_free (&in);
-    test_image_free (&out);
   }
 }
 
@@ -96,7 +93,7 @@ TEST (test_paper_parity, "CPU and CUDA agree under the paper's grid rule")
   test_need_cuda ();
   for (uint32_t k = 0; k < 6; k++) {
     ImkShcentroidConfig c = config_of (203, 117);
-    TestImage in = noise_frame (203, 117, 3 + k);
+    test_auto (TestImage) in = noise_frame (203, 117, 3 + k);
 
     c.x0 = 0.4 + k;
     c.y0 = 1.7;
@@ -106,12 +103,10 @@ TEST (test_paper_parity, "CPU and CUDA agree under the paper's grid rule")
     c.rows = (uint32_t) (113 / c.pitch_y);
     c.grid_rule = IMK_SHCENTROID_RULE_PAPER;
     check_parity (&c, &in, "paper rule");
-    test_image_free (&in);
   }
 }
 
-/* ------------------------------------------------------------------------
- * Maps. */
+/* --- maps ----------------------------------------------------------------- */
 
 enum { MAP_ROTATED, MAP_HEXAGONAL, MAP_TINY, MAP_OVERLAPPING, N_MAPS };
 
@@ -184,48 +179,42 @@ check_cell (const ImkShcentroidConfig *c, const TestImage *in,
 
 TEST (test_maps, "rotated, hexagonal, tiny and overlapping cells are summed up")
 {
-  ImkShcentroidCell *cells = calloc (MAX_CELLS, sizeof (*cells));
+  test_autofree ImkShcentroidCell *cells = calloc (MAX_CELLS, sizeof (*cells));
 
   for (int which = 0; which < N_MAPS; which++) {
     ImkShcentroidConfig c = config_of (133, 97);
-    TestImage in = noise_frame (133, 97, 20 + which), out;
+    test_auto (TestImage) in = noise_frame (133, 97, 20 + which), out;
 
     make_map (which, &c, cells);
     test_check (c.n_cells >= 60, "map %d has %u cells", which, c.n_cells);
     out = run_cpu (&c, &in);
     for (uint32_t i = 0; i < c.n_cells; i++)
       check_cell (&c, &in, &out, i);
-    test_image_free (&in);
-    test_image_free (&out);
   }
-  free (cells);
 }
 
 TEST (test_map_parity, "CPU and CUDA agree on all these maps")
 {
-  ImkShcentroidCell *cells;
+  test_autofree ImkShcentroidCell *cells = NULL;
 
   test_need_cuda ();
   cells = calloc (MAX_CELLS, sizeof (*cells));
   for (int which = 0; which < N_MAPS; which++) {
     ImkShcentroidConfig c = config_of (133, 97);
-    TestImage in = noise_frame (133, 97, 20 + which);
+    test_auto (TestImage) in = noise_frame (133, 97, 20 + which);
 
     make_map (which, &c, cells);
     c.slope_scale = 2.5e-4;
     check_parity (&c, &in, "map");
-    test_image_free (&in);
   }
-  free (cells);
 }
 
-/* ------------------------------------------------------------------------
- * Units and optics. */
+/* --- units and optics ----------------------------------------------------- */
 
 TEST (test_slope_scale, "the slopes are scaled, and nothing else")
 {
   ImkShcentroidConfig c = config_of (60, 40);
-  TestImage in = noise_frame (60, 40, 5), px, rad, slopes;
+  test_auto (TestImage) in = noise_frame (60, 40, 5), px, rad, slopes;
 
   c.columns = 6;
   c.rows = 4;
@@ -248,10 +237,6 @@ TEST (test_slope_scale, "the slopes are scaled, and nothing else")
                         (field == IMK_SHCENTROID_DY) * 24 + i) == expected,
             "the vector has another slope of cell %u", i);
     }
-  test_image_free (&in);
-  test_image_free (&px);
-  test_image_free (&rad);
-  test_image_free (&slopes);
 }
 
 /* The lenslets of the lamp frame: 600 um, 20 um pixels, f = 40 mm. */
@@ -260,21 +245,20 @@ TEST (test_optics, "optics give the grid of equations 1, 2 and 5")
   ImkShcentroidOptics o = {9.6, 600, 20, 40};
   ImkShcentroidConfig c = config_of (512, 500);
   double scale = 0;
-  ImkError error;
 
-  test_ok (imk_shcentroid_optics_grid (&o, &c, &error), &error);
+  test_ok (imk_shcentroid_optics_grid (&o, &c, test_new_error ()));
   test_check (c.columns == 16 && c.rows == 16 && c.pitch_x == 30 &&
                   c.pitch_y == 30 && c.x0 == 16 && c.y0 == 10,
       "%u x %u cells of %g x %g from (%g, %g)", c.columns, c.rows, c.pitch_x,
       c.pitch_y, c.x0, c.y0);
-  test_ok (imk_shcentroid_optics_slope (&o, &scale, &error), &error);
+  test_ok (imk_shcentroid_optics_slope (&o, &scale, test_new_error ()));
   test_check (fabs (scale - 0.5e-3) < 1e-18, "%g radians a pixel", scale);
 
   c = config_of (100, 100);
   c.x0 = 1.5;
   c.y0 = -2;
   o = (ImkShcentroidOptics){1.0, 150, 7.4, 0}; /* eq. 1 floors 6.67 */
-  test_ok (imk_shcentroid_optics_grid (&o, &c, &error), &error);
+  test_ok (imk_shcentroid_optics_grid (&o, &c, test_new_error ()));
   test_check (c.columns == 6 && fabs (c.pitch_x - 150 / 7.4) < 1e-12 &&
                   fabs (c.x0 - (50 - 3 * 150 / 7.4 + 1.5)) < 1e-9 &&
                   fabs (c.y0 - (50 - 3 * 150 / 7.4 - 2)) < 1e-9,
@@ -282,7 +266,7 @@ TEST (test_optics, "optics give the grid of equations 1, 2 and 5")
   c = config_of (3000, 3000);
   for (uint32_t n = 1; n <= 200; n++) { /* 0.3 mm n times: no cell is lost */
     o = (ImkShcentroidOptics){0.3 * n, 300, 20, 0};
-    test_ok (imk_shcentroid_optics_grid (&o, &c, &error), &error);
+    test_ok (imk_shcentroid_optics_grid (&o, &c, test_new_error ()));
     test_check (c.columns == n, "%u lenslets are %u columns", n, c.columns);
   }
 }
@@ -294,27 +278,27 @@ TEST (test_bad_optics, "impossible optics are refused with their numbers")
       {1e6, 1, 20, 40}};
   ImkShcentroidConfig c = config_of (64, 64), before = c;
   double scale = 77;
-  ImkError error;
 
   for (size_t k = 0; k < sizeof (bad) / sizeof (bad[0]); k++) {
-    test_error (imk_shcentroid_optics_grid (&bad[k], &c, &error), &error,
+    test_error (imk_shcentroid_optics_grid (&bad[k], &c, test_new_error ()),
         IMK_ERROR_CONFIG, "lenslet-pitch");
     test_check (c.columns == before.columns && c.x0 == before.x0,
         "the configuration was touched");
   }
-  test_error (imk_shcentroid_optics_grid (
-                  &(ImkShcentroidOptics){9.6, 600, 20, 0}, &c, &error),
-      &error, IMK_ERROR_CONFIG,
+  test_error (
+      imk_shcentroid_optics_grid (
+          &(ImkShcentroidOptics){9.6, 600, 20, 0}, &c, test_new_error ()),
+      IMK_ERROR_CONFIG,
       "An aperture of 9.6 mm is 480 pixels of pixel-size 20 um across");
   test_check (c.columns == before.columns, "the configuration was touched");
   c.width = c.height =
       421; /* of 16 cells of 30 pixels the outer ones reach in */
   test_ok (imk_shcentroid_optics_grid (
-               &(ImkShcentroidOptics){9.6, 600, 20, 0}, &c, &error),
-      &error);
-  test_error (imk_shcentroid_optics_slope (
-                  &(ImkShcentroidOptics){9.6, 600, 20, 0}, &scale, &error),
-      &error, IMK_ERROR_CONFIG, "focal-length (0 mm)");
+      &(ImkShcentroidOptics){9.6, 600, 20, 0}, &c, test_new_error ()));
+  test_error (
+      imk_shcentroid_optics_slope (
+          &(ImkShcentroidOptics){9.6, 600, 20, 0}, &scale, test_new_error ()),
+      IMK_ERROR_CONFIG, "focal-length (0 mm)");
   test_check (scale == 77, "the scale was touched");
 }
 
@@ -323,15 +307,14 @@ TEST (test_bad_config, "bad rules and scales are refused")
   const double scales[] = {0, NAN, INFINITY};
   ImkShcentroidConfig c = config_of (8, 8);
   ImkShcentroid *s = NULL;
-  ImkError error;
 
   c.grid_rule = 2;
-  test_error (imk_shcentroid_new (IMK_BACKEND_CPU, &c, &s, &error), &error,
+  test_error (imk_shcentroid_new (IMK_BACKEND_CPU, &c, &s, test_new_error ()),
       IMK_ERROR_CONFIG, "grid-rule is 2");
   c.grid_rule = IMK_SHCENTROID_RULE_PAPER;
   for (int k = 0; k < 3; k++) {
     c.slope_scale = scales[k];
-    test_error (imk_shcentroid_new (IMK_BACKEND_CPU, &c, &s, &error), &error,
+    test_error (imk_shcentroid_new (IMK_BACKEND_CPU, &c, &s, test_new_error ()),
         IMK_ERROR_CONFIG, "other than 0");
   }
 }

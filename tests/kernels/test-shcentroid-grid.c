@@ -76,7 +76,7 @@ draw (const Scene *s, ImkType type, uint64_t seed, uint32_t *n_spots)
 {
   TestImage image = test_image_new (type, s->width, s->height, 1, 6);
   size_t n = (size_t) s->width * s->height;
-  double *light = calloc (n, sizeof (*light));
+  test_autofree double *light = calloc (n, sizeof (*light));
   double most = type == IMK_TYPE_U8 ? 255 : 65535;
 
   *n_spots = add_spots (light, s, &seed);
@@ -95,7 +95,6 @@ draw (const Scene *s, ImkType type, uint64_t seed, uint32_t *n_spots)
       else
         ((uint16_t *) row)[x] = (uint16_t) v;
     }
-  free (light);
   return image;
 }
 
@@ -103,11 +102,9 @@ static ImkShcentroidGrid
 find (const TestImage *image, ImkShcentroidLattice lattice)
 {
   ImkShcentroidGrid grid = {0};
-  ImkError error;
 
-  test_ok (
-      imk_shcentroid_find_grid (&image->image, lattice, 0.1, &grid, &error),
-      &error);
+  test_ok (imk_shcentroid_find_grid (
+      &image->image, lattice, 0.1, &grid, test_new_error ()));
   test_image_check_canaries (image, "the input");
   return grid;
 }
@@ -132,7 +129,7 @@ check_scene (
     const Scene *s, ImkShcentroidLattice ask, uint32_t seed, double tolerance)
 {
   uint32_t n;
-  TestImage image = draw (s, IMK_TYPE_U16, seed, &n);
+  test_auto (TestImage) image = draw (s, IMK_TYPE_U16, seed, &n);
   ImkShcentroidGrid g = find (&image, ask);
   double symmetry = s->lattice == IMK_SHCENTROID_LATTICE_SQUARE ? 90 : 60;
   double degrees = g.rotation * 180 / PI - s->degrees;
@@ -153,7 +150,6 @@ check_scene (
   test_check (g.n_spots == n, "pitch %g: %u spots of %u were found", s->pitch,
       g.n_spots, n);
   imk_shcentroid_grid_clear (&g);
-  test_image_free (&image);
 }
 
 static Scene
@@ -202,7 +198,7 @@ TEST (
     Scene s = plain (IMK_SHCENTROID_LATTICE_SQUARE, 22, 0, 1.8, 420, 440);
     ImkShcentroidGrid g;
     uint32_t n_spots;
-    TestImage image;
+    test_auto (TestImage) image;
 
     s.aspect = aspects[k];
     image = draw (&s, IMK_TYPE_U16, 5 + k, &n_spots);
@@ -215,7 +211,6 @@ TEST (
         "aspect %g: columns are %g apart, and rows %g", s.aspect, g.column_x,
         g.row_y);
     imk_shcentroid_grid_clear (&g);
-    test_image_free (&image);
   }
 }
 
@@ -277,7 +272,7 @@ TEST (test_few, "nine spots are enough, and numbered row by row")
 {
   Scene s = plain (IMK_SHCENTROID_LATTICE_SQUARE, 30, 4, 2.5, 110, 110);
   uint32_t n;
-  TestImage image = draw (&s, IMK_TYPE_U16, 1, &n);
+  test_auto (TestImage) image = draw (&s, IMK_TYPE_U16, 1, &n);
   ImkShcentroidGrid g = find (&image, IMK_SHCENTROID_LATTICE_ANY);
 
   test_check (n == 9 && g.n_spots == 9 && g.columns == 3 && g.rows == 3,
@@ -289,7 +284,6 @@ TEST (test_few, "nine spots are enough, and numbered row by row")
   test_check (imk_shcentroid_grid_side (&g) == g.pitch, "the side of a cell");
   imk_shcentroid_grid_clear (&g);
   imk_shcentroid_grid_clear (&g);
-  test_image_free (&image);
 }
 
 /* 8 bits, of which the spots clip: flat tops have no single maximum. */
@@ -297,7 +291,7 @@ TEST (test_saturated, "saturated spots of 8 bits are found")
 {
   Scene s = plain (IMK_SHCENTROID_LATTICE_SQUARE, 24.6, 5, 2.5, 301, 299);
   uint32_t n;
-  TestImage image;
+  test_auto (TestImage) image;
   ImkShcentroidGrid g;
 
   s.peak = 600;
@@ -308,7 +302,6 @@ TEST (test_saturated, "saturated spots of 8 bits are found")
   test_check (g.n_spots == n && fabs (g.pitch - 24.6) < 0.01,
       "%u of %u spots of pitch %g", g.n_spots, n, g.pitch);
   imk_shcentroid_grid_clear (&g);
-  test_image_free (&image);
 }
 
 /* Rows and columns change places, to the last bit but for rounding. */
@@ -316,8 +309,8 @@ TEST (test_transposed, "a transposed frame has the transposed grid")
 {
   Scene s = plain (IMK_SHCENTROID_LATTICE_SQUARE, 19.7, 2.5, 2, 240, 240);
   uint32_t n;
-  TestImage a = draw (&s, IMK_TYPE_U16, 8, &n);
-  TestImage b = test_image_new (IMK_TYPE_U16, 240, 240, 1, 0);
+  test_auto (TestImage) a = draw (&s, IMK_TYPE_U16, 8, &n);
+  test_auto (TestImage) b = test_image_new (IMK_TYPE_U16, 240, 240, 1, 0);
   ImkShcentroidGrid g, h;
 
   for (uint32_t y = 0; y < 240; y++)
@@ -333,8 +326,6 @@ TEST (test_transposed, "a transposed frame has the transposed grid")
       h.pitch, g.column_x, g.column_y, h.row_x, h.row_y);
   imk_shcentroid_grid_clear (&g);
   imk_shcentroid_grid_clear (&h);
-  test_image_free (&a);
-  test_image_free (&b);
 }
 
 /* Of 0 to 1, less a pedestal, with pixels that are no number. */
@@ -342,8 +333,8 @@ TEST (test_floats, "a frame of float32 has the grid of its integers")
 {
   Scene s = plain (IMK_SHCENTROID_LATTICE_SQUARE, 19.7, 2.5, 2, 240, 240);
   uint32_t n;
-  TestImage a = draw (&s, IMK_TYPE_U16, 8, &n);
-  TestImage b = test_image_new (IMK_TYPE_F32, 240, 240, 1, 12);
+  test_auto (TestImage) a = draw (&s, IMK_TYPE_U16, 8, &n);
+  test_auto (TestImage) b = test_image_new (IMK_TYPE_F32, 240, 240, 1, 12);
   ImkShcentroidGrid g = find (&a, IMK_SHCENTROID_LATTICE_ANY), h;
 
   for (uint32_t y = 0; y < 240; y++)
@@ -362,8 +353,6 @@ TEST (test_floats, "a frame of float32 has the grid of its integers")
       h.n_spots);
   imk_shcentroid_grid_clear (&g);
   imk_shcentroid_grid_clear (&h);
-  test_image_free (&a);
-  test_image_free (&b);
 }
 
 static void
@@ -371,11 +360,10 @@ refuse (const TestImage *image, ImkShcentroidLattice lattice, double least,
     ImkStatus expected, const char *words)
 {
   ImkShcentroidGrid grid = {.n_spots = 77};
-  ImkError error;
 
-  test_error (imk_shcentroid_find_grid (
-                  image ? &image->image : NULL, lattice, least, &grid, &error),
-      &error, expected, words);
+  test_error (imk_shcentroid_find_grid (image ? &image->image : NULL, lattice,
+                  least, &grid, test_new_error ()),
+      expected, words);
   test_check (grid.n_spots == 77 && !grid.spots, "the grid was touched");
 }
 
@@ -408,7 +396,7 @@ TEST (test_other_lattice, "a lattice of the other kind is refused")
 {
   Scene s = plain (IMK_SHCENTROID_LATTICE_HEXAGONAL, 20, 4, 2, 300, 300);
   uint32_t n;
-  TestImage image = draw (&s, IMK_TYPE_U16, 2, &n);
+  test_auto (TestImage) image = draw (&s, IMK_TYPE_U16, 2, &n);
 
   refuse (&image, IMK_SHCENTROID_LATTICE_SQUARE, 0.1, IMK_ERROR_IMAGE,
       "no square lattice");
@@ -417,14 +405,13 @@ TEST (test_other_lattice, "a lattice of the other kind is refused")
   image = draw (&s, IMK_TYPE_U16, 2, &n);
   refuse (&image, IMK_SHCENTROID_LATTICE_HEXAGONAL, 0.1, IMK_ERROR_IMAGE,
       "no hexagonal lattice");
-  test_image_free (&image);
 }
 
 TEST (test_bad_input, "bad input is refused with its numbers")
 {
-  TestImage small = test_image_new (IMK_TYPE_U8, 15, 16, 1, 0);
-  TestImage doubles = test_image_new (IMK_TYPE_F64, 32, 32, 1, 0);
-  TestImage good = test_image_new (IMK_TYPE_U16, 32, 32, 1, 0);
+  test_auto (TestImage) small = test_image_new (IMK_TYPE_U8, 15, 16, 1, 0);
+  test_auto (TestImage) doubles = test_image_new (IMK_TYPE_F64, 32, 32, 1, 0);
+  test_auto (TestImage) good = test_image_new (IMK_TYPE_U16, 32, 32, 1, 0);
   const double parts[] = {0, 1, -1, NAN, INFINITY};
 
   refuse (&small, 0, 0.1, IMK_ERROR_IMAGE, "15x16");
@@ -433,9 +420,6 @@ TEST (test_bad_input, "bad input is refused with its numbers")
   refuse (&good, 3, 0.1, IMK_ERROR_CONFIG, "lattice is 3");
   for (int k = 0; k < 5; k++)
     refuse (&good, 0, parts[k], IMK_ERROR_CONFIG, "least strength");
-  test_image_free (&small);
-  test_image_free (&doubles);
-  test_image_free (&good);
 }
 
 /* The real one: pitch 29.653 as measured elsewhere, at 16 x 16 cells of the
@@ -443,7 +427,7 @@ TEST (test_bad_input, "bad input is refused with its numbers")
 TEST (test_lamp, "the lamp frame has its pitch and all its spots")
 {
   FILE *file = test_open_data ("shcentroid/f5_hecto_ref.gray16le.raw");
-  TestImage image = test_image_new (IMK_TYPE_U16, 512, 512, 1, 0);
+  test_auto (TestImage) image = test_image_new (IMK_TYPE_U16, 512, 512, 1, 0);
   uint32_t in_table = 0;
   ImkShcentroidGrid g;
 
@@ -464,5 +448,4 @@ TEST (test_lamp, "the lamp frame has its pitch and all its spots")
   }
   test_check (in_table == 256, "%u spots in the 256 cells", in_table);
   imk_shcentroid_grid_clear (&g);
-  test_image_free (&image);
 }

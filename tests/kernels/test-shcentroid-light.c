@@ -79,10 +79,9 @@ threshold_of (const ImkShcentroidConfig *c, const double *values)
 static double
 flux_of (const ImkShcentroidConfig *c, const TestImage *in)
 {
-  TestImage out = sh_run (IMK_BACKEND_CPU, c, in, IMK_TYPE_F64, 0);
+  test_auto (TestImage) out = sh_run (IMK_BACKEND_CPU, c, in, IMK_TYPE_F64, 0);
   double flux = sh_get (&out, 0, IMK_SHCENTROID_FLUX);
 
-  test_image_free (&out);
   return flux;
 }
 
@@ -111,7 +110,6 @@ check_share (const ImkShcentroidConfig *c, const TestImage *in,
   bool subtract = c->threshold_action == IMK_SHCENTROID_ACTION_SUBTRACT;
   ImkShcentroidLight light;
   uint32_t n_above = 0;
-  ImkError error;
 
   for (uint32_t i = 0; i < N; i++) {
     double p = values[i] >= t ? values[i] - (subtract && t > 0 ? t : 0) : 0;
@@ -126,7 +124,7 @@ check_share (const ImkShcentroidConfig *c, const TestImage *in,
       "the formula %g",
       name, flux, m00);
   share = fmin (border / BORDER * N / m00, 1);
-  test_ok (imk_shcentroid_look (c, &in->image, &light, &error), &error);
+  test_ok (imk_shcentroid_look (c, &in->image, &light, test_new_error ()));
   test_check (light.n_lit == 1 && fabs (light.share - share) < 1e-6,
       "%s: share %g, by formula %g", name, light.share, share);
   test_check (fabs (light.radius - sqrt (n_above / 3.14159265358979)) < 1e-5,
@@ -149,7 +147,7 @@ TEST (test_share, "the share goes by the flux that is measured")
       {"brightest", IMK_SHCENTROID_THRESHOLD_NONE, 0, 0, 60},
       {"brightest and range", IMK_SHCENTROID_THRESHOLD_RANGE, 0.05, 0, 150},
       {"all are the brightest", IMK_SHCENTROID_THRESHOLD_NONE, 0, 0, N}};
-  TestImage in = test_image_new (IMK_TYPE_U16, SIDE, SIDE, 1, 2);
+  test_auto (TestImage) in = test_image_new (IMK_TYPE_U16, SIDE, SIDE, 1, 2);
   uint64_t seed = 11;
   double values[N];
 
@@ -168,7 +166,6 @@ TEST (test_share, "the share goes by the flux that is measured")
         draw (&in, values, step, &seed);
         check_share (&c, &in, values, cases[k].name);
       }
-  test_image_free (&in);
 }
 
 /* --- what is a spot ------------------------------------------------------- */
@@ -177,10 +174,9 @@ TEST (test_share, "the share goes by the flux that is measured")
 static ImkShcentroidLight
 look_at_peak (double border, double bump, double peak)
 {
-  TestImage in = test_image_new (IMK_TYPE_F32, SIDE, SIDE, 1, 0);
+  test_auto (TestImage) in = test_image_new (IMK_TYPE_F32, SIDE, SIDE, 1, 0);
   ImkShcentroidConfig c = config_new (IMK_TYPE_F32, 1);
   ImkShcentroidLight light;
-  ImkError error;
 
   for (uint32_t i = 0; i < N; i++) {
     uint32_t u = i % SIDE, v = i / SIDE;
@@ -196,8 +192,7 @@ look_at_peak (double border, double bump, double peak)
         (uint8_t *) in.image.data + v * in.image.stride + u * sizeof (value),
         &value, sizeof (value));
   }
-  test_ok (imk_shcentroid_look (&c, &in.image, &light, &error), &error);
-  test_image_free (&in);
+  test_ok (imk_shcentroid_look (&c, &in.image, &light, test_new_error ()));
   return light;
 }
 
@@ -223,11 +218,11 @@ TEST (test_spot, "a spot is one above the level of its border")
 static ImkShcentroidLight
 look_at_many (double slope, double peak, double *above)
 {
-  TestImage in = test_image_new (IMK_TYPE_F32, MANY * SIDE, MANY * SIDE, 1, 0);
+  test_auto (TestImage) in =
+      test_image_new (IMK_TYPE_F32, MANY * SIDE, MANY * SIDE, 1, 0);
   ImkShcentroidConfig c = config_new (IMK_TYPE_F32, MANY);
   ImkShcentroidLight light;
   uint64_t seed = 3;
-  ImkError error;
 
   for (uint32_t y = 0; y < MANY * SIDE; y++)
     for (uint32_t x = 0; x < MANY * SIDE; x++) {
@@ -240,11 +235,10 @@ look_at_many (double slope, double peak, double *above)
           (uint8_t *) in.image.data + y * in.image.stride + x * sizeof (value),
           &value, sizeof (value));
     }
-  test_ok (imk_shcentroid_look (&c, &in.image, &light, &error), &error);
+  test_ok (imk_shcentroid_look (&c, &in.image, &light, test_new_error ()));
   /* T of a cell on the slope above its higher edge */
   *above = 200 - slope * 9.5 - 9 + light.fraction * (peak + slope * 9.5 + 9) -
            (200 + slope * 9.5);
-  test_image_free (&in);
   return light;
 }
 
@@ -311,23 +305,23 @@ static void
 count_valid (const Camera *k, uint32_t n_valid[2])
 {
   ImkShcentroidConfig c = config_new (k->type, MANY);
-  TestImage in = test_image_new (k->type, MANY * SIDE, MANY * SIDE, 1, 0);
-  TestImage out =
+  test_auto (TestImage) in =
+      test_image_new (k->type, MANY * SIDE, MANY * SIDE, 1, 0);
+  test_auto (TestImage) out =
       test_image_new (IMK_TYPE_F64, IMK_SHCENTROID_N_FIELDS, MANY * MANY, 1, 0);
-  ImkShcentroid *s = NULL;
+  test_autoptr (ImkShcentroid) s = NULL;
   ImkShcentroidLight light;
   uint64_t seed = 17;
-  ImkError error;
 
   photograph (k, &in, &seed);
-  test_ok (imk_shcentroid_look (&c, &in.image, &light, &error), &error);
+  test_ok (imk_shcentroid_look (&c, &in.image, &light, test_new_error ()));
   c.threshold_mode = IMK_SHCENTROID_THRESHOLD_RANGE;
   c.threshold = light.fraction;
   c.threshold_least = light.least;
   c.min_flux = light.min_flux;
-  test_ok (imk_shcentroid_new (IMK_BACKEND_CPU, &c, &s, &error), &error);
-  test_ok (
-      imk_shcentroid_process (s, &in.image, &out.image, NULL, &error), &error);
+  test_ok (imk_shcentroid_new (IMK_BACKEND_CPU, &c, &s, test_new_error ()));
+  test_ok (imk_shcentroid_process (
+      s, &in.image, &out.image, NULL, test_new_error ()));
   n_valid[0] = n_valid[1] = 0;
   for (uint32_t i = 0; i < MANY * MANY; i++) {
     const double *row =
@@ -337,9 +331,6 @@ count_valid (const Camera *k, uint32_t n_valid[2])
     n_valid[(i % MANY + i / MANY) % 2] +=
         (flags & IMK_SHCENTROID_INVALID_MASK) == 0;
   }
-  imk_shcentroid_free (s);
-  test_image_free (&in);
-  test_image_free (&out);
 }
 
 TEST (test_dark_cells, "cells without light are not valid, whatever the camera")

@@ -24,8 +24,7 @@ static const double spot_sigma = 1.6, offset = 100, read_noise = 3;
 static const double fluxes[] = {300, 1000, 3000, 10000, 30000, 100000};
 enum { N_FLUXES = sizeof (fluxes) / sizeof (fluxes[0]) };
 
-/* ------------------------------------------------------------------------
- * Frames. */
+/* --- frames --------------------------------------------------------------- */
 
 static double
 uniform (uint64_t *seed)
@@ -94,8 +93,7 @@ make_frame (double flux, uint64_t seed)
   return in;
 }
 
-/* ------------------------------------------------------------------------
- * Estimators. */
+/* --- estimators ----------------------------------------------------------- */
 
 static float dark[SIZE * SIZE], pattern[TEMPLATE * TEMPLATE];
 
@@ -281,7 +279,7 @@ measure (const Estimator *e, const TestImage *in)
 {
   ImkShcentroidConfig c =
       sh_grid (IMK_TYPE_U16, SIZE, SIZE, 0, 0, PITCH, PITCH, SIDE, SIDE);
-  TestImage out;
+  test_auto (TestImage) out;
   Figures f;
 
   c.dark = dark;
@@ -289,7 +287,6 @@ measure (const Estimator *e, const TestImage *in)
   e->set (&c);
   out = sh_run (IMK_BACKEND_CPU, &c, in, IMK_TYPE_F64, 0);
   f = figures_of (&out);
-  test_image_free (&out);
   return f;
 }
 
@@ -300,7 +297,7 @@ TEST (test_table, "every estimator measures simulated spots")
   for (uint32_t i = 0; i < SIZE * SIZE; i++)
     dark[i] = (float) offset;
   for (int k = 0; k < N_FLUXES; k++) {
-    TestImage in = make_frame (fluxes[k], 1 + (uint64_t) k);
+    test_auto (TestImage) in = make_frame (fluxes[k], 1 + (uint64_t) k);
 
     make_pattern (fluxes[k]);
     for (int i = 0; i < N_ESTIMATORS; i++) {
@@ -313,7 +310,6 @@ TEST (test_table, "every estimator measures simulated spots")
       test_check (isfinite (f.rms) && isfinite (f.reported),
           "%s at %g electrons is no number", estimators[i].name, fluxes[k]);
     }
-    test_image_free (&in);
   }
 }
 
@@ -339,8 +335,7 @@ TEST (test_biases, "biases are small where they should be")
         "%s is off by %g", estimators[i].name, table[i][N_FLUXES - 1].bias);
 }
 
-/* ------------------------------------------------------------------------
- * What cannot be measured, and what can but badly. */
+/* --- what cannot be measured, and what can but badly ---------------------- */
 
 enum { CLIPPED, DARK, NOISE, SATURATED, DEAD, GOOD, N_KINDS };
 
@@ -350,14 +345,13 @@ check_kinds (const Estimator *e, ImkShcentroidInvalid policy)
 {
   enum { CUT = 5, WIDTH = N_KINDS * PITCH - CUT };
   static const uint32_t invalid = IMK_SHCENTROID_INVALID_MASK;
-  TestImage in = test_image_new (IMK_TYPE_U16, WIDTH, PITCH, 1, 0);
-  TestImage out =
+  test_auto (TestImage) in = test_image_new (IMK_TYPE_U16, WIDTH, PITCH, 1, 0);
+  test_auto (TestImage) out =
       test_image_new (IMK_TYPE_F64, IMK_SHCENTROID_N_FIELDS, N_KINDS, 1, 0);
   uint8_t bad[WIDTH * PITCH] = {0};
-  ImkShcentroid *s = NULL;
+  test_autoptr (ImkShcentroid) s = NULL;
   ImkShcentroidConfig c;
   uint64_t seed = 3;
-  ImkError error;
 
   for (uint32_t y = 0; y < PITCH; y++)
     for (uint32_t x = 0; x < WIDTH; x++) {
@@ -388,9 +382,9 @@ check_kinds (const Estimator *e, ImkShcentroidInvalid policy)
   c.min_flux = 250;
   c.invalid_policy = policy;
   e->set (&c);
-  test_ok (imk_shcentroid_new (IMK_BACKEND_CPU, &c, &s, &error), &error);
-  test_ok (
-      imk_shcentroid_process (s, &in.image, &out.image, NULL, &error), &error);
+  test_ok (imk_shcentroid_new (IMK_BACKEND_CPU, &c, &s, test_new_error ()));
+  test_ok (imk_shcentroid_process (
+      s, &in.image, &out.image, NULL, test_new_error ()));
   for (uint32_t i = 0; i < N_KINDS; i++) {
     uint32_t flags = (uint32_t) sh_get (&out, i, IMK_SHCENTROID_FLAGS);
     /* nowhere is there little difference to so bright a cell */
@@ -417,9 +411,6 @@ check_kinds (const Estimator *e, ImkShcentroidInvalid policy)
         test_check (fabs (sh_get (&out, i, f)) < 3,
             "%s: cell %u has a slope of %g", e->name, i, sh_get (&out, i, f));
   }
-  imk_shcentroid_free (s);
-  test_image_free (&in);
-  test_image_free (&out);
 }
 
 TEST (test_kinds, "dark, dead, saturated and clipped cells are flagged")

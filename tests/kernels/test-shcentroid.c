@@ -15,8 +15,7 @@ enum { MAX_CELLS = 4096 };
 
 static const double nan_ = NAN;
 
-/* ------------------------------------------------------------------------
- * Helpers. */
+/* --- helpers -------------------------------------------------------------- */
 
 /* One cell that is the whole frame. */
 static ImkShcentroidConfig
@@ -34,31 +33,29 @@ run_example (const ImkShcentroidConfig *c, const TestImage *in)
   return sh_run (backend_of_examples, c, in, IMK_TYPE_F64, 0);
 }
 
-/* ------------------------------------------------------------------------
- * Worked examples. */
+/* --- worked examples ------------------------------------------------------ */
 
 static void
 check_centre (const ImkShcentroidConfig *c, const TestImage *in, double flux,
     double x, double y)
 {
-  TestImage out = run_example (c, in);
+  test_auto (TestImage) out = run_example (c, in);
 
   sh_near (&out, 0, IMK_SHCENTROID_FLUX, flux, 0);
   sh_near (&out, 0, IMK_SHCENTROID_X, x, 1e-9);
   sh_near (&out, 0, IMK_SHCENTROID_Y, y, 1e-9);
   sh_near (&out, 0, IMK_SHCENTROID_FLAGS, 0, 0);
-  test_image_free (&out);
 }
 
 TEST (test_plain_centroid,
     "a 4x4 cell has the centroid and flux of the closed form")
 {
   for (int type = IMK_TYPE_U8; type <= IMK_TYPE_U16; type++) {
-    TestImage in = sh_example (type, 4, 4, 0, 0, 0);
-    TestImage far = sh_example (type, 64, 40, 10, 20, 0);
+    test_auto (TestImage) in = sh_example (type, 4, 4, 0, 0, 0);
+    test_auto (TestImage) far = sh_example (type, 64, 40, 10, 20, 0);
     ImkShcentroidConfig c = one_cell (type, 4, 4);
     ImkShcentroidConfig f = sh_grid (type, 64, 40, 10, 20, 4, 4, 1, 1);
-    TestImage out = run_example (&c, &in);
+    test_auto (TestImage) out = run_example (&c, &in);
 
     sh_near (&out, 0, IMK_SHCENTROID_DX, 0.1, 1e-12);
     sh_near (&out, 0, IMK_SHCENTROID_DY, 0.2, 1e-12);
@@ -66,15 +63,12 @@ TEST (test_plain_centroid,
     sh_near (&out, 0, IMK_SHCENTROID_MAX, 40, 0);
     check_centre (&c, &in, 100, 1.6, 1.7);
     check_centre (&f, &far, 100, 11.6, 21.7);
-    test_image_free (&in);
-    test_image_free (&far);
-    test_image_free (&out);
   }
 }
 
 TEST (test_variances, "variances are those of photon noise and read noise")
 {
-  TestImage in = sh_example (IMK_TYPE_U8, 4, 4, 0, 0, 0), out;
+  test_auto (TestImage) in = sh_example (IMK_TYPE_U8, 4, 4, 0, 0, 0), out;
   ImkShcentroidConfig c = one_cell (IMK_TYPE_U8, 4, 4);
 
   out = run_example (&c, &in);
@@ -98,13 +92,11 @@ TEST (test_variances, "variances are those of photon noise and read noise")
   out = run_example (&c, &in);
   test_check (isfinite (sh_get (&out, 0, IMK_SHCENTROID_VAR_X)),
       "an absurd gain made the variance infinite or NaN");
-  test_image_free (&out);
-  test_image_free (&in);
 }
 
 TEST (test_thresholds, "an absolute threshold subtracts or keeps")
 {
-  TestImage in = sh_example (IMK_TYPE_U8, 4, 4, 0, 0, 2);
+  test_auto (TestImage) in = sh_example (IMK_TYPE_U8, 4, 4, 0, 0, 2);
   ImkShcentroidConfig c = one_cell (IMK_TYPE_U8, 4, 4);
 
   check_centre (&c, &in, 132, 1 + 76.0 / 132, 1 + 86.0 / 132);
@@ -117,7 +109,6 @@ TEST (test_thresholds, "an absolute threshold subtracts or keeps")
   check_centre (&c, &in, 108, 1 + 64.0 / 108, 1 + 74.0 / 108);
   c.threshold = 12.5; /* the 12 is below it now */
   check_centre (&c, &in, 96, 1 + 2.0 / 3, 1 + 74.0 / 96);
-  test_image_free (&in);
 }
 
 TEST (test_dark_cell, "a dark cell is flagged and reports what the policy says")
@@ -152,7 +143,7 @@ TEST (test_dark_cell, "a dark cell is flagged and reports what the policy says")
 
 TEST (test_aotools, "four equal pixels have their centroid between them")
 {
-  TestImage in = test_image_new (IMK_TYPE_U16, 5, 5, 1, 0);
+  test_auto (TestImage) in = test_image_new (IMK_TYPE_U16, 5, 5, 1, 0);
   ImkShcentroidConfig c = one_cell (IMK_TYPE_U16, 5, 5);
 
   test_image_fill (&in, FILL_ZERO, 0, 0);
@@ -160,14 +151,15 @@ TEST (test_aotools, "four equal pixels have their centroid between them")
     for (int x = 2; x <= 3; x++)
       sh_set (&in, x, y, 1);
   check_centre (&c, &in, 4, 2.5, 1.5);
-  test_image_free (&in);
 }
 
 /* On a white frame raw / 255 is the area, and c the middle of the pixels. */
 static void
 check_edges (double x0, double pitch, uint32_t n, const uint32_t *edges)
 {
-  TestImage in = test_image_new (IMK_TYPE_U8, edges[n] + 3, 2, 1, 0), out;
+  test_auto (TestImage) in =
+      test_image_new (IMK_TYPE_U8, edges[n] + 3, 2, 1, 0),
+                        out;
   ImkShcentroidConfig c =
       sh_grid (IMK_TYPE_U8, edges[n] + 3, 2, x0, 0, pitch, 2, n, 1);
 
@@ -182,8 +174,6 @@ check_edges (double x0, double pitch, uint32_t n, const uint32_t *edges)
         (edges[i] + edges[i + 1] - 1) / 2.0 - (x0 + (i + 0.5) * pitch - 0.5),
         1e-12);
   }
-  test_image_free (&out);
-  test_image_free (&in);
 }
 
 TEST (test_edges, "cells of any pitch have the edges of a single floor")
@@ -206,8 +196,7 @@ check_against_reference (const ImkShcentroidConfig *c, const TestImage *in,
       c, in, out, out->image.type == IMK_TYPE_F32 ? 2e-7 : 1e-11, NULL, what);
 }
 
-/* ------------------------------------------------------------------------
- * The matrix of cases that the reference and parity tests share. */
+/* --- the matrix of cases that the reference and parity tests share -------- */
 
 typedef struct Grid {
   uint32_t width, height;
@@ -317,13 +306,11 @@ for_each_case (void (*check) (const Case *k))
 static void
 check_cpu_case (const Case *k)
 {
-  TestImage in = case_frame (k);
-  TestImage out =
+  test_auto (TestImage) in = case_frame (k);
+  test_auto (TestImage) out =
       sh_run (IMK_BACKEND_CPU, &k->config, &in, k->out_type, k->padding);
 
   check_against_reference (&k->config, &in, &out, k->name);
-  test_image_free (&in);
-  test_image_free (&out);
 }
 
 TEST (test_reference,
@@ -338,7 +325,9 @@ TEST (test_largest_sums, "the largest sums do not overflow")
 {
   for (int tall = 0; tall < 2; tall++) {
     uint32_t width = tall ? 3 : 65535, height = tall ? 65535 : 3;
-    TestImage in = test_image_new (IMK_TYPE_U16, width, height, 1, 2), out;
+    test_auto (TestImage) in =
+        test_image_new (IMK_TYPE_U16, width, height, 1, 2),
+                          out;
     ImkShcentroidConfig c = one_cell (IMK_TYPE_U16, width, height);
 
     test_image_fill (&in, FILL_MAXIMUM, 65535, 0);
@@ -346,13 +335,10 @@ TEST (test_largest_sums, "the largest sums do not overflow")
     sh_near (&out, 0, IMK_SHCENTROID_X, (width - 1) / 2.0, 0);
     sh_near (&out, 0, IMK_SHCENTROID_Y, (height - 1) / 2.0, 0);
     check_against_reference (&c, &in, &out, "65535 x 3");
-    test_image_free (&in);
-    test_image_free (&out);
   }
 }
 
-/* ------------------------------------------------------------------------
- * Maps. */
+/* --- maps ----------------------------------------------------------------- */
 
 /* Overlapping, clipped, turned by 10 degrees, own thresholds and fluxes. */
 static uint32_t
@@ -429,7 +415,7 @@ TEST (test_map_equals_grid, "a map of the cells of a grid gives the same bits")
       sh_grid (IMK_TYPE_U8, 99, 71, 0.25, 1.5, 3.3, 3.3, 29, 21);
   ImkShcentroidConfig map = grid;
   ImkShcentroidCell cells[29 * 21];
-  TestImage in = test_image_new (IMK_TYPE_U8, 99, 71, 1, 0), a, b;
+  test_auto (TestImage) in = test_image_new (IMK_TYPE_U8, 99, 71, 1, 0), a, b;
 
   test_image_fill (&in, FILL_NOISE, 255, 3);
   for (uint32_t i = 0; i < 29 * 21; i++) {
@@ -451,29 +437,22 @@ TEST (test_map_equals_grid, "a map of the cells of a grid gives the same bits")
   a = sh_run (IMK_BACKEND_CPU, &grid, &in, IMK_TYPE_F64, 0);
   b = sh_run (IMK_BACKEND_CPU, &map, &in, IMK_TYPE_F64, 0);
   test_image_same (&a, &b, "a map of the cells of a grid");
-  test_image_free (&in);
-  test_image_free (&a);
-  test_image_free (&b);
 }
 
-/* ------------------------------------------------------------------------
- * Laws. */
+/* --- laws ----------------------------------------------------------------- */
 
 TEST (test_shift, "a frame shifted by one pixel moves the centroid by one")
 {
-  TestImage a = sh_example (IMK_TYPE_U16, 40, 40, 12, 14, 0);
-  TestImage b = sh_example (IMK_TYPE_U16, 40, 40, 13, 15, 0);
+  test_auto (TestImage) a = sh_example (IMK_TYPE_U16, 40, 40, 12, 14, 0);
+  test_auto (TestImage) b = sh_example (IMK_TYPE_U16, 40, 40, 13, 15, 0);
   ImkShcentroidConfig c = sh_grid (IMK_TYPE_U16, 40, 40, 5, 5, 30, 30, 1, 1);
-  TestImage first = run_example (&c, &a), second = run_example (&c, &b);
+  test_auto (TestImage) first = run_example (&c, &a),
+                        second = run_example (&c, &b);
 
   for (int i = 0; i < 4; i++)
     sh_near (&second, 0, i, sh_get (&first, 0, i) + 1, 1e-12);
   for (int i = IMK_SHCENTROID_VAR_X; i <= IMK_SHCENTROID_VAR_Y; i++)
     sh_near (&second, 0, i, sh_get (&first, 0, i), 1e-12);
-  test_image_free (&a);
-  test_image_free (&b);
-  test_image_free (&first);
-  test_image_free (&second);
 }
 
 TEST (test_threads, "the result does not depend on the number of threads")
@@ -494,29 +473,26 @@ TEST (test_threads, "the result does not depend on the number of threads")
   test_image_free (&one);
 }
 
-/* ------------------------------------------------------------------------
- * From frame to frame. */
+/* --- from frame to frame -------------------------------------------------- */
 
 static void
 check_xy (ImkShcentroid *s, const TestImage *in, double x, double y)
 {
   ImkShcentroidConfig shape = one_cell (in->image.type, 4, 4);
-  TestImage out = sh_output (&shape, IMK_TYPE_F64, 0);
+  test_auto (TestImage) out = sh_output (&shape, IMK_TYPE_F64, 0);
 
   sh_process (s, in, &out);
   sh_near (&out, 0, IMK_SHCENTROID_X, x, 1e-12);
   sh_near (&out, 0, IMK_SHCENTROID_Y, y, 1e-12);
   sh_near (&out, 0, IMK_SHCENTROID_DX, x - 1.5, 1e-12);
-  test_image_free (&out);
 }
 
 TEST (test_hold, "hold reports the last valid centroid until a reset")
 {
-  TestImage lit = sh_example (IMK_TYPE_U8, 4, 4, 0, 0, 0);
-  TestImage dark = test_image_new (IMK_TYPE_U8, 4, 4, 1, 0);
+  test_auto (TestImage) lit = sh_example (IMK_TYPE_U8, 4, 4, 0, 0, 0);
+  test_auto (TestImage) dark = test_image_new (IMK_TYPE_U8, 4, 4, 1, 0);
   ImkShcentroidConfig c = one_cell (IMK_TYPE_U8, 4, 4);
-  ImkShcentroid *s;
-  ImkError error;
+  test_autoptr (ImkShcentroid) s = NULL;
 
   test_image_fill (&dark, FILL_ZERO, 0, 0);
   c.invalid_policy = IMK_SHCENTROID_INVALID_HOLD;
@@ -525,35 +501,29 @@ TEST (test_hold, "hold reports the last valid centroid until a reset")
   check_xy (s, &lit, 1.6, 1.7);
   check_xy (s, &dark, 1.6, 1.7);
   check_xy (s, &dark, 1.6, 1.7);
-  test_ok (imk_shcentroid_update (s, &c, &error), &error);
+  test_ok (imk_shcentroid_update (s, &c, test_new_error ()));
   check_xy (s, &dark, 1.6, 1.7);
-  test_ok (imk_shcentroid_reset (s, NULL, &error), &error);
+  test_ok (imk_shcentroid_reset (s, NULL, test_new_error ()));
   check_xy (s, &dark, 1.5, 1.5);
-  imk_shcentroid_free (s);
-  test_image_free (&lit);
-  test_image_free (&dark);
 }
 
 TEST (test_update, "an update takes effect, a refused one does not")
 {
-  TestImage in = sh_example (IMK_TYPE_U8, 4, 4, 0, 0, 2);
+  test_auto (TestImage) in = sh_example (IMK_TYPE_U8, 4, 4, 0, 0, 2);
   ImkShcentroidConfig c = one_cell (IMK_TYPE_U8, 4, 4), bad;
-  ImkShcentroid *s = sh_new (IMK_BACKEND_CPU, &c);
-  ImkError error;
+  test_autoptr (ImkShcentroid) s = sh_new (IMK_BACKEND_CPU, &c);
 
   check_xy (s, &in, 1 + 76.0 / 132, 1 + 86.0 / 132);
   c.threshold_mode = IMK_SHCENTROID_THRESHOLD_ABSOLUTE;
   c.threshold = 2;
-  test_ok (imk_shcentroid_update (s, &c, &error), &error);
+  test_ok (imk_shcentroid_update (s, &c, test_new_error ()));
   check_xy (s, &in, 1.6, 1.7);
   bad = c;
   bad.threshold = 3;
   bad.gain = 0;
-  test_error (imk_shcentroid_update (s, &bad, &error), &error, IMK_ERROR_CONFIG,
-      "gain");
+  test_error (imk_shcentroid_update (s, &bad, test_new_error ()),
+      IMK_ERROR_CONFIG, "gain");
   check_xy (s, &in, 1.6, 1.7);
-  imk_shcentroid_free (s);
-  test_image_free (&in);
 }
 
 TEST (test_saturation, "a cell is flagged from the saturation on")
@@ -574,7 +544,7 @@ TEST (test_saturation, "a cell is flagged from the saturation on")
 /* T so close to the samples that m - T n is rounding only. */
 TEST (test_pedestal_rounding, "a centroid never leaves its cell")
 {
-  TestImage in = test_image_new (IMK_TYPE_U16, 30, 30, 1, 0), out;
+  test_auto (TestImage) in = test_image_new (IMK_TYPE_U16, 30, 30, 1, 0), out;
   ImkShcentroidConfig c = one_cell (IMK_TYPE_U16, 30, 30);
 
   test_image_fill (&in, FILL_MAXIMUM, 50001, 0);
@@ -584,19 +554,16 @@ TEST (test_pedestal_rounding, "a centroid never leaves its cell")
   for (int i = IMK_SHCENTROID_X; i <= IMK_SHCENTROID_Y; i++)
     test_check (sh_get (&out, 0, i) >= 0 && sh_get (&out, 0, i) <= 29,
         "the centroid left its cell: %g", sh_get (&out, 0, i));
-  test_image_free (&out);
-  test_image_free (&in);
 }
 
-/* ------------------------------------------------------------------------
- * Real frames. */
+/* --- real frames ---------------------------------------------------------- */
 
 static void
 check_frame_file (const char *name, double threshold, uint32_t n_valid)
 {
   double v[CSV_COLUMNS];
   ImkShcentroidConfig c = sh_real_grid ();
-  TestImage in = sh_load_frame (name), cog, tabs;
+  test_auto (TestImage) in = sh_load_frame (name), cog, tabs;
   uint32_t n = 0;
   FILE *csv;
 
@@ -626,9 +593,6 @@ check_frame_file (const char *name, double threshold, uint32_t n_valid)
   }
   fclose (csv);
   test_check (n == n_valid, "%u valid cells, expected %u", n, n_valid);
-  test_image_free (&in);
-  test_image_free (&cog);
-  test_image_free (&tabs);
 }
 
 TEST (test_lamp, "the lamp frame has the 256 centroids of the table")
@@ -641,16 +605,14 @@ TEST (test_star, "the star frame has its 148 valid cells")
   check_frame_file ("auto_wfs_0037_ave", 900, 148);
 }
 
-/* ------------------------------------------------------------------------
- * Errors. */
+/* --- errors --------------------------------------------------------------- */
 
 static void
 check_refused (const ImkShcentroidConfig *c, const char *words)
 {
   ImkShcentroid *s = NULL;
-  ImkError error;
 
-  test_error (imk_shcentroid_new (IMK_BACKEND_CPU, c, &s, &error), &error,
+  test_error (imk_shcentroid_new (IMK_BACKEND_CPU, c, &s, test_new_error ()),
       IMK_ERROR_CONFIG, words);
   test_check (s == NULL, "the object was touched");
 }
@@ -749,15 +711,14 @@ TEST (test_map_errors, "bad rows of a map are refused by number")
 TEST (test_image_errors, "images that do not fit are refused")
 {
   ImkShcentroidConfig c = one_cell (IMK_TYPE_U8, 4, 4);
-  ImkShcentroid *s = sh_new (IMK_BACKEND_CPU, &c);
-  TestImage in = sh_example (IMK_TYPE_U8, 4, 4, 0, 0, 0);
-  TestImage out = sh_output (&c, IMK_TYPE_F32, 0);
-  TestImage wide = sh_output (&c, IMK_TYPE_F64, 0);
+  test_autoptr (ImkShcentroid) s = sh_new (IMK_BACKEND_CPU, &c);
+  test_auto (TestImage) in = sh_example (IMK_TYPE_U8, 4, 4, 0, 0, 0);
+  test_auto (TestImage) out = sh_output (&c, IMK_TYPE_F32, 0);
+  test_auto (TestImage) wide = sh_output (&c, IMK_TYPE_F64, 0);
   ImkImage bad;
-  ImkError error;
 
 #define PROCESS(a, b, words) \
-  test_error (imk_shcentroid_process (s, a, b, NULL, &error), &error, \
+  test_error (imk_shcentroid_process (s, a, b, NULL, test_new_error ()), \
       IMK_ERROR_IMAGE, words)
   bad = in.image, bad.width = 5;
   PROCESS (&bad, &out.image, "The input image is 5x4");
@@ -770,8 +731,9 @@ TEST (test_image_errors, "images that do not fit are refused")
   PROCESS (&in.image, NULL, "The output image has no data");
 #undef PROCESS
 #define PROCESS_BOTH(a, b, words) \
-  test_error (imk_shcentroid_process_both (s, &in.image, a, b, NULL, &error), \
-      &error, IMK_ERROR_IMAGE, words)
+  test_error (imk_shcentroid_process_both ( \
+                  s, &in.image, a, b, NULL, test_new_error ()), \
+      IMK_ERROR_IMAGE, words)
   PROCESS_BOTH (
       &out.image, &out.image, "The output image is 10x1, 1 x f32 a pixel");
   PROCESS_BOTH (
@@ -779,26 +741,20 @@ TEST (test_image_errors, "images that do not fit are refused")
   bad = out.image, bad.height = 2;
   PROCESS_BOTH (&wide.image, &bad, "The rounded image is 10x2");
 #undef PROCESS_BOTH
-  test_error (imk_shcentroid_process_flags (
-                  s, &in.image, &wide.image, NULL, &out.image, NULL, &error),
-      &error, IMK_ERROR_IMAGE, "The flags image");
-  imk_shcentroid_free (s);
+  test_error (imk_shcentroid_process_flags (s, &in.image, &wide.image, NULL,
+                  &out.image, NULL, test_new_error ()),
+      IMK_ERROR_IMAGE, "The flags image");
   imk_shcentroid_free (NULL);
-  test_image_free (&in);
-  test_image_free (&out);
-  test_image_free (&wide);
 }
 
-/* ------------------------------------------------------------------------
- * CPU = CUDA. */
+/* --- CPU = CUDA ----------------------------------------------------------- */
 
 static void
 check_parity (const Case *k)
 {
-  TestImage in = case_frame (k);
+  test_auto (TestImage) in = case_frame (k);
 
   sh_check_parity (&k->config, &in, k->out_type, k->padding, 1, false, k->name);
-  test_image_free (&in);
 }
 
 TEST (test_parity, "CPU and CUDA agree bit for bit")
@@ -840,26 +796,18 @@ TEST (test_large_parity, "CPU and CUDA agree bit for bit on large cells")
 static void
 check_mapped_parity (const Case *k)
 {
-  TestImage in = case_frame (k);
-  TestImage cpu =
+  test_auto (TestImage) in = case_frame (k);
+  test_auto (TestImage) cpu =
       sh_run (IMK_BACKEND_CPU, &k->config, &in, k->out_type, k->padding);
-  TestImage cuda = sh_output (&k->config, k->out_type, k->padding);
-  TestMapped mapped_in = test_to_mapped (&in);
-  TestMapped mapped_out = test_to_mapped (&cuda);
-  ImkShcentroid *s = sh_new (IMK_BACKEND_CUDA, &k->config);
-  ImkError error;
+  test_auto (TestImage) cuda = sh_output (&k->config, k->out_type, k->padding);
+  test_auto (TestMapped) mapped_in = test_to_mapped (&in);
+  test_auto (TestMapped) mapped_out = test_to_mapped (&cuda);
+  test_autoptr (ImkShcentroid) s = sh_new (IMK_BACKEND_CUDA, &k->config);
 
   test_ok (imk_shcentroid_process (
-               s, &mapped_in.image, &mapped_out.image, NULL, &error),
-      &error);
+      s, &mapped_in.image, &mapped_out.image, NULL, test_new_error ()));
   test_from_mapped (&mapped_out, &cuda);
   test_image_same (&cpu, &cuda, k->name);
-  imk_shcentroid_free (s);
-  test_mapped_free (&mapped_in);
-  test_mapped_free (&mapped_out);
-  test_image_free (&in);
-  test_image_free (&cpu);
-  test_image_free (&cuda);
 }
 
 TEST (test_mapped_parity, "CUDA reads and writes page-locked host memory")
@@ -881,14 +829,13 @@ TEST (test_unaligned_parity, "CUDA reads frames at any address")
   for (int type = IMK_TYPE_U8; type <= IMK_TYPE_U16; type++)
     for (uint32_t shift = 0; shift < 9; shift++) {
       Case k = make_case (&grids[7], type, FILL_NOISE, 0, 0);
-      TestImage wide =
+      test_auto (TestImage) wide =
           test_image_new (type, k.config.width + 9, k.config.height, 1, shift);
-      TestImage out = sh_output (&k.config, k.out_type, 0);
+      test_auto (TestImage) out = sh_output (&k.config, k.out_type, 0);
       size_t bytes = shift * imk_type_size (type);
       ImkShcentroid *s = sh_new (IMK_BACKEND_CUDA, &k.config);
-      ImkImage on_device, to = test_to_device (&out);
+      test_auto (ImkImage) on_device, to = test_to_device (&out);
       TestImage part, cpu;
-      ImkError error;
 
       test_image_fill (&wide, FILL_NOISE, 255, shift);
       on_device = test_to_device (&wide);
@@ -899,15 +846,11 @@ TEST (test_unaligned_parity, "CUDA reads frames at any address")
       on_device.width = k.config.width;
       on_device.data = (uint8_t *) on_device.data + bytes;
       test_ok (
-          imk_shcentroid_process (s, &on_device, &to, NULL, &error), &error);
+          imk_shcentroid_process (s, &on_device, &to, NULL, test_new_error ()));
       test_from_device (&to, &out);
       test_image_same (&cpu, &out, "unaligned");
       imk_shcentroid_free (s);
       on_device.data = (uint8_t *) on_device.data - bytes;
-      test_device_free (&on_device);
-      test_device_free (&to);
-      test_image_free (&wide);
-      test_image_free (&out);
       test_image_free (&cpu);
     }
 }
@@ -926,29 +869,22 @@ TEST (test_policy_parity,
     cpu = sh_new (IMK_BACKEND_CPU, &k.config);
     cuda = sh_new (IMK_BACKEND_CUDA, &k.config);
     for (uint64_t frame = 0; frame < 5; frame++) {
-      TestImage in = case_frame (&k);
-      TestImage a = sh_output (&k.config, k.out_type, 0);
-      TestImage b = sh_output (&k.config, k.out_type, 0);
-      ImkImage device_in, device_out = test_to_device (&b);
-      ImkError error;
+      test_auto (TestImage) in = case_frame (&k);
+      test_auto (TestImage) a = sh_output (&k.config, k.out_type, 0);
+      test_auto (TestImage) b = sh_output (&k.config, k.out_type, 0);
+      test_auto (ImkImage) device_in, device_out = test_to_device (&b);
 
       test_image_fill (&in, FILL_NOISE, 255, frame);
       device_in = test_to_device (&in);
       if (frame == 3) {
-        test_ok (imk_shcentroid_reset (cpu, NULL, &error), &error);
-        test_ok (imk_shcentroid_reset (cuda, NULL, &error), &error);
+        test_ok (imk_shcentroid_reset (cpu, NULL, test_new_error ()));
+        test_ok (imk_shcentroid_reset (cuda, NULL, test_new_error ()));
       }
       sh_process (cpu, &in, &a);
-      test_ok (
-          imk_shcentroid_process (cuda, &device_in, &device_out, NULL, &error),
-          &error);
+      test_ok (imk_shcentroid_process (
+          cuda, &device_in, &device_out, NULL, test_new_error ()));
       test_from_device (&device_out, &b);
       test_image_same (&a, &b, "policies");
-      test_device_free (&device_in);
-      test_device_free (&device_out);
-      test_image_free (&in);
-      test_image_free (&a);
-      test_image_free (&b);
     }
     imk_shcentroid_free (cpu);
     imk_shcentroid_free (cuda);
@@ -978,8 +914,8 @@ live (const Case *k, const ImkImage *in, ImkImage *out)
 TEST (test_failures, "every failing CUDA call is reported and survived")
 {
   Case k = make_case (&grids[7], IMK_TYPE_U8, FILL_NOISE, 0, 0);
-  TestImage in, out;
-  ImkImage device_in, device_out;
+  test_auto (TestImage) in, out;
+  test_auto (ImkImage) device_in, device_out;
 
   test_need_cuda ();
   in = case_frame (&k);
@@ -997,10 +933,6 @@ TEST (test_failures, "every failing CUDA call is reported and survived")
     test_check (nth > 2 && nth < 100, "nothing failed, or everything");
   }
   check_parity (&k); /* the device is as good as before */
-  test_device_free (&device_in);
-  test_device_free (&device_out);
-  test_image_free (&in);
-  test_image_free (&out);
 }
 
 TEST (test_examples_on_cuda, "CUDA has the worked examples")

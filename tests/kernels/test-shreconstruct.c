@@ -8,6 +8,8 @@
 
 #include "kernel-test.h"
 
+TEST_DEFINE_AUTO_POINTER (ImkShreconstruct, imk_shreconstruct_free)
+
 /* Two cells, two commands: the first is the mean dx, the second the mean dy. */
 enum { N_CELLS = 2, N_COMMANDS = 2 };
 
@@ -31,9 +33,9 @@ static ImkShreconstruct *
 make (const ImkShreconstructConfig *c)
 {
   ImkShreconstruct *self = NULL;
-  ImkError error;
 
-  test_ok (imk_shreconstruct_new (IMK_BACKEND_CPU, c, &self, &error), &error);
+  test_ok (
+      imk_shreconstruct_new (IMK_BACKEND_CPU, c, &self, test_new_error ()));
   return self;
 }
 
@@ -58,7 +60,7 @@ check_near (double value, double expected, const char *what)
 TEST (test_a_loop_closes, "an integrator closes its loop")
 {
   ImkShreconstructConfig c = mean_config ();
-  ImkShreconstruct *self;
+  test_autoptr (ImkShreconstruct) self = NULL;
   double command = 0, left = 1;
 
   c.gain = 0.25;
@@ -68,7 +70,6 @@ TEST (test_a_loop_closes, "an integrator closes its loop")
     left *= 1 - c.gain;
     check_near (1 + command, left, "what is left");
   }
-  imk_shreconstruct_free (self);
 }
 
 TEST (test_leak_and_terms_are_one_formula, "gain and leak are terms")
@@ -96,7 +97,7 @@ TEST (test_terms_look_back, "the last term looks seven frames back")
 {
   ImkShreconstructConfig c = mean_config ();
   double forward[N_COMMANDS][IMK_SHRECONSTRUCT_MAX_TERMS] = {{0}};
-  ImkShreconstruct *self;
+  test_autoptr (ImkShreconstruct) self = NULL;
 
   c.n_forward = IMK_SHRECONSTRUCT_MAX_TERMS;
   c.forward = forward[0];
@@ -108,7 +109,6 @@ TEST (test_terms_look_back, "the last term looks seven frames back")
             ? 0
             : -(t + 2 - IMK_SHRECONSTRUCT_MAX_TERMS),
         "the delayed command");
-  imk_shreconstruct_free (self);
 }
 
 TEST (test_a_limited_command_does_not_wind_up,
@@ -121,7 +121,7 @@ TEST (test_a_limited_command_does_not_wind_up,
   c.minimum = -1;
   c.maximum = 1;
   for (int with_modes = 0; with_modes < 2; with_modes++) {
-    ImkShreconstruct *self;
+    test_autoptr (ImkShreconstruct) self = NULL;
 
     c.modes = with_modes ? turned[0] : NULL;
     self = make (&c);
@@ -132,20 +132,18 @@ TEST (test_a_limited_command_does_not_wind_up,
       check_near (step (self, 1, 0, good), 0.5, "the first command back");
     else
       test_check (step (self, 1, 0, good) < 1, "the limit was kept too long");
-    imk_shreconstruct_free (self);
   }
 }
 
 TEST (test_slew_limits_each_step, "slew limits each step")
 {
   ImkShreconstructConfig c = mean_config ();
-  ImkShreconstruct *self;
+  test_autoptr (ImkShreconstruct) self = NULL;
 
   c.slew = 0.1;
   self = make (&c);
   for (int t = 1; t <= 20; t++)
     check_near (step (self, -5, 0, good), 0.1 * t, "the command");
-  imk_shreconstruct_free (self);
 }
 
 TEST (test_invalid_cells, "invalid cells are zero or held")
@@ -154,7 +152,7 @@ TEST (test_invalid_cells, "invalid cells are zero or held")
   const float slopes[] = {4, 100, 0, 0}, later[] = {NAN, 100, 0, 0};
   ImkShreconstructConfig c = mean_config ();
   ImkShreconstructReport report;
-  ImkShreconstruct *self;
+  test_autoptr (ImkShreconstruct) self = NULL;
   float commands[N_COMMANDS];
 
   c.gain = c.leak = 1;
@@ -173,7 +171,6 @@ TEST (test_invalid_cells, "invalid cells are zero or held")
   imk_shreconstruct_process (self, later, second_dark, commands, &report);
   check_near (commands[0], -5, "the command with both slopes before");
   test_check (report.n_valid == 0, "%u cells count as valid", report.n_valid);
-  imk_shreconstruct_free (self);
 }
 
 TEST (test_dark, "without light the mirror holds or is safe")
@@ -182,7 +179,7 @@ TEST (test_dark, "without light the mirror holds or is safe")
   const float reference[] = {7, 8};
   ImkShreconstructConfig c = mean_config ();
   ImkShreconstructReport report;
-  ImkShreconstruct *self;
+  test_autoptr (ImkShreconstruct) self = NULL;
   float slopes[2 * N_CELLS] = {0}, commands[N_COMMANDS];
 
   c.min_valid = 0.5;
@@ -201,7 +198,6 @@ TEST (test_dark, "without light the mirror holds or is safe")
   step (self, -2, 0, good);
   check_near (step (self, -2, 0, dark), 7, "the safe command");
   check_near (step (self, -2, 0, good), 8, "the command with light");
-  imk_shreconstruct_free (self);
 }
 
 TEST (test_another_matrix_keeps_the_state, "another matrix keeps the state")
@@ -227,9 +223,9 @@ static uint64_t
 hash_of (const float *matrix, uint32_t n_cells, uint32_t n_commands,
     const float *slopes, uint32_t n_threads)
 {
-  float *commands = malloc (n_commands * sizeof (*commands));
+  test_autofree float *commands = malloc (n_commands * sizeof (*commands));
   ImkShreconstructConfig c;
-  ImkShreconstruct *self;
+  test_autoptr (ImkShreconstruct) self = NULL;
   uint64_t hash = 0;
 
   imk_shreconstruct_config_init (&c);
@@ -247,8 +243,6 @@ hash_of (const float *matrix, uint32_t n_cells, uint32_t n_commands,
 
     hash = hash * 31 + word.bits;
   }
-  imk_shreconstruct_free (self);
-  free (commands);
   return hash;
 }
 
@@ -256,8 +250,8 @@ TEST (test_threads_change_no_bit, "threads change no bit")
 {
   enum { CELLS = 1000, COMMANDS = 777 };
   size_t n = (size_t) COMMANDS * 2 * CELLS;
-  float *matrix = malloc (n * sizeof (*matrix));
-  float *slopes = malloc (2 * CELLS * sizeof (*slopes));
+  test_autofree float *matrix = malloc (n * sizeof (*matrix));
+  test_autofree float *slopes = malloc (2 * CELLS * sizeof (*slopes));
 
   for (size_t i = 0; i < n; i++)
     matrix[i] = (float) sin (0.7 * (double) i);
@@ -266,17 +260,15 @@ TEST (test_threads_change_no_bit, "threads change no bit")
   test_check (hash_of (matrix, CELLS, COMMANDS, slopes, 1) ==
                   hash_of (matrix, CELLS, COMMANDS, slopes, 4),
       "commands differ between 1 and 4 threads");
-  free (matrix);
-  free (slopes);
 }
 
 static void
 check_refused (const ImkShreconstructConfig *c, const char *words)
 {
   ImkShreconstruct *self = NULL;
-  ImkError error;
 
-  test_error (imk_shreconstruct_new (IMK_BACKEND_CPU, c, &self, &error), &error,
+  test_error (
+      imk_shreconstruct_new (IMK_BACKEND_CPU, c, &self, test_new_error ()),
       IMK_ERROR_CONFIG, words);
   test_check (self == NULL, "an object was made");
 }
@@ -339,7 +331,7 @@ TEST (test_a_cell_that_is_needed_stays, "a cell that is needed stays")
   const uint8_t flags[] = {1, 0};
   ImkShreconstructConfig c = mean_config ();
   ImkShreconstructReport report;
-  ImkShreconstruct *self;
+  test_autoptr (ImkShreconstruct) self = NULL;
   float slopes[4] = {1, 1, 0, 0}, command;
 
   c.n_modes = c.n_commands = 1;
@@ -349,7 +341,6 @@ TEST (test_a_cell_that_is_needed_stays, "a cell that is needed stays")
   imk_shreconstruct_process (self, slopes, flags, &command, &report);
   check_near (command, 0, "what nothing is known of");
   test_check (report.n_out == 0, "%u cells are out", report.n_out);
-  imk_shreconstruct_free (self);
 }
 
 TEST (test_a_dead_actuator_stays, "a dead actuator stays")
@@ -357,7 +348,7 @@ TEST (test_a_dead_actuator_stays, "a dead actuator stays")
   const float modes[] = {1, 1}, sum[] = {1, 1, 0, 0}, reference[] = {3, 4};
   const uint8_t dead[] = {0, 1};
   ImkShreconstructConfig c = mean_config ();
-  ImkShreconstruct *self;
+  test_autoptr (ImkShreconstruct) self = NULL;
   float slopes[4] = {-1, -1, 0, 0}, commands[2];
 
   c.matrix = sum;
@@ -372,7 +363,6 @@ TEST (test_a_dead_actuator_stays, "a dead actuator stays")
   check_near (commands[1], 4, "the dead one");
   /* half of the mode was made */
   check_near (*imk_shreconstruct_coefficients (self), 1, "the mode");
-  imk_shreconstruct_free (self);
 }
 
 TEST (test_a_controller_changes_under_its_matrices,
@@ -380,8 +370,7 @@ TEST (test_a_controller_changes_under_its_matrices,
 {
   const float modes[] = {2, 0, 0, 1}, wrong[] = {NAN, 0};
   ImkShreconstructConfig c = mean_config ();
-  ImkShreconstruct *self;
-  ImkError error;
+  test_autoptr (ImkShreconstruct) self = NULL;
 
   c.gain = 1;
   c.modes = modes;
@@ -390,18 +379,19 @@ TEST (test_a_controller_changes_under_its_matrices,
   c.matrix = c.modes = NULL; /* are not read */
   c.gain = 0.5;
   c.maximum = 2.5; /* the first limit needs the inverse of the modes */
-  test_ok (imk_shreconstruct_update (self, &c, &error), &error);
+  test_ok (imk_shreconstruct_update (self, &c, test_new_error ()));
   check_near (step (self, -1, 0, good), 2.5, "at the limit");
   check_near (step (self, 1, 0, good), 1.5, "away from it at once");
   c.reference = wrong;
-  test_check (imk_shreconstruct_update (self, &c, &error) == IMK_ERROR_CONFIG,
+  test_check (imk_shreconstruct_update (self, &c, test_new_error ()) ==
+                  IMK_ERROR_CONFIG,
       "NaN is taken");
   c.reference = NULL;
   c.n_cells = 3;
-  test_check (imk_shreconstruct_update (self, &c, &error) == IMK_ERROR_CONFIG,
+  test_check (imk_shreconstruct_update (self, &c, test_new_error ()) ==
+                  IMK_ERROR_CONFIG,
       "another size is taken");
   check_near (step (self, 1, 0, good), 0.5, "as before");
-  imk_shreconstruct_free (self);
 }
 
 TEST (test_what_is_wrong_is_said, "what is wrong is said")

@@ -10,6 +10,8 @@
 #include "kernel-test.h"
 #include "shreconstruct/wavefront/zernike.h"
 
+TEST_DEFINE_AUTO_POINTER (ImkShwavefront, imk_shwavefront_free)
+
 enum { COLUMNS = 11, ROWS = 7, N = COLUMNS * ROWS };
 
 static void
@@ -44,7 +46,6 @@ make (ImkShwavefrontMethod method, double scale)
   uint32_t row_column[2 * N];
   ImkShwavefrontConfig c;
   ImkShwavefront *self = NULL;
-  ImkError error;
 
   make_grid (row_column);
   imk_shwavefront_config_init (&c);
@@ -52,7 +53,7 @@ make (ImkShwavefrontMethod method, double scale)
   c.row_column = row_column;
   c.method = method;
   c.scale = scale;
-  test_ok (imk_shwavefront_new (&c, &self, &error), &error);
+  test_ok (imk_shwavefront_new (&c, &self, test_new_error ()));
   return self;
 }
 
@@ -118,7 +119,8 @@ TEST (test_a_quadratic_is_reproduced, "a quadratic is reproduced")
   for (int method = 0; method <= IMK_SHWAVEFRONT_ZERNIKE; method++) {
     double scale = method == 1 ? -70 : 500;
     bool is_fried = method == IMK_SHWAVEFRONT_FRIED;
-    ImkShwavefront *self = make ((ImkShwavefrontMethod) method, scale);
+    test_autoptr (ImkShwavefront) self =
+        make ((ImkShwavefrontMethod) method, scale);
     float slopes[2 * N], wavefront[(COLUMNS + 1) * (ROWS + 1)];
     uint8_t flags[N] = {0};
     ImkShwavefrontReport report;
@@ -139,13 +141,12 @@ TEST (test_a_quadratic_is_reproduced, "a quadratic is reproduced")
         "method %d: a dark cell has a value", method);
     test_check (method == 1 || report.n_points == N - 7, "method %d: %u points",
         method, report.n_points);
-    imk_shwavefront_free (self);
   }
 }
 
 TEST (test_pieces_and_darkness, "pieces, and no light at all")
 {
-  ImkShwavefront *self = make (IMK_SHWAVEFRONT_SOUTHWELL, 1);
+  test_autoptr (ImkShwavefront) self = make (IMK_SHWAVEFRONT_SOUTHWELL, 1);
   float slopes[2 * N], wavefront[N];
   uint8_t flags[N] = {0};
   ImkShwavefrontReport report;
@@ -167,7 +168,6 @@ TEST (test_pieces_and_darkness, "pieces, and no light at all")
   imk_shwavefront_process (self, slopes, flags, wavefront, &report);
   test_check (report.n_points == 0 && report.rms == 0 && isnan (wavefront[0]),
       "darkness has %u points", report.n_points);
-  imk_shwavefront_free (self);
 }
 
 TEST (test_modes_are_those_of_noll, "modes are those of Noll")
@@ -210,7 +210,7 @@ TEST (test_modes_are_those_of_noll, "modes are those of Noll")
 
 TEST (test_coefficients_are_told, "coefficients are told")
 {
-  ImkShwavefront *self = make (IMK_SHWAVEFRONT_ZERNIKE, 1);
+  test_autoptr (ImkShwavefront) self = make (IMK_SHWAVEFRONT_ZERNIKE, 1);
   float slopes[2 * N], wavefront[N];
   ImkShwavefrontReport report;
   const double *modes;
@@ -231,18 +231,17 @@ TEST (test_coefficients_are_told, "coefficients are told")
                                      : i == 2 ? -1
                                               : 0)) < 1e-5,
         "mode %u is %g", i + 2, modes[i]);
-  imk_shwavefront_free (self);
 }
 
 static void
 check_refused (const ImkShwavefrontConfig *c, const char *words)
 {
   ImkShwavefront *self = NULL;
-  ImkError error;
 
-  test_check (imk_shwavefront_new (c, &self, &error) == IMK_ERROR_CONFIG,
+  test_check (
+      imk_shwavefront_new (c, &self, test_new_error ()) == IMK_ERROR_CONFIG,
       "\"%s\" is not refused", words);
-  test_check (strstr (error.message, words) != NULL, "%s", error.message);
+  test_check (strstr (test_message (), words) != NULL, "%s", test_message ());
 }
 
 TEST (test_what_is_wrong_is_said, "what is wrong is said")

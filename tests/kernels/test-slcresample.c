@@ -9,6 +9,8 @@
 #include "kernel-test.h"
 #include "imk/slcresample.h"
 
+TEST_DEFINE_AUTO_POINTER (ImkSlcresample, imk_slcresample_free)
+
 enum { WIDTH = 331, HEIGHT = 247, OUT_WIDTH = 301, OUT_HEIGHT = 259 };
 enum { N_WAVES = 60 };
 
@@ -99,8 +101,6 @@ static void
 run (ImkSlcresample *self, const ImkSlcresampleConfig *c, const TestImage *in,
     TestImage *out, uint32_t n_push, uint32_t n_make)
 {
-  ImkError error;
-
   while (imk_slcresample_line (self) < c->out_height) {
     uint32_t room = imk_slcresample_room (self);
     uint32_t ready = imk_slcresample_ready (self, n_make);
@@ -115,11 +115,11 @@ run (ImkSlcresample *self, const ImkSlcresampleConfig *c, const TestImage *in,
     if (ready) {
       part.data = (uint8_t *) part.data + line * part.stride;
       part.height = ready;
-      test_ok (imk_slcresample_process (self, &part, &error), &error);
+      test_ok (imk_slcresample_process (self, &part, test_new_error ()));
     } else {
       part.data = (uint8_t *) part.data + pushed * part.stride;
       part.height = room < n_push ? room : n_push;
-      test_ok (imk_slcresample_push (self, &part, &error), &error);
+      test_ok (imk_slcresample_push (self, &part, test_new_error ()));
     }
   }
 }
@@ -130,9 +130,8 @@ resample (const ImkSlcresampleConfig *c, const TestImage *in, TestImage *out,
 {
   ImkSlcresample *self = NULL;
   double doppler;
-  ImkError error;
 
-  test_ok (imk_slcresample_new (IMK_BACKEND_CPU, c, &self, &error), &error);
+  test_ok (imk_slcresample_new (IMK_BACKEND_CPU, c, &self, test_new_error ()));
   run (self, c, in, out, n_push, n_make);
   doppler = imk_slcresample_doppler (self);
   imk_slcresample_free (self);
@@ -241,7 +240,7 @@ TEST (
 
   for (size_t i = 0; i < sizeof (cases) / sizeof (cases[0]); i++) {
     Signal s = make_signal (cases[i].bandwidth, 0);
-    TestImage in = sample_signal (&s, c.type), out = new_out (&c);
+    test_auto (TestImage) in = sample_signal (&s, c.type), out = new_out (&c);
     double error;
 
     c.taps = cases[i].taps;
@@ -252,8 +251,6 @@ TEST (
         "%u taps, bandwidth %g: %.1f dB, at "
         "most %.1f",
         c.taps, c.bandwidth, error, cases[i].most);
-    test_image_free (&in);
-    test_image_free (&out);
   }
 }
 
@@ -273,7 +270,7 @@ TEST (test_fields_are_followed, "fields are followed")
   for (size_t i = 0; i < sizeof (cases) / sizeof (cases[0]); i++) {
     ImkSlcresampleConfig c = warp_config (cases[i].type);
     Signal s = make_signal (0.6, cases[i].doppler);
-    TestImage in = sample_signal (&s, c.type), out = new_out (&c);
+    test_auto (TestImage) in = sample_signal (&s, c.type), out = new_out (&c);
     ImkSlcresampleField field;
     double error, n = 0, told;
 
@@ -297,8 +294,6 @@ TEST (test_fields_are_followed, "fields are followed")
     n /= (double) c.out_width * c.out_height;
     told = imk_slcresample_covered (&c);
     test_check (fabs (told - n) < 0.02, "%.3f covered, %.3f told", n, told);
-    test_image_free (&in);
-    test_image_free (&out);
   }
 }
 
@@ -309,7 +304,7 @@ TEST (test_integers_lose_their_rounding,
 {
   ImkSlcresampleConfig c = warp_config (IMK_TYPE_CI16);
   Signal s = make_signal (0.6, 0);
-  TestImage in = sample_signal (&s, c.type), out = new_out (&c);
+  test_auto (TestImage) in = sample_signal (&s, c.type), out = new_out (&c);
   double error;
 
   c.taps = 32;
@@ -317,8 +312,6 @@ TEST (test_integers_lose_their_rounding,
   resample (&c, &in, &out, 50, 30);
   error = measure_error (&c, &s, &out);
   test_check (error > -69.8 && error < -65, "%.1f dB", error);
-  test_image_free (&in);
-  test_image_free (&out);
 }
 
 /* Estimates reach from -0.5 to 0.5; whole cycles cannot be seen in samples. */
@@ -358,11 +351,10 @@ TEST (test_another_image_has_a_doppler_of_its_own,
 {
   static const double dopplers[] = {0.37, -0.44};
   ImkSlcresampleConfig c = warp_config (IMK_TYPE_CF32);
-  ImkSlcresample *self = NULL;
-  ImkError error;
+  test_autoptr (ImkSlcresample) self = NULL;
 
   c.estimate_doppler = true;
-  test_ok (imk_slcresample_new (IMK_BACKEND_CPU, &c, &self, &error), &error);
+  test_ok (imk_slcresample_new (IMK_BACKEND_CPU, &c, &self, test_new_error ()));
   for (size_t i = 0; i < sizeof (dopplers) / sizeof (dopplers[0]); i++) {
     Signal s = make_signal (0.85, dopplers[i]);
     TestImage in = sample_signal (&s, c.type), out = new_out (&c);
@@ -375,7 +367,6 @@ TEST (test_another_image_has_a_doppler_of_its_own,
     test_image_free (&out);
     imk_slcresample_rewind (self);
   }
-  imk_slcresample_free (self);
 }
 
 /* The carrier moves the signal out of the band of plain weights. */
@@ -384,14 +375,12 @@ TEST (test_without_its_carrier_a_signal_is_lost,
 {
   ImkSlcresampleConfig c = warp_config (IMK_TYPE_CF32);
   Signal s = make_signal (0.85, 0.37);
-  TestImage in = sample_signal (&s, c.type), out = new_out (&c);
+  test_auto (TestImage) in = sample_signal (&s, c.type), out = new_out (&c);
   double error;
 
   resample (&c, &in, &out, 50, 30);
   error = measure_error (&c, &s, &out);
   test_check (error > -15, "%.1f dB", error);
-  test_image_free (&in);
-  test_image_free (&out);
 }
 
 TEST (test_whole_shifts_move_samples,
@@ -399,7 +388,7 @@ TEST (test_whole_shifts_move_samples,
 {
   ImkSlcresampleConfig c;
   Signal s = make_signal (0.9, 0.2);
-  TestImage in = sample_signal (&s, IMK_TYPE_CI16), out;
+  test_auto (TestImage) in = sample_signal (&s, IMK_TYPE_CI16), out;
 
   imk_slcresample_config_init (&c);
   c.width = c.out_width = WIDTH;
@@ -421,8 +410,6 @@ TEST (test_whole_shifts_move_samples,
           "(%u, %u) is %g %+gi, expected %g %+gi", r, a, re, im, moved_re,
           moved_im);
     }
-  test_image_free (&in);
-  test_image_free (&out);
 }
 
 /* Bits do not depend on pieces and threads. */
@@ -432,28 +419,26 @@ TEST (
   static const uint32_t cases[][3] = {{1, 1, 1}, {7, 64, 2}, {400, 3, 5}};
   ImkSlcresampleConfig c = warp_config (IMK_TYPE_CF32);
   Signal s = make_signal (0.85, 0.3);
-  TestImage in = sample_signal (&s, c.type), expected = new_out (&c);
+  test_auto (TestImage) in = sample_signal (&s, c.type),
+                        expected = new_out (&c);
 
   c.estimate_doppler = true;
   resample (&c, &in, &expected, 400, 400);
   for (size_t i = 0; i < sizeof (cases) / sizeof (cases[0]); i++) {
-    TestImage out = new_out (&c);
+    test_auto (TestImage) out = new_out (&c);
 
     c.n_threads = cases[i][2];
     resample (&c, &in, &out, cases[i][0], cases[i][1]);
     test_image_same (&out, &expected, "pieces");
-    test_image_free (&out);
   }
-  test_image_free (&in);
-  test_image_free (&expected);
 }
 
 TEST (test_what_is_not_finite_counts_as_0, "what is not finite counts as 0")
 {
   ImkSlcresampleConfig c = warp_config (IMK_TYPE_CF32);
   Signal s = make_signal (0.85, 0);
-  TestImage in = sample_signal (&s, c.type), out = new_out (&c);
-  TestImage expected = new_out (&c);
+  test_auto (TestImage) in = sample_signal (&s, c.type), out = new_out (&c);
+  test_auto (TestImage) expected = new_out (&c);
 
   for (uint32_t y = 60; y < 70; y++)
     test_image_put_complex (&in, 100 + y, y, 0, 0);
@@ -463,9 +448,6 @@ TEST (test_what_is_not_finite_counts_as_0, "what is not finite counts as 0")
         &in, 100 + y, y, y % 2 ? NAN : INFINITY, y % 2 ? -INFINITY : NAN);
   resample (&c, &in, &out, 50, 30);
   test_image_same (&out, &expected, "NaN");
-  test_image_free (&in);
-  test_image_free (&out);
-  test_image_free (&expected);
 }
 
 /* A gap of columns and one of lines: within them all is 0, beside them there is
@@ -529,28 +511,26 @@ TEST (test_the_centroid_of_the_data_is_measured,
   for (size_t i = 0; i <= sizeof (dopplers) / sizeof (dopplers[0]); i++) {
     bool white = i == sizeof (dopplers) / sizeof (dopplers[0]);
     Signal s = make_signal (0.8, white ? 0 : dopplers[i]);
-    TestImage in = sample_signal (&s, c.type);
+    test_auto (TestImage) in = sample_signal (&s, c.type);
     ImkImage lines = in.image;
-    ImkSlcresample *self = NULL;
+    test_autoptr (ImkSlcresample) self = NULL;
     double measured = 9;
     uint64_t seed = 3;
-    ImkError error;
 
     for (uint32_t y = 0; white && y < HEIGHT; y++)
       for (uint32_t x = 0; x < WIDTH; x++)
         test_image_put_complex (&in, x, y, uniform (&seed), uniform (&seed));
-    test_ok (imk_slcresample_new (IMK_BACKEND_CPU, &c, &self, &error), &error);
+    test_ok (
+        imk_slcresample_new (IMK_BACKEND_CPU, &c, &self, test_new_error ()));
     test_check (!imk_slcresample_measure_doppler (self, &measured),
         "a centroid is measured without lines");
     lines.height = imk_slcresample_room (self);
-    test_ok (imk_slcresample_push (self, &lines, &error), &error);
+    test_ok (imk_slcresample_push (self, &lines, test_new_error ()));
     test_check (imk_slcresample_measure_doppler (self, &measured) == !white,
         "a spectrum with a centroid of %g has none, or a white one has",
         white ? NAN : dopplers[i]);
     test_check (white || fabs (measured - dopplers[i]) < 0.03,
         "Doppler %g is measured as %g", dopplers[i], measured);
-    imk_slcresample_free (self);
-    test_image_free (&in);
   }
 }
 
@@ -560,7 +540,7 @@ TEST (test_far_away_is_0, "an image far away is 0")
   static const double shifts[][2] = {{1e6, 0}, {-1e6, 0}, {0, 1e6}, {0, -1e6}};
   ImkSlcresampleConfig c = warp_config (IMK_TYPE_CI16);
   Signal s = make_signal (0.85, 0);
-  TestImage in = sample_signal (&s, c.type), out = new_out (&c);
+  test_auto (TestImage) in = sample_signal (&s, c.type), out = new_out (&c);
 
   for (size_t i = 0; i < sizeof (shifts) / sizeof (shifts[0]); i++) {
     memcpy (c.shift, shifts[i], sizeof (c.shift));
@@ -576,8 +556,6 @@ TEST (test_far_away_is_0, "an image far away is 0")
         test_check (re == 0 && im == 0, "(%u, %u) is %g %+gi", r, a, re, im);
       }
   }
-  test_image_free (&in);
-  test_image_free (&out);
 }
 
 /* As many samples as are told are not 0. */
@@ -586,7 +564,7 @@ TEST (test_what_is_covered_is_told, "what is covered is told")
   static const double shifts[][2] = {{0, 0}, {40, 3}, {-70, 30}, {5, -90}};
   ImkSlcresampleConfig c = warp_config (IMK_TYPE_CF32);
   Signal s = make_signal (0.85, 0);
-  TestImage in = sample_signal (&s, c.type), out = new_out (&c);
+  test_auto (TestImage) in = sample_signal (&s, c.type), out = new_out (&c);
 
   for (size_t i = 0; i < sizeof (shifts) / sizeof (shifts[0]); i++) {
     double n = 0, told;
@@ -605,8 +583,6 @@ TEST (test_what_is_covered_is_told, "what is covered is told")
     test_check (n > 0 && fabs (told - n) < 0.02,
         "%.3f are covered, %.3f are told", n, told);
   }
-  test_image_free (&in);
-  test_image_free (&out);
 }
 
 TEST (test_what_is_wrong_is_said, "what is wrong is said")
@@ -615,15 +591,15 @@ TEST (test_what_is_wrong_is_said, "what is wrong is said")
   static float offsets[2][N_X * N_Y];
   ImkSlcresampleField field;
   ImkSlcresample *self = NULL;
-  ImkError error;
   TestImage in = test_image_new (IMK_TYPE_CI16, WIDTH, HEIGHT, 1, 0);
 
 #define REFUSES(change, words) \
   do { \
     c = good; \
     change; \
-    test_error (imk_slcresample_new (IMK_BACKEND_CPU, &c, &self, &error), \
-        &error, IMK_ERROR_CONFIG, words); \
+    test_error ( \
+        imk_slcresample_new (IMK_BACKEND_CPU, &c, &self, test_new_error ()), \
+        IMK_ERROR_CONFIG, words); \
   } while (0)
   REFUSES (c.type = IMK_TYPE_F32, "f32 cannot be resampled");
   REFUSES (c.width = 0, "image has 247 lines of 0 columns");
@@ -646,18 +622,20 @@ TEST (test_what_is_wrong_is_said, "what is wrong is said")
   offsets[1][3 * N_X + 5] = 9;
   REFUSES (c.field = &field, "changes by more than 0.25");
 #undef REFUSES
-  test_error (imk_slcresample_new (IMK_BACKEND_CUDA, &good, &self, &error),
-      &error, IMK_ERROR_UNAVAILABLE, "on the CPU alone");
+  test_error (
+      imk_slcresample_new (IMK_BACKEND_CUDA, &good, &self, test_new_error ()),
+      IMK_ERROR_UNAVAILABLE, "on the CPU alone");
 
-  test_ok (imk_slcresample_new (IMK_BACKEND_CPU, &good, &self, &error), &error);
-  test_error (imk_slcresample_push (self, &in.image, &error), &error,
+  test_ok (
+      imk_slcresample_new (IMK_BACKEND_CPU, &good, &self, test_new_error ()));
+  test_error (imk_slcresample_push (self, &in.image, test_new_error ()),
       IMK_ERROR_IMAGE, "there is room for");
   in.image.width--;
-  test_error (imk_slcresample_push (self, &in.image, &error), &error,
+  test_error (imk_slcresample_push (self, &in.image, test_new_error ()),
       IMK_ERROR_IMAGE, "input");
   in.image.width = OUT_WIDTH;
   in.image.height = 1;
-  test_error (imk_slcresample_process (self, &in.image, &error), &error,
+  test_error (imk_slcresample_process (self, &in.image, test_new_error ()),
       IMK_ERROR_IMAGE, "are not ready");
   imk_slcresample_free (self);
   imk_slcresample_free (NULL);

@@ -8,6 +8,8 @@
 
 #include "imk/spherelights.h"
 
+TEST_DEFINE_AUTO_POINTER (ImkSpherelights, imk_spherelights_free)
+
 enum { WIDTH = 260, HEIGHT = 251 };
 
 static const ImkSphere ball = {128.3, 122.6, 101.7};
@@ -101,35 +103,32 @@ static double
 run_set (const ImkSphere *sphere, double size, ImkType type, uint32_t channels,
     ImkSphere *found)
 {
-  ImkSpherelights *s = NULL;
+  test_autoptr (ImkSpherelights) s = NULL;
   ImkSpherelight lights[N_LAMPS];
   double worst = 0;
-  ImkError error;
 
   for (int i = 0; i < N_LAMPS; i++) {
     double l[3];
-    TestImage t;
+    test_auto (TestImage) t;
 
     direction_of (lamps[i].azimuth, lamps[i].elevation, l);
     t = render (l, size, type, channels);
     if (!s) {
       ImkSpherelightsConfig c = config_of (&t, sphere);
 
-      test_ok (imk_spherelights_new (&c, &s, &error), &error);
+      test_ok (imk_spherelights_new (&c, &s, test_new_error ()));
     }
-    test_ok (imk_spherelights_add (s, &t.image, &error), &error);
-    test_image_free (&t);
+    test_ok (imk_spherelights_add (s, &t.image, test_new_error ()));
   }
   test_check (imk_spherelights_n_added (s) == N_LAMPS, "%u pictures",
       imk_spherelights_n_added (s));
-  test_ok (imk_spherelights_finish (s, lights, found, &error), &error);
+  test_ok (imk_spherelights_finish (s, lights, found, test_new_error ()));
   for (int i = 0; i < N_LAMPS; i++) {
     double l[3];
 
     direction_of (lamps[i].azimuth, lamps[i].elevation, l);
     worst = fmax (worst, angle (l, lights[i].direction));
   }
-  imk_spherelights_free (s);
   return worst;
 }
 
@@ -171,25 +170,22 @@ TEST (sphere_is_found_against_black, "the sphere is found against black")
 TEST (highlight_is_half_way, "the highlight is half way")
 {
   double l[3];
-  ImkSpherelights *s = NULL;
+  test_autoptr (ImkSpherelights) s = NULL;
   ImkSpherelight light;
   ImkSphere found;
   ImkSpherelightsConfig c;
-  TestImage t;
-  ImkError error;
+  test_auto (TestImage) t;
 
   direction_of (0, 30, l); /* 60 degrees from the camera */
   t = render (l, 2, IMK_TYPE_U8, 1);
   c = config_of (&t, &ball);
-  test_ok (imk_spherelights_new (&c, &s, &error), &error);
-  test_ok (imk_spherelights_add (s, &t.image, &error), &error);
-  test_ok (imk_spherelights_finish (s, &light, &found, &error), &error);
+  test_ok (imk_spherelights_new (&c, &s, test_new_error ()));
+  test_ok (imk_spherelights_add (s, &t.image, test_new_error ()));
+  test_ok (imk_spherelights_finish (s, &light, &found, test_new_error ()));
   test_check (fabs (light.x - (ball.x + ball.radius / 2)) < 0.5 &&
                   fabs (light.y - ball.y) < 0.5 && light.n_pixels > 4,
       "the highlight is at (%g, %g), %u pixels", light.x, light.y,
       light.n_pixels);
-  imk_spherelights_free (s);
-  test_image_free (&t);
 }
 
 /* A disc of @radius in a mask of 41 x 37, with a bite when @bitten. */
@@ -207,106 +203,96 @@ mask_of (double x0, double y0, double radius, bool bitten)
 
 TEST (mask_gives_its_circle, "a mask gives its circle")
 {
-  TestImage t = mask_of (19.4, 17.2, 14.5, false);
+  test_auto (TestImage) t = mask_of (19.4, 17.2, 14.5, false);
   ImkSphere s;
-  ImkError error;
 
-  test_ok (imk_spherelights_fit (&t.image, &s, &error), &error);
+  test_ok (imk_spherelights_fit (&t.image, &s, test_new_error ()));
   test_check (fabs (s.x - 19.4) < 0.15 && fabs (s.y - 17.2) < 0.15 &&
                   fabs (s.radius - 14.5) < 0.15,
       "(%g, %g), radius %g", s.x, s.y, s.radius);
-  test_image_free (&t);
 }
 
 TEST (what_is_no_circle_is_refused, "what is no circle is refused")
 {
-  TestImage half = mask_of (19, 17, 14, true), none = mask_of (0, 0, 0, false);
+  test_auto (TestImage) half = mask_of (19, 17, 14, true),
+                        none = mask_of (0, 0, 0, false);
   ImkSphere s;
-  ImkError error;
 
-  test_error (imk_spherelights_fit (&half.image, &s, &error), &error,
+  test_error (imk_spherelights_fit (&half.image, &s, test_new_error ()),
       IMK_ERROR_IMAGE, "no circle");
-  test_error (imk_spherelights_fit (&none.image, &s, &error), &error,
+  test_error (imk_spherelights_fit (&none.image, &s, test_new_error ()),
       IMK_ERROR_IMAGE, "empty");
-  test_image_free (&half);
-  test_image_free (&none);
 }
 
 TEST (bad_pictures_and_configs_are_refused,
     "bad pictures and configs are refused")
 {
-  TestImage black = test_image_new (IMK_TYPE_U8, 20, 20, 1, 0);
-  TestImage wrong = test_image_new (IMK_TYPE_U16, 20, 20, 1, 0);
+  test_auto (TestImage) black = test_image_new (IMK_TYPE_U8, 20, 20, 1, 0);
+  test_auto (TestImage) wrong = test_image_new (IMK_TYPE_U16, 20, 20, 1, 0);
   const ImkSphere corner = {2, 2, 3};
   ImkSpherelightsConfig c = config_of (&black, &corner);
   ImkSpherelights *s = NULL;
   ImkSpherelight light;
   ImkSphere found;
-  ImkError error;
 
   test_image_fill (&black, FILL_ZERO, 255, 0);
-  test_ok (imk_spherelights_new (&c, &s, &error), &error);
-  test_error (imk_spherelights_finish (s, &light, &found, &error), &error,
+  test_ok (imk_spherelights_new (&c, &s, test_new_error ()));
+  test_error (imk_spherelights_finish (s, &light, &found, test_new_error ()),
       IMK_ERROR_CONFIG, "no picture");
-  test_error (imk_spherelights_add (s, &black.image, &error), &error,
+  test_error (imk_spherelights_add (s, &black.image, test_new_error ()),
       IMK_ERROR_IMAGE,
       "Picture 0, counted from 0, shows no highlight: it is black");
   /* what is outside of the sphere does not count */
   ((uint8_t *) black.image.data)[399] = 255;
-  test_error (imk_spherelights_add (s, &black.image, &error), &error,
+  test_error (imk_spherelights_add (s, &black.image, test_new_error ()),
       IMK_ERROR_IMAGE,
       "Picture 0, counted from 0, shows no highlight: it is black");
-  test_error (imk_spherelights_add (s, &wrong.image, &error), &error,
+  test_error (imk_spherelights_add (s, &wrong.image, test_new_error ()),
       IMK_ERROR_IMAGE, "input");
   imk_spherelights_free (s);
   s = NULL;
   c.sphere.radius = 0;
-  test_ok (imk_spherelights_new (&c, &s, &error), &error);
+  test_ok (imk_spherelights_new (&c, &s, test_new_error ()));
   for (int i = 0; i < 5; i++)
     ((uint8_t *) black.image.data)[20 * i + 7] = 255;
-  test_ok (imk_spherelights_add (s, &black.image, &error), &error);
-  test_error (imk_spherelights_finish (s, &light, &found, &error), &error,
+  test_ok (imk_spherelights_add (s, &black.image, test_new_error ()));
+  test_error (imk_spherelights_finish (s, &light, &found, test_new_error ()),
       IMK_ERROR_IMAGE, "could not be found");
   imk_spherelights_free (s);
   s = NULL;
   c.threshold = 1;
-  test_error (imk_spherelights_new (&c, &s, &error), &error, IMK_ERROR_CONFIG,
-      "threshold is 1");
+  test_error (imk_spherelights_new (&c, &s, test_new_error ()),
+      IMK_ERROR_CONFIG, "threshold is 1");
   c.threshold = 0.5;
   c.sphere.radius = NAN;
-  test_error (imk_spherelights_new (&c, &s, &error), &error, IMK_ERROR_CONFIG,
-      "radius nan");
-  test_image_free (&black);
-  test_image_free (&wrong);
+  test_error (imk_spherelights_new (&c, &s, test_new_error ()),
+      IMK_ERROR_CONFIG, "radius nan");
 }
 
 TEST (reset_begins_another_set, "reset begins another set")
 {
   double l[3];
-  ImkSpherelights *s = NULL;
+  test_autoptr (ImkSpherelights) s = NULL;
   ImkSpherelight light;
   ImkSphere found;
   ImkSpherelightsConfig c;
-  ImkError error;
 
   for (int i = 0; i < 2; i++) {
-    TestImage t;
+    test_auto (TestImage) t;
 
     direction_of (90 * i, 40, l);
     t = render (l, 3, IMK_TYPE_U8, 1);
     c = config_of (&t, NULL);
     if (!s)
-      test_ok (imk_spherelights_new (&c, &s, &error), &error);
+      test_ok (imk_spherelights_new (&c, &s, test_new_error ()));
     imk_spherelights_reset (s);
-    test_ok (imk_spherelights_add (s, &t.image, &error), &error);
-    test_image_free (&t);
+    test_ok (imk_spherelights_add (s, &t.image, test_new_error ()));
   }
   test_check (imk_spherelights_n_added (s) == 1, "%u pictures",
       imk_spherelights_n_added (s));
-  test_ok (imk_spherelights_finish (s, &light, &found, &error), &error);
+  test_ok (imk_spherelights_finish (s, &light, &found, test_new_error ()));
   test_check (
       angle (l, light.direction) < 1, "off by %g", angle (l, light.direction));
-  imk_spherelights_free (s);
 }
 
 /* A set of pictures of which the last has no lamp (a room, or noise), or two.
@@ -314,7 +300,7 @@ TEST (reset_begins_another_set, "reset begins another set")
 static ImkStatus
 finish_with (const ImkSphere *sphere, int kind, ImkError *error)
 {
-  ImkSpherelights *s = NULL;
+  test_autoptr (ImkSpherelights) s = NULL;
   ImkSpherelight lights[N_LAMPS];
   ImkSphere found;
   ImkStatus status;
@@ -322,7 +308,7 @@ finish_with (const ImkSphere *sphere, int kind, ImkError *error)
   for (int i = 0; i < N_LAMPS; i++) {
     bool last = i == N_LAMPS - 1;
     double l[3], other[3];
-    TestImage t, more;
+    test_auto (TestImage) t, more;
 
     direction_of (lamps[i].azimuth, lamps[i].elevation, l);
     direction_of (200, kind == 3 ? 50 : -70, other);
@@ -331,7 +317,7 @@ finish_with (const ImkSphere *sphere, int kind, ImkError *error)
     if (!s) {
       ImkSpherelightsConfig c = config_of (&t, sphere);
 
-      test_ok (imk_spherelights_new (&c, &s, error), error);
+      test_ok_of (imk_spherelights_new (&c, &s, error), error);
     }
     for (uint32_t at = 0; last && at < HEIGHT * WIDTH; at++) {
       size_t place = at / WIDTH * t.image.stride + at % WIDTH;
@@ -343,12 +329,9 @@ finish_with (const ImkSphere *sphere, int kind, ImkError *error)
       else if (kind >= 3 && *b > *a)
         *a = *b;
     }
-    test_ok (imk_spherelights_add (s, &t.image, error), error);
-    test_image_free (&t);
-    test_image_free (&more);
+    test_ok_of (imk_spherelights_add (s, &t.image, error), error);
   }
   status = imk_spherelights_finish (s, lights, &found, error);
-  imk_spherelights_free (s);
   return status;
 }
 
@@ -365,9 +348,9 @@ TEST (missing_and_doubled_highlights_are_named,
     ImkStatus status = finish_with (k / 4 ? &ball : NULL, k % 4, &error);
 
     if (words[k % 4])
-      test_error (status, &error, IMK_ERROR_IMAGE, words[k % 4]);
+      test_error_of (status, &error, IMK_ERROR_IMAGE, words[k % 4]);
     else
-      test_ok (status, &error);
+      test_ok_of (status, &error);
   }
 }
 
@@ -376,14 +359,13 @@ TEST (missing_and_doubled_highlights_are_named,
 TEST (a_highlight_that_stays_is_named, "a highlight that stays is named")
 {
   for (int k = 0; k < 2; k++) {
-    ImkSpherelights *s = NULL;
+    test_autoptr (ImkSpherelights) s = NULL;
     ImkSpherelight lights[N_LAMPS];
     ImkSphere found;
-    ImkError error;
 
     for (int i = 0; i < N_LAMPS; i++) {
       double l[3], window[3];
-      TestImage t, room;
+      test_auto (TestImage) t, room;
 
       direction_of (lamps[i].azimuth, lamps[i].elevation, l);
       direction_of (155, 38, window);
@@ -392,7 +374,7 @@ TEST (a_highlight_that_stays_is_named, "a highlight that stays is named")
       if (!s) {
         ImkSpherelightsConfig c = config_of (&t, k ? &ball : NULL);
 
-        test_ok (imk_spherelights_new (&c, &s, &error), &error);
+        test_ok (imk_spherelights_new (&c, &s, test_new_error ()));
       }
       for (uint32_t at = 0; at < HEIGHT * t.image.stride; at++) {
         uint8_t *a = (uint8_t *) t.image.data + at;
@@ -401,12 +383,9 @@ TEST (a_highlight_that_stays_is_named, "a highlight that stays is named")
         if (at % t.image.stride < WIDTH && b > *a)
           *a = b;
       }
-      test_ok (imk_spherelights_add (s, &t.image, &error), &error);
-      test_image_free (&t);
-      test_image_free (&room);
+      test_ok (imk_spherelights_add (s, &t.image, test_new_error ()));
     }
-    test_error (imk_spherelights_finish (s, lights, &found, &error), &error,
+    test_error (imk_spherelights_finish (s, lights, &found, test_new_error ()),
         IMK_ERROR_IMAGE, "The highlight does not move: in pictures 0, 1 and 2");
-    imk_spherelights_free (s);
   }
 }

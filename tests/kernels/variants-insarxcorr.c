@@ -113,7 +113,6 @@ draw (void *data, uint64_t *seed, bool typical, char *name)
   static const ImkType types[] = {IMK_TYPE_CI16, IMK_TYPE_CF32, IMK_TYPE_F32};
   Case *c = data;
   ImkInsarxcorrConfig *k = &c->config;
-  ImkError error;
   uint32_t n;
 
   draw_sizes (k, seed);
@@ -124,7 +123,7 @@ draw (void *data, uint64_t *seed, bool typical, char *name)
     k->mode = IMK_INSARXCORR_PRECISE;
   }
   k->n_threads = 1;
-  test_ok (imk_insarxcorr_config_complete (k, &error), &error);
+  test_ok (imk_insarxcorr_config_complete (k, test_new_error ()));
   n = k->nx * k->ny;
   c->v.host[OUT] = test_image_new (IMK_TYPE_F64, N_FIELDS, n, 1, 0);
   c->v.expected = test_image_new (IMK_TYPE_F64, N_FIELDS, n, 1, 0);
