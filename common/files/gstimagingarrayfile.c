@@ -236,12 +236,14 @@ open_writer (const gchar *location, gint fd, const GstImagingNdArray *array,
   GError *why = NULL;
 
   self->file.name = gst_imaging_file_name (location);
+  self->file.location = location;
   self->file.level = level < 0 ? 0 : (guint) level + 1;
   self->array = *array;
   if (!check_shape (self, error))
     return NULL;
   self->table = gst_imaging_formats_find_writer (&self->file, location, error);
-  if (!self->table)
+  if (!self->table || !gst_imaging_format_check_type (
+                          self->table, &self->file, &self->array, error))
     return NULL;
   self->saver = fd < 0 ? gst_imaging_saver_new (location, &why) : NULL;
   if (why) {

@@ -75,15 +75,16 @@ GPtrArray *gst_imaging_description_make_cards (const gchar *location,
 /**
  * gst_imaging_description_translate: (skip)
  * @array: an array that was loaded from @from, and will be saved as @to
+ * @frame: -1: all of it will be saved; else this frame alone
  *
  * Changes the cards of @array where the format of @to has others for what they
  * tell, and adds what is told beside the file.
  *
- * Returns: (transfer full) (nullable): "member=value" of what is told of the
- *   first frame, to be given to g_strfreev()
+ * Returns: (transfer full) (nullable): "member=value" of what is told of this
+ *   frame, or of the first, to be given to g_strfreev()
  */
 GST_IMAGING_API
 gchar **gst_imaging_description_translate (
-    GstImagingNdArray *array, const gchar *from, const gchar *to);
+    GstImagingNdArray *array, const gchar *from, const gchar *to, gint64 frame);
 
 G_END_DECLS

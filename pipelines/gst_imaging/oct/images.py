@@ -89,7 +89,7 @@ class Images:
     def depths(self):
         """Returns: the place of each depth, and the unit"""
         axes = self.quantity.get("axes") or []
-        if len(axes) < 2 or axes[1].get("name") != "depth":
+        if len(axes) < 2 or (axes[1] or {}).get("name") != "depth":
             return self.np.arange(len(self.profile)), "pixel"
         return metadata.places(axes[1], len(self.profile)), axes[1]["unit"]
 
@@ -156,8 +156,8 @@ def shown(np, image, quantity):
     times = height // (2 * width)
     if times < 2:
         return image, quantity
-    axes = [dict(axis) for axis in quantity.get("axes", [])]
-    if axes:
+    axes = [axis and dict(axis) for axis in quantity.get("axes", [])]
+    if axes and axes[0]:
         axes[0]["step"] = axes[0]["step"] / times
         axes[0]["unit"] = {"pixel": "A-scans"}.get(axes[0]["unit"], axes[0]["unit"])
     return np.repeat(image, times, 1), {**quantity, "axes": axes}
