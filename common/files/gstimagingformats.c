@@ -306,6 +306,19 @@ gst_imaging_formats_have_cards (const gchar *location)
   return FALSE;
 }
 
+gchar *
+gst_imaging_formats_find_settings (const gchar *location)
+{
+  g_autofree gchar *extension = get_extension (location);
+  g_autofree gchar *found = has_extension (&formats[UNP], extension)
+                                ? gst_imaging_unp_find_settings (location)
+                                : gst_imaging_octproz_find_settings (location);
+
+  return found && g_file_test (found, G_FILE_TEST_IS_REGULAR)
+             ? g_steal_pointer (&found)
+             : NULL;
+}
+
 GVariant *
 gst_imaging_formats_parse_json (const gchar *text)
 {

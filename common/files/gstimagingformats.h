@@ -26,6 +26,11 @@ const gchar *gst_imaging_formats_get_name (const gchar *location);
 GST_IMAGING_API
 gboolean gst_imaging_formats_have_cards (const gchar *location);
 
+/* Returns: (transfer full) (nullable): path of the file beside this one without
+ * which it cannot be read */
+GST_IMAGING_API
+gchar *gst_imaging_formats_find_settings (const gchar *location);
+
 /* Returns: (transfer full) (nullable): what an UTF-8 text of JSON holds, also
  * NULL where json-glib is missing */
 GVariant *gst_imaging_formats_parse_json (const gchar *text);
