@@ -297,6 +297,13 @@ add_quantity (GstImagingNdArray *array, const GstStructure *told,
   array->cards = (gchar **) g_ptr_array_free (all, FALSE);
 }
 
+void
+gst_imaging_description_add (
+    GstImagingNdArray *array, const GstStructure *quantity, const gchar *to)
+{
+  add_quantity (array, quantity, quantity, FALSE, FALSE, to);
+}
+
 /* A picture has two axes. */
 static void
 drop_other_axes (GstStructure *told)

@@ -73,6 +73,17 @@ GPtrArray *gst_imaging_description_make_cards (const gchar *location,
     GstClockTime pts, gboolean several, const gchar *sidecar);
 
 /**
+ * gst_imaging_description_add: (skip)
+ * @array: an array that will be saved as @to
+ * @quantity: members of a #GST_IMAGING_QUANTITY_META, the same for all frames
+ *
+ * Adds the cards that tell it in the format of @to.
+ */
+GST_IMAGING_API
+void gst_imaging_description_add (
+    GstImagingNdArray *array, const GstStructure *quantity, const gchar *to);
+
+/**
  * gst_imaging_description_translate: (skip)
  * @array: an array that was loaded from @from, and will be saved as @to
  * @frame: -1: all of it will be saved; else this frame alone

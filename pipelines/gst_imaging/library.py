@@ -22,12 +22,13 @@ class FileNumber(ctypes.Structure):
 
 
 class Array(ctypes.Structure):
-    """The public members of GstImagingNdArray."""
+    """GstImagingNdArray; the members behind cards are its own."""
 
     _fields_ = [("name", ctypes.c_char_p), ("type", ctypes.c_int), ("n_dims", ctypes.c_uint),
                 ("dims", ctypes.c_uint64 * 8), ("n_values", ctypes.c_uint64), ("data_offset", ctypes.c_uint64),
                 ("big_endian", ctypes.c_int), ("data", ctypes.c_void_p), ("axes", ctypes.c_char * 9),
-                ("orientation", ctypes.c_uint), ("cards", ctypes.POINTER(ctypes.c_char_p))]
+                ("orientation", ctypes.c_uint), ("cards", ctypes.POINTER(ctypes.c_char_p)),
+                ("records", ctypes.c_void_p), ("bytes", ctypes.c_void_p), ("fortran_order", ctypes.c_int)]
 
 
 P, TEXT, ARRAY, U64 = ctypes.c_void_p, ctypes.c_char_p, ctypes.POINTER(Array), ctypes.c_uint64  # a path is a TEXT
@@ -42,8 +43,8 @@ FUNCTIONS = {
     "gst_imaging_array_reader_get_n_pages": (U64, [P]),
     "gst_imaging_array_reader_new_part": (P, [TEXT, U64, ctypes.c_int, P]),
     "gst_imaging_array_reader_read": (ctypes.c_int, [P, U64, P, P]),
-    "gst_imaging_array_save": (ctypes.c_int, [TEXT, ctypes.c_int, ctypes.c_uint, P, P, P]),
     "gst_imaging_describe": (P, []),
+    "gst_imaging_description_add": (None, [ARRAY, P, TEXT]),
     "gst_imaging_description_at": (P, [P, U64]),
     "gst_imaging_description_free": (None, [P]),
     "gst_imaging_description_get_note": (TEXT, [P]),
@@ -59,6 +60,7 @@ FUNCTIONS = {
     "gst_imaging_nd_array_save": (ctypes.c_int, [ARRAY, TEXT, P]),
     "gst_imaging_nd_array_type_name": (TEXT, [ctypes.c_int]),
     "gst_structure_free": (None, [P]),
+    "gst_structure_from_string": (P, [TEXT, P]),
     "gst_structure_to_string": (P, [P]),
 }
 
@@ -233,12 +235,31 @@ class Arrays:
     def save(self, array, path):
         self.call(NOT_WRITTEN, self.functions.gst_imaging_nd_array_save, array, os.fsencode(path))
 
-    def save_values(self, np, path, values):
-        name = type_name(np, values)
-        kind = next(kind for kind in range(len(NUMPY_TYPES))
-                    if self.functions.gst_imaging_nd_array_type_name(kind) == name.encode())
-        self.call(NOT_WRITTEN, self.functions.gst_imaging_array_save, os.fsencode(path), kind, values.ndim,
-                  (U64 * max(values.ndim, 1))(*values.shape), values.ctypes.data)
+    def save_values(self, np, path, values, quantity=None):
+        """quantity: as metadata.quantity() returns it, of all frames; written as picturesink does"""
+        name, functions = type_name(np, values), self.functions
+        kind = next(kind for kind in range(len(NUMPY_TYPES)) if functions.gst_imaging_nd_array_type_name(kind) == name.encode())
+        array = Array(type=kind)
+        reference = ctypes.pointer(array)
+        self.replace_values(reference, values)
+        try:
+            if quantity:
+                self.add_quantity(reference, path, quantity)
+            self.save(reference, path)
+        finally:
+            functions.g_strfreev(array.cards)
+
+    def add_quantity(self, array, path, quantity):
+        told = gstreamer().Structure.new_empty("GstImagingQuantity")
+        axes = {f"axis-{i}-{key}": value for i, axis in enumerate(quantity.get("axes", [])) if axis for key, value in axis.items()}
+        for key, value in {**quantity, **axes}.items():
+            if key in ("scale", "offset") or key.endswith(("-step", "-origin")):
+                told.set_value(key, float(value))
+            elif isinstance(value, str):
+                told.set_value(key, value)
+        structure = self.functions.gst_structure_from_string(told.to_string().encode(), None)
+        self.functions.gst_imaging_description_add(array, structure, os.fsencode(path))
+        self.functions.gst_structure_free(structure)
 
     def replace_values(self, array, values):
         """Makes an array one of these values, which have its type and have to stay until it is saved. Its cards stay."""

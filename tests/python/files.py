@@ -326,9 +326,6 @@ class Tiff(Case):
         tifffile.imwrite(self.path("a.tif"), noise("u1", 4, 5), description="exposure=3 ms", metadata=None)
         self.assertEqual(self.card(self.path("a.tif"), "ImageDescription"), "exposure=3 ms")
 
-
-@needs("tiff", np, "NumPy")
-class TiffByHand(Case):
     def test_masks_are_no_pages(self):
         array = noise("u1", 4, 5)
         with tifffile.TiffWriter(self.path("a.tif")) as file:
@@ -375,6 +372,9 @@ class TiffByHand(Case):
         with tifffile.TiffFile(self.convert(self.path("a.jpg"), self.path("b.tif"))) as file:  # neither as RGBA nor as inks
             self.assertEqual(int(file.pages[0].photometric), 1)
 
+
+@needs("tiff", np, "NumPy")
+class TiffByHand(Case):
     def test_a_predictor_that_libtiff_ignores_is_refused(self):
         array = noise("u1", 4, 5)
         rows = b"".join(bytes([len(row) - 1]) + row.tobytes() for row in array)  # PackBits: literal runs
