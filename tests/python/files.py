@@ -369,6 +369,9 @@ class Tiff(Case):
         Image.fromarray(noise("u1", 16, 16, 4), "CMYK").save(self.path("a.jpg"))
         self.assertEqual(self.card(self.path("a.jpg"), "PhotometricInterpretation"), "CMYK, 0 is all ink")
         self.refuse(self.path("a.jpg"), "with inks", self.path("a.png"))
+        source = "picturesrc", "location=" + self.path("a.jpg"), "!"
+        launch(*source, "other/tensors", "!", "fakesink")
+        launch(*source, "video/x-raw", "!", "fakesink", status=1)
         with tifffile.TiffFile(self.convert(self.path("a.jpg"), self.path("b.tif"))) as file:  # neither as RGBA nor as inks
             self.assertEqual(int(file.pages[0].photometric), 1)
 
@@ -412,11 +415,12 @@ class TiffByHand(Case):
         self.assertEqual(self.card(self.path("c.tif"), "ModelTiepointTag"), "0 0 0 512345.25 4100000 0")
         self.assertEqual(self.card(self.path("c.tif"), "GDAL_NODATA"), "-9999.5")
         self.assert_equal(self.load(self.path("c.tif")), array)
-        for target in "d.tif", "d.npy":  # through the elements, which tell of what is lost
+        for target in "d.tif", "d.npy", "d.BTF":  # through the elements, which tell of what is lost
             printed = launch("picturesrc", f"location={self.path('a.tif')}", "!", "picturesink", f"location={self.path(target)}")
             self.assertEqual("where the picture is on a map" in printed, target == "d.npy")
         for key in "ModelPixelScaleTag", "ModelTiepointTag", "GeoKeyDirectoryTag", "GeoAsciiParamsTag":
-            self.assertEqual(self.card(self.path("d.tif"), key), self.card(self.path("a.tif"), key), key)
+            for target in "d.tif", "d.BTF":
+                self.assertEqual(self.card(self.path(target), key), self.card(self.path("a.tif"), key), key)
 
     def test_tags_of_another_type_are_none(self):
         write_tiff_with(self.path("a.tif"), noise("f4", 2, 3), {33550: (3, [1, 2]), 34735: (12, [1.0]), 42113: (12, [1.0]), 34737: (12, [2.0])})

@@ -274,6 +274,19 @@ class Units(Case):
         self.play("sky.fits", "n%d.npy")  # which has the axes of a series
         self.assertEqual(metadata.sidecar(self.path("n1.npy"))["quantity"]["axes"], expected)
 
+    def test_names_without_a_place_for_units_get_a_sidecar(self):
+        for name in "b", "b.pfm", "c.NPY":
+            self.convert("a.fits", name)
+            self.assert_told(name)
+        np.save(self.path("mask.npy"), self.array[0] > 3)
+        with open(self.path("mask.npy.json"), "w", encoding="utf-8") as file:
+            json.dump({"schema": "gst-imaging-sidecar-v1", "file": "mask.npy", "type": "bool", "shape": [3, 4], "first": 0, "frames": 1,
+                       "complete": True, "quantity": {"name": "valid", "unit": "1", "scale": 1, "offset": 0, "axes": AXES}}, file)
+        self.convert("mask.npy", "mask.pbm")
+        os.remove(self.path("mask.npy.json"))
+        self.convert("mask.pbm", "again.pbm")
+        self.assertEqual(metadata.sidecar(self.path("again.pbm"))["quantity"]["axes"], AXES)
+
     def test_comments_are_not_lost(self):
         write_fits(self.path("c.fits"), self.array[0], "COMMENT " + "a dark of May, cut here: " * 2 + "the shutter was open"[:20])
         self.convert("c.fits", "c.tif")
