@@ -1,16 +1,27 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
+#include "gstimagingjson.h"
+
 #include "gstimaging-private.h"
+
+void
+gst_imaging_json_append_text (GString *json, const gchar *text)
+{
+  g_autofree gchar *valid = g_utf8_make_valid (text, -1);
+
+  g_string_append_c (json, '"');
+  for (const gchar *at = valid; *at; at++)
+    if (*at == '"' || *at == '\\')
+      g_string_append_printf (json, "\\%c", *at);
+    else if ((guchar) *at < ' ')
+      g_string_append_printf (json, "\\u%04x", *at);
+    else
+      g_string_append_c (json, *at);
+  g_string_append_c (json, '"');
+}
 
 void
 gst_imaging_json_add_text (GString *json, const gchar *key, const gchar *text)
 {
-  g_string_append_printf (json, ",\"%s\":\"", key);
-  for (; *text; text++)
-    if (*text == '"' || *text == '\\')
-      g_string_append_printf (json, "\\%c", *text);
-    else if ((guchar) *text < ' ')
-      g_string_append_printf (json, "\\u%04x", *text);
-    else
-      g_string_append_c (json, *text);
-  g_string_append_c (json, '"');
+  g_string_append_printf (json, ",\"%s\":", key);
+  gst_imaging_json_append_text (json, text);
 }

@@ -180,17 +180,31 @@ gst_imaging_nd_array_load_part (
 
 /* --- writing -------------------------------------------------------------- */
 
-struct _GstImagingArrayWriter {
+typedef struct {
   GstImagingFormatFile file;
   GstImagingSaver *saver;
   const GstImagingFormatTable *table;
   gpointer writer;
   GstImagingNdArray array; /* shares what the caller gave */
-  guint64 n_pages, n_written;
-};
+  guint64 n_pages;
+} Writer;
+
+static void
+writer_free (Writer *self)
+{
+  if (!self)
+    return;
+  if (self->writer)
+    self->table->discard (self->writer);
+  gst_imaging_saver_free (self->saver);
+  g_free ((gchar *) self->file.name);
+  g_free (self);
+}
+
+G_DEFINE_AUTOPTR_CLEANUP_FUNC (Writer, writer_free)
 
 static gboolean
-check_shape (GstImagingArrayWriter *self, GError **error)
+check_shape (Writer *self, GError **error)
 {
   GstImagingNdArray *array = &self->array;
 
@@ -228,20 +242,22 @@ gst_imaging_array_writer_find (const gchar *location, guint32 *types,
 
 /* @fd: of an open file; -1: @location is to be written; @level: -1, or zlib's
  */
-static GstImagingArrayWriter *
+static Writer *
 open_writer (const gchar *location, gint fd, const GstImagingNdArray *array,
     gint level, GError **error)
 {
-  g_autoptr (GstImagingArrayWriter) self = g_new0 (GstImagingArrayWriter, 1);
+  g_autoptr (Writer) self = g_new0 (Writer, 1);
   GError *why = NULL;
 
   self->file.name = gst_imaging_file_name (location);
+  self->file.location = location;
   self->file.level = level < 0 ? 0 : (guint) level + 1;
   self->array = *array;
   if (!check_shape (self, error))
     return NULL;
   self->table = gst_imaging_formats_find_writer (&self->file, location, error);
-  if (!self->table)
+  if (!self->table || !gst_imaging_format_check_type (
+                          self->table, &self->file, &self->array, error))
     return NULL;
   self->saver = fd < 0 ? gst_imaging_saver_new (location, &why) : NULL;
   if (why) {
@@ -254,66 +270,26 @@ open_writer (const gchar *location, gint fd, const GstImagingNdArray *array,
   return self->writer ? g_steal_pointer (&self) : NULL;
 }
 
-GstImagingArrayWriter *
-gst_imaging_array_writer_new (
-    const gchar *location, const GstImagingNdArray *array, GError **error)
-{
-  g_return_val_if_fail (location, NULL);
-  g_return_val_if_fail (array, NULL);
-
-  return open_writer (location, -1, array, -1, error);
-}
-
-guint64
-gst_imaging_array_writer_get_n_pages (const GstImagingArrayWriter *self)
-{
-  return self->n_pages;
-}
-
-gboolean
-gst_imaging_array_writer_write (
-    GstImagingArrayWriter *self, gconstpointer values, GError **error)
-{
-  g_return_val_if_fail (self->n_written < self->n_pages, FALSE);
-
-  self->n_written++;
-  return self->table->write (self->writer, values, error);
-}
-
-gboolean
-gst_imaging_array_writer_finish (GstImagingArrayWriter *self, GError **error)
+static gboolean
+finish (Writer *self, GError **error)
 {
   GError *why = NULL;
-
-  g_return_val_if_fail (self->n_written == self->n_pages, FALSE);
 
   return self->table->finish (self->writer, error) &&
          (gst_imaging_saver_finish (self->saver, &why) ||
              gst_imaging_nd_array_take_file_error (why, error));
 }
 
-void
-gst_imaging_array_writer_free (GstImagingArrayWriter *self)
-{
-  if (!self)
-    return;
-  if (self->writer)
-    self->table->discard (self->writer);
-  gst_imaging_saver_free (self->saver);
-  g_free ((gchar *) self->file.name);
-  g_free (self);
-}
-
 static gboolean
-write_pages (GstImagingArrayWriter *self, GError **error)
+write_pages (Writer *self, GError **error)
 {
   const GstImagingNdArray *array = &self->array;
   gsize size = array->n_values / MAX (self->n_pages, 1) *
                gst_imaging_nd_array_types[array->type].size;
 
   for (guint64 i = 0; i < self->n_pages; i++)
-    if (!gst_imaging_array_writer_write (
-            self, (const guint8 *) array->data + i * size, error))
+    if (!self->table->write (
+            self->writer, (const guint8 *) array->data + i * size, error))
       return FALSE;
   return TRUE;
 }
@@ -329,7 +305,7 @@ gboolean
 gst_imaging_array_save_level (const GstImagingNdArray *array,
     const gchar *location, gint level, GError **error)
 {
-  g_autoptr (GstImagingArrayWriter) self = NULL;
+  g_autoptr (Writer) self = NULL;
 
   g_return_val_if_fail (location, FALSE);
   g_return_val_if_fail (array, FALSE);
@@ -338,8 +314,7 @@ gst_imaging_array_save_level (const GstImagingNdArray *array,
   if (!self)
     return FALSE;
   g_return_val_if_fail (array->data || self->array.n_values == 0, FALSE);
-  return write_pages (self, error) &&
-         gst_imaging_array_writer_finish (self, error);
+  return write_pages (self, error) && finish (self, error);
 }
 
 /* Returns: (transfer full): @array written to @file, which has no name */
@@ -347,8 +322,7 @@ static GBytes *
 encode (const gchar *name, FILE *file, const GstImagingNdArray *array,
     GError **error)
 {
-  g_autoptr (GstImagingArrayWriter) self =
-      open_writer (name, fileno (file), array, -1, error);
+  g_autoptr (Writer) self = open_writer (name, fileno (file), array, -1, error);
   guint8 *bytes;
   struct stat st;
 

@@ -65,28 +65,6 @@ void gst_imaging_array_reader_free (GstImagingArrayReader *self);
 G_DEFINE_AUTOPTR_CLEANUP_FUNC (
     GstImagingArrayReader, gst_imaging_array_reader_free)
 
-/**
- * GstImagingArrayWriter: (skip)
- *
- * A file that is being written. Until gst_imaging_array_writer_finish() it has
- * another name in the same folder.
- */
-typedef struct _GstImagingArrayWriter GstImagingArrayWriter;
-
-/**
- * gst_imaging_array_writer_new: (skip)
- * @location: path of the file to write; its extension selects the format. A
- *   name without extension is an .npy file
- * @array: type, n_dims and dims of what will be written, and axes and cards; no
- *   values are needed
- *
- * Returns: (transfer full): to be given to gst_imaging_array_writer_free();
- *   %NULL with @error set, also for what the format cannot hold without loss
- */
-GST_IMAGING_API
-GstImagingArrayWriter *gst_imaging_array_writer_new (
-    const gchar *location, const GstImagingNdArray *array, GError **error);
-
 /* As gst_imaging_nd_array_save(). @level: of zlib, 0 to 9, for PNG and OpenEXR;
  * -1: what is fast for the format */
 GST_IMAGING_API
@@ -112,32 +90,9 @@ GST_IMAGING_API
 gboolean gst_imaging_array_writer_find (const gchar *location, guint32 *types,
     GstImagingArrayAppends *appends, GError **error);
 
-/* Returns: how often gst_imaging_array_writer_write () is to be called */
-GST_IMAGING_API
-guint64 gst_imaging_array_writer_get_n_pages (
-    const GstImagingArrayWriter *self);
-
-/* Appends a page. */
-GST_IMAGING_API
-gboolean gst_imaging_array_writer_write (
-    GstImagingArrayWriter *self, gconstpointer values, GError **error);
-
-/* After all pages: waits for the disk and gives the file its name. */
-GST_IMAGING_API
-gboolean gst_imaging_array_writer_finish (
-    GstImagingArrayWriter *self, GError **error);
-
-/* @self: (nullable): without gst_imaging_array_writer_finish () before, nothing
- * of it stays */
-GST_IMAGING_API
-void gst_imaging_array_writer_free (GstImagingArrayWriter *self);
-
-G_DEFINE_AUTOPTR_CLEANUP_FUNC (
-    GstImagingArrayWriter, gst_imaging_array_writer_free)
-
 /**
  * gst_imaging_array_encode: (skip)
- * @name: as @location above, of a file that is not written
+ * @name: of a file that is not written; its extension selects the format
  * @array: an array with its values
  *
  * Returns: (transfer full): the bytes of a file, to be part of another one;

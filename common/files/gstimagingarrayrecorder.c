@@ -56,6 +56,8 @@ gst_imaging_array_recorder_new (const gchar *location,
         self->table->name);
     return NULL;
   }
+  if (!gst_imaging_format_check_type (self->table, &self->file, &shape, error))
+    return NULL;
   self->has_name = append && g_file_test (location, G_FILE_TEST_EXISTS);
   self->saver = self->has_name ? gst_imaging_saver_continue (
                                      location, &self->file.size, &why)

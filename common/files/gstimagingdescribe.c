@@ -267,20 +267,24 @@ frame_of (const GstImagingNdArray *array)
   return frame;
 }
 
+/* @told: of the first frame, of all where nothing @changes
+ * @constant: (nullable): what all frames share
+ * @is_frame: a frame of @array is saved, and not all of it */
 static void
 add_quantity (GstImagingNdArray *array, const GstStructure *told,
-    gboolean changes, const gchar *to)
+    const GstStructure *constant, gboolean changes, gboolean is_frame,
+    const gchar *to)
 {
   GstImagingNdArray frame = frame_of (array);
+  guint n_dims = is_frame ? frame.n_dims : array->n_dims;
   gboolean has_cards = array->cards && *array->cards;
   g_autofree gchar *name = g_path_get_basename (to);
   g_autofree gchar *sidecar = g_strconcat (name, ".json", NULL);
-  gboolean is_ome =
-      gst_imaging_ome_is_promised (to) ||
-      (!has_cards && array->n_dims == 2 && is_format (to, "TIFF"));
-  guint64 n_frames = frame.n_dims < array->n_dims ? array->dims[0] : 1;
-  gchar *ome = is_ome ? gst_imaging_ome_make (
-                            &frame, n_frames, told, GST_CLOCK_TIME_NONE)
+  gboolean is_ome = gst_imaging_ome_is_promised (to) ||
+                    (!has_cards && n_dims == 2 && is_format (to, "TIFF"));
+  guint64 n_frames = frame.n_dims < n_dims ? array->dims[0] : 1;
+  gchar *ome = is_ome ? gst_imaging_ome_make (&frame, n_frames,
+                            changes ? constant : told, GST_CLOCK_TIME_NONE)
                       : NULL;
   GPtrArray *all = make_cards (to, &frame, told, ome, changes, sidecar);
 
@@ -293,14 +297,35 @@ add_quantity (GstImagingNdArray *array, const GstStructure *told,
   array->cards = (gchar **) g_ptr_array_free (all, FALSE);
 }
 
+void
+gst_imaging_description_add (
+    GstImagingNdArray *array, const GstStructure *quantity, const gchar *to)
+{
+  add_quantity (array, quantity, quantity, FALSE, FALSE, to);
+}
+
+/* A picture has two axes. */
+static void
+drop_other_axes (GstStructure *told)
+{
+  for (guint axis = 2; axis < GST_IMAGING_MAX_AXES; axis++) {
+    g_autofree gchar *field = g_strdup_printf ("axis-%u-name", axis);
+
+    gst_imaging_description_drop (told, field);
+  }
+}
+
 gchar **
 gst_imaging_description_translate (
-    GstImagingNdArray *array, const gchar *from, const gchar *to)
+    GstImagingNdArray *array, const gchar *from, const gchar *to, gint64 frame)
 {
+  gboolean is_frame = frame >= 0;
   g_autoptr (GstImagingDescription) self =
       gst_imaging_description_new (array, from);
-  gboolean changes = gst_imaging_description_changes (self);
-  GstStructure *told = gst_imaging_description_at (self, 0);
+  gboolean changes = !is_frame && gst_imaging_description_changes (self);
+  GstStructure *told =
+      gst_imaging_description_at (self, is_frame ? (guint64) frame : 0);
+  GstStructure *constant = gst_imaging_description_get_constant (self);
   GstStructure *in_cards = gst_imaging_description_from_cards (array);
   gboolean is_fits = is_format (to, "FITS");
   gboolean has_fits = gst_imaging_description_find (array->cards, "BUNIT") ||
@@ -313,6 +338,8 @@ gst_imaging_description_translate (
   gboolean adds = told && (is_fits ? !has_fits : !in_cards);
   GPtrArray *members = g_ptr_array_new ();
 
+  if (told && is_frame && frame_of (array).n_dims == 2)
+    drop_other_axes (told);
   if (is_fits) {
     gchar **cards = translate_to_fits (array->cards, adds ? told : NULL);
 
@@ -323,16 +350,17 @@ gst_imaging_description_translate (
     adds = adds && !has_fits;
   }
   if (adds || (is_ome && told)) {
-    add_quantity (array, told, changes, to);
+    add_quantity (array, told, constant, changes, is_frame, to);
   } else if (is_ome) {
     g_autoptr (GstStructure) nothing = gst_structure_new_empty ("quantity");
 
-    add_quantity (array, nothing, FALSE, to);
+    add_quantity (array, nothing, nothing, FALSE, is_frame, to);
   }
   if (told)
     gst_structure_foreach (told, append_member, members);
   g_ptr_array_add (members, NULL);
   g_clear_pointer (&told, gst_structure_free);
+  g_clear_pointer (&constant, gst_structure_free);
   g_clear_pointer (&in_cards, gst_structure_free);
   return (gchar **) g_ptr_array_free (members, FALSE);
 }

@@ -38,7 +38,15 @@ void gst_imaging_description_set (
  * full) */
 gchar **gst_imaging_description_flatten (gchar **cards);
 
+/* Removes the axis, or name, unit, scale and offset, of which @field is a part:
+ * without its numbers it tells nothing. */
+void gst_imaging_description_drop (GstStructure *quantity, const gchar *field);
+
 /* Does any frame tell other numbers than the first? */
 gboolean gst_imaging_description_changes (const GstImagingDescription *self);
+
+/* Returns: (transfer full) (nullable): of all frames: without what changes */
+GstStructure *gst_imaging_description_get_constant (
+    const GstImagingDescription *self);
 
 G_END_DECLS

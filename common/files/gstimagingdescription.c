@@ -20,7 +20,7 @@ gst_imaging_description_find (gchar **cards, const gchar *key)
 }
 
 /* FITS has the exponents of Fortran, too. NaN for what is no finite number:
- * whoever needs it drops all of which it is a part. */
+ * find_damaged () finds it, and its quantity or axis is not used. */
 static gboolean
 read_number (gchar **cards, const gchar *key, gdouble *number)
 {
@@ -192,6 +192,7 @@ read_imagej (gchar **cards, const gchar *text, GstStructure *quantity)
 {
   static const gchar *const keys[] = {"XResolution", "YResolution"};
   static const gchar *const names[] = {"x", "y", "z"};
+  static const gchar *const others[] = {"channels", "frames"};
   g_auto (GStrv) lines = g_strsplit (text, "\n", -1);
   const gchar *unit = gst_imaging_description_find (lines, "unit");
   gdouble number = 0;
@@ -205,6 +206,10 @@ read_imagej (gchar **cards, const gchar *text, GstStructure *quantity)
     if (read_number (cards, keys[i], &number) && number > 0)
       gst_imaging_description_set_axis (
           quantity, i, names[i], unit, 1 / number, 0);
+  /* pages that are times or channels, too, are not a step apart */
+  for (guint i = 0; i < G_N_ELEMENTS (others); i++)
+    if (read_number (lines, others[i], &number) && number > 1)
+      return;
   if (read_number (lines, "spacing", &number) && number != 0)
     gst_imaging_description_set_axis (quantity, 2, names[2], unit, number, 0);
 }
@@ -265,9 +270,8 @@ struct _GstImagingDescription {
   guint64 first, number;  /* of these: the first, and this one */
 };
 
-/* Without its numbers, an axis or a quantity tells nothing. */
-static void
-drop (GstStructure *quantity, const gchar *field)
+void
+gst_imaging_description_drop (GstStructure *quantity, const gchar *field)
 {
   static const gchar *const samples[] = {"name", "unit", "scale", "offset"};
   static const gchar *const of_axis[] = {"name", "unit", "step", "origin"};
@@ -308,12 +312,12 @@ drop_damaged (GstStructure *quantity, const gchar *location)
 
     if (!note)
       note = g_strdup_printf (
-          "What is told of \"%s\" has damaged numbers: %s is no finite number. "
+          "The description of \"%s\" has damaged numbers: %s is no finite number. "
           "%s not used. Correct it in the file, or in the .json beside it.",
           name, field,
           g_str_has_prefix (field, "axis-") ? "This axis is"
                                             : "The quantity and its unit are");
-    drop (quantity, field);
+    gst_imaging_description_drop (quantity, field);
   }
   return note;
 }
@@ -372,6 +376,19 @@ gst_imaging_description_changes (const GstImagingDescription *self)
 }
 
 GstStructure *
+gst_imaging_description_get_constant (const GstImagingDescription *self)
+{
+  GstStructure *quantity = gst_imaging_description_at (self, 0);
+
+  for (guint i = 0; quantity && i < self->series->len; i++) {
+    const GstImagingSeries *series = g_ptr_array_index (self->series, i);
+
+    gst_imaging_description_drop (quantity, series->field);
+  }
+  return quantity;
+}
+
+GstStructure *
 gst_imaging_description_at (const GstImagingDescription *self, guint64 frame)
 {
   GstStructure *quantity;
@@ -395,7 +412,7 @@ gst_imaging_description_at (const GstImagingDescription *self, guint64 frame)
 
     gst_structure_get_double (quantity, series->field, &value);
     if (!isfinite (value))
-      drop (quantity, series->field);
+      gst_imaging_description_drop (quantity, series->field);
   }
   if (gst_structure_n_fields (quantity) > 0)
     return quantity;

@@ -73,17 +73,29 @@ GPtrArray *gst_imaging_description_make_cards (const gchar *location,
     GstClockTime pts, gboolean several, const gchar *sidecar);
 
 /**
+ * gst_imaging_description_add: (skip)
+ * @array: an array that will be saved as @to
+ * @quantity: members of a #GST_IMAGING_QUANTITY_META, the same for all frames
+ *
+ * Adds the cards that tell it in the format of @to.
+ */
+GST_IMAGING_API
+void gst_imaging_description_add (
+    GstImagingNdArray *array, const GstStructure *quantity, const gchar *to);
+
+/**
  * gst_imaging_description_translate: (skip)
  * @array: an array that was loaded from @from, and will be saved as @to
+ * @frame: -1: all of it will be saved; else this frame alone
  *
  * Changes the cards of @array where the format of @to has others for what they
  * tell, and adds what is told beside the file.
  *
- * Returns: (transfer full) (nullable): "member=value" of what is told of the
- *   first frame, to be given to g_strfreev()
+ * Returns: (transfer full) (nullable): "member=value" of what is told of this
+ *   frame, or of the first, to be given to g_strfreev()
  */
 GST_IMAGING_API
 gchar **gst_imaging_description_translate (
-    GstImagingNdArray *array, const gchar *from, const gchar *to);
+    GstImagingNdArray *array, const gchar *from, const gchar *to, gint64 frame);
 
 G_END_DECLS

@@ -355,7 +355,7 @@ gst_imaging_saver_continue (
   return g_steal_pointer (&self);
 }
 
-/* Some file systems have no locks: there nobody is seen. */
+/* On a file system without locks every file counts as free. */
 static gboolean
 is_locked (gint fd, gint operation)
 {

@@ -17,11 +17,14 @@ typedef struct {
   const gchar *extensions; /* each between spaces */
   const gchar *package;    /* of Debian, with the library; NULL without */
   const GstImagingFormatTable *table; /* NULL: in the module */
+  gboolean has_cards; /* a file has a place for units and other cards */
 } Format;
 
 enum {
   NPY,
   PNM,
+  PBM,
+  PFM,
   PNG,
   TIFF,
   FITS,
@@ -36,11 +39,13 @@ enum {
 
 static const Format formats[N_FORMATS] = {
     [NPY] = {"npy", " npy ", NULL, &gst_imaging_format_npy},
-    [PNM] = {"PNM", " pbm pgm ppm pnm pam pfm ", NULL, &gst_imaging_format_pnm},
-    [PNG] = {"PNG", " png ", "libpng-dev"},
-    [TIFF] = {"TIFF", " tif tiff btf tf8 ", "libtiff-dev"},
-    [FITS] = {"FITS", " fits fit fts ", "libcfitsio-dev"},
-    [EXR] = {"OpenEXR", " exr ", "libopenexr-dev"},
+    [PNM] = {"PNM", " pgm ppm pnm pam ", NULL, &gst_imaging_format_pnm},
+    [PBM] = {"PBM", " pbm ", NULL, &gst_imaging_format_pbm},
+    [PFM] = {"PFM", " pfm ", NULL, &gst_imaging_format_pfm},
+    [PNG] = {"PNG", " png ", "libpng-dev", .has_cards = TRUE},
+    [TIFF] = {"TIFF", " tif tiff btf tf8 ", "libtiff-dev", .has_cards = TRUE},
+    [FITS] = {"FITS", " fits fit fts ", "libcfitsio-dev", .has_cards = TRUE},
+    [EXR] = {"OpenEXR", " exr ", "libopenexr-dev", .has_cards = TRUE},
     [JPEG] = {"JPEG", " jpg jpeg jpe ", "libjpeg-dev"},
     [RAW] = {"camera RAW",
         " dng nef nrw cr2 cr3 crw arw sr2 srf srw pef raf orf rw2 rwl raw 3fr "
@@ -163,6 +168,18 @@ has_extension (const Format *format, const gchar *extension)
   return *extension && strstr (format->extensions, word);
 }
 
+/* "a.fits.gz" */
+static gboolean
+is_fits_gz (const gchar *location)
+{
+  g_autofree gchar *last = get_extension (location);
+  gsize n = strlen (location) - strlen (last);
+  g_autofree gchar *stem = g_strndup (location, n - (n > 0));
+  g_autofree gchar *extension = get_extension (stem);
+
+  return strcmp (last, "gz") == 0 && has_extension (&formats[FITS], extension);
+}
+
 /* Returns: N_FORMATS for none */
 static guint
 find_format (const gchar *head, gsize n, const gchar *location)
@@ -183,9 +200,11 @@ find_format (const gchar *head, gsize n, const gchar *location)
                                                     : signatures[i].format;
   if (n >= 3 && head[0] == 'P' && strchr ("1234567Ff", head[1]) && head[1] &&
       g_ascii_isspace (head[2]))
-    return PNM;
+    return strchr ("14", head[1]) ? PBM : strchr ("Ff", head[1]) ? PFM : PNM;
   if (is_raw)
     return RAW;
+  if (n > 2 && memcmp (head, "\037\213", 2) == 0 && is_fits_gz (location))
+    return FITS;
   /* its reader says what is wrong with it */
   return has_extension (&formats[NPY], extension) ? NPY : N_FORMATS;
 }
@@ -210,8 +229,8 @@ gst_imaging_formats_find_reader (
   }
   if (n > 2 && memcmp (head, "\037\213", 2) == 0) {
     gst_imaging_format_fail (file, error, GST_IMAGING_ND_ARRAY_ERROR_FORMAT,
-        "is compressed by gzip as a whole, which is not read here. Decompress "
-        "it with gunzip, or use compression within the format.");
+        "is compressed by gzip as a whole, which is read of .fits.gz alone. "
+        "Decompress it with gunzip, or use compression within the format.");
     return NULL;
   }
   found = gst_imaging_file_quote (head, MIN (n, 8));
@@ -260,7 +279,7 @@ gst_imaging_formats_find_writer (
     }
   gst_imaging_format_fail (file, error, GST_IMAGING_ND_ARRAY_ERROR_UNSUPPORTED,
       "cannot be written: no format that is written here has the extension "
-      ".%s. Use .npy, .png, .tif, .fits, .exr, .pgm, .ppm, .pam or .pfm.",
+      ".%s. Use .npy, .png, .tif, .fits, .exr, .pgm, .ppm, .pam, .pbm or .pfm.",
       extension);
   return NULL;
 }
@@ -274,6 +293,30 @@ gst_imaging_formats_get_name (const gchar *location)
     if (has_extension (&formats[i], extension))
       return formats[i].name;
   return NULL;
+}
+
+gboolean
+gst_imaging_formats_have_cards (const gchar *location)
+{
+  g_autofree gchar *extension = get_extension (location);
+
+  for (guint i = 0; i < N_FORMATS; i++)
+    if (has_extension (&formats[i], extension))
+      return formats[i].has_cards;
+  return FALSE;
+}
+
+gchar *
+gst_imaging_formats_find_settings (const gchar *location)
+{
+  g_autofree gchar *extension = get_extension (location);
+  g_autofree gchar *found = has_extension (&formats[UNP], extension)
+                                ? gst_imaging_unp_find_settings (location)
+                                : gst_imaging_octproz_find_settings (location);
+
+  return found && g_file_test (found, G_FILE_TEST_IS_REGULAR)
+             ? g_steal_pointer (&found)
+             : NULL;
 }
 
 GVariant *

@@ -18,8 +18,18 @@ gboolean gst_imaging_formats_know (const gchar *location);
 const GstImagingFormatTable *gst_imaging_formats_find_writer (
     const GstImagingFormatFile *file, const gchar *location, GError **error);
 
-/* Returns: (nullable): "TIFF" for a name that is written as one */
+/* Returns: (nullable): "TIFF" for a name with an extension of this format */
+GST_IMAGING_API
 const gchar *gst_imaging_formats_get_name (const gchar *location);
+
+/* Has a file that is written to this name a place for units and other cards? */
+GST_IMAGING_API
+gboolean gst_imaging_formats_have_cards (const gchar *location);
+
+/* Returns: (transfer full) (nullable): path of the file beside this one without
+ * which it cannot be read */
+GST_IMAGING_API
+gchar *gst_imaging_formats_find_settings (const gchar *location);
 
 /* Returns: (transfer full) (nullable): what an UTF-8 text of JSON holds, also
  * NULL where json-glib is missing */

@@ -148,8 +148,10 @@ gst_imaging_ome_make (const GstImagingNdArray *frame, guint64 n_frames,
 typedef struct {
   GstStructure *quantity;
   gboolean has_pixels;
-  gboolean is_ours; /* inside of our annotation */
-  gchar *key;       /* of the member whose text comes */
+  guint64 n_channels, n_samples; /* of all pages; of a page */
+  gboolean has_z_alone;          /* but for the channels */
+  gboolean is_ours;              /* inside of our annotation */
+  gchar *key;                    /* of the member whose text comes */
 } Parser;
 
 static const gchar *
@@ -161,12 +163,23 @@ find (const gchar *const *names, const gchar *const *values, const gchar *name)
   return NULL;
 }
 
+static guint64
+read_count (
+    const gchar *const *names, const gchar *const *values, const gchar *name)
+{
+  const gchar *text = find (names, values, name);
+
+  return text ? g_ascii_strtoull (text, NULL, 10) : 1;
+}
+
 static void
 read_pixels (
     Parser *self, const gchar *const *names, const gchar *const *values)
 {
   static const gchar *const axes[] = {"x", "y", "z"};
 
+  self->n_channels = read_count (names, values, "SizeC");
+  self->has_z_alone = read_count (names, values, "SizeT") <= 1;
   for (guint i = 0; i < G_N_ELEMENTS (axes); i++) {
     g_autofree gchar *size = g_strdup_printf ("PhysicalSize%c", 'X' + (gint) i);
     g_autofree gchar *unit_key = g_strconcat (size, "Unit", NULL);
@@ -197,6 +210,9 @@ start (GMarkupParseContext *context, const gchar *element, const gchar **names,
     self->has_pixels = TRUE;
     read_pixels (
         self, (const gchar *const *) names, (const gchar *const *) values);
+  } else if (strcmp (name, "Channel") == 0 && self->n_samples == 0) {
+    self->n_samples = read_count ((const gchar *const *) names,
+        (const gchar *const *) values, "SamplesPerPixel");
   } else if (strcmp (name, "MapAnnotation") == 0) {
     self->is_ours = g_strcmp0 (find ((const gchar *const *) names,
                                    (const gchar *const *) values, "Namespace"),
@@ -213,7 +229,12 @@ end (GMarkupParseContext *context, const gchar *element, gpointer data,
     GError **error)
 {
   Parser *self = data;
+  const gchar *colon = strrchr (element, ':');
 
+  /* pages that are times or channels, too, are not a step apart */
+  if (strcmp (colon ? colon + 1 : element, "Pixels") == 0 &&
+      (!self->has_z_alone || self->n_channels > MAX (self->n_samples, 1)))
+    gst_imaging_description_drop (self->quantity, "axis-2-name");
   g_clear_pointer (&self->key, g_free);
 }
 

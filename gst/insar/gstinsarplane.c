@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "files/gstimagingfile.h"
+#include "files/gstimagingformats.h"
 #include "gstimagingndarray.h"
 #ifdef HAVE_GDAL
 #include "gstinsargdal.h"
@@ -14,13 +15,18 @@
 
 /* --- arrays --------------------------------------------------------------- */
 
+/* GDAL, where it is there, knows more of a TIFF: its place, and nodata. */
 static gboolean
 is_array (const gchar *location)
 {
-  return g_str_has_suffix (location, ".npy") ||
-         g_str_has_suffix (location, ".exr") ||
-         g_str_has_suffix (location, ".pfm") ||
-         g_str_has_suffix (location, ".fits");
+  static const gchar *const names[] = {"npy", "OpenEXR", "PFM", "FITS",
+#ifndef HAVE_GDAL
+      "TIFF",
+#endif
+      NULL};
+  const gchar *name = gst_imaging_formats_get_name (location);
+
+  return name && g_strv_contains (names, name);
 }
 
 static gboolean

@@ -25,6 +25,7 @@
 
 #include "files/gstimagingfile.h"
 #include "gstimagingdescription.h"
+#include "gstimagingformats.h"
 #include "gstimagingplace.h"
 #include "gstimagingquantity.h"
 #include "gstimagingsettings.h"
@@ -347,12 +348,12 @@ static void
 add_place (GstPictureSink *self, GstBuffer *buffer, GPtrArray *cards)
 {
   const GstStructure *place = gst_imaging_place_get (buffer);
-  g_autofree gchar *lower = g_ascii_strdown (self->file.location, -1);
   g_autofree gchar *name = NULL;
 
   if (!place)
     return;
-  if (g_str_has_suffix (lower, ".tif") || g_str_has_suffix (lower, ".tiff")) {
+  if (g_strcmp0 (gst_imaging_formats_get_name (self->file.location), "TIFF") ==
+      0) {
     gst_structure_foreach (place, add_card, cards);
     return;
   }

@@ -192,8 +192,9 @@ gst_picture_sink_file_describe_older (const GstPictureSinkFile *self)
   name = gst_imaging_file_name (path);
   return g_strdup_printf ("This recording has %" G_GUINT64_FORMAT
                           " files, and \"%s\" of an older one is behind them. "
-                          "Who reads the folder takes both for one: remove the "
-                          "older files, or record into an empty folder.",
+                          "A reader of this folder takes both recordings for "
+                          "one. Remove the older files, or record into an "
+                          "empty folder.",
       self->n_written, name);
 }
 

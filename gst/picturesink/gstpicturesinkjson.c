@@ -3,6 +3,8 @@
 
 #include <math.h>
 
+#include "gstimagingjson.h"
+
 /* Returns: as @text, for the caller to write the value */
 static GString *
 begin (GstPictureSinkJson *self, const gchar *key)
@@ -42,21 +44,11 @@ gst_picture_sink_json_text (
     GstPictureSinkJson *self, const gchar *key, const gchar *text)
 {
   GString *s = begin (self, key);
-  g_autofree gchar *valid = text ? g_utf8_make_valid (text, -1) : NULL;
 
-  if (!valid) {
+  if (text)
+    gst_imaging_json_append_text (s, text);
+  else
     g_string_append (s, "null");
-    return;
-  }
-  g_string_append_c (s, '"');
-  for (const gchar *at = valid; *at; at++)
-    if (*at == '"' || *at == '\\')
-      g_string_append_printf (s, "\\%c", *at);
-    else if ((guchar) *at < ' ')
-      g_string_append_printf (s, "\\u%04x", *at);
-    else
-      g_string_append_c (s, *at);
-  g_string_append_c (s, '"');
 }
 
 void

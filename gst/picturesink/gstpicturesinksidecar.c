@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "gstimagingfile.h"
+#include "gstimagingformats.h"
 #include "gstimagingquantity.h"
 #include "gstimagingresults.h"
 
@@ -47,14 +48,6 @@ gst_picture_sink_sidecar_start (GstPictureSinkSidecar *self,
   }
 }
 
-static gboolean
-has_header (const GstPictureSinkFile *file)
-{
-  g_autofree gchar *lower = g_ascii_strdown (file->location, -1);
-
-  return !g_str_has_suffix (lower, ".npy"); /* no place for a quantity */
-}
-
 /* Once: what the samples are is told of the first frame alone. */
 static void
 warn_of_quantity (
@@ -63,13 +56,14 @@ warn_of_quantity (
   g_autofree gchar *name = gst_imaging_file_name (file->location);
 
   if (self->has_warned || !gst_picture_sink_file_grows (file) ||
-      (!has_header (file) && self->mode == GST_PICTURE_SINK_SIDECAR_NONE))
+      (!gst_imaging_formats_have_cards (file->location) &&
+          self->mode == GST_PICTURE_SINK_SIDECAR_NONE))
     return;
   self->has_warned = TRUE;
   GST_ELEMENT_WARNING (self->sink, STREAM, FAILED,
       ("From frame %" G_GUINT64_FORMAT
-       " on the quantity or its unit is another one. \"%s\" tells that of the "
-       "first frame%s. Take a name with a number, such as %%05d.",
+       " on the quantity or its unit is another one. \"%s\" tells only the "
+       "quantity and unit of the first frame%s. Take a name with a number, such as %%05d.",
           frame, name,
           self->mode == GST_PICTURE_SINK_SIDECAR_NONE
               ? ""
@@ -84,15 +78,15 @@ warn_of_change (GstPictureSinkSidecar *self, const GstPictureSinkFile *file,
 {
   g_autofree gchar *name = NULL;
 
-  if (self->has_warned || !has_header (file) ||
+  if (self->has_warned || !gst_imaging_formats_have_cards (file->location) ||
       !gst_picture_sink_file_grows (file))
     return;
   self->has_warned = TRUE;
   name = gst_imaging_file_name (file->location);
   GST_ELEMENT_WARNING (self->sink, STREAM, FAILED,
       ("From frame %" G_GUINT64_FORMAT
-       " on %s is another one. What the header of \"%s\" tells is that of the "
-       "first frame. Read %s, or take a name with a number, such as %%05d.",
+       " on %s is another one. The header of \"%s\" describes the first frame "
+       "only. Read %s, or take a name with a number, such as %%05d.",
           frame, what, name,
           self->mode == GST_PICTURE_SINK_SIDECAR_NONE
               ? "each frame's with sidecar=auto"
@@ -254,6 +248,32 @@ write_axis (
   gst_picture_sink_json_close (json, '}');
 }
 
+static gboolean
+has_axis (const GstPictureSinkSidecar *self, guint axis)
+{
+  g_autofree gchar *field = g_strdup_printf ("axis-%u-name", axis);
+
+  return gst_structure_has_field (self->quantity, field);
+}
+
+/* The place in the list is the number of the axis: one that is not known is
+ * null. */
+static void
+write_axes (const GstPictureSinkSidecar *self, GstPictureSinkJson *json)
+{
+  guint n = GST_IMAGING_MAX_AXES;
+
+  while (n > 0 && !has_axis (self, n - 1))
+    n--;
+  gst_picture_sink_json_open (json, "axes", '[');
+  for (guint i = 0; i < n; i++)
+    if (has_axis (self, i))
+      write_axis (self, json, i);
+    else
+      gst_picture_sink_json_raw (json, NULL, "null");
+  gst_picture_sink_json_close (json, ']');
+}
+
 static void
 write_quantity (const GstPictureSinkSidecar *self, GstPictureSinkJson *json)
 {
@@ -272,14 +292,7 @@ write_quantity (const GstPictureSinkSidecar *self, GstPictureSinkJson *json)
     if (gst_structure_has_field_typed (q, origin[i], G_TYPE_STRING))
       gst_picture_sink_json_text (
           json, origin[i], gst_structure_get_string (q, origin[i]));
-  gst_picture_sink_json_open (json, "axes", '[');
-  for (guint i = 0; i < GST_IMAGING_MAX_AXES; i++) {
-    g_autofree gchar *field = g_strdup_printf ("axis-%u-name", i);
-
-    if (gst_structure_has_field (q, field))
-      write_axis (self, json, i);
-  }
-  gst_picture_sink_json_close (json, ']');
+  write_axes (self, json);
   gst_picture_sink_json_close (json, '}');
 }
 

@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include "gstimagingfile.h"
+#include "gstimagingformats.h"
 
 /* Bytes of files that are read for their hashes: a few seconds. */
 #define MAX_HASHED (G_GUINT64_CONSTANT (1) << 30)
@@ -84,11 +85,19 @@ static void
 write_source (GstPictureSinkJson *json, const gchar *name, const gchar *kind,
     const gchar *location, guint64 *budget)
 {
+  g_autofree gchar *settings =
+      location ? gst_imaging_formats_find_settings (location) : NULL;
+
   gst_picture_sink_json_open (json, NULL, '{');
   gst_picture_sink_json_text (json, "element", name);
   gst_picture_sink_json_text (json, "kind", kind);
   if (location)
     write_file (json, location, budget);
+  if (settings) { /* another layout makes other frames of the same bytes */
+    gst_picture_sink_json_open (json, "settings", '{');
+    write_file (json, settings, budget);
+    gst_picture_sink_json_close (json, '}');
+  }
   gst_picture_sink_json_close (json, '}');
 }
 

@@ -224,13 +224,23 @@ describe_page (GstPictureSrc *self)
   return TRUE;
 }
 
+/* As RGBA black ink would be opacity: they are played as tensors alone. */
+static gboolean
+has_inks (const GstImagingNdArray *array)
+{
+  for (gchar **card = array->cards; card && *card; card++)
+    if (g_str_has_prefix (*card, "PhotometricInterpretation=CMYK"))
+      return TRUE;
+  return FALSE;
+}
+
 /* Leaves the format UNKNOWN where no video is. */
 static void
 find_video (GstPictureSrc *self)
 {
   const guint64 *size = self->dims;
   GstVideoFormat format =
-      self->n_dims == 2 || self->n_dims == 3
+      (self->n_dims == 2 || self->n_dims == 3) && !has_inks (self->array)
           ? video_format (self->array->type, self->n_dims == 3 ? size[2] : 1)
           : GST_VIDEO_FORMAT_UNKNOWN;
 

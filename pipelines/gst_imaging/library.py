@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
 """GStreamer with our plug-ins, and libgstimaging through ctypes, which needs no typelib."""
+import contextlib
 import ctypes
 import math
 import os
@@ -8,6 +9,60 @@ import re
 from .command import NOT_WRITTEN, UNREADABLE, WRONG_USE, Failure
 
 LIBRARY = "libgstimaging-1.0.so.0"
+
+
+class GError(ctypes.Structure):
+    _fields_ = [("domain", ctypes.c_uint32), ("code", ctypes.c_int), ("message", ctypes.c_char_p)]
+
+
+class FileNumber(ctypes.Structure):
+    """Where the name of numbered files has the number, such as %05d."""
+
+    _fields_ = [("at", ctypes.c_size_t), ("size", ctypes.c_size_t), ("width", ctypes.c_uint), ("zeros", ctypes.c_int)]
+
+
+class Array(ctypes.Structure):
+    """GstImagingNdArray; the members behind cards are its own."""
+
+    _fields_ = [("name", ctypes.c_char_p), ("type", ctypes.c_int), ("n_dims", ctypes.c_uint),
+                ("dims", ctypes.c_uint64 * 8), ("n_values", ctypes.c_uint64), ("data_offset", ctypes.c_uint64),
+                ("big_endian", ctypes.c_int), ("data", ctypes.c_void_p), ("axes", ctypes.c_char * 9),
+                ("orientation", ctypes.c_uint), ("cards", ctypes.POINTER(ctypes.c_char_p)),
+                ("records", ctypes.c_void_p), ("bytes", ctypes.c_void_p), ("fortran_order", ctypes.c_int)]
+
+
+P, TEXT, ARRAY, U64 = ctypes.c_void_p, ctypes.c_char_p, ctypes.POINTER(Array), ctypes.c_uint64  # a path is a TEXT
+# Result and arguments of each function; the last argument of those that can fail is a GError. A text to be freed is a P.
+FUNCTIONS = {
+    "g_error_free": (None, [P]),
+    "g_free": (None, [P]),
+    "g_strfreev": (None, [P]),
+    "gst_imaging_array_reader_describe_parts": (P, [P]),
+    "gst_imaging_array_reader_free": (None, [P]),
+    "gst_imaging_array_reader_get_array": (ARRAY, [P]),
+    "gst_imaging_array_reader_get_n_pages": (U64, [P]),
+    "gst_imaging_array_reader_new_part": (P, [TEXT, U64, ctypes.c_int, P]),
+    "gst_imaging_array_reader_read": (ctypes.c_int, [P, U64, P, P]),
+    "gst_imaging_describe": (P, []),
+    "gst_imaging_description_add": (None, [ARRAY, P, TEXT]),
+    "gst_imaging_description_at": (P, [P, U64]),
+    "gst_imaging_description_free": (None, [P]),
+    "gst_imaging_description_get_note": (TEXT, [P]),
+    "gst_imaging_description_new": (P, [ARRAY, TEXT]),
+    "gst_imaging_description_translate": (ctypes.POINTER(TEXT), [ARRAY, TEXT, TEXT, ctypes.c_int64]),
+    "gst_imaging_file_number_find": (ctypes.c_int, [P, TEXT, P]),
+    "gst_imaging_file_number_put": (P, [P, TEXT, U64]),
+    "gst_imaging_formats_get_name": (TEXT, [TEXT]),
+    "gst_imaging_formats_have_cards": (ctypes.c_int, [TEXT]),
+    "gst_imaging_formats_know": (ctypes.c_int, [TEXT]),
+    "gst_imaging_nd_array_free": (None, [ARRAY]),
+    "gst_imaging_nd_array_load_part": (ARRAY, [TEXT, ctypes.c_int, P]),
+    "gst_imaging_nd_array_save": (ctypes.c_int, [ARRAY, TEXT, P]),
+    "gst_imaging_nd_array_type_name": (TEXT, [ctypes.c_int]),
+    "gst_structure_free": (None, [P]),
+    "gst_structure_from_string": (P, [TEXT, P]),
+    "gst_structure_to_string": (P, [P]),
+}
 
 
 def gstreamer():
@@ -53,8 +108,28 @@ def load(Gst):
     """Returns: libgstimaging; None without a plug-in to find it by"""
     for plugin in plugins(Gst):
         if plugin.load():  # with it the library, which has no place of its own in a build folder
-            return ctypes.CDLL(LIBRARY)
+            library = ctypes.CDLL(LIBRARY)
+            for name, (result, arguments) in FUNCTIONS.items():
+                function = getattr(library, name)
+                function.restype, function.argtypes = result, arguments
+            return library
     return None
+
+
+def functions_of():
+    """Returns: libgstimaging, or a Failure"""
+    functions = load(gstreamer())
+    if not functions:
+        raise Failure(WRONG_USE, "GStreamer finds no plug-in of gst-imaging; see gst-imaging info.")
+    return functions
+
+
+def take_text(functions, text):
+    """Returns: a text of the library, which is freed; None for none"""
+    try:
+        return ctypes.string_at(text).decode(errors="replace") if text else None
+    finally:
+        functions.g_free(text)
 
 
 def describe(Gst):
@@ -62,18 +137,23 @@ def describe(Gst):
     library = load(Gst)
     if not library:
         return None
-    library.gst_imaging_describe.restype = ctypes.c_void_p
-    library.g_free.argtypes = [ctypes.c_void_p]
-    text = library.gst_imaging_describe()
-    try:
-        return ctypes.string_at(text).decode()
-    finally:
-        library.g_free(text)
+    return take_text(library, library.gst_imaging_describe())
 
 
 def knows(Gst, path):
     """Returns: whether picturesrc takes a file of a folder, and does not leave it out as a stranger"""
     return bool(load(Gst).gst_imaging_formats_know(os.fsencode(path)))
+
+
+def format_of(path):
+    """Returns: the format that the extension of a name stands for, such as "TIFF"; None for none"""
+    name = functions_of().gst_imaging_formats_get_name(os.fsencode(path))
+    return name and name.decode()
+
+
+def has_cards(path):
+    """Returns: whether a file that is written to this name has a place for units and other cards"""
+    return bool(functions_of().gst_imaging_formats_have_cards(os.fsencode(path)))
 
 
 def natural(path):
@@ -90,10 +170,6 @@ def type_name(np, values):
     return next(name for name, dtype in NUMPY_TYPES.items() if np.dtype(dtype) == values.dtype)
 
 
-class GError(ctypes.Structure):
-    _fields_ = [("domain", ctypes.c_uint32), ("code", ctypes.c_int), ("message", ctypes.c_char_p)]
-
-
 def call(functions, code, function, *arguments):
     """Returns: what a function does whose last argument is a GError, which becomes a Failure"""
     error = ctypes.POINTER(GError)()
@@ -105,19 +181,9 @@ def call(functions, code, function, *arguments):
     return result
 
 
-class FileNumber(ctypes.Structure):
-    """Where the name of numbered files has the number, such as %05d."""
-
-    _fields_ = [("at", ctypes.c_size_t), ("size", ctypes.c_size_t), ("width", ctypes.c_uint), ("zeros", ctypes.c_int)]
-
-
 def numbered(path, numbers=()):
     """Returns: the files with these numbers as picturesink names them; None for a path without a place for a number"""
-    functions = load(gstreamer())
-    if not functions:
-        raise Failure(WRONG_USE, "GStreamer finds no plug-in of gst-imaging; see gst-imaging info.")
-    functions.gst_imaging_file_number_put.restype = ctypes.c_void_p
-    functions.g_free.argtypes = [ctypes.c_void_p]
+    functions = functions_of()
     place = FileNumber()
     name = os.fsencode(path)
     call(functions, WRONG_USE, functions.gst_imaging_file_number_find, ctypes.byref(place), name)
@@ -125,19 +191,10 @@ def numbered(path, numbers=()):
         return None
     files = []
     for number in numbers:
-        text = functions.gst_imaging_file_number_put(ctypes.byref(place), name, ctypes.c_uint64(number))
+        text = functions.gst_imaging_file_number_put(ctypes.byref(place), name, number)
         files.append(os.fsdecode(ctypes.string_at(text)))
         functions.g_free(text)
     return files
-
-
-class Array(ctypes.Structure):
-    """The public members of GstImagingNdArray."""
-
-    _fields_ = [("name", ctypes.c_char_p), ("type", ctypes.c_int), ("n_dims", ctypes.c_uint),
-                ("dims", ctypes.c_uint64 * 8), ("n_values", ctypes.c_uint64), ("data_offset", ctypes.c_uint64),
-                ("big_endian", ctypes.c_int), ("data", ctypes.c_void_p), ("axes", ctypes.c_char * 9),
-                ("orientation", ctypes.c_uint), ("cards", ctypes.POINTER(ctypes.c_char_p))]
 
 
 class Arrays:
@@ -152,12 +209,7 @@ class Arrays:
         if not -1 <= part <= self.MOST:
             raise Failure(WRONG_USE, f"--part is {part}, and goes from 0 to {self.MOST}.")
         self.part = part
-        self.functions = load(gstreamer())
-        if not self.functions:
-            raise Failure(WRONG_USE, "GStreamer finds no plug-in of gst-imaging; see gst-imaging info.")
-        self.functions.gst_imaging_nd_array_load_part.restype = ctypes.POINTER(Array)
-        self.functions.gst_imaging_nd_array_free.argtypes = [ctypes.POINTER(Array)]
-        self.functions.gst_imaging_nd_array_type_name.restype = ctypes.c_char_p
+        self.functions = functions_of()
 
     def call(self, code, function, *arguments):
         return call(self.functions, code, function, *arguments)
@@ -165,34 +217,49 @@ class Arrays:
     def load(self, path):
         return self.call(UNREADABLE, self.functions.gst_imaging_nd_array_load_part, os.fsencode(path), self.part)
 
-    def open_reader(self, path):
-        self.functions.gst_imaging_array_reader_new_part.restype = ctypes.c_void_p
-        self.functions.gst_imaging_array_reader_get_array.restype = ctypes.POINTER(Array)
-        return ctypes.c_void_p(self.call(UNREADABLE, self.functions.gst_imaging_array_reader_new_part, os.fsencode(path),
-                                         ctypes.c_uint64(2 ** 63 - 1), self.part))
+    @contextlib.contextmanager
+    def reader(self, path):
+        """For with: (what reads a file, its array without values)"""
+        functions = self.functions
+        reader = self.call(UNREADABLE, functions.gst_imaging_array_reader_new_part, os.fsencode(path), 2 ** 63 - 1, self.part)
+        try:
+            yield reader, functions.gst_imaging_array_reader_get_array(reader)
+        finally:
+            functions.gst_imaging_array_reader_free(reader)
 
     def parts(self, path):
         """Returns: the pictures of a file of which one is read, as text; None where all of it is read"""
-        functions = self.functions
-        functions.gst_imaging_array_reader_describe_parts.restype = ctypes.c_void_p
-        functions.g_free.argtypes = [ctypes.c_void_p]
-        reader = self.open_reader(path)
-        text = functions.gst_imaging_array_reader_describe_parts(reader)
-        functions.gst_imaging_array_reader_free(reader)
-        told = ctypes.string_at(text).decode(errors="replace") if text else None
-        functions.g_free(text)
-        return told
+        with self.reader(path) as (reader, _array):
+            return take_text(self.functions, self.functions.gst_imaging_array_reader_describe_parts(reader))
 
     def save(self, array, path):
         self.call(NOT_WRITTEN, self.functions.gst_imaging_nd_array_save, array, os.fsencode(path))
 
-    def save_values(self, np, path, values):
-        name = type_name(np, values)
-        self.functions.gst_imaging_nd_array_type_name.restype = ctypes.c_char_p
-        kind = next(kind for kind in range(len(NUMPY_TYPES))
-                    if self.functions.gst_imaging_nd_array_type_name(kind) == name.encode())
-        self.call(NOT_WRITTEN, self.functions.gst_imaging_array_save, os.fsencode(path), kind, values.ndim,
-                  (ctypes.c_uint64 * max(values.ndim, 1))(*values.shape), values.ctypes.data_as(ctypes.c_void_p))
+    def save_values(self, np, path, values, quantity=None):
+        """quantity: as metadata.quantity() returns it, of all frames; written as picturesink does"""
+        name, functions = type_name(np, values), self.functions
+        kind = next(kind for kind in range(len(NUMPY_TYPES)) if functions.gst_imaging_nd_array_type_name(kind) == name.encode())
+        array = Array(type=kind)
+        reference = ctypes.pointer(array)
+        self.replace_values(reference, values)
+        try:
+            if quantity:
+                self.add_quantity(reference, path, quantity)
+            self.save(reference, path)
+        finally:
+            functions.g_strfreev(array.cards)
+
+    def add_quantity(self, array, path, quantity):
+        told = gstreamer().Structure.new_empty("GstImagingQuantity")
+        axes = {f"axis-{i}-{key}": value for i, axis in enumerate(quantity.get("axes", [])) if axis for key, value in axis.items()}
+        for key, value in {**quantity, **axes}.items():
+            if key in ("scale", "offset") or key.endswith(("-step", "-origin")):
+                told.set_value(key, float(value))
+            elif isinstance(value, str):
+                told.set_value(key, value)
+        structure = self.functions.gst_structure_from_string(told.to_string().encode(), None)
+        self.functions.gst_imaging_description_add(array, structure, os.fsencode(path))
+        self.functions.gst_structure_free(structure)
 
     def replace_values(self, array, values):
         """Makes an array one of these values, which have its type and have to stay until it is saved. Its cards stay."""
@@ -205,12 +272,11 @@ class Arrays:
         contents.dims[:] = [*values.shape] + [1] * (8 - values.ndim)
         contents.data = values.ctypes.data
 
-    def translate(self, array, source, target):
-        """Changes the cards of an array for another format. Returns: members of its quantity, as GstImagingQuantity has them"""
+    def translate(self, array, source, target, frame=-1):
+        """Changes the cards of an array for another format; frame: for the file of this frame alone. Returns: members of its
+        quantity, as GstImagingQuantity has them"""
         functions = self.functions
-        functions.gst_imaging_description_translate.restype = ctypes.POINTER(ctypes.c_char_p)
-        functions.g_strfreev.argtypes = [ctypes.POINTER(ctypes.c_char_p)]
-        members = functions.gst_imaging_description_translate(array, os.fsencode(source), os.fsencode(target))
+        members = functions.gst_imaging_description_translate(array, os.fsencode(source), os.fsencode(target), frame)
         try:
             told = {}
             while members[len(told)]:
@@ -223,9 +289,7 @@ class Arrays:
     def note(self, array, path):
         """Returns: a sentence about damaged numbers in what is told of an array, which are not used; None without"""
         functions = self.functions
-        functions.gst_imaging_description_new.restype = ctypes.c_void_p
-        functions.gst_imaging_description_get_note.restype = ctypes.c_char_p
-        description = ctypes.c_void_p(functions.gst_imaging_description_new(array, os.fsencode(path)))
+        description = functions.gst_imaging_description_new(array, os.fsencode(path))
         note = functions.gst_imaging_description_get_note(description)
         functions.gst_imaging_description_free(description)
         return note and note.decode(errors="replace")
@@ -234,26 +298,24 @@ class Arrays:
         """Returns: the quantity of each page of a file that is open, as members of GstImagingQuantity; {} for none"""
         Gst = gstreamer()
         functions = self.functions
-        functions.gst_imaging_description_new.restype = ctypes.c_void_p
-        functions.gst_imaging_description_at.restype = functions.gst_structure_to_string.restype = ctypes.c_void_p
-        for function in functions.gst_imaging_description_free, functions.gst_structure_to_string, functions.gst_structure_free, functions.g_free:
-            function.argtypes = [ctypes.c_void_p]
-        description = ctypes.c_void_p(functions.gst_imaging_description_new(
-            functions.gst_imaging_array_reader_get_array(reader), os.fsencode(path)))
+        description = functions.gst_imaging_description_new(functions.gst_imaging_array_reader_get_array(reader), os.fsencode(path))
         found = []
         for page in range(functions.gst_imaging_array_reader_get_n_pages(reader)):
-            told = functions.gst_imaging_description_at(description, ctypes.c_uint64(page))
+            told = functions.gst_imaging_description_at(description, page)
             if not told:
                 found.append({})
                 continue
-            text = functions.gst_structure_to_string(told)
-            structure = Gst.Structure.from_string(ctypes.string_at(text).decode(errors="replace"))[0]
+            structure = Gst.Structure.from_string(take_text(functions, functions.gst_structure_to_string(told)))[0]
             names = [structure.nth_field_name(i) for i in range(structure.n_fields())]
             found.append({name: structure.get_value(name) for name in names})
-            functions.g_free(text)
             functions.gst_structure_free(told)
         functions.gst_imaging_description_free(description)
         return found
+
+    def quantities_of(self, path):
+        """Returns: quantities() of a file, whose values are not read"""
+        with self.reader(path) as (reader, _array):
+            return self.quantities(reader, path)
 
     def cards(self, array):
         """Returns: what the file tells beside its values, as (key, value)"""
@@ -264,12 +326,8 @@ class Arrays:
 
     def cards_of(self, path):
         """Returns: cards of a file, whose values are not read"""
-        functions = self.functions
-        reader = self.open_reader(path)
-        try:
-            return self.cards(functions.gst_imaging_array_reader_get_array(reader))
-        finally:
-            functions.gst_imaging_array_reader_free(reader)
+        with self.reader(path) as (_reader, array):
+            return self.cards(array)
 
     def free(self, array):
         self.functions.gst_imaging_nd_array_free(array)
@@ -279,22 +337,13 @@ class Arrays:
 
     def orientation(self, path):
         """Returns: the orientation of EXIF, 1 to 8, that a TIFF file tells. Of JPEG and RAW it is applied by the library."""
-        reader = self.open_reader(path)
-        try:
-            told = dict(self.cards(self.functions.gst_imaging_array_reader_get_array(reader))).get("Orientation", "1")
-        finally:
-            self.functions.gst_imaging_array_reader_free(reader)
+        told = dict(self.cards_of(path)).get("Orientation", "1")
         return int(told) if told in ("2", "3", "4", "5", "6", "7", "8") else 1
 
     def kind(self, path):
         """Returns: type and shape of a file, of which only the beginning is read where the format allows it"""
-        functions = self.functions
-        reader = self.open_reader(path)
-        try:
-            array = functions.gst_imaging_array_reader_get_array(reader)
+        with self.reader(path) as (_reader, array):
             return self.type_name(array), tuple(array.contents.dims[:array.contents.n_dims])
-        finally:
-            functions.gst_imaging_array_reader_free(reader)
 
     def read(self, path):
         """Returns: all of an array or a picture"""
@@ -306,18 +355,12 @@ class Arrays:
         @quantities: a list that gets the quantity of each page before the first one"""
         np = numpy()
         functions = self.functions
-        functions.gst_imaging_array_reader_get_n_pages.restype = ctypes.c_uint64
-        reader = self.open_reader(path)
-        try:
-            array = functions.gst_imaging_array_reader_get_array(reader)
+        with self.reader(path) as (reader, array):
             shape = array.contents.dims[:array.contents.n_dims]
             n_pages = functions.gst_imaging_array_reader_get_n_pages(reader)
             if quantities is not None:
                 quantities += self.quantities(reader, path)
             values = np.empty(math.prod(shape) // max(n_pages, 1), NUMPY_TYPES[self.type_name(array)])
             for page in range(n_pages):
-                self.call(UNREADABLE, functions.gst_imaging_array_reader_read, reader, ctypes.c_uint64(page),
-                          values.ctypes.data_as(ctypes.c_void_p))
+                self.call(UNREADABLE, functions.gst_imaging_array_reader_read, reader, page, values.ctypes.data)
                 yield shape, page * values.size, values
-        finally:
-            functions.gst_imaging_array_reader_free(reader)

@@ -31,6 +31,7 @@ def read_bytes(buffer):
 
 
 MOST_BYTES, MOST_FRAMES = 256 << 20, 10 ** 8  # of a sidecar
+MOST_AXES = 4
 ORIGIN = ("element", "version", "backend", "settings-hash")  # what made it
 
 
@@ -73,22 +74,27 @@ def results(buffer, element):
     return result
 
 
+def axes_of(told):
+    """A list of the axes in members such as axis-2-step. An axis has its number as its place: one that is not known is None."""
+    usual = {"name": "", "unit": "", "step": 1.0, "origin": 0.0}
+    known = [i for i in range(MOST_AXES) if f"axis-{i}-name" in told]
+    return [{name: type(value)(told.get(f"axis-{i}-{name}", value)) for name, value in usual.items()} if i in known else None
+            for i in range(max(known, default=-1) + 1)]
+
+
 def quantity(buffer):
     """What the samples of an image are, or None: quantity = offset + scale * sample.
 
     Returns a dictionary with "name", "unit", "scale", "offset", the strings of
     ORIGIN, and "axes": for each axis "name", "unit", "step" and "origin", that
-    along a row first. Where the samples stand for no quantity, it has ORIGIN.
+    along a row first; None for one that is not known. Where the samples stand for no quantity, it has ORIGIN.
     """
     structure = structure_of(buffer, "GstImagingQuantity")
     if not structure:
         return None
     result = members(structure, ("name", "unit", "scale", "offset") + ORIGIN)
-    result["axes"] = []
-    while structure.has_field(f"axis-{len(result['axes'])}-name"):
-        prefix = f"axis-{len(result['axes'])}-"
-        axis = {name: structure.get_value(prefix + name) for name in ("name", "unit", "step", "origin")}
-        result["axes"].append(axis)
+    result["axes"] = axes_of({structure.nth_field_name(i): structure.get_value(structure.nth_field_name(i))
+                              for i in range(structure.n_fields())})
     return result
 
 
@@ -151,7 +157,7 @@ def per_frame(told):
     """Each series of a sidecar, as the dictionary that has it and its key."""
     quantity = told.get("quantity", {})
     return [(told, key) for key in ("frame-numbers", "pts", "capture-times")] + [
-        (place, key) for place in [quantity, *quantity.get("axes", [])] for key in ("scale", "offset", "step", "origin")]
+        (place, key) for place in [quantity, *filter(None, quantity.get("axes", []))] for key in ("scale", "offset", "step", "origin")]
 
 
 def one_file(told, path, number):

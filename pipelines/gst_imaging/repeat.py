@@ -9,8 +9,11 @@ from .command import NO_RESULT, UNREADABLE, Failure
 
 
 def check_source(source, folder):
-    """Is this the file of the recording? A folder or a pattern has neither size nor hash."""
+    """Is this the file of the recording, and the one beside it that tells its layout? A folder or a pattern has neither size
+    nor hash."""
     path = source["location"]
+    if "settings" in source:
+        check_source(source["settings"], folder)
     if "size" not in source:
         return
     if not os.path.exists(path):
@@ -170,7 +173,7 @@ def run(Gst, told, folder, location, devices, is_after):
         pipeline = Gst.parse_launch(told["pipeline"])
     except GLib.Error as error:
         raise Failure(NO_RESULT, f"The pipeline of the sidecar cannot be made here: {error.message}") from error
-    elements = pipeline.children if isinstance(pipeline, Gst.Pipeline) else [pipeline]
+    elements = pipeline.children if isinstance(pipeline, Gst.Pipeline) else []
     sinks = [e for e in elements if not e.srcpads]
     if [e.get_factory().get_name() for e in sinks] != ["picturesink"] or any(isinstance(e, Gst.Bin) for e in elements):
         raise Failure(UNREADABLE, "The pipeline of the sidecar does not end in one picturesink: it was not written by one.")
@@ -180,6 +183,8 @@ def run(Gst, told, folder, location, devices, is_after):
     sink.set_property("sidecar", "always")
     sink.set_property("max-frames", told["frames"])
     elements = elements_of(told, pipeline, sink)
+    if any(not elements.get(element["name"]) for element in told["elements"]):
+        raise Failure(UNREADABLE, "The pipeline of the sidecar has other elements than those that the sidecar lists.")
     choose_backends(told, elements, devices)
     find_sources(told, elements, folder)
     keep_files(elements, os.path.dirname(location))

@@ -74,17 +74,10 @@ write_frames (void *data, uint32_t turn)
   GError *error = NULL;
   GstImagingNdArray shape = {.type = GST_IMAGING_ND_ARRAY_TYPE_U16,
       .n_dims = 3,
-      .dims = {N_FRAMES, HEIGHT, WIDTH}};
-  GstImagingArrayWriter *writer =
-      gst_imaging_array_writer_new (w->path, &shape, &error);
+      .dims = {N_FRAMES, HEIGHT, WIDTH},
+      .data = w->frames};
 
-  must (writer != NULL, error);
-  for (guint i = 0; i < N_FRAMES; i++)
-    must (gst_imaging_array_writer_write (
-              writer, w->frames + i * FRAME_SIZE, &error),
-        error);
-  must (gst_imaging_array_writer_finish (writer, &error), error);
-  gst_imaging_array_writer_free (writer);
+  must (gst_imaging_nd_array_save (&shape, w->path, &error), error);
 }
 
 static void

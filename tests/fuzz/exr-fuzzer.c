@@ -2,8 +2,7 @@
 /* libFuzzer target of the reader of OpenEXR files.
  * libraries: -lOpenEXRCore -I/usr/include/OpenEXR -I/usr/include/Imath
  * sources: common/files/formats/exr.c common/files/formats/exrio.c
- * common/files/formats/exrwrite.c common/files/formats/gstimagingformat.c
- * common/files/gstimagingndarray.c common/files/gstimagingfile.c */
+ * common/files/formats/exrwrite.c @format */
 #include "format-fuzzer.h"
 
 int

@@ -1,10 +1,8 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /* libFuzzer target of the reader of FITS files.
- * libraries: -lcfitsio
+ * libraries: -lcfitsio -lgio-2.0
  * sources: common/files/formats/fits.c common/files/formats/fitsgrow.c
- * common/files/formats/fitsraw.c
- * common/files/formats/gstimagingformat.c common/files/gstimagingndarray.c
- * common/files/gstimagingfile.c */
+ * common/files/formats/fitsgzip.c common/files/formats/fitsraw.c @format */
 #include "format-fuzzer.h"
 
 int

@@ -1,15 +1,8 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /* libFuzzer target of map-location of shcentroid: any file ends in cells that
  * lie in a frame or are refused in a sentence, or in a sentence.
- * sources: gst/shcentroid/gstshcentroidfiles.c common/files/gstimagingndarray.c
- * common/files/gstimagingnpy.c common/files/gstimagingnpyheader.c
- * common/files/gstimagingarrayfile.c common/files/gstimagingformats.c
- * common/files/gstimagingmodule.c common/gstimagingjson.c
- * common/files/formats/gstimagingformat.c common/files/formats/npy.c
- * common/files/formats/octproz.c common/files/formats/pnm.c
- * common/files/formats/pnmheader.c common/files/formats/rawspectra.c
- * common/files/formats/unp.c
- * common/files/gstimagingfile.c kernels/shcentroid/shcentroid-check.c
+ * sources: @files gst/shcentroid/gstshcentroidfiles.c
+ * kernels/shcentroid/shcentroid-check.c
  * kernels/shcentroid/shcentroid-cells.c
  * kernels/shcentroid/grid/shcentroid-grid.c
  * kernels/shcentroid/grid/shcentroid-lattice.c

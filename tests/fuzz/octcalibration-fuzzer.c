@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /* libFuzzer target of the calibrations of octbscan: any bytes end in cameras
- * whose wavenumbers have places in the spectrum, or in a sentence. */
-/* clang-format off */
-/* sources: gst/octbscan/gstoctbscancalibration.c common/files/gstimagingndarray.c common/files/gstimagingnpy.c common/files/gstimagingnpyheader.c common/files/gstimagingfile.c common/files/gstimagingarrayfile.c common/files/gstimagingformats.c common/files/gstimagingmodule.c common/gstimagingjson.c common/files/formats/gstimagingformat.c common/files/formats/npy.c common/files/formats/octproz.c common/files/formats/pnm.c common/files/formats/pnmheader.c common/files/formats/rawspectra.c common/files/formats/unp.c kernels/octbscan/octbscan-grid.c kernels/core/status.c */
-/* clang-format on */
+ * whose wavenumbers have places in the spectrum, or in a sentence.
+ * sources: @files gst/octbscan/gstoctbscancalibration.c
+ * kernels/octbscan/octbscan-grid.c kernels/core/status.c */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>

@@ -1,9 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /* libFuzzer target of the reader of PNG files.
  * libraries: -lpng
- * sources: common/files/formats/png.c
- * common/files/formats/gstimagingformat.c common/files/gstimagingndarray.c
- * common/files/gstimagingfile.c */
+ * sources: common/files/formats/png.c @format */
 #include "format-fuzzer.h"
 
 int

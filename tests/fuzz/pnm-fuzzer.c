@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /* libFuzzer target of the reader of PNM files.
  * sources: common/files/formats/pnm.c common/files/formats/pnmheader.c
- * common/files/formats/gstimagingformat.c common/files/gstimagingndarray.c
- * common/files/gstimagingfile.c */
+ * @format */
 #include "format-fuzzer.h"
 
 int

@@ -1,9 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /* libFuzzer target of the reader of camera RAW files.
  * libraries: -lraw_r
- * sources: common/files/formats/raw.c
- * common/files/formats/gstimagingformat.c common/files/gstimagingndarray.c
- * common/files/gstimagingfile.c */
+ * sources: common/files/formats/raw.c @format */
 #include "format-fuzzer.h"
 
 int

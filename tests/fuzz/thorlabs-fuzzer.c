@@ -2,9 +2,7 @@
 /* libFuzzer target of the reader of Thorlabs .oct, and of the ZIP in it.
  * libraries: -lminizip
  * sources: -I/usr/include/minizip common/files/formats/thorlabs.c
- * common/files/formats/thorlabsheader.c common/files/formats/zip.c
- * common/files/formats/gstimagingformat.c common/files/gstimagingndarray.c
- * common/files/gstimagingfile.c */
+ * common/files/formats/thorlabsheader.c common/files/formats/zip.c @format */
 #include "format-fuzzer.h"
 
 int

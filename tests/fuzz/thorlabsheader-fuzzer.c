@@ -1,9 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /* libFuzzer target of the Header.xml of a Thorlabs .oct: in a ZIP its checksum
  * would keep changes from the parser.
- * sources: common/files/formats/thorlabsheader.c
- * common/files/formats/gstimagingformat.c common/files/gstimagingndarray.c
- * common/files/gstimagingfile.c */
+ * sources: common/files/formats/thorlabsheader.c @format */
 #include "format-fuzzer.h"
 
 #include "files/formats/thorlabsheader.h"

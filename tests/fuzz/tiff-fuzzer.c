@@ -2,9 +2,7 @@
 /* libFuzzer target of the reader of TIFF files.
  * libraries: -ltiff
  * sources: common/files/formats/tiff.c common/files/formats/tiffio.c
- * common/files/formats/tifftags.c common/files/formats/tiffwrite.c
- * common/files/formats/gstimagingformat.c
- * common/files/gstimagingndarray.c common/files/gstimagingfile.c */
+ * common/files/formats/tifftags.c common/files/formats/tiffwrite.c @format */
 #include "format-fuzzer.h"
 
 int

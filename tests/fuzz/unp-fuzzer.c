@@ -1,9 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /* libFuzzer target of the settings of .unp files.
  * sources: common/files/formats/unp.c common/files/formats/rawspectra.c
- * common/files/formats/gstimagingformat.c common/files/gstimagingndarray.c
- * common/files/gstimagingnpy.c common/files/gstimagingnpyheader.c
- * common/files/gstimagingfile.c */
+ * common/files/gstimagingnpy.c common/files/gstimagingnpyheader.c @format */
 #include "settings-fuzzer.h"
 
 int

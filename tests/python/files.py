@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
 """Files of arrays: those that other programs write are read here with equal samples, and those that are
 written here are read by them. Which of them are there is printed; tools/venv installs them."""
+import gzip
+import json
 import os
 import shutil
 import struct
@@ -11,7 +13,7 @@ import zlib
 
 import numpy as np
 
-from support import TIMEOUT, Gst, launch, main
+from support import TIMEOUT, Gst, gst_imaging, launch, main
 
 
 def optional(name):
@@ -224,6 +226,22 @@ class Png(Case):
         with Image.open(self.path("a.png")) as picture:
             self.assert_equal(self.load(self.path("a.png")), np.array(picture.convert("RGB")))
 
+    def test_gamma_and_the_transparent_colour_are_told(self):
+        def chunk(kind, data):
+            return struct.pack(">I", len(data)) + kind + data + struct.pack(">I", zlib.crc32(kind + data))
+
+        for colour, clear, text in (0, [7], "7"), (2, [1, 2, 65535], "1 2 65535"):
+            array = noise("u2", 5, 6, *[3][:colour])
+            more = chunk(b"gAMA", struct.pack(">I", 45455)) + chunk(b"tRNS", struct.pack(f">{len(clear)}H", *clear))
+            path = self.write("a.png", array, 16, colour, more)
+            for found in path, self.convert(path, self.path("b.png")):
+                self.assert_equal(self.load(found), array)
+                self.assertEqual((self.card(found, "gAMA"), self.card(found, "tRNS")), ("0.45455", text))
+            with open(self.path("b.png"), "rb") as file:
+                self.assertIn(more, file.read())
+            printed = gst_imaging("convert", path, self.path("a.pam" if colour else "a.npy"), "--json")
+            self.assertEqual(json.loads(printed.splitlines()[-1])["lost"], ["gAMA", "tRNS"])
+
     def test_what_png_cannot_hold(self):
         np.save(self.path("a.npy"), noise("f4", 3, 3))
         self.refuse(self.path("a.npy"), "without loss: PNG takes", self.path("a.png"))
@@ -308,6 +326,55 @@ class Tiff(Case):
         tifffile.imwrite(self.path("a.tif"), noise("u1", 4, 5), description="exposure=3 ms", metadata=None)
         self.assertEqual(self.card(self.path("a.tif"), "ImageDescription"), "exposure=3 ms")
 
+    def test_masks_are_no_pages(self):
+        array = noise("u1", 4, 5)
+        with tifffile.TiffWriter(self.path("a.tif")) as file:
+            file.write(array)
+            file.write(noise("?", 4, 5), subfiletype=4)  # as GDAL writes the mask of a picture
+        self.assert_equal(self.load(self.path("a.tif")), array)
+
+    def test_where_0_is_white_it_stays(self):
+        for dtype in "u1", "u2", "?":
+            array = noise(dtype, 4, 5)
+            tifffile.imwrite(self.path("a.tif"), array, photometric="miniswhite")
+            self.assert_equal(self.load(self.path("a.tif")), array)
+            self.assertEqual(self.card(self.path("a.tif"), "PhotometricInterpretation"), "WhiteIsZero")
+            for name in "b.tif", "c.png":
+                printed = gst_imaging("convert", self.path("a.tif"), self.path(name), "--json")
+                lost = json.loads(printed.splitlines()[-1]).get("lost", [])
+                self.assertEqual("PhotometricInterpretation" in lost, name == "c.png", lost)
+            with tifffile.TiffFile(self.path("b.tif")) as file:
+                self.assertEqual((int(file.pages[0].photometric), "WhiteIsZero" in file.pages[0].description), (0, False))
+                self.assert_equal(file.asarray(), array)
+
+    def test_a_palette_becomes_colours(self):
+        for dtype, scale, kind in ("u1", 257, "u1"), ("u1", 256, "u1"), ("u1", 1, "u1"), ("u2", 257, "u1"), ("u1", None, "u2"):
+            index = noise(dtype, 3, 20, 30)
+            colours = RNG.integers(0, 256 if scale else 65536, (3, np.iinfo(dtype).max + 1)).astype("u2")
+            tifffile.imwrite(self.path("a.tif"), index, photometric="palette", colormap=colours * np.uint16(scale or 1))
+            self.assert_equal(self.load(self.path("a.tif")), np.moveaxis(colours[:, index], 0, -1).astype(kind))
+
+    def test_inks_are_not_shown_as_colours(self):
+        array = noise("u1", 20, 30, 4)
+        tifffile.imwrite(self.path("a.tif"), array, photometric="separated")
+        self.assertEqual(self.card(self.path("a.tif"), "PhotometricInterpretation"), "CMYK")
+        for name in "a.png", "a.pam":
+            self.refuse(self.path("a.tif"), "with inks", self.path(name))
+        with tifffile.TiffFile(self.convert(self.path("a.tif"), self.path("b.tif"))) as file:
+            self.assertEqual((int(file.pages[0].photometric), len(file.pages[0].extrasamples)), (5, 0))
+            self.assert_equal(file.asarray(), array)
+
+    @unittest.skipUnless(Image and "jpeg" in FORMATS and "png" in FORMATS, "built without JPEG or PNG, or Pillow is not installed")
+    def test_inks_of_jpeg(self):
+        Image.fromarray(noise("u1", 16, 16, 4), "CMYK").save(self.path("a.jpg"))
+        self.assertEqual(self.card(self.path("a.jpg"), "PhotometricInterpretation"), "CMYK, 0 is all ink")
+        self.refuse(self.path("a.jpg"), "with inks", self.path("a.png"))
+        source = "picturesrc", "location=" + self.path("a.jpg"), "!"
+        launch(*source, "other/tensors", "!", "fakesink")
+        launch(*source, "video/x-raw", "!", "fakesink", status=1)
+        with tifffile.TiffFile(self.convert(self.path("a.jpg"), self.path("b.tif"))) as file:  # neither as RGBA nor as inks
+            self.assertEqual(int(file.pages[0].photometric), 1)
+
 
 @needs("tiff", np, "NumPy")
 class TiffByHand(Case):
@@ -348,11 +415,12 @@ class TiffByHand(Case):
         self.assertEqual(self.card(self.path("c.tif"), "ModelTiepointTag"), "0 0 0 512345.25 4100000 0")
         self.assertEqual(self.card(self.path("c.tif"), "GDAL_NODATA"), "-9999.5")
         self.assert_equal(self.load(self.path("c.tif")), array)
-        for target in "d.tif", "d.npy":  # through the elements, which tell of what is lost
+        for target in "d.tif", "d.npy", "d.BTF":  # through the elements, which tell of what is lost
             printed = launch("picturesrc", f"location={self.path('a.tif')}", "!", "picturesink", f"location={self.path(target)}")
             self.assertEqual("where the picture is on a map" in printed, target == "d.npy")
         for key in "ModelPixelScaleTag", "ModelTiepointTag", "GeoKeyDirectoryTag", "GeoAsciiParamsTag":
-            self.assertEqual(self.card(self.path("d.tif"), key), self.card(self.path("a.tif"), key), key)
+            for target in "d.tif", "d.BTF":
+                self.assertEqual(self.card(self.path(target), key), self.card(self.path("a.tif"), key), key)
 
     def test_tags_of_another_type_are_none(self):
         write_tiff_with(self.path("a.tif"), noise("f4", 2, 3), {33550: (3, [1, 2]), 34735: (12, [1.0]), 42113: (12, [1.0]), 34737: (12, [2.0])})
@@ -559,9 +627,51 @@ class FitsByHand(Case):
                                                    "location=" + path, "append=true", status=1))
 
     def test_compressed_as_a_whole(self):
-        with open(self.path("a.fits.gz"), "wb") as file:
-            file.write(b"\x1f\x8b" + bytes(30))
-        self.refuse(self.path("a.fits.gz"), "compressed by gzip as a whole")
+        array = noise("i2", 3, 40, 50)
+        self.save(array, "a.fits")
+        with open(self.path("a.fits"), "rb") as file:
+            data = gzip.compress(file.read())
+        for name in "a.fits.gz", "b.FIT.GZ":
+            self.assert_equal(self.load(self.write_bytes(name, data)), array)
+        self.assert_equal(np.load(self.convert(self.write_bytes("f.fits.gz", gzip.compress(self.float_fits())), self.path("f.npy"))),
+                          np.arange(6, dtype="f4").reshape(2, 3))
+        os.remove(self.path("read.npy"))
+        self.refuse(self.write_bytes("a.npy.gz", data), "compressed by gzip as a whole")
+        self.refuse(self.write_bytes("a.fits.gz", data[:-40]), "is damaged or truncated")
+        self.refuse(self.write_bytes("a.fits.gz", b"\x1f\x8b" + bytes(30)), "is damaged or truncated")
+        self.refuse(self.write_bytes("a.fits.gz", gzip.compress(bytes(30 << 20))), "is damaged or truncated")
+
+    def float_fits(self):
+        self.save(np.arange(6, dtype="f4").reshape(2, 3), "f.fits")
+        with open(self.path("f.fits"), "rb") as file:
+            return file.read()
+
+    def write_bytes(self, name, data):
+        with open(self.path(name), "wb") as file:
+            file.write(data)
+        return self.path(name)
+
+    def test_blank_integers_of_64_bits_are_named(self):
+        """No NaN is among them, and floats do not hold them all."""
+        array = np.array([[-9, 2 ** 62 + 1, 7]])
+        for cards, expected, blank in ((["BLANK   = -9"], array, "-9"), (["BLANK   = -9", "BZERO   = 9223372036854775808"],
+                                                                         array.astype("u8") + np.uint64(2 ** 63), str(2 ** 63 - 9))):
+            path = self.write("a.fits", array, *cards)
+            self.assert_equal(self.load(path), expected)
+            self.assertEqual(self.card(path, "BLANK"), blank)
+            self.convert(path, self.path("b.fits"))
+            self.assertEqual(self.card(self.path("b.fits"), "BLANK"), blank)
+            self.assert_equal(self.load(self.path("b.fits")), expected)
+
+    def test_a_comment_has_no_value(self):
+        if not tifffile or "tiff" not in FORMATS:
+            self.skipTest("built without TIFF, or tifffile is not installed")
+        tifffile.imwrite(self.path("a.tif"), noise("u1", 4, 5), description="Comment=dark of May\nhistory=cleaned", metadata=None)
+        gst_imaging("convert", self.path("a.tif"), self.path("a.fits"))
+        with open(self.path("a.fits"), "rb") as file:
+            header = file.read(5760)
+        self.assertIn(b"COMMENT dark of May ", header)
+        self.assertIn(b"HISTORY cleaned ", header)
 
     @unittest.skipUnless(fits, "astropy is not installed")
     def test_compressed_pictures_of_more_dimensions(self):
@@ -630,7 +740,23 @@ class Exr(Case):
             file.write(self.path("a.exr"))
         done = self.run_tool(self.path("a.exr"))
         if done.returncode:  # later versions read it
-            self.assertRegex(done.stderr, "compressed by DWAA, which OpenEXR 3.1")
+            self.assertRegex(done.stderr, r"compressed by DWAA \(OpenEXR's number 8\), which OpenEXR 3.1")
+        with open(self.path("a.exr"), "rb") as file:
+            head, sign, rest = file.read().partition(b"compression\0compression\0\1\0\0\0")
+        for number, name in (10, "HTJ2K256"), (13, "ZSTD"), (200, "a method"):  # of versions to come
+            with open(self.path("b.exr"), "wb") as file:
+                file.write(head + sign + bytes([number]) + rest[1:])
+            done = self.run_tool(self.path("b.exr"))
+            self.assertRegex(done.stderr, rf"compressed by {name} \(OpenEXR's number {number}\)")
+
+    def test_windows_are_named(self):
+        with OpenEXR.File({"type": OpenEXR.scanlineimage, "dataWindow": (np.array([3, -2], "i4"), np.array([7, 1], "i4")),
+                           "displayWindow": (np.array([0, 0], "i4"), np.array([9, 9], "i4"))}, {"Y": noise("f4", 4, 5)}) as file:
+            file.write(self.path("a.exr"))
+        self.assertEqual(self.card(self.path("a.exr"), "dataWindow"), "3 -2 7 1")
+        self.assertEqual(self.card(self.path("a.exr"), "displayWindow"), "0 0 9 9")
+        self.convert(self.path("a.exr"), self.path("b.exr"))  # at 0, 0
+        self.assertNotIn("Window", self.run_tool(self.path("b.exr")).stdout)
 
     def test_the_aspect_of_pixels_stays(self):
         with OpenEXR.File({"type": OpenEXR.scanlineimage, "pixelAspectRatio": 1.5}, {"Y": noise("f4", 4, 5)}) as file:
@@ -719,6 +845,16 @@ class Pnm(Case):
             for channels in (), (2,), (3,), (4,):
                 array = noise(dtype, 5, 7, *channels)
                 self.assert_equal(self.load(self.save(array, "a.pnm")), array)
+                for name, kind, n in ("a.pgm", b"P5", ()), ("a.ppm", b"P6", (3,)):
+                    if channels == n:
+                        self.assert_equal(self.load(self.save(array, name)), array)
+                        with open(self.path(name), "rb") as file:
+                            self.assertEqual(file.read(2), kind)
+                        continue
+                    np.save(self.path("b.npy"), array)
+                    if os.path.exists(self.path(name)):
+                        os.remove(self.path(name))
+                    self.refuse(self.path("b.npy"), f"{name[1:]} takes", self.path(name))
                 if Image and channels in ((), (3,)) and dtype == "u1":
                     Image.fromarray(array).save(self.path("b.ppm"))
                     self.assert_equal(self.load(self.path("b.ppm")), array)
@@ -737,6 +873,13 @@ class Pnm(Case):
         self.assert_equal(self.load(self.write("b.pfm", b"Pf\n2 1\n1.0\n" + np.array([1.5, -2], ">f4").tobytes())),
                           np.array([[1.5, -2]], "f4"))
 
+    def test_bitmaps(self):
+        for width in 8, 13:
+            array = noise("?", 5, width)
+            with open(self.save(array, "a.pbm"), "rb") as file:
+                self.assertEqual(file.read(2), b"P4")
+            self.assert_equal(self.load(self.path("a.pbm")), array)
+
     def test_text_and_comments(self):
         self.assert_equal(self.load(self.write("a.pgm", b"P2 # grey\n2 #w\n2\n4095\n0 1\n2000\n4095 ")),
                           np.array([[0, 1], [2000, 4095]], "u2"))
@@ -750,6 +893,42 @@ class Pnm(Case):
                             (b"P5\n-3 3\n255\n", "a number from 1"), (b"P2\n2 1\n9\n4 10", "not above the maximum"),
                             (b"P7\nWIDTH 3\nENDHDR\n", "each of WIDTH"), (b"Pf\n1 1\n0\n1234", "a scale")):
             self.refuse(self.write("a.pgm", data), words)
+
+
+@unittest.skipUnless(np, "NumPy is not installed")
+class Types(Case):
+    """What a format takes stands once: what it offers in caps it writes, and reads back."""
+
+    NAMES = {"u8": "u1", "i8": "i1", "u16": "u2", "i16": "i2", "u32": "u4", "i32": "i4", "u64": "u8", "i64": "i8", "f16": "f2", "f32": "f4",
+             "f64": "f8", "bool": "?", "complex64": "c8", "complex128": "c16"}
+    TENSORS = {"u1": "uint8", "i1": "int8", "u2": "uint16", "i2": "int16", "u4": "uint32", "i4": "int32", "u8": "uint64", "i8": "int64",
+               "f2": "float16", "f4": "float32", "f8": "float64"}
+    TAKES = {"npy": "all", "tif": "all", "fits": "u8 i8 u16 i16 u32 i32 u64 i64 f32 f64", "png": "u8 u16 bool", "exr": "f16 f32 u32",
+             "pgm": "u8 u16", "pbm": "bool", "pfm": "f32"}
+
+    def offered(self, location):
+        sink = Gst.ElementFactory.make("picturesink")
+        sink.set_property("location", location)
+        return sink.get_static_pad("sink").query_caps(None)
+
+    def test_offered_is_written_and_read(self):
+        for extension, takes in self.TAKES.items():
+            if {"tif": "tiff"}.get(extension, extension) not in FORMATS + ["npy", "pgm", "pbm", "pfm"]:
+                continue
+            caps = self.offered(self.path("a." + extension))
+            for name, dtype in self.NAMES.items():
+                array = noise(dtype, 5, 7)
+                with self.subTest(extension=extension, type=name):
+                    is_taken = takes == "all" or name in takes.split()
+                    tensor = Gst.Caps.from_string("other/tensors,format=static,num_tensors=1,dimensions=7:5,types="
+                                                  + self.TENSORS.get(dtype, "none"))
+                    if dtype in self.TENSORS:
+                        self.assertEqual(caps.can_intersect(tensor), is_taken)
+                    if is_taken:
+                        self.assert_equal(self.load(self.save(array, "a." + extension)), array)
+                    else:
+                        np.save(self.path("b.npy"), array)
+                        self.refuse(self.path("b.npy"), "takes", self.path(f"{name}.{extension}"))
 
 
 class Properties(Case):

@@ -11,7 +11,7 @@ import unittest
 
 import numpy as np
 
-from support import DATA, SOURCE, TIMEOUT, Gst, command, main, result_of
+from support import DATA, SOURCE, TIMEOUT, Gst, command, gst_imaging, main, result_of
 
 sys.path.insert(0, os.path.join(SOURCE, "pipelines"))
 from gst_imaging import metadata
@@ -216,7 +216,18 @@ class Oct(unittest.TestCase):
                 self.assertEqual(found.dtype.itemsize * 8, bits)
                 wanted = expected if number is None else expected[number]
                 self.assertLessEqual(np.abs(found.astype(float) - wanted).max(), 1)
+                self.convert_to_levels(file, levels if number is None else levels[number], 40 / white)
         self.assertEqual(len(os.listdir(self.path("out/pictures"))), 3)
+
+    def convert_to_levels(self, file, levels, step):
+        """The header tells the unit and the scale of grey samples, and the depths."""
+        gst_imaging("convert", self.path("out/" + file), self.path("again.npy"))
+        quantity = metadata.sidecar(self.path("again.npy"))["quantity"]
+        told = metadata.sidecar(self.path("out/level.npy"))["quantity"]
+        self.assertEqual((quantity["unit"], quantity["axes"][:2]), ("dB", told["axes"][:2]))
+        again = quantity["offset"] + quantity["scale"] * np.load(self.path("again.npy"))
+        inside = (levels > -5) & (levels < 35)
+        self.assertLess(np.abs(again - levels)[inside].max(), 1.5 * step)
 
     def test_files_of_calibration_and_background(self):
         spectra = mirror(200, bscans=2)

@@ -87,7 +87,7 @@ class Reader(Files):
         for part, values in (0, spectra), (1, apo), (2, chirp):
             command(self.folder, "convert", "a.oct", "part.npy", f"--part={part}")
             np.testing.assert_array_equal(np.load(self.path("part.npy")), values)
-        self.assertIn("has 4 parts", command(self.folder, "convert", "a.oct", "b.npy", "--part=4", status=3))
+        self.assertIn("has no part 4: it has the parts 0 to 3", command(self.folder, "convert", "a.oct", "b.npy", "--part=4", status=3))
 
     def test_raw_samples_beside_settings(self):
         spectra = noise(N, LINES, SAMPLES)

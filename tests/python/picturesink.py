@@ -593,9 +593,11 @@ class Flags(Case):
         self.assertNotIn("flags", metadata.sidecar(self.path("one.npy")))
         self.measure("f%02d.npy")
         self.check_flags(np.stack([np.load(self.path(f"f{i:02}-flags.npy")) for i in range(4)]))
-        if "exr" in FORMATS:
-            self.measure("g%02d.exr")  # no type of OpenEXR has 8 bits
+        for extension in ["pfm"] + ["exr"] * ("exr" in FORMATS):  # which have no type of 8 bits
+            self.measure(f"g%02d.{extension}")
             self.check_flags(np.stack([np.load(self.path(f"g{i:02}-flags.npy")) for i in range(4)]))
+            for i in range(4):
+                os.remove(self.path(f"g{i:02}-flags.npy"))
 
     def test_files_that_do_not_belong_together(self):
         np.save(self.path("s-flags.npy"), np.zeros(3))

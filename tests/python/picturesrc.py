@@ -166,7 +166,7 @@ class Parts(Case):
             values, printed = self.play(path, *words)
             np.testing.assert_array_equal(values, expected)
             self.assertEqual("0: SCI f32 [2, 3]; 1: ERR f32 [4, 5]; 2: DQ u8 [2, 3]" in printed, not words)
-        self.assertIn("has 3 parts, of which the first is 0, and part 3 is wanted", self.play(path, "part=3", status=1))
+        self.assertIn("has no part 3: it has the parts 0 to 2. Set part to one of these numbers.", self.play(path, "part=3", status=1))
         for part, expected in enumerate((science, error, quality)):
             printed = command(self.folder, "convert", "--json", "--part", str(part), path, "one.npy")
             np.testing.assert_array_equal(np.load(self.path("one.npy")), expected)
@@ -197,15 +197,15 @@ class Parts(Case):
         self.assertIn("has pages that differ: page 2 is 5 x 4", self.play(path, status=1))
         for part, expected in enumerate((small, large, small + 1)):
             np.testing.assert_array_equal(self.play(path, f"part={part}")[0], expected)
-        self.assertIn("has 3 parts", self.play(path, "part=3", status=1))
+        self.assertIn("has no part 3: it has the parts 0 to 2", self.play(path, "part=3", status=1))
         stack = self.tiff_of(small, small + 1)
         self.assertEqual(launch("picturesrc", "location=" + stack, "!", "fakesink").count("differ"), 0)
-        self.assertIn("has 1 part, of which the first is 0, and part 1 is wanted", self.play(self.tiff_of(small), "part=1", status=1))
+        self.assertIn("has no part 1: it has one part, whose number is 0. Leave part out.", self.play(self.tiff_of(small), "part=1", status=1))
 
     def test_formats_of_one_picture(self):
         np.save(self.path("a.npy"), np.zeros((2, 3), "u1"))
         self.play(self.path("a.npy"), "part=0")
-        self.assertIn("has 1 part", self.play(self.path("a.npy"), "part=1", status=1))
+        self.assertIn("has no part 1: it has one part", self.play(self.path("a.npy"), "part=1", status=1))
 
 
 class Complex(Case):

@@ -172,7 +172,7 @@ class Centroids(FolderCase):
         printed = self.call("units.fits", "--part", "1")
         self.assertNotIn("--part", printed)
         self.assertTrue(len(first) != len(self.table()["x"]) or np.any(first != self.table()["x"]))
-        self.assertIn("has 2 parts", self.call("units.fits", "--part", "7", status=3))
+        self.assertIn("has no part 7: it has the parts 0 to 1", self.call("units.fits", "--part", "7", status=3))
 
     def test_the_report_says_what_was_measured(self):
         first = np.rint(1000 * self.moved_spots()[0]).astype("u2")

@@ -12,6 +12,11 @@ import numpy as np
 
 from support import SOURCE, FolderCase, gst_imaging, launch, main
 
+try:
+    import tifffile
+except ImportError:
+    tifffile = None
+
 sys.path.insert(0, os.path.join(SOURCE, "pipelines"))
 from gst_imaging import metadata  # pylint: disable=wrong-import-position
 
@@ -253,6 +258,40 @@ class Units(Case):
         write_fits(self.path("turned.fits"), self.array[0], *CARDS, "PC1_2   = 0.5")
         self.assertEqual(self.told("turned.fits")["axes"], [])
 
+    def test_an_axis_stays_on_its_dimension(self):
+        """Also where those before it are not known, as those of a projection."""
+        cards = ["BUNIT   = 'adu'", "CTYPE1  = 'RA---TAN'", "CDELT1  = 0.1", "CTYPE2  = 'DEC--TAN'", "CDELT2  = 0.1",
+                 "CTYPE3  = 'WAVE'", "CUNIT3  = 'nm'", "CRVAL3  = 500.0", "CDELT3  = 2.0"]
+        write_fits(self.path("sky.fits"), np.zeros((2, 3, 9), "f4"), *cards)
+        expected = [None, None, {"name": "wave", "unit": "nm", "step": 2.0, "origin": 500.0}]
+        for write in self.convert, self.play:
+            write("sky.fits", "sky.npy")
+            self.assertEqual(metadata.sidecar(self.path("sky.npy"))["quantity"]["axes"], expected)
+            self.assertEqual(self.told("sky.npy")["axes"], expected)
+            self.convert("sky.npy", "back.fits")
+            found = self.cards("back.fits")
+            self.assertEqual((found.get("CTYPE1"), found["CTYPE3"], float(found["CRVAL3"])), (None, "WAVE", 500))
+        self.play("sky.fits", "n%d.npy")  # which has the axes of a series
+        self.assertEqual(metadata.sidecar(self.path("n1.npy"))["quantity"]["axes"], expected)
+
+    def test_names_without_a_place_for_units_get_a_sidecar(self):
+        for name in "b", "b.pfm", "c.NPY":
+            self.convert("a.fits", name)
+            self.assert_told(name)
+        np.save(self.path("mask.npy"), self.array[0] > 3)
+        with open(self.path("mask.npy.json"), "w", encoding="utf-8") as file:
+            json.dump({"schema": "gst-imaging-sidecar-v1", "file": "mask.npy", "type": "bool", "shape": [3, 4], "first": 0, "frames": 1,
+                       "complete": True, "quantity": {"name": "valid", "unit": "1", "scale": 1, "offset": 0, "axes": AXES}}, file)
+        self.convert("mask.npy", "mask.pbm")
+        os.remove(self.path("mask.npy.json"))
+        self.convert("mask.pbm", "again.pbm")
+        self.assertEqual(metadata.sidecar(self.path("again.pbm"))["quantity"]["axes"], AXES)
+
+    def test_comments_are_not_lost(self):
+        write_fits(self.path("c.fits"), self.array[0], "COMMENT " + "a dark of May, cut here: " * 2 + "the shutter was open"[:20])
+        self.convert("c.fits", "c.tif")
+        self.assertNotIn("lost", json.loads(self.convert("c.tif", "d.fits").splitlines()[-1]))
+
     def test_fits_without_units_tells_nothing(self):
         write_fits(self.path("bare.fits"), self.array[0], "EXPTIME = 3.0")
         self.assertIsNone(self.told("bare.fits"))
@@ -320,6 +359,40 @@ class PerFrame(Case):
         self.write(shape=[9, 3, 5])
         self.convert("a.npy", "t%02d.npy")
         self.assertIsNone(self.told("t%02d.npy"))
+
+    @unittest.skipUnless("tiff" in FORMATS, "built without TIFF")
+    def test_ome_of_frames_that_differ(self):
+        """Each file has its own numbers; one file of several frames has none that are not those of all."""
+        self.write()
+        for source, target in ("a.npy", "s%02d.ome.tif"), ("a.npy", "one.ome.tif"):
+            self.convert(source, target)
+        os.remove(self.path("s%02d.ome.tif.json"))
+        os.remove(self.path("one.ome.tif.json"))
+        for i, scale, step in (0, 0.5, 5), (1, 0.75, 5), (3, 4, 6):
+            xml = self.cards(f"s{i:02}.ome.tif")["ImageDescription"]
+            self.assertIn('SizeT="1"', xml)
+            told = self.told(f"s{i:02}.ome.tif")
+            self.assertEqual((told["unit"], told["scale"], told["axes"][0]["step"]), ("dB", scale, step), i)
+        self.assertEqual(self.told("s02.ome.tif")["axes"], [])
+        self.assertIsNone(self.told("one.ome.tif"))
+        self.assertNotIn("PhysicalSize", self.cards("one.ome.tif")["ImageDescription"])
+
+    @unittest.skipUnless("tiff" in FORMATS and tifffile, "built without TIFF, or tifffile is not installed")
+    def test_pages_of_channels_and_times_are_no_steps_in_depth(self):
+        for shape, axes, has_z in ((3, 4, 5), "ZYX", True), ((2, 3, 4, 5), "CZYX", False), ((2, 3, 4, 5), "TZYX", False), (
+                (3, 4, 5), "TYX", False), ((3, 4, 5, 3), "ZYXS", True):
+            for options in ({"ome": True, "metadata": {"axes": axes, "PhysicalSizeX": 0.5, "PhysicalSizeXUnit": "µm", "PhysicalSizeZ": 2,
+                                                       "PhysicalSizeZUnit": "µm"}},
+                            {"imagej": True, "resolution": (2, 2), "metadata": {"axes": axes, "spacing": 2, "unit": "um"}}):
+                if "imagej" in options and axes[-1] == "X":  # which has a fixed order of pages
+                    options["metadata"]["axes"] = "".join(sorted(axes[:-2], key="TZC".index)) + "YX"
+                    shape = shape if axes != "CZYX" else (3, 2, 4, 5)
+                with self.subTest(axes=axes, kind=next(iter(options))):
+                    tifffile.imwrite(self.path("p.tif"), np.zeros(shape, "u1"), photometric="rgb" if axes[-1] == "S" else "minisblack", **options)
+                    lost = json.loads(self.convert("p.tif", "p.npy").splitlines()[-1]).get("lost", [])
+                    told = metadata.sidecar(self.path("p.npy"))["quantity"]["axes"]
+                    self.assertEqual(any(axis and axis["name"] == "z" for axis in told), has_z)
+                    self.assertEqual(bool({"PhysicalSizeZ", "spacing"} & set(lost)), not has_z, lost)
 
     def test_several_files_are_not_told_as_the_first(self):
         """Neither those of a numbered series, nor the frames of one file."""

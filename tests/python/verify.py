@@ -2,6 +2,7 @@
 """gst-imaging verify: recordings of picturesink are made once more, with their settings and the changes of these."""
 import json
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -273,6 +274,58 @@ class Verify(unittest.TestCase):
         code, result = verify(self.path("out.npy"))
         self.assertEqual(code, 1)
         self.assertIn("axes[0].step of the quantity is not what it is now", result["error"])
+
+    @unittest.skipUnless({"fits", "tiff"} <= set(os.environ["FORMATS"].split()), "built without FITS or TIFF")
+    def test_units_in_headers_are_compared(self):
+        """Also where the .json is as it was."""
+        np.save(self.path("spectra.npy"), RNG.integers(0, 4096, (1, 64, 256), np.uint16))
+        for extension, changes in ("fits", {rb"(CDELT1  = +)5": rb"\g<1>6", rb"(CUNIT1  = )'um": rb"\g<1>'mm", rb"CTYPE1": rb"CTYPX1"}), (
+                "tif", {rb'(PhysicalSizeX=")5"': rb'\g<1>7"'}):
+            name = self.path(f"o.{extension}")
+            sink = name if extension == "fits" else self.path("o%d.tif")
+            file = name if extension == "fits" else self.path("o0.tif")
+            play(f"picturesrc location={self.path('spectra.npy')} ! octbscan lateral-step-um=5 ! other/tensors ! picturesink location={sink}")
+            self.assertEqual(verify(file, "--exact")[0], 0)
+            with open(file, "rb") as opened:
+                data = opened.read()
+            for old, new in changes.items():
+                changed, n = re.subn(old, new, data)
+                self.assertEqual((n, len(changed)), (1, len(data)), old)
+                with open(file, "wb") as opened:
+                    opened.write(changed)
+                for words in (), ("--exact",):
+                    code, result = verify(file, *words)
+                    self.assertEqual((code, "The header is not what is written now" in result["error"]), (1, True), (old, result))
+
+    def test_settings_beside_a_source(self):
+        """Another layout of the same bytes is another source."""
+        with open(self.path("vol.unp"), "wb") as file:
+            file.write(RNG.integers(0, 4096, (2, 6, 64)).astype("<u2").tobytes())
+        xml = '<MonsterList><Volume><Volume_Size Width="64" Height="6" Number_of_Frames="2" Number_of_Volumes="1"/></Volume></MonsterList>'
+
+        def write(text):
+            with open(self.path("vol.xml"), "w", encoding="utf-8") as file:
+                file.write(text)
+
+        write(xml)
+        play(f"picturesrc location={self.path('vol.unp')} ! picturesink location={self.path('v.npy')} sidecar=always")
+        self.assertEqual(verify(self.path("v.npy"))[0], 0)
+        write(xml.replace('Height="6"', 'Height="3"').replace('Frames="2"', 'Frames="4"'))
+        code, result = verify(self.path("v.npy"))
+        self.assertEqual((code, "vol.xml is not the file" in result["error"]), (3, True), result)
+        os.remove(self.path("vol.xml"))
+        code, result = verify(self.path("v.npy"))
+        self.assertEqual((code, "vol.xml is not there" in result["error"]), (3, True), result)
+
+    def test_an_error_of_the_command_is_not_one_of_the_file(self):
+        self.record()
+        script = ("import sys\nfrom gst_imaging import command, library\n"
+                  "def fail(*_arguments):\n    raise AttributeError('of the command')\n"
+                  "library.describe = fail\nsys.exit(command.main(sys.argv[1:]))\n")
+        done = subprocess.run([sys.executable, "-B", "-c", script, "verify", self.path("out.npy")], text=True, capture_output=True,
+                              check=False, timeout=TIMEOUT, env={**os.environ, "PYTHONPATH": os.path.join(SOURCE, "pipelines")})
+        self.assertIn("of the command", done.stderr)
+        self.assertNotIn("not as picturesink writes it", done.stderr)
 
     def test_sets_with_a_change_and_a_file_of_settings(self):
         with open(self.path("lights.txt"), "w", encoding="utf-8") as file:

@@ -118,6 +118,32 @@ read_part (GstImagingExr *self, gint part, GError **error)
 }
 
 static void
+add_window (GPtrArray *cards, const gchar *key, const exr_attr_box2i_t *window)
+{
+  g_autofree gchar *text = g_strdup_printf ("%d %d %d %d", window->min.x,
+      window->min.y, window->max.x, window->max.y);
+
+  gst_imaging_format_add_card (cards, key, text);
+}
+
+/* The array is the data window. Where that is not what is to be shown, or does
+ * not begin at 0, both are told: the first and the last column and row. */
+static void
+add_windows (GstImagingExr *self, GPtrArray *cards)
+{
+  exr_attr_box2i_t data = {0}, display = {0};
+
+  if (exr_get_data_window (self->exr, self->first, &data) != EXR_ERR_SUCCESS ||
+      exr_get_display_window (self->exr, self->first, &display) !=
+          EXR_ERR_SUCCESS ||
+      (data.min.x == 0 && data.min.y == 0 &&
+          memcmp (&data, &display, sizeof (data)) == 0))
+    return;
+  add_window (cards, GST_IMAGING_EXR_DATA_WINDOW, &data);
+  add_window (cards, GST_IMAGING_EXR_DISPLAY_WINDOW, &display);
+}
+
+static void
 read_cards (GstImagingExr *self, GstImagingNdArray *array)
 {
   GPtrArray *cards = g_ptr_array_new ();
@@ -131,6 +157,7 @@ read_cards (GstImagingExr *self, GstImagingNdArray *array)
   if (aspect != 1)
     gst_imaging_format_add_card (cards, GST_IMAGING_EXR_ASPECT,
         g_ascii_formatd (digits, sizeof (digits), "%.9g", (gdouble) aspect));
+  add_windows (self, cards);
   exr_get_attribute_count (self->exr, self->first, &n);
   for (gint32 i = 0; i < n; i++) {
     const exr_attribute_t *a = NULL;
@@ -159,6 +186,10 @@ exr_open (const GstImagingFormatFile *file, GstImagingNdArray *array,
   gint n = 0;
 
   self->file = file;
+  if (!gst_imaging_exr_check_compression (file, error)) {
+    gst_imaging_exr_close (self);
+    return NULL;
+  }
   code = exr_start_read (&self->exr, file->name, &init);
   if (code == EXR_ERR_SUCCESS)
     code = exr_get_count (self->exr, &self->n_parts);
@@ -324,5 +355,8 @@ const GstImagingFormatTable gst_imaging_format_exr = {
     .discard = gst_imaging_exr_close,
     .types = GST_IMAGING_FORMAT_TYPE (F16) | GST_IMAGING_FORMAT_TYPE (F32) |
              GST_IMAGING_FORMAT_TYPE (U32),
+    .takes =
+        "OpenEXR takes one picture of f16, f32 or u32 with 1 to 4 channels",
+    .shows_rgb = TRUE,
     .has_parts = TRUE,
 };

@@ -7,6 +7,8 @@
 #include "gstimagingformat.h"
 
 #define GST_IMAGING_EXR_ASPECT "pixelAspectRatio"
+#define GST_IMAGING_EXR_DATA_WINDOW "dataWindow"
+#define GST_IMAGING_EXR_DISPLAY_WINDOW "displayWindow"
 
 /* An open file, what is the same of all its parts, and what the library says */
 typedef struct {
@@ -26,6 +28,11 @@ typedef struct {
 /* Its functions; @self must stay where it is. */
 exr_context_initializer_t gst_imaging_exr_make_initializer (
     GstImagingExr *self);
+
+/* The library calls a file damaged whose compression has a number that came
+ * after it. Returns: FALSE with @error set for such a file */
+gboolean gst_imaging_exr_check_compression (
+    const GstImagingFormatFile *file, GError **error);
 
 /* Sets @error to what the library said. Returns: FALSE */
 gboolean gst_imaging_exr_fail (

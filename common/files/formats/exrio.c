@@ -1,7 +1,10 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
+#define _GNU_SOURCE /* memmem */
 #include "exr.h"
 
 #include <string.h>
+
+#define MAX_HEADER (1 << 16)
 
 static void
 on_error (exr_const_context_t exr, exr_result_t code, const char *text)
@@ -54,34 +57,54 @@ gst_imaging_exr_make_initializer (GstImagingExr *self)
 
 /* Which this version of the library does not have. Returns: FALSE */
 static gboolean
-fail_compression (GstImagingExr *self, GError **error)
+fail_compression (
+    const GstImagingFormatFile *file, guint number, GError **error)
 {
-  static const gchar *const names[] = {
-      [EXR_COMPRESSION_DWAA] = "DWAA", [EXR_COMPRESSION_DWAB] = "DWAB"};
-  exr_compression_t kind = EXR_COMPRESSION_LAST_TYPE;
-  const gchar *name = NULL;
+  static const gchar *const names[] = {[8] = "DWAA",
+      [9] = "DWAB",
+      [10] = "HTJ2K256",
+      [11] = "HTJ2K32",
+      [12] = "LJ2K",
+      [13] = "ZSTD"};
+  const gchar *name = number < G_N_ELEMENTS (names) ? names[number] : NULL;
   int major, minor, patch;
 
-  exr_get_compression (self->exr, 0, &kind);
-  if ((guint) kind < G_N_ELEMENTS (names))
-    name = names[kind];
   exr_get_library_version (&major, &minor, &patch, NULL);
-  return gst_imaging_format_fail (self->file, error,
+  return gst_imaging_format_fail (file, error,
       GST_IMAGING_ND_ARRAY_ERROR_UNSUPPORTED,
-      "is compressed by %s, which OpenEXR %d.%d.%d does not read. Save it with "
-      "ZIP or PIZ.",
-      name ? name : "a method", major, minor, patch);
+      "is compressed by %s (OpenEXR's number %u), which OpenEXR %d.%d.%d does "
+      "not read. Save it with ZIP or PIZ.",
+      name ? name : "a method", number, major, minor, patch);
+}
+
+gboolean
+gst_imaging_exr_check_compression (
+    const GstImagingFormatFile *file, GError **error)
+{
+  /* name, type and size of the attribute; each part has one */
+  static const gchar entry[] = "compression\0compression\0\1\0\0";
+  g_autofree guint8 *head = g_malloc (MAX_HEADER);
+  gssize n = gst_imaging_format_read_at (file, head, MAX_HEADER, 0);
+  const guint8 *at = head, *end = head + MAX (n, 0);
+
+  while ((at = memmem (at, (gsize) (end - at), entry, sizeof (entry))) &&
+         (at += sizeof (entry)) < end)
+    if (*at >= EXR_COMPRESSION_LAST_TYPE)
+      return fail_compression (file, *at, error);
+  return TRUE;
 }
 
 gboolean
 gst_imaging_exr_fail (GstImagingExr *self, exr_result_t code, GError **error)
 {
   const gchar *text = exr_get_error_code_as_string (code);
+  exr_compression_t kind = EXR_COMPRESSION_LAST_TYPE;
 
   if (self->why)
     g_propagate_error (error, g_steal_pointer (&self->why));
-  else if (code == EXR_ERR_FEATURE_NOT_IMPLEMENTED)
-    fail_compression (self, error);
+  else if (code == EXR_ERR_FEATURE_NOT_IMPLEMENTED &&
+           exr_get_compression (self->exr, 0, &kind) == EXR_ERR_SUCCESS)
+    fail_compression (self->file, (guint) kind, error);
   else
     gst_imaging_format_fail_damaged (
         self->file, error, self->text ? self->text : text);

@@ -28,6 +28,8 @@ set_up (GstImagingExr *self, gchar **cards, GError **error)
       exr_set_pixel_aspect_ratio (
           self->exr, part, (float) g_ascii_strtod (pair[1], NULL));
     else if (*pair[0] && strcmp (pair[0], "CHANNELS") != 0 &&
+             strcmp (pair[0], GST_IMAGING_EXR_DATA_WINDOW) != 0 &&
+             strcmp (pair[0], GST_IMAGING_EXR_DISPLAY_WINDOW) != 0 &&
              strlen (pair[0]) < 32)
       exr_attr_set_string (self->exr, part, pair[0], pair[1]);
   }
@@ -51,12 +53,10 @@ gst_imaging_exr_create (const GstImagingFormatFile *file,
 
   if (!gst_imaging_format_get_layout (file, array, &l, error))
     return NULL;
-  if ((!is_half && !is_float && array->type != GST_IMAGING_ND_ARRAY_TYPE_U32) ||
-      l.n_pages > 1 || l.channels > 4 ||
+  if (l.n_pages > 1 || l.channels > 4 ||
       (guint64) l.width * l.channels > G_MAXINT32 / 4) {
-    gst_imaging_format_refuse_type (file, array,
-        "OpenEXR takes one picture of f16, f32 or u32 with 1 to 4 channels",
-        error);
+    gst_imaging_format_refuse_type (
+        file, array, gst_imaging_format_exr.takes, error);
     return NULL;
   }
   self = g_new0 (GstImagingExr, 1);

@@ -3,15 +3,19 @@
 
 #include <math.h>
 #include <string.h>
+#include <unistd.h>
 
 #include <fitsio.h>
 
+#include "fitsgzip.h"
 #include "fitsraw.h"
 
 #define BLOCK GST_IMAGING_FITS_BLOCK
 #define CARD GST_IMAGING_FITS_CARD
 #define MAX_NAMED 1000 /* units */
-#define MAX_KEY 40     /* longer than 8 is HIERARCH, which shares the card */
+#define BLANK_CARD "BLANK"
+#define TAKES "FITS takes integers, f32 and f64, of one dimension or more"
+#define MAX_KEY 40 /* longer than 8 is HIERARCH, which shares the card */
 
 /* cfitsio keeps a table of open files that has no lock of its own unless it was
  * built with one. */
@@ -19,6 +23,7 @@ static GMutex lock;
 
 typedef struct {
   const GstImagingFormatFile *file;
+  GstImagingFormatFile unzipped; /* in its place, of .fits.gz */
   fitsfile *fits;
   gint datatype; /* of cfitsio, for what is read and written */
   gint64 n_per_page, next;
@@ -111,6 +116,8 @@ fits_close (gpointer fits)
   fits_clear_errmsg ();
   g_mutex_unlock (&lock);
   gst_imaging_fits_growth_free (self->growth);
+  if (self->file == &self->unzipped)
+    close (self->unzipped.fd);
   g_free (self);
 }
 
@@ -262,6 +269,22 @@ is_of_storage (Fits *self, const gchar *key)
          class == TYP_NULL_KEY;
 }
 
+/* There is no NaN of 64-bit integers, and floats do not hold them: the number
+ * that stands for no value is told. */
+static void
+add_blank (Fits *self, GPtrArray *cards)
+{
+  g_autofree gchar *text =
+      self->type == GST_IMAGING_ND_ARRAY_TYPE_U64
+          ? g_strdup_printf (
+                "%" G_GUINT64_FORMAT, (guint64) self->blank ^ (guint64) 1 << 63)
+          : g_strdup_printf ("%" G_GINT64_FORMAT, self->blank);
+
+  if (self->has_blank && (self->type == GST_IMAGING_ND_ARRAY_TYPE_U64 ||
+                             self->type == GST_IMAGING_ND_ARRAY_TYPE_I64))
+    gst_imaging_format_add_card (cards, BLANK_CARD, text);
+}
+
 /* Also as they are in the file, with their comments: "CARD\nRECORDS" */
 static void
 read_cards (Fits *self, GstImagingNdArray *array)
@@ -298,6 +321,7 @@ read_cards (Fits *self, GstImagingNdArray *array)
         records, g_strdup_printf ("%s\n%-80s",
                      (gchar *) cards->pdata[cards->len - 1], record));
   }
+  add_blank (self, cards);
   g_ptr_array_add (records, NULL);
   g_strfreev (array->records);
   array->records = (gchar **) g_ptr_array_free (records, FALSE);
@@ -356,11 +380,11 @@ describe (Fits *self, GstImagingNdArray *array, GError **error)
       : n_dims == 2 ? "yx"
                     : "",
       sizeof (array->axes));
-  read_cards (self, array);
   for (guint i = 0; i < G_N_ELEMENTS (types); i++)
     if (types[i].image == image) {
       array->type = self->type = types[i].type;
       self->datatype = types[i].datatype;
+      read_cards (self, array);
       return TRUE;
     }
   return gst_imaging_format_fail (self->file, error,
@@ -378,6 +402,15 @@ fits_open (const GstImagingFormatFile *file, GstImagingNdArray *array,
   gboolean ok;
 
   self->file = file;
+  if (gst_imaging_fits_is_gzip (file)) {
+    self->unzipped = *file;
+    ok = gst_imaging_fits_gunzip (file, &self->unzipped, error);
+    self->file = self->unzipped.fd < 0 ? file : &self->unzipped;
+    if (!ok) {
+      fits_close (self);
+      return NULL;
+    }
+  }
   g_mutex_lock (&lock);
   status = open_file (self, READONLY);
   ok = status == 0 ? describe (self, array, error) : fail (self, status, error);
@@ -488,9 +521,9 @@ write_card (Fits *self, const gchar *text, gint *status)
       strlen (pair[0]) > MAX_KEY || is_of_storage (self, pair[0]))
     return;
   g_ascii_strtod (pair[1], &end);
-  if (strcmp (pair[0], "COMMENT") == 0) {
+  if (g_ascii_strcasecmp (pair[0], "COMMENT") == 0) {
     fits_write_comment (self->fits, pair[1], status);
-  } else if (strcmp (pair[0], "HISTORY") == 0) {
+  } else if (g_ascii_strcasecmp (pair[0], "HISTORY") == 0) {
     fits_write_history (self->fits, pair[1], status);
   } else if (*pair[1] && !*end && strlen (pair[0]) + strlen (pair[1]) < 65) {
     if (strlen (pair[0]) > 8)
@@ -505,10 +538,27 @@ write_card (Fits *self, const gchar *text, gint *status)
   }
 }
 
+static void
+write_blank (Fits *self, const GstImagingNdArray *array, gint *status)
+{
+  const gchar *text = gst_imaging_format_find_card (array->cards, BLANK_CARD);
+  gboolean is_unsigned = array->type == GST_IMAGING_ND_ARRAY_TYPE_U64;
+  LONGLONG blank;
+
+  if (!text || (!is_unsigned && array->type != GST_IMAGING_ND_ARRAY_TYPE_I64))
+    return;
+  blank =
+      is_unsigned
+          ? (LONGLONG) (g_ascii_strtoull (text, NULL, 10) ^ (guint64) 1 << 63)
+          : (LONGLONG) g_ascii_strtoll (text, NULL, 10);
+  fits_write_key_lng (self->fits, BLANK_CARD, blank, NULL, status);
+}
+
 /* @array: what was read from FITS is written as it was. */
 static void
 write_cards (Fits *self, const GstImagingNdArray *array, gint *status)
 {
+  write_blank (self, array, status);
   for (gchar **text = array->cards; text && *text && *status == 0; text++) {
     const gchar *records = find_record (*text, array->records);
     gchar card[FLEN_CARD];
@@ -535,12 +585,10 @@ fits_create (const GstImagingFormatFile *file, const GstImagingNdArray *array,
   gint status;
   guint i;
 
-  for (i = 0; i < G_N_ELEMENTS (types); i++)
-    if (types[i].type == array->type)
-      break;
-  if (i == G_N_ELEMENTS (types) || array->n_dims == 0) {
-    gst_imaging_format_refuse_type (file, array,
-        "FITS takes integers, f32 and f64, of one dimension or more", error);
+  for (i = 0; types[i].type != array->type; i++)
+    ;
+  if (array->n_dims == 0) {
+    gst_imaging_format_refuse_type (file, array, TAKES, error);
     return NULL;
   }
   if (!write_empty (file, error))
@@ -712,6 +760,7 @@ const GstImagingFormatTable gst_imaging_format_fits = {
              ~(GST_IMAGING_FORMAT_TYPE (BOOL) | GST_IMAGING_FORMAT_TYPE (F16) |
                  GST_IMAGING_FORMAT_TYPE (COMPLEX64) |
                  GST_IMAGING_FORMAT_TYPE (COMPLEX128)),
+    .takes = TAKES,
     .append = fits_append,
     .has_parts = TRUE,
 };

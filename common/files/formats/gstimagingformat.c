@@ -31,12 +31,16 @@ gboolean
 gst_imaging_format_fail_part (
     const GstImagingFormatFile *file, guint64 n_parts, GError **error)
 {
+  if (n_parts == 1)
+    return gst_imaging_format_fail (file, error,
+        GST_IMAGING_ND_ARRAY_ERROR_UNSUPPORTED,
+        "has no part %u: it has one part, whose number is 0. Leave part out.",
+        file->part - 1);
   return gst_imaging_format_fail (file, error,
       GST_IMAGING_ND_ARRAY_ERROR_UNSUPPORTED,
-      "has %" G_GUINT64_FORMAT
-      " part%s, of which the first is 0, and part %u is "
-      "wanted. Set part to a smaller number.",
-      n_parts, n_parts == 1 ? "" : "s", file->part - 1);
+      "has no part %u: it has the parts 0 to %" G_GUINT64_FORMAT
+      ". Set part to one of these numbers.",
+      file->part - 1, n_parts - 1);
 }
 
 gboolean
@@ -241,6 +245,37 @@ gst_imaging_format_refuse_type (const GstImagingFormatFile *file,
   return gst_imaging_format_fail (file, error, GST_IMAGING_ND_ARRAY_ERROR_TYPE,
       "cannot be written with %s without loss: %s. Use .npy, or another type.",
       found, takes);
+}
+
+const gchar *
+gst_imaging_format_find_card (gchar **cards, const gchar *key)
+{
+  gsize n = strlen (key);
+
+  for (; cards && *cards; cards++)
+    if (strncmp (*cards, key, n) == 0 && (*cards)[n] == '=')
+      return *cards + n + 1;
+  return NULL;
+}
+
+gboolean
+gst_imaging_format_check_type (const GstImagingFormatTable *table,
+    const GstImagingFormatFile *file, const GstImagingNdArray *array,
+    GError **error)
+{
+  const gchar *colours =
+      gst_imaging_format_find_card (array->cards, GST_IMAGING_FORMAT_COLOURS);
+
+  if (!(table->types >> array->type & 1))
+    return gst_imaging_format_refuse_type (file, array, table->takes, error);
+  if (!table->shows_rgb || !colours ||
+      !g_str_has_prefix (colours, GST_IMAGING_FORMAT_INKS))
+    return TRUE;
+  return gst_imaging_format_fail (file, error, GST_IMAGING_ND_ARRAY_ERROR_TYPE,
+      "cannot be written with inks (CMYK): %s would show them as red, green, "
+      "blue and opacity. Use TIFF, FITS or .npy, or convert the colours to RGB "
+      "with another program.",
+      table->name);
 }
 
 void

@@ -9,7 +9,7 @@
 G_BEGIN_DECLS
 
 /* Changes with the structures below: a module of another release is refused. */
-#define GST_IMAGING_FORMAT_ABI 4
+#define GST_IMAGING_FORMAT_ABI 5
 #define GST_IMAGING_FORMAT_SYMBOL "gst_imaging_format_module"
 
 /* A file that the opener or the saver has opened. It belongs to the caller,
@@ -18,7 +18,7 @@ typedef struct {
   gint fd;
   guint64 size;          /* of a file that is read */
   const gchar *name;     /* as messages call it */
-  const gchar *location; /* its path, of a file that is read */
+  const gchar *location; /* its path */
 
   /* Of a file that is read: 0: all pages, or the first unit; else one of them,
    * which is counted from 1 on. For formats with has_parts. */
@@ -58,8 +58,11 @@ struct _GstImagingFormatTable {
   gboolean (*finish) (gpointer writer, GError **error);
   void (*discard) (gpointer writer);
 
-  /* Bit 1 << GstImagingNdArrayType for each type that create () may take */
+  /* Bit 1 << GstImagingNdArrayType for each type that is written. Others are
+   * refused before create () or append () is called, with the sentence @takes:
+   * "PNG takes ..." */
   guint32 types;
+  const gchar *takes;
 
   /* NULL where a file holds one picture. write () takes frames, as many as
    * there will be, and after each of them the file is valid: also when the next
@@ -72,6 +75,7 @@ struct _GstImagingFormatTable {
       GError **error);
   gboolean has_pages; /* such a frame is a picture, and not any array */
   gboolean has_parts; /* open () heeds GstImagingFormatFile.part */
+  gboolean shows_rgb; /* of four channels, the last is opacity */
 };
 
 #define GST_IMAGING_FORMAT_TYPE(TYPE) (1u << GST_IMAGING_ND_ARRAY_TYPE_##TYPE)
@@ -90,6 +94,8 @@ extern const GstImagingFormatTable gst_imaging_format_fits;
 extern const GstImagingFormatTable gst_imaging_format_jpeg;
 extern const GstImagingFormatTable gst_imaging_format_npy;
 extern const GstImagingFormatTable gst_imaging_format_octproz;
+extern const GstImagingFormatTable gst_imaging_format_pbm;
+extern const GstImagingFormatTable gst_imaging_format_pfm;
 extern const GstImagingFormatTable gst_imaging_format_png;
 extern const GstImagingFormatTable gst_imaging_format_pnm;
 extern const GstImagingFormatTable gst_imaging_format_raw;
@@ -108,7 +114,7 @@ gboolean gst_imaging_format_fail (const GstImagingFormatFile *file,
     GError **error, GstImagingNdArrayError code, const gchar *format, ...)
     G_GNUC_PRINTF (4, 5);
 
-/* "has N parts, and part P is wanted". Returns: FALSE */
+/* "has no part P: it has ...". Returns: FALSE */
 gboolean gst_imaging_format_fail_part (
     const GstImagingFormatFile *file, guint64 n_parts, GError **error);
 
@@ -166,9 +172,24 @@ gboolean gst_imaging_format_get_layout (const GstImagingFormatFile *file,
     const GstImagingNdArray *array, GstImagingFormatLayout *layout,
     GError **error);
 
-/* "cannot be written with TYPE: FORMAT takes TAKES." */
+/* "cannot be written with TYPE without loss: TAKES." Returns: FALSE */
 gboolean gst_imaging_format_refuse_type (const GstImagingFormatFile *file,
     const GstImagingNdArray *array, const gchar *takes, GError **error);
+
+/* Is the type one of the table's, and are the colours those that it shows? */
+gboolean gst_imaging_format_check_type (const GstImagingFormatTable *table,
+    const GstImagingFormatFile *file, const GstImagingNdArray *array,
+    GError **error);
+
+/* A card with what samples mean as colours, where that is not grey, or red,
+ * green and blue: INKS of four channels, WHITE where 0 is white */
+#define GST_IMAGING_FORMAT_COLOURS "PhotometricInterpretation"
+#define GST_IMAGING_FORMAT_WHITE "WhiteIsZero"
+#define GST_IMAGING_FORMAT_INKS "CMYK"
+#define GST_IMAGING_FORMAT_INKS_INVERTED "CMYK, 0 is all ink"
+
+/* Returns: (nullable): the value of the first card of this key */
+const gchar *gst_imaging_format_find_card (gchar **cards, const gchar *key);
 
 /* Turns a picture of @width x @height pixels of @size bytes upright.
  * @orientation: of EXIF, 1 to 8; from 5 on @to is @height wide */

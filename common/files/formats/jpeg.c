@@ -90,22 +90,30 @@ read_orientation (ExifData *exif)
 }
 #endif
 
+/* Adobe's programs write inks so that 0 is all of an ink. */
+static void
+add_inks (Jpeg *self, GPtrArray *cards)
+{
+  if (self->jpeg.out_color_space == JCS_CMYK)
+    gst_imaging_format_add_card (cards, GST_IMAGING_FORMAT_COLOURS,
+        self->jpeg.saw_Adobe_marker ? GST_IMAGING_FORMAT_INKS_INVERTED
+                                    : GST_IMAGING_FORMAT_INKS);
+}
+
 static gboolean
-read_exif (Reader *self, Jpeg *jpeg, GstImagingNdArray *array, GError **error)
+read_exif (Reader *self, Jpeg *jpeg, GPtrArray *cards, GError **error)
 {
   for (jpeg_saved_marker_ptr m = jpeg->jpeg.marker_list; m; m = m->next) {
     if (m->data_length < 6 || memcmp (m->data, "Exif\0", 6) != 0)
       continue;
 #ifdef HAVE_EXIF
     ExifData *exif = exif_data_new_from_data (m->data, m->data_length);
-    GPtrArray *cards = g_ptr_array_new ();
 
     if (exif) {
       self->orientation = read_orientation (exif);
       exif_data_foreach_content (exif, add_entries, cards);
       exif_data_unref (exif);
     }
-    gst_imaging_format_take_cards (array, cards);
     return TRUE;
 #else
     return gst_imaging_format_fail (self->file, error,
@@ -115,6 +123,17 @@ read_exif (Reader *self, Jpeg *jpeg, GstImagingNdArray *array, GError **error)
 #endif
   }
   return TRUE;
+}
+
+static gboolean
+read_cards (Reader *self, Jpeg *jpeg, GstImagingNdArray *array, GError **error)
+{
+  GPtrArray *cards = g_ptr_array_new ();
+  gboolean ok = read_exif (self, jpeg, cards, error);
+
+  add_inks (jpeg, cards);
+  gst_imaging_format_take_cards (array, cards);
+  return ok;
 }
 
 static void
@@ -152,7 +171,7 @@ decode (
     reader->height = self->jpeg.output_height;
     reader->channels = (guint) self->jpeg.out_color_components;
     stride = (gsize) reader->width * reader->channels;
-    ok = !array || read_exif (reader, self, array, error);
+    ok = !array || read_cards (reader, self, array, error);
     if (values) {
       guint8 *rows = values;
 

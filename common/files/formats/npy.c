@@ -232,5 +232,6 @@ const GstImagingFormatTable gst_imaging_format_npy = {
     .finish = npy_finish,
     .discard = npy_discard,
     .types = GST_IMAGING_FORMAT_ALL_TYPES,
+    .takes = ".npy takes all types",
     .append = npy_append,
 };

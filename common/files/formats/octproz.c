@@ -20,8 +20,8 @@ static const gchar *const keys[N_KEYS] = {
     "width", "height", "depth", "bit_depth"};
 
 /* Returns: (transfer full) (nullable): the path of the settings */
-static gchar *
-find_settings (const gchar *location)
+gchar *
+gst_imaging_octproz_find_settings (const gchar *location)
 {
   static const gchar *const ends[] = {RAW, PROCESSED};
 
@@ -37,7 +37,7 @@ find_settings (const gchar *location)
 gboolean
 gst_imaging_octproz_is (const gchar *location)
 {
-  g_autofree gchar *settings = find_settings (location);
+  g_autofree gchar *settings = gst_imaging_octproz_find_settings (location);
 
   return settings && g_file_test (settings, G_FILE_TEST_EXISTS);
 }
@@ -168,7 +168,8 @@ static gpointer
 octproz_open (const GstImagingFormatFile *file, GstImagingNdArray *array,
     guint64 *n_pages, GError **error)
 {
-  g_autofree gchar *settings = find_settings (file->location);
+  g_autofree gchar *settings =
+      gst_imaging_octproz_find_settings (file->location);
 
   if (g_str_has_suffix (file->location, PROCESSED)) {
     gst_imaging_format_fail (file, error,

@@ -2,7 +2,13 @@
 #include "gstimagingformat.h"
 
 #include <png.h>
+#include <stdio.h>
 #include <string.h>
+
+#define GAMMA "gAMA"
+#define CLEAR "tRNS"
+#define TAKES \
+  "PNG takes one picture of u8 or u16 with 1 to 4 channels, or of bool"
 
 /* A call of libpng that can fail, and where it failed to. libpng jumps: what
  * is needed after the jump is in here, and not in registers. */
@@ -92,6 +98,29 @@ set_up (Png *self, guint *channels, guint *depth)
   *depth = bits;
 }
 
+/* How samples are shown, and which are transparent: they stay as they are. */
+static void
+read_colours (Png *self, GPtrArray *cards)
+{
+  png_byte colour = png_get_color_type (self->png, self->info);
+  gboolean is_grey = colour == PNG_COLOR_TYPE_GRAY;
+  gchar digits[G_ASCII_DTOSTR_BUF_SIZE];
+  png_color_16p clear = NULL;
+  double gamma = 0;
+
+  if (png_get_gAMA (self->png, self->info, &gamma))
+    gst_imaging_format_add_card (
+        cards, GAMMA, g_ascii_formatd (digits, sizeof (digits), "%.5g", gamma));
+  if ((is_grey || colour == PNG_COLOR_TYPE_RGB) &&
+      png_get_tRNS (self->png, self->info, NULL, NULL, &clear) && clear) {
+    g_autofree gchar *text = is_grey ? g_strdup_printf ("%u", clear->gray)
+                                     : g_strdup_printf ("%u %u %u", clear->red,
+                                           clear->green, clear->blue);
+
+    gst_imaging_format_add_card (cards, CLEAR, text);
+  }
+}
+
 static void
 read_cards (Png *self, GstImagingNdArray *array, guint depth)
 {
@@ -99,6 +128,7 @@ read_cards (Png *self, GstImagingNdArray *array, guint depth)
   png_textp text = NULL;
   int n = 0;
 
+  read_colours (self, cards);
   if (depth != 1 && depth != 8 && depth != 16) {
     g_autofree gchar *bits = g_strdup_printf ("%u", depth);
 
@@ -216,14 +246,9 @@ png_create (const GstImagingFormatFile *file, const GstImagingNdArray *array,
 
   if (!gst_imaging_format_get_layout (file, array, &layout, error))
     return NULL;
-  if ((array->type != GST_IMAGING_ND_ARRAY_TYPE_U8 &&
-          array->type != GST_IMAGING_ND_ARRAY_TYPE_U16 &&
-          array->type != GST_IMAGING_ND_ARRAY_TYPE_BOOL) ||
-      layout.n_pages > 1 || layout.channels > 4 ||
+  if (layout.n_pages > 1 || layout.channels > 4 ||
       (array->type == GST_IMAGING_ND_ARRAY_TYPE_BOOL && layout.channels > 1)) {
-    gst_imaging_format_refuse_type (file, array,
-        "PNG takes one picture of u8 or u16 with 1 to 4 channels, or of bool",
-        error);
+    gst_imaging_format_refuse_type (file, array, TAKES, error);
     return NULL;
   }
   self = g_new0 (Writer, 1);
@@ -244,17 +269,46 @@ png_discard (gpointer writer)
   g_free (self);
 }
 
+/* Returns: is the card a chunk of the file? */
+static gboolean
+set_colours (Png *self, const gchar *card, const Writer *w)
+{
+  const gchar *text = strchr (card, '=') + 1;
+  guint channels = w->layout.channels;
+  png_color_16 clear = {0};
+  guint c[3] = {0};
+  gint n;
+
+  if (g_str_has_prefix (card, GAMMA "=")) {
+    gdouble gamma = g_ascii_strtod (text, NULL);
+
+    if (gamma > 0 && gamma < 1e4)
+      png_set_gAMA (self->png, self->info, gamma);
+    return TRUE;
+  }
+  if (!g_str_has_prefix (card, CLEAR "="))
+    return FALSE;
+  n = sscanf (text, "%5u %5u %5u", &c[0], &c[1], &c[2]);
+  clear.gray = clear.red = (png_uint_16) c[0];
+  clear.green = (png_uint_16) c[1];
+  clear.blue = (png_uint_16) c[2];
+  if (n == (gint) channels && (n == 1 || n == 3))
+    png_set_tRNS (self->png, self->info, NULL, 0, &clear);
+  return TRUE;
+}
+
 /* Keys of PNG have 1 to 79 characters of Latin-1. */
 static void
-write_cards (Png *self, gchar **cards)
+write_cards (Png *self, const Writer *w)
 {
-  for (; cards && *cards; cards++) {
+  for (gchar **cards = w->cards; cards && *cards; cards++) {
     const gchar *sign = strchr (*cards, '=');
     gsize n = sign ? (gsize) (sign - *cards) : 0;
     gchar key[80];
     png_text text = {.compression = PNG_ITXT_COMPRESSION_NONE, .key = key};
 
-    if (n == 0 || n > 79 || !g_str_is_ascii (*cards))
+    if (n == 0 || n > 79 || !g_str_is_ascii (*cards) ||
+        set_colours (self, *cards, w))
       continue;
     g_strlcpy (key, *cards, n + 1);
     text.text = (gchar *) sign + 1;
@@ -292,7 +346,7 @@ png_write_page (gpointer writer, gconstpointer values, GError **error)
     }
     if (w->file->level > 0)
       png_set_compression_level (self->png, (int) w->file->level - 1);
-    write_cards (self, w->cards);
+    write_cards (self, w);
     png_write_info (self->png, self->info);
     if (is_bool)
       png_set_packing (self->png);
@@ -329,4 +383,6 @@ const GstImagingFormatTable gst_imaging_format_png = {
     .discard = png_discard,
     .types = GST_IMAGING_FORMAT_TYPE (U8) | GST_IMAGING_FORMAT_TYPE (U16) |
              GST_IMAGING_FORMAT_TYPE (BOOL),
+    .takes = TAKES,
+    .shows_rgb = TRUE,
 };

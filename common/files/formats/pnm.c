@@ -6,6 +6,8 @@
 #include "files/gstimagingfile.h"
 #include "files/gstimagingndarray-private.h"
 
+#define PNM_TAKES "PNM takes one picture of u8 or u16"
+#define PFM_TAKES "PFM takes one picture of f32 with 1 or 3 channels"
 #define MAX_TEXT (G_GUINT64_CONSTANT (1) << 30) /* of P1 to P3, in memory */
 
 static gboolean
@@ -206,8 +208,44 @@ typedef struct {
   const GstImagingFormatFile *file;
   GstImagingFormatLayout layout;
   gsize value_size, offset;
-  gboolean is_float;
+  gboolean is_float, is_bitmap;
 } Writer;
+
+/* Channels that the extension of a name stands for; 0: any */
+static guint
+channels_of (const gchar *location)
+{
+  g_autofree gchar *lower = g_ascii_strdown (location, -1);
+
+  return g_str_has_suffix (lower, ".pgm") || g_str_has_suffix (lower, ".pbm")
+             ? 1
+         : g_str_has_suffix (lower, ".ppm") ? 3
+                                            : 0;
+}
+
+/* Returns: (transfer full) */
+static gchar *
+make_header (const Writer *self, gboolean is_wide)
+{
+  const GstImagingFormatLayout *l = &self->layout;
+  guint maximum = is_wide ? 65535 : 255;
+
+  if (self->is_float)
+    return g_strdup_printf ("P%c\n%u %u\n%s\n", l->channels == 3 ? 'F' : 'f',
+        l->width, l->height, G_BYTE_ORDER == G_LITTLE_ENDIAN ? "-1.0" : "1.0");
+  if (self->is_bitmap)
+    return g_strdup_printf ("P4\n%u %u\n", l->width, l->height);
+  if (!channels_of (self->file->location) && l->channels != 1 &&
+      l->channels != 3)
+    return g_strdup_printf (
+        "P7\nWIDTH %u\nHEIGHT %u\nDEPTH %u\nMAXVAL %u\n%sENDHDR\n", l->width,
+        l->height, l->channels, maximum,
+        l->channels == 2   ? "TUPLTYPE GRAYSCALE_ALPHA\n"
+        : l->channels == 4 ? "TUPLTYPE RGB_ALPHA\n"
+                           : "");
+  return g_strdup_printf ("P%c\n%u %u\n%u\n", l->channels == 3 ? '6' : '5',
+      l->width, l->height, maximum);
+}
 
 static gpointer
 pnm_create (const GstImagingFormatFile *file, const GstImagingNdArray *array,
@@ -216,42 +254,45 @@ pnm_create (const GstImagingFormatFile *file, const GstImagingNdArray *array,
   GstImagingFormatLayout l;
   g_autofree gchar *header = NULL;
   gboolean is_float = array->type == GST_IMAGING_ND_ARRAY_TYPE_F32;
-  gboolean is_wide = array->type == GST_IMAGING_ND_ARRAY_TYPE_U16;
+  guint channels = channels_of (file->location);
   Writer *self;
 
   if (!gst_imaging_format_get_layout (file, array, &l, error))
     return NULL;
-  if ((!is_float && !is_wide && array->type != GST_IMAGING_ND_ARRAY_TYPE_U8) ||
-      l.n_pages > 1 || (is_float && l.channels != 1 && l.channels != 3)) {
+  if (l.n_pages > 1 || (channels > 0 && l.channels != channels) ||
+      (is_float && l.channels != 1 && l.channels != 3)) {
     gst_imaging_format_refuse_type (file, array,
-        "PNM takes one picture of u8 or u16, PFM one of f32 with 1 or 3 "
-        "channels",
+        channels == 3   ? ".ppm takes one picture of u8 or u16 with 3 channels"
+        : channels == 1 ? ".pgm takes one picture of u8 or u16 with 1 channel, "
+                          ".pbm one of bool"
+        : is_float      ? PFM_TAKES
+                        : PNM_TAKES,
         error);
     return NULL;
   }
-  if (is_float)
-    header = g_strdup_printf ("P%c\n%u %u\n%s\n", l.channels == 3 ? 'F' : 'f',
-        l.width, l.height, G_BYTE_ORDER == G_LITTLE_ENDIAN ? "-1.0" : "1.0");
-  else if (l.channels == 1 || l.channels == 3)
-    header = g_strdup_printf ("P%c\n%u %u\n%u\n", l.channels == 3 ? '6' : '5',
-        l.width, l.height, is_wide ? 65535u : 255u);
-  else
-    header = g_strdup_printf (
-        "P7\nWIDTH %u\nHEIGHT %u\nDEPTH %u\nMAXVAL %u\n%sENDHDR\n", l.width,
-        l.height, l.channels, is_wide ? 65535u : 255u,
-        l.channels == 2   ? "TUPLTYPE GRAYSCALE_ALPHA\n"
-        : l.channels == 4 ? "TUPLTYPE RGB_ALPHA\n"
-                          : "");
-  if (!gst_imaging_format_write_at (file, header, strlen (header), 0, error))
-    return NULL;
   self = g_new0 (Writer, 1);
   self->file = file;
   self->layout = l;
   self->is_float = is_float;
+  self->is_bitmap = array->type == GST_IMAGING_ND_ARRAY_TYPE_BOOL;
   self->value_size = gst_imaging_nd_array_type_size (array->type);
+  header = make_header (self, array->type == GST_IMAGING_ND_ARRAY_TYPE_U16);
   self->offset = strlen (header);
   *n_pages = 1;
-  return self;
+  if (gst_imaging_format_write_at (file, header, self->offset, 0, error))
+    return self;
+  g_free (self);
+  return NULL;
+}
+
+/* A bit for each value; in the file 1 is black. */
+static void
+pack_bits (const guint8 *from, gsize n, guint8 *to)
+{
+  memset (to, 0, (n + 7) / 8);
+  for (gsize x = 0; x < n; x++)
+    if (!from[x])
+      to[x / 8] |= (guint8) (0x80 >> x % 8);
 }
 
 static gboolean
@@ -260,16 +301,21 @@ pnm_write (gpointer writer, gconstpointer values, GError **error)
   Writer *self = writer;
   const GstImagingFormatLayout *l = &self->layout;
   gsize n = (gsize) l->width * l->channels, size = n * self->value_size;
+  gsize written = self->is_bitmap ? (n + 7) / 8 : size;
   g_autofree guint8 *row = g_malloc (size);
 
   for (gsize y = 0; y < l->height; y++) {
-    gsize from = self->is_float ? l->height - 1 - y : y;
+    gsize line = self->is_float ? l->height - 1 - y : y;
+    const guint8 *from = (const guint8 *) values + line * size;
 
-    memcpy (row, (const guint8 *) values + from * size, size);
+    if (self->is_bitmap)
+      pack_bits (from, n, row);
+    else
+      memcpy (row, from, size);
     if (self->value_size == 2 && G_BYTE_ORDER == G_LITTLE_ENDIAN)
       swap (row, n, 2);
     if (!gst_imaging_format_write_at (
-            self->file, row, size, self->offset + y * size, error))
+            self->file, row, written, self->offset + y * written, error))
       return FALSE;
   }
   return TRUE;
@@ -290,6 +336,33 @@ const GstImagingFormatTable gst_imaging_format_pnm = {
     .write = pnm_write,
     .finish = pnm_finish,
     .discard = g_free,
-    .types = GST_IMAGING_FORMAT_TYPE (U8) | GST_IMAGING_FORMAT_TYPE (U16) |
-             GST_IMAGING_FORMAT_TYPE (F32),
+    .types = GST_IMAGING_FORMAT_TYPE (U8) | GST_IMAGING_FORMAT_TYPE (U16),
+    .takes = PNM_TAKES,
+    .shows_rgb = TRUE,
+};
+
+const GstImagingFormatTable gst_imaging_format_pbm = {
+    .name = "PBM",
+    .open = pnm_open,
+    .read = pnm_read,
+    .close = g_free,
+    .create = pnm_create,
+    .write = pnm_write,
+    .finish = pnm_finish,
+    .discard = g_free,
+    .types = GST_IMAGING_FORMAT_TYPE (BOOL),
+    .takes = "PBM takes one picture of bool",
+};
+
+const GstImagingFormatTable gst_imaging_format_pfm = {
+    .name = "PFM",
+    .open = pnm_open,
+    .read = pnm_read,
+    .close = g_free,
+    .create = pnm_create,
+    .write = pnm_write,
+    .finish = pnm_finish,
+    .discard = g_free,
+    .types = GST_IMAGING_FORMAT_TYPE (F32),
+    .takes = PFM_TAKES,
 };

@@ -43,6 +43,11 @@ gboolean gst_imaging_unp_parse (const GstImagingFormatFile *file,
     const gchar *told, const gchar *text, gsize size,
     GstImagingRawLayout *layout, GError **error);
 
+/* The path of the file of settings. Returns: (transfer full): also if there is
+ * none; (nullable): of OCTproZ, NULL for another name */
+gchar *gst_imaging_octproz_find_settings (const gchar *location);
+gchar *gst_imaging_unp_find_settings (const gchar *location);
+
 /* Is it the name of a recording of OCTproZ with its settings beside it? */
 gboolean gst_imaging_octproz_is (const gchar *location);
 

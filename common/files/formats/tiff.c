@@ -16,9 +16,10 @@ typedef struct {
 typedef struct {
   GstImagingTiff tiff;
   Page page;
-  GstImagingNdArrayType type;
-  GArray *offsets;          /* of the pages' directories */
-  guint n_directories;      /* of pages, also of those that are not read */
+  GstImagingNdArrayType type;   /* of samples, which may be in a palette */
+  gboolean is_palette, is_deep; /* whose colours have 16 bits, and not 8 */
+  GArray *offsets;              /* of the pages' directories */
+  guint n_directories;          /* of pages, also of those that are not read */
   guint64 n_stacked, stack; /* pages that follow the first, without directories;
                              * where it begins */
   guint64 first;            /* of them, the page 0 that is read */
@@ -149,7 +150,97 @@ read_page (Reader *self, Page *p, GError **error)
   return TRUE;
 }
 
-/* Pages of reduced resolution are previews of the others. */
+/* --- palettes --- */
+
+typedef struct {
+  guint n; /* entries */
+  guint16 *channels[3];
+} Palette;
+
+static gboolean
+is_palette (const Page *p)
+{
+  return p->photometric == PHOTOMETRIC_PALETTE && p->channels == 1 &&
+         p->format == SAMPLEFORMAT_UINT && p->bits <= 16;
+}
+
+/* That of the current page; libtiff keeps it. */
+static gboolean
+get_palette (Reader *self, const Page *p, Palette *palette, GError **error)
+{
+  guint16 **c = palette->channels;
+
+  palette->n = 1u << p->bits;
+  return TIFFGetField (
+             self->tiff.tiff, TIFFTAG_COLORMAP, &c[0], &c[1], &c[2]) ||
+         gst_imaging_format_fail (self->tiff.file, error,
+             GST_IMAGING_ND_ARRAY_ERROR_FORMAT,
+             "is damaged: its pixels are numbers of colours, and it has no "
+             "table of them (ColorMap).");
+}
+
+/* Entries have 16 bits. Those of 8 bits are multiples of 256 or 257, or, from
+ * programs of before TIFF 6, all below 256. */
+static gboolean
+is_of_bytes (const Palette *palette, gboolean *is_old)
+{
+  gboolean is_wide = FALSE;
+
+  *is_old = TRUE;
+  for (guint c = 0; c < 3; c++)
+    for (guint i = 0; i < palette->n; i++) {
+      guint value = palette->channels[c][i];
+
+      *is_old = *is_old && value < 256;
+      is_wide = is_wide || ((value & 255) != 0 && (value & 255) != value >> 8);
+    }
+  return *is_old || !is_wide;
+}
+
+static gboolean
+look_at_palette (Reader *self, const Page *p, GError **error)
+{
+  Palette palette;
+  gboolean is_old;
+
+  if (!is_palette (p))
+    return TRUE;
+  if (!get_palette (self, p, &palette, error))
+    return FALSE;
+  self->is_palette = TRUE;
+  self->is_deep = self->is_deep || !is_of_bytes (&palette, &is_old);
+  return TRUE;
+}
+
+/* @from: n samples of the file */
+static gboolean
+apply_palette (
+    Reader *self, gconstpointer from, gsize n, gpointer to, GError **error)
+{
+  gboolean is_wide = self->type == GST_IMAGING_ND_ARRAY_TYPE_U16, is_old;
+  Palette palette;
+
+  if (!get_palette (self, &self->page, &palette, error))
+    return FALSE;
+  is_of_bytes (&palette, &is_old);
+  for (gsize i = 0; i < n; i++) {
+    guint index =
+        is_wide ? ((const guint16 *) from)[i] : ((const guint8 *) from)[i];
+
+    for (guint c = 0; c < 3; c++) {
+      guint value = palette.channels[c][MIN (index, palette.n - 1)];
+
+      if (self->is_deep)
+        ((guint16 *) to)[3 * i + c] = (guint16) value;
+      else
+        ((guint8 *) to)[3 * i + c] = (guint8) (is_old ? value : value >> 8);
+    }
+  }
+  return TRUE;
+}
+
+/* Pages of reduced resolution are previews of the others; masks say which of
+ * their pixels are valid. */
 static gboolean
 read_directories (Reader *self, GError **error)
 {
@@ -163,11 +254,15 @@ read_directories (Reader *self, GError **error)
 
     TIFFGetField (tiff, TIFFTAG_SUBFILETYPE, &kind);
     /* the first one may have the pages of a stack behind it */
-    if (kind & FILETYPE_REDUCEDIMAGE || (n++ > 0 && wanted > 0 && n != wanted))
+    if (kind & (FILETYPE_REDUCEDIMAGE | FILETYPE_MASK) ||
+        (n++ > 0 && wanted > 0 && n != wanted))
       continue;
     if (wanted > 0)
       g_array_set_size (self->offsets, 0);
-    if (!read_page (self, &page, error))
+    if (self->offsets->len == 0)
+      self->is_palette = self->is_deep = FALSE;
+    if (!read_page (self, &page, error) ||
+        !look_at_palette (self, &page, error))
       return FALSE;
     if (self->offsets->len == 0)
       self->page = page;
@@ -194,7 +289,8 @@ read_directories (Reader *self, GError **error)
   return self->offsets->len > 0 ||
          gst_imaging_format_fail (self->tiff.file, error,
              GST_IMAGING_ND_ARRAY_ERROR_FORMAT,
-             "holds previews alone, and no picture of full resolution.");
+             "holds previews or masks alone, and no picture of full "
+             "resolution.");
 }
 
 /* ImageJ writes stacks of 4 GiB and more as one directory and all pages behind
@@ -253,15 +349,34 @@ choose_stacked (Reader *self, GError **error)
   return TRUE;
 }
 
+/* Returns: (nullable): what samples mean, where that is neither grey nor RGB */
+static const gchar *
+find_colours (Reader *self)
+{
+  guint16 inks = INKSET_CMYK;
+
+  if (self->page.photometric == PHOTOMETRIC_MINISWHITE)
+    return GST_IMAGING_FORMAT_WHITE;
+  if (self->page.photometric != PHOTOMETRIC_SEPARATED)
+    return NULL;
+  TIFFGetField (self->tiff.tiff, TIFFTAG_INKSET, &inks);
+  return inks == INKSET_CMYK && self->page.channels >= 4
+             ? GST_IMAGING_FORMAT_INKS
+             : "Separated";
+}
+
 static void
 read_cards (Reader *self, GstImagingNdArray *array)
 {
+  const gchar *colours = find_colours (self);
   GPtrArray *cards = g_ptr_array_new ();
   gchar number[16];
 
   gst_imaging_tiff_read_tags (self->tiff.tiff, cards);
   g_snprintf (number, sizeof (number), "%u", self->page.bits);
-  if (self->page.bits % 8 != 0 && self->page.bits > 1)
+  if (colours)
+    gst_imaging_format_add_card (cards, GST_IMAGING_FORMAT_COLOURS, colours);
+  if (self->page.bits % 8 != 0 && self->page.bits > 1 && !self->is_palette)
     gst_imaging_format_add_card (cards, "BITS", number);
   gst_imaging_format_take_cards (array, cards);
 }
@@ -294,9 +409,12 @@ tiff_open (const GstImagingFormatFile *file, GstImagingNdArray *array,
   }
   read_cards (self, array);
   array->type = self->type = (GstImagingNdArrayType) find_type (&self->page);
+  if (self->is_palette)
+    array->type = self->is_deep ? GST_IMAGING_ND_ARRAY_TYPE_U16
+                                : GST_IMAGING_ND_ARRAY_TYPE_U8;
   *n_pages = file->part > 0 ? 1 : self->offsets->len + self->n_stacked;
   gst_imaging_format_set_dims (array, *n_pages, self->page.height,
-      self->page.width, self->page.channels);
+      self->page.width, self->is_palette ? 3 : self->page.channels);
   return self;
 }
 
@@ -562,9 +680,8 @@ read_stacked (Reader *self, guint64 page, guint8 *values, GError **error)
 }
 
 static gboolean
-tiff_read (gpointer reader, guint64 page, gpointer values, GError **error)
+read_samples (Reader *self, guint64 page, gpointer values, GError **error)
 {
-  Reader *self = reader;
   TIFF *tiff = self->tiff.tiff;
   guint64 offset;
   Page now;
@@ -588,6 +705,23 @@ tiff_read (gpointer reader, guint64 page, gpointer values, GError **error)
                             : read_strips (self, values, error);
 }
 
+static gboolean
+tiff_read (gpointer reader, guint64 page, gpointer values, GError **error)
+{
+  Reader *self = reader;
+  gsize n = (gsize) self->page.width * self->page.height;
+  g_autofree gpointer samples = NULL;
+
+  if (!self->is_palette)
+    return read_samples (self, page, values, error);
+  samples = g_try_malloc (n * gst_imaging_nd_array_type_size (self->type));
+  if (!samples)
+    return gst_imaging_format_fail (self->tiff.file, error,
+        GST_IMAGING_ND_ARRAY_ERROR_MEMORY, "does not fit in memory.");
+  return read_samples (self, page, samples, error) &&
+         apply_palette (self, samples, n, values, error);
+}
+
 const GstImagingFormatTable gst_imaging_format_tiff = {
     .name = "TIFF",
     .open = tiff_open,
@@ -598,6 +732,7 @@ const GstImagingFormatTable gst_imaging_format_tiff = {
     .finish = gst_imaging_tiff_finish,
     .discard = gst_imaging_tiff_discard,
     .types = GST_IMAGING_FORMAT_ALL_TYPES,
+    .takes = "TIFF takes all types",
     .append = gst_imaging_tiff_append,
     .has_pages = TRUE,
     .has_parts = TRUE,

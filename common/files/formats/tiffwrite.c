@@ -14,7 +14,31 @@ typedef struct {
   guint64 page;
   gchar *description;
   gchar **cards;
+  const gchar *colours; /* (nullable): of the cards */
 } Writer;
+
+static guint
+find_photometric (const Writer *self)
+{
+  guint n = self->layout.channels;
+
+  if (self->colours && n >= 4 &&
+      strcmp (self->colours, GST_IMAGING_FORMAT_INKS) == 0)
+    return PHOTOMETRIC_SEPARATED;
+  if (self->colours && n <= 2 &&
+      strcmp (self->colours, GST_IMAGING_FORMAT_WHITE) == 0)
+    return PHOTOMETRIC_MINISWHITE;
+  return !self->colours && (n == 3 || n == 4) ? PHOTOMETRIC_RGB
+                                              : PHOTOMETRIC_MINISBLACK;
+}
+
+/* Is this card a tag in the file? */
+static gboolean
+is_colour_tag (const Writer *self, const gchar *card)
+{
+  return g_str_has_prefix (card, GST_IMAGING_FORMAT_COLOURS "=") &&
+         find_photometric (self) != PHOTOMETRIC_MINISBLACK;
+}
 
 /* Cards without a tag are lines of the description. One that is a document or
  * of ImageJ takes none. */
@@ -25,12 +49,14 @@ take_cards (Writer *self, gchar **cards)
   GString *text = g_string_new (NULL);
 
   self->cards = g_strdupv (cards);
+  self->colours =
+      gst_imaging_format_find_card (self->cards, GST_IMAGING_FORMAT_COLOURS);
   for (gchar **card = cards; card && *card; card++)
     if (g_str_has_prefix (*card, key))
       g_string_assign (text, *card + strlen (key));
   for (; cards && *cards; cards++)
     if (*text->str != '<' && !g_str_has_prefix (text->str, "ImageJ=") &&
-        !gst_imaging_tiff_is_tag (*cards))
+        !gst_imaging_tiff_is_tag (*cards) && !is_colour_tag (self, *cards))
       g_string_append_printf (text, "%s%s", text->len > 0 ? "\n" : "", *cards);
   self->description = g_string_free (text, text->len == 0);
 }
@@ -158,8 +184,10 @@ describe_page (Writer *self)
   const GstImagingFormatLayout *l = &self->layout;
   TIFF *tiff = self->tiff.tiff;
   gboolean is_bool = self->type == GST_IMAGING_ND_ARRAY_TYPE_BOOL;
-  gboolean is_rgb = l->channels == 3 || l->channels == 4;
-  guint n_extra = l->channels - (is_rgb ? 3 : 1);
+  guint photometric = find_photometric (self);
+  guint n_extra = l->channels - (photometric == PHOTOMETRIC_RGB            ? 3
+                                    : photometric == PHOTOMETRIC_SEPARATED ? 4
+                                                                           : 1);
 
   TIFFSetField (tiff, TIFFTAG_IMAGEWIDTH, l->width);
   TIFFSetField (tiff, TIFFTAG_IMAGELENGTH, l->height);
@@ -169,8 +197,7 @@ describe_page (Writer *self)
   TIFFSetField (tiff, TIFFTAG_SAMPLEFORMAT, sample_format (self->type));
   TIFFSetField (tiff, TIFFTAG_COMPRESSION, COMPRESSION_NONE);
   TIFFSetField (tiff, TIFFTAG_PLANARCONFIG, PLANARCONFIG_CONTIG);
-  TIFFSetField (tiff, TIFFTAG_PHOTOMETRIC,
-      is_rgb ? PHOTOMETRIC_RGB : PHOTOMETRIC_MINISBLACK);
+  TIFFSetField (tiff, TIFFTAG_PHOTOMETRIC, photometric);
   TIFFSetField (tiff, TIFFTAG_ROWSPERSTRIP, l->height);
   if (n_extra > 0) {
     g_autofree guint16 *extra = g_new0 (guint16, n_extra); /* unspecified */

@@ -97,8 +97,8 @@ gst_imaging_unp_parse (const GstImagingFormatFile *file, const gchar *told,
 /* That of its name, or of the name without the last parts behind _: volume.xml
  * is for volume_1.unp and volume_2.unp. Returns: (transfer full): the first of
  * them, where there is none */
-static gchar *
-find_settings (const gchar *location)
+gchar *
+gst_imaging_unp_find_settings (const gchar *location)
 {
   gsize n = strlen (location);
   g_autofree gchar *stem =
@@ -123,7 +123,7 @@ static gpointer
 unp_open (const GstImagingFormatFile *file, GstImagingNdArray *array,
     guint64 *n_pages, GError **error)
 {
-  g_autofree gchar *settings = find_settings (file->location);
+  g_autofree gchar *settings = gst_imaging_unp_find_settings (file->location);
 
   return gst_imaging_raw_spectra_open (
       file, settings, gst_imaging_unp_parse, array, n_pages, error);

@@ -244,12 +244,7 @@ def is_interleaved(element, path, axis):
     order = element.get_property("slope-order").value_nick
     if order != "auto":
         return order == "interleaved"
-    arrays = library.Arrays()
-    reader = arrays.open_reader(path)
-    try:
-        name = arrays.quantities(reader, path)[0].get(f"axis-{axis}-name", "")
-    finally:
-        arrays.functions.gst_imaging_array_reader_free(reader)
+    name = library.Arrays().quantities_of(path)[0].get(f"axis-{axis}-name", "")
     return "interleaved" in name.lower()
 
 

@@ -126,10 +126,31 @@ def name_lost(options, result, lost):
         print(f"{options.output} does not carry over from {options.input}: {shown}. Keep the input, too.", file=sys.stderr)
 
 
-def find_lost(before, after, kept=()):
-    """Returns: keys of cards that are not in the output, neither as such nor in the text of one of its cards"""
-    text = "\n".join(f"{key}={value}" for key, value in after)
-    return [key for key, value in before if (key, value) not in after and f"{key}={value}" not in text and key not in kept]
+# Cards that change how samples are shown or where they lie, and the format that can say so: elsewhere they are a text at most.
+MEANINGS = {"PhotometricInterpretation": "TIFF", "gAMA": "PNG", "tRNS": "PNG", "dataWindow": None, "displayWindow": None}
+
+
+def find_lost(before, after, kept, output):
+    """Returns: keys of cards that are not in the output, neither as such nor in the text of one of its cards. FITS has keys in
+    capital letters, and cuts long comments."""
+    form = library.format_of(output)
+    cards = {(key.lower(), value) for key, value in after}
+    text = "\n".join(f"{key}={value}" for key, value in after).lower()
+    comments = "".join(value for key, value in after if key in ("COMMENT", "HISTORY")).replace(" ", "")
+
+    def is_there(key, value):
+        return key in kept or (key.lower(), value) in cards or f"{key}={value}".lower() in text or (
+            key.upper() in ("COMMENT", "HISTORY") and value.replace(" ", "") in comments)
+
+    return [key for key, value in before if (MEANINGS[key] != form if key in MEANINGS else not is_there(key, value))]
+
+
+def lost_step(cards, told, output):
+    """Returns: the step between pages in a description of OME or ImageJ that is not told of the output: pages of several channels
+    or times have none of their own"""
+    text = dict(cards).get("ImageDescription", "")
+    key = "PhysicalSizeZ" if "PhysicalSizeZ=" in text else "spacing" if text.startswith("ImageJ=") and "\nspacing=" in text else None
+    return [key] if key and "axis-2-name" not in told and library.format_of(output) != "TIFF" else []
 
 
 def kept_elsewhere(told, has_sidecar, after):
@@ -147,16 +168,13 @@ def kept_elsewhere(told, has_sidecar, after):
     return kept
 
 
-NO_CARDS = "", ".npy", ".pgm", ".ppm", ".pam", ".pnm", ".pfm"
-
-
 def quantity_of(told):
     """Returns: members of the meta as a sidecar has them"""
+    from .. import metadata
+
     quantity = {key: told[key] for key in ("name", "unit") if key in told}
     quantity |= {key: float(told[key]) for key in ("scale", "offset") if key in told}
-    quantity["axes"] = [{"name": told[f"axis-{i}-name"], "unit": told.get(f"axis-{i}-unit", ""),
-                         "step": float(told.get(f"axis-{i}-step", 1)), "origin": float(told.get(f"axis-{i}-origin", 0))}
-                        for i in range(4) if f"axis-{i}-name" in told]
+    quantity["axes"] = metadata.axes_of(told)
     return quantity
 
 
@@ -228,7 +246,7 @@ class Sidecar:
 def write_sidecar(options, sidecar, told, result, n_files):
     """@sidecar: that of the input, which is about the same samples; else what the header tells where the output has no place for it.
     @n_files: numbered ones; 0 for one file. Returns: is it there?"""
-    if not sidecar and told and os.path.splitext(options.output)[1].lower() in NO_CARDS:
+    if not sidecar and told and not library.has_cards(options.output):
         frames = n_files or (result["shape"][0] if len(result["shape"]) > 2 else 1)
         sidecar = {"schema": SCHEMA, "file": "", "type": result["type"], "shape": result["shape"], "first": 0, "frames": frames,
                    "complete": True, "quantity": quantity_of(told)}
@@ -252,6 +270,18 @@ def tell_of_parts(arrays, options, file, result):
         print(f"{options.output} has the first picture of {file}; --part takes another one: {parts}", file=sys.stderr)
 
 
+def has_changes(quantities):
+    return any(told != quantities[0] for told in quantities)
+
+
+def save_frame(arrays, options, older, name, values, i):
+    """With the quantity of this frame, which is not that of the others."""
+    with arrays.reader(options.input) as (_reader, like):
+        arrays.translate(like, options.input, options.output, i)
+        arrays.replace_values(like, values)
+        older.save(arrays, like, name)
+
+
 def convert_several(options):
     np = library.numpy()
     arrays = library.Arrays(options.part)
@@ -265,22 +295,28 @@ def convert_several(options):
     tell_of_parts(arrays, options, files[0], result)
     like = arrays.load(files[0])
     try:
+        before = arrays.cards(like)
         beside = sidecar_of_input(arrays, like, options, files[0])  # which may be that of the output
         if is_numbered(options.output):
             beside = of_frames(beside, library.type_name(np, array), array)
         else:
             arrays.replace_values(like, array)
-        told = arrays.translate(like, files[0], options.output)  # a sidecar is about all frames
+        told = arrays.translate(like, files[0], options.output, 0 if is_numbered(options.output) else -1)
         cards = arrays.cards(like)
+        changes = len(files) == 1 and is_numbered(options.output) and has_changes(arrays.quantities_of(files[0]))
         with Sidecar(options.output) as older:
-            for name, values in zip(names, map(np.ascontiguousarray, frames)):
-                arrays.replace_values(like, values)
-                older.save(arrays, like, name)
+            for i, (name, values) in enumerate(zip(names, map(np.ascontiguousarray, frames))):
+                if changes:
+                    save_frame(arrays, options, older, name, values, i)
+                else:
+                    arrays.replace_values(like, values)
+                    older.save(arrays, like, name)
     finally:
         arrays.free(like)
     has_sidecar = write_sidecar(options, beside, told, {"type": library.type_name(np, array), "shape": list(np.shape(frames[0]))}, len(names))
     after = library.Arrays().cards_of(names[0])
-    name_lost(options, result, find_lost(cards, after, kept_elsewhere(told, has_sidecar, after)))
+    name_lost(options, result, find_lost(cards, after, kept_elsewhere(told, has_sidecar, after), options.output)
+              + lost_step(before, told, options.output))
     if not options.json:
         print(f'{options.output}: {len(names)} file{"s"[:len(names) > 1]}, {result["type"]} {result["shape"]}')
     return result
@@ -294,6 +330,7 @@ def run(options):
     try:
         result = {"output": options.output, "type": arrays.type_name(array),
                   "shape": list(array.contents.dims[:array.contents.n_dims])}
+        before = arrays.cards(array)
         beside = sidecar_of_input(arrays, array, options, options.input)  # which may be that of the output
         told = arrays.translate(array, options.input, options.output)
         cards = arrays.cards(array)
@@ -305,7 +342,8 @@ def run(options):
     has_sidecar = write_sidecar(options, beside, told, result, 0)
     if cards:
         after = library.Arrays().cards_of(options.output)
-        name_lost(options, result, find_lost(cards, after, kept_elsewhere(told, has_sidecar, after)))
+        name_lost(options, result, find_lost(cards, after, kept_elsewhere(told, has_sidecar, after), options.output)
+                  + lost_step(before, told, options.output))
     if not options.json:
         print(f'{options.output}: {result["type"]}, {" x ".join(map(str, result["shape"])) or "one value"}')
     return result

@@ -8,6 +8,7 @@ in it, as frame%05d.png; frame00003.png compares this file alone.
 """
 import json
 import os
+import re
 import shlex
 import tempfile
 
@@ -39,6 +40,53 @@ def add_arguments(parser):
                         help="ask for the same bits of every element: on the machine that made the file, with the version of then")
 
 
+def is_of(value, kinds):
+    return type(value) in kinds  # True is no number
+
+
+def find_strange_item(told, key, texts):
+    """@texts: members of each that are a text"""
+    for i, item in enumerate(told[key]):
+        if not isinstance(item, dict) or not all(isinstance(item.get(member), str) for member in texts):
+            return f"{key}[{i}]"
+    return None
+
+
+def find_strange_number(quantity):
+    """Of samples or of an axis"""
+    for key in "scale", "offset", "step", "origin":
+        numbers = quantity.get(key)
+        if not all(is_of(number, (int, float, type(None))) for number in (numbers if isinstance(numbers, list) else [numbers])):
+            return key
+    return None
+
+
+def find_strange(told):
+    """Returns: a member of a sidecar that picturesink does not write so; None for none"""
+    needed = {"first": int, "frames": int, "complete": bool, "pipeline": str, "gst-imaging": str, "frame-numbers": list, "sources": list,
+              "elements": list, "changes": list}
+    for key, kind in {**needed, "folder": str, "flags": str, "pts": list, "quantity": dict}.items():
+        if not is_of(told.get(key), (kind,)) and (key in told or key in needed):
+            return key
+    items = find_strange_item(told, "sources", ("element", "kind")) or find_strange_item(told, "elements", ("name", "element")) \
+        or find_strange_item(told, "changes", ("element", "property"))
+    if items or not told["elements"]:
+        return items or "elements"
+    names = {element["name"] for element in told["elements"]}
+    for source in told["sources"]:
+        if source["kind"] == "file" and not (source["element"] in names and all(
+                isinstance(file, dict) and isinstance(file.get("location"), str) for file in (source, source.get("settings", source)))):
+            return "sources"
+    for change in told["changes"]:
+        if change["element"] not in names or not is_of(change.get("frame"), (int,)) or not is_of(change.get("value"), (str, type(None))):
+            return "changes"
+    quantity = told.get("quantity", {})
+    axes = quantity.get("axes", [])
+    if not isinstance(axes, list) or not all(is_of(axis, (dict, type(None))) for axis in axes):
+        return "quantity.axes"
+    return next(filter(None, map(find_strange_number, [quantity, *filter(None, axes)])), None)
+
+
 def read_sidecar(metadata, path):
     if os.path.exists(f"{path}.json") and not os.path.isfile(f"{path}.json"):
         raise Failure(UNREADABLE, f"{path}.json is no file.")
@@ -46,6 +94,8 @@ def read_sidecar(metadata, path):
         told = metadata.sidecar(path)
     except (OSError, ValueError) as error:
         raise Failure(UNREADABLE, f"{path}.json cannot be read: {error}.") from error
+    except (ArithmeticError, AttributeError, LookupError, TypeError) as error:
+        raise Failure(UNREADABLE, f"{path}.json is not as picturesink writes it ({type(error).__name__}: {error}).") from error
     if told is None and (result := job.read_result(path if os.path.isdir(path) else os.path.dirname(path) or ".")):
         words = shlex.join(map(str, result.get("arguments") or ["gst-imaging", str(result.get("command"))]))
         raise Failure(UNREADABLE, f"{path} is a result of the command `{words}`, and has no sidecar of its own. Run it again"
@@ -56,6 +106,9 @@ def read_sidecar(metadata, path):
     if "pipeline" not in told:
         raise Failure(UNREADABLE, f"{path}.json tells what the samples are, and not how they were made: {path} was converted"
                                   " from a file that does not say.")
+    strange = find_strange(told)
+    if strange:
+        raise Failure(UNREADABLE, f"{path}.json is not as picturesink writes it: look at {strange}.")
     if told["frames"] < 1 or told["frames"] > 2 ** 62:
         raise Failure(UNREADABLE, f'{path}.json speaks of {told["frames"]} frames.')
     if not told["complete"]:
@@ -65,6 +118,8 @@ def read_sidecar(metadata, path):
                                   " cannot be met again.")
     if told.get("previous"):
         raise Failure(UNREADABLE, f"{path} was made in several runs with append=true: only files of one run can be verified.")
+    if not all(0 <= change["frame"] - told["first"] < told["frames"] for change in told["changes"]):
+        raise Failure(UNREADABLE, f"{path}.json has changes of frames that are not there.")
     return told
 
 
@@ -161,10 +216,49 @@ def other_settings(told, new):
 ORIGIN = ("element", "version", "backend", "settings-hash")  # which say nothing of the samples
 
 
-def other_quantities(told, new):
+# Cards that tell what samples or axes are: nobody adds them to a file.
+MEANING = re.compile(r"(CTYPE|CUNIT|CDELT|CRVAL|CRPIX)[0-9]|BUNIT|Q(NAME|UNIT|SCALE|OFFSET)|quantity|unit|scale|offset|axis-[0-9]-[a-z]+"
+                     r"|PhysicalSize[XYZ](Unit)?|[XY]Resolution|ResolutionUnit")
+
+
+def header_of(arrays, file):
+    """Returns: cards of a file, and those in its description"""
+    cards = dict(arrays.cards_of(file))
+    text = cards.pop("ImageDescription", "")
+    if text.startswith("<"):
+        pixels = re.search(r"<Pixels\b[^>]*>", text)
+        cards |= dict(re.findall(r'<M K="([^"]*)">([^<]*)</M>', text)) | dict(re.findall(r'(\w+)="([^"]*)"', pixels[0] if pixels else ""))
+    else:
+        cards |= dict(line.partition("=")[::2] for line in text.splitlines() if "=" in line)
+    return {key: value for key, value in cards.items() if key not in ORIGIN}
+
+
+def is_same_card(was, is_now, exact):
+    try:
+        a, b = float(was), float(is_now)
+    except (TypeError, ValueError):
+        return was == is_now
+    return was == is_now or not exact and abs(a - b) <= 1e-9 + 1e-4 * abs(b)
+
+
+def other_cards(arrays, old_files, new_files, exact, same_version):
+    """Returns: cards of headers that are not what is written now: "a.fits: CDELT1". Cards that somebody has added may be there."""
+    others = []
+    for old_file, new_file in zip(old_files, new_files):
+        if not library.has_cards(old_file):
+            continue
+        old, new = header_of(arrays, old_file), header_of(arrays, new_file)
+        keys = [key for key in new if (key in old or same_version) and not is_same_card(old.get(key), new[key], exact)]
+        keys += [key for key in old if key not in new and MEANING.fullmatch(key)]
+        others += [f"{os.path.basename(old_file)}: {', '.join(keys)}"] if keys else []
+    return others
+
+
+def other_quantities(told, new, exact):
     """Returns: what samples or axes mean, where that is not what it was: "axes[1].step"."""
     np = library.numpy()
     others = []
+    near = {"rtol": 0, "atol": 0} if exact else {"rtol": 1e-4, "atol": 1e-9}
 
     def compare_members(was, is_now, name):
         if isinstance(was, dict) and isinstance(is_now, dict):
@@ -175,23 +269,19 @@ def other_quantities(told, new):
                 compare_members(*pair, f"{name}[{i}]")
         elif name.rpartition(".")[2] in ("scale", "offset", "step", "origin") and None not in (was, is_now):
             a, b = (np.asarray(value, float) for value in (was, is_now))
-            if a.shape != b.shape or not np.allclose(a, b, rtol=1e-4, atol=1e-9, equal_nan=True):
+            if a.shape != b.shape or not np.allclose(a, b, equal_nan=True, **near):
                 others.append(name)
         elif was != is_now:
             others.append(name)
 
-    compare_members(told.get("quantity", {}), new.get("quantity", {}), "")
+    was, is_now = (side.get("quantity", {}) for side in (told, new))
+    if None not in was.get("axes", []):  # versions before 0.2 left out an axis that is not known
+        is_now = {**is_now, "axes": list(filter(None, is_now.get("axes", [])))} if "axes" in was else is_now
+    compare_members(was, is_now, "")
     return others
 
 
 def run(options):
-    try:
-        return verify(options)
-    except (ArithmeticError, AttributeError, LookupError, MemoryError, TypeError, ValueError) as error:
-        raise Failure(UNREADABLE, f"{options.file}.json is not as picturesink writes it ({type(error).__name__}: {error}).") from error
-
-
-def verify(options):
     Gst = library.gstreamer()
     library.numpy()
     from .. import metadata, repeat
@@ -220,21 +310,25 @@ def verify(options):
             max((TOLERANCES.get(element["element"], (0, 0)) for element in told["elements"]), default=(0, 0))
         chosen = slice(number - told["first"], number - told["first"] + 1) if series else slice(None)
         difference = Difference(*limits)
-        compare(arrays, numbered(path, told)[chosen], numbered(location, new)[chosen], told, difference)
+        files = numbered(path, told)[chosen], numbered(location, new)[chosen]
+        compare(arrays, *files, told, difference)
+        cards = other_cards(arrays, *files, options.exact, told["gst-imaging"] == new["gst-imaging"])
         if "flags" in told:
             places = os.path.join(folder, told["flags"]), os.path.join(work, os.path.basename(new.get("flags", "")))
             compare(arrays, *(numbered(place, told)[chosen] for place in places), {}, difference)
-    return report(options, told, new, difference, settings, same_backend, 1 if series else told["frames"])
+    return report(options, told, new, difference, cards, settings, same_backend, 1 if series else told["frames"])
 
 
-def report(options, told, new, difference, settings, same_backend, n_frames):
+def report(options, told, new, difference, cards, settings, same_backend, n_frames):
     result = {"file": options.file, "frames": n_frames, "samples": difference.n,
               "different": int(difference.n_different), "beyond-tolerance": int(difference.n_beyond),
               "first-difference": difference.first, "first-beyond-tolerance": difference.first_beyond, "same-backend": same_backend, "other-settings": settings,
               "version": told["gst-imaging"], "version-now": new["gst-imaging"]}
     if settings:
         raise Failure(NO_RESULT, f'{", ".join(settings)}: a setting, or a file that one names, is not that of the recording.')
-    quantities = other_quantities(told, new)
+    quantities = other_quantities(told, new, options.exact)
+    if cards:
+        raise Failure(NO_RESULT, f'The header is not what is written now: {"; ".join(cards[:3])}.')
     if quantities:
         raise Failure(NO_RESULT, f'{options.file}.json: {", ".join(quantities)} of the quantity is not what it is now.')
     first = difference.first_beyond or difference.first

@@ -71,25 +71,35 @@ class Images:
         scaled = (image - np.float32(self.low)) * np.float32(white / (self.high - self.low))
         return np.floor(np.nan_to_num(scaled, posinf=white).clip(0, white) + np.float32(0.5)).astype(dtype)
 
+    def quantity_of(self, dtype):
+        """Returns: the quantity of grey pictures; None where the levels have no one scale or axes"""
+        scale, offset = (self.quantity.get(key, usual) for key, usual in (("scale", 1), ("offset", 0)))
+        numbers = [scale, offset] + [axis[key] for axis in self.quantity.get("axes", []) if axis for key in ("step", "origin")]
+        if any(isinstance(number, list) or number is None for number in numbers):
+            return None
+        step = (self.high - self.low) / self.np.iinfo(dtype).max
+        return {**self.quantity, "scale": scale * step, "offset": offset + scale * self.low}
+
     def write(self, each):
         """The middle B-scan with 8 and 16 bits, and all of several as stacks."""
         np, name = self.np, writable("png", "pgm")
         for dtype, ending in ("u1", ""), ("u2", "-16"):
-            self.arrays.save_values(np, self.made.path(f"bscan{ending}.{name}"), self.grey(self.middle, dtype))
+            quantity = self.quantity_of(dtype)
+            self.arrays.save_values(np, self.made.path(f"bscan{ending}.{name}"), self.grey(self.middle, dtype), quantity)
             if self.n > 1:
                 stack = np.empty((self.n, *self.middle.shape), dtype)
                 for i, image in enumerate(self.each()):
                     stack[i] = self.grey(image, dtype)
-                self.arrays.save_values(np, self.made.path(f"bscans{ending}.{writable('tif', 'npy')}"), stack)
+                self.arrays.save_values(np, self.made.path(f"bscans{ending}.{writable('tif', 'npy')}"), stack, quantity)
                 if each and dtype == "u2":
                     os.makedirs(self.made.path("pictures"), exist_ok=True)
                     for i, image in enumerate(stack):
-                        self.arrays.save_values(np, self.made.path(f"pictures/bscan-{i:05}.{name}"), np.ascontiguousarray(image))
+                        self.arrays.save_values(np, self.made.path(f"pictures/bscan-{i:05}.{name}"), np.ascontiguousarray(image), quantity)
 
     def depths(self):
         """Returns: the place of each depth, and the unit"""
         axes = self.quantity.get("axes") or []
-        if len(axes) < 2 or axes[1].get("name") != "depth":
+        if len(axes) < 2 or (axes[1] or {}).get("name") != "depth":
             return self.np.arange(len(self.profile)), "pixel"
         return metadata.places(axes[1], len(self.profile)), axes[1]["unit"]
 
@@ -156,8 +166,8 @@ def shown(np, image, quantity):
     times = height // (2 * width)
     if times < 2:
         return image, quantity
-    axes = [dict(axis) for axis in quantity.get("axes", [])]
-    if axes:
+    axes = [axis and dict(axis) for axis in quantity.get("axes", [])]
+    if axes and axes[0]:
         axes[0]["step"] = axes[0]["step"] / times
         axes[0]["unit"] = {"pixel": "A-scans"}.get(axes[0]["unit"], axes[0]["unit"])
     return np.repeat(image, times, 1), {**quantity, "axes": axes}

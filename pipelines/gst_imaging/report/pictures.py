@@ -73,7 +73,7 @@ def round_length(span):
 def axis_of(quantity, index, n):
     """Returns: length of the n samples along an axis, its unit and name"""
     axes = quantity.get("axes") or []
-    axis = axes[index] if index < len(axes) else {}
+    axis = index < len(axes) and axes[index] or {}
     step = abs(axis.get("step") or 0)
     if not step or not math.isfinite(step) or axis.get("unit") in ("pixel", "pixels", ""):
         return n, "pixels", axis.get("name", "")
