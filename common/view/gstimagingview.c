@@ -54,7 +54,10 @@ static void
 lower_priority (void)
 {
 #ifdef __linux__
-  setpriority (PRIO_PROCESS, (id_t) syscall (SYS_gettid), 10);
+  const id_t thread = (id_t) syscall (SYS_gettid);
+
+  setpriority (
+      PRIO_PROCESS, thread, MAX (10, getpriority (PRIO_PROCESS, thread)));
 #endif
 }
 

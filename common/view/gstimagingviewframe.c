@@ -8,7 +8,7 @@
 #include "gstimagingdlpack.h"
 #include "gstimagingstats.h"
 
-#define MAX_SIZE (G_GUINT64_CONSTANT (1) << 30) /* of a frame or volume */
+#define MAX_SIZE (G_GUINT64_CONSTANT (1) << 30) /* of all views */
 
 static const struct {
   const gchar *name;
@@ -66,6 +66,34 @@ refuse (GError **error, const gchar *format, ...)
   return FALSE;
 }
 
+/* All views of the process share one limit: a server has several clients. */
+static GMutex size_lock;
+static guint64 size_of_all;
+
+static gboolean
+reserve (guint64 size)
+{
+  gboolean ok;
+
+  g_mutex_lock (&size_lock);
+  ok = size <= MAX_SIZE - size_of_all;
+  if (ok)
+    size_of_all += size;
+  g_mutex_unlock (&size_lock);
+  return ok;
+}
+
+static void
+release (GstImagingViewFrame *self)
+{
+  g_clear_pointer (&self->samples, g_free);
+  g_clear_pointer (&self->is_filled, g_free);
+  g_mutex_lock (&size_lock);
+  size_of_all -= self->size;
+  g_mutex_unlock (&size_lock);
+  self->size = 0;
+}
+
 static gboolean
 has_room (GstImagingViewFrame *self, const Layout *from, guint n_slices,
     GError **error)
@@ -76,23 +104,24 @@ has_room (GstImagingViewFrame *self, const Layout *from, guint n_slices,
       self->samples && self->type == from->type && self->width == from->width &&
       self->height == from->height && self->channels == from->channels &&
       self->n_slices == n_slices;
-  guint8 *samples;
 
   if (same)
     return TRUE;
-  if (slice == 0 || slice > MAX_SIZE || slice * n_slices > MAX_SIZE)
+  release (self);
+  if (slice == 0 || slice > MAX_SIZE || !reserve (slice * n_slices))
     return refuse (error,
-        "%u frames of %u x %u samples of %s need more than the 1 GiB that a "
-        "view may take. Choose a smaller volume.",
+        "%u frames of %u x %u samples of %s need more than is left of the "
+        "1 GiB that all views may take together. Choose a smaller volume, or "
+        "close another view.",
         n_slices, from->width, from->height, types[from->type].name);
-  samples = g_try_malloc0 (slice * n_slices);
-  if (!samples)
+  self->size = slice * n_slices;
+  self->samples = g_try_malloc0 (self->size);
+  if (!self->samples) {
+    release (self);
     return refuse (error,
         "There is no memory for a view of %u frames of %u x %u.", n_slices,
         from->width, from->height);
-  g_free (self->samples);
-  g_free (self->is_filled);
-  self->samples = samples;
+  }
   self->is_filled = g_malloc0 (n_slices);
   self->type = from->type;
   self->width = from->width;
@@ -189,8 +218,11 @@ copy_converted (GstImagingViewFrame *self, GstVideoFrame *frame, guint n_slices,
   Layout layout;
   gboolean ok;
 
-  gst_video_info_set_format (
-      &to, format, (guint) frame->info.width, (guint) frame->info.height);
+  gst_video_info_set_interlaced_format (&to, format,
+      GST_VIDEO_INFO_INTERLACE_MODE (&frame->info), (guint) frame->info.width,
+      (guint) frame->info.height);
+  to.fps_n = frame->info.fps_n; /* a converter refuses other rates */
+  to.fps_d = frame->info.fps_d;
   if (!self->converter ||
       !gst_video_info_is_equal (&self->from, &frame->info)) {
     g_clear_pointer (&self->converter, gst_video_converter_free);
@@ -317,8 +349,7 @@ void
 gst_imaging_view_frame_clear (GstImagingViewFrame *self)
 {
   g_clear_pointer (&self->converter, gst_video_converter_free);
-  g_clear_pointer (&self->samples, g_free);
-  g_clear_pointer (&self->is_filled, g_free);
+  release (self);
   gst_clear_buffer (&self->about);
   memset (self, 0, sizeof (*self));
 }

@@ -28,6 +28,7 @@ typedef struct {
   guint n_filled;
   guint8 *is_filled; /* [n_slices] */
   guint8 *samples;   /* [n_slices][height][width][channels] */
+  guint64 size;      /* of samples, as counted for all views */
   GstBuffer *about;  /* offset, times and metas of the last frame */
 
   GstVideoConverter *converter; /* of video that is no array of samples */
@@ -38,7 +39,7 @@ gsize gst_imaging_view_type_size (GstImagingViewType type);
 const gchar *gst_imaging_view_type_name (GstImagingViewType type);
 
 /* @n_slices: 1, or frame k is slice k modulo that. Returns: FALSE with a
- * sentence, and what was there stays */
+ * sentence; frames of another size are then gone */
 gboolean gst_imaging_view_frame_copy (GstImagingViewFrame *self,
     GstSample *sample, guint n_slices, GError **error);
 

@@ -216,16 +216,53 @@ CHECK_TEST (test_types_of_samples)
   header = picture_of (view, buffer_of (halves, sizeof (halves), 0));
   check_has (header, "\"samples\":[[1,-2],[null,5.960464477539063e-08]]");
   g_free (header);
-  set_caps ("video/x-raw,format=RGB,width=2,height=2,framerate=0/1");
+  set_caps ("video/x-raw,format=RGB,width=2,height=2,framerate=25/1");
   header = picture_of (view, buffer_of (colours, sizeof (colours), 0));
   check_has (header, "\"samples\":[[[1,2,3],[4,5,6]],[[7,8,9],[10,11,12]]]");
   g_free (header);
-  set_caps ("video/x-raw,format=I420,width=4,height=2,framerate=0/1");
+  set_caps ("video/x-raw,format=I420,width=4,height=2,framerate=25/1");
   header = picture_of (view, buffer_of (colours, 16, 0));
   check_has (header, "\"source\":[4,2]");
   check_has (header, "\"type\":\"u8\",\"channels\":3");
   g_free (header);
+  set_caps ("video/x-raw,format=NV12,width=4,height=2,framerate=30000/1001,"
+            "interlace-mode=interleaved");
+  header = picture_of (view, buffer_of (colours, 16, 0));
+  check_has (header, "\"type\":\"u8\",\"channels\":3");
+  g_free (header);
   g_object_unref (view);
+  close_pads ();
+}
+
+/* 2 MiB a slice: two volumes of 300 do not fit in 1 GiB. */
+CHECK_TEST (test_all_views_share_a_limit_of_memory)
+{
+  const gsize size = (gsize) 2 << 20;
+  g_autofree gchar *samples = g_malloc0 (size);
+  GstImagingView *views[2];
+  GError *error = NULL;
+  gint64 begin;
+
+  open_pads ("video/x-raw,format=" GST_VIDEO_NE (
+      GRAY16) ",width=1024,height=1024,framerate=25/1");
+  for (guint i = 0; i < 2; i++) {
+    views[i] = gst_imaging_view_new (src, i);
+    fail_unless (gst_imaging_view_set_volume (views[i], 300, "frame", 0));
+  }
+  g_free (picture_of (views[0], buffer_of (samples, size, 0)));
+  gst_imaging_view_allow (views[1], 1);
+  begin = g_get_monotonic_time ();
+  while (!can_read (gst_imaging_view_get_fd (views[1]), 5)) {
+    fail_unless (
+        g_get_monotonic_time () - begin < (gint64) (CHECK_TIMEOUT / 1000));
+    gst_pad_push (src, buffer_of (samples, size, 0));
+  }
+  fail_unless (gst_imaging_view_take (views[1], &error) == NULL);
+  fail_unless (strstr (error->message, "1 GiB") != NULL, "%s", error->message);
+  g_clear_error (&error);
+  g_object_unref (views[0]);
+  g_free (picture_of (views[1], buffer_of (samples, size, 1)));
+  g_object_unref (views[1]);
   close_pads ();
 }
 

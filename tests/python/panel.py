@@ -1,11 +1,14 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
 """gst-imaging panel without a browser: its protocol, what it refuses, and that nobody who talks to it costs the pipeline a frame."""
 import asyncio
+import contextlib
 import fcntl
 import glob
 import json
 import logging
 import os
+import re
+import resource
 import shutil
 import signal
 import socket
@@ -30,7 +33,11 @@ try:
     from aiohttp import web
 
     gi.require_version("GstImaging", "1.0")
-    from gst_imaging.panel import values
+    from gi.repository import GstImaging
+    from gst_imaging.panel import guard, gvalue, values
+    from gst_imaging.panel.client import Client
+    from gst_imaging.panel.elements import Element
+    from gst_imaging.panel.guard import Connections
     from gst_imaging.panel.refusal import Refusal
     from gst_imaging.panel.server import Server, is_no_lost_connection
 except (ImportError, ValueError):
@@ -42,11 +49,11 @@ PATTERN = np.arange(48 * 64, dtype=np.uint16).reshape(48, 64)
 class Served:
     """A panel in a process of its own."""
 
-    def __init__(self, folder, *words, env=()):
+    def __init__(self, folder, *words, env=(), **more):
         self.process = subprocess.Popen(
             [sys.executable, "-m", "gst_imaging", "panel", *words], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
             env={**os.environ, "PYTHONPATH": os.path.join(SOURCE, "pipelines"), "XDG_CACHE_HOME": folder, "XDG_DATA_HOME": folder,
-                 **dict(env)})
+                 **dict(env)}, **more)
         self.address = self.process.stdout.readline().strip()
         if not self.address:
             raise AssertionError(self.process.stderr.read())
@@ -91,28 +98,128 @@ class Values(unittest.TestCase):
     def test_each_kind_of_value(self):
         nicks = [{"nick": "cells"}, {"nick": "arrows"}]
         for kind, value, text, member in (
-                ({"type": "boolean"}, True, "true", "p=(boolean)true"),
-                ({"type": "int", "minimum": -5, "maximum": 5}, -3, "-3", "p=(int)-3"),
-                ({"type": "int", "minimum": 0, "maximum": 2 ** 32 - 1}, 3 * 10 ** 9, "3000000000", "p=(uint)3000000000"),
-                ({"type": "uint64"}, 2 ** 63, str(2 ** 63), f"p=(guint64){2 ** 63}"),
-                ({"type": "double"}, 0.1, "0.1", "p=(double)0.1"),
-                ({"type": "fraction"}, "30000/1001", "30000/1001", "p=(fraction)30000/1001"),
-                ({"type": "array"}, [1, 2.5], "<1, 2.5>", "p=<1, 2.5>"),
-                ({"type": "enum", "values": nicks}, "arrows", "arrows", 'p=(string)"arrows"'),
-                ({"type": "flags", "values": nicks}, "cells+arrows", "cells+arrows", 'p=(string)"cells+arrows"'),
-                ({"type": "flags", "values": nicks}, "", "0", 'p=(string)"0"'),
-                ({"type": "string"}, 'a "b\\', 'a "b\\', 'p=(string)"a \\"b\\\\"')):
+                ({"type": "boolean"}, True, "true", ("boolean", True)),
+                ({"type": "int", "minimum": -5, "maximum": 5}, -3, "-3", ("int", -3)),
+                ({"type": "int", "minimum": 0, "maximum": 2 ** 32 - 1}, 3 * 10 ** 9, "3000000000", ("uint", 3 * 10 ** 9)),
+                ({"type": "uint64"}, 2 ** 63, str(2 ** 63), ("uint64", 2 ** 63)),
+                ({"type": "double"}, 0.1, "0.1", ("double", 0.1)),
+                ({"type": "fraction"}, "30000/1001", None, ("fraction", (30000, 1001))),
+                ({"type": "array"}, [1, 2.5], None, ("array", [1, 2.5])),
+                ({"type": "paths"}, ["a", "b"], None, ("array", ["a", "b"])),
+                ({"type": "enum", "values": nicks}, "arrows", "arrows", ("string", "arrows")),
+                ({"type": "flags", "values": nicks}, "cells+arrows", "cells+arrows", ("string", "cells+arrows")),
+                ({"type": "flags", "values": nicks}, "", "0", ("string", "0")),
+                ({"type": "string"}, 'a "b\\', 'a "b\\', ("string", 'a "b\\'))):
             described = {"name": "p", **kind}
             found = values.from_json(described, value)
-            self.assertEqual((found, values.in_structure(described, found)), (text, member), described)
+            self.assertEqual(values.in_structure(described, found), ("p", *member), described)
+            if text is not None:
+                self.assertEqual(values.as_text(described, found), text, described)
 
     def test_wrong_values_are_refused(self):
         for kind, value in (({"type": "boolean"}, 1), ({"type": "int"}, True), ({"type": "int"}, 1.5), ({"type": "int"}, "1"), ({"type": "double"}, "1"),
                             ({"type": "int", "maximum": 5}, 6), ({"type": "double", "minimum": 0}, -0.1), ({"type": "double", "minimum": 0}, "nan"),
+                            ({"type": "int"}, float("inf")), ({"type": "int"}, float("nan")),
                             ({"type": "array"}, [1, "2"]), ({"type": "array"}, 1), ({"type": "enum", "values": []}, "x"),
-                            ({"type": "flags", "values": []}, "x"), ({"type": "string"}, 5), ({"type": "string"}, "a\0b")):
+                            ({"type": "paths"}, "<a, b>"), ({"type": "paths"}, ["a\0b"]),
+                            ({"type": "flags", "values": []}, "x"), ({"type": "string"}, 5), ({"type": "string"}, "a\0b"),
+                            *(({"type": "fraction"}, text) for text in ("banana", "1/0", "-5/1", "5", "5/1, location=(string)/x", "9999999999/1", 5, None))):
             with self.assertRaises(Refusal, msg=f"{kind} {value}"):
                 values.from_json({"name": "p", **kind}, value)
+
+    def test_types_that_pygobject_does_not_know_are_read_back(self):
+        element = Gst.ElementFactory.make("shreconstruct")
+        gvalue.set_together(element, [("mode-gains", "array", [1, 2.5]), ("dead-actuators", "array", [3, 4])])
+        self.assertEqual(values.from_text("array", gvalue.read(element, "mode-gains")), [1, 2.5])
+        self.assertEqual(values.from_text("array", gvalue.read(element, "dead-actuators")), [3, 4])
+        element = Gst.ElementFactory.make("picturesrc")
+        paths = ['/a "b".npy', "/c\\d, e>.npy", "/ä.npy", "/f"]
+        gvalue.set_one(element, "locations", "array", paths)
+        gvalue.set_one(element, "framerate", "fraction", (30, 1))
+        self.assertEqual(values.from_text("paths", gvalue.read(element, "locations")), paths)
+        self.assertEqual(values.from_text("fraction", gvalue.read(element, "framerate")), "30/1")
+
+
+def our_elements():
+    """Yields an Element for each of our factories."""
+    panel = unittest.mock.Mock(Gst=Gst, GstImaging=GstImaging, allow=[])
+    for factory in Gst.Registry.get().get_feature_list(Gst.ElementFactory):
+        if factory.get_plugin() and factory.get_plugin().get_package() == "gst-imaging":
+            yield Element(panel, factory.create(None))
+
+
+@unittest.skipUnless(aiohttp, "python3-aiohttp or the introspection of gst-imaging is missing")
+class Paths(unittest.TestCase):
+    """No text of an action and no path of a property reaches an element without the check."""
+
+    def test_each_text_of_an_action_is_checked(self):
+        def check(path, writer, _own):
+            self.assertIs(writer, element)
+            raise Refusal(403, path)
+
+        n = 0
+        for element in our_elements():
+            for action in element.actions:
+                for i, argument in enumerate(action["arguments"]):
+                    self.assertIn(argument["type"], ("int", "path", "string"))
+                    if (action["name"], argument["name"]) == ("calibrate-mirror", "sides") or argument["type"] == "int":
+                        continue
+                    given = [1 if other["type"] == "int" else "" for other in action["arguments"]]
+                    given[i] = "/outside.npy"
+                    with self.assertRaises(Refusal, msg=f"{element.factory} {action}") as raised:
+                        element.call(action["name"], given, check)
+                    self.assertEqual(raised.exception.status, 403)
+                    n += 1
+        self.assertGreater(n, 9)
+
+    def test_each_path_that_is_written_is_known(self):
+        n = 0
+        for element in our_elements():
+            for name, described in element.properties.items():
+                if described["type"] != "path":
+                    continue
+                writes = re.search("(?i)(file|mesh) to write|file of the file to write|.lp file to write", described["blurb"]) is not None
+                self.assertEqual(element.writes(name), writes, f"{element.factory}.{name}: {described['blurb']}")
+                n += writes
+        self.assertGreater(n, 8)
+
+
+@unittest.skipUnless(aiohttp, "python3-aiohttp or the introspection of gst-imaging is missing")
+class Connecting(unittest.IsolatedAsyncioTestCase):
+    async def test_strangers_do_not_keep_others_out(self):
+        def new(address):
+            protocol = unittest.mock.Mock()
+            protocol.transport.get_extra_info.return_value = (address, 1)
+            connections.arrive(protocol, protocol.transport)
+            return protocol
+
+        connections = Connections()
+        first = new("::1")
+        connections.know(first)
+        old = [new("10.0.0.1") for _ in range(guard.MAX_OF_ADDRESS)]
+        other = new("10.0.0.2")
+        new("10.0.0.1")
+        self.assertEqual([p.transport.abort.called for p in (first, *old[:2], other)], [False, True, False, False])
+        connections.close_idle(other)
+        connections.close_idle(first)
+        self.assertEqual([p.transport.abort.called for p in (first, other)], [False, True])
+        for i in range(1, guard.MAX_CONNECTIONS):
+            connections.know(new(f"10.1.0.{i}"))
+        with self.assertRaises(Refusal):
+            connections.know(new("10.2.0.1"))
+
+    async def test_a_flood_of_seen_queues_no_pictures(self):
+        client, view = Client(unittest.mock.Mock()), unittest.mock.Mock(n_unseen=2)
+        client.views[1] = view
+        for _ in range(1000):
+            client.seen(1)
+        self.assertEqual((view.view.allow.call_count, view.n_unseen), (2, 0))
+
+    def test_hosts(self):
+        for text, host in (("[::1]:80", "::1"), ("[::1]", "::1"), ("localhost:80", "localhost"), ("A.b", "a.b"), ("127.0.0.1:9", "127.0.0.1")):
+            self.assertEqual(guard.host_of(text), host)
+        for text in "[::1]evil", "[::1]:80.evil", "localhost:80@evil", "[localhost]evil":
+            self.assertNotIn(guard.host_of(text), guard.Guard().names)
 
 
 @unittest.skipUnless(aiohttp, "python3-aiohttp or the introspection of gst-imaging is missing")
@@ -141,10 +248,10 @@ class Panel(unittest.IsolatedAsyncioTestCase):
         os.mkdir(self.data)
         np.save(os.path.join(self.folder, "in.npy"), np.stack([PATTERN, PATTERN + 1000, PATTERN + 2000]))
 
-    def serve(self, *words, rate=100, elements="lapsharpen name=sharp focus-measure=true ! "):
+    def serve(self, *words, rate=100, elements="lapsharpen name=sharp focus-measure=true ! ", **more):
         if not words or words[0].startswith("-"):
             words += (f"picturesrc name=source location={self.folder}/in.npy loop=true framerate={rate}/1 ! {elements} fakesink sync=true",)
-        served = Served(self.folder, "--files", self.data, *words)
+        served = Served(self.folder, "--files", self.data, *words, **more)
         self.addCleanup(served.end)
         return served
 
@@ -163,6 +270,202 @@ class Panel(unittest.IsolatedAsyncioTestCase):
         with open(link, "rb") as file:
             self.assertEqual(file.read(), before)
 
+    async def test_a_value_sets_its_own_property_alone(self):
+        served = self.serve("--paused")
+        async with aiohttp.ClientSession() as session, session.ws_connect(served.root + "/ws", max_msg_size=0) as ws:
+            before = (await ask(ws, do="preset-save", name="before"))
+            self.assertTrue(before["ok"], before)
+            for wrong in "5/1, location=(string)/tmp/x.npy", "banana", "1/0", "-5/1":
+                for more in {"loop": True}, {}:
+                    reply = await ask(ws, do="set", element="source", values={"framerate": wrong, **more})
+                    self.assertEqual((reply["ok"], reply["status"]), (False, 400), reply)
+            reply = await ask(ws, do="set", element="source", values={"framerate": "5/1", "loop": False})
+            self.assertEqual(reply["result"]["values"], {"framerate": "5/1", "loop": False})
+            reply = await ask(ws, do="set", element="source", values={"locations": ["/etc/passwd"]})
+            self.assertEqual(reply["status"], 403)
+            state = (await ask(ws, do="elements"))["result"]["elements"]
+            location = next(p["value"] for e in state if e["name"] == "source" for p in e["properties"] if p["name"] == "location")
+            self.assertEqual(location, self.folder + "/in.npy")
+            # a preset is a file, which others may have written
+            path, = glob.glob(self.folder + "/gst-imaging/panel/*.json")
+            with open(path, encoding="utf-8") as file:
+                saved = json.load(file)
+            saved["before"]["source"].update({"location": "/etc/passwd", "framerate": "7/1, location=(string)/x"})
+            with open(path, "w", encoding="utf-8") as file:
+                json.dump(saved, file)
+            reply = await ask(ws, do="preset-load", name="before")
+            self.assertEqual([skipped["property"] for skipped in reply["result"]["skipped"]], ["location", "framerate"])
+            compared = (await ask(ws, do="preset-compare", a="before"))["result"]["differences"]
+            self.assertEqual({entry["property"]: entry["b"] for entry in compared}, {"location": self.folder + "/in.npy", "framerate": "5/1"})
+
+    async def test_what_cannot_be_undone_stays(self):
+        served = self.serve("--paused")
+        async with aiohttp.ClientSession() as session, session.ws_connect(served.root + "/ws", max_msg_size=0) as ws:
+            await ask(ws, do="set", element="source", values={"framerate": "50/1"})
+            await ask(ws, do="preset-save", name="a")
+            await ask(ws, do="pipeline", state="playing")
+            reply = await ask(ws, do="undo")
+            self.assertEqual((reply["status"], "stop the pipeline" in reply["error"]), (409, True), reply)
+            await ask(ws, do="pipeline", state="stopped")
+            self.assertEqual((await ask(ws, do="undo"))["result"]["undone"], [{"element": "source", "property": "framerate", "value": "100/1"}])
+            await ask(ws, do="pipeline", state="playing")
+            skipped = (await ask(ws, do="preset-load", name="a"))["result"]["skipped"]
+            self.assertEqual([(s["element"], s["property"]) for s in skipped], [("source", "framerate")])
+
+    async def test_files_that_are_there_are_replaced_on_request_alone(self):
+        served = self.serve()
+        for name in "old.npy", "s1.npy":
+            shutil.copy(os.path.join(self.folder, "in.npy"), os.path.join(self.data, name))
+        async with aiohttp.ClientSession() as session, session.ws_connect(served.root + "/ws", max_msg_size=0) as ws:
+            for command in "record", "snapshot":
+                for path in "old.npy", "s%d.npy":
+                    reply = await ask(ws, do=command, view="sharp.src", path=path)
+                    self.assertEqual((reply["ok"], reply["status"], reply.get("exists")), (False, 409, True), reply)
+                for path in "", ".", self.data:
+                    reply = await ask(ws, do=command, view="sharp.src", path=path, replace=True)
+                    self.assertEqual((reply["ok"], reply["status"]), (False, 400), reply)
+            self.assertEqual(len(np.load(os.path.join(self.data, "old.npy"))), 3)
+            self.assertTrue((await ask(ws, do="snapshot", view="sharp.src", path="old.npy", replace=True))["ok"])
+            self.assertEqual(np.load(os.path.join(self.data, "old.npy")).shape[-2:], (48, 64))
+            reply = await ask(ws, do="snapshot", view="sharp.src", path="t%03d.npy")
+            self.assertEqual(reply["result"]["path"], os.path.join(self.data, "t000.npy"))
+            self.assertTrue(os.path.exists(reply["result"]["path"]))
+
+    async def test_actions_do_not_replace_what_is_played_or_recorded(self):
+        played = os.path.join(self.data, "played.npy")
+        shutil.copy(os.path.join(self.folder, "in.npy"), played)
+        served = self.serve(f"picturesrc name=source location={played} loop=true framerate=100/1 ! shcentroid name=ao columns=2 rows=2"
+                            " pitch-x=20 pitch-y=20 ! fakesink sync=true")
+        async with aiohttp.ClientSession() as session, session.ws_connect(served.root + "/ws", max_msg_size=0) as ws:
+            self.assertTrue((await ask(ws, do="record", view="ao.src", path="r.npy"))["ok"])
+            for path in "played.npy", "r.npy":
+                for command in ({"do": "call", "element": "ao", "action": "capture-dark", "arguments": [1, path]},
+                                {"do": "set", "element": "ao", "values": {"find-grid-location": path}},
+                                {"do": "snapshot", "view": "ao.src", "path": path, "replace": True}):
+                    reply = await ask(ws, **command)
+                    self.assertEqual((reply["ok"], reply.get("status")), (False, 409), reply)
+            self.assertTrue((await ask(ws, do="call", element="ao", action="capture-dark", arguments=[1, "dark.npy"]))["ok"])
+            await receive(ws, lambda m: m["type"] == "recording" and m["recording"] and m["recording"]["frames"] > 2)
+            n = (await ask(ws, do="record-stop"))["result"]["frames"]
+        self.assertEqual((len(np.load(played)), len(np.load(os.path.join(self.data, "r.npy")))), (3, n))
+
+    async def test_a_full_disk_is_told_with_the_frames_of_the_file(self):
+        """A limit of the size of a file takes the place of the disk."""
+        served = self.serve(preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (64 * 1024, 64 * 1024)))
+        async with aiohttp.ClientSession() as session, session.ws_connect(served.root + "/ws", max_msg_size=0) as ws:
+            await ws.send_json({"do": "record", "view": "sharp.src", "path": "r.npy"})
+            told = await receive(ws, lambda m: m["type"] == "message" and m["severity"] == "error")
+        n = int(re.search("after ([0-9]+) frames", told["text"])[1])
+        self.assertEqual(n, len(np.load(os.path.join(self.data, "r.npy"))))
+
+    async def test_a_snapshot_that_fails_keeps_no_descriptor(self):
+        served = self.serve()
+        async with aiohttp.ClientSession() as session:
+            async def count():
+                async with session.post(served.root + "/api/snapshot", json={"view": "sharp.src", "path": "no.folder/x.npy"}) as answer:
+                    self.assertEqual(answer.status, 404)
+                async with session.post(served.root + "/api/snapshot", json={"view": "sharp.src", "path": "x.xyz"}) as answer:
+                    self.assertGreaterEqual(answer.status, 400)
+                await asyncio.sleep(0.1)
+                return len(os.listdir(f"/proc/{served.process.pid}/fd"))
+
+            before = await count()
+            for _ in range(10):
+                after = await count()
+            self.assertLess(after, before + 8)
+
+    async def test_a_nice_process_serves(self):
+        served = self.serve(preexec_fn=lambda: os.nice(15))
+        async with aiohttp.ClientSession() as session, session.get(served.root + "/api/health") as answer:
+            self.assertEqual(answer.status, 200)
+
+    async def test_a_server_that_cannot_start_ends_the_command(self):
+        with unittest.mock.patch.object(Server, "serve", side_effect=RuntimeError("broken")):
+            told = self.refused("fakesrc ! fakesink", "--paused")
+        self.assertEqual((told[0], "broken" in told[1]), (2, True), told)
+
+    async def test_a_source_that_waits_for_a_fifo(self):
+        fifo = os.path.join(self.folder, "fifo")
+        os.mkfifo(fifo)
+        served = self.serve(f"filesrc location={fifo} ! fakesink")
+        async with aiohttp.ClientSession() as session:
+            end, told = time.monotonic() + 15, None
+            while not told and time.monotonic() < end:
+                async with session.get(served.root + "/api/health") as answer:
+                    told = (await answer.json())["hint"]
+                await asyncio.sleep(0.2)
+            self.assertIn("FIFO", told)
+            async with session.post(served.root + "/api/pipeline", json={"state": "stopped"}) as answer:
+                self.assertEqual(answer.status, 409)
+            served.process.send_signal(signal.SIGTERM)
+            served.process.wait(8)
+
+    async def test_results_and_counts_of_a_pause(self):
+        served = self.serve()
+        async with aiohttp.ClientSession() as session:
+            async def get(command, **arguments):
+                async with session.get(f"{served.root}/api/{command}", params=arguments) as answer:
+                    return await answer.json()
+            async def play(state):
+                async with session.post(served.root + "/api/pipeline", json={"state": state}) as answer:
+                    self.assertEqual(answer.status, 200)
+            await asyncio.sleep(0.5)
+            before = (await get("health"))["frames-out"]
+            self.assertGreater(before, 0)
+            await play("paused")
+            self.assertGreaterEqual((await get("health"))["frames-out"], before)
+            told = await get("results", element="sharp")
+            self.assertEqual((told["id"], told["age"] >= 0), ("laplacian-focus-v1", True))
+            await play("playing")
+            self.assertGreaterEqual((await get("health"))["frames-out"], before)
+            await play("stopped")
+            self.assertGreaterEqual((await get("health"))["frames-out"], before)
+
+    async def test_video_in_colour_is_shown(self):
+        for caps in "RGB", "I420", "NV12":
+            served = self.serve(f"videotestsrc ! video/x-raw,format={caps},width=64,height=48,framerate=25/1 ! identity name=i ! fakesink sync=true")
+            async with aiohttp.ClientSession() as session, session.get(served.root + "/api/picture?pad=i.src") as answer:
+                self.assertEqual(answer.status, 200, await answer.read())
+                self.assertEqual(json.loads(answer.headers["X-Picture"])["channels"], 3)
+
+    async def test_views_are_shown_or_not_listed(self):
+        served = self.serve("videotestsrc ! video/x-bayer,format=bggr,width=64,height=48 ! fakesink sync=true")
+        async with aiohttp.ClientSession() as session, session.get(served.root + "/api/state") as answer:
+            self.assertEqual((await answer.json())["views"], [])
+
+    async def test_small_faults_of_requests(self):
+        served = self.serve("--paused")
+        async with aiohttp.ClientSession() as session:
+            async with session.post(served.root + "/api/set", data=b"no gzip", headers={
+                    "Content-Type": "application/json", "Content-Encoding": "gzip"}) as answer:
+                self.assertEqual(answer.status, 400)
+                self.assertIn("Content-Encoding", (await answer.json())["error"])
+            async with session.get(served.root + "/api/health", headers={"Host": "[::1]evil"}) as answer:
+                self.assertEqual((answer.status, answer.headers.get("Connection")), (403, "close"))
+            async with session.ws_connect(served.root + "/ws", max_msg_size=0) as ws:
+                for wrong in {"element": []}, {"element": {}, "follow": False}, {"element": "sharp", "follow": "yes"}:
+                    reply = await ask(ws, do="follow", **wrong)
+                    self.assertEqual((reply["ok"], reply["status"]), (False, 400), reply)
+                self.assertTrue((await ask(ws, do="record", view="sharp.src", path="none.npy"))["ok"])
+                self.assertTrue((await ask(ws, do="pipeline", state="stopped"))["ok"])
+                await ask(ws, do="pipeline", state="playing")
+            async with session.get(served.root + "/api/picture?pad=source.src&values=[0,0,64,48]") as answer:
+                self.assertEqual(answer.status, 422)
+                self.assertIn("header", (await answer.json())["error"])
+
+    async def test_words_of_the_command(self):
+        spaced = os.path.join(self.folder, "a b.npy")
+        shutil.copy(os.path.join(self.folder, "in.npy"), spaced)
+        served = self.serve("picturesrc", "name=source", "location=" + spaced, "loop=true", "!", "lapsharpen", "!", "fakesink", "sync=true")
+        async with aiohttp.ClientSession() as session, session.get(served.root + "/api/state") as answer:
+            found = {(e["name"], p["name"]): p["value"] for e in (await answer.json())["elements"] for p in e["properties"]}
+        self.assertEqual(found["source", "location"], spaced)
+        for words, arguments in (("is not UTF-8", ["picturesrc", "location=caf\udce9.npy", "!", "fakesink"]), ("there are: sharpen, ao", ["sharpn"]),
+                                 ("0 to 10", ["sharpen", "amount=20"]), ("no such folder", ["sharpen", "--files", self.folder + "/none"])):
+            told = self.refused(*arguments)
+            self.assertEqual(told[0], 2, told)
+            self.assertIn(words, told[1])
+
     async def test_a_recording_that_fails_ends_at_once(self):
         """Two panels, one file: picturesink has it locked, so the second recording fails with its first frame."""
         one, two = self.serve(), self.serve()
@@ -170,7 +473,7 @@ class Panel(unittest.IsolatedAsyncioTestCase):
             async with session.ws_connect(one.root + "/ws", max_msg_size=0) as a, session.ws_connect(two.root + "/ws", max_msg_size=0) as b:
                 self.assertIn("result", await ask(a, do="record", view="sharp.src", path="r.npy"))
                 await receive(a, lambda m: m["type"] == "recording" and m["recording"] and m["recording"]["frames"] > 2)
-                await b.send_json({"do": "record", "view": "sharp.src", "path": "r.npy"})
+                await b.send_json({"do": "record", "view": "sharp.src", "path": "r.npy", "replace": True})
                 told = await receive(b, lambda m: m["type"] == "message" and m["severity"] == "error", timeout=5)
                 self.assertIn("The recording of sharp.src", told["text"])
                 async with session.get(two.root + "/api/state") as answer:
@@ -436,7 +739,7 @@ class Panel(unittest.IsolatedAsyncioTestCase):
                 await session.ws_connect(served.root + "/ws")
             async with session.get(served.root + "/login?token=correct-horse", allow_redirects=False) as answer:
                 self.assertEqual(answer.status, 303)
-                for words in ("SameSite=Strict", "HttpOnly"):
+                for words in ("SameSite=Strict", "HttpOnly", f"gst-imaging-panel-{served.port}="):
                     self.assertIn(words, answer.headers["Set-Cookie"])
             self.assertEqual(await status("/api/health"), 200)
 

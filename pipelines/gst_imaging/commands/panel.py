@@ -5,11 +5,13 @@ PIPELINE is a description as for gst-launch-1.0, or the name of a ready one: oct
 camera, or data of its own; property=value behind it sets its element. The address is printed; control and C ends it. docs/reference/panel.md has the protocol.
 """
 import json
+import os
+import re
 import signal
 import sys
 import warnings
 
-from .. import library
+from .. import library, play
 from ..command import SIGNALS, WRONG_USE, Failure
 from ..frames import cameras
 from ..frames.source import split
@@ -65,6 +67,23 @@ def imports():
     return Gst, GstImaging
 
 
+def description_of(words, names):
+    """Returns: one word as it is; of several each as an argument of gst-launch-1.0, in which blanks belong to the word"""
+    for word in words:
+        try:
+            word.encode()
+        except UnicodeEncodeError as error:
+            told = word.encode(errors="replace").decode()
+            raise Failure(WRONG_USE, f'"{told}" is not UTF-8, which GStreamer needs. Rename the file.') from error
+    if "!" not in " ".join(words) and re.fullmatch("[a-z]+", words[0]):
+        from gi.repository import Gst
+
+        if not Gst.ElementFactory.find(words[0]):
+            raise Failure(WRONG_USE, f'There is no ready pipeline "{words[0]}", and no element; there are: {", ".join(names)}.')
+    return words[0] if len(words) == 1 else " ".join(
+        re.sub(r'"(?:[^"\\]|\\.)*"| ', lambda found: found[0].replace(" ", "\\ ", found[0] == " "), word) for word in words)
+
+
 def launch(Gst, description):
     from gi.repository import GLib
 
@@ -76,7 +95,8 @@ def launch(Gst, description):
         except GLib.Error as error:
             raise Failure(WRONG_USE, f"The pipeline cannot be made: {error.message}.") from error
     if said:
-        raise Failure(WRONG_USE, f"The pipeline cannot be made: {said[0].message}.")
+        told = play.range_of(pipeline, str(said[0].message)) or f"{said[0].message}."
+        raise Failure(WRONG_USE, f"The pipeline cannot be made: {told}")
     if not isinstance(pipeline, Gst.Pipeline):
         element, pipeline = pipeline, Gst.Pipeline.new(None)
         pipeline.add(element)
@@ -93,6 +113,9 @@ def check(options):
     for allowed in options.allow:
         if not all(allowed.partition(".")):
             raise Failure(WRONG_USE, f'--allow is ELEMENT.PROPERTY, not "{allowed}".')
+    for folder in options.files:
+        if not os.path.isdir(folder):
+            raise Failure(WRONG_USE, f"--files {folder}: there is no such folder.")
     if not 0 <= options.port < 65536:
         raise Failure(WRONG_USE, f"--port is 0 to 65535, not {options.port}.")
 
@@ -112,9 +135,14 @@ def make(options):
     elif options.camera:
         raise Failure(WRONG_USE, f'--camera is for a ready pipeline: {", ".join(ready.ALL)}.')
     else:
-        description = " ".join(options.pipeline)
+        description = description_of(options.pipeline, ready.ALL)
     return Panel(Gst, GstImaging, launch(Gst, description), description, ready=name if name in ready.ALL else None,
                  layout=layout, allow=options.allow, folders=options.files, loop=loop)
+
+
+def tell_failure(answer):
+    if answer.exception():
+        print(f"gst-imaging panel: {answer.exception()}", file=sys.stderr)
 
 
 def run(options):
@@ -128,17 +156,23 @@ def run(options):
     try:
         address = server.start()
     except OSError as error:
-        raise Failure(WRONG_USE, f"The panel cannot listen on port {options.port}: {error.strerror}.") from error
+        raise Failure(WRONG_USE, f"The panel cannot listen on port {options.port}: {error.strerror or error}.") from error
+    except Exception as error:
+        raise Failure(WRONG_USE, f"The panel cannot serve: {error} ({type(error).__name__}).") from error
     for number in SIGNALS:
         if signal.getsignal(number) != signal.SIG_IGN:  # as under nohup
             signal.signal(number, lambda *_: panel.stop())
-    print(json.dumps({"address": address}) if options.json else address, flush=True)
     if not options.paused:
         try:
-            panel.play("playing")
+            panel.play("playing").add_done_callback(tell_failure)
         except Refusal as refusal:
             print(f"gst-imaging panel: {refusal}", file=sys.stderr)
+    print(json.dumps({"address": address}) if options.json else address, flush=True)
+    panel.states.wait(2)  # requests come after the start; a source that waits for ever does not keep them
     panel.run()
     server.stop()
+    if not panel.has_stopped:  # a thread waits for ever, and would keep the process
+        print("gst-imaging panel: the pipeline could not be stopped: an element waits for a device or a FIFO.", file=sys.stderr, flush=True)
+        os._exit(0)
     options.json = False  # the address was it
     return {"address": address}

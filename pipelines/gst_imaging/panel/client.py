@@ -41,6 +41,7 @@ class View:
         except Refusal:
             self.view.close()
             raise
+        self.n_unseen = 0  # pictures that the socket has taken
         self.view.allow(ON_THEIR_WAY)
         client.server.loop.add_reader(self.fd, self.on_ready)
 
@@ -78,7 +79,7 @@ class View:
             return
         if message:
             self.client.server.n_pictures += 1
-            self.client.send(message.get_data())
+            self.client.send(message.get_data(), self)
 
     def close(self):
         self.client.server.loop.remove_reader(self.fd)
@@ -95,13 +96,15 @@ class Client:
 
     def start(self):
         self.writer = asyncio.create_task(self.write())
+        self.server.writers.add(self.writer)  # a loop keeps no task
+        self.writer.add_done_callback(self.server.writers.discard)
 
-    def send(self, message):
-        """Never waits. message: an object for JSON, or bytes"""
+    def send(self, message, view=None):
+        """Never waits. message: an object for JSON, or a picture of a view"""
         if self.waiting.qsize() >= MAX_WAITING:
             self.abort()
         else:
-            self.waiting.put_nowait(message)
+            self.waiting.put_nowait((message, view))
 
     def abort(self):
         if self.transport:
@@ -110,10 +113,12 @@ class Client:
     async def write(self):
         try:
             while True:
-                message = await self.waiting.get()
+                message, view = await self.waiting.get()
                 send = self.socket.send_bytes(message) if isinstance(message, bytes) else \
                     self.socket.send_str(json.dumps(message, allow_nan=False))
                 await asyncio.wait_for(send, PATIENCE)
+                if view:
+                    view.n_unseen += 1
         except (ConnectionError, RuntimeError, asyncio.TimeoutError):
             self.abort()
 
@@ -138,7 +143,7 @@ class Client:
             self.rate.check()
             result = await self.do(name, given)
         except Refusal as refusal:
-            self.send({"type": "reply", "id": number, "ok": False, "status": refusal.status, "error": str(refusal)})
+            self.send({"type": "reply", "id": number, "ok": False, "status": refusal.status, **refusal.told})
             return
         self.send({"type": "reply", "id": number, "ok": True, "result": result})
 
@@ -151,7 +156,10 @@ class Client:
                 view.close()
             return {}
         if name == "follow":
-            self.server.followers.follow(self, given.get("element"), given.get("follow", True))
+            element, follows = given.get("element"), given.get("follow", True)
+            if not isinstance(element, str) or not isinstance(follows, bool):
+                raise Refusal(400, "follow needs element, a text; its argument follow is true or false.")
+            self.server.followers.follow(self, element, follows)
             return {}
         return await self.server.command(name, given)
 
@@ -160,7 +168,8 @@ class Client:
 
     def seen(self, number):
         view = self.views.get(number) if isinstance(number, int) else None
-        if view:
+        if view and view.n_unseen > 0:  # not of pictures that nobody has read
+            view.n_unseen -= 1
             view.view.allow(1)
 
     async def open_view(self, given):
@@ -183,7 +192,7 @@ class Client:
         """Returns: header and JPEG"""
         await self.open_view({"view": 1, **given})
         try:
-            message = await asyncio.wait_for(self.waiting.get(), 5)
+            message, _view = await asyncio.wait_for(self.waiting.get(), 5)
         except asyncio.TimeoutError as error:
             raise Refusal(409, "No frame has passed for 5 s.") from error
         if not isinstance(message, bytes):

@@ -4,20 +4,30 @@ import json
 import warnings
 
 from .. import library
+from . import gvalue
 from .refusal import Refusal
-from .values import from_json, in_structure, to_json, type_name
+from .values import as_text, from_json, from_text, in_structure, to_json, type_name
 
 OURS = "gst-imaging"
 HIDDEN = {"name", "parent", "settings", "stats", "last-sample", "settings-hash", "last-message"}
 RESULTS = {"shcentroid": "shwfs-centroids-v1", "lapsharpen": "laplacian-focus-v1", "photostereo": "photostereo-summary-v1",
-           "octbscan": "oct-ascans-v1", "insarxcorr": "insar-offsets-v2"}
-# Signals have no names of their arguments: (name, type, minimum).
+           "octbscan": "oct-ascans-v1", "insarxcorr": "insar-offsets-v2", "shreconstruct": "ao-modes-v1"}  # until some arrive
+# Properties with the path of a file that is written. Those of sinks are as well.
+WRITTEN = {("shcentroid", "find-grid-location"), ("normalintegrate", "mesh-location"), ("spherelights", "location"),
+           ("insarxcorr", "offsets-location"), *(("insarform", f"{what}-location")
+                                                 for what in ("phase", "coherence", "amplitude", "interferogram"))}
+# Signals have no names of their arguments: (name, type). Where one is missing here, a text is a path.
 ARGUMENTS = {
     **{f"capture-{what}": [("n-frames", "int"), ("location", "path")] for what in ("dark", "flat", "reference", "template")},
     "find-grid": [("location", "path")],
     "calibrate-mirror": [("sides", "string")],
-    **{f"save-{what}": [("location", "path")] for what in ("calibration", "background", "fixed-pattern")},
+    **{f"save-{what}": [("location", "path")] for what in ("calibration", "background", "fixed-pattern", "interaction")},
+    "calibrate": [("location", "path")],
 }
+# What an action writes may be the file that the same element has for these.
+OWN = {**{f"capture-{what}": {f"{what}-location"} for what in ("dark", "flat", "reference", "template")},
+       "find-grid": {"map-location", "find-grid-location"}, "save-calibration": {"calibration"}, "save-background": {"background-location"},
+       "save-fixed-pattern": {"pattern-location"}, "save-interaction": {"interaction-location"}, "calibrate": {"interaction-location"}}
 BLURBS = {
     "capture-dark": "Means the next n-frames frames and subtracts them as dark from now on; location: a file for it, or empty",
     "capture-flat": "Means the next n-frames frames as flat field; location: a file for it, or empty",
@@ -45,6 +55,7 @@ class Element:
                         if allowed.partition(".")[0] in (self.name, self.factory)}
         self.properties = {p["name"]: p for p in self.describe(panel.GstImaging)}
         self.rejected = {}
+        self.results_id = RESULTS.get(self.factory)
         self.actions = self.find_actions()
 
     def describe(self, GstImaging):
@@ -85,7 +96,7 @@ class Element:
             query = GObject.signal_query(name, self.element)
             if not query.signal_flags & GObject.SignalFlags.ACTION:
                 continue
-            usual = [(f"argument-{i + 1}", "string" if kind.name == "gchararray" else "int") for i, kind in enumerate(query.param_types)]
+            usual = [(f"argument-{i + 1}", "path" if kind.name == "gchararray" else "int") for i, kind in enumerate(query.param_types)]
             arguments = ARGUMENTS.get(name, usual) if len(ARGUMENTS.get(name, usual)) == len(usual) else usual
             actions.append({"name": name, "blurb": BLURBS.get(name, ""),
                             "arguments": [{"name": argument, "type": kind} for argument, kind in arguments]})
@@ -96,7 +107,9 @@ class Element:
         try:
             return to_json(described["type"], self.element.get_property(name))
         except (TypeError, AttributeError, ValueError):  # a type that PyGObject does not know, or that cannot be read
-            return described.get("last")
+            if described["type"] not in ("array", "paths", "fraction") or not self.element.find_property(name).flags & 1:
+                return None
+            return from_text(described["type"], gvalue.read(self.element, name))
 
     def reason(self, name, state):
         """Why a browser cannot set it now; None: it can"""
@@ -110,7 +123,7 @@ class Element:
         return None
 
     def property_state(self, name, state):
-        described = {key: value for key, value in self.properties[name].items() if key not in ("others", "last")}
+        described = {key: value for key, value in self.properties[name].items() if key != "others"}
         reason = self.reason(name, state)
         return {**described, "value": self.get(name), "can-set": reason is None, "reason": reason, "rejected": self.rejected.get(name)}
 
@@ -118,49 +131,73 @@ class Element:
         return {"name": self.name, "element": self.factory, "title": self.title, "ours": self.ours,
                 "settings-valid": bool(self.element.get_property("settings-valid"))
                 if self.element.find_property("settings-valid") else True,
-                "results": RESULTS.get(self.factory) if self.ours else None,
+                "results": self.results_id if self.ours else None,
                 "properties": [self.property_state(name, state) for name in self.properties], "actions": self.actions}
 
-    def set(self, values, state, files):
-        """values: by name, of JSON. Returns: the values before"""
-        texts = {}
+    def writes(self, name):
+        """Whether the path of a property is one of a file that is written."""
+        is_sink = not any(t.direction == self.Gst.PadDirection.SRC for t in self.element.get_pad_template_list())
+        return (self.factory, name) in WRITTEN or is_sink
+
+    def check_paths(self, name, value, check):
+        if self.properties[name]["type"] == "paths" and isinstance(value, list):
+            return [self.check_paths(name, item, check) for item in value] if all(isinstance(item, str) for item in value) else value
+        if value and (self.properties[name]["type"] in ("path", "paths") or "location" in name):
+            return check(value, self if self.writes(name) else None, {name})
+        return value
+
+    def set(self, values, state, check_path=None):
+        """values: by name, of JSON. check_path: of paths, with what writes them; None: they are known. Returns: the values before"""
+        new = {}
         for name, value in values.items():
             if name not in self.properties:
                 raise Refusal(404, f"{self.name} has no property {name}.")
             reason = self.reason(name, state)
             if reason:
                 raise Refusal(403, f"{self.name}.{name}: {reason}")
-            if files and value and (self.properties[name]["type"] == "path" or "location" in name):
-                value = files.check(value)
             try:
-                texts[name] = from_json(self.properties[name], value)
+                new[name] = self.check(name, value, check_path)
             except Refusal as refusal:
                 if refusal.status == 422:
                     self.rejected[name] = {"value": value, "text": str(refusal)}
                 raise
-        before = {name: self.get(name) for name in texts}
-        self.apply(texts)
-        for name in texts:
+        before = {name: self.get(name) for name in new}
+        self.apply(new)
+        for name in new:
             self.rejected.pop(name, None)
-            self.properties[name]["last"] = values[name]
         return before
 
-    def apply(self, texts):
-        if len(texts) > 1 and self.ours and not any(self.properties[name].get("others") for name in texts):
-            members = ", ".join(in_structure(self.properties[name], text) for name, text in texts.items())
-            structure, _end = self.Gst.Structure.from_string(f"settings, {members}")
-            if structure:
-                self.element.set_property("settings", structure)
-                return
-        for name, text in texts.items():
+    def check(self, name, value, check_path=None):
+        """Returns: the value of a property as apply() takes it"""
+        if check_path:
+            value = self.check_paths(name, value, check_path)
+        value = from_json(self.properties[name], value)
+        self.check_syntax(name, value)
+        return value
+
+    def check_syntax(self, name, value):
+        """Caps and structures are texts of which GStreamer only logs that they are wrong."""
+        kind = self.element.find_property(name).value_type.name
+        if (kind == "GstCaps" and not self.Gst.Caps.from_string(value)) or \
+                (kind == "GstStructure" and value and not self.Gst.Structure.from_string(value)[0]):
+            raise Refusal(422, f"{name} cannot be read: {value!r}.")
+
+    def apply(self, new):
+        if len(new) > 1 and self.ours and not any(self.properties[name].get("others") for name in new):
+            gvalue.set_together(self.element, [in_structure(self.properties[name], value) for name, value in new.items()])
+            return
+        for name, value in new.items():
+            described = self.properties[name]
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore")
-                if self.properties[name]["type"] in ("string", "path"):
-                    self.element.set_property(name, text)
+                if described["type"] in ("string", "path"):
+                    self.element.set_property(name, value)
+                elif described["type"] in ("fraction", "array", "paths"):
+                    gvalue.set_one(self.element, *in_structure(described, value))
                 else:
-                    self.Gst.util_set_object_arg(self.element, name, text)
+                    self.Gst.util_set_object_arg(self.element, name, as_text(described, value))
 
-    def call(self, name, arguments, files):
+    def call(self, name, arguments, check):
         action = next((a for a in self.actions if a["name"] == name), None)
         if not action:
             raise Refusal(404, f"{self.name} has no action {name}.")
@@ -170,7 +207,7 @@ class Element:
         given = []
         for argument, value in zip(action["arguments"], arguments):
             if argument["type"] == "path":
-                given.append(files.check(value) if value else None)
+                given.append(check(value, self, OWN.get(name, set())) if value else None)
             elif argument["type"] == "int" and (isinstance(value, bool) or not isinstance(value, int) or not 0 <= value < 2 ** 31):
                 raise Refusal(400, f'{argument["name"]} is a whole number from 0 on, not {value!r}.')
             elif argument["type"] == "string" and not isinstance(value, str):

@@ -28,6 +28,8 @@ class Files:
         path = os.path.realpath(os.path.join(self.folders[0], name))
         if not self.is_inside(path):
             raise Refusal(403, f'{name} is not below a folder of --files ({", ".join(self.folders)}).')
+        if os.path.exists(path) and not os.path.isfile(path) and not os.path.isdir(path):
+            raise Refusal(403, f"{name} is no file: it is a device, a socket or a FIFO.")
         return path
 
     def check_links(self, path):

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
 """Results for those who follow an element: a tap takes the newest frame, and its metadata is read here."""
 import asyncio
+import time
 
 from . import results
 from .refusal import Refusal
@@ -29,6 +30,8 @@ class Follower:
         del sample  # its buffer is missing in a pool
         if message:
             self.newest = message
+            self.followers.last[self.element.name] = message, time.monotonic()
+            self.element.results_id = message["id"]
             self.news.set()
             for client in self.clients:
                 client.send(message)
@@ -48,6 +51,7 @@ class Follower:
 class Followers:
     def __init__(self, server):
         self.server, self.all = server, {}
+        self.last = {}  # by element: its newest results, and when they came
 
     def get(self, name):
         element = self.server.panel.element(name)
@@ -59,7 +63,10 @@ class Followers:
 
     def follow(self, client, name, follows):
         if follows:
-            self.get(name).clients.add(client)
+            follower = self.get(name)
+            follower.clients.add(client)
+            if name in self.last and follower.newest is None:  # as in a pause
+                client.send(self.aged(name))
             return
         if name in self.all:
             self.all[name].clients.discard(client)
@@ -74,16 +81,33 @@ class Followers:
             self.all[name].clients.discard(client)
             self.drop(name)
 
+    def aged(self, name):
+        message, time_of = self.last[name]
+        return {**message, "age": round(time.monotonic() - time_of, 3)}
+
+    def read_kept(self, element):
+        """In the thread of the panel. Of a pipeline that is paused: the results of the last frame that has passed"""
+        panel = self.server.panel
+        for view, tap in panel.kept.items():
+            sample = tap.get_kept() if view.rpartition(".")[0] == element.name else None
+            message = results.read(sample.get_buffer(), element.name, []) if sample else None
+            if message:
+                self.last[element.name] = message, panel.kept_time
+
     async def newest(self, name):
         follower = self.get(name)
         try:
-            if not follower.newest:
+            if self.server.panel.state_name == "playing" and not follower.newest:
                 await asyncio.wait_for(follower.news.wait(), 2)
-            return follower.newest
-        except asyncio.TimeoutError as error:
-            raise Refusal(409, f"{name} has measured nothing in the last 2 s.") from error
+        except asyncio.TimeoutError:
+            pass
         finally:
             self.drop(name)
+        if name not in self.last:
+            await self.server.do(self.read_kept, follower.element)
+        if name not in self.last:
+            raise Refusal(409, f"{name} has measured nothing.")
+        return self.aged(name)
 
     def close(self):
         for name in list(self.all):

@@ -5,6 +5,7 @@ import hmac
 import ipaddress
 import json
 import math
+import re
 import secrets
 import socket
 import time
@@ -15,6 +16,7 @@ from .refusal import Refusal
 
 COOKIE = "gst-imaging-panel"
 MAX_CONNECTIONS, MAX_MESSAGE = 32, 64 * 1024
+MAX_STRANGERS, MAX_OF_ADDRESS = 32, 16  # connections without such a request so far
 RATE, BURST = 50, 100  # commands a second, and at once
 PATIENCE = 10  # seconds until a connection has sent a request
 
@@ -29,14 +31,14 @@ HEADERS = {
 def host_of(text):
     """Of a header Host, in lower case, without the port."""
     text = text.strip().lower()
-    if text.startswith("["):
-        return text[1:].partition("]")[0]
-    return text.rpartition(":")[0] if text.count(":") == 1 else text
+    found = re.fullmatch(r"\[([0-9a-f:.%]*)\](:[0-9]+)?|([^\[\]:]*)(:[0-9]+)?", text)
+    return (found[1] or found[3]) if found else text
 
 
 class Guard:
     def __init__(self, listen=None, token=None):
         self.token = token or secrets.token_urlsafe(24) if listen else None
+        self.cookie = COOKIE  # with the port: cookies of all ports of a host are sent to each of them
         self.names = {"localhost", "127.0.0.1", "::1"}
         self.wildcard = bool(listen) and listen in ("0.0.0.0", "::")
         if listen:
@@ -68,7 +70,7 @@ class Guard:
         if not self.token:
             return
         kind, _blank, bearer = request.headers.get("Authorization", "").partition(" ")
-        given = bearer if kind == "Bearer" else request.cookies.get(COOKIE, "")
+        given = bearer if kind == "Bearer" else request.cookies.get(self.cookie, "")
         if not self.knows(given):
             raise Refusal(401, "The token is missing or wrong. Open the address that the panel printed, or send it as Authorization: Bearer TOKEN.")
 
@@ -76,7 +78,7 @@ class Guard:
         if not self.token or not self.knows(request.query.get("token", "")):
             raise Refusal(401, "The token is missing or wrong.")
         response = web.HTTPSeeOther("/", headers=HEADERS)
-        response.set_cookie(COOKIE, self.token, httponly=True, samesite="Strict", path="/")
+        response.set_cookie(self.cookie, self.token, httponly=True, samesite="Strict", path="/")
         return response
 
     def check(self, request):
@@ -124,29 +126,52 @@ class Rate:
         self.left -= 1
 
 
-class Busy(asyncio.Protocol):
-    """Of a connection too many."""
+class Connections:
+    """Those that have sent a request that may be answered have places of their own: strangers do not keep them out. A stranger
+    too many takes the place of the oldest one, of its own address first."""
 
-    def connection_made(self, transport):
-        transport.write(b"HTTP/1.1 503 Service Unavailable\r\nContent-Length: 0\r\nConnection: close\r\n\r\n")
-        transport.close()
+    def __init__(self):
+        self.known, self.strangers = {}, {}  # by protocol: its Rate, and its address
 
+    def watch(self, server):
+        """server: of aiohttp, which tells of its connections"""
+        made, lost = server.connection_made, server.connection_lost
 
-def limited(server, active):
-    """Returns: what makes the protocol of a connection. active: by protocols that have sent a request"""
+        def connection_made(protocol, transport):
+            made(protocol, transport)
+            self.arrive(protocol, transport)
 
-    def close_idle(protocol):
-        transport = getattr(protocol, "transport", None)
-        if protocol not in active and transport:
-            transport.abort()
+        def connection_lost(protocol, error=None):
+            self.known.pop(protocol, None)
+            self.strangers.pop(protocol, None)
+            lost(protocol, error)
 
-    def make():
-        for gone in set(active) - set(server.connections):
-            del active[gone]
-        if len(server.connections) >= MAX_CONNECTIONS:
-            return Busy()
-        protocol = server()
-        asyncio.get_running_loop().call_later(PATIENCE, close_idle, protocol)
-        return protocol
+        server.connection_made, server.connection_lost = connection_made, connection_lost
 
-    return make
+    def arrive(self, protocol, transport):
+        address = (transport.get_extra_info("peername") or ("",))[0]
+        same = [other for other, place in self.strangers.items() if place == address]
+        if len(same) >= MAX_OF_ADDRESS or len(self.strangers) >= MAX_STRANGERS:
+            self.abort((same if len(same) >= MAX_OF_ADDRESS else list(self.strangers))[0])
+        self.strangers[protocol] = address
+        asyncio.get_running_loop().call_later(PATIENCE, self.close_idle, protocol)
+
+    def abort(self, protocol):
+        self.strangers.pop(protocol, None)
+        if protocol.transport:
+            protocol.transport.abort()
+
+    def close_idle(self, protocol):
+        if protocol in self.strangers:
+            self.abort(protocol)
+
+    def know(self, protocol):
+        """Of a request that may be answered."""
+        if protocol not in self.known:
+            if len(self.known) >= MAX_CONNECTIONS or not protocol.transport:
+                raise Refusal(503, f"There are {MAX_CONNECTIONS} connections already.")
+            self.strangers.pop(protocol, None)
+            self.known[protocol] = Rate()
+
+    def check_rate(self, protocol):
+        self.known[protocol].check()

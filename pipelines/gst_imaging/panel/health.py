@@ -4,6 +4,7 @@ import time
 
 COUNTS = ("frames", "lost-frames", "frames-missing", "bytes-uploaded", "bytes-downloaded", "bytes-copied", "replans")
 TIMES = ("time-p50", "time-p99", "time-max")
+SILENT = 4  # seconds
 
 
 def of_element(element):
@@ -25,15 +26,48 @@ def of_sink(element):
     return stats.get_value("rendered"), stats.get_value("dropped")
 
 
+class Counters:
+    """Counts that do not fall: a sink counts from 0 again after a pause."""
+
+    def __init__(self):
+        self.all = {}  # by name: what was counted before, and the count now
+        self.frames, self.since = None, None
+
+    def count(self, name, now):
+        before, last = self.all.get(name, (0, 0))
+        if now < last:
+            before += last
+        self.all[name] = before, now
+        return before + now
+
+    def silent(self, frames, plays):
+        """Returns: seconds without a frame of a pipeline that plays, None where frames pass"""
+        now = time.monotonic()
+        if frames != self.frames or not plays:
+            self.frames, self.since = frames, now
+        return now - self.since if now - self.since > SILENT else None
+
+
+def hint(panel, frames):
+    """Returns: why there are no pictures, as a sentence; None where there are, or where the pipeline does not play"""
+    silent = panel.counters.silent(frames, panel.state_name == "playing")
+    if panel.states.waiting() > SILENT:
+        return panel.states.sentence()
+    return f"The pipeline plays, but no frame has passed for {silent:.0f} s." if silent else None
+
+
 def read(panel):
+    count = panel.counters.count
     ours = [of_element(e) for e in panel.elements.values() if e.ours and e.element.find_property("stats") and e.element.srcpads]
-    sinks = [of_sink(e.element) for e in panel.elements.values()]
+    sinks = [[count((e.name, i), n) for i, n in enumerate(of_sink(e.element))] for e in panel.elements.values()]
     counts = [e for e in ours if "frames" in e]
+    shown = sum(s[0] for s in sinks)
+    taken = count("in", counts[0]["frames"]) if counts else shown
     return {"type": "health", "time": round(time.monotonic() - panel.begin, 3), "elements": counts,
-            "frames-in": counts[0]["frames"] if counts else sum(s[0] for s in sinks),
-            "frames-out": sum(s[0] for s in sinks),
-            "dropped": sum(e.get("lost-frames", 0) + e.get("frames-missing", 0) for e in counts) + sum(s[1] for s in sinks),
-            "warnings": panel.n_warnings, "errors": panel.n_errors}
+            "frames-in": taken, "frames-out": shown,
+            "dropped": count("lost", sum(e.get("lost-frames", 0) + e.get("frames-missing", 0) for e in counts)) + sum(s[1] for s in sinks),
+            "warnings": panel.n_warnings, "errors": panel.n_errors,
+            "hint": hint(panel, (taken, shown, *(e["frames"] for e in counts)))}
 
 
 def label(text):

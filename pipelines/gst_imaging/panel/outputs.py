@@ -5,34 +5,55 @@ import re
 
 from .refusal import Refusal
 
-
-def used_by(pipeline, description):
-    """Yields what the elements have for the properties that name files; of lists, which PyGObject cannot read, what is
-    between quotes in the description of the pipeline"""
-    for names in re.findall("locations *= *<([^>]*)>", description):
-        for quoted, plain in re.findall(r'"((?:[^"\\]|\\.)*)"|([^", ]+)', names):
-            yield re.sub(r"\\(.)", r"\1", quoted) or plain
-    iterator = pipeline.iterate_recurse()
-    while True:
-        _result, element = iterator.next()
-        if element is None:
-            return
-        for pspec in element.list_properties():
-            if "location" in pspec.name and pspec.flags & 1 and pspec.value_type.name == "gchararray":
-                name = element.get_property(pspec.name)
-                if name:
-                    yield name
+NUMBER = "%(0?[0-9]{0,2})[diu]"
 
 
-def check(path, pipeline, description):
-    """Returns: the path. Fails where what is written there is in use, also by a series of files in that folder"""
+def used_by(elements):
+    """Yields element, property and value of the properties that name files"""
+    for element in elements:
+        for name, described in element.properties.items():
+            if described["type"] in ("path", "paths") or "location" in name:
+                value = element.get(name)
+                for path in value if isinstance(value, list) else [value]:
+                    if isinstance(path, str) and path:
+                        yield element, name, path
+
+
+def files_of(base):
+    """Returns: a pattern of the names that are written for a name, which may have a number such as %05d"""
+    return re.compile("[0-9]+".join(map(re.escape, re.split("%0?[0-9]*[diu]", base))) + r"(\.json)?")
+
+
+def first_of(path):
+    """Returns: the path of the first frame"""
     folder, base = os.path.split(path)
-    name = re.compile("[0-9]+".join(map(re.escape, re.split("%0?[0-9]*[diu]", base))) + r"(\.json)?")
-    for used in used_by(pipeline, description):
+    return os.path.join(folder, re.sub(NUMBER, lambda found: f"%{found[1]}d" % 0, base))
+
+
+def existing(path):
+    """Returns: the name of a file that is there and would be replaced, None without one"""
+    folder, base = os.path.split(path)
+    name = files_of(base)
+    found = sorted(entry.name for entry in os.scandir(folder) if name.fullmatch(entry.name)) if os.path.isdir(folder) else []
+    return next((file for file in found if not file.endswith(".json") or base.endswith(".json")), None)
+
+
+def check(path, elements, writer=None, own=(), recorded=()):
+    """writer, own: the element that writes, and its properties that may have the same file. recorded: paths of recordings that run.
+    Returns: the path. Fails where what is written there is in use, also by a series of files in that folder"""
+    folder, base = os.path.split(path)
+    name = files_of(base)
+    for element, property_name, used in used_by(elements):
+        if element is writer and property_name in own:
+            continue
         real = os.path.realpath(used)
         is_series = os.path.isdir(real) or re.search("[*?%]", os.path.basename(used))
         if (real if os.path.isdir(real) else os.path.dirname(real)) != folder:
             continue
         if is_series or name.fullmatch(os.path.basename(real)):
             raise Refusal(409, f"The pipeline uses {used}, which {base} could replace: choose another name or folder.")
+    for running in recorded:
+        if os.path.dirname(running) == folder and (name.fullmatch(os.path.basename(first_of(running))) or
+                                                   files_of(os.path.basename(running)).fullmatch(os.path.basename(first_of(path)))):
+            raise Refusal(409, f"{running} is being recorded, and {base} could replace it: choose another name.")
     return path

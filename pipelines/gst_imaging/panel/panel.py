@@ -5,6 +5,7 @@ No function of this package runs in a thread of the pipeline: messages are taken
 """
 import concurrent.futures
 import contextlib
+import os
 import queue
 import time
 
@@ -14,10 +15,12 @@ from .files import Files
 from .presets import Presets, compare
 from .recording import Recording
 from .refusal import Refusal
+from .states import States
 
 PERIOD = 0.25  # seconds between comparisons of properties
 MAX_MESSAGES, MAX_UNDO = 200, 100
-PICTURES = ("video/x-raw", "other/tensors", "application/x-slc", "video/x-bayer")
+BLOCKED = 1  # seconds of a change of state after which no other one is taken
+PICTURES = ("video/x-raw", "other/tensors", "application/x-slc")
 
 
 class Panel:
@@ -39,7 +42,10 @@ class Panel:
         self.undo_list, self.messages, self.gesture = [], [], None
         self.n_warnings = self.n_errors = self.n_messages = 0
         self.state_name, self.is_live, self.recording = "stopped", False, None
-        self.begin = time.monotonic()
+        self.begin = self.kept_time = time.monotonic()
+        self.states = States(Gst, pipeline)
+        self.counters = health.Counters()
+        self.n_failures, self.has_stopped = 0, True
         self.listener = lambda message: None
         self.known, self.known_views = {}, None
         self.kept = {}  # by pad: a tap with the last frame, while the pipeline is paused
@@ -82,6 +88,7 @@ class Panel:
                 pass
             while message := bus.pop():
                 self.on_message(message)
+            self.states.look()
             now = time.monotonic()
             if now >= due:
                 due = now + PERIOD
@@ -96,7 +103,7 @@ class Panel:
             except Refusal:
                 pass
         self.keep("stopped")
-        self.pipeline.set_state(self.Gst.State.NULL)
+        self.has_stopped = self.states.end()
         self.has_ended = True
         self.refuse_jobs()
         for recording in self.snapshots:
@@ -123,8 +130,9 @@ class Panel:
         error, debug = parse()
         self.tell(severity, message.src.get_name() if message.src else "", error.message, debug)
         if severity == "error":
+            self.n_failures += 1
             self.keep("failed")
-            self.pipeline.set_state(Gst.State.NULL)
+            self.states.set(Gst.State.NULL)
             self.change_state("failed")
 
     def tell(self, severity, element, text, debug=None):
@@ -142,11 +150,11 @@ class Panel:
         if self.loop and self.pipeline.seek_simple(self.Gst.Format.TIME, self.Gst.SeekFlags.FLUSH, 0):
             return
         if self.loop:
-            self.pipeline.set_state(self.Gst.State.READY)
-            self.pipeline.set_state(self.Gst.State.PLAYING)
+            self.states.set(self.Gst.State.READY)
+            self.states.set(self.Gst.State.PLAYING)
             return
         self.keep("paused")
-        self.pipeline.set_state(self.Gst.State.PAUSED)
+        self.states.set(self.Gst.State.PAUSED)
         self.change_state("paused")
 
     def on_element_message(self, message):
@@ -185,7 +193,7 @@ class Panel:
         """Tells what has changed since the last time."""
         for element in self.elements.values():
             for name in element.properties:
-                reason = element.reason(name, self.state_name)
+                reason = element.reason(name, self.condition())
                 now = element.get(name), element.rejected.get(name), reason
                 if self.known.get((element.name, name), now) != now:
                     self.listener({"type": "property", "element": element.name, "name": name, "value": now[0],
@@ -246,28 +254,18 @@ class Panel:
         return found
 
     def view(self, element, pad, caps, structure):
-        told = {"pad": f"{element.name}.{pad.get_name()}", "element": element.name,
-                "kind": "video" if structure.get_name().startswith("video/") else "tensors",
-                "caps": caps.to_string() if caps else None, "width": None, "height": None, "channels": None, "type": None,
-                "minimum": None, "maximum": None, "framerate": None, "quantity": None}
-        if not caps:
-            return told
-        if told["kind"] == "tensors":
+        told = {"pad": f"{element.name}.{pad.get_name()}", "element": element.name, "caps": caps.to_string() if caps else None,
+                "width": None, "height": None}
+        if caps and structure.get_name() == "other/tensors":
             words = structure.get_string("dimensions") or ""
             dims = [int(word) for word in words.replace(",", ":").split(":") if word.isdigit()]
             if len(dims) > 2 and dims[0] <= 4 and dims[2] > 1:
-                told["channels"], dims = dims[0], dims[1:]
+                dims = dims[1:]
             told["width"], told["height"] = (dims + [1, 1])[:2]
-            told["channels"] = told["channels"] or 1
-            told["type"] = structure.get_string("types")
-        else:
-            told["width"], told["height"] = structure.get_int("width")[1], structure.get_int("height")[1]
-            name = structure.get_string("format") or ""
-            deep = any(word in name for word in ("16", "64", "10", "12"))
-            told.update({"channels": 1 if name.startswith("GRAY") else 3, "type": "u16" if deep else "u8",
-                         "minimum": 0, "maximum": 65535 if deep else 255})
-        ok, rate, unit = structure.get_fraction("framerate")
-        told["framerate"] = rate / unit if ok and unit and rate else None
+        elif caps:  # of lines that come in blocks the height is not known
+            for name in "width", "height":
+                found, value = structure.get_int(name)
+                told[name] = value if found else None
         return told
 
     def state(self):
@@ -277,7 +275,7 @@ class Panel:
                 "recording": self.recording.state() if self.recording else None, "messages": self.messages, "health": self.health()}
 
     def all_elements(self):
-        return [element.state(self.state_name) for element in self.elements.values()]
+        return [element.state(self.condition()) for element in self.elements.values()]
 
     def version(self):
         plugin = self.Gst.Registry.get().find_plugin("picturesink") or next(
@@ -306,7 +304,7 @@ class Panel:
         element = self.element(name)
         if not isinstance(values, dict) or not values:
             raise Refusal(400, "values is an object of names and values.")
-        before = element.set(values, self.state_name, self.files)
+        before = element.set(values, self.condition(), self.check_path)
         after = {key: element.get(key) for key in values}
         goes_on = gesture is not None and self.gesture == (name, *values, gesture)
         self.gesture = (name, *values, gesture)
@@ -315,15 +313,36 @@ class Panel:
         self.tell_presets()
         return {"values": after}
 
+    def check_path(self, name, writer=None, own=()):
+        """Returns: the path of a file; what an element writes is none that is in use"""
+        path = self.files.check(name)
+        return self.check_output(path, writer, own) if writer else path
+
+    def check_output(self, path, writer=None, own=()):
+        running = [recording.path for recording in (self.recording, *self.snapshots) if recording]
+        return outputs.check(path, self.elements.values(), writer, own, running)
+
+    def output(self, name, replace):
+        """Returns: the path of a recording"""
+        if not isinstance(replace, bool):
+            raise Refusal(400, f"replace is true or false, not {replace!r}.")
+        if name.endswith("/") or os.path.isdir(self.files.place(name)):
+            raise Refusal(400, f'path is the name of a file, not of a folder: "{name}".')
+        path = self.check_output(self.files.check(name))
+        found = None if replace else outputs.existing(path)
+        if found:
+            raise Refusal(409, f"There is {found} already: choose another name, or set replace.", exists=True)
+        return path
+
     def call(self, name, action, arguments):
-        result = self.element(name).call(action, arguments, self.files)
+        result = self.element(name).call(action, arguments, self.check_path)
         return {"result": result if isinstance(result, (bool, int, float, str)) else None}
 
     def keep(self, state):
         """Before the pipeline goes to a state: of one that pauses, the last frame of each pad is wanted."""
         for tap in self.kept.values():
             tap.close()
-        self.kept = {}
+        self.kept, self.kept_time = {}, time.monotonic()
         for view in self.views() if state == "paused" else ():
             self.kept[view["pad"]] = self.GstImaging.Tap.new(self.pad(view["pad"]))
             self.kept[view["pad"]].keep(True)
@@ -337,28 +356,46 @@ class Panel:
         self.state_name = name
         self.listener({"type": "pipeline", **self.pipeline_state()})
 
+    def condition(self):
+        """For what can be set: a pipeline that begins to play is no longer stopped."""
+        return "changing" if self.states.n_open else self.state_name
+
     def play(self, name):
+        """Returns: a Future of the answer. Elements may wait for a file or a device while the state changes, in a thread of its own"""
         Gst = self.Gst
         states = {"playing": Gst.State.PLAYING, "paused": Gst.State.PAUSED, "stopped": Gst.State.NULL}
         if name not in states:
             raise Refusal(400, "state is playing, paused or stopped.")
+        if self.states.waiting() > BLOCKED:
+            raise Refusal(409, self.states.sentence())
         if name == "stopped" and self.recording:
-            self.record_stop()
+            try:
+                self.record_stop()
+            except Refusal as refusal:
+                self.warn(str(refusal))
         self.keep(name)
         if self.state_name == "playing":  # the frame that a sink holds when it is paused has passed already
             self.wait_for_kept(0.5)
-        result = self.pipeline.set_state(states[name])
-        if result == Gst.StateChangeReturn.FAILURE:
-            while message := self.pipeline.get_bus().pop():
-                self.on_message(message)
+        answer = concurrent.futures.Future()
+        answer.set_running_or_notify_cancel()  # a server that ends does not cancel it
+        before = self.n_failures, self.n_messages
+        self.states.set(states[name], lambda result: self.has_changed(name, result, *before, answer))
+        return answer
+
+    def has_changed(self, name, result, n_failures, n_messages, answer):
+        Gst = self.Gst
+        while message := self.pipeline.get_bus().pop():
+            self.on_message(message)
+        if result == Gst.StateChangeReturn.FAILURE or self.n_failures > n_failures:
             self.keep("failed")
-            self.pipeline.set_state(Gst.State.NULL)
+            self.states.set(Gst.State.NULL)
             self.change_state("failed")
-            errors = [m["text"] for m in self.messages if m["severity"] == "error"]
-            raise Refusal(422, errors[-1] if errors else "The pipeline does not start.")
+            errors = [m["text"] for m in self.messages if m["severity"] == "error" and m["number"] > n_messages]
+            answer.set_exception(Refusal(422, errors[0] if errors else "The pipeline does not start."))
+            return
         self.is_live = result == Gst.StateChangeReturn.NO_PREROLL or self.is_live
         self.change_state(name)
-        return {"state": name}
+        answer.set_result({"state": name})
 
     def seek(self, seconds):
         if isinstance(seconds, bool) or not isinstance(seconds, (int, float)) or not 0 <= seconds < 1e9:
@@ -386,22 +423,39 @@ class Panel:
         self.presets.delete(name)
         return self.tell_presets()
 
-    def put(self, wanted):
-        """Sets what differs and can be set now. Returns: what was before"""
-        done = []
+    def differing(self, wanted):
+        """Yields element, property, value and why it cannot be set now, None: it can"""
         for name, values in wanted.items():
             element = self.elements.get(name)
-            values = {p: v for p, v in values.items() if element and p in element.properties and v is not None and
-                      not element.reason(p, self.state_name) and element.get(p) != v}
-            if values:
-                done.append((name, element.set(values, self.state_name, None)))
-        return done
+            for key, value in values.items():
+                if not element or key not in element.properties:
+                    yield name, key, value, "The pipeline does not have it."
+                elif value is not None and element.get(key) != value:
+                    yield name, key, value, element.reason(key, self.condition())
 
     def preset_load(self, name):
-        done = self.put(self.presets.get(name))
-        if done:
-            self.undo_list = self.undo_list[1 - MAX_UNDO:] + [done]
-        return self.tell_presets()
+        """What cannot be set is skipped, and told; values and paths are checked as those of set"""
+        done, skipped = [], []
+        for element, key, value, reason in list(self.differing(self.presets.get(name))):
+            try:
+                if reason:
+                    raise Refusal(403, reason)
+                self.elements[element].check(key, value, self.check_path)
+            except Refusal as refusal:
+                skipped.append({"element": element, "property": key, "reason": str(refusal)})
+            else:
+                done.append((element, key, value))
+        before = self.put(done, self.check_path)
+        if before:
+            self.undo_list = self.undo_list[1 - MAX_UNDO:] + [before]
+        return {**self.tell_presets(), "skipped": skipped}
+
+    def put(self, wanted, check=None):
+        """wanted: elements, properties and values. Returns: what was before, by element"""
+        together = {}
+        for element, key, value in wanted:
+            together.setdefault(element, {})[key] = value
+        return [(element, self.elements[element].set(values, self.condition(), check)) for element, values in together.items()]
 
     def preset_compare(self, a=None, b=None):
         return {"differences": compare(*(self.presets.get(name) if name else self.settings() for name in (a, b)))}
@@ -409,17 +463,22 @@ class Panel:
     def undo(self):
         if not self.undo_list:
             raise Refusal(409, "There is nothing to undo.")
-        done = self.undo_list.pop()
-        self.put(dict(done))
+        done = self.undo_list[-1]
+        wanted = list(self.differing(dict(done)))
+        for element, key, _value, reason in wanted:
+            if reason:
+                raise Refusal(409, f"{element}.{key} cannot be set back now. {reason}")
+        self.put([change[:3] for change in wanted])
+        self.undo_list.pop()
         self.tell_presets()
         return {"undone": [{"element": e, "property": p, "value": v} for e, values in done for p, v in values.items()]}
 
-    def record(self, view, path, frames):
+    def record(self, view, path, frames, replace):
         if self.recording:
             raise Refusal(409, f"A recording of {self.recording.view} runs already: stop it first.")
         if isinstance(frames, bool) or not isinstance(frames, int) or not 0 <= frames < 2 ** 62:
             raise Refusal(400, "frames is a whole number from 0 on.")
-        path = outputs.check(self.files.check(path), self.pipeline, self.description)
+        path = self.output(path, replace)
         self.recording = Recording(self.Gst, self.GstImaging, self.pad(view), view, path, frames, self.warn)
         self.listener({"type": "recording", "recording": self.recording.state()})
         return {"path": self.recording.path}
@@ -433,11 +492,11 @@ class Panel:
         finally:
             self.listener({"type": "recording", "recording": None})
 
-    def begin_snapshot(self, view, path):
+    def begin_snapshot(self, view, path, replace):
         """Returns: a recording of one frame, which others wait for: this thread has more to do. end_snapshot() goes with it"""
         if self.state_name not in ("playing", "paused"):
             raise Refusal(409, "The pipeline is stopped, and no frame passes: play it first.")
-        pad, path, sample = self.pad(view), outputs.check(self.files.check(path), self.pipeline, self.description), None
+        pad, path, sample = self.pad(view), self.output(path, replace), None
         if self.state_name == "paused":
             sample = self.kept[view].get_kept() if view in self.kept else None
             if not sample:
@@ -453,6 +512,9 @@ class Panel:
         return recording.is_complete()
 
     def end_snapshot(self, recording):
-        self.snapshots.discard(recording)
         state = recording.stop()
-        return {"path": state["path"], "frames": state["frames"]}
+        return {"path": outputs.first_of(state["path"]), "frames": state["frames"]}
+
+    def drop_snapshot(self, recording):
+        self.snapshots.discard(recording)
+        recording.close()

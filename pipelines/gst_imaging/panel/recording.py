@@ -6,6 +6,7 @@ as lost, and the watched pipeline goes on. picturesink is told from which pad th
 elements before that pad, and `gst-imaging verify` can make the recording once more.
 """
 import os
+import re
 import time
 
 from .refusal import Refusal
@@ -48,9 +49,10 @@ class Recording:
             if message.type == Gst.MessageType.EOS:
                 return True
             if message.type == Gst.MessageType.ERROR:
-                text = message.parse_error()[0].message
+                error, debug = message.parse_error()
+                n = re.search("complete frames of this run: ([0-9]+)", debug or "")
                 self.close()
-                raise Refusal(422, f"The recording of {self.view} to {self.path} has ended: {text}")
+                raise Refusal(422, f"The recording of {self.view} to {self.path} has ended{f' after {n[1]} frames' if n else ''}: {error.message}")
             self.warn(f"The recording of {self.view} to {self.path}: {message.parse_warning()[0].message}")
         return False
 
@@ -70,19 +72,20 @@ class Recording:
         return self.frames > 0 and self.n_recorded() >= self.frames
 
     def state(self):
-        return {"view": self.view, "path": self.path, "frames": self.n_recorded(), "lost": self.tap.get_n_lost()}
+        """frames: that picturesink has taken, not those that wait"""
+        return {"view": self.view, "path": self.path, "frames": self.sink.get_property("stats").get_value("rendered"), "lost": self.tap.get_n_lost()}
 
     def stop(self):
         """Returns: the state, when the file is complete"""
         self.tap.record(None, 0, 0)
         self.check()
-        state = self.state()
-        if state["frames"] == 0:
+        if self.n_recorded() == 0:
             self.close()
             raise Refusal(409, f"No frame has passed {self.view}: nothing was recorded.")
         self.source.emit("end-of-stream")
         if not self.wait(PATIENCE):
             self.close()
             raise Refusal(422, f"{self.path} could not be completed in {PATIENCE} s.")
+        state = self.state()
         self.close()
         return state

@@ -3,6 +3,7 @@
 
 
 class Refusal(Exception):
-    def __init__(self, status, sentence):
+    def __init__(self, status, sentence, **more):
+        """more: members for programs, beside the sentence"""
         super().__init__(sentence)
-        self.status = status
+        self.status, self.told = status, {"error": sentence, **more}

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
 """The server of a panel, in a thread of low priority. docs/reference/panel.md is its protocol."""
 import asyncio
+import contextlib
 import logging
 import os
 import threading
@@ -11,15 +12,17 @@ from aiohttp import WSMsgType, web
 from . import health
 from .client import Client
 from .follow import Followers
-from .guard import HEADERS, MAX_MESSAGE, Guard, Rate, limited, read_json
+from .guard import HEADERS, MAX_MESSAGE, Connections, Guard, read_json
 from .refusal import Refusal
 
 MAX_CLIENTS = 8
 STATIC = os.path.join(os.path.dirname(os.path.abspath(__file__)), "static")
 TEXTS = {"element", "action", "state", "name", "view", "path", "folder", "a", "b"}  # arguments that are texts
+LONG_CHANGE = 5  # seconds of a change of state after which its request is answered
 FIRST_FRAME = 5  # seconds that a snapshot waits for
 SLOW_BODY = 10  # seconds for the body of a request
 UNREAD = 20  # seconds that an answer waits for its reader
+MAX_HEADER = 7000  # bytes; clients read 8 KiB of a line
 LINGER = 2  # seconds for the rest of a body that nobody reads
 
 
@@ -29,7 +32,16 @@ def is_no_lost_connection(record):
     kind, _error, trace = record.exc_info or (None, None, None)
     while trace and trace.tb_next:
         trace = trace.tb_next
+    if kind is web.RequestPayloadError:  # the answer has been sent; what is left of the body cannot be read
+        return False
     return not (kind is AssertionError and trace and trace.tb_frame.f_code.co_name == "_handle_request")
+
+
+def lower_priority():
+    """Of this thread alone: the pipeline comes first. It is no failure where that is not permitted."""
+    with contextlib.suppress(AttributeError, OSError):
+        thread = threading.get_native_id()
+        os.setpriority(os.PRIO_PROCESS, thread, max(10, os.getpriority(os.PRIO_PROCESS, thread)))
 
 
 class Server:
@@ -37,7 +49,7 @@ class Server:
         self.panel, self.host, self.port = panel, listen or "127.0.0.1", port
         self.guard = Guard(listen, token)
         self.clients, self.n_pictures = set(), 0
-        self.active = {}  # connections that have sent a request, and how many commands they may send
+        self.connections, self.writers = Connections(), set()
         self.loop, self.thread, self.ready = None, None, threading.Event()
         self.failure, self.stuck = None, {}  # connections that are not read, since when
 
@@ -59,9 +71,16 @@ class Server:
             self.thread.join(5)
 
     def run(self):
-        if hasattr(os, "setpriority"):  # of this thread alone: the pipeline comes first
-            os.setpriority(os.PRIO_PROCESS, threading.get_native_id(), 10)
-        asyncio.run(self.serve())
+        """Its failure before it listens is that of start()."""
+        try:
+            lower_priority()
+            asyncio.run(self.serve())
+        except Exception as error:
+            if self.ready.is_set():
+                raise
+            self.failure = error
+        finally:
+            self.ready.set()
 
     async def serve(self):
         self.loop, self.done = asyncio.get_running_loop(), asyncio.Event()
@@ -73,13 +92,10 @@ class Server:
         logging.getLogger("aiohttp.server").addFilter(is_no_lost_connection)
         self.runner = runner = web.AppRunner(app, access_log=None, keepalive_timeout=30, lingering_time=LINGER, handle_signals=False)
         await runner.setup()
-        try:
-            server = await self.loop.create_server(limited(runner.server, self.active), self.host, self.port, backlog=64)
-        except OSError as error:
-            self.failure = error
-            self.ready.set()
-            return
+        self.connections.watch(runner.server)
+        server = await self.loop.create_server(runner.server, self.host, self.port, backlog=64)
         self.port = server.sockets[0].getsockname()[1]
+        self.guard.cookie += f"-{self.port}"
         self.followers = Followers(self)
         self.panel.listener = lambda message: self.loop.call_soon_threadsafe(self.tell, message)
         self.ready.set()
@@ -91,6 +107,8 @@ class Server:
         for client in list(self.clients):
             client.close()
         server.close()
+        await asyncio.gather(ticker, *self.writers, return_exceptions=True)
+        await runner.server.shutdown(1)
         await runner.cleanup()
 
     def tell(self, message):
@@ -136,15 +154,15 @@ class Server:
             "preset-compare": (lambda a, b: self.do(p.preset_compare, a, b), (("a", None), ("b", None)), True),
             "set": (lambda *a: self.do(p.set, *a), (("element", ...), ("values", ...), ("gesture", None)), False),
             "call": (lambda *a: self.do(p.call, *a), (("element", ...), ("action", ...), ("arguments", [])), False),
-            "pipeline": (lambda state: self.do(p.play, state), (("state", ...),), False),
+            "pipeline": (self.play, (("state", ...),), False),
             "seek": (lambda seconds: self.do(p.seek, seconds), (("seconds", ...),), False),
             "preset-save": (lambda name: self.do(p.preset_save, name), (("name", ...),), False),
             "preset-load": (lambda name: self.do(p.preset_load, name), (("name", ...),), False),
             "preset-delete": (lambda name: self.do(p.preset_delete, name), (("name", ...),), False),
             "undo": (lambda: self.do(p.undo), (), False),
-            "record": (lambda *a: self.do(p.record, *a), (("view", ...), ("path", ...), ("frames", 0)), False),
+            "record": (lambda *a: self.do(p.record, *a), (("view", ...), ("path", ...), ("frames", 0), ("replace", False)), False),
             "record-stop": (lambda: self.do(p.record_stop), (), False),
-            "snapshot": (self.snapshot, (("view", ...), ("path", ...)), False),
+            "snapshot": (self.snapshot, (("view", ...), ("path", ...), ("replace", False)), False),
         }
 
     async def state(self):
@@ -153,12 +171,24 @@ class Server:
     async def elements(self):
         return {"elements": await self.do(self.panel.all_elements)}
 
-    async def snapshot(self, view, path):
-        recording = await self.do(self.panel.begin_snapshot, view, path)
+    async def play(self, state):
+        """A change that takes longer is told as it ends; health has a sentence meanwhile."""
+        answer = asyncio.wrap_future(await self.do(self.panel.play, state))
+        try:
+            return await asyncio.wait_for(asyncio.shield(answer), LONG_CHANGE)
+        except asyncio.TimeoutError as error:
+            answer.add_done_callback(lambda done: done.cancelled() or done.exception())  # it was told as a message
+            raise Refusal(409, self.panel.states.sentence()) from error
+
+    async def snapshot(self, view, path, replace):
+        recording = await self.do(self.panel.begin_snapshot, view, path, replace)
         end = self.loop.time() + FIRST_FRAME
-        while not await self.do(self.panel.look_at_snapshot, recording) and self.loop.time() < end and not self.done.is_set():
-            await asyncio.sleep(0.01)
-        return await self.do(self.panel.end_snapshot, recording)
+        try:
+            while not await self.do(self.panel.look_at_snapshot, recording) and self.loop.time() < end and not self.done.is_set():
+                await asyncio.sleep(0.01)
+            return await self.do(self.panel.end_snapshot, recording)
+        finally:  # also where the client has gone
+            self.panel.submit(self.panel.drop_snapshot, recording)
 
     async def messages(self):
         return {"messages": self.panel.messages}
@@ -188,12 +218,19 @@ class Server:
 
     @web.middleware
     async def middleware(self, request, handler):
-        self.active.setdefault(request.protocol, Rate())
         try:
             self.guard.check(request)
+            if request.path != "/login":  # a stranger until its token is known
+                self.connections.know(request.protocol)
+        except Refusal as refusal:
+            response = web.json_response(refusal.told, status=refusal.status)
+            response.force_close()
+            response.headers.update(HEADERS)
+            return response
+        try:
             response = await handler(request)
         except Refusal as refusal:
-            response = web.json_response({"error": str(refusal)}, status=refusal.status)
+            response = web.json_response(refusal.told, status=refusal.status)
             if refusal.status == 401:
                 response.force_close()
         except web.HTTPException as error:
@@ -224,7 +261,7 @@ class Server:
         return web.Response(text=health.prometheus(await self.health()), content_type="text/plain", charset="utf-8")
 
     def check_rate(self, request):
-        self.active[request.protocol].check()
+        self.connections.check_rate(request.protocol)
 
     async def get(self, request):
         self.check_rate(request)
@@ -239,6 +276,10 @@ class Server:
             raise Refusal(408, f"The body did not come within {SLOW_BODY} s.") from error
         except (LookupError, UnicodeError) as error:
             raise Refusal(400, f"The body is no text of its charset: {error}.") from error
+        except web.RequestPayloadError:
+            response = web.json_response({"error": "The body is not encoded as its Content-Encoding says."}, status=400)
+            response.force_close()
+            return response
         given = read_json(text or "{}", "The body")
         if not isinstance(given, dict):
             raise Refusal(400, "The body is no JSON object.")
@@ -251,13 +292,15 @@ class Server:
         for name, text in given.items():
             if name not in ("pad", "colours", "section"):
                 given[name] = read_json(text, name)
-        if self.panel.state_name != "playing":
+        if self.panel.condition() not in ("playing", "changing"):
             raise Refusal(409, "The pipeline does not play: there is no picture.")
         client = Client(self)
         try:
             header, jpeg = await client.one_picture(given)
         finally:
             client.close()
+        if len(header) > MAX_HEADER:
+            raise Refusal(422, f"The values need more than the {MAX_HEADER} bytes of a header of HTTP. Take fewer, or a view over the WebSocket.")
         return web.Response(body=jpeg, content_type="image/jpeg", headers={"X-Picture": header})
 
     # --- WebSocket ---

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
-"""Values of properties as JSON, and back as the text that GStreamer reads."""
+"""Values of properties as JSON, and back with their types."""
 import math
+import re
 
 from .refusal import Refusal
 
@@ -49,7 +50,8 @@ def to_json(kind, value):
 def check_number(name, kind, value, described):
     if isinstance(value, str) and value in ("inf", "-inf", "nan") and kind == "double":
         value = float(value)
-    if isinstance(value, bool) or not isinstance(value, (int, float)) or (kind != "double" and value != int(value)):
+    if isinstance(value, bool) or not isinstance(value, (int, float)) or (kind != "double" and not math.isfinite(value)) or \
+            (kind != "double" and value != int(value)):
         raise Refusal(400, f"{name} is {'a number' if kind == 'double' else 'a whole number'}, not {value!r}.")
     low, high = described.get("minimum"), described.get("maximum")
     if (low is not None and not value >= low) or (high is not None and not value <= high):
@@ -57,21 +59,42 @@ def check_number(name, kind, value, described):
     return value if kind == "double" else int(value)
 
 
+def check_items(name, value, item_types, what):
+    if not isinstance(value, list) or any(isinstance(item, bool) or not isinstance(item, item_types) for item in value):
+        raise Refusal(400, f"{name} is a list of {what}, not {value!r}.")
+    return value
+
+
+def check_fraction(name, value):
+    found = re.fullmatch(r"([0-9]{1,10})/([0-9]{1,10})", value) if isinstance(value, str) else None
+    pair = tuple(map(int, found.groups())) if found else (0, 0)
+    if pair[1] == 0 or max(pair) >= 2 ** 31:
+        raise Refusal(400, f'{name} is a fraction such as "30/1", not {value!r}.')
+    return pair
+
+
+def check_text(name, value):
+    if not isinstance(value, str) or "\0" in value:
+        raise Refusal(400, f"{name} is a text, not {value!r}.")
+    return value
+
+
 def from_json(described, value):
-    """Returns: the value as text for GStreamer"""
+    """Returns: the value as in_structure() and as_text() take it; of a fraction a pair"""
     name, kind = described["name"], described["type"]
     if kind in NUMBERS:
-        return repr(check_number(name, kind, value, described))
+        return check_number(name, kind, value, described)
     if kind == "boolean":
         if not isinstance(value, bool):
             raise Refusal(400, f"{name} is true or false, not {value!r}.")
-        return "true" if value else "false"
+        return value
     if kind == "array":
-        if not isinstance(value, list) or any(isinstance(item, bool) or not isinstance(item, (int, float)) for item in value):
-            raise Refusal(400, f"{name} is a list of numbers, not {value!r}.")
-        return "<" + ", ".join(repr(item) for item in value) + ">"
-    if not isinstance(value, str) or "\0" in value:
-        raise Refusal(400, f"{name} is a text, not {value!r}.")
+        return check_items(name, value, (int, float), "numbers")
+    if kind == "paths":
+        return [check_text(name, item) for item in check_items(name, value, str, "paths")]
+    if kind == "fraction":
+        return check_fraction(name, value)
+    check_text(name, value)
     nicks = [item["nick"] for item in described.get("values") or ()]
     words = [value] if kind == "enum" else [word for word in value.split("+") if word] if kind == "flags" else []
     for word in words:
@@ -80,14 +103,31 @@ def from_json(described, value):
     return value if kind != "flags" or words else "0"
 
 
-def quoted(text):
-    return '"' + text.replace("\\", "\\\\").replace('"', '\\"') + '"'
+def as_text(described, value):
+    """Returns: a value of a property that is set alone, as gst_util_set_object_arg () reads it"""
+    return ("true" if value else "false") if described["type"] == "boolean" else str(value)
 
 
-def in_structure(described, text):
-    """A member of a GstStructure with the type of the property."""
-    kind = {"boolean": "boolean", "double": "double", "uint64": "guint64", "fraction": "fraction"}.get(described["type"])
+def in_structure(described, value):
+    """Returns: a member of a change of several properties: its name, kind and content"""
+    kind = {"boolean": "boolean", "double": "double", "uint64": "uint64", "fraction": "fraction", "array": "array",
+            "paths": "array"}.get(described["type"], "string")
     if described["type"] == "int":
-        kind = "int" if described.get("maximum", 0) < 2 ** 31 else "uint"
-    return f'{described["name"]}=({kind}){text}' if kind else f'{described["name"]}=(string){quoted(text)}' \
-        if described["type"] != "array" else f'{described["name"]}={text}'
+        kind = "int" if (described.get("maximum") or 0) < 2 ** 31 else "uint"
+    return described["name"], kind, value
+
+
+def from_text(kind, text):
+    """text: as gvalue.read() returns it. Returns: a fraction or an array as JSON"""
+    if text is None or kind == "fraction":
+        return text
+    items = re.findall(r'(?:\(\w+\))?("(?:[^"\\]|\\.)*"|[^\s,<>()]+)', text)
+    if kind == "paths":
+        return [unescape(item) for item in items]
+    return [int(item) if re.fullmatch("[+-]?[0-9]+", item) else number(float(item)) for item in items]
+
+
+def unescape(text):
+    """Of a text in a GstValueArray: other characters than those of ASCII are octal numbers of bytes."""
+    found = re.sub(rb"\\([0-7]{3}|.)", lambda m: bytes([int(m[1], 8)]) if len(m[1]) == 3 else m[1], text.strip('"').encode())
+    return found.decode(errors="replace")
