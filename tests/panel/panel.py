@@ -7,7 +7,6 @@ import json
 import os
 import re
 import shlex
-import shutil
 import subprocess
 import sys
 import tempfile
@@ -141,7 +140,7 @@ class Ready(unittest.TestCase):
         b.until("document.querySelector('.readout').dataset.sample", "a sample")
         # the text and the frame belong to one picture
         text, sample, frame = b.js("const r = document.querySelector('.readout'); return [r.textContent, r.dataset.sample, r.dataset.frame]")
-        x, y = map(int, re.search(r" at \((\d+), (\d+)\)", text).groups())
+        x, y = map(int, text[1:].split(")")[0].split(","))
         self.assertEqual(json.loads(sample), frames[int(frame or 0) % len(frames), y, x].tolist(), (x, y, frame))
         b.find(".view canvas").send_keys("0")
         b.find("#play").click()
@@ -340,20 +339,6 @@ class Ready(unittest.TestCase):
         button.click()
         self.assertEqual(self.said(action), "Done.")
 
-    def test_oct_of_a_raw_file(self):
-        """Depths are in micrometres with the options of gst-imaging oct."""
-        raw = os.path.join(tempfile.mkdtemp(), "scan.raw")
-        self.addCleanup(shutil.rmtree, os.path.dirname(raw))
-        fringe = 1000 + 500 * np.cos(2 * np.pi * 40 * np.arange(512) / 512)
-        np.tile(np.rint(fringe).astype("<u2"), (3, 64, 1)).tofile(raw)
-        served = self.serve("oct", raw, "--samples", "512", "--lines", "64", "--lambda", "900", "800")
-        b = self.browser
-        b.open(served.address)
-        b.until("document.querySelector('.view').dataset.serial > 3", "B-scans, again and again")
-        ActionChains(b.driver).move_to_element(b.find(".view canvas")).perform()
-        b.until("/dB.* at .*depth [0-9.]+ um/.test(document.querySelector('.readout').title)", "a depth in micrometres")
-        self.end(served)
-
     def test_photostereo(self):
         served = self.walk("photostereo")
         b = self.browser
@@ -402,13 +387,13 @@ class Ready(unittest.TestCase):
         b = self.browser
         b.open(served.address)
         self.save_as("#record", "run.npy")
-        frames = "parseInt(document.querySelector('#record').textContent.slice(5))"
+        frames = "parseInt(document.querySelector('#recording').textContent)"
         before = b.until(f"{frames} > 5 && {frames}", "frames of the recording")
         self.slider_sets("sharpen", "amount")
         b.until(f"{frames} > {before + 10}", "frames after the change")
         self.save_as("#snapshot", "one.png")
         b.find("#record").click()
-        b.until("document.querySelector('#record').textContent == 'Record'", "the end of the recording")
+        b.until("document.querySelector('#recording').textContent == ''", "the end of the recording")
         b.find("#play").click()
         b.until("document.querySelector('#pipeline-state').textContent == 'paused'", "paused")
         self.save_as("#snapshot", "paused.png")
@@ -440,24 +425,6 @@ class Ready(unittest.TestCase):
             b.until("document.querySelector('#toast').textContent.includes('first.npy')", "the saved frame")
             self.assertEqual(int(np.load(os.path.join(self.data, "first.npy")).max()), 0)
             self.end(served)
-
-    def test_a_drag_is_undone_at_once(self):
-        """A slider that is dragged changes its property many times, and Undo takes all of them back."""
-        served = self.serve("sharpen")
-        b = self.browser
-        b.open(served.address)
-        amount = f"+document.querySelector(\"{self.control('sharpen', 'amount')} input[type=text]\").value"
-        slider = b.find(f"{self.control('sharpen', 'amount')} input[type=range]")
-        before = b.js(f"return {amount}")
-        drag = ActionChains(b.driver).click_and_hold(slider)
-        for _ in range(6):
-            drag.move_by_offset(6, 0).pause(0.12)
-        drag.release().perform()
-        b.until(f"{amount} != {before}", "a change")
-        b.until("!document.querySelector('#undo').disabled", "a way back")
-        b.find("#undo").click()
-        b.until(f"{amount} == {before} && document.querySelector('#undo').disabled", "the value of before")
-        self.end(served)
 
     def test_keys_alone(self):
         served = self.serve("sharpen")

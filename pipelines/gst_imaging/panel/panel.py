@@ -39,7 +39,7 @@ class Panel:
                 self.elements[element.get_name()] = Element(self, element)
         self.elements = dict(reversed(self.elements.items()))  # sources first
         self.presets = Presets(ready or description)
-        self.undo_list, self.messages, self.gesture = [], [], None
+        self.undo_list, self.messages = [], []
         self.n_warnings = self.n_errors = self.n_messages = 0
         self.state_name, self.is_live, self.recording = "stopped", False, None
         self.begin = self.kept_time = time.monotonic()
@@ -299,19 +299,14 @@ class Panel:
             raise Refusal(404, f'The pipeline has no pad "{name}" with pictures.')
         return found
 
-    def set(self, name, values, gesture=None):
-        """gesture: a text that the changes of one movement of the hand have in common: they are undone together"""
+    def set(self, name, values):
         element = self.element(name)
         if not isinstance(values, dict) or not values:
             raise Refusal(400, "values is an object of names and values.")
         before = element.set(values, self.condition(), self.check_path)
-        after = {key: element.get(key) for key in values}
-        goes_on = gesture is not None and self.gesture == (name, *values, gesture)
-        self.gesture = (name, *values, gesture)
-        if before != after and not goes_on:
-            self.undo_list = self.undo_list[1 - MAX_UNDO:] + [[(name, before)]]
+        self.undo_list = self.undo_list[1 - MAX_UNDO:] + [[(name, before)]]
         self.tell_presets()
-        return {"values": after}
+        return {"values": {key: element.get(key) for key in values}}
 
     def check_path(self, name, writer=None, own=()):
         """Returns: the path of a file; what an element writes is none that is in use"""

@@ -1,17 +1,13 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
 """Ready pipelines: what gst-launch takes, and what the panel shows first."""
-import atexit
 import os
 import re
-import shutil
-import tempfile
 
 from .. import play
 from ..command import UNREADABLE, WRONG_USE, Failure
 from ..commands.centroids import CUTS
 from ..frames import cameras
 from ..frames.source import GREY
-from ..oct import calibration, spectra
 from ..play import quote
 from . import demo
 
@@ -21,8 +17,7 @@ COLOURS = "video/x-raw,format={GRAY16_LE,GRAY8,RGB}"  # what cameras in colour a
 class Input:
     """Where the frames of a ready pipeline are from: files, a camera, or the demo's data."""
 
-    def __init__(self, name, files, options, warn, output=GREY, raw=None):
-        """raw: the words of a source of the files that no reader knows"""
+    def __init__(self, name, files, options, warn, output=GREY):
         if files and options.camera:
             raise Failure(WRONG_USE, "Give files or --camera; not both.")
         self.live = cameras.source_of(options, warn, output) if options.camera else None
@@ -34,8 +29,6 @@ class Input:
         if self.live:
             # the newest frame: what the pipeline cannot take is dropped before it, and counted as missing
             words = [*self.live.words, "!", "queue", "name=frames", "leaky=downstream", "max-size-buffers=4"]
-        elif raw:
-            words = raw
         elif len(paths) == 1:
             words = ["picturesrc", "name=source", "location=" + paths[0], "loop=true", "framerate=25/1"]
         else:
@@ -87,42 +80,16 @@ def ao(files, settings, options, warn):
     return (f"{frames.text} ! shcentroid name=ao{known}{words_of(settings)} ! {frames.sink}", {"main": "ao.src", "results": ["ao"]})
 
 
-def raw_spectra(files, options, folder, warn):
-    """Returns: words of a source, and how many B-scans there are; None, 0 of files that picturesrc reads"""
-    if len(files) != 1 or not os.path.isfile(files[0]) or not spectra.is_raw(files[0], options):
-        return None, 0
-    source = spectra.read_raw(os.path.abspath(files[0]), options, folder, warn, as_array=True)
-    return [*source.words, "name=source", "loop=true", "framerate=25/1"], source.n_bscans
-
-
-def tell_calibration(options, settings, folder):
-    """Returns: what octbscan is told by the options of gst-imaging oct"""
-    written = calibration.write(options, os.path.join(folder, "calibration.ini"))
-    words = ["calibration=" + written] if written else []
-    if options.background:
-        words += ["background=file", "background-location=" + os.path.abspath(options.background)]
-    if options.lines:
-        words.append(f"ascans-per-bscan={options.lines}")
-    return words_of([*words, *settings])
-
-
 def oct(files, settings, options, warn):
-    folder = tempfile.mkdtemp(dir=demo.folder())
-    atexit.register(shutil.rmtree, folder, ignore_errors=True)
-    spectra.check(options)
-    raw, n = raw_spectra(files, options, folder, warn)
-    frames = Input("oct", files, options, warn, raw=raw)
-    n = n or (32 if frames.is_demo else frames.n_frames())
-    told = tell_calibration(options, settings, folder)
-    if not frames.is_demo and " calibration=" not in told.replace('"', ""):
-        warn("nobody has told the wavelengths: the picture is blurred, and depths are in pixels. Give --lambda FIRST LAST in nm, or --calibration FILE.")
+    frames = Input("oct", files, options, warn)
+    n = 32 if frames.is_demo else frames.n_frames()
     known = f" bscans-per-volume={n}" if n > 1 else ""
     if frames.is_demo:
         known += f' lateral-step-um=15 refractive-index=1.38 crop-bottom=192 {quote("calibration=" + demo.beside("oct", "camera.ini"))}'
     for word in settings:
         if re.fullmatch(r"bscans-per-volume=\d+", word):
             n = int(word.partition("=")[2])
-    return (f"{frames.text} ! octbscan name=oct scale=2 window=hann taper=none{known}{told} ! queue ! "
+    return (f"{frames.text} ! octbscan name=oct scale=2 window=hann taper=none{known}{words_of(settings)} ! queue ! "
             f"{frames.sink} oct.enface ! queue ! fakesink name=enface-sink async=false sync=false",
             {"main": "oct.src", "volume": {"pad": "oct.src", "frames": n, **({"row": 175} if frames.is_demo else {})} if n > 1 else None})
 

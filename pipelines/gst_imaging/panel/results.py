@@ -8,7 +8,6 @@ from .. import metadata
 
 MAX_ROWS = 4096
 INVALID = 227  # of shcentroid: flags of a cell without a centroid
-SATURATED = 4
 
 
 def plain(array):
@@ -46,8 +45,6 @@ def sum_up_centroids(result):
         valid &= flags & INVALID == 0
     dx, dy = dx[valid].astype(float), dy[valid].astype(float)
     found = {"valid": int(valid.sum()), "rms-dx": rms(dx), "rms-dy": rms(dy)}
-    if flags is not None:
-        found["saturated"] = int((flags & SATURATED != 0).sum())
     found["rms"] = math.hypot(found["rms-dx"], found["rms-dy"]) if dx.size else None
     found["mean-dx"], found["mean-dy"] = (finite(v.mean()) if v.size else None for v in (dx, dy))
     return found

@@ -76,7 +76,7 @@ class Control {
       } });
     const fields = [this.input];
     if (hasSlider(p)) {
-      this.slider = h("input", { type: "range", min: 0, max: 1000, "aria-label": p.name, oninput: () => this.#slide(), onchange: () => this.#slide(true) });
+      this.slider = h("input", { type: "range", min: 0, max: 1000, "aria-label": p.name, oninput: () => this.#slide(), onchange: () => this.#slide() });
       if (p.type !== "double" && !isLog(p)) [this.slider.min, this.slider.max, this.slider.step] = [p.minimum, p.maximum, 1];
       fields.unshift(this.slider);
     }
@@ -98,7 +98,7 @@ class Control {
     }
   }
 
-  #slide(isEnd = false) {
+  #slide() {
     const p = this.p;
     let value = Number(this.slider.value);
     if (isLog(p)) value = p.minimum * (p.maximum / p.minimum) ** (value / 1000);
@@ -106,13 +106,9 @@ class Control {
     value = p.type === "double" ? Number(value.toPrecision(4)) : Math.round(value);
     this.input.value = shown(value);
     this.slider.setAttribute("aria-valuetext", `${number(value)} ${p.unit ?? ""}`);
-    this.#gesture ??= String(Math.random());
-    this.#next = [value, this.#gesture];
-    if (isEnd) this.#gesture = null;
+    this.#next = value;
     if (!this.#sending) this.#drain();
   }
-
-  #gesture = null; // that a slider is moved, to undo it in one step
 
   // One change is on its way, and the newest one waits: a hand is faster than 50 commands a second.
   #next;
@@ -121,17 +117,17 @@ class Control {
   async #drain() {
     this.#sending = true;
     while (this.#next !== undefined) {
-      const [value, gesture] = this.#next;
+      const value = this.#next;
       this.#next = undefined;
-      await this.set(value, gesture);
+      await this.set(value);
       await new Promise((resolve) => setTimeout(resolve, 60));
     }
     this.#sending = false;
   }
 
-  async set(value, gesture = null) {
+  async set(value) {
     try {
-      const result = await this.host.link.ask("set", { element: this.element, values: { [this.p.name]: value }, gesture });
+      const result = await this.host.link.ask("set", { element: this.element, values: { [this.p.name]: value } });
       this.#failed = null;
       this.follow({ ...this.p, value: result.values?.[this.p.name] ?? value });
       this.host.saved();

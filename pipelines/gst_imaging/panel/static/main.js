@@ -224,10 +224,10 @@ function current() {
 
 function showRecording(r) {
   if (state) state.recording = r;
-  $("record").textContent = r ? `End (${r.frames})` : "Record";
+  $("record").textContent = r ? "End recording" : "Record";
   $("record").classList.toggle("recording", Boolean(r));
-  $("record").title = r ? `End the recording of ${r.frames} frames into ${r.path} (r)` : "Record the frames of the view (r)";
-  $("recording").textContent = r?.lost ? `${r.lost} lost` : "";
+  $("recording").textContent = r ? `${r.frames} frames${r.lost ? `, ${r.lost} lost` : ""}` : "";
+  $("recording").title = r?.path ?? "";
 }
 
 async function save(command, title, name) {
@@ -267,10 +267,7 @@ $("preset-save").onclick = async () => {
     toast(`Saved ${name}`);
   });
 };
-$("preset-delete").onclick = () => {
-  const name = $("presets").value;
-  if (confirm(`Delete the preset ${name}? Undo does not bring it back.`)) run("preset-delete", { name }, presets);
-};
+$("preset-delete").onclick = () => run("preset-delete", { name: $("presets").value }, presets);
 $("preset-compare").onclick = () => {
   const now = ["", "the values of now"];
   const [a, b] = ["First", "Second"].map((label) => h("select", { "aria-label": label, onchange: () => show() }));

@@ -17,19 +17,11 @@ const SECTIONS = [
   ["max-row", "Max rows", "The largest sample along y of every slice"],
   ["max-column", "Max columns", "The largest sample along x of every slice"],
 ];
-const LIMITED = ["level", "intensity", "variance", "decorrelation"];
 const ASPECTS = [
   ["fill", "fill", "Pixels are stretched, so that the picture fills the view"],
   ["pixels", "pixels", "Pixels are squares"],
   ["true", "true", "As long and as high as the steps of the axes say"],
 ];
-
-// Levels beyond the ends of whole samples are cut off there.
-function limit(q, sample, type) {
-  const most = { u8: 255, u16: 65535 }[type];
-  if (!most || !LIMITED.includes(q.name) || (sample > 0 && sample < most)) return "";
-  return sample > 0 === q.scale > 0 ? "≥ " : "≤ ";
-}
 
 export class View {
   #sent = [];
@@ -78,7 +70,6 @@ export class View {
   // Whether a sample is longer than it is high, or the other way round, or nobody knows.
   get oblong() {
     const [a, b] = this.header?.axes ?? [null, null];
-    if (b?.unit === "pixel" && ["depth", "b-scan"].includes(b.name)) return true; // as long as nobody knows
     return a && b ? a.unit !== b.unit || Math.abs(a.step) !== Math.abs(b.step) : Boolean(a || b) || !["live", "frame"].includes(this.settings.section);
   }
 
@@ -495,7 +486,7 @@ export class View {
     if (Array.isArray(sample)) return sample.map((s) => number(s)).join(", ");
     const q = this.header?.quantity;
     if (!q || q.scale === undefined) return number(sample);
-    return `${limit(q, sample, this.header.type)}${number(q.offset + q.scale * sample)} ${q.unit ?? ""} (sample ${number(sample)})`;
+    return `${number(q.offset + q.scale * sample)} ${q.unit ?? ""} (sample ${number(sample)})`;
   }
 
   place1(axis, sample) {
@@ -514,9 +505,7 @@ export class View {
     }
     const [x, y] = this.hover;
     const samples = this.layers.map((l) => this.value(x, y, l.header));
-    const values = samples.map((s) => (s === undefined ? "…" : this.quantity(s))).join(" ┃ ");
-    this.readout.textContent = `${values}  at (${x}, ${y}), ${this.place1(0, x)}, ${this.place1(1, y)}`;
-    this.readout.title = this.readout.textContent;
+    this.readout.textContent = `(${x}, ${y})  ${this.place1(0, x)}, ${this.place1(1, y)}:  ${samples.map((s) => (s === undefined ? "…" : this.quantity(s))).join(" ┃ ")}`;
     this.readout.dataset.sample = samples[0] === undefined ? "" : JSON.stringify(samples[0]);
     this.readout.dataset.frame = header.frame ?? "";
   }
