@@ -76,7 +76,11 @@ class Control {
       } });
     const fields = [this.input];
     if (hasSlider(p)) {
-      this.slider = h("input", { type: "range", min: 0, max: 1000, "aria-label": p.name, oninput: () => this.#slide(), onchange: () => this.#slide() });
+      this.slider = h("input", { type: "range", min: 0, max: 1000, "aria-label": p.name, oninput: () => this.#slide(),
+        onchange: () => {
+          this.#slide();
+          this.#drag = null;
+        } });
       if (p.type !== "double" && !isLog(p)) [this.slider.min, this.slider.max, this.slider.step] = [p.minimum, p.maximum, 1];
       fields.unshift(this.slider);
     }
@@ -106,28 +110,30 @@ class Control {
     value = p.type === "double" ? Number(value.toPrecision(4)) : Math.round(value);
     this.input.value = shown(value);
     this.slider.setAttribute("aria-valuetext", `${number(value)} ${p.unit ?? ""}`);
-    this.#next = value;
+    this.#drag ??= String(Math.random());
+    this.#next = { value, drag: this.#drag };
     if (!this.#sending) this.#drain();
   }
 
   // One change is on its way, and the newest one waits: a hand is faster than 50 commands a second.
   #next;
+  #drag = null; // all changes of one drag are one step of undo
   #sending = false;
 
   async #drain() {
     this.#sending = true;
     while (this.#next !== undefined) {
-      const value = this.#next;
+      const { value, drag } = this.#next;
       this.#next = undefined;
-      await this.set(value);
+      await this.set(value, drag);
       await new Promise((resolve) => setTimeout(resolve, 60));
     }
     this.#sending = false;
   }
 
-  async set(value) {
+  async set(value, drag) {
     try {
-      const result = await this.host.link.ask("set", { element: this.element, values: { [this.p.name]: value } });
+      const result = await this.host.link.ask("set", { element: this.element, values: { [this.p.name]: value }, ...(drag && { drag }) });
       this.#failed = null;
       this.follow({ ...this.p, value: result.values?.[this.p.name] ?? value });
       this.host.saved();

@@ -56,6 +56,13 @@ export class FilePicker {
   }
 }
 
+// Resolves with whether the button @yes was pressed.
+export async function confirm(question, yes) {
+  const dialog = frame(question, h("div", { class: "buttons" },
+    h("button", { type: "button", onclick: () => dialog.close("") }, "Cancel"), h("button", { type: "submit", class: "primary", value: "yes" }, yes)));
+  return (await ask(dialog)) === "yes";
+}
+
 export function askName(title, value = "") {
   const name = h("input", { type: "text", "aria-label": "Name", value, pattern: "[A-Za-z0-9 _\\-]{1,64}", required: true, title: "1 to 64 letters, digits, blanks, _ and -" });
   const dialog = frame(title, h("label", { class: "row" }, "Name", name),

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 // The page: what the server tells goes to the views, controls, results and health; buttons and keys go to the server.
 import { Controls } from "./controls.js";
-import { ask, askName, FilePicker, frame } from "./files.js";
+import { ask, askName, confirm, FilePicker, frame } from "./files.js";
 import { h, number, options, seconds } from "./dom.js";
 import { Health, Messages } from "./health.js";
 import { Link } from "./link.js";
@@ -106,6 +106,7 @@ $("add-view").onclick = () => {
 
 // The mouse over a picture of relight is its lamp: the middle is 90 degrees up, the nearer edges 0.
 let lamp = 0;
+const lampDrag = String(Math.random());
 function relight(view) {
   const element = view.layers.map((l) => host.elementOf(l.pad)).find((e) => e?.element === "relight");
   if (!element || !view.hover || !view.canvas.matches(":hover") || Date.now() - lamp < 60) return;
@@ -114,7 +115,7 @@ function relight(view) {
   const [dx, dy] = [view.hover[0] - width / 2, height / 2 - view.hover[1]];
   const azimuth = ((Math.atan2(dy, dx) * 180) / Math.PI + 360) % 360;
   const elevation = (Math.acos(Math.min(1, Math.hypot(dx, dy) / (Math.min(width, height) / 2))) * 180) / Math.PI;
-  link.ask("set", { element: element.name, values: { azimuth, elevation } }).catch(() => {});
+  link.ask("set", { element: element.name, values: { azimuth, elevation }, drag: lampDrag }).catch(() => {});
 }
 
 // --- what the server tells
@@ -191,6 +192,13 @@ link.addEventListener("views", ({ detail }) => {
 
 // --- the pipeline
 
+// The position goes from frame to frame: through the file, or through one pass of files that are played again and again.
+function extent() {
+  const duration = state?.pipeline.duration ?? state?.layout?.pass?.duration ?? null;
+  const rate = state?.layout?.pass?.rate ?? state?.views.find((v) => v.framerate)?.framerate;
+  return { duration, step: rate && duration ? 1 / rate : (duration ?? 0) / 1000 };
+}
+
 function showPipeline(p) {
   if (state) state.pipeline = p;
   const playing = p.state === "playing";
@@ -199,21 +207,25 @@ function showPipeline(p) {
   $("stop").disabled = p.state === "stopped";
   $("pipeline-state").textContent = p.live && playing ? "live" : p.state;
   $("pipeline-state").dataset.state = p.state;
-  $("position").textContent = p.duration ? `${seconds(p.position)} / ${seconds(p.duration)}` : seconds(p.position);
-  $("seek").disabled = !p.seekable || !p.duration;
-  $("seek").title = $("seek").disabled ? "This pipeline cannot seek" : "Position";
-  if (p.duration && !seeking) $("seek").value = (1000 * p.position) / p.duration;
+  const { duration, step } = extent();
+  const position = p.duration || !duration || p.position === null ? p.position : p.position % duration; // in this pass of a loop
+  $("position").textContent = duration ? `${seconds(position)} / ${seconds(duration)}` : seconds(position);
+  $("seek").disabled = !p.seekable || !duration;
+  $("seek").title = $("seek").disabled ? "This pipeline cannot seek" : "Position; an arrow key moves one frame";
+  if (!duration) return;
+  $("seek").max = Math.max(1, Math.round(duration / step) - 1);
+  if (!seeking) $("seek").value = Math.floor(position / step + 1e-3);
 }
 
 $("play").onclick = () => run("pipeline", { state: state?.pipeline.state === "playing" ? "paused" : "playing" });
 $("stop").onclick = () => run("pipeline", { state: "stopped" });
 $("seek").oninput = () => {
   seeking = true;
-  $("position").textContent = seconds((state.pipeline.duration * $("seek").value) / 1000);
+  $("position").textContent = seconds($("seek").value * extent().step);
 };
 $("seek").onchange = () => {
   seeking = false;
-  run("seek", { seconds: (state.pipeline.duration * $("seek").value) / 1000 });
+  run("seek", { seconds: $("seek").value * extent().step + 1e-6 }); // not the end of the frame before it
 };
 
 // --- recording
@@ -234,7 +246,15 @@ async function save(command, title, name) {
   const view = current();
   if (!view) return;
   const path = await new FilePicker(host).choose(title, name);
-  if (path !== null) await run(command, { view, path, ...(command === "record" ? { frames: 0 } : {}) }, (r) => toast(`${command === "record" ? "Recording into" : "Saved"} ${r.path}`));
+  if (path === null) return;
+  const values = { view, path, ...(command === "record" && { frames: 0 }) };
+  const done = (r) => toast(`${command === "record" ? "Recording into" : "Saved"} ${r.path}`);
+  try {
+    done(await link.ask(command, values));
+  } catch (error) {
+    if (error.status !== 409 || !/ exists/.test(error.message)) toast(error.message, true);
+    else if (await confirm(`${path} exists. Replace it?`, "Replace")) await run(command, { ...values, replace: true }, done);
+  }
 }
 
 const stamp = () => new Date().toISOString().slice(0, 19).replace(/[:T]/g, "-");
@@ -267,7 +287,10 @@ $("preset-save").onclick = async () => {
     toast(`Saved ${name}`);
   });
 };
-$("preset-delete").onclick = () => run("preset-delete", { name: $("presets").value }, presets);
+$("preset-delete").onclick = async () => {
+  const name = $("presets").value;
+  if (await confirm(`Delete the preset ${name}?`, "Delete")) run("preset-delete", { name }, presets);
+};
 $("preset-compare").onclick = () => {
   const now = ["", "the values of now"];
   const [a, b] = ["First", "Second"].map((label) => h("select", { "aria-label": label, onchange: () => show() }));
