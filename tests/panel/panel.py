@@ -648,8 +648,8 @@ def tutorial():
         return shlex.split(re.search(r"^pipelines/gst-imaging panel (.*) > panel.txt &$", file.read(), re.M)[1])
 
 
-def show(browser, served, theme):
-    browser.screen(1280, 800)
+def show(browser, served, theme, height=800):
+    browser.screen(1280, height)
     browser.open(served.address)
     browser.js("if (document.documentElement.dataset.theme != arguments[0]) document.querySelector('#theme').click()", theme)
     ActionChains(browser.driver).move_to_element(browser.find(".view canvas")).perform()
@@ -662,7 +662,7 @@ def pictures(docs):
             scratch = os.path.realpath(scratch)
             for name in READY:
                 served = Served(scratch, name)
-                show(browser, served, "light" if name in ("ao", "photostereo") else "dark")
+                show(browser, served, "light" if name in ("ao", "photostereo") else "dark", 1000 if name == "oct" else 800)
                 time.sleep(4)
                 save(browser, os.path.join(docs, "reference", f"panel-{name}.png"))
                 if name == "sharpen":

@@ -10,10 +10,23 @@ import { View } from "./view.js";
 
 const $ = (id) => document.getElementById(id);
 const KEYS = [
-  ["Space", "Start or pause"], ["r", "Record, or end the recording"], ["s", "Snapshot"], ["z", "Undo"], ["v", "Add a view"], ["x", "Close the view that has the focus"],
-  ["/", "Search settings"], ["g", "Go to the picture"], ["t", "Light or dark theme"], ["?", "This list"],
-  ["← → ↑ ↓", "Picture: pan, with Shift farther"], ["+ − 0 1", "Picture: zoom in, out, fit, one to one"], ["Alt and ← → ↑ ↓", "Picture: move the inspected sample"], ["a", "Picture: window and level by themselves"], ["w W, l L", "Picture: window narrower and wider, level lower and higher"],
-  ["Shift and drag", "Picture: window (sideways) and level (up and down)"], ["Esc", "Field: the value in use"],
+  ["Space", "Start or pause"],
+  ["r", "Record, or end the recording"],
+  ["s", "Snapshot"],
+  ["z", "Undo"],
+  ["v", "Add a view"],
+  ["x", "Close the view that has the focus"],
+  ["/", "Search settings"],
+  ["g", "Go to the picture"],
+  ["t", "Light or dark theme"],
+  ["?", "This list"],
+  ["← → ↑ ↓", "Picture: pan, with Shift farther"],
+  ["+ − 0 1", "Picture: zoom in, out, fit, one to one"],
+  ["Alt and ← → ↑ ↓", "Picture: move the inspected sample"],
+  ["a", "Picture: window and level by themselves"],
+  ["w W, l L", "Picture: window narrower and wider, level lower and higher"],
+  ["Shift and drag", "Picture: window (sideways) and level (up and down)"],
+  ["Esc", "Field: the value in use"],
 ];
 
 const link = new Link();
@@ -236,9 +249,10 @@ function current() {
 
 function showRecording(r) {
   if (state) state.recording = r;
-  $("record").textContent = r ? "End recording" : "Record";
+  $("record").textContent = r ? "End" : "Record";
   $("record").classList.toggle("recording", Boolean(r));
   $("recording").textContent = r ? `${r.frames} frames${r.lost ? `, ${r.lost} lost` : ""}` : "";
+  $("record").title = r ? "End the recording (r)" : "Record the frames of the view (r)";
   $("recording").title = r?.path ?? "";
 }
 

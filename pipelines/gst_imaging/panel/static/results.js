@@ -236,12 +236,12 @@ export class Results {
     this.draw();
   }
 
-  // Pixels of the picture for each pixel of slope. At the middle of the slider the longest arrow that was seen is 0.4 of the pitch.
+  // Pixels of the picture for each pixel of slope. At the middle of the slider the longest arrow that was seen is half the pitch.
   #stretch(one) {
     const { pitchX, pitchY } = one.grid();
     const top = Math.max(0.1, ...one.cells().filter((s) => s.valid).map((s) => Math.hypot(s.dx, s.dy)));
     one.longest = Math.max(one.longest ?? 0, top);
-    return (10 ** ((this.gain.value - 50) / 50) * 0.4 * Math.min(pitchX ?? 20, pitchY ?? pitchX ?? 20)) / one.longest;
+    return (10 ** ((this.gain.value - 50) / 50) * 0.5 * Math.min(pitchX ?? 20, pitchY ?? pitchX ?? 20)) / one.longest;
   }
 
   // What the arrows mean, and the grid of the cells.

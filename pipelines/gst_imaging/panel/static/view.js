@@ -515,8 +515,8 @@ export class View {
     if (header?.filled !== null && header?.filled !== undefined) this.zoomText.textContent += `  ${header.filled} slices seen`;
     this.foot.classList.toggle("inspects", Boolean(this.hover && header));
     if (!this.hover || !header) {
-      this.readout.title = "";
       this.readout.textContent = header ? `${number(header.minimum)} to ${number(header.maximum)}, frame ${header.frame ?? header.serial}` : " ";
+      this.readout.title = this.readout.textContent;
       this.readout.dataset.sample = "";
       return;
     }
