@@ -44,10 +44,13 @@ class Control {
     this.label = h("label", { for: id }, p.name.replaceAll("-", " "));
     this.error = h("p", { class: "rejected", id: `${id}-error`, role: "alert", hidden: true });
     this.fields = this.#fields(id);
-    this.help = h("details", { class: "help" }, h("summary", { "aria-label": `Help for ${p.name}` }, "?"), h("p", {}, p.blurb || "No description."));
-    this.reset = h("button", { type: "button", class: "reset", title: `Default: ${shown(p.default) || "none"}`, "aria-label": `Set ${p.name} to its default`, onclick: () => this.set(this.p.default) }, "↺");
+    this.help = h("details", { class: "help" }, h("summary", { "aria-label": `Help for ${p.name}` }, "?"),
+      h("p", {}, p.blurb || "No description."));
+    this.reset = h("button", { type: "button", class: "reset", title: `Default: ${shown(p.default) || "none"}`,
+      "aria-label": `Set ${p.name} to its default`, onclick: () => this.set(this.p.default) }, "↺");
     this.root = h("div", { class: "control", "data-property": p.name, "data-element": element },
-      h("div", { class: "name" }, this.label, h("span", { class: "unit" }, p.unit ?? ""), this.reset, this.help), h("div", { class: "fields" }, ...this.fields), this.error);
+      h("div", { class: "name" }, this.label, h("span", { class: "unit" }, p.unit ?? ""), this.reset, this.help),
+        h("div", { class: "fields" }, ...this.fields), this.error);
     this.follow(p);
   }
 
@@ -65,11 +68,14 @@ class Control {
     if (p.type === "flags") {
       const group = h("fieldset", { id, ...described }, h("legend", { class: "visually-hidden" }, p.name));
       for (const v of p.values ?? [])
-        group.append(h("label", { title: v.blurb }, h("input", { type: "checkbox", value: v.nick, onchange: () => this.set([...group.querySelectorAll(":checked")].map((c) => c.value).join("+")) }), v.nick));
+        group.append(h("label", { title: v.blurb },
+          h("input", { type: "checkbox", value: v.nick,
+          onchange: () => this.set([...group.querySelectorAll(":checked")].map((c) => c.value).join("+")) }), v.nick));
       this.input = group;
       return [group];
     }
-    this.input = h("input", { id, type: "text", ...described, inputmode: NUMBERS.includes(p.type) ? "decimal" : "text", autocomplete: "off", spellcheck: "false",
+    this.input = h("input", { id, type: "text", ...described, inputmode: NUMBERS.includes(p.type) ? "decimal" : "text", autocomplete: "off",
+      spellcheck: "false",
       onchange: () => this.#typed(),
       onkeydown: (event) => {
         if (event.key === "Escape") this.follow(this.p, true);
@@ -194,7 +200,8 @@ class Control {
 // A button of an action signal, with fields for its arguments.
 function action(host, element, a) {
   const inputs = (a.arguments ?? []).map((argument) => {
-    const input = h("input", { type: argument.type === "boolean" ? "checkbox" : "text", "aria-label": `${a.name}: ${argument.name}`, placeholder: argument.name,
+    const input = h("input", { type: argument.type === "boolean" ? "checkbox" : "text", "aria-label": `${a.name}: ${argument.name}`,
+      placeholder: argument.name,
       value: argument.default ?? (argument.name === "n-frames" ? "16" : null), autocomplete: "off" });
     return { argument, input, read: () => (argument.type === "boolean" ? input.checked : parse(argument, input.value)) };
   });
@@ -212,10 +219,12 @@ function action(host, element, a) {
       said.classList.add("bad");
     }
   } }, a.name.replaceAll("-", " "));
-  const browse = inputs.filter((i) => i.argument.type === "path").map((i) => h("button", { type: "button", "aria-label": `Choose a file for ${i.argument.name}`, onclick: async () => {
+  const browse = inputs.filter((i) => i.argument.type === "path").map((i) => h("button",
+    { type: "button", "aria-label": `Choose a file for ${i.argument.name}`, onclick: async () => {
     i.input.value = (await new FilePicker(host).choose(`File for ${i.argument.name}`)) ?? i.input.value;
   } }, "…"));
-  return h("div", { class: "action", "data-action": a.name }, button, ...inputs.map((i) => (i.argument.type === "boolean" ? h("label", {}, i.input, i.argument.name) : i.input)), ...browse, said);
+  return h("div", { class: "action", "data-action": a.name }, button,
+    ...inputs.map((i) => (i.argument.type === "boolean" ? h("label", {}, i.input, i.argument.name) : i.input)), ...browse, said);
 }
 
 export class Controls {
@@ -225,7 +234,8 @@ export class Controls {
   // @host: link, saved (), files (), toast ()
   constructor(host, root) {
     this.host = host;
-    this.search = h("input", { type: "search", id: "search", placeholder: "Search settings", "aria-label": "Search settings", title: "Search settings (/)", oninput: () => this.#filter() });
+    this.search = h("input", { type: "search", id: "search", placeholder: "Search settings", "aria-label": "Search settings",
+      title: "Search settings (/)", oninput: () => this.#filter() });
     this.list = h("div", { class: "groups" });
     this.none = h("p", { class: "empty", hidden: true }, "No setting matches.");
     root.replaceChildren(h("div", { class: "search" }, this.search), this.list, this.none);

@@ -106,7 +106,8 @@ function first() {
   else add(pad);
   if (volume && known(volume.pad)) {
     const { width, height } = state.views.find((v) => v.pad === volume.pad);
-    const places = { row: volume.row ?? Math.floor((height ?? 0) / 2), column: volume.column ?? Math.floor((width ?? 0) / 2), "max-row": 0 };
+    const places = { row: volume.row ?? Math.floor((height ?? 0) / 2), column: volume.column ?? Math.floor((width ?? 0) / 2),
+      "max-row": 0 };
     for (const [section, place] of Object.entries(places)) add(volume.pad, { section, place });
   }
   arrange();
@@ -150,7 +151,8 @@ link.addEventListener("lost", ({ detail }) => {
 link.addEventListener("state", ({ detail }) => {
   const again = state !== null;
   state = detail;
-  $("title").textContent = { oct: "Tomography", ao: "Wavefront sensor", sharpen: "Sharpening", photostereo: "Photometric stereo", insar: "SAR offsets" }[state.ready] ?? "Pipeline";
+  $("title").textContent = { oct: "Tomography", ao: "Wavefront sensor", sharpen: "Sharpening", photostereo: "Photometric stereo",
+    insar: "SAR offsets" }[state.ready] ?? "Pipeline";
   $("title").title = state.description;
   $("version").textContent = state.version;
   document.title = `${$("title").textContent} – gst-imaging panel`;
@@ -273,7 +275,8 @@ async function save(command, title, name) {
 
 const stamp = () => new Date().toISOString().slice(0, 19).replace(/[:T]/g, "-");
 $("record").onclick = () => {
-  if (state?.recording) run("record-stop", {}, (r) => toast(`${r.frames} frames in ${r.path}${r.lost ? `, ${r.lost} lost` : ""}`, r.lost > 0));
+  if (state?.recording) run("record-stop", {},
+    (r) => toast(`${r.frames} frames in ${r.path}${r.lost ? `, ${r.lost} lost` : ""}`, r.lost > 0));
   else save("record", "Record the frames of the view", `run-${stamp()}.npy`);
 };
 $("snapshot").onclick = () => save("snapshot", "Save one frame of the view", `frame-${stamp()}.npy`);
@@ -311,15 +314,20 @@ $("preset-compare").onclick = () => {
   options(a, [now, ...state.presets.map((n) => [n, n])], $("presets").value);
   options(b, [now, ...state.presets.map((n) => [n, n])], "");
   const table = h("div", { class: "table", tabindex: 0 });
-  const show = () => run("preset-compare", { ...(a.value && { a: a.value }), ...(b.value && { b: b.value }) }, ({ differences }) => table.replaceChildren(
-    differences.length ? h("table", {}, h("thead", {}, h("tr", {}, ...["Element", "Setting", a.value || "now", b.value || "now"].map((t) => h("th", { scope: "col" }, t)))),
-      h("tbody", {}, ...differences.map((d) => h("tr", {}, ...[d.element, d.property, String(d.a), String(d.b)].map((t) => h("td", {}, t)))))) : "No setting differs."));
-  const dialog = frame("Compare two presets", h("div", { class: "row" }, a, b), table, h("div", { class: "buttons" }, h("button", { class: "primary" }, "Close")));
+  const show = () => run("preset-compare", { ...(a.value && { a: a.value }), ...(b.value && { b: b.value }) },
+    ({ differences }) => table.replaceChildren(
+    differences.length ? h("table", {}, h("thead", {},
+      h("tr", {}, ...["Element", "Setting", a.value || "now", b.value || "now"].map((t) => h("th", { scope: "col" }, t)))),
+      h("tbody", {}, ...differences.map((d) => h("tr", {},
+        ...[d.element, d.property, String(d.a), String(d.b)].map((t) => h("td", {}, t)))))) : "No setting differs."));
+  const dialog = frame("Compare two presets", h("div", { class: "row" }, a, b), table,
+    h("div", { class: "buttons" }, h("button", { class: "primary" }, "Close")));
   dialog.id = "compare";
   show();
   ask(dialog);
 };
-$("undo").onclick = () => run("undo", {}, ({ undone }) => toast(undone.map((u) => `${u.element} ${u.property}: ${u.value}`).join(", ") || "Undone"));
+$("undo").onclick = () => run("undo", {},
+  ({ undone }) => toast(undone.map((u) => `${u.element} ${u.property}: ${u.value}`).join(", ") || "Undone"));
 
 // --- tabs, theme, keys
 
@@ -363,13 +371,16 @@ setTheme(remembered ?? (matchMedia("(prefers-color-scheme: light)").matches ? "l
 $("theme").onclick = () => setTheme(document.documentElement.dataset.theme === "dark" ? "light" : "dark");
 
 $("help").onclick = () => {
-  const dialog = frame("Keyboard shortcuts", h("dl", { class: "keys" }, ...KEYS.flatMap(([key, what]) => [h("dt", {}, h("kbd", {}, key)), h("dd", {}, what)])), h("div", { class: "buttons" }, h("button", { class: "primary" }, "Close")));
+  const dialog = frame("Keyboard shortcuts",
+    h("dl", { class: "keys" }, ...KEYS.flatMap(([key, what]) => [h("dt", {}, h("kbd", {}, key)), h("dd", {}, what)])),
+    h("div", { class: "buttons" }, h("button", { class: "primary" }, "Close")));
   dialog.id = "keys";
   ask(dialog);
 };
 
 const actions = {
-  r: () => $("record").click(), s: () => $("snapshot").click(), z: () => $("undo").click(), v: () => $("add-view").click(), t: () => $("theme").click(), "?": () => $("help").click(),
+  r: () => $("record").click(), s: () => $("snapshot").click(), z: () => $("undo").click(), v: () => $("add-view").click(),
+    t: () => $("theme").click(), "?": () => $("help").click(),
   "/": () => $("search").focus(), g: () => views[0]?.canvas.focus(), " ": () => $("play").click(),
   x: () => {
     const view = views.find((v) => v.root.contains(document.activeElement));

@@ -12,8 +12,10 @@ const MODES = {
   shcentroid: ["Plot", "Map of |slope|", "Map of dx", "Map of dy", "Table"],
   insarxcorr: ["Field of offsets", "Plot", "Table"],
 };
-export const VALUES = { "Map of |slope|": (s) => Math.hypot(s.dx, s.dy), "Map of dx": (s) => s.dx, "Map of dy": (s) => s.dy }; // of the maps
-const FIRST = { shcentroid: ["rms"], lapsharpen: ["variance"], photostereo: ["mean-residual", "change"], insarxcorr: ["mean-dx", "mean-dy"] };
+export const VALUES = { "Map of |slope|": (s) => Math.hypot(s.dx, s.dy), "Map of dx": (s) => s.dx,
+  "Map of dy": (s) => s.dy }; // of the maps
+const FIRST = { shcentroid: ["rms"], lapsharpen: ["variance"], photostereo: ["mean-residual", "change"],
+  insarxcorr: ["mean-dx", "mean-dy"] };
 
 function column(message, name) {
   const i = message.fields.indexOf(name);
@@ -111,16 +113,19 @@ export class Results {
     this.elementMenu = h("select", { "aria-label": "Element with results", onchange: () => this.#choose() });
     this.modeMenu = h("select", { "aria-label": "Kind of display", onchange: () => this.draw() });
     this.columns = h("div", { class: "columns", role: "group", "aria-label": "Columns of the plot" });
-    this.gain = h("input", { type: "range", min: 0, max: 100, value: 50, "aria-label": "Length of the arrows", oninput: () => this.#views() });
+    this.gain = h("input", { type: "range", min: 0, max: 100, value: 50, "aria-label": "Length of the arrows",
+      oninput: () => this.#views() });
     this.scaleText = h("output", { class: "summary" });
     this.arrowBox = h("input", { type: "checkbox", id: "arrows", checked: true, onchange: () => this.#views() });
-    this.arrowTools = h("span", { class: "tools", hidden: true }, h("label", { for: "arrows" }, this.arrowBox, "Arrows"), this.gain, this.scaleText);
+    this.arrowTools = h("span", { class: "tools", hidden: true }, h("label", { for: "arrows" }, this.arrowBox, "Arrows"), this.gain,
+      this.scaleText);
     this.progress = h("progress", { max: 1, value: 0, hidden: true, "aria-label": "Progress" });
     this.progressText = h("output", { class: "progress-text" });
     this.summary = h("output", { class: "summary", "aria-live": "off" });
     this.canvas = h("canvas", { role: "img", "aria-label": "Plot of the results" });
     this.tableBox = h("div", { class: "table", tabindex: 0, role: "region", "aria-label": "Table of the results", hidden: true });
-    root.replaceChildren(h("div", { class: "bar" }, this.elementMenu, this.modeMenu, this.columns, this.arrowTools, this.progress, this.progressText, this.summary), this.canvas, this.tableBox);
+    root.replaceChildren(h("div", { class: "bar" }, this.elementMenu, this.modeMenu, this.columns, this.arrowTools, this.progress,
+      this.progressText, this.summary), this.canvas, this.tableBox);
     new ResizeObserver(() => this.draw()).observe(this.canvas);
   }
 
@@ -131,7 +136,8 @@ export class Results {
     some.sort((a, b) => Boolean(measures(b)) - Boolean(measures(a)));
     some.sort((a, b) => first.includes(b.name) - first.includes(a.name));
     for (const e of some) if (this.#all.get(e.name)?.element.element !== e.element) this.#all.set(e.name, new Result(e, !measures(e)));
-    options(this.elementMenu, some.map((e) => [e.name, e.name, e.title]), some.some((e) => e.name === this.elementMenu.value) ? this.elementMenu.value : some[0]?.name);
+    options(this.elementMenu, some.map((e) => [e.name, e.name, e.title]),
+      some.some((e) => e.name === this.elementMenu.value) ? this.elementMenu.value : some[0]?.name);
     for (const e of some.filter(measures)) this.host.link.ask("follow", { element: e.name, follow: true }).catch(() => {});
     this.#choose();
   }
@@ -163,7 +169,8 @@ export class Results {
       const one = this.#all.get(name);
       if (!one?.isCounted) continue;
       const fields = Object.keys(counts);
-      one.add({ pts: time * 1e9, summary: counts, fields, values: [Object.values(counts)], rows: 1, unit: fields.map((f) => (f.startsWith("time") ? "us" : f.startsWith("bytes") ? "bytes" : "")) });
+      one.add({ pts: time * 1e9, summary: counts, fields, values: [Object.values(counts)], rows: 1,
+        unit: fields.map((f) => (f.startsWith("time") ? "us" : f.startsWith("bytes") ? "bytes" : "")) });
     }
     this.#later();
   }
@@ -171,8 +178,10 @@ export class Results {
   event({ element, name, fields }) {
     const one = this.#all.get(element);
     if (!one) return;
-    if (name === "insarxcorr-progress" && fields.of) one.progress = { at: fields.rows / fields.of, text: `${fields.rows} of ${fields.of} rows` };
-    else if (name === "photostereo-progress") one.progress = { at: null, text: `${number(fields.lights)} lights, residual ${number(fields["mean-residual"], 3)}` };
+    if (name === "insarxcorr-progress" && fields.of) one.progress = { at: fields.rows / fields.of,
+      text: `${fields.rows} of ${fields.of} rows` };
+    else if (name === "photostereo-progress") one.progress = { at: null,
+      text: `${number(fields.lights)} lights, residual ${number(fields["mean-residual"], 3)}` };
     this.#later();
   }
 
@@ -196,7 +205,8 @@ export class Results {
     if (this.#line.x === x && this.#line.pad === view.pad) return;
     Object.assign(this.#line, { x, pad: view.pad, view });
     const height = Math.min(view.source[1], 16384);
-    this.host.link.ask("view", { view: this.#line.number, pad: view.pad, rate: 10, width: 16, height: 64, crop: [x, 0, 1, height], values: [x, 0, 1, height], ...view.cut }).catch(() => {});
+    this.host.link.ask("view", { view: this.#line.number, pad: view.pad, rate: 10, width: 16, height: 64, crop: [x, 0, 1, height],
+      values: [x, 0, 1, height], ...view.cut }).catch(() => {});
   }
 
   // A new connection knows none of the views.
@@ -225,11 +235,13 @@ export class Results {
         const { field, means, longest } = one.offsets();
         const [width, height] = v.source;
         // they are of the reference; a gap as long as the longest arrow is the middle of the slider
-        if (field.length && field.every(([x, , y]) => x < width && y < height)) arrows(c, v, field.map(([x, dx, y, dy]) => [x, y, dx - means[0], dy - means[1]]), (gain * 2) / longest);
+        if (field.length && field.every(([x, , y]) => x < width && y < height)) arrows(c, v,
+          field.map(([x, dx, y, dy]) => [x, y, dx - means[0], dy - means[1]]), (gain * 2) / longest);
       });
       if (kind === "shcentroid") view.overlays.push((c, v) => {
         const width = one.newest?.["ref-width"];
-        if (width && v.source[0] === width) arrows(c, v, one.cells().filter((s) => s.valid).map((s) => [s.x, s.y, s.dx, s.dy]), this.#stretch(one));
+        if (width && v.source[0] === width) arrows(c, v, one.cells().filter((s) => s.valid).map((s) => [s.x, s.y, s.dx, s.dy]),
+          this.#stretch(one));
       });
       view.draw();
     }
@@ -279,7 +291,8 @@ export class Results {
   #draws = {
     Plot: (one) => {
       const names = [...(this.#chosen.get(one.element.name) ?? [])];
-      plot(this.canvas, names.map((name) => ({ name, points: one.history.map((p) => [p.time, p.summary[name] ?? null]) })), { xLabel: "s" });
+      plot(this.canvas, names.map((name) => ({ name, points: one.history.map((p) => [p.time, p.summary[name] ?? null]) })),
+        { xLabel: "s" });
     },
     Table: (one) => this.#table(one),
     "A-scan": () => this.#ascan(),
@@ -290,20 +303,24 @@ export class Results {
   #columns(one) {
     const name = one.element.name;
     const known = Object.keys(one.newest?.summary ?? {});
-    if (!this.#chosen.has(name) && known.length) this.#chosen.set(name, new Set((FIRST[one.element.element] ?? (one.isCounted ? ["time-p50", "time-p99"] : known.slice(0, 1))).filter((k) => known.includes(k))));
+    if (!this.#chosen.has(name) && known.length) this.#chosen.set(name,
+      new Set((FIRST[one.element.element] ?? (one.isCounted ? ["time-p50", "time-p99"] : known.slice(0,
+      1))).filter((k) => known.includes(k))));
     this.columns.hidden = this.modeMenu.value !== "Plot";
     const chosen = this.#chosen.get(name);
     const text = known.join();
     if (this.columns.dataset.names !== name + text) {
       this.columns.dataset.names = name + text;
-      this.columns.replaceChildren(...known.map((k) => h("label", {}, h("input", { type: "checkbox", checked: chosen.has(k), onchange: (event) => {
+      this.columns.replaceChildren(...known.map((k) => h("label", {},
+        h("input", { type: "checkbox", checked: chosen.has(k), onchange: (event) => {
         if (event.target.checked) chosen.add(k);
         else chosen.delete(k);
         this.draw();
       } }), k)));
     }
     const s = one.newest?.summary ?? {};
-    this.summary.textContent = known.length && this.modeMenu.value !== "Plot" ? known.slice(0, 4).map((k) => `${k} ${number(s[k], 4)}`).join("   ") : "";
+    this.summary.textContent = known.length && this.modeMenu.value !== "Plot" ? known.slice(0,
+      4).map((k) => `${k} ${number(s[k], 4)}`).join("   ") : "";
   }
 
   #table(one) {
@@ -311,8 +328,11 @@ export class Results {
     if (!m) return this.tableBox.replaceChildren("No results yet");
     const units = m.unit ?? [];
     const rows = m["by-field"] ? (m.values[0] ?? []).map((_, i) => m.values.map((v) => v[i])) : m.values;
-    this.tableBox.replaceChildren(h("table", {}, h("thead", {}, h("tr", {}, h("th", { scope: "col" }, "#"), ...m.fields.map((f, i) => h("th", { scope: "col" }, f, h("small", {}, units[i] ? ` ${units[i]}` : ""))))),
-      h("tbody", {}, ...rows.slice(0, 200).map((row, i) => h("tr", {}, h("th", { scope: "row" }, String(i)), ...row.map((v) => h("td", {}, v === null ? "NaN" : number(v))))))));
+    this.tableBox.replaceChildren(h("table", {},
+      h("thead", {}, h("tr", {}, h("th", { scope: "col" }, "#"),
+      ...m.fields.map((f, i) => h("th", { scope: "col" }, f, h("small", {}, units[i] ? ` ${units[i]}` : ""))))),
+      h("tbody", {}, ...rows.slice(0, 200).map((row, i) => h("tr", {}, h("th", { scope: "row" }, String(i)),
+        ...row.map((v) => h("td", {}, v === null ? "NaN" : number(v))))))));
     if (rows.length > 200) this.tableBox.append(h("p", {}, `The first 200 of ${m.rows} rows`));
   }
 
@@ -329,7 +349,8 @@ export class Results {
     const points = header.values.samples.map(([s], i) => [axis ? axis.origin + axis.step * i : i, s === null ? null : real(q, s)]);
     this.summary.textContent = `Line ${header.crop[0]}`;
     this.canvas.dataset.line = header.crop[0];
-    plot(this.canvas, [{ name: q?.name ?? "sample", points }], { xLabel: axis ? `${axis.name} (${axis.unit})` : "row", yLabel: q?.unit ?? "" });
+    plot(this.canvas, [{ name: q?.name ?? "sample", points }],
+      { xLabel: axis ? `${axis.name} (${axis.unit})` : "row", yLabel: q?.unit ?? "" });
   }
 
   #map(one, mode) {

@@ -71,7 +71,8 @@ export class View {
   get oblong() {
     const [a, b] = this.header?.axes ?? [null, null];
     if (a && b && a.unit === "pixel" && b.unit === "pixel" && a.name !== b.name) return true; // pixels of two kinds
-    return a && b ? a.unit !== b.unit || Math.abs(a.step) !== Math.abs(b.step) : Boolean(a || b) || !["live", "frame"].includes(this.settings.section);
+    return a && b ? a.unit !== b.unit || Math.abs(a.step) !== Math.abs(b.step) : Boolean(a || b) || !["live",
+      "frame"].includes(this.settings.section);
   }
 
   // The axes have one unit.
@@ -101,7 +102,8 @@ export class View {
 
   #build(closable) {
     const compared = this.layers.length > 1;
-    this.padMenu = h("select", { class: "pad", "aria-label": "Pad", title: "The pad that is shown", onchange: () => this.choose(this.padMenu.value) });
+    this.padMenu = h("select", { class: "pad", "aria-label": "Pad", title: "The pad that is shown",
+      onchange: () => this.choose(this.padMenu.value) });
     this.mapMenu = h("select", {
       class: "map",
       "aria-label": "Colour map",
@@ -111,12 +113,17 @@ export class View {
     options(this.mapMenu, colours.NAMES.map((n) => [n, n]), this.settings.colours);
     this.sectionMenu = h("select", { class: "section", "aria-label": "Section of the volume", onchange: () => this.#chooseSection() });
     options(this.sectionMenu, SECTIONS, this.settings.section);
-    this.place = h("input", { type: "range", min: 0, max: 0, value: 0, "aria-label": "Place of the section", oninput: () => this.change({ place: Number(this.place.value) }) });
+    this.place = h("input", { type: "range", min: 0, max: 0, value: 0, "aria-label": "Place of the section",
+      oninput: () => this.change({ place: Number(this.place.value) }) });
     this.volumeTools = h("span", { class: "tools", hidden: true }, this.sectionMenu, this.place);
-    const button = (text, label, key, action) => h("button", { type: "button", "aria-label": label, title: `${label} (${key})`, onclick: action }, text);
-    this.auto = h("button", { type: "button", class: "auto", "aria-pressed": "true", title: "Choose window and level from each picture (a)", onclick: () => this.automatic() }, "Auto");
-    this.windowSlider = h("input", { type: "range", min: 0, max: 1000, "aria-label": "Window", title: "Window: the range from black to white. Shift and drag the picture sideways", oninput: () => this.#slide() });
-    this.levelSlider = h("input", { type: "range", min: 0, max: 1000, "aria-label": "Level", title: "Level: the middle of the window. Shift and drag the picture up and down", oninput: () => this.#slide() });
+    const button = (text, label, key, action) => h("button",
+      { type: "button", "aria-label": label, title: `${label} (${key})`, onclick: action }, text);
+    this.auto = h("button", { type: "button", class: "auto", "aria-pressed": "true", title: "Choose window and level from each picture (a)",
+      onclick: () => this.automatic() }, "Auto");
+    this.windowSlider = h("input", { type: "range", min: 0, max: 1000, "aria-label": "Window",
+      title: "Window: the range from black to white. Shift and drag the picture sideways", oninput: () => this.#slide() });
+    this.levelSlider = h("input", { type: "range", min: 0, max: 1000, "aria-label": "Level",
+      title: "Level: the middle of the window. Shift and drag the picture up and down", oninput: () => this.#slide() });
     this.canvas = h("canvas", {
       tabindex: 0,
       role: "img",
@@ -226,7 +233,8 @@ export class View {
   }
 
   get inner() {
-    return { x: LEFT, y: TOP, width: Math.max(this.canvas.clientWidth - LEFT - RIGHT, 16), height: Math.max(this.canvas.clientHeight - TOP - BOTTOM, 16) };
+    return { x: LEFT, y: TOP, width: Math.max(this.canvas.clientWidth - LEFT - RIGHT, 16),
+      height: Math.max(this.canvas.clientHeight - TOP - BOTTOM, 16) };
   }
 
   fit(update) {
@@ -314,7 +322,8 @@ export class View {
     const values = near ? (crop ?? [0, 0, ...this.source]) : this.hover ? [...this.hover, 1, 1] : null;
     this.layers.forEach((layer, i) => {
       const wanted = {
-        pad: layer.pad, rate: 30, quality: 85, colours: this.settings.colours, ...this.cut, crop, values, window: this.window, level: this.level,
+        pad: layer.pad, rate: 30, quality: 85, colours: this.settings.colours, ...this.cut, crop, values, window: this.window,
+          level: this.level,
         width: Math.max(16, Math.min(2048, Math.ceil(width * size))),
         height: Math.max(16, Math.min(2048, Math.ceil(height * size))),
       };
@@ -389,7 +398,8 @@ export class View {
     const [low, high] = this.#range();
     const window = this.window ?? this.header?.window ?? high - low;
     const level = this.level ?? this.header?.level ?? (low + high) / 2;
-    if (document.activeElement !== this.windowSlider) this.windowSlider.value = 1000 * (1 + Math.log2(Math.max(window / (high - low), 2 ** -16)) / 16);
+    if (document.activeElement !== this.windowSlider) this.windowSlider.value = 1000 * (1 + Math.log2(Math.max(window / (high - low),
+      2 ** -16)) / 16);
     if (document.activeElement !== this.levelSlider) this.levelSlider.value = (1000 * (level - low)) / (high - low);
     this.windowSlider.setAttribute("aria-valuetext", number(window));
     this.levelSlider.setAttribute("aria-valuetext", number(level));
@@ -448,7 +458,8 @@ export class View {
     const pans = { ArrowLeft: [step, 0], ArrowRight: [-step, 0], ArrowUp: [0, step], ArrowDown: [0, -step] };
     const arrow = pans[event.key];
     if (event.ctrlKey || event.metaKey) return;
-    if (arrow && event.altKey) this.#inspect(this.hover ? [this.hover[0] - Math.sign(arrow[0]), this.hover[1] - Math.sign(arrow[1])] : [0, 0]);
+    if (arrow && event.altKey) this.#inspect(this.hover ? [this.hover[0] - Math.sign(arrow[0]), this.hover[1] - Math.sign(arrow[1])] : [0,
+      0]);
     else if (arrow) this.pan(...arrow);
     else if (event.key === "+" || event.key === "=") this.zoom(1.5);
     else if (event.key === "-") this.zoom(1 / 1.5);
