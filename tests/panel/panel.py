@@ -323,7 +323,7 @@ class Ready(unittest.TestCase):
         widths = {}
         for aspect in "fill", "pixels", "true":
             b.js(CHOOSE, b.find(".view .aspect"), aspect)
-            widths[aspect] = float(b.find(".view .zoom").text.split("%")[0])
+            widths[aspect] = float(b.find(".view .zoom").get_attribute("textContent").split("%")[0])
         # the frame is higher than wide, and its samples are seven times as wide as high
         self.assertLess(widths["pixels"], widths["true"])
         self.assertAlmostEqual(widths["fill"], 336 / 128 * 100, delta=2)
@@ -414,17 +414,113 @@ class Ready(unittest.TestCase):
             b = self.browser
             b.open(served.address)
             b.until("!document.querySelector('#seek').disabled", "a file that can be sought")
-            b.js(MOVE, b.find("#seek"), 500)
+            b.js(MOVE, b.find("#seek"), 50)
             b.until("document.querySelector('.view').dataset.frame >= 50", "the frames after the seek")
             b.find("#play").click()
             b.until("document.querySelector('#pipeline-state').textContent == 'paused'", "paused")
             for _ in range(5):  # by keys alone
                 b.find("#seek").send_keys(Keys.HOME)
             b.until("document.querySelector('.view').dataset.frame == 0", "the first frame, paused")
+            b.find("#seek").send_keys(Keys.ARROW_RIGHT)
+            b.until("document.querySelector('.view').dataset.frame == 1", "the next frame")
+            b.find("#seek").send_keys(Keys.ARROW_LEFT)
+            b.until("document.querySelector('.view').dataset.frame == 0", "the first frame again")
             self.save_as("#snapshot", "first.npy")
             b.until("document.querySelector('#toast').textContent.includes('first.npy')", "the saved frame")
             self.assertEqual(int(np.load(os.path.join(self.data, "first.npy")).max()), 0)
             self.end(served)
+
+    def test_seek_in_a_loop(self):
+        """Files of a ready pipeline have no end: the position is that in one pass."""
+        frames = np.repeat(np.arange(40, dtype=np.uint8)[:, None, None], 48, 1).repeat(64, 2)
+        served = self.serve("sharpen", "data/count.npy", "amount=0", prepare=lambda: np.save(os.path.join(self.data, "count.npy"), frames))
+        b = self.browser
+        b.open(served.address)
+        b.until("!document.querySelector('#seek').disabled", "a loop that can be sought")
+        self.assertEqual(b.js("return document.querySelector('#seek').max"), "39")
+        b.find("#play").click()
+        b.until("document.querySelector('#pipeline-state').textContent == 'paused'", "paused")
+        b.js(MOVE, b.find("#seek"), 17)
+        b.until("document.querySelector('.view').dataset.frame == 17", "frame 17")
+        b.find("#seek").send_keys(Keys.ARROW_RIGHT)
+        b.until("document.querySelector('.view').dataset.frame == 18", "the next frame")
+        self.end(served)
+
+    def test_a_drag_is_one_step_of_undo(self):
+        served = self.serve("sharpen")
+        b = self.browser
+        b.open(served.address)
+        before = self.value("sharpen", "amount")
+        slider = b.find(f"{self.control('sharpen', 'amount')} input[type=range]")
+        b.js("arguments[0].scrollIntoView({block: 'center'})", slider)
+        for _ in range(2):
+            chain = ActionChains(b.driver, duration=30).click_and_hold(slider)
+            for _ in range(8):
+                chain.move_by_offset(5, 0).pause(0.1)
+            chain.release().perform()
+            time.sleep(0.5)
+            after = self.value("sharpen", "amount")
+            self.assertNotEqual(after, before)
+            b.find("#undo").click()
+            end = time.monotonic() + 10
+            while self.value("sharpen", "amount") != before:
+                self.assertLess(time.monotonic(), end, "one step did not take back the drag")
+                time.sleep(0.05)
+        b.until("document.querySelector('#undo').disabled", "nothing more to undo")
+        self.end(served)
+
+    def test_place_and_value_are_whole(self):
+        """In a narrow view and on a telephone."""
+        served = self.serve("oct")
+        b = self.browser
+        b.open(served.address)
+        for size in (1280, 800, False), (390, 844, True):
+            b.screen(*size)
+            time.sleep(0.5)
+            ActionChains(b.driver).move_to_element_with_offset(b.find(".view canvas"), 100, 20).perform()
+            b.until("document.querySelector('.readout').dataset.sample", "a sample")
+            text, title, *sizes = b.js("const r = document.querySelector('.readout'); return [r.textContent, r.title, r.scrollWidth, r.clientWidth,"
+                                       " r.scrollHeight, r.clientHeight]")
+            self.assertRegex(text, r"^\(\d+, \d+\)  [≤≥]? ?-?[\d.]+ dB  lateral [\d.]+ um, depth [\d.]+ um$")
+            self.assertRegex(title, r"; sample \d+$")
+            self.assertTrue(sizes[0] <= sizes[1] and sizes[2] <= sizes[3] + 1, (text, sizes))
+        b.screen(1280, 800)
+        self.end(served)
+
+    def test_own_raw_spectra(self):
+        """Without wavelengths the depth is in pixels, and the page says what is missing; with them it is in micrometres."""
+        spectra = np.random.RandomState(1).randint(100, 900, (4, 64, 512)).astype("<u2")
+        words = "oct", "data/scan.raw", "--samples", "512", "--lines", "64"
+        b = self.browser
+        for more, unit in ((), "pixel"), (("--lambda", "810", "870"), "um"):
+            served = self.serve(*words, *more, prepare=lambda: spectra.tofile(os.path.join(self.data, "scan.raw")))
+            b.open(served.address)
+            shown = b.js("return document.querySelector('.view-note').checkVisibility()")
+            self.assertEqual(shown, unit == "pixel")
+            self.assertEqual(b.js("return document.querySelector('.view .aspect').value"), "fill")
+            b.js(CHOOSE, b.find(".view .pad"), "source.src")
+            b.until("document.querySelector('.view .zoom').textContent.includes('512 × 64')", "the spectra")
+            self.end(served)
+
+    def test_deleting_a_preset_asks(self):
+        served = self.serve("sharpen")
+        b = self.browser
+        b.open(served.address)
+        self.save_preset("mine")
+        for button, left in ("button[type=button]", ["mine"]), ("button[type=submit]", []):
+            b.find("#preset-delete").click()
+            b.find(f"dialog {button}").click()
+            b.until("!document.querySelector('dialog')", "the end of the question")
+            time.sleep(0.3)
+            self.assertEqual(b.ask("state")["presets"], left)
+        # and a recording moves nothing
+        top = b.js("return document.querySelector('#views').getBoundingClientRect().top")
+        self.save_as("#record", "run.npy")
+        b.until("parseInt(document.querySelector('#recording').textContent) > 5", "frames of the recording")
+        self.assertEqual(b.js("return document.querySelector('#views').getBoundingClientRect().top"), top)
+        b.find("#record").click()
+        b.until("document.querySelector('#recording').textContent == ''", "the end of the recording")
+        self.end(served)
 
     def test_keys_alone(self):
         served = self.serve("sharpen")
@@ -552,8 +648,8 @@ def tutorial():
         return shlex.split(re.search(r"^pipelines/gst-imaging panel (.*) > panel.txt &$", file.read(), re.M)[1])
 
 
-def show(browser, served, theme):
-    browser.screen(1280, 800)
+def show(browser, served, theme, height=800):
+    browser.screen(1280, height)
     browser.open(served.address)
     browser.js("if (document.documentElement.dataset.theme != arguments[0]) document.querySelector('#theme').click()", theme)
     ActionChains(browser.driver).move_to_element(browser.find(".view canvas")).perform()
@@ -566,7 +662,7 @@ def pictures(docs):
             scratch = os.path.realpath(scratch)
             for name in READY:
                 served = Served(scratch, name)
-                show(browser, served, "light" if name in ("ao", "photostereo") else "dark")
+                show(browser, served, "light" if name in ("ao", "photostereo") else "dark", 1000 if name == "oct" else 800)
                 time.sleep(4)
                 save(browser, os.path.join(docs, "reference", f"panel-{name}.png"))
                 if name == "sharpen":

@@ -15,13 +15,15 @@ from .. import library, play
 from ..command import SIGNALS, WRONG_USE, Failure
 from ..frames import cameras
 from ..frames.source import split
+from ..oct import calibration, spectra
 
 EXAMPLES = [
     ("sharpen", "a moving picture, sharpened; open the address that is printed"),
     ("ao --camera v4l2:/dev/video0", "centroids of a camera; the grid is found in its first frame"),
     ("sharpen --camera aravis:Fake_1 --allow camera.exposure amount=2", "a simulated camera whose exposure can be set"),
     ("photostereo lights.lp --camera v4l2:/dev/video0 window=sliding", "lamps in turn; a result for each picture"),
-    ("oct scan.npy --files /data", "spectra of a file; recordings go to /data"),
+    ("oct scan.npy --lambda 800 900 --files /data", "spectra of a file, in micrometres; recordings go to /data"),
+    ("oct scan.raw --samples 2048 --lines 400 --calibration oct.ini", "raw 16-bit samples"),
     ("'videotestsrc ! video/x-raw,format=GRAY8 ! lapsharpen ! fakesink sync=true'", "any pipeline"),
 ]
 
@@ -29,6 +31,8 @@ EXAMPLES = [
 def add_arguments(parser):
     parser.add_argument("pipeline", metavar="PIPELINE", nargs="+", help="a description, or a ready pipeline, its FILES and property=value")
     cameras.add_settings(parser.add_argument_group("cameras, for a ready pipeline"))
+    spectra.add_arguments(parser)
+    calibration.add_arguments(parser)
     parser.add_argument("--port", type=int, default=0, help="0, the default: any free one")
     parser.add_argument("--listen", metavar="ADDRESS", help="serve on this address, with a token, in place of 127.0.0.1")
     parser.add_argument("--token", help="the token of --listen; without it a random one")
@@ -95,8 +99,18 @@ def launch(Gst, description):
     return pipeline
 
 
+# options of oct, and what they are if nobody gives them
+OF_OCT = {"samples": None, "lines": None, "dtype": "u16", "offset": 0, "calibration": None, "wavelength": None, "wavelengths": None,
+          "chirp": None, "k_index": None, "dispersion": None, "phase_domain": "k", "background": None}
+
+
 def check(options):
     cameras.check_settings(options)
+    spectra.check(options)
+    given = [name for name, default in OF_OCT.items() if getattr(options, name) != default]
+    if given and options.pipeline[0] != "oct":
+        option = {"wavelength": "lambda"}.get(given[0], given[0].replace("_", "-"))
+        raise Failure(WRONG_USE, f"--{option} is for the ready pipeline oct.")
     if options.token and not options.listen:
         raise Failure(WRONG_USE, "--token is for --listen: on 127.0.0.1 no token is asked for.")
     for allowed in options.allow:

@@ -116,12 +116,13 @@ class Saturation:
         return None if not self.n else self.n_largest / self.n if is_limit else 0.0
 
 
-def read_raw(path, options, folder, warn):
+def read_raw(path, options, folder, warn, copied=False):
+    """copied: always into an array, which picturesrc plays and seeks in"""
     np = library.numpy()
     n = check_size(path, options, warn)
     values = np.memmap(path, DTYPES[options.dtype], "r", options.offset, (n * options.lines, options.samples))
     saturation, doubts, step = Saturation(), Doubts(wavelengths_of(options), options.lines), max(1, BLOCK // options.samples)
-    plain = options.offset == 0 and options.dtype == "u16" and options.samples % 2 == 0
+    plain = not copied and options.offset == 0 and options.dtype == "u16" and options.samples % 2 == 0
     name = os.path.join(folder, "spectra.npy")
     copy = None if plain else np.lib.format.open_memmap(name, "w+", values.dtype.newbyteorder("="),
                                                         (n, options.lines, options.samples))

@@ -40,6 +40,7 @@ class Panel:
         self.elements = dict(reversed(self.elements.items()))  # sources first
         self.presets = Presets(ready or description)
         self.undo_list, self.messages = [], []
+        self.drag = self.dragged = None  # the newest change that undo() takes back, and that step
         self.n_warnings = self.n_errors = self.n_messages = 0
         self.state_name, self.is_live, self.recording = "stopped", False, None
         self.begin = self.kept_time = time.monotonic()
@@ -299,12 +300,18 @@ class Panel:
             raise Refusal(404, f'The pipeline has no pad "{name}" with pictures.')
         return found
 
-    def set(self, name, values):
+    def set(self, name, values, drag=None):
+        """drag: text that the changes of one drag of a hand have in common; they are one step of undo()"""
         element = self.element(name)
         if not isinstance(values, dict) or not values:
             raise Refusal(400, "values is an object of names and values.")
+        if drag is not None and (not isinstance(drag, str) or len(drag) > 64):
+            raise Refusal(400, "drag is a text of 64 characters at most.")
         before = element.set(values, self.condition(), self.check_path)
-        self.undo_list = self.undo_list[1 - MAX_UNDO:] + [[(name, before)]]
+        same = drag is not None and (drag, name, set(values)) == self.drag and self.undo_list and self.undo_list[-1] is self.dragged
+        if not same and any(element.get(key) != value for key, value in before.items()):
+            self.drag, self.dragged = (drag, name, set(values)), [(name, before)]
+            self.undo_list = self.undo_list[1 - MAX_UNDO:] + [self.dragged]
         self.tell_presets()
         return {"values": {key: element.get(key) for key in values}}
 

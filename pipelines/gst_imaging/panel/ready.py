@@ -1,16 +1,21 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
 """Ready pipelines: what gst-launch takes, and what the panel shows first."""
+import atexit
 import os
 import re
+import shutil
+import tempfile
 
 from .. import play
-from ..command import UNREADABLE, WRONG_USE, Failure
+from ..command import NOT_WRITTEN, UNREADABLE, WRONG_USE, Failure
 from ..commands.centroids import CUTS
 from ..frames import cameras
 from ..frames.source import GREY
+from ..oct import calibration, spectra
 from ..play import quote
 from . import demo
 
+RATE = 25  # frames a second of files
 COLOURS = "video/x-raw,format={GRAY16_LE,GRAY8,RGB}"  # what cameras in colour are converted to for lapsharpen
 
 
@@ -30,10 +35,10 @@ class Input:
             # the newest frame: what the pipeline cannot take is dropped before it, and counted as missing
             words = [*self.live.words, "!", "queue", "name=frames", "leaky=downstream", "max-size-buffers=4"]
         elif len(paths) == 1:
-            words = ["picturesrc", "name=source", "location=" + paths[0], "loop=true", "framerate=25/1"]
+            words = ["picturesrc", "name=source", "location=" + paths[0], "loop=true", f"framerate={RATE}/1"]
         else:
             quoted = ", ".join('"' + path.replace("\\", "\\\\").replace('"', '\\"') + '"' for path in paths)
-            words = ["picturesrc", "name=source", f"locations=<{quoted}>", "loop=true", "framerate=25/1"]
+            words = ["picturesrc", "name=source", f"locations=<{quoted}>", "loop=true", f"framerate={RATE}/1"]
         self.words, self.text = words, " ".join(map(quote, words))
         self.pad = "frames.src" if self.live else "source.src"
         # frames of a camera are shown at once
@@ -43,6 +48,11 @@ class Input:
         """Of a camera of Aravis with more than 8 bits, its caps tell how many."""
         depth = re.search(r"depth=(\d+)", self.live.words[-1]) if self.live else None
         return f" bit-depth={depth[1]}" if depth and 8 < int(depth[1]) < 16 else ""
+
+    def layout(self, **members):
+        """Returns: what the page shows first. A loop has no end, and one pass of it is what the page seeks in"""
+        n = self.n_frames()
+        return {**members, **({"pass": {"duration": n / RATE, "rate": RATE}} if n > 1 else {})}
 
     def n_frames(self):
         """Returns: frames of the files, 0 of a camera"""
@@ -64,7 +74,7 @@ def words_of(settings):
 def sharpen(files, settings, options, warn):
     frames = Input("sharpen", files, options, warn, COLOURS)
     return (f"{frames.text} ! lapsharpen name=sharpen focus-measure=true{frames.bit_depth()}{words_of(settings)} ! {frames.sink}",
-            {"main": "sharpen.src", "before": frames.pad, "after": "sharpen.src", "results": ["sharpen"]})
+            frames.layout(main="sharpen.src", before=frames.pad, after="sharpen.src", results=["sharpen"]))
 
 
 def ao(files, settings, options, warn):
@@ -77,11 +87,43 @@ def ao(files, settings, options, warn):
         known = frames.bit_depth() + " " + quote("find-grid-location=" + demo.new_file("grid.npy"))
     if not frames.is_demo and not any(word.startswith(CUTS) for word in settings):
         known += " threshold-mode=auto"
-    return (f"{frames.text} ! shcentroid name=ao{known}{words_of(settings)} ! {frames.sink}", {"main": "ao.src", "results": ["ao"]})
+    return (f"{frames.text} ! shcentroid name=ao{known}{words_of(settings)} ! {frames.sink}", frames.layout(main="ao.src", results=["ao"]))
+
+
+def scratch():
+    """Returns: a folder that is there until the panel ends"""
+    folder = tempfile.mkdtemp(prefix="gst-imaging-panel-")
+    atexit.register(shutil.rmtree, folder, ignore_errors=True)
+    return folder
+
+
+def read_raw(files, options, warn):
+    """Raw spectra become an array, for a source that seeks and begins anew. Returns: the files to play"""
+    if len(files) != 1 or not spectra.is_raw(files[0], options) or not os.path.isfile(files[0]):
+        return files
+    try:
+        source = spectra.read_raw(files[0], options, scratch(), warn, copied=True)
+    except OSError as error:
+        raise Failure(NOT_WRITTEN, f"The samples of {files[0]} cannot be written into {tempfile.gettempdir()}: {error.strerror}."
+                                   " TMPDIR names another folder.") from error
+    return [word.removeprefix("location=") for word in source.words if word.startswith("location=")]
+
+
+def calibrated(options):
+    """Returns: properties that options stand for"""
+    words = []
+    if calibration.keys_of(options) or options.calibration:
+        words.append("calibration=" + calibration.write(options, os.path.join(scratch(), "calibration.ini")))
+    if options.background:
+        words += ["background=file", "background-location=" + os.path.abspath(options.background)]
+    if options.lines:
+        words.append(f"ascans-per-bscan={options.lines}")
+    return words
 
 
 def oct(files, settings, options, warn):
-    frames = Input("oct", files, options, warn)
+    frames = Input("oct", read_raw(files, options, warn), options, warn)
+    settings = [*calibrated(options), *settings]
     n = 32 if frames.is_demo else frames.n_frames()
     known = f" bscans-per-volume={n}" if n > 1 else ""
     if frames.is_demo:
@@ -91,7 +133,7 @@ def oct(files, settings, options, warn):
             n = int(word.partition("=")[2])
     return (f"{frames.text} ! octbscan name=oct scale=2 window=hann taper=none{known}{words_of(settings)} ! queue ! "
             f"{frames.sink} oct.enface ! queue ! fakesink name=enface-sink async=false sync=false",
-            {"main": "oct.src", "volume": {"pad": "oct.src", "frames": n, **({"row": 175} if frames.is_demo else {})} if n > 1 else None})
+            frames.layout(main="oct.src", volume={"pad": "oct.src", "frames": n, **({"row": 175} if frames.is_demo else {})} if n > 1 else None))
 
 
 def photostereo(files, settings, options, warn):
@@ -106,7 +148,7 @@ def photostereo(files, settings, options, warn):
     return (f'{frames.text} ! photostereo name=photo {quote("lights-location=" + place)}{known}{words_of(settings)} '
             "relight name=light azimuth=45 elevation=40 ! fakesink name=sink sync=true "
             "photo.normal ! queue ! light.normal photo.albedo ! queue ! light.albedo",
-            {"main": "light.src", "before": frames.pad, "after": "light.src", "results": ["photo"]})
+            frames.layout(main="light.src", before=frames.pad, after="light.src", results=["photo"]))
 
 
 def insar(files, settings, options, _warn):

@@ -152,7 +152,7 @@ class Server:
             "results": (lambda element: self.followers.newest(element), (("element", ...),), True),
             "files": (lambda folder: self.do(p.files.list, folder), (("folder", None),), True),
             "preset-compare": (lambda a, b: self.do(p.preset_compare, a, b), (("a", None), ("b", None)), True),
-            "set": (lambda element, values: self.do(p.set, element, values), (("element", ...), ("values", ...)), False),
+            "set": (lambda element, values, drag: self.do(p.set, element, values, drag), (("element", ...), ("values", ...), ("drag", None)), False),
             "call": (lambda *a: self.do(p.call, *a), (("element", ...), ("action", ...), ("arguments", [])), False),
             "pipeline": (self.play, (("state", ...),), False),
             "seek": (lambda seconds: self.do(p.seek, seconds), (("seconds", ...),), False),

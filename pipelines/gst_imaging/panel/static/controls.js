@@ -44,10 +44,13 @@ class Control {
     this.label = h("label", { for: id }, p.name.replaceAll("-", " "));
     this.error = h("p", { class: "rejected", id: `${id}-error`, role: "alert", hidden: true });
     this.fields = this.#fields(id);
-    this.help = h("details", { class: "help" }, h("summary", { "aria-label": `Help for ${p.name}` }, "?"), h("p", {}, p.blurb || "No description."));
-    this.reset = h("button", { type: "button", class: "reset", title: `Default: ${shown(p.default) || "none"}`, "aria-label": `Set ${p.name} to its default`, onclick: () => this.set(this.p.default) }, "↺");
+    this.help = h("details", { class: "help" }, h("summary", { "aria-label": `Help for ${p.name}` }, "?"),
+      h("p", {}, p.blurb || "No description."));
+    this.reset = h("button", { type: "button", class: "reset", title: `Default: ${shown(p.default) || "none"}`,
+      "aria-label": `Set ${p.name} to its default`, onclick: () => this.set(this.p.default) }, "↺");
     this.root = h("div", { class: "control", "data-property": p.name, "data-element": element },
-      h("div", { class: "name" }, this.label, h("span", { class: "unit" }, p.unit ?? ""), this.reset, this.help), h("div", { class: "fields" }, ...this.fields), this.error);
+      h("div", { class: "name" }, this.label, h("span", { class: "unit" }, p.unit ?? ""), this.reset, this.help),
+        h("div", { class: "fields" }, ...this.fields), this.error);
     this.follow(p);
   }
 
@@ -65,18 +68,25 @@ class Control {
     if (p.type === "flags") {
       const group = h("fieldset", { id, ...described }, h("legend", { class: "visually-hidden" }, p.name));
       for (const v of p.values ?? [])
-        group.append(h("label", { title: v.blurb }, h("input", { type: "checkbox", value: v.nick, onchange: () => this.set([...group.querySelectorAll(":checked")].map((c) => c.value).join("+")) }), v.nick));
+        group.append(h("label", { title: v.blurb },
+          h("input", { type: "checkbox", value: v.nick,
+          onchange: () => this.set([...group.querySelectorAll(":checked")].map((c) => c.value).join("+")) }), v.nick));
       this.input = group;
       return [group];
     }
-    this.input = h("input", { id, type: "text", ...described, inputmode: NUMBERS.includes(p.type) ? "decimal" : "text", autocomplete: "off", spellcheck: "false",
+    this.input = h("input", { id, type: "text", ...described, inputmode: NUMBERS.includes(p.type) ? "decimal" : "text", autocomplete: "off",
+      spellcheck: "false",
       onchange: () => this.#typed(),
       onkeydown: (event) => {
         if (event.key === "Escape") this.follow(this.p, true);
       } });
     const fields = [this.input];
     if (hasSlider(p)) {
-      this.slider = h("input", { type: "range", min: 0, max: 1000, "aria-label": p.name, oninput: () => this.#slide(), onchange: () => this.#slide() });
+      this.slider = h("input", { type: "range", min: 0, max: 1000, "aria-label": p.name, oninput: () => this.#slide(),
+        onchange: () => {
+          this.#slide();
+          this.#drag = null;
+        } });
       if (p.type !== "double" && !isLog(p)) [this.slider.min, this.slider.max, this.slider.step] = [p.minimum, p.maximum, 1];
       fields.unshift(this.slider);
     }
@@ -106,28 +116,30 @@ class Control {
     value = p.type === "double" ? Number(value.toPrecision(4)) : Math.round(value);
     this.input.value = shown(value);
     this.slider.setAttribute("aria-valuetext", `${number(value)} ${p.unit ?? ""}`);
-    this.#next = value;
+    this.#drag ??= String(Math.random());
+    this.#next = { value, drag: this.#drag };
     if (!this.#sending) this.#drain();
   }
 
   // One change is on its way, and the newest one waits: a hand is faster than 50 commands a second.
   #next;
+  #drag = null; // all changes of one drag are one step of undo
   #sending = false;
 
   async #drain() {
     this.#sending = true;
     while (this.#next !== undefined) {
-      const value = this.#next;
+      const { value, drag } = this.#next;
       this.#next = undefined;
-      await this.set(value);
+      await this.set(value, drag);
       await new Promise((resolve) => setTimeout(resolve, 60));
     }
     this.#sending = false;
   }
 
-  async set(value) {
+  async set(value, drag) {
     try {
-      const result = await this.host.link.ask("set", { element: this.element, values: { [this.p.name]: value } });
+      const result = await this.host.link.ask("set", { element: this.element, values: { [this.p.name]: value }, ...(drag && { drag }) });
       this.#failed = null;
       this.follow({ ...this.p, value: result.values?.[this.p.name] ?? value });
       this.host.saved();
@@ -188,7 +200,8 @@ class Control {
 // A button of an action signal, with fields for its arguments.
 function action(host, element, a) {
   const inputs = (a.arguments ?? []).map((argument) => {
-    const input = h("input", { type: argument.type === "boolean" ? "checkbox" : "text", "aria-label": `${a.name}: ${argument.name}`, placeholder: argument.name,
+    const input = h("input", { type: argument.type === "boolean" ? "checkbox" : "text", "aria-label": `${a.name}: ${argument.name}`,
+      placeholder: argument.name,
       value: argument.default ?? (argument.name === "n-frames" ? "16" : null), autocomplete: "off" });
     return { argument, input, read: () => (argument.type === "boolean" ? input.checked : parse(argument, input.value)) };
   });
@@ -206,10 +219,12 @@ function action(host, element, a) {
       said.classList.add("bad");
     }
   } }, a.name.replaceAll("-", " "));
-  const browse = inputs.filter((i) => i.argument.type === "path").map((i) => h("button", { type: "button", "aria-label": `Choose a file for ${i.argument.name}`, onclick: async () => {
+  const browse = inputs.filter((i) => i.argument.type === "path").map((i) => h("button",
+    { type: "button", "aria-label": `Choose a file for ${i.argument.name}`, onclick: async () => {
     i.input.value = (await new FilePicker(host).choose(`File for ${i.argument.name}`)) ?? i.input.value;
   } }, "…"));
-  return h("div", { class: "action", "data-action": a.name }, button, ...inputs.map((i) => (i.argument.type === "boolean" ? h("label", {}, i.input, i.argument.name) : i.input)), ...browse, said);
+  return h("div", { class: "action", "data-action": a.name }, button,
+    ...inputs.map((i) => (i.argument.type === "boolean" ? h("label", {}, i.input, i.argument.name) : i.input)), ...browse, said);
 }
 
 export class Controls {
@@ -219,7 +234,8 @@ export class Controls {
   // @host: link, saved (), files (), toast ()
   constructor(host, root) {
     this.host = host;
-    this.search = h("input", { type: "search", id: "search", placeholder: "Search settings", "aria-label": "Search settings", title: "Search settings (/)", oninput: () => this.#filter() });
+    this.search = h("input", { type: "search", id: "search", placeholder: "Search settings", "aria-label": "Search settings",
+      title: "Search settings (/)", oninput: () => this.#filter() });
     this.list = h("div", { class: "groups" });
     this.none = h("p", { class: "empty", hidden: true }, "No setting matches.");
     root.replaceChildren(h("div", { class: "search" }, this.search), this.list, this.none);

@@ -27,6 +27,11 @@ export function number(value, digits = 5) {
   return String(Number(value.toPrecision(digits)));
 }
 
+// The number of a quantity (of the header of a picture) that a sample stands for.
+export function real(quantity, sample) {
+  return quantity?.scale === undefined ? sample : quantity.offset + quantity.scale * sample;
+}
+
 export function bytes(value) {
   if (!value) return "0";
   const power = Math.min(Math.floor(Math.log2(value) / 10), 4);

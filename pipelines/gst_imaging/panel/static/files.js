@@ -31,7 +31,8 @@ export class FilePicker {
     const name = h("input", { type: "text", "aria-label": "Path", value: suggested ?? "", autocomplete: "off", required: true });
     const note = h("p", { class: "note", role: "status" });
     const dialog = frame(title, list, h("label", { class: "row" }, "Path", name), note,
-      h("div", { class: "buttons" }, h("button", { type: "button", onclick: () => dialog.close("") }, "Cancel"), h("button", { type: "submit", class: "primary" }, "Choose")));
+      h("div", { class: "buttons" }, h("button", { type: "button", onclick: () => dialog.close("") }, "Cancel"),
+        h("button", { type: "submit", class: "primary" }, "Choose")));
     dialog.querySelector("form").addEventListener("submit", (event) => {
       event.preventDefault();
       dialog.close(name.value);
@@ -56,10 +57,20 @@ export class FilePicker {
   }
 }
 
+// Resolves with whether the button @yes was pressed.
+export async function confirm(question, yes) {
+  const dialog = frame(question, h("div", { class: "buttons" },
+    h("button", { type: "button", onclick: () => dialog.close("") }, "Cancel"),
+      h("button", { type: "submit", class: "primary", value: "yes" }, yes)));
+  return (await ask(dialog)) === "yes";
+}
+
 export function askName(title, value = "") {
-  const name = h("input", { type: "text", "aria-label": "Name", value, pattern: "[A-Za-z0-9 _\\-]{1,64}", required: true, title: "1 to 64 letters, digits, blanks, _ and -" });
+  const name = h("input", { type: "text", "aria-label": "Name", value, pattern: "[A-Za-z0-9 _\\-]{1,64}", required: true,
+    title: "1 to 64 letters, digits, blanks, _ and -" });
   const dialog = frame(title, h("label", { class: "row" }, "Name", name),
-    h("div", { class: "buttons" }, h("button", { type: "button", onclick: () => dialog.close("") }, "Cancel"), h("button", { type: "submit", class: "primary" }, "Save")));
+    h("div", { class: "buttons" }, h("button", { type: "button", onclick: () => dialog.close("") }, "Cancel"),
+      h("button", { type: "submit", class: "primary" }, "Save")));
   dialog.querySelector("form").addEventListener("submit", (event) => {
     event.preventDefault();
     dialog.close(name.value.trim());

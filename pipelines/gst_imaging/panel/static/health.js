@@ -3,7 +3,8 @@
 import { bytes, h, number } from "./dom.js";
 
 const COLUMNS = [
-  ["name", "Element"], ["backend", "Device"], ["frames", "Frames"], ["lost-frames", "Lost"], ["frames-missing", "Missing"], ["time-p50", "p50 µs"], ["time-p99", "p99 µs"],
+  ["name", "Element"], ["backend", "Device"], ["frames", "Frames"], ["lost-frames", "Lost"], ["frames-missing", "Missing"],
+    ["time-p50", "p50 µs"], ["time-p99", "p99 µs"],
   ["time-max", "max µs"], ["bytes-copied", "Copied"], ["bytes-uploaded", "To GPU"], ["bytes-downloaded", "From GPU"],
 ];
 
@@ -23,8 +24,10 @@ export class Health {
     const before = this.#before;
     const rate = before && health.time > before.time && health["frames-out"] >= before["frames-out"] ? (health["frames-out"] - before["frames-out"]) / (health.time - before.time) : null;
     this.#before = health;
-    const facts = { "Frames in": health["frames-in"], "Frames out": health["frames-out"], "Frames/s": rate === null ? "–" : number(rate, 3), Dropped: health.dropped, Warnings: health.warnings, Errors: health.errors, Viewers: health.clients, Pictures: health.pictures };
-    this.facts.replaceChildren(...Object.entries(facts).map(([name, value]) => h("div", { class: ["Dropped", "Errors"].includes(name) && value ? "bad" : "" }, h("dt", {}, name), h("dd", {}, String(value)))));
+    const facts = { "Frames in": health["frames-in"], "Frames out": health["frames-out"], "Frames/s": rate === null ? "–" : number(rate, 3),
+      Dropped: health.dropped, Warnings: health.warnings, Errors: health.errors, Viewers: health.clients, Pictures: health.pictures };
+    this.facts.replaceChildren(...Object.entries(facts).map(([name, value]) => h("div",
+      { class: ["Dropped", "Errors"].includes(name) && value ? "bad" : "" }, h("dt", {}, name), h("dd", {}, String(value)))));
     this.body.replaceChildren(...health.elements.map((e) => h("tr", {}, ...COLUMNS.map(([key]) => {
       const value = key.startsWith("bytes") ? bytes(e[key]) : number(e[key], 4);
       return key === "name" ? h("th", { scope: "row" }, value) : h("td", {}, value);
@@ -56,7 +59,8 @@ export class Messages {
     if (this.#seen.has(m.number)) return;
     this.#seen.add(m.number);
     this.none.hidden = true;
-    this.list.prepend(h("li", { class: m.severity }, h("time", { datetime: m.time }, new Date(m.time).toLocaleTimeString()), h("b", {}, m.severity), h("span", {}, m.element ?? ""), h("p", { title: m.debug ?? "" }, m.text)));
+    this.list.prepend(h("li", { class: m.severity }, h("time", { datetime: m.time }, new Date(m.time).toLocaleTimeString()),
+      h("b", {}, m.severity), h("span", {}, m.element ?? ""), h("p", { title: m.debug ?? "" }, m.text)));
     while (this.list.children.length > 200) this.list.lastChild.remove();
     this.#count();
   }

@@ -55,7 +55,7 @@ export class Link extends EventTarget {
     const waiting = this.#waiting.get(message.id);
     this.#waiting.delete(message.id);
     if (message.ok) waiting?.resolve(message.result);
-    else waiting?.reject(Object.assign(new Error(message.error), { status: message.status }));
+    else waiting?.reject(Object.assign(new Error(message.error), { status: message.status, exists: message.exists }));
   }
 
   #picture(data) {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 // The page: what the server tells goes to the views, controls, results and health; buttons and keys go to the server.
 import { Controls } from "./controls.js";
-import { ask, askName, FilePicker, frame } from "./files.js";
+import { ask, askName, confirm, FilePicker, frame } from "./files.js";
 import { h, number, options, seconds } from "./dom.js";
 import { Health, Messages } from "./health.js";
 import { Link } from "./link.js";
@@ -10,10 +10,23 @@ import { View } from "./view.js";
 
 const $ = (id) => document.getElementById(id);
 const KEYS = [
-  ["Space", "Start or pause"], ["r", "Record, or end the recording"], ["s", "Snapshot"], ["z", "Undo"], ["v", "Add a view"], ["x", "Close the view that has the focus"],
-  ["/", "Search settings"], ["g", "Go to the picture"], ["t", "Light or dark theme"], ["?", "This list"],
-  ["← → ↑ ↓", "Picture: pan, with Shift farther"], ["+ − 0 1", "Picture: zoom in, out, fit, one to one"], ["Alt and ← → ↑ ↓", "Picture: move the inspected sample"], ["a", "Picture: window and level by themselves"], ["w W, l L", "Picture: window narrower and wider, level lower and higher"],
-  ["Shift and drag", "Picture: window (sideways) and level (up and down)"], ["Esc", "Field: the value in use"],
+  ["Space", "Start or pause"],
+  ["r", "Record, or end the recording"],
+  ["s", "Snapshot"],
+  ["z", "Undo"],
+  ["v", "Add a view"],
+  ["x", "Close the view that has the focus"],
+  ["/", "Search settings"],
+  ["g", "Go to the picture"],
+  ["t", "Light or dark theme"],
+  ["?", "This list"],
+  ["← → ↑ ↓", "Picture: pan, with Shift farther"],
+  ["+ − 0 1", "Picture: zoom in, out, fit, one to one"],
+  ["Alt and ← → ↑ ↓", "Picture: move the inspected sample"],
+  ["a", "Picture: window and level by themselves"],
+  ["w W, l L", "Picture: window narrower and wider, level lower and higher"],
+  ["Shift and drag", "Picture: window (sideways) and level (up and down)"],
+  ["Esc", "Field: the value in use"],
 ];
 
 const link = new Link();
@@ -93,7 +106,8 @@ function first() {
   else add(pad);
   if (volume && known(volume.pad)) {
     const { width, height } = state.views.find((v) => v.pad === volume.pad);
-    const places = { row: volume.row ?? Math.floor((height ?? 0) / 2), column: volume.column ?? Math.floor((width ?? 0) / 2), "max-row": 0 };
+    const places = { row: volume.row ?? Math.floor((height ?? 0) / 2), column: volume.column ?? Math.floor((width ?? 0) / 2),
+      "max-row": 0 };
     for (const [section, place] of Object.entries(places)) add(volume.pad, { section, place });
   }
   arrange();
@@ -106,6 +120,7 @@ $("add-view").onclick = () => {
 
 // The mouse over a picture of relight is its lamp: the middle is 90 degrees up, the nearer edges 0.
 let lamp = 0;
+const lampDrag = String(Math.random());
 function relight(view) {
   const element = view.layers.map((l) => host.elementOf(l.pad)).find((e) => e?.element === "relight");
   if (!element || !view.hover || !view.canvas.matches(":hover") || Date.now() - lamp < 60) return;
@@ -114,7 +129,7 @@ function relight(view) {
   const [dx, dy] = [view.hover[0] - width / 2, height / 2 - view.hover[1]];
   const azimuth = ((Math.atan2(dy, dx) * 180) / Math.PI + 360) % 360;
   const elevation = (Math.acos(Math.min(1, Math.hypot(dx, dy) / (Math.min(width, height) / 2))) * 180) / Math.PI;
-  link.ask("set", { element: element.name, values: { azimuth, elevation } }).catch(() => {});
+  link.ask("set", { element: element.name, values: { azimuth, elevation }, drag: lampDrag }).catch(() => {});
 }
 
 // --- what the server tells
@@ -136,7 +151,8 @@ link.addEventListener("lost", ({ detail }) => {
 link.addEventListener("state", ({ detail }) => {
   const again = state !== null;
   state = detail;
-  $("title").textContent = { oct: "Tomography", ao: "Wavefront sensor", sharpen: "Sharpening", photostereo: "Photometric stereo", insar: "SAR offsets" }[state.ready] ?? "Pipeline";
+  $("title").textContent = { oct: "Tomography", ao: "Wavefront sensor", sharpen: "Sharpening", photostereo: "Photometric stereo",
+    insar: "SAR offsets" }[state.ready] ?? "Pipeline";
   $("title").title = state.description;
   $("version").textContent = state.version;
   document.title = `${$("title").textContent} – gst-imaging panel`;
@@ -191,6 +207,13 @@ link.addEventListener("views", ({ detail }) => {
 
 // --- the pipeline
 
+// The position goes from frame to frame: through the file, or through one pass of files that are played again and again.
+function extent() {
+  const duration = state?.pipeline.duration ?? state?.layout?.pass?.duration ?? null;
+  const rate = state?.layout?.pass?.rate ?? state?.views.find((v) => v.framerate)?.framerate;
+  return { duration, step: rate && duration ? 1 / rate : (duration ?? 0) / 1000 };
+}
+
 function showPipeline(p) {
   if (state) state.pipeline = p;
   const playing = p.state === "playing";
@@ -199,21 +222,25 @@ function showPipeline(p) {
   $("stop").disabled = p.state === "stopped";
   $("pipeline-state").textContent = p.live && playing ? "live" : p.state;
   $("pipeline-state").dataset.state = p.state;
-  $("position").textContent = p.duration ? `${seconds(p.position)} / ${seconds(p.duration)}` : seconds(p.position);
-  $("seek").disabled = !p.seekable || !p.duration;
-  $("seek").title = $("seek").disabled ? "This pipeline cannot seek" : "Position";
-  if (p.duration && !seeking) $("seek").value = (1000 * p.position) / p.duration;
+  const { duration, step } = extent();
+  const position = p.duration || !duration || p.position === null ? p.position : p.position % duration; // in this pass of a loop
+  $("position").textContent = duration ? `${seconds(position)} / ${seconds(duration)}` : seconds(position);
+  $("seek").disabled = !p.seekable || !duration;
+  $("seek").title = $("seek").disabled ? "This pipeline cannot seek" : "Position; an arrow key moves one frame";
+  if (!duration) return;
+  $("seek").max = Math.max(1, Math.round(duration / step) - 1);
+  if (!seeking) $("seek").value = Math.floor(position / step + 1e-3);
 }
 
 $("play").onclick = () => run("pipeline", { state: state?.pipeline.state === "playing" ? "paused" : "playing" });
 $("stop").onclick = () => run("pipeline", { state: "stopped" });
 $("seek").oninput = () => {
   seeking = true;
-  $("position").textContent = seconds((state.pipeline.duration * $("seek").value) / 1000);
+  $("position").textContent = seconds($("seek").value * extent().step);
 };
 $("seek").onchange = () => {
   seeking = false;
-  run("seek", { seconds: (state.pipeline.duration * $("seek").value) / 1000 });
+  run("seek", { seconds: $("seek").value * extent().step + 1e-6 }); // not the end of the frame before it
 };
 
 // --- recording
@@ -224,9 +251,10 @@ function current() {
 
 function showRecording(r) {
   if (state) state.recording = r;
-  $("record").textContent = r ? "End recording" : "Record";
+  $("record").textContent = r ? "End" : "Record";
   $("record").classList.toggle("recording", Boolean(r));
   $("recording").textContent = r ? `${r.frames} frames${r.lost ? `, ${r.lost} lost` : ""}` : "";
+  $("record").title = r ? "End the recording (r)" : "Record the frames of the view (r)";
   $("recording").title = r?.path ?? "";
 }
 
@@ -234,12 +262,21 @@ async function save(command, title, name) {
   const view = current();
   if (!view) return;
   const path = await new FilePicker(host).choose(title, name);
-  if (path !== null) await run(command, { view, path, ...(command === "record" ? { frames: 0 } : {}) }, (r) => toast(`${command === "record" ? "Recording into" : "Saved"} ${r.path}`));
+  if (path === null) return;
+  const values = { view, path, ...(command === "record" && { frames: 0 }) };
+  const done = (r) => toast(`${command === "record" ? "Recording into" : "Saved"} ${r.path}`);
+  try {
+    done(await link.ask(command, values));
+  } catch (error) {
+    if (!error.exists) toast(error.message, true);
+    else if (await confirm(`${path} exists. Replace it?`, "Replace")) await run(command, { ...values, replace: true }, done);
+  }
 }
 
 const stamp = () => new Date().toISOString().slice(0, 19).replace(/[:T]/g, "-");
 $("record").onclick = () => {
-  if (state?.recording) run("record-stop", {}, (r) => toast(`${r.frames} frames in ${r.path}${r.lost ? `, ${r.lost} lost` : ""}`, r.lost > 0));
+  if (state?.recording) run("record-stop", {},
+    (r) => toast(`${r.frames} frames in ${r.path}${r.lost ? `, ${r.lost} lost` : ""}`, r.lost > 0));
   else save("record", "Record the frames of the view", `run-${stamp()}.npy`);
 };
 $("snapshot").onclick = () => save("snapshot", "Save one frame of the view", `frame-${stamp()}.npy`);
@@ -267,22 +304,30 @@ $("preset-save").onclick = async () => {
     toast(`Saved ${name}`);
   });
 };
-$("preset-delete").onclick = () => run("preset-delete", { name: $("presets").value }, presets);
+$("preset-delete").onclick = async () => {
+  const name = $("presets").value;
+  if (await confirm(`Delete the preset ${name}?`, "Delete")) run("preset-delete", { name }, presets);
+};
 $("preset-compare").onclick = () => {
   const now = ["", "the values of now"];
   const [a, b] = ["First", "Second"].map((label) => h("select", { "aria-label": label, onchange: () => show() }));
   options(a, [now, ...state.presets.map((n) => [n, n])], $("presets").value);
   options(b, [now, ...state.presets.map((n) => [n, n])], "");
   const table = h("div", { class: "table", tabindex: 0 });
-  const show = () => run("preset-compare", { ...(a.value && { a: a.value }), ...(b.value && { b: b.value }) }, ({ differences }) => table.replaceChildren(
-    differences.length ? h("table", {}, h("thead", {}, h("tr", {}, ...["Element", "Setting", a.value || "now", b.value || "now"].map((t) => h("th", { scope: "col" }, t)))),
-      h("tbody", {}, ...differences.map((d) => h("tr", {}, ...[d.element, d.property, String(d.a), String(d.b)].map((t) => h("td", {}, t)))))) : "No setting differs."));
-  const dialog = frame("Compare two presets", h("div", { class: "row" }, a, b), table, h("div", { class: "buttons" }, h("button", { class: "primary" }, "Close")));
+  const show = () => run("preset-compare", { ...(a.value && { a: a.value }), ...(b.value && { b: b.value }) },
+    ({ differences }) => table.replaceChildren(
+    differences.length ? h("table", {}, h("thead", {},
+      h("tr", {}, ...["Element", "Setting", a.value || "now", b.value || "now"].map((t) => h("th", { scope: "col" }, t)))),
+      h("tbody", {}, ...differences.map((d) => h("tr", {},
+        ...[d.element, d.property, String(d.a), String(d.b)].map((t) => h("td", {}, t)))))) : "No setting differs."));
+  const dialog = frame("Compare two presets", h("div", { class: "row" }, a, b), table,
+    h("div", { class: "buttons" }, h("button", { class: "primary" }, "Close")));
   dialog.id = "compare";
   show();
   ask(dialog);
 };
-$("undo").onclick = () => run("undo", {}, ({ undone }) => toast(undone.map((u) => `${u.element} ${u.property}: ${u.value}`).join(", ") || "Undone"));
+$("undo").onclick = () => run("undo", {},
+  ({ undone }) => toast(undone.map((u) => `${u.element} ${u.property}: ${u.value}`).join(", ") || "Undone"));
 
 // --- tabs, theme, keys
 
@@ -326,13 +371,16 @@ setTheme(remembered ?? (matchMedia("(prefers-color-scheme: light)").matches ? "l
 $("theme").onclick = () => setTheme(document.documentElement.dataset.theme === "dark" ? "light" : "dark");
 
 $("help").onclick = () => {
-  const dialog = frame("Keyboard shortcuts", h("dl", { class: "keys" }, ...KEYS.flatMap(([key, what]) => [h("dt", {}, h("kbd", {}, key)), h("dd", {}, what)])), h("div", { class: "buttons" }, h("button", { class: "primary" }, "Close")));
+  const dialog = frame("Keyboard shortcuts",
+    h("dl", { class: "keys" }, ...KEYS.flatMap(([key, what]) => [h("dt", {}, h("kbd", {}, key)), h("dd", {}, what)])),
+    h("div", { class: "buttons" }, h("button", { class: "primary" }, "Close")));
   dialog.id = "keys";
   ask(dialog);
 };
 
 const actions = {
-  r: () => $("record").click(), s: () => $("snapshot").click(), z: () => $("undo").click(), v: () => $("add-view").click(), t: () => $("theme").click(), "?": () => $("help").click(),
+  r: () => $("record").click(), s: () => $("snapshot").click(), z: () => $("undo").click(), v: () => $("add-view").click(),
+    t: () => $("theme").click(), "?": () => $("help").click(),
   "/": () => $("search").focus(), g: () => views[0]?.canvas.focus(), " ": () => $("play").click(),
   x: () => {
     const view = views.find((v) => v.root.contains(document.activeElement));

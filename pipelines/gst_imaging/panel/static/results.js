@@ -1,12 +1,21 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 // Results of the elements: plots over time, maps, fields of arrows, the A-scan of a line, tables.
 import * as colours from "./colours.js";
-import { colour, h, number, options, prepare } from "./dom.js";
+import { colour, h, number, options, prepare, real } from "./dom.js";
 import { draw as plot } from "./plot.js";
 
 const KEPT = 600; // points of a plot
 const INVALID = 227; // flags of a cell without a centroid, docs/reference/metadata.md
-const FIRST = { shcentroid: ["rms"], lapsharpen: ["variance"], photostereo: ["mean-residual", "change"], insarxcorr: ["mean-dx", "mean-dy"] };
+const SATURATED = 4; // the flag of a cell with saturated pixels
+const MODES = {
+  octbscan: ["A-scan", "Plot", "Table"],
+  shcentroid: ["Plot", "Map of |slope|", "Map of dx", "Map of dy", "Table"],
+  insarxcorr: ["Field of offsets", "Plot", "Table"],
+};
+export const VALUES = { "Map of |slope|": (s) => Math.hypot(s.dx, s.dy), "Map of dx": (s) => s.dx,
+  "Map of dy": (s) => s.dy }; // of the maps
+const FIRST = { shcentroid: ["rms"], lapsharpen: ["variance"], photostereo: ["mean-residual", "change"],
+  insarxcorr: ["mean-dx", "mean-dy"] };
 
 function column(message, name) {
   const i = message.fields.indexOf(name);
@@ -34,7 +43,7 @@ function arrows(c, view, list, gain) {
   c.stroke();
 }
 
-class Result {
+export class Result {
   constructor(element, isCounted) {
     this.element = element;
     this.isCounted = isCounted;
@@ -46,6 +55,9 @@ class Result {
 
   add(message) {
     this.newest = message;
+    // the flags of all cells, or no count
+    if (this.element.element === "shcentroid" && message.summary && message.flags && !message.truncated)
+      message.summary.saturated = message.flags.filter((f) => f & SATURATED).length;
     // a loop begins anew: patches of the last run stay until they are measured again
     for (const patch of message.field ?? []) this.field.set(`${patch[0]} ${patch[2]}`, patch);
     const time = message.pts === null ? (message.frame ?? this.history.length) : message.pts / 1e9;
@@ -68,7 +80,24 @@ class Result {
     const m = this.newest;
     const [dx, dy] = m ? [column(m, "dx"), column(m, "dy")] : [null, null];
     if (!dx || !m.cells) return [];
-    return m.cells.map((cell, i) => ({ x: cell[4], y: cell[5], dx: dx[i], dy: dy[i], valid: dx[i] !== null && !((m.flags?.[i] ?? 0) & INVALID), row: m["row-column"]?.[i]?.[0] ?? 0, column: m["row-column"]?.[i]?.[1] ?? i }));
+    return m.cells.map((cell, i) => {
+      const [row, at] = m["row-column"]?.[i] ?? [0, i];
+      const valid = dx[i] !== null && !((m.flags?.[i] ?? 0) & INVALID);
+      return { x: cell[4], y: cell[5], dx: dx[i], dy: dy[i], valid, row, column: at };
+    });
+  }
+
+  // Of cells of shcentroid: columns, rows, and the pitch, the middle of the distances of neighbours.
+  grid() {
+    const cells = this.cells();
+    const places = new Map(cells.map((s) => [`${s.row} ${s.column}`, s]));
+    const middle = (list) => list.sort((a, b) => a - b)[list.length >> 1] ?? null;
+    const gaps = (dr, dc, axis) => cells.flatMap((s) => {
+      const next = places.get(`${s.row + dr} ${s.column + dc}`);
+      return next ? [next[axis] - s[axis]] : [];
+    });
+    const span = (name) => (cells.length ? 1 + Math.max(...cells.map((s) => s[name])) : 0);
+    return { columns: span("column"), rows: span("row"), pitchX: middle(gaps(0, 1, "x")), pitchY: middle(gaps(1, 0, "y")) };
   }
 }
 
@@ -84,15 +113,19 @@ export class Results {
     this.elementMenu = h("select", { "aria-label": "Element with results", onchange: () => this.#choose() });
     this.modeMenu = h("select", { "aria-label": "Kind of display", onchange: () => this.draw() });
     this.columns = h("div", { class: "columns", role: "group", "aria-label": "Columns of the plot" });
-    this.gain = h("input", { type: "range", min: 0, max: 100, value: 40, "aria-label": "Length of the arrows", title: "Length of the arrows", oninput: () => this.#views() });
+    this.gain = h("input", { type: "range", min: 0, max: 100, value: 50, "aria-label": "Length of the arrows",
+      oninput: () => this.#views() });
+    this.scaleText = h("output", { class: "summary" });
     this.arrowBox = h("input", { type: "checkbox", id: "arrows", checked: true, onchange: () => this.#views() });
-    this.arrowTools = h("span", { class: "tools", hidden: true }, h("label", { for: "arrows" }, this.arrowBox, "Arrows"), this.gain);
+    this.arrowTools = h("span", { class: "tools", hidden: true }, h("label", { for: "arrows" }, this.arrowBox, "Arrows"), this.gain,
+      this.scaleText);
     this.progress = h("progress", { max: 1, value: 0, hidden: true, "aria-label": "Progress" });
     this.progressText = h("output", { class: "progress-text" });
     this.summary = h("output", { class: "summary", "aria-live": "off" });
     this.canvas = h("canvas", { role: "img", "aria-label": "Plot of the results" });
     this.tableBox = h("div", { class: "table", tabindex: 0, role: "region", "aria-label": "Table of the results", hidden: true });
-    root.replaceChildren(h("div", { class: "bar" }, this.elementMenu, this.modeMenu, this.columns, this.arrowTools, this.progress, this.progressText, this.summary), this.canvas, this.tableBox);
+    root.replaceChildren(h("div", { class: "bar" }, this.elementMenu, this.modeMenu, this.columns, this.arrowTools, this.progress,
+      this.progressText, this.summary), this.canvas, this.tableBox);
     new ResizeObserver(() => this.draw()).observe(this.canvas);
   }
 
@@ -103,7 +136,8 @@ export class Results {
     some.sort((a, b) => Boolean(measures(b)) - Boolean(measures(a)));
     some.sort((a, b) => first.includes(b.name) - first.includes(a.name));
     for (const e of some) if (this.#all.get(e.name)?.element.element !== e.element) this.#all.set(e.name, new Result(e, !measures(e)));
-    options(this.elementMenu, some.map((e) => [e.name, e.name, e.title]), some.some((e) => e.name === this.elementMenu.value) ? this.elementMenu.value : some[0]?.name);
+    options(this.elementMenu, some.map((e) => [e.name, e.name, e.title]),
+      some.some((e) => e.name === this.elementMenu.value) ? this.elementMenu.value : some[0]?.name);
     for (const e of some.filter(measures)) this.host.link.ask("follow", { element: e.name, follow: true }).catch(() => {});
     this.#choose();
   }
@@ -114,8 +148,7 @@ export class Results {
 
   #choose() {
     const kind = this.current?.element.element;
-    const modes = { octbscan: ["A-scan", "Plot", "Table"], shcentroid: ["Plot", "Map of |slope|", "Map of dx", "Map of dy", "Table"], insarxcorr: ["Field of offsets", "Plot", "Table"] };
-    const names = kind ? (modes[kind] ?? ["Plot", "Table"]) : ["Plot"];
+    const names = kind ? (MODES[kind] ?? ["Plot", "Table"]) : ["Plot"];
     options(this.modeMenu, names.map((n) => [n, n]), names.includes(this.modeMenu.value) ? this.modeMenu.value : names[0]);
     this.columns.replaceChildren();
     this.arrowTools.hidden = kind !== "shcentroid" && kind !== "insarxcorr";
@@ -136,7 +169,8 @@ export class Results {
       const one = this.#all.get(name);
       if (!one?.isCounted) continue;
       const fields = Object.keys(counts);
-      one.add({ pts: time * 1e9, summary: counts, fields, values: [Object.values(counts)], rows: 1, unit: fields.map((f) => (f.startsWith("time") ? "us" : f.startsWith("bytes") ? "bytes" : "")) });
+      one.add({ pts: time * 1e9, summary: counts, fields, values: [Object.values(counts)], rows: 1,
+        unit: fields.map((f) => (f.startsWith("time") ? "us" : f.startsWith("bytes") ? "bytes" : "")) });
     }
     this.#later();
   }
@@ -144,8 +178,10 @@ export class Results {
   event({ element, name, fields }) {
     const one = this.#all.get(element);
     if (!one) return;
-    if (name === "insarxcorr-progress" && fields.of) one.progress = { at: fields.rows / fields.of, text: `${fields.rows} of ${fields.of} rows` };
-    else if (name === "photostereo-progress") one.progress = { at: null, text: `${number(fields.lights)} lights, residual ${number(fields["mean-residual"], 3)}` };
+    if (name === "insarxcorr-progress" && fields.of) one.progress = { at: fields.rows / fields.of,
+      text: `${fields.rows} of ${fields.of} rows` };
+    else if (name === "photostereo-progress") one.progress = { at: null,
+      text: `${number(fields.lights)} lights, residual ${number(fields["mean-residual"], 3)}` };
     this.#later();
   }
 
@@ -169,8 +205,8 @@ export class Results {
     if (this.#line.x === x && this.#line.pad === view.pad) return;
     Object.assign(this.#line, { x, pad: view.pad, view });
     const height = Math.min(view.source[1], 16384);
-    this.host.link.ask("view", { view: this.#line.number, pad: view.pad, rate: 10, width: 16, height: 64, crop: [x, 0, 1, height], values: [x, 0, 1, height], place: view.settings.place,
-      ...(view.settings.section === "live" ? { section: "frame", volume: 0 } : { section: view.settings.section, volume: view.host.volume()?.pad === view.pad ? view.host.volume().frames : 0 }) }).catch(() => {});
+    this.host.link.ask("view", { view: this.#line.number, pad: view.pad, rate: 10, width: 16, height: 64, crop: [x, 0, 1, height],
+      values: [x, 0, 1, height], ...view.cut }).catch(() => {});
   }
 
   // A new connection knows none of the views.
@@ -190,7 +226,7 @@ export class Results {
 
   #views() {
     const one = this.current;
-    const gain = 10 ** (this.gain.value / 33);
+    const gain = 10 ** ((this.gain.value - 10) / 33);
     for (const view of this.host.shown()) {
       view.overlays = [];
       if (!one || !this.arrowBox.checked) continue;
@@ -199,19 +235,43 @@ export class Results {
         const { field, means, longest } = one.offsets();
         const [width, height] = v.source;
         // they are of the reference; a gap as long as the longest arrow is the middle of the slider
-        if (field.length && field.every(([x, , y]) => x < width && y < height)) arrows(c, v, field.map(([x, dx, y, dy]) => [x, y, dx - means[0], dy - means[1]]), (gain * 2) / longest);
+        if (field.length && field.every(([x, , y]) => x < width && y < height)) arrows(c, v,
+          field.map(([x, dx, y, dy]) => [x, y, dx - means[0], dy - means[1]]), (gain * 2) / longest);
       });
       if (kind === "shcentroid") view.overlays.push((c, v) => {
         const width = one.newest?.["ref-width"];
-        if (width && v.source[0] === width) arrows(c, v, one.cells().filter((s) => s.valid).map((s) => [s.x, s.y, s.dx, s.dy]), gain);
+        if (width && v.source[0] === width) arrows(c, v, one.cells().filter((s) => s.valid).map((s) => [s.x, s.y, s.dx, s.dy]),
+          this.#stretch(one));
       });
       view.draw();
     }
     this.draw();
   }
 
+  // Pixels of the picture for each pixel of slope. At the middle of the slider the longest arrow that was seen is half the pitch.
+  #stretch(one) {
+    const { pitchX, pitchY } = one.grid();
+    const top = Math.max(0.1, ...one.cells().filter((s) => s.valid).map((s) => Math.hypot(s.dx, s.dy)));
+    one.longest = Math.max(one.longest ?? 0, top);
+    return (10 ** ((this.gain.value - 50) / 50) * 0.5 * Math.min(pitchX ?? 20, pitchY ?? pitchX ?? 20)) / one.longest;
+  }
+
+  // What the arrows mean, and the grid of the cells.
+  #explain(one) {
+    this.arrowTools.title = "";
+    this.scaleText.textContent = "";
+    const kind = one?.element.element;
+    if (kind === "insarxcorr") this.arrowTools.title = "Arrows are offsets without their mean";
+    if (kind !== "shcentroid" || !one.newest) return;
+    const { columns, rows, pitchX, pitchY } = one.grid();
+    this.scaleText.textContent = `1 px of slope is ${number(this.#stretch(one), 2)} px; ${columns} × ${rows} cells, pitch ${number(pitchX, 4)} × ${number(pitchY, 4)} px`;
+    this.arrowTools.title = "Slopes count from the reference: until one is set, the places of the spots in the first frame."
+      + " The action capture-reference makes the places of now the zero.";
+  }
+
   draw() {
     const one = this.current;
+    this.#explain(one);
     const mode = this.modeMenu.value;
     this.tableBox.hidden = mode !== "Table";
     this.canvas.hidden = mode === "Table";
@@ -225,33 +285,42 @@ export class Results {
     }
     this.#columns(one);
     this.canvas.dataset.points = one.history.length;
-    if (mode === "Table") this.#table(one);
-    else if (mode === "A-scan") this.#ascan();
-    else if (mode.startsWith("Map")) this.#map(one, mode);
-    else if (mode === "Field of offsets") this.#field(one);
-    else {
-      const names = [...(this.#chosen.get(one.element.name) ?? [])];
-      plot(this.canvas, names.map((name) => ({ name, points: one.history.map((p) => [p.time, p.summary[name] ?? null]) })), { xLabel: "s" });
-    }
+    this.#draws[mode](one, mode);
   }
+
+  #draws = {
+    Plot: (one) => {
+      const names = [...(this.#chosen.get(one.element.name) ?? [])];
+      plot(this.canvas, names.map((name) => ({ name, points: one.history.map((p) => [p.time, p.summary[name] ?? null]) })),
+        { xLabel: "s" });
+    },
+    Table: (one) => this.#table(one),
+    "A-scan": () => this.#ascan(),
+    "Field of offsets": (one) => this.#field(one),
+    ...Object.fromEntries(Object.keys(VALUES).map((mode) => [mode, (one) => this.#map(one, mode)])),
+  };
 
   #columns(one) {
     const name = one.element.name;
     const known = Object.keys(one.newest?.summary ?? {});
-    if (!this.#chosen.has(name) && known.length) this.#chosen.set(name, new Set((FIRST[one.element.element] ?? (one.isCounted ? ["time-p50", "time-p99"] : known.slice(0, 1))).filter((k) => known.includes(k))));
+    if (!this.#chosen.has(name) && known.length) this.#chosen.set(name,
+      new Set((FIRST[one.element.element] ?? (one.isCounted ? ["time-p50", "time-p99"] : known.slice(0,
+      1))).filter((k) => known.includes(k))));
     this.columns.hidden = this.modeMenu.value !== "Plot";
     const chosen = this.#chosen.get(name);
     const text = known.join();
     if (this.columns.dataset.names !== name + text) {
       this.columns.dataset.names = name + text;
-      this.columns.replaceChildren(...known.map((k) => h("label", {}, h("input", { type: "checkbox", checked: chosen.has(k), onchange: (event) => {
+      this.columns.replaceChildren(...known.map((k) => h("label", {},
+        h("input", { type: "checkbox", checked: chosen.has(k), onchange: (event) => {
         if (event.target.checked) chosen.add(k);
         else chosen.delete(k);
         this.draw();
       } }), k)));
     }
     const s = one.newest?.summary ?? {};
-    this.summary.textContent = known.length && this.modeMenu.value !== "Plot" ? known.slice(0, 4).map((k) => `${k} ${number(s[k], 4)}`).join("   ") : "";
+    this.summary.textContent = known.length && this.modeMenu.value !== "Plot" ? known.slice(0,
+      4).map((k) => `${k} ${number(s[k], 4)}`).join("   ") : "";
   }
 
   #table(one) {
@@ -259,8 +328,11 @@ export class Results {
     if (!m) return this.tableBox.replaceChildren("No results yet");
     const units = m.unit ?? [];
     const rows = m["by-field"] ? (m.values[0] ?? []).map((_, i) => m.values.map((v) => v[i])) : m.values;
-    this.tableBox.replaceChildren(h("table", {}, h("thead", {}, h("tr", {}, h("th", { scope: "col" }, "#"), ...m.fields.map((f, i) => h("th", { scope: "col" }, f, h("small", {}, units[i] ? ` ${units[i]}` : ""))))),
-      h("tbody", {}, ...rows.slice(0, 200).map((row, i) => h("tr", {}, h("th", { scope: "row" }, String(i)), ...row.map((v) => h("td", {}, v === null ? "NaN" : number(v))))))));
+    this.tableBox.replaceChildren(h("table", {},
+      h("thead", {}, h("tr", {}, h("th", { scope: "col" }, "#"),
+      ...m.fields.map((f, i) => h("th", { scope: "col" }, f, h("small", {}, units[i] ? ` ${units[i]}` : ""))))),
+      h("tbody", {}, ...rows.slice(0, 200).map((row, i) => h("tr", {}, h("th", { scope: "row" }, String(i)),
+        ...row.map((v) => h("td", {}, v === null ? "NaN" : number(v))))))));
     if (rows.length > 200) this.tableBox.append(h("p", {}, `The first 200 of ${m.rows} rows`));
   }
 
@@ -274,10 +346,11 @@ export class Results {
     }
     const q = header.quantity;
     const axis = header.axes?.[1];
-    const points = header.values.samples.map(([s], i) => [axis ? axis.origin + axis.step * i : i, s === null ? null : q ? q.offset + q.scale * s : s]);
+    const points = header.values.samples.map(([s], i) => [axis ? axis.origin + axis.step * i : i, s === null ? null : real(q, s)]);
     this.summary.textContent = `Line ${header.crop[0]}`;
     this.canvas.dataset.line = header.crop[0];
-    plot(this.canvas, [{ name: q?.name ?? "sample", points }], { xLabel: axis ? `${axis.name} (${axis.unit})` : "row", yLabel: q?.unit ?? "" });
+    plot(this.canvas, [{ name: q?.name ?? "sample", points }],
+      { xLabel: axis ? `${axis.name} (${axis.unit})` : "row", yLabel: q?.unit ?? "" });
   }
 
   #map(one, mode) {
@@ -285,7 +358,7 @@ export class Results {
     const cells = one.cells();
     const [width, height] = [this.canvas.clientWidth, this.canvas.clientHeight];
     if (!cells.length) return plot(this.canvas, []);
-    const value = { "Map of dx": (s) => s.dx, "Map of dy": (s) => s.dy }[mode] ?? ((s) => Math.hypot(s.dx, s.dy));
+    const value = VALUES[mode];
     const signed = mode !== "Map of |slope|";
     const good = cells.filter((s) => s.valid);
     const top = Math.max(1e-12, ...good.map((s) => Math.abs(value(s))));
@@ -318,7 +391,7 @@ export class Results {
     const [xs, ys] = [field.map((r) => r[0]), field.map((r) => r[2])];
     const [x0, x1, y0, y1] = [Math.min(...xs), Math.max(...xs), Math.min(...ys), Math.max(...ys)];
     const scale = Math.min((width - 160) / (x1 - x0 || 1), (height - 30) / (y1 - y0 || 1));
-    const gain = (10 ** (this.gain.value / 33) * 3) / (scale * longest);
+    const gain = (10 ** ((this.gain.value - 10) / 33) * 3) / (scale * longest);
     const at = { point: ([x, y]) => [20 + (x - x0) * scale, 15 + (y - y0) * scale] };
     arrows(c, at, field.map((r) => [r[0], r[2], r[1] - means[0], r[3] - means[1]]), gain);
     c.fillStyle = colour("--muted");

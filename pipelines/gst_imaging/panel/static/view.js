@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 // One view: the newest picture of a pad, with zoom, pan, window and level, rulers, the bar of colours, and true samples.
 import * as colours from "./colours.js";
-import { colour, h, number, options, prepare, ticks } from "./dom.js";
+import { colour, h, number, options, prepare, real, ticks } from "./dom.js";
 
 const LEFT = 52; // of the rulers and of the bar, in CSS pixels
 const BOTTOM = 30;
@@ -70,7 +70,9 @@ export class View {
   // Whether a sample is longer than it is high, or the other way round, or nobody knows.
   get oblong() {
     const [a, b] = this.header?.axes ?? [null, null];
-    return a && b ? a.unit !== b.unit || Math.abs(a.step) !== Math.abs(b.step) : Boolean(a || b) || !["live", "frame"].includes(this.settings.section);
+    if (a && b && a.unit === "pixel" && b.unit === "pixel" && a.name !== b.name) return true; // pixels of two kinds
+    return a && b ? a.unit !== b.unit || Math.abs(a.step) !== Math.abs(b.step) : Boolean(a || b) || !["live",
+      "frame"].includes(this.settings.section);
   }
 
   // The axes have one unit.
@@ -100,7 +102,8 @@ export class View {
 
   #build(closable) {
     const compared = this.layers.length > 1;
-    this.padMenu = h("select", { class: "pad", "aria-label": "Pad", title: "The pad that is shown", onchange: () => this.choose(this.padMenu.value) });
+    this.padMenu = h("select", { class: "pad", "aria-label": "Pad", title: "The pad that is shown",
+      onchange: () => this.choose(this.padMenu.value) });
     this.mapMenu = h("select", {
       class: "map",
       "aria-label": "Colour map",
@@ -110,12 +113,17 @@ export class View {
     options(this.mapMenu, colours.NAMES.map((n) => [n, n]), this.settings.colours);
     this.sectionMenu = h("select", { class: "section", "aria-label": "Section of the volume", onchange: () => this.#chooseSection() });
     options(this.sectionMenu, SECTIONS, this.settings.section);
-    this.place = h("input", { type: "range", min: 0, max: 0, value: 0, "aria-label": "Place of the section", oninput: () => this.change({ place: Number(this.place.value) }) });
+    this.place = h("input", { type: "range", min: 0, max: 0, value: 0, "aria-label": "Place of the section",
+      oninput: () => this.change({ place: Number(this.place.value) }) });
     this.volumeTools = h("span", { class: "tools", hidden: true }, this.sectionMenu, this.place);
-    const button = (text, label, key, action) => h("button", { type: "button", "aria-label": label, title: `${label} (${key})`, onclick: action }, text);
-    this.auto = h("button", { type: "button", class: "auto", "aria-pressed": "true", title: "Choose window and level from each picture (a)", onclick: () => this.automatic() }, "Auto");
-    this.windowSlider = h("input", { type: "range", min: 0, max: 1000, "aria-label": "Window", title: "Window: the range from black to white. Shift and drag the picture sideways", oninput: () => this.#slide() });
-    this.levelSlider = h("input", { type: "range", min: 0, max: 1000, "aria-label": "Level", title: "Level: the middle of the window. Shift and drag the picture up and down", oninput: () => this.#slide() });
+    const button = (text, label, key, action) => h("button",
+      { type: "button", "aria-label": label, title: `${label} (${key})`, onclick: action }, text);
+    this.auto = h("button", { type: "button", class: "auto", "aria-pressed": "true", title: "Choose window and level from each picture (a)",
+      onclick: () => this.automatic() }, "Auto");
+    this.windowSlider = h("input", { type: "range", min: 0, max: 1000, "aria-label": "Window",
+      title: "Window: the range from black to white. Shift and drag the picture sideways", oninput: () => this.#slide() });
+    this.levelSlider = h("input", { type: "range", min: 0, max: 1000, "aria-label": "Level",
+      title: "Level: the middle of the window. Shift and drag the picture up and down", oninput: () => this.#slide() });
     this.canvas = h("canvas", {
       tabindex: 0,
       role: "img",
@@ -129,6 +137,9 @@ export class View {
         this.draw();
       },
     });
+    this.note = h("p", {
+      class: "view-note", hidden: true, title: "The wavelengths are missing. Start the panel with --lambda FIRST LAST, in nm, or set calibration to a file.",
+    }, "Depth in pixels: set calibration, or start with --lambda");
     this.message = h("p", { class: "view-message", role: "status" }, "Waiting for the first picture");
     this.readout = h("output", { class: "readout", "aria-live": "off" }, " ");
     this.zoomText = h("output", { class: "zoom" }, "");
@@ -145,8 +156,8 @@ export class View {
           button("−", "Zoom out", "-", () => this.zoom(1 / 1.5)), button("+", "Zoom in", "+", () => this.zoom(1.5)),
           button("1:1", "One pixel for each sample", "1", () => this.zoom(1 / this.scale)), button("Fit", "Fit", "0", () => this.fit(true)),
           closable ? button("✕", "Close this view", "x", () => this.host.close(this)) : null)),
-      h("div", { class: "stage" }, this.canvas, this.dividerInput, this.message),
-      h("div", { class: "foot" }, this.readout, h("span", { class: "tools" }, this.zoomText, this.aspectMenu)));
+      h("div", { class: "stage" }, this.canvas, this.dividerInput, this.note, this.message),
+      this.foot = h("div", { class: "foot" }, this.readout, h("span", { class: "tools" }, this.zoomText, this.aspectMenu)));
     this.#listen();
     this.refresh();
   }
@@ -154,24 +165,25 @@ export class View {
   // The menus follow the pads of the pipeline.
   refresh() {
     options(this.padMenu, this.host.views().map((v) => [v.pad, v.pad, v.caps]), this.pad);
-    const volume = this.#volume();
+    const volume = this.volume;
     this.volumeTools.hidden = !volume;
     this.#places();
   }
 
-  #volume() {
+  get volume() {
     const volume = this.host.volume();
     return volume && volume.pad === this.pad ? volume.frames : 0;
   }
 
-  // The slices of what is shown: none where the newest frame is.
-  #slices() {
-    return this.settings.section === "live" ? 0 : this.#volume();
+  // What of a volume is shown, as the server is asked for it: no volume where the newest frame is.
+  get cut() {
+    const { section, place } = this.settings;
+    return section === "live" ? { section: "frame", place, volume: 0 } : { section, place, volume: this.volume };
   }
 
   #places() {
     const d = this.description;
-    const n = { frame: this.#volume(), row: d?.height, column: d?.width }[this.settings.section];
+    const n = { frame: this.volume, row: d?.height, column: d?.width }[this.settings.section];
     this.place.disabled = !n;
     this.place.max = Math.max((n ?? 1) - 1, 0);
     this.place.value = this.settings.place;
@@ -221,7 +233,8 @@ export class View {
   }
 
   get inner() {
-    return { x: LEFT, y: TOP, width: Math.max(this.canvas.clientWidth - LEFT - RIGHT, 16), height: Math.max(this.canvas.clientHeight - TOP - BOTTOM, 16) };
+    return { x: LEFT, y: TOP, width: Math.max(this.canvas.clientWidth - LEFT - RIGHT, 16),
+      height: Math.max(this.canvas.clientHeight - TOP - BOTTOM, 16) };
   }
 
   fit(update) {
@@ -309,8 +322,10 @@ export class View {
     const values = near ? (crop ?? [0, 0, ...this.source]) : this.hover ? [...this.hover, 1, 1] : null;
     this.layers.forEach((layer, i) => {
       const wanted = {
-        pad: layer.pad, rate: 30, quality: 85, ...this.settings, section: this.settings.section === "live" ? "frame" : this.settings.section, crop, values, volume: this.#slices(), window: this.window, level: this.level,
-        width: Math.max(16, Math.min(2048, Math.ceil(width * size))), height: Math.max(16, Math.min(2048, Math.ceil(height * size))),
+        pad: layer.pad, rate: 30, quality: 85, colours: this.settings.colours, ...this.cut, crop, values, window: this.window,
+          level: this.level,
+        width: Math.max(16, Math.min(2048, Math.ceil(width * size))),
+        height: Math.max(16, Math.min(2048, Math.ceil(height * size))),
       };
       const text = JSON.stringify(wanted);
       if (text === this.#sent[i] || !this.host.link.isOpen) return;
@@ -383,7 +398,8 @@ export class View {
     const [low, high] = this.#range();
     const window = this.window ?? this.header?.window ?? high - low;
     const level = this.level ?? this.header?.level ?? (low + high) / 2;
-    if (document.activeElement !== this.windowSlider) this.windowSlider.value = 1000 * (1 + Math.log2(Math.max(window / (high - low), 2 ** -16)) / 16);
+    if (document.activeElement !== this.windowSlider) this.windowSlider.value = 1000 * (1 + Math.log2(Math.max(window / (high - low),
+      2 ** -16)) / 16);
     if (document.activeElement !== this.levelSlider) this.levelSlider.value = (1000 * (level - low)) / (high - low);
     this.windowSlider.setAttribute("aria-valuetext", number(window));
     this.levelSlider.setAttribute("aria-valuetext", number(level));
@@ -442,7 +458,8 @@ export class View {
     const pans = { ArrowLeft: [step, 0], ArrowRight: [-step, 0], ArrowUp: [0, step], ArrowDown: [0, -step] };
     const arrow = pans[event.key];
     if (event.ctrlKey || event.metaKey) return;
-    if (arrow && event.altKey) this.#inspect(this.hover ? [this.hover[0] - Math.sign(arrow[0]), this.hover[1] - Math.sign(arrow[1])] : [0, 0]);
+    if (arrow && event.altKey) this.#inspect(this.hover ? [this.hover[0] - Math.sign(arrow[0]), this.hover[1] - Math.sign(arrow[1])] : [0,
+      0]);
     else if (arrow) this.pan(...arrow);
     else if (event.key === "+" || event.key === "=") this.zoom(1.5);
     else if (event.key === "-") this.zoom(1 / 1.5);
@@ -481,31 +498,45 @@ export class View {
   }
 
   // A sample as its quantity, with the unit.
-  quantity(sample) {
+  quantity(sample, digits = 5) {
     if (sample === null) return "NaN";
     if (Array.isArray(sample)) return sample.map((s) => number(s)).join(", ");
-    const q = this.header?.quantity;
-    if (!q || q.scale === undefined) return number(sample);
-    return `${number(q.offset + q.scale * sample)} ${q.unit ?? ""} (sample ${number(sample)})`;
+    return `${this.scaled(sample, digits)} ${this.header?.quantity?.unit ?? ""}`.trim();
   }
 
-  place1(axis, sample) {
+  // A sample as the number of its quantity. One at an end of its range was perhaps cut off there.
+  scaled(sample, digits = 5, header = this.header) {
+    const q = header?.quantity;
+    if (sample === null) return "NaN";
+    if (!q || q.scale === undefined) return number(sample, digits);
+    const end = { u8: 255, u16: 65535 }[header.type];
+    const mark = end === undefined || (sample !== 0 && sample !== end) ? "" : (sample === 0) === q.scale > 0 ? "≤ " : "≥ ";
+    return mark + number(real(q, sample), digits);
+  }
+
+  place1(axis, sample, digits) {
     const a = this.header?.axes?.[axis];
-    return a ? `${a.name} ${number(a.origin + a.step * sample)} ${a.unit}` : `${"xy"[axis]} ${sample}`;
+    return a ? `${a.name} ${number(a.origin + a.step * sample, digits)} ${a.unit}` : `${"xy"[axis]} ${sample}`;
   }
 
   #read() {
     const header = this.header;
+    this.note.hidden = this.host.shown()[0] !== this || !header?.axes?.some((a) => a?.name === "depth" && a.unit === "pixel");
     this.zoomText.textContent = header ? `${number(this.scale * 100, 3)} %  ${header.source.join(" × ")}  ${header.type}` : "";
     if (header?.filled !== null && header?.filled !== undefined) this.zoomText.textContent += `  ${header.filled} slices seen`;
+    this.foot.classList.toggle("inspects", Boolean(this.hover && header));
     if (!this.hover || !header) {
       this.readout.textContent = header ? `${number(header.minimum)} to ${number(header.maximum)}, frame ${header.frame ?? header.serial}` : " ";
+      this.readout.title = this.readout.textContent;
       this.readout.dataset.sample = "";
       return;
     }
     const [x, y] = this.hover;
     const samples = this.layers.map((l) => this.value(x, y, l.header));
-    this.readout.textContent = `(${x}, ${y})  ${this.place1(0, x)}, ${this.place1(1, y)}:  ${samples.map((s) => (s === undefined ? "…" : this.quantity(s))).join(" ┃ ")}`;
+    const each = (text) => samples.map((s) => (s === undefined ? "…" : s === null ? "NaN" : text(s))).join(" ┃ ");
+    const places = (digits) => (header.axes?.some(Boolean) ? `  ${this.place1(0, x, digits)}, ${this.place1(1, y, digits)}` : "");
+    this.readout.textContent = `(${x}, ${y})  ${each((s) => this.quantity(s, 4))}${places(4)}`;
+    this.readout.title = `(${x}, ${y})  ${each((s) => this.quantity(s, 7))}${places(7)}; sample ${each(String)}`;
     this.readout.dataset.sample = samples[0] === undefined ? "" : JSON.stringify(samples[0]);
     this.readout.dataset.frame = header.frame ?? "";
   }
@@ -568,7 +599,6 @@ export class View {
 
   #numbers(c, header, map, low, high) {
     const [x, y] = header.crop;
-    const q = header.quantity;
     c.textAlign = "center";
     c.textBaseline = "middle";
     c.font = `${Math.min(13, this.scale / 4, this.scaleY * 0.7)}px ui-monospace, monospace`;
@@ -577,7 +607,7 @@ export class View {
         const [r, g, b] = colours.lookup(map, sample, low, high);
         const [px, py] = this.point([x + i + 0.5, y + j + 0.5]);
         c.fillStyle = 0.3 * r + 0.6 * g + 0.1 * b > 120 ? "#000" : "#fff";
-        c.fillText(sample === null ? "NaN" : number(q && q.scale !== undefined ? q.offset + q.scale * sample : sample, 4), px, py);
+        c.fillText(this.scaled(sample, 4, header), px, py);
       }));
     c.textBaseline = "alphabetic";
   }
@@ -636,9 +666,8 @@ export class View {
     }
     c.strokeStyle = colour("--border");
     c.strokeRect(x - 0.5, inner.y - 0.5, width + 1, inner.height + 1);
-    const q = header.quantity?.scale === undefined ? null : header.quantity;
-    const real = (s) => (q ? q.offset + q.scale * s : s);
-    const ends = [real(header.level - header.window / 2), real(header.level + header.window / 2)];
+    const q = header.quantity;
+    const ends = [header.level - header.window / 2, header.level + header.window / 2].map((s) => real(q, s));
     const [low, high] = [Math.min(...ends), Math.max(...ends)];
     c.fillStyle = colour("--muted");
     c.textAlign = "left";

@@ -1,0 +1,146 @@
+# SPDX-License-Identifier: LGPL-2.1-or-later
+"""Functions of the panel's page that compute or draw, in a headless Chromium: against the C library and numbers known beforehand."""
+import os
+import re
+import sys
+import tempfile
+import unittest
+
+from browser import SOURCE, Browser, Served, missing
+
+# Runs the body with the exports of a module as m.
+IN_MODULE = "const done = arguments[arguments.length - 1]; import('/static/' + arguments[0]).then((m) => { %s }).then(done, (e) => done('failed: ' + e));"
+# A red, green and blue of a canvas at CSS pixels
+PIXEL = "const pixel = (c, x, y) => [...c.getContext('2d').getImageData(x * devicePixelRatio, y * devicePixelRatio, 1, 1).data]; "
+
+
+class Functions(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        folder = tempfile.TemporaryDirectory()
+        cls.addClassCleanup(folder.cleanup)
+        served = Served(folder.name, "sharpen", "--paused")
+        cls.addClassCleanup(served.end)
+        cls.browser = Browser()
+        cls.addClassCleanup(cls.browser.close)
+        cls.browser.driver.get(served.address + "static/icon.svg")
+        cls.browser.driver.get(served.address + "api/health")  # an empty page of the same origin
+
+    def run_in(self, module, body, *arguments):
+        found = self.browser.driver.execute_async_script(IN_MODULE % body, module, *arguments)
+        self.assertFalse(isinstance(found, str) and found.startswith("failed: "), found)
+        return found
+
+    def test_colours_are_those_of_the_library(self):
+        with open(os.path.join(SOURCE, "common", "view", "gstimagingviewpicture.c"), encoding="utf-8") as file:
+            maps = re.search(r"\} maps\[\] = \{(.*?)\n\};", file.read(), re.S)[1]
+        library = {name: [int(knot, 16) for knot in re.findall(r"0x(\w{6})", knots)]
+                   for name, knots in re.findall(r'\{"([\w-]+)", \d+,\s*\{(.*?)\}\}', maps, re.S)}
+        self.assertEqual(len(library), 6)
+        self.assertEqual(self.run_in("colours.js", "return m.NAMES"), list(library))
+        for name, knots in library.items():
+            table = self.run_in("colours.js", "return m.table(arguments_name)".replace("arguments_name", repr(name)))
+            self.assertEqual(len(table), 256)
+            for i, colour in enumerate(table):
+                knot = min(i * (len(knots) - 1) // 255, len(knots) - 2)
+                part = i * (len(knots) - 1) / 255 - knot
+                for shift, found in zip((16, 8, 0), colour):
+                    low, high = (knots[k] >> shift & 255 for k in (knot, knot + 1))
+                    self.assertAlmostEqual(found, low + part * (high - low), delta=0.5001, msg=f"{name} {i}")
+
+    def test_lookup(self):
+        found = self.run_in("colours.js", "const t = m.table('grey'); return [-1, 0, 2.5, 5, 10, 11, null].map((v) => m.lookup(t, v, 0, 10)[0])")
+        self.assertEqual(found, [0, 0, 64, 128, 255, 255, 0])
+
+    def test_numbers(self):
+        values = {0: "0", 12: "12", 1.234567: "1.2346", -0.5: "-0.5", 1e-5: "1.00e-5", 123456789.5: "1.23e+8", 1e12: "1.00e+12"}
+        for value, text in values.items():
+            self.assertEqual(self.run_in("dom.js", f"return m.number({value})"), text)
+        self.assertEqual(self.run_in("dom.js", "return [m.number(null), m.number(1.23456, 3), m.seconds(62.37), m.bytes(1536)]"),
+                         ["–", "1.23", "1:02.3", "1.5 KiB"])
+
+    def test_ticks(self):
+        self.assertEqual(self.run_in("dom.js", "return m.ticks(0, 10, 5)"), [0, 2, 4, 6, 8, 10])
+        self.assertEqual(self.run_in("dom.js", "return m.ticks(-0.3, 0.32, 6)"), [-0.2, 0, 0.2])
+        self.assertEqual(self.run_in("dom.js", "return m.ticks(101, 349, 5)"), [150, 200, 250, 300])
+        self.assertEqual(self.run_in("dom.js", "return m.ticks(3, 3, 5)"), [])
+
+    def test_quantity_of_a_sample(self):
+        self.assertEqual(self.run_in("dom.js", "return [0, 100, 255].map((s) => m.real({scale: 0.2, offset: -10}, s))"), [-10, 10, 41])
+        self.assertEqual(self.run_in("dom.js", "return [m.real(null, 7), m.real({unit: 'px'}, 7)]"), [7, 7])
+
+    def test_ends_of_the_range_are_marked(self):
+        body = """const of = (type, scale, unit = "dB") => ({header: {type, quantity: {scale, offset: -10, unit}}, scaled: m.View.prototype.scaled});
+          const text = (view, sample) => m.View.prototype.quantity.call(view, sample);
+          const plain = {header: {type: "u8", quantity: null}, scaled: m.View.prototype.scaled};
+          return [text(of("u8", 0.2), 0), text(of("u8", 0.2), 1), text(of("u8", 0.2), 255), text(of("u8", -0.2), 0), text(of("u8", -0.2), 255),
+            text(of("u16", 0.2), 255), text(of("u16", 0.2), 65535), text(of("f32", 0.2), 0), text(plain, 255)]"""
+        self.assertEqual(self.run_in("view.js", body), ["≤ -10 dB", "-9.8 dB", "≥ 41 dB", "≥ -10 dB", "≤ -61 dB", "41 dB", "≥ 13097 dB",
+                                                        "-10 dB", "255"])
+
+    def test_samples_and_points(self):
+        view = "const v = {inner: {x: 52, y: 8}, scale: 4, scaleY: 2, x: 10, y: -3}; const p = m.View.prototype; "
+        self.assertEqual(self.run_in("view.js", view + "return [p.sample.call(v, [52, 8]), p.sample.call(v, [60, 20]), p.point.call(v, [12, 3])]"),
+                         [[10, -3], [12, 3], [60, 20]])
+
+    def test_value_of_a_part(self):
+        body = """const header = {values: {crop: [5, 7, 2, 2], samples: [[1, 2], [3, 4]]}};
+          return [[5, 7], [6, 7], [5, 8], [6, 8], [7, 7], [4, 7], [5, 9]].map(([x, y]) => m.View.prototype.value(x, y, header) ?? null)"""
+        self.assertEqual(self.run_in("view.js", body), [1, 2, 3, 4, None, None, None])
+
+    def test_pixels_of_two_kinds_are_oblong(self):
+        body = """const get = Object.getOwnPropertyDescriptor(m.View.prototype, "oblong").get;
+          const axis = (name, unit, step = 1) => ({name, unit, step});
+          return [[axis("lateral", "pixel"), axis("depth", "pixel")], [axis("lateral", "um"), axis("depth", "um")],
+            [axis("lateral", "um"), axis("depth", "um", 3)], [null, null]].map((axes) => get.call({header: {axes}, settings: {section: "live"}}))"""
+        self.assertEqual(self.run_in("view.js", body), [True, False, True, False])
+
+    def test_a_line_is_where_its_points_are(self):
+        body = PIXEL + """const canvas = document.createElement("canvas");
+          canvas.style.cssText = "width: 400px; height: 200px; display: block";
+          document.body.append(canvas);
+          document.documentElement.style.setProperty("--line-1", "#f00");
+          m.draw(canvas, [{name: "", points: [[0, 0], [1, 1], [2, 4]]}]);
+          // x from 56 to 390, y from 170 up to 18 with a margin of 6 percent
+          const at = (x, y) => pixel(canvas, 56 + (x / 2) * 334, 170 - ((y + 0.24) / 4.48) * 152)[0];
+          const found = [at(0.5, 0.5), at(1.5, 2.5), at(1.5, 1.5), at(0.5, 3.5)];
+          canvas.remove();
+          return found"""
+        on_1, on_2, off_1, off_2 = self.run_in("plot.js", body)
+        self.assertGreater(min(on_1, on_2), 100)
+        self.assertLess(max(off_1, off_2), 100)
+
+    def test_maps_of_slopes(self):
+        """A positive slope is red, a negative one blue; saturated cells are counted; the grid has its pitch."""
+        body = PIXEL + """const root = document.createElement("div");
+          root.style.cssText = "width: 400px";
+          document.body.append(root);
+          const host = {shown: () => [], link: {ask: async () => ({})}, elementOf: () => null};
+          const results = new m.Results(host, root);
+          results.canvas.style.cssText = "width: 400px; height: 120px; display: block";
+          results.show([{name: "ao", element: "shcentroid", title: "", ours: true, results: "shwfs", properties: []}], null);
+          const message = {element: "ao", pts: 0, fields: ["x", "y", "dx", "dy"], "by-field": false, summary: {rms: 1}, truncated: false,
+            values: [[0, 0, 1, -1], [0, 0, -1, 1]], flags: [4, 0], "row-column": [[0, 0], [0, 1]],
+            cells: [[0, 0, 20, 20, 9.5, 9.5], [20, 0, 20, 20, 29.5, 9.5]]};
+          results.results(message);
+          const colours = ["Map of dx", "Map of dy"].map((mode) => {
+            results.modeMenu.value = mode;
+            results.draw();
+            return [120, 200].map((x) => pixel(results.canvas, x, 60));
+          });
+          const {columns, rows, pitchX} = results.current.grid();
+          root.remove();
+          return [colours, message.summary.saturated, columns, rows, pitchX]"""
+        # two cells of 112 pixels from x 48 on
+        ((left, right), (left_y, right_y)), *facts = self.run_in("results.js", body)
+        for red, blue in (left, right), (right_y, left_y):
+            self.assertGreater(red[0], red[2] + 50)
+            self.assertGreater(blue[2], blue[0] + 30)
+        self.assertEqual(facts, [1, 2, 1, 20])
+
+
+if __name__ == "__main__":
+    if missing():
+        print(f"skipped: {missing()}; tools/setup tests installs it")
+        sys.exit(77)
+    unittest.main()
