@@ -366,15 +366,15 @@ class Ready(unittest.TestCase):
         b.until(f"document.querySelector('#results canvas').dataset.points != {points}", "rows that follow")
         self.end(served)
 
-    def save_as(self, button, name):
-        """Presses a button that asks for a path."""
+    def save_as(self, button, name, then="!document.querySelector('dialog')"):
+        """Presses a button that asks for a path. then: what the page shows when it has the path"""
         b = self.browser
         b.find(button).click()
         b.until("document.querySelector('dialog .files li')", "the folder")
         field = b.find("dialog input[type=text]")
         field.send_keys(Keys.CONTROL, "a")
         field.send_keys(name, Keys.ENTER)
-        b.until("!document.querySelector('dialog')", "the end of the dialog")
+        b.until(then, "the end of the dialog")
 
     def verify(self, name):
         done = subprocess.run([sys.executable, "-m", "gst_imaging", "verify", os.path.join(self.data, name)], capture_output=True, text=True,
@@ -398,6 +398,15 @@ class Ready(unittest.TestCase):
         b.until("document.querySelector('#pipeline-state').textContent == 'paused'", "paused")
         self.save_as("#snapshot", "paused.png")
         b.until("document.querySelector('#toast').textContent.includes('paused.png')", "the saved frame")
+        # a file that is there is replaced by whoever says so, and by nobody else
+        seen = os.stat(os.path.join(self.data, "paused.png")).st_mtime_ns
+        self.save_as("#snapshot", "paused.png", "document.querySelector('dialog')?.textContent.includes('exists')")
+        self.assertEqual(os.stat(os.path.join(self.data, "paused.png")).st_mtime_ns, seen)
+        b.find("dialog button[type=submit]").click()
+        end = time.monotonic() + 10
+        while os.stat(os.path.join(self.data, "paused.png")).st_mtime_ns == seen:
+            self.assertLess(time.monotonic(), end, "the file is not replaced")
+            time.sleep(0.05)
         with open(os.path.join(self.data, "run.npy.json"), encoding="utf-8") as file:
             told = json.load(file)
         self.assertEqual({(c["element"], c["property"]) for c in told["changes"]}, {("sharpen", "amount")})

@@ -15,7 +15,7 @@ RESULTS = {"shcentroid": "shwfs-centroids-v1", "lapsharpen": "laplacian-focus-v1
 # Properties with the path of a file that is written. Those of sinks are as well.
 WRITTEN = {("shcentroid", "find-grid-location"), ("normalintegrate", "mesh-location"), ("spherelights", "location"),
            ("insarxcorr", "offsets-location"), *(("insarform", f"{what}-location")
-                                                 for what in ("phase", "coherence", "amplitude", "interferogram"))}
+                                                 for what in ("phase", "coherence", "amplitude", "interferogram", "removed"))}
 # Signals have no names of their arguments: (name, type). Where one is missing here, a text is a path.
 ARGUMENTS = {
     **{f"capture-{what}": [("n-frames", "int"), ("location", "path")] for what in ("dark", "flat", "reference", "template")},

@@ -256,7 +256,7 @@ class Panel:
 
     def view(self, element, pad, caps, structure):
         told = {"pad": f"{element.name}.{pad.get_name()}", "element": element.name, "caps": caps.to_string() if caps else None,
-                "width": None, "height": None}
+                "width": None, "height": None, "framerate": None}
         if caps and structure.get_name() == "other/tensors":
             words = structure.get_string("dimensions") or ""
             dims = [int(word) for word in words.replace(",", ":").split(":") if word.isdigit()]
@@ -267,6 +267,8 @@ class Panel:
             for name in "width", "height":
                 found, value = structure.get_int(name)
                 told[name] = value if found else None
+        found, rate, unit = structure.get_fraction("framerate") if caps else (False, 0, 0)
+        told["framerate"] = rate / unit if found and unit and rate else None
         return told
 
     def state(self):
