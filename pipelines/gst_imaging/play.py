@@ -5,6 +5,7 @@ gst-launch-1.0 1.22 sometimes waits for ever when an error comes before it plays
 and do not.
 """
 import ctypes
+import difflib
 import json
 import re
 import threading
@@ -33,13 +34,22 @@ def parse(words):
         try:
             pipeline = Gst.parse_launch(" ".join(map(quote, words)))
         except GLib.Error as error:
-            raise Failure(WRONG_USE, error.message) from None
+            raise Failure(WRONG_USE, error.message + meant(Gst, words, error.message)) from None
         except UnicodeEncodeError as error:
             word = next((word for word in words if not word.isprintable()), error.object).encode(errors="replace").decode()
             raise Failure(WRONG_USE, f'"{word}" is not UTF-8, which GStreamer needs. Rename the file.') from None
     if said:
         raise Failure(WRONG_USE, range_of(pipeline, str(said[0].message)) or f"The {said[0].message}.")
     return pipeline
+
+
+def meant(Gst, words, sentence):
+    """Returns: a question for a sentence of GStreamer on a property that is not there; empty where nothing is like it"""
+    wrong = re.search(r'no property "(.+?)"', sentence)
+    elements = [Gst.ElementFactory.make(word) for word in words if Gst.ElementFactory.find(word)] if wrong else []
+    names = {p.name for element in elements if element for p in element.list_properties()}
+    like = difflib.get_close_matches(wrong[1], sorted(names), 1) if wrong else []
+    return f'; did you mean "{like[0]}"?' if like else ""
 
 
 def range_of(pipeline, sentence):

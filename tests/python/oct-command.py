@@ -73,17 +73,21 @@ class Oct(unittest.TestCase):
 
     def test_spectra_that_are_not_what_they_are_taken_for(self):
         spectra = np.concatenate([mirror(200, bscans=1, seed=seed) for seed in range(4)], 1)
+        noise = np.random.default_rng(9).normal(0, 10, (1, 40, SAMPLES))
+        at_rest = (mirror(200)[:, :1] + noise).clip(0).astype("u2")
         lost = spectra.copy()
         lost[0, 5:8] = 0
         for name, values, sentence in (
                 ("right", spectra, None), ("lost", lost, f"3 of {spectra.shape[1]} spectra hold zeros alone"),
                 ("turned", spectra.swapaxes(1, 2), "are lines and samples exchanged?"),
+                ("at-rest", at_rest, None), ("at-rest-reversed", at_rest[..., ::-1], "with the wavelengths the other way round: --lambda 900 800."),
                 ("reversed", spectra[..., ::-1], "with the wavelengths the other way round: --lambda 900 800.")):
             np.save(self.path(name + ".npy"), values)
-            self.call(name + ".npy", "--lambda", "800", "900", "scale=4")
+            self.call(name + ".npy", "--lambda", "800", "900", "scale=4", "background=rolling")
             warnings = [told for told in result_of(self.path("out"))["warnings"] if "spectra" in told or "exchanged" in told or "round" in told]
             self.assertEqual(len(warnings), 0 if sentence is None else 1, warnings)
             self.assertIn(sentence or "", "".join(warnings))
+        self.assertIn("Nobody has told the wavelengths", self.call("right.npy"))
         lost.astype("<u2").tofile(self.path("lost.raw"))
         printed = self.call("lost.raw", "--samples", str(SAMPLES), "--lines", str(spectra.shape[1]), "--lambda", "800", "900")
         self.assertIn(f"3 of {spectra.shape[1]} spectra hold zeros alone", printed)

@@ -113,6 +113,9 @@ def make(source, made, options, settings):
     for sentence in source.doubts:
         made.warn(sentence)
     words, given = words_of(source, made, options, settings)
+    if "calibration" not in given and not any("wavelengths" in sentence for sentence in source.doubts):
+        made.warn("Nobody has told the wavelengths: the spectra are taken as even in wavenumber, and depths are in pixels. Give --lambda FIRST LAST"
+                  " in nm, or another option of the calibration.")
     stats = {}
     made.play(words, "B-scans", source.n_bscans, prepare=lambda pipeline: at_end(pipeline, "o", stats.update))
     found = images.Images(made, "level.npy")

@@ -63,11 +63,11 @@ def name_of(path, options):
     return os.path.basename(path) if extension in writable() else stem + READ_ONLY.get(extension, ".tif")
 
 
-def as_before(np, source, path, before):
+def as_before(np, source, played, path, before):
     """Video of 16 bits has no three channels, and a file that grows has frames as a first dimension: what was added goes
     again. Orientation, resolution and texts of the input come back. Returns: the samples of the output, and names of what
     its format cannot hold"""
-    after = library.Arrays().read(path)
+    after = library.Arrays().read(played)
     if before.ndim >= 3 and before.shape[-1] == 3 and after.shape[-1] == 4:
         after = after[..., :3]
     if after.size == before.size and after.shape != before.shape:
@@ -80,7 +80,7 @@ def as_before(np, source, path, before):
         arrays.translate(like, source, path)
         arrays.replace_values(like, after)
         arrays.save(like, path)
-        return after, find_lost(arrays.cards(like), arrays.cards_of(path))
+        return after, find_lost(arrays.cards(like), arrays.cards_of(path), (), path)
     finally:
         arrays.free(like)
 
@@ -123,18 +123,23 @@ class Sharpening:
             raise Failure(UNREADABLE, f"{path} has samples of {before.dtype}, and pictures of 8 or 16 bits are sharpened. Scale them to u8 or"
                                       " u16, for example with NumPy.")
         partial = self.made.path("picture" + extension)
+        # video of 16 bits has a fourth channel, which .ppm has no place for
+        played = self.made.path("picture.npy") if extension == ".ppm" and before.dtype == np.uint16 else partial
         took = {}
         try:
             self.made.play([*files.words_of([path]), "!", "lapsharpen", "name=sharpen", *self.settings, "!", "picturesink",
-                            "sidecar=none", "location=" + partial],
+                            "sidecar=none", "location=" + played],
                            prepare=lambda pipeline: at_end(pipeline, "sharpen", took.update))
-            after, lost = as_before(np, path, partial, before)
+            after, lost = as_before(np, path, played, partial, before)
+            if played != partial:
+                os.remove(played)
             if lost:
                 self.made.warn(f"{name} does not carry over {', '.join(lost)}.")
             self.note(name, before, after, took, partial)
         except BaseException:
-            with contextlib.suppress(FileNotFoundError):
-                os.remove(partial)
+            for made in played, partial:
+                with contextlib.suppress(FileNotFoundError):
+                    os.remove(made)
             raise
 
     def note(self, name, before, after, took, partial):

@@ -5,6 +5,7 @@ from .. import library
 FEWEST = 32  # lines and samples, below which nothing is said
 UNEVEN, TIMES = 0.2, 5  # of the means: transposed where lines differ by this share, and this much more than samples do
 SHARPER = 2
+AT_REST = 0.1  # share of the fringes that differ from line to line
 
 
 def spread(means):
@@ -43,6 +44,13 @@ class Doubts:
         if self.bscan is None and values.ndim > 1:
             self.bscan = np.array(values.reshape(-1, *values.shape[-2:])[0][:self.n_lines], float)
 
+    def fringes(self, np):
+        """Returns: lines without what all have in common; of a sample at rest, as a mirror, that are the fringes themselves"""
+        lines = self.bscan - self.bscan.mean(1, keepdims=True)
+        moving = self.bscan - self.bscan.mean(0)
+        is_at_rest = (np.diff(moving) ** 2).sum() < AT_REST * (np.diff(lines) ** 2).sum()
+        return (lines if is_at_rest else moving)[:FEWEST]
+
     def sentences(self):
         """Generates what should be looked at, a sentence each."""
         np = library.numpy()
@@ -54,7 +62,7 @@ class Doubts:
             yield (f"The light varies from line to line, and not along the {self.bscan.shape[1]} samples of a spectrum, as a light source does:"
                    " are lines and samples exchanged? NumPy turns them: numpy.save(\"turned.npy\", spectra.swapaxes(-1, -2)).")
         elif self.wavelengths and min(self.bscan.shape) >= FEWEST:
-            spectra = (self.bscan - self.bscan.mean(0))[:FEWEST]
+            spectra = self.fringes(np)
             given = np.linspace(*self.wavelengths, spectra.shape[1])
             times = sharpness(np, spectra, given[::-1]) / max(sharpness(np, spectra, given), 1e-30)
             if times > SHARPER:
