@@ -33,6 +33,7 @@ struct _GstImagingView {
   guint n_allowed;
   GBytes *message;
   GError *error;
+  GstSample *shown; /* (nullable): until a frame passes */
 
   /* of the thread */
   GstImagingTap *tap;
@@ -134,6 +135,20 @@ take_frame (GstImagingView *self, GstSample *sample)
   give (self, NULL, error);
 }
 
+/* Returns: (transfer full) (nullable): a frame that has passed before */
+static GstSample *
+take_shown (GstImagingView *self)
+{
+  GstSample *sample;
+
+  g_mutex_lock (&self->lock);
+  sample = g_steal_pointer (&self->shown);
+  g_mutex_unlock (&self->lock);
+  if (sample)
+    self->time = g_get_monotonic_time ();
+  return sample;
+}
+
 /* Returns: the time until something is to be done, -1: when somebody asks */
 static gint64
 work (GstImagingView *self, gboolean may, gboolean has_changed)
@@ -153,6 +168,8 @@ work (GstImagingView *self, gboolean may, gboolean has_changed)
     self->requested = now;
   gst_imaging_tap_request (self->tap);
   sample = gst_imaging_tap_take (self->tap, &self->time);
+  if (!sample && !self->frame.samples)
+    sample = take_shown (self);
   if (!sample && has_changed && self->frame.samples) {
     if (now - self->requested < PATIENCE)
       return self->requested + PATIENCE - now;
@@ -317,6 +334,20 @@ gst_imaging_view_allow (GstImagingView *self, guint n)
   end_change (self);
 }
 
+void
+gst_imaging_view_show (GstImagingView *self, GstSample *sample)
+{
+  GstSample *before;
+
+  gst_sample_ref (sample);
+  g_mutex_lock (&self->lock);
+  before = self->shown;
+  self->shown = sample;
+  end_change (self);
+  if (before)
+    gst_sample_unref (before);
+}
+
 GBytes *
 gst_imaging_view_take (GstImagingView *self, GError **error)
 {
@@ -355,6 +386,7 @@ gst_imaging_view_finalize (GObject *object)
 
   gst_imaging_view_close (self);
   g_clear_pointer (&self->message, g_bytes_unref);
+  g_clear_pointer (&self->shown, gst_sample_unref);
   g_clear_error (&self->error);
   gst_imaging_wake_clear (&self->news);
   gst_imaging_wake_clear (&self->ready);

@@ -144,6 +144,16 @@ GST_IMAGING_API
 void gst_imaging_view_allow (GstImagingView *self, guint n);
 
 /**
+ * gst_imaging_view_show:
+ * @sample: a frame of the pad that has passed before
+ *
+ * Makes a picture of @sample, unless a frame passes first: for a pipeline that
+ * is paused.
+ */
+GST_IMAGING_API
+void gst_imaging_view_show (GstImagingView *self, GstSample *sample);
+
+/**
  * gst_imaging_view_take:
  * @error: why there is no picture
  *

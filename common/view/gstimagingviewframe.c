@@ -226,7 +226,10 @@ copy_converted (GstImagingViewFrame *self, GstVideoFrame *frame, guint n_slices,
   if (!self->converter ||
       !gst_video_info_is_equal (&self->from, &frame->info)) {
     g_clear_pointer (&self->converter, gst_video_converter_free);
-    self->converter = gst_video_converter_new (&frame->info, &to, NULL);
+    /* samples that are asked for are as near as they can be */
+    self->converter = gst_video_converter_new (&frame->info, &to,
+        gst_structure_new ("options", GST_VIDEO_CONVERTER_OPT_DITHER_METHOD,
+            GST_TYPE_VIDEO_DITHER_METHOD, GST_VIDEO_DITHER_NONE, NULL));
     self->from = frame->info;
   }
   if (!self->converter)

@@ -170,6 +170,37 @@ CHECK_TEST (test_samples_and_window)
 }
 
 /* 1000 samples: five at each end are left out. */
+/* A frame that has passed before the view was made, and none after it. */
+CHECK_TEST (test_a_frame_can_be_shown)
+{
+  const guint16 samples[8] = {0, 1, 2, 3, 4, 5, 6, 7};
+  GstBuffer *buffer;
+  GstImagingView *view;
+  GstSample *sample;
+  gchar *header;
+
+  open_pads (GREY16);
+  buffer = buffer_of (samples, sizeof (samples), 7);
+  sample = gst_sample_new (buffer, gst_pad_get_current_caps (src), NULL, NULL);
+  gst_caps_unref (gst_sample_get_caps (sample)); /* the sample has one */
+  gst_buffer_unref (buffer);
+  view = gst_imaging_view_new (src, 1);
+  gst_imaging_view_allow (view, 1);
+  gst_imaging_view_show (view, sample);
+  gst_imaging_view_show (view, sample); /* the newest counts */
+  gst_sample_unref (sample);
+  header = take_header (view);
+  check_has (header, "\"frame\":7,");
+  check_has (header, "\"minimum\":0,\"maximum\":7,");
+  g_free (header);
+  /* frames that pass take its place */
+  header = picture_of (view, buffer_of (samples, sizeof (samples), 8));
+  check_has (header, "\"frame\":8,");
+  g_free (header);
+  g_object_unref (view);
+  close_pads ();
+}
+
 CHECK_TEST (test_the_automatic_window_leaves_out_half_a_percent)
 {
   guint16 samples[1000];

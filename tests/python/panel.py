@@ -421,6 +421,26 @@ class Panel(unittest.IsolatedAsyncioTestCase):
             await play("stopped")
             self.assertGreaterEqual((await get("health"))["frames-out"], before)
 
+    async def test_a_pause_shows_the_frame_that_was_sought(self):
+        np.save(os.path.join(self.folder, "in.npy"), np.stack([np.roll(PATTERN, i) for i in range(30)]))
+        served = self.serve(f"picturesrc location={self.folder}/in.npy framerate=10/1 ! lapsharpen name=sharp focus-measure=true ! fakesink sync=true",
+                            "--paused")
+        async with aiohttp.ClientSession() as session:
+            async def post(command, **body):
+                async with session.post(f"{served.root}/api/{command}", json=body) as answer:
+                    self.assertEqual(answer.status, 200, await answer.text())
+            await post("pipeline", state="paused")
+            for frame in 12, 3, 25:
+                await post("seek", seconds=frame / 10 + 0.001)
+                await asyncio.sleep(0.5)
+                async with session.get(served.root + "/api/results", params={"element": "sharp"}) as answer:
+                    self.assertEqual((await answer.json())["frame"], frame)
+                async with session.get(served.root + "/api/picture?pad=sharp.src") as answer:  # by a view that nobody had before
+                    self.assertEqual(answer.status, 200, await answer.read())
+                    self.assertEqual(json.loads(answer.headers["X-Picture"])["frame"], frame)
+                async with session.get(served.root + "/api/state") as answer:
+                    self.assertAlmostEqual((await answer.json())["pipeline"]["position"], frame / 10, delta=0.01)
+
     async def test_video_in_colour_is_shown(self):
         for caps in "RGB", "I420", "NV12":
             served = self.serve(f"videotestsrc ! video/x-raw,format={caps},width=64,height=48,framerate=25/1 ! identity name=i ! fakesink sync=true")

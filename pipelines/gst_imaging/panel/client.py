@@ -183,7 +183,10 @@ class Client:
                 self.views.pop(number).close()
                 view = None
             if not view:
-                self.views[number] = View(self, number, pad, arguments)
+                view = self.views[number] = View(self, number, pad, arguments)
+                sample = await self.server.do(self.server.panel.kept_frame, given.get("pad"))
+                if sample:
+                    view.view.show(sample)
                 return {"view": number}
         view.change(arguments)
         return {"view": number}

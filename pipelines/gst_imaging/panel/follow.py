@@ -103,7 +103,7 @@ class Followers:
             pass
         finally:
             self.drop(name)
-        if name not in self.last:
+        if name not in self.last or self.server.panel.state_name == "paused":
             await self.server.do(self.read_kept, follower.element)
         if name not in self.last:
             raise Refusal(409, f"{name} has measured nothing.")

@@ -339,6 +339,8 @@ class Panel:
         return path
 
     def call(self, name, action, arguments):
+        if self.state_name == "failed":
+            raise Refusal(409, "The pipeline has failed: play it again first.")
         result = self.element(name).call(action, arguments, self.check_path)
         return {"result": result if isinstance(result, (bool, int, float, str)) else None}
 
@@ -350,6 +352,10 @@ class Panel:
         for view in self.views() if state == "paused" else ():
             self.kept[view["pad"]] = self.GstImaging.Tap.new(self.pad(view["pad"]))
             self.kept[view["pad"]].keep(True)
+
+    def kept_frame(self, name):
+        """Returns: the last frame of a pad while the pipeline is paused, None without one"""
+        return self.kept[name].get_kept() if name in self.kept else None
 
     def wait_for_kept(self, seconds):
         end = time.monotonic() + seconds
@@ -408,6 +414,7 @@ class Panel:
             raise Refusal(409, "The pipeline is stopped: there is nothing to seek in.")
         if not self.pipeline.seek_simple(self.Gst.Format.TIME, self.Gst.SeekFlags.FLUSH, int(seconds * self.Gst.SECOND)):
             raise Refusal(422, "The source of this pipeline cannot seek.")
+        self.listener({"type": "pipeline", **self.pipeline_state(), "position": seconds})
         return {}
 
     def settings(self):
@@ -502,7 +509,7 @@ class Panel:
             raise Refusal(409, "The pipeline is stopped, and no frame passes: play it first.")
         pad, path, sample = self.pad(view), self.output(path, replace), None
         if self.state_name == "paused":
-            sample = self.kept[view].get_kept() if view in self.kept else None
+            sample = self.kept_frame(view)
             if not sample:
                 raise Refusal(409, f"No frame has passed {view} since the pipeline was paused: seek, or play it first.")
         recording = Recording(self.Gst, self.GstImaging, pad, view, path, 1, self.warn)

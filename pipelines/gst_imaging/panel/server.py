@@ -292,8 +292,8 @@ class Server:
         for name, text in given.items():
             if name not in ("pad", "colours", "section"):
                 given[name] = read_json(text, name)
-        if self.panel.condition() not in ("playing", "changing"):
-            raise Refusal(409, "The pipeline does not play: there is no picture.")
+        if self.panel.condition() not in ("playing", "paused", "changing"):
+            raise Refusal(409, "The pipeline is stopped: there is no picture.")
         client = Client(self)
         try:
             header, jpeg = await client.one_picture(given)

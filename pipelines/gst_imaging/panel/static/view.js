@@ -602,10 +602,12 @@ export class View {
     c.textAlign = "center";
     c.textBaseline = "middle";
     c.font = `${Math.min(13, this.scale / 4, this.scaleY * 0.7)}px ui-monospace, monospace`;
+    const cut = this.layers.length > 1 ? this.inner.x + this.inner.width * this.divider : -1;
     header.values.samples.forEach((row, j) =>
       row.forEach((sample, i) => {
         const [r, g, b] = colours.lookup(map, sample, low, high);
         const [px, py] = this.point([x + i + 0.5, y + j + 0.5]);
+        if (Math.abs(px - cut) < this.scale / 2) return; // half of a number of each picture would be read as one
         c.fillStyle = 0.3 * r + 0.6 * g + 0.1 * b > 120 ? "#000" : "#fff";
         c.fillText(this.scaled(sample, 4, header), px, py);
       }));
