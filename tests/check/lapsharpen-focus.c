@@ -78,7 +78,7 @@ CHECK_LOOP_TEST (test_tiles_of_an_edge, G_N_ELEMENTS (backends))
   gst_harness_teardown (h);
 }
 
-/* Who asks for results gets them without a further setting, as text. */
+/* A linked pad `results` is enough: no setting is needed. */
 CHECK_LOOP_TEST (test_results_are_text, G_N_ELEMENTS (backends))
 {
   GstHarness *h = harness_new ("lapsharpen amount=0", __i__, CAPS);

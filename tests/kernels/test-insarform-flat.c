@@ -218,8 +218,8 @@ TEST (test_a_phase_is_removed_and_put_back, "a phase is removed and put back")
   }
 }
 
-/* With the phase that is said to be removed, the interferogram is the one in
- * which it was put back. */
+/* With the phase that the output reports as removed, the interferogram is the
+ * one in which it was put back. */
 TEST (test_what_was_removed_is_told, "what was removed is told")
 {
   for (int measured = 0; measured < 2; measured++) {

@@ -152,7 +152,7 @@ TEST (test_sharpness_is_that_of_the_image, "sharpness is that of the image")
   }
 }
 
-TEST (test_what_cannot_be_is_said, "what cannot be is said")
+TEST (test_failures_are_explained, "failures are explained")
 {
   ImkOctbscanConfig c = base_config ();
   test_auto (TestImage) in = test_image_new (c.type, c.width, c.height, 1, 0);

@@ -204,7 +204,8 @@ TEST (records_without_a_signal_stay, "records without a signal stay",
   imk_octbscan_sweep_free (self);
 }
 
-TEST (wrong_settings_are_said, "wrong settings are said", .cpu_only = true)
+TEST (
+    wrong_settings_are_refused, "wrong settings are refused", .cpu_only = true)
 {
   ImkOctbscanSweepConfig c = base_config (IMK_TYPE_I16);
 

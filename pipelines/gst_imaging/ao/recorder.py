@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
-"""Records what goes in and out of a shreconstruct: frames, slopes, commands and modes, one row of each for a frame."""
+"""Records the input and output of shreconstruct: frames, slopes, commands and modes, a row of each for every frame."""
 import os
 import time
 
