@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "gstimagingquantity.h"
 
+#include <gst/video/video.h>
+
 /* By numbers: an element may attach a hundred thousand a second, and each name
  * that is looked up costs as much as the rest. */
 enum { NAME, UNIT, SCALE, OFFSET, N_FIELDS };
@@ -25,11 +27,14 @@ make_fields (void)
   }
 }
 
-/* Returns: (nullable): what was registered */
+/* Returns: (nullable): what was registered. The tags tell elements that
+ * convert, scale, turn or crop that it is not true of what they make. */
 static const GstMetaInfo *
 get_info (void)
 {
-  static const gchar *const tags[] = {NULL};
+  static const gchar *const tags[] = {GST_META_TAG_VIDEO_STR,
+      GST_META_TAG_VIDEO_COLORSPACE_STR, GST_META_TAG_VIDEO_SIZE_STR,
+      GST_META_TAG_VIDEO_ORIENTATION_STR, NULL};
   static const GstMetaInfo *info;
   static gsize once;
 

@@ -59,6 +59,14 @@ gst_oct_bscan_add_lines (GstOctBscan *self, const GstOctBscanWork *w)
     mean->backward = GST_OCT_BSCAN_DIFFERENT;
 }
 
+gdouble
+gst_oct_bscan_shift (const GstOctBscan *self, const GstOctBscanWork *w, guint k)
+{
+  if (!has_lines (w))
+    return 0;
+  return w->n > 1 ? lines_of (self, w, k).shift : self->mean_lines.shift;
+}
+
 static GstBuffer *
 rows_new (const GstOctBscan *self, const GstOctBscanLines *lines)
 {

@@ -49,6 +49,11 @@ void gst_oct_bscan_count (
  * at a time. */
 void gst_oct_bscan_add_lines (GstOctBscan *self, const GstOctBscanWork *work);
 
+/* Returns: depths that tracking has moved image @k, the mean of those in a mean
+ */
+gdouble gst_oct_bscan_shift (
+    const GstOctBscan *self, const GstOctBscanWork *work, guint k);
+
 /* Attaches camera and shift of each line to image @k, with several cameras or
  * tracking. */
 void gst_oct_bscan_attach_lines (GstOctBscan *self, const GstOctBscanWork *work,
@@ -70,8 +75,9 @@ GstImagingOrigin gst_oct_bscan_origin (const GstOctBscanWork *work);
 void gst_oct_bscan_describe_volume (const GstOctBscanWork *work,
     GstBuffer *image, gboolean db, const gfloat ends[4]);
 
-/* The same for image @k of @work. */
-void gst_oct_bscan_describe_image (
-    const GstOctBscanWork *work, guint output, guint k, GstBuffer *image);
+/* The same for image @k of @work.
+ * @shift: as gst_oct_bscan_shift () tells */
+void gst_oct_bscan_describe_image (const GstOctBscanWork *work, guint output,
+    guint k, gdouble shift, GstBuffer *image);
 
 G_END_DECLS

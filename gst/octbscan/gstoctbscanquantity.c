@@ -2,6 +2,8 @@
 /* What samples of an image are, and where they are, attached to it. */
 #include "gstoctbscanoutput.h"
 
+#include <math.h>
+
 GstImagingAxis
 gst_oct_bscan_depth_axis (const GstOctBscan *self)
 {
@@ -80,8 +82,8 @@ gst_oct_bscan_describe_volume (const GstOctBscanWork *w, GstBuffer *image,
 }
 
 void
-gst_oct_bscan_describe_image (
-    const GstOctBscanWork *w, guint output, guint k, GstBuffer *image)
+gst_oct_bscan_describe_image (const GstOctBscanWork *w, guint output, guint k,
+    gdouble shift, GstBuffer *image)
 {
   const ImkOctbscanConfig *c = &w->snapshot->config;
   const gfloat fixed[4] = {(gfloat) c->range_min, (gfloat) c->range_max,
@@ -97,6 +99,7 @@ gst_oct_bscan_describe_image (
   }
   axes[rows] = w->snapshot->lateral;
   axes[!rows] = w->snapshot->depth;
+  axes[!rows].origin -= shift * fabs (axes[!rows].step);
   attach (image, w->snapshot->is_float[output], &w->snapshot->info[output],
       output == SRC && w->snapshot->scaling == SCALING_DB,
       w->ends ? w->ends + 4 * k : fixed, axes);

@@ -95,7 +95,7 @@ open_device (Pair *p)
 
 static void
 pair_open (Pair *p, const ImkDevice *device, ImkInsarxcorrMode mode,
-    uint32_t n_rows, uint32_t threads)
+    uint32_t n_rows, uint32_t threads, uint32_t n_gpus)
 {
   ImkInsarxcorrConfig *c = &p->config;
   ImkError error;
@@ -109,6 +109,9 @@ pair_open (Pair *p, const ImkDevice *device, ImkInsarxcorrMode mode,
   c->nx = 20;
   c->ny = n_rows;
   c->n_threads = threads;
+  c->n_devices = n_gpus - 1;
+  for (uint32_t i = 0; i < c->n_devices; i++)
+    c->devices[i] = (int) i + 1;
   c->xsearch = c->ysearch = 128;
   if (mode == IMK_INSARXCORR_PRECISE) {
     c->xsearch = c->ysearch = 16;
@@ -211,7 +214,7 @@ copy_run (void *data, uint32_t turn)
 
 static void
 pair_case (const ImkDevice *device, ImkInsarxcorrMode mode, uint32_t n_rows,
-    uint32_t threads)
+    uint32_t threads, uint32_t n_gpus)
 {
   const char *backend = device ? "cuda" : "cpu";
   Pair p;
@@ -226,7 +229,10 @@ pair_case (const ImkDevice *device, ImkInsarxcorrMode mode, uint32_t n_rows,
   if (!device)
     snprintf (
         name + strlen (name), sizeof (name) - strlen (name), "-t%u", threads);
-  pair_open (&p, device, mode, n_rows, threads);
+  if (n_gpus > 1)
+    snprintf (name + strlen (name), sizeof (name) - strlen (name), "-gpus-%u",
+        n_gpus);
+  pair_open (&p, device, mode, n_rows, threads, n_gpus);
   bench_case (name, entries, 2);
   pair_close (&p);
 }
@@ -237,6 +243,7 @@ gpu_cases (void)
   const ImkDevice *device;
   ImkError error;
   void *context;
+  int n_devices = 0;
 
   if (imk_backend_load ("cuda", &error) != IMK_OK ||
       imk_device_get (&device, &error) != IMK_OK) {
@@ -245,8 +252,11 @@ gpu_cases (void)
   }
   bench_ok (device->context (0, &context, &error), &error);
   bench_ok (device->push (context, &error), &error);
-  pair_case (device, IMK_INSARXCORR_COMPAT, 50, 0);
-  pair_case (device, IMK_INSARXCORR_PRECISE, 50, 0);
+  bench_ok (device->count (&n_devices, &error), &error);
+  for (int n = 1; n <= n_devices && n <= 4; n *= 2) {
+    pair_case (device, IMK_INSARXCORR_COMPAT, 50, 0, (uint32_t) n);
+    pair_case (device, IMK_INSARXCORR_PRECISE, 50, 0, (uint32_t) n);
+  }
   device->pop ();
 }
 
@@ -256,8 +266,8 @@ main (int argc, char **argv)
   bench_open (argc, argv, "insarxcorr");
   gpu_cases ();
   for (uint32_t threads = 1; threads <= 2; threads++) {
-    pair_case (NULL, IMK_INSARXCORR_COMPAT, 1, threads);
-    pair_case (NULL, IMK_INSARXCORR_PRECISE, 1, threads);
+    pair_case (NULL, IMK_INSARXCORR_COMPAT, 1, threads, 1);
+    pair_case (NULL, IMK_INSARXCORR_PRECISE, 1, threads, 1);
   }
   return bench_close ();
 }

@@ -18,7 +18,9 @@ enum {
   N_BUFFERS = 256, /* that they have */
   N_VOLUME = 240,  /* B-scans */
   N_SET = N_VOLUME * 11,
-  N_WARM = 2 * N_SET,
+  /* until the pools have all that two devices hold at once: to lock the pages
+   * of another 8 MB takes 5 ms */
+  N_WARM = 8 * N_SET,
   N_BATCH = 60, /* B-scans of the peer */
 };
 

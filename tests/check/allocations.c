@@ -57,15 +57,16 @@ typedef struct Case {
 
 /* On the CPU: the mock of a device allocates for each call. */
 static const Case cases[] = {
-    {"lapsharpen", "RGBA", 322, 102},
-    {"lapsharpen amount=1.3 border=zero focus-measure=true", "GRAY16_LE", 322,
-        102},
-    {"shcentroid columns=8 rows=8 pitch-x=8 pitch-y=8", "GRAY8", 64, 64},
-    {"shcentroid columns=8 rows=8 pitch-x=8 pitch-y=8 fields=slopes "
+    {"lapsharpen backend=cpu", "RGBA", 322, 102},
+    {"lapsharpen backend=cpu amount=1.3 border=zero focus-measure=true",
+        "GRAY16_LE", 322, 102},
+    {"shcentroid backend=cpu columns=8 rows=8 pitch-x=8 pitch-y=8", "GRAY8", 64,
+        64},
+    {"shcentroid backend=cpu columns=8 rows=8 pitch-x=8 pitch-y=8 fields=slopes "
      "threshold=0.2 brightest=20",
         "GRAY8", 64, 64},
-    {"octbscan range=fixed", "GRAY16_LE", 512, 64},
-    {"octbscan range=percentile background=running tracking=contour",
+    {"octbscan backend=cpu range=fixed", "GRAY16_LE", 512, 64},
+    {"octbscan backend=cpu range=percentile background=running tracking=contour",
         "GRAY16_LE", 512, 64},
 };
 

@@ -387,6 +387,17 @@ class Allocation(FolderCase):
         self.assertEqual([share["CUDA_VISIBLE_DEVICES"] for share in shares], ["4,6", "5"])
         self.assertEqual({share["IMK_THREADS"] for share in shares}, {"1"})
 
+    def test_all_gpus_of_a_machine(self):
+        with unittest.mock.patch.dict(os.environ):
+            folder = os.path.join(self.folder, "dev")
+            os.mkdir(folder)
+            for name in "nvidia0", "nvidia1", "nvidia10", "nvidiactl", "nvidia-uvm":
+                open(os.path.join(folder, name), "w", encoding="ascii").close()
+            os.environ.pop("CUDA_VISIBLE_DEVICES", None)
+            self.assertEqual(allocation.gpus(os.path.join(folder, "nvidia[0-9]*")), ["0", "1", "2"])
+            os.environ["CUDA_VISIBLE_DEVICES"] = ""
+            self.assertEqual(allocation.gpus(os.path.join(folder, "nvidia[0-9]*")), [])
+
     def test_rows_become_words(self):
         row = rows.Row(1, 2, ["command", "output", "input", "mm-per-pixel", "by-order", "set", "arguments"],
                        ["photostereo", "out", "'a b' lights.lp", "-0.5", "yes", "robust=huber t-res=2", "--gamma 2"])  # inputs first, as an option may take all words behind it

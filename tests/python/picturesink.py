@@ -474,6 +474,35 @@ class Units(Case):
         quantity = metadata.sidecar(self.path(name))["quantity"]
         return self.path(name), {axis["name"]: axis for axis in quantity["axes"]}, quantity
 
+    def test_a_tracked_mirror_stays_at_its_depth(self):
+        """Tracking moves the picture; the axis of each frame goes with it."""
+        depths = 200 + 15.0 * np.arange(6)[:, None] + 2.0 * np.arange(64)  # um; inclined, since an even one is background
+        wavelengths = np.linspace(0.82, 0.88, 256)
+        spectra = 2000 + 900 * np.cos(4 * np.pi * depths[..., None] / wavelengths) + RNG.normal(0, 5, (6, 64, 256))
+        np.save(self.path("in.npy"), np.rint(spectra).astype("u2"))
+        with open(self.path("calibration.ini"), "w", encoding="utf-8") as file:
+            file.write("[camera]\nlambda-first=820\nlambda-last=880\n")
+        for flip in "none", "depth":
+            with self.subTest(flip):
+                launch("-q", "picturesrc", f"location={self.path('in.npy')}", "!", "octbscan", f"calibration={self.path('calibration.ini')}",
+                       "tracking=xcorr", f"flip={flip}", "!", "other/tensors", "!", "picturesink", f"location={self.path('out.npy')}")
+                depth = metadata.sidecar(self.path("out.npy"))["quantity"]["axes"][1]
+                images = np.load(self.path("out.npy"))
+                places = metadata.places(depth, images.shape[1])
+                self.assertGreater(np.ptp(places[:, 0]), 30, "nothing was tracked")
+                found = np.take_along_axis(places, images.argmax(axis=1), axis=1)
+                np.testing.assert_allclose(found, depths, atol=abs(depth["step"]))
+
+    def test_units_end_where_samples_change(self):
+        np.save(self.path("in.npy"), RNG.integers(0, 4096, (2, 64, 256)).astype("u2"))
+        for change, stays in (("identity", True), ("queue", True), ("videoconvert ! video/x-raw,format=GRAY8", False),
+                              ("videoscale ! video/x-raw,width=40", False), ("videocrop left=8", False)):
+            with self.subTest(change):
+                launch("-q", "picturesrc", f"location={self.path('in.npy')}", "!", "octbscan", "!", "video/x-raw,format=GRAY16_LE", "!",
+                       *change.split(), "!", "picturesink", "sidecar=always", f"location={self.path('out.npy')}")
+                quantity = metadata.sidecar(self.path("out.npy")).get("quantity") or {}
+                self.assertEqual(quantity.get("unit"), "dB" if stays else None)
+
     @needs("fits", fits, "astropy")
     def test_fits(self):
         path, axes, _ = self.scan("a.fits", "other/tensors,types=float32")

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
 """What of this machine is ours: processors, memory and GPUs as Slurm, a container or taskset allot them."""
+import glob
 import os
 
 from ..command import WRONG_USE, Failure
@@ -71,13 +72,21 @@ def memory(**places):
     return min(n for n in found if n)
 
 
+def gpus(nodes="/dev/nvidia[0-9]*"):
+    """Returns: the GPUs that may be used, by the names that CUDA takes: those of the allocation, else all of this machine"""
+    named = os.environ.get("CUDA_VISIBLE_DEVICES")
+    if named is not None:
+        return [device for device in named.split(",") if device]
+    return [str(i) for i in range(len(glob.glob(nodes)))]
+
+
 def share(worker, n_workers):
     """Returns: the environment of one of several workers"""
     threads = str(max(1, processors() // n_workers))
     told = {"IMK_THREADS": threads, "IMK_MEMORY": str(memory() // n_workers)}
     for name in "OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS":
         told[name] = os.environ.get(name, threads)
-    devices = [device for device in os.environ.get("CUDA_VISIBLE_DEVICES", "").split(",") if device]
+    devices = gpus()
     if len(devices) > 1 and n_workers > 1:
         told["CUDA_VISIBLE_DEVICES"] = ",".join(devices[worker % len(devices)::n_workers])
     return told
