@@ -101,9 +101,9 @@ class Chosen(FolderCase):
         self.assertIn("gain before", printed)
 
     def test_a_leak_and_a_part_of_a_frame(self):
-        self.record([0.99], [0.2], 1.6)
-        self.run_gains("--gain", "0.2", "--leak", "0.01", "--delay", "1.6")
-        self.check_chosen([0.99], [0.2], 1.6)
+        self.record([0.9], [0.2], 1.6)
+        self.run_gains("--gain", "0.2", "--leak", "0.1", "--delay", "1.6")
+        self.check_chosen([0.9], [0.2], 1.6)
 
     def test_a_controller_of_a_file(self):
         a, b = [1.0, 0.0], [0.4, -0.3]  # proportional and integral
