@@ -157,7 +157,7 @@ class Chosen(FolderCase):
 
 
 class Simulated(FolderCase):
-    N, PITCH, GAIN = 10, 8, 0.4
+    N, PITCH, GAIN = 10, 8, 0.5
     SENSOR = f"shcentroid name=sh columns={N} rows={N} pitch-x={PITCH} pitch-y={PITCH} fields=slopes threshold-mode=absolute threshold=112 min-flux=20"
 
     def telescope(self, photons, n_frames, seed=1):

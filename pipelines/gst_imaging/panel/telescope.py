@@ -73,16 +73,12 @@ class Driver:
                 time.sleep(PATIENCE)
                 continue
             sample = self.sink.emit("try-pull-sample", int(PATIENCE * self.Gst.SECOND))
+            # after a pause the frame is answered; in other states it is lost
+            waits = not sample and self.sink.get_state(0)[1] == self.Gst.State.PAUSED
             if sample:
                 self.move(sample)
-            else:
-                _result, state, _pending = self.sink.get_state(0)
-                waits = state == self.Gst.State.PAUSED  # its frame is answered later; in other states it is lost
-                time.sleep(PATIENCE / 4)
-                continue
-            waits = False
-            self.due = max(self.due + 1 / RATE, time.monotonic())
-            time.sleep(max(0, self.due - time.monotonic()))
+                self.due = max(self.due + 1 / RATE, time.monotonic())
+            time.sleep(max(0, self.due - time.monotonic()) if sample else PATIENCE)
 
     def push(self):
         """Returns: whether the pipeline has taken the frame"""
