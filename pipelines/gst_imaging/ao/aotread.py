@@ -73,6 +73,6 @@ def read(np, path):
                 elif values and float(head.get("BZERO", 0)) == 0 and float(head.get("BSCALE", 1)) == 1:
                     units[head.get("EXTNAME")] = np.memmap(path, dtypes[head["BITPIX"]], "r", begin, tuple(shape))
                 file.seek(begin + size + -size % BLOCK)
-        except (KeyError, TypeError, AttributeError) as error:
+        except (LookupError, TypeError, AttributeError) as error:
             raise ValueError(f"a header of it is damaged: {error}") from error
     return units

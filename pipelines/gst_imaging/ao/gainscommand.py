@@ -133,8 +133,8 @@ def printed(rows, totals):
                         for i, (name, value) in enumerate(zip(COLUMNS, row))) for row in rows[:SHOWN]]
     if len(rows) > SHOWN:
         lines.append(f"... {len(rows) - SHOWN} more modes in gains.csv")
-    told = f"{totals['residual']:.3g} times" if totals["residual"] is not None else "not known beside the noise:"
-    return "\n".join([*lines, f"variance {totals['variance']:.3g} times, residual without noise {told} that of the recording"])
+    told = "the residual is smaller than the noise" if totals["residual"] is None else f"residual without noise {totals['residual']:.3g} times"
+    return "\n".join([*lines, f"of the recording: variance {totals['variance']:.3g} times, {told}"])
 
 
 def choose(np, options, read, made):

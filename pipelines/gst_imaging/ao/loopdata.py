@@ -5,6 +5,7 @@ import re
 from ..command import UNREADABLE, WRONG_USE, Failure
 from . import aotread
 
+AT_ONCE = 1000  # frames
 MOST_LOST = 0.1  # of the slopes of cells that have light at times
 
 
@@ -15,21 +16,29 @@ class Loop:
         self.u, self.q, (self.a, self.b), self.delay = u, q, controller, delay
 
 
-def filled(np, slopes, path, warn):
-    """Returns: slopes [frames, 2 cells], in which cells without a centroid are 0, as in the controller"""
-    if np.isinf(slopes).any():
-        raise Failure(UNREADABLE, f"{path}: the slopes have an infinite number in frame {int(np.argwhere(np.isinf(slopes))[0][0])}.")
-    missing = np.isnan(slopes)
-    lit = ~missing.all(0)
+def pieces(slopes):
+    """Some frames after the other: a recording may be larger than memory."""
+    for first in range(0, len(slopes), AT_ONCE):
+        part = slopes[first:first + AT_ONCE]
+        yield part.reshape(len(part), -1).astype(float)
+
+
+def check_slopes(np, slopes, path, warn):
+    """Cells that are dark in each frame are no fault."""
+    n_missing = 0
+    for first, piece in enumerate(pieces(slopes)):
+        if np.isinf(piece).any():
+            raise Failure(UNREADABLE, f"{path}: the slopes have an infinite number in frame {first * AT_ONCE + int(np.argwhere(np.isinf(piece))[0][0])}.")
+        n_missing = n_missing + np.isnan(piece).sum(0)
+    lit = n_missing < len(slopes)
     if not lit.any():
         raise Failure(UNREADABLE, f"{path}: all slopes are NaN.")
-    share = missing[:, lit].mean()
+    share = n_missing[lit].mean() / len(slopes)
     if share > MOST_LOST:
         raise Failure(UNREADABLE, f"{path}: {100 * share:.0f} % of the slopes are NaN, beside those of cells that are always dark."
                                   f" At most {100 * MOST_LOST:.0f} % can be: record frames with light.")
     if share:
         warn(f"{100 * share:.2g} % of the slopes are NaN, and count as 0.")
-    return np.where(missing, 0, slopes)
 
 
 def finite(np, values, what):
@@ -47,27 +56,41 @@ def controller(np, terms, n_modes, path):
     return terms[:, 0], terms[:, 1]
 
 
-def corrections(np, slopes, offsets, control, path):
-    """Returns: u = -R (s - offsets), of slopes [frames, 2 cells]"""
-    if slopes.shape[1] != control.shape[1]:
-        raise Failure(UNREADABLE, f"{path} has slopes of {slopes.shape[1] / 2:g} cells; the control matrix is for {control.shape[1] / 2:g}.")
-    return (offsets - slopes) @ control.T
+def corrections(np, slopes, offsets, control, path, warn):
+    """Returns: u = -R (s - offsets), of slopes [frames, ...]; those of cells without a centroid are 0, as in the controller"""
+    n_slopes = int(np.prod(slopes.shape[1:]))
+    if n_slopes != control.shape[1]:
+        raise Failure(UNREADABLE, f"{path} has slopes of {n_slopes / 2:g} cells; the control matrix is for {control.shape[1] / 2:g}.")
+    check_slopes(np, slopes, path, warn)
+    return np.concatenate([np.nan_to_num(offsets - piece, nan=0) @ control.T for piece in pieces(slopes)])
 
 
 class Telemetry:
-    """The rows of a file that describe its loop, and the images that they refer to."""
+    """The rows of a file that describe its first loop, and the images that they refer to."""
 
     def __init__(self, np, path):
-        self.np, self.path = np, path
+        self.np, self.path, self.rows = np, path, {}
         try:
             self.units = aotread.read(np, path)
         except (ValueError, OverflowError) as error:
             raise Failure(UNREADABLE, f"{path} cannot be read as telemetry: {error}.") from error
+        self.rows = {"LOOPS": self.row_of("LOOPS", self.cell("LOOPS_CONTROL", "UID")),
+                     "WAVEFRONT_SENSORS": self.row_of("WAVEFRONT_SENSORS", self.cell("LOOPS_CONTROL", "INPUT_SENSOR_UID"))}
+        self.rows["TIME"] = self.row_of("TIME", self.cell("LOOPS", "TIME_UID"))
+
+    def column(self, table, column):
+        found = self.units.get(f"AOT_{table}")
+        return found.get(column, []) if isinstance(found, dict) else []
+
+    def row_of(self, table, reference):
+        """Returns: the number of the row that is referred to, 0 without one"""
+        names, name = self.column(table, "UID"), re.sub(r"^ROWREF<(.*)>$", r"\1", str(reference))
+        return names.index(name) if name in names else 0
 
     def cell(self, table, column):
-        """Returns: the value in the first row, None without one"""
-        values = (self.units.get(f"AOT_{table}") or {}).get(column) or []
-        return values[0] if len(values) else None
+        """Returns: the value in the row of the loop, None without one"""
+        values, row = self.column(table, column), self.rows.get(table, 0)
+        return values[row] if row < len(values) else None
 
     def image(self, table, column, dims, must=True):
         named = re.fullmatch(r"INTREF<(.*)>", str(self.cell(table, column) or ""))
@@ -114,9 +137,10 @@ def of_telemetry(np, path, warn, told=lambda n_modes: None):
         raise Failure(WRONG_USE, f"{path} does not tell its controller: give --gain and --leak, or --controller.")
     file.warn_of_gaps(warn)
     offsets = file.image("WAVEFRONT_SENSORS", "REF_MEASUREMENTS", 2, False)
+    if offsets is not None and offsets.shape != slopes.shape[1:]:
+        raise Failure(UNREADABLE, f"{path}: REF_MEASUREMENTS has the shape {list(offsets.shape)}, not {list(slopes.shape[1:])}.")
     offsets = 0 if offsets is None else finite(np, offsets, f"{path}: REF_MEASUREMENTS").reshape(-1)
-    slopes = filled(np, np.asarray(slopes, np.float64).reshape(len(slopes), -1), path, warn)
-    u = corrections(np, slopes, offsets, finite(np, control, f"{path}: the control matrix").reshape(len(control), -1), path)
+    u = corrections(np, slopes, offsets, finite(np, control, f"{path}: the control matrix").reshape(len(control), -1), path, warn)
     delay = file.cell("LOOPS", "DELAY")
     return Loop(u, finite(np, q, f"{path}: the modal coefficients"), known, float(delay) if delay is not None and np.isfinite(delay) else None)
 
@@ -142,5 +166,4 @@ def of_arrays(np, path, slopes, commands, control, modes, reference, warn):
         commands = commands @ np.linalg.pinv(modes.astype(np.float64)).T
     elif n_commands != len(control):
         raise Failure(UNREADABLE, f"There are {n_commands} commands, and the control matrix has {len(control)} rows: give --mode-commands.")
-    slopes = filled(np, slopes.reshape(len(slopes), -1).astype(np.float64), path, warn)
-    return corrections(np, slopes, 0, control.astype(np.float64), path), finite(np, commands, "The commands")
+    return corrections(np, slopes, 0, control.astype(np.float64), path, warn), finite(np, commands, "The commands")
