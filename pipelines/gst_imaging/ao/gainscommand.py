@@ -101,16 +101,16 @@ def table(np, loop, delay, margin, warn):
                                        ratio(np, after - noise, before - noise))))
 
 
-def write(np, made, loop, factors, columns):
+def write(np, made, loop, factors, rows):
     terms = np.stack([loop.a, loop.b * factors[:, None]], 1).astype(np.float32)
     library.Arrays().save_values(np, made.path("controller.npy"), np.ascontiguousarray(terms))
     with open(made.path("gains.csv"), "w", encoding="ascii", newline="") as file:
-        rows = csv.writer(file, lineterminator="\n")
-        rows.writerow(COLUMNS)
-        rows.writerows([int(row[0]), *(f"{value:.6g}" for value in row[1:])] for row in zip(*columns.values()))
+        writer = csv.writer(file, lineterminator="\n")
+        writer.writerow(COLUMNS)
+        writer.writerows([row[0], *("" if value is None else f"{value:.6g}" for value in row[1:])] for row in rows)
 
 
-def show(made, columns, totals):
+def show(made, columns, rows, totals):
     report, modes = made.report, columns["mode"]
     report.figure("frames", totals["frames"])
     report.figure("modes", len(modes))
@@ -123,7 +123,7 @@ def show(made, columns, totals):
         name: (modes, columns[key]) for name, key in (("before", "variance before"), ("after", "variance after"), ("noise", "noise"))}, log_y=True),
         "What the sensor still asks for in each mode, with its noise; the noise is that of the upper quarter of the frequencies.")
     if len(modes) <= 400:
-        report.table("Modes", COLUMNS, [[int(row[0]), *map(float, row[1:])] for row in zip(*columns.values())])
+        report.table("Modes", COLUMNS, [["-" if value is None else value for value in row] for row in rows])
 
 
 def printed(rows, totals):
@@ -153,13 +153,13 @@ def choose(np, options, read, made):
         raise Failure(WRONG_USE, f"{options.input} does not tell the delay: give --delay, as the action calibrate measures it.")
     gains.check(np, loop.u, loop.q, delay, options.input)
     factors, columns = table(np, loop, delay, options.margin or 2, made.warn)
-    write(np, made, loop, factors, columns)
+    rows = [[int(row[0]), *(float(value) if np.isfinite(value) else None for value in row[1:])] for row in zip(*columns.values())]
+    write(np, made, loop, factors, rows)
     noise, before, after = (columns[name].sum() for name in ("noise", "variance before", "variance after"))
     residual = float(ratio(np, after - noise, before - noise))
     totals = {"frames": len(loop.u), "delay": float(delay), "variance": float(after / before), "residual": residual if residual == residual else None,
               "at_margin": int((columns["gain after"] >= 0.999 * columns["largest gain"]).sum())}
-    show(made, columns, totals)
-    rows = [[int(row[0]), *(float(v) if np.isfinite(v) else None for v in row[1:])] for row in zip(*columns.values())]
+    show(made, columns, rows, totals)
     if not options.json:
         print(printed(rows, totals))
     return made.finish(**totals, columns=COLUMNS, modes=rows)

@@ -45,7 +45,7 @@ def description(folder, settings):
     path = f"{folder}/control.npy"
     np.save(path, control_matrix().astype(np.float32))
     picture = f"other/tensors,format=static,num-tensors=1,types=float32,dimensions=1:{WIDE}:{WIDE}:1,framerate={RATE // PICTURES}/1"
-    live = "format=time is-live=true do-timestamp=true"
+    live = "format=time is-live=true do-timestamp=true max-buffers=4 leaky-type=downstream"  # what stands still does not fill memory
     text = (f'appsrc name=telescope {live} caps="video/x-raw,format=GRAY16_LE,width={SIZE},height={SIZE},framerate={RATE}/1" ! '
             f"shcentroid name=ao columns={LENSLETS} rows={LENSLETS} pitch-x={PITCH} pitch-y={PITCH} fields=slopes threshold-mode=absolute "
             f"threshold={THRESHOLD} min-flux=500 ! "
