@@ -143,6 +143,13 @@ class RecordTest(unittest.TestCase):
         np.testing.assert_allclose(loop.time_filter_num.data, [[0.4, -0.1], [0.2, -0.05], [0.8, -0.2], [0, 0]])
         np.testing.assert_array_equal(loop.time_filter_den.data, [[1, -0.9, -0.05]])
 
+    def test_files_of_wrong_shapes_are_a_sentence(self):
+        source = f"picturesrc location={self.save('spots.npy', spots('u1', self.rng))}"
+        for settings, words in ((f"matrix-location={self.save('row.npy', np.ones(2 * N))}", "it needs [commands, 2 cells]"),
+                                (f"matrix-location={self.control} controller-location={self.save('terms.npy', np.ones(5))}", "it needs [2, terms]"),
+                                (f'matrix-location={self.control} mode-gains="<1.0, 2.0>"', "mode-gains has 2 numbers")):
+            self.assertIn(words, self.record(f"{source} ! {SENSOR} ! shreconstruct {settings} ! fakesink", status=1))
+
     def test_what_was_recorded_before_an_error_is_kept(self):
         frames = spots("u2", self.rng)
         for i in range(3):

@@ -2,7 +2,8 @@
 """What a Recorder has, as a file of the AOT convention (aot.py)."""
 import datetime
 
-from ..panel import gvalue, values
+from ..panel import gvalue
+from ..panel.values import from_text
 from . import aot
 
 OF_LOOP = ("REF_COMMANDS", "TIME_FILTER_NUM", "TIME_FILTER_DEN")  # images of LOOPS
@@ -35,7 +36,7 @@ def matrices(np, read, element, tells_interleaved):
         found["REF_COMMANDS"] = read(location("reference")).reshape(-1)
     if location("slope-offsets"):
         found["REF_MEASUREMENTS"] = in_order(np, read(location("slope-offsets")).reshape(-1), 0, False)
-    found["TIME_FILTER_NUM"], found["TIME_FILTER_DEN"] = time_filter(np, read, element)
+    found.update(time_filter(np, read, element))
     return {name: np.ascontiguousarray(values, np.float64) for name, values in found.items()}
 
 
@@ -46,8 +47,8 @@ def time_filter(np, read, element):
         a, b = (terms[..., i, :].reshape(-1, terms.shape[-1]) for i in (0, 1))
     else:
         a, b = np.array([[1 - element.get_property("leak")]]), np.array([[element.get_property("gain")]])
-    factors = np.array(values.from_text("array", gvalue.read(element, "mode-gains")) or [1.0])[:, None]
-    return b * factors, np.concatenate([np.ones((len(a), 1)), -a], 1)
+    factors = np.array(from_text("array", gvalue.read(element, "mode-gains")) or [1.0])[:, None]
+    return {"TIME_FILTER_NUM": b * factors, "TIME_FILTER_DEN": np.concatenate([np.ones((len(a), 1)), -a], 1)}
 
 
 def mask_of(np, places):

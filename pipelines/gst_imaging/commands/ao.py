@@ -286,8 +286,11 @@ class Recording:
 
     def prepare(self, pipeline):
         self.loop = recorder.Recorder(self.np, pipeline, self.made.folder, self.options.frames or 0, not self.options.no_pixels)
-        self.files = telemetry.matrices(self.np, lambda path: read_array(self.np, path), self.loop.element,
-                                        lambda path, axis: is_interleaved(self.loop.element, path, axis))
+        try:
+            self.files = telemetry.matrices(self.np, lambda path: read_array(self.np, path), self.loop.element,
+                                            lambda path, axis: is_interleaved(self.loop.element, path, axis))
+        except (ValueError, IndexError):  # shreconstruct refuses such a shape, with a sentence
+            self.files = {}
 
     def take_message(self, structure):
         if structure.get_name() == recorder.DONE:
