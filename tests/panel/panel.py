@@ -308,6 +308,49 @@ class Ready(unittest.TestCase):
         self.true_samples("ao")
         self.end(served)
 
+    def slope_rms(self):
+        """Of the newest frame, in pixels"""
+        return self.browser.driver.execute_async_script(
+            "const done = arguments[0]; fetch('/api/results?element=ao').then((r) => r.json()).then((m) => done(m.summary.rms))")
+
+    def until_rms(self, is_so, what):
+        """The residual is so 5 times in a row."""
+        end, found = time.monotonic() + 30, []
+        while len(found) < 5 or not all(map(is_so, found[-5:])):
+            self.assertLess(time.monotonic(), end, f"{what}: {found}")
+            found.append(self.slope_rms())
+            time.sleep(0.1)
+        return found
+
+    def frames(self):
+        return next(e for e in self.browser.ask("state")["health"]["elements"] if e["name"] == "loop")["frames"]
+
+    def test_a_loop_becomes_unstable_and_recovers(self):
+        served = self.serve("ao", "--simulator")
+        b = self.browser
+        b.open(served.address)
+        self.assertEqual(b.js("return [...document.querySelectorAll('.view .pad')].map((m) => m.value)"), ["ao.src", "wavefronts.src"])
+        steady = self.until_rms(lambda rms: 0 < rms < 0.15, "a steady loop")
+        slider = b.find(f"{self.control('loop', 'gain')} input[type=range]")
+        self.assertTrue(slider.is_displayed())
+        b.js(MOVE, slider, 700)  # of 0 to 2
+        self.until_rms(lambda rms: rms > 5 * steady[-1] and rms > 0.5, "an unstable loop")
+        self.assertAlmostEqual(self.value("loop", "gain"), 1.4)
+        b.js(MOVE, slider, 150)
+        self.until_rms(lambda rms: 0 < rms < 0.15, "a loop that has recovered")
+        b.until("+document.querySelector('#results canvas').dataset.points > 10", "the residual over time")
+        # it stands still with the pipeline, and goes on
+        for button, state in ("#play", "paused"), ("#play", "playing"), ("#stop", "stopped"), ("#play", "playing"):
+            b.find(button).click()
+            b.until(f"document.querySelector('#pipeline-state').dataset.state == '{state}'", state)
+            if state == "playing":
+                before, end = self.frames(), time.monotonic() + 10
+                while self.frames() < before + 20:
+                    self.assertLess(time.monotonic(), end, "no frames")
+        self.until_rms(lambda rms: 0 < rms < 0.15, "a loop that goes on")
+        self.small_screen()
+        self.end(served)
+
     def test_oct(self):
         served = self.walk("oct")
         b = self.browser
@@ -680,6 +723,14 @@ def pictures(docs):
                     save(browser, os.path.join(docs, "reference", "panel-small.png"))
                 browser.driver.get("about:blank")
                 served.end()
+            served = Served(scratch, "ao", "--simulator")
+            show(browser, served, "dark")
+            for gain in 0.3, 1.2, 0.4:
+                browser.ask("set", element="loop", values={"gain": gain})
+                time.sleep(4)
+            save(browser, os.path.join(docs, "tutorials", "close-a-loop.png"))
+            browser.driver.get("about:blank")
+            served.end()
             os.mkdir(os.path.join(scratch, "recordings"))
             served = Served(scratch, *tutorial())
             show(browser, served, "dark")

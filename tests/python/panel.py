@@ -984,6 +984,9 @@ class Panel(unittest.IsolatedAsyncioTestCase):
             (2, "insar has no camera", "insar", "--camera", "v4l2:"),
             (2, "photostereo needs the file of the lights", "photostereo", "--camera", "v4l2:"),
             (2, "The pipeline cannot be made: ", "sharpen", "amount=much"),
+            (2, "--simulator is for the ready pipeline ao", "oct", "--simulator"),
+            (2, "--simulator makes its own frames", "ao", f"{self.folder}/in.npy", "--simulator"),
+            (2, "--simulator makes its own frames", "ao", "--simulator", "--camera", "v4l2:"),
         ]
         if Gst.ElementFactory.find("aravissrc"):
             cases += [(3, "Aravis cannot open the camera nothing; it sees: none. Check its power", "sharpen", "--camera", "aravis:nothing"),

@@ -107,6 +107,8 @@ class RecordTest(unittest.TestCase):
                 np.testing.assert_array_equal(sensor.subaperture_mask.data, np.arange(N).reshape(CELLS, CELLS))
                 control = np.load(self.control)
                 np.testing.assert_array_equal(loop.control_matrix.data, control.reshape(COMMANDS, 2, N))
+                np.testing.assert_array_equal((loop.time_filter_num.data, loop.time_filter_den.data[:, 1:]), [[[0.5]], [[-1]]])
+                self.assertTrue(loop.delay is None or np.isnan(loop.delay))
 
     def test_frames_that_are_missing_are_missing_numbers(self):
         frames = spots("u2", self.rng)
@@ -126,8 +128,10 @@ class RecordTest(unittest.TestCase):
         files = {name: self.save(f"{name}.npy", values) for name, values in
                  (("matrix", control), ("modes", modes), ("interaction", interaction), ("reference", np.arange(COMMANDS, dtype=np.float32)))}
         source = f"picturesrc location={self.save('spots.npy', spots('u2', self.rng))}"
-        settings = " ".join(f"{name}-location={path}" for name, path in files.items())
-        self.record(f"{source} ! {SENSOR} ! shreconstruct slope-order=interleaved {settings} loop=open ! fakesink", "--no-pixels", "--frames", "4")
+        terms = np.array([[0.9, 0.05], [0.4, -0.1]])
+        files["controller"] = self.save("controller.npy", terms)
+        settings = " ".join(f"{name}-location={path}" for name, path in files.items()) + ' mode-gains="<1.0, 0.5, 2.0, 0.0>"'
+        self.record(f"{source} ! {SENSOR} ! shreconstruct slope-order=interleaved {settings} loop=open ! fakesink", "--no-pixels", "--frames", "4", "--delay", "1.5")
         _system, sensor, loop = self.read()
         self.assertEqual((len(loop.commands.data), len(sensor.measurements.data), loop.closed, sensor.detector), (4, 4, False, None))
         np.testing.assert_array_equal(loop.measurements_to_modes.data, control.reshape(4, N, 2).transpose(0, 2, 1))
@@ -135,7 +139,16 @@ class RecordTest(unittest.TestCase):
         np.testing.assert_array_equal(loop.interaction_matrix.data, interaction.reshape(N, 2, COMMANDS))
         np.testing.assert_array_equal(loop.ref_commands.data, np.arange(COMMANDS))
         np.testing.assert_array_equal(loop.commands.data, np.tile(np.arange(COMMANDS), (4, 1)))
-        self.assertEqual(loop.modal_coefficients.data.shape, (4, 4))
+        self.assertEqual((loop.modal_coefficients.data.shape, loop.delay), ((4, 4), 1.5))
+        np.testing.assert_allclose(loop.time_filter_num.data, [[0.4, -0.1], [0.2, -0.05], [0.8, -0.2], [0, 0]])
+        np.testing.assert_array_equal(loop.time_filter_den.data, [[1, -0.9, -0.05]])
+
+    def test_files_of_wrong_shapes_are_a_sentence(self):
+        source = f"picturesrc location={self.save('spots.npy', spots('u1', self.rng))}"
+        for settings, words in ((f"matrix-location={self.save('row.npy', np.ones(2 * N))}", "it needs [commands, 2 cells]"),
+                                (f"matrix-location={self.control} controller-location={self.save('terms.npy', np.ones(5))}", "it needs [2, terms]"),
+                                (f'matrix-location={self.control} mode-gains="<1.0, 2.0>"', "mode-gains has 2 numbers")):
+            self.assertIn(words, self.record(f"{source} ! {SENSOR} ! shreconstruct {settings} ! fakesink", status=1))
 
     def test_what_was_recorded_before_an_error_is_kept(self):
         frames = spots("u2", self.rng)

@@ -2,7 +2,11 @@
 """What a Recorder has, as a file of the AOT convention (aot.py)."""
 import datetime
 
+from ..panel import gvalue
+from ..panel.values import from_text
 from . import aot
+
+OF_LOOP = ("REF_COMMANDS", "TIME_FILTER_NUM", "TIME_FILTER_DEN")  # images of LOOPS
 
 
 def in_order(np, matrix, axis, interleaved):
@@ -32,7 +36,19 @@ def matrices(np, read, element, tells_interleaved):
         found["REF_COMMANDS"] = read(location("reference")).reshape(-1)
     if location("slope-offsets"):
         found["REF_MEASUREMENTS"] = in_order(np, read(location("slope-offsets")).reshape(-1), 0, False)
+    found.update(time_filter(np, read, element))
     return {name: np.ascontiguousarray(values, np.float64) for name, values in found.items()}
+
+
+def time_filter(np, read, element):
+    """Returns: b_0, b_1, ... and 1, -a_1, ..., [1 or modes, terms] each"""
+    if element.get_property("controller-location"):
+        terms = read(element.get_property("controller-location")).astype(float)
+        a, b = (terms[..., i, :].reshape(-1, terms.shape[-1]) for i in (0, 1))
+    else:
+        a, b = np.array([[1 - element.get_property("leak")]]), np.array([[element.get_property("gain")]])
+    factors = np.array(from_text("array", gvalue.read(element, "mode-gains")) or [1.0])[:, None]
+    return {"TIME_FILTER_NUM": b * factors, "TIME_FILTER_DEN": np.concatenate([np.ones((len(a), 1)), -a], 1)}
 
 
 def mask_of(np, places):
@@ -52,8 +68,8 @@ def iso(seconds):
     return datetime.datetime.fromtimestamp(seconds, datetime.timezone.utc).replace(tzinfo=None).isoformat(timespec="microseconds")
 
 
-def write(np, path, recorder, files, mode, name, config):
-    """files: of matrices()"""
+def write(np, path, recorder, files, mode, name, config, delay=None):
+    """files: of matrices(). delay: in frames, where it is known"""
     numbers, times, closed, arrays = recorder.finish()
     geometry = recorder.geometry
     images = [aot.Image("MEASUREMENTS", arrays["slopes"], geometry.get("unit"), True), aot.Image("COMMANDS", arrays["commands"], None, True),
@@ -64,6 +80,8 @@ def write(np, path, recorder, files, mode, name, config):
     loop = {"UID": "loop", "TYPE": "Control Loop", "COMMANDED_UID": aot.row("mirror"), "TIME_UID": aot.row("time"),
             "COMMANDS": aot.image("COMMANDS"), "FRAMERATE": recorder.frame_rate()}
     control = {"UID": "loop", "INPUT_SENSOR_UID": aot.row("sensor"), "MODAL_COEFFICIENTS": aot.image("MODAL_COEFFICIENTS")}
+    if delay is not None:
+        loop["DELAY"] = delay
     if len(set(closed)) == 1:
         loop["STATUS"] = "Closed" if closed[0] else "Open"
     rows = {"TIME": [{"UID": "time", "TIMESTAMPS": times, "FRAME_NUMBERS": numbers}],
@@ -84,7 +102,7 @@ def write(np, path, recorder, files, mode, name, config):
         sensor["DETECTOR_UID"] = aot.row("detector")
     for column, values in files.items():
         images.append(aot.Image(column, values))
-        {"REF_COMMANDS": loop, "REF_MEASUREMENTS": sensor}.get(column, control)[column] = aot.image(column)
+        {"REF_MEASUREMENTS": sensor}.get(column, loop if column in OF_LOOP else control)[column] = aot.image(column)
     header = [("AO-MODE", mode), ("DATE-BEG", iso(times[0])), ("DATE-END", iso(times[-1]))]
     header += [("SYS-NAME", name)] * bool(name) + [("CONFIG", config)]
     aot.write(np, path, header, rows, images)

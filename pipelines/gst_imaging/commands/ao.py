@@ -1,12 +1,13 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
-"""Makes the control matrix of an adaptive optics loop, from its interaction matrix or from the lenslet grid; records a loop.
+"""Makes the control matrix of an adaptive optics loop, from its interaction matrix or from the lenslet grid; records a loop, and chooses its gains.
 
 invert: the interaction matrix has the shape [2 cells, commands]: a column is what one command does to all slopes, dx of all cells and
 then dy, divided by the command. The action calibrate of shreconstruct writes one. Weak modes, which would turn noise into large commands, are
 left out (--keep, --condition) or weakened (--alpha, --noise). basis: a basis of wavefronts for a grid of lenslets, for those without a
 mirror. Both write control.npy for shreconstruct, and report.html with the singular values. record: plays a pipeline with one
 shreconstruct, and writes frames, slopes, commands and matrices to telemetry.fits, after the AOT convention (A&A 686, A7, 2024). It ends with
-the pipeline, after --frames, or with Ctrl-C, and writes what there is.
+the pipeline, after --frames, or with Ctrl-C, and writes what there is. gains: chooses the gain of each mode that leaves the smallest
+residual (Gendron and Lena 1994), from such a recording or from arrays, and writes controller.npy for shreconstruct.
 """
 import json
 import os
@@ -14,7 +15,7 @@ import re
 import shlex
 
 from .. import job, library
-from ..ao import bases, inverse, recorder, telemetry
+from ..ao import bases, gainscommand, inverse, recorder, telemetry
 from ..command import NO_RESULT, NOT_WRITTEN, UNREADABLE, WRONG_USE, Failure, Stopped
 from ..report import plots
 
@@ -26,16 +27,27 @@ EXAMPLES = [
     ("basis grid.npy -o kl --kind kl --modes 200", "Karhunen-Loeve modes of the lenslets of a mask, or of a map of shcentroid"),
     ("record 'shmimsrc stream=wfs ! shcentroid columns=7 rows=7 pitch-x=7 pitch-y=7 fields=slopes ! shreconstruct"
      " matrix-location=control.npy ! shmimsink stream=dm00disp03' -o night --frames 5000", "5000 frames of a loop with cacao"),
+    ("gains night/telemetry.fits -o gains --delay 2", "the best gain of each mode, for controller-location"),
+    ("gains slopes.npy --commands commands.npy --matrix control.npy --gain 0.3 --delay 2 -o gains", "the same from arrays"),
 ]
+
+OPTIONS = {  # of each
+    "invert": ("keep", "condition", "alpha", "noise", "covariance", "modal"),
+    "basis": ("condition", "kind", "modes", "order"),
+    "record": ("frames", "no_pixels", "mode", "name", "delay"),
+    "gains": ("delay", *gainscommand.OPTIONS),
+}
+MOST_DELAY = 20  # frames
 
 
 def add_arguments(parser):
-    parser.add_argument("what", choices=["invert", "basis", "record"],
-                        help="invert: control matrix from interaction matrix; basis: from the lenslet grid; record: telemetry of a loop")
+    parser.add_argument("what", choices=list(OPTIONS),
+                        help="invert: control matrix from interaction matrix; basis: from the lenslet grid; record: telemetry of a loop;"
+                             " gains: the best gain of each mode")
     parser.add_argument("input", metavar="FILE",
                         help="invert: interaction matrix [2 cells, commands], in any format of arrays; basis: COLUMNSxROWS, a mask of "
                              "lenslets [rows, columns], or a map of shcentroid with rows and columns; record: a pipeline as gst-launch-1.0 "
-                             "takes it, in quotes")
+                             "takes it, in quotes; gains: telemetry.fits, or slopes [frames, 2, cells]")
     job.add_arguments(parser)
     parser.add_argument("--keep", type=int, metavar="N", help="keep the N strongest modes")
     parser.add_argument("--condition", type=float, metavar="C",
@@ -52,6 +64,9 @@ def add_arguments(parser):
     parser.add_argument("--no-pixels", action="store_true", help="of record: leave out the frames themselves")
     parser.add_argument("--mode", choices=["SCAO", "SLAO", "GLAO", "MOAO", "LTAO", "MCAO"], help="of record: kind of system (default SCAO)")
     parser.add_argument("--name", metavar="TEXT", help="of record: name of the system, for the header")
+    parser.add_argument("--delay", type=float, metavar="D",
+                        help="of record and gains: frames from one to the first that sees its commands, as calibrate measures it")
+    gainscommand.add_arguments(parser)
 
 
 def read_array(np, path):
@@ -121,13 +136,12 @@ def check(options, n_modes):
 
 
 def check_what(options):
-    inverse_alone, basis_alone = ("keep", "alpha", "noise", "covariance", "modal"), ("kind", "modes", "order")
-    record_alone = ("frames", "no_pixels", "mode", "name")
-    others = {"invert": basis_alone + record_alone, "basis": inverse_alone + record_alone,
-              "record": inverse_alone + basis_alone + ("condition",)}[options.what]
-    given = [name for name in others if getattr(options, name)]
+    of_others = [name for names in OPTIONS.values() for name in names if name not in OPTIONS[options.what]]
+    given = [name for name in of_others if getattr(options, name)]
     if given:
         raise Failure(WRONG_USE, f"--{given[0].replace('_', '-')} is no option of ao {options.what}.")
+    if options.delay is not None and not 1 <= options.delay <= MOST_DELAY:
+        raise Failure(WRONG_USE, f"--delay is {options.delay:g}; commands are seen 1 to {MOST_DELAY} frames later.")
     if options.frames is not None and options.frames < 1:
         raise Failure(WRONG_USE, f"--frames is {options.frames}; it must be 1 or more.")
 
@@ -244,8 +258,7 @@ def is_interleaved(element, path, axis):
     order = element.get_property("slope-order").value_nick
     if order != "auto":
         return order == "interleaved"
-    name = library.Arrays().quantities_of(path)[0].get(f"axis-{axis}-name", "")
-    return "interleaved" in name.lower()
+    return gainscommand.is_interleaved(path, axis)
 
 
 def play_loop(options, made, recording):
@@ -273,8 +286,11 @@ class Recording:
 
     def prepare(self, pipeline):
         self.loop = recorder.Recorder(self.np, pipeline, self.made.folder, self.options.frames or 0, not self.options.no_pixels)
-        self.files = telemetry.matrices(self.np, lambda path: read_array(self.np, path), self.loop.element,
-                                        lambda path, axis: is_interleaved(self.loop.element, path, axis))
+        try:
+            self.files = telemetry.matrices(self.np, lambda path: read_array(self.np, path), self.loop.element,
+                                            lambda path, axis: is_interleaved(self.loop.element, path, axis))
+        except (ValueError, IndexError):  # shreconstruct refuses such a shape, with a sentence
+            self.files = {}
 
     def take_message(self, structure):
         if structure.get_name() == recorder.DONE:
@@ -283,7 +299,7 @@ class Recording:
 
 def record(np, options, made):
     recording = Recording(np, options, made)
-    for name in ("frames", "no_pixels", "mode", "name"):
+    for name in OPTIONS["record"]:
         made.setting(name, getattr(options, name))
     made.setting("pipeline", options.input)
     stopped = play_loop(options, made, recording)
@@ -295,7 +311,8 @@ def record(np, options, made):
     if not len(loop):
         raise Failure(NO_RESULT, "Nothing was recorded: no frame went through shreconstruct.")
     try:
-        telemetry.write(np, made.path("telemetry.fits"), loop, recording.files, options.mode or "SCAO", options.name, options.input)
+        telemetry.write(np, made.path("telemetry.fits"), loop, recording.files, options.mode or "SCAO", options.name, options.input,
+                        options.delay)
     except OSError as error:
         raise Failure(NOT_WRITTEN, f"{made.target}/telemetry.fits cannot be written: {error.strerror}.") from error
     figures = {"frames": len(loop), "missing": loop.missing, "cells": loop.columns["slopes"].shape[1],
@@ -314,5 +331,7 @@ def run(options):
     check_what(options)
     if options.what == "record":
         return job.run_all(options, "ao", [options.output], lambda _path, made: record(np, options, made))
+    if options.what == "gains":
+        return gainscommand.run(np, options, read_array)
     work = {"invert": invert, "basis": basis}[options.what]
     return job.run_all(options, "ao", [options.input], lambda _path, made: work(np, options, made))

@@ -21,6 +21,7 @@ EXAMPLES = [
     ("sharpen", "a moving picture, sharpened; open the address that is printed"),
     ("ao --camera v4l2:/dev/video0", "centroids of a camera; the grid is found in its first frame"),
     ("sharpen --camera aravis:Fake_1 --allow camera.exposure amount=2", "a simulated camera whose exposure can be set"),
+    ("ao --simulator gain=0.3", "a loop with a simulated telescope: raise the gain until it becomes unstable"),
     ("photostereo lights.lp --camera v4l2:/dev/video0 window=sliding", "lamps in turn; a result for each picture"),
     ("oct scan.npy --lambda 800 900 --files /data", "spectra of a file, in micrometres; recordings go to /data"),
     ("oct scan.raw --samples 2048 --lines 400 --calibration oct.ini", "raw 16-bit samples"),
@@ -33,6 +34,8 @@ def add_arguments(parser):
     cameras.add_settings(parser.add_argument_group("cameras, for a ready pipeline"))
     spectra.add_arguments(parser)
     calibration.add_arguments(parser)
+    parser.add_argument("--simulator", action="store_true",
+                        help="of ao: a loop of a simulated telescope, with shreconstruct; property=value sets shreconstruct")
     parser.add_argument("--port", type=int, default=0, help="0, the default: any free one")
     parser.add_argument("--listen", metavar="ADDRESS", help="serve on this address, with a token, in place of 127.0.0.1")
     parser.add_argument("--token", help="the token of --listen; without it a random one")
@@ -43,6 +46,7 @@ def add_arguments(parser):
 
 
 def imports():
+    os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # products are small here, and its idle threads would spin
     Gst = library.gstreamer()
     library.numpy()
     try:
@@ -111,6 +115,8 @@ def check(options):
     if given and options.pipeline[0] != "oct":
         option = {"wavelength": "lambda"}.get(given[0], given[0].replace("_", "-"))
         raise Failure(WRONG_USE, f"--{option} is for the ready pipeline oct.")
+    if options.simulator and options.pipeline[0] != "ao":
+        raise Failure(WRONG_USE, "--simulator is for the ready pipeline ao.")
     if options.token and not options.listen:
         raise Failure(WRONG_USE, "--token is for --listen: on 127.0.0.1 no token is asked for.")
     for allowed in options.allow:
@@ -134,12 +140,17 @@ def make(options):
     if name in ready.ALL:
         files, settings = split(files)
         description, layout = ready.ALL[name](files, settings, options, lambda text: print(f"gst-imaging panel: {text}", file=sys.stderr))
-        loop = not options.camera
+        loop = not (options.camera or options.simulator)
     elif options.camera:
         raise Failure(WRONG_USE, f'--camera is for a ready pipeline: {", ".join(ready.ALL)}.')
     else:
         description = description_of(options.pipeline, ready.ALL)
-    return Panel(Gst, GstImaging, launch(Gst, description), description, ready=name if name in ready.ALL else None,
+    pipeline = launch(Gst, description)
+    if options.simulator:
+        from ..panel.telescope import Driver
+
+        Driver(pipeline)
+    return Panel(Gst, GstImaging, pipeline, description, ready=name if name in ready.ALL else None,
                  layout=layout, allow=options.allow, folders=options.files, loop=loop)
 
 

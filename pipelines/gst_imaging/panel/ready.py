@@ -13,7 +13,7 @@ from ..frames import cameras
 from ..frames.source import GREY
 from ..oct import calibration, spectra
 from ..play import quote
-from . import demo
+from . import demo, telescope
 
 RATE = 25  # frames a second of files
 COLOURS = "video/x-raw,format={GRAY16_LE,GRAY8,RGB}"  # what cameras in colour are converted to for lapsharpen
@@ -78,6 +78,10 @@ def sharpen(files, settings, options, warn):
 
 
 def ao(files, settings, options, warn):
+    if options.simulator:
+        if files or options.camera:
+            raise Failure(WRONG_USE, "--simulator makes its own frames: give no files and no --camera.")
+        return telescope.description(scratch(), words_of(settings))
     frames = Input("ao", files, options, warn)
     if frames.is_demo:
         known = " columns=12 rows=8 pitch-x=20 pitch-y=20 bit-depth=12 threshold-mode=auto"

@@ -243,18 +243,20 @@ export class Controls {
 
   // The elements of the state: first those that the pipeline is about, then ours, then sources and others, closed.
   show(elements, layout) {
+    this.sliders = layout?.sliders ?? {};
     const open = new Map(this.#groups.map((g) => [g.name, g.root.open]));
     this.#controls.clear();
     const isSource = (e) => /src$|sink$/.test(e.element);
-    const rank = (e) => (layout?.results?.includes(e.name) ? 0 : !e.ours ? (e.properties.some((p) => p["can-set"]) ? 1 : 3) : isSource(e) ? 2 : 1);
+    const rank = (e) => (this.sliders[e.name] ? -1 : layout?.results?.includes(e.name) ? 0 : !e.ours ? (e.properties.some((p) => p["can-set"]) ? 1 : 3) : isSource(e) ? 2 : 1);
     this.#groups = [...elements].sort((a, b) => rank(a) - rank(b)).map((e) => this.#group(e, open.get(e.name) ?? rank(e) < 2));
     this.list.replaceChildren(...this.#groups.map((g) => g.root));
     this.#filter();
   }
 
   #group(e, isOpen) {
+    const sliders = this.sliders[e.name] ?? {};
     const controls = e.properties.filter((p) => !HIDDEN.includes(p.name)).map((p) => {
-      const control = new Control(this.host, e.name, p);
+      const control = new Control(this.host, e.name, { ...p, ...sliders[p.name] });
       this.#controls.set(`${e.name}\n${p.name}`, control);
       return control;
     });
@@ -262,7 +264,7 @@ export class Controls {
     const rest = controls.filter((c) => !settable.includes(c));
     const fixed = h("details", { class: "fixed" }, h("summary", {}, `Read only (${rest.length})`), ...rest.map((c) => c.root));
     const first = ["frame", "set", null, "start"];
-    settable.sort((a, b) => first.indexOf(a.p.when) - first.indexOf(b.p.when));
+    settable.sort((a, b) => (b.p.name in sliders) - (a.p.name in sliders) || first.indexOf(a.p.when) - first.indexOf(b.p.when));
     const root = h("details", { class: "group", "data-element": e.name, open: isOpen },
       h("summary", {}, h("strong", {}, e.name), h("span", { class: "title" }, e.title ?? e.element)),
       ...(e.actions ?? []).map((a) => action(this.host, e.name, a)), ...settable.map((c) => c.root), rest.length ? fixed : null);

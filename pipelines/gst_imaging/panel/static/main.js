@@ -99,11 +99,12 @@ function add(pad, settings) {
 
 // What a pipeline shows first.
 function first() {
-  const { main, before, after, volume } = state.layout ?? {};
+  const { main, before, after, volume, more } = state.layout ?? {};
   const known = (pad) => pad && state.views.some((v) => v.pad === pad);
   const pad = known(main) ? main : state.views[0]?.pad;
   if (known(before) && known(after)) add(before, { compare: [before, after] });
   else add(pad);
+  for (const { pad: other, ...settings } of more ?? []) if (known(other)) add(other, settings);
   if (volume && known(volume.pad)) {
     const { width, height } = state.views.find((v) => v.pad === volume.pad);
     const places = { row: volume.row ?? Math.floor((height ?? 0) / 2), column: volume.column ?? Math.floor((width ?? 0) / 2),
