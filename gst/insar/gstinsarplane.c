@@ -67,8 +67,9 @@ load_array (
 
 #ifdef HAVE_GDAL
 
-/* A transform without a reference system is one to columns and lines: that of
- * .grd files in radar coordinates, and ours. */
+/* A transform without a reference system is one to columns and lines. The first
+ * row is the first line also where y falls from row to row: GMTSAR turns
+ * topo_ra.grd, r.grd and a.grd upside down, so that they are read like this. */
 static void
 read_grid (GstInsarPlane *self, const GstInsarGdal *gdal, gpointer dataset)
 {
@@ -81,8 +82,8 @@ read_grid (GstInsarPlane *self, const GstInsarGdal *gdal, gpointer dataset)
   self->has_grid = TRUE;
   self->origin[0] = t[0];
   self->step[0] = t[1];
-  self->origin[1] = t[3];
-  self->step[1] = t[5];
+  self->origin[1] = MIN (t[3], t[3] + t[5] * self->height);
+  self->step[1] = fabs (t[5]);
 }
 
 static void

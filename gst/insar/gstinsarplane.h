@@ -16,7 +16,7 @@ G_BEGIN_DECLS
  * @width, @height: of @values
  * @has_grid: whether the file says which columns and lines of the image its
  *   pixels cover: pixel i those from @origin + i @step to the next; otherwise
- *   it covers the whole image
+ *   it covers the whole image. The first row is the first line: @step[1] > 0
  * @values: [height][width], NaN where there is none */
 typedef struct {
   gchar *name;

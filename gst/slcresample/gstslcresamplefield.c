@@ -66,7 +66,7 @@ static void
 copy_nodes (GstSlcResampleField *self, const GstInsarPlane *plane, guint axis)
 {
   guint thin_x = (guint) (self->field.step[0] / ABS (plane->step[0]) + 0.5);
-  guint thin_y = (guint) (self->field.step[1] / ABS (plane->step[1]) + 0.5);
+  guint thin_y = (guint) (self->field.step[1] / plane->step[1] + 0.5);
 
   for (guint j = 0; j < self->field.ny; j++)
     for (guint i = 0; i < self->field.nx; i++) {
@@ -74,8 +74,6 @@ copy_nodes (GstSlcResampleField *self, const GstInsarPlane *plane, guint axis)
 
       if (plane->step[0] < 0)
         x = plane->width - 1 - x;
-      if (plane->step[1] < 0)
-        y = plane->height - 1 - y;
       self->offsets[axis][(gsize) j * self->field.nx + i] =
           plane->values[(gsize) y * plane->width + x];
     }

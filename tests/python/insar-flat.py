@@ -184,7 +184,7 @@ class Flat(unittest.TestCase):
 
     @unittest.skipUnless(gdal, "osgeo.gdal is not installed")
     def test_rasters(self):
-        """A GeoTIFF over the whole image, and a .grd of GMT whose first row is the last line."""
+        """A GeoTIFF over the whole image, and a .grd of GMTSAR: its y falls from row to row, and its first row is the first line."""
         def write(driver, path, values, transform=None):
             dataset = gdal.GetDriverByName(driver).Create(path, values.shape[1], values.shape[0], 1, gdal.GDT_Float32)
             if transform:
@@ -193,7 +193,7 @@ class Flat(unittest.TestCase):
 
         write("GTiff", self.path("dem.tif"), self.heights)
         self.check("dem", "flatten=dem", "dem-location=" + self.path("dem.tif"))
-        write("GTiff", self.path("up.tif"), self.heights[::-1], (0, 1, 0, HEIGHT, 0, -1))
+        write("GTiff", self.path("up.tif"), self.heights, (0, 1, 0, HEIGHT, 0, -1))
         if not gdal.GetDriverByName("netCDF"):
             self.skipTest("GDAL reads no .grd here")
         gdal.Translate(self.path("dem.grd"), self.path("up.tif"), format="netCDF")

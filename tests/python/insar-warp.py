@@ -137,11 +137,11 @@ class Pairs(unittest.TestCase):
 
     @unittest.skipUnless(gdal, "osgeo.gdal is not installed")
     def test_rasters(self):
-        """.grd of GMT from bottom to top, and an image of offsets with holes, as ISCE2 writes them."""
+        """.grd of GMTSAR (first row: first line), and an image of offsets with holes, as ISCE2 writes them."""
         for name, plane in zip(("r", "a"), self.planes(8)):
             dataset = gdal.GetDriverByName("GTiff").Create(self.path(name + ".tif"), plane.shape[1], plane.shape[0], 1, gdal.GDT_Float32)
             dataset.SetGeoTransform((0, 8, 0, N, 0, -8))
-            dataset.GetRasterBand(1).WriteArray(plane[::-1])
+            dataset.GetRasterBand(1).WriteArray(plane)
             dataset = None
             gdal.Translate(self.path(name + ".grd"), self.path(name + ".tif"), format="netCDF")
         words = "shift-r=3.4", "shift-a=-2.3", "range-offsets=" + self.path("r.grd"), "azimuth-offsets=" + self.path("a.grd")
