@@ -3,12 +3,16 @@
 float64 geometry of this test: two orbits in closed form, an ellipsoid and a hill."""
 import os
 import shutil
+import sys
 import tempfile
 import unittest
 
 import numpy as np
 
-from support import launch, main
+from support import SOURCE, launch, main
+
+sys.path.insert(0, os.path.join(SOURCE, "pipelines"))
+from gst_imaging.sar import heights
 
 try:
     from osgeo import gdal
@@ -198,6 +202,9 @@ class Flat(unittest.TestCase):
             self.skipTest("GDAL reads no .grd here")
         gdal.Translate(self.path("dem.grd"), self.path("up.tif"), format="netCDF")
         self.check("dem", "flatten=dem", "dem-location=" + self.path("dem.grd"))
+        for name in "dem.tif", "dem.grd":  # what the commands place on the ground
+            found = heights.at(self.path(name), (WIDTH, HEIGHT), range(WIDTH), range(HEIGHT), self.folder)
+            np.testing.assert_allclose(found, self.heights, rtol=1e-6)
 
     def test_coarse_heights(self):
         """Cells of 4 x 2: the error is that of the hill between them, 4 m at the top."""

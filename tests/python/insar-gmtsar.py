@@ -22,7 +22,7 @@ spec = importlib.util.spec_from_file_location("flat", os.path.join(os.path.dirna
 flat = importlib.util.module_from_spec(spec)
 spec.loader.exec_module(flat)
 
-PATH = os.pathsep.join((os.environ.get("GMTSAR_PROGRAMS", ""), os.environ["PATH"]))
+PATH = os.pathsep.join((os.environ["PATH"], *filter(None, [os.environ.get("GMTSAR_PROGRAMS")])))
 MISSING = [name for name in ("calc_dop_orb", "SAT_baseline", "phasediff") if not shutil.which(name, path=PATH)]
 WIDTH, HEIGHT = flat.WIDTH, flat.HEIGHT
 SPHERE = flat.RADIUS, flat.RADIUS

@@ -27,6 +27,8 @@ WIDTH, HEIGHT, LOOKS, MARGIN = flat.WIDTH, flat.HEIGHT, 4, slcs.MARGIN
 CELLS = HEIGHT // LOOKS, WIDTH // LOOKS
 MIDDLE = np.s_[6:-6, 6:-6]
 COHERENCE = 0.9
+# programs of GMTSAR may be in a folder of their own
+PATH = os.pathsep.join((os.environ["PATH"], *filter(None, [os.environ.get("GMTSAR_PROGRAMS")])))
 has_snaphu = bool(shutil.which("snaphu") or importlib.util.find_spec("snaphu"))
 # day of 2007 and metres up, rad of the node and rad along the orbit: images that are up to 9 columns and 9 lines apart
 SCENES = {"E_20070227": (58, 0, 0, 0), "E_20070403": (93, 55, 3e-6, 2e-6), "E_20070508": (128, -35, -4e-6, -3e-6),
@@ -298,6 +300,21 @@ class Series(unittest.TestCase):
             self.check_unwrapped(found[::-1], *pair)
         with open(os.path.join(out, "sbas.sh"), encoding="ascii") as file:
             self.assertIn(f"sbas intf.tab scene.tab 7 5 {CELLS[1]} {CELLS[0]} -wavelength 0.0566 -incidence", file.read())
+
+    @unittest.skipUnless(shutil.which("sbas", path=PATH), "sbas of GMTSAR is not in PATH or GMTSAR_PROGRAMS")
+    @unittest.skipUnless(shutil.which("gdal_translate"), "gdal-bin is not installed")
+    def test_sbas_of_gmtsar(self):
+        """Its own velocity, in mm a year of 365 days towards the radar."""
+        out = self.series("gmtsar")
+        done = subprocess.run(["sh", "sbas.sh"], cwd=out, env={**os.environ, "PATH": PATH}, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
+                              text=True, check=False)
+        self.assertEqual(done.returncode, 0, done.stdout[-3000:])
+        subprocess.run(["gdal_translate", "-q", "-of", "ENVI", os.path.join(out, "vel.grd"), os.path.join(out, "raw")], check=True)
+        found = np.fromfile(os.path.join(out, "raw"), "<f4").reshape(CELLS)[::-1]  # the first row of GDAL has the last lines
+        away = (found + self.truth() * 365 * 1000 * flat.WAVELENGTH / 4 / np.pi)[MIDDLE]
+        print(f"sbas: {away.mean():+.2f} +- {away.std():.2f} mm a year")
+        self.assertLess(abs(away.mean()), 0.5)
+        self.assertLess(away.std(), 1.5)
 
     def test_what_is_missing_is_said(self):
         lost = self.path("stack-pairs", "E_20070612-E_20070717")

@@ -22,7 +22,8 @@ def read(path, size, scratch):
         caps = play.caps_of(image.source)
         transform = None if caps.has_field("crs") or not caps.has_field("geotransform") else caps.get_string("geotransform")
         t = [float(word) for word in transform.split()] if transform else None
-        origin, step = ((t[0], t[3]), (t[1], t[5])) if t else (None, None)
+        # the first row is the first line also where y falls from row to row, as in topo_ra.grd of GMTSAR
+        origin, step = ((t[0], min(t[3], t[3] + t[5] * len(values))), (t[1], abs(t[5]))) if t else (None, None)
     if values.ndim != 2:
         raise Failure(UNREADABLE, f'"{path}" has {values.ndim} axes; expected are lines and columns.')
     if origin is None:
