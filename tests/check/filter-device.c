@@ -11,9 +11,9 @@
 static GstBuffer *
 noise_on_device (const GstVideoInfo *info, guint seed, gint device_id)
 {
-  GstImagingContext *context = check_context (device_id);
+  g_autoptr (GstImagingContext) context = check_context (device_id);
   const ImkDevice *device = gst_imaging_context_device (context);
-  GstAllocator *allocator =
+  g_autoptr (GstAllocator) allocator =
       gst_imaging_allocator_new (context, GST_IMAGING_MEMORY_DEVICE, NULL);
   GstBuffer *noise = check_noise (info, seed), *buffer = gst_buffer_new ();
   GstMemory *memory = gst_allocator_alloc (allocator, info->size, NULL);
@@ -39,8 +39,6 @@ noise_on_device (const GstVideoInfo *info, guint seed, gint device_id)
   gst_buffer_append_memory (buffer, memory);
   gst_buffer_copy_into (buffer, noise, GST_BUFFER_COPY_TIMESTAMPS, 0, -1);
   gst_buffer_unref (noise);
-  gst_object_unref (allocator);
-  g_object_unref (context);
   return buffer;
 }
 
@@ -151,7 +149,8 @@ CHECK_TEST (test_frames_in_the_offered_pool_are_not_copied)
 
     gst_buffer_pool_set_active (pool, TRUE);
     for (guint n = 0; n < 5; n++) {
-      GstBuffer *noise = check_noise (&s.info, n), *in = NULL, *out;
+      g_autoptr (GstBuffer) noise = check_noise (&s.info, n), out = NULL;
+      GstBuffer *in = NULL;
       GstMapInfo map;
 
       gst_buffer_pool_acquire_buffer (pool, &in, NULL);
@@ -161,8 +160,6 @@ CHECK_TEST (test_frames_in_the_offered_pool_are_not_copied)
       check_push (s.h, in, GST_FLOW_OK);
       out = check_pull (s.h);
       check_same_pixels (out, noise, &s.info);
-      gst_buffer_unref (out);
-      gst_buffer_unref (noise);
     }
     fail_unless_equals_uint64 (check_stat (s.element, "bytes-copied"), 0);
     /* one kernel wants frames on the device, the other reads over the bus */

@@ -228,12 +228,11 @@ CHECK_TEST (test_pictures_say_where_their_cells_are)
 static GstBuffer *
 run (const gchar *description)
 {
-  GstElement *pipeline = check_launch (description);
+  g_autoptr (CheckPipeline) pipeline = check_launch (description);
   GstBuffer *buffer;
 
   gst_element_set_state (pipeline, GST_STATE_PLAYING);
   buffer = pull_one (pipeline, "interferogram", "application/x-slc");
-  check_stop (pipeline);
   return buffer;
 }
 
@@ -290,13 +289,12 @@ CHECK_TEST (test_a_run_can_be_repeated)
 static guint
 count_files (const gchar *prefix)
 {
-  GDir *dir = g_dir_open (check_folder (), 0, NULL);
+  g_autoptr (GDir) dir = g_dir_open (check_folder (), 0, NULL);
   const gchar *name;
   guint n = 0;
 
   while ((name = g_dir_read_name (dir)))
     n += g_str_has_prefix (name, prefix);
-  g_dir_close (dir);
   return n;
 }
 

@@ -16,7 +16,7 @@
 static gchar *
 run_for_property (const gchar *description, const gchar *property)
 {
-  GstElement *pipeline = check_launch (description);
+  g_autoptr (CheckPipeline) pipeline = check_launch (description);
   g_autoptr (GstElement) x = gst_bin_get_by_name (GST_BIN (pipeline), "x");
   g_autoptr (GString) text = g_string_new (NULL);
   gchar *value = NULL;
@@ -25,7 +25,6 @@ run_for_property (const gchar *description, const gchar *property)
   check_collect (pipeline, "out", text);
   insar_check_no_error (pipeline);
   g_object_get (x, property, &value, NULL);
-  check_stop (pipeline);
   return value;
 }
 

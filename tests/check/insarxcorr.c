@@ -379,7 +379,7 @@ CHECK_LOOP_TEST (test_a_run_can_be_repeated, 2)
 {
   static const gchar *const launches[] = {
       SOURCES ("") "! text/x-gmtsar-xcorr" OUT, SOURCES ("") "! text/csv" OUT};
-  GstElement *pipeline = check_launch (launches[__i__]);
+  g_autoptr (CheckPipeline) pipeline = check_launch (launches[__i__]);
   g_autoptr (GString) first = g_string_new (NULL), again = g_string_new (NULL);
 
   for (guint i = 0; i < 2; i++) {
@@ -400,13 +400,12 @@ CHECK_LOOP_TEST (test_a_run_can_be_repeated, 2)
   check_collect (pipeline, "out", again);
   insar_check_no_error (pipeline);
   fail_unless (g_string_equal (first, again), "after a seek:\n%s", again->str);
-  check_stop (pipeline);
 }
 
 CHECK_TEST (test_it_can_be_stopped_while_it_waits)
 {
   /* 20 lines of the secondary never come */
-  GstElement *pipeline = check_launch (
+  g_autoptr (GstElement) pipeline = check_launch (
       "slcsrc location=$/ref.PRM ! x.reference appsrc ! x.secondary "
       "insarxcorr name=x " GRID " ! fakesink");
 
@@ -416,7 +415,6 @@ CHECK_TEST (test_it_can_be_stopped_while_it_waits)
     fail_unless (gst_element_set_state (pipeline, GST_STATE_NULL) ==
                  GST_STATE_CHANGE_SUCCESS);
   }
-  gst_object_unref (pipeline);
 }
 
 CHECK_TEST (test_what_is_wrong_is_said)
@@ -469,30 +467,27 @@ CHECK_TEST (test_what_is_wrong_is_said)
 /* Caps that are refused come again with each buffer and each negotiation. */
 CHECK_TEST (test_what_is_wrong_is_said_once)
 {
-  GstElement *pipeline = check_launch (
+  g_autoptr (CheckPipeline) pipeline = check_launch (
       "slcsrc location=$/ref.PRM ! x.reference slcsrc location=$/sec.PRM "
       "format=f32 ! x.secondary insarxcorr name=x " GRID " ! fakesink");
-  GstElement *element = gst_bin_get_by_name (GST_BIN (pipeline), "x");
-  GstBus *bus = gst_element_get_bus (pipeline);
+  g_autoptr (GstElement) element =
+      gst_bin_get_by_name (GST_BIN (pipeline), "x");
+  g_autoptr (GstBus) bus = gst_element_get_bus (pipeline);
 
   for (guint run = 0; run < 2; run++) {
     guint n_sources = 0, n = 0;
 
     gst_element_set_state (pipeline, GST_STATE_PLAYING);
     while (n_sources < 2) { /* what each says at its end */
-      GstMessage *message = check_message (bus, GST_MESSAGE_ERROR);
+      g_autoptr (GstMessage) message = check_message (bus, GST_MESSAGE_ERROR);
       gboolean is_own = GST_MESSAGE_SRC (message) == GST_OBJECT (element);
 
       n += is_own;
       n_sources += !is_own;
-      gst_message_unref (message);
     }
     fail_unless_equals_int (n, 1);
     gst_element_set_state (pipeline, GST_STATE_NULL);
   }
-  gst_object_unref (bus);
-  gst_object_unref (element);
-  check_stop (pipeline);
 }
 
 /* A flush makes the sources try again. */
@@ -533,11 +528,11 @@ CHECK_TEST (test_a_smaller_secondary_is_flagged)
 
 CHECK_TEST (test_the_fit_is_the_one_of_the_printed_rows)
 {
-  GstElement *pipeline = check_launch (SOURCES (
+  g_autoptr (CheckPipeline) pipeline = check_launch (SOURCES (
       "") "! tee name=t ! queue ! appsink name=out sync=false t. ! queue ! "
           "insarfit fit-snr=18 ! appsink name=again sync=false x.fit ! queue ! "
           "appsink name=fit sync=false");
-  GstBus *bus = gst_element_get_bus (pipeline);
+  g_autoptr (GstBus) bus = gst_element_get_bus (pipeline);
   GString *rows = g_string_new (NULL), *again = g_string_new (NULL);
   GString *fit = g_string_new (NULL);
   const GstStructure *s = NULL;
@@ -567,8 +562,6 @@ CHECK_TEST (test_the_fit_is_the_one_of_the_printed_rows)
   g_string_free (rows, TRUE);
   g_string_free (again, TRUE);
   g_string_free (fit, TRUE);
-  gst_object_unref (bus);
-  check_stop (pipeline);
 }
 
 /* Sinks of both pads wait for each other again. */

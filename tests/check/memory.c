@@ -924,11 +924,11 @@ CHECK_TEST (test_an_empty_memory_is_possible)
 
 CHECK_MOCK_TEST (test_memory_of_another_device_is_not_mapped_as_it_is)
 {
-  GstImagingContext *second = check_context (1);
-  GstAllocator *allocator =
+  g_autoptr (GstImagingContext) second = check_context (1);
+  g_autoptr (GstAllocator) allocator =
       gst_imaging_allocator_new (second, GST_IMAGING_MEMORY_DEVICE, stats);
-  GstBuffer *buffer = new_buffer (allocator);
-  GstMemory *copy;
+  g_autoptr (GstBuffer) buffer = new_buffer (allocator);
+  g_autoptr (GstMemory) copy = NULL;
 
   fail_unless (second != context);
   fail_if (gst_imaging_frame_can_map (
@@ -942,16 +942,12 @@ CHECK_MOCK_TEST (test_memory_of_another_device_is_not_mapped_as_it_is)
   copy = gst_memory_copy (gst_buffer_peek_memory (buffer, 0), 0, -1);
   cpu_write (copy, 1);
   cpu_check (copy, 1);
-  gst_memory_unref (copy);
-  gst_buffer_unref (buffer);
-  gst_object_unref (allocator);
-  g_object_unref (second);
 }
 
 CHECK_MOCK_TEST (test_a_device_has_one_context_a_process)
 {
-  GstImagingContext *a = check_context (1), *b = check_context (1);
-  GstImagingContext *first = check_context (-1);
+  g_autoptr (GstImagingContext) a = check_context (1), b = check_context (1);
+  g_autoptr (GstImagingContext) first = check_context (-1);
   ImkError error;
 
   fail_unless (a == b);
@@ -961,9 +957,6 @@ CHECK_MOCK_TEST (test_a_device_has_one_context_a_process)
   fail_unless_equals_int (error.code, IMK_ERROR_UNAVAILABLE);
   fail_unless (strstr (error.message, "cuda-device-id is 2") != NULL, "%s",
       error.message);
-  g_object_unref (a);
-  g_object_unref (b);
-  g_object_unref (first);
 }
 
 /* --- frames --------------------------------------------------------------- */
@@ -971,7 +964,7 @@ CHECK_MOCK_TEST (test_a_device_has_one_context_a_process)
 CHECK_TEST (test_a_buffer_smaller_than_its_frame_is_refused)
 {
   GstVideoInfo info = check_info ("GRAY8", 33, 40); /* 1440 bytes */
-  GstBuffer *buffer = new_buffer (on_device);
+  g_autoptr (GstBuffer) buffer = new_buffer (on_device);
   GstImagingFrame frame;
   ImkError error;
 
@@ -984,7 +977,6 @@ CHECK_TEST (test_a_buffer_smaller_than_its_frame_is_refused)
   fail_if (
       gst_imaging_frame_map (buffer, &info, GST_MAP_READ,
           GST_IMAGING_REACH_HOST, NULL, NULL, stats, &frame, &error) == IMK_OK);
-  gst_buffer_unref (buffer);
 }
 
 CHECK_TEST (test_planes_lie_where_the_video_meta_says)

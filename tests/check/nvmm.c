@@ -84,12 +84,11 @@ static GstElement *
 element_of (GstHarness *h)
 {
   GstIterator *i = gst_bin_iterate_elements (GST_BIN (h->element));
-  GValue value = G_VALUE_INIT;
+  g_auto (GValue) value = G_VALUE_INIT;
   GstElement *element;
 
   fail_unless_equals_int (gst_iterator_next (i, &value), GST_ITERATOR_OK);
   element = g_value_get_object (&value); /* the bin keeps it */
-  g_value_unset (&value);
   gst_iterator_free (i);
   return element;
 }
@@ -678,14 +677,12 @@ surfaces_give_normals (guint kind, const gchar *format, const gchar *out)
           WIDTH, HEIGHT)};
   GstVideoInfo normals = check_info ("RGB", WIDTH, HEIGHT);
   g_autofree gchar *lights = write_lights ();
-  GstBuffer *found, *expected;
+  g_autoptr (GstBuffer) found = NULL, expected = NULL;
 
   set_up_kind (kind);
   expected = normals_of_noise (lights, &plain);
   found = normals_of_noise (lights, &surfaces);
   check_same_pixels (found, expected, &normals);
-  gst_buffer_unref (found);
-  gst_buffer_unref (expected);
   g_unlink (lights);
 }
 
@@ -711,12 +708,13 @@ CHECK_TEST (test_surfaces_do_not_stay_for_strips)
 {
   GstVideoInfo info = check_info ("GRAY8", WIDTH, HEIGHT);
   g_autofree gchar *lights = write_lights ();
-  gchar *caps = check_nvmm_caps ("GRAY8", WIDTH, HEIGHT);
-  gchar *line = g_strdup_printf (
+  g_autofree gchar *caps = check_nvmm_caps ("GRAY8", WIDTH, HEIGHT);
+  g_autofree gchar *line = g_strdup_printf (
       "photostereo lights-location=%s backend=cuda memory-limit=50000", lights);
-  GstElement *element = gst_parse_launch (line, NULL);
-  GstHarness *h = gst_harness_new_with_element (element, "sink", "normal");
-  GstBus *bus = gst_bus_new ();
+  g_autoptr (GstElement) element = gst_parse_launch (line, NULL);
+  g_autoptr (CheckHarness) h =
+      gst_harness_new_with_element (element, "sink", "normal");
+  g_autoptr (GstBus) bus = gst_bus_new ();
 
   gst_element_set_bus (h->element, bus);
   gst_harness_set_src_caps_str (h, caps);
@@ -724,11 +722,6 @@ CHECK_TEST (test_surfaces_do_not_stay_for_strips)
       h, check_nvmm_noise (&info, 0, NVBUF_MEM_DEFAULT), GST_FLOW_ERROR);
   check_error (bus, RESOURCE, NO_SPACE_LEFT, "put nvvidconv before");
   gst_element_set_bus (h->element, NULL);
-  gst_harness_teardown (h);
-  gst_object_unref (element);
-  gst_object_unref (bus);
-  g_free (line);
-  g_free (caps);
   g_unlink (lights);
 }
 
@@ -805,7 +798,8 @@ CHECK_LOOP_TEST (test_a_camera_of_jetson_makes_sets, n_kinds ())
       "fakesink name=sink signal-handoffs=true sync=false",
       3 * N_LIGHTS, lights);
   GError *error = NULL;
-  GstElement *pipeline, *element, *sink;
+  g_autoptr (CheckPipeline) pipeline = NULL;
+  GstElement *element, *sink;
   guint n_normals = 0;
 
   set_up_kind (__i__);
@@ -820,9 +814,7 @@ CHECK_LOOP_TEST (test_a_camera_of_jetson_makes_sets, n_kinds ())
   fail_unless_equals_uint64 (check_stat (element, "frames"), 3 * N_LIGHTS);
   fail_unless_equals_uint64 (check_stat (element, "bytes-uploaded"), 0);
   fail_unless_equals_uint64 (check_stat (element, "bytes-copied"), 0);
-  gst_element_set_state (pipeline, GST_STATE_NULL);
   gst_object_unref (element);
   gst_object_unref (sink);
-  gst_object_unref (pipeline);
   g_unlink (lights);
 }

@@ -636,7 +636,7 @@ CHECK_TEST (test_a_published_calibration_is_matched)
       "interpolation=linear window=hann crop-top=5",
       ini);
   gdouble before = 0, after = 0;
-  gchar *found;
+  g_autofree gchar *found = NULL;
 
   fail_unless (g_file_set_contents (ini, text, -1, NULL));
   found = estimate_file ("octcal/bscans_040-047_1024x100x8_u16le.raw", launch,
@@ -649,7 +649,6 @@ CHECK_TEST (test_a_published_calibration_is_matched)
   }
   fail_unless (fabs (before / 37.3 - 1) < 0.02, "%g before", before);
   fail_unless (after > 0.99 * 38.6, "%g after, with %s", after, found);
-  g_free (found);
   g_free (launch);
   g_free (text);
   g_free (ini);

@@ -554,8 +554,8 @@ CHECK_LOOP_TEST (test_one_pad_takes_no_more, 4)
 
   on_cuda = __i__ % 2;
   for (guint i = 0; i < G_N_ELEMENTS (flows); i++) {
-    GstPad *sink = gst_pad_new ("sink", GST_PAD_SINK), *linear;
-    Run r = run_new (ELEMENT, __i__ < 2 ? 1 << SRC : 1 << COMPLEX);
+    g_autoptr (GstPad) sink = gst_pad_new ("sink", GST_PAD_SINK), linear = NULL;
+    g_auto (Run) r = run_new (ELEMENT, __i__ < 2 ? 1 << SRC : 1 << COMPLEX);
     gboolean alone = i < 2 && __i__ >= 2;
 
     linear = gst_element_request_pad_simple (r.element, "linear");
@@ -571,9 +571,6 @@ CHECK_LOOP_TEST (test_one_pad_takes_no_more, 4)
     }
     gst_element_release_request_pad (r.element, linear);
     gst_pad_set_active (sink, FALSE);
-    gst_object_unref (linear);
-    gst_object_unref (sink);
-    run_free (&r);
   }
 }
 

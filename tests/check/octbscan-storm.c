@@ -81,7 +81,7 @@ query_all (GstElement *element, const gchar *name)
 static void
 ask (GstElement *element)
 {
-  GstStructure *shares = NULL, *stats = NULL;
+  g_autoptr (GstStructure) shares = NULL, stats = NULL;
   GstContext *context = gst_context_new ("gst.cuda.context", TRUE);
   g_autofree gchar *path = check_path_of ("pattern.npy"), *calibration = NULL;
   gboolean saved;
@@ -94,8 +94,6 @@ ask (GstElement *element)
   g_signal_emit_by_name (element, "save-calibration", path, &saved);
   g_object_get (element, "shares", &shares, "stats", &stats, "calibration",
       &calibration, NULL);
-  gst_structure_free (shares);
-  gst_structure_free (stats);
   gst_context_unref (context);
 }
 

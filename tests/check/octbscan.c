@@ -82,12 +82,10 @@ static GstBuffer *
 noise_lines (guint first, guint n)
 {
   GstBuffer *buffer = gst_buffer_new_allocate (NULL, n * WIDTH * 2, NULL);
-  GstMapInfo map;
+  g_auto (CheckMap) map = check_map (buffer, GST_MAP_WRITE);
 
-  gst_buffer_map (buffer, &map, GST_MAP_WRITE);
   for (guint i = 0; i < n * WIDTH; i++)
     ((guint16 *) map.data)[i] = noise_at (first + i / WIDTH, i % WIDTH);
-  gst_buffer_unmap (buffer, &map);
   GST_BUFFER_PTS (buffer) = first * GST_MSECOND;
   GST_BUFFER_DURATION (buffer) = n * GST_MSECOND;
   return buffer;
@@ -99,7 +97,7 @@ check_bscan (GstBuffer *found, const ImkOctbscanConfig *config, guint first,
     guint first_camera, gboolean linear)
 {
   guint32 width, height;
-  GstBuffer *in = noise_lines (first, config->height);
+  g_autoptr (GstBuffer) in = noise_lines (first, config->height);
   GstMapInfo from, map;
   gint tolerance = on_cuda && !check_is_mock () ? 1 : 0;
   g_autofree guint8 *expected = NULL;
@@ -132,7 +130,6 @@ check_bscan (GstBuffer *found, const ImkOctbscanConfig *config, guint first,
     }
   gst_buffer_unmap (found, &map);
   gst_buffer_unmap (in, &from);
-  gst_buffer_unref (in);
   imk_octbscan_free (kernel);
 }
 
@@ -442,10 +439,10 @@ CHECK_BACKENDS_TEST (test_flush_forgets_lines)
 
 CHECK_BACKENDS_TEST (test_everything_changes_while_playing)
 {
-  gchar *path = write_file ("three.ini", three_cameras);
+  g_autofree gchar *path = write_file ("three.ini", three_cameras);
   ImkOctbscanCamera cameras[] = {camera (2), camera (1)};
   ImkOctbscanConfig c = kernel_config (9);
-  GstHarness *h = harness_new (ELEMENT, 9);
+  g_autoptr (CheckHarness) h = harness_new (ELEMENT, 9);
   guint line = 0;
 
 #define NEXT(first_camera) \
@@ -487,8 +484,6 @@ CHECK_BACKENDS_TEST (test_everything_changes_while_playing)
   NEXT (1);
   NEXT (0);
   NEXT (1);
-  gst_harness_teardown (h);
-  g_free (path);
 }
 
 /* --- files of a calibration ----------------------------------------------- */
@@ -1071,9 +1066,8 @@ range_lines (guint i, gboolean sample)
   GstBuffer *in =
       gst_buffer_new_allocate (NULL, RANGE_WIDE * RANGE_TALL * 2, NULL);
   GRand *random = g_rand_new_with_seed (i);
-  GstMapInfo map;
+  g_auto (CheckMap) map = check_map (in, GST_MAP_WRITE);
 
-  gst_buffer_map (in, &map, GST_MAP_WRITE);
   for (guint y = 0; y < RANGE_TALL; y++) {
     gdouble light[RANGE_WIDE] = {0};
 
@@ -1088,7 +1082,6 @@ range_lines (guint i, gboolean sample)
       ((guint16 *) map.data)[y * RANGE_WIDE + x] =
           (guint16) (2000 + light[x] + g_rand_double_range (random, -3, 3));
   }
-  gst_buffer_unmap (in, &map);
   g_rand_free (random);
   GST_BUFFER_PTS (in) = i * 10 * GST_MSECOND;
   GST_BUFFER_DURATION (in) = 10 * GST_MSECOND;
@@ -1251,15 +1244,13 @@ CHECK_BACKENDS_TEST (test_a_mirror_that_the_mean_takes_off_is_one_warning)
 static void
 set_array (gpointer element, const gchar *name, gdouble value)
 {
-  GValue array = G_VALUE_INIT, number = G_VALUE_INIT;
+  g_auto (GValue) array = G_VALUE_INIT, number = G_VALUE_INIT;
 
   g_value_init (&array, GST_TYPE_ARRAY);
   g_value_init (&number, G_TYPE_DOUBLE);
   g_value_set_double (&number, value);
   gst_value_array_append_value (&array, &number);
   g_object_set_property (G_OBJECT (element), name, &array);
-  g_value_unset (&number);
-  g_value_unset (&array);
 }
 
 static GstClockTime

@@ -366,12 +366,12 @@ CHECK_TEST (test_mosaics_of_sensors_have_8_to_16_bits)
 static GBytes *
 solve_sets (const gchar *properties)
 {
-  Ps ps = ps_new (properties, "normal", NULL);
+  g_auto (Ps) ps = ps_new (properties, "normal", NULL);
   GBytes *normals = NULL;
 
   ps_caps (&ps, "GRAY8");
   for (guint set = 0; set < 2; set++) {
-    GstBuffer *buffer;
+    g_autoptr (GstBuffer) buffer = NULL;
     gpointer data;
     gsize size;
 
@@ -380,9 +380,7 @@ solve_sets (const gchar *properties)
     g_clear_pointer (&normals, g_bytes_unref);
     gst_buffer_extract_dup (buffer, 0, -1, &data, &size);
     normals = g_bytes_new_take (data, size);
-    gst_buffer_unref (buffer);
   }
-  ps_free (&ps);
   return normals;
 }
 
@@ -830,8 +828,8 @@ next_result (GstHarness *h)
 static void
 check_same (GstBuffer *got, const gchar *properties, guint last)
 {
-  Ps set = ps_new (properties, "albedo", NULL);
-  GstBuffer *wanted;
+  g_auto (Ps) set = ps_new (properties, "albedo", NULL);
+  g_autoptr (GstBuffer) wanted = NULL;
   guint first = last + 1 - N_LIGHTS;
   GstMapInfo map;
 
@@ -846,9 +844,7 @@ check_same (GstBuffer *got, const gchar *properties, guint last)
   fail_unless (gst_buffer_memcmp (got, 0, map.data, map.size) == 0,
       "the result after picture %u is not that of its set", last);
   gst_buffer_unmap (wanted, &map);
-  gst_buffer_unref (wanted);
   gst_buffer_unref (got);
-  ps_free (&set);
 }
 
 /* Likewise, of the next albedo of @ps. */
@@ -898,7 +894,7 @@ CHECK_LOOP_TEST (test_a_window_has_the_result_of_the_last_pictures, 2)
 
 CHECK_TEST (test_a_window_begins_anew)
 {
-  Ps ps = ps_new ("window=sliding", "albedo", NULL);
+  g_auto (Ps) ps = ps_new ("window=sliding", "albedo", NULL);
 
   ps_caps (&ps, "GRAY16_LE");
   for (guint i = 3; i < 3 + N_LIGHTS - 1; i++)
@@ -919,12 +915,11 @@ CHECK_TEST (test_a_window_begins_anew)
     check_window (&ps, "", N_LIGHTS - 1);
     g_signal_emit_by_name (ps.element, "finish-set");
   }
-  ps_free (&ps);
 }
 
 CHECK_TEST (test_a_window_that_is_not_full_is_solved_at_the_end)
 {
-  Ps ps = ps_new ("window=sliding", "normal", NULL);
+  g_auto (Ps) ps = ps_new ("window=sliding", "normal", NULL);
 
   ps_caps (&ps, "GRAY16_LE");
   for (guint i = 0; i < 5; i++)
@@ -934,12 +929,11 @@ CHECK_TEST (test_a_window_that_is_not_full_is_solved_at_the_end)
   check_tensor (ps.normal, normal_, 3, 5e-4);
   fail_unless_equals_int (
       check_count_messages (ps.bus, GST_MESSAGE_WARNING), 1);
-  ps_free (&ps);
 }
 
 CHECK_TEST (test_a_window_has_a_result_after_some_pictures)
 {
-  Ps ps = ps_new ("window=sliding update-interval=3", "albedo", NULL);
+  g_auto (Ps) ps = ps_new ("window=sliding update-interval=3", "albedo", NULL);
 
   ps_caps (&ps, "GRAY16_LE");
   for (guint i = 0; i < 2 * N_LIGHTS; i++) {
@@ -948,7 +942,6 @@ CHECK_TEST (test_a_window_has_a_result_after_some_pictures)
       check_window (&ps, "", i);
     check_no_buffer (ps.albedo);
   }
-  ps_free (&ps);
 }
 
 /* Returns: at the first pixel */
@@ -998,7 +991,7 @@ CHECK_TEST (test_a_window_keeps_its_places)
 
 CHECK_TEST (test_a_window_of_pictures_that_say_their_light)
 {
-  Ps ps = ps_new ("window=sliding index-source=meta", "normal", NULL);
+  g_auto (Ps) ps = ps_new ("window=sliding index-source=meta", "normal", NULL);
   static const guint order[] = {5, 0, 7, 7, 2, 1, 3, 0, 6, 4, 4, 2};
 
   ps_caps (&ps, "GRAY16_LE");
@@ -1010,7 +1003,6 @@ CHECK_TEST (test_a_window_of_pictures_that_say_their_light)
     check_no_buffer (ps.normal);
   }
   check_push (ps.sink, with_index (picture (&ps, 0), N_LIGHTS), GST_FLOW_ERROR);
-  ps_free (&ps);
 }
 
 CHECK_LOOP_TEST (test_a_window_has_all_bands, 2)
@@ -1018,7 +1010,7 @@ CHECK_LOOP_TEST (test_a_window_has_all_bands, 2)
   static const gchar *const orders[] = {"by-light", "by-band"};
   g_autofree gchar *line =
       g_strdup_printf ("window=sliding bands=2 band-order=%s", orders[__i__]);
-  Ps ps = ps_new (line, "normal", NULL);
+  g_auto (Ps) ps = ps_new (line, "normal", NULL);
 
   ps_caps (&ps, "GRAY16_LE");
   ps_push_bands (&ps, 2, orders[__i__], 0, 2 * N_LIGHTS - 1);
@@ -1028,12 +1020,11 @@ CHECK_LOOP_TEST (test_a_window_has_all_bands, 2)
   for (guint i = 0; i < 6; i++)
     check_tensor (ps.normal, normal_, 3, 5e-4);
   check_no_buffer (ps.normal);
-  ps_free (&ps);
 }
 
 CHECK_TEST (test_a_window_follows_its_settings)
 {
-  Ps ps = ps_new ("window=sliding", "albedo", NULL);
+  g_auto (Ps) ps = ps_new ("window=sliding", "albedo", NULL);
 
   ps_caps (&ps, "GRAY16_LE");
   for (guint i = 0; i < N_LIGHTS; i++)
@@ -1052,7 +1043,6 @@ CHECK_TEST (test_a_window_follows_its_settings)
   }
   check_window (&ps, "gamma=1.1", N_LIGHTS - 1);
   check_no_buffer (ps.albedo);
-  ps_free (&ps);
 }
 
 CHECK_TEST (test_bands_have_one_normal_and_an_albedo_each)
@@ -1640,7 +1630,7 @@ CHECK_TEST (test_clipped_pictures_do_not_bend_the_plane_and_are_said)
   for (guint i = 0; i < 2 * G_N_ELEMENTS (modes); i++) {
     g_autofree gchar *all = g_strdup_printf (
         "%s min-lights=3 backend=%s", modes[i / 2], i % 2 ? "cuda" : "cpu");
-    Ps ps = ps_new (all, "normal", NULL);
+    g_auto (Ps) ps = ps_new (all, "normal", NULL);
 
     ps_caps (&ps, "GRAY16_LE");
     for (guint set = 0; set < 2; set++) { /* said once in each */
@@ -1653,7 +1643,6 @@ CHECK_TEST (test_clipped_pictures_do_not_bend_the_plane_and_are_said)
     check_tensor (ps.normal, normal_, 3, 1e-3);
     fail_unless_equals_int (
         check_count_messages (ps.bus, GST_MESSAGE_WARNING), 0);
-    ps_free (&ps);
   }
 }
 

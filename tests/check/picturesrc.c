@@ -814,7 +814,7 @@ CHECK_TEST (test_other_types_and_shapes_are_tensors)
     h = make_harness ();
     gst_harness_play (h);
     for (guint frame = 0; frame < cases[i].n_frames; frame++) {
-      GstBuffer *buffer = pull (h);
+      g_autoptr (GstBuffer) buffer = pull (h);
       gsize expected = (size - 128) / cases[i].n_frames;
 
       assert_caps (h, cases[i].caps);
@@ -824,7 +824,6 @@ CHECK_TEST (test_other_types_and_shapes_are_tensors)
             gst_buffer_memcmp (buffer, 0, content + at, expected) == 0);
       }
       at += expected;
-      gst_buffer_unref (buffer);
     }
     assert_end (h);
     gst_harness_teardown (h);
@@ -1002,7 +1001,7 @@ CHECK_TEST (test_lists_from_text_and_back)
   const gchar *words[] = {
       "picturesrc", "locations=\"<a.tif, 01, \\\"c d.tif\\\">\"", NULL};
   g_autoptr (GstElement) source = gst_parse_launchv (words, NULL);
-  GValue value = G_VALUE_INIT;
+  g_auto (GValue) value = G_VALUE_INIT;
   static const gchar *const expected[] = {"a.tif", "01", "c d.tif"};
 
   fail_unless (source != NULL);
@@ -1013,7 +1012,6 @@ CHECK_TEST (test_lists_from_text_and_back)
     fail_unless_equals_string (
         g_value_get_string (gst_value_array_get_value (&value, i)),
         expected[i]);
-  g_value_unset (&value);
 }
 
 /* --- errors --- */
@@ -1180,12 +1178,11 @@ CHECK_TEST (test_other_caps_downstream_are_an_error_and_no_hang)
 static guint
 count_descriptors (void)
 {
-  GDir *dir = g_dir_open ("/proc/self/fd", 0, NULL);
+  g_autoptr (GDir) dir = g_dir_open ("/proc/self/fd", 0, NULL);
   guint n = 0;
 
   while (g_dir_read_name (dir))
     n++;
-  g_dir_close (dir);
   return n;
 }
 
@@ -1237,9 +1234,9 @@ CHECK_TEST (test_another_file_is_played_after_a_stop)
 CHECK_TEST (test_properties_read_back)
 {
   g_autoptr (GstElement) source = gst_element_factory_make ("picturesrc", NULL);
-  gchar *location;
+  g_autofree gchar *location = NULL;
   gint n, d;
-  GValue value = G_VALUE_INIT;
+  g_auto (GValue) value = G_VALUE_INIT;
 
   g_object_get (source, "location", &location, NULL);
   fail_unless (location == NULL);
@@ -1253,8 +1250,6 @@ CHECK_TEST (test_properties_read_back)
   fail_unless_equals_string (location, "a.npy");
   fail_unless_equals_int (n, 100);
   fail_unless_equals_int (d, 3);
-  g_free (location);
-  g_value_unset (&value);
 }
 
 CHECK_TEST (test_npysrc_is_the_same_under_its_older_name)
@@ -1273,7 +1268,8 @@ CHECK_TEST (test_npysrc_is_the_same_under_its_older_name)
 /* An application's own type has no factory, and no name of one. */
 CHECK_TEST (test_a_type_without_a_factory_tells_its_progress)
 {
-  GstElement *pipeline = gst_pipeline_new (NULL), *source = make_source ();
+  g_autoptr (CheckPipeline) pipeline = gst_pipeline_new (NULL);
+  GstElement *source = make_source ();
   GstElement *sink = gst_element_factory_make ("fakesink", NULL);
   g_autoptr (GstBus) bus = gst_element_get_bus (pipeline);
   gboolean at_end;
@@ -1300,6 +1296,4 @@ CHECK_TEST (test_a_type_without_a_factory_tells_its_progress)
     gst_message_unref (m);
   } while (!at_end);
   fail_unless_equals_int (n_told, 10);
-  gst_element_set_state (pipeline, GST_STATE_NULL);
-  gst_object_unref (pipeline);
 }

@@ -73,13 +73,14 @@ launch (const gchar *name, const gchar *more, const gchar *sink)
 static void
 check_reads (const gchar *name, const gchar *more, gboolean complex32)
 {
-  GstElement *pipeline = launch (name, more, "appsink name=out sync=false");
-  GstElement *sink = gst_bin_get_by_name (GST_BIN (pipeline), "out");
+  g_autoptr (CheckPipeline) pipeline =
+      launch (name, more, "appsink name=out sync=false");
+  g_autoptr (GstElement) sink = gst_bin_get_by_name (GST_BIN (pipeline), "out");
   g_autofree gchar *caps = g_strdup_printf (
       "application/x-slc, format=(string)%s, width=(int)%d, height=(int)%d, "
       "prf=(double)0, rshift=(int)0, ashift=(int)0",
       complex32 ? "cf32" : "ci16", WIDTH, HEIGHT);
-  GstCaps *expected = gst_caps_from_string (caps);
+  g_autoptr (GstCaps) expected = gst_caps_from_string (caps);
   g_autofree gpointer data =
       complex32 ? (gpointer) make_cf32 () : (gpointer) make_ci16 ();
   gsize size = (complex32 ? 8 : 4) * WIDTH * HEIGHT, at = 0;
@@ -105,9 +106,6 @@ check_reads (const gchar *name, const gchar *more, gboolean complex32)
     gst_sample_unref (sample);
   }
   fail_unless_equals_uint64 (at, size);
-  gst_caps_unref (expected);
-  gst_object_unref (sink);
-  check_stop (pipeline);
 }
 #endif
 
@@ -401,10 +399,10 @@ look (GstElement *sink, GstBuffer *buffer, GstPad *pad, Seen *seen)
 
 CHECK_TEST (test_lines_are_read_into_a_few_buffers_of_the_memory_offered)
 {
-  GstImagingContext *context = check_context (0);
+  g_autoptr (GstImagingContext) context = check_context (0);
   g_autoptr (GstAllocator) allocator =
       gst_imaging_allocator_new (context, GST_IMAGING_MEMORY_PINNED, NULL);
-  GstElement *pipeline =
+  g_autoptr (CheckPipeline) pipeline =
       launch ("a.slc", "width=53 format=ci16 lines-per-buffer=2",
           "fakesink name=sink signal-handoffs=true sync=false");
   g_autoptr (GstElement) sink =
@@ -421,8 +419,6 @@ CHECK_TEST (test_lines_are_read_into_a_few_buffers_of_the_memory_offered)
   fail_unless (g_hash_table_size (seen.memories) <= 4, "%u buffers",
       g_hash_table_size (seen.memories));
   g_hash_table_unref (seen.memories);
-  check_stop (pipeline);
-  gst_object_unref (context);
 }
 
 /* --- progress and PRM ----------------------------------------------------- */
@@ -457,7 +453,7 @@ CHECK_TEST (test_doppler_and_alignment_are_those_of_the_prm)
       "a_stretch_r =  -0.0007 \nashift =  5 \nsub_int_a =  0.5 \n"
       "stretch_a =  2e-05 \na_stretch_a =  0 \n";
   GstInsarPrmAlignment alignment;
-  GError *error = NULL;
+  g_autoptr (GError) error = NULL;
   GstElement *pipeline;
   GstPad *pad;
   GstCaps *caps;
@@ -495,7 +491,6 @@ CHECK_TEST (test_doppler_and_alignment_are_those_of_the_prm)
       !gst_insar_prm_parse_alignment (fit, 20, "fit.txt", &alignment, &error));
   fail_unless (strstr (error->message, "has no line \"ashift = ...\"") != NULL,
       "%s", error->message);
-  g_clear_error (&error);
 }
 
 /* --- strangers' files ----------------------------------------------------- */

@@ -776,9 +776,9 @@ TEST (test_a_mean_is_drained, "a mean is drained")
 {
   for (const Way *w = cpu_ways; w->name; w++) {
     ImkOctbscanConfig c = base_config (9);
-    ImkOctbscan *kernel = NULL;
+    test_autoptr (ImkOctbscan) kernel = NULL;
     ImkOctbscanJob job = {NULL};
-    Sequence s;
+    test_auto (Sequence) s = {0};
 
     c.averages_bscans = true;
     c.strategy = w->strategy;
@@ -796,8 +796,6 @@ TEST (test_a_mean_is_drained, "a mean is drained")
     for (uint32_t i = 0; i < 9; i++)
       test_check (((float *) s.enface[3].image.data)[i] == 0,
           "%s: what was shown is shown again", w->name);
-    imk_octbscan_free (kernel);
-    sequence_free (&s);
   }
 }
 

@@ -102,11 +102,11 @@ static bool
 run_on_device (
     ImkOctbscan *s, const TestImage *in, uint32_t first, bool tries, Result *r)
 {
-  ImkImage from = test_to_device (in), db = test_to_device (&r->db);
-  ImkImage linear = test_to_device (&r->linear);
-  ImkImage complex = test_to_device (&r->complex);
-  TestImage said = test_image_new (IMK_TYPE_F32, 6, 1, 1, 0);
-  TestMapped word;
+  test_auto (ImkImage) from = test_to_device (in), db = test_to_device (&r->db);
+  test_auto (ImkImage) linear = test_to_device (&r->linear);
+  test_auto (ImkImage) complex = test_to_device (&r->complex);
+  test_auto (TestImage) said = test_image_new (IMK_TYPE_F32, 6, 1, 1, 0);
+  test_auto (TestMapped) word = {0};
   ImkOctbscanJob job = {&from, first, &db, &linear, &complex};
   uint32_t wide = 0;
 
@@ -126,12 +126,6 @@ run_on_device (
   test_from_device (&db, &r->db);
   test_from_device (&linear, &r->linear);
   test_from_device (&complex, &r->complex);
-  test_device_free (&from);
-  test_device_free (&db);
-  test_device_free (&linear);
-  test_device_free (&complex);
-  test_mapped_free (&word);
-  test_image_free (&said);
   return wide != 0;
 }
 
@@ -721,8 +715,8 @@ TEST (test_both_products_are_the_same, "both products are the same")
        height *= 4) {
     ImkOctbscanConfig c = base_config (832, height);
     ImkOctbscanCamera camera;
-    TestImage in = spectra (&c, 1200, 150);
-    Result one, other;
+    test_auto (TestImage) in = spectra (&c, 1200, 150);
+    test_auto (Result) one = {0}, other = {0};
     char what[64];
 
     apply_range (&c, &camera);
@@ -732,9 +726,6 @@ TEST (test_both_products_are_the_same, "both products are the same")
     other = run (tried, &c, &in, 0, IMK_TYPE_U8);
     snprintf (what, sizeof (what), "%u lines", height);
     check_same (&one, &other, what);
-    result_free (&one);
-    result_free (&other);
-    test_image_free (&in);
   }
 }
 
@@ -986,7 +977,7 @@ TEST (test_depth_step, "the depth step says where a mirror is seen")
   double lengths[N], ends[2], coefficients[3], step;
   ImkOctbscanCamera cameras[2] = {{0}};
   ImkOctbscanConfig c = base_config (N, 1);
-  ImkOctbscan *kernel = NULL;
+  test_autoptr (ImkOctbscan) kernel = NULL;
 
   c.type = IMK_TYPE_F32;
   c.upsample = 4096;
@@ -1044,7 +1035,6 @@ TEST (test_depth_step, "the depth step says where a mirror is seen")
   cameras[1].values = (const double[]){ends[0], 0.99 * ends[1]};
   test_ok (imk_octbscan_new (IMK_BACKEND_CPU, &c, &kernel, test_new_error ()));
   test_check (imk_octbscan_depth_step (kernel) == 0, "different cameras");
-  imk_octbscan_free (kernel);
 }
 
 typedef struct {
@@ -1098,6 +1088,8 @@ live_close (Live *l)
   test_image_free (&l->in);
 }
 
+TEST_DEFINE_AUTO (Live, live_close)
+
 static ImkStatus
 live_set (Live *l, const double *now, ImkError *error)
 {
@@ -1136,7 +1128,7 @@ check_live_image (Live *l, const double *now, const char *when)
 static void
 check_live (const Way *w, uint32_t crop_top)
 {
-  Live l;
+  test_auto (Live) l = {0};
 
   live_open (&l, w, crop_top);
   for (int round = 0; round < 3; round++) {
@@ -1145,7 +1137,6 @@ check_live (const Way *w, uint32_t crop_top)
     test_ok (live_set (&l, now, test_new_error ()));
     check_live_image (&l, now, "without a failure");
   }
-  live_close (&l);
 }
 
 /* Sets @now and makes a B-scan, in which the @nth call of the device fails.
@@ -1180,14 +1171,13 @@ TEST (test_live_dispersion_after_a_failure,
     bool failed = w->strategy == IMK_OCTBSCAN_STRATEGY_FFT;
 
     for (unsigned long nth = 1; failed; nth++) {
-      Live l;
+      test_auto (Live) l = {0};
 
       live_open (&l, w, 0);
       failed = live_fails (&l, other_live, nth);
       n_failures += failed;
       test_ok (live_set (&l, other_live, test_new_error ()));
       check_live_image (&l, other_live, "after a failure");
-      live_close (&l);
     }
   }
   test_check (n_failures > 0, "nothing could fail");

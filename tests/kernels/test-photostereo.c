@@ -781,10 +781,10 @@ TEST (test_what_cannot_be_solved_is_marked, "what cannot be solved is marked")
       IMK_PHOTOSTEREO_ROBUST_THRESHOLDS, IMK_PHOTOSTEREO_ROBUST_HUBER};
   ImkPhotostereoLight lights[N] = {{0}};
   ImkPhotostereoConfig c = config_of (IMK_TYPE_U8, W, H, 1, lights, N, false);
-  TestImage frame = test_image_new (IMK_TYPE_U8, W, H, 1, 0);
+  test_auto (TestImage) frame = test_image_new (IMK_TYPE_U8, W, H, 1, 0);
 
   for (uint32_t solver = 0; solver < 3; solver++) {
-    ImkPhotostereo *s;
+    test_autoptr (ImkPhotostereo) s = NULL;
     Solved solved;
 
     c.robust = solvers[solver];
@@ -826,9 +826,7 @@ TEST (test_what_cannot_be_solved_is_marked, "what cannot be solved is marked")
     solved = solve (s, &c, IMK_TYPE_F32);
     check_all_invalid (&solved, "coplanar lights");
     solved_free (&solved);
-    imk_photostereo_free (s);
   }
-  test_image_free (&frame);
 }
 
 TEST (test_what_all_lights_clip_is_invalid, "what all lights clip is invalid")
@@ -1203,8 +1201,8 @@ TEST (test_encodings_round_the_same_numbers, "encodings round the same numbers")
   c.mask = &mask.image;
   for (uint32_t down = 0; down < 2; down++)
     for (uint32_t bayer = 0; bayer < 2; bayer++) {
-      ImkPhotostereo *s;
-      Solved f32, u8, u16;
+      test_autoptr (ImkPhotostereo) s = NULL;
+      test_auto (Solved) f32 = {0}, u8 = {0}, u16 = {0};
 
       c.y_down = down;
       c.pattern =
@@ -1258,10 +1256,6 @@ TEST (test_encodings_round_the_same_numbers, "encodings round the same numbers")
         test_check (photo_get (&f32.normal, 11, 2, 1) == -up && up != 0,
             "y up %g, down %g", photo_get (&f32.normal, 11, 2, 1), up);
       }
-      solved_free (&f32);
-      solved_free (&u8);
-      solved_free (&u16);
-      imk_photostereo_free (s);
     }
   test_image_free (&mask);
   frames_free (frames, N);
@@ -1614,7 +1608,7 @@ TEST (test_bad_configurations_are_refused, "bad configurations are refused")
 {
   ImkPhotostereoLight lights[12] = {{0}};
   ImkPhotostereoConfig good, c;
-  TestImage small = test_image_new (IMK_TYPE_U8, 7, 8, 1, 0);
+  test_auto (TestImage) small = test_image_new (IMK_TYPE_U8, 7, 8, 1, 0);
 
   photo_fill_dome (lights, 12, 100, 0.5);
   good = config_of (IMK_TYPE_U8, 8, 8, 1, lights, 12, true);
@@ -1665,7 +1659,6 @@ TEST (test_bad_configurations_are_refused, "bad configurations are refused")
   c.positions = false;
   lights[5] = (ImkPhotostereoLight){.intensity = {1, 1, 1}};
   photo_refuse (&c, IMK_ERROR_CONFIG, "Light 5");
-  test_image_free (&small);
 }
 
 TEST (test_bad_pictures_are_refused, "bad pictures are refused")

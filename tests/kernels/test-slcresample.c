@@ -357,14 +357,12 @@ TEST (test_another_image_has_a_doppler_of_its_own,
   test_ok (imk_slcresample_new (IMK_BACKEND_CPU, &c, &self, test_new_error ()));
   for (size_t i = 0; i < sizeof (dopplers) / sizeof (dopplers[0]); i++) {
     Signal s = make_signal (0.85, dopplers[i]);
-    TestImage in = sample_signal (&s, c.type), out = new_out (&c);
+    test_auto (TestImage) in = sample_signal (&s, c.type), out = new_out (&c);
 
     run (self, &c, &in, &out, 50, 30);
     test_check (fabs (imk_slcresample_doppler (self) - dopplers[i]) < 0.03,
         "Doppler %g is estimated as %g", dopplers[i],
         imk_slcresample_doppler (self));
-    test_image_free (&in);
-    test_image_free (&out);
     imk_slcresample_rewind (self);
   }
 }
@@ -591,7 +589,8 @@ TEST (test_what_is_wrong_is_said, "what is wrong is said")
   static float offsets[2][N_X * N_Y];
   ImkSlcresampleField field;
   ImkSlcresample *self = NULL;
-  TestImage in = test_image_new (IMK_TYPE_CI16, WIDTH, HEIGHT, 1, 0);
+  test_auto (TestImage) in =
+      test_image_new (IMK_TYPE_CI16, WIDTH, HEIGHT, 1, 0);
 
 #define REFUSES(change, words) \
   do { \
@@ -639,5 +638,4 @@ TEST (test_what_is_wrong_is_said, "what is wrong is said")
       IMK_ERROR_IMAGE, "are not ready");
   imk_slcresample_free (self);
   imk_slcresample_free (NULL);
-  test_image_free (&in);
 }
