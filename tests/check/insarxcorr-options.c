@@ -247,7 +247,7 @@ CHECK_TEST (test_auto_takes_the_cpu_when_the_device_fails)
   gst_element_set_state (pipeline, GST_STATE_PLAYING);
   check_message_says (
       check_message (bus, GST_MESSAGE_WARNING | GST_MESSAGE_ERROR),
-      GST_LIBRARY_ERROR, GST_LIBRARY_ERROR_FAILED, "the CPU goes on");
+      CHECK_CODE (LIBRARY, FAILED), "the CPU goes on");
   g_object_get (x, "active-backend", &active, NULL);
   fail_unless_equals_string (active, "cpu");
   imk_inject_failure (0, FALSE);
@@ -302,8 +302,7 @@ CHECK_TEST (test_settings_count_for_the_next_pair)
   fail_unless_equals_int (count_rows_again (pipeline), 20);
   g_object_get (element, "settings-valid", &is_valid, NULL);
   fail_unless (is_valid);
-  fail_unless_equals_int (
-      check_count_messages (bus, GST_MESSAGE_WARNING | GST_MESSAGE_ERROR), 0);
+  check_no_messages (bus, GST_MESSAGE_WARNING | GST_MESSAGE_ERROR);
 }
 
 /* 18 counts where somebody sets it; the default of mode=precise is auto. */

@@ -366,65 +366,22 @@ CHECK_TEST (test_another_surface_in_the_same_memory_is_mapped_anew)
 
 /* --- refusals ------------------------------------------------------ */
 
-static void
-spoil_batch (NvBufSurface *s)
-{
-  s->numFilled = 4;
-}
+#define SPOIL(name, change) \
+  static void spoil_##name (NvBufSurface *s) \
+  { \
+    s->change; \
+  }
 
-static void
-spoil_size (NvBufSurface *s)
-{
-  s->surfaceList[0].width = 1920;
-}
-
-static void
-spoil_planes (NvBufSurface *s)
-{
-  s->surfaceList[0].planeParams.num_planes = 2;
-}
-
-static void
-spoil_gpu (NvBufSurface *s)
-{
-  s->gpuId = 1;
-}
-
-static void
-spoil_type (NvBufSurface *s)
-{
-  s->memType = NVBUF_MEM_SYSTEM;
-}
-
-static void
-spoil_layout (NvBufSurface *s)
-{
-  s->surfaceList[0].layout = NVBUF_LAYOUT_BLOCK_LINEAR;
-}
-
-static void
-spoil_address (NvBufSurface *s)
-{
-  s->surfaceList[0].dataPtr = NULL;
-}
-
-static void
-spoil_pitch (NvBufSurface *s)
-{
-  s->surfaceList[0].planeParams.pitch[0] = WIDTH - 1;
-}
-
-static void
-spoil_offset (NvBufSurface *s)
-{
-  s->surfaceList[0].planeParams.offset[0] = G_MAXUINT32;
-}
-
-static void
-spoil_count (NvBufSurface *s)
-{
-  s->batchSize = 0;
-}
+SPOIL (batch, numFilled = 4)
+SPOIL (size, surfaceList[0].width = 1920)
+SPOIL (planes, surfaceList[0].planeParams.num_planes = 2)
+SPOIL (gpu, gpuId = 1)
+SPOIL (type, memType = NVBUF_MEM_SYSTEM)
+SPOIL (layout, surfaceList[0].layout = NVBUF_LAYOUT_BLOCK_LINEAR)
+SPOIL (address, surfaceList[0].dataPtr = NULL)
+SPOIL (pitch, surfaceList[0].planeParams.pitch[0] = WIDTH - 1)
+SPOIL (offset, surfaceList[0].planeParams.offset[0] = G_MAXUINT32)
+SPOIL (count, batchSize = 0)
 
 static const struct {
   void (*spoil) (NvBufSurface *s);
@@ -465,8 +422,8 @@ CHECK_LOOP_TEST (
   NvBufSurfaceParams whole_list = surface->surfaceList[0];
 
   spoilt[__i__].spoil (surface);
-  check_refused (h, gst_buffer_ref (buffer), GST_STREAM_ERROR,
-      GST_STREAM_ERROR_FORMAT, spoilt[__i__].words);
+  check_refused (h, gst_buffer_ref (buffer), CHECK_CODE (STREAM, FORMAT),
+      spoilt[__i__].words);
   *surface = whole;
   surface->surfaceList[0] = whole_list;
 }
@@ -478,8 +435,8 @@ CHECK_TEST (test_a_buffer_of_something_else_is_refused)
       harness_new ("shcentroid " GRID, "NVMM", "NVMM", &info);
   GstBuffer *buffer = gst_buffer_new_allocate (NULL, 63, NULL);
 
-  check_refused (h, buffer, GST_STREAM_ERROR, GST_STREAM_ERROR_FORMAT,
-      "63 bytes holds no surface");
+  check_refused (
+      h, buffer, CHECK_CODE (STREAM, FORMAT), "63 bytes holds no surface");
 }
 
 CHECK_TEST (test_two_memories_are_no_surface)
@@ -490,8 +447,7 @@ CHECK_TEST (test_two_memories_are_no_surface)
   GstBuffer *buffer = check_nvmm_noise (&info, 1, NVBUF_MEM_CUDA_DEVICE);
 
   gst_buffer_append_memory (buffer, gst_allocator_alloc (NULL, 64, NULL));
-  check_refused (
-      h, buffer, GST_STREAM_ERROR, GST_STREAM_ERROR_FORMAT, "has 2 memories");
+  check_refused (h, buffer, CHECK_CODE (STREAM, FORMAT), "has 2 memories");
 }
 
 CHECK_MOCK_TEST (test_an_image_that_cannot_be_made_is_an_error)
@@ -504,8 +460,7 @@ CHECK_MOCK_TEST (test_an_image_that_cannot_be_made_is_an_error)
   g_setenv ("IMK_MOCK_NVMM_FAIL", "map", TRUE);
   h = harness_new ("shcentroid " GRID, "NVMM", "NVMM", &info);
   buffer = check_nvmm_noise (&info, 1, NVBUF_MEM_SURFACE_ARRAY);
-  check_refused (
-      h, buffer, GST_LIBRARY_ERROR, GST_LIBRARY_ERROR_FAILED, "unset DISPLAY");
+  check_refused (h, buffer, CHECK_CODE (LIBRARY, FAILED), "unset DISPLAY");
 }
 
 CHECK_TEST (test_a_surface_that_cannot_be_made_is_an_error)
@@ -516,8 +471,8 @@ CHECK_TEST (test_a_surface_that_cannot_be_made_is_an_error)
   GstBuffer *buffer = check_nvmm_noise (&info, 1, NVBUF_MEM_CUDA_DEVICE);
 
   g_setenv ("IMK_MOCK_NVMM_FAIL", "create", TRUE);
-  check_refused (h, buffer, GST_RESOURCE_ERROR,
-      GST_RESOURCE_ERROR_NO_SPACE_LEFT, "no device memory");
+  check_refused (
+      h, buffer, CHECK_CODE (RESOURCE, NO_SPACE_LEFT), "no device memory");
 }
 
 /* Every call to the device may fail: one error, no leak, no frame. */

@@ -112,9 +112,7 @@ CHECK_MOCK_TEST (test_flushes)
     GstBuffer *out;
 
     push_frames (h, 0, i, TRUE);
-    gst_harness_push_event (h, gst_event_new_flush_start ());
-    gst_harness_push_event (h, gst_event_new_flush_stop (TRUE));
-    gst_harness_push_event (h, gst_event_new_segment (&segment));
+    check_flush (h);
     while ((out = gst_harness_try_pull (h)))
       gst_buffer_unref (out);
     push_frames (h, 3, 5, TRUE);

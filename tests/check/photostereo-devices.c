@@ -364,9 +364,7 @@ interrupt (Ps *ps, guint how)
   switch (how) {
   case 0:
     gst_segment_init (&segment, GST_FORMAT_TIME);
-    gst_harness_push_event (ps->sink, gst_event_new_flush_start ());
-    gst_harness_push_event (ps->sink, gst_event_new_flush_stop (TRUE));
-    gst_harness_push_event (ps->sink, gst_event_new_segment (&segment));
+    check_flush (ps->sink);
     break;
   case 1:
     g_signal_emit_by_name (ps->element, "finish-set");

@@ -1077,17 +1077,14 @@ CHECK_TEST (test_a_file_that_cannot_be_opened_is_an_error_with_its_name)
 {
   gchar *file = path;
 
-  assert_start_fails (
-      GST_RESOURCE_ERROR, GST_RESOURCE_ERROR_NOT_FOUND, "frames.npy");
+  assert_start_fails (CHECK_CODE (RESOURCE, NOT_FOUND), "frames.npy");
   path = (gchar *) check_folder (); /* it is empty */
-  assert_start_fails (GST_RESOURCE_ERROR, GST_RESOURCE_ERROR_NOT_FOUND,
-      "is a folder without files");
+  assert_start_fails (
+      CHECK_CODE (RESOURCE, NOT_FOUND), "is a folder without files");
   path = NULL;
-  assert_start_fails (
-      GST_RESOURCE_ERROR, GST_RESOURCE_ERROR_NOT_FOUND, "property location");
+  assert_start_fails (CHECK_CODE (RESOURCE, NOT_FOUND), "property location");
   path = (gchar *) "";
-  assert_start_fails (
-      GST_RESOURCE_ERROR, GST_RESOURCE_ERROR_NOT_FOUND, "property location");
+  assert_start_fails (CHECK_CODE (RESOURCE, NOT_FOUND), "property location");
   path = file;
 }
 
@@ -1108,15 +1105,12 @@ CHECK_TEST (test_a_file_without_frames_is_an_error_with_what_it_is)
   for (guint i = 0; i < G_N_ELEMENTS (cases); i++) {
     write_array (cases[i].type, cases[i].n_dims, cases[i].dims[0],
         cases[i].dims[1], cases[i].dims[2], cases[i].dims[3]);
-    assert_start_fails (
-        GST_STREAM_ERROR, GST_STREAM_ERROR_FORMAT, cases[i].words);
+    assert_start_fails (CHECK_CODE (STREAM, FORMAT), cases[i].words);
   }
   fail_unless (g_file_set_contents (path, "640 480 255", -1, NULL));
-  assert_start_fails (
-      GST_STREAM_ERROR, GST_STREAM_ERROR_FORMAT, "no .npy file");
+  assert_start_fails (CHECK_CODE (STREAM, FORMAT), "no .npy file");
   fail_unless (g_file_set_contents (path, "P5 640 480 255", -1, NULL));
-  assert_start_fails (
-      GST_STREAM_ERROR, GST_STREAM_ERROR_FORMAT, "no valid PNM file");
+  assert_start_fails (CHECK_CODE (STREAM, FORMAT), "no valid PNM file");
 }
 
 /* Holes: they take no room on the disk. */
@@ -1133,7 +1127,7 @@ assert_too_large (const gchar *shape, guint64 size, const gchar *words)
   g_string_append (header, dict);
   fail_unless (g_file_set_contents (path, header->str, header->len, NULL));
   if (truncate (path, header->len + size) == 0)
-    assert_start_fails (GST_STREAM_ERROR, GST_STREAM_ERROR_FORMAT, words);
+    assert_start_fails (CHECK_CODE (STREAM, FORMAT), words);
 }
 
 CHECK_TEST (test_frames_larger_than_buffers_are_an_error)
@@ -1154,7 +1148,7 @@ CHECK_TEST (test_a_file_that_shrinks_while_playing_is_a_read_error)
           GST_STATE_PAUSED);
   fail_unless_equals_int (truncate (path, 128 + 5 * 16 * 64 + 7), 0);
   gst_element_set_state (pipeline, GST_STATE_PLAYING);
-  assert_error (pipeline, GST_RESOURCE_ERROR, GST_RESOURCE_ERROR_READ,
+  assert_error (pipeline, CHECK_CODE (RESOURCE, READ),
       "has 5127 bytes after the header, expected are 102400");
 }
 
@@ -1169,7 +1163,7 @@ CHECK_TEST (test_other_caps_downstream_are_an_error_and_no_hang)
   g_object_set (source, "location", path, NULL);
   gst_object_unref (source);
   gst_element_set_state (pipeline, GST_STATE_PAUSED);
-  assert_error (pipeline, GST_STREAM_ERROR, GST_STREAM_ERROR_FAILED,
+  assert_error (pipeline, CHECK_CODE (STREAM, FAILED),
       "does not take what this file holds: video/x-raw, format=(string)GRAY8");
 }
 

@@ -232,7 +232,7 @@ CHECK_TEST (test_values_wait_for_the_next_frame_and_count_together)
   fail_unless_equals_int ((gint) self->n_applied, 2);
   frame (); /* nothing was set */
   fail_unless_equals_int ((gint) self->n_applied, 2);
-  fail_unless_equals_int (check_count_messages (bus, GST_MESSAGE_WARNING), 0);
+  check_no_messages (bus, GST_MESSAGE_WARNING);
 }
 
 static guint n_notified;
@@ -262,10 +262,10 @@ CHECK_TEST (test_a_contradiction_is_one_warning_and_nothing_changes)
   fail_if (is_valid ());
   fail_unless_equals_int ((gint) n_notified, 1);
   message = check_message (bus, GST_MESSAGE_WARNING);
-  check_message_says (gst_message_ref (message), GST_LIBRARY_ERROR,
-      GST_LIBRARY_ERROR_SETTINGS, "minimum 70 is not below maximum 60");
-  check_message_says (message, GST_LIBRARY_ERROR, GST_LIBRARY_ERROR_SETTINGS,
-      "minimum=70, flag=");
+  check_message_says (gst_message_ref (message), CHECK_CODE (LIBRARY, SETTINGS),
+      "minimum 70 is not below maximum 60");
+  check_message_says (
+      message, CHECK_CODE (LIBRARY, SETTINGS), "minimum=70, flag=");
   message = check_message (bus, GST_MESSAGE_ELEMENT);
   s = gst_message_get_structure (message);
   fail_unless (gst_structure_has_name (s, "imaging-settings"));
@@ -329,7 +329,7 @@ CHECK_TEST (test_a_wrong_value_does_not_stop_the_others)
   now = frame ();
   fail_unless (now->minimum == 70 && now->maximum == 100 && !now->path);
   fail_unless (is_valid ());
-  fail_unless_equals_int (check_count_messages (bus, GST_MESSAGE_WARNING), 0);
+  check_no_messages (bus, GST_MESSAGE_WARNING);
 }
 
 static ImkStatus
@@ -369,7 +369,7 @@ CHECK_TEST (test_new_caps_use_what_fits)
   fail_unless (now->minimum == 20 && !now->path);
   check_warning (bus, LIBRARY, SETTINGS,
       "minimum 55 is not below 50. Not used until it fits: minimum=55.");
-  fail_unless_equals_int (check_count_messages (bus, GST_MESSAGE_WARNING), 0);
+  check_no_messages (bus, GST_MESSAGE_WARNING);
 }
 
 CHECK_TEST (test_the_same_sentence_comes_once_a_second)
@@ -904,5 +904,5 @@ CHECK_TEST (test_no_frame_sees_half_of_a_structure)
   }
   g_atomic_int_set (&setter.stop, 1);
   g_thread_join (thread);
-  fail_unless_equals_int (check_count_messages (bus, GST_MESSAGE_WARNING), 0);
+  check_no_messages (bus, GST_MESSAGE_WARNING);
 }
