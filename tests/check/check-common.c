@@ -599,6 +599,17 @@ check_push (GstHarness *h, GstBuffer *buffer, GstFlowReturn flow)
       gst_flow_get_name (flow));
 }
 
+GstPadProbeReturn
+check_offer_allocator (GstPad *pad, GstPadProbeInfo *info, gpointer allocator)
+{
+  GstQuery *query = GST_PAD_PROBE_INFO_QUERY (info);
+
+  if (GST_QUERY_TYPE (query) != GST_QUERY_ALLOCATION)
+    return GST_PAD_PROBE_OK;
+  gst_query_add_allocation_param (query, allocator, NULL);
+  return GST_PAD_PROBE_HANDLED;
+}
+
 void
 check_flush (GstHarness *h)
 {

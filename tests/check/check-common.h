@@ -274,6 +274,10 @@ GstBuffer *check_pull (GstHarness *h);
 /* Pushes @buffer (transfer full) and fails unless that gives @flow. */
 void check_push (GstHarness *h, GstBuffer *buffer, GstFlowReturn flow);
 
+/* A probe: offers @allocator, as an element on CUDA does. */
+GstPadProbeReturn check_offer_allocator (
+    GstPad *pad, GstPadProbeInfo *info, gpointer allocator);
+
 /* A flush, and a new segment in time. */
 void check_flush (GstHarness *h);
 

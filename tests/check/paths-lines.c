@@ -193,18 +193,6 @@ add_row (GString *table, guint e, const gchar *backend, Kind kind)
 
 /* --- slcsrc --------------------------------------------------------------- */
 
-/* Offers page-locked memory, as an element on CUDA does. */
-static GstPadProbeReturn
-offer_allocator (GstPad *pad, GstPadProbeInfo *info, gpointer allocator)
-{
-  GstQuery *query = GST_PAD_PROBE_INFO_QUERY (info);
-
-  if (GST_QUERY_TYPE (query) != GST_QUERY_ALLOCATION)
-    return GST_PAD_PROBE_OK;
-  gst_query_add_allocation_param (query, allocator, NULL);
-  return GST_PAD_PROBE_HANDLED;
-}
-
 static void
 look (GstElement *sink, GstBuffer *buffer, GstPad *pad, gpointer expected)
 {
@@ -235,7 +223,7 @@ read_lines (
       (gpointer) (kind == PINNED ? "pinned" : "system"));
   if (kind == PINNED)
     gst_pad_add_probe (pad, GST_PAD_PROBE_TYPE_QUERY_DOWNSTREAM,
-        offer_allocator, allocator, NULL);
+        check_offer_allocator, allocator, NULL);
   check_play (pipeline);
   copies->copied = paths_times (given, NULL, "bytes-copied", 1);
   copies->uploaded = paths_times (given, NULL, "bytes-uploaded", 1);

@@ -366,18 +366,6 @@ CHECK_TEST (test_an_image_is_no_prm)
 
 /* --- memory --------------------------------------------------------------- */
 
-/* Offers page-locked memory, as an element on CUDA does. */
-static GstPadProbeReturn
-offer_allocator (GstPad *pad, GstPadProbeInfo *info, gpointer allocator)
-{
-  GstQuery *query = GST_PAD_PROBE_INFO_QUERY (info);
-
-  if (GST_QUERY_TYPE (query) != GST_QUERY_ALLOCATION)
-    return GST_PAD_PROBE_OK;
-  gst_query_add_allocation_param (query, allocator, NULL);
-  return GST_PAD_PROBE_HANDLED;
-}
-
 typedef struct {
   guint n, n_ours;
   GHashTable *memories;
@@ -407,8 +395,8 @@ CHECK_TEST (test_lines_are_read_into_a_few_buffers_of_the_memory_offered)
   Seen seen = {0, 0, g_hash_table_new (NULL, NULL)};
 
   g_signal_connect (sink, "handoff", G_CALLBACK (look), &seen);
-  gst_pad_add_probe (pad, GST_PAD_PROBE_TYPE_QUERY_DOWNSTREAM, offer_allocator,
-      allocator, NULL);
+  gst_pad_add_probe (pad, GST_PAD_PROBE_TYPE_QUERY_DOWNSTREAM,
+      check_offer_allocator, allocator, NULL);
   check_play (pipeline);
   fail_unless_equals_int (seen.n, 21);
   fail_unless_equals_int (seen.n_ours, 21);
