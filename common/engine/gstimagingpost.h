@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* Errors as messages on the bus: what failed says the sentence, once. */
+/* Errors as messages on the bus: what failed says the sentence, once.
+ * Internal. */
 #pragma once
 
 #include <gst/gst.h>
