@@ -5,6 +5,7 @@
 
 #include "gstimaging-private.h"
 #include "gstimagingnvmm.h"
+#include "gstimagingpost.h"
 #include "gstimagingpicture.h"
 #include "gstimagingquantity.h"
 
@@ -332,35 +333,8 @@ void
 gst_imaging_engine_post_error (
     GstImagingEngine *self, ImkStatus status, const ImkError *error)
 {
-  GstElement *element = self->element;
-
-  if (!g_atomic_int_compare_and_exchange (&self->has_posted, FALSE, TRUE))
-    return;
-  switch (status) {
-  case IMK_ERROR_CONFIG:
-    GST_ELEMENT_ERROR (
-        element, LIBRARY, SETTINGS, ("%s", error->message), (NULL));
-    break;
-  case IMK_ERROR_IMAGE:
-    GST_ELEMENT_ERROR (element, STREAM, FORMAT, ("%s", error->message), (NULL));
-    break;
-  case IMK_ERROR_MEMORY:
-    GST_ELEMENT_ERROR (
-        element, RESOURCE, NO_SPACE_LEFT, ("%s", error->message), (NULL));
-    break;
-  case IMK_ERROR_FILE:
-    GST_ELEMENT_ERROR (
-        element, RESOURCE, OPEN_READ, ("%s", error->message), (NULL));
-    break;
-  case IMK_ERROR_UNAVAILABLE:
-    GST_ELEMENT_ERROR (
-        element, RESOURCE, NOT_FOUND, ("%s", error->message), (NULL));
-    break;
-  default:
-    GST_ELEMENT_ERROR (
-        element, LIBRARY, FAILED, ("%s", error->message), (NULL));
-    break;
-  }
+  if (g_atomic_int_compare_and_exchange (&self->has_posted, FALSE, TRUE))
+    gst_imaging_post_status (self->element, status, error);
 }
 
 static gboolean

@@ -194,10 +194,8 @@ writer_free (Writer *self)
 {
   if (!self)
     return;
-  if (self->writer)
-    self->table->discard (self->writer);
-  gst_imaging_saver_free (self->saver);
-  g_free ((gchar *) self->file.name);
+  gst_imaging_formats_close (
+      self->table, self->writer, self->saver, &self->file);
   g_free (self);
 }
 
@@ -271,16 +269,6 @@ open_writer (const gchar *location, gint fd, const GstImagingNdArray *array,
 }
 
 static gboolean
-finish (Writer *self, GError **error)
-{
-  GError *why = NULL;
-
-  return self->table->finish (self->writer, error) &&
-         (gst_imaging_saver_finish (self->saver, &why) ||
-             gst_imaging_nd_array_take_file_error (why, error));
-}
-
-static gboolean
 write_pages (Writer *self, GError **error)
 {
   const GstImagingNdArray *array = &self->array;
@@ -314,7 +302,8 @@ gst_imaging_array_save_level (const GstImagingNdArray *array,
   if (!self)
     return FALSE;
   g_return_val_if_fail (array->data || self->array.n_values == 0, FALSE);
-  return write_pages (self, error) && finish (self, error);
+  return write_pages (self, error) && gst_imaging_formats_finish (self->table,
+                                          self->writer, self->saver, error);
 }
 
 /* Returns: (transfer full): @array written to @file, which has no name */

@@ -97,12 +97,8 @@ gboolean
 gst_imaging_array_recorder_finish (
     GstImagingArrayRecorder *self, GError **error)
 {
-  GError *why = NULL;
-
-  return !self->has_name ||
-         (self->table->finish (self->writer, error) &&
-             (gst_imaging_saver_finish (self->saver, &why) ||
-                 gst_imaging_nd_array_take_file_error (why, error)));
+  return !self->has_name || gst_imaging_formats_finish (
+                                self->table, self->writer, self->saver, error);
 }
 
 void
@@ -110,9 +106,7 @@ gst_imaging_array_recorder_free (GstImagingArrayRecorder *self)
 {
   if (!self)
     return;
-  if (self->writer)
-    self->table->discard (self->writer);
-  gst_imaging_saver_free (self->saver);
-  g_free ((gchar *) self->file.name);
+  gst_imaging_formats_close (
+      self->table, self->writer, self->saver, &self->file);
   g_free (self);
 }

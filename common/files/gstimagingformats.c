@@ -8,6 +8,7 @@
 #include "files/gstimagingmodule.h"
 #include "formats/rawspectra.h"
 #include "gstimaging-private.h"
+#include "gstimagingndarray-private.h"
 
 #define MODULE "libgstimaging-formats.so"
 #define MAX_SIGNATURE 16
@@ -317,6 +318,27 @@ gst_imaging_formats_find_settings (const gchar *location)
   return found && g_file_test (found, G_FILE_TEST_IS_REGULAR)
              ? g_steal_pointer (&found)
              : NULL;
+}
+
+gboolean
+gst_imaging_formats_finish (const GstImagingFormatTable *table, gpointer writer,
+    GstImagingSaver *saver, GError **error)
+{
+  GError *why = NULL;
+
+  return table->finish (writer, error) &&
+         (gst_imaging_saver_finish (saver, &why) ||
+             gst_imaging_nd_array_take_file_error (why, error));
+}
+
+void
+gst_imaging_formats_close (const GstImagingFormatTable *table, gpointer writer,
+    GstImagingSaver *saver, const GstImagingFormatFile *file)
+{
+  if (writer)
+    table->discard (writer);
+  gst_imaging_saver_free (saver);
+  g_free ((gchar *) file->name);
 }
 
 GVariant *

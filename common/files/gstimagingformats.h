@@ -2,6 +2,7 @@
 /* Which format a file has, and where its functions are. */
 #pragma once
 
+#include "files/gstimagingfile.h"
 #include "formats/gstimagingformat.h"
 
 /* By what the file holds; its name decides between TIFF and the kinds of camera
@@ -17,6 +18,16 @@ gboolean gst_imaging_formats_know (const gchar *location);
 /* By the extension of the name. */
 const GstImagingFormatTable *gst_imaging_formats_find_writer (
     const GstImagingFormatFile *file, const gchar *location, GError **error);
+
+/* Ends what @table writes and gives the file its name.
+ * Returns: FALSE with @error set */
+gboolean gst_imaging_formats_finish (const GstImagingFormatTable *table,
+    gpointer writer, GstImagingSaver *saver, GError **error);
+
+/* Frees what writes @file, and its name; without gst_imaging_formats_finish ()
+ * the file keeps what it held. All but @file: (nullable) */
+void gst_imaging_formats_close (const GstImagingFormatTable *table,
+    gpointer writer, GstImagingSaver *saver, const GstImagingFormatFile *file);
 
 /* Returns: (nullable): "TIFF" for a name with an extension of this format */
 GST_IMAGING_API

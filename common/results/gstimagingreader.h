@@ -164,7 +164,8 @@ typedef struct {
 /**
  * GstImagingReaderQuantity: (skip)
  * @name: (nullable): without one the samples stand for no quantity
- * @axes: the first along a row
+ * @axes: the first along a row; one before the last that is known may be
+ *   unknown, and has no name
  *
  * quantity = @offset + @scale * sample. Texts are valid as long as the image.
  */
@@ -202,16 +203,16 @@ gst_imaging_reader_quantity (GstImagingReaderQuantity *self, GstBuffer *image)
   self->version = gst_structure_get_string (s, "version");
   self->backend = gst_structure_get_string (s, "backend");
   self->settings_hash = gst_structure_get_string (s, "settings-hash");
-  while (
-      self->n_axes < 4 && gst_structure_has_field (s, names[self->n_axes][0])) {
-    GstImagingReaderAxis *axis = &self->axes[self->n_axes];
-    const gchar *const *name = names[self->n_axes];
+  for (guint i = 0; i < G_N_ELEMENTS (names); i++) {
+    GstImagingReaderAxis *axis = &self->axes[i];
 
-    axis->name = gst_structure_get_string (s, name[0]);
-    axis->unit = gst_structure_get_string (s, name[1]);
-    gst_structure_get_double (s, name[2], &axis->step);
-    gst_structure_get_double (s, name[3], &axis->origin);
-    self->n_axes++;
+    if (!gst_structure_has_field (s, names[i][0]))
+      continue;
+    axis->name = gst_structure_get_string (s, names[i][0]);
+    axis->unit = gst_structure_get_string (s, names[i][1]);
+    gst_structure_get_double (s, names[i][2], &axis->step);
+    gst_structure_get_double (s, names[i][3], &axis->origin);
+    self->n_axes = i + 1;
   }
   return TRUE;
 }

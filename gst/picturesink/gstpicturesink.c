@@ -27,6 +27,7 @@
 #include "gstimagingdescription.h"
 #include "gstimagingformats.h"
 #include "gstimagingplace.h"
+#include "gstimagingpost.h"
 #include "gstimagingquantity.h"
 #include "gstimagingsettings.h"
 #include "gstpicturesinkfile.h"
@@ -123,9 +124,7 @@ post (GstPictureSink *self, const GError *error)
           error->code != GST_IMAGING_ND_ARRAY_ERROR_WRITE))
     GST_ELEMENT_ERROR (self, STREAM, FORMAT, ("%s", error->message), (NULL));
   else if (error->domain == GST_RESOURCE_ERROR)
-    gst_element_message_full (GST_ELEMENT (self), GST_MESSAGE_ERROR,
-        GST_RESOURCE_ERROR, error->code, g_strdup (error->message), NULL,
-        __FILE__, GST_FUNCTION, __LINE__);
+    gst_imaging_post_error (self, error);
   else
     GST_ELEMENT_ERROR (self, RESOURCE, WRITE, ("%s", error->message),
         ("complete frames of this run: %" G_GUINT64_FORMAT,

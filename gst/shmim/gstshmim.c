@@ -221,11 +221,3 @@ gst_shmim_write (const GstShmim *self, guint64 place, gconstpointer data,
   }
   return TRUE;
 }
-
-void
-gst_shmim_fail (gpointer element, const GError *error)
-{
-  gst_element_message_full (GST_ELEMENT (element), GST_MESSAGE_ERROR,
-      error->domain, error->code, g_strdup (error->message), NULL, __FILE__,
-      GST_FUNCTION, __LINE__);
-}

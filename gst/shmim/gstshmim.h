@@ -68,9 +68,6 @@ void gst_shmim_set_cut_error (const GstShmim *self, GError **error);
  * machine that no time server has told. */
 GstClockTimeDiff gst_shmim_tai_offset (void);
 
-/* Posts an error of the element. */
-void gst_shmim_fail (gpointer element, const GError *error);
-
 /* --- making and writing (gstshmimcreate.c) ---------------------------------
  */
 

@@ -21,6 +21,7 @@
 #include "gstshmimsink.h"
 
 #include "../picturesink/gstpicturesinkformat.h"
+#include "gstimagingpost.h"
 #include "gstimagingsettings.h"
 #include "gstshmim.h"
 
@@ -191,7 +192,7 @@ gst_shmim_sink_set_caps (GstBaseSink *base, GstCaps *caps)
           "Tensors of %u dimensions do not fit a stream, which has at most 3.",
           self->format.frame.n_dims);
   }
-  gst_shmim_fail (self, error);
+  gst_imaging_post_error (self, error);
   return FALSE;
 }
 
@@ -253,7 +254,7 @@ gst_shmim_sink_render (GstBaseSink *base, GstBuffer *buffer)
   gst_picture_sink_view_unmap (&view);
   if (ok)
     return GST_FLOW_OK;
-  gst_shmim_fail (self, error);
+  gst_imaging_post_error (self, error);
   return GST_FLOW_ERROR;
 }
 
@@ -273,7 +274,7 @@ gst_shmim_sink_start (GstBaseSink *base)
       settings_of (self)->stream, settings_of (self)->folder, &error);
   if (self->path)
     return TRUE;
-  gst_shmim_fail (self, error);
+  gst_imaging_post_error (self, error);
   return FALSE;
 }
 

@@ -30,6 +30,7 @@
 #include <gst/video/video.h>
 
 #include "gstimagingpicture.h"
+#include "gstimagingpost.h"
 #include "gstimagingsettings.h"
 #include "gstshmim.h"
 #include "gstshmimcaps.h"
@@ -313,7 +314,7 @@ end_stream (GstShmimSrc *self, const GError *reason)
 {
   switch (settings_of (self)->end_policy) {
   case END_ERROR:
-    gst_shmim_fail (self, reason);
+    gst_imaging_post_error (self, reason);
     return GST_FLOW_ERROR;
   case END_EOS:
   case END_WAIT:
@@ -606,7 +607,7 @@ take_frame (GstShmimSrc *self, GstBuffer **buffer)
       lose_stream (self, error);
       return GST_FLOW_OK;
     }
-    gst_shmim_fail (self, error);
+    gst_imaging_post_error (self, error);
     g_error_free (error);
     return GST_FLOW_ERROR;
   }
@@ -733,7 +734,7 @@ gst_shmim_src_start (GstBaseSrc *base)
   }
   if (self->path && settings_of (self)->end_policy == END_WAIT)
     return TRUE;
-  gst_shmim_fail (self, error);
+  gst_imaging_post_error (self, error);
   gst_shmim_src_stop (base);
   return FALSE;
 }

@@ -30,6 +30,7 @@
  */
 #include "gstslcsrc.h"
 
+#include "gstimagingpost.h"
 #include "insar/gstinsarslc.h"
 #include "gstslcimage.h"
 
@@ -189,14 +190,6 @@ open_image (GstSlcSrc *self, const gchar *location, GError **error)
       location, format, s->band, s->allow_urls, error);
 }
 
-static void
-post_open_error (GstSlcSrc *self, const GError *error)
-{
-  gst_element_message_full (GST_ELEMENT (self), GST_MESSAGE_ERROR,
-      error->domain, error->code, g_strdup (error->message), NULL, __FILE__,
-      GST_FUNCTION, __LINE__);
-}
-
 /* GMTSAR's tools leave lines that the PRM file does not count, but whole ones.
  */
 static void
@@ -286,7 +279,7 @@ gst_slc_src_open (
 
   self->image = open_image (self, location, &error);
   if (!self->image) {
-    post_open_error (self, error);
+    gst_imaging_post_error (self, error);
     return FALSE;
   }
   warn_of_doubts (self);

@@ -23,6 +23,7 @@
 #include "gstimagingframe.h"
 #include "gstimagingndarray.h"
 #include "gstimagingpicture.h"
+#include "gstimagingpost.h"
 #include "gstimagingsettings.h"
 
 #include "imk/spherelights.h"
@@ -71,21 +72,6 @@ G_DEFINE_FINAL_TYPE_WITH_CODE (GstSphereLights, gst_sphere_lights,
         "Lights from pictures of a mirror sphere"))
 GST_ELEMENT_REGISTER_DEFINE (
     spherelights, "spherelights", GST_RANK_NONE, GST_TYPE_SPHERE_LIGHTS)
-
-static void
-post_error (GstSphereLights *self, ImkStatus status, const ImkError *error)
-{
-  if (status == IMK_ERROR_CONFIG)
-    GST_ELEMENT_ERROR (self, LIBRARY, SETTINGS, ("%s", error->message), (NULL));
-  else if (status == IMK_ERROR_MEMORY)
-    GST_ELEMENT_ERROR (
-        self, RESOURCE, NO_SPACE_LEFT, ("%s", error->message), (NULL));
-  else if (status == IMK_ERROR_FILE)
-    GST_ELEMENT_ERROR (
-        self, RESOURCE, OPEN_READ, ("%s", error->message), (NULL));
-  else
-    GST_ELEMENT_ERROR (self, STREAM, FAILED, ("%s", error->message), (NULL));
-}
 
 /* --- the set ------------------------------------------------------------- */
 
@@ -273,7 +259,7 @@ gst_sphere_lights_finish_set (GstSphereLights *self)
     gst_imaging_settings_free_copy (self->settings, wanted);
   }
   if (status != IMK_OK)
-    post_error (self, status, &error);
+    gst_imaging_post_status (self, status, &error);
 }
 
 /* --- GstBaseTransform ----------------------------------------------------- */
@@ -292,7 +278,7 @@ gst_sphere_lights_set_caps (
   g_mutex_unlock (&self->lock);
   if (status == IMK_OK)
     return TRUE;
-  post_error (self, status, &error);
+  gst_imaging_post_status (self, status, &error);
   return FALSE;
 }
 
@@ -327,7 +313,7 @@ gst_sphere_lights_transform_ip (GstBaseTransform *trans, GstBuffer *buffer)
   g_mutex_unlock (&self->lock);
   if (status == IMK_OK)
     return GST_FLOW_OK;
-  post_error (self, status, &error);
+  gst_imaging_post_status (self, status, &error);
   return GST_FLOW_ERROR;
 }
 

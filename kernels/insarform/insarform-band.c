@@ -7,8 +7,8 @@
 #include <string.h>
 
 #include "core/sample.h"
-#include "imk/fft.h"
 #include "imk/parallel.h"
+#include "insarform/insarform-patches.h"
 
 enum { N = IMK_INSARFORM_BAND_PATCH, STEP = N / 2 };
 
@@ -27,22 +27,6 @@ struct ImkInsarformBand {
 };
 
 /* --- making --------------------------------------------------------------- */
-
-static ImkStatus
-make_ffts (ImkInsarformBand *self, ImkError *error)
-{
-  ImkStatus status = IMK_OK;
-  ImkFftConfig c;
-
-  imk_fft_config_init (&c);
-  c.width = c.height = N;
-  c.in_place = true;
-  for (int i = 0; i < 2 && status == IMK_OK; i++) {
-    c.direction = i ? IMK_FFT_BACKWARD : IMK_FFT_FORWARD;
-    status = imk_fft_new (&c, &self->fft[i], error);
-  }
-  return status;
-}
 
 static bool
 make_memory (ImkInsarformBand *self)
@@ -76,7 +60,7 @@ imk_insarform_band_new (
     s->n_patches = (config->width - 1) / STEP + 2;
   }
   if (s && make_memory (s))
-    status = make_ffts (s, error);
+    status = imk_insarform_make_ffts (N, s->fft, error);
   else
     imk_error_set (error, IMK_ERROR_MEMORY,
         "There is no memory for %d lines of two images of %u columns, whose "

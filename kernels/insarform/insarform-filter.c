@@ -5,8 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "imk/fft.h"
 #include "imk/parallel.h"
+#include "insarform/insarform-patches.h"
 
 enum { N_CHANNELS = IMK_INSARFORM_N_CHANNELS };
 
@@ -26,22 +26,6 @@ struct ImkInsarformFilter {
 };
 
 /* --- making --------------------------------------------------------------- */
-
-static ImkStatus
-make_ffts (ImkInsarformFilter *self, ImkError *error)
-{
-  ImkStatus status = IMK_OK;
-  ImkFftConfig c;
-
-  imk_fft_config_init (&c);
-  c.width = c.height = self->window;
-  c.in_place = true;
-  for (int i = 0; i < 2 && status == IMK_OK; i++) {
-    c.direction = i ? IMK_FFT_BACKWARD : IMK_FFT_FORWARD;
-    status = imk_fft_new (&c, &self->fft[i], error);
-  }
-  return status;
-}
 
 static bool
 make_memory (ImkInsarformFilter *self)
@@ -84,7 +68,7 @@ imk_insarform_filter_new (uint32_t width, uint32_t height, uint32_t window,
   s->n_threads = n_threads;
   s->n_patches = (width + window - s->step - 1) / s->step + 1;
   if (make_memory (s))
-    status = make_ffts (s, error);
+    status = imk_insarform_make_ffts (window, s->fft, error);
   else
     status = imk_error_set (error, IMK_ERROR_MEMORY,
         "There is no memory to filter %u rows of %u cells at a time.", window,

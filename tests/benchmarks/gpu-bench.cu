@@ -43,6 +43,15 @@ check_cuda (cudaError_t result, const char *call)
     bench_fail ("%s: %s", call, cudaGetErrorString (result));
 }
 
+/* @run takes a T. */
+template <auto run, typename T>
+static BenchEntry
+entry (const char *who, T *data, const char *backend = "cuda")
+{
+  return {backend, who,
+      [] (void *data, uint32_t turn) { run ((T *) data, turn); }, data};
+}
+
 /* --- buffers -------------------------------------------------------------- */
 
 static BenchRing
@@ -420,9 +429,8 @@ typedef struct Sharpen {
 } Sharpen;
 
 static void
-sharpen_ours (void *data, uint32_t turn)
+sharpen_ours (Sharpen *s, uint32_t turn)
 {
-  Sharpen *s = (Sharpen *) data;
   ImkError error;
 
   s->in.data = bench_ring_at (&s->ins, turn);
@@ -432,19 +440,16 @@ sharpen_ours (void *data, uint32_t turn)
 }
 
 static void
-sharpen_copy (void *data, uint32_t turn)
+sharpen_copy (Sharpen *s, uint32_t turn)
 {
-  Sharpen *s = (Sharpen *) data;
-
   CUDA (cudaMemcpyAsync (bench_ring_at (&s->outs, turn),
       bench_ring_at (&s->ins, turn), s->ins.size, cudaMemcpyDeviceToDevice,
       stream));
 }
 
 static void
-sharpen_copy_kernel (void *data, uint32_t turn)
+sharpen_copy_kernel (Sharpen *s, uint32_t turn)
 {
-  Sharpen *s = (Sharpen *) data;
   size_t n = s->ins.size / sizeof (uint4);
 
   copy_vectors<<<(uint32_t) ((n + 255) / 256), 256, 0, stream>>> (
@@ -467,21 +472,20 @@ npp_filter (NppFilter filter, Sharpen *s, uint32_t turn)
 }
 
 static void
-sharpen_npp (void *data, uint32_t turn)
+sharpen_npp (Sharpen *s, uint32_t turn)
 {
-  npp_filter (npp.filter, (Sharpen *) data, turn);
+  npp_filter (npp.filter, s, turn);
 }
 
 static void
-sharpen_npp_colours (void *data, uint32_t turn)
+sharpen_npp_colours (Sharpen *s, uint32_t turn)
 {
-  npp_filter (npp.filter_colours, (Sharpen *) data, turn);
+  npp_filter (npp.filter_colours, s, turn);
 }
 
 static void
-sharpen_npp_fixed (void *data, uint32_t turn)
+sharpen_npp_fixed (Sharpen *s, uint32_t turn)
 {
-  Sharpen *s = (Sharpen *) data;
   NppSize size = {(int) s->in.width, (int) s->in.height};
 
   npp.sharpen (bench_ring_at (&s->ins, turn), (int) s->in.stride, size, {0, 0},
@@ -491,7 +495,7 @@ sharpen_npp_fixed (void *data, uint32_t turn)
 
 /* Runs @run over a poisoned output and brings it to the host. */
 static void
-sharpen_fetch (Sharpen *s, void (*run) (void *, uint32_t), uint8_t *bytes)
+sharpen_fetch (Sharpen *s, void (*run) (Sharpen *, uint32_t), uint8_t *bytes)
 {
   CUDA (cudaMemsetAsync (
       bench_ring_at (&s->outs, 0), 0xa5, s->outs.size, stream));
@@ -581,11 +585,11 @@ add_npp (const SharpenCase *c, Sharpen *s, BenchEntry *entries, uint32_t n)
   if (!c->with_npp)
     return n;
   if (npp.filter)
-    entries[n++] = {"cuda", "npp", sharpen_npp, s};
+    entries[n++] = entry<sharpen_npp> ("npp", s);
   if (npp.filter_colours)
-    entries[n++] = {"cuda", "npp-ac4", sharpen_npp_colours, s};
+    entries[n++] = entry<sharpen_npp_colours> ("npp-ac4", s);
   if (npp.sharpen)
-    entries[n++] = {"cuda", "npp-sharpen", sharpen_npp_fixed, s};
+    entries[n++] = entry<sharpen_npp_fixed> ("npp-sharpen", s);
   return n;
 }
 
@@ -596,9 +600,9 @@ run_sharpen (const SharpenCase *c)
   Sharpen s = {};
   BenchRing frame;
   BenchEntry entries[MAX_ENTRIES] = {
-      {"cuda", "ours", sharpen_ours, &s},
-      {"cuda", "device-copy", sharpen_copy, &s},
-      {"cuda", "copy-kernel", sharpen_copy_kernel, &s},
+      entry<sharpen_ours> ("ours", &s),
+      entry<sharpen_copy> ("device-copy", &s),
+      entry<sharpen_copy_kernel> ("copy-kernel", &s),
   };
   ImkError error;
 
@@ -689,6 +693,18 @@ centroids_open (Centroids *c, uint32_t roi, uint32_t pitch,
   c->plain = (float *) malloc (2 * sizeof (float) * c->n_cells);
 }
 
+/* Frames also in memory of the device. */
+static void
+centroids_upload (Centroids *c)
+{
+  c->device = device_ring_new (c->pinned.size, ring_size);
+  for (uint32_t i = 0; i < c->device.n; i++)
+    CUDA (cudaMemcpyAsync (bench_ring_at (&c->device, i),
+        bench_ring_at (&c->pinned, i), c->pinned.size, cudaMemcpyHostToDevice,
+        stream));
+  CUDA (cudaStreamSynchronize (stream));
+}
+
 static void
 centroids_close (Centroids *c)
 {
@@ -719,19 +735,16 @@ centroids_process (Centroids *c, ImkShcentroid *kernel, const void *frame,
 
 /* In place, over the bus. */
 static void
-centroids_mapped (void *data, uint32_t turn)
+centroids_mapped (Centroids *c, uint32_t turn)
 {
-  Centroids *c = (Centroids *) data;
-
   centroids_process (c, c->cuda, bench_ring_at (&c->pinned, turn),
       c->mapped_out, IMK_LOCATION_HOST_MAPPED);
 }
 
 /* Upload, kernel, download. */
 static void
-centroids_copied (void *data, uint32_t turn)
+centroids_copied (Centroids *c, uint32_t turn)
 {
-  Centroids *c = (Centroids *) data;
   uint8_t *frame = bench_ring_at (&c->device, turn);
 
   CUDA (cudaMemcpyAsync (frame, bench_ring_at (&c->pinned, turn),
@@ -742,16 +755,14 @@ centroids_copied (void *data, uint32_t turn)
 }
 
 static void
-centroids_on_device (void *data, uint32_t turn)
+centroids_on_device (Centroids *c, uint32_t turn)
 {
-  Centroids *c = (Centroids *) data;
-
   centroids_process (c, c->cuda, bench_ring_at (&c->device, turn),
       c->device_out, IMK_LOCATION_DEVICE);
 }
 
 static void
-launch_nothing (void *data, uint32_t turn)
+launch_nothing (Centroids *c, uint32_t turn)
 {
   do_nothing<<<1, 32, 0, stream>>> ();
 }
@@ -767,44 +778,34 @@ launch_read (Centroids *c, const uint8_t *frame, uint8_t *out)
 }
 
 static void
-read_mapped_words (void *data, uint32_t turn)
+read_mapped_words (Centroids *c, uint32_t turn)
 {
-  Centroids *c = (Centroids *) data;
-
   launch_read<uint32_t> (c, bench_ring_at (&c->pinned, turn), c->mapped_out);
 }
 
 static void
-read_mapped_vectors (void *data, uint32_t turn)
+read_mapped_vectors (Centroids *c, uint32_t turn)
 {
-  Centroids *c = (Centroids *) data;
-
   launch_read<uint4> (c, bench_ring_at (&c->pinned, turn), c->mapped_out);
 }
 
 static void
-read_device_vectors (void *data, uint32_t turn)
+read_device_vectors (Centroids *c, uint32_t turn)
 {
-  Centroids *c = (Centroids *) data;
-
   launch_read<uint4> (c, bench_ring_at (&c->device, turn), c->device_out);
 }
 
 /* On the CPU two frames in turn, as in shcentroid-bench. */
 static void
-centroids_cpu (void *data, uint32_t turn)
+centroids_cpu (Centroids *c, uint32_t turn)
 {
-  Centroids *c = (Centroids *) data;
-
   centroids_process (c, c->cpu, bench_ring_at (&c->pinned, turn % 2),
       c->cpu_out, IMK_LOCATION_HOST);
 }
 
 static void
-centroids_plain (void *data, uint32_t turn)
+centroids_plain (Centroids *c, uint32_t turn)
 {
-  Centroids *c = (Centroids *) data;
-
   plain_centroids (bench_ring_at (&c->pinned, turn % 2), c->config.width,
       c->config.columns, c->config.rows, (uint32_t) c->config.pitch_x,
       c->plain);
@@ -845,26 +846,21 @@ run_centroids (
 
   Centroids c;
   BenchEntry mapped[] = {
-      {"cuda", "ours", centroids_mapped, &c},
-      {"cuda", "launch", launch_nothing, &c},
-      {"cuda", "read-words", read_mapped_words, &c},
-      {"cuda", "read-vectors", read_mapped_vectors, &c},
-      {"cuda", "copies", centroids_copied, &c},
+      entry<centroids_mapped> ("ours", &c),
+      entry<launch_nothing> ("launch", &c),
+      entry<read_mapped_words> ("read-words", &c),
+      entry<read_mapped_vectors> ("read-vectors", &c),
+      entry<centroids_copied> ("copies", &c),
   };
   BenchEntry device[] = {
-      {"cuda", "ours", centroids_on_device, &c},
-      {"cuda", "read-vectors", read_device_vectors, &c},
-      {"cuda", "launch", launch_nothing, &c},
+      entry<centroids_on_device> ("ours", &c),
+      entry<read_device_vectors> ("read-vectors", &c),
+      entry<launch_nothing> ("launch", &c),
   };
   char row[96];
 
   centroids_open (&c, roi, pitch, fields);
-  c.device = device_ring_new (c.pinned.size, ring_size);
-  for (uint32_t i = 0; i < c.device.n; i++)
-    CUDA (cudaMemcpyAsync (bench_ring_at (&c.device, i),
-        bench_ring_at (&c.pinned, i), c.pinned.size, cudaMemcpyHostToDevice,
-        stream));
-  CUDA (cudaStreamSynchronize (stream));
+  centroids_upload (&c);
   centroids_check (&c);
   snprintf (row, sizeof (row), "%s-mapped", name);
   latency_case (row, mapped, 5, n_latencies ());
@@ -881,68 +877,39 @@ struct CentroidOption {
 
 static float *dark_frame, *flat_frame; /* as large as the largest RoI */
 
-static void
-set_relative (ImkShcentroidConfig *c)
-{
-  c->threshold_mode = IMK_SHCENTROID_THRESHOLD_RELATIVE;
-  c->threshold = 0.3;
-}
-
-static void
-set_absolute (ImkShcentroidConfig *c)
-{
-  c->threshold_mode = IMK_SHCENTROID_THRESHOLD_ABSOLUTE;
-  c->threshold = 30.0;
-}
-
-static void
-set_dark_flat (ImkShcentroidConfig *c)
-{
-  c->dark = dark_frame;
-  c->flat = flat_frame;
-}
-
-static void
-set_weight (ImkShcentroidConfig *c)
-{
-  c->weighting = IMK_SHCENTROID_WEIGHTING_GAUSSIAN;
-  c->sigma = 3.0;
-}
-
-static void
-set_brightest (ImkShcentroidConfig *c)
-{
-  c->brightest = 20;
-}
-
-static void
-set_iterations (ImkShcentroidConfig *c)
-{
-  set_weight (c);
-  c->iterations = 3;
-}
-
-static void
-set_power (ImkShcentroidConfig *c)
-{
-  c->power = 1.5;
-}
-
-static void
-set_tracking (ImkShcentroidConfig *c)
-{
-  c->window = IMK_SHCENTROID_WINDOW_TRACKING;
-}
-
 static const CentroidOption centroid_options[] = {
-    {"absolute", set_absolute},
-    {"relative", set_relative},
-    {"dark-flat", set_dark_flat},
-    {"weight", set_weight},
-    {"brightest", set_brightest},
-    {"iterations", set_iterations},
-    {"power", set_power},
-    {"tracking", set_tracking},
+    {"absolute",
+        [] (ImkShcentroidConfig *c) {
+          c->threshold_mode = IMK_SHCENTROID_THRESHOLD_ABSOLUTE;
+          c->threshold = 30.0;
+        }},
+    {"relative",
+        [] (ImkShcentroidConfig *c) {
+          c->threshold_mode = IMK_SHCENTROID_THRESHOLD_RELATIVE;
+          c->threshold = 0.3;
+        }},
+    {"dark-flat",
+        [] (ImkShcentroidConfig *c) {
+          c->dark = dark_frame;
+          c->flat = flat_frame;
+        }},
+    {"weight",
+        [] (ImkShcentroidConfig *c) {
+          c->weighting = IMK_SHCENTROID_WEIGHTING_GAUSSIAN;
+          c->sigma = 3.0;
+        }},
+    {"brightest", [] (ImkShcentroidConfig *c) { c->brightest = 20; }},
+    {"iterations",
+        [] (ImkShcentroidConfig *c) {
+          c->weighting = IMK_SHCENTROID_WEIGHTING_GAUSSIAN;
+          c->sigma = 3.0;
+          c->iterations = 3;
+        }},
+    {"power", [] (ImkShcentroidConfig *c) { c->power = 1.5; }},
+    {"tracking",
+        [] (ImkShcentroidConfig *c) {
+          c->window = IMK_SHCENTROID_WINDOW_TRACKING;
+        }},
 };
 
 static void
@@ -965,12 +932,12 @@ run_option (const char *name, Centroids *plain, const CentroidOption *option)
 {
   Centroids c = *plain;
   BenchEntry entries[] = {
-      {"cuda", "ours", centroids_on_device, &c},
-      {"cuda", "plain", centroids_on_device, plain},
+      entry<centroids_on_device> ("ours", &c),
+      entry<centroids_on_device> ("plain", plain),
   };
   BenchEntry mapped[] = {
-      {"cuda", "ours", centroids_mapped, &c},
-      {"cuda", "copies", centroids_copied, &c},
+      entry<centroids_mapped> ("ours", &c),
+      entry<centroids_copied> ("copies", &c),
   };
   char row[96];
   ImkError error;
@@ -1024,12 +991,7 @@ run_options (const OptionBase *base)
   if (!bench_wants (base->name))
     return;
   centroids_open (&plain, base->roi, base->pitch, base->fields, base->type);
-  plain.device = device_ring_new (plain.pinned.size, ring_size);
-  for (uint32_t i = 0; i < plain.device.n; i++)
-    CUDA (cudaMemcpyAsync (bench_ring_at (&plain.device, i),
-        bench_ring_at (&plain.pinned, i), plain.pinned.size,
-        cudaMemcpyHostToDevice, stream));
-  CUDA (cudaStreamSynchronize (stream));
+  centroids_upload (&plain);
   for (const CentroidOption &option : centroid_options)
     run_option (base->name, &plain, &option);
   centroids_close (&plain);
@@ -1049,10 +1011,10 @@ static void
 run_grid (uint32_t roi, uint32_t pitch)
 {
   Centroids c;
-  BenchEntry cuda[] = {{"cuda", "ours", centroids_mapped, &c}};
+  BenchEntry cuda[] = {entry<centroids_mapped> ("ours", &c)};
   BenchEntry cpu[] = {
-      {"cpu", "ours-cpu", centroids_cpu, &c},
-      {"cpu", "plain-loop", centroids_plain, &c},
+      entry<centroids_cpu> ("ours-cpu", &c, "cpu"),
+      entry<centroids_plain> ("plain-loop", &c, "cpu"),
   };
   char name[64];
 
@@ -1074,10 +1036,8 @@ typedef struct Copy {
 } Copy;
 
 static void
-run_copy (void *data, uint32_t turn)
+run_copy (Copy *c, uint32_t turn)
 {
-  Copy *c = (Copy *) data;
-
   CUDA (cudaMemcpyAsync (c->to, c->from, c->size, cudaMemcpyDefault, stream));
 }
 
@@ -1091,10 +1051,10 @@ run_copies (void)
   Copy up = {device, host, size}, down = {host, device, size};
   Copy across = {device + large, device, large};
   BenchEntry entries[] = {
-      {"cuda", "upload", run_copy, &up},
-      {"cuda", "download", run_copy, &down},
+      entry<run_copy> ("upload", &up),
+      entry<run_copy> ("download", &down),
   };
-  BenchEntry inside[] = {{"cuda", "device-copy", run_copy, &across}};
+  BenchEntry inside[] = {entry<run_copy> ("device-copy", &across)};
 
   latency_case ("pcie-16MiB", entries, 2, 200);
   latency_case ("device-512MiB", inside, 1, 200);
@@ -1123,15 +1083,13 @@ print_sharpen (void)
     double ours = median_of (c.name, "", "ours");
     double copy = median_of (c.name, "", "device-copy");
 
-    printf ("%-33s %8.2f %8.2f %6.2f %8.2f %8.2f %8.2f | %8.2f %8.2f | %8.2f "
-            "%8.2f\n",
-        c.name, ours, copy, ours / copy, median_of (c.name, "", "npp"),
-        median_of (c.name, "", "npp-ac4"),
-        median_of (c.name, "", "npp-sharpen"),
-        median_of (c.name, "-graph", "ours"),
-        median_of (c.name, "-graph", "device-copy"),
-        median_of (c.name, "-single", "ours"),
-        median_of (c.name, "-single", "device-copy"));
+    printf ("%-33s %8.2f %8.2f %6.2f", c.name, ours, copy, ours / copy);
+    for (const char *who : {"npp", "npp-ac4", "npp-sharpen"})
+      printf (" %8.2f", median_of (c.name, "", who));
+    for (const char *suffix : {"-graph", "-single"})
+      printf (" | %8.2f %8.2f", median_of (c.name, suffix, "ours"),
+          median_of (c.name, suffix, "device-copy"));
+    printf ("\n");
   }
 }
 
@@ -1155,14 +1113,16 @@ print_centroids (void)
       f = bench_find (row, who);
       printf (" %s %.1f/%.1f/%.0f", who, f.median, f.p99, f.max);
     }
-    printf ("\n%-22s kernel alone, frame in device memory: batch %.2f, graph "
-            "%.2f, single %.2f (empty kernel %.2f, %.2f, %.2f)\n",
-        "", median_of (name, "-device", "ours"),
-        median_of (name, "-device-graph", "ours"),
-        median_of (name, "-device-single", "ours"),
-        median_of (name, "-device", "launch"),
-        median_of (name, "-device-graph", "launch"),
-        median_of (name, "-device-single", "launch"));
+    printf (
+        "\n%-22s kernel alone, frame in device memory, and an empty one:", "");
+    for (const char *suffix : {"", "-graph", "-single"}) {
+      char row[32];
+
+      snprintf (row, sizeof (row), "-device%s", suffix);
+      printf (" %s %.2f, %.2f", *suffix ? suffix + 1 : "batch",
+          median_of (name, row, "ours"), median_of (name, row, "launch"));
+    }
+    printf ("\n");
   }
 }
 

@@ -243,12 +243,21 @@ thesis_close (Thesis *t)
   imk_fft_free (t->last);
 }
 
-/* What a row of microseconds a B-scan means. */
 static void
 print_rate (const char *name, const char *who, double lines)
 {
   printf ("%s %s: %.0f A-scans/s\n", name, who,
       lines / bench_find (name, who).median * 1e6);
+}
+
+/* Runs the case, and prints what microseconds for @lines mean. */
+static void
+run_entries (
+    const char *name, const BenchEntry *entries, uint32_t n, double lines)
+{
+  bench_case (name, entries, n);
+  for (uint32_t i = 0; i < n; i++)
+    print_rate (name, entries[i].who, lines);
 }
 
 /* @interpolation: ours; the peer's is linear */
@@ -277,9 +286,7 @@ cpu_case (uint32_t width, uint32_t upsample, uint32_t scale,
         {"cpu", "thesis", thesis_run, &thesis},
     };
 
-    bench_case (name, entries, 3);
-    for (int i = 0; i < 3; i++)
-      print_rate (name, entries[i].who, LINES);
+    run_entries (name, entries, 3, LINES);
   }
   thesis_close (&thesis);
   ours_close (&fft);
@@ -502,9 +509,7 @@ strategy_case (const ImkDevice *device, uint32_t width, uint32_t upsample,
   gpu_open (&matrix, device, &c, n_jobs, true, 1);
   c.strategy = IMK_OCTBSCAN_STRATEGY_FFT;
   gpu_open (&fft, device, &c, n_jobs, true, 1);
-  bench_case (name, entries, 2);
-  for (int i = 0; i < 2; i++)
-    print_rate (name, entries[i].who, (double) LINES * n_jobs);
+  run_entries (name, entries, 2, (double) LINES * n_jobs);
   gpu_close (&matrix, 1);
   gpu_close (&fft, 1);
 }
@@ -521,107 +526,47 @@ strategy_cases (const ImkDevice *device)
   }
 }
 
-/* What each step between Z and the images costs, resident; @change: what is
- * asked for */
+/* What each step between Z and the images costs, resident. */
 static void
-feature_case (const ImkDevice *device, const char *feature,
-    void (*change) (ImkOctbscanConfig *c))
+feature_case (
+    const ImkDevice *device, const char *feature, const ImkOctbscanConfig *c)
 {
-  enum { N_JOBS = 32 };
-  ImkOctbscanConfig c = config_of (832, 4096, 4, 0);
   Gpu g;
   const BenchEntry entry = {"cuda", "resident", resident_run, &g};
   char name[64];
 
-  snprintf (name, sizeof (name), "832-to-16384-bscans-%d-%s", N_JOBS, feature);
+  snprintf (name, sizeof (name), "832-to-16384-bscans-32-%s", feature);
   if (!bench_wants (name))
     return;
-  change (&c);
-  gpu_open (&g, device, &c, N_JOBS, !imk_octbscan_has_history (&c), 1);
-  bench_case (name, &entry, 1);
-  print_rate (name, entry.who, (double) LINES * N_JOBS);
+  gpu_open (&g, device, c, 32, !imk_octbscan_has_history (c), 1);
+  run_entries (name, &entry, 1, 32 * LINES);
   gpu_close (&g, 1);
 }
 
-static void
-change_nothing (ImkOctbscanConfig *c)
-{
-}
-
-static void
-use_percentiles (ImkOctbscanConfig *c)
-{
-  c->range = IMK_OCTBSCAN_RANGE_PERCENTILE;
-}
-
-static void
-use_ends (ImkOctbscanConfig *c)
-{
-  c->range = IMK_OCTBSCAN_RANGE_MINMAX;
-}
-
-static void
-use_running (ImkOctbscanConfig *c)
-{
-  c->background_mode = IMK_OCTBSCAN_BACKGROUND_RUNNING;
-}
-
-static void
-use_rolling (ImkOctbscanConfig *c)
-{
-  c->background_mode = IMK_OCTBSCAN_BACKGROUND_ROLLING;
-}
-
-static void
-use_pattern (ImkOctbscanConfig *c)
-{
-  c->fixed_pattern = IMK_OCTBSCAN_FIXED_PATTERN_MINVAR;
-}
-
-static void
-use_sine (ImkOctbscanConfig *c)
-{
-  c->scan = IMK_OCTBSCAN_SCAN_SINE;
-}
-
-static void
-use_rpe (ImkOctbscanConfig *c)
-{
-  c->tracking = IMK_OCTBSCAN_TRACKING_RPE;
-}
-
-static void
-use_contour (ImkOctbscanConfig *c)
-{
-  c->tracking = IMK_OCTBSCAN_TRACKING_CONTOUR;
-}
-
-static void
-use_xcorr (ImkOctbscanConfig *c)
-{
-  c->tracking = IMK_OCTBSCAN_TRACKING_XCORR;
-}
-
-static void
-use_means (ImkOctbscanConfig *c)
-{
-  c->averages_bscans = true;
-}
+#define FEATURE(name, change) \
+  do { \
+    ImkOctbscanConfig c = config_of (832, 4096, 4, 0); \
+\
+    change; \
+    feature_case (device, name, &c); \
+  } while (0)
 
 static void
 feature_cases (const ImkDevice *device)
 {
-  static const struct {
-    const char *name;
-    void (*change) (ImkOctbscanConfig *c);
-  } features[] = {{"plain", change_nothing}, {"percentile", use_percentiles},
-      {"minmax", use_ends}, {"background-running", use_running},
-      {"background-rolling", use_rolling}, {"minvar", use_pattern},
-      {"sine", use_sine}, {"rpe", use_rpe}, {"contour", use_contour},
-      {"xcorr", use_xcorr}, {"average-bscans", use_means}};
-
-  for (size_t i = 0; i < sizeof (features) / sizeof (features[0]); i++)
-    feature_case (device, features[i].name, features[i].change);
+  FEATURE ("plain", );
+  FEATURE ("percentile", c.range = IMK_OCTBSCAN_RANGE_PERCENTILE);
+  FEATURE ("minmax", c.range = IMK_OCTBSCAN_RANGE_MINMAX);
+  FEATURE ("background-running",
+      c.background_mode = IMK_OCTBSCAN_BACKGROUND_RUNNING);
+  FEATURE ("background-rolling",
+      c.background_mode = IMK_OCTBSCAN_BACKGROUND_ROLLING);
+  FEATURE ("minvar", c.fixed_pattern = IMK_OCTBSCAN_FIXED_PATTERN_MINVAR);
+  FEATURE ("sine", c.scan = IMK_OCTBSCAN_SCAN_SINE);
+  FEATURE ("rpe", c.tracking = IMK_OCTBSCAN_TRACKING_RPE);
+  FEATURE ("contour", c.tracking = IMK_OCTBSCAN_TRACKING_CONTOUR);
+  FEATURE ("xcorr", c.tracking = IMK_OCTBSCAN_TRACKING_XCORR);
+  FEATURE ("average-bscans", c.averages_bscans = true);
 }
 
 static void
@@ -662,9 +607,7 @@ crop_case (uint32_t depths)
   c.strategy = IMK_OCTBSCAN_STRATEGY_OPERATOR;
   ours_open (&matrix, &c);
   snprintf (name, sizeof (name), "832-to-16384-depths-%u-threads-1", depths);
-  bench_case (name, entries, 2);
-  for (int i = 0; i < 2; i++)
-    print_rate (name, entries[i].who, LINES);
+  run_entries (name, entries, 2, LINES);
   ours_close (&fft);
   ours_close (&matrix);
 }

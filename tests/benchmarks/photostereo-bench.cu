@@ -153,27 +153,24 @@ copy_all (Case *c)
   return bench_now () - start;
 }
 
-/* The copy, the set, and what of it is after the last picture, in turns. */
+/* The copy, the set, and what of it is after the last picture, in turns.
+ * @with_after: whether the work goes on while pictures come */
+template <typename CopySet, typename AddSet>
 static void
-bench_set (Case *c, const char *name)
+bench_turns (Case *c, const char *name, CopySet copy_set, AddSet add_set,
+    bool with_after)
 {
   std::vector<double> copy, all, after;
-  ImkPhotostereoSummary summary;
   cudaEvent_t last, end;
-  ImkError error;
   char row[100];
 
   CUDA (cudaEventCreate (&last));
   CUDA (cudaEventCreate (&end));
-  bench_ok (
-      imk_photostereo_new (IMK_BACKEND_CUDA, &c->config, &c->kernel, &error),
-      &error);
   for (int i = 0; i <= REPEATS; i++) {
-    double start, taken = copy_all (c);
+    double taken = copy_set (), start = bench_now ();
     float ms;
 
-    start = bench_now ();
-    add_all (c);
+    add_set ();
     CUDA (cudaEventRecord (last, stream));
     solve (c, NULL);
     CUDA (cudaEventRecord (end, stream));
@@ -185,21 +182,34 @@ bench_set (Case *c, const char *name)
     CUDA (cudaEventElapsedTime (&ms, last, end));
     after.push_back (ms * 1e3);
   }
-  solve (c, &summary);
   snprintf (row, sizeof (row), "%s-all", name);
   bench_samples (row, "cuda", "ours", all.data (), REPEATS);
   bench_samples (row, "cuda", "copy", copy.data (), REPEATS);
-  if (!imk_photostereo_keeps_frames (c->kernel)) {
-    snprintf (row, sizeof (row), "%s-after", name);
+  snprintf (row, sizeof (row), "%s-after", name);
+  if (with_after)
     bench_samples (row, "cuda", "ours", after.data (), REPEATS);
-  }
+  CUDA (cudaEventDestroy (last));
+  CUDA (cudaEventDestroy (end));
+}
+
+static void
+bench_set (Case *c, const char *name)
+{
+  ImkPhotostereoSummary summary;
+  ImkError error;
+
+  bench_ok (
+      imk_photostereo_new (IMK_BACKEND_CUDA, &c->config, &c->kernel, &error),
+      &error);
+  bench_turns (
+      c, name, [=] { return copy_all (c); }, [=] { add_all (c); },
+      !imk_photostereo_keeps_frames (c->kernel));
+  solve (c, &summary);
   fprintf (stderr, "%s: %.2f rounds, %.1f lights, %llu of %llu invalid\n", name,
       summary.mean_rounds, summary.mean_lights,
       (unsigned long long) summary.n_invalid,
       (unsigned long long) summary.n_pixels);
   imk_photostereo_free (c->kernel);
-  CUDA (cudaEventDestroy (last));
-  CUDA (cudaEventDestroy (end));
 }
 
 /* Samples in the device: solutions of 1, 2, ... rounds at most. */
@@ -493,15 +503,11 @@ add_in_turn (Case *c, cudaStream_t gates[GATES], cudaEvent_t event)
 static void
 bench_shared (Case *c, const char *name, int n)
 {
-  std::vector<double> copy, all, after;
   Links links = links_new (n, (size_t) c->width * c->height / n);
   cudaStream_t gates[GATES];
-  cudaEvent_t last, end, event;
+  cudaEvent_t event;
   ImkError error;
-  char row[100];
 
-  CUDA (cudaEventCreate (&last));
-  CUDA (cudaEventCreate (&end));
   CUDA (cudaEventCreateWithFlags (&event, cudaEventDisableTiming));
   for (int i = 0; i < GATES; i++)
     CUDA (cudaStreamCreateWithFlags (&gates[i], cudaStreamNonBlocking));
@@ -511,33 +517,13 @@ bench_shared (Case *c, const char *name, int n)
   bench_ok (
       imk_photostereo_new (IMK_BACKEND_CUDA, &c->config, &c->kernel, &error),
       &error);
-  for (int i = 0; i <= REPEATS; i++) {
-    double taken = copy_over_links (c, &links), start = bench_now ();
-    float ms;
-
-    add_in_turn (c, gates, event);
-    CUDA (cudaEventRecord (last, stream));
-    solve (c, NULL);
-    CUDA (cudaEventRecord (end, stream));
-    CUDA (cudaEventSynchronize (end));
-    if (i == 0) /* warm-up */
-      continue;
-    all.push_back (bench_now () - start);
-    copy.push_back (taken);
-    CUDA (cudaEventElapsedTime (&ms, last, end));
-    after.push_back (ms * 1e3);
-  }
-  snprintf (row, sizeof (row), "%s-all", name);
-  bench_samples (row, "cuda", "ours", all.data (), REPEATS);
-  bench_samples (row, "cuda", "copy", copy.data (), REPEATS);
-  snprintf (row, sizeof (row), "%s-after", name);
-  bench_samples (row, "cuda", "ours", after.data (), REPEATS);
+  bench_turns (
+      c, name, [&] { return copy_over_links (c, &links); },
+      [&] { add_in_turn (c, gates, event); }, true);
   imk_photostereo_free (c->kernel);
   links_free (&links);
   for (int i = 0; i < GATES; i++)
     CUDA (cudaStreamDestroy (gates[i]));
-  CUDA (cudaEventDestroy (last));
-  CUDA (cudaEventDestroy (end));
   CUDA (cudaEventDestroy (event));
 }
 

@@ -599,6 +599,28 @@ check_push (GstHarness *h, GstBuffer *buffer, GstFlowReturn flow)
       gst_flow_get_name (flow));
 }
 
+GstPadProbeReturn
+check_offer_allocator (GstPad *pad, GstPadProbeInfo *info, gpointer allocator)
+{
+  GstQuery *query = GST_PAD_PROBE_INFO_QUERY (info);
+
+  if (GST_QUERY_TYPE (query) != GST_QUERY_ALLOCATION)
+    return GST_PAD_PROBE_OK;
+  gst_query_add_allocation_param (query, allocator, NULL);
+  return GST_PAD_PROBE_HANDLED;
+}
+
+void
+check_flush (GstHarness *h)
+{
+  GstSegment segment;
+
+  gst_segment_init (&segment, GST_FORMAT_TIME);
+  fail_unless (gst_harness_push_event (h, gst_event_new_flush_start ()));
+  fail_unless (gst_harness_push_event (h, gst_event_new_flush_stop (TRUE)));
+  fail_unless (gst_harness_push_event (h, gst_event_new_segment (&segment)));
+}
+
 guint64
 check_stat (GstElement *element, const gchar *name)
 {
@@ -685,6 +707,12 @@ check_count_messages (GstBus *bus, GstMessageType types)
     gst_message_unref (message);
   }
   return n;
+}
+
+void
+check_no_messages (GstBus *bus, GstMessageType types)
+{
+  fail_unless_equals_int (check_count_messages (bus, types), 0);
 }
 
 static GstPadProbeReturn

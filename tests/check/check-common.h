@@ -274,6 +274,13 @@ GstBuffer *check_pull (GstHarness *h);
 /* Pushes @buffer (transfer full) and fails unless that gives @flow. */
 void check_push (GstHarness *h, GstBuffer *buffer, GstFlowReturn flow);
 
+/* A probe: offers @allocator, as an element on CUDA does. */
+GstPadProbeReturn check_offer_allocator (
+    GstPad *pad, GstPadProbeInfo *info, gpointer allocator);
+
+/* A flush, and a new segment in time. */
+void check_flush (GstHarness *h);
+
 /* A counter from the property `stats`. */
 guint64 check_stat (GstElement *element, const gchar *name);
 
@@ -302,12 +309,19 @@ void check_says (GstBus *bus, GstMessageType types, const gchar *words);
   check_message_says (check_message (bus, GST_MESSAGE_WARNING), \
       GST_##domain##_ERROR, GST_##domain##_ERROR_##code, words)
 
+/* Domain and code, for what takes both: CHECK_CODE (STREAM, FORMAT) */
+#define CHECK_CODE(domain, code) \
+  GST_##domain##_ERROR, GST_##domain##_ERROR_##code
+
 /* The next message of an element of its own, named @name; those that settings
  * changed are passed over. */
 GstMessage *check_element_message (GstBus *bus, const gchar *name);
 
 /* Returns: how many messages of @types wait on @bus, which is then empty */
 guint check_count_messages (GstBus *bus, GstMessageType types);
+
+/* Fails when there is one. */
+void check_no_messages (GstBus *bus, GstMessageType types);
 
 /* A push that waits at a pad, as at a sink that has prerolled. */
 typedef struct {

@@ -222,14 +222,13 @@ CUDA_TEST (test_the_application_answers_who_needs_a_context)
       NULL);
   g_autoptr (GstElement) sink = gst_bin_get_by_name (GST_BIN (pipeline), "s");
   g_autoptr (GstBus) bus = gst_element_get_bus (pipeline);
-  GstSample *last = NULL;
+  g_autoptr (GstSample) last = NULL;
 
   gst_bus_set_sync_handler (bus, answer_need_context, cuda, NULL);
   g_signal_connect (sink, "new-sample", G_CALLBACK (keep_sample), &last);
   check_play (pipeline);
   fail_unless (context_of (gst_sample_get_buffer (last)) == cuda);
   gst_bus_set_sync_handler (bus, NULL, NULL, NULL);
-  gst_sample_unref (last);
   gst_element_set_state (pipeline, GST_STATE_NULL);
   gst_object_unref (cuda);
 }
@@ -425,7 +424,8 @@ goes_through (GstCudaContext *cuda, const gchar *format, Kind in, Kind out)
       format_harness_new (SHARPEN "cuda", cuda, format, in, out);
   g_autoptr (CheckHarness) cpu =
       format_harness_new (SHARPEN "cpu", NULL, format, SYSTEM, SYSTEM);
-  GstBuffer *noise = check_noise (&info, 5), *found, *expected;
+  g_autoptr (GstBuffer) found = NULL, expected = NULL;
+  GstBuffer *noise = check_noise (&info, 5);
 
   check_push (cpu, gst_buffer_ref (noise), GST_FLOW_OK);
   expected = check_pull (cpu);
@@ -439,8 +439,6 @@ goes_through (GstCudaContext *cuda, const gchar *format, Kind in, Kind out)
   check_same_pixels (found, expected, &info);
   fail_unless_equals_uint64 (check_stat (h->element, "bytes-downloaded"),
       out == SYSTEM ? info.size : 0);
-  gst_buffer_unref (found);
-  gst_buffer_unref (expected);
 }
 
 CUDA_TEST (test_cuda_memory_is_used_where_it_lies)
@@ -478,10 +476,9 @@ same_normals (GstBuffer *found, GstBuffer *expected)
 {
   GstVideoInfo info = check_info ("RGB", WIDTH, HEIGHT);
   guint n_far = 0;
-  GstMapInfo a, b;
+  g_auto (CheckMap) a = check_map (found, GST_MAP_READ);
+  g_auto (CheckMap) b = check_map (expected, GST_MAP_READ);
 
-  fail_unless (gst_buffer_map (found, &a, GST_MAP_READ));
-  fail_unless (gst_buffer_map (expected, &b, GST_MAP_READ));
   fail_unless (a.size >= info.size && b.size >= info.size);
   for (gint y = 0; y < info.height; y++)
     for (gint x = 0; x < 3 * info.width; x++) {
@@ -490,8 +487,6 @@ same_normals (GstBuffer *found, GstBuffer *expected)
       n_far += ABS (a.data[at] - b.data[at]) > 1;
     }
   fail_unless_equals_int (n_far, 0);
-  gst_buffer_unmap (found, &a);
-  gst_buffer_unmap (expected, &b);
 }
 
 /* Returns: (transfer full): the normals of four pictures of noise, in system
@@ -660,7 +655,7 @@ CUDA_TEST (test_opengl_takes_normals_without_a_download)
   GstVideoInfo info = check_info ("RGB", WIDTH, HEIGHT);
   g_autofree gchar *in_caps = check_caps_string ("RGB", WIDTH, HEIGHT);
   g_autofree gchar *lights = NULL, *out_caps = NULL;
-  GstBuffer *expected;
+  g_autoptr (GstBuffer) expected = NULL;
 
   out_caps = g_strdup_printf (
       "video/x-raw,format=RGB,width=%d,height=%d,framerate=0/1", WIDTH, HEIGHT);
@@ -683,6 +678,5 @@ CUDA_TEST (test_opengl_takes_normals_without_a_download)
     if (between[i][0])
       downloads_nothing (h, "l");
   }
-  gst_buffer_unref (expected);
   g_unlink (lights);
 }

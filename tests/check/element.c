@@ -128,6 +128,8 @@ element_free (TestElement *self)
   fail_unless_equals_int (check_n_live (), 0);
 }
 
+G_DEFINE_AUTOPTR_CLEANUP_FUNC (TestElement, element_free)
+
 /* Fails unless the change to PAUSED ends with @expected, after so many calls of
  * start () and stop () in all. */
 static void
@@ -142,7 +144,7 @@ pause (TestElement *self, GstStateChangeReturn expected, guint n_started,
 
 CHECK_TEST (test_each_start_has_its_stop)
 {
-  TestElement *self = element_new ();
+  g_autoptr (TestElement) self = element_new ();
 
   for (guint i = 0; i < 3; i++) {
     g_autoptr (GstCaps) caps = gst_caps_from_string (
@@ -155,46 +157,42 @@ CHECK_TEST (test_each_start_has_its_stop)
     fail_unless_equals_int (self->n_stopped, i + 1);
     fail_if (self->is_open);
   }
-  element_free (self);
 }
 
 CHECK_TEST (test_without_a_start_there_is_no_stop)
 {
-  TestElement *self = element_new ();
+  g_autoptr (TestElement) self = element_new ();
 
   self->refuses_start = TRUE;
   pause (self, GST_STATE_CHANGE_FAILURE, 1, 0);
   self->refuses_start = FALSE;
   pause (self, GST_STATE_CHANGE_SUCCESS, 2, 0);
-  element_free (self);
 }
 
 /* Without a device the engine does not start. */
 CHECK_MOCK_TEST (test_an_engine_that_does_not_start_is_a_failure)
 {
-  TestElement *self;
+  g_autoptr (TestElement) self = NULL;
 
   g_setenv ("IMK_MOCK_DEVICES", "0", TRUE);
   self = element_new ();
   g_object_set (self, "backend", GST_IMAGING_BACKEND_CUDA, NULL);
   pause (self, GST_STATE_CHANGE_FAILURE, 1, 0);
-  element_free (self);
 }
 
 CHECK_TEST (test_pads_that_refuse_are_a_stop)
 {
-  TestElement *self = element_new ();
+  g_autoptr (TestElement) self = element_new ();
 
   self->refuses_pads = TRUE;
   pause (self, GST_STATE_CHANGE_FAILURE, 1, 1);
   self->refuses_pads = FALSE;
   pause (self, GST_STATE_CHANGE_SUCCESS, 2, 1);
-  element_free (self);
 }
 
 CHECK_TEST (test_outputs_are_requested_and_released)
 {
-  TestElement *self = element_new ();
+  g_autoptr (TestElement) self = element_new ();
   GstElement *element = GST_ELEMENT (self);
 
   for (guint i = 0; i < 2; i++) {
@@ -206,12 +204,11 @@ CHECK_TEST (test_outputs_are_requested_and_released)
     gst_object_unref (pad);
     fail_unless_equals_int (element->numsrcpads, 0);
   }
-  element_free (self);
 }
 
 CHECK_TEST (test_it_has_the_properties_of_engine_and_table)
 {
-  TestElement *self = element_new ();
+  g_autoptr (TestElement) self = element_new ();
   gdouble gain;
   gint backend;
 
@@ -219,5 +216,4 @@ CHECK_TEST (test_it_has_the_properties_of_engine_and_table)
   g_object_get (self, "backend", &backend, "gain", &gain, NULL);
   fail_unless_equals_int (backend, GST_IMAGING_BACKEND_CPU);
   fail_unless_equals_float (gain, 3);
-  element_free (self);
 }

@@ -500,7 +500,7 @@ static const struct {
 static gboolean
 write_to (guint i, const gchar *path)
 {
-  GstElement *pipeline = check_launch (writers[i].description);
+  g_autoptr (CheckPipeline) pipeline = check_launch (writers[i].description);
   g_autoptr (GstElement) element =
       gst_bin_get_by_name (GST_BIN (pipeline), "e");
   g_autoptr (GstBus) bus = gst_element_get_bus (pipeline);
@@ -518,7 +518,6 @@ write_to (guint i, const gchar *path)
   }
   if (writers[i].action && !writers[i].of_frames)
     g_signal_emit_by_name (element, writers[i].action, path, &done);
-  check_stop (pipeline);
   return done;
 }
 
@@ -609,7 +608,7 @@ check_messages (GstBus *bus, const gchar *text)
   while ((message = gst_bus_pop_filtered (
               bus, GST_MESSAGE_ERROR | GST_MESSAGE_WARNING))) {
     g_autofree gchar *debug = NULL;
-    GError *error = NULL;
+    g_autoptr (GError) error = NULL;
 
     if (GST_MESSAGE_TYPE (message) == GST_MESSAGE_ERROR)
       gst_message_parse_error (message, &error, &debug);
@@ -620,7 +619,6 @@ check_messages (GstBus *bus, const gchar *text)
         "%s", text);
     for (const gchar *c = error->message; *c; c++)
       fail_unless ((guchar) *c >= ' ', "%s", error->message);
-    g_error_free (error);
     gst_message_unref (message);
   }
 }

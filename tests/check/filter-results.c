@@ -337,10 +337,10 @@ CHECK_TEST (test_a_peer_that_takes_no_results_is_one_error)
   message = check_message (bus, GST_MESSAGE_EOS | GST_MESSAGE_ERROR);
   fail_unless (GST_MESSAGE_SRC (message) == GST_OBJECT (m));
   gst_message_ref (message);
-  check_message_says (message, GST_CORE_ERROR, GST_CORE_ERROR_NEGOTIATION,
-      "dimensions=(string)2:1:1:1");
-  check_message_says (message, GST_CORE_ERROR, GST_CORE_ERROR_NEGOTIATION,
-      "dimensions=(string)5:5");
+  check_message_says (
+      message, CHECK_CODE (CORE, NEGOTIATION), "dimensions=(string)2:1:1:1");
+  check_message_says (
+      message, CHECK_CODE (CORE, NEGOTIATION), "dimensions=(string)5:5");
 }
 
 CHECK_TEST (test_refused_results_are_said_once_and_may_be_mended)
@@ -361,7 +361,7 @@ CHECK_TEST (test_refused_results_are_said_once_and_may_be_mended)
     check_push (s.h, check_noise (&s.info, i), GST_FLOW_ERROR);
   check_error (
       s.bus, CORE, NEGOTIATION, "what is linked to the pad \"results\" takes");
-  fail_unless_equals_int (check_count_messages (s.bus, GST_MESSAGE_ERROR), 0);
+  check_no_messages (s.bus, GST_MESSAGE_ERROR);
 
   gst_util_set_object_arg (
       G_OBJECT (filter), "caps", "other/tensors,dimensions=(string)2:1:1:1");
@@ -384,7 +384,8 @@ note_order (GstPad *pad, GstPadProbeInfo *info, gpointer order)
 CHECK_TEST (test_results_come_before_their_frame)
 {
   g_auto (Stage) s = stage_new ("testmeasure", "sink", "results");
-  GstHarness *frames = gst_harness_new_with_element (s.element, NULL, "src");
+  g_autoptr (CheckHarness) frames =
+      gst_harness_new_with_element (s.element, NULL, "src");
   g_autoptr (GString) order = g_string_new (NULL);
   const gchar *names[] = {"src", "results"};
 
@@ -396,7 +397,6 @@ CHECK_TEST (test_results_come_before_their_frame)
   for (guint i = 0; i < 3; i++)
     check_push (s.h, check_noise (&s.info, i), GST_FLOW_OK);
   fail_unless_equals_string (order->str, "rsrsrs");
-  gst_harness_teardown (frames);
 }
 
 /* Waits until @element has processed a frame more. */
@@ -444,7 +444,7 @@ CHECK_TEST (test_results_may_be_requested_and_released_while_playing)
     gst_bin_remove (GST_BIN (pipeline), sink);
   }
   wait_for_a_frame (m);
-  fail_unless_equals_int (check_count_messages (bus, GST_MESSAGE_ERROR), 0);
+  check_no_messages (bus, GST_MESSAGE_ERROR);
 }
 
 static GstEvent *

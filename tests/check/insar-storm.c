@@ -116,7 +116,7 @@ change_one (const Storm *self, GRand *random)
 {
   const Target *target = &self->targets[g_rand_int_range (random, 0, 2)];
   g_autoptr (GstElement) element = NULL;
-  GValue value = G_VALUE_INIT;
+  g_auto (GValue) value = G_VALUE_INIT;
   gint n = 0;
 
   if (!target->name)
@@ -129,7 +129,6 @@ change_one (const Storm *self, GRand *random)
   g_object_get_property (G_OBJECT (element), target->choices[n].name, &value);
   g_value_unset (&value);
   g_object_get_property (G_OBJECT (element), "stats", &value);
-  g_value_unset (&value);
 }
 
 static gpointer

@@ -228,12 +228,11 @@ CHECK_TEST (test_pictures_say_where_their_cells_are)
 static GstBuffer *
 run (const gchar *description)
 {
-  GstElement *pipeline = check_launch (description);
+  g_autoptr (CheckPipeline) pipeline = check_launch (description);
   GstBuffer *buffer;
 
   gst_element_set_state (pipeline, GST_STATE_PLAYING);
   buffer = pull_one (pipeline, "interferogram", "application/x-slc");
-  check_stop (pipeline);
   return buffer;
 }
 
@@ -290,13 +289,12 @@ CHECK_TEST (test_a_run_can_be_repeated)
 static guint
 count_files (const gchar *prefix)
 {
-  GDir *dir = g_dir_open (check_folder (), 0, NULL);
+  g_autoptr (GDir) dir = g_dir_open (check_folder (), 0, NULL);
   const gchar *name;
   guint n = 0;
 
   while ((name = g_dir_read_name (dir)))
     n += g_str_has_prefix (name, prefix);
-  g_dir_close (dir);
   return n;
 }
 
@@ -371,7 +369,7 @@ CHECK_TEST (test_a_part_leaves_no_file)
   check_write_file ("cut.img", "old", 3);
   check_launch_fails (SOURCES ("lines-per-buffer=20 num-buffers=2",
                           "") "coherence-location=$/cut.img",
-      GST_STREAM_ERROR, GST_STREAM_ERROR_FAILED, "ended after 40 of 61 lines");
+      CHECK_CODE (STREAM, FAILED), "ended after 40 of 61 lines");
   fail_unless_equals_int (count_files ("cut.img"), 1);
   fail_unless_equals_int (count_files (".gst-imaging"), 0);
 }
@@ -379,9 +377,9 @@ CHECK_TEST (test_a_part_leaves_no_file)
 CHECK_TEST (test_wrong_names_of_files)
 {
   check_launch_fails (SOURCES ("", "") "coherence-location=$/no/c.img",
-      GST_LIBRARY_ERROR, GST_LIBRARY_ERROR_SETTINGS, "coherence-location");
+      CHECK_CODE (LIBRARY, SETTINGS), "coherence-location");
   check_launch_fails (SOURCES ("", "") "amplitude-location=$/a.png",
-      GST_LIBRARY_ERROR, GST_LIBRARY_ERROR_SETTINGS, "no name of a raster");
+      CHECK_CODE (LIBRARY, SETTINGS), "no name of a raster");
 }
 
 static gboolean
@@ -425,7 +423,7 @@ CHECK_TEST (test_a_picture_that_nobody_takes_is_said_before_the_end)
   gst_element_set_state (pipeline, GST_STATE_PLAYING);
   message = gst_bus_timed_pop_filtered (
       bus, CHECK_TIMEOUT, GST_MESSAGE_ERROR | GST_MESSAGE_EOS);
-  check_message_says (message, GST_STREAM_ERROR, GST_STREAM_ERROR_FAILED, "");
+  check_message_says (message, CHECK_CODE (STREAM, FAILED), "");
 }
 
 /* The reference has no partner, and must not keep its thread. */
@@ -474,35 +472,32 @@ CHECK_TEST (test_a_pad_that_is_forgotten_is_said)
 
 CHECK_TEST (test_what_is_wrong_is_said)
 {
-  const GQuark stream = GST_STREAM_ERROR;
 
 #define FAILS(a, b, more, domain, code, words) \
   check_launch_fails ("slcsrc location=$/a.slc " a " ! i.reference slcsrc " \
                       "location=$/b.slc " b \
                       " ! i.secondary insarform name=i " more \
                       " i.phase ! queue ! fakesink", \
-      domain, code, words)
-  FAILS (RAW, "width=61 format=ci16", "", stream, GST_STREAM_ERROR_FORMAT,
+      CHECK_CODE (domain, code), words)
+  FAILS (RAW, "width=61 format=ci16", "", STREAM, FORMAT,
       "61 lines of 57 columns and the secondary 57 of 61");
-  FAILS (RAW, "num-buffers=0 width=57 format=cf32", "", stream,
-      GST_STREAM_ERROR_FORMAT, "");
-  FAILS (RAW, RAW, "window-x=4", GST_LIBRARY_ERROR, GST_LIBRARY_ERROR_SETTINGS,
+  FAILS (RAW, "num-buffers=0 width=57 format=cf32", "", STREAM, FORMAT, "");
+  FAILS (RAW, RAW, "window-x=4", LIBRARY, SETTINGS,
       "window-x is 4; it must be an odd number");
-  FAILS (RAW, RAW, "looks-y=62", GST_LIBRARY_ERROR, GST_LIBRARY_ERROR_SETTINGS,
+  FAILS (RAW, RAW, "looks-y=62", LIBRARY, SETTINGS,
       "looks-y is 62; it can be 1 to 61");
-  FAILS (RAW, RAW, "backend=cuda", GST_RESOURCE_ERROR,
-      GST_RESOURCE_ERROR_NOT_FOUND, "on the CPU alone");
-  FAILS (RAW, RAW "lines-per-buffer=9 num-buffers=3", "", stream,
-      GST_STREAM_ERROR_FAILED, "secondary ended after 27 of 61 lines");
-  FAILS (RAW "lines-per-buffer=1 num-buffers=2", RAW, "", stream,
-      GST_STREAM_ERROR_FAILED, "reference ended after 2 of 61 lines");
+  FAILS (RAW, RAW, "backend=cuda", RESOURCE, NOT_FOUND, "on the CPU alone");
+  FAILS (RAW, RAW "lines-per-buffer=9 num-buffers=3", "", STREAM, FAILED,
+      "secondary ended after 27 of 61 lines");
+  FAILS (RAW "lines-per-buffer=1 num-buffers=2", RAW, "", STREAM, FAILED,
+      "reference ended after 2 of 61 lines");
 #undef FAILS
   /* an empty file ends before its caps */
   check_launch_fails (
       "slcsrc location=$/a.slc " RAW " ! i.reference fakesrc "
       "num-buffers=0 ! i.secondary insarform name=i i.phase ! queue ! "
       "fakesink",
-      stream, GST_STREAM_ERROR_FAILED, "The secondary ended before its caps.");
+      CHECK_CODE (STREAM, FAILED), "The secondary ended before its caps.");
 }
 
 /* --- a flush of one side only --------------------------------------------- */

@@ -17,6 +17,7 @@ static GstImagingContext *context;
 static const ImkDevice *device;
 static GstImagingStats *stats;
 static GstAllocator *pinned, *on_device;
+static GstAllocator *allocators[2]; /* both */
 static gpointer stream, other;
 static guint n_live_before;
 
@@ -35,6 +36,8 @@ set_up (void)
       gst_imaging_allocator_new (context, GST_IMAGING_MEMORY_PINNED, stats);
   on_device =
       gst_imaging_allocator_new (context, GST_IMAGING_MEMORY_DEVICE, stats);
+  allocators[0] = pinned;
+  allocators[1] = on_device;
   n_live_before = check_n_live ();
 }
 
@@ -51,6 +54,9 @@ tear_down (void)
   gst_imaging_context_pop (context);
   g_object_unref (context);
   fail_unless_equals_int (check_n_live (), 0);
+  g_unsetenv ("IMK_MOCK_DELAY_US");
+  g_unsetenv ("IMK_MOCK_INTEGRATED");
+  g_unsetenv ("IMK_MOCK_COHERENT");
 }
 
 /* Everything on a stream takes a while: who forgets to wait is seen. */
@@ -62,24 +68,10 @@ set_up_slow (void)
 }
 
 static void
-tear_down_slow (void)
-{
-  tear_down ();
-  g_unsetenv ("IMK_MOCK_DELAY_US");
-}
-
-static void
 set_up_integrated (void)
 {
   g_setenv ("IMK_MOCK_INTEGRATED", "1", TRUE);
   set_up ();
-}
-
-static void
-tear_down_integrated (void)
-{
-  tear_down ();
-  g_unsetenv ("IMK_MOCK_INTEGRATED");
 }
 
 /* As a Jetson Nano: shared memory, caches not. */
@@ -88,13 +80,6 @@ set_up_incoherent (void)
 {
   g_setenv ("IMK_MOCK_COHERENT", "0", TRUE);
   set_up_integrated ();
-}
-
-static void
-tear_down_incoherent (void)
-{
-  tear_down_integrated ();
-  g_unsetenv ("IMK_MOCK_COHERENT");
 }
 
 /* --- helpers -------------------------------------------------------------- */
@@ -175,14 +160,14 @@ cpu_check (GstMemory *memory, guint seed)
 }
 
 static gpointer
-acquire (GstMemory *memory, gpointer on, GstMapFlags access, gboolean mapped,
-    ImkLocation *location)
+acquire (GstMemory *memory, gpointer on, GstMapFlags access, gboolean mapped)
 {
   gpointer pointer = NULL;
+  ImkLocation location;
   ImkError error;
 
   check_ok (gst_imaging_memory_acquire (
-                memory, on, access, mapped, stats, &pointer, location, &error),
+                memory, on, access, mapped, stats, &pointer, &location, &error),
       &error);
   return pointer;
 }
@@ -196,19 +181,39 @@ release (GstMemory *memory, gpointer on, GstMapFlags access, gboolean done)
       gst_imaging_memory_release (memory, on, access, done, &error), &error);
 }
 
+/* Where is what a kernel on the stream gets? @done: when it is given back */
+static void
+check_location (GstMemory *memory, GstMapFlags access, gboolean mapped,
+    gboolean done, ImkLocation expected)
+{
+  gpointer pointer;
+  ImkLocation location;
+  ImkError error;
+
+  check_ok (gst_imaging_memory_acquire (memory, stream, access, mapped, stats,
+                &pointer, &location, &error),
+      &error);
+  fail_unless_equals_int (location, expected);
+  release (memory, stream, access, done);
+}
+
+static void
+copy (gpointer to, gconstpointer from, gsize size, gpointer on)
+{
+  ImkError error;
+
+  check_ok (device->copy (to, size, from, size, size, 1, on, &error), &error);
+}
+
 /* A kernel that fills the memory; it runs when the stream comes to it. */
 static void
 device_write (GstMemory *memory, gpointer on, guint seed)
 {
   guint8 bytes[SIZE];
-  ImkLocation location;
-  gpointer pointer = acquire (memory, on, GST_MAP_WRITE, FALSE, &location);
-  ImkError error;
+  gpointer pointer = acquire (memory, on, GST_MAP_WRITE, FALSE);
 
   fill (bytes, 0, memory->size, seed);
-  check_ok (device->copy (pointer, memory->size, bytes, memory->size,
-                memory->size, 1, on, &error),
-      &error);
+  copy (pointer, bytes, memory->size, on);
   release (memory, on, GST_MAP_WRITE, FALSE);
 }
 
@@ -217,13 +222,9 @@ static void
 device_check (GstMemory *memory, gpointer on, guint seed)
 {
   guint8 bytes[SIZE];
-  ImkLocation location;
-  gpointer pointer = acquire (memory, on, GST_MAP_READ, FALSE, &location);
-  ImkError error;
+  gpointer pointer = acquire (memory, on, GST_MAP_READ, FALSE);
 
-  check_ok (device->copy (bytes, memory->size, pointer, memory->size,
-                memory->size, 1, on, &error),
-      &error);
+  copy (bytes, pointer, memory->size, on);
   release (memory, on, GST_MAP_READ, FALSE);
   assert_bytes (bytes, 0, memory->size, seed);
 }
@@ -232,13 +233,9 @@ device_check (GstMemory *memory, gpointer on, guint seed)
 static void
 device_read_later (GstMemory *memory, gpointer on, gpointer to)
 {
-  ImkLocation location;
-  gpointer pointer = acquire (memory, on, GST_MAP_READ, TRUE, &location);
-  ImkError error;
+  gpointer pointer = acquire (memory, on, GST_MAP_READ, TRUE);
 
-  check_ok (device->copy (to, memory->size, pointer, memory->size, memory->size,
-                1, on, &error),
-      &error);
+  copy (to, pointer, memory->size, on);
   release (memory, on, GST_MAP_READ, FALSE);
 }
 
@@ -277,18 +274,13 @@ CHECK_CASE ("views", set_up, tear_down)
 CHECK_TEST (test_memory_is_born_where_its_mode_says)
 {
   g_autoptr (GstMemory) a = new_memory (pinned), b = new_memory (on_device);
-  ImkLocation location;
 
   fail_unless (gst_is_imaging_memory (a) && gst_is_imaging_memory (b));
   fail_unless (gst_imaging_memory_context (a) == context);
   fail_if (gst_imaging_memory_is_on_device (a));
   fail_unless (gst_imaging_memory_is_on_device (b));
-  acquire (a, stream, GST_MAP_WRITE, TRUE, &location);
-  fail_unless_equals_int (location, IMK_LOCATION_HOST_MAPPED);
-  release (a, stream, GST_MAP_WRITE, TRUE);
-  acquire (b, stream, GST_MAP_WRITE, TRUE, &location);
-  fail_unless_equals_int (location, IMK_LOCATION_DEVICE);
-  release (b, stream, GST_MAP_WRITE, TRUE);
+  check_location (a, GST_MAP_WRITE, TRUE, TRUE, IMK_LOCATION_HOST_MAPPED);
+  check_location (b, GST_MAP_WRITE, TRUE, TRUE, IMK_LOCATION_DEVICE);
   assert_copies (0, 0);
 }
 
@@ -337,8 +329,6 @@ is_one_block (void)
 
 CHECK_TEST (test_each_writer_makes_the_other_view_stale)
 {
-  GstAllocator *allocators[] = {pinned, on_device};
-
   for (guint i = 0; i < G_N_ELEMENTS (allocators); i++) {
     g_autoptr (GstMemory) memory = new_memory (allocators[i]);
 
@@ -385,18 +375,13 @@ CHECK_TEST (test_a_write_of_a_part_keeps_the_rest)
 CHECK_TEST (test_a_kernel_that_reads_once_takes_page_locked_memory)
 {
   g_autoptr (GstMemory) memory = new_memory (pinned);
-  ImkLocation location;
 
   cpu_write (memory, 5);
-  acquire (memory, stream, GST_MAP_READ, TRUE, &location);
-  fail_unless_equals_int (location, IMK_LOCATION_HOST_MAPPED);
-  release (memory, stream, GST_MAP_READ, FALSE);
+  check_location (memory, GST_MAP_READ, TRUE, FALSE, IMK_LOCATION_HOST_MAPPED);
   assert_copies (0, 0);
   /* what is on the device already is read there */
   device_check (memory, stream, 5);
-  acquire (memory, stream, GST_MAP_READ, TRUE, &location);
-  fail_unless_equals_int (location, IMK_LOCATION_DEVICE);
-  release (memory, stream, GST_MAP_READ, TRUE);
+  check_location (memory, GST_MAP_READ, TRUE, TRUE, IMK_LOCATION_DEVICE);
   assert_copies (1, 0);
 }
 
@@ -404,14 +389,12 @@ CHECK_TEST (test_a_kernel_that_writes_once_writes_page_locked_memory)
 {
   g_autoptr (GstMemory) memory = new_memory (pinned);
   guint8 bytes[SIZE];
-  ImkLocation location;
-  gpointer pointer = acquire (memory, stream, GST_MAP_WRITE, TRUE, &location);
-  ImkError error;
+  gpointer pointer;
 
-  fail_unless_equals_int (location, IMK_LOCATION_HOST_MAPPED);
+  check_location (memory, GST_MAP_WRITE, TRUE, TRUE, IMK_LOCATION_HOST_MAPPED);
+  pointer = acquire (memory, stream, GST_MAP_WRITE, TRUE);
   fill (bytes, 0, SIZE, 6);
-  check_ok (device->copy (pointer, SIZE, bytes, SIZE, SIZE, 1, stream, &error),
-      &error);
+  copy (pointer, bytes, SIZE, stream);
   release (memory, stream, GST_MAP_WRITE, FALSE);
   cpu_check (memory, 6);
   assert_copies (0, 0);
@@ -423,28 +406,21 @@ CHECK_TEST (test_a_kernel_that_writes_once_writes_page_locked_memory)
 CHECK_TEST (test_memory_of_the_device_stays_there_after_a_look_at_it)
 {
   g_autoptr (GstMemory) memory = new_memory (on_device);
-  ImkLocation location;
 
   device_write (memory, stream, 7);
   cpu_check (memory, 7);
-  acquire (memory, stream, GST_MAP_WRITE, TRUE, &location);
-  fail_unless_equals_int (location, IMK_LOCATION_DEVICE);
-  release (memory, stream, GST_MAP_WRITE, TRUE);
+  check_location (memory, GST_MAP_WRITE, TRUE, TRUE, IMK_LOCATION_DEVICE);
 }
 
-CHECK_CASE ("integrated", set_up_integrated, tear_down_integrated)
+CHECK_CASE ("integrated", set_up_integrated, tear_down)
 
 CHECK_MOCK_TEST (test_an_integrated_device_copies_nothing)
 {
-  GstAllocator *allocators[] = {pinned, on_device};
-
   for (guint i = 0; i < G_N_ELEMENTS (allocators); i++) {
     g_autoptr (GstMemory) memory = new_memory (allocators[i]), copy = NULL;
-    ImkLocation location;
 
-    acquire (memory, stream, GST_MAP_READ, FALSE, &location);
-    fail_unless_equals_int (location, IMK_LOCATION_HOST_MAPPED);
-    release (memory, stream, GST_MAP_READ, TRUE);
+    check_location (
+        memory, GST_MAP_READ, FALSE, TRUE, IMK_LOCATION_HOST_MAPPED);
     fail_if (gst_imaging_memory_is_on_device (memory));
     cpu_write (memory, 1);
     device_check (memory, stream, 1);
@@ -457,21 +433,16 @@ CHECK_MOCK_TEST (test_an_integrated_device_copies_nothing)
   assert_copies (0, 0);
 }
 
-CHECK_CASE ("incoherent", set_up_incoherent, tear_down_incoherent)
+CHECK_CASE ("incoherent", set_up_incoherent, tear_down)
 
 CHECK_MOCK_TEST (test_the_cpu_never_reads_uncached_memory)
 {
-  GstAllocator *allocators[] = {pinned, on_device};
-
   fail_unless_equals_int (gst_imaging_context_info (context)->compute_major, 5);
   for (guint i = 0; i < G_N_ELEMENTS (allocators); i++) {
     g_autoptr (GstMemory) memory = new_memory (allocators[i]), copy = NULL;
-    ImkLocation location;
 
     cpu_write (memory, 1);
-    acquire (memory, stream, GST_MAP_READ, TRUE, &location);
-    fail_unless_equals_int (location, IMK_LOCATION_DEVICE);
-    release (memory, stream, GST_MAP_READ, TRUE);
+    check_location (memory, GST_MAP_READ, TRUE, TRUE, IMK_LOCATION_DEVICE);
     device_check (memory, stream, 1);
     device_write (memory, other, 2);
     cpu_check (memory, 2);
@@ -486,12 +457,9 @@ CHECK_MOCK_TEST (test_what_the_gpu_alone_reads_needs_no_copy_even_there)
   g_autoptr (GstAllocator) allocator =
       gst_imaging_allocator_new (context, GST_IMAGING_MEMORY_UPLOAD, stats);
   g_autoptr (GstMemory) memory = new_memory (allocator);
-  ImkLocation location;
 
   cpu_write (memory, 1);
-  acquire (memory, stream, GST_MAP_READ, FALSE, &location);
-  fail_unless_equals_int (location, IMK_LOCATION_HOST_MAPPED);
-  release (memory, stream, GST_MAP_READ, TRUE);
+  check_location (memory, GST_MAP_READ, FALSE, TRUE, IMK_LOCATION_HOST_MAPPED);
   device_check (memory, stream, 1);
   assert_copies (0, 0);
   fail_unless_equals_int (check_n_page_locked (), 1);
@@ -499,7 +467,7 @@ CHECK_MOCK_TEST (test_what_the_gpu_alone_reads_needs_no_copy_even_there)
 
 /* --- order ---------------------------------------------------------------- */
 
-CHECK_CASE ("order", set_up_slow, tear_down_slow)
+CHECK_CASE ("order", set_up_slow, tear_down)
 
 CHECK_TEST (test_a_cpu_map_waits_for_the_device_to_write)
 {
@@ -525,10 +493,9 @@ CHECK_TEST (test_a_stream_waits_for_the_write_of_another)
 CHECK_TEST (test_a_stream_waits_for_the_upload_of_another)
 {
   g_autoptr (GstMemory) memory = new_memory (pinned);
-  ImkLocation location;
 
   cpu_write (memory, 1);
-  acquire (memory, stream, GST_MAP_READ, FALSE, &location);
+  acquire (memory, stream, GST_MAP_READ, FALSE);
   release (memory, stream, GST_MAP_READ, FALSE);
   device_check (memory, other, 1);
 }
@@ -547,7 +514,7 @@ CHECK_TEST (test_acquire_does_not_wait_on_the_cpu)
 
 CHECK_TEST (test_a_writing_stream_waits_for_readers_of_others)
 {
-  GstMemory *memory = new_memory (on_device);
+  g_autoptr (GstMemory) memory = new_memory (on_device);
   guint8 *seen = new_scratch ();
 
   device_write (memory, stream, 1);
@@ -556,13 +523,12 @@ CHECK_TEST (test_a_writing_stream_waits_for_readers_of_others)
   wait_for (other);
   assert_bytes (seen, 0, SIZE, 1);
   cpu_check (memory, 2);
-  gst_memory_unref (memory);
   device->free_pinned (seen);
 }
 
 CHECK_TEST (test_a_writing_cpu_waits_for_readers)
 {
-  GstMemory *memory = new_memory (pinned);
+  g_autoptr (GstMemory) memory = new_memory (pinned);
   guint8 *seen = new_scratch ();
 
   cpu_write (memory, 1);
@@ -570,27 +536,23 @@ CHECK_TEST (test_a_writing_cpu_waits_for_readers)
   cpu_write (memory, 2);
   wait_for (stream);
   assert_bytes (seen, 0, SIZE, 1);
-  gst_memory_unref (memory);
   device->free_pinned (seen);
 }
 
 CHECK_TEST (test_a_writing_cpu_waits_for_an_upload)
 {
-  GstMemory *memory = new_memory (pinned);
+  g_autoptr (GstMemory) memory = new_memory (pinned);
   guint8 *seen = new_scratch ();
-  ImkLocation location;
   gpointer pointer;
 
   cpu_write (memory, 1);
-  pointer = acquire (memory, stream, GST_MAP_READ, FALSE, &location);
-  fail_unless (device->copy (
-                   seen, SIZE, pointer, SIZE, SIZE, 1, stream, NULL) == IMK_OK);
+  pointer = acquire (memory, stream, GST_MAP_READ, FALSE);
+  copy (seen, pointer, SIZE, stream);
   release (memory, stream, GST_MAP_READ, FALSE);
   cpu_write (memory, 2);
   wait_for (stream);
   assert_bytes (seen, 0, SIZE, 1);
   device_check (memory, stream, 2);
-  gst_memory_unref (memory);
   device->free_pinned (seen);
 }
 
@@ -598,11 +560,10 @@ CHECK_TEST (test_a_writing_cpu_waits_for_an_upload)
 CHECK_TEST (test_nobody_waits_for_what_is_done)
 {
   g_autoptr (GstMemory) memory = new_memory (pinned);
-  ImkLocation location;
   GstMapInfo map;
 
   cpu_write (memory, 1);
-  acquire (memory, stream, GST_MAP_READ, TRUE, &location);
+  acquire (memory, stream, GST_MAP_READ, TRUE);
   wait_for (stream);
   release (memory, stream, GST_MAP_READ, TRUE);
   /* any call to the device would fail now */
@@ -671,8 +632,6 @@ CHECK_TEST (test_memory_may_be_freed_while_the_device_works_on_it)
 
 CHECK_TEST (test_a_copy_of_device_memory_is_made_on_the_device)
 {
-  GstAllocator *allocators[] = {pinned, on_device};
-
   for (guint i = 0; i < G_N_ELEMENTS (allocators); i++) {
     g_autoptr (GstMemory) memory = new_memory (allocators[i]), copy = NULL;
 
@@ -720,7 +679,6 @@ CHECK_TEST (test_a_share_sees_its_part_from_cpu_and_device)
 {
   GstMemory *memory = new_memory (on_device), *part, *part_of_part;
   guint8 bytes[SIZE];
-  ImkLocation location;
   gpointer whole, pointer;
 
   device_write (memory, stream, 1);
@@ -730,11 +688,10 @@ CHECK_TEST (test_a_share_sees_its_part_from_cpu_and_device)
   fail_unless_equals_uint64 (
       gst_memory_get_sizes (part_of_part, NULL, NULL), 493);
 
-  whole = acquire (memory, stream, GST_MAP_READ, FALSE, &location);
-  pointer = acquire (part_of_part, other, GST_MAP_READ, FALSE, &location);
+  whole = acquire (memory, stream, GST_MAP_READ, FALSE);
+  pointer = acquire (part_of_part, other, GST_MAP_READ, FALSE);
   fail_unless (pointer == (guint8 *) whole + 108);
-  fail_unless (
-      device->copy (bytes, 493, pointer, 493, 493, 1, other, NULL) == IMK_OK);
+  copy (bytes, pointer, 493, other);
   assert_bytes (bytes, 108, 493, 1);
   release (part_of_part, other, GST_MAP_READ, FALSE);
   release (memory, stream, GST_MAP_READ, TRUE);
@@ -854,14 +811,13 @@ CHECK_CASE ("views", set_up, tear_down)
 CHECK_TEST (test_a_resized_memory_is_a_part_of_the_samples)
 {
   g_autoptr (GstMemory) memory = new_memory (on_device);
-  ImkLocation location;
   gpointer whole, part;
 
   device_write (memory, stream, 1);
-  whole = acquire (memory, stream, GST_MAP_READ, FALSE, &location);
+  whole = acquire (memory, stream, GST_MAP_READ, FALSE);
   release (memory, stream, GST_MAP_READ, FALSE);
   gst_memory_resize (memory, 5, 99);
-  part = acquire (memory, stream, GST_MAP_READ, FALSE, &location);
+  part = acquire (memory, stream, GST_MAP_READ, FALSE);
   release (memory, stream, GST_MAP_READ, FALSE);
   fail_unless (part == (guint8 *) whole + 5);
   cpu_check_from (memory, 5, 1);
@@ -924,11 +880,11 @@ CHECK_TEST (test_an_empty_memory_is_possible)
 
 CHECK_MOCK_TEST (test_memory_of_another_device_is_not_mapped_as_it_is)
 {
-  GstImagingContext *second = check_context (1);
-  GstAllocator *allocator =
+  g_autoptr (GstImagingContext) second = check_context (1);
+  g_autoptr (GstAllocator) allocator =
       gst_imaging_allocator_new (second, GST_IMAGING_MEMORY_DEVICE, stats);
-  GstBuffer *buffer = new_buffer (allocator);
-  GstMemory *copy;
+  g_autoptr (GstBuffer) buffer = new_buffer (allocator);
+  g_autoptr (GstMemory) copy = NULL;
 
   fail_unless (second != context);
   fail_if (gst_imaging_frame_can_map (
@@ -942,16 +898,12 @@ CHECK_MOCK_TEST (test_memory_of_another_device_is_not_mapped_as_it_is)
   copy = gst_memory_copy (gst_buffer_peek_memory (buffer, 0), 0, -1);
   cpu_write (copy, 1);
   cpu_check (copy, 1);
-  gst_memory_unref (copy);
-  gst_buffer_unref (buffer);
-  gst_object_unref (allocator);
-  g_object_unref (second);
 }
 
 CHECK_MOCK_TEST (test_a_device_has_one_context_a_process)
 {
-  GstImagingContext *a = check_context (1), *b = check_context (1);
-  GstImagingContext *first = check_context (-1);
+  g_autoptr (GstImagingContext) a = check_context (1), b = check_context (1);
+  g_autoptr (GstImagingContext) first = check_context (-1);
   ImkError error;
 
   fail_unless (a == b);
@@ -961,9 +913,6 @@ CHECK_MOCK_TEST (test_a_device_has_one_context_a_process)
   fail_unless_equals_int (error.code, IMK_ERROR_UNAVAILABLE);
   fail_unless (strstr (error.message, "cuda-device-id is 2") != NULL, "%s",
       error.message);
-  g_object_unref (a);
-  g_object_unref (b);
-  g_object_unref (first);
 }
 
 /* --- frames --------------------------------------------------------------- */
@@ -971,7 +920,7 @@ CHECK_MOCK_TEST (test_a_device_has_one_context_a_process)
 CHECK_TEST (test_a_buffer_smaller_than_its_frame_is_refused)
 {
   GstVideoInfo info = check_info ("GRAY8", 33, 40); /* 1440 bytes */
-  GstBuffer *buffer = new_buffer (on_device);
+  g_autoptr (GstBuffer) buffer = new_buffer (on_device);
   GstImagingFrame frame;
   ImkError error;
 
@@ -984,7 +933,6 @@ CHECK_TEST (test_a_buffer_smaller_than_its_frame_is_refused)
   fail_if (
       gst_imaging_frame_map (buffer, &info, GST_MAP_READ,
           GST_IMAGING_REACH_HOST, NULL, NULL, stats, &frame, &error) == IMK_OK);
-  gst_buffer_unref (buffer);
 }
 
 CHECK_TEST (test_planes_lie_where_the_video_meta_says)
@@ -1020,8 +968,6 @@ CHECK_TEST (test_planes_lie_where_the_video_meta_says)
 
 CHECK_MOCK_TEST (test_no_memory_is_no_abort)
 {
-  GstAllocator *allocators[] = {pinned, on_device};
-
   for (guint i = 0; i < G_N_ELEMENTS (allocators); i++)
     fail_unless (
         gst_allocator_alloc (allocators[i], (gsize) 1 << 31, NULL) == NULL);
@@ -1093,8 +1039,6 @@ live_a_life (GstAllocator *allocator)
 static void
 fail_every_call (gboolean forever)
 {
-  GstAllocator *allocators[] = {pinned, on_device};
-
   for (guint i = 0; i < G_N_ELEMENTS (allocators); i++) {
     gboolean ok = FALSE;
     gulong nth;
@@ -1326,12 +1270,12 @@ CHECK_TEST (test_pool_waits_for_frames)
   gst_buffer_unref (held);
 }
 
-CHECK_CASE ("integrated", set_up_integrated, tear_down_integrated)
+CHECK_CASE ("integrated", set_up_integrated, tear_down)
 
 CHECK_TEST_AGAIN (test_each_writer_makes_the_other_view_stale)
 CHECK_TEST_AGAIN (test_each_call_may_fail_once)
 
-CHECK_CASE ("incoherent", set_up_incoherent, tear_down_incoherent)
+CHECK_CASE ("incoherent", set_up_incoherent, tear_down)
 
 CHECK_TEST_AGAIN (test_each_writer_makes_the_other_view_stale)
 CHECK_TEST_AGAIN (test_a_write_of_a_part_keeps_the_rest)

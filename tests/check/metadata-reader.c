@@ -82,6 +82,27 @@ read_quantity (GstPad *pad, GstPadProbeInfo *info, gpointer data)
   return GST_PAD_PROBE_OK;
 }
 
+/* Of what was made once a second: nobody knows the width of a pixel. */
+static void
+check_axes_with_gaps (void)
+{
+  g_autoptr (GstBuffer) buffer = gst_buffer_new ();
+  GstImagingReaderQuantity q;
+
+  gst_structure_set (gst_custom_meta_get_structure (gst_buffer_add_custom_meta (
+                         buffer, "GstImagingQuantity")),
+      "axis-1-name", G_TYPE_STRING, "y", "axis-1-step", G_TYPE_DOUBLE, 0.5,
+      "axis-3-name", G_TYPE_STRING, "time", "axis-3-step", G_TYPE_DOUBLE, 1.0,
+      "axis-3-unit", G_TYPE_STRING, "s", NULL);
+  expect (gst_imaging_reader_quantity (&q, buffer) && q.n_axes == 4,
+      "an axis behind one that is unknown");
+  expect (!q.axes[0].name && !q.axes[2].name, "axes that are unknown");
+  check_text (q.axes[1].name, "y");
+  check_text (q.axes[3].name, "time");
+  check_text (q.axes[3].unit, "s");
+  expect (q.axes[1].step == 0.5 && q.axes[3].step == 1, "steps");
+}
+
 static void
 probe (GstElement *pipeline, const gchar *name, GstPadProbeCallback function)
 {
@@ -136,6 +157,7 @@ main (int argc, char **argv)
                 read_quantity),
         "the second pipeline failed");
     expect (n_quantities == 2, "not each image has a quantity");
+    check_axes_with_gaps ();
   }
   return 0;
 }

@@ -248,12 +248,11 @@ probe (Numbers *n, const gchar *pad_name, GstPadProbeCallback callback)
 static gboolean
 is_of_gap (GstMessage *message)
 {
-  GError *error = NULL;
+  g_autoptr (GError) error = NULL;
   gboolean is;
 
   gst_message_parse_warning (message, &error, NULL);
   is = strstr (error->message, " missing before frame ") != NULL;
-  g_clear_error (&error);
   return is;
 }
 

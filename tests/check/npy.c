@@ -103,12 +103,11 @@ static const gchar golden_f16_big[] =
 static guint
 count_files (void)
 {
-  GDir *dir = g_dir_open (check_folder (), 0, NULL);
+  g_autoptr (GDir) dir = g_dir_open (check_folder (), 0, NULL);
   guint n = 0;
 
   while (g_dir_read_name (dir))
     n++;
-  g_dir_close (dir);
   return n;
 }
 
@@ -721,12 +720,11 @@ CHECK_TEST (test_a_failed_save_leaves_nothing_and_says_why)
     g_autofree gchar *parent = g_path_get_dirname (check_folder ());
     g_autofree gchar *prefix =
         g_strconcat (strrchr (check_folder (), '/') + 1, ".", NULL);
-    GDir *dir = g_dir_open (parent, 0, NULL);
+    g_autoptr (GDir) dir = g_dir_open (parent, 0, NULL);
     const gchar *name;
 
     while ((name = g_dir_read_name (dir)))
       fail_if (g_str_has_prefix (name, prefix), "%s is left", name);
-    g_dir_close (dir);
   }
 }
 

@@ -84,12 +84,11 @@ static GstElement *
 element_of (GstHarness *h)
 {
   GstIterator *i = gst_bin_iterate_elements (GST_BIN (h->element));
-  GValue value = G_VALUE_INIT;
+  g_auto (GValue) value = G_VALUE_INIT;
   GstElement *element;
 
   fail_unless_equals_int (gst_iterator_next (i, &value), GST_ITERATOR_OK);
   element = g_value_get_object (&value); /* the bin keeps it */
-  g_value_unset (&value);
   gst_iterator_free (i);
   return element;
 }
@@ -367,65 +366,22 @@ CHECK_TEST (test_another_surface_in_the_same_memory_is_mapped_anew)
 
 /* --- refusals ------------------------------------------------------ */
 
-static void
-spoil_batch (NvBufSurface *s)
-{
-  s->numFilled = 4;
-}
+#define SPOIL(name, change) \
+  static void spoil_##name (NvBufSurface *s) \
+  { \
+    s->change; \
+  }
 
-static void
-spoil_size (NvBufSurface *s)
-{
-  s->surfaceList[0].width = 1920;
-}
-
-static void
-spoil_planes (NvBufSurface *s)
-{
-  s->surfaceList[0].planeParams.num_planes = 2;
-}
-
-static void
-spoil_gpu (NvBufSurface *s)
-{
-  s->gpuId = 1;
-}
-
-static void
-spoil_type (NvBufSurface *s)
-{
-  s->memType = NVBUF_MEM_SYSTEM;
-}
-
-static void
-spoil_layout (NvBufSurface *s)
-{
-  s->surfaceList[0].layout = NVBUF_LAYOUT_BLOCK_LINEAR;
-}
-
-static void
-spoil_address (NvBufSurface *s)
-{
-  s->surfaceList[0].dataPtr = NULL;
-}
-
-static void
-spoil_pitch (NvBufSurface *s)
-{
-  s->surfaceList[0].planeParams.pitch[0] = WIDTH - 1;
-}
-
-static void
-spoil_offset (NvBufSurface *s)
-{
-  s->surfaceList[0].planeParams.offset[0] = G_MAXUINT32;
-}
-
-static void
-spoil_count (NvBufSurface *s)
-{
-  s->batchSize = 0;
-}
+SPOIL (batch, numFilled = 4)
+SPOIL (size, surfaceList[0].width = 1920)
+SPOIL (planes, surfaceList[0].planeParams.num_planes = 2)
+SPOIL (gpu, gpuId = 1)
+SPOIL (type, memType = NVBUF_MEM_SYSTEM)
+SPOIL (layout, surfaceList[0].layout = NVBUF_LAYOUT_BLOCK_LINEAR)
+SPOIL (address, surfaceList[0].dataPtr = NULL)
+SPOIL (pitch, surfaceList[0].planeParams.pitch[0] = WIDTH - 1)
+SPOIL (offset, surfaceList[0].planeParams.offset[0] = G_MAXUINT32)
+SPOIL (count, batchSize = 0)
 
 static const struct {
   void (*spoil) (NvBufSurface *s);
@@ -466,8 +422,8 @@ CHECK_LOOP_TEST (
   NvBufSurfaceParams whole_list = surface->surfaceList[0];
 
   spoilt[__i__].spoil (surface);
-  check_refused (h, gst_buffer_ref (buffer), GST_STREAM_ERROR,
-      GST_STREAM_ERROR_FORMAT, spoilt[__i__].words);
+  check_refused (h, gst_buffer_ref (buffer), CHECK_CODE (STREAM, FORMAT),
+      spoilt[__i__].words);
   *surface = whole;
   surface->surfaceList[0] = whole_list;
 }
@@ -479,8 +435,8 @@ CHECK_TEST (test_a_buffer_of_something_else_is_refused)
       harness_new ("shcentroid " GRID, "NVMM", "NVMM", &info);
   GstBuffer *buffer = gst_buffer_new_allocate (NULL, 63, NULL);
 
-  check_refused (h, buffer, GST_STREAM_ERROR, GST_STREAM_ERROR_FORMAT,
-      "63 bytes holds no surface");
+  check_refused (
+      h, buffer, CHECK_CODE (STREAM, FORMAT), "63 bytes holds no surface");
 }
 
 CHECK_TEST (test_two_memories_are_no_surface)
@@ -491,8 +447,7 @@ CHECK_TEST (test_two_memories_are_no_surface)
   GstBuffer *buffer = check_nvmm_noise (&info, 1, NVBUF_MEM_CUDA_DEVICE);
 
   gst_buffer_append_memory (buffer, gst_allocator_alloc (NULL, 64, NULL));
-  check_refused (
-      h, buffer, GST_STREAM_ERROR, GST_STREAM_ERROR_FORMAT, "has 2 memories");
+  check_refused (h, buffer, CHECK_CODE (STREAM, FORMAT), "has 2 memories");
 }
 
 CHECK_MOCK_TEST (test_an_image_that_cannot_be_made_is_an_error)
@@ -505,8 +460,7 @@ CHECK_MOCK_TEST (test_an_image_that_cannot_be_made_is_an_error)
   g_setenv ("IMK_MOCK_NVMM_FAIL", "map", TRUE);
   h = harness_new ("shcentroid " GRID, "NVMM", "NVMM", &info);
   buffer = check_nvmm_noise (&info, 1, NVBUF_MEM_SURFACE_ARRAY);
-  check_refused (
-      h, buffer, GST_LIBRARY_ERROR, GST_LIBRARY_ERROR_FAILED, "unset DISPLAY");
+  check_refused (h, buffer, CHECK_CODE (LIBRARY, FAILED), "unset DISPLAY");
 }
 
 CHECK_TEST (test_a_surface_that_cannot_be_made_is_an_error)
@@ -517,8 +471,8 @@ CHECK_TEST (test_a_surface_that_cannot_be_made_is_an_error)
   GstBuffer *buffer = check_nvmm_noise (&info, 1, NVBUF_MEM_CUDA_DEVICE);
 
   g_setenv ("IMK_MOCK_NVMM_FAIL", "create", TRUE);
-  check_refused (h, buffer, GST_RESOURCE_ERROR,
-      GST_RESOURCE_ERROR_NO_SPACE_LEFT, "no device memory");
+  check_refused (
+      h, buffer, CHECK_CODE (RESOURCE, NO_SPACE_LEFT), "no device memory");
 }
 
 /* Every call to the device may fail: one error, no leak, no frame. */
@@ -678,14 +632,12 @@ surfaces_give_normals (guint kind, const gchar *format, const gchar *out)
           WIDTH, HEIGHT)};
   GstVideoInfo normals = check_info ("RGB", WIDTH, HEIGHT);
   g_autofree gchar *lights = write_lights ();
-  GstBuffer *found, *expected;
+  g_autoptr (GstBuffer) found = NULL, expected = NULL;
 
   set_up_kind (kind);
   expected = normals_of_noise (lights, &plain);
   found = normals_of_noise (lights, &surfaces);
   check_same_pixels (found, expected, &normals);
-  gst_buffer_unref (found);
-  gst_buffer_unref (expected);
   g_unlink (lights);
 }
 
@@ -711,12 +663,13 @@ CHECK_TEST (test_surfaces_do_not_stay_for_strips)
 {
   GstVideoInfo info = check_info ("GRAY8", WIDTH, HEIGHT);
   g_autofree gchar *lights = write_lights ();
-  gchar *caps = check_nvmm_caps ("GRAY8", WIDTH, HEIGHT);
-  gchar *line = g_strdup_printf (
+  g_autofree gchar *caps = check_nvmm_caps ("GRAY8", WIDTH, HEIGHT);
+  g_autofree gchar *line = g_strdup_printf (
       "photostereo lights-location=%s backend=cuda memory-limit=50000", lights);
-  GstElement *element = gst_parse_launch (line, NULL);
-  GstHarness *h = gst_harness_new_with_element (element, "sink", "normal");
-  GstBus *bus = gst_bus_new ();
+  g_autoptr (GstElement) element = gst_parse_launch (line, NULL);
+  g_autoptr (CheckHarness) h =
+      gst_harness_new_with_element (element, "sink", "normal");
+  g_autoptr (GstBus) bus = gst_bus_new ();
 
   gst_element_set_bus (h->element, bus);
   gst_harness_set_src_caps_str (h, caps);
@@ -724,11 +677,6 @@ CHECK_TEST (test_surfaces_do_not_stay_for_strips)
       h, check_nvmm_noise (&info, 0, NVBUF_MEM_DEFAULT), GST_FLOW_ERROR);
   check_error (bus, RESOURCE, NO_SPACE_LEFT, "put nvvidconv before");
   gst_element_set_bus (h->element, NULL);
-  gst_harness_teardown (h);
-  gst_object_unref (element);
-  gst_object_unref (bus);
-  g_free (line);
-  g_free (caps);
   g_unlink (lights);
 }
 
@@ -805,7 +753,8 @@ CHECK_LOOP_TEST (test_a_camera_of_jetson_makes_sets, n_kinds ())
       "fakesink name=sink signal-handoffs=true sync=false",
       3 * N_LIGHTS, lights);
   GError *error = NULL;
-  GstElement *pipeline, *element, *sink;
+  g_autoptr (CheckPipeline) pipeline = NULL;
+  GstElement *element, *sink;
   guint n_normals = 0;
 
   set_up_kind (__i__);
@@ -820,9 +769,7 @@ CHECK_LOOP_TEST (test_a_camera_of_jetson_makes_sets, n_kinds ())
   fail_unless_equals_uint64 (check_stat (element, "frames"), 3 * N_LIGHTS);
   fail_unless_equals_uint64 (check_stat (element, "bytes-uploaded"), 0);
   fail_unless_equals_uint64 (check_stat (element, "bytes-copied"), 0);
-  gst_element_set_state (pipeline, GST_STATE_NULL);
   gst_object_unref (element);
   gst_object_unref (sink);
-  gst_object_unref (pipeline);
   g_unlink (lights);
 }

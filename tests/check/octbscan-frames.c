@@ -36,12 +36,10 @@ noise_frames (GstHarness *h, guint frame, guint n, gboolean offered)
   gsize size = n * LINES * WIDTH * 2;
   GstBuffer *buffer = offered ? gst_harness_create_buffer (h, size)
                               : gst_buffer_new_allocate (NULL, size, NULL);
-  GstMapInfo map;
+  g_auto (CheckMap) map = check_map (buffer, GST_MAP_WRITE);
 
-  gst_buffer_map (buffer, &map, GST_MAP_WRITE);
   for (guint i = 0; i < n * LINES * WIDTH; i++)
     ((guint16 *) map.data)[i] = noise_at (frame * LINES + i / WIDTH, i % WIDTH);
-  gst_buffer_unmap (buffer, &map);
   GST_BUFFER_PTS (buffer) = frame * GST_MSECOND;
   GST_BUFFER_DURATION (buffer) = n * GST_MSECOND;
   return buffer;
@@ -114,10 +112,10 @@ void
 check_pixels (GstBuffer *found, GstBuffer *other, guint frame)
 {
   gint tolerance = check_is_mock () ? 0 : 1;
-  GstMapInfo a, b;
+  GstMapInfo a;
+  g_auto (CheckMap) b = check_map (other, GST_MAP_READ);
 
   gst_buffer_map (found, &a, GST_MAP_READ);
-  gst_buffer_map (other, &b, GST_MAP_READ);
   fail_unless_equals_uint64 (a.size, b.size);
   for (guint y = 0; y < DEPTHS; y++)
     for (guint x = 0; x < LINES; x++)
@@ -125,7 +123,6 @@ check_pixels (GstBuffer *found, GstBuffer *other, guint frame)
         fail ("(%u, %u) of frame %u is %u, expected %u", x, y, frame,
             a.data[y * 20 + x], b.data[y * 20 + x]);
   gst_buffer_unmap (found, &a);
-  gst_buffer_unmap (other, &b);
   gst_buffer_unref (found);
 }
 

@@ -228,15 +228,11 @@ check_case (guint i, gboolean floats)
       g_strdup_printf (ELEMENT "bscans-per-volume=2 %s", cases[i].properties);
   g_auto (Expected) e = expect (&c, 8, cases[i].every);
   g_auto (Run) r = floats ? run_new_floats (launch, 15) : run_new (launch, 15);
-  GstSegment segment;
 
   push_all (&r, 0, 8);
   gst_harness_push_event (r.pads[SRC], gst_event_new_eos ());
   check_run (&r, &e, cases[i].every);
-  gst_harness_push_event (r.pads[SRC], gst_event_new_flush_start ());
-  gst_harness_push_event (r.pads[SRC], gst_event_new_flush_stop (TRUE));
-  gst_segment_init (&segment, GST_FORMAT_TIME);
-  gst_harness_push_event (r.pads[SRC], gst_event_new_segment (&segment));
+  check_flush (r.pads[SRC]);
   push_all (&r, 0, 8);
   gst_harness_push_event (r.pads[SRC], gst_event_new_eos ());
   check_run (&r, &e, cases[i].every);
@@ -344,7 +340,6 @@ CHECK_BACKENDS_TEST (test_a_new_segment_ends_what_was_begun)
 /* All of them while PLAYING; the pads follow with their sizes. */
 CHECK_BACKENDS_TEST (test_changes_while_playing)
 {
-  GstSegment segment;
   Run r;
 
   r = run_new (ELEMENT "bscans-per-volume=2", 15);
@@ -370,10 +365,7 @@ CHECK_BACKENDS_TEST (test_changes_while_playing)
     }
     push_all (&r, 0, 12);
     gst_harness_push_event (r.pads[SRC], gst_event_new_eos ());
-    gst_harness_push_event (r.pads[SRC], gst_event_new_flush_start ());
-    gst_harness_push_event (r.pads[SRC], gst_event_new_flush_stop (TRUE));
-    gst_segment_init (&segment, GST_FORMAT_TIME);
-    gst_harness_push_event (r.pads[SRC], gst_event_new_segment (&segment));
+    check_flush (r.pads[SRC]);
     check_run (&r, &e, cases[i].every);
     expected_free (&e);
     g_free (specs);
@@ -431,7 +423,7 @@ CHECK_LOOP_TEST (test_pads_come_and_go_while_prerolled, 2)
     g_usleep (1000);
     g_object_get (sink, "last-sample", &last, NULL);
   }
-  fail_unless_equals_int (check_count_messages (bus, GST_MESSAGE_ERROR), 0);
+  check_no_messages (bus, GST_MESSAGE_ERROR);
 }
 
 static gboolean has_come; /* atomic */
@@ -554,8 +546,8 @@ CHECK_LOOP_TEST (test_one_pad_takes_no_more, 4)
 
   on_cuda = __i__ % 2;
   for (guint i = 0; i < G_N_ELEMENTS (flows); i++) {
-    GstPad *sink = gst_pad_new ("sink", GST_PAD_SINK), *linear;
-    Run r = run_new (ELEMENT, __i__ < 2 ? 1 << SRC : 1 << COMPLEX);
+    g_autoptr (GstPad) sink = gst_pad_new ("sink", GST_PAD_SINK), linear = NULL;
+    g_auto (Run) r = run_new (ELEMENT, __i__ < 2 ? 1 << SRC : 1 << COMPLEX);
     gboolean alone = i < 2 && __i__ >= 2;
 
     linear = gst_element_request_pad_simple (r.element, "linear");
@@ -571,9 +563,6 @@ CHECK_LOOP_TEST (test_one_pad_takes_no_more, 4)
     }
     gst_element_release_request_pad (r.element, linear);
     gst_pad_set_active (sink, FALSE);
-    gst_object_unref (linear);
-    gst_object_unref (sink);
-    run_free (&r);
   }
 }
 

@@ -112,9 +112,7 @@ CHECK_MOCK_TEST (test_flushes)
     GstBuffer *out;
 
     push_frames (h, 0, i, TRUE);
-    gst_harness_push_event (h, gst_event_new_flush_start ());
-    gst_harness_push_event (h, gst_event_new_flush_stop (TRUE));
-    gst_harness_push_event (h, gst_event_new_segment (&segment));
+    check_flush (h);
     while ((out = gst_harness_try_pull (h)))
       gst_buffer_unref (out);
     push_frames (h, 3, 5, TRUE);
@@ -256,7 +254,7 @@ push_volumes (GstHarness *h, guint first, guint end, gboolean offered)
 CHECK_LOOP_TEST (test_volumes, check_is_mock () ? 2 : 0)
 {
   for (guint offered = 0; offered < 2; offered++) {
-    GstHarness *h =
+    g_autoptr (CheckHarness) h =
         harness_with_lines (__i__ ? VOLUMES "backend=cuda cuda-devices=<-1>"
                                   : VOLUMES "backend=cuda",
             VOLUME * LINES);
@@ -277,7 +275,6 @@ CHECK_LOOP_TEST (test_volumes, check_is_mock () ? 2 : 0)
           check_stat (h->element, "bytes-copied"), n_copied);
     if (offered) /* there, back and, as what is wide is done again, back */
       fail_unless (check_n_copies () <= 3 * (N_FRAMES / VOLUME - 2));
-    gst_harness_teardown (h);
   }
 }
 
@@ -371,17 +368,14 @@ CHECK_LOOP_TEST (test_volumes_of_floats, check_is_mock () ? 2 : 0)
     push_volumes (h[1], first, first + VOLUME, TRUE);
     for (guint i = first; i < first + VOLUME; i++) {
       g_autoptr (GstBuffer) a = check_pull (h[0]), b = check_pull (h[1]);
-      GstMapInfo x, y;
+      g_auto (CheckMap) x = check_map (a, GST_MAP_READ);
+      g_auto (CheckMap) y = check_map (b, GST_MAP_READ);
 
-      gst_buffer_map (a, &x, GST_MAP_READ);
-      gst_buffer_map (b, &y, GST_MAP_READ);
       fail_unless_equals_uint64 (x.size, LINES * DEPTHS * sizeof (gfloat));
       fail_unless_equals_uint64 (y.size, x.size);
       fail_unless (!check_is_mock () || memcmp (x.data, y.data, x.size) == 0,
           "frame %u", i);
       fail_unless_equals_uint64 (GST_BUFFER_PTS (b), i * GST_MSECOND);
-      gst_buffer_unmap (a, &x);
-      gst_buffer_unmap (b, &y);
     }
   }
   gst_harness_teardown (h[0]);
@@ -444,7 +438,7 @@ CHECK_CASE ("card", NULL, NULL)
 
 CHECK_LOOP_TEST (test_order_on_a_card, check_is_mock () ? 0 : 4)
 {
-  gchar *launch =
+  g_autofree gchar *launch =
       g_strdup_printf (ELEMENT "backend=cuda max-in-flight=%d", __i__ + 1);
   GstHarness *h;
 
@@ -459,5 +453,4 @@ CHECK_LOOP_TEST (test_order_on_a_card, check_is_mock () ? 0 : 4)
   fail_unless_equals_uint64 (check_stat (h->element, "frames"), 3 * N_FRAMES);
   gst_harness_teardown (h);
   g_clear_pointer (&expected, g_ptr_array_unref);
-  g_free (launch);
 }

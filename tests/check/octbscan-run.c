@@ -24,12 +24,10 @@ GstBuffer *
 bscan_new (guint i)
 {
   GstBuffer *buffer = gst_buffer_new_allocate (NULL, HEIGHT * WIDTH * 2, NULL);
-  GstMapInfo map;
+  g_auto (CheckMap) map = check_map (buffer, GST_MAP_WRITE);
 
-  gst_buffer_map (buffer, &map, GST_MAP_WRITE);
   for (guint k = 0; k < HEIGHT * WIDTH; k++)
     ((guint16 *) map.data)[k] = sample_at (i, k / WIDTH, k % WIDTH);
-  gst_buffer_unmap (buffer, &map);
   GST_BUFFER_PTS (buffer) = i * 10 * GST_MSECOND;
   GST_BUFFER_DURATION (buffer) = 10 * GST_MSECOND;
   return buffer;

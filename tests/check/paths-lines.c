@@ -125,8 +125,9 @@ run (guint e, const gchar *backend, Kind kind, const gchar *format,
   g_autofree gchar *line =
       g_strdup_printf ("%s ! appsink name=out sync=false", start);
   const guint64 total = elements[e].n_images * line_size (format) * HEIGHT;
-  GstElement *pipeline = gst_parse_launch (line, NULL);
-  GstElement *element = gst_bin_get_by_name (GST_BIN (pipeline), "e");
+  g_autoptr (CheckPipeline) pipeline = gst_parse_launch (line, NULL);
+  g_autoptr (GstElement) element =
+      gst_bin_get_by_name (GST_BIN (pipeline), "e");
   g_autofree gchar *memory = NULL;
   GString *out = g_string_new (NULL);
 
@@ -147,9 +148,6 @@ run (guint e, const gchar *backend, Kind kind, const gchar *format,
   copies->copied = paths_times (given, element, "bytes-copied", *kept);
   copies->uploaded = paths_times (given, element, "bytes-uploaded", *kept);
   copies->downloaded = paths_times (given, element, "bytes-downloaded", total);
-  gst_element_set_state (pipeline, GST_STATE_NULL);
-  gst_object_unref (element);
-  gst_object_unref (pipeline);
   gst_imaging_stats_unref (given);
   return out;
 }
@@ -195,18 +193,6 @@ add_row (GString *table, guint e, const gchar *backend, Kind kind)
 
 /* --- slcsrc --------------------------------------------------------------- */
 
-/* Offers page-locked memory, as an element on CUDA does. */
-static GstPadProbeReturn
-offer_allocator (GstPad *pad, GstPadProbeInfo *info, gpointer allocator)
-{
-  GstQuery *query = GST_PAD_PROBE_INFO_QUERY (info);
-
-  if (GST_QUERY_TYPE (query) != GST_QUERY_ALLOCATION)
-    return GST_PAD_PROBE_OK;
-  gst_query_add_allocation_param (query, allocator, NULL);
-  return GST_PAD_PROBE_HANDLED;
-}
-
 static void
 look (GstElement *sink, GstBuffer *buffer, GstPad *pad, gpointer expected)
 {
@@ -223,11 +209,12 @@ read_lines (
       "slcsrc location=\"%s\" width=%d format=%s ! fakesink name=sink "
       "signal-handoffs=true sync=false",
       path, WIDTH, format);
-  GstElement *pipeline = gst_parse_launch (line, NULL);
-  GstElement *sink = gst_bin_get_by_name (GST_BIN (pipeline), "sink");
-  GstPad *pad = gst_element_get_static_pad (sink, "sink");
-  GstImagingContext *context = check_context (0);
-  GstAllocator *allocator;
+  g_autoptr (CheckPipeline) pipeline = gst_parse_launch (line, NULL);
+  g_autoptr (GstElement) sink =
+      gst_bin_get_by_name (GST_BIN (pipeline), "sink");
+  g_autoptr (GstPad) pad = gst_element_get_static_pad (sink, "sink");
+  g_autoptr (GstImagingContext) context = check_context (0);
+  g_autoptr (GstAllocator) allocator = NULL;
 
   given = gst_imaging_stats_new ();
   allocator =
@@ -236,17 +223,11 @@ read_lines (
       (gpointer) (kind == PINNED ? "pinned" : "system"));
   if (kind == PINNED)
     gst_pad_add_probe (pad, GST_PAD_PROBE_TYPE_QUERY_DOWNSTREAM,
-        offer_allocator, allocator, NULL);
+        check_offer_allocator, allocator, NULL);
   check_play (pipeline);
   copies->copied = paths_times (given, NULL, "bytes-copied", 1);
   copies->uploaded = paths_times (given, NULL, "bytes-uploaded", 1);
   copies->downloaded = paths_times (given, NULL, "bytes-downloaded", 1);
-  gst_element_set_state (pipeline, GST_STATE_NULL);
-  gst_object_unref (pad);
-  gst_object_unref (sink);
-  gst_object_unref (pipeline);
-  gst_object_unref (allocator);
-  g_object_unref (context);
   gst_imaging_stats_unref (given);
 }
 

@@ -130,7 +130,8 @@ out_caps_of (guint e, Kind out, const gchar *format)
 static gboolean
 gives (guint e, const gchar *backend, Kind out)
 {
-  GstElementFactory *factory = gst_element_factory_find (elements[e].name);
+  g_autoptr (GstElementFactory) factory =
+      gst_element_factory_find (elements[e].name);
   const GList *l = gst_element_factory_get_static_pad_templates (factory);
   gboolean found = out == SYSTEM;
 
@@ -144,7 +145,6 @@ gives (guint e, const gchar *backend, Kind out)
     found = strcmp (t->name_template, elements[e].pad) == 0 &&
             strstr (t->static_caps.string, kinds[out].feature);
   }
-  gst_object_unref (factory);
   return found;
 }
 

@@ -364,9 +364,7 @@ interrupt (Ps *ps, guint how)
   switch (how) {
   case 0:
     gst_segment_init (&segment, GST_FORMAT_TIME);
-    gst_harness_push_event (ps->sink, gst_event_new_flush_start ());
-    gst_harness_push_event (ps->sink, gst_event_new_flush_stop (TRUE));
-    gst_harness_push_event (ps->sink, gst_event_new_segment (&segment));
+    check_flush (ps->sink);
     break;
   case 1:
     g_signal_emit_by_name (ps->element, "finish-set");
@@ -475,7 +473,8 @@ CHECK_MOCK_TEST (test_a_context_that_is_gone_leaves_nothing_on_the_host)
 CHECK_MOCK_TEST (test_auto_takes_the_cpu_when_a_device_is_gone)
 {
   enum { SIDE = 520 }; /* auto would take CUDA */
-  Ps ps = ps_new ("cuda-devices=<-1> n-threads=1 set-size=3 mm-per-pixel=0.1");
+  g_auto (Ps) ps =
+      ps_new ("cuda-devices=<-1> n-threads=1 set-size=3 mm-per-pixel=0.1");
   gchar *backend;
 
   ps.info = check_info ("GRAY8", SIDE, SIDE);
@@ -491,7 +490,6 @@ CHECK_MOCK_TEST (test_auto_takes_the_cpu_when_a_device_is_gone)
   fail_unless_equals_string (backend, "cpu");
   g_free (backend);
   check_lose_device (-1);
-  ps_free (&ps);
 }
 
 /* Each call of a set fails once: an error with a sentence, or the set as it is;

@@ -194,6 +194,13 @@ assert_plays (guint n_frames, GstVideoFormat format, guint width, guint height,
   assert_end (h);
 }
 
+/* Of 16 bits, in the order of this machine. */
+#if G_BYTE_ORDER == G_LITTLE_ENDIAN
+#define NATIVE(format) GST_VIDEO_FORMAT_##format##_LE
+#else
+#define NATIVE(format) GST_VIDEO_FORMAT_##format##_BE
+#endif
+
 /* --- pixels --- */
 
 CHECK_CASE ("picturesrc", make_path, remove_path)
@@ -218,10 +225,7 @@ CHECK_TEST (test_u8_is_gray8_with_padded_rows)
 CHECK_TEST (test_u16_is_gray16)
 {
   write_array (GST_IMAGING_ND_ARRAY_TYPE_U16, 3, 3, 5, 7, 1);
-  assert_plays (3,
-      G_BYTE_ORDER == G_LITTLE_ENDIAN ? GST_VIDEO_FORMAT_GRAY16_LE
-                                      : GST_VIDEO_FORMAT_GRAY16_BE,
-      7, 5, 1);
+  assert_plays (3, NATIVE (GRAY16), 7, 5, 1);
 }
 
 CHECK_TEST (test_big_endian_u16_has_the_same_values)
@@ -242,18 +246,11 @@ CHECK_TEST (test_big_endian_u16_has_the_same_values)
   }
   fail_unless (g_file_set_contents (path, content, size, NULL));
   g_free (content);
-  assert_plays (2,
-      G_BYTE_ORDER == G_LITTLE_ENDIAN ? GST_VIDEO_FORMAT_GRAY16_LE
-                                      : GST_VIDEO_FORMAT_GRAY16_BE,
-      7, 5, 1);
+  assert_plays (2, NATIVE (GRAY16), 7, 5, 1);
 }
 
 CHECK_TEST (test_four_dimensions_are_colour)
 {
-  GstVideoFormat rgba64 = G_BYTE_ORDER == G_LITTLE_ENDIAN
-                              ? GST_VIDEO_FORMAT_RGBA64_LE
-                              : GST_VIDEO_FORMAT_RGBA64_BE;
-
   write_array (GST_IMAGING_ND_ARRAY_TYPE_U8, 4, 2, 3, 5, 1);
   assert_plays (2, GST_VIDEO_FORMAT_GRAY8, 5, 3, 1);
   write_array (GST_IMAGING_ND_ARRAY_TYPE_U8, 4, 2, 3, 5, 3);
@@ -261,16 +258,13 @@ CHECK_TEST (test_four_dimensions_are_colour)
   write_array (GST_IMAGING_ND_ARRAY_TYPE_U8, 4, 2, 3, 5, 4);
   assert_plays (2, GST_VIDEO_FORMAT_RGBA, 5, 3, 4);
   write_array (GST_IMAGING_ND_ARRAY_TYPE_U16, 4, 2, 3, 5, 4);
-  assert_plays (2, rgba64, 5, 3, 4);
+  assert_plays (2, NATIVE (RGBA64), 5, 3, 4);
 }
 
 CHECK_TEST (test_three_channels_of_u16_get_an_opaque_alpha)
 {
   write_array (GST_IMAGING_ND_ARRAY_TYPE_U16, 4, 2, 3, 5, 3);
-  assert_plays (2,
-      G_BYTE_ORDER == G_LITTLE_ENDIAN ? GST_VIDEO_FORMAT_RGBA64_LE
-                                      : GST_VIDEO_FORMAT_RGBA64_BE,
-      5, 3, 3);
+  assert_plays (2, NATIVE (RGBA64), 5, 3, 3);
 }
 
 CHECK_TEST (test_two_dimensions_are_one_frame)
@@ -448,6 +442,15 @@ assert_shown (GstElement *pipeline, guint64 expected)
       GST_BUFFER_OFFSET (gst_sample_get_buffer (sample)), expected);
 }
 
+static void
+assert_seek (
+    GstElement *pipeline, GstFormat format, gint64 place, guint64 expected)
+{
+  fail_unless (
+      gst_element_seek_simple (pipeline, format, GST_SEEK_FLAG_FLUSH, place));
+  assert_shown (pipeline, expected);
+}
+
 /* A sink drops frames before the segment; none should be read in vain. */
 static void
 note_first (GstElement *identity, GstBuffer *buffer, gpointer first)
@@ -495,9 +498,7 @@ CHECK_TEST (test_a_seek_in_frames_shows_that_frame)
       "picturesrc name=source framerate=30/1 ! fakesink name=sink",
       GST_STATE_PAUSED);
   for (gint i = 0; i < 31; i++) {
-    fail_unless (gst_element_seek_simple (
-        pipeline, GST_FORMAT_DEFAULT, GST_SEEK_FLAG_FLUSH, i));
-    assert_shown (pipeline, i);
+    assert_seek (pipeline, GST_FORMAT_DEFAULT, i, i);
   }
 }
 
@@ -588,9 +589,7 @@ CHECK_TEST (test_duration_is_known_in_time_and_frames)
   fail_unless (
       gst_element_query_duration (pipeline, GST_FORMAT_DEFAULT, &value));
   fail_unless_equals_int64 (value, 31);
-  fail_unless (gst_element_seek_simple (
-      pipeline, GST_FORMAT_TIME, GST_SEEK_FLAG_FLUSH, 700 * GST_MSECOND));
-  assert_shown (pipeline, 7);
+  assert_seek (pipeline, GST_FORMAT_TIME, 700 * GST_MSECOND, 7);
   fail_unless (gst_element_query_position (pipeline, GST_FORMAT_TIME, &value));
   fail_unless_equals_int64 (value, 700 * GST_MSECOND);
 }
@@ -814,7 +813,7 @@ CHECK_TEST (test_other_types_and_shapes_are_tensors)
     h = make_harness ();
     gst_harness_play (h);
     for (guint frame = 0; frame < cases[i].n_frames; frame++) {
-      GstBuffer *buffer = pull (h);
+      g_autoptr (GstBuffer) buffer = pull (h);
       gsize expected = (size - 128) / cases[i].n_frames;
 
       assert_caps (h, cases[i].caps);
@@ -824,7 +823,6 @@ CHECK_TEST (test_other_types_and_shapes_are_tensors)
             gst_buffer_memcmp (buffer, 0, content + at, expected) == 0);
       }
       at += expected;
-      gst_buffer_unref (buffer);
     }
     assert_end (h);
     gst_harness_teardown (h);
@@ -935,12 +933,8 @@ CHECK_TEST (test_a_loop_can_be_sought_in_any_round)
                             "fakesink name=sink",
       GST_STATE_PAUSED);
   source = gst_bin_get_by_name (GST_BIN (pipeline), "source");
-  fail_unless (gst_element_seek_simple (
-      pipeline, GST_FORMAT_TIME, GST_SEEK_FLAG_FLUSH, 123 * GST_SECOND / 10));
-  assert_shown (pipeline, 123);
-  fail_unless (gst_element_seek_simple (
-      pipeline, GST_FORMAT_DEFAULT, GST_SEEK_FLAG_FLUSH, 7));
-  assert_shown (pipeline, 7);
+  assert_seek (pipeline, GST_FORMAT_TIME, 123 * GST_SECOND / 10, 123);
+  assert_seek (pipeline, GST_FORMAT_DEFAULT, 7, 7);
   /* backwards from where it is, and from the end of the first round */
   fail_unless (gst_element_seek (pipeline, -1, GST_FORMAT_TIME,
       GST_SEEK_FLAG_FLUSH | GST_SEEK_FLAG_ACCURATE, GST_SEEK_TYPE_SET, 0,
@@ -1002,7 +996,7 @@ CHECK_TEST (test_lists_from_text_and_back)
   const gchar *words[] = {
       "picturesrc", "locations=\"<a.tif, 01, \\\"c d.tif\\\">\"", NULL};
   g_autoptr (GstElement) source = gst_parse_launchv (words, NULL);
-  GValue value = G_VALUE_INIT;
+  g_auto (GValue) value = G_VALUE_INIT;
   static const gchar *const expected[] = {"a.tif", "01", "c d.tif"};
 
   fail_unless (source != NULL);
@@ -1013,7 +1007,6 @@ CHECK_TEST (test_lists_from_text_and_back)
     fail_unless_equals_string (
         g_value_get_string (gst_value_array_get_value (&value, i)),
         expected[i]);
-  g_value_unset (&value);
 }
 
 /* --- errors --- */
@@ -1030,66 +1023,61 @@ assert_error (
       check_message (bus, GST_MESSAGE_ERROR), domain, code, words);
 }
 
+static void
+assert_launch_fails (
+    const gchar *launch, GQuark domain, gint code, const gchar *words)
+{
+  g_autoptr (CheckPipeline) pipeline = gst_parse_launch (launch, NULL);
+  g_autoptr (GstElement) source =
+      gst_bin_get_by_name (GST_BIN (pipeline), "source");
+
+  g_object_set (source, "location", path, NULL);
+  fail_unless_equals_int (gst_element_set_state (pipeline, GST_STATE_PAUSED),
+      GST_STATE_CHANGE_FAILURE);
+  assert_error (pipeline, domain, code, words);
+}
+
 CHECK_TEST (test_settings_that_contradict_are_an_error)
 {
-  static const struct {
+  const struct {
     const gchar *launch;
-    GQuark (*domain) (void);
+    GQuark domain;
     gint code;
     const gchar *words;
   } cases[] = {
       {"picturesrc name=source locations=<a,b> ! fakesink",
-          gst_resource_error_quark, GST_RESOURCE_ERROR_SETTINGS,
-          "and locations (2) are set"},
-      {"picturesrc name=source axes=yx ! fakesink", gst_stream_error_quark,
-          GST_STREAM_ERROR_FORMAT, "u8 [2, 3, 5], and axes is \"yx\""},
-      {"picturesrc name=source axes=xyn ! fakesink", gst_stream_error_quark,
-          GST_STREAM_ERROR_FORMAT, "axes is \"xyn\": a letter for each"},
+          CHECK_CODE (RESOURCE, SETTINGS), "and locations (2) are set"},
+      {"picturesrc name=source axes=yx ! fakesink", CHECK_CODE (STREAM, FORMAT),
+          "u8 [2, 3, 5], and axes is \"yx\""},
+      {"picturesrc name=source axes=xyn ! fakesink",
+          CHECK_CODE (STREAM, FORMAT), "axes is \"xyn\": a letter for each"},
   };
 
   write_array (GST_IMAGING_ND_ARRAY_TYPE_U8, 3, 2, 3, 5, 1);
-  for (guint i = 0; i < G_N_ELEMENTS (cases); i++) {
-    g_autoptr (CheckPipeline) pipeline =
-        gst_parse_launch (cases[i].launch, NULL);
-    GstElement *source = gst_bin_get_by_name (GST_BIN (pipeline), "source");
-
-    g_object_set (source, "location", path, NULL);
-    gst_object_unref (source);
-    fail_unless_equals_int (gst_element_set_state (pipeline, GST_STATE_PAUSED),
-        GST_STATE_CHANGE_FAILURE);
-    assert_error (pipeline, cases[i].domain (), cases[i].code, cases[i].words);
-  }
+  for (guint i = 0; i < G_N_ELEMENTS (cases); i++)
+    assert_launch_fails (
+        cases[i].launch, cases[i].domain, cases[i].code, cases[i].words);
 }
 
 static void
 assert_start_fails (GQuark domain, gint code, const gchar *words)
 {
-  g_autoptr (CheckPipeline) pipeline =
-      gst_parse_launch ("picturesrc name=source ! fakesink", NULL);
-  GstElement *source = gst_bin_get_by_name (GST_BIN (pipeline), "source");
-
-  g_object_set (source, "location", path, NULL);
-  gst_object_unref (source);
-  fail_unless_equals_int (gst_element_set_state (pipeline, GST_STATE_PAUSED),
-      GST_STATE_CHANGE_FAILURE);
-  assert_error (pipeline, domain, code, words);
+  assert_launch_fails (
+      "picturesrc name=source ! fakesink", domain, code, words);
 }
 
 CHECK_TEST (test_a_file_that_cannot_be_opened_is_an_error_with_its_name)
 {
   gchar *file = path;
 
-  assert_start_fails (
-      GST_RESOURCE_ERROR, GST_RESOURCE_ERROR_NOT_FOUND, "frames.npy");
+  assert_start_fails (CHECK_CODE (RESOURCE, NOT_FOUND), "frames.npy");
   path = (gchar *) check_folder (); /* it is empty */
-  assert_start_fails (GST_RESOURCE_ERROR, GST_RESOURCE_ERROR_NOT_FOUND,
-      "is a folder without files");
+  assert_start_fails (
+      CHECK_CODE (RESOURCE, NOT_FOUND), "is a folder without files");
   path = NULL;
-  assert_start_fails (
-      GST_RESOURCE_ERROR, GST_RESOURCE_ERROR_NOT_FOUND, "property location");
+  assert_start_fails (CHECK_CODE (RESOURCE, NOT_FOUND), "property location");
   path = (gchar *) "";
-  assert_start_fails (
-      GST_RESOURCE_ERROR, GST_RESOURCE_ERROR_NOT_FOUND, "property location");
+  assert_start_fails (CHECK_CODE (RESOURCE, NOT_FOUND), "property location");
   path = file;
 }
 
@@ -1110,15 +1098,12 @@ CHECK_TEST (test_a_file_without_frames_is_an_error_with_what_it_is)
   for (guint i = 0; i < G_N_ELEMENTS (cases); i++) {
     write_array (cases[i].type, cases[i].n_dims, cases[i].dims[0],
         cases[i].dims[1], cases[i].dims[2], cases[i].dims[3]);
-    assert_start_fails (
-        GST_STREAM_ERROR, GST_STREAM_ERROR_FORMAT, cases[i].words);
+    assert_start_fails (CHECK_CODE (STREAM, FORMAT), cases[i].words);
   }
   fail_unless (g_file_set_contents (path, "640 480 255", -1, NULL));
-  assert_start_fails (
-      GST_STREAM_ERROR, GST_STREAM_ERROR_FORMAT, "no .npy file");
+  assert_start_fails (CHECK_CODE (STREAM, FORMAT), "no .npy file");
   fail_unless (g_file_set_contents (path, "P5 640 480 255", -1, NULL));
-  assert_start_fails (
-      GST_STREAM_ERROR, GST_STREAM_ERROR_FORMAT, "no valid PNM file");
+  assert_start_fails (CHECK_CODE (STREAM, FORMAT), "no valid PNM file");
 }
 
 /* Holes: they take no room on the disk. */
@@ -1135,7 +1120,7 @@ assert_too_large (const gchar *shape, guint64 size, const gchar *words)
   g_string_append (header, dict);
   fail_unless (g_file_set_contents (path, header->str, header->len, NULL));
   if (truncate (path, header->len + size) == 0)
-    assert_start_fails (GST_STREAM_ERROR, GST_STREAM_ERROR_FORMAT, words);
+    assert_start_fails (CHECK_CODE (STREAM, FORMAT), words);
 }
 
 CHECK_TEST (test_frames_larger_than_buffers_are_an_error)
@@ -1156,7 +1141,7 @@ CHECK_TEST (test_a_file_that_shrinks_while_playing_is_a_read_error)
           GST_STATE_PAUSED);
   fail_unless_equals_int (truncate (path, 128 + 5 * 16 * 64 + 7), 0);
   gst_element_set_state (pipeline, GST_STATE_PLAYING);
-  assert_error (pipeline, GST_RESOURCE_ERROR, GST_RESOURCE_ERROR_READ,
+  assert_error (pipeline, CHECK_CODE (RESOURCE, READ),
       "has 5127 bytes after the header, expected are 102400");
 }
 
@@ -1171,7 +1156,7 @@ CHECK_TEST (test_other_caps_downstream_are_an_error_and_no_hang)
   g_object_set (source, "location", path, NULL);
   gst_object_unref (source);
   gst_element_set_state (pipeline, GST_STATE_PAUSED);
-  assert_error (pipeline, GST_STREAM_ERROR, GST_STREAM_ERROR_FAILED,
+  assert_error (pipeline, CHECK_CODE (STREAM, FAILED),
       "does not take what this file holds: video/x-raw, format=(string)GRAY8");
 }
 
@@ -1180,12 +1165,11 @@ CHECK_TEST (test_other_caps_downstream_are_an_error_and_no_hang)
 static guint
 count_descriptors (void)
 {
-  GDir *dir = g_dir_open ("/proc/self/fd", 0, NULL);
+  g_autoptr (GDir) dir = g_dir_open ("/proc/self/fd", 0, NULL);
   guint n = 0;
 
   while (g_dir_read_name (dir))
     n++;
-  g_dir_close (dir);
   return n;
 }
 
@@ -1198,9 +1182,7 @@ CHECK_TEST (test_every_start_plays_from_the_beginning_and_leaks_no_file)
   pipeline = make_pipeline (
       "picturesrc name=source ! fakesink name=sink", GST_STATE_PAUSED);
   for (guint i = 0; i < 30; i++) {
-    fail_unless (gst_element_seek_simple (
-        pipeline, GST_FORMAT_DEFAULT, GST_SEEK_FLAG_FLUSH, 5));
-    assert_shown (pipeline, 5);
+    assert_seek (pipeline, GST_FORMAT_DEFAULT, 5, 5);
     gst_element_set_state (pipeline, i % 2 ? GST_STATE_NULL : GST_STATE_READY);
     if (i == 1)
       n = count_descriptors ();
@@ -1237,9 +1219,9 @@ CHECK_TEST (test_another_file_is_played_after_a_stop)
 CHECK_TEST (test_properties_read_back)
 {
   g_autoptr (GstElement) source = gst_element_factory_make ("picturesrc", NULL);
-  gchar *location;
+  g_autofree gchar *location = NULL;
   gint n, d;
-  GValue value = G_VALUE_INIT;
+  g_auto (GValue) value = G_VALUE_INIT;
 
   g_object_get (source, "location", &location, NULL);
   fail_unless (location == NULL);
@@ -1253,8 +1235,6 @@ CHECK_TEST (test_properties_read_back)
   fail_unless_equals_string (location, "a.npy");
   fail_unless_equals_int (n, 100);
   fail_unless_equals_int (d, 3);
-  g_free (location);
-  g_value_unset (&value);
 }
 
 CHECK_TEST (test_npysrc_is_the_same_under_its_older_name)
@@ -1273,7 +1253,8 @@ CHECK_TEST (test_npysrc_is_the_same_under_its_older_name)
 /* An application's own type has no factory, and no name of one. */
 CHECK_TEST (test_a_type_without_a_factory_tells_its_progress)
 {
-  GstElement *pipeline = gst_pipeline_new (NULL), *source = make_source ();
+  g_autoptr (CheckPipeline) pipeline = gst_pipeline_new (NULL);
+  GstElement *source = make_source ();
   GstElement *sink = gst_element_factory_make ("fakesink", NULL);
   g_autoptr (GstBus) bus = gst_element_get_bus (pipeline);
   gboolean at_end;
@@ -1300,6 +1281,4 @@ CHECK_TEST (test_a_type_without_a_factory_tells_its_progress)
     gst_message_unref (m);
   } while (!at_end);
   fail_unless_equals_int (n_told, 10);
-  gst_element_set_state (pipeline, GST_STATE_NULL);
-  gst_object_unref (pipeline);
 }

@@ -126,7 +126,7 @@ CHECK_LOOP_TEST (test_a_refusal_is_an_error_with_one_frame, 2)
       "octinterlace name=i ! video/x-raw,height=17 ! fakesink "
       "videotestsrc num-buffers=1 ! "
       "video/x-raw,format=GRAY8,width=16,height=8 ! i.sink_0"};
-  GstElement *pipeline = check_launch (lines[__i__]);
+  g_autoptr (CheckPipeline) pipeline = check_launch (lines[__i__]);
   g_autoptr (GstMessage) message = NULL;
   g_autoptr (GstBus) bus = NULL;
 
@@ -134,7 +134,6 @@ CHECK_LOOP_TEST (test_a_refusal_is_an_error_with_one_frame, 2)
   gst_element_set_state (pipeline, GST_STATE_PLAYING);
   message = check_message (bus, GST_MESSAGE_ERROR | GST_MESSAGE_EOS);
   fail_unless_equals_int (GST_MESSAGE_TYPE (message), GST_MESSAGE_ERROR);
-  check_stop (pipeline);
 }
 
 /* --- enumerations --------------------------------------------------------- */

@@ -20,6 +20,14 @@ static const gchar *const units[] = {"pixel", "pixel", "flags"};
 static const gfloat numbers[] = {1.5f, -2, 0, 3, 4, 7};
 static const gdouble values[] = {1.5, -2, 0, 3, 4, 7};
 
+static void
+result_clear (GstImagingResult *result)
+{
+  gst_clear_buffer (&result->data);
+}
+
+G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC (GstImagingResult, result_clear)
+
 /* Two rows of three fields; the data is of the caller. */
 static GstImagingResult
 make_result (guint64 frame)
@@ -42,10 +50,9 @@ make_result (guint64 frame)
 static void
 attach (GstBuffer *buffer, const gchar *name, guint64 frame)
 {
-  GstImagingResult result = make_result (frame);
+  g_auto (GstImagingResult) result = make_result (frame);
 
   gst_imaging_results_attach (buffer, name, &result);
-  gst_buffer_unref (result.data);
 }
 
 static guint64
@@ -56,6 +63,13 @@ frame_of (const GstStructure *result)
   fail_unless (result != NULL, "no result");
   fail_unless (gst_structure_get_uint64 (result, "frame", &frame));
   return frame;
+}
+
+static void
+check_frame (GstBuffer *buffer, const gchar *name, guint64 expected)
+{
+  fail_unless_equals_uint64 (
+      frame_of (gst_imaging_results_get (buffer, name)), expected);
 }
 
 static void
@@ -184,7 +198,7 @@ CHECK_TEST (test_results_are_tensors_as_well)
 CHECK_TEST (test_by_field_turns_rows_and_columns)
 {
   g_autoptr (GstBuffer) buffer = gst_buffer_new ();
-  GstImagingResult result = make_result (0);
+  g_auto (GstImagingResult) result = make_result (0);
   const GstStructure *found;
   gboolean by_field = FALSE;
 
@@ -196,7 +210,6 @@ CHECK_TEST (test_by_field_turns_rows_and_columns)
   check_dims (found, 3, 2);
   fail_unless (gst_structure_get_boolean (found, "by-field", &by_field));
   fail_unless (by_field);
-  gst_buffer_unref (result.data);
 }
 
 CHECK_TEST (test_results_are_found_by_name_or_any)
@@ -206,13 +219,10 @@ CHECK_TEST (test_results_are_found_by_name_or_any)
   fail_unless (gst_imaging_results_get (buffer, NULL) == NULL);
   fail_unless (gst_imaging_results_get (buffer, "one") == NULL);
   attach (buffer, "one", 1);
-  fail_unless_equals_uint64 (
-      frame_of (gst_imaging_results_get (buffer, NULL)), 1);
+  check_frame (buffer, NULL, 1);
   attach (buffer, "two", 2);
-  fail_unless_equals_uint64 (
-      frame_of (gst_imaging_results_get (buffer, "one")), 1);
-  fail_unless_equals_uint64 (
-      frame_of (gst_imaging_results_get (buffer, "two")), 2);
+  check_frame (buffer, "one", 1);
+  check_frame (buffer, "two", 2);
   fail_unless (gst_imaging_results_get (buffer, NULL) != NULL);
   fail_unless (gst_imaging_results_get (buffer, "three") == NULL);
 }
@@ -224,10 +234,8 @@ CHECK_TEST (test_a_newer_result_of_the_same_name_replaces_the_old)
   attach (buffer, "one", 1);
   attach (buffer, "two", 2);
   attach (buffer, "one", 3);
-  fail_unless_equals_uint64 (
-      frame_of (gst_imaging_results_get (buffer, "one")), 3);
-  fail_unless_equals_uint64 (
-      frame_of (gst_imaging_results_get (buffer, "two")), 2);
+  check_frame (buffer, "one", 3);
+  check_frame (buffer, "two", 2);
 }
 
 CHECK_TEST (test_a_copy_has_results_of_its_own)
@@ -238,12 +246,10 @@ CHECK_TEST (test_a_copy_has_results_of_its_own)
   copy = gst_buffer_copy (buffer);
   attach (copy, "one", 2);
   attach (copy, "two", 3);
-  fail_unless_equals_uint64 (
-      frame_of (gst_imaging_results_get (buffer, "one")), 1);
+  check_frame (buffer, "one", 1);
   fail_unless (gst_imaging_results_get (buffer, "two") == NULL);
   gst_buffer_unref (buffer);
-  fail_unless_equals_uint64 (
-      frame_of (gst_imaging_results_get (copy, "one")), 2);
+  check_frame (copy, "one", 2);
   check_data (gst_imaging_results_get (copy, "one"));
   gst_buffer_unref (copy);
 }
@@ -256,10 +262,8 @@ CHECK_TEST (test_any_element_name_will_do)
 
   for (guint i = 0; i < G_N_ELEMENTS (names); i++)
     attach (buffer, names[i], i);
-  for (guint i = 0; i < G_N_ELEMENTS (names); i++) {
-    fail_unless_equals_uint64 (
-        frame_of (gst_imaging_results_get (buffer, names[i])), i);
-  }
+  for (guint i = 0; i < G_N_ELEMENTS (names); i++)
+    check_frame (buffer, names[i], i);
 }
 
 /* Nothing of ours has been called: a reader that comes first. */
@@ -285,8 +289,7 @@ assert_survives (const gchar *element, const gchar *launch)
   out = check_pull (h);
   fail_unless (gst_imaging_results_get (out, "sensor") != NULL,
       "%s drops results", element);
-  fail_unless_equals_uint64 (
-      frame_of (gst_imaging_results_get (out, "sensor")), 5);
+  check_frame (out, "sensor", 5);
   check_int (gst_imaging_results_get (out, "sensor"), "ref-width", 641);
   check_data (gst_imaging_results_get (out, "sensor"));
   gst_buffer_unref (out);
@@ -332,10 +335,8 @@ CHECK_TEST (test_results_of_two_elements_meet_on_one_frame)
 
     check_push (h, check_noise (&info, i), GST_FLOW_OK);
     out = check_pull (h);
-    fail_unless_equals_uint64 (
-        frame_of (gst_imaging_results_get (out, "one")), i);
-    fail_unless_equals_uint64 (
-        frame_of (gst_imaging_results_get (out, "two")), i);
+    check_frame (out, "one", i);
+    check_frame (out, "two", i);
   }
 }
 
@@ -356,7 +357,7 @@ CHECK_CASE ("text", NULL, NULL)
 
 CHECK_TEST (test_csv_is_exact)
 {
-  GstImagingResult result = make_result (12);
+  g_auto (GstImagingResult) result = make_result (12);
 
   assert_csv (&result, 40000000, TRUE,
       "frame,pts,x,y,state\n"
@@ -365,25 +366,23 @@ CHECK_TEST (test_csv_is_exact)
   assert_csv (&result, 0, FALSE,
       "12,0,1.5,-2,0\n"
       "12,0,3,4,7\n");
-  gst_buffer_unref (result.data);
 }
 
 CHECK_TEST (test_csv_has_an_empty_pts_for_none)
 {
-  GstImagingResult result = make_result (G_MAXUINT64);
+  g_auto (GstImagingResult) result = make_result (G_MAXUINT64);
 
   result.n_rows = 1;
   assert_csv (&result, GST_CLOCK_TIME_NONE, TRUE,
       "frame,pts,x,y,state\n"
       "18446744073709551615,,1.5,-2,0\n");
-  gst_buffer_unref (result.data);
 }
 
 CHECK_TEST (test_csv_names_rows_by_their_indices)
 {
   const gchar *const names[] = {"cell", "row"};
   const guint32 indices[] = {0, 7, 4294967295u, 8};
-  GstImagingResult result = make_result (0);
+  g_auto (GstImagingResult) result = make_result (0);
 
   result.index_names = names;
   result.n_indices = 2;
@@ -393,27 +392,25 @@ CHECK_TEST (test_csv_names_rows_by_their_indices)
       "0,1,0,7,1.5,-2,0\n"
       "0,1,4294967295,8,3,4,7\n");
   g_bytes_unref (result.indices);
-  gst_buffer_unref (result.data);
 }
 
 CHECK_TEST (test_csv_has_a_row_a_line_also_by_field)
 {
   const gdouble turned[] = {1.5, 3, -2, 4, 0, 7};
-  GstImagingResult result = make_result (0);
+  g_auto (GstImagingResult) result = make_result (0);
 
   result.by_field = TRUE;
   result.values = turned;
   assert_csv (&result, 1, FALSE,
       "0,1,1.5,-2,0\n"
       "0,1,3,4,7\n");
-  gst_buffer_unref (result.data);
 }
 
 CHECK_TEST (test_csv_has_every_double)
 {
   const gdouble special[] = {NAN, -NAN, -3, INFINITY, -INFINITY, 2147483647,
       0.1, -1e-12, -2147483648.0, 1e15 + 0.25, 123456.0000000001, 1};
-  GstImagingResult result = make_result (0);
+  g_auto (GstImagingResult) result = make_result (0);
 
   result.n_rows = 4;
   result.values = special;
@@ -422,7 +419,6 @@ CHECK_TEST (test_csv_has_every_double)
       "0,1,inf,-inf,2147483647\n"
       "0,1,0.1,-1e-12,-2147483648\n"
       "0,1,1000000000000000.2,123456.0000000001,1\n");
-  gst_buffer_unref (result.data);
 }
 
 /* Every number read back is the number that was written. */
@@ -432,10 +428,10 @@ CHECK_TEST (test_csv_loses_nothing)
       5.3e-08, 1.0 / 3, 0.1 + 0.2, 1e15 + 0.25, -1e15, 9007199254740993.0,
       1e22};
   gdouble values[3 * 1000];
-  GstImagingResult result = make_result (0);
+  g_auto (GstImagingResult) result = make_result (0);
   GRand *random = g_rand_new_with_seed (1);
   guint n = G_N_ELEMENTS (values);
-  GstBuffer *buffer;
+  g_autoptr (GstBuffer) buffer = NULL;
   gchar *text, **lines;
 
   for (guint i = 0; i < n; i++)
@@ -461,44 +457,38 @@ CHECK_TEST (test_csv_loses_nothing)
   g_strfreev (lines);
   g_free (text);
   g_rand_free (random);
-  gst_buffer_unref (buffer);
-  gst_buffer_unref (result.data);
 }
 
 CHECK_TEST (test_csv_is_as_short_as_it_can_be)
 {
   const gdouble plain[] = {3533, 5.3e-08, 1, -0.25, -3533, 2};
-  GstImagingResult result = make_result (0);
+  g_auto (GstImagingResult) result = make_result (0);
 
   result.values = plain;
   assert_csv (&result, 1, FALSE, "0,1,3533,5.3e-08,1\n0,1,-0.25,-3533,2\n");
-  gst_buffer_unref (result.data);
 }
 
 /* A file of numbers must stay readable whatever a kernel puts there. */
 CHECK_TEST (test_csv_flags_that_are_no_integer_are_written_as_numbers)
 {
   const gdouble special[] = {1, 2, NAN, 3, 4, 1e300};
-  GstImagingResult result = make_result (0);
-  GstBuffer *text;
+  g_auto (GstImagingResult) result = make_result (0);
+  g_autoptr (GstBuffer) text = NULL;
   gchar line[200] = "";
 
   result.values = special;
   text = gst_imaging_results_to_csv (&result, 1, FALSE);
   gst_buffer_extract (text, 0, line, sizeof (line) - 1);
   fail_unless (g_str_has_prefix (line, "0,1,1,2,nan\n"), "%s", line);
-  gst_buffer_unref (text);
-  gst_buffer_unref (result.data);
 }
 
 CHECK_TEST (test_csv_without_rows_is_the_header_or_nothing)
 {
-  GstImagingResult result = make_result (0);
+  g_auto (GstImagingResult) result = make_result (0);
 
   result.n_rows = 0;
   assert_csv (&result, 1, TRUE, "frame,pts,x,y,state\n");
   assert_csv (&result, 1, FALSE, "");
-  gst_buffer_unref (result.data);
 }
 
 /* gst-launch-1.0 sets the locale of the user. */
@@ -544,12 +534,11 @@ CHECK_CASE ("tensors", NULL, NULL)
 
 CHECK_TEST (test_tensor_caps_have_the_fastest_dimension_first)
 {
-  GstImagingResult result = make_result (0);
+  g_auto (GstImagingResult) result = make_result (0);
 
   assert_tensor (&result, 25, 1, "3:2:1:1", "25/1");
   result.by_field = TRUE;
   assert_tensor (&result, 0, 1, "2:3:1:1", "0/1");
-  gst_buffer_unref (result.data);
 }
 
 /* What is attached again to a buffer of a pool is what was given last. */

@@ -108,6 +108,8 @@ rough_free (Rough *r)
   fail_unless_equals_int (check_n_live (), 0);
 }
 
+G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC (Rough, rough_free)
+
 static void
 drop_results (Rough *r)
 {
@@ -137,9 +139,7 @@ flush (Rough *r)
   GstSegment segment;
 
   gst_segment_init (&segment, GST_FORMAT_TIME);
-  gst_harness_push_event (r->in, gst_event_new_flush_start ());
-  gst_harness_push_event (r->in, gst_event_new_flush_stop (TRUE));
-  gst_harness_push_event (r->in, gst_event_new_segment (&segment));
+  check_flush (r->in);
 }
 
 static void
@@ -190,7 +190,7 @@ may_change (const GParamSpec *spec)
 static void
 change (GObject *element, GParamSpec *spec, GRand *random)
 {
-  GValue value = G_VALUE_INIT;
+  g_auto (GValue) value = G_VALUE_INIT;
   guint which = (guint) g_rand_int_range (random, 0, 4);
 
   g_value_init (&value, spec->value_type);
@@ -222,7 +222,6 @@ change (GObject *element, GParamSpec *spec, GRand *random)
   }
   g_param_value_validate (spec, &value);
   g_object_set_property (element, spec->name, &value);
-  g_value_unset (&value);
 }
 
 static void
@@ -325,7 +324,7 @@ step (Rough *r, GRand *random, guint i)
 static GstBuffer *
 play_afresh (guint i)
 {
-  Rough r = rough_new (i);
+  g_auto (Rough) r = rough_new (i);
   GstBuffer *found, *copy;
   GstMapInfo map;
 
@@ -335,7 +334,6 @@ play_afresh (guint i)
   copy = gst_buffer_new_memdup (map.data, map.size);
   gst_buffer_unmap (found, &map);
   gst_buffer_unref (found);
-  rough_free (&r);
   return copy;
 }
 
@@ -345,7 +343,7 @@ CHECK_CASE_TAKES (120)
 CHECK_LOOP_TEST (test_a_storm_leaves_nothing_behind, N_RUNS)
 {
   GstBuffer *expected = play_afresh (__i__), *found;
-  Rough r = rough_new (__i__);
+  g_auto (Rough) r = rough_new (__i__);
   GRand *random = g_rand_new_with_seed (__i__);
   GstVideoInfo info = check_info (r.kind->format, WIDTH, HEIGHT);
   GThread *thread;
@@ -364,7 +362,6 @@ CHECK_LOOP_TEST (test_a_storm_leaves_nothing_behind, N_RUNS)
   check_same_pixels (found, expected, &info);
   gst_buffer_unref (found);
   gst_buffer_unref (expected);
-  rough_free (&r);
 }
 
 /* --- buffers that are none ------------------------------------------------ */
@@ -415,12 +412,11 @@ check_stream_error (Rough *r, guint which)
 CHECK_LOOP_TEST (test_what_is_no_frame_is_said, N_RUNS)
 {
   for (guint which = 0; which < N_BAD; which++) {
-    Rough r = rough_new (__i__);
+    g_auto (Rough) r = rough_new (__i__);
 
     set_caps (&r, HEIGHT);
     gst_harness_push (r.in, bad_buffer (&r.info, which));
     check_stream_error (&r, which);
-    rough_free (&r);
   }
 }
 
@@ -430,8 +426,8 @@ CHECK_LOOP_TEST (test_what_is_no_albedo_is_said, 2)
   g_autofree gchar *caps = check_caps_string ("RGB", WIDTH, HEIGHT);
 
   for (guint which = 0; which < N_BAD; which++) {
-    Rough r = rough_new (2 * G_N_ELEMENTS (backends) + __i__);
-    GstHarness *albedo =
+    g_auto (Rough) r = rough_new (2 * G_N_ELEMENTS (backends) + __i__);
+    g_autoptr (CheckHarness) albedo =
         gst_harness_new_with_element (r.element, "albedo", NULL);
 
     set_caps (&r, HEIGHT);
@@ -439,8 +435,6 @@ CHECK_LOOP_TEST (test_what_is_no_albedo_is_said, 2)
     gst_harness_push (albedo, bad_buffer (&r.info, which));
     gst_harness_push (r.in, check_noise (&r.info, 0));
     check_stream_error (&r, which);
-    gst_harness_teardown (albedo);
-    rough_free (&r);
   }
 }
 
@@ -448,7 +442,7 @@ CHECK_LOOP_TEST (test_what_is_no_albedo_is_said, 2)
 CHECK_LOOP_TEST (test_a_segment_may_be_of_bytes, N_RUNS)
 {
   GstBuffer *expected = play_afresh (__i__), *found;
-  Rough r = rough_new (__i__);
+  g_auto (Rough) r = rough_new (__i__);
   GstVideoInfo info = check_info (r.kind->format, WIDTH, HEIGHT);
   GstSegment segment;
 
@@ -459,13 +453,12 @@ CHECK_LOOP_TEST (test_a_segment_may_be_of_bytes, N_RUNS)
   check_same_pixels (found, expected, &info);
   gst_buffer_unref (found);
   gst_buffer_unref (expected);
-  rough_free (&r);
 }
 
 /* Upstream may not know yet what it is going to send. */
 CHECK_LOOP_TEST (test_an_allocation_may_be_asked_for_without_caps, N_RUNS)
 {
-  Rough r = rough_new (__i__);
+  g_auto (Rough) r = rough_new (__i__);
 
   for (guint i = 0; i < 2; i++) {
     GstQuery *query = gst_query_new_allocation (NULL, TRUE);
@@ -476,13 +469,12 @@ CHECK_LOOP_TEST (test_an_allocation_may_be_asked_for_without_caps, N_RUNS)
     begin_stream (&r, HEIGHT);
     gst_buffer_unref (play (&r));
   }
-  rough_free (&r);
 }
 
 CHECK_LOOP_TEST (test_an_allocation_may_be_asked_for_at_any_time, N_RUNS)
 {
   g_autofree gchar *caps = check_caps_string ("RGB", WIDTH, HEIGHT);
-  Rough r = rough_new (__i__);
+  g_auto (Rough) r = rough_new (__i__);
   CheckAsking asking;
 
   check_begin_asking (&asking, r.element, r.kind->sink, caps);
@@ -490,7 +482,6 @@ CHECK_LOOP_TEST (test_an_allocation_may_be_asked_for_at_any_time, N_RUNS)
     start_anew (&r, HEIGHT);
   check_end_asking (&asking);
   gst_buffer_unref (play (&r));
-  rough_free (&r);
 }
 
 /* --- one after the other -------------------------------------------------- */
@@ -507,7 +498,7 @@ CHECK_LOOP_TEST (test_caps_that_were_refused_stay_so, 2)
   const guint64 dims[] = {HEIGHT, WIDTH};
   g_autofree guint8 *ones = g_malloc (HEIGHT * WIDTH);
   g_autofree gchar *path = check_path_of ("mask.npy");
-  Rough r = rough_new (photostereo_on (__i__));
+  g_auto (Rough) r = rough_new (photostereo_on (__i__));
 
   memset (ones, 1, HEIGHT * WIDTH);
   fail_unless (gst_imaging_npy_save (
@@ -522,13 +513,12 @@ CHECK_LOOP_TEST (test_caps_that_were_refused_stay_so, 2)
   fail_unless_equals_int (check_count_messages (r.bus, GST_MESSAGE_ERROR), 1);
   g_object_set (r.element, "mask-location", NULL, NULL);
   gst_buffer_unref (play (&r));
-  rough_free (&r);
 }
 
 /* The normals after it may be of another size. */
 CHECK_LOOP_TEST (test_an_albedo_goes_with_its_pad, 2)
 {
-  Rough r = rough_new (2 * G_N_ELEMENTS (backends) + __i__);
+  g_auto (Rough) r = rough_new (2 * G_N_ELEMENTS (backends) + __i__);
   GstHarness *albedo = gst_harness_new_with_element (r.element, "albedo", NULL);
   g_autofree gchar *caps = check_caps_string ("RGB", WIDTH, HEIGHT);
 
@@ -543,8 +533,7 @@ CHECK_LOOP_TEST (test_an_albedo_goes_with_its_pad, 2)
     gst_harness_push (r.in, check_noise (&r.info, i));
     gst_buffer_unref (check_pull (r.out[0]));
   }
-  fail_unless_equals_int (check_count_messages (r.bus, GST_MESSAGE_ERROR), 0);
-  rough_free (&r);
+  check_no_messages (r.bus, GST_MESSAGE_ERROR);
 }
 
 typedef struct {

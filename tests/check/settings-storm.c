@@ -268,11 +268,10 @@ set_one (Storm *s)
 {
   GParamSpec *spec =
       s->specs->pdata[g_rand_int_range (s->random, 0, (gint) s->specs->len)];
-  GValue value = G_VALUE_INIT;
+  g_auto (GValue) value = G_VALUE_INIT;
 
   random_value (s, spec, &value);
   g_object_set_property (G_OBJECT (s->element), spec->name, &value);
-  g_value_unset (&value);
 }
 
 static void
@@ -297,12 +296,11 @@ set_defaults (Storm *s)
 {
   for (guint i = 0; i < s->specs->len; i++) {
     GParamSpec *spec = s->specs->pdata[i];
-    GValue value = G_VALUE_INIT;
+    g_auto (GValue) value = G_VALUE_INIT;
 
     g_value_init (&value, spec->value_type);
     g_param_value_set_default (spec, &value);
     g_object_set_property (G_OBJECT (s->element), spec->name, &value);
-    g_value_unset (&value);
   }
 }
 

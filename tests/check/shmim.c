@@ -60,6 +60,8 @@ unmap_stream (Stream *s)
   g_clear_pointer (&s->path, g_free);
 }
 
+G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC (Stream, unmap_stream)
+
 /* As the library does: another file of the same name. */
 static Stream
 make_stream (const gchar *name, GstShmimType type, guint n_axes, guint32 a,
@@ -223,7 +225,7 @@ CHECK_CASE ("shmim", check_make_folder, check_remove_folder)
 
 CHECK_TEST (test_frames_arrive_as_video)
 {
-  Stream s = make_stream ("a", GST_SHMIM_TYPE_U8, 2, 5, 3, 0, 0);
+  g_auto (Stream) s = make_stream ("a", GST_SHMIM_TYPE_U8, 2, 5, 3, 0, 0);
   GstHarness *h = make_source ("stream=a", "video/x-raw");
   GstBus *bus = check_watch (h->element);
   g_autofree gchar *text = NULL;
@@ -266,7 +268,6 @@ CHECK_TEST (test_frames_arrive_as_video)
   fail_unless_equals_uint64 (check_stat (h->element, "frames-missing"), 2);
   stop (h, bus);
   fail_unless_equals_int (((gint32 *) (gpointer) (s.map + s.l.readers))[0], 0);
-  unmap_stream (&s);
 }
 
 /* Each type and number of axes as tensors, the fastest axis first. */
@@ -287,14 +288,14 @@ CHECK_TEST (test_frames_arrive_as_tensors)
   };
 
   for (guint i = 0; i < G_N_ELEMENTS (cases); i++) {
-    Stream s = make_stream (
+    g_auto (Stream) s = make_stream (
         "a", cases[i].type, cases[i].n_axes, 7, 5, 3, cases[i].kind);
-    GstHarness *h = make_source ("stream=a", "other/tensors");
+    g_autoptr (CheckHarness) h = make_source ("stream=a", "other/tensors");
     gsize before = 0;
     const GstStructure *found;
     guint8 expected[840];
     GstBuffer *buffer;
-    GstCaps *caps;
+    g_autoptr (GstCaps) caps = NULL;
 
     play (h);
     if (cases[i].kind) {
@@ -315,21 +316,18 @@ CHECK_TEST (test_frames_arrive_as_tensors)
         gst_structure_get_string (found, "types"), cases[i].name);
     fail_unless_equals_string (
         gst_structure_get_string (found, "dimensions"), cases[i].dimensions);
-    gst_caps_unref (caps);
-    gst_harness_teardown (h);
-    unmap_stream (&s);
   }
 }
 
 /* An element that measures tells of the frames that were overwritten. */
 CHECK_TEST (test_lost_frames_are_in_the_metadata)
 {
-  Stream s = make_stream ("a", GST_SHMIM_TYPE_U16, 2, 16, 16, 0, 0);
+  g_auto (Stream) s = make_stream ("a", GST_SHMIM_TYPE_U16, 2, 16, 16, 0, 0);
   g_autofree gchar *launch =
       g_strdup_printf ("shmimsrc stream=a folder=%s ! "
                        "shcentroid columns=2 rows=2 pitch-x=8 pitch-y=8",
           check_folder ());
-  GstHarness *h = gst_harness_new_parse (launch);
+  g_autoptr (CheckHarness) h = gst_harness_new_parse (launch);
 
   gst_harness_play (h);
   for (guint i = 0; i < 2; i++) {
@@ -347,22 +345,20 @@ CHECK_TEST (test_lost_frames_are_in_the_metadata)
     fail_unless_equals_uint64 (frame, i ? 7 : 1);
     fail_unless_equals_uint64 (missing, i ? 5 : 0);
   }
-  gst_harness_teardown (h);
-  unmap_stream (&s);
 }
 
 /* Through a whole loop: the reader of the commands gets the time of the frame.
  */
 CHECK_TEST (test_commands_have_the_time_of_their_frame)
 {
-  Stream s = make_stream ("wfs", GST_SHMIM_TYPE_U16, 2, 16, 16, 0, 0);
-  Stream dm = make_stream ("dm", GST_SHMIM_TYPE_F32, 2, 3, 1, 0, 0);
+  g_auto (Stream) s = make_stream ("wfs", GST_SHMIM_TYPE_U16, 2, 16, 16, 0, 0);
+  g_auto (Stream) dm = make_stream ("dm", GST_SHMIM_TYPE_F32, 2, 3, 1, 0, 0);
   g_autofree gchar *launch = g_strdup_printf (
       "shmimsrc stream=wfs folder=%s ! shcentroid columns=2 rows=2 pitch-x=8 "
       "pitch-y=8 fields=slopes ! shreconstruct commands=3 ! "
       "shmimsink stream=dm folder=%s async=false",
       check_folder (), check_folder ());
-  GstElement *pipeline = gst_parse_launch (launch, NULL);
+  g_autoptr (CheckPipeline) pipeline = gst_parse_launch (launch, NULL);
   struct timespec end;
 
   fail_unless (pipeline != NULL);
@@ -376,17 +372,13 @@ CHECK_TEST (test_commands_have_the_time_of_their_frame)
     fail_unless_equals_int (
         dm.h->acquired.nanoseconds, s.h->acquired.nanoseconds);
   }
-  gst_element_set_state (pipeline, GST_STATE_NULL);
-  gst_object_unref (pipeline);
-  unmap_stream (&s);
-  unmap_stream (&dm);
 }
 
 CHECK_TEST (test_a_frame_that_is_being_written_waits)
 {
-  Stream s = make_stream ("a", GST_SHMIM_TYPE_U8, 2, 4, 3, 0, 0);
-  GstHarness *h = make_source ("stream=a", "video/x-raw");
-  GstBuffer *buffer;
+  g_auto (Stream) s = make_stream ("a", GST_SHMIM_TYPE_U8, 2, 4, 3, 0, 0);
+  g_autoptr (CheckHarness) h = make_source ("stream=a", "video/x-raw");
+  g_autoptr (GstBuffer) buffer = NULL;
 
   play (h);
   s.h->is_writing = 1;
@@ -396,14 +388,12 @@ CHECK_TEST (test_a_frame_that_is_being_written_waits)
   buffer = gst_harness_pull (h);
   fail_unless (buffer != NULL);
   fail_unless_equals_uint64 (GST_BUFFER_OFFSET (buffer), 2);
-  gst_buffer_unref (buffer);
-  gst_harness_teardown (h);
-  unmap_stream (&s);
 }
 
 CHECK_TEST (test_a_stream_that_is_made_again_continues)
 {
-  Stream s = make_stream ("a", GST_SHMIM_TYPE_U8, 2, 4, 3, 0, 0), t;
+  g_auto (Stream) s = make_stream ("a", GST_SHMIM_TYPE_U8, 2, 4, 3, 0, 0),
+                  t = {0};
   GstHarness *h = make_source ("stream=a", "video/x-raw");
   GstBus *bus = check_watch (h->element);
   g_autofree gchar *text = NULL;
@@ -428,8 +418,6 @@ CHECK_TEST (test_a_stream_that_is_made_again_continues)
   assert_has (text,
       "made again with 6 x 2 values of uint16; it had 4 x 3 values of uint8");
   stop (h, bus);
-  unmap_stream (&s);
-  unmap_stream (&t);
 }
 
 /* Returns: the number of a process that has ended */
@@ -446,7 +434,7 @@ ended_process (void)
 
 CHECK_TEST (test_a_writer_that_has_ended)
 {
-  Stream s = make_stream ("a", GST_SHMIM_TYPE_U8, 2, 4, 3, 0, 0);
+  g_auto (Stream) s = make_stream ("a", GST_SHMIM_TYPE_U8, 2, 4, 3, 0, 0);
   g_autofree gchar *error = NULL, *warning = NULL, *idle = NULL;
   GstHarness *h = make_source ("stream=a timeout=20", "video/x-raw");
   GstBus *bus = check_watch (h->element);
@@ -473,7 +461,6 @@ CHECK_TEST (test_a_writer_that_has_ended)
     }
   }
   stop (h, bus);
-  unmap_stream (&s);
 }
 
 CHECK_TEST (test_waiting_for_a_stream)
@@ -483,7 +470,7 @@ CHECK_TEST (test_waiting_for_a_stream)
   GstBus *bus = check_watch (h->element);
   g_autofree gchar *warning = NULL;
   GstBuffer *buffer;
-  Stream s;
+  g_auto (Stream) s = {0};
 
   play (h);
   warning = wait_for (bus, GST_MESSAGE_WARNING);
@@ -494,12 +481,11 @@ CHECK_TEST (test_waiting_for_a_stream)
   fail_unless (buffer != NULL);
   gst_buffer_unref (buffer);
   stop (h, bus);
-  unmap_stream (&s);
 }
 
 CHECK_TEST (test_a_stream_that_is_removed)
 {
-  Stream s = make_stream ("a", GST_SHMIM_TYPE_U8, 2, 4, 3, 0, 0);
+  g_auto (Stream) s = make_stream ("a", GST_SHMIM_TYPE_U8, 2, 4, 3, 0, 0);
   GstHarness *h = make_source ("stream=a timeout=20", "video/x-raw");
   GstBus *bus = check_watch (h->element);
   g_autofree gchar *error = NULL;
@@ -509,14 +495,13 @@ CHECK_TEST (test_a_stream_that_is_removed)
   error = wait_for (bus, GST_MESSAGE_ERROR);
   assert_has (error, "Stream \"a\" was removed");
   stop (h, bus);
-  unmap_stream (&s);
 }
 
 /* To nothing, and within the values: a mapping would end in SIGBUS. */
 CHECK_TEST (test_a_file_that_is_cut)
 {
   for (guint i = 0; i < 2; i++) {
-    Stream s = make_stream ("a", GST_SHMIM_TYPE_U8, 2, 256, 256, 0, 0);
+    g_auto (Stream) s = make_stream ("a", GST_SHMIM_TYPE_U8, 2, 256, 256, 0, 0);
     GstHarness *h = make_source ("stream=a timeout=20", "video/x-raw");
     GstBus *bus = check_watch (h->element);
     g_autofree gchar *error = NULL;
@@ -528,18 +513,18 @@ CHECK_TEST (test_a_file_that_is_cut)
     error = wait_for (bus, GST_MESSAGE_ERROR);
     assert_has (error, "was cut while it was in use");
     stop (h, bus);
-    unmap_stream (&s);
   }
 }
 
 /* What an older ImageStreamIO does: the same file is cut and filled again. */
 CHECK_TEST (test_a_stream_made_again_in_the_same_file)
 {
-  Stream s = make_stream ("a", GST_SHMIM_TYPE_U8, 2, 64, 64, 0, 0), t;
-  GstHarness *h = make_source ("stream=a", "video/x-raw");
+  g_auto (Stream) s = make_stream ("a", GST_SHMIM_TYPE_U8, 2, 64, 64, 0, 0),
+                  t = {0};
+  g_autoptr (CheckHarness) h = make_source ("stream=a", "video/x-raw");
   GstShmimHeader header;
   g_autofree guint8 *all = NULL;
-  GstBuffer *buffer;
+  g_autoptr (GstBuffer) buffer = NULL;
   gint fd;
 
   play (h);
@@ -557,15 +542,11 @@ CHECK_TEST (test_a_stream_made_again_in_the_same_file)
   t = open_stream ("a");
   for (buffer = NULL; !buffer; buffer = gst_harness_try_pull (h))
     write_frame (&t, 0);
-  gst_buffer_unref (buffer);
-  gst_harness_teardown (h);
-  unmap_stream (&s);
-  unmap_stream (&t);
 }
 
 CHECK_TEST (test_stopping_does_not_wait)
 {
-  Stream s = make_stream ("a", GST_SHMIM_TYPE_U8, 2, 4, 3, 0, 0);
+  g_auto (Stream) s = make_stream ("a", GST_SHMIM_TYPE_U8, 2, 4, 3, 0, 0);
 
   for (guint i = 0; i < 20; i++) {
     GstHarness *h = make_source ("stream=a", "video/x-raw");
@@ -577,12 +558,11 @@ CHECK_TEST (test_stopping_does_not_wait)
   }
   for (guint i = 0; i < N_SEMAPHORES; i++) /* all were given back */
     fail_unless (((gint32 *) (gpointer) (s.map + s.l.readers))[i] <= 0);
-  unmap_stream (&s);
 }
 
 CHECK_TEST (test_what_is_no_stream)
 {
-  Stream s;
+  g_auto (Stream) s = {0};
   g_autofree gchar *pipe_path = path_of ("pipe");
 
   assert_refused ("stream=a", "There is no stream \"a\"");
@@ -636,12 +616,11 @@ CHECK_TEST (test_what_is_no_stream)
   assert_refused ("stream=a", "Permission denied");
   if (getuid () == 0)
     fail_unless_equals_int (seteuid (0), 0);
-  unmap_stream (&s);
 }
 
 CHECK_TEST (test_a_peer_that_does_not_take_the_frames)
 {
-  Stream s = make_stream ("a", GST_SHMIM_TYPE_F32, 1, 9, 0, 0, 0);
+  g_auto (Stream) s = make_stream ("a", GST_SHMIM_TYPE_F32, 1, 9, 0, 0, 0);
   GstHarness *h = make_source ("stream=a", "video/x-raw");
   GstBus *bus = check_watch (h->element);
   g_autofree gchar *error = NULL;
@@ -651,7 +630,6 @@ CHECK_TEST (test_a_peer_that_does_not_take_the_frames)
   assert_has (
       error, "does not take the frames of stream \"a\", 9 values of float32");
   stop (h, bus);
-  unmap_stream (&s);
 }
 
 /* --- the sink ------------------------------------------------------------- */
@@ -701,10 +679,10 @@ assert_frame (Stream *s, guint reader, guint n)
 
 CHECK_TEST (test_commands_reach_a_reader)
 {
-  GstHarness *h = make_sink ("stream=dm", COMMANDS ("97"));
+  g_autoptr (CheckHarness) h = make_sink ("stream=dm", COMMANDS ("97"));
   GstBuffer *buffer = make_buffer (97 * 4, 3);
   GstCaps *clock = gst_caps_new_empty_simple ("timestamp/x-unix");
-  Stream s;
+  g_auto (Stream) s = {0};
 
   gst_buffer_add_reference_timestamp_meta (
       buffer, clock, 1700000000 * GST_SECOND + 5, GST_CLOCK_TIME_NONE);
@@ -725,14 +703,12 @@ CHECK_TEST (test_commands_reach_a_reader)
     assert_frame (&s, 8, 29);
   fail_unless_equals_int (sem_trywait (semaphore_of (&s, 8)), -1);
   fail_unless_equals_uint64 (s.h->count, 27);
-  gst_harness_teardown (h);
-  unmap_stream (&s);
 }
 
 CHECK_TEST (test_the_count_of_frames_carries)
 {
-  GstHarness *h = make_sink ("stream=dm", COMMANDS ("3"));
-  Stream s;
+  g_autoptr (CheckHarness) h = make_sink ("stream=dm", COMMANDS ("3"));
+  g_auto (Stream) s = {0};
 
   gst_harness_push (h, make_buffer (12, 1));
   s = open_stream ("dm");
@@ -741,22 +717,18 @@ CHECK_TEST (test_the_count_of_frames_carries)
   fail_unless_equals_uint64 (s.h->count, G_MAXUINT32);
   gst_harness_push (h, make_buffer (12, 1));
   fail_unless_equals_uint64 (s.h->count, G_GUINT64_CONSTANT (1) << 32);
-  gst_harness_teardown (h);
-  unmap_stream (&s);
 }
 
 /* Commands into a mirror of 12 x 8, which somebody waits for. */
 CHECK_TEST (test_a_stream_that_fits_is_used)
 {
-  Stream s = make_stream ("dm", GST_SHMIM_TYPE_F32, 2, 12, 8, 0, 0);
-  GstHarness *h = make_sink ("stream=dm", COMMANDS ("96"));
+  g_auto (Stream) s = make_stream ("dm", GST_SHMIM_TYPE_F32, 2, 12, 8, 0, 0);
+  g_autoptr (CheckHarness) h = make_sink ("stream=dm", COMMANDS ("96"));
 
   gst_harness_push (h, make_buffer (96 * 4, 5));
   assert_frame (&s, 1, 5);
   fail_unless_equals_uint64 (s.h->count, 1);
   fail_unless_equals_int (s.h->size[1], 8);
-  gst_harness_teardown (h);
-  unmap_stream (&s);
 }
 
 static void
@@ -775,8 +747,9 @@ assert_sink_refuses (
 
 CHECK_TEST (test_a_stream_that_does_not_fit_stays)
 {
-  Stream s = make_stream ("dm", GST_SHMIM_TYPE_F32, 2, 12, 8, 0, 0), t;
-  GstHarness *h;
+  g_auto (Stream) s = make_stream ("dm", GST_SHMIM_TYPE_F32, 2, 12, 8, 0, 0),
+                  t = {0};
+  g_autoptr (CheckHarness) h = NULL;
 
   assert_sink_refuses ("stream=dm", COMMANDS ("97"), 388,
       "exists with 12 x 8 values of float32; the frames have 97 x 1 values");
@@ -788,14 +761,11 @@ CHECK_TEST (test_a_stream_that_does_not_fit_stays)
   fail_unless_equals_int (t.h->n_axes, 1);
   assert_frame (&t, 0, 2);
   fail_unless_equals_uint64 (s.h->count, 0); /* its readers keep the old file */
-  gst_harness_teardown (h);
-  unmap_stream (&s);
-  unmap_stream (&t);
 }
 
 CHECK_TEST (test_a_file_that_is_cut_while_it_is_written)
 {
-  Stream s = make_stream ("dm", GST_SHMIM_TYPE_F32, 2, 12, 8, 0, 0);
+  g_auto (Stream) s = make_stream ("dm", GST_SHMIM_TYPE_F32, 2, 12, 8, 0, 0);
   GstHarness *h = make_sink ("stream=dm", COMMANDS ("96"));
   GstBus *bus = check_watch (h->element);
   g_autofree gchar *error = NULL;
@@ -810,7 +780,6 @@ CHECK_TEST (test_a_file_that_is_cut_while_it_is_written)
   fail_unless_equals_int (stat (s.path, &status), 0);
   fail_unless_equals_int (status.st_size, 0);
   stop (h, bus);
-  unmap_stream (&s);
 }
 
 /* From a sink to a source of the same process, 16-bit video with padded rows.

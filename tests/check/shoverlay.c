@@ -93,7 +93,7 @@ CHECK_TEST (test_every_part_is_drawn_where_it_is)
   g_autoptr (CheckHarness) h = sh_new (
       GRID, "draw=cells+centroids+arrows+references arrow-scale=2", "BGRx");
   /* the references are (19.5, 19.5) and (59.5, 19.5) */
-  GstBuffer *out = draw (h, spots_new (10, 12, 67, 30));
+  g_autoptr (GstBuffer) out = draw (h, spots_new (10, 12, 67, 30));
 
   check_pixel (out, 10, 12, 0x00ff00); /* crosses are last, on top */
   check_pixel (out, 67, 30, 0x00ff00);
@@ -103,7 +103,6 @@ CHECK_TEST (test_every_part_is_drawn_where_it_is)
   check_pixel (out, 3, 7, 0xffff00);
   check_pixel (out, 50, 12, 0x000000); /* nothing */
   fail_unless (count (out, 0x00ffff) > 0, "there are no references");
-  gst_buffer_unref (out);
 }
 
 CHECK_TEST (test_each_part_can_be_left_out)
@@ -117,15 +116,14 @@ CHECK_TEST (test_each_part_can_be_left_out)
   for (guint k = 0; k < G_N_ELEMENTS (parts); k++) {
     g_autofree gchar *draw_one = g_strdup_printf ("draw=%s", parts[k].part);
     g_autoptr (CheckHarness) h = sh_new (GRID, draw_one, "BGRx");
-    GstBuffer *out = draw (h, spots_new (10, 12, -1, 0)); /* one is dark */
-
+    g_autoptr (GstBuffer) out =
+        draw (h, spots_new (10, 12, -1, 0)); /* one is dark */
     for (guint m = 0; m < G_N_ELEMENTS (parts); m++) {
       guint n = count (out, parts[m].colour);
 
       fail_unless (m == k ? n > 0 : n == 0, "draw=%s: %u pixels of %s",
           parts[k].part, n, parts[m].part);
     }
-    gst_buffer_unref (out);
   }
 }
 
@@ -308,7 +306,8 @@ CHECK_TEST (test_spoilt_results_do_no_harm)
   GstVideoInfo info = check_info ("BGRx", WIDTH, HEIGHT);
 
   for (guint k = 0; k < G_N_ELEMENTS (spoils); k++) {
-    GstHarness *sh = sh_new (GRID, "", "BGRx"); /* to have real results */
+    g_autoptr (CheckHarness) sh =
+        sh_new (GRID, "", "BGRx"); /* to have real results */
     GstHarness *h =
         harness_new ("shoverlay " STYLE "draw=cells+references+arrows+"
                      "centroids+flags+text",
@@ -332,8 +331,6 @@ CHECK_TEST (test_spoilt_results_do_no_harm)
     gst_structure_free (spoil);
     gst_buffer_unref (drawn);
     gst_buffer_unref (draw (h, in));
-    gst_harness_teardown (h);
-    gst_harness_teardown (sh);
   }
 }
 

@@ -44,7 +44,7 @@ setup (void)
 static GByteArray *
 collect (GstElement *pipeline, const gchar *caps)
 {
-  GstElement *sink = gst_bin_get_by_name (GST_BIN (pipeline), "out");
+  g_autoptr (GstElement) sink = gst_bin_get_by_name (GST_BIN (pipeline), "out");
   GByteArray *bytes = g_byte_array_new ();
   guint64 next = 0;
   GstSample *sample;
@@ -71,7 +71,6 @@ collect (GstElement *pipeline, const gchar *caps)
     gst_buffer_unmap (buffer, &map);
     gst_sample_unref (sample);
   }
-  gst_object_unref (sink);
   return bytes;
 }
 
@@ -82,12 +81,11 @@ run (const gchar *source, const gchar *resample, const gchar *caps)
       g_strdup_printf ("slcsrc location=$/sec.PRM %s ! slcresample %s ! "
                        "appsink name=out sync=false",
           source, resample);
-  GstElement *pipeline = check_launch (text);
+  g_autoptr (CheckPipeline) pipeline = check_launch (text);
   GByteArray *bytes;
 
   gst_element_set_state (pipeline, GST_STATE_PLAYING);
   bytes = collect (pipeline, caps);
-  check_stop (pipeline);
   return bytes;
 }
 
@@ -108,7 +106,7 @@ CHECK_CASE ("general", setup, check_remove_folder)
 
 CHECK_TEST (test_nothing_set_is_the_image_but_for_its_edges)
 {
-  GByteArray *found = run ("", "",
+  g_autoptr (GByteArray) found = run ("", "",
       "application/x-slc, format=(string)ci16, width=(int)97, "
       "height=(int)301, prf=(double)2000, rshift=(int)0, ashift=(int)0");
   g_autofree gchar *path = check_path_of ("a.slc");
@@ -125,7 +123,6 @@ CHECK_TEST (test_nothing_set_is_the_image_but_for_its_edges)
         "line %u", y);
     fail_unless_equals_int (((gint32 *) found->data)[y * WIDTH + 6], 0);
   }
-  g_byte_array_unref (found);
 }
 
 CHECK_TEST (test_the_fit_is_the_same_as_its_numbers)
@@ -133,7 +130,7 @@ CHECK_TEST (test_the_fit_is_the_same_as_its_numbers)
   static const gchar caps[] =
       "application/x-slc, format=(string)ci16, width=(int)90, "
       "height=(int)310, prf=(double)1999, rshift=(int)0, ashift=(int)0";
-  GByteArray *expected = run ("", "width=90 height=310 " WARP, NULL);
+  g_autoptr (GByteArray) expected = run ("", "width=90 height=310 " WARP, NULL);
   guint n = 0;
 
   for (guint i = 0; i < expected->len; i++)
@@ -147,25 +144,23 @@ CHECK_TEST (test_the_fit_is_the_same_as_its_numbers)
   check_same (
       run ("", "fit-location=$/fit.txt shift-r=-1 width=90 height=310", NULL),
       expected, "fit and property");
-  g_byte_array_unref (expected);
 }
 
 CHECK_TEST (test_lines_do_not_depend_on_buffers_and_threads)
 {
-  GByteArray *expected = run ("", WARP, NULL);
+  g_autoptr (GByteArray) expected = run ("", WARP, NULL);
 
   check_same (run ("lines-per-buffer=1", WARP, NULL), expected, "one line");
   check_same (run ("lines-per-buffer=83", WARP " n-threads=3", NULL), expected,
       "83 lines");
-  g_byte_array_unref (expected);
 }
 
 CHECK_TEST (test_a_run_can_be_repeated)
 {
-  GstElement *pipeline =
+  g_autoptr (CheckPipeline) pipeline =
       check_launch ("slcsrc location=$/sec.PRM name=s ! "
                     "slcresample " WARP " ! appsink name=out sync=false");
-  GByteArray *expected = run ("", WARP, NULL);
+  g_autoptr (GByteArray) expected = run ("", WARP, NULL);
 
   for (guint i = 0; i < 3; i++) {
     gst_element_set_state (pipeline, GST_STATE_PLAYING);
@@ -173,18 +168,17 @@ CHECK_TEST (test_a_run_can_be_repeated)
     check_same (collect (pipeline, NULL), expected, "again");
     gst_element_set_state (pipeline, GST_STATE_NULL);
   }
-  check_stop (pipeline);
-  g_byte_array_unref (expected);
 }
 
 /* A flushing seek of the source: from the first line on again. */
 CHECK_TEST (test_a_flush_begins_anew)
 {
-  GstElement *pipeline = check_launch ("slcsrc location=$/sec.PRM name=s "
-                                       "lines-per-buffer=20 ! slcresample " WARP
-                                       " ! appsink name=out sync=false");
-  GstElement *source = gst_bin_get_by_name (GST_BIN (pipeline), "s");
-  GByteArray *expected = run ("", WARP, NULL);
+  g_autoptr (CheckPipeline) pipeline =
+      check_launch ("slcsrc location=$/sec.PRM name=s "
+                    "lines-per-buffer=20 ! slcresample " WARP
+                    " ! appsink name=out sync=false");
+  g_autoptr (GstElement) source = gst_bin_get_by_name (GST_BIN (pipeline), "s");
+  g_autoptr (GByteArray) expected = run ("", WARP, NULL);
 
   gst_element_set_state (pipeline, GST_STATE_PAUSED);
   gst_element_get_state (pipeline, NULL, NULL, CHECK_TIMEOUT);
@@ -192,9 +186,6 @@ CHECK_TEST (test_a_flush_begins_anew)
       source, GST_FORMAT_DEFAULT, GST_SEEK_FLAG_FLUSH, 0));
   gst_element_set_state (pipeline, GST_STATE_PLAYING);
   check_same (collect (pipeline, NULL), expected, "after a flush");
-  gst_object_unref (source);
-  check_stop (pipeline);
-  g_byte_array_unref (expected);
 }
 
 /* --- one image after another ---------------------------------------------- */
@@ -267,8 +258,7 @@ CHECK_TEST (test_a_fit_of_another_pair_is_said)
         "slcsrc location=$/sec.PRM ! slcresample %s ! fakesink",
         cases[i].properties);
 
-    check_launch_warns (
-        text, GST_LIBRARY_ERROR, GST_LIBRARY_ERROR_SETTINGS, cases[i].words);
+    check_launch_warns (text, CHECK_CODE (LIBRARY, SETTINGS), cases[i].words);
   }
 }
 
@@ -303,7 +293,7 @@ CHECK_TEST (test_a_wrong_centroid_is_told)
         cases[i].properties);
 
     check_write_file ("fd1.PRM", prm, -1);
-    check_launch_warns (text, GST_LIBRARY_ERROR, GST_LIBRARY_ERROR_SETTINGS,
+    check_launch_warns (text, CHECK_CODE (LIBRARY, SETTINGS),
         cases[i].is_told ? "The Doppler centroid is 0.40 cycles a line" : NULL);
   }
 }
@@ -349,18 +339,18 @@ CHECK_TEST (test_settings_count_for_the_next_image)
   check_warning (bus, LIBRARY, SETTINGS, "none.txt");
   g_object_set (element, "fit-location", NULL, NULL);
   fail_unless_equals_int (size_again (pipeline), 60 * 90 * 4);
-  fail_unless_equals_int (
-      check_count_messages (bus, GST_MESSAGE_WARNING | GST_MESSAGE_ERROR), 0);
+  check_no_messages (bus, GST_MESSAGE_WARNING | GST_MESSAGE_ERROR);
 }
 
 /* Caps that are refused come again with each buffer and each negotiation. */
 CHECK_TEST (test_what_is_wrong_is_said_once)
 {
-  GstElement *pipeline = check_launch (
+  g_autoptr (CheckPipeline) pipeline = check_launch (
       "slcsrc location=$/sec.PRM ! slcresample name=r fit-location=$/no.txt ! "
       "fakesink");
-  GstElement *element = gst_bin_get_by_name (GST_BIN (pipeline), "r");
-  GstBus *bus = gst_element_get_bus (pipeline);
+  g_autoptr (GstElement) element =
+      gst_bin_get_by_name (GST_BIN (pipeline), "r");
+  g_autoptr (GstBus) bus = gst_element_get_bus (pipeline);
   GstMessage *message;
   guint n = 0;
 
@@ -378,9 +368,6 @@ CHECK_TEST (test_what_is_wrong_is_said_once)
     n += check_count_messages (bus, GST_MESSAGE_ERROR);
     fail_unless_equals_int (n, run);
   }
-  gst_object_unref (bus);
-  gst_object_unref (element);
-  check_stop (pipeline);
 }
 
 /* Nothing but the stream's start and end leaves when the image was refused: a
@@ -430,7 +417,7 @@ CHECK_TEST (test_what_is_wrong_is_said)
   FAILS ("fit-location=$/a.slc", read, "is no PRM file");
   check_launch_fails (
       "slcsrc location=$/sec.PRM ! slcresample taps=5 ! fakesink",
-      GST_LIBRARY_ERROR, GST_LIBRARY_ERROR_SETTINGS, "taps is 5");
+      CHECK_CODE (LIBRARY, SETTINGS), "taps is 5");
   FAILS ("backend=cuda", GST_RESOURCE_ERROR_NOT_FOUND, "on the CPU alone");
 #undef FAILS
   check_launch_fails (

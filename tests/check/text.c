@@ -287,6 +287,8 @@ reading_end (Reading *self)
   g_cond_clear (&self->changed);
 }
 
+G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC (Reading, reading_end)
+
 /* --- the thread ----------------------------------------------------------- */
 
 /* Whole lines of all cells of frames 0, 1, 2, ... */
@@ -316,7 +318,7 @@ CHECK_CASE ("rows", check_make_folder, check_remove_folder)
 
 CHECK_TEST (test_all_rows_come_in_order_before_eos)
 {
-  Reading r;
+  g_auto (Reading) r = {0};
 
   reading_begin (&r);
   for (guint i = 0; i < 50; i++)
@@ -325,7 +327,6 @@ CHECK_TEST (test_all_rows_come_in_order_before_eos)
   check_rows (r.text->str, 50);
   fail_unless_equals_int (r.n_buffers, 51);
   fail_unless_equals_int (r.n_headers, 1);
-  reading_end (&r);
 }
 
 /* Where offsets number the frames, missing ones are missing numbers. Without
@@ -336,7 +337,7 @@ CHECK_LOOP_TEST (test_rows_show_missing_frames, 2)
   GstVideoInfo info = check_info ("GRAY8", 80, 80);
   g_auto (GStrv) lines = NULL;
   gboolean has_offsets = __i__ == 0;
-  Reading r;
+  g_auto (Reading) r = {0};
 
   reading_begin (&r);
   for (guint i = 0; i < G_N_ELEMENTS (numbers); i++) {
@@ -359,7 +360,6 @@ CHECK_LOOP_TEST (test_rows_show_missing_frames, 2)
     fail_unless_equals_uint64 (frame, has_offsets ? numbers[i] : i);
     fail_unless_equals_uint64 (pts, numbers[i] * 40 * GST_MSECOND);
   }
-  reading_end (&r);
 }
 
 /* Late clients of a server, and every file of many, take it from the caps. */
@@ -367,9 +367,9 @@ CHECK_TEST (test_caps_have_the_line_of_names)
 {
   const GValue *array;
   GstBuffer *header;
-  GstCaps *caps;
+  g_autoptr (GstCaps) caps = NULL;
   GstMapInfo map;
-  Reading r;
+  g_auto (Reading) r = {0};
 
   reading_begin (&r);
   push_frame (&r, 0);
@@ -384,14 +384,12 @@ CHECK_TEST (test_caps_have_the_line_of_names)
   fail_unless (map.size > 20 && map.data[map.size - 1] == '\n');
   fail_unless (memcmp (map.data, r.text->str, map.size) == 0);
   gst_buffer_unmap (header, &map);
-  gst_caps_unref (caps);
-  reading_end (&r);
 }
 
 /* But not without an end: then they wait, and no row is lost. */
 CHECK_TEST (test_frames_do_not_wait_for_their_rows)
 {
-  Reading r;
+  g_auto (Reading) r = {0};
 
   reading_begin (&r);
   hold (&r, TRUE);
@@ -402,7 +400,6 @@ CHECK_TEST (test_frames_do_not_wait_for_their_rows)
   hold (&r, FALSE);
   gst_harness_push_event (r.h, gst_event_new_eos ());
   check_rows (r.text->str, 6);
-  reading_end (&r);
 }
 
 /* They are formatted when the element may have other cells. */
@@ -410,7 +407,7 @@ CHECK_TEST (test_rows_are_of_the_cells_of_their_frame)
 {
   g_auto (GStrv) lines = NULL;
   GstElement *element;
-  Reading r;
+  g_auto (Reading) r = {0};
 
   reading_begin (&r);
   hold (&r, TRUE);
@@ -434,7 +431,6 @@ CHECK_TEST (test_rows_are_of_the_cells_of_their_frame)
                      column == k % columns,
         "%s", lines[1 + i]);
   }
-  reading_end (&r);
 }
 
 CHECK_LOOP_TEST (test_what_fails_at_the_reader_reaches_upstream, 2)
@@ -442,7 +438,7 @@ CHECK_LOOP_TEST (test_what_fails_at_the_reader_reaches_upstream, 2)
   static const GstFlowReturn flows[] = {GST_FLOW_ERROR, GST_FLOW_CUSTOM_ERROR};
   gint64 end = g_get_monotonic_time () + GST_TIME_AS_USECONDS (CHECK_TIMEOUT);
   GstFlowReturn flow = GST_FLOW_OK;
-  Reading r;
+  g_auto (Reading) r = {0};
 
   reading_begin (&r);
   r.flow = flows[__i__];
@@ -452,13 +448,12 @@ CHECK_LOOP_TEST (test_what_fails_at_the_reader_reaches_upstream, 2)
     g_usleep (1000);
   }
   fail_unless_equals_int (flow, flows[__i__]);
-  reading_end (&r);
 }
 
 /* What waits is gone, and rows begin anew. */
 CHECK_TEST (test_a_flush_ends_the_wait)
 {
-  Reading r;
+  g_auto (Reading) r = {0};
 
   reading_begin (&r);
   hold (&r, TRUE);
@@ -471,12 +466,11 @@ CHECK_TEST (test_a_flush_ends_the_wait)
   fail_unless_equals_int (push_frame (&r, 6), GST_FLOW_OK);
   gst_harness_push_event (r.h, gst_event_new_eos ());
   fail_unless (g_str_has_prefix (r.text->str, "6,"), "%.40s", r.text->str);
-  reading_end (&r);
 }
 
 CHECK_TEST (test_a_header_that_a_flush_drops_is_sent_again)
 {
-  Reading r;
+  g_auto (Reading) r = {0};
 
   reading_begin (&r);
   r.drops = TRUE;
@@ -490,7 +484,6 @@ CHECK_TEST (test_a_header_that_a_flush_drops_is_sent_again)
   gst_harness_push_event (r.h, gst_event_new_eos ());
   fail_unless_equals_int (r.n_headers, 1);
   fail_unless (g_str_has_prefix (r.text->str, "frame,"), "%.40s", r.text->str);
-  reading_end (&r);
 }
 
 /* As a seek from a probe or from the callback of an appsink: the thread that
@@ -498,7 +491,7 @@ CHECK_TEST (test_a_header_that_a_flush_drops_is_sent_again)
 CHECK_TEST (test_the_reader_may_flush)
 {
   gint64 end = g_get_monotonic_time () + GST_TIME_AS_USECONDS (CHECK_TIMEOUT);
-  Reading r;
+  g_auto (Reading) r = {0};
 
   reading_begin (&r);
   r.may_flush = TRUE;
@@ -512,13 +505,12 @@ CHECK_TEST (test_the_reader_may_flush)
   fail_unless_equals_int (push_frame (&r, 2), GST_FLOW_OK);
   gst_harness_push_event (r.h, gst_event_new_eos ());
   fail_unless (strstr (r.text->str, "\n2,") != NULL);
-  reading_end (&r);
 }
 
 CHECK_TEST (test_a_pad_whose_reader_is_blocked_can_be_released)
 {
   GstElement *element;
-  Reading r;
+  g_auto (Reading) r = {0};
 
   reading_begin (&r);
   hold (&r, TRUE);
@@ -529,7 +521,6 @@ CHECK_TEST (test_a_pad_whose_reader_is_blocked_can_be_released)
   gst_element_release_request_pad (element, r.results);
   gst_object_unref (element);
   fail_unless_equals_int (push_frame (&r, 4), GST_FLOW_OK);
-  reading_end (&r);
 }
 
 static GstPadProbeReturn
@@ -550,7 +541,7 @@ CHECK_TEST (test_a_probe_may_release_the_pad)
 {
   gint64 end = g_get_monotonic_time () + GST_TIME_AS_USECONDS (CHECK_TIMEOUT);
   gint done = FALSE;
-  Reading r;
+  g_auto (Reading) r = {0};
 
   reading_begin (&r);
   gst_pad_add_probe (
@@ -562,7 +553,6 @@ CHECK_TEST (test_a_probe_may_release_the_pad)
     g_usleep (1000);
   }
   fail_unless_equals_int (push_frame (&r, 4), GST_FLOW_OK);
-  reading_end (&r);
 }
 
 CHECK_TEST (test_text_starts_and_stops_at_any_time)

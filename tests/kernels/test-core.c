@@ -234,6 +234,13 @@ check (const ImkImage *image, bool on_device, ImkError *error)
       image, "input", IMK_TYPE_U16, 1, 5, 3, on_device, error);
 }
 
+static void
+refuse (const ImkImage *image, bool on_device, const char *words)
+{
+  test_error (
+      check (image, on_device, test_new_error ()), IMK_ERROR_IMAGE, words);
+}
+
 TEST (test_row_size_counts_samples, "the size of a row counts samples")
 {
   ImkImage wide = {.width = UINT32_MAX, .channels = 4, .type = IMK_TYPE_CF32};
@@ -269,10 +276,8 @@ TEST (test_image_without_data_is_refused, "an image without data is refused")
   ImkImage image = good_image ();
 
   image.data = NULL;
-  test_error (check (&image, false, test_new_error ()), IMK_ERROR_IMAGE,
-      "The input image has no data.");
-  test_error (check (NULL, false, test_new_error ()), IMK_ERROR_IMAGE,
-      "The input image has no data.");
+  refuse (&image, false, "The input image has no data.");
+  refuse (NULL, false, "The input image has no data.");
 }
 
 TEST (test_other_shapes_are_refused_with_both_shapes,
@@ -292,8 +297,7 @@ TEST (test_other_shapes_are_refused_with_both_shapes,
   wrong[2].channels = 2;
   wrong[3].type = IMK_TYPE_I16;
   for (size_t i = 0; i < N_ELEMENTS (wrong); i++)
-    test_error (
-        check (&wrong[i], false, test_new_error ()), IMK_ERROR_IMAGE, words[i]);
+    refuse (&wrong[i], false, words[i]);
 }
 
 TEST (test_short_stride_is_refused, "a short stride is refused")
@@ -301,8 +305,7 @@ TEST (test_short_stride_is_refused, "a short stride is refused")
   ImkImage image = good_image ();
 
   image.stride = 8;
-  test_error (check (&image, false, test_new_error ()), IMK_ERROR_IMAGE,
-      "a stride of 8 bytes; one row alone takes 10.");
+  refuse (&image, false, "a stride of 8 bytes; one row alone takes 10.");
 }
 
 TEST (test_negative_stride_is_refused, "a negative stride is refused")
@@ -310,7 +313,7 @@ TEST (test_negative_stride_is_refused, "a negative stride is refused")
   ImkImage image = good_image ();
 
   image.stride = (size_t) -64; /* as NumPy has it for rows from bottom to top */
-  test_error (check (&image, false, test_new_error ()), IMK_ERROR_IMAGE,
+  refuse (&image, false,
       "such rows are beyond any memory. Rows from bottom to top need a copy.");
 }
 
@@ -319,26 +322,25 @@ TEST (test_unaligned_samples_are_refused, "unaligned samples are refused")
   ImkImage image = good_image ();
 
   image.stride = 13;
-  test_error (check (&image, false, test_new_error ()), IMK_ERROR_IMAGE,
-      "a stride of 13 bytes; u16 samples need multiples of 2.");
+  refuse (
+      &image, false, "a stride of 13 bytes; u16 samples need multiples of 2.");
   image = good_image ();
   image.data = (uint8_t *) samples + 1;
-  test_error (check (&image, false, test_new_error ()), IMK_ERROR_IMAGE,
-      "u16 samples need multiples of 2.");
+  refuse (&image, false, "u16 samples need multiples of 2.");
 }
 
 TEST (test_unreachable_memory_is_refused, "unreachable memory is refused")
 {
   ImkImage image = good_image ();
 
-  test_error (check (&image, true, test_new_error ()), IMK_ERROR_IMAGE,
-      "lies in host memory, which this backend cannot reach.");
+  refuse (
+      &image, true, "lies in host memory, which this backend cannot reach.");
   image.location = IMK_LOCATION_HOST_MAPPED;
-  test_error (check (&image, false, test_new_error ()), IMK_ERROR_IMAGE,
-      "lies in device memory, which this backend cannot reach.");
+  refuse (
+      &image, false, "lies in device memory, which this backend cannot reach.");
   image.location = IMK_LOCATION_DEVICE;
-  test_error (check (&image, false, test_new_error ()), IMK_ERROR_IMAGE,
-      "lies in device memory, which this backend cannot reach.");
+  refuse (
+      &image, false, "lies in device memory, which this backend cannot reach.");
 }
 
 TEST (
@@ -405,6 +407,15 @@ pass_in_child (const char *name, void (*run) (void))
       "%s: the child ended with wait status 0x%x", name, status);
 }
 
+/* Begins a test that runs in a child. */
+#define CHILD_TEST(test, sentence) \
+  static void test##_inside (void); \
+  TEST (test, sentence) \
+  { \
+    pass_in_child (#test, test##_inside); \
+  } \
+  static void test##_inside (void)
+
 static void
 abort_in_child (const char *name, void (*run) (void))
 {
@@ -461,20 +472,13 @@ refuse_module (const char *module, const char *words)
       IMK_ERROR_UNAVAILABLE, words);
 }
 
-static void
-run_cpu_without_modules (void)
+CHILD_TEST (test_cpu_is_always_there, "the cpu backend is always there")
 {
   setenv ("IMK_MODULE_PATH", "/nowhere", 1);
   test_ok (imk_backend_load ("cpu", test_new_error ()));
 }
 
-TEST (test_cpu_is_always_there, "the cpu backend is always there")
-{
-  pass_in_child ("cpu", run_cpu_without_modules);
-}
-
-static void
-run_unknown_names (void)
+CHILD_TEST (test_unknown_names_are_refused, "unknown names are refused")
 {
   const void *table;
 
@@ -488,24 +492,13 @@ run_unknown_names (void)
       IMK_ERROR_UNAVAILABLE, "There is no backend of the number 7.");
 }
 
-TEST (test_unknown_names_are_refused, "unknown names are refused")
-{
-  pass_in_child ("unknown", run_unknown_names);
-}
-
-static void
-run_empty_folder (void)
+CHILD_TEST (test_missing_module_is_said, "a missing module is said")
 {
   refuse_module (NULL, "The CUDA backend is not installed");
 }
 
-TEST (test_missing_module_is_said, "a missing module is said")
-{
-  pass_in_child ("empty folder", run_empty_folder);
-}
-
-static void
-run_wrong_abi (void)
+CHILD_TEST (test_module_of_another_abi_is_refused,
+    "a module of another ABI is refused with both numbers")
 {
   char words[128];
 
@@ -515,25 +508,13 @@ run_wrong_abi (void)
   refuse_module ("libwrong-abi.so", words);
 }
 
-TEST (test_module_of_another_abi_is_refused,
-    "a module of another ABI is refused with both numbers")
-{
-  pass_in_child ("wrong ABI", run_wrong_abi);
-}
-
-static void
-run_no_symbol (void)
+CHILD_TEST (test_other_library_is_refused, "another library is refused")
 {
   refuse_module ("libno-symbol.so", "it has no symbol imk_module");
 }
 
-TEST (test_other_library_is_refused, "another library is refused")
-{
-  pass_in_child ("no symbol", run_no_symbol);
-}
-
-static void
-run_relative_path (void)
+CHILD_TEST (
+    test_relative_module_path_is_ignored, "a relative module path is ignored")
 {
   /* libimk's own folder holds no module in a build */
   test_check (chdir (mock_folder) == 0, "chdir: %m");
@@ -542,22 +523,12 @@ run_relative_path (void)
       IMK_ERROR_UNAVAILABLE, "The CUDA backend is not installed");
 }
 
-TEST (test_relative_module_path_is_ignored, "a relative module path is ignored")
-{
-  pass_in_child ("relative path", run_relative_path);
-}
-
-static void
-run_no_devices (void)
+CHILD_TEST (
+    test_module_without_device_is_said, "a module without a device is said")
 {
   setenv ("IMK_MOCK_DEVICES", "0", 1);
   test_error (imk_backend_load ("cuda", test_new_error ()),
       IMK_ERROR_UNAVAILABLE, "No CUDA device is visible to this process.");
-}
-
-TEST (test_module_without_device_is_said, "a module without a device is said")
-{
-  pass_in_child ("no devices", run_no_devices);
 }
 
 static void *
@@ -568,8 +539,7 @@ load_cuda (void *failures)
   return NULL;
 }
 
-static void
-run_threads_load (void)
+CHILD_TEST (test_threads_may_load_at_once, "threads may load at once")
 {
   pthread_t threads[8];
   atomic_int n_failed = 0;
@@ -580,11 +550,6 @@ run_threads_load (void)
   for (size_t i = 0; i < N_ELEMENTS (threads); i++)
     pthread_join (threads[i], NULL);
   test_check (n_failed == 0, "%d of 8 threads could not load", n_failed);
-}
-
-TEST (test_threads_may_load_at_once, "threads may load at once")
-{
-  pass_in_child ("threads", run_threads_load);
 }
 
 static void
@@ -600,8 +565,7 @@ check_device_table (const void *found)
     test_check (table->slots[i], "device: slot %zu is empty", i);
 }
 
-static void
-run_tables_are_complete (void)
+CHILD_TEST (test_no_slot_of_a_table_is_empty, "no slot of a table is empty")
 {
   static const char *algorithms[] = {
       "device", "lapsharpen", "relight", "shcentroid"};
@@ -624,11 +588,6 @@ run_tables_are_complete (void)
   }
 }
 
-TEST (test_no_slot_of_a_table_is_empty, "no slot of a table is empty")
-{
-  pass_in_child ("tables", run_tables_are_complete);
-}
-
 /* --- the mock device ------------------------------------------------------ */
 
 static const ImkDevice *d;
@@ -645,8 +604,7 @@ use_mock (void)
   test_ok (d->push (context, test_new_error ()));
 }
 
-static void
-run_devices (void)
+CHILD_TEST (test_mock_has_devices, "the mock has devices")
 {
   ImkDeviceInfo info;
   void *first, *second;
@@ -666,13 +624,8 @@ run_devices (void)
       d->push (&info, test_new_error ()), IMK_ERROR_DEVICE, "is not a context");
 }
 
-TEST (test_mock_has_devices, "the mock has devices")
-{
-  pass_in_child ("devices", run_devices);
-}
-
-static void
-run_memory (void)
+CHILD_TEST (test_mock_copies_rows_between_memories,
+    "the mock copies rows between memories")
 {
   enum { WIDTH = 5, HEIGHT = 3, STRIDE = 8 };
   uint8_t in[HEIGHT][STRIDE], out[HEIGHT][WIDTH];
@@ -709,14 +662,8 @@ run_memory (void)
   d->event_free (NULL);
 }
 
-TEST (test_mock_copies_rows_between_memories,
-    "the mock copies rows between memories")
-{
-  pass_in_child ("memory", run_memory);
-}
-
-static void
-run_overruns (void)
+CHILD_TEST (test_mock_refuses_copies_beyond_a_block,
+    "the mock refuses copies beyond a block")
 {
   uint8_t plain[64] = {0};
   void *device, *host, *mapped;
@@ -744,14 +691,8 @@ run_overruns (void)
   d->free_pinned (host);
 }
 
-TEST (test_mock_refuses_copies_beyond_a_block,
-    "the mock refuses copies beyond a block")
-{
-  pass_in_child ("overruns", run_overruns);
-}
-
-static void
-run_asynchronous (void)
+CHILD_TEST (
+    test_mock_streams_are_asynchronous, "the mock's streams are asynchronous")
 {
   void *stream, *host, *mapped, *device;
   volatile uint8_t *seen;
@@ -774,13 +715,8 @@ run_asynchronous (void)
   d->free_device (device);
 }
 
-TEST (test_mock_streams_are_asynchronous, "the mock's streams are asynchronous")
-{
-  pass_in_child ("asynchronous", run_asynchronous);
-}
-
-static void
-run_free_waits (void)
+CHILD_TEST (test_mock_frees_memory_after_its_last_use,
+    "the mock frees memory after its last use")
 {
   void *stream, *from, *from_mapped, *to, *to_mapped;
 
@@ -797,14 +733,7 @@ run_free_waits (void)
   d->free_pinned (to);
 }
 
-TEST (test_mock_frees_memory_after_its_last_use,
-    "the mock frees memory after its last use")
-{
-  pass_in_child ("free waits", run_free_waits);
-}
-
-static void
-run_event_order (void)
+CHILD_TEST (test_mock_events_order_streams, "the mock's events order streams")
 {
   void *writer, *reader, *event, *device, *from, *to, *mapped;
 
@@ -839,13 +768,8 @@ run_event_order (void)
   d->stream_free (writer);
 }
 
-TEST (test_mock_events_order_streams, "the mock's events order streams")
-{
-  pass_in_child ("event order", run_event_order);
-}
-
-static void
-run_event_capture (void)
+CHILD_TEST (test_mock_events_mean_the_last_record,
+    "the mock's events mean the last record")
 {
   void *early, *late, *event;
 
@@ -880,14 +804,8 @@ run_event_capture (void)
   d->stream_free (late);
 }
 
-TEST (test_mock_events_mean_the_last_record,
-    "the mock's events mean the last record")
-{
-  pass_in_child ("event capture", run_event_capture);
-}
-
-static void
-run_contexts (void)
+CHILD_TEST (
+    test_mock_needs_a_current_context, "the mock needs a current context")
 {
   void *first, *second, *device, *stream, *event;
 
@@ -912,13 +830,7 @@ run_contexts (void)
   d->pop ();
 }
 
-TEST (test_mock_needs_a_current_context, "the mock needs a current context")
-{
-  pass_in_child ("contexts", run_contexts);
-}
-
-static void
-run_failures (void)
+CHILD_TEST (test_mock_fails_where_it_is_told, "the mock fails where it is told")
 {
   void *device = NULL, *stream = NULL;
   unsigned long n_calls;
@@ -945,11 +857,6 @@ run_failures (void)
   imk_inject_failure (0, false);
   test_ok (d->stream_synchronize (stream, test_new_error ()));
   d->stream_free (stream);
-}
-
-TEST (test_mock_fails_where_it_is_told, "the mock fails where it is told")
-{
-  pass_in_child ("failures", run_failures);
 }
 
 static void

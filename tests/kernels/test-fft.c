@@ -107,6 +107,14 @@ array_new (uint32_t row, uint32_t height, uint32_t n)
       row, height, n, calloc ((size_t) row * height * n, sizeof (Sample))};
 }
 
+static void
+array_free (Array *a)
+{
+  free (a->v);
+}
+
+TEST_DEFINE_AUTO (Array, array_free)
+
 static Sample *
 at (const Array *a, uint32_t x, uint32_t y, uint32_t i)
 {
@@ -252,7 +260,8 @@ run (const ImkFftLibrary *library, const ImkFftConfig *c, const Array *in)
   test_autoptr (ImkFft) fft = plan (library, c);
   size_t size_in = side_size (c, true), size_out = side_size (c, false);
   Array result = array_new (imk_fft_row_out (c), c->height, c->n_transforms);
-  Side from, before, to;
+  test_auto (Side) from = {0}, before = {0};
+  Side to;
 
   if (c->in_place && size_in < size_out)
     size_in = size_out;
@@ -267,8 +276,6 @@ run (const ImkFftLibrary *library, const ImkFftConfig *c, const Array *in)
         "%s: the input changed", describe (c));
   check_canaries (c, &to);
   load (c, &to, &result);
-  side_free (&from);
-  side_free (&before);
   if (!c->in_place)
     side_free (&to);
   return result;
@@ -409,9 +416,9 @@ report_worst (void)
 static void
 check_sum (const ImkFftConfig *c, uint64_t seed)
 {
-  Array full = full_input (c, seed);
-  Array in = part (&full, imk_fft_row_in (c));
-  Array out = run (NULL, c, &in);
+  test_auto (Array) full = full_input (c, seed);
+  test_auto (Array) in = part (&full, imk_fft_row_in (c));
+  test_auto (Array) out = run (NULL, c, &in);
   test_autofree Sample *wx = roots (c->width, c->direction);
   test_autofree Sample *wy = roots (c->height, c->direction);
   size_t n_bins = (size_t) out.row * out.height;
@@ -432,9 +439,6 @@ check_sum (const ImkFftConfig *c, uint64_t seed)
       sqrt (squares / (double) (n_probes * c->n_transforms)),
       rms (&full) * sqrt ((double) c->width * c->height),
       bound (c->width, c->height, over_kissfft ()));
-  free (full.v);
-  free (in.v);
-  free (out.v);
 }
 
 static ImkFftConfig
@@ -556,6 +560,25 @@ static const uint32_t law_sizes[][2] = {{1, 1}, {2, 1}, {3, 1}, {30, 1},
     {97, 1}, {832, 1}, {1664, 1}, {4096, 1}, {8, 8}, {7, 12}, {64, 64}};
 enum { N_LAW_SIZES = sizeof (law_sizes) / sizeof (law_sizes[0]) };
 
+/* Calls @check for the kinds @first to @last of each, @n transforms. */
+static void
+check_law (void (*check) (ImkFftConfig c), int first, int last, uint32_t n)
+{
+  for (size_t i = 0; i < N_LAW_SIZES; i++)
+    for (int kind = first; kind <= last; kind++)
+      check (config (kind, law_sizes[i][0], law_sizes[i][1], n));
+  report_worst ();
+}
+
+/* Begins a test of c, as check_law () has it. */
+#define LAW_TEST(test, sentence, first, last, n) \
+  static void test##_of (ImkFftConfig c); \
+  TEST (test, sentence) \
+  { \
+    check_law (test##_of, IMK_FFT_##first, IMK_FFT_##last, n); \
+  } \
+  static void test##_of (ImkFftConfig c)
+
 static void
 check_same (const ImkFftConfig *c, const char *what, const Array *expected,
     const Array *actual, double factor)
@@ -572,153 +595,107 @@ check_same (const ImkFftConfig *c, const char *what, const Array *expected,
       factor * bound (c->width, c->height, over_kissfft ()));
 }
 
-TEST (test_impulse, "an impulse becomes a wave")
+LAW_TEST (test_impulse, "an impulse becomes a wave", C2C, C2C, 1)
 {
-  for (size_t i = 0; i < N_LAW_SIZES; i++) {
-    ImkFftConfig c = config (IMK_FFT_C2C, law_sizes[i][0], law_sizes[i][1], 1);
-    uint32_t x = c.width * 2 / 3, y = c.height / 3;
-    Array in = array_new (c.width, c.height, 1), out;
-    Array expected = array_new (c.width, c.height, 1);
-    test_autofree Sample *wx = roots (c.width, c.direction);
-    test_autofree Sample *wy = roots (c.height, c.direction);
+  uint32_t x = c.width * 2 / 3, y = c.height / 3;
+  test_auto (Array) in = array_new (c.width, c.height, 1), out = {0};
+  test_auto (Array) expected = array_new (c.width, c.height, 1);
+  test_autofree Sample *wx = roots (c.width, c.direction);
+  test_autofree Sample *wy = roots (c.height, c.direction);
 
-    *at (&in, x, y, 0) = 1;
-    out = run (NULL, &c, &in);
-    for (uint32_t v = 0; v < c.height; v++)
-      for (uint32_t u = 0; u < c.width; u++)
-        *at (&expected, u, v, 0) =
-            wx[(uint64_t) u * x % c.width] * wy[(uint64_t) v * y % c.height];
-    check_same (&c, "of an impulse", &expected, &out, 1);
-    free (in.v);
-    free (out.v);
-    free (expected.v);
-  }
-  report_worst ();
+  *at (&in, x, y, 0) = 1;
+  out = run (NULL, &c, &in);
+  for (uint32_t v = 0; v < c.height; v++)
+    for (uint32_t u = 0; u < c.width; u++)
+      *at (&expected, u, v, 0) =
+          wx[(uint64_t) u * x % c.width] * wy[(uint64_t) v * y % c.height];
+  check_same (&c, "of an impulse", &expected, &out, 1);
 }
 
-TEST (test_constant, "a constant becomes an impulse")
+LAW_TEST (test_constant, "a constant becomes an impulse", C2C, R2C, 1)
 {
-  for (size_t i = 0; i < N_LAW_SIZES; i++)
-    for (int kind = IMK_FFT_C2C; kind <= IMK_FFT_R2C; kind++) {
-      ImkFftConfig c = config (kind, law_sizes[i][0], law_sizes[i][1], 1);
-      Array in = array_new (c.width, c.height, 1), out;
-      Array expected = array_new (imk_fft_row_out (&c), c.height, 1);
+  test_auto (Array) in = array_new (c.width, c.height, 1), out = {0};
+  test_auto (Array) expected = array_new (imk_fft_row_out (&c), c.height, 1);
 
-      for (size_t s = 0; s < (size_t) c.width * c.height; s++)
-        in.v[s] = 1;
-      *at (&expected, 0, 0, 0) = (double) c.width * c.height;
-      out = run (NULL, &c, &in);
-      check_same (&c, "of a constant", &expected, &out, 1);
-      free (in.v);
-      free (out.v);
-      free (expected.v);
-    }
-  report_worst ();
+  for (size_t s = 0; s < (size_t) c.width * c.height; s++)
+    in.v[s] = 1;
+  *at (&expected, 0, 0, 0) = (double) c.width * c.height;
+  out = run (NULL, &c, &in);
+  check_same (&c, "of a constant", &expected, &out, 1);
 }
 
-TEST (test_shift, "a shift turns the phases")
+LAW_TEST (test_shift, "a shift turns the phases", C2C, R2C, 1)
 {
-  for (size_t i = 0; i < N_LAW_SIZES; i++)
-    for (int kind = IMK_FFT_C2C; kind <= IMK_FFT_R2C; kind++) {
-      ImkFftConfig c = config (kind, law_sizes[i][0], law_sizes[i][1], 1);
-      uint32_t dx = c.width * 2 / 5, dy = c.height / 2;
-      Array in = full_input (&c, 11), expected = run (NULL, &c, &in), out;
-      Array moved = array_new (c.width, c.height, 1);
-      test_autofree Sample *wx = roots (c.width, c.direction);
-      test_autofree Sample *wy = roots (c.height, c.direction);
+  uint32_t dx = c.width * 2 / 5, dy = c.height / 2;
+  test_auto (Array) in = full_input (&c, 11), expected = run (NULL, &c, &in),
+                    out = {0};
+  test_auto (Array) moved = array_new (c.width, c.height, 1);
+  test_autofree Sample *wx = roots (c.width, c.direction);
+  test_autofree Sample *wy = roots (c.height, c.direction);
 
-      for (uint32_t y = 0; y < c.height; y++)
-        for (uint32_t x = 0; x < c.width; x++)
-          *at (&moved, (x + dx) % c.width, (y + dy) % c.height, 0) =
-              *at (&in, x, y, 0);
-      out = run (NULL, &c, &moved);
-      for (uint32_t v = 0; v < expected.height; v++)
-        for (uint32_t u = 0; u < expected.row; u++)
-          *at (&expected, u, v, 0) *= wx[(uint64_t) u * dx % c.width] *
-                                      wy[(uint64_t) v * dy % c.height];
-      check_same (&c, "shifted", &expected, &out, 2); /* two transforms */
-      free (in.v);
-      free (expected.v);
-      free (moved.v);
-      free (out.v);
-    }
-  report_worst ();
+  for (uint32_t y = 0; y < c.height; y++)
+    for (uint32_t x = 0; x < c.width; x++)
+      *at (&moved, (x + dx) % c.width, (y + dy) % c.height, 0) =
+          *at (&in, x, y, 0);
+  out = run (NULL, &c, &moved);
+  for (uint32_t v = 0; v < expected.height; v++)
+    for (uint32_t u = 0; u < expected.row; u++)
+      *at (&expected, u, v, 0) *=
+          wx[(uint64_t) u * dx % c.width] * wy[(uint64_t) v * dy % c.height];
+  check_same (&c, "shifted", &expected, &out, 2); /* two transforms */
 }
 
-TEST (test_linearity, "the transform is linear")
+LAW_TEST (test_linearity, "the transform is linear", C2C, R2C, 1)
 {
-  for (size_t i = 0; i < N_LAW_SIZES; i++)
-    for (int kind = IMK_FFT_C2C; kind <= IMK_FFT_R2C; kind++) {
-      ImkFftConfig c = config (kind, law_sizes[i][0], law_sizes[i][1], 1);
-      Array a = full_input (&c, 3), b = full_input (&c, 4);
-      Array of_a = run (NULL, &c, &a), of_b = run (NULL, &c, &b), of_sum;
-      size_t n = (size_t) of_a.row * of_a.height;
+  test_auto (Array) a = full_input (&c, 3), b = full_input (&c, 4);
+  test_auto (Array) of_a = run (NULL, &c, &a), of_b = run (NULL, &c, &b),
+                    of_sum = {0};
+  size_t n = (size_t) of_a.row * of_a.height;
 
-      for (size_t s = 0; s < (size_t) c.width * c.height; s++)
-        a.v[s] = 0.5 * a.v[s] - 2 * b.v[s]; /* rounded once, when stored */
-      of_sum = run (NULL, &c, &a);
-      for (size_t s = 0; s < n; s++)
-        of_a.v[s] = 0.5 * of_a.v[s] - 2 * of_b.v[s];
-      check_same (&c, "of a combination", &of_a, &of_sum, 3);
-      free (a.v);
-      free (b.v);
-      free (of_a.v);
-      free (of_b.v);
-      free (of_sum.v);
-    }
-  report_worst ();
+  for (size_t s = 0; s < (size_t) c.width * c.height; s++)
+    a.v[s] = 0.5 * a.v[s] - 2 * b.v[s]; /* rounded once, when stored */
+  of_sum = run (NULL, &c, &a);
+  for (size_t s = 0; s < n; s++)
+    of_a.v[s] = 0.5 * of_a.v[s] - 2 * of_b.v[s];
+  check_same (&c, "of a combination", &of_a, &of_sum, 3);
 }
 
-TEST (test_round_trip_and_parseval,
-    "forward and backward is N times, energy is kept")
+LAW_TEST (test_round_trip_and_parseval,
+    "forward and backward is N times, energy is kept", C2C, R2C, 1)
 {
-  for (size_t i = 0; i < N_LAW_SIZES; i++)
-    for (int kind = IMK_FFT_C2C; kind <= IMK_FFT_R2C; kind++) {
-      ImkFftConfig c = config (kind, law_sizes[i][0], law_sizes[i][1], 1);
-      ImkFftConfig back = config (
-          kind == IMK_FFT_R2C ? IMK_FFT_C2R : kind, c.width, c.height, 1);
-      Array in = full_input (&c, 5), out = run (NULL, &c, &in), again;
-      size_t n = (size_t) c.width * c.height;
+  ImkFftConfig back = config (
+      c.kind == IMK_FFT_R2C ? IMK_FFT_C2R : c.kind, c.width, c.height, 1);
+  test_auto (Array) in = full_input (&c, 5), out = run (NULL, &c, &in),
+                    again = {0};
+  size_t n = (size_t) c.width * c.height;
 
-      back.direction = IMK_FFT_BACKWARD;
-      again = run (NULL, &back, &out);
-      if (kind == IMK_FFT_C2C)
-        check_relative (&c, "Parseval",
-            fabs (rms (&out) - sqrt ((double) n) * rms (&in)), rms (&out),
-            bound (c.width, c.height, over_kissfft ()));
-      for (size_t s = 0; s < n; s++)
-        in.v[s] *= (double) n;
-      check_same (&c, "forward and backward", &in, &again, 2);
-      free (in.v);
-      free (out.v);
-      free (again.v);
-    }
-  report_worst ();
+  back.direction = IMK_FFT_BACKWARD;
+  again = run (NULL, &back, &out);
+  if (c.kind == IMK_FFT_C2C)
+    check_relative (&c, "Parseval",
+        fabs (rms (&out) - sqrt ((double) n) * rms (&in)), rms (&out),
+        bound (c.width, c.height, over_kissfft ()));
+  for (size_t s = 0; s < n; s++)
+    in.v[s] *= (double) n;
+  check_same (&c, "forward and backward", &in, &again, 2);
 }
 
-TEST (test_real_is_complex_without_imaginary_part,
-    "a real signal is a complex one without imaginary part")
+LAW_TEST (test_real_is_complex_without_imaginary_part,
+    "a real signal is a complex one without imaginary part", R2C, R2C, 1)
 {
-  for (size_t i = 0; i < N_LAW_SIZES; i++) {
-    ImkFftConfig c = config (IMK_FFT_R2C, law_sizes[i][0], law_sizes[i][1], 1);
-    ImkFftConfig as = config (IMK_FFT_C2C, c.width, c.height, 1);
-    Array in = full_input (&c, 6), half = run (NULL, &c, &in);
-    Array all = run (NULL, &as, &in), expected = part (&all, half.row);
+  ImkFftConfig as = config (IMK_FFT_C2C, c.width, c.height, 1);
+  test_auto (Array) in = full_input (&c, 6), half = run (NULL, &c, &in);
+  test_auto (Array) all = run (NULL, &as, &in),
+                    expected = part (&all, half.row);
 
-    check_same (&c, "against c2c", &expected, &half, 2);
-    /* the bins that are their own partners: exactly real */
-    for (uint32_t v = 0; v < c.height; v++)
-      for (uint32_t u = 0; u < half.row; u++)
-        if (2 * u % c.width == 0 && 2 * v % c.height == 0)
-          test_check (cimag (*at (&half, u, v, 0)) == 0,
-              "%s: bin (%u, %u) has the imaginary part %g", describe (&c), u, v,
-              cimag (*at (&half, u, v, 0)));
-    free (in.v);
-    free (half.v);
-    free (all.v);
-    free (expected.v);
-  }
-  report_worst ();
+  check_same (&c, "against c2c", &expected, &half, 2);
+  /* the bins that are their own partners: exactly real */
+  for (uint32_t v = 0; v < c.height; v++)
+    for (uint32_t u = 0; u < half.row; u++)
+      if (2 * u % c.width == 0 && 2 * v % c.height == 0)
+        test_check (cimag (*at (&half, u, v, 0)) == 0,
+            "%s: bin (%u, %u) has the imaginary part %g", describe (&c), u, v,
+            cimag (*at (&half, u, v, 0)));
 }
 
 /* The imaginary part that rounding leaves on a bin that must be real. */
@@ -729,8 +706,9 @@ TEST (test_c2r_takes_rounding_noise, "rounding noise on real bins does no harm")
 
   for (size_t i = 0; i < sizeof (sizes) / sizeof (sizes[0]); i++) {
     ImkFftConfig c = config (IMK_FFT_C2R, sizes[i][0], sizes[i][1], 1);
-    Array full = full_input (&c, 8), in = part (&full, imk_fft_row_in (&c));
-    Array clean = run (NULL, &c, &in), noisy;
+    test_auto (Array) full = full_input (&c, 8),
+                      in = part (&full, imk_fft_row_in (&c));
+    test_auto (Array) clean = run (NULL, &c, &in), noisy = {0};
 
     *at (&in, 0, 0, 0) += I * 1e-6;
     if (c.width % 2 == 0)
@@ -740,50 +718,40 @@ TEST (test_c2r_takes_rounding_noise, "rounding noise on real bins does no harm")
       test_check (cabs (noisy.v[s] - clean.v[s]) <= 1e-5,
           "%s: sample %zu is %g, without the noise %g", describe (&c), s,
           creal (noisy.v[s]), creal (clean.v[s]));
-    free (full.v);
-    free (in.v);
-    free (clean.v);
-    free (noisy.v);
   }
 }
 
-TEST (test_plans_are_reproducible, "two plans give the same bytes")
+LAW_TEST (
+    test_plans_are_reproducible, "two plans give the same bytes", C2C, C2R, 2)
 {
-  for (size_t i = 0; i < N_LAW_SIZES; i++)
-    for (int kind = IMK_FFT_C2C; kind <= IMK_FFT_C2R; kind++) {
-      ImkFftConfig c = config (kind, law_sizes[i][0], law_sizes[i][1], 2);
-      Array full = full_input (&c, 9), in = part (&full, imk_fft_row_in (&c));
-      Array a = run (NULL, &c, &in), b = run (NULL, &c, &in);
-      size_t n = (size_t) a.row * a.height * a.n;
+  test_auto (Array) full = full_input (&c, 9),
+                    in = part (&full, imk_fft_row_in (&c));
+  test_auto (Array) a = run (NULL, &c, &in), b = run (NULL, &c, &in);
+  size_t n = (size_t) a.row * a.height * a.n;
 
-      test_check (!memcmp (a.v, b.v, n * sizeof (*a.v)),
-          "%s: a second plan gives other bytes", describe (&c));
-      free (full.v);
-      free (in.v);
-      free (a.v);
-      free (b.v);
-    }
+  test_check (!memcmp (a.v, b.v, n * sizeof (*a.v)),
+      "%s: a second plan gives other bytes", describe (&c));
 }
+
+#ifdef OTHER_LIBRARY
+static void
+check_other_library (ImkFftConfig c)
+{
+  test_auto (Array) full = full_input (&c, 10),
+                    in = part (&full, imk_fft_row_in (&c));
+  test_auto (Array) ours = run (NULL, &c, &in),
+                    theirs = run (&OTHER_LIBRARY, &c, &in);
+
+  check_same (&c, "against the other library", &theirs, &ours, 2);
+}
+#endif
 
 TEST (test_other_library, "FFTW and KissFFT agree")
 {
 #ifdef OTHER_LIBRARY
-  for (size_t i = 0; i < N_LAW_SIZES; i++)
-    for (int kind = IMK_FFT_C2C; kind <= IMK_FFT_C2R; kind++) {
-      ImkFftConfig c = config (kind, law_sizes[i][0], law_sizes[i][1], 2);
-      Array full = full_input (&c, 10), in = part (&full, imk_fft_row_in (&c));
-      Array ours = run (NULL, &c, &in);
-      Array theirs = run (&OTHER_LIBRARY, &c, &in);
-
-      check_same (&c, "against the other library", &theirs, &ours, 2);
-      free (full.v);
-      free (in.v);
-      free (ours.v);
-      free (theirs.v);
-    }
+  check_law (check_other_library, IMK_FFT_C2C, IMK_FFT_C2R, 2);
   test_check (strcmp (OTHER_LIBRARY.name, imk_fft_library_name ()),
       "both libraries are %s", OTHER_LIBRARY.name);
-  report_worst ();
 #else
   test_skip ("the other FFT library is not installed");
 #endif
@@ -823,10 +791,11 @@ work (void *data)
 static void
 check_threads (const ImkFftConfig *c, bool share)
 {
-  Array full = full_input (c, 12), in = part (&full, imk_fft_row_in (c));
-  Side from = side_new (side_size (c, true));
-  Side expected = side_new (side_size (c, false));
-  ImkFft *fft = plan (NULL, c);
+  test_auto (Array) full = full_input (c, 12),
+                    in = part (&full, imk_fft_row_in (c));
+  test_auto (Side) from = side_new (side_size (c, true));
+  test_auto (Side) expected = side_new (side_size (c, false));
+  test_autoptr (ImkFft) fft = plan (NULL, c);
   Worker workers[N_THREADS];
 
   store (c, &in, &from);
@@ -847,11 +816,6 @@ check_threads (const ImkFftConfig *c, bool share)
         "%s: thread %d has other bytes", describe (c), i);
     side_free (&workers[i].out);
   }
-  imk_fft_free (fft);
-  side_free (&from);
-  side_free (&expected);
-  free (full.v);
-  free (in.v);
 }
 
 static void

@@ -6,18 +6,11 @@
 #include <stdlib.h>
 
 #include "core/sample.h"
-#include "imk/insarform.h"
+#include "insarform-common.h"
 #include "insarform/insarform-fringes.h"
 #include "insarform/insarform-reference.h"
-#include "kernel-test.h"
-
-enum { N = IMK_INSARFORM_N_CHANNELS };
 
 /* --- images --------------------------------------------------------------- */
-
-typedef struct Pair {
-  TestImage a, b, phase;
-} Pair;
 
 static double
 normal (uint64_t *seed)
@@ -58,9 +51,7 @@ make_pair (ImkType type, uint32_t width, uint32_t height, double coherence,
     PhaseFunc phase)
 {
   uint64_t seed = 11;
-  Pair p = {test_image_new (type, width, height, 1, 8),
-      test_image_new (type, width, height, 1, 16),
-      test_image_new (IMK_TYPE_F32, width, height, 1, 4)};
+  Pair p = pair_new (type, width, height);
 
   for (uint32_t y = 0; y < height; y++)
     for (uint32_t x = 0; x < width; x++) {
@@ -78,72 +69,6 @@ make_pair (ImkType type, uint32_t width, uint32_t height, double coherence,
       imk_sample_put (&p.phase.image, x, y, 0, remainder (f, 2 * M_PI));
     }
   return p;
-}
-
-static void
-free_pair (Pair *p)
-{
-  test_image_free (&p->a);
-  test_image_free (&p->b);
-  test_image_free (&p->phase);
-}
-
-/* --- runs ----------------------------------------------------------------- */
-
-static ImkImage
-lines_of (const TestImage *image, uint32_t first, uint32_t n)
-{
-  ImkImage lines = image->image;
-
-  lines.data = (uint8_t *) lines.data + first * lines.stride;
-  lines.height = n;
-  return lines;
-}
-
-/* @phase: (nullable); at most @n_push lines at a time */
-static TestImage
-form (const ImkInsarformConfig *c, const Pair *pair, bool with_phase,
-    uint32_t n_push)
-{
-  TestImage out = test_image_new (
-      IMK_TYPE_F32, c->width / c->looks_x, c->height / c->looks_y, N, 8);
-  ImkInsarform *self = NULL;
-
-  test_ok (imk_insarform_new (IMK_BACKEND_CPU, c, &self, test_new_error ()));
-  for (int run = 0; run < 2; run++) { /* a second pair of the same images */
-    imk_insarform_rewind (self);
-    while (imk_insarform_row (self) < out.image.height) {
-      uint32_t room = imk_insarform_room (self);
-      uint32_t at = imk_insarform_pushed (self);
-      uint32_t n = room < n_push ? room : n_push;
-      ImkImage row = lines_of (&out, imk_insarform_row (self), 1);
-      ImkImage a = lines_of (&pair->a, at, n), b = lines_of (&pair->b, at, n);
-      ImkImage phase = lines_of (&pair->phase, at, n);
-
-      if (imk_insarform_is_ready (self)) {
-        test_ok (imk_insarform_process (self, &row, test_new_error ()));
-        continue;
-      }
-      test_check (room > 0, "no room after %u lines", at);
-      test_ok (imk_insarform_push_flat (
-          self, &a, &b, with_phase ? &phase : NULL, test_new_error ()));
-    }
-  }
-  imk_insarform_free (self);
-  test_image_check_canaries (&out, "output");
-  return out;
-}
-
-static ImkInsarformConfig
-config_of (const Pair *pair)
-{
-  ImkInsarformConfig c;
-
-  imk_insarform_config_init (&c);
-  c.width = pair->a.image.width;
-  c.height = pair->a.image.height;
-  c.type = pair->a.image.type;
-  return c;
 }
 
 /* The largest difference of interferogram and coherence, relative to the
@@ -173,15 +98,10 @@ static double
 compare (const ImkInsarformConfig *c, const Pair *pair, bool with_phase,
     uint32_t n_push)
 {
-  test_auto (TestImage) out = form (c, pair, with_phase, n_push);
-  test_auto (TestImage) e = test_image_new (
-      IMK_TYPE_F64, c->width / c->looks_x, c->height / c->looks_y, N, 0);
-  double d;
+  test_auto (TestImage) out = insarform_form (c, pair, with_phase, n_push);
+  test_auto (TestImage) e = insarform_expected (c, pair, with_phase);
 
-  imk_insarform_reference (c, &pair->a.image, &pair->b.image,
-      with_phase ? &pair->phase.image : NULL, &e.image);
-  d = difference (&out, &e);
-  return d;
+  return difference (&out, &e);
 }
 
 static double
@@ -202,9 +122,9 @@ TEST (test_a_phase_is_removed_and_put_back, "a phase is removed and put back")
   static const uint32_t looks[][2] = {{1, 1}, {4, 3}, {5, 2}};
 
   for (size_t i = 0; i < 12; i++) {
-    Pair pair =
+    test_auto (Pair) pair =
         make_pair (i % 2 ? IMK_TYPE_CF32 : IMK_TYPE_CI16, 211, 97, 0.8, bent);
-    ImkInsarformConfig c = config_of (&pair);
+    ImkInsarformConfig c = insarform_config (&pair);
     double d;
 
     imk_sample_put (&pair.phase.image, 60, 40, 0, NAN);
@@ -214,7 +134,6 @@ TEST (test_a_phase_is_removed_and_put_back, "a phase is removed and put back")
     c.unbias = i / 4 % 2;
     d = compare (&c, &pair, true, 1 + 7 * (uint32_t) i);
     test_check (d < 1e-6, "case %zu: %g", i, d);
-    free_pair (&pair);
   }
 }
 
@@ -223,17 +142,17 @@ TEST (test_a_phase_is_removed_and_put_back, "a phase is removed and put back")
 TEST (test_what_was_removed_is_told, "what was removed is told")
 {
   for (int measured = 0; measured < 2; measured++) {
-    Pair pair = make_pair (IMK_TYPE_CF32, 211, 97, 0.9, bent);
-    ImkInsarformConfig c = config_of (&pair);
-    TestImage flat_cells, restored;
+    test_auto (Pair) pair = make_pair (IMK_TYPE_CF32, 211, 97, 0.9, bent);
+    ImkInsarformConfig c = insarform_config (&pair);
+    test_auto (TestImage) flat_cells = {0}, restored = {0};
     double worst = 0;
 
     c.looks_x = 4;
     c.looks_y = 3;
     c.fringe_window = measured ? 32 : 0;
-    flat_cells = form (&c, &pair, !measured, 50);
+    flat_cells = insarform_form (&c, &pair, !measured, 50);
     c.restore = true;
-    restored = form (&c, &pair, !measured, 50);
+    restored = insarform_form (&c, &pair, !measured, 50);
     for (uint32_t y = 0; y < flat_cells.image.height; y++)
       for (uint32_t x = 0; x < flat_cells.image.width; x++) {
         const float *a = imk_sample_at (&flat_cells.image, x, y, 0);
@@ -244,9 +163,6 @@ TEST (test_what_was_removed_is_told, "what was removed is told")
         worst = fmax (worst, cabs (z - b[0] - I * b[1]) / cabs (z));
       }
     test_check (worst < 1e-6, "measured %d: %g", measured, worst);
-    test_image_free (&flat_cells);
-    test_image_free (&restored);
-    free_pair (&pair);
   }
 }
 
@@ -260,9 +176,9 @@ TEST (test_measured_fringes_are_their_definition,
       {97, 130, 32, 1, 40, 17}, {40, 16, 16, 1, 1, 5}};
 
   for (size_t i = 0; i < sizeof (cases) / sizeof (cases[0]); i++) {
-    Pair pair = make_pair (i % 2 ? IMK_TYPE_CF32 : IMK_TYPE_CI16,
+    test_auto (Pair) pair = make_pair (i % 2 ? IMK_TYPE_CF32 : IMK_TYPE_CI16,
         cases[i].width, cases[i].height, 0.9, bent);
-    ImkInsarformConfig c = config_of (&pair);
+    ImkInsarformConfig c = insarform_config (&pair);
     double d;
 
     c.fringe_window = cases[i].window;
@@ -272,7 +188,6 @@ TEST (test_measured_fringes_are_their_definition,
     c.filter_alpha = i == 2 ? 0.5 : 0;
     d = compare (&c, &pair, false, cases[i].push);
     test_check (d < 2e-5, "case %zu: %g", i, d);
-    free_pair (&pair);
   }
 }
 
@@ -280,9 +195,9 @@ TEST (test_measured_fringes_are_their_definition,
  * error would be 0.06 rad a sample. */
 TEST (test_measured_rates_are_right, "measured rates are right")
 {
-  Pair pair = make_pair (IMK_TYPE_CF32, 320, 256, 0.9, bent);
-  ImkInsarformConfig c = config_of (&pair);
-  TestImage phase = test_image_new (IMK_TYPE_F64, 320, 256, 1, 0);
+  test_auto (Pair) pair = make_pair (IMK_TYPE_CF32, 320, 256, 0.9, bent);
+  ImkInsarformConfig c = insarform_config (&pair);
+  test_auto (TestImage) phase = test_image_new (IMK_TYPE_F64, 320, 256, 1, 0);
   double sum = 0;
   int n = 0;
 
@@ -297,46 +212,43 @@ TEST (test_measured_rates_are_right, "measured rates are right")
       sum += pow (found - bent (x + 1, y) + bent (x, y), 2);
     }
   test_check (sqrt (sum / n) < 0.01, "%g rad a sample", sqrt (sum / n));
-  test_image_free (&phase);
-  free_pair (&pair);
 }
 
 /* Without it the 5 x 5 cells of 4 x 4 samples see a whole fringe. */
 TEST (test_fringes_do_not_cost_coherence, "fringes do not cost coherence")
 {
-  Pair pair = make_pair (IMK_TYPE_CI16, 800, 400, 0.9, ramp);
+  test_auto (Pair) pair = make_pair (IMK_TYPE_CI16, 800, 400, 0.9, ramp);
 
   for (int measured = 0; measured < 2; measured++) {
-    ImkInsarformConfig c = config_of (&pair);
+    ImkInsarformConfig c = insarform_config (&pair);
     test_auto (TestImage) out;
     double coherence;
 
     c.looks_x = c.looks_y = 4;
     c.fringe_window = measured ? 32 : 0;
-    out = form (&c, &pair, false, 100);
+    out = insarform_form (&c, &pair, false, 100);
     coherence = mean_coherence (&out);
     test_check (
         measured ? coherence > 0.85 && coherence < 0.91 : coherence < 0.1,
         "measured %d: coherence %.3f", measured, coherence);
   }
-  free_pair (&pair);
 }
 
 /* The phase that is put back is that of the middle of a cell. */
 TEST (test_restored_fringes_are_those_of_the_images,
     "restored fringes are those of the images")
 {
-  Pair pair = make_pair (IMK_TYPE_CF32, 400, 320, 0.95, bent);
-  ImkInsarformConfig c = config_of (&pair);
+  test_auto (Pair) pair = make_pair (IMK_TYPE_CF32, 400, 320, 0.95, bent);
+  ImkInsarformConfig c = insarform_config (&pair);
   double sum = 0;
-  TestImage out;
+  test_auto (TestImage) out = {0};
   int n = 0;
 
   c.looks_x = 4;
   c.looks_y = 5;
   c.fringe_window = 32;
   c.restore = true;
-  out = form (&c, &pair, false, 100);
+  out = insarform_form (&c, &pair, false, 100);
   for (uint32_t y = 0; y < out.image.height; y++)
     for (uint32_t x = 0; x < out.image.width; x++, n++) {
       double found = atan2 (imk_sample_get (&out.image, x, y, 1),
@@ -347,8 +259,6 @@ TEST (test_restored_fringes_are_those_of_the_images,
     }
   /* of 20 looks: sqrt ((1 - g^2) / (2 g^2 20)) = 0.052 rad */
   test_check (sqrt (sum / n) < 0.065, "rms %g rad", sqrt (sum / n));
-  test_image_free (&out);
-  free_pair (&pair);
 }
 
 /* Theory for no coherence and L = 98 samples (2 % have no data) of 100:
@@ -356,17 +266,17 @@ TEST (test_restored_fringes_are_those_of_the_images,
  * exponential distribution. */
 TEST (test_noise_has_no_more_coherence, "noise has no more coherence")
 {
-  Pair pair = make_pair (IMK_TYPE_CF32, 1000, 400, 0, flat);
+  test_auto (Pair) pair = make_pair (IMK_TYPE_CF32, 1000, 400, 0, flat);
   double found[3];
 
   for (int i = 0; i < 3; i++) {
-    ImkInsarformConfig c = config_of (&pair);
+    ImkInsarformConfig c = insarform_config (&pair);
     test_auto (TestImage) out;
 
     c.looks_x = c.looks_y = 2;
     c.fringe_window = i == 1 ? 32 : 0;
     c.unbias = i == 2;
-    out = form (&c, &pair, false, 100);
+    out = insarform_form (&c, &pair, false, 100);
     found[i] = mean_coherence (&out);
   }
   test_check (fabs (found[0] - 0.0895) < 0.004, "%g", found[0]);
@@ -374,7 +284,6 @@ TEST (test_noise_has_no_more_coherence, "noise has no more coherence")
       found[1]);
   test_check (
       found[2] < 0.45 * found[0], "%g, unbiased %g", found[0], found[2]);
-  free_pair (&pair);
 }
 
 static double
@@ -398,8 +307,9 @@ TEST (test_the_filter_is_its_definition, "the filter is its definition")
       {8, 8, 8, 1}, {20, 5, 32, 2}, {129, 40, 8, 10}};
 
   for (size_t i = 0; i < sizeof (cases) / sizeof (cases[0]); i++) {
-    Pair pair = make_pair (IMK_TYPE_CF32, cases[i][0], cases[i][1], 0.6, ramp);
-    ImkInsarformConfig c = config_of (&pair);
+    test_auto (Pair) pair =
+        make_pair (IMK_TYPE_CF32, cases[i][0], cases[i][1], 0.6, ramp);
+    ImkInsarformConfig c = insarform_config (&pair);
     double d;
 
     c.window_x = c.window_y = 3;
@@ -407,86 +317,75 @@ TEST (test_the_filter_is_its_definition, "the filter is its definition")
     c.filter_alpha = 0.2 + 0.2 * (double) i;
     d = compare (&c, &pair, false, cases[i][3]);
     test_check (d < 5e-5, "case %zu: %g", i, d);
-    free_pair (&pair);
   }
 }
 
 TEST (test_the_filter_removes_noise, "the filter removes noise")
 {
-  Pair pair = make_pair (IMK_TYPE_CF32, 200, 160, 0.8, ramp);
+  test_auto (Pair) pair = make_pair (IMK_TYPE_CF32, 200, 160, 0.8, ramp);
   double before = 0;
 
   for (int i = 0; i < 3; i++) {
-    ImkInsarformConfig c = config_of (&pair);
+    ImkInsarformConfig c = insarform_config (&pair);
     test_auto (TestImage) out;
     double now;
 
     c.filter_alpha = 0.5 * i;
-    out = form (&c, &pair, false, 100);
+    out = insarform_form (&c, &pair, false, 100);
     now = phase_noise (&out, ramp);
     test_check (i == 0 || now < 0.7 * before, "alpha %g: %g rad after %g",
         c.filter_alpha, now, before);
     before = now;
   }
-  free_pair (&pair);
 }
 
 TEST (
     test_threads_and_pieces_change_nothing, "threads and pieces change no bit")
 {
-  Pair pair = make_pair (IMK_TYPE_CI16, 300, 200, 0.7, bent);
-  ImkInsarformConfig c = config_of (&pair);
-  TestImage expected;
+  test_auto (Pair) pair = make_pair (IMK_TYPE_CI16, 300, 200, 0.7, bent);
+  ImkInsarformConfig c = insarform_config (&pair);
+  test_auto (TestImage) expected = {0};
 
   c.looks_x = 2;
   c.fringe_window = 32;
   c.filter_alpha = 0.5;
   c.n_threads = 1;
-  expected = form (&c, &pair, false, 1000);
+  expected = insarform_form (&c, &pair, false, 1000);
   for (uint32_t i = 2; i < 40; i *= 3) {
     test_auto (TestImage) out;
 
     c.n_threads = i;
-    out = form (&c, &pair, false, i);
+    out = insarform_form (&c, &pair, false, i);
     test_image_same (&out, &expected, "pieces");
   }
-  test_image_free (&expected);
-  free_pair (&pair);
 }
 
 TEST (test_what_is_wrong_is_said, "what is wrong is said")
 {
-  Pair pair = make_pair (IMK_TYPE_CI16, 100, 60, 0.7, bent);
-  ImkInsarformConfig good = config_of (&pair), c;
-  ImkImage a = lines_of (&pair.a, 0, 2), b = lines_of (&pair.b, 0, 2),
-           phase = lines_of (&pair.phase, 0, 3);
+  test_auto (Pair) pair = make_pair (IMK_TYPE_CI16, 100, 60, 0.7, bent);
+  ImkInsarformConfig good = insarform_config (&pair);
+  ImkImage a = insarform_lines (&pair.a, 0, 2),
+           b = insarform_lines (&pair.b, 0, 2),
+           phase = insarform_lines (&pair.phase, 0, 3);
   ImkInsarform *self = NULL;
 
-#define REFUSES(change, words) \
-  do { \
-    c = good; \
-    change; \
-    test_error ( \
-        imk_insarform_new (IMK_BACKEND_CPU, &c, &self, test_new_error ()), \
-        IMK_ERROR_CONFIG, words); \
-  } while (0)
-  REFUSES (c.fringe_window = 8, "fringe-window is 8; it must be 16");
-  REFUSES (c.fringe_window = 24, "fringe-window is 24");
-  REFUSES (c.fringe_window = 64, "60 lines of 100 columns");
-  REFUSES (c.filter_alpha = NAN, "filter-alpha is nan");
-  REFUSES (c.filter_alpha = 1.5, "filter-alpha is 1.5");
-  REFUSES (c.filter_window = 4, "filter-window is 4");
-#undef REFUSES
-  c = good;
-  test_ok (imk_insarform_new (IMK_BACKEND_CPU, &c, &self, test_new_error ()));
+  INSARFORM_REFUSES (
+      good, c.fringe_window = 8, "fringe-window is 8; it must be 16");
+  INSARFORM_REFUSES (good, c.fringe_window = 24, "fringe-window is 24");
+  INSARFORM_REFUSES (good, c.fringe_window = 64, "60 lines of 100 columns");
+  INSARFORM_REFUSES (good, c.filter_alpha = NAN, "filter-alpha is nan");
+  INSARFORM_REFUSES (good, c.filter_alpha = 1.5, "filter-alpha is 1.5");
+  INSARFORM_REFUSES (good, c.filter_window = 4, "filter-window is 4");
+  test_ok (
+      imk_insarform_new (IMK_BACKEND_CPU, &good, &self, test_new_error ()));
   test_error (imk_insarform_push_flat (self, &a, &b, &phase, test_new_error ()),
       IMK_ERROR_IMAGE, "phase");
   imk_insarform_free (self);
-  c.fringe_window = 32;
+  good.fringe_window = 32;
   phase.height = 2;
-  test_ok (imk_insarform_new (IMK_BACKEND_CPU, &c, &self, test_new_error ()));
+  test_ok (
+      imk_insarform_new (IMK_BACKEND_CPU, &good, &self, test_new_error ()));
   test_error (imk_insarform_push_flat (self, &a, &b, &phase, test_new_error ()),
       IMK_ERROR_IMAGE, "is measured");
   imk_insarform_free (self);
-  free_pair (&pair);
 }

@@ -6,40 +6,36 @@
 #include <string.h>
 
 #include "core/sample.h"
-#include "imk/insarform.h"
-#include "insarform/insarform-reference.h"
-#include "kernel-test.h"
+#include "insarform-common.h"
 
 enum { WIDTH = 613, HEIGHT = 97 };
-enum { N = IMK_INSARFORM_N_CHANNELS };
 
 /* --- images --------------------------------------------------------------- */
 
-static TestImage
-noise (ImkType type, uint64_t seed)
+static Pair
+noise (ImkType type, uint64_t seed, uint64_t seed_b)
 {
-  TestImage image = test_image_new (type, WIDTH, HEIGHT, 1, 8);
+  Pair pair = pair_new (type, WIDTH, HEIGHT);
+  const TestImage *images[] = {&pair.a, &pair.b};
+  uint64_t seeds[] = {seed, seed_b};
 
-  for (uint32_t y = 0; y < HEIGHT; y++)
-    for (uint32_t x = 0; x < WIDTH; x++)
-      test_image_put_complex (&image, x, y,
-          (double) (test_random (&seed) % 65536) - 32768,
-          (double) (test_random (&seed) % 65536) - 32768);
-  return image;
+  for (int i = 0; i < 2; i++)
+    for (uint32_t y = 0; y < HEIGHT; y++)
+      for (uint32_t x = 0; x < WIDTH; x++)
+        test_image_put_complex (images[i], x, y,
+            (double) (test_random (&seeds[i]) % 65536) - 32768,
+            (double) (test_random (&seeds[i]) % 65536) - 32768);
+  return pair;
 }
 
 /* --- runs ----------------------------------------------------------------- */
 
 static ImkInsarformConfig
-config_of (ImkType type, uint32_t looks_x, uint32_t looks_y, uint32_t window_x,
-    uint32_t window_y)
+config_of (const Pair *pair, uint32_t looks_x, uint32_t looks_y,
+    uint32_t window_x, uint32_t window_y)
 {
-  ImkInsarformConfig c;
+  ImkInsarformConfig c = insarform_config (pair);
 
-  imk_insarform_config_init (&c);
-  c.width = WIDTH;
-  c.height = HEIGHT;
-  c.type = type;
   c.looks_x = looks_x;
   c.looks_y = looks_y;
   c.window_x = window_x;
@@ -47,38 +43,10 @@ config_of (ImkType type, uint32_t looks_x, uint32_t looks_y, uint32_t window_x,
   return c;
 }
 
-/* Pushes at most @n_push lines at a time. */
 static TestImage
-form (const ImkInsarformConfig *c, const TestImage *a, const TestImage *b,
-    uint32_t n_push)
+form (const ImkInsarformConfig *c, const Pair *pair, uint32_t n_push)
 {
-  TestImage out = test_image_new (
-      IMK_TYPE_F32, c->width / c->looks_x, c->height / c->looks_y, N, 8);
-  ImkInsarform *self = NULL;
-
-  test_ok (imk_insarform_new (IMK_BACKEND_CPU, c, &self, test_new_error ()));
-  while (imk_insarform_row (self) < out.image.height) {
-    uint32_t room = imk_insarform_room (self), at = imk_insarform_pushed (self);
-    ImkImage row = out.image, x = a->image, y = b->image;
-
-    if (imk_insarform_is_ready (self)) {
-      row.data = (uint8_t *) row.data + imk_insarform_row (self) * row.stride;
-      row.height = 1;
-      test_ok (imk_insarform_process (self, &row, test_new_error ()));
-      continue;
-    }
-    test_check (room > 0, "no room after %u lines", at);
-    x.height = y.height = room < n_push ? room : n_push;
-    x.data = (uint8_t *) x.data + at * x.stride;
-    y.data = (uint8_t *) y.data + at * y.stride;
-    test_ok (imk_insarform_push (self, &x, &y, test_new_error ()));
-  }
-  test_check (
-      imk_insarform_room (self) == 0 || imk_insarform_pushed (self) < c->height,
-      "room for more than there is");
-  imk_insarform_free (self);
-  test_image_check_canaries (&out, "output");
-  return out;
+  return insarform_form (c, pair, false, n_push);
 }
 
 static const float *
@@ -109,19 +77,17 @@ is_empty (const TestImage *expected, uint32_t x, uint32_t y)
 
 /* Returns: cells without data that have some beside them */
 static uint32_t
-check_cells (const ImkInsarformConfig *c, const TestImage *a,
-    const TestImage *b, const TestImage *out)
+check_cells (
+    const ImkInsarformConfig *c, const Pair *pair, const TestImage *out)
 {
   static const struct {
     const char *name;
     double scale;
   } channels[N] = {{"real part", 2e9}, {"imaginary part", 2e9},
       {"amplitude", 5e4}, {"coherence", 1}, {"phase removed", 1}};
-  test_auto (TestImage) e = test_image_new (
-      IMK_TYPE_F64, c->width / c->looks_x, c->height / c->looks_y, N, 0);
+  test_auto (TestImage) e = insarform_expected (c, pair, false);
   uint32_t n_holes = 0;
 
-  imk_insarform_reference (c, &a->image, &b->image, NULL, &e.image);
   for (uint32_t y = 0; y < e.image.height; y++)
     for (uint32_t x = 0; x < e.image.width; x++) {
       for (uint32_t i = 0; i < N; i++)
@@ -142,42 +108,41 @@ TEST (test_cells_are_their_sums, "cells are their sums")
 
   for (size_t i = 0; i < sizeof (cases) / sizeof (cases[0]); i++) {
     ImkType type = i % 2 ? IMK_TYPE_CF32 : IMK_TYPE_CI16;
+    test_auto (Pair) pair = noise (type, 1, 2);
     ImkInsarformConfig c =
-        config_of (type, cases[i][0], cases[i][1], cases[i][2], cases[i][3]);
-    TestImage a = noise (type, 1), b = noise (type, 2), out;
+        config_of (&pair, cases[i][0], cases[i][1], cases[i][2], cases[i][3]);
+    test_auto (TestImage) out = {0};
 
     for (uint32_t k = 0; k < HEIGHT; k++) { /* and some without data */
-      test_image_put_complex (&a, 50 + k, k, 0, 0);
-      test_image_put_complex (&b, 200, k, 0, 0);
+      test_image_put_complex (&pair.a, 50 + k, k, 0, 0);
+      test_image_put_complex (&pair.b, 200, k, 0, 0);
       if (type == IMK_TYPE_CF32)
         test_image_put_complex (
-            k % 2 ? &a : &b, 300, k, NAN, k % 3 ? INFINITY : 0);
+            k % 2 ? &pair.a : &pair.b, 300, k, NAN, k % 3 ? INFINITY : 0);
     }
-    out = form (&c, &a, &b, cases[i][4]);
-    test_check (check_cells (&c, &a, &b, &out) > 0 ||
+    out = form (&c, &pair, cases[i][4]);
+    test_check (check_cells (&c, &pair, &out) > 0 ||
                     c.looks_x * c.looks_y > 1 || c.window_x == 1,
         "there are no cells without data");
-    test_image_free (&a);
-    test_image_free (&b);
-    test_image_free (&out);
   }
 }
 
 /* An image with itself, turned by a phase: coherence 1, that phase. */
 TEST (test_equal_images_are_coherent, "equal images are coherent")
 {
-  ImkInsarformConfig c = config_of (IMK_TYPE_CF32, 3, 2, 3, 5);
-  test_auto (TestImage) a = noise (c.type, 3), b = noise (c.type, 3), out;
+  test_auto (Pair) pair = noise (IMK_TYPE_CF32, 3, 3);
+  ImkInsarformConfig c = config_of (&pair, 3, 2, 3, 5);
+  test_auto (TestImage) out = {0};
 
   for (uint32_t y = 0; y < HEIGHT; y++)
     for (uint32_t x = 0; x < WIDTH; x++) {
       double re, im;
 
-      test_image_get_complex (&a, x, y, &re, &im);
-      test_image_put_complex (&b, x, y, re * cos (0.7) - im * sin (0.7),
+      test_image_get_complex (&pair.a, x, y, &re, &im);
+      test_image_put_complex (&pair.b, x, y, re * cos (0.7) - im * sin (0.7),
           re * sin (0.7) + im * cos (0.7));
     }
-  out = form (&c, &a, &b, 13);
+  out = form (&c, &pair, 13);
   for (uint32_t y = 0; y < out.image.height; y++)
     for (uint32_t x = 0; x < out.image.width; x++) {
       const float *found = cell (&out, x, y);
@@ -192,30 +157,29 @@ TEST (test_equal_images_are_coherent, "equal images are coherent")
 TEST (
     test_pieces_and_threads_change_nothing, "pieces and threads change no bit")
 {
-  ImkInsarformConfig c = config_of (IMK_TYPE_CI16, 2, 3, 5, 5);
-  test_auto (TestImage) a = noise (c.type, 5), b = noise (c.type, 6);
-  test_auto (TestImage) expected = form (&c, &a, &b, 1000);
+  test_auto (Pair) pair = noise (IMK_TYPE_CI16, 5, 6);
+  ImkInsarformConfig c = config_of (&pair, 2, 3, 5, 5);
+  test_auto (TestImage) expected = form (&c, &pair, 1000);
 
   for (uint32_t i = 1; i < 40; i *= 3) {
     test_auto (TestImage) out;
 
     c.n_threads = i;
-    out = form (&c, &a, &b, i);
+    out = form (&c, &pair, i);
     test_image_same (&out, &expected, "pieces");
   }
 }
 
 TEST (test_images_without_data_are_0, "images without data are 0")
 {
-  ImkInsarformConfig c = config_of (IMK_TYPE_CI16, 2, 2, 5, 5);
-  test_auto (TestImage) a = noise (c.type, 5),
-                        b = test_image_new (c.type, WIDTH, HEIGHT, 1, 0);
+  test_auto (Pair) pair = noise (IMK_TYPE_CI16, 5, 6);
+  ImkInsarformConfig c = config_of (&pair, 2, 2, 5, 5);
   test_auto (TestImage) out;
 
   for (uint32_t y = 0; y < HEIGHT; y++)
     for (uint32_t x = 0; x < WIDTH; x++)
-      test_image_put_complex (&b, x, y, 0, 0);
-  out = form (&c, &a, &b, 1000);
+      test_image_put_complex (&pair.b, x, y, 0, 0);
+  out = form (&c, &pair, 1000);
   for (uint32_t y = 0; y < out.image.height; y++)
     for (uint32_t x = 0; x < out.image.width; x++)
       for (int i = 0; i < N; i++)
@@ -285,38 +249,29 @@ TEST (test_levels_are_rounded_and_clamped, "levels are rounded and clamped")
 
 TEST (test_what_is_wrong_is_said, "what is wrong is said")
 {
-  ImkInsarformConfig good = config_of (IMK_TYPE_CI16, 2, 2, 5, 5), c;
-  TestImage a = noise (IMK_TYPE_CI16, 1), b = noise (IMK_TYPE_CI16, 2);
+  test_auto (Pair) pair = noise (IMK_TYPE_CI16, 1, 2);
+  ImkInsarformConfig good = config_of (&pair, 2, 2, 5, 5);
+  ImkImage a = pair.a.image, b = pair.b.image;
   ImkInsarform *self = NULL;
 
-#define REFUSES(change, words) \
-  do { \
-    c = good; \
-    change; \
-    test_error ( \
-        imk_insarform_new (IMK_BACKEND_CPU, &c, &self, test_new_error ()), \
-        IMK_ERROR_CONFIG, words); \
-  } while (0)
-  REFUSES (c.type = IMK_TYPE_F32, "f32 make no interferogram");
-  REFUSES (c.width = 0, "97 lines of 0 columns");
-  REFUSES (c.looks_x = 0, "looks-x is 0");
-  REFUSES (c.looks_y = 98, "looks-y is 98; it can be 1 to 97");
-  REFUSES (c.looks_x = 257, "it can be 1 to 256");
-  REFUSES (c.window_x = 4, "window-x is 4; it must be an odd number");
-  REFUSES (c.window_y = 65, "window-y is 65");
-#undef REFUSES
+  INSARFORM_REFUSES (good, c.type = IMK_TYPE_F32, "f32 make no interferogram");
+  INSARFORM_REFUSES (good, c.width = 0, "97 lines of 0 columns");
+  INSARFORM_REFUSES (good, c.looks_x = 0, "looks-x is 0");
+  INSARFORM_REFUSES (good, c.looks_y = 98, "looks-y is 98; it can be 1 to 97");
+  INSARFORM_REFUSES (good, c.looks_x = 257, "it can be 1 to 256");
+  INSARFORM_REFUSES (
+      good, c.window_x = 4, "window-x is 4; it must be an odd number");
+  INSARFORM_REFUSES (good, c.window_y = 65, "window-y is 65");
   test_error (
       imk_insarform_new (IMK_BACKEND_CUDA, &good, &self, test_new_error ()),
       IMK_ERROR_UNAVAILABLE, "on the CPU alone");
   test_ok (
       imk_insarform_new (IMK_BACKEND_CPU, &good, &self, test_new_error ()));
-  test_error (imk_insarform_push (self, &a.image, &b.image, test_new_error ()),
+  test_error (imk_insarform_push (self, &a, &b, test_new_error ()),
       IMK_ERROR_IMAGE, "there is room for 12");
-  a.image.height = 2;
-  test_error (imk_insarform_push (self, &a.image, &b.image, test_new_error ()),
+  a.height = 2;
+  test_error (imk_insarform_push (self, &a, &b, test_new_error ()),
       IMK_ERROR_IMAGE, "secondary");
   imk_insarform_free (self);
   imk_insarform_free (NULL);
-  test_image_free (&a);
-  test_image_free (&b);
 }

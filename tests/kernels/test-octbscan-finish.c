@@ -2,7 +2,7 @@
 /* What follows Z in octbscan, against float64: backgrounds that remember, fixed
  * patterns, scans, means, tracking, en-face rows, alone and together, for
  * B-scans one by one and several in a call. */
-#include "kernel-test.h"
+#include "oct-common.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -10,23 +10,8 @@
 #include <string.h>
 
 #include "octbscan/octbscan-finish-reference.h"
-#include "imk/octbscan.h"
-
-TEST_DEFINE_AUTO_POINTER (ImkOctbscan, imk_octbscan_free)
 
 enum { MAX_BSCANS = 16, WIDTH = 64, DEPTHS = 64 /* at scale 2 */ };
-
-typedef struct Way {
-  const char *name;
-  ImkBackend backend;
-  ImkOctbscanStrategy strategy;
-} Way;
-
-static const Way cpu_ways[] = {
-    {"cpu fft", IMK_BACKEND_CPU, IMK_OCTBSCAN_STRATEGY_FFT},
-    {"cpu operator", IMK_BACKEND_CPU, IMK_OCTBSCAN_STRATEGY_OPERATOR},
-    {NULL},
-};
 
 static const Way cuda_ways[] = {
     {"cuda operator", IMK_BACKEND_CUDA, IMK_OCTBSCAN_STRATEGY_OPERATOR},
@@ -54,12 +39,6 @@ base_config (uint32_t height)
   return c;
 }
 
-static double
-uniform (uint64_t *seed)
-{
-  return (double) (test_random (seed) >> 11) / 0x1p53;
-}
-
 /* Three layers, the second the brightest, @shift depths down, each A-scan with
  * its own brightness and phases; something that stands still at depth 50; noise
  * of a count. Spectra are of a hump that grows with @index. */
@@ -73,8 +52,8 @@ fill_bscan (const ImkOctbscanConfig *c, uint32_t index, double shift, double *x)
     double phases[3], brightness[3];
 
     for (int k = 0; k < 3; k++) {
-      phases[k] = 2 * M_PI * uniform (&seed);
-      brightness[k] = amplitudes[k] * (0.7 + 0.6 * uniform (&seed));
+      phases[k] = 2 * M_PI * oct_uniform (&seed);
+      brightness[k] = amplitudes[k] * (0.7 + 0.6 * oct_uniform (&seed));
     }
     for (uint32_t i = 0; i < c->width; i++) {
       double u = (i + 0.5) / c->width;
@@ -84,7 +63,7 @@ fill_bscan (const ImkOctbscanConfig *c, uint32_t index, double shift, double *x)
         v += brightness[k] *
              cos (M_PI * (depths[k] + shift) * i / c->width + phases[k]);
       v += 300 * cos (M_PI * 50 * i / c->width + 0.3);
-      v += uniform (&seed);
+      v += oct_uniform (&seed);
       x[(size_t) r * c->width + i] = floor (v + 0.5);
     }
   }
@@ -312,11 +291,11 @@ check_pattern (
 /* Each way, B-scans one by one and in calls of @batch; and after a reset all
  * over again. */
 static void
-check_sequence (const Way *ways, Sequence *s, const char *what)
+check_sequence (ImkBackend backend, Sequence *s, const char *what)
 {
   char where[128];
 
-  for (const Way *w = ways; w->name; w++)
+  for (const Way *w = all_ways[backend]; w->name; w++)
     for (uint32_t batch = 1; batch <= 3; batch += 2) {
       ImkOctbscanConfig c = *s->config;
       ImkOctbscan *kernel = NULL;
@@ -350,12 +329,40 @@ check_sequence (const Way *ways, Sequence *s, const char *what)
 }
 
 static void
-check_config (
-    const Way *ways, const ImkOctbscanConfig *c, uint32_t n, const char *what)
+check_shifted (ImkBackend backend, const ImkOctbscanConfig *c, uint32_t n,
+    const double *shifts, uint32_t every, const char *what)
 {
-  test_auto (Sequence) s = sequence_new (c, n, NULL, 1, false);
+  test_auto (Sequence) s = sequence_new (c, n, shifts, every, c->bidirectional);
 
-  check_sequence (ways, &s, what);
+  check_sequence (backend, &s, what);
+}
+
+static void
+check_config (ImkBackend backend, const ImkOctbscanConfig *c, uint32_t n,
+    const char *what)
+{
+  check_shifted (backend, c, n, NULL, 1, what);
+}
+
+/* @n_mean: B-scans of the mean that is tracked */
+static void
+track (ImkOctbscanConfig *c, int tracking, uint32_t n_mean)
+{
+  c->tracking = tracking;
+  c->tracking_top = 6;
+  c->tracking_bottom = 20;
+  c->tracking_bscans = n_mean;
+}
+
+/* Cameras of which the second is @gain times as bright. */
+static void
+set_cameras (ImkOctbscanConfig *c, uint32_t n, double gain)
+{
+  static ImkOctbscanCamera cameras[3];
+
+  cameras[1].gain = gain;
+  c->n_cameras = n;
+  c->cameras = cameras;
 }
 
 /* --- the steps, one at a time --------------------------------------------- */
@@ -425,16 +432,13 @@ check_background (const Way *w, const ImkOctbscanConfig *config)
 TEST_BACKENDS (
     test_backgrounds_are_told, "backgrounds are told", .cpu_only = true)
 {
-  const Way *ways = all_ways[backend];
   static const ImkOctbscanBackground modes[] = {IMK_OCTBSCAN_BACKGROUND_MEAN,
       IMK_OCTBSCAN_BACKGROUND_RUNNING, IMK_OCTBSCAN_BACKGROUND_FIRST};
-  ImkOctbscanCamera cameras[3] = {{.gain = 0}, {.gain = 2}, {.gain = 0}};
   ImkOctbscanConfig c = base_config (20);
 
-  c.n_cameras = 3;
-  c.cameras = cameras;
+  set_cameras (&c, 3, 2);
   c.background_bscans = 2;
-  for (const Way *w = ways; w->name; w++)
+  for (const Way *w = all_ways[backend]; w->name; w++)
     for (int i = 0; i < 3; i++) {
       c.background_mode = modes[i];
       check_background (w, &c);
@@ -444,7 +448,6 @@ TEST_BACKENDS (
 TEST_BACKENDS (
     test_backgrounds, "backgrounds are the definition", .cpu_only = true)
 {
-  const Way *ways = all_ways[backend];
   static const char *const names[] = {
       [IMK_OCTBSCAN_BACKGROUND_RUNNING] = "running",
       [IMK_OCTBSCAN_BACKGROUND_FIRST] = "first",
@@ -455,15 +458,13 @@ TEST_BACKENDS (
        mode <= IMK_OCTBSCAN_BACKGROUND_ROLLING; mode++)
     /* with two rows of three cameras, one has none in each B-scan */
     for (uint32_t height = 2; height <= 20; height += 18) {
-      ImkOctbscanCamera cameras[3] = {{.gain = 0}, {.gain = 2}, {.gain = 0}};
       ImkOctbscanConfig c = base_config (height);
 
-      c.n_cameras = 3;
-      c.cameras = cameras;
+      set_cameras (&c, 3, 2);
       c.background_mode = mode;
       c.background_bscans = 3;
       c.background_reach = 9;
-      check_config (ways, &c, 7, names[mode]);
+      check_config (backend, &c, 7, names[mode]);
     }
 }
 
@@ -471,7 +472,6 @@ TEST_BACKENDS (
 TEST_BACKENDS (
     test_patterns, "fixed patterns are the definition", .cpu_only = true)
 {
-  const Way *ways = all_ways[backend];
   double pattern[4 * DEPTHS];
 
   for (uint32_t i = 0; i < 4 * DEPTHS; i++)
@@ -479,22 +479,19 @@ TEST_BACKENDS (
   for (int mode = IMK_OCTBSCAN_FIXED_PATTERN_MINVAR;
        mode <= IMK_OCTBSCAN_FIXED_PATTERN_FILE; mode++)
     for (uint32_t height = 3; height <= 33; height += 30) {
-      ImkOctbscanCamera cameras[2] = {{.gain = 0}, {.gain = 3}};
       ImkOctbscanConfig c = base_config (height);
 
-      c.n_cameras = 2;
-      c.cameras = cameras;
+      set_cameras (&c, 2, 3);
       c.fixed_pattern = mode;
       c.pattern = pattern;
       c.pattern_segments = 4;
-      check_config (ways, &c, 4, "pattern");
+      check_config (backend, &c, 4, "pattern");
     }
 }
 
 TEST_BACKENDS (
     test_lateral, "scans, means and flips are the definition", .cpu_only = true)
 {
-  const Way *ways = all_ways[backend];
   static const double curve[] = {0, 3, 7.5, 16.2, 20};
   char what[64];
 
@@ -503,7 +500,6 @@ TEST_BACKENDS (
       for (int flip = 0; flip <= IMK_OCTBSCAN_FLIP_BOTH; flip++)
         for (int orientation = 0; orientation < 2; orientation++) {
           ImkOctbscanConfig c = base_config (21);
-          test_auto (Sequence) s;
 
           c.scan = scan;
           c.scan_curve = curve;
@@ -514,28 +510,23 @@ TEST_BACKENDS (
           c.orientation = orientation;
           snprintf (what, sizeof (what), "scan %d average %u flip %d", scan,
               average, flip);
-          s = sequence_new (&c, 3, NULL, 1, true);
-          check_sequence (ways, &s, what);
+          check_config (backend, &c, 3, what);
         }
 }
 
 TEST_BACKENDS (test_means_of_bscans, "means of B-scans are the definition",
     .cpu_only = true)
 {
-  const Way *ways = all_ways[backend];
   for (uint32_t every = 1; every <= 4; every += 3) {
     ImkOctbscanConfig c = base_config (9);
-    test_auto (Sequence) s;
 
     c.averages_bscans = true;
-    s = sequence_new (&c, 10, NULL, every, false);
-    check_sequence (ways, &s, "means");
+    check_shifted (backend, &c, 10, NULL, every, "means");
   }
 }
 
 TEST_BACKENDS (test_enface, "en-face rows are the definition", .cpu_only = true)
 {
-  const Way *ways = all_ways[backend];
   for (int projection = 0; projection <= IMK_OCTBSCAN_PROJECTION_MAXIMUM;
        projection++) {
     ImkOctbscanConfig c = base_config (19);
@@ -543,7 +534,7 @@ TEST_BACKENDS (test_enface, "en-face rows are the definition", .cpu_only = true)
     c.projection = projection;
     c.enface_top = 11;
     c.enface_bottom = 20;
-    check_config (ways, &c, 2, "en face");
+    check_config (backend, &c, 2, "en face");
   }
 }
 
@@ -557,7 +548,6 @@ static const char *const tracking_names[] = {
 
 TEST_BACKENDS (test_tracking, "tracking is the definition", .cpu_only = true)
 {
-  const Way *ways = all_ways[backend];
   double profile[1024];
 
   for (uint32_t z = 0; z < 1024; z++)
@@ -565,19 +555,14 @@ TEST_BACKENDS (test_tracking, "tracking is the definition", .cpu_only = true)
   for (int t = 1; t <= IMK_OCTBSCAN_TRACKING_XCORR; t++)
     for (uint32_t n_mean = 1; n_mean <= 10; n_mean += 3) {
       ImkOctbscanConfig c = base_config (24);
-      test_auto (Sequence) s;
 
-      c.tracking = t;
-      c.tracking_top = 6;
-      c.tracking_bottom = 20;
-      c.tracking_bscans = n_mean;
+      track (&c, t, n_mean);
       c.tracking_lock = n_mean == 7;
       if (n_mean == 10) {
         c.tracking_profile = profile;
         c.n_tracking_profile = imk_octbscan_n_depths (&c) - 26;
       }
-      s = sequence_new (&c, 10, shifts, 1, false);
-      check_sequence (ways, &s, tracking_names[t]);
+      check_shifted (backend, &c, 10, shifts, 1, tracking_names[t]);
     }
 }
 
@@ -585,15 +570,11 @@ TEST_BACKENDS (test_tracking, "tracking is the definition", .cpu_only = true)
 TEST_BACKENDS (
     test_together, "all of it together is the definition", .cpu_only = true)
 {
-  const Way *ways = all_ways[backend];
-  ImkOctbscanCamera cameras[2] = {{.gain = 0}, {.gain = 2}};
 
   for (int t = 1; t <= IMK_OCTBSCAN_TRACKING_XCORR; t++) {
     ImkOctbscanConfig c = base_config (25);
-    test_auto (Sequence) s;
 
-    c.n_cameras = 2;
-    c.cameras = cameras;
+    set_cameras (&c, 2, 2);
     c.background_mode = IMK_OCTBSCAN_BACKGROUND_RUNNING;
     c.background_bscans = 4;
     c.fixed_pattern = IMK_OCTBSCAN_FIXED_PATTERN_MINVAR;
@@ -608,8 +589,7 @@ TEST_BACKENDS (
     c.tracking_bscans = 5;
     c.enface_top = 3;
     c.crop_top = 1;
-    s = sequence_new (&c, 10, shifts, 2, true);
-    check_sequence (ways, &s, "all");
+    check_shifted (backend, &c, 10, shifts, 2, "all");
   }
 }
 
@@ -619,7 +599,6 @@ TEST_BACKENDS (
 TEST_BACKENDS (test_missing_ascans,
     "a spectrum that is not a number is missing alone", .cpu_only = true)
 {
-  const Way *ways = all_ways[backend];
   static const double wild[] = {NAN, INFINITY, -INFINITY, 3e15, -1e30};
   static const double curve[] = {0, 4.5, 9, 11.25, 23};
 
@@ -646,7 +625,7 @@ TEST_BACKENDS (test_missing_ascans,
         mode == 4 ? IMK_OCTBSCAN_TRACKING_RPE : IMK_OCTBSCAN_TRACKING_NONE;
     s = sequence_new_wild (&c, 4, NULL, mode > 3 ? 2 : 1, false, UINT32_MAX,
         mode == 7 ? 9 : 3, wild, sizeof (wild) / sizeof (wild[0]));
-    check_sequence (ways, &s, "missing A-scans");
+    check_sequence (backend, &s, "missing A-scans");
   }
 }
 
@@ -654,7 +633,6 @@ TEST_BACKENDS (test_missing_ascans,
 TEST_BACKENDS (
     test_infinite, "what is infinite is not remembered", .cpu_only = true)
 {
-  const Way *ways = all_ways[backend];
   for (int t = 0; t <= IMK_OCTBSCAN_TRACKING_XCORR; t++)
     for (int mode = IMK_OCTBSCAN_BACKGROUND_RUNNING;
          mode <= IMK_OCTBSCAN_BACKGROUND_FIRST; mode++)
@@ -667,12 +645,9 @@ TEST_BACKENDS (
         c.background_bscans = 4;
         c.fixed_pattern = IMK_OCTBSCAN_FIXED_PATTERN_ONCE;
         c.pattern_segments = 3;
-        c.tracking = t;
-        c.tracking_top = 6;
-        c.tracking_bottom = 20;
-        c.tracking_bscans = 5;
+        track (&c, t, 5);
         s = sequence_new_wild (&c, 7, shifts, 1, false, infinite, 0, NULL, 0);
-        check_sequence (ways, &s, "infinite");
+        check_sequence (backend, &s, "infinite");
       }
 }
 
@@ -692,12 +667,9 @@ TEST (test_tracking_finds_known_shifts, "tracking finds known shifts")
     ImkOctbscanConfig c = base_config (64);
     test_auto (Sequence) s;
 
-    c.tracking = t;
-    c.tracking_top = 6;
-    c.tracking_bottom = 20;
-    c.tracking_bscans = 16;
+    track (&c, t, 16);
     s = sequence_new (&c, 10, shifts, 1, false);
-    check_sequence (cpu_ways, &s, tracking_names[t]);
+    check_sequence (IMK_BACKEND_CPU, &s, tracking_names[t]);
     for (uint32_t i = 0; i < 10; i++) {
       const float *track = s.track[i].image.data;
       double moved = track[0] - ((float *) s.track[0].image.data)[0];
@@ -727,13 +699,10 @@ TEST (
       ImkOctbscanConfig c = base_config (24);
       test_auto (Sequence) s;
 
-      c.tracking = t;
-      c.tracking_top = 6;
-      c.tracking_bottom = 20;
-      c.tracking_bscans = 8;
+      track (&c, t, 8);
       c.tracking_lock = lock;
       s = sequence_new (&c, N, drift, 1, false);
-      check_sequence (cpu_ways, &s, tracking_names[t]);
+      check_sequence (IMK_BACKEND_CPU, &s, tracking_names[t]);
       last[lock] = drift[N - 1] + ((float *) s.track[N - 1].image.data)[3];
     }
     printf ("# %s: the last of %d images is %.1f depths from the first, with a "
@@ -750,8 +719,6 @@ TEST (
 TEST (test_minimum_variance_removes_a_pattern,
     "minimum variance removes a pattern")
 {
-  const Way *w = &cpu_ways[0];
-
   for (int mode = 0; mode < 2; mode++) {
     ImkOctbscanConfig c = base_config (64);
     double before = 0, after = 0;
@@ -761,7 +728,7 @@ TEST (test_minimum_variance_removes_a_pattern,
     c.fixed_pattern = mode ? IMK_OCTBSCAN_FIXED_PATTERN_MINVAR
                            : IMK_OCTBSCAN_FIXED_PATTERN_NONE;
     s = sequence_new (&c, 1, NULL, 1, false);
-    check_sequence (w, &s, "pattern");
+    check_sequence (IMK_BACKEND_CPU, &s, "pattern");
     for (uint32_t a = 0; a < 64; a++) {
       before += s.bscans[0].intensity[a * DEPTHS + 50];
       after += s.bscans[0].intensity[a * DEPTHS + 20];
@@ -776,9 +743,9 @@ TEST (test_a_mean_is_drained, "a mean is drained")
 {
   for (const Way *w = cpu_ways; w->name; w++) {
     ImkOctbscanConfig c = base_config (9);
-    ImkOctbscan *kernel = NULL;
+    test_autoptr (ImkOctbscan) kernel = NULL;
     ImkOctbscanJob job = {NULL};
-    Sequence s;
+    test_auto (Sequence) s = {0};
 
     c.averages_bscans = true;
     c.strategy = w->strategy;
@@ -796,8 +763,6 @@ TEST (test_a_mean_is_drained, "a mean is drained")
     for (uint32_t i = 0; i < 9; i++)
       test_check (((float *) s.enface[3].image.data)[i] == 0,
           "%s: what was shown is shown again", w->name);
-    imk_octbscan_free (kernel);
-    sequence_free (&s);
   }
 }
 
@@ -833,21 +798,12 @@ TEST (test_dark_bscans_are_black, "dark B-scans are black")
 
 /* --- refusals ------------------------------------------------------------- */
 
-static void
-check_refused (const ImkOctbscanConfig *c, const char *words)
-{
-  ImkOctbscan *s = NULL;
-
-  test_error (imk_octbscan_new (IMK_BACKEND_CPU, c, &s, test_new_error ()),
-      IMK_ERROR_CONFIG, words);
-}
-
 #define CHECK_REFUSED(member, value, words) \
   do { \
     ImkOctbscanConfig wrong_ = base_config (4); \
 \
     wrong_.member = value; \
-    check_refused (&wrong_, words); \
+    oct_refused (&wrong_, words); \
   } while (0)
 
 TEST (test_wrong_settings_are_refused, "wrong settings are refused")
@@ -874,37 +830,32 @@ TEST (test_wrong_settings_are_refused, "wrong settings are refused")
   {
     static const double profile[3] = {1, 2, NAN};
     ImkOctbscanConfig c = base_config (24);
-    ImkOctbscan *self = NULL;
 
     c.tracking = IMK_OCTBSCAN_TRACKING_RPE;
     c.tracking_profile = profile;
     c.n_tracking_profile = 3;
-    test_error (
-        imk_octbscan_new (IMK_BACKEND_CPU, &c, &self, test_new_error ()),
-        IMK_ERROR_CONFIG, "tracking-reference has 3 values");
+    oct_refused (&c, "tracking-reference has 3 values");
     c.tracking_top = imk_octbscan_n_depths (&c) - 3;
-    test_error (
-        imk_octbscan_new (IMK_BACKEND_CPU, &c, &self, test_new_error ()),
-        IMK_ERROR_CONFIG, "Value 2 of tracking-reference is nan");
+    oct_refused (&c, "Value 2 of tracking-reference is nan");
   }
   CHECK_REFUSED (projection, 2, "enface-projection is 2");
   CHECK_REFUSED (enface_top, 64, "enface-top 64");
   CHECK_REFUSED (enface_bottom, UINT32_MAX, "leave 0 of the 64 depths");
   c.tracking = IMK_OCTBSCAN_TRACKING_RPE;
   c.tracking_bottom = 62;
-  check_refused (&c, "tracking-bottom 62 leave 2 of the 64 depths");
+  oct_refused (&c, "tracking-bottom 62 leave 2 of the 64 depths");
   c = base_config (4);
   c.scan = IMK_OCTBSCAN_SCAN_CURVE;
   c.scan_curve = outside;
   c.n_scan_curve = 2;
-  check_refused (&c, "Value 1 of scan-curve is 3.1");
+  oct_refused (&c, "Value 1 of scan-curve is 3.1");
   c.scan_curve = not_finite;
-  check_refused (&c, "Value 0 of scan-curve is nan");
+  oct_refused (&c, "Value 0 of scan-curve is nan");
   c = base_config (4);
   c.fixed_pattern = IMK_OCTBSCAN_FIXED_PATTERN_FILE;
   c.pattern = pattern;
   pattern[7] = INFINITY;
-  check_refused (&c, "Depth 3 of the fixed pattern of camera 0 is inf");
+  oct_refused (&c, "Depth 3 of the fixed pattern of camera 0 is inf");
 }
 
 TEST (test_history_is_said, "what has a history says so")

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /* octbscan against the sums of its definition in float64, closed forms, and
  * each backend and strategy against the others. */
-#include "kernel-test.h"
+#include "oct-common.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -12,26 +12,10 @@
 #include "imk/device.h"
 #include "core/failures.h"
 #include "octbscan/octbscan-reference.h"
-#include "imk/octbscan.h"
-
-TEST_DEFINE_AUTO_POINTER (ImkOctbscan, imk_octbscan_free)
 
 enum { MAX_SAMPLES = 1024 };
 
 /* --- ways to run a B-scan ------------------------------------------------- */
-
-typedef struct Way {
-  const char *name;
-  ImkBackend backend;
-  ImkOctbscanStrategy strategy;
-  bool tries; /* as if no sample were far from its background */
-} Way;
-
-static const Way cpu_ways[] = {
-    {"cpu fft", IMK_BACKEND_CPU, IMK_OCTBSCAN_STRATEGY_FFT},
-    {"cpu operator", IMK_BACKEND_CPU, IMK_OCTBSCAN_STRATEGY_OPERATOR},
-    {NULL},
-};
 
 static const Way cuda_ways[] = {
     {"cuda operator", IMK_BACKEND_CUDA, IMK_OCTBSCAN_STRATEGY_OPERATOR},
@@ -102,11 +86,11 @@ static bool
 run_on_device (
     ImkOctbscan *s, const TestImage *in, uint32_t first, bool tries, Result *r)
 {
-  ImkImage from = test_to_device (in), db = test_to_device (&r->db);
-  ImkImage linear = test_to_device (&r->linear);
-  ImkImage complex = test_to_device (&r->complex);
-  TestImage said = test_image_new (IMK_TYPE_F32, 6, 1, 1, 0);
-  TestMapped word;
+  test_auto (ImkImage) from = test_to_device (in), db = test_to_device (&r->db);
+  test_auto (ImkImage) linear = test_to_device (&r->linear);
+  test_auto (ImkImage) complex = test_to_device (&r->complex);
+  test_auto (TestImage) said = test_image_new (IMK_TYPE_F32, 6, 1, 1, 0);
+  test_auto (TestMapped) word = {0};
   ImkOctbscanJob job = {&from, first, &db, &linear, &complex};
   uint32_t wide = 0;
 
@@ -126,12 +110,6 @@ run_on_device (
   test_from_device (&db, &r->db);
   test_from_device (&linear, &r->linear);
   test_from_device (&complex, &r->complex);
-  test_device_free (&from);
-  test_device_free (&db);
-  test_device_free (&linear);
-  test_device_free (&complex);
-  test_mapped_free (&word);
-  test_image_free (&said);
   return wide != 0;
 }
 
@@ -307,13 +285,13 @@ check_images (const ImkOctbscanConfig *c, const Result *r, const char *where)
 }
 
 static void
-check_ways (const Way *ways, const ImkOctbscanConfig *c, const TestImage *in,
+check_ways (ImkBackend backend, const ImkOctbscanConfig *c, const TestImage *in,
     uint32_t first_camera, const char *what)
 {
   test_autofree double *expected = reference (c, in, first_camera);
   char where[128];
 
-  for (const Way *w = ways; w->name; w++) {
+  for (const Way *w = all_ways[backend]; w->name; w++) {
     test_auto (Result) r = run (w, c, in, first_camera, IMK_TYPE_F32);
 
     snprintf (where, sizeof (where), "%s, %s", w->name, what);
@@ -349,18 +327,21 @@ fill_curves (uint32_t n)
   }
 }
 
-static void
-apply_range (ImkOctbscanConfig *c, ImkOctbscanCamera *camera)
+/* As base_config () with a camera of wavelengths. */
+static ImkOctbscanConfig
+range_config (uint32_t width, uint32_t height)
 {
-  *camera = (ImkOctbscanCamera){IMK_OCTBSCAN_MAP_RANGE, range, 2};
-  c->cameras = camera;
+  static const ImkOctbscanCamera camera = {IMK_OCTBSCAN_MAP_RANGE, range, 2};
+  ImkOctbscanConfig c = base_config (width, height);
+
+  c.cameras = &camera;
+  return c;
 }
 
 static const double k_polynomial[] = {3, -1, 0.12, 0.03};
 
 TEST_BACKENDS (test_each_map, "each map is the definition")
 {
-  const Way *ways = all_ways[backend];
   const uint32_t n = 60;
   const ImkOctbscanCamera cameras[] = {
       {IMK_OCTBSCAN_MAP_NONE},
@@ -380,7 +361,7 @@ TEST_BACKENDS (test_each_map, "each map is the definition")
   for (uint32_t i = 0; i < sizeof (cameras) / sizeof (cameras[0]); i++) {
     c.cameras = &cameras[i];
     snprintf (what, sizeof (what), "map %u", i);
-    check_ways (ways, &c, &in, 0, what);
+    check_ways (backend, &c, &in, 0, what);
   }
 }
 
@@ -388,7 +369,6 @@ TEST_BACKENDS (test_each_map, "each map is the definition")
 TEST_BACKENDS (test_each_interpolation, "each interpolation is the definition",
     .cpu_only = true)
 {
-  const Way *ways = all_ways[backend];
   static const uint32_t sizes[][3] = {/* N, M, s */
       {60, 60, 1}, {60, 128, 2}, {61, 150, 4}, {45, 512, 3}, {61, 61, 1},
       {64, 67, 1}, {60, 118, 1}};
@@ -397,11 +377,9 @@ TEST_BACKENDS (test_each_interpolation, "each interpolation is the definition",
   for (uint32_t k = 0; k < sizeof (sizes) / sizeof (sizes[0]); k++)
     for (int i = 0; i <= IMK_OCTBSCAN_INTERPOLATION_THESIS; i++)
       for (int grid = 0; grid <= IMK_OCTBSCAN_GRID_THESIS; grid++) {
-        ImkOctbscanConfig c = base_config (sizes[k][0], 3);
-        ImkOctbscanCamera camera;
+        ImkOctbscanConfig c = range_config (sizes[k][0], 3);
         test_auto (TestImage) in = spectra (&c, 1000, 300);
 
-        apply_range (&c, &camera);
         c.upsample = sizes[k][1];
         c.scale = sizes[k][2];
         c.interpolation = i;
@@ -409,22 +387,19 @@ TEST_BACKENDS (test_each_interpolation, "each interpolation is the definition",
         snprintf (what, sizeof (what),
             "N %u M %u s %u interpolation %d grid %d", c.width, c.upsample,
             c.scale, i, grid);
-        check_ways (ways, &c, &in, 0, what);
+        check_ways (backend, &c, &in, 0, what);
       }
 }
 
 TEST_BACKENDS (test_windows_and_tapers, "windows and tapers are the definition")
 {
-  const Way *ways = all_ways[backend];
   char what[64];
 
   for (int window = 0; window <= IMK_OCTBSCAN_WINDOW_FILE; window++)
     for (int taper = 0; taper <= IMK_OCTBSCAN_TAPER_NONE; taper++) {
-      ImkOctbscanConfig c = base_config (60, 3);
-      ImkOctbscanCamera camera;
+      ImkOctbscanConfig c = range_config (60, 3);
       test_auto (TestImage) in = spectra (&c, 1000, 300);
 
-      apply_range (&c, &camera);
       c.upsample = 128;
       c.window = window;
       c.window_values = own_window;
@@ -432,13 +407,12 @@ TEST_BACKENDS (test_windows_and_tapers, "windows and tapers are the definition")
       c.taper = taper;
       c.taper_cut = 9;
       snprintf (what, sizeof (what), "window %d taper %d", window, taper);
-      check_ways (ways, &c, &in, 0, what);
+      check_ways (backend, &c, &in, 0, what);
     }
 }
 
 TEST_BACKENDS (test_phases, "phases are the definition")
 {
-  const Way *ways = all_ways[backend];
   ImkOctbscanConfig c = base_config (60, 5);
   test_auto (TestImage) in = spectra (&c, 1000, 300);
   const ImkOctbscanCamera cameras[] = {
@@ -459,7 +433,7 @@ TEST_BACKENDS (test_phases, "phases are the definition")
                               : IMK_OCTBSCAN_INTERPOLATION_LINEAR;
       c.cameras = &cameras[i];
       snprintf (what, sizeof (what), "phase %u exact %d", i, exact);
-      check_ways (ways, &c, &in, 0, what);
+      check_ways (backend, &c, &in, 0, what);
     }
 }
 
@@ -467,7 +441,6 @@ TEST_BACKENDS (test_phases, "phases are the definition")
  * are one block of spectra a camera, 100 are three. */
 TEST_BACKENDS (test_interlaced, "interlaced cameras are the definition")
 {
-  const Way *ways = all_ways[backend];
   const ImkOctbscanCamera cameras[] = {
       {IMK_OCTBSCAN_MAP_RANGE, range, 2, .dispersion = dispersion,
           .n_dispersion = 4},
@@ -490,7 +463,7 @@ TEST_BACKENDS (test_interlaced, "interlaced cameras are the definition")
       c.background_mode = height > 5 ? IMK_OCTBSCAN_BACKGROUND_MEAN
                                      : IMK_OCTBSCAN_BACKGROUND_NONE;
       snprintf (what, sizeof (what), "%u rows, first camera %u", height, first);
-      check_ways (ways, &c, &in, first, what);
+      check_ways (backend, &c, &in, first, what);
     }
 }
 
@@ -498,7 +471,6 @@ TEST_BACKENDS (test_interlaced, "interlaced cameras are the definition")
  * phases of each kind, which stay over the camera's own wavenumbers. */
 TEST_BACKENDS (test_common_range, "a common range is the definition")
 {
-  const Way *ways = all_ways[backend];
   static const double ends[][2] = {{806, 675}, {800, 670}, {672, 807}};
   static const double k[] = {0.00136, 0.00012, 1e-6};
   ImkOctbscanCamera cameras[] = {
@@ -517,7 +489,7 @@ TEST_BACKENDS (test_common_range, "a common range is the definition")
   c.cameras = cameras;
   c.upsample = 40;
   c.k_range = IMK_OCTBSCAN_K_RANGE_COMMON;
-  check_ways (ways, &c, &in, 1, "common range");
+  check_ways (backend, &c, &in, 1, "common range");
 }
 
 /* A mirror is at one depth for two cameras of different ranges, and without the
@@ -581,7 +553,6 @@ TEST (test_common_range_aligns_depths, "a common range aligns depths",
 TEST_BACKENDS (
     test_types_and_backgrounds, "types and backgrounds are the definition")
 {
-  const Way *ways = all_ways[backend];
   const ImkType types[] = {
       IMK_TYPE_U8, IMK_TYPE_U16, IMK_TYPE_I16, IMK_TYPE_F32};
   const double pedestals[] = {60, 20000, -3000, 1};
@@ -601,20 +572,17 @@ TEST_BACKENDS (
       in = spectra (&c, pedestals[i], amplitudes[i]);
       snprintf (what, sizeof (what), "%s background %d", imk_type_name (c.type),
           mode);
-      check_ways (ways, &c, &in, 0, what);
+      check_ways (backend, &c, &in, 0, what);
     }
 }
 
 TEST_BACKENDS (test_crops, "crops are the definition")
 {
-  const Way *ways = all_ways[backend];
   static const uint32_t crops[][2] = {{0, 119}, {119, 0}, {13, 51}, {60, 59}};
-  ImkOctbscanConfig c = base_config (60, 3);
-  ImkOctbscanCamera camera;
+  ImkOctbscanConfig c = range_config (60, 3);
   test_auto (TestImage) in = spectra (&c, 1000, 300);
   char what[64];
 
-  apply_range (&c, &camera);
   c.upsample = 256;
   c.scale = 4; /* 120 depths */
   for (int orientation = 0; orientation < 2; orientation++)
@@ -623,7 +591,7 @@ TEST_BACKENDS (test_crops, "crops are the definition")
       c.crop_top = crops[i][0];
       c.crop_bottom = crops[i][1];
       snprintf (what, sizeof (what), "crop %u %u", c.crop_top, c.crop_bottom);
-      check_ways (ways, &c, &in, 0, what);
+      check_ways (backend, &c, &in, 0, what);
     }
 }
 
@@ -631,15 +599,12 @@ TEST_BACKENDS (test_crops, "crops are the definition")
 TEST_BACKENDS (
     test_thesis_size, "the thesis' sizes are the definition", .cpu_only = true)
 {
-  const Way *ways = all_ways[backend];
   for (int thesis = 0; thesis < 2; thesis++) {
-    ImkOctbscanConfig c = base_config (832, 1);
-    ImkOctbscanCamera camera;
+    ImkOctbscanConfig c = range_config (832, 1);
     test_auto (TestImage) in = spectra (&c, 20000, 3000);
 
     for (uint32_t i = 0; i < 832; i++)
       pedestal[i] = 20000 * (1 + sin (M_PI * (i + 0.5) / 832));
-    apply_range (&c, &camera);
     c.upsample = 4096;
     c.scale = 4;
     c.background_mode = IMK_OCTBSCAN_BACKGROUND_FILE;
@@ -649,7 +614,7 @@ TEST_BACKENDS (
       c.grid = IMK_OCTBSCAN_GRID_THESIS;
       c.taper = IMK_OCTBSCAN_TAPER_THESIS;
     }
-    check_ways (ways, &c, &in, 0, thesis ? "thesis" : "832 to 16384");
+    check_ways (backend, &c, &in, 0, thesis ? "thesis" : "832 to 16384");
   }
 }
 
@@ -719,22 +684,17 @@ TEST (test_both_products_are_the_same, "both products are the same")
   test_need_cuda ();
   for (uint32_t height = 4; height <= (test_is_short () ? 256 : 16384);
        height *= 4) {
-    ImkOctbscanConfig c = base_config (832, height);
-    ImkOctbscanCamera camera;
-    TestImage in = spectra (&c, 1200, 150);
-    Result one, other;
+    ImkOctbscanConfig c = range_config (832, height);
+    test_auto (TestImage) in = spectra (&c, 1200, 150);
+    test_auto (Result) one = {0}, other = {0};
     char what[64];
 
-    apply_range (&c, &camera);
     c.upsample = 4096;
     c.scale = 4;
     one = run (operator, & c, &in, 0, IMK_TYPE_U8);
     other = run (tried, &c, &in, 0, IMK_TYPE_U8);
     snprintf (what, sizeof (what), "%u lines", height);
     check_same (&one, &other, what);
-    result_free (&one);
-    result_free (&other);
-    test_image_free (&in);
   }
 }
 
@@ -829,24 +789,30 @@ compare (const void *a, const void *b)
   return (x > y) - (x < y);
 }
 
+/* Returns: the intensities of the image, the darkest first */
+static double *
+sorted_levels (const Way *w, const ImkOctbscanConfig *c, const TestImage *in)
+{
+  test_auto (Result) f = run (w, c, in, 0, IMK_TYPE_F32);
+  uint32_t width = f.linear.image.width, n = width * f.linear.image.height;
+  double *sorted = malloc (n * sizeof (*sorted));
+
+  for (uint32_t i = 0; i < n; i++)
+    sorted[i] = sample (&f.linear, i % width, i / width);
+  qsort (sorted, n, sizeof (*sorted), compare);
+  return sorted;
+}
+
 TEST_BACKENDS (test_ranges, "levels follow the range")
 {
-  const Way *ways = all_ways[backend];
-  for (const Way *w = ways; w->name; w++) {
-    ImkOctbscanConfig c = base_config (60, 70);
-    ImkOctbscanCamera camera;
+  for (const Way *w = all_ways[backend]; w->name; w++) {
+    ImkOctbscanConfig c = range_config (60, 70);
     test_auto (TestImage) in = spectra (&c, 1000, 300);
-    test_autofree double *sorted = malloc (60 * 70 / 2 * sizeof (double));
+    test_autofree double *sorted = sorted_levels (w, &c, &in);
     uint32_t n = 30 * 70;
     int e_low, e_high;
     double low, high;
-    test_auto (Result) f;
 
-    apply_range (&c, &camera);
-    f = run (w, &c, &in, 0, IMK_TYPE_F32);
-    for (uint32_t i = 0; i < n; i++)
-      sorted[i] = sample (&f.linear, i % 70, i / 70);
-    qsort (sorted, n, sizeof (double), compare);
     for (int orientation = 0; orientation < 2; orientation++) {
       c.orientation = orientation;
       c.range = IMK_OCTBSCAN_RANGE_FIXED;
@@ -902,21 +868,14 @@ check_auto (const Way *w, const ImkOctbscanConfig *config, const TestImage *in,
 TEST_BACKENDS (test_auto_range, "the range auto is a mean of percentiles",
     .cpu_only = true)
 {
-  const Way *ways = all_ways[backend];
-  for (const Way *w = ways; w->name; w++) {
-    ImkOctbscanConfig c = base_config (60, 70);
-    ImkOctbscanCamera camera;
+  for (const Way *w = all_ways[backend]; w->name; w++) {
+    ImkOctbscanConfig c = range_config (60, 70);
     test_auto (TestImage) in = spectra (&c, 1000, 300);
-    double *sorted = malloc (60 * 70 / 2 * sizeof (double)), ends[4], p[3];
+    test_autofree double *sorted = sorted_levels (w, &c, &in);
+    double ends[4], p[3];
     static const double percents[] = {30, 99.9, 99.7};
     uint32_t n = 30 * 70;
-    test_auto (Result) f;
 
-    apply_range (&c, &camera);
-    f = run (w, &c, &in, 0, IMK_TYPE_F32);
-    for (uint32_t i = 0; i < n; i++)
-      sorted[i] = sample (&f.linear, i % 70, i / 70);
-    qsort (sorted, n, sizeof (double), compare);
     for (int i = 0; i < 3; i++) {
       int e;
       double v =
@@ -940,7 +899,6 @@ TEST_BACKENDS (test_auto_range, "the range auto is a mean of percentiles",
     ends[2] = (3 * 1 + ends[2]) / 4;
     ends[3] = (3 * 5000 + ends[3]) / 4;
     check_auto (w, &c, &in, ends, "fourth");
-    free (sorted);
   }
 }
 
@@ -950,9 +908,9 @@ static double
 mirror_depth (ImkOctbscanConfig *c, const double *wavelengths, double unit,
     double um, double *step)
 {
-  TestImage in = test_image_new (IMK_TYPE_F32, c->width, 1, 1, 0);
-  Result r = result_new (c, IMK_TYPE_F32, 0);
-  ImkOctbscan *kernel = NULL;
+  test_auto (TestImage) in = test_image_new (IMK_TYPE_F32, c->width, 1, 1, 0);
+  test_auto (Result) r = result_new (c, IMK_TYPE_F32, 0);
+  test_autoptr (ImkOctbscan) kernel = NULL;
   double level[3];
   uint32_t best = 1;
 
@@ -970,9 +928,6 @@ mirror_depth (ImkOctbscanConfig *c, const double *wavelengths, double unit,
   for (int k = 0; k < 3; k++)
     level[k] = log (hypot (complex_row (&r, 0)[2 * (best + k - 1)],
         complex_row (&r, 0)[2 * (best + k - 1) + 1]));
-  imk_octbscan_free (kernel);
-  result_free (&r);
-  test_image_free (&in);
   return best +
          (level[0] - level[2]) / (2 * (level[0] - 2 * level[1] + level[2]));
 }
@@ -986,7 +941,7 @@ TEST (test_depth_step, "the depth step says where a mirror is seen")
   double lengths[N], ends[2], coefficients[3], step;
   ImkOctbscanCamera cameras[2] = {{0}};
   ImkOctbscanConfig c = base_config (N, 1);
-  ImkOctbscan *kernel = NULL;
+  test_autoptr (ImkOctbscan) kernel = NULL;
 
   c.type = IMK_TYPE_F32;
   c.upsample = 4096;
@@ -1044,7 +999,6 @@ TEST (test_depth_step, "the depth step says where a mirror is seen")
   cameras[1].values = (const double[]){ends[0], 0.99 * ends[1]};
   test_ok (imk_octbscan_new (IMK_BACKEND_CPU, &c, &kernel, test_new_error ()));
   test_check (imk_octbscan_depth_step (kernel) == 0, "different cameras");
-  imk_octbscan_free (kernel);
 }
 
 typedef struct {
@@ -1098,6 +1052,8 @@ live_close (Live *l)
   test_image_free (&l->in);
 }
 
+TEST_DEFINE_AUTO (Live, live_close)
+
 static ImkStatus
 live_set (Live *l, const double *now, ImkError *error)
 {
@@ -1136,7 +1092,7 @@ check_live_image (Live *l, const double *now, const char *when)
 static void
 check_live (const Way *w, uint32_t crop_top)
 {
-  Live l;
+  test_auto (Live) l = {0};
 
   live_open (&l, w, crop_top);
   for (int round = 0; round < 3; round++) {
@@ -1145,7 +1101,6 @@ check_live (const Way *w, uint32_t crop_top)
     test_ok (live_set (&l, now, test_new_error ()));
     check_live_image (&l, now, "without a failure");
   }
-  live_close (&l);
 }
 
 /* Sets @now and makes a B-scan, in which the @nth call of the device fails.
@@ -1180,14 +1135,13 @@ TEST (test_live_dispersion_after_a_failure,
     bool failed = w->strategy == IMK_OCTBSCAN_STRATEGY_FFT;
 
     for (unsigned long nth = 1; failed; nth++) {
-      Live l;
+      test_auto (Live) l = {0};
 
       live_open (&l, w, 0);
       failed = live_fails (&l, other_live, nth);
       n_failures += failed;
       test_ok (live_set (&l, other_live, test_new_error ()));
       check_live_image (&l, other_live, "after a failure");
-      live_close (&l);
     }
   }
   test_check (n_failures > 0, "nothing could fail");
@@ -1196,8 +1150,7 @@ TEST (test_live_dispersion_after_a_failure,
 TEST_BACKENDS (test_live_dispersion, "a live dispersion is that of the cameras",
     .cpu_only = true)
 {
-  const Way *ways = all_ways[backend];
-  for (const Way *w = ways; w->name; w++)
+  for (const Way *w = all_ways[backend]; w->name; w++)
     for (uint32_t crop = 0; crop <= 40; crop += 40)
       if (w->strategy == IMK_OCTBSCAN_STRATEGY_FFT)
         check_live (w, crop);
@@ -1208,21 +1161,18 @@ TEST_BACKENDS (test_live_dispersion, "a live dispersion is that of the cameras",
 TEST (test_threads_change_nothing, "threads change nothing")
 {
   for (const Way *w = cpu_ways; w->name; w++) {
-    ImkOctbscanConfig c = base_config (60, 143);
-    ImkOctbscanCamera camera;
+    ImkOctbscanConfig c = range_config (60, 143);
     test_auto (TestImage) in = spectra (&c, 1000, 300);
-    Result one, many;
+    test_auto (Result) one = {0};
 
-    apply_range (&c, &camera);
     c.upsample = 128;
     c.n_threads = 1;
     one = run (w, &c, &in, 0, IMK_TYPE_F32);
     for (c.n_threads = 2; c.n_threads < 6; c.n_threads++) {
-      many = run (w, &c, &in, 0, IMK_TYPE_F32);
+      test_auto (Result) many = run (w, &c, &in, 0, IMK_TYPE_F32);
+
       check_same (&one, &many, w->name);
-      result_free (&many);
     }
-    result_free (&one);
   }
 }
 
@@ -1290,12 +1240,10 @@ TEST_BACKENDS (test_jobs, "jobs are as if alone")
 static void
 check_pictures_agree (const Way *way)
 {
-  ImkOctbscanConfig c = base_config (832, 64);
-  ImkOctbscanCamera camera;
+  ImkOctbscanConfig c = range_config (832, 64);
   test_auto (TestImage) in = spectra (&c, 20000, 3000);
   test_auto (Result) one, other;
 
-  apply_range (&c, &camera);
   c.upsample = 4096;
   c.scale = 4;
   one = run (&cpu_ways[0], &c, &in, 0, IMK_TYPE_U8);
@@ -1327,22 +1275,12 @@ TEST (test_pictures_agree, "pictures of CPU and CUDA agree")
 
 /* --- refusals ------------------------------------------------------------- */
 
-static void
-check_refused (const ImkOctbscanConfig *c, const char *words)
-{
-  ImkOctbscan *s = NULL;
-
-  test_error (imk_octbscan_new (IMK_BACKEND_CPU, c, &s, test_new_error ()),
-      IMK_ERROR_CONFIG, words);
-  test_check (!s, "\"%s\": an object came out", words);
-}
-
 #define CHECK_REFUSED(member, value, words) \
   do { \
     ImkOctbscanConfig wrong_ = base_config (60, 4); \
 \
     wrong_.member = value; \
-    check_refused (&wrong_, words); \
+    oct_refused (&wrong_, words); \
   } while (0)
 
 TEST (test_wrong_settings_are_refused, "wrong settings are refused")
@@ -1382,7 +1320,7 @@ check_camera_refused (ImkOctbscanCamera camera, const char *words)
 
   c.n_cameras = 2;
   c.cameras = cameras;
-  check_refused (&c, words);
+  oct_refused (&c, words);
 }
 
 TEST (test_wrong_cameras_are_refused, "wrong cameras are refused")
@@ -1462,7 +1400,7 @@ TEST (test_ranges_without_a_common_part_are_refused,
     c.n_cameras = 2;
     c.cameras = cameras;
     c.k_range = IMK_OCTBSCAN_K_RANGE_COMMON;
-    check_refused (&c, words[i]);
+    oct_refused (&c, words[i]);
   }
 }
 
@@ -1478,7 +1416,7 @@ TEST (
     c.window = IMK_OCTBSCAN_WINDOW_FILE;
     c.window_values = windows[i];
     c.n_window_values = 3;
-    check_refused (&c, "The sum of the window is");
+    oct_refused (&c, "The sum of the window is");
   }
 }
 
@@ -1488,7 +1426,7 @@ TEST (test_huge_operators_are_refused, "huge operators are refused")
 
   c.scale = 16;
   c.strategy = IMK_OCTBSCAN_STRATEGY_OPERATOR;
-  check_refused (&c, "MiB");
+  oct_refused (&c, "MiB");
 }
 
 TEST (test_wrong_images_are_refused, "wrong images are refused")
@@ -1546,12 +1484,6 @@ TEST (test_auto_follows_the_size_on_cuda, "auto follows the size on CUDA")
   check_strategy (IMK_BACKEND_CUDA, 8192, 100, IMK_OCTBSCAN_STRATEGY_OPERATOR);
 }
 
-static double
-uniform (uint64_t *seed)
-{
-  return (double) (test_random (seed) >> 11) / 0x1p53;
-}
-
 /* Fringes of 10 counts at 12 depths of each spectrum on top of @dc, brightest
  * in the middle of the spectrum. 7 spectra: their means are no binary
  * fractions. */
@@ -1563,8 +1495,8 @@ weak_fringes (const ImkOctbscanConfig *c, double dc)
 
   for (uint32_t y = 0; y < c->height; y++)
     for (uint32_t k = 0; k < 12; k++) {
-      double depth = (k + uniform (&seed)) / 12 * c->width / 2;
-      double phase = 2 * M_PI * uniform (&seed);
+      double depth = (k + oct_uniform (&seed)) / 12 * c->width / 2;
+      double phase = 2 * M_PI * oct_uniform (&seed);
 
       for (uint32_t x = 0; x < c->width; x++) {
         double u = (x + 0.5) / c->width;
@@ -1587,16 +1519,12 @@ check_dc (const Way *w, const ImkOctbscanConfig *c, double dc,
   uint32_t depths = imk_octbscan_n_depths (c);
   size_t n = (size_t) depths * c->height;
   test_auto (TestImage) in = weak_fringes (c, dc);
-  test_autofree double *x =
-      malloc ((size_t) c->width * c->height * sizeof (*x));
-  test_autofree double *z = malloc (2 * n * sizeof (*z));
+  test_autofree double *z = NULL;
   double errors[4] = {0}, rms = 0, worst = 0;
   test_auto (Result) r;
 
   with.background = background;
-  for (uint32_t i = 0; i < c->width * c->height; i++)
-    x[i] = sample (&in, i % c->width, i / c->width);
-  imk_octbscan_reference (&with, 0, x, z);
+  z = reference (&with, &in, 0);
   for (size_t i = 0; i < 2 * n; i++)
     rms += z[i] * z[i] / n;
   rms = sqrt (rms);
@@ -1627,10 +1555,9 @@ check_dc (const Way *w, const ImkOctbscanConfig *c, double dc,
 TEST_BACKENDS (
     test_accuracy, "accuracy does not depend on the DC", .cpu_only = true)
 {
-  const Way *ways = all_ways[backend];
   static const double dcs[] = {0, 2000, 20000, 55000, 65000};
 
-  for (const Way *w = ways; w->name; w++)
+  for (const Way *w = all_ways[backend]; w->name; w++)
     for (size_t i = 0; i < sizeof (dcs) / sizeof (dcs[0]); i++) {
       ImkOctbscanConfig c = base_config (256, 7);
       double background[256];
@@ -1651,8 +1578,7 @@ TEST_BACKENDS (
 TEST_BACKENDS (test_nan_becomes_black, "what is not a number becomes black",
     .cpu_only = true)
 {
-  const Way *ways = all_ways[backend];
-  for (const Way *w = ways; w->name; w++)
+  for (const Way *w = all_ways[backend]; w->name; w++)
     for (int range = 0; range <= IMK_OCTBSCAN_RANGE_MINMAX; range++) {
       ImkOctbscanConfig c = base_config (60, 4), three = base_config (60, 3);
       test_auto (TestImage) in, rest;
@@ -1691,22 +1617,19 @@ TEST_BACKENDS (test_nan_becomes_black, "what is not a number becomes black",
  * had it at the last depths. */
 TEST_BACKENDS (test_no_alias, "a cut DC has no alias", .cpu_only = true)
 {
-  const Way *ways = all_ways[backend];
   static const uint32_t crops[][4] = {/* N, s, top, bottom */
       {1000, 1, 150, 115}, {2048, 2, 409, 1024}};
 
-  for (const Way *w = ways; w->name; w++)
+  for (const Way *w = all_ways[backend]; w->name; w++)
     for (uint32_t k = 0; k < 2; k++) {
-      ImkOctbscanConfig c = base_config (crops[k][0], test_is_short () ? 1 : 4);
-      test_autofree double *x =
-          malloc ((size_t) c.width * c.height * sizeof (*x));
-      double *z, worst = 0, rms = 0;
+      ImkOctbscanConfig c =
+          range_config (crops[k][0], test_is_short () ? 1 : 4);
+      test_autofree double *z = NULL;
+      double worst = 0, rms = 0;
       uint32_t n, where = 0;
-      ImkOctbscanCamera camera;
       test_auto (TestImage) in;
       test_auto (Result) r;
 
-      apply_range (&c, &camera);
       c.type = IMK_TYPE_U16;
       c.scale = crops[k][1];
       c.crop_top = crops[k][2];
@@ -1715,11 +1638,8 @@ TEST_BACKENDS (test_no_alias, "a cut DC has no alias", .cpu_only = true)
       c.window = IMK_OCTBSCAN_WINDOW_HANN;
       c.taper = IMK_OCTBSCAN_TAPER_NONE;
       in = weak_fringes (&c, 60000);
-      for (uint32_t i = 0; i < c.width * c.height; i++)
-        x[i] = sample (&in, i % c.width, i / c.width);
       n = imk_octbscan_n_depths (&c);
-      z = malloc (2 * (size_t) n * c.height * sizeof (*z));
-      imk_octbscan_reference (&c, 0, x, z);
+      z = reference (&c, &in, 0);
       r = run (w, &c, &in, 0, IMK_TYPE_U8);
       for (uint32_t q = 0; q < n; q++) {
         double error = 0;
@@ -1741,7 +1661,6 @@ TEST_BACKENDS (test_no_alias, "a cut DC has no alias", .cpu_only = true)
           w->name, c.width, c.scale, where, n, sqrt (worst / rms), sqrt (rms));
       test_check (worst < 49 * rms, "depth %u of %u: %.1f times the rms", where,
           n, sqrt (worst / rms));
-      free (z);
     }
 }
 
@@ -1766,13 +1685,12 @@ take_rolling_off (double *x, uint32_t n, uint32_t reach)
 TEST_BACKENDS (
     test_rolling, "a rolling mean is the definition", .cpu_only = true)
 {
-  const Way *ways = all_ways[backend];
   static const ImkType types[] = {
       IMK_TYPE_U8, IMK_TYPE_U16, IMK_TYPE_I16, IMK_TYPE_F32};
   static const double pedestals[] = {60, 30000, -9000, 1};
   static const uint32_t reaches[] = {1, 7, 20, 21, 39, 40, 41, 16384};
 
-  for (const Way *w = ways; w->name; w++)
+  for (const Way *w = all_ways[backend]; w->name; w++)
     for (uint32_t k = 0; k < 4 * 8; k++) {
       ImkOctbscanConfig c = base_config (40 + k % 2, 5), none;
       double x[5 * 41], z[2 * 5 * 20], rms = 0, worst = 0;

@@ -207,14 +207,14 @@ TEST (test_equal_bands_are_one_picture, "equal bands are one picture")
 {
   static const uint32_t counts[] = {2, 8};
   Set one, set;
-  Solved expected;
+  test_auto (Solved) expected = {0};
 
   set_init (&one, IMK_TYPE_U8, 1, 1);
   render (&one, 9);
   expected = run_cpu (&one);
   for (uint32_t k = 0; k < 2; k++) {
     uint32_t bands = counts[k];
-    Solved found;
+    test_auto (Solved) found = {0};
 
     set_init (&set, IMK_TYPE_U8, bands, 1);
     set.pictures = calloc (n_pictures (&set), sizeof (*set.pictures));
@@ -252,10 +252,8 @@ TEST (test_equal_bands_are_one_picture, "equal bands are one picture")
               photo_get (&expected.image[ALBEDO], x, y, 0));
         }
       }
-    solved_free (&found);
     set_clear (&set);
   }
-  solved_free (&expected);
   set_clear (&one);
 }
 
@@ -537,7 +535,7 @@ TEST (test_order_strips_and_threads_change_no_bit,
     "order, strips and threads change no bit")
 {
   static const uint32_t steps[] = {5, 7, 179}; /* of 180 pictures */
-  Set set;
+  test_auto (Set) set = {0};
   test_auto (Solved) expected;
 
   test_check (N * 5 == 180, "other steps");
@@ -552,7 +550,6 @@ TEST (test_order_strips_and_threads_change_no_bit,
     found = run (&set, IMK_BACKEND_CPU, IMK_TYPE_F32, steps[k], 0, 100 * k);
     solved_same (&expected, &found, "another order");
   }
-  set_clear (&set);
 }
 
 static void

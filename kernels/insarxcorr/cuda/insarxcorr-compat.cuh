@@ -4,13 +4,15 @@
 
 #include "insarxcorr/cuda/insarxcorr-cuda.cuh"
 
-namespace insar {
+namespace insar
+{
 
-/* Finer column j is sample j / ri; those of [n / 2, 3 n / 2) are kept. Of @line,
- * samples at @phase / ri behind whole ones, they are in turn every ri-th. */
+/* Finer column j is sample j / ri; those of [n / 2, 3 n / 2) are kept. Of
+ * @line, samples at @phase / ri behind whole ones, they are in turn every
+ * ri-th. */
 static __device__ void
-store_phase (const float2 *line, uint32_t n, uint32_t ri, uint32_t phase,
-    float *out)
+store_phase (
+    const float2 *line, uint32_t n, uint32_t ri, uint32_t phase, float *out)
 {
   uint32_t half = ri == 1 ? 0 : n / 2;
   uint32_t first = (phase + ri - half % ri) % ri;
@@ -43,8 +45,8 @@ detect_lines (
 
   for (uint32_t i = threadIdx.x; i < f.n; i += blockDim.x) {
     bool valid;
-    float2 z = sample_at<type> (
-        band, line, patch.column[side] + (int32_t) i, &valid);
+    float2 z =
+        sample_at<type> (band, line, patch.column[side] + (int32_t) i, &valid);
 
     x[padded (i)] = z;
     n_valid += here && valid;

@@ -9,7 +9,8 @@
 #include "insarxcorr/insarxcorr-backend.h"
 #include "insarxcorr/cuda/insarxcorr-cuda.cuh"
 
-namespace insar {
+namespace insar
+{
 
 enum {
   MAX_BATCH = 32768,     /* blockIdx.y is at most 65535 */

@@ -4,7 +4,8 @@
 
 #include "insarxcorr/cuda/insarxcorr-compat.cuh"
 
-namespace insar {
+namespace insar
+{
 
 enum { WINDOW = IMK_INSARXCORR_WINDOW };
 

@@ -6,7 +6,8 @@
 #include "insarxcorr/cuda/insarxcorr-fft.cuh"
 #include "insarxcorr/insarxcorr-peak.h"
 
-namespace insar {
+namespace insar
+{
 
 enum {
   BLOCK = 512, /* threads, unless the length of lines needs others */
@@ -24,7 +25,7 @@ struct Item {
 /* Levels of the amplitudes of a patch. */
 struct Level {
   float mean[N_SIDES];
-  float scale; /* power of 2 that makes the secondary's amplitudes as large */
+  float scale;  /* power of 2 that makes the secondary's amplitudes as large */
   bool is_flat; /* all amplitudes of a side are equal: there is no peak */
 };
 
@@ -47,11 +48,11 @@ struct Arguments {
   ImkInsarxcorrFine fine;
   Band bands[N_SIDES];
   const Item *items;
-  const double *zoom;    /* tables */
-  const float2 *phases;  /* COMPAT: [range_interp][width]: to samples m /
-                          * range_interp later */
-  uint32_t *n_valid;     /* [2] */
-  uint2 *centres; /* PRECISE: [2]: the middle of the spectrum */
+  const double *zoom;   /* tables */
+  const float2 *phases; /* COMPAT: [range_interp][width]: to samples m /
+                         * range_interp later */
+  uint32_t *n_valid;    /* [2] */
+  uint2 *centres;       /* PRECISE: [2]: the middle of the spectrum */
   LineLevel *line_levels[N_SIDES]; /* [height] */
   Level *levels;
   float *amplitudes[N_SIDES]; /* [height][width] */
@@ -154,8 +155,7 @@ block_max (unsigned long long value)
   for (uint32_t n = BLOCK / 2; n > 0; n /= 2) {
     __syncthreads ();
     if (threadIdx.x < n)
-      values[threadIdx.x] =
-          max (values[threadIdx.x], values[threadIdx.x + n]);
+      values[threadIdx.x] = max (values[threadIdx.x], values[threadIdx.x + n]);
   }
   __syncthreads ();
   return values[0];
@@ -213,8 +213,7 @@ find_levels (const __grid_constant__ Arguments a)
     level.is_flat |= block_sum (n_uneven) == 0;
     exponents[s] = sum > 0 && isfinite (sum) ? ilogb (sum) : 0;
   }
-  level.scale =
-      ldexpf (1, max (-60, min (exponents[0] - exponents[1], 60)));
+  level.scale = ldexpf (1, max (-60, min (exponents[0] - exponents[1], 60)));
   if (threadIdx.x == 0)
     a.levels[blockIdx.x] = level;
 }
@@ -298,13 +297,12 @@ struct ProductColumns {
     float2 there =
         z[(size_t) (y ? height - y : 0) * width + (x ? width - x : 0)];
     /* A, and i B */
-    float2 p = make_float2 (
-        0.5f * (here.x + there.x), 0.5f * (here.y - there.y));
-    float2 q = make_float2 (
-        0.5f * (here.x - there.x), 0.5f * (here.y + there.y));
+    float2 p =
+        make_float2 (0.5f * (here.x + there.x), 0.5f * (here.y - there.y));
+    float2 q =
+        make_float2 (0.5f * (here.x - there.x), 0.5f * (here.y + there.y));
     /* B = q.y - i q.x */
-    float2 product = make_float2 (
-        p.x * q.y - p.y * q.x, p.y * q.y + p.x * q.x);
+    float2 product = make_float2 (p.x * q.y - p.y * q.x, p.y * q.y + p.x * q.x);
 
     if (conjugate)
       product.y = -product.y;
@@ -314,8 +312,8 @@ struct ProductColumns {
   __device__ void
   store (uint32_t item, uint32_t x, uint32_t y, float2 value) const
   {
-    uint32_t u = y >= first_lag ? y - first_lag
-                                : y + a.fine.fft_height - first_lag;
+    uint32_t u =
+        y >= first_lag ? y - first_lag : y + a.fine.fft_height - first_lag;
 
     if (u < a.fine.n_lags_y)
       a.products[((size_t) item * a.fine.n_lags_y + u) *
@@ -354,11 +352,10 @@ struct LagLines {
   __device__ void
   store (uint32_t item, uint32_t pair, uint32_t x, float2 value) const
   {
-    uint32_t v = x >= first_lag ? x - first_lag
-                                : x + a.fine.fft_width - first_lag;
-    float *line =
-        a.surface +
-        ((size_t) item * a.fine.n_lags_y + 2 * pair) * a.fine.n_lags_x;
+    uint32_t v =
+        x >= first_lag ? x - first_lag : x + a.fine.fft_width - first_lag;
+    float *line = a.surface + ((size_t) item * a.fine.n_lags_y + 2 * pair) *
+                                  a.fine.n_lags_x;
 
     if (v >= a.fine.n_lags_x)
       return;

@@ -11,7 +11,8 @@
 #include "core/cuda/cuda-check.h"
 #include "imk/image.h"
 
-namespace insar {
+namespace insar
+{
 
 enum {
   MAX_PASSES = 16, /* 2^16 is longer than any line */
@@ -164,8 +165,7 @@ pass_of (const Fft &f, const float2 *in, float2 *out, uint32_t done)
     if (done > 1) {
 #pragma unroll
       for (int t = 1; t < radix; t++)
-        v[t] = multiply (
-            v[t], turn_of<backward> (turns, (t - 1) * done + k));
+        v[t] = multiply (v[t], turn_of<backward> (turns, (t - 1) * done + k));
     }
     butterfly<radix, backward> (v);
 #pragma unroll
@@ -177,8 +177,8 @@ pass_of (const Fft &f, const float2 *in, float2 *out, uint32_t done)
 /* The same for any radix, by the sum of the definition. */
 template <bool backward>
 static __device__ void
-pass_of_any (const Fft &f, const float2 *in, float2 *out, uint32_t done,
-    uint32_t radix)
+pass_of_any (
+    const Fft &f, const float2 *in, float2 *out, uint32_t done, uint32_t radix)
 {
   const uint32_t n = f.n / radix, step = n / done;
 
@@ -189,8 +189,8 @@ pass_of_any (const Fft &f, const float2 *in, float2 *out, uint32_t done,
     float2 sum = make_float2 (0, 0);
 
     for (uint32_t s = 0; s < radix; s++) {
-      sum = add (
-          sum, multiply (in[padded (j + s * n)], turn_of<backward> (f.roots, at)));
+      sum = add (sum,
+          multiply (in[padded (j + s * n)], turn_of<backward> (f.roots, at)));
       at += by;
       at = at >= f.n ? at - f.n : at;
     }
@@ -262,16 +262,16 @@ transform (const __grid_constant__ Fft f, uint32_t n_lines,
                              ? job.load (item, first + threadIdx.y, i)
                              : make_float2 (0, 0);
   }
-  line = transform_line<backward> (
-      f, line, line_at (shared, f.n, threadIdx.y, 1));
+  line =
+      transform_line<backward> (f, line, line_at (shared, f.n, threadIdx.y, 1));
   if (columns) {
     uint32_t l = thread % blockDim.y;
     uint32_t copy = f.n_passes % 2;
 
     if (l < here)
       for (uint32_t i = thread / blockDim.y; i < f.n; i += blockDim.x)
-        job.store (item, first + l, i,
-            line_at (shared, f.n, l, copy)[padded (i)]);
+        job.store (
+            item, first + l, i, line_at (shared, f.n, l, copy)[padded (i)]);
   } else if (threadIdx.y < here) {
     for (uint32_t i = threadIdx.x; i < f.n; i += blockDim.x)
       job.store (item, first + threadIdx.y, i, line[padded (i)]);

@@ -5,7 +5,8 @@
 
 #include "insarxcorr/cuda/insarxcorr-cuda.cuh"
 
-namespace insar {
+namespace insar
+{
 
 enum { STRIP = 32 }; /* lines of lags processed by a thread */
 
@@ -55,7 +56,8 @@ find_centres (const __grid_constant__ Arguments a)
 
   for (int s = 0; s < IMK_INSARXCORR_N_SIDES; s++) {
     n_valid[s] = add_turns<type> (a, s, &turns);
-    turns.n_samples += (double) a.plan->patch_width[s] * a.plan->patch_height[s];
+    turns.n_samples +=
+        (double) a.plan->patch_width[s] * a.plan->patch_height[s];
   }
   turns.x_re = block_sum (turns.x_re);
   turns.x_im = block_sum (turns.x_im);
@@ -124,12 +126,11 @@ struct WideColumns {
   __device__ float2
   load (uint32_t item, uint32_t x, uint32_t y) const
   {
-    uint32_t bin = bin_of (y, wide, height,
-        a.centres[IMK_INSARXCORR_N_SIDES * item + side].y);
+    uint32_t bin = bin_of (
+        y, wide, height, a.centres[IMK_INSARXCORR_N_SIDES * item + side].y);
 
-    return bin < height
-               ? a.samples[((size_t) item * height + bin) * width + x]
-               : make_float2 (0, 0);
+    return bin < height ? a.samples[((size_t) item * height + bin) * width + x]
+                        : make_float2 (0, 0);
   }
 
   __device__ void
@@ -151,8 +152,8 @@ struct WideLines {
   __device__ float2
   load (uint32_t item, uint32_t y, uint32_t x) const
   {
-    uint32_t bin = bin_of (x, wide, width,
-        a.centres[IMK_INSARXCORR_N_SIDES * item + side].x);
+    uint32_t bin = bin_of (
+        x, wide, width, a.centres[IMK_INSARXCORR_N_SIDES * item + side].x);
     size_t line = (size_t) item * a.fine.height[side] + y;
 
     return bin < width ? a.wide[line * width + bin] : make_float2 (0, 0);

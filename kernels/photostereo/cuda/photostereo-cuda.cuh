@@ -14,10 +14,10 @@
 
 enum {
   THREADS = 128,
-  PACKET = 32,      /* bytes */
-  N_SUMS = 11,      /* floats a pixel: Sums, sum of grey values */
-  N_STATES = 4,     /* floats a pixel: n', condition */
-  FIRST_SET = 2,    /* of a Found: the lights of the first solution */
+  PACKET = 32,   /* bytes */
+  N_SUMS = 11,   /* floats a pixel: Sums, sum of grey values */
+  N_STATES = 4,  /* floats a pixel: n', condition */
+  FIRST_SET = 2, /* of a Found: the lights of the first solution */
 };
 
 /* Sums of a row of pixels; integers, because threads come in any order. */
@@ -67,11 +67,11 @@ struct Arguments {
       smooth; /* k hardly bends over a segment of a row, see smooth_factor () */
   bool one_gain; /* the same for all lights and colours: */
   float gain;
-  float shrink;    /* a power of two: times L, it is no longer than 1 */
-  bool has_matrix; /* tensor cores can be used */
-  float clip;      /* samples above it are clipped; INFINITY: none is */
-  float clip_grey; /* with one_gain, clip as a grey value; else INFINITY */
-  float *sums;     /* [N_SUMS][pixel of the store], or NULL */
+  float shrink;      /* a power of two: times L, it is no longer than 1 */
+  bool has_matrix;   /* tensor cores can be used */
+  float clip;        /* samples above it are clipped; INFINITY: none is */
+  float clip_grey;   /* with one_gain, clip as a grey value; else INFINITY */
+  float *sums;       /* [N_SUMS][pixel of the store], or NULL */
   uint32_t n_summed; /* packets already in the sums */
 
   /* Tile: the rows solved at a time, and the state of their pixels. */
