@@ -298,6 +298,33 @@ class Panel(unittest.IsolatedAsyncioTestCase):
             compared = (await ask(ws, do="preset-compare", a="before"))["result"]["differences"]
             self.assertEqual({entry["property"]: entry["b"] for entry in compared}, {"location": self.folder + "/in.npy", "framerate": "5/1"})
 
+    async def test_a_pipeline_that_is_stopped_tells_of_bad_values_at_once(self):
+        """What the element would say at the start: a source, and a filter with the caps of the last run. The values stay."""
+        served = self.serve(elements="shcentroid name=ao columns=2 rows=2 pitch-x=20 pitch-y=20 ! ")
+        async with aiohttp.ClientSession() as session, session.ws_connect(served.root + "/ws", max_msg_size=0) as ws:
+            async def set_one(element, name, value):
+                reply = await ask(ws, do="set", element=element, values={name: value})
+                self.assertTrue(reply["ok"], reply)
+                return reply["result"].get("rejected", {}).get(name)
+
+            await receive(ws, lambda m: m["type"] == "health" and m["frames-out"] > 20)
+            await ask(ws, do="pipeline", state="stopped")
+            self.assertIn('axes is "rubbish"', await set_one("source", "axes", "rubbish"))
+            self.assertIsNone(await set_one("source", "loop", False))  # which is not to blame
+            told = next(p for e in (await ask(ws, do="elements"))["result"]["elements"] if e["name"] == "source"
+                        for p in e["properties"] if p["name"] == "axes")
+            self.assertEqual((told["value"], told["rejected"]["value"]), ("rubbish", "rubbish"))
+            self.assertIn("outside the 64 pixels", await set_one("ao", "columns", 9))
+            self.assertIsNone(await set_one("ao", "pitch-x", 5))  # now it fits
+            told = (await ask(ws, do="elements"))["result"]["elements"]
+            self.assertEqual([p["name"] for e in told for p in e["properties"] if p["rejected"]], ["axes"])
+            for _ in range(2):
+                await ask(ws, do="undo")
+            self.assertEqual((await ask(ws, do="undo"))["result"]["undone"], [{"element": "source", "property": "loop", "value": True}])
+            self.assertEqual((await ask(ws, do="undo"))["result"]["undone"], [{"element": "source", "property": "axes", "value": None}])
+            reply = await ask(ws, do="pipeline", state="playing")
+            self.assertTrue(reply["ok"], reply)
+
     async def test_what_cannot_be_undone_stays(self):
         served = self.serve("--paused")
         async with aiohttp.ClientSession() as session, session.ws_connect(served.root + "/ws", max_msg_size=0) as ws:
