@@ -69,7 +69,8 @@ gst_imaging_view_video_lay_out (
   if (!f->unpack_func)
     return FALSE;
   to->unpacked = frame;
-  to->line = g_malloc ((gsize) to->width * 4 * sizeof (guint16));
+  /* some formats are unpacked in groups of pixels */
+  to->line = g_malloc (((gsize) to->width + 64) * 4 * sizeof (guint16));
   return TRUE;
 }
 

@@ -424,15 +424,20 @@ stored (const GstVideoFrame *frame, guint c, guint x, guint y)
  * know the byte order of v216, swaps components of VYUY, BGR15 and BGR16, and
  * has half a sample in the offset of V of P010, P012 and P016. */
 static gboolean
-is_undescribed (const GstVideoFormatInfo *f)
+is_described (const GstVideoFormatInfo *f)
 {
-  static const gchar *const names[] = {"v216", "VYUY", "BGR15", "BGR16", NULL};
+  static const gchar *const wrong[] = {"v216", "VYUY", "BGR15", "BGR16", NULL};
   const guint n = f->n_components;
+  const GstVideoFormatFlags other = GST_VIDEO_FORMAT_FLAG_COMPLEX |
+                                    GST_VIDEO_FORMAT_FLAG_PALETTE |
+                                    GST_VIDEO_FORMAT_FLAG_TILED;
+  const gboolean shares_a_place = n > 1 && f->plane[0] == f->plane[1] &&
+                                  f->poffset[0] == f->poffset[1] &&
+                                  f->shift[0] == f->shift[1];
 
-  return g_strv_contains (names, f->name) ||
-         (n > 1 && f->plane[0] == f->plane[1] &&
-             f->poffset[0] == f->poffset[1] && f->shift[0] == f->shift[1]) ||
-         (n > 2 && f->depth[2] > 8 && f->poffset[2] % 2 == 1);
+  return !(f->flags & other) && !g_strv_contains (wrong, f->name) &&
+         !shares_a_place && f->pixel_stride[0] > 0 &&
+         !(n > 2 && f->depth[2] > 8 && f->poffset[2] % 2 == 1);
 }
 
 static GString *
@@ -441,9 +446,9 @@ samples_of (const GstVideoFrame *frame)
   const guint n = GST_VIDEO_FRAME_N_COMPONENTS (frame);
   GString *text = g_string_new ("\"samples\":[");
 
-  for (guint y = 0; y < 4; y++) {
+  for (guint y = 0; y < 5; y++) {
     g_string_append (text, y ? ",[" : "[");
-    for (guint x = 0; x < 6; x++) {
+    for (guint x = 0; x < 7; x++) {
       g_string_append (text, x ? "," : "");
       g_string_append (text, n > 1 ? "[" : "");
       for (guint c = 0; c < n; c++)
@@ -457,7 +462,19 @@ samples_of (const GstVideoFrame *frame)
   return text;
 }
 
-/* All formats that describe where a component is, over noise. */
+/* check_noise () knows no tiles. */
+static GstBuffer *
+noise (gsize size)
+{
+  guint8 *bytes = g_malloc (size);
+
+  for (guint32 i = 0; i < size; i++)
+    bytes[i] = (guint8) ((i + 1) * 2654435761u >> 24);
+  return gst_buffer_new_wrapped (bytes, size);
+}
+
+/* All formats are shown; what they store is compared where a format describes
+ * where a component is. Over noise, of an odd size. */
 CHECK_TEST (test_each_format_tells_what_it_stores)
 {
   guint n = 0, n_formats = 0;
@@ -474,30 +491,27 @@ CHECK_TEST (test_each_format_tells_what_it_stores)
     GstBuffer *buffer;
     GString *expected;
 
-    if (f->flags &
-            (GST_VIDEO_FORMAT_FLAG_COMPLEX | GST_VIDEO_FORMAT_FLAG_PALETTE |
-                GST_VIDEO_FORMAT_FLAG_TILED) ||
-        is_undescribed (f))
-      continue;
-    gst_video_info_set_format (&info, formats[i], 6, 4);
+    gst_video_info_set_format (&info, formats[i], 7, 5);
     info.fps_n = 25;
     caps = gst_video_info_to_caps (&info);
     text = gst_caps_to_string (caps);
-    buffer = check_noise (&info, i);
+    buffer = noise (info.size);
     open_pads (text);
     view = view_of_src (1);
-    set_values (view, 0, 0, 6, 4);
+    set_values (view, 0, 0, 7, 5);
     header = picture_of (view, gst_buffer_ref (buffer));
-    fail_unless (gst_video_frame_map (&frame, &info, buffer, GST_MAP_READ));
-    expected = samples_of (&frame);
-    gst_video_frame_unmap (&frame);
-    fail_unless (strstr (header, expected->str) != NULL, "%s: no %s in %s",
-        f->name, expected->str, header);
-    g_string_free (expected, TRUE);
+    if (is_described (f)) {
+      fail_unless (gst_video_frame_map (&frame, &info, buffer, GST_MAP_READ));
+      expected = samples_of (&frame);
+      gst_video_frame_unmap (&frame);
+      fail_unless (strstr (header, expected->str) != NULL, "%s: no %s in %s",
+          f->name, expected->str, header);
+      g_string_free (expected, TRUE);
+      n_formats++;
+    }
     gst_buffer_unref (buffer);
     g_object_unref (view);
     close_pads ();
-    n_formats++;
   }
   fail_unless (n_formats > 60, "%u formats", n_formats);
 }

@@ -832,6 +832,11 @@ def pictures(docs):
                 time.sleep(4)
                 save(browser, os.path.join(docs, "reference", f"panel-{name}.png"))
                 if name == "sharpen":
+                    browser.find("#tab-measure").click()
+                    browser.js("const v = window.panel.views()[0]; v.line = [30, 150, 290, 60]; v.region = [40, 130, 60, 60]; v.host.drawn(v, 'line'); v.host.drawn(v, 'region')")
+                    time.sleep(1)
+                    save(browser, os.path.join(docs, "reference", "panel-measure.png"))
+                    browser.find("#tab-results").click()
                     browser.screen(390, 844, True)
                     time.sleep(1)
                     save(browser, os.path.join(docs, "reference", "panel-small.png"))
