@@ -571,12 +571,12 @@ export class View {
   }
 
   // A sample as its quantity, with the unit.
-  quantity(sample, digits = 5) {
+  quantity(sample, digits = 5, header = this.header) {
     if (sample === null) return "NaN";
-    const names = this.header?.components;
+    const names = header?.components;
     const text = Array.isArray(sample)
-      ? sample.map((s, i) => `${names ? `${names[i]} ` : ""}${this.scaled(s, digits)}`).join(", ") : this.scaled(sample, digits);
-    return `${text} ${this.header?.quantity?.unit ?? ""}`.trim();
+      ? sample.map((s, i) => `${names ? `${names[i]} ` : ""}${this.scaled(s, digits, header)}`).join(", ") : this.scaled(sample, digits, header);
+    return `${text} ${header?.quantity?.unit ?? ""}`.trim();
   }
 
   // A sample as the number of its quantity. One at an end of its range was perhaps cut off there.
@@ -608,10 +608,10 @@ export class View {
     }
     const [x, y] = this.hover;
     const samples = this.layers.map((l) => this.value(x, y, l.header));
-    const each = (text) => samples.map((s) => (s === undefined ? "…" : s === null ? "NaN" : text(s))).join(" ┃ ");
+    const each = (text) => samples.map((s, i) => (s === undefined ? "…" : s === null ? "NaN" : text(s, this.layers[i].header))).join(" ┃ ");
     const places = (digits) => (header.axes?.some(Boolean) ? `  ${this.place1(0, x, digits)}, ${this.place1(1, y, digits)}` : "");
-    this.readout.textContent = `(${x}, ${y})  ${each((s) => this.quantity(s, 4))}${places(4)}`;
-    this.readout.title = `(${x}, ${y})  ${each((s) => this.quantity(s, 7))}${places(7)}; sample ${each(String)}`;
+    this.readout.textContent = `(${x}, ${y})  ${each((s, from) => this.quantity(s, 4, from))}${places(4)}`;
+    this.readout.title = `(${x}, ${y})  ${each((s, from) => this.quantity(s, 7, from))}${places(7)}; sample ${each((s) => String(s))}`;
     this.readout.dataset.sample = samples[0] === undefined ? "" : JSON.stringify(samples[0]);
     this.readout.dataset.frame = header.frame ?? "";
   }
