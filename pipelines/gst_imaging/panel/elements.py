@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
 """The elements of a pipeline: what can be set and called, by whom, and how it is told."""
+import contextlib
 import json
 import warnings
 
@@ -167,7 +168,7 @@ class Element:
         for name in new:
             self.rejected.pop(name, None)
         if state == "stopped" and trial.can_be_tried(self):
-            self.try_out({name: from_json(self.properties[name], value) for name, value in before.items()})
+            self.try_out(before)
         return before
 
     def remember_caps(self):
@@ -181,7 +182,12 @@ class Element:
         text = trial.sentence(self.Gst, self, {})
         if not text:  # values that were out of range stay marked
             self.rejected = {name: told for name, told in self.rejected.items() if told["value"] != self.get(name)}
-        elif text != trial.sentence(self.Gst, self, before):  # not a fault that was there before
+            return
+        known = {}
+        for name, value in before.items():
+            with contextlib.suppress(Refusal):  # such as an array that was empty
+                known[name] = from_json(self.properties[name], value)
+        if text != trial.sentence(self.Gst, self, known):  # not a fault that was there before
             self.rejected.update({name: {"value": self.get(name), "text": text} for name in before})
 
     def check(self, name, value, check_path=None):

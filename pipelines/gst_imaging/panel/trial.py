@@ -1,14 +1,23 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
 """What an element of ours says of its settings before the pipeline starts: another element of its kind is started with them.
 
-It gets the caps that the element had when it ran last, and no frame. Elements that write, and those of several inputs, are not tried.
+It gets the caps that the element had when it ran last, and no frame. Sinks, elements of several inputs, and those that would wait for a FIFO are
+not tried.
 """
+import os
+
 from . import gvalue
 
 
 def can_be_tried(element):
     sinks = element.element.sinkpads
-    return element.ours and bool(element.element.srcpads) and (not sinks or len(sinks) == 1 and element.caps is not None)
+    return element.ours and bool(element.element.srcpads) and (not sinks or len(sinks) == 1 and element.caps is not None) and not waits(element)
+
+
+def waits(element):
+    paths = [path for name, p in element.properties.items() if p["type"] in ("path", "paths") for path in [element.get(name) or []]]
+    return any(os.path.exists(path) and not os.path.isfile(path) and not os.path.isdir(path)
+               for value in paths for path in ([value] if isinstance(value, str) else value))
 
 
 def sentence(Gst, element, values):

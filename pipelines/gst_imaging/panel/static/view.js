@@ -229,13 +229,19 @@ export class View {
   choose(pad) {
     this.layers[0].pad = pad;
     this.layers[0].bitmap = null;
-    this.hover = this.line = this.region = null; // of the other pad
+    this.#forget();
     this.fitted = true;
     this.automatic();
     this.refresh();
     this.open();
     this.fit();
     this.host.changed(this);
+  }
+
+  // Of another pad or section nothing is marked.
+  #forget() {
+    this.hover = this.cursor = this.line = this.region = this.#corner = null;
+    this.isPinned = false;
   }
 
   change(settings) {
@@ -247,10 +253,12 @@ export class View {
   #chooseSection() {
     this.fitted = true;
     this.settings.section = this.sectionMenu.value;
+    this.#forget();
     this.#places();
     const max = Number(this.place.max);
     this.place.value = Math.round(max / 2);
     this.change({ place: Number(this.place.value) });
+    this.host.changed(this);
   }
 
   get inner() {
@@ -450,7 +458,7 @@ export class View {
     c.addEventListener("pointerdown", (event) => {
       c.setPointerCapture(event.pointerId);
       this.#pointers.set(event.pointerId, at(event));
-      start = at(event);
+      start = this.#pointers.size === 1 ? at(event) : null;
     });
     for (const name of ["pointerup", "pointercancel"]) c.addEventListener(name, (event) => {
       this.#pointers.delete(event.pointerId);
@@ -468,7 +476,7 @@ export class View {
     c.addEventListener("pointermove", (event) => {
       const here = at(event);
       const before = this.#pointers.get(event.pointerId);
-      if (before && this.host.tool()) this.#mark(this.host.tool(), this.sample(start), this.sample(here));
+      if (before && start && this.host.tool()) this.#mark(this.host.tool(), this.sample(start), this.sample(here));
       else if (before) {
         const [dx, dy] = [here[0] - before[0], here[1] - before[1]];
         const others = [...this.#pointers].filter(([id]) => id !== event.pointerId).map(([, p]) => p);
