@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "gstimagingview.h"
 
-#include <math.h>
 #include <sys/resource.h>
 #ifdef __linux__
 #include <sys/syscall.h>
@@ -12,7 +11,6 @@
 #include "gstimagingviewmessage.h"
 #include "gstimagingwake.h"
 
-#define MAX_VALUES 16384
 #define PATIENCE (100 * G_TIME_SPAN_MILLISECOND) /* for a newer frame */
 
 struct _GstImagingView {
@@ -27,9 +25,7 @@ struct _GstImagingView {
   GMutex lock; /* of the next ones */
   gboolean is_closing;
   gboolean has_changed; /* since the last picture */
-  GstImagingViewRequest request;
-  guint quality, n_slices;
-  gdouble rate;
+  GstImagingViewSettings settings;
   guint n_allowed;
   GBytes *message;
   GError *error;
@@ -90,30 +86,30 @@ static void
 make_picture (GstImagingView *self)
 {
   const gint64 begin = g_get_monotonic_time ();
-  GstImagingViewRequest request;
+  GstImagingViewSettings s;
   GError *error = NULL;
   GBytes *message = NULL;
   GstBuffer *jpeg;
-  guint quality;
   gint64 period, end;
 
   g_mutex_lock (&self->lock);
-  request = self->request;
-  quality = self->quality;
+  s = self->settings;
   self->has_changed = FALSE;
-  period = (gint64) (G_TIME_SPAN_SECOND / MAX (self->rate, 0.01));
   g_mutex_unlock (&self->lock);
+  period = (gint64) (G_TIME_SPAN_SECOND / MAX (s.rate, 0.01));
   if (self->tap_slices == 0)
-    request.place = 0;
-  gst_imaging_view_picture_make (&self->picture, &self->frame, &request);
-  jpeg = gst_imaging_jpeg_encode (&self->jpeg, &self->picture, quality, &error);
+    s.place = 0;
+  gst_imaging_view_picture_make (&self->picture, &self->frame, &s);
+  jpeg =
+      gst_imaging_jpeg_encode (&self->jpeg, &self->picture, s.quality, &error);
   if (jpeg)
     message = gst_imaging_view_message (self->id, self->serial++, self->time,
-        &self->frame, &request, &self->picture, jpeg);
+        &self->frame, &s, &self->picture, jpeg);
   gst_clear_buffer (&jpeg);
   end = g_get_monotonic_time ();
-  /* the projection of a volume is much work: a third of a processor at most */
-  if (self->tap_slices > 0)
+  /* Projections of volumes, histograms and ends of the range read all samples:
+   * a third of a processor at most. */
+  if (self->tap_slices > 0 || s.n_bins > 0 || s.clip == 0)
     period = MAX (period, 3 * (end - begin));
   self->due = MAX (self->due + period, begin);
   give (self, message, error);
@@ -198,8 +194,8 @@ run (gpointer data)
     gst_imaging_wake_drain (&self->news);
     g_mutex_lock (&self->lock);
     is_closing = self->is_closing;
-    n_slices = self->n_slices;
-    may = self->rate > 0 && self->n_allowed > 0 && !self->message;
+    n_slices = self->settings.n_slices;
+    may = self->settings.rate > 0 && self->n_allowed > 0 && !self->message;
     has_changed = self->has_changed;
     g_mutex_unlock (&self->lock);
     if (is_closing)
@@ -213,9 +209,7 @@ run (gpointer data)
   }
 }
 
-/* --- for its owner
- * ------------------------------------------------------------
- */
+/* --- for its owner -------------------------------------------------------- */
 
 GstImagingView *
 gst_imaging_view_new (GstPad *pad, guint id)
@@ -235,93 +229,33 @@ gst_imaging_view_get_fd (GstImagingView *self)
 }
 
 static void
-begin_change (GstImagingView *self)
-{
-  g_mutex_lock (&self->lock);
-  self->has_changed = TRUE;
-}
-
-static void
 end_change (GstImagingView *self)
 {
   g_mutex_unlock (&self->lock);
   gst_imaging_wake_up (&self->news);
 }
 
-void
-gst_imaging_view_set_rate (GstImagingView *self, gdouble rate)
+gint
+gst_imaging_view_find_colours (const gchar *name)
 {
-  begin_change (self);
-  self->rate = rate > 0 ? rate : 0;
-  end_change (self);
+  return gst_imaging_view_colours_find (name);
 }
 
-void
-gst_imaging_view_set_size (
-    GstImagingView *self, guint width, guint height, guint quality)
+gint
+gst_imaging_view_find_section (const gchar *name)
 {
-  begin_change (self);
-  self->request.width = CLAMP (width, 1, 16384);
-  self->request.height = CLAMP (height, 1, 16384);
-  self->quality = CLAMP (quality, 1, 100);
-  end_change (self);
-}
-
-void
-gst_imaging_view_set_window (
-    GstImagingView *self, gdouble window, gdouble level)
-{
-  begin_change (self);
-  self->request.window = window;
-  self->request.level = level;
-  end_change (self);
+  return gst_imaging_view_section_find (name);
 }
 
 gboolean
-gst_imaging_view_set_colours (GstImagingView *self, const gchar *name)
+gst_imaging_view_set (GstImagingView *self,
+    const GstImagingViewSettings *settings, GError **error)
 {
-  const gint colours = gst_imaging_view_colours_find (name);
-
-  if (colours < 0)
+  if (!gst_imaging_view_settings_check (settings, error))
     return FALSE;
-  begin_change (self);
-  self->request.colours = (guint) colours;
-  end_change (self);
-  return TRUE;
-}
-
-void
-gst_imaging_view_set_crop (
-    GstImagingView *self, guint x, guint y, guint width, guint height)
-{
-  begin_change (self);
-  self->request.crop = (GstImagingViewRectangle){x, y, width, height};
-  end_change (self);
-}
-
-void
-gst_imaging_view_set_values (
-    GstImagingView *self, guint x, guint y, guint width, guint height)
-{
-  width = MIN (width, MAX_VALUES);
-  begin_change (self);
-  self->request.values = (GstImagingViewRectangle){
-      x, y, width, width ? MIN (height, MAX_VALUES / width) : 0};
-  end_change (self);
-}
-
-gboolean
-gst_imaging_view_set_volume (
-    GstImagingView *self, guint n, const gchar *section, guint place)
-{
-  const gint found = gst_imaging_view_section_find (section);
-
-  if (found < 0 || n > 65535)
-    return FALSE;
-  begin_change (self);
-  self->n_slices = n;
-  self->request.section = (GstImagingViewSection) found;
-  self->request.place = place;
+  g_mutex_lock (&self->lock);
+  self->settings = *settings;
+  self->has_changed = TRUE;
   end_change (self);
   return TRUE;
 }
@@ -406,9 +340,5 @@ gst_imaging_view_init (GstImagingView *self)
   g_mutex_init (&self->lock);
   gst_imaging_wake_init (&self->news);
   gst_imaging_wake_init (&self->ready);
-  self->rate = 30;
-  self->quality = 85;
-  self->request.width = 640;
-  self->request.height = 480;
-  self->request.window = self->request.level = NAN;
+  gst_imaging_view_settings_init (&self->settings);
 }

@@ -1,9 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #pragma once
 
-#include <gst/gst.h>
-
-#include "gstimaging-prelude.h"
+#include "gstimagingviewsettings.h"
 
 G_BEGIN_DECLS
 
@@ -45,98 +43,40 @@ GST_IMAGING_API
 gint gst_imaging_view_get_fd (GstImagingView *self);
 
 /**
- * gst_imaging_view_set_rate:
- * @rate: pictures a second, at most; 0: none
-
+ * gst_imaging_view_find_colours:
+ * @name: of a colour map: "grey", "viridis", "inferno", "turbo", "phase",
+ *   "blue-red"
  *
- * Limits how often a picture is made.
+ * Returns: its number for the settings; -1 without a map of this name
  */
 GST_IMAGING_API
-void gst_imaging_view_set_rate (GstImagingView *self, gdouble rate);
+gint gst_imaging_view_find_colours (const gchar *name);
 
 /**
- * gst_imaging_view_set_size:
- * @quality: of the JPEG, 1 to 100
- * @width: pixels of the picture, at most
- * @height: pixels of the picture, at most
-
+ * gst_imaging_view_find_section:
+ * @name: "frame", "row", "column", "max-frame", "max-row", "max-column"
  *
- * Pictures keep the aspect of the frame.
+ * Returns: its number for the settings; -1 without a section of this name
  */
 GST_IMAGING_API
-void gst_imaging_view_set_size (
-    GstImagingView *self, guint width, guint height, guint quality);
+gint gst_imaging_view_find_section (const gchar *name);
 
 /**
- * gst_imaging_view_set_window:
- * @window: range of samples from the first colour to the last; NaN: chosen from
- *   each picture
- * @level: the sample in the middle of it; NaN: likewise
-
+ * gst_imaging_view_set:
+ * @settings: all that the next pictures are made with; copied
+ * @error: which member is out of its range
  *
- * Maps samples to colours.
+ * A picture is made with the settings of one call, never with parts of two.
+ *
+ * Returns: %FALSE if a member is out of its range; the settings before it stay
  */
 GST_IMAGING_API
-void gst_imaging_view_set_window (
-    GstImagingView *self, gdouble window, gdouble level);
-
-/**
- * gst_imaging_view_set_colours:
- * @name: of a colour map: "grey", "viridis", ...
- *
- * Chooses the colour map of pictures with one channel.
- *
- * Returns: %FALSE without a map of this name
- */
-GST_IMAGING_API
-gboolean gst_imaging_view_set_colours (GstImagingView *self, const gchar *name);
-
-/**
- * gst_imaging_view_set_crop:
- * @x: first column
- * @y: first row
- * @width: columns; 0: all of the frame
- * @height: rows
-
- *
- * Shows a part of the frame.
- */
-GST_IMAGING_API
-void gst_imaging_view_set_crop (
-    GstImagingView *self, guint x, guint y, guint width, guint height);
-
-/**
- * gst_imaging_view_set_values:
- * @x: first column
- * @y: first row
- * @width: columns; 0: no samples
- * @height: rows
-
- *
- * Adds samples as numbers to the header of a picture.
- */
-GST_IMAGING_API
-void gst_imaging_view_set_values (
-    GstImagingView *self, guint x, guint y, guint width, guint height);
-
-/**
- * gst_imaging_view_set_volume:
- * @n: frame k is slice k modulo @n; 0: single frames
- * @section: "frame", "row", "column", "max-frame", "max-row", "max-column"
- * @place: the number of the frame, row or column
- *
- * Shows a section or a projection of a volume.
- *
- * Returns: %FALSE without a section of this name
- */
-GST_IMAGING_API
-gboolean gst_imaging_view_set_volume (
-    GstImagingView *self, guint n, const gchar *section, guint place);
+gboolean gst_imaging_view_set (GstImagingView *self,
+    const GstImagingViewSettings *settings, GError **error);
 
 /**
  * gst_imaging_view_allow:
  * @n: so many pictures more may be made
-
  *
  * Allows more pictures; a viewer that is slow allows fewer.
  */

@@ -28,13 +28,7 @@ static const struct {
     [GST_IMAGING_VIEW_F64] = {"f64", 8, GST_IMAGING_DL_FLOAT},
 };
 
-/* Samples as they are in memory, strides in bytes. */
-typedef struct {
-  GstImagingViewType type;
-  guint width, height, channels;
-  const guint8 *first;
-  gsize row, pixel, channel;
-} Layout;
+typedef GstImagingViewLayout Layout;
 
 gsize
 gst_imaging_view_type_size (GstImagingViewType type)
@@ -103,7 +97,7 @@ has_room (GstImagingViewFrame *self, const Layout *from, guint n_slices,
   const gboolean same =
       self->samples && self->type == from->type && self->width == from->width &&
       self->height == from->height && self->channels == from->channels &&
-      self->n_slices == n_slices;
+      self->n_slices == n_slices && self->meaning.kind == from->meaning.kind;
 
   if (same)
     return TRUE;
@@ -138,6 +132,10 @@ copy_row (guint8 *to, const Layout *from, guint y)
   const gsize size = types[from->type].size;
   const guint8 *row = from->first + y * from->row;
 
+  if (from->unpacked) {
+    gst_imaging_view_video_unpack (from, y, to);
+    return;
+  }
   if (from->channel == size && from->pixel == size * from->channels) {
     memcpy (to, row, from->pixel * from->width);
     return;
@@ -165,6 +163,7 @@ copy (GstImagingViewFrame *self, const Layout *from, guint n_slices,
     copy_row (self->samples + z * slice + y * row, from, y);
   self->n_filled += !self->is_filled[z];
   self->is_filled[z] = 1;
+  self->meaning = from->meaning;
   gst_clear_buffer (&self->about);
   self->about = gst_buffer_new ();
   gst_buffer_copy_into (self->about, buffer,
@@ -174,85 +173,13 @@ copy (GstImagingViewFrame *self, const Layout *from, guint n_slices,
 
 /* --- video ---------------------------------------------------------------- */
 
-/* Returns: the bits of a format of one grey sample, 0 of others */
-static guint
-grey_bits (const GstVideoInfo *info)
-{
-  const GstVideoFormatInfo *f = info->finfo;
-  const gboolean is_le = (f->flags & GST_VIDEO_FORMAT_FLAG_LE) != 0;
-
-  if (!GST_VIDEO_FORMAT_INFO_IS_GRAY (f) || f->n_components != 1 ||
-      f->depth[0] < 8 || f->shift[0] != 0 ||
-      f->flags & GST_VIDEO_FORMAT_FLAG_COMPLEX ||
-      (f->depth[0] > 8 && is_le != (G_BYTE_ORDER == G_LITTLE_ENDIAN)))
-    return 0;
-  return f->depth[0];
-}
-
-static void
-lay_out_video (Layout *to, GstVideoFrame *frame, guint channels, gsize size)
-{
-  to->type = size == 2 ? GST_IMAGING_VIEW_U16 : GST_IMAGING_VIEW_U8;
-  to->width = (guint) GST_VIDEO_FRAME_WIDTH (frame);
-  to->height = (guint) GST_VIDEO_FRAME_HEIGHT (frame);
-  to->channels = channels;
-  to->first = GST_VIDEO_FRAME_PLANE_DATA (frame, 0);
-  to->row = (gsize) GST_VIDEO_FRAME_PLANE_STRIDE (frame, 0);
-  to->channel = size;
-  to->pixel = (gsize) GST_VIDEO_FRAME_COMP_PSTRIDE (frame, 0);
-}
-
-/* Colours become R, G, B of 8 or 16 bits, by GStreamer's own arithmetic. */
-static gboolean
-copy_converted (GstImagingViewFrame *self, GstVideoFrame *frame, guint n_slices,
-    GstBuffer *buffer, GError **error)
-{
-  const gboolean deep = GST_VIDEO_FRAME_COMP_DEPTH (frame, 0) > 8;
-  const GstVideoFormat format = deep ? G_BYTE_ORDER == G_LITTLE_ENDIAN
-                                           ? GST_VIDEO_FORMAT_RGBA64_LE
-                                           : GST_VIDEO_FORMAT_RGBA64_BE
-                                     : GST_VIDEO_FORMAT_RGB;
-  GstVideoInfo to;
-  GstVideoFrame rgb;
-  GstBuffer *made;
-  Layout layout;
-  gboolean ok;
-
-  gst_video_info_set_interlaced_format (&to, format,
-      GST_VIDEO_INFO_INTERLACE_MODE (&frame->info), (guint) frame->info.width,
-      (guint) frame->info.height);
-  to.fps_n = frame->info.fps_n; /* a converter refuses other rates */
-  to.fps_d = frame->info.fps_d;
-  if (!self->converter ||
-      !gst_video_info_is_equal (&self->from, &frame->info)) {
-    g_clear_pointer (&self->converter, gst_video_converter_free);
-    /* samples that are asked for are as near as they can be */
-    self->converter = gst_video_converter_new (&frame->info, &to,
-        gst_structure_new ("options", GST_VIDEO_CONVERTER_OPT_DITHER_METHOD,
-            GST_TYPE_VIDEO_DITHER_METHOD, GST_VIDEO_DITHER_NONE, NULL));
-    self->from = frame->info;
-  }
-  if (!self->converter)
-    return refuse (error, "Video of the format %s cannot be shown.",
-        frame->info.finfo->name);
-  made = gst_buffer_new_allocate (NULL, to.size, NULL);
-  ok = made && gst_video_frame_map (&rgb, &to, made, GST_MAP_READWRITE);
-  if (ok) {
-    gst_video_converter_frame (self->converter, frame, &rgb);
-    lay_out_video (&layout, &rgb, 3, deep ? 2 : 1);
-    ok = copy (self, &layout, n_slices, buffer, error);
-    gst_video_frame_unmap (&rgb);
-  }
-  gst_clear_buffer (&made);
-  return ok;
-}
-
 static gboolean
 copy_video (GstImagingViewFrame *self, GstBuffer *buffer, const GstCaps *caps,
     guint n_slices, GError **error)
 {
   GstVideoInfo info;
   GstVideoFrame frame;
+  Layout layout;
   gboolean ok;
 
   if (!gst_video_info_from_caps (&info, caps))
@@ -261,14 +188,11 @@ copy_video (GstImagingViewFrame *self, GstBuffer *buffer, const GstCaps *caps,
           GST_MAP_READ | GST_VIDEO_FRAME_MAP_FLAG_NO_REF))
     return refuse (
         error, "A frame of %s cannot be read by the CPU.", info.finfo->name);
-  if (grey_bits (&info)) {
-    Layout layout;
-
-    lay_out_video (&layout, &frame, 1, grey_bits (&info) > 8 ? 2 : 1);
-    ok = copy (self, &layout, n_slices, buffer, error);
-  } else {
-    ok = copy_converted (self, &frame, n_slices, buffer, error);
-  }
+  ok = gst_imaging_view_video_lay_out (&layout, &frame)
+           ? copy (self, &layout, n_slices, buffer, error)
+           : refuse (error, "Video of the format %s cannot be shown.",
+                 info.finfo->name);
+  g_free (layout.line);
   gst_video_frame_unmap (&frame);
   return ok;
 }
@@ -315,7 +239,7 @@ copy_array (GstImagingViewFrame *self, GstBuffer *buffer, const GstCaps *caps,
     guint n_slices, GError **error)
 {
   GstImagingDlTensor *tensor;
-  Layout layout;
+  Layout layout = {0};
   GstMapInfo map;
   gboolean ok;
 
@@ -351,7 +275,6 @@ gst_imaging_view_frame_copy (GstImagingViewFrame *self, GstSample *sample,
 void
 gst_imaging_view_frame_clear (GstImagingViewFrame *self)
 {
-  g_clear_pointer (&self->converter, gst_video_converter_free);
   release (self);
   gst_clear_buffer (&self->about);
   memset (self, 0, sizeof (*self));

@@ -3,23 +3,9 @@
  * or of the frames of a volume. */
 #pragma once
 
-#include <gst/video/video.h>
+#include "gstimagingviewvideo.h"
 
 G_BEGIN_DECLS
-
-typedef enum {
-  GST_IMAGING_VIEW_U8,
-  GST_IMAGING_VIEW_U16,
-  GST_IMAGING_VIEW_I8,
-  GST_IMAGING_VIEW_I16,
-  GST_IMAGING_VIEW_U32,
-  GST_IMAGING_VIEW_I32,
-  GST_IMAGING_VIEW_U64,
-  GST_IMAGING_VIEW_I64,
-  GST_IMAGING_VIEW_F16,
-  GST_IMAGING_VIEW_F32,
-  GST_IMAGING_VIEW_F64,
-} GstImagingViewType;
 
 typedef struct {
   GstImagingViewType type;
@@ -30,9 +16,7 @@ typedef struct {
   guint8 *samples;   /* [n_slices][height][width][channels] */
   guint64 size;      /* of samples, as counted for all views */
   GstBuffer *about;  /* offset, times and metas of the last frame */
-
-  GstVideoConverter *converter; /* of video that is no array of samples */
-  GstVideoInfo from;
+  GstImagingViewMeaning meaning;
 } GstImagingViewFrame;
 
 gsize gst_imaging_view_type_size (GstImagingViewType type);

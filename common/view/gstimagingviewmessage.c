@@ -7,6 +7,7 @@
 #include "gstimaging-private.h"
 #include "gstimagingnumber.h"
 #include "gstimagingreader.h"
+#include "gstimagingviewmeasure.h"
 
 static void
 add_number (GString *json, gdouble value)
@@ -63,13 +64,10 @@ add_axis (GString *json, const GstImagingReaderQuantity *q, guint i)
 }
 
 static void
-add_quantity (GString *json, const GstImagingViewFrame *frame,
-    GstImagingViewSection section)
+add_quantity (GString *json, const GstImagingViewFrame *frame, guint section)
 {
-  const gboolean is_column = section == GST_IMAGING_VIEW_COLUMN ||
-                             section == GST_IMAGING_VIEW_MAX_COLUMN;
-  const gboolean is_row =
-      section == GST_IMAGING_VIEW_ROW || section == GST_IMAGING_VIEW_MAX_ROW;
+  const gboolean is_column = gst_imaging_view_section_is_column (section);
+  const gboolean is_row = gst_imaging_view_section_is_row (section);
   GstImagingReaderQuantity q;
 
   g_string_append (json, ",\"quantity\":");
@@ -89,42 +87,118 @@ add_quantity (GString *json, const GstImagingViewFrame *frame,
   g_string_append_c (json, ']');
 }
 
+/* Numbers of @n samples, lists where there are several channels */
+static void
+add_samples (GString *json, guint channels, guint n, const gdouble *at)
+{
+  g_string_append_c (json, '[');
+  for (guint i = 0; i < n; i++) {
+    g_string_append (json, i ? "," : "");
+    g_string_append (json, channels > 1 ? "[" : "");
+    for (guint c = 0; c < channels; c++) {
+      g_string_append (json, c ? "," : "");
+      add_number (json, *at++);
+    }
+    g_string_append (json, channels > 1 ? "]" : "");
+  }
+  g_string_append_c (json, ']');
+}
+
 static void
 add_values (GString *json, const GstImagingViewFrame *frame,
-    const GstImagingViewRequest *request)
+    const GstImagingViewSettings *settings)
 {
-  GstImagingViewRectangle part = request->values;
+  GstImagingViewRectangle part = settings->values;
   g_autofree gdouble *values = NULL;
-  const gdouble *at;
 
   if (part.width == 0 || part.height == 0) {
     g_string_append (json, ",\"values\":null");
     return;
   }
-  values = gst_imaging_view_picture_values (frame, request, &part);
-  at = values;
+  values = gst_imaging_view_measure_part (frame, settings, &part);
   g_string_append (json, ",\"values\":{");
   add_rectangle (json, "crop", &part);
   g_string_append (json, ",\"samples\":[");
   for (guint y = 0; y < part.height; y++) {
-    g_string_append (json, y ? ",[" : "[");
-    for (guint x = 0; x < part.width; x++) {
-      g_string_append (json, x ? "," : "");
-      g_string_append (json, frame->channels > 1 ? "[" : "");
-      for (guint c = 0; c < frame->channels; c++) {
-        g_string_append (json, c ? "," : "");
-        add_number (json, *at++);
-      }
-      g_string_append (json, frame->channels > 1 ? "]" : "");
-    }
-    g_string_append_c (json, ']');
+    g_string_append (json, y ? "," : "");
+    add_samples (json, frame->channels, part.width,
+        values + (gsize) y * part.width * frame->channels);
   }
   g_string_append (json, "]}");
 }
 
+static void
+add_profile (GString *json, const GstImagingViewFrame *frame,
+    const GstImagingViewSettings *settings)
+{
+  const GstImagingViewLine *line = &settings->profile;
+  const gdouble ends[] = {line->x0, line->y0, line->x1, line->y1};
+  g_autofree gdouble *values = NULL;
+  guint n;
+
+  if (settings->n_points == 0) {
+    g_string_append (json, ",\"profile\":null");
+    return;
+  }
+  values = gst_imaging_view_measure_profile (frame, settings, &n);
+  g_string_append (json, ",\"profile\":{\"line\":");
+  add_samples (json, 1, G_N_ELEMENTS (ends), ends);
+  g_string_append (json, ",\"samples\":");
+  add_samples (json, frame->channels, n, values);
+  g_string_append_c (json, '}');
+}
+
+static void
+add_statistics (GString *json, const GstImagingViewFrame *frame,
+    const GstImagingViewSettings *settings)
+{
+  GstImagingViewStatistics s;
+
+  if (settings->n_bins == 0) {
+    g_string_append (json, ",\"statistics\":null");
+    return;
+  }
+  gst_imaging_view_measure_region (frame, settings, &s);
+  g_string_append (json, ",\"statistics\":{");
+  add_rectangle (json, "region", &s.region);
+  add_member (json, "low", s.low);
+  add_member (json, "step", s.step);
+  g_string_append (json, ",\"channels\":[");
+  for (guint c = 0; c < frame->channels; c++) {
+    g_string_append_printf (
+        json, "%s{\"n\":%" G_GUINT64_FORMAT, c ? "," : "", s.channels[c].n);
+    add_member (json, "mean", s.channels[c].mean);
+    add_member (json, "deviation", s.channels[c].deviation);
+    add_member (json, "minimum", s.channels[c].minimum);
+    add_member (json, "maximum", s.channels[c].maximum);
+    g_string_append (json, ",\"counts\":[");
+    for (guint i = 0; i < s.n_bins; i++)
+      g_string_append_printf (
+          json, "%s%" G_GUINT64_FORMAT, i ? "," : "", s.channels[c].counts[i]);
+    g_string_append (json, "]}");
+  }
+  g_string_append (json, "]}");
+  gst_imaging_view_statistics_clear (&s);
+}
+
+static void
+add_components (GString *json, const GstImagingViewFrame *frame)
+{
+  const gchar *names = frame->meaning.names;
+
+  if (!names) {
+    g_string_append (json, ",\"components\":null");
+    return;
+  }
+  g_string_append (json, ",\"components\":[");
+  for (guint c = 0; c < frame->channels; c++)
+    g_string_append_printf (json, "%s\"%c\"", c ? "," : "", names[c]);
+  g_string_append_c (json, ']');
+}
+
 static GString *
 write_header (guint id, guint64 serial, gint64 time,
-    const GstImagingViewFrame *frame, const GstImagingViewRequest *request,
+    const GstImagingViewFrame *frame, const GstImagingViewSettings *settings,
     const GstImagingViewPicture *picture)
 {
   GString *json = g_string_new (NULL);
@@ -144,15 +218,18 @@ write_header (guint id, guint64 serial, gint64 time,
   gst_imaging_json_add_text (
       json, "type", gst_imaging_view_type_name (frame->type));
   add_count (json, "channels", frame->channels);
+  add_components (json, frame);
   gst_imaging_json_add_text (
-      json, "colours", gst_imaging_view_colours_name (request->colours));
+      json, "colours", gst_imaging_view_colours_name (settings->colours));
   gst_imaging_json_add_text (
-      json, "section", gst_imaging_view_section_name (request->section));
-  add_count (json, "place", request->place);
+      json, "section", gst_imaging_view_section_name (settings->section));
+  add_count (json, "place", settings->place);
   add_count (json, "filled",
       frame->n_slices > 1 ? frame->n_filled : GST_BUFFER_OFFSET_NONE);
-  add_quantity (json, frame, request->section);
-  add_values (json, frame, request);
+  add_quantity (json, frame, settings->section);
+  add_values (json, frame, settings);
+  add_profile (json, frame, settings);
+  add_statistics (json, frame, settings);
   add_member (
       json, "age-ms", (gdouble) (g_get_monotonic_time () - time) / 1000);
   g_string_append_c (json, '}');
@@ -161,10 +238,10 @@ write_header (guint id, guint64 serial, gint64 time,
 
 GBytes *
 gst_imaging_view_message (guint id, guint64 serial, gint64 time,
-    const GstImagingViewFrame *frame, const GstImagingViewRequest *request,
+    const GstImagingViewFrame *frame, const GstImagingViewSettings *settings,
     const GstImagingViewPicture *picture, GstBuffer *jpeg)
 {
-  GString *header = write_header (id, serial, time, frame, request, picture);
+  GString *header = write_header (id, serial, time, frame, settings, picture);
   const gsize n = gst_buffer_get_size (jpeg);
   const gsize size = sizeof (guint32) + header->len + n;
   guint8 *message = g_malloc (size);

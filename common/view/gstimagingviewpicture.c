@@ -44,7 +44,7 @@ gst_imaging_view_colours_find (const gchar *name)
 const gchar *
 gst_imaging_view_colours_name (guint colours)
 {
-  return maps[colours].name;
+  return colours < G_N_ELEMENTS (maps) ? maps[colours].name : NULL;
 }
 
 static void
@@ -65,156 +65,6 @@ fill_table (guint colours, guint8 table[256][3])
   }
 }
 
-/* --- sections ---------------------------------------------------------------
- */
-
-static const gchar *const sections[] = {
-    [GST_IMAGING_VIEW_FRAME] = "frame",
-    [GST_IMAGING_VIEW_ROW] = "row",
-    [GST_IMAGING_VIEW_COLUMN] = "column",
-    [GST_IMAGING_VIEW_MAX_FRAME] = "max-frame",
-    [GST_IMAGING_VIEW_MAX_ROW] = "max-row",
-    [GST_IMAGING_VIEW_MAX_COLUMN] = "max-column",
-};
-
-gint
-gst_imaging_view_section_find (const gchar *name)
-{
-  for (guint i = 0; i < G_N_ELEMENTS (sections); i++)
-    if (g_strcmp0 (sections[i], name) == 0)
-      return (gint) i;
-  return -1;
-}
-
-const gchar *
-gst_imaging_view_section_name (GstImagingViewSection section)
-{
-  return sections[section];
-}
-
-static void
-get_size (const GstImagingViewFrame *f, GstImagingViewSection section,
-    guint *width, guint *height)
-{
-  const gboolean is_column = section == GST_IMAGING_VIEW_COLUMN ||
-                             section == GST_IMAGING_VIEW_MAX_COLUMN;
-  const gboolean is_row =
-      section == GST_IMAGING_VIEW_ROW || section == GST_IMAGING_VIEW_MAX_ROW;
-
-  *width = is_column ? f->n_slices : f->width;
-  *height = is_row ? f->n_slices : f->height;
-}
-
-static void
-keep_largest (gdouble *values, const gdouble *others, gsize n)
-{
-  for (gsize i = 0; i < n; i++)
-    if (others[i] > values[i] || isnan (values[i]))
-      values[i] = others[i];
-}
-
-/* The columns of a section are slices. */
-static void
-read_across (const GstImagingViewFrame *f, const GstImagingViewRequest *r,
-    guint y, const guint *xs, guint n, gdouble *values)
-{
-  const gboolean is_max = r->section == GST_IMAGING_VIEW_MAX_COLUMN;
-  const guint channels = f->channels;
-  const guint n_read = is_max ? f->width : 1;
-  g_autofree guint *all = g_new (guint, n_read);
-  g_autofree gdouble *read = g_new (gdouble, (gsize) n_read * channels);
-
-  for (guint i = 0; i < n_read; i++)
-    all[i] = is_max ? i : MIN (r->place, f->width - 1);
-  for (guint i = 0; i < n; i++, values += channels) {
-    gst_imaging_view_frame_read (f, xs[i], y, all, n_read, read);
-    memcpy (values, read, channels * sizeof (gdouble));
-    for (guint k = 1; k < n_read; k++)
-      keep_largest (values, read + (gsize) k * channels, channels);
-  }
-}
-
-static void
-read_largest (const GstImagingViewFrame *f, const GstImagingViewRequest *r,
-    guint y, const guint *xs, guint n, gdouble *values)
-{
-  const gboolean of_rows = r->section == GST_IMAGING_VIEW_MAX_ROW;
-  const gsize n_values = (gsize) n * f->channels;
-  g_autofree gdouble *read = g_new (gdouble, n_values);
-  gboolean any = FALSE;
-
-  memset (values, 0, n_values * sizeof (gdouble));
-  for (guint i = 0; i < (of_rows ? f->height : f->n_slices); i++) {
-    const guint slice = of_rows ? y : i;
-
-    if (!f->is_filled[slice])
-      continue;
-    gst_imaging_view_frame_read (
-        f, slice, of_rows ? i : y, xs, n, any ? read : values);
-    if (any)
-      keep_largest (values, read, n_values);
-    any = TRUE;
-  }
-}
-
-/* Samples of row @y of the section. */
-static void
-read_row (const GstImagingViewFrame *f, const GstImagingViewRequest *r, guint y,
-    const guint *xs, guint n, gdouble *values)
-{
-  switch (r->section) {
-  case GST_IMAGING_VIEW_FRAME:
-    gst_imaging_view_frame_read (
-        f, MIN (r->place, f->n_slices - 1), y, xs, n, values);
-    break;
-  case GST_IMAGING_VIEW_ROW:
-    gst_imaging_view_frame_read (
-        f, y, MIN (r->place, f->height - 1), xs, n, values);
-    break;
-  case GST_IMAGING_VIEW_COLUMN:
-  case GST_IMAGING_VIEW_MAX_COLUMN:
-    read_across (f, r, y, xs, n, values);
-    break;
-  case GST_IMAGING_VIEW_MAX_FRAME:
-  case GST_IMAGING_VIEW_MAX_ROW:
-    read_largest (f, r, y, xs, n, values);
-    break;
-  }
-}
-
-/* Cuts @part to @width x @height; without a width it is all. */
-static void
-cut (GstImagingViewRectangle *part, guint width, guint height)
-{
-  if (part->width == 0 || part->height == 0)
-    *part = (GstImagingViewRectangle){0, 0, width, height};
-  part->x = MIN (part->x, width - 1);
-  part->y = MIN (part->y, height - 1);
-  part->width = MIN (part->width, width - part->x);
-  part->height = MIN (part->height, height - part->y);
-}
-
-gdouble *
-gst_imaging_view_picture_values (const GstImagingViewFrame *frame,
-    const GstImagingViewRequest *request, GstImagingViewRectangle *part)
-{
-  g_autofree guint *xs = NULL;
-  gdouble *values;
-  gsize row;
-  guint width, height;
-
-  get_size (frame, request->section, &width, &height);
-  cut (part, width, height);
-  row = (gsize) part->width * frame->channels;
-  xs = g_new (guint, part->width);
-  values = g_new (gdouble, row * part->height);
-  for (guint i = 0; i < part->width; i++)
-    xs[i] = part->x + i;
-  for (guint i = 0; i < part->height; i++)
-    read_row (frame, request, part->y + i, xs, part->width, values + i * row);
-  return values;
-}
-
 /* --- window and level --------------------------------------------------------
  */
 
@@ -228,26 +78,54 @@ compare (gconstpointer a, gconstpointer b)
   return (x > y) - (x < y);
 }
 
-/* The range of nearly all finite values, and of all. */
-static void
-choose_window (GstImagingViewPicture *self, const gdouble *values, gsize n,
-    const GstImagingViewRequest *r)
+static gboolean
+is_automatic (const GstImagingViewSettings *r)
 {
-  const gsize step = MAX (n / N_JUDGED, 1);
-  g_autofree gdouble *judged = g_new (gdouble, n / step + 1);
-  gsize n_judged = 0;
-  gdouble low, high;
+  return isnan (r->window) || isnan (r->level);
+}
 
-  self->minimum = INFINITY;
-  self->maximum = -INFINITY;
+/* The smallest and the largest finite value. */
+static void
+judge_ends (GstImagingViewPicture *self, const gdouble *values, gsize n)
+{
   for (gsize i = 0; i < n; i++)
     if (isfinite (values[i])) {
       self->minimum = MIN (self->minimum, values[i]);
       self->maximum = MAX (self->maximum, values[i]);
     }
+}
+
+/* Samples of the crop that the picture leaves out count as well. */
+static void
+judge_all (GstImagingViewPicture *self, const GstImagingViewFrame *frame,
+    const GstImagingViewSettings *r)
+{
+  const gsize n = (gsize) self->crop.width * frame->channels;
+  g_autofree guint *xs =
+      gst_imaging_view_section_columns (self->crop.x, self->crop.width);
+  g_autofree gdouble *row = g_new (gdouble, n);
+
+  for (guint y = 0; y < self->crop.height; y++) {
+    gst_imaging_view_section_read (
+        frame, r, self->crop.y + y, xs, self->crop.width, row);
+    gst_imaging_view_video_become_rgb (
+        &frame->meaning, frame->channels, self->crop.width, row);
+    judge_ends (self, row, n);
+  }
+}
+
+static void
+choose_window (GstImagingViewPicture *self, const gdouble *values, gsize n,
+    const GstImagingViewSettings *r)
+{
+  const gsize step = MAX (n / N_JUDGED, 1);
+  g_autofree gdouble *judged = g_new (gdouble, n / step + 1);
+  gsize n_judged = 0, n_cut;
+  gdouble low, high;
+
   self->window = r->window;
   self->level = r->level;
-  if (!isnan (r->window) && !isnan (r->level))
+  if (!is_automatic (r))
     return;
   for (gsize i = 0; i < n; i += step)
     if (isfinite (values[i]))
@@ -255,8 +133,13 @@ choose_window (GstImagingViewPicture *self, const gdouble *values, gsize n,
   if (n_judged == 0)
     judged[n_judged++] = 0;
   qsort (judged, n_judged, sizeof (gdouble), compare);
-  low = judged[n_judged / 200];
-  high = judged[n_judged - 1 - n_judged / 200];
+  n_cut = (gsize) ((gdouble) n_judged * r->clip / 100);
+  low = judged[n_cut];
+  high = judged[n_judged - 1 - n_cut];
+  if (r->clip == 0 && self->minimum <= self->maximum) {
+    low = self->minimum;
+    high = self->maximum;
+  }
   self->window = high > low ? high - low : 1;
   self->level = high > low ? low + (high - low) / 2 : low;
 }
@@ -299,7 +182,7 @@ choose_places (guint from, guint n_from, guint n)
 
 /* As large as asked for, but not larger than the crop. */
 static void
-choose_size (GstImagingViewPicture *self, const GstImagingViewRequest *r)
+choose_size (GstImagingViewPicture *self, const GstImagingViewSettings *r)
 {
   const gdouble scale = MIN (1, MIN (r->width / (gdouble) self->crop.width,
                                     r->height / (gdouble) self->crop.height));
@@ -310,23 +193,32 @@ choose_size (GstImagingViewPicture *self, const GstImagingViewRequest *r)
 
 void
 gst_imaging_view_picture_make (GstImagingViewPicture *self,
-    const GstImagingViewFrame *frame, const GstImagingViewRequest *r)
+    const GstImagingViewFrame *frame, const GstImagingViewSettings *r)
 {
   const guint channels = frame->channels;
   g_autofree guint *xs = NULL, *ys = NULL;
   g_autofree gdouble *values = NULL;
   gsize n_row;
 
-  get_size (frame, r->section, &self->source_width, &self->source_height);
+  gst_imaging_view_section_size (
+      frame, r, &self->source_width, &self->source_height);
   self->crop = r->crop;
-  cut (&self->crop, self->source_width, self->source_height);
+  gst_imaging_view_section_cut (frame, r, &self->crop);
   choose_size (self, r);
   n_row = (gsize) self->width * channels;
   xs = choose_places (self->crop.x, self->crop.width, self->width);
   ys = choose_places (self->crop.y, self->crop.height, self->height);
   values = g_new (gdouble, n_row * self->height);
   for (guint y = 0; y < self->height; y++)
-    read_row (frame, r, ys[y], xs, self->width, values + y * n_row);
+    gst_imaging_view_section_read (
+        frame, r, ys[y], xs, self->width, values + y * n_row);
+  gst_imaging_view_video_become_rgb (
+      &frame->meaning, channels, (gsize) self->width * self->height, values);
+  self->minimum = INFINITY;
+  self->maximum = -INFINITY;
+  judge_ends (self, values, n_row * self->height);
+  if (r->clip == 0 && is_automatic (r))
+    judge_all (self, frame, r);
   choose_window (self, values, n_row * self->height, r);
   self->is_grey = channels < 3 && r->colours == 0;
   self->stride = (self->width * (self->is_grey ? 1 : 3) + 3) & ~3u;

@@ -4,6 +4,7 @@
 #include "check-common.h"
 
 #include <gst/app/gstappsink.h>
+#include <math.h>
 #include <poll.h>
 #include <string.h>
 
@@ -56,6 +57,50 @@ close_pads (void)
   gst_pad_set_active (sink, FALSE);
   gst_object_unref (src);
   gst_object_unref (sink);
+}
+
+/* --- settings of a view --------------------------------------------------- */
+
+static GstImagingViewSettings wanted;
+
+static GstImagingView *
+view_of_src (guint id)
+{
+  gst_imaging_view_settings_init (&wanted);
+  return gst_imaging_view_new (src, id);
+}
+
+/* What @wanted is now. */
+static void
+set (GstImagingView *view)
+{
+  GError *error = NULL;
+
+  fail_unless (gst_imaging_view_set (view, &wanted, &error), "%s",
+      error ? error->message : "");
+}
+
+static void
+set_rate (GstImagingView *view, gdouble rate)
+{
+  wanted.rate = rate;
+  set (view);
+}
+
+static void
+set_values (GstImagingView *view, guint x, guint y, guint width, guint height)
+{
+  wanted.values = (GstImagingViewRectangle){x, y, width, height};
+  set (view);
+}
+
+static void
+set_volume (GstImagingView *view, guint n, const gchar *section, guint place)
+{
+  wanted.n_slices = n;
+  wanted.section = (guint) gst_imaging_view_find_section (section);
+  wanted.place = place;
+  set (view);
 }
 
 /* --- pictures ------------------------------------------------------------- */
@@ -136,8 +181,8 @@ CHECK_TEST (test_samples_and_window)
   gchar *header;
 
   open_pads (GREY16);
-  view = gst_imaging_view_new (src, 3);
-  gst_imaging_view_set_values (view, 1, 1, 2, 9);
+  view = view_of_src (3);
+  set_values (view, 1, 1, 2, 9);
   buffer = buffer_of (samples, sizeof (samples), 42);
   gst_imaging_quantity_attach (buffer, "level", "dB", 0.5, -10, axes, 2);
   header = picture_of (view, buffer);
@@ -153,11 +198,12 @@ CHECK_TEST (test_samples_and_window)
                      "\"origin\":-4}]");
   g_free (header);
 
-  gst_imaging_view_set_window (view, 100, 50);
-  gst_imaging_view_set_crop (view, 1, 0, 2, 2);
-  gst_imaging_view_set_values (view, 0, 0, 0, 0);
-  fail_if (gst_imaging_view_set_colours (view, "rainbow"));
-  fail_unless (gst_imaging_view_set_colours (view, "viridis"));
+  wanted.window = 100;
+  wanted.level = 50;
+  wanted.crop = (GstImagingViewRectangle){1, 0, 2, 2};
+  fail_unless (gst_imaging_view_find_colours ("rainbow") == -1);
+  wanted.colours = (guint) gst_imaging_view_find_colours ("viridis");
+  set_values (view, 0, 0, 0, 0);
   header = picture_of (view, buffer_of (samples, sizeof (samples), 43));
   check_has (header, "\"width\":2,\"height\":2,\"source\":[4,2],"
                      "\"crop\":[1,0,2,2],\"window\":100,\"level\":50,"
@@ -169,7 +215,6 @@ CHECK_TEST (test_samples_and_window)
   close_pads ();
 }
 
-/* 1000 samples: five at each end are left out. */
 /* A frame that has passed before the view was made, and none after it. */
 CHECK_TEST (test_a_frame_can_be_shown)
 {
@@ -184,7 +229,7 @@ CHECK_TEST (test_a_frame_can_be_shown)
   sample = gst_sample_new (buffer, gst_pad_get_current_caps (src), NULL, NULL);
   gst_caps_unref (gst_sample_get_caps (sample)); /* the sample has one */
   gst_buffer_unref (buffer);
-  view = gst_imaging_view_new (src, 1);
+  view = view_of_src (1);
   gst_imaging_view_allow (view, 1);
   gst_imaging_view_show (view, sample);
   gst_imaging_view_show (view, sample); /* the newest counts */
@@ -201,6 +246,7 @@ CHECK_TEST (test_a_frame_can_be_shown)
   close_pads ();
 }
 
+/* 1000 samples: five at each end are left out. */
 CHECK_TEST (test_the_automatic_window_leaves_out_half_a_percent)
 {
   guint16 samples[1000];
@@ -211,8 +257,9 @@ CHECK_TEST (test_the_automatic_window_leaves_out_half_a_percent)
     samples[i] = (guint16) (7 * i % 1000);
   open_pads ("video/x-raw,format=" GST_VIDEO_NE (
       GRAY16) ",width=1000,height=1,framerate=0/1");
-  view = gst_imaging_view_new (src, 1);
-  gst_imaging_view_set_size (view, 1000, 1000, 85);
+  view = view_of_src (1);
+  wanted.width = wanted.height = 1000;
+  set (view);
   header = picture_of (view, buffer_of (samples, sizeof (samples), 0));
   check_has (header, "\"window\":989,\"level\":499.5,");
   g_free (header);
@@ -231,8 +278,8 @@ CHECK_TEST (test_types_of_samples)
 
   open_pads ("other/tensors,format=static,num_tensors=1,types=float32,"
              "dimensions=2:2:1:1,framerate=0/1");
-  view = gst_imaging_view_new (src, 1);
-  gst_imaging_view_set_values (view, 0, 0, 2, 2);
+  view = view_of_src (1);
+  set_values (view, 0, 0, 2, 2);
   header = picture_of (view, buffer_of (floats, sizeof (floats), 0));
   check_has (header, "\"samples\":[[0.25,null],[-3,null]]");
   check_has (header, "\"minimum\":-3,\"maximum\":0.25,\"type\":\"f32\"");
@@ -265,6 +312,368 @@ CHECK_TEST (test_types_of_samples)
   close_pads ();
 }
 
+/* --- video as it is stored ------------------------------------------------ */
+
+/* The header of a frame of 4 x 2 of @format that begins with @bytes. */
+static gchar *
+video_header (const gchar *format, const guint8 *bytes, gsize n)
+{
+  g_autofree gchar *caps = g_strdup_printf (
+      "video/x-raw,format=%s,width=4,height=2,framerate=25/1", format);
+  guint8 samples[256] = {0};
+  GstImagingView *view;
+  gchar *header;
+
+  memcpy (samples, bytes, n);
+  open_pads (caps);
+  view = view_of_src (1);
+  set_values (view, 0, 0, 4, 2);
+  header = picture_of (view, buffer_of (samples, sizeof (samples), 0));
+  g_object_unref (view);
+  close_pads ();
+  return header;
+}
+
+CHECK_TEST (test_video_tells_what_it_stores){
+    static const struct {const gchar * format, *type, *components, *samples;
+guint8 bytes[64];
+}
+cases[] = {
+    {"GRAY16_BE", "u16", "null", "[[1,256,65535,2],[772,0,0,513]]",
+        {0, 1, 1, 0, 255, 255, 0, 2, 3, 4, 0, 0, 0, 0, 2, 1}},
+    {"I420", "u8", "[\"Y\",\"U\",\"V\"]",
+        "[[[16,90,240],[17,90,240],[18,91,241],[235,91,241]],"
+        "[[20,90,240],[21,90,240],[22,91,241],[23,91,241]]]",
+        {16, 17, 18, 235, 20, 21, 22, 23, 90, 91, 0, 0, 240, 241}},
+    {"NV12", "u8", "[\"Y\",\"U\",\"V\"]",
+        "[[[16,90,240],[17,90,240],[18,91,241],[235,91,241]],"
+        "[[20,90,240],[21,90,240],[22,91,241],[23,91,241]]]",
+        {16, 17, 18, 235, 20, 21, 22, 23, 90, 240, 91, 241}},
+    {"YUY2", "u8", "[\"Y\",\"U\",\"V\"]",
+        "[[[1,2,4],[3,2,4],[5,6,8],[7,6,8]],"
+        "[[9,10,12],[11,10,12],[13,14,16],[15,14,16]]]",
+        {1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16}},
+    /* ten bits in the highest ones of each word: 0x1040 is 65 */
+    {"P010_10LE", "u16", "[\"Y\",\"U\",\"V\"]",
+        "[[[65,512,1],[1023,512,1],[0,1023,2],[1,1023,2]],"
+        "[[4,512,1],[5,512,1],[6,1023,2],[7,1023,2]]]",
+        {0x40, 0x10, 0xc0, 0xff, 0, 0, 0x40, 0, 0, 1, 0x40, 1, 0x80, 1, 0xc0, 1,
+            0, 0x80, 0x40, 0, 0xc0, 0xff, 0x80, 0}},
+    {"I420_10LE", "u16", "[\"Y\",\"U\",\"V\"]",
+        "[[[65,512,3],[1023,512,3],[0,513,4],[1,513,4]],"
+        "[[0,512,3],[0,512,3],[0,513,4],[0,513,4]]]",
+        {65, 0, 255, 3, 0, 0, 1, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2, 1, 2, 3, 0, 4,
+            0}},
+    {"BGRx", "u8", "[\"R\",\"G\",\"B\"]",
+        "[[[3,2,1],[6,5,4],[0,0,0],[0,0,0]],"
+        "[[0,0,0],[0,0,0],[0,0,0],[0,0,0]]]",
+        {1, 2, 3, 9, 4, 5, 6, 9}},
+    {"ARGB", "u8", "[\"R\",\"G\",\"B\",\"A\"]",
+        "[[[1,2,3,255],[4,5,6,128],[0,0,0,0],[0,0,0,0]],"
+        "[[0,0,0,0],[0,0,0,0],[0,0,0,0],[0,0,0,0]]]",
+        {255, 1, 2, 3, 128, 4, 5, 6}},
+    /* 5, 6 and 5 bits: 0xf81f and 0x07e1, in the order of the host */
+    {"RGB16", "u8", "[\"R\",\"G\",\"B\"]",
+        "[[[31,0,31],[0,63,1],[0,0,0],[0,0,0]],"
+        "[[0,0,0],[0,0,0],[0,0,0],[0,0,0]]]",
+#if G_BYTE_ORDER == G_LITTLE_ENDIAN
+        {0x1f, 0xf8, 0xe1, 0x07}},
+#else
+        {0xf8, 0x1f, 0x07, 0xe1}},
+#endif
+    {"GBR_10LE", "u16", "[\"R\",\"G\",\"B\"]",
+        "[[[4,1023,2],[0,0,0],[0,0,0],[0,0,0]],"
+        "[[0,0,0],[0,0,0],[0,0,0],[0,0,0]]]",
+        {[0] = 255, [1] = 3, [16] = 2, [32] = 4}},
+};
+
+for (guint i = 0; i < G_N_ELEMENTS (cases); i++) {
+  g_autofree gchar *header =
+      video_header (cases[i].format, cases[i].bytes, sizeof (cases[i].bytes));
+  g_autofree gchar *type = g_strdup_printf ("\"type\":\"%s\"", cases[i].type);
+  g_autofree gchar *names =
+      g_strdup_printf ("\"components\":%s", cases[i].components);
+  g_autofree gchar *words =
+      g_strdup_printf ("\"samples\":%s}", cases[i].samples);
+
+  check_has (header, type);
+  check_has (header, names);
+  check_has (header, words);
+}
+}
+
+/* Component @c of a pixel, from the description of the format alone. */
+static guint
+stored (const GstVideoFrame *frame, guint c, guint x, guint y)
+{
+  const GstVideoFormatInfo *f = frame->info.finfo;
+  const guint8 *at = GST_VIDEO_FRAME_COMP_DATA (frame, c);
+  guint word;
+
+  at += (gsize) (y >> f->h_sub[c]) *
+        (gsize) GST_VIDEO_FRAME_COMP_STRIDE (frame, c);
+  at += (gsize) (x >> f->w_sub[c]) *
+        (gsize) GST_VIDEO_FRAME_COMP_PSTRIDE (frame, c);
+  word = f->depth[c] + f->shift[c] <= 8        ? *at
+         : f->flags & GST_VIDEO_FORMAT_FLAG_LE ? GST_READ_UINT16_LE (at)
+                                               : GST_READ_UINT16_BE (at);
+  return (word >> f->shift[c]) & ((1u << f->depth[c]) - 1);
+}
+
+/* Of some formats GStreamer 1.22 gives all components one place. It does not
+ * know the byte order of v216, swaps components of VYUY, BGR15 and BGR16, and
+ * has half a sample in the offset of V of P010, P012 and P016. */
+static gboolean
+is_described (const GstVideoFormatInfo *f)
+{
+  static const gchar *const wrong[] = {"v216", "VYUY", "BGR15", "BGR16", NULL};
+  const guint n = f->n_components;
+  const GstVideoFormatFlags other = GST_VIDEO_FORMAT_FLAG_COMPLEX |
+                                    GST_VIDEO_FORMAT_FLAG_PALETTE |
+                                    GST_VIDEO_FORMAT_FLAG_TILED;
+  const gboolean shares_a_place = n > 1 && f->plane[0] == f->plane[1] &&
+                                  f->poffset[0] == f->poffset[1] &&
+                                  f->shift[0] == f->shift[1];
+
+  return !(f->flags & other) && !g_strv_contains (wrong, f->name) &&
+         !shares_a_place && f->pixel_stride[0] > 0 &&
+         !(n > 2 && f->depth[2] > 8 && f->poffset[2] % 2 == 1);
+}
+
+static GString *
+samples_of (const GstVideoFrame *frame)
+{
+  const guint n = GST_VIDEO_FRAME_N_COMPONENTS (frame);
+  GString *text = g_string_new ("\"samples\":[");
+
+  for (guint y = 0; y < 5; y++) {
+    g_string_append (text, y ? ",[" : "[");
+    for (guint x = 0; x < 7; x++) {
+      g_string_append (text, x ? "," : "");
+      g_string_append (text, n > 1 ? "[" : "");
+      for (guint c = 0; c < n; c++)
+        g_string_append_printf (
+            text, "%s%u", c ? "," : "", stored (frame, c, x, y));
+      g_string_append (text, n > 1 ? "]" : "");
+    }
+    g_string_append_c (text, ']');
+  }
+  g_string_append (text, "]}");
+  return text;
+}
+
+/* check_noise () knows no tiles. */
+static GstBuffer *
+noise (gsize size)
+{
+  guint8 *bytes = g_malloc (size);
+
+  for (guint32 i = 0; i < size; i++)
+    bytes[i] = (guint8) ((i + 1) * 2654435761u >> 24);
+  return gst_buffer_new_wrapped (bytes, size);
+}
+
+/* All formats are shown; what they store is compared where a format describes
+ * where a component is. Over noise, of an odd size. */
+CHECK_TEST (test_each_format_tells_what_it_stores)
+{
+  guint n = 0, n_formats = 0;
+  const GstVideoFormat *formats = gst_video_formats_raw (&n);
+
+  for (guint i = 0; i < n; i++) {
+    const GstVideoFormatInfo *f = gst_video_format_get_info (formats[i]);
+    g_autofree gchar *header = NULL;
+    g_autoptr (GstCaps) caps = NULL;
+    g_autofree gchar *text = NULL;
+    GstVideoInfo info;
+    GstVideoFrame frame;
+    GstImagingView *view;
+    GstBuffer *buffer;
+    GString *expected;
+
+    gst_video_info_set_format (&info, formats[i], 7, 5);
+    info.fps_n = 25;
+    caps = gst_video_info_to_caps (&info);
+    text = gst_caps_to_string (caps);
+    buffer = noise (info.size);
+    open_pads (text);
+    view = view_of_src (1);
+    set_values (view, 0, 0, 7, 5);
+    header = picture_of (view, gst_buffer_ref (buffer));
+    if (is_described (f)) {
+      fail_unless (gst_video_frame_map (&frame, &info, buffer, GST_MAP_READ));
+      expected = samples_of (&frame);
+      gst_video_frame_unmap (&frame);
+      fail_unless (strstr (header, expected->str) != NULL, "%s: no %s in %s",
+          f->name, expected->str, header);
+      g_string_free (expected, TRUE);
+      n_formats++;
+    }
+    gst_buffer_unref (buffer);
+    g_object_unref (view);
+    close_pads ();
+  }
+  fail_unless (n_formats > 60, "%u formats", n_formats);
+}
+
+/* BT.601, 8 bits: 81, 90, 240 is red, 16 black and 235 white. */
+CHECK_TEST (test_colours_of_yuv)
+{
+  static const guint8 red[] = {
+      81, 81, 81, 81, 81, 81, 81, 81, 90, 90, 0, 0, 240, 240};
+  static const guint8 ends[] = {
+      16, 16, 235, 235, 16, 16, 235, 235, 128, 128, 0, 0, 128, 128};
+  gchar *header = video_header ("I420", red, sizeof (red));
+
+  /* of R, G, B: near 255, 0, 0 */
+  check_has (header, "\"minimum\":0,\"maximum\":254.4");
+  g_free (header);
+  header = video_header ("I420", ends, sizeof (ends));
+  check_has (header, "\"minimum\":0,\"maximum\":255,");
+  g_free (header);
+}
+
+/* --- what is measured ----------------------------------------------------- */
+
+CHECK_TEST (test_statistics_and_histogram)
+{
+  const guint16 samples[] = {1, 2, 3, 4, 5, 60, 70, 8};
+  const gfloat floats[] = {1, NAN, -3, INFINITY};
+  GstImagingView *view;
+  gchar *header;
+
+  open_pads (GREY16);
+  view = view_of_src (1);
+  wanted.n_bins = 4;
+  wanted.region = (GstImagingViewRectangle){0, 0, 0, 0};
+  set (view);
+  header = picture_of (view, buffer_of (samples, sizeof (samples), 0));
+  /* 70 numbers in four bins: 18 each */
+  check_has (header, "\"statistics\":{\"region\":[0,0,4,2],\"low\":1,"
+                     "\"step\":18,\"channels\":[{\"n\":8,"
+                     "\"mean\":19.125,\"deviation\":26.6760074786");
+  check_has (header, "\"minimum\":1,\"maximum\":70,\"counts\":[6,0,0,2]}]}");
+  g_free (header);
+  wanted.region = (GstImagingViewRectangle){2, 0, 9, 1};
+  set (view);
+  header = picture_of (view, buffer_of (samples, sizeof (samples), 0));
+  check_has (header, "\"region\":[2,0,2,1],\"low\":3,\"step\":1,"
+                     "\"channels\":[{\"n\":2,\"mean\":3.5,"
+                     "\"deviation\":0.5,\"minimum\":3,\"maximum\":4,"
+                     "\"counts\":[1,1]}]}");
+  g_free (header);
+  set_caps ("other/tensors,format=static,num_tensors=1,types=float32,"
+            "dimensions=2:2:1:1,framerate=0/1");
+  wanted.region = (GstImagingViewRectangle){0, 0, 0, 0};
+  set (view);
+  header = picture_of (view, buffer_of (floats, sizeof (floats), 0));
+  check_has (header, "\"low\":-3,\"step\":1,\"channels\":[{\"n\":2,"
+                     "\"mean\":-1,\"deviation\":2,\"minimum\":-3,"
+                     "\"maximum\":1,\"counts\":[1,0,0,1]}]}");
+  g_free (header);
+  /* none is finite */
+  wanted.region = (GstImagingViewRectangle){1, 0, 1, 2};
+  set (view);
+  header = picture_of (view, buffer_of (floats, sizeof (floats), 0));
+  check_has (header, "{\"n\":0,\"mean\":null,\"deviation\":null,"
+                     "\"minimum\":null,\"maximum\":null,"
+                     "\"counts\":[0,0,0,0]}");
+  g_free (header);
+  g_object_unref (view);
+  close_pads ();
+}
+
+CHECK_TEST (test_profiles)
+{
+  static const struct {
+    GstImagingViewLine line;
+    guint n_points;
+    const gchar *samples;
+  } cases[] = {
+      {{0, 1, 3, 1}, 4096, "[5,60,70,8]"},
+      {{2, 0, 2, 1}, 4096, "[3,70]"},
+      {{3, 1, 0, 0}, 4096, "[8,70,2,1]"}, /* along the longer side */
+      {{-1, 0, 4, 0}, 4096, "[null,1,2,3,4,null]"},
+      {{0, 0, 3, 0}, 2, "[1,4]"},
+      {{1, 1, 1, 1}, 4096, "[60,60]"},
+      {{-1e300, 0, 1e300, 0}, 3, "[null,1,null]"},
+  };
+  const guint16 samples[] = {1, 2, 3, 4, 5, 60, 70, 8};
+  GstImagingView *view;
+
+  open_pads (GREY16);
+  view = view_of_src (1);
+  for (guint i = 0; i < G_N_ELEMENTS (cases); i++) {
+    g_autofree gchar *words =
+        g_strdup_printf ("\"samples\":%s}", cases[i].samples);
+    g_autofree gchar *header = NULL;
+
+    wanted.profile = cases[i].line;
+    wanted.n_points = cases[i].n_points;
+    set (view);
+    header = picture_of (view, buffer_of (samples, sizeof (samples), 0));
+    check_has (header, words);
+  }
+  g_object_unref (view);
+  close_pads ();
+}
+
+/* A sample that the picture leaves out, of 8 x 8 samples in 2 x 2 pixels. */
+CHECK_TEST (test_the_full_range_is_that_of_all_samples)
+{
+  guint8 samples[64];
+  GstImagingView *view;
+  gchar *header;
+
+  memset (samples, 10, sizeof (samples));
+  samples[0] = 3;
+  samples[9] = 250;
+  open_pads ("video/x-raw,format=GRAY8,width=8,height=8,framerate=0/1");
+  view = view_of_src (1);
+  wanted.width = wanted.height = 2;
+  wanted.clip = 0;
+  set (view);
+  header = picture_of (view, buffer_of (samples, sizeof (samples), 0));
+  check_has (header, "\"window\":247,\"level\":126.5,\"minimum\":3,"
+                     "\"maximum\":250,");
+  g_free (header);
+  g_object_unref (view);
+  close_pads ();
+}
+
+/* A setting out of its range names the member, and changes nothing. */
+CHECK_TEST (test_settings_are_checked)
+{
+  static const gchar *const names[] = {"rate", "width", "height", "quality",
+      "window", "level", "clip", "colours", "values", "profile", "n_points",
+      "n_bins", "n_slices", "section"};
+
+  for (guint i = 0; i < G_N_ELEMENTS (names); i++) {
+    GstImagingViewSettings s;
+    g_autoptr (GError) error = NULL;
+
+    gst_imaging_view_settings_init (&s);
+    fail_unless (gst_imaging_view_settings_check (&s, NULL));
+    s.rate = i == 0 ? (gdouble) NAN : 30;
+    s.width = i == 1 ? 0 : 640;
+    s.height = i == 2 ? 16385 : 480;
+    s.quality = i == 3 ? 101 : 85;
+    s.window = i == 4 ? -1 : 1;
+    s.level = i == 5 ? (gdouble) INFINITY : (gdouble) NAN;
+    s.clip = i == 6 ? 50 : 49;
+    s.colours = i == 7 ? 6 : 5;
+    s.values.width = s.values.height = i == 8 ? 129 : 128;
+    s.profile.y1 = i == 9 ? (gdouble) NAN : 0;
+    s.n_points = i == 10 ? 4097 : 4096;
+    s.n_bins = i == 11 ? 1025 : 1024;
+    s.n_slices = i == 12 ? 65536 : 65535;
+    s.section = i == 13 ? 6 : 5;
+    fail_if (gst_imaging_view_settings_check (&s, &error));
+    fail_unless (
+        g_str_has_prefix (error->message, names[i]), "%s", error->message);
+  }
+}
+
 /* 2 MiB a slice: two volumes of 300 do not fit in 1 GiB. */
 CHECK_TEST (test_all_views_share_a_limit_of_memory)
 {
@@ -277,8 +686,8 @@ CHECK_TEST (test_all_views_share_a_limit_of_memory)
   open_pads ("video/x-raw,format=" GST_VIDEO_NE (
       GRAY16) ",width=1024,height=1024,framerate=25/1");
   for (guint i = 0; i < 2; i++) {
-    views[i] = gst_imaging_view_new (src, i);
-    fail_unless (gst_imaging_view_set_volume (views[i], 300, "frame", 0));
+    views[i] = view_of_src (i);
+    set_volume (views[i], 300, "frame", 0);
   }
   g_free (picture_of (views[0], buffer_of (samples, size, 0)));
   gst_imaging_view_allow (views[1], 1);
@@ -305,7 +714,7 @@ CHECK_TEST (test_what_is_no_picture)
   GError *error = NULL;
 
   open_pads ("text/csv");
-  view = gst_imaging_view_new (src, 1);
+  view = view_of_src (1);
   gst_imaging_view_allow (view, 1);
   while (!can_read (gst_imaging_view_get_fd (view), 5))
     gst_pad_push (src, gst_buffer_ref (buffer));
@@ -315,7 +724,7 @@ CHECK_TEST (test_what_is_no_picture)
       strstr (error->message, "text/csv") != NULL, "%s", error->message);
   g_clear_error (&error);
   fail_unless (gst_imaging_view_take (view, &error) == NULL && !error);
-  fail_if (gst_imaging_view_set_volume (view, 2, "corner", 0));
+  fail_unless (gst_imaging_view_find_section ("corner") == -1);
   g_object_unref (view);
   close_pads ();
 }
@@ -342,10 +751,10 @@ CHECK_TEST (test_sections_of_a_volume)
   gchar *header = NULL;
 
   open_pads (GREY16);
-  view = gst_imaging_view_new (src, 1);
-  gst_imaging_view_set_rate (view, 1000);
-  gst_imaging_view_set_values (view, 0, 0, 4, 4);
-  fail_unless (gst_imaging_view_set_volume (view, 3, "frame", 0));
+  view = view_of_src (1);
+  set_rate (view, 1000);
+  set_values (view, 0, 0, 4, 4);
+  set_volume (view, 3, "frame", 0);
   /* each slice comes once: no other frame is taken for it */
   for (guint64 z = 0; z < 3; z++) {
     guint16 samples[8];
@@ -361,8 +770,7 @@ CHECK_TEST (test_sections_of_a_volume)
     g_autofree gchar *words =
         g_strdup_printf ("\"samples\":%s}", cases[i].samples);
 
-    fail_unless (gst_imaging_view_set_volume (
-        view, 3, cases[i].section, cases[i].place));
+    set_volume (view, 3, cases[i].section, cases[i].place);
     gst_imaging_view_allow (view, 1); /* of the last frames: none comes */
     header = take_header (view);
     check_has (header, cases[i].source);
@@ -389,8 +797,8 @@ CHECK_TEST (test_only_viewed_frames_are_downloaded)
     check_skip ("there is no card");
   stats = gst_imaging_stats_new ();
   open_pads ("video/x-raw,format=GRAY8,width=64,height=48,framerate=0/1");
-  view = gst_imaging_view_new (src, 1);
-  gst_imaging_view_set_rate (view, 1000);
+  view = view_of_src (1);
+  set_rate (view, 1000);
   for (guint i = 0; i < 200; i++) {
     if (i % 50 == 25)
       gst_imaging_view_allow (view, 1);
@@ -450,8 +858,9 @@ CHECK_TEST (test_a_viewer_of_octbscan_costs_what_it_sees)
   gst_harness_set_src_caps_str (
       h, "video/x-raw,format=GRAY16_LE,width=256,height=16,framerate=0/1");
   pad = gst_element_get_static_pad (element, "src");
+  gst_imaging_view_settings_init (&wanted);
   view = gst_imaging_view_new (pad, 1);
-  gst_imaging_view_set_rate (view, 1000);
+  set_rate (view, 1000);
   for (guint i = 0; i < N_VIEWED; i++) {
     for (guint k = 0; k < 20; k++)
       check_push (h, check_noise (&info, k), GST_FLOW_OK);
@@ -479,8 +888,8 @@ CHECK_TEST (test_a_dead_viewer_holds_nothing)
   gint64 begin = g_get_monotonic_time ();
 
   open_pads (GREY16);
-  view = gst_imaging_view_new (src, 1);
-  gst_imaging_view_set_rate (view, 1000);
+  view = view_of_src (1);
+  set_rate (view, 1000);
   gst_imaging_view_allow (view, 1000);
   while (!can_read (gst_imaging_view_get_fd (view), 5))
     gst_pad_push (src, gst_buffer_ref (buffer));
@@ -518,9 +927,9 @@ CHECK_TEST (test_views_come_and_go)
   tap = gst_imaging_tap_new (src);
   thread = g_thread_new ("pusher", push_until_told, &stop);
   for (guint i = 0; i < 50; i++) {
-    GstImagingView *view = gst_imaging_view_new (src, 1);
+    GstImagingView *view = view_of_src (1);
 
-    gst_imaging_view_set_rate (view, 1000);
+    set_rate (view, 1000);
     gst_imaging_view_allow (view, 2);
     gst_imaging_tap_keep (tap, i % 3 == 0);
     g_clear_pointer (&kept, gst_sample_unref);
@@ -528,7 +937,7 @@ CHECK_TEST (test_views_come_and_go)
     if (i % 2)
       g_free (take_header (view));
     if (i % 5 == 0)
-      gst_imaging_view_set_volume (view, 2, "max-row", 0);
+      set_volume (view, 2, "max-row", 0);
     g_object_unref (view);
   }
   g_atomic_int_set (&stop, 1);

@@ -95,6 +95,64 @@ class Functions(unittest.TestCase):
             [axis("lateral", "um"), axis("depth", "um", 3)], [null, null]].map((axes) => get.call({header: {axes}, settings: {section: "live"}}))"""
         self.assertEqual(self.run_in("view.js", body), [True, False, True, False])
 
+    def test_samples_of_several_channels(self):
+        """Components have their names; a quantity has its unit in each channel."""
+        body = """const of = (header) => ({header, scaled: m.View.prototype.scaled});
+          const text = (header, sample) => m.View.prototype.quantity.call(of(header), sample);
+          return [text({type: "u8", components: ["Y", "U", "V"], quantity: null}, [16, 128, 240]),
+            text({type: "f32", components: null, quantity: {scale: 0.5, offset: 1, unit: "rad"}}, [1, null, 3]),
+            text({type: "u16", components: ["R", "G", "B", "A"], quantity: null}, [0, 65535, 7, 1])]"""
+        self.assertEqual(self.run_in("view.js", body), ["Y 16, U 128, V 240", "1.5, NaN, 2.5 rad", "R 0, G 65535, B 7, A 1"])
+
+    def test_csv(self):
+        self.assertEqual(self.run_in("csv.js", "return m.text(['a', 'b (um)', 'c, \"d\"'], [[1, null, 0.1], [1e-300, 'x', 3]])"),
+                         'a,b (um),"c, ""d"""\n1,NaN,0.1\n1e-300,x,3\n')
+
+    def test_table_of_a_profile(self):
+        """Places on the axes, and the quantity of each sample."""
+        body = """const axis = (name, unit, step, origin) => ({name, unit, step, origin});
+          const header = {channels: 1, quantity: {name: "level", unit: "dB", scale: 0.5, offset: -10}, components: null,
+            axes: [axis("lateral", "um", 5, 1), axis("depth", "um", 2, 0)], profile: {line: [3, 4, 1, 0], samples: [10, 20, null, 40, 50]}};
+          const plain = {channels: 3, quantity: null, axes: null, components: ["Y", "U", "V"], profile: {line: [7, 2, 7, 3], samples: [[1, 2, 3], [4, 5, 6]]}};
+          return [header, plain].map((h) => m.profileTable(h)).flatMap(({names, rows}) => [names, rows])"""
+        names, rows, plain_names, plain_rows = self.run_in("measure.js", body)
+        self.assertEqual(names, ["x", "y", "lateral (um)", "depth (um)", "level (dB)"])
+        self.assertEqual([row[1] for row in rows], [4, 3, 2, 1, 0])
+        self.assertEqual([rows[0], rows[2], rows[4]], [[3, 4, 16, 8, -5], [2, 2, 11, 4, None], [1, 0, 6, 0, 15]])
+        self.assertEqual((plain_names, plain_rows), (["x", "y", "Y", "U", "V"], [[7, 2, 1, 2, 3], [7, 3, 4, 5, 6]]))
+
+    def test_table_and_text_of_a_histogram(self):
+        body = """const channel = (mean, minimum, maximum, counts) => ({n: 4, mean, deviation: 2, minimum, maximum, counts});
+          const header = {channels: 1, quantity: {name: "level", unit: "dB", scale: -0.5, offset: 10}, components: null,
+            statistics: {low: 4, step: 2, channels: [channel(6, 4, 9, [3, 0, 1])]}};
+          const none = {channels: 1, quantity: null, statistics: {low: 0, step: 1, channels: [{n: 0, mean: null, counts: [0]}]}};
+          const {names, rows} = m.histogramTable(header);
+          return [names, rows, m.statisticsText(header), m.statisticsText(none, "before")]"""
+        names, rows, text, none = self.run_in("measure.js", body)
+        self.assertEqual(names, ["from (dB)", "to (dB)", "count of level (dB)"])
+        self.assertEqual(rows, [[8, 7, 3], [7, 6, 0], [6, 5, 1]])
+        self.assertEqual((text, none), ("mean 7, SD 1, min 5.5, max 8 dB, n 4", "before: no finite sample"))
+
+    def test_tables_of_results(self):
+        body = """const one = {newest: {fields: ["variance", "mean"], unit: ["counts^2", ""], "by-field": true, values: [[1, 2], [3, null]]},
+            history: [{time: 0, summary: {rms: 1, x: 5}}, {time: 0.5, summary: {x: 6}}], offsets: () => ({field: [[1, 2, 3, 4, 5]]}),
+            cells: () => [{row: 0, column: 1, x: 9, y: 8, dx: 0.5, dy: 0.25, valid: true}, {row: 1, column: 1, x: 9, y: 18, dx: 7, dy: 7, valid: false}]};
+          const line = {quantity: {name: "level", unit: "dB", scale: 2, offset: 1}, axes: [null, {name: "depth", unit: "um", step: 3, origin: 1}],
+            values: {samples: [[1], [null]]}};
+          const all = ["Plot", "Table", "A-scan", "Field of offsets", "Map of dx"].map((mode) => m.tableOf(one, mode, {chosen: ["rms"], line}));
+          return [...all.map((t) => [t.names, t.rows]), m.tableOf(one, "A-scan", {chosen: [], line: undefined})]"""
+        self.assertEqual(self.run_in("table.js", body), [
+            [["time (s)", "rms"], [[0, 1], [0.5, None]]],
+            [["variance (counts^2)", "mean"], [[1, 3], [2, None]]],
+            [["depth (um)", "level (dB)"], [[1, 3], [4, None]]],
+            [["x", "dx", "y", "dy", "snr"], [[1, 2, 3, 4, 5]]],
+            [["row", "column", "x", "y", "dx", "dy"], [[0, 1, 9, 8, 0.5, 0.25], [1, 1, 9, 18, None, None]]],
+            None])
+
+    def test_window_of_a_picture(self):
+        self.assertEqual(self.run_in("scales.js", "return [null, {scale: 0.5, offset: -10}].map((quantity) => m.windowOf({window: 100, level: 50, quantity}))"),
+                         [[0, 100], [-10, 40]])
+
     def test_a_line_is_where_its_points_are(self):
         body = PIXEL + """const canvas = document.createElement("canvas");
           canvas.style.cssText = "width: 400px; height: 200px; display: block";

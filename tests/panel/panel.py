@@ -539,6 +539,163 @@ class Ready(unittest.TestCase):
         b.screen(1280, 800)
         self.end(served)
 
+    def downloads(self, button, name):
+        """Presses a button. Returns: the file that the browser saves"""
+        b = self.browser
+        folder = tempfile.mkdtemp(dir=os.path.dirname(self.data))
+        b.driver.execute_cdp_cmd("Browser.setDownloadBehavior", {"behavior": "allow", "downloadPath": folder})
+        button.click()
+        path, end = os.path.join(folder, name), time.monotonic() + 10
+        while not os.path.exists(path) or not os.path.getsize(path):
+            self.assertLess(time.monotonic(), end, os.listdir(folder))
+            time.sleep(0.05)
+        return path
+
+    def table(self, path):
+        """Returns: the names of the columns, and the numbers"""
+        with open(path, encoding="utf-8") as file:
+            return file.readline().strip().split(","), np.loadtxt(file, delimiter=",", ndmin=2)
+
+    def measured(self):
+        """The line of the profile that is plotted"""
+        return self.browser.js("return JSON.parse(document.querySelector('#measure canvas').dataset.line || 'null')")
+
+    def wait_for_profile(self, *line):
+        end = time.monotonic() + 10
+        while self.measured() != list(line):
+            self.assertLess(time.monotonic(), end, (self.measured(), line))
+            time.sleep(0.05)
+
+    def test_profile_and_histogram(self):
+        """Of the row and column of the cursor, of a line and a region that are drawn, against the file: with the mouse and with keys."""
+        frame = np.random.RandomState(3).randint(0, 4096, (60, 100)).astype(np.uint16)
+        served = self.serve("sharpen", "data/noise.npy", "amount=0", prepare=lambda: np.save(os.path.join(self.data, "noise.npy"), frame))
+        b = self.browser
+        b.open(served.address)
+        b.find("#tab-measure").click()
+        self.wait_for_profile(0, 30, 99, 30)
+        canvas = b.find(".view canvas")
+        place = lambda x, y: [round(v) for v in b.js(  # from the middle of the canvas; in the middle of a sample
+            "const [v, x, y, c] = [window.panel.views()[0], ...arguments]; const p = v.point([x + 0.5, y + 0.5]);"
+            "return [p[0] - c.clientWidth / 2, p[1] - c.clientHeight / 2]", x, y, canvas)]
+        ActionChains(b.driver).move_to_element_with_offset(canvas, *place(70, 12)).perform()
+        self.wait_for_profile(0, 12, 99, 12)
+        b.js(CHOOSE, b.find("#measure select[aria-label=Profile]"), "column")
+        self.wait_for_profile(70, 0, 70, 59)
+        # a click keeps it
+        ActionChains(b.driver).move_to_element_with_offset(canvas, *place(20, 40)).click().move_by_offset(40, 0).perform()
+        time.sleep(0.5)
+        self.assertEqual(self.measured(), [20, 0, 20, 59])
+        save_profile, save_histogram = b.driver.find_elements("xpath", "//div[@id='measure']//button[text()='CSV']")
+        names, rows = self.table(self.downloads(save_profile, "source.src-profile-before.csv"))
+        self.assertEqual(names, ["x", "y", "sample"])
+        self.assertEqual(rows.tolist(), [[20, y, frame[y, 20]] for y in range(60)])
+        line, region = b.driver.find_elements("xpath", "//div[@id='measure']//button[starts-with(text(), 'Draw')]")
+        line.click()
+        drag = ActionChains(b.driver).move_to_element_with_offset(canvas, *place(10, 5)).click_and_hold()
+        drag.move_to_element_with_offset(canvas, *place(90, 45)).release().perform()
+        self.wait_for_profile(10, 5, 90, 45)
+        self.assertEqual(line.get_attribute("aria-pressed"), "false")
+        names, rows = self.table(self.downloads(save_profile, "source.src-profile-before.csv"))
+        self.assertEqual(rows.tolist(), [[x, int(np.floor(5 + (x - 10) / 2 + 0.5)), frame[int(np.floor(5 + (x - 10) / 2 + 0.5)), x]] for x in range(10, 91)])
+        region.click()
+        drag = ActionChains(b.driver).move_to_element_with_offset(canvas, *place(60, 50)).click_and_hold()
+        drag.move_to_element_with_offset(canvas, *place(31, 20)).release().perform()
+        part = frame[20:51, 31:61]
+        self.check_histogram(save_histogram, part)
+        # the same by keys alone
+        canvas.send_keys(Keys.ALT, Keys.ARROW_RIGHT, Keys.NULL)
+        x, y = map(int, b.find(".view .readout").text[1:].split(")")[0].split(","))
+        for key in "p", "b":
+            canvas.send_keys(key, Keys.ALT, Keys.ARROW_LEFT, Keys.ARROW_UP, Keys.ARROW_UP, Keys.NULL, key)
+            if key == "p":
+                self.wait_for_profile(x, y, x - 1, y - 2)
+                x, y = x - 1, y - 2
+        self.check_histogram(save_histogram, frame[y - 2:y + 1, x - 1:x + 1])
+        b.screen(390, 844, True)
+        self.assertEqual((b.js("return document.documentElement.scrollWidth"), b.js(TOO_WIDE)), (390, []))
+        b.screen(1280, 800)
+        b.find("#tab-results").click()  # nothing is measured that nobody sees
+        b.until("document.querySelector('#measure').hidden && !window.panel.views()[0].header.statistics", "pictures without measures")
+        self.end(served)
+
+    def check_histogram(self, button, part):
+        b = self.browser
+        words = f"min {part.min()}, max {part.max()}, n {part.size}"
+        b.until(f"document.querySelector('#measure .statistics').textContent.includes('{words}')", words)
+        mean, deviation = map(float, re.match(r"before: mean ([\d.]+), SD ([\d.]+),", b.find("#measure .statistics").text).groups())
+        self.assertAlmostEqual(mean, part.mean(), delta=1e-4 * part.mean())
+        self.assertAlmostEqual(deviation, part.std(), delta=1e-4 * part.std())
+        names, rows = self.table(self.downloads(button, "source.src-histogram-before.csv"))
+        self.assertEqual(names, ["from", "to", "count of sample"])
+        edges = np.append(rows[:, 0], rows[-1, 1])
+        self.assertEqual(rows[:, 2].tolist(), np.histogram(part, edges - 0.5)[0].tolist())
+
+    def test_results_as_csv(self):
+        served = self.serve("sharpen")
+        b = self.browser
+        b.open(served.address)
+        b.until("document.querySelector('#results canvas').dataset.points > 3", "results")
+        b.find("#play").click()
+        b.until("document.querySelector('#pipeline-state').textContent == 'paused'", "paused")
+        names, rows = self.table(self.downloads(b.find("#results button"), "sharpen-Plot.csv"))
+        self.assertEqual(names, ["time (s)", "variance"])
+        self.assertEqual(len(rows), int(b.js("return document.querySelector('#results canvas').dataset.points")))
+        self.assertTrue((np.diff(rows[:, 0]) > 0).all() and (rows[:, 1] > 0).all())
+        b.js(CHOOSE, b.find("#results select[aria-label='Kind of display']"), "Table")
+        names, rows = self.table(self.downloads(b.find("#results button"), "sharpen-Table.csv"))
+        shown = b.js("return [...document.querySelectorAll('#results thead th')].map((th) => th.firstChild.data)")
+        self.assertEqual([name.split(" (")[0] for name in names], shown[1:])
+        self.end(served)
+
+    def test_linked_views(self):
+        """The sample under the mouse is marked and read in views of the same size, and in no other."""
+        frames = np.arange(60 * 100, dtype=np.uint16).reshape(1, 60, 100)
+        served = self.serve("picturesrc location=data/ramp.npy loop=true ! tee name=t ! queue ! lapsharpen name=a amount=0 ! fakesink sync=true "
+                            "t. ! queue ! videocrop left=4 ! lapsharpen name=b amount=0 ! fakesink sync=true",
+                            prepare=lambda: np.save(os.path.join(self.data, "ramp.npy"), frames))
+        b = self.browser
+        b.open(served.address)
+        for pad in "picturesrc0.src", "a.src", "b.src":
+            if pad != "picturesrc0.src":
+                b.find("#add-view").click()
+            b.js(CHOOSE, b.driver.find_elements("css selector", ".view .pad")[-1], pad)
+        readouts = "[...document.querySelectorAll('.view .readout')].map((r) => r.dataset.sample)"
+        b.until("[...document.querySelectorAll('.view')].every((v) => v.dataset.serial > 2)", "pictures of three views")
+        ActionChains(b.driver).move_to_element(b.find(".view canvas")).perform()
+        first, second, third = b.until(f"{readouts}[0] && {readouts}[0] == {readouts}[1] && {readouts}", "two samples")
+        self.assertEqual((first, third), (second, ""))
+        self.assertEqual(b.js("return window.panel.views().map((v) => [v.hover !== null, v.hasCrosshair])"), [[True, False], [True, True], [False, False]])
+        self.end(served)
+
+    def test_window_of_all_samples(self):
+        """A pixel that the picture leaves out, and what the bar of colours says."""
+        frame = np.full((1200, 1600), 100, np.uint16)
+        frame[::2, 1::2] = 200
+        frame[601, 801] = 4000
+        served = self.serve("sharpen", "data/hot.npy", "amount=0", prepare=lambda: np.save(os.path.join(self.data, "hot.npy"), frame))
+        b = self.browser
+        b.open(served.address)
+        ends = "(({level, window: w}) => [level - w / 2, level + w / 2])(window.panel.views()[0].header)"
+        for choice, wanted in ("2", [100, 200]), ("0", [100, 4000]), ("0.5", [100, 200]):
+            b.js(CHOOSE, b.find(".view .range"), choice)
+            b.until(f"JSON.stringify({ends}) == '{json.dumps(wanted, separators=(',', ':'))}'", choice)
+        self.end(served)
+
+    def test_true_samples_of_video(self):
+        """Y, U and V as they are stored, with their names; and numbers whose bytes are the other way round."""
+        red = "videotestsrc pattern=red ! video/x-raw,format=I420,width=32,height=24,colorimetry=bt601"
+        words = "filesrc location=data/words.raw blocksize=1536 ! rawvideoparse format=gray16-be width=32 height=24"
+        for source, wanted in (red, "Y 81, U 90, V 240"), (words, "772"):
+            served = self.serve(f"{source} ! identity name=i ! fakesink sync=true",
+                                prepare=lambda: np.full((30, 24, 32), 772, ">u2").tofile(os.path.join(self.data, "words.raw")))
+            b = self.browser
+            b.open(served.address)
+            ActionChains(b.driver).move_to_element(b.find(".view canvas")).perform()
+            b.until("document.querySelector('.readout').dataset.sample", "a sample")
+            self.assertEqual(b.js("return document.querySelector('.readout').textContent").split("  ")[1], wanted)
+            self.end(served)
+
     def test_own_raw_spectra(self):
         """Without wavelengths the depth is in pixels, and the page says what is missing; with them it is in micrometres."""
         spectra = np.random.RandomState(1).randint(100, 900, (4, 64, 512)).astype("<u2")
@@ -650,9 +807,9 @@ class Ready(unittest.TestCase):
         canvas.send_keys("a")
         self.assertEqual(b.find(".view .auto").get_attribute("aria-pressed"), "true")
         b.find("#tab-results").send_keys(Keys.ARROW_RIGHT)
-        self.assertEqual(b.js("return document.activeElement.id"), "tab-health")
-        self.assertTrue(b.find("#health").is_displayed())
-        b.find("#tab-health").send_keys(Keys.ARROW_LEFT)
+        self.assertEqual(b.js("return document.activeElement.id"), "tab-measure")
+        self.assertTrue(b.find("#measure").is_displayed())
+        b.find("#tab-measure").send_keys(Keys.ARROW_LEFT)
 
     def test_contrast(self):
         """WCAG AA: text has 4.5 times the luminance of what is behind it, or the other way round; in both themes."""
@@ -662,7 +819,7 @@ class Ready(unittest.TestCase):
         self.rejected("ao", "power", "-7")
         for theme in "dark", "light":
             b.js("if (document.documentElement.dataset.theme != arguments[0]) document.querySelector('#theme').click()", theme)
-            for tab in "results", "health", "messages":
+            for tab in "results", "measure", "health", "messages":
                 b.find(f"#tab-{tab}").click()
                 self.assertEqual(b.js(CONTRAST), [], (theme, tab))
             b.find("#help").click()
@@ -718,6 +875,11 @@ def pictures(docs):
                 time.sleep(4)
                 save(browser, os.path.join(docs, "reference", f"panel-{name}.png"))
                 if name == "sharpen":
+                    browser.find("#tab-measure").click()
+                    browser.js("const v = window.panel.views()[0]; v.line = [30, 150, 290, 60]; v.region = [40, 130, 60, 60]; v.host.drawn(v, 'line'); v.host.drawn(v, 'region')")
+                    time.sleep(1)
+                    save(browser, os.path.join(docs, "reference", "panel-measure.png"))
+                    browser.find("#tab-results").click()
                     browser.screen(390, 844, True)
                     time.sleep(1)
                     save(browser, os.path.join(docs, "reference", "panel-small.png"))

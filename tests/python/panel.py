@@ -298,6 +298,33 @@ class Panel(unittest.IsolatedAsyncioTestCase):
             compared = (await ask(ws, do="preset-compare", a="before"))["result"]["differences"]
             self.assertEqual({entry["property"]: entry["b"] for entry in compared}, {"location": self.folder + "/in.npy", "framerate": "5/1"})
 
+    async def test_a_pipeline_that_is_stopped_tells_of_bad_values_at_once(self):
+        """What the element would say at the start: a source, and a filter with the caps of the last run. The values stay."""
+        served = self.serve(elements="shcentroid name=ao columns=2 rows=2 pitch-x=20 pitch-y=20 ! ")
+        async with aiohttp.ClientSession() as session, session.ws_connect(served.root + "/ws", max_msg_size=0) as ws:
+            async def set_one(element, name, value):
+                reply = await ask(ws, do="set", element=element, values={name: value})
+                self.assertTrue(reply["ok"], reply)
+                return reply["result"].get("rejected", {}).get(name)
+
+            await receive(ws, lambda m: m["type"] == "health" and m["frames-out"] > 20)
+            await ask(ws, do="pipeline", state="stopped")
+            self.assertIn('axes is "rubbish"', await set_one("source", "axes", "rubbish"))
+            self.assertIsNone(await set_one("source", "loop", False))  # which is not to blame
+            told = next(p for e in (await ask(ws, do="elements"))["result"]["elements"] if e["name"] == "source"
+                        for p in e["properties"] if p["name"] == "axes")
+            self.assertEqual((told["value"], told["rejected"]["value"]), ("rubbish", "rubbish"))
+            self.assertIn("outside the 64 pixels", await set_one("ao", "columns", 9))
+            self.assertIsNone(await set_one("ao", "pitch-x", 5))  # now it fits
+            told = (await ask(ws, do="elements"))["result"]["elements"]
+            self.assertEqual([p["name"] for e in told for p in e["properties"] if p["rejected"]], ["axes"])
+            for _ in range(2):
+                await ask(ws, do="undo")
+            self.assertEqual((await ask(ws, do="undo"))["result"]["undone"], [{"element": "source", "property": "loop", "value": True}])
+            self.assertEqual((await ask(ws, do="undo"))["result"]["undone"], [{"element": "source", "property": "axes", "value": None}])
+            reply = await ask(ws, do="pipeline", state="playing")
+            self.assertTrue(reply["ok"], reply)
+
     async def test_what_cannot_be_undone_stays(self):
         served = self.serve("--paused")
         async with aiohttp.ClientSession() as session, session.ws_connect(served.root + "/ws", max_msg_size=0) as ws:
@@ -441,12 +468,56 @@ class Panel(unittest.IsolatedAsyncioTestCase):
                 async with session.get(served.root + "/api/state") as answer:
                     self.assertAlmostEqual((await answer.json())["pipeline"]["position"], frame / 10, delta=0.01)
 
+    async def test_measures_are_those_of_the_frame(self):
+        """Against float64 of NumPy: a region that is larger than the picture, and lines."""
+        frame = np.random.RandomState(2).randint(0, 65536, (400, 500)).astype(np.uint16)
+        np.save(os.path.join(self.folder, "noise.npy"), frame)
+        served = self.serve(f"picturesrc location={self.folder}/noise.npy loop=true framerate=20/1 ! identity name=i ! fakesink sync=true")
+        x, y, width, height = region = [17, 30, 301, 203]
+        async with aiohttp.ClientSession() as session:
+            url = (f"{served.root}/api/picture?pad=i.src&width=50&height=50&clip=0&histogram=100&region={region}"
+                   "&profile=[3.2,7,120,390.4]").replace(" ", "")
+            async with session.get(url) as answer:
+                self.assertEqual(answer.status, 200, await answer.read())
+                header = json.loads(answer.headers["X-Picture"])
+        part = frame[y:y + height, x:x + width].astype(float)
+        found = header["statistics"]
+        self.assertEqual(found["region"], region)
+        one, = found["channels"]
+        self.assertEqual((one["n"], one["minimum"], one["maximum"]), (part.size, part.min(), part.max()))
+        self.assertAlmostEqual(one["mean"], part.mean(), delta=1e-12 * part.mean())
+        self.assertAlmostEqual(one["deviation"], part.std(), delta=1e-12 * part.std())
+        edges = found["low"] + found["step"] * np.arange(len(one["counts"]) + 1)
+        self.assertLessEqual(len(one["counts"]), 100)
+        self.assertEqual(one["counts"], np.histogram(part, edges - 0.5)[0].tolist())
+        self.assertEqual((header["window"], header["level"]), (int(frame.max()) - int(frame.min()), (int(frame.max()) + int(frame.min())) / 2))
+        n = 384  # rows from 7 to 390.4, and one
+        at = np.linspace(0, 1, n)
+        xs, ys = np.round(3.2 + at * 116.8).astype(int), np.round(7 + at * 383.4).astype(int)
+        self.assertEqual(header["profile"], {"line": [3.2, 7, 120, 390.4], "samples": frame[ys, xs].tolist()})
+
+    async def test_measures_have_limits(self):
+        served = self.serve("--paused")
+        async with aiohttp.ClientSession() as session, session.ws_connect(served.root + "/ws", max_msg_size=0) as ws:
+            for wrong in ({"histogram": 1025}, {"histogram": 1.5}, {"clip": 50}, {"clip": "1"}, {"profile": [1, 2, 3]}, {"profile": [0, 0, 1e10, 0]},
+                          {"profile": [0, 0, "1", 0]}, {"region": [0, 0, 0, 4]}, {"bins": 4}):
+                reply = await ask(ws, do="view", view=1, pad="sharp.src", **wrong)
+                self.assertEqual((reply["ok"], reply["status"]), (False, 400), reply)
+            # a line is as long as it likes: its points are counted
+            self.assertTrue((await ask(ws, do="view", view=1, pad="sharp.src", profile=[-2e9, 0, 2e9, 40], width=64))["ok"])
+            await ask(ws, do="pipeline", state="playing")
+            while (message := await ws.receive(10)).type != aiohttp.WSMsgType.BINARY:
+                pass
+            n = int.from_bytes(message.data[:4], "little")
+            self.assertEqual(len(json.loads(message.data[4:4 + n])["profile"]["samples"]), 4096)
+
     async def test_video_in_colour_is_shown(self):
-        for caps in "RGB", "I420", "NV12":
+        for caps, names in {"RGB": "RGB", "I420": "YUV", "NV12": "YUV"}.items():
             served = self.serve(f"videotestsrc ! video/x-raw,format={caps},width=64,height=48,framerate=25/1 ! identity name=i ! fakesink sync=true")
             async with aiohttp.ClientSession() as session, session.get(served.root + "/api/picture?pad=i.src") as answer:
                 self.assertEqual(answer.status, 200, await answer.read())
-                self.assertEqual(json.loads(answer.headers["X-Picture"])["channels"], 3)
+                header = json.loads(answer.headers["X-Picture"])
+                self.assertEqual((header["channels"], header["components"]), (3, list(names)))
 
     async def test_views_are_shown_or_not_listed(self):
         served = self.serve("videotestsrc ! video/x-bayer,format=bggr,width=64,height=48 ! fakesink sync=true")

@@ -9,10 +9,11 @@ from .refusal import Refusal
 
 MAX_WAITING = 512  # messages; a client that does not read them is closed
 PATIENCE = 20  # seconds to take one message
-MAX_VIEWS, ON_THEIR_WAY = 8, 2
+MAX_VIEWS, ON_THEIR_WAY, MAX_POINTS = 8, 2, 4096
 DEFAULTS = {"rate": 30, "width": 640, "height": 480, "quality": 85, "window": None, "level": None, "colours": "grey",
-            "crop": None, "values": None, "volume": 0, "section": "frame", "place": 0}
-LIMITS = {"rate": (0, 60), "width": (1, 2048), "height": (1, 2048), "quality": (1, 100), "volume": (0, 65535), "place": (0, 2 ** 31 - 1)}
+            "clip": 0.5, "crop": None, "values": None, "profile": None, "histogram": 0, "region": None, "volume": 0, "section": "frame", "place": 0}
+LIMITS = {"rate": (0, 60), "clip": (0, 49), "histogram": (0, 1024), "width": (1, 2048), "height": (1, 2048), "quality": (1, 100),
+          "volume": (0, 65535), "place": (0, 2 ** 31 - 1)}
 
 
 def check_number(name, value, low, high, whole=True):
@@ -28,6 +29,12 @@ def check_rectangle(name, value):
     if not isinstance(value, list) or len(value) != 4:
         raise Refusal(400, f"{name} is [x, y, width, height] or null.")
     return [check_number(name, number, int(i > 1), 2 ** 31 - 1) for i, number in enumerate(value)]
+
+
+def check_line(value):
+    if not isinstance(value, list) or len(value) != 4:
+        raise Refusal(400, "profile is [x0, y0, x1, y1] or null.")
+    return [check_number("profile", number, -2 ** 31, 2 ** 31, False) for number in value]
 
 
 class View:
@@ -51,23 +58,40 @@ class View:
             raise Refusal(400, f'view has no {", ".join(sorted(unknown))}.')
         new = {**self.arguments, **arguments}
         for name, (low, high) in LIMITS.items():
-            new[name] = check_number(name, new[name], low, high, name != "rate")
-        window, level = (float("nan") if new[n] is None else check_number(n, new[n], -1e300, 1e300, False) for n in ("window", "level"))
-        if window < 0:
-            raise Refusal(400, "window is not negative.")
-        crop, values = (check_rectangle(n, new[n]) for n in ("crop", "values"))
-        if values[2] * values[3] > 16384:
-            raise Refusal(400, "values has 16384 samples at most.")
-        if not isinstance(new["colours"], str) or not self.view.set_colours(new["colours"]):
-            raise Refusal(400, f'There is no colour map "{new["colours"]}".')
-        if not isinstance(new["section"], str) or not self.view.set_volume(new["volume"], new["section"], new["place"]):
-            raise Refusal(400, f'There is no section "{new["section"]}".')
-        self.view.set_window(window, level)
-        self.view.set_crop(*crop)
-        self.view.set_values(*values)
-        self.view.set_size(new["width"], new["height"], new["quality"])
-        self.view.set_rate(new["rate"])
+            new[name] = check_number(name, new[name], low, high, name not in ("rate", "clip"))
+        self.view.set(self.settings(new))
         self.arguments = new
+
+    def settings(self, new):
+        GstImaging = self.client.server.panel.GstImaging
+        settings = GstImaging.ViewSettings()
+        settings.init()
+        for name, member in {"volume": "n_slices", "histogram": "n_bins"}.items():
+            setattr(settings, member, new[name])
+        for name in "rate", "width", "height", "quality", "clip", "place":
+            setattr(settings, name, new[name])
+        for name in "window", "level":
+            if new[name] is not None:
+                setattr(settings, name, check_number(name, new[name], -1e300 if name == "level" else 0, 1e300, False))
+        for name in "crop", "values", "region":
+            part = getattr(settings, name)
+            part.x, part.y, part.width, part.height = check_rectangle(name, new[name])
+        if settings.values.width * settings.values.height > 16384:
+            raise Refusal(400, "values has 16384 samples at most.")
+        if new["profile"] is not None:
+            line = settings.profile
+            line.x0, line.y0, line.x1, line.y1 = check_line(new["profile"])
+            settings.n_points = MAX_POINTS
+        settings.colours = self.find("colour map", GstImaging.View.find_colours, new["colours"])
+        settings.section = self.find("section", GstImaging.View.find_section, new["section"])
+        return settings
+
+    @staticmethod
+    def find(kind, find, name):
+        number = find(name) if isinstance(name, str) else -1
+        if number < 0:
+            raise Refusal(400, f'There is no {kind} "{name}".')
+        return number
 
     def on_ready(self):
         from gi.repository import GLib

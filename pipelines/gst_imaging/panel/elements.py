@@ -1,10 +1,11 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
 """The elements of a pipeline: what can be set and called, by whom, and how it is told."""
+import contextlib
 import json
 import warnings
 
 from .. import library
-from . import gvalue
+from . import gvalue, trial
 from .refusal import Refusal
 from .values import as_text, from_json, from_text, in_structure, to_json, type_name
 
@@ -55,6 +56,7 @@ class Element:
                         if allowed.partition(".")[0] in (self.name, self.factory)}
         self.properties = {p["name"]: p for p in self.describe(panel.GstImaging)}
         self.rejected = {}
+        self.caps = None
         self.results_id = RESULTS.get(self.factory)
         self.actions = self.find_actions()
 
@@ -165,7 +167,28 @@ class Element:
         self.apply(new)
         for name in new:
             self.rejected.pop(name, None)
+        if state == "stopped" and trial.can_be_tried(self):
+            self.try_out(before)
         return before
+
+    def remember_caps(self):
+        """Of its input: those of the next start, most likely"""
+        caps = [pad.get_current_caps() for pad in self.element.sinkpads]
+        if len(caps) == 1 and caps[0]:
+            self.caps = caps[0]
+
+    def try_out(self, before):
+        """In a pipeline that is stopped. Values that the element would refuse stay, for another setting may make them fit."""
+        text = trial.sentence(self.Gst, self, {})
+        if not text:  # values that were out of range stay marked
+            self.rejected = {name: told for name, told in self.rejected.items() if told["value"] != self.get(name)}
+            return
+        known = {}
+        for name, value in before.items():
+            with contextlib.suppress(Refusal):  # such as an array that was empty
+                known[name] = from_json(self.properties[name], value)
+        if text != trial.sentence(self.Gst, self, known):  # not a fault that was there before
+            self.rejected.update({name: {"value": self.get(name), "text": text} for name in before})
 
     def check(self, name, value, check_path=None):
         """Returns: the value of a property as apply() takes it"""
@@ -182,20 +205,22 @@ class Element:
                 (kind == "GstStructure" and value and not self.Gst.Structure.from_string(value)[0]):
             raise Refusal(422, f"{name} cannot be read: {value!r}.")
 
-    def apply(self, new):
+    def apply(self, new, element=None):
+        """element: another one of its kind, in its place"""
+        element = element or self.element
         if len(new) > 1 and self.ours and not any(self.properties[name].get("others") for name in new):
-            gvalue.set_together(self.element, [in_structure(self.properties[name], value) for name, value in new.items()])
+            gvalue.set_together(element, [in_structure(self.properties[name], value) for name, value in new.items()])
             return
         for name, value in new.items():
             described = self.properties[name]
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore")
                 if described["type"] in ("string", "path"):
-                    self.element.set_property(name, value)
+                    element.set_property(name, value)
                 elif described["type"] in ("fraction", "array", "paths"):
-                    gvalue.set_one(self.element, *in_structure(described, value))
+                    gvalue.set_one(element, *in_structure(described, value))
                 else:
-                    self.Gst.util_set_object_arg(self.element, name, as_text(described, value))
+                    self.Gst.util_set_object_arg(element, name, as_text(described, value))
 
     def call(self, name, arguments, check):
         action = next((a for a in self.actions if a["name"] == name), None)

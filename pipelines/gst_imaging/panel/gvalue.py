@@ -81,6 +81,14 @@ def set_one(element, name, kind, content):
     lib.g_value_unset(value)
 
 
+def copy(element, other, name):
+    lib = functions()
+    value = (ctypes.c_uint64 * 3)()
+    lib.g_object_get_property(hash(element), name.encode(), value)
+    lib.g_object_set_property(hash(other), name.encode(), value)
+    lib.g_value_unset(value)
+
+
 def read(element, name):
     """Returns: the value of a property as GStreamer writes it, None where it has no text"""
     lib = functions()

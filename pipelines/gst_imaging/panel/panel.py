@@ -193,6 +193,7 @@ class Panel:
     def follow(self):
         """Tells what has changed since the last time."""
         for element in self.elements.values():
+            element.remember_caps()
             for name in element.properties:
                 reason = element.reason(name, self.condition())
                 now = element.get(name), element.rejected.get(name), reason
@@ -315,7 +316,8 @@ class Panel:
             self.drag, self.dragged = (drag, name, set(values)), [(name, before)]
             self.undo_list = self.undo_list[1 - MAX_UNDO:] + [self.dragged]
         self.tell_presets()
-        return {"values": {key: element.get(key) for key in values}}
+        rejected = {key: element.rejected[key]["text"] for key in values if key in element.rejected}
+        return {"values": {key: element.get(key) for key in values}, **({"rejected": rejected} if rejected else {})}
 
     def check_path(self, name, writer=None, own=()):
         """Returns: the path of a file; what an element writes is none that is in use"""
@@ -441,7 +443,7 @@ class Panel:
             for key, value in values.items():
                 if not element or key not in element.properties:
                     yield name, key, value, "The pipeline does not have it."
-                elif value is not None and element.get(key) != value:
+                elif element.get(key) != value and (value is not None or element.properties[key]["type"] in ("string", "path")):
                     yield name, key, value, element.reason(key, self.condition())
 
     def preset_load(self, name):

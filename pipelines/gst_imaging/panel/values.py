@@ -94,6 +94,8 @@ def from_json(described, value):
         return [check_text(name, item) for item in check_items(name, value, str, "paths")]
     if kind == "fraction":
         return check_fraction(name, value)
+    if value is None and kind in ("string", "path"):  # as it is told before it was set
+        return ""
     check_text(name, value)
     nicks = [item["nick"] for item in described.get("values") or ()]
     words = [value] if kind == "enum" else [word for word in value.split("+") if word] if kind == "flags" else []

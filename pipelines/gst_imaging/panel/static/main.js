@@ -5,6 +5,7 @@ import { ask, askName, confirm, FilePicker, frame } from "./files.js";
 import { h, number, options, seconds } from "./dom.js";
 import { Health, Messages } from "./health.js";
 import { Link } from "./link.js";
+import { Measure } from "./measure.js";
 import { Results } from "./results.js";
 import { View } from "./view.js";
 
@@ -25,6 +26,8 @@ const KEYS = [
   ["Alt and ← → ↑ ↓", "Picture: move the inspected sample"],
   ["a", "Picture: window and level by themselves"],
   ["w W, l L", "Picture: window narrower and wider, level lower and higher"],
+  ["p, b", "Picture: begin and end a line, or a region, at the inspected sample"],
+  ["Click", "Picture: keep the row and column that are measured, or follow the mouse again"],
   ["Shift and drag", "Picture: window (sideways) and level (up and down)"],
   ["Esc", "Field: the value in use"],
 ];
@@ -42,11 +45,20 @@ const host = {
   files: () => state?.files ?? [],
   shown: () => views,
   elementOf: (pad) => state?.elements.find((e) => e.name === state.views.find((v) => v.pad === pad)?.element),
-  changed: () => results.show(state.elements, state.layout),
+  changed: () => {
+    results.show(state.elements, state.layout);
+    measure.update();
+  },
+  tool: () => measure.tool,
   hovered: (view) => {
+    for (const other of views) if (other !== view && String(other.source) === String(view.source)) other.link(view.hover);
     results.hovered(view);
+    measure.hovered();
     relight(view);
   },
+  pictured: (view) => measure.pictured(view),
+  chosen: (view) => measure.choose(view),
+  drawn: (view, tool) => measure.drawn(view, tool),
   saved: () => ($("undo").disabled = false),
   close: (view) => {
     if (views.length < 2) return;
@@ -58,6 +70,7 @@ const host = {
 
 const controls = new Controls(host, $("controls"));
 const results = new Results(host, $("results"));
+const measure = new Measure(host, $("measure"));
 const health = new Health($("health"), $("short"));
 const messages = new Messages($("messages"), $("tab-messages"));
 
@@ -88,6 +101,7 @@ function arrange() {
   $("views").dataset.n = views.length;
   $("add-view").disabled = host.numbers.length < 2;
   results.show(state.elements, state.layout);
+  measure.update();
 }
 
 function add(pad, settings) {
@@ -340,6 +354,7 @@ function openTab(tab) {
     t.tabIndex = on ? 0 : -1;
     $(t.getAttribute("aria-controls")).hidden = !on;
   }
+  measure.update();
 }
 for (const tab of tabs) {
   tab.onclick = () => openTab(tab);
@@ -361,6 +376,7 @@ function setTheme(theme) {
   }
   for (const view of views) view.draw();
   results.draw();
+  measure.draw();
 }
 let remembered = null;
 try {
@@ -396,4 +412,5 @@ document.addEventListener("keydown", (event) => {
   actions[event.key]();
 });
 
+window.panel = { views: host.shown }; // for a look with the tools of a developer
 link.connect();

@@ -11,8 +11,8 @@ function short(y) {
 
 const LINES = ["--line-1", "--line-2", "--line-3", "--line-4", "--line-5"];
 
-// series: [{name, points: [[x, y], ...]}]; y of null is a gap.
-export function draw(canvas, series, { xLabel = "", yLabel = "", mark = null } = {}) {
+// series: [{name, points: [[x, y], ...]}]; y of null is a gap. lasts: the last y of each is told beside its name
+export function draw(canvas, series, { xLabel = "", yLabel = "", lasts = true } = {}) {
   const c = prepare(canvas);
   const [width, height] = [canvas.clientWidth, canvas.clientHeight];
   const [left, right, top, bottom] = [56, 10, 18, 30];
@@ -49,6 +49,7 @@ export function draw(canvas, series, { xLabel = "", yLabel = "", mark = null } =
   c.fillText(yLabel, 4, 11);
   c.lineWidth = 1.5;
   c.lineJoin = "round";
+  let end = width - right; // of the next name
   series.forEach((one, i) => {
     c.strokeStyle = colour(LINES[i % LINES.length]);
     c.beginPath();
@@ -62,17 +63,11 @@ export function draw(canvas, series, { xLabel = "", yLabel = "", mark = null } =
       }
     }
     c.stroke();
-    const last = one.points.findLast((p) => p[1] !== null);
-    const text = `${one.name} ${number(last?.[1])}`;
+    const last = lasts ? one.points.findLast((p) => p[1] !== null) : null;
+    const text = lasts ? `${one.name} ${number(last?.[1])}` : one.name;
     c.fillStyle = c.strokeStyle;
     c.textAlign = "right";
-    c.fillText(text, width - right - i * 150, 11);
+    c.fillText(text, end, 11);
+    end -= lasts ? 150 : c.measureText(text).width + 14;
   });
-  if (mark !== null) {
-    c.strokeStyle = colour("--muted");
-    c.beginPath();
-    c.moveTo(px(mark), top);
-    c.lineTo(px(mark), height - bottom);
-    c.stroke();
-  }
 }

@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 // Results of the elements: plots over time, maps, fields of arrows, the A-scan of a line, tables.
 import * as colours from "./colours.js";
-import { colour, h, number, options, prepare, real } from "./dom.js";
+import { download } from "./csv.js";
+import { colour, h, number, options, prepare } from "./dom.js";
 import { draw as plot } from "./plot.js";
+import { lineOf, rowsOf, tableOf } from "./table.js";
 
 const KEPT = 600; // points of a plot
 const INVALID = 227; // flags of a cell without a centroid, docs/reference/metadata.md
@@ -124,7 +126,8 @@ export class Results {
     this.summary = h("output", { class: "summary", "aria-live": "off" });
     this.canvas = h("canvas", { role: "img", "aria-label": "Plot of the results" });
     this.tableBox = h("div", { class: "table", tabindex: 0, role: "region", "aria-label": "Table of the results", hidden: true });
-    root.replaceChildren(h("div", { class: "bar" }, this.elementMenu, this.modeMenu, this.columns, this.arrowTools, this.progress,
+    this.csv = h("button", { type: "button", title: "Save what is plotted as CSV", onclick: () => this.#save() }, "CSV");
+    root.replaceChildren(h("div", { class: "bar" }, this.elementMenu, this.modeMenu, this.csv, this.columns, this.arrowTools, this.progress,
       this.progressText, this.summary), this.canvas, this.tableBox);
     new ResizeObserver(() => this.draw()).observe(this.canvas);
   }
@@ -269,6 +272,16 @@ export class Results {
       + " The action capture-reference makes the places of now the zero.";
   }
 
+  #tabled() {
+    const one = this.current;
+    return one ? tableOf(one, this.modeMenu.value, { chosen: [...(this.#chosen.get(one.element.name) ?? [])], line: this.#line?.header }) : null;
+  }
+
+  #save() {
+    const found = this.#tabled();
+    if (found) download(`${this.elementMenu.value}-${this.modeMenu.value}.csv`, found.names, found.rows);
+  }
+
   draw() {
     const one = this.current;
     this.#explain(one);
@@ -327,7 +340,7 @@ export class Results {
     const m = one.newest;
     if (!m) return this.tableBox.replaceChildren("No results yet");
     const units = m.unit ?? [];
-    const rows = m["by-field"] ? (m.values[0] ?? []).map((_, i) => m.values.map((v) => v[i])) : m.values;
+    const { rows } = rowsOf(m);
     this.tableBox.replaceChildren(h("table", {},
       h("thead", {}, h("tr", {}, h("th", { scope: "col" }, "#"),
       ...m.fields.map((f, i) => h("th", { scope: "col" }, f, h("small", {}, units[i] ? ` ${units[i]}` : ""))))),
@@ -344,13 +357,10 @@ export class Results {
       this.summary.textContent = "Point at a line of the B-scan, or focus it and press Alt and an arrow key";
       return;
     }
-    const q = header.quantity;
-    const axis = header.axes?.[1];
-    const points = header.values.samples.map(([s], i) => [axis ? axis.origin + axis.step * i : i, s === null ? null : real(q, s)]);
+    const { names, rows: points } = lineOf(header);
     this.summary.textContent = `Line ${header.crop[0]}`;
     this.canvas.dataset.line = header.crop[0];
-    plot(this.canvas, [{ name: q?.name ?? "sample", points }],
-      { xLabel: axis ? `${axis.name} (${axis.unit})` : "row", yLabel: q?.unit ?? "" });
+    plot(this.canvas, [{ name: header.quantity?.name ?? "sample", points }], { xLabel: names[0], yLabel: header.quantity?.unit ?? "" });
   }
 
   #map(one, mode) {

@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-// One view: the newest picture of a pad, with zoom, pan, window and level, rulers, the bar of colours, and true samples.
+// One view: the newest picture of a pad, with zoom, pan, window and level, and true samples.
 import * as colours from "./colours.js";
-import { colour, h, number, options, prepare, real, ticks } from "./dom.js";
+import { colour, h, number, options, prepare, real } from "./dom.js";
+import { marks } from "./marks.js";
+import { colourBar, rulers } from "./scales.js";
 
 const LEFT = 52; // of the rulers and of the bar, in CSS pixels
 const BOTTOM = 30;
@@ -23,6 +25,15 @@ const ASPECTS = [
   ["true", "true", "As long and as high as the steps of the axes say"],
 ];
 
+const RANGES = [
+  ["0", "min–max", "From the smallest to the largest sample that is shown"],
+  ["0.1", "99.8 %", "Without 0.1 % of the samples at each end"],
+  ["0.5", "99 %", "Without 0.5 % of the samples at each end"],
+  ["2", "96 %", "Without 2 % of the samples at each end"],
+  ["5", "90 %", "Without 5 % of the samples at each end"],
+];
+const NOTHING = { profile: null, histogram: 0, region: null };
+
 export class View {
   #sent = [];
   #timer = 0;
@@ -37,8 +48,15 @@ export class View {
   overlays = [];
   window = null;
   level = null;
+  line = null; // that was drawn: x0, y0, x1, y1 in samples
+  region = null; // x, y, width, height
+  cursor = null; // whose row and column are measured
+  hasCrosshair = false; // the inspected sample is not under the mouse
+  isPinned = false; // the cursor stays
+  measured = NOTHING;
 
-  // @host: link, numbers (free ones), views (), volume (), changed (view), hovered (view), close (view)
+  // @host: link, numbers (free ones), views (), volume (), tool (), changed (view), hovered (view), pictured (view), chosen (view),
+  // drawn (view), close (view)
   constructor(host, pad, { section = "live", place = 0, compare = null, colours: map = "grey", closable = true } = {}) {
     this.host = host;
     this.layers = (compare ?? [pad]).map((p) => ({ number: host.numbers.shift(), pad: p, header: null, bitmap: null }));
@@ -148,6 +166,9 @@ export class View {
       this.fit(true);
     } });
     options(this.aspectMenu, ASPECTS, this.aspect);
+    this.rangeMenu = h("select", { class: "range", "aria-label": "Range of the automatic window", title: "Range of Auto",
+      onchange: () => this.automatic() });
+    options(this.rangeMenu, RANGES, "0.5");
     this.root = h("section", { class: "view", "aria-label": "View" },
       h("div", { class: "bar" },
         compared ? h("span", { class: "pads" }, "Before ┃ after") : this.padMenu, this.volumeTools, this.mapMenu,
@@ -157,7 +178,7 @@ export class View {
           button("1:1", "One pixel for each sample", "1", () => this.zoom(1 / this.scale)), button("Fit", "Fit", "0", () => this.fit(true)),
           closable ? button("✕", "Close this view", "x", () => this.host.close(this)) : null)),
       h("div", { class: "stage" }, this.canvas, this.dividerInput, this.note, this.message),
-      this.foot = h("div", { class: "foot" }, this.readout, h("span", { class: "tools" }, this.zoomText, this.aspectMenu)));
+      this.foot = h("div", { class: "foot" }, this.readout, h("span", { class: "tools" }, this.zoomText, this.rangeMenu, this.aspectMenu)));
     this.#listen();
     this.refresh();
   }
@@ -208,13 +229,19 @@ export class View {
   choose(pad) {
     this.layers[0].pad = pad;
     this.layers[0].bitmap = null;
-    this.hover = null; // a sample of the other pad
+    this.#forget();
     this.fitted = true;
     this.automatic();
     this.refresh();
     this.open();
     this.fit();
     this.host.changed(this);
+  }
+
+  // Of another pad or section nothing is marked.
+  #forget() {
+    this.hover = this.cursor = this.line = this.region = this.#corner = null;
+    this.isPinned = false;
   }
 
   change(settings) {
@@ -226,10 +253,12 @@ export class View {
   #chooseSection() {
     this.fitted = true;
     this.settings.section = this.sectionMenu.value;
+    this.#forget();
     this.#places();
     const max = Number(this.place.max);
     this.place.value = Math.round(max / 2);
     this.change({ place: Number(this.place.value) });
+    this.host.changed(this);
   }
 
   get inner() {
@@ -323,7 +352,7 @@ export class View {
     this.layers.forEach((layer, i) => {
       const wanted = {
         pad: layer.pad, rate: 30, quality: 85, colours: this.settings.colours, ...this.cut, crop, values, window: this.window,
-          level: this.level,
+        level: this.level, clip: Number(this.rangeMenu.value), ...this.measured,
         width: Math.max(16, Math.min(2048, Math.ceil(width * size))),
         height: Math.max(16, Math.min(2048, Math.ceil(height * size))),
       };
@@ -332,6 +361,12 @@ export class View {
       this.#sent[i] = text;
       this.host.link.ask("view", { view: layer.number, ...wanted }).catch((error) => this.error(error.message));
     });
+  }
+
+  // profile, histogram and region of the protocol; nothing: none
+  measure(wanted = NOTHING) {
+    this.measured = wanted;
+    this.update();
   }
 
   error(text) {
@@ -356,6 +391,7 @@ export class View {
       this.#levels();
       this.draw();
       this.#read();
+      this.host.pictured(this);
     } finally {
       this.host.link.send("seen", { view: header.view });
     }
@@ -418,16 +454,30 @@ export class View {
       this.zoom(Math.exp(-event.deltaY * 0.0015), at(event));
     }, { passive: false });
     c.addEventListener("contextmenu", (event) => event.preventDefault());
+    let start = null; // of a click, or of what is drawn
     c.addEventListener("pointerdown", (event) => {
       c.setPointerCapture(event.pointerId);
       this.#pointers.set(event.pointerId, at(event));
+      start = this.#pointers.size === 1 ? at(event) : null;
     });
-    for (const name of ["pointerup", "pointercancel"]) c.addEventListener(name, (event) => this.#pointers.delete(event.pointerId));
+    for (const name of ["pointerup", "pointercancel"]) c.addEventListener(name, (event) => {
+      this.#pointers.delete(event.pointerId);
+      if (this.host.tool()) this.host.drawn(this);
+      else if (name === "pointerup" && start && Math.hypot(at(event)[0] - start[0], at(event)[1] - start[1]) < 3) {
+        const wasPinned = this.isPinned;
+        this.isPinned = false;
+        this.#point(at(event));
+        this.isPinned = !wasPinned;
+      }
+      start = null;
+    });
+    this.root.addEventListener("focusin", () => this.host.chosen(this));
     c.addEventListener("pointerleave", () => this.#point(null));
     c.addEventListener("pointermove", (event) => {
       const here = at(event);
       const before = this.#pointers.get(event.pointerId);
-      if (before) {
+      if (before && start && this.host.tool()) this.#mark(this.host.tool(), this.sample(start), this.sample(here));
+      else if (before) {
         const [dx, dy] = [here[0] - before[0], here[1] - before[1]];
         const others = [...this.#pointers].filter(([id]) => id !== event.pointerId).map(([, p]) => p);
         if (others.length) {
@@ -443,8 +493,28 @@ export class View {
     c.addEventListener("keydown", (event) => this.#key(event));
     c.addEventListener("focus", () => {
       const { x, y, width, height } = this.inner;
-      if (!this.hover) this.#inspect(this.sample([x + width / 2, y + height / 2]));
+      if (!this.hover) this.#inspect(this.sample([x + width / 2, y + height / 2]), true);
     });
+  }
+
+  // A line or a region between two samples with fractions
+  #mark(tool, from, to) {
+    const [width, height] = this.source;
+    const inside = ([x, y]) => [Math.max(0, Math.min(width - 1, Math.floor(x))), Math.max(0, Math.min(height - 1, Math.floor(y)))];
+    const [[x0, y0], [x1, y1]] = [inside(from), inside(to)];
+    if (tool === "line") this.line = [x0, y0, x1, y1];
+    else this.region = [Math.min(x0, x1), Math.min(y0, y1), Math.abs(x1 - x0) + 1, Math.abs(y1 - y0) + 1];
+    this.draw();
+  }
+
+  #corner = null; // of what is marked by keys
+
+  #markByKey(tool) {
+    if (!this.hover) return;
+    const from = this.#corner?.tool === tool ? this.#corner.at : this.hover;
+    this.#corner = this.#corner?.tool === tool ? null : { tool, at: this.hover };
+    this.#mark(tool, from, this.hover);
+    if (!this.#corner) this.host.drawn(this, tool);
   }
 
   #drag(dx, dy) {
@@ -459,13 +529,15 @@ export class View {
     const arrow = pans[event.key];
     if (event.ctrlKey || event.metaKey) return;
     if (arrow && event.altKey) this.#inspect(this.hover ? [this.hover[0] - Math.sign(arrow[0]), this.hover[1] - Math.sign(arrow[1])] : [0,
-      0]);
+      0], true);
     else if (arrow) this.pan(...arrow);
     else if (event.key === "+" || event.key === "=") this.zoom(1.5);
     else if (event.key === "-") this.zoom(1 / 1.5);
     else if (event.key === "0") this.fit(true);
     else if (event.key === "1") this.zoom(1 / this.scale);
     else if (event.key === "a") this.automatic();
+    else if (event.key === "p") this.#markByKey("line");
+    else if (event.key === "b") this.#markByKey("region");
     else if (event.key === "w" || event.key === "W") this.#drag(event.key === "w" ? -20 : 20, 0);
     else if (event.key === "l" || event.key === "L") this.#drag(0, event.key === "l" ? -20 : 20);
     else return;
@@ -478,14 +550,23 @@ export class View {
     else this.#inspect(this.sample(here));
   }
 
-  #inspect(sample) {
+  // byKey: no mouse shows where it is
+  #inspect(sample, byKey = false) {
     const [width, height] = this.source;
     const [x, y] = sample?.map(Math.floor) ?? [-1, -1];
     const inside = x >= 0 && y >= 0 && x < width && y < height;
-    this.hover = inside ? [x, y] : null;
-    this.#read();
-    if (inside) this.update();
+    this.link(inside ? [x, y] : null, byKey);
     this.host.hovered(this);
+  }
+
+  // Inspects a sample, also that of another view. Its row and column are measured until others are, or until they are pinned.
+  link(sample, hasCrosshair = true) {
+    this.hover = sample;
+    this.hasCrosshair = hasCrosshair;
+    if (sample && !this.isPinned) this.cursor = sample;
+    this.#read();
+    if (sample) this.update();
+    this.draw();
   }
 
   // The true sample at (x, y), undefined while it is not known.
@@ -498,10 +579,12 @@ export class View {
   }
 
   // A sample as its quantity, with the unit.
-  quantity(sample, digits = 5) {
+  quantity(sample, digits = 5, header = this.header) {
     if (sample === null) return "NaN";
-    if (Array.isArray(sample)) return sample.map((s) => number(s)).join(", ");
-    return `${this.scaled(sample, digits)} ${this.header?.quantity?.unit ?? ""}`.trim();
+    const names = header?.components;
+    const text = Array.isArray(sample)
+      ? sample.map((s, i) => `${names ? `${names[i]} ` : ""}${this.scaled(s, digits, header)}`).join(", ") : this.scaled(sample, digits, header);
+    return `${text} ${header?.quantity?.unit ?? ""}`.trim();
   }
 
   // A sample as the number of its quantity. One at an end of its range was perhaps cut off there.
@@ -533,10 +616,10 @@ export class View {
     }
     const [x, y] = this.hover;
     const samples = this.layers.map((l) => this.value(x, y, l.header));
-    const each = (text) => samples.map((s) => (s === undefined ? "…" : s === null ? "NaN" : text(s))).join(" ┃ ");
+    const each = (text) => samples.map((s, i) => (s === undefined ? "…" : s === null ? "NaN" : text(s, this.layers[i].header))).join(" ┃ ");
     const places = (digits) => (header.axes?.some(Boolean) ? `  ${this.place1(0, x, digits)}, ${this.place1(1, y, digits)}` : "");
-    this.readout.textContent = `(${x}, ${y})  ${each((s) => this.quantity(s, 4))}${places(4)}`;
-    this.readout.title = `(${x}, ${y})  ${each((s) => this.quantity(s, 7))}${places(7)}; sample ${each(String)}`;
+    this.readout.textContent = `(${x}, ${y})  ${each((s, from) => this.quantity(s, 4, from))}${places(4)}`;
+    this.readout.title = `(${x}, ${y})  ${each((s, from) => this.quantity(s, 7, from))}${places(7)}; sample ${each((s) => String(s))}`;
     this.readout.dataset.sample = samples[0] === undefined ? "" : JSON.stringify(samples[0]);
     this.readout.dataset.frame = header.frame ?? "";
   }
@@ -568,18 +651,20 @@ export class View {
       c.fillRect(inner.x + inner.width * this.divider - 1, inner.y, 2, inner.height);
     }
     for (const overlay of this.overlays) overlay(c, this);
+    marks(c, this);
     c.restore();
-    this.#rulers(c, inner);
-    this.#colourBar(c, inner);
+    rulers(c, this);
+    colourBar(c, this);
   }
 
   #layer(c, { bitmap, header }) {
     const [x, y, width, height] = header.crop;
     const [left, top] = this.point([x, y]);
-    const true_ = header.values && String(header.values.crop) === String(header.crop) && header.channels === 1;
+    const hasValues = header.values && String(header.values.crop) === String(header.crop);
     c.imageSmoothingEnabled = Math.min(this.scale, this.scaleY) < 1;
-    if (!true_) {
+    if (!hasValues || header.channels > 1) {
       c.drawImage(bitmap, left, top, width * this.scale, height * this.scaleY);
+      if (hasValues) this.#numbers(c, header);
       return;
     }
     const [low, high] = [header.level - header.window / 2, header.level + header.window / 2];
@@ -594,90 +679,32 @@ export class View {
     [this.#paint.width, this.#paint.height] = [width, height];
     this.#paint.getContext("2d").putImageData(image, 0, 0);
     c.drawImage(this.#paint, left, top, width * this.scale, height * this.scaleY);
-    if (this.scale >= 40 && this.scaleY >= 16) this.#numbers(c, header, map, low, high);
+    this.#numbers(c, header, (sample) => colours.lookup(map, sample, low, high));
   }
 
-  #numbers(c, header, map, low, high) {
+  // True samples in their pixels, where there is room; the channels of a pixel below each other. behind: the colour of a sample
+  #numbers(c, header, behind = null) {
+    const n = header.channels;
+    if (this.scale < 40 || this.scaleY < 16 * n) return;
     const [x, y] = header.crop;
     c.textAlign = "center";
     c.textBaseline = "middle";
-    c.font = `${Math.min(13, this.scale / 4, this.scaleY * 0.7)}px ui-monospace, monospace`;
+    c.lineWidth = 2;
+    c.strokeStyle = "#000";
+    c.font = `${Math.min(13, this.scale / 4, (this.scaleY / n) * 0.7)}px ui-monospace, monospace`;
     const cut = this.layers.length > 1 ? this.inner.x + this.inner.width * this.divider : -1;
     header.values.samples.forEach((row, j) =>
       row.forEach((sample, i) => {
-        const [r, g, b] = colours.lookup(map, sample, low, high);
         const [px, py] = this.point([x + i + 0.5, y + j + 0.5]);
         if (Math.abs(px - cut) < this.scale / 2) return; // half of a number of each picture would be read as one
+        const [r, g, b] = behind?.(sample) ?? [0, 0, 0];
         c.fillStyle = 0.3 * r + 0.6 * g + 0.1 * b > 120 ? "#000" : "#fff";
-        c.fillText(this.scaled(sample, 4, header), px, py);
+        [sample].flat().forEach((s, k) => {
+          const line = py + ((k + 0.5) / n - 0.5) * this.scaleY;
+          if (!behind) c.strokeText(this.scaled(s, 4, header), px, line);
+          c.fillText(this.scaled(s, 4, header), px, line);
+        });
       }));
     c.textBaseline = "alphabetic";
-  }
-
-  #rulers(c, inner) {
-    const axes = this.header?.axes ?? [null, null];
-    c.fillStyle = c.strokeStyle = colour("--muted");
-    c.font = "11px system-ui, sans-serif";
-    c.lineWidth = 1;
-    [0, 1].forEach((k) => {
-      const axis = axes?.[k];
-      const [step, origin] = axis ? [axis.step || 1, axis.origin] : [1, 0];
-      const length = k ? inner.height : inner.width;
-      const scale = k ? this.scaleY : this.scale;
-      const start = k ? this.y : this.x;
-      const place = (s) => origin + step * (s - 0.5); // sample i has its middle at i + 0.5
-      const ends = [place(start), place(start + length / scale)].sort((a, b) => a - b);
-      c.beginPath();
-      for (const t of ticks(...ends, length / (k ? 45 : 80))) {
-        const at = ((t - origin) / step + 0.5 - start) * scale;
-        const p = Math.round((k ? inner.y : inner.x) + at) + 0.5;
-        if (k) {
-          c.moveTo(inner.x - 5, p);
-          c.lineTo(inner.x, p);
-          c.textAlign = "right";
-          c.fillText(number(t, 6), inner.x - 7, p + 4);
-        } else {
-          c.moveTo(p, inner.y + inner.height);
-          c.lineTo(p, inner.y + inner.height + 5);
-          c.textAlign = "center";
-          c.fillText(number(t, 6), p, inner.y + inner.height + 15);
-        }
-      }
-      c.stroke();
-      const label = axis ? `${axis.name}${axis.unit ? ` (${axis.unit})` : ""}` : "pixel";
-      c.textAlign = "center";
-      if (k === 0) c.fillText(label, inner.x + inner.width / 2, inner.y + inner.height + 27);
-      else {
-        c.save();
-        c.translate(10, inner.y + inner.height / 2);
-        c.rotate(-Math.PI / 2);
-        c.fillText(label, 0, 0);
-        c.restore();
-      }
-    });
-  }
-
-  #colourBar(c, inner) {
-    const header = this.header;
-    if (!header || header.channels !== 1) return;
-    const [x, width] = [inner.x + inner.width + 8, 10];
-    const map = colours.table(header.colours);
-    for (let i = 0; i < 128; i++) {
-      c.fillStyle = colours.css(map[255 - 2 * i]);
-      c.fillRect(x, inner.y + (i * inner.height) / 128, width, inner.height / 128 + 1);
-    }
-    c.strokeStyle = colour("--border");
-    c.strokeRect(x - 0.5, inner.y - 0.5, width + 1, inner.height + 1);
-    const q = header.quantity;
-    const ends = [header.level - header.window / 2, header.level + header.window / 2].map((s) => real(q, s));
-    const [low, high] = [Math.min(...ends), Math.max(...ends)];
-    c.fillStyle = colour("--muted");
-    c.textAlign = "left";
-    for (const t of ticks(low, high, inner.height / 40)) {
-      const at = (t - ends[0]) / (ends[1] - ends[0] || 1);
-      c.fillText(number(t, 4), x + width + 4, inner.y + inner.height * (1 - at) + 4);
-    }
-    c.textAlign = "right";
-    c.fillText(q?.unit || "", this.canvas.clientWidth - 4, inner.y + inner.height + 15);
   }
 }

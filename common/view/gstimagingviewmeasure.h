@@ -1,0 +1,38 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* What is measured of a frame for a viewer: true samples, not those of its
+ * picture. */
+#pragma once
+
+#include "gstimagingviewsection.h"
+
+G_BEGIN_DECLS
+
+typedef struct {
+  GstImagingViewRectangle region;
+  guint n_bins;
+  gdouble low, step; /* bin i holds low + i step up to low + (i + 1) step */
+  struct {
+    guint64 n; /* finite samples; without one the next are NaN */
+    gdouble minimum, maximum, mean, deviation;
+    guint64 *counts; /* [n_bins] */
+  } channels[4];
+} GstImagingViewStatistics;
+
+/* Samples of a part, [height][width][channels]. @part is cut to what is there.
+ * Returns: (transfer full) */
+gdouble *gst_imaging_view_measure_part (const GstImagingViewFrame *frame,
+    const GstImagingViewSettings *settings, GstImagingViewRectangle *part);
+
+/* The samples nearest to the line of the settings, one for each column or row
+ * that it crosses: [n][channels], NaN outside of the frame.
+ * Returns: (transfer full) */
+gdouble *gst_imaging_view_measure_profile (const GstImagingViewFrame *frame,
+    const GstImagingViewSettings *settings, guint *n);
+
+/* Bins of integers are whole numbers wide. The deviation is that of all
+ * samples, sqrt (sum ((x - mean)^2) / n). @to: to be cleared */
+void gst_imaging_view_measure_region (const GstImagingViewFrame *frame,
+    const GstImagingViewSettings *settings, GstImagingViewStatistics *to);
+void gst_imaging_view_statistics_clear (GstImagingViewStatistics *self);
+
+G_END_DECLS

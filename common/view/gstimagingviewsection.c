@@ -1,0 +1,160 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+#include "gstimagingviewsection.h"
+
+#include <math.h>
+#include <string.h>
+
+static const gchar *const sections[] = {
+    [GST_IMAGING_VIEW_FRAME] = "frame",
+    [GST_IMAGING_VIEW_ROW] = "row",
+    [GST_IMAGING_VIEW_COLUMN] = "column",
+    [GST_IMAGING_VIEW_MAX_FRAME] = "max-frame",
+    [GST_IMAGING_VIEW_MAX_ROW] = "max-row",
+    [GST_IMAGING_VIEW_MAX_COLUMN] = "max-column",
+};
+
+gint
+gst_imaging_view_section_find (const gchar *name)
+{
+  for (guint i = 0; i < G_N_ELEMENTS (sections); i++)
+    if (g_strcmp0 (sections[i], name) == 0)
+      return (gint) i;
+  return -1;
+}
+
+const gchar *
+gst_imaging_view_section_name (guint section)
+{
+  return section < G_N_ELEMENTS (sections) ? sections[section] : NULL;
+}
+
+gboolean
+gst_imaging_view_section_is_column (guint section)
+{
+  return section == GST_IMAGING_VIEW_COLUMN ||
+         section == GST_IMAGING_VIEW_MAX_COLUMN;
+}
+
+gboolean
+gst_imaging_view_section_is_row (guint section)
+{
+  return section == GST_IMAGING_VIEW_ROW || section == GST_IMAGING_VIEW_MAX_ROW;
+}
+
+void
+gst_imaging_view_section_size (const GstImagingViewFrame *f,
+    const GstImagingViewSettings *s, guint *width, guint *height)
+{
+  const gboolean is_column = gst_imaging_view_section_is_column (s->section);
+  const gboolean is_row = gst_imaging_view_section_is_row (s->section);
+
+  *width = is_column ? f->n_slices : f->width;
+  *height = is_row ? f->n_slices : f->height;
+}
+
+void
+gst_imaging_view_section_cut (const GstImagingViewFrame *frame,
+    const GstImagingViewSettings *settings, GstImagingViewRectangle *part)
+{
+  guint width, height;
+
+  gst_imaging_view_section_size (frame, settings, &width, &height);
+  if (part->width == 0 || part->height == 0)
+    *part = (GstImagingViewRectangle){0, 0, width, height};
+  part->x = MIN (part->x, width - 1);
+  part->y = MIN (part->y, height - 1);
+  part->width = MIN (part->width, width - part->x);
+  part->height = MIN (part->height, height - part->y);
+}
+
+/* Of Y, U, V the brightest sample: the largest U and V are no colour. */
+static void
+keep_largest (const GstImagingViewFrame *f, gdouble *values,
+    const gdouble *others, gsize n)
+{
+  const gsize step = f->meaning.kind == GST_IMAGING_VIEW_YUV ? f->channels : 1;
+
+  for (gsize i = 0; i < n * f->channels; i += step)
+    if (others[i] > values[i] || isnan (values[i]))
+      for (gsize c = i; c < i + step; c++)
+        values[c] = others[c];
+}
+
+/* The columns of a section are slices. */
+static void
+read_across (const GstImagingViewFrame *f, const GstImagingViewSettings *r,
+    guint y, const guint *xs, guint n, gdouble *values)
+{
+  const gboolean is_max = r->section == GST_IMAGING_VIEW_MAX_COLUMN;
+  const guint channels = f->channels;
+  const guint n_read = is_max ? f->width : 1;
+  g_autofree guint *all = g_new (guint, n_read);
+  g_autofree gdouble *read = g_new (gdouble, (gsize) n_read * channels);
+
+  for (guint i = 0; i < n_read; i++)
+    all[i] = is_max ? i : MIN (r->place, f->width - 1);
+  for (guint i = 0; i < n; i++, values += channels) {
+    gst_imaging_view_frame_read (f, xs[i], y, all, n_read, read);
+    memcpy (values, read, channels * sizeof (gdouble));
+    for (guint k = 1; k < n_read; k++)
+      keep_largest (f, values, read + (gsize) k * channels, 1);
+  }
+}
+
+static void
+read_largest (const GstImagingViewFrame *f, const GstImagingViewSettings *r,
+    guint y, const guint *xs, guint n, gdouble *values)
+{
+  const gboolean of_rows = r->section == GST_IMAGING_VIEW_MAX_ROW;
+  const gsize n_values = (gsize) n * f->channels;
+  g_autofree gdouble *read = g_new (gdouble, n_values);
+  gboolean any = FALSE;
+
+  memset (values, 0, n_values * sizeof (gdouble));
+  for (guint i = 0; i < (of_rows ? f->height : f->n_slices); i++) {
+    const guint slice = of_rows ? y : i;
+
+    if (!f->is_filled[slice])
+      continue;
+    gst_imaging_view_frame_read (
+        f, slice, of_rows ? i : y, xs, n, any ? read : values);
+    if (any)
+      keep_largest (f, values, read, n);
+    any = TRUE;
+  }
+}
+
+void
+gst_imaging_view_section_read (const GstImagingViewFrame *f,
+    const GstImagingViewSettings *r, guint y, const guint *xs, guint n,
+    gdouble *values)
+{
+  switch ((GstImagingViewSection) r->section) {
+  case GST_IMAGING_VIEW_FRAME:
+    gst_imaging_view_frame_read (
+        f, MIN (r->place, f->n_slices - 1), y, xs, n, values);
+    break;
+  case GST_IMAGING_VIEW_ROW:
+    gst_imaging_view_frame_read (
+        f, y, MIN (r->place, f->height - 1), xs, n, values);
+    break;
+  case GST_IMAGING_VIEW_COLUMN:
+  case GST_IMAGING_VIEW_MAX_COLUMN:
+    read_across (f, r, y, xs, n, values);
+    break;
+  case GST_IMAGING_VIEW_MAX_FRAME:
+  case GST_IMAGING_VIEW_MAX_ROW:
+    read_largest (f, r, y, xs, n, values);
+    break;
+  }
+}
+
+guint *
+gst_imaging_view_section_columns (guint first, guint n)
+{
+  guint *xs = g_new (guint, n);
+
+  for (guint i = 0; i < n; i++)
+    xs[i] = first + i;
+  return xs;
+}

@@ -1,0 +1,44 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* Rows of a frame, or of a section or a projection of a volume. */
+#pragma once
+
+#include "gstimagingviewframe.h"
+#include "gstimagingviewsettings.h"
+
+G_BEGIN_DECLS
+
+typedef enum {
+  GST_IMAGING_VIEW_FRAME,
+  GST_IMAGING_VIEW_ROW,
+  GST_IMAGING_VIEW_COLUMN,
+  GST_IMAGING_VIEW_MAX_FRAME,
+  GST_IMAGING_VIEW_MAX_ROW,
+  GST_IMAGING_VIEW_MAX_COLUMN,
+} GstImagingViewSection;
+
+/* Returns: -1 without a section of this name */
+gint gst_imaging_view_section_find (const gchar *name);
+
+/* Returns: (nullable): its name */
+const gchar *gst_imaging_view_section_name (guint section);
+
+/* Whether the slices are along x, or along y. */
+gboolean gst_imaging_view_section_is_column (guint section);
+gboolean gst_imaging_view_section_is_row (guint section);
+
+void gst_imaging_view_section_size (const GstImagingViewFrame *frame,
+    const GstImagingViewSettings *settings, guint *width, guint *height);
+
+/* Cuts @part to the section; one without a width becomes all of it. */
+void gst_imaging_view_section_cut (const GstImagingViewFrame *frame,
+    const GstImagingViewSettings *settings, GstImagingViewRectangle *part);
+
+/* Samples [n][channels] of row @y of the section, at @xs[0], ... */
+void gst_imaging_view_section_read (const GstImagingViewFrame *frame,
+    const GstImagingViewSettings *settings, guint y, const guint *xs, guint n,
+    gdouble *values);
+
+/* Returns: (transfer full): the @n columns from @first on, for the above */
+guint *gst_imaging_view_section_columns (guint first, guint n);
+
+G_END_DECLS
