@@ -364,6 +364,11 @@ static const GstImagingSetting settings[] = {
         config.min_flux, 0, G_MAXDOUBLE, "counts",
         "Smallest valid flux of a cell in counts, after the threshold. A cell "
         "below it is invalid (flag 2)"),
+    GST_IMAGING_DOUBLE ("min-illumination", LIVE, 0, GstShCentroidSettings,
+        config.min_illumination, 0, 1, NULL,
+        "Smallest valid flux of a cell as a share of the flux of the brightest "
+        "cell of the frame, 0 to 1. A cell below it is invalid (flag 2); 0: "
+        "off"),
     GST_IMAGING_ENUM ("invalid-policy", LIVE, 0, GstShCentroidSettings,
         config.invalid_policy, "GstShCentroidInvalidPolicy",
         invalid_policy_values,

@@ -92,6 +92,7 @@ typedef struct ImkShcentroidParams {
   double min_flux, saturation, gain, read_noise;
   ImkShcentroidInvalid invalid_policy;
   double slope_scale;
+  double min_illumination;
 } ImkShcentroidParams;
 
 /* Of an ImkShcentroidPlan and ImkShcentroidParams. */

@@ -141,6 +141,9 @@ imk_shcentroid_check_params (const ImkShcentroidConfig *c, ImkError *error)
   if (status == IMK_OK)
     status = check_at_least ("min-flux", c->min_flux, 0.0, error);
   if (status == IMK_OK)
+    status = check_between (
+        "min-illumination", c->min_illumination, 0.0, 1.0, error);
+  if (status == IMK_OK)
     status = check_at_least ("saturation", c->saturation, 0.0, error);
   if (status == IMK_OK)
     status = check_at_least ("read-noise", c->read_noise, 0.0, error);

@@ -116,6 +116,7 @@ params_of (const ImkShcentroidConfig *c, ImkShcentroidFields fields)
       .read_noise = c->read_noise,
       .invalid_policy = c->invalid_policy,
       .slope_scale = c->slope_scale,
+      .min_illumination = c->min_illumination,
   };
 }
 
@@ -283,18 +284,11 @@ imk_shcentroid_process_flags (ImkShcentroid *self, const ImkImage *in,
 }
 
 ImkStatus
-imk_shcentroid_process_both (ImkShcentroid *self, const ImkImage *in,
-    ImkImage *out, ImkImage *rounded, void *stream, ImkError *error)
-{
-  return imk_shcentroid_process_flags (
-      self, in, out, rounded, NULL, stream, error);
-}
-
-ImkStatus
 imk_shcentroid_process (ImkShcentroid *self, const ImkImage *in, ImkImage *out,
     void *stream, ImkError *error)
 {
-  return imk_shcentroid_process_both (self, in, out, NULL, stream, error);
+  return imk_shcentroid_process_flags (
+      self, in, out, NULL, NULL, stream, error);
 }
 
 ImkStatus

@@ -139,7 +139,8 @@ typedef enum ImkShcentroidField {
 
 typedef enum ImkShcentroidFlags {
   IMK_SHCENTROID_NO_FLUX = 1 << 0,   /* nothing above the threshold: invalid */
-  IMK_SHCENTROID_LOW_FLUX = 1 << 1,  /* flux below min_flux: invalid */
+  IMK_SHCENTROID_LOW_FLUX = 1 << 1,  /* flux below min_flux or the share of
+                                      * min_illumination: invalid */
   IMK_SHCENTROID_SATURATED = 1 << 2, /* a sample at or above saturation */
   IMK_SHCENTROID_CLIPPED = 1 << 3,   /* the cell reaches beyond the frame */
   IMK_SHCENTROID_EDGE = 1 << 4, /* tracking stopped at the edge of the frame */
@@ -232,6 +233,8 @@ typedef enum ImkShcentroidFlags {
  * @gain: electrons a count, above 0, and @read_noise: counts rms, for the
  *   variances
  * @slope_scale: what dx and dy are multiplied with, not 0; 1 for pixels
+ * @min_illumination: 0..1; a cell with less than this share of the flux of the
+ *   brightest cell of the frame is invalid, as one below min_flux; 0 for none
  *
  * A cell reaching beyond the frame is clipped and flagged; one wholly outside
  * is an error. The members from @threshold_mode on may change between frames;
@@ -281,6 +284,7 @@ typedef struct ImkShcentroidConfig {
   double gain, read_noise;
   ImkShcentroidInvalid invalid_policy;
   double slope_scale;
+  double min_illumination;
 } ImkShcentroidConfig;
 
 typedef struct ImkShcentroid ImkShcentroid;
@@ -292,7 +296,7 @@ typedef struct ImkShcentroid ImkShcentroid;
  * 1, no templates, template_cell -1, template_margin 0, correlation normalised,
  * peak_fit paraboloid, search_range 4, min_correlation 0.25, cells that stay,
  * tracking_gain 1, tracking_reset 0, tilt stays; min_flux 0, saturation 0, gain
- * 1, read_noise 0, policy zero. */
+ * 1, read_noise 0, policy zero, min_illumination 0. */
 IMK_API void imk_shcentroid_config_init_sized (
     ImkShcentroidConfig *config, size_t size);
 static inline void
@@ -385,16 +389,10 @@ IMK_API ImkStatus imk_shcentroid_process (ImkShcentroid *self,
     const ImkImage *in, ImkImage *out, void *stream, ImkError *error);
 
 /**
- * imk_shcentroid_process_both: (the same, in two precisions)
- * @out: f64
+ * imk_shcentroid_process_flags: (the same, in two precisions, and flags)
+ * @out: as for imk_shcentroid_process (); f64 beside @rounded
  * @rounded: (nullable): f32 of the same shape: what imk_shcentroid_process ()
- *   writes into an f32 output. With NULL the two functions are the same */
-IMK_API ImkStatus imk_shcentroid_process_both (ImkShcentroid *self,
-    const ImkImage *in, ImkImage *out, ImkImage *rounded, void *stream,
-    ImkError *error);
-
-/**
- * imk_shcentroid_process_flags: (the same, with the flags of every cell)
+ *   writes into an f32 output
  * @flags: (nullable): u8 [1][cells]: with FIELDS_ALL the column of flags; else
  *   those of IMK_SHCENTROID_INVALID_MASK, as the others are not looked for. 0
  * is a valid cell whatever the fields */

@@ -104,6 +104,7 @@ static const Choice choices[] = {
     {"tracking-reset", {"0", "1", "5", "0", "0"}},
     {"remove-tilt", {"false", "true", "false", "true", "false"}},
     {"min-flux", {"0", "100", "1e300", "0", "0"}},
+    {"min-illumination", {"0", "0.5", "1", "0", "0.1"}},
     {"bit-depth", {"0", "12", "16", "8", "0"}},
     {"saturation", {"0", "-1", "250", "60000", "0"}},
     {"gain", {"1", "0.5", "1e-9", "1e9", "2"}},

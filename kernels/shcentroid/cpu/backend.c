@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /* The CPU backend: memory, settings, and which loops measure a frame. */
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -9,6 +10,25 @@
 #include "shcentroid/cpu/output.h"
 
 enum { WORTH_A_THREAD = 1 << 17 }; /* pixels; about 10 us */
+
+/* When all cells are measured: those that are dark beside the brightest. */
+static void
+darken_cells (const Frame *f)
+{
+  const Cpu *cpu = f->cpu;
+  double most = 0.0;
+
+  for (uint32_t i = 0; i < cpu->plan.n_rects; i++)
+    most = fmax (most, imk_shcentroid_light_of (&cpu->slopes[i]));
+  for (uint32_t i = 0; i < cpu->plan.n_rects; i++) {
+    ImkShcentroidRow row = {{0}};
+
+    if (imk_shcentroid_darken (&cpu->slopes[i], &row,
+            cpu->params.min_illumination * most, &cpu->rects[i], &cpu->params,
+            cpu->fresh, cpu->held + 2 * (size_t) i, &cpu->tracks[i]))
+      store_dark (f, i, &row);
+  }
+}
 
 /* When all slopes are known. */
 static void
@@ -301,6 +321,8 @@ cpu_process (void *state, const ImkImage *in, ImkImage *out, void *stream,
     match_frame (&frame);
   else
     measure_frame (&frame);
+  if (cpu->params.min_illumination > 0.0)
+    darken_cells (&frame);
   if (cpu->params.remove_tilt)
     remove_tilt (&frame);
   cpu->fresh = cpu->lost = false;

@@ -480,7 +480,6 @@ measure_match (const Frame *f, uint32_t cell, MatchScratch *s)
   ImkShcentroidPeak peak;
   ChainTile tile;
   int32_t best;
-  bool valid;
 
   light = prepare_match (f, cell, &tile, &m, s);
   centre_match (&m, s, imk_shcentroid_mean (light.p, light.n));
@@ -493,12 +492,14 @@ measure_match (const Frame *f, uint32_t cell, MatchScratch *s)
   imk_shcentroid_finish_peak (&peak, &nine[4], params);
   if (peak.found && cpu->plan.fields == IMK_SHCENTROID_FIELDS_ALL)
     spreads = spread_match (&m, s, &peak, nine, pattern, params->correlation);
-  valid = imk_shcentroid_finish_match (&row, &light, &peak, &spreads,
-      &cpu->rects[cell], &t->anchors[cell], &tile.windows[0], params,
-      cpu->fresh, cpu->held + 2 * (size_t) cell, &cpu->tracks[cell]);
-  if (params->remove_tilt)
-    cpu->slopes[cell] =
-        imk_shcentroid_slope (&row, valid, params->invalid_policy);
+  if (imk_shcentroid_joins (params))
+    imk_shcentroid_begin_slope (&cpu->slopes[cell], params,
+        cpu->held + 2 * (size_t) cell, &cpu->tracks[cell]);
+  imk_shcentroid_finish_match (&row, &light, &peak, &spreads, &cpu->rects[cell],
+      &t->anchors[cell], &tile.windows[0], params, cpu->fresh,
+      cpu->held + 2 * (size_t) cell, &cpu->tracks[cell]);
+  if (imk_shcentroid_joins (params))
+    imk_shcentroid_end_slope (&cpu->slopes[cell], &row, params->invalid_policy);
   store_row (f, cell, &row);
 }
 

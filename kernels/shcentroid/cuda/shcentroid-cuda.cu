@@ -463,18 +463,18 @@ chain_arguments (const Cuda *cuda)
   return a;
 }
 
-/* When all slopes are there. */
+/* When all cells are measured. */
 static ImkStatus
-launch_tilt (const ChainArguments *a, cudaStream_t stream, ImkError *error)
+launch_join (const ChainArguments *a, cudaStream_t stream, ImkError *error)
 {
   cudaLaunchConfig_t launch = {};
 
-  if (!a->common.params.remove_tilt)
+  if (!imk_shcentroid_joins (&a->common.params))
     return IMK_OK;
   launch.gridDim = dim3 (1);
   launch.blockDim = dim3 (IMK_SHCENTROID_TILT_LANES);
   launch.stream = stream;
-  return IMK_CUDA_LAUNCH (error, launch, remove_tilt, *a);
+  return IMK_CUDA_LAUNCH (error, launch, join_cells, *a);
 }
 
 static ImkStatus
@@ -554,7 +554,7 @@ launch_chain (Cuda *cuda, cudaStream_t stream, ImkError *error)
     status = launch_small_reals (cuda, choice, &a, &launch, error);
   else
     status = launch_reals (cuda, choice, &a, &launch, error);
-  return status != IMK_OK ? status : launch_tilt (&a, stream, error);
+  return status != IMK_OK ? status : launch_join (&a, stream, error);
 }
 
 /* A thread for every shift, as far as they go. */
@@ -600,7 +600,7 @@ launch_match (Cuda *cuda, cudaStream_t stream, ImkError *error)
   launch.dynamicSmemBytes = choice.global ? 0 : a.layout_size;
   if (status == IMK_OK)
     status = IMK_CUDA_LAUNCH (error, launch, choose_match_kernel (choice), a);
-  return status != IMK_OK ? status : launch_tilt (&a.chain, stream, error);
+  return status != IMK_OK ? status : launch_join (&a.chain, stream, error);
 }
 
 /* Coarse tasks where the frame comes over a bus, and none where a thread can
