@@ -1749,6 +1749,7 @@ CHECK_TEST (test_every_property_reads_back_and_may_change_while_playing)
       {"iterations", "4"}, {"power", "1.5"}, {"estimator", "quad"},
       {"quad-gain", "0.5"}, {"window", "tracking"}, {"tracking-gain", "0.25"},
       {"tracking-reset", "7"}, {"remove-tilt", "true"},
+      {"pupils-location", "p4.npy"}, {"normalisation", "global"},
       {"template-location", "t.npy"}, {"template-source", "frame"},
       {"template-cell", "3"}, {"template-margin", "2"},
       {"correlation", "covariance"}, {"peak-fit", "parabola"},

@@ -542,6 +542,10 @@ imk_shcentroid_real_centre (const ImkShcentroidReals *s,
     last_x = 0.5 * last_x + gain;
     last_y = 0.5 * last_y + gain;
   }
+  if (params->estimator == IMK_SHCENTROID_ESTIMATOR_PUPILS) {
+    first_x = first_y = -3e38; /* a slope, of any size */
+    last_x = last_y = 3e38;
+  }
   centre.x = imk_shcentroid_clamp (x, first_x, last_x);
   centre.y = imk_shcentroid_clamp (y, first_y, last_y);
   outside_x = imk_shcentroid_is_outside (x, first_x, last_x);
@@ -825,4 +829,15 @@ imk_shcentroid_find_tilt (ImkShcentroidTiltSums *sums)
     return;
   sums->x /= sums->n;
   sums->y /= sums->n;
+}
+
+/* Of all lanes, on one thread. */
+IMK_SHCENTROID_INLINE ImkShcentroidTiltSums
+imk_shcentroid_mean_of (ImkShcentroidTiltSums *lanes)
+{
+  for (uint32_t step = IMK_SHCENTROID_TILT_LANES / 2; step; step /= 2)
+    for (uint32_t i = 0; i < step; i++)
+      imk_shcentroid_add_tilt (&lanes[i], &lanes[i + step]);
+  imk_shcentroid_find_tilt (&lanes[0]);
+  return lanes[0];
 }

@@ -505,7 +505,7 @@ measure_match (const Frame *f, uint32_t cell, MatchScratch *s)
 
 /* The template is a cell of this frame. */
 static void
-take_template (const Frame *f)
+take_template (Frame *f)
 {
   const Matching *matching = &f->cpu->matching;
   const ImkShcentroidTemplates *t = &matching->templates;
@@ -542,5 +542,5 @@ measure_matches (void *data, uint32_t first, uint32_t end)
 
 const ImkShcentroidLoops IMK_ISA_TABLE = {
     .measure = measure_matches,
-    .take_template = take_template,
+    .prepare = take_template,
 };

@@ -702,6 +702,22 @@ darken_cells (const ChainArguments &a, double *lanes)
   }
 }
 
+/* Returns, to all threads: the mean over their @sums */
+static __device__ __forceinline__ ImkShcentroidTiltSums
+add_lanes (ImkShcentroidTiltSums *lanes, ImkShcentroidTiltSums sums)
+{
+  lanes[threadIdx.x] = sums;
+  __syncthreads ();
+  for (uint32_t step = IMK_SHCENTROID_TILT_LANES / 2; step; step /= 2) {
+    if (threadIdx.x < step)
+      imk_shcentroid_add_tilt (&lanes[threadIdx.x], &lanes[threadIdx.x + step]);
+    __syncthreads ();
+  }
+  sums = lanes[0];
+  imk_shcentroid_find_tilt (&sums);
+  return sums;
+}
+
 static __device__ __forceinline__ void
 remove_tilt (const ChainArguments &a, ImkShcentroidTiltSums *lanes)
 {
@@ -711,15 +727,7 @@ remove_tilt (const ChainArguments &a, ImkShcentroidTiltSums *lanes)
 
   for (uint32_t i = me; i < n; i += IMK_SHCENTROID_TILT_LANES)
     imk_shcentroid_add_slope (&sums, &a.slopes[i]);
-  lanes[me] = sums;
-  __syncthreads ();
-  for (uint32_t step = IMK_SHCENTROID_TILT_LANES / 2; step; step /= 2) {
-    if (me < step)
-      imk_shcentroid_add_tilt (&lanes[me], &lanes[me + step]);
-    __syncthreads ();
-  }
-  sums = lanes[0];
-  imk_shcentroid_find_tilt (&sums);
+  sums = add_lanes (lanes, sums);
   for (uint32_t i = me; i < n; i += IMK_SHCENTROID_TILT_LANES) {
     ImkShcentroidSlope slope = a.slopes[i];
 

@@ -1,0 +1,236 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* The matched filter and pupil images (arithmetic/linear-centroid.h). Compiled
+ * for each instruction set. */
+#include "shcentroid/arithmetic/linear-centroid.h"
+#include "shcentroid/cpu/rows.h"
+#include "shcentroid/cpu/tile.h"
+
+enum { LANES = IMK_SHCENTROID_FILTER_LANES };
+
+/* The sums of 32 lanes. */
+typedef struct LinearSums {
+  double sum[N_CHAIN_SUMS][LANES];
+} LinearSums;
+
+/* The row of cell @cell, whose sums count from the corner of its rect. */
+static void
+finish (const Frame *f, uint32_t cell, const ImkShcentroidReals *s)
+{
+  ChainTile tile;
+
+  chain_begin (&tile, f, cell, 1);
+  tile.sums[CHAIN_P][0] = s->p;
+  tile.sums[CHAIN_PU][0] = s->pu;
+  tile.sums[CHAIN_PY][0] = s->py;
+  tile.sums[CHAIN_Q][0] = s->q;
+  tile.sums[CHAIN_QU][0] = s->qu;
+  tile.sums[CHAIN_QY][0] = s->qy;
+  tile.sums[CHAIN_QUU][0] = s->quu;
+  tile.sums[CHAIN_QYY][0] = s->qyy;
+  tile.sums[CHAIN_RAW][0] = s->raw;
+  tile.max[0] = s->max;
+  tile.max_sample[0] = s->max_sample;
+  chain_end (&tile);
+}
+
+/* ------------------------------------------------------------------------
+ * The matched filter. */
+
+/* Values of the cell one after the other, 0 where bad and beyond the last, and
+ * the flats; what is largest goes to @s. */
+static void
+load_cell (const Frame *f, const ImkShcentroidRect *r, bool all,
+    MatchScratch *m, float *flats, ImkShcentroidReals *s)
+{
+  const Cpu *cpu = f->cpu;
+  float *samples = (float *) m->sample, *to = m->pixels;
+  size_t n = (size_t) r->width * r->height;
+
+  for (uint32_t y = 0; y < r->height; y++, to += r->width) {
+    size_t at = (size_t) (r->y + y) * cpu->plan.width + r->x;
+
+    load_row (f, r->x, r->y + y, r->width, m->value);
+    if (all)
+      load_samples (f, r->x, r->y + y, r->width, samples);
+    for (uint32_t x = 0; all && x < r->width; x++) {
+      float v = m->value[x];
+
+      s->max = v > s->max ? v : s->max;
+      s->max_sample =
+          v == v && samples[x] > s->max_sample ? samples[x] : s->max_sample;
+      flats[y * (size_t) r->width + x] = cpu->flat ? cpu->flat[at + x] : 1.0f;
+    }
+    for (uint32_t x = 0; x < r->width; x++)
+      to[x] = m->value[x] == m->value[x] ? m->value[x] : 0.0f;
+  }
+  for (size_t i = n; i % LANES; i++)
+    m->pixels[i] = flats[i] = 0.0f;
+}
+
+/* 32 pixels, @stride from weight to weight. */
+INLINE void
+add_lanes (LinearSums *restrict s, const float *restrict value,
+    const float *restrict flat, const float *restrict weight, size_t stride,
+    const ImkShcentroidNoise *noise, const bool all)
+{
+  for (uint32_t i = 0; i < LANES; i++) {
+    ImkShcentroidReals r = {.p = s->sum[CHAIN_P][i],
+        .pu = s->sum[CHAIN_PU][i],
+        .py = s->sum[CHAIN_PY][i]};
+
+    if (all) {
+      r.q = s->sum[CHAIN_Q][i];
+      r.qu = s->sum[CHAIN_QU][i];
+      r.qy = s->sum[CHAIN_QY][i];
+      r.quu = s->sum[CHAIN_QUU][i];
+      r.qyy = s->sum[CHAIN_QYY][i];
+      r.raw = s->sum[CHAIN_RAW][i];
+    }
+    imk_shcentroid_add_weighted (&r, value[i], all ? flat[i] : 1.0, weight[i],
+        weight[stride + i], weight[2 * stride + i], all, noise);
+    s->sum[CHAIN_P][i] = r.p;
+    s->sum[CHAIN_PU][i] = r.pu;
+    s->sum[CHAIN_PY][i] = r.py;
+    if (all) {
+      s->sum[CHAIN_Q][i] = r.q;
+      s->sum[CHAIN_QU][i] = r.qu;
+      s->sum[CHAIN_QY][i] = r.qy;
+      s->sum[CHAIN_QUU][i] = r.quu;
+      s->sum[CHAIN_QYY][i] = r.qyy;
+      s->sum[CHAIN_RAW][i] = r.raw;
+    }
+  }
+}
+
+static double
+halve (double *lanes)
+{
+  for (uint32_t step = LANES / 2; step; step /= 2)
+    for (uint32_t i = 0; i < step; i++)
+      lanes[i] += lanes[i + step];
+  return lanes[0];
+}
+
+static void
+filter_cell (const Frame *f, uint32_t cell, bool all, MatchScratch *m)
+{
+  const Cpu *cpu = f->cpu;
+  const ImkShcentroidRect *r = &cpu->rects[cell];
+  const ImkShcentroidAnchor *anchor = &cpu->matching.anchors[cell];
+  const ImkShcentroidNoise noise = imk_shcentroid_noise (&cpu->params);
+  const float *weights = cpu->plan.filter.weights + cpu->plan.filter.at[cell];
+  size_t n = (size_t) r->width * r->height,
+         stride = (n + LANES - 1) / LANES * LANES;
+  float *flats = (float *) m->spread;
+  ImkShcentroidReals s = {.max = -3.4e38f};
+  LinearSums lanes = {{{0}}};
+
+  load_cell (f, r, all, m, flats, &s);
+  for (size_t i = 0; i < n; i += LANES)
+    if (all)
+      add_lanes (
+          &lanes, m->pixels + i, flats + i, weights + i, stride, &noise, true);
+    else
+      add_lanes (
+          &lanes, m->pixels + i, flats + i, weights + i, stride, &noise, false);
+  s.p = halve (lanes.sum[CHAIN_P]);
+  s.pu = halve (lanes.sum[CHAIN_PU]);
+  s.py = halve (lanes.sum[CHAIN_PY]);
+  if (all) {
+    s.q = halve (lanes.sum[CHAIN_Q]);
+    s.qu = halve (lanes.sum[CHAIN_QU]);
+    s.qy = halve (lanes.sum[CHAIN_QY]);
+    s.quu = halve (lanes.sum[CHAIN_QUU]);
+    s.qyy = halve (lanes.sum[CHAIN_QYY]);
+    s.raw = halve (lanes.sum[CHAIN_RAW]);
+  }
+  imk_shcentroid_shift_sums (&s, anchor->zero_x - r->x, anchor->zero_y - r->y);
+  finish (f, cell, &s);
+}
+
+/* ------------------------------------------------------------------------
+ * Pupil images. */
+
+static ImkShcentroidReals
+sum_pupils (const Frame *f, uint32_t cell, bool all)
+{
+  const Cpu *cpu = f->cpu;
+  const uint32_t *at =
+      cpu->plan.pupils + (size_t) cell * IMK_SHCENTROID_N_PUPILS;
+  const ImkShcentroidNoise noise = imk_shcentroid_noise (&cpu->params);
+  ImkShcentroidReals s = {.max = -3.4e38f};
+
+  for (uint32_t k = 0; k < IMK_SHCENTROID_N_PUPILS; k++) {
+    uint32_t x = at[k] % cpu->plan.width, y = at[k] / cpu->plan.width;
+    float sample, value, flat = 1.0f;
+
+    load_samples (f, x, y, 1, &sample);
+    value = cpu->lut ? cpu->lut[(uint32_t) sample] : sample;
+    if (cpu->dark) {
+      flat = cpu->flat[at[k]];
+      value = calibrate_one (value, cpu->dark[at[k]], flat);
+    }
+    imk_shcentroid_add_pupil (&s, k, value, flat, sample, all, &noise);
+  }
+  return s;
+}
+
+/* The mean flux of the valid cells, added up as slopes are. */
+static void
+find_mean (Frame *f)
+{
+  const Cpu *cpu = f->cpu;
+  ImkShcentroidTiltSums lanes[IMK_SHCENTROID_TILT_LANES] = {{0}};
+  double most = 0.0;
+
+  if (cpu->params.estimator != IMK_SHCENTROID_ESTIMATOR_PUPILS ||
+      cpu->params.normalisation == IMK_SHCENTROID_NORMALISATION_LOCAL)
+    return;
+  for (uint32_t i = 0; i < cpu->plan.n_rects; i++) {
+    ImkShcentroidReals s = sum_pupils (f, i, false);
+
+    most = fmax (most, imk_shcentroid_pupil_flux (&s));
+  }
+  for (uint32_t i = 0; i < cpu->plan.n_rects; i++) {
+    ImkShcentroidReals s = sum_pupils (f, i, false);
+    ImkShcentroidTiltSums one = {imk_shcentroid_pupil_flux (&s), 0.0, 1};
+
+    if (imk_shcentroid_pupil_counts (one.x, most, &cpu->rects[i], &cpu->params))
+      imk_shcentroid_add_tilt (&lanes[i % IMK_SHCENTROID_TILT_LANES], &one);
+  }
+  f->mean = imk_shcentroid_mean_of (lanes).x;
+}
+
+static void
+measure_pupils (const Frame *f, uint32_t cell, bool all)
+{
+  ImkShcentroidReals s = sum_pupils (f, cell, all);
+
+  imk_shcentroid_end_pupils (&s, &f->cpu->params, f->mean);
+  finish (f, cell, &s);
+}
+
+/* ------------------------------------------------------------------------ */
+
+static void
+measure_linear (void *data, uint32_t first, uint32_t end)
+{
+  const Frame *f = data;
+  bool all = f->cpu->plan.fields == IMK_SHCENTROID_FIELDS_ALL;
+  MatchScratch *scratch;
+
+  if (f->cpu->params.estimator == IMK_SHCENTROID_ESTIMATOR_PUPILS) {
+    for (uint32_t i = first; i < end; i++)
+      measure_pupils (f, i, all);
+    return;
+  }
+  scratch = imk_shcentroid_take_scratch ((Matching *) &f->cpu->matching);
+  for (uint32_t i = first; i < end; i++)
+    filter_cell (f, i, all, scratch);
+  imk_shcentroid_give_back_scratch (scratch);
+}
+
+const ImkShcentroidLoops IMK_ISA_TABLE = {
+    .measure = measure_linear,
+    .prepare = find_mean,
+};
