@@ -99,6 +99,18 @@ class Pyramid(Case):
             self.measure("estimator=pupils", self.frame)
         self.assertIn("Set pupils-location", str(failure.exception))
 
+    def test_shreconstruct_takes_the_slopes(self):
+        frame = self.frame.astype("u2")
+        expected = slopes(frame.astype("f8"), self.masks).ravel()
+        matrix = np.random.default_rng(2).normal(size=(3, expected.size)).astype("f4")
+        for name, array in [("f", frame), ("p", self.masks), ("r", matrix)]:
+            np.save(f"{self.folder}/{name}.npy", array)
+        play(f"picturesrc location={self.folder}/f.npy ! shcentroid estimator=pupils fields=slopes"
+             f" pupils-location={self.folder}/p.npy ! shreconstruct matrix-location={self.folder}/r.npy gain=1"
+             f" ! picturesink location={self.folder}/commands.npy")
+        np.testing.assert_allclose(np.load(self.folder + "/commands.npy").ravel(), -matrix.astype("f8") @ expected,
+                                   rtol=0, atol=1e-4)
+
     @unittest.skipUnless(hcipy, "there is no HCIPy; tools/venv installs it")
     def test_hcipy(self):
         """A pyramid sensor in float64, its frames in float32."""
