@@ -330,15 +330,30 @@ CHECK_LOOP_TEST (test_a_matched_filter_is_captured_and_changes_live, N_BACKENDS)
   fail_unless_equals_int (check_count_messages (sh.bus, GST_MESSAGE_ERROR), 0);
 }
 
+CHECK_LOOP_TEST (test_a_threshold_means_nothing_to_it, N_BACKENDS)
+{
+  g_autofree gchar *path = save_templates ("one.npy", 0);
+  g_autofree gchar *properties = g_strdup_printf (
+      "estimator=matched threshold-mode=range template-location=%s", path);
+  g_auto (Sh) sh = sh_new (backends[__i__], properties);
+  gsize n;
+
+  g_free (sh_measure (&sh, frame_new (0, 0), &n));
+  check_warning (sh.bus, LIBRARY, SETTINGS, "look at none of them");
+}
+
 /* The frame in quarters: those of pupil images are other cells than spots. */
 CHECK_LOOP_TEST (test_pupil_images_change_live, N_BACKENDS)
 {
   g_autofree gchar *path = check_path_of ("pupils.npy");
   const guint64 dims[] = {HEIGHT, WIDTH};
   g_autofree gdouble *numbers = g_new0 (gdouble, N_PIXELS);
+  g_autofree gchar *template = save_templates ("one.npy", 0);
   g_auto (Sh) sh = sh_new (backends[__i__], "");
   gsize n;
 
+  /* of spots, and in the way of nothing */
+  g_object_set (sh.element, "template-location", template, NULL);
   for (guint i = 0; i < N_PIXELS; i++)
     numbers[i] =
         i % WIDTH < WIDTH / 2 ? 1 + i / (N_PIXELS / 2) : 4 - i / (N_PIXELS / 2);

@@ -36,35 +36,54 @@ finish (const Frame *f, uint32_t cell, const ImkShcentroidReals *s)
 /* ------------------------------------------------------------------------
  * The matched filter. */
 
-/* Values of the cell one after the other, 0 where bad and beyond the last, and
- * the flats; what is largest goes to @s. */
+/* What a cell has more of with all fields: its flats, one after the other, and
+ * what is largest. */
+static void
+look_at_cell (const Frame *f, const ImkShcentroidRect *r, const float *values,
+    float *samples, float *flats, ImkShcentroidReals *s)
+{
+  const Cpu *cpu = f->cpu;
+  size_t n = (size_t) r->width * r->height;
+
+  for (size_t i = 0; i < n; i++)
+    s->max = values[i] > s->max ? values[i] : s->max;
+  for (size_t i = 0; i < n; i++)
+    flats[i] = 1.0f;
+  s->max_sample = s->max > 0.0f ? s->max : 0.0f;
+  if (!cpu->dark && !cpu->lut)
+    return;
+  s->max_sample = 0.0f;
+  for (uint32_t y = 0; y < r->height; y++) {
+    size_t at = (size_t) (r->y + y) * cpu->plan.width + r->x;
+    const float *v = values + (size_t) y * r->width;
+
+    load_samples (f, r->x, r->y + y, r->width, samples);
+    if (cpu->dark)
+      memcpy (flats + (size_t) y * r->width, cpu->flat + at,
+          r->width * sizeof (*flats));
+    for (uint32_t x = 0; x < r->width; x++)
+      s->max_sample = v[x] == v[x] && samples[x] > s->max_sample
+                          ? samples[x]
+                          : s->max_sample;
+  }
+}
+
+/* Values of the cell one after the other, 0 where bad and up to whole lanes. */
 static void
 load_cell (const Frame *f, const ImkShcentroidRect *r, bool all,
     MatchScratch *m, float *flats, ImkShcentroidReals *s)
 {
-  const Cpu *cpu = f->cpu;
-  float *samples = (float *) m->sample, *to = m->pixels;
   size_t n = (size_t) r->width * r->height;
+  float *restrict values = m->pixels;
 
-  for (uint32_t y = 0; y < r->height; y++, to += r->width) {
-    size_t at = (size_t) (r->y + y) * cpu->plan.width + r->x;
-
-    load_row (f, r->x, r->y + y, r->width, m->value);
-    if (all)
-      load_samples (f, r->x, r->y + y, r->width, samples);
-    for (uint32_t x = 0; all && x < r->width; x++) {
-      float v = m->value[x];
-
-      s->max = v > s->max ? v : s->max;
-      s->max_sample =
-          v == v && samples[x] > s->max_sample ? samples[x] : s->max_sample;
-      flats[y * (size_t) r->width + x] = cpu->flat ? cpu->flat[at + x] : 1.0f;
-    }
-    for (uint32_t x = 0; x < r->width; x++)
-      to[x] = m->value[x] == m->value[x] ? m->value[x] : 0.0f;
-  }
+  for (uint32_t y = 0; y < r->height; y++)
+    load_columns (f, r->x, r->y + y, r->width, values + (size_t) y * r->width);
+  if (all)
+    look_at_cell (f, r, values, (float *) m->sample, flats, s);
+  for (size_t i = 0; f->cpu->bad && i < n; i++)
+    values[i] = values[i] == values[i] ? values[i] : 0.0f;
   for (size_t i = n; i % LANES; i++)
-    m->pixels[i] = flats[i] = 0.0f;
+    values[i] = flats[i] = 0.0f;
 }
 
 /* 32 pixels, @stride from weight to weight. */
