@@ -69,6 +69,8 @@ imk_shcentroid_add_pupil (ImkShcentroidReals *s, uint32_t pupil, float value,
   imk_shcentroid_add_weighted (s, value, flat, 1.0,
       imk_shcentroid_pupil_x (pupil), imk_shcentroid_pupil_y (pupil), all,
       noise);
+  if (!all)
+    return;
   s->max = value > s->max ? value : s->max;
   s->max_sample =
       value == value && sample > s->max_sample ? sample : s->max_sample;

@@ -171,7 +171,9 @@ copy_linear (Cpu *cpu, const ImkShcentroidPlan *plan)
     cpu->pupils = malloc (n_pupils * sizeof (*cpu->pupils));
     if (!cpu->pupils)
       return false;
-    memcpy (cpu->pupils, plan->pupils, n_pupils * sizeof (*cpu->pupils));
+    for (size_t i = 0; i < n_pupils; i++)
+      cpu->pupils[i] = (Place){(uint16_t) (plan->pupils[i] % plan->width),
+          (uint16_t) (plan->pupils[i] / plan->width)};
   }
   if (f->n_weights == 0)
     return true;
@@ -279,7 +281,7 @@ cpu_create (const void *data, const void *params, uint32_t n_threads,
   cpu->plan.pixels = NULL;
   cpu->plan.lut = cpu->lut;
   cpu->plan.templates = cpu->matching.templates;
-  cpu->plan.pupils = cpu->pupils;
+  cpu->plan.pupils = NULL;
   cpu->plan.filter.weights = cpu->filter_weights;
   cpu->plan.filter.at = cpu->filter_at;
   cpu->n_threads = n_threads;

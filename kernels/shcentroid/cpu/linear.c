@@ -170,26 +170,40 @@ filter_cell (const Frame *f, uint32_t cell, bool all, MatchScratch *m)
 /* ------------------------------------------------------------------------
  * Pupil images. */
 
-static ImkShcentroidReals
-sum_pupils (const Frame *f, uint32_t cell, bool all)
+INLINE float
+sample_at (const Frame *f, uint32_t x, uint32_t y)
+{
+  const uint8_t *row = (const uint8_t *) f->in->data + y * f->in->stride;
+
+  switch (f->in->type) {
+  case IMK_TYPE_U8:
+    return row[x];
+  case IMK_TYPE_U16:
+    return ((const uint16_t *) row)[x];
+  default:
+    return imk_shcentroid_sample (((const float *) row)[x]);
+  }
+}
+
+INLINE ImkShcentroidReals
+sum_pupils (const Frame *f, uint32_t cell, const bool all,
+    const ImkShcentroidNoise *noise)
 {
   const Cpu *cpu = f->cpu;
-  const uint32_t *at =
-      cpu->plan.pupils + (size_t) cell * IMK_SHCENTROID_N_PUPILS;
-  const ImkShcentroidNoise noise = imk_shcentroid_noise (&cpu->params);
+  const Place *at = cpu->pupils + (size_t) cell * IMK_SHCENTROID_N_PUPILS;
   ImkShcentroidReals s = {.max = -3.4e38f};
 
   for (uint32_t k = 0; k < IMK_SHCENTROID_N_PUPILS; k++) {
-    uint32_t x = at[k] % cpu->plan.width, y = at[k] / cpu->plan.width;
-    float sample, value, flat = 1.0f;
+    float sample = sample_at (f, at[k].x, at[k].y), value, flat = 1.0f;
 
-    load_samples (f, x, y, 1, &sample);
     value = cpu->lut ? cpu->lut[(uint32_t) sample] : sample;
     if (cpu->dark) {
-      flat = cpu->flat[at[k]];
-      value = calibrate_one (value, cpu->dark[at[k]], flat);
+      size_t i = (size_t) at[k].y * cpu->plan.width + at[k].x;
+
+      flat = cpu->flat[i];
+      value = calibrate_one (value, cpu->dark[i], flat);
     }
-    imk_shcentroid_add_pupil (&s, k, value, flat, sample, all, &noise);
+    imk_shcentroid_add_pupil (&s, k, value, flat, sample, all, noise);
   }
   return s;
 }
@@ -200,19 +214,21 @@ find_mean (Frame *f)
 {
   const Cpu *cpu = f->cpu;
   ImkShcentroidTiltSums lanes[IMK_SHCENTROID_TILT_LANES] = {{0}};
+  const ImkShcentroidNoise noise = imk_shcentroid_noise (&cpu->params);
   double most = 0.0;
 
   if (cpu->params.estimator != IMK_SHCENTROID_ESTIMATOR_PUPILS ||
       cpu->params.normalisation == IMK_SHCENTROID_NORMALISATION_LOCAL)
     return;
   for (uint32_t i = 0; i < cpu->plan.n_rects; i++) {
-    ImkShcentroidReals s = sum_pupils (f, i, false);
+    ImkShcentroidReals s = sum_pupils (f, i, false, &noise);
 
-    most = fmax (most, imk_shcentroid_pupil_flux (&s));
+    /* until the slopes are there */
+    cpu->slopes[i].flux = imk_shcentroid_pupil_flux (&s);
+    most = fmax (most, cpu->slopes[i].flux);
   }
   for (uint32_t i = 0; i < cpu->plan.n_rects; i++) {
-    ImkShcentroidReals s = sum_pupils (f, i, false);
-    ImkShcentroidTiltSums one = {imk_shcentroid_pupil_flux (&s), 0.0, 1};
+    ImkShcentroidTiltSums one = {cpu->slopes[i].flux, 0.0, 1};
 
     if (imk_shcentroid_pupil_counts (one.x, most, &cpu->rects[i], &cpu->params))
       imk_shcentroid_add_tilt (&lanes[i % IMK_SHCENTROID_TILT_LANES], &one);
@@ -220,10 +236,11 @@ find_mean (Frame *f)
   f->mean = imk_shcentroid_mean_of (lanes).x;
 }
 
-static void
-measure_pupils (const Frame *f, uint32_t cell, bool all)
+INLINE void
+measure_pupils (const Frame *f, uint32_t cell, const bool all,
+    const ImkShcentroidNoise *noise)
 {
-  ImkShcentroidReals s = sum_pupils (f, cell, all);
+  ImkShcentroidReals s = sum_pupils (f, cell, all, noise);
 
   imk_shcentroid_end_pupils (&s, &f->cpu->params, f->mean);
   finish (f, cell, &s);
@@ -235,12 +252,15 @@ static void
 measure_linear (void *data, uint32_t first, uint32_t end)
 {
   const Frame *f = data;
+  const ImkShcentroidNoise noise = imk_shcentroid_noise (&f->cpu->params);
   bool all = f->cpu->plan.fields == IMK_SHCENTROID_FIELDS_ALL;
   MatchScratch *scratch;
 
   if (f->cpu->params.estimator == IMK_SHCENTROID_ESTIMATOR_PUPILS) {
-    for (uint32_t i = first; i < end; i++)
-      measure_pupils (f, i, all);
+    for (uint32_t i = first; i < end && all; i++)
+      measure_pupils (f, i, true, &noise);
+    for (uint32_t i = first; i < end && !all; i++)
+      measure_pupils (f, i, false, &noise);
     return;
   }
   scratch = imk_shcentroid_take_scratch ((Matching *) &f->cpu->matching);

@@ -27,6 +27,11 @@ typedef struct Packing {
   uint32_t factors;
 } Packing;
 
+/* A pixel of the frame. */
+typedef struct Place {
+  uint16_t x, y;
+} Place;
+
 typedef struct Cpu {
   const ImkShcentroidLoops *integers, *chain, *correlation, *linear;
   ImkShcentroidPlan plan; /* its rects are ours */
@@ -58,8 +63,8 @@ typedef struct Cpu {
 
   Matching matching;
 
-  /* of the linear estimators; what the plan points to */
-  uint32_t *pupils;
+  /* of the linear estimators */
+  Place *pupils;
   float *filter_weights;
   uint64_t *filter_at;
 } Cpu;
