@@ -4,6 +4,7 @@
 #include "shcentroid/arithmetic/linear-centroid.h"
 #include "shcentroid/cpu/rows.h"
 #include "shcentroid/cpu/tile.h"
+#include "shcentroid/cpu/vectors.h"
 
 enum { LANES = IMK_SHCENTROID_FILTER_LANES };
 
@@ -86,39 +87,37 @@ load_cell (const Frame *f, const ImkShcentroidRect *r, bool all,
     values[i] = flats[i] = 0.0f;
 }
 
-/* 32 pixels, @stride from weight to weight. */
+/* imk_shcentroid_add_weighted () in lanes [@i, @i + REALS), operation by
+ * operation: the same bits. @stride: from weight to weight */
 INLINE void
-add_lanes (LinearSums *restrict s, const float *restrict value,
-    const float *restrict flat, const float *restrict weight, size_t stride,
-    const ImkShcentroidNoise *noise, const bool all)
+sum_lanes (LinearSums *s, uint32_t i, const float *values, const float *flats,
+    const float *weights, size_t stride, const ImkShcentroidNoise *noise,
+    const bool all)
 {
-  for (uint32_t i = 0; i < LANES; i++) {
-    ImkShcentroidReals r = {.p = s->sum[CHAIN_P][i],
-        .pu = s->sum[CHAIN_PU][i],
-        .py = s->sum[CHAIN_PY][i]};
+  Reals sums[N_CHAIN_SUMS] = {{0}};
 
-    if (all) {
-      r.q = s->sum[CHAIN_Q][i];
-      r.qu = s->sum[CHAIN_QU][i];
-      r.qy = s->sum[CHAIN_QY][i];
-      r.quu = s->sum[CHAIN_QUU][i];
-      r.qyy = s->sum[CHAIN_QYY][i];
-      r.raw = s->sum[CHAIN_RAW][i];
-    }
-    imk_shcentroid_add_weighted (&r, value[i], all ? flat[i] : 1.0, weight[i],
-        weight[stride + i], weight[2 * stride + i], all, noise);
-    s->sum[CHAIN_P][i] = r.p;
-    s->sum[CHAIN_PU][i] = r.pu;
-    s->sum[CHAIN_PY][i] = r.py;
-    if (all) {
-      s->sum[CHAIN_Q][i] = r.q;
-      s->sum[CHAIN_QU][i] = r.qu;
-      s->sum[CHAIN_QY][i] = r.qy;
-      s->sum[CHAIN_QUU][i] = r.quu;
-      s->sum[CHAIN_QYY][i] = r.qyy;
-      s->sum[CHAIN_RAW][i] = r.raw;
-    }
+  for (size_t at = i; at < stride; at += LANES) {
+    Reals v = widen (values + at), w = widen (weights + at);
+    Reals w_x = widen (weights + stride + at);
+    Reals w_y = widen (weights + 2 * stride + at), flat, light, q;
+
+    sums[CHAIN_P] += w * v;
+    sums[CHAIN_PU] += w_x * v;
+    sums[CHAIN_PY] += w_y * v;
+    if (!all)
+      continue;
+    flat = widen (flats + at);
+    light = (Reals) ((Masks) v & (v > 0.0));
+    q = flat * light + flat * flat * noise->read;
+    sums[CHAIN_Q] += w * w * q;
+    sums[CHAIN_QU] += w * w_x * q;
+    sums[CHAIN_QUU] += w_x * w_x * q;
+    sums[CHAIN_QY] += w * w_y * q;
+    sums[CHAIN_QYY] += w_y * w_y * q;
+    sums[CHAIN_RAW] += v;
   }
+  for (uint32_t k = 0; k < (all ? N_CHAIN_SUMS : N_CHAIN_XY_SUMS); k++)
+    write_reals (&s->sum[k][i], sums[k]);
 }
 
 static double
@@ -130,28 +129,23 @@ halve (double *lanes)
   return lanes[0];
 }
 
-static void
-filter_cell (const Frame *f, uint32_t cell, bool all, MatchScratch *m)
+INLINE void
+filter_cell (const Frame *f, uint32_t cell, MatchScratch *m,
+    const ImkShcentroidNoise *noise, const bool all)
 {
   const Cpu *cpu = f->cpu;
   const ImkShcentroidRect *r = &cpu->rects[cell];
   const ImkShcentroidAnchor *anchor = &cpu->matching.anchors[cell];
-  const ImkShcentroidNoise noise = imk_shcentroid_noise (&cpu->params);
   const float *weights = cpu->plan.filter.weights + cpu->plan.filter.at[cell];
-  size_t n = (size_t) r->width * r->height,
-         stride = (n + LANES - 1) / LANES * LANES;
+  size_t n = (size_t) r->width * r->height;
+  size_t stride = (n + LANES - 1) / LANES * LANES;
   float *flats = (float *) m->spread;
   ImkShcentroidReals s = {.max = -3.4e38f};
-  LinearSums lanes = {{{0}}};
+  LinearSums lanes;
 
   load_cell (f, r, all, m, flats, &s);
-  for (size_t i = 0; i < n; i += LANES)
-    if (all)
-      add_lanes (
-          &lanes, m->pixels + i, flats + i, weights + i, stride, &noise, true);
-    else
-      add_lanes (
-          &lanes, m->pixels + i, flats + i, weights + i, stride, &noise, false);
+  for (uint32_t i = 0; i < LANES; i += REALS)
+    sum_lanes (&lanes, i, m->pixels, flats, weights, stride, noise, all);
   s.p = halve (lanes.sum[CHAIN_P]);
   s.pu = halve (lanes.sum[CHAIN_PU]);
   s.py = halve (lanes.sum[CHAIN_PY]);
@@ -264,8 +258,10 @@ measure_linear (void *data, uint32_t first, uint32_t end)
     return;
   }
   scratch = imk_shcentroid_take_scratch ((Matching *) &f->cpu->matching);
-  for (uint32_t i = first; i < end; i++)
-    filter_cell (f, i, all, scratch);
+  for (uint32_t i = first; i < end && all; i++)
+    filter_cell (f, i, scratch, &noise, true);
+  for (uint32_t i = first; i < end && !all; i++)
+    filter_cell (f, i, scratch, &noise, false);
   imk_shcentroid_give_back_scratch (scratch);
 }
 
