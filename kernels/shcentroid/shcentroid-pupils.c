@@ -38,16 +38,18 @@ imk_shcentroid_find_pupils (const uint8_t *numbers, uint32_t width,
 {
   uint32_t count[IMK_SHCENTROID_N_PUPILS] = {0};
   uint32_t next[IMK_SHCENTROID_N_PUPILS] = {0};
+  ImkShcentroidCell *map;
+  uint32_t *pixels;
   ImkStatus status = count_pixels (numbers, width, height, count, error);
 
   if (status != IMK_OK)
     return status;
-  *cells = malloc (count[0] * sizeof (**cells));
-  *pupils =
-      malloc ((size_t) count[0] * IMK_SHCENTROID_N_PUPILS * sizeof (**pupils));
-  if (!*cells || !*pupils) {
-    free (*cells);
-    free (*pupils);
+  map = malloc (count[0] * sizeof (*map));
+  pixels =
+      malloc ((size_t) count[0] * IMK_SHCENTROID_N_PUPILS * sizeof (*pixels));
+  if (!map || !pixels) {
+    free (map);
+    free (pixels);
     return imk_error_set (error, IMK_ERROR_MEMORY,
         "There is no memory for pupil images of %u pixels.", count[0]);
   }
@@ -57,9 +59,9 @@ imk_shcentroid_find_pupils (const uint8_t *numbers, uint32_t width,
     if (numbers[i] == 0)
       continue;
     n = next[k]++;
-    (*pupils)[(size_t) n * IMK_SHCENTROID_N_PUPILS + k] = (uint32_t) i;
+    pixels[(size_t) n * IMK_SHCENTROID_N_PUPILS + k] = (uint32_t) i;
     if (k == 0)
-      (*cells)[n] = (ImkShcentroidCell){.x = (double) (i % width),
+      map[n] = (ImkShcentroidCell){.x = (double) (i % width),
           .y = (double) (i / width),
           .width = 1,
           .height = 1,
@@ -68,8 +70,8 @@ imk_shcentroid_find_pupils (const uint8_t *numbers, uint32_t width,
           .min_flux = NAN,
           .threshold = NAN};
   }
-  to->cells = *cells;
+  to->cells = *cells = map;
   to->n_cells = count[0];
-  to->pupils = *pupils;
+  to->pupils = *pupils = pixels;
   return IMK_OK;
 }

@@ -410,13 +410,17 @@ IMK_API ImkStatus imk_shcentroid_update (
  * template in place of 1, u and y (shcentroid-filter.c): m00 is the flux of the
  * template times its brightness in the cell, background apart. The response is
  * exact at shifts of -1, 0 and 1 pixel in x and y. Threshold, weight and power
- * mean nothing to it. @gain and @read_noise of the configuration that the
- * object was made of are in the weights. A cell whose template has no structure
- * has no flux. With ESTIMATOR_PUPILS, I1 to I4 the pixels of a cell and N its
- * flux, their sum, or the mean of N over the valid cells: x = reference + (I1 +
- * I2 - I3 - I4) / N y = reference + (I1 - I2 - I3 + I4) / N the reference by
- * default the pixel of pupil image 1; nothing else of the chain but dark, flat
- * and look-up table. A cell with a bad pixel has no flux.
+ * mean nothing to it. The weights have the @gain and @read_noise that
+ * imk_shcentroid_new () was called with, and @estimator has to be this one
+ * then. A cell whose template has no structure has no flux.
+ *
+ * With ESTIMATOR_PUPILS, I1 to I4 the pixels of a cell and N its flux, which is
+ * their sum, or the mean of that over the valid cells:
+ *   x = reference + (I1 + I2 - I3 - I4) / N
+ *   y = reference + (I1 - I2 - I3 + I4) / N
+ * The reference is by default the pixel of pupil image 1. Of the chain there is
+ * nothing but look-up table, dark and flat. A cell with a bad pixel has no
+ * flux.
  *
  * Where nothing but a threshold mode is asked for, the moments are exact
  * integers (also with a fractional T, which enters as m - T n). Else v is
