@@ -27,6 +27,7 @@
 #include "gstimagingpicture.h"
 #include "gstimagingtable.h"
 #include "gstshcentroidhints.h"
+#include "gstshcentroidpupils.h"
 #include "gstshcentroidtemplate.h"
 
 #include "imk/parallel.h"
@@ -60,6 +61,9 @@ static const gchar *const names[IMK_SHCENTROID_N_FIELDS] = {
     "x", "y", "dx", "dy", "flux", "flux_raw", "max", "var_x", "var_y", "flags"};
 static const gchar *const units[IMK_SHCENTROID_N_FIELDS] = {"px", "px", "px",
     "px", "counts", "counts", "counts", "px^2", "px^2", "flags"};
+/* Slopes of pupil images have none. */
+static const gchar *const units_pupils[IMK_SHCENTROID_N_FIELDS] = {
+    "px", "px", "1", "1", "counts", "counts", "counts", "1", "1", "flags"};
 static const gchar *const units_rad[IMK_SHCENTROID_N_FIELDS] = {"px", "px",
     "rad", "rad", "counts", "counts", "counts", "px^2", "px^2", "flags"};
 
@@ -191,7 +195,10 @@ static const guint32 *
 places_of (const GstShCentroidSettings *s)
 {
   const GstShCentroidMap *map = gst_imaging_setting_file_data (s->map);
+  const GstShCentroidPupils *pupils = gst_imaging_setting_file_data (s->pupils);
 
+  if (s->config.estimator == IMK_SHCENTROID_ESTIMATOR_PUPILS)
+    return pupils ? pupils->places : NULL;
   return map ? map->places : NULL;
 }
 
@@ -306,12 +313,14 @@ describe (GstShCentroid *self, const ImkImage *frame)
   static const gchar *const index_names[] = {"cell", "row", "col"};
   gboolean all = self->open.fields == IMK_SHCENTROID_FIELDS_ALL;
   gboolean slopes = self->open.fields == IMK_SHCENTROID_FIELDS_SLOPES;
+  const gchar *const *own = self->in_radians ? units_rad : units;
 
+  if (self->open.config.estimator == IMK_SHCENTROID_ESTIMATOR_PUPILS)
+    own = units_pupils;
   return (GstImagingResult){
       .id = "shwfs-centroids-v1",
       .fields = names + (slopes ? IMK_SHCENTROID_DX : 0),
-      .units = (self->in_radians ? units_rad : units) +
-               (slopes ? IMK_SHCENTROID_DX : 0),
+      .units = own + (slopes ? IMK_SHCENTROID_DX : 0),
       .n_fields = all ? IMK_SHCENTROID_N_FIELDS : 2,
       .n_rows = self->open.n_cells,
       .by_field = slopes,
@@ -349,6 +358,22 @@ take_parameters (GstShCentroid *self, ImkError *error)
   return IMK_OK;
 }
 
+/* Does the estimator need cells, or weights, that the kernel was not made of?
+ */
+static gboolean
+needs_new_kernel (GstShCentroid *self)
+{
+  const ImkShcentroidConfig *now = &gst_sh_centroid_now (self)->config;
+  const ImkShcentroidConfig *open = &self->open.config;
+  gboolean pupils = now->estimator == IMK_SHCENTROID_ESTIMATOR_PUPILS;
+
+  if (pupils != (open->estimator == IMK_SHCENTROID_ESTIMATOR_PUPILS))
+    return TRUE;
+  return now->estimator == IMK_SHCENTROID_ESTIMATOR_MATCHED &&
+         (open->estimator != now->estimator || open->gain != now->gain ||
+             open->read_noise != now->read_noise);
+}
+
 ImkStatus
 gst_sh_centroid_apply (
     GstElement *element, gconstpointer before, guint groups, ImkError *error)
@@ -360,7 +385,7 @@ gst_sh_centroid_apply (
     self->light = (ImkShcentroidLight){0};
   if (!self->open.kernel)
     return IMK_OK; /* opens with the next frame */
-  return groups & GST_SH_CENTROID_SETTINGS_CELLS
+  return groups & GST_SH_CENTROID_SETTINGS_CELLS || needs_new_kernel (self)
              ? gst_imaging_filter_renew (GST_IMAGING_FILTER (self), error)
              : take_parameters (self, error);
 }
@@ -455,9 +480,8 @@ choose_threshold (GstShCentroid *self, const ImkImage *in, ImkError *error)
   ImkImage host;
   ImkStatus status;
 
-  if (s->threshold_mode != GST_SH_CENTROID_THRESHOLD_AUTO ||
-      self->light.n_lit > 0 || self->open.provisional ||
-      !gst_sh_centroid_watch_looks (&self->watch))
+  if (!gst_sh_centroid_settings_choose (s) || self->light.n_lit > 0 ||
+      self->open.provisional || !gst_sh_centroid_watch_looks (&self->watch))
     return IMK_OK;
   status =
       gst_imaging_filter_peek (GST_IMAGING_FILTER (self), in, &host, error);

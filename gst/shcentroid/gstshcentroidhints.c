@@ -86,6 +86,17 @@ tilt_of_positions (const GstShCentroidHintInput *i)
          i->config->fields == IMK_SHCENTROID_FIELDS_XY;
 }
 
+static gboolean
+chain_of_fixed_weights (const GstShCentroidHintInput *i)
+{
+  const ImkShcentroidConfig *c = i->config;
+
+  return c->estimator > IMK_SHCENTROID_ESTIMATOR_CORRELATION &&
+         (c->threshold_mode != IMK_SHCENTROID_THRESHOLD_NONE ||
+             c->brightest > 0 || c->power != 1 ||
+             c->weighting != IMK_SHCENTROID_WEIGHTING_NONE);
+}
+
 static const Hint hints[] = {
     {threshold_alone, "threshold is set, but threshold-mode=none does not look "
                       "at it. Set threshold-mode, or leave threshold out."},
@@ -115,6 +126,10 @@ static const Hint hints[] = {
     {tilt_of_positions,
         "remove-tilt changes slopes, and fields=xy has none. Take fields=all "
         "or fields=slopes."},
+    {chain_of_fixed_weights,
+        "threshold-mode, brightest, weighting or power is set, but "
+        "estimator=matched and estimator=pupils look at none of them. Leave "
+        "them out."},
 };
 G_STATIC_ASSERT (G_N_ELEMENTS (hints) == GST_SH_CENTROID_N_HINTS);
 

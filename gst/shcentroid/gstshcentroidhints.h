@@ -16,7 +16,7 @@ typedef struct {
   ImkType type; /* of the samples */
 } GstShCentroidHintInput;
 
-enum { GST_SH_CENTROID_N_HINTS = 10 };
+enum { GST_SH_CENTROID_N_HINTS = 11 };
 
 /* Returns: (nullable): the sentence of hint @index, below
  * GST_SH_CENTROID_N_HINTS, where it applies */

@@ -2,6 +2,7 @@
 #include "gstshcentroidsettings.h"
 
 #include "gstshcentroidfiles.h"
+#include "gstshcentroidpupils.h"
 
 /* Where a double property has no natural end: beyond every frame. */
 #define FAR 1e6
@@ -67,6 +68,21 @@ static const GEnumValue estimator_values[] = {
         "quad"},
     {IMK_SHCENTROID_ESTIMATOR_CORRELATION,
         "Where the template is found, to a fraction of a pixel", "correlation"},
+    {IMK_SHCENTROID_ESTIMATOR_MATCHED,
+        "Matched filter: the shift, brightness and background with which the "
+        "template fits the cell best, by gain and read-noise; to a pixel",
+        "matched"},
+    {IMK_SHCENTROID_ESTIMATOR_PUPILS,
+        "Pyramid sensor: normalised differences of the four pupil images of "
+        "pupils-location",
+        "pupils"},
+    {0, NULL, NULL},
+};
+
+static const GEnumValue normalisation_values[] = {
+    {IMK_SHCENTROID_NORMALISATION_LOCAL, "The flux of the cell", "local"},
+    {IMK_SHCENTROID_NORMALISATION_GLOBAL,
+        "The mean flux of the valid cells of the frame", "global"},
     {0, NULL, NULL},
 };
 
@@ -308,8 +324,18 @@ static const GstImagingSetting settings[] = {
         files[GST_SH_CENTROID_TEMPLATE], load_template, g_free,
         "Array file [height, width] with one template for all cells, or "
         "[cells, height, width] with one for each, used with "
-        "estimator=correlation. A template is at most as large as a cell. It "
-        "replaces a captured template"),
+        "estimator=correlation and matched. A template is at most as large as a "
+        "cell. It replaces a captured template"),
+    GST_IMAGING_PATH ("pupils-location", LIVE, CELLS, GstShCentroidSettings,
+        pupils, gst_sh_centroid_pupils_load, gst_sh_centroid_pupils_free,
+        "Array file for estimator=pupils, of the size of the frame: [height, "
+        "width] with 1 to 4 in the pixels of that pupil image and 0 elsewhere, "
+        "or [4, height, width] with a mask for each. All four have as many "
+        "pixels"),
+    GST_IMAGING_ENUM ("normalisation", LIVE, 0, GstShCentroidSettings,
+        config.normalisation, "GstShCentroidNormalisation",
+        normalisation_values,
+        "Divisor of the differences of pupil images, with estimator=pupils"),
     GST_IMAGING_ENUM ("template-source", LIVE, CELLS, GstShCentroidSettings,
         config.template_source, "GstShCentroidTemplateSource", source_values,
         "Source of the template"),
@@ -364,6 +390,11 @@ static const GstImagingSetting settings[] = {
         config.min_flux, 0, G_MAXDOUBLE, "counts",
         "Smallest valid flux of a cell in counts, after the threshold. A cell "
         "below it is invalid (flag 2)"),
+    GST_IMAGING_DOUBLE ("min-illumination", LIVE, 0, GstShCentroidSettings,
+        config.min_illumination, 0, 1, NULL,
+        "Smallest valid flux of a cell as a share of the flux of the brightest "
+        "cell of the frame, 0 to 1. A cell below it is invalid (flag 2); 0: "
+        "off"),
     GST_IMAGING_ENUM ("invalid-policy", LIVE, 0, GstShCentroidSettings,
         config.invalid_policy, "GstShCentroidInvalidPolicy",
         invalid_policy_values,
@@ -427,6 +458,14 @@ chosen (gdouble set, gboolean is_known, gdouble proposal, gdouble otherwise)
   return set > 0 ? set : is_known ? proposal : otherwise;
 }
 
+/* The estimators after correlation look at no threshold. */
+gboolean
+gst_sh_centroid_settings_choose (const GstShCentroidSettings *s)
+{
+  return s->threshold_mode == GST_SH_CENTROID_THRESHOLD_AUTO &&
+         s->config.estimator <= IMK_SHCENTROID_ESTIMATOR_CORRELATION;
+}
+
 void
 gst_sh_centroid_settings_threshold (const GstShCentroidSettings *s,
     const ImkShcentroidLight *light, ImkShcentroidConfig *config)
@@ -436,8 +475,10 @@ gst_sh_centroid_settings_threshold (const GstShCentroidSettings *s,
   config->threshold = s->config.threshold;
   config->threshold_least = s->config.threshold_least;
   config->min_flux = s->config.min_flux;
-  if (s->threshold_mode != GST_SH_CENTROID_THRESHOLD_AUTO) {
-    config->threshold_mode = (ImkShcentroidThreshold) s->threshold_mode;
+  if (!gst_sh_centroid_settings_choose (s)) {
+    config->threshold_mode = s->threshold_mode == GST_SH_CENTROID_THRESHOLD_AUTO
+                                 ? IMK_SHCENTROID_THRESHOLD_NONE
+                                 : (ImkShcentroidThreshold) s->threshold_mode;
     return;
   }
   config->threshold_mode = IMK_SHCENTROID_THRESHOLD_RANGE;
@@ -451,8 +492,8 @@ gst_sh_centroid_settings_threshold (const GstShCentroidSettings *s,
 gboolean
 gst_sh_centroid_settings_have_grid (const GstShCentroidSettings *s)
 {
-  return s->map || s->optics.aperture_mm > 0 ||
-         (s->config.columns && s->config.rows);
+  return s->config.estimator == IMK_SHCENTROID_ESTIMATOR_PUPILS || s->map ||
+         s->optics.aperture_mm > 0 || (s->config.columns && s->config.rows);
 }
 
 ImkStatus
@@ -460,6 +501,11 @@ gst_sh_centroid_settings_scale (const GstShCentroidSettings *s,
     ImkShcentroidConfig *config, ImkError *error)
 {
   config->slope_scale = 1;
+  if (s->slope_unit != GST_SH_CENTROID_SLOPE_PX &&
+      s->config.estimator == IMK_SHCENTROID_ESTIMATOR_PUPILS)
+    return imk_error_set (error, IMK_ERROR_CONFIG,
+        "slope-unit is rad, but slopes of estimator=pupils have no unit. Set "
+        "slope-unit=px.");
   return s->slope_unit == GST_SH_CENTROID_SLOPE_PX
              ? IMK_OK
              : imk_shcentroid_optics_slope (
@@ -472,6 +518,8 @@ gst_sh_centroid_settings_cells (const GstShCentroidSettings *s,
 {
   const GstShCentroidMap *map = gst_imaging_setting_file_data (s->map);
 
+  if (s->config.estimator == IMK_SHCENTROID_ESTIMATOR_PUPILS)
+    return gst_sh_centroid_pupils_use (s->pupils, config, error);
   if (map) {
     config->cells = map->cells;
     config->n_cells = map->n_cells;

@@ -32,7 +32,8 @@ typedef struct {
   ImkShcentroidLattice lattice;
   guint bit_depth;
   gdouble saturation;
-  GstImagingFile *map; /* of GstShCentroidMap */
+  GstImagingFile *map;    /* of GstShCentroidMap */
+  GstImagingFile *pupils; /* of GstShCentroidPupils */
   /* of GstShCentroidArray; captured ones may have no location */
   GstImagingFile *files[GST_SH_CENTROID_N_CALIBRATIONS];
   GstImagingFile *find; /* where find-grid writes its map */
@@ -53,6 +54,10 @@ const gchar *gst_sh_centroid_settings_file_property (
 void gst_sh_centroid_settings_threshold (const GstShCentroidSettings *settings,
     const ImkShcentroidLight *light, ImkShcentroidConfig *config);
 
+/* Whether the first frame chooses them. */
+gboolean gst_sh_centroid_settings_choose (
+    const GstShCentroidSettings *settings);
+
 /* Counts; 0 is never. */
 gdouble gst_sh_centroid_settings_saturation (
     const GstShCentroidSettings *settings, ImkType type);
@@ -64,8 +69,8 @@ gboolean gst_sh_centroid_settings_have_grid (
 ImkStatus gst_sh_centroid_settings_scale (const GstShCentroidSettings *settings,
     ImkShcentroidConfig *config, ImkError *error);
 
-/* The map, or the grid of the optics, for @config, whose frame is set. The map
- * stays that of @settings. */
+/* The map, the pupil images, or the grid of the optics, for @config, whose
+ * frame is set. The map stays that of @settings. */
 ImkStatus gst_sh_centroid_settings_cells (const GstShCentroidSettings *settings,
     ImkShcentroidConfig *config, ImkError *error);
 

@@ -111,7 +111,8 @@ gst_sh_centroid_watch_tell_depth (GstShCentroidWatch *self, gboolean at_end)
 
 /* --- light outside the spots ---------------------------------------------- */
 
-/* A weight cuts such light off, and a correlation takes means away. */
+/* A weight cuts such light off, a correlation takes means away, and a matched
+ * filter the background; pupil images have no spots. */
 gboolean
 gst_sh_centroid_watch_wants_light (GstShCentroidWatch *self,
     const GstShCentroidSettings *settings, gboolean is_new)
@@ -121,7 +122,7 @@ gst_sh_centroid_watch_wants_light (GstShCentroidWatch *self,
 
   return (is_new || is_due) && !self->told_light &&
          self->n_lights < MOST_LIGHTS &&
-         c->estimator != IMK_SHCENTROID_ESTIMATOR_CORRELATION &&
+         c->estimator < IMK_SHCENTROID_ESTIMATOR_CORRELATION &&
          c->weighting == IMK_SHCENTROID_WEIGHTING_NONE;
 }
 

@@ -52,6 +52,16 @@ typedef struct ImkShcentroidTemplates {
   const ImkShcentroidAnchor *anchors; /* of every cell */
 } ImkShcentroidTemplates;
 
+enum { IMK_SHCENTROID_FILTER_LANES = 32 };
+
+/* Of the matched filter: @n_weights in all. Those of a cell begin at its @at: w
+ * of its pixels row by row, with 0 up to whole lanes; then w_x, then w_y. */
+typedef struct ImkShcentroidFilter {
+  uint64_t n_weights; /* 0: there is none */
+  const float *weights;
+  const uint64_t *at;
+} ImkShcentroidFilter;
+
 /* The geometry. @rects holds @n_rects cells in the order of the output. When
  * @columns is not 0 they form a grid of @rows x @columns, in which all cells
  * of a row share y and height and touch from left to right. */
@@ -64,6 +74,8 @@ typedef struct ImkShcentroidPlan {
   const ImkShcentroidPixel *pixels; /* width x height; NULL for none */
   const float *lut;                 /* of 256 or 65536 samples; NULL for none */
   ImkShcentroidTemplates templates; /* what it points to: during create only */
+  ImkShcentroidFilter filter;       /* alike */
+  const uint32_t *pupils; /* four pixels of each cell, alike; NULL for none */
   ImkShcentroidFields fields;
 } ImkShcentroidPlan;
 
@@ -92,6 +104,8 @@ typedef struct ImkShcentroidParams {
   double min_flux, saturation, gain, read_noise;
   ImkShcentroidInvalid invalid_policy;
   double slope_scale;
+  double min_illumination;
+  ImkShcentroidNormalisation normalisation;
 } ImkShcentroidParams;
 
 /* Of an ImkShcentroidPlan and ImkShcentroidParams. */

@@ -108,11 +108,26 @@ check_correlation (const ImkShcentroidConfig *c, ImkError *error)
   return status;
 }
 
+/* The weights of the linear estimators belong to pixels. */
+static ImkStatus
+check_fixed (const ImkShcentroidConfig *c, ImkError *error)
+{
+  bool matched = c->estimator == IMK_SHCENTROID_ESTIMATOR_MATCHED;
+  bool pupils = c->estimator == IMK_SHCENTROID_ESTIMATOR_PUPILS;
+
+  if (!(matched || pupils) || c->window == IMK_SHCENTROID_WINDOW_CELL)
+    return IMK_OK;
+  return imk_error_set (error, IMK_ERROR_CONFIG,
+      "window is tracking, but estimator=%s measures pixels that do not move. "
+      "Set window=cell.",
+      matched ? "matched" : "pupils");
+}
+
 static ImkStatus
 check_estimator (const ImkShcentroidConfig *c, ImkError *error)
 {
-  ImkStatus status = check_choice ("estimator", c->estimator,
-      IMK_SHCENTROID_ESTIMATOR_CORRELATION + 1, error);
+  ImkStatus status = check_choice (
+      "estimator", c->estimator, IMK_SHCENTROID_N_ESTIMATORS, error);
 
   if (status == IMK_OK)
     status = check_above_0 ("quad-gain", c->quad_gain, "pixels", error);
@@ -121,6 +136,11 @@ check_estimator (const ImkShcentroidConfig *c, ImkError *error)
   if (status == IMK_OK)
     status = check_choice (
         "window", c->window, IMK_SHCENTROID_WINDOW_TRACKING + 1, error);
+  if (status == IMK_OK)
+    status = check_choice ("normalisation", c->normalisation,
+        IMK_SHCENTROID_NORMALISATION_GLOBAL + 1, error);
+  if (status == IMK_OK)
+    status = check_fixed (c, error);
   if (status == IMK_OK)
     status = check_between ("tracking-gain", c->tracking_gain, 0.0, 1.0, error);
   return status;
@@ -141,6 +161,9 @@ imk_shcentroid_check_params (const ImkShcentroidConfig *c, ImkError *error)
   if (status == IMK_OK)
     status = check_at_least ("min-flux", c->min_flux, 0.0, error);
   if (status == IMK_OK)
+    status = check_between (
+        "min-illumination", c->min_illumination, 0.0, 1.0, error);
+  if (status == IMK_OK)
     status = check_at_least ("saturation", c->saturation, 0.0, error);
   if (status == IMK_OK)
     status = check_at_least ("read-noise", c->read_noise, 0.0, error);
@@ -156,15 +179,63 @@ imk_shcentroid_check_params (const ImkShcentroidConfig *c, ImkError *error)
 }
 
 ImkStatus
-imk_shcentroid_check_has_templates (
-    const ImkShcentroidConfig *c, bool has_templates, ImkError *error)
+imk_shcentroid_check_has (const ImkShcentroidConfig *c, bool has_templates,
+    bool has_filter, bool has_pupils, ImkError *error)
 {
-  if (c->estimator != IMK_SHCENTROID_ESTIMATOR_CORRELATION || has_templates)
+  bool matched = c->estimator == IMK_SHCENTROID_ESTIMATOR_MATCHED;
+  bool searches = c->estimator == IMK_SHCENTROID_ESTIMATOR_CORRELATION;
+
+  if (c->estimator == IMK_SHCENTROID_ESTIMATOR_PUPILS && !has_pupils)
+    return imk_error_set (error, IMK_ERROR_CONFIG,
+        "estimator is pupils, but there are no pupil images. Set "
+        "pupils-location to a file with the number of each of their pixels.");
+  if (matched && c->template_source == IMK_SHCENTROID_TEMPLATE_FRAME)
+    return imk_error_set (error, IMK_ERROR_CONFIG,
+        "estimator is matched, which makes its weights before frames arrive: "
+        "template-source=frame is none. Set template-location, or capture a "
+        "template by capture-template.");
+  if ((matched || searches) && !has_templates)
+    return imk_error_set (error, IMK_ERROR_CONFIG,
+        "estimator is %s, but there is no template to look for. Set "
+        "template-location, capture one by capture-template, or%s take it from "
+        "each frame by template-source=frame and template-cell.",
+        matched ? "matched" : "correlation",
+        matched ? ", with estimator=correlation," : "");
+  if (matched && !has_filter)
+    return imk_error_set (error, IMK_ERROR_CONFIG,
+        "estimator is matched, but this object was made without its weights. "
+        "Make a new one.");
+  return IMK_OK;
+}
+
+static ImkStatus
+check_matched (const ImkShcentroidConfig *c, ImkError *error)
+{
+  if (c->estimator != IMK_SHCENTROID_ESTIMATOR_MATCHED ||
+      (c->template_width >= 5 && c->template_height >= 5))
     return IMK_OK;
   return imk_error_set (error, IMK_ERROR_CONFIG,
-      "estimator is correlation, but there is no template to look for. Set "
-      "template-location, capture one by capture-template, or take it from "
-      "each frame by template-source=frame and template-cell.");
+      "estimator is matched and the template is %ux%u pixels; it needs at least "
+      "5x5. Take larger cells, or a smaller template-margin.",
+      c->template_width, c->template_height);
+}
+
+static ImkStatus
+check_pupils (const ImkShcentroidConfig *c, ImkError *error)
+{
+  uint64_t n = c->pupils ? 4 * (uint64_t) c->n_cells : 0;
+
+  if (c->pupils && c->n_cells == 0)
+    return imk_error_set (error, IMK_ERROR_CONFIG,
+        "There are pupil images without a map of their cells. Take both from "
+        "imk_shcentroid_find_pupils ().");
+  for (uint64_t i = 0; i < n; i++)
+    if (c->pupils[i] >= (uint64_t) c->width * c->height)
+      return imk_error_set (error, IMK_ERROR_CONFIG,
+          "Pixel %u of pupil image %u is %u, outside the frame of %ux%u.",
+          (unsigned) (i / 4), (unsigned) (i % 4 + 1), c->pupils[i], c->width,
+          c->height);
+  return IMK_OK;
 }
 
 static ImkStatus
@@ -390,8 +461,12 @@ imk_shcentroid_check_config (const ImkShcentroidConfig *c, ImkError *error)
   if (status == IMK_OK)
     status = imk_shcentroid_check_templates (c, error);
   if (status == IMK_OK)
-    status = imk_shcentroid_check_has_templates (
-        c, imk_shcentroid_has_templates (c), error);
+    status = check_pupils (c, error);
+  if (status == IMK_OK) /* new () makes the filter */
+    status = imk_shcentroid_check_has (
+        c, imk_shcentroid_has_templates (c), true, c->pupils != NULL, error);
+  if (status == IMK_OK)
+    status = check_matched (c, error);
   return status != IMK_OK ? status : imk_shcentroid_check_params (c, error);
 }
 

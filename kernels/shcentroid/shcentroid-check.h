@@ -17,9 +17,9 @@ ImkStatus imk_shcentroid_check_cells (
 ImkStatus imk_shcentroid_check_params (
     const ImkShcentroidConfig *config, ImkError *error);
 
-/* Correlation needs something to look for. */
-ImkStatus imk_shcentroid_check_has_templates (
-    const ImkShcentroidConfig *config, bool has_templates, ImkError *error);
+/* Whether there is what the estimator needs beside the frame. */
+ImkStatus imk_shcentroid_check_has (const ImkShcentroidConfig *config,
+    bool has_templates, bool has_filter, bool has_pupils, ImkError *error);
 
 /* All of it. */
 ImkStatus imk_shcentroid_check_config (

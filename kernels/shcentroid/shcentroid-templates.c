@@ -39,8 +39,8 @@ cut_size (const ImkShcentroidConfig *c)
 bool
 imk_shcentroid_has_templates (const ImkShcentroidConfig *c)
 {
-  return c->template_source == IMK_SHCENTROID_TEMPLATE_FRAME ||
-         c->n_templates > 0;
+  return !c->pupils && (c->template_source == IMK_SHCENTROID_TEMPLATE_FRAME ||
+                           c->n_templates > 0);
 }
 
 static ImkStatus
@@ -147,8 +147,11 @@ ImkStatus
 imk_shcentroid_check_templates (const ImkShcentroidConfig *c, ImkError *error)
 {
   uint32_t n_cells = imk_shcentroid_n_cells (c);
-  ImkStatus status = check_source (c, error);
+  ImkStatus status = IMK_OK;
 
+  if (c->pupils) /* whose cells are none for templates */
+    return IMK_OK;
+  status = check_source (c, error);
   if (status != IMK_OK)
     return status;
   if (c->template_source == IMK_SHCENTROID_TEMPLATE_FRAME)

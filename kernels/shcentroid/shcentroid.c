@@ -7,6 +7,7 @@
 #include "core/config.h"
 #include "shcentroid/shcentroid-cells.h"
 #include "shcentroid/shcentroid-check.h"
+#include "shcentroid/shcentroid-filter.h"
 #include "shcentroid/shcentroid-templates.h"
 
 struct ImkShcentroid {
@@ -18,7 +19,7 @@ struct ImkShcentroid {
   ImkType type;
   ImkShcentroidFields fields;
   uint32_t n_cells;
-  bool has_templates;
+  bool has_templates, has_pupils, has_filter;
 };
 
 void
@@ -116,6 +117,8 @@ params_of (const ImkShcentroidConfig *c, ImkShcentroidFields fields)
       .read_noise = c->read_noise,
       .invalid_policy = c->invalid_policy,
       .slope_scale = c->slope_scale,
+      .min_illumination = c->min_illumination,
+      .normalisation = c->normalisation,
   };
 }
 
@@ -129,7 +132,8 @@ is_partition (const ImkShcentroidConfig *c)
 static ImkStatus
 create_with (ImkShcentroid *s, const ImkShcentroidConfig *c,
     ImkShcentroidRect *rects, const ImkShcentroidPixel *pixels,
-    const ImkShcentroidTemplates *templates, ImkError *error)
+    const ImkShcentroidTemplates *templates, ImkShcentroidFilter *filter,
+    ImkError *error)
 {
   /* cells with a margin do not touch */
   bool is_grid = is_partition (c) && c->margin == 0;
@@ -145,6 +149,7 @@ create_with (ImkShcentroid *s, const ImkShcentroidConfig *c,
       .pixels = pixels,
       .lut = c->lut,
       .templates = *templates,
+      .pupils = c->pupils,
       .fields = c->fields,
   };
   ImkStatus status;
@@ -153,6 +158,12 @@ create_with (ImkShcentroid *s, const ImkShcentroidConfig *c,
     rects[i] = imk_shcentroid_cell_rect (c, i);
   status = check_rects (c, rects, s->n_cells, error);
   s->has_templates = templates->n > 0;
+  s->has_pupils = c->pupils != NULL;
+  s->has_filter = c->estimator == IMK_SHCENTROID_ESTIMATOR_MATCHED;
+  if (status == IMK_OK && s->has_filter)
+    status = imk_shcentroid_filter_init (
+        filter, c, rects, pixels, templates->anchors, error);
+  plan.filter = *filter;
   return status != IMK_OK ? status
                           : s->backend->create (
                                 &plan, &params, c->n_threads, &s->state, error);
@@ -165,16 +176,18 @@ create_state (ImkShcentroid *s, const ImkShcentroidConfig *c, ImkError *error)
   ImkShcentroidRect *rects = calloc (s->n_cells, sizeof (*rects));
   ImkShcentroidPixel *pixels = calibrated ? make_pixels (c) : NULL;
   ImkShcentroidTemplates templates = {.n = 0};
+  ImkShcentroidFilter filter = {.n_weights = 0};
   ImkStatus status = imk_shcentroid_templates_init (&templates, c, error);
 
   if (status == IMK_OK && (!rects || (calibrated && !pixels)))
     status = imk_error_set (error, IMK_ERROR_MEMORY,
         "There is no memory for the geometry of %u cells.", s->n_cells);
   if (status == IMK_OK)
-    status = create_with (s, c, rects, pixels, &templates, error);
+    status = create_with (s, c, rects, pixels, &templates, &filter, error);
   free (rects);
   free (pixels);
   imk_shcentroid_templates_clear (&templates);
+  imk_shcentroid_filter_clear (&filter);
   return status;
 }
 
@@ -231,8 +244,8 @@ imk_shcentroid_update (
   ImkShcentroidParams params;
 
   if (status == IMK_OK)
-    status =
-        imk_shcentroid_check_has_templates (config, self->has_templates, error);
+    status = imk_shcentroid_check_has (
+        config, self->has_templates, self->has_filter, self->has_pupils, error);
   if (status != IMK_OK)
     return status;
   params = params_of (config, self->fields);
@@ -283,18 +296,11 @@ imk_shcentroid_process_flags (ImkShcentroid *self, const ImkImage *in,
 }
 
 ImkStatus
-imk_shcentroid_process_both (ImkShcentroid *self, const ImkImage *in,
-    ImkImage *out, ImkImage *rounded, void *stream, ImkError *error)
-{
-  return imk_shcentroid_process_flags (
-      self, in, out, rounded, NULL, stream, error);
-}
-
-ImkStatus
 imk_shcentroid_process (ImkShcentroid *self, const ImkImage *in, ImkImage *out,
     void *stream, ImkError *error)
 {
-  return imk_shcentroid_process_both (self, in, out, NULL, stream, error);
+  return imk_shcentroid_process_flags (
+      self, in, out, NULL, NULL, stream, error);
 }
 
 ImkStatus

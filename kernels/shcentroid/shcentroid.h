@@ -58,7 +58,16 @@ typedef enum ImkShcentroidEstimator {
                                          * ((right - left) / all, (bottom - top) /
                                          * all); a middle column counts for neither */
   IMK_SHCENTROID_ESTIMATOR_CORRELATION, /* where a template is found */
+  IMK_SHCENTROID_ESTIMATOR_MATCHED,     /* the matched filter of a template */
+  IMK_SHCENTROID_ESTIMATOR_PUPILS,      /* four pupil images of a pyramid */
+  IMK_SHCENTROID_N_ESTIMATORS,
 } ImkShcentroidEstimator;
+
+/* What the differences of pupil images are divided by. */
+typedef enum ImkShcentroidNormalisation {
+  IMK_SHCENTROID_NORMALISATION_LOCAL,  /* the flux of the cell */
+  IMK_SHCENTROID_NORMALISATION_GLOBAL, /* its mean over the valid cells */
+} ImkShcentroidNormalisation;
 
 /* How well the template R lies on the pixels I of a cell when it is moved by
  * whole pixels s: over the pixels p that lie in both, n of them, a = I (p + s)
@@ -139,7 +148,8 @@ typedef enum ImkShcentroidField {
 
 typedef enum ImkShcentroidFlags {
   IMK_SHCENTROID_NO_FLUX = 1 << 0,   /* nothing above the threshold: invalid */
-  IMK_SHCENTROID_LOW_FLUX = 1 << 1,  /* flux below min_flux: invalid */
+  IMK_SHCENTROID_LOW_FLUX = 1 << 1,  /* flux below min_flux or the share of
+                                      * min_illumination: invalid */
   IMK_SHCENTROID_SATURATED = 1 << 2, /* a sample at or above saturation */
   IMK_SHCENTROID_CLIPPED = 1 << 3,   /* the cell reaches beyond the frame */
   IMK_SHCENTROID_EDGE = 1 << 4, /* tracking stopped at the edge of the frame */
@@ -232,10 +242,16 @@ typedef enum ImkShcentroidFlags {
  * @gain: electrons a count, above 0, and @read_noise: counts rms, for the
  *   variances
  * @slope_scale: what dx and dy are multiplied with, not 0; 1 for pixels
+ * @min_illumination: 0..1; a cell with less than this share of the flux of the
+ *   brightest cell of the frame is invalid, as one below min_flux; 0 for none
+ * @normalisation: of ESTIMATOR_PUPILS
+ * @pupils: of ESTIMATOR_PUPILS: of each cell of the map its pixels y width + x
+ * in pupil images 1 to 4, 4 n numbers; NULL for none; read during the call
+ * only. imk_shcentroid_find_pupils () makes both
  *
  * A cell reaching beyond the frame is clipped and flagged; one wholly outside
  * is an error. The members from @threshold_mode on may change between frames;
- * the others are the geometry and need a new object. */
+ * the others, and @pupils, are the geometry and need a new object. */
 typedef struct ImkShcentroidConfig {
   size_t size;
   uint32_t width, height;
@@ -281,6 +297,9 @@ typedef struct ImkShcentroidConfig {
   double gain, read_noise;
   ImkShcentroidInvalid invalid_policy;
   double slope_scale;
+  double min_illumination;
+  ImkShcentroidNormalisation normalisation;
+  const uint32_t *pupils;
 } ImkShcentroidConfig;
 
 typedef struct ImkShcentroid ImkShcentroid;
@@ -292,7 +311,8 @@ typedef struct ImkShcentroid ImkShcentroid;
  * 1, no templates, template_cell -1, template_margin 0, correlation normalised,
  * peak_fit paraboloid, search_range 4, min_correlation 0.25, cells that stay,
  * tracking_gain 1, tracking_reset 0, tilt stays; min_flux 0, saturation 0, gain
- * 1, read_noise 0, policy zero. */
+ * 1, read_noise 0, policy zero, min_illumination 0,
+ * normalisation local, no pupils. */
 IMK_API void imk_shcentroid_config_init_sized (
     ImkShcentroidConfig *config, size_t size);
 static inline void
@@ -338,6 +358,19 @@ IMK_API ImkStatus imk_shcentroid_cut_templates (
     ImkShcentroidConfig *to, float **templates, ImkError *error);
 
 /**
+ * imk_shcentroid_find_pupils: (the cells of four pupil images)
+ * @numbers: width x height: 1 to 4 of a pixel of that pupil image, 0 of others
+ * @to: (out): cells, n_cells and pupils are set
+ * @cells, @pupils: (out): what they point to, for free ()
+ *
+ * A cell is a pixel of pupil image 1 and the pixels of the others that are as
+ * many after their first, row by row.
+ * Returns: IMK_ERROR_CONFIG, IMK_ERROR_MEMORY; nothing is set */
+IMK_API ImkStatus imk_shcentroid_find_pupils (const uint8_t *numbers,
+    uint32_t width, uint32_t height, ImkShcentroidConfig *to,
+    ImkShcentroidCell **cells, uint32_t **pupils, ImkError *error);
+
+/**
  * imk_shcentroid_new: (an object for frames and cells of one geometry)
  * @self: (out): free with imk_shcentroid_free
  *
@@ -373,6 +406,21 @@ IMK_API ImkStatus imk_shcentroid_update (
  * v may be negative, and counts so, where there is no threshold.
  * With ESTIMATOR_CORRELATION x and y are where the template is found, var_x and
  * var_y what the same var (v) makes of the shift, to first order.
+ * With ESTIMATOR_MATCHED the sums are of v with weights w, w_x and w_y from the
+ * template in place of 1, u and y (shcentroid-filter.c): m00 is the flux of the
+ * template times its brightness in the cell, background apart. The response is
+ * exact at shifts of -1, 0 and 1 pixel in x and y. Threshold, weight and power
+ * mean nothing to it. The weights have the @gain and @read_noise that
+ * imk_shcentroid_new () was called with, and @estimator has to be this one
+ * then. A cell whose template has no structure has no flux.
+ *
+ * With ESTIMATOR_PUPILS, I1 to I4 the pixels of a cell and N its flux, which is
+ * their sum, or the mean of that over the valid cells:
+ *   x = reference + (I1 + I2 - I3 - I4) / N
+ *   y = reference + (I1 - I2 - I3 + I4) / N
+ * The reference is by default the pixel of pupil image 1. Of the chain there is
+ * nothing but look-up table, dark and flat. A cell with a bad pixel has no
+ * flux.
  *
  * Where nothing but a threshold mode is asked for, the moments are exact
  * integers (also with a fractional T, which enters as m - T n). Else v is
@@ -385,16 +433,10 @@ IMK_API ImkStatus imk_shcentroid_process (ImkShcentroid *self,
     const ImkImage *in, ImkImage *out, void *stream, ImkError *error);
 
 /**
- * imk_shcentroid_process_both: (the same, in two precisions)
- * @out: f64
+ * imk_shcentroid_process_flags: (the same, in two precisions, and flags)
+ * @out: as for imk_shcentroid_process (); f64 beside @rounded
  * @rounded: (nullable): f32 of the same shape: what imk_shcentroid_process ()
- *   writes into an f32 output. With NULL the two functions are the same */
-IMK_API ImkStatus imk_shcentroid_process_both (ImkShcentroid *self,
-    const ImkImage *in, ImkImage *out, ImkImage *rounded, void *stream,
-    ImkError *error);
-
-/**
- * imk_shcentroid_process_flags: (the same, with the flags of every cell)
+ *   writes into an f32 output
  * @flags: (nullable): u8 [1][cells]: with FIELDS_ALL the column of flags; else
  *   those of IMK_SHCENTROID_INVALID_MASK, as the others are not looked for. 0
  * is a valid cell whatever the fields */

@@ -297,6 +297,91 @@ CHECK_LOOP_TEST (test_a_capture_without_room_warns, N_BACKENDS)
   g_free (sh_measure (&sh, frame_new (0, 0), &n));
 }
 
+/* The weights are made anew with gain and read-noise, between two frames. */
+CHECK_LOOP_TEST (test_a_matched_filter_is_captured_and_changes_live, N_BACKENDS)
+{
+  g_auto (Sh) sh = sh_new (backends[__i__], "");
+  gdouble variance[2];
+  gsize n;
+
+  g_object_set (sh.element, "estimator", 3, NULL);
+  g_free (sh_measure (&sh, frame_new (0, 0), &n));
+  check_warning (sh.bus, LIBRARY, SETTINGS,
+      "estimator is matched, but there is "
+      "no template");
+  g_object_set (sh.element, "estimator", 0, NULL);
+  fail_unless (sh_capture (&sh, "template", 2, NULL));
+  for (guint i = 0; i < 2; i++)
+    g_free (sh_measure (&sh, frame_new (0, 0), &n));
+  sh_check_captured (&sh, "template", 2, NULL);
+  for (guint turn = 0; turn < 3; turn++) {
+    g_object_set (sh.element, "estimator", 3, "read-noise", 30.0 * turn, NULL);
+    check_slope (&sh, 0, 0, 0, 1e-5);
+    check_slope (&sh, 4, 1, 0, 1e-3);
+    check_slope (&sh, 5, 0, -1, 1e-3);
+    check_slope (&sh, 2, 0.5, -0.5, 0.02);
+    if (turn < 2)
+      variance[turn] =
+          sh_value (&sh, frame_new (0, 0), 0, IMK_SHCENTROID_VAR_X);
+    g_object_set (sh.element, "estimator", 0, NULL);
+    fail_unless (sh_value (&sh, frame_new (1, 0), 0, IMK_SHCENTROID_DX) < 0.7);
+  }
+  fail_unless (variance[0] > 0 && variance[1] > 1.05 * variance[0]);
+  fail_unless_equals_int (check_count_messages (sh.bus, GST_MESSAGE_ERROR), 0);
+}
+
+CHECK_LOOP_TEST (test_a_threshold_means_nothing_to_it, N_BACKENDS)
+{
+  g_autofree gchar *path = save_templates ("one.npy", 0);
+  g_autofree gchar *properties = g_strdup_printf (
+      "estimator=matched threshold-mode=range template-location=%s", path);
+  g_auto (Sh) sh = sh_new (backends[__i__], properties);
+  gsize n;
+
+  g_free (sh_measure (&sh, frame_new (0, 0), &n));
+  check_warning (sh.bus, LIBRARY, SETTINGS, "look at none of them");
+}
+
+/* The frame in quarters: those of pupil images are other cells than spots. */
+CHECK_LOOP_TEST (test_pupil_images_change_live, N_BACKENDS)
+{
+  g_autofree gchar *path = check_path_of ("pupils.npy");
+  const guint64 dims[] = {HEIGHT, WIDTH};
+  g_autofree gdouble *numbers = g_new0 (gdouble, N_PIXELS);
+  g_autofree gchar *template = save_templates ("one.npy", 0);
+  g_auto (Sh) sh = sh_new (backends[__i__], "");
+  gsize n;
+
+  /* of spots, and in the way of nothing */
+  g_object_set (sh.element, "template-location", template, NULL);
+  for (guint i = 0; i < N_PIXELS; i++)
+    numbers[i] =
+        i % WIDTH < WIDTH / 2 ? 1 + i / (N_PIXELS / 2) : 4 - i / (N_PIXELS / 2);
+  fail_unless (gst_imaging_npy_save (
+      path, GST_IMAGING_ND_ARRAY_TYPE_F64, 2, dims, numbers, NULL));
+  for (guint turn = 0; turn < 2; turn++) {
+    const gfloat *row;
+    g_autofree gfloat *values = NULL;
+    guint16 light[N_PIXELS];
+    GstBuffer *in;
+
+    g_object_set (sh.element, "estimator", 4, "pupils-location", path,
+        "normalisation", turn, NULL);
+    for (guint i = 0; i < N_PIXELS; i++)
+      light[i] = (guint16) (100 * (i % WIDTH < WIDTH / 2 ? 3 : 1) +
+                            (i < N_PIXELS / 2 ? 40 : 0));
+    in = gst_buffer_new_memdup (light, sizeof (light));
+    values = sh_measure (&sh, in, &n);
+    fail_unless_equals_int (n, N_PIXELS / 4 * (guint) IMK_SHCENTROID_N_FIELDS);
+    row = values + (n - IMK_SHCENTROID_N_FIELDS);
+    fail_unless (fabs (row[IMK_SHCENTROID_DX] - 400.0 / 880) < 1e-6);
+    fail_unless (fabs (row[IMK_SHCENTROID_DY] - 80.0 / 880) < 1e-6);
+    g_object_set (sh.element, "estimator", 0, NULL);
+    g_free (sh_measure (&sh, frame_new (0, 0), &n));
+    fail_unless_equals_int (n, N_CELLS * (guint) IMK_SHCENTROID_N_FIELDS);
+  }
+}
+
 /* Templates are cut from the cells in use, not from those that were refused. */
 CHECK_LOOP_TEST (
     test_a_capture_beside_the_frame_takes_the_cells_in_use, N_BACKENDS)

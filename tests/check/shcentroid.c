@@ -1044,6 +1044,30 @@ one_spot (const GstVideoInfo *info)
   return in;
 }
 
+CHECK_LOOP_TEST (test_the_illumination_mask_changes_live, N_BACKENDS)
+{
+  static const gdouble shares[] = {0, 0.5, 0.4, 1, 0};
+  GstVideoInfo info = check_info ("GRAY8", 15, 8);
+  g_autoptr (GstBuffer) in = one_spot (&info);
+  g_auto (Sh) sh = sh_new (backends[__i__], SMALL);
+
+  paint (in, &info, 6, 2, 40); /* cell 1 */
+  sh_caps (&sh, "GRAY8", 15, 8);
+  for (guint i = 0; i < G_N_ELEMENTS (shares); i++) {
+    gboolean dark = shares[i] > 0.4;
+    g_auto (Table) t;
+
+    g_object_set (sh.element, "min-illumination", shares[i], NULL);
+    t = sh_measure (&sh, in);
+    fail_unless (value_of (&t, 0, FLAGS) == 0 && value_of (&t, 0, X) == 1);
+    fail_unless (value_of (&t, 1, FLAGS) == (dark ? LOW_FLUX : 0));
+    fail_unless (value_of (&t, 1, X) == (dark ? 7 : 6));
+    fail_unless (value_of (&t, 1, FLUX) == 40);
+    fail_unless (value_of (&t, 2, FLAGS) ==
+                 (shares[i] > 0 ? NO_FLUX | LOW_FLUX : NO_FLUX));
+  }
+}
+
 CHECK_LOOP_TEST (
     test_a_dark_cell_is_flagged_and_never_a_number_out_of_nothing, N_BACKENDS)
 {
@@ -1717,14 +1741,15 @@ CHECK_TEST (test_every_property_reads_back_and_may_change_while_playing)
       {"fields", "slopes"}, {"bit-depth", "12"}, {"saturation", "4000"},
       {"threshold", "900.5"}, {"threshold-mode", "absolute"},
       {"threshold-action", "keep"}, {"min-flux", "5000"},
-      {"invalid-policy", "nan"}, {"gain", "0.5"}, {"read-noise", "3.5"},
-      {"dark-location", "d.npy"}, {"flat-location", "f.npy"},
-      {"bad-pixels-location", "p.npy"}, {"lut-location", "l.npy"},
-      {"margin", "2"}, {"threshold-least", "12.5"}, {"brightest", "25"},
-      {"weighting", "tracking"}, {"sigma", "2.5"}, {"iterations", "4"},
-      {"power", "1.5"}, {"estimator", "quad"}, {"quad-gain", "0.5"},
-      {"window", "tracking"}, {"tracking-gain", "0.25"},
+      {"min-illumination", "0.25"}, {"invalid-policy", "nan"}, {"gain", "0.5"},
+      {"read-noise", "3.5"}, {"dark-location", "d.npy"},
+      {"flat-location", "f.npy"}, {"bad-pixels-location", "p.npy"},
+      {"lut-location", "l.npy"}, {"margin", "2"}, {"threshold-least", "12.5"},
+      {"brightest", "25"}, {"weighting", "tracking"}, {"sigma", "2.5"},
+      {"iterations", "4"}, {"power", "1.5"}, {"estimator", "quad"},
+      {"quad-gain", "0.5"}, {"window", "tracking"}, {"tracking-gain", "0.25"},
       {"tracking-reset", "7"}, {"remove-tilt", "true"},
+      {"pupils-location", "p4.npy"}, {"normalisation", "global"},
       {"template-location", "t.npy"}, {"template-source", "frame"},
       {"template-cell", "3"}, {"template-margin", "2"},
       {"correlation", "covariance"}, {"peak-fit", "parabola"},

@@ -731,8 +731,8 @@ TEST (test_image_errors, "images that do not fit are refused")
   PROCESS (&in.image, NULL, "The output image has no data");
 #undef PROCESS
 #define PROCESS_BOTH(a, b, words) \
-  test_error (imk_shcentroid_process_both ( \
-                  s, &in.image, a, b, NULL, test_new_error ()), \
+  test_error (imk_shcentroid_process_flags ( \
+                  s, &in.image, a, b, NULL, NULL, test_new_error ()), \
       IMK_ERROR_IMAGE, words)
   PROCESS_BOTH (
       &out.image, &out.image, "The output image is 10x1, 1 x f32 a pixel");

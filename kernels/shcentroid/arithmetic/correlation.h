@@ -506,9 +506,8 @@ imk_shcentroid_add_light (
   sum->n += more->n;
 }
 
-/* The whole row of a cell, and what it leaves for the next frame.
- * Returns: whether it is valid */
-IMK_SHCENTROID_INLINE bool
+/* The whole row of a cell, and what it leaves for the next frame. */
+IMK_SHCENTROID_INLINE void
 imk_shcentroid_finish_match (ImkShcentroidRow *row,
     const ImkShcentroidLight *light, const ImkShcentroidPeak *peak,
     const ImkShcentroidSpreads *spreads, const ImkShcentroidRect *cell,
@@ -550,5 +549,4 @@ imk_shcentroid_finish_match (ImkShcentroidRow *row,
   row->field[IMK_SHCENTROID_FLAGS] = flags;
   if (broken)
     imk_shcentroid_describe_broken (row, cell, window->at_edge);
-  return valid;
 }

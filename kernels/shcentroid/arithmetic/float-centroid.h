@@ -119,7 +119,8 @@ imk_shcentroid_is_plain (
 {
   return type != IMK_TYPE_F32 && !calibrated && p->brightest == 0 &&
          p->weighting == IMK_SHCENTROID_WEIGHTING_NONE && p->power == 1.0 &&
-         !p->remove_tilt && p->estimator == IMK_SHCENTROID_ESTIMATOR_COG &&
+         !p->remove_tilt && p->min_illumination == 0.0 &&
+         p->estimator == IMK_SHCENTROID_ESTIMATOR_COG &&
          p->window == IMK_SHCENTROID_WINDOW_CELL;
 }
 
@@ -541,6 +542,10 @@ imk_shcentroid_real_centre (const ImkShcentroidReals *s,
     last_x = 0.5 * last_x + gain;
     last_y = 0.5 * last_y + gain;
   }
+  if (params->estimator == IMK_SHCENTROID_ESTIMATOR_PUPILS) {
+    first_x = first_y = -3e38; /* a slope, of any size */
+    last_x = last_y = 3e38;
+  }
   centre.x = imk_shcentroid_clamp (x, first_x, last_x);
   centre.y = imk_shcentroid_clamp (y, first_y, last_y);
   outside_x = imk_shcentroid_is_outside (x, first_x, last_x);
@@ -664,9 +669,8 @@ imk_shcentroid_describe_real (ImkShcentroidRow *row, ImkShcentroidCentre centre,
 }
 
 /* The whole row of a cell, and what it leaves for the next frame.
- * @pull: of imk_shcentroid_pulls (), else 0
- * Returns: whether it is valid */
-IMK_SHCENTROID_INLINE bool
+ * @pull: of imk_shcentroid_pulls (), else 0 */
+IMK_SHCENTROID_INLINE void
 imk_shcentroid_finish_real (ImkShcentroidRow *row, const ImkShcentroidReals *s,
     const ImkShcentroidPull *pull, const ImkShcentroidRect *cell,
     const ImkShcentroidWindow *window, const ImkShcentroidParams *params,
@@ -681,6 +685,7 @@ imk_shcentroid_finish_real (ImkShcentroidRow *row, const ImkShcentroidReals *s,
   if (imk_shcentroid_tracks (params))
     imk_shcentroid_follow (track, cell, params, x, y, centre.valid);
   imk_shcentroid_place (row, x, y, centre.valid, cell, params, fresh, held);
+  row->field[IMK_SHCENTROID_FLUX] = centre.flux;
   if (fields == IMK_SHCENTROID_FIELDS_ALL)
     imk_shcentroid_describe_real (
         row, centre, s, pull, cell, window, params, noise, min_flux);
@@ -690,12 +695,13 @@ imk_shcentroid_finish_real (ImkShcentroidRow *row, const ImkShcentroidReals *s,
         (centre.outside ? (uint32_t) IMK_SHCENTROID_OUTSIDE : 0);
   else
     row->field[IMK_SHCENTROID_FLAGS] = IMK_SHCENTROID_NOT_FINITE;
-  return centre.valid;
 }
 
 /* ------------------------------------------------------------------------
- * Tip and tilt. The slopes of all cells are added up in lanes, cell i in lane i
- * % IMK_SHCENTROID_TILT_LANES, and the lanes by halves. */
+ * What all cells of a frame decide together, when they are measured: which of
+ * them are dark beside the brightest, and then tip and tilt. The slopes are
+ * added up in lanes, cell i in lane i % IMK_SHCENTROID_TILT_LANES, and the
+ * lanes by halves. */
 
 enum { IMK_SHCENTROID_TILT_LANES = 1024 };
 
@@ -706,9 +712,15 @@ typedef enum ImkShcentroidTilt {
   IMK_SHCENTROID_TILT_COUNTED, /* the same, and its slope is in it */
 } ImkShcentroidTilt;
 
+/* What is kept of a cell for that. */
 typedef struct ImkShcentroidSlope {
   double x, y;
   ImkShcentroidTilt tilt;
+  uint32_t flags;
+  double flux;
+  /* as they were before this frame */
+  double held[2];
+  ImkShcentroidTrack track;
 } ImkShcentroidSlope;
 
 /* Sums of slopes, and over how many cells. */
@@ -717,20 +729,76 @@ typedef struct ImkShcentroidTiltSums {
   uint32_t n;
 } ImkShcentroidTiltSums;
 
-IMK_SHCENTROID_INLINE ImkShcentroidSlope
-imk_shcentroid_slope (
-    const ImkShcentroidRow *row, bool valid, ImkShcentroidInvalid policy)
+/* Do the cells of a frame decide anything together? */
+IMK_SHCENTROID_INLINE bool
+imk_shcentroid_joins (const ImkShcentroidParams *params)
 {
-  ImkShcentroidSlope slope;
+  return params->remove_tilt || params->min_illumination > 0.0;
+}
 
-  slope.x = row->field[IMK_SHCENTROID_DX];
-  slope.y = row->field[IMK_SHCENTROID_DY];
-  slope.tilt = valid || policy == IMK_SHCENTROID_INVALID_REFERENCE
-                   ? IMK_SHCENTROID_TILT_COUNTED
-               : policy == IMK_SHCENTROID_INVALID_HOLD
-                   ? IMK_SHCENTROID_TILT_REMOVED
-                   : IMK_SHCENTROID_TILT_APART;
-  return slope;
+/* Before the row of a cell is finished. */
+IMK_SHCENTROID_INLINE void
+imk_shcentroid_begin_slope (ImkShcentroidSlope *slope,
+    const ImkShcentroidParams *params, const double *held,
+    const ImkShcentroidTrack *track)
+{
+  if (params->invalid_policy == IMK_SHCENTROID_INVALID_HOLD)
+    memcpy (slope->held, held, sizeof (slope->held));
+  if (imk_shcentroid_tracks (params))
+    slope->track = *track;
+}
+
+/* After that. */
+IMK_SHCENTROID_INLINE void
+imk_shcentroid_end_slope (ImkShcentroidSlope *slope,
+    const ImkShcentroidRow *row, ImkShcentroidInvalid policy)
+{
+  slope->x = row->field[IMK_SHCENTROID_DX];
+  slope->y = row->field[IMK_SHCENTROID_DY];
+  slope->flux = row->field[IMK_SHCENTROID_FLUX];
+  slope->flags = (uint32_t) row->field[IMK_SHCENTROID_FLAGS];
+  slope->tilt = !(slope->flags & IMK_SHCENTROID_INVALID_MASK) ||
+                        policy == IMK_SHCENTROID_INVALID_REFERENCE
+                    ? IMK_SHCENTROID_TILT_COUNTED
+                : policy == IMK_SHCENTROID_INVALID_HOLD
+                    ? IMK_SHCENTROID_TILT_REMOVED
+                    : IMK_SHCENTROID_TILT_APART;
+}
+
+/* Returns: the flux that the brightest cell is sought by */
+IMK_SHCENTROID_INLINE double
+imk_shcentroid_light_of (const ImkShcentroidSlope *slope)
+{
+  return slope->flags & IMK_SHCENTROID_NOT_FINITE ? 0.0 : slope->flux;
+}
+
+/* A cell of less than @least counts becomes invalid, as if it had been so when
+ * it was measured: the row has its place, variances and flags.
+ * Returns: whether it is such a cell */
+IMK_SHCENTROID_INLINE bool
+imk_shcentroid_darken (ImkShcentroidSlope *slope, ImkShcentroidRow *row,
+    double least, const ImkShcentroidRect *cell,
+    const ImkShcentroidParams *params, bool fresh, double *held,
+    ImkShcentroidTrack *track)
+{
+  bool nan = params->invalid_policy == IMK_SHCENTROID_INVALID_NAN;
+
+  if (!(slope->flux < least) || slope->flags & IMK_SHCENTROID_NOT_FINITE)
+    return false;
+  if (params->invalid_policy == IMK_SHCENTROID_INVALID_HOLD)
+    memcpy (held, slope->held, sizeof (slope->held));
+  if (imk_shcentroid_tracks (params)) {
+    *track = slope->track;
+    imk_shcentroid_follow (track, cell, params, 0.0, 0.0, false);
+  }
+  imk_shcentroid_place (row, 0.0, 0.0, false, cell, params, fresh, held);
+  row->field[IMK_SHCENTROID_FLUX] = slope->flux;
+  row->field[IMK_SHCENTROID_VAR_X] = nan ? imk_shcentroid_nan () : 0.0;
+  row->field[IMK_SHCENTROID_VAR_Y] = row->field[IMK_SHCENTROID_VAR_X];
+  row->field[IMK_SHCENTROID_FLAGS] =
+      slope->flags | (uint32_t) IMK_SHCENTROID_LOW_FLUX;
+  imk_shcentroid_end_slope (slope, row, params->invalid_policy);
+  return true;
 }
 
 IMK_SHCENTROID_INLINE void
@@ -761,4 +829,15 @@ imk_shcentroid_find_tilt (ImkShcentroidTiltSums *sums)
     return;
   sums->x /= sums->n;
   sums->y /= sums->n;
+}
+
+/* Of all lanes, on one thread. */
+IMK_SHCENTROID_INLINE ImkShcentroidTiltSums
+imk_shcentroid_mean_of (ImkShcentroidTiltSums *lanes)
+{
+  for (uint32_t step = IMK_SHCENTROID_TILT_LANES / 2; step; step /= 2)
+    for (uint32_t i = 0; i < step; i++)
+      imk_shcentroid_add_tilt (&lanes[i], &lanes[i + step]);
+  imk_shcentroid_find_tilt (&lanes[0]);
+  return lanes[0];
 }

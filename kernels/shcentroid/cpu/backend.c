@@ -1,14 +1,35 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /* The CPU backend: memory, settings, and which loops measure a frame. */
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "core/cpu.h"
 #include "imk/parallel.h"
+#include "shcentroid/arithmetic/linear-centroid.h"
 #include "shcentroid/cpu/calibration.h"
 #include "shcentroid/cpu/output.h"
 
 enum { WORTH_A_THREAD = 1 << 17 }; /* pixels; about 10 us */
+
+/* When all cells are measured: those that are dark beside the brightest. */
+static void
+darken_cells (const Frame *f)
+{
+  const Cpu *cpu = f->cpu;
+  double most = 0.0;
+
+  for (uint32_t i = 0; i < cpu->plan.n_rects; i++)
+    most = fmax (most, imk_shcentroid_light_of (&cpu->slopes[i]));
+  for (uint32_t i = 0; i < cpu->plan.n_rects; i++) {
+    ImkShcentroidRow row = {{0}};
+
+    if (imk_shcentroid_darken (&cpu->slopes[i], &row,
+            cpu->params.min_illumination * most, &cpu->rects[i], &cpu->params,
+            cpu->fresh, cpu->held + 2 * (size_t) i, &cpu->tracks[i]))
+      store_dark (f, i, &row);
+  }
+}
 
 /* When all slopes are known. */
 static void
@@ -17,18 +38,15 @@ remove_tilt (const Frame *f)
   const Cpu *cpu = f->cpu;
   bool all = cpu->plan.fields == IMK_SHCENTROID_FIELDS_ALL;
   uint32_t n = cpu->plan.n_rects;
-  ImkShcentroidTiltSums lanes[IMK_SHCENTROID_TILT_LANES] = {{0}};
+  ImkShcentroidTiltSums lanes[IMK_SHCENTROID_TILT_LANES] = {{0}}, tilt;
 
   for (uint32_t i = 0; i < n; i++)
     imk_shcentroid_add_slope (
         &lanes[i % IMK_SHCENTROID_TILT_LANES], &cpu->slopes[i]);
-  for (uint32_t step = IMK_SHCENTROID_TILT_LANES / 2; step; step /= 2)
-    for (uint32_t i = 0; i < step; i++)
-      imk_shcentroid_add_tilt (&lanes[i], &lanes[i + step]);
-  imk_shcentroid_find_tilt (&lanes[0]);
+  tilt = imk_shcentroid_mean_of (lanes);
   for (uint32_t i = 0; i < n; i++) {
-    double dx = cpu->slopes[i].x - lanes[0].x;
-    double dy = cpu->slopes[i].y - lanes[0].y;
+    double dx = cpu->slopes[i].x - tilt.x;
+    double dy = cpu->slopes[i].y - tilt.y;
 
     if (cpu->slopes[i].tilt == IMK_SHCENTROID_TILT_APART)
       continue;
@@ -83,6 +101,8 @@ choose_loops (Cpu *cpu, const ImkShcentroidPlan *plan, ImkError *error)
       IMK_CPU_TABLES (imk_shcentroid_chain);
   static const void *const correlation[IMK_CPU_N_LEVELS] =
       IMK_CPU_TABLES (imk_shcentroid_correlation);
+  static const void *const linear[IMK_CPU_N_LEVELS] =
+      IMK_CPU_TABLES (imk_shcentroid_linear);
   int which = 2 * (plan->type == IMK_TYPE_U16) + sums_are_narrow (plan);
   ImkStatus status = choose_table (integers[which], &cpu->integers, error);
 
@@ -90,6 +110,8 @@ choose_loops (Cpu *cpu, const ImkShcentroidPlan *plan, ImkError *error)
     status = choose_table (chain, &cpu->chain, error);
   if (status == IMK_OK)
     status = choose_table (correlation, &cpu->correlation, error);
+  if (status == IMK_OK)
+    status = choose_table (linear, &cpu->linear, error);
   return status;
 }
 
@@ -117,6 +139,9 @@ cpu_destroy (void *state)
   free (cpu->tracks);
   free (cpu->slopes);
   free (cpu->us);
+  free (cpu->pupils);
+  free (cpu->filter_weights);
+  free (cpu->filter_at);
   free_weights (cpu);
   imk_shcentroid_matching_clear (&cpu->matching);
   free (cpu);
@@ -135,6 +160,32 @@ number_columns (Cpu *cpu, const ImkShcentroidPlan *plan)
   return cpu->us != NULL;
 }
 
+/* What the linear estimators have of the plan. */
+static bool
+copy_linear (Cpu *cpu, const ImkShcentroidPlan *plan)
+{
+  const ImkShcentroidFilter *f = &plan->filter;
+  size_t n_pupils = plan->n_rects * (size_t) IMK_SHCENTROID_N_PUPILS;
+
+  if (plan->pupils) {
+    cpu->pupils = malloc (n_pupils * sizeof (*cpu->pupils));
+    if (!cpu->pupils)
+      return false;
+    for (size_t i = 0; i < n_pupils; i++)
+      cpu->pupils[i] = (Place){(uint16_t) (plan->pupils[i] % plan->width),
+          (uint16_t) (plan->pupils[i] / plan->width)};
+  }
+  if (f->n_weights == 0)
+    return true;
+  cpu->filter_weights = malloc (f->n_weights * sizeof (*f->weights));
+  cpu->filter_at = malloc (plan->n_rects * sizeof (*f->at));
+  if (!cpu->filter_weights || !cpu->filter_at)
+    return false;
+  memcpy (cpu->filter_weights, f->weights, f->n_weights * sizeof (*f->weights));
+  memcpy (cpu->filter_at, f->at, plan->n_rects * sizeof (*f->at));
+  return true;
+}
+
 static bool
 allocate (Cpu *cpu, const ImkShcentroidPlan *plan, uint32_t n_threads)
 {
@@ -144,7 +195,7 @@ allocate (Cpu *cpu, const ImkShcentroidPlan *plan, uint32_t n_threads)
   cpu->slopes = calloc (plan->n_rects, sizeof (*cpu->slopes));
   return cpu->rects && cpu->held && cpu->tracks && cpu->slopes &&
          imk_shcentroid_copy_calibration (cpu, plan) &&
-         number_columns (cpu, plan) &&
+         number_columns (cpu, plan) && copy_linear (cpu, plan) &&
          imk_shcentroid_matching_init (&cpu->matching, plan, n_threads);
 }
 
@@ -230,6 +281,9 @@ cpu_create (const void *data, const void *params, uint32_t n_threads,
   cpu->plan.pixels = NULL;
   cpu->plan.lut = cpu->lut;
   cpu->plan.templates = cpu->matching.templates;
+  cpu->plan.pupils = NULL;
+  cpu->plan.filter.weights = cpu->filter_weights;
+  cpu->plan.filter.at = cpu->filter_at;
   cpu->n_threads = n_threads;
   cpu->band_cells = plan->columns ? plan->columns : 1;
   cpu->fresh = cpu->lost = true;
@@ -274,16 +328,29 @@ measure_frame (const Frame *frame)
       (plain ? cpu->integers : cpu->chain)->measure, (void *) frame);
 }
 
+/* Cells of few pixels each. */
+static void
+filter_frame (Frame *frame)
+{
+  const Cpu *cpu = frame->cpu;
+  uint32_t cell_pixels =
+      (uint32_t) cpu->rects[0].width * cpu->rects[0].height + 32;
+
+  cpu->linear->prepare (frame);
+  imk_parallel_for (cpu->n_threads, cpu->plan.n_rects,
+      1 + WORTH_A_THREAD / 4 / cell_pixels, cpu->linear->measure, frame);
+}
+
 /* A cell is work enough for a thread to begin with. */
 static void
-match_frame (const Frame *frame)
+match_frame (Frame *frame)
 {
   const Cpu *cpu = frame->cpu;
 
   if (cpu->matching.from_frame)
-    cpu->correlation->take_template (frame);
-  imk_parallel_for (cpu->n_threads, cpu->plan.n_rects, 1,
-      cpu->correlation->measure, (void *) frame);
+    cpu->correlation->prepare (frame);
+  imk_parallel_for (
+      cpu->n_threads, cpu->plan.n_rects, 1, cpu->correlation->measure, frame);
 }
 
 static ImkStatus
@@ -299,8 +366,13 @@ cpu_process (void *state, const ImkImage *in, ImkImage *out, void *stream,
 
   if (cpu->params.estimator == IMK_SHCENTROID_ESTIMATOR_CORRELATION)
     match_frame (&frame);
+  else if (cpu->params.estimator == IMK_SHCENTROID_ESTIMATOR_MATCHED ||
+           cpu->params.estimator == IMK_SHCENTROID_ESTIMATOR_PUPILS)
+    filter_frame (&frame);
   else
     measure_frame (&frame);
+  if (cpu->params.min_illumination > 0.0)
+    darken_cells (&frame);
   if (cpu->params.remove_tilt)
     remove_tilt (&frame);
   cpu->fresh = cpu->lost = false;

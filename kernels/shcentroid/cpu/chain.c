@@ -357,7 +357,7 @@ end_chain (const ChainTile *t)
   const Cpu *cpu = t->f->cpu;
   const ImkShcentroidParams *params = &cpu->params;
   bool simple = cpu->plan.fields != IMK_SHCENTROID_FIELDS_ALL &&
-                cpu->plan.columns > 0 && !params->remove_tilt &&
+                cpu->plan.columns > 0 && !imk_shcentroid_joins (params) &&
                 params->estimator == IMK_SHCENTROID_ESTIMATOR_COG &&
                 params->invalid_policy != IMK_SHCENTROID_INVALID_HOLD &&
                 !imk_shcentroid_tracks (params);

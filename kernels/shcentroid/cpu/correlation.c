@@ -480,7 +480,6 @@ measure_match (const Frame *f, uint32_t cell, MatchScratch *s)
   ImkShcentroidPeak peak;
   ChainTile tile;
   int32_t best;
-  bool valid;
 
   light = prepare_match (f, cell, &tile, &m, s);
   centre_match (&m, s, imk_shcentroid_mean (light.p, light.n));
@@ -493,18 +492,20 @@ measure_match (const Frame *f, uint32_t cell, MatchScratch *s)
   imk_shcentroid_finish_peak (&peak, &nine[4], params);
   if (peak.found && cpu->plan.fields == IMK_SHCENTROID_FIELDS_ALL)
     spreads = spread_match (&m, s, &peak, nine, pattern, params->correlation);
-  valid = imk_shcentroid_finish_match (&row, &light, &peak, &spreads,
-      &cpu->rects[cell], &t->anchors[cell], &tile.windows[0], params,
-      cpu->fresh, cpu->held + 2 * (size_t) cell, &cpu->tracks[cell]);
-  if (params->remove_tilt)
-    cpu->slopes[cell] =
-        imk_shcentroid_slope (&row, valid, params->invalid_policy);
+  if (imk_shcentroid_joins (params))
+    imk_shcentroid_begin_slope (&cpu->slopes[cell], params,
+        cpu->held + 2 * (size_t) cell, &cpu->tracks[cell]);
+  imk_shcentroid_finish_match (&row, &light, &peak, &spreads, &cpu->rects[cell],
+      &t->anchors[cell], &tile.windows[0], params, cpu->fresh,
+      cpu->held + 2 * (size_t) cell, &cpu->tracks[cell]);
+  if (imk_shcentroid_joins (params))
+    imk_shcentroid_end_slope (&cpu->slopes[cell], &row, params->invalid_policy);
   store_row (f, cell, &row);
 }
 
 /* The template is a cell of this frame. */
 static void
-take_template (const Frame *f)
+take_template (Frame *f)
 {
   const Matching *matching = &f->cpu->matching;
   const ImkShcentroidTemplates *t = &matching->templates;
@@ -541,5 +542,5 @@ measure_matches (void *data, uint32_t first, uint32_t end)
 
 const ImkShcentroidLoops IMK_ISA_TABLE = {
     .measure = measure_matches,
-    .take_template = take_template,
+    .prepare = take_template,
 };

@@ -11,7 +11,8 @@ struct Frame;
 typedef struct ImkShcentroidLoops {
   /* cells [first, end), or rows of cells; @frame: a Frame */
   void (*measure) (void *frame, uint32_t first, uint32_t end);
-  void (*take_template) (const struct Frame *frame); /* correlation only */
+  /* before that, of all cells: correlation and linear only */
+  void (*prepare) (struct Frame *frame);
 } ImkShcentroidLoops;
 
 /* integers.c: samples of 8 or 16 bits, sums of a cell of 32 or 64 bits. */
@@ -37,3 +38,8 @@ extern const ImkShcentroidLoops imk_shcentroid_chain_scalar,
 extern const ImkShcentroidLoops imk_shcentroid_correlation_scalar,
     imk_shcentroid_correlation_neon, imk_shcentroid_correlation_avx2,
     imk_shcentroid_correlation_avx512;
+
+/* linear.c */
+extern const ImkShcentroidLoops imk_shcentroid_linear_scalar,
+    imk_shcentroid_linear_neon, imk_shcentroid_linear_avx2,
+    imk_shcentroid_linear_avx512;

@@ -57,6 +57,25 @@ store_row (const Frame *f, uint32_t cell, const ImkShcentroidRow *row)
         row, f->cpu->plan.fields == IMK_SHCENTROID_FIELDS_ALL);
 }
 
+/* What becomes of a cell that is dark beside the others; the rest stays. */
+static inline void
+store_dark (const Frame *f, uint32_t cell, const ImkShcentroidRow *row)
+{
+  static const ImkShcentroidField fields[] = {IMK_SHCENTROID_X,
+      IMK_SHCENTROID_Y, IMK_SHCENTROID_DX, IMK_SHCENTROID_DY,
+      IMK_SHCENTROID_VAR_X, IMK_SHCENTROID_VAR_Y, IMK_SHCENTROID_FLAGS};
+  bool all = f->cpu->plan.fields == IMK_SHCENTROID_FIELDS_ALL;
+
+  for (uint32_t k = 0; k < f->n_out; k++)
+    if (!all)
+      store_row_in (&f->out[k], &f->cpu->plan, cell, row);
+    else
+      for (uint32_t i = 0; i < sizeof (fields) / sizeof (fields[0]); i++)
+        store (&f->out[k], cell, fields[i], row->field[fields[i]]);
+  if (f->flags)
+    f->flags[cell] = imk_shcentroid_flag_byte (row, all);
+}
+
 /* @n pairs. */
 static inline void
 store_f32 (float *restrict to, const double *restrict x,

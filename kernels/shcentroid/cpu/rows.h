@@ -70,25 +70,33 @@ load_listed (const Frame *f, uint32_t x, uint32_t y, uint32_t n,
     value[i] = calibrate_one (value[i], dark[i], flat[i]);
 }
 
-/* Columns [@x, @x + @n) of row @y of the frame, calibrated. What there is
- * beyond them in whole vectors is loaded too: that is faster than to stop. To
- * correlation, what is not finite is as a bad pixel. */
+/* Columns [@x, @x + @n) of row @y of the frame, calibrated. */
 static void
-load_row (const Frame *f, uint32_t x, uint32_t y, uint32_t n, float *value)
+load_columns (const Frame *f, uint32_t x, uint32_t y, uint32_t n, float *value)
 {
   const Cpu *cpu = f->cpu;
   size_t at = (size_t) y * cpu->plan.width + x;
-  uint32_t left = cpu->plan.width - x, whole = (n + 63) / 64 * 64;
   const float *dark = cpu->dark ? cpu->dark + at : NULL;
   const float *flat = cpu->dark ? cpu->flat + at : NULL;
 
-  n = whole < left ? whole : left;
   if (cpu->lut)
     load_listed (f, x, y, n, dark, flat, value);
   else if (dark)
     load_calibrated (f, x, y, n, dark, flat, value);
   else
     load_samples (f, x, y, n, value);
+}
+
+/* The same. What there is beyond them in whole vectors is loaded too: that is
+ * faster than to stop. To correlation, what is not finite is as a bad pixel. */
+static inline void
+load_row (const Frame *f, uint32_t x, uint32_t y, uint32_t n, float *value)
+{
+  const Cpu *cpu = f->cpu;
+  uint32_t left = cpu->plan.width - x, whole = (n + 63) / 64 * 64;
+
+  n = whole < left ? whole : left;
+  load_columns (f, x, y, n, value);
   if (f->in->type == IMK_TYPE_F32 &&
       cpu->params.estimator == IMK_SHCENTROID_ESTIMATOR_CORRELATION)
     for (uint32_t i = 0; i < n; i++)

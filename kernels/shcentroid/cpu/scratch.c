@@ -29,8 +29,10 @@ match_lay_out (
   s->stride = width + 4 * range + MATCH_SLACK;
   s->pixels =
       match_cut (memory, &at, (size_t) s->stride * height * sizeof (float));
-  s->spread =
-      match_cut (memory, &at, (size_t) width * height * sizeof (double));
+  /* the matched filter has the flats of whole lanes there */
+  s->spread = match_cut (memory, &at,
+      (size_t) width * height * sizeof (double) +
+          IMK_SHCENTROID_FILTER_LANES * sizeof (float));
   s->totals = match_cut (
       memory, &at, match_n_totals (width, height) * sizeof (*s->totals));
   s->products = match_cut (

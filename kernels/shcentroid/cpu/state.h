@@ -27,8 +27,13 @@ typedef struct Packing {
   uint32_t factors;
 } Packing;
 
+/* A pixel of the frame. */
+typedef struct Place {
+  uint16_t x, y;
+} Place;
+
 typedef struct Cpu {
-  const ImkShcentroidLoops *integers, *chain, *correlation;
+  const ImkShcentroidLoops *integers, *chain, *correlation, *linear;
   ImkShcentroidPlan plan; /* its rects are ours */
   ImkShcentroidRect *rects;
   ImkShcentroidParams params;
@@ -57,6 +62,11 @@ typedef struct Cpu {
   double *us; /* of a grid: where a column of the frame stands in its cell */
 
   Matching matching;
+
+  /* of the linear estimators */
+  Place *pupils;
+  float *filter_weights;
+  uint64_t *filter_at;
 } Cpu;
 
 /* One call of process. */
@@ -66,6 +76,7 @@ typedef struct Frame {
   const ImkImage *out;
   uint32_t n_out; /* images there: the second is the first in float32 */
   uint8_t *flags; /* of each cell, or NULL */
+  double mean;    /* flux of the valid cells, of pupil images only */
 } Frame;
 
 /* Returns: the first cell that the tile from @from on has no room for, or that

@@ -143,15 +143,17 @@ chain_end (const ChainTile *t)
     uint32_t cell = t->first + i;
     ImkShcentroidReals sums = chain_sums (t, i);
     ImkShcentroidRow row = {{0}};
+    bool joins = imk_shcentroid_joins (&cpu->params);
 
-    bool valid = imk_shcentroid_finish_real (&row, &sums, &t->pulls[i],
-        &cpu->rects[cell], &t->windows[i], &cpu->params, &noise,
-        cpu->plan.fields, cpu->fresh, cpu->held + 2 * (size_t) cell,
-        &cpu->tracks[cell]);
-
-    if (cpu->params.remove_tilt)
-      cpu->slopes[cell] =
-          imk_shcentroid_slope (&row, valid, cpu->params.invalid_policy);
+    if (joins)
+      imk_shcentroid_begin_slope (&cpu->slopes[cell], &cpu->params,
+          cpu->held + 2 * (size_t) cell, &cpu->tracks[cell]);
+    imk_shcentroid_finish_real (&row, &sums, &t->pulls[i], &cpu->rects[cell],
+        &t->windows[i], &cpu->params, &noise, cpu->plan.fields, cpu->fresh,
+        cpu->held + 2 * (size_t) cell, &cpu->tracks[cell]);
+    if (joins)
+      imk_shcentroid_end_slope (
+          &cpu->slopes[cell], &row, cpu->params.invalid_policy);
     store_row (t->f, cell, &row);
   }
 }

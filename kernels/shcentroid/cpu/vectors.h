@@ -132,7 +132,7 @@ exp_reals (Reals x)
 }
 
 /* imk_shcentroid_power (), likewise; out of line, as powers are rare. */
-static void
+static __attribute__ ((unused)) void
 raise_reals (Reals *p, double power)
 {
   Reals x = *p;

@@ -581,15 +581,17 @@ finish_chain_cell (
   const ImkShcentroidParams &params = a.common.params;
   const ImkShcentroidRect cell = a.common.rects[index];
   ImkShcentroidTrack track = track_of (a, index);
+  double *held = a.common.held + 2 * (size_t) index;
   ImkShcentroidRow row;
 
-  bool valid = imk_shcentroid_finish_real (&row, &from.sums, &from.pull,
-      &cell, &from.window, &params, &a.noise,
+  if (imk_shcentroid_joins (&params))
+    imk_shcentroid_begin_slope (&a.slopes[index], &params, held, &track);
+  imk_shcentroid_finish_real (&row, &from.sums, &from.pull, &cell,
+      &from.window, &params, &a.noise,
       ALL ? IMK_SHCENTROID_FIELDS_ALL : IMK_SHCENTROID_FIELDS_XY,
-      a.common.fresh, a.common.held + 2 * (size_t) index, &track);
-
-  if (params.remove_tilt)
-    a.slopes[index] = imk_shcentroid_slope (&row, valid, params.invalid_policy);
+      a.common.fresh, held, &track);
+  if (imk_shcentroid_joins (&params))
+    imk_shcentroid_end_slope (&a.slopes[index], &row, params.invalid_policy);
   if (imk_shcentroid_tracks (&params))
     a.tracks[index] = track;
   keep_row<ALL> (a.common, row, index, to);
@@ -640,27 +642,92 @@ __launch_bounds__ (CHAIN_THREADS)
   store_rows<ALL> (a.common, first, n, rows);
 }
 
-/* One block, after all cells. */
-static __global__ void
-__launch_bounds__ (IMK_SHCENTROID_TILT_LANES)
-    remove_tilt (const __grid_constant__ ChainArguments a)
+/* What becomes of a cell that is dark beside the others; the rest stays. */
+static __device__ __forceinline__ void
+store_dark (const Arguments &a, uint32_t index, const ImkShcentroidRow &row)
 {
-  __shared__ ImkShcentroidTiltSums lanes[IMK_SHCENTROID_TILT_LANES];
+  bool all = a.fields == IMK_SHCENTROID_FIELDS_ALL;
+  bool slopes = a.fields == IMK_SHCENTROID_FIELDS_SLOPES;
+  uint32_t end = all ? (uint32_t) IMK_SHCENTROID_N_FIELDS : 2;
+
+  if (a.flags)
+    a.flags[index] = imk_shcentroid_flag_byte (&row, all);
+  for (uint32_t k = 0; k < (a.rounded.data ? 2 : 1); k++) {
+    const Output &out = k == 0 ? a.out : a.rounded;
+
+    for (uint32_t i = 0; i < end; i++)
+      if (slopes)
+        store_value (out, 0, i * (size_t) a.n_rects + index,
+            row.field[IMK_SHCENTROID_DX + i]);
+      else if (i != IMK_SHCENTROID_FLUX && i != IMK_SHCENTROID_FLUX_RAW &&
+               i != IMK_SHCENTROID_MAX)
+        store_value (out, index, i, row.field[i]);
+  }
+}
+
+/* @lanes: of the block, which all get the largest @most of all threads */
+static __device__ __forceinline__ double
+find_most (double *lanes, double most)
+{
+  lanes[threadIdx.x] = most;
+  __syncthreads ();
+  for (uint32_t step = IMK_SHCENTROID_TILT_LANES / 2; step; step /= 2) {
+    if (threadIdx.x < step)
+      lanes[threadIdx.x] = fmax (lanes[threadIdx.x], lanes[threadIdx.x + step]);
+    __syncthreads ();
+  }
+  most = lanes[0];
+  __syncthreads ();
+  return most;
+}
+
+static __device__ __forceinline__ void
+darken_cells (const ChainArguments &a, double *lanes)
+{
+  const ImkShcentroidParams &params = a.common.params;
+  double most = 0.0;
+
+  for (uint32_t i = threadIdx.x; i < a.common.n_rects;
+       i += IMK_SHCENTROID_TILT_LANES)
+    most = fmax (most, imk_shcentroid_light_of (&a.slopes[i]));
+  most = find_most (lanes, most);
+  for (uint32_t i = threadIdx.x; i < a.common.n_rects;
+       i += IMK_SHCENTROID_TILT_LANES) {
+    ImkShcentroidRow row;
+
+    if (imk_shcentroid_darken (&a.slopes[i], &row,
+            params.min_illumination * most, &a.common.rects[i], &params,
+            a.common.fresh, a.common.held + 2 * (size_t) i, &a.tracks[i]))
+      store_dark (a.common, i, row);
+  }
+}
+
+/* Returns, to all threads: the mean over their @sums */
+static __device__ __forceinline__ ImkShcentroidTiltSums
+add_lanes (ImkShcentroidTiltSums *lanes, ImkShcentroidTiltSums sums)
+{
+  lanes[threadIdx.x] = sums;
+  __syncthreads ();
+  for (uint32_t step = IMK_SHCENTROID_TILT_LANES / 2; step; step /= 2) {
+    if (threadIdx.x < step)
+      imk_shcentroid_add_tilt (&lanes[threadIdx.x], &lanes[threadIdx.x + step]);
+    __syncthreads ();
+  }
+  sums = lanes[0];
+  imk_shcentroid_find_tilt (&sums);
+  return sums;
+}
+
+static __device__ __forceinline__ void
+remove_tilt (const ChainArguments &a, ImkShcentroidTiltSums *lanes)
+{
   bool all = a.common.fields == IMK_SHCENTROID_FIELDS_ALL;
   uint32_t n = a.common.n_rects, me = threadIdx.x;
   ImkShcentroidTiltSums sums = {};
 
   for (uint32_t i = me; i < n; i += IMK_SHCENTROID_TILT_LANES)
     imk_shcentroid_add_slope (&sums, &a.slopes[i]);
-  lanes[me] = sums;
-  __syncthreads ();
-  for (uint32_t step = IMK_SHCENTROID_TILT_LANES / 2; step; step /= 2) {
-    if (me < step)
-      imk_shcentroid_add_tilt (&lanes[me], &lanes[me + step]);
-    __syncthreads ();
-  }
-  sums = lanes[0];
-  imk_shcentroid_find_tilt (&sums);
+  sums = add_lanes (lanes, sums);
   for (uint32_t i = me; i < n; i += IMK_SHCENTROID_TILT_LANES) {
     ImkShcentroidSlope slope = a.slopes[i];
 
@@ -675,4 +742,17 @@ __launch_bounds__ (IMK_SHCENTROID_TILT_LANES)
           slope.y - sums.y);
     }
   }
+}
+
+/* One block, after all cells. A thread has the same cells in both steps. */
+static __global__ void
+__launch_bounds__ (IMK_SHCENTROID_TILT_LANES)
+    join_cells (const __grid_constant__ ChainArguments a)
+{
+  __shared__ ImkShcentroidTiltSums lanes[IMK_SHCENTROID_TILT_LANES];
+
+  if (a.common.params.min_illumination > 0.0)
+    darken_cells (a, (double *) lanes);
+  if (a.common.params.remove_tilt)
+    remove_tilt (a, lanes);
 }

@@ -5,6 +5,7 @@
 #include "shcentroid/cuda/shcentroid-chain.cuh"
 #include "shcentroid/cuda/shcentroid-correlation.cuh"
 #include "shcentroid/cuda/shcentroid-integers.cuh"
+#include "shcentroid/cuda/shcentroid-linear.cuh"
 #include "shcentroid/cuda/shcentroid-reals.cuh"
 #include "shcentroid/cuda/shcentroid-small.cuh"
 
@@ -215,4 +216,51 @@ choose_template_kernel (const Choice &c)
   return c.type == IMK_TYPE_U8    ? choose_template_kernel<uint8_t> (c)
          : c.type == IMK_TYPE_U16 ? choose_template_kernel<uint16_t> (c)
                                   : choose_template_kernel<float> (c);
+}
+
+/* ------------------------------------------------------------------------
+ * The linear estimators. */
+
+typedef void (*LinearKernel) (const LinearArguments);
+
+template <typename Sample, bool CALIBRATED>
+static LinearKernel
+choose_linear_kernel (const Choice &c, bool pupils)
+{
+  if (pupils)
+    return c.all ? measure_pupils<Sample, CALIBRATED, true>
+                 : measure_pupils<Sample, CALIBRATED, false>;
+  return c.all ? filter_cells<Sample, CALIBRATED, true>
+               : filter_cells<Sample, CALIBRATED, false>;
+}
+
+template <typename Sample>
+static LinearKernel
+choose_linear_kernel (const Choice &c, bool pupils)
+{
+  return c.calibrated ? choose_linear_kernel<Sample, true> (c, pupils)
+                      : choose_linear_kernel<Sample, false> (c, pupils);
+}
+
+static LinearKernel
+choose_linear_kernel (const Choice &c, bool pupils)
+{
+  return c.type == IMK_TYPE_U8    ? choose_linear_kernel<uint8_t> (c, pupils)
+         : c.type == IMK_TYPE_U16 ? choose_linear_kernel<uint16_t> (c, pupils)
+                                  : choose_linear_kernel<float> (c, pupils);
+}
+
+template <typename Sample>
+static LinearKernel
+choose_mean_kernel (const Choice &c)
+{
+  return c.calibrated ? find_mean<Sample, true> : find_mean<Sample, false>;
+}
+
+static LinearKernel
+choose_mean_kernel (const Choice &c)
+{
+  return c.type == IMK_TYPE_U8    ? choose_mean_kernel<uint8_t> (c)
+         : c.type == IMK_TYPE_U16 ? choose_mean_kernel<uint16_t> (c)
+                                  : choose_mean_kernel<float> (c);
 }

@@ -493,14 +493,18 @@ measure_match_cell (const MatchArguments &a, const Team &team, uint32_t index,
     spreads = spread_match<Sample, CALIBRATED> (chain, c.window, m, layout,
         c.level, c.weight, *meeting, responses);
   if (threadIdx.x == 0) {
+    double *held = chain.common.held + 2 * (size_t) index;
     ImkShcentroidRow row;
-    bool valid = imk_shcentroid_finish_match (&row, &meeting->light,
-        &meeting->peak, &spreads, &rect, &a.anchors[index], &c.window, &params,
-        chain.common.fresh, chain.common.held + 2 * (size_t) index, &c.track);
 
-    if (params.remove_tilt)
-      chain.slopes[index] =
-          imk_shcentroid_slope (&row, valid, params.invalid_policy);
+    if (imk_shcentroid_joins (&params))
+      imk_shcentroid_begin_slope (
+          &chain.slopes[index], &params, held, &c.track);
+    imk_shcentroid_finish_match (&row, &meeting->light, &meeting->peak,
+        &spreads, &rect, &a.anchors[index], &c.window, &params,
+        chain.common.fresh, held, &c.track);
+    if (imk_shcentroid_joins (&params))
+      imk_shcentroid_end_slope (
+          &chain.slopes[index], &row, params.invalid_policy);
     if (imk_shcentroid_tracks (&params))
       chain.tracks[index] = c.track;
     keep_row<ALL> (chain.common, row, index, meeting->row);

@@ -51,6 +51,12 @@ struct Cuda {
   uint32_t lanes, chain_warps; /* of a team of the chain; warps a block */
   bool wide, lost;
   Matching matching;
+
+  /* of the linear estimators, on the device; null without them */
+  float *filter_weights;
+  uint64_t *filter_at;
+  uint32_t *pupils;
+  double *mean;
 };
 
 /* ------------------------------------------------------------------------
@@ -222,6 +228,28 @@ upload_match (Cuda *cuda, const ImkShcentroidPlan *plan, ImkError *error)
                           : upload_match_memory (m, plan->n_rects, error);
 }
 
+static ImkStatus
+upload_linear (Cuda *cuda, const ImkShcentroidPlan *plan, ImkError *error)
+{
+  const ImkShcentroidFilter *f = &plan->filter;
+  size_t n = plan->n_rects;
+  ImkStatus status = IMK_OK;
+
+  if (f->n_weights > 0)
+    status = upload_table ((void **) &cuda->filter_weights, f->weights,
+        f->n_weights * sizeof (float), error);
+  if (status == IMK_OK && f->n_weights > 0)
+    status = upload_table (
+        (void **) &cuda->filter_at, f->at, n * sizeof (*f->at), error);
+  if (status == IMK_OK && plan->pupils)
+    status = upload_table ((void **) &cuda->pupils, plan->pupils,
+        n * IMK_SHCENTROID_N_PUPILS * sizeof (*plan->pupils), error);
+  if (status == IMK_OK && plan->pupils)
+    status = upload_table (
+        (void **) &cuda->mean, nullptr, sizeof (*cuda->mean), error);
+  return status;
+}
+
 /* Teams as wide as the widest cell, as high as the highest. */
 static void
 plan_chain (Cuda *cuda, const ImkShcentroidPlan *plan)
@@ -269,6 +297,10 @@ cuda_destroy (void *state)
   cudaFree (cuda->matching.totals);
   cudaFree (cuda->matching.anchors);
   cudaFree (cuda->matching.memory);
+  cudaFree (cuda->filter_weights);
+  cudaFree (cuda->filter_at);
+  cudaFree (cuda->pupils);
+  cudaFree (cuda->mean);
   free (cuda);
 }
 
@@ -388,6 +420,8 @@ cuda_create (const void *data, const void *params, uint32_t n_threads,
   if (status == IMK_OK)
     status = upload_match (cuda, plan, error);
   if (status == IMK_OK)
+    status = upload_linear (cuda, plan, error);
+  if (status == IMK_OK)
     status = take_params (cuda, (const ImkShcentroidParams *) params, error);
   if (status == IMK_OK)
     *state = cuda;
@@ -463,18 +497,18 @@ chain_arguments (const Cuda *cuda)
   return a;
 }
 
-/* When all slopes are there. */
+/* When all cells are measured. */
 static ImkStatus
-launch_tilt (const ChainArguments *a, cudaStream_t stream, ImkError *error)
+launch_join (const ChainArguments *a, cudaStream_t stream, ImkError *error)
 {
   cudaLaunchConfig_t launch = {};
 
-  if (!a->common.params.remove_tilt)
+  if (!imk_shcentroid_joins (&a->common.params))
     return IMK_OK;
   launch.gridDim = dim3 (1);
   launch.blockDim = dim3 (IMK_SHCENTROID_TILT_LANES);
   launch.stream = stream;
-  return IMK_CUDA_LAUNCH (error, launch, remove_tilt, *a);
+  return IMK_CUDA_LAUNCH (error, launch, join_cells, *a);
 }
 
 static ImkStatus
@@ -554,7 +588,7 @@ launch_chain (Cuda *cuda, cudaStream_t stream, ImkError *error)
     status = launch_small_reals (cuda, choice, &a, &launch, error);
   else
     status = launch_reals (cuda, choice, &a, &launch, error);
-  return status != IMK_OK ? status : launch_tilt (&a, stream, error);
+  return status != IMK_OK ? status : launch_join (&a, stream, error);
 }
 
 /* A thread for every shift, as far as they go. */
@@ -600,7 +634,39 @@ launch_match (Cuda *cuda, cudaStream_t stream, ImkError *error)
   launch.dynamicSmemBytes = choice.global ? 0 : a.layout_size;
   if (status == IMK_OK)
     status = IMK_CUDA_LAUNCH (error, launch, choose_match_kernel (choice), a);
-  return status != IMK_OK ? status : launch_tilt (&a.chain, stream, error);
+  return status != IMK_OK ? status : launch_join (&a.chain, stream, error);
+}
+
+static ImkStatus
+launch_linear (Cuda *cuda, cudaStream_t stream, ImkError *error)
+{
+  const ImkShcentroidParams *params = &cuda->arguments.params;
+  bool pupils = params->estimator == IMK_SHCENTROID_ESTIMATOR_PUPILS;
+  bool local = params->normalisation == IMK_SHCENTROID_NORMALISATION_LOCAL;
+  cudaLaunchConfig_t launch = {};
+  LinearArguments a = {};
+  Choice choice = make_choice (cuda);
+  ImkStatus status = IMK_OK;
+
+  a.chain = chain_arguments (cuda);
+  a.weights = cuda->filter_weights;
+  a.at = cuda->filter_at;
+  a.anchors = cuda->matching.anchors;
+  a.pupils = cuda->pupils;
+  a.mean = cuda->mean;
+  launch.stream = stream;
+  if (pupils && !local) {
+    launch.gridDim = dim3 (1);
+    launch.blockDim = dim3 (IMK_SHCENTROID_TILT_LANES);
+    status = IMK_CUDA_LAUNCH (error, launch, choose_mean_kernel (choice), a);
+  }
+  launch.gridDim = dim3 (imk_div_up (a.chain.common.n_rects,
+      pupils ? (uint32_t) LINEAR_THREADS : (uint32_t) LINEAR_WARPS));
+  launch.blockDim = dim3 (LINEAR_THREADS);
+  if (status == IMK_OK)
+    status = IMK_CUDA_LAUNCH (
+        error, launch, choose_linear_kernel (choice, pupils), a);
+  return status != IMK_OK ? status : launch_join (&a.chain, stream, error);
 }
 
 /* Coarse tasks where the frame comes over a bus, and none where a thread can
@@ -682,6 +748,9 @@ cuda_process (void *state, const ImkImage *in, ImkImage *out, void *stream,
   a->flags = (uint8_t *) out[2].data;
   if (a->params.estimator == IMK_SHCENTROID_ESTIMATOR_CORRELATION)
     status = launch_match (cuda, (cudaStream_t) stream, error);
+  else if (a->params.estimator == IMK_SHCENTROID_ESTIMATOR_MATCHED ||
+           a->params.estimator == IMK_SHCENTROID_ESTIMATOR_PUPILS)
+    status = launch_linear (cuda, (cudaStream_t) stream, error);
   else if (imk_shcentroid_is_plain (
                &a->params, cuda->type, cuda->pixels || cuda->lut))
     status = launch_plain (cuda, in->location == IMK_LOCATION_DEVICE,

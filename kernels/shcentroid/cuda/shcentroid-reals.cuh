@@ -506,15 +506,16 @@ finish_cell (const ChainArguments &a, uint32_t index,
   ImkShcentroidWindow w = {cell.x, cell.y, cell.width, cell.height, false};
   ImkShcentroidTrack track = {};
   ImkShcentroidPull pull = {}; /* there are no iterations */
+  double *held = a.common.held + 2 * (size_t) index;
   ImkShcentroidRow row;
 
-  bool valid = imk_shcentroid_finish_real (&row, &sums, &pull, &cell, &w,
-      &params, &a.noise,
+  if (imk_shcentroid_joins (&params))
+    imk_shcentroid_begin_slope (&a.slopes[index], &params, held, &track);
+  imk_shcentroid_finish_real (&row, &sums, &pull, &cell, &w, &params, &a.noise,
       ALL ? IMK_SHCENTROID_FIELDS_ALL : IMK_SHCENTROID_FIELDS_XY,
-      a.common.fresh, a.common.held + 2 * (size_t) index, &track);
-
-  if (params.remove_tilt)
-    a.slopes[index] = imk_shcentroid_slope (&row, valid, params.invalid_policy);
+      a.common.fresh, held, &track);
+  if (imk_shcentroid_joins (&params))
+    imk_shcentroid_end_slope (&a.slopes[index], &row, params.invalid_policy);
   keep_row<ALL> (a.common, row, index, to);
 }
 
