@@ -25,16 +25,18 @@ def velocity(z):
     return np.where(abs(z - CENTRE) < RADIUS, PEAK * (1 - ((z - CENTRE) / RADIUS) ** 2), 0)
 
 
-def phantom(bulk, noise, moves=True):
-    """Returns: spectra [B-scans, lines, samples]: scatterers in tissue and in a vessel; the whole sample moves by up to bulk um"""
+def phantom(bulk, noise, moves=True, together=False):
+    """Returns: spectra [B-scans, lines, samples]: scatterers in tissue and in a vessel; the whole sample moves by up to bulk um,
+    each line by itself or all of a B-scan together"""
     rng = np.random.default_rng(5)
     lamp = 20000 * np.hanning(SAMPLES)
     spectra = np.empty((SETS * REPEATS, LINES, SAMPLES))
+    of_bscan = rng.uniform(-bulk, bulk, SETS * REPEATS) if together else None
     for line in range(LINES):
         z = rng.uniform(60, 500, 500)
         amplitude = rng.rayleigh(0.004, 500)
         for b in range(SETS * REPEATS):
-            shift = rng.uniform(-bulk, bulk)
+            shift = of_bscan[b] if together else rng.uniform(-bulk, bulk)
             at = z + (velocity(z) * b * INTERVAL * 1e-3 if moves else 0) + shift
             fringes = (amplitude[:, None] * np.cos(2 * K * at[:, None])).sum(0)
             spectra[b, line] = lamp * (1 + fringes)
@@ -164,6 +166,18 @@ class OctAngio(unittest.TestCase):
         self.assertLess(worst, 5e-3)
         self.assertLess(abs(noise / 0.5 - 1), 0.05)
         self.assertLess(abs(found[:, inside].mean() / (1 - np.pi / 4) - 1), 0.02)
+
+    def test_complex_follows_tracking(self):
+        """A sample that moves by some depths decorrelates, unless octbscan aligns the pad complex."""
+        spectra = phantom(bulk=40, noise=5, moves=False, together=True)
+        found = {}
+        for aligns in "false", "true":
+            flow, _z = self.flow(spectra, "method=complex-decorrelation", "depth-window=5", "lateral-window=5",
+                                 oct_settings=f"scale=4 tracking=xcorr tracking-reach=120 tracking-lock=true tracking-complex={aligns}")
+            found[aligns] = flow[:, 4 * 25:4 * 65].mean()  # tissue, wherever it moves
+        print(f"# decorrelation of tissue that moves: {found['false']:.3f}, aligned {found['true']:.3f}")
+        self.assertGreater(found["false"], 0.3)
+        self.assertLess(found["true"], 0.1 * found["false"])
 
     def test_intensities_and_enface(self):
         spectra = phantom(bulk=0, noise=5)
