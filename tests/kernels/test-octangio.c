@@ -79,8 +79,10 @@ flow_on (ImkBackend backend, const ImkOctangioConfig *c,
       test_image_new (IMK_TYPE_F32, c->n_ascans, c->n_depths, 1, 4);
   ImkImage bscans[IMK_OCTANGIO_MAX_REPEATS], to = out.image;
   TestImage held[IMK_OCTANGIO_MAX_REPEATS];
-  ImkOctangio *self = NULL;
+  ImkOctangio *self = NULL, *smaller = NULL;
+  ImkOctangioConfig other = *c;
 
+  other.n_depths = 1;
   for (uint32_t r = 0; r < c->n_repeats; r++) {
     held[r] = image_of (c, repeats[r]);
     bscans[r] =
@@ -89,6 +91,8 @@ flow_on (ImkBackend backend, const ImkOctangioConfig *c,
   if (backend == IMK_BACKEND_CUDA)
     to = test_to_device (&out);
   test_ok (imk_octangio_new (backend, c, &self, test_new_error ()));
+  /* which needs less of what they share */
+  test_ok (imk_octangio_new (backend, &other, &smaller, test_new_error ()));
   test_ok (imk_octangio_process (self, bscans, &to, NULL, test_new_error ()));
   if (c->finds_surface)
     test_ok (
@@ -96,6 +100,7 @@ flow_on (ImkBackend backend, const ImkOctangioConfig *c,
   if (backend == IMK_BACKEND_CUDA)
     test_from_device (&to, &out);
   imk_octangio_free (self);
+  imk_octangio_free (smaller);
   for (uint32_t r = 0; r < c->n_repeats; r++) {
     if (backend == IMK_BACKEND_CUDA)
       test_device_free (&bscans[r]);
@@ -235,6 +240,28 @@ TEST_BACKENDS (test_bands_are_the_definition, "bands are the definition")
       snprintf (what, sizeof (what), "bands, case %u variant %d", k, variant);
       check_definition (backend, &c, &s, what);
     }
+    free (s.data);
+  }
+}
+
+/* More than CUDA's blocks have shared memory for, with and without asking. */
+TEST_BACKENDS (test_many_depths, "many depths are the definition")
+{
+  static const uint32_t n_depths[] = {3000, 9000};
+
+  for (int k = 0; k < 2; k++) {
+    Scans s = scans_new (2, n_depths[k], 2);
+    ImkOctangioConfig c;
+
+    fill (&s, 2, 5);
+    imk_octangio_config_init (&c);
+    c.n_ascans = 2, c.n_depths = n_depths[k], c.n_repeats = 2;
+    c.method = IMK_OCTANGIO_COMPLEX_DECORRELATION;
+    c.bulk_motion = false; /* the reference would take long */
+    check_definition (backend, &c, &s, "pairs of many depths");
+    c.method = IMK_OCTANGIO_DECORRELATION;
+    c.n_bands = 8;
+    check_definition (backend, &c, &s, "bands of many depths");
     free (s.data);
   }
 }

@@ -894,9 +894,10 @@ place_work (Cuda *s, const ImkOctangioConfig *c, uint32_t n_words,
   s->shared_size = *in_shared ? (uint32_t) size : 0;
   if (status != IMK_OK || !*in_shared)
     return status;
-  return IMK_CUDA (
-      error, cudaFuncSetAttribute (c->n_bands > 1 ? bands : pairs,
-                 cudaFuncAttributeMaxDynamicSharedMemorySize, (int) size));
+  /* the attribute is that of every object: all there is */
+  return IMK_CUDA (error,
+      cudaFuncSetAttribute (c->n_bands > 1 ? bands : pairs,
+          cudaFuncAttributeMaxDynamicSharedMemorySize, most - (int) own));
 }
 
 static ImkStatus
