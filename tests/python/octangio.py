@@ -179,6 +179,21 @@ class OctAngio(unittest.TestCase):
         self.assertGreater(found["false"], 0.3)
         self.assertLess(found["true"], 0.1 * found["false"])
 
+    def test_nothing_is_downloaded_behind_an_octbscan_on_the_device(self):
+        """auto follows the complex depths, on the mock as on a GPU."""
+        path = os.path.join(self.folder, "s.npy")
+        np.save(path, phantom(bulk=0, noise=5))
+        pipeline = Gst.parse_launch(f"picturesrc location={path} ! octbscan name=o backend=cuda ! fakesink async=false o.complex ! queue !"
+                                    f" octangio name=a repeats={REPEATS} method=complex-decorrelation ! other/tensors ! fakesink async=false")
+        pipeline.set_state(Gst.State.PLAYING)
+        message = pipeline.get_bus().timed_pop_filtered(30 * Gst.SECOND, Gst.MessageType.EOS | Gst.MessageType.ERROR)
+        angio = pipeline.get_by_name("a")
+        found = [angio.get_property("active-backend"), angio.get_property("active-memory")]
+        downloads = [pipeline.get_by_name(name).get_property("stats").get_value("bytes-downloaded") for name in "ao"]
+        pipeline.set_state(Gst.State.NULL)
+        self.assertEqual(message.type, Gst.MessageType.EOS)
+        self.assertEqual((found, downloads), (["cuda", "device"], [0, 0]))
+
     def test_intensities_and_enface(self):
         spectra = phantom(bulk=0, noise=5)
         flow, _linear = self.flow(spectra, "method=decorrelation", pad="linear")
