@@ -161,10 +161,11 @@ reads_once (const GstOctAngioSettings *s)
 GstFlowReturn
 gst_oct_angio_compute (GstOctAngio *self)
 {
-  const GstOctAngioSettings *s = gst_imaging_settings_now (self->base.settings);
+  const GstOctAngioSettings *s;
 
   if (!gst_imaging_engine_follow (self->base.engine, self->held[0]))
     return GST_FLOW_ERROR;
+  s = gst_imaging_settings_now (self->base.settings); /* another kernel's */
   return gst_imaging_engine_process (self->base.engine, self->held[0],
       reads_once (s) ? GST_IMAGING_REACH_DEVICE_OR_MAPPED
                      : GST_IMAGING_REACH_DEVICE,
