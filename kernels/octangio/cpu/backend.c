@@ -14,6 +14,7 @@ enum {
   MOST = IMK_OCTANGIO_MAX_REPEATS,
   GRAIN = 4, /* A-scans of a thread */
   LANES = 16,
+  TILE = 16,    /* pixels a side: a line of the cache */
   CHUNK = 1024, /* products added in float32, before sums in float64 */
 };
 
@@ -25,10 +26,10 @@ typedef struct Cpu {
   float *re, *im; /* [A][D] S of a pixel; re is the result of methods without */
   float *energy;  /* [A][D] E of a pixel */
   float *flow;    /* [A][D] */
-  float *work;    /* [A][5][D] of methods of pairs, and of bands */
+  float *work;    /* [A][5][D] of all methods but EIGEN */
 
   /* of a call */
-  const ImkImage *bscans;
+  const ImkImage *bscans, *to;
 } Cpu;
 
 /* ------------------------------------------------------------------------
@@ -76,37 +77,86 @@ power_of (Pixel p)
 /* ------------------------------------------------------------------------
  * Methods of amplitudes. */
 
+/* Of one A-scan of one repeat. Plain selects, so that compilers make vectors.
+ */
+static void
+load_powers (const Cpu *s, uint32_t r, uint32_t a, float *powers)
+{
+  const ImkOctangioConfig *c = &s->plan.config;
+  const float *v;
+
+  if (!c->is_complex) {
+    for (uint32_t z = 0; z < c->n_depths; z++)
+      powers[z] = power_of (pixel_at (s, r, a, z));
+    return;
+  }
+  v = row_of (s, r, a);
+  for (uint32_t z = 0; z < c->n_depths; z++) {
+    float x = v[2 * z], y = v[2 * z + 1];
+    bool is_number = fabsf (x) <= LARGEST && fabsf (y) <= LARGEST;
+
+    powers[z] = is_number ? x * x + y * y : 0;
+  }
+}
+
+static void
+add_variances (const float *powers, const float *middle, uint32_t n,
+    float share, float *result)
+{
+  for (uint32_t z = 0; z < n; z++) {
+    float d = sqrtf (powers[z]) - middle[z];
+
+    result[z] += d * d * share;
+  }
+}
+
+/* 1 - 2xy / (x^2 + y^2), without the difference of equal numbers. */
+static void
+add_changes (const float *last, const float *powers, uint32_t n, float share,
+    float *result)
+{
+  for (uint32_t z = 0; z < n; z++) {
+    float sum = last[z] + powers[z];
+    float d = sqrtf (last[z]) - sqrtf (powers[z]);
+
+    result[z] += sum > 0 ? d * d / sum * share : 0;
+  }
+}
+
 static void
 amplitudes_of (Cpu *s, uint32_t a)
 {
   const ImkOctangioConfig *c = &s->plan.config;
-  uint32_t n = c->n_repeats;
-  size_t at = (size_t) a * c->n_depths;
+  uint32_t n = c->n_depths, n_repeats = c->n_repeats;
+  size_t first = (size_t) a * n;
+  float *powers = s->work + 5 * first, *last = powers + n, *middle = last + n;
+  float *mean = s->mean + first, *result = s->re + first;
+  float share = 1.0f / (float) n_repeats;
 
-  for (uint32_t z = 0; z < c->n_depths; z++, at++) {
-    float amplitude[MOST], mean = 0, power = 0, result = 0;
+  memset (mean, 0, n * sizeof (*mean));
+  memset (middle, 0, n * sizeof (*middle));
+  memset (result, 0, n * sizeof (*result));
+  for (uint32_t r = 0; r < n_repeats; r++) {
+    float *before = powers;
 
-    for (uint32_t r = 0; r < n; r++) {
-      float p = power_of (pixel_at (s, r, a, z));
-
-      amplitude[r] = sqrtf (p);
-      mean += amplitude[r];
-      power += p;
-    }
-    mean /= n;
-    s->mean[at] = power / n;
-    for (uint32_t r = 0; r < n && c->method == IMK_OCTANGIO_SPECKLE_VARIANCE;
-         r++)
-      result += (amplitude[r] - mean) * (amplitude[r] - mean) / n;
-    for (uint32_t r = 0; r + 1 < n && c->method == IMK_OCTANGIO_DECORRELATION;
-         r++) {
-      float x = amplitude[r], y = amplitude[r + 1], sum = x * x + y * y;
-
-      /* 1 - 2xy / (x^2 + y^2), without the difference of equal numbers */
-      result += sum > 0 ? (x - y) * (x - y) / sum / (n - 1) : 0;
-    }
-    s->re[at] = c->method == IMK_OCTANGIO_MEAN ? s->mean[at] : result;
+    powers = last;
+    last = before; /* of the repeat before */
+    load_powers (s, r, a, powers);
+    for (uint32_t z = 0; z < n; z++)
+      mean[z] += powers[z] * share;
+    if (c->method == IMK_OCTANGIO_SPECKLE_VARIANCE)
+      for (uint32_t z = 0; z < n; z++)
+        middle[z] += sqrtf (powers[z]) * share;
+    if (c->method == IMK_OCTANGIO_DECORRELATION && r > 0)
+      add_changes (last, powers, n, 1.0f / (float) (n_repeats - 1), result);
   }
+  for (uint32_t r = 0;
+       r < n_repeats && c->method == IMK_OCTANGIO_SPECKLE_VARIANCE; r++) {
+    load_powers (s, r, a, powers);
+    add_variances (powers, middle, n, share, result);
+  }
+  if (c->method == IMK_OCTANGIO_MEAN)
+    memcpy (result, mean, n * sizeof (*result));
 }
 
 /* ------------------------------------------------------------------------
@@ -471,6 +521,24 @@ finish_ascans (void *data, uint32_t first, uint32_t end)
   }
 }
 
+/* From A-scans to an image, in tiles that stay in the cache. */
+static void
+turn_tiles (void *data, uint32_t first, uint32_t end)
+{
+  const Cpu *s = data;
+  const ImkOctangioConfig *c = &s->plan.config;
+
+  for (uint32_t z0 = first * TILE; z0 < end * TILE; z0 += TILE)
+    for (uint32_t a0 = 0; a0 < c->n_ascans; a0 += TILE)
+      for (uint32_t z = z0; z < z0 + TILE && z < c->n_depths; z++) {
+        float *row =
+            (float *) (void *) ((uint8_t *) s->to->data + z * s->to->stride);
+
+        for (uint32_t a = a0; a < a0 + TILE && a < c->n_ascans; a++)
+          row[a] = s->flow[(size_t) a * c->n_depths + z];
+      }
+}
+
 static ImkStatus
 cpu_process (void *state, const ImkImage *bscans, uint32_t n_bscans,
     const ImkImage *flow, void *stream, ImkError *error)
@@ -479,14 +547,11 @@ cpu_process (void *state, const ImkImage *bscans, uint32_t n_bscans,
   const ImkOctangioConfig *c = &s->plan.config;
 
   s->bscans = bscans;
+  s->to = flow;
   imk_parallel_for (c->n_threads, c->n_ascans, GRAIN, look_at_ascans, s);
   imk_parallel_for (c->n_threads, c->n_ascans, GRAIN, finish_ascans, s);
-  for (uint32_t z = 0; z < c->n_depths; z++) {
-    float *row = (float *) (void *) ((uint8_t *) flow->data + z * flow->stride);
-
-    for (uint32_t a = 0; a < c->n_ascans; a++)
-      row[a] = s->flow[(size_t) a * c->n_depths + z];
-  }
+  imk_parallel_for (
+      c->n_threads, imk_div_up (c->n_depths, TILE), GRAIN, turn_tiles, s);
   return IMK_OK;
 }
 
