@@ -22,6 +22,7 @@ struct _GstOctAngio {
   gboolean flows_on_cuda;
   GstVideoInfo flow_info; /* the bytes of the flow */
   gfloat *volume;         /* the rows so far */
+  guint volume_ascans;    /* in a row of it */
   guint n_projected;      /* rows of the volume */
   gdouble *surface;       /* [n_ascans] of the set, for surface=contour */
   gdouble *surfaces;      /* [n_surfaces][2][n_ascans] */

@@ -152,7 +152,8 @@ open_kernel (GstElement *element, ImkBackend backend, const GstVideoInfo *info,
   n_rows = s->enface == GST_OCT_ANGIO_ENFACE_NONE ? self->n_depths
                                                   : s->bscans_per_volume;
   /* the other backend goes on with the same view from above */
-  stays = self->volume && self->backend != backend && self->n_rows == n_rows;
+  stays = self->volume && self->backend != backend && self->n_rows == n_rows &&
+          self->volume_ascans == self->n_ascans;
   volume = stays ? self->volume
                  : g_try_new (gfloat, (gsize) n_rows * self->n_ascans);
   status = volume && gst_imaging_video_info_set_format (&self->flow_info,
@@ -182,6 +183,7 @@ open_kernel (GstElement *element, ImkBackend backend, const GstVideoInfo *info,
   self->kernel = kernel;
   self->backend = backend;
   self->volume = volume;
+  self->volume_ascans = self->n_ascans;
   self->n_repeats = c.n_repeats;
   self->n_rows = n_rows;
   self->has_sent = FALSE;

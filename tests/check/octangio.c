@@ -419,3 +419,32 @@ CHECK_MOCK_TEST (test_cuda_that_fails_is_an_error_without_leak)
   fail_unless (n_errors > 3);
   fail_unless_equals_int (check_n_live (), 0);
 }
+
+/* The backend changes with the format: the view from above has other rows. */
+CHECK_TEST (test_wider_bscans_on_another_backend)
+{
+  enum { WIDE = 40 };
+  const gsize size = 2 * WIDE * DEPTHS * sizeof (gfloat);
+  GstBus *bus;
+  GstHarness *h = harness_new (
+      "octangio repeats=1 method=mean enface=mean bscans-per-volume=3",
+      COMPLEX_CAPS, "other/tensors", &bus);
+  GstBuffer *out;
+
+  check_push (h, bscan_at (DEVICE, 0), GST_FLOW_OK);
+  gst_harness_set_src_caps_str (h,
+      "other/tensors,format=(string)static,num_tensors=(int)1,"
+      "types=(string)float32,dimensions=(string)2:7:40:1,framerate=40/1");
+  check_warning (bus, STREAM, FAILED, "1 rows of an incomplete view");
+  for (guint i = 0; i < 3; i++) {
+    GstBuffer *in = gst_buffer_new_allocate (NULL, size, NULL);
+
+    gst_buffer_memset (in, 0, 0, size);
+    check_push (h, in, GST_FLOW_OK);
+  }
+  out = check_pull (h);
+  fail_unless_equals_int (
+      gst_buffer_get_size (out), 3 * WIDE * sizeof (gfloat));
+  gst_buffer_unref (out);
+  harness_free (h, bus);
+}
