@@ -16,40 +16,20 @@
  *
  * Since: 0.2
  */
-#include "gstoctangio.h"
+#include "gstoctangio-private.h"
 
 #include <math.h>
 #include <string.h>
 
+#include "gstimagingallocation.h"
 #include "gstimagingmetadata.h"
+#include "gstimagingpicture.h"
 #include "gstimagingndarray.h"
 #include "gstimagingquantity.h"
 #include "gstoctangioimage.h"
 
 GST_DEBUG_CATEGORY_STATIC (octangio_debug);
 #define GST_CAT_DEFAULT octangio_debug
-
-struct _GstOctAngio {
-  GstImagingElement base;
-  GstPad *sinkpad, *srcpad;
-
-  /* of the streaming thread */
-  guint n_ascans, n_depths; /* of the input; 0 before caps */
-  gboolean is_complex;
-  gint fps_n, fps_d;
-  ImkOctangio *kernel;
-  guint n_repeats, n_rows; /* of the kernel; rows of an image */
-  gfloat *flow, *volume;   /* of a set; of the rows so far */
-  guint n_projected;       /* rows of the volume */
-  gdouble *surfaces;       /* [n_surfaces][2][n_ascans] */
-  guint n_surfaces;
-  GstBuffer *held[IMK_OCTANGIO_MAX_REPEATS];
-  guint n_held;
-  GstClockTime pts, end; /* of the image so far */
-  gboolean has_sent;     /* caps of the output */
-  gboolean is_float;
-  GstVideoInfo out;
-};
 
 #define TENSOR_CAPS \
   "other/tensors, format = (string) static, num_tensors = (int) 1, " \
@@ -147,10 +127,12 @@ open_kernel (GstElement *element, ImkBackend backend, const GstVideoInfo *info,
 {
   GstOctAngio *self = GST_OCT_ANGIO (element);
   const GstOctAngioSettings *s = gst_imaging_settings_now (self->base.settings);
-  gsize n = (gsize) self->n_ascans * self->n_depths;
+  gboolean has_contour = s->enface != GST_OCT_ANGIO_ENFACE_NONE &&
+                         s->surface == GST_OCT_ANGIO_SURFACE_CONTOUR;
   ImkOctangioConfig c = s->config;
   ImkOctangio *kernel = NULL;
-  gfloat *flow, *volume;
+  gfloat *volume;
+  gboolean stays;
   guint n_surfaces, n_rows;
   gdouble *surfaces;
   ImkStatus status;
@@ -160,6 +142,7 @@ open_kernel (GstElement *element, ImkBackend backend, const GstVideoInfo *info,
   c.is_complex = self->is_complex;
   c.floor = s->floor_db > -200 ? pow (10, s->floor_db / 10) : 0;
   c.scale = gst_oct_angio_scale (s);
+  c.finds_surface = has_contour;
   c.n_threads = gst_imaging_engine_n_threads (self->base.engine);
   status = check_slab (self, s, error);
   if (status == IMK_OK)
@@ -168,31 +151,41 @@ open_kernel (GstElement *element, ImkBackend backend, const GstVideoInfo *info,
     return status;
   n_rows = s->enface == GST_OCT_ANGIO_ENFACE_NONE ? self->n_depths
                                                   : s->bscans_per_volume;
-  flow = g_try_new (gfloat, n);
-  volume = g_try_new (gfloat, (gsize) n_rows * self->n_ascans);
-  status = flow && volume
+  /* the other backend goes on with the same view from above */
+  stays = self->volume && self->backend != backend && self->n_rows == n_rows &&
+          self->volume_ascans == self->n_ascans;
+  volume = stays ? self->volume
+                 : g_try_new (gfloat, (gsize) n_rows * self->n_ascans);
+  status = volume && gst_imaging_video_info_set_format (&self->flow_info,
+                         GST_VIDEO_FORMAT_GRAY8,
+                         self->n_ascans * sizeof (gfloat), self->n_depths)
                ? imk_octangio_new (backend, &c, &kernel, error)
                : imk_error_set (error, IMK_ERROR_MEMORY,
                      "There is no memory for %u x %u pixels of flow.",
                      self->n_ascans, self->n_depths);
   if (status != IMK_OK) {
     g_free (surfaces);
-    g_free (flow);
-    g_free (volume);
+    if (!stays)
+      g_free (volume);
     return status;
   }
   close_kernel (element);
+  gst_oct_angio_drop_flow (self);
   g_free (self->surfaces);
-  g_free (self->flow);
-  g_free (self->volume);
+  g_free (self->surface);
+  if (!stays) {
+    g_free (self->volume);
+    self->n_projected = 0;
+  }
   self->surfaces = surfaces;
   self->n_surfaces = n_surfaces;
+  self->surface = has_contour ? g_new (gdouble, self->n_ascans) : NULL;
   self->kernel = kernel;
-  self->flow = flow;
+  self->backend = backend;
   self->volume = volume;
+  self->volume_ascans = self->n_ascans;
   self->n_repeats = c.n_repeats;
   self->n_rows = n_rows;
-  self->n_projected = 0;
   self->has_sent = FALSE;
   return IMK_OK;
 }
@@ -407,50 +400,86 @@ describe (GstOctAngio *self, const GstOctAngioQuantity *q, GstBuffer *out,
   gst_imaging_engine_sign (self->base.engine, out);
 }
 
+/* Returns: (transfer full): an image of @flow, [n_rows][n_ascans] */
+static GstBuffer *
+draw (GstOctAngio *self, const GstOctAngioQuantity *q, const gfloat *flow)
+{
+  const GstOctAngioSettings *s = gst_imaging_settings_now (self->base.settings);
+  gsize size = self->is_float
+                   ? (gsize) self->n_ascans * self->n_rows * sizeof (gfloat)
+                   : GST_VIDEO_INFO_SIZE (&self->out);
+  GstBuffer *out = gst_buffer_new_allocate (NULL, size, NULL);
+  GstMapInfo map;
+
+  gst_buffer_map (out, &map, GST_MAP_WRITE); /* our memory: cannot fail */
+  memset (map.data, 0, map.size);            /* the end of rows */
+  gst_oct_angio_draw (q, s->config.method == IMK_OCTANGIO_DOPPLER, flow,
+      self->n_ascans, self->n_rows, self->is_float ? NULL : &self->out,
+      map.data);
+  gst_buffer_unmap (out, &map);
+  return out;
+}
+
+/* The flow of the set, for the CPU. */
+static gboolean
+map_flow (GstOctAngio *self, GstMapInfo *map)
+{
+  if (gst_buffer_map (self->flow, map, GST_MAP_READ))
+    return TRUE;
+  GST_ELEMENT_ERROR (self, RESOURCE, READ,
+      ("The flow cannot be downloaded from the GPU."), (NULL));
+  return FALSE;
+}
+
+/* Floats that are the flow itself stay where they are. */
 static GstFlowReturn
-push_image (GstOctAngio *self, const gfloat *flow, GstBuffer *last)
+push_image (GstOctAngio *self, GstBuffer *last)
 {
   const GstOctAngioSettings *s = gst_imaging_settings_now (self->base.settings);
   GstOctAngioQuantity q = gst_oct_angio_quantity (s);
-  gsize size;
+  gboolean is_enface = s->enface != GST_OCT_ANGIO_ENFACE_NONE;
   GstBuffer *out;
   GstMapInfo map;
 
   if (!send_caps (self))
     return GST_PAD_IS_FLUSHING (self->srcpad) ? GST_FLOW_FLUSHING
                                               : GST_FLOW_NOT_NEGOTIATED;
-  size = self->is_float
-             ? (gsize) self->n_ascans * self->n_rows * sizeof (gfloat)
-             : GST_VIDEO_INFO_SIZE (&self->out);
-  out = gst_buffer_new_allocate (NULL, size, NULL);
-  gst_buffer_map (out, &map, GST_MAP_WRITE); /* our memory: cannot fail */
-  memset (map.data, 0, map.size);            /* the end of rows */
-  gst_oct_angio_draw (&q, s->config.method == IMK_OCTANGIO_DOPPLER, flow,
-      self->n_ascans, self->n_rows, self->is_float ? NULL : &self->out,
-      map.data);
-  gst_buffer_unmap (out, &map);
-  describe (self, &q, out, last, s->enface != GST_OCT_ANGIO_ENFACE_NONE);
+  if (is_enface) {
+    out = draw (self, &q, self->volume);
+  } else if (self->is_float && !q.is_db) {
+    out = g_steal_pointer (&self->flow);
+  } else {
+    if (!map_flow (self, &map))
+      return GST_FLOW_ERROR;
+    out = draw (self, &q, (const gfloat *) (gpointer) map.data);
+    gst_buffer_unmap (self->flow, &map);
+  }
+  describe (self, &q, out, last, is_enface);
   self->pts = self->end = GST_CLOCK_TIME_NONE;
   return gst_pad_push (self->srcpad, out);
 }
 
 /* Adds a row of the view from above. */
-static void
+static gboolean
 project (GstOctAngio *self)
 {
   const GstOctAngioSettings *s = gst_imaging_settings_now (self->base.settings);
   guint n = self->n_ascans;
-  gdouble *top = g_new0 (gdouble, 2 * (gsize) n), *bottom = top + n;
+  gdouble *top, *bottom;
   const gdouble *surfaces =
       self->surfaces
           ? self->surfaces +
                 2 * (gsize) n * (self->n_projected % self->n_surfaces)
           : NULL;
+  GstMapInfo map;
 
-  if (s->surface == GST_OCT_ANGIO_SURFACE_CONTOUR)
-    imk_octangio_surface (self->kernel, s->surface_top, s->surface_window, top);
-  else if (surfaces)
-    memcpy (top, surfaces, n * sizeof (gdouble));
+  if (!map_flow (self, &map))
+    return FALSE;
+  top = g_new0 (gdouble, 2 * (gsize) n);
+  bottom = top + n;
+  if (self->surface || surfaces)
+    memcpy (
+        top, self->surface ? self->surface : surfaces, n * sizeof (gdouble));
   for (guint i = 0; i < n; i++) {
     top[i] += s->enface_top;
     bottom[i] = (surfaces ? surfaces[n + i] : self->n_depths) -
@@ -458,65 +487,48 @@ project (GstOctAngio *self)
     if (s->enface_depths > 0)
       bottom[i] = MIN (bottom[i], top[i] + s->enface_depths);
   }
-  imk_octangio_project (self->flow, n, self->n_depths, top, bottom,
+  imk_octangio_project ((const gfloat *) (gpointer) map.data, n, self->n_depths,
+      top, bottom,
       s->enface == GST_OCT_ANGIO_ENFACE_MAXIMUM
           ? IMK_OCTANGIO_PROJECTION_MAXIMUM
           : IMK_OCTANGIO_PROJECTION_MEAN,
       self->volume + (gsize) self->n_projected * n);
   self->n_projected++;
+  gst_buffer_unmap (self->flow, &map);
   g_free (top);
-}
-
-/* All repeats are there. */
-static gboolean
-compute (GstOctAngio *self)
-{
-  GstMapInfo maps[IMK_OCTANGIO_MAX_REPEATS];
-  const gfloat *bscans[IMK_OCTANGIO_MAX_REPEATS];
-  gboolean ok = TRUE;
-  guint n = 0;
-
-  for (; n < self->n_held; n++) {
-    ok = gst_buffer_map (self->held[n], &maps[n], GST_MAP_READ);
-    if (!ok)
-      break;
-    bscans[n] = (const gfloat *) (gpointer) maps[n].data;
-  }
-  if (ok)
-    imk_octangio_process (self->kernel, bscans, self->flow);
-  else
-    GST_ELEMENT_ERROR (
-        self, RESOURCE, READ, ("A B-scan cannot be read."), (NULL));
-  while (n-- > 0)
-    gst_buffer_unmap (self->held[n], &maps[n]);
-  return ok;
+  return TRUE;
 }
 
 static GstFlowReturn
-finish_set (GstOctAngio *self)
+show_set (GstOctAngio *self, GstBuffer *last)
 {
   const GstOctAngioSettings *s = gst_imaging_settings_now (self->base.settings);
-  GstBuffer *last = self->held[self->n_held - 1];
-  GstFlowReturn flow = GST_FLOW_OK;
 
-  if (!compute (self)) {
-    drop_held (self, NULL);
+  if (s->enface == GST_OCT_ANGIO_ENFACE_NONE)
+    return push_image (self, last);
+  if (!project (self))
     return GST_FLOW_ERROR;
-  }
-  self->held[self->n_held - 1] = NULL;
+  if (self->n_projected < self->n_rows)
+    return GST_FLOW_OK;
+  self->n_projected = 0;
+  return push_image (self, last);
+}
+
+static GstFlowReturn
+finish_set (GstOctAngio *self, GstClockTime entered)
+{
+  GstFlowReturn flow = gst_oct_angio_compute (self);
+  GstBuffer *last = g_steal_pointer (&self->held[self->n_held - 1]);
+
   for (guint i = 0; i + 1 < self->n_held; i++)
     gst_clear_buffer (&self->held[i]);
   self->n_held = 0;
-  if (s->enface == GST_OCT_ANGIO_ENFACE_NONE) {
-    flow = push_image (self, self->flow, last);
-  } else {
-    project (self);
-    if (self->n_projected == self->n_rows) {
-      self->n_projected = 0;
-      flow = push_image (self, self->volume, last);
-    }
-  }
+  if (flow == GST_FLOW_OK)
+    flow = show_set (self, last);
   gst_buffer_unref (last);
+  if (flow == GST_FLOW_CUSTOM_SUCCESS)
+    return GST_FLOW_OK;
+  gst_imaging_engine_count_frame (self->base.engine, entered);
   return flow;
 }
 
@@ -586,9 +598,7 @@ gst_oct_angio_chain (GstPad *pad, GstObject *parent, GstBuffer *buffer)
   self->held[self->n_held++] = buffer;
   if (self->n_held < self->n_repeats)
     return GST_FLOW_OK;
-  flow = finish_set (self);
-  gst_imaging_engine_count_frame (self->base.engine, entered);
-  return flow;
+  return finish_set (self, entered);
 }
 
 /* --- events --------------------------------------------------------------- */
@@ -621,6 +631,15 @@ gst_oct_angio_sink_event (GstPad *pad, GstObject *parent, GstEvent *event)
   return gst_pad_event_default (pad, parent, event);
 }
 
+static gboolean
+gst_oct_angio_sink_query (GstPad *pad, GstObject *parent, GstQuery *query)
+{
+  if (GST_QUERY_TYPE (query) != GST_QUERY_ALLOCATION)
+    return gst_imaging_element_query (pad, parent, query);
+  gst_imaging_allocation_propose (GST_OCT_ANGIO (parent)->base.engine, query);
+  return TRUE;
+}
+
 /* --- states --------------------------------------------------------------- */
 
 static void
@@ -630,7 +649,8 @@ gst_oct_angio_stop (GstElement *element)
 
   drop_held (self, NULL);
   gst_imaging_engine_stop (self->base.engine);
-  g_clear_pointer (&self->flow, g_free);
+  gst_oct_angio_drop_flow (self);
+  g_clear_pointer (&self->surface, g_free);
   g_clear_pointer (&self->volume, g_free);
   g_clear_pointer (&self->surfaces, g_free);
   self->n_ascans = self->n_depths = 0;
@@ -661,6 +681,7 @@ gst_oct_angio_init (GstOctAngio *self)
   static const GstImagingEngineFuncs funcs = {
       .open = open_kernel,
       .close = close_kernel,
+      .carrier = gst_oct_angio_carrier,
   };
 
   gst_imaging_element_set_up (&self->base, &funcs, &gst_oct_angio_table);
@@ -668,5 +689,6 @@ gst_oct_angio_init (GstOctAngio *self)
   self->sinkpad = gst_imaging_element_add_pad (&self->base, &sink_template);
   gst_pad_set_chain_function (self->sinkpad, gst_oct_angio_chain);
   gst_pad_set_event_function (self->sinkpad, gst_oct_angio_sink_event);
+  gst_pad_set_query_function (self->sinkpad, gst_oct_angio_sink_query);
   self->srcpad = gst_imaging_element_add_pad (&self->base, &src_template);
 }

@@ -94,6 +94,16 @@ static const GstImagingSetting settings[] = {
         NULL,
         "Number K of the strongest eigenvectors that method=eigen removes as "
         "tissue, below repeats"),
+    GST_IMAGING_UINT ("bands", LIVE, GST_OCT_ANGIO_KERNEL, GstOctAngioSettings,
+        config.n_bands, 1, IMK_OCTANGIO_MAX_BANDS, NULL,
+        "Number B of bands of the spectrum whose decorrelations "
+        "method=decorrelation averages. The noise falls with the square root "
+        "of B, the resolution in depth with B. 1: the whole spectrum"),
+    GST_IMAGING_UINT ("depth-scale", LIVE, GST_OCT_ANGIO_KERNEL,
+        GstOctAngioSettings, config.depth_scale, 1, IMK_OCTANGIO_MAX_SCALE,
+        NULL,
+        "The property scale of octbscan, from which bands finds the ends of "
+        "the spectrum"),
     GST_IMAGING_DOUBLE ("floor", LIVE, GST_OCT_ANGIO_KERNEL,
         GstOctAngioSettings, floor_db, -200, 300, "dB",
         "Pixels whose mean intensity is below are 0. -200: none. 0 dB is a "
@@ -171,6 +181,7 @@ const GstImagingSettingsTable gst_oct_angio_table = {
     .settings = settings,
     .n_settings = G_N_ELEMENTS (settings),
     .size = sizeof (GstOctAngioSettings),
+    .has_engine = TRUE,
     .init = init_settings,
     .apply = gst_oct_angio_apply,
 };

@@ -8,6 +8,7 @@
 #include <complex.h>
 #include <math.h>
 
+#include "octangio/octangio-backend.h"
 #include "octangio/octangio-eigen.h"
 
 static double complex
@@ -155,6 +156,43 @@ amplitudes_at (const ImkOctangioConfig *c, const float *const *bscans,
   return 1 - likeness / (n - 1);
 }
 
+/* The amplitude of a pixel in one band. */
+static double
+band_at (const ImkOctangioConfig *c, const float *bscan, uint32_t band,
+    uint32_t a, uint32_t z)
+{
+  double sigma = imk_octangio_band_sigma (c);
+  int64_t radius = (int64_t) ceil (4 * sigma);
+  double complex sum = 0;
+
+  for (int64_t j = -radius; j <= radius; j++) {
+    int64_t at = (int64_t) z - j;
+
+    if (at >= 0 && at < c->n_depths)
+      sum += exp (-(double) (j * j) / (2 * sigma * sigma)) *
+             value_at (c, bscan, a, (uint32_t) at) *
+             cexp (2 * M_PI * I * (band + 0.5) * (double) at /
+                   (c->n_bands * c->depth_scale));
+  }
+  return cabs (sum);
+}
+
+static double
+bands_at (const ImkOctangioConfig *c, const float *const *bscans, uint32_t a,
+    uint32_t z)
+{
+  double sum = 0;
+
+  for (uint32_t band = 0; band < c->n_bands; band++)
+    for (uint32_t r = 0; r + 1 < c->n_repeats; r++) {
+      double x = band_at (c, bscans[r], band, a, z);
+      double y = band_at (c, bscans[r + 1], band, a, z);
+
+      sum += x * x + y * y > 0 ? 1 - 2 * x * y / (x * x + y * y) : 0;
+    }
+  return sum / (c->n_bands * (c->n_repeats - 1));
+}
+
 static double
 flow_at (const ImkOctangioConfig *c, const float *const *bscans, uint32_t a,
     uint32_t z)
@@ -176,7 +214,8 @@ flow_at (const ImkOctangioConfig *c, const float *const *bscans, uint32_t a,
   case IMK_OCTANGIO_EIGEN:
     return eigen_at (c, bscans, a, z);
   default:
-    return amplitudes_at (c, bscans, a, z);
+    return c->n_bands > 1 ? bands_at (c, bscans, a, z)
+                          : amplitudes_at (c, bscans, a, z);
   }
 }
 

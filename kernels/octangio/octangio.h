@@ -22,10 +22,24 @@
  *   E = sum over the same of (|Z_r|^2 + |Z_r+1|^2) / 2
  *
  * W pixels in the window. The noise terms hold for A^2 well above P_n.
+ *
+ * DECORRELATION of B bands is the mean of that of each band, whose A_r is that
+ * of Z_r through a Gaussian of the wavenumbers. Its middle lies at b + 1/2 of
+ * the B parts of the spectrum, and its full width at half of its maximum is one
+ * part. In depths, s for each sample of the spectrum:
+ *
+ *   Z_b (z) = sum w (j) Z (z - j) exp (2 pi i (b + 1/2) (z - j) / (B s))
+ *   w (j) = exp (-j^2 / (2 sigma^2)), j from -4 sigma to 4 sigma, rounded up
+ *   sigma = B s sqrt (2 ln 2) / pi
+ *
+ * Neighbouring bands share 0.4 % of their noise, so that the noise falls with
+ * the square root of B, and the resolution in depth with B.
+ *
  * Sources: A. Mariampillai et al., "Speckle variance detection of
  * microvasculature using swept-source optical coherence tomography" (2008);
  * Y. Jia et al., "Split-spectrum amplitude-decorrelation angiography with
- * optical coherence tomography" (2012), without its split of the spectrum; A.
+ * optical coherence tomography" (2012), with its split of the spectrum for B
+ * above 1; A.
  * S. Nam, I. Chico-Calero and B. J. Vakoc, "Complex differential variance
  * algorithm for optical coherence tomography angiography" (2014), here without
  * its square root; C. Kasai, K. Namekawa, A. Koyano and R. Omoto, "Real-time
@@ -39,6 +53,7 @@
 #include <stdint.h>
 
 #include "imk/backend.h"
+#include "imk/image.h"
 
 #ifdef __cplusplus
 extern "C" {
@@ -68,6 +83,8 @@ typedef enum ImkOctangioProjection {
 #define IMK_OCTANGIO_MAX_REPEATS 16u
 #define IMK_OCTANGIO_MAX_SIDE 65535u
 #define IMK_OCTANGIO_MAX_WINDOW 64u
+#define IMK_OCTANGIO_MAX_BANDS 16u
+#define IMK_OCTANGIO_MAX_SCALE 64u
 
 /**
  * ImkOctangioConfig: (one set of repeats)
@@ -84,7 +101,10 @@ typedef enum ImkOctangioProjection {
  * @n_tissue: K, below N
  * @floor: pixels with a mean intensity below have 0
  * @scale: of DOPPLER, such as mm/s for a radian
- * @n_threads: 0 for one a processor; no result depends on it */
+ * @n_threads: on the CPU, 0 for one a processor; no result depends on it
+ * @n_bands: B, 1 to 16; above 1 for DECORRELATION of complex B-scans
+ * @depth_scale: s, depths of Z for each sample of the spectrum, 1 to 64
+ * @finds_surface: imk_octangio_surface () will be called */
 typedef struct ImkOctangioConfig {
   size_t size;
   uint32_t n_ascans, n_depths, n_repeats;
@@ -96,12 +116,14 @@ typedef struct ImkOctangioConfig {
   uint32_t n_tissue;
   double floor, scale;
   uint32_t n_threads;
+  uint32_t n_bands, depth_scale;
+  bool finds_surface;
 } ImkOctangioConfig;
 
 typedef struct ImkOctangio ImkOctangio;
 
 /* DECORRELATION of 4 repeats, bulk motion taken off, a window of 3 x 3, one
- * eigenvector of tissue, no floor, a scale of 1. */
+ * eigenvector of tissue, no floor, a scale of 1, one band. */
 IMK_API void imk_octangio_config_init_sized (
     ImkOctangioConfig *config, size_t size);
 static inline void
@@ -116,38 +138,48 @@ IMK_API ImkStatus imk_octangio_check (
 
 /**
  * imk_octangio_new:
- * @self: (out): free with imk_octangio_free
+ * @self: (out): free with imk_octangio_free; of CUDA, it belongs to the context
+ *   that is current
  *
- * Returns: IMK_ERROR_CONFIG, IMK_ERROR_MEMORY; IMK_ERROR_UNAVAILABLE for
- * another backend than the CPU; @self untouched */
+ * Returns: IMK_ERROR_CONFIG, IMK_ERROR_MEMORY, IMK_ERROR_DEVICE;
+ * IMK_ERROR_UNAVAILABLE without @backend; @self untouched */
 IMK_API ImkStatus imk_octangio_new (ImkBackend backend,
     const ImkOctangioConfig *config, ImkOctangio **self, ImkError *error);
 
 /**
  * imk_octangio_process:
- * @bscans: N arrays, as the configuration says; numbers that are not finite, or
- *   beyond 1e15 (intensities 1e30), count as 0
- * @flow: (out): [D][A]
+ * @bscans: N images: with is_complex cf32, D wide and A high, else f32, A wide
+ *   and D high; numbers that are not finite, or beyond 1e15 (intensities 1e30),
+ *   count as 0
+ * @flow: f32, A wide and D high
+ * @stream: cudaStream_t, NULL for the CPU; the call returns before the GPU is
+ *   done
  *
  * Agrees with float64 to 1e-5 of the largest value (DOPPLER: to 1e-4 radians
- * where |S| is above 1e-3 E). */
-IMK_API void imk_octangio_process (
-    ImkOctangio *self, const float *const *bscans, float *flow);
+ * where |S| is above 1e-3 E), on either backend.
+ * Returns: IMK_ERROR_IMAGE, @flow untouched; IMK_ERROR_DEVICE, @flow undefined
+ */
+IMK_API ImkStatus imk_octangio_process (ImkOctangio *self,
+    const ImkImage *bscans, const ImkImage *flow, void *stream,
+    ImkError *error);
 
 /**
  * imk_octangio_surface: (the depth where each A-scan is brightest)
  * @first: depths before are not looked at; below D
  * @window: the median over this many A-scans, 1 to 64, cut off at the edges
  * @surface: (out): [A]
+ * @stream: that of the last set; the call waits for it
  *
- * Of the mean intensity of the last set. Of equal depths the first counts, and
- * of an even number the upper one of the two in the middle. */
-IMK_API void imk_octangio_surface (
-    ImkOctangio *self, uint32_t first, uint32_t window, double *surface);
+ * Of the mean intensity of the last set, of an object that finds_surface. Of
+ * equal depths the first counts, and of an even number the upper one of the two
+ * in the middle.
+ * Returns: IMK_ERROR_CONFIG without finds_surface, IMK_ERROR_DEVICE */
+IMK_API ImkStatus imk_octangio_surface (ImkOctangio *self, uint32_t first,
+    uint32_t window, double *surface, void *stream, ImkError *error);
 
 /**
  * imk_octangio_project: (a row of a view from above)
- * @flow: [D][A]
+ * @flow: [D][A], in host memory
  * @top, @bottom: [A] depths of the slab of each A-scan, the bottom not
  * included; rounded to the nearest, cut off at the image. An empty slab gives 0
  * @row: (out): [A] */

@@ -468,6 +468,25 @@ finish (const ImkOctbscanConfig *c, State *s, ImkOctbscanReference *b)
 }
 
 static void
+move_z (const ImkOctbscanConfig *c, State *s, int64_t shift,
+    ImkOctbscanReference *b)
+{
+  double *z = calloc (2 * (size_t) c->height * s->n_depths, sizeof (*z));
+
+  for (uint32_t row = 0; row < c->height; row++)
+    for (int64_t q = 0; q < s->n_depths; q++) {
+      size_t to = (size_t) row * s->n_depths + (size_t) q;
+
+      if (q - shift < 0 || q - shift >= s->n_depths)
+        continue;
+      z[2 * to] = b->z[2 * ((int64_t) to - shift)];
+      z[2 * to + 1] = b->z[2 * ((int64_t) to - shift) + 1];
+    }
+  free (b->z);
+  b->z = z;
+}
+
+static void
 one_bscan (const ImkOctbscanConfig *c, State *s, ImkOctbscanReference *b)
 {
   if (b->x) {
@@ -481,6 +500,8 @@ one_bscan (const ImkOctbscanConfig *c, State *s, ImkOctbscanReference *b)
       shift = track (c, s, intensity, b);
     add (s, intensity, shift);
     free (intensity);
+    if (c->tracking_complex)
+      move_z (c, s, shift, b);
   }
   if (b->has_images)
     finish (c, s, b);

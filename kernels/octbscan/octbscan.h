@@ -298,7 +298,10 @@ typedef struct ImkOctbscanCamera {
  * nothing drifts
  * @tracking_profile, @n_tracking_profile: NULL; or a P, as many values as the
  *   window has, that is kept instead of those of the B-scans: the reference of
- *   XCORR; for RPE and CONTOUR mu is where it is largest */
+ *   XCORR; for RPE and CONTOUR mu is where it is largest
+ * @tracking_complex: not changed by an update. Tracking shifts the complex
+ *   image as the others: by whole depths, with zeros at the end it leaves. The
+ *   phase that motion gives all depths stays */
 typedef struct ImkOctbscanConfig {
   size_t size;
   uint32_t width, height;
@@ -347,6 +350,7 @@ typedef struct ImkOctbscanConfig {
   bool tracking_lock;
   const double *tracking_profile;
   uint32_t n_tracking_profile;
+  bool tracking_complex;
 } ImkOctbscanConfig;
 
 /**

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* Both elements' kernels on the device, beside NPP, copies and empty kernels.
+/* Kernels of lapsharpen, shcentroid and octangio on the device, beside NPP,
+ * copies, reads and empty kernels.
  * Times on the device come from events around batches of launches, around a
  * graph of such a batch, and around single launches; times on the host from
  * the call to the end of cudaStreamSynchronize. */
@@ -14,6 +15,7 @@
 #include "bench.h"
 #include "imk/device.h"
 #include "imk/lapsharpen.h"
+#include "imk/octangio.h"
 #include "plain-loop.h"
 #include "imk/shcentroid.h"
 
@@ -1171,6 +1173,202 @@ print_grid (void)
   printf ("\n");
 }
 
+/* --- octangio, from device memory to device memory ------------------------ */
+
+enum { ANGIO_REPEATS = 4, ANGIO_BATCH = 50 };
+
+struct AngioMethod {
+  const char *name;
+  ImkOctangioMethod method;
+  uint32_t n_bands;
+  double tolerance; /* of the largest value, beside the CPU */
+};
+
+static const AngioMethod angio_methods[] = {
+    {"mean", IMK_OCTANGIO_MEAN, 1, 1e-5},
+    {"speckle-variance", IMK_OCTANGIO_SPECKLE_VARIANCE, 1, 1e-5},
+    {"decorrelation", IMK_OCTANGIO_DECORRELATION, 1, 1e-5},
+    {"complex-decorrelation", IMK_OCTANGIO_COMPLEX_DECORRELATION, 1, 1e-5},
+    {"doppler", IMK_OCTANGIO_DOPPLER, 1, 0}, /* phases of noise wrap */
+    {"eigen", IMK_OCTANGIO_EIGEN, 1, 1e-5},
+    {"decorrelation-4-bands", IMK_OCTANGIO_DECORRELATION, 4, 1e-4},
+};
+
+struct AngioSize {
+  uint32_t n_ascans, n_depths;
+};
+
+static const AngioSize angio_sizes[] = {{240, 832}, {1024, 1024}};
+
+struct Angio {
+  ImkOctangio *kernel;
+  BenchRing sets, flows;
+  ImkImage bscans[ANGIO_REPEATS], flow;
+};
+
+static void
+angio_ours (void *data, uint32_t turn)
+{
+  Angio *a = (Angio *) data;
+  uint8_t *set = bench_ring_at (&a->sets, turn);
+  ImkError error;
+
+  for (uint32_t r = 0; r < ANGIO_REPEATS; r++)
+    a->bscans[r].data = set + r * a->bscans[r].stride * a->bscans[r].height;
+  a->flow.data = bench_ring_at (&a->flows, turn);
+  bench_ok (
+      imk_octangio_process (a->kernel, a->bscans, &a->flow, stream, &error),
+      &error);
+}
+
+/* Reads all of @in; a grid of a few blocks for each multiprocessor. */
+static __global__ void
+read_all (const uint4 *in, size_t n, uint32_t *out)
+{
+  size_t step = (size_t) gridDim.x * blockDim.x;
+  uint32_t sum = 0;
+
+#pragma unroll 8
+  for (size_t i = blockIdx.x * (size_t) blockDim.x + threadIdx.x; i < n;
+       i += step) {
+    uint4 v = in[i];
+
+    sum += v.x ^ v.y ^ v.z ^ v.w;
+  }
+  if (sum == 0x12345678) /* or the loads would be left out */
+    *out = sum;
+}
+
+static void
+angio_read (void *data, uint32_t turn)
+{
+  Angio *a = (Angio *) data;
+
+  read_all<<<2112, 256, 0, stream>>> (
+      (const uint4 *) bench_ring_at (&a->sets, turn),
+      a->sets.size / sizeof (uint4),
+      (uint32_t *) bench_ring_at (&a->flows, turn));
+}
+
+static void
+angio_launch (void *data, uint32_t turn)
+{
+  do_nothing<<<1, 32, 0, stream>>> ();
+}
+
+/* Returns: numbers in host memory, a set */
+static float *
+angio_open (Angio *a, const AngioSize *size)
+{
+  size_t n = 2 * (size_t) size->n_ascans * size->n_depths * ANGIO_REPEATS;
+  float *set = (float *) malloc (n * sizeof (float));
+  uint64_t state = 1;
+
+  *a = {};
+  for (size_t i = 0; i < n; i++) {
+    state = state * 6364136223846793005u + 1442695040888963407u;
+    set[i] = (float) (int32_t) (state >> 32) * 0x1p-31f;
+  }
+  a->sets = device_ring_new (n * sizeof (float), ring_size);
+  a->flows = device_ring_new (
+      sizeof (float) * size->n_ascans * size->n_depths, ring_size / 8);
+  device_ring_fill (&a->sets, set);
+  for (uint32_t r = 0; r < ANGIO_REPEATS; r++)
+    a->bscans[r] = make_image (size->n_depths, size->n_ascans, 1, IMK_TYPE_CF32,
+        IMK_LOCATION_DEVICE, nullptr);
+  a->flow = make_image (size->n_ascans, size->n_depths, 1, IMK_TYPE_F32,
+      IMK_LOCATION_DEVICE, nullptr);
+  return set;
+}
+
+/* The CPU's answer. */
+static void
+angio_check (
+    Angio *a, const ImkOctangioConfig *c, const AngioMethod *method, float *set)
+{
+  size_t n = (size_t) c->n_ascans * c->n_depths;
+  float *found = (float *) malloc (n * sizeof (float));
+  float *expected = (float *) malloc (n * sizeof (float));
+  ImkImage bscans[ANGIO_REPEATS], flow = a->flow;
+  double largest = 0;
+  ImkOctangio *cpu = nullptr;
+  ImkError error;
+
+  for (uint32_t r = 0; r < ANGIO_REPEATS; r++) {
+    bscans[r] = a->bscans[r];
+    bscans[r].data = set + 2 * n * r;
+    bscans[r].location = IMK_LOCATION_HOST;
+  }
+  flow.data = expected;
+  flow.location = IMK_LOCATION_HOST;
+  bench_ok (imk_octangio_new (IMK_BACKEND_CPU, c, &cpu, &error), &error);
+  bench_ok (imk_octangio_process (cpu, bscans, &flow, nullptr, &error), &error);
+  imk_octangio_free (cpu);
+  angio_ours (a, 0);
+  CUDA (cudaMemcpyAsync (
+      found, a->flow.data, n * sizeof (float), cudaMemcpyDeviceToHost, stream));
+  CUDA (cudaStreamSynchronize (stream));
+  for (size_t i = 0; i < n; i++)
+    largest = fmax (largest, fabs (expected[i]));
+  for (size_t i = 0; i < n && method->tolerance > 0; i++)
+    if (!(fabs (found[i] - expected[i]) <= method->tolerance * largest))
+      bench_fail ("octangio %s: %g at pixel %zu, the CPU has %g", method->name,
+          found[i], i, expected[i]);
+  free (found);
+  free (expected);
+}
+
+static void
+run_angio (const AngioSize *size, const AngioMethod *method)
+{
+  Angio a;
+  BenchEntry entries[] = {
+      {"cuda", "ours", angio_ours, &a},
+      {"cuda", "read", angio_read, &a},
+      {"cuda", "launch", angio_launch, &a},
+  };
+  ImkOctangioConfig c;
+  ImkError error;
+  char name[80];
+  float *set;
+
+  snprintf (name, sizeof (name), "octangio-%ux%ux%u-%s", size->n_ascans,
+      size->n_depths, ANGIO_REPEATS, method->name);
+  if (!bench_wants (name))
+    return;
+  imk_octangio_config_init (&c);
+  c.n_ascans = size->n_ascans;
+  c.n_depths = size->n_depths;
+  c.n_repeats = ANGIO_REPEATS;
+  c.method = method->method;
+  c.n_bands = method->n_bands;
+  set = angio_open (&a, size);
+  bench_ok (imk_octangio_new (IMK_BACKEND_CUDA, &c, &a.kernel, &error), &error);
+  angio_check (&a, &c, method, set);
+  device_case (name, entries, 3, ANGIO_BATCH, bench_repeats ());
+  imk_octangio_free (a.kernel);
+  device_ring_free (&a.sets);
+  device_ring_free (&a.flows);
+  free (set);
+}
+
+static void
+print_angio (void)
+{
+  char name[80];
+
+  printf ("\noctangio on the device, %u repeats: us for a set, beside reading "
+          "it once\n",
+      ANGIO_REPEATS);
+  for (const AngioSize &size : angio_sizes)
+    for (const AngioMethod &method : angio_methods) {
+      snprintf (name, sizeof (name), "octangio-%ux%ux%u-%s", size.n_ascans,
+          size.n_depths, ANGIO_REPEATS, method.name);
+      printf ("%-44s %7.2f, %.2f\n", name, bench_find (name, "ours").median,
+          bench_find (name, "ours").median / bench_find (name, "read").median);
+    }
+}
+
 static void
 print_table (void)
 {
@@ -1187,6 +1385,7 @@ print_table (void)
   print_centroids ();
   print_options ();
   print_grid ();
+  print_angio ();
   printf ("\npinned 16 MiB: up %.1f GB/s, down %.1f GB/s; device copy of 512 "
           "MiB %.0f GB/s read and written\n",
       16777216.0 / bench_find ("pcie-16MiB", "upload").median / 1e3,
@@ -1240,6 +1439,9 @@ main (int argc, char **argv)
   for (const SharpenCase &c : sharpen_cases)
     if (bench_wants (c.name))
       run_sharpen (&c);
+  for (const AngioSize &size : angio_sizes)
+    for (const AngioMethod &method : angio_methods)
+      run_angio (&size, &method);
   CUDA (cudaDeviceSynchronize ());
   if (bench_wants_row ("")) /* all of them */
     print_table ();

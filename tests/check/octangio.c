@@ -1,13 +1,16 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* The element octangio: sets of repeats become images, times and units are
- * right, and what cannot be compared is refused. */
+/* The element octangio: sets of repeats become images on either backend, times
+ * and units are right, and what cannot be compared is refused. */
 #include "check-common.h"
 
 #include <math.h>
 #include <string.h>
 
 #include "gstimagingarrayfile.h"
+#include "gstimagingmemory.h"
 #include "gstimagingquantity.h"
+
+#include "core/failures.h"
 
 enum { ASCANS = 5, DEPTHS = 7 };
 
@@ -243,5 +246,205 @@ CHECK_TEST (test_levels_are_refused)
   gst_imaging_quantity_attach (in, "level", "dB", 1, 0, NULL, 0);
   check_push (h, in, GST_FLOW_ERROR);
   check_error (bus, STREAM, FORMAT, "scaling=linear");
+  harness_free (h, bus);
+}
+
+/* --- on the device -------------------------------------------------------- */
+
+/* Where the B-scans lie. */
+typedef enum { SYSTEM, PINNED, DEVICE } Place;
+
+static GstBuffer *
+bscan_at (Place place, guint i)
+{
+  GstBuffer *plain = bscan_new (i);
+
+  return place == SYSTEM
+             ? plain
+             : check_ours (place == DEVICE ? GST_IMAGING_MEMORY_DEVICE
+                                           : GST_IMAGING_MEMORY_PINNED,
+                   NULL, plain);
+}
+
+/* Returns: (transfer full): the images of eight B-scans, and of a ninth */
+static GArray *
+run (const gchar *launch, const gchar *out_caps, Place place,
+    gboolean *on_device, gchar **backend, gchar **memory)
+{
+  GArray *bytes = g_array_new (FALSE, FALSE, 1);
+  GstBus *bus;
+  GstHarness *h = harness_new (launch, COMPLEX_CAPS, out_caps, &bus);
+  GstBuffer *out;
+  GstMapInfo map;
+
+  for (guint i = 0; i < 8; i++)
+    check_push (h, bscan_at (place, i), GST_FLOW_OK);
+  while ((out = gst_harness_try_pull (h))) {
+    GstMemory *first = gst_buffer_peek_memory (out, 0);
+
+    *on_device = gst_is_imaging_memory (first) &&
+                 gst_imaging_memory_is_on_device (first);
+    gst_buffer_map (out, &map, GST_MAP_READ);
+    g_array_append_vals (bytes, map.data, map.size);
+    gst_buffer_unmap (out, &map);
+    gst_buffer_unref (out);
+  }
+  gst_harness_get (
+      h, "octangio", "active-backend", backend, "active-memory", memory, NULL);
+  harness_free (h, bus);
+  return bytes;
+}
+
+/* Of all kinds of memory; `auto` goes where the B-scans are. Floats without a
+ * logarithm stay on the device. */
+CHECK_LOOP_TEST (test_the_device_gives_the_same, 9)
+{
+  static const struct {
+    const gchar *launch, *caps;
+    gboolean stays;
+    gboolean uploads; /* the kernel reads B-scans more than once */
+  } cases[] = {
+      {"octangio repeats=4 method=mean", "other/tensors", FALSE},
+      {"octangio repeats=4 method=speckle-variance", "other/tensors", FALSE},
+      {"octangio repeats=4 method=decorrelation", "other/tensors", TRUE},
+      {"octangio repeats=4 method=decorrelation bands=3", "other/tensors",
+          TRUE},
+      {"octangio repeats=2 method=complex-decorrelation floor=1",
+          "other/tensors", TRUE},
+      {"octangio repeats=4 method=doppler", "video/x-raw,format=GRAY16_LE",
+          FALSE},
+      {"octangio repeats=1 method=doppler pairs=ascans bulk-motion=false",
+          "other/tensors", TRUE, TRUE},
+      {"octangio repeats=4 method=eigen", "other/tensors", FALSE, TRUE},
+      {"octangio repeats=2 method=doppler enface=mean bscans-per-volume=2 "
+       "surface=contour surface-window=3 enface-depths=2",
+          "other/tensors", FALSE},
+  };
+  g_autofree gchar *cuda =
+      g_strdup_printf ("%s backend=cuda", cases[__i__].launch);
+  g_autofree gchar *cpu_name = NULL, *cpu_memory = NULL;
+  gboolean on_device;
+  GArray *expected = run (cases[__i__].launch, cases[__i__].caps, SYSTEM,
+      &on_device, &cpu_name, &cpu_memory);
+
+  fail_unless_equals_string (cpu_name, "cpu");
+  fail_unless (!on_device && expected->len > 0);
+  for (Place place = SYSTEM; place <= DEVICE; place++) {
+    g_autofree gchar *name = NULL, *memory = NULL;
+    GArray *found = run (place == DEVICE ? cases[__i__].launch : cuda,
+        cases[__i__].caps, place, &on_device, &name, &memory);
+
+    fail_unless_equals_string (name, "cuda");
+    fail_unless_equals_string (
+        memory, place == DEVICE || cases[__i__].uploads ? "device" : "pinned");
+    fail_unless (on_device == cases[__i__].stays);
+    fail_unless_equals_int (found->len, expected->len);
+    for (guint i = 0; !strstr (cases[__i__].caps, "video") &&
+                      i < found->len / sizeof (gfloat);
+         i++) {
+      gfloat a = g_array_index (found, gfloat, i);
+      gfloat b = g_array_index (expected, gfloat, i);
+
+      /* rounding alone is left of what does not move: down to -200 dB */
+      fail_unless (
+          fabs (a - b) < 1e-4 || (a < -50 && b < -50), "%u: %g, %g", i, a, b);
+    }
+    if (strstr (cases[__i__].caps, "video"))
+      fail_unless (memcmp (found->data, expected->data, found->len) == 0 ||
+                   !check_is_mock ());
+    g_array_unref (found);
+  }
+  g_array_unref (expected);
+}
+
+/* Also the rows of a view from above that are there already. */
+CHECK_MOCK_TEST (test_cpu_goes_on_when_the_device_fails)
+{
+  static const gchar launch[] =
+      "octangio repeats=2 method=doppler bulk-motion=false lateral-window=1 "
+      "depth-window=1 enface=mean bscans-per-volume=2 enface-bottom=3 "
+      "backend=cuda";
+  guint n_warnings = 0;
+
+  for (gulong nth = 1; nth < 30; nth++) {
+    GstBus *bus;
+    GstHarness *h = harness_new (launch, COMPLEX_CAPS, "other/tensors", &bus);
+    GstBuffer *out;
+    GstMapInfo map;
+
+    check_push (h, bscan_new (0), GST_FLOW_OK);
+    check_push (h, bscan_new (1), GST_FLOW_OK);
+    /* auto would not have begun with CUDA for B-scans of the host */
+    gst_harness_set (h, "octangio", "backend", 0, NULL);
+    check_count_messages (bus, GST_MESSAGE_WARNING); /* that it is late */
+    imk_inject_failure (nth, FALSE);
+    check_push (h, bscan_new (2), GST_FLOW_OK);
+    check_push (h, bscan_new (3), GST_FLOW_OK);
+    out = check_pull (h);
+    imk_inject_failure (0, FALSE);
+    gst_buffer_map (out, &map, GST_MAP_READ);
+    for (guint i = 0; i < 2 * ASCANS; i++)
+      fail_unless (fabs (((gfloat *) map.data)[i] - 0.5) < 1e-6,
+          "failure %lu: %g", nth, ((gfloat *) map.data)[i]);
+    gst_buffer_unmap (out, &map);
+    gst_buffer_unref (out);
+    n_warnings += check_count_messages (bus, GST_MESSAGE_WARNING);
+    harness_free (h, bus);
+  }
+  fail_unless (n_warnings > 3);
+}
+
+CHECK_MOCK_TEST (test_cuda_that_fails_is_an_error_without_leak)
+{
+  guint n_errors = 0;
+
+  for (gulong nth = 1; nth < 40; nth++) {
+    GstBus *bus;
+    GstHarness *h =
+        harness_new ("octangio repeats=2 method=decorrelation enface=mean "
+                     "bscans-per-volume=1 surface=contour backend=cuda",
+            COMPLEX_CAPS, "other/tensors", &bus);
+    GstBuffer *out;
+
+    imk_inject_failure (nth, FALSE);
+    gst_harness_push (h, bscan_new (0));
+    gst_harness_push (h, bscan_new (1));
+    out = gst_harness_try_pull (h);
+    imk_inject_failure (0, FALSE);
+    fail_unless (out || gst_bus_have_pending (bus), "failure %lu", nth);
+    n_errors += !out;
+    gst_clear_buffer (&out);
+    harness_free (h, bus);
+  }
+  fail_unless (n_errors > 3);
+  fail_unless_equals_int (check_n_live (), 0);
+}
+
+/* The backend changes with the format: the view from above has other rows. */
+CHECK_TEST (test_wider_bscans_on_another_backend)
+{
+  enum { WIDE = 40 };
+  const gsize size = 2 * WIDE * DEPTHS * sizeof (gfloat);
+  GstBus *bus;
+  GstHarness *h = harness_new (
+      "octangio repeats=1 method=mean enface=mean bscans-per-volume=3",
+      COMPLEX_CAPS, "other/tensors", &bus);
+  GstBuffer *out;
+
+  check_push (h, bscan_at (DEVICE, 0), GST_FLOW_OK);
+  gst_harness_set_src_caps_str (h,
+      "other/tensors,format=(string)static,num_tensors=(int)1,"
+      "types=(string)float32,dimensions=(string)2:7:40:1,framerate=40/1");
+  check_warning (bus, STREAM, FAILED, "1 rows of an incomplete view");
+  for (guint i = 0; i < 3; i++) {
+    GstBuffer *in = gst_buffer_new_allocate (NULL, size, NULL);
+
+    gst_buffer_memset (in, 0, 0, size);
+    check_push (h, in, GST_FLOW_OK);
+  }
+  out = check_pull (h);
+  fail_unless_equals_int (
+      gst_buffer_get_size (out), 3 * WIDE * sizeof (gfloat));
+  gst_buffer_unref (out);
   harness_free (h, bus);
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* octangio is its definition, static tissue has the noise that theory gives,
- * and a vessel its velocity. */
+/* octangio is its definition on either backend, static tissue has the noise
+ * that theory gives, and a vessel its velocity. */
 #include "kernel-test.h"
 
 #include <math.h>
@@ -49,26 +49,90 @@ pixel (Scans *s, uint32_t r, uint32_t a, uint32_t z)
   return s->repeats[r] + 2 * ((size_t) a * s->n_depths + z);
 }
 
+/* A repeat as the kernel takes it. */
+static TestImage
+image_of (const ImkOctangioConfig *c, const float *repeat)
+{
+  size_t n = (size_t) c->n_ascans * c->n_depths;
+  TestImage t =
+      c->is_complex
+          ? test_image_new (IMK_TYPE_CF32, c->n_depths, c->n_ascans, 1, 16)
+          : test_image_new (IMK_TYPE_F32, c->n_ascans, c->n_depths, 1, 12);
+  size_t row = imk_image_row_size (&t.image);
+
+  for (uint32_t y = 0; y < t.image.height; y++)
+    memcpy ((uint8_t *) t.image.data + y * t.image.stride,
+        (const uint8_t *) repeat + y * row, row);
+  test_check (n > 0, "an image without pixels");
+  return t;
+}
+
+/* Makes the flow of a set, and looks for the surface from depth 0 on where the
+ * configuration says so. */
+static float *
+flow_on (ImkBackend backend, const ImkOctangioConfig *c,
+    const float *const *repeats, double *surface)
+{
+  size_t row = c->n_ascans * sizeof (float);
+  float *flow = malloc (row * c->n_depths);
+  test_auto (TestImage) out =
+      test_image_new (IMK_TYPE_F32, c->n_ascans, c->n_depths, 1, 4);
+  ImkImage bscans[IMK_OCTANGIO_MAX_REPEATS], to = out.image;
+  TestImage held[IMK_OCTANGIO_MAX_REPEATS];
+  ImkOctangio *self = NULL, *smaller = NULL;
+  ImkOctangioConfig other = *c;
+
+  other.n_depths = 1;
+  for (uint32_t r = 0; r < c->n_repeats; r++) {
+    held[r] = image_of (c, repeats[r]);
+    bscans[r] =
+        backend == IMK_BACKEND_CUDA ? test_to_device (&held[r]) : held[r].image;
+  }
+  if (backend == IMK_BACKEND_CUDA)
+    to = test_to_device (&out);
+  test_ok (imk_octangio_new (backend, c, &self, test_new_error ()));
+  /* which needs less of what they share */
+  test_ok (imk_octangio_new (backend, &other, &smaller, test_new_error ()));
+  test_ok (imk_octangio_process (self, bscans, &to, NULL, test_new_error ()));
+  if (c->finds_surface)
+    test_ok (
+        imk_octangio_surface (self, 0, 1, surface, NULL, test_new_error ()));
+  if (backend == IMK_BACKEND_CUDA)
+    test_from_device (&to, &out);
+  imk_octangio_free (self);
+  imk_octangio_free (smaller);
+  for (uint32_t r = 0; r < c->n_repeats; r++) {
+    if (backend == IMK_BACKEND_CUDA)
+      test_device_free (&bscans[r]);
+    test_image_free (&held[r]);
+  }
+  if (backend == IMK_BACKEND_CUDA)
+    test_device_free (&to);
+  test_image_check_canaries (&out, "flow");
+  for (uint32_t y = 0; y < c->n_depths; y++)
+    memcpy (flow + (size_t) y * c->n_ascans,
+        (const uint8_t *) out.image.data + y * out.image.stride, row);
+  return flow;
+}
+
 static float *
 flow_of (const ImkOctangioConfig *c, const Scans *s)
 {
-  float *flow = malloc ((size_t) c->n_ascans * c->n_depths * sizeof (*flow));
-  ImkOctangio *self = NULL;
-
-  test_ok (imk_octangio_new (IMK_BACKEND_CPU, c, &self, test_new_error ()));
-  imk_octangio_process (self, (const float *const *) s->repeats, flow);
-  imk_octangio_free (self);
-  return flow;
+  return flow_on (IMK_BACKEND_CPU, c, (const float *const *) s->repeats, NULL);
 }
 
 /* --- the definition ------------------------------------------------------- */
 
 static void
-check_definition (const ImkOctangioConfig *c, const Scans *s, const char *what)
+check_definition (ImkBackend backend, const ImkOctangioConfig *c,
+    const Scans *s, const char *what)
 {
   size_t n = (size_t) c->n_ascans * c->n_depths;
   double *expected = malloc (n * sizeof (*expected)), largest = 0;
-  test_autofree float *found = flow_of (c, s);
+  double *surface = malloc (c->n_ascans * sizeof (*surface));
+  test_autofree float *found =
+      flow_on (backend, c, (const float *const *) s->repeats, surface);
+  ImkOctangioConfig mean = *c;
 
   imk_octangio_reference (c, (const float *const *) s->repeats, expected);
   for (size_t i = 0; i < n; i++)
@@ -77,29 +141,58 @@ check_definition (const ImkOctangioConfig *c, const Scans *s, const char *what)
     test_check (fabs (found[i] - expected[i]) <= 1e-5 * largest + 1e-6,
         "%s: %g at A-scan %zu, depth %zu, expected %g", what, found[i],
         i % c->n_ascans, i / c->n_ascans, expected[i]);
+  mean.method = IMK_OCTANGIO_MEAN;
+  mean.pairs = IMK_OCTANGIO_PAIRS_BSCANS;
+  mean.floor = 0;
+  mean.n_bands = 1;
+  imk_octangio_reference (&mean, (const float *const *) s->repeats, expected);
+  for (uint32_t a = 0; a < c->n_ascans && c->finds_surface; a++) {
+    uint32_t best = 0;
+
+    for (uint32_t z = 1; z < c->n_depths; z++)
+      if (expected[(size_t) z * c->n_ascans + a] >
+          expected[(size_t) best * c->n_ascans + a])
+        best = z;
+    test_check (surface[a] == best,
+        "%s: the surface of A-scan %u is at %g, "
+        "expected %u",
+        what, a, surface[a], best);
+  }
   free (expected);
+  free (surface);
 }
 
-TEST (test_each_method_is_the_definition, "each method is the definition")
+/* Numbers that are none, or too large, among those of a set. */
+static void
+fill (Scans *s, uint32_t n_repeats, uint64_t seed)
+{
+  size_t n = 2 * (size_t) s->n_ascans * s->n_depths * n_repeats;
+
+  for (size_t i = 0; i < n; i++)
+    s->data[i] = (float) (20 * uniform (&seed) - 8);
+  s->data[0] = NAN;
+  s->data[5] = INFINITY;
+  s->data[3] = -1e20f;
+}
+
+TEST_BACKENDS (
+    test_each_method_is_the_definition, "each method is the definition")
 {
   static const uint32_t sizes[][4] = {/* A, D, N, window */
-      {7, 13, 2, 1}, {1, 31, 4, 3}, {12, 1, 3, 2}, {9, 17, 8, 5}};
-  uint64_t seed = 3;
+      {7, 13, 2, 1}, {1, 31, 4, 3}, {12, 1, 3, 2}, {9, 17, 8, 5},
+      {35, 70, 4, 3}, {3, 300, 16, 2}};
   char what[80];
 
   for (uint32_t k = 0; k < sizeof (sizes) / sizeof (sizes[0]); k++) {
     Scans s = scans_new (sizes[k][0], sizes[k][1], sizes[k][2]);
 
-    for (size_t i = 0; i < 2 * (size_t) sizes[k][0] * sizes[k][1] * sizes[k][2];
-         i++)
-      s.data[i] = (float) (20 * uniform (&seed) - 8);
-    s.data[0] = NAN;
-    s.data[5] = INFINITY;
-    s.data[3] = -1e20f;
+    fill (&s, sizes[k][2], 3 + k);
     for (int method = 0; method <= IMK_OCTANGIO_EIGEN; method++)
       for (int variant = 0; variant < 8; variant++) {
         ImkOctangioConfig c;
 
+        if (!test_takes_case (k < 4 ? 1 : 4))
+          continue;
         imk_octangio_config_init (&c);
         c.n_ascans = sizes[k][0];
         c.n_depths = sizes[k][1];
@@ -109,6 +202,7 @@ TEST (test_each_method_is_the_definition, "each method is the definition")
         c.method = method;
         c.bulk_motion = variant & 1;
         c.floor = variant & 2 ? 60 : 0;
+        c.finds_surface = variant & 1;
         c.pairs =
             variant & 4 && method == IMK_OCTANGIO_DOPPLER && c.n_ascans > 1;
         c.n_tissue = 1 + (variant & 1 && c.n_repeats > 2);
@@ -116,8 +210,58 @@ TEST (test_each_method_is_the_definition, "each method is the definition")
                        method >= IMK_OCTANGIO_DOPPLER || variant & 1;
         snprintf (what, sizeof (what), "size %u method %d variant %d", k,
             method, variant);
-        check_definition (&c, &s, what);
+        check_definition (backend, &c, &s, what);
       }
+    free (s.data);
+  }
+}
+
+TEST_BACKENDS (test_bands_are_the_definition, "bands are the definition")
+{
+  static const uint32_t cases[][5] = {/* A, D, N, bands, scale */
+      {3, 40, 2, 2, 1}, {5, 33, 4, 4, 1}, {2, 120, 3, 3, 4}, {4, 5, 2, 16, 2},
+      {2, 300, 2, 11, 3}};
+  char what[80];
+
+  for (uint32_t k = 0; k < sizeof (cases) / sizeof (cases[0]); k++) {
+    Scans s = scans_new (cases[k][0], cases[k][1], cases[k][2]);
+    ImkOctangioConfig c;
+
+    fill (&s, cases[k][2], 7 + k);
+    imk_octangio_config_init (&c);
+    c.n_ascans = cases[k][0];
+    c.n_depths = cases[k][1];
+    c.n_repeats = cases[k][2];
+    c.n_bands = cases[k][3];
+    c.depth_scale = cases[k][4];
+    for (int variant = 0; variant < 2; variant++) {
+      c.floor = variant ? 60 : 0;
+      c.finds_surface = variant;
+      snprintf (what, sizeof (what), "bands, case %u variant %d", k, variant);
+      check_definition (backend, &c, &s, what);
+    }
+    free (s.data);
+  }
+}
+
+/* More than CUDA's blocks have shared memory for, with and without asking. */
+TEST_BACKENDS (test_many_depths, "many depths are the definition")
+{
+  static const uint32_t n_depths[] = {3000, 9000};
+
+  for (int k = 0; k < 2; k++) {
+    Scans s = scans_new (2, n_depths[k], 2);
+    ImkOctangioConfig c;
+
+    fill (&s, 2, 5);
+    imk_octangio_config_init (&c);
+    c.n_ascans = 2, c.n_depths = n_depths[k], c.n_repeats = 2;
+    c.method = IMK_OCTANGIO_COMPLEX_DECORRELATION;
+    c.bulk_motion = false; /* the reference would take long */
+    check_definition (backend, &c, &s, "pairs of many depths");
+    c.method = IMK_OCTANGIO_DECORRELATION;
+    c.n_bands = 8;
+    check_definition (backend, &c, &s, "bands of many depths");
     free (s.data);
   }
 }
@@ -202,6 +346,49 @@ TEST (test_static_tissue_has_the_noise_of_theory,
     printf ("# %s: %.5g, theory %.5g\n", cases[k].name, mean, expected);
     test_check (fabs (mean / expected - 1) < tolerance, "%s is %g, expected %g",
         cases[k].name, mean, expected);
+  }
+  free (s.data);
+}
+
+/* The decorrelation of two independent values is 1 - 2 sqrt (u (1 - u)), u
+ * uniform from 0 to 1: its mean is 1 - pi / 4, its variance 2 / 3 - (pi / 4)^2.
+ * The mean of B bands has a Bth of the variance. */
+TEST (test_bands_lower_the_noise, "bands lower the noise as theory says")
+{
+  enum { A = 300, D = 512 };
+  static const uint32_t n_bands[] = {1, 2, 4, 8};
+  Scans s = scans_new (A, D, 2);
+  uint64_t seed = 31;
+
+  for (size_t i = 0; i < 2 * (size_t) A * D; i++) {
+    double x, y;
+
+    normal (&seed, &x, &y);
+    s.data[2 * i] = (float) x;
+    s.data[2 * i + 1] = (float) y;
+  }
+  for (uint32_t k = 0; k < 4; k++) {
+    ImkOctangioConfig c;
+    double sum = 0, squares = 0, n = (double) A * D, rms;
+    double expected = sqrt ((2 / 3.0 - M_PI * M_PI / 16) / n_bands[k]);
+    test_autofree float *flow = NULL;
+
+    imk_octangio_config_init (&c);
+    c.n_ascans = A;
+    c.n_depths = D;
+    c.n_repeats = 2;
+    c.n_bands = n_bands[k];
+    flow = flow_of (&c, &s);
+    for (uint32_t i = 0; i < A * D; i++) {
+      sum += flow[i] / n;
+      squares += (double) flow[i] * flow[i] / n;
+    }
+    rms = sqrt (squares - sum * sum);
+    printf ("# %u bands: mean %.4f, theory %.4f; noise %.4f, theory %.4f\n",
+        n_bands[k], sum, 1 - M_PI / 4, rms, expected);
+    test_check (fabs (sum / (1 - M_PI / 4) - 1) < 0.01, "the mean is %g", sum);
+    test_check (fabs (rms / expected - 1) < 0.03,
+        "the noise of %u bands is %g, expected %g", n_bands[k], rms, expected);
   }
   free (s.data);
 }
@@ -380,12 +567,14 @@ TEST (test_projection_follows_the_surfaces, "a projection follows the surfaces")
 }
 
 /* Also with single pixels that are brighter than the surface. */
-TEST (test_surface_is_where_ascans_are_brightest,
+TEST_BACKENDS (test_surface_is_where_ascans_are_brightest,
     "the surface is where A-scans are brightest")
 {
   enum { A = 40, D = 64, N = 2 };
   Scans s = scans_new (A, D, N);
-  float *flow = malloc (A * D * sizeof (*flow));
+  test_auto (TestImage) out = test_image_new (IMK_TYPE_F32, A, D, 1, 0);
+  TestImage held[N];
+  ImkImage bscans[N], flow = out.image;
   double plain[A], smooth[A];
   ImkOctangioConfig c;
   ImkOctangio *self = NULL;
@@ -397,11 +586,18 @@ TEST (test_surface_is_where_ascans_are_brightest,
       pixel (&s, r, a, 50)[0] = a % 10 == 5 ? 20 : 5;
     }
   imk_octangio_config_init (&c);
-  c.n_ascans = A, c.n_depths = D, c.n_repeats = N;
-  test_ok (imk_octangio_new (IMK_BACKEND_CPU, &c, &self, test_new_error ()));
-  imk_octangio_process (self, (const float *const *) s.repeats, flow);
-  imk_octangio_surface (self, 3, 1, plain);
-  imk_octangio_surface (self, 3, 5, smooth);
+  c.n_ascans = A, c.n_depths = D, c.n_repeats = N, c.finds_surface = true;
+  for (uint32_t r = 0; r < N; r++) {
+    held[r] = image_of (&c, s.repeats[r]);
+    bscans[r] =
+        backend == IMK_BACKEND_CUDA ? test_to_device (&held[r]) : held[r].image;
+  }
+  if (backend == IMK_BACKEND_CUDA)
+    flow = test_to_device (&out);
+  test_ok (imk_octangio_new (backend, &c, &self, test_new_error ()));
+  test_ok (imk_octangio_process (self, bscans, &flow, NULL, test_new_error ()));
+  test_ok (imk_octangio_surface (self, 3, 1, plain, NULL, test_new_error ()));
+  test_ok (imk_octangio_surface (self, 3, 5, smooth, NULL, test_new_error ()));
   for (uint32_t a = 0; a < A; a++) {
     double truth = 20 + a / 4;
 
@@ -410,12 +606,44 @@ TEST (test_surface_is_where_ascans_are_brightest,
     test_check (fabs (smooth[a] - truth) <= 1, "A-scan %u: %g, expected %g", a,
         smooth[a], truth);
   }
-  imk_octangio_surface (self, 0, 64, smooth);
+  test_ok (imk_octangio_surface (self, 0, 64, smooth, NULL, test_new_error ()));
   test_check (
       smooth[0] == 2 && smooth[A - 1] == 2, "%g, %g", smooth[0], smooth[A - 1]);
   imk_octangio_free (self);
-  free (flow);
+  for (uint32_t r = 0; r < N; r++) {
+    if (backend == IMK_BACKEND_CUDA)
+      test_device_free (&bscans[r]);
+    test_image_free (&held[r]);
+  }
+  if (backend == IMK_BACKEND_CUDA)
+    test_device_free (&flow);
   free (s.data);
+}
+
+/* Of an object, of images. */
+TEST (test_wrong_images_are_refused, "wrong images are refused")
+{
+  test_auto (TestImage) z = test_image_new (IMK_TYPE_CF32, 5, 4, 1, 0);
+  test_auto (TestImage) out = test_image_new (IMK_TYPE_F32, 4, 5, 1, 0);
+  ImkImage bscans[] = {z.image, z.image};
+  ImkOctangio *self = NULL;
+  ImkOctangioConfig c;
+  double surface[4];
+
+  imk_octangio_config_init (&c);
+  c.n_ascans = 4, c.n_depths = 5, c.n_repeats = 2;
+  test_ok (imk_octangio_new (IMK_BACKEND_CPU, &c, &self, test_new_error ()));
+  test_error (
+      imk_octangio_surface (self, 0, 1, surface, NULL, test_new_error ()),
+      IMK_ERROR_CONFIG, "finds_surface");
+  test_error (
+      imk_octangio_process (self, bscans, &z.image, NULL, test_new_error ()),
+      IMK_ERROR_IMAGE, "flow");
+  bscans[1] = out.image;
+  test_error (
+      imk_octangio_process (self, bscans, &out.image, NULL, test_new_error ()),
+      IMK_ERROR_IMAGE, "B-scan");
+  imk_octangio_free (self);
 }
 
 static void
@@ -451,6 +679,8 @@ TEST (test_wrong_configurations_are_refused, "wrong configurations are refused")
   CHECK_REFUSED (pairs, IMK_OCTANGIO_PAIRS_ASCANS, "for method=doppler alone");
   CHECK_REFUSED (floor, NAN, "floor is nan");
   CHECK_REFUSED (scale, INFINITY, "scale inf");
+  CHECK_REFUSED (n_bands, 0, "bands is 0; it can be 1 to 16");
+  CHECK_REFUSED (depth_scale, 65, "depth-scale is 65");
   imk_octangio_config_init (&c);
   c.method = IMK_OCTANGIO_EIGEN;
   c.n_tissue = 4;
@@ -458,4 +688,7 @@ TEST (test_wrong_configurations_are_refused, "wrong configurations are refused")
   c.n_tissue = 1;
   c.is_complex = false;
   check_refused (c, "needs phases");
+  c.method = IMK_OCTANGIO_DECORRELATION;
+  c.n_bands = 4;
+  check_refused (c, "bands is 4, which is for method=decorrelation");
 }

@@ -558,6 +558,7 @@ TEST_BACKENDS (test_tracking, "tracking is the definition", .cpu_only = true)
 
       track (&c, t, n_mean);
       c.tracking_lock = n_mean == 7;
+      c.tracking_complex = n_mean > 1;
       if (n_mean == 10) {
         c.tracking_profile = profile;
         c.n_tracking_profile = imk_octbscan_n_depths (&c) - 26;
@@ -584,6 +585,7 @@ TEST_BACKENDS (
     c.averages_bscans = c.bidirectional = true;
     c.flip = IMK_OCTBSCAN_FLIP_BOTH;
     c.tracking = t;
+    c.tracking_complex = t != IMK_OCTBSCAN_TRACKING_CONTOUR;
     c.tracking_top = 5;
     c.tracking_bottom = 21;
     c.tracking_bscans = 5;

@@ -7,7 +7,7 @@
 
 #include "mock-cuda.h"
 
-enum { MOCK_MAX_INPUTS = 2, MOCK_MAX_OUTPUTS = 8 };
+enum { MOCK_MAX_INPUTS = 16, MOCK_MAX_OUTPUTS = 8 };
 
 typedef struct MockObject {
   MockHandle handle;

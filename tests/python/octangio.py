@@ -25,16 +25,18 @@ def velocity(z):
     return np.where(abs(z - CENTRE) < RADIUS, PEAK * (1 - ((z - CENTRE) / RADIUS) ** 2), 0)
 
 
-def phantom(bulk, noise, moves=True):
-    """Returns: spectra [B-scans, lines, samples]: scatterers in tissue and in a vessel; the whole sample moves by up to bulk um"""
+def phantom(bulk, noise, moves=True, together=False):
+    """Returns: spectra [B-scans, lines, samples]: scatterers in tissue and in a vessel; the whole sample moves by up to bulk um,
+    each line by itself or all of a B-scan together"""
     rng = np.random.default_rng(5)
     lamp = 20000 * np.hanning(SAMPLES)
     spectra = np.empty((SETS * REPEATS, LINES, SAMPLES))
+    of_bscan = rng.uniform(-bulk, bulk, SETS * REPEATS) if together else None
     for line in range(LINES):
         z = rng.uniform(60, 500, 500)
         amplitude = rng.rayleigh(0.004, 500)
         for b in range(SETS * REPEATS):
-            shift = rng.uniform(-bulk, bulk)
+            shift = of_bscan[b] if together else rng.uniform(-bulk, bulk)
             at = z + (velocity(z) * b * INTERVAL * 1e-3 if moves else 0) + shift
             fringes = (amplitude[:, None] * np.cos(2 * K * at[:, None])).sum(0)
             spectra[b, line] = lamp * (1 + fringes)
@@ -48,7 +50,7 @@ class OctAngio(unittest.TestCase):
         self.folder = tempfile.mkdtemp()
         self.addCleanup(shutil.rmtree, self.folder)
 
-    def flow(self, spectra, *settings, pad="complex", oct_settings=""):
+    def flow(self, spectra, *settings, pad="complex", oct_settings="", background=None):
         """Returns: [sets, depths, lines] of octangio, and Z [B-scans, lines, depths] of octbscan"""
         spectra_path, flow, z = (os.path.join(self.folder, name) for name in ("s.npy", "flow.npy", "z.npy"))
         for path in flow, z:
@@ -58,7 +60,7 @@ class OctAngio(unittest.TestCase):
         with open(os.path.join(self.folder, "oct.ini"), "w", encoding="utf-8") as file:
             file.write(f"[camera]\nlambda-first={ENDS[0]}\nlambda-last={ENDS[1]}\n")
         play(f"picturesrc location={spectra_path} ! octbscan name=o upsample={SAMPLES} taper=none background=file"
-             f" background-location={self.background(spectra)} calibration={self.folder}/oct.ini {oct_settings} ! fakesink async=false"
+             f" background-location={self.background(background)} calibration={self.folder}/oct.ini {oct_settings} ! fakesink async=false"
              f" o.{pad} ! tee name=t ! queue ! octangio repeats={REPEATS} {' '.join(settings)} ! other/tensors !"
              f" picturesink location={flow} async=false  t. ! queue ! other/tensors ! picturesink location={z} async=false")
         found, values = np.load(flow), np.load(z)
@@ -66,8 +68,11 @@ class OctAngio(unittest.TestCase):
             values = values.astype(complex).reshape(len(spectra), LINES, -1)
         return found.reshape(SETS, -1, LINES), values
 
-    def background(self, spectra):
-        path = os.path.join(self.folder, "dark.npy")
+    def background(self, name):
+        """Returns: the path of the file @name of the folder, or of the background of phantom()"""
+        path = os.path.join(self.folder, name or "dark.npy")
+        if name:
+            return path
         np.save(path, 500 + 20000 * np.hanning(SAMPLES))
         return path
 
@@ -133,6 +138,61 @@ class OctAngio(unittest.TestCase):
         expected = np.array([power / energy[at - 3:at + 5].mean() for at in inside])
         print(f"# complex decorrelation: {found.mean():.5f}, theory {expected.mean():.5f}")
         self.assertLess(abs(found.mean() / expected.mean() - 1), 0.1)
+
+    def test_bands_are_windows_of_the_spectrum(self):
+        """bands=4 is the mean of four octbscan with the window of a band each. The noise of what changes completely falls with the square
+        root of the bands."""
+        rng = np.random.default_rng(9)
+        lamp = 20000 * (0.2 + np.hanning(SAMPLES))
+        spectra = np.empty((SETS * REPEATS, LINES, SAMPLES))
+        for line in spectra.reshape(-1, SAMPLES):  # other scatterers each time
+            z = rng.uniform(60, 1400, 2000)
+            line[:] = 500 + lamp * (1 + 0.003 * np.cos(2 * K * z[:, None]).sum(0)) + rng.normal(0, 5, SAMPLES)
+        spectra = np.rint(spectra).astype("u2")
+        np.save(os.path.join(self.folder, "lamp.npy"), 500 + lamp)
+        whole, z = self.flow(spectra, "method=decorrelation", oct_settings="scale=2", background="lamp.npy")
+        found, _z = self.flow(spectra, "method=decorrelation", "bands=4", "depth-scale=2", oct_settings="scale=2", background="lamp.npy")
+        expected = np.zeros(found.shape)
+        for band in range(4):
+            at = (np.arange(SAMPLES) / SAMPLES - (band + 0.5) / 4) * 4  # in widths at half of the maximum
+            np.save(os.path.join(self.folder, "window.npy"), np.exp(-4 * np.log(2) * at ** 2))
+            expected += self.flow(spectra, "method=decorrelation", background="lamp.npy",
+                                  oct_settings=f"scale=2 window=file window-location={self.folder}/window.npy")[0] / 4
+        inside = slice(24, 440)  # in 512 depths: beyond are the ends of the filter, and no scatterers
+        worst = np.quantile(abs(found - expected)[:, inside], 0.999)
+        noise = found[:, inside].std() / whole[:, inside].std()
+        print(f"# bands: {worst:.1e} from four windows, noise {noise:.3f} of that of the whole spectrum, theory 0.5;"
+              f" mean {found[:, inside].mean():.4f} and {whole[:, inside].mean():.4f}, theory {1 - np.pi / 4:.4f}")
+        self.assertLess(worst, 5e-3)
+        self.assertLess(abs(noise / 0.5 - 1), 0.05)
+        self.assertLess(abs(found[:, inside].mean() / (1 - np.pi / 4) - 1), 0.02)
+
+    def test_complex_follows_tracking(self):
+        """A sample that moves by some depths decorrelates, unless octbscan aligns the pad complex."""
+        spectra = phantom(bulk=40, noise=5, moves=False, together=True)
+        found = {}
+        for aligns in "false", "true":
+            flow, _z = self.flow(spectra, "method=complex-decorrelation", "depth-window=5", "lateral-window=5",
+                                 oct_settings=f"scale=4 tracking=xcorr tracking-reach=120 tracking-lock=true tracking-complex={aligns}")
+            found[aligns] = flow[:, 4 * 25:4 * 65].mean()  # tissue, wherever it moves
+        print(f"# decorrelation of tissue that moves: {found['false']:.3f}, aligned {found['true']:.3f}")
+        self.assertGreater(found["false"], 0.3)
+        self.assertLess(found["true"], 0.1 * found["false"])
+
+    def test_nothing_is_downloaded_behind_an_octbscan_on_the_device(self):
+        """auto follows the complex depths, on the mock as on a GPU."""
+        path = os.path.join(self.folder, "s.npy")
+        np.save(path, phantom(bulk=0, noise=5))
+        pipeline = Gst.parse_launch(f"picturesrc location={path} ! octbscan name=o backend=cuda ! fakesink async=false o.complex ! queue !"
+                                    f" octangio name=a repeats={REPEATS} method=complex-decorrelation ! other/tensors ! fakesink async=false")
+        pipeline.set_state(Gst.State.PLAYING)
+        message = pipeline.get_bus().timed_pop_filtered(30 * Gst.SECOND, Gst.MessageType.EOS | Gst.MessageType.ERROR)
+        angio = pipeline.get_by_name("a")
+        found = [angio.get_property("active-backend"), angio.get_property("active-memory")]
+        downloads = [pipeline.get_by_name(name).get_property("stats").get_value("bytes-downloaded") for name in "ao"]
+        pipeline.set_state(Gst.State.NULL)
+        self.assertEqual(message.type, Gst.MessageType.EOS)
+        self.assertEqual((found, downloads), (["cuda", "device"], [0, 0]))
 
     def test_intensities_and_enface(self):
         spectra = phantom(bulk=0, noise=5)

@@ -64,6 +64,25 @@ shift_band (void *data, uint32_t first, uint32_t end)
   }
 }
 
+/* Rows of the complex image. */
+static void
+shift_complex_band (void *data, uint32_t first, uint32_t end)
+{
+  const ImkOctbscanBscan *w = data;
+  const ImkImage *image = w->job->complex;
+  size_t n = w->self->n_depths, size = 2 * sizeof (float);
+  size_t by = (size_t) abs (w->shift);
+
+  by = by < n ? by : n;
+  for (uint32_t i = first; i < end; i++) {
+    uint8_t *v = (uint8_t *) image->data + i * image->stride;
+
+    memmove (v + (w->shift > 0 ? by : 0) * size,
+        v + (w->shift > 0 ? 0 : by) * size, (n - by) * size);
+    memset (v + (w->shift > 0 ? 0 : n - by) * size, 0, by * size);
+  }
+}
+
 static void
 add_band (void *data, uint32_t first, uint32_t end)
 {
@@ -201,6 +220,9 @@ take_bscan (ImkOctbscanBscan *w)
     if (w->shift != 0)
       imk_parallel_for (
           s->config.n_threads, s->lateral.n_ascans, 16, shift_band, w);
+    if (w->shift != 0 && s->config.tracking_complex && w->job->complex)
+      imk_parallel_for (
+          s->config.n_threads, s->config.height, 16, shift_complex_band, w);
   }
   report (w->job, &motion);
   if (s->sums) {

@@ -540,6 +540,8 @@ set_finish (Finish *a, const ImkOctbscanPlan *plan)
   a->pattern.mode = c->fixed_pattern;
   a->pattern.n_segments = c->pattern_segments;
   a->tracking.mode = c->tracking;
+  a->tracking.moves_complex =
+      c->tracking_complex && c->tracking != IMK_OCTBSCAN_TRACKING_NONE;
   a->tracking.lock = imk_octbscan_lock (c);
   a->tracking.top = c->tracking_top;
   a->tracking.n_bscans = c->tracking_bscans;

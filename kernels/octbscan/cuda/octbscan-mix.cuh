@@ -102,6 +102,7 @@ struct Lateral {
 
 struct Tracking {
   ImkOctbscanTracking mode;
+  bool moves_complex;
   uint32_t top, n_depths, n_bscans, reach;
   double *profiles;     /* [jobs][n_depths] */
   double *reference;    /* [n_depths] */
@@ -317,16 +318,22 @@ mixed_row (const Finish &a, uint32_t job, uint32_t ascan)
   return a.image.mixed + ((size_t) job * a.n_ascans + ascan) * a.n_depths;
 }
 
-/* The complex image, where it is not written with the others. */
+/* The complex image, where it is not written with the others. It follows
+ * tracking where it moves. */
 static __global__ void
 write_complex (const __grid_constant__ Finish a)
 {
   uint32_t depth = blockIdx.x * blockDim.x + threadIdx.x, row = blockIdx.y;
   const Job &job = a.jobs[blockIdx.z];
+  int64_t from = (int64_t) depth -
+                 (a.tracking.moves_complex ? a.tracking.shifts[blockIdx.z] : 0);
 
   if (depth < a.n_depths && job.complex && job.in)
     ((float2 *) (job.complex + (size_t) row * job.complex_stride))[depth] =
-        z_at (a, blockIdx.z, place_of (a, blockIdx.z, row), depth);
+        from >= 0 && from < a.n_depths
+            ? z_at (a, blockIdx.z, place_of (a, blockIdx.z, row),
+                  (uint32_t) from)
+            : make_float2 (0, 0);
 }
 
 /* ------------------------------------------------------------------------
@@ -700,18 +707,21 @@ launch_mix (const Finish &a, bool wants_complex, bool wants_track,
   cudaLaunchConfig_t enface =
       grid (dim3 (imk_div_up (a.n_ascans, MIX_THREADS / 32), a.n_jobs),
           dim3 (MIX_THREADS), stream);
+  bool moves_complex = wants_complex && a.tracking.moves_complex;
   ImkStatus status = IMK_OK;
 
   if (a.pattern.values)
     status = IMK_CUDA_LAUNCH (error, patterns, find_patterns, a);
   if (status == IMK_OK && a.image.is_mixed)
     status = IMK_CUDA_LAUNCH (error, ascans, mix_rows, a);
-  if (status == IMK_OK && a.image.is_mixed && wants_complex)
+  if (status == IMK_OK && a.image.is_mixed && wants_complex && !moves_complex)
     status = IMK_CUDA_LAUNCH (error, rows, write_complex, a);
   if (status == IMK_OK && a.tracking.mode != IMK_OCTBSCAN_TRACKING_NONE)
     status = launch_tracking (a, stream, error);
   else if (status == IMK_OK && wants_track)
     status = IMK_CUDA_LAUNCH (error, jobs, clear_tracks, a);
+  if (status == IMK_OK && moves_complex)
+    status = IMK_CUDA_LAUNCH (error, rows, write_complex, a);
   if (status == IMK_OK && a.image.shifted)
     status = IMK_CUDA_LAUNCH (error, sums, shift_and_add, a);
   if (status == IMK_OK && wants_enface)

@@ -1,0 +1,52 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+#pragma once
+
+#include "gstoctangio.h"
+#include "gstoctangiosettings.h"
+
+G_BEGIN_DECLS
+
+struct _GstOctAngio {
+  GstImagingElement base;
+  GstPad *sinkpad, *srcpad;
+
+  /* of the streaming thread */
+  guint n_ascans, n_depths; /* of the input; 0 before caps */
+  gboolean is_complex;
+  gint fps_n, fps_d;
+  ImkOctangio *kernel;
+  ImkBackend backend;      /* of the kernel */
+  guint n_repeats, n_rows; /* of the kernel; rows of an image */
+  GstBuffer *flow;         /* of the set, where the kernel has written it */
+  GstBufferPool *flows;
+  gboolean flows_on_cuda;
+  GstVideoInfo flow_info; /* the bytes of the flow */
+  gfloat *volume;         /* the rows so far */
+  guint volume_ascans;    /* in a row of it */
+  guint n_projected;      /* rows of the volume */
+  gdouble *surface;       /* [n_ascans] of the set, for surface=contour */
+  gdouble *surfaces;      /* [n_surfaces][2][n_ascans] */
+  guint n_surfaces;
+  GstBuffer *held[IMK_OCTANGIO_MAX_REPEATS];
+  guint n_held;
+  GstClockTime pts, end; /* of the image so far */
+  gboolean has_sent;     /* caps of the output */
+  gboolean is_float;
+  GstVideoInfo out;
+};
+
+/* --- gstoctangiocompute.c ------------------------------------------------- */
+
+/* The video that B-scans are taken for when they are mapped. */
+ImkStatus gst_oct_angio_carrier (
+    GstElement *element, GstCaps *caps, GstVideoInfo *info, ImkError *error);
+
+/* Makes the flow and the surface of the B-scans that are held.
+ * Returns: GST_FLOW_CUSTOM_SUCCESS when they were lost with the device, which
+ *   has been counted; GST_FLOW_ERROR when an error was posted */
+GstFlowReturn gst_oct_angio_compute (GstOctAngio *self);
+
+/* Frees flow and pool. */
+void gst_oct_angio_drop_flow (GstOctAngio *self);
+
+G_END_DECLS
