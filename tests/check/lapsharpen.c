@@ -172,6 +172,14 @@ sharpened_at (const Picture *p, guint c, gint x, gint y)
     low = 0;
     high = maximum_of (p, c);
   }
+  if (!edges && GST_VIDEO_FORMAT_INFO_IS_YUV (p->format) &&
+      (c != GST_VIDEO_COMP_A || !GST_VIDEO_FORMAT_INFO_HAS_ALPHA (p->format))) {
+    /* limited range, which is the default of YUV; outside no further out */
+    guint unit = (maximum_of (p, c) + 1) / 256;
+
+    low = MAX (low, MIN (v, 16 * unit));
+    high = MIN (high, MAX (v, (c == GST_VIDEO_COMP_Y ? 235 : 240) * unit));
+  }
   return CLAMP (floor (sum), (gdouble) low, (gdouble) high);
 }
 
@@ -342,7 +350,7 @@ static void
 set_params (GstElement *element, const Params *p)
 {
   g_object_set (element, "amount", p->amount, "border-value", p->border_value,
-      "threshold", p->threshold, "neighbours", p->neighbours, NULL);
+      "threshold", (gdouble) p->threshold, "neighbours", p->neighbours, NULL);
   gst_util_set_object_arg (G_OBJECT (element), "border", p->border);
   gst_util_set_object_arg (G_OBJECT (element), "alpha", p->alpha);
   gst_util_set_object_arg (G_OBJECT (element), "planes", p->planes);
@@ -554,7 +562,7 @@ static void
 check_words (const gchar *backend, const gchar *format, const guint16 *in,
     const guint16 *out)
 {
-  check_words_with (backend, "", format, in, out);
+  check_words_with (backend, "range=full", format, in, out);
 }
 
 CHECK_LOOP_TEST (test_unused_bits_stay_zero_and_depth_limits_the_sharpened,
@@ -596,7 +604,7 @@ CHECK_LOOP_TEST (
       b, "bit-depth=12", "GRAY16_LE", flat, (guint16[]){4095, 4095, 4095});
   /* formats that name their depth keep it */
   check_words_with (
-      b, "bit-depth=10", "I420_12LE", spot, (guint16[]){0, 4095, 0});
+      b, "bit-depth=10 range=full", "I420_12LE", spot, (guint16[]){0, 4095, 0});
 }
 
 CHECK_LOOP_TEST (test_soft_alpha_is_kept_by_copy_and_hardened_by_filter,
@@ -1129,7 +1137,7 @@ CHECK_LOOP_TEST (test_a_step_is_sharpened_with_the_gaussian_of_the_radius,
     for (guint i = 0; i < 2 * G_N_ELEMENTS (radii); i++) {
       const gdouble radius = radii[i / 2];
       g_autofree gchar *properties = g_strdup_printf (
-          "method=%s radius=%g", i % 2 ? "log" : "unsharp", radius);
+          "range=full method=%s radius=%g", i % 2 ? "log" : "unsharp", radius);
       g_autoptr (CheckHarness) h = harness_new (backends[__i__], properties);
       GstVideoInfo info = check_info (formats[f], 98, 6);
       g_autoptr (GstBuffer) in = step_frame (&info), out = NULL;
@@ -1313,10 +1321,12 @@ CHECK_TEST (test_every_property_reads_back_and_may_change_while_playing)
       gst_element_factory_make ("lapsharpen", NULL);
   static const gchar *const names[] = {"amount", "neighbours", "border",
       "border-value", "alpha", "planes", "threshold", "clamp", "output",
-      "focus-measure", "method", "radius"};
+      "focus-measure", "method", "radius", "range", "light", "threshold-unit",
+      "coring", "halo-bright", "halo-dark", "x", "y", "width", "height",
+      "roi-meta", "split"};
   const Params *p = &choices[6];
-  gdouble amount;
-  guint border_value, threshold;
+  gdouble amount, threshold;
+  guint border_value;
   gint neighbours, border, alpha, planes, clamp, output;
   gboolean focus;
 
@@ -1334,7 +1344,7 @@ CHECK_TEST (test_every_property_reads_back_and_may_change_while_playing)
   fail_unless (amount == 1 && neighbours == 4);
 
   set_params (element, p);
-  g_object_set (element, "focus-measure", TRUE, "threshold", 12, "clamp", 1,
+  g_object_set (element, "focus-measure", TRUE, "threshold", 12.5, "clamp", 1,
       "output", 1, NULL);
   g_object_get (element, "amount", &amount, "neighbours", &neighbours, "border",
       &border, "border-value", &border_value, "alpha", &alpha, "planes",
@@ -1342,7 +1352,7 @@ CHECK_TEST (test_every_property_reads_back_and_may_change_while_playing)
       "focus-measure", &focus, NULL);
   fail_unless (amount == 0.7 && neighbours == 8 && border == 2 &&
                border_value == 200 && alpha == 2 && planes == 1 &&
-               threshold == 12 && clamp == 1 && output == 1 && focus);
+               threshold == 12.5 && clamp == 1 && output == 1 && focus);
 }
 
 CHECK_TEST (test_the_template_offers_the_formats_that_are_tested)

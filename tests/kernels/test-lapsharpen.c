@@ -16,7 +16,7 @@
 
 TEST_DEFINE_AUTO_POINTER (ImkLapsharpen, imk_lapsharpen_free)
 
-enum { MAX_WORDS = 256 };
+enum { MAX_WORDS = 400 };
 
 /* --- a case and its name -------------------------------------------------- */
 
@@ -39,12 +39,13 @@ case_name (const Case *c)
 
   snprintf (name, sizeof (name),
       "%s %s %ux%ux%u %s seed %llu depth %u/%u mask %x alpha %d %s amount %g "
-      "neighbours %u value %u threshold %u%s%s%s%s radius %g padding %u "
-      "offset %u",
+      "neighbours %u value %u threshold %g%s%s%s%s%s%s radius %g halos %u %u "
+      "range %u %u areas %u%s light %d storage %d padding %u offset %u",
       imk_type_name (k->type), borders[k->border], k->width, k->height,
       k->channels, test_fill_name (c->fill), (unsigned long long) c->seed,
       k->depth, k->shift, k->channel_mask, k->alpha_channel, alphas[k->alpha],
       k->amount, k->neighbours, k->border_value, k->threshold,
+      k->threshold_unit ? " sigma" : "", k->coring ? " soft" : "",
       k->clamp ? " local" : "", k->output ? " edges" : "",
       k->measure_focus ? " focus" : "",
       k->method == IMK_LAPSHARPEN_METHOD_CAS       ? " cas"
@@ -52,7 +53,9 @@ case_name (const Case *c)
       : k->method == IMK_LAPSHARPEN_METHOD_UNSHARP ? " unsharp"
       : k->method == IMK_LAPSHARPEN_METHOD_LOG     ? " log"
                                                    : "",
-      k->radius, c->padding, c->offset);
+      k->radius, k->halo_dark, k->halo_bright, k->range_low[0],
+      k->range_high[0], k->n_areas, k->mask ? " mask" : "", !!k->decode,
+      k->storage, c->padding, c->offset);
   return name;
 }
 
@@ -78,8 +81,9 @@ static TestImage
 make_image (const Case *c)
 {
   const ImkLapsharpenConfig *k = &c->config;
-  TestImage t = test_image_new (
-      k->type, k->width, k->height, k->channels, c->padding + 8 * c->offset);
+  TestImage t = test_image_new (k->type, k->width, k->height,
+      k->storage == IMK_LAPSHARPEN_STORAGE_PACKED_10 ? 2 : k->channels,
+      c->padding + 8 * c->offset);
 
   t.image.data = (uint8_t *) t.image.data + c->offset * imk_type_size (k->type);
   return t;
@@ -95,7 +99,7 @@ make_input (const Case *c)
   test_image_fill (&t, c->fill, (1u << k->depth) - 1, c->seed);
   for (uint32_t y = 0; y < k->height; y++)
     for (uint32_t x = 0; x < k->width; x++)
-      for (uint32_t ch = 0; ch < k->channels; ch++)
+      for (uint32_t ch = 0; ch < t.image.channels; ch++)
         imk_sample_put (&t.image, x, y, ch,
             imk_sample_get (&t.image, x, y, ch) * (1 << k->shift));
   return t;
@@ -219,7 +223,7 @@ static const double amounts[] = {
     0, 1, 0.5, 2, 0.3, 10, 7.77, 1.5, 0.25, 7.75, 1.875, 0.015625};
 /* Each step from one pixel a sample to 12, and the ends of the range. */
 static const double radii[] = {0.3, 0.7, 1, 2, 2.4999, 2.5, 4, 5, 7.3, 12, 20};
-static const uint32_t thresholds[] = {0, 1, 5, 100};
+static const double thresholds[] = {0, 1, 5, 100, 7.5};
 static const uint32_t depths[][2] = {
     {16, 0}, {10, 0}, {10, 6}, {12, 0}, {12, 4}, {16, 0}};
 
@@ -237,6 +241,58 @@ set_kernel (ImkLapsharpenConfig *k, uint64_t *seed)
   if (k->method == IMK_LAPSHARPEN_METHOD_KERNEL &&
       k->alpha == IMK_LAPSHARPEN_ALPHA_WEIGHTED)
     k->alpha = IMK_LAPSHARPEN_ALPHA_COPY;
+}
+
+/* Gamma 2, for samples of any depth. */
+static void
+set_light (ImkLapsharpenConfig *k, uint64_t *seed)
+{
+  static uint16_t decode[65536], encode[65536];
+  double maximum = (1 << k->depth) - 1;
+
+  for (uint32_t v = 0; v <= (uint32_t) maximum; v++)
+    decode[v] = (uint16_t) lrint (65535 * pow (v / maximum, 2));
+  for (uint32_t l = 0; l < 65536; l++)
+    encode[l] = (uint16_t) lrint (maximum * sqrt (l / 65535.0));
+  k->decode = decode;
+  k->encode = encode;
+  k->linear_mask = (uint32_t) test_random (seed) & k->channel_mask;
+}
+
+/* Limits of where, and how far, samples change. */
+static void
+draw_limits (ImkLapsharpenConfig *k, uint64_t *seed)
+{
+  static uint8_t mask[130 * 67];
+  const uint32_t maximum = (1u << k->depth) - 1;
+  const uint64_t which = test_random (seed) % 64;
+
+  for (uint32_t i = 0; i < k->channels && which & 1; i++) {
+    k->range_low[i] = maximum / 16 + i;
+    k->range_high[i] = i == 2 ? 0 : maximum - maximum / 11;
+  }
+  k->n_areas = which & 2 ? 1 + (uint32_t) (test_random (seed) % 3) : 0;
+  for (uint32_t i = 0; i < k->n_areas; i++)
+    k->areas[i] = (ImkLapsharpenArea){(uint32_t) (test_random (seed) % 200),
+        (uint32_t) (test_random (seed) % 10),
+        (uint32_t) (test_random (seed) % 400),
+        test_random (seed) % 2 ? UINT32_MAX : 3};
+  if (which & 4)
+    k->halo_bright = (uint32_t) test_random (seed) % (maximum / 2 + 2);
+  if (which & 8)
+    k->halo_dark = (uint32_t) test_random (seed) % (maximum / 2 + 2);
+  if (which & 16) {
+    for (size_t i = 0; i < LENGTH (mask); i++)
+      mask[i] = (uint8_t) (test_random (seed) % 3 ? test_random (seed) : 255);
+    k->mask = mask;
+  }
+  k->coring = (ImkLapsharpenCoring) (test_random (seed) % 2);
+  if (which & 32) {
+    k->threshold_unit = IMK_LAPSHARPEN_UNIT_SIGMA;
+    k->threshold = (double) (test_random (seed) % 20) / 8;
+  }
+  if (test_random (seed) % 4 == 0)
+    set_light (k, seed);
 }
 
 /* The options that no loop goes over are drawn, most of them half of the time
@@ -273,6 +329,14 @@ draw_options (Case *c, uint64_t *seed)
     k->radius = PICK (radii, seed);
     set_kernel (k, seed);
   }
+  if (test_random (seed) % 3 == 0)
+    draw_limits (k, seed);
+  if (k->type == IMK_TYPE_U16 && test_random (seed) % 8 == 0) {
+    bool packed = k->channels == 4 && k->depth == 10 && !k->shift;
+
+    k->storage = packed ? IMK_LAPSHARPEN_STORAGE_PACKED_10
+                        : IMK_LAPSHARPEN_STORAGE_BIG_ENDIAN;
+  }
   k->n_threads = 1 + (uint32_t) (test_random (seed) % 3);
   c->padding = test_random (seed) % 2 ? (uint32_t) (test_random (seed) % 4) : 0;
   c->offset = test_random (seed) % 2 ? (uint32_t) (test_random (seed) % 8) : 0;
@@ -308,7 +372,7 @@ for_each_option (CaseFunc check)
   uint64_t seed = 5;
   ImkLapsharpenConfig *k = &c.config;
 
-  for (int i = 0; i < 2 * (int) LENGTH (amounts) * 2 * 3 * 4 * 2 * 2; i++) {
+  for (int i = 0; i < 2 * (int) LENGTH (amounts) * 2 * 3 * 5 * 2 * 2; i++) {
     int n = i;
 
     *k = make_config (n % 2 ? IMK_TYPE_U16 : IMK_TYPE_U8, 17, 5, 4);
@@ -322,8 +386,8 @@ for_each_option (CaseFunc check)
     n /= 2;
     k->alpha = (ImkLapsharpenAlpha) (n % 3);
     n /= 3;
-    k->threshold = thresholds[n % 4];
-    n /= 4;
+    k->threshold = thresholds[n % 5];
+    n /= 5;
     k->clamp = (ImkLapsharpenClamp) (n % 2);
     k->output = (ImkLapsharpenOutput) (n / 2);
     check (&c);

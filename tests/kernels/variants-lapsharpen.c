@@ -69,7 +69,7 @@ draw (void *data, uint64_t *seed, bool typical, char *name)
       (1u << k->depth) - 1, *seed);
   snprintf (name, VARIANT_MAX_NAME,
       "%s %ux%ux%u depth %u border %d amount %g neighbours %u alpha %d of %d "
-      "threshold %u clamp %d output %d method %d radius %g",
+      "threshold %g clamp %d output %d method %d radius %g",
       imk_type_name (k->type), k->width, k->height, k->channels, k->depth,
       k->border, k->amount, k->neighbours, k->alpha, k->alpha_channel,
       k->threshold, k->clamp, k->output, k->method, k->radius);
