@@ -56,7 +56,8 @@ struct _GstLapSharpen {
   "{ RGBA, BGRA, ARGB, ABGR, RGBx, BGRx, xRGB, xBGR, RGB, BGR, GRAY8, " \
   "GRAY16_LE, RGBA64_LE, ARGB64_LE, BGRA64_LE, ABGR64_LE, AYUV, I420, YV12, " \
   "Y42B, Y444, NV12, NV21, I420_10LE, I420_12LE, Y444_10LE, Y444_12LE, " \
-  "P010_10LE, P012_LE, P016_LE }"
+  "P010_10LE, P012_LE, P016_LE, GRAY16_BE, GBR, GBR_10LE, GBR_12LE, " \
+  "RGB10A2_LE, Y410 }"
 
 /* What GstCuda 1.22 has of them. */
 #define LAP_SHARPEN_CUDA_FORMATS \
@@ -548,7 +549,7 @@ static const GstImagingSetting settings[] = {
         "Number of rows of tiles; with focus-columns alone 1"),
     GST_IMAGING_UINT ("bit-depth", LIVE, FORMAT, Settings, bit_depth, 0, 16,
         "bits",
-        "Number of significant low bits of a GRAY16_LE sample: 10, 12 or 14 of "
+        "Number of significant low bits of a GRAY16_LE or GRAY16_BE sample: 10, 12 or 14 of "
         "most cameras; 0: all 16. Sharpened samples stay within these bits. "
         "Other formats ignore it"),
 };

@@ -7,6 +7,14 @@
 
 /* --- planes --------------------------------------------------------------- */
 
+/* Three components of 10 bits and one of 2 in a word. */
+static gboolean
+is_packed (const GstVideoFormatInfo *format)
+{
+  return GST_VIDEO_FORMAT_INFO_FORMAT (format) == GST_VIDEO_FORMAT_RGB10A2_LE ||
+         GST_VIDEO_FORMAT_INFO_FORMAT (format) == GST_VIDEO_FORMAT_Y410;
+}
+
 /* Which channel of its plane a component is. Rounded up, because GStreamer 1.22
  * has the V of P010, P012 and P016 at byte 1, where U is not over yet. */
 static guint
@@ -14,6 +22,11 @@ channel_of (const GstVideoFormatInfo *format, guint component)
 {
   guint size = GST_VIDEO_FORMAT_INFO_DEPTH (format, component) > 8 ? 2 : 1;
 
+  /* GStreamer describes no places in these words */
+  if (GST_VIDEO_FORMAT_INFO_FORMAT (format) == GST_VIDEO_FORMAT_Y410)
+    return (const guint[]){1, 0, 2, 3}[component];
+  if (is_packed (format))
+    return component;
   return (GST_VIDEO_FORMAT_INFO_POFFSET (format, component) + size - 1) / size;
 }
 
@@ -21,7 +34,39 @@ channel_of (const GstVideoFormatInfo *format, guint component)
 static gboolean
 is_camera_format (const GstVideoFormatInfo *format)
 {
-  return GST_VIDEO_FORMAT_INFO_FORMAT (format) == GST_VIDEO_FORMAT_GRAY16_LE;
+  return GST_VIDEO_FORMAT_INFO_FORMAT (format) == GST_VIDEO_FORMAT_GRAY16_LE ||
+         GST_VIDEO_FORMAT_INFO_FORMAT (format) == GST_VIDEO_FORMAT_GRAY16_BE;
+}
+
+static ImkLapsharpenStorage
+storage_of (const GstVideoFormatInfo *format)
+{
+  return is_packed (format) ? IMK_LAPSHARPEN_STORAGE_PACKED_10
+         : GST_VIDEO_FORMAT_INFO_FORMAT (format) == GST_VIDEO_FORMAT_GRAY16_BE
+             ? IMK_LAPSHARPEN_STORAGE_BIG_ENDIAN
+             : IMK_LAPSHARPEN_STORAGE_NATIVE;
+}
+
+/* The type, the depth and the channels of the plane of a component. */
+static void
+describe_samples (const GstVideoFormatInfo *f, guint c,
+    const GstLapSharpenSettings *settings, ImkLapsharpenConfig *config)
+{
+  config->storage = storage_of (f);
+  if (is_packed (f)) {
+    config->type = IMK_TYPE_U16;
+    config->depth = 10;
+    config->shift = 0;
+    config->channels = 4;
+    return;
+  }
+  config->depth = GST_VIDEO_FORMAT_INFO_DEPTH (f, c);
+  config->shift = GST_VIDEO_FORMAT_INFO_SHIFT (f, c);
+  config->type = config->depth > 8 ? IMK_TYPE_U16 : IMK_TYPE_U8;
+  if (is_camera_format (f) && settings->bit_depth)
+    config->depth = settings->bit_depth;
+  config->channels =
+      GST_VIDEO_FORMAT_INFO_PSTRIDE (f, c) / imk_type_size (config->type);
 }
 
 static gboolean
@@ -62,13 +107,7 @@ gst_lap_sharpen_describe_plane (const GstVideoInfo *info, guint plane,
       continue;
     config->width = GST_VIDEO_FORMAT_INFO_SCALE_WIDTH (f, c, info->width);
     config->height = GST_VIDEO_FORMAT_INFO_SCALE_HEIGHT (f, c, info->height);
-    config->depth = GST_VIDEO_FORMAT_INFO_DEPTH (f, c);
-    config->shift = GST_VIDEO_FORMAT_INFO_SHIFT (f, c);
-    config->type = config->depth > 8 ? IMK_TYPE_U16 : IMK_TYPE_U8;
-    if (is_camera_format (f) && settings->bit_depth)
-      config->depth = settings->bit_depth;
-    config->channels =
-        GST_VIDEO_FORMAT_INFO_PSTRIDE (f, c) / imk_type_size (config->type);
+    describe_samples (f, c, settings, config);
     if (GST_VIDEO_FORMAT_INFO_HAS_ALPHA (f) && c == GST_VIDEO_COMP_A) {
       config->alpha_channel = channel;
       continue;

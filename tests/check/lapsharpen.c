@@ -17,7 +17,8 @@ static const gchar *const formats[] = {"RGBA", "BGRA", "ARGB", "ABGR", "RGBx",
     "BGRx", "xRGB", "xBGR", "RGB", "BGR", "GRAY8", "GRAY16_LE", "RGBA64_LE",
     "ARGB64_LE", "BGRA64_LE", "ABGR64_LE", "AYUV", "I420", "YV12", "Y42B",
     "Y444", "NV12", "NV21", "I420_10LE", "I420_12LE", "Y444_10LE", "Y444_12LE",
-    "P010_10LE", "P012_LE", "P016_LE"};
+    "P010_10LE", "P012_LE", "P016_LE", "GRAY16_BE", "GBR", "GBR_10LE",
+    "GBR_12LE", "RGB10A2_LE", "Y410"};
 
 /* odd strides: 641 bytes stand in rows of 644 */
 static const struct {
@@ -61,10 +62,31 @@ typedef struct {
   const Params *params;
 } Picture;
 
+static gboolean
+is_packed (const GstVideoFormatInfo *f)
+{
+  return g_str_equal (f->name, "RGB10A2_LE") || g_str_equal (f->name, "Y410");
+}
+
+/* The lowest bit of a component: U Y V A, or in order. */
+static guint
+shift_of (const GstVideoFormatInfo *f, guint c)
+{
+  return (g_str_equal (f->name, "Y410") ? (const guint[]){10, 0, 20, 30}
+                                        : (const guint[]){0, 10, 20, 30})[c];
+}
+
+/* The 2 bits of alpha beside 10 bits of colour count 0, 341, 682 and 1023. */
+static guint
+depth_of (const GstVideoFormatInfo *f, guint c)
+{
+  return is_packed (f) ? 10 : GST_VIDEO_FORMAT_INFO_DEPTH (f, c);
+}
+
 static guint
 maximum_of (const Picture *p, guint c)
 {
-  return (1u << GST_VIDEO_FORMAT_INFO_DEPTH (p->format, c)) - 1;
+  return (1u << depth_of (p->format, c)) - 1;
 }
 
 /* GST_VIDEO_FRAME_COMP_DATA () of 1.22 is one byte off for the V of P010. */
@@ -86,7 +108,13 @@ read_sample (const GstVideoFrame *frame, guint c, gint x, gint y)
 {
   const guint8 *place = place_of (frame, c, x, y);
   const GstVideoFormatInfo *f = frame->info.finfo;
+  const guint shift = shift_of (f, c);
 
+  if (is_packed (f))
+    return shift == 30 ? (GST_READ_UINT32_LE (place) >> 30) * 341
+                       : GST_READ_UINT32_LE (place) >> shift & 1023;
+  if (g_str_equal (f->name, "GRAY16_BE"))
+    return GST_READ_UINT16_BE (place);
   return GST_VIDEO_FORMAT_INFO_DEPTH (f, c) > 8
              ? GST_READ_UINT16_LE (place) >> GST_VIDEO_FORMAT_INFO_SHIFT (f, c)
              : *place;
@@ -97,8 +125,17 @@ write_sample (const GstVideoFrame *frame, guint c, gint x, gint y, guint value)
 {
   guint8 *place = place_of (frame, c, x, y);
   const GstVideoFormatInfo *f = frame->info.finfo;
+  const guint shift = shift_of (f, c);
+  guint32 others;
 
-  if (GST_VIDEO_FORMAT_INFO_DEPTH (f, c) > 8)
+  if (is_packed (f)) {
+    others =
+        GST_READ_UINT32_LE (place) & ~((shift == 30 ? 3u : 1023u) << shift);
+    value = shift == 30 ? (value + 170) / 341 : value;
+    GST_WRITE_UINT32_LE (place, others | value << shift);
+  } else if (g_str_equal (f->name, "GRAY16_BE"))
+    GST_WRITE_UINT16_BE (place, value);
+  else if (GST_VIDEO_FORMAT_INFO_DEPTH (f, c) > 8)
     GST_WRITE_UINT16_LE (place, value << GST_VIDEO_FORMAT_INFO_SHIFT (f, c));
   else
     *place = value;
@@ -219,8 +256,7 @@ noise_frame (const GstVideoInfo *info, guint32 seed)
     for (gint y = 0; y < GST_VIDEO_FRAME_COMP_HEIGHT (&frame, c); y++)
       for (gint x = 0; x < GST_VIDEO_FRAME_COMP_WIDTH (&frame, c); x++)
         write_sample (&frame, c, x, y,
-            noise (&seed,
-                (1u << GST_VIDEO_FORMAT_INFO_DEPTH (info->finfo, c)) - 1));
+            noise (&seed, (1u << depth_of (info->finfo, c)) - 1));
   gst_video_frame_unmap (&frame);
   return buffer;
 }
@@ -423,8 +459,9 @@ CHECK_LOOP_TEST (test_every_format_and_size_is_sharpened_by_the_formula,
 CHECK_LOOP_TEST (
     test_every_option_does_what_the_formula_says, G_N_ELEMENTS (backends))
 {
-  static const gchar *const some[] = {
-      "RGBA", "ABGR", "GRAY8", "GRAY16_LE", "RGBA64_LE", "AYUV", "I420_10LE"};
+  static const gchar *const some[] = {"RGBA", "ABGR", "GRAY8", "GRAY16_LE",
+      "RGBA64_LE", "AYUV", "I420_10LE", "GRAY16_BE", "GBR_10LE", "RGB10A2_LE",
+      "Y410"};
   const gchar *backend = backends[__i__];
 
   for (guint f = 0; f < G_N_ELEMENTS (some); f++) {

@@ -85,8 +85,9 @@ check_case (const Case *k, uint32_t n_threads)
 
   test_image_fill (
       &in, FILL_NOISE, k->type == IMK_TYPE_U8 ? 255 : 65535, k->width);
-  test_ok (imk_lapsharpen_measure_tiles (&in.image, k->shift, k->mask,
-      k->columns, k->rows, n_threads, tiles, test_new_error ()));
+  test_ok (imk_lapsharpen_measure_tiles (&in.image,
+      IMK_LAPSHARPEN_STORAGE_NATIVE, k->shift, k->mask, k->columns, k->rows,
+      n_threads, tiles, test_new_error ()));
   for (uint32_t r = 0; r < k->rows; r++)
     for (uint32_t c = 0; c < k->columns; c++) {
       const ImkLapsharpenTile *found = &tiles[r * k->columns + c];
@@ -115,8 +116,8 @@ TEST (test_largest_samples, "the largest samples fit")
   ImkLapsharpenTile tile;
 
   test_image_fill (&in, FILL_CHECKERBOARD, 65535, 0);
-  test_ok (imk_lapsharpen_measure_tiles (
-      &in.image, 0, 1, 1, 1, 1, &tile, test_new_error ()));
+  test_ok (imk_lapsharpen_measure_tiles (&in.image,
+      IMK_LAPSHARPEN_STORAGE_NATIVE, 0, 1, 1, 1, 1, &tile, test_new_error ()));
   /* 4 x 65535 inside, of either sign, and less at the border */
   test_check (tile.variance > 0.99 * 16 * 65535. * 65535 &&
                   tile.variance <= 16 * 65535. * 65535,
@@ -131,9 +132,9 @@ TEST (test_grids_that_do_not_fit, "grids that do not fit are refused")
 
   for (uint32_t i = 0; i < 3; i++)
     test_error (
-        imk_lapsharpen_measure_tiles (&in.image, 0, 1,
-            (const uint32_t[]){0, 9, 1}[i], (const uint32_t[]){1, 1, 65}[i], 1,
-            &tile, test_new_error ()),
+        imk_lapsharpen_measure_tiles (&in.image, IMK_LAPSHARPEN_STORAGE_NATIVE,
+            0, 1, (const uint32_t[]){0, 9, 1}[i],
+            (const uint32_t[]){1, 1, 65}[i], 1, &tile, test_new_error ()),
         IMK_ERROR_CONFIG, "cannot be divided");
   test_image_free (&in);
 }
