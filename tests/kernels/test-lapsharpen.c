@@ -895,6 +895,57 @@ TEST (
   }
 }
 
+/* --- noise, masks and packed pixels --------------------------------------- */
+
+/* A frame of one bright sample: |N| is 4, 2 and 1 times it in the 9 of 3x5
+ * samples around, so the noise is sqrt (pi / 2) / 6 * 16 * 90 / 15. */
+TEST (test_noise, "the threshold of one sigma is that of Immerkaer's sum",
+    .cpu_only = true)
+{
+  ImkLapsharpenConfig config = make_config (IMK_TYPE_U8, 7, 5, 1);
+  uint8_t in[5][7] = {{0}}, out[5][7];
+  ImkImage image = {in, 7, 7, 5, 1, IMK_TYPE_U8, IMK_LOCATION_HOST};
+  ImkImage result = image;
+  const double sigma = sqrt (3.14159265358979 / 2) / 6 * 16 * 90 / 15;
+
+  in[2][3] = 90; /* |L| is 360 there and 90 at its sides */
+  result.data = out;
+  config.threshold_unit = IMK_LAPSHARPEN_UNIT_SIGMA;
+  config.output = IMK_LAPSHARPEN_OUTPUT_EDGES;
+  for (int i = 0; i < 4; i++) {
+    config.threshold =
+        (i < 2 ? 90 : 360) / sigma / sqrt (20) * (i % 2 ? 1.001 : 0.999);
+    run (IMK_BACKEND_CPU, &config, &image, &result);
+    test_check (out[2][2] == (i < 1 ? 90 : 0) && out[2][3] == (i < 3 ? 255 : 0),
+        "%.3f sigma: %u and %u", config.threshold, out[2][2], out[2][3]);
+  }
+}
+
+/* 10 + 10 + 10 + 2 bits, from the low ones on, sharpened by hand. */
+TEST (test_packed, "packed pixels keep their places", .cpu_only = true)
+{
+  static const uint32_t in[] = {100u | 200u << 10 | 1000u << 20 | 3u << 30,
+      150u | 200u << 10 | 1000u << 20 | 1u << 30,
+      150u | 180u << 10 | 900u << 20 | 0u << 30};
+  static const uint32_t expected[] = {50u | 200u << 10 | 1000u << 20 | 3u << 30,
+      200u | 220u << 10 | 1023u << 20 | 1u << 30,
+      150u | 160u << 10 | 800u << 20 | 0u << 30};
+  uint32_t out[3];
+  ImkLapsharpenConfig config = make_config (IMK_TYPE_U16, 3, 1, 4);
+  ImkImage image = {(void *) in, 12, 3, 1, 2, IMK_TYPE_U16, IMK_LOCATION_HOST};
+  ImkImage result = image;
+
+  result.data = out;
+  config.depth = 10;
+  config.channel_mask = 7;
+  config.alpha_channel = 3;
+  config.storage = IMK_LAPSHARPEN_STORAGE_PACKED_10;
+  run (IMK_BACKEND_CPU, &config, &image, &result);
+  for (int i = 0; i < 3; i++)
+    test_check (out[i] == expected[i], "pixel %d: %08x, expected %08x", i,
+        out[i], expected[i]);
+}
+
 /* --- gaussians ------------------------------------------------------------ */
 
 enum { SIDE = 150, MARGIN = 130 };
@@ -1062,6 +1113,26 @@ TEST (test_validation, "every wrong parameter is refused in words")
   EXPECT ("alpha=weighted does not go", c.alpha = IMK_LAPSHARPEN_ALPHA_WEIGHTED,
       c.method = IMK_LAPSHARPEN_METHOD_KERNEL, c.kernel_size = 3);
   EXPECT ("output has", c.output = (ImkLapsharpenOutput) 2);
+  EXPECT ("threshold is -1", c.threshold = -1);
+  EXPECT ("threshold is nan", c.threshold = (double) NAN);
+  EXPECT ("threshold-unit has", c.threshold_unit = (ImkLapsharpenUnit) 2);
+  EXPECT ("coring has", c.coring = (ImkLapsharpenCoring) 2);
+  EXPECT ("33 areas", c.n_areas = 33);
+  EXPECT ("Channel 1 has the range 20 to 10", c.range_low[1] = 20,
+      c.range_high[1] = 10);
+  EXPECT ("Channel 0 has the range 16 to 256", c.range_low[0] = 16,
+      c.range_high[0] = 256);
+  EXPECT ("storage has", c.storage = IMK_LAPSHARPEN_STORAGE_BIG_ENDIAN);
+  EXPECT ("Packed pixels have", c.storage = IMK_LAPSHARPEN_STORAGE_PACKED_10);
+  EXPECT ("storage has", c.type = IMK_TYPE_U16,
+      c.storage = (ImkLapsharpenStorage) 3);
+  {
+    static const uint16_t table[65536] = {[65535] = 256};
+
+    EXPECT ("needs both", c.decode = table);
+    EXPECT ("needs both", c.encode = table);
+    EXPECT ("gives 256 for the value 65535", c.decode = c.encode = table);
+  }
   EXPECT ("border-value 256", c.border = IMK_LAPSHARPEN_BORDER_CONSTANT,
       c.border_value = 256);
 }
@@ -1229,7 +1300,15 @@ TEST (test_cuda_failures, "every CUDA call may fail and says so")
   out = make_image (&c);
   device_in = test_to_device (&in);
   device_out = test_to_device (&out);
-  for (int i = 0; i < 8; i++) {
+  for (int i = 0; i < 16; i++) {
+    static const uint8_t mask[33 * 9];
+    static const uint16_t table[65536];
+
+    c.config.threshold_unit =
+        i & 8 ? IMK_LAPSHARPEN_UNIT_SIGMA : IMK_LAPSHARPEN_UNIT_COUNTS;
+    c.config.threshold = 1;
+    c.config.mask = i & 8 ? mask : NULL;
+    c.config.decode = c.config.encode = i & 8 ? table : NULL;
     c.config.measure_focus = i & 1;
     c.config.method =
         i & 4 ? IMK_LAPSHARPEN_METHOD_UNSHARP : IMK_LAPSHARPEN_METHOD_LAPLACIAN;
