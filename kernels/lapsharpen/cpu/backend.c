@@ -159,28 +159,70 @@ row_of (const ImkImage *image, uint32_t y)
   return (uint8_t *) image->data + y * image->stride;
 }
 
+/* With constants for @type and @channels all decisions are made before a row;
+ * that takes a third of the time. @type: of native samples */
+static inline __attribute__ ((always_inline)) void
+unpack_row (const ImkLapsharpenStage *given, ImkType type, uint32_t channels,
+    const void *in, uint32_t width, uint16_t *restrict unpacked)
+{
+  ImkLapsharpenStage stage = *given;
+
+  stage.type = type;
+  stage.channels = channels;
+  for (uint32_t x = 0; x < width; x++)
+    imk_lapsharpen_unpack_pixel (&stage, in, x, unpacked);
+}
+
+static inline __attribute__ ((always_inline)) void
+pack_row (const ImkLapsharpenStage *given, ImkType type, uint32_t channels,
+    const void *in, uint32_t width, const uint16_t *sharpened,
+    void *restrict out)
+{
+  ImkLapsharpenStage stage = *given;
+
+  stage.type = type;
+  stage.channels = channels;
+  for (uint32_t x = 0; x < width; x++)
+    imk_lapsharpen_pack_pixel (&stage, in, sharpened, x, out);
+}
+
 static void
 unpack_rows (void *data, uint32_t first, uint32_t end)
 {
   const Packing *p = data;
-  const ImkLapsharpenStage stage = *p->stage; /* no store can change it */
+  const ImkLapsharpenStage *s = p->stage;
 
-  for (uint32_t y = first; y < end; y++)
-    for (uint32_t x = 0; x < p->in->width; x++)
-      imk_lapsharpen_unpack_pixel (
-          &stage, row_of (p->in, y), x, row_of (p->unpacked, y));
+  for (uint32_t y = first; y < end; y++) {
+    const void *in = row_of (p->in, y);
+    uint16_t *to = row_of (p->unpacked, y);
+
+    if (s->type == IMK_TYPE_U8 && s->channels == 4)
+      unpack_row (s, IMK_TYPE_U8, 4, in, p->in->width, to);
+    else if (s->type == IMK_TYPE_U8 && s->channels == 1)
+      unpack_row (s, IMK_TYPE_U8, 1, in, p->in->width, to);
+    else
+      unpack_row (s, s->type, s->channels, in, p->in->width, to);
+  }
 }
 
 static void
 pack_rows (void *data, uint32_t first, uint32_t end)
 {
   const Packing *p = data;
-  const ImkLapsharpenStage stage = *p->stage;
+  const ImkLapsharpenStage *s = p->stage;
 
-  for (uint32_t y = first; y < end; y++)
-    for (uint32_t x = 0; x < p->in->width; x++)
-      imk_lapsharpen_pack_pixel (&stage, row_of (p->in, y),
-          row_of (p->sharpened, y), x, row_of (p->out, y));
+  for (uint32_t y = first; y < end; y++) {
+    const void *in = row_of (p->in, y);
+    const uint16_t *from = row_of (p->sharpened, y);
+    void *out = row_of (p->out, y);
+
+    if (s->type == IMK_TYPE_U8 && s->channels == 4)
+      pack_row (s, IMK_TYPE_U8, 4, in, p->in->width, from, out);
+    else if (s->type == IMK_TYPE_U8 && s->channels == 1)
+      pack_row (s, IMK_TYPE_U8, 1, in, p->in->width, from, out);
+    else
+      pack_row (s, s->type, s->channels, in, p->in->width, from, out);
+  }
 }
 
 static void

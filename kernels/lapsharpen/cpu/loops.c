@@ -65,13 +65,12 @@ sharpen_chunks (Band *band, const Rows *rows, uint32_t n, Sample *out)
 
   if (plain)
     sharpen_bytes (band, rows, n, out);
-  for (uint32_t i = 0; i < n && (!plain || rule->local || rule->limited);
-       i += CHUNK) {
+  for (uint32_t i = 0; i < n && (!plain || rule->local); i += CHUNK) {
     const Rows at = rows_at (rule, rows, i);
 
     if (!plain)
       sharpen_chunk (band, &at, LEAST (n - i, CHUNK), out + i);
-    if (plain && rule->local)
+    else
       clamp_local (band, &at, out + i);
     if (plain && rule->limited)
       keep_range (band, at.row[HERE], out + i);
