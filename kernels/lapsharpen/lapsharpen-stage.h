@@ -95,7 +95,7 @@ imk_lapsharpen_inner (const ImkLapsharpenConfig *config,
   return c;
 }
 
-/* Returns: the count of a sample, of those beyond the largest that one */
+/* Returns: the count of a sample */
 IMK_HOST_DEVICE static inline uint32_t
 imk_lapsharpen_get_count (
     const ImkLapsharpenStage *s, const void *row, uint32_t x, uint32_t channel)
@@ -112,8 +112,14 @@ imk_lapsharpen_get_count (
   v = s->type == IMK_TYPE_U8 ? ((const uint8_t *) row)[i] : words[i];
   if (s->storage == IMK_LAPSHARPEN_STORAGE_BIG_ENDIAN)
     v = (v << 8 & 0xff00) | v >> 8;
-  v >>= s->shift;
-  return v < s->maximum ? v : s->maximum;
+  return v >> s->shift;
+}
+
+/* Returns: a count that there are tables for */
+IMK_HOST_DEVICE static inline uint32_t
+imk_lapsharpen_valid (const ImkLapsharpenStage *s, uint32_t count)
+{
+  return count < s->maximum ? count : s->maximum;
 }
 
 /* Returns: the u16 that stands for a count */
@@ -123,6 +129,7 @@ imk_lapsharpen_unpack (
 {
   if (!s->light)
     return count;
+  count = imk_lapsharpen_valid (s, count);
   return s->linear >> channel & 1 ? s->decode[count]
                                   : imk_lapsharpen_scale (count, s->maximum);
 }
@@ -135,6 +142,7 @@ imk_lapsharpen_pack (const ImkLapsharpenStage *s, uint32_t count,
 {
   if (!s->light)
     return value;
+  count = imk_lapsharpen_valid (s, count);
   if (s->linear >> channel & 1 && !s->edges)
     return value == s->decode[count] ? count : s->encode[value];
   return (value * s->maximum + IMK_LAPSHARPEN_WHITE / 2) / IMK_LAPSHARPEN_WHITE;

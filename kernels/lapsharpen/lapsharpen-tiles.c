@@ -152,8 +152,7 @@ imk_lapsharpen_measure_tiles (const ImkImage *in, ImkLapsharpenStorage storage,
       {.type = in->type,
           .storage = storage,
           .channels = in->channels,
-          .shift = shift,
-          .maximum = UINT16_MAX},
+          .shift = shift},
       channel_mask, columns, rows, tiles, NULL};
 
   if (columns < 1 || rows < 1 || columns > IMK_LAPSHARPEN_MAX_TILES ||

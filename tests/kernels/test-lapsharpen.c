@@ -99,9 +99,13 @@ make_input (const Case *c)
   test_image_fill (&t, c->fill, (1u << k->depth) - 1, c->seed);
   for (uint32_t y = 0; y < k->height; y++)
     for (uint32_t x = 0; x < k->width; x++)
-      for (uint32_t ch = 0; ch < t.image.channels; ch++)
-        imk_sample_put (&t.image, x, y, ch,
-            imk_sample_get (&t.image, x, y, ch) * (1 << k->shift));
+      for (uint32_t ch = 0; ch < t.image.channels; ch++) {
+        uint32_t v = (uint32_t) imk_sample_get (&t.image, x, y, ch) << k->shift;
+
+        if (k->storage == IMK_LAPSHARPEN_STORAGE_BIG_ENDIAN)
+          v = (v << 8 & 0xff00) | v >> 8;
+        imk_sample_put (&t.image, x, y, ch, v);
+      }
   return t;
 }
 

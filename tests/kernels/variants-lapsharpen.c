@@ -57,8 +57,10 @@ draw_config (ImkLapsharpenConfig *k, uint64_t *seed)
     k->areas[0] =
         (ImkLapsharpenArea){variant_between (seed, 0, 300), 3, 50, 20};
   }
-  if (k->type == IMK_TYPE_U16 && test_random (seed) % 8 == 0)
+  if (k->type == IMK_TYPE_U16 && test_random (seed) % 8 == 0) {
     k->storage = IMK_LAPSHARPEN_STORAGE_BIG_ENDIAN;
+    k->depth = 16; /* all samples are valid, also with swapped bytes */
+  }
   k->radius = (double) variant_between (seed, 3, 200) / 10;
 }
 

@@ -160,7 +160,7 @@ row_of (const ImkImage *image, uint32_t y)
 }
 
 /* With constants for @type and @channels all decisions are made before a row;
- * that takes a third of the time. @type: of native samples */
+ * that takes two thirds of the time. @type: of native samples */
 static inline __attribute__ ((always_inline)) void
 unpack_row (const ImkLapsharpenStage *given, ImkType type, uint32_t channels,
     const void *in, uint32_t width, uint16_t *restrict unpacked)
