@@ -18,7 +18,7 @@ static const gchar *const formats[] = {"RGBA", "BGRA", "ARGB", "ABGR", "RGBx",
     "ARGB64_LE", "BGRA64_LE", "ABGR64_LE", "AYUV", "I420", "YV12", "Y42B",
     "Y444", "NV12", "NV21", "I420_10LE", "I420_12LE", "Y444_10LE", "Y444_12LE",
     "P010_10LE", "P012_LE", "P016_LE", "GRAY16_BE", "GBR", "GBR_10LE",
-    "GBR_12LE", "RGB10A2_LE", "Y410"};
+    "GBR_12LE", "RGB10A2_LE", "Y410", "NV16"};
 
 /* odd strides: 641 bytes stand in rows of 644 */
 static const struct {
