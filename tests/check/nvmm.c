@@ -695,8 +695,8 @@ surfaces_give_normals (guint kind, const gchar *format, const gchar *out)
 CHECK_LOOP_TEST (
     test_normals_come_from_surfaces, n_kinds () * N_PICTURE_FORMATS)
 {
-  surfaces_give_normals (__i__ / N_PICTURE_FORMATS,
-      formats[__i__ % N_PICTURE_FORMATS], NULL);
+  surfaces_give_normals (
+      __i__ / N_PICTURE_FORMATS, formats[__i__ % N_PICTURE_FORMATS], NULL);
 }
 
 #ifdef HAVE_GST_CUDA
