@@ -29,6 +29,8 @@ typedef enum {
   NVBUF_COLOR_FORMAT_GRAY8 = 1,
   NVBUF_COLOR_FORMAT_NV12 = 6,
   NVBUF_COLOR_FORMAT_RGBA = 19,
+  NVBUF_COLOR_FORMAT_NV12_10LE = 29, /* P010 */
+  NVBUF_COLOR_FORMAT_NV16 = 50,
 } NvBufSurfaceColorFormat;
 
 typedef enum {

@@ -134,6 +134,10 @@ color_format (GstVideoFormat format)
     return NVBUF_COLOR_FORMAT_NV12;
   case GST_VIDEO_FORMAT_RGBA:
     return NVBUF_COLOR_FORMAT_RGBA;
+  case GST_VIDEO_FORMAT_P010_10LE:
+    return NVBUF_COLOR_FORMAT_NV12_10LE;
+  case GST_VIDEO_FORMAT_NV16:
+    return NVBUF_COLOR_FORMAT_NV16;
   default:
     return NVBUF_COLOR_FORMAT_INVALID;
   }

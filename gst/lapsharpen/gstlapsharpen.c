@@ -22,6 +22,7 @@
  * Since: 0.1
  */
 #include "gstlapsharpenfocus.h"
+#include "gstlapsharpenformat.h"
 
 #include "gstimagingarrayfile.h"
 #include "gstimagingenum.h"
@@ -31,22 +32,10 @@
 GST_DEBUG_CATEGORY_STATIC (lapsharpen_debug);
 #define GST_CAT_DEFAULT lapsharpen_debug
 
-typedef enum {
-  GST_LAP_SHARPEN_PLANES_LUMA,
-  GST_LAP_SHARPEN_PLANES_ALL,
-} GstLapSharpenPlanes;
-
 /* Groups of settings: what needs new kernels. */
 enum { FORMAT = 1 };
 
-/* The properties. The format in the configuration is filled in by plane. */
-typedef struct {
-  ImkLapsharpenConfig config; /* without the kernel */
-  GstImagingFile *kernel;
-  GstLapSharpenPlanes planes;
-  guint bit_depth;
-  guint focus_columns, focus_rows; /* 0: no tiles */
-} Settings;
+typedef GstLapSharpenSettings Settings;
 
 struct _GstLapSharpen {
   GstImagingFilter parent;
@@ -56,14 +45,19 @@ struct _GstLapSharpen {
   guint n_kernels;
   ImkLapsharpen *kernels[GST_VIDEO_MAX_PLANES];
   ImkLapsharpenConfig formats[GST_VIDEO_MAX_PLANES];
-  gboolean said_border; /* that a border-value is not used */
+  GstVideoInfo info;
+  GstLapSharpenAreas areas; /* of the frame at hand */
+  gboolean said_border;     /* that a border-value is not used */
+  gboolean said_transfer;   /* that light=linear knows no transfer function */
+  gboolean said_regions;    /* that a frame has too many */
 };
 
 #define LAP_SHARPEN_FORMATS \
   "{ RGBA, BGRA, ARGB, ABGR, RGBx, BGRx, xRGB, xBGR, RGB, BGR, GRAY8, " \
   "GRAY16_LE, RGBA64_LE, ARGB64_LE, BGRA64_LE, ABGR64_LE, AYUV, I420, YV12, " \
   "Y42B, Y444, NV12, NV21, I420_10LE, I420_12LE, Y444_10LE, Y444_12LE, " \
-  "P010_10LE, P012_LE, P016_LE }"
+  "P010_10LE, P012_LE, P016_LE, GRAY16_BE, GBR, GBR_10LE, GBR_12LE, " \
+  "RGB10A2_LE, Y410, NV16 }"
 
 /* What GstCuda 1.22 has of them. */
 #define LAP_SHARPEN_CUDA_FORMATS \
@@ -74,7 +68,7 @@ struct _GstLapSharpen {
   GST_VIDEO_CAPS_MAKE_WITH_FEATURES ( \
       "memory:CUDAMemory", LAP_SHARPEN_CUDA_FORMATS) \
   ";" GST_VIDEO_CAPS_MAKE_WITH_FEATURES ("memory:NVMM", \
-      "{ GRAY8, NV12, RGBA }") ";" GST_VIDEO_CAPS_MAKE (LAP_SHARPEN_FORMATS)
+      "{ GRAY8, NV12, RGBA, P010_10LE, NV16 }") ";" GST_VIDEO_CAPS_MAKE (LAP_SHARPEN_FORMATS)
 
 static GstStaticPadTemplate sink_template = GST_STATIC_PAD_TEMPLATE (
     "sink", GST_PAD_SINK, GST_PAD_ALWAYS, GST_STATIC_CAPS (LAP_SHARPEN_CAPS));
@@ -147,10 +141,45 @@ static const GEnumValue planes_values[] = {
     {0, NULL, NULL},
 };
 
+static const GEnumValue range_values[] = {
+    {GST_LAP_SHARPEN_RANGE_AUTO, "As the colorimetry of the caps says", "auto"},
+    {GST_LAP_SHARPEN_RANGE_FULL, "All values of the format", "full"},
+    {GST_LAP_SHARPEN_RANGE_LIMITED,
+        "16 to 235 of 8 bits, chroma 16 to 240, and their multiples",
+        "limited"},
+    {0, NULL, NULL},
+};
+
+static const GEnumValue light_values[] = {
+    {GST_LAP_SHARPEN_LIGHT_STORED, "Samples are sharpened as they are stored",
+        "stored"},
+    {GST_LAP_SHARPEN_LIGHT_LINEAR,
+        "Samples are sharpened in 16 bits of linear light, by the transfer "
+        "function of the caps",
+        "linear"},
+    {0, NULL, NULL},
+};
+
 static const GEnumValue clamp_values[] = {
     {IMK_LAPSHARPEN_CLAMP_FULL, "To the range of the format", "full"},
     {IMK_LAPSHARPEN_CLAMP_LOCAL,
         "To the least and largest of the 3x3 window: no halos", "local"},
+    {0, NULL, NULL},
+};
+
+static const GEnumValue unit_values[] = {
+    {IMK_LAPSHARPEN_UNIT_COUNTS, "Counts of the format", "counts"},
+    {IMK_LAPSHARPEN_UNIT_SIGMA,
+        "Standard deviations of L in a flat area, from the noise of each frame "
+        "(Immerkaer 1996)",
+        "sigma"},
+    {0, NULL, NULL},
+};
+
+static const GEnumValue coring_values[] = {
+    {IMK_LAPSHARPEN_CORING_HARD, "Hard: all of it, s L", "hard"},
+    {IMK_LAPSHARPEN_CORING_SOFT,
+        "Soft: what is beyond the threshold, s (|L| - threshold)", "soft"},
     {0, NULL, NULL},
 };
 
@@ -167,53 +196,6 @@ static const Settings *
 now (GstLapSharpen *self)
 {
   return gst_imaging_settings_now (self->settings);
-}
-
-/* Which channel of its plane a component is. Rounded up, because GStreamer 1.22
- * has the V of P010, P012 and P016 at byte 1, where U is not over yet. */
-static guint
-channel_of (const GstVideoFormatInfo *format, guint component)
-{
-  guint size = GST_VIDEO_FORMAT_INFO_DEPTH (format, component) > 8 ? 2 : 1;
-
-  return (GST_VIDEO_FORMAT_INFO_POFFSET (format, component) + size - 1) / size;
-}
-
-/* Cameras put 10, 12 or 14 bits into it, and its caps cannot say so. */
-static gboolean
-is_camera_format (const GstVideoFormatInfo *format)
-{
-  return GST_VIDEO_FORMAT_INFO_FORMAT (format) == GST_VIDEO_FORMAT_GRAY16_LE;
-}
-
-/* The format members of @config for one plane. */
-static void
-describe_plane (const GstVideoInfo *info, guint plane, const Settings *settings,
-    ImkLapsharpenConfig *config)
-{
-  const GstVideoFormatInfo *f = info->finfo;
-  gboolean luma_only = GST_VIDEO_FORMAT_INFO_IS_YUV (f) &&
-                       settings->planes == GST_LAP_SHARPEN_PLANES_LUMA;
-
-  config->channel_mask = 0;
-  config->alpha_channel = -1;
-  for (guint c = 0; c < GST_VIDEO_FORMAT_INFO_N_COMPONENTS (f); c++) {
-    if (GST_VIDEO_FORMAT_INFO_PLANE (f, c) != plane)
-      continue;
-    config->width = GST_VIDEO_FORMAT_INFO_SCALE_WIDTH (f, c, info->width);
-    config->height = GST_VIDEO_FORMAT_INFO_SCALE_HEIGHT (f, c, info->height);
-    config->depth = GST_VIDEO_FORMAT_INFO_DEPTH (f, c);
-    config->shift = GST_VIDEO_FORMAT_INFO_SHIFT (f, c);
-    config->type = config->depth > 8 ? IMK_TYPE_U16 : IMK_TYPE_U8;
-    if (is_camera_format (f) && settings->bit_depth)
-      config->depth = settings->bit_depth;
-    config->channels =
-        GST_VIDEO_FORMAT_INFO_PSTRIDE (f, c) / imk_type_size (config->type);
-    if (GST_VIDEO_FORMAT_INFO_HAS_ALPHA (f) && c == GST_VIDEO_COMP_A)
-      config->alpha_channel = channel_of (f, c);
-    else if (!luma_only || c == GST_VIDEO_COMP_Y)
-      config->channel_mask |= 1u << channel_of (f, c);
-  }
 }
 
 /* The configuration with the kernel of the file. */
@@ -258,6 +240,20 @@ warn_of_border_value (GstLapSharpen *self, const ImkLapsharpenConfig *config)
       (NULL));
 }
 
+static void
+warn_of_transfer (GstLapSharpen *self, const GstVideoInfo *info)
+{
+  if (now (self)->light == GST_LAP_SHARPEN_LIGHT_STORED ||
+      info->colorimetry.transfer != GST_VIDEO_TRANSFER_UNKNOWN ||
+      self->said_transfer)
+    return;
+  self->said_transfer = TRUE;
+  GST_ELEMENT_WARNING (self, LIBRARY, SETTINGS,
+      ("light=linear, but the caps name no transfer function. The samples count "
+       "as linear light; set the colorimetry in a capsfilter if they are not."),
+      (NULL));
+}
+
 /* The kernels that are open stay until there are new ones. */
 static ImkStatus
 gst_lap_sharpen_open (GstImagingFilter *filter, ImkBackend backend,
@@ -268,14 +264,21 @@ gst_lap_sharpen_open (GstImagingFilter *filter, ImkBackend backend,
   ImkLapsharpenConfig config = get_config (settings);
   ImkLapsharpenConfig formats[GST_VIDEO_MAX_PLANES];
   ImkLapsharpen *kernels[GST_VIDEO_MAX_PLANES] = {NULL};
+  GstLapSharpenAreas areas;
   guint n = GST_VIDEO_INFO_N_PLANES (info);
-  ImkStatus status = IMK_OK;
+  ImkStatus status = gst_lap_sharpen_check_mask (info, settings, error);
 
+  gst_lap_sharpen_get_areas (info, settings, NULL, &areas);
   config.n_threads = gst_imaging_filter_n_threads (filter);
   for (guint i = 0; i < n && status == IMK_OK; i++) {
-    describe_plane (info, i, settings, &config);
+    GstLapSharpenTables tables;
+
+    gst_lap_sharpen_describe_plane (info, i, settings, &config);
+    gst_lap_sharpen_set_areas (info, &areas, &config);
     formats[i] = config;
+    gst_lap_sharpen_make_tables (info, i, settings, &config, &tables);
     status = imk_lapsharpen_new (backend, &config, &kernels[i], error);
+    gst_lap_sharpen_clear_tables (&tables);
   }
   if (status != IMK_OK) {
     free_kernels (kernels);
@@ -285,7 +288,10 @@ gst_lap_sharpen_open (GstImagingFilter *filter, ImkBackend backend,
   memcpy (self->kernels, kernels, sizeof (kernels));
   memcpy (self->formats, formats, n * sizeof (formats[0]));
   self->n_kernels = n;
+  self->info = *info;
+  self->areas = areas;
   warn_of_border_value (self, &settings->config);
+  warn_of_transfer (self, info);
   return IMK_OK;
 }
 
@@ -296,19 +302,27 @@ config_of_plane (
     GstLapSharpen *self, guint plane, const ImkLapsharpenConfig *now)
 {
   ImkLapsharpenConfig config = *now;
-  const ImkLapsharpenConfig *format = &self->formats[plane];
 
-  config.width = format->width;
-  config.height = format->height;
-  config.type = format->type;
-  config.channels = format->channels;
-  config.depth = format->depth;
-  config.shift = format->shift;
-  config.channel_mask = format->channel_mask;
-  config.alpha_channel = format->alpha_channel;
-  config.n_threads = format->n_threads;
+  config.n_threads = self->formats[plane].n_threads;
+  gst_lap_sharpen_describe_plane (
+      &self->info, plane, gst_imaging_settings_now (self->settings), &config);
+  gst_lap_sharpen_set_areas (&self->info, &self->areas, &config);
   config.measure_focus = now->measure_focus && plane == 0;
   return config;
+}
+
+static ImkStatus
+update_kernels (GstLapSharpen *self, ImkError *error)
+{
+  const ImkLapsharpenConfig parameters = get_config (now (self));
+  ImkStatus status = IMK_OK;
+
+  for (guint i = 0; i < self->n_kernels && status == IMK_OK; i++) {
+    ImkLapsharpenConfig config = config_of_plane (self, i, &parameters);
+
+    status = imk_lapsharpen_update (self->kernels[i], &config, error);
+  }
+  return status;
 }
 
 static ImkStatus
@@ -316,20 +330,39 @@ gst_lap_sharpen_apply (
     GstElement *element, gconstpointer before, guint groups, ImkError *error)
 {
   GstLapSharpen *self = GST_LAP_SHARPEN (element);
-  const Settings *settings = now (self);
-  const ImkLapsharpenConfig parameters = get_config (settings);
-  ImkStatus status = IMK_OK;
+  ImkStatus status;
 
   if (groups & FORMAT)
     return gst_imaging_filter_renew (GST_IMAGING_FILTER (self), error);
-  for (guint i = 0; i < self->n_kernels && status == IMK_OK; i++) {
-    ImkLapsharpenConfig config = config_of_plane (self, i, &parameters);
-
-    status = imk_lapsharpen_update (self->kernels[i], &config, error);
-  }
+  if (self->n_kernels)
+    gst_lap_sharpen_get_areas (&self->info, now (self), NULL, &self->areas);
+  status = update_kernels (self, error);
   if (status == IMK_OK)
-    warn_of_border_value (self, &settings->config);
+    warn_of_border_value (self, &now (self)->config);
   return status;
+}
+
+/* Follows the regions of a frame. */
+static ImkStatus
+update_areas (GstLapSharpen *self, GstBuffer *buffer, ImkError *error)
+{
+  GstLapSharpenAreas areas;
+
+  if (!now (self)->roi_meta)
+    return IMK_OK;
+  if (!gst_lap_sharpen_get_areas (&self->info, now (self), buffer, &areas) &&
+      !self->said_regions) {
+    self->said_regions = TRUE;
+    GST_ELEMENT_WARNING (self, LIBRARY, SETTINGS,
+        ("A frame has more than %d regions of interest; the first %d are "
+         "sharpened.",
+            IMK_LAPSHARPEN_MAX_AREAS, IMK_LAPSHARPEN_MAX_AREAS),
+        (NULL));
+  }
+  if (memcmp (&areas, &self->areas, sizeof (areas)) == 0)
+    return IMK_OK;
+  self->areas = areas;
+  return update_kernels (self, error);
 }
 
 /* How many tiles are measured: whoever asks for results and sets no number gets
@@ -355,7 +388,7 @@ gst_lap_sharpen_process (GstImagingFilter *filter, GstImagingFrame *in,
     GstImagingFrame *out, GstBuffer *buffer, gboolean *done, ImkError *error)
 {
   GstLapSharpen *self = GST_LAP_SHARPEN (filter);
-  ImkStatus status = IMK_OK;
+  ImkStatus status = update_areas (self, buffer, error);
   guint columns, rows;
 
   for (guint i = 0; i < self->n_kernels && status == IMK_OK; i++)
@@ -450,12 +483,53 @@ static const GstImagingSetting settings[] = {
         "GstLapSharpenPlanes", planes_values,
         "Components of a YUV frame that are sharpened. RGB and grey frames are "
         "always sharpened completely"),
-    GST_IMAGING_UINT ("threshold", LIVE, 0, Settings, config.threshold, 0,
-        8 * G_MAXUINT16, "counts",
-        "Pixels with |L| below this value, in counts of the format, stay "
-        "unchanged, which keeps noise low in flat areas. 0 sharpens all pixels"),
+    GST_IMAGING_ENUM ("range", LIVE, FORMAT, Settings, range,
+        "GstLapSharpenRange", range_values,
+        "Range that sharpened samples stay in. A sample that was outside is "
+        "kept, but goes no further out"),
+    GST_IMAGING_ENUM ("light", LIVE, FORMAT, Settings, light,
+        "GstLapSharpenLight", light_values,
+        "Whether the transfer function (gamma) is undone for sharpening. Of YUV "
+        "frames that is done for luma alone"),
+    GST_IMAGING_DOUBLE ("threshold", LIVE, 0, Settings, config.threshold, 0,
+        8 * G_MAXUINT16, NULL,
+        "Pixels with |L| below this value stay unchanged, which keeps noise low "
+        "in flat areas. In counts of the format, or as threshold-unit says. 0 "
+        "sharpens all pixels"),
+    GST_IMAGING_ENUM ("threshold-unit", LIVE, 0, Settings,
+        config.threshold_unit, "GstLapSharpenThresholdUnit", unit_values,
+        "Unit of threshold. On a GPU each frame waits for its noise"),
+    GST_IMAGING_ENUM ("coring", LIVE, 0, Settings, config.coring,
+        "GstLapSharpenCoring", coring_values,
+        "What is added where |L| is not below the threshold"),
     GST_IMAGING_ENUM ("clamp", LIVE, 0, Settings, config.clamp,
         "GstLapSharpenClamp", clamp_values, "Limits of the sharpened value"),
+    GST_IMAGING_UINT ("halo-bright", LIVE, 0, Settings, config.halo_bright, 0,
+        G_MAXUINT, "counts",
+        "The most that a sharpened sample may be above the largest of its 3x3 "
+        "window, in counts of the format. Without effect from the largest "
+        "sample on; clamp=local is 0"),
+    GST_IMAGING_UINT ("halo-dark", LIVE, 0, Settings, config.halo_dark, 0,
+        G_MAXUINT, "counts", "The same below the least of its 3x3 window"),
+    GST_IMAGING_UINT ("x", LIVE, 0, Settings, x, 0, G_MAXUINT16, "px",
+        "First column of the region to sharpen; pixels outside are copied"),
+    GST_IMAGING_UINT ("y", LIVE, 0, Settings, y, 0, G_MAXUINT16, "px",
+        "First row of the region"),
+    GST_IMAGING_UINT ("width", LIVE, 0, Settings, width, 0, G_MAXUINT16, "px",
+        "Columns of the region; 0: up to the right border"),
+    GST_IMAGING_UINT ("height", LIVE, 0, Settings, height, 0, G_MAXUINT16, "px",
+        "Rows of the region; 0: down to the lower border"),
+    GST_IMAGING_BOOLEAN ("roi-meta", LIVE, 0, Settings, roi_meta,
+        "Sharpen only what is in a GstVideoRegionOfInterestMeta of the frame, "
+        "and in the region. A frame without one is copied"),
+    GST_IMAGING_PATH ("mask-location", LIVE, FORMAT, Settings, mask,
+        gst_lap_sharpen_load_mask, g_free,
+        "Array or picture file [height, width] of the size of the frames: how "
+        "much each pixel is sharpened, from 0 (copied) to the largest value of "
+        "u8, u16 or bool, or 1.0"),
+    GST_IMAGING_DOUBLE ("split", LIVE, 0, Settings, split, 0, 1, NULL,
+        "Part of the width, on the left, that is copied, to compare with: 0.5 "
+        "sharpens the right half"),
     GST_IMAGING_ENUM ("output", LIVE, 0, Settings, config.output,
         "GstLapSharpenOutput", output_values,
         "Whether the sharpened frame is output, or only the change"),
@@ -475,7 +549,7 @@ static const GstImagingSetting settings[] = {
         "Number of rows of tiles; with focus-columns alone 1"),
     GST_IMAGING_UINT ("bit-depth", LIVE, FORMAT, Settings, bit_depth, 0, 16,
         "bits",
-        "Number of significant low bits of a GRAY16_LE sample: 10, 12 or 14 of "
+        "Number of significant low bits of a GRAY16_LE or GRAY16_BE sample: 10, 12 or 14 of "
         "most cameras; 0: all 16. Sharpened samples stay within these bits. "
         "Other formats ignore it"),
 };

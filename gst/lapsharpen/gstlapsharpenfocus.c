@@ -75,7 +75,7 @@ gst_lap_sharpen_publish_tiles (GstImagingFilter *filter,
 
   if (status != IMK_OK)
     return status;
-  status = imk_lapsharpen_measure_tiles (&host, format->shift,
+  status = imk_lapsharpen_measure_tiles (&host, format->storage, format->shift,
       format->channel_mask, n_columns, n / n_columns,
       gst_imaging_filter_n_threads (filter), tiles, error);
   if (host.data != image->data)

@@ -9,10 +9,10 @@
 extern "C" {
 #endif
 
-/* The params are an ImkLapsharpenConfig, there is no plan, and the result is
- * this: exact sums of L over the filtered samples. A square of a 16-bit L takes
- * 39 bits, so the squares are summed in two halves that cannot overflow: sum
- * L^2 = square_low + 2^32 square_high. */
+/* The params are an ImkLapsharpenConfig without its pointers, the plan is one
+ * with them, and the result is this: exact sums of L over the filtered samples.
+ * A square of a 16-bit L takes 39 bits, so the squares are summed in two halves
+ * that cannot overflow: sum L^2 = square_low + 2^32 square_high. */
 typedef struct ImkLapsharpenSums {
   int64_t sum;
   uint64_t square_low, square_high;

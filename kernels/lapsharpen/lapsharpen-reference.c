@@ -6,6 +6,8 @@
 #include <stdlib.h>
 
 #include "core/sample.h"
+#include "lapsharpen/lapsharpen-sample.h"
+#include "lapsharpen/lapsharpen-stage.h"
 
 static int64_t
 border_index (int64_t i, int64_t n, ImkLapsharpenBorder border)
@@ -94,6 +96,26 @@ get_gain (const Window *w, int64_t maximum)
   return a / rest;
 }
 
+/* As far as a sample may go. */
+static int64_t
+limit (const ImkLapsharpenConfig *k, const Window *w, int64_t out,
+    uint32_t channel)
+{
+  int64_t maximum = (1 << k->depth) - 1;
+  bool local = k->clamp == IMK_LAPSHARPEN_CLAMP_LOCAL;
+  int64_t dark = local ? 0 : k->halo_dark, bright = local ? 0 : k->halo_bright;
+
+  if (k->output == IMK_LAPSHARPEN_OUTPUT_EDGES)
+    return clamp (out, 0, maximum);
+  out = clamp (out, w->low - dark, w->high + bright);
+  out = clamp (out, 0, maximum);
+  if (!k->range_high[channel])
+    return out;
+  return clamp (out,
+      w->v < k->range_low[channel] ? w->v : k->range_low[channel],
+      w->v > k->range_high[channel] ? w->v : k->range_high[channel]);
+}
+
 /* Whole amounts in integers, others in float32 with every step rounded.
  * @detail: instead of L, or NULL */
 static int64_t
@@ -107,25 +129,28 @@ sharpen (const ImkLapsharpenConfig *k, const Window *w, const float *detail)
                               : (float) w->laplacian;
   volatile float change, sum;
   int64_t out;
+  bool soft = k->coring == IMK_LAPSHARPEN_CORING_SOFT, below;
 
   if (detail)
     l = *detail;
   if (k->method == IMK_LAPSHARPEN_METHOD_CAS)
     l = l * get_gain (w, maximum);
+  below = fabsf (l) < (float) k->threshold;
+  change = fabsf (l) - (float) k->threshold;
+  if (soft && k->threshold > 0)
+    l = l < 0 ? -change : change;
   change = (float) k->amount * l;
   sum = edges ? fabsf (change) + 0.5f : change + ((float) w->v + 0.5f);
   out = (int64_t) floorf (sum);
-  if (!weighted && k->method == IMK_LAPSHARPEN_METHOD_LAPLACIAN &&
+  if (!weighted && !soft && k->method == IMK_LAPSHARPEN_METHOD_LAPLACIAN &&
       k->amount == floor (k->amount)) {
     int64_t added = (int64_t) k->amount * w->laplacian;
 
     out = edges ? llabs (added) : w->v + added;
   }
-  if (fabsf (l) < (float) k->threshold)
+  if (below)
     out = edges ? 0 : w->v;
-  if (!edges && k->clamp == IMK_LAPSHARPEN_CLAMP_LOCAL)
-    out = clamp (out, w->low, w->high);
-  return clamp (out, 0, maximum);
+  return out;
 }
 
 /* With a kernel of any weights. */
@@ -133,7 +158,7 @@ static int64_t
 correlate (const ImkLapsharpenConfig *k, const ImkImage *in, uint32_t x,
     uint32_t y, uint32_t channel, const Window *w)
 {
-  int64_t maximum = (1 << k->depth) - 1, out;
+  bool edges = k->output == IMK_LAPSHARPEN_OUTPUT_EDGES;
   int reach = (int) k->kernel_size / 2;
   const float *weight = k->kernel;
   volatile float sum = 0, change, least_change;
@@ -150,14 +175,13 @@ correlate (const ImkLapsharpenConfig *k, const ImkImage *in, uint32_t x,
     }
   change = sum - (float) w->v;
   least_change = (float) k->threshold * (float) k->amount;
-  if (k->output == IMK_LAPSHARPEN_OUTPUT_EDGES)
-    return fabsf (change) < least_change
-               ? 0
-               : clamp (llrintf (fabsf (change)), 0, maximum);
-  out = fabsf (change) < least_change ? w->v : llrintf (sum);
-  if (k->clamp == IMK_LAPSHARPEN_CLAMP_LOCAL)
-    out = clamp (out, w->low, w->high);
-  return clamp (out, 0, maximum);
+  if (fabsf (change) < least_change)
+    return edges ? 0 : w->v;
+  if (edges)
+    sum = fabsf (change);
+  if (k->coring == IMK_LAPSHARPEN_CORING_SOFT)
+    sum += edges || change >= 0 ? -least_change : least_change;
+  return llrintf (sum);
 }
 
 static bool
@@ -200,12 +224,61 @@ get_detail (const ImkLapsharpenConfig *k, const Smooth *smooth, int64_t v,
   return product - smooth->planes[channel][pixel];
 }
 
-void
-imk_lapsharpen_reference (
-    const ImkLapsharpenConfig *k, const ImkImage *in, ImkImage *out)
+/* The noise of the frame, as the header defines it. */
+static double
+get_noise (const ImkLapsharpenConfig *k, const ImkImage *in)
 {
+  static const int mask[3][3] = {{1, -2, 1}, {-2, 4, -2}, {1, -2, 1}};
+  double sum = 0, n = 0;
+
+  for (uint32_t y = 1; y + 1 < k->height; y++)
+    for (uint32_t x = 1; x + 1 < k->width; x++)
+      for (uint32_t ch = 0; ch < k->channels; ch++) {
+        int64_t total = 0;
+
+        if (!(k->channel_mask >> ch & 1))
+          continue;
+        for (int i = 0; i < 9; i++)
+          total += mask[i / 3][i % 3] * imk_lapsharpen_reference_value (k, in,
+                                            x + i % 3 - 1, y + i / 3 - 1, ch);
+        sum += (double) llabs (total);
+        n++;
+      }
+  return n > 0 ? 0.20888568955258338 * sum / n : 0; /* sqrt (pi / 2) / 6 */
+}
+
+/* One sample as it is to be stored. */
+static double
+get_mixed (const ImkLapsharpenConfig *k, const ImkImage *in, uint32_t x,
+    uint32_t y, uint32_t channel, int64_t value)
+{
+  double old = imk_sample_get (in, x, y, channel);
+  int64_t v = (int64_t) old >> k->shift;
+  uint32_t weight = k->mask ? k->mask[y * k->width + x] : 255;
+  bool inside = k->n_areas == 0;
+
+  for (uint32_t i = 0; i < k->n_areas; i++)
+    inside = inside || (x >= k->areas[i].x && y >= k->areas[i].y &&
+                           x < (uint64_t) k->areas[i].x + k->areas[i].width &&
+                           y < (uint64_t) k->areas[i].y + k->areas[i].height);
+  if (!inside || weight == 0)
+    return old;
+  return (double) ((v + llround ((double) (weight * (value - v)) / 255))
+                   << k->shift);
+}
+
+static void
+sharpen_frame (
+    const ImkLapsharpenConfig *config, const ImkImage *in, ImkImage *out)
+{
+  ImkLapsharpenConfig own = *config;
+  const ImkLapsharpenConfig *k = &own;
   Smooth smooth = get_smooth (k, in);
 
+  if (k->threshold_unit == IMK_LAPSHARPEN_UNIT_SIGMA)
+    own.threshold =
+        (float) (config->threshold * imk_lapsharpen_noise_gain (config) *
+                 get_noise (k, in));
   for (uint32_t y = 0; y < k->height; y++)
     for (uint32_t x = 0; x < k->width; x++)
       for (uint32_t ch = 0; ch < k->channels; ch++) {
@@ -221,10 +294,68 @@ imk_lapsharpen_reference (
           value = sharpen (k, &w, &detail);
         } else if (is_filtered (k, ch))
           value = sharpen (k, &w, NULL);
-        imk_sample_put (out, x, y, ch, (double) (value << k->shift));
+        if (is_filtered (k, ch))
+          value = limit (k, &w, value, ch);
+        imk_sample_put (out, x, y, ch, get_mixed (k, in, x, y, ch, value));
       }
   for (uint32_t ch = 0; ch < k->channels; ch++)
     free (smooth.planes[ch]);
+}
+
+static ImkImage
+new_image (const ImkLapsharpenConfig *k)
+{
+  ImkImage image = {.stride = sizeof (uint16_t) * k->channels * k->width,
+      .width = k->width,
+      .height = k->height,
+      .channels = k->channels,
+      .type = IMK_TYPE_U16};
+
+  image.data = malloc (image.stride * image.height);
+  return image;
+}
+
+static void *
+row_of (const ImkImage *image, uint32_t y)
+{
+  return (uint8_t *) image->data + y * image->stride;
+}
+
+static ImkImage
+unpack (const ImkLapsharpenConfig *k, const ImkLapsharpenStage *stage,
+    const ImkImage *in)
+{
+  ImkImage unpacked = new_image (k);
+
+  for (uint32_t y = 0; y < k->height; y++)
+    for (uint32_t x = 0; x < k->width; x++)
+      imk_lapsharpen_unpack_pixel (
+          stage, row_of (in, y), x, row_of (&unpacked, y));
+  return unpacked;
+}
+
+void
+imk_lapsharpen_reference (
+    const ImkLapsharpenConfig *k, const ImkImage *in, ImkImage *out)
+{
+  ImkLapsharpenStage stage = imk_lapsharpen_stage (k, k->decode, k->encode);
+  ImkLapsharpenConfig inner;
+  ImkImage unpacked, sharpened;
+
+  if (!imk_lapsharpen_is_staged (k)) {
+    sharpen_frame (k, in, out);
+    return;
+  }
+  inner = imk_lapsharpen_inner (k, &stage, k->decode);
+  unpacked = unpack (k, &stage, in);
+  sharpened = new_image (k);
+  sharpen_frame (&inner, &unpacked, &sharpened);
+  for (uint32_t y = 0; y < k->height; y++)
+    for (uint32_t x = 0; x < k->width; x++)
+      imk_lapsharpen_pack_pixel (
+          &stage, row_of (in, y), row_of (&sharpened, y), x, row_of (out, y));
+  free (unpacked.data);
+  free (sharpened.data);
 }
 
 ImkLapsharpenFocus
@@ -234,6 +365,15 @@ imk_lapsharpen_reference_focus (
   ImkLapsharpenFocus focus = {0};
   __extension__ __int128 squares = 0, sum = 0, n;
 
+  if (imk_lapsharpen_is_staged (k)) {
+    ImkLapsharpenStage stage = imk_lapsharpen_stage (k, k->decode, k->encode);
+    ImkLapsharpenConfig inner = imk_lapsharpen_inner (k, &stage, k->decode);
+    ImkImage unpacked = unpack (k, &stage, in);
+
+    focus = imk_lapsharpen_reference_focus (&inner, &unpacked);
+    free (unpacked.data);
+    return focus;
+  }
   for (uint32_t y = 0; y < k->height; y++)
     for (uint32_t x = 0; x < k->width; x++)
       for (uint32_t ch = 0; ch < k->channels; ch++)

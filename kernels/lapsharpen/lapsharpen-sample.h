@@ -28,12 +28,20 @@ typedef struct ImkLapsharpenRule {
   uint32_t multiple, fraction; /* amount = multiple / 2^fraction; multiple 0:
                                 * not in the 16 bits that whole bytes need */
   float threshold;
+  double per_sigma; /* the threshold of a noise of 1, 0: not measured */
+  bool soft;
   uint32_t reach;       /* pixels from one to its furthest neighbour */
   uint32_t kernel_size; /* 0: no kernel */
   float kernel[IMK_LAPSHARPEN_MAX_KERNEL * IMK_LAPSHARPEN_MAX_KERNEL];
   ImkLapsharpenSmooth smooth;
   bool adaptive; /* L is multiplied by imk_lapsharpen_gain () */
   bool local, edges;
+  uint32_t halo_bright, halo_dark; /* counts beyond the window; for local */
+  bool limited;                    /* to low..high of each channel */
+  uint32_t low[4], high[4];
+  uint32_t noisy; /* bit c: channel c tells the noise */
+  uint32_t n_areas;
+  ImkLapsharpenArea areas[IMK_LAPSHARPEN_MAX_AREAS];
   bool constant, reflect101, reflect; /* border; none: the nearest sample */
   uint32_t border_value;              /* counts */
 } ImkLapsharpenRule;
@@ -70,10 +78,75 @@ imk_lapsharpen_set_kernel (
                                (i == n / 2 ? 1 - c->amount : 0));
 }
 
+/* Returns: how much larger L makes white noise */
+static inline double
+imk_lapsharpen_noise_gain (const ImkLapsharpenConfig *c)
+{
+  const double pi = 3.14159265358979323846, k = c->neighbours;
+  const double radius = c->radius > 0.7 ? c->radius : 0.7;
+  const uint32_t n = c->kernel_size * c->kernel_size;
+  double sum = 0;
+
+  switch (c->method) {
+  case IMK_LAPSHARPEN_METHOD_UNSHARP:
+    return sqrt (1 - 3 / (4 * pi * radius * radius));
+  case IMK_LAPSHARPEN_METHOD_LOG:
+    return 1 / (c->radius * sqrt (2 * pi));
+  case IMK_LAPSHARPEN_METHOD_KERNEL:
+    for (uint32_t i = 0; i < n; i++) {
+      double w = (double) c->kernel[i] - (i == n / 2);
+
+      sum += w * w;
+    }
+    return sqrt (sum);
+  default:
+    return sqrt (k * k + k);
+  }
+}
+
+/* Returns: the noise of a frame, from the sum of |N| over it; the same bits
+ * everywhere, as the sum is exact */
+static inline double
+imk_lapsharpen_noise (const ImkLapsharpenRule *rule, uint64_t sum)
+{
+  const double n = (double) (rule->width - 2) * (double) (rule->height - 2) *
+                   __builtin_popcount (rule->noisy);
+
+  /* sqrt (pi / 2) / 6 */
+  return sum ? 0.20888568955258338 * (double) sum / n : 0;
+}
+
+/* What limits a sharpened sample. */
+static inline void
+imk_lapsharpen_set_limits (
+    ImkLapsharpenRule *rule, const ImkLapsharpenConfig *c)
+{
+  const bool window = c->clamp == IMK_LAPSHARPEN_CLAMP_LOCAL;
+
+  rule->halo_bright = window ? 0 : c->halo_bright;
+  rule->halo_dark = window ? 0 : c->halo_dark;
+  if (rule->halo_bright > rule->maximum)
+    rule->halo_bright = rule->maximum;
+  if (rule->halo_dark > rule->maximum)
+    rule->halo_dark = rule->maximum;
+  rule->local = !rule->edges && (rule->halo_bright < rule->maximum ||
+                                    rule->halo_dark < rule->maximum);
+  for (uint32_t i = 0; i < c->channels; i++) {
+    rule->low[i] = c->range_high[i] ? c->range_low[i] : 0;
+    rule->high[i] = c->range_high[i] ? c->range_high[i] : rule->maximum;
+    if (c->range_high[i] && !rule->edges)
+      rule->limited = true;
+  }
+  rule->n_areas = c->n_areas;
+  for (uint32_t i = 0; i < c->n_areas; i++)
+    rule->areas[i] = c->areas[i];
+}
+
 static inline ImkLapsharpenRule
 imk_lapsharpen_rule (const ImkLapsharpenConfig *c)
 {
   uint32_t alpha = c->alpha_channel < 0 ? 0 : 1u << c->alpha_channel;
+  bool sigma = c->threshold_unit == IMK_LAPSHARPEN_UNIT_SIGMA;
   ImkLapsharpenRule rule = {};
 
   rule.width = c->width;
@@ -98,9 +171,14 @@ imk_lapsharpen_rule (const ImkLapsharpenConfig *c)
         &rule.smooth, c->radius, c->method == IMK_LAPSHARPEN_METHOD_LOG);
   rule.adaptive = c->method == IMK_LAPSHARPEN_METHOD_CAS;
   rule.amount = (float) c->amount;
-  imk_lapsharpen_find_fraction (&rule);
-  rule.threshold = (float) c->threshold;
-  rule.local = c->clamp == IMK_LAPSHARPEN_CLAMP_LOCAL && !rule.edges;
+  rule.threshold = sigma ? 0 : (float) c->threshold;
+  rule.per_sigma = sigma ? c->threshold * imk_lapsharpen_noise_gain (c) : 0;
+  rule.soft = c->coring == IMK_LAPSHARPEN_CORING_SOFT && c->threshold > 0;
+  if (!rule.soft)
+    imk_lapsharpen_find_fraction (&rule);
+  if (c->width > 2 && c->height > 2)
+    rule.noisy = c->channel_mask;
+  imk_lapsharpen_set_limits (&rule, c);
   rule.reflect101 = c->border == IMK_LAPSHARPEN_BORDER_REFLECT101;
   rule.reflect = c->border == IMK_LAPSHARPEN_BORDER_REFLECT;
   rule.constant = c->border == IMK_LAPSHARPEN_BORDER_ZERO ||
@@ -118,6 +196,7 @@ imk_lapsharpen_is_plain (const ImkLapsharpenRule *rule, ImkType type)
   return type == IMK_TYPE_U8 && rule->maximum == 255 && rule->multiple &&
          !rule->measured && rule->weight_channel < 0 && !rule->edges &&
          !rule->adaptive && !rule->kernel_size && !rule->smooth.step &&
+         !rule->per_sigma &&
          rule->threshold <= 1; /* |L| < 1 is L = 0, which changes nothing */
 }
 
@@ -209,12 +288,14 @@ imk_lapsharpen_gain (int32_t least, int32_t most, int32_t maximum)
  * so the product, its sum with v + 0.5 and the conversions are exact then.
  * Clamping before the conversion makes it a floor. */
 IMK_HOST_DEVICE static inline int32_t
-imk_lapsharpen_sample (float amount, float threshold, bool edges, float l,
-    int32_t v, int32_t low, int32_t high)
+imk_lapsharpen_sample (float amount, float threshold, bool soft, bool edges,
+    float l, int32_t v, int32_t low, int32_t high)
 {
   float magnitude = l < 0 ? -l : l;
   float factor = magnitude < threshold ? 0.0f : amount;
-  float change = factor * (edges ? magnitude : l);
+  float rest = soft ? magnitude - threshold : magnitude;
+  float cored = soft ? (l < 0 ? -rest : rest) : l;
+  float change = factor * (edges ? rest : cored);
   float sum = change + ((float) (edges ? 0 : v) + 0.5f);
 
   sum = sum < (float) low ? (float) low : sum;
@@ -233,13 +314,58 @@ imk_lapsharpen_correlated (const ImkLapsharpenRule *rule, float sum, int32_t v,
   float base = (float) v;
   float change = sum - base;
   float magnitude = change < 0 ? -change : change;
-  float made = rule->edges ? magnitude : sum;
+  float least = rule->threshold * rule->amount;
+  float less = rule->soft ? least : 0.0f;
+  float made = rule->edges  ? magnitude - less
+               : change < 0 ? sum + less
+                            : sum - less;
 
   made = made < (float) low ? (float) low : made;
   made = made > (float) high ? (float) high : made;
   made = (made + whole) - whole;
-  if (magnitude < rule->threshold * rule->amount)
+  if (magnitude < least)
     made = rule->edges ? 0.0f : base;
   made = made > (float) high ? (float) high : made;
   return (int32_t) made;
+}
+
+/* Returns: @value, but no further outside of the range of its channel than the
+ * sample @v was */
+IMK_HOST_DEVICE static inline int32_t
+imk_lapsharpen_limited (
+    const ImkLapsharpenRule *rule, int32_t v, int32_t value, uint32_t channel)
+{
+  const int32_t low = (int32_t) rule->low[channel];
+  const int32_t high = (int32_t) rule->high[channel];
+  const int32_t least = low < v ? low : v, most = high > v ? high : v;
+
+  return value < least ? least : value > most ? most : value;
+}
+
+/* Returns: whether pixel (@x, @y) is to be sharpened */
+IMK_HOST_DEVICE static inline bool
+imk_lapsharpen_in_areas (const ImkLapsharpenRule *rule, uint32_t x, uint32_t y)
+{
+  for (uint32_t i = 0; i < rule->n_areas; i++) {
+    const ImkLapsharpenArea *a = &rule->areas[i];
+
+    if (x >= a->x && x - a->x < a->width && y >= a->y && y - a->y < a->height)
+      return true;
+  }
+  return rule->n_areas == 0;
+}
+
+/* Returns: a sample as it is stored, mixed of @v and the sharpened @value */
+IMK_HOST_DEVICE static inline uint32_t
+imk_lapsharpen_mixed (
+    const ImkLapsharpenRule *rule, uint32_t v, uint32_t value, uint32_t weight)
+{
+  const int32_t counts = (int32_t) (v >> rule->shift);
+  const int32_t more =
+      ((int32_t) (value >> rule->shift) - counts) * (int32_t) weight;
+
+  if (weight == 0)
+    return v;
+  return (uint32_t) (counts + (more + (more < 0 ? -127 : 127)) / 255)
+         << rule->shift;
 }

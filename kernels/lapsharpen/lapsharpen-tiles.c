@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "imk/parallel.h"
+#include "lapsharpen/lapsharpen-stage.h"
 
 /* Of one tile. Those of a row of 65535 samples fit 53 bits; a sum of rows may
  * need more than 64. */
@@ -16,7 +17,8 @@ typedef struct Sums {
 
 typedef struct Work {
   const ImkImage *in;
-  uint32_t shift, channel_mask, columns, rows;
+  ImkLapsharpenStage stage;
+  uint32_t channel_mask, columns, rows;
   ImkLapsharpenTile *tiles;
   int32_t *lines; /* [rows][3][BEFORE + width + AFTER] */
 } Work;
@@ -44,7 +46,12 @@ unpack (const Work *w, uint32_t channel, int64_t y, int32_t *line)
   for (uint32_t x = 0; x < in->width; x++) {
     size_t at = (size_t) x * in->channels + channel;
 
-    line[x] = (in->type == IMK_TYPE_U8 ? bytes[at] : words[at]) >> w->shift;
+    if (w->stage.storage != IMK_LAPSHARPEN_STORAGE_NATIVE)
+      line[x] =
+          (int32_t) imk_lapsharpen_get_count (&w->stage, bytes, x, channel);
+    else
+      line[x] =
+          (in->type == IMK_TYPE_U8 ? bytes[at] : words[at]) >> w->stage.shift;
   }
   line[-1] = line[0];
   line[in->width] = line[in->width + 1] = line[in->width - 1];
@@ -137,11 +144,16 @@ measure_rows (void *data, uint32_t first, uint32_t end)
 }
 
 ImkStatus
-imk_lapsharpen_measure_tiles (const ImkImage *in, uint32_t shift,
-    uint32_t channel_mask, uint32_t columns, uint32_t rows, uint32_t n_threads,
-    ImkLapsharpenTile *tiles, ImkError *error)
+imk_lapsharpen_measure_tiles (const ImkImage *in, ImkLapsharpenStorage storage,
+    uint32_t shift, uint32_t channel_mask, uint32_t columns, uint32_t rows,
+    uint32_t n_threads, ImkLapsharpenTile *tiles, ImkError *error)
 {
-  Work w = {in, shift, channel_mask, columns, rows, tiles, NULL};
+  Work w = {in,
+      {.type = in->type,
+          .storage = storage,
+          .channels = in->channels,
+          .shift = shift},
+      channel_mask, columns, rows, tiles, NULL};
 
   if (columns < 1 || rows < 1 || columns > IMK_LAPSHARPEN_MAX_TILES ||
       rows > IMK_LAPSHARPEN_MAX_TILES || columns > in->width ||

@@ -22,6 +22,7 @@
 
 #include "imk/backend.h"
 #include "imk/image.h"
+#include "imk/lapsharpen.h"
 
 #ifdef __cplusplus
 extern "C" {
@@ -36,7 +37,8 @@ typedef struct ImkLapsharpenTile {
 
 /**
  * imk_lapsharpen_measure_tiles:
- * @in: u8 or u16, in host memory
+ * @in: u8 or u16, in host memory, as imk_lapsharpen_process () takes it
+ * @storage: of its samples
  * @shift: unused low bits of a sample
  * @channel_mask: bit c: channel c is measured
  * @columns, @rows: of tiles; tile (c, r) has the columns c W / columns to
@@ -47,8 +49,9 @@ typedef struct ImkLapsharpenTile {
  * Returns: IMK_ERROR_CONFIG for more tiles than pixels along a side, or than
  *   IMK_LAPSHARPEN_MAX_TILES; IMK_ERROR_MEMORY */
 IMK_API ImkStatus imk_lapsharpen_measure_tiles (const ImkImage *in,
-    uint32_t shift, uint32_t channel_mask, uint32_t columns, uint32_t rows,
-    uint32_t n_threads, ImkLapsharpenTile *tiles, ImkError *error);
+    ImkLapsharpenStorage storage, uint32_t shift, uint32_t channel_mask,
+    uint32_t columns, uint32_t rows, uint32_t n_threads,
+    ImkLapsharpenTile *tiles, ImkError *error);
 
 #ifdef __cplusplus
 }

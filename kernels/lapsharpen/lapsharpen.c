@@ -30,6 +30,8 @@ imk_lapsharpen_config_init_sized (ImkLapsharpenConfig *config, size_t size)
       .amount = 1,
       .neighbours = 4,
       .radius = 2,
+      .halo_bright = UINT32_MAX,
+      .halo_dark = UINT32_MAX,
   };
 
   imk_config_init (config, size, &defaults, sizeof (defaults));
@@ -42,6 +44,16 @@ read_config (const ImkLapsharpenConfig *config, ImkLapsharpenConfig *own,
 {
   imk_lapsharpen_config_init (own);
   return imk_config_read (config, own, "imk_lapsharpen_config_init", error);
+}
+
+static ImkStatus
+check_choice (const char *property, int value, int last, ImkError *error)
+{
+  if (value >= 0 && value <= last)
+    return IMK_OK;
+  return imk_error_set (error, IMK_ERROR_CONFIG,
+      "%s has no choice of the number %d; there are 0..%d.", property, value,
+      last);
 }
 
 static ImkStatus
@@ -62,7 +74,16 @@ check_samples (const ImkLapsharpenConfig *c, ImkError *error)
         "depth %u and shift %u do not fit the %u bits of a sample; the shift "
         "can be 0..%u.",
         c->depth, c->shift, bits, bits - c->depth);
-  return IMK_OK;
+  if (c->storage == IMK_LAPSHARPEN_STORAGE_PACKED_10 &&
+      (bits != 16 || c->channels != 4 || c->depth != 10 || c->shift))
+    return imk_error_set (error, IMK_ERROR_CONFIG,
+        "Packed pixels have 4 channels of u16, depth 10 and shift 0; these have "
+        "%u of %s, depth %u and shift %u.",
+        c->channels, imk_type_name (c->type), c->depth, c->shift);
+  return check_choice ("storage", (int) c->storage,
+      bits == 8 ? IMK_LAPSHARPEN_STORAGE_NATIVE
+                : IMK_LAPSHARPEN_STORAGE_PACKED_10,
+      error);
 }
 
 static ImkStatus
@@ -93,16 +114,6 @@ check_format (const ImkLapsharpenConfig *c, ImkError *error)
         "mask 0x%x; take it out of the mask.",
         c->alpha_channel, c->channel_mask);
   return check_samples (c, error);
-}
-
-static ImkStatus
-check_choice (const char *property, int value, int last, ImkError *error)
-{
-  if (value >= 0 && value <= last)
-    return IMK_OK;
-  return imk_error_set (error, IMK_ERROR_CONFIG,
-      "%s has no choice of the number %d; there are 0..%d.", property, value,
-      last);
 }
 
 static ImkStatus
@@ -159,6 +170,12 @@ check_parameters (const ImkLapsharpenConfig *c, ImkError *error)
   if (status == IMK_OK)
     status = check_choice (
         "method", (int) c->method, IMK_LAPSHARPEN_METHOD_LOG, error);
+  if (status == IMK_OK)
+    status = check_choice ("threshold-unit", (int) c->threshold_unit,
+        IMK_LAPSHARPEN_UNIT_SIGMA, error);
+  if (status == IMK_OK)
+    status = check_choice (
+        "coring", (int) c->coring, IMK_LAPSHARPEN_CORING_SOFT, error);
   if (status == IMK_OK && c->method == IMK_LAPSHARPEN_METHOD_KERNEL)
     status = check_kernel (c, error);
   if (status != IMK_OK)
@@ -171,12 +188,53 @@ check_parameters (const ImkLapsharpenConfig *c, ImkError *error)
   return IMK_OK;
 }
 
+/* Of what says where, and how far, samples may change. */
+static ImkStatus
+check_limits (const ImkLapsharpenConfig *c, ImkError *error)
+{
+  uint32_t maximum = (1u << c->depth) - 1;
+
+  if (!(c->threshold >= 0 && c->threshold <= 8 * 65535.0))
+    return imk_error_set (error, IMK_ERROR_CONFIG,
+        "threshold is %g; it can be 0 to %d.", c->threshold, 8 * 65535);
+  if (c->n_areas > IMK_LAPSHARPEN_MAX_AREAS)
+    return imk_error_set (error, IMK_ERROR_CONFIG,
+        "There are %u areas to sharpen; there can be %d.", c->n_areas,
+        IMK_LAPSHARPEN_MAX_AREAS);
+  for (uint32_t i = 0; i < c->channels; i++)
+    if (c->range_high[i] &&
+        (c->range_low[i] > c->range_high[i] || c->range_high[i] > maximum))
+      return imk_error_set (error, IMK_ERROR_CONFIG,
+          "Channel %u has the range %u to %u; samples of %u bits can have 0 to "
+          "%u.",
+          i, c->range_low[i], c->range_high[i], c->depth, maximum);
+  return IMK_OK;
+}
+
 static ImkStatus
 check_config (const ImkLapsharpenConfig *config, ImkError *error)
 {
   ImkStatus status = check_format (config, error);
 
-  return status == IMK_OK ? check_parameters (config, error) : status;
+  if (status == IMK_OK)
+    status = check_parameters (config, error);
+  return status == IMK_OK ? check_limits (config, error) : status;
+}
+
+static ImkStatus
+check_tables (const ImkLapsharpenConfig *c, ImkError *error)
+{
+  if (!c->decode != !c->encode)
+    return imk_error_set (error, IMK_ERROR_CONFIG,
+        "There is a table for one of decode and encode; linear light needs "
+        "both.");
+  for (uint32_t i = 0; c->encode && i <= 65535; i++)
+    if (c->encode[i] >> c->depth)
+      return imk_error_set (error, IMK_ERROR_CONFIG,
+          "The table encode gives %u for the value %u, which is beyond %u, the "
+          "largest sample of %u bits.",
+          c->encode[i], i, (1u << c->depth) - 1, c->depth);
+  return IMK_OK;
 }
 
 static ImkStatus
@@ -195,6 +253,8 @@ check_same_format (const ImkLapsharpenConfig *old,
       {"shift", old->shift, now->shift},
       {"channel mask", old->channel_mask, now->channel_mask},
       {"alpha channel", old->alpha_channel, now->alpha_channel},
+      {"storage", old->storage, now->storage},
+      {"linear mask", old->linear_mask, now->linear_mask},
       {"n-threads", old->n_threads, now->n_threads},
   };
 
@@ -219,6 +279,8 @@ imk_lapsharpen_new (ImkBackend backend, const ImkLapsharpenConfig *given,
   ImkStatus status = config ? check_config (config, error) : IMK_ERROR_CONFIG;
 
   if (status == IMK_OK)
+    status = check_tables (config, error);
+  if (status == IMK_OK)
     status = imk_backend_table (
         backend, &imk_lapsharpen_cpu, "lapsharpen", &table, error);
   if (status != IMK_OK)
@@ -229,9 +291,11 @@ imk_lapsharpen_new (ImkBackend backend, const ImkLapsharpenConfig *given,
         error, IMK_ERROR_MEMORY, "There is no memory for a sharpener.");
   made->backend = table;
   made->config = *config;
+  made->config.decode = made->config.encode = NULL; /* readable until now */
+  made->config.mask = NULL;
   made->on_device = backend == IMK_BACKEND_CUDA;
   status = made->backend->create (
-      NULL, config, config->n_threads, &made->state, error);
+      config, config, config->n_threads, &made->state, error);
   if (status == IMK_OK)
     *self = made;
   else
@@ -278,11 +342,13 @@ imk_lapsharpen_process (ImkLapsharpen *self, const ImkImage *in, ImkImage *out,
     void *stream, ImkError *error)
 {
   const ImkLapsharpenConfig *c = &self->config;
-  ImkStatus status = imk_image_check (in, "input", c->type, c->channels,
-      c->width, c->height, self->on_device, error);
+  const uint32_t channels =
+      c->storage == IMK_LAPSHARPEN_STORAGE_PACKED_10 ? 2 : c->channels;
+  ImkStatus status = imk_image_check (in, "input", c->type, channels, c->width,
+      c->height, self->on_device, error);
 
   if (status == IMK_OK)
-    status = imk_image_check (out, "output", c->type, c->channels, c->width,
+    status = imk_image_check (out, "output", c->type, channels, c->width,
         c->height, self->on_device, error);
   if (status == IMK_OK)
     status = check_apart (in, out, error);

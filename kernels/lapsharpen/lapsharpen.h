@@ -8,7 +8,10 @@
 extern "C" {
 #endif
 
-enum { IMK_LAPSHARPEN_MAX_KERNEL = 7 }; /* rows and columns */
+enum {
+  IMK_LAPSHARPEN_MAX_KERNEL = 7, /* rows and columns */
+  IMK_LAPSHARPEN_MAX_AREAS = 32,
+};
 
 /* What is added to a sample, times the amount. */
 typedef enum ImkLapsharpenMethod {
@@ -44,10 +47,35 @@ typedef enum ImkLapsharpenClamp {
                                * clamped in full */
 } ImkLapsharpenClamp;
 
+/* What ImkLapsharpenConfig.threshold counts. */
+typedef enum ImkLapsharpenUnit {
+  IMK_LAPSHARPEN_UNIT_COUNTS,
+  IMK_LAPSHARPEN_UNIT_SIGMA, /* the noise of L, measured in each frame */
+} ImkLapsharpenUnit;
+
+/* What is added where |L| is not below the threshold. */
+typedef enum ImkLapsharpenCoring {
+  IMK_LAPSHARPEN_CORING_HARD, /* all of L */
+  IMK_LAPSHARPEN_CORING_SOFT, /* what is beyond the threshold */
+} ImkLapsharpenCoring;
+
 typedef enum ImkLapsharpenOutput {
   IMK_LAPSHARPEN_OUTPUT_SHARPENED,
   IMK_LAPSHARPEN_OUTPUT_EDGES, /* |s L|, what sharpening would add */
 } ImkLapsharpenOutput;
+
+/* How the samples of an image are stored. */
+typedef enum ImkLapsharpenStorage {
+  IMK_LAPSHARPEN_STORAGE_NATIVE,     /* in the order of bytes of the machine */
+  IMK_LAPSHARPEN_STORAGE_BIG_ENDIAN, /* u16 with the high byte first */
+  IMK_LAPSHARPEN_STORAGE_PACKED_10,  /* 32 bits a pixel: from the low bits on,
+                                      * three samples of 10 bits, one of 2 */
+} ImkLapsharpenStorage;
+
+/* A rectangle of pixels; what is outside the frame does not count. */
+typedef struct ImkLapsharpenArea {
+  uint32_t x, y, width, height;
+} ImkLapsharpenArea;
 
 /**
  * ImkLapsharpenConfig: (how to sharpen)
@@ -65,16 +93,34 @@ typedef enum ImkLapsharpenOutput {
  * @amount: s, 0..10
  * @neighbours: 4 or 8
  * @border_value: counts of @depth bits, for BORDER_CONSTANT, every channel
- * @threshold: counts; where |L| is below it the pixel is left as it is, and no
- *   edge for OUTPUT_EDGES
+ * @threshold: where |L| is below it the pixel is left as it is, and no edge for
+ *   OUTPUT_EDGES; in @threshold_unit
  * @kernel_size: rows and columns of @kernel, 3, 5 or 7, for METHOD_KERNEL
  * @kernel: weights w_i, row by row, from the top left neighbour on; finite
  * @radius: standard deviation of the Gaussian, pixels, 0.3..20, for
  *   METHOD_UNSHARP and METHOD_LOG
  * @measure_focus: also sum up L and its square, see imk_lapsharpen_get_focus
+ * @range_low, @range_high: counts of each channel; a sharpened sample stays
+ *   within them, and one that was outside goes no further out. A high of 0: no
+ *   limit but those of @depth. Not for OUTPUT_EDGES
+ * @decode, @encode: (nullable): sharpen in linear light. @decode has a value of
+ *   0..65535 for each of the 2^depth counts, @encode a count for each of the
+ *   65536 values. Read by imk_lapsharpen_new alone
+ * @storage: STORAGE_PACKED_10 is of u16, 4 channels and 10 bits; the fourth
+ *   channel counts 0, 341, 682 or 1023, and its images have 2 channels of u16
+ * @linear_mask: bit c set: the tables are for channel c; the counts of others
+ *   are multiplied by 65535 / the largest
+ * @n_areas, @areas: the pixels to sharpen, the others are copied; 0: all
+ * @mask: (nullable): height x width weights without padding: 0 copies the
+ *   pixel, 255 sharpens it, a weight between mixes the two. Read by
+ *   imk_lapsharpen_new alone
+ * @threshold_unit, @coring: of @threshold
+ * @halo_bright, @halo_dark: counts by which a sharpened sample may leave the
+ *   largest and the least of its 3x3 window; CLAMP_LOCAL is 0 for both, from
+ *   the largest sample on there is no limit
  *
- * The members from @amount on may change between two frames; the others are
- * the format and need a new object. */
+ * The members from @amount on may change between two frames, but for the tables
+ * and the mask; the others are the format and need a new object. */
 typedef struct ImkLapsharpenConfig {
   size_t size;
   uint32_t width, height;
@@ -90,7 +136,7 @@ typedef struct ImkLapsharpenConfig {
   ImkLapsharpenBorder border;
   uint32_t border_value;
   ImkLapsharpenAlpha alpha;
-  uint32_t threshold;
+  double threshold;
   ImkLapsharpenClamp clamp;
   ImkLapsharpenOutput output;
   bool measure_focus;
@@ -98,6 +144,16 @@ typedef struct ImkLapsharpenConfig {
   uint32_t kernel_size;
   float kernel[IMK_LAPSHARPEN_MAX_KERNEL * IMK_LAPSHARPEN_MAX_KERNEL];
   double radius;
+  uint32_t range_low[4], range_high[4];
+  ImkLapsharpenStorage storage;
+  const uint16_t *decode, *encode;
+  uint32_t linear_mask;
+  uint32_t n_areas;
+  ImkLapsharpenArea areas[IMK_LAPSHARPEN_MAX_AREAS];
+  const uint8_t *mask;
+  ImkLapsharpenUnit threshold_unit;
+  ImkLapsharpenCoring coring;
+  uint32_t halo_bright, halo_dark;
 } ImkLapsharpenConfig;
 
 /**
@@ -120,7 +176,8 @@ typedef struct ImkLapsharpen ImkLapsharpen;
  * imk_lapsharpen_config_init: (the defaults)
  * 1x1 u8 of one channel, depth 8, mask 1, no alpha; amount 1, 4 neighbours,
  * replicate, copy, threshold 0, full clamp, sharpened, no focus measure,
- * Laplacian, radius 2. */
+ * Laplacian, radius 2, no range, stored light, the whole frame, a hard
+ * threshold in counts, no limit of halos. */
 IMK_API void imk_lapsharpen_config_init_sized (
     ImkLapsharpenConfig *config, size_t size);
 static inline void
@@ -191,6 +248,22 @@ IMK_API ImkStatus imk_lapsharpen_update (
  * v a / a_max so smoothed, and o is 1 for METHOD_UNSHARP, 0 for METHOD_LOG.
  *
  * OUTPUT_EDGES: out = clamp (floor (|s L| + 0.5)), alpha copied.
+ * CORING_SOFT: L is sign (L) (|L| - threshold) where |L| is not below the
+ * threshold; of METHOD_KERNEL t is s times the threshold nearer to v.
+ * UNIT_SIGMA: the threshold is that many times sigma times g. sigma is
+ * the noise of the frame after Immerkaer (1996): sqrt (pi / 2) / 6 times the
+ * mean of |N| over the samples of channel_mask that have 8 neighbours, N =
+ * 4 v - 2 (those sharing a side) + (those sharing a corner); a frame of less
+ * than 3x3 has none. g is how much larger L makes white noise: sqrt (k^2 + k),
+ * of METHOD_KERNEL the root of the sum of (w - d)^2, of METHOD_UNSHARP
+ * sqrt (1 - 3 / (4 pi r^2)), r the radius but at least 0.7, of METHOD_LOG
+ * 1 / (radius sqrt (2 pi)). A frame on the GPU waits for its noise.
+ * @decode: the formulas are for 16-bit values in linear light, to which the
+ * threshold and the halos are scaled by 65535 / the largest count; border_value
+ * is decoded. A value that sharpening leaves alone gives the old count back. Of
+ * OUTPUT_EDGES, and of channels without a table, a value l gives
+ * floor (l max / 65535 + 0.5).
+ * @mask: out = v + w (out - v) / 255 for a weight w, rounded to the nearest.
  * How a fraction is rounded, the same on both backends and all processors:
  * the weighted L is divided in float64, s and L are rounded to float32, s L is
  * rounded to float32, then v + 0.5 is added and the sum rounded to float32,

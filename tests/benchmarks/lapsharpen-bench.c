@@ -2,6 +2,7 @@
 /* lapsharpen on the CPU beside a memcpy of the frame. */
 #include "imk/lapsharpen.h"
 
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -20,7 +21,10 @@ typedef struct Case {
   ImkLapsharpenAlpha alpha;
   double amount;
   uint32_t neighbours;
-  uint32_t threshold;
+  double threshold;
+  ImkLapsharpenUnit threshold_unit;
+  bool limited, linear; /* range and light */
+  double split;
   ImkLapsharpenClamp clamp;
   ImkLapsharpenMethod method;
   uint32_t kernel_size;
@@ -38,6 +42,10 @@ static const Case cases[] = {
     {"rgba-amount-1.5", 1, false, RGBA, .amount = 1.5, .neighbours = 4},
     {"rgba-amount-0.3", 1, false, RGBA, .amount = 0.3, .neighbours = 4},
     {"rgba-threshold", 1, false, RGBA, PLAIN, .threshold = 20},
+    {"rgba-threshold-sigma", 1, false, RGBA, PLAIN, .threshold = 2,
+        .threshold_unit = IMK_LAPSHARPEN_UNIT_SIGMA},
+    {"rgba-split", 1, false, RGBA, PLAIN, .split = 0.5},
+    {"rgba-light-linear", 1, false, RGBA, PLAIN, .linear = true},
     {"rgba-clamp-local", 1, false, RGBA, PLAIN,
         .clamp = IMK_LAPSHARPEN_CLAMP_LOCAL},
     {"rgba-cas", 1, false, RGBA, PLAIN, .method = IMK_LAPSHARPEN_METHOD_CAS},
@@ -61,11 +69,23 @@ static const Case cases[] = {
     {"rgba-alpha-weighted", 1, false, RGBA, PLAIN,
         .alpha = IMK_LAPSHARPEN_ALPHA_WEIGHTED},
     {"gray8", 1, false, IMK_TYPE_U8, 1, PLAIN},
+    {"gray8-range-limited", 1, false, IMK_TYPE_U8, 1, PLAIN, .limited = true},
     {"gray16", 1, false, IMK_TYPE_U16, 1, PLAIN},
     {"rgba64", 1, false, IMK_TYPE_U16, 4, PLAIN},
     {"rgba64-amount-1.5", 1, false, IMK_TYPE_U16, 4, .amount = 1.5,
         .neighbours = 4},
 };
+
+static uint16_t decode[256], encode[65536]; /* gamma 2 */
+
+static void
+make_light (void)
+{
+  for (uint32_t v = 0; v < 256; v++)
+    decode[v] = (uint16_t) lrint (65535 * pow (v / 255.0, 2));
+  for (uint32_t l = 0; l < 65536; l++)
+    encode[l] = (uint16_t) lrint (255 * sqrt (l / 65535.0));
+}
 
 static ImkLapsharpenConfig
 make_config (const Case *c)
@@ -85,6 +105,21 @@ make_config (const Case *c)
   config.amount = c->amount;
   config.neighbours = c->neighbours;
   config.threshold = c->threshold;
+  config.threshold_unit = c->threshold_unit;
+  if (c->limited) {
+    config.range_low[0] = 16;
+    config.range_high[0] = 235;
+  }
+  if (c->split > 0) {
+    config.n_areas = 1;
+    config.areas[0] = (ImkLapsharpenArea){
+        (uint32_t) (c->split * config.width), 0, config.width, config.height};
+  }
+  if (c->linear) {
+    config.linear_mask = config.channel_mask;
+    config.decode = decode;
+    config.encode = encode;
+  }
   config.clamp = c->clamp;
   config.method = c->method;
   config.kernel_size = c->kernel_size;
@@ -106,6 +141,9 @@ check (const Case *c, const ImkLapsharpenConfig *config, const ImkImage *in,
   ImkImage expected = *out;
   size_t size;
 
+  /* the noise is that of all rows; the tests compare such frames */
+  if (config->threshold_unit == IMK_LAPSHARPEN_UNIT_SIGMA)
+    return;
   /* rows below the last to compare */
   top.height = N_CHECKED + (c->radius ? 150 : 3);
   size = out->stride * top.height;
@@ -191,6 +229,7 @@ int
 main (int argc, char **argv)
 {
   bench_open (argc, argv, "lapsharpen");
+  make_light ();
   for (uint32_t i = 0; i < sizeof (cases) / sizeof (cases[0]); i++)
     run_case (&cases[i]);
   return bench_close ();

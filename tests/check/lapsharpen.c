@@ -17,7 +17,8 @@ static const gchar *const formats[] = {"RGBA", "BGRA", "ARGB", "ABGR", "RGBx",
     "BGRx", "xRGB", "xBGR", "RGB", "BGR", "GRAY8", "GRAY16_LE", "RGBA64_LE",
     "ARGB64_LE", "BGRA64_LE", "ABGR64_LE", "AYUV", "I420", "YV12", "Y42B",
     "Y444", "NV12", "NV21", "I420_10LE", "I420_12LE", "Y444_10LE", "Y444_12LE",
-    "P010_10LE", "P012_LE", "P016_LE"};
+    "P010_10LE", "P012_LE", "P016_LE", "GRAY16_BE", "GBR", "GBR_10LE",
+    "GBR_12LE", "RGB10A2_LE", "Y410", "NV16"};
 
 /* odd strides: 641 bytes stand in rows of 644 */
 static const struct {
@@ -61,10 +62,31 @@ typedef struct {
   const Params *params;
 } Picture;
 
+static gboolean
+is_packed (const GstVideoFormatInfo *f)
+{
+  return g_str_equal (f->name, "RGB10A2_LE") || g_str_equal (f->name, "Y410");
+}
+
+/* The lowest bit of a component: U Y V A, or in order. */
+static guint
+shift_of (const GstVideoFormatInfo *f, guint c)
+{
+  return (g_str_equal (f->name, "Y410") ? (const guint[]){10, 0, 20, 30}
+                                        : (const guint[]){0, 10, 20, 30})[c];
+}
+
+/* The 2 bits of alpha beside 10 bits of colour count 0, 341, 682 and 1023. */
+static guint
+depth_of (const GstVideoFormatInfo *f, guint c)
+{
+  return is_packed (f) ? 10 : GST_VIDEO_FORMAT_INFO_DEPTH (f, c);
+}
+
 static guint
 maximum_of (const Picture *p, guint c)
 {
-  return (1u << GST_VIDEO_FORMAT_INFO_DEPTH (p->format, c)) - 1;
+  return (1u << depth_of (p->format, c)) - 1;
 }
 
 /* GST_VIDEO_FRAME_COMP_DATA () of 1.22 is one byte off for the V of P010. */
@@ -86,7 +108,13 @@ read_sample (const GstVideoFrame *frame, guint c, gint x, gint y)
 {
   const guint8 *place = place_of (frame, c, x, y);
   const GstVideoFormatInfo *f = frame->info.finfo;
+  const guint shift = shift_of (f, c);
 
+  if (is_packed (f))
+    return shift == 30 ? (GST_READ_UINT32_LE (place) >> 30) * 341
+                       : GST_READ_UINT32_LE (place) >> shift & 1023;
+  if (g_str_equal (f->name, "GRAY16_BE"))
+    return GST_READ_UINT16_BE (place);
   return GST_VIDEO_FORMAT_INFO_DEPTH (f, c) > 8
              ? GST_READ_UINT16_LE (place) >> GST_VIDEO_FORMAT_INFO_SHIFT (f, c)
              : *place;
@@ -97,8 +125,17 @@ write_sample (const GstVideoFrame *frame, guint c, gint x, gint y, guint value)
 {
   guint8 *place = place_of (frame, c, x, y);
   const GstVideoFormatInfo *f = frame->info.finfo;
+  const guint shift = shift_of (f, c);
+  guint32 others;
 
-  if (GST_VIDEO_FORMAT_INFO_DEPTH (f, c) > 8)
+  if (is_packed (f)) {
+    others =
+        GST_READ_UINT32_LE (place) & ~((shift == 30 ? 3u : 1023u) << shift);
+    value = shift == 30 ? (value + 170) / 341 : value;
+    GST_WRITE_UINT32_LE (place, others | value << shift);
+  } else if (g_str_equal (f->name, "GRAY16_BE"))
+    GST_WRITE_UINT16_BE (place, value);
+  else if (GST_VIDEO_FORMAT_INFO_DEPTH (f, c) > 8)
     GST_WRITE_UINT16_LE (place, value << GST_VIDEO_FORMAT_INFO_SHIFT (f, c));
   else
     *place = value;
@@ -172,6 +209,14 @@ sharpened_at (const Picture *p, guint c, gint x, gint y)
     low = 0;
     high = maximum_of (p, c);
   }
+  if (!edges && GST_VIDEO_FORMAT_INFO_IS_YUV (p->format) &&
+      (c != GST_VIDEO_COMP_A || !GST_VIDEO_FORMAT_INFO_HAS_ALPHA (p->format))) {
+    /* limited range, which is the default of YUV; outside no further out */
+    guint unit = (maximum_of (p, c) + 1) / 256;
+
+    low = MAX (low, MIN (v, 16 * unit));
+    high = MIN (high, MAX (v, (c == GST_VIDEO_COMP_Y ? 235 : 240) * unit));
+  }
   return CLAMP (floor (sum), (gdouble) low, (gdouble) high);
 }
 
@@ -211,8 +256,7 @@ noise_frame (const GstVideoInfo *info, guint32 seed)
     for (gint y = 0; y < GST_VIDEO_FRAME_COMP_HEIGHT (&frame, c); y++)
       for (gint x = 0; x < GST_VIDEO_FRAME_COMP_WIDTH (&frame, c); x++)
         write_sample (&frame, c, x, y,
-            noise (&seed,
-                (1u << GST_VIDEO_FORMAT_INFO_DEPTH (info->finfo, c)) - 1));
+            noise (&seed, (1u << depth_of (info->finfo, c)) - 1));
   gst_video_frame_unmap (&frame);
   return buffer;
 }
@@ -342,7 +386,7 @@ static void
 set_params (GstElement *element, const Params *p)
 {
   g_object_set (element, "amount", p->amount, "border-value", p->border_value,
-      "threshold", p->threshold, "neighbours", p->neighbours, NULL);
+      "threshold", (gdouble) p->threshold, "neighbours", p->neighbours, NULL);
   gst_util_set_object_arg (G_OBJECT (element), "border", p->border);
   gst_util_set_object_arg (G_OBJECT (element), "alpha", p->alpha);
   gst_util_set_object_arg (G_OBJECT (element), "planes", p->planes);
@@ -415,8 +459,9 @@ CHECK_LOOP_TEST (test_every_format_and_size_is_sharpened_by_the_formula,
 CHECK_LOOP_TEST (
     test_every_option_does_what_the_formula_says, G_N_ELEMENTS (backends))
 {
-  static const gchar *const some[] = {
-      "RGBA", "ABGR", "GRAY8", "GRAY16_LE", "RGBA64_LE", "AYUV", "I420_10LE"};
+  static const gchar *const some[] = {"RGBA", "ABGR", "GRAY8", "GRAY16_LE",
+      "RGBA64_LE", "AYUV", "I420_10LE", "GRAY16_BE", "GBR_10LE", "RGB10A2_LE",
+      "Y410"};
   const gchar *backend = backends[__i__];
 
   for (guint f = 0; f < G_N_ELEMENTS (some); f++) {
@@ -554,7 +599,7 @@ static void
 check_words (const gchar *backend, const gchar *format, const guint16 *in,
     const guint16 *out)
 {
-  check_words_with (backend, "", format, in, out);
+  check_words_with (backend, "range=full", format, in, out);
 }
 
 CHECK_LOOP_TEST (test_unused_bits_stay_zero_and_depth_limits_the_sharpened,
@@ -596,7 +641,7 @@ CHECK_LOOP_TEST (
       b, "bit-depth=12", "GRAY16_LE", flat, (guint16[]){4095, 4095, 4095});
   /* formats that name their depth keep it */
   check_words_with (
-      b, "bit-depth=10", "I420_12LE", spot, (guint16[]){0, 4095, 0});
+      b, "bit-depth=10 range=full", "I420_12LE", spot, (guint16[]){0, 4095, 0});
 }
 
 CHECK_LOOP_TEST (test_soft_alpha_is_kept_by_copy_and_hardened_by_filter,
@@ -1129,7 +1174,7 @@ CHECK_LOOP_TEST (test_a_step_is_sharpened_with_the_gaussian_of_the_radius,
     for (guint i = 0; i < 2 * G_N_ELEMENTS (radii); i++) {
       const gdouble radius = radii[i / 2];
       g_autofree gchar *properties = g_strdup_printf (
-          "method=%s radius=%g", i % 2 ? "log" : "unsharp", radius);
+          "range=full method=%s radius=%g", i % 2 ? "log" : "unsharp", radius);
       g_autoptr (CheckHarness) h = harness_new (backends[__i__], properties);
       GstVideoInfo info = check_info (formats[f], 98, 6);
       g_autoptr (GstBuffer) in = step_frame (&info), out = NULL;
@@ -1313,10 +1358,12 @@ CHECK_TEST (test_every_property_reads_back_and_may_change_while_playing)
       gst_element_factory_make ("lapsharpen", NULL);
   static const gchar *const names[] = {"amount", "neighbours", "border",
       "border-value", "alpha", "planes", "threshold", "clamp", "output",
-      "focus-measure", "method", "radius"};
+      "focus-measure", "method", "radius", "range", "light", "threshold-unit",
+      "coring", "halo-bright", "halo-dark", "x", "y", "width", "height",
+      "roi-meta", "split"};
   const Params *p = &choices[6];
-  gdouble amount;
-  guint border_value, threshold;
+  gdouble amount, threshold;
+  guint border_value;
   gint neighbours, border, alpha, planes, clamp, output;
   gboolean focus;
 
@@ -1334,7 +1381,7 @@ CHECK_TEST (test_every_property_reads_back_and_may_change_while_playing)
   fail_unless (amount == 1 && neighbours == 4);
 
   set_params (element, p);
-  g_object_set (element, "focus-measure", TRUE, "threshold", 12, "clamp", 1,
+  g_object_set (element, "focus-measure", TRUE, "threshold", 12.5, "clamp", 1,
       "output", 1, NULL);
   g_object_get (element, "amount", &amount, "neighbours", &neighbours, "border",
       &border, "border-value", &border_value, "alpha", &alpha, "planes",
@@ -1342,7 +1389,7 @@ CHECK_TEST (test_every_property_reads_back_and_may_change_while_playing)
       "focus-measure", &focus, NULL);
   fail_unless (amount == 0.7 && neighbours == 8 && border == 2 &&
                border_value == 200 && alpha == 2 && planes == 1 &&
-               threshold == 12 && clamp == 1 && output == 1 && focus);
+               threshold == 12.5 && clamp == 1 && output == 1 && focus);
 }
 
 CHECK_TEST (test_the_template_offers_the_formats_that_are_tested)

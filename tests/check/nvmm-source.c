@@ -21,6 +21,10 @@ color_format (const GstVideoInfo *info)
     return NVBUF_COLOR_FORMAT_GRAY8;
   case GST_VIDEO_FORMAT_NV12:
     return NVBUF_COLOR_FORMAT_NV12;
+  case GST_VIDEO_FORMAT_P010_10LE:
+    return NVBUF_COLOR_FORMAT_NV12_10LE;
+  case GST_VIDEO_FORMAT_NV16:
+    return NVBUF_COLOR_FORMAT_NV16;
   default:
     return NVBUF_COLOR_FORMAT_RGBA;
   }

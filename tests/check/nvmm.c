@@ -28,7 +28,10 @@ static const struct {
     {NVBUF_MEM_SURFACE_ARRAY, "array", "NVMM-array"},
 };
 
-static const gchar *const formats[] = {"GRAY8", "NV12", "RGBA"};
+/* Pictures for normals are the first three. */
+static const gchar *const formats[] = {
+    "GRAY8", "NV12", "RGBA", "P010_10LE", "NV16"};
+enum { N_PICTURE_FORMATS = 3 };
 
 static void
 set_up_kind (guint i)
@@ -642,19 +645,19 @@ surfaces_give_normals (guint kind, const gchar *format, const gchar *out)
 }
 
 CHECK_LOOP_TEST (
-    test_normals_come_from_surfaces, n_kinds () * G_N_ELEMENTS (formats))
+    test_normals_come_from_surfaces, n_kinds () * N_PICTURE_FORMATS)
 {
-  surfaces_give_normals (__i__ / G_N_ELEMENTS (formats),
-      formats[__i__ % G_N_ELEMENTS (formats)], NULL);
+  surfaces_give_normals (
+      __i__ / N_PICTURE_FORMATS, formats[__i__ % N_PICTURE_FORMATS], NULL);
 }
 
 #ifdef HAVE_GST_CUDA
 /* The row of docs/explanation/memory.md that the mock cannot run. */
 CHECK_LOOP_TEST (test_normals_of_surfaces_go_on_as_cuda_memory,
-    check_is_mock () ? 0 : n_kinds () * G_N_ELEMENTS (formats))
+    check_is_mock () ? 0 : n_kinds () * N_PICTURE_FORMATS)
 {
-  surfaces_give_normals (__i__ / G_N_ELEMENTS (formats),
-      formats[__i__ % G_N_ELEMENTS (formats)],
+  surfaces_give_normals (__i__ / N_PICTURE_FORMATS,
+      formats[__i__ % N_PICTURE_FORMATS],
       "video/x-raw(memory:CUDAMemory),format=RGB");
 }
 #endif

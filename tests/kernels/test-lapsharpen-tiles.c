@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /* Focus measures of tiles against their definition, sample by sample. */
+#include "core/sample.h"
 #include "kernel-test.h"
 
 #include <math.h>
@@ -85,8 +86,9 @@ check_case (const Case *k, uint32_t n_threads)
 
   test_image_fill (
       &in, FILL_NOISE, k->type == IMK_TYPE_U8 ? 255 : 65535, k->width);
-  test_ok (imk_lapsharpen_measure_tiles (&in.image, k->shift, k->mask,
-      k->columns, k->rows, n_threads, tiles, test_new_error ()));
+  test_ok (imk_lapsharpen_measure_tiles (&in.image,
+      IMK_LAPSHARPEN_STORAGE_NATIVE, k->shift, k->mask, k->columns, k->rows,
+      n_threads, tiles, test_new_error ()));
   for (uint32_t r = 0; r < k->rows; r++)
     for (uint32_t c = 0; c < k->columns; c++) {
       const ImkLapsharpenTile *found = &tiles[r * k->columns + c];
@@ -115,13 +117,47 @@ TEST (test_largest_samples, "the largest samples fit")
   ImkLapsharpenTile tile;
 
   test_image_fill (&in, FILL_CHECKERBOARD, 65535, 0);
-  test_ok (imk_lapsharpen_measure_tiles (
-      &in.image, 0, 1, 1, 1, 1, &tile, test_new_error ()));
+  test_ok (imk_lapsharpen_measure_tiles (&in.image,
+      IMK_LAPSHARPEN_STORAGE_NATIVE, 0, 1, 1, 1, 1, &tile, test_new_error ()));
   /* 4 x 65535 inside, of either sign, and less at the border */
   test_check (tile.variance > 0.99 * 16 * 65535. * 65535 &&
                   tile.variance <= 16 * 65535. * 65535,
       "%g", tile.variance);
   test_image_free (&in);
+}
+
+TEST (test_storage, "samples count, not how they are stored")
+{
+  enum { N = 9 };
+  TestImage native = test_image_new (IMK_TYPE_U16, N, N, 1, 0);
+  TestImage swapped = test_image_new (IMK_TYPE_U16, N, N, 1, 0);
+  TestImage packed = test_image_new (IMK_TYPE_U16, N, N, 2, 0);
+  ImkLapsharpenTile tile, other;
+
+  test_image_fill (&native, FILL_NOISE, 1023, 1);
+  for (uint32_t y = 0; y < N; y++)
+    for (uint32_t x = 0; x < N; x++) {
+      uint32_t v = (uint32_t) imk_sample_get (&native.image, x, y, 0);
+
+      imk_sample_put (&swapped.image, x, y, 0, (v << 8 & 0xff00) | v >> 8);
+      imk_sample_put (&packed.image, x, y, 0, v << 10 & 0xffff);
+      imk_sample_put (&packed.image, x, y, 1, v >> 6);
+    }
+  test_ok (imk_lapsharpen_measure_tiles (&native.image,
+      IMK_LAPSHARPEN_STORAGE_NATIVE, 0, 1, 1, 1, 1, &tile, test_new_error ()));
+  test_ok (imk_lapsharpen_measure_tiles (&swapped.image,
+      IMK_LAPSHARPEN_STORAGE_BIG_ENDIAN, 0, 1, 1, 1, 1, &other,
+      test_new_error ()));
+  check_near ("variance of swapped bytes", other.variance, tile.variance);
+  check_near ("brenner of swapped bytes", other.brenner, tile.brenner);
+  test_ok (imk_lapsharpen_measure_tiles (&packed.image,
+      IMK_LAPSHARPEN_STORAGE_PACKED_10, 0, 2, 1, 1, 1, &other,
+      test_new_error ()));
+  check_near ("variance of packed bits", other.variance, tile.variance);
+  check_near ("tenengrad of packed bits", other.tenengrad, tile.tenengrad);
+  test_image_free (&native);
+  test_image_free (&swapped);
+  test_image_free (&packed);
 }
 
 TEST (test_grids_that_do_not_fit, "grids that do not fit are refused")
@@ -131,9 +167,9 @@ TEST (test_grids_that_do_not_fit, "grids that do not fit are refused")
 
   for (uint32_t i = 0; i < 3; i++)
     test_error (
-        imk_lapsharpen_measure_tiles (&in.image, 0, 1,
-            (const uint32_t[]){0, 9, 1}[i], (const uint32_t[]){1, 1, 65}[i], 1,
-            &tile, test_new_error ()),
+        imk_lapsharpen_measure_tiles (&in.image, IMK_LAPSHARPEN_STORAGE_NATIVE,
+            0, 1, (const uint32_t[]){0, 9, 1}[i],
+            (const uint32_t[]){1, 1, 65}[i], 1, &tile, test_new_error ()),
         IMK_ERROR_CONFIG, "cannot be divided");
   test_image_free (&in);
 }

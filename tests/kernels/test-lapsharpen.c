@@ -16,7 +16,7 @@
 
 TEST_DEFINE_AUTO_POINTER (ImkLapsharpen, imk_lapsharpen_free)
 
-enum { MAX_WORDS = 256 };
+enum { MAX_WORDS = 400 };
 
 /* --- a case and its name -------------------------------------------------- */
 
@@ -39,12 +39,13 @@ case_name (const Case *c)
 
   snprintf (name, sizeof (name),
       "%s %s %ux%ux%u %s seed %llu depth %u/%u mask %x alpha %d %s amount %g "
-      "neighbours %u value %u threshold %u%s%s%s%s radius %g padding %u "
-      "offset %u",
+      "neighbours %u value %u threshold %g%s%s%s%s%s%s radius %g halos %u %u "
+      "range %u %u areas %u%s light %d storage %d padding %u offset %u",
       imk_type_name (k->type), borders[k->border], k->width, k->height,
       k->channels, test_fill_name (c->fill), (unsigned long long) c->seed,
       k->depth, k->shift, k->channel_mask, k->alpha_channel, alphas[k->alpha],
       k->amount, k->neighbours, k->border_value, k->threshold,
+      k->threshold_unit ? " sigma" : "", k->coring ? " soft" : "",
       k->clamp ? " local" : "", k->output ? " edges" : "",
       k->measure_focus ? " focus" : "",
       k->method == IMK_LAPSHARPEN_METHOD_CAS       ? " cas"
@@ -52,7 +53,9 @@ case_name (const Case *c)
       : k->method == IMK_LAPSHARPEN_METHOD_UNSHARP ? " unsharp"
       : k->method == IMK_LAPSHARPEN_METHOD_LOG     ? " log"
                                                    : "",
-      k->radius, c->padding, c->offset);
+      k->radius, k->halo_dark, k->halo_bright, k->range_low[0],
+      k->range_high[0], k->n_areas, k->mask ? " mask" : "", !!k->decode,
+      k->storage, c->padding, c->offset);
   return name;
 }
 
@@ -78,8 +81,9 @@ static TestImage
 make_image (const Case *c)
 {
   const ImkLapsharpenConfig *k = &c->config;
-  TestImage t = test_image_new (
-      k->type, k->width, k->height, k->channels, c->padding + 8 * c->offset);
+  TestImage t = test_image_new (k->type, k->width, k->height,
+      k->storage == IMK_LAPSHARPEN_STORAGE_PACKED_10 ? 2 : k->channels,
+      c->padding + 8 * c->offset);
 
   t.image.data = (uint8_t *) t.image.data + c->offset * imk_type_size (k->type);
   return t;
@@ -95,9 +99,13 @@ make_input (const Case *c)
   test_image_fill (&t, c->fill, (1u << k->depth) - 1, c->seed);
   for (uint32_t y = 0; y < k->height; y++)
     for (uint32_t x = 0; x < k->width; x++)
-      for (uint32_t ch = 0; ch < k->channels; ch++)
-        imk_sample_put (&t.image, x, y, ch,
-            imk_sample_get (&t.image, x, y, ch) * (1 << k->shift));
+      for (uint32_t ch = 0; ch < t.image.channels; ch++) {
+        uint32_t v = (uint32_t) imk_sample_get (&t.image, x, y, ch) << k->shift;
+
+        if (k->storage == IMK_LAPSHARPEN_STORAGE_BIG_ENDIAN)
+          v = (v << 8 & 0xff00) | v >> 8;
+        imk_sample_put (&t.image, x, y, ch, v);
+      }
   return t;
 }
 
@@ -219,7 +227,7 @@ static const double amounts[] = {
     0, 1, 0.5, 2, 0.3, 10, 7.77, 1.5, 0.25, 7.75, 1.875, 0.015625};
 /* Each step from one pixel a sample to 12, and the ends of the range. */
 static const double radii[] = {0.3, 0.7, 1, 2, 2.4999, 2.5, 4, 5, 7.3, 12, 20};
-static const uint32_t thresholds[] = {0, 1, 5, 100};
+static const double thresholds[] = {0, 1, 5, 100, 7.5};
 static const uint32_t depths[][2] = {
     {16, 0}, {10, 0}, {10, 6}, {12, 0}, {12, 4}, {16, 0}};
 
@@ -237,6 +245,58 @@ set_kernel (ImkLapsharpenConfig *k, uint64_t *seed)
   if (k->method == IMK_LAPSHARPEN_METHOD_KERNEL &&
       k->alpha == IMK_LAPSHARPEN_ALPHA_WEIGHTED)
     k->alpha = IMK_LAPSHARPEN_ALPHA_COPY;
+}
+
+/* Gamma 2, for samples of any depth. */
+static void
+set_light (ImkLapsharpenConfig *k, uint64_t *seed)
+{
+  static uint16_t decode[65536], encode[65536];
+  double maximum = (1 << k->depth) - 1;
+
+  for (uint32_t v = 0; v <= (uint32_t) maximum; v++)
+    decode[v] = (uint16_t) lrint (65535 * pow (v / maximum, 2));
+  for (uint32_t l = 0; l < 65536; l++)
+    encode[l] = (uint16_t) lrint (maximum * sqrt (l / 65535.0));
+  k->decode = decode;
+  k->encode = encode;
+  k->linear_mask = (uint32_t) test_random (seed) & k->channel_mask;
+}
+
+/* Limits of where, and how far, samples change. */
+static void
+draw_limits (ImkLapsharpenConfig *k, uint64_t *seed)
+{
+  static uint8_t mask[130 * 67];
+  const uint32_t maximum = (1u << k->depth) - 1;
+  const uint64_t which = test_random (seed) % 64;
+
+  for (uint32_t i = 0; i < k->channels && which & 1; i++) {
+    k->range_low[i] = maximum / 16 + i;
+    k->range_high[i] = i == 2 ? 0 : maximum - maximum / 11;
+  }
+  k->n_areas = which & 2 ? 1 + (uint32_t) (test_random (seed) % 3) : 0;
+  for (uint32_t i = 0; i < k->n_areas; i++)
+    k->areas[i] = (ImkLapsharpenArea){(uint32_t) (test_random (seed) % 200),
+        (uint32_t) (test_random (seed) % 10),
+        (uint32_t) (test_random (seed) % 400),
+        test_random (seed) % 2 ? UINT32_MAX : 3};
+  if (which & 4)
+    k->halo_bright = (uint32_t) test_random (seed) % (maximum / 2 + 2);
+  if (which & 8)
+    k->halo_dark = (uint32_t) test_random (seed) % (maximum / 2 + 2);
+  if (which & 16) {
+    for (size_t i = 0; i < LENGTH (mask); i++)
+      mask[i] = (uint8_t) (test_random (seed) % 3 ? test_random (seed) : 255);
+    k->mask = mask;
+  }
+  k->coring = (ImkLapsharpenCoring) (test_random (seed) % 2);
+  if (which & 32) {
+    k->threshold_unit = IMK_LAPSHARPEN_UNIT_SIGMA;
+    k->threshold = (double) (test_random (seed) % 20) / 8;
+  }
+  if (test_random (seed) % 4 == 0)
+    set_light (k, seed);
 }
 
 /* The options that no loop goes over are drawn, most of them half of the time
@@ -273,6 +333,14 @@ draw_options (Case *c, uint64_t *seed)
     k->radius = PICK (radii, seed);
     set_kernel (k, seed);
   }
+  if (test_random (seed) % 3 == 0)
+    draw_limits (k, seed);
+  if (k->type == IMK_TYPE_U16 && test_random (seed) % 8 == 0) {
+    bool packed = k->channels == 4 && k->depth == 10 && !k->shift;
+
+    k->storage = packed ? IMK_LAPSHARPEN_STORAGE_PACKED_10
+                        : IMK_LAPSHARPEN_STORAGE_BIG_ENDIAN;
+  }
   k->n_threads = 1 + (uint32_t) (test_random (seed) % 3);
   c->padding = test_random (seed) % 2 ? (uint32_t) (test_random (seed) % 4) : 0;
   c->offset = test_random (seed) % 2 ? (uint32_t) (test_random (seed) % 8) : 0;
@@ -308,7 +376,7 @@ for_each_option (CaseFunc check)
   uint64_t seed = 5;
   ImkLapsharpenConfig *k = &c.config;
 
-  for (int i = 0; i < 2 * (int) LENGTH (amounts) * 2 * 3 * 4 * 2 * 2; i++) {
+  for (int i = 0; i < 2 * (int) LENGTH (amounts) * 2 * 3 * 5 * 2 * 2; i++) {
     int n = i;
 
     *k = make_config (n % 2 ? IMK_TYPE_U16 : IMK_TYPE_U8, 17, 5, 4);
@@ -322,8 +390,8 @@ for_each_option (CaseFunc check)
     n /= 2;
     k->alpha = (ImkLapsharpenAlpha) (n % 3);
     n /= 3;
-    k->threshold = thresholds[n % 4];
-    n /= 4;
+    k->threshold = thresholds[n % 5];
+    n /= 5;
     k->clamp = (ImkLapsharpenClamp) (n % 2);
     k->output = (ImkLapsharpenOutput) (n / 2);
     check (&c);
@@ -831,6 +899,57 @@ TEST (
   }
 }
 
+/* --- noise, masks and packed pixels --------------------------------------- */
+
+/* A frame of one bright sample: |N| is 4, 2 and 1 times it in the 9 of 3x5
+ * samples around, so the noise is sqrt (pi / 2) / 6 * 16 * 90 / 15. */
+TEST (test_noise, "the threshold of one sigma is that of Immerkaer's sum",
+    .cpu_only = true)
+{
+  ImkLapsharpenConfig config = make_config (IMK_TYPE_U8, 7, 5, 1);
+  uint8_t in[5][7] = {{0}}, out[5][7];
+  ImkImage image = {in, 7, 7, 5, 1, IMK_TYPE_U8, IMK_LOCATION_HOST};
+  ImkImage result = image;
+  const double sigma = sqrt (3.14159265358979 / 2) / 6 * 16 * 90 / 15;
+
+  in[2][3] = 90; /* |L| is 360 there and 90 at its sides */
+  result.data = out;
+  config.threshold_unit = IMK_LAPSHARPEN_UNIT_SIGMA;
+  config.output = IMK_LAPSHARPEN_OUTPUT_EDGES;
+  for (int i = 0; i < 4; i++) {
+    config.threshold =
+        (i < 2 ? 90 : 360) / sigma / sqrt (20) * (i % 2 ? 1.001 : 0.999);
+    run (IMK_BACKEND_CPU, &config, &image, &result);
+    test_check (out[2][2] == (i < 1 ? 90 : 0) && out[2][3] == (i < 3 ? 255 : 0),
+        "%.3f sigma: %u and %u", config.threshold, out[2][2], out[2][3]);
+  }
+}
+
+/* 10 + 10 + 10 + 2 bits, from the low ones on, sharpened by hand. */
+TEST (test_packed, "packed pixels keep their places", .cpu_only = true)
+{
+  static const uint32_t in[] = {100u | 200u << 10 | 1000u << 20 | 3u << 30,
+      150u | 200u << 10 | 1000u << 20 | 1u << 30,
+      150u | 180u << 10 | 900u << 20 | 0u << 30};
+  static const uint32_t expected[] = {50u | 200u << 10 | 1000u << 20 | 3u << 30,
+      200u | 220u << 10 | 1023u << 20 | 1u << 30,
+      150u | 160u << 10 | 800u << 20 | 0u << 30};
+  uint32_t out[3];
+  ImkLapsharpenConfig config = make_config (IMK_TYPE_U16, 3, 1, 4);
+  ImkImage image = {(void *) in, 12, 3, 1, 2, IMK_TYPE_U16, IMK_LOCATION_HOST};
+  ImkImage result = image;
+
+  result.data = out;
+  config.depth = 10;
+  config.channel_mask = 7;
+  config.alpha_channel = 3;
+  config.storage = IMK_LAPSHARPEN_STORAGE_PACKED_10;
+  run (IMK_BACKEND_CPU, &config, &image, &result);
+  for (int i = 0; i < 3; i++)
+    test_check (out[i] == expected[i], "pixel %d: %08x, expected %08x", i,
+        out[i], expected[i]);
+}
+
 /* --- gaussians ------------------------------------------------------------ */
 
 enum { SIDE = 150, MARGIN = 130 };
@@ -998,6 +1117,26 @@ TEST (test_validation, "every wrong parameter is refused in words")
   EXPECT ("alpha=weighted does not go", c.alpha = IMK_LAPSHARPEN_ALPHA_WEIGHTED,
       c.method = IMK_LAPSHARPEN_METHOD_KERNEL, c.kernel_size = 3);
   EXPECT ("output has", c.output = (ImkLapsharpenOutput) 2);
+  EXPECT ("threshold is -1", c.threshold = -1);
+  EXPECT ("threshold is nan", c.threshold = (double) NAN);
+  EXPECT ("threshold-unit has", c.threshold_unit = (ImkLapsharpenUnit) 2);
+  EXPECT ("coring has", c.coring = (ImkLapsharpenCoring) 2);
+  EXPECT ("33 areas", c.n_areas = 33);
+  EXPECT ("Channel 1 has the range 20 to 10", c.range_low[1] = 20,
+      c.range_high[1] = 10);
+  EXPECT ("Channel 0 has the range 16 to 256", c.range_low[0] = 16,
+      c.range_high[0] = 256);
+  EXPECT ("storage has", c.storage = IMK_LAPSHARPEN_STORAGE_BIG_ENDIAN);
+  EXPECT ("Packed pixels have", c.storage = IMK_LAPSHARPEN_STORAGE_PACKED_10);
+  EXPECT ("storage has", c.type = IMK_TYPE_U16,
+      c.storage = (ImkLapsharpenStorage) 3);
+  {
+    static const uint16_t table[65536] = {[65535] = 256};
+
+    EXPECT ("needs both", c.decode = table);
+    EXPECT ("needs both", c.encode = table);
+    EXPECT ("gives 256 for the value 65535", c.decode = c.encode = table);
+  }
   EXPECT ("border-value 256", c.border = IMK_LAPSHARPEN_BORDER_CONSTANT,
       c.border_value = 256);
 }
@@ -1165,7 +1304,15 @@ TEST (test_cuda_failures, "every CUDA call may fail and says so")
   out = make_image (&c);
   device_in = test_to_device (&in);
   device_out = test_to_device (&out);
-  for (int i = 0; i < 8; i++) {
+  for (int i = 0; i < 16; i++) {
+    static const uint8_t mask[33 * 9];
+    static const uint16_t table[65536];
+
+    c.config.threshold_unit =
+        i & 8 ? IMK_LAPSHARPEN_UNIT_SIGMA : IMK_LAPSHARPEN_UNIT_COUNTS;
+    c.config.threshold = 1;
+    c.config.mask = i & 8 ? mask : NULL;
+    c.config.decode = c.config.encode = i & 8 ? table : NULL;
     c.config.measure_focus = i & 1;
     c.config.method =
         i & 4 ? IMK_LAPSHARPEN_METHOD_UNSHARP : IMK_LAPSHARPEN_METHOD_LAPLACIAN;

@@ -41,6 +41,26 @@ draw_config (ImkLapsharpenConfig *k, uint64_t *seed)
     k->method = (ImkLapsharpenMethod) (test_random (seed) % 5);
   if (k->method == IMK_LAPSHARPEN_METHOD_KERNEL)
     k->method = IMK_LAPSHARPEN_METHOD_CAS;
+  k->coring = (ImkLapsharpenCoring) (test_random (seed) % 4 == 0);
+  if (test_random (seed) % 4 == 0) {
+    k->threshold_unit = IMK_LAPSHARPEN_UNIT_SIGMA;
+    k->threshold = (double) variant_between (seed, 0, 30) / 10;
+  }
+  if (test_random (seed) % 4 == 0)
+    k->halo_dark = k->halo_bright = variant_between (seed, 0, 50);
+  for (uint32_t i = 0; i < k->channels && test_random (seed) % 4; i++) {
+    k->range_low[i] = 16;
+    k->range_high[i] = 235;
+  }
+  if (test_random (seed) % 4 == 0) {
+    k->n_areas = 1;
+    k->areas[0] =
+        (ImkLapsharpenArea){variant_between (seed, 0, 300), 3, 50, 20};
+  }
+  if (k->type == IMK_TYPE_U16 && test_random (seed) % 8 == 0) {
+    k->storage = IMK_LAPSHARPEN_STORAGE_BIG_ENDIAN;
+    k->depth = 16; /* all samples are valid, also with swapped bytes */
+  }
   k->radius = (double) variant_between (seed, 3, 200) / 10;
 }
 
@@ -69,10 +89,13 @@ draw (void *data, uint64_t *seed, bool typical, char *name)
       (1u << k->depth) - 1, *seed);
   snprintf (name, VARIANT_MAX_NAME,
       "%s %ux%ux%u depth %u border %d amount %g neighbours %u alpha %d of %d "
-      "threshold %u clamp %d output %d method %d radius %g",
+      "threshold %g of %d coring %d clamp %d output %d method %d radius %g "
+      "halos %u range %u areas %u storage %d",
       imk_type_name (k->type), k->width, k->height, k->channels, k->depth,
       k->border, k->amount, k->neighbours, k->alpha, k->alpha_channel,
-      k->threshold, k->clamp, k->output, k->method, k->radius);
+      k->threshold, k->threshold_unit, k->coring, k->clamp, k->output,
+      k->method, k->radius, k->halo_dark, k->range_high[0], k->n_areas,
+      k->storage);
 }
 
 static void

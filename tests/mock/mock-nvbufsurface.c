@@ -96,6 +96,14 @@ lay_out (Surface *self)
     add_plane (self, s->width, s->height, 1);
     add_plane (self, (s->width + 1) / 2, (s->height + 1) / 2, 2);
     break;
+  case NVBUF_COLOR_FORMAT_NV12_10LE:
+    add_plane (self, s->width, s->height, 2);
+    add_plane (self, (s->width + 1) / 2, (s->height + 1) / 2, 4);
+    break;
+  case NVBUF_COLOR_FORMAT_NV16:
+    add_plane (self, s->width, s->height, 1);
+    add_plane (self, (s->width + 1) / 2, s->height, 2);
+    break;
   case NVBUF_COLOR_FORMAT_RGBA:
     add_plane (self, s->width, s->height, 4);
     break;

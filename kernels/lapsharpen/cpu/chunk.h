@@ -68,8 +68,9 @@ typedef struct Line {
 typedef struct Band {
   const Work *work;
   const ImkLapsharpenRule *rule;
-  Sample filtered[CHUNK];  /* all bits: sharpen the sample; 0: copy it */
-  int16_t measured[CHUNK]; /* -1: sum the sample; 0: ignore it */
+  Sample filtered[CHUNK];         /* all bits: sharpen the sample; 0: copy it */
+  int16_t measured[CHUNK];        /* -1: sum the sample; 0: ignore it */
+  Sample low[CHUNK], high[CHUNK]; /* the range, for limited */
   Grown grown;
   Line lines[IMK_LAPSHARPEN_MAX_KERNEL]; /* copies of rows */
   ImkLapsharpenSums sums;
@@ -263,15 +264,16 @@ laplacian_at (const ImkLapsharpenRule *rule, const Source *source, Kind kind,
 
 INLINE void
 sharpen_with (const ImkLapsharpenRule *rule, const Sample *here,
-    const Source *source, Kind kind, float threshold, bool edges,
+    const Source *source, Kind kind, float threshold, bool soft, bool edges,
     uint16_t *restrict sharpened)
 {
   const float amount = rule->amount;
   const int32_t maximum = (int32_t) rule->maximum;
 
   for (uint32_t i = 0; i < CHUNK; i++)
-    sharpened[i] = (uint16_t) imk_lapsharpen_sample (amount, threshold, edges,
-        laplacian_at (rule, source, kind, here[i], i), here[i], 0, maximum);
+    sharpened[i] =
+        (uint16_t) imk_lapsharpen_sample (amount, threshold, soft, edges,
+            laplacian_at (rule, source, kind, here[i], i), here[i], 0, maximum);
 }
 
 INLINE void
@@ -280,12 +282,16 @@ sharpen (const ImkLapsharpenRule *rule, const Sample *here,
 {
   const float threshold = rule->threshold;
 
-  if (rule->edges)
-    sharpen_with (rule, here, source, kind, threshold, true, sharpened);
+  if (rule->soft && rule->edges)
+    sharpen_with (rule, here, source, kind, threshold, true, true, sharpened);
+  else if (rule->soft)
+    sharpen_with (rule, here, source, kind, threshold, true, false, sharpened);
+  else if (rule->edges)
+    sharpen_with (rule, here, source, kind, threshold, false, true, sharpened);
   else if (threshold > 0)
-    sharpen_with (rule, here, source, kind, threshold, false, sharpened);
+    sharpen_with (rule, here, source, kind, threshold, false, false, sharpened);
   else
-    sharpen_with (rule, here, source, kind, 0, false, sharpened);
+    sharpen_with (rule, here, source, kind, 0, false, false, sharpened);
 }
 
 INLINE void
@@ -296,7 +302,8 @@ sharpen_words_with (const ImkLapsharpenRule *rule, const Sample *here,
   const int16_t multiple = (int16_t) rule->multiple;
   const int16_t half = (int16_t) ((1u << fraction) / 2);
   const int16_t maximum = (int16_t) rule->maximum;
-  const int16_t threshold = (int16_t) LEAST (rule->threshold, 2048); /* > |L| */
+  const int16_t threshold =
+      (int16_t) LEAST (ceilf (rule->threshold), 2048); /* > |L| */
 
   for (uint32_t i = 0; i < CHUNK; i++) {
     int16_t magnitude = (int16_t) (l[i] < 0 ? -l[i] : l[i]);
@@ -353,6 +360,7 @@ correlate (const ImkLapsharpenRule *rule, const Rows *rows, uint16_t *sharpened)
   }
   own.edges = rule->edges;
   own.threshold = rule->threshold;
+  own.soft = rule->soft;
   own.amount = rule->amount;
   own.maximum = rule->maximum;
   for (uint32_t i = 0; i < CHUNK; i++)
@@ -405,11 +413,13 @@ adapt (const ImkLapsharpenRule *rule, const Rows *rows, float *l)
 }
 
 /* Keeps filtered samples of @out within the least and the largest of their 3x3
- * windows. */
+ * windows, or @dark and @bright beyond. */
 INLINE void
-clamp_local (const Band *band, const Rows *rows, Sample *out)
+clamp_window (
+    const Band *band, const Rows *rows, Sample dark, Sample bright, Sample *out)
 {
   const ptrdiff_t c = band->rule->channels;
+  const Sample room = (Sample) (band->rule->maximum - bright);
   Sample low[WIDE], high[WIDE];
 
   get_columns (band->rule, rows, low, high);
@@ -420,8 +430,37 @@ clamp_local (const Band *band, const Rows *rows, Sample *out)
 
     least = LEAST (least, low[i + c]);
     most = MOST (most, high[i + c]);
+    least = MOST (least, dark);
+    least = (Sample) (least - dark);
+    if (bright)
+      most = (Sample) (LEAST (most, room) + bright);
     t = MOST (t, least);
     t = LEAST (t, most);
     out[i] = band->filtered[i] ? t : out[i];
+  }
+}
+
+INLINE void
+clamp_local (const Band *band, const Rows *rows, Sample *out)
+{
+  const ImkLapsharpenRule *rule = band->rule;
+
+  if (rule->halo_dark || rule->halo_bright)
+    clamp_window (
+        band, rows, (Sample) rule->halo_dark, (Sample) rule->halo_bright, out);
+  else
+    clamp_window (band, rows, 0, 0, out);
+}
+
+/* Keeps samples of @out within the range, or no further outside than @here. */
+INLINE void
+keep_range (const Band *band, const Sample *here, Sample *out)
+{
+  for (uint32_t i = 0; i < CHUNK; i++) {
+    Sample low = LEAST (band->low[i], here[i]);
+    Sample high = MOST (band->high[i], here[i]);
+    Sample t = MOST (out[i], low);
+
+    out[i] = LEAST (t, high);
   }
 }

@@ -52,23 +52,28 @@ sharpen_chunk (Band *band, const Rows *rows, uint32_t n, Sample *out)
   merge (band, here, sharpened, out);
   if (rule->local)
     clamp_local (band, rows, out);
+  if (rule->limited)
+    keep_range (band, here, out);
 }
 
 /* Writes whole chunks, or vectors, until at least @n samples are written. */
 static void
 sharpen_chunks (Band *band, const Rows *rows, uint32_t n, Sample *out)
 {
+  const ImkLapsharpenRule *rule = band->rule;
   const bool plain = HAVE_PLAIN && band->work->plain;
 
   if (plain)
     sharpen_bytes (band, rows, n, out);
-  for (uint32_t i = 0; i < n && (!plain || band->rule->local); i += CHUNK) {
-    const Rows at = rows_at (band->rule, rows, i);
+  for (uint32_t i = 0; i < n && (!plain || rule->local); i += CHUNK) {
+    const Rows at = rows_at (rule, rows, i);
 
-    if (plain)
-      clamp_local (band, &at, out + i);
-    else
+    if (!plain)
       sharpen_chunk (band, &at, LEAST (n - i, CHUNK), out + i);
+    else
+      clamp_local (band, &at, out + i);
+    if (plain && rule->limited)
+      keep_range (band, at.row[HERE], out + i);
   }
 }
 
@@ -169,8 +174,9 @@ sharpen_row (Band *band, const Rows *rows, Sample *out)
   const uint32_t margin = r->reach * r->channels;
   const bool plain = HAVE_PLAIN && band->work->plain;
   /* whole pixels */
-  const uint32_t unit =
-      plain && !r->local && r->channels != 3 ? IMK_VECTOR_SIZE : CHUNK;
+  const uint32_t unit = plain && !r->local && !r->limited && r->channels != 3
+                            ? IMK_VECTOR_SIZE
+                            : CHUNK;
   bool in_place = !r->shift && end >= 2 * CHUNK;
   uint32_t first = 0, n = 0;
 
@@ -188,6 +194,60 @@ sharpen_row (Band *band, const Rows *rows, Sample *out)
   sharpen_copies (band, rows, first + n, end, out);
 }
 
+/* --- areas and masks ------------------------------------------------------ */
+
+/* Returns: where the areas that pixel @x is in, or is not in, change */
+static uint32_t
+end_of_run (const ImkLapsharpenRule *rule, uint32_t x, uint32_t y)
+{
+  uint32_t end = rule->width;
+
+  for (uint32_t i = 0; i < rule->n_areas; i++) {
+    const ImkLapsharpenArea *a = &rule->areas[i];
+    const uint64_t right = (uint64_t) a->x + a->width;
+
+    if (y < a->y || y - a->y >= a->height)
+      continue;
+    if (a->x > x && a->x < end)
+      end = a->x;
+    if (right > x && right < end)
+      end = (uint32_t) right;
+  }
+  return end;
+}
+
+/* Gives back what a row of @out is not to change of @in. */
+static void
+restore_row (
+    const Work *work, uint32_t y, const Sample *in, Sample *restrict out)
+{
+  const ImkLapsharpenRule *rule = work->rule;
+  const uint32_t c = rule->channels;
+  const uint8_t *mask =
+      work->mask ? work->mask + (size_t) y * rule->width : NULL;
+
+  for (uint32_t x = 0, end; x < rule->width; x = end) {
+    end = end_of_run (rule, x, y);
+    if (!imk_lapsharpen_in_areas (rule, x, y))
+      memcpy (out + x * c, in + x * c, (end - x) * c * sizeof (Sample));
+    else if (mask)
+      for (uint32_t i = x * c; i < end * c; i++)
+        out[i] =
+            (Sample) imk_lapsharpen_mixed (rule, in[i], out[i], mask[i / c]);
+  }
+}
+
+static bool
+is_row_in_areas (const ImkLapsharpenRule *rule, uint32_t y)
+{
+  for (uint32_t i = 0; i < rule->n_areas; i++)
+    if (y >= rule->areas[i].y && y - rule->areas[i].y < rule->areas[i].height)
+      return true;
+  return rule->n_areas == 0;
+}
+
+/* --- bands ---------------------------------------------------------------- */
+
 static Band
 make_band (const Work *work)
 {
@@ -199,6 +259,8 @@ make_band (const Work *work)
 
     band.filtered[i] = (Sample) (rule->filtered >> channel & 1 ? -1 : 0);
     band.measured[i] = rule->measured >> channel & 1 ? -1 : 0;
+    band.low[i] = (Sample) rule->low[channel];
+    band.high[i] = (Sample) rule->high[channel];
   }
   return band;
 }
@@ -218,16 +280,23 @@ sharpen_rows (void *data, uint32_t first, uint32_t end)
     start_smoother (&smoother, work, first, scratch->memory);
   }
   for (uint32_t y = first; y < end; y++) {
+    Sample *out =
+        (Sample *) ((uint8_t *) work->out->data + y * work->out->stride);
     Rows rows = {};
 
+    if (!band.rule->measured && !is_row_in_areas (band.rule, y)) {
+      memcpy (out, get_row (work, (int) y), imk_image_row_size (work->in));
+      continue;
+    }
     for (uint32_t i = HERE - band.rule->reach; i <= HERE + band.rule->reach;
          i++)
       rows.row[i] = get_row (work, (int) (y + i) - HERE);
     if (scratch)
       smooth_row (&smoother, y, &band.grown);
     band.sums.square_low = 0; /* of a row: squares below 2^18 * 2^38 */
-    sharpen_row (&band, &rows,
-        (Sample *) ((uint8_t *) work->out->data + y * work->out->stride));
+    sharpen_row (&band, &rows, out);
+    if (work->mask || band.rule->n_areas)
+      restore_row (work, y, rows.row[HERE], out);
     sums.square_low += (uint32_t) band.sums.square_low;
     sums.square_high += band.sums.square_low >> 32;
   }
@@ -242,4 +311,42 @@ sharpen_rows (void *data, uint32_t first, uint32_t end)
   }
 }
 
-const ImkLapsharpenLoops IMK_ISA_TABLE = {.sharpen_rows = sharpen_rows};
+/* Adds up |N| of the samples that have 8 neighbours, see imk/lapsharpen.h. */
+static void
+measure_noise (void *data, uint32_t first, uint32_t end)
+{
+  Work *work = data;
+  const ImkLapsharpenRule *rule = work->rule;
+  const uint32_t c = rule->channels, shift = rule->shift;
+  int32_t counts[CHUNK];
+  uint64_t sum = 0;
+
+  for (uint32_t i = 0; i < CHUNK; i++)
+    counts[i] = rule->noisy >> i % c & 1 ? -1 : 0;
+  for (uint32_t y = first + 1; y < end + 1; y++)
+    for (uint32_t i = c; i < (rule->width - 1) * c; i += CHUNK) {
+      const Sample *a = get_row (work, (int) y - 1) + i;
+      const Sample *h = get_row (work, (int) y) + i;
+      const Sample *b = get_row (work, (int) y + 1) + i;
+      const uint32_t n = LEAST ((rule->width - 1) * c - i, CHUNK);
+      int32_t part = 0; /* below 192 * 2^19 */
+
+      for (uint32_t j = 0; j < n; j++) {
+#define AT(row, offset) \
+  ((int32_t) (row[(ptrdiff_t) j + (offset) * (ptrdiff_t) c] >> shift))
+        int32_t value = 4 * AT (h, 0) -
+                        2 * (AT (a, 0) + AT (b, 0) + AT (h, -1) + AT (h, 1)) +
+                        AT (a, -1) + AT (a, 1) + AT (b, -1) + AT (b, 1);
+#undef AT
+
+        part += (value < 0 ? -value : value) & counts[j];
+      }
+      sum += (uint64_t) part;
+    }
+  __atomic_fetch_add (&work->noise, sum, __ATOMIC_RELAXED);
+}
+
+const ImkLapsharpenLoops IMK_ISA_TABLE = {
+    .sharpen_rows = sharpen_rows,
+    .measure_noise = measure_noise,
+};

@@ -16,11 +16,14 @@ typedef struct Work {
   ImkImage *out;
   bool plain;
   struct ScratchPool *scratch; /* for smoothing */
+  const uint8_t *mask;         /* (nullable) */
   ImkLapsharpenSums sums;
+  uint64_t noise;
 } Work;
 
 typedef struct ImkLapsharpenLoops {
-  ImkBandFunc sharpen_rows; /* of a Work */
+  ImkBandFunc sharpen_rows;  /* of a Work */
+  ImkBandFunc measure_noise; /* likewise; item 0 is row 1 */
 } ImkLapsharpenLoops;
 
 #define IMK_LAPSHARPEN_TABLES(level) \

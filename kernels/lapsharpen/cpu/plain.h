@@ -31,6 +31,18 @@ pack (Words low, Words high)
   return _mm512_packus_epi16 ((Vector) low, (Vector) high);
 }
 
+INLINE Vector
+least_of (Vector a, Vector b)
+{
+  return _mm512_min_epu8 (a, b);
+}
+
+INLINE Vector
+most_of (Vector a, Vector b)
+{
+  return _mm512_max_epu8 (a, b);
+}
+
 /* Adds the pairs of @a and @b, each times its byte of @weights. */
 INLINE void
 add_pairs (Vector a, Vector b, Vector weights, Words *low, Words *high)
@@ -45,6 +57,18 @@ INLINE Vector
 pack (Words low, Words high)
 {
   return _mm256_packus_epi16 ((Vector) low, (Vector) high);
+}
+
+INLINE Vector
+least_of (Vector a, Vector b)
+{
+  return _mm256_min_epu8 (a, b);
+}
+
+INLINE Vector
+most_of (Vector a, Vector b)
+{
+  return _mm256_max_epu8 (a, b);
 }
 
 INLINE void
@@ -64,9 +88,10 @@ load (const uint8_t *bytes)
   return v;
 }
 
-/* Writes whole vectors until @n bytes are written. */
+/* Writes whole vectors until @n bytes are written. @limited: as the rule's */
 INLINE void
-sharpen_bytes (const Band *band, const Rows *rows, size_t n, uint8_t *out)
+sharpen_bytes_with (
+    const Band *band, const Rows *rows, size_t n, bool limited, uint8_t *out)
 {
   const ImkLapsharpenRule *rule = band->rule;
   const ptrdiff_t c = rule->channels;
@@ -84,7 +109,13 @@ sharpen_bytes (const Band *band, const Rows *rows, size_t n, uint8_t *out)
     const uint8_t *here = rows->row[HERE] + i;
     const uint8_t *below = rows->row[BELOW] + i;
     Vector v = load (here), mask = load (band->filtered + phase);
+    Vector least = zero, most = zero;
     Words low = half, high = half;
+
+    if (limited) {
+      least = least_of (v, load (band->low + phase));
+      most = most_of (v, load (band->high + phase));
+    }
 
     __builtin_prefetch (below + PREFETCH, 0);
     __builtin_prefetch (out + i + PREFETCH, 1);
@@ -99,8 +130,21 @@ sharpen_bytes (const Band *band, const Rows *rows, size_t n, uint8_t *out)
     low >>= (int16_t) rule->fraction;
     high >>= (int16_t) rule->fraction;
     v = (pack (low, high) & mask) | (v & ~mask);
+    if (limited)
+      v = least_of (most_of (v, least), most);
     memcpy (out + i, &v, sizeof (v));
   }
+}
+
+INLINE void
+sharpen_bytes (const Band *band, const Rows *rows, size_t n, uint8_t *out)
+{
+  const ImkLapsharpenRule *rule = band->rule;
+
+  if (rule->limited && !rule->local)
+    sharpen_bytes_with (band, rows, n, true, out);
+  else
+    sharpen_bytes_with (band, rows, n, false, out);
 }
 
 #else

@@ -7,12 +7,15 @@
  * in pixels of less than 4 channels. */
 #include "lapsharpen/lapsharpen-backend.h"
 
+#include <cstdlib>
+#include <cstring>
 #include <new>
 
 #include "core/cuda/cuda-check.h"
 #include "lapsharpen/cuda/lapsharpen-rows.cuh"
 #include "lapsharpen/cuda/lapsharpen-samples.cuh"
 #include "lapsharpen/cuda/lapsharpen-smooth.cuh"
+#include "lapsharpen/cuda/lapsharpen-stage.cuh"
 
 extern "C" const ImkFilterBackend imk_lapsharpen_cuda;
 
@@ -207,18 +210,6 @@ enum {
   ANY_ROWS = 32, /* rows a block */
 };
 
-/* An image inside a kernel. */
-struct View {
-  uint8_t *data;
-  size_t stride;
-};
-
-static View
-view_of (const ImkImage *image)
-{
-  return View{(uint8_t *) image->data, image->stride};
-}
-
 /* The samples of one channel in a 3x3 window, row by row. */
 struct Window {
   int32_t v[9];
@@ -228,7 +219,7 @@ struct Window {
  * @offsets: where the others are, in bytes from the start of the image */
 template <typename Sample>
 static __device__ uint32_t
-locate_window (const ImkLapsharpenRule &rule, const View &in, int x, int y,
+locate_window (const ImkLapsharpenRule &rule, const Pixels &in, int x, int y,
     size_t offsets[9])
 {
   const int width = rule.width, height = rule.height;
@@ -249,7 +240,7 @@ locate_window (const ImkLapsharpenRule &rule, const View &in, int x, int y,
 
 template <typename Sample>
 static __device__ Window
-load_window (const ImkLapsharpenRule &rule, const View &in,
+load_window (const ImkLapsharpenRule &rule, const Pixels &in,
     const size_t offsets[9], uint32_t outside, int channel)
 {
   Window w;
@@ -312,7 +303,7 @@ get_window_gain (const Window &w, uint32_t maximum)
 template <typename Sample>
 static __device__ float
 correlate (
-    const ImkLapsharpenRule &rule, const View &in, int x, int y, int channel)
+    const ImkLapsharpenRule &rule, const Pixels &in, int x, int y, int channel)
 {
   const int width = rule.width, height = rule.height;
   const int size = rule.kernel_size, reach = rule.reach;
@@ -350,18 +341,21 @@ sharpen_window (const ImkLapsharpenRule &rule, const Window &w, float l)
       low = min (low, w.v[i]);
       high = max (high, w.v[i]);
     }
+    low = max (low - (int32_t) rule.halo_dark, 0);
+    high = min (high + (int32_t) rule.halo_bright, (int32_t) rule.maximum);
   }
   if (rule.kernel_size)
     return imk_lapsharpen_correlated (&rule, l, w.v[4], low, high);
   return imk_lapsharpen_sample (
-      rule.amount, rule.threshold, rule.edges, l, w.v[4], low, high);
+      rule.amount, rule.threshold, rule.soft, rule.edges, l, w.v[4], low, high);
 }
 
 /* One pixel; adds its Laplacians to @sum and @squares. */
 template <typename Sample>
 static __device__ void
-sharpen_pixel (const ImkLapsharpenRule &rule, const View &in, const View &out,
-    const Low &low, int x, int y, long long *sum, unsigned long long *squares)
+sharpen_pixel (const ImkLapsharpenRule &rule, const Pixels &in,
+    const Pixels &out, const Low &low, int x, int y, long long *sum,
+    unsigned long long *squares)
 {
   Sample *to = (Sample *) (out.data + (size_t) y * out.stride) +
                (size_t) x * rule.channels;
@@ -393,6 +387,8 @@ sharpen_pixel (const ImkLapsharpenRule &rule, const View &in, const View &out,
       l = l * get_window_gain (w, rule.maximum);
     if (rule.filtered >> channel & 1)
       value = sharpen_window (rule, w, l);
+    if (rule.limited)
+      value = imk_lapsharpen_limited (&rule, w.v[4], value, channel);
     to[channel] = (Sample) (value << rule.shift);
   }
 }
@@ -400,8 +396,8 @@ sharpen_pixel (const ImkLapsharpenRule &rule, const View &in, const View &out,
 template <typename Sample>
 static __global__ void
 __launch_bounds__ (WARP *ANY_WARPS)
-    sharpen_any (const __grid_constant__ ImkLapsharpenRule rule, const View in,
-        const View out, const Low low, Sums *sums)
+    sharpen_any (const __grid_constant__ ImkLapsharpenRule rule,
+        const Pixels in, const Pixels out, const Low low, Sums *sums)
 {
   const int x = blockIdx.x * WARP + threadIdx.x;
   const int top = blockIdx.y * ANY_ROWS + threadIdx.y;
@@ -431,30 +427,46 @@ launch_any (const ImkLapsharpenRule *rule, const ImkImage *in,
       imk_div_up (rule->width, WARP), imk_div_up (rule->height, ANY_ROWS));
   launch.stream = stream;
   return IMK_CUDA_LAUNCH (
-      error, launch, kernel, *rule, view_of (in), view_of (out), low, sums);
+      error, launch, kernel, *rule, pixels_of (in), pixels_of (out), low, sums);
 }
 
 /* --- the table --------------------------------------------------------------
  */
 
+enum { FOCUS, NOISE, N_SUMS };
+
 struct State {
   ImkLapsharpenRule rule;
   bool plain;
-  Sums *device_sums;
-  Sums *host_sums; /* page-locked: filled in the order of the stream */
-  float *low;      /* for smoothing; low_size floats */
+  Sums *device_sums; /* N_SUMS */
+  Sums *host_sums;   /* page-locked: filled in the order of the stream */
+  float *low;        /* for smoothing; low_size floats */
   size_t low_size;
-  cudaEvent_t done; /* the last frame that used sums or low */
+  cudaEvent_t done; /* the last frame that used this memory */
+
+  uint8_t *mask;
+  uint16_t *decode, *encode;
+  uint16_t *host_decode; /* the same for cuda_update () */
+  bool staged;
+  ImkLapsharpenStage stage;
+  ImkImage unpacked, sharpened; /* for staged */
 };
 
 static ImkStatus
 cuda_update (void *state, const void *params, ImkError *error)
 {
-  const ImkLapsharpenConfig *config = (const ImkLapsharpenConfig *) params;
   State *self = (State *) state;
-  const ImkLapsharpenRule rule = imk_lapsharpen_rule (config);
-  const size_t size = rule.smooth.step ? get_low_size (&rule) : 0;
+  const ImkLapsharpenConfig *given = (const ImkLapsharpenConfig *) params;
+  const ImkLapsharpenStage stage =
+      imk_lapsharpen_stage (given, self->decode, self->encode);
+  ImkLapsharpenConfig config = *given;
+  ImkLapsharpenRule rule;
+  size_t size;
 
+  if (self->staged)
+    config = imk_lapsharpen_inner (given, &stage, self->host_decode);
+  rule = imk_lapsharpen_rule (&config);
+  size = rule.smooth.step ? get_low_size (&rule) : 0;
   if (size > self->low_size) {
     float *low = nullptr;
     ImkStatus status =
@@ -467,8 +479,9 @@ cuda_update (void *state, const void *params, ImkError *error)
     self->low_size = size;
   }
   self->rule = rule;
-  self->plain =
-      imk_lapsharpen_is_plain (&self->rule, config->type) && !self->rule.local;
+  self->stage = stage;
+  self->plain = imk_lapsharpen_is_plain (&self->rule, config.type) &&
+                !self->rule.local && !self->rule.limited;
   return IMK_OK;
 }
 
@@ -479,10 +492,72 @@ cuda_destroy (void *state)
 
   cudaFree (self->low);
   cudaFree (self->device_sums); /* waits for kernels that use it */
+  cudaFree (self->mask);
+  cudaFree (self->decode);
+  cudaFree (self->encode);
+  cudaFree (self->unpacked.data);
+  cudaFree (self->sharpened.data);
   cudaFreeHost (self->host_sums);
   if (self->done)
     cudaEventDestroy (self->done);
+  free (self->host_decode);
   delete self;
+}
+
+/* Copies @size bytes to the device, or none of no address. */
+static ImkStatus
+upload (const void *bytes, size_t size, void **copy, ImkError *error)
+{
+  ImkStatus status;
+
+  if (!bytes)
+    return IMK_OK;
+  status = IMK_CUDA (error, cudaMalloc (copy, size));
+  return status != IMK_OK ? status
+                          : IMK_CUDA (error, cudaMemcpy (*copy, bytes, size,
+                                                 cudaMemcpyHostToDevice));
+}
+
+static ImkStatus
+make_image (const ImkLapsharpenConfig *c, ImkImage *image, ImkError *error)
+{
+  image->width = c->width;
+  image->height = c->height;
+  image->channels = c->channels;
+  image->type = IMK_TYPE_U16;
+  image->stride = (imk_image_row_size (image) + 15) / 16 * 16; /* get_unit () */
+  image->location = IMK_LOCATION_DEVICE;
+  return IMK_CUDA (
+      error, cudaMalloc (&image->data, image->stride * image->height));
+}
+
+/* What the plan has pointers to, and what packing needs. */
+static ImkStatus
+allocate_plan (State *self, const ImkLapsharpenConfig *c, ImkError *error)
+{
+  ImkStatus status = upload (
+      c->mask, (size_t) c->width * c->height, (void **) &self->mask, error);
+
+  if (status == IMK_OK)
+    status = upload (c->decode, sizeof (*c->decode) << c->depth,
+        (void **) &self->decode, error);
+  if (status == IMK_OK)
+    status =
+        upload (c->encode, sizeof (*c->encode) * (IMK_LAPSHARPEN_WHITE + 1),
+            (void **) &self->encode, error);
+  self->staged = imk_lapsharpen_is_staged (c);
+  if (status == IMK_OK && c->decode) {
+    self->host_decode = (uint16_t *) malloc (sizeof (*c->decode) << c->depth);
+    if (!self->host_decode)
+      return imk_error_set (error, IMK_ERROR_MEMORY,
+          "There is no memory for the tables of a CUDA sharpener.");
+    memcpy (self->host_decode, c->decode, sizeof (*c->decode) << c->depth);
+  }
+  if (status == IMK_OK && self->staged)
+    status = make_image (c, &self->unpacked, error);
+  if (status == IMK_OK && self->staged)
+    status = make_image (c, &self->sharpened, error);
+  return status;
 }
 
 static ImkStatus
@@ -492,11 +567,12 @@ allocate (State *self, ImkError *error)
       error, cudaEventCreateWithFlags (&self->done, cudaEventDisableTiming));
 
   if (status == IMK_OK)
-    status = IMK_CUDA (
-        error, cudaMalloc ((void **) &self->device_sums, sizeof (Sums)));
+    status = IMK_CUDA (error,
+        cudaMalloc ((void **) &self->device_sums, N_SUMS * sizeof (Sums)));
   if (status == IMK_OK)
-    status = IMK_CUDA (error, cudaHostAlloc ((void **) &self->host_sums,
-                                  sizeof (Sums), cudaHostAllocPortable));
+    status =
+        IMK_CUDA (error, cudaHostAlloc ((void **) &self->host_sums,
+                             N_SUMS * sizeof (Sums), cudaHostAllocPortable));
   return status;
 }
 
@@ -512,6 +588,8 @@ cuda_create (const void *plan, const void *params, uint32_t n_threads,
         error, IMK_ERROR_MEMORY, "There is no memory for a CUDA sharpener.");
   status = allocate (self, error);
   if (status == IMK_OK)
+    status = allocate_plan (self, (const ImkLapsharpenConfig *) plan, error);
+  if (status == IMK_OK)
     status = cuda_update (self, params, error);
   if (status == IMK_OK)
     *state = self;
@@ -520,47 +598,109 @@ cuda_create (const void *plan, const void *params, uint32_t n_threads,
   return status;
 }
 
+/* --- a frame ----------------------------------------------------------------
+ */
+
 /* @sums: for a measured frame */
 static ImkStatus
-launch_frame (const State *self, const ImkImage *in, const ImkImage *out,
-    Sums *sums, cudaStream_t stream, ImkError *error)
+launch_filter (const State *self, const ImkLapsharpenRule *rule,
+    const ImkImage *in, const ImkImage *out, Sums *sums, cudaStream_t stream,
+    ImkError *error)
 {
   const int unit = get_unit (in, out);
 
-  if (self->rule.smooth.step) {
-    const Low low = make_low (&self->rule, self->low);
-    ImkStatus status = launch_smooth (&self->rule, in, low, stream, error);
+  if (rule->smooth.step) {
+    const Low low = make_low (rule, self->low);
+    ImkStatus status = launch_smooth (rule, in, low, stream, error);
 
     return status != IMK_OK
                ? status
-               : launch_any (&self->rule, in, out, low, sums, stream, error);
+               : launch_any (rule, in, out, low, sums, stream, error);
   }
   if (self->plain && unit == 16)
-    return launch_bytes (&self->rule, in, out, stream, error);
-  if (unit && !self->rule.adaptive && !self->rule.kernel_size &&
-      is_for_samples (&self->rule, in->type))
-    return launch_samples (&self->rule, in, out, unit, sums, stream, error);
-  return launch_any (&self->rule, in, out, Low{}, sums, stream, error);
+    return launch_bytes (rule, in, out, stream, error);
+  if (unit && !rule->adaptive && !rule->kernel_size &&
+      is_for_samples (rule, in->type))
+    return launch_samples (rule, in, out, unit, sums, stream, error);
+  return launch_any (rule, in, out, Low{}, sums, stream, error);
 }
 
-/* A frame that is measured or smoothed waits for the one before, which may run
- * on another stream: they share the memory. The others use nothing of the
- * object, so that they may be captured into a graph. */
+/* Waits for the noise of a frame, and sets the threshold of @rule. */
+static ImkStatus
+find_threshold (State *self, ImkLapsharpenRule *rule, const ImkImage *in,
+    cudaStream_t stream, ImkError *error)
+{
+  Sums *device = &self->device_sums[NOISE], *host = &self->host_sums[NOISE];
+  ImkStatus status =
+      IMK_CUDA (error, cudaMemsetAsync (device, 0, sizeof (Sums), stream));
+
+  if (status == IMK_OK)
+    status = launch_noise (rule, in, device, stream, error);
+  if (status == IMK_OK)
+    status = IMK_CUDA (error, cudaMemcpyAsync (host, device, sizeof (Sums),
+                                  cudaMemcpyDeviceToHost, stream));
+  if (status == IMK_OK)
+    status = IMK_CUDA (error, cudaStreamSynchronize (stream));
+  if (status == IMK_OK)
+    rule->threshold =
+        (float) (rule->per_sigma * imk_lapsharpen_noise (rule, host->sum));
+  return status;
+}
+
+static ImkStatus
+launch_frame (State *self, const ImkImage *in, const ImkImage *out, Sums *sums,
+    cudaStream_t stream, ImkError *error)
+{
+  ImkLapsharpenRule rule = self->rule;
+  ImkStatus status = IMK_OK;
+
+  if (rule.per_sigma > 0 && rule.noisy)
+    status = find_threshold (self, &rule, in, stream, error);
+  if (status == IMK_OK)
+    status = launch_filter (self, &rule, in, out, sums, stream, error);
+  if (status == IMK_OK && (self->mask || rule.n_areas))
+    status = launch_restore (&rule, self->mask, in, out, stream, error);
+  return status;
+}
+
+static ImkStatus
+launch_staged (State *self, const ImkImage *in, const ImkImage *out, Sums *sums,
+    cudaStream_t stream, ImkError *error)
+{
+  const Pixels unpacked = pixels_of (&self->unpacked);
+  const Pixels sharpened = pixels_of (&self->sharpened);
+  cudaLaunchConfig_t launch = get_pixel_launch (in->width, in->height, stream);
+  ImkStatus status = IMK_CUDA_LAUNCH (error, launch, unpack_frame, self->stage,
+      in->width, in->height, pixels_of (in), unpacked);
+
+  if (status == IMK_OK)
+    status = launch_frame (
+        self, &self->unpacked, &self->sharpened, sums, stream, error);
+  if (status == IMK_OK)
+    status = IMK_CUDA_LAUNCH (error, launch, pack_frame, self->stage, in->width,
+        in->height, pixels_of (in), sharpened, pixels_of (out));
+  return status;
+}
+
+/* A frame that uses memory of the object waits for the one before, which may
+ * run on another stream. The others use nothing of it that changes, so that
+ * they may be captured into a graph. */
 static ImkStatus
 launch_in_turn (State *self, const ImkImage *in, const ImkImage *out,
     cudaStream_t stream, ImkError *error)
 {
+  Sums *sums = &self->device_sums[FOCUS];
   ImkStatus status =
       IMK_CUDA (error, cudaStreamWaitEvent (stream, self->done, 0));
 
   if (status == IMK_OK && self->rule.measured)
-    status = IMK_CUDA (
-        error, cudaMemsetAsync (self->device_sums, 0, sizeof (Sums), stream));
+    status = IMK_CUDA (error, cudaMemsetAsync (sums, 0, sizeof (Sums), stream));
   if (status == IMK_OK)
-    status = launch_frame (self, in, out, self->device_sums, stream, error);
+    status = self->staged ? launch_staged (self, in, out, sums, stream, error)
+                          : launch_frame (self, in, out, sums, stream, error);
   if (status == IMK_OK && self->rule.measured)
     status =
-        IMK_CUDA (error, cudaMemcpyAsync (self->host_sums, self->device_sums,
+        IMK_CUDA (error, cudaMemcpyAsync (&self->host_sums[FOCUS], sums,
                              sizeof (Sums), cudaMemcpyDeviceToHost, stream));
   if (status == IMK_OK)
     status = IMK_CUDA (error, cudaEventRecord (self->done, stream));
@@ -574,7 +714,8 @@ cuda_process (void *state, const ImkImage *in, ImkImage *out, void *stream,
   State *self = (State *) state;
   const cudaStream_t s = (cudaStream_t) stream;
 
-  if (self->rule.measured || self->rule.smooth.step)
+  if (self->rule.measured || self->rule.smooth.step || self->staged ||
+      self->rule.per_sigma > 0)
     return launch_in_turn (self, in, out, s, error);
   return launch_frame (self, in, out, nullptr, s, error);
 }
@@ -587,9 +728,9 @@ cuda_get_result (void *state, void *result, ImkError *error)
   ImkStatus status = IMK_CUDA (error, cudaEventSynchronize (self->done));
 
   if (status == IMK_OK) {
-    sums->sum = (int64_t) self->host_sums->sum;
-    sums->square_low = self->host_sums->square_low;
-    sums->square_high = self->host_sums->square_high;
+    sums->sum = (int64_t) self->host_sums[FOCUS].sum;
+    sums->square_low = self->host_sums[FOCUS].square_low;
+    sums->square_high = self->host_sums[FOCUS].square_high;
   }
   return status;
 }

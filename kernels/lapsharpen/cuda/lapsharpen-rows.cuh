@@ -289,6 +289,18 @@ make_mask (const ImkLapsharpenRule *rule, ImkType type, uint32_t channels,
       mask[i / 4] |= 0xffu << i % 4 * 8;
 }
 
+/* Sets @words to the samples of a thread, each the value of its channel, in the
+ * same phases. */
+static inline void
+spread_values (const ImkLapsharpenRule *rule, ImkType type,
+    const uint32_t values[4], uint32_t words[THREAD_WORDS])
+{
+  const uint32_t size = (uint32_t) imk_type_size (type);
+
+  for (uint32_t i = 0; i < THREAD_BYTES; i += size)
+    words[i / 4] |= values[i / size % rule->channels] << i % 4 * 8;
+}
+
 /* The word of a mask for word @i of a thread at byte @x. */
 template <int CHANNELS>
 static __device__ uint32_t

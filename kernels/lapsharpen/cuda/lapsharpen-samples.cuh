@@ -28,7 +28,9 @@ struct Samples {
   Frame frame;
   int unit;
   uint32_t shift, kept; /* v = word >> shift & kept, in every lane */
-  bool diagonal, local;
+  bool diagonal, local, limited, soft;
+  uint32_t dark, bright, room; /* halos in both lanes, and the largest less the
+                                * bright one */
   bool whole_range; /* neither threshold nor edges: a whole |L| < 1 is 0 */
   uint32_t neighbours;
   float amount, threshold, maximum;
@@ -36,6 +38,7 @@ struct Samples {
   uint32_t sign;    /* 0x7fffffff for |s L|, else all bits */
   float from_value; /* 0 for edges, else 1 */
   uint32_t filtered[THREAD_WORDS];
+  uint32_t low[THREAD_WORDS], high[THREAD_WORDS]; /* the range, for limited */
   uint32_t measured; /* bit c: sum channel c */
   int weight_word;   /* where the weight of a pixel stands: its word, and a */
   uint32_t weight_selector; /* __byte_perm selector for float or integer */
@@ -336,8 +339,11 @@ sharpen_samples (const Samples &s, const Row<Sample> &row, int first,
   }
 #pragma unroll
   for (int j = 0; j < GROUP; j++) {
-    float factor = fabsf (l[j]) < s.threshold ? 0.0f : s.amount;
-    float signed_l = __uint_as_float (__float_as_uint (l[j]) & s.sign);
+    float magnitude = fabsf (l[j]);
+    float factor = magnitude < s.threshold ? 0.0f : s.amount;
+    float cored =
+        s.soft ? copysignf (__fsub_rn (magnitude, s.threshold), l[j]) : l[j];
+    float signed_l = __uint_as_float (__float_as_uint (cored) & s.sign);
 
     samples[j] = sharpen_sample<Sample> (s, factor, signed_l,
         __fmaf_rn (get_value<Sample> (row, first + j), s.from_value, 0.5f));
@@ -360,10 +366,10 @@ pack (const Samples &s, const uint32_t *samples)
 }
 
 /* Keeps the samples of a word, @i after the first of the thread, within the
- * least and the largest of their 3x3 windows. */
+ * least and the largest of their 3x3 windows, or the halos beyond. */
 template <typename Sample, int CHANNELS>
 static __device__ uint32_t
-clamp_local (const Row<Sample> *rows, int i, uint32_t word)
+clamp_local (const Samples &s, const Row<Sample> *rows, int i, uint32_t word)
 {
   uint32_t clamped[2];
 
@@ -380,13 +386,30 @@ clamp_local (const Row<Sample> *rows, int i, uint32_t word)
       least[r] = __vimin3_u16x2 (left, middle, right);
       most[r] = __vimax3_u16x2 (left, middle, right);
     }
-    clamped[part] = __vmaxu2 (get_lanes<Sample> (word, part),
-        __vimin3_u16x2 (least[0], least[1], least[2]));
-    clamped[part] =
-        __vminu2 (clamped[part], __vimax3_u16x2 (most[0], most[1], most[2]));
+    least[0] = __vimin3_u16x2 (least[0], least[1], least[2]);
+    most[0] = __vimax3_u16x2 (most[0], most[1], most[2]);
+    if (s.dark | s.bright) { /* no lane borrows or carries */
+      least[0] = __vmaxu2 (least[0], s.dark) - s.dark;
+      most[0] = __vminu2 (most[0], s.room) + s.bright;
+    }
+    clamped[part] = __vmaxu2 (get_lanes<Sample> (word, part), least[0]);
+    clamped[part] = __vminu2 (clamped[part], most[0]);
   }
   return sizeof (Sample) == 2 ? clamped[0]
                               : __byte_perm (clamped[0], clamped[1], 0x6240);
+}
+
+/* Keeps the samples of a word within the range, or no further outside than
+ * @here was. */
+template <typename Sample>
+static __device__ uint32_t
+keep_range (uint32_t here, uint32_t word, uint32_t low, uint32_t high)
+{
+  if (sizeof (Sample) == 2)
+    return __vminu2 (
+        __vmaxu2 (word, __vminu2 (low, here)), __vmaxu2 (high, here));
+  return __vminu4 (
+      __vmaxu4 (word, __vminu4 (low, here)), __vmaxu4 (high, here));
 }
 
 /* The words of a group, from row @rows[1]. */
@@ -406,7 +429,7 @@ sharpen_group (const Samples &s, const Row<Sample> *rows, int first,
 #pragma unroll
     for (int j = 0; j < GROUP; j += per_word)
       out[j / per_word] =
-          clamp_local<Sample, CHANNELS> (rows, first + j, out[j / per_word]);
+          clamp_local<Sample, CHANNELS> (s, rows, first + j, out[j / per_word]);
 }
 
 /* --- the kernel -------------------------------------------------------------
@@ -456,6 +479,10 @@ sharpen_row (const Samples &s, const Place &p, const Row<Sample> *rows, int y,
     const uint32_t mask = get_mask<CHANNELS> (s.filtered, p.x, i);
 
     out[i] = (out[i] & mask) | (rows[1].w[size + i] & ~mask);
+    if (s.limited)
+      out[i] = keep_range<Sample> (rows[1].w[size + i], out[i],
+          get_mask<CHANNELS> (s.low, p.x, i),
+          get_mask<CHANNELS> (s.high, p.x, i));
     out[i] <<= s.shift;
   }
   if (p.x >= s.frame.row_size)
@@ -558,8 +585,13 @@ make_samples (const ImkLapsharpenRule *rule, const ImkImage *in,
                  : (0xffffu >> rule->shift) * 0x00010001u;
   s.diagonal = rule->neighbours == 8;
   s.local = rule->local;
-  s.whole_range =
-      rule->threshold <= (rule->weight_channel < 0 ? 1 : 0) && !rule->edges;
+  s.limited = rule->limited;
+  s.soft = rule->soft;
+  s.dark = rule->halo_dark * 0x00010001u;
+  s.bright = rule->halo_bright * 0x00010001u;
+  s.room = (rule->maximum - rule->halo_bright) * 0x00010001u;
+  s.whole_range = rule->threshold <= (rule->weight_channel < 0 ? 1 : 0) &&
+                  !rule->edges && !rule->soft;
   s.neighbours = rule->neighbours;
   s.amount = rule->amount;
   s.threshold = rule->threshold;
@@ -568,6 +600,8 @@ make_samples (const ImkLapsharpenRule *rule, const ImkImage *in,
   s.sign = rule->edges ? 0x7fffffffu : ~0u;
   s.from_value = rule->edges ? 0.0f : 1.0f;
   make_mask (rule, in->type, rule->filtered, s.filtered);
+  spread_values (rule, in->type, rule->low, s.low);
+  spread_values (rule, in->type, rule->high, s.high);
   s.measured = rule->measured;
   s.weight_word = weight / 2 & 1;
   s.weight_selector = bytes        ? 0x3004 | (weight & 3)
