@@ -22,7 +22,10 @@
  */
 #include "gstnormalintegrate-private.h"
 
+#include <math.h>
+
 #include "gstimagingallocation.h"
+#include "gstimagingquantity.h"
 
 GST_DEBUG_CATEGORY_STATIC (normalintegrate_debug);
 #define GST_CAT_DEFAULT normalintegrate_debug
@@ -140,6 +143,33 @@ work_begin (GstNormalIntegrate *self, GstNormalIntegrateWork *w)
     w->outputs[i] = gst_imaging_src_pads_get (self->base.outputs, i);
 }
 
+/* Normals that come with the size of a pixel bring it, where the property does
+ * not say it. */
+static void
+follow_axes (GstNormalIntegrateWork *w, GstBuffer *normals)
+{
+  static const struct {
+    const gchar *unit;
+    gdouble mm;
+  } units[] = {{"mm", 1}, {"um", 1e-3}, {"m", 1e3}};
+  GstCustomMeta *meta =
+      gst_buffer_get_custom_meta (normals, GST_IMAGING_QUANTITY_META);
+  GstStructure *told = meta ? gst_custom_meta_get_structure (meta) : NULL;
+  gdouble step = 0;
+
+  if (!told || w->config.mm_per_pixel != 1 ||
+      !gst_structure_get_double (told, "axis-0-step", &step))
+    return;
+  for (guint i = 0; i < G_N_ELEMENTS (units); i++) {
+    gdouble mm = fabs (step) * units[i].mm;
+
+    if (g_strcmp0 (gst_structure_get_string (told, "axis-0-unit"),
+            units[i].unit) == 0 &&
+        mm >= 1e-9 && mm <= 1e6)
+      w->config.mm_per_pixel = mm;
+  }
+}
+
 static void
 work_clear (GstNormalIntegrateWork *w)
 {
@@ -254,6 +284,7 @@ gst_normal_integrate_chain (GstPad *pad, GstObject *parent, GstBuffer *buffer)
       gst_imaging_settings_take (self->base.settings, GST_IMAGING_WHEN_LIVE,
           gst_imaging_settings_stream_time (self->sink, buffer))) {
     work_begin (self, &w);
+    follow_axes (&w, buffer);
     gst_normal_integrate_negotiate (self, &w);
     flow = gst_normal_integrate_albedo_take (
                self->albedo, pad, buffer, &w.albedo, &w.albedo_picture)

@@ -60,8 +60,9 @@ static const GstImagingSetting settings[] = {
         "Direction of y in the normals"),
     GST_IMAGING_DOUBLE ("mm-per-pixel", LIVE, 0, Settings, config.mm_per_pixel,
         1e-9, 1e6, "mm",
-        "Width of a pixel in mm, which gives heights in mm; 1 gives heights in "
-        "pixels. The height of a pixel is this value divided by the "
+        "Width of a pixel in mm, which gives heights in mm. With 1 it is that "
+        "of the axes that normals bring in m, mm or um; without them heights "
+        "are in pixels. The height of a pixel is this value divided by the "
         "pixel-aspect-ratio of the caps"),
     GST_IMAGING_DOUBLE ("max-slope", LIVE, 0, Settings, config.max_slope, 1e-3,
         1e9, NULL,

@@ -347,9 +347,10 @@ set_caps (GstOctAngio *self, GstCaps *caps)
 
 /* --- images --------------------------------------------------------------- */
 
-/* Axes as the input has them, where it is an image. */
+/* Axes as the input has them. A row of a complex one is an A-scan. */
 static void
-copy_axes (GstBuffer *out, GstBuffer *in, gboolean is_enface)
+copy_axes (
+    GstBuffer *out, GstBuffer *in, gboolean is_complex, gboolean is_enface)
 {
   GstCustomMeta *from =
       gst_buffer_get_custom_meta (in, GST_IMAGING_QUANTITY_META);
@@ -363,8 +364,10 @@ copy_axes (GstBuffer *out, GstBuffer *in, gboolean is_enface)
 
     for (guint k = 0; k < G_N_ELEMENTS (members); k++) {
       g_autofree gchar *field = g_strdup_printf ("axis-%u-%s", i, members[k]);
-      const GValue *value =
-          gst_structure_get_value (gst_custom_meta_get_structure (from), field);
+      g_autofree gchar *theirs =
+          g_strdup_printf ("axis-%u-%s", is_complex ? 1 - i : i, members[k]);
+      const GValue *value = gst_structure_get_value (
+          gst_custom_meta_get_structure (from), theirs);
 
       if (value)
         gst_structure_set_value (
@@ -396,7 +399,7 @@ describe (GstOctAngio *self, const GstOctAngioQuantity *q, GstBuffer *out,
     gst_imaging_quantity_attach (out, q->name, q->unit,
         self->is_float ? 1 : (q->high - q->low) / most,
         self->is_float ? 0 : q->low, axes, 2);
-  copy_axes (out, in, is_enface);
+  copy_axes (out, in, self->is_complex, is_enface);
   gst_imaging_engine_sign (self->base.engine, out);
 }
 

@@ -60,11 +60,13 @@ gst_oct_bscan_add_lines (GstOctBscan *self, const GstOctBscanWork *w)
 }
 
 gdouble
-gst_oct_bscan_shift (const GstOctBscan *self, const GstOctBscanWork *w, guint k)
+gst_oct_bscan_shift (const GstOctBscan *self, const GstOctBscanWork *w,
+    guint output, guint k)
 {
   if (!has_lines (w))
     return 0;
-  return w->n > 1 ? lines_of (self, w, k).shift : self->mean_lines.shift;
+  return output == COMPLEX || w->n > 1 ? lines_of (self, w, k).shift
+                                       : self->mean_lines.shift;
 }
 
 static GstBuffer *

@@ -60,7 +60,7 @@ image_of (GstOctBscan *self, const GstOctBscanWork *w, guint output, guint k)
   GST_BUFFER_DTS (image) = later (w->dts, w->duration, k);
   GST_BUFFER_DURATION (image) = w->duration;
   gst_oct_bscan_describe_image (
-      w, output, k, gst_oct_bscan_shift (self, w, k), image);
+      w, output, k, gst_oct_bscan_shift (self, w, output, k), image);
   gst_oct_bscan_attach_lines (self, w, output, k, image);
   return image;
 }
@@ -161,7 +161,7 @@ gst_oct_bscan_push_images (GstOctBscan *self, GstOctBscanWork *w)
   for (guint i = 0; i < N_OUTPUTS && flow != GST_FLOW_ERROR; i++)
     if (w->out[i]) {
       gst_oct_bscan_describe_image (
-          w, i, 0, gst_oct_bscan_shift (self, w, 0), w->out[i]);
+          w, i, 0, gst_oct_bscan_shift (self, w, i, 0), w->out[i]);
       gst_oct_bscan_attach_lines (self, w, i, 0, w->out[i]);
       flow = gst_oct_bscan_combine (self, w->snapshot, i,
           gst_imaging_src_pad_push (GST_IMAGING_SRC_PAD (w->snapshot->pads[i]),

@@ -51,8 +51,8 @@ void gst_oct_bscan_add_lines (GstOctBscan *self, const GstOctBscanWork *work);
 
 /* Returns: depths that tracking has moved image @k, the mean of those in a mean
  */
-gdouble gst_oct_bscan_shift (
-    const GstOctBscan *self, const GstOctBscanWork *work, guint k);
+gdouble gst_oct_bscan_shift (const GstOctBscan *self,
+    const GstOctBscanWork *work, guint output, guint k);
 
 /* Attaches camera and shift of each line to image @k, with several cameras or
  * tracking. */

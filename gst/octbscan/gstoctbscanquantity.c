@@ -81,6 +81,25 @@ gst_oct_bscan_describe_volume (const GstOctBscanWork *w, GstBuffer *image,
   sign (w, image);
 }
 
+/* A-scan by A-scan, before they are averaged, turned round and, without
+ * tracking-complex, tracked. */
+static void
+describe_complex (const GstOctBscanWork *w, gdouble shift, GstBuffer *image)
+{
+  const ImkOctbscanConfig *c = &w->snapshot->config;
+  const GstImagingAxis *depth = &w->snapshot->depth;
+  const GstImagingAxis *lateral = &w->snapshot->lateral;
+  gdouble step = fabs (depth->step), origin = c->crop_top * step;
+
+  if (c->tracking_complex)
+    origin -= shift * step;
+  gst_imaging_quantity_attach (image, "amplitude", "counts", 1, 0,
+      (GstImagingAxis[]){{"depth", depth->unit, step, origin},
+          {"lateral", lateral->unit,
+              fabs (lateral->step) / MAX (c->average_ascans, 1), 0}},
+      2);
+}
+
 void
 gst_oct_bscan_describe_image (const GstOctBscanWork *w, guint output, guint k,
     gdouble shift, GstBuffer *image)
@@ -94,6 +113,7 @@ gst_oct_bscan_describe_image (const GstOctBscanWork *w, guint output, guint k,
   if (output == ENFACE) /* the image of a volume has been described */
     return;
   if (output == COMPLEX) {
+    describe_complex (w, shift, image);
     sign (w, image);
     return;
   }
