@@ -11,7 +11,12 @@ import unittest
 
 import numpy as np
 
+from gi.repository import GObject
+
 from support import SOURCE, TIMEOUT, Gst, gst_imaging, launch, main
+
+sys.path.insert(0, os.path.join(SOURCE, "pipelines"))
+from gst_imaging import library, repeat
 
 RNG = np.random.default_rng(3)
 
@@ -53,6 +58,17 @@ class Verify(unittest.TestCase):
 
     def path(self, name):
         return os.path.join(self.folder, name)
+
+    def save_pgm(self, name, picture):
+        height, width = picture.shape
+        with open(self.path(name), "wb") as file:
+            file.write(b"P5\n%d %d\n255\n" % (width, height) + picture.astype(np.uint8).tobytes())
+
+    def save_balls(self):
+        """Pictures for spherelights: centre 30, 30, radius 25."""
+        y, x = np.mgrid[:60, :60]
+        for i in range(3):
+            self.save_pgm(f"ball{i}.pgm", np.where(np.hypot(x - 25 - 5 * i, y - 30) < 4, 250, 20))
 
     def record(self, elements="lapsharpen amount=2", sink="out.npy", source="in.npy", changes=()):
         play(f"picturesrc location={self.path(source)} ! {elements} ! picturesink location={self.path(sink)}", changes)
@@ -194,6 +210,68 @@ class Verify(unittest.TestCase):
         self.assertEqual(code, 3)
         self.assertIn("does not end in one picturesink", result["error"])
         self.assertFalse(os.path.exists(self.path("stolen")))
+
+    def test_what_each_element_writes_is_known(self):
+        """A file of the user that verify does not redirect would be replaced."""
+        found = {}
+        for plugin in library.plugins(Gst):
+            for feature in Gst.Registry.get().get_feature_list_by_plugin(plugin.get_name()):
+                element = feature.create(None) if isinstance(feature, Gst.ElementFactory) else None
+                for prop in element.list_properties() if element else ():
+                    if prop.value_type == GObject.TYPE_STRING and re.search(r"\bto write\b", prop.blurb):
+                        found.setdefault(feature.get_name(), []).append(prop.name)
+        self.assertEqual(found.pop("picturesink"), ["location"])
+        self.assertEqual({name: sorted(props) for name, props in found.items()}, {name: sorted(props) for name, props in repeat.WRITTEN.items()})
+
+    def test_files_that_elements_write_stay(self):
+        pair = self.path("pair")
+        subprocess.run([os.path.join(SOURCE, "tests/data/slcs.py"), pair], check=True, capture_output=True)
+        self.save_balls()
+        for name, description in (
+                ("removed.img", f"slcsrc location={pair}/ref.PRM ! i.reference slcsrc location={pair}/sec.PRM ! i.secondary insarform name=i"
+                 " looks-x=4 looks-y=4 flatten=measured removed-location=FILE i.coherence ! queue ! other/tensors ! picturesink location=OUT"),
+                ("lights.lp", f"picturesrc location={self.path('ball?.pgm')} ! spherelights centre-x=30 centre-y=30 radius=25 location=FILE"
+                 " ! picturesink location=OUT")):
+            with self.subTest(name):
+                out = self.path("of-" + name + ".npy")
+                play(description.replace("FILE", self.path(name)).replace("OUT", out) + " sidecar=always")
+                self.assertTrue(os.path.exists(self.path(name)))
+                with open(self.path(name), "wb") as file:
+                    file.write(b"mine")
+                code, result = verify(out)
+                self.assertEqual(code, 0, result)
+                with open(self.path(name), "rb") as file:
+                    self.assertEqual(file.read(), b"mine")
+
+    def test_a_file_that_is_written_from_a_change_on_stays(self):
+        self.save_balls()
+        play(f"picturesrc location={self.path('ball?.pgm')} ! spherelights name=l centre-x=30 centre-y=30 radius=25"
+             f" ! picturesink location={self.path('out.npy')} sidecar=always", (("l", "location", self.path("later.lp"), 1),))
+        self.assertEqual([(change["property"], change["frame"]) for change in self.told()["changes"]], [("location", 1)])
+        with open(self.path("later.lp"), "wb") as file:
+            file.write(b"mine")
+        code, result = verify(self.path("out.npy"))
+        self.assertEqual(code, 0, result)
+        with open(self.path("later.lp"), "rb") as file:
+            self.assertEqual(file.read(), b"mine")
+
+    def test_a_grid_that_was_found(self):
+        """shcentroid itself sets map-location then."""
+        spots = np.zeros((6, 60, 80), np.uint8)
+        for row in range(9, 12):
+            for column in range(9, 12):
+                spots[:, row::20, column::20] = 200
+        np.save(self.path("spots.npy"), spots)
+        grid = self.path("grid.npy")
+        play(f"picturesrc location={self.path('spots.npy')} ! shcentroid name=sh columns=4 rows=3 pitch-x=20 pitch-y=20 find-grid-location={grid} ! "
+             f"fakesink sh.results ! queue ! other/tensors ! picturesink location={self.path('out.npy')}")
+        self.assertEqual([change["property"] for change in self.told()["changes"]], ["map-location"])
+        with open(grid, "wb") as file:
+            file.write(b"mine")
+        code, result = verify(self.path("out.npy"))
+        self.assertEqual(code, 0, result)
+        with open(grid, "rb") as file:
+            self.assertEqual(file.read(), b"mine")
 
     def test_lines(self):
         pair = self.path("pair")

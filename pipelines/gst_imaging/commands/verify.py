@@ -193,16 +193,22 @@ def compare(arrays, old_files, new_files, told, difference):
             difference.add(np, os.path.basename(old_file), shape, start, old, new, is_level)
 
 
-def places_of(changes):
-    """Without the hashes of files that settings name."""
-    return [{key: value for key, value in change.items() if key != "settings-hash"} for change in changes]
+def places_of(repeat, told):
+    """Without the hashes of files that settings name, and the places of files that elements write."""
+    factories = {element["name"]: element["element"] for element in told["elements"]}
+
+    def value_of(change):
+        is_file = change["property"] in repeat.WRITTEN.get(factories[change["element"]], ()) or repeat.is_own_change(told, change)
+        return os.path.basename(change["value"]).removeprefix(f'{change["element"]}-') if is_file and change["value"] else change["value"]
+
+    return [(change["frame"], change["element"], change["property"], value_of(change)) for change in told["changes"]]
 
 
 def repeat_changes(repeat, Gst, told, folder, location, devices):
     """Returns: the sidecar of the second run, in which the same settings counted from the same frames on"""
     for is_after in (False, True):
         new = repeat.run(Gst, told, folder, location, devices, is_after)
-        if places_of(new["changes"]) == places_of(told["changes"]):
+        if places_of(repeat, new) == places_of(repeat, told):
             return new
     raise Failure(UNREADABLE, "The settings changed during the recording at moments that cannot be met again.")
 
