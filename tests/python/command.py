@@ -108,9 +108,21 @@ class Convert(FolderCase):
                 continue
             self.assertEqual(done.returncode, 0, done.stderr)
             self.assertEqual(json.loads(done.stdout)["shape"], [3, 8, 12])
-            done = gst_imaging("convert", self.path(name), self.path("back.npy"))
+            done = gst_imaging("convert", self.path(name), self.path("back.npy"), "--overwrite")
             self.assertEqual(done.returncode, 0, done.stderr)
             np.testing.assert_array_equal(np.load(self.path("back.npy")), cube)
+
+    def test_inputs_are_not_replaced(self):
+        np.save(self.path("a.npy"), np.ones((4, 4), np.float32))
+        np.save(self.path("b.npy"), np.zeros((4, 4), np.float32))
+        os.link(self.path("a.npy"), self.path("link.npy"))
+        for words, sentence in (((self.path("a.npy"), self.path("a.npy"), "--overwrite"), "is an input"), ((self.path("a.npy"), self.path("link.npy"), "--overwrite"), "is an input"),
+                                ((self.path("a.npy"), self.path("b.npy")), "Was OUT forgotten?")):
+            done = gst_imaging("convert", *words)
+            self.assertEqual((done.returncode, sentence in done.stderr), (2, True), done.stderr)
+        self.assertEqual((np.load(self.path("a.npy")).all(), np.load(self.path("b.npy")).any()), (True, False))
+        self.assertEqual(gst_imaging("convert", self.path("a.npy"), self.path("b.npy"), "--overwrite").returncode, 0)
+        self.assertTrue(np.load(self.path("b.npy")).all())
 
     def test_what_is_not_carried_over_is_named(self):
         header = ["SIMPLE  =                    T", "BITPIX  =                    8", "NAXIS   =                    2",

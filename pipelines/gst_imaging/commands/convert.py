@@ -34,6 +34,7 @@ def add_arguments(parser):
     parser.add_argument("output", metavar="OUT")
     parser.add_argument("--part", type=int, default=-1, metavar="N", help="the picture to take, from 0 on: of FITS the units"
                         " that have one, of TIFF the pages, of OpenEXR the parts, of .oct the arrays (default: all pages, of FITS the first unit, of .oct the spectra)")
+    parser.add_argument("--overwrite", action="store_true", help="replace OUT also where it is a file with the extension of IN")
 
 
 SCHEMA = "gst-imaging-sidecar-v1"
@@ -103,6 +104,14 @@ def read_all(arrays, np, files, is_one_quantity):
             raise Failure(UNREADABLE, f"{file} is {parts[-1].dtype} {list(parts[-1].shape)}, and {files[0]} is"
                                       f" {parts[0].dtype} {list(parts[0].shape)}: they do not fit into one array.")
     return parts[0] if len(parts) == 1 else np.stack(parts)
+
+
+def check_copy(options):
+    """Of two photographs that a shell makes of *.png, the second would be replaced by the first."""
+    form = os.path.splitext(options.output)[1].lower()
+    if not options.overwrite and os.path.isfile(options.output) and os.path.splitext(options.input)[1].lower() == form:
+        raise Failure(WRONG_USE, f"{options.output} is there, and a copy of {options.input} would replace it. Was OUT forgotten?"
+                                 " --overwrite replaces it.")
 
 
 def outputs_of(options, files, n):
@@ -328,6 +337,8 @@ def run(options):
     arrays = library.Arrays(options.part)
     array = arrays.load(options.input)
     try:
+        outputs_of(options, [options.input], 1)
+        check_copy(options)
         result = {"output": options.output, "type": arrays.type_name(array),
                   "shape": list(array.contents.dims[:array.contents.n_dims])}
         before = arrays.cards(array)
