@@ -161,8 +161,8 @@ add_notes (Cards *self, const gchar *key)
                       : "Scale and offset of the frames were not written.");
   if (has_axes)
     add (self, key,
-        self->sidecar ? "Axes are those of the first frame, of all in:"
-                      : "Axes are those of the first frame.");
+        self->sidecar ? "The axes here are those of the first frame; those of each are in:"
+                      : "The axes here are those of the first frame.");
   if (is_scaled || has_axes)
     add (self, key, self->sidecar);
 }

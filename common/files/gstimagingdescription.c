@@ -267,7 +267,8 @@ struct _GstImagingDescription {
   GPtrArray *series;      /* of what changes */
   gchar *sidecar;         /* (nullable): of numbered files */
   gchar *note;            /* (nullable): what was dropped */
-  guint64 first, number;  /* of these: the first, and this one */
+  GstImagingSidecar told;
+  guint64 number; /* of numbered files: this one */
 };
 
 void
@@ -334,7 +335,7 @@ gst_imaging_description_new (
   self->series = g_ptr_array_new ();
   self->quantity = gst_structure_new_empty (GST_IMAGING_QUANTITY_META);
   if (!path || !gst_imaging_sidecar_read (
-                   path, array, self->quantity, self->series, &self->first)) {
+                   path, array, self->quantity, self->series, &self->told)) {
     gst_structure_free (self->quantity);
     self->quantity = gst_imaging_description_from_cards (array);
   }
@@ -343,7 +344,7 @@ gst_imaging_description_new (
   if (is_numbered && self->series->len > 0)
     self->sidecar = g_steal_pointer (&path);
   else
-    self->first = self->number = 0;
+    self->told.first = self->number = 0;
   return self;
 }
 
@@ -366,7 +367,13 @@ gst_imaging_description_follow (
 const gchar *
 gst_imaging_description_get_note (const GstImagingDescription *self)
 {
-  return self->note;
+  return self->note ? self->note : self->told.note;
+}
+
+const gchar *
+gst_imaging_description_get_flags (const GstImagingDescription *self)
+{
+  return self->told.flags;
 }
 
 gboolean
@@ -393,10 +400,10 @@ gst_imaging_description_at (const GstImagingDescription *self, guint64 frame)
 {
   GstStructure *quantity;
 
-  if (!self->quantity || self->number < self->first)
+  if (!self->quantity || self->number < self->told.first)
     return NULL;
   quantity = gst_structure_copy (self->quantity);
-  frame += self->number - self->first;
+  frame += self->number - self->told.first;
   for (guint i = 0; i < self->series->len; i++) {
     const GstImagingSeries *series = g_ptr_array_index (self->series, i);
     gdouble value =
@@ -429,5 +436,7 @@ gst_imaging_description_free (GstImagingDescription *self)
   g_clear_pointer (&self->quantity, gst_structure_free);
   g_free (self->sidecar);
   g_free (self->note);
+  g_free (self->told.flags);
+  g_free (self->told.note);
   g_free (self);
 }

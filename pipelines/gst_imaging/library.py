@@ -21,6 +21,18 @@ class FileNumber(ctypes.Structure):
     _fields_ = [("at", ctypes.c_size_t), ("size", ctypes.c_size_t), ("width", ctypes.c_uint), ("zeros", ctypes.c_int)]
 
 
+class PtrArray(ctypes.Structure):
+    """GPtrArray of texts"""
+
+    _fields_ = [("texts", ctypes.POINTER(ctypes.c_char_p)), ("n", ctypes.c_uint)]
+
+
+class FileList(ctypes.Structure):
+    """GstImagingFileList"""
+
+    _fields_ = [("names", ctypes.POINTER(PtrArray)), ("missing", ctypes.c_void_p), ("notes", ctypes.POINTER(PtrArray))]
+
+
 class Array(ctypes.Structure):
     """GstImagingNdArray; the members behind cards are its own."""
 
@@ -50,6 +62,9 @@ FUNCTIONS = {
     "gst_imaging_description_get_note": (TEXT, [P]),
     "gst_imaging_description_new": (P, [ARRAY, TEXT]),
     "gst_imaging_description_translate": (ctypes.POINTER(TEXT), [ARRAY, TEXT, TEXT, ctypes.c_int64]),
+    "gst_imaging_file_list_add": (ctypes.c_int, [P, TEXT, P]),
+    "gst_imaging_file_list_clear": (None, [P]),
+    "gst_imaging_file_list_init": (None, [P]),
     "gst_imaging_file_number_find": (ctypes.c_int, [P, TEXT, P]),
     "gst_imaging_file_number_put": (P, [P, TEXT, U64]),
     "gst_imaging_formats_get_name": (TEXT, [TEXT]),
@@ -195,6 +210,19 @@ def numbered(path, numbers=()):
         files.append(os.fsdecode(ctypes.string_at(text)))
         functions.g_free(text)
     return files
+
+
+def list_files(path):
+    """Returns: the files that picturesrc would play for a path: a file, a folder, a name with * or ?, or with a number such as
+    %05d; and notes for the user: numbers that are missing, files that are left out"""
+    functions, found = functions_of(), FileList()
+    functions.gst_imaging_file_list_init(ctypes.byref(found))
+    try:
+        call(functions, UNREADABLE, functions.gst_imaging_file_list_add, ctypes.byref(found), os.fsencode(path))
+        names, notes = ([texts.contents.texts[i] for i in range(texts.contents.n)] for texts in (found.names, found.notes))
+    finally:
+        functions.gst_imaging_file_list_clear(ctypes.byref(found))
+    return [os.fsdecode(name) for name in names], [note.decode(errors="replace") for note in notes]
 
 
 class Arrays:

@@ -13,7 +13,7 @@ import unittest.mock
 
 import numpy as np
 
-from support import SOURCE, TIMEOUT, FolderCase, main
+from support import SOURCE, TIMEOUT, FolderCase, main, read_array
 
 sys.path.insert(0, os.path.join(SOURCE, "pipelines"))
 from gst_imaging import command, commands
@@ -136,6 +136,41 @@ class Convert(FolderCase):
             self.assertEqual(done.returncode, 0, done.stderr)
             self.assertEqual(json.loads(done.stdout).get("lost"), lost, name)
             self.assertEqual("does not carry over" in done.stderr, lost is not None, done.stderr)
+
+    def test_flags_go_with_slopes(self):
+        slopes, flags = np.random.default_rng(1).random((3, 2, 5)).astype(np.float32), np.arange(15, dtype=np.uint8).reshape(3, 5)
+        np.save(self.path("s.npy"), slopes)
+        np.save(self.path("s-flags.npy"), flags)
+        with open(self.path("s.npy.json"), "w", encoding="utf-8") as file:
+            json.dump({"schema": "gst-imaging-sidecar-v1", "file": "s.npy", "type": "f32", "shape": [3, 2, 5], "first": 0, "frames": 3, "complete": True,
+                       "flags": "s-flags.npy", "quantity": {"name": "dx,dy", "unit": "px", "scale": 1, "offset": 0, "axes": []}}, file)
+        for name in "b.npy", "c.tif", "d.fits":
+            done = gst_imaging("convert", self.path("s.npy"), self.path(name), "--json")
+            if "this build is without it" in done.stderr:
+                continue
+            base, extension = os.path.splitext(name)
+            self.assertEqual((done.returncode, json.loads(done.stdout).get("lost")), (0, None), done.stderr)
+            with open(self.path(name + ".json"), encoding="utf-8") as file:
+                self.assertEqual(json.load(file)["flags"], f"{base}-flags{extension}")
+            np.testing.assert_array_equal(read_array(self.path(f"{base}-flags{extension}")), flags)
+        np.save(self.path("e-flags.npy"), slopes)  # of somebody else
+        for name in "f%d.npy", "e.npy":
+            done = gst_imaging("convert", self.path("s.npy"), self.path(name), "--json")
+            self.assertEqual((done.returncode, json.loads(done.stdout).get("lost")), (0, ["flags"]), done.stderr)
+            with open(self.path(name + ".json"), encoding="utf-8") as file:
+                self.assertNotIn("flags", json.load(file))
+        np.testing.assert_array_equal(np.load(self.path("e-flags.npy")), slopes)
+
+    def test_a_gap_in_a_series_is_named(self):
+        os.mkdir(self.path("gap"))
+        for i in (1, 2, 3, 5):
+            np.save(self.path(f"gap/f{i}.npy"), np.full((2, 3), i, np.uint8))
+        np.save(self.path("gap/other.npy"), np.zeros((2, 3), np.uint8))
+        for words in "gap/f*.npy", "gap/f%d.npy":
+            done = gst_imaging("convert", self.path(words), self.path("x.npy"))
+            self.assertEqual(done.returncode, 0, done.stderr)
+            self.assertIn("1 file is missing: 4", done.stderr)
+            self.assertEqual(np.load(self.path("x.npy"))[:, 0, 0].tolist(), [1, 2, 3, 5])
 
     def test_folders_and_numbered_files(self):
         cube = np.random.default_rng(1).integers(0, 65536, (12, 8, 10, 3), np.uint16)

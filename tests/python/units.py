@@ -46,7 +46,7 @@ class Case(FolderCase):
         return self.path(target)
 
     def convert(self, source, target):
-        return gst_imaging("convert", self.path(source), self.path(target), "--json")
+        return gst_imaging("convert", self.path(source), self.path(target), "--json", "--overwrite")
 
     def fail_to_convert(self, source, target, code=4):
         done = subprocess.run([sys.executable, "-B", "-m", "gst_imaging", "convert", self.path(source), self.path(target)], text=True,
@@ -229,7 +229,7 @@ class Units(Case):
         script = ("import os, sys\nfrom gst_imaging import command\n"
                   "def refuse(path, **_more):\n    raise PermissionError(1, 'Operation not permitted', path)\n"
                   "os.remove = os.unlink = refuse\nsys.exit(command.main(sys.argv[1:]))\n")
-        done = subprocess.run([sys.executable, "-B", "-c", script, "convert", self.path("plain.npy"), self.path("b.npy")], text=True,
+        done = subprocess.run([sys.executable, "-B", "-c", script, "convert", self.path("plain.npy"), self.path("b.npy"), "--overwrite"], text=True,
                               capture_output=True, check=False, env={**os.environ, "PYTHONPATH": os.path.join(SOURCE, "pipelines")})
         self.assertEqual((done.returncode, done.stderr.count("\n")), (4, 1), done.stderr)
         self.assertIn("b.npy.json cannot be removed: Operation not permitted", done.stderr)
@@ -319,9 +319,9 @@ class PerFrame(Case):
 
     def test_it_goes_on_through_convert(self):
         self.write()
-        for source, target in ("a.npy", "b.npy"), ("b.npy", "b.npy"):
+        for source, target in ("a.npy", "b.npy"), ("b.npy", "c.npy"):
             self.convert(source, target)
-            self.assertEqual(self.told("b.npy")["scale"], [0.5, 0.75, 3, 4])
+            self.assertEqual(self.told(target)["scale"], [0.5, 0.75, 3, 4])
 
     def test_damaged_numbers_drop_their_quantity(self):
         for damage in ({"scale": 1e400}, {"scale": {"framerate": "30/0"}}, {"scale": [{"framerate": "30/0"}]}, {"offset": "x"}):
@@ -441,7 +441,8 @@ class PerFrame(Case):
     def test_what_is_no_sidecar_is_none(self):
         for text in ("", "{", "[" * 100000 + '"gst-imaging-sidecar-v1"', '"gst-imaging-sidecar-v1"', '{"schema": "gst-imaging-sidecar-v1"}',
                      json.dumps({**self.sidecar, "frames": -1}), json.dumps({**self.sidecar, "frames": 2 ** 62}),
-                     json.dumps({**self.sidecar, "quantity": 3}), json.dumps({**self.sidecar, "complete": False}),
+                     json.dumps({**self.sidecar, "quantity": 3}),
+                     json.dumps({**self.sidecar, "complete": False, "frames": 5, "shape": [5, *self.sidecar["shape"][1:]]}),
                      json.dumps({**self.sidecar, "quantity": {"scale": [[0, 0, 1e300]]}})):
             with open(self.path("a.npy.json"), "w", encoding="utf-8") as file:
                 file.write(text)
@@ -464,7 +465,7 @@ class Stacks(Case):
                 continue
             name = f"a.{extension}"
             told = self.record(name)
-            self.assertIn("Axes are those of the first frame, of all in:", told)
+            self.assertIn("The axes here are those of the first frame; those of each are in:", told)
             self.assertIn("Scale and offset of each frame are in:", told)
             self.assertIn(f"{name}.json", told)
             self.assertEqual(metadata.sidecar(self.path(name))["quantity"]["unit"], "dB")

@@ -4,7 +4,7 @@
 Reads .npy, PNM, PFM, PNG, TIFF, FITS, OpenEXR, JPEG, camera RAW and recordings of OCT; writes all but the last three. What the input holds
 decides how it is read, the extension of the output how it is written. Samples are never scaled or rounded: a format
 that cannot hold their type or shape is refused with a sentence that names those that can. A folder, or a name with *
-or ? in quotes, is taken in natural order as one array; an output with a number in its name, as frame%05d.png, is a file for each frame.
+or ?, or with a number, as frame%05d.png, in quotes, is taken in natural order as one array; an output with a number in its name, as frame%05d.png, is a file for each frame.
 Of a file with several pictures --part takes one.
 What the input tells beside its samples (cards of FITS, tags of TIFF, text of PNG, attributes of OpenEXR) is written as far as the
 output has a place for it. The rest is named in a warning, and as "lost" with --json. Quantity, unit and axes go with it in the way of the
@@ -49,8 +49,13 @@ def is_several(path):
     return os.path.isdir(path) or not os.path.exists(path) and bool(set("*?") & set(os.path.basename(path)))
 
 
+def is_series(path):
+    """A name with the place of a number, as picturesink had it"""
+    return not os.path.exists(path) and is_numbered(path)
+
+
 def files_of(path):
-    """Returns: the files that an input stands for"""
+    """Returns: all files of a folder or a pattern"""
     if not is_several(path):
         return [path]
     found = glob.glob(os.path.join(glob.escape(path), "*") if os.path.isdir(path) else path)
@@ -60,20 +65,12 @@ def files_of(path):
     return files
 
 
-def without_strangers(path):
-    """Returns: the files that an input stands for; of several those of a known format, as picturesrc takes them"""
-    files = files_of(path)
-    if len(files) == 1:
-        return files
-    Gst = library.gstreamer()
-    known = [file for file in files if library.knows(Gst, file)]
-    if not known:
-        raise Failure(UNREADABLE, f"{path} holds no picture or array.")
-    if len(known) < len(files):
-        strangers = [os.path.basename(file) for file in files if file not in set(known)]
-        print(f"{path}: left out, of no known format: {', '.join(strangers[:5])}"
-              + (f" and {len(strangers) - 5} more." if len(strangers) > 5 else "."), file=sys.stderr)
-    return known
+def inputs_of(path):
+    """Returns: the files that an input stands for, as picturesrc takes them"""
+    files, notes = library.list_files(path)
+    for note in notes:
+        print(note, file=sys.stderr)
+    return files
 
 
 def check_quantities(quantities, file, first, first_file):
@@ -271,6 +268,34 @@ def write_sidecar(options, sidecar, told, result, n_files):
     return bool(sidecar)
 
 
+def name_flags(output):
+    """Returns: the file of flags that picturesink would write beside this one"""
+    base, extension = os.path.splitext(output)
+    return f"{base}-flags{'.npy' if extension.lower() in ('.exr', '.pfm') else extension}"
+
+
+def convert_flags(options, sidecar):
+    """Slopes without their flags have no bad cells. Returns: a list with "flags" where they are not beside the output"""
+    if not isinstance(sidecar.get("flags"), str):
+        return []
+    flags = os.path.join(os.path.dirname(options.input), os.path.basename(sidecar.pop("flags")))
+    target = name_flags(options.output)
+    if is_numbered(options.output) or not os.path.isfile(flags):
+        return ["flags"]
+    arrays = library.Arrays()
+    if os.path.exists(target) and (os.path.samefile(target, flags) or arrays.kind(target)[0] != "u8"):
+        print(f"{target} is there and holds no flags, which would be written to this name: it stays.", file=sys.stderr)
+        return ["flags"]
+    array = arrays.load(flags)
+    try:
+        arrays.translate(array, flags, target)
+        arrays.save(array, target)
+    finally:
+        arrays.free(array)
+    sidecar["flags"] = os.path.basename(target)
+    return []
+
+
 def tell_of_parts(arrays, options, file, result):
     """Names the pictures of a file when one of them was taken without being asked for."""
     parts = arrays.parts(file) if options.part < 0 else None
@@ -294,8 +319,8 @@ def save_frame(arrays, options, older, name, values, i):
 def convert_several(options):
     np = library.numpy()
     arrays = library.Arrays(options.part)
-    files = without_strangers(options.input)
-    array = read_all(arrays, np, files, is_several(options.input))
+    files = inputs_of(options.input)
+    array = read_all(arrays, np, files, is_several(options.input) or is_series(options.input))
     if is_numbered(options.output) and array.ndim < 2:
         raise Failure(WRONG_USE, f"{options.input} is {list(array.shape)} and has no frames to number.")
     names = outputs_of(options, files, len(array))
@@ -322,9 +347,10 @@ def convert_several(options):
                     older.save(arrays, like, name)
     finally:
         arrays.free(like)
+    lost = convert_flags(options, beside)
     has_sidecar = write_sidecar(options, beside, told, {"type": library.type_name(np, array), "shape": list(np.shape(frames[0]))}, len(names))
     after = library.Arrays().cards_of(names[0])
-    name_lost(options, result, find_lost(cards, after, kept_elsewhere(told, has_sidecar, after), options.output)
+    name_lost(options, result, lost + find_lost(cards, after, kept_elsewhere(told, has_sidecar, after), options.output)
               + lost_step(before, told, options.output))
     if not options.json:
         print(f'{options.output}: {len(names)} file{"s"[:len(names) > 1]}, {result["type"]} {result["shape"]}')
@@ -332,7 +358,7 @@ def convert_several(options):
 
 
 def run(options):
-    if is_several(options.input) or is_numbered(options.output):
+    if is_several(options.input) or is_series(options.input) or is_numbered(options.output):
         return convert_several(options)
     arrays = library.Arrays(options.part)
     array = arrays.load(options.input)
@@ -350,11 +376,12 @@ def run(options):
     finally:
         arrays.free(array)
     tell_of_parts(arrays, options, options.input, result)
+    lost = convert_flags(options, beside)
     has_sidecar = write_sidecar(options, beside, told, result, 0)
     if cards:
         after = library.Arrays().cards_of(options.output)
-        name_lost(options, result, find_lost(cards, after, kept_elsewhere(told, has_sidecar, after), options.output)
-                  + lost_step(before, told, options.output))
+        lost += find_lost(cards, after, kept_elsewhere(told, has_sidecar, after), options.output) + lost_step(before, told, options.output)
+    name_lost(options, result, lost)
     if not options.json:
         print(f'{options.output}: {result["type"]}, {" x ".join(map(str, result["shape"])) or "one value"}')
     return result
