@@ -133,7 +133,8 @@ class Changes:
 
 
 def keep_recorded(Gst, told, sink):
-    """A recording that was attached to a running pipeline has some of its frames: the others are dropped again."""
+    """A recording that was attached to a running pipeline, or lies behind a leaky queue, has some of its frames: the others are
+    dropped again."""
     by_time = "pts" in told and None not in told["pts"]
     wanted = set(told["pts" if by_time else "frame-numbers"])
 
@@ -218,7 +219,10 @@ def run(Gst, told, folder, location, devices, is_after):
     find_sources(told, elements, folder)
     keep_files(elements, os.path.dirname(location))
     Changes(Gst, told, elements, is_after, os.path.dirname(location))
-    if told.get("attached"):
+    for element in elements.values():
+        if element.get_factory().get_name() == "queue":
+            Gst.util_set_object_arg(element, "leaky", "no")
+    if told.get("attached") or told.get("frames-missing"):
         keep_recorded(Gst, told, sink)
     try:
         play.play(pipeline)
