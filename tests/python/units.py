@@ -93,6 +93,37 @@ class Units(Case):
         cards = self.cards("b.fits")
         self.assertEqual((cards["BUNIT"], cards["CTYPE1"], float(cards["CDELT1"])), ("count**2", "DEPTH", 2.5))
 
+    def test_words_of_fits_are_those_of_the_other_format(self):
+        """Other cards stay, and the name of a .json that is not that of this file goes."""
+        note = "The axes here are those of the first frame; those of each are in:"
+        write_fits(self.path("a.fits"), self.array[0], *CARDS, "GAIN    = 1.5", "QELEMENT= 'octbscan'", f"QHASH   = '{'5' * 64}'",
+                   f"COMMENT {note}", "COMMENT older.fits.json")
+        for extension in TEXTS[1:]:
+            result = json.loads(self.convert("a.fits", f"b.{extension}"))
+            self.assertNotIn("lost", result)
+            self.assert_told(f"b.{extension}")
+            text = subprocess.run([TOOL, self.path(f"b.{extension}")], capture_output=True, text=True, check=True).stdout
+            for words in "axis-0-name=depth", "unit=counts^2", "GAIN=1.5", "element=octbscan", "settings-hash=" + "5" * 64:
+                self.assertIn(words, text)
+            for words in "BUNIT", "CTYPE", "CDELT", "QNAME", "QHASH", "older.fits.json", note:
+                self.assertNotIn(words, text, extension)
+            self.assertNotIn("lost", json.loads(self.convert(f"b.{extension}", "c.fits")))
+            cards = self.cards("c.fits")
+            self.assertEqual((cards["BUNIT"], cards["QHASH"], cards["GAIN"]), ("count**2", "5" * 64, "1.5"))
+        self.convert("a.fits", "d.npy")
+        self.assertEqual(metadata.sidecar(self.path("d.npy"))["quantity"]["settings-hash"], "5" * 64)
+        self.convert("a.fits", "e.fits")
+        self.assertNotIn("older.fits.json", subprocess.run([TOOL, self.path("e.fits")], capture_output=True, text=True, check=True).stdout)
+
+    def test_fits_has_the_unit_pixel(self):
+        np.save(self.path("px.npy"), self.array[0])
+        for unit, in_fits in ("px", "pixel"), ("px,px^2", "pixel,pixel**2"), ("px/px", "pixel/pixel"), ("npx", "npx"):
+            self.write_text(self.path("px.npy.json"), json.dumps(
+                {"schema": "gst-imaging-sidecar-v1", "file": "px.npy", "type": "f32", "shape": [3, 4], "first": 0, "frames": 1, "complete": True,
+                 "quantity": {"name": "dx", "unit": unit, "scale": 1, "offset": 0, "axes": []}}))
+            self.convert("px.npy", "px.fits")
+            self.assertEqual(self.cards("px.fits")["BUNIT"], in_fits)
+
     def test_numbered_files(self):
         for extension in TEXTS:
             self.play("cube.fits", f"n%02d.{extension}", "sidecar=none")
@@ -310,6 +341,13 @@ class PerFrame(Case):
     def write(self, **changes):
         with open(self.path("a.npy.json"), "w", encoding="utf-8") as file:
             json.dump({**self.sidecar, **changes}, file)
+
+    @unittest.skipUnless("fits" in FORMATS and "png" in FORMATS, "built without FITS or PNG")
+    def test_one_file_of_a_series_has_its_scale_in_fits(self):
+        self.write()
+        self.convert("a.npy", "n%d.png")
+        self.convert("n1.png", "n1.fits")
+        self.assertEqual((self.cards("n1.fits")["QUNIT"], self.cards("n1.fits")["QSCALE"]), ("dB", "0.75"))
 
     def test_each_frame_has_its_own(self):
         self.write()

@@ -174,12 +174,20 @@ def kept_elsewhere(told, has_sidecar, after):
     return kept
 
 
+def with_origin(told, cards):
+    """What made the samples is told as well, where the quantity is."""
+    from .. import metadata
+
+    return told | {key: value for key, value in cards if key in metadata.ORIGIN} if told else told
+
+
 def quantity_of(told):
     """Returns: members of the meta as a sidecar has them"""
     from .. import metadata
 
     quantity = {key: told[key] for key in ("name", "unit") if key in told}
     quantity |= {key: float(told[key]) for key in ("scale", "offset") if key in told}
+    quantity |= {key: told[key] for key in metadata.ORIGIN if key in told}
     quantity["axes"] = metadata.axes_of(told)
     return quantity
 
@@ -337,6 +345,7 @@ def convert_several(options):
             arrays.replace_values(like, array)
         told = arrays.translate(like, files[0], options.output, 0 if is_numbered(options.output) else -1)
         cards = arrays.cards(like)
+        told = with_origin(told, cards)
         changes = len(files) == 1 and is_numbered(options.output) and has_changes(arrays.quantities_of(files[0]))
         with Sidecar(options.output) as older:
             for i, (name, values) in enumerate(zip(names, map(np.ascontiguousarray, frames))):
@@ -371,6 +380,7 @@ def run(options):
         beside = sidecar_of_input(arrays, array, options, options.input)  # which may be that of the output
         told = arrays.translate(array, options.input, options.output)
         cards = arrays.cards(array)
+        told = with_origin(told, cards)
         with Sidecar(options.output) as older:
             older.save(arrays, array, options.output)
     finally:

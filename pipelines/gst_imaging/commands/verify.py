@@ -243,7 +243,8 @@ def files_of(element, written):
     return [f"{name}={value}" for name, value in (newer or files).items()]
 
 
-ORIGIN = ("element", "version", "backend", "settings-hash")  # which say nothing of the samples
+# Which say nothing of the samples
+ORIGIN = ("element", "version", "backend", "settings-hash", "QELEMENT", "QVERSION", "QBACKEND", "QHASH")
 
 
 # Cards that tell what samples or axes are: nobody adds them to a file.
