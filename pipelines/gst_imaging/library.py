@@ -322,13 +322,13 @@ class Arrays:
         functions.gst_imaging_description_free(description)
         return note and note.decode(errors="replace")
 
-    def quantities(self, reader, path):
-        """Returns: the quantity of each page of a file that is open, as members of GstImagingQuantity; {} for none"""
+    def quantities(self, reader, path, most=2 ** 63):
+        """Returns: the quantity of each page, up to @most, of a file that is open, as members of GstImagingQuantity; {} for none"""
         Gst = gstreamer()
         functions = self.functions
         description = functions.gst_imaging_description_new(functions.gst_imaging_array_reader_get_array(reader), os.fsencode(path))
         found = []
-        for page in range(functions.gst_imaging_array_reader_get_n_pages(reader)):
+        for page in range(min(most, functions.gst_imaging_array_reader_get_n_pages(reader))):
             told = functions.gst_imaging_description_at(description, page)
             if not told:
                 found.append({})
@@ -339,6 +339,11 @@ class Arrays:
             functions.gst_structure_free(told)
         functions.gst_imaging_description_free(description)
         return found
+
+    def about(self, path):
+        """Returns: note() and quantities() of the first pages of a file, whose values are not read"""
+        with self.reader(path) as (reader, array):
+            return self.note(array, path), self.quantities(reader, path, 1000)
 
     def quantities_of(self, path):
         """Returns: quantities() of a file, whose values are not read"""

@@ -226,7 +226,28 @@ class Convert(FolderCase):
         self.assertFalse(os.path.exists(self.path("x.npy")))
 
 
-class Info(unittest.TestCase):
+class Info(FolderCase):
+    def test_unit_and_axes_of_a_file(self):
+        np.save(self.path("a.npy"), np.zeros((2, 3, 5), np.uint8))
+        quantity = {"name": "level", "unit": "dB", "scale": [0.5, 0.25], "offset": 1,
+                    "axes": [None, {"name": "depth", "unit": "um", "step": 2.5, "origin": 1}]}
+        with open(self.path("a.npy.json"), "w", encoding="utf-8") as file:
+            json.dump({"schema": "gst-imaging-sidecar-v1", "type": "u8", "shape": [2, 3, 5], "first": 0, "frames": 2, "complete": True,
+                       "quantity": quantity}, file)
+        text = gst_imaging("info", self.path("a.npy")).stdout
+        for line in ("quantity: level, in dB: 1 + 0.5 * sample", "axis 1, along a column: depth, step 2.5 um, from 1",
+                     "others differ in scale"):
+            self.assertIn(line, text)
+        found = json.loads(gst_imaging("info", self.path("a.npy"), "--json").stdout)["quantity"]
+        self.assertEqual((found["unit"], found["scale"], found["axes"][0], found["changes"]), ("dB", 0.5, None, ["scale"]))
+
+    def test_long_cards_are_cut_for_people(self):
+        np.save(self.path("b.npy"), np.zeros((4, 4), np.uint8))
+        if gst_imaging("convert", self.path("b.npy"), self.path("b.ome.tif")).returncode == 0:
+            text = gst_imaging("info", self.path("b.ome.tif")).stdout
+            self.assertIn("letters; all with --json)", text)
+            self.assertLess(max(map(len, text.splitlines())), 400)
+
     def info(self, **environment):
         done = gst_imaging("info", "--json", **environment)
         self.assertEqual(done.returncode, 0, done.stderr)
