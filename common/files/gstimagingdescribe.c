@@ -141,8 +141,7 @@ add_fits (Cards *self)
   for (guint axis = 0; axis < GST_IMAGING_MAX_AXES; axis++)
     add_fits_axis (self, axis);
   for (guint i = 0; i < G_N_ELEMENTS (origins); i++)
-    add (self, origins[i].key,
-        gst_structure_get_string (q, origins[i].member));
+    add (self, origins[i].key, gst_structure_get_string (q, origins[i].member));
 }
 
 /* --- names as in the meta: PNG, OpenEXR, stacks of TIFF ------------------- */
@@ -187,11 +186,9 @@ add_notes (Cards *self, const gchar *key)
   if (!self->several)
     return;
   if (is_scaled)
-    add (self, key,
-        self->sidecar ? SCALES : NO_SCALES);
+    add (self, key, self->sidecar ? SCALES : NO_SCALES);
   if (has_axes)
-    add (self, key,
-        self->sidecar ? AXES : NO_AXES);
+    add (self, key, self->sidecar ? AXES : NO_AXES);
   if (is_scaled || has_axes)
     add (self, key, self->sidecar);
 }
@@ -274,8 +271,8 @@ translate_notes (
     if (has_sidecar && is_name)
       *out++ = g_strdup_printf ("%.*s%s.json", n_key, old, name);
     else if (!has_sidecar && is_note)
-      *out++ = g_strdup_printf (
-          "%.*s%s", n_key, old, is_axes ? NO_AXES : NO_SCALES);
+      *out++ =
+          g_strdup_printf ("%.*s%s", n_key, old, is_axes ? NO_AXES : NO_SCALES);
     else if (!is_name)
       *out++ = g_steal_pointer (&old);
   }
@@ -454,8 +451,7 @@ gst_imaging_description_translate (
   gboolean is_frame = frame >= 0;
   g_autoptr (GstImagingDescription) self =
       gst_imaging_description_new (array, from);
-  gboolean changes = !is_frame &&
-                     frame_of (array).n_dims < array->n_dims &&
+  gboolean changes = !is_frame && frame_of (array).n_dims < array->n_dims &&
                      gst_imaging_description_changes (self);
   GstStructure *told =
       gst_imaging_description_at (self, is_frame ? (guint64) frame : 0);
@@ -476,8 +472,8 @@ gst_imaging_description_translate (
 
   if (told && is_frame && frame_of (array).n_dims == 2)
     drop_other_axes (told);
-  translate_notes (array->cards, to,
-      g_file_test (sidecar, G_FILE_TEST_EXISTS), is_frame);
+  translate_notes (
+      array->cards, to, g_file_test (sidecar, G_FILE_TEST_EXISTS), is_frame);
   if (is_from_fits) {
     gchar **cards = translate_from_fits (array->cards, told);
 

@@ -18,9 +18,9 @@ gchar *gst_imaging_sidecar_find (
 
 /* What the .json beside a file tells beside its quantity */
 typedef struct {
-  guint64 first;  /* number of the first file, where they are numbered */
-  gchar *flags;   /* (nullable): name of the file with flags */
-  gchar *note;    /* (nullable): a sentence about frames it does not tell of */
+  guint64 first; /* number of the first file, where they are numbered */
+  gchar *flags;  /* (nullable): name of the file with flags */
+  gchar *note;   /* (nullable): a sentence about frames it does not tell of */
 } GstImagingSidecar;
 
 /* Sets what it tells of the frames of @array, or returns FALSE.

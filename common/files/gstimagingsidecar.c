@@ -254,8 +254,8 @@ gst_imaging_sidecar_find (
 
 /* The numbers of one frame that is scaled are not those of the others. */
 static void
-keep_to_frame (
-    GstStructure *quantity, GPtrArray *series, const gchar *field, gdouble usual)
+keep_to_frame (GstStructure *quantity, GPtrArray *series, const gchar *field,
+    gdouble usual)
 {
   GstImagingSeries *one;
   gdouble number = usual;

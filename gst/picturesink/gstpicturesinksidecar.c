@@ -409,8 +409,7 @@ gst_picture_sink_sidecar_extend (GstPictureSinkSidecar *self,
   g_atomic_int_set (&self->is_saving, TRUE);
   self->thread = g_thread_new ("sidecar", save_in_thread, saving);
   self->due =
-      start +
-      MAX (EXTEND_US, EXTEND_SHARE * (g_get_monotonic_time () - start));
+      start + MAX (EXTEND_US, EXTEND_SHARE * (g_get_monotonic_time () - start));
 }
 
 gboolean
