@@ -466,7 +466,11 @@ gst_imaging_description_translate (
   gboolean is_ome = gst_imaging_ome_is_promised (to) &&
                     !(text && *text == '<' && strstr (text, "<OME"));
   gboolean is_from_fits = told && has_fits && !is_fits;
-  gboolean adds = told && (is_fits ? !has_fits : !in_cards || is_from_fits);
+  gboolean is_from_gdal =
+      told && !is_format (to, "TIFF") &&
+      gst_imaging_description_find (array->cards, "GDAL_METADATA");
+  gboolean adds =
+      told && (is_fits ? !has_fits : !in_cards || is_from_fits || is_from_gdal);
   g_autofree gchar *sidecar = g_strconcat (from, ".json", NULL);
   GPtrArray *members = g_ptr_array_new ();
 

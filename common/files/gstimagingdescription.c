@@ -214,6 +214,40 @@ read_imagej (gchar **cards, const gchar *text, GstStructure *quantity)
     gst_imaging_description_set_axis (quantity, 2, names[2], unit, number, 0);
 }
 
+/* --- GDAL ----------------------------------------------------------------- */
+
+/* As our rasters have it; of several bands the unit of one is not that of the
+ * others. */
+static void
+read_gdal (const gchar *text, GstStructure *quantity)
+{
+  g_autoptr (GRegex) item = g_regex_new (
+      "<Item name=\"([^\"]*)\"(?: sample=\"([0-9]+)\")?[^>]*>([^<]*)</Item>", 0,
+      0, NULL);
+  g_autoptr (GMatchInfo) match = NULL;
+  g_autoptr (GPtrArray) cards = g_ptr_array_new_with_free_func (g_free);
+  gboolean has_bands = strstr (text, " sample=\"1\"") != NULL;
+
+  for (g_regex_match (item, text, 0, &match); g_match_info_matches (match);
+       g_match_info_next (match, NULL)) {
+    g_autofree gchar *name = g_match_info_fetch (match, 1);
+    g_autofree gchar *sample = g_match_info_fetch (match, 2);
+    g_autofree gchar *value = g_match_info_fetch (match, 3);
+    const gchar *key = strcmp (name, "UNITTYPE") == 0      ? "unit"
+                       : strcmp (name, "DESCRIPTION") == 0 ? "quantity"
+                       : strcmp (name, "SCALE") == 0       ? "scale"
+                       : strcmp (name, "OFFSET") == 0      ? "offset"
+                                                           : name;
+
+    if (!*sample || !has_bands)
+      g_ptr_array_add (cards, g_strdup_printf ("%s=%s", key, value));
+  }
+  g_ptr_array_add (cards, g_strdup ("scale=1")); /* the first one counts */
+  g_ptr_array_add (cards, g_strdup ("offset=0"));
+  g_ptr_array_add (cards, NULL);
+  read_ours ((gchar **) cards->pdata, quantity);
+}
+
 /* --- all ------------------------------------------------------------------ */
 
 gchar **
@@ -241,9 +275,13 @@ gst_imaging_description_from_cards (const GstImagingNdArray *array)
 {
   const gchar *text =
       gst_imaging_description_find (array->cards, "ImageDescription");
+  const gchar *gdal =
+      gst_imaging_description_find (array->cards, "GDAL_METADATA");
   GstStructure *quantity = gst_structure_new_empty (GST_IMAGING_QUANTITY_META);
 
-  if (text && *text == '<') {
+  if (gdal) {
+    read_gdal (gdal, quantity);
+  } else if (text && *text == '<') {
     gst_imaging_ome_read (text, quantity);
   } else if (text && g_str_has_prefix (text, "ImageJ=")) {
     read_imagej (array->cards, text, quantity);

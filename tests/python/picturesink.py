@@ -528,6 +528,17 @@ class Units(Case):
             self.assertEqual((file[0].header["QNAME"], file[0].header["BUNIT"]), ("dx,dy", "rad"))
 
     @needs("tiff", tifffile, "tifffile")
+    def test_a_raster_of_gdal_has_its_unit(self):
+        for more, unit in ("", "rad"), ('<Item name="UNITTYPE" sample="1" role="unittype">m</Item>', None):  # of a second band
+            text = ('<GDALMetadata><Item name="UNITTYPE" sample="0" role="unittype">rad</Item><Item name="DESCRIPTION" sample="0" '
+                    'role="description">phase</Item><Item name="axis-0-name">range</Item><Item name="axis-0-step">4</Item>'
+                    f'<Item name="axis-0-unit">pixel</Item>{more}</GDALMetadata>')
+            tifffile.imwrite(self.path("g.tif"), np.ones((5, 7), "f4"), extratags=[(42112, "s", 0, text, True)], metadata=None)
+            launch("picturesrc", "location=" + self.path("g.tif"), "!", "picturesink", "location=" + self.path("g.npy"), "sidecar=always")
+            told = metadata.sidecar(self.path("g.npy"))["quantity"]
+            self.assertEqual((told.get("unit"), told["axes"][0]["step"], told["axes"][0]["unit"]), (unit, 4, "pixel"))
+
+    @needs("tiff", tifffile, "tifffile")
     def test_tiff(self):
         path, _, quantity = self.scan("a%d.tif", "video/x-raw,format=GRAY8")
         with tifffile.TiffFile(path % 1) as file:
