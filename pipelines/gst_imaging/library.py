@@ -341,9 +341,11 @@ class Arrays:
         return found
 
     def about(self, path):
-        """Returns: note() and quantities() of the first pages of a file, whose values are not read"""
+        """Returns: note() and quantities() of the first pages of a file, whose values are not read; and the orientation of EXIF by
+        which it is turned, 2 to 8, or 0"""
         with self.reader(path) as (reader, array):
-            return self.note(array, path), self.quantities(reader, path, 1000)
+            turned = array.contents.orientation
+            return self.note(array, path), self.quantities(reader, path, 1000), turned if turned > 1 else 0
 
     def quantities_of(self, path):
         """Returns: quantities() of a file, whose values are not read"""

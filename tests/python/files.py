@@ -806,6 +806,7 @@ class Jpeg(Case):
             self.assertLessEqual(np.abs(found.astype(int) - expected).max(), 1, orientation)
             self.assertIn(f"orientation {orientation}\n", self.run_tool(self.path("a.jpg")).stdout)
             self.assertEqual(self.card(self.path("a.jpg"), "Make"), "maker")
+            self.assertNotIn("Orientation=", self.run_tool(self.path("a.jpg")).stdout)
 
     def test_it_is_not_written(self):
         np.save(self.path("a.npy"), noise("u1", 3, 3))

@@ -108,14 +108,17 @@ def run_file(options):
     result = {"file": options.file, "type": name, "shape": list(shape), "cards": dict(arrays.cards_of(options.file))}
     if parts:
         result["parts"] = parts.split("; ")
-    note, quantities = arrays.about(options.file)
+    note, quantities, turned = arrays.about(options.file)
+    if turned:
+        result["turned"] = turned
     if note:
         result["note"] = note
     if quantities and quantities[0]:
         result["quantity"] = quantity_of(quantities)
     if not options.json:
         print(f'{options.file}: {name}, {" x ".join(map(str, shape)) or "one value"}')
-        for line in [*lines_of(result.get("quantity", {})), *([note] if note else [])]:
+        for line in [*lines_of(result.get("quantity", {})), *([note] if note else []),
+                     *([f"turned upright: its EXIF orientation is {turned}"] if turned else [])]:
             print(f"  {printable(line)}")
         for part in result.get("parts", []):
             print(f"  part {part}")
