@@ -83,8 +83,8 @@ def is_own_change(told, change):
         return False
     of_element = [other["value"] for other in told["changes"]
                   if other["element"] == change["element"] and other["property"] == "find-grid-location"]
-    of_element += [element.get("settings", {}).get("find-grid-location") for element in told["elements"]
-                   if element["name"] == change["element"]]
+    of_element += [element["settings"].get("find-grid-location") for element in told["elements"]
+                   if element["name"] == change["element"] and isinstance(element.get("settings"), dict)]
     return change["value"] in of_element
 
 
