@@ -49,6 +49,28 @@ is_quantity (const Cards *self)
 
 /* --- FITS ----------------------------------------------------------------- */
 
+/* Not as a part of a longer one */
+static void
+replace_word (GString *text, const gchar *word, const gchar *other)
+{
+  gsize n = strlen (word);
+
+  for (gsize i = 0; i + n <= text->len; i++)
+    if (strncmp (text->str + i, word, n) == 0 &&
+        !(i > 0 && g_ascii_isalpha (text->str[i - 1])) &&
+        !g_ascii_isalpha (text->str[i + n])) {
+      g_string_erase (text, (gssize) i, (gssize) n);
+      g_string_insert (text, (gssize) i, other);
+      i += strlen (other) - 1;
+    }
+}
+
+/* What made the samples. FITS has keys of 8 letters. */
+static const struct {
+  const gchar *key, *member;
+} origins[] = {{"QELEMENT", "element"}, {"QVERSION", "version"},
+    {"QBACKEND", "backend"}, {"QHASH", "settings-hash"}};
+
 /* As the standard spells units: "counts^2" is "count**2". Returns: (transfer
  * full) (nullable) */
 static gchar *
@@ -60,6 +82,7 @@ fits_unit (const gchar *unit)
     return NULL;
   g_string_replace (text, "counts", "count", 0);
   g_string_replace (text, "pixels", "pixel", 0);
+  replace_word (text, "px", "pixel");
   g_string_replace (text, "^", "**", 0);
   return g_string_free (text, FALSE);
 }
@@ -117,6 +140,8 @@ add_fits (Cards *self)
   }
   for (guint axis = 0; axis < GST_IMAGING_MAX_AXES; axis++)
     add_fits_axis (self, axis);
+  for (guint i = 0; i < G_N_ELEMENTS (origins); i++)
+    add (self, origins[i].key, gst_structure_get_string (q, origins[i].member));
 }
 
 /* --- names as in the meta: PNG, OpenEXR, stacks of TIFF ------------------- */
@@ -145,6 +170,11 @@ is_format (const gchar *location, const gchar *name)
   return g_strcmp0 (gst_imaging_formats_get_name (location), name) == 0;
 }
 
+#define SCALES "Scale and offset of each frame are in:"
+#define NO_SCALES "Scale and offset of the frames were not written."
+#define AXES "The axes here are those of the first frame; those of each are in:"
+#define NO_AXES "The axes here are those of the first frame."
+
 /* The header of several frames is written before the others are known. */
 static void
 add_notes (Cards *self, const gchar *key)
@@ -156,13 +186,9 @@ add_notes (Cards *self, const gchar *key)
   if (!self->several)
     return;
   if (is_scaled)
-    add (self, key,
-        self->sidecar ? "Scale and offset of each frame are in:"
-                      : "Scale and offset of the frames were not written.");
+    add (self, key, self->sidecar ? SCALES : NO_SCALES);
   if (has_axes)
-    add (self, key,
-        self->sidecar ? "Axes are those of the first frame, of all in:"
-                      : "Axes are those of the first frame.");
+    add (self, key, self->sidecar ? AXES : NO_AXES);
   if (is_scaled || has_axes)
     add (self, key, self->sidecar);
 }
@@ -219,6 +245,109 @@ append_member (GQuark field, const GValue *value, gpointer data)
   return TRUE;
 }
 
+/* The .json of another file is none of this one: it is that of @to where
+ * @has_sidecar, else there is none. A frame alone needs no note. Changes
+ * @cards. */
+static void
+translate_notes (
+    gchar **cards, const gchar *to, gboolean has_sidecar, gboolean is_frame)
+{
+  g_autofree gchar *name = g_path_get_basename (to);
+  gboolean is_told = FALSE; /* that a name of a .json follows */
+  gchar **out = cards;
+
+  for (; cards && *cards; cards++) {
+    const gchar *sign = strchr (*cards, '=');
+    const gchar *text = sign ? sign + 1 : "";
+    gboolean is_axes = strcmp (text, AXES) == 0;
+    gboolean is_note = is_axes || strcmp (text, SCALES) == 0;
+    gboolean is_name = is_told && g_str_has_suffix (text, ".json");
+    g_autofree gchar *old = *cards;
+    gint n_key = (gint) (text - old);
+
+    is_told = is_note || (is_told && !is_name);
+    if (is_frame && (is_note || is_name))
+      continue;
+    if (has_sidecar && is_name)
+      *out++ = g_strdup_printf ("%.*s%s.json", n_key, old, name);
+    else if (!has_sidecar && is_note)
+      *out++ =
+          g_strdup_printf ("%.*s%s", n_key, old, is_axes ? NO_AXES : NO_SCALES);
+    else if (!is_name)
+      *out++ = g_steal_pointer (&old);
+  }
+  if (out)
+    *out = NULL;
+}
+
+static gboolean
+is_one_of (const gchar *card, const gchar *const *keys, guint n)
+{
+  gsize size = strcspn (card, "=");
+
+  for (; *keys; keys++) {
+    g_autofree gchar *key =
+        n > 0 ? g_strdup_printf ("%s%u", *keys, n) : g_strdup (*keys);
+
+    if (strlen (key) == size && strncmp (card, key, size) == 0)
+      return TRUE;
+  }
+  return FALSE;
+}
+
+/* Is it a card of FITS about what is told? */
+static gboolean
+is_told_by_fits (const gchar *card, const GstStructure *told, guint shift)
+{
+  static const gchar *const samples[] = {
+      "BUNIT", "QNAME", "QUNIT", "QSCALE", "QOFFSET", NULL};
+  static const gchar *const of_axis[] = {
+      "CTYPE", "CUNIT", "CRPIX", "CRVAL", "CDELT", NULL};
+
+  for (guint axis = 0; axis < GST_IMAGING_MAX_AXES; axis++) {
+    g_autofree gchar *name = g_strdup_printf ("axis-%u-name", axis);
+
+    if (gst_structure_has_field (told, name) &&
+        is_one_of (card, of_axis, axis + 1 + shift))
+      return TRUE;
+  }
+  return gst_structure_has_field (told, "unit") && is_one_of (card, samples, 0);
+}
+
+/* Other formats have the members of the meta. Returns: (transfer full) */
+static gchar **
+translate_from_fits (gchar **cards, const GstStructure *told)
+{
+  GPtrArray *all = g_ptr_array_new ();
+  guint shift = !gst_imaging_description_find (cards, "CTYPE1") &&
+                gst_imaging_description_find (cards, "CTYPE2");
+
+  for (; *cards; cards++) {
+    gchar *card = NULL;
+
+    for (guint i = 0; i < G_N_ELEMENTS (origins) && !card; i++)
+      if (is_one_of (*cards, (const gchar *const[]){origins[i].key, NULL}, 0))
+        card = g_strconcat (
+            origins[i].member, *cards + strlen (origins[i].key), NULL);
+    if (!is_told_by_fits (*cards, told, shift))
+      g_ptr_array_add (all, card ? card : g_strdup (*cards));
+  }
+  g_ptr_array_add (all, NULL);
+  return (gchar **) g_ptr_array_free (all, FALSE);
+}
+
+/* Returns: (transfer full): a member that tells what made the samples, as FITS
+ * has it */
+static gchar *
+origin_to_fits (const gchar *card)
+{
+  for (guint i = 0; i < G_N_ELEMENTS (origins); i++)
+    if (is_one_of (card, (const gchar *const[]){origins[i].member, NULL}, 0))
+      return g_strconcat (
+          origins[i].key, card + strlen (origins[i].member), NULL);
+  return g_strdup (card);
+}
+
 /* A card that tells the quantity in the way of another format */
 static gboolean
 is_ours (const gchar *card, const GstStructure *quantity)
@@ -246,7 +375,7 @@ translate_to_fits (gchar **cards, const GstStructure *told)
   for (gchar **card = flat; card && *card; card++)
     if (!(told && is_ours (*card, told)) &&
         !(drops_text && g_str_has_prefix (*card, "ImageDescription=")))
-      g_ptr_array_add (all, g_strdup (*card));
+      g_ptr_array_add (all, origin_to_fits (*card));
   g_ptr_array_add (all, NULL);
   return (gchar **) g_ptr_array_free (all, FALSE);
 }
@@ -322,7 +451,8 @@ gst_imaging_description_translate (
   gboolean is_frame = frame >= 0;
   g_autoptr (GstImagingDescription) self =
       gst_imaging_description_new (array, from);
-  gboolean changes = !is_frame && gst_imaging_description_changes (self);
+  gboolean changes = !is_frame && frame_of (array).n_dims < array->n_dims &&
+                     gst_imaging_description_changes (self);
   GstStructure *told =
       gst_imaging_description_at (self, is_frame ? (guint64) frame : 0);
   GstStructure *constant = gst_imaging_description_get_constant (self);
@@ -335,11 +465,25 @@ gst_imaging_description_translate (
       gst_imaging_description_find (array->cards, "ImageDescription");
   gboolean is_ome = gst_imaging_ome_is_promised (to) &&
                     !(text && *text == '<' && strstr (text, "<OME"));
-  gboolean adds = told && (is_fits ? !has_fits : !in_cards);
+  gboolean is_from_fits = told && has_fits && !is_fits;
+  gboolean is_from_gdal =
+      told && !is_format (to, "TIFF") &&
+      gst_imaging_description_find (array->cards, "GDAL_METADATA");
+  gboolean adds =
+      told && (is_fits ? !has_fits : !in_cards || is_from_fits || is_from_gdal);
+  g_autofree gchar *sidecar = g_strconcat (from, ".json", NULL);
   GPtrArray *members = g_ptr_array_new ();
 
   if (told && is_frame && frame_of (array).n_dims == 2)
     drop_other_axes (told);
+  translate_notes (
+      array->cards, to, g_file_test (sidecar, G_FILE_TEST_EXISTS), is_frame);
+  if (is_from_fits) {
+    gchar **cards = translate_from_fits (array->cards, told);
+
+    g_strfreev (array->cards);
+    array->cards = cards;
+  }
   if (is_fits) {
     gchar **cards = translate_to_fits (array->cards, adds ? told : NULL);
 

@@ -16,12 +16,18 @@ typedef struct {
 gchar *gst_imaging_sidecar_find (
     const gchar *location, gboolean *is_numbered, guint64 *number);
 
+/* What the .json beside a file tells beside its quantity */
+typedef struct {
+  guint64 first; /* number of the first file, where they are numbered */
+  gchar *flags;  /* (nullable): name of the file with flags */
+  gchar *note;   /* (nullable): a sentence about frames it does not tell of */
+} GstImagingSidecar;
+
 /* Sets what it tells of the frames of @array, or returns FALSE.
- * @series: empty; gets a #GstImagingSeries for each member that changes
- * @first: (out): number of the first file, where they are numbered */
+ * @series: empty; gets a #GstImagingSeries for each member that changes */
 gboolean gst_imaging_sidecar_read (const gchar *path,
     const GstImagingNdArray *array, GstStructure *quantity, GPtrArray *series,
-    guint64 *first);
+    GstImagingSidecar *sidecar);
 
 /* Returns: (transfer none) (nullable): the value of a card */
 const gchar *gst_imaging_description_find (gchar **cards, const gchar *key);

@@ -214,6 +214,40 @@ read_imagej (gchar **cards, const gchar *text, GstStructure *quantity)
     gst_imaging_description_set_axis (quantity, 2, names[2], unit, number, 0);
 }
 
+/* --- GDAL ----------------------------------------------------------------- */
+
+/* As our rasters have it; of several bands the unit of one is not that of the
+ * others. */
+static void
+read_gdal (const gchar *text, GstStructure *quantity)
+{
+  g_autoptr (GRegex) item = g_regex_new (
+      "<Item name=\"([^\"]*)\"(?: sample=\"([0-9]+)\")?[^>]*>([^<]*)</Item>", 0,
+      0, NULL);
+  g_autoptr (GMatchInfo) match = NULL;
+  g_autoptr (GPtrArray) cards = g_ptr_array_new_with_free_func (g_free);
+  gboolean has_bands = strstr (text, " sample=\"1\"") != NULL;
+
+  for (g_regex_match (item, text, 0, &match); g_match_info_matches (match);
+       g_match_info_next (match, NULL)) {
+    g_autofree gchar *name = g_match_info_fetch (match, 1);
+    g_autofree gchar *sample = g_match_info_fetch (match, 2);
+    g_autofree gchar *value = g_match_info_fetch (match, 3);
+    const gchar *key = strcmp (name, "UNITTYPE") == 0      ? "unit"
+                       : strcmp (name, "DESCRIPTION") == 0 ? "quantity"
+                       : strcmp (name, "SCALE") == 0       ? "scale"
+                       : strcmp (name, "OFFSET") == 0      ? "offset"
+                                                           : name;
+
+    if (!*sample || !has_bands)
+      g_ptr_array_add (cards, g_strdup_printf ("%s=%s", key, value));
+  }
+  g_ptr_array_add (cards, g_strdup ("scale=1")); /* the first one counts */
+  g_ptr_array_add (cards, g_strdup ("offset=0"));
+  g_ptr_array_add (cards, NULL);
+  read_ours ((gchar **) cards->pdata, quantity);
+}
+
 /* --- all ------------------------------------------------------------------ */
 
 gchar **
@@ -241,9 +275,13 @@ gst_imaging_description_from_cards (const GstImagingNdArray *array)
 {
   const gchar *text =
       gst_imaging_description_find (array->cards, "ImageDescription");
+  const gchar *gdal =
+      gst_imaging_description_find (array->cards, "GDAL_METADATA");
   GstStructure *quantity = gst_structure_new_empty (GST_IMAGING_QUANTITY_META);
 
-  if (text && *text == '<') {
+  if (gdal) {
+    read_gdal (gdal, quantity);
+  } else if (text && *text == '<') {
     gst_imaging_ome_read (text, quantity);
   } else if (text && g_str_has_prefix (text, "ImageJ=")) {
     read_imagej (array->cards, text, quantity);
@@ -267,7 +305,8 @@ struct _GstImagingDescription {
   GPtrArray *series;      /* of what changes */
   gchar *sidecar;         /* (nullable): of numbered files */
   gchar *note;            /* (nullable): what was dropped */
-  guint64 first, number;  /* of these: the first, and this one */
+  GstImagingSidecar told;
+  guint64 number; /* of numbered files: this one */
 };
 
 void
@@ -334,7 +373,7 @@ gst_imaging_description_new (
   self->series = g_ptr_array_new ();
   self->quantity = gst_structure_new_empty (GST_IMAGING_QUANTITY_META);
   if (!path || !gst_imaging_sidecar_read (
-                   path, array, self->quantity, self->series, &self->first)) {
+                   path, array, self->quantity, self->series, &self->told)) {
     gst_structure_free (self->quantity);
     self->quantity = gst_imaging_description_from_cards (array);
   }
@@ -343,7 +382,7 @@ gst_imaging_description_new (
   if (is_numbered && self->series->len > 0)
     self->sidecar = g_steal_pointer (&path);
   else
-    self->first = self->number = 0;
+    self->told.first = self->number = 0;
   return self;
 }
 
@@ -366,7 +405,13 @@ gst_imaging_description_follow (
 const gchar *
 gst_imaging_description_get_note (const GstImagingDescription *self)
 {
-  return self->note;
+  return self->note ? self->note : self->told.note;
+}
+
+const gchar *
+gst_imaging_description_get_flags (const GstImagingDescription *self)
+{
+  return self->told.flags;
 }
 
 gboolean
@@ -393,10 +438,10 @@ gst_imaging_description_at (const GstImagingDescription *self, guint64 frame)
 {
   GstStructure *quantity;
 
-  if (!self->quantity || self->number < self->first)
+  if (!self->quantity || self->number < self->told.first)
     return NULL;
   quantity = gst_structure_copy (self->quantity);
-  frame += self->number - self->first;
+  frame += self->number - self->told.first;
   for (guint i = 0; i < self->series->len; i++) {
     const GstImagingSeries *series = g_ptr_array_index (self->series, i);
     gdouble value =
@@ -429,5 +474,7 @@ gst_imaging_description_free (GstImagingDescription *self)
   g_clear_pointer (&self->quantity, gst_structure_free);
   g_free (self->sidecar);
   g_free (self->note);
+  g_free (self->told.flags);
+  g_free (self->told.note);
   g_free (self);
 }

@@ -39,10 +39,16 @@ GST_IMAGING_API
 GstStructure *gst_imaging_description_at (
     const GstImagingDescription *self, guint64 frame);
 
-/* Which numbers are damaged, so that their quantity or axis is not used.
+/* Which numbers are damaged, so that their quantity or axis is not used, or of
+ * which frames the .json does not tell as its recording was not completed.
  * Returns: (transfer none) (nullable): a sentence for the user */
 GST_IMAGING_API
 const gchar *gst_imaging_description_get_note (
+    const GstImagingDescription *self);
+
+/* Returns: (transfer none) (nullable): name of the file beside it that has the
+ * flags of its slopes */
+const gchar *gst_imaging_description_get_flags (
     const GstImagingDescription *self);
 
 GST_IMAGING_API

@@ -163,7 +163,11 @@ add_files (GstImagingFileList *self, const gchar *location, const gchar *folder,
   const gchar *name;
 
   if (!dir)
-    return fail_none (folder, "is a folder that cannot be listed", error);
+    return fail_none (folder,
+        g_file_test (folder, G_FILE_TEST_EXISTS)
+            ? "is a folder that cannot be listed"
+            : "is not there: there is no such folder",
+        error);
   while ((name = g_dir_read_name (dir)) &&
          self->names->len + found->len < MAX_FILES) {
     g_autofree gchar *path = g_build_filename (folder, name, NULL);

@@ -4,6 +4,8 @@
 
 #include <glib.h>
 
+#include "gstimaging-prelude.h"
+
 G_BEGIN_DECLS
 
 typedef struct {
@@ -13,14 +15,17 @@ typedef struct {
   GPtrArray *notes; /* sentences for the user */
 } GstImagingFileList;
 
+GST_IMAGING_API
 void gst_imaging_file_list_init (GstImagingFileList *self);
 
 /* Adds the files of @location: a file, a folder, a name with * and ?, or with
  * a number such as %05d. Those of a folder that have no known format are left
  * out, with a note. Whether a single file is there is the opener's to say. */
+GST_IMAGING_API
 gboolean gst_imaging_file_list_add (
     GstImagingFileList *self, const gchar *location, GError **error);
 
+GST_IMAGING_API
 void gst_imaging_file_list_clear (GstImagingFileList *self);
 
 G_END_DECLS

@@ -23,7 +23,7 @@ struct _GstImagingSequence {
   guint current;
   GstImagingDescription *description; /* (nullable): of the file @described */
   guint described;
-  gboolean has_note; /* of a description: one for all files */
+  gboolean has_note, has_flags; /* of a description: one for all files */
 };
 
 /* --- files ---------------------------------------------------------------- */
@@ -276,6 +276,23 @@ gst_imaging_sequence_read (
                               self->reader, page - begin, values, error);
 }
 
+/* Slopes alone do not tell a dark cell from a flat wavefront. */
+static void
+note_flags (GstImagingSequence *self, const gchar *location)
+{
+  const gchar *flags = gst_imaging_description_get_flags (self->description);
+  g_autofree gchar *name = gst_imaging_file_name (location);
+  g_autofree gchar *shown = flags ? gst_imaging_file_quote (flags, -1) : NULL;
+
+  if (flags && !self->has_flags)
+    g_ptr_array_add (self->files.notes,
+        g_strdup_printf (
+            "The flags of \"%s\" are in \"%s\" and are not played with it. "
+            "Copy that file, too: cells that are invalid have a slope of 0.",
+            name, shown));
+  self->has_flags = self->has_flags || flags;
+}
+
 GstStructure *
 gst_imaging_sequence_describe (GstImagingSequence *self, guint64 page)
 {
@@ -292,6 +309,7 @@ gst_imaging_sequence_describe (GstImagingSequence *self, guint64 page)
     self->description = gst_imaging_description_new (
         gst_imaging_array_reader_get_array (self->reader), name);
     note = gst_imaging_description_get_note (self->description);
+    note_flags (self, name);
     if (note && !self->has_note)
       g_ptr_array_add (self->files.notes, g_strdup (note));
     self->has_note = self->has_note || note;

@@ -185,15 +185,16 @@ read_axes (
 
 /* --- which ---------------------------------------------------------------- */
 
-/* Is it about a file of this type and shape? */
+/* Is it about a file of this type and shape? One that was not completed tells
+ * of the first frames of a file that grows. */
 static gboolean
-is_about (GVariant *told, const GstImagingNdArray *array)
+is_about (GVariant *told, const GstImagingNdArray *array, gint64 n_frames,
+    gboolean is_complete)
 {
   g_autoptr (GVariant) type = get (told, "type", "s");
   g_autoptr (GVariant) shape = get (told, "shape", "av");
-  g_autoptr (GVariant) complete = get (told, "complete", "b");
 
-  if (!type || !shape || !complete || !g_variant_get_boolean (complete) ||
+  if (!type || !shape ||
       strcmp (g_variant_get_string (type, NULL),
           gst_imaging_nd_array_type_name (array->type)) != 0)
     return FALSE;
@@ -206,7 +207,12 @@ is_about (GVariant *told, const GstImagingNdArray *array)
     g_autoptr (GVariant) told_length = item (shape, i);
     gdouble number = 0;
 
-    if (!to_number (told_length, &number) || number != (gdouble) length)
+    if (!to_number (told_length, &number))
+      return FALSE;
+    if (!is_complete && i == 0 && number == (gdouble) n_frames &&
+        number < (gdouble) length)
+      continue;
+    if (number != (gdouble) length)
       return FALSE;
   }
   return g_variant_n_children (shape) + 1 >= array->n_dims;
@@ -246,30 +252,74 @@ gst_imaging_sidecar_find (
                       : g_steal_pointer (&path);
 }
 
+/* The numbers of one frame that is scaled are not those of the others. */
+static void
+keep_to_frame (GstStructure *quantity, GPtrArray *series, const gchar *field,
+    gdouble usual)
+{
+  GstImagingSeries *one;
+  gdouble number = usual;
+
+  if (!gst_structure_get_double (quantity, field, &number) || number == usual)
+    return;
+  one = g_new0 (GstImagingSeries, 1);
+  one->field = g_strdup (field);
+  one->values = g_array_new (FALSE, FALSE, sizeof (gdouble));
+  g_array_append_val (one->values, number);
+  g_ptr_array_add (series, one);
+}
+
+static gchar *
+note_incomplete (const gchar *path, guint64 n_frames)
+{
+  g_autofree gchar *name = gst_imaging_file_name (path);
+
+  return g_strdup_printf (
+      "\"%s\" was not completed and tells of %" G_GUINT64_FORMAT
+      " frame%s. Unit and axes of later ones are taken to be the same, and "
+      "numbers that change from frame to frame are not known for them.",
+      name, n_frames, n_frames == 1 ? "" : "s");
+}
+
 gboolean
 gst_imaging_sidecar_read (const gchar *path, const GstImagingNdArray *array,
-    GstStructure *quantity, GPtrArray *series, guint64 *first)
+    GstStructure *quantity, GPtrArray *series, GstImagingSidecar *sidecar)
 {
   static const gchar *const keys[] = {"name", "unit"};
   g_autoptr (GVariant) told = load (path);
-  g_autoptr (GVariant) of = NULL, start = NULL, frames = NULL;
+  g_autoptr (GVariant) of = NULL, start = NULL, frames = NULL, flags = NULL,
+                       complete = NULL;
+  gboolean is_complete;
   gint64 n_frames;
 
   g_ptr_array_set_free_func (series, free_series);
-  if (!told || !is_about (told, array))
+  if (!told)
     return FALSE;
+  complete = get (told, "complete", "b");
   of = get (told, "quantity", "a{sv}");
   start = get (told, "first", "x");
   frames = get (told, "frames", "x");
-  if (!of || !start || !frames)
+  flags = get (told, "flags", "s");
+  if (!complete || !of || !start || !frames)
     return FALSE;
+  is_complete = g_variant_get_boolean (complete);
   n_frames = g_variant_get_int64 (frames);
-  *first = (guint64) MAX (g_variant_get_int64 (start), 0);
-  if (n_frames < 1 || n_frames > MAX_FRAMES)
+  if (n_frames < 1 || n_frames > MAX_FRAMES ||
+      !is_about (told, array, n_frames, is_complete))
     return FALSE;
+  sidecar->first = (guint64) MAX (g_variant_get_int64 (start), 0);
   read_texts (of, keys, keys, quantity);
   read_numbers (of, "scale", "scale", (guint64) n_frames, quantity, series);
   read_numbers (of, "offset", "offset", (guint64) n_frames, quantity, series);
   read_axes (of, (guint64) n_frames, quantity, series);
-  return gst_structure_n_fields (quantity) > 0;
+  if (gst_structure_n_fields (quantity) == 0)
+    return FALSE;
+  if (!is_complete && n_frames == 1) {
+    keep_to_frame (quantity, series, "scale", 1);
+    keep_to_frame (quantity, series, "offset", 0);
+  }
+  if (!is_complete)
+    sidecar->note = note_incomplete (path, (guint64) n_frames);
+  sidecar->flags = flags ? g_variant_dup_string (flags, NULL) : NULL;
+  return TRUE;
 }

@@ -35,6 +35,9 @@
 #include "gstpicturesinkrivals.h"
 #include "gstpicturesinksidecar.h"
 
+#define REPLACES \
+  "\"%s\" replaces a file of this name. Set append=true to continue one."
+
 GST_DEBUG_CATEGORY_STATIC (gst_picture_sink_debug);
 #define GST_CAT_DEFAULT gst_picture_sink_debug
 
@@ -455,15 +458,16 @@ tell (GstPictureSink *self, GstBuffer *buffer, guint64 n_before)
   self->frame = self->format.frame;
   gst_picture_sink_sidecar_add (&self->sidecar, &self->file, buffer,
       self->file.n_written - n_before, self->fps_n, self->fps_d);
-  if (n_before > 0)
+  if (n_before > 0) {
+    gst_picture_sink_sidecar_extend (&self->sidecar, &self->file, &self->frame);
     return;
+  }
   /* for a reader who does not wait for the end, or when there is none */
   save_sidecar (self, FALSE);
   if (self->file.replaces)
-    GST_ELEMENT_INFO (self, RESOURCE, WRITE,
-        ("\"%s\" replaces a file of this name. Set append=true to continue one.",
-            self->file.location),
-        (NULL));
+    /* gst-launch-1.0 prints the debug text of an INFO message alone */
+    GST_ELEMENT_INFO (self, RESOURCE, WRITE, (REPLACES, self->file.location),
+        (REPLACES, self->file.location));
 }
 
 static GstFlowReturn

@@ -13,6 +13,8 @@
 #include "imk/version.h"
 
 #define SCHEMA "gst-imaging-sidecar-v1"
+#define EXTEND_US G_USEC_PER_SEC
+#define EXTEND_SHARE 20 /* of the time since the last one */
 
 /* --- what frames tell ----------------------------------------------------- */
 
@@ -361,6 +363,55 @@ load_previous (GstPictureSinkSidecar *self, const gchar *path, GError **error)
     self->previous = g_steal_pointer (&text);
 }
 
+typedef struct {
+  gchar *path;
+  GString *text;
+  gint *is_saving;
+} Saving;
+
+/* Waiting for the disk would make the stream wait. What fails here is tried
+ * again at the end, which warns. */
+static gpointer
+save_in_thread (gpointer data)
+{
+  Saving *saving = data;
+
+  gst_imaging_file_save (
+      saving->path, saving->text->str, saving->text->len, NULL);
+  g_atomic_int_set (saving->is_saving, FALSE);
+  g_string_free (saving->text, TRUE);
+  g_free (saving->path);
+  g_free (saving);
+  return NULL;
+}
+
+static void
+wait_for_thread (GstPictureSinkSidecar *self)
+{
+  g_clear_pointer (&self->thread, g_thread_join);
+}
+
+void
+gst_picture_sink_sidecar_extend (GstPictureSinkSidecar *self,
+    const GstPictureSinkFile *file, const GstImagingNdArray *frame)
+{
+  gint64 start = g_get_monotonic_time ();
+  Saving *saving;
+
+  if (!self->is_saved || self->mode == GST_PICTURE_SINK_SIDECAR_NONE ||
+      start < self->due || g_atomic_int_get (&self->is_saving))
+    return;
+  wait_for_thread (self);
+  saving = g_new (Saving, 1);
+  saving->path = g_strconcat (file->location, ".json", NULL);
+  saving->text = to_json (self, file, frame, FALSE);
+  saving->is_saving = &self->is_saving;
+  g_atomic_int_set (&self->is_saving, TRUE);
+  self->thread = g_thread_new ("sidecar", save_in_thread, saving);
+  self->due =
+      start + MAX (EXTEND_US, EXTEND_SHARE * (g_get_monotonic_time () - start));
+}
+
 gboolean
 gst_picture_sink_sidecar_save (GstPictureSinkSidecar *self,
     const GstPictureSinkFile *file, const GstImagingNdArray *frame,
@@ -372,7 +423,8 @@ gst_picture_sink_sidecar_save (GstPictureSinkSidecar *self,
   GString *text;
   gboolean ok;
 
-  if (continues && !self->previous && !complete)
+  wait_for_thread (self);
+  if (continues && !self->previous && !self->is_saved && !complete)
     load_previous (self, path, &why);
   if (self->mode == GST_PICTURE_SINK_SIDECAR_NONE || !self->pipeline ||
       (self->mode == GST_PICTURE_SINK_SIDECAR_AUTO && !self->tells &&
@@ -391,6 +443,7 @@ gst_picture_sink_sidecar_save (GstPictureSinkSidecar *self,
     return FALSE;
   }
   self->is_saved = TRUE;
+  self->due = g_get_monotonic_time () + EXTEND_US;
   text = to_json (self, file, frame, complete);
   ok = gst_imaging_file_save (path, text->str, text->len, error);
   g_string_free (text, TRUE);
@@ -400,6 +453,7 @@ gst_picture_sink_sidecar_save (GstPictureSinkSidecar *self,
 void
 gst_picture_sink_sidecar_clear (GstPictureSinkSidecar *self)
 {
+  wait_for_thread (self);
   gst_picture_sink_pipeline_free (self->pipeline);
   gst_picture_sink_series_clear (&self->numbers);
   gst_picture_sink_series_clear (&self->times);

@@ -32,6 +32,9 @@ typedef struct {
   gboolean tells;         /* what the file cannot */
   gchar *flags;           /* (nullable): the file of the second tensor */
   gchar *previous;        /* JSON: of the frames that were there */
+  GThread *thread;        /* (nullable): saves what is known meanwhile */
+  gint is_saving;         /* atomic: it has not ended */
+  gint64 due;             /* monotonic time of the next one */
 } GstPictureSinkSidecar;
 
 void gst_picture_sink_sidecar_start (GstPictureSinkSidecar *self,
@@ -46,6 +49,11 @@ void gst_picture_sink_sidecar_add (GstPictureSinkSidecar *self,
 gboolean gst_picture_sink_sidecar_save (GstPictureSinkSidecar *self,
     const GstPictureSinkFile *file, const GstImagingNdArray *frame,
     gboolean complete, GError **error);
+
+/* After a frame that is neither the first nor the last: now and then, so that a
+ * crash or a full disk leaves numbers and times of all but the last second. */
+void gst_picture_sink_sidecar_extend (GstPictureSinkSidecar *self,
+    const GstPictureSinkFile *file, const GstImagingNdArray *frame);
 
 void gst_picture_sink_sidecar_clear (GstPictureSinkSidecar *self);
 

@@ -127,7 +127,7 @@ class Parser(argparse.ArgumentParser):
         self.module = module
         examples = "\n".join(f"  gst-imaging {name} {words}".rstrip() + f"\n      {meaning}" for words, meaning in module.EXAMPLES)
         super().__init__(prog=f"gst-imaging {name}", description=module.__doc__.strip(),
-                         epilog=f"examples:\n{examples}\n\n{CODES}",
+                         epilog=f"examples:\n{examples}\n\n{getattr(module, 'CODES', CODES)}",
                          formatter_class=argparse.RawDescriptionHelpFormatter)
         self.add_argument("--json", action="store_true", help="print the result as one JSON object")
         module.add_arguments(self)

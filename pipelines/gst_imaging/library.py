@@ -21,6 +21,18 @@ class FileNumber(ctypes.Structure):
     _fields_ = [("at", ctypes.c_size_t), ("size", ctypes.c_size_t), ("width", ctypes.c_uint), ("zeros", ctypes.c_int)]
 
 
+class PtrArray(ctypes.Structure):
+    """GPtrArray of texts"""
+
+    _fields_ = [("texts", ctypes.POINTER(ctypes.c_char_p)), ("n", ctypes.c_uint)]
+
+
+class FileList(ctypes.Structure):
+    """GstImagingFileList"""
+
+    _fields_ = [("names", ctypes.POINTER(PtrArray)), ("missing", ctypes.c_void_p), ("notes", ctypes.POINTER(PtrArray))]
+
+
 class Array(ctypes.Structure):
     """GstImagingNdArray; the members behind cards are its own."""
 
@@ -50,6 +62,9 @@ FUNCTIONS = {
     "gst_imaging_description_get_note": (TEXT, [P]),
     "gst_imaging_description_new": (P, [ARRAY, TEXT]),
     "gst_imaging_description_translate": (ctypes.POINTER(TEXT), [ARRAY, TEXT, TEXT, ctypes.c_int64]),
+    "gst_imaging_file_list_add": (ctypes.c_int, [P, TEXT, P]),
+    "gst_imaging_file_list_clear": (None, [P]),
+    "gst_imaging_file_list_init": (None, [P]),
     "gst_imaging_file_number_find": (ctypes.c_int, [P, TEXT, P]),
     "gst_imaging_file_number_put": (P, [P, TEXT, U64]),
     "gst_imaging_formats_get_name": (TEXT, [TEXT]),
@@ -197,6 +212,19 @@ def numbered(path, numbers=()):
     return files
 
 
+def list_files(path):
+    """Returns: the files that picturesrc would play for a path: a file, a folder, a name with * or ?, or with a number such as
+    %05d; and notes for the user: numbers that are missing, files that are left out"""
+    functions, found = functions_of(), FileList()
+    functions.gst_imaging_file_list_init(ctypes.byref(found))
+    try:
+        call(functions, UNREADABLE, functions.gst_imaging_file_list_add, ctypes.byref(found), os.fsencode(path))
+        names, notes = ([texts.contents.texts[i] for i in range(texts.contents.n)] for texts in (found.names, found.notes))
+    finally:
+        functions.gst_imaging_file_list_clear(ctypes.byref(found))
+    return [os.fsdecode(name) for name in names], [note.decode(errors="replace") for note in notes]
+
+
 class Arrays:
     """Reads and writes arrays and pictures in every format that the library knows.
 
@@ -294,13 +322,13 @@ class Arrays:
         functions.gst_imaging_description_free(description)
         return note and note.decode(errors="replace")
 
-    def quantities(self, reader, path):
-        """Returns: the quantity of each page of a file that is open, as members of GstImagingQuantity; {} for none"""
+    def quantities(self, reader, path, most=2 ** 63):
+        """Returns: the quantity of each page, up to @most, of a file that is open, as members of GstImagingQuantity; {} for none"""
         Gst = gstreamer()
         functions = self.functions
         description = functions.gst_imaging_description_new(functions.gst_imaging_array_reader_get_array(reader), os.fsencode(path))
         found = []
-        for page in range(functions.gst_imaging_array_reader_get_n_pages(reader)):
+        for page in range(min(most, functions.gst_imaging_array_reader_get_n_pages(reader))):
             told = functions.gst_imaging_description_at(description, page)
             if not told:
                 found.append({})
@@ -311,6 +339,13 @@ class Arrays:
             functions.gst_structure_free(told)
         functions.gst_imaging_description_free(description)
         return found
+
+    def about(self, path):
+        """Returns: note() and quantities() of the first pages of a file, whose values are not read; and the orientation of EXIF by
+        which it is turned, 2 to 8, or 0"""
+        with self.reader(path) as (reader, array):
+            turned = array.contents.orientation
+            return self.note(array, path), self.quantities(reader, path, 1000), turned if turned > 1 else 0
 
     def quantities_of(self, path):
         """Returns: quantities() of a file, whose values are not read"""

@@ -191,6 +191,23 @@ def sidecar(path):
     return told
 
 
+def values(quantity, samples):
+    """What samples stand for, in the unit of the quantity: offset + scale * sample, float64.
+
+    Where scale and offset change from frame to frame, the first dimension of the samples is the frames. Those of a frame
+    without a scale, such as one of another unit, are NaN.
+    """
+    samples = np.asarray(samples)
+    numbers = []
+    for key, usual in (("scale", 1.0), ("offset", 0.0)):
+        number = np.asarray(quantity.get(key, usual), float)
+        if number.ndim and number.shape != samples.shape[:1]:
+            raise ValueError(f"{key} is told of {len(number)} frames, and samples are {list(samples.shape)}: take the samples of"
+                             " these frames, as the first dimension")
+        numbers.append(number.reshape(number.shape + (1,) * (samples.ndim - number.ndim)))
+    return numbers[1] + numbers[0] * samples
+
+
 def places(axis, n):
     """Where the n samples of an axis are, in its unit: [n], or [frames, n] of an axis that changes."""
     origin, step = (np.asarray(axis[key], float)[..., np.newaxis] for key in ("origin", "step"))

@@ -77,6 +77,17 @@ def elements_of(told, pipeline, sink):
     return dict(zip(names, chain))
 
 
+def is_own_change(told, change):
+    """shcentroid itself sets map-location to the file of the grid that it found."""
+    if change["property"] != "map-location" or not change["value"]:
+        return False
+    of_element = [other["value"] for other in told["changes"]
+                  if other["element"] == change["element"] and other["property"] == "find-grid-location"]
+    of_element += [element["settings"].get("find-grid-location") for element in told["elements"]
+                   if element["name"] == change["element"] and isinstance(element.get("settings"), dict)]
+    return change["value"] in of_element
+
+
 class Changes:
     """Sets each property that changed in the thread of the frame from which on it counted.
 
@@ -85,7 +96,7 @@ class Changes:
     (`is_after`).
     """
 
-    def __init__(self, Gst, told, elements, is_after):
+    def __init__(self, Gst, told, elements, is_after, folder):
         self.Gst = Gst
         self.by_time = "pts" in told and None not in told["pts"]
         numbers = told["pts" if self.by_time else "frame-numbers"]
@@ -94,7 +105,12 @@ class Changes:
         for change in told["changes"]:
             index = change["frame"] - start
             place = numbers[index - 1] if is_after and index > 0 else numbers[index]
-            waiting.setdefault(change["element"], []).append((place, change["property"], change["value"]))
+            name, value = change["property"], change["value"]
+            if is_own_change(told, change):
+                continue
+            if value and is_written(elements[change["element"]], name):
+                value = redirect(change["element"], value, folder)
+            waiting.setdefault(change["element"], []).append((place, name, value))
         for name, changes in waiting.items():
             element = elements[name]
             pad = element.sinkpads[0] if element.sinkpads else element.srcpads[0]
@@ -117,7 +133,8 @@ class Changes:
 
 
 def keep_recorded(Gst, told, sink):
-    """A recording that was attached to a running pipeline has some of its frames: the others are dropped again."""
+    """A recording that was attached to a running pipeline, or lies behind a leaky queue, has some of its frames: the others are
+    dropped again."""
     by_time = "pts" in told and None not in told["pts"]
     wanted = set(told["pts" if by_time else "frame-numbers"])
 
@@ -135,9 +152,23 @@ def choose_backends(told, elements, devices):
             elements[element["name"]].set_property("backend", element["active-backend"] if devices else "cpu")
 
 
-# What elements write beside their pads.
-WRITTEN = ("amplitude-location", "coherence-location", "find-grid-location", "interferogram-location", "mesh-location",
-           "offsets-location", "phase-location")
+# Files that elements write beside their pads; a test holds this against the properties of all elements.
+WRITTEN = {
+    "insarform": ("amplitude-location", "coherence-location", "interferogram-location", "phase-location", "removed-location"),
+    "insarxcorr": ("offsets-location",),
+    "normalintegrate": ("mesh-location",),
+    "shcentroid": ("find-grid-location",),
+    "spherelights": ("location",),
+}
+
+
+def is_written(element, setting):
+    return setting in WRITTEN.get(element.get_factory().get_name(), ())
+
+
+def redirect(name, path, folder):
+    """Returns: where the element of this name writes instead of to the path of the recording"""
+    return os.path.join(folder, f"{name}-{os.path.basename(path)}")
 
 
 def find_sources(told, elements, folder):
@@ -158,10 +189,9 @@ def find_sources(told, elements, folder):
 def keep_files(elements, folder):
     """Files of the recording stay as they are: what an element writes goes to another folder."""
     for name, element in elements.items():
-        for setting in WRITTEN:
-            if element.find_property(setting) and element.get_property(setting):
-                file = os.path.basename(element.get_property(setting))
-                element.set_property(setting, os.path.join(folder, f"{name}-{file}"))
+        for setting in WRITTEN.get(element.get_factory().get_name(), ()):
+            if element.get_property(setting):
+                element.set_property(setting, redirect(name, element.get_property(setting), folder))
 
 
 def run(Gst, told, folder, location, devices, is_after):
@@ -188,8 +218,11 @@ def run(Gst, told, folder, location, devices, is_after):
     choose_backends(told, elements, devices)
     find_sources(told, elements, folder)
     keep_files(elements, os.path.dirname(location))
-    Changes(Gst, told, elements, is_after)
-    if told.get("attached"):
+    Changes(Gst, told, elements, is_after, os.path.dirname(location))
+    for element in elements.values():
+        if element.get_factory().get_name() == "queue":
+            Gst.util_set_object_arg(element, "leaky", "no")
+    if told.get("attached") or told.get("frames-missing"):
         keep_recorded(Gst, told, sink)
     try:
         play.play(pipeline)

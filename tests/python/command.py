@@ -13,7 +13,7 @@ import unittest.mock
 
 import numpy as np
 
-from support import SOURCE, TIMEOUT, FolderCase, main
+from support import SOURCE, TIMEOUT, FolderCase, main, read_array
 
 sys.path.insert(0, os.path.join(SOURCE, "pipelines"))
 from gst_imaging import command, commands
@@ -108,9 +108,21 @@ class Convert(FolderCase):
                 continue
             self.assertEqual(done.returncode, 0, done.stderr)
             self.assertEqual(json.loads(done.stdout)["shape"], [3, 8, 12])
-            done = gst_imaging("convert", self.path(name), self.path("back.npy"))
+            done = gst_imaging("convert", self.path(name), self.path("back.npy"), "--overwrite")
             self.assertEqual(done.returncode, 0, done.stderr)
             np.testing.assert_array_equal(np.load(self.path("back.npy")), cube)
+
+    def test_inputs_are_not_replaced(self):
+        np.save(self.path("a.npy"), np.ones((4, 4), np.float32))
+        np.save(self.path("b.npy"), np.zeros((4, 4), np.float32))
+        os.link(self.path("a.npy"), self.path("link.npy"))
+        for words, sentence in (((self.path("a.npy"), self.path("a.npy"), "--overwrite"), "is an input"), ((self.path("a.npy"), self.path("link.npy"), "--overwrite"), "is an input"),
+                                ((self.path("a.npy"), self.path("b.npy")), "Was OUT forgotten?")):
+            done = gst_imaging("convert", *words)
+            self.assertEqual((done.returncode, sentence in done.stderr), (2, True), done.stderr)
+        self.assertEqual((np.load(self.path("a.npy")).all(), np.load(self.path("b.npy")).any()), (True, False))
+        self.assertEqual(gst_imaging("convert", self.path("a.npy"), self.path("b.npy"), "--overwrite").returncode, 0)
+        self.assertTrue(np.load(self.path("b.npy")).all())
 
     def test_what_is_not_carried_over_is_named(self):
         header = ["SIMPLE  =                    T", "BITPIX  =                    8", "NAXIS   =                    2",
@@ -124,6 +136,41 @@ class Convert(FolderCase):
             self.assertEqual(done.returncode, 0, done.stderr)
             self.assertEqual(json.loads(done.stdout).get("lost"), lost, name)
             self.assertEqual("does not carry over" in done.stderr, lost is not None, done.stderr)
+
+    def test_flags_go_with_slopes(self):
+        slopes, flags = np.random.default_rng(1).random((3, 2, 5)).astype(np.float32), np.arange(15, dtype=np.uint8).reshape(3, 5)
+        np.save(self.path("s.npy"), slopes)
+        np.save(self.path("s-flags.npy"), flags)
+        with open(self.path("s.npy.json"), "w", encoding="utf-8") as file:
+            json.dump({"schema": "gst-imaging-sidecar-v1", "file": "s.npy", "type": "f32", "shape": [3, 2, 5], "first": 0, "frames": 3, "complete": True,
+                       "flags": "s-flags.npy", "quantity": {"name": "dx,dy", "unit": "px", "scale": 1, "offset": 0, "axes": []}}, file)
+        for name in "b.npy", "c.tif", "d.fits":
+            done = gst_imaging("convert", self.path("s.npy"), self.path(name), "--json")
+            if "this build is without it" in done.stderr:
+                continue
+            base, extension = os.path.splitext(name)
+            self.assertEqual((done.returncode, json.loads(done.stdout).get("lost")), (0, None), done.stderr)
+            with open(self.path(name + ".json"), encoding="utf-8") as file:
+                self.assertEqual(json.load(file)["flags"], f"{base}-flags{extension}")
+            np.testing.assert_array_equal(read_array(self.path(f"{base}-flags{extension}")), flags)
+        np.save(self.path("e-flags.npy"), slopes)  # of somebody else
+        for name in "f%d.npy", "e.npy":
+            done = gst_imaging("convert", self.path("s.npy"), self.path(name), "--json")
+            self.assertEqual((done.returncode, json.loads(done.stdout).get("lost")), (0, ["flags"]), done.stderr)
+            with open(self.path(name + ".json"), encoding="utf-8") as file:
+                self.assertNotIn("flags", json.load(file))
+        np.testing.assert_array_equal(np.load(self.path("e-flags.npy")), slopes)
+
+    def test_a_gap_in_a_series_is_named(self):
+        os.mkdir(self.path("gap"))
+        for i in (1, 2, 3, 5):
+            np.save(self.path(f"gap/f{i}.npy"), np.full((2, 3), i, np.uint8))
+        np.save(self.path("gap/other.npy"), np.zeros((2, 3), np.uint8))
+        for words in "gap/f*.npy", "gap/f%d.npy":
+            done = gst_imaging("convert", self.path(words), self.path("x.npy"))
+            self.assertEqual(done.returncode, 0, done.stderr)
+            self.assertIn("1 file is missing: 4", done.stderr)
+            self.assertEqual(np.load(self.path("x.npy"))[:, 0, 0].tolist(), [1, 2, 3, 5])
 
     def test_folders_and_numbered_files(self):
         cube = np.random.default_rng(1).integers(0, 65536, (12, 8, 10, 3), np.uint16)
@@ -179,7 +226,28 @@ class Convert(FolderCase):
         self.assertFalse(os.path.exists(self.path("x.npy")))
 
 
-class Info(unittest.TestCase):
+class Info(FolderCase):
+    def test_unit_and_axes_of_a_file(self):
+        np.save(self.path("a.npy"), np.zeros((2, 3, 5), np.uint8))
+        quantity = {"name": "level", "unit": "dB", "scale": [0.5, 0.25], "offset": 1,
+                    "axes": [None, {"name": "depth", "unit": "um", "step": 2.5, "origin": 1}]}
+        with open(self.path("a.npy.json"), "w", encoding="utf-8") as file:
+            json.dump({"schema": "gst-imaging-sidecar-v1", "type": "u8", "shape": [2, 3, 5], "first": 0, "frames": 2, "complete": True,
+                       "quantity": quantity}, file)
+        text = gst_imaging("info", self.path("a.npy")).stdout
+        for line in ("quantity: level, in dB: 1 + 0.5 * sample", "axis 1, along a column: depth, step 2.5 um, from 1",
+                     "others differ in scale"):
+            self.assertIn(line, text)
+        found = json.loads(gst_imaging("info", self.path("a.npy"), "--json").stdout)["quantity"]
+        self.assertEqual((found["unit"], found["scale"], found["axes"][0], found["changes"]), ("dB", 0.5, None, ["scale"]))
+
+    def test_long_cards_are_cut_for_people(self):
+        np.save(self.path("b.npy"), np.zeros((4, 4), np.uint8))
+        if gst_imaging("convert", self.path("b.npy"), self.path("b.ome.tif")).returncode == 0:
+            text = gst_imaging("info", self.path("b.ome.tif")).stdout
+            self.assertIn("letters; all with --json)", text)
+            self.assertLess(max(map(len, text.splitlines())), 400)
+
     def info(self, **environment):
         done = gst_imaging("info", "--json", **environment)
         self.assertEqual(done.returncode, 0, done.stderr)

@@ -806,6 +806,7 @@ class Jpeg(Case):
             self.assertLessEqual(np.abs(found.astype(int) - expected).max(), 1, orientation)
             self.assertIn(f"orientation {orientation}\n", self.run_tool(self.path("a.jpg")).stdout)
             self.assertEqual(self.card(self.path("a.jpg"), "Make"), "maker")
+            self.assertNotIn("Orientation=", self.run_tool(self.path("a.jpg")).stdout)
 
     def test_it_is_not_written(self):
         np.save(self.path("a.npy"), noise("u1", 3, 3))
@@ -1046,6 +1047,7 @@ class Source(Case):
         np.testing.assert_array_equal(self.play(os.path.join(folder, "frame1*.pgm")), arrays[[0, 9, 10, 11]].view("u1").ravel())
         np.testing.assert_array_equal(self.play(os.path.join(folder, "frame?.*")), arrays[:9].view("u1").ravel())
         self.assertIn("fits no file", launch("picturesrc", "location=" + os.path.join(folder, "*.png"), "!", "fakesink", status=1))
+        self.assertIn("there is no such folder", launch("picturesrc", "location=" + os.path.join(folder, "absent", "*.png"), "!", "fakesink", status=1))
 
     def test_files_of_several_pages_follow_each_other(self):
         array = noise("u2", 7, 8, 12)

@@ -71,6 +71,17 @@ class Metadata(unittest.TestCase):
         self.assertEqual((result["element"], result["backend"], result["frame"]), ("shcentroid", "cpu", 0))
         self.assertEqual(len(result["settings-hash"]), 64)
 
+    def test_values_of_frames_with_a_scale_each(self):
+        samples = np.arange(12, dtype=np.uint8).reshape(2, 3, 2)  # as many columns as frames
+        found = metadata.values({"scale": [0.5, None], "offset": [1, 7]}, samples)
+        self.assertEqual(found[0].tolist(), [[1, 1.5], [2, 2.5], [3, 3.5]])
+        self.assertTrue(np.isnan(found[1]).all())
+        self.assertEqual(metadata.values({"scale": 2, "offset": 1, "unit": "dB"}, samples[0]).tolist(), [[1, 3], [5, 7], [9, 11]])
+        self.assertEqual(metadata.values({"unit": "px"}, samples[0]).tolist(), samples[0].tolist())
+        for strange in samples[:1], samples[0, 0, 0], np.zeros((3, 2)):
+            with self.assertRaisesRegex(ValueError, "told of 2 frames"):
+                metadata.values({"scale": [1, 2]}, strange)
+
     def test_frames_without_metadata_have_none(self):
         buffer = Gst.Buffer.new_allocate(None, 16, None)
         self.assertIsNone(metadata.quantity(buffer))

@@ -182,6 +182,12 @@ class Rivals(Case):
 
 
 class Sidecar(Case):
+    def test_a_file_that_is_replaced_is_named(self):
+        for _run in range(2):
+            text = launch("videotestsrc", "num-buffers=2", "!", "video/x-raw,format=GRAY8,width=8,height=8", "!", "picturesink",
+                          "location=" + self.path("old.npy"))
+        self.assertIn('old.npy" replaces a file of this name', text)
+
     def play(self, pipeline, name, *more):
         launch("-q", *pipeline.split(), "!", "picturesink", f"location={self.path(name)}", *more)
         return metadata.sidecar(self.path(name))
@@ -551,6 +557,17 @@ class Units(Case):
             self.assertEqual((file[0].header["QNAME"], file[0].header["BUNIT"]), ("dx,dy", "rad"))
 
     @needs("tiff", tifffile, "tifffile")
+    def test_a_raster_of_gdal_has_its_unit(self):
+        for more, unit in ("", "rad"), ('<Item name="UNITTYPE" sample="1" role="unittype">m</Item>', None):  # of a second band
+            text = ('<GDALMetadata><Item name="UNITTYPE" sample="0" role="unittype">rad</Item><Item name="DESCRIPTION" sample="0" '
+                    'role="description">phase</Item><Item name="axis-0-name">range</Item><Item name="axis-0-step">4</Item>'
+                    f'<Item name="axis-0-unit">pixel</Item>{more}</GDALMetadata>')
+            tifffile.imwrite(self.path("g.tif"), np.ones((5, 7), "f4"), extratags=[(42112, "s", 0, text, True)], metadata=None)
+            launch("picturesrc", "location=" + self.path("g.tif"), "!", "picturesink", "location=" + self.path("g.npy"), "sidecar=always")
+            told = metadata.sidecar(self.path("g.npy"))["quantity"]
+            self.assertEqual((told.get("unit"), told["axes"][0]["step"], told["axes"][0]["unit"]), (unit, 4, "pixel"))
+
+    @needs("tiff", tifffile, "tifffile")
     def test_tiff(self):
         path, _, quantity = self.scan("a%d.tif", "video/x-raw,format=GRAY8")
         with tifffile.TiffFile(path % 1) as file:
@@ -612,6 +629,8 @@ class Flags(Case):
                 self.check_flags(self.read(f"s-flags.{extension}"))
                 self.assertEqual(metadata.sidecar(self.path(f"s.{extension}"))["flags"], f"s-flags.{extension}")
             self.assertEqual((slopes[1, :, 6] == 0).all(), True)  # invalid-policy=zero, which flags tell from a slope
+            text = launch("picturesrc", "location=" + self.path(f"s.{extension}"), "!", "fakesink")
+            self.assertIn(f'are in "s-flags.{extension}" and are not played with it', text)
             self.measure(f"s.{extension}", "append=true")
             self.assertEqual(self.read(f"s.{extension}").shape, (8, 2, 16))
             self.check_flags(self.read(f"s-flags.{extension}"), 8)
@@ -688,6 +707,65 @@ class Interrupted(Case):
                 time.sleep(0.2)
                 recording.kill()
             self.check(name)
+
+    def told_meanwhile(self, name, least):
+        """Returns: the sidecar of a recording that has not ended, as soon as it tells of that many frames"""
+        end = time.monotonic() + 20
+        told = None
+        while (not told or told["frames"] < least) and time.monotonic() < end:
+            time.sleep(0.05)
+            told = metadata.sidecar(self.path(name))
+        return told
+
+    def test_a_crash_leaves_numbers_and_times_of_frames(self):
+        for name in "a.npy", "b%04d.pgm":
+            command = self.command(name)
+            command[3:4] = ["videotestsrc", "is-live=true"]
+            command[command.index("video/x-raw,format=GRAY8,width=101,height=37")] += ",framerate=100/1"
+            with subprocess.Popen([*command, "sidecar=always"]) as recording:
+                self.told_meanwhile(name, 2)
+                told = self.told_meanwhile(name, 150)  # the sidecar was extended more than once
+                recording.kill()
+            told = metadata.sidecar(self.path(name))
+            self.assertGreaterEqual(told["frames"], 150)
+            self.assertFalse(told["complete"])
+            self.assertEqual(told["frame-numbers"], list(range(told["frames"])))
+            self.assertEqual(len(told["pts"]), told["frames"])
+
+    def test_a_full_disk_leaves_numbers_and_times(self):
+        command = self.command("a.npy")
+        done = subprocess.run(["bash", "-c", 'ulimit -f 1000; exec timeout -k 5 60 "$@"', "bash", *command, "sidecar=always"], capture_output=True,
+                              text=True, check=False)
+        self.assertIn("cannot be written: File too large", done.stderr)
+        told, n = metadata.sidecar(self.path("a.npy")), self.check("a.npy")
+        self.assertEqual((told["frames"], told["frame-numbers"]), (n, list(range(n))))
+
+    def test_a_recording_that_was_not_completed_has_its_unit(self):
+        np.save(self.path("a.npy"), np.arange(120, dtype=np.float32).reshape(5, 4, 6))
+
+        def write(name, **changes):
+            told = {"schema": "gst-imaging-sidecar-v1", "file": name, "type": "f32", "shape": [2, 4, 6], "first": 0, "frames": 2, "complete": False,
+                    "frame-numbers": [0, 1], "quantity": {"name": "level", "unit": "dB", "scale": 1, "offset": 0,
+                                                          "axes": [{"name": "x", "unit": "um", "step": 5, "origin": 0}]}}
+            told["quantity"].update(changes.pop("quantity", {}))
+            with open(self.path(name + ".json"), "w", encoding="utf-8") as file:
+                json.dump({**told, **changes}, file)
+
+        def quantities(**changes):
+            """Of the frames of a.npy, and what picturesrc warns of"""
+            write("a.npy", **changes)
+            text = launch("picturesrc", "location=" + self.path("a.npy"), "!", "picturesink", "location=" + self.path("b.npy"), "sidecar=always")
+            return metadata.sidecar(self.path("b.npy")).get("quantity", {}), text
+
+        found, text = quantities()
+        self.assertEqual((found["unit"], found["scale"], found["axes"][0]["step"]), ("dB", 1, 5))
+        self.assertIn("was not completed and tells of 2 frames", text)
+        found, _text = quantities(quantity={"scale": [2, 3]})
+        self.assertEqual(found["scale"], [2, 3, None, None, None])
+        found, _text = quantities(frames=1, shape=[1, 4, 6], quantity={"scale": 2})  # of a scale that may change
+        self.assertEqual((found["scale"], found["axes"][0]["step"]), ([2, None, None, None, None], 5))
+        for changes in {"shape": [2, 6, 4]}, {"shape": [6, 4, 6], "frames": 6}, {"shape": [4, 4, 6]}, {"type": "f64"}, {"complete": True}:
+            self.assertEqual(quantities(**changes)[0], {}, changes)
 
     def test_what_a_crash_leaves_behind_the_last_frame(self):
         for extension in GROWING:

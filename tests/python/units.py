@@ -46,7 +46,7 @@ class Case(FolderCase):
         return self.path(target)
 
     def convert(self, source, target):
-        return gst_imaging("convert", self.path(source), self.path(target), "--json")
+        return gst_imaging("convert", self.path(source), self.path(target), "--json", "--overwrite")
 
     def fail_to_convert(self, source, target, code=4):
         done = subprocess.run([sys.executable, "-B", "-m", "gst_imaging", "convert", self.path(source), self.path(target)], text=True,
@@ -92,6 +92,37 @@ class Units(Case):
                     self.assertEqual(self.assert_told(f"b.{extension}")["name"], "intensity")
         cards = self.cards("b.fits")
         self.assertEqual((cards["BUNIT"], cards["CTYPE1"], float(cards["CDELT1"])), ("count**2", "DEPTH", 2.5))
+
+    def test_words_of_fits_are_those_of_the_other_format(self):
+        """Other cards stay, and the name of a .json that is not that of this file goes."""
+        note = "The axes here are those of the first frame; those of each are in:"
+        write_fits(self.path("a.fits"), self.array[0], *CARDS, "GAIN    = 1.5", "QELEMENT= 'octbscan'", f"QHASH   = '{'5' * 64}'",
+                   f"COMMENT {note}", "COMMENT older.fits.json")
+        for extension in TEXTS[1:]:
+            result = json.loads(self.convert("a.fits", f"b.{extension}"))
+            self.assertNotIn("lost", result)
+            self.assert_told(f"b.{extension}")
+            text = subprocess.run([TOOL, self.path(f"b.{extension}")], capture_output=True, text=True, check=True).stdout
+            for words in "axis-0-name=depth", "unit=counts^2", "GAIN=1.5", "element=octbscan", "settings-hash=" + "5" * 64:
+                self.assertIn(words, text)
+            for words in "BUNIT", "CTYPE", "CDELT", "QNAME", "QHASH", "older.fits.json", note:
+                self.assertNotIn(words, text, extension)
+            self.assertNotIn("lost", json.loads(self.convert(f"b.{extension}", "c.fits")))
+            cards = self.cards("c.fits")
+            self.assertEqual((cards["BUNIT"], cards["QHASH"], cards["GAIN"]), ("count**2", "5" * 64, "1.5"))
+        self.convert("a.fits", "d.npy")
+        self.assertEqual(metadata.sidecar(self.path("d.npy"))["quantity"]["settings-hash"], "5" * 64)
+        self.convert("a.fits", "e.fits")
+        self.assertNotIn("older.fits.json", subprocess.run([TOOL, self.path("e.fits")], capture_output=True, text=True, check=True).stdout)
+
+    def test_fits_has_the_unit_pixel(self):
+        np.save(self.path("px.npy"), self.array[0])
+        for unit, in_fits in ("px", "pixel"), ("px,px^2", "pixel,pixel**2"), ("px/px", "pixel/pixel"), ("npx", "npx"):
+            self.write_text(self.path("px.npy.json"), json.dumps(
+                {"schema": "gst-imaging-sidecar-v1", "file": "px.npy", "type": "f32", "shape": [3, 4], "first": 0, "frames": 1, "complete": True,
+                 "quantity": {"name": "dx", "unit": unit, "scale": 1, "offset": 0, "axes": []}}))
+            self.convert("px.npy", "px.fits")
+            self.assertEqual(self.cards("px.fits")["BUNIT"], in_fits)
 
     def test_numbered_files(self):
         for extension in TEXTS:
@@ -229,7 +260,7 @@ class Units(Case):
         script = ("import os, sys\nfrom gst_imaging import command\n"
                   "def refuse(path, **_more):\n    raise PermissionError(1, 'Operation not permitted', path)\n"
                   "os.remove = os.unlink = refuse\nsys.exit(command.main(sys.argv[1:]))\n")
-        done = subprocess.run([sys.executable, "-B", "-c", script, "convert", self.path("plain.npy"), self.path("b.npy")], text=True,
+        done = subprocess.run([sys.executable, "-B", "-c", script, "convert", self.path("plain.npy"), self.path("b.npy"), "--overwrite"], text=True,
                               capture_output=True, check=False, env={**os.environ, "PYTHONPATH": os.path.join(SOURCE, "pipelines")})
         self.assertEqual((done.returncode, done.stderr.count("\n")), (4, 1), done.stderr)
         self.assertIn("b.npy.json cannot be removed: Operation not permitted", done.stderr)
@@ -311,6 +342,13 @@ class PerFrame(Case):
         with open(self.path("a.npy.json"), "w", encoding="utf-8") as file:
             json.dump({**self.sidecar, **changes}, file)
 
+    @unittest.skipUnless("fits" in FORMATS and "png" in FORMATS, "built without FITS or PNG")
+    def test_one_file_of_a_series_has_its_scale_in_fits(self):
+        self.write()
+        self.convert("a.npy", "n%d.png")
+        self.convert("n1.png", "n1.fits")
+        self.assertEqual((self.cards("n1.fits")["QUNIT"], self.cards("n1.fits")["QSCALE"]), ("dB", "0.75"))
+
     def test_each_frame_has_its_own(self):
         self.write()
         told = self.told("a.npy")
@@ -319,9 +357,9 @@ class PerFrame(Case):
 
     def test_it_goes_on_through_convert(self):
         self.write()
-        for source, target in ("a.npy", "b.npy"), ("b.npy", "b.npy"):
+        for source, target in ("a.npy", "b.npy"), ("b.npy", "c.npy"):
             self.convert(source, target)
-            self.assertEqual(self.told("b.npy")["scale"], [0.5, 0.75, 3, 4])
+            self.assertEqual(self.told(target)["scale"], [0.5, 0.75, 3, 4])
 
     def test_damaged_numbers_drop_their_quantity(self):
         for damage in ({"scale": 1e400}, {"scale": {"framerate": "30/0"}}, {"scale": [{"framerate": "30/0"}]}, {"offset": "x"}):
@@ -441,7 +479,8 @@ class PerFrame(Case):
     def test_what_is_no_sidecar_is_none(self):
         for text in ("", "{", "[" * 100000 + '"gst-imaging-sidecar-v1"', '"gst-imaging-sidecar-v1"', '{"schema": "gst-imaging-sidecar-v1"}',
                      json.dumps({**self.sidecar, "frames": -1}), json.dumps({**self.sidecar, "frames": 2 ** 62}),
-                     json.dumps({**self.sidecar, "quantity": 3}), json.dumps({**self.sidecar, "complete": False}),
+                     json.dumps({**self.sidecar, "quantity": 3}),
+                     json.dumps({**self.sidecar, "complete": False, "frames": 5, "shape": [5, *self.sidecar["shape"][1:]]}),
                      json.dumps({**self.sidecar, "quantity": {"scale": [[0, 0, 1e300]]}})):
             with open(self.path("a.npy.json"), "w", encoding="utf-8") as file:
                 file.write(text)
@@ -464,7 +503,7 @@ class Stacks(Case):
                 continue
             name = f"a.{extension}"
             told = self.record(name)
-            self.assertIn("Axes are those of the first frame, of all in:", told)
+            self.assertIn("The axes here are those of the first frame; those of each are in:", told)
             self.assertIn("Scale and offset of each frame are in:", told)
             self.assertIn(f"{name}.json", told)
             self.assertEqual(metadata.sidecar(self.path(name))["quantity"]["unit"], "dB")

@@ -243,7 +243,9 @@ gst_imaging_format_refuse_type (const GstImagingFormatFile *file,
   g_autofree gchar *found = gst_imaging_nd_array_describe (array);
 
   return gst_imaging_format_fail (file, error, GST_IMAGING_ND_ARRAY_ERROR_TYPE,
-      "cannot be written with %s without loss: %s. Use .npy, or another type.",
+      "cannot be written with %s without loss: %s. Use .npy, or another type "
+      "(NumPy's astype); frames of an array go into a file each if the name has "
+      "a number, such as %%03d.",
       found, takes);
 }
 

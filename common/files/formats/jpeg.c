@@ -67,6 +67,10 @@ add_entry (ExifEntry *entry, void *data)
       exif_tag_get_name_in_ifd (entry->tag, exif_entry_get_ifd (entry));
   gchar value[256];
 
+  /* the picture is turned already: a copy with this card would be turned again
+   */
+  if (entry->tag == EXIF_TAG_ORIENTATION)
+    return;
   if (name && exif_entry_get_value (entry, value, sizeof (value)) && *value)
     gst_imaging_format_add_card (data, name, value);
 }

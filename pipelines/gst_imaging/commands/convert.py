@@ -4,7 +4,7 @@
 Reads .npy, PNM, PFM, PNG, TIFF, FITS, OpenEXR, JPEG, camera RAW and recordings of OCT; writes all but the last three. What the input holds
 decides how it is read, the extension of the output how it is written. Samples are never scaled or rounded: a format
 that cannot hold their type or shape is refused with a sentence that names those that can. A folder, or a name with *
-or ? in quotes, is taken in natural order as one array; an output with a number in its name, as frame%05d.png, is a file for each frame.
+or ?, or with a number, as frame%05d.png, in quotes, is taken in natural order as one array; an output with a number in its name, as frame%05d.png, is a file for each frame.
 Of a file with several pictures --part takes one.
 What the input tells beside its samples (cards of FITS, tags of TIFF, text of PNG, attributes of OpenEXR) is written as far as the
 output has a place for it. The rest is named in a warning, and as "lost" with --json. Quantity, unit and axes go with it in the way of the
@@ -34,6 +34,7 @@ def add_arguments(parser):
     parser.add_argument("output", metavar="OUT")
     parser.add_argument("--part", type=int, default=-1, metavar="N", help="the picture to take, from 0 on: of FITS the units"
                         " that have one, of TIFF the pages, of OpenEXR the parts, of .oct the arrays (default: all pages, of FITS the first unit, of .oct the spectra)")
+    parser.add_argument("--overwrite", action="store_true", help="replace OUT also where it is a file with the extension of IN")
 
 
 SCHEMA = "gst-imaging-sidecar-v1"
@@ -48,8 +49,13 @@ def is_several(path):
     return os.path.isdir(path) or not os.path.exists(path) and bool(set("*?") & set(os.path.basename(path)))
 
 
+def is_series(path):
+    """A name with the place of a number, as picturesink had it"""
+    return not os.path.exists(path) and is_numbered(path)
+
+
 def files_of(path):
-    """Returns: the files that an input stands for"""
+    """Returns: all files of a folder or a pattern"""
     if not is_several(path):
         return [path]
     found = glob.glob(os.path.join(glob.escape(path), "*") if os.path.isdir(path) else path)
@@ -59,20 +65,12 @@ def files_of(path):
     return files
 
 
-def without_strangers(path):
-    """Returns: the files that an input stands for; of several those of a known format, as picturesrc takes them"""
-    files = files_of(path)
-    if len(files) == 1:
-        return files
-    Gst = library.gstreamer()
-    known = [file for file in files if library.knows(Gst, file)]
-    if not known:
-        raise Failure(UNREADABLE, f"{path} holds no picture or array.")
-    if len(known) < len(files):
-        strangers = [os.path.basename(file) for file in files if file not in set(known)]
-        print(f"{path}: left out, of no known format: {', '.join(strangers[:5])}"
-              + (f" and {len(strangers) - 5} more." if len(strangers) > 5 else "."), file=sys.stderr)
-    return known
+def inputs_of(path):
+    """Returns: the files that an input stands for, as picturesrc takes them"""
+    files, notes = library.list_files(path)
+    for note in notes:
+        print(note, file=sys.stderr)
+    return files
 
 
 def check_quantities(quantities, file, first, first_file):
@@ -103,6 +101,14 @@ def read_all(arrays, np, files, is_one_quantity):
             raise Failure(UNREADABLE, f"{file} is {parts[-1].dtype} {list(parts[-1].shape)}, and {files[0]} is"
                                       f" {parts[0].dtype} {list(parts[0].shape)}: they do not fit into one array.")
     return parts[0] if len(parts) == 1 else np.stack(parts)
+
+
+def check_copy(options):
+    """Of two photographs that a shell makes of *.png, the second would be replaced by the first."""
+    form = os.path.splitext(options.output)[1].lower()
+    if not options.overwrite and os.path.isfile(options.output) and os.path.splitext(options.input)[1].lower() == form:
+        raise Failure(WRONG_USE, f"{options.output} is there, and a copy of {options.input} would replace it. Was OUT forgotten?"
+                                 " --overwrite replaces it.")
 
 
 def outputs_of(options, files, n):
@@ -168,12 +174,20 @@ def kept_elsewhere(told, has_sidecar, after):
     return kept
 
 
+def with_origin(told, cards):
+    """What made the samples is told as well, where the quantity is."""
+    from .. import metadata
+
+    return told | {key: value for key, value in cards if key in metadata.ORIGIN} if told else told
+
+
 def quantity_of(told):
     """Returns: members of the meta as a sidecar has them"""
     from .. import metadata
 
     quantity = {key: told[key] for key in ("name", "unit") if key in told}
     quantity |= {key: float(told[key]) for key in ("scale", "offset") if key in told}
+    quantity |= {key: told[key] for key in metadata.ORIGIN if key in told}
     quantity["axes"] = metadata.axes_of(told)
     return quantity
 
@@ -262,6 +276,34 @@ def write_sidecar(options, sidecar, told, result, n_files):
     return bool(sidecar)
 
 
+def name_flags(output):
+    """Returns: the file of flags that picturesink would write beside this one"""
+    base, extension = os.path.splitext(output)
+    return f"{base}-flags{'.npy' if extension.lower() in ('.exr', '.pfm') else extension}"
+
+
+def convert_flags(options, sidecar):
+    """Slopes without their flags have no bad cells. Returns: a list with "flags" where they are not beside the output"""
+    if not isinstance(sidecar.get("flags"), str):
+        return []
+    flags = os.path.join(os.path.dirname(options.input), os.path.basename(sidecar.pop("flags")))
+    target = name_flags(options.output)
+    if is_numbered(options.output) or not os.path.isfile(flags):
+        return ["flags"]
+    arrays = library.Arrays()
+    if os.path.exists(target) and (os.path.samefile(target, flags) or arrays.kind(target)[0] != "u8"):
+        print(f"{target} is there and holds no flags, which would be written to this name: it stays.", file=sys.stderr)
+        return ["flags"]
+    array = arrays.load(flags)
+    try:
+        arrays.translate(array, flags, target)
+        arrays.save(array, target)
+    finally:
+        arrays.free(array)
+    sidecar["flags"] = os.path.basename(target)
+    return []
+
+
 def tell_of_parts(arrays, options, file, result):
     """Names the pictures of a file when one of them was taken without being asked for."""
     parts = arrays.parts(file) if options.part < 0 else None
@@ -285,8 +327,8 @@ def save_frame(arrays, options, older, name, values, i):
 def convert_several(options):
     np = library.numpy()
     arrays = library.Arrays(options.part)
-    files = without_strangers(options.input)
-    array = read_all(arrays, np, files, is_several(options.input))
+    files = inputs_of(options.input)
+    array = read_all(arrays, np, files, is_several(options.input) or is_series(options.input))
     if is_numbered(options.output) and array.ndim < 2:
         raise Failure(WRONG_USE, f"{options.input} is {list(array.shape)} and has no frames to number.")
     names = outputs_of(options, files, len(array))
@@ -303,6 +345,7 @@ def convert_several(options):
             arrays.replace_values(like, array)
         told = arrays.translate(like, files[0], options.output, 0 if is_numbered(options.output) else -1)
         cards = arrays.cards(like)
+        told = with_origin(told, cards)
         changes = len(files) == 1 and is_numbered(options.output) and has_changes(arrays.quantities_of(files[0]))
         with Sidecar(options.output) as older:
             for i, (name, values) in enumerate(zip(names, map(np.ascontiguousarray, frames))):
@@ -313,9 +356,10 @@ def convert_several(options):
                     older.save(arrays, like, name)
     finally:
         arrays.free(like)
+    lost = convert_flags(options, beside)
     has_sidecar = write_sidecar(options, beside, told, {"type": library.type_name(np, array), "shape": list(np.shape(frames[0]))}, len(names))
     after = library.Arrays().cards_of(names[0])
-    name_lost(options, result, find_lost(cards, after, kept_elsewhere(told, has_sidecar, after), options.output)
+    name_lost(options, result, lost + find_lost(cards, after, kept_elsewhere(told, has_sidecar, after), options.output)
               + lost_step(before, told, options.output))
     if not options.json:
         print(f'{options.output}: {len(names)} file{"s"[:len(names) > 1]}, {result["type"]} {result["shape"]}')
@@ -323,27 +367,31 @@ def convert_several(options):
 
 
 def run(options):
-    if is_several(options.input) or is_numbered(options.output):
+    if is_several(options.input) or is_series(options.input) or is_numbered(options.output):
         return convert_several(options)
     arrays = library.Arrays(options.part)
     array = arrays.load(options.input)
     try:
+        outputs_of(options, [options.input], 1)
+        check_copy(options)
         result = {"output": options.output, "type": arrays.type_name(array),
                   "shape": list(array.contents.dims[:array.contents.n_dims])}
         before = arrays.cards(array)
         beside = sidecar_of_input(arrays, array, options, options.input)  # which may be that of the output
         told = arrays.translate(array, options.input, options.output)
         cards = arrays.cards(array)
+        told = with_origin(told, cards)
         with Sidecar(options.output) as older:
             older.save(arrays, array, options.output)
     finally:
         arrays.free(array)
     tell_of_parts(arrays, options, options.input, result)
+    lost = convert_flags(options, beside)
     has_sidecar = write_sidecar(options, beside, told, result, 0)
     if cards:
         after = library.Arrays().cards_of(options.output)
-        name_lost(options, result, find_lost(cards, after, kept_elsewhere(told, has_sidecar, after), options.output)
-                  + lost_step(before, told, options.output))
+        lost += find_lost(cards, after, kept_elsewhere(told, has_sidecar, after), options.output) + lost_step(before, told, options.output)
+    name_lost(options, result, lost)
     if not options.json:
         print(f'{options.output}: {result["type"]}, {" x ".join(map(str, result["shape"])) or "one value"}')
     return result

@@ -35,6 +35,15 @@ def declared():
     return []
 
 
+# What elements read and write by themselves: name, one of the elements, about
+OTHER_FORMATS = [
+    ("rasters of GDAL", "slcsrc", "GeoTIFF, ENVI, ISCE (.vrt) and others: read by slcsrc and the commands of SAR, written by insarform and"
+     " insarxcorr; GDAL is loaded at first use"),
+    ("meshes", "normalintegrate", ".glb, .obj, .ply: written by normalintegrate"),
+]
+LONGEST = 200  # letters of a card that people see
+
+
 def collect():
     Gst = library.gstreamer()
     found = {}
@@ -55,6 +64,7 @@ def collect():
         "cpu": about.get("cpu"),
         "cuda": about.get("cuda"),
         "formats": about.get("formats"),
+        "other-formats": {name: about for name, element, about in OTHER_FORMATS if element in found},
         "elements": dict(sorted(found.items())),
         "missing": dict(sorted(missing.items())),
     }
@@ -82,6 +92,8 @@ def show(result):
     for form in result["formats"]:
         use = "read and written" if form["write"] else "read" if form["read"] else f'not built: it needs {form["needs"]}'
         print(f'  {form["name"]:17}{use}')
+    for name, about in result["other-formats"].items():
+        print(f"  {name:17}{about}")
     if result["missing"]:
         print("Missing:")
     for name, needs in result["missing"].items():
@@ -96,13 +108,49 @@ def run_file(options):
     result = {"file": options.file, "type": name, "shape": list(shape), "cards": dict(arrays.cards_of(options.file))}
     if parts:
         result["parts"] = parts.split("; ")
+    note, quantities, turned = arrays.about(options.file)
+    if turned:
+        result["turned"] = turned
+    if note:
+        result["note"] = note
+    if quantities and quantities[0]:
+        result["quantity"] = quantity_of(quantities)
     if not options.json:
         print(f'{options.file}: {name}, {" x ".join(map(str, shape)) or "one value"}')
+        for line in [*lines_of(result.get("quantity", {})), *([note] if note else []),
+                     *([f"turned upright: its EXIF orientation is {turned}"] if turned else [])]:
+            print(f"  {printable(line)}")
         for part in result.get("parts", []):
             print(f"  part {part}")
         for key, value in result["cards"].items():
-            print(f"  {printable(key)} = {printable(value)}")
+            more = f"... ({len(value)} letters; all with --json)" if len(value) > LONGEST else ""
+            print(f"  {printable(key)} = {printable(value[:LONGEST])}{more}")
     return result
+
+
+def quantity_of(quantities):
+    """Returns: that of the first frame as metadata.quantity() has it, with the members that other frames have other numbers of"""
+    from .. import metadata
+
+    told = quantities[0]
+    quantity = {key: told[key] for key in ("name", "unit", "scale", "offset") if key in told}
+    quantity["axes"] = metadata.axes_of(told)
+    changes = sorted({key for other in quantities for key in told.keys() | other.keys() if told.get(key) != other.get(key)})
+    return {**quantity, "changes": changes} if changes else quantity
+
+
+def lines_of(quantity):
+    """Generates: unit and axes for people"""
+    if "unit" in quantity:
+        scaled = "" if (quantity.get("scale"), quantity.get("offset")) == (1, 0) else \
+            f': {quantity.get("offset"):g} + {quantity.get("scale"):g} * sample'
+        yield f'quantity: {quantity.get("name") or "no name"}, {"in " + quantity["unit"] if quantity["unit"] else "without unit"}{scaled}'
+    where = ["along a row", "along a column"]
+    for i, axis in enumerate(quantity.get("axes", [])):
+        if axis:
+            yield f'axis {i}{", " + where[i] if i < 2 else ""}: {axis["name"]}, step {axis["step"]:g} {axis["unit"]}, from {axis["origin"]:g}'
+    if "changes" in quantity:
+        yield f'of the first frame; others differ in {", ".join(quantity["changes"])}'
 
 
 def printable(text):
