@@ -60,8 +60,8 @@ gst_oct_bscan_add_lines (GstOctBscan *self, const GstOctBscanWork *w)
 }
 
 gdouble
-gst_oct_bscan_shift (const GstOctBscan *self, const GstOctBscanWork *w,
-    guint output, guint k)
+gst_oct_bscan_shift (
+    const GstOctBscan *self, const GstOctBscanWork *w, guint output, guint k)
 {
   if (!has_lines (w))
     return 0;

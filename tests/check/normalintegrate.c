@@ -7,6 +7,8 @@
 
 #include <math.h>
 
+#include "gstimagingquantity.h"
+
 enum { WIDTH = 13, HEIGHT = 7 };
 
 static const gdouble slope_x = 0.5, slope_y = 0.25; /* y up */
@@ -253,6 +255,43 @@ CHECK_TEST (test_a_tensor_has_its_unit_and_step)
   fail_unless (scale == 1 && offset == 0 && step == 2);
   fail_unless_equals_string (gst_structure_get_string (s, "name"), "height");
   fail_unless_equals_string (gst_structure_get_string (s, "unit"), "mm");
+}
+
+/* Normals of a file, or of photostereo, know the size of a pixel. */
+CHECK_TEST (test_axes_of_the_normals_give_the_size_of_a_pixel)
+{
+  static const struct {
+    const gchar *settings, *unit, *expected;
+    gdouble step, mm;
+  } cases[] = {
+      {"", "mm", "mm", 0.25, 0.25},
+      {"", "um", "mm", -250, 0.25},
+      {"", "m", "mm", 0.5, 500},
+      {"mm-per-pixel=2", "mm", "mm", 0.25, 2},
+      {"", "pixel", "pixel", 3, 1},
+      {"", "mm", "pixel", 0, 1},
+  };
+
+  for (guint i = 0; i < G_N_ELEMENTS (cases); i++) {
+    g_auto (Ni) ni = ni_new (cases[i].settings, "tensor", NULL);
+    const GstImagingAxis axes[] = {{"x", cases[i].unit, cases[i].step, 0}};
+    GstBuffer *normals;
+    g_autoptr (GstBuffer) out = NULL;
+    const GstStructure *s;
+    gdouble step = 0;
+
+    ni_caps (&ni, NULL, WIDTH, HEIGHT);
+    normals = plane_of (&ni);
+    gst_imaging_quantity_attach (normals, "normal", "", 1, 0, axes, 1);
+    check_push (ni.sink, normals, GST_FLOW_OK);
+    out = check_pull (ni.tensor);
+    s = gst_custom_meta_get_structure (
+        gst_buffer_get_custom_meta (out, GST_IMAGING_QUANTITY_META));
+    gst_structure_get_double (s, "axis-0-step", &step);
+    fail_unless (step == cases[i].mm, "case %u: %g", i, step);
+    fail_unless_equals_string (
+        gst_structure_get_string (s, "unit"), cases[i].expected);
+  }
 }
 
 CHECK_TEST (test_grey_has_a_meta_that_makes_it_mm)

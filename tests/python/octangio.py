@@ -8,6 +8,7 @@ import unittest
 
 import numpy as np
 
+from gst_imaging import metadata
 from support import Gst, main, play
 
 SAMPLES, LINES, REPEATS, SETS = 512, 24, 4, 2
@@ -67,6 +68,18 @@ class OctAngio(unittest.TestCase):
         if pad == "complex":
             values = values.astype(complex).reshape(len(spectra), LINES, -1)
         return found.reshape(SETS, -1, LINES), values
+
+    def test_depths_are_those_of_complex_and_of_linear(self):
+        for pad, depth, lateral in ("complex", 0, 1), ("linear", 1, 0):
+            with self.subTest(pad):
+                self.flow(phantom(0, 20), "method=mean", pad=pad, oct_settings="crop-top=3 lateral-step-um=4 flip=none")
+                axes = metadata.sidecar(os.path.join(self.folder, "z.npy"))["quantity"]["axes"]
+                self.assertEqual([axes[i]["name"] for i in (depth, lateral)], ["depth", "lateral"])
+                self.assertAlmostEqual(axes[depth]["origin"], 3 * axes[depth]["step"])
+                self.assertAlmostEqual(axes[depth]["step"] / STEP, 1, delta=1e-2)
+                self.assertEqual((axes[lateral]["step"], axes[lateral]["unit"]), (4, "um"))
+                flow = metadata.sidecar(os.path.join(self.folder, "flow.npy"))["quantity"]["axes"]
+                self.assertEqual(flow[:2], [axes[lateral], axes[depth]])
 
     def background(self, name):
         """Returns: the path of the file @name of the folder, or of the background of phantom()"""
