@@ -26,6 +26,7 @@
 
 #include "gstimagingarrayfile.h"
 #include "gstimagingenum.h"
+#include "gstimagingquantity.h"
 
 #include "imk/lapsharpen.h"
 
@@ -573,6 +574,26 @@ static const GstImagingSettingsTable table = {
 
 /* --- GObject ------------------------------------------------------------- */
 
+/* A difference of samples is one of what they stand for as well, where that
+ * begins at 0: counts, but not dB. */
+static gboolean
+gst_lap_sharpen_transform_meta (
+    GstBaseTransform *trans, GstBuffer *out, GstMeta *meta, GstBuffer *in)
+{
+  const Settings *s =
+      gst_imaging_settings_now (GST_LAP_SHARPEN (trans)->settings);
+  gdouble offset = 0;
+
+  if (s->config.output == IMK_LAPSHARPEN_OUTPUT_EDGES &&
+      gst_meta_info_is_custom (meta->info) &&
+      gst_custom_meta_has_name (
+          (GstCustomMeta *) meta, GST_IMAGING_QUANTITY_META))
+    gst_structure_get_double (
+        gst_custom_meta_get_structure ((GstCustomMeta *) meta), "offset",
+        &offset);
+  return offset == 0;
+}
+
 static void
 gst_lap_sharpen_class_init (GstLapSharpenClass *klass)
 {
@@ -590,6 +611,8 @@ gst_lap_sharpen_class_init (GstLapSharpenClass *klass)
 
   gst_imaging_filter_class_add_results_pad (filter_class, FALSE);
 
+  GST_BASE_TRANSFORM_CLASS (klass)->transform_meta =
+      gst_lap_sharpen_transform_meta;
   filter_class->device_reach = GST_IMAGING_REACH_DEVICE;
   filter_class->open = gst_lap_sharpen_open;
   filter_class->close = gst_lap_sharpen_close;

@@ -502,7 +502,8 @@ class Units(Case):
     def test_units_end_where_samples_change(self):
         np.save(self.path("in.npy"), RNG.integers(0, 4096, (2, 64, 256)).astype("u2"))
         for change, stays in (("identity", True), ("queue", True), ("videoconvert ! video/x-raw,format=GRAY8", False),
-                              ("videoscale ! video/x-raw,width=40", False), ("videocrop left=8", False)):
+                              ("videoscale ! video/x-raw,width=40", False), ("videocrop left=8", False),
+                              ("lapsharpen", True), ("lapsharpen output=edges", False)):
             with self.subTest(change):
                 launch("-q", "picturesrc", f"location={self.path('in.npy')}", "!", "octbscan", "!", "video/x-raw,format=GRAY16_LE", "!",
                        *change.split(), "!", "picturesink", "sidecar=always", f"location={self.path('out.npy')}")
