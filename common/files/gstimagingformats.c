@@ -210,11 +210,28 @@ find_format (const gchar *head, gsize n, const gchar *location)
   return has_extension (&formats[NPY], extension) ? NPY : N_FORMATS;
 }
 
+/* Returns: (transfer full) (nullable): the file that describes raw samples of
+ * ENVI or GDAL, where it is beside them */
+static gchar *
+find_description (const gchar *location)
+{
+  static const gchar *const extensions[] = {".vrt", ".hdr"};
+
+  for (guint i = 0; i < G_N_ELEMENTS (extensions); i++) {
+    gchar *path = g_strconcat (location, extensions[i], NULL);
+
+    if (g_file_test (path, G_FILE_TEST_EXISTS))
+      return path;
+    g_free (path);
+  }
+  return NULL;
+}
+
 const GstImagingFormatTable *
 gst_imaging_formats_find_reader (
     const GstImagingFormatFile *file, const gchar *location, GError **error)
 {
-  g_autofree gchar *found = NULL;
+  g_autofree gchar *found = NULL, *description = NULL;
   gchar head[MAX_SIGNATURE];
   gssize n = gst_imaging_format_read_at (file, head, sizeof (head), 0);
   guint format = find_format (head, (gsize) MAX (n, 0), location);
@@ -232,6 +249,14 @@ gst_imaging_formats_find_reader (
     gst_imaging_format_fail (file, error, GST_IMAGING_ND_ARRAY_ERROR_FORMAT,
         "is compressed by gzip as a whole, which is read of .fits.gz alone. "
         "Decompress it with gunzip, or use compression within the format.");
+    return NULL;
+  }
+  description = find_description (location);
+  if (description) {
+    gst_imaging_format_fail (file, error, GST_IMAGING_ND_ARRAY_ERROR_FORMAT,
+        "has raw samples, which \"%s\" describes. slcsrc reads SAR images so; "
+        "\"gdal_translate %s OUT.tif\" makes a file that is read here.",
+        description, description);
     return NULL;
   }
   found = gst_imaging_file_quote (head, MIN (n, 8));

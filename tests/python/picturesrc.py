@@ -104,6 +104,13 @@ class Files(Case):
                 os.remove(os.path.join(folder, name))
         self.assertIn("which no format does that is read here", launch("picturesrc", "location=" + folder, "!", "fakesink", status=1))
 
+    def test_raw_samples_are_told_what_describes_them(self):
+        for name in "a.cf32", "a.cf32.vrt":
+            with open(self.path(name), "wb") as file:
+                file.write(bytes(64))
+        printed = launch("picturesrc", "location=" + self.path("a.cf32"), "!", "fakesink", status=1)
+        self.assertIn(f'which "{self.path("a.cf32.vrt")}" describes', printed)
+
     def test_floats_into_video_are_told_what_converts(self):
         np.save(self.path("f.npy"), np.zeros((2, 3, 4), "f4"))
         printed = launch("picturesrc", "location=" + self.path("f.npy"), "!", "videoconvert", "!", "fakesink", status=1)
