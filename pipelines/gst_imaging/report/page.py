@@ -23,7 +23,7 @@ table { border-collapse: collapse; width: 100%; font-size: .92rem } .wide { over
 th, td { text-align: left; padding: .35rem .8rem .35rem 0; border-bottom: 1px solid var(--line); vertical-align: top }
 td code, .path { overflow-wrap: anywhere }
 th { font-weight: 600; color: var(--soft) } td.n, th.n { text-align: right; font-variant-numeric: tabular-nums; white-space: nowrap }
-.met { color: var(--good); font-weight: 600 } .missed { color: var(--bad); font-weight: 600 }
+.met { color: var(--good) } .missed { color: var(--bad) } .met, .missed { font-weight: 600; white-space: nowrap }
 code, pre { font-family: ui-monospace, "DejaVu Sans Mono", Menlo, Consolas, monospace; font-size: .85em }
 pre { background: var(--pale); padding: .8rem; border-radius: .4rem; white-space: pre-wrap; overflow-wrap: anywhere; margin: .3rem 0 }
 .warning { border-left: .3rem solid var(--warn); background: var(--pale); padding: .5rem .8rem; margin: .5rem 0; overflow-wrap: anywhere }
