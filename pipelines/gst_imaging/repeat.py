@@ -222,7 +222,8 @@ def run(Gst, told, folder, location, devices, is_after):
     for element in elements.values():
         if element.get_factory().get_name() == "queue":
             Gst.util_set_object_arg(element, "leaky", "no")
-    if told.get("attached") or told.get("frames-missing"):
+    is_late = (told["frame-numbers"] or [0])[0]  # nothing counts as missing before the first frame
+    if told.get("attached") or told.get("frames-missing") or is_late:
         keep_recorded(Gst, told, sink)
     try:
         play.play(pipeline)

@@ -340,7 +340,7 @@ class Tiff(Case):
             self.assert_equal(self.load(self.path("a.tif")), array)
             self.assertEqual(self.card(self.path("a.tif"), "PhotometricInterpretation"), "WhiteIsZero")
             for name in "b.tif", "c.png":
-                printed = gst_imaging("convert", self.path("a.tif"), self.path(name), "--json")
+                printed = gst_imaging("convert", self.path("a.tif"), self.path(name), "--json", "--overwrite")
                 lost = json.loads(printed.splitlines()[-1]).get("lost", [])
                 self.assertEqual("PhotometricInterpretation" in lost, name == "c.png", lost)
             with tifffile.TiffFile(self.path("b.tif")) as file:

@@ -3,13 +3,16 @@
 in float64."""
 import os
 import shutil
+import sys
 import tempfile
 import unittest
 
 import numpy as np
 
+from support import SOURCE, Gst, main, play
+
+sys.path.insert(0, os.path.join(SOURCE, "pipelines"))
 from gst_imaging import metadata
-from support import Gst, main, play
 
 SAMPLES, LINES, REPEATS, SETS = 512, 24, 4, 2
 ENDS = 880.0, 820.0  # nm: wavenumbers rise with the samples

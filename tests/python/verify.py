@@ -328,6 +328,17 @@ class Verify(unittest.TestCase):
         code, result = verify(self.path("out.npy"))
         self.assertEqual((code, result.get("frames"), result.get("different")), (0, told["frames"], 0), result)
 
+    def test_the_first_frames_were_dropped(self):
+        pipeline = Gst.parse_launch(f"picturesrc location={self.path('in.npy')} ! lapsharpen amount=2 ! picturesink name=out location={self.path('out.npy')}")
+        pipeline.get_by_name("out").sinkpads[0].add_probe(
+            Gst.PadProbeType.BUFFER, lambda _pad, info: Gst.PadProbeReturn.DROP if info.get_buffer().offset < 3 else Gst.PadProbeReturn.OK)
+        pipeline.set_state(Gst.State.PLAYING)
+        pipeline.get_bus().timed_pop_filtered(TIMEOUT * Gst.SECOND, Gst.MessageType.EOS | Gst.MessageType.ERROR)
+        pipeline.set_state(Gst.State.NULL)
+        self.assertEqual(self.told()["frame-numbers"][0], 3)
+        code, result = verify(self.path("out.npy"))
+        self.assertEqual((code, result.get("frames"), result.get("different")), (0, self.told()["frames"], 0), result)
+
     def test_a_live_source_is_refused(self):
         play(f"videotestsrc is-live=true num-buffers=3 ! video/x-raw,format=GRAY8,framerate=100/1 ! lapsharpen"
              f" ! picturesink location={self.path('live.npy')}")
