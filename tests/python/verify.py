@@ -335,7 +335,7 @@ class Verify(unittest.TestCase):
         pipeline.set_state(Gst.State.PLAYING)
         pipeline.get_bus().timed_pop_filtered(TIMEOUT * Gst.SECOND, Gst.MessageType.EOS | Gst.MessageType.ERROR)
         pipeline.set_state(Gst.State.NULL)
-        self.assertEqual(self.told()["frame-numbers"][0], 3)
+        self.assertEqual(self.told()["frame-numbers"], [[3, 1, 9]])
         code, result = verify(self.path("out.npy"))
         self.assertEqual((code, result.get("frames"), result.get("different")), (0, self.told()["frames"], 0), result)
 
