@@ -35,10 +35,14 @@ typedef struct ImkNormalintegratePlan {
 } ImkNormalintegratePlan;
 
 /* What may change from map to map. */
+/* Below, float32 has no digits left, and the steps go astray. */
+#define IMK_NORMALINTEGRATE_LEAST_TOLERANCE 1e-6f
+
 typedef struct ImkNormalintegrateParams {
   ImkNormalintegrateMethod method;
   float y_sign; /* of the y of normals, to point down */
   float max_slope;
+  float stiffness;
   float tolerance;
   uint32_t max_iterations;
   float mm_per_pixel, grey_range;

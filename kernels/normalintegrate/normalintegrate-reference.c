@@ -131,6 +131,112 @@ integrate_poisson (
   return solved;
 }
 
+/* --- Bilateral (Cao, Santo, Shi, Okura and Matsushita 2022) --------------- */
+
+/* Weights of the equations of a pixel after it: n_z (z_b - z_a) + n = 0. Those
+ * before have the rest of 1. */
+typedef struct Shares {
+  double x, y;
+} Shares;
+
+/* Returns: the square of n_z times the step from @a to the neighbour @b; 0
+ * without one */
+static double
+squared_step (const Normal *normals, const double *z, size_t a, size_t b,
+    bool is_there, double scale)
+{
+  double step;
+
+  if (!is_there || !(normals[b].z > 0))
+    return 0;
+  step = normals[a].z * scale * (z[b] - z[a]);
+  return step * step;
+}
+
+static double
+share (double stiffness, double after, double before)
+{
+  return 1e-6 + (1 - 2e-6) / (1 + exp (stiffness * (after - before)));
+}
+
+static Shares
+get_shares (const ImkNormalintegrateConfig *c, const Normal *normals,
+    const double *z, uint32_t x, uint32_t y)
+{
+  size_t a = (size_t) y * c->width + x, w = c->width;
+  double r = c->pixel_aspect;
+
+  return (Shares){share (c->stiffness,
+                      squared_step (normals, z, a, a + 1, x + 1 < c->width, 1),
+                      squared_step (normals, z, a, a - 1, x > 0, 1)),
+      share (c->stiffness,
+          squared_step (normals, z, a, a + w, y + 1 < c->height, r),
+          squared_step (normals, z, a, a - w, y > 0, r))};
+}
+
+/* Both equations of an edge as one: @n of the normals along it, y down. */
+static Edge
+weighted_edge (size_t a, size_t b, const Normal *normals, double n_a,
+    double n_b, double share_a, double share_b, double scale)
+{
+  double a_z = normals[a].z, b_z = normals[b].z;
+  double weight = share_a * a_z * a_z + (1 - share_b) * b_z * b_z;
+
+  return (Edge){a, b,
+      -(share_a * a_z * n_a + (1 - share_b) * b_z * n_b) / weight / scale,
+      weight * scale * scale};
+}
+
+static size_t
+find_weighted_edges (const ImkNormalintegrateConfig *c, const Normal *normals,
+    const Shares *shares, Edge *edges)
+{
+  size_t n = 0;
+
+  for (uint32_t y = 0; y < c->height; y++)
+    for (uint32_t x = 0; x < c->width; x++) {
+      size_t a = (size_t) y * c->width + x, b = a + 1;
+
+      if (!(normals[a].z > 0))
+        continue;
+      if (x + 1 < c->width && normals[b].z > 0)
+        edges[n++] = weighted_edge (a, b, normals, normals[a].x, normals[b].x,
+            shares[a].x, shares[b].x, 1);
+      b = a + c->width;
+      if (y + 1 < c->height && normals[b].z > 0)
+        edges[n++] = weighted_edge (a, b, normals, -normals[a].y, -normals[b].y,
+            shares[a].y, shares[b].y, c->pixel_aspect);
+    }
+  return n;
+}
+
+/* Rounds of exact least squares, whose weights are those of the heights before;
+ * all are 1/2 first. */
+static bool
+integrate_bilateral (
+    const ImkNormalintegrateConfig *c, const Normal *normals, double *z)
+{
+  size_t n = (size_t) c->width * c->height;
+  Edge *edges = malloc (2 * n * sizeof (*edges));
+  double *work = malloc (3 * n * sizeof (*work));
+  Shares *shares = malloc (n * sizeof (*shares));
+  bool solved = edges && work && shares;
+
+  for (uint32_t round = 0; solved && round < c->max_iterations; round++) {
+    for (size_t i = 0; i < n; i++)
+      shares[i] = get_shares (
+          c, normals, z, (uint32_t) (i % c->width), (uint32_t) (i / c->width));
+    memset (z, 0, n * sizeof (*z));
+    memset (work, 0, 3 * n * sizeof (*work));
+    solved = solve (
+        edges, find_weighted_edges (c, normals, shares, edges), z, work, n);
+  }
+  free (edges);
+  free (work);
+  free (shares);
+  return solved;
+}
+
 /* --- Frankot and Chellappa 1988 ------------------------------------------- */
 
 /* Adds the waves exp (i (u x + v y)) of bin (@k, @l), y down, to @z: with P and
@@ -193,8 +299,9 @@ imk_normalintegrate_reference (
   for (size_t i = 0; i < n; i++)
     normals[i] = get_normal (
         c, in, (uint32_t) (i % c->width), (uint32_t) (i / c->width));
-  solved = (c->method == IMK_NORMALINTEGRATE_POISSON
-                ? integrate_poisson
+  solved = (c->method == IMK_NORMALINTEGRATE_POISSON ? integrate_poisson
+            : c->method == IMK_NORMALINTEGRATE_BILATERAL
+                ? integrate_bilateral
                 : integrate_frankot_chellappa) (c, normals, z);
   for (size_t i = 0; i < n; i++)
     if (normals[i].z > 0)

@@ -32,6 +32,7 @@ imk_normalintegrate_config_init_sized (
       .max_slope = 100,
       .tolerance = 1e-4,
       .max_iterations = 100,
+      .stiffness = 2,
   };
 
   imk_config_init (config, size, &defaults, sizeof (defaults));
@@ -88,10 +89,10 @@ check_params (const ImkNormalintegrateConfig *c, ImkError *error)
       {"height-range", c->grey_range, false},
   };
 
-  if ((int) c->method < 0 || c->method > IMK_NORMALINTEGRATE_FRANKOT_CHELLAPPA)
+  if ((int) c->method < 0 || c->method > IMK_NORMALINTEGRATE_BILATERAL)
     return imk_error_set (error, IMK_ERROR_CONFIG,
         "method has no choice of the number %d; there are 0..%d.",
-        (int) c->method, (int) IMK_NORMALINTEGRATE_FRANKOT_CHELLAPPA);
+        (int) c->method, (int) IMK_NORMALINTEGRATE_BILATERAL);
   for (size_t i = 0; i < sizeof (numbers) / sizeof (*numbers); i++) {
     double v = numbers[i].value;
 
@@ -102,6 +103,9 @@ check_params (const ImkNormalintegrateConfig *c, ImkError *error)
           "%s is %g; it has to be a number above 0%s.", numbers[i].property, v,
           numbers[i].above_0 ? "" : ", or 0");
   }
+  if (!(c->stiffness >= 0 && c->stiffness <= 1e6))
+    return imk_error_set (error, IMK_ERROR_CONFIG,
+        "stiffness is %g; it can be 0 to 1000000.", c->stiffness);
   if (!(c->tolerance >= 0 && c->tolerance <= 1))
     return imk_error_set (error, IMK_ERROR_CONFIG,
         "tolerance is %g; it can be 0 to 1.", c->tolerance);
@@ -122,9 +126,10 @@ params_of (const ImkNormalintegrateConfig *c)
       .method = c->method,
       .y_sign = c->y_down ? 1 : -1,
       .max_slope = (float) c->max_slope,
-      /* below, float32 has no digits left, and the steps go astray */
-      .tolerance = (float) fmax (c->tolerance, 1e-6),
+      .tolerance =
+          fmaxf ((float) c->tolerance, IMK_NORMALINTEGRATE_LEAST_TOLERANCE),
       .max_iterations = c->max_iterations,
+      .stiffness = (float) c->stiffness,
       .mm_per_pixel = (float) c->mm_per_pixel,
       .grey_range = (float) c->grey_range,
       .grey_swapped = c->grey_swapped,

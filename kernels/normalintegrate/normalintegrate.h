@@ -14,6 +14,8 @@ typedef enum ImkNormalintegrateMethod {
                                           * borders, holes left out */
   IMK_NORMALINTEGRATE_FRANKOT_CHELLAPPA, /* the nearest periodic surface, holes
                                           * are flat */
+  IMK_NORMALINTEGRATE_BILATERAL,         /* cuts where the height jumps: Cao
+                                          * et al. 2022; holes left out */
 } ImkNormalintegrateMethod;
 
 /* The largest width and height. */
@@ -32,11 +34,15 @@ typedef enum ImkNormalintegrateMethod {
  * @mm_per_pixel: width of a pixel, which gives heights their unit; above 0
  * @max_slope: tangent of the steepest surface that counts, above 0
  * @tolerance, @max_iterations: when the solution around holes is good enough;
- *   0..1, of which 1e-6 is the best there is, and 1..10000
+ *   0..1, of which 1e-6 is the best there is, and 1..10000. Bilateral: the
+ *   relative change of the energy between two rounds, and the most rounds. With
+ *   1e-6 each round is exact to float32, else to 0.3 of its first residual
  * @grey_range: mm from the first to the last grey value, 0 for those of the
  *   surface
  * @grey_swapped: grey values in the other byte order than the machine's
  * @n_threads: of the CPU, 0 for one a processor
+ * @stiffness: bilateral: k of equation 17 of Cao et al. 2022; 0..1e6, 0 for
+ *   no cuts
  *
  * A pixel has no normal, and so no height, when z is not above 0, when it is
  * steeper than @max_slope, when a number is not finite, or shorter than 1e-6
@@ -57,6 +63,7 @@ typedef struct ImkNormalintegrateConfig {
   double grey_range;
   bool grey_swapped;
   uint32_t n_threads;
+  double stiffness;
 } ImkNormalintegrateConfig;
 
 /**
@@ -73,8 +80,10 @@ typedef struct ImkNormalintegrateOutputs {
 /**
  * ImkNormalintegrateSummary: (what came out)
  * @n_pixels, @n_valid: all, and those with a height
- * @n_iterations: of conjugate gradients; 1 where that is exact
- * @residual: what was left when they ended, relative to the beginning
+ * @n_iterations: of conjugate gradients; 1 where that is exact. Bilateral:
+ *   rounds
+ * @residual: what was left when they ended, relative to the beginning.
+ *   Bilateral: the relative change of the energy in the last round
  * @highest: mm above the lowest point
  * @grey_step: mm from one grey value to the next */
 typedef struct ImkNormalintegrateSummary {
@@ -88,7 +97,7 @@ typedef struct ImkNormalintegrateSummary {
 typedef struct ImkNormalintegrate ImkNormalintegrate;
 
 /* 1x1 of u8 with 3 channels, Poisson, square pixels of 1 mm, slopes to 100,
- * tolerance 1e-4, 100 iterations. */
+ * tolerance 1e-4, 100 iterations, stiffness 2. */
 IMK_API void imk_normalintegrate_config_init_sized (
     ImkNormalintegrateConfig *config, size_t size);
 static inline void
@@ -136,7 +145,16 @@ IMK_API ImkStatus imk_normalintegrate_update (ImkNormalintegrate *self,
  * the slopes p = -n_x / n_z and q, which are 0 in holes. Exact for periodic
  * surfaces; one that is not is bent at the borders.
  *
- * CPU and CUDA agree to 1e-4 of the highest point, and each gives the same
+ * Bilateral (Cao et al. 2022): each pixel has an equation n_z (z_b - z_a) + n_x
+ *   for the neighbour before and for the one after, of weights w and 1 - w with
+ *   w = 1 / (1 + exp (k (after^2 - before^2))) from the steps n_z (z_b - z_a)
+ * of the round before; 1/2 in the first. A millionth of each weight remains, so
+ * that a surface that is cut off all around has a level, which means nothing.
+ * Rounds begin where the one before ended, with a multigrid cycle as
+ * preconditioner.
+ *
+ * CPU and CUDA agree to 1e-4 of the highest point (bilateral: in the first
+ * rounds, as later ones multiply the rounding), and each gives the same
  * bytes every time, for any number of threads.
  * Returns: IMK_ERROR_IMAGE, nothing written; IMK_ERROR_MEMORY,
  *   IMK_ERROR_DEVICE, @outputs undefined */

@@ -92,6 +92,32 @@ map_waves (uint32_t width, uint32_t height)
   return m;
 }
 
+Map
+map_two_planes (uint32_t width, uint32_t height, double slope)
+{
+  Map m = map_new (width, height);
+
+  for (uint32_t y = 0; y < height; y++)
+    for (uint32_t x = 0; x < width; x++) {
+      double q = x > width / 2 ? slope : 0;
+
+      map_set (&m, x, y, 0, q, q * ((height - 1) / 2.0 - y));
+    }
+  return m;
+}
+
+Map
+map_sphere_in_front (uint32_t width, uint32_t height, double radius)
+{
+  Map m = map_sphere (width, height, radius);
+
+  for (uint32_t y = 0; y < height; y++)
+    for (uint32_t x = 0; x < width; x++)
+      if (!m.inside[(size_t) y * width + x])
+        map_set (&m, x, y, 0.5, 0, 0.5 * x - 2 * width);
+  return m;
+}
+
 static double
 normal_uniform (uint64_t *seed)
 {
@@ -232,6 +258,8 @@ normal_run (const Map *m, ImkType type, const ImkNormalintegrateConfig *change)
     c.grey_range = change->grey_range;
     c.max_slope = change->max_slope;
     c.n_threads = change->n_threads;
+    c.stiffness = change->stiffness;
+    c.max_iterations = change->max_iterations;
   }
   r = normal_run_on (IMK_BACKEND_CPU, &c, &in);
   return r;

@@ -26,6 +26,14 @@ Map map_plane (uint32_t width, uint32_t height, double p, double q);
 /* The upper half of a sphere in the middle, and nothing around it. */
 Map map_sphere (uint32_t width, uint32_t height, double radius);
 
+/* A level plane, and beside it one that rises along y: a step of both signs,
+ * and of 0 in the middle. */
+Map map_two_planes (uint32_t width, uint32_t height, double slope);
+
+/* The same sphere as map_sphere (), and a plane behind it, which rises to
+ * the right by half. */
+Map map_sphere_in_front (uint32_t width, uint32_t height, double radius);
+
 /* A periodic surface of two waves. */
 Map map_waves (uint32_t width, uint32_t height);
 

@@ -23,7 +23,7 @@ draw_config (ImkNormalintegrateConfig *k, uint64_t *seed)
       IMK_TYPE_U8, IMK_TYPE_U16, IMK_TYPE_F32}[test_random (seed) % 3];
   k->channels = variant_between (seed, 3, 4);
   k->y_down = test_random (seed) % 2;
-  k->method = (ImkNormalintegrateMethod) (test_random (seed) % 2);
+  k->method = (ImkNormalintegrateMethod) (test_random (seed) % 3);
   k->mm_per_pixel = 0.01 + variant_uniform (seed);
   if (test_random (seed) % 2)
     k->pixel_aspect = 0.5 + variant_uniform (seed);
@@ -31,6 +31,10 @@ draw_config (ImkNormalintegrateConfig *k, uint64_t *seed)
   if (test_random (seed) % 2)
     k->max_slope = 1.1 + 0.1 * variant_uniform (seed);
   k->tolerance = 0;
+  if (k->method == IMK_NORMALINTEGRATE_BILATERAL) {
+    k->stiffness = 2 * variant_uniform (seed);
+    k->max_iterations = variant_between (seed, 1, 2);
+  }
   /* the reference sums over all pixels for each wave */
   k->width = variant_between (seed, 1, k->method ? 30 : 90);
   k->height = variant_between (seed, 1, k->method ? 20 : 50);
@@ -110,7 +114,8 @@ rise_error (
  * rises, 60 for the largest map, is right to 1e-6 of it: 6e-5 pixels, and
  * somewhat more as that norm is of a map without holes. Islands have any level,
  * so neighbours are compared. Frankot-Chellappa has one level and no end to
- * wait for: heights of 20 pixels in float32 are off by 1e-5 pixels. */
+ * wait for: heights of 20 pixels in float32 are off by 1e-5 pixels. Bilateral:
+ * few rounds, as each multiplies the rounding of the one before. */
 static double
 difference (void *data)
 {

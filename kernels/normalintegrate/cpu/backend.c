@@ -71,11 +71,16 @@ cpu_process (void *state, const ImkNormalintegrateParams *params,
 {
   Run run = {.cpu = state, .params = params, .in = in, .out = outputs};
 
-  if (params->method == IMK_NORMALINTEGRATE_FRANKOT_CHELLAPPA) {
+  ImkStatus status = IMK_OK;
+
+  if (params->method == IMK_NORMALINTEGRATE_FRANKOT_CHELLAPPA)
     imk_normalintegrate_frankot_chellappa (&run, summary);
-  } else {
+  else if (params->method == IMK_NORMALINTEGRATE_BILATERAL)
+    status = imk_normalintegrate_bilateral (&run, summary, error);
+  else
     imk_normalintegrate_poisson (&run, summary);
-  }
+  if (status != IMK_OK)
+    return status;
   if (run.failed)
     return imk_error_set (error, IMK_ERROR_MEMORY,
         "There is no memory to transform %u x %u samples.", run.cpu->plan.width,
@@ -102,6 +107,7 @@ cpu_destroy (void *state)
   free (cpu->spectrum);
   free (cpu->z);
   free (cpu->p);
+  imk_normalintegrate_weighted_free (cpu->weighted);
   free (cpu->valid);
   free (cpu->sums);
   free (cpu->lowest);

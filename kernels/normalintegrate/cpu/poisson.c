@@ -247,10 +247,16 @@ solve (Run *run, ImkNormalintegrateSummary *summary)
 }
 
 void
-imk_normalintegrate_poisson (Run *run, ImkNormalintegrateSummary *summary)
+imk_normalintegrate_load_normals (Run *run, ImkNormalintegrateSummary *summary)
 {
   imk_normalintegrate_for_rows (run, load_rows);
   summary->n_valid = (uint64_t) imk_normalintegrate_add_sums (run->cpu);
+}
+
+void
+imk_normalintegrate_poisson (Run *run, ImkNormalintegrateSummary *summary)
+{
+  imk_normalintegrate_load_normals (run, summary);
   if (summary->n_valid > 0)
     solve (run, summary);
 }

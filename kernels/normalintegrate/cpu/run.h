@@ -25,8 +25,10 @@ typedef struct ImkNormalintegrateCpu {
   /* of conjugate gradients, [height][width]: heights, residual, direction,
    * A direction; normals before; a second spectrum instead of the last two */
   float *z, *r, *p, *q;
-  uint8_t *valid; /* likewise */
-  double *sums;   /* [height] */
+  struct ImkNormalintegrateWeighted *weighted; /* NULL before the first map
+                                                * of the method bilateral */
+  uint8_t *valid;                              /* likewise */
+  double *sums;                                /* [height] */
   float *lowest, *highest;
 } ImkNormalintegrateCpu;
 
@@ -62,9 +64,20 @@ void imk_normalintegrate_transform_back (const ImkNormalintegrateRun *run);
 /* Returns: 1 / (width height) */
 float imk_normalintegrate_transform_scale (const ImkNormalintegrateCpu *cpu);
 
-/* Both fill cpu->z and cpu->valid with the heights, and count valid pixels and
+/* To cpu->z, p and q, and what is valid. */
+void imk_normalintegrate_load_normals (
+    ImkNormalintegrateRun *run, ImkNormalintegrateSummary *summary);
+
+/* All fill cpu->z and cpu->valid with the heights, and count valid pixels and
  * iterations in the summary. */
 void imk_normalintegrate_poisson (
     ImkNormalintegrateRun *run, ImkNormalintegrateSummary *summary);
 void imk_normalintegrate_frankot_chellappa (
     ImkNormalintegrateRun *run, ImkNormalintegrateSummary *summary);
+/* Returns: IMK_ERROR_MEMORY */
+ImkStatus imk_normalintegrate_bilateral (ImkNormalintegrateRun *run,
+    ImkNormalintegrateSummary *summary, ImkError *error);
+
+/* @weighted may be NULL. */
+void imk_normalintegrate_weighted_free (
+    struct ImkNormalintegrateWeighted *weighted);

@@ -21,7 +21,7 @@ enum {
 /* How conjugate gradients stand. */
 struct Progress {
   double first, now, residual;
-  float alpha, beta, tolerance;
+  float alpha, beta;
   uint32_t n_iterations;
   bool done;
 };
@@ -44,8 +44,11 @@ struct Arguments {
   Progress *progress;
 };
 
+struct Weighted;
+
 struct Cuda {
   Arguments arguments; /* but for those of one call */
+  Weighted *weighted;
   float *tables;
   cufftHandle forward, backward;
   bool has_forward, has_backward;
@@ -239,7 +242,6 @@ start_progress (const __grid_constant__ Arguments a)
     Progress p = {};
 
     p.first = p.now = sum;
-    p.tolerance = a.params.tolerance;
     p.done = !(sum > 0);
     *a.progress = p;
   }
@@ -256,7 +258,7 @@ judge_progress (const __grid_constant__ Arguments a)
     p->residual = sum > 0 ? sqrt (sum / p->first) : 0;
     p->beta = (float) (sum / p->now);
     p->now = sum;
-    p->done = !(sum > 0) || p->residual <= p->tolerance ||
+    p->done = !(sum > 0) || p->residual <= a.params.tolerance ||
               p->n_iterations == a.params.max_iterations;
   }
 }
@@ -328,6 +330,8 @@ take_answer (const __grid_constant__ Arguments a, bool in_order)
     a.z[at] = a.real[in_order ? at : place_of (a, x, y)];
   });
 }
+
+#include "normalintegrate/cuda/normalintegrate-bilateral.cuh"
 
 /* ------------------------------------------------------------------------
  * Results. */
@@ -524,20 +528,251 @@ frankot_chellappa (
   return status;
 }
 
+/* Waits. @sum: (out): of all blocks */
 static ImkStatus
-count_valid (Cuda *s, ImkNormalintegrateSummary *summary, cudaStream_t stream,
-    ImkError *error)
+read_sum (Cuda *s, double *sum, cudaStream_t stream, ImkError *error)
 {
-  double n = 0;
   ImkStatus status = IMK_CUDA (
       error, cudaMemcpyAsync (s->host_sums, s->arguments.sums,
                  BLOCKS * sizeof (double), cudaMemcpyDeviceToHost, stream));
 
   if (status == IMK_OK)
     status = IMK_CUDA (error, cudaStreamSynchronize (stream));
+  *sum = 0;
   for (int i = 0; i < BLOCKS; i++)
-    n += s->host_sums[i];
+    *sum += s->host_sums[i];
+  return status;
+}
+
+static ImkStatus
+count_valid (Cuda *s, ImkNormalintegrateSummary *summary, cudaStream_t stream,
+    ImkError *error)
+{
+  double n;
+  ImkStatus status = read_sum (s, &n, stream, error);
+
   summary->n_valid = (uint64_t) n;
+  return status;
+}
+
+/* ------------------------------------------------------------------------
+ * The method bilateral, see cpu/bilateral.c. */
+
+static cudaLaunchConfig_t
+cells (const Level &l, cudaStream_t stream)
+{
+  return grid (dim3 (l.height < BLOCKS ? l.height : BLOCKS), stream);
+}
+
+static ImkStatus
+allocate_weighted (Cuda *s, ImkError *error)
+{
+  const Arguments &a = s->arguments;
+  size_t n = (size_t) a.plan.width * a.plan.height, n_coarse;
+  Weighted *w = new (std::nothrow) Weighted{};
+  float *at;
+  ImkStatus status;
+
+  if (!w)
+    return imk_error_set (
+        error, IMK_ERROR_MEMORY, "There is no memory for the object.");
+  w->levels[0].width = a.plan.width;
+  w->levels[0].height = a.plan.height;
+  imk_normalintegrate_place_levels (w->levels, NULL, &n_coarse);
+  status = IMK_CUDA (error,
+      cudaMalloc ((void **) &w->memory, (6 * n + n_coarse) * sizeof (float)));
+  if (status != IMK_OK) {
+    delete w;
+    return status;
+  }
+  at = w->memory;
+  w->maps.z = a.z;
+  w->maps.nx = at;
+  w->maps.ny = at + n;
+  w->maps.nz = at + 2 * n;
+  w->maps.weights_x = w->levels[0].weights_x = at + 3 * n;
+  w->maps.weights_y = w->levels[0].weights_y = at + 4 * n;
+  w->maps.shares_x = a.p;
+  w->maps.shares_y = a.q;
+  w->maps.residual = w->levels[0].right = a.r;
+  w->levels[0].z = at + 5 * n;
+  w->n_levels =
+      imk_normalintegrate_place_levels (w->levels, at + 6 * n, &n_coarse);
+  s->weighted = w;
+  return IMK_OK;
+}
+
+/* @colour: that comes first */
+static ImkStatus
+sweep (const Level &l, uint32_t colour, cudaStream_t stream, ImkError *error)
+{
+  cudaLaunchConfig_t all = cells (l, stream);
+  ImkStatus status = IMK_CUDA_LAUNCH (error, all, relax, l, colour);
+
+  if (status == IMK_OK)
+    status = IMK_CUDA_LAUNCH (error, all, relax, l, 1 - colour);
+  return status;
+}
+
+static ImkStatus
+begin_level (const Level &l, cudaStream_t stream, ImkError *error)
+{
+  cudaLaunchConfig_t all = cells (l, stream);
+  ImkStatus status = IMK_CUDA_LAUNCH (error, all, relax_first, l);
+
+  if (status == IMK_OK)
+    status = IMK_CUDA_LAUNCH (error, all, relax, l, 1u);
+  return status;
+}
+
+static ImkStatus
+solve_coarsest (const Level &l, cudaStream_t stream, ImkError *error)
+{
+  const int n = IMK_NORMALINTEGRATE_COARSEST_SWEEPS;
+  ImkStatus status = begin_level (l, stream, error);
+
+  for (int i = 1; i < 2 * n && status == IMK_OK; i++)
+    status = sweep (l, i < n ? 0 : 1, stream, error);
+  return status;
+}
+
+static ImkStatus
+cycle (const Weighted &w, cudaStream_t stream, ImkError *error)
+{
+  ImkStatus status = IMK_OK;
+
+  for (uint32_t i = 0; i + 1 < w.n_levels && status == IMK_OK; i++) {
+    cudaLaunchConfig_t coarse = cells (w.levels[i + 1], stream);
+
+    status = begin_level (w.levels[i], stream, error);
+    if (status == IMK_OK)
+      status =
+          IMK_CUDA_LAUNCH (error, coarse, gather, w.levels[i], w.levels[i + 1]);
+  }
+  if (status == IMK_OK)
+    status = solve_coarsest (w.levels[w.n_levels - 1], stream, error);
+  for (uint32_t i = w.n_levels - 1; i-- > 0 && status == IMK_OK;) {
+    cudaLaunchConfig_t all = cells (w.levels[i], stream);
+
+    status = IMK_CUDA_LAUNCH (error, all, spread, w.levels[i], w.levels[i + 1]);
+    if (status == IMK_OK)
+      status = sweep (w.levels[i], 1, stream, error);
+  }
+  return status;
+}
+
+/* Waits. @energy: (out): of a.z with the weights that go with it */
+static ImkStatus
+weigh (Cuda *s, const Arguments &a, double *energy, cudaStream_t stream,
+    ImkError *error)
+{
+  const Weighted &w = *s->weighted;
+  cudaLaunchConfig_t all = pixels (stream);
+  ImkStatus status = IMK_CUDA_LAUNCH (error, all, share_out, a, w.maps);
+
+  if (status == IMK_OK)
+    status = IMK_CUDA_LAUNCH (error, all, weigh_pixels, a, w.maps);
+  for (uint32_t i = 1; i < w.n_levels && status == IMK_OK; i++) {
+    cudaLaunchConfig_t coarse = cells (w.levels[i], stream);
+
+    status =
+        IMK_CUDA_LAUNCH (error, coarse, coarsen, w.levels[i - 1], w.levels[i]);
+  }
+  if (status == IMK_OK)
+    status = read_sum (s, energy, stream, error);
+  return status;
+}
+
+static ImkStatus
+cycle_and_dot (
+    const Weighted &w, const Arguments &a, cudaStream_t stream, ImkError *error)
+{
+  const float *answer = w.levels[0].z;
+  cudaLaunchConfig_t all = pixels (stream);
+  ImkStatus status = cycle (w, stream, error);
+
+  if (status == IMK_OK)
+    status = IMK_CUDA_LAUNCH (error, all, dot_weighted, a, answer);
+  return status;
+}
+
+static ImkStatus
+iterate_weighted (
+    const Weighted &w, const Arguments &a, cudaStream_t stream, ImkError *error)
+{
+  const float *answer = w.levels[0].z;
+  cudaLaunchConfig_t one = grid (dim3 (1), stream), all = pixels (stream);
+  ImkStatus status = IMK_CUDA_LAUNCH (error, all, turn_weighted, a, answer);
+
+  if (status == IMK_OK)
+    status = IMK_CUDA_LAUNCH (error, all, apply_weighted, a, w.levels[0]);
+  if (status == IMK_OK)
+    status = IMK_CUDA_LAUNCH (error, one, choose_step, a);
+  if (status == IMK_OK)
+    status = IMK_CUDA_LAUNCH (error, all, step_weighted, a);
+  if (status == IMK_OK)
+    status = cycle_and_dot (w, a, stream, error);
+  if (status == IMK_OK)
+    status = IMK_CUDA_LAUNCH (error, one, judge_progress, a);
+  return status;
+}
+
+/* @most: (inout): see imk_normalintegrate_enough ()
+ * @moved: (out): whether there was anything to do */
+static ImkStatus
+descend (Cuda *s, Arguments a, double *most, bool *moved, cudaStream_t stream,
+    ImkError *error)
+{
+  ImkNormalintegrateRound round = imk_normalintegrate_round (&a.params);
+  cudaLaunchConfig_t one = grid (dim3 (1), stream);
+  ImkStatus status = cycle_and_dot (*s->weighted, a, stream, error);
+  double first, enough;
+
+  a.params.max_iterations = round.steps;
+  if (status == IMK_OK)
+    status = IMK_CUDA_LAUNCH (error, one, start_progress, a);
+  if (status == IMK_OK)
+    status = look (s, stream, error);
+  first = status == IMK_OK ? s->host_progress->first : 0;
+  enough = imk_normalintegrate_enough (&round, first, *most);
+  *most = fmax (*most, first);
+  *moved = first > enough;
+  a.params.tolerance = *moved ? (float) sqrt (enough / first) : 1;
+  while (status == IMK_OK && *moved && !s->host_progress->done) {
+    status = iterate_weighted (*s->weighted, a, stream, error);
+    if (status == IMK_OK)
+      status = look (s, stream, error);
+  }
+  return status;
+}
+
+static ImkStatus
+bilateral (Cuda *s, const Arguments &a, ImkNormalintegrateSummary *summary,
+    cudaStream_t stream, ImkError *error)
+{
+  cudaLaunchConfig_t all = pixels (stream);
+  ImkStatus status = s->weighted ? IMK_OK : allocate_weighted (s, error);
+  double energy = 0, most = 0;
+  bool moved = true;
+
+  if (status == IMK_OK)
+    status = IMK_CUDA_LAUNCH (error, all, copy_normals, a, s->weighted->maps);
+  if (status == IMK_OK)
+    status = weigh (s, a, &energy, stream, error);
+  while (status == IMK_OK && summary->n_iterations < a.params.max_iterations) {
+    double before = energy;
+
+    status = descend (s, a, &most, &moved, stream, error);
+    if (status != IMK_OK || !moved)
+      break;
+    status = weigh (s, a, &energy, stream, error);
+    /* the energy of the flat start says nothing */
+    if (summary->n_iterations++ == 0)
+      continue;
+    summary->residual = before > 0 ? fabs (energy - before) / before : 0;
+    if (summary->residual <= a.params.tolerance)
+      break;
+  }
   return status;
 }
 
@@ -606,7 +841,9 @@ cuda_process (void *state, const ImkNormalintegrateParams *params,
     if (status == IMK_OK)
       status = count_valid (s, summary, on, error);
     if (status == IMK_OK && summary->n_valid > 0)
-      status = solve (s, a, summary, on, error);
+      status = params->method == IMK_NORMALINTEGRATE_BILATERAL
+                   ? bilateral (s, a, summary, on, error)
+                   : solve (s, a, summary, on, error);
   }
   if (status == IMK_OK)
     status = store_results (s, &a, summary, on, error);
@@ -626,6 +863,9 @@ cuda_destroy (void *state)
 
   for (size_t i = 0; i < sizeof (blocks) / sizeof (*blocks); i++)
     cudaFree (blocks[i]);
+  if (s->weighted)
+    cudaFree (s->weighted->memory);
+  delete s->weighted;
   cudaFreeHost (s->host_progress);
   cudaFreeHost (s->host_sums);
   cudaFreeHost (s->host_ranges);

@@ -1,0 +1,261 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* Bilaterally weighted integration: rounds of least squares, whose weights are
+ * those of the heights before. A round is a few steps of conjugate gradients
+ * from there on, as the next round has other weights. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "normalintegrate/cpu/multigrid.h"
+#include "normalintegrate/cpu/run.h"
+#include "normalintegrate/normalintegrate-bilateral.h"
+
+typedef ImkNormalintegrateCpu Cpu;
+typedef ImkNormalintegrateRun Run;
+
+typedef struct ImkNormalintegrateWeighted {
+  ImkNormalintegrateBilateral maps;
+  ImkNormalintegrateMultigrid multigrid;
+  float *memory;
+} Weighted;
+
+/* ------------------------------------------------------------------------
+ * Weights. */
+
+static void
+share_rows (void *data, uint32_t first, uint32_t end)
+{
+  Run *run = data;
+  const Cpu *cpu = run->cpu;
+
+  for (uint32_t y = first; y < end; y++)
+    for (uint32_t x = 0; x < cpu->plan.width; x++)
+      imk_normalintegrate_share_pixel (
+          &cpu->plan, &cpu->weighted->maps, run->params->stiffness, x, y);
+}
+
+static void
+weigh_rows (void *data, uint32_t first, uint32_t end)
+{
+  Run *run = data;
+  const Cpu *cpu = run->cpu;
+
+  for (uint32_t y = first; y < end; y++) {
+    double sum = 0;
+
+    for (uint32_t x = 0; x < cpu->plan.width; x++)
+      sum += imk_normalintegrate_weigh_pixel (
+          &cpu->plan, &cpu->weighted->maps, x, y);
+    cpu->sums[y] = sum;
+  }
+}
+
+/* Returns: the energy of cpu->z with the weights that go with it */
+static double
+weigh (Run *run)
+{
+  imk_normalintegrate_for_rows (run, share_rows);
+  imk_normalintegrate_for_rows (run, weigh_rows);
+  imk_normalintegrate_multigrid_set (&run->cpu->weighted->multigrid);
+  return imk_normalintegrate_add_sums (run->cpu);
+}
+
+/* ------------------------------------------------------------------------
+ * Conjugate gradients. */
+
+static void
+dot_rows (void *data, uint32_t first, uint32_t end)
+{
+  Run *run = data;
+  const Cpu *cpu = run->cpu;
+  const float *answer = cpu->weighted->multigrid.levels[0].z;
+  size_t at = (size_t) first * cpu->plan.width;
+
+  for (uint32_t y = first; y < end; y++) {
+    double sum = 0;
+
+    for (uint32_t x = 0; x < cpu->plan.width; x++, at++)
+      sum += (double) cpu->r[at] * answer[at];
+    cpu->sums[y] = sum;
+  }
+}
+
+static void
+turn_rows (void *data, uint32_t first, uint32_t end)
+{
+  Run *run = data;
+  const Cpu *cpu = run->cpu;
+  const float *answer = cpu->weighted->multigrid.levels[0].z;
+  size_t width = cpu->plan.width;
+
+  for (size_t at = first * width; at < end * width; at++)
+    /* before the first direction, p holds shares */
+    cpu->p[at] =
+        run->beta != 0 ? answer[at] + run->beta * cpu->p[at] : answer[at];
+}
+
+/* q = A p, and the sum of p q. */
+static void
+apply_rows (void *data, uint32_t first, uint32_t end)
+{
+  Run *run = data;
+  const Cpu *cpu = run->cpu;
+  const ImkNormalintegrateLevel *l = &cpu->weighted->multigrid.levels[0];
+
+  for (uint32_t y = first; y < end; y++) {
+    size_t at = (size_t) y * cpu->plan.width;
+    double sum = 0;
+
+    for (uint32_t x = 0; x < cpu->plan.width; x++, at++) {
+      ImkNormalintegrateSums s =
+          imk_normalintegrate_neighbours (l, cpu->p, x, y);
+
+      cpu->q[at] = s.weights * cpu->p[at] - s.weighted;
+      sum += (double) cpu->p[at] * cpu->q[at];
+    }
+    cpu->sums[y] = sum;
+  }
+}
+
+static void
+step_rows (void *data, uint32_t first, uint32_t end)
+{
+  Run *run = data;
+  const Cpu *cpu = run->cpu;
+  size_t width = cpu->plan.width;
+
+  for (size_t at = first * width; at < end * width; at++) {
+    cpu->z[at] += run->alpha * cpu->p[at];
+    cpu->r[at] -= run->alpha * cpu->q[at];
+  }
+}
+
+static double
+precondition_and_dot (Run *run)
+{
+  imk_normalintegrate_multigrid_cycle (&run->cpu->weighted->multigrid);
+  imk_normalintegrate_for_rows (run, dot_rows);
+  return imk_normalintegrate_add_sums (run->cpu);
+}
+
+/* From cpu->z and cpu->r on. @most: (inout): see imk_normalintegrate_enough ()
+ *
+ * Returns: false when nothing is left to do */
+static bool
+descend (Run *run, double *most)
+{
+  ImkNormalintegrateRound round = imk_normalintegrate_round (run->params);
+  double first = precondition_and_dot (run), now = first;
+  double enough = imk_normalintegrate_enough (&round, first, *most);
+
+  *most = fmax (*most, first);
+  run->beta = 0;
+  for (uint32_t i = 0; i < round.steps && now > enough; i++) {
+    double curvature, before = now;
+
+    imk_normalintegrate_for_rows (run, turn_rows);
+    imk_normalintegrate_for_rows (run, apply_rows);
+    curvature = imk_normalintegrate_add_sums (run->cpu);
+    if (!(curvature > 0))
+      return i > 0;
+    run->alpha = (float) (now / curvature);
+    imk_normalintegrate_for_rows (run, step_rows);
+    now = precondition_and_dot (run);
+    run->beta = (float) (now / before);
+  }
+  return first > enough;
+}
+
+/* ------------------------------------------------------------------------ */
+
+void
+imk_normalintegrate_weighted_free (Weighted *w)
+{
+  if (w)
+    free (w->memory);
+  free (w);
+}
+
+/* At the first map, as other methods need less memory. */
+static Weighted *
+weighted_new (Cpu *cpu)
+{
+  size_t n = (size_t) cpu->plan.width * cpu->plan.height, n_coarse;
+  Weighted *w = calloc (1, sizeof (*w));
+  ImkNormalintegrateLevel *levels;
+  float *at;
+
+  if (!w)
+    return NULL;
+  levels = w->multigrid.levels;
+  levels[0].width = cpu->plan.width;
+  levels[0].height = cpu->plan.height;
+  imk_normalintegrate_place_levels (levels, NULL, &n_coarse);
+  at = w->memory = malloc ((6 * n + n_coarse) * sizeof (float));
+  if (!at) {
+    free (w);
+    return NULL;
+  }
+  w->maps = (ImkNormalintegrateBilateral){
+      .z = cpu->z,
+      .nx = at,
+      .ny = at + n,
+      .nz = at + 2 * n,
+      .weights_x = at + 3 * n,
+      .weights_y = at + 4 * n,
+      .shares_x = cpu->p,
+      .shares_y = cpu->q,
+      .residual = cpu->r,
+  };
+  levels[0].weights_x = w->maps.weights_x;
+  levels[0].weights_y = w->maps.weights_y;
+  levels[0].z = at + 5 * n;
+  levels[0].right = cpu->r;
+  w->multigrid.n_levels =
+      imk_normalintegrate_place_levels (levels, at + 6 * n, &n_coarse);
+  w->multigrid.n_threads = cpu->plan.n_threads;
+  return w;
+}
+
+static void
+iterate (Run *run, ImkNormalintegrateSummary *summary)
+{
+  double energy = weigh (run), most = 0;
+
+  while (summary->n_iterations < run->params->max_iterations) {
+    double before = energy;
+
+    if (!descend (run, &most))
+      break;
+    energy = weigh (run);
+    /* the energy of the flat start says nothing */
+    if (summary->n_iterations++ == 0)
+      continue;
+    summary->residual = before > 0 ? fabs (energy - before) / before : 0;
+    if (summary->residual <= run->params->tolerance)
+      break;
+  }
+}
+
+ImkStatus
+imk_normalintegrate_bilateral (
+    Run *run, ImkNormalintegrateSummary *summary, ImkError *error)
+{
+  Cpu *cpu = run->cpu;
+  size_t size = summary->n_pixels * sizeof (float);
+
+  if (!cpu->weighted)
+    cpu->weighted = weighted_new (cpu);
+  if (!cpu->weighted)
+    return imk_error_set (error, IMK_ERROR_MEMORY,
+        "There is no memory to integrate %u x %u normals with "
+        "method=bilateral.",
+        cpu->plan.width, cpu->plan.height);
+  imk_normalintegrate_load_normals (run, summary);
+  memcpy ((float *) cpu->weighted->maps.nx, cpu->z, size);
+  memcpy ((float *) cpu->weighted->maps.ny, cpu->p, size);
+  memcpy ((float *) cpu->weighted->maps.nz, cpu->q, size);
+  memset (cpu->z, 0, size);
+  if (summary->n_valid > 0)
+    iterate (run, summary);
+  return IMK_OK;
+}
