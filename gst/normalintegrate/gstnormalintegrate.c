@@ -5,8 +5,8 @@
  * @short_description: heights from normals
  *
  * Makes a height map of each map of normals, as photostereo writes them: by
- * least squares (a Poisson equation, with free borders and holes left out), or
- * after Frankot and Chellappa.
+ * least squares (a Poisson equation, with free borders and holes left out), the
+ * same with cuts where the height jumps, or after Frankot and Chellappa.
  *
  * The request pads `height` (16 bits grey, for a PNG), `tensor` (float32, mm)
  * and `mesh` (triangles, as binary PLY or as OBJ, for a filesink) have the

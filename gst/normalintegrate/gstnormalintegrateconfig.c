@@ -14,6 +14,10 @@ static const GEnumValue method_values[] = {
     {IMK_NORMALINTEGRATE_FRANKOT_CHELLAPPA,
         "The nearest surface that is periodic; pixels without normal are flat",
         "frankot-chellappa"},
+    {IMK_NORMALINTEGRATE_BILATERAL,
+        "Least squares that cut the surface where its height jumps (Cao et al. "
+        "2022), over pixels that have a normal",
+        "bilateral"},
     {0, NULL, NULL},
 };
 
@@ -55,6 +59,11 @@ static const GstImagingSetting settings[] = {
     GST_IMAGING_ENUM ("method", LIVE, 0, Settings, config.method,
         "GstNormalIntegrateMethod", method_values,
         "Method that computes heights from the slopes"),
+    GST_IMAGING_DOUBLE ("stiffness", LIVE, 0, Settings, config.stiffness, 0,
+        1e6, NULL,
+        "With method=bilateral, k of the weight 1 / (1 + exp (k (a^2 - b^2))) "
+        "of the equation to one side of a pixel; a and b are the steps to that "
+        "side and to the other, times n_z. 0: no cuts"),
     GST_IMAGING_ENUM ("y-axis", LIVE, 0, Settings, y_down,
         "GstNormalIntegrateYAxis", y_axis_values,
         "Direction of y in the normals"),
@@ -71,12 +80,13 @@ static const GstImagingSetting settings[] = {
     GST_IMAGING_DOUBLE ("tolerance", LIVE, 0, Settings, config.tolerance, 0, 1,
         NULL,
         "Residual, relative to the first, at which the iterations around "
-        "pixels without a normal end. Values below 1e-6, the rounding of "
+        "pixels without a normal end. With method=bilateral, the change of the "
+        "energy from one round to the next. Values below 1e-6, the rounding of "
         "float32, act as 1e-6"),
     GST_IMAGING_UINT ("max-iterations", LIVE, 0, Settings,
         config.max_iterations, 1, 10000, NULL,
         "Largest number of iterations around pixels without a normal; 5 to 10 "
-        "are usual"),
+        "are usual. With method=bilateral, of rounds; 10 to 60 are usual"),
     GST_IMAGING_DOUBLE ("height-range", LIVE, 0, Settings, config.grey_range, 0,
         1e9, "mm",
         "Height of grey value 65535 above the lowest point, which has grey "
