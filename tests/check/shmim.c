@@ -620,7 +620,7 @@ CHECK_TEST (test_what_is_no_stream)
 
 CHECK_TEST (test_a_peer_that_does_not_take_the_frames)
 {
-  g_auto (Stream) s = make_stream ("a", GST_SHMIM_TYPE_F32, 1, 9, 0, 0, 0);
+  Stream s = make_stream ("a", GST_SHMIM_TYPE_F32, 1, 9, 0, 0, 0);
   GstHarness *h = make_source ("stream=a", "video/x-raw");
   GstBus *bus = check_watch (h->element);
   g_autofree gchar *error = NULL;
@@ -630,6 +630,7 @@ CHECK_TEST (test_a_peer_that_does_not_take_the_frames)
   assert_has (
       error, "does not take the frames of stream \"a\", 9 values of float32");
   stop (h, bus);
+  unmap_stream (&s);
 }
 
 /* --- the sink ------------------------------------------------------------- */
