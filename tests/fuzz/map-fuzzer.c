@@ -6,6 +6,7 @@
  * kernels/shcentroid/shcentroid-cells.c
  * kernels/shcentroid/grid/shcentroid-grid.c
  * kernels/shcentroid/grid/shcentroid-lattice.c
+ * kernels/shcentroid/shcentroid-filter.c
  * kernels/shcentroid/shcentroid-light.c
  * kernels/shcentroid/grid/shcentroid-peaks.c
  * kernels/shcentroid/shcentroid-optics.c

@@ -371,7 +371,8 @@ fit (const Matched *m, const TestImage *in, uint32_t cell, double found[3])
   double most = 0;
 
   for (uint32_t i = 0; i < PITCH * PITCH; i++)
-    most = fmax (most, t[i]);
+    if (t[i] > most) /* GCC 12 for 64-bit Arm fails at fmax () here */
+      most = t[i];
   for (uint32_t y = 1; y < PITCH - 1; y++)
     for (uint32_t x = 1; x < PITCH - 1; x++) {
       const float *p = t + y * PITCH + x;
