@@ -130,12 +130,13 @@ static void
 copy_row (guint8 *to, const Layout *from, guint y)
 {
   const gsize size = types[from->type].size;
-  const guint8 *row = from->first + y * from->row;
+  const guint8 *row;
 
   if (from->unpacked) {
     gst_imaging_view_video_unpack (from, y, to);
     return;
   }
+  row = from->first + y * from->row;
   if (from->channel == size && from->pixel == size * from->channels) {
     memcpy (to, row, from->pixel * from->width);
     return;

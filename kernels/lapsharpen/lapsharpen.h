@@ -258,18 +258,18 @@ IMK_API ImkStatus imk_lapsharpen_update (
  * of METHOD_KERNEL the root of the sum of (w - d)^2, of METHOD_UNSHARP
  * sqrt (1 - 3 / (4 pi r^2)), r the radius but at least 0.7, of METHOD_LOG
  * 1 / (radius sqrt (2 pi)). A frame on the GPU waits for its noise.
- * @decode: the formulas are for 16-bit values in linear light, to which the
+ * With decode the formulas are for 16-bit values in linear light, to which the
  * threshold and the halos are scaled by 65535 / the largest count; border_value
  * is decoded. A value that sharpening leaves alone gives the old count back. Of
  * OUTPUT_EDGES, and of channels without a table, a value l gives
  * floor (l max / 65535 + 0.5).
- * @mask: out = v + w (out - v) / 255 for a weight w, rounded to the nearest.
- * How a fraction is rounded, the same on both backends and all processors:
- * the weighted L is divided in float64, s and L are rounded to float32, s L is
- * rounded to float32, then v + 0.5 is added and the sum rounded to float32,
- * then floor. So every amount gives equal bytes on the CPU and the GPU, and
- * whole amounts are exact.
- * Returns: IMK_ERROR_IMAGE, @out untouched; IMK_ERROR_DEVICE, @out undefined */
+ * With a mask out = v + w (out - v) / 255 for a weight w, rounded to the
+ * nearest. How a fraction is rounded, the same on both backends and all
+ * processors: the weighted L is divided in float64, s and L are rounded to
+ * float32, s L is rounded to float32, then v + 0.5 is added and the sum rounded
+ * to float32, then floor. So every amount gives equal bytes on the CPU and the
+ * GPU, and whole amounts are exact. Returns: IMK_ERROR_IMAGE, @out untouched;
+ * IMK_ERROR_DEVICE, @out undefined */
 IMK_API ImkStatus imk_lapsharpen_process (ImkLapsharpen *self,
     const ImkImage *in, ImkImage *out, void *stream, ImkError *error);
 

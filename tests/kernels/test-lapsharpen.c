@@ -267,7 +267,7 @@ set_light (ImkLapsharpenConfig *k, uint64_t *seed)
 static void
 draw_limits (ImkLapsharpenConfig *k, uint64_t *seed)
 {
-  static uint8_t mask[130 * 67];
+  static uint8_t mask[517 * 17]; /* the largest frame below */
   const uint32_t maximum = (1u << k->depth) - 1;
   const uint64_t which = test_random (seed) % 64;
 
