@@ -47,6 +47,8 @@ gint gst_imaging_view_get_fd (GstImagingView *self);
  * @name: of a colour map: "grey", "viridis", "inferno", "turbo", "phase",
  *   "blue-red"
  *
+ * Looks up a colour map.
+ *
  * Returns: its number for the settings; -1 without a map of this name
  */
 GST_IMAGING_API
@@ -55,6 +57,8 @@ gint gst_imaging_view_find_colours (const gchar *name);
 /**
  * gst_imaging_view_find_section:
  * @name: "frame", "row", "column", "max-frame", "max-row", "max-column"
+ *
+ * Looks up a section.
  *
  * Returns: its number for the settings; -1 without a section of this name
  */
