@@ -88,6 +88,8 @@ void gst_imaging_view_settings_init (GstImagingViewSettings *self);
  * gst_imaging_view_settings_check:
  * @error: which member is out of its range
  *
+ * Compares each member with its range.
+ *
  * Returns: whether all members are in their ranges
  */
 GST_IMAGING_API
