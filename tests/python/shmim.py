@@ -120,10 +120,11 @@ class SourceTest(Case):
         writer = self.peer()
         writer.make("cam", "uint8", (8, 5))
         self.play("shmimsrc name=s stream=cam folder=FOLDER ! appsink name=out sync=false max-buffers=1")
-        for n in range(1, 41):  # the pipeline holds three of them
+        writer.ask("write 1")
+        offsets = [self.pull()[0].offset]  # from now on the source is there
+        for n in range(2, 41):  # the pipeline holds three of them
             writer.ask(f"write {n}")
-        offsets = []
-        while not offsets or offsets[-1] < 40:
+        while offsets[-1] < 40:
             buffer, _caps = self.pull()
             offsets.append(buffer.offset)
             got = np.frombuffer(buffer.extract_dup(0, buffer.get_size()), np.uint8)
