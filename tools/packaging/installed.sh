@@ -17,8 +17,9 @@ try_packages() {
   inside dpkg -L "${names[@]}" | sort -u | while read -r path; do
     [[ -d $root$path ]] || echo "$path"
   done > "$files"
+  rm -rf "$root/var/tmp/test"
+  mkdir "$root/var/tmp/test"
   for test in elements commands develop; do
-    mkdir -p "$root/var/tmp/test"
     cp "debian/tests/$test" "$root/var/tmp/test/run"
     quietly inside env AUTOPKGTEST_TMP=/var/tmp/test /var/tmp/test/run
     echo "ok: debian/tests/$test"
