@@ -272,9 +272,9 @@ run_set (const gchar *name, guint scale, gboolean both, guint n_devices,
       g_strdup_printf ("backend=cuda cuda-devices=%s calibration=%s scale=%u "
                        "ascans-per-bscan=%d",
           devices, calibration, scale, OCT_LINES);
-  guint repeats = 5;
+  guint repeats = 10;
   GstStructure *shares = NULL;
-  double seconds[5], busy = 0;
+  double seconds[10], busy = 0;
   gchar *text;
   OctStream s;
 
