@@ -18,9 +18,9 @@ enum {
   N_BUFFERS = 256, /* that they have */
   N_VOLUME = 240,  /* B-scans */
   N_SET = N_VOLUME * 11,
-  /* until the pools have all that two devices hold at once: to lock the pages
-   * of another 8 MB takes 5 ms */
-  N_WARM = 8 * N_SET,
+  /* sets, until the pools have all that the devices hold at once: to lock the
+   * pages of another 8 MB takes 5 ms */
+  N_WARM = 8,
   N_BATCH = 60, /* B-scans of the peer */
 };
 
@@ -140,7 +140,12 @@ live_case (const gchar *name, const gchar *backend, gdouble rate, guint seconds)
 
 /* As many blocks as do not stay in a processor's cache: spectra and images come
  * from memory and go there. */
-enum { LINK_ASCANS = 16384, LINK_BLOCKS = 16, LINK_COPIES = 48 };
+enum {
+  LINK_ASCANS = 16384,
+  LINK_BLOCKS = 16,
+  LINK_COPIES = 48,
+  LINK_TURNS = 11
+};
 
 /* Blocks that go to a device and from it at the same time. */
 typedef struct {
@@ -216,25 +221,26 @@ link_case (const gchar *name, guint scale, gboolean both, guint n_devices)
   gsize out = (gsize) LINK_ASCANS * OCT_SAMPLES / 2 * scale * (both ? 2 : 1);
   const ImkDevice *device;
   Link *links = g_new0 (Link, n_devices);
-  double us = 0;
+  double us[LINK_TURNS];
   ImkError error;
 
   bench_ok (imk_device_get (&device, &error), &error);
   for (guint i = 0; i < n_devices; i++)
     link_open (&links[i], device, (gint) i, in, out);
-  for (guint turn = 0; turn < 2; turn++) {
-    us = bench_now ();
+  for (guint turn = 0; turn < LINK_TURNS; turn++) {
+    us[turn] = bench_now ();
     for (guint k = 0; k < LINK_COPIES; k++)
       for (guint i = 0; i < n_devices; i++)
         link_copy (&links[i], device, in, out, k);
     for (guint i = 0; i < n_devices; i++)
       link_wait (&links[i], device);
-    us = (bench_now () - us) / LINK_COPIES;
+    us[turn] = (bench_now () - us[turn]) / LINK_COPIES;
   }
-  bench_row (name, "cuda", "copies", us, NAN, NAN, NAN, LINK_COPIES);
+  bench_samples (name, "cuda", "copies", us + 1, LINK_TURNS - 1); /* warm */
+  us[0] = bench_find (name, "copies").median;
   printf ("%s: %.1f M A-scans/s, %.1f GB/s up, %.1f GB/s down\n", name,
-      n_devices * LINK_ASCANS / us, n_devices * in / us / 1e3,
-      n_devices * out / us / 1e3);
+      n_devices * LINK_ASCANS / us[0], n_devices * in / us[0] / 1e3,
+      n_devices * out / us[0] / 1e3);
   for (guint i = 0; i < n_devices; i++)
     link_close (&links[i], device);
   g_free (links);
@@ -261,7 +267,8 @@ list_devices (guint n)
   return g_string_free (list, FALSE);
 }
 
-/* @n_together: B-scans that a buffer has */
+/* A data set for each device: a single one ends while the last batches are on
+ * their way. @n_together: B-scans that a buffer has */
 static void
 run_set (const gchar *name, guint scale, gboolean both, guint n_devices,
     guint n_together)
@@ -272,7 +279,7 @@ run_set (const gchar *name, guint scale, gboolean both, guint n_devices,
       g_strdup_printf ("backend=cuda cuda-devices=%s calibration=%s scale=%u "
                        "ascans-per-bscan=%d",
           devices, calibration, scale, OCT_LINES);
-  guint repeats = 10;
+  guint repeats = 10, n_set = N_SET * n_devices, n_warm = N_WARM * n_set;
   GstStructure *shares = NULL;
   double seconds[10], busy = 0;
   gchar *text;
@@ -280,27 +287,27 @@ run_set (const gchar *name, guint scale, gboolean both, guint n_devices,
 
   oct_stream_open (&s, properties, n_together * OCT_LINES,
       RATE / (double) n_together, both, TRUE, 0);
-  for (guint i = 0; i < N_WARM; i += n_together)
+  for (guint i = 0; i < n_warm; i += n_together)
     oct_stream_push (&s, i);
-  wait_for (&s, N_WARM);
+  wait_for (&s, n_warm);
   for (guint r = 0; r < repeats; r++) {
-    guint first = N_WARM + r * N_SET;
+    guint first = n_warm + r * n_set;
 
     seconds[r] = bench_now ();
     busy -= oct_stream_busy ();
-    for (guint i = 0; i < N_SET; i += n_together)
+    for (guint i = 0; i < n_set; i += n_together)
       oct_stream_push (&s, first + i);
     busy += oct_stream_busy ();
-    wait_for (&s, first + N_SET);
+    wait_for (&s, first + n_set);
     seconds[r] = bench_now () - seconds[r];
   }
   g_object_get (s.element, "shares", &shares, NULL);
-  oct_stream_end (&s, N_WARM + repeats * N_SET);
+  oct_stream_end (&s, n_warm + repeats * n_set);
   bench_samples (name, "cuda", "ours", seconds, repeats);
   text = gst_structure_to_string (shares);
   printf ("%s: %.4f s, %.2f M A-scans/s, the camera's thread %.4f s busy; %s\n",
       name, bench_find (name, "ours").median / 1e6,
-      N_SET * OCT_LINES / bench_find (name, "ours").median,
+      (double) n_set * OCT_LINES / bench_find (name, "ours").median,
       busy / repeats / 1e6, text);
   gst_structure_free (shares);
   oct_stream_close (&s);
