@@ -136,7 +136,7 @@ copy_row (guint8 *to, const Layout *from, guint y)
     gst_imaging_view_video_unpack (from, y, to);
     return;
   }
-  row = from->first + y * from->row;
+  row = from->first + (gssize) y * from->row;
   if (from->channel == size && from->pixel == size * from->channels) {
     memcpy (to, row, from->pixel * from->width);
     return;
@@ -180,7 +180,7 @@ copy_video (GstImagingViewFrame *self, GstBuffer *buffer, const GstCaps *caps,
 {
   GstVideoInfo info;
   GstVideoFrame frame;
-  Layout layout;
+  Layout layout = {0};
   gboolean ok;
 
   if (!gst_video_info_from_caps (&info, caps))
@@ -189,10 +189,18 @@ copy_video (GstImagingViewFrame *self, GstBuffer *buffer, const GstCaps *caps,
           GST_MAP_READ | GST_VIDEO_FRAME_MAP_FLAG_NO_REF))
     return refuse (
         error, "A frame of %s cannot be read by the CPU.", info.finfo->name);
-  ok = gst_imaging_view_video_lay_out (&layout, &frame)
-           ? copy (self, &layout, n_slices, buffer, error)
-           : refuse (error, "Video of the format %s cannot be shown.",
-                 info.finfo->name);
+  if (!gst_imaging_view_video_is_whole (&frame))
+    ok = refuse (error,
+        "A buffer of %s has %" G_GSIZE_FORMAT " bytes, fewer than %d x %d "
+        "pixels with its strides need. An element before this pad describes it "
+        "wrongly.",
+        info.finfo->name, gst_buffer_get_size (buffer), frame.info.width,
+        frame.info.height);
+  else if (!gst_imaging_view_video_lay_out (&layout, &frame))
+    ok = refuse (
+        error, "Video of the format %s cannot be shown.", info.finfo->name);
+  else
+    ok = copy (self, &layout, n_slices, buffer, error);
   g_free (layout.line);
   gst_video_frame_unmap (&frame);
   return ok;
@@ -228,7 +236,7 @@ lay_out_tensor (Layout *to, const GstImagingDlTensor *t, GError **error)
   to->channels = is_complex ? 2 : has_channels ? (guint) t->shape[n - 1] : 1;
   to->first = t->data;
   to->pixel = (gsize) t->strides[x] * element;
-  to->row = y >= 0 ? (gsize) t->strides[y] * element : 0;
+  to->row = y >= 0 ? (gssize) t->strides[y] * (gssize) element : 0;
   to->channel = is_complex     ? element / 2
                 : has_channels ? (gsize) t->strides[n - 1] * element
                                : element;

@@ -516,6 +516,127 @@ CHECK_TEST (test_each_format_tells_what_it_stores)
   fail_unless (n_formats > 60, "%u formats", n_formats);
 }
 
+/* The sentence that comes in place of a picture of @buffer (transfer full) */
+static gchar *
+error_of (GstImagingView *view, GstBuffer *buffer)
+{
+  GError *error = NULL;
+  gchar *text;
+
+  gst_imaging_view_allow (view, 1);
+  while (!can_read (gst_imaging_view_get_fd (view), 5))
+    gst_pad_push (src, gst_buffer_ref (buffer));
+  gst_buffer_unref (buffer);
+  fail_unless (gst_imaging_view_take (view, &error) == NULL);
+  fail_unless (error != NULL);
+  text = g_strdup (error->message);
+  g_error_free (error);
+  return text;
+}
+
+/* Buffers of fields have half of the rows, and nothing behind them. Chroma is
+ * that of the field. */
+CHECK_TEST (test_a_field_is_shown_alone)
+{
+  static const guint8 samples[] = {1, 1, 2, 2, 3, 3, 4, 4};
+  static const guint8 chroma[32] = {[16] = 10, [20] = 20};
+  GstImagingView *view;
+  gchar *header;
+
+  open_pads ("video/x-raw(format:Interlaced),format=GRAY8,width=4,height=4,"
+             "framerate=25/1,interlace-mode=alternate");
+  view = view_of_src (1);
+  set_values (view, 0, 0, 9, 9);
+  header = picture_of (view, buffer_of (samples, 8, 0));
+  check_has (header, "\"source\":[4,2],");
+  check_has (header, "\"samples\":[[1,1,2,2],[3,3,4,4]]}");
+  g_free (header);
+  set_caps ("video/x-raw(format:Interlaced),format=I420,width=1,height=8,"
+            "framerate=25/1,interlace-mode=alternate");
+  header = picture_of (view, buffer_of (chroma, sizeof (chroma), 0));
+  check_has (header, "\"source\":[1,4],");
+  check_has (header, "\"samples\":[[[0,10,0]],[[0,10,0]],[[0,20,0]],");
+  g_free (header);
+  g_object_unref (view);
+  close_pads ();
+}
+
+/* Without the flag of the buffer a frame of mixed video is progressive. */
+CHECK_TEST (test_chroma_of_mixed_video)
+{
+  static const struct {
+    guint flags;
+    const gchar *samples;
+  } cases[] = {
+      {0, "\"samples\":[[[1,10,0]],[[1,10,0]],[[1,20,0]],[[1,20,0]]]}"},
+      {GST_VIDEO_BUFFER_FLAG_INTERLACED,
+          "\"samples\":[[[1,10,0]],[[1,20,0]],[[1,10,0]],[[1,20,0]]]}"},
+  };
+  guint8 samples[32] = {0};
+
+  for (guint y = 0; y < 4; y++)
+    samples[4 * y] = 1;
+  samples[16] = 10;
+  samples[20] = 20;
+  for (guint i = 0; i < G_N_ELEMENTS (cases); i++) {
+    GstBuffer *buffer = buffer_of (samples, sizeof (samples), 0);
+    GstImagingView *view;
+    g_autofree gchar *header = NULL;
+
+    GST_BUFFER_FLAG_SET (buffer, cases[i].flags);
+    open_pads ("video/x-raw,format=I420,width=1,height=4,framerate=25/1,"
+               "interlace-mode=mixed");
+    view = view_of_src (1);
+    set_values (view, 0, 0, 1, 4);
+    header = picture_of (view, buffer);
+    check_has (header, cases[i].samples);
+    g_object_unref (view);
+    close_pads ();
+  }
+}
+
+/* A meta may promise more than its buffer has, and rows may go up. */
+CHECK_TEST (test_what_a_meta_says_is_checked)
+{
+  static const struct {
+    guint width, height;
+    gsize offset;
+    gint stride;
+    gboolean is_whole;
+  } cases[] = {
+      {4, 2, 0, 8, TRUE},
+      {4, 2, 8, -8, TRUE},
+      {4, 2, 0, -8, FALSE}, /* before the buffer */
+      {4, 2, 4, 8, FALSE},
+      {4, 3, 0, 8, FALSE},
+      {5, 2, 0, 8, FALSE},
+      {400, 300, 0, 800, FALSE},
+  };
+  const guint16 samples[] = {1, 2, 3, 4, 5, 6, 7, 8};
+
+  for (guint i = 0; i < G_N_ELEMENTS (cases); i++) {
+    gsize offset[GST_VIDEO_MAX_PLANES] = {cases[i].offset};
+    gint stride[GST_VIDEO_MAX_PLANES] = {cases[i].stride};
+    GstBuffer *buffer = buffer_of (samples, sizeof (samples), 0);
+    GstImagingView *view;
+    g_autofree gchar *text = NULL;
+
+    gst_buffer_add_video_meta_full (buffer, GST_VIDEO_FRAME_FLAG_NONE,
+        gst_video_format_from_string (GST_VIDEO_NE (GRAY16)), cases[i].width,
+        cases[i].height, 1, offset, stride);
+    open_pads (GREY16);
+    view = view_of_src (1);
+    set_values (view, 0, 0, 9, 9);
+    text =
+        cases[i].is_whole ? picture_of (view, buffer) : error_of (view, buffer);
+    check_has (text, i == 0   ? "[[1,2,3,4],[5,6,7,8]]"
+                     : i == 1 ? "[[5,6,7,8],[1,2,3,4]]"
+                              : "fewer than");
+    g_object_unref (view);
+    close_pads ();
+  }
+}
+
 /* BT.601, 8 bits: 81, 90, 240 is red, 16 black and 235 white. */
 CHECK_TEST (test_colours_of_yuv)
 {
