@@ -4,7 +4,7 @@ import asyncio
 import json
 import math
 
-from .guard import Rate, read_json
+from .guard import MESSAGES, Rate, read_json
 from .refusal import Refusal
 
 MAX_WAITING = 512  # messages; a client that does not read them is closed
@@ -115,7 +115,7 @@ class Client:
         self.server, self.socket, self.transport = server, socket, transport
         self.views, self.followed = {}, set()
         self.waiting = asyncio.Queue()
-        self.rate = Rate()
+        self.rate, self.messages = Rate(), Rate(MESSAGES, MESSAGES)
         self.writer = None
 
     def start(self):

@@ -2,6 +2,7 @@
 """The elements of a pipeline: what can be set and called, by whom, and how it is told."""
 import contextlib
 import json
+import math
 import warnings
 
 from .. import library
@@ -111,7 +112,7 @@ class Element:
         except (TypeError, AttributeError, ValueError):  # a type that PyGObject does not know, or that cannot be read
             if described["type"] not in ("array", "paths", "fraction") or not self.element.find_property(name).flags & 1:
                 return None
-            return from_text(described["type"], gvalue.read(self.element, name))
+            return from_text(described["type"], gvalue.read(self.element, name), described.get("items"))
 
     def reason(self, name, state):
         """Why a browser cannot set it now; None: it can"""
@@ -165,11 +166,20 @@ class Element:
                 raise
         before = {name: self.get(name) for name in new}
         self.apply(new)
-        for name in new:
+        for name, value in new.items():
+            self.check_array(name, value)
             self.rejected.pop(name, None)
         if state == "stopped" and trial.can_be_tried(self):
             self.try_out(before)
         return before
+
+    def check_array(self, name, value):
+        """Of an element that is not ours nobody knows the type of the items, and it ignores others without a word."""
+        if not self.properties[name].get("others") or self.properties[name]["type"] != "array":
+            return
+        now = self.get(name)
+        if len(now) != len(value) or not all(math.isclose(float(a), b, rel_tol=1e-5) for a, b in zip(now, value)):
+            raise Refusal(422, f"{self.name} did not take {name} {value!r}: it is still {now!r}.")
 
     def remember_caps(self):
         """Of its input: those of the next start, most likely"""
