@@ -146,18 +146,30 @@ copy_row (guint8 *to, const Layout *from, guint y)
       memcpy (to, row + x * from->pixel + c * from->channel, size);
 }
 
+static guint64
+number_of (GstSample *sample)
+{
+  const GstStructure *info = gst_sample_get_info (sample);
+  GstBuffer *buffer = gst_sample_get_buffer (sample);
+  guint64 number = 0;
+
+  if (!info || !gst_structure_get_uint64 (info, "number", &number))
+    number =
+        GST_BUFFER_OFFSET_IS_VALID (buffer) ? GST_BUFFER_OFFSET (buffer) : 0;
+  return number;
+}
+
 static gboolean
 copy (GstImagingViewFrame *self, const Layout *from, guint n_slices,
-    GstBuffer *buffer, GError **error)
+    GstSample *sample, GError **error)
 {
+  GstBuffer *buffer = gst_sample_get_buffer (sample);
   gsize row, slice;
   guint z;
 
   if (!has_room (self, from, n_slices, error))
     return FALSE;
-  z = GST_BUFFER_OFFSET_IS_VALID (buffer)
-          ? (guint) (GST_BUFFER_OFFSET (buffer) % n_slices)
-          : self->n_filled % n_slices;
+  z = (guint) (number_of (sample) % n_slices);
   row = (gsize) self->width * self->channels * types[self->type].size;
   slice = row * self->height;
   for (guint y = 0; y < self->height; y++)
@@ -175,9 +187,11 @@ copy (GstImagingViewFrame *self, const Layout *from, guint n_slices,
 /* --- video ---------------------------------------------------------------- */
 
 static gboolean
-copy_video (GstImagingViewFrame *self, GstBuffer *buffer, const GstCaps *caps,
-    guint n_slices, GError **error)
+copy_video (GstImagingViewFrame *self, GstSample *sample, guint n_slices,
+    GError **error)
 {
+  GstBuffer *buffer = gst_sample_get_buffer (sample);
+  const GstCaps *caps = gst_sample_get_caps (sample);
   GstVideoInfo info;
   GstVideoFrame frame;
   Layout layout = {0};
@@ -200,7 +214,7 @@ copy_video (GstImagingViewFrame *self, GstBuffer *buffer, const GstCaps *caps,
     ok = refuse (
         error, "Video of the format %s cannot be shown.", info.finfo->name);
   else
-    ok = copy (self, &layout, n_slices, buffer, error);
+    ok = copy (self, &layout, n_slices, sample, error);
   g_free (layout.line);
   gst_video_frame_unmap (&frame);
   return ok;
@@ -244,9 +258,11 @@ lay_out_tensor (Layout *to, const GstImagingDlTensor *t, GError **error)
 }
 
 static gboolean
-copy_array (GstImagingViewFrame *self, GstBuffer *buffer, const GstCaps *caps,
-    guint n_slices, GError **error)
+copy_array (GstImagingViewFrame *self, GstSample *sample, guint n_slices,
+    GError **error)
 {
+  GstBuffer *buffer = gst_sample_get_buffer (sample);
+  const GstCaps *caps = gst_sample_get_caps (sample);
   GstImagingDlTensor *tensor;
   Layout layout = {0};
   GstMapInfo map;
@@ -257,7 +273,7 @@ copy_array (GstImagingViewFrame *self, GstBuffer *buffer, const GstCaps *caps,
     return refuse (error, "The frame cannot be read by the CPU.");
   tensor = gst_imaging_dlpack_new (buffer, caps, 0, error);
   ok = tensor && lay_out_tensor (&layout, tensor, error) &&
-       copy (self, &layout, n_slices, buffer, error);
+       copy (self, &layout, n_slices, sample, error);
   gst_imaging_dlpack_free (tensor);
   gst_buffer_unmap (buffer, &map);
   return ok;
@@ -267,7 +283,6 @@ gboolean
 gst_imaging_view_frame_copy (GstImagingViewFrame *self, GstSample *sample,
     guint n_slices, GError **error)
 {
-  GstBuffer *buffer = gst_sample_get_buffer (sample);
   const GstCaps *caps = gst_sample_get_caps (sample);
   gboolean ok;
 
@@ -275,8 +290,8 @@ gst_imaging_view_frame_copy (GstImagingViewFrame *self, GstSample *sample,
     return refuse (error, "The pad has no caps yet.");
   gst_imaging_stats_set_viewing (TRUE);
   ok = gst_structure_has_name (gst_caps_get_structure (caps, 0), "video/x-raw")
-           ? copy_video (self, buffer, caps, n_slices, error)
-           : copy_array (self, buffer, caps, n_slices, error);
+           ? copy_video (self, sample, n_slices, error)
+           : copy_array (self, sample, n_slices, error);
   gst_imaging_stats_set_viewing (FALSE);
   return ok;
 }

@@ -190,12 +190,10 @@ gst_imaging_view_video_become_rgb (
   if (m->kind == GST_IMAGING_VIEW_PLAIN)
     return;
   for (gsize i = 0; i < n; i++, values += channels) {
-    const gboolean is_unseen = values[0] == 0 && values[1] == 0 &&
-                               values[2] == 0; /* a slice of a volume: black */
     gdouble v[3];
 
     for (guint c = 0; c < 3; c++)
-      v[c] = is_unseen ? 0 : (values[c] - m->offset[c]) / m->scale[c];
+      v[c] = (values[c] - m->offset[c]) / m->scale[c];
     if (m->kind == GST_IMAGING_VIEW_YUV) {
       const gdouble r = v[0] + 2 * (1 - m->kr) * v[2];
       const gdouble b = v[0] + 2 * (1 - m->kb) * v[1];

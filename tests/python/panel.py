@@ -35,7 +35,7 @@ try:
 
     gi.require_version("GstImaging", "1.0")
     from gi.repository import GstImaging
-    from gst_imaging.panel import guard, gvalue, values
+    from gst_imaging.panel import guard, gvalue, results, values
     from gst_imaging.panel.client import Client
     from gst_imaging.panel.elements import Element
     from gst_imaging.panel.guard import Connections
@@ -614,6 +614,32 @@ class Panel(unittest.IsolatedAsyncioTestCase):
         at = np.linspace(0, 1, n)
         xs, ys = np.round(3.2 + at * 116.8).astype(int), np.round(7 + at * 383.4).astype(int)
         self.assertEqual(header["profile"], {"line": [3.2, 7, 120, 390.4], "samples": frame[ys, xs].tolist()})
+
+    async def test_infinities_and_nan_are_told(self):
+        """Of samples and of results, as of properties; a sample that is not there is null."""
+        frame = np.array([[1, np.nan, np.inf, 0, 0], [-np.inf, 5, 6, 0, 0]], np.float32)
+        np.save(os.path.join(self.folder, "f.npy"), np.stack([frame] * 2))
+        served = self.serve(f"picturesrc location={self.folder}/f.npy loop=true framerate=20/1 ! identity name=i ! fakesink sync=true")
+        async with aiohttp.ClientSession() as session, session.get(
+                served.root + "/api/picture?pad=i.src&values=[0,0,3,2]&profile=[-1,0,2,0]&histogram=4") as answer:
+            self.assertEqual(answer.status, 200, await answer.read())
+            header = json.loads(answer.headers["X-Picture"])
+        self.assertEqual(header["values"]["samples"], [[1, "nan", "inf"], ["-inf", 5, 6]])
+        self.assertEqual(header["profile"]["samples"], [None, 1, "nan", "inf"])
+        self.assertEqual({name: header["statistics"]["channels"][0][name] for name in ("n", "nan", "infinite")}, {"n": 7, "nan": 1, "infinite": 2})
+        self.assertEqual(results.plain(frame[:, :3]), [[1, "nan", "inf"], ["-inf", 5, 6]])
+        np.testing.assert_array_equal(np.array(results.plain(frame), np.float32), frame)
+
+    async def test_a_volume_of_a_pause_shows_its_frame(self):
+        """Another number of slices begins with none of them, and no frame comes."""
+        served = self.serve()
+        async with aiohttp.ClientSession() as session, session.ws_connect(served.root + "/ws", max_msg_size=0) as ws:
+            await ask(ws, do="view", view=1, pad="sharp.src")
+            await receive(ws, lambda m: m["type"] == "picture")
+            await ask(ws, do="pipeline", state="paused")
+            for volume, section in (4, "row"), (0, "frame"), (3, "max-frame"):
+                await ask(ws, do="view", view=1, volume=volume, section=section)
+                await receive(ws, lambda m: m["type"] == "picture" and m["section"] == section and m["filled"] == (1 if volume else None))
 
     async def test_measures_have_limits(self):
         served = self.serve("--paused")

@@ -41,6 +41,7 @@ class View:
     def __init__(self, client, number, pad, arguments):
         GstImaging = client.server.panel.GstImaging
         self.client, self.number, self.pad, self.arguments = client, number, pad, dict(DEFAULTS)
+        self.name = f"{pad.get_parent_element().get_name()}.{pad.get_name()}"
         self.view = GstImaging.View.new(pad, number)
         self.fd = self.view.get_fd()
         try:
@@ -208,12 +209,18 @@ class Client:
                 view = None
             if not view:
                 view = self.views[number] = View(self, number, pad, arguments)
-                sample = await self.server.do(self.server.panel.kept_frame, given.get("pad"))
-                if sample:
-                    view.view.show(sample)
+                await self.show_kept(view)
                 return {"view": number}
+        before = view.arguments["volume"]
         view.change(arguments)
+        if view.arguments["volume"] != before:  # it has none of these frames, and in a pause no other one comes
+            await self.show_kept(view)
         return {"view": number}
+
+    async def show_kept(self, view):
+        sample = await self.server.do(self.server.panel.kept_frame, view.name)
+        if sample:
+            view.view.show(sample)
 
     async def one_picture(self, given):
         """Returns: header and JPEG"""

@@ -16,6 +16,7 @@ from .presets import Presets, compare
 from .recording import Recording
 from .refusal import Refusal
 from .states import States
+from .values import number
 
 PERIOD = 0.25  # seconds between comparisons of properties
 MAX_MESSAGES, MAX_UNDO = 200, 100
@@ -191,7 +192,7 @@ class Panel:
             except TypeError:
                 continue
             if isinstance(value, (bool, int, float, str)):
-                fields[name] = value if not isinstance(value, float) or value - value == 0 else None
+                fields[name] = number(value) if isinstance(value, float) else value
         self.listener({"type": "event", "element": element.name, "name": structure.get_name(), "fields": fields})
 
     def on_settings(self, element, structure):

@@ -72,7 +72,7 @@ export class Result {
 
   // Offsets of insarxcorr: rows of x, dx, y, dy, snr; their mean; and the longest one without it.
   offsets() {
-    const field = [...this.field.values()].filter((r) => r.every((v) => v !== null));
+    const field = [...this.field.values()].filter((r) => r.every(Number.isFinite));
     const means = [1, 3].map((k) => field.reduce((sum, r) => sum + r[k], 0) / Math.max(field.length, 1));
     return { field, means, longest: Math.max(1e-12, ...field.map((r) => Math.hypot(r[1] - means[0], r[3] - means[1]))) };
   }
@@ -84,7 +84,7 @@ export class Result {
     if (!dx || !m.cells) return [];
     return m.cells.map((cell, i) => {
       const [row, at] = m["row-column"]?.[i] ?? [0, i];
-      const valid = dx[i] !== null && !((m.flags?.[i] ?? 0) & INVALID);
+      const valid = Number.isFinite(dx[i]) && Number.isFinite(dy[i]) && !((m.flags?.[i] ?? 0) & INVALID);
       return { x: cell[4], y: cell[5], dx: dx[i], dy: dy[i], valid, row, column: at };
     });
   }
@@ -345,7 +345,7 @@ export class Results {
       h("thead", {}, h("tr", {}, h("th", { scope: "col" }, "#"),
       ...m.fields.map((f, i) => h("th", { scope: "col" }, f, h("small", {}, units[i] ? ` ${units[i]}` : ""))))),
       h("tbody", {}, ...rows.slice(0, 200).map((row, i) => h("tr", {}, h("th", { scope: "row" }, String(i)),
-        ...row.map((v) => h("td", {}, v === null ? "NaN" : number(v))))))));
+        ...row.map((v) => h("td", {}, number(v))))))));
     if (rows.length > 200) this.tableBox.append(h("p", {}, `The first 200 of ${m.rows} rows`));
   }
 

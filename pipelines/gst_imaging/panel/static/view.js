@@ -580,7 +580,7 @@ export class View {
 
   // A sample as its quantity, with the unit.
   quantity(sample, digits = 5, header = this.header) {
-    if (sample === null) return "NaN";
+    if (sample === null) return "not seen yet";
     const names = header?.components;
     const text = Array.isArray(sample)
       ? sample.map((s, i) => `${names ? `${names[i]} ` : ""}${this.scaled(s, digits, header)}`).join(", ") : this.scaled(sample, digits, header);
@@ -590,7 +590,7 @@ export class View {
   // A sample as the number of its quantity. One at an end of its range was perhaps cut off there.
   scaled(sample, digits = 5, header = this.header) {
     const q = header?.quantity;
-    if (sample === null) return "NaN";
+    if (sample === null) return "–";
     if (!q || q.scale === undefined) return number(sample, digits);
     const end = { u8: 255, u16: 65535 }[header.type];
     const mark = end === undefined || (sample !== 0 && sample !== end) ? "" : (sample === 0) === q.scale > 0 ? "≤ " : "≥ ";
@@ -616,11 +616,11 @@ export class View {
     }
     const [x, y] = this.hover;
     const samples = this.layers.map((l) => this.value(x, y, l.header));
-    const each = (text) => samples.map((s, i) => (s === undefined ? "…" : s === null ? "NaN" : text(s, this.layers[i].header))).join(" ┃ ");
+    const each = (text) => samples.map((s, i) => (s === undefined ? "…" : text(s, this.layers[i].header))).join(" ┃ ");
     const places = (digits) => (header.axes?.some(Boolean) ? `  ${this.place1(0, x, digits)}, ${this.place1(1, y, digits)}` : "");
     this.readout.textContent = `(${x}, ${y})  ${each((s, from) => this.quantity(s, 4, from))}${places(4)}`;
-    this.readout.title = `(${x}, ${y})  ${each((s, from) => this.quantity(s, 7, from))}${places(7)}; sample ${each((s) => String(s))}`;
-    this.readout.dataset.sample = samples[0] === undefined ? "" : JSON.stringify(samples[0]);
+    this.readout.title = `(${x}, ${y})  ${each((s, from) => this.quantity(s, 7, from))}${places(7)}; sample ${each((s) => [s].flat().map((v) => number(v, 17)).join(", "))}`;
+    this.readout.dataset.sample = samples[0] === undefined ? "" : JSON.stringify(samples[0], (_key, v) => (Number.isFinite(v) || typeof v !== "number" ? v : number(v)));
     this.readout.dataset.frame = header.frame ?? "";
   }
 
