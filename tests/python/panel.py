@@ -567,6 +567,22 @@ class Panel(unittest.IsolatedAsyncioTestCase):
             await play("stopped")
             self.assertGreaterEqual((await get("health"))["frames-out"], before)
 
+    async def test_a_frame_that_reaches_two_sinks_is_one(self):
+        served = self.serve(f"picturesrc location={self.folder}/in.npy loop=true framerate=100/1 ! lapsharpen ! tee name=t ! queue ! fakesink name=a sync=true "
+                            "t. ! queue ! fakesink name=b sync=true")
+        async with aiohttp.ClientSession() as session:
+            told = {"frames-out": 0}
+            while told["frames-out"] < 50:
+                async with session.get(served.root + "/api/health") as answer:
+                    told = await answer.json()
+                await asyncio.sleep(0.05)
+            self.assertLessEqual(told["frames-out"], told["frames-in"] + 1)
+            self.assertEqual({s["name"]: s["frames"] > 40 for s in told["sinks"]}, {"a": True, "b": True})
+            async with session.get(served.root + "/metrics") as answer:
+                text = await answer.text()
+            for name in "a", "b":
+                self.assertRegex(text, f'gst_imaging_sink_frames_total{{element="{name}"}} [0-9]+')
+
     async def test_a_pause_shows_the_frame_that_was_sought(self):
         np.save(os.path.join(self.folder, "in.npy"), np.stack([np.roll(PATTERN, i) for i in range(30)]))
         served = self.serve(f"picturesrc location={self.folder}/in.npy framerate=10/1 ! lapsharpen name=sharp focus-measure=true ! fakesink sync=true",

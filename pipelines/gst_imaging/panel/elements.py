@@ -30,6 +30,7 @@ ARGUMENTS = {
 OWN = {**{f"capture-{what}": {f"{what}-location"} for what in ("dark", "flat", "reference", "template")},
        "find-grid": {"map-location", "find-grid-location"}, "save-calibration": {"calibration"}, "save-background": {"background-location"},
        "save-fixed-pattern": {"pattern-location"}, "save-interaction": {"interaction-location"}, "calibrate": {"interaction-location"}}
+BYTES = {"filesrc", "fdsrc", "giosrc", "souphttpsrc", "tcpclientsrc", "udpsrc"}  # sources whose offsets are of bytes
 BLURBS = {
     "capture-dark": "Means the next n-frames frames and subtracts them as dark from now on; location: a file for it, or empty",
     "capture-flat": "Means the next n-frames frames as flat field; location: a file for it, or empty",
@@ -113,6 +114,21 @@ class Element:
             if described["type"] not in ("array", "paths", "fraction") or not self.element.find_property(name).flags & 1:
                 return None
             return from_text(described["type"], gvalue.read(self.element, name), described.get("items"))
+
+    def counts_frames(self):
+        """Whether the offsets of its buffers are numbers of frames. Behind a file without frames of its own they are those of bytes."""
+        element = self.element
+        for _ in range(100):
+            factory = element.get_factory()
+            kind = (factory.get_metadata("klass") or "") if factory else ""
+            if "Parser" in kind or (factory and factory.get_name() in BYTES):
+                return False
+            peers = [pad.get_peer() for pad in element.sinkpads]
+            before = peers[0].get_parent_element() if peers and peers[0] else None
+            if not before or "Decoder" in kind:
+                return True
+            element = before
+        return True
 
     def reason(self, name, state):
         """Why a browser cannot set it now; None: it can"""

@@ -277,7 +277,7 @@ class Panel:
 
     def view(self, element, pad, caps, structure):
         told = {"pad": f"{element.name}.{pad.get_name()}", "element": element.name, "caps": caps.to_string() if caps else None,
-                "width": None, "height": None, "framerate": None}
+                "width": None, "height": None, "framerate": None, "counts": element.counts_frames()}
         if caps and structure.get_name() == "other/tensors":
             words = structure.get_string("dimensions") or ""
             dims = [int(word) for word in words.replace(",", ":").split(":") if word.isdigit()]

@@ -175,7 +175,7 @@ class Control {
     if (p.type === "boolean") this.input.checked = value === true;
     else if (p.type === "enum") options(this.input, (p.values ?? []).map((v) => [v.nick, v.nick, v.blurb]), value);
     else if (p.type === "flags") for (const box of this.input.querySelectorAll("input")) box.checked = String(value).split("+").includes(box.value);
-    else if (!typing) this.input.value = typeof value === "number" ? number(value, 8) : shown(value);
+    else if (!typing) this.input.value = typeof value === "number" && p.type === "double" ? number(value, 8) : shown(value);
     if (this.slider && !sliding && typeof value === "number") {
       if (isLog(p)) this.slider.value = (1000 * Math.log(value / p.minimum)) / Math.log(p.maximum / p.minimum);
       else if (p.type === "double") this.slider.value = (1000 * (value - p.minimum)) / (p.maximum - p.minimum);

@@ -192,7 +192,7 @@ export function statisticsText(header, name = "") {
   const text = header.statistics.channels.map((c, i) => {
     const [a, b] = [real(quantity, c.minimum), real(quantity, c.maximum)];
     const what = header.channels > 1 ? `${header.components?.[i] ?? i} ` : "";
-    const gone = [[c.nan, "NaN"], [c.infinite, "inf"], [c.below, "below the plot"], [c.above, "above it"]];
+    const gone = [[c.nan, "NaN"], [c.infinite, "inf"], [c.below, "below the bins"], [c.above, "above the bins"]];
     const out = gone.filter(([n]) => n).map(([n, name]) => `${n} ${name}`);
     if (!c.n) return `${what}no finite sample${out.length ? `: ${out.join(", ")}` : ""}`;
     return `${what}mean ${number(real(quantity, c.mean))}, SD ${number(c.deviation * Math.abs(quantity?.scale ?? 1))}, `
