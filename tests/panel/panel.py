@@ -256,7 +256,7 @@ class Ready(unittest.TestCase):
         b.find("#preset-compare").click()
         b.until("document.querySelector('#compare td')", "the difference")
         self.assertIn("amount", b.find("#compare").text)
-        edges = b.js("return ['th', 'td'].map((t) => [...document.querySelectorAll(`#compare ${t}`)].map((n) => [getComputedStyle(n).textAlign, n.offsetLeft]))")
+        edges = b.js("return ['th', 'td'].map((t) => [...document.querySelectorAll(`#compare ${t}`)].map((n) => [getComputedStyle(n).textAlign, n.getBoundingClientRect().left]))")
         self.assertEqual(*edges)  # heads are above their columns
         b.find("#compare button").click()
         b.find("#preset-load").click()

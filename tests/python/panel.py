@@ -89,7 +89,7 @@ async def receive(ws, wanted, timeout=20):
 
 async def ask(ws, **command):
     await ws.send_json({"id": 7, **command})
-    return await receive(ws, lambda m: m["type"] == "reply")
+    return await receive(ws, lambda m: m["type"] == "reply" and m["id"] == 7)
 
 
 @unittest.skipUnless(aiohttp, "python3-aiohttp or the introspection of gst-imaging is missing")
@@ -1166,6 +1166,32 @@ class Panel(unittest.IsolatedAsyncioTestCase):
         handler._request_handler = None  # as connection_lost leaves it
         self.assertEqual(await log(lambda: handler._handle_request(None, 0, answer)), [])
         self.assertIn("Traceback", "".join(await log(of_the_program)))
+
+    async def test_what_is_no_http_is_no_traceback(self):
+        served = self.serve()  # its end looks for tracebacks
+        for text in ("GET / HTTP/1.1\r\nHost: a\r\nHost: b\r\n\r\n", "\x16\x03\x01\x02", "GET /" + "a" * 20000 + " HTTP/1.1\r\n\r\n",
+                     "POST /api/undo HTTP/1.1\r\nHost: localhost\r\nContent-Length: -5\r\n\r\n", "\0\0 / HTTP/1.1\r\n\r\n", "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"):
+            with socket.create_connection(("127.0.0.1", served.port), TIMEOUT) as connection:
+                connection.sendall(text.encode("latin-1"))
+                connection.shutdown(socket.SHUT_WR)
+                while connection.recv(4096):
+                    pass
+        async with aiohttp.ClientSession() as session, session.get(served.root + "/api/health") as answer:
+            self.assertEqual(answer.status, 200)
+
+    async def test_a_snapshot_that_waits_holds_no_command_back(self):
+        served = self.serve("videotestsrc is-live=true ! video/x-raw,format=GRAY8,width=64,height=48 ! valve name=v drop=true ! lapsharpen name=sharp "
+                            "! fakesink async=false")
+        async with aiohttp.ClientSession() as session, session.ws_connect(served.root + "/ws", max_msg_size=0) as ws:
+            await receive(ws, lambda m: m["type"] == "state")
+            while not (await ask(ws, do="state"))["result"]["views"][-1]["caps"]:
+                await asyncio.sleep(0.05)
+            await ws.send_json({"id": 1, "do": "snapshot", "view": "sharp.src", "path": "a.npy"})
+            begin = time.monotonic()
+            reply = await ask(ws, do="undo")
+            self.assertEqual(reply["id"], 7)
+            self.assertLess(time.monotonic() - begin, 3)
+            self.assertFalse((await receive(ws, lambda m: m.get("id") == 1))["ok"])
 
     async def test_a_recording_with_a_change_verifies(self):
         served = self.serve("sharpen", "--files", self.data)

@@ -117,7 +117,7 @@ class Client:
         self.views, self.followed = {}, set()
         self.waiting = asyncio.Queue()
         self.rate, self.messages = Rate(), Rate(MESSAGES, MESSAGES)
-        self.writer = None
+        self.writer = self.slow = None
 
     def start(self):
         self.writer = asyncio.create_task(self.write())
@@ -150,6 +150,8 @@ class Client:
     def close(self):
         if self.writer:
             self.writer.cancel()
+        if self.slow:
+            self.slow.cancel()
         for view in self.views.values():
             view.close()
         self.views.clear()
@@ -166,6 +168,20 @@ class Client:
                 self.seen(given.get("view"))
                 return
             self.rate.check()
+        except Refusal as refusal:
+            self.send({"type": "reply", "id": number, "ok": False, "status": refusal.status, **refusal.told})
+            return
+        if name == "snapshot" and not self.slow:  # it waits for a frame; others are done meanwhile
+            self.slow = asyncio.create_task(self.answer(number, name, given))
+            self.slow.add_done_callback(self.forget_slow)
+        else:
+            await self.answer(number, name, given)
+
+    def forget_slow(self, _task):
+        self.slow = None
+
+    async def answer(self, number, name, given):
+        try:
             result = await self.do(name, given)
         except Refusal as refusal:
             self.send({"type": "reply", "id": number, "ok": False, "status": refusal.status, **refusal.told})

@@ -8,6 +8,7 @@ import threading
 from urllib.parse import quote
 
 from aiohttp import WSMsgType, web
+from aiohttp.http_exceptions import HttpProcessingError
 
 from . import health
 from .client import Client
@@ -33,6 +34,8 @@ def is_no_lost_connection(record):
     while trace and trace.tb_next:
         trace = trace.tb_next
     if kind is web.RequestPayloadError:  # the answer has been sent; what is left of the body cannot be read
+        return False
+    if kind and issubclass(kind, HttpProcessingError):  # no HTTP: the stranger has got a 400
         return False
     return not (kind is AssertionError and trace and trace.tb_frame.f_code.co_name == "_handle_request")
 
