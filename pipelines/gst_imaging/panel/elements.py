@@ -194,6 +194,8 @@ class Element:
         if not self.properties[name].get("others") or self.properties[name]["type"] != "array":
             return
         now = self.get(name)
+        if now is None:  # it cannot be read
+            return
         if len(now) != len(value) or not all(math.isclose(float(a), b, rel_tol=1e-5) for a, b in zip(now, value)):
             raise Refusal(422, f"{self.name} did not take {name} {value!r}: it is still {now!r}.")
 

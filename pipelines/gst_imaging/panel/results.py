@@ -18,8 +18,8 @@ def plain(array):
     if array.dtype.kind != "f" or np.isfinite(array).all():
         return array.tolist()
     plainly = array.astype(object)
-    for place in zip(*np.nonzero(~np.isfinite(array))):
-        plainly[place] = number(float(array[place]))
+    for value in math.nan, math.inf, -math.inf:
+        plainly[np.isnan(array) if math.isnan(value) else array == value] = number(value)
     return plainly.tolist()
 
 
