@@ -7,7 +7,7 @@ export function short(y, digits = 4) {
   const size = Math.abs(y);
   if (size === 0 || (size < 1e5 && size >= 1e-3)) return number(y, digits);
   let power = Math.floor(Math.log10(size));
-  let part = Number((y / 10 ** power).toPrecision(3));
+  let part = Number((y / 10 ** power).toPrecision(digits));
   if (Math.abs(part) === 10) [part, power] = [part / 10, power + 1];
   return `${part}e${power}`;
 }

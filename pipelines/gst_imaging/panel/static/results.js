@@ -8,7 +8,7 @@ import { lineOf, rowsOf, tableOf } from "./table.js";
 
 const KEPT = 6000; // points of a plot: ten minutes
 const SPANS = [["10", "10 s"], ["60", "1 min"], ["300", "5 min"], ["", "all"]];
-const HALF_LIFE = 2; // seconds: the longest arrow that was seen counts half after that
+const HALF_LIFE = 1; // seconds: the longest arrow that was seen counts half after that
 const INVALID = 227; // flags of a cell without a centroid, docs/reference/metadata.md
 const SATURATED = 4; // the flag of a cell with saturated pixels
 const MODES = {

@@ -386,7 +386,7 @@ export class View {
       if (other && this.fitted) this.fit(true);
       this.message.hidden = true;
       this.message.classList.remove("bad");
-      this.mapMenu.hidden = header.channels >= 3;
+      this.mapMenu.hidden = this.layers.every((l) => !l.header || l.header.channels >= 3);
       this.root.dataset.frame = header.frame ?? "";
       this.root.dataset.serial = header.serial;
       this.#levels();
