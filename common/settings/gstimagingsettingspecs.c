@@ -250,9 +250,11 @@ add_array (GString *json, GParamSpec *element)
       json, "type", G_IS_PARAM_SPEC_STRING (element) ? "paths" : "array");
   g_string_append (json, ",\"default\":[]");
   if (G_IS_PARAM_SPEC_INT (element)) {
+    gst_imaging_json_add_text (json, "items", "int");
     add_number (json, "minimum", G_PARAM_SPEC_INT (element)->minimum);
     add_number (json, "maximum", G_PARAM_SPEC_INT (element)->maximum);
   } else if (G_IS_PARAM_SPEC_DOUBLE (element)) {
+    gst_imaging_json_add_text (json, "items", "double");
     add_number (json, "minimum", G_PARAM_SPEC_DOUBLE (element)->minimum);
     add_number (json, "maximum", G_PARAM_SPEC_DOUBLE (element)->maximum);
   }

@@ -3,6 +3,7 @@
 
 #include <gst/app/gstappsrc.h>
 
+#include "gstimagingviewtype.h"
 #include "gstimagingwake.h"
 
 /* What the streaming thread and the owner share. The probe holds a reference,
@@ -53,13 +54,19 @@ counted (const guint64 *n)
 
 /* --- in the streaming thread ---------------------------------------------- */
 
+/* Its own, else that of a count of the frames that have passed */
+static guint64
+number_of (State *s, GstBuffer *buffer)
+{
+  return GST_BUFFER_OFFSET_IS_VALID (buffer) ? GST_BUFFER_OFFSET (buffer)
+                                             : counted (&s->n_frames);
+}
+
 /* Returns: whether the slice of @buffer is one of this round's; takes it */
 static gboolean
 take_slice (State *s, GstBuffer *buffer)
 {
-  guint64 number = GST_BUFFER_OFFSET_IS_VALID (buffer)
-                       ? GST_BUFFER_OFFSET (buffer)
-                       : counted (&s->n_frames);
+  const guint64 number = number_of (s, buffer);
   gint *seen = &s->seen[number % s->n_slices];
 
   if (*seen == s->round)
@@ -82,7 +89,10 @@ answer_request (State *s, GstPad *pad, GstBuffer *buffer)
       (s->n_slices > 0 && !take_slice (s, buffer)))
     return;
   caps = gst_pad_get_current_caps (pad);
-  sample = gst_sample_new (buffer, caps, NULL, NULL);
+  sample = gst_sample_new (buffer, caps, NULL,
+      s->n_slices > 0 ? gst_structure_new (GST_IMAGING_VIEW_NUMBER, "number",
+                            G_TYPE_UINT64, number_of (s, buffer), NULL)
+                      : NULL);
   gst_clear_caps (&caps);
   s->time = g_get_monotonic_time ();
   if (g_atomic_pointer_compare_and_exchange (&s->slot, &wanted, sample))

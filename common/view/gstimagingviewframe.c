@@ -136,7 +136,7 @@ copy_row (guint8 *to, const Layout *from, guint y)
     gst_imaging_view_video_unpack (from, y, to);
     return;
   }
-  row = from->first + y * from->row;
+  row = from->first + (gssize) y * from->row;
   if (from->channel == size && from->pixel == size * from->channels) {
     memcpy (to, row, from->pixel * from->width);
     return;
@@ -146,18 +146,30 @@ copy_row (guint8 *to, const Layout *from, guint y)
       memcpy (to, row + x * from->pixel + c * from->channel, size);
 }
 
+static guint64
+number_of (GstSample *sample)
+{
+  const GstStructure *info = gst_sample_get_info (sample);
+  GstBuffer *buffer = gst_sample_get_buffer (sample);
+  guint64 number = 0;
+
+  if (!info || !gst_structure_get_uint64 (info, "number", &number))
+    number =
+        GST_BUFFER_OFFSET_IS_VALID (buffer) ? GST_BUFFER_OFFSET (buffer) : 0;
+  return number;
+}
+
 static gboolean
 copy (GstImagingViewFrame *self, const Layout *from, guint n_slices,
-    GstBuffer *buffer, GError **error)
+    GstSample *sample, GError **error)
 {
+  GstBuffer *buffer = gst_sample_get_buffer (sample);
   gsize row, slice;
   guint z;
 
   if (!has_room (self, from, n_slices, error))
     return FALSE;
-  z = GST_BUFFER_OFFSET_IS_VALID (buffer)
-          ? (guint) (GST_BUFFER_OFFSET (buffer) % n_slices)
-          : self->n_filled % n_slices;
+  z = (guint) (number_of (sample) % n_slices);
   row = (gsize) self->width * self->channels * types[self->type].size;
   slice = row * self->height;
   for (guint y = 0; y < self->height; y++)
@@ -175,12 +187,14 @@ copy (GstImagingViewFrame *self, const Layout *from, guint n_slices,
 /* --- video ---------------------------------------------------------------- */
 
 static gboolean
-copy_video (GstImagingViewFrame *self, GstBuffer *buffer, const GstCaps *caps,
-    guint n_slices, GError **error)
+copy_video (GstImagingViewFrame *self, GstSample *sample, guint n_slices,
+    GError **error)
 {
+  GstBuffer *buffer = gst_sample_get_buffer (sample);
+  const GstCaps *caps = gst_sample_get_caps (sample);
   GstVideoInfo info;
   GstVideoFrame frame;
-  Layout layout;
+  Layout layout = {0};
   gboolean ok;
 
   if (!gst_video_info_from_caps (&info, caps))
@@ -189,10 +203,18 @@ copy_video (GstImagingViewFrame *self, GstBuffer *buffer, const GstCaps *caps,
           GST_MAP_READ | GST_VIDEO_FRAME_MAP_FLAG_NO_REF))
     return refuse (
         error, "A frame of %s cannot be read by the CPU.", info.finfo->name);
-  ok = gst_imaging_view_video_lay_out (&layout, &frame)
-           ? copy (self, &layout, n_slices, buffer, error)
-           : refuse (error, "Video of the format %s cannot be shown.",
-                 info.finfo->name);
+  if (!gst_imaging_view_video_is_whole (&frame))
+    ok = refuse (error,
+        "A buffer of %s has %" G_GSIZE_FORMAT " bytes, fewer than %d x %d "
+        "pixels with its strides need. An element before this pad describes it "
+        "wrongly.",
+        info.finfo->name, gst_buffer_get_size (buffer), frame.info.width,
+        frame.info.height);
+  else if (!gst_imaging_view_video_lay_out (&layout, &frame))
+    ok = refuse (
+        error, "Video of the format %s cannot be shown.", info.finfo->name);
+  else
+    ok = copy (self, &layout, n_slices, sample, error);
   g_free (layout.line);
   gst_video_frame_unmap (&frame);
   return ok;
@@ -228,7 +250,7 @@ lay_out_tensor (Layout *to, const GstImagingDlTensor *t, GError **error)
   to->channels = is_complex ? 2 : has_channels ? (guint) t->shape[n - 1] : 1;
   to->first = t->data;
   to->pixel = (gsize) t->strides[x] * element;
-  to->row = y >= 0 ? (gsize) t->strides[y] * element : 0;
+  to->row = y >= 0 ? (gssize) t->strides[y] * (gssize) element : 0;
   to->channel = is_complex     ? element / 2
                 : has_channels ? (gsize) t->strides[n - 1] * element
                                : element;
@@ -236,9 +258,11 @@ lay_out_tensor (Layout *to, const GstImagingDlTensor *t, GError **error)
 }
 
 static gboolean
-copy_array (GstImagingViewFrame *self, GstBuffer *buffer, const GstCaps *caps,
-    guint n_slices, GError **error)
+copy_array (GstImagingViewFrame *self, GstSample *sample, guint n_slices,
+    GError **error)
 {
+  GstBuffer *buffer = gst_sample_get_buffer (sample);
+  const GstCaps *caps = gst_sample_get_caps (sample);
   GstImagingDlTensor *tensor;
   Layout layout = {0};
   GstMapInfo map;
@@ -249,7 +273,7 @@ copy_array (GstImagingViewFrame *self, GstBuffer *buffer, const GstCaps *caps,
     return refuse (error, "The frame cannot be read by the CPU.");
   tensor = gst_imaging_dlpack_new (buffer, caps, 0, error);
   ok = tensor && lay_out_tensor (&layout, tensor, error) &&
-       copy (self, &layout, n_slices, buffer, error);
+       copy (self, &layout, n_slices, sample, error);
   gst_imaging_dlpack_free (tensor);
   gst_buffer_unmap (buffer, &map);
   return ok;
@@ -259,7 +283,6 @@ gboolean
 gst_imaging_view_frame_copy (GstImagingViewFrame *self, GstSample *sample,
     guint n_slices, GError **error)
 {
-  GstBuffer *buffer = gst_sample_get_buffer (sample);
   const GstCaps *caps = gst_sample_get_caps (sample);
   gboolean ok;
 
@@ -267,8 +290,8 @@ gst_imaging_view_frame_copy (GstImagingViewFrame *self, GstSample *sample,
     return refuse (error, "The pad has no caps yet.");
   gst_imaging_stats_set_viewing (TRUE);
   ok = gst_structure_has_name (gst_caps_get_structure (caps, 0), "video/x-raw")
-           ? copy_video (self, buffer, caps, n_slices, error)
-           : copy_array (self, buffer, caps, n_slices, error);
+           ? copy_video (self, sample, n_slices, error)
+           : copy_array (self, sample, n_slices, error);
   gst_imaging_stats_set_viewing (FALSE);
   return ok;
 }

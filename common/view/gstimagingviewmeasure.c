@@ -2,6 +2,7 @@
 #include "gstimagingviewmeasure.h"
 
 #include <math.h>
+#include <stdlib.h>
 #include <string.h>
 
 gdouble *
@@ -24,33 +25,54 @@ gst_imaging_view_measure_part (const GstImagingViewFrame *frame,
 
 gdouble *
 gst_imaging_view_measure_profile (const GstImagingViewFrame *frame,
-    const GstImagingViewSettings *settings, guint *n)
+    const GstImagingViewSettings *settings, guint *n, gboolean **is_there)
 {
   const GstImagingViewLine *line = &settings->profile;
   const gdouble dx = line->x1 - line->x0, dy = line->y1 - line->y0;
-  const gdouble steps = MAX (1, round (MAX (fabs (dx), fabs (dy))));
+  const gdouble steps = round (MAX (fabs (dx), fabs (dy)));
   const guint channels = frame->channels;
-  guint width, height;
   gdouble *values;
 
-  gst_imaging_view_section_size (frame, settings, &width, &height);
   *n = (guint) MIN (steps + 1, settings->n_points);
-  values = g_new (gdouble, (gsize) *n * channels);
+  values = g_new0 (gdouble, (gsize) *n * channels);
+  *is_there = g_new (gboolean, *n);
   for (guint i = 0; i < *n; i++) {
     const gdouble part = *n > 1 ? i / (gdouble) (*n - 1) : 0;
     const gdouble x = round (line->x0 + part * dx);
     const gdouble y = round (line->y0 + part * dy);
-    const guint column = (guint) CLAMP (x, 0, width - 1);
-    gdouble *to = values + (gsize) i * channels;
+    guint column;
 
-    if (x >= 0 && x < width && y >= 0 && y < height)
-      gst_imaging_view_section_read (
-          frame, settings, (guint) y, &column, 1, to);
-    else
-      for (guint c = 0; c < channels; c++)
-        to[c] = NAN;
+    (*is_there)[i] = gst_imaging_view_section_has (frame, settings, x, y);
+    if (!(*is_there)[i])
+      continue;
+    column = (guint) x;
+    gst_imaging_view_section_read (
+        frame, settings, (guint) y, &column, 1, values + (gsize) i * channels);
   }
   return values;
+}
+
+/* --- ends ------------------------------------------------------------------
+ */
+
+static gint
+compare (gconstpointer a, gconstpointer b)
+{
+  const gdouble x = *(const gdouble *) a, y = *(const gdouble *) b;
+
+  return (x > y) - (x < y);
+}
+
+void
+gst_imaging_view_measure_ends (
+    gdouble *values, gsize n, gdouble percent, gdouble *low, gdouble *high)
+{
+  const gsize n_cut = (gsize) ((gdouble) n * percent / 100);
+
+  if (n > 0)
+    qsort (values, n, sizeof (gdouble), compare);
+  *low = n > 0 ? values[n_cut] : 0;
+  *high = n > 0 ? values[n - 1 - n_cut] : 0;
 }
 
 /* --- statistics ----------------------------------------------------------- */
@@ -84,7 +106,27 @@ add_sums (GstImagingViewStatistics *to, guint channels, const gdouble *values)
         to->channels[c].mean += *values;
         to->channels[c].minimum = MIN (to->channels[c].minimum, *values);
         to->channels[c].maximum = MAX (to->channels[c].maximum, *values);
+      } else if (isnan (*values)) {
+        to->channels[c].n_nan++;
+      } else {
+        to->channels[c].n_infinite++;
       }
+}
+
+/* Samples of slices that have not been seen are no NaN of the frames. */
+static void
+forget_unseen (GstImagingViewStatistics *to, const GstImagingViewFrame *frame,
+    const GstImagingViewSettings *settings)
+{
+  const GstImagingViewRectangle *r = &to->region;
+
+  if (frame->n_filled == frame->n_slices)
+    return;
+  for (guint y = r->y; y < r->y + r->height; y++)
+    for (guint x = r->x; x < r->x + r->width; x++)
+      if (!gst_imaging_view_section_has (frame, settings, x, y))
+        for (guint c = 0; c < frame->channels; c++)
+          to->channels[c].n_nan--;
 }
 
 static void
@@ -97,15 +139,54 @@ add_counts (GstImagingViewStatistics *to, guint channels, const gdouble *values)
         const gdouble bin = (*values - to->low) / to->step;
 
         to->channels[c].deviation += off * off;
-        to->channels[c].counts[(guint) MIN (bin, to->n_bins - 1)]++;
+        if (*values < to->low)
+          to->channels[c].n_below++;
+        else if (*values > to->high)
+          to->channels[c].n_above++;
+        else
+          to->channels[c].counts[(guint) MIN (bin, to->n_bins - 1)]++;
       }
+}
+
+/* Of the samples the settings leave out as many at each end as the automatic
+ * window does; half of what is between is added there. */
+static void
+find_ends (const GstImagingViewStatistics *s, const GstImagingViewFrame *frame,
+    const GstImagingViewSettings *settings, gdouble *low, gdouble *high)
+{
+  const GstImagingViewRectangle *r = &s->region;
+  const gsize n_row = (gsize) r->width * frame->channels;
+  const gsize step = MAX (n_row * r->height / GST_IMAGING_VIEW_N_JUDGED, 1);
+  g_autofree guint *xs = gst_imaging_view_section_columns (r->x, r->width);
+  g_autofree gdouble *row = g_new (gdouble, n_row);
+  g_autofree gdouble *judged = g_new (gdouble, n_row * r->height / step + 1);
+  gdouble from, to;
+  gsize n = 0;
+
+  for (guint y = 0; y < r->height; y++) {
+    const gsize first = (step - n_row * y % step) % step;
+
+    if (first >= n_row)
+      continue;
+    gst_imaging_view_section_read (
+        frame, settings, r->y + y, xs, r->width, row);
+    for (gsize i = first; i < n_row; i += step)
+      if (isfinite (row[i]))
+        judged[n++] = row[i];
+  }
+  gst_imaging_view_measure_ends (judged, n, settings->clip, &from, &to);
+  if (from < to) {
+    *low = MAX (*low, from - (to / 2 - from / 2));
+    *high = MIN (*high, to + (to / 2 - from / 2));
+  }
 }
 
 /* One axis for all channels */
 static void
 choose_bins (GstImagingViewStatistics *to, const GstImagingViewFrame *frame,
-    guint n_bins)
+    const GstImagingViewSettings *settings)
 {
+  const guint n_bins = settings->n_bins;
   const gboolean is_whole = frame->type < GST_IMAGING_VIEW_F16;
   gdouble low = INFINITY, high = -INFINITY;
 
@@ -115,13 +196,24 @@ choose_bins (GstImagingViewStatistics *to, const GstImagingViewFrame *frame,
   }
   if (!(low <= high))
     low = high = 0;
+  if (settings->clip > 0)
+    find_ends (to, frame, settings, &low, &high);
+  if (is_whole) {
+    low = floor (low);
+    high = ceil (high);
+  }
   to->low = low;
   /* the difference of two finite numbers may not be finite */
   to->step = is_whole ? ceil ((high - low + 1) / n_bins)
                       : high / n_bins - low / n_bins;
   if (!(to->step > 0))
     to->step = 1;
-  to->n_bins = is_whole ? (guint) floor ((high - low) / to->step) + 1 : n_bins;
+  to->n_bins = n_bins;
+  to->high = high;
+  if (is_whole) {
+    to->n_bins = (guint) MIN (floor ((high - low) / to->step) + 1, n_bins);
+    to->high = MAX (high, low + to->n_bins * to->step - 1);
+  }
 }
 
 void
@@ -135,7 +227,8 @@ gst_imaging_view_measure_region (const GstImagingViewFrame *frame,
     to->channels[c].maximum = -INFINITY;
   }
   for_each_row (frame, settings, to, add_sums);
-  choose_bins (to, frame, settings->n_bins);
+  forget_unseen (to, frame, settings);
+  choose_bins (to, frame, settings);
   for (guint c = 0; c < frame->channels; c++) {
     to->channels[c].mean /= (gdouble) to->channels[c].n;
     to->channels[c].counts = g_new0 (guint64, to->n_bins);

@@ -11,12 +11,22 @@ typedef struct {
   GstImagingViewRectangle region;
   guint n_bins;
   gdouble low, step; /* bin i holds low + i step up to low + (i + 1) step */
+  gdouble high;      /* of the last bin: a sample may be this */
   struct {
     guint64 n; /* finite samples; without one the next are NaN */
+    guint64 n_nan, n_infinite;
+    guint64 n_below, n_above; /* samples of n that are in no bin */
     gdouble minimum, maximum, mean, deviation;
     guint64 *counts; /* [n_bins] */
   } channels[4];
 } GstImagingViewStatistics;
+
+#define GST_IMAGING_VIEW_N_JUDGED 8192 /* samples that stand for all */
+
+/* The ends of @n values, @percent of which are left out at each; of none 0.
+ * @values: are sorted */
+void gst_imaging_view_measure_ends (
+    gdouble *values, gsize n, gdouble percent, gdouble *low, gdouble *high);
 
 /* Samples of a part, [height][width][channels]. @part is cut to what is there.
  * Returns: (transfer full) */
@@ -24,12 +34,15 @@ gdouble *gst_imaging_view_measure_part (const GstImagingViewFrame *frame,
     const GstImagingViewSettings *settings, GstImagingViewRectangle *part);
 
 /* The samples nearest to the line of the settings, one for each column or row
- * that it crosses: [n][channels], NaN outside of the frame.
+ * that it crosses: [n][channels].
+ * @is_there: (out) (transfer full): [n]; FALSE where there is no sample
  * Returns: (transfer full) */
 gdouble *gst_imaging_view_measure_profile (const GstImagingViewFrame *frame,
-    const GstImagingViewSettings *settings, guint *n);
+    const GstImagingViewSettings *settings, guint *n, gboolean **is_there);
 
-/* Bins of integers are whole numbers wide. The deviation is that of all
+/* The bins hold the samples that the automatic window takes, and as many steps
+ * again: a few samples that are far away would leave all others in one bin.
+ * Bins of integers are whole numbers wide. The deviation is that of all
  * samples, sqrt (sum ((x - mean)^2) / n). @to: to be cleared */
 void gst_imaging_view_measure_region (const GstImagingViewFrame *frame,
     const GstImagingViewSettings *settings, GstImagingViewStatistics *to);

@@ -87,17 +87,36 @@ add_quantity (GString *json, const GstImagingViewFrame *frame, guint section)
   g_string_append_c (json, ']');
 }
 
-/* Numbers of @n samples, lists where there are several channels */
+/* As the values of properties: JSON has no infinities. */
 static void
-add_samples (GString *json, guint channels, guint n, const gdouble *at)
+add_sample (GString *json, gdouble value)
+{
+  if (isfinite (value))
+    add_number (json, value);
+  else
+    g_string_append (json, isnan (value) ? "\"nan\""
+                           : value > 0   ? "\"inf\""
+                                         : "\"-inf\"");
+}
+
+/* Numbers of @n samples, lists where there are several channels.
+ * @is_there: (nullable): of all of them */
+static void
+add_samples (GString *json, guint channels, guint n, const gdouble *at,
+    const gboolean *is_there)
 {
   g_string_append_c (json, '[');
   for (guint i = 0; i < n; i++) {
     g_string_append (json, i ? "," : "");
+    if (is_there && !is_there[i]) {
+      g_string_append (json, "null");
+      at += channels;
+      continue;
+    }
     g_string_append (json, channels > 1 ? "[" : "");
     for (guint c = 0; c < channels; c++) {
       g_string_append (json, c ? "," : "");
-      add_number (json, *at++);
+      add_sample (json, *at++);
     }
     g_string_append (json, channels > 1 ? "]" : "");
   }
@@ -110,19 +129,24 @@ add_values (GString *json, const GstImagingViewFrame *frame,
 {
   GstImagingViewRectangle part = settings->values;
   g_autofree gdouble *values = NULL;
+  g_autofree gboolean *is_there = NULL;
 
   if (part.width == 0 || part.height == 0) {
     g_string_append (json, ",\"values\":null");
     return;
   }
   values = gst_imaging_view_measure_part (frame, settings, &part);
+  is_there = g_new (gboolean, part.width);
   g_string_append (json, ",\"values\":{");
   add_rectangle (json, "crop", &part);
   g_string_append (json, ",\"samples\":[");
   for (guint y = 0; y < part.height; y++) {
+    for (guint x = 0; x < part.width; x++)
+      is_there[x] = gst_imaging_view_section_has (
+          frame, settings, part.x + x, part.y + y);
     g_string_append (json, y ? "," : "");
     add_samples (json, frame->channels, part.width,
-        values + (gsize) y * part.width * frame->channels);
+        values + (gsize) y * part.width * frame->channels, is_there);
   }
   g_string_append (json, "]}");
 }
@@ -134,17 +158,18 @@ add_profile (GString *json, const GstImagingViewFrame *frame,
   const GstImagingViewLine *line = &settings->profile;
   const gdouble ends[] = {line->x0, line->y0, line->x1, line->y1};
   g_autofree gdouble *values = NULL;
+  g_autofree gboolean *is_there = NULL;
   guint n;
 
   if (settings->n_points == 0) {
     g_string_append (json, ",\"profile\":null");
     return;
   }
-  values = gst_imaging_view_measure_profile (frame, settings, &n);
+  values = gst_imaging_view_measure_profile (frame, settings, &n, &is_there);
   g_string_append (json, ",\"profile\":{\"line\":");
-  add_samples (json, 1, G_N_ELEMENTS (ends), ends);
+  add_samples (json, 1, G_N_ELEMENTS (ends), ends, NULL);
   g_string_append (json, ",\"samples\":");
-  add_samples (json, frame->channels, n, values);
+  add_samples (json, frame->channels, n, values, is_there);
   g_string_append_c (json, '}');
 }
 
@@ -167,6 +192,10 @@ add_statistics (GString *json, const GstImagingViewFrame *frame,
   for (guint c = 0; c < frame->channels; c++) {
     g_string_append_printf (
         json, "%s{\"n\":%" G_GUINT64_FORMAT, c ? "," : "", s.channels[c].n);
+    add_count (json, "nan", s.channels[c].n_nan);
+    add_count (json, "infinite", s.channels[c].n_infinite);
+    add_count (json, "below", s.channels[c].n_below);
+    add_count (json, "above", s.channels[c].n_above);
     add_member (json, "mean", s.channels[c].mean);
     add_member (json, "deviation", s.channels[c].deviation);
     add_member (json, "minimum", s.channels[c].minimum);

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "gstimagingviewpicture.h"
 
+#include "gstimagingviewmeasure.h"
+
 #include <math.h>
 #include <string.h>
 
@@ -68,16 +70,6 @@ fill_table (guint colours, guint8 table[256][3])
 /* --- window and level --------------------------------------------------------
  */
 
-#define N_JUDGED 8192
-
-static gint
-compare (gconstpointer a, gconstpointer b)
-{
-  const gdouble x = *(const gdouble *) a, y = *(const gdouble *) b;
-
-  return (x > y) - (x < y);
-}
-
 static gboolean
 is_automatic (const GstImagingViewSettings *r)
 {
@@ -118,9 +110,9 @@ static void
 choose_window (GstImagingViewPicture *self, const gdouble *values, gsize n,
     const GstImagingViewSettings *r)
 {
-  const gsize step = MAX (n / N_JUDGED, 1);
+  const gsize step = MAX (n / GST_IMAGING_VIEW_N_JUDGED, 1);
   g_autofree gdouble *judged = g_new (gdouble, n / step + 1);
-  gsize n_judged = 0, n_cut;
+  gsize n_judged = 0;
   gdouble low, high;
 
   self->window = r->window;
@@ -130,18 +122,15 @@ choose_window (GstImagingViewPicture *self, const gdouble *values, gsize n,
   for (gsize i = 0; i < n; i += step)
     if (isfinite (values[i]))
       judged[n_judged++] = values[i];
-  if (n_judged == 0)
-    judged[n_judged++] = 0;
-  qsort (judged, n_judged, sizeof (gdouble), compare);
-  n_cut = (gsize) ((gdouble) n_judged * r->clip / 100);
-  low = judged[n_cut];
-  high = judged[n_judged - 1 - n_cut];
+  gst_imaging_view_measure_ends (judged, n_judged, r->clip, &low, &high);
   if (r->clip == 0 && self->minimum <= self->maximum) {
     low = self->minimum;
     high = self->maximum;
   }
-  self->window = high > low ? high - low : 1;
-  self->level = high > low ? low + (high - low) / 2 : low;
+  /* the difference of two finite numbers may not be finite */
+  self->window = high > low ? MIN (high - low, G_MAXDOUBLE) : 1;
+  self->level =
+      isfinite (high - low) ? low + (high - low) / 2 : low / 2 + high / 2;
 }
 
 /* --- the picture -------------------------------------------------------------

@@ -80,6 +80,24 @@ keep_largest (const GstImagingViewFrame *f, gdouble *values,
         values[c] = others[c];
 }
 
+static void
+read_nothing (const GstImagingViewFrame *f, guint n, gdouble *values)
+{
+  for (gsize i = 0; i < (gsize) n * f->channels; i++)
+    values[i] = NAN;
+}
+
+/* One row of a slice: NaN before it has been seen */
+static void
+read_slice (const GstImagingViewFrame *f, guint slice, guint y, const guint *xs,
+    guint n, gdouble *values)
+{
+  if (f->is_filled[slice])
+    gst_imaging_view_frame_read (f, slice, y, xs, n, values);
+  else
+    read_nothing (f, n, values);
+}
+
 /* The columns of a section are slices. */
 static void
 read_across (const GstImagingViewFrame *f, const GstImagingViewSettings *r,
@@ -94,7 +112,7 @@ read_across (const GstImagingViewFrame *f, const GstImagingViewSettings *r,
   for (guint i = 0; i < n_read; i++)
     all[i] = is_max ? i : MIN (r->place, f->width - 1);
   for (guint i = 0; i < n; i++, values += channels) {
-    gst_imaging_view_frame_read (f, xs[i], y, all, n_read, read);
+    read_slice (f, xs[i], y, all, n_read, read);
     memcpy (values, read, channels * sizeof (gdouble));
     for (guint k = 1; k < n_read; k++)
       keep_largest (f, values, read + (gsize) k * channels, 1);
@@ -106,11 +124,10 @@ read_largest (const GstImagingViewFrame *f, const GstImagingViewSettings *r,
     guint y, const guint *xs, guint n, gdouble *values)
 {
   const gboolean of_rows = r->section == GST_IMAGING_VIEW_MAX_ROW;
-  const gsize n_values = (gsize) n * f->channels;
-  g_autofree gdouble *read = g_new (gdouble, n_values);
+  g_autofree gdouble *read = g_new (gdouble, (gsize) n * f->channels);
   gboolean any = FALSE;
 
-  memset (values, 0, n_values * sizeof (gdouble));
+  read_nothing (f, n, values);
   for (guint i = 0; i < (of_rows ? f->height : f->n_slices); i++) {
     const guint slice = of_rows ? y : i;
 
@@ -131,12 +148,10 @@ gst_imaging_view_section_read (const GstImagingViewFrame *f,
 {
   switch ((GstImagingViewSection) r->section) {
   case GST_IMAGING_VIEW_FRAME:
-    gst_imaging_view_frame_read (
-        f, MIN (r->place, f->n_slices - 1), y, xs, n, values);
+    read_slice (f, MIN (r->place, f->n_slices - 1), y, xs, n, values);
     break;
   case GST_IMAGING_VIEW_ROW:
-    gst_imaging_view_frame_read (
-        f, y, MIN (r->place, f->height - 1), xs, n, values);
+    read_slice (f, y, MIN (r->place, f->height - 1), xs, n, values);
     break;
   case GST_IMAGING_VIEW_COLUMN:
   case GST_IMAGING_VIEW_MAX_COLUMN:
@@ -147,6 +162,24 @@ gst_imaging_view_section_read (const GstImagingViewFrame *f,
     read_largest (f, r, y, xs, n, values);
     break;
   }
+}
+
+gboolean
+gst_imaging_view_section_has (const GstImagingViewFrame *f,
+    const GstImagingViewSettings *s, gdouble x, gdouble y)
+{
+  guint width, height;
+
+  gst_imaging_view_section_size (f, s, &width, &height);
+  if (!(x >= 0 && y >= 0 && x < width && y < height))
+    return FALSE;
+  if (s->section == GST_IMAGING_VIEW_MAX_FRAME)
+    return f->n_filled > 0;
+  if (gst_imaging_view_section_is_column (s->section))
+    return f->is_filled[(guint) x];
+  if (gst_imaging_view_section_is_row (s->section))
+    return f->is_filled[(guint) y];
+  return f->is_filled[MIN (s->place, f->n_slices - 1)];
 }
 
 guint *

@@ -41,4 +41,9 @@ void gst_imaging_view_section_read (const GstImagingViewFrame *frame,
 /* Returns: (transfer full): the @n columns from @first on, for the above */
 guint *gst_imaging_view_section_columns (guint first, guint n);
 
+/* Whether there is a sample at (@x, @y): inside of the section, of a slice that
+ * has been seen */
+gboolean gst_imaging_view_section_has (const GstImagingViewFrame *frame,
+    const GstImagingViewSettings *settings, gdouble x, gdouble y);
+
 G_END_DECLS

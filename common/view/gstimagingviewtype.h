@@ -5,6 +5,10 @@
 
 G_BEGIN_DECLS
 
+/* The info of a sample of a volume: a structure of this name, with "number", a
+ * guint64: of the frame, whose slice that is modulo the slices */
+#define GST_IMAGING_VIEW_NUMBER "imaging-view-number"
+
 typedef enum {
   GST_IMAGING_VIEW_U8,
   GST_IMAGING_VIEW_U16,

@@ -2,6 +2,7 @@
 #include "gstimagingviewvideo.h"
 
 #include <math.h>
+#include <string.h>
 
 /* Whether each pixel is one whole grey number in the byte order of the host */
 static gboolean
@@ -45,6 +46,71 @@ tell_meaning (GstImagingViewLayout *to, const GstVideoInfo *info)
         GST_VIDEO_COLOR_MATRIX_BT601, &m->kr, &m->kb);
 }
 
+/* Of a frame, or of the one field that a buffer has */
+static guint
+rows_of (const GstVideoFrame *frame)
+{
+  return (guint) GST_VIDEO_INFO_FIELD_HEIGHT (&frame->info);
+}
+
+/* Tiles have no rows: they must be where the format alone puts them. */
+static gboolean
+tiles_are_whole (const GstVideoFrame *frame)
+{
+  const GstVideoInfo *info = &frame->info;
+  GstVideoInfo plain;
+
+  return gst_video_info_set_format (&plain, GST_VIDEO_INFO_FORMAT (info),
+             (guint) info->width, (guint) info->height) &&
+         memcmp (plain.offset, info->offset, sizeof (plain.offset)) == 0 &&
+         memcmp (plain.stride, info->stride, sizeof (plain.stride)) == 0 &&
+         gst_buffer_get_size (frame->buffer) >= plain.size;
+}
+
+static gboolean
+plane_is_whole (const GstVideoFrame *frame, guint plane)
+{
+  const GstVideoFormatInfo *f = frame->info.finfo;
+  const GstMapInfo *map = &frame->map[frame->meta ? plane : 0];
+  const gssize stride = frame->info.stride[plane];
+  const guint8 *data = frame->data[plane];
+  gssize begin = data - map->data, end = begin, n_bytes = 0, n_rows = 1;
+
+  for (guint c = 0; c < f->n_components; c++) {
+    gssize width, n;
+
+    if (f->plane[c] != plane)
+      continue;
+    width = GST_VIDEO_FORMAT_INFO_SCALE_WIDTH (f, c, frame->info.width);
+    n = f->pixel_stride[c] > 0
+            ? (width - 1) * f->pixel_stride[c] + (gssize) f->poffset[c] +
+                  (f->depth[c] + f->shift[c] + 7) / 8
+            : ABS (stride);
+    n_bytes = MAX (n_bytes, n);
+    n_rows = GST_VIDEO_FORMAT_INFO_SCALE_HEIGHT (f, c, (gint) rows_of (frame));
+  }
+  if (GST_VIDEO_FORMAT_INFO_HAS_PALETTE (f) && plane == 1) {
+    n_bytes = 256 * sizeof (guint32);
+    n_rows = 1;
+  }
+  if (stride < 0)
+    begin += stride * (n_rows - 1);
+  else
+    end += stride * (n_rows - 1);
+  return data && begin >= 0 && end + n_bytes <= (gssize) map->size;
+}
+
+gboolean
+gst_imaging_view_video_is_whole (const GstVideoFrame *frame)
+{
+  if (GST_VIDEO_FORMAT_INFO_IS_TILED (frame->info.finfo))
+    return tiles_are_whole (frame);
+  for (guint p = 0; p < GST_VIDEO_FRAME_N_PLANES (frame); p++)
+    if (!plane_is_whole (frame, p))
+      return FALSE;
+  return TRUE;
+}
+
 gboolean
 gst_imaging_view_video_lay_out (
     GstImagingViewLayout *to, const GstVideoFrame *frame)
@@ -56,13 +122,13 @@ gst_imaging_view_video_lay_out (
   *to = (GstImagingViewLayout){
       .type = is_deep ? GST_IMAGING_VIEW_U16 : GST_IMAGING_VIEW_U8,
       .width = (guint) GST_VIDEO_FRAME_WIDTH (frame),
-      .height = (guint) GST_VIDEO_FRAME_HEIGHT (frame),
+      .height = rows_of (frame),
       .channels = GST_VIDEO_FORMAT_INFO_HAS_PALETTE (f) ? 3 : f->n_components,
   };
   tell_meaning (to, &frame->info);
   if (is_array (f)) {
     to->first = GST_VIDEO_FRAME_PLANE_DATA (frame, 0);
-    to->row = (gsize) GST_VIDEO_FRAME_PLANE_STRIDE (frame, 0);
+    to->row = GST_VIDEO_FRAME_PLANE_STRIDE (frame, 0);
     to->pixel = to->channel = size;
     return TRUE;
   }
@@ -89,7 +155,10 @@ gst_imaging_view_video_unpack (
   GstVideoPackFlags flags = GST_VIDEO_PACK_FLAG_TRUNCATE_RANGE;
   guint16 *words = (guint16 *) (gpointer) to;
 
-  if (GST_VIDEO_INFO_IS_INTERLACED (&frame->info))
+  /* of mixed video some frames are progressive, and a field is as well */
+  if (GST_VIDEO_FRAME_IS_INTERLACED (frame) &&
+      GST_VIDEO_INFO_INTERLACE_MODE (&frame->info) !=
+          GST_VIDEO_INTERLACE_MODE_ALTERNATE)
     flags |= GST_VIDEO_PACK_FLAG_INTERLACED;
   f->unpack_func (f, flags, from->line, (gpointer *) frame->data,
       frame->info.stride, 0, (gint) y, (gint) from->width);
@@ -121,12 +190,10 @@ gst_imaging_view_video_become_rgb (
   if (m->kind == GST_IMAGING_VIEW_PLAIN)
     return;
   for (gsize i = 0; i < n; i++, values += channels) {
-    const gboolean is_unseen = values[0] == 0 && values[1] == 0 &&
-                               values[2] == 0; /* a slice of a volume: black */
     gdouble v[3];
 
     for (guint c = 0; c < 3; c++)
-      v[c] = is_unseen ? 0 : (values[c] - m->offset[c]) / m->scale[c];
+      v[c] = (values[c] - m->offset[c]) / m->scale[c];
     if (m->kind == GST_IMAGING_VIEW_YUV) {
       const gdouble r = v[0] + 2 * (1 - m->kr) * v[2];
       const gdouble b = v[0] + 2 * (1 - m->kb) * v[1];

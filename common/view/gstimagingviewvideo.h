@@ -29,13 +29,19 @@ typedef struct {
   GstImagingViewType type;
   guint width, height, channels;
   const guint8 *first;
-  gsize row, pixel, channel;
+  gssize row; /* negative: from the last row up */
+  gsize pixel, channel;
   const GstVideoFrame *unpacked; /* (nullable): in place of the above */
   guint8 *line;                  /* for a row of these */
   GstImagingViewMeaning meaning;
 } GstImagingViewLayout;
 
-/* Returns: FALSE for video without samples. @to: line is to be freed */
+/* Whether the memory of @frame has all samples that its format, size and
+ * strides promise: those of a GstVideoMeta may be wrong */
+gboolean gst_imaging_view_video_is_whole (const GstVideoFrame *frame);
+
+/* A buffer of interlace-mode=alternate is one field.
+ * Returns: FALSE for video without samples. @to: line is to be freed */
 gboolean gst_imaging_view_video_lay_out (
     GstImagingViewLayout *to, const GstVideoFrame *frame);
 

@@ -281,7 +281,7 @@ CHECK_TEST (test_types_of_samples)
   view = view_of_src (1);
   set_values (view, 0, 0, 2, 2);
   header = picture_of (view, buffer_of (floats, sizeof (floats), 0));
-  check_has (header, "\"samples\":[[0.25,null],[-3,null]]");
+  check_has (header, "\"samples\":[[0.25,\"nan\"],[-3,\"inf\"]]");
   check_has (header, "\"minimum\":-3,\"maximum\":0.25,\"type\":\"f32\"");
   g_free (header);
   set_caps ("other/tensors,format=static,num_tensors=1,types=int16,"
@@ -292,7 +292,7 @@ CHECK_TEST (test_types_of_samples)
   set_caps ("other/tensors,format=static,num_tensors=1,types=float16,"
             "dimensions=2:2:1:1,framerate=0/1");
   header = picture_of (view, buffer_of (halves, sizeof (halves), 0));
-  check_has (header, "\"samples\":[[1,-2],[null,5.960464477539063e-08]]");
+  check_has (header, "\"samples\":[[1,-2],[\"inf\",5.960464477539063e-08]]");
   g_free (header);
   set_caps ("video/x-raw,format=RGB,width=2,height=2,framerate=25/1");
   header = picture_of (view, buffer_of (colours, sizeof (colours), 0));
@@ -516,6 +516,127 @@ CHECK_TEST (test_each_format_tells_what_it_stores)
   fail_unless (n_formats > 60, "%u formats", n_formats);
 }
 
+/* The sentence that comes in place of a picture of @buffer (transfer full) */
+static gchar *
+error_of (GstImagingView *view, GstBuffer *buffer)
+{
+  GError *error = NULL;
+  gchar *text;
+
+  gst_imaging_view_allow (view, 1);
+  while (!can_read (gst_imaging_view_get_fd (view), 5))
+    gst_pad_push (src, gst_buffer_ref (buffer));
+  gst_buffer_unref (buffer);
+  fail_unless (gst_imaging_view_take (view, &error) == NULL);
+  fail_unless (error != NULL);
+  text = g_strdup (error->message);
+  g_error_free (error);
+  return text;
+}
+
+/* Buffers of fields have half of the rows, and nothing behind them. Chroma is
+ * that of the field. */
+CHECK_TEST (test_a_field_is_shown_alone)
+{
+  static const guint8 samples[] = {1, 1, 2, 2, 3, 3, 4, 4};
+  static const guint8 chroma[32] = {[16] = 10, [20] = 20};
+  GstImagingView *view;
+  gchar *header;
+
+  open_pads ("video/x-raw(format:Interlaced),format=GRAY8,width=4,height=4,"
+             "framerate=25/1,interlace-mode=alternate");
+  view = view_of_src (1);
+  set_values (view, 0, 0, 9, 9);
+  header = picture_of (view, buffer_of (samples, 8, 0));
+  check_has (header, "\"source\":[4,2],");
+  check_has (header, "\"samples\":[[1,1,2,2],[3,3,4,4]]}");
+  g_free (header);
+  set_caps ("video/x-raw(format:Interlaced),format=I420,width=1,height=8,"
+            "framerate=25/1,interlace-mode=alternate");
+  header = picture_of (view, buffer_of (chroma, sizeof (chroma), 0));
+  check_has (header, "\"source\":[1,4],");
+  check_has (header, "\"samples\":[[[0,10,0]],[[0,10,0]],[[0,20,0]],");
+  g_free (header);
+  g_object_unref (view);
+  close_pads ();
+}
+
+/* Without the flag of the buffer a frame of mixed video is progressive. */
+CHECK_TEST (test_chroma_of_mixed_video)
+{
+  static const struct {
+    guint flags;
+    const gchar *samples;
+  } cases[] = {
+      {0, "\"samples\":[[[1,10,0]],[[1,10,0]],[[1,20,0]],[[1,20,0]]]}"},
+      {GST_VIDEO_BUFFER_FLAG_INTERLACED,
+          "\"samples\":[[[1,10,0]],[[1,20,0]],[[1,10,0]],[[1,20,0]]]}"},
+  };
+  guint8 samples[32] = {0};
+
+  for (guint y = 0; y < 4; y++)
+    samples[4 * y] = 1;
+  samples[16] = 10;
+  samples[20] = 20;
+  for (guint i = 0; i < G_N_ELEMENTS (cases); i++) {
+    GstBuffer *buffer = buffer_of (samples, sizeof (samples), 0);
+    GstImagingView *view;
+    g_autofree gchar *header = NULL;
+
+    GST_BUFFER_FLAG_SET (buffer, cases[i].flags);
+    open_pads ("video/x-raw,format=I420,width=1,height=4,framerate=25/1,"
+               "interlace-mode=mixed");
+    view = view_of_src (1);
+    set_values (view, 0, 0, 1, 4);
+    header = picture_of (view, buffer);
+    check_has (header, cases[i].samples);
+    g_object_unref (view);
+    close_pads ();
+  }
+}
+
+/* A meta may promise more than its buffer has, and rows may go up. */
+CHECK_TEST (test_what_a_meta_says_is_checked)
+{
+  static const struct {
+    guint width, height;
+    gsize offset;
+    gint stride;
+    gboolean is_whole;
+  } cases[] = {
+      {4, 2, 0, 8, TRUE},
+      {4, 2, 8, -8, TRUE},
+      {4, 2, 0, -8, FALSE}, /* before the buffer */
+      {4, 2, 4, 8, FALSE},
+      {4, 3, 0, 8, FALSE},
+      {5, 2, 0, 8, FALSE},
+      {400, 300, 0, 800, FALSE},
+  };
+  const guint16 samples[] = {1, 2, 3, 4, 5, 6, 7, 8};
+
+  for (guint i = 0; i < G_N_ELEMENTS (cases); i++) {
+    gsize offset[GST_VIDEO_MAX_PLANES] = {cases[i].offset};
+    gint stride[GST_VIDEO_MAX_PLANES] = {cases[i].stride};
+    GstBuffer *buffer = buffer_of (samples, sizeof (samples), 0);
+    GstImagingView *view;
+    g_autofree gchar *text = NULL;
+
+    gst_buffer_add_video_meta_full (buffer, GST_VIDEO_FRAME_FLAG_NONE,
+        gst_video_format_from_string (GST_VIDEO_NE (GRAY16)), cases[i].width,
+        cases[i].height, 1, offset, stride);
+    open_pads (GREY16);
+    view = view_of_src (1);
+    set_values (view, 0, 0, 9, 9);
+    text =
+        cases[i].is_whole ? picture_of (view, buffer) : error_of (view, buffer);
+    check_has (text, i == 0   ? "[[1,2,3,4],[5,6,7,8]]"
+                     : i == 1 ? "[[5,6,7,8],[1,2,3,4]]"
+                              : "fewer than");
+    g_object_unref (view);
+    close_pads ();
+  }
+}
+
 /* BT.601, 8 bits: 81, 90, 240 is red, 16 black and 235 white. */
 CHECK_TEST (test_colours_of_yuv)
 {
@@ -550,7 +671,8 @@ CHECK_TEST (test_statistics_and_histogram)
   header = picture_of (view, buffer_of (samples, sizeof (samples), 0));
   /* 70 numbers in four bins: 18 each */
   check_has (header, "\"statistics\":{\"region\":[0,0,4,2],\"low\":1,"
-                     "\"step\":18,\"channels\":[{\"n\":8,"
+                     "\"step\":18,\"channels\":[{\"n\":8,\"nan\":0,"
+                     "\"infinite\":0,\"below\":0,\"above\":0,"
                      "\"mean\":19.125,\"deviation\":26.6760074786");
   check_has (header, "\"minimum\":1,\"maximum\":70,\"counts\":[6,0,0,2]}]}");
   g_free (header);
@@ -558,7 +680,8 @@ CHECK_TEST (test_statistics_and_histogram)
   set (view);
   header = picture_of (view, buffer_of (samples, sizeof (samples), 0));
   check_has (header, "\"region\":[2,0,2,1],\"low\":3,\"step\":1,"
-                     "\"channels\":[{\"n\":2,\"mean\":3.5,"
+                     "\"channels\":[{\"n\":2,\"nan\":0,\"infinite\":0,"
+                     "\"below\":0,\"above\":0,\"mean\":3.5,"
                      "\"deviation\":0.5,\"minimum\":3,\"maximum\":4,"
                      "\"counts\":[1,1]}]}");
   g_free (header);
@@ -568,6 +691,7 @@ CHECK_TEST (test_statistics_and_histogram)
   set (view);
   header = picture_of (view, buffer_of (floats, sizeof (floats), 0));
   check_has (header, "\"low\":-3,\"step\":1,\"channels\":[{\"n\":2,"
+                     "\"nan\":1,\"infinite\":1,\"below\":0,\"above\":0,"
                      "\"mean\":-1,\"deviation\":2,\"minimum\":-3,"
                      "\"maximum\":1,\"counts\":[1,0,0,1]}]}");
   g_free (header);
@@ -575,9 +699,70 @@ CHECK_TEST (test_statistics_and_histogram)
   wanted.region = (GstImagingViewRectangle){1, 0, 1, 2};
   set (view);
   header = picture_of (view, buffer_of (floats, sizeof (floats), 0));
-  check_has (header, "{\"n\":0,\"mean\":null,\"deviation\":null,"
+  check_has (header, "{\"n\":0,\"nan\":1,\"infinite\":1,\"below\":0,"
+                     "\"above\":0,\"mean\":null,\"deviation\":null,"
                      "\"minimum\":null,\"maximum\":null,"
                      "\"counts\":[0,0,0,0]}");
+  g_free (header);
+  g_object_unref (view);
+  close_pads ();
+}
+
+/* 1000 samples from 0 to 9.99, and two that are far away: they leave the bins
+ * to the others, and are counted. With clip 0 the bins hold all. */
+CHECK_TEST (test_far_samples_are_counted_outside_of_the_bins)
+{
+  gfloat samples[1002];
+  GstImagingView *view;
+  gchar *header;
+
+  for (guint i = 0; i < 1000; i++)
+    samples[i] = (gfloat) (i * 37 % 1000) / 100;
+  samples[1000] = 1e20f;
+  samples[1001] = -1e20f;
+  open_pads ("other/tensors,format=static,num_tensors=1,types=float32,"
+             "dimensions=1002:1:1:1,framerate=0/1");
+  view = view_of_src (1);
+  wanted.n_bins = 4;
+  set (view);
+  header = picture_of (view, buffer_of (samples, sizeof (samples), 0));
+  /* 0.5 % at each end: 0.04 and 9.95 are the ends, half of 9.91 is added */
+  check_has (header, "\"low\":-4.91");
+  check_has (header, "\"step\":4.95499");
+  check_has (header, "\"n\":1002,\"nan\":0,\"infinite\":0,\"below\":1,"
+                     "\"above\":1,");
+  check_has (header, "\"counts\":[4,496,495,5]}]}");
+  g_free (header);
+  wanted.clip = 0;
+  set (view);
+  header = picture_of (view, buffer_of (samples, sizeof (samples), 0));
+  check_has (header, "\"below\":0,\"above\":0,");
+  check_has (header, "\"counts\":[1,0,1000,1]}]}");
+  g_free (header);
+  g_object_unref (view);
+  close_pads ();
+}
+
+CHECK_TEST (test_ends_of_64_bits)
+{
+  const guint64 whole[] = {G_MAXUINT64, 0, 5, 7};
+  const gdouble doubles[] = {1.7e308, -1.7e308, 0, 1};
+  GstImagingView *view;
+  gchar *header;
+
+  open_pads ("other/tensors,format=static,num_tensors=1,types=uint64,"
+             "dimensions=4:1:1:1,framerate=0/1");
+  view = view_of_src (1);
+  wanted.n_bins = 16;
+  set (view);
+  header = picture_of (view, buffer_of (whole, sizeof (whole), 0));
+  check_has (header, "\"counts\":[3,0,0,0,0,0,0,0,0,0,0,0,0,0,0,1]}]}");
+  g_free (header);
+  set_caps ("other/tensors,format=static,num_tensors=1,types=float64,"
+            "dimensions=4:1:1:1,framerate=0/1");
+  header = picture_of (view, buffer_of (doubles, sizeof (doubles), 0));
+  check_has (header, "\"window\":1.797693134862");
+  check_has (header, "\"level\":0,");
   g_free (header);
   g_object_unref (view);
   close_pads ();
@@ -595,7 +780,7 @@ CHECK_TEST (test_profiles)
       {{3, 1, 0, 0}, 4096, "[8,70,2,1]"}, /* along the longer side */
       {{-1, 0, 4, 0}, 4096, "[null,1,2,3,4,null]"},
       {{0, 0, 3, 0}, 2, "[1,4]"},
-      {{1, 1, 1, 1}, 4096, "[60,60]"},
+      {{1, 1, 1, 1}, 4096, "[60]"},
       {{-1e300, 0, 1e300, 0}, 3, "[null,1,null]"},
   };
   const guint16 samples[] = {1, 2, 3, 4, 5, 60, 70, 8};
@@ -779,6 +964,96 @@ CHECK_TEST (test_sections_of_a_volume)
   }
   g_object_unref (view);
   close_pads ();
+}
+
+/* Frames without a number are counted, and each slice is renewed: sample k of
+ * frame k, a row for each slice. */
+CHECK_TEST (test_a_volume_of_frames_without_numbers)
+{
+  const guint n = 5;
+  guint begin = n; /* frame of slice 0: its thread looks when it has begun */
+  guint8 k = 0, oldest = 0;
+  GstImagingView *view;
+
+  open_pads ("video/x-raw,format=GRAY8,width=1,height=1,framerate=25/1");
+  view = view_of_src (1);
+  set_rate (view, 1000);
+  set_values (view, 0, 0, 1, n);
+  set_volume (view, n, "row", 0);
+  while (k < 20 * n) {
+    g_autofree gchar *header = NULL;
+    const gchar *at;
+
+    gst_imaging_view_allow (view, 1);
+    while (!can_read (gst_imaging_view_get_fd (view), 5)) {
+      const guint8 row[4] = {k};
+
+      gst_pad_push (src, buffer_of (row, 4, GST_BUFFER_OFFSET_NONE));
+      k++;
+    }
+    header = take_header (view);
+    at = strstr (header, "\"samples\":[");
+    fail_unless (at != NULL, "%s", header);
+    at += strlen ("\"samples\":[");
+    oldest = G_MAXUINT8;
+    for (guint z = 0; z < n; z++) {
+      const guint v = (guint) strtoul (at + 1, NULL, 10);
+
+      if (at[1] != 'n') { /* null: not seen */
+        if (begin == n)
+          begin = (v + n - z) % n;
+        fail_unless ((begin + z) % n == v % n, "%s", header);
+      }
+      oldest = at[1] == 'n' ? 0 : (guint8) MIN (v, oldest);
+      at = strchr (at + 1, '[');
+      fail_unless (at || z == n - 1);
+    }
+  }
+  fail_unless (oldest > 2 * n, "a slice is of frame %u of %u", oldest, k);
+  g_object_unref (view);
+  close_pads ();
+}
+
+/* Of four slices one has been seen: the others are no zeros. */
+CHECK_TEST (test_slices_that_nobody_has_seen)
+{
+  static const struct {
+    const gchar *section, *samples, *profile;
+  } cases[] = {
+      {"row", "[[100,100],[null,null],[null,null],[null,null]]", "[100,null]"},
+      {"column", "[[100,null,null,null],[100,null,null,null]]", "[100,100]"},
+      {"max-row", "[[100,100],[null,null],[null,null],[null,null]]",
+          "[100,null]"},
+      {"max-column", "[[100,null,null,null],[100,null,null,null]]",
+          "[100,100]"},
+      {"max-frame", "[[100,100],[100,100]]", "[100,100]"},
+  };
+  const guint8 samples[8] = {100, 100, 0, 0, 100, 100};
+
+  for (guint i = 0; i < G_N_ELEMENTS (cases); i++) {
+    g_autofree gchar *header = NULL;
+    g_autofree gchar *of_values =
+        g_strdup_printf ("\"samples\":%s}", cases[i].samples);
+    g_autofree gchar *of_profile =
+        g_strdup_printf ("\"samples\":%s}", cases[i].profile);
+    GstImagingView *view;
+
+    open_pads ("video/x-raw,format=GRAY8,width=2,height=2,framerate=25/1");
+    view = view_of_src (1);
+    wanted.n_bins = 4;
+    wanted.profile = (GstImagingViewLine){0, 0, 0, 1};
+    wanted.n_points = 8;
+    set_values (view, 0, 0, 9, 9);
+    set_volume (view, 4, cases[i].section, 0);
+    header = picture_of (view, buffer_of (samples, sizeof (samples), 0));
+    check_has (header, of_values);
+    check_has (header, of_profile);
+    check_has (header, "\"minimum\":100,\"maximum\":100,\"type\"");
+    check_has (header, "\"nan\":0,\"infinite\":0,");
+    check_has (header, "\"mean\":100,\"deviation\":0,\"minimum\":100,");
+    g_object_unref (view);
+    close_pads ();
+  }
 }
 
 /* --- what it costs

@@ -49,8 +49,8 @@ class Functions(unittest.TestCase):
                     self.assertAlmostEqual(found, low + part * (high - low), delta=0.5001, msg=f"{name} {i}")
 
     def test_lookup(self):
-        found = self.run_in("colours.js", "const t = m.table('grey'); return [-1, 0, 2.5, 5, 10, 11, null].map((v) => m.lookup(t, v, 0, 10)[0])")
-        self.assertEqual(found, [0, 0, 64, 128, 255, 255, 0])
+        found = self.run_in("colours.js", "const t = m.table('grey'); return [-1, 0, 2.5, 5, 10, 11, null, NaN, Infinity, -Infinity].map((v) => m.lookup(t, v, 0, 10)[0])")
+        self.assertEqual(found, [0, 0, 64, 128, 255, 255, 0, 0, 255, 0])
 
     def test_numbers(self):
         values = {0: "0", 12: "12", 1.234567: "1.2346", -0.5: "-0.5", 1e-5: "1.00e-5", 123456789.5: "1.23e+8", 1e12: "1.00e+12"}
@@ -58,6 +58,17 @@ class Functions(unittest.TestCase):
             self.assertEqual(self.run_in("dom.js", f"return m.number({value})"), text)
         self.assertEqual(self.run_in("dom.js", "return [m.number(null), m.number(1.23456, 3), m.seconds(62.37), m.bytes(1536)]"),
                          ["–", "1.23", "1:02.3", "1.5 KiB"])
+        self.assertEqual(self.run_in("dom.js", "return [NaN, Infinity, -Infinity].map((v) => m.number(v))"), ["NaN", "inf", "-inf"])
+
+    def test_numbers_of_json(self):
+        """What JSON has no numbers for; null stays, and so do names."""
+        body = "const told = m.numbers([[1, 'nan'], [null, '-inf'], ['inf', 2]]); return told.map((row) => row.map((v) => (v === null ? 'null' : String(v))))"
+        self.assertEqual(self.run_in("dom.js", body), [["1", "NaN"], ["null", "-Infinity"], ["Infinity", "2"]])
+
+    def test_numbers_beside_an_axis_are_short(self):
+        values = [0, 12, 1.23456, 99999, 1e5, 1e20, 9.996e6, 9.9996e6, 0.04495, 0.000125, -1e-7, 1.345e8]
+        found = self.run_in("plot.js", f"return {values}.map((v) => m.short(v))")
+        self.assertEqual(found, ["0", "12", "1.235", "99999", "1e5", "1e20", "9.996e6", "1e7", "0.04495", "1.25e-4", "-1e-7", "1.345e8"])
 
     def test_ticks(self):
         self.assertEqual(self.run_in("dom.js", "return m.ticks(0, 10, 5)"), [0, 2, 4, 6, 8, 10])
@@ -100,7 +111,7 @@ class Functions(unittest.TestCase):
         body = """const of = (header) => ({header, scaled: m.View.prototype.scaled});
           const text = (header, sample) => m.View.prototype.quantity.call(of(header), sample);
           return [text({type: "u8", components: ["Y", "U", "V"], quantity: null}, [16, 128, 240]),
-            text({type: "f32", components: null, quantity: {scale: 0.5, offset: 1, unit: "rad"}}, [1, null, 3]),
+            text({type: "f32", components: null, quantity: {scale: 0.5, offset: 1, unit: "rad"}}, [1, NaN, 3]),
             text({type: "u16", components: ["R", "G", "B", "A"], quantity: null}, [0, 65535, 7, 1])]"""
         self.assertEqual(self.run_in("view.js", body), ["Y 16, U 128, V 240", "1.5, NaN, 2.5 rad", "R 0, G 65535, B 7, A 1"])
 
@@ -132,6 +143,13 @@ class Functions(unittest.TestCase):
         self.assertEqual(names, ["from (dB)", "to (dB)", "count of level (dB)"])
         self.assertEqual(rows, [[8, 7, 3], [7, 6, 0], [6, 5, 1]])
         self.assertEqual((text, none), ("mean 7, SD 1, min 5.5, max 8 dB, n 4", "before: no finite sample"))
+
+    def test_samples_that_no_bin_has_are_told(self):
+        body = """const of = (more) => m.statisticsText({channels: 1, quantity: null, statistics: {low: 0, step: 1,
+            channels: [{n: 4, mean: 6, deviation: 2, minimum: 4, maximum: 9, counts: [4], nan: 0, infinite: 0, below: 0, above: 0, ...more}]}});
+          return [of({nan: 2, infinite: 1}), of({below: 3, above: 1}), of({n: 0, nan: 5})]"""
+        self.assertEqual(self.run_in("measure.js", body), ["mean 6, SD 2, min 4, max 9, n 4, 2 NaN, 1 inf",
+                                                           "mean 6, SD 2, min 4, max 9, n 4, 3 below the bins, 1 above the bins", "no finite sample: 5 NaN"])
 
     def test_tables_of_results(self):
         body = """const one = {newest: {fields: ["variance", "mean"], unit: ["counts^2", ""], "by-field": true, values: [[1, 2], [3, null]]},
@@ -167,6 +185,46 @@ class Functions(unittest.TestCase):
         on_1, on_2, off_1, off_2 = self.run_in("plot.js", body)
         self.assertGreater(min(on_1, on_2), 100)
         self.assertLess(max(off_1, off_2), 100)
+
+    def test_a_logarithmic_axis(self):
+        """Powers of ten are as far from each other; what is not positive is a gap."""
+        body = PIXEL + """const canvas = document.createElement("canvas");
+          canvas.style.cssText = "width: 400px; height: 200px; display: block";
+          document.body.append(canvas);
+          document.documentElement.style.setProperty("--line-1", "#f00");
+          m.draw(canvas, [{name: "", points: [[0, 1], [1, 10], [2, 100], [3, 0], [4, 100]]}], {isLog: true});
+          const at = (x, y) => pixel(canvas, 56 + (x / 4) * 334, 170 - ((y + 0.12) / 2.24) * 152)[0];
+          const found = [at(0.5, 0.5), at(1.5, 1.5), at(2.5, 1), at(3, 2), at(3.5, 1)];
+          canvas.remove();
+          return found"""
+        first, second, *gap = self.run_in("plot.js", body)
+        self.assertGreater(min(first, second), 100)
+        self.assertLess(max(gap), 100)
+
+    # A result of four cells, the first with a slope of dx
+    SLOPES = """const slopes = (dx, pts, more = {}) => ({pts: pts * 1e9, fields: ["x", "y", "dx", "dy"], "by-field": false, summary: {rms: dx}, truncated: false,
+      values: [[0, 0, dx, 0], [0, 0, 0, 0.2]], flags: [0, 0], "row-column": [[0, 0], [0, 1]], cells: [[0, 0, 20, 20, 9, 9], [20, 0, 20, 20, 29, 9]], ...more});
+      const one = new m.Result({element: "shcentroid"}, false); """
+
+    def test_arrows_come_back_after_a_bad_moment(self):
+        """The longest arrow of the last seconds, not of all times."""
+        body = self.SLOPES + """return [[2, 0], [50, 1], [2, 2], [2, 5], [2, 21]].map(([dx, now]) => { one.add(slopes(dx, now), now); return one.longest; })"""
+        first, bad, soon, later, after = self.run_in("results.js", body)
+        self.assertEqual((first, bad, after), (2, 50, 2))
+        self.assertAlmostEqual(soon, 25, delta=0.01)
+        self.assertLess(later, 13)
+
+    def test_times_that_nobody_has_seen_are_a_gap(self):
+        body = self.SLOPES + """one.add(slopes(1, 10, {age: 90}), 0); one.add(slopes(2, 100), 1); one.add(slopes(3, 101), 2);
+          one.miss(); one.add(slopes(4, 200), 3);
+          return [one.points("rms", 0), one.points("rms", 60)]"""
+        everything, newest = self.run_in("results.js", body)
+        self.assertEqual([y for _x, y in everything], [1, None, 2, 3, None, 4])
+        self.assertEqual(newest, [[150.5, None], [200, 4]])
+
+    def test_cells_that_are_no_numbers(self):
+        body = self.SLOPES + """one.add({...slopes(1, 1), values: [[0, 0, NaN, 0], [0, 0, 1, Infinity]]}, 1); return one.cells().map((c) => c.valid)"""
+        self.assertEqual(self.run_in("results.js", body), [False, False])
 
     def test_maps_of_slopes(self):
         """A positive slope is red, a negative one blue; saturated cells are counted; the grid has its pitch."""

@@ -256,6 +256,8 @@ class Ready(unittest.TestCase):
         b.find("#preset-compare").click()
         b.until("document.querySelector('#compare td')", "the difference")
         self.assertIn("amount", b.find("#compare").text)
+        edges = b.js("return ['th', 'td'].map((t) => [...document.querySelectorAll(`#compare ${t}`)].map((n) => [getComputedStyle(n).textAlign, n.getBoundingClientRect().left]))")
+        self.assertEqual(*edges)  # heads are above their columns
         b.find("#compare button").click()
         b.find("#preset-load").click()
         b.until(f"document.querySelector(\"{self.control('sharpen', 'amount')} input[type=text]\").value == '4'", "the preset loaded")
@@ -456,6 +458,131 @@ class Ready(unittest.TestCase):
         for name in "run.npy", "one.png", "paused.png":
             self.verify(name)
         self.end(served)
+
+    def test_a_slider_follows_a_typed_value(self):
+        """Its next step begins there."""
+        served = self.serve("sharpen")
+        b = self.browser
+        b.open(served.address)
+        control = self.control("sharpen", "amount")
+        field, slider = b.find(f"{control} input[type=text]"), b.find(f"{control} input[type=range]")
+        self.typed("sharpen", "amount", 8)
+        b.until(f"document.querySelector(\"{control} input[type=range]\").value == 800", "the slider")
+        self.assertEqual(slider.get_attribute("aria-valuetext").strip(), "8")
+        slider.send_keys(Keys.ARROW_RIGHT)
+        b.until(f"document.querySelector(\"{control} input[type=text]\").value == '8.01'", "a step of the slider")
+        self.assertEqual(self.value("sharpen", "amount"), 8.01)
+        time.sleep(0.5)  # the end of the drag is sent as well
+        # while the slider has the focus, too
+        b.ask("set", element="sharpen", values={"amount": 3})
+        b.until(f"document.querySelector(\"{control} input[type=range]\").value == 300", "a change from elsewhere")
+        # what was changed while the field had the focus is there afterwards
+        field.click()
+        b.ask("set", element="sharpen", values={"amount": 5})
+        b.until(f"document.querySelector(\"{control} input[type=range]\").value == 500", "a change from elsewhere")
+        field.send_keys(Keys.TAB)
+        b.until(f"document.querySelector(\"{control} input[type=text]\").value == '5'", "the field after the focus")
+        field.send_keys(Keys.CONTROL, "a")
+        field.send_keys("0,3", Keys.ENTER)
+        b.until(f"document.querySelector(\"{control} .rejected\").textContent == '\"0,3\" is not a number. Write 0.3 with a point.'", "the hint")
+        self.end(served)
+
+    def test_the_end_of_a_file(self):
+        served = self.serve("picturesrc location=data/short.npy framerate=10/1 ! lapsharpen name=l ! fakesink sync=true",
+                            prepare=lambda: np.save(os.path.join(self.data, "short.npy"), np.zeros((8, 24, 32), np.uint8)))
+        b = self.browser
+        b.driver.get(served.address)
+        told = "document.querySelector('.view-message')?.checkVisibility() && document.querySelector('.view-message').textContent"
+        b.until("document.querySelector('#pipeline-state').textContent == 'ended'", "the end")
+        self.assertIn("The data has ended", b.js("return document.querySelector('#messages').textContent"))
+        b.driver.get(served.address)
+        b.until(f"({told}) == 'The data has ended. Start plays it again from the beginning.'", "why there is no picture")
+        b.find("#play").click()
+        b.until("document.querySelector('.view').dataset.serial > 1", "pictures")
+        b.until("document.querySelector('#pipeline-state').textContent == 'ended'", "the end again")
+        self.assertFalse(b.js(f"return {told}"))  # the last picture stays
+        b.find("#stop").click()
+        b.until("document.querySelector('#pipeline-state').textContent == 'stopped'", "stopped")
+        b.driver.get(served.address)
+        b.until(f"({told}) == 'The pipeline is stopped. Start plays it.'", "why there is no picture")
+        self.end(served)
+
+    def test_a_pipeline_that_passes_nothing(self):
+        served = self.serve("videotestsrc is-live=true ! video/x-raw,format=GRAY8,width=32,height=24 ! valve drop=true ! lapsharpen ! fakesink async=false")
+        b = self.browser
+        b.driver.get(served.address)
+        told = b.until("/no frame has passed for/.test(document.querySelector('.view-message')?.textContent) && document.querySelector('.view-message').textContent",
+                       "the hint in the view")
+        self.assertIn("The pipeline plays", told)
+        b.find("#tab-health").click()
+        b.until("document.querySelector('#health .hint').checkVisibility()", "the hint of the health")
+        self.end(served)
+
+    def test_the_first_view_is_behind_the_last_element_of_ours(self):
+        served = self.serve("videotestsrc ! video/x-raw,format=GRAY8,width=32,height=24 ! lapsharpen name=one ! lapsharpen name=two ! identity ! fakesink sync=true")
+        b = self.browser
+        b.open(served.address)
+        self.assertEqual(b.js("return document.querySelector('.view .pad').value"), "two.src")
+        self.end(served)
+
+    def test_frames_of_a_raw_file_are_counted(self):
+        """The offsets of its buffers are those of bytes."""
+        served = self.serve("filesrc location=data/words.raw ! rawvideoparse format=gray8 width=32 height=24 framerate=50/1 ! lapsharpen ! fakesink sync=true",
+                            prepare=lambda: np.zeros((500, 24, 32), np.uint8).tofile(os.path.join(self.data, "words.raw")))
+        b = self.browser
+        b.open(served.address)
+        number = int(b.until("document.querySelector('.readout').textContent.match(/frame (\\d+)/)?.[1]", "the number of a frame"))
+        self.assertLess(number, 500)
+        self.end(served)
+
+    def test_samples_that_are_no_numbers(self):
+        frame = np.zeros((24, 32), np.float32)
+        frame[12, 16], frame[12, 17], frame[12, 18] = np.inf, -np.inf, np.nan
+        served = self.serve("picturesrc location=data/f.npy loop=true ! identity name=i ! fakesink sync=true",
+                            prepare=lambda: np.save(os.path.join(self.data, "f.npy"), frame[None]))
+        b = self.browser
+        b.open(served.address)
+        for x, text in (16, "inf"), (17, "-inf"), (18, "NaN"):
+            b.js("window.panel.views()[0].link([arguments[0], 12])", x)
+            b.until(f"document.querySelector('.readout').textContent == '({x}, 12)  {text}'", text)
+        b.find("#tab-measure").click()
+        b.until("/1 NaN, 2 inf/.test(document.querySelector('.statistics').textContent)", "what the histogram leaves out")
+        self.end(served)
+
+    def test_numbers_of_colours_have_their_letters(self):
+        """And stand nearer to each other than to those of the next pixel; the menu of colour maps has nothing to do."""
+        served = self.serve("videotestsrc pattern=red ! video/x-raw,format=I420,width=32,height=24,colorimetry=bt601 ! lapsharpen amount=0 ! fakesink sync=true")
+        b = self.browser
+        b.open(served.address)
+        b.js("""window.texts = []; const f = CanvasRenderingContext2D.prototype.fillText;
+          CanvasRenderingContext2D.prototype.fillText = function (text, x, y) { window.texts.push([text, y]); f.call(this, text, x, y); };
+          window.panel.views()[0].zoom(6)""")
+        b.until("['Y 81', 'U 90', 'V 240', 'R, G, B'].every((t) => window.texts.some((found) => found[0] == t))", "samples with letters")
+        b.until("!document.querySelector('.view .map').checkVisibility()", "no menu of colour maps")
+        y, u, v = b.js("window.texts = []; window.panel.views()[0].draw(); return ['Y', 'U', 'V'].map((n) => window.texts.find((t) => t[0].startsWith(n + ' '))[1])")
+        pitch = b.js("return window.panel.views()[0].scaleY")
+        self.assertAlmostEqual(u - y, v - u, delta=0.01)
+        self.assertLess(u - y, (pitch - (v - y)) * 0.8)
+        self.end(served)
+
+    def test_nothing_is_cut(self):
+        """On a small desktop, and the height of the head on a telephone."""
+        b = self.browser
+        cut = """return [...document.querySelectorAll('.view .bar, .readout')].filter((n) => n.scrollWidth > n.clientWidth + 1).map((n) => n.outerHTML.slice(0, 200))"""
+        for words in ("oct",), ("photostereo",), ("ao", "--simulator"):
+            served = self.serve(*words)
+            b.screen(1280, 657)
+            b.open(served.address)
+            b.until("[...document.querySelectorAll('.view')].every((v) => v.dataset.serial > 1)", "pictures of all views")
+            self.assertEqual(b.js(cut), [], words)
+            self.assertLess(b.js("return document.querySelector('header').getBoundingClientRect().height"), 45, words)
+            self.assertGreater(b.js("return document.querySelector('#results canvas').getBoundingClientRect().height"), 60, words)
+            if words[0] == "oct":  # the A-scan of the middle, before anybody points at a line
+                b.until("document.querySelector('#results canvas').dataset.line == 64", "an A-scan")
+            b.screen(390, 844, True)
+            time.sleep(0.3)
+            self.assertLess(b.js("return document.querySelector('header').getBoundingClientRect().height"), 130, words)
+            self.end(served)
 
     def test_seek(self):
         """In a file: while it plays, and to a place while it is paused."""

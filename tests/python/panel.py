@@ -4,6 +4,7 @@ import asyncio
 import contextlib
 import fcntl
 import glob
+import gzip
 import json
 import logging
 import os
@@ -34,7 +35,7 @@ try:
 
     gi.require_version("GstImaging", "1.0")
     from gi.repository import GstImaging
-    from gst_imaging.panel import guard, gvalue, values
+    from gst_imaging.panel import guard, gvalue, results, values
     from gst_imaging.panel.client import Client
     from gst_imaging.panel.elements import Element
     from gst_imaging.panel.guard import Connections
@@ -88,7 +89,7 @@ async def receive(ws, wanted, timeout=20):
 
 async def ask(ws, **command):
     await ws.send_json({"id": 7, **command})
-    return await receive(ws, lambda m: m["type"] == "reply")
+    return await receive(ws, lambda m: m["type"] == "reply" and m["id"] == 7)
 
 
 @unittest.skipUnless(aiohttp, "python3-aiohttp or the introspection of gst-imaging is missing")
@@ -115,6 +116,36 @@ class Values(unittest.TestCase):
             self.assertEqual(values.in_structure(described, found), ("p", *member), described)
             if text is not None:
                 self.assertEqual(values.as_text(described, found), text, described)
+
+    def test_items_of_arrays_have_the_type_of_the_property(self):
+        """Items of another type would be ignored without a word."""
+        numbers = {"name": "p", "type": "array", "minimum": -5, "maximum": 5}
+        for items, value, expected in (("double", [1, 2], [1.0, 2.0]), ("double", [2.5], [2.5]), ("int", [1, 2.0], [1, 2]), ("int", [], [])):
+            found = values.from_json({**numbers, "items": items}, value)
+            self.assertEqual((found, [type(item).__name__ for item in found]), (expected, [{"double": "float", "int": "int"}[items]] * len(value)))
+        for items, value, status in (("double", [6], 422), ("int", [1, -6], 422), ("int", [1.5], 400), ("double", [1, "2"], 400), ("double", ["nan"], 422)):
+            with self.assertRaises(Refusal) as refused:
+                values.from_json({**numbers, "items": items}, value)
+            self.assertEqual(refused.exception.status, status)
+            self.assertIn(f"p[{len(value) - 1}]", str(refused.exception))
+        self.assertEqual(values.from_text("array", "< (double)100, 7 >", "double"), [100.0, 7.0])
+        self.assertIs(type(values.from_text("array", "< (double)100 >", "double")[0]), float)
+
+    def test_numbers_that_c_does_not_have_are_refused(self):
+        for kind, value in (("double", 10 ** 400), ("int", 10 ** 400), ("int", 2 ** 63), ("uint64", -1), ("uint64", 2 ** 64)):
+            with self.assertRaises(Refusal) as refused:
+                values.from_json({"name": "p", "type": kind}, value)
+            self.assertEqual(refused.exception.status, 422)
+        for text in "[1" + "0" * 400 + "]", str(2 ** 64), str(-2 ** 63 - 1):
+            with self.assertRaises(Refusal) as refused:
+                guard.read_json(text, "It")
+            self.assertIn("64 bits", str(refused.exception))
+        self.assertEqual(guard.read_json(f"[{2 ** 64 - 1}, {-2 ** 63}]", "It"), [2 ** 64 - 1, -2 ** 63])
+
+    def test_each_message_takes_its_part_of_a_second(self):
+        rate = guard.Rate(1000, 1000)
+        self.assertEqual(rate.wait(1000), 0)
+        self.assertAlmostEqual(rate.wait(500), 0.5, delta=0.1)
 
     def test_wrong_values_are_refused(self):
         for kind, value in (({"type": "boolean"}, 1), ({"type": "int"}, True), ({"type": "int"}, 1.5), ({"type": "int"}, "1"), ({"type": "double"}, "1"),
@@ -325,6 +356,94 @@ class Panel(unittest.IsolatedAsyncioTestCase):
             reply = await ask(ws, do="pipeline", state="playing")
             self.assertTrue(reply["ok"], reply)
 
+    async def test_arrays_are_set_and_come_back(self):
+        """Whole numbers for an array of doubles, by set, by a preset and by undo."""
+        served = self.serve("--paused", elements="octbscan name=oct ! ")
+        async with aiohttp.ClientSession() as session, session.ws_connect(served.root + "/ws", max_msg_size=0) as ws:
+            async def now():
+                state = (await ask(ws, do="elements"))["result"]["elements"]
+                return next(p["value"] for e in state if e["name"] == "oct" for p in e["properties"] if p["name"] == "dispersion-3")
+            for value in [4, 5], [100.0], [7.5, 1]:
+                reply = await ask(ws, do="set", element="oct", values={"dispersion-3": value})
+                self.assertEqual((reply.get("result", reply).get("values"), await now()), ({"dispersion-3": value}, value))
+                await ask(ws, do="preset-save", name=f"of {len(value)}")
+            reply = await ask(ws, do="set", element="oct", values={"dispersion-3": [200.0], "dispersion-2": [1]})
+            self.assertEqual(reply["result"]["values"], {"dispersion-3": [200.0], "dispersion-2": [1.0]})
+            self.assertTrue((await ask(ws, do="undo"))["ok"])
+            self.assertEqual(await now(), [7.5, 1])
+            self.assertEqual((await ask(ws, do="preset-load", name="of 1"))["result"]["skipped"], [])
+            self.assertEqual(await now(), [100.0])
+            reply = await ask(ws, do="set", element="oct", values={"dispersion-3": [2, 2e9]})
+            self.assertEqual((reply["status"], await now()), (422, [100.0]), reply)
+            self.assertIn("dispersion-3[1]", reply["error"])
+
+    async def state_of(self, session, served, wanted, seconds=10):
+        """Waits for a state of the pipeline. Returns: what is told of it"""
+        end = time.monotonic() + seconds
+        while True:
+            async with session.get(served.root + "/api/state") as answer:
+                told = (await answer.json())["pipeline"]
+            if told["state"] == wanted or time.monotonic() > end:
+                self.assertEqual(told["state"], wanted)
+                return told
+            await asyncio.sleep(0.02)
+
+    async def test_what_has_ended_is_told_and_plays_again(self):
+        served = self.serve(f"picturesrc location={self.folder}/in.npy framerate=10/1 ! lapsharpen name=sharp ! fakesink sync=true")
+        async with aiohttp.ClientSession() as session, session.ws_connect(served.root + "/ws", max_msg_size=0) as ws:
+            for _ in range(2):
+                told = await self.state_of(session, served, "paused")
+                self.assertTrue(told["ended"])
+                message = (await ask(ws, do="messages"))["result"]["messages"][-1]
+                self.assertEqual((message["severity"], message["text"][:19]), ("info", "The data has ended."))
+                await ask(ws, do="view", view=1, pad="sharp.src")
+                self.assertTrue((await ask(ws, do="pipeline", state="playing"))["ok"])
+                picture = await receive(ws, lambda m: m["type"] == "picture")
+                self.assertLess(picture["frame"], 3)
+                self.assertFalse((await ask(ws, do="state"))["result"]["pipeline"]["ended"])
+            await self.state_of(session, served, "paused")
+            self.assertTrue((await ask(ws, do="seek", seconds=0.1))["ok"])
+            self.assertFalse((await ask(ws, do="state"))["result"]["pipeline"]["ended"])
+            await ask(ws, do="pipeline", state="stopped")
+            self.assertFalse((await ask(ws, do="state"))["result"]["pipeline"]["ended"])
+
+    async def test_an_end_before_the_start_is_complete(self):
+        """One frame without a clock: the end may come before the change to PLAYING is answered."""
+        served = self.serve(f"picturesrc location={self.folder}/in.npy ! lapsharpen ! fakesink sync=false", "--paused")
+        async with aiohttp.ClientSession() as session:
+            for _ in range(10):
+                async with session.post(served.root + "/api/pipeline", json={"state": "playing"}) as answer:
+                    self.assertEqual(answer.status, 200)
+                self.assertTrue((await self.state_of(session, served, "paused"))["ended"])
+                async with session.post(served.root + "/api/pipeline", json={"state": "stopped"}) as answer:
+                    self.assertEqual(answer.status, 200)
+
+    async def test_a_failure_with_an_end_behind_it(self):
+        served = self.serve("videotestsrc ! video/x-raw,format=GRAY8,width=64,height=48 ! lapsharpen ! identity error-after=4 ! " + "identity ! " * 15
+                            + "fakesink", "--paused")
+        async with aiohttp.ClientSession() as session:
+            for _ in range(15):
+                async with session.post(served.root + "/api/pipeline", json={"state": "playing"}) as answer:
+                    self.assertIn(answer.status, (200, 422))
+                told = await self.state_of(session, served, "failed")
+                self.assertFalse(told["ended"])
+                async with session.post(served.root + "/api/pipeline", json={"state": "stopped"}) as answer:
+                    self.assertEqual(answer.status, 200)
+
+    async def test_a_simulated_mirror_survives_any_setting(self):
+        served = self.serve("ao", "--simulator")
+        async with aiohttp.ClientSession() as session, session.ws_connect(served.root + "/ws", max_msg_size=0) as ws:
+            async def frames():
+                return next(e["frames"] for e in (await ask(ws, do="health"))["result"]["elements"] if e["name"] == "loop")
+            for limits in (1e308, 1.7e308), (-1.7e308, 1.7e308), (-24, 24):
+                reply = await ask(ws, do="set", element="loop", values={"minimum": limits[0], "maximum": limits[1], "gain": 10})
+                self.assertTrue(reply["ok"], reply)
+                before = await frames()
+                await asyncio.sleep(2)
+                self.assertGreater(await frames(), before + 20, limits)
+            told = [m["text"] for m in (await ask(ws, do="messages"))["result"]["messages"]]
+            self.assertTrue(any("holds its shape" in text for text in told), told)
+
     async def test_what_cannot_be_undone_stays(self):
         served = self.serve("--paused")
         async with aiohttp.ClientSession() as session, session.ws_connect(served.root + "/ws", max_msg_size=0) as ws:
@@ -448,6 +567,22 @@ class Panel(unittest.IsolatedAsyncioTestCase):
             await play("stopped")
             self.assertGreaterEqual((await get("health"))["frames-out"], before)
 
+    async def test_a_frame_that_reaches_two_sinks_is_one(self):
+        served = self.serve(f"picturesrc location={self.folder}/in.npy loop=true framerate=100/1 ! lapsharpen ! tee name=t ! queue ! fakesink name=a sync=true "
+                            "t. ! queue ! fakesink name=b sync=true")
+        async with aiohttp.ClientSession() as session:
+            told = {"frames-out": 0}
+            while told["frames-out"] < 50:
+                async with session.get(served.root + "/api/health") as answer:
+                    told = await answer.json()
+                await asyncio.sleep(0.05)
+            self.assertLessEqual(told["frames-out"], told["frames-in"] + 1)
+            self.assertEqual({s["name"]: s["frames"] > 40 for s in told["sinks"]}, {"a": True, "b": True})
+            async with session.get(served.root + "/metrics") as answer:
+                text = await answer.text()
+            for name in "a", "b":
+                self.assertRegex(text, f'gst_imaging_sink_frames_total{{element="{name}"}} [0-9]+')
+
     async def test_a_pause_shows_the_frame_that_was_sought(self):
         np.save(os.path.join(self.folder, "in.npy"), np.stack([np.roll(PATTERN, i) for i in range(30)]))
         served = self.serve(f"picturesrc location={self.folder}/in.npy framerate=10/1 ! lapsharpen name=sharp focus-measure=true ! fakesink sync=true",
@@ -495,6 +630,32 @@ class Panel(unittest.IsolatedAsyncioTestCase):
         at = np.linspace(0, 1, n)
         xs, ys = np.round(3.2 + at * 116.8).astype(int), np.round(7 + at * 383.4).astype(int)
         self.assertEqual(header["profile"], {"line": [3.2, 7, 120, 390.4], "samples": frame[ys, xs].tolist()})
+
+    async def test_infinities_and_nan_are_told(self):
+        """Of samples and of results, as of properties; a sample that is not there is null."""
+        frame = np.array([[1, np.nan, np.inf, 0, 0], [-np.inf, 5, 6, 0, 0]], np.float32)
+        np.save(os.path.join(self.folder, "f.npy"), np.stack([frame] * 2))
+        served = self.serve(f"picturesrc location={self.folder}/f.npy loop=true framerate=20/1 ! identity name=i ! fakesink sync=true")
+        async with aiohttp.ClientSession() as session, session.get(
+                served.root + "/api/picture?pad=i.src&values=[0,0,3,2]&profile=[-1,0,2,0]&histogram=4") as answer:
+            self.assertEqual(answer.status, 200, await answer.read())
+            header = json.loads(answer.headers["X-Picture"])
+        self.assertEqual(header["values"]["samples"], [[1, "nan", "inf"], ["-inf", 5, 6]])
+        self.assertEqual(header["profile"]["samples"], [None, 1, "nan", "inf"])
+        self.assertEqual({name: header["statistics"]["channels"][0][name] for name in ("n", "nan", "infinite")}, {"n": 7, "nan": 1, "infinite": 2})
+        self.assertEqual(results.plain(frame[:, :3]), [[1, "nan", "inf"], ["-inf", 5, 6]])
+        np.testing.assert_array_equal(np.array(results.plain(frame), np.float32), frame)
+
+    async def test_a_volume_of_a_pause_shows_its_frame(self):
+        """Another number of slices begins with none of them, and no frame comes."""
+        served = self.serve()
+        async with aiohttp.ClientSession() as session, session.ws_connect(served.root + "/ws", max_msg_size=0) as ws:
+            await ask(ws, do="view", view=1, pad="sharp.src")
+            await receive(ws, lambda m: m["type"] == "picture")
+            await ask(ws, do="pipeline", state="paused")
+            for volume, section in (4, "row"), (0, "frame"), (3, "max-frame"):
+                await ask(ws, do="view", view=1, volume=volume, section=section)
+                await receive(ws, lambda m: m["type"] == "picture" and m["section"] == section and m["filled"] == (1 if volume else None))
 
     async def test_measures_have_limits(self):
         served = self.serve("--paused")
@@ -903,6 +1064,29 @@ class Panel(unittest.IsolatedAsyncioTestCase):
         await asyncio.sleep(1)
         dead._response.close()  # without a word
 
+    async def many_bytes_in_few(self, served, session):
+        """A stranger's body that is a thousand times as long: nobody inflates it."""
+        body = gzip.compress(b" " * 30_000_000)
+        headers = {"Content-Type": "application/json", "Content-Encoding": "gzip", "Authorization": ""}
+        for _ in range(20):
+            async with session.post(served.root + "/api/undo", data=body, headers=headers) as answer:
+                self.assertEqual(answer.status, 401)
+        headers["Authorization"] = "Bearer correct-horse"
+        begin = time.monotonic()
+        async with session.post(served.root + "/api/undo", data=body, headers=headers) as answer:
+            self.assertEqual(answer.status, 400)
+            self.assertIn("Content-Encoding", (await answer.json())["error"])
+        self.assertLess(time.monotonic() - begin, 2)
+
+    async def many_that_were_seen(self, served, session):
+        """Messages without a limit of their own wait, and nobody else does."""
+        async with session.ws_connect(served.root + "/ws", max_msg_size=0) as ws:
+            begin = time.monotonic()
+            for _ in range(3000):
+                await ws.send_json({"do": "seen", "view": 1})
+            await ask(ws, do="undo")
+            self.assertGreater(time.monotonic() - begin, 1.5)
+
     async def too_many_commands(self, served, session):
         async with session.ws_connect(served.root + "/ws", max_msg_size=0) as ws:
             for i in range(500):  # of a command that is done at once, so that also a busy machine does more than 50 a second
@@ -933,7 +1117,7 @@ class Panel(unittest.IsolatedAsyncioTestCase):
                             elements="clocksync ! queue leaky=downstream max-size-buffers=20 max-size-time=0 ! lapsharpen name=sharp focus-measure=true ! ")
         async with aiohttp.ClientSession(headers={"Authorization": "Bearer correct-horse"}) as session:
             for attack in (self.from_elsewhere, self.without_a_token, self.other_paths, self.many_connections, self.long_messages,
-                           self.nobody_reads, self.too_many_commands):
+                           self.nobody_reads, self.many_bytes_in_few, self.many_that_were_seen, self.too_many_commands):
                 with self.subTest(attack=attack.__name__):
                     for _ in range(4):  # a machine with other work drops frames by itself, but not each time
                         if not await self.costs(attack, served, session):
@@ -982,6 +1166,32 @@ class Panel(unittest.IsolatedAsyncioTestCase):
         handler._request_handler = None  # as connection_lost leaves it
         self.assertEqual(await log(lambda: handler._handle_request(None, 0, answer)), [])
         self.assertIn("Traceback", "".join(await log(of_the_program)))
+
+    async def test_what_is_no_http_is_no_traceback(self):
+        served = self.serve()  # its end looks for tracebacks
+        for text in ("GET / HTTP/1.1\r\nHost: a\r\nHost: b\r\n\r\n", "\x16\x03\x01\x02", "GET /" + "a" * 20000 + " HTTP/1.1\r\n\r\n",
+                     "POST /api/undo HTTP/1.1\r\nHost: localhost\r\nContent-Length: -5\r\n\r\n", "\0\0 / HTTP/1.1\r\n\r\n", "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"):
+            with socket.create_connection(("127.0.0.1", served.port), TIMEOUT) as connection:
+                connection.sendall(text.encode("latin-1"))
+                connection.shutdown(socket.SHUT_WR)
+                while connection.recv(4096):
+                    pass
+        async with aiohttp.ClientSession() as session, session.get(served.root + "/api/health") as answer:
+            self.assertEqual(answer.status, 200)
+
+    async def test_a_snapshot_that_waits_holds_no_command_back(self):
+        served = self.serve("videotestsrc is-live=true ! video/x-raw,format=GRAY8,width=64,height=48 ! valve name=v drop=true ! lapsharpen name=sharp "
+                            "! fakesink async=false")
+        async with aiohttp.ClientSession() as session, session.ws_connect(served.root + "/ws", max_msg_size=0) as ws:
+            await receive(ws, lambda m: m["type"] == "state")
+            while not (await ask(ws, do="state"))["result"]["views"][-1]["caps"]:
+                await asyncio.sleep(0.05)
+            await ws.send_json({"id": 1, "do": "snapshot", "view": "sharp.src", "path": "a.npy"})
+            begin = time.monotonic()
+            reply = await ask(ws, do="undo")
+            self.assertEqual(reply["id"], 7)
+            self.assertLess(time.monotonic() - begin, 3)
+            self.assertFalse((await receive(ws, lambda m: m.get("id") == 1))["ok"])
 
     async def test_a_recording_with_a_change_verifies(self):
         served = self.serve("sharpen", "--files", self.data)

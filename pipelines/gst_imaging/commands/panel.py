@@ -146,12 +146,13 @@ def make(options):
     else:
         description = description_of(options.pipeline, ready.ALL)
     pipeline = launch(Gst, description)
+    panel = Panel(Gst, GstImaging, pipeline, description, ready=name if name in ready.ALL else None,
+                  layout=layout, allow=options.allow, folders=options.files, loop=loop)
     if options.simulator:
         from ..panel.telescope import Driver
 
-        Driver(pipeline)
-    return Panel(Gst, GstImaging, pipeline, description, ready=name if name in ready.ALL else None,
-                 layout=layout, allow=options.allow, folders=options.files, loop=loop)
+        Driver(pipeline, lambda text: panel.submit(panel.warn, text))
+    return panel
 
 
 def tell_failure(answer):

@@ -4,7 +4,7 @@ import asyncio
 import json
 import math
 
-from .guard import Rate, read_json
+from .guard import MESSAGES, Rate, read_json
 from .refusal import Refusal
 
 MAX_WAITING = 512  # messages; a client that does not read them is closed
@@ -41,6 +41,7 @@ class View:
     def __init__(self, client, number, pad, arguments):
         GstImaging = client.server.panel.GstImaging
         self.client, self.number, self.pad, self.arguments = client, number, pad, dict(DEFAULTS)
+        self.name = f"{pad.get_parent_element().get_name()}.{pad.get_name()}"
         self.view = GstImaging.View.new(pad, number)
         self.fd = self.view.get_fd()
         try:
@@ -115,8 +116,8 @@ class Client:
         self.server, self.socket, self.transport = server, socket, transport
         self.views, self.followed = {}, set()
         self.waiting = asyncio.Queue()
-        self.rate = Rate()
-        self.writer = None
+        self.rate, self.messages = Rate(), Rate(MESSAGES, MESSAGES)
+        self.writer = self.slow = None
 
     def start(self):
         self.writer = asyncio.create_task(self.write())
@@ -149,6 +150,8 @@ class Client:
     def close(self):
         if self.writer:
             self.writer.cancel()
+        if self.slow:
+            self.slow.cancel()
         for view in self.views.values():
             view.close()
         self.views.clear()
@@ -165,6 +168,20 @@ class Client:
                 self.seen(given.get("view"))
                 return
             self.rate.check()
+        except Refusal as refusal:
+            self.send({"type": "reply", "id": number, "ok": False, "status": refusal.status, **refusal.told})
+            return
+        if name == "snapshot" and not self.slow:  # it waits for a frame; others are done meanwhile
+            self.slow = asyncio.create_task(self.answer(number, name, given))
+            self.slow.add_done_callback(self.forget_slow)
+        else:
+            await self.answer(number, name, given)
+
+    def forget_slow(self, _task):
+        self.slow = None
+
+    async def answer(self, number, name, given):
+        try:
             result = await self.do(name, given)
         except Refusal as refusal:
             self.send({"type": "reply", "id": number, "ok": False, "status": refusal.status, **refusal.told})
@@ -208,12 +225,18 @@ class Client:
                 view = None
             if not view:
                 view = self.views[number] = View(self, number, pad, arguments)
-                sample = await self.server.do(self.server.panel.kept_frame, given.get("pad"))
-                if sample:
-                    view.view.show(sample)
+                await self.show_kept(view)
                 return {"view": number}
+        before = view.arguments["volume"]
         view.change(arguments)
+        if view.arguments["volume"] != before:  # it has none of these frames, and in a pause no other one comes
+            await self.show_kept(view)
         return {"view": number}
+
+    async def show_kept(self, view):
+        sample = await self.server.do(self.server.panel.kept_frame, view.name)
+        if sample:
+            view.view.show(sample)
 
     async def one_picture(self, given):
         """Returns: header and JPEG"""

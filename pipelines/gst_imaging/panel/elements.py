@@ -2,6 +2,7 @@
 """The elements of a pipeline: what can be set and called, by whom, and how it is told."""
 import contextlib
 import json
+import math
 import warnings
 
 from .. import library
@@ -29,6 +30,7 @@ ARGUMENTS = {
 OWN = {**{f"capture-{what}": {f"{what}-location"} for what in ("dark", "flat", "reference", "template")},
        "find-grid": {"map-location", "find-grid-location"}, "save-calibration": {"calibration"}, "save-background": {"background-location"},
        "save-fixed-pattern": {"pattern-location"}, "save-interaction": {"interaction-location"}, "calibrate": {"interaction-location"}}
+BYTES = {"filesrc", "fdsrc", "giosrc", "souphttpsrc", "tcpclientsrc", "udpsrc"}  # sources whose offsets are of bytes
 BLURBS = {
     "capture-dark": "Means the next n-frames frames and subtracts them as dark from now on; location: a file for it, or empty",
     "capture-flat": "Means the next n-frames frames as flat field; location: a file for it, or empty",
@@ -111,7 +113,22 @@ class Element:
         except (TypeError, AttributeError, ValueError):  # a type that PyGObject does not know, or that cannot be read
             if described["type"] not in ("array", "paths", "fraction") or not self.element.find_property(name).flags & 1:
                 return None
-            return from_text(described["type"], gvalue.read(self.element, name))
+            return from_text(described["type"], gvalue.read(self.element, name), described.get("items"))
+
+    def counts_frames(self):
+        """Whether the offsets of its buffers are numbers of frames. Behind a file without frames of its own they are those of bytes."""
+        element = self.element
+        for _ in range(100):
+            factory = element.get_factory()
+            kind = (factory.get_metadata("klass") or "") if factory else ""
+            if "Parser" in kind or (factory and factory.get_name() in BYTES):
+                return False
+            peers = [pad.get_peer() for pad in element.sinkpads]
+            before = peers[0].get_parent_element() if peers and peers[0] else None
+            if not before or "Decoder" in kind:
+                return True
+            element = before
+        return True
 
     def reason(self, name, state):
         """Why a browser cannot set it now; None: it can"""
@@ -165,11 +182,22 @@ class Element:
                 raise
         before = {name: self.get(name) for name in new}
         self.apply(new)
-        for name in new:
+        for name, value in new.items():
+            self.check_array(name, value)
             self.rejected.pop(name, None)
         if state == "stopped" and trial.can_be_tried(self):
             self.try_out(before)
         return before
+
+    def check_array(self, name, value):
+        """Of an element that is not ours nobody knows the type of the items, and it ignores others without a word."""
+        if not self.properties[name].get("others") or self.properties[name]["type"] != "array":
+            return
+        now = self.get(name)
+        if now is None:  # it cannot be read
+            return
+        if len(now) != len(value) or not all(math.isclose(float(a), b, rel_tol=1e-5) for a, b in zip(now, value)):
+            raise Refusal(422, f"{self.name} did not take {name} {value!r}: it is still {now!r}.")
 
     def remember_caps(self):
         """Of its input: those of the next start, most likely"""

@@ -18,6 +18,7 @@ COOKIE = "gst-imaging-panel"
 MAX_CONNECTIONS, MAX_MESSAGE = 32, 64 * 1024
 MAX_STRANGERS, MAX_OF_ADDRESS = 32, 16  # connections without such a request so far
 RATE, BURST = 50, 100  # commands a second, and at once
+MESSAGES = 1000  # of any kind, of 1 KiB; longer ones count as several
 PATIENCE = 10  # seconds until a connection has sent a request
 
 HEADERS = {
@@ -89,6 +90,8 @@ class Guard:
         self.check_token(request)
         if request.method == "POST" and request.content_type != "application/json":
             raise Refusal(400, "A POST needs Content-Type: application/json.")
+        if request.headers.get("Content-Encoding", "identity").lower() != "identity":  # it may be a thousand times as long
+            raise Refusal(400, "The body has a Content-Encoding. Send it without one.")
 
 
 def finite(text):
@@ -98,10 +101,18 @@ def finite(text):
     return value
 
 
+def whole(text):
+    """Python has integers of any size, C does not"""
+    value = int(text) if len(text) < 40 else None
+    if value is None or not -2 ** 63 <= value < 2 ** 64:
+        raise ValueError(f"{text[:40]} has more than 64 bits")
+    return value
+
+
 def read_json(text, what):
     """Returns: the value of a JSON text of a stranger, which can be sent back as JSON"""
     try:
-        value = json.loads(text, parse_float=finite, parse_constant=finite)
+        value = json.loads(text, parse_int=whole, parse_float=finite, parse_constant=finite)
         json.dumps(value, ensure_ascii=False).encode()
     except UnicodeError as error:
         raise Refusal(400, f"{what} has half of a character.") from error
@@ -115,15 +126,24 @@ def read_json(text, what):
 class Rate:
     """A bucket of commands that fills with time."""
 
-    def __init__(self):
-        self.left, self.time = BURST, time.monotonic()
+    def __init__(self, rate=RATE, burst=BURST):
+        self.rate, self.burst, self.left, self.time = rate, burst, burst, time.monotonic()
+
+    def fill(self):
+        now = time.monotonic()
+        self.left, self.time = min(self.burst, self.left + (now - self.time) * self.rate), now
 
     def check(self):
-        now = time.monotonic()
-        self.left, self.time = min(BURST, self.left + (now - self.time) * RATE), now
+        self.fill()
         if self.left < 1:
-            raise Refusal(429, f"More than {RATE} commands a second.")
+            raise Refusal(429, f"More than {self.rate} commands a second.")
         self.left -= 1
+
+    def wait(self, n):
+        """Takes n. Returns: the seconds until they are there"""
+        self.fill()
+        self.left -= n
+        return max(0, -self.left / self.rate)
 
 
 class Connections:

@@ -59,15 +59,16 @@ def hint(panel, frames):
 def read(panel):
     count = panel.counters.count
     ours = [of_element(e) for e in panel.elements.values() if e.ours and e.element.find_property("stats") and e.element.srcpads]
-    sinks = [[count((e.name, i), n) for i, n in enumerate(of_sink(e.element))] for e in panel.elements.values()]
+    sinks = [{"name": e.name, "frames": count((e.name, 0), shown), "dropped": count((e.name, 1), late)}
+             for e in panel.elements.values() if not e.element.srcpads for shown, late in [of_sink(e.element)]]
     counts = [e for e in ours if "frames" in e]
-    shown = sum(s[0] for s in sinks)
+    shown = max((s["frames"] for s in sinks), default=0)  # a frame may reach several sinks
     taken = count("in", counts[0]["frames"]) if counts else shown
     return {"type": "health", "time": round(time.monotonic() - panel.begin, 3), "elements": counts,
-            "frames-in": taken, "frames-out": shown,
-            "dropped": count("lost", sum(e.get("lost-frames", 0) + e.get("frames-missing", 0) for e in counts)) + sum(s[1] for s in sinks),
+            "sinks": sinks, "frames-in": taken, "frames-out": shown,
+            "dropped": count("lost", sum(e.get("lost-frames", 0) + e.get("frames-missing", 0) for e in counts)) + sum(s["dropped"] for s in sinks),
             "warnings": panel.n_warnings, "errors": panel.n_errors,
-            "hint": hint(panel, (taken, shown, *(e["frames"] for e in counts)))}
+            "hint": hint(panel, (taken, *(e["frames"] for e in sinks + counts)))}
 
 
 def label(text):
@@ -83,6 +84,9 @@ def prometheus(health):
     lines.append("# TYPE gst_imaging_frame_seconds gauge")
     lines += [f'gst_imaging_frame_seconds{{element="{label(e["name"])}",quantile="{quantile}"}} {e[name] / 1e6:.9g}'
               for e in health["elements"] for name, quantile in zip(TIMES, ("0.5", "0.99", "1")) if name in e]
+    for name in "frames", "dropped":
+        metric = f"gst_imaging_sink_{name}_total"
+        lines += [f"# TYPE {metric} counter"] + [f'{metric}{{element="{label(s["name"])}"}} {s[name]}' for s in health["sinks"]]
     for name in ("frames-in", "frames-out", "dropped", "warnings", "errors", "pictures"):
         metric = f'gst_imaging_panel_{name.replace("-", "_")}_total'
         lines += [f"# TYPE {metric} counter", f"{metric} {health.get(name, 0)}"]

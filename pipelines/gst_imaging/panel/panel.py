@@ -16,10 +16,12 @@ from .presets import Presets, compare
 from .recording import Recording
 from .refusal import Refusal
 from .states import States
+from .values import number
 
 PERIOD = 0.25  # seconds between comparisons of properties
 MAX_MESSAGES, MAX_UNDO = 200, 100
 BLOCKED = 1  # seconds of a change of state after which no other one is taken
+END = "The data has ended. Start plays it again from the beginning."
 PICTURES = ("video/x-raw", "other/tensors", "application/x-slc")
 
 
@@ -47,6 +49,7 @@ class Panel:
         self.states = States(Gst, pipeline)
         self.counters = health.Counters()
         self.n_failures, self.has_stopped = 0, True
+        self.is_at_end, self.ends_early = False, False  # ends_early: before the change to PLAYING was complete
         self.listener = lambda message: None
         self.known, self.known_views = {}, None
         self.kept = {}  # by pad: a tap with the last frame, while the pipeline is paused
@@ -90,6 +93,8 @@ class Panel:
             while message := bus.pop():
                 self.on_message(message)
             self.states.look()
+            if self.ends_early and not self.states.n_open:
+                self.on_end()
             now = time.monotonic()
             if now >= due:
                 due = now + PERIOD
@@ -134,6 +139,7 @@ class Panel:
             self.n_failures += 1
             self.keep("failed")
             self.states.set(Gst.State.NULL)
+            self.is_at_end = False
             self.change_state("failed")
 
     def tell(self, severity, element, text, debug=None):
@@ -148,6 +154,11 @@ class Panel:
         self.listener(told)
 
     def on_end(self):
+        self.ends_early = bool(self.states.n_open)
+        if self.ends_early:  # run() comes back to it
+            return
+        if self.state_name != "playing":  # it has failed meanwhile, or was stopped
+            return
         if self.loop and self.pipeline.seek_simple(self.Gst.Format.TIME, self.Gst.SeekFlags.FLUSH, 0):
             return
         if self.loop:
@@ -156,7 +167,15 @@ class Panel:
             return
         self.keep("paused")
         self.states.set(self.Gst.State.PAUSED)
+        self.is_at_end = True
+        self.tell("info", "", END)
         self.change_state("paused")
+
+    def from_the_beginning(self):
+        """What has ended plays again."""
+        self.is_at_end = False
+        if not self.pipeline.seek_simple(self.Gst.Format.TIME, self.Gst.SeekFlags.FLUSH, 0):
+            self.states.set(self.Gst.State.READY)
 
     def on_element_message(self, message):
         structure, element = message.get_structure(), self.elements.get(message.src.get_name() if message.src else "")
@@ -173,7 +192,7 @@ class Panel:
             except TypeError:
                 continue
             if isinstance(value, (bool, int, float, str)):
-                fields[name] = value if not isinstance(value, float) or value - value == 0 else None
+                fields[name] = number(value) if isinstance(value, float) else value
         self.listener({"type": "event", "element": element.name, "name": structure.get_name(), "fields": fields})
 
     def on_settings(self, element, structure):
@@ -240,7 +259,8 @@ class Panel:
             duration = seconds(self.pipeline.query_duration(self.Gst.Format.TIME))
             query = self.Gst.Query.new_seeking(self.Gst.Format.TIME)
             seekable = self.pipeline.query(query) and query.parse_seeking()[1]
-        return {"state": self.state_name, "position": position, "duration": duration, "seekable": bool(seekable), "live": self.is_live}
+        return {"state": self.state_name, "position": position, "duration": duration, "seekable": bool(seekable), "live": self.is_live,
+                "ended": self.is_at_end}
 
     def views(self):
         found = []
@@ -257,7 +277,7 @@ class Panel:
 
     def view(self, element, pad, caps, structure):
         told = {"pad": f"{element.name}.{pad.get_name()}", "element": element.name, "caps": caps.to_string() if caps else None,
-                "width": None, "height": None, "framerate": None}
+                "width": None, "height": None, "framerate": None, "counts": element.counts_frames()}
         if caps and structure.get_name() == "other/tensors":
             words = structure.get_string("dimensions") or ""
             dims = [int(word) for word in words.replace(",", ":").split(":") if word.isdigit()]
@@ -352,8 +372,9 @@ class Panel:
             tap.close()
         self.kept, self.kept_time = {}, time.monotonic()
         for view in self.views() if state == "paused" else ():
-            self.kept[view["pad"]] = self.GstImaging.Tap.new(self.pad(view["pad"]))
-            self.kept[view["pad"]].keep(True)
+            with contextlib.suppress(Refusal):  # the pipeline may lose its caps meanwhile
+                self.kept[view["pad"]] = self.GstImaging.Tap.new(self.pad(view["pad"]))
+                self.kept[view["pad"]].keep(True)
 
     def kept_frame(self, name):
         """Returns: the last frame of a pad while the pipeline is paused, None without one"""
@@ -388,6 +409,9 @@ class Panel:
         self.keep(name)
         if self.state_name == "playing":  # the frame that a sink holds when it is paused has passed already
             self.wait_for_kept(0.5)
+        if name == "playing" and self.is_at_end:
+            self.from_the_beginning()
+        self.is_at_end, self.ends_early = self.is_at_end and name == "paused", False
         answer = concurrent.futures.Future()
         answer.set_running_or_notify_cancel()  # a server that ends does not cancel it
         before = self.n_failures, self.n_messages
@@ -416,6 +440,7 @@ class Panel:
             raise Refusal(409, "The pipeline is stopped: there is nothing to seek in.")
         if not self.pipeline.seek_simple(self.Gst.Format.TIME, self.Gst.SeekFlags.FLUSH, int(seconds * self.Gst.SECOND)):
             raise Refusal(422, "The source of this pipeline cannot seek.")
+        self.is_at_end = False
         self.listener({"type": "pipeline", **self.pipeline_state(), "position": seconds})
         return {}
 

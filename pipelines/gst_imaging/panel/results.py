@@ -5,18 +5,22 @@ import math
 import numpy as np
 
 from .. import metadata
+from .values import number
 
 MAX_ROWS = 4096
 INVALID = 227  # of shcentroid: flags of a cell without a centroid
 
 
 def plain(array):
-    """Lists in which what is not a number is null."""
+    """Lists in which infinities and NaN are the texts that they are as values of properties, which float() reads."""
     if array is None:
         return None
     if array.dtype.kind != "f" or np.isfinite(array).all():
         return array.tolist()
-    return np.where(np.isfinite(array), array.astype(object), None).tolist()
+    plainly = array.astype(object)
+    for value in math.nan, math.inf, -math.inf:
+        plainly[np.isnan(array) if math.isnan(value) else array == value] = number(value)
+    return plainly.tolist()
 
 
 def finite(value):

@@ -8,6 +8,7 @@ import threading
 from urllib.parse import quote
 
 from aiohttp import WSMsgType, web
+from aiohttp.http_exceptions import HttpProcessingError
 
 from . import health
 from .client import Client
@@ -33,6 +34,8 @@ def is_no_lost_connection(record):
     while trace and trace.tb_next:
         trace = trace.tb_next
     if kind is web.RequestPayloadError:  # the answer has been sent; what is left of the body cannot be read
+        return False
+    if kind and issubclass(kind, HttpProcessingError):  # no HTTP: the stranger has got a 400
         return False
     return not (kind is AssertionError and trace and trace.tb_frame.f_code.co_name == "_handle_request")
 
@@ -90,7 +93,8 @@ class Server:
                         web.get("/api/{command}", self.get), web.post("/api/{command}", self.post),
                         web.get("/static/{name:[A-Za-z0-9_.-]+}", self.static)])
         logging.getLogger("aiohttp.server").addFilter(is_no_lost_connection)
-        self.runner = runner = web.AppRunner(app, access_log=None, keepalive_timeout=30, lingering_time=LINGER, handle_signals=False)
+        self.runner = runner = web.AppRunner(app, access_log=None, keepalive_timeout=30, lingering_time=LINGER, handle_signals=False,
+                                             auto_decompress=False)  # not before anybody has asked who sends it
         await runner.setup()
         self.connections.watch(runner.server)
         server = await self.loop.create_server(runner.server, self.host, self.port, backlog=64)
@@ -276,10 +280,6 @@ class Server:
             raise Refusal(408, f"The body did not come within {SLOW_BODY} s.") from error
         except (LookupError, UnicodeError) as error:
             raise Refusal(400, f"The body is no text of its charset: {error}.") from error
-        except web.RequestPayloadError:
-            response = web.json_response({"error": "The body is not encoded as its Content-Encoding says."}, status=400)
-            response.force_close()
-            return response
         given = read_json(text or "{}", "The body")
         if not isinstance(given, dict):
             raise Refusal(400, "The body is no JSON object.")
@@ -318,6 +318,8 @@ class Server:
             async for message in socket:
                 if message.type != WSMsgType.TEXT:
                     break
+                # it waits, and others do not: messages that nobody limits, as "seen", take time as well
+                await asyncio.sleep(client.messages.wait(1 + len(message.data) // 1024))
                 await client.receive(message.data)
         finally:
             self.clients.discard(client)

@@ -19,6 +19,7 @@ THRESHOLD, STROKE = 115, 24  # counts, rad
 CONDITION = 20
 PICTURES = 8  # frames for a picture of the mirror
 PATIENCE = 0.2  # seconds
+REACH = 1e6  # rad: commands beyond it, or that are no numbers, do not move the mirror
 SIZE = LENSLETS * PITCH
 CORNERS = LENSLETS + 1
 WIDE = 2 * CORNERS + 1  # of the picture with wavefronts at three of its corners
@@ -59,8 +60,9 @@ def description(folder, settings):
 class Driver:
     """Moves the air and the mirror for as long as the process lives; a pipeline that is stopped or paused stands still."""
 
-    def __init__(self, pipeline):
-        self.Gst, self.telescope = library.gstreamer(), telescope()
+    def __init__(self, pipeline, warn=lambda text: None):
+        """warn: is told once when the mirror is sent what it cannot do, and again after commands that it can"""
+        self.Gst, self.telescope, self.warn, self.holds = library.gstreamer(), telescope(), warn, False
         self.source, self.sink, self.wavefronts = map(pipeline.get_by_name, ("telescope", "commands", "wavefronts"))
         self.wind = 1
         self.pictures, self.due = np.full((WIDE, WIDE), np.nan, np.float32), 0
@@ -92,7 +94,7 @@ class Driver:
         if made.frame_number % PICTURES == 0:
             self.show(made)
         commands = np.frombuffer(read_bytes(sample.get_buffer()), np.float32)
-        if len(commands) == made.n_actuators:  # the mirror holds with a matrix of another one
+        if len(commands) == made.n_actuators and self.can_take(commands):  # the mirror holds with a matrix of another one
             made.send(commands)
         else:
             made.frame_number += 1
@@ -101,6 +103,13 @@ class Driver:
         made.frame_number += self.wind - 1
         if made.frame_number <= 0:
             self.wind = 1
+
+    def can_take(self, commands):
+        held, self.holds = self.holds, not np.all(np.abs(commands) <= REACH)  # of a NaN as well
+        if self.holds and not held:
+            self.warn(f"The simulated mirror holds its shape: commands beyond {REACH:g} rad, or that are no numbers, reach it. "
+                      "Lower gain, or the limits minimum and maximum.")
+        return not self.holds
 
     def show(self, made):
         """The air, the mirror beside it, and below what is left, at the corners of the lenslets, in rad."""

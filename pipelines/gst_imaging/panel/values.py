@@ -6,6 +6,7 @@ import re
 from .refusal import Refusal
 
 NUMBERS = {"int", "uint64", "double"}
+ENDS = {"int": (-2 ** 63, 2 ** 63 - 1), "uint64": (0, 2 ** 64 - 1)}  # of elements that tell no range
 
 
 def type_name(pspec):
@@ -50,13 +51,17 @@ def to_json(kind, value):
 def check_number(name, kind, value, described):
     if isinstance(value, str) and value in ("inf", "-inf", "nan") and kind == "double":
         value = float(value)
-    if isinstance(value, bool) or not isinstance(value, (int, float)) or (kind != "double" and not math.isfinite(value)) or \
-            (kind != "double" and value != int(value)):
+    if isinstance(value, bool) or not isinstance(value, (int, float)) or \
+            (kind != "double" and isinstance(value, float) and not value.is_integer()):
         raise Refusal(400, f"{name} is {'a number' if kind == 'double' else 'a whole number'}, not {value!r}.")
-    low, high = described.get("minimum"), described.get("maximum")
+    low, high = (end if told is None else told
+                 for told, end in zip((described.get("minimum"), described.get("maximum")), ENDS.get(kind, (None, None))))
     if (low is not None and not value >= low) or (high is not None and not value <= high):
         raise Refusal(422, f"{name} {value} is beyond its range {low} to {high}.")
-    return value if kind == "double" else int(value)
+    try:
+        return float(value) if kind == "double" else int(value)
+    except OverflowError as error:
+        raise Refusal(422, f"{name} is beyond the range of a double.") from error
 
 
 def check_items(name, value, item_types, what):
@@ -88,8 +93,9 @@ def from_json(described, value):
         if not isinstance(value, bool):
             raise Refusal(400, f"{name} is true or false, not {value!r}.")
         return value
-    if kind == "array":
-        return check_items(name, value, (int, float), "numbers")
+    if kind == "array":  # all items of a GstValueArray have the type of its property, or the property ignores it
+        items, numbers = described.get("items"), check_items(name, value, (int, float, str) if described.get("items") == "double" else (int, float), "numbers")
+        return [check_number(f"{name}[{i}]", items, item, described) for i, item in enumerate(numbers)] if items else numbers
     if kind == "paths":
         return [check_text(name, item) for item in check_items(name, value, str, "paths")]
     if kind == "fraction":
@@ -119,14 +125,14 @@ def in_structure(described, value):
     return described["name"], kind, value
 
 
-def from_text(kind, text):
-    """text: as gvalue.read() returns it. Returns: a fraction or an array as JSON"""
+def from_text(kind, text, items=None):
+    """text: as gvalue.read() returns it. items: "int" or "double". Returns: a fraction or an array as JSON"""
     if text is None or kind == "fraction":
         return text
-    items = re.findall(r'(?:\(\w+\))?("(?:[^"\\]|\\.)*"|[^\s,<>()]+)', text)
+    words = re.findall(r'(?:\(\w+\))?("(?:[^"\\]|\\.)*"|[^\s,<>()]+)', text)
     if kind == "paths":
-        return [unescape(item) for item in items]
-    return [int(item) if re.fullmatch("[+-]?[0-9]+", item) else number(float(item)) for item in items]
+        return [unescape(word) for word in words]
+    return [int(word) if items != "double" and re.fullmatch("[+-]?[0-9]+", word) else number(float(word)) for word in words]
 
 
 def unescape(text):

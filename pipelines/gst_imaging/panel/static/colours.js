@@ -39,7 +39,7 @@ export function css([r, g, b]) {
 
 // The colour of a sample between the ends of the window.
 export function lookup(colours, value, low, high) {
-  if (value === null) return [0, 0, 0];
+  if (value === null || Number.isNaN(value)) return [0, 0, 0];
   const at = high > low ? (value - low) / (high - low) : value >= high ? 1 : 0;
   return colours[Math.max(0, Math.min(255, Math.round(at * 255)))];
 }

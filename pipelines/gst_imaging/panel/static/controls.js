@@ -23,6 +23,8 @@ function parse(p, text) {
     const trimmed = t.trim();
     if (/^(inf|-inf|nan)$/i.test(trimmed)) return trimmed.toLowerCase();
     const value = Number(trimmed);
+    if (/^[-+]?\d*,\d+$/.test(trimmed))
+      throw new Error(`"${trimmed}" is not a number. Write ${trimmed.replace(",", ".")} with a point.`);
     if (trimmed === "" || Number.isNaN(value)) throw new Error(`"${trimmed}" is not a number.`);
     return value;
   };
@@ -77,6 +79,7 @@ class Control {
     this.input = h("input", { id, type: "text", ...described, inputmode: NUMBERS.includes(p.type) ? "decimal" : "text", autocomplete: "off",
       spellcheck: "false",
       onchange: () => this.#typed(),
+      onblur: () => this.follow(this.p), // what was told meanwhile
       onkeydown: (event) => {
         if (event.key === "Escape") this.follow(this.p, true);
       } });
@@ -135,21 +138,26 @@ class Control {
       await new Promise((resolve) => setTimeout(resolve, 60));
     }
     this.#sending = false;
+    this.follow(this.p);
   }
 
   async set(value, drag) {
+    this.#asked += 1;
     try {
       const result = await this.host.link.ask("set", { element: this.element, values: { [this.p.name]: value }, ...(drag && { drag }) });
+      this.#asked -= 1;
       this.#failed = null;
       this.follow({ ...this.p, value: result.values?.[this.p.name] ?? value });
       this.host.saved();
     } catch (error) {
+      this.#asked -= 1;
       this.#failed = { value, text: error.message };
       this.follow(this.p);
     }
   }
 
   #failed = null;
+  #asked = 0; // values that are on their way
 
   reject(text) {
     this.error.textContent = text;
@@ -162,12 +170,13 @@ class Control {
   follow(p, force = false) {
     this.p = p;
     const value = p.rejected?.value ?? this.#failed?.value ?? p.value;
-    const busy = !force && (document.activeElement === this.input || document.activeElement === this.slider || this.#sending);
+    const typing = !force && (document.activeElement === this.input || this.#asked > 0);
+    const sliding = this.#drag !== null || this.#sending;
     if (p.type === "boolean") this.input.checked = value === true;
     else if (p.type === "enum") options(this.input, (p.values ?? []).map((v) => [v.nick, v.nick, v.blurb]), value);
     else if (p.type === "flags") for (const box of this.input.querySelectorAll("input")) box.checked = String(value).split("+").includes(box.value);
-    else if (!busy || document.activeElement !== this.input) this.input.value = typeof value === "number" ? number(value, 8) : shown(value);
-    if (this.slider && !busy && typeof value === "number") {
+    else if (!typing) this.input.value = typeof value === "number" && p.type === "double" ? number(value, 8) : shown(value);
+    if (this.slider && !sliding && typeof value === "number") {
       if (isLog(p)) this.slider.value = (1000 * Math.log(value / p.minimum)) / Math.log(p.maximum / p.minimum);
       else if (p.type === "double") this.slider.value = (1000 * (value - p.minimum)) / (p.maximum - p.minimum);
       else this.slider.value = value;

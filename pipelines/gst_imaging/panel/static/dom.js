@@ -21,10 +21,17 @@ export function options(select, names, chosen) {
 export function number(value, digits = 5) {
   if (value === null || value === undefined) return "–";
   if (typeof value !== "number") return String(value);
+  if (!Number.isFinite(value)) return Number.isNaN(value) ? "NaN" : value > 0 ? "inf" : "-inf";
   if (Number.isInteger(value) && Math.abs(value) < 1e9) return String(value);
   const size = Math.abs(value);
   if (size !== 0 && (size < 1e-4 || size >= 1e7)) return value.toExponential(Math.max(digits - 3, 1));
   return String(Number(value.toPrecision(digits)));
+}
+
+// Lists of numbers of JSON, which has no NaN and no infinities. null stays: there is no sample.
+const NAMES = { nan: NaN, inf: Infinity, "-inf": -Infinity };
+export function numbers(value) {
+  return Array.isArray(value) ? value.map(numbers) : typeof value === "string" ? (NAMES[value] ?? value) : value;
 }
 
 // The number of a quantity (of the header of a picture) that a sample stands for.

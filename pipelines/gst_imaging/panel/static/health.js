@@ -15,7 +15,8 @@ export class Health {
     this.short = short;
     this.facts = h("dl", { class: "facts" });
     this.body = h("tbody");
-    root.replaceChildren(this.facts, h("div", { class: "table", tabindex: 0, role: "region", "aria-label": "Health of the elements" },
+    this.hint = h("p", { class: "hint", role: "status", hidden: true });
+    root.replaceChildren(this.hint, this.facts, h("div", { class: "table", tabindex: 0, role: "region", "aria-label": "Health of the elements" },
       h("table", {}, h("thead", {}, h("tr", {}, ...COLUMNS.map(([, title]) => h("th", { scope: "col" }, title)))), this.body)));
   }
 
@@ -24,6 +25,8 @@ export class Health {
     const before = this.#before;
     const rate = before && health.time > before.time && health["frames-out"] >= before["frames-out"] ? (health["frames-out"] - before["frames-out"]) / (health.time - before.time) : null;
     this.#before = health;
+    this.hint.textContent = health.hint ?? "";
+    this.hint.hidden = !health.hint;
     const facts = { "Frames in": health["frames-in"], "Frames out": health["frames-out"], "Frames/s": rate === null ? "–" : number(rate, 3),
       Dropped: health.dropped, Warnings: health.warnings, Errors: health.errors, Viewers: health.clients, Pictures: health.pictures };
     this.facts.replaceChildren(...Object.entries(facts).map(([name, value]) => h("div",
@@ -34,7 +37,8 @@ export class Health {
     }))));
     const slowest = health.elements.reduce((a, e) => (e["time-p99"] > (a?.["time-p99"] ?? -1) ? e : a), null);
     this.short.textContent = `${rate === null ? "–" : number(rate, 3)} fps · ${health.dropped} dropped${slowest ? ` · p99 ${number(slowest["time-p99"] / 1000, 3)} ms` : ""}`;
-    this.short.classList.toggle("bad", health.dropped > 0 || health.errors > 0);
+    this.short.classList.toggle("bad", health.dropped > 0 || health.errors > 0 || Boolean(health.hint));
+    this.short.title = health.hint ?? "";
   }
 }
 

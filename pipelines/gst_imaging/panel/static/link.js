@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 // The WebSocket of the panel: commands with replies, messages by type, and a new connection after a lost one.
+import { numbers } from "./dom.js";
 
 export class Link extends EventTarget {
   #socket = null;
@@ -51,6 +52,7 @@ export class Link extends EventTarget {
   }
 
   #receive(message) {
+    if (message.type === "results") for (const name of ["values", "field"]) message[name] = numbers(message[name]);
     if (message.type !== "reply") return this.#tell(message.type, message);
     const waiting = this.#waiting.get(message.id);
     this.#waiting.delete(message.id);
@@ -61,6 +63,7 @@ export class Link extends EventTarget {
   #picture(data) {
     const n = new DataView(data).getUint32(0, true);
     const header = JSON.parse(new TextDecoder().decode(new Uint8Array(data, 4, n)));
+    for (const part of [header.values, header.profile]) if (part) part.samples = numbers(part.samples);
     this.#tell("picture", { header, jpeg: new Blob([new Uint8Array(data, 4 + n)], { type: "image/jpeg" }) });
   }
 }

@@ -102,6 +102,7 @@ function arrange() {
   $("add-view").disabled = host.numbers.length < 2;
   results.show(state.elements, state.layout);
   measure.update();
+  explain();
 }
 
 function add(pad, settings) {
@@ -115,7 +116,10 @@ function add(pad, settings) {
 function first() {
   const { main, before, after, volume, more } = state.layout ?? {};
   const known = (pad) => pad && state.views.some((v) => v.pad === pad);
-  const pad = known(main) ? main : state.views[0]?.pad;
+  // behind the last element of ours: what it does is seen
+  const ours = state.views.filter((v) => state.elements.find((e) => e.name === v.element)?.ours);
+  const last = ours.filter((v) => v.element === ours.at(-1).element)[0];
+  const pad = known(main) ? main : (last ?? state.views[0])?.pad;
   if (known(before) && known(after)) add(before, { compare: [before, after] });
   else add(pad);
   for (const { pad: other, ...settings } of more ?? []) if (known(other)) add(other, settings);
@@ -209,6 +213,8 @@ link.addEventListener("results", ({ detail }) => results.results(detail));
 link.addEventListener("health", ({ detail }) => {
   health.show(detail);
   results.health(detail);
+  if (state) state.health = detail;
+  explain();
 });
 link.addEventListener("pipeline", ({ detail }) => showPipeline(detail));
 link.addEventListener("presets", ({ detail }) => showPresets(detail));
@@ -229,13 +235,24 @@ function extent() {
   return { duration, step: rate && duration ? 1 / rate : (duration ?? 0) / 1000 };
 }
 
+// Why a view has no picture.
+function explain() {
+  const { state: name, ended } = state?.pipeline ?? {};
+  const text = ended ? "The data has ended. Start plays it again from the beginning."
+    : { stopped: "The pipeline is stopped. Start plays it.", failed: "The pipeline has failed. The tab Messages says why.",
+      paused: "The pipeline is paused, and no frame has passed here since. Start plays it." }[name]
+      ?? state?.health?.hint ?? "Waiting for the first picture";
+  for (const view of views) view.wait(text);
+}
+
 function showPipeline(p) {
   if (state) state.pipeline = p;
+  explain();
   const playing = p.state === "playing";
   $("play").textContent = playing ? "Pause" : "Start";
   $("play").classList.toggle("primary", !playing);
   $("stop").disabled = p.state === "stopped";
-  $("pipeline-state").textContent = p.live && playing ? "live" : p.state;
+  $("pipeline-state").textContent = p.live && playing ? "live" : p.ended ? "ended" : p.state;
   $("pipeline-state").dataset.state = p.state;
   const { duration, step } = extent();
   const position = p.duration || !duration || p.position === null ? p.position : p.position % duration; // in this pass of a loop

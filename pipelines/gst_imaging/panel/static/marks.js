@@ -15,7 +15,15 @@ function stroke(c, width, path) {
 
 const middle = (view, [x, y]) => view.point([x + 0.5, y + 0.5]);
 
+// Around pixels whose numbers are shown
+function frame(c, view, x0, y0, x1, y1) {
+  const [left, top] = view.point([Math.min(x0, x1), Math.min(y0, y1)]);
+  const [right, bottom] = view.point([Math.max(x0, x1) + 1, Math.max(y0, y1) + 1]);
+  stroke(c, 1.5, () => c.rect(left, top, right - left, bottom - top));
+}
+
 function line(c, view, [x0, y0, x1, y1]) {
+  if (view.hasNumbers && (x0 === x1 || y0 === y1)) return frame(c, view, x0, y0, x1, y1);
   stroke(c, 1.5, () => {
     c.moveTo(...middle(view, [x0, y0]));
     c.lineTo(...middle(view, [x1, y1]));
@@ -24,7 +32,8 @@ function line(c, view, [x0, y0, x1, y1]) {
 
 export function marks(c, view) {
   const { x, y, width, height } = view.inner;
-  if (view.hover && view.hasCrosshair) {
+  if (view.hover && view.hasCrosshair && view.hasNumbers) frame(c, view, ...view.hover, ...view.hover);
+  else if (view.hover && view.hasCrosshair) {
     const [px, py] = middle(view, view.hover);
     stroke(c, 1, () => {
       for (const [dx, dy] of [[1, 0], [-1, 0], [0, 1], [0, -1]]) {

@@ -192,9 +192,11 @@ export function statisticsText(header, name = "") {
   const text = header.statistics.channels.map((c, i) => {
     const [a, b] = [real(quantity, c.minimum), real(quantity, c.maximum)];
     const what = header.channels > 1 ? `${header.components?.[i] ?? i} ` : "";
-    if (!c.n) return `${what}no finite sample`;
+    const gone = [[c.nan, "NaN"], [c.infinite, "inf"], [c.below, "below the bins"], [c.above, "above the bins"]];
+    const out = gone.filter(([n]) => n).map(([n, name]) => `${n} ${name}`);
+    if (!c.n) return `${what}no finite sample${out.length ? `: ${out.join(", ")}` : ""}`;
     return `${what}mean ${number(real(quantity, c.mean))}, SD ${number(c.deviation * Math.abs(quantity?.scale ?? 1))}, `
-      + `min ${number(Math.min(a, b))}, max ${number(Math.max(a, b))}${unit && ` ${unit}`}, n ${c.n}`;
+      + `min ${number(Math.min(a, b))}, max ${number(Math.max(a, b))}${unit && ` ${unit}`}, n ${c.n}${out.length ? `, ${out.join(", ")}` : ""}`;
   });
   return `${name && `${name}: `}${text.join("; ")}`;
 }

@@ -6,7 +6,9 @@ import { colour, h, number, options, prepare } from "./dom.js";
 import { draw as plot } from "./plot.js";
 import { lineOf, rowsOf, tableOf } from "./table.js";
 
-const KEPT = 600; // points of a plot
+const KEPT = 6000; // points of a plot: ten minutes
+const SPANS = [["10", "10 s"], ["60", "1 min"], ["300", "5 min"], ["", "all"]];
+const HALF_LIFE = 1; // seconds: the longest arrow that was seen counts half after that
 const INVALID = 227; // flags of a cell without a centroid, docs/reference/metadata.md
 const SATURATED = 4; // the flag of a cell with saturated pixels
 const MODES = {
@@ -55,7 +57,8 @@ export class Result {
     this.field = new Map();
   }
 
-  add(message) {
+  // now: seconds of any clock
+  add(message, now = performance.now() / 1000) {
     this.newest = message;
     // the flags of all cells, or no count
     if (this.element.element === "shcentroid" && message.summary && message.flags && !message.truncated)
@@ -66,13 +69,37 @@ export class Result {
     const last = this.history.at(-1);
     if (last && last.time === time) this.history.pop();
     if (last && time < last.time) this.history.length = 0; // a loop began anew, or a seek
+    else if (last && this.#isGap) this.history.push({ time: (last.time + time) / 2, summary: {} });
+    this.#isGap = message.age !== undefined; // from before anybody looked
+    this.#stretch(now);
     this.history.push({ time, summary: message.summary ?? {} });
     if (this.history.length > KEPT) this.history.shift();
   }
 
+  #isGap = false;
+  #seen = 0;
+
+  // Nobody has seen what is measured until the next message.
+  miss() {
+    this.#isGap = true;
+  }
+
+  // The longest arrow of a while: it does not jump with each frame, and does not stay when the slopes are short again.
+  #stretch(now) {
+    const top = Math.max(0.1, ...this.cells().filter((s) => s.valid).map((s) => Math.hypot(s.dx, s.dy)));
+    this.longest = Math.max(top, (this.longest ?? 0) * 0.5 ** ((now - this.#seen) / HALF_LIFE));
+    this.#seen = now;
+  }
+
+  // Points of a plot: seconds, or null for all
+  points(name, span) {
+    const begin = span && this.history.length ? this.history.at(-1).time - span : -Infinity;
+    return this.history.filter((p) => p.time >= begin).map((p) => [p.time, p.summary[name] ?? null]);
+  }
+
   // Offsets of insarxcorr: rows of x, dx, y, dy, snr; their mean; and the longest one without it.
   offsets() {
-    const field = [...this.field.values()].filter((r) => r.every((v) => v !== null));
+    const field = [...this.field.values()].filter((r) => r.every(Number.isFinite));
     const means = [1, 3].map((k) => field.reduce((sum, r) => sum + r[k], 0) / Math.max(field.length, 1));
     return { field, means, longest: Math.max(1e-12, ...field.map((r) => Math.hypot(r[1] - means[0], r[3] - means[1]))) };
   }
@@ -84,7 +111,7 @@ export class Result {
     if (!dx || !m.cells) return [];
     return m.cells.map((cell, i) => {
       const [row, at] = m["row-column"]?.[i] ?? [0, i];
-      const valid = dx[i] !== null && !((m.flags?.[i] ?? 0) & INVALID);
+      const valid = Number.isFinite(dx[i]) && Number.isFinite(dy[i]) && !((m.flags?.[i] ?? 0) & INVALID);
       return { x: cell[4], y: cell[5], dx: dx[i], dy: dy[i], valid, row, column: at };
     });
   }
@@ -114,6 +141,11 @@ export class Results {
     this.host = host;
     this.elementMenu = h("select", { "aria-label": "Element with results", onchange: () => this.#choose() });
     this.modeMenu = h("select", { "aria-label": "Kind of display", onchange: () => this.draw() });
+    this.spanMenu = h("select", { "aria-label": "Span of time of the plot", onchange: () => this.draw() });
+    options(this.spanMenu, SPANS, "60");
+    this.logBox = h("input", { type: "checkbox", id: "log", onchange: () => this.draw() });
+    this.plotTools = h("span", { class: "tools" }, this.spanMenu, h("label", { for: "log", title: "Logarithmic axis: of positive values" },
+      this.logBox, "log"));
     this.columns = h("div", { class: "columns", role: "group", "aria-label": "Columns of the plot" });
     this.gain = h("input", { type: "range", min: 0, max: 100, value: 50, "aria-label": "Length of the arrows",
       oninput: () => this.#views() });
@@ -127,7 +159,7 @@ export class Results {
     this.canvas = h("canvas", { role: "img", "aria-label": "Plot of the results" });
     this.tableBox = h("div", { class: "table", tabindex: 0, role: "region", "aria-label": "Table of the results", hidden: true });
     this.csv = h("button", { type: "button", title: "Save what is plotted as CSV", onclick: () => this.#save() }, "CSV");
-    root.replaceChildren(h("div", { class: "bar" }, this.elementMenu, this.modeMenu, this.csv, this.columns, this.arrowTools, this.progress,
+    root.replaceChildren(h("div", { class: "bar" }, this.elementMenu, this.modeMenu, this.csv, this.plotTools, this.columns, this.arrowTools, this.progress,
       this.progressText, this.summary), this.canvas, this.tableBox);
     new ResizeObserver(() => this.draw()).observe(this.canvas);
   }
@@ -203,7 +235,16 @@ export class Results {
   hovered(view) {
     const kind = this.host.elementOf(view.pad)?.element;
     if (kind !== "octbscan" || this.modeMenu.value !== "A-scan" || !view.hover || !view.header) return;
-    const [x] = view.hover;
+    this.#askLine(view, view.hover[0]);
+  }
+
+  // Until somebody points at a line it is the middle one.
+  #middleLine() {
+    const view = this.host.shown().find((v) => this.host.elementOf(v.pad)?.element === "octbscan" && v.header);
+    if (view) this.#askLine(view, view.source[0] >> 1);
+  }
+
+  #askLine(view, x) {
     this.#line ??= { number: this.host.numbers.pop() };
     if (this.#line.x === x && this.#line.pad === view.pad) return;
     Object.assign(this.#line, { x, pad: view.pad, view });
@@ -216,6 +257,7 @@ export class Results {
   reset() {
     if (this.#line) this.host.numbers.push(this.#line.number);
     this.#line = null;
+    for (const one of this.#all.values()) one.miss();
   }
 
   // Takes pictures of its own view.
@@ -251,11 +293,9 @@ export class Results {
     this.draw();
   }
 
-  // Pixels of the picture for each pixel of slope. At the middle of the slider the longest arrow that was seen is half the pitch.
+  // Pixels of the picture for each pixel of slope. At the middle of the slider the longest arrow of the last seconds is half the pitch.
   #stretch(one) {
     const { pitchX, pitchY } = one.grid();
-    const top = Math.max(0.1, ...one.cells().filter((s) => s.valid).map((s) => Math.hypot(s.dx, s.dy)));
-    one.longest = Math.max(one.longest ?? 0, top);
     return (10 ** ((this.gain.value - 50) / 50) * 0.5 * Math.min(pitchX ?? 20, pitchY ?? pitchX ?? 20)) / one.longest;
   }
 
@@ -291,9 +331,10 @@ export class Results {
     this.progress.hidden = one?.progress?.at === undefined || one?.progress?.at === null;
     if (one?.progress?.at) this.progress.value = one.progress.at;
     this.progressText.textContent = one?.progress?.text ?? "";
+    for (const part of [this.elementMenu, this.modeMenu, this.csv, this.plotTools]) part.hidden = !one;
     if (!one) {
-      plot(this.canvas, []);
-      this.summary.textContent = "No element of this pipeline measures";
+      this.summary.textContent = "";
+      plot(this.canvas, [], { none: "No element of this pipeline measures" });
       return;
     }
     this.#columns(one);
@@ -304,8 +345,8 @@ export class Results {
   #draws = {
     Plot: (one) => {
       const names = [...(this.#chosen.get(one.element.name) ?? [])];
-      plot(this.canvas, names.map((name) => ({ name, points: one.history.map((p) => [p.time, p.summary[name] ?? null]) })),
-        { xLabel: "s" });
+      plot(this.canvas, names.map((name) => ({ name, points: one.points(name, Number(this.spanMenu.value)) })),
+        { xLabel: "s", isLog: this.logBox.checked, none: one.history.length ? "" : "This element has measured nothing yet" });
     },
     Table: (one) => this.#table(one),
     "A-scan": () => this.#ascan(),
@@ -319,7 +360,7 @@ export class Results {
     if (!this.#chosen.has(name) && known.length) this.#chosen.set(name,
       new Set((FIRST[one.element.element] ?? (one.isCounted ? ["time-p50", "time-p99"] : known.slice(0,
       1))).filter((k) => known.includes(k))));
-    this.columns.hidden = this.modeMenu.value !== "Plot";
+    this.columns.hidden = this.plotTools.hidden = this.modeMenu.value !== "Plot";
     const chosen = this.#chosen.get(name);
     const text = known.join();
     if (this.columns.dataset.names !== name + text) {
@@ -345,15 +386,16 @@ export class Results {
       h("thead", {}, h("tr", {}, h("th", { scope: "col" }, "#"),
       ...m.fields.map((f, i) => h("th", { scope: "col" }, f, h("small", {}, units[i] ? ` ${units[i]}` : ""))))),
       h("tbody", {}, ...rows.slice(0, 200).map((row, i) => h("tr", {}, h("th", { scope: "row" }, String(i)),
-        ...row.map((v) => h("td", {}, v === null ? "NaN" : number(v))))))));
+        ...row.map((v) => h("td", {}, number(v))))))));
     if (rows.length > 200) this.tableBox.append(h("p", {}, `The first 200 of ${m.rows} rows`));
   }
 
   #ascan() {
     const line = this.#line;
     const header = line?.header;
+    if (!line) this.#middleLine();
     if (!header?.values) {
-      plot(this.canvas, []);
+      plot(this.canvas, [], { none: "" });
       this.summary.textContent = "Point at a line of the B-scan, or focus it and press Alt and an arrow key";
       return;
     }

@@ -2,6 +2,7 @@
 // What is drawn beside the picture of a view: rulers, and the bar of colours with the window.
 import * as colours from "./colours.js";
 import { colour, number, real, ticks } from "./dom.js";
+import { short } from "./plot.js";
 
 // The numbers along the picture, in samples or in the units of its axes.
 export function rulers(c, view) {
@@ -53,7 +54,8 @@ export function colourBar(c, view) {
   const { header, inner } = view;
   if (!header) return;
   const [x, width] = [inner.x + inner.width + 8, 10];
-  const map = colours.table(header.channels === 1 ? header.colours : "grey");
+  const isColour = header.channels >= 3; // its window is that of R, G, B
+  const map = colours.table(isColour ? "grey" : header.colours);
   for (let i = 0; i < 128; i++) {
     c.fillStyle = colours.css(map[255 - 2 * i]);
     c.fillRect(x, inner.y + (i * inner.height) / 128, width, inner.height / 128 + 1);
@@ -62,7 +64,8 @@ export function colourBar(c, view) {
   c.strokeRect(x - 0.5, inner.y - 0.5, width + 1, inner.height + 1);
   const ends = windowOf(header);
   c.textAlign = "left";
-  const label = (t, at) => c.fillText(number(t, 4), x + width + 4, inner.y + inner.height * (1 - at) + 4);
+  const text = (t) => (short(t).length > 6 ? short(t, 3) : short(t)); // it has 44 pixels
+  const label = (t, at) => c.fillText(text(t), x + width + 4, inner.y + inner.height * (1 - at) + 4);
   c.fillStyle = colour("--text");
   label(ends[0], 0);
   label(ends[1], 1);
@@ -72,7 +75,7 @@ export function colourBar(c, view) {
     if (Math.min(at, 1 - at) * inner.height > 14) label(t, at);
   }
   c.textAlign = "right";
-  c.fillText(header.quantity?.unit || "", view.canvas.clientWidth - 4, inner.y + inner.height + 15);
+  c.fillText(isColour ? "R, G, B" : header.quantity?.unit || "", view.canvas.clientWidth - 4, inner.y + inner.height + 15);
 }
 
 // The ends of the window that a picture was made with, as its quantity.

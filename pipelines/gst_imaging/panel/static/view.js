@@ -205,7 +205,7 @@ export class View {
   #places() {
     const d = this.description;
     const n = { frame: this.volume, row: d?.height, column: d?.width }[this.settings.section];
-    this.place.disabled = !n;
+    this.place.hidden = !n;
     this.place.max = Math.max((n ?? 1) - 1, 0);
     this.place.value = this.settings.place;
   }
@@ -386,6 +386,7 @@ export class View {
       if (other && this.fitted) this.fit(true);
       this.message.hidden = true;
       this.message.classList.remove("bad");
+      this.mapMenu.hidden = this.layers.every((l) => !l.header || l.header.channels >= 3);
       this.root.dataset.frame = header.frame ?? "";
       this.root.dataset.serial = header.serial;
       this.#levels();
@@ -580,7 +581,7 @@ export class View {
 
   // A sample as its quantity, with the unit.
   quantity(sample, digits = 5, header = this.header) {
-    if (sample === null) return "NaN";
+    if (sample === null) return "not seen yet";
     const names = header?.components;
     const text = Array.isArray(sample)
       ? sample.map((s, i) => `${names ? `${names[i]} ` : ""}${this.scaled(s, digits, header)}`).join(", ") : this.scaled(sample, digits, header);
@@ -590,7 +591,7 @@ export class View {
   // A sample as the number of its quantity. One at an end of its range was perhaps cut off there.
   scaled(sample, digits = 5, header = this.header) {
     const q = header?.quantity;
-    if (sample === null) return "NaN";
+    if (sample === null) return "–";
     if (!q || q.scale === undefined) return number(sample, digits);
     const end = { u8: 255, u16: 65535 }[header.type];
     const mark = end === undefined || (sample !== 0 && sample !== end) ? "" : (sample === 0) === q.scale > 0 ? "≤ " : "≥ ";
@@ -602,25 +603,39 @@ export class View {
     return a ? `${a.name} ${number(a.origin + a.step * sample, digits)} ${a.unit}` : `${"xy"[axis]} ${sample}`;
   }
 
+  // The number of the frame. Of a file without frames of its own the offset is that of a byte.
+  #frame(header) {
+    const { counts, framerate } = this.description ?? {};
+    if (counts !== false) return `frame ${header.frame ?? header.serial}`;
+    return framerate && header.pts !== null ? `frame ${Math.round((header.pts / 1e9) * framerate)}` : `picture ${header.serial}`;
+  }
+
+  // Why there is no picture; where one is shown already, nothing
+  wait(text) {
+    if (this.header || this.message.classList.contains("bad")) return;
+    this.message.textContent = text;
+    this.message.hidden = false;
+  }
+
   #read() {
     const header = this.header;
     this.note.hidden = this.host.shown()[0] !== this || !header?.axes?.some((a) => a?.name === "depth" && a.unit === "pixel");
     this.zoomText.textContent = header ? `${number(this.scale * 100, 3)} %  ${header.source.join(" × ")}  ${header.type}` : "";
-    if (header?.filled !== null && header?.filled !== undefined) this.zoomText.textContent += `  ${header.filled} slices seen`;
+    if (header?.filled !== null && header?.filled !== undefined) this.zoomText.textContent += `  ${header.filled} slices`;
     this.foot.classList.toggle("inspects", Boolean(this.hover && header));
     if (!this.hover || !header) {
-      this.readout.textContent = header ? `${number(header.minimum)} to ${number(header.maximum)}, frame ${header.frame ?? header.serial}` : " ";
+      this.readout.textContent = header ? `${number(header.minimum)} to ${number(header.maximum)}, ${this.#frame(header)}` : " ";
       this.readout.title = this.readout.textContent;
       this.readout.dataset.sample = "";
       return;
     }
     const [x, y] = this.hover;
     const samples = this.layers.map((l) => this.value(x, y, l.header));
-    const each = (text) => samples.map((s, i) => (s === undefined ? "…" : s === null ? "NaN" : text(s, this.layers[i].header))).join(" ┃ ");
+    const each = (text) => samples.map((s, i) => (s === undefined ? "…" : text(s, this.layers[i].header))).join(" ┃ ");
     const places = (digits) => (header.axes?.some(Boolean) ? `  ${this.place1(0, x, digits)}, ${this.place1(1, y, digits)}` : "");
     this.readout.textContent = `(${x}, ${y})  ${each((s, from) => this.quantity(s, 4, from))}${places(4)}`;
-    this.readout.title = `(${x}, ${y})  ${each((s, from) => this.quantity(s, 7, from))}${places(7)}; sample ${each((s) => String(s))}`;
-    this.readout.dataset.sample = samples[0] === undefined ? "" : JSON.stringify(samples[0]);
+    this.readout.title = `(${x}, ${y})  ${each((s, from) => this.quantity(s, 7, from))}${places(7)}; sample ${each((s) => [s].flat().map((v) => number(v, 17)).join(", "))}`;
+    this.readout.dataset.sample = samples[0] === undefined ? "" : JSON.stringify(samples[0], (_key, v) => (Number.isFinite(v) || typeof v !== "number" ? v : number(v)));
     this.readout.dataset.frame = header.frame ?? "";
   }
 
@@ -682,16 +697,43 @@ export class View {
     this.#numbers(c, header, (sample) => colours.lookup(map, sample, low, high));
   }
 
+  // Whether pixels are large enough for their samples.
+  get hasNumbers() {
+    return this.scale >= 40 && this.scaleY >= 16 * (this.header?.channels ?? 1);
+  }
+
+  // The edges of pixels: numbers of two of them are not read as one
+  #edges(c, [x, y, width, height]) {
+    c.strokeStyle = "#8888";
+    c.lineWidth = 1;
+    c.beginPath();
+    const [left, top] = this.point([x, y]);
+    const [right, bottom] = this.point([x + width, y + height]);
+    for (let i = 0; i <= width; i++) {
+      c.moveTo(left + i * this.scale, top);
+      c.lineTo(left + i * this.scale, bottom);
+    }
+    for (let j = 0; j <= height; j++) {
+      c.moveTo(left, top + j * this.scaleY);
+      c.lineTo(right, top + j * this.scaleY);
+    }
+    c.stroke();
+  }
+
   // True samples in their pixels, where there is room; the channels of a pixel below each other. behind: the colour of a sample
   #numbers(c, header, behind = null) {
     const n = header.channels;
-    if (this.scale < 40 || this.scaleY < 16 * n) return;
+    if (!this.hasNumbers) return;
     const [x, y] = header.crop;
+    const names = header.components;
+    const text = (s, k) => (names ? `${names[k]} ` : "") + this.scaled(s, 4, header);
+    const longest = Math.max(1, ...header.values.samples.flat().map((sample) => Math.max(...[sample].flat().map((s, k) => text(s, k).length))));
+    this.#edges(c, header.crop);
     c.textAlign = "center";
     c.textBaseline = "middle";
     c.lineWidth = 2;
     c.strokeStyle = "#000";
-    c.font = `${Math.min(13, this.scale / 4, (this.scaleY / n) * 0.7)}px ui-monospace, monospace`;
+    c.font = `${Math.min(13, this.scale / 4, (this.scale * 1.5) / longest, (this.scaleY / n) * 0.64)}px ui-monospace, monospace`;
     const cut = this.layers.length > 1 ? this.inner.x + this.inner.width * this.divider : -1;
     header.values.samples.forEach((row, j) =>
       row.forEach((sample, i) => {
@@ -700,9 +742,9 @@ export class View {
         const [r, g, b] = behind?.(sample) ?? [0, 0, 0];
         c.fillStyle = 0.3 * r + 0.6 * g + 0.1 * b > 120 ? "#000" : "#fff";
         [sample].flat().forEach((s, k) => {
-          const line = py + ((k + 0.5) / n - 0.5) * this.scaleY;
-          if (!behind) c.strokeText(this.scaled(s, 4, header), px, line);
-          c.fillText(this.scaled(s, 4, header), px, line);
+          const line = py + ((k + 0.5) / n - 0.5) * this.scaleY * (n > 1 ? 0.84 : 1); // nearer to each other than to other pixels
+          if (!behind) c.strokeText(text(s, k), px, line);
+          c.fillText(text(s, k), px, line);
         });
       }));
     c.textBaseline = "alphabetic";
