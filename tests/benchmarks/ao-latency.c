@@ -80,25 +80,39 @@ write_matrix (Loop *l)
   g_free (header);
 }
 
+/* Without the pads of a bin between, as elements of a pipeline are linked. */
+static void
+link_to (Loop *l, const gchar *element, const gchar *pad)
+{
+  GstElement *e = gst_bin_get_by_name (GST_BIN (l->bin), element);
+  GstPad *p = gst_element_get_static_pad (e, pad);
+
+  if (GST_PAD_IS_SINK (p))
+    bench_link (l->camera, p);
+  else
+    bench_link (p, l->mirror);
+  gst_object_unref (p);
+  gst_object_unref (e);
+}
+
 static void
 open_pipeline (Loop *l)
 {
   const Case *c = l->c;
   const gchar *more = g_getenv ("AO_LATENCY_PROPERTIES");
   gchar *line = g_strdup_printf (
-      "shcentroid backend=cpu n-threads=%u columns=%u rows=%u pitch-x=%u "
-      "pitch-y=%u fields=slopes ! shreconstruct n-threads=%u gain=0.001 "
-      "matrix-location=%s %s",
+      "shcentroid name=sensor backend=cpu n-threads=%u columns=%u rows=%u "
+      "pitch-x=%u pitch-y=%u fields=slopes ! shreconstruct name=loop "
+      "n-threads=%u gain=0.001 matrix-location=%s %s",
       c->n_threads, c->cells, c->cells, c->pitch, c->pitch, c->n_threads,
       l->location, more ? more : "");
   gchar *text = g_strdup_printf ("video/x-raw,format=GRAY8,width=%u,height=%u,"
                                  "framerate=1000/1",
       c->size, c->size);
   GstCaps *caps = gst_caps_from_string (text);
-  GstPad *sink, *src;
   GError *error = NULL;
 
-  l->bin = gst_parse_bin_from_description (line, TRUE, &error);
+  l->bin = gst_parse_bin_from_description (line, FALSE, &error);
   if (!l->bin)
     bench_fail ("%s", error->message);
   gst_object_ref_sink (l->bin);
@@ -108,12 +122,8 @@ open_pipeline (Loop *l)
   gst_pad_set_chain_function (l->mirror, on_commands);
   gst_pad_set_active (l->camera, TRUE);
   gst_pad_set_active (l->mirror, TRUE);
-  sink = gst_element_get_static_pad (l->bin, "sink");
-  src = gst_element_get_static_pad (l->bin, "src");
-  bench_link (l->camera, sink);
-  bench_link (src, l->mirror);
-  gst_object_unref (sink);
-  gst_object_unref (src);
+  link_to (l, "sensor", "sink");
+  link_to (l, "loop", "src");
   bench_play (l->bin, l->camera, caps);
   gst_caps_unref (caps);
   g_free (text);
