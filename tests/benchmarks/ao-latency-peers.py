@@ -6,7 +6,7 @@ Each turns a frame of random bytes into commands: centroids of cells, the produc
 
   numpy          array arithmetic in one thread
   pyrtc-kernels  the compiled loops of pyRTC alone, in one thread
-  shmpipeline    its running pipeline, a process for each step: from write () of the frame to the return of read_new () with the commands
+  shmpipeline    its running pipeline, a process for each step: from write () of the frame until its commands are read
 
 With --system it instead runs pyRTC as a whole, a process for each component, and prints its own measure of the time from the frame to
 the commands; FOLDER is examples/synthetic_shwfs of its sources: 49 x 49 pixels, 7 x 7 lenslets, 97 commands, 1 kHz.
@@ -94,9 +94,11 @@ class Shmpipeline:
 
     def frame(self, frame):
         frame = np.ascontiguousarray(frame[:self.used, :self.used], dtype=np.float32)  # its centroids take no bytes
+        before = self.output.count  # read_new () would miss commands that are there before it is called
         begin = time.perf_counter()
         self.input.write(frame)
-        self.commands = self.output.read_new(timeout=10)
+        self.output.wait_for_count(after=before, timeout=60)
+        self.commands = self.output.read()
         return time.perf_counter() - begin
 
     def close(self):
