@@ -15,7 +15,7 @@
 #include "bench-element.h"
 #include "plain-loop.h"
 
-/* Of peers, which may take a hundred times as long, one frame of so many. */
+/* Of peers, which may take a hundred times as long, one turn of so many. */
 enum { MAX_PEERS = 8, PEER_SHARE = 10 };
 
 /* @cells: along an axis. @n_turn: frames of one entry before the next; its
@@ -282,8 +282,10 @@ static void
 time_turn (Loop *l, Entry *e, guint first, guint end)
 {
   double *samples = e->samples + e->n;
-  guint n = e->time ? end - first : (end - first) / PEER_SHARE;
+  guint n = end - first;
 
+  if (!e->time && first / l->c->n_turn % PEER_SHARE != 0)
+    return;
   if (!e->time)
     time_peer (l, e->name, samples, n);
   for (guint i = 0; i < n && e->time; i++)
@@ -310,7 +312,7 @@ time_entries (Loop *l, Entry *entries, guint n_entries)
 
   for (guint k = 0; k < n_entries; k++) {
     entries[k].samples = g_new (double, n);
-    time_turn (l, &entries[k], 0, n / 10); /* warms it up */
+    time_turn (l, &entries[k], 0, c->n_turn); /* warms it up */
     entries[k].n = 0;
   }
   for (guint first = 0; first < n; first += c->n_turn)

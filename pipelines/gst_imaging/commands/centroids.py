@@ -136,7 +136,8 @@ def measure(source, made, options, settings):
     given = [text for text in settings if text.startswith("reference-location=")]
     made.report.fact("slopes count from", (options.reference or given[0].partition("=")[2]) if given else
                      "the lattice found in the first frame, which takes its tilt, defocus and astigmatism; --reference gives a flat one"
-                     if finds_grid else "0: equal pupil images" if "estimator=pupils" in settings else "the references of the map, or the middle of the cells")
+                     if finds_grid else "0: equal pupil images" if "estimator=pupils" in settings
+                     else "the references of the map, or the middle of the cells")
     drawing = None if options.no_picture else Drawing(options.scale, options.draw)
     view = Drawing(options.scale, options.draw, "autovideosink") if options.view else None
     measurement = Measurement(source, made, settings, options, drawing, view)
