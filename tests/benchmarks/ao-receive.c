@@ -3,7 +3,7 @@
  * frame into shared memory, 1000 a second, to the commands behind shmimsrc,
  * shcentroid and shreconstruct in their own thread.
  * AO_LATENCY_PROPERTIES: further properties of shreconstruct */
-#include <unistd.h>
+#include <stdio.h>
 
 #include "bench-element.h"
 
@@ -69,6 +69,15 @@ open_receiver (Receiver *r, const gchar *folder)
   gst_element_set_state (r->reader, GST_STATE_PLAYING);
 }
 
+/* The sink leaves its stream. */
+static void
+remove_stream (const Receiver *r, const gchar *folder)
+{
+  g_autofree gchar *path = g_strdup_printf ("%s/%s.im.shm", folder, r->name);
+
+  remove (path);
+}
+
 static void
 close_receiver (Receiver *r)
 {
@@ -131,8 +140,10 @@ main (int argc, char **argv)
         receivers[k].name, s[n / 2], s[n - n / 100 - 1], s[n - n / 1000 - 1],
         s[n - 1]);
     close_receiver (&receivers[k]);
+    remove_stream (&receivers[k], folder);
     g_free (s);
   }
+  remove (folder);
   g_free (folder);
   return bench_close ();
 }
