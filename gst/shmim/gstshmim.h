@@ -95,8 +95,10 @@ typedef enum {
 gboolean gst_shmim_claim (GstShmim *self, GError **error);
 
 /* Until somebody posts the semaphore, at most @timeout. All posts so far are
- * taken at once: the count in the header says how many frames there were. */
-GstShmimWait gst_shmim_wait (GstShmim *self, GstClockTime timeout);
+ * taken at once: the count in the header says how many frames there were.
+ * @spin: how long it looks again and again before it sleeps */
+GstShmimWait gst_shmim_wait (
+    GstShmim *self, GstClockTime spin, GstClockTime timeout);
 
 /* Ends a wait of another thread, or the next one. */
 void gst_shmim_wake (GstShmim *self);

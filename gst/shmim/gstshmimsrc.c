@@ -49,7 +49,7 @@ typedef enum { END_ERROR, END_EOS, END_WAIT } EndPolicy;
 
 typedef struct {
   GRefString *stream, *folder;
-  guint timeout;
+  guint timeout, spin;
   EndPolicy end_policy;
 } Settings;
 
@@ -71,6 +71,10 @@ static const GstImagingSetting settings[] = {
         "ms",
         "Time without a frame after which the element checks whether the "
         "writer still runs and the stream still exists. 0: never"),
+    GST_IMAGING_UINT ("spin", NEXT_START, 0, Settings, spin, 0, 1000000, "us",
+        "Time that the element looks for the next frame again and again before "
+        "it sleeps: the frame comes earlier, and the processor is busy "
+        "meanwhile. 0: it sleeps at once"),
     GST_IMAGING_ENUM ("end-policy", NEXT_START, 0, Settings, end_policy,
         "GstShmimSrcEndPolicy", end_policies,
         "What follows when the writer has ended, or the stream was removed or "
@@ -649,7 +653,8 @@ step (GstShmimSrc *self, GstBuffer **buffer)
   if (flow != GST_FLOW_OK || *buffer || !self->shmim)
     return flow;
   /* a cut file is found by its size */
-  return gst_shmim_wait (self->shmim, CHECK_INTERVAL) == GST_SHMIM_WAIT_POSTED
+  return gst_shmim_wait (self->shmim, settings_of (self)->spin * GST_USECOND,
+             CHECK_INTERVAL) == GST_SHMIM_WAIT_POSTED
              ? GST_FLOW_OK
              : check_stream (self);
 }

@@ -55,14 +55,32 @@ gst_shmim_count (GstShmim *self)
   change (self, place, FUTEX_OP_ADD, 1);
 }
 
+/* Returns: whether the semaphore was posted within @spin; FALSE when the file
+ * was cut */
+static gboolean
+is_posted_within (GstShmim *self, guint64 place, GstClockTime spin)
+{
+  const GstClockTime end = gst_util_get_timestamp () + spin;
+  guint32 value = 0;
+
+  do
+    if (!gst_shmim_read (self, place, &value, sizeof (value), NULL))
+      return FALSE;
+  while (value == 0 && gst_util_get_timestamp () < end);
+  return value != 0;
+}
+
 GstShmimWait
-gst_shmim_wait (GstShmim *self, GstClockTime timeout)
+gst_shmim_wait (GstShmim *self, GstClockTime spin, GstClockTime timeout)
 {
   const guint64 place = value_place (self, (guint) self->slot);
   struct timespec left;
   glong status;
   gint reason;
 
+  if (spin > 0 && is_posted_within (self, place, spin))
+    return change (self, place, FUTEX_OP_SET, 0) ? GST_SHMIM_WAIT_POSTED
+                                                 : GST_SHMIM_WAIT_CUT;
   GST_TIME_TO_TIMESPEC (timeout, left);
   if (!change (self, place + WAITERS, FUTEX_OP_ADD, 1))
     return GST_SHMIM_WAIT_CUT;

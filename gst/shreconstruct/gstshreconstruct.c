@@ -29,6 +29,7 @@
 #include "gstimagingresults.h"
 #include "gstshreconstructcalibration.h"
 #include "gstshreconstructoutputs.h"
+#include "gstshreconstructrealtime.h"
 #include "gstshreconstructsettings.h"
 #include "gstshreconstructslopes.h"
 #include "gstshreconstructwavefront.h"
@@ -51,6 +52,7 @@ struct _GstShReconstruct {
   guint n_input;    /* cells of the sensor; 0 while they are not known */
   gfloat *commands; /* [n_commands]: of the frame, before the actuator map */
   GstShReconstructWavefront *wavefront;
+  GstShReconstructRealtime *realtime;
   gboolean is_tensor;
   gint fps_n, fps_d;
   guint n_sent; /* outputs of the caps that were sent; 0 before */
@@ -408,6 +410,7 @@ work (GstShReconstruct *self, GstBuffer *buffer, GstClockTime entered)
   ImkStatus status;
   ImkError error;
 
+  gst_sh_reconstruct_realtime_follow (self->realtime, s);
   f.number = gst_imaging_numbering_next (&self->numbering, buffer, &f.missing);
   if (f.missing)
     gst_imaging_stats_add_missing (
@@ -500,6 +503,7 @@ gst_sh_reconstruct_stop (GstElement *element)
   GstShReconstruct *self = GST_SH_RECONSTRUCT (element);
 
   gst_imaging_engine_stop (self->base.engine);
+  gst_sh_reconstruct_realtime_stop (self->realtime);
   g_clear_pointer (&self->before, imk_shreconstruct_free);
   gst_sh_reconstruct_calibration_abandon (
       self->calibration, "The element was stopped.");
@@ -558,6 +562,7 @@ gst_sh_reconstruct_finalize (GObject *object)
   gst_sh_reconstruct_outputs_free (self->outputs);
   gst_sh_reconstruct_calibration_free (self->calibration);
   gst_sh_reconstruct_wavefront_free (self->wavefront);
+  gst_sh_reconstruct_realtime_free (self->realtime);
   g_free (self->commands);
   G_OBJECT_CLASS (gst_sh_reconstruct_parent_class)->finalize (object);
 }
@@ -643,6 +648,7 @@ gst_sh_reconstruct_init (GstShReconstruct *self)
   self->calibration = gst_sh_reconstruct_calibration_new (GST_ELEMENT (self));
   self->wavefront =
       gst_sh_reconstruct_wavefront_new (GST_ELEMENT (self), self->base.engine);
+  self->realtime = gst_sh_reconstruct_realtime_new (GST_ELEMENT (self));
   self->sinkpad = gst_imaging_element_add_pad (&self->base, &sink_template);
   gst_pad_set_chain_function (self->sinkpad, gst_sh_reconstruct_chain);
   gst_pad_set_event_function (self->sinkpad, gst_sh_reconstruct_sink_event);

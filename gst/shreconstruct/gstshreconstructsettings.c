@@ -223,6 +223,17 @@ static const GstImagingSetting settings[] = {
         "the noise"),
     COUNT_OF ("calibration-frames", 0, calibration_frames, 1, 1000, "frames",
         "Frames that are averaged for each poke"),
+    COUNT_OF ("realtime-priority", 0, realtime_priority, 0, 99, NULL,
+        "Priority of SCHED_FIFO for the thread that brings the frames, from the "
+        "first frame on. 0: the thread stays as it is"),
+    GST_IMAGING_INT ("cpu", LIVE, 0, GstShReconstructSettings, cpu, -1, 1023,
+        NULL,
+        "Number of the only processor that the thread that brings the frames "
+        "may run on, from the first frame on. -1: the thread stays as it is"),
+    GST_IMAGING_BOOLEAN ("lock-memory", LIVE, 0, GstShReconstructSettings,
+        lock_memory,
+        "Keep all memory of the process, also that of later allocations, from "
+        "being swapped out, until the process ends"),
 };
 
 static void
@@ -234,6 +245,7 @@ init_settings (gpointer data)
   ImkShcalibrationConfig k;
 
   imk_shreconstruct_config_init (&c);
+  s->cpu = -1;
   s->gain = c.gain;
   s->leak = c.leak;
   s->minimum = -G_MAXDOUBLE;

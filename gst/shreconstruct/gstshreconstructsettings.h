@@ -40,6 +40,9 @@ typedef struct {
   ImkShcalibrationMethod calibration_method;
   gdouble calibration_poke;
   guint calibration_repeats, calibration_frames;
+  guint realtime_priority;
+  gint cpu;
+  gboolean lock_memory;
 } GstShReconstructSettings;
 
 /* Groups: what another kernel is made for; what changes its controller; what

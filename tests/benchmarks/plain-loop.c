@@ -24,3 +24,13 @@ plain_centroids (const uint8_t *frame, size_t stride, uint32_t columns,
       *xy++ = row * pitch + (m00 ? (float) m01 / (float) m00 : 0.0f);
     }
 }
+
+uint32_t
+plain_sum (const uint32_t *words, size_t n)
+{
+  uint32_t sum = 0;
+
+  for (size_t i = 0; i < n; i++)
+    sum += words[i];
+  return sum;
+}

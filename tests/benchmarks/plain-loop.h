@@ -19,6 +19,9 @@ extern "C" {
 void plain_centroids (const uint8_t *frame, size_t stride, uint32_t columns,
     uint32_t rows, uint32_t pitch, float *xy);
 
+/* Returns: the sum of @n words: one read of them and nothing else */
+uint32_t plain_sum (const uint32_t *words, size_t n);
+
 #ifdef __cplusplus
 }
 #endif

@@ -381,6 +381,113 @@ run_all_options (void)
   run_options ("400-d10-of-all", &c);
 }
 
+/* --- estimators with fixed weights, whose numbers the tests check --------- */
+
+/* @config beside the centre of gravity of @base, of the same frames */
+static void
+run_beside (const char *name, const ImkShcentroidConfig *config,
+    const ImkShcentroidConfig *base)
+{
+  Work w = {.config = *config}, cog = {.config = *base};
+  BenchEntry entries[] = {
+      {"cpu", "ours", run_ours, &w},
+      {"cpu", "cog", run_ours, &cog},
+  };
+
+  work_open (&w, false);
+  work_open (&cog, false);
+  bench_case (name, entries, 2);
+  work_close (&w);
+  work_close (&cog);
+}
+
+/* One template for all cells. */
+static void
+run_matched (const char *name, const ImkShcentroidConfig *base)
+{
+  ImkShcentroidConfig c = *base;
+  uint32_t pitch = (uint32_t) base->pitch_x;
+  float spot[28 * 28];
+
+  for (uint32_t i = 0; i < pitch * pitch; i++) {
+    double u = i % pitch - 0.5 * pitch, v = i / pitch - 0.5 * pitch;
+
+    spot[i] = (float) (100 * exp (-(u * u + v * v) / 8));
+  }
+  c.estimator = IMK_SHCENTROID_ESTIMATOR_MATCHED;
+  c.templates = spot;
+  c.n_templates = 1;
+  c.template_width = c.template_height = pitch;
+  run_beside (name, &c, base);
+}
+
+/* A disc in each quarter of the frame: two thirds of its pixels. */
+static void
+run_pupils (const char *name, const ImkShcentroidConfig *base,
+    ImkShcentroidNormalisation normalisation)
+{
+  static const uint8_t quarters[2][2] = {{1, 4}, {2, 3}};
+  ImkShcentroidConfig c = *base;
+  uint32_t side = c.width / 2, *pixels = NULL;
+  uint8_t *numbers = calloc ((size_t) c.width * c.height, 1);
+  ImkShcentroidCell *cells = NULL;
+  ImkError error;
+
+  if (!numbers)
+    bench_fail ("there is no memory for a map.");
+  for (uint32_t y = 0; y < c.height; y++)
+    for (uint32_t x = 0; x < c.width; x++) {
+      double u = x % side - 0.5 * side, v = y % side - 0.5 * side;
+
+      if (sqrt (u * u + v * v) < 0.46 * side)
+        numbers[y * c.width + x] = quarters[y / side][x / side];
+    }
+  bench_ok (imk_shcentroid_find_pupils (
+                numbers, c.width, c.height, &c, &cells, &pixels, &error),
+      &error);
+  c.estimator = IMK_SHCENTROID_ESTIMATOR_PUPILS;
+  c.normalisation = normalisation;
+  run_beside (name, &c, base);
+  free (numbers);
+  free (cells);
+  free (pixels);
+}
+
+static void
+run_estimators (const char *base_name, const ImkShcentroidConfig *base)
+{
+  ImkShcentroidConfig c = *base;
+  char name[64];
+
+  snprintf (name, sizeof (name), "%s-matched", base_name);
+  run_matched (name, base);
+  snprintf (name, sizeof (name), "%s-min-illumination", base_name);
+  c.min_illumination = 0.5;
+  run_beside (name, &c, base);
+  if (base->pitch_x != 10)
+    return; /* pupil images have none */
+  snprintf (name, sizeof (name), "%s-pupils", base_name);
+  run_pupils (name, base, IMK_SHCENTROID_NORMALISATION_LOCAL);
+  snprintf (name, sizeof (name), "%s-pupils-global", base_name);
+  run_pupils (name, base, IMK_SHCENTROID_NORMALISATION_GLOBAL);
+}
+
+static void
+run_all_estimators (void)
+{
+  ImkShcentroidConfig c = make_config (700, 10);
+
+  run_estimators ("700-d10-of", &c);
+  c.type = IMK_TYPE_U16;
+  run_estimators ("700-d10-of-u16", &c);
+  c.fields = IMK_SHCENTROID_FIELDS_ALL;
+  run_estimators ("700-d10-of-u16-all", &c);
+  c.type = IMK_TYPE_U8;
+  run_estimators ("700-d10-of-all", &c);
+  c = make_config (700, 20);
+  run_estimators ("700-d20-of", &c);
+}
+
 int
 main (int argc, char **argv)
 {
@@ -390,5 +497,6 @@ main (int argc, char **argv)
       run_paper (r, p);
   run_variants ();
   run_all_options ();
+  run_all_estimators ();
   return bench_close ();
 }

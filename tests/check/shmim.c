@@ -223,10 +223,14 @@ stop (GstHarness *h, GstBus *bus)
 
 CHECK_CASE ("shmim", check_make_folder, check_remove_folder)
 
-CHECK_TEST (test_frames_arrive_as_video)
+/* A reader that sleeps, and two that do not, for less and more than a frame. */
+static const gchar *const readers[] = {
+    "stream=a", "stream=a spin=50", "stream=a spin=1000000"};
+
+CHECK_LOOP_TEST (test_frames_arrive_as_video, G_N_ELEMENTS (readers))
 {
   g_auto (Stream) s = make_stream ("a", GST_SHMIM_TYPE_U8, 2, 5, 3, 0, 0);
-  GstHarness *h = make_source ("stream=a", "video/x-raw");
+  GstHarness *h = make_source (readers[__i__], "video/x-raw");
   GstBus *bus = check_watch (h->element);
   g_autofree gchar *text = NULL;
 
@@ -549,7 +553,8 @@ CHECK_TEST (test_stopping_does_not_wait)
   g_auto (Stream) s = make_stream ("a", GST_SHMIM_TYPE_U8, 2, 4, 3, 0, 0);
 
   for (guint i = 0; i < 20; i++) {
-    GstHarness *h = make_source ("stream=a", "video/x-raw");
+    GstHarness *h =
+        make_source (readers[i % G_N_ELEMENTS (readers)], "video/x-raw");
     const gint64 begin = g_get_monotonic_time ();
 
     play (h);

@@ -7,10 +7,10 @@
 
 /* --- pupil images --------------------------------------------------------- */
 
-/* Four discs of radius 5 in a frame of 31x29, at uneven places, as a real
+/* Four discs of radius 7 in a frame of 41x39, at uneven places, as a real
  * sensor has them; of random light. */
-enum { WIDTH = 31, HEIGHT = 29, RADIUS = 5 };
-static const uint32_t corners[4][2] = {{2, 1}, {1, 16}, {18, 17}, {17, 2}};
+enum { WIDTH = 41, HEIGHT = 39, RADIUS = 7 };
+static const uint32_t corners[4][2] = {{2, 1}, {1, 20}, {24, 21}, {23, 2}};
 
 typedef struct Pupils {
   ImkShcentroidConfig c;
@@ -194,6 +194,57 @@ TEST (test_pupils, "slopes of pupil images are the normalised differences",
     .cpu_only = true)
 {
   for_each_pupils (check_pupils);
+}
+
+/* Only positions, or slopes, come in blocks of cells, where all are valid. */
+static void
+check_fields_of (const Pupils *p, const ImkShcentroidConfig *config)
+{
+  static const ImkShcentroidFields fields[] = {
+      IMK_SHCENTROID_FIELDS_XY, IMK_SHCENTROID_FIELDS_SLOPES};
+  test_auto (TestImage) all =
+      sh_run (IMK_BACKEND_CPU, config, &p->in, IMK_TYPE_F64, 8);
+
+  for (uint32_t k = 0; k < 2; k++) {
+    ImkShcentroidConfig c = *config;
+    test_autoptr (ImkShcentroid) kernel = NULL;
+    test_auto (TestImage) out;
+
+    c.fields = fields[k];
+    kernel = sh_new (IMK_BACKEND_CPU, &c);
+    out = sh_output (&c, IMK_TYPE_F64, 8);
+    for (int frame = 0; frame < 2; frame++) /* the first is not in blocks */
+      sh_process (kernel, &p->in, &out);
+    for (uint32_t i = 0; i < c.n_cells; i++)
+      for (uint32_t f = 0; f < 2; f++) {
+        double found =
+            k == 0 ? sh_get (&out, i, f) : sh_get (&out, 0, f * c.n_cells + i);
+        double expected = sh_get (
+            &all, i, (k == 0 ? IMK_SHCENTROID_X : IMK_SHCENTROID_DX) + f);
+
+        test_check (found == expected,
+            "fields %d, cell %u of %u: %.17g instead of %.17g", fields[k], i,
+            c.n_cells, found, expected);
+      }
+  }
+}
+
+static void
+check_fields (const Pupils *p)
+{
+  ImkShcentroidConfig good = p->c;
+
+  check_fields_of (p, &p->c);
+  good.bad = NULL;
+  check_fields_of (p, &good);
+}
+
+TEST (test_pupils_fields,
+    "positions and slopes of pupil images are those of "
+    "all fields, bit for bit",
+    .cpu_only = true)
+{
+  for_each_pupils (check_fields);
 }
 
 /* A frame of two pixels an image: every number by hand. */

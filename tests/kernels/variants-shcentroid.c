@@ -5,7 +5,9 @@
 #include <stdlib.h>
 
 #include "core/sample.h"
+#include "shcentroid/shcentroid-cells.h"
 #include "shcentroid/shcentroid-reference.h"
+#include "variants-shcentroid-linear.h"
 #include "variants.h"
 
 enum { N_FIELDS = IMK_SHCENTROID_N_FIELDS };
@@ -17,6 +19,7 @@ typedef struct Case {
   ImkShcentroidConfig config;
   float *dark, *flat;
   uint8_t *bad;
+  VariantsLinear linear;
   ImkShcentroid *kernel;
 } Case;
 
@@ -75,6 +78,8 @@ draw_options (ImkShcentroidConfig *k, uint64_t *seed)
     k->estimator = IMK_SHCENTROID_ESTIMATOR_QUAD;
   if (test_random (seed) % 6 == 0 && k->pitch_x >= 4 && k->pitch_y >= 4)
     k->margin = 1;
+  if (test_random (seed) % 4 == 0)
+    k->min_illumination = 0.2 + 0.7 * variant_uniform (seed);
   k->read_noise = 1.5;
   k->gain = 2;
 }
@@ -108,6 +113,8 @@ draw (void *data, uint64_t *seed, bool typical, char *name)
   k->type = types[test_random (seed) % 3];
   draw_grid (k, seed);
   draw_options (k, seed);
+  if (!typical && test_random (seed) % 4 == 0)
+    variants_linear_draw (&c->linear, k, seed);
   draw_tables (c, seed);
   if (typical) {
     imk_shcentroid_config_init (k);
@@ -128,26 +135,58 @@ draw (void *data, uint64_t *seed, bool typical, char *name)
   else
     test_image_fill (&c->v.host[IN], FILL_NOISE,
         k->type == IMK_TYPE_U8 ? 255 : 65535, *seed);
+  variants_linear_light (k, &c->v.host[IN], seed);
   c->v.host[OUT] = test_image_new (IMK_TYPE_F64, N_FIELDS, n, 1, 0);
   c->v.expected = test_image_new (IMK_TYPE_F64, N_FIELDS, n, 1, 0);
   snprintf (name, VARIANT_MAX_NAME,
       "%s %ux%u, %ux%u cells of %.4g x %.4g, threshold %d %d %g, brightest %u, "
-      "weight %d sigma %.3g x%u, power %.3g, estimator %d, margin %u,%s%s%s",
+      "weight %d sigma %.3g x%u, power %.3g, estimator %d, margin %u, min "
+      "%.3g,%s%s%s",
       imk_type_name (k->type), k->width, k->height, k->columns, k->rows,
       k->pitch_x, k->pitch_y, k->threshold_mode, k->threshold_action,
       k->threshold, k->brightest, k->weighting, k->sigma, k->iterations,
-      k->power, k->estimator, k->margin, k->dark ? " dark" : "",
-      k->flat ? " flat" : "", k->bad ? " bad" : "");
+      k->power, k->estimator, k->margin, k->min_illumination,
+      k->dark ? " dark" : "", k->flat ? " flat" : "", k->bad ? " bad" : "");
+}
+
+/* min_illumination: cells that are dark beside the brightest are as those with
+ * less than min_flux. */
+static void
+darken (const ImkShcentroidConfig *k, ImkImage *rows)
+{
+  double most = 0;
+
+  for (uint32_t i = 0; i < imk_shcentroid_n_cells (k); i++)
+    most = fmax (most, imk_sample_get (rows, IMK_SHCENTROID_FLUX, i, 0));
+  for (uint32_t i = 0; i < imk_shcentroid_n_cells (k); i++) {
+    ImkShcentroidRect r = imk_shcentroid_cell_rect (k, i);
+    double *row = imk_sample_at (rows, 0, i, 0);
+
+    if (row[IMK_SHCENTROID_FLUX] >= k->min_illumination * most)
+      continue;
+    row[IMK_SHCENTROID_X] = r.ref_x;
+    row[IMK_SHCENTROID_Y] = r.ref_y;
+    row[IMK_SHCENTROID_DX] = row[IMK_SHCENTROID_DY] = 0;
+    row[IMK_SHCENTROID_VAR_X] = row[IMK_SHCENTROID_VAR_Y] = 0;
+    row[IMK_SHCENTROID_FLAGS] =
+        (uint32_t) row[IMK_SHCENTROID_FLAGS] | IMK_SHCENTROID_LOW_FLUX;
+  }
 }
 
 static void
 expect (void *data)
 {
   Case *c = data;
+  const ImkImage *in = &c->v.host[IN].image;
+  ImkImage *rows = &c->v.expected.image;
 
-  for (uint32_t i = 0; i < imk_shcentroid_n_cells (&c->config); i++)
-    imk_shcentroid_reference (&c->config, &c->v.host[IN].image, i,
-        imk_sample_at (&c->v.expected.image, 0, i, 0));
+  if (variants_linear_is (&c->config))
+    variants_linear_expect (&c->config, in, rows);
+  for (uint32_t i = 0; i < imk_shcentroid_n_cells (&c->config) &&
+                       !variants_linear_is (&c->config);
+       i++)
+    imk_shcentroid_reference (&c->config, in, i, imk_sample_at (rows, 0, i, 0));
+  darken (&c->config, rows);
 }
 
 static ImkStatus
@@ -185,6 +224,7 @@ clear (void *data)
   free (c->dark);
   free (c->flat);
   free (c->bad);
+  variants_linear_clear (&c->linear);
 }
 
 VARIANT_KERNEL (shcentroid, .promise = "1e-10", .cuda = true,

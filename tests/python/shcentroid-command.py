@@ -541,6 +541,40 @@ class Centroids(FolderCase):
             np.save(self.path("sun.npy"), granulation.make(seed=seed)[0])
             self.assertIn("There is no grid of spots", self.call("sun.npy", status=1))
 
+    def test_pupil_images_are_measured(self):
+        rng = np.random.default_rng(3)
+        disc = np.hypot(*(np.mgrid[:20, :20] - 9.5)) < 8
+        frames, flat = rng.integers(500, 4000, (2, 40, 40)), rng.integers(2000, 2100, (3, 40, 40))
+        np.save(self.path("p.npy"), np.block([[1 * disc, 4 * disc], [2 * disc, 3 * disc]]).astype("u1"))
+        np.save(self.path("f.npy"), frames.astype("u2"))
+        np.save(self.path("flat.npy"), flat.astype("u2"))
+
+        def truth(frames):
+            one, four, two, three = (frames.astype(float)[:, y:y + 20, x:x + 20][:, disc] for y in (0, 20) for x in (0, 20))
+            return np.stack([one + two - three - four, one - two - three + four], -1) / (one + two + three + four)[..., None]
+        self.call("flat.npy", "--pupils", "p.npy", output="flat")
+        self.call("f.npy", "--pupils", "p.npy")
+        slopes = np.load(self.path("out/slopes.npy"))
+        np.testing.assert_allclose(slopes[..., 2:4], truth(frames), atol=1e-6)
+        self.assertEqual(sorted(set(os.listdir(self.path("out"))) & {"map.npy", "slopes.npy", "table.csv"}), ["slopes.npy", "table.csv"])
+        result = self.result()
+        self.assertNotIn("grid", result)
+        self.assertIn("pupils", {entry["role"] for entry in result["inputs"]})
+        with open(self.path("out/report.html"), encoding="utf-8") as file:
+            report = file.read()
+        self.assertIn("slope of a cell, rms about its mean", report)
+        self.assertNotIn("spots cut", report)
+        self.call("f.npy", "--reference", "flat/slopes.npy", "estimator=pupils", "pupils-location=p.npy", "normalisation=local")
+        np.testing.assert_allclose(np.load(self.path("out/slopes.npy"))[..., 2:4], truth(frames) - truth(flat).mean(0), atol=4e-6)
+        for words, sentence in ((("--map", "m.npy"), "without a grid"), (("estimator=cog",), "Leave one of them out"),
+                                (("pupils-location=p.npy",), "the same setting"), (("--find-grid",), "another one is given")):
+            self.assertIn(sentence, self.call("f.npy", "--pupils", "p.npy", *words, status=2))
+        self.assertIn("these are 64x64", self.call(self.square(), "--pupils", "p.npy", status=1))
+
+    def square(self):
+        np.save(self.path("square.npy"), np.zeros((1, 64, 64), np.uint8))
+        return "square.npy"
+
     def test_what_is_missing_is_said_in_a_sentence(self):
         np.save(self.path("f.npy"), np.zeros((1, 64, 64), np.uint8))
         with open(self.path("f.fits"), "w", encoding="utf-8") as file:

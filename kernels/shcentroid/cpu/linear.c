@@ -6,7 +6,7 @@
 #include "shcentroid/cpu/tile.h"
 #include "shcentroid/cpu/vectors.h"
 
-enum { LANES = IMK_SHCENTROID_FILTER_LANES };
+enum { LANES = IMK_SHCENTROID_FILTER_LANES, BLOCK = 128 };
 
 /* The sums of 32 lanes. */
 typedef struct LinearSums {
@@ -165,17 +165,17 @@ filter_cell (const Frame *f, uint32_t cell, MatchScratch *m,
  * Pupil images. */
 
 INLINE float
-sample_at (const Frame *f, uint32_t x, uint32_t y)
+sample_at (const ImkImage *in, ImkType type, Place at)
 {
-  const uint8_t *row = (const uint8_t *) f->in->data + y * f->in->stride;
+  const uint8_t *row = (const uint8_t *) in->data + at.y * in->stride;
 
-  switch (f->in->type) {
+  switch (type) {
   case IMK_TYPE_U8:
-    return row[x];
+    return row[at.x];
   case IMK_TYPE_U16:
-    return ((const uint16_t *) row)[x];
+    return ((const uint16_t *) row)[at.x];
   default:
-    return imk_shcentroid_sample (((const float *) row)[x]);
+    return imk_shcentroid_sample (((const float *) row)[at.x]);
   }
 }
 
@@ -188,7 +188,7 @@ sum_pupils (const Frame *f, uint32_t cell, const bool all,
   ImkShcentroidReals s = {.max = -3.4e38f};
 
   for (uint32_t k = 0; k < IMK_SHCENTROID_N_PUPILS; k++) {
-    float sample = sample_at (f, at[k].x, at[k].y), value, flat = 1.0f;
+    float sample = sample_at (f->in, f->in->type, at[k]), value, flat = 1.0f;
 
     value = cpu->lut ? cpu->lut[(uint32_t) sample] : sample;
     if (cpu->dark) {
@@ -202,26 +202,115 @@ sum_pupils (const Frame *f, uint32_t cell, const bool all,
   return s;
 }
 
+/* What a position needs, of cells one after the other. */
+typedef struct PupilBlock {
+  double p[BLOCK], pu[BLOCK], py[BLOCK];
+} PupilBlock;
+
+/* sum_pupils (), operation by operation: the same bits. */
+INLINE void
+sum_block_of (const Frame *f, uint32_t first, uint32_t n, PupilBlock *b,
+    const ImkType type, const bool plain)
+{
+  const Cpu *cpu = f->cpu;
+  const Place *at = cpu->pupils + (size_t) first * IMK_SHCENTROID_N_PUPILS;
+  double v[IMK_SHCENTROID_N_PUPILS][BLOCK];
+
+  for (uint32_t i = 0; i < n; i++)
+    for (uint32_t k = 0; k < IMK_SHCENTROID_N_PUPILS; k++, at++) {
+      float value = sample_at (f->in, type, *at);
+
+      if (!plain && cpu->lut)
+        value = cpu->lut[(uint32_t) value];
+      if (!plain && cpu->dark) {
+        size_t pixel = (size_t) at->y * cpu->plan.width + at->x;
+
+        value = calibrate_one (value, cpu->dark[pixel], cpu->flat[pixel]);
+      }
+      v[k][i] = value;
+    }
+  for (uint32_t i = 0; i < n; i++) {
+    b->p[i] = v[0][i] + v[1][i] + v[2][i] + v[3][i];
+    b->pu[i] = v[0][i] + v[1][i] - v[2][i] - v[3][i];
+    b->py[i] = v[0][i] - v[1][i] - v[2][i] + v[3][i];
+  }
+}
+
+static void
+sum_block (const Frame *f, uint32_t first, uint32_t n, PupilBlock *b)
+{
+  bool plain = !f->cpu->lut && !f->cpu->dark;
+
+  if (plain && f->in->type == IMK_TYPE_U8)
+    sum_block_of (f, first, n, b, IMK_TYPE_U8, true);
+  else if (plain && f->in->type == IMK_TYPE_U16)
+    sum_block_of (f, first, n, b, IMK_TYPE_U16, true);
+  else
+    sum_block_of (f, first, n, b, f->in->type, false);
+}
+
+/* Positions of a block, when all its cells are valid: the divisions are vector
+ * code. Returns: whether they are */
+static bool
+store_block (const Frame *f, uint32_t first, uint32_t n, PupilBlock *b)
+{
+  const ImkShcentroidRect *rects = f->cpu->rects + first;
+  const ImkShcentroidParams *params = &f->cpu->params;
+  bool local = params->normalisation == IMK_SHCENTROID_NORMALISATION_LOCAL;
+  uint64_t n_valid = 0;
+
+  if (!local && !(f->mean > 0.0))
+    return false;
+  for (uint32_t i = 0; i < n && !local; i++) {
+    double by = b->p[i] / f->mean;
+
+    b->pu[i] *= by;
+    b->py[i] *= by;
+  }
+  for (uint32_t i = 0; i < n; i++) {
+    double min_flux = imk_shcentroid_min_flux (params, rects[i].min_flux);
+
+    n_valid += (b->p[i] > 0.0) & (b->p[i] >= min_flux) &
+               imk_shcentroid_is_finite (b->p[i]) & (rects[i].flags == 0);
+  }
+  if (n_valid < n)
+    return false;
+  for (uint32_t i = 0; i < n; i++) {
+    b->pu[i] = imk_shcentroid_clamp (b->pu[i] / b->p[i], -3e38, 3e38);
+    b->py[i] = imk_shcentroid_clamp (b->py[i] / b->p[i], -3e38, 3e38);
+  }
+  for (uint32_t i = 0; i < n; i++) {
+    b->pu[i] = rects[i].x + b->pu[i];
+    b->py[i] = rects[i].y + b->py[i];
+  }
+  store_centres (f, first, n, b->pu, b->py);
+  return true;
+}
+
 /* The mean flux of the valid cells, added up as slopes are. */
 static void
 find_mean (Frame *f)
 {
   const Cpu *cpu = f->cpu;
   ImkShcentroidTiltSums lanes[IMK_SHCENTROID_TILT_LANES] = {{0}};
-  const ImkShcentroidNoise noise = imk_shcentroid_noise (&cpu->params);
+  uint32_t n_cells = cpu->plan.n_rects;
+  PupilBlock block;
   double most = 0.0;
 
   if (cpu->params.estimator != IMK_SHCENTROID_ESTIMATOR_PUPILS ||
       cpu->params.normalisation == IMK_SHCENTROID_NORMALISATION_LOCAL)
     return;
-  for (uint32_t i = 0; i < cpu->plan.n_rects; i++) {
-    ImkShcentroidReals s = sum_pupils (f, i, false, &noise);
+  for (uint32_t i = 0; i < n_cells; i++) {
+    ImkShcentroidReals s = {.p = 0.0};
 
+    if (i % BLOCK == 0)
+      sum_block (f, i, n_cells - i < BLOCK ? n_cells - i : BLOCK, &block);
+    s.p = block.p[i % BLOCK];
     /* until the slopes are there */
     cpu->slopes[i].flux = imk_shcentroid_pupil_flux (&s);
     most = fmax (most, cpu->slopes[i].flux);
   }
-  for (uint32_t i = 0; i < cpu->plan.n_rects; i++) {
+  for (uint32_t i = 0; i < n_cells; i++) {
     ImkShcentroidTiltSums one = {cpu->slopes[i].flux, 0.0, 1};
 
     if (imk_shcentroid_pupil_counts (one.x, most, &cpu->rects[i], &cpu->params))
@@ -240,6 +329,30 @@ measure_pupils (const Frame *f, uint32_t cell, const bool all,
   finish (f, cell, &s);
 }
 
+static void
+measure_pupil_images (const Frame *f, uint32_t first, uint32_t end, bool all,
+    const ImkShcentroidNoise *noise)
+{
+  const ImkShcentroidParams *params = &f->cpu->params;
+  bool simple = !all && !f->cpu->lost && !imk_shcentroid_joins (params) &&
+                params->invalid_policy != IMK_SHCENTROID_INVALID_HOLD &&
+                !imk_shcentroid_tracks (params);
+
+  for (uint32_t i = first; i < end && all; i++)
+    measure_pupils (f, i, true, noise);
+  while (first < end && !all) {
+    uint32_t n = end - first < BLOCK ? end - first : BLOCK;
+    PupilBlock block;
+
+    if (simple)
+      sum_block (f, first, n, &block);
+    if (!simple || !store_block (f, first, n, &block))
+      for (uint32_t i = first; i < first + n; i++)
+        measure_pupils (f, i, false, noise);
+    first += n;
+  }
+}
+
 /* ------------------------------------------------------------------------ */
 
 static void
@@ -251,10 +364,7 @@ measure_linear (void *data, uint32_t first, uint32_t end)
   MatchScratch *scratch;
 
   if (f->cpu->params.estimator == IMK_SHCENTROID_ESTIMATOR_PUPILS) {
-    for (uint32_t i = first; i < end && all; i++)
-      measure_pupils (f, i, true, &noise);
-    for (uint32_t i = first; i < end && !all; i++)
-      measure_pupils (f, i, false, &noise);
+    measure_pupil_images (f, first, end, all, &noise);
     return;
   }
   scratch = imk_shcentroid_take_scratch ((Matching *) &f->cpu->matching);

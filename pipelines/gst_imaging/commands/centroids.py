@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
-"""Measures the spots of a Shack-Hartmann wavefront sensor in recordings, or of a camera.
+"""Measures the spots of a Shack-Hartmann wavefront sensor, or the pupil images of a pyramid, in recordings, or of a camera.
 
 A recording is a file of frames (.npy, FITS, TIFF, ...; also .npz, .fits.gz, and videos), or a folder of pictures. A folder of files
 with several frames each is a recording for each file. Without a grid (--map, columns= and rows=, or aperture=) the
-lenslets are found in the first frame, which should be of a flat wavefront. Into the folder of the output:
+lenslets are found in the first frame, which should be of a flat wavefront. With --pupils there are no lenslets. Into the folder of the output:
 
   slopes.npy   float32 [frames, cells, fields]: x, y, dx, dy, flux, flux_raw, max, var_x, var_y, flags
   table.csv    the same as text, a line for each cell of each frame
@@ -11,8 +11,8 @@ lenslets are found in the first frame, which should be of a flat wavefront. Into
   map.npy      the grid that was found
   report.html  settings, warnings, quality and plots;  result.json  the same for a program
 
-property=value are properties of shcentroid (docs/reference/shcentroid.md). Without threshold-mode, threshold, brightest or
-estimator=correlation among them, threshold-mode=auto is used.
+property=value are properties of shcentroid (docs/reference/shcentroid.md). Without threshold-mode, threshold, brightest,
+estimator=correlation or estimator=pupils among them, threshold-mode=auto is used.
 """
 import os
 
@@ -26,19 +26,22 @@ from ..frames.source import check_output, declare_options, is_setting, need, scr
 EXAMPLES = [
     ("frames.fits -o out", "a FITS cube; finds the grid in its first frame"),
     ("recordings/ --map out/map.npy --reference flat/slopes.npy -o night", "every cube of a folder, against a flat wavefront"),
+    ("pyramid.npy --pupils pupils.npy --reference flat/slopes.npy -o out", "a pyramid sensor, against a flat wavefront"),
     ("frames.npy --dark dark.fits --flat flat.fits columns=12 rows=8 pitch-x=20 pitch-y=20 -o out", "a grid that is known"),
     ("--camera v4l2:/dev/video0 --frames 1000 -o out", "a USB camera"),
     ("--camera aravis: --exposure 500 --view -o out", "a GigE camera, shown in a window, until Ctrl-C"),
 ]
 
-GEOMETRY = ("columns", "rows", "map-location", "aperture", "find-grid-location")
-CUTS = ("threshold-mode=", "threshold=", "brightest=", "estimator=correlation")
+GEOMETRY = ("columns", "rows", "map-location", "aperture", "find-grid-location", "pupils-location")
+CUTS = ("threshold-mode=", "threshold=", "brightest=", "estimator=correlation", "estimator=pupils")
 
 
 def add_arguments(parser):
     parser.add_argument("words", nargs="*", metavar="FRAMES | property=value")
     job.add_arguments(parser)
     parser.add_argument("--map", metavar="FILE", help="cells: a map.npy of an earlier run, or an array file [cells, 4..12]")
+    parser.add_argument("--pupils", metavar="FILE", help="a pyramid sensor (estimator=pupils): an array file [height, width] with 1 to 4"
+                        " in the pixels of that pupil image, 0 elsewhere")
     parser.add_argument("--find-grid", action="store_true", help="find the grid in the first frame (the default without a grid)")
     parser.add_argument("--reference", metavar="FILE", help="where slopes count from: an array file [cells, 2] of x and y, or the"
                         " slopes.npy of a flat wavefront, whose valid frames are averaged")
@@ -75,13 +78,16 @@ def check(options):
     if "find-grid-location" in given:
         raise Failure(WRONG_USE, "find-grid-location is for pipelines: this command writes the grid to map.npy.")
     for option, name in (("map", "map-location"), ("reference", "reference-location"), ("dark", "dark-location"),
-                         ("flat", "flat-location")):
+                         ("flat", "flat-location"), ("pupils", "pupils-location")):
         if getattr(options, option) and name in given:
             raise Failure(WRONG_USE, f"--{option} and {name}= are the same setting; give one of them.")
-    if options.find_grid and (options.map or given & set(GEOMETRY)):
+    if options.pupils and (options.map or "estimator" in given or given & set(GEOMETRY)):
+        raise Failure(WRONG_USE, "--pupils is for pupil images without a grid, and a grid, a map or an estimator is given. Leave one of"
+                                 " them out.")
+    if options.find_grid and (options.map or options.pupils or given & set(GEOMETRY)):
         raise Failure(WRONG_USE, "--find-grid finds a grid, and another one is given. Leave one of them out.")
     check_output(options.output)
-    if options.reference and not options.map and not given & set(GEOMETRY):
+    if options.reference and not options.map and not options.pupils and not given & set(GEOMETRY):
         beside = os.path.join(os.path.dirname(options.reference), "map.npy")
         raise Failure(WRONG_USE, "--reference is for the cells of one grid, and none is given: add --map"
                                  f" {beside if os.path.exists(beside) else 'with the map of its recording'}.")
@@ -92,9 +98,11 @@ def check(options):
 def settings_of(options, settings):
     """Returns: the settings of shcentroid, and whether it finds the grid"""
     settings = list(settings)
-    for option, name in ("map", "map-location"), ("dark", "dark-location"), ("flat", "flat-location"):
+    for option, name in ("map", "map-location"), ("dark", "dark-location"), ("flat", "flat-location"), ("pupils", "pupils-location"):
         if getattr(options, option):
             settings.append(f"{name}={getattr(options, option)}")
+    if options.pupils:
+        settings.append("estimator=pupils")
     finds_grid = not any(text.partition("=")[0] in GEOMETRY for text in settings)
     if not any(text.startswith(CUTS) for text in settings):
         settings.append("threshold-mode=auto")
@@ -128,7 +136,8 @@ def measure(source, made, options, settings):
     given = [text for text in settings if text.startswith("reference-location=")]
     made.report.fact("slopes count from", (options.reference or given[0].partition("=")[2]) if given else
                      "the lattice found in the first frame, which takes its tilt, defocus and astigmatism; --reference gives a flat one"
-                     if finds_grid else "the references of the map, or the middle of the cells")
+                     if finds_grid else "0: equal pupil images" if "estimator=pupils" in settings
+                     else "the references of the map, or the middle of the cells")
     drawing = None if options.no_picture else Drawing(options.scale, options.draw)
     view = Drawing(options.scale, options.draw, "autovideosink") if options.view else None
     measurement = Measurement(source, made, settings, options, drawing, view)

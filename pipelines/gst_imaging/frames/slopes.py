@@ -110,6 +110,11 @@ def read(made, measurement, options):
     return sums
 
 
+def is_pyramid(measurement):
+    """Whether there are pupil images, and so no spots"""
+    return "estimator=pupils" in measurement.settings
+
+
 def figures(report, measurement, sums, unit):
     told, stats = measurement.told, measurement.stats
     grid, summary = told.get("grid"), told.get("summary", {})
@@ -123,8 +128,9 @@ def figures(report, measurement, sums, unit):
     report.figure("invalid measurements", 100 * summary.get("invalid", 0) / total, "%", at_most=5 if grid else None,
                   about="of all cells in all frames; no limit where the grid was given, which may have cells in the shade")
     report.figure("saturated measurements", 100 * summary.get("saturated", 0) / total, "%", at_most=0)
-    report.figure("spots cut by the edge of their cell", 100 * summary.get("cut", 0) / total, "%", at_most=1)
-    if measurement.look and measurement.look.peak is not None:
+    if not is_pyramid(measurement):
+        report.figure("spots cut by the edge of their cell", 100 * summary.get("cut", 0) / total, "%", at_most=1)
+    if measurement.look and measurement.look.peak is not None and not is_pyramid(measurement):
         report.figure("peak of a spot above the noise", measurement.look.peak, "times", at_least=LEAST_PEAK,
                       about="median of the valid cells in the last frame. Below, shifts are measured too small: expose longer, or average frames")
     report.figure("missing frames", stats["frames-missing"] + stats["lost-frames"], at_most=0)
@@ -163,7 +169,7 @@ def finish(made, measurement, options):
     """The table, the report and result.json. Returns: the result"""
     if not measurement.fields:
         raise Failure(NO_RESULT, "No frame arrived.")
-    unit = "rad" if "slope-unit=rad" in measurement.settings else "px"
+    unit = "rad" if "slope-unit=rad" in measurement.settings else "" if is_pyramid(measurement) else "px"
     if measurement.look and measurement.look.order:
         made.warn(measurement.look.order)
     sums = read(made, measurement, options)
