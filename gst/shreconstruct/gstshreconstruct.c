@@ -28,10 +28,13 @@
 #include "gstimagingquantity.h"
 #include "gstimagingresults.h"
 #include "gstshreconstructcalibration.h"
+#include "gstshreconstructdevice.h"
 #include "gstshreconstructoutputs.h"
 #include "gstshreconstructsettings.h"
 #include "gstshreconstructslopes.h"
+#include "gstshreconstructmatrix.h"
 #include "gstshreconstructwavefront.h"
+#include "imk/parallel.h"
 
 GST_DEBUG_CATEGORY_STATIC (shreconstruct_debug);
 #define GST_CAT_DEFAULT shreconstruct_debug
@@ -46,6 +49,7 @@ struct _GstShReconstruct {
 
   /* of the streaming thread */
   ImkShreconstruct *kernel, *before; /* @before: whose state is taken over */
+  GstShReconstructDevice *device;
   guint n_cells, n_modes, n_commands;
   gboolean is_idle; /* without a control matrix */
   guint n_input;    /* cells of the sensor; 0 while they are not known */
@@ -96,6 +100,35 @@ close_kernel (GstElement *element)
   imk_shreconstruct_free (self->before);
   self->before = self->kernel;
   self->kernel = NULL;
+  imk_shreconstruct_leave_device (self->before);
+  gst_sh_reconstruct_device_forget (self->device);
+}
+
+/* A product of this many numbers takes one core 0.1 ms or more. */
+enum { LARGE_MATRIX = 1 << 20 };
+
+static guint64
+size_of_matrix (const GstShReconstructSettings *s)
+{
+  const GstShReconstructMatrix *m = gst_imaging_setting_file_data (s->matrix);
+
+  return m ? m->array->n : 0;
+}
+
+/* Slopes that are on the device already, or a matrix that takes long. */
+static gboolean
+prefers_cuda (GstElement *element, const GstVideoInfo *info)
+{
+  GstShReconstruct *self = GST_SH_RECONSTRUCT (element);
+  GstShReconstructSettings *s = gst_imaging_settings_copy (self->base.settings);
+  gboolean prefers =
+      s->invalid != IMK_SHRECONSTRUCT_INVALID_EXCLUDE &&
+      size_of_matrix (s) / imk_parallel_threads (gst_imaging_engine_n_threads (
+                               self->base.engine)) >=
+          LARGE_MATRIX;
+
+  gst_imaging_settings_free_copy (self->base.settings, s);
+  return prefers;
 }
 
 /* Keeps the current kernel on failure. */
@@ -161,7 +194,8 @@ gst_sh_reconstruct_apply (
   if (!before || !self->kernel || groups & GST_SH_RECONSTRUCT_WAVEFRONT)
     gst_sh_reconstruct_wavefront_forget (self->wavefront);
   if (!before || !self->kernel || groups & GST_SH_RECONSTRUCT_KERNEL)
-    return gst_imaging_engine_renew (self->base.engine, error);
+    return gst_imaging_engine_try_cpu (self->base.engine,
+        gst_imaging_engine_renew (self->base.engine, error), error);
   if (groups & (GST_SH_RECONSTRUCT_CONTROL | GST_SH_RECONSTRUCT_OUTPUT |
                    GST_SH_RECONSTRUCT_WAVEFRONT))
     return update_kernel (self, error);
@@ -325,10 +359,61 @@ follow_sensor (GstShReconstruct *self, const Frame *f,
   return gst_imaging_engine_renew (self->base.engine, error);
 }
 
-/* The commands in self->commands. */
-static void
-control (GstShReconstruct *self, Frame *f, const GstShReconstructSettings *s)
+static ImkStatus
+process_on_cpu (GstShReconstruct *self, Frame *f, ImkError *error)
 {
+  ImkStatus status = gst_sh_reconstruct_slopes_map (&f->slopes, error);
+
+  if (status == IMK_OK)
+    imk_shreconstruct_process (self->kernel, f->slopes.slopes, f->slopes.flags,
+        self->commands, &f->report);
+  return status;
+}
+
+/* Slopes that were on a device that fails are lost: the mirror stays as it is
+ * for that frame. */
+static ImkStatus
+process_after_failure (GstShReconstruct *self, Frame *f, ImkError *error)
+{
+  GstImagingEngine *engine = self->base.engine;
+  const ImkError why = *error;
+  ImkStatus status = gst_imaging_engine_fall_back (engine, error);
+  ImkError lost;
+  gboolean is_lost;
+
+  if (status != IMK_OK)
+    return status;
+  is_lost = process_on_cpu (self, f, &lost) != IMK_OK;
+  if (is_lost) {
+    gst_imaging_engine_count_lost (engine);
+    imk_shreconstruct_commands (self->kernel, self->commands);
+    f->is_closed = FALSE;
+  }
+  gst_imaging_engine_post_fall_back (engine, &why, is_lost);
+  return IMK_OK;
+}
+
+static ImkStatus
+process (GstShReconstruct *self, Frame *f, ImkError *error)
+{
+  GstImagingEngine *engine = self->base.engine;
+  ImkStatus status;
+
+  if (!gst_imaging_engine_is_on_cuda (engine))
+    return process_on_cpu (self, f, error);
+  status = gst_sh_reconstruct_device_process (self->device, self->kernel,
+      &f->slopes, self->commands, &f->report, error);
+  return gst_imaging_engine_can_fall_back (engine, status)
+             ? process_after_failure (self, f, error)
+             : status;
+}
+
+/* The commands in self->commands. */
+static ImkStatus
+control (GstShReconstruct *self, Frame *f, const GstShReconstructSettings *s,
+    ImkError *error)
+{
+  ImkStatus status = IMK_OK;
   gboolean wants_reset =
       g_atomic_int_compare_and_exchange (&self->wants_reset, TRUE, FALSE);
 
@@ -339,13 +424,15 @@ control (GstShReconstruct *self, Frame *f, const GstShReconstructSettings *s)
   f->is_closed = s->loop == GST_SH_RECONSTRUCT_LOOP_CLOSED && !s->freeze &&
                  !f->is_calibrating && !self->is_idle;
   if (f->is_closed)
-    imk_shreconstruct_process (self->kernel, f->slopes.slopes, f->slopes.flags,
-        self->commands, &f->report);
+    status = process (self, f, error);
   else
     imk_shreconstruct_commands (self->kernel, self->commands);
   if (f->is_calibrating)
+    status = gst_sh_reconstruct_slopes_map (&f->slopes, error);
+  if (f->is_calibrating && status == IMK_OK)
     gst_sh_reconstruct_calibration_step (self->calibration, s, &f->slopes,
         self->n_cells, self->n_commands, self->commands);
+  return status;
 }
 
 /* Returns: commands, or NULL with @flow set */
@@ -389,7 +476,7 @@ push_all (GstShReconstruct *self, Frame *f, GstBuffer *out)
         flow, gst_imaging_results_pad_push (
                   results, &result, f->in, self->fps_n, self->fps_d));
   clear_result (&result);
-  if (wavefront)
+  if (wavefront && gst_sh_reconstruct_slopes_map (&f->slopes, NULL) == IMK_OK)
     flow = gst_sh_reconstruct_combine (
         flow, gst_sh_reconstruct_wavefront_push (self->wavefront, wavefront, s,
                   &f->slopes, self->n_cells, f->in, f->number, self->fps_n,
@@ -418,12 +505,15 @@ work (GstShReconstruct *self, GstBuffer *buffer, GstClockTime entered)
   if (status == IMK_OK)
     status = gst_sh_reconstruct_slopes_open (
         &f.slopes, buffer, self->is_tensor, s->results, self->n_cells, &error);
+  if (status == IMK_OK) {
+    self->n_input = self->n_cells;
+    status = control (self, &f, s, &error);
+  }
   if (status != IMK_OK) {
+    gst_sh_reconstruct_slopes_close (&f.slopes);
     gst_imaging_engine_post_error (self->base.engine, status, &error);
     return GST_FLOW_ERROR;
   }
-  self->n_input = self->n_cells;
-  control (self, &f, s);
   out = make_output (self, &f, &flow);
   if (out) {
     if (f.is_closed)
@@ -557,6 +647,7 @@ gst_sh_reconstruct_finalize (GObject *object)
 
   gst_sh_reconstruct_outputs_free (self->outputs);
   gst_sh_reconstruct_calibration_free (self->calibration);
+  gst_sh_reconstruct_device_free (self->device);
   gst_sh_reconstruct_wavefront_free (self->wavefront);
   g_free (self->commands);
   G_OBJECT_CLASS (gst_sh_reconstruct_parent_class)->finalize (object);
@@ -635,11 +726,13 @@ gst_sh_reconstruct_init (GstShReconstruct *self)
   static const GstImagingEngineFuncs funcs = {
       .open = open_kernel,
       .close = close_kernel,
+      .prefers_cuda = prefers_cuda,
   };
 
   gst_imaging_element_set_up (&self->base, &funcs, &gst_sh_reconstruct_table);
   self->outputs = gst_sh_reconstruct_outputs_new (
       GST_ELEMENT (self), gst_imaging_element_query);
+  self->device = gst_sh_reconstruct_device_new (self->base.engine);
   self->calibration = gst_sh_reconstruct_calibration_new (GST_ELEMENT (self));
   self->wavefront =
       gst_sh_reconstruct_wavefront_new (GST_ELEMENT (self), self->base.engine);
