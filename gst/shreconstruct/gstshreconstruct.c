@@ -35,6 +35,7 @@
 #include "gstshreconstructmatrix.h"
 #include "gstshreconstructwavefront.h"
 #include "imk/parallel.h"
+#include "shcentroid/gstshcentroidhandover.h"
 
 GST_DEBUG_CATEGORY_STATIC (shreconstruct_debug);
 #define GST_CAT_DEFAULT shreconstruct_debug
@@ -385,7 +386,7 @@ process_after_failure (GstShReconstruct *self, Frame *f, ImkError *error)
     return status;
   is_lost = process_on_cpu (self, f, &lost) != IMK_OK;
   if (is_lost) {
-    gst_imaging_engine_count_lost (engine);
+    gst_imaging_stats_add_lost (gst_imaging_engine_stats (engine));
     imk_shreconstruct_commands (self->kernel, self->commands);
     f->is_closed = FALSE;
   }
@@ -544,6 +545,38 @@ gst_sh_reconstruct_chain (GstPad *pad, GstObject *parent, GstBuffer *buffer)
     flow = work (self, buffer, entered);
   gst_buffer_unref (buffer);
   return flow;
+}
+
+/* --- queries -------------------------------------------------------------- */
+
+/* Whether the next slopes are for the device. */
+static gboolean
+takes_over (GstShReconstruct *self, GstImagingContext *context)
+{
+  GstImagingEngine *engine = self->base.engine;
+  const GstShReconstructSettings *s =
+      gst_imaging_settings_now (self->base.settings);
+
+  return gst_imaging_engine_is_on_cuda (engine) &&
+         gst_imaging_engine_context (engine) == context && !self->is_tensor &&
+         !self->is_idle && s->loop == GST_SH_RECONSTRUCT_LOOP_CLOSED &&
+         !s->freeze &&
+         !gst_sh_reconstruct_calibration_is_on (self->calibration);
+}
+
+static gboolean
+gst_sh_reconstruct_sink_query (GstPad *pad, GstObject *parent, GstQuery *query)
+{
+  GstShReconstruct *self = GST_SH_RECONSTRUCT (parent);
+  GstImagingContext *context;
+  gpointer stream;
+  gboolean takes;
+
+  if (!gst_sh_centroid_handover_is_asked (pad, query, &context, &stream))
+    return gst_imaging_element_query (pad, parent, query);
+  takes = takes_over (self, context);
+  gst_sh_reconstruct_device_take_over (self->device, takes ? stream : NULL);
+  return takes;
 }
 
 /* --- events --------------------------------------------------------------- */
@@ -738,6 +771,7 @@ gst_sh_reconstruct_init (GstShReconstruct *self)
       gst_sh_reconstruct_wavefront_new (GST_ELEMENT (self), self->base.engine);
   self->sinkpad = gst_imaging_element_add_pad (&self->base, &sink_template);
   gst_pad_set_chain_function (self->sinkpad, gst_sh_reconstruct_chain);
+  gst_pad_set_query_function (self->sinkpad, gst_sh_reconstruct_sink_query);
   gst_pad_set_event_function (self->sinkpad, gst_sh_reconstruct_sink_event);
   self->srcpad = gst_imaging_element_add_pad (&self->base, &src_template);
 }

@@ -10,8 +10,10 @@ enum { SLOPES, FLAGS, N_INPUTS };
 struct _GstShReconstructDevice {
   GstImagingEngine *engine;
   GstMemory *copies[N_INPUTS]; /* (nullable): page-locked, as large as needed */
+  gpointer taken_over; /* (nullable): the stream of who makes the slopes */
 
   /* of the frame at hand */
+  gpointer stream;
   GstMemory *acquired[N_INPUTS]; /* (nullable) */
   ImkImage images[N_INPUTS];
 };
@@ -26,8 +28,16 @@ gst_sh_reconstruct_device_new (GstImagingEngine *engine)
 }
 
 void
+gst_sh_reconstruct_device_take_over (
+    GstShReconstructDevice *self, gpointer stream)
+{
+  self->taken_over = stream;
+}
+
+void
 gst_sh_reconstruct_device_forget (GstShReconstructDevice *self)
 {
+  self->taken_over = NULL;
   for (guint i = 0; i < N_INPUTS; i++)
     g_clear_pointer (&self->copies[i], gst_memory_unref);
 }
@@ -64,9 +74,9 @@ acquire (GstShReconstructDevice *self, guint input, GstMemory *memory, gsize at,
 {
   ImkImage *image = &self->images[input];
   gpointer data;
-  ImkStatus status = gst_imaging_memory_acquire (memory,
-      gst_imaging_engine_stream (self->engine), GST_MAP_READ, TRUE,
-      gst_imaging_engine_stats (self->engine), &data, &image->location, error);
+  ImkStatus status = gst_imaging_memory_acquire (memory, self->stream,
+      GST_MAP_READ, TRUE, gst_imaging_engine_stats (self->engine), &data,
+      &image->location, error);
 
   if (status != IMK_OK)
     return status;
@@ -144,13 +154,25 @@ release_all (GstShReconstructDevice *self, gboolean done)
 {
   for (guint i = 0; i < N_INPUTS; i++)
     if (self->acquired[i]) {
-      gst_imaging_memory_release (self->acquired[i],
-          gst_imaging_engine_stream (self->engine), GST_MAP_READ, done, NULL);
+      gst_imaging_memory_release (
+          self->acquired[i], self->stream, GST_MAP_READ, done, NULL);
       self->acquired[i] = NULL;
     }
 }
 
 /* --- a frame -------------------------------------------------------------- */
+
+/* On the stream that makes the slopes nothing waits for an event. */
+static gpointer
+stream_of (GstShReconstructDevice *self, const GstShReconstructSlopes *s)
+{
+  GstMemory *memory = reachable (self, s->numbers);
+
+  return self->taken_over && memory &&
+                 gst_imaging_memory_writer (memory) == self->taken_over
+             ? self->taken_over
+             : gst_imaging_engine_stream (self->engine);
+}
 
 static ImkStatus
 process (GstShReconstructDevice *self, ImkShreconstruct *kernel,
@@ -169,6 +191,7 @@ process (GstShReconstructDevice *self, ImkShreconstruct *kernel,
       .channels = 1,
       .type = IMK_TYPE_U8,
       .stride = s->n_cells};
+  self->stream = stream_of (self, s);
   gst_imaging_engine_note_memory (
       self->engine, gst_imaging_buffer_memory_name (s->numbers));
   status = take_slopes (self, s, error);
@@ -176,8 +199,8 @@ process (GstShReconstructDevice *self, ImkShreconstruct *kernel,
     status = take_flags (self, s, error);
   if (status == IMK_OK)
     status = imk_shreconstruct_process_images (kernel, &self->images[SLOPES],
-        s->bytes ? &self->images[FLAGS] : NULL, commands, report,
-        gst_imaging_engine_stream (self->engine), error);
+        s->bytes ? &self->images[FLAGS] : NULL, commands, report, self->stream,
+        error);
   release_all (self, status == IMK_OK);
   return status;
 }

@@ -17,6 +17,10 @@ GstShReconstructDevice *gst_sh_reconstruct_device_new (
 void gst_sh_reconstruct_device_forget (GstShReconstructDevice *self);
 void gst_sh_reconstruct_device_free (GstShReconstructDevice *self);
 
+/* Slopes come complete on @stream only, or, with NULL, on any. */
+void gst_sh_reconstruct_device_take_over (
+    GstShReconstructDevice *self, gpointer stream);
+
 /* imk_shreconstruct_process_images () with the slopes where they are, if that
  * is memory of the device or page-locked; else with a copy of them. */
 ImkStatus gst_sh_reconstruct_device_process (GstShReconstructDevice *self,

@@ -6,6 +6,7 @@
 #include <math.h>
 
 #include "gstimagingarrayfile.h"
+#include "gstimagingmemory.h"
 #include "gstimagingresults.h"
 
 /* Two cells, two commands: the mean dx and the mean dy. */
@@ -639,6 +640,213 @@ CHECK_TEST (test_a_device_is_calibrated)
   fail_unless (ok);
   state = calibrate (h, bus, 2, 400);
   fail_unless_equals_string (state, "done");
+}
+
+/* --- shcentroid and shreconstruct on one device --------------------------- */
+
+/* What is between the two, and who else reads the slopes. */
+static const struct {
+  const gchar *settings, *between;
+  gboolean reads, is_handed_over;
+} links[] = {
+    {"", "", FALSE, TRUE},
+    {"", "", TRUE, TRUE},
+    {"", "tee ! ", FALSE, FALSE},
+    {"", "identity ! ", FALSE, FALSE},
+    {"freeze=true", "", FALSE, FALSE},
+    {"loop=open", "", FALSE, FALSE},
+};
+
+typedef struct {
+  gboolean reads;
+  guint n_frames, n_on_device;
+  gfloat slopes[2 * N_CELLS]; /* of the last frame */
+} Seen;
+
+static GstPadProbeReturn
+look_at_slopes (GstPad *pad, GstPadProbeInfo *info, gpointer data)
+{
+  GstBuffer *buffer = gst_pad_probe_info_get_buffer (info);
+  const GstStructure *s = gst_imaging_results_get (buffer, "sh");
+  GstBuffer *slopes =
+      gst_value_get_buffer (gst_structure_get_value (s, "data"));
+  Seen *seen = data;
+
+  seen->n_frames++;
+  seen->n_on_device +=
+      gst_imaging_memory_is_on_device (gst_buffer_peek_memory (slopes, 0));
+  if (seen->reads)
+    gst_buffer_extract (slopes, 0, seen->slopes, sizeof (seen->slopes));
+  return GST_PAD_PROBE_OK;
+}
+
+static GstHarness *
+sensor_harness (const gchar *backend, const gchar *between,
+    const gchar *settings, Seen *seen)
+{
+  g_autofree gchar *line = g_strdup_printf (
+      "shcentroid name=sh backend=%s columns=2 rows=1 pitch-x=9 pitch-y=11 "
+      "fields=slopes ! %s shreconstruct name=rc backend=%s gain=0.5 "
+      "matrix-location=%s/means.npy %s",
+      backend, between, backend, check_folder (), settings);
+  GstElement *bin = gst_parse_bin_from_description (line, TRUE, NULL);
+  g_autoptr (GstElement) sh = gst_bin_get_by_name (GST_BIN (bin), "sh");
+  g_autoptr (GstPad) pad = gst_element_get_static_pad (sh, "src");
+  GstHarness *h;
+
+  gst_pad_add_probe (
+      pad, GST_PAD_PROBE_TYPE_BUFFER, look_at_slopes, seen, NULL);
+  gst_object_ref_sink (bin);
+  h = gst_harness_new_with_element (bin, "sink", "src");
+  gst_object_unref (bin);
+  gst_harness_set_src_caps_str (
+      h, "video/x-raw,format=GRAY8,width=18,height=11,framerate=100/1");
+  return h;
+}
+
+/* Spots that move. Returns: the first command */
+static gfloat
+see (GstHarness *h, guint t)
+{
+  guint8 *pixels = g_malloc0 (20 * 11);
+  g_autoptr (GstBuffer) out = NULL;
+  gfloat command = 0;
+
+  for (guint cell = 0; cell < N_CELLS; cell++)
+    pixels[(3 + (t + cell) % 5) * 20 + 9 * cell + 2 + (3 * t + cell) % 6] = 200;
+  check_push (h, gst_buffer_new_wrapped (pixels, 20 * 11), GST_FLOW_OK);
+  out = check_pull (h);
+  gst_buffer_extract (out, 0, &command, sizeof (command));
+  return command;
+}
+
+CHECK_LOOP_TEST (test_slopes_stay_on_the_device_where_nobody_else_is_between,
+    G_N_ELEMENTS (links))
+{
+  const guint n = 10;
+  Seen of_cpu = {.reads = TRUE}, seen = {.reads = links[__i__].reads};
+  g_autoptr (CheckHarness) cpu =
+      sensor_harness ("cpu", "", links[__i__].settings, &of_cpu);
+  g_autoptr (CheckHarness) h = NULL;
+
+  check_device ();
+  h = sensor_harness (
+      "cuda", links[__i__].between, links[__i__].settings, &seen);
+  for (guint t = 0; t < n; t++) {
+    const gfloat expected = see (cpu, t), command = see (h, t);
+
+    fail_unless (fabsf (command - expected) <= 1e-6f,
+        "frame %u: the command is %g, on the CPU %g", t, command, expected);
+    for (guint i = 0; seen.reads && i < 2 * N_CELLS; i++)
+      fail_unless_equals_float (seen.slopes[i], of_cpu.slopes[i]);
+  }
+  fail_unless_equals_int (seen.n_frames, n);
+  /* all but the first, which asks */
+  fail_unless_equals_int (
+      seen.n_on_device, links[__i__].is_handed_over ? n - 1 : 0);
+}
+
+/* The results pad has slopes as ever, and so has a calibration. */
+CHECK_TEST (test_slopes_are_handed_over_while_they_are_for_the_device)
+{
+  Seen seen = {.reads = FALSE};
+  g_autoptr (CheckHarness) h = NULL;
+  g_autoptr (GstElement) rc = NULL;
+  g_autoptr (GstElement) sh = NULL;
+  GstPad *results;
+
+  check_device ();
+  h = sensor_harness ("cuda", "", "", &seen);
+  rc = gst_bin_get_by_name (GST_BIN (h->element), "rc");
+  sh = gst_bin_get_by_name (GST_BIN (h->element), "sh");
+  see (h, 0);
+  see (h, 1);
+  fail_unless_equals_int (seen.n_on_device, 1);
+  g_object_set (rc, "freeze", TRUE, NULL);
+  see (h, 2); /* asked for before, so handed over still */
+  see (h, 3);
+  fail_unless_equals_int (seen.n_on_device, 2);
+  g_object_set (rc, "freeze", FALSE, NULL);
+  see (h, 4);
+  see (h, 5);
+  fail_unless_equals_int (seen.n_on_device, 3);
+  results = gst_element_request_pad_simple (sh, "results");
+  see (h, 6);
+  see (h, 7);
+  fail_unless_equals_int (seen.n_on_device, 3);
+  gst_element_release_request_pad (sh, results);
+  gst_object_unref (results);
+  see (h, 8);
+  see (h, 9);
+  fail_unless_equals_int (seen.n_on_device, 4);
+}
+
+static GstPadProbeReturn
+lose_device (GstPad *pad, GstPadProbeInfo *info, gpointer data)
+{
+  guint *left = data;
+
+  if (--*left == 0)
+    check_lose_device (0);
+  return GST_PAD_PROBE_OK;
+}
+
+static GstBuffer *
+push_noise (GstHarness *h, guint t)
+{
+  const gsize size = 4 * 32 * 4 * 16;
+  guint8 *pixels = g_malloc (size);
+
+  for (gsize i = 0; i < size; i++)
+    pixels[i] = (guint8) (128 + 100 * sin (1.7 * (gdouble) i + t));
+  check_push (h, gst_buffer_new_wrapped (pixels, size), GST_FLOW_OK);
+  return check_pull (h);
+}
+
+/* Slopes that were handed over are lost with the device: the mirror stays for
+ * that frame, and then goes on. */
+CHECK_MOCK_TEST (test_a_frame_that_was_handed_over_is_lost_with_its_device)
+{
+  g_autofree gchar *line = g_strdup_printf (
+      "shcentroid name=sh backend=cuda columns=32 rows=16 pitch-x=4 pitch-y=4 "
+      "fields=slopes ! shreconstruct name=rc n-threads=1 "
+      "matrix-location=%s/large.npy",
+      check_folder ());
+  guint left = 4;
+  GstElement *bin = gst_parse_bin_from_description (line, TRUE, NULL);
+  g_autoptr (GstElement) sh = gst_bin_get_by_name (GST_BIN (bin), "sh");
+  g_autoptr (GstElement) rc = gst_bin_get_by_name (GST_BIN (bin), "rc");
+  g_autoptr (GstPad) pad = gst_element_get_static_pad (sh, "src");
+  g_autoptr (CheckHarness) h = NULL;
+  g_autoptr (CheckBus) bus = NULL;
+  GstBuffer *out[6];
+
+  check_device ();
+  write_large ();
+  gst_pad_add_probe (pad, GST_PAD_PROBE_TYPE_BUFFER, lose_device, &left, NULL);
+  gst_object_ref_sink (bin);
+  h = gst_harness_new_with_element (bin, "sink", "src");
+  gst_object_unref (bin);
+  bus = check_watch (rc);
+  gst_harness_set_src_caps_str (
+      h, "video/x-raw,format=GRAY8,width=128,height=64,framerate=100/1");
+  for (guint t = 0; t < G_N_ELEMENTS (out); t++) {
+    GstMapInfo map;
+    gboolean same;
+
+    out[t] = push_noise (h, t);
+    check_lose_device (-1);
+    if (t == 0)
+      continue;
+    gst_buffer_map (out[t - 1], &map, GST_MAP_READ);
+    same = gst_buffer_memcmp (out[t], 0, map.data, map.size) == 0;
+    gst_buffer_unmap (out[t - 1], &map);
+    fail_unless (same == (t == 3), "frame %u moves the mirror: %d", t, !same);
+  }
+  check_warning (bus, LIBRARY, FAILED, "is lost");
+  fail_unless_equals_uint64 (check_stat (rc, "lost-frames"), 1);
+  for (guint t = 0; t < G_N_ELEMENTS (out); t++)
+    gst_buffer_unref (out[t]);
 }
 
 static const struct {
