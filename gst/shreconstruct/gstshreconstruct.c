@@ -272,6 +272,8 @@ set_caps (GstShReconstruct *self, GstCaps *caps)
 /* Of the frame that is worked on. */
 typedef struct {
   GstBuffer *in;
+  GstBuffer *out;         /* (nullable): for the commands */
+  GstFlowReturn acquired; /* how @out was */
   GstShReconstructSlopes slopes;
   ImkShreconstructReport report;
   gboolean is_closed, is_calibrating;
@@ -360,6 +362,19 @@ follow_sensor (GstShReconstruct *self, const Frame *f,
   return gst_imaging_engine_renew (self->base.engine, error);
 }
 
+/* All that can be done before the commands are there. */
+static void
+prepare_output (GstShReconstruct *self, Frame *f)
+{
+  if (f->out || f->acquired != GST_FLOW_OK)
+    return;
+  f->acquired = gst_buffer_pool_acquire_buffer (self->pool, &f->out, NULL);
+  if (f->acquired != GST_FLOW_OK)
+    return;
+  gst_imaging_metadata_pass (f->out, f->in, FALSE);
+  gst_imaging_engine_sign (self->base.engine, f->out);
+}
+
 static ImkStatus
 process_on_cpu (GstShReconstruct *self, Frame *f, ImkError *error)
 {
@@ -384,6 +399,7 @@ process_after_failure (GstShReconstruct *self, Frame *f, ImkError *error)
 
   if (status != IMK_OK)
     return status;
+  gst_clear_buffer (&f->out); /* it says that the device has made it */
   is_lost = process_on_cpu (self, f, &lost) != IMK_OK;
   if (is_lost) {
     gst_imaging_stats_add_lost (gst_imaging_engine_stats (engine));
@@ -402,8 +418,13 @@ process (GstShReconstruct *self, Frame *f, ImkError *error)
 
   if (!gst_imaging_engine_is_on_cuda (engine))
     return process_on_cpu (self, f, error);
-  status = gst_sh_reconstruct_device_process (self->device, self->kernel,
-      &f->slopes, self->commands, &f->report, error);
+  status = gst_sh_reconstruct_device_begin (
+      self->device, self->kernel, &f->slopes, error);
+  if (status == IMK_OK) {
+    prepare_output (self, f); /* while the device works */
+    status = gst_sh_reconstruct_device_end (
+        self->device, self->kernel, self->commands, &f->report, error);
+  }
   return gst_imaging_engine_can_fall_back (engine, status)
              ? process_after_failure (self, f, error)
              : status;
@@ -436,23 +457,15 @@ control (GstShReconstruct *self, Frame *f, const GstShReconstructSettings *s,
   return status;
 }
 
-/* Returns: commands, or NULL with @flow set */
-static GstBuffer *
-make_output (GstShReconstruct *self, Frame *f, GstFlowReturn *flow)
+static void
+fill_output (GstShReconstruct *self, Frame *f)
 {
-  GstBuffer *out = NULL;
   GstMapInfo map;
 
-  *flow = gst_buffer_pool_acquire_buffer (self->pool, &out, NULL);
-  if (*flow != GST_FLOW_OK)
-    return NULL;
-  gst_buffer_map (out, &map, GST_MAP_WRITE); /* our memory: cannot fail */
+  gst_buffer_map (f->out, &map, GST_MAP_WRITE); /* our memory: cannot fail */
   gst_sh_reconstruct_outputs_map (
       self->outputs, self->commands, (gfloat *) (gpointer) map.data);
-  gst_buffer_unmap (out, &map);
-  gst_imaging_metadata_pass (out, f->in, FALSE);
-  gst_imaging_engine_sign (self->base.engine, out);
-  return out;
+  gst_buffer_unmap (f->out, &map);
 }
 
 /* The mirrors are first. */
@@ -491,8 +504,7 @@ work (GstShReconstruct *self, GstBuffer *buffer, GstClockTime entered)
   const GstShReconstructSettings *s =
       gst_imaging_settings_now (self->base.settings);
   Frame f = {.in = buffer};
-  GstFlowReturn flow = GST_FLOW_ERROR;
-  GstBuffer *out = NULL;
+  GstFlowReturn flow;
   ImkStatus status;
   ImkError error;
 
@@ -511,16 +523,19 @@ work (GstShReconstruct *self, GstBuffer *buffer, GstClockTime entered)
     status = control (self, &f, s, &error);
   }
   if (status != IMK_OK) {
+    gst_clear_buffer (&f.out);
     gst_sh_reconstruct_slopes_close (&f.slopes);
     gst_imaging_engine_post_error (self->base.engine, status, &error);
     return GST_FLOW_ERROR;
   }
-  out = make_output (self, &f, &flow);
-  if (out) {
+  prepare_output (self, &f);
+  flow = f.acquired;
+  if (f.out) {
+    fill_output (self, &f);
     if (f.is_closed)
       report_light (self, &f.report);
     gst_imaging_engine_count_frame (self->base.engine, entered);
-    flow = push_all (self, &f, out);
+    flow = push_all (self, &f, f.out);
   }
   gst_sh_reconstruct_slopes_close (&f.slopes);
   return flow;

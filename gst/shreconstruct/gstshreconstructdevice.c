@@ -175,9 +175,8 @@ stream_of (GstShReconstructDevice *self, const GstShReconstructSlopes *s)
 }
 
 static ImkStatus
-process (GstShReconstructDevice *self, ImkShreconstruct *kernel,
-    GstShReconstructSlopes *s, gfloat *commands, ImkShreconstructReport *report,
-    ImkError *error)
+begin (GstShReconstructDevice *self, ImkShreconstruct *kernel,
+    GstShReconstructSlopes *s, ImkError *error)
 {
   ImkStatus status;
 
@@ -198,24 +197,41 @@ process (GstShReconstructDevice *self, ImkShreconstruct *kernel,
   if (status == IMK_OK && s->bytes)
     status = take_flags (self, s, error);
   if (status == IMK_OK)
-    status = imk_shreconstruct_process_images (kernel, &self->images[SLOPES],
-        s->bytes ? &self->images[FLAGS] : NULL, commands, report, self->stream,
-        error);
-  release_all (self, status == IMK_OK);
+    status = imk_shreconstruct_begin (kernel, &self->images[SLOPES],
+        s->bytes ? &self->images[FLAGS] : NULL, self->stream, error);
+  if (status != IMK_OK)
+    release_all (self, FALSE);
   return status;
 }
 
 ImkStatus
-gst_sh_reconstruct_device_process (GstShReconstructDevice *self,
-    ImkShreconstruct *kernel, GstShReconstructSlopes *slopes, gfloat *commands,
-    ImkShreconstructReport *report, ImkError *error)
+gst_sh_reconstruct_device_begin (GstShReconstructDevice *self,
+    ImkShreconstruct *kernel, GstShReconstructSlopes *slopes, ImkError *error)
 {
   GstImagingContext *context = gst_imaging_engine_context (self->engine);
   ImkStatus status = gst_imaging_context_push (context, error);
 
   if (status != IMK_OK)
     return status;
-  status = process (self, kernel, slopes, commands, report, error);
+  status = begin (self, kernel, slopes, error);
+  gst_imaging_context_pop (context);
+  return status;
+}
+
+ImkStatus
+gst_sh_reconstruct_device_end (GstShReconstructDevice *self,
+    ImkShreconstruct *kernel, gfloat *commands, ImkShreconstructReport *report,
+    ImkError *error)
+{
+  GstImagingContext *context = gst_imaging_engine_context (self->engine);
+  ImkStatus status = gst_imaging_context_push (context, error);
+
+  if (status == IMK_OK)
+    status =
+        imk_shreconstruct_end (kernel, commands, report, self->stream, error);
+  else
+    return status;
+  release_all (self, status == IMK_OK);
   gst_imaging_context_pop (context);
   return status;
 }

@@ -21,10 +21,13 @@ void gst_sh_reconstruct_device_free (GstShReconstructDevice *self);
 void gst_sh_reconstruct_device_take_over (
     GstShReconstructDevice *self, gpointer stream);
 
-/* imk_shreconstruct_process_images () with the slopes where they are, if that
- * is memory of the device or page-locked; else with a copy of them. */
-ImkStatus gst_sh_reconstruct_device_process (GstShReconstructDevice *self,
-    ImkShreconstruct *kernel, GstShReconstructSlopes *slopes, gfloat *commands,
-    ImkShreconstructReport *report, ImkError *error);
+/* imk_shreconstruct_begin () with the slopes where they are, if that is memory
+ * of the device or page-locked; else with a copy of them. */
+ImkStatus gst_sh_reconstruct_device_begin (GstShReconstructDevice *self,
+    ImkShreconstruct *kernel, GstShReconstructSlopes *slopes, ImkError *error);
+/* imk_shreconstruct_end () of that. */
+ImkStatus gst_sh_reconstruct_device_end (GstShReconstructDevice *self,
+    ImkShreconstruct *kernel, gfloat *commands, ImkShreconstructReport *report,
+    ImkError *error);
 
 G_END_DECLS

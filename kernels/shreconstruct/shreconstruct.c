@@ -623,9 +623,8 @@ imk_shreconstruct_process (ImkShreconstruct *self, const float *slopes,
 }
 
 ImkStatus
-imk_shreconstruct_process_images (ImkShreconstruct *self,
-    const ImkImage *slopes, const ImkImage *flags, float *commands,
-    ImkShreconstructReport *report, void *stream, ImkError *error)
+imk_shreconstruct_begin (ImkShreconstruct *self, const ImkImage *slopes,
+    const ImkImage *flags, void *stream, ImkError *error)
 {
   const bool on_device = self->device != NULL;
   const uint32_t n_cells = self->config.n_cells;
@@ -641,13 +640,35 @@ imk_shreconstruct_process_images (ImkShreconstruct *self,
   self->frame.flags = flags ? *flags : (ImkImage){.data = NULL};
   status =
       self->backend->process (self->backend_state, &self->frame, stream, error);
-  if (status == IMK_OK && on_device)
-    status = self->device->stream_synchronize (stream, error);
+  self->frame.is_new |= status != IMK_OK;
+  return status;
+}
+
+ImkStatus
+imk_shreconstruct_end (ImkShreconstruct *self, float *commands,
+    ImkShreconstructReport *report, void *stream, ImkError *error)
+{
+  ImkStatus status =
+      self->device ? self->device->stream_synchronize (stream, error) : IMK_OK;
+
   if (status == IMK_OK)
     finish (self, commands, report);
   else
     self->frame.is_new = true;
   return status;
+}
+
+ImkStatus
+imk_shreconstruct_process_images (ImkShreconstruct *self,
+    const ImkImage *slopes, const ImkImage *flags, float *commands,
+    ImkShreconstructReport *report, void *stream, ImkError *error)
+{
+  ImkStatus status =
+      imk_shreconstruct_begin (self, slopes, flags, stream, error);
+
+  return status == IMK_OK
+             ? imk_shreconstruct_end (self, commands, report, stream, error)
+             : status;
 }
 
 void

@@ -189,16 +189,32 @@ IMK_API void imk_shreconstruct_process (ImkShreconstruct *self,
     ImkShreconstructReport *report);
 
 /**
- * imk_shreconstruct_process_images: (the same on either backend)
+ * imk_shreconstruct_begin: (the same on either backend: begins a frame)
  * @slopes: f32, 2 n_cells x 1; for a device in its memory, or page-locked
  * @flags: (nullable): u8, n_cells x 1, likewise
- * @commands: (out): [n_commands], in host memory
- * @report: (out) (nullable)
  * @stream: of the device: cudaStream_t. What is on it comes first
  *
- * Returns when the commands are there.
+ * A device works when the call returns. imk_shreconstruct_end() is next, and
+ * nothing else of @self before it.
  * Returns: IMK_ERROR_IMAGE, and nothing has changed; IMK_ERROR_DEVICE, and the
- *   state is that before the frame or the one after it */
+ *   state is that before the frame; nothing is to be ended */
+IMK_API ImkStatus imk_shreconstruct_begin (ImkShreconstruct *self,
+    const ImkImage *slopes, const ImkImage *flags, void *stream,
+    ImkError *error);
+
+/**
+ * imk_shreconstruct_end: (waits for the frame)
+ * @commands: (out): [n_commands], in host memory
+ * @report: (out) (nullable)
+ * @stream: that of imk_shreconstruct_begin()
+ *
+ * Returns: IMK_ERROR_DEVICE, and the state is that before the frame or the one
+ *   after it */
+IMK_API ImkStatus imk_shreconstruct_end (ImkShreconstruct *self,
+    float *commands, ImkShreconstructReport *report, void *stream,
+    ImkError *error);
+
+/* Both. */
 IMK_API ImkStatus imk_shreconstruct_process_images (ImkShreconstruct *self,
     const ImkImage *slopes, const ImkImage *flags, float *commands,
     ImkShreconstructReport *report, void *stream, ImkError *error);

@@ -141,24 +141,38 @@ fill_pool (Loop *l, const GstVideoInfo *info)
     gst_buffer_unref (buffers[i]);
 }
 
+/* Without the pads of a bin between, as elements of a pipeline are linked. */
+static void
+link_to (Loop *l, const gchar *element, const gchar *pad)
+{
+  GstElement *e = gst_bin_get_by_name (GST_BIN (l->bin), element);
+  GstPad *p = gst_element_get_static_pad (e, pad);
+
+  if (GST_PAD_IS_SINK (p))
+    bench_link (l->camera, p);
+  else
+    bench_link (p, l->mirror);
+  gst_object_unref (p);
+  gst_object_unref (e);
+}
+
 static void
 open_pipeline (Loop *l, const Way *way)
 {
   const Case *c = l->c;
   gchar *line = g_strdup_printf (
-      "shcentroid backend=cuda columns=%u rows=%u pitch-x=%u pitch-y=%u "
-      "fields=slopes ! %s shreconstruct backend=cuda matrix-storage=%s "
-      "matrix-location=%s",
+      "shcentroid name=sensor backend=cuda columns=%u rows=%u pitch-x=%u "
+      "pitch-y=%u fields=slopes ! %s shreconstruct name=loop backend=cuda "
+      "matrix-storage=%s matrix-location=%s",
       c->cells, c->cells, c->pitch, c->pitch, way->between, way->storage,
       l->location);
   GstCaps *caps = gst_caps_new_simple ("video/x-raw", "format", G_TYPE_STRING,
       c->format, "width", G_TYPE_INT, c->size, "height", G_TYPE_INT, c->size,
       "framerate", GST_TYPE_FRACTION, 1000, 1, NULL);
-  GstPad *sink, *src;
   GstVideoInfo info;
   GError *error = NULL;
 
-  l->bin = gst_parse_bin_from_description (line, TRUE, &error);
+  l->bin = gst_parse_bin_from_description (line, FALSE, &error);
   if (!l->bin)
     bench_fail ("%s", error->message);
   gst_object_ref_sink (l->bin);
@@ -168,12 +182,8 @@ open_pipeline (Loop *l, const Way *way)
   gst_pad_set_chain_function (l->mirror, on_commands);
   gst_pad_set_active (l->camera, TRUE);
   gst_pad_set_active (l->mirror, TRUE);
-  sink = gst_element_get_static_pad (l->bin, "sink");
-  src = gst_element_get_static_pad (l->bin, "src");
-  bench_link (l->camera, sink);
-  bench_link (src, l->mirror);
-  gst_object_unref (sink);
-  gst_object_unref (src);
+  link_to (l, "sensor", "sink");
+  link_to (l, "loop", "src");
   bench_play (l->bin, l->camera, caps);
   gst_video_info_from_caps (&info, caps);
   l->pool = bench_offered_pool (l->camera, caps, &info, N_BUFFERS, N_BUFFERS);
