@@ -92,7 +92,17 @@ void imk_shreconstruct_round (ImkShreconstructStorage storage, float *values,
 
 /* Returns: the power of 2 by which F16 holds a row larger than it is: its
  * largest number is then from 2^13 to 2^14 */
-int imk_shreconstruct_f16_exponent (const float *row, uint32_t n);
+static inline int
+imk_shreconstruct_f16_exponent (const float *row, uint32_t n)
+{
+  float most = 0;
+  int exponent;
+
+  for (uint32_t i = 0; i < n; i++)
+    most = fmaxf (most, fabsf (row[i]));
+  frexpf (most, &exponent);
+  return most > 0 ? 14 - exponent : 0;
+}
 
 #ifdef __cplusplus
 }

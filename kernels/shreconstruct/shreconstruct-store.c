@@ -33,18 +33,6 @@ round_f16 (double value)
   return nearbyint (value / unit) * unit;
 }
 
-int
-imk_shreconstruct_f16_exponent (const float *row, uint32_t n)
-{
-  float most = 0;
-  int exponent;
-
-  for (uint32_t i = 0; i < n; i++)
-    most = fmaxf (most, fabsf (row[i]));
-  frexp (most, &exponent);
-  return most > 0 ? 14 - exponent : 0;
-}
-
 void
 imk_shreconstruct_round (ImkShreconstructStorage storage, float *values,
     uint32_t n_rows, uint32_t n_columns)

@@ -209,10 +209,15 @@ multiply_rows (const Product &p, uint32_t row, uint32_t end)
 
 /* --- the controller: see imk_shreconstruct_process () --------------------- */
 
-/* What the past adds to the next q of mode @m. It does not wait for a product.
- */
+/* What a row needs beside its product, read before that is there. */
+struct Recalled {
+  double past, b0; /* of a mode: what the past adds to the next q, and b_0 */
+  float reference, before; /* of a command */
+  bool is_dead;
+};
+
 static __device__ double
-recall (const Control &c, uint32_t m)
+recall_past (const Control &c, uint32_t m)
 {
   double past = 0, forward = 0;
 
@@ -225,6 +230,23 @@ recall (const Control &c, uint32_t m)
   return past + forward;
 }
 
+static __device__ Recalled
+recall (const Control &c, End end, uint32_t row)
+{
+  Recalled r = {};
+
+  if (end == END_COMMANDS || end == END_MODES) {
+    r.past = recall_past (c, row);
+    r.b0 = c.forward[row];
+  }
+  if (end == END_COMMANDS || end == END_MIX) {
+    r.reference = c.reference[row];
+    r.before = c.commands[row];
+    r.is_dead = c.dead && c.dead[row];
+  }
+  return r;
+}
+
 static __device__ void
 keep_q (const Control &c, uint32_t m, double q)
 {
@@ -233,63 +255,62 @@ keep_q (const Control &c, uint32_t m, double q)
   c.q[at] = c.q_host[at] = q;
 }
 
+/* Returns: the next q */
 static __device__ double
-control (const Control &c, uint32_t m, double recalled, float product)
+control (const Control &c, uint32_t m, const Recalled &r, float product)
 {
   const size_t at = (size_t) c.newest * c.n_modes + m;
   const double u = -(double) product;
 
   c.u[at] = c.u_host[at] = u;
-  return recalled + c.forward[m] * u;
+  return r.past + r.b0 * u;
 }
 
-/* Returns: the command @k that is sent */
+/* Returns: the command that is sent in place of @wanted */
 static __device__ double
-limit (const Control &c, uint32_t k, double wanted)
+limit (const Control &c, const Recalled &r, double wanted)
 {
-  const double before = c.commands[k];
-  const double near =
-      fmin (fmax (wanted, before - c.slew), before + c.slew);
+  const double before = r.before;
+  const double near = fmin (fmax (wanted, before - c.slew), before + c.slew);
 
   if (!c.has_limits)
     return wanted;
-  if (c.dead && c.dead[k])
-    return c.reference[k];
-  return fmin (fmax (near, c.minimum), c.maximum);
+  return r.is_dead ? r.reference : fmin (fmax (near, c.minimum), c.maximum);
 }
 
 /* Returns: the same, which has been sent */
 static __device__ double
-send (const Control &c, uint32_t k, double wanted, bool *counts)
+send (const Control &c, uint32_t k, const Recalled &r, double wanted,
+    bool *counts)
 {
-  const double limited = limit (c, k, wanted);
+  const double limited = limit (c, r, wanted);
 
   c.commands[k] = c.commands_host[k] = (float) limited;
-  *counts = limited != wanted && !(c.dead && c.dead[k]);
+  *counts = limited != wanted && !r.is_dead;
   return limited;
 }
 
 /* Row @row of a product. Returns: whether it is a command that was limited */
 static __device__ bool
 end_row (const Product &p, const Control &c, End end, uint32_t row,
-    double recalled, float product)
+    const Recalled &r, float product)
 {
   bool counts = false;
 
   if (end == END_COMMANDS) {
-    const double q = control (c, row, recalled, product);
-    const double wanted = (float) (c.reference[row] + q);
-    const double limited = send (c, row, wanted, &counts);
+    const double q = control (c, row, r, product);
+    const double wanted = (float) (r.reference + q);
+    const double limited = send (c, row, r, wanted, &counts);
 
-    keep_q (c, row, limited != wanted ? limited - c.reference[row] : q);
+    keep_q (c, row, limited != wanted ? limited - r.reference : q);
   } else if (end == END_MODES) {
-    const double q = control (c, row, recalled, product);
+    const double q = control (c, row, r, product);
 
     keep_q (c, row, q);
     p.next[row] = (float) q;
   } else if (end == END_MIX) {
-    const float wanted = c.reference[row] + product;
-    const double limited = send (c, row, wanted, &counts);
+    const float wanted = r.reference + product;
+    const double limited = send (c, row, r, wanted, &counts);
 
     if (p.next)
       p.next[row] = (float) (limited - wanted);
@@ -322,13 +343,13 @@ multiply (const __grid_constant__ Product p, const __grid_constant__ Control c,
   const uint32_t from = (uint32_t) ((uint64_t) blockIdx.x * n / gridDim.x);
   const uint32_t to = (uint32_t) ((uint64_t) (blockIdx.x + 1) * n / gridDim.x);
   uint32_t n_limited = 0;
-  double recalled = 0;
+  Recalled recalled = {};
 
   let_next_kernel_begin ();
-  if (end <= END_MODES && threadIdx.x < ROWS && from + threadIdx.x < to)
-    recalled = recall (c, from + threadIdx.x);
+  if (threadIdx.x < ROWS && from + threadIdx.x < to)
+    recalled = recall (c, end, from + threadIdx.x);
   wait_for_last_kernel ();
-  if (is_dark (p))
+  if (p.least_valid > 0 && is_dark (p))
     return;
   if (p.vector_host)
     copy_vector (p);
@@ -340,8 +361,8 @@ multiply (const __grid_constant__ Product p, const __grid_constant__ Control c,
       const float scale = p.matrix.scales ? p.matrix.scales[mine] : 1.0f;
 
       n_limited += end_row (p, c, end, mine, recalled, sum * scale);
-      if (end <= END_MODES && mine + ROWS < to)
-        recalled = recall (c, mine + ROWS);
+      if (mine + ROWS < to)
+        recalled = recall (c, end, mine + ROWS);
     }
   }
   if (c.has_limits && (end == END_COMMANDS || end == END_MIX)) {
