@@ -211,6 +211,7 @@ multiply_rows (const Product &p, uint32_t row, uint32_t end)
 
 /* What a row needs beside its product, read before that is there. */
 struct Recalled {
+  float scale;             /* of the stored matrix */
   double past, b0; /* of a mode: what the past adds to the next q, and b_0 */
   float reference, before; /* of a command */
   bool is_dead;
@@ -231,10 +232,11 @@ recall_past (const Control &c, uint32_t m)
 }
 
 static __device__ Recalled
-recall (const Control &c, End end, uint32_t row)
+recall (const Product &p, const Control &c, End end, uint32_t row)
 {
   Recalled r = {};
 
+  r.scale = p.matrix.scales ? p.matrix.scales[row] : 1.0f;
   if (end == END_COMMANDS || end == END_MODES) {
     r.past = recall_past (c, row);
     r.b0 = c.forward[row];
@@ -347,7 +349,7 @@ multiply (const __grid_constant__ Product p, const __grid_constant__ Control c,
 
   let_next_kernel_begin ();
   if (threadIdx.x < ROWS && from + threadIdx.x < to)
-    recalled = recall (c, end, from + threadIdx.x);
+    recalled = recall (p, c, end, from + threadIdx.x);
   wait_for_last_kernel ();
   if (p.least_valid > 0 && is_dark (p))
     return;
@@ -358,11 +360,10 @@ multiply (const __grid_constant__ Product p, const __grid_constant__ Control c,
     const uint32_t mine = row + threadIdx.x;
 
     if (threadIdx.x < ROWS && mine < to) {
-      const float scale = p.matrix.scales ? p.matrix.scales[mine] : 1.0f;
-
-      n_limited += end_row (p, c, end, mine, recalled, sum * scale);
+      n_limited +=
+          end_row (p, c, end, mine, recalled, sum * recalled.scale);
       if (mine + ROWS < to)
-        recalled = recall (c, end, mine + ROWS);
+        recalled = recall (p, c, end, mine + ROWS);
     }
   }
   if (c.has_limits && (end == END_COMMANDS || end == END_MIX)) {
