@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/failures.h"
 #include "kernel-test.h"
 
 TEST_DEFINE_AUTO_POINTER (ImkShreconstruct, imk_shreconstruct_free)
@@ -312,6 +313,66 @@ TEST (test_a_loop_leaves_its_device, "a loop goes on without its device")
   imk_shreconstruct_free (there);
   imk_shreconstruct_free (alone);
   imk_shreconstruct_free (back);
+}
+
+/* All that an object with modes and limits asks of a device, of which call
+ * @nth fails. Returns: calls made */
+static unsigned long
+live_through_failure (unsigned long nth, bool *failed)
+{
+  const float modes[] = {0.6f, -0.8f, 0.8f, 0.6f};
+  ImkShreconstructConfig c = mean_config ();
+  ImkShreconstruct *self = NULL;
+  const float slopes[2 * N_CELLS] = {1, 2, 3, 4};
+  test_auto (TestImage) s = test_image_new (IMK_TYPE_F32, 2 * N_CELLS, 1, 1, 0);
+  test_auto (ImkImage) there;
+  float commands[N_COMMANDS];
+  ImkError error;
+  ImkStatus status;
+  unsigned long n_calls;
+
+  memcpy (s.image.data, slopes, sizeof (slopes));
+  there = test_to_device (&s);
+  c.modes = modes;
+  imk_inject_failure (nth, false);
+  status = imk_shreconstruct_new (IMK_BACKEND_CUDA, &c, &self, &error);
+  test_check ((status == IMK_OK) == (self != NULL), "call %lu: half made", nth);
+  if (status == IMK_OK)
+    status = imk_shreconstruct_process_images (
+        self, &there, NULL, commands, NULL, NULL, &error);
+  c.maximum = 0.1;
+  if (status == IMK_OK)
+    status = imk_shreconstruct_update (self, &c, &error);
+  if (status == IMK_OK)
+    status = imk_shreconstruct_process_images (
+        self, &there, NULL, commands, NULL, NULL, &error);
+  n_calls = imk_inject_failure (0, false);
+  *failed = status != IMK_OK;
+  test_check (
+      status == IMK_OK || error.message[0], "call %lu says nothing", nth);
+  if (self) {
+    imk_shreconstruct_reset (self);
+    if (status != IMK_OK) /* one failure is no lost device */
+      test_ok (imk_shreconstruct_process_images (
+          self, &there, NULL, commands, NULL, NULL, test_new_error ()));
+  }
+  imk_shreconstruct_free (self);
+  return n_calls;
+}
+
+TEST (test_each_call_may_fail, "each call to the device may fail")
+{
+  unsigned long n_calls, nth = 0;
+  bool failed;
+
+  test_need_cuda ();
+  do {
+    n_calls = live_through_failure (++nth, &failed);
+    test_check (failed == (n_calls >= nth), "call %lu of %lu: failed is %d",
+        nth, n_calls, failed);
+    test_check (nth < 300, "after %lu calls no end of failing", nth);
+  } while (n_calls >= nth);
+  test_check (nth > 5, "only %lu calls could fail", nth - 1);
 }
 
 /* Returns: the rms of the commands of 16 bits less those of float32, by the
