@@ -195,8 +195,7 @@ gst_sh_reconstruct_apply (
   if (!before || !self->kernel || groups & GST_SH_RECONSTRUCT_WAVEFRONT)
     gst_sh_reconstruct_wavefront_forget (self->wavefront);
   if (!before || !self->kernel || groups & GST_SH_RECONSTRUCT_KERNEL)
-    return gst_imaging_engine_try_cpu (self->base.engine,
-        gst_imaging_engine_renew (self->base.engine, error), error);
+    return gst_imaging_engine_renew (self->base.engine, error);
   if (groups & (GST_SH_RECONSTRUCT_CONTROL | GST_SH_RECONSTRUCT_OUTPUT |
                    GST_SH_RECONSTRUCT_WAVEFRONT))
     return update_kernel (self, error);

@@ -614,8 +614,10 @@ void
 imk_shreconstruct_process (ImkShreconstruct *self, const float *slopes,
     const uint8_t *flags, float *commands, ImkShreconstructReport *report)
 {
-  if (self->backend != &imk_shreconstruct_cpu)
+  if (self->backend != &imk_shreconstruct_cpu) {
+    imk_shreconstruct_commands (self, commands);
     return;
+  }
   self->frame.slopes.data = (void *) slopes;
   self->frame.flags.data = (void *) flags;
   self->backend->process (self->backend_state, &self->frame, NULL, NULL);

@@ -150,7 +150,7 @@ IMK_API void imk_shreconstruct_reset (ImkShreconstruct *self);
 
 /**
  * imk_shreconstruct_process: (one frame, closed loop)
- * @self: on the CPU
+ * @self: on the CPU; on a device @commands are those of the last frame
  * @slopes: [2][n_cells]: all dx, then all dy
  * @flags: (nullable): [n_cells] of shcentroid; a cell is invalid if flags & 227
  *   is not 0, or if one of its slopes is not finite

@@ -605,6 +605,44 @@ CHECK_MOCK_TEST (test_a_loop_goes_on_where_its_device_fails)
   check_warning (bus, LIBRARY, FAILED, "the CPU goes on");
 }
 
+/* D = R^T is one that R fits. */
+CHECK_MOCK_TEST (test_a_loop_leaves_the_device_for_a_fit_without_cells)
+{
+  const gsize n = 2 * LARGE_CELLS * LARGE_COMMANDS;
+  g_autofree gfloat *values = g_new (gfloat, n);
+  g_autofree gchar *path = check_path_of ("large-interaction.npy");
+  g_autofree gchar *active = NULL;
+  g_autoptr (CheckHarness) cpu = NULL;
+  g_autoptr (CheckHarness) h = NULL;
+  g_autoptr (CheckBus) bus = NULL;
+
+  check_device ();
+  write_large ();
+  for (gsize i = 0; i < 2 * LARGE_CELLS; i++)
+    for (gsize m = 0; m < LARGE_COMMANDS; m++)
+      values[i * LARGE_COMMANDS + m] =
+          (gfloat) (1e-3 * sin (0.7 * (gdouble) (m * 2 * LARGE_CELLS + i)));
+  write_array (
+      "large-interaction.npy", 2 * LARGE_CELLS, LARGE_COMMANDS, values);
+  cpu = large_harness ("cpu");
+  h = large_harness ("auto");
+  bus = check_watch (h->element);
+  for (guint t = 0; t < 6; t++) {
+    if (t == 3) {
+      g_object_set (cpu->element, "interaction-location", path, NULL);
+      g_object_set (h->element, "interaction-location", path, NULL);
+      gst_util_set_object_arg (
+          G_OBJECT (cpu->element), "invalid-policy", "exclude");
+      gst_util_set_object_arg (
+          G_OBJECT (h->element), "invalid-policy", "exclude");
+    }
+    same_large_commands (cpu, h, t);
+  }
+  check_warning (bus, LIBRARY, FAILED, "invalid-policy=exclude");
+  g_object_get (h->element, "active-backend", &active, NULL);
+  fail_unless_equals_string (active, "cpu");
+}
+
 CHECK_TEST (test_cells_leave_the_fit_on_the_cpu)
 {
   g_autofree gchar *exclude = g_strdup_printf (
