@@ -162,9 +162,9 @@ static const GstImagingSetting settings[] = {
         "interaction matrix"),
     CHOICE_OF ("matrix-storage", GST_SH_RECONSTRUCT_KERNEL, storage,
         "GstShReconstructStorage", storage_values,
-        "How the control matrix is kept. With 16 bits a GPU needs half the time "
-        "to read a large one; commands differ by about 0.0002 (f16) or 0.0016 "
-        "(bf16) of their rms. A CPU gains nothing"),
+        "How the control matrix is kept. With 16 bits a GPU reads half as much "
+        "for each frame; commands differ by about 0.0002 (f16) or 0.0016 (bf16) "
+        "of their rms. A CPU gains nothing"),
     NUMBER_OF ("gain", gain, 0, 10, NULL,
         "Part of the measured error that is corrected in a frame, without "
         "controller-location"),

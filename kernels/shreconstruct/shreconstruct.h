@@ -68,8 +68,8 @@ typedef enum ImkShreconstructStorage {
  *   4 n_out n_modes + 8 n_out^2 multiplications, with n_out cells out
  * @dead: (nullable): [n_commands], not 0 where an actuator does not move: its
  *   command is always that of @reference
- * @storage: 16 bits take half the time of a product on a GPU, which reads R
- *   from its memory for each frame, and none less on a CPU. The numbers of R
+ * @storage: with 16 bits a GPU reads half as much of its memory for each frame.
+ *   A CPU gains nothing. The numbers of R
  *   are rounded alike everywhere: by at most 2^-8 of each with BF16, and by
  * 2^-11 with F16 of those above 2^-28 of the largest of their row
  *

@@ -6,7 +6,9 @@
  *   multiply M      of modes: the commands
  *   multiply pinv   of modes with limits: the controller follows
  *
- * Commands and the newest row of the past go to the host as they are made. */
+ * Commands and the newest row of the past go to the host as they are made.
+ * There is no graph: the kernels are launched while the device still reads the
+ * frame, and a graph would need other arguments for each. */
 #include <cstdlib>
 #include <cstring>
 #include <new>
