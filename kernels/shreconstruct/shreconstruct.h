@@ -69,9 +69,10 @@ typedef enum ImkShreconstructStorage {
  * @dead: (nullable): [n_commands], not 0 where an actuator does not move: its
  *   command is always that of @reference
  * @storage: with 16 bits a GPU reads half as much of its memory for each frame.
- *   A CPU gains nothing. The numbers of R
- *   are rounded alike everywhere: by at most 2^-8 of each with BF16, and by
- * 2^-11 with F16 of those above 2^-28 of the largest of their row
+ *   A CPU gains nothing. The numbers of R are rounded alike everywhere: by at
+ *   most 2^-8 of each with BF16, and by 2^-11 with F16 of those above 2^-28 of
+ *   the largest of their row. Not with IMK_SHRECONSTRUCT_INVALID_EXCLUDE, which
+ *   needs R as it was made
  *
  * Arrays belong to the caller. imk_shreconstruct_new() copies them. */
 typedef struct ImkShreconstructConfig {
