@@ -56,6 +56,12 @@ gst_imaging_memory_release (GstMemory *memory, gpointer stream,
   return status;
 }
 
+gpointer
+gst_imaging_memory_writer (GstMemory *memory)
+{
+  return gst_imaging_storage_writer (gst_imaging_memory_storage (memory));
+}
+
 static GstMemory *
 memory_new (GstAllocator *allocator, GstImagingStorage *storage,
     GstMemory *parent, GstMemoryFlags flags, gsize maxsize, gsize align,

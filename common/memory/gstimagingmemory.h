@@ -233,6 +233,19 @@ ImkStatus gst_imaging_memory_acquire (GstMemory *memory, gpointer stream,
     gpointer *pointer, ImkLocation *location, ImkError *error);
 
 /**
+ * gst_imaging_memory_writer: (skip)
+ * @memory: an imaging memory
+ *
+ * Tells which work on it may not be complete.
+ *
+ * Returns: (nullable): the stream on which the newest samples are written, if
+ *   nobody has waited for that since; valid only while its owner is known to
+ *   live
+ */
+GST_IMAGING_API
+gpointer gst_imaging_memory_writer (GstMemory *memory);
+
+/**
  * gst_imaging_memory_release: (skip)
  * @done: whether the caller has waited for @stream since
  * @memory: as for gst_imaging_memory_acquire()

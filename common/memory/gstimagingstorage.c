@@ -289,6 +289,19 @@ newest_mark (Storage *s)
   return s->on_device.valid ? &s->on_device.written : &s->on_host.written;
 }
 
+gpointer
+gst_imaging_storage_writer (Storage *s)
+{
+  const Mark *mark;
+  gpointer stream;
+
+  g_mutex_lock (&s->lock);
+  mark = newest_mark (s);
+  stream = mark->pending ? mark->stream : NULL;
+  g_mutex_unlock (&s->lock);
+  return stream;
+}
+
 ImkStatus
 gst_imaging_storage_release (Storage *s, gpointer stream, GstMapFlags access,
     gboolean done, ImkError *error)

@@ -76,6 +76,9 @@ ImkStatus gst_imaging_storage_acquire (GstImagingStorage *s, gpointer stream,
 ImkStatus gst_imaging_storage_release (GstImagingStorage *s, gpointer stream,
     GstMapFlags access, gboolean done, ImkError *error);
 
+/* Returns: (nullable): the stream that the newest samples wait for */
+gpointer gst_imaging_storage_writer (GstImagingStorage *s);
+
 /* Makes the samples available to the CPU, which waits. */
 ImkStatus gst_imaging_storage_map (
     GstImagingStorage *s, gboolean write, ImkError *error);

@@ -16,6 +16,8 @@ struct _GstImagingTable {
   GstBufferPool *values_pool; /* of float64 */
   GstBuffer *values;          /* NULL when not wanted; until the next begin */
   GstBufferPool *flags_pool;  /* (nullable): from the first begin_flags () on */
+  GstBufferPool *device_pool; /* (nullable): of float32 that are handed over */
+  gboolean hands_over;
 
   /* between begin and end */
   GstBuffer *data;
@@ -82,6 +84,9 @@ gst_imaging_table_free (GstImagingTable *self)
   if (self->flags_pool)
     gst_buffer_pool_set_active (self->flags_pool, FALSE);
   gst_clear_object (&self->flags_pool);
+  if (self->device_pool)
+    gst_buffer_pool_set_active (self->device_pool, FALSE);
+  gst_clear_object (&self->device_pool);
   if (self->pool)
     gst_buffer_pool_set_active (self->pool, FALSE);
   if (self->values_pool)
@@ -90,6 +95,22 @@ gst_imaging_table_free (GstImagingTable *self)
   gst_clear_object (&self->values_pool);
   gst_clear_object (&self->allocator);
   g_free (self);
+}
+
+void
+gst_imaging_table_hand_over (GstImagingTable *self, gboolean hands_over)
+{
+  GstAllocator *allocator;
+
+  self->hands_over = hands_over && self->allocator;
+  if (!self->hands_over || self->device_pool)
+    return;
+  allocator = gst_imaging_allocator_new (
+      gst_imaging_allocator_context (GST_IMAGING_ALLOCATOR (self->allocator)),
+      GST_IMAGING_MEMORY_DEVICE, NULL);
+  self->device_pool = new_pool (allocator, n_numbers (self) * sizeof (gfloat));
+  gst_object_unref (allocator);
+  self->hands_over = self->device_pool != NULL;
 }
 
 /* The kernel's view of @buffer: the device's where there is one. */
@@ -130,7 +151,7 @@ close_targets (GstImagingTable *self)
 
     if (target->memory && self->allocator)
       gst_imaging_memory_release (
-          target->memory, self->stream, GST_MAP_WRITE, TRUE, NULL);
+          target->memory, self->stream, GST_MAP_WRITE, !self->hands_over, NULL);
     else if (target->memory)
       gst_memory_unmap (target->memory, &target->map);
     target->memory = NULL;
@@ -142,11 +163,13 @@ gst_imaging_table_begin (GstImagingTable *self, gpointer stream,
     gboolean with_values, ImkImage images[2], ImkError *error)
 {
   ImkImage *rounded = &images[with_values ? 1 : 0];
+  GstBufferPool *pool;
   ImkStatus status = IMK_OK;
 
   gst_clear_buffer (&self->values);
-  if (gst_buffer_pool_acquire_buffer (self->pool, &self->data, NULL) !=
-          GST_FLOW_OK ||
+  self->hands_over &= !with_values;
+  pool = self->hands_over ? self->device_pool : self->pool;
+  if (gst_buffer_pool_acquire_buffer (pool, &self->data, NULL) != GST_FLOW_OK ||
       (with_values && gst_buffer_pool_acquire_buffer (self->values_pool,
                           &self->values, NULL) != GST_FLOW_OK)) {
     gst_clear_buffer (&self->data);

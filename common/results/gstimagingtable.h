@@ -32,6 +32,17 @@ GST_IMAGING_API
 void gst_imaging_table_free (GstImagingTable *self);
 
 /**
+ * gst_imaging_table_hand_over: (skip)
+ * @hands_over: whether to
+ *
+ * From the next begin on, on a device: the kernel writes float32 into its
+ * memory, from which whoever maps a buffer gets a copy, and nobody need have
+ * waited for the kernel at the end. Not with values, which are read then.
+ */
+GST_IMAGING_API
+void gst_imaging_table_hand_over (GstImagingTable *self, gboolean hands_over);
+
+/**
  * gst_imaging_table_begin: (skip)
  * @stream: the stream of the kernel
  * @with_values: whether float64 values are wanted
@@ -47,8 +58,8 @@ ImkStatus gst_imaging_table_begin (GstImagingTable *self, gpointer stream,
  * @values: (out): float64, or %NULL when not wanted; valid until the next
  *   begin
  *
- * After the kernel is done and waited for; also when it failed, to give the
- * memory back.
+ * After the kernel is done and waited for, unless it is handed over; also when
+ * it failed, to give the memory back.
  *
  * Returns: (transfer full) (nullable): float32
  */

@@ -26,6 +26,7 @@
 
 #include "gstimagingpicture.h"
 #include "gstimagingtable.h"
+#include "gstshcentroidhandover.h"
 #include "gstshcentroidhints.h"
 #include "gstshcentroidpupils.h"
 #include "gstshcentroidtemplate.h"
@@ -501,6 +502,19 @@ choose_threshold (GstShCentroid *self, const ImkImage *in, ImkError *error)
   return status;
 }
 
+/* Nobody else reads slopes before the element behind this one has them. */
+static gboolean
+can_hand_over (GstShCentroid *self)
+{
+  gboolean has_results;
+
+  GST_OBJECT_LOCK (self);
+  has_results = GST_ELEMENT (self)->numsrcpads > 1;
+  GST_OBJECT_UNLOCK (self);
+  return self->stream && !has_results &&
+         self->open.fields == IMK_SHCENTROID_FIELDS_SLOPES;
+}
+
 static ImkStatus
 gst_sh_centroid_process (GstImagingFilter *filter, GstImagingFrame *in,
     GstImagingFrame *out, GstBuffer *buffer, gboolean *done, ImkError *error)
@@ -509,11 +523,16 @@ gst_sh_centroid_process (GstImagingFilter *filter, GstImagingFrame *in,
   const ImkImage image = image_of (in, self->open.type);
   GstImagingResult result;
   ImkImage numbers[2], flags;
+  gboolean hands_over;
   ImkStatus status;
 
+  self->stream = image.location == IMK_LOCATION_HOST ? NULL : in->stream;
+  hands_over = self->hands_over && can_hand_over (self);
   status = gst_sh_centroid_take_requests (self, &image, error);
   if (status == IMK_OK)
     status = choose_threshold (self, &image, error);
+  if (status == IMK_OK)
+    gst_imaging_table_hand_over (self->open.table, hands_over);
   if (status == IMK_OK)
     status = gst_imaging_table_begin (self->open.table, in->stream,
         gst_imaging_filter_wants_values (filter), numbers, error);
@@ -525,9 +544,9 @@ gst_sh_centroid_process (GstImagingFilter *filter, GstImagingFrame *in,
     status =
         imk_shcentroid_process_flags (self->open.kernel, &image, &numbers[0],
             numbers[1].data ? &numbers[1] : NULL, &flags, in->stream, error);
-  if (status == IMK_OK)
+  if (status == IMK_OK && !hands_over)
     status = gst_imaging_filter_synchronize (filter, error);
-  *done = status == IMK_OK;
+  *done = status == IMK_OK && !hands_over;
 
   result = describe (self, &image);
   result.data = gst_imaging_table_end (self->open.table, &result.values);
@@ -555,6 +574,10 @@ gst_sh_centroid_finish (GstImagingFilter *filter)
 {
   GstShCentroid *self = GST_SH_CENTROID (filter);
 
+  self->hands_over =
+      can_hand_over (self) &&
+      gst_sh_centroid_handover_ask (GST_BASE_TRANSFORM_SRC_PAD (self),
+          gst_imaging_filter_open_context (filter), self->stream);
   if (!self->open.untallied)
     return;
   tell (self, gst_sh_centroid_tally_add (&self->tally, &self->open,
@@ -600,6 +623,8 @@ gst_sh_centroid_change_state (GstElement *element, GstStateChange transition)
 
   if (transition == GST_STATE_CHANGE_PAUSED_TO_READY) {
     gst_sh_centroid_drop_captures (GST_SH_CENTROID (element));
+    GST_SH_CENTROID (element)->stream = NULL;
+    GST_SH_CENTROID (element)->hands_over = FALSE;
     GST_SH_CENTROID (element)->hinted = 0;
     GST_SH_CENTROID (element)->watch = (GstShCentroidWatch){0};
     GST_SH_CENTROID (element)->tally = (GstShCentroidTally){0};

@@ -32,7 +32,9 @@ struct _GstShCentroid {
   gboolean light_is_new;    /* no frame was measured with these settings */
   ImkShcentroidLight light; /* of the first frame, for threshold-mode=auto */
   GstShCentroidTally tally;
-  guint hinted; /* bits of gst_sh_centroid_hint () that were told */
+  gpointer stream;     /* of the last frame; NULL on the CPU */
+  gboolean hands_over; /* the next frame, if it can be */
+  guint hinted;        /* bits of gst_sh_centroid_hint () that were told */
   /* the find-grid-location that has been served; only compared */
   guint found; /* its serial */
 };

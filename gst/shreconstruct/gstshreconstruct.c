@@ -28,11 +28,15 @@
 #include "gstimagingquantity.h"
 #include "gstimagingresults.h"
 #include "gstshreconstructcalibration.h"
+#include "gstshreconstructdevice.h"
 #include "gstshreconstructoutputs.h"
 #include "gstshreconstructrealtime.h"
 #include "gstshreconstructsettings.h"
 #include "gstshreconstructslopes.h"
+#include "gstshreconstructmatrix.h"
 #include "gstshreconstructwavefront.h"
+#include "imk/parallel.h"
+#include "shcentroid/gstshcentroidhandover.h"
 
 GST_DEBUG_CATEGORY_STATIC (shreconstruct_debug);
 #define GST_CAT_DEFAULT shreconstruct_debug
@@ -47,6 +51,7 @@ struct _GstShReconstruct {
 
   /* of the streaming thread */
   ImkShreconstruct *kernel, *before; /* @before: whose state is taken over */
+  GstShReconstructDevice *device;
   guint n_cells, n_modes, n_commands;
   gboolean is_idle; /* without a control matrix */
   guint n_input;    /* cells of the sensor; 0 while they are not known */
@@ -98,6 +103,35 @@ close_kernel (GstElement *element)
   imk_shreconstruct_free (self->before);
   self->before = self->kernel;
   self->kernel = NULL;
+  imk_shreconstruct_leave_device (self->before);
+  gst_sh_reconstruct_device_forget (self->device);
+}
+
+/* A product of this many numbers takes one core 0.1 ms or more. */
+enum { LARGE_MATRIX = 1 << 20 };
+
+static guint64
+size_of_matrix (const GstShReconstructSettings *s)
+{
+  const GstShReconstructMatrix *m = gst_imaging_setting_file_data (s->matrix);
+
+  return m ? m->array->n : 0;
+}
+
+/* Slopes that are on the device already, or a matrix that takes long. */
+static gboolean
+prefers_cuda (GstElement *element, const GstVideoInfo *info)
+{
+  GstShReconstruct *self = GST_SH_RECONSTRUCT (element);
+  GstShReconstructSettings *s = gst_imaging_settings_copy (self->base.settings);
+  gboolean prefers =
+      s->invalid != IMK_SHRECONSTRUCT_INVALID_EXCLUDE &&
+      size_of_matrix (s) / imk_parallel_threads (gst_imaging_engine_n_threads (
+                               self->base.engine)) >=
+          LARGE_MATRIX;
+
+  gst_imaging_settings_free_copy (self->base.settings, s);
+  return prefers;
 }
 
 /* Keeps the current kernel on failure. */
@@ -239,6 +273,8 @@ set_caps (GstShReconstruct *self, GstCaps *caps)
 /* Of the frame that is worked on. */
 typedef struct {
   GstBuffer *in;
+  GstBuffer *out;         /* (nullable): for the commands */
+  GstFlowReturn acquired; /* how @out was */
   GstShReconstructSlopes slopes;
   ImkShreconstructReport report;
   gboolean is_closed, is_calibrating;
@@ -327,10 +363,80 @@ follow_sensor (GstShReconstruct *self, const Frame *f,
   return gst_imaging_engine_renew (self->base.engine, error);
 }
 
-/* The commands in self->commands. */
+/* All that can be done before the commands are there. */
 static void
-control (GstShReconstruct *self, Frame *f, const GstShReconstructSettings *s)
+prepare_output (GstShReconstruct *self, Frame *f)
 {
+  if (f->out || f->acquired != GST_FLOW_OK)
+    return;
+  f->acquired = gst_buffer_pool_acquire_buffer (self->pool, &f->out, NULL);
+  if (f->acquired != GST_FLOW_OK)
+    return;
+  gst_imaging_metadata_pass (f->out, f->in, FALSE);
+  gst_imaging_engine_sign (self->base.engine, f->out);
+}
+
+static ImkStatus
+process_on_cpu (GstShReconstruct *self, Frame *f, ImkError *error)
+{
+  ImkStatus status = gst_sh_reconstruct_slopes_map (&f->slopes, error);
+
+  if (status == IMK_OK)
+    imk_shreconstruct_process (self->kernel, f->slopes.slopes, f->slopes.flags,
+        self->commands, &f->report);
+  return status;
+}
+
+/* Slopes that were on a device that fails are lost: the mirror stays as it is
+ * for that frame. */
+static ImkStatus
+process_after_failure (GstShReconstruct *self, Frame *f, ImkError *error)
+{
+  GstImagingEngine *engine = self->base.engine;
+  const ImkError why = *error;
+  ImkStatus status = gst_imaging_engine_fall_back (engine, error);
+  ImkError lost;
+  gboolean is_lost;
+
+  if (status != IMK_OK)
+    return status;
+  gst_clear_buffer (&f->out); /* it says that the device has made it */
+  is_lost = process_on_cpu (self, f, &lost) != IMK_OK;
+  if (is_lost) {
+    gst_imaging_stats_add_lost (gst_imaging_engine_stats (engine));
+    imk_shreconstruct_commands (self->kernel, self->commands);
+    f->is_closed = FALSE;
+  }
+  gst_imaging_engine_post_fall_back (engine, &why, is_lost);
+  return IMK_OK;
+}
+
+static ImkStatus
+process (GstShReconstruct *self, Frame *f, ImkError *error)
+{
+  GstImagingEngine *engine = self->base.engine;
+  ImkStatus status;
+
+  if (!gst_imaging_engine_is_on_cuda (engine))
+    return process_on_cpu (self, f, error);
+  status = gst_sh_reconstruct_device_begin (
+      self->device, self->kernel, &f->slopes, error);
+  if (status == IMK_OK) {
+    prepare_output (self, f); /* while the device works */
+    status = gst_sh_reconstruct_device_end (
+        self->device, self->kernel, self->commands, &f->report, error);
+  }
+  return gst_imaging_engine_can_fall_back (engine, status)
+             ? process_after_failure (self, f, error)
+             : status;
+}
+
+/* The commands in self->commands. */
+static ImkStatus
+control (GstShReconstruct *self, Frame *f, const GstShReconstructSettings *s,
+    ImkError *error)
+{
+  ImkStatus status = IMK_OK;
   gboolean wants_reset =
       g_atomic_int_compare_and_exchange (&self->wants_reset, TRUE, FALSE);
 
@@ -341,32 +447,26 @@ control (GstShReconstruct *self, Frame *f, const GstShReconstructSettings *s)
   f->is_closed = s->loop == GST_SH_RECONSTRUCT_LOOP_CLOSED && !s->freeze &&
                  !f->is_calibrating && !self->is_idle;
   if (f->is_closed)
-    imk_shreconstruct_process (self->kernel, f->slopes.slopes, f->slopes.flags,
-        self->commands, &f->report);
+    status = process (self, f, error);
   else
     imk_shreconstruct_commands (self->kernel, self->commands);
   if (f->is_calibrating)
+    status = gst_sh_reconstruct_slopes_map (&f->slopes, error);
+  if (f->is_calibrating && status == IMK_OK)
     gst_sh_reconstruct_calibration_step (self->calibration, s, &f->slopes,
         self->n_cells, self->n_commands, self->commands);
+  return status;
 }
 
-/* Returns: commands, or NULL with @flow set */
-static GstBuffer *
-make_output (GstShReconstruct *self, Frame *f, GstFlowReturn *flow)
+static void
+fill_output (GstShReconstruct *self, Frame *f)
 {
-  GstBuffer *out = NULL;
   GstMapInfo map;
 
-  *flow = gst_buffer_pool_acquire_buffer (self->pool, &out, NULL);
-  if (*flow != GST_FLOW_OK)
-    return NULL;
-  gst_buffer_map (out, &map, GST_MAP_WRITE); /* our memory: cannot fail */
+  gst_buffer_map (f->out, &map, GST_MAP_WRITE); /* our memory: cannot fail */
   gst_sh_reconstruct_outputs_map (
       self->outputs, self->commands, (gfloat *) (gpointer) map.data);
-  gst_buffer_unmap (out, &map);
-  gst_imaging_metadata_pass (out, f->in, FALSE);
-  gst_imaging_engine_sign (self->base.engine, out);
-  return out;
+  gst_buffer_unmap (f->out, &map);
 }
 
 /* The mirrors are first. */
@@ -391,7 +491,7 @@ push_all (GstShReconstruct *self, Frame *f, GstBuffer *out)
         flow, gst_imaging_results_pad_push (
                   results, &result, f->in, self->fps_n, self->fps_d));
   clear_result (&result);
-  if (wavefront)
+  if (wavefront && gst_sh_reconstruct_slopes_map (&f->slopes, NULL) == IMK_OK)
     flow = gst_sh_reconstruct_combine (
         flow, gst_sh_reconstruct_wavefront_push (self->wavefront, wavefront, s,
                   &f->slopes, self->n_cells, f->in, f->number, self->fps_n,
@@ -405,8 +505,7 @@ work (GstShReconstruct *self, GstBuffer *buffer, GstClockTime entered)
   const GstShReconstructSettings *s =
       gst_imaging_settings_now (self->base.settings);
   Frame f = {.in = buffer};
-  GstFlowReturn flow = GST_FLOW_ERROR;
-  GstBuffer *out = NULL;
+  GstFlowReturn flow;
   ImkStatus status;
   ImkError error;
 
@@ -421,18 +520,24 @@ work (GstShReconstruct *self, GstBuffer *buffer, GstClockTime entered)
   if (status == IMK_OK)
     status = gst_sh_reconstruct_slopes_open (
         &f.slopes, buffer, self->is_tensor, s->results, self->n_cells, &error);
+  if (status == IMK_OK) {
+    self->n_input = self->n_cells;
+    status = control (self, &f, s, &error);
+  }
   if (status != IMK_OK) {
+    gst_clear_buffer (&f.out);
+    gst_sh_reconstruct_slopes_close (&f.slopes);
     gst_imaging_engine_post_error (self->base.engine, status, &error);
     return GST_FLOW_ERROR;
   }
-  self->n_input = self->n_cells;
-  control (self, &f, s);
-  out = make_output (self, &f, &flow);
-  if (out) {
+  prepare_output (self, &f);
+  flow = f.acquired;
+  if (f.out) {
+    fill_output (self, &f);
     if (f.is_closed)
       report_light (self, &f.report);
     gst_imaging_engine_count_frame (self->base.engine, entered);
-    flow = push_all (self, &f, out);
+    flow = push_all (self, &f, f.out);
   }
   gst_sh_reconstruct_slopes_close (&f.slopes);
   return flow;
@@ -457,6 +562,38 @@ gst_sh_reconstruct_chain (GstPad *pad, GstObject *parent, GstBuffer *buffer)
     flow = work (self, buffer, entered);
   gst_buffer_unref (buffer);
   return flow;
+}
+
+/* --- queries -------------------------------------------------------------- */
+
+/* Whether the next slopes are for the device. */
+static gboolean
+takes_over (GstShReconstruct *self, GstImagingContext *context)
+{
+  GstImagingEngine *engine = self->base.engine;
+  const GstShReconstructSettings *s =
+      gst_imaging_settings_now (self->base.settings);
+
+  return gst_imaging_engine_is_on_cuda (engine) &&
+         gst_imaging_engine_context (engine) == context && !self->is_tensor &&
+         !self->is_idle && s->loop == GST_SH_RECONSTRUCT_LOOP_CLOSED &&
+         !s->freeze &&
+         !gst_sh_reconstruct_calibration_is_on (self->calibration);
+}
+
+static gboolean
+gst_sh_reconstruct_sink_query (GstPad *pad, GstObject *parent, GstQuery *query)
+{
+  GstShReconstruct *self = GST_SH_RECONSTRUCT (parent);
+  GstImagingContext *context;
+  gpointer stream;
+  gboolean takes;
+
+  if (!gst_sh_centroid_handover_is_asked (pad, query, &context, &stream))
+    return gst_imaging_element_query (pad, parent, query);
+  takes = takes_over (self, context);
+  gst_sh_reconstruct_device_take_over (self->device, takes ? stream : NULL);
+  return takes;
 }
 
 /* --- events --------------------------------------------------------------- */
@@ -561,6 +698,7 @@ gst_sh_reconstruct_finalize (GObject *object)
 
   gst_sh_reconstruct_outputs_free (self->outputs);
   gst_sh_reconstruct_calibration_free (self->calibration);
+  gst_sh_reconstruct_device_free (self->device);
   gst_sh_reconstruct_wavefront_free (self->wavefront);
   gst_sh_reconstruct_realtime_free (self->realtime);
   g_free (self->commands);
@@ -640,17 +778,20 @@ gst_sh_reconstruct_init (GstShReconstruct *self)
   static const GstImagingEngineFuncs funcs = {
       .open = open_kernel,
       .close = close_kernel,
+      .prefers_cuda = prefers_cuda,
   };
 
   gst_imaging_element_set_up (&self->base, &funcs, &gst_sh_reconstruct_table);
   self->outputs = gst_sh_reconstruct_outputs_new (
       GST_ELEMENT (self), gst_imaging_element_query);
+  self->device = gst_sh_reconstruct_device_new (self->base.engine);
   self->calibration = gst_sh_reconstruct_calibration_new (GST_ELEMENT (self));
   self->wavefront =
       gst_sh_reconstruct_wavefront_new (GST_ELEMENT (self), self->base.engine);
   self->realtime = gst_sh_reconstruct_realtime_new (GST_ELEMENT (self));
   self->sinkpad = gst_imaging_element_add_pad (&self->base, &sink_template);
   gst_pad_set_chain_function (self->sinkpad, gst_sh_reconstruct_chain);
+  gst_pad_set_query_function (self->sinkpad, gst_sh_reconstruct_sink_query);
   gst_pad_set_event_function (self->sinkpad, gst_sh_reconstruct_sink_event);
   self->srcpad = gst_imaging_element_add_pad (&self->base, &src_template);
 }

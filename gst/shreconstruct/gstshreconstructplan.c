@@ -389,6 +389,7 @@ gst_sh_reconstruct_plan (const GstShReconstructSettings *s,
   c->slew = s->slew > 0 ? s->slew : INFINITY;
   c->invalid = p->is_idle ? IMK_SHRECONSTRUCT_INVALID_ZERO : s->invalid;
   c->dark = s->dark;
+  c->storage = p->is_idle ? IMK_SHRECONSTRUCT_STORAGE_F32 : s->storage;
   c->min_valid = s->min_valid;
   c->exclude_cells = s->exclude_cells;
   return status;

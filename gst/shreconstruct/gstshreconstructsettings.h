@@ -30,6 +30,7 @@ typedef struct {
   gdouble gain, leak, minimum, maximum, slew, min_valid;
   ImkShreconstructInvalid invalid;
   ImkShreconstructDark dark;
+  ImkShreconstructStorage storage;
   GstShReconstructLoop loop;
   gboolean freeze;
   gchar *results;

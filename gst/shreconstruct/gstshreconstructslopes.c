@@ -37,16 +37,6 @@ gst_sh_reconstruct_cells_of_frame (GstBuffer *buffer, const gchar *element)
   return (guint) MAX (n_cells, 0);
 }
 
-static gconstpointer
-map (GstShReconstructSlopes *self, guint i, GstBuffer *buffer, gsize size)
-{
-  if (!buffer || gst_buffer_get_size (buffer) < size ||
-      !gst_buffer_map (buffer, &self->maps[i], GST_MAP_READ))
-    return NULL;
-  self->holders[i] = gst_buffer_ref (buffer);
-  return self->maps[i].data;
-}
-
 void
 gst_sh_reconstruct_slopes_close (GstShReconstructSlopes *self)
 {
@@ -57,6 +47,7 @@ gst_sh_reconstruct_slopes_close (GstShReconstructSlopes *self)
       self->holders[i] = NULL;
     }
   g_clear_pointer (&self->own, g_free);
+  self->slopes = NULL;
 }
 
 static ImkStatus
@@ -64,16 +55,19 @@ open_tensors (GstShReconstructSlopes *self, GstBuffer *buffer, guint n_cells,
     ImkError *error)
 {
   const gsize size = 2 * (gsize) n_cells * sizeof (gfloat);
-  const guint8 *data = map (self, 0, buffer, size);
-  gsize left = data ? self->maps[0].size - size : 0;
+  const gsize all = gst_buffer_get_size (buffer);
 
-  if (!data || (left != 0 && left != n_cells))
+  if (all != size && all != size + n_cells)
     return imk_error_set (error, IMK_ERROR_IMAGE,
         "A buffer of slopes has %" G_GSIZE_FORMAT
         " bytes; %u cells have %" G_GSIZE_FORMAT ", and %u more with flags.",
-        gst_buffer_get_size (buffer), n_cells, size, n_cells);
-  self->slopes = (const gfloat *) (gconstpointer) data;
-  self->flags = left ? data + size : NULL;
+        all, n_cells, size, n_cells);
+  self->numbers = buffer;
+  self->size = size;
+  if (all > size) {
+    self->bytes = buffer;
+    self->bytes_at = size;
+  }
   return IMK_OK;
 }
 
@@ -119,7 +113,6 @@ open_metadata (GstShReconstructSlopes *self, GstBuffer *buffer,
   const gchar *id = s ? gst_structure_get_string (s, "id") : NULL;
   gint dx, dy, rows = 0, columns = 0, cells;
   gboolean by_field = FALSE;
-  const gfloat *numbers;
 
   if (g_strcmp0 (id, "shwfs-centroids-v1") != 0)
     return imk_error_set (error, IMK_ERROR_IMAGE,
@@ -142,19 +135,22 @@ open_metadata (GstShReconstructSlopes *self, GstBuffer *buffer,
         "The frame has %d cells and the control matrix is made for %u. Use "
         "the matrix of this sensor.",
         cells, n_cells);
-  numbers = map (self, 0, buffer_of (s, "data"),
-      (gsize) rows * (gsize) columns * sizeof (gfloat));
-  self->flags = map (self, 1, buffer_of (s, "flags"), n_cells);
-  self->row_column = map (self, 2, buffer_of (s, "row-column"),
-      2 * (gsize) n_cells * sizeof (guint32));
-  if (!numbers)
+  self->numbers = buffer_of (s, "data");
+  self->size = (gsize) rows * (gsize) columns * sizeof (gfloat);
+  self->bytes = buffer_of (s, "flags");
+  self->places = buffer_of (s, "row-column");
+  if (!self->numbers || gst_buffer_get_size (self->numbers) < self->size)
     return imk_error_set (
         error, IMK_ERROR_IMAGE, "The slopes on the frame cannot be read.");
-  if (by_field && dy == dx + 1)
-    self->slopes = numbers + (gsize) dx * n_cells;
-  else
-    self->slopes = self->own =
-        gather (numbers, n_cells, (guint) columns, (guint) dx, (guint) dy);
+  if (self->bytes && gst_buffer_get_size (self->bytes) < n_cells)
+    self->bytes = NULL;
+  if (by_field && dy == dx + 1) {
+    self->at = (gsize) dx * n_cells * sizeof (gfloat);
+  } else {
+    self->columns = (guint) columns;
+    self->dx = (guint) dx;
+    self->dy = (guint) dy;
+  }
   return IMK_OK;
 }
 
@@ -162,12 +158,43 @@ ImkStatus
 gst_sh_reconstruct_slopes_open (GstShReconstructSlopes *self, GstBuffer *buffer,
     gboolean is_tensor, const gchar *element, guint n_cells, ImkError *error)
 {
-  ImkStatus status;
+  *self = (GstShReconstructSlopes){.n_cells = n_cells};
+  return is_tensor ? open_tensors (self, buffer, n_cells, error)
+                   : open_metadata (self, buffer, element, n_cells, error);
+}
 
-  *self = (GstShReconstructSlopes){.slopes = NULL};
-  status = is_tensor ? open_tensors (self, buffer, n_cells, error)
-                     : open_metadata (self, buffer, element, n_cells, error);
-  if (status != IMK_OK)
+static const guint8 *
+map (GstShReconstructSlopes *self, guint i, GstBuffer *buffer, gsize size)
+{
+  if (!buffer || gst_buffer_get_size (buffer) < size ||
+      !gst_buffer_map (buffer, &self->maps[i], GST_MAP_READ))
+    return NULL;
+  self->holders[i] = gst_buffer_ref (buffer);
+  return self->maps[i].data;
+}
+
+ImkStatus
+gst_sh_reconstruct_slopes_map (GstShReconstructSlopes *self, ImkError *error)
+{
+  const guint n = self->n_cells;
+  const guint8 *numbers, *bytes;
+
+  if (self->slopes)
+    return IMK_OK;
+  numbers = map (self, 0, self->numbers, self->size);
+  bytes = map (self, 1, self->bytes, self->bytes_at + n);
+  if (!numbers || (self->bytes && !bytes)) {
     gst_sh_reconstruct_slopes_close (self);
-  return status;
+    return imk_error_set (
+        error, IMK_ERROR_IMAGE, "The slopes on the frame cannot be read.");
+  }
+  self->flags = bytes ? bytes + self->bytes_at : NULL;
+  self->row_column = (const guint32 *) (gconstpointer) map (
+      self, 2, self->places, 2 * (gsize) n * sizeof (guint32));
+  if (self->columns > 0)
+    self->slopes = self->own = gather ((const gfloat *) (gconstpointer) numbers,
+        n, self->columns, self->dx, self->dy);
+  else
+    self->slopes = (const gfloat *) (gconstpointer) (numbers + self->at);
+  return IMK_OK;
 }

@@ -7,9 +7,17 @@
 
 G_BEGIN_DECLS
 
-/* @flags, @row_column: (nullable). Valid until gst_sh_reconstruct_slopes_close
- * (). */
+/* @numbers, @bytes, @places: of the frame, which keeps them: where slopes,
+ * flags and places are; the last two (nullable)
+ * @slopes, @flags, @row_column: (nullable): once they are mapped, until
+ *   gst_sh_reconstruct_slopes_close () */
 typedef struct {
+  GstBuffer *numbers, *bytes, *places;
+  gsize size;         /* bytes of all numbers */
+  gsize at, bytes_at; /* where slopes begin, and flags */
+  guint n_cells;
+  guint columns, dx, dy; /* where a row is a cell; columns 0: [2][n_cells] */
+
   const gfloat *slopes; /* [2][n_cells] */
   const guint8 *flags;
   const guint32 *row_column; /* [n_cells][2]: of the lenslets */
@@ -27,10 +35,14 @@ guint gst_sh_reconstruct_cells_of_frame (
 
 /* @is_tensor: @buffer has slopes, then perhaps flags; else they are in its
  *   metadata, under the name @element (nullable)
- * Returns: IMK_OK, then close; or an error with nothing to close */
+ * Finds them, wherever their memory is. Returns: IMK_OK, then close; or an
+ * error with nothing to close */
 ImkStatus gst_sh_reconstruct_slopes_open (GstShReconstructSlopes *self,
     GstBuffer *buffer, gboolean is_tensor, const gchar *element, guint n_cells,
     ImkError *error);
+/* For the CPU, once or more. Waits for a device that makes them. */
+ImkStatus gst_sh_reconstruct_slopes_map (
+    GstShReconstructSlopes *self, ImkError *error);
 void gst_sh_reconstruct_slopes_close (GstShReconstructSlopes *self);
 
 G_END_DECLS

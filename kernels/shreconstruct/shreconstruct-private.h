@@ -1,14 +1,10 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* Between shreconstruct.c, which validates and controls, the reference, and
- * cpu/, which multiplies. */
+/* What shreconstruct.c, the reference, cpu/ and exclude/ share. */
 #pragma once
 
 #include <math.h>
 
-#include "imk/shreconstruct.h"
-
-/* Of shcentroid: no flux, low flux, no match, outside, not finite. */
-enum { IMK_SHRECONSTRUCT_INVALID_FLAGS = 227 };
+#include "shreconstruct/shreconstruct-backend.h"
 
 static inline bool
 imk_shreconstruct_is_valid (float dx, float dy, uint8_t flags)
@@ -38,8 +34,6 @@ typedef struct ImkShreconstructMatrix {
  * Returns: IMK_ERROR_MEMORY, or IMK_ERROR_CONFIG for a wrong IMK_CPU */
 ImkStatus imk_shreconstruct_matrix_init (ImkShreconstructMatrix *matrix,
     const float *values, uint32_t n_rows, uint32_t n_columns, ImkError *error);
-float imk_shreconstruct_matrix_at (
-    const ImkShreconstructMatrix *matrix, size_t row, size_t column);
 void imk_shreconstruct_matrix_clear (ImkShreconstructMatrix *matrix);
 
 /* @product: room for whole tiles */

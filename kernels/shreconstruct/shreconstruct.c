@@ -5,27 +5,28 @@
 #include <string.h>
 
 #include "core/config.h"
+#include "imk/device.h"
 #include "shreconstruct/shreconstruct-private.h"
 #include "shreconstruct/shreconstruct-reference.h"
 
 enum { TERMS = IMK_SHRECONSTRUCT_MAX_TERMS };
 
 struct ImkShreconstruct {
-  ImkShreconstructConfig config; /* its arrays are those below */
+  const ImkShreconstructBackend *backend;
+  const ImkDevice *device;       /* NULL: the CPU, or a device that was left */
+  void *backend_state;           /* NULL: a device that was left */
+  ImkShreconstructConfig config; /* as a backend takes it */
   float *offsets, *reference;
   double *feedback, *forward; /* [mode][term], also those of gain and leak */
   uint8_t *dead;
-  ImkShreconstructMatrix matrix, modes, inverse;
-  ImkShreconstructExclude *exclude; /* (nullable) */
+  float *modes; /* M, where its pseudo-inverse may be needed later; or NULL */
 
-  /* the past: row i of TERMS is that of the frame (first + i) % TERMS before */
-  double *q, *u;
-  uint32_t first;
-  float *slopes; /* less offsets, held where invalid */
-  uint8_t *valid;
-  float *commands; /* of the frame before */
-  float *product;  /* room for the products */
-  float *change;   /* of limited commands */
+  /* the state, in one block: page-locked for a device */
+  uint8_t *block;
+  ImkShreconstructFrame frame; /* the state as the backend sees it */
+  double *q, *u;               /* as the host does, like the next ones */
+  float *slopes, *commands;
+  ImkShreconstructCounts *counts;
 };
 
 void
@@ -94,6 +95,9 @@ check_sizes (const ImkShreconstructConfig *c, ImkError *error)
   if (!c->matrix)
     return imk_error_set (
         error, IMK_ERROR_CONFIG, "There is no control matrix.");
+  if ((unsigned) c->storage > IMK_SHRECONSTRUCT_STORAGE_BF16)
+    return imk_error_set (error, IMK_ERROR_CONFIG,
+        "There is no storage of the number %d.", (int) c->storage);
   return IMK_OK;
 }
 
@@ -169,17 +173,16 @@ check_config (const ImkShreconstructConfig *c, ImkError *error)
         "invalid-policy=exclude needs the interaction matrix that the control "
         "matrix was made from. Set interaction-location, or use the policy "
         "zero or hold.");
+  if (status == IMK_OK && c->invalid == IMK_SHRECONSTRUCT_INVALID_EXCLUDE &&
+      c->storage != IMK_SHRECONSTRUCT_STORAGE_F32)
+    status = imk_error_set (error, IMK_ERROR_CONFIG,
+        "invalid-policy=exclude needs the control matrix as it was made, not "
+        "rounded to 16 bits. Set matrix-storage=f32, or use the policy zero or "
+        "hold.");
   return status;
 }
 
 /* --- making --------------------------------------------------------------- */
-
-static bool
-has_limits (const ImkShreconstructConfig *c)
-{
-  return isfinite (c->minimum) || isfinite (c->maximum) || isfinite (c->slew) ||
-         c->dead;
-}
 
 /* gain and leak are terms of each mode like any others. */
 static void
@@ -208,44 +211,40 @@ no_memory (ImkError *error)
       error, IMK_ERROR_MEMORY, "There is no memory for the controller.");
 }
 
+/* Returns: pinv (M) [n_modes][n_commands] in @inverse, to be freed */
 static ImkStatus
-make_inverse (
-    ImkShreconstruct *s, const ImkShreconstructConfig *c, ImkError *error)
+make_inverse (const ImkShreconstructConfig *c, float **inverse, ImkError *error)
 {
   size_t n = (size_t) c->n_modes * c->n_commands;
-  double *inverse = malloc (n * sizeof (*inverse));
+  double *exact = malloc (n * sizeof (*exact));
   float *rounded = malloc (n * sizeof (*rounded));
   ImkStatus status = IMK_OK;
 
-  if (!inverse || !rounded)
+  if (!exact || !rounded)
     status = no_memory (error);
-  else if (!imk_shreconstruct_invert (c, inverse))
+  else if (!imk_shreconstruct_invert (c, exact))
     status = imk_error_set (error, IMK_ERROR_CONFIG,
         "The modes are not independent of each other, so a limited command "
         "cannot be told as modes. Leave modes out, or set no limits.");
   for (size_t i = 0; status == IMK_OK && i < n; i++)
-    rounded[i] = (float) inverse[i];
+    rounded[i] = (float) exact[i];
+  free (exact);
   if (status == IMK_OK)
-    status = imk_shreconstruct_matrix_init (
-        &s->inverse, rounded, c->n_modes, c->n_commands, error);
-  free (inverse);
-  free (rounded);
+    *inverse = rounded;
+  else
+    free (rounded);
   return status;
 }
 
-static ImkStatus
-make_matrices (
-    ImkShreconstruct *s, const ImkShreconstructConfig *c, ImkError *error)
+/* Returns: (nullable): a copy, to be freed */
+static float *
+copy_floats (const float *values, size_t n)
 {
-  ImkStatus status = imk_shreconstruct_matrix_init (
-      &s->matrix, c->matrix, c->n_modes, 2 * c->n_cells, error);
+  float *copy = malloc (n * sizeof (*copy));
 
-  if (status != IMK_OK || !c->modes)
-    return status;
-  status = imk_shreconstruct_matrix_init (
-      &s->modes, c->modes, c->n_commands, c->n_modes, error);
-  return status == IMK_OK && has_limits (c) ? make_inverse (s, c, error)
-                                            : status;
+  if (copy)
+    memcpy (copy, values, n * sizeof (*copy));
+  return copy;
 }
 
 /* Offsets, reference commands, dead actuators and terms. */
@@ -263,34 +262,151 @@ take_controller (ImkShreconstruct *s, const ImkShreconstructConfig *c)
     memcpy (s->reference, c->reference, c->n_commands * sizeof (float));
   if (c->dead)
     memcpy (s->dead, c->dead, c->n_commands);
-  s->config.dead = c->dead ? s->dead : NULL;
   fill_terms (s, c);
+  s->config.offsets = s->offsets;
+  s->config.reference = s->reference;
+  s->config.dead = c->dead ? s->dead : NULL;
+  s->config.feedback = s->feedback;
+  s->config.forward = s->forward;
 }
 
-static bool
-make_arrays (ImkShreconstruct *s, const ImkShreconstructConfig *c)
+/* Gives the host's view of the parts out of one block, whose other view begins
+ * at @seen. Returns: bytes of the block */
+static size_t
+lay_out (ImkShreconstruct *s, uint8_t *host, uint8_t *seen)
 {
-  size_t n_slopes = 2 * (size_t) c->n_cells, n_modes = c->n_modes;
-  size_t most = imk_shreconstruct_room (c->n_commands);
+  const ImkShreconstructConfig *c = &s->config;
+  const struct {
+    void **host;
+    uint32_t width, height;
+    ImkType type;
+  } parts[] = {
+      [IMK_SHRECONSTRUCT_Q] = {(void **) &s->q, c->n_modes, TERMS,
+          IMK_TYPE_F64},
+      [IMK_SHRECONSTRUCT_U] = {(void **) &s->u, c->n_modes, TERMS,
+          IMK_TYPE_F64},
+      [IMK_SHRECONSTRUCT_SLOPES] = {(void **) &s->slopes, 2 * c->n_cells, 1,
+          IMK_TYPE_F32},
+      [IMK_SHRECONSTRUCT_COMMANDS] = {(void **) &s->commands, c->n_commands, 1,
+          IMK_TYPE_F32},
+      [IMK_SHRECONSTRUCT_COUNTS] = {(void **) &s->counts,
+          sizeof (ImkShreconstructCounts), 1, IMK_TYPE_U8},
+  };
+  size_t at = 0;
 
-  s->offsets = calloc (n_slopes, sizeof (float));
+  for (int i = 0; i < IMK_SHRECONSTRUCT_N_PARTS; i++) {
+    ImkImage *image = &s->frame.state[i];
+
+    *image = (ImkImage){.width = parts[i].width,
+        .height = parts[i].height,
+        .channels = 1,
+        .type = parts[i].type,
+        .location = s->device ? IMK_LOCATION_HOST_MAPPED : IMK_LOCATION_HOST};
+    image->stride = imk_image_row_size (image);
+    if (host) {
+      *parts[i].host = host + at;
+      image->data = seen + at;
+    }
+    at += (image->stride * image->height + 255) / 256 * 256;
+  }
+  return at;
+}
+
+static ImkStatus
+make_state (ImkShreconstruct *s, ImkError *error)
+{
+  size_t size = lay_out (s, NULL, NULL);
+  void *host = NULL, *mapped = NULL;
+
+  if (s->device) {
+    ImkStatus status = s->device->alloc_pinned (size, &host, &mapped, error);
+
+    if (status != IMK_OK)
+      return status;
+    memset (host, 0, size);
+  } else {
+    mapped = host = calloc (1, size);
+    if (!host)
+      return no_memory (error);
+  }
+  s->block = host;
+  lay_out (s, host, mapped);
+  return IMK_OK;
+}
+
+static ImkStatus
+make_arrays (
+    ImkShreconstruct *s, const ImkShreconstructConfig *c, ImkError *error)
+{
+  size_t n_modes = c->n_modes;
+
+  s->offsets = calloc (2 * (size_t) c->n_cells, sizeof (float));
   s->reference = calloc (c->n_commands, sizeof (float));
   s->dead = calloc (c->n_commands, 1);
-  s->valid = calloc (c->n_cells, 1);
   s->feedback = calloc (n_modes * TERMS, sizeof (double));
   s->forward = calloc (n_modes * TERMS, sizeof (double));
-  s->q = calloc (n_modes * TERMS, sizeof (double));
-  s->u = calloc (n_modes * TERMS, sizeof (double));
-  s->slopes = calloc (n_slopes, sizeof (float));
-  s->commands = calloc (c->n_commands, sizeof (float));
-  s->product = calloc (most, sizeof (float)); /* modes are fewer */
-  s->change = calloc (most, sizeof (float));
-  if (!s->offsets || !s->reference || !s->dead || !s->valid || !s->feedback ||
-      !s->forward || !s->q || !s->u || !s->slopes || !s->commands ||
-      !s->product || !s->change)
-    return false;
+  if (!s->offsets || !s->reference || !s->dead || !s->feedback || !s->forward)
+    return no_memory (error);
   take_controller (s, c);
-  return true;
+  return make_state (s, error);
+}
+
+/* @matrix: R as it is stored */
+static ImkStatus
+make_backend (ImkShreconstruct *s, const ImkShreconstructConfig *c,
+    const float *matrix, ImkError *error)
+{
+  bool has_limits = imk_shreconstruct_has_limits (c);
+  float *inverse = NULL;
+  ImkStatus status = IMK_OK;
+
+  if (c->modes && has_limits)
+    status = make_inverse (c, &inverse, error);
+  if (status == IMK_OK && c->modes && !has_limits) {
+    s->modes = copy_floats (c->modes, (size_t) c->n_commands * c->n_modes);
+    status = s->modes ? IMK_OK : no_memory (error);
+  }
+  s->config.matrix = matrix;
+  if (status == IMK_OK)
+    status = s->backend->create (&s->config, inverse, &s->backend_state, error);
+  s->config.matrix = s->config.modes = s->config.interaction = NULL;
+  free (inverse);
+  return status;
+}
+
+static ImkStatus
+make_stored (
+    ImkShreconstruct *s, const ImkShreconstructConfig *c, ImkError *error)
+{
+  uint32_t n_slopes = 2 * c->n_cells;
+  float *rounded;
+  ImkStatus status;
+
+  if (c->storage == IMK_SHRECONSTRUCT_STORAGE_F32)
+    return make_backend (s, c, c->matrix, error);
+  rounded = copy_floats (c->matrix, (size_t) c->n_modes * n_slopes);
+  if (!rounded)
+    return no_memory (error);
+  imk_shreconstruct_round (c->storage, rounded, c->n_modes, n_slopes);
+  status = make_backend (s, c, rounded, error);
+  free (rounded);
+  return status;
+}
+
+/* @table: of the backend */
+static ImkStatus
+check_backend (ImkBackend backend, const ImkShreconstructConfig *c,
+    const void **table, ImkError *error)
+{
+  ImkStatus status = imk_backend_table (
+      backend, &imk_shreconstruct_cpu, "shreconstruct", table, error);
+
+  if (status == IMK_OK && backend == IMK_BACKEND_CUDA &&
+      c->invalid == IMK_SHRECONSTRUCT_INVALID_EXCLUDE)
+    status = imk_error_set (error, IMK_ERROR_UNAVAILABLE,
+        "invalid-policy=exclude is computed by the CPU alone: take backend=cpu "
+        "or auto, or the policy zero or hold.");
+  return status;
 }
 
 ImkStatus
@@ -299,6 +415,7 @@ imk_shreconstruct_new (ImkBackend backend, const ImkShreconstructConfig *given,
 {
   ImkShreconstructConfig own;
   const ImkShreconstructConfig *config;
+  const void *table = NULL;
   ImkShreconstruct *s;
   ImkStatus status;
 
@@ -306,19 +423,21 @@ imk_shreconstruct_new (ImkBackend backend, const ImkShreconstructConfig *given,
   config =
       imk_config_read (given, &own, "imk_shreconstruct_config_init", error);
   status = config ? check_config (config, error) : IMK_ERROR_CONFIG;
+  if (status == IMK_OK)
+    status = check_backend (backend, config, &table, error);
   if (status != IMK_OK)
     return status;
-  if (backend != IMK_BACKEND_CPU)
-    return imk_error_set (error, IMK_ERROR_UNAVAILABLE,
-        "Commands are computed on the CPU alone.");
   s = calloc (1, sizeof (*s));
   if (!s)
     return no_memory (error);
+  s->backend = table;
   s->config = *config; /* but for arrays, which are copied */
-  status = make_arrays (s, config) ? make_matrices (s, config, error)
-                                   : no_memory (error);
-  if (status == IMK_OK && config->invalid == IMK_SHRECONSTRUCT_INVALID_EXCLUDE)
-    status = imk_shreconstruct_exclude_new (config, &s->exclude, error);
+  if (backend == IMK_BACKEND_CUDA)
+    status = imk_device_get (&s->device, error);
+  if (status == IMK_OK)
+    status = make_arrays (s, config, error);
+  if (status == IMK_OK)
+    status = make_stored (s, config, error);
   if (status != IMK_OK) {
     imk_shreconstruct_free (s);
     return status;
@@ -328,25 +447,15 @@ imk_shreconstruct_new (ImkBackend backend, const ImkShreconstructConfig *given,
   return IMK_OK;
 }
 
-/* M of the tiles, where its pseudo-inverse is needed later than M. */
+/* Its inverse may be needed later than M. */
 static ImkStatus
-add_inverse (ImkShreconstruct *s, ImkError *error)
+add_inverse (const ImkShreconstruct *s, float **inverse, ImkError *error)
 {
-  ImkShreconstructConfig c = {
-      .n_modes = s->config.n_modes, .n_commands = s->config.n_commands};
-  size_t n = c.n_modes;
-  float *modes = malloc (c.n_commands * n * sizeof (*modes));
-  ImkStatus status;
+  const ImkShreconstructConfig c = {.n_modes = s->config.n_modes,
+      .n_commands = s->config.n_commands,
+      .modes = s->modes};
 
-  if (!modes)
-    return no_memory (error);
-  for (size_t k = 0; k < c.n_commands; k++)
-    for (size_t m = 0; m < n; m++)
-      modes[k * n + m] = imk_shreconstruct_matrix_at (&s->modes, k, m);
-  c.modes = modes;
-  status = make_inverse (s, &c, error);
-  free (modes);
-  return status;
+  return make_inverse (&c, inverse, error);
 }
 
 ImkStatus
@@ -355,6 +464,7 @@ imk_shreconstruct_update (ImkShreconstruct *self,
 {
   ImkShreconstructConfig own, *now = &self->config;
   const ImkShreconstructConfig *c;
+  float *inverse = NULL;
   ImkStatus status;
 
   imk_shreconstruct_config_init (&own);
@@ -369,9 +479,8 @@ imk_shreconstruct_update (ImkShreconstruct *self,
         now->n_cells, now->n_modes, now->n_commands, c->n_cells, c->n_modes,
         c->n_commands);
   status = check_controller (c, error);
-  if (status == IMK_OK && has_limits (c) && self->modes.tiles &&
-      !self->inverse.tiles)
-    status = add_inverse (self, error);
+  if (status == IMK_OK && imk_shreconstruct_has_limits (c) && self->modes)
+    status = add_inverse (self, &inverse, error);
   if (status != IMK_OK)
     return status;
   now->gain = c->gain;
@@ -383,7 +492,13 @@ imk_shreconstruct_update (ImkShreconstruct *self,
   now->min_valid = c->min_valid;
   now->exclude_cells = c->exclude_cells;
   take_controller (self, c);
-  return IMK_OK;
+  status = self->backend->update (self->backend_state, now, inverse, error);
+  if (status == IMK_OK && inverse) {
+    free (self->modes);
+    self->modes = NULL;
+  }
+  free (inverse);
+  return status;
 }
 
 void
@@ -391,23 +506,39 @@ imk_shreconstruct_free (ImkShreconstruct *self)
 {
   if (!self)
     return;
-  imk_shreconstruct_matrix_clear (&self->matrix);
-  imk_shreconstruct_matrix_clear (&self->modes);
-  imk_shreconstruct_matrix_clear (&self->inverse);
-  imk_shreconstruct_exclude_free (self->exclude);
+  if (self->backend_state)
+    self->backend->destroy (self->backend_state);
+  if (self->device && self->block)
+    self->device->free_pinned (self->block);
+  else
+    free (self->block);
   free (self->offsets);
   free (self->reference);
   free (self->dead);
-  free (self->valid);
   free (self->feedback);
   free (self->forward);
-  free (self->q);
-  free (self->u);
-  free (self->slopes);
-  free (self->commands);
-  free (self->product);
-  free (self->change);
+  free (self->modes);
   free (self);
+}
+
+void
+imk_shreconstruct_leave_device (ImkShreconstruct *self)
+{
+  const ImkDevice *device = self->device;
+  uint8_t *pinned = self->block, *block;
+  size_t size;
+
+  if (!device)
+    return;
+  self->backend->destroy (self->backend_state);
+  self->backend_state = NULL;
+  self->device = NULL;
+  size = lay_out (self, NULL, NULL);
+  self->block = block = malloc (size);
+  if (block)
+    memcpy (block, pinned, size);
+  lay_out (self, block, block);
+  device->free_pinned (pinned);
 }
 
 bool
@@ -418,15 +549,16 @@ imk_shreconstruct_take_state (
   size_t past = (size_t) c->n_modes * TERMS * sizeof (double);
 
   if (c->n_cells != before->n_cells || c->n_modes != before->n_modes ||
-      c->n_commands != before->n_commands)
+      c->n_commands != before->n_commands || !from->block)
     return false;
   memcpy (self->q, from->q, past);
   memcpy (self->u, from->u, past);
   memcpy (self->slopes, from->slopes, 2 * c->n_cells * sizeof (float));
   memcpy (self->commands, from->commands, c->n_commands * sizeof (float));
-  self->first = from->first;
-  if (self->exclude && from->exclude)
-    imk_shreconstruct_exclude_take (self->exclude, from->exclude);
+  self->frame.first = from->frame.first;
+  self->frame.is_new = true;
+  if (self->backend == from->backend && self->backend->take)
+    self->backend->take (self->backend_state, from->backend_state);
   return true;
 }
 
@@ -440,173 +572,105 @@ imk_shreconstruct_reset (ImkShreconstruct *self)
   memset (self->u, 0, past);
   memset (self->slopes, 0, 2 * (size_t) c->n_cells * sizeof (float));
   memcpy (self->commands, self->reference, c->n_commands * sizeof (float));
+  self->frame.is_new = true;
 }
 
 /* --- a frame -------------------------------------------------------------- */
 
-/* Row @i of the past: 0 is the newest. */
-static double *
-past_of (const ImkShreconstruct *s, double *past, uint32_t i)
+static ImkShreconstructReport
+read_counts (const ImkShreconstruct *s)
 {
-  return past + (size_t) ((s->first + i) % TERMS) * s->config.n_modes;
+  ImkShreconstructReport r = {.n_out = s->counts->n_out};
+  uint32_t n_parts = s->device ? IMK_SHRECONSTRUCT_VALID_PARTS : 1;
+
+  for (uint32_t i = 0; i < n_parts; i++)
+    r.n_valid += s->counts->n_valid[i];
+  r.is_dark = imk_shreconstruct_is_dark (&s->config, r.n_valid);
+  if (r.is_dark || !imk_shreconstruct_has_limits (&s->config))
+    return r;
+  n_parts = s->device ? IMK_SHRECONSTRUCT_LIMITED_PARTS : 1;
+  for (uint32_t i = 0; i < n_parts; i++)
+    r.n_limited += s->counts->n_limited[i];
+  return r;
 }
 
-/* Returns: valid cells */
-static uint32_t
-find_valid (ImkShreconstruct *s, const float *slopes, const uint8_t *flags)
-{
-  uint32_t n_cells = s->config.n_cells, n_valid = 0;
-
-  for (uint32_t i = 0; i < n_cells; i++) {
-    s->valid[i] = imk_shreconstruct_is_valid (
-        slopes[i], slopes[n_cells + i], flags ? flags[i] : 0);
-    n_valid += s->valid[i];
-  }
-  return n_valid;
-}
-
+/* The frame is through. */
 static void
-take_slopes (ImkShreconstruct *s, const float *slopes)
+finish (ImkShreconstruct *s, float *commands, ImkShreconstructReport *report)
 {
-  const ImkShreconstructConfig *c = &s->config;
-  const float *dx = slopes, *dy = slopes + c->n_cells;
-  float *to_x = s->slopes, *to_y = s->slopes + c->n_cells;
-  bool hold = c->invalid == IMK_SHRECONSTRUCT_INVALID_HOLD;
+  const ImkShreconstructReport r = read_counts (s);
 
-  for (uint32_t i = 0; i < c->n_cells; i++)
-    if (s->valid[i]) {
-      to_x[i] = dx[i] - s->offsets[i];
-      to_y[i] = dy[i] - s->offsets[c->n_cells + i];
-    } else if (!hold) {
-      to_x[i] = to_y[i] = 0;
-    }
-}
-
-/* The next q of each mode. The oldest row of the past becomes the newest. */
-static double *
-control (ImkShreconstruct *s)
-{
-  const ImkShreconstructConfig *c = &s->config;
-  double *oldest = past_of (s, s->q, TERMS - 1), *u;
-
-  /* all terms of q are in use: the sum of a mode is complete before its oldest
-   * value goes */
-  for (uint32_t m = 0; m < c->n_modes; m++) {
-    const double *a = s->feedback + m * TERMS;
-    double sum = 0;
-
-    for (uint32_t i = 0; i < c->n_feedback; i++)
-      sum += a[i] * past_of (s, s->q, i)[m];
-    oldest[m] = sum;
-  }
-  s->first = (s->first + TERMS - 1) % TERMS;
-  u = past_of (s, s->u, 0);
-  for (uint32_t m = 0; m < c->n_modes; m++) {
-    const double *b = s->forward + m * TERMS;
-    double sum = 0;
-
-    u[m] = -(double) s->product[m];
-    for (uint32_t j = 0; j < c->n_forward; j++)
-      sum += b[j] * past_of (s, s->u, j)[m];
-    oldest[m] += sum;
-  }
-  return oldest;
-}
-
-/* Commands of @q in s->product. */
-static void
-make_commands (ImkShreconstruct *s, const double *q)
-{
-  const ImkShreconstructConfig *c = &s->config;
-
-  if (s->modes.tiles) {
-    for (uint32_t m = 0; m < c->n_modes; m++)
-      s->change[m] = (float) q[m];
-    imk_shreconstruct_multiply (&s->modes, s->change, s->product, c->n_threads);
-    for (uint32_t k = 0; k < c->n_commands; k++)
-      s->product[k] = s->reference[k] + s->product[k];
-  } else {
-    for (uint32_t k = 0; k < c->n_commands; k++)
-      s->product[k] = (float) (s->reference[k] + q[k]);
-  }
-}
-
-/* @q follows the commands that are limited. Returns: how many are, but for dead
- * ones */
-static uint32_t
-limit_commands (ImkShreconstruct *s, double *q, bool *changed)
-{
-  const ImkShreconstructConfig *c = &s->config;
-  uint32_t n_limited = 0;
-  bool is_changed = false;
-
-  for (uint32_t k = 0; k < c->n_commands; k++) {
-    double wanted = s->product[k], before = s->commands[k];
-    double near = fmin (fmax (wanted, before - c->slew), before + c->slew);
-    double limited = s->dead[k] ? s->reference[k]
-                                : fmin (fmax (near, c->minimum), c->maximum);
-
-    s->change[k] = (float) (limited - wanted);
-    n_limited += limited != wanted && !s->dead[k];
-    is_changed |= limited != wanted;
-    s->product[k] = (float) limited;
-    if (!s->modes.tiles && limited != wanted)
-      q[k] = limited - s->reference[k];
-  }
-  *changed = is_changed;
-  return n_limited;
-}
-
-static void
-follow_modes (ImkShreconstruct *s, double *q)
-{
-  const ImkShreconstructConfig *c = &s->config;
-
-  memcpy (s->commands, s->product, c->n_commands * sizeof (float));
-  imk_shreconstruct_multiply (&s->inverse, s->change, s->product, c->n_threads);
-  for (uint32_t m = 0; m < c->n_modes; m++)
-    q[m] += s->product[m];
-}
-
-static void
-run_controller (
-    ImkShreconstruct *s, const float *slopes, ImkShreconstructReport *report)
-{
-  const ImkShreconstructConfig *c = &s->config;
-  bool is_changed = false;
-  double *q;
-
-  if (s->exclude)
-    report->n_out = imk_shreconstruct_exclude_follow (
-        s->exclude, s->valid, c->exclude_cells);
-  take_slopes (s, slopes);
-  imk_shreconstruct_multiply (&s->matrix, s->slopes, s->product, c->n_threads);
-  if (s->exclude)
-    imk_shreconstruct_exclude_correct (s->exclude, s->product);
-  q = control (s);
-  make_commands (s, q);
-  if (has_limits (c))
-    report->n_limited = limit_commands (s, q, &is_changed);
-  memcpy (s->commands, s->product, c->n_commands * sizeof (float));
-  if (is_changed && s->modes.tiles)
-    follow_modes (s, q);
+  s->frame.is_new = false;
+  if (r.is_dark && s->config.dark == IMK_SHRECONSTRUCT_DARK_REFERENCE)
+    imk_shreconstruct_reset (s);
+  else if (!r.is_dark)
+    s->frame.first = (s->frame.first + TERMS - 1) % TERMS;
+  imk_shreconstruct_commands (s, commands);
+  if (report)
+    *report = r;
 }
 
 void
 imk_shreconstruct_process (ImkShreconstruct *self, const float *slopes,
     const uint8_t *flags, float *commands, ImkShreconstructReport *report)
 {
-  const ImkShreconstructConfig *c = &self->config;
-  ImkShreconstructReport r = {.n_valid = find_valid (self, slopes, flags)};
+  if (self->backend != &imk_shreconstruct_cpu) {
+    imk_shreconstruct_commands (self, commands);
+    return;
+  }
+  self->frame.slopes.data = (void *) slopes;
+  self->frame.flags.data = (void *) flags;
+  self->backend->process (self->backend_state, &self->frame, NULL, NULL);
+  finish (self, commands, report);
+}
 
-  r.is_dark = imk_shreconstruct_is_dark (c, r.n_valid);
-  if (r.is_dark && c->dark == IMK_SHRECONSTRUCT_DARK_REFERENCE)
-    imk_shreconstruct_reset (self);
-  else if (!r.is_dark)
-    run_controller (self, slopes, &r);
-  imk_shreconstruct_commands (self, commands);
-  if (report)
-    *report = r;
+ImkStatus
+imk_shreconstruct_begin (ImkShreconstruct *self, const ImkImage *slopes,
+    const ImkImage *flags, void *stream, ImkError *error)
+{
+  const bool on_device = self->device != NULL;
+  const uint32_t n_cells = self->config.n_cells;
+  ImkStatus status = imk_image_check (
+      slopes, "slopes", IMK_TYPE_F32, 1, 2 * n_cells, 1, on_device, error);
+
+  if (status == IMK_OK && flags)
+    status = imk_image_check (
+        flags, "flags", IMK_TYPE_U8, 1, n_cells, 1, on_device, error);
+  if (status != IMK_OK)
+    return status;
+  self->frame.slopes = *slopes;
+  self->frame.flags = flags ? *flags : (ImkImage){.data = NULL};
+  status =
+      self->backend->process (self->backend_state, &self->frame, stream, error);
+  self->frame.is_new |= status != IMK_OK;
+  return status;
+}
+
+ImkStatus
+imk_shreconstruct_end (ImkShreconstruct *self, float *commands,
+    ImkShreconstructReport *report, void *stream, ImkError *error)
+{
+  ImkStatus status =
+      self->device ? self->device->stream_synchronize (stream, error) : IMK_OK;
+
+  if (status == IMK_OK)
+    finish (self, commands, report);
+  else
+    self->frame.is_new = true;
+  return status;
+}
+
+ImkStatus
+imk_shreconstruct_process_images (ImkShreconstruct *self,
+    const ImkImage *slopes, const ImkImage *flags, float *commands,
+    ImkShreconstructReport *report, void *stream, ImkError *error)
+{
+  ImkStatus status =
+      imk_shreconstruct_begin (self, slopes, flags, stream, error);
+
+  return status == IMK_OK
+             ? imk_shreconstruct_end (self, commands, report, stream, error)
+             : status;
 }
 
 void
@@ -618,5 +682,5 @@ imk_shreconstruct_commands (const ImkShreconstruct *self, float *commands)
 const double *
 imk_shreconstruct_coefficients (const ImkShreconstruct *self)
 {
-  return past_of (self, self->q, 0);
+  return self->q + (size_t) self->frame.first * self->config.n_modes;
 }

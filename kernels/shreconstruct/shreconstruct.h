@@ -8,6 +8,7 @@
 #include <stdint.h>
 
 #include "imk/backend.h"
+#include "imk/image.h"
 
 #ifdef __cplusplus
 extern "C" {
@@ -30,6 +31,14 @@ typedef enum ImkShreconstructDark {
   IMK_SHRECONSTRUCT_DARK_REFERENCE, /* it takes the reference commands; the
                                      * controller begins anew */
 } ImkShreconstructDark;
+
+/* How R is kept. Products add up in float32 in any case. */
+typedef enum ImkShreconstructStorage {
+  IMK_SHRECONSTRUCT_STORAGE_F32,
+  IMK_SHRECONSTRUCT_STORAGE_F16,  /* 11 significant bits, and each row with a
+                                   * power of 2 of its own */
+  IMK_SHRECONSTRUCT_STORAGE_BF16, /* 8 significant bits */
+} ImkShreconstructStorage;
 
 /**
  * ImkShreconstructConfig: (the matrix and the controller)
@@ -59,6 +68,11 @@ typedef enum ImkShreconstructDark {
  *   4 n_out n_modes + 8 n_out^2 multiplications, with n_out cells out
  * @dead: (nullable): [n_commands], not 0 where an actuator does not move: its
  *   command is always that of @reference
+ * @storage: with 16 bits a GPU reads half as much of its memory for each frame.
+ *   A CPU gains nothing. The numbers of R are rounded alike everywhere: by at
+ *   most 2^-8 of each with BF16, and by 2^-11 with F16 of those above 2^-28 of
+ *   the largest of their row. Not with IMK_SHRECONSTRUCT_INVALID_EXCLUDE, which
+ *   needs R as it was made
  *
  * Arrays belong to the caller. imk_shreconstruct_new() copies them. */
 typedef struct ImkShreconstructConfig {
@@ -77,6 +91,7 @@ typedef struct ImkShreconstructConfig {
   const float *interaction;
   uint32_t exclude_cells;
   const uint8_t *dead;
+  ImkShreconstructStorage storage;
 } ImkShreconstructConfig;
 
 /* What a call has done. */
@@ -101,12 +116,15 @@ imk_shreconstruct_config_init (ImkShreconstructConfig *config)
 
 /**
  * imk_shreconstruct_new: (an object with the state of a loop)
+ * @backend: with IMK_BACKEND_CUDA the context is current, here and in all calls
+ *   that take a stream, update the object or free it
  * @self: (out): free with imk_shreconstruct_free
  *
  * With @modes and limits the pseudo-inverse of M is computed here: about
  * n_modes^2 n_commands multiplications.
  * Returns: IMK_ERROR_CONFIG, also where the columns of M are not independent;
- *   IMK_ERROR_MEMORY, IMK_ERROR_UNAVAILABLE; @self untouched */
+ *   IMK_ERROR_MEMORY, IMK_ERROR_DEVICE; IMK_ERROR_UNAVAILABLE, also for
+ *   IMK_SHRECONSTRUCT_INVALID_EXCLUDE on a device; @self untouched */
 IMK_API ImkStatus imk_shreconstruct_new (ImkBackend backend,
     const ImkShreconstructConfig *config, ImkShreconstruct **self,
     ImkError *error);
@@ -114,8 +132,8 @@ IMK_API ImkStatus imk_shreconstruct_new (ImkBackend backend,
 /**
  * imk_shreconstruct_update: (the same matrices with another controller)
  * @config: of the same sizes. Its matrices (matrix, modes, interaction) are
- *   not read, but stay those of imk_shreconstruct_new(); nor are @n_threads
- *   and @invalid
+ *   not read, but stay those of imk_shreconstruct_new(); nor are @n_threads,
+ *   @invalid and @storage
  *
  * Takes as long as reading the vectors of @config, but for the first limit of
  * an object with modes: see imk_shreconstruct_new().
@@ -133,6 +151,7 @@ IMK_API void imk_shreconstruct_reset (ImkShreconstruct *self);
 
 /**
  * imk_shreconstruct_process: (one frame, closed loop)
+ * @self: on the CPU; on a device @commands are those of the last frame
  * @slopes: [2][n_cells]: all dx, then all dy
  * @flags: (nullable): [n_cells] of shcentroid; a cell is invalid if flags & 227
  *   is not 0, or if one of its slopes is not finite
@@ -160,14 +179,46 @@ IMK_API void imk_shreconstruct_reset (ImkShreconstruct *self);
  * of the cells can be out, up to 2048. One without which the others would not
  * tell all modes is not taken out, and counts as 0.
  *
- * A product adds up columns in their order, so results depend
- * neither on threads nor on the instruction set.
+ * On a CPU a product adds up columns in their order, so results depend
+ * neither on threads nor on the instruction set. On a GPU it has another order,
+ * the same for each frame; commands agree to 1e-5 of their rms.
  * Source: Gendron and Lena 1994, A&A 291, 337 (modal control of an integrator);
  * Astrom and Murray, Feedback Systems, on integrator windup (back-calculation).
  */
 IMK_API void imk_shreconstruct_process (ImkShreconstruct *self,
     const float *slopes, const uint8_t *flags, float *commands,
     ImkShreconstructReport *report);
+
+/**
+ * imk_shreconstruct_begin: (the same on either backend: begins a frame)
+ * @slopes: f32, 2 n_cells x 1; for a device in its memory, or page-locked
+ * @flags: (nullable): u8, n_cells x 1, likewise
+ * @stream: of the device: cudaStream_t. What is on it comes first
+ *
+ * A device works when the call returns. imk_shreconstruct_end() is next, and
+ * nothing else of @self before it.
+ * Returns: IMK_ERROR_IMAGE, and nothing has changed; IMK_ERROR_DEVICE, and the
+ *   state is that before the frame; nothing is to be ended */
+IMK_API ImkStatus imk_shreconstruct_begin (ImkShreconstruct *self,
+    const ImkImage *slopes, const ImkImage *flags, void *stream,
+    ImkError *error);
+
+/**
+ * imk_shreconstruct_end: (waits for the frame)
+ * @commands: (out): [n_commands], in host memory
+ * @report: (out) (nullable)
+ * @stream: that of imk_shreconstruct_begin()
+ *
+ * Returns: IMK_ERROR_DEVICE, and the state is that before the frame or the one
+ *   after it */
+IMK_API ImkStatus imk_shreconstruct_end (ImkShreconstruct *self,
+    float *commands, ImkShreconstructReport *report, void *stream,
+    ImkError *error);
+
+/* Both. */
+IMK_API ImkStatus imk_shreconstruct_process_images (ImkShreconstruct *self,
+    const ImkImage *slopes, const ImkImage *flags, float *commands,
+    ImkShreconstructReport *report, void *stream, ImkError *error);
 
 /* The commands of the last frame, or of the reference: where the loop is open
  * or frozen. */
@@ -177,6 +228,11 @@ IMK_API void imk_shreconstruct_commands (
 /* Returns: (transfer none): q of the last frame, n_modes */
 IMK_API const double *imk_shreconstruct_coefficients (
     const ImkShreconstruct *self);
+
+/* Gives back what @self has on a device, also on one that has failed; nothing
+ * on a CPU. What is left, which needs no context, is its state, for
+ * imk_shreconstruct_take_state(), and to free it. */
+IMK_API void imk_shreconstruct_leave_device (ImkShreconstruct *self);
 
 /* @self may be NULL. */
 IMK_API void imk_shreconstruct_free (ImkShreconstruct *self);

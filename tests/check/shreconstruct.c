@@ -3,7 +3,10 @@
  * it says of wrong ones. tests/python/shreconstruct.py closes loops. */
 #include "check-common.h"
 
+#include <math.h>
+
 #include "gstimagingarrayfile.h"
+#include "gstimagingmemory.h"
 #include "gstimagingresults.h"
 
 /* Two cells, two commands: the mean dx and the mean dy. */
@@ -28,6 +31,8 @@ write_arrays (void)
   static const gfloat by_means[] = {1, 0, 1, 0, 0, 1, 0, 1};
   static const gfloat map[] = {1, -1, 0}, wrong_map[] = {0, 1, 2};
   static const gfloat swap[] = {0, 2, 1, 0, 0, 0};
+  static const gfloat turned[] = {0.6f, -0.8f, 0.8f, 0.6f};
+  static const gfloat terms[] = {0.5f, 0.2f, 0.1f, 0.4f, 0.2f, 0.1f};
 
   check_make_folder ();
   write_array ("means.npy", N_COMMANDS, 2 * N_CELLS, means);
@@ -40,6 +45,10 @@ write_arrays (void)
   write_array ("wrong-map.npy", 1, 3, wrong_map);
   write_array ("tip.npy", 1, N_COMMANDS, ones);
   write_array ("swap.npy", 3, N_COMMANDS, swap);
+  write_array ("turned.npy", N_COMMANDS, N_COMMANDS, turned);
+  write_array ("terms.npy", 2, 3, terms);
+  write_array ("flat.npy", 1, N_COMMANDS, swap + 1);
+  write_array ("offsets.npy", 2, N_CELLS, turned);
 }
 
 static GstHarness *
@@ -433,6 +442,451 @@ CHECK_TEST (test_pokes_stay_within_the_limits)
   fail_unless_equals_string (state, "failed");
 }
 
+/* --- the device ----------------------------------------------------------- */
+
+static const gchar *const controls[] = {
+    "gain=0.4 leak=0.1",
+    "invalid-policy=hold gain=0.7 min-valid=0.2",
+    "gain=0.9 minimum=-0.3 maximum=0.4",
+    "slew-limit=0.1 low-light=reference min-valid=0.9",
+    "mode-gains=\"<0.5,2.0>\" dead-actuators=\"<1>\"",
+    "modes-location=$/turned.npy gain=0.5",
+    "modes-location=$/turned.npy gain=0.5 maximum=0.3 slew-limit=0.2",
+    "controller-location=$/terms.npy reference-location=$/flat.npy",
+    "slope-offsets-location=$/offsets.npy matrix-storage=f16",
+    "actuator-map-location=$/map.npy matrix-storage=bf16 freeze=false",
+};
+
+/* Slopes and flags of frame @t. */
+static GstBuffer *
+frame_new (guint t)
+{
+  struct {
+    gfloat slopes[2 * N_CELLS];
+    guint8 flags[N_CELLS];
+  } both = {{(gfloat) sin (t), (gfloat) cos (3 * t), (gfloat) sin (2 * t), 1},
+      {t % 4 == 1, t % 5 == 1}};
+
+  return gst_buffer_new_memdup (
+      &both, sizeof (both.slopes) + sizeof (both.flags));
+}
+
+static GstHarness *
+control_harness (const gchar *backend, const gchar *control)
+{
+  g_auto (GStrv) parts = g_strsplit (control, "$", -1);
+  g_autofree gchar *settings = g_strjoinv (check_folder (), parts);
+  g_autofree gchar *all = g_strdup_printf ("backend=%s %s", backend, settings);
+
+  return harness_new (all, SLOPES_AND_FLAGS);
+}
+
+/* Returns: the commands of frame @t, of N_COMMANDS, or 3 of the map */
+static void
+commands_of (GstHarness *h, guint t, gfloat commands[3])
+{
+  g_autoptr (GstBuffer) out = NULL;
+
+  check_push (h, frame_new (t), GST_FLOW_OK);
+  out = check_pull (h);
+  commands[2] = 0;
+  gst_buffer_extract (out, 0, commands, 3 * sizeof (*commands));
+}
+
+static void
+same_commands (GstHarness *a, GstHarness *b, guint t)
+{
+  gfloat of_a[3], of_b[3];
+
+  commands_of (a, t, of_a);
+  commands_of (b, t, of_b);
+  for (guint i = 0; i < 3; i++)
+    fail_unless (fabsf (of_a[i] - of_b[i]) <= 1e-6f,
+        "frame %u, command %u: %g and %g", t, i, of_a[i], of_b[i]);
+}
+
+CHECK_LOOP_TEST (test_a_device_gives_the_same_commands, G_N_ELEMENTS (controls))
+{
+  g_autoptr (CheckHarness) cpu = control_harness ("cpu", controls[__i__]);
+  g_autoptr (CheckHarness) cuda = NULL;
+  g_autofree gchar *active = NULL;
+
+  check_device ();
+  cuda = control_harness ("cuda", controls[__i__]);
+  for (guint t = 0; t < 20; t++) {
+    if (t == 12) {
+      g_object_set (cpu->element, "gain", 0.2, "leak", 0.3, NULL);
+      g_object_set (cuda->element, "gain", 0.2, "leak", 0.3, NULL);
+    }
+    if (t == 15) {
+      g_signal_emit_by_name (cpu->element, "reset");
+      g_signal_emit_by_name (cuda->element, "reset");
+    }
+    same_commands (cpu, cuda, t);
+  }
+  g_object_get (cuda->element, "active-backend", &active, NULL);
+  fail_unless_equals_string (active, "cuda");
+  fail_unless_equals_uint64 (check_stat (cuda->element, "frames"), 20);
+}
+
+enum { LARGE_CELLS = 512, LARGE_COMMANDS = 1024 };
+
+/* For one thread a matrix that auto takes to the device. */
+static GstHarness *
+large_harness (const gchar *backend)
+{
+  g_autofree gchar *settings =
+      g_strdup_printf ("matrix-location=%s/large.npy n-threads=1 backend=%s",
+          check_folder (), backend);
+
+  return harness_new (settings,
+      "other/tensors,format=static,num_tensors=1,types=float32,"
+      "dimensions=(string)512:2:1:1,framerate=1000/1");
+}
+
+static void
+same_large_commands (GstHarness *a, GstHarness *b, guint t)
+{
+  g_autofree gfloat *slopes = g_new (gfloat, 2 * LARGE_CELLS);
+  GstBuffer *in, *of_a, *of_b;
+  GstMapInfo map;
+
+  for (guint i = 0; i < 2 * LARGE_CELLS; i++)
+    slopes[i] = (gfloat) sin (i + 7.0 * t);
+  in = gst_buffer_new_memdup (slopes, 2 * LARGE_CELLS * sizeof (gfloat));
+  check_push (a, gst_buffer_ref (in), GST_FLOW_OK);
+  check_push (b, in, GST_FLOW_OK);
+  of_a = check_pull (a);
+  of_b = check_pull (b);
+  fail_unless_equals_uint64 (
+      gst_buffer_get_size (of_a), LARGE_COMMANDS * sizeof (gfloat));
+  gst_buffer_map (of_b, &map, GST_MAP_READ);
+  fail_unless (gst_buffer_memcmp (of_a, 0, map.data, map.size) == 0,
+      "frame %u: other commands", t);
+  gst_buffer_unmap (of_b, &map);
+  gst_buffer_unref (of_a);
+  gst_buffer_unref (of_b);
+}
+
+static void
+write_large (void)
+{
+  const gsize n = 2 * LARGE_CELLS * LARGE_COMMANDS;
+  g_autofree gfloat *values = g_new (gfloat, n);
+
+  for (gsize i = 0; i < n; i++)
+    values[i] = (gfloat) (1e-3 * sin (0.7 * (gdouble) i));
+  write_array ("large.npy", LARGE_COMMANDS, 2 * LARGE_CELLS, values);
+}
+
+CHECK_MOCK_TEST (test_a_loop_goes_on_where_its_device_fails)
+{
+  g_autoptr (CheckHarness) cpu = NULL;
+  g_autoptr (CheckHarness) h = NULL;
+  g_autoptr (CheckBus) bus = NULL;
+  const gchar *expected[] = {"cuda", "cpu"};
+
+  check_device ();
+  write_large ();
+  cpu = large_harness ("cpu");
+  h = large_harness ("auto");
+  bus = check_watch (h->element);
+  for (guint i = 0; i < 2; i++) {
+    g_autofree gchar *active = NULL;
+
+    for (guint t = 0; t < 5; t++)
+      same_large_commands (cpu, h, 5 * i + t);
+    g_object_get (h->element, "active-backend", &active, NULL);
+    fail_unless_equals_string (active, expected[i]);
+    if (i == 0)
+      check_lose_device (0);
+  }
+  check_lose_device (-1);
+  check_warning (bus, LIBRARY, FAILED, "the CPU goes on");
+}
+
+/* D = R^T is one that R fits. */
+CHECK_MOCK_TEST (test_a_loop_leaves_the_device_for_a_fit_without_cells)
+{
+  const gsize n = 2 * LARGE_CELLS * LARGE_COMMANDS;
+  g_autofree gfloat *values = g_new (gfloat, n);
+  g_autofree gchar *path = check_path_of ("large-interaction.npy");
+  g_autofree gchar *active = NULL;
+  g_autoptr (CheckHarness) cpu = NULL;
+  g_autoptr (CheckHarness) h = NULL;
+  g_autoptr (CheckBus) bus = NULL;
+
+  check_device ();
+  write_large ();
+  for (gsize i = 0; i < 2 * LARGE_CELLS; i++)
+    for (gsize m = 0; m < LARGE_COMMANDS; m++)
+      values[i * LARGE_COMMANDS + m] =
+          (gfloat) (1e-3 * sin (0.7 * (gdouble) (m * 2 * LARGE_CELLS + i)));
+  write_array (
+      "large-interaction.npy", 2 * LARGE_CELLS, LARGE_COMMANDS, values);
+  cpu = large_harness ("cpu");
+  h = large_harness ("auto");
+  bus = check_watch (h->element);
+  for (guint t = 0; t < 6; t++) {
+    if (t == 3) {
+      g_object_set (cpu->element, "interaction-location", path, NULL);
+      g_object_set (h->element, "interaction-location", path, NULL);
+      gst_util_set_object_arg (
+          G_OBJECT (cpu->element), "invalid-policy", "exclude");
+      gst_util_set_object_arg (
+          G_OBJECT (h->element), "invalid-policy", "exclude");
+    }
+    same_large_commands (cpu, h, t);
+  }
+  check_warning (bus, LIBRARY, FAILED, "invalid-policy=exclude");
+  g_object_get (h->element, "active-backend", &active, NULL);
+  fail_unless_equals_string (active, "cpu");
+}
+
+CHECK_TEST (test_cells_leave_the_fit_on_the_cpu)
+{
+  g_autofree gchar *exclude = g_strdup_printf (
+      "invalid-policy=exclude interaction-location=%s/interaction.npy",
+      check_folder ());
+  g_autofree gchar *on_auto = g_strdup_printf ("backend=auto %s", exclude);
+  g_autoptr (CheckHarness) h = harness_new (on_auto, SLOPES_AND_FLAGS);
+  g_autoptr (CheckBus) bus = check_watch (h->element);
+  g_autofree gchar *active = NULL;
+  gfloat commands[3];
+
+  commands_of (h, 1, commands);
+  g_object_get (h->element, "active-backend", &active, NULL);
+  fail_unless_equals_string (active, "cpu");
+  fail_unless (gst_bus_have_pending (bus) == FALSE);
+}
+
+CHECK_TEST (test_a_device_is_calibrated)
+{
+  g_autofree gchar *state = NULL;
+  g_autoptr (GstElement) element = NULL;
+  g_autoptr (CheckHarness) h = NULL;
+  g_autoptr (CheckBus) bus = NULL;
+  gboolean ok;
+
+  check_device ();
+  element = gst_parse_launch (
+      "shreconstruct backend=cuda commands=2 calibration-poke=0.5", NULL);
+  h = gst_harness_new_with_element (element, "sink", "src");
+  gst_harness_set_src_caps_str (h, SLOPES);
+  bus = check_watch (h->element);
+  g_signal_emit_by_name (h->element, "calibrate", NULL, &ok);
+  fail_unless (ok);
+  state = calibrate (h, bus, 2, 400);
+  fail_unless_equals_string (state, "done");
+}
+
+/* --- shcentroid and shreconstruct on one device --------------------------- */
+
+/* What is between the two, and who else reads the slopes. */
+static const struct {
+  const gchar *settings, *between;
+  gboolean reads, is_handed_over;
+} links[] = {
+    {"", "", FALSE, TRUE},
+    {"", "", TRUE, TRUE},
+    {"", "tee ! ", FALSE, FALSE},
+    {"", "identity ! ", FALSE, FALSE},
+    {"freeze=true", "", FALSE, FALSE},
+    {"loop=open", "", FALSE, FALSE},
+};
+
+typedef struct {
+  gboolean reads;
+  guint n_frames, n_on_device;
+  gfloat slopes[2 * N_CELLS]; /* of the last frame */
+} Seen;
+
+static GstPadProbeReturn
+look_at_slopes (GstPad *pad, GstPadProbeInfo *info, gpointer data)
+{
+  GstBuffer *buffer = gst_pad_probe_info_get_buffer (info);
+  const GstStructure *s = gst_imaging_results_get (buffer, "sh");
+  GstBuffer *slopes =
+      gst_value_get_buffer (gst_structure_get_value (s, "data"));
+  Seen *seen = data;
+
+  seen->n_frames++;
+  seen->n_on_device +=
+      gst_imaging_memory_is_on_device (gst_buffer_peek_memory (slopes, 0));
+  if (seen->reads)
+    gst_buffer_extract (slopes, 0, seen->slopes, sizeof (seen->slopes));
+  return GST_PAD_PROBE_OK;
+}
+
+static GstHarness *
+sensor_harness (const gchar *backend, const gchar *between,
+    const gchar *settings, Seen *seen)
+{
+  g_autofree gchar *line = g_strdup_printf (
+      "shcentroid name=sh backend=%s columns=2 rows=1 pitch-x=9 pitch-y=11 "
+      "fields=slopes ! %s shreconstruct name=rc backend=%s gain=0.5 "
+      "matrix-location=%s/means.npy %s",
+      backend, between, backend, check_folder (), settings);
+  GstElement *bin = gst_parse_bin_from_description (line, TRUE, NULL);
+  g_autoptr (GstElement) sh = gst_bin_get_by_name (GST_BIN (bin), "sh");
+  g_autoptr (GstPad) pad = gst_element_get_static_pad (sh, "src");
+  GstHarness *h;
+
+  gst_pad_add_probe (
+      pad, GST_PAD_PROBE_TYPE_BUFFER, look_at_slopes, seen, NULL);
+  gst_object_ref_sink (bin);
+  h = gst_harness_new_with_element (bin, "sink", "src");
+  gst_object_unref (bin);
+  gst_harness_set_src_caps_str (
+      h, "video/x-raw,format=GRAY8,width=18,height=11,framerate=100/1");
+  return h;
+}
+
+/* Spots that move. Returns: the first command */
+static gfloat
+see (GstHarness *h, guint t)
+{
+  guint8 *pixels = g_malloc0 (20 * 11);
+  g_autoptr (GstBuffer) out = NULL;
+  gfloat command = 0;
+
+  for (guint cell = 0; cell < N_CELLS; cell++)
+    pixels[(3 + (t + cell) % 5) * 20 + 9 * cell + 2 + (3 * t + cell) % 6] = 200;
+  check_push (h, gst_buffer_new_wrapped (pixels, 20 * 11), GST_FLOW_OK);
+  out = check_pull (h);
+  gst_buffer_extract (out, 0, &command, sizeof (command));
+  return command;
+}
+
+CHECK_LOOP_TEST (test_slopes_stay_on_the_device_where_nobody_else_is_between,
+    G_N_ELEMENTS (links))
+{
+  const guint n = 10;
+  Seen of_cpu = {.reads = TRUE}, seen = {.reads = links[__i__].reads};
+  g_autoptr (CheckHarness) cpu =
+      sensor_harness ("cpu", "", links[__i__].settings, &of_cpu);
+  g_autoptr (CheckHarness) h = NULL;
+
+  check_device ();
+  h = sensor_harness (
+      "cuda", links[__i__].between, links[__i__].settings, &seen);
+  for (guint t = 0; t < n; t++) {
+    const gfloat expected = see (cpu, t), command = see (h, t);
+
+    fail_unless (fabsf (command - expected) <= 1e-6f,
+        "frame %u: the command is %g, on the CPU %g", t, command, expected);
+    for (guint i = 0; seen.reads && i < 2 * N_CELLS; i++)
+      fail_unless_equals_float (seen.slopes[i], of_cpu.slopes[i]);
+  }
+  fail_unless_equals_int (seen.n_frames, n);
+  /* all but the first, which asks */
+  fail_unless_equals_int (
+      seen.n_on_device, links[__i__].is_handed_over ? n - 1 : 0);
+}
+
+/* The results pad has slopes as ever, and so has a calibration. */
+CHECK_TEST (test_slopes_are_handed_over_while_they_are_for_the_device)
+{
+  Seen seen = {.reads = FALSE};
+  g_autoptr (CheckHarness) h = NULL;
+  g_autoptr (GstElement) rc = NULL;
+  g_autoptr (GstElement) sh = NULL;
+  GstPad *results;
+
+  check_device ();
+  h = sensor_harness ("cuda", "", "", &seen);
+  rc = gst_bin_get_by_name (GST_BIN (h->element), "rc");
+  sh = gst_bin_get_by_name (GST_BIN (h->element), "sh");
+  see (h, 0);
+  see (h, 1);
+  fail_unless_equals_int (seen.n_on_device, 1);
+  g_object_set (rc, "freeze", TRUE, NULL);
+  see (h, 2); /* asked for before, so handed over still */
+  see (h, 3);
+  fail_unless_equals_int (seen.n_on_device, 2);
+  g_object_set (rc, "freeze", FALSE, NULL);
+  see (h, 4);
+  see (h, 5);
+  fail_unless_equals_int (seen.n_on_device, 3);
+  results = gst_element_request_pad_simple (sh, "results");
+  see (h, 6);
+  see (h, 7);
+  fail_unless_equals_int (seen.n_on_device, 3);
+  gst_element_release_request_pad (sh, results);
+  gst_object_unref (results);
+  see (h, 8);
+  see (h, 9);
+  fail_unless_equals_int (seen.n_on_device, 4);
+}
+
+static GstPadProbeReturn
+lose_device (GstPad *pad, GstPadProbeInfo *info, gpointer data)
+{
+  guint *left = data;
+
+  if (--*left == 0)
+    check_lose_device (0);
+  return GST_PAD_PROBE_OK;
+}
+
+static GstBuffer *
+push_noise (GstHarness *h, guint t)
+{
+  const gsize size = 4 * 32 * 4 * 16;
+  guint8 *pixels = g_malloc (size);
+
+  for (gsize i = 0; i < size; i++)
+    pixels[i] = (guint8) (128 + 100 * sin (1.7 * (gdouble) i + t));
+  check_push (h, gst_buffer_new_wrapped (pixels, size), GST_FLOW_OK);
+  return check_pull (h);
+}
+
+/* Slopes that were handed over are lost with the device: the mirror stays for
+ * that frame, and then goes on. */
+CHECK_MOCK_TEST (test_a_frame_that_was_handed_over_is_lost_with_its_device)
+{
+  g_autofree gchar *line = g_strdup_printf (
+      "shcentroid name=sh backend=cuda columns=32 rows=16 pitch-x=4 pitch-y=4 "
+      "fields=slopes ! shreconstruct name=rc n-threads=1 "
+      "matrix-location=%s/large.npy",
+      check_folder ());
+  guint left = 4;
+  GstElement *bin = gst_parse_bin_from_description (line, TRUE, NULL);
+  g_autoptr (GstElement) sh = gst_bin_get_by_name (GST_BIN (bin), "sh");
+  g_autoptr (GstElement) rc = gst_bin_get_by_name (GST_BIN (bin), "rc");
+  g_autoptr (GstPad) pad = gst_element_get_static_pad (sh, "src");
+  g_autoptr (CheckHarness) h = NULL;
+  g_autoptr (CheckBus) bus = NULL;
+  GstBuffer *out[6];
+
+  check_device ();
+  write_large ();
+  gst_pad_add_probe (pad, GST_PAD_PROBE_TYPE_BUFFER, lose_device, &left, NULL);
+  gst_object_ref_sink (bin);
+  h = gst_harness_new_with_element (bin, "sink", "src");
+  gst_object_unref (bin);
+  bus = check_watch (rc);
+  gst_harness_set_src_caps_str (
+      h, "video/x-raw,format=GRAY8,width=128,height=64,framerate=100/1");
+  for (guint t = 0; t < G_N_ELEMENTS (out); t++) {
+    GstMapInfo map;
+    gboolean same;
+
+    out[t] = push_noise (h, t);
+    check_lose_device (-1);
+    if (t == 0)
+      continue;
+    gst_buffer_map (out[t - 1], &map, GST_MAP_READ);
+    same = gst_buffer_memcmp (out[t], 0, map.data, map.size) == 0;
+    gst_buffer_unmap (out[t - 1], &map);
+    fail_unless (same == (t == 3), "frame %u moves the mirror: %d", t, !same);
+  }
+  check_warning (bus, LIBRARY, FAILED, "is lost");
+  fail_unless_equals_uint64 (check_stat (rc, "lost-frames"), 1);
+  for (guint t = 0; t < G_N_ELEMENTS (out); t++)
+    gst_buffer_unref (out[t]);
+}
+
 static const struct {
   const gchar *source, *settings, *words;
 } wrong[] = {
@@ -459,6 +913,14 @@ static const struct {
         "matrix-location=$/one.npy invalid-policy=exclude "
         "interaction-location=$/interaction.npy",
         "[4, 1]"},
+    {SLOPES,
+        "backend=cuda matrix-location=$/means.npy invalid-policy=exclude "
+        "interaction-location=$/interaction.npy",
+        "take backend=cpu or auto"},
+    {SLOPES,
+        "matrix-location=$/means.npy invalid-policy=exclude "
+        "interaction-location=$/interaction.npy matrix-storage=bf16",
+        "Set matrix-storage=f32"},
     {SLOPES, "matrix-location=$/means.npy dead-actuators=\"<2>\"",
         "dead-actuators has 2"},
     {SLOPES,

@@ -5,7 +5,9 @@
 
 #include <math.h>
 #include <stdlib.h>
+#include <string.h>
 
+#include "core/failures.h"
 #include "kernel-test.h"
 
 TEST_DEFINE_AUTO_POINTER (ImkShreconstruct, imk_shreconstruct_free)
@@ -29,14 +31,43 @@ mean_config (void)
   return c;
 }
 
+/* Of the running test. */
+static ImkBackend on;
+
 static ImkShreconstruct *
 make (const ImkShreconstructConfig *c)
 {
   ImkShreconstruct *self = NULL;
 
-  test_ok (
-      imk_shreconstruct_new (IMK_BACKEND_CPU, c, &self, test_new_error ()));
+  test_ok (imk_shreconstruct_new (on, c, &self, test_new_error ()));
   return self;
+}
+
+static void
+process_on_device (ImkShreconstruct *self, const float *slopes,
+    const uint8_t *flags, float *commands, ImkShreconstructReport *report)
+{
+  test_auto (TestImage) s = test_image_new (IMK_TYPE_F32, 2 * N_CELLS, 1, 1, 0);
+  test_auto (TestImage) f = test_image_new (IMK_TYPE_U8, N_CELLS, 1, 1, 0);
+  test_auto (ImkImage) there;
+  test_auto (TestMapped) mapped;
+
+  memcpy (s.image.data, slopes, 2 * N_CELLS * sizeof (*slopes));
+  memcpy (f.image.data, flags, N_CELLS);
+  there = test_to_device (&s);
+  mapped = test_to_mapped (&f); /* either memory will do */
+  test_ok (imk_shreconstruct_process_images (
+      self, &there, &mapped.image, commands, report, NULL, test_new_error ()));
+}
+
+static void
+process (ImkShreconstruct *self, const float *slopes, const uint8_t *flags,
+    float *commands, ImkShreconstructReport *report)
+{
+  if (on == IMK_BACKEND_CUDA)
+    process_on_device (self, slopes, flags, commands, report);
+  else
+    imk_shreconstruct_process (self, slopes, flags, commands, report);
 }
 
 /* Slopes dx and dy in all cells. Returns: the first command */
@@ -46,7 +77,7 @@ step (ImkShreconstruct *self, double dx, double dy, const uint8_t *flags)
   float slopes[2 * N_CELLS] = {(float) dx, (float) dx, (float) dy, (float) dy};
   float commands[N_COMMANDS];
 
-  imk_shreconstruct_process (self, slopes, flags, commands, NULL);
+  process (self, slopes, flags, commands, NULL);
   return commands[0];
 }
 
@@ -57,12 +88,13 @@ check_near (double value, double expected, const char *what)
       what, value, expected);
 }
 
-TEST (test_a_loop_closes, "an integrator closes its loop")
+TEST_BACKENDS (test_a_loop_closes, "an integrator closes its loop")
 {
   ImkShreconstructConfig c = mean_config ();
   test_autoptr (ImkShreconstruct) self = NULL;
   double command = 0, left = 1;
 
+  on = backend;
   c.gain = 0.25;
   self = make (&c);
   for (int t = 0; t < 20; t++) {
@@ -72,12 +104,13 @@ TEST (test_a_loop_closes, "an integrator closes its loop")
   }
 }
 
-TEST (test_leak_and_terms_are_one_formula, "gain and leak are terms")
+TEST_BACKENDS (test_leak_and_terms_are_one_formula, "gain and leak are terms")
 {
   ImkShreconstructConfig c = mean_config (), by_terms = mean_config ();
   const double feedback[] = {0.9, 0.9}, forward[] = {0.3, 0.3};
   ImkShreconstruct *one, *other;
 
+  on = backend;
   c.gain = 0.3;
   c.leak = 0.1;
   by_terms.n_feedback = by_terms.n_forward = 1;
@@ -93,12 +126,13 @@ TEST (test_leak_and_terms_are_one_formula, "gain and leak are terms")
 }
 
 /* A Smith predictor and others look further back. */
-TEST (test_terms_look_back, "the last term looks seven frames back")
+TEST_BACKENDS (test_terms_look_back, "the last term looks seven frames back")
 {
   ImkShreconstructConfig c = mean_config ();
   double forward[N_COMMANDS][IMK_SHRECONSTRUCT_MAX_TERMS] = {{0}};
   test_autoptr (ImkShreconstruct) self = NULL;
 
+  on = backend;
   c.n_forward = IMK_SHRECONSTRUCT_MAX_TERMS;
   c.forward = forward[0];
   forward[0][IMK_SHRECONSTRUCT_MAX_TERMS - 1] = 1;
@@ -111,12 +145,13 @@ TEST (test_terms_look_back, "the last term looks seven frames back")
         "the delayed command");
 }
 
-TEST (test_a_limited_command_does_not_wind_up,
+TEST_BACKENDS (test_a_limited_command_does_not_wind_up,
     "a limited command does not wind up")
 {
   ImkShreconstructConfig c = mean_config ();
   const float turned[N_COMMANDS][N_COMMANDS] = {{0.6f, -0.8f}, {0.8f, 0.6f}};
 
+  on = backend;
   c.gain = 0.5;
   c.minimum = -1;
   c.maximum = 1;
@@ -135,18 +170,19 @@ TEST (test_a_limited_command_does_not_wind_up,
   }
 }
 
-TEST (test_slew_limits_each_step, "slew limits each step")
+TEST_BACKENDS (test_slew_limits_each_step, "slew limits each step")
 {
   ImkShreconstructConfig c = mean_config ();
   test_autoptr (ImkShreconstruct) self = NULL;
 
+  on = backend;
   c.slew = 0.1;
   self = make (&c);
   for (int t = 1; t <= 20; t++)
     check_near (step (self, -5, 0, good), 0.1 * t, "the command");
 }
 
-TEST (test_invalid_cells, "invalid cells are zero or held")
+TEST_BACKENDS (test_invalid_cells, "invalid cells are zero or held")
 {
   const uint8_t second_dark[] = {0, 1};
   const float slopes[] = {4, 100, 0, 0}, later[] = {NAN, 100, 0, 0};
@@ -155,10 +191,11 @@ TEST (test_invalid_cells, "invalid cells are zero or held")
   test_autoptr (ImkShreconstruct) self = NULL;
   float commands[N_COMMANDS];
 
+  on = backend;
   c.gain = c.leak = 1;
   c.invalid = IMK_SHRECONSTRUCT_INVALID_ZERO;
   self = make (&c);
-  imk_shreconstruct_process (self, slopes, second_dark, commands, &report);
+  process (self, slopes, second_dark, commands, &report);
   check_near (commands[0], -2, "the command without the cell");
   test_check (report.n_valid == 1, "%u cells count as valid", report.n_valid);
   imk_shreconstruct_free (self);
@@ -166,14 +203,14 @@ TEST (test_invalid_cells, "invalid cells are zero or held")
   c.invalid = IMK_SHRECONSTRUCT_INVALID_HOLD;
   self = make (&c);
   step (self, 6, 0, good);
-  imk_shreconstruct_process (self, slopes, second_dark, commands, NULL);
+  process (self, slopes, second_dark, commands, NULL);
   check_near (commands[0], -5, "the command with the slope before");
-  imk_shreconstruct_process (self, later, second_dark, commands, &report);
+  process (self, later, second_dark, commands, &report);
   check_near (commands[0], -5, "the command with both slopes before");
   test_check (report.n_valid == 0, "%u cells count as valid", report.n_valid);
 }
 
-TEST (test_dark, "without light the mirror holds or is safe")
+TEST_BACKENDS (test_dark, "without light the mirror holds or is safe")
 {
   static const uint8_t dark[] = {1, 1};
   const float reference[] = {7, 8};
@@ -182,6 +219,7 @@ TEST (test_dark, "without light the mirror holds or is safe")
   test_autoptr (ImkShreconstruct) self = NULL;
   float slopes[2 * N_CELLS] = {0}, commands[N_COMMANDS];
 
+  on = backend;
   c.min_valid = 0.5;
   c.reference = reference;
   self = make (&c);
@@ -189,7 +227,7 @@ TEST (test_dark, "without light the mirror holds or is safe")
   for (int t = 0; t < 100; t++)
     check_near (step (self, -2, 0, dark), 8, "the held command");
   check_near (step (self, -2, 0, good), 9, "the command with light");
-  imk_shreconstruct_process (self, slopes, dark, commands, &report);
+  process (self, slopes, dark, commands, &report);
   test_check (report.is_dark, "no light is not told");
   imk_shreconstruct_free (self);
 
@@ -200,11 +238,14 @@ TEST (test_dark, "without light the mirror holds or is safe")
   check_near (step (self, -2, 0, good), 8, "the command with light");
 }
 
-TEST (test_another_matrix_keeps_the_state, "another matrix keeps the state")
+TEST_BACKENDS (
+    test_another_matrix_keeps_the_state, "another matrix keeps the state")
 {
   ImkShreconstructConfig c = mean_config ();
-  ImkShreconstruct *self = make (&c), *next;
+  ImkShreconstruct *self, *next;
 
+  on = backend;
+  self = make (&c);
   step (self, -2, 0, good);
   c.gain = 0.25;
   next = make (&c);
@@ -216,6 +257,187 @@ TEST (test_another_matrix_keeps_the_state, "another matrix keeps the state")
   test_check (!imk_shreconstruct_take_state (next, self), "sizes are equal");
   imk_shreconstruct_free (next);
   imk_shreconstruct_free (self);
+}
+
+/* Returns: a loop of @c after frames that differ from each other, one of them
+ * with an invalid cell, one dark */
+static ImkShreconstruct *
+run_up (const ImkShreconstructConfig *c)
+{
+  static const uint8_t flags[][N_CELLS] = {{0}, {0}, {0, 1}, {1, 1}, {0}};
+  ImkShreconstruct *self = make (c);
+
+  for (int t = 0; t < 5; t++)
+    step (self, t + 1, 2 - t, flags[t]);
+  return self;
+}
+
+/* What it needs of the past is the host's, too: terms, slopes that are held,
+ * commands. */
+TEST (test_a_loop_leaves_its_device, "a loop goes on without its device")
+{
+  const double terms[N_COMMANDS][3] = {{0.5, 0.2, 0.1}, {0.4, 0.3, 0.2}};
+  static const uint8_t flags[] = {1, 0};
+  ImkShreconstructConfig c = mean_config ();
+  ImkShreconstruct *alone, *there, *back;
+
+  test_need_cuda ();
+  c.n_feedback = c.n_forward = 3;
+  c.feedback = c.forward = terms[0];
+  c.invalid = IMK_SHRECONSTRUCT_INVALID_HOLD;
+  c.min_valid = 0.1;
+  c.slew = 1.5;
+  on = IMK_BACKEND_CUDA;
+  there = run_up (&c);
+  imk_shreconstruct_leave_device (there);
+  on = IMK_BACKEND_CPU;
+  alone = run_up (&c);
+  back = make (&c);
+  test_check (imk_shreconstruct_take_state (back, there), "sizes differ");
+  for (int t = 0; t < 10; t++)
+    check_near (step (back, t, 3, flags), step (alone, t, 3, flags),
+        "a command of the loop that was on a device");
+  on = IMK_BACKEND_CUDA;
+  imk_shreconstruct_free (there);
+  there = make (&c);
+  test_check (imk_shreconstruct_take_state (there, back), "sizes differ");
+  for (int t = 0; t < 10; t++) {
+    double command;
+
+    on = IMK_BACKEND_CPU;
+    command = step (alone, t, 3, flags);
+    on = IMK_BACKEND_CUDA;
+    check_near (step (there, t, 3, flags), command,
+        "a command of the loop that came to a device");
+  }
+  imk_shreconstruct_free (there);
+  imk_shreconstruct_free (alone);
+  imk_shreconstruct_free (back);
+}
+
+/* All that an object with modes and limits asks of a device, of which call
+ * @nth fails. Returns: calls made */
+static unsigned long
+live_through_failure (unsigned long nth, bool *failed)
+{
+  const float modes[] = {0.6f, -0.8f, 0.8f, 0.6f};
+  ImkShreconstructConfig c = mean_config ();
+  ImkShreconstruct *self = NULL;
+  const float slopes[2 * N_CELLS] = {1, 2, 3, 4};
+  test_auto (TestImage) s = test_image_new (IMK_TYPE_F32, 2 * N_CELLS, 1, 1, 0);
+  test_auto (ImkImage) there;
+  float commands[N_COMMANDS];
+  ImkError error;
+  ImkStatus status;
+  unsigned long n_calls;
+
+  memcpy (s.image.data, slopes, sizeof (slopes));
+  there = test_to_device (&s);
+  c.modes = modes;
+  imk_inject_failure (nth, false);
+  status = imk_shreconstruct_new (IMK_BACKEND_CUDA, &c, &self, &error);
+  test_check ((status == IMK_OK) == (self != NULL), "call %lu: half made", nth);
+  if (status == IMK_OK)
+    status = imk_shreconstruct_process_images (
+        self, &there, NULL, commands, NULL, NULL, &error);
+  c.maximum = 0.1;
+  if (status == IMK_OK)
+    status = imk_shreconstruct_update (self, &c, &error);
+  if (status == IMK_OK)
+    status = imk_shreconstruct_process_images (
+        self, &there, NULL, commands, NULL, NULL, &error);
+  n_calls = imk_inject_failure (0, false);
+  *failed = status != IMK_OK;
+  test_check (
+      status == IMK_OK || error.message[0], "call %lu says nothing", nth);
+  if (self) {
+    imk_shreconstruct_reset (self);
+    if (status != IMK_OK) /* one failure is no lost device */
+      test_ok (imk_shreconstruct_process_images (
+          self, &there, NULL, commands, NULL, NULL, test_new_error ()));
+  }
+  imk_shreconstruct_free (self);
+  return n_calls;
+}
+
+TEST (test_each_call_may_fail, "each call to the device may fail")
+{
+  unsigned long n_calls, nth = 0;
+  bool failed;
+
+  test_need_cuda ();
+  do {
+    n_calls = live_through_failure (++nth, &failed);
+    test_check (failed == (n_calls >= nth), "call %lu of %lu: failed is %d",
+        nth, n_calls, failed);
+    test_check (nth < 300, "after %lu calls no end of failing", nth);
+  } while (n_calls >= nth);
+  test_check (nth > 5, "only %lu calls could fail", nth - 1);
+}
+
+/* Returns: the rms of the commands of 16 bits less those of float32, by the
+ * rms of those; a row for each command, of numbers of a normal distribution and
+ * of rows that differ by @range */
+static double
+error_of_storage (ImkShreconstructStorage storage, double range)
+{
+  enum { CELLS = 600, COMMANDS = 97 };
+  const size_t n = (size_t) COMMANDS * 2 * CELLS;
+  test_autofree float *matrix = malloc (n * sizeof (*matrix));
+  test_autofree float *slopes = malloc (2 * CELLS * sizeof (*slopes));
+  float exact[COMMANDS], stored[COMMANDS];
+  double errors = 0, squares = 0;
+  uint64_t seed = 7;
+  ImkShreconstructConfig c;
+
+  for (size_t i = 0; i < n; i++) {
+    double sum = 0;
+
+    for (int k = 0; k < 12; k++)
+      sum += (double) (test_random (&seed) >> 11) / 0x1p53 - 0.5;
+    matrix[i] = (float) (sum * pow (range, i / (2 * CELLS) % 2));
+  }
+  for (int i = 0; i < 2 * CELLS; i++)
+    slopes[i] = (float) ((double) (test_random (&seed) >> 11) / 0x1p53 - 0.5);
+  imk_shreconstruct_config_init (&c);
+  c.n_cells = CELLS;
+  c.n_modes = c.n_commands = COMMANDS;
+  c.matrix = matrix;
+  for (int i = 0; i < 2; i++) {
+    test_autoptr (ImkShreconstruct) self = NULL;
+
+    c.storage = i ? storage : IMK_SHRECONSTRUCT_STORAGE_F32;
+    self = make (&c);
+    imk_shreconstruct_process (self, slopes, NULL, i ? stored : exact, NULL);
+  }
+  for (int k = 0; k < COMMANDS; k++) {
+    double scale = pow (range, -(k % 2)); /* each row counts alike */
+
+    errors += pow (scale * ((double) stored[k] - exact[k]), 2);
+    squares += pow (scale * exact[k], 2);
+  }
+  return sqrt (errors / squares);
+}
+
+/* A relative error uniform over the last bit of a number between two powers of
+ * 2 has an rms of 0.42 of the largest one, 2^-11 or 2^-8. Errors of the
+ * products are the same part, as they add up like the products themselves. */
+TEST (test_sixteen_bits, "16 bits cost the error that is stated")
+{
+  const double f16 = 0.42 / 2048, bf16 = 0.42 / 256;
+
+  on = IMK_BACKEND_CPU;
+  for (int i = 0; i < 2; i++) {
+    double range = i ? 1e-20 : 1;
+    double a = error_of_storage (IMK_SHRECONSTRUCT_STORAGE_F16, range);
+    double b = error_of_storage (IMK_SHRECONSTRUCT_STORAGE_BF16, range);
+
+    printf (
+        "# 16 bits: f16 %.3g, bf16 %.3g of the rms of the commands\n", a, b);
+    test_check (a > 0.7 * f16 && a < 1.3 * f16, "f16: %.3g, not %.3g", a, f16);
+    test_check (
+        b > 0.7 * bf16 && b < 1.3 * bf16, "bf16: %.3g, not %.3g", b, bf16);
+  }
 }
 
 /* Returns: the sum of the bits of the commands of one frame */
@@ -234,7 +456,7 @@ hash_of (const float *matrix, uint32_t n_cells, uint32_t n_commands,
   c.matrix = matrix;
   c.n_threads = n_threads;
   self = make (&c);
-  imk_shreconstruct_process (self, slopes, NULL, commands, NULL);
+  process (self, slopes, NULL, commands, NULL);
   for (uint32_t i = 0; i < n_commands; i++) {
     union {
       float value;
@@ -253,6 +475,7 @@ TEST (test_threads_change_no_bit, "threads change no bit")
   test_autofree float *matrix = malloc (n * sizeof (*matrix));
   test_autofree float *slopes = malloc (2 * CELLS * sizeof (*slopes));
 
+  on = IMK_BACKEND_CPU;
   for (size_t i = 0; i < n; i++)
     matrix[i] = (float) sin (0.7 * (double) i);
   for (int i = 0; i < 2 * CELLS; i++)
@@ -288,6 +511,7 @@ TEST (test_cells_leave_the_fit, "invalid cells leave the fit one by one")
   ImkShreconstructConfig c;
   ImkShreconstruct *self;
 
+  on = IMK_BACKEND_CPU;
   for (int i = 0; i < 2 * CELLS; i++) {
     r[i] = d[i] / 55;
     slopes[i] = i < CELLS ? (float) (i * i + 1) : 0;
@@ -318,6 +542,9 @@ TEST (test_cells_leave_the_fit, "invalid cells leave the fit one by one")
         "frame %d: %u cells are out", t, report.n_out);
   }
   imk_shreconstruct_free (self);
+  c.storage = IMK_SHRECONSTRUCT_STORAGE_F16;
+  check_refused (&c, "matrix-storage=f32");
+  c.storage = IMK_SHRECONSTRUCT_STORAGE_F32;
   c.interaction = NULL;
   check_refused (&c, "interaction-location");
   r[0] = -1;
@@ -334,6 +561,7 @@ TEST (test_a_cell_that_is_needed_stays, "a cell that is needed stays")
   test_autoptr (ImkShreconstruct) self = NULL;
   float slopes[4] = {1, 1, 0, 0}, command;
 
+  on = IMK_BACKEND_CPU;
   c.n_modes = c.n_commands = 1;
   c.matrix = c.interaction = one;
   c.invalid = IMK_SHRECONSTRUCT_INVALID_EXCLUDE;
@@ -343,7 +571,7 @@ TEST (test_a_cell_that_is_needed_stays, "a cell that is needed stays")
   test_check (report.n_out == 0, "%u cells are out", report.n_out);
 }
 
-TEST (test_a_dead_actuator_stays, "a dead actuator stays")
+TEST_BACKENDS (test_a_dead_actuator_stays, "a dead actuator stays")
 {
   const float modes[] = {1, 1}, sum[] = {1, 1, 0, 0}, reference[] = {3, 4};
   const uint8_t dead[] = {0, 1};
@@ -351,6 +579,7 @@ TEST (test_a_dead_actuator_stays, "a dead actuator stays")
   test_autoptr (ImkShreconstruct) self = NULL;
   float slopes[4] = {-1, -1, 0, 0}, commands[2];
 
+  on = backend;
   c.matrix = sum;
   c.n_modes = 1;
   c.modes = modes;
@@ -358,20 +587,21 @@ TEST (test_a_dead_actuator_stays, "a dead actuator stays")
   c.dead = dead;
   c.gain = 1;
   self = make (&c);
-  imk_shreconstruct_process (self, slopes, good, commands, NULL);
+  process (self, slopes, good, commands, NULL);
   check_near (commands[0], 5, "the actuator that moves");
   check_near (commands[1], 4, "the dead one");
   /* half of the mode was made */
   check_near (*imk_shreconstruct_coefficients (self), 1, "the mode");
 }
 
-TEST (test_a_controller_changes_under_its_matrices,
+TEST_BACKENDS (test_a_controller_changes_under_its_matrices,
     "a controller changes under its matrices")
 {
   const float modes[] = {2, 0, 0, 1}, wrong[] = {NAN, 0};
   ImkShreconstructConfig c = mean_config ();
   test_autoptr (ImkShreconstruct) self = NULL;
 
+  on = backend;
   c.gain = 1;
   c.modes = modes;
   self = make (&c);
@@ -421,6 +651,9 @@ TEST (test_what_is_wrong_is_said, "what is wrong is said")
   c = mean_config ();
   c.n_modes = 1;
   check_refused (&c, "1 modes and 2 commands");
+  c = mean_config ();
+  c.storage = (ImkShreconstructStorage) 3;
+  check_refused (&c, "no storage of the number 3");
   c = mean_config ();
   c.n_forward = IMK_SHRECONSTRUCT_MAX_TERMS + 1;
   check_refused (&c, "9 forward terms");

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "shreconstruct/shreconstruct-backend.h"
 #include "shreconstruct/shreconstruct-reference.h"
 #include "variants.h"
 
@@ -17,6 +18,7 @@ typedef struct Case {
   uint8_t *dead;
   double *feedback, *forward;
   ImkShreconstruct *kernel;
+  float *commands; /* [N_FRAMES][n_commands]: what came out */
 } Case;
 
 static float *
@@ -63,6 +65,8 @@ draw_control (Case *c, uint64_t *seed)
     k->maximum = 0.4;
   }
   k->invalid = policies[variant_between (seed, 0, 1)];
+  k->storage = (ImkShreconstructStorage) variant_between (
+      seed, IMK_SHRECONSTRUCT_STORAGE_F32, IMK_SHRECONSTRUCT_STORAGE_BF16);
   k->dark = variant_between (seed, 0, 1) ? IMK_SHRECONSTRUCT_DARK_HOLD
                                          : IMK_SHRECONSTRUCT_DARK_REFERENCE;
   k->min_valid = variant_between (seed, 0, 1) ? 0.7 : 0;
@@ -79,6 +83,7 @@ draw_interaction (Case *c)
   float scale = (float) (2 / (edge * edge));
 
   k->invalid = IMK_SHRECONSTRUCT_INVALID_EXCLUDE;
+  k->storage = IMK_SHRECONSTRUCT_STORAGE_F32;
   k->exclude_cells = 2 * k->n_cells;
   k->interaction = c->interaction =
       malloc (n_slopes * k->n_modes * sizeof (float));
@@ -158,10 +163,10 @@ draw (void *data, uint64_t *seed, bool typical, char *name)
   draw_frames (c, seed);
   snprintf (name, VARIANT_MAX_NAME,
       "%u cells, %u of %u modes, %u + %u terms, limits %g to %g, slew %g, "
-      "invalid %d, dark %d below %g%s",
+      "invalid %d, dark %d below %g, storage %d%s",
       k->n_cells, k->n_modes, k->n_commands, k->n_feedback, k->n_forward,
       k->minimum, k->maximum, k->slew, k->invalid, k->dark, k->min_valid,
-      k->dead ? ", dead ones" : "");
+      k->storage, k->dead ? ", dead ones" : "");
 }
 
 static void *
@@ -170,6 +175,7 @@ row (const TestImage *image, uint32_t y)
   return (uint8_t *) image->image.data + y * image->image.stride;
 }
 
+/* Expected is what the rounded matrix gives. */
 static void
 expect (void *data)
 {
@@ -185,6 +191,7 @@ expect (void *data)
       .commands_before = calloc (k->n_commands, sizeof (double)),
       .inverse = inverse};
 
+  imk_shreconstruct_round (k->storage, c->matrix, k->n_modes, 2 * k->n_cells);
   if (k->modes)
     test_check (imk_shreconstruct_invert (k, inverse), "modes are dependent");
   for (uint32_t i = 0; i < k->n_commands; i++)
@@ -205,17 +212,64 @@ expect (void *data)
   free (p.commands_before);
 }
 
+/* A row of images that lie behind each other. */
+static ImkImage
+row_image (const ImkImage *image, uint32_t y)
+{
+  ImkImage one = *image;
+
+  one.data = (uint8_t *) image->data + y * image->stride;
+  one.height = 1;
+  return one;
+}
+
 static ImkStatus
 process (void *data, ImkError *error)
 {
   Case *c = data;
+  ImkStatus status = IMK_OK;
 
-  (void) error;
   imk_shreconstruct_reset (c->kernel);
-  for (uint32_t t = 0; t < N_FRAMES; t++)
-    imk_shreconstruct_process (c->kernel, row (&c->v.host[SLOPES], t),
-        row (&c->v.host[FLAGS], t), row (&c->v.host[OUT], t), NULL);
-  return IMK_OK;
+  for (uint32_t t = 0; t < N_FRAMES && status == IMK_OK; t++) {
+    const ImkImage slopes = row_image (&c->v.at[SLOPES], t);
+    const ImkImage flags = row_image (&c->v.at[FLAGS], t);
+
+    float *commands = c->commands + (size_t) t * c->config.n_commands;
+
+    status = imk_shreconstruct_process_images (
+        c->kernel, &slopes, &flags, commands, NULL, NULL, error);
+    memcpy (row (&c->v.host[OUT], t), commands,
+        c->config.n_commands * sizeof (*commands));
+  }
+  return status;
+}
+
+/* A device refuses to take cells out. */
+static ImkStatus
+open (void *data, ImkBackend backend, ImkError *error)
+{
+  Case *c = data;
+
+  if (!c->commands)
+    c->commands = calloc (
+        (size_t) N_FRAMES * c->config.n_commands, sizeof (*c->commands));
+  if (backend == IMK_BACKEND_CUDA &&
+      c->config.invalid == IMK_SHRECONSTRUCT_INVALID_EXCLUDE) {
+    test_error (imk_shreconstruct_new (
+                    backend, &c->config, &c->kernel, test_new_error ()),
+        IMK_ERROR_UNAVAILABLE, "invalid-policy=exclude");
+    c->config.invalid = IMK_SHRECONSTRUCT_INVALID_ZERO;
+    expect (c);
+  }
+  return imk_shreconstruct_new (backend, &c->config, &c->kernel, error);
+}
+
+static void
+close (void *data)
+{
+  Case *c = data;
+
+  imk_shreconstruct_free (c->kernel);
 }
 
 static double
@@ -225,7 +279,7 @@ difference (void *data)
   double worst = 0, squares = 0;
 
   for (uint32_t t = 0; t < N_FRAMES; t++) {
-    const float *out = row (&c->v.host[OUT], t);
+    const float *out = c->commands + (size_t) t * c->config.n_commands;
     const float *expected = row (&c->v.expected, t);
 
     for (uint32_t i = 0; i < c->config.n_commands; i++) {
@@ -242,6 +296,7 @@ clear (void *data)
 {
   Case *c = data;
 
+  free (c->commands);
   free (c->matrix);
   free (c->modes);
   free (c->offsets);
@@ -252,5 +307,18 @@ clear (void *data)
   free (c->forward);
 }
 
-VARIANT_KERNEL (shreconstruct, .promise = "1e-5 of the rms of the commands",
-    .same_bytes = true, .n_cases = 100, .clear = clear)
+const VariantKernel variants_shreconstruct = {
+    .name = "shreconstruct",
+    .promise = "1e-5 of the rms of the commands",
+    .cuda = true,
+    .same_bytes = true,
+    .n_cases = 100,
+    .case_size = sizeof (Case),
+    .draw = draw,
+    .expect = expect,
+    .open = open,
+    .process = process,
+    .close = close,
+    .difference = difference,
+    .clear = clear,
+};

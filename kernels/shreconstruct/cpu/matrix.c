@@ -52,15 +52,6 @@ imk_shreconstruct_matrix_init (ImkShreconstructMatrix *matrix,
   return IMK_OK;
 }
 
-float
-imk_shreconstruct_matrix_at (
-    const ImkShreconstructMatrix *matrix, size_t row, size_t column)
-{
-  const float *tile = matrix->tiles + row / ROWS * ROWS * matrix->n_columns;
-
-  return tile[column * ROWS + row % ROWS];
-}
-
 void
 imk_shreconstruct_matrix_clear (ImkShreconstructMatrix *matrix)
 {
