@@ -47,7 +47,7 @@ typedef struct ImkNormalintegrateRun {
   const ImkNormalintegrateParams *params;
   const ImkImage *in;
   ImkNormalintegrateOutputs *out;
-  ImkNormalintegrateScale scale;
+  const ImkNormalintegrateScale *scale;
   ImkNormalintegrateComplex *spectrum; /* to transform */
   bool is_y;                           /* slopes along y */
   const ImkNormalintegrateSystem *system;

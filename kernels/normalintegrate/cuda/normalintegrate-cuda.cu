@@ -32,8 +32,6 @@ struct Arguments {
   ImkNormalintegratePlan plan; /* its tables on the device */
   ImkNormalintegrateParams params;
   ImkImage in;
-  ImkNormalintegrateOutputs out;
-  ImkNormalintegrateScale scale;
   /* of conjugate gradients, [height][width]: heights, residual, direction,
    * A direction; normals before */
   float *z, *r, *p, *q;
@@ -357,15 +355,18 @@ take_answer (const __grid_constant__ Arguments a, bool in_order)
  * Results. */
 
 static __global__ void
-find_range (const __grid_constant__ Arguments a)
+find_range (const __grid_constant__ Arguments a,
+    const __grid_constant__ ImkNormalintegrateScale scale)
 {
   __shared__ float2 threads[THREADS];
   float2 range = make_float2 (INFINITY, -INFINITY);
 
   for_pixels (a, [&] (uint32_t x, uint32_t y, size_t at) {
     if (a.valid[at]) {
-      range.x = fminf (range.x, a.z[at]);
-      range.y = fmaxf (range.y, a.z[at]);
+      float mm = imk_normalintegrate_height (&scale, x, y, a.z[at]);
+
+      range.x = fminf (range.x, mm);
+      range.y = fmaxf (range.y, mm);
     }
   });
   threads[threadIdx.x] = range;
@@ -380,12 +381,22 @@ find_range (const __grid_constant__ Arguments a)
 }
 
 static __global__ void
-store (const __grid_constant__ Arguments a)
+gather_heights (const __grid_constant__ Arguments a, const uint32_t *at,
+    uint32_t n, float *z)
 {
-  ImkNormalintegrateOutputs out = a.out;
+  uint32_t i = blockIdx.x * THREADS + threadIdx.x;
 
+  if (i < n)
+    z[i] = a.valid[at[i]] ? a.z[at[i]] : NAN;
+}
+
+static __global__ void
+store (const __grid_constant__ Arguments a,
+    const __grid_constant__ ImkNormalintegrateScale scale,
+    ImkNormalintegrateOutputs out)
+{
   for_pixels (a, [&] (uint32_t x, uint32_t y, size_t at) {
-    imk_normalintegrate_store (&out, &a.scale, x, y, a.z[at], a.valid[at]);
+    imk_normalintegrate_store (&out, &scale, x, y, a.z[at], a.valid[at]);
   });
 }
 
@@ -666,29 +677,78 @@ bilateral (Cuda *s, Arguments a, ImkNormalintegrateSummary *summary,
 }
 
 static ImkStatus
-store_results (Cuda *s, Arguments *a, ImkNormalintegrateSummary *summary,
-    cudaStream_t stream, ImkError *error)
+cuda_find_range (void *state, const ImkNormalintegrateScale *scale,
+    ImkNormalintegrateRange *range, void *stream, ImkError *error)
 {
-  float lowest = INFINITY, highest = -INFINITY;
-  cudaLaunchConfig_t all = pixels (stream);
-  ImkStatus status = IMK_CUDA_LAUNCH (error, all, find_range, *a);
+  Cuda *s = (Cuda *) state;
+  const cudaStream_t on = (cudaStream_t) stream;
+  const Arguments &a = s->arguments;
+  cudaLaunchConfig_t all = pixels (on);
+  ImkStatus status = IMK_CUDA_LAUNCH (error, all, find_range, a, *scale);
 
   if (status == IMK_OK)
     status = IMK_CUDA (
-        error, cudaMemcpyAsync (s->host_ranges, a->ranges,
-                   BLOCKS * sizeof (float2), cudaMemcpyDeviceToHost, stream));
+        error, cudaMemcpyAsync (s->host_ranges, a.ranges,
+                   BLOCKS * sizeof (float2), cudaMemcpyDeviceToHost, on));
   if (status == IMK_OK)
-    status = IMK_CUDA (error, cudaStreamSynchronize (stream));
-  if (status != IMK_OK)
-    return status;
-  for (int i = 0; i < BLOCKS; i++) {
-    lowest = fminf (lowest, s->host_ranges[i].x);
-    highest = fmaxf (highest, s->host_ranges[i].y);
+    status = IMK_CUDA (error, cudaStreamSynchronize (on));
+  *range = {INFINITY, -INFINITY};
+  for (int i = 0; i < BLOCKS && status == IMK_OK; i++) {
+    range->lowest = fminf (range->lowest, s->host_ranges[i].x);
+    range->highest = fmaxf (range->highest, s->host_ranges[i].y);
   }
-  a->scale = imk_normalintegrate_scale (&a->params, lowest, highest, summary);
-  status = IMK_CUDA_LAUNCH (error, all, store, *a);
+  return status;
+}
+
+/* @there: room on the device for the indices and the heights */
+static ImkStatus
+gather_all (const Arguments &a, uint32_t *there, const uint32_t *at, uint32_t n,
+    float *z, cudaStream_t on, ImkError *error)
+{
+  float *found = (float *) (there + n);
+  cudaLaunchConfig_t some = grid (dim3 (imk_div_up (n, THREADS)), on);
+  ImkStatus status =
+      IMK_CUDA (error, cudaMemcpyAsync (there, at, n * sizeof (*at),
+                           cudaMemcpyHostToDevice, on));
+
   if (status == IMK_OK)
-    status = IMK_CUDA (error, cudaStreamSynchronize (stream));
+    status = IMK_CUDA_LAUNCH (error, some, gather_heights, a, there, n, found);
+  if (status == IMK_OK)
+    status = IMK_CUDA (error, cudaMemcpyAsync (z, found, n * sizeof (*z),
+                                  cudaMemcpyDeviceToHost, on));
+  if (status == IMK_OK)
+    status = IMK_CUDA (error, cudaStreamSynchronize (on));
+  return status;
+}
+
+static ImkStatus
+cuda_gather (void *state, const uint32_t *at, uint32_t n, float *z,
+    void *stream, ImkError *error)
+{
+  Cuda *s = (Cuda *) state;
+  uint32_t *there = NULL;
+  ImkStatus status = IMK_CUDA (
+      error, cudaMalloc ((void **) &there, n * (sizeof (*at) + sizeof (*z))));
+
+  if (status == IMK_OK)
+    status = gather_all (
+        s->arguments, there, at, n, z, (cudaStream_t) stream, error);
+  cudaFree (there);
+  return status;
+}
+
+static ImkStatus
+cuda_store (void *state, const ImkNormalintegrateScale *scale,
+    ImkNormalintegrateOutputs *outputs, void *stream, ImkError *error)
+{
+  Cuda *s = (Cuda *) state;
+  const cudaStream_t on = (cudaStream_t) stream;
+  cudaLaunchConfig_t all = pixels (on);
+  ImkStatus status =
+      IMK_CUDA_LAUNCH (error, all, store, s->arguments, *scale, *outputs);
+
+  if (status == IMK_OK)
+    status = IMK_CUDA (error, cudaStreamSynchronize (on));
   return status;
 }
 
@@ -705,9 +765,9 @@ set_stream (Cuda *s, cudaStream_t stream, ImkError *error)
 }
 
 static ImkStatus
-cuda_process (void *state, const ImkNormalintegrateParams *params,
-    const ImkImage *in, ImkNormalintegrateOutputs *outputs,
-    ImkNormalintegrateSummary *summary, void *stream, ImkError *error)
+cuda_integrate (void *state, const ImkNormalintegrateParams *params,
+    const ImkImage *in, ImkNormalintegrateSummary *summary, void *stream,
+    ImkError *error)
 {
   Cuda *s = (Cuda *) state;
   const cudaStream_t on = (cudaStream_t) stream;
@@ -717,7 +777,6 @@ cuda_process (void *state, const ImkNormalintegrateParams *params,
 
   a.params = *params;
   a.in = *in;
-  a.out = *outputs;
   if (params->method == IMK_NORMALINTEGRATE_FRANKOT_CHELLAPPA) {
     if (status == IMK_OK)
       status = frankot_chellappa (s, a, on, error);
@@ -734,8 +793,6 @@ cuda_process (void *state, const ImkNormalintegrateParams *params,
                    ? bilateral (s, a, summary, on, error)
                    : solve (s, a, summary, on, error);
   }
-  if (status == IMK_OK)
-    status = store_results (s, &a, summary, on, error);
   return status;
 }
 
@@ -883,6 +940,9 @@ const ImkNormalintegrateBackend imk_normalintegrate_cuda = {
     .abi = IMK_BACKEND_ABI,
     .name = "cuda",
     .create = cuda_create,
-    .process = cuda_process,
+    .integrate = cuda_integrate,
+    .find_range = cuda_find_range,
+    .gather = cuda_gather,
+    .store = cuda_store,
     .destroy = cuda_destroy,
 };

@@ -107,11 +107,18 @@ get_vertex (const Mesh *mesh, uint32_t column, uint32_t row, MeshVertex *v)
 {
   const ImkNormalintegrateConfig *c = mesh->from->config;
   uint32_t x = column * mesh->step, y = row * mesh->step;
+  double at_x = x, at_y = c->height - 1 - y, height;
 
-  *v = (MeshVertex){
-      .at = {(float) (x * c->mm_per_pixel * mesh->unit),
-          (float) ((c->height - 1 - y) * mesh->mm_per_row * mesh->unit),
-          (float) (height_at (mesh, column, row) * mesh->unit)},
+  height = height_at (mesh, column, row);
+  if (c->focal_pixels > 0) { /* higher points are nearer, and seen larger */
+    double by = height / (c->focal_pixels * c->mm_per_pixel);
+
+    at_x += by * ((c->width - 1) / 2.0 - at_x);
+    at_y += by * ((c->height - 1) / 2.0 - at_y);
+  }
+  *v = (MeshVertex){.at = {(float) (at_x * c->mm_per_pixel * mesh->unit),
+                        (float) (at_y * mesh->mm_per_row * mesh->unit),
+                        (float) (height * mesh->unit)},
       .u = (float) ((x + 0.5) / c->width),
       .v = (float) ((c->height - y - 0.5) / c->height)};
   get_normal (mesh, x, y, v->normal);
