@@ -90,8 +90,12 @@ gst_normal_integrate_open (GstElement *element, ImkBackend backend,
 {
   GstNormalIntegrate *self = GST_NORMAL_INTEGRATE (element);
   ImkNormalintegrateConfig config = get_config (self);
+  ImkStatus status = gst_normal_integrate_check_settings (
+      gst_imaging_settings_now (self->base.settings), error);
 
-  return imk_normalintegrate_new (backend, &config, &self->kernel, error);
+  return status == IMK_OK
+             ? imk_normalintegrate_new (backend, &config, &self->kernel, error)
+             : status;
 }
 
 ImkStatus
