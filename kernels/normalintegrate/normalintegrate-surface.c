@@ -7,8 +7,9 @@
 
 enum {
   MAX_COLUMNS = 6,
-  FIRST_ROUNDS = 15, /* of least absolute deviations */
-  ROUNDS = 60,
+  TRIALS = 300,  /* of surfaces through as few places as determine one */
+  JUDGES = 1024, /* places that say how good one is */
+  ROUNDS = 50,
 };
 
 typedef ImkNormalintegrateModel Model;
@@ -215,43 +216,120 @@ deviation (Problem *p)
   return 1.4826 * median (p->order, p->n);
 }
 
-/* @floor: what float32 heights cannot tell */
-static void
-weigh (Problem *p, bool is_first, double sd, double floor)
+/* Gauss, with pivots. @a: with the right side behind; is destroyed
+ * Returns: false where the places do not determine a surface */
+static bool
+solve_trial (unsigned m, double a[][MAX_COLUMNS + 1], double *c)
 {
-  for (size_t k = 0; k < p->n; k++) {
-    double off = fabs (p->residuals[k]);
-    double t = off / (4.685 * sd);
+  for (unsigned i = 0; i < m; i++) {
+    unsigned best = i;
 
-    p->weights[k] = is_first ? floor / fmax (off, floor)
-                    : t < 1  ? (1 - t * t) * (1 - t * t)
-                             : 0;
+    for (unsigned j = i + 1; j < m; j++)
+      if (fabs (a[j][i]) > fabs (a[best][i]))
+        best = j;
+    if (!(fabs (a[best][i]) > 0))
+      return false;
+    for (unsigned k = 0; k <= m; k++) {
+      double other = a[i][k];
+
+      a[i][k] = a[best][k];
+      a[best][k] = other;
+    }
+    for (unsigned j = i + 1; j < m; j++)
+      for (unsigned k = m + 1; k-- > i;)
+        a[j][k] -= a[j][i] / a[i][i] * a[i][k];
+  }
+  for (unsigned i = m; i-- > 0;) {
+    c[i] = a[i][m];
+    for (unsigned k = i + 1; k < m; k++)
+      c[i] -= a[i][k] * c[k];
+    c[i] /= a[i][i];
+  }
+  return true;
+}
+
+/* Returns: the median of what some of the places are off */
+static double
+judge (Problem *p, const double *c)
+{
+  size_t step = p->n / JUDGES + 1, n = 0;
+
+  for (size_t k = 0; k < p->n; k += step) {
+    double off = p->places[k].height;
+
+    for (unsigned i = 0; i < p->n_columns; i++)
+      off -= c[i] * p->columns[i * p->n + k];
+    p->order[n++] = fabs (off);
+  }
+  return median (p->order, n);
+}
+
+/* Least median of squares (Rousseeuw 1984): what most of the places lie on,
+ * however far off the others are. Plain least squares stay if they are as good.
+ */
+static void
+choose_start (Problem *p)
+{
+  unsigned m = p->n_columns;
+  double least = judge (p, p->c);
+  uint64_t seed = 1; /* the same surface every time */
+
+  for (int trial = 0; trial < TRIALS; trial++) {
+    double a[MAX_COLUMNS][MAX_COLUMNS + 1], c[MAX_COLUMNS], now;
+
+    for (unsigned j = 0; j < m; j++) {
+      size_t k;
+
+      seed = seed * 6364136223846793005u + 1442695040888963407u;
+      k = (size_t) ((seed >> 32) * p->n >> 32);
+      for (unsigned i = 0; i < m; i++)
+        a[j][i] = p->columns[i * p->n + k];
+      a[j][m] = p->places[k].height;
+    }
+    if (!solve_trial (m, a, c))
+      continue;
+    now = judge (p, c);
+    if (now < least) {
+      least = now;
+      memcpy (p->c, c, m * sizeof (*c));
+    }
   }
 }
 
-/* From plain least squares over least absolute deviations, which find the
- * basin, to the biweight. */
+/* @sd: of those that fit */
+static void
+weigh (Problem *p, double sd)
+{
+  for (size_t k = 0; k < p->n; k++) {
+    double t = fabs (p->residuals[k]) / (4.685 * sd);
+
+    p->weights[k] = t < 1 ? (1 - t * t) * (1 - t * t) : 0;
+  }
+}
+
 static void
 solve_robust (Problem *p, ImkNormalintegrateFit *fit)
 {
-  double floor = 1e-30, n_near = 0;
+  double floor = 1e-30, n_near = 0, change = INFINITY;
 
-  for (size_t k = 0; k < p->n; k++)
+  for (size_t k = 0; k < p->n; k++) /* what float32 heights cannot tell */
     floor = fmax (floor, 1e-6 * fabs (p->places[k].height));
-  for (int round = 0; round < ROUNDS; round++) {
-    double before[MAX_COLUMNS], change = 0;
+  choose_start (p);
+  set_residuals (p);
+  /* changes by pixel are smaller: columns have the norm 1 */
+  for (int i = 0; i < ROUNDS && change >= 1e-3 * fit->deviation; i++) {
+    double before[MAX_COLUMNS];
 
     memcpy (before, p->c, sizeof (before));
     fit->deviation = fmax (deviation (p), floor);
-    weigh (p, round < FIRST_ROUNDS, fit->deviation, floor);
+    weigh (p, fit->deviation);
     if (!solve (p))
       break;
     set_residuals (p);
-    for (unsigned i = 0; i < p->n_columns; i++)
-      change += (p->c[i] - before[i]) * (p->c[i] - before[i]);
-    /* by a pixel: columns have the norm 1 */
-    if (round >= FIRST_ROUNDS && sqrt (change) < 1e-3 * fit->deviation)
-      break;
+    change = 0;
+    for (unsigned k = 0; k < p->n_columns; k++)
+      change += (p->c[k] - before[k]) * (p->c[k] - before[k]);
+    change = sqrt (change);
   }
   fit->deviation = deviation (p);
   for (size_t k = 0; k < p->n; k++)

@@ -203,8 +203,9 @@ IMK_API ImkStatus imk_normalintegrate_update (ImkNormalintegrate *self,
  * of n that is across the view of the pixel (Quéau, Durou and Aujol 2018,
  * equation 11). Slopes of max_slope are those.
  *
- * Flatten takes up to some 32768 pixels of a regular grid, starts with least
- * absolute deviations, and ends with Tukey's biweight of 4.685 robust standard
+ * Flatten takes some 32768 pixels of a regular grid, starts from the least
+ * median of squares (Rousseeuw 1984), so that up to half of them may belong to
+ * something else, and ends with Tukey's biweight of 4.685 robust standard
  * deviations. A point has the height between the middles of four pixels.
  *
  * CPU and CUDA agree to 1e-4 of the highest point (bilateral: in the first

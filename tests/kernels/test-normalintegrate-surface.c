@@ -268,6 +268,35 @@ TEST (a_mound_is_left_when_its_ground_is_flattened,
     }
 }
 
+/* A third of the map is a sphere, to which least squares would fit a quadratic
+ * surface. */
+TEST (the_background_of_a_sphere_is_the_ground,
+    "the background of a sphere is the ground")
+{
+  for (int how = IMK_NORMALINTEGRATE_FLATTEN_PLANE;
+       how <= IMK_NORMALINTEGRATE_FLATTEN_RADIAL; how++) {
+    test_auto (Map) m = map_sphere_in_front (161, 121, 45.3);
+    test_auto (TestImage) in = map_encode (&m, IMK_TYPE_F32, 3, false);
+    Config c = normal_config (&in);
+    test_auto (Result) r;
+    double square = 0, n = 0;
+
+    c.method = IMK_NORMALINTEGRATE_BILATERAL;
+    c.flatten = (ImkNormalintegrateFlatten) how;
+    r = normal_run_on (IMK_BACKEND_CPU, &c, &in);
+    for (uint32_t y = 0; y < 121; y++)
+      for (uint32_t x = 0; x < 161; x++)
+        if (hypot (x - 80.0, y - 60.0) > 50) {
+          square += pow (result_height (&r, x, y), 2);
+          n++;
+        }
+    printf ("# flatten %d: the background is off by %.3f pixels rms\n", how,
+        sqrt (square / n));
+    test_check (sqrt (square / n) < 0.3, "flatten %d: off by %g pixels rms",
+        how, sqrt (square / n));
+  }
+}
+
 TEST (grey_begins_at_the_lowest_flattened_height,
     "grey begins at the lowest flattened height")
 {
