@@ -163,6 +163,7 @@ case_of (
     bench_fail ("a hemisphere of %u is %g high", size, s.summary.highest);
   snprintf (name, sizeof (name), "%s-%ux%u-%u-iterations", names[method], size,
       size, s.summary.n_iterations);
+  bench_limit (method == IMK_NORMALINTEGRATE_BILATERAL ? 30 : 0);
   bench_case (name, entries, 3);
   imk_normalintegrate_free (s.heights);
   imk_relight_free (s.light);
