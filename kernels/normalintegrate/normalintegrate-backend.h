@@ -53,6 +53,7 @@ typedef struct ImkNormalintegrateScale {
   float lowest; /* pixels, before anything else */
   float mm;     /* a pixel */
   float focal;  /* pixels; 0: all views are parallel */
+  bool is_bent; /* focal or is_corrected */
   /* the surface that is taken off, of u = (x - middle_x) scale_x - from_u, y up
    */
   bool is_corrected;

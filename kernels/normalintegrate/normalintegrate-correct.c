@@ -264,7 +264,7 @@ fit_points (const Correction *c, const Plan *plan, const Scale *scale,
 static void
 scale_set_surface (Scale *scale, const Plan *plan, const Surface *s)
 {
-  scale->is_corrected = true;
+  scale->is_bent = scale->is_corrected = true;
   scale->middle_x = (float) ((plan->width - 1) / 2.0);
   scale->middle_y = (float) ((plan->height - 1) / 2.0);
   scale->scale_x = (float) (scale->mm / s->unit);

@@ -26,11 +26,12 @@ imk_normalintegrate_along_view (const ImkNormalintegratePlan *plan,
     const ImkNormalintegrateParams *params, const float v[3], uint32_t x,
     uint32_t y)
 {
-  float from_x = (float) x - (float) (plan->width - 1) / 2;
-  float from_y = ((float) y - (float) (plan->height - 1) / 2) / plan->aspect;
+  float from_x, from_y;
 
   if (!(params->focal_pixels > 0))
     return v[2];
+  from_x = (float) x - (float) (plan->width - 1) / 2;
+  from_y = ((float) y - (float) (plan->height - 1) / 2) / plan->aspect;
   return v[2] - (from_x * v[0] + from_y * params->y_sign * v[1]) /
                     params->focal_pixels;
 }
@@ -54,8 +55,9 @@ imk_normalintegrate_load (const ImkNormalintegratePlan *plan,
   }
   length = sqrtf (v[0] * v[0] + v[1] * v[1] + v[2] * v[2]);
   view = imk_normalintegrate_along_view (plan, params, v, x, y);
-  /* not the contrary of it: NaN must fail too */
-  if (!(v[2] > 0 && view > 0 && length > 1e-6f && length < INFINITY &&
+  /* not the contrary of it: NaN must fail too; a view from behind does, as no
+   * slope is below 0 */
+  if (!(v[2] > 0 && length > 1e-6f && length < INFINITY &&
           sqrtf (v[0] * v[0] + v[1] * v[1]) <= params->max_slope * view))
     return n;
   scale = 1 / length;
@@ -210,10 +212,12 @@ IMK_NORMALINTEGRATE_FUNCTION float
 imk_normalintegrate_height (
     const ImkNormalintegrateScale *s, uint32_t x, uint32_t y, float z)
 {
-  float above = z - s->lowest;
-  float mm =
-      s->mm * (s->focal > 0 ? -s->focal * expm1f (-above / s->focal) : above);
+  float above = z - s->lowest, mm = above * s->mm;
 
+  if (!s->is_bent)
+    return mm;
+  if (s->focal > 0)
+    mm = -s->focal * s->mm * expm1f (-above / s->focal);
   return s->is_corrected ? mm - imk_normalintegrate_removed (s, x, y, mm) : mm;
 }
 

@@ -323,6 +323,7 @@ choose_scale (ImkNormalintegrate *self, ImkNormalintegrateScale *scale,
   *scale = (ImkNormalintegrateScale){.lowest = range.lowest,
       .mm = self->mm_per_pixel,
       .focal = self->params.focal_pixels,
+      .is_bent = self->params.focal_pixels > 0,
       .swapped = self->grey_swapped};
   if (status == IMK_OK && (c->flatten || c->n_points > 0) && s->n_valid > 0) {
     status = imk_normalintegrate_correct (

@@ -121,7 +121,7 @@ imk_normalintegrate_descend (
   const ImkNormalintegrateSystem *system = run->system;
   uint32_t n = 0;
 
-  while (n<most && * now> enough) {
+  while (*now > enough && n < most) {
     double curvature, before = *now;
 
     imk_normalintegrate_turn (run);
