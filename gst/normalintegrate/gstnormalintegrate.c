@@ -64,7 +64,6 @@ get_config (GstNormalIntegrate *self)
   const GstVideoInfo *info = &self->picture.carrier;
   ImkNormalintegrateConfig c = now->config;
 
-  c.y_down = now->y_down;
   c.pixel_aspect = (gdouble) GST_VIDEO_INFO_PAR_N (info) /
                    (gdouble) GST_VIDEO_INFO_PAR_D (info);
   c.width = self->picture.width;
@@ -74,6 +73,7 @@ get_config (GstNormalIntegrate *self)
   for (guint i = 0; i < 3; i++)
     c.colours[i] = self->picture.colours[i];
   c.n_threads = gst_imaging_engine_n_threads (self->base.engine);
+  gst_normal_integrate_complete (now, &c);
   return c;
 }
 
@@ -90,8 +90,12 @@ gst_normal_integrate_open (GstElement *element, ImkBackend backend,
 {
   GstNormalIntegrate *self = GST_NORMAL_INTEGRATE (element);
   ImkNormalintegrateConfig config = get_config (self);
+  ImkStatus status = gst_normal_integrate_check_settings (
+      gst_imaging_settings_now (self->base.settings), error);
 
-  return imk_normalintegrate_new (backend, &config, &self->kernel, error);
+  return status == IMK_OK
+             ? imk_normalintegrate_new (backend, &config, &self->kernel, error)
+             : status;
 }
 
 ImkStatus
@@ -102,10 +106,10 @@ gst_normal_integrate_apply (
   const GstNormalIntegrateSettings *now =
       gst_imaging_settings_now (self->base.settings);
   ImkNormalintegrateConfig config = get_config (self);
-  ImkStatus status = IMK_OK;
+  ImkStatus status = gst_normal_integrate_check_settings (now, error);
   ImkMeshFormat format;
 
-  if (now->mesh_location)
+  if (status == IMK_OK && now->mesh_location)
     status = gst_normal_integrate_mesh_format (
         now->mesh_location->location, &format, error);
   if (status == IMK_OK && self->kernel)

@@ -21,6 +21,17 @@ static const GEnumValue method_values[] = {
     {0, NULL, NULL},
 };
 
+static const GEnumValue flatten_values[] = {
+    {IMK_NORMALINTEGRATE_FLATTEN_NONE, "Heights as they are", "none"},
+    {IMK_NORMALINTEGRATE_FLATTEN_PLANE, "A plane is taken off", "plane"},
+    {IMK_NORMALINTEGRATE_FLATTEN_QUADRATIC,
+        "A surface of 1, x, y, x^2, x y, y^2 is taken off", "quadratic"},
+    {IMK_NORMALINTEGRATE_FLATTEN_RADIAL,
+        "A surface of 1, x, y, r^2, r^4 is taken off, r from the middle",
+        "radial"},
+    {0, NULL, NULL},
+};
+
 static const GEnumValue y_axis_values[] = {
     {FALSE, "Up, as OpenGL has it", "up"},
     {TRUE, "Down, as DirectX has it", "down"},
@@ -73,6 +84,29 @@ static const GstImagingSetting settings[] = {
         "of the axes that normals bring in m, mm or um; without them heights "
         "are in pixels. The height of a pixel is this value divided by the "
         "pixel-aspect-ratio of the caps"),
+    GST_IMAGING_DOUBLE ("focal-length-mm", LIVE, 0, Settings, focal_length_mm,
+        0, 1e6, "mm",
+        "Focal length of the lens, whose axis is in the middle of the map. It "
+        "needs sensor-width-mm; mm-per-pixel then holds at the lowest point. "
+        "0: all views are parallel"),
+    GST_IMAGING_DOUBLE ("sensor-width-mm", LIVE, 0, Settings, sensor_width_mm,
+        0, 1e6, "mm",
+        "Width of the part of the sensor that the map shows, for "
+        "focal-length-mm"),
+    GST_IMAGING_ENUM ("flatten", LIVE, 0, Settings, config.flatten,
+        "GstNormalIntegrateFlatten", flatten_values,
+        "Surface that is fitted to the heights and taken off them, by robust "
+        "least squares: what does not fit has little or no weight"),
+    GST_IMAGING_ARRAY ("known-points", LIVE, 0, Settings, known_points, -1e9,
+        1e9, NULL,
+        "Points of known height, to which the heights are moved: x, y, height "
+        "of each, in pixels from the upper left one, and in mm (in the unit of "
+        "the heights). 1 or 2 set an offset, 3 to 5 a plane, 6 to 64 a "
+        "quadratic surface, by least squares after flatten"),
+    GST_IMAGING_PATH ("points-location", LIVE, 0, Settings, points_location,
+        gst_normal_integrate_points_load, g_free,
+        "Path of a text file with a row of x, y and height for each point, "
+        "instead of known-points"),
     GST_IMAGING_DOUBLE ("max-slope", LIVE, 0, Settings, config.max_slope, 1e-3,
         1e9, NULL,
         "Tangent of the steepest normal that is used. Steeper pixels get no "
@@ -102,6 +136,49 @@ static const GstImagingSetting settings[] = {
         "Step in columns and rows between vertices of the mesh. 0: the "
         "smallest step with at most 4194304 vertices"),
 };
+
+ImkStatus
+gst_normal_integrate_check_settings (const Settings *s, ImkError *error)
+{
+  guint n = s->known_points ? s->known_points->n : 0;
+
+  if (s->focal_length_mm > 0 && !(s->sensor_width_mm > 0))
+    return imk_error_set (error, IMK_ERROR_CONFIG,
+        "focal-length-mm is %g and sensor-width-mm is 0. Set sensor-width-mm "
+        "to the width of the sensor that the map shows.",
+        s->focal_length_mm);
+  if (n % 3 != 0)
+    return imk_error_set (error, IMK_ERROR_CONFIG,
+        "known-points has %u numbers; it takes three for each point: x, y, "
+        "height.",
+        n);
+  if (n > 0 && s->points_location)
+    return imk_error_set (error, IMK_ERROR_CONFIG,
+        "known-points and points-location are both set. Clear one of them.");
+  return IMK_OK;
+}
+
+void
+gst_normal_integrate_complete (
+    const Settings *s, ImkNormalintegrateConfig *config)
+{
+  const GstNormalIntegratePoints *file =
+      gst_imaging_setting_file_data (s->points_location);
+
+  G_STATIC_ASSERT (sizeof (ImkNormalintegratePoint) == 3 * sizeof (gdouble));
+  config->y_down = s->y_down;
+  config->focal_pixels =
+      s->sensor_width_mm > 0
+          ? s->focal_length_mm / s->sensor_width_mm * config->width
+          : 0;
+  if (file) {
+    config->points = file->points;
+    config->n_points = file->n;
+  } else if (s->known_points) {
+    config->points = (const ImkNormalintegratePoint *) s->known_points->values;
+    config->n_points = s->known_points->n / 3;
+  }
+}
 
 static void
 init_settings (gpointer data)

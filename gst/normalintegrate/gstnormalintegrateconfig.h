@@ -4,6 +4,8 @@
 
 #include "gstimagingsettings.h"
 
+#include "gstnormalintegratepoints.h"
+
 #include "imk/normalintegrate-mesh.h"
 
 G_BEGIN_DECLS
@@ -12,11 +14,23 @@ G_BEGIN_DECLS
 typedef struct {
   ImkNormalintegrateConfig config;
   gint y_down;
-  GstImagingFile *mesh_location; /* only its name */
+  gdouble focal_length_mm, sensor_width_mm;
+  GstImagingArray *known_points;
+  GstImagingFile *points_location; /* of GstNormalIntegratePoints */
+  GstImagingFile *mesh_location;   /* only its name */
   guint mesh_step;
 } GstNormalIntegrateSettings;
 
 extern const GstImagingSettingsTable gst_normal_integrate_table;
+
+/* Refuses what does not go together. Returns: IMK_ERROR_CONFIG */
+ImkStatus gst_normal_integrate_check_settings (
+    const GstNormalIntegrateSettings *settings, ImkError *error);
+
+/* Fills in @config what several properties say, for a map of its width.
+ * @config: has the points of @settings and is valid as long as these are */
+void gst_normal_integrate_complete (const GstNormalIntegrateSettings *settings,
+    ImkNormalintegrateConfig *config);
 
 /* Of the extension of @location. */
 ImkStatus gst_normal_integrate_mesh_format (

@@ -340,7 +340,10 @@ ImkStatus
 gst_normal_integrate_make_mesh (
     GstNormalIntegrateWork *w, GstBuffer *normals, ImkError *error)
 {
-  ImkMesh mesh = {.config = &w->config, .step = w->mesh_step};
+  gboolean is_corrected = w->config.flatten || w->config.n_points > 0;
+  ImkMesh mesh = {.config = &w->config,
+      .step = w->mesh_step,
+      .removed = is_corrected ? w->summary.removed : NULL};
   g_autofree guint8 *colours = NULL;
 
   if (w->flows[MESH] != GST_FLOW_OK && !w->mesh_file)

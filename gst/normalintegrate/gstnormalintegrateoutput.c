@@ -98,6 +98,15 @@ gst_normal_integrate_acquire (
   return status;
 }
 
+/* A grey value v > 0 is scale * v + offset mm. */
+static gdouble
+offset_of (const GstNormalIntegrateWork *w)
+{
+  return w->summary.lowest - w->summary.grey_step;
+}
+
+/* Through a lens the axes are those at the lowest point, and the meta has the
+ * focal length in pixels, with which readers find the others. */
 static void
 add_quantity (const GstNormalIntegrateWork *w, GstBuffer *image, gdouble scale)
 {
@@ -109,7 +118,14 @@ add_quantity (const GstNormalIntegrateWork *w, GstBuffer *image, gdouble scale)
   gboolean is_grey = image == w->grey;
 
   gst_imaging_quantity_attach (image, "height", unit, scale,
-      is_grey ? -scale : 0, axes, G_N_ELEMENTS (axes));
+      is_grey ? offset_of (w) : 0, axes, G_N_ELEMENTS (axes));
+  if (w->config.focal_pixels > 0) {
+    GstCustomMeta *meta =
+        gst_buffer_get_custom_meta (image, GST_IMAGING_QUANTITY_META);
+
+    gst_structure_set (gst_custom_meta_get_structure (meta), "focal-length",
+        G_TYPE_DOUBLE, w->config.focal_pixels, NULL);
+  }
 }
 
 /* GstImagingHeight is there for one release more. */
@@ -119,25 +135,68 @@ add_meta (GstNormalIntegrateWork *w)
   GstCustomMeta *meta = gst_buffer_add_custom_meta (w->grey, HEIGHT_META);
 
   add_quantity (w, w->grey, w->summary.grey_step);
-  /* a value v > 0 is scale * v + offset mm */
   gst_structure_set (gst_custom_meta_get_structure (meta), "scale",
       G_TYPE_DOUBLE, w->summary.grey_step, "offset", G_TYPE_DOUBLE,
-      -w->summary.grey_step, "highest", G_TYPE_DOUBLE, w->summary.highest,
+      offset_of (w), "highest", G_TYPE_DOUBLE, w->summary.highest,
       "mm-per-pixel", G_TYPE_DOUBLE, w->config.mm_per_pixel, NULL);
+}
+
+static void
+set_numbers (
+    GstStructure *to, const gchar *name, const gdouble *numbers, guint n)
+{
+  GValue list = G_VALUE_INIT, number = G_VALUE_INIT;
+
+  gst_value_array_init (&list, n);
+  g_value_init (&number, G_TYPE_DOUBLE);
+  for (guint i = 0; i < n; i++) {
+    g_value_set_double (&number, numbers[i]);
+    gst_value_array_append_value (&list, &number);
+  }
+  gst_structure_take_value (to, name, &list);
 }
 
 static void
 post_summary (GstNormalIntegrate *self, const GstNormalIntegrateWork *w)
 {
   const ImkNormalintegrateSummary *s = &w->summary;
+  GstStructure *told = gst_structure_new ("normalintegrate-height", "pixels",
+      G_TYPE_UINT64, s->n_pixels, "valid", G_TYPE_UINT64, s->n_valid, "lowest",
+      G_TYPE_DOUBLE, s->lowest, "highest", G_TYPE_DOUBLE, s->highest, "scale",
+      G_TYPE_DOUBLE, s->grey_step, "offset", G_TYPE_DOUBLE, offset_of (w),
+      "iterations", G_TYPE_UINT, s->n_iterations, "residual", G_TYPE_DOUBLE,
+      s->residual, NULL);
 
-  gst_element_post_message (GST_ELEMENT (self),
-      gst_message_new_element (GST_OBJECT (self),
-          gst_structure_new ("normalintegrate-height", "pixels", G_TYPE_UINT64,
-              s->n_pixels, "valid", G_TYPE_UINT64, s->n_valid, "highest",
-              G_TYPE_DOUBLE, s->highest, "scale", G_TYPE_DOUBLE, s->grey_step,
-              "offset", G_TYPE_DOUBLE, -s->grey_step, "iterations", G_TYPE_UINT,
-              s->n_iterations, "residual", G_TYPE_DOUBLE, s->residual, NULL)));
+  if (w->config.flatten)
+    gst_structure_set (told, "flatten-share", G_TYPE_DOUBLE, s->flatten_share,
+        "flatten-deviation", G_TYPE_DOUBLE, s->flatten_deviation, NULL);
+  if (w->config.flatten || w->config.n_points > 0)
+    set_numbers (told, "removed", s->removed, IMK_NORMALINTEGRATE_N_TERMS);
+  if (w->config.n_points > 0)
+    set_numbers (
+        told, "point-residuals", s->point_residuals, w->config.n_points);
+  gst_element_post_message (
+      GST_ELEMENT (self), gst_message_new_element (GST_OBJECT (self), told));
+}
+
+static void
+warn (GstNormalIntegrate *self, const GstNormalIntegrateWork *w)
+{
+  const ImkNormalintegrateSummary *s = &w->summary;
+
+  if (s->n_valid == 0)
+    GST_ELEMENT_WARNING (self, STREAM, FAILED,
+        ("A map of %u x %u pixels has no normal with z above 0; nothing has a "
+         "height.",
+            w->config.width, w->config.height),
+        (NULL));
+  else if (w->config.flatten && s->flatten_share == 0)
+    GST_ELEMENT_WARNING (self, STREAM, FAILED,
+        ("flatten: %" G_GUINT64_FORMAT " pixels with a height do not tell the "
+         "terms of this surface apart; the map is not flattened. Use "
+         "flatten=plane or none.",
+            s->n_valid),
+        (NULL));
 }
 
 /* The mesh last: it may wait for a disk. */
@@ -185,12 +244,7 @@ gst_normal_integrate_publish (
   if (w->flows[TENSOR] == GST_FLOW_OK)
     add_quantity (w, w->heights, 1);
   post_summary (self, w);
-  if (w->summary.n_valid == 0)
-    GST_ELEMENT_WARNING (self, STREAM, FAILED,
-        ("A map of %u x %u pixels has no normal with z above 0; nothing has a "
-         "height.",
-            w->config.width, w->config.height),
-        (NULL));
+  warn (self, w);
   return push (self, in, w);
 }
 

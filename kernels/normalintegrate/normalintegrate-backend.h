@@ -34,10 +34,10 @@ typedef struct ImkNormalintegratePlan {
   uint32_t n_threads;
 } ImkNormalintegratePlan;
 
-/* What may change from map to map. */
 /* Below, float32 has no digits left, and the steps go astray. */
 #define IMK_NORMALINTEGRATE_LEAST_TOLERANCE 1e-6f
 
+/* What may change from map to map. */
 typedef struct ImkNormalintegrateParams {
   ImkNormalintegrateMethod method;
   float y_sign; /* of the y of normals, to point down */
@@ -45,18 +45,46 @@ typedef struct ImkNormalintegrateParams {
   float stiffness;
   float tolerance;
   uint32_t max_iterations;
-  float mm_per_pixel, grey_range;
-  bool grey_swapped;
+  float focal_pixels; /* 0: all views are parallel */
 } ImkNormalintegrateParams;
+
+/* How a height is written. */
+typedef struct ImkNormalintegrateScale {
+  float lowest; /* pixels, before anything else */
+  float mm;     /* a pixel */
+  float focal;  /* pixels; 0: all views are parallel */
+  bool is_bent; /* focal or is_corrected */
+  /* the surface that is taken off, of u = (x - middle_x) scale_x - from_u, y up
+   */
+  bool is_corrected;
+  float middle_x, middle_y, scale_x, scale_y, from_u, from_v;
+  float terms[IMK_NORMALINTEGRATE_N_TERMS];
+  float datum;    /* mm, of grey value 1 */
+  float per_grey; /* grey values a mm; 0 when all is of one height */
+  bool swapped;   /* grey values */
+} ImkNormalintegrateScale;
+
+/* Of heights that are there; from infinity to -infinity if there are none. */
+typedef struct ImkNormalintegrateRange {
+  float lowest, highest;
+} ImkNormalintegrateRange;
 
 typedef struct ImkNormalintegrateBackend {
   IMK_BACKEND_HEADER;
   ImkStatus (*create) (
       const ImkNormalintegratePlan *plan, void **state, ImkError *error);
-  /* Waits. */
-  ImkStatus (*process) (void *state, const ImkNormalintegrateParams *params,
-      const ImkImage *in, ImkNormalintegrateOutputs *outputs,
-      ImkNormalintegrateSummary *summary, void *stream, ImkError *error);
+  /* The state has the heights afterwards; those below are for it. All wait. */
+  ImkStatus (*integrate) (void *state, const ImkNormalintegrateParams *params,
+      const ImkImage *in, ImkNormalintegrateSummary *summary, void *stream,
+      ImkError *error);
+  /* Of the heights in mm. */
+  ImkStatus (*find_range) (void *state, const ImkNormalintegrateScale *scale,
+      ImkNormalintegrateRange *range, void *stream, ImkError *error);
+  /* @at: indices of pixels; @z: (out): in pixels, NaN where there is none */
+  ImkStatus (*gather) (void *state, const uint32_t *at, uint32_t n, float *z,
+      void *stream, ImkError *error);
+  ImkStatus (*store) (void *state, const ImkNormalintegrateScale *scale,
+      ImkNormalintegrateOutputs *outputs, void *stream, ImkError *error);
   void (*destroy) (void *state);
 } ImkNormalintegrateBackend;
 

@@ -3,7 +3,7 @@
  * by both backends. Where there is no normal, its z is 0. */
 #pragma once
 
-#include "normalintegrate/normalintegrate-pixel.h"
+#include "normalintegrate/normalintegrate-multigrid.h"
 
 #define IMK_NORMALINTEGRATE_LEAST 1e-6f /* share */
 
@@ -40,11 +40,43 @@ imk_normalintegrate_enough (
 /* The maps of a round, [height][width]. */
 typedef struct ImkNormalintegrateBilateral {
   const float *z;               /* heights so far, in pixels */
-  const float *nx, *ny, *nz;    /* y down */
+  const float *nx, *ny;         /* y down */
+  const float *nz;              /* of views, see imk_normalintegrate_load () */
   float *shares_x, *shares_y;   /* of the equation to the right and below */
   float *weights_x, *weights_y; /* of the edge to the right and below */
   float *residual;              /* of the normal equations */
 } ImkNormalintegrateBilateral;
+
+/* Places the maps and levels of @plan that are of this method alone.
+ * @memory: (nullable): only sets sizes
+ * @m: z, the shares and the residual are the caller's
+ * @n: (out): floats of memory
+ *
+ * Returns: the number of levels */
+static inline uint32_t
+imk_normalintegrate_place_weighted (const ImkNormalintegratePlan *plan,
+    float *memory, ImkNormalintegrateBilateral *m,
+    ImkNormalintegrateLevel *levels, size_t *n)
+{
+  size_t size = (size_t) plan->width * plan->height;
+  uint32_t n_levels;
+
+  levels[0].width = plan->width;
+  levels[0].height = plan->height;
+  if (memory) {
+    m->nx = memory;
+    m->ny = memory + size;
+    m->nz = memory + 2 * size;
+    m->weights_x = levels[0].weights_x = memory + 3 * size;
+    m->weights_y = levels[0].weights_y = memory + 4 * size;
+    levels[0].z = memory + 5 * size;
+    levels[0].right = m->residual;
+  }
+  n_levels = imk_normalintegrate_place_levels (
+      levels, memory ? memory + 6 * size : NULL, n);
+  *n += 6 * size;
+  return n_levels;
+}
 
 /* Two neighbours a and b: n_z (z_b - z_a) + n = 0 by the normal of each. */
 typedef struct ImkNormalintegrateEdge {

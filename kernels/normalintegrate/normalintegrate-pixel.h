@@ -12,10 +12,29 @@
 #define IMK_NORMALINTEGRATE_FUNCTION static inline
 #endif
 
-/* x to the right, y down, z to the camera; of length 1, or all 0. */
+/* x to the right, y down, z to the camera; of length 1, or all 0. With a focal
+ * length, z is along the view of the pixel, on which the camera axis has length
+ * 1: slopes of -focal_pixels log (distance) are -x / z and -y / z then. */
 typedef struct ImkNormalintegrateNormal {
   float x, y, z;
 } ImkNormalintegrateNormal;
+
+/* Quéau, Durou and Aujol 2018, equation 11. Returns: z of a normal @v of any
+ * length, y up */
+IMK_NORMALINTEGRATE_FUNCTION float
+imk_normalintegrate_along_view (const ImkNormalintegratePlan *plan,
+    const ImkNormalintegrateParams *params, const float v[3], uint32_t x,
+    uint32_t y)
+{
+  float from_x, from_y;
+
+  if (!(params->focal_pixels > 0))
+    return v[2];
+  from_x = (float) x - (float) (plan->width - 1) / 2;
+  from_y = ((float) y - (float) (plan->height - 1) / 2) / plan->aspect;
+  return v[2] - (from_x * v[0] + from_y * params->y_sign * v[1]) /
+                    params->focal_pixels;
+}
 
 IMK_NORMALINTEGRATE_FUNCTION ImkNormalintegrateNormal
 imk_normalintegrate_load (const ImkNormalintegratePlan *plan,
@@ -24,7 +43,7 @@ imk_normalintegrate_load (const ImkNormalintegratePlan *plan,
 {
   const uint8_t *row = (const uint8_t *) in->data + y * in->stride;
   ImkNormalintegrateNormal n = {0, 0, 0};
-  float v[3], length, scale;
+  float v[3], length, scale, view;
 
   for (int i = 0; i < 3; i++) {
     size_t at = (size_t) x * plan->channels + plan->colours[i];
@@ -35,14 +54,16 @@ imk_normalintegrate_load (const ImkNormalintegratePlan *plan,
                : ((const float *) row)[at];
   }
   length = sqrtf (v[0] * v[0] + v[1] * v[1] + v[2] * v[2]);
-  /* not the contrary of it: NaN must fail too */
+  view = imk_normalintegrate_along_view (plan, params, v, x, y);
+  /* not the contrary of it: NaN must fail too; a view from behind does, as no
+   * slope is below 0 */
   if (!(v[2] > 0 && length > 1e-6f && length < INFINITY &&
-          sqrtf (v[0] * v[0] + v[1] * v[1]) <= params->max_slope * v[2]))
+          sqrtf (v[0] * v[0] + v[1] * v[1]) <= params->max_slope * view))
     return n;
   scale = 1 / length;
   n.x = v[0] * scale;
   n.y = v[1] * scale * params->y_sign;
-  n.z = v[2] * scale;
+  n.z = view * scale;
   return n;
 }
 
@@ -164,19 +185,47 @@ imk_normalintegrate_apply (const ImkNormalintegratePlan *plan, const float *z,
                  z, valid, at, plan->width, y > 0, y + 1 < plan->height);
 }
 
-/* How a height is written. */
-typedef struct ImkNormalintegrateScale {
-  float lowest;   /* pixels, before anything else */
-  float mm;       /* a pixel */
-  float per_grey; /* grey values a mm; 0 when all is of one height */
-  bool swapped;   /* grey values */
-} ImkNormalintegrateScale;
+/* The surface that is taken off at a pixel whose height was @mm. */
+IMK_NORMALINTEGRATE_FUNCTION float
+imk_normalintegrate_removed (
+    const ImkNormalintegrateScale *s, uint32_t x, uint32_t y, float mm)
+{
+  const float *t = s->terms;
+  float u = ((float) x - s->middle_x) * s->scale_x;
+  float v = (s->middle_y - (float) y) * s->scale_y, r2;
+
+  /* higher points are nearer, and seen larger */
+  if (s->focal > 0) {
+    u *= 1 - mm / (s->focal * s->mm);
+    v *= 1 - mm / (s->focal * s->mm);
+  }
+  u -= s->from_u;
+  v -= s->from_v;
+  r2 = u * u + v * v;
+  return t[0] + u * (t[1] + t[3] * u + t[4] * v) + v * (t[2] + t[5] * v) +
+         t[6] * r2 * r2;
+}
+
+/* With a focal length, z is -focal log (distance), and the distance of the
+ * lowest point is focal times mm. Returns: mm */
+IMK_NORMALINTEGRATE_FUNCTION float
+imk_normalintegrate_height (
+    const ImkNormalintegrateScale *s, uint32_t x, uint32_t y, float z)
+{
+  float above = z - s->lowest, mm = above * s->mm;
+
+  if (!s->is_bent)
+    return mm;
+  if (s->focal > 0)
+    mm = -s->focal * s->mm * expm1f (-above / s->focal);
+  return s->is_corrected ? mm - imk_normalintegrate_removed (s, x, y, mm) : mm;
+}
 
 IMK_NORMALINTEGRATE_FUNCTION uint16_t
 imk_normalintegrate_grey (
     const ImkNormalintegrateScale *s, float mm, bool valid)
 {
-  float value = 1.5f + mm * s->per_grey;
+  float value = 1.5f + (mm - s->datum) * s->per_grey;
   uint32_t grey = !valid ? 0 : value < 65535 ? (uint32_t) value : 65535;
 
   return (uint16_t) (s->swapped ? grey >> 8 | grey << 8 : grey);
@@ -188,7 +237,7 @@ imk_normalintegrate_store (ImkNormalintegrateOutputs *out,
     bool valid)
 {
   const ImkImage *height = &out->height, *grey = &out->grey;
-  float mm = (z - s->lowest) * s->mm;
+  float mm = imk_normalintegrate_height (s, x, y, z);
 
   if (height->data) {
     uint8_t *row = (uint8_t *) height->data + y * height->stride;
@@ -200,22 +249,4 @@ imk_normalintegrate_store (ImkNormalintegrateOutputs *out,
 
     ((uint16_t *) row)[x] = imk_normalintegrate_grey (s, mm, valid);
   }
-}
-
-/* The summary's highest point and grey step, and the scale that goes with
- * them. */
-static inline ImkNormalintegrateScale
-imk_normalintegrate_scale (const ImkNormalintegrateParams *p, float lowest,
-    float highest, ImkNormalintegrateSummary *summary)
-{
-  ImkNormalintegrateScale s = {
-      .lowest = lowest, .mm = p->mm_per_pixel, .swapped = p->grey_swapped};
-  double range;
-
-  summary->highest =
-      summary->n_valid ? (double) (highest - lowest) * p->mm_per_pixel : 0;
-  range = p->grey_range > 0 ? p->grey_range : summary->highest;
-  summary->grey_step = range / 65534;
-  s.per_grey = range > 0 ? (float) (65534 / range) : 0;
-  return s;
 }

@@ -11,7 +11,8 @@
 
 #include "core/sample.h"
 
-/* Of length 1: x to the right, y up, z to the camera; z is 0 in holes. */
+/* Of length 1: x to the right, y up, z to the camera; z is 0 in holes. With a
+ * focal length, z is along the view (x, y, 1) / focal_pixels of the pixel. */
 typedef struct Normal {
   double x, y, z;
 } Normal;
@@ -26,17 +27,23 @@ get_normal (const ImkNormalintegrateConfig *c, const ImkImage *in, uint32_t x,
   double one = c->type == IMK_TYPE_U8    ? 127
                : c->type == IMK_TYPE_U16 ? 32767
                                          : 1;
-  double v[3], length;
+  double v[3], length, view;
 
   for (int i = 0; i < 3; i++)
     v[i] = (imk_sample_get (in, x, y, c->colours[i]) - zero) / one;
   length = sqrt (v[0] * v[0] + v[1] * v[1] + v[2] * v[2]);
+  view = v[2];
+  if (c->focal_pixels > 0) /* y of the view down, as the rows */
+    view -= ((x - (c->width - 1) / 2.0) * v[0] -
+                (y - (c->height - 1) / 2.0) / c->pixel_aspect *
+                    (c->y_down ? -v[1] : v[1])) /
+            c->focal_pixels;
   /* not the contrary of it: NaN must fail too */
-  if (!(v[2] > 0 && length > 1e-6 && length < INFINITY &&
-          hypot (v[0], v[1]) <= c->max_slope * v[2]))
+  if (!(v[2] > 0 && view > 0 && length > 1e-6 && length < INFINITY &&
+          hypot (v[0], v[1]) <= c->max_slope * view))
     return (Normal){0, 0, 0};
   return (Normal){
-      v[0] / length, (c->y_down ? -v[1] : v[1]) / length, v[2] / length};
+      v[0] / length, (c->y_down ? -v[1] : v[1]) / length, view / length};
 }
 
 /* --- Poisson (Simchony, Chellappa and Shao 1990) -------------------------- */
@@ -284,6 +291,16 @@ integrate_frankot_chellappa (
 
 /* -------------------------------------------------------------------------- */
 
+/* @above: z above the lowest; with a focal length f, z is -f log (distance),
+ * and the distance of the lowest is f pixels. Returns: mm */
+static double
+height_of (const ImkNormalintegrateConfig *c, double above)
+{
+  double f = c->focal_pixels;
+
+  return c->mm_per_pixel * (f > 0 ? f * (1 - exp (-above / f)) : above);
+}
+
 bool
 imk_normalintegrate_reference (
     const ImkNormalintegrateConfig *c, const ImkImage *in, double *z)
@@ -307,7 +324,7 @@ imk_normalintegrate_reference (
     if (normals[i].z > 0)
       lowest = fmin (lowest, z[i]);
   for (size_t i = 0; i < n; i++)
-    z[i] = normals[i].z > 0 ? (z[i] - lowest) * c->mm_per_pixel : NAN;
+    z[i] = normals[i].z > 0 ? height_of (c, z[i] - lowest) : NAN;
   free (normals);
   return solved;
 }

@@ -3,9 +3,10 @@
 
 #include <math.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "core/config.h"
-#include "normalintegrate/normalintegrate-backend.h"
+#include "normalintegrate/normalintegrate-correct.h"
 
 struct ImkNormalintegrate {
   const ImkNormalintegrateBackend *backend;
@@ -13,6 +14,9 @@ struct ImkNormalintegrate {
   bool on_device;
   ImkNormalintegratePlan plan;
   ImkNormalintegrateParams params;
+  ImkNormalintegrateCorrection correction;
+  float mm_per_pixel, grey_range;
+  bool grey_swapped;
   float *tables; /* of both axes of the plan */
 };
 
@@ -77,7 +81,8 @@ check_format (const ImkNormalintegrateConfig *c, ImkError *error)
 }
 
 static ImkStatus
-check_params (const ImkNormalintegrateConfig *c, ImkError *error)
+check_params (const ImkNormalintegrateConfig *c,
+    const ImkNormalintegratePlan *plan, ImkError *error)
 {
   const struct {
     const char *property;
@@ -106,6 +111,13 @@ check_params (const ImkNormalintegrateConfig *c, ImkError *error)
   if (!(c->stiffness >= 0 && c->stiffness <= 1e6))
     return imk_error_set (error, IMK_ERROR_CONFIG,
         "stiffness is %g; it can be 0 to 1000000.", c->stiffness);
+  /* of fewer pixels than 1/10 of the width is no lens */
+  if (!(c->focal_pixels == 0 ||
+          (c->focal_pixels >= 0.1 * plan->width && c->focal_pixels <= 1e9)))
+    return imk_error_set (error, IMK_ERROR_CONFIG,
+        "The focal length is %g pixels, with a width of %u; it can be 0, or a "
+        "tenth of the width to 1e9. Check focal-length-mm and sensor-width-mm.",
+        c->focal_pixels, plan->width);
   if (!(c->tolerance >= 0 && c->tolerance <= 1))
     return imk_error_set (error, IMK_ERROR_CONFIG,
         "tolerance is %g; it can be 0 to 1.", c->tolerance);
@@ -116,13 +128,20 @@ check_params (const ImkNormalintegrateConfig *c, ImkError *error)
     return imk_error_set (error, IMK_ERROR_CONFIG,
         "The pixel-aspect-ratio is %g; it can be 1/1000 to 1000/1.",
         c->pixel_aspect);
-  return IMK_OK;
+  return imk_normalintegrate_check_correction (c, plan, error);
 }
 
-static ImkNormalintegrateParams
-params_of (const ImkNormalintegrateConfig *c)
+static void
+take_params (ImkNormalintegrate *s, const ImkNormalintegrateConfig *c)
 {
-  return (ImkNormalintegrateParams){
+  s->mm_per_pixel = (float) c->mm_per_pixel;
+  s->grey_range = (float) c->grey_range;
+  s->grey_swapped = c->grey_swapped;
+  s->correction.flatten = c->flatten;
+  s->correction.n_points = c->n_points;
+  if (c->n_points > 0)
+    memcpy (s->correction.points, c->points, c->n_points * sizeof (*c->points));
+  s->params = (ImkNormalintegrateParams){
       .method = c->method,
       .y_sign = c->y_down ? 1 : -1,
       .max_slope = (float) c->max_slope,
@@ -130,9 +149,7 @@ params_of (const ImkNormalintegrateConfig *c)
           fmaxf ((float) c->tolerance, IMK_NORMALINTEGRATE_LEAST_TOLERANCE),
       .max_iterations = c->max_iterations,
       .stiffness = (float) c->stiffness,
-      .mm_per_pixel = (float) c->mm_per_pixel,
-      .grey_range = (float) c->grey_range,
-      .grey_swapped = c->grey_swapped,
+      .focal_pixels = (float) c->focal_pixels,
   };
 }
 
@@ -175,11 +192,10 @@ fill_axis (uint32_t n, double pitch, float *table, ImkNormalintegrateAxis *axis)
   return wave + n;
 }
 
-static ImkStatus
-make_plan (
-    ImkNormalintegrate *s, const ImkNormalintegrateConfig *c, ImkError *error)
+static ImkNormalintegratePlan
+plan_of (const ImkNormalintegrateConfig *c)
 {
-  s->plan = (ImkNormalintegratePlan){
+  return (ImkNormalintegratePlan){
       .width = c->width,
       .height = c->height,
       .type = c->type,
@@ -188,6 +204,12 @@ make_plan (
       .aspect = (float) c->pixel_aspect,
       .n_threads = c->n_threads,
   };
+}
+
+static ImkStatus
+make_tables (
+    ImkNormalintegrate *s, const ImkNormalintegrateConfig *c, ImkError *error)
+{
   s->tables =
       malloc ((axis_size (c->width) + axis_size (c->height)) * sizeof (float));
   if (!s->tables)
@@ -211,10 +233,13 @@ imk_normalintegrate_new (ImkBackend backend,
   const ImkNormalintegrateConfig *config = read_config (given, &own, error);
   const void *table = NULL;
   ImkNormalintegrate *s;
+  ImkNormalintegratePlan plan;
   ImkStatus status = config ? check_format (config, error) : IMK_ERROR_CONFIG;
 
-  if (status == IMK_OK)
-    status = check_params (config, error);
+  if (status == IMK_OK) {
+    plan = plan_of (config);
+    status = check_params (config, &plan, error);
+  }
   if (status == IMK_OK)
     status = imk_backend_table (
         backend, &imk_normalintegrate_cpu, "normalintegrate", &table, error);
@@ -226,8 +251,9 @@ imk_normalintegrate_new (ImkBackend backend,
         error, IMK_ERROR_MEMORY, "There is no memory for the object.");
   s->backend = table;
   s->on_device = backend == IMK_BACKEND_CUDA;
-  s->params = params_of (config);
-  status = make_plan (s, config, error);
+  s->plan = plan;
+  take_params (s, config);
+  status = make_tables (s, config, error);
   if (status == IMK_OK)
     status = s->backend->create (&s->plan, &s->state, error);
   if (status == IMK_OK)
@@ -243,10 +269,11 @@ imk_normalintegrate_update (ImkNormalintegrate *self,
 {
   ImkNormalintegrateConfig own;
   const ImkNormalintegrateConfig *config = read_config (given, &own, error);
-  ImkStatus status = config ? check_params (config, error) : IMK_ERROR_CONFIG;
+  ImkStatus status =
+      config ? check_params (config, &self->plan, error) : IMK_ERROR_CONFIG;
 
   if (status == IMK_OK)
-    self->params = params_of (config);
+    take_params (self, config);
   return status;
 }
 
@@ -260,12 +287,63 @@ check_output (const ImkNormalintegrate *self, const ImkImage *image,
       self->plan.height, self->on_device, error);
 }
 
+/* The heights of the lowest and the highest point, and the grey values between
+ * them. */
+static void
+set_extremes (const ImkNormalintegrate *self,
+    const ImkNormalintegrateRange *range, ImkNormalintegrateScale *scale,
+    ImkNormalintegrateSummary *s)
+{
+  double above, grey_range;
+
+  if (scale->is_corrected) {
+    s->lowest = scale->datum = range->lowest;
+    s->highest = range->highest;
+  } else if (s->n_valid > 0) { /* the range is in pixels */
+    above = range->highest - range->lowest;
+    if (scale->focal > 0)
+      above = -scale->focal * expm1 (-above / scale->focal);
+    s->highest = above * scale->mm;
+  }
+  grey_range = self->grey_range > 0 ? self->grey_range : s->highest - s->lowest;
+  s->grey_step = grey_range / 65534;
+  scale->per_grey = grey_range > 0 ? (float) (65534 / grey_range) : 0;
+}
+
+static ImkStatus
+choose_scale (ImkNormalintegrate *self, ImkNormalintegrateScale *scale,
+    ImkNormalintegrateSummary *s, void *stream, ImkError *error)
+{
+  const ImkNormalintegrateCorrection *c = &self->correction;
+  const ImkNormalintegrateScale as_it_is = {.mm = 1};
+  ImkNormalintegrateRange range = {0, 0};
+  ImkStatus status =
+      self->backend->find_range (self->state, &as_it_is, &range, stream, error);
+
+  *scale = (ImkNormalintegrateScale){.lowest = range.lowest,
+      .mm = self->mm_per_pixel,
+      .focal = self->params.focal_pixels,
+      .is_bent = self->params.focal_pixels > 0,
+      .swapped = self->grey_swapped};
+  if (status == IMK_OK && (c->flatten || c->n_points > 0) && s->n_valid > 0) {
+    status = imk_normalintegrate_correct (
+        c, &self->plan, self->backend, self->state, scale, s, stream, error);
+    if (status == IMK_OK && scale->is_corrected)
+      status =
+          self->backend->find_range (self->state, scale, &range, stream, error);
+  }
+  if (status == IMK_OK)
+    set_extremes (self, &range, scale, s);
+  return status;
+}
+
 ImkStatus
 imk_normalintegrate_process (ImkNormalintegrate *self, const ImkImage *in,
     ImkNormalintegrateOutputs *outputs, ImkNormalintegrateSummary *summary,
     void *stream, ImkError *error)
 {
   const ImkNormalintegratePlan *p = &self->plan;
+  ImkNormalintegrateScale scale;
   ImkNormalintegrateSummary s = {.n_pixels = (uint64_t) p->width * p->height};
   ImkStatus status = imk_image_check (in, "input", p->type, p->channels,
       p->width, p->height, self->on_device, error);
@@ -276,8 +354,12 @@ imk_normalintegrate_process (ImkNormalintegrate *self, const ImkImage *in,
   if (status == IMK_OK)
     status = check_output (self, &outputs->grey, "grey", IMK_TYPE_U16, error);
   if (status == IMK_OK)
-    status = self->backend->process (
-        self->state, &self->params, in, outputs, &s, stream, error);
+    status = self->backend->integrate (
+        self->state, &self->params, in, &s, stream, error);
+  if (status == IMK_OK)
+    status = choose_scale (self, &scale, &s, stream, error);
+  if (status == IMK_OK)
+    status = self->backend->store (self->state, &scale, outputs, stream, error);
   if (status == IMK_OK)
     *summary = s;
   return status;

@@ -18,8 +18,28 @@ typedef enum ImkNormalintegrateMethod {
                                           * et al. 2022; holes left out */
 } ImkNormalintegrateMethod;
 
+/* The surface that is taken off the heights. */
+typedef enum ImkNormalintegrateFlatten {
+  IMK_NORMALINTEGRATE_FLATTEN_NONE,
+  IMK_NORMALINTEGRATE_FLATTEN_PLANE,     /* 1, x, y */
+  IMK_NORMALINTEGRATE_FLATTEN_QUADRATIC, /* 1, x, y, x^2, x y, y^2 */
+  IMK_NORMALINTEGRATE_FLATTEN_RADIAL,    /* 1, x, y, r^2, r^4 */
+} ImkNormalintegrateFlatten;
+
 /* The largest width and height. */
 #define IMK_NORMALINTEGRATE_MAX_SIZE 65535u
+
+/* The most points of known height. */
+#define IMK_NORMALINTEGRATE_MAX_POINTS 64u
+
+/* Terms of a surface: 1, x, y, x^2, x y, y^2, r^4. */
+#define IMK_NORMALINTEGRATE_N_TERMS 7
+
+/* A point of known height: pixels, (0, 0) the middle of the upper left one, y
+ * down; mm. */
+typedef struct ImkNormalintegratePoint {
+  double x, y, height;
+} ImkNormalintegratePoint;
 
 /**
  * ImkNormalintegrateConfig: (a map of normals, and how it is integrated)
@@ -43,6 +63,14 @@ typedef enum ImkNormalintegrateMethod {
  * @n_threads: of the CPU, 0 for one a processor
  * @stiffness: bilateral: k of equation 17 of Cao et al. 2022; 0..1e6, 0 for
  *   no cuts
+ * @focal_pixels: focal length of the lens in widths of a pixel, whose axis is
+ *   in the middle of the map; 0: all views are parallel. With a lens,
+ *   @mm_per_pixel is the width of a pixel at the lowest point
+ * @flatten: a surface that is fitted to the heights and taken off them, with
+ *   little or no weight where it does not fit
+ * @points, @n_points: of known height, to which the heights are moved: by an
+ *   offset (1, 2), a plane (3 to 5) or a quadratic surface (from 6 on, to
+ *   IMK_NORMALINTEGRATE_MAX_POINTS); by least squares, after @flatten. Copied
  *
  * A pixel has no normal, and so no height, when z is not above 0, when it is
  * steeper than @max_slope, when a number is not finite, or shorter than 1e-6
@@ -64,13 +92,18 @@ typedef struct ImkNormalintegrateConfig {
   bool grey_swapped;
   uint32_t n_threads;
   double stiffness;
+  double focal_pixels;
+  ImkNormalintegrateFlatten flatten;
+  uint32_t n_points;
+  const ImkNormalintegratePoint *points;
 } ImkNormalintegrateConfig;
 
 /**
  * ImkNormalintegrateOutputs: (where the heights go)
- * @height: f32, 1 channel: mm above the lowest point; NaN where there is none
- * @grey: u16, 1 channel: 1 + height / grey_step, rounded, cut off at 65535; 0
- *   where there is none
+ * @height: f32, 1 channel: mm above the lowest point, or with flatten above the
+ *   fitted surface, or with points as they say; NaN where there is none
+ * @grey: u16, 1 channel: 1 + (height - lowest) / grey_step, rounded, cut off at
+ *   65535; 0 where there is none
  *
  * Those without data are not made. */
 typedef struct ImkNormalintegrateOutputs {
@@ -84,14 +117,26 @@ typedef struct ImkNormalintegrateOutputs {
  *   rounds
  * @residual: what was left when they ended, relative to the beginning.
  *   Bilateral: the relative change of the energy in the last round
- * @highest: mm above the lowest point
- * @grey_step: mm from one grey value to the next */
+ * @highest: mm, the largest height
+ * @grey_step: mm from one grey value to the next
+ * @lowest: mm, the smallest height: 0 without flatten and points
+ * @removed: what was taken off heights above the lowest point, by flatten and
+ *   points together: mm * (1, x, y, x^2, x y, y^2, r^4) of mm to the right and
+ *   up from the middle of the map; with a lens, where the surface is
+ * @flatten_share: of the heights that fit the surface to within 4.685
+ *   deviations; 0: they do not determine it, and nothing was taken off
+ * @flatten_deviation: mm, of those that fit, robust
+ * @point_residuals: mm, height less known height of each point */
 typedef struct ImkNormalintegrateSummary {
   uint64_t n_pixels, n_valid;
   uint32_t n_iterations;
   double residual;
   double highest;
   double grey_step;
+  double lowest;
+  double removed[IMK_NORMALINTEGRATE_N_TERMS];
+  double flatten_share, flatten_deviation;
+  double point_residuals[IMK_NORMALINTEGRATE_MAX_POINTS];
 } ImkNormalintegrateSummary;
 
 typedef struct ImkNormalintegrate ImkNormalintegrate;
@@ -153,11 +198,21 @@ IMK_API ImkStatus imk_normalintegrate_update (ImkNormalintegrate *self,
  * Rounds begin where the one before ended, with a multigrid cycle as
  * preconditioner.
  *
+ * With a lens, z is -focal_pixels log (distance) while it is solved, by any
+ * method: its slopes are -n_x / v and -n_y / v, where v is n_z less the share
+ * of n that is across the view of the pixel (Quéau, Durou and Aujol 2018,
+ * equation 11). Slopes of max_slope are those.
+ *
+ * Flatten takes some 32768 pixels of a regular grid, starts from the least
+ * median of squares (Rousseeuw 1984), so that up to half of them may belong to
+ * something else, and ends with Tukey's biweight of 4.685 robust standard
+ * deviations. A point has the height between the middles of four pixels.
+ *
  * CPU and CUDA agree to 1e-4 of the highest point (bilateral: in the first
  * rounds, as later ones multiply the rounding), and each gives the same
  * bytes every time, for any number of threads.
- * Returns: IMK_ERROR_IMAGE, nothing written; IMK_ERROR_MEMORY,
- *   IMK_ERROR_DEVICE, @outputs undefined */
+ * Returns: IMK_ERROR_IMAGE, also for a point without a height, nothing written;
+ *   IMK_ERROR_MEMORY, IMK_ERROR_DEVICE, @outputs undefined */
 IMK_API ImkStatus imk_normalintegrate_process (ImkNormalintegrate *self,
     const ImkImage *in, ImkNormalintegrateOutputs *outputs,
     ImkNormalintegrateSummary *summary, void *stream, ImkError *error);

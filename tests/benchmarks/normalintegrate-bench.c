@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* A hemisphere of 16-bit normals in a square: heights by both methods, and the
+/* A hemisphere of 16-bit normals in a square: heights by each method, and the
  * same lit by relight, beside a copy of the normals. The device's maps are in
  * its memory. */
 #include <math.h>
@@ -123,6 +123,8 @@ static void
 case_of (
     uint32_t size, const ImkDevice *device, ImkNormalintegrateMethod method)
 {
+  static const char *const names[] = {
+      "poisson", "frankot-chellappa", "bilateral"};
   Setup s = {.size = size, .device = device};
   const char *backend = device ? "cuda" : "cpu";
   const BenchEntry entries[] = {{backend, "ours", run_heights, &s},
@@ -159,9 +161,9 @@ case_of (
   if (method == IMK_NORMALINTEGRATE_POISSON &&
       fabs (s.summary.highest / (0.48 * size) - 0.985) > 0.02)
     bench_fail ("a hemisphere of %u is %g high", size, s.summary.highest);
-  snprintf (name, sizeof (name), "%s-%ux%u-%u-iterations",
-      method == IMK_NORMALINTEGRATE_POISSON ? "poisson" : "frankot-chellappa",
-      size, size, s.summary.n_iterations);
+  snprintf (name, sizeof (name), "%s-%ux%u-%u-iterations", names[method], size,
+      size, s.summary.n_iterations);
+  bench_limit (method == IMK_NORMALINTEGRATE_BILATERAL ? 30 : 0);
   bench_case (name, entries, 3);
   imk_normalintegrate_free (s.heights);
   imk_relight_free (s.light);
@@ -180,7 +182,7 @@ main (int argc, char **argv)
   ImkError error;
 
   bench_open (argc, argv, "normalintegrate");
-  for (int method = 0; method < 2; method++)
+  for (int method = 0; method < 3; method++)
     case_of (1732, NULL, method); /* 3 megapixels */
   if (imk_backend_load ("cuda", &error) != IMK_OK ||
       imk_device_get (&device, &error) != IMK_OK) {
@@ -189,7 +191,7 @@ main (int argc, char **argv)
   }
   bench_ok (device->context (0, &context, &error), &error);
   bench_ok (device->push (context, &error), &error);
-  for (int method = 0; method < 2; method++)
+  for (int method = 0; method < 3; method++)
     for (uint32_t size = 1732; size <= 4472; size += 2740) /* and 20 */
       case_of (size, device, method);
   device->pop ();

@@ -415,6 +415,277 @@ CHECK_TEST (test_properties_and_size_change_while_playing)
   assert_tensor (out, 1, 31, 0.1, 1e-4);
 }
 
+/* --- a lens, flattening, known points ------------------------------------- */
+
+static const GstStructure *
+quantity_of (GstBuffer *buffer)
+{
+  return gst_custom_meta_get_structure (
+      gst_buffer_get_custom_meta (buffer, GST_IMAGING_QUANTITY_META));
+}
+
+static gdouble
+number_of (const GstStructure *s, const gchar *name)
+{
+  gdouble value = NAN;
+
+  gst_structure_get_double (s, name, &value);
+  return value;
+}
+
+/* Number @i of an array. */
+static gdouble
+listed (const GstStructure *s, const gchar *name, guint i)
+{
+  const GValue *list = gst_structure_get_value (s, name);
+
+  return list && i < gst_value_array_get_size (list)
+             ? g_value_get_double (gst_value_array_get_value (list, i))
+             : NAN;
+}
+
+/* 26 pixels of focal length: a pixel is 2 mm wide at 52 mm. The plane is
+ * lowest in the lower left corner. */
+static gdouble
+near_height_at (gint x, gint y)
+{
+  gdouble u = (x - 6) / 26.0, v = (3 - y) / 26.0;
+  gdouble corner = 1 + slope_x * -6 / 26.0 + slope_y * -3 / 26.0;
+
+  return 52 - 52 * corner / (1 + slope_x * u + slope_y * v);
+}
+
+CHECK_TEST (test_a_lens_shows_the_plane_where_it_is)
+{
+  for (guint b = 0; b < 2; b++) {
+    g_autofree gchar *properties = g_strdup_printf (
+        "mm-per-pixel=2 focal-length-mm=20 sensor-width-mm=10 backend=%s",
+        backends[b]);
+    g_auto (Ni) ni = ni_new (properties, "tensor height", NULL);
+    g_autoptr (GstBuffer) out = NULL, grey = NULL;
+    g_auto (CheckMap) map = {0};
+
+    ni_caps (&ni, NULL, WIDTH, HEIGHT);
+    ni_push (&ni);
+    out = check_pull (ni.tensor);
+    grey = check_pull (ni.height);
+    fail_unless (number_of (quantity_of (out), "axis-0-step") == 2);
+    fail_unless (number_of (quantity_of (out), "axis-1-step") == -2);
+    fail_unless (number_of (quantity_of (out), "focal-length") == 26);
+    fail_unless (number_of (quantity_of (grey), "focal-length") == 26);
+    map = check_map (out, GST_MAP_READ);
+    for (gint i = 0; i < WIDTH * HEIGHT; i++) {
+      gdouble expected = near_height_at (i % WIDTH, i / WIDTH);
+
+      fail_unless (fabs (((gfloat *) map.data)[i] - expected) < 2e-3,
+          "pixel %d is %g high, not %g", i, ((gfloat *) map.data)[i], expected);
+    }
+  }
+}
+
+CHECK_TEST (test_without_a_lens_axes_say_nothing_of_it)
+{
+  g_auto (Ni) ni = ni_new ("sensor-width-mm=10", "tensor", NULL);
+  g_autoptr (GstBuffer) out = NULL;
+
+  ni_caps (&ni, NULL, WIDTH, HEIGHT);
+  ni_push (&ni);
+  out = check_pull (ni.tensor);
+  assert_tensor (out, WIDTH, HEIGHT, 1, 1e-4);
+  fail_unless (!gst_structure_has_field (quantity_of (out), "focal-length"));
+}
+
+/* All of the plane is taken off; the message tells its slopes. */
+CHECK_TEST (test_a_flattened_plane_is_flat)
+{
+  for (guint b = 0; b < 2; b++) {
+    g_autofree gchar *properties = g_strdup_printf (
+        "flatten=plane mm-per-pixel=2 backend=%s", backends[b]);
+    g_auto (Ni) ni = ni_new (properties, "tensor mesh", "ANY");
+    g_autoptr (GstBuffer) out = NULL, mesh = NULL;
+    g_autoptr (GstMessage) message = NULL;
+    g_auto (CheckMap) map = {0};
+    const GstStructure *s;
+    gfloat normal[3];
+
+    ni_caps (&ni, NULL, WIDTH, HEIGHT);
+    ni_push (&ni);
+    out = check_pull (ni.tensor);
+    map = check_map (out, GST_MAP_READ);
+    for (gint i = 0; i < WIDTH * HEIGHT; i++)
+      fail_unless (fabs (((gfloat *) map.data)[i]) < 1e-4, "pixel %d is %g", i,
+          ((gfloat *) map.data)[i]);
+    message = check_message (ni.bus, GST_MESSAGE_ELEMENT);
+    s = gst_message_get_structure (message);
+    fail_unless (number_of (s, "flatten-share") == 1);
+    fail_unless (number_of (s, "flatten-deviation") < 1e-4);
+    fail_unless (fabs (listed (s, "removed", 1) - slope_x) < 1e-4);
+    fail_unless (fabs (listed (s, "removed", 2) - slope_y) < 1e-4);
+    fail_unless (fabs (number_of (s, "lowest")) < 1e-4);
+    fail_unless (!gst_structure_has_field (s, "point-residuals"));
+    mesh = check_pull (ni.mesh); /* PLY: a position, and its normal */
+    {
+      g_auto (CheckMap) ply = check_map (mesh, GST_MAP_READ);
+
+      memcpy (normal,
+          g_strstr_len ((gchar *) ply.data, 400, "end_header\n") + 11 + 12, 12);
+    }
+    fail_unless (fabs (normal[0]) < 1e-4 && fabs (normal[1]) < 1e-4 &&
+                     fabs (normal[2] - 1) < 1e-4,
+        "the normal is %g %g %g", normal[0], normal[1], normal[2]);
+  }
+}
+
+CHECK_TEST (test_what_cannot_be_flattened_warns_and_stays)
+{
+  g_auto (Ni) ni = ni_new ("flatten=plane", "tensor", NULL);
+  g_autoptr (GstBuffer) out = NULL;
+
+  ni_caps (&ni, NULL, 1, 31);
+  ni_push (&ni);
+  check_warning (ni.bus, STREAM, FAILED, "31 pixels with a height");
+  out = check_pull (ni.tensor);
+  assert_tensor (out, 1, 31, 1, 1e-4);
+}
+
+/* Returns: the message of one map of the plane, whose heights are @above those
+ * from the lowest point */
+static GstMessage *
+push_with_points (const gchar *properties, gdouble above)
+{
+  g_auto (Ni) ni = ni_new (properties, "tensor", NULL);
+  g_autoptr (GstBuffer) out = NULL;
+  g_auto (CheckMap) map = {0};
+
+  ni_caps (&ni, NULL, WIDTH, HEIGHT);
+  ni_push (&ni);
+  out = check_pull (ni.tensor);
+  map = check_map (out, GST_MAP_READ);
+  for (gint i = 0; i < WIDTH * HEIGHT; i++) {
+    gdouble expected = above + height_at (i % WIDTH, i / WIDTH, HEIGHT);
+
+    fail_unless (fabs (((gfloat *) map.data)[i] - expected) < 1e-3,
+        "pixel %d is %g high, not %g", i, ((gfloat *) map.data)[i], expected);
+  }
+  return check_message (ni.bus, GST_MESSAGE_ELEMENT);
+}
+
+/* The plane is 4 high at (7, 4), and 1.75 at (1.5, 2). */
+CHECK_TEST (test_known_points_set_the_height)
+{
+  g_autofree gchar *path = check_path_of ("points.csv");
+  g_autofree gchar *by_file = g_strdup_printf ("points-location=%s", path);
+  const gchar *const texts[] = {
+      "x,y,height-mm\n# the rim\n7,4,104\n\n1.5, 2 , 102.75 # and a\r\n",
+      "7 4 104\n1.5\t2\t102.75", "7;4;104;\n1.5;2;102.75;\n"};
+  GstMessage *message = push_with_points ("known-points=<7,4,104>", 100 - 0);
+  const GstStructure *s = gst_message_get_structure (message);
+
+  fail_unless (fabs (height_at (7, 4, HEIGHT) - 4) < 1e-9);
+  fail_unless (fabs (number_of (s, "lowest") - 100) < 1e-3);
+  fail_unless (
+      fabs (number_of (s, "offset") + number_of (s, "scale") - 100) < 1e-3);
+  fail_unless (fabs (listed (s, "point-residuals", 0)) < 1e-4);
+  fail_unless (!gst_structure_has_field (s, "flatten-share"));
+  gst_message_unref (message);
+  /* the second is 1 too high: half of it for each */
+  for (guint i = 0; i < G_N_ELEMENTS (texts); i++) {
+    fail_unless (g_file_set_contents (path, texts[i], -1, NULL));
+    message = push_with_points (by_file, 100.5);
+    s = gst_message_get_structure (message);
+    fail_unless (fabs (listed (s, "point-residuals", 0) - 0.5) < 1e-3);
+    fail_unless (fabs (listed (s, "point-residuals", 1) + 0.5) < 1e-3);
+    gst_message_unref (message);
+  }
+}
+
+CHECK_TEST (test_settings_that_contradict_are_refused)
+{
+  const struct {
+    const gchar *properties, *words;
+  } cases[] = {
+      {"focal-length-mm=50", "Set sensor-width-mm"},
+      {"focal-length-mm=1 sensor-width-mm=100", "The focal length is 0.13"},
+      {"known-points=<1,2>", "known-points has 2 numbers"},
+      {"known-points=<1,2,0,3,4,0,5,6,0>", "lie on a line"},
+      {"known-points=<99,2,0>", "outside of the map of 13 x 7"},
+  };
+
+  for (guint i = 0; i < G_N_ELEMENTS (cases); i++) {
+    g_auto (Ni) ni = ni_new (cases[i].properties, "tensor", NULL);
+    g_autoptr (GstMessage) message = NULL;
+    g_autoptr (GError) why = NULL;
+
+    ni_caps (&ni, NULL, WIDTH, HEIGHT);
+    gst_harness_push (ni.sink, plane_of (&ni));
+    message = check_message (ni.bus, GST_MESSAGE_ERROR);
+    gst_message_parse_error (message, &why, NULL);
+    fail_unless (strstr (why->message, cases[i].words) != NULL,
+        "\"%s\" does not say \"%s\"", why->message, cases[i].words);
+  }
+}
+
+/* They are not used, and the stream goes on as it was. */
+CHECK_TEST (test_points_that_contradict_while_playing_warn)
+{
+  g_auto (Ni) ni = ni_new ("", "tensor", NULL);
+  g_autoptr (GstBuffer) out = NULL;
+
+  ni_caps (&ni, NULL, WIDTH, HEIGHT);
+  ni_push (&ni);
+  gst_buffer_unref (check_pull (ni.tensor));
+  gst_util_set_object_arg (
+      G_OBJECT (ni.element), "known-points", "<1,2,0,3,4,0,5,6,0>");
+  ni_push (&ni);
+  check_warning (ni.bus, LIBRARY, SETTINGS, "lie on a line");
+  out = check_pull (ni.tensor);
+  assert_tensor (out, WIDTH, HEIGHT, 1, 1e-4);
+}
+
+CHECK_TEST (test_files_of_points_that_are_none_are_refused)
+{
+  const struct {
+    const gchar *text, *words;
+    gssize size;
+  } cases[] = {
+      {"", "has no row", -1},
+      {"x y height\n", "has no row", -1},
+      {"1 2 3\nname 4 5\n", "line 2: \"name 4 5\"", -1},
+      {"1 2\n", "line 1", -1},
+      {"1 2 3 4\n", "line 1", -1},
+      {"1 2 3mm\n", "line 1", -1},
+      {"1 2 3\0 4", "is no text file", 8},
+      {"\xff\xfe", "is no text file", -1},
+  };
+  g_autofree gchar *path = check_path_of ("none.txt");
+  g_autofree gchar *properties = g_strdup_printf ("points-location=%s", path);
+  g_autoptr (GString) many = g_string_new ("");
+
+  for (guint i = 0; i < 65; i++)
+    g_string_append (many, "1 2 3\n");
+  for (guint i = 0; i <= G_N_ELEMENTS (cases); i++) {
+    gboolean is_many = i == G_N_ELEMENTS (cases);
+    g_autoptr (GstMessage) message = NULL;
+    g_autoptr (GError) why = NULL;
+    const gchar *words = is_many ? "more than 64 points" : cases[i].words;
+
+    fail_unless (g_file_set_contents (path, is_many ? many->str : cases[i].text,
+        is_many ? -1 : cases[i].size, NULL));
+    {
+      g_auto (Ni) ni = ni_new (properties, "tensor", NULL);
+
+      ni_caps (&ni, NULL, WIDTH, HEIGHT);
+      gst_harness_push (ni.sink, plane_of (&ni));
+      message = check_message (ni.bus, GST_MESSAGE_ERROR);
+    }
+    gst_message_parse_error (message, &why, NULL);
+    fail_unless (strstr (why->message, words) != NULL,
+        "\"%s\" does not say \"%s\"", why->message, words);
+  }
+}
+
+/* --- jumps ---------------------------------------------------------------- */
+
 enum { STEP_WIDTH = 129, STEP_HEIGHT = 97 };
 
 /* A level half beside one that rises to the back with a slope of 1. */

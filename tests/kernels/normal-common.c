@@ -3,6 +3,7 @@
 
 #include <math.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "core/sample.h"
 
@@ -115,6 +116,67 @@ map_sphere_in_front (uint32_t width, uint32_t height, double radius)
     for (uint32_t x = 0; x < width; x++)
       if (!m.inside[(size_t) y * width + x])
         map_set (&m, x, y, 0.5, 0, 0.5 * x - 2 * width);
+  return m;
+}
+
+Map
+map_sphere_near (uint32_t width, uint32_t height, double radius,
+    double distance, double f, double aspect, double steepest)
+{
+  Map m = map_new (width, height);
+  double lowest = 0;
+
+  for (uint32_t y = 0; y < height; y++)
+    for (uint32_t x = 0; x < width; x++) {
+      size_t at = (size_t) y * width + x;
+      double u = (x - (width - 1) / 2.0) / f;
+      double v = ((height - 1) / 2.0 - y) / aspect / f, l = u * u + v * v + 1,
+             d, n[3];
+      /* the nearer of the two points on the ray with depth d */
+      double root =
+          distance * distance - l * (distance * distance - radius * radius);
+
+      if (root <= 0)
+        continue;
+      d = (distance - sqrt (root)) / l;
+      n[0] = u * d / radius;
+      n[1] = v * d / radius;
+      n[2] = (distance - d) / radius;
+      /* steeper views are left out */
+      if (n[2] - n[0] * u - n[1] * v < steepest || n[2] <= steepest)
+        continue;
+      memcpy (m.n + 3 * at, n, sizeof (n));
+      m.z[at] = -d;
+      m.inside[at] = true;
+      lowest = fmin (lowest, -d);
+    }
+  for (size_t i = 0; i < map_n_pixels (&m); i++)
+    m.z[i] = m.inside[i] ? m.z[i] - lowest : 0;
+  return m;
+}
+
+Map
+map_plane_near (uint32_t width, uint32_t height, const double normal[3],
+    double distance, double f)
+{
+  Map m = map_new (width, height);
+  double lowest = INFINITY;
+
+  for (uint32_t y = 0; y < height; y++)
+    for (uint32_t x = 0; x < width; x++) {
+      size_t at = (size_t) y * width + x;
+      double u = (x - (width - 1) / 2.0) / f;
+      double v = ((height - 1) / 2.0 - y) / f;
+      double d =
+          distance * normal[2] / (normal[2] - u * normal[0] - v * normal[1]);
+
+      memcpy (m.n + 3 * at, normal, 3 * sizeof (double));
+      m.z[at] = -d;
+      m.inside[at] = true;
+      lowest = fmin (lowest, -d);
+    }
+  for (size_t i = 0; i < map_n_pixels (&m); i++)
+    m.z[i] -= lowest;
   return m;
 }
 
@@ -260,6 +322,7 @@ normal_run (const Map *m, ImkType type, const ImkNormalintegrateConfig *change)
     c.n_threads = change->n_threads;
     c.stiffness = change->stiffness;
     c.max_iterations = change->max_iterations;
+    c.focal_pixels = change->focal_pixels;
   }
   r = normal_run_on (IMK_BACKEND_CPU, &c, &in);
   return r;

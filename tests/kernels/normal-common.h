@@ -34,6 +34,16 @@ Map map_two_planes (uint32_t width, uint32_t height, double slope);
  * the right by half. */
 Map map_sphere_in_front (uint32_t width, uint32_t height, double radius);
 
+/* A sphere as a lens with a focal length of @f pixels shows it from @distance,
+ * where the cosines to the view and to the axis are at least @steepest; all in
+ * the same unit, also z: above the lowest point. */
+Map map_sphere_near (uint32_t width, uint32_t height, double radius,
+    double distance, double f, double aspect, double steepest);
+
+/* Likewise a plane at @distance, with @normal, y up. */
+Map map_plane_near (uint32_t width, uint32_t height, const double normal[3],
+    double distance, double f);
+
 /* A periodic surface of two waves. */
 Map map_waves (uint32_t width, uint32_t height);
 

@@ -298,6 +298,98 @@ TEST (steps_leave_out_columns_and_rows, "steps leave out columns and rows")
   test_check (n == 6, "%u of a large one", n);
 }
 
+/* Vertices and normals of an OBJ in order; @v has room for both. */
+static unsigned
+read_vertices (const char *text, double *v)
+{
+  unsigned n = 0;
+
+  for (const char *line = text; line; line = strchr (line, '\n')) {
+    line += *line == '\n';
+    if (sscanf (line, "v %lf %lf %lf", &v[0], &v[1], &v[2]) == 3)
+      n++;
+    else if (sscanf (line, "vn %lf %lf %lf", &v[3], &v[4], &v[5]) == 3)
+      v += 6;
+  }
+  return n;
+}
+
+/* 41 x 31 pixels with a focal length of 50 before a tilted plane. */
+enum { LENS_WIDTH = 41, LENS_HEIGHT = 31 };
+static const double lens_focal = 50, lens_lowest = 300;
+static const double lens_normal[] = {0.36, 0.48, 0.8};
+
+/* Returns: the distance of the plane at a pixel; @u, @v: its view */
+static double
+lens_distance (uint32_t x, uint32_t y, double *u, double *v)
+{
+  double corner =
+      lens_normal[2] - (lens_normal[0] * 20 + lens_normal[1] * 15) / lens_focal;
+
+  *u = (x - 20.0) / lens_focal;
+  *v = (15.0 - y) / lens_focal;
+  return lens_lowest * corner /
+         (lens_normal[2] - lens_normal[0] * *u - lens_normal[1] * *v);
+}
+
+TEST (through_a_lens_vertices_are_where_the_surface_is,
+    "through a lens vertices are where the surface is")
+{
+  const double *n = lens_normal;
+  /* the plane of the heights, taken off, but for 7 mm */
+  const double slopes[] = {-n[0] / n[2], -n[1] / n[2]};
+
+  setlocale (LC_ALL, "C");
+  for (int flat = 0; flat < 2; flat++) {
+    double *v = calloc (6 * LENS_WIDTH * LENS_HEIGHT, sizeof (*v)), *at = v;
+    double view_u, view_v, d = lens_distance (20, 15, &view_u, &view_v);
+    const double removed[IMK_NORMALINTEGRATE_N_TERMS] = {
+        lens_lowest - d - 7, slopes[0], slopes[1]};
+    test_auto (TestImage) t =
+        test_image_new (IMK_TYPE_F32, LENS_WIDTH, LENS_HEIGHT, 1, 8);
+    double mm = lens_lowest / lens_focal;
+    test_auto (Made) made;
+    File file;
+
+    made_of (&made, &t, mm, false);
+    made.config.focal_pixels = lens_focal;
+    made.mesh.removed = flat ? removed : NULL;
+    for (uint32_t y = 0; y < LENS_HEIGHT; y++)
+      for (uint32_t x = 0; x < LENS_WIDTH; x++) {
+        float *normal = (float *) ((uint8_t *) made.normal.image.data +
+                                   y * made.normal.image.stride) +
+                        3 * x;
+
+        for (int i = 0; i < 3; i++)
+          normal[i] = (float) n[i];
+        ((float *) ((uint8_t *) t.image.data + y * t.image.stride))[x] =
+            flat ? 7
+                 : (float) (lens_lowest -
+                            lens_distance (x, y, &view_u, &view_v));
+      }
+    file = write_mesh (&made.mesh, IMK_MESH_OBJ);
+    test_check (read_vertices (file.bytes, v) == LENS_WIDTH * LENS_HEIGHT,
+        "other vertices");
+    for (uint32_t y = 0; y < LENS_HEIGHT; y++)
+      for (uint32_t x = 0; x < LENS_WIDTH; x++, at += 6) {
+        double off = 0, expected[6];
+
+        d = lens_distance (x, y, &view_u, &view_v);
+        expected[0] = 20 * mm + view_u * d;
+        expected[1] = 15 * mm + view_v * d;
+        expected[2] = flat ? 7 : lens_lowest - d;
+        for (int i = 0; i < 3; i++)
+          expected[3 + i] = flat ? i == 2 : n[i];
+        for (int i = 0; i < 6; i++)
+          off = fmax (off, fabs (at[i] - expected[i]));
+        test_check (off < 1e-4, "%d, (%u, %u): %g %g %g, not %g %g %g", flat, x,
+            y, at[0], at[1], at[2], expected[0], expected[1], expected[2]);
+      }
+    free (file.bytes);
+    free (v);
+  }
+}
+
 TEST (meshes_of_nonsense_are_refused, "meshes of nonsense are refused")
 {
   test_auto (TestImage) t = heights_of (2, 2, "1111");

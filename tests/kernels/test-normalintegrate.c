@@ -667,6 +667,12 @@ TEST (bad_configs_are_refused_in_words, "bad configs are refused in words")
                                .mm_per_pixel = 1,
                                .max_slope = 1,
                                .stiffness = NAN}},
+      {"focal length is 3 pixels", {.width = 31,
+                                       .height = 1,
+                                       .channels = 3,
+                                       .mm_per_pixel = 1,
+                                       .max_slope = 1,
+                                       .focal_pixels = 3}},
   };
 
   for (size_t i = 0; i < sizeof (cases) / sizeof (*cases); i++) {

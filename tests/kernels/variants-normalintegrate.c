@@ -19,6 +19,8 @@ typedef struct Case {
 static void
 draw_config (ImkNormalintegrateConfig *k, uint64_t *seed)
 {
+  bool has_lens = false;
+
   k->type = (ImkType[]){
       IMK_TYPE_U8, IMK_TYPE_U16, IMK_TYPE_F32}[test_random (seed) % 3];
   k->channels = variant_between (seed, 3, 4);
@@ -30,6 +32,8 @@ draw_config (ImkNormalintegrateConfig *k, uint64_t *seed)
   /* steeper normals become holes; no encoded slope is as steep */
   if (test_random (seed) % 2)
     k->max_slope = 1.1 + 0.1 * variant_uniform (seed);
+  else /* a lens makes slopes steeper, by a few times */
+    has_lens = test_random (seed) % 2;
   k->tolerance = 0;
   if (k->method == IMK_NORMALINTEGRATE_BILATERAL) {
     k->stiffness = 2 * variant_uniform (seed);
@@ -38,6 +42,8 @@ draw_config (ImkNormalintegrateConfig *k, uint64_t *seed)
   /* the reference sums over all pixels for each wave */
   k->width = variant_between (seed, 1, k->method ? 30 : 90);
   k->height = variant_between (seed, 1, k->method ? 20 : 50);
+  if (has_lens)
+    k->focal_pixels = (2 + variant_uniform (seed)) * (k->width + k->height);
 }
 
 static void
@@ -58,6 +64,8 @@ draw (void *data, uint64_t *seed, bool typical, char *name)
     holes = 0.1;
   }
   k->n_threads = 1;
+  if (holes > 0) /* through a lens, the level of an island is its scale */
+    k->focal_pixels = 0;
   m = map_noise (k->width, k->height, holes, *seed);
   c->v.host[HEIGHT] = test_image_new (IMK_TYPE_F32, k->width, k->height, 1, 8);
   c->v.host[GREY] = test_image_new (IMK_TYPE_U16, k->width, k->height, 1, 6);
@@ -66,10 +74,10 @@ draw (void *data, uint64_t *seed, bool typical, char *name)
   map_free (&m);
   snprintf (name, VARIANT_MAX_NAME,
       "%s %ux%ux%u, method %d, %.0f %% holes, aspect %.3g, max slope %.4g, "
-      "%.3g mm a pixel, y %s",
+      "%.3g mm a pixel, focal length %.4g, y %s",
       imk_type_name (k->type), k->width, k->height, k->channels, k->method,
       100 * holes, k->pixel_aspect, k->max_slope, k->mm_per_pixel,
-      k->y_down ? "down" : "up");
+      k->focal_pixels, k->y_down ? "down" : "up");
 }
 
 static void

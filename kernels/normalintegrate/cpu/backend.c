@@ -25,8 +25,10 @@ range_rows (void *data, uint32_t first, uint32_t end)
 
     for (uint32_t x = 0; x < width; x++, at++)
       if (cpu->valid[at]) {
-        lowest = fminf (lowest, cpu->z[at]);
-        highest = fmaxf (highest, cpu->z[at]);
+        float mm = imk_normalintegrate_height (run->scale, x, y, cpu->z[at]);
+
+        lowest = fminf (lowest, mm);
+        highest = fmaxf (highest, mm);
       }
     cpu->lowest[y] = lowest;
     cpu->highest[y] = highest;
@@ -44,33 +46,52 @@ store_rows (void *data, uint32_t first, uint32_t end)
 
     for (uint32_t x = 0; x < cpu->plan.width; x++, at++)
       imk_normalintegrate_store (
-          run->out, &run->scale, x, y, cpu->z[at], cpu->valid[at]);
+          run->out, run->scale, x, y, cpu->z[at], cpu->valid[at]);
   }
-}
-
-static void
-store (Run *run, ImkNormalintegrateSummary *summary)
-{
-  const Cpu *cpu = run->cpu;
-  float lowest = INFINITY, highest = -INFINITY;
-
-  imk_normalintegrate_for_rows (run, range_rows);
-  for (uint32_t y = 0; y < cpu->plan.height; y++) {
-    lowest = fminf (lowest, cpu->lowest[y]);
-    highest = fmaxf (highest, cpu->highest[y]);
-  }
-  run->scale =
-      imk_normalintegrate_scale (run->params, lowest, highest, summary);
-  imk_normalintegrate_for_rows (run, store_rows);
 }
 
 static ImkStatus
-cpu_process (void *state, const ImkNormalintegrateParams *params,
-    const ImkImage *in, ImkNormalintegrateOutputs *outputs,
-    ImkNormalintegrateSummary *summary, void *stream, ImkError *error)
+cpu_find_range (void *state, const ImkNormalintegrateScale *scale,
+    ImkNormalintegrateRange *range, void *stream, ImkError *error)
 {
-  Run run = {.cpu = state, .params = params, .in = in, .out = outputs};
+  Run run = {.cpu = state, .scale = scale};
 
+  *range = (ImkNormalintegrateRange){INFINITY, -INFINITY};
+  imk_normalintegrate_for_rows (&run, range_rows);
+  for (uint32_t y = 0; y < run.cpu->plan.height; y++) {
+    range->lowest = fminf (range->lowest, run.cpu->lowest[y]);
+    range->highest = fmaxf (range->highest, run.cpu->highest[y]);
+  }
+  return IMK_OK;
+}
+
+static ImkStatus
+cpu_gather (void *state, const uint32_t *at, uint32_t n, float *z, void *stream,
+    ImkError *error)
+{
+  const Cpu *cpu = state;
+
+  for (uint32_t i = 0; i < n; i++)
+    z[i] = cpu->valid[at[i]] ? cpu->z[at[i]] : NAN;
+  return IMK_OK;
+}
+
+static ImkStatus
+cpu_store (void *state, const ImkNormalintegrateScale *scale,
+    ImkNormalintegrateOutputs *outputs, void *stream, ImkError *error)
+{
+  Run run = {.cpu = state, .scale = scale, .out = outputs};
+
+  imk_normalintegrate_for_rows (&run, store_rows);
+  return IMK_OK;
+}
+
+static ImkStatus
+cpu_integrate (void *state, const ImkNormalintegrateParams *params,
+    const ImkImage *in, ImkNormalintegrateSummary *summary, void *stream,
+    ImkError *error)
+{
+  Run run = {.cpu = state, .params = params, .in = in};
   ImkStatus status = IMK_OK;
 
   if (params->method == IMK_NORMALINTEGRATE_FRANKOT_CHELLAPPA)
@@ -79,14 +100,11 @@ cpu_process (void *state, const ImkNormalintegrateParams *params,
     status = imk_normalintegrate_bilateral (&run, summary, error);
   else
     imk_normalintegrate_poisson (&run, summary);
-  if (status != IMK_OK)
-    return status;
-  if (run.failed)
-    return imk_error_set (error, IMK_ERROR_MEMORY,
+  if (status == IMK_OK && run.failed)
+    status = imk_error_set (error, IMK_ERROR_MEMORY,
         "There is no memory to transform %u x %u samples.", run.cpu->plan.width,
         run.cpu->plan.height);
-  store (&run, summary);
-  return IMK_OK;
+  return status;
 }
 
 /* ------------------------------------------------------------------------
@@ -222,6 +240,9 @@ const ImkNormalintegrateBackend imk_normalintegrate_cpu = {
     .abi = IMK_BACKEND_ABI,
     .name = "cpu",
     .create = cpu_create,
-    .process = cpu_process,
+    .integrate = cpu_integrate,
+    .find_range = cpu_find_range,
+    .gather = cpu_gather,
+    .store = cpu_store,
     .destroy = cpu_destroy,
 };

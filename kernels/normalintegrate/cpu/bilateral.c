@@ -62,37 +62,6 @@ weigh (Run *run)
 /* ------------------------------------------------------------------------
  * Conjugate gradients. */
 
-static void
-dot_rows (void *data, uint32_t first, uint32_t end)
-{
-  Run *run = data;
-  const Cpu *cpu = run->cpu;
-  const float *answer = cpu->weighted->multigrid.levels[0].z;
-  size_t at = (size_t) first * cpu->plan.width;
-
-  for (uint32_t y = first; y < end; y++) {
-    double sum = 0;
-
-    for (uint32_t x = 0; x < cpu->plan.width; x++, at++)
-      sum += (double) cpu->r[at] * answer[at];
-    cpu->sums[y] = sum;
-  }
-}
-
-static void
-turn_rows (void *data, uint32_t first, uint32_t end)
-{
-  Run *run = data;
-  const Cpu *cpu = run->cpu;
-  const float *answer = cpu->weighted->multigrid.levels[0].z;
-  size_t width = cpu->plan.width;
-
-  for (size_t at = first * width; at < end * width; at++)
-    /* before the first direction, p holds shares */
-    cpu->p[at] =
-        run->beta != 0 ? answer[at] + run->beta * cpu->p[at] : answer[at];
-}
-
 /* q = A p, and the sum of p q. */
 static void
 apply_rows (void *data, uint32_t first, uint32_t end)
@@ -117,24 +86,9 @@ apply_rows (void *data, uint32_t first, uint32_t end)
 }
 
 static void
-step_rows (void *data, uint32_t first, uint32_t end)
-{
-  Run *run = data;
-  const Cpu *cpu = run->cpu;
-  size_t width = cpu->plan.width;
-
-  for (size_t at = first * width; at < end * width; at++) {
-    cpu->z[at] += run->alpha * cpu->p[at];
-    cpu->r[at] -= run->alpha * cpu->q[at];
-  }
-}
-
-static double
-precondition_and_dot (Run *run)
+precondition (Run *run)
 {
   imk_normalintegrate_multigrid_cycle (&run->cpu->weighted->multigrid);
-  imk_normalintegrate_for_rows (run, dot_rows);
-  return imk_normalintegrate_add_sums (run->cpu);
 }
 
 /* From cpu->z and cpu->r on. @most: (inout): see imk_normalintegrate_enough ()
@@ -143,25 +97,15 @@ precondition_and_dot (Run *run)
 static bool
 descend (Run *run, double *most)
 {
+  const ImkNormalintegrateSystem system = {.apply_rows = apply_rows,
+      .precondition = precondition,
+      .answer = run->cpu->weighted->multigrid.levels[0].z};
   ImkNormalintegrateRound round = imk_normalintegrate_round (run->params);
-  double first = precondition_and_dot (run), now = first;
+  double first = imk_normalintegrate_precondition (run, &system), now = first;
   double enough = imk_normalintegrate_enough (&round, first, *most);
 
   *most = fmax (*most, first);
-  run->beta = 0;
-  for (uint32_t i = 0; i < round.steps && now > enough; i++) {
-    double curvature, before = now;
-
-    imk_normalintegrate_for_rows (run, turn_rows);
-    imk_normalintegrate_for_rows (run, apply_rows);
-    curvature = imk_normalintegrate_add_sums (run->cpu);
-    if (!(curvature > 0))
-      return i > 0;
-    run->alpha = (float) (now / curvature);
-    imk_normalintegrate_for_rows (run, step_rows);
-    now = precondition_and_dot (run);
-    run->beta = (float) (now / before);
-  }
+  imk_normalintegrate_descend (run, &now, enough, round.steps);
   return first > enough;
 }
 
@@ -179,39 +123,22 @@ imk_normalintegrate_weighted_free (Weighted *w)
 static Weighted *
 weighted_new (Cpu *cpu)
 {
-  size_t n = (size_t) cpu->plan.width * cpu->plan.height, n_coarse;
   Weighted *w = calloc (1, sizeof (*w));
-  ImkNormalintegrateLevel *levels;
-  float *at;
+  size_t n;
 
   if (!w)
     return NULL;
-  levels = w->multigrid.levels;
-  levels[0].width = cpu->plan.width;
-  levels[0].height = cpu->plan.height;
-  imk_normalintegrate_place_levels (levels, NULL, &n_coarse);
-  at = w->memory = malloc ((6 * n + n_coarse) * sizeof (float));
-  if (!at) {
+  w->maps = (ImkNormalintegrateBilateral){
+      .z = cpu->z, .shares_x = cpu->p, .shares_y = cpu->q, .residual = cpu->r};
+  imk_normalintegrate_place_weighted (
+      &cpu->plan, NULL, &w->maps, w->multigrid.levels, &n);
+  w->memory = malloc (n * sizeof (float));
+  if (!w->memory) {
     free (w);
     return NULL;
   }
-  w->maps = (ImkNormalintegrateBilateral){
-      .z = cpu->z,
-      .nx = at,
-      .ny = at + n,
-      .nz = at + 2 * n,
-      .weights_x = at + 3 * n,
-      .weights_y = at + 4 * n,
-      .shares_x = cpu->p,
-      .shares_y = cpu->q,
-      .residual = cpu->r,
-  };
-  levels[0].weights_x = w->maps.weights_x;
-  levels[0].weights_y = w->maps.weights_y;
-  levels[0].z = at + 5 * n;
-  levels[0].right = cpu->r;
-  w->multigrid.n_levels =
-      imk_normalintegrate_place_levels (levels, at + 6 * n, &n_coarse);
+  w->multigrid.n_levels = imk_normalintegrate_place_weighted (
+      &cpu->plan, w->memory, &w->maps, w->multigrid.levels, &n);
   w->multigrid.n_threads = cpu->plan.n_threads;
   return w;
 }

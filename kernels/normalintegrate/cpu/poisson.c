@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* The Poisson equation by conjugate gradients. */
+/* The Poisson equation. */
 #include <string.h>
 
 #include "normalintegrate/cpu/run.h"
@@ -123,53 +123,6 @@ precondition (Run *run)
   imk_normalintegrate_transform_back (run);
 }
 
-/* The row of the answer for row @y. */
-static const float *
-answer_row (const Cpu *cpu, uint32_t y)
-{
-  return imk_normalintegrate_real_row (
-      cpu, imk_normalintegrate_place_of (y, cpu->plan.height));
-}
-
-static void
-dot_rows (void *data, uint32_t first, uint32_t end)
-{
-  Run *run = data;
-  const Cpu *cpu = run->cpu;
-  uint32_t width = cpu->plan.width;
-
-  for (uint32_t y = first; y < end; y++) {
-    const float *answer = answer_row (cpu, y);
-    const float *r = cpu->r + (size_t) y * width;
-    double sum = 0;
-
-    for (uint32_t x = 0; x < width; x++)
-      sum += (double) r[x] * answer[imk_normalintegrate_place_of (x, width)];
-    cpu->sums[y] = sum;
-  }
-}
-
-/* The next direction: the answer + beta * the last one. */
-static void
-turn_rows (void *data, uint32_t first, uint32_t end)
-{
-  Run *run = data;
-  const Cpu *cpu = run->cpu;
-  uint32_t width = cpu->plan.width;
-
-  for (uint32_t y = first; y < end; y++) {
-    const float *answer = answer_row (cpu, y);
-    float *p = cpu->p + (size_t) y * width;
-
-    for (uint32_t x = 0; x < width; x++) {
-      float a = answer[imk_normalintegrate_place_of (x, width)];
-
-      /* before the first direction, p holds normals */
-      p[x] = run->beta != 0 ? a + run->beta * p[x] : a;
-    }
-  }
-}
-
 /* q = A p, and the sum of p q. */
 static void
 apply_rows (void *data, uint32_t first, uint32_t end)
@@ -191,59 +144,28 @@ apply_rows (void *data, uint32_t first, uint32_t end)
   }
 }
 
-static void
-step_rows (void *data, uint32_t first, uint32_t end)
-{
-  Run *run = data;
-  const Cpu *cpu = run->cpu;
-  uint32_t width = cpu->plan.width;
-
-  for (size_t at = (size_t) first * width; at < (size_t) end * width; at++) {
-    cpu->z[at] += run->alpha * cpu->p[at];
-    cpu->r[at] -= run->alpha * cpu->q[at];
-  }
-}
-
-static double
-precondition_and_dot (Run *run)
-{
-  precondition (run);
-  imk_normalintegrate_for_rows (run, dot_rows);
-  return imk_normalintegrate_add_sums (run->cpu);
-}
-
-/* Conjugate gradients. Without holes the first answer is the solution. */
+/* Without holes the first answer is the solution. */
 static void
 solve (Run *run, ImkNormalintegrateSummary *summary)
 {
-  Cpu *cpu = run->cpu;
-  double first, now;
+  static const ImkNormalintegrateSystem system = {
+      .apply_rows = apply_rows, .precondition = precondition};
+  double tolerance = run->params->tolerance, first, now;
+  size_t size = summary->n_pixels * sizeof (float);
 
   imk_normalintegrate_for_rows (run, begin_rows);
-  memset (cpu->z, 0, summary->n_pixels * sizeof (float));
-  first = now = precondition_and_dot (run);
-  run->beta = 0;
-  while (summary->n_iterations < run->params->max_iterations && now > 0) {
-    double curvature, before = now;
-
-    imk_normalintegrate_for_rows (run, turn_rows);
-    summary->n_iterations++;
-    if (summary->n_valid == summary->n_pixels) {
-      memcpy (cpu->z, cpu->p, summary->n_pixels * sizeof (float));
-      break;
-    }
-    imk_normalintegrate_for_rows (run, apply_rows);
-    curvature = imk_normalintegrate_add_sums (cpu);
-    if (!(curvature > 0))
-      break;
-    run->alpha = (float) (now / curvature);
-    imk_normalintegrate_for_rows (run, step_rows);
-    now = precondition_and_dot (run);
-    summary->residual = now > 0 ? sqrt (now / first) : 0;
-    if (summary->residual <= run->params->tolerance)
-      break;
-    run->beta = (float) (now / before);
+  memset (run->cpu->z, 0, size);
+  first = now = imk_normalintegrate_precondition (run, &system);
+  if (summary->n_valid == summary->n_pixels && now > 0) {
+    imk_normalintegrate_turn (run);
+    memcpy (run->cpu->z, run->cpu->p, size);
+    summary->n_iterations = 1;
+    return;
   }
+  summary->n_iterations = imk_normalintegrate_descend (
+      run, &now, tolerance * tolerance * first, run->params->max_iterations);
+  if (summary->n_iterations > 0 && now > 0)
+    summary->residual = sqrt (now / first);
 }
 
 void

@@ -32,15 +32,25 @@ typedef struct ImkNormalintegrateCpu {
   float *lowest, *highest;
 } ImkNormalintegrateCpu;
 
+struct ImkNormalintegrateRun;
+
+/* The equations A z = r of conjugate gradients. */
+typedef struct ImkNormalintegrateSystem {
+  ImkBandFunc apply_rows; /* q = A p, and the sums of p q */
+  void (*precondition) (struct ImkNormalintegrateRun *run); /* r -> answer */
+  const float *answer; /* [height][width]; NULL: in the order of transforms */
+} ImkNormalintegrateSystem;
+
 /* One call of process () and the arguments of its passes. */
 typedef struct ImkNormalintegrateRun {
   ImkNormalintegrateCpu *cpu;
   const ImkNormalintegrateParams *params;
   const ImkImage *in;
   ImkNormalintegrateOutputs *out;
-  ImkNormalintegrateScale scale;
+  const ImkNormalintegrateScale *scale;
   ImkNormalintegrateComplex *spectrum; /* to transform */
   bool is_y;                           /* slopes along y */
+  const ImkNormalintegrateSystem *system;
   float alpha, beta;
   atomic_bool failed; /* a transform */
 } ImkNormalintegrateRun;
@@ -63,6 +73,21 @@ void imk_normalintegrate_transform_back (const ImkNormalintegrateRun *run);
 
 /* Returns: 1 / (width height) */
 float imk_normalintegrate_transform_scale (const ImkNormalintegrateCpu *cpu);
+
+/* The first answer of @system from cpu->r. Returns: their product */
+double imk_normalintegrate_precondition (
+    ImkNormalintegrateRun *run, const ImkNormalintegrateSystem *system);
+
+/* cpu->p: the next direction, which the answer alone is at first. */
+void imk_normalintegrate_turn (ImkNormalintegrateRun *run);
+
+/* Conjugate gradients from cpu->z, cpu->r and the first answer on, until @now
+ * is at most @enough, or for @most steps.
+ * @now: (inout): the product of cpu->r and its answer
+ *
+ * Returns: the number of steps */
+uint32_t imk_normalintegrate_descend (
+    ImkNormalintegrateRun *run, double *now, double enough, uint32_t most);
 
 /* To cpu->z, p and q, and what is valid. */
 void imk_normalintegrate_load_normals (

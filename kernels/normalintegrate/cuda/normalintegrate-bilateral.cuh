@@ -1,12 +1,8 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* The passes of cpu/bilateral.c and cpu/multigrid.c as kernels. Included by
- * normalintegrate-cuda.cu. */
+/* The weights and the multigrid cycle of the method bilateral: the passes of
+ * cpu/bilateral.c and cpu/multigrid.c as kernels, and their launches. Included
+ * by normalintegrate-cuda.cu. */
 #pragma once
-
-#include "normalintegrate/normalintegrate-bilateral.h"
-#include "normalintegrate/normalintegrate-multigrid.h"
-
-typedef ImkNormalintegrateLevel Level;
 
 struct Weighted {
   ImkNormalintegrateBilateral maps;
@@ -116,59 +112,119 @@ spread (const Level fine, const Level coarse)
 }
 
 /* ------------------------------------------------------------------------
- * Conjugate gradients. The answer of the preconditioner is the z of level 0. */
+ * Launches. */
 
-static __global__ void
-dot_weighted (const __grid_constant__ Arguments a, const float *answer)
+static cudaLaunchConfig_t
+cells (const Level &l, cudaStream_t stream)
 {
-  double sum = 0;
-
-  for_pixels (a, [&] (uint32_t x, uint32_t y, size_t at) {
-    sum += (double) a.r[at] * answer[at];
-  });
-  sum = block_sum (sum);
-  if (threadIdx.x == 0)
-    a.sums[blockIdx.x] = sum;
+  return grid (dim3 (l.height < BLOCKS ? l.height : BLOCKS), stream);
 }
 
-static __global__ void
-turn_weighted (const __grid_constant__ Arguments a, const float *answer)
+static ImkStatus
+allocate_weighted (Cuda *s, ImkError *error)
 {
-  float beta = a.progress->beta;
+  const Arguments &a = s->arguments;
+  Weighted *w = new (std::nothrow) Weighted{};
+  size_t n;
+  ImkStatus status;
 
-  if (a.progress->done)
-    return;
-  for_pixels (a, [&] (uint32_t x, uint32_t y, size_t at) {
-    /* before the first direction, p holds shares */
-    a.p[at] = beta != 0 ? answer[at] + beta * a.p[at] : answer[at];
-  });
+  if (!w)
+    return imk_error_set (
+        error, IMK_ERROR_MEMORY, "There is no memory for the object.");
+  w->maps.z = a.z;
+  w->maps.residual = a.r;
+  w->maps.shares_x = a.p;
+  w->maps.shares_y = a.q;
+  imk_normalintegrate_place_weighted (&a.plan, NULL, &w->maps, w->levels, &n);
+  status = IMK_CUDA (
+      error, cudaMalloc ((void **) &w->memory, n * sizeof (float)));
+  if (status != IMK_OK) {
+    delete w;
+    return status;
+  }
+  w->n_levels = imk_normalintegrate_place_weighted (
+      &a.plan, w->memory, &w->maps, w->levels, &n);
+  s->weighted = w;
+  return IMK_OK;
 }
 
-static __global__ void
-apply_weighted (const __grid_constant__ Arguments a, const Level l)
+/* @colour: that comes first */
+static ImkStatus
+sweep (const Level &l, uint32_t colour, cudaStream_t stream, ImkError *error)
 {
-  double sum = 0;
+  cudaLaunchConfig_t all = cells (l, stream);
+  ImkStatus status = IMK_CUDA_LAUNCH (error, all, relax, l, colour);
 
-  for_pixels (a, [&] (uint32_t x, uint32_t y, size_t at) {
-    ImkNormalintegrateSums s = imk_normalintegrate_neighbours (&l, a.p, x, y);
-
-    a.q[at] = s.weights * a.p[at] - s.weighted;
-    sum += (double) a.p[at] * a.q[at];
-  });
-  sum = block_sum (sum);
-  if (threadIdx.x == 0)
-    a.sums[blockIdx.x] = sum;
+  if (status == IMK_OK)
+    status = IMK_CUDA_LAUNCH (error, all, relax, l, 1 - colour);
+  return status;
 }
 
-static __global__ void
-step_weighted (const __grid_constant__ Arguments a)
+static ImkStatus
+begin_level (const Level &l, cudaStream_t stream, ImkError *error)
 {
-  float alpha = a.progress->alpha;
+  cudaLaunchConfig_t all = cells (l, stream);
+  ImkStatus status = IMK_CUDA_LAUNCH (error, all, relax_first, l);
 
-  if (a.progress->done)
-    return;
-  for_pixels (a, [&] (uint32_t x, uint32_t y, size_t at) {
-    a.z[at] += alpha * a.p[at];
-    a.r[at] -= alpha * a.q[at];
-  });
+  if (status == IMK_OK)
+    status = IMK_CUDA_LAUNCH (error, all, relax, l, 1u);
+  return status;
+}
+
+static ImkStatus
+solve_coarsest (const Level &l, cudaStream_t stream, ImkError *error)
+{
+  const int n = IMK_NORMALINTEGRATE_COARSEST_SWEEPS;
+  ImkStatus status = begin_level (l, stream, error);
+
+  for (int i = 1; i < 2 * n && status == IMK_OK; i++)
+    status = sweep (l, i < n ? 0 : 1, stream, error);
+  return status;
+}
+
+static ImkStatus
+cycle (const Weighted &w, cudaStream_t stream, ImkError *error)
+{
+  ImkStatus status = IMK_OK;
+
+  for (uint32_t i = 0; i + 1 < w.n_levels && status == IMK_OK; i++) {
+    cudaLaunchConfig_t coarse = cells (w.levels[i + 1], stream);
+
+    status = begin_level (w.levels[i], stream, error);
+    if (status == IMK_OK)
+      status =
+          IMK_CUDA_LAUNCH (error, coarse, gather, w.levels[i], w.levels[i + 1]);
+  }
+  if (status == IMK_OK)
+    status = solve_coarsest (w.levels[w.n_levels - 1], stream, error);
+  for (uint32_t i = w.n_levels - 1; i-- > 0 && status == IMK_OK;) {
+    cudaLaunchConfig_t all = cells (w.levels[i], stream);
+
+    status = IMK_CUDA_LAUNCH (error, all, spread, w.levels[i], w.levels[i + 1]);
+    if (status == IMK_OK)
+      status = sweep (w.levels[i], 1, stream, error);
+  }
+  return status;
+}
+
+/* Waits. @energy: (out): of a.z with the weights that go with it */
+static ImkStatus
+weigh (Cuda *s, const Arguments &a, double *energy, cudaStream_t stream,
+    ImkError *error)
+{
+  const Weighted &w = *s->weighted;
+  cudaLaunchConfig_t all = pixels (stream);
+  ImkStatus status = IMK_CUDA_LAUNCH (error, all, share_out, a, w.maps);
+
+  if (status == IMK_OK)
+    status = IMK_CUDA_LAUNCH (error, all, weigh_pixels, a, w.maps);
+  for (uint32_t i = 1; i < w.n_levels && status == IMK_OK; i++) {
+    cudaLaunchConfig_t coarse = cells (w.levels[i], stream);
+
+    status =
+        IMK_CUDA_LAUNCH (error, coarse, coarsen, w.levels[i - 1], w.levels[i]);
+  }
+  if (status == IMK_OK)
+    status = read_sum (s, energy, stream, error);
+  return status;
 }

@@ -8,9 +8,10 @@
 #include <new>
 
 #include "core/cuda/cuda-check.h"
-#include "normalintegrate/normalintegrate-pixel.h"
+#include "normalintegrate/normalintegrate-bilateral.h"
 
 typedef ImkNormalintegrateComplex Complex;
+typedef ImkNormalintegrateLevel Level;
 
 enum {
   THREADS = 256,
@@ -31,16 +32,16 @@ struct Arguments {
   ImkNormalintegratePlan plan; /* its tables on the device */
   ImkNormalintegrateParams params;
   ImkImage in;
-  ImkNormalintegrateOutputs out;
-  ImkNormalintegrateScale scale;
   /* of conjugate gradients, [height][width]: heights, residual, direction,
    * A direction; normals before */
   float *z, *r, *p, *q;
   uint8_t *valid;              /* likewise */
   float *real;                 /* likewise, in the order of transforms */
   Complex *spectrum, *along_y; /* [height][width / 2 + 1] */
-  double *sums;                /* [BLOCKS] */
-  float2 *ranges;              /* [BLOCKS] lowest, highest */
+  Level level; /* bilateral: its weights are A, and its z is the answer; without
+                * z the answer is real */
+  double *sums;   /* [BLOCKS] */
+  float2 *ranges; /* [BLOCKS] lowest, highest */
   Progress *progress;
 };
 
@@ -219,13 +220,19 @@ combine_bins (const __grid_constant__ Arguments a)
 /* ------------------------------------------------------------------------
  * Conjugate gradients, see the CPU's. */
 
+static __device__ float
+answer_at (const Arguments &a, uint32_t x, uint32_t y, size_t at)
+{
+  return a.level.z ? a.level.z[at] : a.real[place_of (a, x, y)];
+}
+
 static __global__ void
 dot (const __grid_constant__ Arguments a)
 {
   double sum = 0;
 
   for_pixels (a, [&] (uint32_t x, uint32_t y, size_t at) {
-    sum += (double) a.r[at] * a.real[place_of (a, x, y)];
+    sum += (double) a.r[at] * answer_at (a, x, y, at);
   });
   sum = block_sum (sum);
   if (threadIdx.x == 0)
@@ -285,10 +292,22 @@ turn (const __grid_constant__ Arguments a)
   if (a.progress->done)
     return;
   for_pixels (a, [&] (uint32_t x, uint32_t y, size_t at) {
-    float answer = a.real[place_of (a, x, y)];
+    float answer = answer_at (a, x, y, at);
 
+    /* before the first direction, p holds something else */
     a.p[at] = beta != 0 ? answer + beta * a.p[at] : answer;
   });
+}
+
+static __device__ float
+apply_at (const Arguments &a, uint32_t x, uint32_t y, size_t at)
+{
+  ImkNormalintegrateSums s;
+
+  if (!a.level.z)
+    return imk_normalintegrate_apply (&a.plan, a.p, a.valid, x, y);
+  s = imk_normalintegrate_neighbours (&a.level, a.p, x, y);
+  return s.weights * a.p[at] - s.weighted;
 }
 
 static __global__ void
@@ -297,7 +316,7 @@ apply (const __grid_constant__ Arguments a)
   double sum = 0;
 
   for_pixels (a, [&] (uint32_t x, uint32_t y, size_t at) {
-    a.q[at] = imk_normalintegrate_apply (&a.plan, a.p, a.valid, x, y);
+    a.q[at] = apply_at (a, x, y, at);
     sum += (double) a.p[at] * a.q[at];
   });
   sum = block_sum (sum);
@@ -305,7 +324,7 @@ apply (const __grid_constant__ Arguments a)
     a.sums[blockIdx.x] = sum;
 }
 
-/* Also puts the residual where it is transformed. */
+/* Also puts the residual where it is transformed, if it is. */
 static __global__ void
 step (const __grid_constant__ Arguments a)
 {
@@ -318,7 +337,8 @@ step (const __grid_constant__ Arguments a)
 
     a.z[at] += alpha * a.p[at];
     a.r[at] = r;
-    a.real[place_of (a, x, y)] = r;
+    if (!a.level.z)
+      a.real[place_of (a, x, y)] = r;
   });
 }
 
@@ -331,21 +351,22 @@ take_answer (const __grid_constant__ Arguments a, bool in_order)
   });
 }
 
-#include "normalintegrate/cuda/normalintegrate-bilateral.cuh"
-
 /* ------------------------------------------------------------------------
  * Results. */
 
 static __global__ void
-find_range (const __grid_constant__ Arguments a)
+find_range (const __grid_constant__ Arguments a,
+    const __grid_constant__ ImkNormalintegrateScale scale)
 {
   __shared__ float2 threads[THREADS];
   float2 range = make_float2 (INFINITY, -INFINITY);
 
   for_pixels (a, [&] (uint32_t x, uint32_t y, size_t at) {
     if (a.valid[at]) {
-      range.x = fminf (range.x, a.z[at]);
-      range.y = fmaxf (range.y, a.z[at]);
+      float mm = imk_normalintegrate_height (&scale, x, y, a.z[at]);
+
+      range.x = fminf (range.x, mm);
+      range.y = fmaxf (range.y, mm);
     }
   });
   threads[threadIdx.x] = range;
@@ -360,12 +381,22 @@ find_range (const __grid_constant__ Arguments a)
 }
 
 static __global__ void
-store (const __grid_constant__ Arguments a)
+gather_heights (const __grid_constant__ Arguments a, const uint32_t *at,
+    uint32_t n, float *z)
 {
-  ImkNormalintegrateOutputs out = a.out;
+  uint32_t i = blockIdx.x * THREADS + threadIdx.x;
 
+  if (i < n)
+    z[i] = a.valid[at[i]] ? a.z[at[i]] : NAN;
+}
+
+static __global__ void
+store (const __grid_constant__ Arguments a,
+    const __grid_constant__ ImkNormalintegrateScale scale,
+    ImkNormalintegrateOutputs out)
+{
   for_pixels (a, [&] (uint32_t x, uint32_t y, size_t at) {
-    imk_normalintegrate_store (&out, &a.scale, x, y, a.z[at], a.valid[at]);
+    imk_normalintegrate_store (&out, &scale, x, y, a.z[at], a.valid[at]);
   });
 }
 
@@ -424,12 +455,40 @@ transform_back (Cuda *s, ImkError *error)
       "cufftExecC2R", error);
 }
 
-/* From the residual in real to the sums of its product with the answer. */
 static ImkStatus
-precondition_and_dot (
-    Cuda *s, const Arguments &a, cudaStream_t stream, ImkError *error)
+look (Cuda *s, cudaStream_t stream, ImkError *error)
 {
-  cudaLaunchConfig_t all = pixels (stream);
+  ImkStatus status =
+      IMK_CUDA (error, cudaMemcpyAsync (s->host_progress, s->arguments.progress,
+                           sizeof (Progress), cudaMemcpyDeviceToHost, stream));
+
+  if (status == IMK_OK)
+    status = IMK_CUDA (error, cudaStreamSynchronize (stream));
+  return status;
+}
+
+/* Waits. @sum: (out): of all blocks */
+static ImkStatus
+read_sum (Cuda *s, double *sum, cudaStream_t stream, ImkError *error)
+{
+  ImkStatus status = IMK_CUDA (
+      error, cudaMemcpyAsync (s->host_sums, s->arguments.sums,
+                 BLOCKS * sizeof (double), cudaMemcpyDeviceToHost, stream));
+
+  if (status == IMK_OK)
+    status = IMK_CUDA (error, cudaStreamSynchronize (stream));
+  *sum = 0;
+  for (int i = 0; i < BLOCKS; i++)
+    *sum += s->host_sums[i];
+  return status;
+}
+
+#include "normalintegrate/cuda/normalintegrate-bilateral.cuh"
+
+/* real from the residual in real. */
+static ImkStatus
+solve_whole (Cuda *s, const Arguments &a, cudaStream_t stream, ImkError *error)
+{
   cudaLaunchConfig_t rows = bins (a, a.plan.height / 2 + 1, stream);
   ImkStatus status = transform (s, a.spectrum, error);
 
@@ -437,8 +496,34 @@ precondition_and_dot (
     status = IMK_CUDA_LAUNCH (error, rows, solve_bins, a);
   if (status == IMK_OK)
     status = transform_back (s, error);
+  return status;
+}
+
+/* The answer, and the sums of its product with the residual. */
+static ImkStatus
+precondition_and_dot (
+    Cuda *s, const Arguments &a, cudaStream_t stream, ImkError *error)
+{
+  cudaLaunchConfig_t all = pixels (stream);
+  ImkStatus status = a.level.z ? cycle (*s->weighted, stream, error)
+                               : solve_whole (s, a, stream, error);
+
   if (status == IMK_OK)
     status = IMK_CUDA_LAUNCH (error, all, dot, a);
+  return status;
+}
+
+/* The same before the first iteration. Waits. */
+static ImkStatus
+start (Cuda *s, const Arguments &a, cudaStream_t stream, ImkError *error)
+{
+  cudaLaunchConfig_t one = grid (dim3 (1), stream);
+  ImkStatus status = precondition_and_dot (s, a, stream, error);
+
+  if (status == IMK_OK)
+    status = IMK_CUDA_LAUNCH (error, one, start_progress, a);
+  if (status == IMK_OK)
+    status = look (s, stream, error);
   return status;
 }
 
@@ -461,15 +546,19 @@ iterate (Cuda *s, const Arguments &a, cudaStream_t stream, ImkError *error)
   return status;
 }
 
+/* Iterates until it is done. @look_every: iterations */
 static ImkStatus
-look (Cuda *s, cudaStream_t stream, ImkError *error)
+descend (Cuda *s, const Arguments &a, int look_every, cudaStream_t stream,
+    ImkError *error)
 {
-  ImkStatus status =
-      IMK_CUDA (error, cudaMemcpyAsync (s->host_progress, s->arguments.progress,
-                           sizeof (Progress), cudaMemcpyDeviceToHost, stream));
+  ImkStatus status = IMK_OK;
 
-  if (status == IMK_OK)
-    status = IMK_CUDA (error, cudaStreamSynchronize (stream));
+  while (status == IMK_OK && !s->host_progress->done) {
+    for (int i = 0; i < look_every && status == IMK_OK; i++)
+      status = iterate (s, a, stream, error);
+    if (status == IMK_OK)
+      status = look (s, stream, error);
+  }
   return status;
 }
 
@@ -477,7 +566,7 @@ static ImkStatus
 solve (Cuda *s, const Arguments &a, ImkNormalintegrateSummary *summary,
     cudaStream_t stream, ImkError *error)
 {
-  cudaLaunchConfig_t one = grid (dim3 (1), stream), all = pixels (stream);
+  cudaLaunchConfig_t all = pixels (stream);
   bool whole = summary->n_valid == summary->n_pixels;
   ImkStatus status = IMK_CUDA_LAUNCH (error, all, begin, a);
 
@@ -485,21 +574,13 @@ solve (Cuda *s, const Arguments &a, ImkNormalintegrateSummary *summary,
     status = IMK_CUDA (error,
         cudaMemsetAsync (a.z, 0, summary->n_pixels * sizeof (float), stream));
   if (status == IMK_OK)
-    status = precondition_and_dot (s, a, stream, error);
-  if (status == IMK_OK)
-    status = IMK_CUDA_LAUNCH (error, one, start_progress, a);
-  if (status == IMK_OK)
-    status = look (s, stream, error);
+    status = start (s, a, stream, error);
   if (status == IMK_OK && whole && !s->host_progress->done) {
     summary->n_iterations = 1;
     return IMK_CUDA_LAUNCH (error, all, take_answer, a, false);
   }
-  while (status == IMK_OK && !s->host_progress->done) {
-    for (int i = 0; i < LOOK_EVERY && status == IMK_OK; i++)
-      status = iterate (s, a, stream, error);
-    if (status == IMK_OK)
-      status = look (s, stream, error);
-  }
+  if (status == IMK_OK)
+    status = descend (s, a, LOOK_EVERY, stream, error);
   summary->n_iterations = s->host_progress->n_iterations;
   summary->residual = s->host_progress->residual;
   return status;
@@ -528,22 +609,6 @@ frankot_chellappa (
   return status;
 }
 
-/* Waits. @sum: (out): of all blocks */
-static ImkStatus
-read_sum (Cuda *s, double *sum, cudaStream_t stream, ImkError *error)
-{
-  ImkStatus status = IMK_CUDA (
-      error, cudaMemcpyAsync (s->host_sums, s->arguments.sums,
-                 BLOCKS * sizeof (double), cudaMemcpyDeviceToHost, stream));
-
-  if (status == IMK_OK)
-    status = IMK_CUDA (error, cudaStreamSynchronize (stream));
-  *sum = 0;
-  for (int i = 0; i < BLOCKS; i++)
-    *sum += s->host_sums[i];
-  return status;
-}
-
 static ImkStatus
 count_valid (Cuda *s, ImkNormalintegrateSummary *summary, cudaStream_t stream,
     ImkError *error)
@@ -558,196 +623,29 @@ count_valid (Cuda *s, ImkNormalintegrateSummary *summary, cudaStream_t stream,
 /* ------------------------------------------------------------------------
  * The method bilateral, see cpu/bilateral.c. */
 
-static cudaLaunchConfig_t
-cells (const Level &l, cudaStream_t stream)
-{
-  return grid (dim3 (l.height < BLOCKS ? l.height : BLOCKS), stream);
-}
-
-static ImkStatus
-allocate_weighted (Cuda *s, ImkError *error)
-{
-  const Arguments &a = s->arguments;
-  size_t n = (size_t) a.plan.width * a.plan.height, n_coarse;
-  Weighted *w = new (std::nothrow) Weighted{};
-  float *at;
-  ImkStatus status;
-
-  if (!w)
-    return imk_error_set (
-        error, IMK_ERROR_MEMORY, "There is no memory for the object.");
-  w->levels[0].width = a.plan.width;
-  w->levels[0].height = a.plan.height;
-  imk_normalintegrate_place_levels (w->levels, NULL, &n_coarse);
-  status = IMK_CUDA (error,
-      cudaMalloc ((void **) &w->memory, (6 * n + n_coarse) * sizeof (float)));
-  if (status != IMK_OK) {
-    delete w;
-    return status;
-  }
-  at = w->memory;
-  w->maps.z = a.z;
-  w->maps.nx = at;
-  w->maps.ny = at + n;
-  w->maps.nz = at + 2 * n;
-  w->maps.weights_x = w->levels[0].weights_x = at + 3 * n;
-  w->maps.weights_y = w->levels[0].weights_y = at + 4 * n;
-  w->maps.shares_x = a.p;
-  w->maps.shares_y = a.q;
-  w->maps.residual = w->levels[0].right = a.r;
-  w->levels[0].z = at + 5 * n;
-  w->n_levels =
-      imk_normalintegrate_place_levels (w->levels, at + 6 * n, &n_coarse);
-  s->weighted = w;
-  return IMK_OK;
-}
-
-/* @colour: that comes first */
-static ImkStatus
-sweep (const Level &l, uint32_t colour, cudaStream_t stream, ImkError *error)
-{
-  cudaLaunchConfig_t all = cells (l, stream);
-  ImkStatus status = IMK_CUDA_LAUNCH (error, all, relax, l, colour);
-
-  if (status == IMK_OK)
-    status = IMK_CUDA_LAUNCH (error, all, relax, l, 1 - colour);
-  return status;
-}
-
-static ImkStatus
-begin_level (const Level &l, cudaStream_t stream, ImkError *error)
-{
-  cudaLaunchConfig_t all = cells (l, stream);
-  ImkStatus status = IMK_CUDA_LAUNCH (error, all, relax_first, l);
-
-  if (status == IMK_OK)
-    status = IMK_CUDA_LAUNCH (error, all, relax, l, 1u);
-  return status;
-}
-
-static ImkStatus
-solve_coarsest (const Level &l, cudaStream_t stream, ImkError *error)
-{
-  const int n = IMK_NORMALINTEGRATE_COARSEST_SWEEPS;
-  ImkStatus status = begin_level (l, stream, error);
-
-  for (int i = 1; i < 2 * n && status == IMK_OK; i++)
-    status = sweep (l, i < n ? 0 : 1, stream, error);
-  return status;
-}
-
-static ImkStatus
-cycle (const Weighted &w, cudaStream_t stream, ImkError *error)
-{
-  ImkStatus status = IMK_OK;
-
-  for (uint32_t i = 0; i + 1 < w.n_levels && status == IMK_OK; i++) {
-    cudaLaunchConfig_t coarse = cells (w.levels[i + 1], stream);
-
-    status = begin_level (w.levels[i], stream, error);
-    if (status == IMK_OK)
-      status =
-          IMK_CUDA_LAUNCH (error, coarse, gather, w.levels[i], w.levels[i + 1]);
-  }
-  if (status == IMK_OK)
-    status = solve_coarsest (w.levels[w.n_levels - 1], stream, error);
-  for (uint32_t i = w.n_levels - 1; i-- > 0 && status == IMK_OK;) {
-    cudaLaunchConfig_t all = cells (w.levels[i], stream);
-
-    status = IMK_CUDA_LAUNCH (error, all, spread, w.levels[i], w.levels[i + 1]);
-    if (status == IMK_OK)
-      status = sweep (w.levels[i], 1, stream, error);
-  }
-  return status;
-}
-
-/* Waits. @energy: (out): of a.z with the weights that go with it */
-static ImkStatus
-weigh (Cuda *s, const Arguments &a, double *energy, cudaStream_t stream,
-    ImkError *error)
-{
-  const Weighted &w = *s->weighted;
-  cudaLaunchConfig_t all = pixels (stream);
-  ImkStatus status = IMK_CUDA_LAUNCH (error, all, share_out, a, w.maps);
-
-  if (status == IMK_OK)
-    status = IMK_CUDA_LAUNCH (error, all, weigh_pixels, a, w.maps);
-  for (uint32_t i = 1; i < w.n_levels && status == IMK_OK; i++) {
-    cudaLaunchConfig_t coarse = cells (w.levels[i], stream);
-
-    status =
-        IMK_CUDA_LAUNCH (error, coarse, coarsen, w.levels[i - 1], w.levels[i]);
-  }
-  if (status == IMK_OK)
-    status = read_sum (s, energy, stream, error);
-  return status;
-}
-
-static ImkStatus
-cycle_and_dot (
-    const Weighted &w, const Arguments &a, cudaStream_t stream, ImkError *error)
-{
-  const float *answer = w.levels[0].z;
-  cudaLaunchConfig_t all = pixels (stream);
-  ImkStatus status = cycle (w, stream, error);
-
-  if (status == IMK_OK)
-    status = IMK_CUDA_LAUNCH (error, all, dot_weighted, a, answer);
-  return status;
-}
-
-static ImkStatus
-iterate_weighted (
-    const Weighted &w, const Arguments &a, cudaStream_t stream, ImkError *error)
-{
-  const float *answer = w.levels[0].z;
-  cudaLaunchConfig_t one = grid (dim3 (1), stream), all = pixels (stream);
-  ImkStatus status = IMK_CUDA_LAUNCH (error, all, turn_weighted, a, answer);
-
-  if (status == IMK_OK)
-    status = IMK_CUDA_LAUNCH (error, all, apply_weighted, a, w.levels[0]);
-  if (status == IMK_OK)
-    status = IMK_CUDA_LAUNCH (error, one, choose_step, a);
-  if (status == IMK_OK)
-    status = IMK_CUDA_LAUNCH (error, all, step_weighted, a);
-  if (status == IMK_OK)
-    status = cycle_and_dot (w, a, stream, error);
-  if (status == IMK_OK)
-    status = IMK_CUDA_LAUNCH (error, one, judge_progress, a);
-  return status;
-}
-
 /* @most: (inout): see imk_normalintegrate_enough ()
  * @moved: (out): whether there was anything to do */
 static ImkStatus
-descend (Cuda *s, Arguments a, double *most, bool *moved, cudaStream_t stream,
-    ImkError *error)
+descend_round (Cuda *s, Arguments a, double *most, bool *moved,
+    cudaStream_t stream, ImkError *error)
 {
   ImkNormalintegrateRound round = imk_normalintegrate_round (&a.params);
-  cudaLaunchConfig_t one = grid (dim3 (1), stream);
-  ImkStatus status = cycle_and_dot (*s->weighted, a, stream, error);
-  double first, enough;
+  ImkStatus status = start (s, a, stream, error);
+  double first = status == IMK_OK ? s->host_progress->first : 0;
+  double enough = imk_normalintegrate_enough (&round, first, *most);
 
-  a.params.max_iterations = round.steps;
-  if (status == IMK_OK)
-    status = IMK_CUDA_LAUNCH (error, one, start_progress, a);
-  if (status == IMK_OK)
-    status = look (s, stream, error);
-  first = status == IMK_OK ? s->host_progress->first : 0;
-  enough = imk_normalintegrate_enough (&round, first, *most);
   *most = fmax (*most, first);
   *moved = first > enough;
+  a.params.max_iterations = round.steps;
   a.params.tolerance = *moved ? (float) sqrt (enough / first) : 1;
-  while (status == IMK_OK && *moved && !s->host_progress->done) {
-    status = iterate_weighted (*s->weighted, a, stream, error);
-    if (status == IMK_OK)
-      status = look (s, stream, error);
-  }
+  /* steps are few, and cycles expensive */
+  if (status == IMK_OK && *moved)
+    status = descend (s, a, 1, stream, error);
   return status;
 }
 
 static ImkStatus
-bilateral (Cuda *s, const Arguments &a, ImkNormalintegrateSummary *summary,
+bilateral (Cuda *s, Arguments a, ImkNormalintegrateSummary *summary,
     cudaStream_t stream, ImkError *error)
 {
   cudaLaunchConfig_t all = pixels (stream);
@@ -756,13 +654,15 @@ bilateral (Cuda *s, const Arguments &a, ImkNormalintegrateSummary *summary,
   bool moved = true;
 
   if (status == IMK_OK)
+    a.level = s->weighted->levels[0];
+  if (status == IMK_OK)
     status = IMK_CUDA_LAUNCH (error, all, copy_normals, a, s->weighted->maps);
   if (status == IMK_OK)
     status = weigh (s, a, &energy, stream, error);
   while (status == IMK_OK && summary->n_iterations < a.params.max_iterations) {
     double before = energy;
 
-    status = descend (s, a, &most, &moved, stream, error);
+    status = descend_round (s, a, &most, &moved, stream, error);
     if (status != IMK_OK || !moved)
       break;
     status = weigh (s, a, &energy, stream, error);
@@ -777,29 +677,78 @@ bilateral (Cuda *s, const Arguments &a, ImkNormalintegrateSummary *summary,
 }
 
 static ImkStatus
-store_results (Cuda *s, Arguments *a, ImkNormalintegrateSummary *summary,
-    cudaStream_t stream, ImkError *error)
+cuda_find_range (void *state, const ImkNormalintegrateScale *scale,
+    ImkNormalintegrateRange *range, void *stream, ImkError *error)
 {
-  float lowest = INFINITY, highest = -INFINITY;
-  cudaLaunchConfig_t all = pixels (stream);
-  ImkStatus status = IMK_CUDA_LAUNCH (error, all, find_range, *a);
+  Cuda *s = (Cuda *) state;
+  const cudaStream_t on = (cudaStream_t) stream;
+  const Arguments &a = s->arguments;
+  cudaLaunchConfig_t all = pixels (on);
+  ImkStatus status = IMK_CUDA_LAUNCH (error, all, find_range, a, *scale);
 
   if (status == IMK_OK)
     status = IMK_CUDA (
-        error, cudaMemcpyAsync (s->host_ranges, a->ranges,
-                   BLOCKS * sizeof (float2), cudaMemcpyDeviceToHost, stream));
+        error, cudaMemcpyAsync (s->host_ranges, a.ranges,
+                   BLOCKS * sizeof (float2), cudaMemcpyDeviceToHost, on));
   if (status == IMK_OK)
-    status = IMK_CUDA (error, cudaStreamSynchronize (stream));
-  if (status != IMK_OK)
-    return status;
-  for (int i = 0; i < BLOCKS; i++) {
-    lowest = fminf (lowest, s->host_ranges[i].x);
-    highest = fmaxf (highest, s->host_ranges[i].y);
+    status = IMK_CUDA (error, cudaStreamSynchronize (on));
+  *range = {INFINITY, -INFINITY};
+  for (int i = 0; i < BLOCKS && status == IMK_OK; i++) {
+    range->lowest = fminf (range->lowest, s->host_ranges[i].x);
+    range->highest = fmaxf (range->highest, s->host_ranges[i].y);
   }
-  a->scale = imk_normalintegrate_scale (&a->params, lowest, highest, summary);
-  status = IMK_CUDA_LAUNCH (error, all, store, *a);
+  return status;
+}
+
+/* @there: room on the device for the indices and the heights */
+static ImkStatus
+gather_all (const Arguments &a, uint32_t *there, const uint32_t *at, uint32_t n,
+    float *z, cudaStream_t on, ImkError *error)
+{
+  float *found = (float *) (there + n);
+  cudaLaunchConfig_t some = grid (dim3 (imk_div_up (n, THREADS)), on);
+  ImkStatus status =
+      IMK_CUDA (error, cudaMemcpyAsync (there, at, n * sizeof (*at),
+                           cudaMemcpyHostToDevice, on));
+
   if (status == IMK_OK)
-    status = IMK_CUDA (error, cudaStreamSynchronize (stream));
+    status = IMK_CUDA_LAUNCH (error, some, gather_heights, a, there, n, found);
+  if (status == IMK_OK)
+    status = IMK_CUDA (error, cudaMemcpyAsync (z, found, n * sizeof (*z),
+                                  cudaMemcpyDeviceToHost, on));
+  if (status == IMK_OK)
+    status = IMK_CUDA (error, cudaStreamSynchronize (on));
+  return status;
+}
+
+static ImkStatus
+cuda_gather (void *state, const uint32_t *at, uint32_t n, float *z,
+    void *stream, ImkError *error)
+{
+  Cuda *s = (Cuda *) state;
+  uint32_t *there = NULL;
+  ImkStatus status = IMK_CUDA (
+      error, cudaMalloc ((void **) &there, n * (sizeof (*at) + sizeof (*z))));
+
+  if (status == IMK_OK)
+    status = gather_all (
+        s->arguments, there, at, n, z, (cudaStream_t) stream, error);
+  cudaFree (there);
+  return status;
+}
+
+static ImkStatus
+cuda_store (void *state, const ImkNormalintegrateScale *scale,
+    ImkNormalintegrateOutputs *outputs, void *stream, ImkError *error)
+{
+  Cuda *s = (Cuda *) state;
+  const cudaStream_t on = (cudaStream_t) stream;
+  cudaLaunchConfig_t all = pixels (on);
+  ImkStatus status =
+      IMK_CUDA_LAUNCH (error, all, store, s->arguments, *scale, *outputs);
+
+  if (status == IMK_OK)
+    status = IMK_CUDA (error, cudaStreamSynchronize (on));
   return status;
 }
 
@@ -816,9 +765,9 @@ set_stream (Cuda *s, cudaStream_t stream, ImkError *error)
 }
 
 static ImkStatus
-cuda_process (void *state, const ImkNormalintegrateParams *params,
-    const ImkImage *in, ImkNormalintegrateOutputs *outputs,
-    ImkNormalintegrateSummary *summary, void *stream, ImkError *error)
+cuda_integrate (void *state, const ImkNormalintegrateParams *params,
+    const ImkImage *in, ImkNormalintegrateSummary *summary, void *stream,
+    ImkError *error)
 {
   Cuda *s = (Cuda *) state;
   const cudaStream_t on = (cudaStream_t) stream;
@@ -828,7 +777,6 @@ cuda_process (void *state, const ImkNormalintegrateParams *params,
 
   a.params = *params;
   a.in = *in;
-  a.out = *outputs;
   if (params->method == IMK_NORMALINTEGRATE_FRANKOT_CHELLAPPA) {
     if (status == IMK_OK)
       status = frankot_chellappa (s, a, on, error);
@@ -845,8 +793,6 @@ cuda_process (void *state, const ImkNormalintegrateParams *params,
                    ? bilateral (s, a, summary, on, error)
                    : solve (s, a, summary, on, error);
   }
-  if (status == IMK_OK)
-    status = store_results (s, &a, summary, on, error);
   return status;
 }
 
@@ -994,6 +940,9 @@ const ImkNormalintegrateBackend imk_normalintegrate_cuda = {
     .abi = IMK_BACKEND_ABI,
     .name = "cuda",
     .create = cuda_create,
-    .process = cuda_process,
+    .integrate = cuda_integrate,
+    .find_range = cuda_find_range,
+    .gather = cuda_gather,
+    .store = cuda_store,
     .destroy = cuda_destroy,
 };

@@ -85,8 +85,27 @@ is_there (const Mesh *mesh, uint32_t column, uint32_t row)
   return isfinite (height_at (mesh, column, row));
 }
 
+/* What was taken off the heights at a place in mm from the middle.
+ * @slope: (out): of it along x and y */
+static double
+removed_at (const Mesh *mesh, double x, double y, double slope[2])
+{
+  const double *t = mesh->from->removed;
+  double r2 = x * x + y * y;
+
+  slope[0] = slope[1] = 0;
+  if (!t)
+    return 0;
+  slope[0] = t[1] + 2 * t[3] * x + t[4] * y + 4 * t[6] * r2 * x;
+  slope[1] = t[2] + 2 * t[5] * y + t[4] * x + 4 * t[6] * r2 * y;
+  return t[0] + t[1] * x + t[2] * y + t[3] * x * x + t[4] * x * y +
+         t[5] * y * y + t[6] * r2 * r2;
+}
+
+/* @slope: of what was taken off: the surface lost it, and its normals, too */
 static void
-get_normal (const Mesh *mesh, uint32_t x, uint32_t y, float normal[3])
+get_normal (const Mesh *mesh, uint32_t x, uint32_t y, const double slope[2],
+    float normal[3])
 {
   const ImkNormalintegrateConfig *c = mesh->from->config;
   const ImkNormalintegratePlan plan = {.type = c->type,
@@ -96,10 +115,46 @@ get_normal (const Mesh *mesh, uint32_t x, uint32_t y, float normal[3])
       .y_sign = c->y_down ? -1 : 1, .max_slope = INFINITY};
   ImkNormalintegrateNormal n =
       imk_normalintegrate_load (&plan, &params, &mesh->from->normal, x, y);
+  double length, turned[3];
 
   normal[0] = n.x;
   normal[1] = n.y;
   normal[2] = n.z > 0 ? n.z : 1;
+  if (!mesh->from->removed)
+    return;
+  turned[0] = normal[0] + normal[2] * slope[0];
+  turned[1] = normal[1] + normal[2] * slope[1];
+  turned[2] = normal[2];
+  length = sqrt (
+      turned[0] * turned[0] + turned[1] * turned[1] + turned[2] * turned[2]);
+  for (int i = 0; i < 3; i++)
+    normal[i] = (float) (turned[i] / length);
+}
+
+/* Through a lens, higher points are nearer and seen larger, so where a point is
+ * depends on how high it was, and what was taken off on where it is.
+ * @x, @y: mm from the middle at the lowest point
+ * @slope: as of removed_at ()
+ *
+ * Returns: by which share of them the point is nearer the middle */
+static double
+draw_nearer (
+    const Mesh *mesh, double x, double y, double height, double slope[2])
+{
+  const ImkNormalintegrateConfig *c = mesh->from->config;
+  double share = 0, before, distance = c->focal_pixels * c->mm_per_pixel;
+  double removed = removed_at (mesh, x, y, slope);
+
+  if (!(c->focal_pixels > 0))
+    return 0;
+  for (int i = 0; i < 40; i++) {
+    before = share;
+    share = (height + removed) / distance;
+    if (fabs (share - before) < 1e-9)
+      break;
+    removed = removed_at (mesh, x * (1 - share), y * (1 - share), slope);
+  }
+  return share;
 }
 
 static void
@@ -107,14 +162,21 @@ get_vertex (const Mesh *mesh, uint32_t column, uint32_t row, MeshVertex *v)
 {
   const ImkNormalintegrateConfig *c = mesh->from->config;
   uint32_t x = column * mesh->step, y = row * mesh->step;
+  double at_x = x, at_y = c->height - 1 - y, slope[2];
+  double height = height_at (mesh, column, row);
+  double to_x = (c->width - 1) / 2.0 - at_x;
+  double to_y = (c->height - 1) / 2.0 - at_y;
+  double share = draw_nearer (
+      mesh, -to_x * c->mm_per_pixel, -to_y * mesh->mm_per_row, height, slope);
 
-  *v = (MeshVertex){
-      .at = {(float) (x * c->mm_per_pixel * mesh->unit),
-          (float) ((c->height - 1 - y) * mesh->mm_per_row * mesh->unit),
-          (float) (height_at (mesh, column, row) * mesh->unit)},
+  at_x += share * to_x;
+  at_y += share * to_y;
+  *v = (MeshVertex){.at = {(float) (at_x * c->mm_per_pixel * mesh->unit),
+                        (float) (at_y * mesh->mm_per_row * mesh->unit),
+                        (float) (height * mesh->unit)},
       .u = (float) ((x + 0.5) / c->width),
       .v = (float) ((c->height - y - 0.5) / c->height)};
-  get_normal (mesh, x, y, v->normal);
+  get_normal (mesh, x, y, slope, v->normal);
   if (mesh->has_colour)
     memcpy (v->colour, pixel_at (&mesh->from->colour, x, y), 3);
 }

@@ -18,8 +18,8 @@ typedef enum ImkMeshFormat {
 
 /**
  * ImkMesh: (what a mesh is made of; images are in host memory)
- * @config: of the heights: size, mm_per_pixel, pixel_aspect, and the format of
- *   @normal
+ * @config: of the heights: size, mm_per_pixel, pixel_aspect, focal_pixels, and
+ *   the format of @normal
  * @height: f32, 1 channel: mm, NaN where there is none
  * @normal: what the heights were made of
  * @colour: u8, 3 channels, red, green, blue, as screens show them (sRGB);
@@ -28,7 +28,9 @@ typedef enum ImkMeshFormat {
  *   most IMK_MESH_AUTO_VERTICES
  * @texture: (nullable): name of a picture of @colour, for PLY
  * @material: (nullable): name of an .mtl file with "surface", for OBJ
- * @png, @png_size: (nullable): @colour as a PNG file, for GLB */
+ * @png, @png_size: (nullable): @colour as a PNG file, for GLB
+ * @removed: (nullable): as in the summary of the heights: turns the normals,
+ *   and says where vertices are through a lens */
 typedef struct ImkMesh {
   const ImkNormalintegrateConfig *config;
   ImkImage height, normal, colour;
@@ -36,6 +38,7 @@ typedef struct ImkMesh {
   const char *texture, *material;
   const void *png;
   size_t png_size;
+  const double *removed;
 } ImkMesh;
 
 /* Takes the next part of a file. Returns: IMK_OK, or @error set, which ends the
@@ -48,13 +51,14 @@ typedef ImkStatus (*ImkMeshWrite) (
  *
  * A vertex for each pixel with a height, every step pixels: x to the right, y
  * up, z to the camera, from the middle of the lower left pixel; in mm, in GLB
- * in metres. Each has a normal, a texture coordinate (0, 0 the lower left
- * corner of the picture, in GLB the upper left one) and, in PLY and in OBJ
- * without @material, a colour. Two triangles for four neighbours, one for
- * three, none where more are missing; counter-clockwise seen from +z. Numbers
- * of text have a dot in every locale, and six digits beyond those of a pixel.
- * Returns: IMK_ERROR_IMAGE; IMK_ERROR_CONFIG for a format that is none, and for
- *   more vertices or bytes than it can have; IMK_ERROR_MEMORY; what @write said
+ * in metres. Through a lens, they are where the surface is. Each has a normal,
+ * a texture coordinate (0, 0 the lower left corner of the picture, in GLB the
+ * upper left one) and, in PLY and in OBJ without @material, a colour. Two
+ * triangles for four neighbours, one for three, none where more are missing;
+ * counter-clockwise seen from +z. Numbers of text have a dot in every locale,
+ * and six digits beyond those of a pixel. Returns: IMK_ERROR_IMAGE;
+ * IMK_ERROR_CONFIG for a format that is none, and for more vertices or bytes
+ * than it can have; IMK_ERROR_MEMORY; what @write said
  */
 IMK_API ImkStatus imk_normalintegrate_mesh_write (const ImkMesh *mesh,
     ImkMeshFormat format, ImkMeshWrite write, void *data, ImkError *error);
