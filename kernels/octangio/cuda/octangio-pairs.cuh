@@ -1,0 +1,429 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* Methods of pairs. A block has an A-scan: the products of its pairs, the phase
+ * of the bulk motion from all of them, S and E of the window's depths. finish
+ * adds those of the window's A-scans.
+ *
+ * register_pairs keeps the products in registers, and is for sets that fit;
+ * pairs keeps them in shared or global memory, for any size. */
+#pragma once
+
+#include "octangio/cuda/octangio-pixels.cuh"
+
+enum {
+  PAIR_THREADS = 128,
+  PAIR_WORDS = 8,         /* of pairs, for a depth: last, product, S, E, mean */
+  REGISTER_THREADS = 512, /* at most */
+};
+
+/* of find_bulk: all, then squares of cos (pi / 4), cos (pi / 8) and cos (pi /
+ * 16) */
+static __device__ __forceinline__ float
+nearness_of (int round)
+{
+  return round == 0   ? -1.1f
+         : round == 1 ? 0.5f
+         : round == 2 ? 0.85355339f
+                      : 0.96193977f;
+}
+
+static __device__ __forceinline__ void
+add_near (float2 v, float2 turn, float near, float *re, float *im)
+{
+  float along = v.x * turn.x + v.y * turn.y;
+
+  if (along * fabsf (along) >= near * power_of (v)) {
+    *re += v.x;
+    *im += v.y;
+  }
+}
+
+/* y conj (x) */
+static __device__ __forceinline__ float2
+product_of (float2 x, float2 y)
+{
+  return make_float2 (y.x * x.x + y.y * x.y, y.y * x.x - y.x * x.y);
+}
+
+static __device__ __forceinline__ void
+add_turned (float2 v, float2 turn, float2 *sum)
+{
+  sum->x += v.x * turn.x + v.y * turn.y;
+  sum->y += v.y * turn.x - v.x * turn.y;
+}
+
+/* The A-scans of a pair of them: the last one has the pair before it. */
+static __device__ __forceinline__ uint32_t
+first_of_pair (const Arguments &a, uint32_t ascan)
+{
+  return ascan + 1 < a.n_ascans ? ascan : ascan - 1;
+}
+
+/* S and E of the depths of the window, of @z, which is even, and of @z + 1,
+ * which share most of it. */
+static __device__ __forceinline__ void
+put_sums (const Arguments &a, const float2 *s, const float *energy,
+    uint32_t ascan, uint32_t z)
+{
+  uint32_t n = a.n_depths, first, end, next_first, next_end;
+  size_t at = (size_t) ascan * a.row + z;
+  float3 sum = make_float3 (0, 0, 0), next;
+  auto add = [&] (float3 *to, uint32_t i) {
+    to->x += s[i].x;
+    to->y += s[i].y;
+    if (a.energy)
+      to->z += energy[i];
+  };
+
+  range_of (z, a.axial, n, &first, &end);
+  range_of (z + 1, a.axial, n, &next_first, &next_end);
+  for (uint32_t i = next_first; i < end; i++)
+    add (&sum, i);
+  next = sum;
+  for (uint32_t i = first; i < min (next_first, end); i++)
+    add (&sum, i);
+  for (uint32_t i = max (end, next_first); i < next_end; i++)
+    add (&next, i);
+  *(float4 *) (a.sum + at) = make_float4 (sum.x, sum.y, next.x, next.y);
+  if (a.energy)
+    *(float2 *) (a.energy + at) = make_float2 (sum.z, next.z);
+}
+
+/* ------------------------------------------------------------------------
+ * In registers. */
+
+/* The least power of two that is at least @n. */
+static constexpr uint32_t
+power_of_two (uint32_t n)
+{
+  uint32_t p = 1;
+
+  while (p < n)
+    p *= 2;
+  return p;
+}
+
+/* Sums of N values over a warp, N a power of two up to 32. Halves of the warp
+ * share the values, so that there are about N steps, not 5 N: lane k has the
+ * sum of value k / (32 / N). */
+template <uint32_t N>
+static __device__ __forceinline__ float
+add_warp (float v[N])
+{
+  uint32_t mask = 16;
+
+#pragma unroll
+  for (uint32_t half = N / 2; half > 0; half /= 2, mask /= 2)
+#pragma unroll
+    for (uint32_t i = 0; i < half; i++) {
+      bool is_upper = threadIdx.x & mask;
+      float mine = is_upper ? v[i + half] : v[i];
+      float other = is_upper ? v[i] : v[i + half];
+
+      v[i] = mine + __shfl_xor_sync (~0u, other, mask);
+    }
+#pragma unroll
+  for (; mask > 0; mask /= 2)
+    v[0] += __shfl_xor_sync (~0u, v[0], mask);
+  return v[0];
+}
+
+/* Of all products of the block. */
+template <uint32_t N> struct Bulk {
+  static constexpr uint32_t VALUES = power_of_two (2 * N);
+
+  float partial[REGISTER_THREADS / 32][VALUES];
+  float2 turn[N];
+};
+
+/* cos and sin of the phase that most pixels have, of each of N pairs at once.
+ * @products: P times two depths; 0 of pairs that are not there */
+template <uint32_t N, uint32_t P>
+static __device__ __forceinline__ void
+find_bulk (const float4 products[P][N], Bulk<N> &bulk, float2 turn[N])
+{
+  constexpr uint32_t VALUES = Bulk<N>::VALUES;
+  uint32_t lane = threadIdx.x % 32, warp = threadIdx.x / 32, k = threadIdx.x;
+  bool is_found = true;
+
+#pragma unroll
+  for (uint32_t i = 0; i < N; i++)
+    turn[i] = make_float2 (1, 0);
+  if (k < N)
+    bulk.turn[k] = make_float2 (1, 0);
+#pragma unroll 1
+  for (int round = 0; round < 4; round++) {
+    float near = nearness_of (round), sums[VALUES] = {}, sum;
+
+#pragma unroll
+    for (uint32_t i = 0; i < N; i++)
+#pragma unroll
+      for (uint32_t p = 0; p < P; p++) {
+        add_near (first_of (products[p][i]), turn[i], near, &sums[2 * i],
+            &sums[2 * i + 1]);
+        add_near (second_of (products[p][i]), turn[i], near, &sums[2 * i],
+            &sums[2 * i + 1]);
+      }
+    sum = add_warp<VALUES> (sums);
+    if (lane % (32 / VALUES) == 0)
+      bulk.partial[warp][lane / (32 / VALUES)] = sum;
+    __syncthreads ();
+    if (k < N && is_found) {
+      float re = 0, im = 0, length;
+
+      for (uint32_t i = 0; i < blockDim.x / 32; i++) {
+        re += bulk.partial[i][2 * k];
+        im += bulk.partial[i][2 * k + 1];
+      }
+      length = hypotf (re, im);
+      is_found = length > 0;
+      if (is_found)
+        bulk.turn[k] = make_float2 (re / length, im / length);
+    }
+    __syncthreads ();
+#pragma unroll
+    for (uint32_t i = 0; i < N; i++)
+      turn[i] = bulk.turn[i];
+  }
+}
+
+/* The products of two depths, their E and mean power times N. */
+template <uint32_t MOST, uint32_t N, bool BETWEEN>
+static __device__ __forceinline__ void
+multiply (const Arguments &a, uint32_t ascan, uint32_t z, float4 products[N],
+    float2 *energy, float2 *mean)
+{
+  float4 v[MOST], next[MOST];
+
+  *energy = *mean = make_float2 (0, 0);
+  if (BETWEEN) {
+    load_pairs<MOST, true> (a, first_of_pair (a, ascan), z, v);
+    load_pairs<MOST, true> (a, first_of_pair (a, ascan) + 1, z, next);
+  } else
+    load_pairs<MOST> (a, ascan, z, v);
+#pragma unroll
+  for (uint32_t i = 0; i < MOST; i++) {
+    float4 w = BETWEEN && first_of_pair (a, ascan) < ascan ? next[i] : v[i];
+
+    mean->x += power_of (first_of (w));
+    mean->y += power_of (second_of (w));
+  }
+#pragma unroll
+  for (uint32_t i = 0; i < N; i++) {
+    float4 x = v[i], y = BETWEEN ? next[i] : v[i + !BETWEEN];
+    float2 p = product_of (first_of (x), first_of (y));
+    float2 q = product_of (second_of (x), second_of (y));
+
+    products[i] = make_float4 (p.x, p.y, q.x, q.y);
+    if (!BETWEEN && i + 1 < a.n_repeats) {
+      energy->x += (power_of (first_of (x)) + power_of (first_of (y))) / 2;
+      energy->y += (power_of (second_of (x)) + power_of (second_of (y))) / 2;
+    }
+  }
+}
+
+/* MOST: repeats; P: times two depths of a thread; BETWEEN: A-scans, whose E
+ * nobody needs. */
+template <uint32_t MOST, uint32_t P, bool BETWEEN>
+static __global__ void
+__launch_bounds__ (REGISTER_THREADS)
+    register_pairs (const __grid_constant__ Arguments a)
+{
+  constexpr uint32_t N = BETWEEN ? MOST : MOST - 1; /* products */
+  extern __shared__ float shared[];
+  __shared__ Bulk<N> bulk;
+  uint32_t n = a.n_depths, ascan = blockIdx.x;
+  float2 *s = (float2 *) shared, turn[N];
+  float *energies = (float *) (s + a.row);
+  float4 products[P][N];
+
+#pragma unroll
+  for (uint32_t p = 0; p < P; p++) {
+    uint32_t z = 2 * (threadIdx.x + p * blockDim.x);
+    float2 energy, mean;
+
+    multiply<MOST, N, BETWEEN> (a, ascan, z, products[p], &energy, &mean);
+    if (z >= n)
+      continue;
+    *(float2 *) (energies + z) = energy;
+    if (a.mean)
+      *(float2 *) (a.mean + (size_t) ascan * a.row + z) =
+          make_float2 (mean.x * a.share, mean.y * a.share);
+  }
+#pragma unroll
+  for (uint32_t i = 0; i < N; i++)
+    turn[i] = make_float2 (1, 0);
+  if (a.bulk_motion)
+    find_bulk<N, P> (products, bulk, turn);
+#pragma unroll
+  for (uint32_t p = 0; p < P; p++) {
+    uint32_t z = 2 * (threadIdx.x + p * blockDim.x);
+    float2 x = make_float2 (0, 0), y = x;
+
+#pragma unroll
+    for (uint32_t i = 0; i < N; i++) {
+      add_turned (first_of (products[p][i]), turn[i], &x);
+      add_turned (second_of (products[p][i]), turn[i], &y);
+    }
+    if (z < n)
+      *(float4 *) (s + z) = make_float4 (x.x, x.y, y.x, y.y);
+  }
+  __syncthreads ();
+#pragma unroll
+  for (uint32_t p = 0; p < P; p++) {
+    uint32_t z = 2 * (threadIdx.x + p * blockDim.x);
+
+    if (z < n)
+      put_sums (a, s, energies, ascan, z);
+  }
+}
+
+/* ------------------------------------------------------------------------
+ * Of any size. */
+
+/* The sum of the block, in all its threads, which must all call it. Two sets of
+ * partial sums in turns make one barrier enough. */
+struct Adder {
+  float2 (*partial)[PAIR_THREADS / 32];
+  uint32_t turn;
+
+  __device__ __forceinline__ float2
+  add (float2 v)
+  {
+    float2 sum = make_float2 (0, 0);
+    float values[] = {v.x, v.y}, mine = add_warp<2> (values);
+
+    if (threadIdx.x % 32 == 0)
+      partial[turn][threadIdx.x / 32].x = mine;
+    if (threadIdx.x % 32 == 16)
+      partial[turn][threadIdx.x / 32].y = mine;
+    __syncthreads ();
+    for (uint32_t i = 0; i < PAIR_THREADS / 32; i++) {
+      sum.x += partial[turn][i].x;
+      sum.y += partial[turn][i].y;
+    }
+    turn ^= 1;
+    return sum;
+  }
+};
+
+static __device__ __forceinline__ float2
+find_bulk (const float2 *products, uint32_t n, Adder &adder)
+{
+  float2 turn = make_float2 (1, 0);
+
+  for (int round = 0; round < 4; round++) {
+    float2 sum = make_float2 (0, 0);
+    float length;
+
+    for (uint32_t z = threadIdx.x; z < n; z += PAIR_THREADS)
+      add_near (products[z], turn, nearness_of (round), &sum.x, &sum.y);
+    sum = adder.add (sum);
+    length = hypotf (sum.x, sum.y);
+    if (!(length > 0))
+      break;
+    turn = make_float2 (sum.x / length, sum.y / length);
+  }
+  return turn;
+}
+
+static __device__ __forceinline__ float *
+work_of (const Arguments &a, float *shared, uint32_t n_words)
+{
+  return a.work ? a.work + (size_t) blockIdx.x * n_words * a.n_depths : shared;
+}
+
+/* Depths threadIdx.x, ... are the thread's own until the window. */
+static __global__ void
+pairs (const __grid_constant__ Arguments a)
+{
+  extern __shared__ float shared[];
+  __shared__ float2 partial[2][PAIR_THREADS / 32];
+  uint32_t n = a.n_depths;
+  uint32_t n_pairs = a.between_ascans ? a.n_repeats : a.n_repeats - 1;
+  float2 *last = (float2 *) work_of (a, shared, PAIR_WORDS);
+  float2 *products = last + n, *s = products + n;
+  float *energy = (float *) (s + n), *mean = energy + n;
+  Adder adder = {partial, 0};
+
+  for (uint32_t ascan = blockIdx.x; ascan < a.n_ascans; ascan += gridDim.x) {
+    uint32_t first = a.between_ascans ? first_of_pair (a, ascan) : ascan;
+
+    for (uint32_t z = threadIdx.x; z < n; z += PAIR_THREADS) {
+      s[z] = make_float2 (0, 0);
+      last[z] = value_at (a, 0, first, z);
+      energy[z] = 0;
+      mean[z] = a.between_ascans ? 0 : power_of (last[z]);
+    }
+    for (uint32_t k = 0; k < n_pairs; k++) {
+      float2 turn = make_float2 (1, 0);
+
+#pragma unroll 4
+      for (uint32_t z = threadIdx.x; z < n; z += PAIR_THREADS) {
+        float2 x = a.between_ascans ? value_at (a, k, first, z) : last[z];
+        float2 y = a.between_ascans ? value_at (a, k, first + 1, z)
+                                    : value_at (a, k + 1, ascan, z);
+
+        products[z] = product_of (x, y);
+        energy[z] += (power_of (x) + power_of (y)) / 2;
+        mean[z] += power_of (a.between_ascans && first == ascan ? x : y);
+        last[z] = y;
+      }
+      if (a.bulk_motion)
+        turn = find_bulk (products, n, adder);
+      for (uint32_t z = threadIdx.x; z < n; z += PAIR_THREADS)
+        add_turned (products[z], turn, &s[z]);
+    }
+    __syncthreads ();
+    for (uint32_t z = 2 * threadIdx.x; z < n; z += 2 * PAIR_THREADS)
+      put_sums (a, s, energy, ascan, z);
+    for (uint32_t z = threadIdx.x; z < n && a.mean; z += PAIR_THREADS)
+      a.mean[(size_t) ascan * a.row + z] = mean[z] * a.share;
+    __syncthreads (); /* before the next A-scan takes the place */
+  }
+}
+
+/* ------------------------------------------------------------------------
+ * The window's A-scans, and the image. */
+
+static __device__ __forceinline__ float
+flow_of_sum (const Arguments &a, float2 sum, float energy)
+{
+  if (a.method == IMK_OCTANGIO_DOPPLER)
+    return a.scale * atan2f (sum.y, sum.x);
+  return energy > 0 ? 1 - hypotf (sum.x, sum.y) / energy : 0;
+}
+
+static __global__ void
+__launch_bounds__ (TILE_THREADS) finish (const __grid_constant__ Arguments a)
+{
+  __shared__ Tile tile;
+  uint32_t ascan = tile_ascan (), z = tile_depth ();
+  float2 flow = make_float2 (0, 0), mean = flow;
+
+  if (ascan < a.n_ascans && z < a.n_depths) {
+    size_t at = (size_t) ascan * a.row + z;
+    float2 energy = flow;
+    float4 sum = make_float4 (0, 0, 0, 0);
+    uint32_t first, end;
+
+    range_of (ascan, a.lateral, a.n_ascans, &first, &end);
+#pragma unroll 4
+    for (uint32_t i = first; i < end && a.sum; i++) {
+      float4 v = *(const float4 *) (a.sum + (size_t) i * a.row + z);
+
+      sum = make_float4 (sum.x + v.x, sum.y + v.y, sum.z + v.z, sum.w + v.w);
+    }
+#pragma unroll 4
+    for (uint32_t i = first; i < end && a.sum && a.energy; i++) {
+      float2 v = *(const float2 *) (a.energy + (size_t) i * a.row + z);
+
+      energy = make_float2 (energy.x + v.x, energy.y + v.y);
+    }
+    if (a.mean)
+      mean = *(const float2 *) (a.mean + at);
+    flow = a.sum ? make_float2 (flow_of_sum (a, first_of (sum), energy.x),
+                       flow_of_sum (a, second_of (sum), energy.y))
+                 : *(const float2 *) (a.energy + at); /* of bands */
+  }
+  put_tile (a, tile, flow, mean);
+}
