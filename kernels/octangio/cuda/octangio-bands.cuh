@@ -150,14 +150,14 @@ static __global__ void __launch_bounds__ (32 * BAND_ASCANS)
   float4 *row = rows[warp], next[LOADS], turns[LOADS];
   float last[2][B] = {}, last_power[2][B] = {};
   float2 result = make_float2 (0, 0), mean = result;
-  auto load = [&] (uint32_t r) {
+  auto load_next = [&] (uint32_t r) {
 #pragma unroll
     for (uint32_t i = 0; i < LOADS; i++) {
       uint32_t z = first + 2 * (lane + 32 * i) - Bank::HALO; /* or below 0 */
 
       next[i] = make_float4 (0, 0, 0, 0);
-      if (z < a.n_depths && lane + 32 * i < Bank::ROW / 2)
-        next[i] = raw_pair_at (a, r, ascan, z);
+      if (lane + 32 * i < Bank::ROW / 2)
+        load_raw<1> (a, r, a.n_repeats, ascan, z, &next[i]);
     }
   };
 
@@ -169,7 +169,7 @@ static __global__ void __launch_bounds__ (32 * BAND_ASCANS)
 
     turns[i] = make_float4 (x.x, x.y, y.x, y.y);
   }
-  load (0);
+  load_next (0);
   for (uint32_t r = 0; r < a.n_repeats; r++) {
     float4 samples[Bank::HALO + 1];
 
@@ -185,7 +185,7 @@ static __global__ void __launch_bounds__ (32 * BAND_ASCANS)
       }
     __syncwarp ();
     if (r + 1 < a.n_repeats)
-      load (r + 1);
+      load_next (r + 1);
 #pragma unroll
     for (uint32_t i = 0; i <= Bank::HALO; i++)
       samples[i] = row[lane + i];

@@ -81,23 +81,49 @@ second_of (float4 v)
   return make_float2 (v.z, v.w);
 }
 
-/* As it is, 0 beyond the last depth. Without AGAIN the cache keeps other data
- * rather than this. */
-template <bool AGAIN = false>
-static __device__ __forceinline__ float4
-raw_pair_at (const Arguments &a, uint32_t r, uint32_t ascan, uint32_t z)
+static __device__ __forceinline__ const float2 *
+address_of (const Arguments &a, uint32_t r, uint32_t ascan, uint32_t z)
 {
-  const float2 *from =
-      (const float2 *) (a.bscans[r] + ascan * a.strides[r]) + z;
-  float2 x = make_float2 (0, 0), y = x;
+  return (const float2 *) (a.bscans[r] + ascan * a.strides[r]) + z;
+}
 
-  if (a.is_wide && z + 1 < a.n_depths)
-    return AGAIN ? *(const float4 *) from : __ldcs ((const float4 *) from);
-  if (z < a.n_depths)
-    x = __ldcs (from);
-  if (z + 1 < a.n_depths)
-    y = __ldcs (from + 1);
-  return make_float4 (x.x, x.y, y.x, y.y);
+/* Without AGAIN the cache keeps other data rather than this. */
+template <bool AGAIN, typename T>
+static __device__ __forceinline__ T
+load (const T *from)
+{
+  return AGAIN ? *from : __ldcs (from);
+}
+
+/* Depths @z, which is even, and @z + 1, as they are, of repeats from @first to
+ * before @end; 0 beyond the last depth and of repeats that are not there. One
+ * branch for all: all loads are under way before the first is used. */
+template <uint32_t MOST, bool AGAIN = false>
+static __device__ __forceinline__ void
+load_raw (const Arguments &a, uint32_t first, uint32_t end, uint32_t ascan,
+    uint32_t z, float4 v[MOST])
+{
+#pragma unroll
+  for (uint32_t i = 0; i < MOST; i++)
+    v[i] = make_float4 (0, 0, 0, 0);
+  if (a.is_wide && z + 1 < a.n_depths) {
+#pragma unroll
+    for (uint32_t i = 0; i < MOST; i++)
+      if (first + i < end)
+        v[i] =
+            load<AGAIN> ((const float4 *) address_of (a, first + i, ascan, z));
+  } else if (z < a.n_depths) {
+#pragma unroll
+    for (uint32_t i = 0; i < MOST; i++)
+      if (first + i < end) {
+        const float2 *from = address_of (a, first + i, ascan, z);
+        float2 x = load<AGAIN> (from), y = make_float2 (0, 0);
+
+        if (z + 1 < a.n_depths)
+          y = load<AGAIN> (from + 1);
+        v[i] = make_float4 (x.x, x.y, y.x, y.y);
+      }
+  }
 }
 
 static __device__ __forceinline__ float4
@@ -110,16 +136,12 @@ clean (float4 v)
   return v;
 }
 
-/* Depths @z, which is even, and @z + 1 of all repeats; 0 of repeats that are
- * not there. All loads are under way before the first is used. */
+/* The same, of all repeats. */
 template <uint32_t MOST, bool AGAIN = false>
 static __device__ __forceinline__ void
 load_pairs (const Arguments &a, uint32_t ascan, uint32_t z, float4 v[MOST])
 {
-#pragma unroll
-  for (uint32_t r = 0; r < MOST; r++)
-    v[r] = r < a.n_repeats ? raw_pair_at<AGAIN> (a, r, ascan, z)
-                           : make_float4 (0, 0, 0, 0);
+  load_raw<MOST, AGAIN> (a, 0, a.n_repeats, ascan, z, v);
 #pragma unroll
   for (uint32_t r = 0; r < MOST; r++)
     v[r] = clean (v[r]);
