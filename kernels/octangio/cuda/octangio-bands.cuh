@@ -148,7 +148,7 @@ static __global__ void __launch_bounds__ (32 * BAND_ASCANS)
   uint32_t ascan = min (blockIdx.y * BAND_ASCANS + warp, a.n_ascans - 1);
   uint32_t first = blockIdx.x * BAND_DEPTHS; /* depth */
   float4 *row = rows[warp], next[LOADS], turns[LOADS];
-  float last[2][B] = {}, last_power[2][B] = {};
+  float last[2][B] = {};
   float2 result = make_float2 (0, 0), mean = result;
   auto load_next = [&] (uint32_t r) {
 #pragma unroll
@@ -199,15 +199,13 @@ static __global__ void __launch_bounds__ (32 * BAND_ASCANS)
 #pragma unroll
       for (uint32_t b = 0; b < B; b++) {
         float amplitude = root_of (power[b]), change = amplitude - last[d][b];
-        float both = power[b] + last_power[d][b];
 
-        if (both >= LEAST_SUM)
-          sum += __fdividef (change * change, both);
+        if (r > 0)
+          sum += share_of (
+              change * change, __fmaf_rn (last[d][b], last[d][b], power[b]));
         last[d][b] = amplitude;
-        last_power[d][b] = power[b];
       }
-      if (r > 0)
-        (d == 0 ? result.x : result.y) += sum;
+      (d == 0 ? result.x : result.y) += sum;
     }
   }
   tile[0][2 * lane][warp] = result.x;

@@ -153,8 +153,10 @@ struct Matrix {
 static __device__ __forceinline__ void
 players_of (uint32_t round, uint32_t k, uint32_t even, uint32_t *p, uint32_t *q)
 {
-  uint32_t n = even - 1, x = (round + k) % n, y = (round + n - k) % n;
+  uint32_t n = even - 1, x = round + k, y = round + n - k;
 
+  x -= x >= n ? n : 0;
+  y -= y >= n ? n : 0;
   if (k == 0)
     y = n;
   *p = min (x, y);
@@ -162,66 +164,68 @@ players_of (uint32_t round, uint32_t k, uint32_t even, uint32_t *p, uint32_t *q)
 }
 
 /* That of element [p][q], as octangio-eigen.c with fewer roots: with d = (a_qq
- * - a_pp) / 2 its tangent is a_pq / (d + sign (d) sqrt (d^2 + |a_pq|^2)).
+ * - a_pp) / 2 its tangent is a_pq / (d + sign (d) sqrt (d^2 + |a_pq|^2)). A
+ * tangent in float32 leaves 1e-7 of the element, which the next sweep takes;
+ * but the rotation has the length 1 to float64. The trace of the matrix is 1.
  * Returns: whether there is something to rotate */
 static __device__ __forceinline__ bool
 find_rotation (Matrix &m, uint32_t k, uint32_t p, uint32_t q)
 {
   double2 apq = m.a[p][q];
-  double app = m.a[p][p].x, aqq = m.a[q][q].x, d = (aqq - app) / 2;
-  double square = apq.x * apq.x + apq.y * apq.y;
-  double t = 1 / (fabs (d) + sqrt (d * d + square)), c;
-  /* or nothing that float64 can tell from 0 */
-  bool turns = square > 1e-33 * fabs (app * aqq) && square > 0;
+  double app = m.a[p][p].x, aqq = m.a[q][q].x;
+  double square = apq.x * apq.x + apq.y * apq.y, t, length, c;
+  float d = (float) (aqq - app) / 2, size = (float) square;
 
-  if (!turns)
-    t = 0;
-  c = rsqrt (1 + square * t * t);
-  if (d < 0)
-    t = -t;
+  /* or nothing that float64 can tell from 0 */
+  if (!(square > 1e-33 * fabs (app * aqq) && square > 1e-36)) {
+    m.p[k] = m.q[k] = 0;
+    return false;
+  }
+  t = copysignf (1 / (fabsf (d) + root_of (d * d + size)), d);
+  length = 1 + square * t * t;
+  c = rsqrtf ((float) length); /* Newton's method doubles the digits */
+  for (int i = 0; i < 2; i++)
+    c *= 1.5 - 0.5 * length * c * c;
   m.p[k] = (uint8_t) p;
   m.q[k] = (uint8_t) q;
   m.c[k] = c;
   m.s[k] = make_double2 (c * t * apq.x, c * t * apq.y);
-  return turns;
+  return true;
 }
 
-/* A round: its rotations do not touch each other's rows and columns.
+/* A round: its rotations do not touch each other's rows and columns. Lane k n +
+ * i has row or column i of rotation k.
  * Returns: to all lanes, whether anything was rotated */
 static __device__ __forceinline__ bool
-rotate_round (Matrix &m, uint32_t n, uint32_t round, uint32_t lane)
+rotate_round (Matrix &m, uint32_t n, uint32_t round, uint32_t lane, uint32_t k0,
+    uint32_t step)
 {
-  uint32_t even = n + n % 2, n_rotations = even / 2, p = 0, q = n;
+  uint32_t even = n + n % 2, n_rotations = even / 2, p, q, at = lane - k0 * n;
   bool turns = false;
 
-  if (lane < n_rotations)
+  if (lane < n_rotations) {
     players_of (round, lane, even, &p, &q);
-  if (lane < n_rotations && q < n)
-    turns = find_rotation (m, lane, p, q);
-  else if (lane < n_rotations) /* of an odd number, one rests */
-    m.p[lane] = m.q[lane] = 0;
+    if (q < n)
+      turns = find_rotation (m, lane, p, q);
+    else /* of an odd number, one rests */
+      m.p[lane] = m.q[lane] = 0;
+  }
   if (!__any_sync (~0u, turns))
     return false;
   __syncwarp ();
-  for (uint32_t i = lane; i < n * n_rotations; i += 32) { /* A J, V J */
-    uint32_t row = i % n, k = i / n;
-
+  for (uint32_t k = k0; k < n_rotations; k += step) { /* A J, V J */
     if (m.p[k] == m.q[k])
       continue;
-    turn_pair (&m.a[row][m.p[k]], &m.a[row][m.q[k]], m.c[k], m.s[k]);
-    turn_pair (&m.v[row][m.p[k]], &m.v[row][m.q[k]], m.c[k], m.s[k]);
+    turn_pair (&m.a[at][m.p[k]], &m.a[at][m.q[k]], m.c[k], m.s[k]);
+    turn_pair (&m.v[at][m.p[k]], &m.v[at][m.q[k]], m.c[k], m.s[k]);
   }
   __syncwarp ();
-  for (uint32_t i = lane; i < n * n_rotations; i += 32) { /* J* A J */
-    uint32_t column = i % n, k = i / n;
+  for (uint32_t k = k0; k < n_rotations; k += step) { /* J* A J */
     double2 s = make_double2 (m.s[k].x, -m.s[k].y);
 
     if (m.p[k] != m.q[k])
-      turn_pair (&m.a[m.p[k]][column], &m.a[m.q[k]][column], m.c[k], s);
+      turn_pair (&m.a[m.p[k]][at], &m.a[m.q[k]][at], m.c[k], s);
   }
-  __syncwarp ();
-  if (turns)
-    m.a[p][q] = m.a[q][p] = make_double2 (0, 0);
   __syncwarp ();
   return true;
 }
@@ -248,7 +252,9 @@ solve (const __grid_constant__ Arguments a)
   __shared__ Matrix matrices[SOLVE_ASCANS];
   uint32_t n = a.n_repeats, n_pairs = n * (n + 1) / 2, lane = threadIdx.x;
   uint32_t ascan = blockIdx.x * SOLVE_ASCANS + threadIdx.y, first, end;
+  uint32_t step = 32 / n, k0 = lane / n; /* of lanes beyond: no rotation */
   Matrix &m = matrices[threadIdx.y];
+  double trace = 0;
   bool turns = true;
 
   if (ascan >= a.n_ascans) /* a whole warp */
@@ -270,10 +276,18 @@ solve (const __grid_constant__ Arguments a)
     m.v[r][c] = m.v[c][r] = make_double2 (r == c, 0);
   }
   __syncwarp ();
+  for (uint32_t i = 0; i < n; i++)
+    trace += m.a[i][i].x;
+  __syncwarp ();
+  for (uint32_t i = lane; i < n * n && trace > 0; i += 32) {
+    m.a[i / n][i % n].x /= trace;
+    m.a[i / n][i % n].y /= trace;
+  }
+  __syncwarp ();
   for (int sweep = 0; sweep < SWEEPS && turns; sweep++) {
     turns = false;
     for (uint32_t round = 0; round < n + n % 2 - 1; round++)
-      turns |= rotate_round (m, n, round, lane);
+      turns |= rotate_round (m, n, round, lane, k0 < step ? k0 : n, step);
   }
   if (lane == 0)
     choose (m, n, a.n_tissue);
@@ -318,7 +332,9 @@ static __global__ void
 __launch_bounds__ (TILE_THREADS) eigen (const __grid_constant__ Arguments a)
 {
   __shared__ Tile tile;
-  uint32_t ascan = tile_ascan (), z = tile_depth ();
+  /* the last A-scans first: the cache has them from the sums */
+  uint32_t first = (gridDim.y - 1 - blockIdx.y) * TILE_ASCANS;
+  uint32_t ascan = first + threadIdx.x / TILE_PAIRS, z = tile_depth ();
   float2 flow = make_float2 (0, 0), mean = flow;
 
   if (ascan < a.n_ascans && z < a.n_depths) {
@@ -337,5 +353,5 @@ __launch_bounds__ (TILE_THREADS) eigen (const __grid_constant__ Arguments a)
       one[r] = second_of (v[r]);
     flow.y = rest_of<MOST> (a, vectors, one, &mean.y);
   }
-  put_tile (a, tile, flow, mean);
+  put_tile (a, tile, first, flow, mean);
 }

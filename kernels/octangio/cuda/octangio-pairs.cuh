@@ -15,26 +15,14 @@ enum {
   REGISTER_THREADS = 512, /* at most */
 };
 
-/* of find_bulk: all, then squares of cos (pi / 4), cos (pi / 8) and cos (pi /
- * 16) */
+/* of find_bulk: all, then those within pi / 4, pi / 8 and pi / 16 */
+enum { ROUNDS = 4 };
+
+/* The cosine of the limit of a round after the first one. */
 static __device__ __forceinline__ float
-nearness_of (int round)
+cosine_of (int round)
 {
-  return round == 0   ? -1.1f
-         : round == 1 ? 0.5f
-         : round == 2 ? 0.85355339f
-                      : 0.96193977f;
-}
-
-static __device__ __forceinline__ void
-add_near (float2 v, float2 turn, float near, float *re, float *im)
-{
-  float along = v.x * turn.x + v.y * turn.y;
-
-  if (along * fabsf (along) >= near * power_of (v)) {
-    *re += v.x;
-    *im += v.y;
-  }
+  return round == 1 ? 0.70710678f : round == 2 ? 0.92387953f : 0.98078528f;
 }
 
 /* y conj (x) */
@@ -74,15 +62,23 @@ put_sums (const Arguments &a, const float2 *s, const float *energy,
       to->z += energy[i];
   };
 
-  range_of (z, a.axial, n, &first, &end);
-  range_of (z + 1, a.axial, n, &next_first, &next_end);
-  for (uint32_t i = next_first; i < end; i++)
-    add (&sum, i);
-  next = sum;
-  for (uint32_t i = first; i < min (next_first, end); i++)
-    add (&sum, i);
-  for (uint32_t i = max (end, next_first); i < next_end; i++)
-    add (&next, i);
+  if (a.axial == 3 && z > 0 && z + 2 < n) { /* the default, without loops */
+    add (&sum, z);
+    add (&sum, z + 1);
+    next = sum;
+    add (&sum, z - 1);
+    add (&next, z + 2);
+  } else {
+    range_of (z, a.axial, n, &first, &end);
+    range_of (z + 1, a.axial, n, &next_first, &next_end);
+    for (uint32_t i = next_first; i < end; i++)
+      add (&sum, i);
+    next = sum;
+    for (uint32_t i = first; i < min (next_first, end); i++)
+      add (&sum, i);
+    for (uint32_t i = max (end, next_first); i < next_end; i++)
+      add (&next, i);
+  }
   *(float4 *) (a.sum + at) = make_float4 (sum.x, sum.y, next.x, next.y);
   if (a.energy)
     *(float2 *) (a.energy + at) = make_float2 (sum.z, next.z);
@@ -135,49 +131,59 @@ template <uint32_t N> struct Bulk {
   float2 turn[N];
 };
 
+static __device__ __forceinline__ void
+add_if_near (float2 v, float size, float2 turn, bool all, float *re, float *im)
+{
+  if (all || v.x * turn.x + v.y * turn.y >= size) {
+    *re += v.x;
+    *im += v.y;
+  }
+}
+
 /* cos and sin of the phase that most pixels have, of each of N pairs at once.
- * @products: P times two depths; 0 of pairs that are not there */
+ * @products: P times two depths; 0 of pairs that are not there
+ * @sizes: their absolute values */
 template <uint32_t N, uint32_t P>
 static __device__ __forceinline__ void
-find_bulk (const float4 products[P][N], Bulk<N> &bulk, float2 turn[N])
+find_bulk (const float4 products[P][N], const float2 sizes[P][N], Bulk<N> &bulk,
+    float2 turn[N])
 {
   constexpr uint32_t VALUES = Bulk<N>::VALUES;
   uint32_t lane = threadIdx.x % 32, warp = threadIdx.x / 32, k = threadIdx.x;
+  float2 own = make_float2 (1, 0); /* of product k */
   bool is_found = true;
 
-#pragma unroll
-  for (uint32_t i = 0; i < N; i++)
-    turn[i] = make_float2 (1, 0);
-  if (k < N)
-    bulk.turn[k] = make_float2 (1, 0);
 #pragma unroll 1
-  for (int round = 0; round < 4; round++) {
-    float near = nearness_of (round), sums[VALUES] = {}, sum;
+  for (int round = 0; round < ROUNDS; round++) {
+    float sums[VALUES] = {}, sum;
 
 #pragma unroll
     for (uint32_t i = 0; i < N; i++)
 #pragma unroll
       for (uint32_t p = 0; p < P; p++) {
-        add_near (first_of (products[p][i]), turn[i], near, &sums[2 * i],
-            &sums[2 * i + 1]);
-        add_near (second_of (products[p][i]), turn[i], near, &sums[2 * i],
-            &sums[2 * i + 1]);
+        add_if_near (first_of (products[p][i]), sizes[p][i].x, turn[i],
+            round == 0, &sums[2 * i], &sums[2 * i + 1]);
+        add_if_near (second_of (products[p][i]), sizes[p][i].y, turn[i],
+            round == 0, &sums[2 * i], &sums[2 * i + 1]);
       }
     sum = add_warp<VALUES> (sums);
     if (lane % (32 / VALUES) == 0)
       bulk.partial[warp][lane / (32 / VALUES)] = sum;
     __syncthreads ();
-    if (k < N && is_found) {
-      float re = 0, im = 0, length;
+    if (k < N) {
+      float re = 0, im = 0, length, unit;
 
       for (uint32_t i = 0; i < blockDim.x / 32; i++) {
         re += bulk.partial[i][2 * k];
         im += bulk.partial[i][2 * k + 1];
       }
       length = hypotf (re, im);
-      is_found = length > 0;
+      is_found = is_found && length > 0;
       if (is_found)
-        bulk.turn[k] = make_float2 (re / length, im / length);
+        own = make_float2 (re / length, im / length);
+      /* so that the next round compares with the size alone */
+      unit = round + 1 < ROUNDS ? 1 / cosine_of (round + 1) : 1;
+      bulk.turn[k] = make_float2 (own.x * unit, own.y * unit);
     }
     __syncthreads ();
 #pragma unroll
@@ -186,11 +192,11 @@ find_bulk (const float4 products[P][N], Bulk<N> &bulk, float2 turn[N])
   }
 }
 
-/* The products of two depths, their E and mean power times N. */
+/* The products of two depths and their sizes, E, and the mean power times N. */
 template <uint32_t MOST, uint32_t N, bool BETWEEN>
 static __device__ __forceinline__ void
 multiply (const Arguments &a, uint32_t ascan, uint32_t z, float4 products[N],
-    float2 *energy, float2 *mean)
+    float2 sizes[N], float2 *energy, float2 *mean)
 {
   float4 v[MOST], next[MOST];
 
@@ -212,11 +218,17 @@ multiply (const Arguments &a, uint32_t ascan, uint32_t z, float4 products[N],
     float4 x = v[i], y = BETWEEN ? next[i] : v[i + !BETWEEN];
     float2 p = product_of (first_of (x), first_of (y));
     float2 q = product_of (second_of (x), second_of (y));
+    float2 power_x =
+        make_float2 (power_of (first_of (x)), power_of (second_of (x)));
+    float2 power_y =
+        make_float2 (power_of (first_of (y)), power_of (second_of (y)));
 
     products[i] = make_float4 (p.x, p.y, q.x, q.y);
+    sizes[i] = make_float2 (root_of (power_x.x) * root_of (power_y.x),
+        root_of (power_x.y) * root_of (power_y.y));
     if (!BETWEEN && i + 1 < a.n_repeats) {
-      energy->x += (power_of (first_of (x)) + power_of (first_of (y))) / 2;
-      energy->y += (power_of (second_of (x)) + power_of (second_of (y))) / 2;
+      energy->x += (power_x.x + power_y.x) / 2;
+      energy->y += (power_x.y + power_y.y) / 2;
     }
   }
 }
@@ -235,13 +247,15 @@ __launch_bounds__ (REGISTER_THREADS)
   float2 *s = (float2 *) shared, turn[N];
   float *energies = (float *) (s + a.row);
   float4 products[P][N];
+  float2 sizes[P][N];
 
 #pragma unroll
   for (uint32_t p = 0; p < P; p++) {
     uint32_t z = 2 * (threadIdx.x + p * blockDim.x);
     float2 energy, mean;
 
-    multiply<MOST, N, BETWEEN> (a, ascan, z, products[p], &energy, &mean);
+    multiply<MOST, N, BETWEEN> (
+        a, ascan, z, products[p], sizes[p], &energy, &mean);
     if (z >= n)
       continue;
     *(float2 *) (energies + z) = energy;
@@ -253,7 +267,7 @@ __launch_bounds__ (REGISTER_THREADS)
   for (uint32_t i = 0; i < N; i++)
     turn[i] = make_float2 (1, 0);
   if (a.bulk_motion)
-    find_bulk<N, P> (products, bulk, turn);
+    find_bulk<N, P> (products, sizes, bulk, turn);
 #pragma unroll
   for (uint32_t p = 0; p < P; p++) {
     uint32_t z = 2 * (threadIdx.x + p * blockDim.x);
@@ -311,12 +325,16 @@ find_bulk (const float2 *products, uint32_t n, Adder &adder)
 {
   float2 turn = make_float2 (1, 0);
 
-  for (int round = 0; round < 4; round++) {
+  for (int round = 0; round < ROUNDS; round++) {
     float2 sum = make_float2 (0, 0);
     float length;
 
-    for (uint32_t z = threadIdx.x; z < n; z += PAIR_THREADS)
-      add_near (products[z], turn, nearness_of (round), &sum.x, &sum.y);
+    for (uint32_t z = threadIdx.x; z < n; z += PAIR_THREADS) {
+      float2 v = products[z];
+
+      add_if_near (v, cosine_of (round) * hypotf (v.x, v.y), turn, round == 0,
+          &sum.x, &sum.y);
+    }
     sum = adder.add (sum);
     length = hypotf (sum.x, sum.y);
     if (!(length > 0))
@@ -350,9 +368,11 @@ pairs (const __grid_constant__ Arguments a)
 
     for (uint32_t z = threadIdx.x; z < n; z += PAIR_THREADS) {
       s[z] = make_float2 (0, 0);
-      last[z] = value_at (a, 0, first, z);
-      energy[z] = 0;
-      mean[z] = a.between_ascans ? 0 : power_of (last[z]);
+      energy[z] = mean[z] = 0;
+      if (!a.between_ascans) {
+        last[z] = value_at (a, 0, ascan, z);
+        mean[z] = power_of (last[z]);
+      }
     }
     for (uint32_t k = 0; k < n_pairs; k++) {
       float2 turn = make_float2 (1, 0);
@@ -388,42 +408,77 @@ pairs (const __grid_constant__ Arguments a)
 static __device__ __forceinline__ float
 flow_of_sum (const Arguments &a, float2 sum, float energy)
 {
+  float x, y;
+
   if (a.method == IMK_OCTANGIO_DOPPLER)
     return a.scale * atan2f (sum.y, sum.x);
-  return energy > 0 ? 1 - hypotf (sum.x, sum.y) / energy : 0;
+  x = share_of (sum.x, energy);
+  y = share_of (sum.y, energy);
+  return energy > 0 ? 1 - root_of (x * x + y * y) : 0;
+}
+
+/* The A-scans of a tile and of its windows, loaded at once. */
+struct Rows {
+  float2 sum[TILE_ASCANS + IMK_OCTANGIO_MAX_WINDOW - 1][TILE_DEPTHS];
+  float energy[TILE_ASCANS + IMK_OCTANGIO_MAX_WINDOW - 1][TILE_DEPTHS];
+};
+
+static __device__ __forceinline__ void
+load_rows (const Arguments &a, Rows &rows, uint32_t first, uint32_t end)
+{
+  uint32_t column = 2 * (threadIdx.x % TILE_PAIRS), z = tile_depth ();
+
+#pragma unroll 2
+  for (uint32_t i = threadIdx.x / TILE_PAIRS; first + i < end;
+       i += TILE_THREADS / TILE_PAIRS) {
+    size_t at = (size_t) (first + i) * a.row + z;
+
+    if (z >= a.n_depths)
+      break;
+    *(float4 *) &rows.sum[i][column] = *(const float4 *) (a.sum + at);
+    if (a.energy)
+      *(float2 *) &rows.energy[i][column] = *(const float2 *) (a.energy + at);
+  }
 }
 
 static __global__ void
 __launch_bounds__ (TILE_THREADS) finish (const __grid_constant__ Arguments a)
 {
   __shared__ Tile tile;
-  uint32_t ascan = tile_ascan (), z = tile_depth ();
+  __shared__ Rows rows;
+  uint32_t first = blockIdx.y * TILE_ASCANS, z = tile_depth ();
+  uint32_t ascan = first + threadIdx.x / TILE_PAIRS;
+  uint32_t column = 2 * (threadIdx.x % TILE_PAIRS);
+  uint32_t before = min ((a.lateral - 1) / 2, first); /* of the first row */
   float2 flow = make_float2 (0, 0), mean = flow;
 
+  if (a.sum) {
+    load_rows (a, rows, first - before,
+        min (first + TILE_ASCANS + a.lateral / 2, a.n_ascans));
+    __syncthreads ();
+  }
   if (ascan < a.n_ascans && z < a.n_depths) {
     size_t at = (size_t) ascan * a.row + z;
     float2 energy = flow;
     float4 sum = make_float4 (0, 0, 0, 0);
-    uint32_t first, end;
+    uint32_t from, end;
 
-    range_of (ascan, a.lateral, a.n_ascans, &first, &end);
-#pragma unroll 4
-    for (uint32_t i = first; i < end && a.sum; i++) {
-      float4 v = *(const float4 *) (a.sum + (size_t) i * a.row + z);
-
-      sum = make_float4 (sum.x + v.x, sum.y + v.y, sum.z + v.z, sum.w + v.w);
-    }
-#pragma unroll 4
-    for (uint32_t i = first; i < end && a.sum && a.energy; i++) {
-      float2 v = *(const float2 *) (a.energy + (size_t) i * a.row + z);
-
-      energy = make_float2 (energy.x + v.x, energy.y + v.y);
-    }
     if (a.mean)
       mean = *(const float2 *) (a.mean + at);
+    range_of (ascan, a.lateral, a.n_ascans, &from, &end);
+    for (uint32_t i = from; i < end && a.sum; i++) {
+      uint32_t row = i + before - first;
+      float4 v = *(const float4 *) &rows.sum[row][column];
+
+      sum = make_float4 (sum.x + v.x, sum.y + v.y, sum.z + v.z, sum.w + v.w);
+      if (a.energy) {
+        energy.x += rows.energy[row][column];
+        energy.y += rows.energy[row][column + 1];
+      }
+    }
     flow = a.sum ? make_float2 (flow_of_sum (a, first_of (sum), energy.x),
                        flow_of_sum (a, second_of (sum), energy.y))
                  : *(const float2 *) (a.energy + at); /* of bands */
   }
-  put_tile (a, tile, flow, mean);
+  put_tile (a, tile, first, flow, mean);
 }

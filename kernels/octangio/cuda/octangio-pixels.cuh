@@ -147,14 +147,28 @@ load_pairs (const Arguments &a, uint32_t ascan, uint32_t z, float4 v[MOST])
     v[r] = clean (v[r]);
 }
 
-/* To 1 ulp; sqrtf () is slower, for a bit that no result shows. */
+/* To 1 ulp, and 0 of a number below LEAST_SUM: sqrtf () is slower, for a bit
+ * that no result shows. */
 static __device__ __forceinline__ float
 root_of (float power)
 {
   float root;
 
-  asm("sqrt.approx.f32 %0, %1;" : "=f"(root) : "f"(power));
+  asm("sqrt.approx.ftz.f32 %0, %1;" : "=f"(root) : "f"(power));
   return root;
+}
+
+/* @part of @whole, to 2 ulp; 0 where both are 0. @part: at most @whole, which
+ * is at most 1e37 */
+static __device__ __forceinline__ float
+share_of (float part, float whole)
+{
+  float reciprocal;
+
+  asm("rcp.approx.ftz.f32 %0, %1;"
+      : "=f"(reciprocal)
+      : "f"(fmaxf (whole, LEAST_SUM)));
+  return part * reciprocal;
 }
 
 /* The depths of the window, cut off at the ends. */
@@ -177,20 +191,15 @@ struct Tile {
 };
 
 static __device__ __forceinline__ uint32_t
-tile_ascan (void)
-{
-  return blockIdx.y * TILE_ASCANS + threadIdx.x / TILE_PAIRS;
-}
-
-static __device__ __forceinline__ uint32_t
 tile_depth (void)
 {
   return blockIdx.x * TILE_DEPTHS + 2 * (threadIdx.x % TILE_PAIRS);
 }
 
-/* To the image, of all threads of the block. */
+/* To the image, of all threads of the block, whose first A-scan is @first. */
 static __device__ __forceinline__ void
-put_tile (const Arguments &a, Tile &tile, float2 flow, float2 mean)
+put_tile (
+    const Arguments &a, Tile &tile, uint32_t first, float2 flow, float2 mean)
 {
   uint32_t row = threadIdx.x / TILE_PAIRS;
   uint32_t column = 2 * (threadIdx.x % TILE_PAIRS);
@@ -205,7 +214,7 @@ put_tile (const Arguments &a, Tile &tile, float2 flow, float2 mean)
 #pragma unroll
   for (uint32_t i = threadIdx.x; i < TILE_ASCANS * TILE_DEPTHS;
        i += TILE_THREADS) {
-    uint32_t ascan = blockIdx.y * TILE_ASCANS + i % TILE_ASCANS;
+    uint32_t ascan = first + i % TILE_ASCANS;
     uint32_t z = blockIdx.x * TILE_DEPTHS + i / TILE_ASCANS;
 
     if (ascan >= a.n_ascans || z >= a.n_depths)

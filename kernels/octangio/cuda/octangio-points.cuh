@@ -41,10 +41,10 @@ flow_of (const Arguments &a, const float power[MOST], float *mean)
   }
 #pragma unroll
   for (uint32_t r = 0; r + 1 < MOST; r++) {
-    float d = amplitude[r] - amplitude[r + 1], both = power[r] + power[r + 1];
+    float d = amplitude[r] - amplitude[r + 1];
 
-    if (r + 1 < a.n_repeats && both >= LEAST_SUM)
-      result += __fdividef (d * d, both);
+    if (r + 1 < a.n_repeats)
+      result += share_of (d * d, power[r] + power[r + 1]);
   }
   return result * a.pair_share;
 }
@@ -54,7 +54,8 @@ static __global__ void
 __launch_bounds__ (TILE_THREADS) points (const __grid_constant__ Arguments a)
 {
   __shared__ Tile tile;
-  uint32_t ascan = tile_ascan (), z = tile_depth ();
+  uint32_t first = blockIdx.y * TILE_ASCANS, z = tile_depth ();
+  uint32_t ascan = first + threadIdx.x / TILE_PAIRS;
   float2 flow = make_float2 (0, 0), mean = flow;
 
   if (ascan < a.n_ascans && z < a.n_depths) {
@@ -71,7 +72,7 @@ __launch_bounds__ (TILE_THREADS) points (const __grid_constant__ Arguments a)
       power[r] = power_of (second_of (v[r]));
     flow.y = flow_of<MOST> (a, power, &mean.y);
   }
-  put_tile (a, tile, flow, mean);
+  put_tile (a, tile, first, flow, mean);
 }
 
 /* ------------------------------------------------------------------------
