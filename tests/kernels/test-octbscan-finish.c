@@ -779,8 +779,8 @@ decorrelation_of (
 
 /* Repeats of tissue that moves by fractions of a depth differ by their noise
  * alone: P_n / mean |Z|^2 with P_n = 4 sigma^2 / N without a window. */
-TEST_BACKENDS (test_repeats_that_moved_correlate,
-    "complex repeats of a sample that moved correlate", .cpu_only = true)
+TEST (test_repeats_that_moved_correlate,
+    "complex repeats of a sample that moved correlate")
 {
   static const double moves[MOVED_BSCANS] = {
       0, 0.5, -2.3, 1.75, 4.125, -0.4, 3.6, -3.2};
@@ -804,7 +804,8 @@ TEST_BACKENDS (test_repeats_that_moved_correlate,
     c.tracking_lock = c.tracking_complex = true;
     c.tracking_reach = 12 * scale;
     test_check (imk_octbscan_n_depths (&c) == n, "not %u depths", n);
-    test_ok (imk_octbscan_new (backend, &c, &kernel, test_new_error ()));
+    test_ok (
+        imk_octbscan_new (IMK_BACKEND_CPU, &c, &kernel, test_new_error ()));
     for (uint32_t b = 0; b < MOVED_BSCANS; b++) {
       ImkImage in = {x, MOVED_N * sizeof (*x), MOVED_N, MOVED_ASCANS, 1,
           IMK_TYPE_F32, IMK_LOCATION_HOST};
