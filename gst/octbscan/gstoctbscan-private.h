@@ -29,7 +29,12 @@ typedef struct _GstOctBscanSnapshot GstOctBscanSnapshot;
 typedef struct _GstOctBscanWork GstOctBscanWork;
 
 /* Of the four numbers of ImkOctbscanJob.track. */
-enum { GST_OCT_BSCAN_SHIFT = 3 };
+enum {
+  GST_OCT_BSCAN_PLACE,
+  GST_OCT_BSCAN_WEIGHT,
+  GST_OCT_BSCAN_MEAN,
+  GST_OCT_BSCAN_SHIFT
+};
 
 /* Of a line of several B-scans. */
 #define GST_OCT_BSCAN_DIFFERENT (-1)

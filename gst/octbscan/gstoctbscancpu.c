@@ -13,9 +13,8 @@ run_kernel (GstOctBscan *self, const ImkImage *from, const GstImagingFrame *out,
 
   for (guint k = 0; k < w->n && status == IMK_OK; k++) {
     ImkImage images[N_OUTPUTS], in;
-    gfloat track[4] = {0};
-    ImkImage tracked = {track, sizeof (track), G_N_ELEMENTS (track), 1, 1,
-        IMK_TYPE_F32, IMK_LOCATION_HOST};
+    ImkImage tracked = {w->tracks ? w->tracks + 4 * k : NULL,
+        4 * sizeof (gfloat), 4, 1, 1, IMK_TYPE_F32, IMK_LOCATION_HOST};
     guint32 n_bad = 0;
     ImkOctbscanJob job;
 
@@ -33,11 +32,9 @@ run_kernel (GstOctBscan *self, const ImkImage *from, const GstImagingFrame *out,
     job = gst_oct_bscan_work_job (self, w, k, from ? &in : NULL, images);
     job.n_bad = &n_bad;
     job.ends = w->ends ? w->ends + 4 * k : NULL;
-    job.track = w->shifts ? &tracked : NULL;
+    job.track = w->tracks ? &tracked : NULL;
     status = imk_octbscan_process (self->open.kernel, &job, 1, NULL, error);
     w->n_bad += n_bad;
-    if (w->shifts)
-      w->shifts[k] = track[GST_OCT_BSCAN_SHIFT];
   }
   return status;
 }

@@ -543,7 +543,7 @@ set_job (GstOctBscanDevice *self, Batch *b, guint i, guint k)
   b->tracks[at] = (ImkImage){report->track, sizeof (report->track),
       G_N_ELEMENTS (report->track), 1, 1, IMK_TYPE_F32,
       IMK_LOCATION_HOST_MAPPED};
-  b->jobs[at].track = w->shifts ? &b->tracks[at] : NULL;
+  b->jobs[at].track = w->tracks ? &b->tracks[at] : NULL;
 }
 
 static ImkStatus
@@ -670,8 +670,9 @@ take_reports (const Batch *b)
       b->works[i]->n_bad += report->n_bad;
       if (b->works[i]->ends)
         memcpy (b->works[i]->ends + 4 * k, report->ends, sizeof (report->ends));
-      if (b->works[i]->shifts)
-        b->works[i]->shifts[k] = report->track[GST_OCT_BSCAN_SHIFT];
+      if (b->works[i]->tracks)
+        memcpy (
+            b->works[i]->tracks + 4 * k, report->track, sizeof (report->track));
     }
 }
 

@@ -379,8 +379,8 @@ static const GstImagingSetting settings[] = {
         "it follows the last tracking-bscans B-scans"),
     GST_IMAGING_BOOLEAN ("tracking-complex", LIVE, PLAN, Settings,
         config.tracking_complex,
-        "Tracking also shifts the pad complex, by the same whole depths, so "
-        "that octangio compares the same depths of the sample"),
+        "Tracking also shifts the pad complex, by fractions of a depth, so that "
+        "octangio compares the same depths of the sample"),
     GST_IMAGING_PATH ("tracking-reference", LIVE, PLAN, Settings,
         tracking_reference, load_tracking_reference, free_npy,
         "Array file [depths of the window] with a mean intensity profile that "

@@ -57,10 +57,10 @@ need_ends (GstOctBscanWork *w)
 }
 
 static void
-need_shifts (GstOctBscanWork *w)
+need_tracks (GstOctBscanWork *w)
 {
   if (w->in && w->snapshot->config.tracking != IMK_OCTBSCAN_TRACKING_NONE)
-    w->shifts = g_new0 (gfloat, w->n);
+    w->tracks = g_new0 (gfloat, 4 * w->n);
 }
 
 GstOctBscanWork *
@@ -81,7 +81,7 @@ gst_oct_bscan_work_new (GstOctBscan *self, GstBuffer *in, guint n,
   gst_oct_bscan_look_again (self, w);
   w->snapshot = gst_oct_bscan_get_snapshot (self);
   need_ends (w);
-  need_shifts (w);
+  need_tracks (w);
   w->backward = w->snapshot->config.bidirectional && self->n_bscans % 2;
   add_to_mean (self, w, w->snapshot->average_bscans);
   self->n_bscans += n;
@@ -129,7 +129,7 @@ gst_oct_bscan_work_free (GstOctBscanWork *w)
   gst_clear_buffer (&w->like);
   gst_oct_bscan_snapshot_unref (w->snapshot);
   g_free (w->ends);
-  g_free (w->shifts);
+  g_free (w->tracks);
   g_free (w);
 }
 

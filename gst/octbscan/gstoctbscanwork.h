@@ -47,7 +47,7 @@ struct _GstOctBscanWork {
   gboolean lost;
   gboolean on_cpu; /* the CPU has made the images */
   gfloat *ends;    /* (nullable): [n][4], found in the B-scans */
-  gfloat *shifts;  /* (nullable): [n], depths that tracking has moved them */
+  gfloat *tracks;  /* (nullable): [n][4], of ImkOctbscanJob.track */
   gdouble fringe;  /* of the mean, dB; 0 if it was not measured */
   guint n_bad;     /* black A-scans: a sample is not a number */
   guint first_camera;

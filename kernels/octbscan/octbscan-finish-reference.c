@@ -472,15 +472,35 @@ move_z (const ImkOctbscanConfig *c, State *s, int64_t shift,
     ImkOctbscanReference *b)
 {
   double *z = calloc (2 * (size_t) c->height * s->n_depths, sizeof (*z));
+  double f = b->track[1] > 0 ? b->track[2] - b->track[0] - b->track[3] : 0;
+  double complex taps[17];
 
+  for (int k = -8; k <= 8; k++) {
+    double x = -f - k;
+
+    taps[8 + k] = (x == 0 ? 1 : sin (M_PI * x) / (M_PI * x)) *
+                  (1 + cos (M_PI * x / 9)) / 2 *
+                  cexp (-I * M_PI * x / c->scale);
+  }
   for (uint32_t row = 0; row < c->height; row++)
     for (int64_t q = 0; q < s->n_depths; q++) {
       size_t to = (size_t) row * s->n_depths + (size_t) q;
+      double complex sum = 0;
 
       if (q - shift < 0 || q - shift >= s->n_depths)
         continue;
-      z[2 * to] = b->z[2 * ((int64_t) to - shift)];
-      z[2 * to + 1] = b->z[2 * ((int64_t) to - shift) + 1];
+      for (int k = -8; k <= 8; k++) {
+        int64_t at = q - shift + k;
+
+        if (at >= 0 && at < s->n_depths) {
+          const double *v =
+              b->z + 2 * ((size_t) row * s->n_depths + (size_t) at);
+
+          sum += taps[8 + k] * (v[0] + I * v[1]);
+        }
+      }
+      z[2 * to] = creal (sum);
+      z[2 * to + 1] = cimag (sum);
     }
   free (b->z);
   b->z = z;

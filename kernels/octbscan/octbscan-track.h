@@ -27,7 +27,30 @@ typedef struct ImkOctbscanLock {
 typedef struct ImkOctbscanMotion {
   double place, weight, mean;
   int32_t shift;
+  double fraction; /* of a depth, from -1/2 to 1/2, that the shift leaves */
 } ImkOctbscanMotion;
+
+/* Depths at either side that a shift of Z by a fraction takes. */
+enum {
+  IMK_OCTBSCAN_SHIFT_REACH = 8,
+  IMK_OCTBSCAN_SHIFT_TAPS = 2 * IMK_OCTBSCAN_SHIFT_REACH + 1
+};
+
+/* What Z of a depth @from from it, -8 to 8, has in Z shifted by @fraction to
+ * larger depths, see ImkOctbscanConfig. */
+IMK_OCTBSCAN_INLINE void
+imk_octbscan_shift_tap (
+    double fraction, int32_t from, uint32_t scale, float tap[2])
+{
+  const double pi = 3.14159265358979323846;
+  double x = -fraction - from;
+  double sinc = x == 0 ? 1 : sin (pi * x) / (pi * x);
+  double weight =
+      sinc * (0.5 + 0.5 * cos (pi * x / (IMK_OCTBSCAN_SHIFT_REACH + 1)));
+
+  tap[0] = (float) (weight * cos (pi * x / scale));
+  tap[1] = (float) (weight * -sin (pi * x / scale));
+}
 
 /* The background @m after one more @mean of a B-scan. */
 IMK_OCTBSCAN_INLINE double
@@ -160,5 +183,6 @@ imk_octbscan_motion (ImkOctbscanTrack *track, uint32_t n_mean,
     track->has_mean = true;
   }
   m.shift = is_found ? (int32_t) floor (m.mean - m.place + 0.5) : 0;
+  m.fraction = is_found ? m.mean - m.place - m.shift : 0;
   return m;
 }

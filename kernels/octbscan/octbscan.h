@@ -300,8 +300,13 @@ typedef struct ImkOctbscanCamera {
  *   window has, that is kept instead of those of the B-scans: the reference of
  *   XCORR; for RPE and CONTOUR mu is where it is largest
  * @tracking_complex: not changed by an update. Tracking shifts the complex
- *   image as the others: by whole depths, with zeros at the end it leaves. The
- *   phase that motion gives all depths stays */
+ *   image, too, by mu - L_b depths with their fraction. With the whole depths n
+ *   of the other images and f = mu - L_b - n:
+ *     Z'_q = sum over k from -8 to 8 of h (-f - k) Z_(q - n + k)
+ *     h (x) = sinc (pi x) (1 + cos (pi x / 9)) / 2 exp (-i pi x / s)
+ *   which is the phase ramp f over the wavenumbers, but for those at the ends
+ *   where s is 1. Z beyond the crop is 0, and so are the n depths at the end
+ *   that the shift leaves. The phase that motion gives all depths stays */
 typedef struct ImkOctbscanConfig {
   size_t size;
   uint32_t width, height;

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /* A set of four complex B-scans on one thread of the CPU, by each method,
- * beside reading it once. The GPU's rows are in gpu-bench.cu. */
+ * beside reading it once. The GPU's rows are in gpu-bench.cu, those of NumPy in
+ * octangio-numpy.py. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -8,7 +9,11 @@
 #include "bench.h"
 #include "imk/octangio.h"
 
-enum { ASCANS = 240, DEPTHS = 832, REPEATS = 4 };
+enum { REPEATS = 4 };
+
+static const struct {
+  uint32_t n_ascans, n_depths;
+} sizes[] = {{240, 832}, {512, 1024}};
 
 static const struct {
   const char *name;
@@ -39,7 +44,7 @@ run_ours (void *data, uint32_t turn)
   ImkError error;
 
   for (int r = 0; r < REPEATS; r++)
-    s->bscans[r].data = set + r * s->bscans[r].stride * ASCANS;
+    s->bscans[r].data = set + r * s->bscans[r].stride * s->bscans[r].height;
   bench_ok (imk_octangio_process (s->kernel, s->bscans, &s->flow, NULL, &error),
       &error);
 }
@@ -78,8 +83,8 @@ make_floats (BenchRing *ring)
   }
 }
 
-int
-main (int argc, char **argv)
+static void
+run_size (uint32_t n_ascans, uint32_t n_depths)
 {
   Set s = {0};
   BenchEntry entries[] = {
@@ -88,38 +93,45 @@ main (int argc, char **argv)
   ImkError error;
   char name[80];
 
-  bench_open (argc, argv, "octangio");
-  s.ring = bench_ring_new (
-      2 * sizeof (float) * ASCANS * DEPTHS * REPEATS, bench_beyond_cache ());
+  s.ring = bench_ring_new (2 * sizeof (float) * n_ascans * n_depths * REPEATS,
+      bench_beyond_cache ());
   make_floats (&s.ring);
   for (int r = 0; r < REPEATS; r++)
-    s.bscans[r] = (ImkImage){.stride = 2 * sizeof (float) * DEPTHS,
-        .width = DEPTHS,
-        .height = ASCANS,
+    s.bscans[r] = (ImkImage){.stride = 2 * sizeof (float) * n_depths,
+        .width = n_depths,
+        .height = n_ascans,
         .channels = 1,
         .type = IMK_TYPE_CF32};
-  s.flow = (ImkImage){.stride = sizeof (float) * ASCANS,
-      .width = ASCANS,
-      .height = DEPTHS,
+  s.flow = (ImkImage){.stride = sizeof (float) * n_ascans,
+      .width = n_ascans,
+      .height = n_depths,
       .channels = 1,
       .type = IMK_TYPE_F32};
-  s.flow.data = calloc (DEPTHS, s.flow.stride);
+  s.flow.data = calloc (n_depths, s.flow.stride);
   for (size_t i = 0; i < sizeof (methods) / sizeof (*methods); i++) {
     imk_octangio_config_init (&c);
-    c.n_ascans = ASCANS;
-    c.n_depths = DEPTHS;
+    c.n_ascans = n_ascans;
+    c.n_depths = n_depths;
     c.n_repeats = REPEATS;
     c.method = methods[i].method;
     c.n_bands = methods[i].n_bands;
     c.n_threads = 1;
     bench_ok (
         imk_octangio_new (IMK_BACKEND_CPU, &c, &s.kernel, &error), &error);
-    snprintf (name, sizeof (name), "octangio-%ux%ux%u-%s", ASCANS, DEPTHS,
+    snprintf (name, sizeof (name), "octangio-%ux%ux%u-%s", n_ascans, n_depths,
         REPEATS, methods[i].name);
     bench_case (name, entries, 2);
     imk_octangio_free (s.kernel);
   }
   free (s.flow.data);
   bench_ring_free (&s.ring);
+}
+
+int
+main (int argc, char **argv)
+{
+  bench_open (argc, argv, "octangio");
+  for (size_t i = 0; i < sizeof (sizes) / sizeof (*sizes); i++)
+    run_size (sizes[i].n_ascans, sizes[i].n_depths);
   return bench_close ();
 }

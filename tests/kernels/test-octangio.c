@@ -180,7 +180,8 @@ TEST_BACKENDS (
 {
   static const uint32_t sizes[][4] = {/* A, D, N, window */
       {7, 13, 2, 1}, {1, 31, 4, 3}, {12, 1, 3, 2}, {9, 17, 8, 5},
-      {35, 70, 4, 3}, {3, 300, 16, 2}};
+      {35, 70, 4, 3}, {3, 300, 16, 2}, {34, 65, 5, 4}, {1, 1100, 9, 3},
+      {2, 2100, 3, 3}};
   char what[80];
 
   for (uint32_t k = 0; k < sizeof (sizes) / sizeof (sizes[0]); k++) {
@@ -200,7 +201,8 @@ TEST_BACKENDS (
         c.lateral = sizes[k][3];
         c.axial = sizes[k][3] + 1;
         c.method = method;
-        c.bulk_motion = variant & 1;
+        /* of many depths the reference would take long */
+        c.bulk_motion = variant & 1 && c.n_depths < 1000;
         c.floor = variant & 2 ? 60 : 0;
         c.finds_surface = variant & 1;
         c.pairs =
@@ -220,7 +222,8 @@ TEST_BACKENDS (test_bands_are_the_definition, "bands are the definition")
 {
   static const uint32_t cases[][5] = {/* A, D, N, bands, scale */
       {3, 40, 2, 2, 1}, {5, 33, 4, 4, 1}, {2, 120, 3, 3, 4}, {4, 5, 2, 16, 2},
-      {2, 300, 2, 11, 3}};
+      {2, 300, 2, 11, 3}, {9, 130, 4, 4, 2}, {17, 200, 3, 8, 1},
+      {10, 70, 2, 2, 2}};
   char what[80];
 
   for (uint32_t k = 0; k < sizeof (cases) / sizeof (cases[0]); k++) {
@@ -264,6 +267,29 @@ TEST_BACKENDS (test_many_depths, "many depths are the definition")
     check_definition (backend, &c, &s, "bands of many depths");
     free (s.data);
   }
+}
+
+/* A reflector of 1e4 times the flow beside it leaves nothing of itself. */
+TEST_BACKENDS (test_eigen_beside_a_strong_reflector,
+    "eigen beside a strong reflector is the definition")
+{
+  Scans s = scans_new (4, 200, 4);
+  uint64_t seed = 3;
+  ImkOctangioConfig c;
+
+  for (uint32_t r = 0; r < 4; r++)
+    for (uint32_t i = 0; i < 4 * 200; i++) {
+      double size = i % 50 == 7 ? 1e4 : 20, phase = 1.3 * i + r;
+      float *v = pixel (&s, r, i / 200, i % 200);
+
+      v[0] = (float) (size * cos (phase) + uniform (&seed) - 0.5);
+      v[1] = (float) (size * sin (phase) + uniform (&seed) - 0.5);
+    }
+  imk_octangio_config_init (&c);
+  c.n_ascans = 4, c.n_depths = 200;
+  c.method = IMK_OCTANGIO_EIGEN;
+  check_definition (backend, &c, &s, "a strong reflector");
+  free (s.data);
 }
 
 /* --- noise ---------------------------------------------------------------- */

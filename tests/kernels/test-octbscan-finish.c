@@ -717,6 +717,115 @@ TEST (
   }
 }
 
+/* --- a sample that moves ------------------------------------------------- */
+
+enum { MOVED_N = 256, MOVED_ASCANS = 24, MOVED_BSCANS = 8 };
+
+/* Scatterers from depth 20 to 100 of a scale of 1, @shift deeper, through a
+ * lamp that is dark at the ends, with noise. They turn with the shift, as light
+ * does. */
+static void
+fill_moved (float *x, double shift, double noise, uint64_t seed)
+{
+  enum { SCATTERERS = 160 };
+
+  for (uint32_t a = 0; a < MOVED_ASCANS; a++) {
+    uint64_t own = 1000 + a;
+    double depths[SCATTERERS], phases[SCATTERERS];
+
+    for (int k = 0; k < SCATTERERS; k++) {
+      depths[k] = 20 + 80 * oct_uniform (&own) + shift;
+      phases[k] = 2 * M_PI * oct_uniform (&own) + 40 * shift;
+    }
+    for (uint32_t i = 0; i < MOVED_N; i++) {
+      double lamp = 1 - cos (2 * M_PI * (i + 0.5) / MOVED_N), sum = 0;
+      double radius = noise * sqrt (-2 * log (oct_uniform (&seed)));
+
+      for (int k = 0; k < SCATTERERS; k++)
+        sum += cos (2 * M_PI * i * depths[k] / MOVED_N + phases[k]);
+      *x++ =
+          (float) (lamp * sum + radius * cos (2 * M_PI * oct_uniform (&seed)));
+    }
+  }
+}
+
+/* 1 - |S| / E of neighbouring B-scans, each A-scan with its own phase, without
+ * what the ends of the depths have. @power: (out): mean |Z|^2 */
+static double
+decorrelation_of (
+    const float *z, uint32_t n_depths, uint32_t scale, double *power)
+{
+  size_t size = 2 * (size_t) MOVED_ASCANS * n_depths;
+  double sum = 0, energy = 0;
+
+  for (uint32_t b = 0; b + 1 < MOVED_BSCANS; b++)
+    for (uint32_t a = 0; a < MOVED_ASCANS; a++) {
+      double re = 0, im = 0;
+
+      for (uint32_t q = 30 * scale; q < 90 * scale; q++) {
+        const float *v = z + b * size + 2 * ((size_t) a * n_depths + q);
+        const float *w = v + size;
+
+        re += (double) v[0] * w[0] + (double) v[1] * w[1];
+        im += (double) v[0] * w[1] - (double) v[1] * w[0];
+        energy += 0.5 * ((double) v[0] * v[0] + (double) v[1] * v[1] +
+                            (double) w[0] * w[0] + (double) w[1] * w[1]);
+      }
+      sum += hypot (re, im);
+    }
+  *power = energy / ((MOVED_BSCANS - 1) * MOVED_ASCANS * (double) (60 * scale));
+  return 1 - sum / energy;
+}
+
+/* Repeats of tissue that moves by fractions of a depth differ by their noise
+ * alone: P_n / mean |Z|^2 with P_n = 4 sigma^2 / N without a window. */
+TEST (test_repeats_that_moved_correlate,
+    "complex repeats of a sample that moved correlate")
+{
+  static const double moves[MOVED_BSCANS] = {
+      0, 0.5, -2.3, 1.75, 4.125, -0.4, 3.6, -3.2};
+  const double noise = 0.5;
+  float *x = malloc (MOVED_ASCANS * MOVED_N * sizeof (*x));
+
+  for (uint32_t scale = 1; scale <= 4; scale *= 2) {
+    uint32_t n = MOVED_N * scale / 2;
+    size_t size = 2 * (size_t) MOVED_ASCANS * n;
+    test_autofree float *z = calloc (MOVED_BSCANS * size, sizeof (*z));
+    test_autoptr (ImkOctbscan) kernel = NULL;
+    ImkOctbscanConfig c = base_config (MOVED_ASCANS);
+    double found, floor, power;
+
+    c.type = IMK_TYPE_F32;
+    c.width = c.upsample = MOVED_N;
+    c.scale = scale;
+    c.window = IMK_OCTBSCAN_WINDOW_NONE;
+    c.background_mode = IMK_OCTBSCAN_BACKGROUND_NONE;
+    c.tracking = IMK_OCTBSCAN_TRACKING_XCORR;
+    c.tracking_lock = c.tracking_complex = true;
+    c.tracking_reach = 12 * scale;
+    test_check (imk_octbscan_n_depths (&c) == n, "not %u depths", n);
+    test_ok (
+        imk_octbscan_new (IMK_BACKEND_CPU, &c, &kernel, test_new_error ()));
+    for (uint32_t b = 0; b < MOVED_BSCANS; b++) {
+      ImkImage in = {x, MOVED_N * sizeof (*x), MOVED_N, MOVED_ASCANS, 1,
+          IMK_TYPE_F32, IMK_LOCATION_HOST};
+      ImkImage out = {z + b * size, 2 * n * sizeof (*z), n, MOVED_ASCANS, 1,
+          IMK_TYPE_CF32, IMK_LOCATION_HOST};
+      ImkOctbscanJob job = {.in = &in, .complex = &out};
+
+      fill_moved (x, moves[b], noise, 7 + b);
+      test_ok (imk_octbscan_process (kernel, &job, 1, NULL, test_new_error ()));
+    }
+    found = decorrelation_of (z, n, scale, &power);
+    floor = 4 * noise * noise / MOVED_N / power;
+    printf ("# scale %u: decorrelation %.2e, of noise alone %.2e\n", scale,
+        found, floor);
+    test_check (found < 1.1 * floor + (scale == 1 ? 2e-3 : 0),
+        "scale %u: decorrelation %g, of noise alone %g", scale, found, floor);
+  }
+  free (x);
+}
+
 /* What is the same in all A-scans goes, though a few of them differ wildly. */
 TEST (test_minimum_variance_removes_a_pattern,
     "minimum variance removes a pattern")

@@ -36,6 +36,7 @@ typedef struct ImkOctbscanBscan {
   const ImkOctbscanJob *job;
   const float *shown; /* intensities of the images, [n_ascans][n_depths] */
   int32_t shift;
+  double fraction; /* of the complex image, see ImkOctbscanMotion */
 } ImkOctbscanBscan;
 
 /* Subtracts the fixed pattern from Z and computes the intensities, both of the

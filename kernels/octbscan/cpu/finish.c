@@ -64,19 +64,62 @@ shift_band (void *data, uint32_t first, uint32_t end)
   }
 }
 
+/* @v, [n][2], by a fraction of a depth, in place: parts of it with their
+ * neighbours. */
+static void
+shift_fraction (
+    float *v, size_t n, const float taps[IMK_OCTBSCAN_SHIFT_TAPS][2])
+{
+  enum { REACH = IMK_OCTBSCAN_SHIFT_REACH, PART = 256 };
+  float re[PART + 2 * REACH] = {0}, im[PART + 2 * REACH] = {0};
+
+  for (size_t i = 0; i < REACH && i < n; i++) {
+    re[REACH + i] = v[2 * i];
+    im[REACH + i] = v[2 * i + 1];
+  }
+  for (size_t z = 0; z < n; z += PART) {
+    float x[PART] = {0}, y[PART] = {0};
+
+    for (size_t i = 0; i < PART; i++) {
+      size_t at = z + REACH + i;
+
+      re[2 * REACH + i] = at < n ? v[2 * at] : 0;
+      im[2 * REACH + i] = at < n ? v[2 * at + 1] : 0;
+    }
+    for (size_t k = 0; k < IMK_OCTBSCAN_SHIFT_TAPS; k++)
+      for (size_t i = 0; i < PART; i++) {
+        x[i] += taps[k][0] * re[i + k] - taps[k][1] * im[i + k];
+        y[i] += taps[k][0] * im[i + k] + taps[k][1] * re[i + k];
+      }
+    for (size_t i = 0; i < PART && z + i < n; i++) {
+      v[2 * (z + i)] = x[i];
+      v[2 * (z + i) + 1] = y[i];
+    }
+    memmove (re, re + PART, 2 * REACH * sizeof (*re));
+    memmove (im, im + PART, 2 * REACH * sizeof (*im));
+  }
+}
+
 /* Rows of the complex image. */
 static void
 shift_complex_band (void *data, uint32_t first, uint32_t end)
 {
   const ImkOctbscanBscan *w = data;
+  const ImkOctbscanFinish *s = w->self;
   const ImkImage *image = w->job->complex;
-  size_t n = w->self->n_depths, size = 2 * sizeof (float);
+  size_t n = s->n_depths, size = 2 * sizeof (float);
   size_t by = (size_t) abs (w->shift);
+  float taps[IMK_OCTBSCAN_SHIFT_TAPS][2];
 
   by = by < n ? by : n;
+  for (int32_t k = 0; k < IMK_OCTBSCAN_SHIFT_TAPS; k++)
+    imk_octbscan_shift_tap (
+        w->fraction, k - IMK_OCTBSCAN_SHIFT_REACH, s->config.scale, taps[k]);
   for (uint32_t i = first; i < end; i++) {
     uint8_t *v = (uint8_t *) image->data + i * image->stride;
 
+    if (w->fraction != 0)
+      shift_fraction ((float *) (void *) v, n, taps);
     memmove (v + (w->shift > 0 ? by : 0) * size,
         v + (w->shift > 0 ? 0 : by) * size, (n - by) * size);
     memset (v + (w->shift > 0 ? 0 : n - by) * size, 0, by * size);
@@ -217,10 +260,12 @@ take_bscan (ImkOctbscanBscan *w)
   if (s->config.tracking != IMK_OCTBSCAN_TRACKING_NONE) {
     motion = imk_octbscan_track (w);
     w->shift = motion.shift;
+    w->fraction = motion.fraction;
     if (w->shift != 0)
       imk_parallel_for (
           s->config.n_threads, s->lateral.n_ascans, 16, shift_band, w);
-    if (w->shift != 0 && s->config.tracking_complex && w->job->complex)
+    if ((w->shift != 0 || w->fraction != 0) && s->config.tracking_complex &&
+        w->job->complex)
       imk_parallel_for (
           s->config.n_threads, s->config.height, 16, shift_complex_band, w);
   }

@@ -494,6 +494,8 @@ cut_finish (Finish *a, const ImkOctbscanLateral *lateral, Cutter *c)
       2 * imk_octbscan_reach (a->tracking.n_depths, a->tracking.reach) + 1);
   c->cut (&a->tracking.state, 1);
   c->cut (&a->tracking.shifts, jobs);
+  c->cut (&a->tracking.fractions, jobs);
+  c->cut (&a->tracking.taps, jobs * IMK_OCTBSCAN_SHIFT_TAPS);
 }
 
 /* What stays from the plan on. */
@@ -542,6 +544,7 @@ set_finish (Finish *a, const ImkOctbscanPlan *plan)
   a->tracking.mode = c->tracking;
   a->tracking.moves_complex =
       c->tracking_complex && c->tracking != IMK_OCTBSCAN_TRACKING_NONE;
+  a->tracking.scale = c->scale;
   a->tracking.lock = imk_octbscan_lock (c);
   a->tracking.top = c->tracking_top;
   a->tracking.n_bscans = c->tracking_bscans;

@@ -103,6 +103,7 @@ struct Lateral {
 struct Tracking {
   ImkOctbscanTracking mode;
   bool moves_complex;
+  uint32_t scale; /* depths of a sample of the spectrum */
   uint32_t top, n_depths, n_bscans, reach;
   double *profiles;     /* [jobs][n_depths] */
   double *reference;    /* [n_depths] */
@@ -110,7 +111,9 @@ struct Tracking {
   double *correlations; /* [2 reach + 1] */
   ImkOctbscanTrack *state;
   ImkOctbscanLock lock;
-  int32_t *shifts; /* [jobs] */
+  int32_t *shifts;   /* [jobs] */
+  double *fractions; /* [jobs] */
+  float2 *taps;      /* [jobs][IMK_OCTBSCAN_SHIFT_TAPS] of the fractions */
 };
 
 /* Means of B-scans. */
@@ -318,6 +321,31 @@ mixed_row (const Finish &a, uint32_t job, uint32_t ascan)
   return a.image.mixed + ((size_t) job * a.n_ascans + ascan) * a.n_depths;
 }
 
+/* Z after tracking. */
+static __device__ __forceinline__ float2
+moved_z (const Finish &a, uint32_t job, uint32_t row, uint32_t depth)
+{
+  const float2 *taps = a.tracking.taps + job * IMK_OCTBSCAN_SHIFT_TAPS;
+  int64_t at = (int64_t) depth - a.tracking.shifts[job];
+  float2 sum = make_float2 (0, 0);
+
+  if (at < 0 || at >= a.n_depths)
+    return sum;
+  if (a.tracking.fractions[job] == 0)
+    return z_at (a, job, place_of (a, job, row), (uint32_t) at);
+  for (int k = 0; k < IMK_OCTBSCAN_SHIFT_TAPS; k++) {
+    int64_t from = at + k - IMK_OCTBSCAN_SHIFT_REACH;
+    float2 z, tap = taps[k];
+
+    if (from < 0 || from >= a.n_depths)
+      continue;
+    z = z_at (a, job, place_of (a, job, row), (uint32_t) from);
+    sum.x += tap.x * z.x - tap.y * z.y;
+    sum.y += tap.x * z.y + tap.y * z.x;
+  }
+  return sum;
+}
+
 /* The complex image, where it is not written with the others. It follows
  * tracking where it moves. */
 static __global__ void
@@ -325,15 +353,12 @@ write_complex (const __grid_constant__ Finish a)
 {
   uint32_t depth = blockIdx.x * blockDim.x + threadIdx.x, row = blockIdx.y;
   const Job &job = a.jobs[blockIdx.z];
-  int64_t from = (int64_t) depth -
-                 (a.tracking.moves_complex ? a.tracking.shifts[blockIdx.z] : 0);
 
   if (depth < a.n_depths && job.complex && job.in)
     ((float2 *) (job.complex + (size_t) row * job.complex_stride))[depth] =
-        from >= 0 && from < a.n_depths
-            ? z_at (a, blockIdx.z, place_of (a, blockIdx.z, row),
-                  (uint32_t) from)
-            : make_float2 (0, 0);
+        a.tracking.moves_complex
+            ? moved_z (a, blockIdx.z, row, depth)
+            : z_at (a, blockIdx.z, place_of (a, blockIdx.z, row), depth);
 }
 
 /* ------------------------------------------------------------------------
@@ -534,6 +559,7 @@ track_jobs (const __grid_constant__ Finish a)
       m = imk_octbscan_motion (a.tracking.state, a.tracking.n_bscans,
           a.tracking.lock, place, weight);
       a.tracking.shifts[j] = m.shift;
+      a.tracking.fractions[j] = m.fraction;
       if (job.track) {
         job.track[0] = (float) m.place;
         job.track[1] = (float) m.weight;
@@ -542,6 +568,15 @@ track_jobs (const __grid_constant__ Finish a)
       }
     }
     __syncthreads ();
+    if (a.tracking.moves_complex && threadIdx.x < IMK_OCTBSCAN_SHIFT_TAPS) {
+      float tap[2];
+
+      imk_octbscan_shift_tap (a.tracking.fractions[j],
+          (int32_t) threadIdx.x - IMK_OCTBSCAN_SHIFT_REACH, a.tracking.scale,
+          tap);
+      a.tracking.taps[j * IMK_OCTBSCAN_SHIFT_TAPS + threadIdx.x] =
+          make_float2 (tap[0], tap[1]);
+    }
   }
 }
 
