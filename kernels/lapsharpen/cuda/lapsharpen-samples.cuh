@@ -44,6 +44,7 @@ struct Samples {
   uint32_t low[THREAD_WORDS], high[THREAD_WORDS]; /* the range, for limited */
   uint32_t measured; /* bit c: sum channel c */
   float reciprocal;  /* of maximum */
+  float per_product; /* of u8: what makes an L of the scale of a product */
   double exact_reciprocal;
 };
 
@@ -269,7 +270,8 @@ get_quotient (const Samples &s, const Row<uint8_t> &here, int i, float weights,
 {
   float n = __fmaf_rn (get_tiny (here, i), weights, -products);
 
-  return 0x1p45f * imk_lapsharpen_weighted_u8 (n, s.maximum, s.reciprocal);
+  return s.per_product *
+         imk_lapsharpen_weighted_u8 (n, s.maximum, s.reciprocal);
 }
 
 /* u16: below 2^36. */
@@ -366,7 +368,8 @@ sharpen_sample (const Samples &s, const Row<Sample> &row, int i, float factor,
              : sharpen_u16 (scale * factor, l, base, scale * s.maximum);
 }
 
-template <typename Sample>
+/* A weight is copied afterwards, like all that is not filtered. */
+template <typename Sample, int WEIGHT>
 static __device__ void
 sharpen_samples (const Samples &s, const Row<Sample> &row, int first,
     const float l[GROUP], uint32_t samples[GROUP])
@@ -374,8 +377,10 @@ sharpen_samples (const Samples &s, const Row<Sample> &row, int first,
   if (s.whole_range) {
 #pragma unroll
     for (int j = 0; j < GROUP; j++)
-      samples[j] =
-          sharpen_sample<Sample> (s, row, first + j, s.amount, l[j], 1.0f);
+      samples[j] = WEIGHT != NO_WEIGHT && j % 4 == WEIGHT
+                       ? 0
+                       : sharpen_sample<Sample> (
+                             s, row, first + j, s.amount, l[j], 1.0f);
     return;
   }
 #pragma unroll
@@ -454,7 +459,7 @@ keep_range (uint32_t here, uint32_t word, uint32_t low, uint32_t high)
 }
 
 /* The words of a group, from row @rows[1]. */
-template <typename Sample, int CHANNELS>
+template <typename Sample, int CHANNELS, int WEIGHT>
 static __device__ void
 sharpen_group (const Samples &s, const Row<Sample> *rows, int first,
     const float l[GROUP], uint32_t *out)
@@ -462,7 +467,7 @@ sharpen_group (const Samples &s, const Row<Sample> *rows, int first,
   constexpr int per_word = 4 / sizeof (Sample);
   uint32_t samples[GROUP];
 
-  sharpen_samples<Sample> (s, rows[1], first, l, samples);
+  sharpen_samples<Sample, WEIGHT> (s, rows[1], first, l, samples);
 #pragma unroll
   for (int j = 0; j < GROUP; j += per_word)
     out[j / per_word] = pack<Sample> (s, samples + j);
@@ -514,7 +519,8 @@ sharpen_row (const Samples &s, const Place &p, const Row<Sample> *rows, int y,
           l, first, (s.frame.row_size - p.x) / size - first, gain, focus);
     if (WEIGHT != NO_WEIGHT)
       get_weighted<Sample, WEIGHT> (s, rows[0], rows[1], rows[2], first, l);
-    sharpen_group<Sample, CHANNELS> (s, rows, first, l, out + first * size / 4);
+    sharpen_group<Sample, CHANNELS, WEIGHT> (
+        s, rows, first, l, out + first * size / 4);
   }
 #pragma unroll
   for (int i = 0; i < THREAD_WORDS; i++) {
@@ -602,8 +608,10 @@ __launch_bounds__ (WARP *BLOCK_WARPS, WEIGHT != NO_WEIGHT ? 5
  * other kernel a third of its time. */
 template <typename Sample, int CHANNELS, int WEIGHT, int NEIGHBOURS>
 static __global__ void
-__launch_bounds__ (WARP *BLOCK_WARPS,
-    sizeof (Sample) == 2 || (WEIGHT != NO_WEIGHT && NEIGHBOURS == 8) ? 5 : 6)
+__launch_bounds__ (
+    WARP *BLOCK_WARPS, NEIGHBOURS == 8       ? 5
+                       : WEIGHT == NO_WEIGHT ? 8
+                                             : 6)
     sharpen_plain (const __grid_constant__ Samples given, Sums *sums)
 {
   const Place p = get_place<sizeof (Sample)> (given.frame, LARGE_ROWS);
@@ -616,6 +624,9 @@ __launch_bounds__ (WARP *BLOCK_WARPS,
   s.whole_range = true;
   s.local = s.limited = s.soft = false;
   s.measured = 0;
+  s.per_product = 1.0f;
+  if (WEIGHT != NO_WEIGHT && sizeof (Sample) == 1) /* no step rounds else */
+    s.amount *= 0x1p45f;
   if (p.top < s.frame.height) /* all of a warp */
     sharpen_rows<Sample, CHANNELS, WEIGHT, LARGE_ROWS, NEIGHBOURS == 8> (
         s, p, &focus);
@@ -687,6 +698,7 @@ make_samples (const ImkLapsharpenRule *rule, const ImkImage *in,
   spread_values (rule, in->type, rule->high, s.high);
   s.measured = rule->measured;
   s.reciprocal = 1.0f / s.maximum;
+  s.per_product = 0x1p45f;
   s.exact_reciprocal = 1.0 / rule->maximum;
   return s;
 }
