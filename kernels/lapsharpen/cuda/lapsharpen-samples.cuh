@@ -604,8 +604,8 @@ __launch_bounds__ (WARP *BLOCK_WARPS, WEIGHT != NO_WEIGHT ? 5
     add_to_sums ((long long) focus.sum, focus.squares, sums);
 }
 
-/* The same for a large frame without options: what is constant here costs the
- * other kernel a third of its time. */
+/* The same for a large frame without options: all choices are constants, and a
+ * thread has more rows. */
 template <typename Sample, int CHANNELS, int WEIGHT, int NEIGHBOURS>
 static __global__ void
 __launch_bounds__ (
