@@ -397,6 +397,7 @@ typedef struct SharpenCase {
   ImkLapsharpenAlpha alpha;
   double amount;
   bool with_npp;
+  double radius; /* method=unsharp */
 } SharpenCase;
 
 static const SharpenCase sharpen_cases[] = {
@@ -414,6 +415,8 @@ static const SharpenCase sharpen_cases[] = {
         IMK_LAPSHARPEN_ALPHA_COPY, 1.0, false},
     {"lapsharpen-7680x4320-rgba-1.5", 7680, 4320, IMK_TYPE_U8, 4,
         IMK_LAPSHARPEN_ALPHA_COPY, 1.5, false},
+    {"lapsharpen-7680x4320-rgba-0.3", 7680, 4320, IMK_TYPE_U8, 4,
+        IMK_LAPSHARPEN_ALPHA_COPY, 0.3, false},
     {"lapsharpen-7680x4320-gray8-1.5", 7680, 4320, IMK_TYPE_U8, 1,
         IMK_LAPSHARPEN_ALPHA_COPY, 1.5, false},
     {"lapsharpen-7680x4320-gray16", 7680, 4320, IMK_TYPE_U16, 1,
@@ -422,6 +425,8 @@ static const SharpenCase sharpen_cases[] = {
         IMK_LAPSHARPEN_ALPHA_COPY, 1.5, false},
     {"lapsharpen-7680x4320-weighted", 7680, 4320, IMK_TYPE_U8, 4,
         IMK_LAPSHARPEN_ALPHA_WEIGHTED, 1.0, false},
+    {"lapsharpen-7680x4320-unsharp-5", 7680, 4320, IMK_TYPE_U8, 4,
+        IMK_LAPSHARPEN_ALPHA_COPY, 1.0, false, 5},
 };
 
 typedef struct Sharpen {
@@ -618,6 +623,10 @@ run_sharpen (const SharpenCase *c)
   config.alpha_channel = c->channels == 4 ? 3 : -1;
   config.alpha = c->alpha;
   config.amount = c->amount;
+  if (c->radius) {
+    config.method = IMK_LAPSHARPEN_METHOD_UNSHARP;
+    config.radius = c->radius;
+  }
 
   s.in = make_image (
       c->width, c->height, c->channels, c->type, IMK_LOCATION_DEVICE, nullptr);

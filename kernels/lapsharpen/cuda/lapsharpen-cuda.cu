@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /* Three kernels that sharpen. sharpen_bytes () is the plain case on bytes at
  * the speed of memory: 16 bytes a thread, four bytes in two registers of two
- * 16-bit lanes. sharpen_samples () reads likewise and has all options of the
+ * 16-bit lanes. sharpen_frame () reads likewise and has all options of the
  * Laplacian. sharpen_any () takes a pixel a thread, for what the others cannot:
  * contrast adaptive sharpening, kernels, Gaussians, odd addresses, and weights
  * in pixels of less than 4 channels. */
@@ -22,63 +22,30 @@ extern "C" const ImkFilterBackend imk_lapsharpen_cuda;
 /* --- the plain case on bytes ------------------------------------------------
  */
 
-enum {
-  BYTES_WARPS = 4, /* warps a block, one above the other */
-  LARGE_ROWS = 4,  /* rows a thread writes of a large frame */
-  SMALL_ROWS = 2,  /* and of others, which need more threads than that has */
-  LARGE_SIZE = 1 << 25, /* bytes: what the GPU has to do several times over */
-};
-
 /* What sharpen_bytes () reads; all of it made from the rule. */
 struct Bytes {
   Frame frame;
-  uint32_t multiple, centre;     /* s = m / 2^q: m and 2^q + k m */
-  uint32_t fraction, half, kept; /* q; of both lanes: 2^(q - 1), the bits that
-                                  * a shift by q leaves, */
-  uint32_t rebias;               /* and 0x8000 less what is left of it */
-  uint32_t left, right; /* __byte_perm selectors of a pixel's distance */
+  uint32_t less, centre; /* s = m / 2^q: -m and 2^q + k m */
+  uint32_t fraction;     /* q */
+  /* of both lanes: 0x8000 + 2^(q - 1), the bits that a shift by q leaves, and
+   * minus what it leaves of 0x8000 */
+  uint32_t offset, kept, rest;
   uint32_t filtered[THREAD_WORDS];
 };
 
-/* The even or the odd bytes of a word, in two 16-bit lanes. */
-template <int ODD>
+/* clamp (lane + rest, 0, 255) of both lanes. */
 static __device__ uint32_t
-lanes (uint32_t word)
-{
-  return __byte_perm (word, 0, ODD ? 0x4341 : 0x4240);
-}
-
-/* The lanes of the bytes a pixel to the left and to the right of word @i. With
- * pixels of 4 bytes these are the words beside it. */
-template <int ODD, bool PIXEL_IS_WORD>
-static __device__ uint32_t
-left_lanes (const Bytes &b, const Words<1> &words, int i)
-{
-  return lanes<ODD> (PIXEL_IS_WORD
-                         ? words.w[i - 1]
-                         : __byte_perm (words.w[i - 1], words.w[i], b.left));
-}
-
-template <int ODD, bool PIXEL_IS_WORD>
-static __device__ uint32_t
-right_lanes (const Bytes &b, const Words<1> &words, int i)
-{
-  return lanes<ODD> (PIXEL_IS_WORD
-                         ? words.w[i + 1]
-                         : __byte_perm (words.w[i], words.w[i + 1], b.right));
-}
-
-/* clamp (t, 0, 255) in both lanes, which hold 0x8000 + t. */
-static __device__ uint32_t
-clamp_lanes (uint32_t lanes)
+clamp_lanes (uint32_t lanes, uint32_t rest)
 {
 #if __CUDA_ARCH__ >= 900
-  return __viaddmin_s16x2_relu (lanes, 0x80008000, 0x00ff00ff);
+  return __viaddmin_s16x2_relu (lanes, rest, 0x00ff00ff);
 #else
-  /* Before Hopper that is emulated, slowly. Here bit 15 becomes a mask of its
-   * lane, first where t >= 0, then where t >= 256. */
+  /* Before Hopper that is emulated, slowly. Here lanes hold 0x8000 more, and
+   * bit 15 becomes a mask of its lane, first where the sum is not negative,
+   * then where it is 256 or more. */
   uint32_t positive, large;
 
+  lanes += rest ^ 0x80008000;
   asm("prmt.b32 %0, %1, 0, 0xbb99;" : "=r"(positive) : "r"(lanes));
   lanes &= positive & 0x7fff7fff;
   asm("prmt.b32 %0, %1, 0, 0xbb99;" : "=r"(large) : "r"(lanes + 0x7f007f00));
@@ -86,62 +53,56 @@ clamp_lanes (uint32_t lanes)
 #endif
 }
 
-/* clamp ((centre v - m sum + 2^(q - 1)) >> q) of half the bytes of word @i. The
- * lanes are added as one number: with 0x8000 more no lane borrows from the
- * other, see imk_lapsharpen_find_fraction (). @FRACTION: q is not 0 */
-template <int ODD, int NEIGHBOURS, bool PIXEL_IS_WORD, bool FRACTION>
+/* clamp ((centre v - m sum + 2^(q - 1)) >> q) of the bytes @i and @i + 2 of a
+ * thread. The lanes are added as one number: with 0x8000 more no lane borrows
+ * from the other, see imk_lapsharpen_find_fraction (). @FRACTION: q is not 0 */
+template <int CHANNELS, int NEIGHBOURS, bool FRACTION>
 static __device__ uint32_t
 sharpen_lanes (const Bytes &b, const Words<1> &above, const Words<1> &here,
     const Words<1> &below, int i)
 {
-  uint32_t sum = lanes<ODD> (above.w[i]) + lanes<ODD> (below.w[i]) +
-                 left_lanes<ODD, PIXEL_IS_WORD> (b, here, i) +
-                 right_lanes<ODD, PIXEL_IS_WORD> (b, here, i);
+  uint32_t sum = get_lanes_at<uint8_t> (above, i) +
+                 get_lanes_at<uint8_t> (below, i) +
+                 get_lanes_beside<CHANNELS> (here, i);
 
   if (NEIGHBOURS == 8)
-    sum += left_lanes<ODD, PIXEL_IS_WORD> (b, above, i) +
-           right_lanes<ODD, PIXEL_IS_WORD> (b, above, i) +
-           left_lanes<ODD, PIXEL_IS_WORD> (b, below, i) +
-           right_lanes<ODD, PIXEL_IS_WORD> (b, below, i);
-
-  sum = b.centre * lanes<ODD> (here.w[i]) + 0x80008000 - b.multiple * sum;
+    sum += get_lanes_beside<CHANNELS> (above, i) +
+           get_lanes_beside<CHANNELS> (below, i);
+  sum = b.less * sum + (b.centre * get_lanes_at<uint8_t> (here, i) + b.offset);
   if (FRACTION)
-    sum = ((sum + b.half) >> b.fraction & b.kept) + b.rebias;
-  return clamp_lanes (sum);
+    sum = sum >> b.fraction & b.kept;
+  return clamp_lanes (sum, b.rest);
 }
 
 /* Of large frames as many blocks as possible share a multiprocessor; in small
  * ones a thread at the border needs its registers, see gather_words (). */
-template <int NEIGHBOURS, bool PIXEL_IS_WORD, bool FRACTION, int ROWS>
+template <int CHANNELS, int NEIGHBOURS, bool FRACTION, int ROWS>
 static __global__ void
-__launch_bounds__ (WARP *BYTES_WARPS, ROWS == LARGE_ROWS ? 8 : 1)
+__launch_bounds__ (WARP *BLOCK_WARPS, ROWS == SMALL_ROWS ? 1
+                                      : NEIGHBOURS == 4  ? 8
+                                                         : 6)
     sharpen_bytes (const __grid_constant__ Bytes b)
 {
   const Place p = get_place<1> (b.frame, ROWS);
-  uint32_t filtered[THREAD_WORDS];
   Words<1> rows[ROWS + 2];
 
   if (p.top >= b.frame.height) /* all of a warp */
     return;
-#pragma unroll
-  for (int i = 0; i < THREAD_WORDS; i++)
-    filtered[i] =
-        PIXEL_IS_WORD ? b.filtered[0] : get_mask<3> (b.filtered, p.x, i);
-  load_rows<THREAD_BYTES, 1, ROWS + 2> (b.frame, p, rows);
+  load_rows<THREAD_BYTES, 1, ROWS + 2, 1, NEIGHBOURS == 8> (b.frame, p, rows);
 #pragma unroll
   for (int r = 1; r <= ROWS; r++) {
     uint32_t out[THREAD_WORDS];
 
 #pragma unroll
-    for (int i = 1; i <= THREAD_WORDS; i++) {
-      uint32_t even = sharpen_lanes<0, NEIGHBOURS, PIXEL_IS_WORD, FRACTION> (
-          b, rows[r - 1], rows[r], rows[r + 1], i);
-      uint32_t odd = sharpen_lanes<1, NEIGHBOURS, PIXEL_IS_WORD, FRACTION> (
-          b, rows[r - 1], rows[r], rows[r + 1], i);
-      uint32_t mask = filtered[i - 1];
+    for (int i = 0; i < THREAD_WORDS; i++) {
+      uint32_t even = sharpen_lanes<CHANNELS, NEIGHBOURS, FRACTION> (
+          b, rows[r - 1], rows[r], rows[r + 1], 4 * i);
+      uint32_t odd = sharpen_lanes<CHANNELS, NEIGHBOURS, FRACTION> (
+          b, rows[r - 1], rows[r], rows[r + 1], 4 * i + 1);
+      uint32_t mask = get_mask<CHANNELS> (b.filtered, p.x, i);
 
-      out[i - 1] =
-          (__byte_perm (even, odd, 0x6240) & mask) | (rows[r].w[i] & ~mask);
+      out[i] =
+          (__byte_perm (even, odd, 0x6240) & mask) | (rows[r].w[1 + i] & ~mask);
     }
     if (p.x < b.frame.row_size && p.top + r - 1 < b.frame.height)
       store_words<THREAD_BYTES> (b.frame, p.x, p.top + r - 1, out);
@@ -150,32 +111,41 @@ __launch_bounds__ (WARP *BYTES_WARPS, ROWS == LARGE_ROWS ? 8 : 1)
 
 typedef void (*BytesKernel) (Bytes);
 
-template <bool FRACTION, int ROWS>
+template <int CHANNELS, int ROWS>
 static BytesKernel
 choose_bytes_kernel (const ImkLapsharpenRule *rule)
 {
-  if (rule->channels == 4)
-    return rule->neighbours == 4 ? sharpen_bytes<4, true, FRACTION, ROWS>
-                                 : sharpen_bytes<8, true, FRACTION, ROWS>;
-  return rule->neighbours == 4 ? sharpen_bytes<4, false, FRACTION, ROWS>
-                               : sharpen_bytes<8, false, FRACTION, ROWS>;
+  if (rule->fraction)
+    return rule->neighbours == 4 ? sharpen_bytes<CHANNELS, 4, true, ROWS>
+                                 : sharpen_bytes<CHANNELS, 8, true, ROWS>;
+  return rule->neighbours == 4 ? sharpen_bytes<CHANNELS, 4, false, ROWS>
+                               : sharpen_bytes<CHANNELS, 8, false, ROWS>;
+}
+
+template <int ROWS>
+static BytesKernel
+choose_bytes_kernel (const ImkLapsharpenRule *rule)
+{
+  return rule->channels == 1   ? choose_bytes_kernel<1, ROWS> (rule)
+         : rule->channels == 2 ? choose_bytes_kernel<2, ROWS> (rule)
+         : rule->channels == 3 ? choose_bytes_kernel<3, ROWS> (rule)
+                               : choose_bytes_kernel<4, ROWS> (rule);
 }
 
 static Bytes
 make_bytes (
     const ImkLapsharpenRule *rule, const ImkImage *in, const ImkImage *out)
 {
+  const uint32_t one = 1u << rule->fraction;
   Bytes b = {};
 
   b.frame = make_frame (rule, in, out);
-  b.multiple = rule->multiple;
-  b.centre = (1u << rule->fraction) + rule->neighbours * rule->multiple;
+  b.less = -rule->multiple;
+  b.centre = one + rule->neighbours * rule->multiple;
   b.fraction = rule->fraction;
-  b.half = ((1u << rule->fraction) / 2) * 0x00010001u;
+  b.offset = (0x8000u + one / 2) * 0x00010001u;
   b.kept = (0xffffu >> rule->fraction) * 0x00010001u;
-  b.rebias = (0x8000u - (0x8000u >> rule->fraction)) * 0x00010001u;
-  b.left = 0x7654 - 0x1111 * rule->channels;
-  b.right = 0x3210 + 0x1111 * rule->channels;
+  b.rest = (0x10000u - (0x8000u >> rule->fraction)) * 0x00010001u;
   make_mask (rule, IMK_TYPE_U8, rule->filtered, b.filtered);
   return b;
 }
@@ -185,20 +155,12 @@ launch_bytes (const ImkLapsharpenRule *rule, const ImkImage *in,
     const ImkImage *out, cudaStream_t stream, ImkError *error)
 {
   const Bytes b = make_bytes (rule, in, out);
-  const bool large = (int64_t) b.frame.row_size * b.frame.height >= LARGE_SIZE;
-  const BytesKernel kernel =
-      rule->fraction ? (large ? choose_bytes_kernel<true, LARGE_ROWS> (rule)
-                              : choose_bytes_kernel<true, SMALL_ROWS> (rule))
-                     : (large ? choose_bytes_kernel<false, LARGE_ROWS> (rule)
-                              : choose_bytes_kernel<false, SMALL_ROWS> (rule));
-  cudaLaunchConfig_t launch = {};
+  const bool large = is_large (&b.frame);
+  const BytesKernel kernel = large ? choose_bytes_kernel<LARGE_ROWS> (rule)
+                                   : choose_bytes_kernel<SMALL_ROWS> (rule);
+  const cudaLaunchConfig_t launch =
+      get_rows_launch (&b.frame, large ? LARGE_ROWS : SMALL_ROWS, stream);
 
-  launch.blockDim = dim3 (WARP, BYTES_WARPS);
-  launch.gridDim =
-      dim3 (imk_div_up ((uint32_t) b.frame.row_size, WARP * THREAD_BYTES),
-          imk_div_up (
-              rule->height, BYTES_WARPS * (large ? LARGE_ROWS : SMALL_ROWS)));
-  launch.stream = stream;
   return IMK_CUDA_LAUNCH (error, launch, kernel, b);
 }
 

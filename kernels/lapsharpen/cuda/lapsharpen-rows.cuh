@@ -10,6 +10,10 @@ enum {
   WARP = 32,
   THREAD_BYTES = 16, /* bytes a thread of one row: the widest load */
   THREAD_WORDS = 4,
+  BLOCK_WARPS = 4, /* one above the other */
+  LARGE_ROWS = 4,  /* rows a thread writes of a large frame */
+  SMALL_ROWS = 2,  /* and of others, which need more threads than that has */
+  LARGE_SIZE = 1 << 24, /* bytes: enough blocks for every multiprocessor */
 };
 
 /* A frame and its border inside a kernel. */
@@ -32,13 +36,13 @@ template <int MARGIN> struct Words {
 };
 
 /* Where a thread reads. The first and the last lane also read the margin beyond
- * the warp, at @end; the others get it from the lane beside them. */
+ * the warp; the others get it from the lane beside them. */
 struct Place {
-  int x, top; /* byte and row of the first one to write */
-  int end;
-  bool inside;     /* all 16 bytes are in the row */
-  bool reads_end;  /* first or last lane */
-  bool end_inside; /* and all bytes of the margin are in the row */
+  int x, top;    /* byte and row of the first one to write */
+  bool interior; /* all that the warp reads is in the frame */
+  bool inside; /* all 16 bytes are in the row */
+  bool first, last;                 /* lane */
+  bool before_inside, after_inside; /* and all of the margin is in the row */
 };
 
 /* @n_rows: rows that a thread writes */
@@ -46,15 +50,18 @@ template <int MARGIN>
 static __device__ Place
 get_place (const Frame &f, int n_rows)
 {
-  const int lane = threadIdx.x;
+  const int lane = threadIdx.x, left = blockIdx.x * WARP * THREAD_BYTES;
   Place p;
 
-  p.x = (blockIdx.x * WARP + lane) * THREAD_BYTES;
-  p.top = (blockIdx.y * blockDim.y + threadIdx.y) * n_rows;
-  p.end = lane == 0 ? p.x - 4 * MARGIN : p.x + THREAD_BYTES;
+  p.x = left + lane * THREAD_BYTES;
+  p.top = (blockIdx.y * BLOCK_WARPS + threadIdx.y) * n_rows;
+  p.interior = left > 0 && p.top > 0 && p.top + n_rows < f.height &&
+               left + WARP * THREAD_BYTES + 4 * MARGIN <= f.row_size;
   p.inside = p.x + THREAD_BYTES <= f.row_size;
-  p.reads_end = lane == 0 || lane == WARP - 1;
-  p.end_inside = p.reads_end && p.end >= 0 && p.end + 4 * MARGIN <= f.row_size;
+  p.first = lane == 0;
+  p.last = lane == WARP - 1;
+  p.before_inside = p.first && p.x > 0 && p.x <= f.row_size;
+  p.after_inside = p.last && p.x + THREAD_BYTES + 4 * MARGIN <= f.row_size;
   return p;
 }
 
@@ -81,28 +88,74 @@ load_words (const Frame &f, const Place &p, int r, Words<MARGIN> *words)
       words->w[MARGIN + i] = __ldg (w + i);
 }
 
+/* The words of a margin, from @row on. */
 template <int UNIT, int MARGIN>
 static __device__ void
-load_row (const Frame &f, const Place &p, int r, Words<MARGIN> *words)
+load_margin (const uint8_t *row, uint32_t *w)
 {
-  const uint8_t *row = get_row (f, p, r);
+  if (UNIT == 16 && MARGIN == 2) {
+    uint2 v = __ldg ((const uint2 *) row);
+
+    w[0] = v.x;
+    w[1] = v.y;
+  } else
+#pragma unroll
+    for (int i = 0; i < MARGIN; i++)
+      w[i] = __ldg ((const uint32_t *) row + i);
+}
+
+template <int MARGIN>
+static __device__ void
+load_quad (const uint8_t *at, Words<MARGIN> *words)
+{
+  uint4 v = __ldg ((const uint4 *) at);
+
+  words->w[MARGIN] = v.x;
+  words->w[MARGIN + 1] = v.y;
+  words->w[MARGIN + 2] = v.z;
+  words->w[MARGIN + 3] = v.w;
+}
+
+/* All rows of a warp that sees no border: the usual case, with the fewest
+ * instructions. */
+template <int MARGIN, int N_ROWS, bool CORNERS>
+static __device__ void
+load_interior (const Frame &f, const Place &p, Words<MARGIN> rows[N_ROWS])
+{
+  const uint8_t *at = f.in + (uint64_t) (uint32_t) (p.top - 1) * f.in_stride +
+                      (uint32_t) p.x;
+
+#pragma unroll
+  for (int r = 0; r < N_ROWS; r++, at += f.in_stride) {
+    load_quad (at, &rows[r]);
+    if (!CORNERS && (r == 0 || r == N_ROWS - 1))
+      continue;
+    if (p.first)
+      load_margin<16, MARGIN> (at - 4 * MARGIN, rows[r].w);
+    if (p.last)
+      load_margin<16, MARGIN> (
+          at + THREAD_BYTES, rows[r].w + MARGIN + THREAD_WORDS);
+  }
+}
+
+/* @beside: read the margins, too */
+template <int UNIT, int MARGIN>
+static __device__ void
+load_row (
+    const Frame &f, const Place &p, int r, bool beside, Words<MARGIN> *words)
+{
+  const uint8_t *at = get_row (f, p, r) + p.x;
 
   *words = Words<MARGIN>{};
   if (UNIT == 4)
     load_words (f, p, r, words);
-  else if (p.inside) {
-    uint4 v = __ldg ((const uint4 *) (row + p.x));
-
-    words->w[MARGIN] = v.x;
-    words->w[MARGIN + 1] = v.y;
-    words->w[MARGIN + 2] = v.z;
-    words->w[MARGIN + 3] = v.w;
-  }
-  if (p.end_inside)
-#pragma unroll
-    for (int i = 0; i < MARGIN; i++)
-      words->w[i] = words->w[MARGIN + THREAD_WORDS + i] =
-          __ldg ((const uint32_t *) (row + p.end) + i);
+  else if (p.inside)
+    load_quad (at, words);
+  if (beside && p.before_inside)
+    load_margin<UNIT, MARGIN> (at - 4 * MARGIN, words->w);
+  if (beside && p.after_inside)
+    load_margin<UNIT, MARGIN> (
+        at + THREAD_BYTES, words->w + MARGIN + THREAD_WORDS);
 }
 
 /* The byte of a row that stands for byte @i of it or its border. Further out
@@ -157,11 +210,12 @@ patch_rows (const Frame &f, const Place &p, Words<MARGIN> rows[N_ROWS])
   for (int i = 0; i < MARGIN + THREAD_WORDS + MARGIN; i++) {
     const int first = p.x + 4 * (i - MARGIN);
     const bool own = i >= MARGIN && i < MARGIN + THREAD_WORDS;
-    const bool at_end = p.reads_end && (p.end < p.x) == (i < MARGIN);
+    const bool missing = i < MARGIN ? p.first && !p.before_inside
+                                    : p.last && !p.after_inside;
     const bool whole = first >= 0 && first + 4 <= f.row_size;
 
     /* Of a margin that is partly inside load_row () has read nothing. */
-    if ((own ? !whole : at_end && !p.end_inside) &&
+    if ((own ? !whole : missing) &&
         first < f.row_size + 4 * MARGIN)
       gather_words<MARGIN, N_ROWS> (f, p, i, rows);
   }
@@ -173,45 +227,62 @@ patch_rows (const Frame &f, const Place &p, Words<MARGIN> rows[N_ROWS])
         rows[r].w[i] = f.border_word;
 }
 
-/* Fills the margins from the lanes beside this one. */
+template <int UNIT, int MARGIN, int N_ROWS, bool CORNERS>
+static __device__ void
+load_border (const Frame &f, const Place &p, Words<MARGIN> rows[N_ROWS])
+{
+#pragma unroll
+  for (int r = 0; r < N_ROWS; r++)
+    load_row<UNIT, MARGIN> (
+        f, p, r, CORNERS || (r > 0 && r < N_ROWS - 1), &rows[r]);
+  if (p.inside && p.first == p.before_inside && p.last == p.after_inside &&
+      !(f.constant && (p.top == 0 || p.top + N_ROWS - 2 >= f.height)))
+    return;
+  if (UNIT != 4 && !p.inside)
+#pragma unroll
+    for (int r = 0; r < N_ROWS; r++)
+      load_words (f, p, r, &rows[r]);
+  patch_rows<MARGIN, N_ROWS> (f, p, rows);
+}
+
+/* Fills @near words of the margins from the lanes beside this one. */
 template <int MARGIN>
 static __device__ void
-share_margins (Words<MARGIN> *words)
+share_margins (int near, Words<MARGIN> *words)
 {
   const int lane = threadIdx.x;
 
 #pragma unroll
-  for (int i = 0; i < MARGIN; i++) {
-    const int after = MARGIN + THREAD_WORDS + i;
-    uint32_t left = __shfl_up_sync (~0u, words->w[THREAD_WORDS + i], 1);
+  for (int i = 0; i < near; i++) {
+    const int before = MARGIN - 1 - i, after = MARGIN + THREAD_WORDS + i;
+    uint32_t left =
+        __shfl_up_sync (~0u, words->w[MARGIN + THREAD_WORDS - 1 - i], 1);
     uint32_t right = __shfl_down_sync (~0u, words->w[MARGIN + i], 1);
 
-    words->w[i] = lane == 0 ? words->w[i] : left;
+    words->w[before] = lane == 0 ? words->w[before] : left;
     words->w[after] = lane == WARP - 1 ? words->w[after] : right;
   }
 }
 
 /* Reads @N_ROWS rows, two more than a thread writes. All threads of a warp have
- * to call it. @UNIT: bytes, 16 or 4, that divide all addresses */
-template <int UNIT, int MARGIN, int N_ROWS>
+ * to call it.
+ * @UNIT: bytes, 16 or 4, that divide all addresses
+ * @NEAR: words of the margins that are read
+ * @CORNERS: so are those of the first and the last row */
+template <int UNIT, int MARGIN, int N_ROWS, int NEAR = MARGIN,
+    bool CORNERS = true>
 static __device__ void
 load_rows (const Frame &f, const Place &p, Words<MARGIN> rows[N_ROWS])
 {
   /* All loads before the first use, or each would wait for the one before. */
+  if (UNIT == 16 && p.interior)
+    load_interior<MARGIN, N_ROWS, CORNERS> (f, p, rows);
+  else
+    load_border<UNIT, MARGIN, N_ROWS, CORNERS> (f, p, rows);
 #pragma unroll
   for (int r = 0; r < N_ROWS; r++)
-    load_row<UNIT, MARGIN> (f, p, r, &rows[r]);
-  if (!p.inside || p.reads_end != p.end_inside ||
-      (f.constant && (p.top == 0 || p.top + N_ROWS - 2 >= f.height))) {
-    if (UNIT != 4 && !p.inside)
-#pragma unroll
-      for (int r = 0; r < N_ROWS; r++)
-        load_words (f, p, r, &rows[r]);
-    patch_rows<MARGIN, N_ROWS> (f, p, rows);
-  }
-#pragma unroll
-  for (int r = 0; r < N_ROWS; r++)
-    share_margins (&rows[r]);
+    if (CORNERS || (r > 0 && r < N_ROWS - 1))
+      share_margins<MARGIN> (NEAR, &rows[r]);
 }
 
 /* Writes what of the 16 bytes at @x is in the row. */
@@ -276,6 +347,26 @@ make_frame (
   return f;
 }
 
+static inline bool
+is_large (const Frame *f)
+{
+  return (int64_t) f->row_size * f->height >= LARGE_SIZE;
+}
+
+/* @n_rows: that a thread writes */
+static inline cudaLaunchConfig_t
+get_rows_launch (const Frame *f, int n_rows, cudaStream_t stream)
+{
+  cudaLaunchConfig_t launch = {};
+
+  launch.blockDim = dim3 (WARP, BLOCK_WARPS);
+  launch.gridDim = dim3 (
+      imk_div_up ((uint32_t) f->row_size, WARP * THREAD_BYTES),
+      imk_div_up ((uint32_t) f->height, BLOCK_WARPS * (uint32_t) n_rows));
+  launch.stream = stream;
+  return launch;
+}
+
 /* Sets @mask[i] to the bits of word i that belong to the channels of @channels.
  * Words come in the same phase again after 1, 2 or, for 3 channels, 3. */
 static inline void
@@ -306,5 +397,11 @@ template <int CHANNELS>
 static __device__ uint32_t
 get_mask (const uint32_t mask[THREAD_WORDS], int x, int i)
 {
-  return mask[CHANNELS == 3 ? (x / 4 + i) % 3 : i];
+  const int phase = x / 4 % 3; /* an index would put the masks in memory */
+
+  if (CHANNELS != 3)
+    return mask[i];
+  return phase == 0   ? mask[i % 3]
+         : phase == 1 ? mask[(i + 1) % 3]
+                      : mask[(i + 2) % 3];
 }

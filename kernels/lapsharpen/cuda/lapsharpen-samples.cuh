@@ -1,22 +1,25 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* For .cu files only: all options on u8 and u16, near the speed of memory. All
- * but the division by alpha is float32, which is exact up to s L: a float
+/* For .cu files only: all options on u8 and u16, near the speed of memory. L
+ * and what is made of it are float32, which is exact up to s L: a float
  * operation costs half of an integer one, and a conversion is a byte
- * permutation and a sum, see get_value (). */
+ * permutation and a sum, see get_whole (). */
 #pragma once
 
 #include "core/cuda/cuda-check.h"
 #include "lapsharpen/cuda/lapsharpen-rows.cuh"
 
 enum {
-  SAMPLES_ROWS = 2,  /* rows a thread writes */
-  SAMPLES_WARPS = 4, /* warps a block, one above the other */
-  GROUP = 8,         /* samples that a uniform branch decides for */
+  GROUP = 8,       /* samples that a uniform branch decides for */
+  NO_WEIGHT = -1,  /* else the channel that neighbours count by */
 };
 
 /* 2^23: floats from here on are whole, their low bits the integer. */
 #define WHOLE 8388608.0f
 #define WHOLE_BITS 0x4b000000u
+
+/* 1.5 * 2^23: the same for numbers of either sign. */
+#define SIGNED_WHOLE 12582912.0f
+#define SIGNED_WHOLE_BITS 0x4b400000u
 
 /* As ImkLapsharpenSums, in the type that atomics take. */
 struct Sums {
@@ -40,16 +43,15 @@ struct Samples {
   uint32_t filtered[THREAD_WORDS];
   uint32_t low[THREAD_WORDS], high[THREAD_WORDS]; /* the range, for limited */
   uint32_t measured; /* bit c: sum channel c */
-  int weight_word;   /* where the weight of a pixel stands: its word, and a */
-  uint32_t weight_selector; /* __byte_perm selector for float or integer */
-  float reciprocal;         /* of maximum */
+  float reciprocal;  /* of maximum */
+  float per_product; /* of u8: what makes an L of the scale of a product */
   double exact_reciprocal;
 };
 
 template <typename Sample> struct Traits;
 
 template <> struct Traits<uint8_t> {
-  typedef float Weight, Product;
+  typedef float Weight, Product; /* 2^104 a; its product with get_tiny () */
   typedef int32_t Signed;
   typedef uint32_t Squares;
 };
@@ -87,14 +89,13 @@ get_selector (int i)
   return sizeof (Sample) == 1 ? 0x3004 | (i & 3) : i & 1 ? 0x3076 : 0x3054;
 }
 
-/* @more: what to add to the sample; 0.5 comes with the same operation */
+/* WHOLE + sample @i */
 template <typename Sample>
 static __device__ float
-get_value (const Row<Sample> &row, int i, float more = 0)
+get_whole (const Row<Sample> &row, int i)
 {
   return __uint_as_float (__byte_perm (
-             WHOLE_BITS, get_word<Sample> (row, i), get_selector<Sample> (i))) -
-         (WHOLE - more);
+      WHOLE_BITS, get_word<Sample> (row, i), get_selector<Sample> (i)));
 }
 
 /* A word of u8 has two words of 16-bit lanes, one of u16 is one. */
@@ -168,30 +169,37 @@ get_laplacian (const Samples &s, const Row<uint8_t> &above,
   }
 }
 
-/* L of a group of u16: whole numbers below 2^24, so float32 is exact in any
- * order. */
+static __device__ uint32_t
+get_bits (const Row<uint16_t> &row, int i)
+{
+  return __float_as_uint (get_whole<uint16_t> (row, i));
+}
+
+/* L of a group of u16, from the bits of whole floats: what they have beside the
+ * sample goes away as they are added and subtracted. */
 template <int CHANNELS>
 static __device__ void
 get_laplacian (const Samples &s, const Row<uint16_t> &above,
     const Row<uint16_t> &here, const Row<uint16_t> &below, int first,
     float l[GROUP])
 {
+  uint32_t sums[GROUP];
+
 #pragma unroll
   for (int j = 0, i = first; j < GROUP; j++, i++)
-    l[j] = (get_value<uint16_t> (above, i) + get_value<uint16_t> (below, i)) +
-           (get_value<uint16_t> (here, i - CHANNELS) +
-               get_value<uint16_t> (here, i + CHANNELS));
+    sums[j] = get_bits (above, i) + get_bits (below, i) +
+              get_bits (here, i - CHANNELS) + get_bits (here, i + CHANNELS) -
+              SIGNED_WHOLE_BITS;
   if (s.diagonal)
 #pragma unroll
     for (int j = 0, i = first; j < GROUP; j++, i++)
-      l[j] += (get_value<uint16_t> (above, i - CHANNELS) +
-                  get_value<uint16_t> (above, i + CHANNELS)) +
-              (get_value<uint16_t> (below, i - CHANNELS) +
-                  get_value<uint16_t> (below, i + CHANNELS));
+      sums[j] +=
+          get_bits (above, i - CHANNELS) + get_bits (above, i + CHANNELS) +
+          get_bits (below, i - CHANNELS) + get_bits (below, i + CHANNELS);
 #pragma unroll
   for (int j = 0, i = first; j < GROUP; j++, i++)
-    l[j] =
-        __fmaf_rn ((float) s.neighbours, get_value<uint16_t> (here, i), -l[j]);
+    l[j] = __uint_as_float (s.neighbours * get_bits (here, i) - sums[j]) -
+           SIGNED_WHOLE;
 }
 
 /* Adds the L of a group. @gain: 1 for the channels to measure, in the phase of
@@ -204,9 +212,8 @@ measure (const float l[GROUP], int first, int n, const float gain[CHANNELS],
 #pragma unroll
   for (int j = 0; j < GROUP; j++) {
     float value = j < n ? l[j] * gain[(first + j) % CHANNELS] : 0.0f;
-    /* With 3 * 2^22 added, |L| < 2^22 are the low bits, plus or minus. */
     typename Traits<Sample>::Signed whole =
-        __float_as_int (value + 12582912.0f) - 0x4b400000;
+        __float_as_int (value + SIGNED_WHOLE) - (int) SIGNED_WHOLE_BITS;
 
     focus->sum += value;
     focus->squares += (typename Traits<Sample>::Squares) (whole * whole);
@@ -216,45 +223,55 @@ measure (const float l[GROUP], int first, int n, const float gain[CHANNELS],
 /* --- weighted by alpha, in pixels of 4 samples ------------------------------
  */
 
+/* Sample @i times 2^-149: its byte alone is that float. */
 static __device__ float
-get_weight (const Samples &s, const Row<uint8_t> &row, int pixel)
+get_tiny (const Row<uint8_t> &row, int i)
 {
   return __uint_as_float (
-             __byte_perm (WHOLE_BITS, row.w[1 + pixel], s.weight_selector)) -
-         WHOLE;
+      __byte_perm (get_word<uint8_t> (row, i), 0, 0x4440 | (i & 3)));
+}
+
+/* Sample @i times 2^104, the weight of its pixel. */
+static __device__ float
+get_weight (const Row<uint8_t> &row, int i)
+{
+  return __uint_as_float (__byte_perm (
+             0x7f000000, get_word<uint8_t> (row, i), 0x3004 | (i & 3))) -
+         0x1p127f;
 }
 
 static __device__ uint32_t
-get_weight (const Samples &s, const Row<uint16_t> &row, int pixel)
+get_weight (const Row<uint16_t> &row, int i)
 {
-  const uint32_t low = row.w[2 + 2 * pixel], high = row.w[3 + 2 * pixel];
+  const uint32_t word = get_word<uint16_t> (row, i);
 
-  return __byte_perm (s.weight_word ? high : low, 0, s.weight_selector);
+  return i & 1 ? word >> 16 : word & 0xffff;
 }
 
+/* Adds a product, which is exact. */
 static __device__ float
-get_product (float weight, const Row<uint8_t> &row, int i)
+add_product (float weight, const Row<uint8_t> &row, int i, float products)
 {
-  return weight * get_value<uint8_t> (row, i);
+  return __fmaf_rn (weight, get_tiny (row, i), products);
 }
 
 static __device__ unsigned long long
-get_product (uint32_t weight, const Row<uint16_t> &row, int i)
+add_product (uint32_t weight, const Row<uint16_t> &row, int i,
+    unsigned long long products)
 {
-  const uint32_t word = get_word<uint16_t> (row, i);
-  const uint32_t v = i & 1 ? word >> 16 : word & 0xffff;
-
-  return (unsigned long long) weight * v;
+  return products + (unsigned long long) weight * get_weight (row, i);
 }
 
-/* imk_lapsharpen_weighted () of sum a_i (v - v_i), below 2^20. */
+/* imk_lapsharpen_weighted () of sum a_i (v - v_i), below 2^20; the scale of a
+ * product is 2^-45. */
 static __device__ float
 get_quotient (const Samples &s, const Row<uint8_t> &here, int i, float weights,
     float products)
 {
-  float n = __fmaf_rn (get_value<uint8_t> (here, i), weights, -products);
+  float n = __fmaf_rn (get_tiny (here, i), weights, -products);
 
-  return imk_lapsharpen_weighted_u8 (n, s.maximum, s.reciprocal);
+  return s.per_product *
+         imk_lapsharpen_weighted_u8 (n, s.maximum, s.reciprocal);
 }
 
 /* u16: below 2^36. */
@@ -262,29 +279,33 @@ static __device__ float
 get_quotient (const Samples &s, const Row<uint16_t> &here, int i,
     uint32_t weights, unsigned long long products)
 {
-  long long n = (long long) (get_product (weights, here, i) - products);
+  long long n = (long long) (add_product (weights, here, i, 0) - products);
 
   return imk_lapsharpen_weighted_by ((double) n, s.exact_reciprocal);
 }
 
 /* Adds a neighbour of each pixel of a group, @dx pixels away in @row. */
-template <typename Sample>
+template <typename Sample, int WEIGHT>
 static __device__ void
-add_weighted (const Samples &s, const Row<Sample> &row, int first, int dx,
+add_weighted (const Row<Sample> &row, int first, int dx,
     typename Traits<Sample>::Weight weights[GROUP / 4],
     typename Traits<Sample>::Product products[GROUP])
 {
 #pragma unroll
-  for (int j = 0; j < GROUP; j++) {
-    const auto weight = get_weight (s, row, (first + j) / 4 + dx);
+  for (int j = 0; j < GROUP; j += 4) {
+    const int i = first + j + 4 * dx;
+    const auto weight = get_weight (row, i + WEIGHT);
 
-    if (j % 4 == 0)
-      weights[j / 4] += weight;
-    products[j] += get_product (weight, row, first + j + 4 * dx);
+    weights[j / 4] += weight;
+#pragma unroll
+    for (int k = 0; k < 4; k++)
+      if (k != WEIGHT)
+        products[j + k] = add_product (weight, row, i + k, products[j + k]);
   }
 }
 
-template <typename Sample>
+/* The weight itself gets an L of 0. */
+template <typename Sample, int WEIGHT>
 static __device__ void
 get_weighted (const Samples &s, const Row<Sample> &above,
     const Row<Sample> &here, const Row<Sample> &below, int first,
@@ -293,39 +314,62 @@ get_weighted (const Samples &s, const Row<Sample> &above,
   typename Traits<Sample>::Weight weights[GROUP / 4] = {};
   typename Traits<Sample>::Product products[GROUP] = {};
 
-  add_weighted<Sample> (s, above, first, 0, weights, products);
-  add_weighted<Sample> (s, here, first, -1, weights, products);
-  add_weighted<Sample> (s, here, first, 1, weights, products);
-  add_weighted<Sample> (s, below, first, 0, weights, products);
+  add_weighted<Sample, WEIGHT> (above, first, 0, weights, products);
+  add_weighted<Sample, WEIGHT> (here, first, -1, weights, products);
+  add_weighted<Sample, WEIGHT> (here, first, 1, weights, products);
+  add_weighted<Sample, WEIGHT> (below, first, 0, weights, products);
   if (s.diagonal) {
-    add_weighted<Sample> (s, above, first, -1, weights, products);
-    add_weighted<Sample> (s, above, first, 1, weights, products);
-    add_weighted<Sample> (s, below, first, -1, weights, products);
-    add_weighted<Sample> (s, below, first, 1, weights, products);
+    add_weighted<Sample, WEIGHT> (above, first, -1, weights, products);
+    add_weighted<Sample, WEIGHT> (above, first, 1, weights, products);
+    add_weighted<Sample, WEIGHT> (below, first, -1, weights, products);
+    add_weighted<Sample, WEIGHT> (below, first, 1, weights, products);
   }
 #pragma unroll
   for (int j = 0; j < GROUP; j++)
-    l[j] = get_quotient (s, here, first + j, weights[j / 4], products[j]);
+    l[j] = j % 4 == WEIGHT ? 0.0f
+                           : get_quotient (s, here, first + j, weights[j / 4],
+                                 products[j]);
 }
 
 /* --- the new samples --------------------------------------------------------
  */
 
 /* imk_lapsharpen_sample () step by step, but for the conversions: a float whose
- * low 16 bits are the sample, of u8 the one before it is clamped. */
-template <typename Sample>
+ * low 16 bits are the sample, of u8 the one before it is clamped. All of u16 is
+ * scaled by 2^-16, so that the sum is clamped to 0..1 as it is rounded. */
 static __device__ uint32_t
-sharpen_sample (const Samples &s, float factor, float l, float base)
+sharpen_u8 (float factor, float l, float base)
 {
-  float sum = __fadd_rn (__fmul_rn (factor, l), base);
+  float sum = __fadd_rn (__fmul_rn (factor, l), base); /* |sum| < 2^15 */
 
-  if (sizeof (Sample) == 1) /* |sum| < 2^15 */
-    return __float_as_uint (__fadd_rd (sum, WHOLE + WHOLE / 2));
-  sum = fminf (fmaxf (sum, 0.0f), s.maximum);
-  return __float_as_uint (__fadd_rd (sum, WHOLE)); /* floor */
+  return __float_as_uint (__fadd_rd (sum, SIGNED_WHOLE)); /* floor */
+}
+
+static __device__ uint32_t
+sharpen_u16 (float factor, float l, float base, float maximum)
+{
+  float sum = __saturatef (__fadd_rn (__fmul_rn (factor, l), base));
+
+  return __float_as_uint (__fadd_rd (fminf (sum, maximum), 0x1p-16f * WHOLE));
 }
 
 template <typename Sample>
+static __device__ uint32_t
+sharpen_sample (const Samples &s, const Row<Sample> &row, int i, float factor,
+    float l, float from_value)
+{
+  const float scale = sizeof (Sample) == 1 ? 1 : 0x1p-16f;
+  /* v from_value + 0.5, in one step that is exact */
+  float base = __fmaf_rn (get_whole<Sample> (row, i), scale * from_value,
+      scale * (0.5f - WHOLE * from_value));
+
+  return sizeof (Sample) == 1
+             ? sharpen_u8 (factor, l, base)
+             : sharpen_u16 (scale * factor, l, base, scale * s.maximum);
+}
+
+/* A weight is copied afterwards, like all that is not filtered. */
+template <typename Sample, int WEIGHT>
 static __device__ void
 sharpen_samples (const Samples &s, const Row<Sample> &row, int first,
     const float l[GROUP], uint32_t samples[GROUP])
@@ -333,8 +377,10 @@ sharpen_samples (const Samples &s, const Row<Sample> &row, int first,
   if (s.whole_range) {
 #pragma unroll
     for (int j = 0; j < GROUP; j++)
-      samples[j] = sharpen_sample<Sample> (
-          s, s.amount, l[j], get_value<Sample> (row, first + j, 0.5f));
+      samples[j] = WEIGHT != NO_WEIGHT && j % 4 == WEIGHT
+                       ? 0
+                       : sharpen_sample<Sample> (
+                             s, row, first + j, s.amount, l[j], 1.0f);
     return;
   }
 #pragma unroll
@@ -345,8 +391,8 @@ sharpen_samples (const Samples &s, const Row<Sample> &row, int first,
         s.soft ? copysignf (__fsub_rn (magnitude, s.threshold), l[j]) : l[j];
     float signed_l = __uint_as_float (__float_as_uint (cored) & s.sign);
 
-    samples[j] = sharpen_sample<Sample> (s, factor, signed_l,
-        __fmaf_rn (get_value<Sample> (row, first + j), s.from_value, 0.5f));
+    samples[j] = sharpen_sample<Sample> (
+        s, row, first + j, factor, signed_l, s.from_value);
   }
 }
 
@@ -413,7 +459,7 @@ keep_range (uint32_t here, uint32_t word, uint32_t low, uint32_t high)
 }
 
 /* The words of a group, from row @rows[1]. */
-template <typename Sample, int CHANNELS>
+template <typename Sample, int CHANNELS, int WEIGHT>
 static __device__ void
 sharpen_group (const Samples &s, const Row<Sample> *rows, int first,
     const float l[GROUP], uint32_t *out)
@@ -421,7 +467,7 @@ sharpen_group (const Samples &s, const Row<Sample> *rows, int first,
   constexpr int per_word = 4 / sizeof (Sample);
   uint32_t samples[GROUP];
 
-  sharpen_samples<Sample> (s, rows[1], first, l, samples);
+  sharpen_samples<Sample, WEIGHT> (s, rows[1], first, l, samples);
 #pragma unroll
   for (int j = 0; j < GROUP; j += per_word)
     out[j / per_word] = pack<Sample> (s, samples + j);
@@ -435,26 +481,27 @@ sharpen_group (const Samples &s, const Row<Sample> *rows, int first,
 /* --- the kernel -------------------------------------------------------------
  */
 
-template <typename Sample>
+template <typename Sample, int CHANNELS, int ROWS, bool CORNERS>
 static __device__ void
 load_samples (const Samples &s, const Place &p, Row<Sample> *rows)
 {
   constexpr int margin = sizeof (Sample);
+  constexpr int near = (CHANNELS * margin + 3) / 4;
 
   if (s.unit == 16)
-    load_rows<16, margin, SAMPLES_ROWS + 2> (s.frame, p, rows);
+    load_rows<16, margin, ROWS + 2, near, CORNERS> (s.frame, p, rows);
   else
-    load_rows<4, margin, SAMPLES_ROWS + 2> (s.frame, p, rows);
+    load_rows<4, margin, ROWS + 2, near, CORNERS> (s.frame, p, rows);
   if (s.shift)
 #pragma unroll
-    for (int r = 0; r < SAMPLES_ROWS + 2; r++)
+    for (int r = 0; r < ROWS + 2; r++)
 #pragma unroll
       for (int i = 0; i < margin + THREAD_WORDS + margin; i++)
         rows[r].w[i] = rows[r].w[i] >> s.shift & s.kept;
 }
 
 /* Writes row @y, rows[1]. */
-template <typename Sample, int CHANNELS, bool WEIGHTED>
+template <typename Sample, int CHANNELS, int WEIGHT>
 static __device__ void
 sharpen_row (const Samples &s, const Place &p, const Row<Sample> *rows, int y,
     const float gain[CHANNELS], Focus<Sample> *focus)
@@ -465,14 +512,15 @@ sharpen_row (const Samples &s, const Place &p, const Row<Sample> *rows, int y,
 
 #pragma unroll
   for (int first = 0; first < THREAD_BYTES / size; first += GROUP) {
-    if (!WEIGHTED || s.measured)
+    if (WEIGHT == NO_WEIGHT || s.measured)
       get_laplacian<CHANNELS> (s, rows[0], rows[1], rows[2], first, l);
     if (s.measured)
       measure<Sample, CHANNELS> (
           l, first, (s.frame.row_size - p.x) / size - first, gain, focus);
-    if (WEIGHTED)
-      get_weighted<Sample> (s, rows[0], rows[1], rows[2], first, l);
-    sharpen_group<Sample, CHANNELS> (s, rows, first, l, out + first * size / 4);
+    if (WEIGHT != NO_WEIGHT)
+      get_weighted<Sample, WEIGHT> (s, rows[0], rows[1], rows[2], first, l);
+    sharpen_group<Sample, CHANNELS, WEIGHT> (
+        s, rows, first, l, out + first * size / 4);
   }
 #pragma unroll
   for (int i = 0; i < THREAD_WORDS; i++) {
@@ -493,22 +541,22 @@ sharpen_row (const Samples &s, const Place &p, const Row<Sample> *rows, int y,
     store_words<4> (s.frame, p.x, y, out);
 }
 
-template <typename Sample, int CHANNELS, bool WEIGHTED>
+template <typename Sample, int CHANNELS, int WEIGHT, int ROWS, bool CORNERS>
 static __device__ void
 sharpen_rows (const Samples &s, const Place &p, Focus<Sample> *focus)
 {
   const int phase = p.x / (int) sizeof (Sample);
-  Row<Sample> rows[SAMPLES_ROWS + 2];
+  Row<Sample> rows[ROWS + 2];
   float gain[CHANNELS];
 
-  load_samples<Sample> (s, p, rows);
+  load_samples<Sample, CHANNELS, ROWS, CORNERS> (s, p, rows);
 #pragma unroll
   for (int i = 0; i < CHANNELS; i++)
     gain[i] = (float) (s.measured >> (phase + i) % CHANNELS & 1);
 #pragma unroll
-  for (int r = 0; r < SAMPLES_ROWS; r++)
+  for (int r = 0; r < ROWS; r++)
     if (p.top + r < s.frame.height)
-      sharpen_row<Sample, CHANNELS, WEIGHTED> (
+      sharpen_row<Sample, CHANNELS, WEIGHT> (
           s, p, rows + r, p.top + r, gain, focus);
 }
 
@@ -538,36 +586,83 @@ add_to_sums (long long sum, unsigned long long squares, Sums *sums)
   }
 }
 
-template <typename Sample, int CHANNELS, bool WEIGHTED>
+template <typename Sample, int CHANNELS, int WEIGHT>
 static __global__ void
-__launch_bounds__ (WARP *SAMPLES_WARPS, WEIGHTED ? 5
-                                        : sizeof (Sample) == 2 && CHANNELS > 2
-                                            ? 7
-                                            : 8)
+__launch_bounds__ (WARP *BLOCK_WARPS, WEIGHT != NO_WEIGHT ? 5
+                                      : sizeof (Sample) == 2 && CHANNELS > 2
+                                          ? 7
+                                          : 8)
     sharpen_frame (const __grid_constant__ Samples s, Sums *sums)
 {
-  const Place p = get_place<sizeof (Sample)> (s.frame, SAMPLES_ROWS);
+  const Place p = get_place<sizeof (Sample)> (s.frame, SMALL_ROWS);
   Focus<Sample> focus = {};
 
   /* No return: all warps meet in add_to_sums (). */
   if (p.top < s.frame.height)
-    sharpen_rows<Sample, CHANNELS, WEIGHTED> (s, p, &focus);
+    sharpen_rows<Sample, CHANNELS, WEIGHT, SMALL_ROWS, true> (s, p, &focus);
   if (s.measured)
     add_to_sums ((long long) focus.sum, focus.squares, sums);
 }
 
+/* The same for a large frame without options: all choices are constants, and a
+ * thread has more rows. */
+template <typename Sample, int CHANNELS, int WEIGHT, int NEIGHBOURS>
+static __global__ void
+__launch_bounds__ (
+    WARP *BLOCK_WARPS, NEIGHBOURS == 8       ? 5
+                       : WEIGHT == NO_WEIGHT ? 8
+                                             : 6)
+    sharpen_plain (const __grid_constant__ Samples given, Sums *sums)
+{
+  const Place p = get_place<sizeof (Sample)> (given.frame, LARGE_ROWS);
+  Focus<Sample> focus = {};
+  Samples s = given;
+
+  s.unit = 16;
+  s.neighbours = NEIGHBOURS;
+  s.diagonal = NEIGHBOURS == 8;
+  s.whole_range = true;
+  s.local = s.limited = s.soft = false;
+  s.measured = 0;
+  s.per_product = 1.0f;
+  if (WEIGHT != NO_WEIGHT && sizeof (Sample) == 1) /* no step rounds else */
+    s.amount *= 0x1p45f;
+  if (p.top < s.frame.height) /* all of a warp */
+    sharpen_rows<Sample, CHANNELS, WEIGHT, LARGE_ROWS, NEIGHBOURS == 8> (
+        s, p, &focus);
+}
+
 typedef void (*SamplesKernel) (Samples, Sums *);
+
+template <typename Sample, int CHANNELS, int WEIGHT>
+static SamplesKernel
+choose_samples_kernel (uint32_t neighbours, bool plain)
+{
+  return !plain            ? sharpen_frame<Sample, CHANNELS, WEIGHT>
+         : neighbours == 4 ? sharpen_plain<Sample, CHANNELS, WEIGHT, 4>
+                           : sharpen_plain<Sample, CHANNELS, WEIGHT, 8>;
+}
 
 template <typename Sample>
 static SamplesKernel
-choose_samples_kernel (const ImkLapsharpenRule *rule)
+choose_samples_kernel (const ImkLapsharpenRule *rule, bool plain)
 {
-  if (rule->weight_channel >= 0)
-    return sharpen_frame<Sample, 4, true>;
-  return rule->channels == 1   ? sharpen_frame<Sample, 1, false>
-         : rule->channels == 2 ? sharpen_frame<Sample, 2, false>
-         : rule->channels == 3 ? sharpen_frame<Sample, 3, false>
-                               : sharpen_frame<Sample, 4, false>;
+  const uint32_t n = rule->neighbours;
+
+  if (rule->weight_channel == 0)
+    return choose_samples_kernel<Sample, 4, 0> (n, plain);
+  if (rule->weight_channel == 3)
+    return choose_samples_kernel<Sample, 4, 3> (n, plain);
+  switch (rule->channels) {
+  case 1:
+    return choose_samples_kernel<Sample, 1, NO_WEIGHT> (n, plain);
+  case 2:
+    return choose_samples_kernel<Sample, 2, NO_WEIGHT> (n, plain);
+  case 3:
+    return choose_samples_kernel<Sample, 3, NO_WEIGHT> (n, plain);
+  default:
+    return choose_samples_kernel<Sample, 4, NO_WEIGHT> (n, plain);
+  }
 }
 
 static Samples
@@ -575,7 +670,6 @@ make_samples (const ImkLapsharpenRule *rule, const ImkImage *in,
     const ImkImage *out, int unit)
 {
   const bool bytes = in->type == IMK_TYPE_U8;
-  const uint32_t weight = (uint32_t) rule->weight_channel;
   Samples s = {};
 
   s.frame = make_frame (rule, in, out);
@@ -603,11 +697,8 @@ make_samples (const ImkLapsharpenRule *rule, const ImkImage *in,
   spread_values (rule, in->type, rule->low, s.low);
   spread_values (rule, in->type, rule->high, s.high);
   s.measured = rule->measured;
-  s.weight_word = weight / 2 & 1;
-  s.weight_selector = bytes        ? 0x3004 | (weight & 3)
-                      : weight & 1 ? 0x4432
-                                   : 0x4410;
   s.reciprocal = 1.0f / s.maximum;
+  s.per_product = 0x1p45f;
   s.exact_reciprocal = 1.0 / rule->maximum;
   return s;
 }
@@ -621,7 +712,9 @@ is_for_samples (const ImkLapsharpenRule *rule, ImkType type)
   const bool full =
       type != IMK_TYPE_U8 || (rule->maximum + 1) << rule->shift == 256;
 
-  return rule->weight_channel < 0 || (rule->channels == 4 && full);
+  return rule->weight_channel < 0 ||
+         (rule->channels == 4 && full &&
+             (rule->weight_channel == 0 || rule->weight_channel == 3));
 }
 
 static ImkStatus
@@ -630,15 +723,13 @@ launch_samples (const ImkLapsharpenRule *rule, const ImkImage *in,
     ImkError *error)
 {
   const Samples s = make_samples (rule, in, out, unit);
-  const SamplesKernel kernel = in->type == IMK_TYPE_U8
-                                   ? choose_samples_kernel<uint8_t> (rule)
-                                   : choose_samples_kernel<uint16_t> (rule);
-  cudaLaunchConfig_t launch = {};
+  const bool plain = is_large (&s.frame) && unit == 16 && s.whole_range &&
+                     !s.local && !s.limited && !s.measured;
+  const SamplesKernel kernel =
+      in->type == IMK_TYPE_U8 ? choose_samples_kernel<uint8_t> (rule, plain)
+                              : choose_samples_kernel<uint16_t> (rule, plain);
+  const cudaLaunchConfig_t launch =
+      get_rows_launch (&s.frame, plain ? LARGE_ROWS : SMALL_ROWS, stream);
 
-  launch.blockDim = dim3 (WARP, SAMPLES_WARPS);
-  launch.gridDim =
-      dim3 (imk_div_up ((uint32_t) s.frame.row_size, WARP * THREAD_BYTES),
-          imk_div_up (rule->height, SAMPLES_WARPS * SAMPLES_ROWS));
-  launch.stream = stream;
   return IMK_CUDA_LAUNCH (error, launch, kernel, s, sums);
 }
