@@ -4,10 +4,12 @@
 #pragma once
 
 #include <new>
+#include <type_traits>
 
 #include "core/cuda/cuda-cutter.h"
 #include "insarxcorr/insarxcorr-backend.h"
 #include "insarxcorr/cuda/insarxcorr-cuda.cuh"
+#include "insarxcorr/cuda/insarxcorr-cuda-stages.cuh"
 
 namespace insar
 {
@@ -22,6 +24,7 @@ struct Cuda {
   const ImkInsarxcorrPart *part;
   Arguments arguments; /* complete except for items and out of the batch */
   uint32_t max_batch;
+  bool is_usual; /* of a length that transforms in registers */
   void *memory; /* all device memory of the object */
   Item *items;
   Item *host_items; /* page-locked */
@@ -30,6 +33,7 @@ struct Cuda {
   Fft patch_lines[N_SIDES], patch_columns[N_SIDES];
   Fft wide_lines[N_SIDES], wide_columns[N_SIDES];
   cudaEvent_t copied;
+  Stages *stages; /* NULL but for benchmarks */
   cudaStream_t uploads[N_SIDES];
 };
 
@@ -62,6 +66,8 @@ cut_work (Cuda *s, Cutter *c, size_t n)
   c->cut (&a.products, by_fft ? n * (f.fft_width / 2 + 1) * f.n_lags_y : 0);
   c->cut (&a.sums, precise ? n * f.width[1] * f.n_lags_y : 0);
   c->cut (&a.surface, n * f.n_lags_x * f.n_lags_y);
+  c->cut (&a.line_peaks, n * f.n_lags_y);
+  c->cut (&a.correlations, precise ? 0 : n * CORRELATION_PARTS);
   a.items = s->items;
 }
 
