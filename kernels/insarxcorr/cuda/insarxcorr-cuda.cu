@@ -428,13 +428,56 @@ send_items (Cuda *s, uint32_t row, uint32_t first, uint32_t n,
   return status;
 }
 
+/* All kernels for @n patches, of which the first @n_measured are measured. */
 static ImkStatus
-process_batch (Cuda *s, uint32_t row, uint32_t first, uint32_t n,
-    const ImkImage *out, cudaStream_t stream, ImkError *error)
+launch_patches (const Cuda *s, const Arguments &a, uint32_t n_measured,
+    uint32_t n, cudaStream_t stream, ImkError *error)
 {
   const size_t rows =
       (size_t) WINDOW * WINDOW * s->plan->config.interp * sizeof (double);
   cudaLaunchConfig_t peaks = grid (dim3 (n), dim3 (BLOCK), rows, stream);
+  ImkStatus status = IMK_OK;
+
+  if (n_measured)
+    status = launch_amplitudes_of (s, a, n_measured, stream, error);
+  if (status == IMK_OK && n_measured)
+    status = launch_lags (s, a, n_measured, stream, error);
+  if (status == IMK_OK)
+    status = IMK_CUDA_LAUNCH (error, peaks, find_peaks, a);
+  return mark (s, status, "peaks", stream, error);
+}
+
+/* Two halves on two streams: where a kernel of one leaves the device idle, the
+ * other fills it. */
+static ImkStatus
+launch_halves (const Cuda *s, const Arguments &a, uint32_t n_measured,
+    uint32_t n, cudaStream_t stream, ImkError *error)
+{
+  const uint32_t half = n_measured / 2;
+  ImkStatus joined,
+      status = IMK_CUDA (error, cudaEventRecord (s->begun, stream));
+
+  if (status == IMK_OK)
+    status = IMK_CUDA (error, cudaStreamWaitEvent (s->beside, s->begun, 0));
+  if (status != IMK_OK)
+    return status;
+  status = launch_patches (s, a, half, half, stream, error);
+  if (status == IMK_OK)
+    status = launch_patches (s, skip_patches (s, a, half), n_measured - half,
+        n - half, s->beside, error);
+  /* also after a failure: what has been launched writes the output */
+  joined = IMK_CUDA (
+      status == IMK_OK ? error : nullptr, cudaEventRecord (s->done, s->beside));
+  if (joined == IMK_OK)
+    joined = IMK_CUDA (status == IMK_OK ? error : nullptr,
+        cudaStreamWaitEvent (stream, s->done, 0));
+  return status == IMK_OK ? joined : status;
+}
+
+static ImkStatus
+process_batch (Cuda *s, uint32_t row, uint32_t first, uint32_t n,
+    const ImkImage *out, cudaStream_t stream, ImkError *error)
+{
   Arguments a = s->arguments;
   uint32_t n_measured = 0;
   ImkStatus status = send_items (s, row, first, n, &n_measured, stream, error);
@@ -443,13 +486,11 @@ process_batch (Cuda *s, uint32_t row, uint32_t first, uint32_t n,
     status = s->stages->begin (stream, error);
   a.out = (uint8_t *) out->data;
   a.out_stride = out->stride;
-  if (status == IMK_OK && n_measured)
-    status = launch_amplitudes_of (s, a, n_measured, stream, error);
-  if (status == IMK_OK && n_measured)
-    status = launch_lags (s, a, n_measured, stream, error);
-  if (status == IMK_OK)
-    status = IMK_CUDA_LAUNCH (error, peaks, find_peaks, a);
-  return mark (s, status, "peaks", stream, error);
+  if (status != IMK_OK)
+    return status;
+  return n_measured > 1 && !s->stages
+             ? launch_halves (s, a, n_measured, n, stream, error)
+             : launch_patches (s, a, n_measured, n, stream, error);
 }
 
 static ImkStatus
@@ -524,8 +565,11 @@ cuda_destroy (void *state)
   delete s->stages;
   cudaFree (s->memory); /* blocks until kernels that use it are done */
   cudaFreeHost (s->host_items);
-  if (s->copied)
-    cudaEventDestroy (s->copied);
+  for (cudaEvent_t event : {s->copied, s->begun, s->done})
+    if (event)
+      cudaEventDestroy (event);
+  if (s->beside)
+    cudaStreamDestroy (s->beside);
   for (int side = 0; side < N_SIDES; side++)
     if (s->uploads[side])
       cudaStreamDestroy (s->uploads[side]);
@@ -536,8 +580,12 @@ static ImkStatus
 create_order (Cuda *s, ImkError *error)
 {
   ImkStatus status = IMK_CUDA (
-      error, cudaEventCreateWithFlags (&s->copied, cudaEventDisableTiming));
+      error, cudaStreamCreateWithFlags (&s->beside, cudaStreamNonBlocking));
 
+  for (cudaEvent_t *event : {&s->copied, &s->begun, &s->done})
+    if (status == IMK_OK)
+      status = IMK_CUDA (
+          error, cudaEventCreateWithFlags (event, cudaEventDisableTiming));
   for (int side = 0; side < N_SIDES && status == IMK_OK; side++)
     status = IMK_CUDA (error,
         cudaStreamCreateWithFlags (&s->uploads[side], cudaStreamNonBlocking));
