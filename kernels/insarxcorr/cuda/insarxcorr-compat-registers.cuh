@@ -33,7 +33,8 @@ magnitude (float2 z)
 }
 
 /* Amplitudes of lines and their levels. Of samples and those between them, the
- * middle half is kept. blockIdx.y is the patch, blockIdx.z the side. */
+ * middle half is kept; of the secondary, what is outside the template counts in
+ * the levels alone. blockIdx.y is the patch, blockIdx.z the side. */
 template <ImkType type, int N>
 static __global__ void __launch_bounds__ (
     Lines<N>::THREADS, Lines<N>::BLOCKS)
@@ -49,7 +50,9 @@ detect_usual_lines (
   const ImkInsarxcorrPatch &patch = a.items[item].patch;
   const Band &band = a.bands[side];
   const uint8_t *line = band_line (band, patch.line[side] + (int32_t) y);
-  const size_t out_line = (size_t) item * a.fine.height[side] + y;
+  const uint32_t height = a.fine.height[side];
+  const bool is_template = y >= height / 4 && y < height / 4 * 3;
+  const size_t out_line = (size_t) item * height + y;
   float2 *out = (float2 *) (a.amplitudes[side] + out_line * N);
   LineLevel level = {0, INFINITY, -INFINITY};
   float2 v[L::EACH];
@@ -76,7 +79,8 @@ detect_usual_lines (
   for (int k = 0; k < L::EACH / 2; k++) {
     float odd = magnitude (v[k + L::EACH / 4]);
 
-    out[lane + k * WARP] = make_float2 (even[k], odd);
+    if (side == 0 || (is_template && k >= L::EACH / 8 && k < L::EACH / 8 * 3))
+      out[lane + k * WARP] = make_float2 (even[k], odd);
     level.sum += (double) even[k] + odd;
     level.least = fminf (level.least, fminf (even[k], odd));
     level.largest = fmaxf (level.largest, fmaxf (even[k], odd));
