@@ -86,7 +86,8 @@ detect_usual_lines (
     level.largest = fmaxf (level.largest, fmaxf (even[k], odd));
   }
   level = warp_level (level);
-  n_valid = __reduce_add_sync (0xffffffff, n_valid);
+  for (int step = WARP / 2; step > 0; step /= 2)
+    n_valid += __shfl_xor_sync (0xffffffff, n_valid, step);
   if (lane > 0)
     return;
   a.line_levels[side][out_line] = level;
