@@ -170,6 +170,13 @@ push (Pair *p, ImkInsarxcorrSide side)
   }
 }
 
+static void
+push_both (Pair *p)
+{
+  for (int s = 0; s < IMK_INSARXCORR_N_SIDES; s++)
+    push (p, (ImkInsarxcorrSide) s);
+}
+
 /* The whole pair. */
 static void
 ours_run (void *data, uint32_t turn)
@@ -181,10 +188,10 @@ ours_run (void *data, uint32_t turn)
   for (int s = 0; s < IMK_INSARXCORR_N_SIDES; s++)
     imk_insarxcorr_rewind (p->kernel, (ImkInsarxcorrSide) s);
   for (uint32_t row = 0; row < p->config.ny; row++) {
-    for (int s = 0; s < IMK_INSARXCORR_N_SIDES; s++)
-      push (p, (ImkInsarxcorrSide) s);
+    push_both (p);
     bench_ok (
         imk_insarxcorr_process (p->kernel, &p->out, p->stream, &error), &error);
+    push_both (p); /* what there is room for beside the row at work */
     if (p->device)
       bench_ok (p->device->stream_synchronize (p->stream, &error), &error);
     imk_insarxcorr_advance (p->kernel);
@@ -237,6 +244,27 @@ pair_case (const ImkDevice *device, ImkInsarxcorrMode mode, uint32_t n_rows,
   pair_close (&p);
 }
 
+/* Each kernel's time, which the CUDA module prints: in the row
+ * "insarxcorr-stages-MODE" is the pair with that. */
+static void
+stages_case (const ImkDevice *device, ImkInsarxcorrMode mode)
+{
+  const bool precise = mode == IMK_INSARXCORR_PRECISE;
+  const char *name =
+      precise ? "insarxcorr-stages-precise" : "insarxcorr-stages-compat";
+  BenchEntry entry = {"cuda", "ours", ours_run, NULL};
+  Pair p;
+
+  if (!bench_wants_row (name))
+    return;
+  setenv ("IMK_INSARXCORR_STAGES", "1", 1);
+  pair_open (&p, device, mode, 50, 0, 1);
+  unsetenv ("IMK_INSARXCORR_STAGES");
+  entry.data = &p;
+  bench_case (name, &entry, 1);
+  pair_close (&p);
+}
+
 static void
 gpu_cases (void)
 {
@@ -253,6 +281,8 @@ gpu_cases (void)
   bench_ok (device->context (0, &context, &error), &error);
   bench_ok (device->push (context, &error), &error);
   bench_ok (device->count (&n_devices, &error), &error);
+  for (int mode = 0; mode <= IMK_INSARXCORR_PRECISE; mode++)
+    stages_case (device, (ImkInsarxcorrMode) mode);
   for (int n = 1; n <= n_devices && n <= 4; n *= 2) {
     pair_case (device, IMK_INSARXCORR_COMPAT, 50, 0, (uint32_t) n);
     pair_case (device, IMK_INSARXCORR_PRECISE, 50, 0, (uint32_t) n);

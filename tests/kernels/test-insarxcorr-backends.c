@@ -122,6 +122,46 @@ TEST (test_backends_agree, "the backends agree")
   }
 }
 
+/* Lengths of 256, 512 and 1024, which the GPU transforms in registers. */
+TEST (test_backends_agree_on_usual_lengths, "so they do on the usual lengths")
+{
+  static const struct {
+    uint32_t xsearch, ysearch;
+    uint64_t memory_limit;
+  } cases[] = {
+      {64, 64},
+      {128, 64},
+      {64, 128},
+      {256, 64},
+      {64, 256},
+      {128, 128, .memory_limit = 40000000},
+  };
+
+  test_need_cuda ();
+  for (size_t i = 0; i < sizeof (cases) / sizeof (cases[0]); i++) {
+    uint32_t width = 8 * cases[i].xsearch, height = 8 * cases[i].ysearch;
+    ImkInsarxcorrConfig c = insar_config (
+        width + 3, height + 1, cases[i].xsearch, cases[i].ysearch, 3, 2);
+    test_autofree int16_t *ref = NULL, *sec = NULL;
+    char where[64];
+
+    c.memory_limit = cases[i].memory_limit;
+    insar_make_pair (&c, 3, -7, 90 + i, &ref, &sec);
+    /* the right part of the secondary is no data */
+    for (uint32_t y = 0; y < c.height[1]; y++)
+      memset (sec + ((size_t) y * c.width[1] + width / 8 * 5) * 2, 0,
+          (c.width[1] - width / 8 * 5) * 4);
+    snprintf (
+        where, sizeof (where), "%u x %u", cases[i].xsearch, cases[i].ysearch);
+    check_backends (&c, ref, sec, where);
+    c.rshift = 40;
+    c.ashift = -(int32_t) cases[i].ysearch;
+    snprintf (where, sizeof (where), "%u x %u, beyond the edges",
+        cases[i].xsearch, cases[i].ysearch);
+    check_backends (&c, ref, sec, where);
+  }
+}
+
 TEST (test_backends_agree_on_floats_and_masks,
     "so they do on floats, masks and gross offsets")
 {
@@ -167,6 +207,7 @@ TEST (test_backends_agree_on_floats_and_masks,
 TEST (test_each_kernel_runs_once, "each kernel runs once")
 {
   static const ImkType types[] = {IMK_TYPE_CI16, IMK_TYPE_CF32, IMK_TYPE_F32};
+  static const uint32_t searches[] = {64, 128, 256};
   static const struct {
     ImkInsarxcorrMode mode;
     ImkInsarxcorrMethod method;
@@ -210,6 +251,14 @@ TEST (test_each_kernel_runs_once, "each kernel runs once")
   for (int s = 0; s < 2; s++) {
     free (floats[s]);
     free (ints[s]);
+  }
+  for (size_t i = 0; i < sizeof (searches) / sizeof (searches[0]); i++) {
+    c = insar_config (
+        6 * searches[i], 6 * searches[i], searches[i], searches[i], 1, 1);
+    insar_make_pair (&c, 1, -1, 6, &ints[0], &ints[1]);
+    check_backends (&c, ints[0], ints[1], "a usual length");
+    for (int s = 0; s < 2; s++)
+      free (ints[s]);
   }
 }
 

@@ -125,28 +125,46 @@ correlate_in_time (const __grid_constant__ Arguments a, bool fourth)
   a.surface[(size_t) item * width * height + lag] = (float) value;
 }
 
-/* By the whole block. Returns: GMTSAR's correlation at lag (@v, @u) */
-static __device__ double
-correlation_at (const Arguments &a, uint32_t item, uint32_t v, uint32_t u)
+/* Part blockIdx.x of the products at lag (@v, @u), by the whole block. */
+static __device__ Products
+multiply_at (const Arguments &a, uint32_t item, uint32_t v, uint32_t u)
 {
   const uint32_t width = a.fine.n_lags_x, height = a.fine.n_lags_y;
-  long long ab = 0, aa = 0, bb = 0;
+  const uint32_t n_warps = BLOCK / WARP;
+  Products sums = {};
 
   /* a warp a line */
-  for (uint32_t y = threadIdx.x / WARP; y < height; y += BLOCK / WARP)
-#pragma unroll 4
+  for (uint32_t y = blockIdx.x * n_warps + threadIdx.x / WARP; y < height;
+       y += gridDim.x * n_warps)
+#pragma unroll 8
     for (uint32_t x = threadIdx.x % WARP; x < width; x += WARP) {
       int32_t p = cut_at (a, 0, item, y + u, x + v);
       int32_t q = cut_at (a, 1, item, y + height / 2, x + width / 2);
 
-      ab += (long long) p * q;
-      aa += (long long) p * p;
-      bb += (long long) q * q;
+      sums.ab += (long long) p * q;
+      sums.aa += (long long) p * p;
+      sums.bb += (long long) q * q;
     }
-  ab = block_sum (ab);
-  aa = block_sum (aa);
-  bb = block_sum (bb);
-  return imk_insarxcorr_correlation (ab, aa, bb);
+  sums.ab = block_sum (sums.ab);
+  sums.aa = block_sum (sums.aa);
+  sums.bb = block_sum (sums.bb);
+  return sums;
+}
+
+/* Returns: GMTSAR's correlation at the lag of the peak */
+static __device__ double
+correlation_of (const Arguments &a, uint32_t item)
+{
+  const Products *in = a.correlations + (size_t) item * CORRELATION_PARTS;
+  Products sums = {};
+
+#pragma unroll
+  for (int i = 0; i < CORRELATION_PARTS; i++) {
+    sums.ab += in[i].ab;
+    sums.aa += in[i].aa;
+    sums.bb += in[i].bb;
+  }
+  return imk_insarxcorr_correlation (sums.ab, sums.aa, sums.bb);
 }
 
 } // namespace insar

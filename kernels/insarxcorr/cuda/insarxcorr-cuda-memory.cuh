@@ -4,10 +4,12 @@
 #pragma once
 
 #include <new>
+#include <type_traits>
 
 #include "core/cuda/cuda-cutter.h"
 #include "insarxcorr/insarxcorr-backend.h"
 #include "insarxcorr/cuda/insarxcorr-cuda.cuh"
+#include "insarxcorr/cuda/insarxcorr-cuda-stages.cuh"
 
 namespace insar
 {
@@ -22,6 +24,7 @@ struct Cuda {
   const ImkInsarxcorrPart *part;
   Arguments arguments; /* complete except for items and out of the batch */
   uint32_t max_batch;
+  bool is_usual; /* of a length that transforms in registers */
   void *memory; /* all device memory of the object */
   Item *items;
   Item *host_items; /* page-locked */
@@ -29,19 +32,20 @@ struct Cuda {
   /* PRECISE: of a side, and finer */
   Fft patch_lines[N_SIDES], patch_columns[N_SIDES];
   Fft wide_lines[N_SIDES], wide_columns[N_SIDES];
-  cudaEvent_t copied;
+  cudaEvent_t copied, begun, done;
+  cudaStream_t beside; /* for the second half of a batch */
+  Stages *stages; /* NULL but for benchmarks */
   cudaStream_t uploads[N_SIDES];
 };
 
-/* What @n patches take at a time. */
+/* Calls @visit (&array, elements of a patch) for the arrays of a batch. */
+template <typename Visit>
 static void
-cut_work (Cuda *s, Cutter *c, size_t n)
+visit_work (const ImkInsarxcorrPlan *plan, Arguments &a, const Visit &visit)
 {
-  const ImkInsarxcorrPlan *plan = s->plan;
   const ImkInsarxcorrFine &f = plan->fine;
   const bool precise = plan->config.mode == IMK_INSARXCORR_PRECISE;
   const bool by_fft = precise || plan->config.method == IMK_INSARXCORR_FREQ;
-  Arguments &a = s->arguments;
   size_t samples = 0, wide = 0;
 
   for (int side = 0; side < N_SIDES; side++) {
@@ -49,20 +53,42 @@ cut_work (Cuda *s, Cutter *c, size_t n)
 
     samples = width * height > samples ? width * height : samples;
     wide = width * f.height[side] > wide ? width * f.height[side] : wide;
-    c->cut (&a.line_levels[side], n * f.height[side]);
-    c->cut (&a.amplitudes[side], n * f.width[side] * f.height[side]);
+    visit (&a.line_levels[side], f.height[side]);
+    visit (&a.amplitudes[side], (size_t) f.width[side] * f.height[side]);
   }
+  visit (&a.n_valid, N_SIDES);
+  visit (&a.centres, N_SIDES);
+  visit (&a.levels, 1);
+  visit (&a.samples, precise ? samples : 0);
+  visit (&a.wide, precise ? wide : 0);
+  visit (&a.spectra, by_fft ? (size_t) f.fft_width * f.fft_height : 0);
+  visit (&a.products,
+      by_fft ? (size_t) (f.fft_width / 2 + 1) * f.n_lags_y : 0);
+  visit (&a.sums, precise ? (size_t) f.width[1] * f.n_lags_y : 0);
+  visit (&a.surface, (size_t) f.n_lags_x * f.n_lags_y);
+  visit (&a.line_peaks, f.n_lags_y);
+  visit (&a.correlations, precise ? 0 : CORRELATION_PARTS);
+}
+
+/* What @n patches take at a time. */
+static void
+cut_work (Cuda *s, Cutter *c, size_t n)
+{
+  visit_work (s->plan, s->arguments,
+      [&] (auto **array, size_t size) { c->cut (array, n * size); });
   c->cut (&s->items, n);
-  c->cut (&a.n_valid, N_SIDES * n);
-  c->cut (&a.centres, N_SIDES * n);
-  c->cut (&a.levels, n);
-  c->cut (&a.samples, precise ? n * samples : 0);
-  c->cut (&a.wide, precise ? n * wide : 0);
-  c->cut (&a.spectra, by_fft ? n * f.fft_width * f.fft_height : 0);
-  c->cut (&a.products, by_fft ? n * (f.fft_width / 2 + 1) * f.n_lags_y : 0);
-  c->cut (&a.sums, precise ? n * f.width[1] * f.n_lags_y : 0);
-  c->cut (&a.surface, n * f.n_lags_x * f.n_lags_y);
-  a.items = s->items;
+  s->arguments.items = s->items;
+}
+
+/* Returns: @a without the first @n patches of its batch */
+static Arguments
+skip_patches (const Cuda *s, Arguments a, size_t n)
+{
+  visit_work (s->plan, a, [&] (auto **array, size_t size) {
+    *array += n * size;
+  });
+  a.items += n;
+  return a;
 }
 
 /* Every length that is transformed, and what is done with it. */

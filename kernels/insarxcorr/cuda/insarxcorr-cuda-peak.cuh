@@ -9,13 +9,6 @@ namespace insar
 
 enum { WINDOW = IMK_INSARXCORR_WINDOW };
 
-/* The first of the largest has the largest key. */
-static __device__ __forceinline__ unsigned long long
-key_of (uint32_t rank, uint32_t i)
-{
-  return (unsigned long long) rank << 32 | (0xffffffffu - i);
-}
-
 /* Returns: an integer of the same order as @value */
 static __device__ __forceinline__ uint32_t
 order_of (float value)
@@ -25,22 +18,51 @@ order_of (float value)
   return bits & 0x80000000u ? ~bits : bits | 0x80000000u;
 }
 
-/* By the whole block. Returns: the key of the largest lag */
-static __device__ unsigned long long
-find_largest (const float *surface, uint32_t n, double *squares)
+/* By the whole block. Returns: the place of the largest lag of @item */
+static __device__ uint32_t
+find_largest (const Arguments &a, uint32_t item)
 {
+  const LinePeak *in = a.line_peaks + (size_t) item * a.fine.n_lags_y;
   unsigned long long best = 0;
+
+  for (uint32_t y = threadIdx.x; y < a.fine.n_lags_y; y += BLOCK)
+    best = max (best, in[y].key);
+  return 0xffffffffu - (uint32_t) block_max (best);
+}
+
+/* By the whole block. Returns: the sum of the squares of the lags of @item */
+static __device__ double
+sum_squares (const Arguments &a, uint32_t item)
+{
+  const LinePeak *in = a.line_peaks + (size_t) item * a.fine.n_lags_y;
   double sum = 0;
 
-#pragma unroll 8
-  for (uint32_t i = threadIdx.x; i < n; i += BLOCK) {
-    float value = surface[i];
+  for (uint32_t y = threadIdx.x; y < a.fine.n_lags_y; y += BLOCK)
+    sum += in[y].squares;
+  return block_sum (sum);
+}
 
-    best = max (best, key_of (imk_insarxcorr_rank (value), i));
-    sum += (double) value * value;
-  }
-  *squares = block_sum (sum);
-  return block_max (best);
+/* Returns: whether @largest is the peak of @item */
+static __device__ __forceinline__ bool
+has_peak (const Arguments &a, uint32_t item, float largest)
+{
+  return !a.levels[item].is_flat && largest > 0 && isfinite (largest);
+}
+
+/* COMPAT by FFT: blockIdx.y is the patch. */
+static __global__ void
+multiply_at_peaks (const __grid_constant__ Arguments a)
+{
+  const uint32_t item = blockIdx.y, width = a.fine.n_lags_x;
+  const uint32_t at = find_largest (a, item);
+  const size_t n = (size_t) width * a.fine.n_lags_y;
+  Products sums;
+
+  if (!has_peak (a, item, a.surface[item * n + at]))
+    return;
+  sums = multiply_at (a, item, at % width, at / width);
+  if (threadIdx.x == 0)
+    a.correlations[(size_t) item * gridDim.x + blockIdx.x] = sums;
 }
 
 /* By the whole block: the largest of the finer window. */
@@ -81,19 +103,20 @@ refine (const Arguments &a, const ImkInsarxcorrWindow window, double *rows,
 /* By the whole block: what is known of a patch whose largest lag is (@v, @u).
  */
 static __device__ void
-measure (const Arguments &a, double *rows, float largest, double squares,
-    uint32_t v, uint32_t u, ImkInsarxcorrPeak *peak)
+measure (const Arguments &a, double *rows, float largest, uint32_t v,
+    uint32_t u, ImkInsarxcorrPeak *peak)
 {
   __shared__ ImkInsarxcorrWindow samples, window;
   const ImkInsarxcorrConfig *c = &a.plan->config;
   const uint32_t width = a.fine.n_lags_x, height = a.fine.n_lags_y;
   const uint32_t item = blockIdx.x, i = threadIdx.x / WINDOW % WINDOW;
   const uint32_t j = threadIdx.x % WINDOW;
+  const double squares = sum_squares (a, item);
 
   if (c->mode == IMK_INSARXCORR_PRECISE)
     peak->correlation = 100 * (double) largest;
   else if (c->method == IMK_INSARXCORR_FREQ)
-    peak->correlation = correlation_at (a, item, v, u);
+    peak->correlation = correlation_of (a, item);
   else
     peak->correlation = largest;
   if (threadIdx.x < WINDOW * WINDOW) {
@@ -119,7 +142,6 @@ find_peaks (const __grid_constant__ Arguments a)
   const uint32_t n = a.fine.n_lags_x * a.fine.n_lags_y;
   double *out = (double *) (a.out + item.row * a.out_stride);
   ImkInsarxcorrPeak peak = {};
-  double squares;
   uint32_t at;
   float largest;
 
@@ -128,14 +150,13 @@ find_peaks (const __grid_constant__ Arguments a)
       imk_insarxcorr_finish_masked (a.plan, &item.patch, out);
     return;
   }
-  at = 0xffffffffu - (uint32_t) find_largest (
-                         a.surface + (size_t) blockIdx.x * n, n, &squares);
+  at = find_largest (a, blockIdx.x);
   largest = a.surface[(size_t) blockIdx.x * n + at];
-  if (a.levels[blockIdx.x].is_flat || !(largest > 0) || !isfinite (largest))
-    imk_insarxcorr_no_peak (&a.plan->config, &peak);
+  if (has_peak (a, blockIdx.x, largest))
+    measure (a, rows, largest, at % a.fine.n_lags_x, at / a.fine.n_lags_x,
+        &peak);
   else
-    measure (a, rows, largest, squares, at % a.fine.n_lags_x,
-        at / a.fine.n_lags_x, &peak);
+    imk_insarxcorr_no_peak (&a.plan->config, &peak);
   if (threadIdx.x > 0)
     return;
   peak.valid = 1;

@@ -3,6 +3,7 @@
  * of patches is worked on in batches, each step for all patches of a batch at a
  * time: amplitudes, one transform of both sides, the transform of their product
  * back, and a block a patch for the rest. */
+#include "insarxcorr/cuda/insarxcorr-compat-registers.cuh"
 #include "insarxcorr/cuda/insarxcorr-cuda-memory.cuh"
 #include "insarxcorr/cuda/insarxcorr-cuda-peak.cuh"
 #include "insarxcorr/cuda/insarxcorr-precise.cuh"
@@ -29,6 +30,15 @@ grid (dim3 blocks, dim3 threads, size_t shared, cudaStream_t stream)
   return launch;
 }
 
+/* What a launch returned, and an event behind it. */
+static ImkStatus
+mark (const Cuda *s, ImkStatus status, const char *name, cudaStream_t stream,
+    ImkError *error)
+{
+  return status == IMK_OK && s->stages ? s->stages->mark (name, stream, error)
+                                       : status;
+}
+
 /* All that there is, whatever @size: another object, with patches of another
  * size, may set the same of the same kernel before this one launches it. None
  * of the kernels has shared memory of its own. */
@@ -52,8 +62,9 @@ allow_shared (Kernel kernel, size_t size, ImkError *error)
 /* @n_lines lines of @n patches. */
 template <bool backward, bool columns, typename Job>
 static ImkStatus
-launch_transform (const Fft &f, uint32_t n_lines, uint32_t n, const Job &job,
-    cudaStream_t stream, ImkError *error)
+launch_transform (const Cuda *s, const char *name, const Fft &f,
+    uint32_t n_lines, uint32_t n, const Job &job, cudaStream_t stream,
+    ImkError *error)
 {
   const dim3 block = block_for (f.n);
   const size_t shared = shared_for (f.n, 2);
@@ -65,7 +76,102 @@ launch_transform (const Fft &f, uint32_t n_lines, uint32_t n, const Job &job,
   if (status == IMK_OK)
     status = IMK_CUDA_LAUNCH (
         error, launch, (transform<backward, columns, Job>), f, n_lines, job);
-  return status;
+  return mark (s, status, name, stream, error);
+}
+
+/* Calls @launch with a usual length as a constant. */
+template <typename Launch>
+static ImkStatus
+launch_for (uint32_t n, const Launch &launch)
+{
+  switch (n) {
+  case 256:
+    return launch (std::integral_constant<int, 256> ());
+  case 512:
+    return launch (std::integral_constant<int, 512> ());
+  default:
+    return launch (std::integral_constant<int, 1024> ());
+  }
+}
+
+static bool
+is_usual (uint32_t n)
+{
+  return n == 256 || n == 512 || n == 1024;
+}
+
+/* Whether insarxcorr-compat-registers.cuh can do it. */
+static bool
+is_usual_plan (const ImkInsarxcorrPlan *plan)
+{
+  return plan->config.mode == IMK_INSARXCORR_COMPAT &&
+         plan->config.method == IMK_INSARXCORR_FREQ &&
+         plan->fine.interp_x == 2 && is_usual (plan->fine.fft_width) &&
+         is_usual (plan->fine.fft_height);
+}
+
+template <ImkType type>
+static ImkStatus
+launch_usual_amplitudes (const Cuda *s, const Arguments &a, uint32_t n,
+    cudaStream_t stream, ImkError *error)
+{
+  return launch_for (a.fine.fft_width, [&] (auto length) {
+    using L = Lines<length.value>;
+    cudaLaunchConfig_t launch =
+        grid (dim3 (a.fine.fft_height / L::COUNT, n, N_SIDES),
+            dim3 (L::THREADS), 0, stream);
+    ImkStatus status = IMK_CUDA_LAUNCH (
+        error, launch, (detect_usual_lines<type, length.value>), s->lines, a);
+
+    return mark (s, status, "amplitudes", stream, error);
+  });
+}
+
+static ImkStatus
+launch_usual_lines (const Cuda *s, const Arguments &a, uint32_t n,
+    cudaStream_t stream, ImkError *error)
+{
+  return launch_for (a.fine.fft_width, [&] (auto length) {
+    using L = Lines<length.value>;
+    cudaLaunchConfig_t launch =
+        grid (dim3 (a.fine.fft_height / 4 * 3 / L::COUNT, n), dim3 (L::THREADS),
+            0, stream);
+    ImkStatus status = IMK_CUDA_LAUNCH (
+        error, launch, transform_usual_lines<length.value>, s->lag_lines, a);
+
+    return mark (s, status, "lines", stream, error);
+  });
+}
+
+static ImkStatus
+launch_usual_columns (const Cuda *s, const Arguments &a, uint32_t n,
+    cudaStream_t stream, ImkError *error)
+{
+  return launch_for (a.fine.fft_height, [&] (auto length) {
+    using C = ColumnsOf<length.value>;
+    cudaLaunchConfig_t launch =
+        grid (dim3 (imk_div_up (a.fine.fft_width / 2 + 1, C::COUNT), n),
+            dim3 (C::THREADS), 0, stream);
+    ImkStatus status = IMK_CUDA_LAUNCH (error, launch,
+        correlate_usual_columns<length.value>, s->lag_columns, a);
+
+    return mark (s, status, "columns", stream, error);
+  });
+}
+
+static ImkStatus
+launch_usual_lags (const Cuda *s, const Arguments &a, uint32_t n,
+    cudaStream_t stream, ImkError *error)
+{
+  return launch_for (a.fine.fft_width, [&] (auto length) {
+    using L = Lines<length.value>;
+    cudaLaunchConfig_t launch = grid (
+        dim3 (a.fine.n_lags_y / 2 / L::COUNT, n), dim3 (L::THREADS), 0, stream);
+    ImkStatus status = IMK_CUDA_LAUNCH (
+        error, launch, make_usual_lags<length.value>, s->lag_lines, a);
+
+    return mark (s, status, "lags", stream, error);
+  });
 }
 
 template <ImkType type>
@@ -82,7 +188,7 @@ launch_compat_lines (const Cuda *s, const Arguments &a, uint32_t n,
 
   if (status == IMK_OK)
     status = IMK_CUDA_LAUNCH (error, launch, detect_lines<type>, s->lines, a);
-  return status;
+  return mark (s, status, "amplitudes", stream, error);
 }
 
 template <ImkType type>
@@ -100,17 +206,17 @@ launch_precise_side (const Cuda *s, const Arguments &a, int side, uint32_t n,
   const WideLines wide_lines = {a, side, width, width * a.fine.interp_x,
       imk_insarxcorr_fine_start (s->plan, side, true),
       imk_insarxcorr_fine_scale (s->plan, side)};
-  ImkStatus status = launch_transform<false, false> (
+  ImkStatus status = launch_transform<false, false> (s, "patch lines",
       s->patch_lines[side], height, n, samples, stream, error);
 
   if (status == IMK_OK)
-    status = launch_transform<false, true> (
+    status = launch_transform<false, true> (s, "patch columns",
         s->patch_columns[side], width, n, columns, stream, error);
   if (status == IMK_OK)
-    status = launch_transform<true, true> (
+    status = launch_transform<true, true> (s, "wide columns",
         s->wide_columns[side], width, n, wide_columns, stream, error);
   if (status == IMK_OK)
-    status = launch_transform<true, false> (
+    status = launch_transform<true, false> (s, "wide lines",
         s->wide_lines[side], a.fine.height[side], n, wide_lines, stream, error);
   return status;
 }
@@ -127,18 +233,23 @@ launch_amplitudes (const Cuda *s, const Arguments &a, uint32_t n,
           0, stream);
   ImkStatus status;
 
-  if (s->plan->config.mode == IMK_INSARXCORR_COMPAT) {
+  if (s->is_usual) {
+    status = launch_usual_amplitudes<type> (s, a, n, stream, error);
+  } else if (s->plan->config.mode == IMK_INSARXCORR_COMPAT) {
     status = launch_compat_lines<type> (s, a, n, stream, error);
   } else {
     status = IMK_CUDA_LAUNCH (error, one_each, find_centres<type>, a);
+    status = mark (s, status, "centres", stream, error);
     for (int side = 0; side < N_SIDES && status == IMK_OK; side++)
       status = launch_precise_side<type> (s, a, side, n, stream, error);
   }
-  if (status == IMK_OK)
+  if (status == IMK_OK && !s->is_usual) {
     status = IMK_CUDA_LAUNCH (error, lines, find_line_levels, a);
+    status = mark (s, status, "line levels", stream, error);
+  }
   if (status == IMK_OK)
     status = IMK_CUDA_LAUNCH (error, one_each, find_levels, a);
-  return status;
+  return mark (s, status, "levels", stream, error);
 }
 
 static ImkStatus
@@ -174,23 +285,23 @@ launch_correlation (const Cuda *s, const Arguments &a, uint32_t n,
   const LagLines lags = {
       a, precise ? 0 : f.fft_width - f.fft_width / 4, !precise};
   ImkStatus status = launch_transform<false, false> (
-      s->lag_lines, f.fft_height, n, lines, stream, error);
+      s, "lines", s->lag_lines, f.fft_height, n, lines, stream, error);
 
   if (status == IMK_OK)
     status = launch_transform<false, true> (
-        s->lag_columns, f.fft_width, n, columns, stream, error);
+        s, "columns", s->lag_columns, f.fft_width, n, columns, stream, error);
   if (status == IMK_OK)
-    status = launch_transform<true, true> (
-        s->lag_columns, f.fft_width / 2 + 1, n, products, stream, error);
+    status = launch_transform<true, true> (s, "products", s->lag_columns,
+        f.fft_width / 2 + 1, n, products, stream, error);
   if (status == IMK_OK)
-    status = launch_transform<true, false> (
-        s->lag_lines, imk_div_up (f.n_lags_y, 2), n, lags, stream, error);
+    status = launch_transform<true, false> (s, "lags", s->lag_lines,
+        imk_div_up (f.n_lags_y, 2), n, lags, stream, error);
   return status;
 }
 
 static ImkStatus
-launch_normalisation (
-    const Arguments &a, uint32_t n, cudaStream_t stream, ImkError *error)
+launch_normalisation (const Cuda *s, const Arguments &a, uint32_t n,
+    cudaStream_t stream, ImkError *error)
 {
   const ImkInsarxcorrFine &f = a.fine;
   const size_t shared = f.width[1] * sizeof (double2);
@@ -205,7 +316,7 @@ launch_normalisation (
     status = allow_shared (normalise_lines, shared, error);
   if (status == IMK_OK)
     status = IMK_CUDA_LAUNCH (error, lines, normalise_lines, a);
-  return status;
+  return mark (s, status, "normalise", stream, error);
 }
 
 static ImkStatus
@@ -218,12 +329,60 @@ launch_surface (const Cuda *s, const Arguments &a, uint32_t n,
       grid (dim3 (imk_div_up (n_lags, BLOCK), n), dim3 (BLOCK), 0, stream);
   ImkStatus status;
 
-  if (c->mode == IMK_INSARXCORR_COMPAT && c->method != IMK_INSARXCORR_FREQ)
-    return IMK_CUDA_LAUNCH (
+  if (c->mode == IMK_INSARXCORR_COMPAT && c->method != IMK_INSARXCORR_FREQ) {
+    status = IMK_CUDA_LAUNCH (
         error, time, correlate_in_time, a, c->method == IMK_INSARXCORR_TIME4);
+    return mark (s, status, "time", stream, error);
+  }
   status = launch_correlation (s, a, n, stream, error);
   if (status == IMK_OK && c->mode == IMK_INSARXCORR_PRECISE)
-    status = launch_normalisation (a, n, stream, error);
+    status = launch_normalisation (s, a, n, stream, error);
+  return status;
+}
+
+static ImkStatus
+launch_usual_surface (const Cuda *s, const Arguments &a, uint32_t n,
+    cudaStream_t stream, ImkError *error)
+{
+  ImkStatus status = launch_usual_lines (s, a, n, stream, error);
+
+  if (status == IMK_OK)
+    status = launch_usual_columns (s, a, n, stream, error);
+  if (status == IMK_OK)
+    status = launch_usual_lags (s, a, n, stream, error);
+  return status;
+}
+
+static ImkStatus
+launch_line_peaks (const Cuda *s, const Arguments &a, uint32_t n,
+    cudaStream_t stream, ImkError *error)
+{
+  cudaLaunchConfig_t lines =
+      grid (dim3 (imk_div_up (a.fine.n_lags_y, BLOCK / WARP), n), dim3 (BLOCK),
+          0, stream);
+  ImkStatus status = IMK_CUDA_LAUNCH (error, lines, find_line_peaks, a);
+
+  return mark (s, status, "line peaks", stream, error);
+}
+
+/* Of patches with amplitudes: all but the last step. */
+static ImkStatus
+launch_lags (const Cuda *s, const Arguments &a, uint32_t n, cudaStream_t stream,
+    ImkError *error)
+{
+  const ImkInsarxcorrConfig *c = &s->plan->config;
+  cudaLaunchConfig_t parts =
+      grid (dim3 (CORRELATION_PARTS, n), dim3 (BLOCK), 0, stream);
+  ImkStatus status = s->is_usual ? launch_usual_surface (s, a, n, stream, error)
+                                 : launch_surface (s, a, n, stream, error);
+
+  if (status == IMK_OK && !s->is_usual)
+    status = launch_line_peaks (s, a, n, stream, error);
+  if (status == IMK_OK && c->mode == IMK_INSARXCORR_COMPAT &&
+      c->method == IMK_INSARXCORR_FREQ) {
+    status = IMK_CUDA_LAUNCH (error, parts, multiply_at_peaks, a);
+    status = mark (s, status, "correlation", stream, error);
+  }
   return status;
 }
 
@@ -269,26 +428,69 @@ send_items (Cuda *s, uint32_t row, uint32_t first, uint32_t n,
   return status;
 }
 
+/* All kernels for @n patches, of which the first @n_measured are measured. */
 static ImkStatus
-process_batch (Cuda *s, uint32_t row, uint32_t first, uint32_t n,
-    const ImkImage *out, cudaStream_t stream, ImkError *error)
+launch_patches (const Cuda *s, const Arguments &a, uint32_t n_measured,
+    uint32_t n, cudaStream_t stream, ImkError *error)
 {
   const size_t rows =
       (size_t) WINDOW * WINDOW * s->plan->config.interp * sizeof (double);
   cudaLaunchConfig_t peaks = grid (dim3 (n), dim3 (BLOCK), rows, stream);
+  ImkStatus status = IMK_OK;
+
+  if (n_measured)
+    status = launch_amplitudes_of (s, a, n_measured, stream, error);
+  if (status == IMK_OK && n_measured)
+    status = launch_lags (s, a, n_measured, stream, error);
+  if (status == IMK_OK)
+    status = IMK_CUDA_LAUNCH (error, peaks, find_peaks, a);
+  return mark (s, status, "peaks", stream, error);
+}
+
+/* Two halves on two streams: where a kernel of one leaves the device idle, the
+ * other fills it. */
+static ImkStatus
+launch_halves (const Cuda *s, const Arguments &a, uint32_t n_measured,
+    uint32_t n, cudaStream_t stream, ImkError *error)
+{
+  const uint32_t half = n_measured / 2;
+  ImkStatus joined,
+      status = IMK_CUDA (error, cudaEventRecord (s->begun, stream));
+
+  if (status == IMK_OK)
+    status = IMK_CUDA (error, cudaStreamWaitEvent (s->beside, s->begun, 0));
+  if (status != IMK_OK)
+    return status;
+  status = launch_patches (s, a, half, half, stream, error);
+  if (status == IMK_OK)
+    status = launch_patches (s, skip_patches (s, a, half), n_measured - half,
+        n - half, s->beside, error);
+  /* also after a failure: what has been launched writes the output */
+  joined = IMK_CUDA (
+      status == IMK_OK ? error : nullptr, cudaEventRecord (s->done, s->beside));
+  if (joined == IMK_OK)
+    joined = IMK_CUDA (status == IMK_OK ? error : nullptr,
+        cudaStreamWaitEvent (stream, s->done, 0));
+  return status == IMK_OK ? joined : status;
+}
+
+static ImkStatus
+process_batch (Cuda *s, uint32_t row, uint32_t first, uint32_t n,
+    const ImkImage *out, cudaStream_t stream, ImkError *error)
+{
   Arguments a = s->arguments;
   uint32_t n_measured = 0;
   ImkStatus status = send_items (s, row, first, n, &n_measured, stream, error);
 
+  if (status == IMK_OK && s->stages)
+    status = s->stages->begin (stream, error);
   a.out = (uint8_t *) out->data;
   a.out_stride = out->stride;
-  if (status == IMK_OK && n_measured)
-    status = launch_amplitudes_of (s, a, n_measured, stream, error);
-  if (status == IMK_OK && n_measured)
-    status = launch_surface (s, a, n_measured, stream, error);
-  if (status == IMK_OK)
-    status = IMK_CUDA_LAUNCH (error, peaks, find_peaks, a);
-  return status;
+  if (status != IMK_OK)
+    return status;
+  return n_measured > 1 && !s->stages
+             ? launch_halves (s, a, n_measured, n, stream, error)
+             : launch_patches (s, a, n_measured, n, stream, error);
 }
 
 static ImkStatus
@@ -360,10 +562,14 @@ cuda_destroy (void *state)
 {
   Cuda *s = (Cuda *) state;
 
+  delete s->stages;
   cudaFree (s->memory); /* blocks until kernels that use it are done */
   cudaFreeHost (s->host_items);
-  if (s->copied)
-    cudaEventDestroy (s->copied);
+  for (cudaEvent_t event : {s->copied, s->begun, s->done})
+    if (event)
+      cudaEventDestroy (event);
+  if (s->beside)
+    cudaStreamDestroy (s->beside);
   for (int side = 0; side < N_SIDES; side++)
     if (s->uploads[side])
       cudaStreamDestroy (s->uploads[side]);
@@ -374,8 +580,12 @@ static ImkStatus
 create_order (Cuda *s, ImkError *error)
 {
   ImkStatus status = IMK_CUDA (
-      error, cudaEventCreateWithFlags (&s->copied, cudaEventDisableTiming));
+      error, cudaStreamCreateWithFlags (&s->beside, cudaStreamNonBlocking));
 
+  for (cudaEvent_t *event : {&s->copied, &s->begun, &s->done})
+    if (status == IMK_OK)
+      status = IMK_CUDA (
+          error, cudaEventCreateWithFlags (event, cudaEventDisableTiming));
   for (int side = 0; side < N_SIDES && status == IMK_OK; side++)
     status = IMK_CUDA (error,
         cudaStreamCreateWithFlags (&s->uploads[side], cudaStreamNonBlocking));
@@ -394,6 +604,8 @@ cuda_create (
         error, IMK_ERROR_MEMORY, "There is no memory for CUDA correlation.");
   s->plan = plan;
   s->part = &plan->parts[part];
+  s->is_usual = is_usual_plan (plan);
+  s->stages = Stages::create ();
   status = check_shared (s, error);
   if (status == IMK_OK)
     status = allocate (s, error);

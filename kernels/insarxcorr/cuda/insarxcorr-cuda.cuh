@@ -12,6 +12,7 @@ namespace insar
 enum {
   BLOCK = 512, /* threads, unless the length of lines needs others */
   WARP = 32,
+  CORRELATION_PARTS = 8, /* blocks that share the lag of a peak */
   N_SIDES = IMK_INSARXCORR_N_SIDES,
 };
 
@@ -33,6 +34,17 @@ struct Level {
 struct LineLevel {
   double sum;
   float least, largest;
+};
+
+/* Of a line of lags: the first of the largest has the largest key. */
+struct LinePeak {
+  unsigned long long key;
+  double squares; /* their sum */
+};
+
+/* Sums of products at one lag. */
+struct Products {
+  long long ab, aa, bb;
 };
 
 /* The band of an image in memory. */
@@ -62,6 +74,8 @@ struct Arguments {
   float2 *products; /* [n_lags_y][fft_width / 2 + 1] */
   double2 *sums;    /* PRECISE: [n_lags_y][fine width]: sums of columns */
   float *surface;   /* [n_lags_y][n_lags_x] */
+  LinePeak *line_peaks;   /* [n_lags_y] */
+  Products *correlations; /* COMPAT: [CORRELATION_PARTS] */
   uint8_t *out;
   size_t out_stride;
 };
@@ -161,6 +175,49 @@ block_max (unsigned long long value)
   return values[0];
 }
 
+/* ------------------------------------------------------------------------
+ * The same over a warp, for each of its lanes. */
+
+static __device__ __forceinline__ LineLevel
+warp_level (LineLevel level)
+{
+  for (int step = WARP / 2; step > 0; step /= 2) {
+    level.sum += __shfl_xor_sync (0xffffffff, level.sum, step);
+    level.least =
+        fminf (level.least, __shfl_xor_sync (0xffffffff, level.least, step));
+    level.largest = fmaxf (
+        level.largest, __shfl_xor_sync (0xffffffff, level.largest, step));
+  }
+  return level;
+}
+
+static __device__ __forceinline__ LinePeak
+warp_peak (LinePeak peak)
+{
+  for (int step = WARP / 2; step > 0; step /= 2) {
+    peak.squares += __shfl_xor_sync (0xffffffff, peak.squares, step);
+    peak.key = max (peak.key, __shfl_xor_sync (0xffffffff, peak.key, step));
+  }
+  return peak;
+}
+
+static __device__ __forceinline__ unsigned long long
+key_of (uint32_t rank, uint32_t i)
+{
+  return (unsigned long long) rank << 32 | (0xffffffffu - i);
+}
+
+/* @i: place of the lag in the surface */
+static __device__ __forceinline__ void
+add_lag (LinePeak *peak, float value, uint32_t i)
+{
+  peak->key = max (peak->key, key_of (imk_insarxcorr_rank (value), i));
+  peak->squares += (double) value * value;
+}
+
+/* ------------------------------------------------------------------------
+ * Levels and peaks. */
+
 /* A warp a line; blockIdx.y is the patch, blockIdx.z the side. */
 static __global__ void
 find_line_levels (const __grid_constant__ Arguments a)
@@ -179,13 +236,7 @@ find_line_levels (const __grid_constant__ Arguments a)
     level.least = fminf (level.least, in[x]);
     level.largest = fmaxf (level.largest, in[x]);
   }
-  for (int step = WARP / 2; step > 0; step /= 2) {
-    level.sum += __shfl_xor_sync (0xffffffff, level.sum, step);
-    level.least =
-        fminf (level.least, __shfl_xor_sync (0xffffffff, level.least, step));
-    level.largest = fmaxf (
-        level.largest, __shfl_xor_sync (0xffffffff, level.largest, step));
-  }
+  level = warp_level (level);
   if (lane == 0)
     a.line_levels[side][line] = level;
 }
@@ -216,6 +267,26 @@ find_levels (const __grid_constant__ Arguments a)
   level.scale = ldexpf (1, max (-60, min (exponents[0] - exponents[1], 60)));
   if (threadIdx.x == 0)
     a.levels[blockIdx.x] = level;
+}
+
+/* A warp a line; blockIdx.y is the patch. */
+static __global__ void
+find_line_peaks (const __grid_constant__ Arguments a)
+{
+  const uint32_t y = blockIdx.x * (BLOCK / WARP) + threadIdx.x / WARP;
+  const uint32_t lane = threadIdx.x % WARP, width = a.fine.n_lags_x;
+  const size_t line = (size_t) blockIdx.y * a.fine.n_lags_y + y;
+  const float *in = a.surface + line * width;
+  LinePeak peak = {};
+
+  if (y >= a.fine.n_lags_y)
+    return;
+#pragma unroll 4
+  for (uint32_t x = lane; x < width; x += WARP)
+    add_lag (&peak, in[x], y * width + x);
+  peak = warp_peak (peak);
+  if (lane == 0)
+    a.line_peaks[line] = peak;
 }
 
 /* ------------------------------------------------------------------------
