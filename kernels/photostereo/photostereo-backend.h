@@ -120,7 +120,8 @@ static inline bool
 imk_photostereo_measures (const ImkPhotostereoPlan *plan,
     const ImkPhotostereoParams *params, const ImkPhotostereoOutputs *outputs)
 {
-  return plan->n_planes > 1 || params->adaptive || outputs->quality.data;
+  return plan->n_planes > 1 || params->adaptive || outputs->quality.data ||
+         outputs->confidence.data;
 }
 
 typedef struct ImkPhotostereoBackend {

@@ -252,10 +252,17 @@ typedef enum ImkPhotostereoQuality {
  *   always there; or the light of the room, see ImkPhotostereoAmbient
  * @quality: f32 x 4, see ImkPhotostereoQuality; or u16 x 4: lights, rounds,
  *   65535 times residual and condition
+ * @confidence: f32, 1 channel: 1 / (1 + e), where e is the angle in degrees by
+ *   which the normal is expected to be wrong: r / (|n'| sqrt ((n - u) c)) in
+ *   radians, with the residual r, the n lights and the condition c of quality,
+ *   and u = 3, or 4 with AMBIENT_CONSTANT. That is the covariance of least
+ *   squares, r^2 n / (n - u) A^-1, where the trace of A is n. 0 where there is
+ *   no normal, and where n = u. Or u8 or u16, 255 or 65535 times that
+ * @mask: likewise: 1 where there is a normal, 0 where there is none
  *
  * An image without data is not wanted. */
 typedef struct ImkPhotostereoOutputs {
-  ImkImage normal, albedo, ambient, quality;
+  ImkImage normal, albedo, ambient, quality, confidence, mask;
 } ImkPhotostereoOutputs;
 
 /**
@@ -269,7 +276,7 @@ typedef struct ImkPhotostereoOutputs {
  * @mean_residual: mean rms residual of the lights that count over the mean
  * |n'|, so that a dark background adds little: 0.01 to 0.03 is usual. NaN when
  * it is not known: with one plane and thresholds that are not adaptive it takes
- * the output of quality
+ * the output of quality or confidence
  * @change_deg: mean angle between the normals of this solution and of the last
  *   of the same set, where both are valid; NaN without a last, or without
  *   track_change */

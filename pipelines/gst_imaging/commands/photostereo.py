@@ -27,7 +27,6 @@ EXAMPLES = [
 # Limits as docs/reference/photostereo.md explains them under "Is the result right?".
 RESIDUAL, USED, INVALID, CLIPPED, CURL = 0.08, 0.5, 0.05, 0.1, 0.4
 UPDATES = 8  # results on the way, for the plot of convergence
-LUMA = 0.299, 0.587, 0.114  # of the grey values that are solved
 SAMPLES = 1e9  # of larger sets there is only the last result, for time
 
 
@@ -230,6 +229,10 @@ def words_of_heights(made, options):
             "i.tensor", "!", "queue", "!", "picturesink", "sidecar=none", f"location={made.path('height.tif')}"]
 
 
+def picture_words(made, pad, form):
+    return [f"p.{pad}", "!", f"video/x-raw,format={form}", "!", "queue", "!", "picturesink", "sidecar=none", f"location={made.path(pad + '.png')}"]
+
+
 def correct_colours(np, photos, made, options):
     """Changes albedo.png by the matrix of the chart."""
     picture = photos.samples.convert(np, options.chart)
@@ -256,6 +259,7 @@ def solve(np, photos, made, options):
                "p.albedo", "!", f"video/x-raw,format={channels}", "!", "tee", "name=a",
                "a.", "!", "queue", "!", "picturesink", "sidecar=none", f"location={made.path('albedo.png')}",
                "p.quality", "!", "other/tensors", "!", "queue", "!", "fakesink",
+               *picture_words(made, "confidence", "GRAY16_LE"), *picture_words(made, "mask", "GRAY8"),
                *([] if options.chart else ["n.", "!", "queue", "!", "i.sink", "a.", "!", "queue", "!", "i.albedo", *integrate])],
               "pictures", len(photos.pairs), watch.take, prepare=watch.prepare)
     if options.chart:  # the mesh has the colours that come of it
@@ -267,27 +271,6 @@ def solve(np, photos, made, options):
         if os.path.exists(made.path(name)):
             os.remove(made.path(name))
     return watch, watch.read_quality(np, photos.size)
-
-
-def expected_error(np, quality, albedo, unknowns):
-    """The angle in degrees that residuals and lights let expect: the covariance of n' is s^2 A^-1, with s^2 from the residuals of
-    n lights less the unknowns, and the trace of A^-1 is 1 / (condition * trace A), where trace A is n. Returns: [height, width],
-    inf where nothing is known"""
-    n, _rounds, residual, condition = np.moveaxis(quality.astype(float), -1, 0)
-    grey = albedo @ LUMA if albedo.ndim == 3 else albedo
-    free = n - unknowns
-    known = (free > 0) & (grey > 0) & (condition > 0)
-    with np.errstate(divide="ignore", invalid="ignore"):
-        return np.where(known, np.degrees(residual / grey / np.sqrt(free * condition)), np.inf)
-
-
-def write_confidence(np, made, options, quality, albedo):
-    """confidence.png and mask.png. Returns: the expected error in degrees"""
-    unknowns = 4 if "ambient-model=constant" in options.set else 3
-    error = expected_error(np, quality, albedo, unknowns)
-    library.Arrays().save_values(np, made.path("confidence.png"), np.rint(65535 / (1 + error)).astype(np.uint16))
-    library.Arrays().save_values(np, made.path("mask.png"), np.where(quality[..., 0] > 0, 255, 0).astype(np.uint8))
-    return error
 
 
 def tell_figures(report, told, n):
@@ -331,12 +314,12 @@ def show(np, photos, made, options, watch, quality):
                    caption="rms of the lights used, as a part of full scale.")
     report.picture("Lights used", np.where(solved, quality[..., 0], np.nan), {"name": "lights", "unit": "", "axes": axes},
                    colours="height", low=0, high=len(photos.pairs))
-    error = write_confidence(np, made, options, quality, albedo)
-    judged = error[solved & np.isfinite(error)]
+    confidence = photographs.read(made.path("confidence.png")).reshape(photos.size).astype(float) / 65535
+    judged = confidence[confidence > 0]
     if judged.size:
-        report.figure("expected error", float(np.median(judged)), "degrees", about="median of the pixels, of noise and of lights that"
+        report.figure("expected error", float(1 / np.median(judged) - 1), "degrees", about="median of the pixels, of noise and of lights that"
                       " do not fit; not of wrong lights")
-    report.picture("Confidence", np.where(solved, 1 / (1 + error), np.nan), {"name": "confidence", "unit": "", "axes": axes},
+    report.picture("Confidence", np.where(solved, confidence, np.nan), {"name": "confidence", "unit": "", "axes": axes},
                    "confidence.png", "1 / (1 + expected error in degrees): 0.5 is one degree.", colours="height", low=0, high=1)
     show_plots(np, photos, made, watch, residual[solved], quality[..., 0][solved])
     return float(np.nanmax(height)) if np.isfinite(height).any() else None
