@@ -181,7 +181,13 @@ typedef enum ImkPhotostereoCurve {
  *   the height of the pixel above the plane. Heights are means over at most 64
  *   blocks along the longer side. No effect with DIRECTIONAL. CPU only
  * @plane_at: the height that lies at @plane_z, of each part of the picture that
- *   is connected */
+ *   is connected
+ * @focal_length_mm, @sensor_width_mm: of a pinhole camera above the middle of
+ *   the picture, at D = @mm_per_pixel @width focal length / sensor width from
+ *   the working plane; the width is that of the part that the @width pixels
+ *   are of. With @height_rounds a pixel of height h is then 1 - h / D times as
+ *   far from the axis, and slopes are integrated along the rays. On the plane
+ *   a pixel is where it is without. 0 and 0: parallel rays */
 typedef struct ImkPhotostereoConfig {
   size_t size;
   uint32_t width, height;
@@ -225,6 +231,7 @@ typedef struct ImkPhotostereoConfig {
   ImkPhotostereoCurve curve;
   uint32_t height_rounds;
   ImkPhotostereoPlaneAt plane_at;
+  double focal_length_mm, sensor_width_mm;
 } ImkPhotostereoConfig;
 
 /* Channels of the quality image. */

@@ -409,6 +409,13 @@ CHECK_TEST (test_confidence_and_mask_tell_where_normals_are_sound)
   }
 }
 
+CHECK_TEST (test_half_a_camera_is_refused)
+{
+  check_refused ("height-rounds=1 focal-length-mm=50",
+      CHECK_CODE (LIBRARY, SETTINGS),
+      "focal-length-mm is 50 and sensor-width-mm 0: a camera needs both");
+}
+
 CHECK_TEST (test_mosaics_of_sensors_have_8_to_16_bits)
 {
   static const gchar *const patterns[] = {"bggr", "rggb", "gbrg", "grbg"};

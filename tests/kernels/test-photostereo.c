@@ -1592,6 +1592,92 @@ TEST (test_near_lamps_know_the_height, "near lamps know the height")
     test_image_free (&frames[i]);
 }
 
+/* The hill less @zero, where the ray of a pixel through (@x, @y) on the plane
+ * meets it; of a camera @d above the plane. Returns: mm above the plane */
+static double
+hill_through (double x, double y, double d, double zero, double n[3])
+{
+  double h = 0;
+
+  for (int i = 0; i < 60; i++) /* slopes times leans are below 0.3 */
+    h = hill_at (x * (1 - h / d), y * (1 - h / d), n) - zero;
+  return h;
+}
+
+TEST (test_a_pinhole_camera_sees_high_points_nearer_to_its_axis,
+    "a pinhole camera sees high points nearer to its axis")
+{
+  enum { N = 40, W = 120, H = 90 };
+  static const ImkPhotostereoPlaneAt planes[] = {
+      IMK_PHOTOSTEREO_PLANE_AT_MEAN, IMK_PHOTOSTEREO_PLANE_AT_LOWEST};
+  ImkPhotostereoLight lights[N] = {{0}};
+  TestImage frames[N];
+
+  photo_fill_dome (lights, N, 300, 0.3);
+  for (uint32_t i = 0; i < N; i++)
+    frames[i] = test_image_new (IMK_TYPE_U16, W, H, 1, 0);
+  for (uint32_t p = 0; p < 2; p++) {
+    ImkPhotostereoConfig c = config_of (IMK_TYPE_U16, W, H, 1, lights, N, true);
+    double zero = 0, d, error[3] = {0}, albedo[3] = {0};
+
+    c.mm_per_pixel = 0.8;
+    c.plane_at = planes[p];
+    c.centre_x = 37; /* the axis of the camera stays in the middle */
+    c.centre_y = 60.5;
+    c.focal_length_mm = 70;
+    c.sensor_width_mm = 36;
+    d = 0.8 * W * 70 / 36;
+    for (int i = 0; i < 20; i++) {
+      double mean = 0, least = INFINITY, n[3];
+
+      for (uint32_t k = 0; k < W * H; k++) {
+        double h = hill_through (AT_X (k % W), AT_Y (k / W), d, zero, n);
+
+        mean += h / (W * H);
+        least = fmin (least, h);
+      }
+      zero += p ? least : mean;
+    }
+    for (uint32_t i = 0; i < N; i++)
+      for (uint32_t k = 0; k < W * H; k++) {
+        uint32_t x = k % W, y = k / W;
+        double n[3], l[3], h = hill_through (AT_X (x), AT_Y (y), d, zero, n);
+
+        imk_photostereo_reference_light (&c, i, x, y, h, l);
+        photo_set (&frames[i], x, y, 0,
+            (uint32_t) (65535 * 0.6 * fmax (dot (n, l), 0) + 0.5));
+      }
+    for (uint32_t run = 0; run < 3; run++) {
+      test_autoptr (ImkPhotostereo) s = NULL;
+      test_auto (Solved) solved;
+
+      c.height_rounds = run ? 3 : 0;
+      c.focal_length_mm = run == 1 ? 0 : 70;
+      c.sensor_width_mm = run == 1 ? 0 : 36;
+      s = kernel_new (IMK_BACKEND_CPU, &c);
+      for (uint32_t i = 0; i < N; i++)
+        add (s, &frames[i], i);
+      solved = solve (s, &c, IMK_TYPE_F32);
+      for (uint32_t k = 0; k < W * H; k++) {
+        double n[3], found[3];
+
+        hill_through (AT_X (k % W), AT_Y (k / W), d, zero, n);
+        solved_normal (&solved, k % W, k / W, found);
+        error[run] += photo_angle (n, found) / (W * H);
+        albedo[run] = fmax (albedo[run],
+            fabs (photo_get (&solved.albedo, k % W, k / W, 0) / 0.6 - 1));
+      }
+    }
+    test_check (error[1] > 0.1 && error[2] < 0.01 && albedo[2] < 0.003,
+        "plane-at %u: without heights %.4f degrees (albedo %.2f %%), parallel "
+        "rays %.4f (%.2f %%), the camera %.4f (%.2f %%)",
+        p, error[0], 100 * albedo[0], error[1], 100 * albedo[1], error[2],
+        100 * albedo[2]);
+  }
+  for (uint32_t i = 0; i < N; i++)
+    test_image_free (&frames[i]);
+}
+
 /* Samples of sRGB, written with the inverse of its curve. */
 TEST (test_the_curve_of_srgb, "the curve of sRGB")
 {
@@ -1740,6 +1826,10 @@ TEST (test_bad_configurations_are_refused, "bad configurations are refused")
   REFUSE (c.ambient_model = 2, "ambient-model is 2");
   REFUSE (c.plane_at = 2, "plane-at is 2");
   REFUSE (c.height_rounds = 11, "height-rounds is 11");
+  REFUSE (c.focal_length_mm = NAN, "focal-length-mm is nan");
+  REFUSE (c.sensor_width_mm = -1, "sensor-width-mm is -1");
+  REFUSE (c.focal_length_mm = 50,
+      "focal-length-mm is 50 and sensor-width-mm 0: a camera needs both");
   REFUSE (c.n_lights = 0, "0 lights");
   REFUSE (c.n_lights = 5000, "5000 lights");
   REFUSE (c.led_lobe = -1, "led-lobe");
