@@ -10,9 +10,9 @@
  * them, with the action signal finish-set, with EOS, and when the caps change;
  * what there is then is solved, and the next picture begins a new set.
  *
- * The request pads `normal`, `albedo`, `ambient` and `quality` have the result;
- * with update-interval also on the way. With more than one of them linked, each
- * needs a queue.
+ * The request pads `normal`, `albedo`, `ambient`, `quality`, `confidence` and
+ * `mask` have the result; with update-interval also on the way. With more than
+ * one of them linked, each needs a queue.
  *
  * ## Example launch line
  * |[
@@ -35,7 +35,7 @@ enum { SIGNAL_FINISH_SET, N_SIGNALS };
 static guint signals[N_SIGNALS];
 
 static const gchar *const output_names[N_OUTPUTS] = {
-    "normal", "albedo", "ambient", "quality"};
+    "normal", "albedo", "ambient", "quality", "confidence", "mask"};
 
 #define BAYER_CAPS \
   "video/x-bayer, format = (string) { bggr, rggb, gbrg, grbg }, " \
@@ -61,6 +61,8 @@ static GstStaticPadTemplate sink_template =
 #define CUDA_RGB_CAPS \
   GST_VIDEO_CAPS_MAKE_WITH_FEATURES ("memory:CUDAMemory", "RGB")
 
+#define GREY_CAPS GST_VIDEO_CAPS_MAKE ("{ GRAY8, GRAY16_LE }") ";" TENSOR_CAPS
+
 static GstStaticPadTemplate src_templates[N_OUTPUTS] = {
     GST_STATIC_PAD_TEMPLATE ("normal", GST_PAD_SRC, GST_PAD_REQUEST,
         GST_STATIC_CAPS (GST_VIDEO_CAPS_MAKE (
@@ -75,6 +77,10 @@ static GstStaticPadTemplate src_templates[N_OUTPUTS] = {
                                                     ";" CUDA_RGB_CAPS)),
     GST_STATIC_PAD_TEMPLATE ("quality", GST_PAD_SRC, GST_PAD_REQUEST,
         GST_STATIC_CAPS (GST_VIDEO_CAPS_MAKE ("RGBA64_LE") ";" TENSOR_CAPS)),
+    GST_STATIC_PAD_TEMPLATE ("confidence", GST_PAD_SRC, GST_PAD_REQUEST,
+        GST_STATIC_CAPS (GREY_CAPS)),
+    GST_STATIC_PAD_TEMPLATE (
+        "mask", GST_PAD_SRC, GST_PAD_REQUEST, GST_STATIC_CAPS (GREY_CAPS)),
 };
 
 G_DEFINE_FINAL_TYPE_WITH_CODE (GstPhotoStereo, gst_photo_stereo,

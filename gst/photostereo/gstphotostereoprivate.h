@@ -10,7 +10,7 @@
 G_BEGIN_DECLS
 
 /* In the order of the pads. */
-enum { NORMAL, ALBEDO, AMBIENT, QUALITY, N_OUTPUTS };
+enum { NORMAL, ALBEDO, AMBIENT, QUALITY, CONFIDENCE, MASK, N_OUTPUTS };
 
 /* Which light a picture was taken under, and in which band. */
 typedef struct {

@@ -259,9 +259,9 @@ static GstPhotoStereoShape
 shape_of (GstPhotoStereo *self, guint i)
 {
   const GstVideoInfo *info = gst_imaging_engine_info (self->engine);
-  const guint channels[] = {3, self->n_colours, self->n_colours, 4};
+  const guint channels[] = {3, self->n_colours, self->n_colours, 4, 1, 1};
   static const gchar *const quantities[] = {
-      "normal", "albedo", "ambient", NULL};
+      "normal", "albedo", "ambient", NULL, "confidence", "mask"};
   gboolean is_room = gst_photo_stereo_now (self)->config.ambient_model ==
                      IMK_PHOTOSTEREO_AMBIENT_CONSTANT;
 
@@ -304,7 +304,8 @@ solve (GstPhotoStereo *self, GstPhotoStereoResult results[N_OUTPUTS],
     ImkError *error)
 {
   ImkPhotostereoOutputs out = {0};
-  ImkImage *images[] = {&out.normal, &out.albedo, &out.ambient, &out.quality};
+  ImkImage *images[] = {&out.normal, &out.albedo, &out.ambient, &out.quality,
+      &out.confidence, &out.mask};
   ImkStatus status = IMK_OK;
 
   for (guint i = 0; i < N_OUTPUTS; i++) {

@@ -199,6 +199,12 @@ static const GstImagingSetting settings[] = {
         "relief of a tenth of the distance. On the CPU"),
     NEW (ENUM, "plane-at", config.plane_at, "GstPhotoStereoPlaneAt",
         plane_at_values, "Height that lies on plane-z, with height-rounds"),
+    NEW (DOUBLE, "focal-length-mm", config.focal_length_mm, 0, 1e6, "mm",
+        "Focal length of a camera without distortion above the middle of the "
+        "frame; with sensor-width-mm and height-rounds. High points of the "
+        "object are then nearer to the axis than they seem. 0: parallel rays"),
+    NEW (DOUBLE, "sensor-width-mm", config.sensor_width_mm, 0, 1e6, "mm",
+        "Width of the sensor, or of the part of it that the frame is of"),
     NEW (PATH, "dark-location", dark, gst_photo_stereo_load_dark,
         (GDestroyNotify) gst_imaging_nd_array_free,
         "Array file with a picture without light, of the type and size of the "

@@ -74,6 +74,9 @@ typedef struct ImkPhotostereoPlan {
   bool constant;          /* IMK_PHOTOSTEREO_AMBIENT_CONSTANT; the CPU only */
   uint32_t height_rounds; /* the CPU only, and 0 where they have no effect */
   ImkPhotostereoPlaneAt plane_at;
+  float camera_z;       /* mm above the working plane; 0: infinity. Only with
+                         * height_rounds */
+  float axis_x, axis_y; /* mm, of the camera */
   bool track_change;
   size_t memory_limit;
   uint32_t strip_rows;
@@ -120,7 +123,8 @@ static inline bool
 imk_photostereo_measures (const ImkPhotostereoPlan *plan,
     const ImkPhotostereoParams *params, const ImkPhotostereoOutputs *outputs)
 {
-  return plan->n_planes > 1 || params->adaptive || outputs->quality.data;
+  return plan->n_planes > 1 || params->adaptive || outputs->quality.data ||
+         outputs->confidence.data;
 }
 
 typedef struct ImkPhotostereoBackend {

@@ -189,6 +189,16 @@ imk_photostereo_check_geometry (const ImkPhotostereoConfig *c, ImkError *error)
       (status = check_range ("plane-z", c->plane_z, -1e9, 1e9, error)) !=
           IMK_OK)
     return status;
+  if ((status = check_range (
+           "focal-length-mm", c->focal_length_mm, 0, 1e6, error)) != IMK_OK ||
+      (status = check_range (
+           "sensor-width-mm", c->sensor_width_mm, 0, 1e6, error)) != IMK_OK)
+    return status;
+  if ((c->focal_length_mm > 0) != (c->sensor_width_mm > 0))
+    return imk_error_set (error, IMK_ERROR_CONFIG,
+        "focal-length-mm is %g and sensor-width-mm %g: a camera needs both; 0 "
+        "and 0 are parallel rays.",
+        c->focal_length_mm, c->sensor_width_mm);
   if (isinf (c->centre_x) || isinf (c->centre_y))
     return imk_error_set (error, IMK_ERROR_CONFIG,
         "centre-x is %g and centre-y %g; they must be finite, or NaN for the "

@@ -13,7 +13,7 @@
 
 #include "imk/device.h"
 
-/* The outputs are four images. */
+/* The outputs are images alone. */
 enum { N_OUTPUTS = sizeof (ImkPhotostereoOutputs) / sizeof (ImkImage) };
 
 /* A device and its band. */

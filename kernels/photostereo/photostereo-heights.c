@@ -90,9 +90,13 @@ limited (double slope)
 
 /* Mean slopes, in mm from a block to the next. */
 static void
-fill_slopes (ImkPhotostereoHeights *self, const float *normals, double pitch_x,
-    double pitch_y)
+fill_slopes (ImkPhotostereoHeights *self, const float *normals,
+    const ImkPhotostereoPlan *p)
 {
+  double lean_x = p->camera_z > 0 ? p->pitch_x / p->camera_z : 0;
+  double lean_y = p->camera_z > 0 ? p->pitch_y / p->camera_z : 0;
+  double middle_x = (self->width - 1) / 2.0,
+         middle_y = (self->height - 1) / 2.0;
   size_t n = (size_t) self->columns * self->rows;
   double *sx = work_of (self, SLOPE_X), *sy = work_of (self, SLOPE_Y);
   double *count = work_of (self, COUNT);
@@ -102,16 +106,19 @@ fill_slopes (ImkPhotostereoHeights *self, const float *normals, double pitch_x,
     for (uint32_t x = 0; x < self->width; x++, normals += 3) {
       size_t at = (size_t) (y / self->block) * self->columns + x / self->block;
 
-      if (!(normals[2] > 0))
+      double towards = normals[2] - normals[0] * lean_x * (x - middle_x) -
+                       normals[1] * lean_y * (y - middle_y);
+
+      if (!(towards > 0))
         continue;
-      sx[at] += limited (-normals[0] / normals[2]);
-      sy[at] += limited (-normals[1] / normals[2]);
+      sx[at] += limited (-normals[0] / towards);
+      sy[at] += limited (-normals[1] / towards);
       count[at]++;
     }
   for (size_t i = 0; i < n; i++) {
     self->known[i] = count[i] > 0;
-    sx[i] *= self->known[i] ? pitch_x * self->block / count[i] : 0;
-    sy[i] *= self->known[i] ? pitch_y * self->block / count[i] : 0;
+    sx[i] *= self->known[i] ? p->pitch_x * self->block / count[i] : 0;
+    sy[i] *= self->known[i] ? p->pitch_y * self->block / count[i] : 0;
   }
 }
 
@@ -196,8 +203,9 @@ solve (ImkPhotostereoHeights *self)
 /* Marks what is connected with block @first, 2, and puts it on the plane. The
  * search has the list of blocks to visit. */
 static void
-settle (ImkPhotostereoHeights *self, size_t first, ImkPhotostereoPlaneAt at)
+settle (ImkPhotostereoHeights *self, size_t first, const ImkPhotostereoPlan *p)
 {
+  const double d = p->camera_z;
   double *z = work_of (self, HEIGHT), *list = work_of (self, SEARCH);
   double sum = 0, least = INFINITY, zero;
   size_t n = 0;
@@ -211,7 +219,7 @@ settle (ImkPhotostereoHeights *self, size_t first, ImkPhotostereoPlaneAt at)
     bool inside[] = {column > 0, column + 1 < self->columns,
         block >= self->columns, block / self->columns + 1 < self->rows};
 
-    sum += z[block];
+    sum += d > 0 ? exp (-z[block] / d) : z[block];
     least = fmin (least, z[block]);
     for (int k = 0; k < 4; k++)
       if (inside[k] && self->known[around[k]] == 1) {
@@ -219,9 +227,14 @@ settle (ImkPhotostereoHeights *self, size_t first, ImkPhotostereoPlaneAt at)
         list[n++] = (double) around[k];
       }
   }
-  zero = at == IMK_PHOTOSTEREO_PLANE_AT_LOWEST ? least : sum / (double) n;
-  for (size_t i = 0; i < n; i++)
-    self->z[(size_t) list[i]] = (float) (z[(size_t) list[i]] - zero);
+  zero = p->plane_at == IMK_PHOTOSTEREO_PLANE_AT_LOWEST ? least
+         : d > 0 ? -d * log (sum / (double) n) /* the mean height is 0 */
+                 : sum / (double) n;
+  for (size_t i = 0; i < n; i++) {
+    double q = z[(size_t) list[i]] - zero;
+
+    self->z[(size_t) list[i]] = (float) (d > 0 ? -d * expm1 (-q / d) : q);
+  }
 }
 
 /* A block without normals gets the mean of those around it, so that what is
@@ -248,16 +261,15 @@ fill_rim (ImkPhotostereoHeights *self)
 
 void
 imk_photostereo_heights_integrate (ImkPhotostereoHeights *self,
-    const float *normals, double pitch_x, double pitch_y,
-    ImkPhotostereoPlaneAt plane_at)
+    const float *normals, const ImkPhotostereoPlan *plan)
 {
   imk_photostereo_heights_reset (self);
-  fill_slopes (self, normals, pitch_x, pitch_y);
+  fill_slopes (self, normals, plan);
   connect (self);
   solve (self);
   for (size_t i = 0; i < (size_t) self->columns * self->rows; i++)
     if (self->known[i] == 1)
-      settle (self, i, plane_at);
+      settle (self, i, plan);
   fill_rim (self);
 }
 

@@ -121,6 +121,35 @@ imk_photostereo_store_colours (const ImkImage *out, uint32_t x, uint32_t y,
                  : (uint16_t) imk_photostereo_quantise (values[i], 65535);
 }
 
+/* See ImkPhotostereoOutputs. @length: |n'|; @constant: it was solved, too. No
+ * product meets a sum, so that no compiler fuses them: equal qualities have
+ * equal confidences on all backends. */
+IMK_PHOTOSTEREO_FUNCTION float
+imk_photostereo_confidence (const float q[4], float length, bool constant)
+{
+  float spare = q[IMK_PHOTOSTEREO_LIGHTS] - (constant ? 4 : 3);
+  float firm = length * sqrtf (spare * q[IMK_PHOTOSTEREO_CONDITION]);
+  float degrees = 57.2957795f * q[IMK_PHOTOSTEREO_RESIDUAL] / firm;
+
+  return spare > 0 && firm > 0 ? 1 / (1 + degrees) : 0;
+}
+
+/* What is made of the quality of a pixel. */
+IMK_PHOTOSTEREO_FUNCTION void
+imk_photostereo_store_trust (const ImkPhotostereoOutputs *out, uint32_t x,
+    uint32_t y, const float q[4], float length, bool constant)
+{
+  float confidence = imk_photostereo_confidence (q, length, constant);
+  float mask = q[IMK_PHOTOSTEREO_LIGHTS] > 0;
+
+  if (out->quality.data)
+    imk_photostereo_store_quality (&out->quality, x, y, q);
+  if (out->confidence.data)
+    imk_photostereo_store_colours (&out->confidence, x, y, &confidence, 1);
+  if (out->mask.data)
+    imk_photostereo_store_colours (&out->mask, x, y, &mask, 1);
+}
+
 /* Bilinear interpolation of a mosaic: the pixel itself where it is a site of
  * @colour, else the mean of such sites among its 8 neighbours, 0 without any.
  * @plane: [height][width]; with @skip_zero sites of value 0 do not count. */

@@ -205,6 +205,12 @@ imk_photostereo_make_plan (
     /* Rows are counted downwards, y points up. */
     p.pitch_y = (float) (-c->mm_per_pixel / c->pixel_aspect);
   }
+  if (p.height_rounds > 0 && c->focal_length_mm > 0) {
+    p.camera_z = (float) (c->mm_per_pixel * c->width * c->focal_length_mm /
+                          c->sensor_width_mm);
+    p.axis_x = ((float) (c->width - 1) / 2 - p.centre_x) * p.pitch_x;
+    p.axis_y = ((float) (c->height - 1) / 2 - p.centre_y) * p.pitch_y;
+  }
   plan_samples (c, &p);
   return p;
 }

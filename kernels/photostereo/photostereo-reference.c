@@ -22,8 +22,15 @@ imk_photostereo_reference_light (const ImkPhotostereoConfig *c, uint32_t i,
   v[1] = l->y;
   v[2] = l->z - z;
   if (c->positions && model != IMK_PHOTOSTEREO_MODEL_DIRECTIONAL) {
-    v[0] -= (x - cx) * c->mm_per_pixel;
-    v[1] -= (cy - y) * c->mm_per_pixel / c->pixel_aspect;
+    double nearer =
+        c->focal_length_mm > 0
+            ? 1 - h * c->sensor_width_mm /
+                      (c->mm_per_pixel * c->width * c->focal_length_mm)
+            : 1;
+    double mx = (c->width - 1) / 2.0, my = (c->height - 1) / 2.0;
+
+    v[0] -= (mx - cx + nearer * (x - mx)) * c->mm_per_pixel;
+    v[1] -= (cy - my + nearer * (my - y)) * c->mm_per_pixel / c->pixel_aspect;
     v[2] -= h;
   }
   for (uint32_t j = 0; j < c->n_lights; j++)

@@ -282,6 +282,10 @@ check_outputs (
     status = check_colours (self, &o->ambient, "ambient", error);
   if (status == IMK_OK)
     status = check_output (self, &o->quality, "quality", 4, 0, 4, error);
+  if (status == IMK_OK)
+    status = check_output (self, &o->confidence, "confidence", 1, 1, 1, error);
+  if (status == IMK_OK)
+    status = check_output (self, &o->mask, "mask", 1, 1, 1, error);
   return status;
 }
 

@@ -181,7 +181,13 @@ typedef enum ImkPhotostereoCurve {
  *   the height of the pixel above the plane. Heights are means over at most 64
  *   blocks along the longer side. No effect with DIRECTIONAL. CPU only
  * @plane_at: the height that lies at @plane_z, of each part of the picture that
- *   is connected */
+ *   is connected
+ * @focal_length_mm, @sensor_width_mm: of a pinhole camera above the middle of
+ *   the picture, at D = @mm_per_pixel @width focal length / sensor width from
+ *   the working plane; the width is that of the part that the @width pixels
+ *   are of. With @height_rounds a pixel of height h is then 1 - h / D times as
+ *   far from the axis, and slopes are integrated along the rays. On the plane
+ *   a pixel is where it is without. 0 and 0: parallel rays */
 typedef struct ImkPhotostereoConfig {
   size_t size;
   uint32_t width, height;
@@ -225,6 +231,7 @@ typedef struct ImkPhotostereoConfig {
   ImkPhotostereoCurve curve;
   uint32_t height_rounds;
   ImkPhotostereoPlaneAt plane_at;
+  double focal_length_mm, sensor_width_mm;
 } ImkPhotostereoConfig;
 
 /* Channels of the quality image. */
@@ -252,10 +259,17 @@ typedef enum ImkPhotostereoQuality {
  *   always there; or the light of the room, see ImkPhotostereoAmbient
  * @quality: f32 x 4, see ImkPhotostereoQuality; or u16 x 4: lights, rounds,
  *   65535 times residual and condition
+ * @confidence: f32, 1 channel: 1 / (1 + e), where e is the angle in degrees by
+ *   which the normal is expected to be wrong: r / (|n'| sqrt ((n - u) c)) in
+ *   radians, with the residual r, the n lights and the condition c of quality,
+ *   and u = 3, or 4 with AMBIENT_CONSTANT. That is the covariance of least
+ *   squares, r^2 n / (n - u) A^-1, where the trace of A is n. 0 where there is
+ *   no normal, and where n = u. Or u8 or u16, 255 or 65535 times that
+ * @mask: likewise: 1 where there is a normal, 0 where there is none
  *
  * An image without data is not wanted. */
 typedef struct ImkPhotostereoOutputs {
-  ImkImage normal, albedo, ambient, quality;
+  ImkImage normal, albedo, ambient, quality, confidence, mask;
 } ImkPhotostereoOutputs;
 
 /**
@@ -269,7 +283,7 @@ typedef struct ImkPhotostereoOutputs {
  * @mean_residual: mean rms residual of the lights that count over the mean
  * |n'|, so that a dark background adds little: 0.01 to 0.03 is usual. NaN when
  * it is not known: with one plane and thresholds that are not adaptive it takes
- * the output of quality
+ * the output of quality or confidence
  * @change_deg: mean angle between the normals of this solution and of the last
  *   of the same set, where both are valid; NaN without a last, or without
  *   track_change */

@@ -22,16 +22,35 @@ def linear(np, values):
     return np.where(values <= 0.04045, values / 12.92, ((values + 0.055) / 1.055) ** 2.4)
 
 
-def places(np, corners):
-    """corners: of the patches at the upper left, upper right, lower right and lower left, [4, 2]. Returns: [24, 2], by a
-    projection"""
-    square = np.array([(0, 0), (COLUMNS - 1, 0), (COLUMNS - 1, ROWS - 1), (0, ROWS - 1)], float)
+SQUARE = (0, 0), (COLUMNS - 1, 0), (COLUMNS - 1, ROWS - 1), (0, ROWS - 1)  # corner patches, in columns and rows
+
+
+def projection_through(np, grid, points):
+    """Least squares. grid: columns and rows [n, 2]; points: pixels [n, 2]. Returns: the projection [3, 3]"""
     rows = []
-    for (x, y), (u, v) in zip(square, corners):
+    for (x, y), (u, v) in zip(grid, points):
         rows += [(x, y, 1, 0, 0, 0, -u * x, -u * y), (0, 0, 0, x, y, 1, -v * x, -v * y)]
-    h = np.append(np.linalg.solve(np.array(rows), np.ravel(corners)), 1).reshape(3, 3)
-    grid = np.array([(x, y, 1) for y in range(ROWS) for x in range(COLUMNS)], float) @ h.T
-    return grid[:, :2] / grid[:, 2:]
+    return np.append(np.linalg.lstsq(np.array(rows, float), np.ravel(points), rcond=None)[0], 1).reshape(3, 3)
+
+
+def projection(np, corners):
+    """corners: of the patches at the upper left, upper right, lower right and lower left, [4, 2]"""
+    return projection_through(np, SQUARE, corners)
+
+
+def project(np, h, grid):
+    """grid: columns and rows [..., 2]. Returns: pixels"""
+    found = np.concatenate([grid, np.ones((*grid.shape[:-1], 1))], -1) @ h.T
+    return found[..., :2] / found[..., 2:]
+
+
+def corners_through(np, grid, points):
+    return project(np, projection_through(np, grid, points), np.array(SQUARE, float))
+
+
+def places(np, corners):
+    """Returns: the middles of the patches [24, 2]"""
+    return project(np, projection(np, corners), np.array([(x, y) for y in range(ROWS) for x in range(COLUMNS)], float))
 
 
 def pitch(np, corners):

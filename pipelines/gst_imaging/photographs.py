@@ -195,9 +195,9 @@ class Lights:
         return table[:, :3], np.broadcast_to(colours[:, :3] if colours.shape[1] != 2 else colours[:, :1], (len(rows), 3))
 
     def mm_per_pixel(self, width):
-        """Returns: of pictures this wide, where a .dome file has their width in mm; 1 otherwise"""
+        """Returns: of pictures this wide, where a .dome file has their width in mm; else None"""
         mm = self.dome.get("imageWidth") if self.form == "dome" else None
-        return float(mm) / width if isinstance(mm, (int, float)) and 0 < mm < float("inf") else 1
+        return float(mm) / width if isinstance(mm, (int, float)) and 0 < mm < float("inf") else None
 
     def directions(self, np, chosen):
         """Returns: the same as vectors of length 1"""

@@ -69,8 +69,9 @@ write_lights (guint n)
 
 typedef struct {
   GstElement *element;
-  GstHarness *sink;                                /* pictures go in here */
-  GstHarness *normal, *albedo, *ambient, *quality; /* NULL where not asked */
+  GstHarness *sink; /* pictures go in here */
+  /* NULL where not asked */
+  GstHarness *normal, *albedo, *ambient, *quality, *confidence, *mask;
   GstBus *bus;
   gboolean is_bayer;
   GstVideoInfo info;
@@ -85,8 +86,10 @@ ps_new (const gchar *properties, const gchar *pads, const gchar *caps)
   g_autofree gchar *line =
       g_strdup_printf ("photostereo lights-location=%s %s", lights, properties);
   Ps ps = {.element = gst_parse_launch (line, NULL)};
-  GstHarness **slots[] = {&ps.normal, &ps.albedo, &ps.ambient, &ps.quality};
-  const gchar *names[] = {"normal", "albedo", "ambient", "quality"};
+  GstHarness **slots[] = {&ps.normal, &ps.albedo, &ps.ambient, &ps.quality,
+      &ps.confidence, &ps.mask};
+  const gchar *names[] = {
+      "normal", "albedo", "ambient", "quality", "confidence", "mask"};
 
   fail_unless (ps.element != NULL);
   gst_object_ref_sink (ps.element);
@@ -104,7 +107,8 @@ ps_new (const gchar *properties, const gchar *pads, const gchar *caps)
 static void
 ps_free (Ps *ps)
 {
-  GstHarness *outputs[] = {ps->normal, ps->albedo, ps->ambient, ps->quality};
+  GstHarness *outputs[] = {ps->normal, ps->albedo, ps->ambient, ps->quality,
+      ps->confidence, ps->mask};
 
   gst_element_set_bus (ps->element, NULL);
   for (guint i = 0; i < G_N_ELEMENTS (outputs); i++)
@@ -344,6 +348,72 @@ raw_picture (const Ps *ps, guint i, guint bits)
     ((guint16 *) map.data)[k] =
         (guint16) (shade (i) * ((1u << bits) - 1) + 0.5);
   return buffer;
+}
+
+/* Seven pictures of the plane and one of one and a half times its albedo. */
+static void
+push_doubtful_set (Ps *ps)
+{
+  for (guint i = 0; i < N_LIGHTS; i++)
+    check_push (
+        ps->sink, painted_picture (ps, i, i == 3 ? 1.5 : 1), GST_FLOW_OK);
+}
+
+/* Returns: the confidence of each pixel, in float64 from albedo and quality */
+static gdouble
+check_confidence_as_floats (const gchar *properties)
+{
+  g_auto (Ps) ps =
+      ps_begin (properties, "albedo quality confidence mask", "GRAY16_LE");
+  g_autoptr (GstBuffer) quality = NULL;
+  g_autoptr (GstBuffer) albedo = NULL;
+  const gdouble one = 1;
+  gdouble confidence;
+  gfloat q[4], a;
+
+  push_doubtful_set (&ps);
+  quality = check_pull (ps.quality);
+  albedo = check_pull (ps.albedo);
+  gst_buffer_extract (quality, 0, q, sizeof (q));
+  gst_buffer_extract (albedo, 0, &a, sizeof (a));
+  fail_unless (q[2] > 0.01, "the residual is %g", q[2]);
+  confidence =
+      1 / (1 + 180 / G_PI * q[2] / a / sqrt ((N_LIGHTS - 3) * (gdouble) q[3]));
+  fail_unless (confidence > 0.05 && confidence < 0.5, "%g", confidence);
+  check_tensor (ps.confidence, &confidence, 1, 1e-6);
+  check_tensor (ps.mask, &one, 1, 0);
+  return confidence;
+}
+
+CHECK_TEST (test_confidence_and_mask_tell_where_normals_are_sound)
+{
+  static const gchar *const properties[] = {
+      "backend=cpu robust=none", "backend=cuda robust=none"};
+  static const gchar *const formats[] = {"GRAY8", "GRAY16_LE"};
+  static const guint white[] = {255, 65535};
+
+  for (guint i = 0; i < G_N_ELEMENTS (properties); i++) {
+    gdouble confidence = check_confidence_as_floats (properties[i]);
+
+    for (guint k = 0; k < G_N_ELEMENTS (formats); k++) {
+      g_autofree gchar *caps =
+          g_strdup_printf ("video/x-raw,format=%s", formats[k]);
+      g_auto (Ps) ps = ps_new (properties[i], "confidence mask", caps);
+      const guint sample = (guint) (confidence * white[k] + 0.5);
+
+      ps_caps (&ps, "GRAY16_LE");
+      push_doubtful_set (&ps);
+      check_first_pixel (ps.confidence, formats[k], &sample, 1);
+      check_first_pixel (ps.mask, formats[k], &white[k], 1);
+    }
+  }
+}
+
+CHECK_TEST (test_half_a_camera_is_refused)
+{
+  check_refused ("height-rounds=1 focal-length-mm=50",
+      CHECK_CODE (LIBRARY, SETTINGS),
+      "focal-length-mm is 50 and sensor-width-mm 0: a camera needs both");
 }
 
 CHECK_TEST (test_mosaics_of_sensors_have_8_to_16_bits)

@@ -68,6 +68,8 @@ solved_new (const ImkPhotostereoConfig *c, ImkType type)
       .albedo = test_image_new (type, w, height, channels, 4),
       .ambient = test_image_new (type, w, height, channels, 0),
       .quality = test_image_new (u16 ? type : IMK_TYPE_F32, w, h, 4, 8),
+      .confidence = test_image_new (type, w, h, 1, 4),
+      .mask = test_image_new (type, w, h, 1, 0),
   };
 }
 
@@ -81,13 +83,15 @@ solved_free (Solved *s)
 void
 solved_fill (Solved *to, ImkPhotostereo *s, bool on_device)
 {
-  static const char *const names[] = {"normal", "albedo", "ambient", "quality"};
+  static const char *const names[] = {
+      "normal", "albedo", "ambient", "quality", "confidence", "mask"};
   ImkImage images[N_OUTPUTS];
   ImkPhotostereoOutputs out;
 
   for (int i = 0; i < N_OUTPUTS; i++)
     images[i] = on_device ? test_to_device (&to->image[i]) : to->image[i].image;
-  out = (ImkPhotostereoOutputs){images[0], images[1], images[2], images[3]};
+  out = (ImkPhotostereoOutputs){images[NORMAL], images[ALBEDO], images[AMBIENT],
+      images[QUALITY], images[CONFIDENCE], images[MASK]};
   test_ok (
       imk_photostereo_solve (s, &out, &to->summary, NULL, test_new_error ()));
   for (int i = 0; i < N_OUTPUTS; i++) {

@@ -24,13 +24,13 @@ double photo_angle (const double a[3], const double b[3]);
 void photo_refuse (
     const ImkPhotostereoConfig *c, ImkStatus expected, const char *words);
 
-enum { NORMAL, ALBEDO, AMBIENT, QUALITY, N_OUTPUTS };
+enum { NORMAL, ALBEDO, AMBIENT, QUALITY, CONFIDENCE, MASK, N_OUTPUTS };
 
-/* All four outputs, with canaries. */
+/* All outputs, with canaries. */
 typedef struct Solved {
   union {
     struct {
-      TestImage normal, albedo, ambient, quality;
+      TestImage normal, albedo, ambient, quality, confidence, mask;
     };
     TestImage image[N_OUTPUTS];
   };

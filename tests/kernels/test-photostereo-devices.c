@@ -12,7 +12,7 @@
 #include "imk/photostereo.h"
 #include "core/failures.h"
 
-enum { N_LIGHTS = 37, WIDTH = 131, MAX_HEIGHT = 70, N_OUTPUTS = 4 };
+enum { N_LIGHTS = 37, WIDTH = 131, MAX_HEIGHT = 70, N_OUTPUTS = 6 };
 
 /* What a set is made of and how it is solved. */
 typedef enum Kind {
@@ -38,7 +38,7 @@ typedef struct Rig {
 
 /* All that comes out of a set. */
 typedef struct Result {
-  TestImage images[N_OUTPUTS]; /* normal, albedo, ambient, quality */
+  TestImage images[N_OUTPUTS]; /* in the order of ImkPhotostereoOutputs */
   ImkPhotostereoSummary look, summary;
   uint32_t next;
 } Result;
@@ -226,6 +226,8 @@ result_new (const ImkPhotostereoConfig *c)
           test_image_new (IMK_TYPE_F32, WIDTH, c->height, colours, 4),
           test_image_new (IMK_TYPE_F32, WIDTH, c->height, colours, 0),
           test_image_new (IMK_TYPE_U16, WIDTH, c->height, 4, 8),
+          test_image_new (IMK_TYPE_U16, WIDTH, c->height, 1, 4),
+          test_image_new (IMK_TYPE_U8, WIDTH, c->height, 1, 0),
       }};
 }
 
@@ -253,7 +255,8 @@ solve (ImkPhotostereo *s, Result *to, bool into_mapped,
     } else {
       images[i] = test_to_device (&to->images[i]);
     }
-  out = (ImkPhotostereoOutputs){images[0], images[1], images[2], images[3]};
+  out = (ImkPhotostereoOutputs){
+      images[0], images[1], images[2], images[3], images[4], images[5]};
   test_ok (imk_photostereo_solve (s, &out, summary, NULL, test_new_error ()));
   for (int i = 0; i < N_OUTPUTS; i++)
     if (into_mapped) {

@@ -3,6 +3,7 @@
  * header's paper, an independent float64 solver, and the backends against each
  * other. */
 #include "photo-common.h"
+#include "photostereo/photostereo-pixel.h"
 #include "photostereo/photostereo-reference.h"
 
 #include <math.h>
@@ -765,6 +766,11 @@ check_all_invalid (const Solved *s, const char *where)
         test_check (photo_get (&s->quality, x, y, k) == 0,
             "%s: quality %u is %g at (%u, %u)", where, k,
             photo_get (&s->quality, x, y, k), x, y);
+        test_check (k > 0 || (photo_get (&s->confidence, x, y, 0) == 0 &&
+                                 photo_get (&s->mask, x, y, 0) == 0),
+            "%s: confidence %g, mask %g at (%u, %u)", where,
+            photo_get (&s->confidence, x, y, 0), photo_get (&s->mask, x, y, 0),
+            x, y);
         test_check (k > 0 || photo_get (&s->albedo, x, y, k) == 0,
             "%s: albedo %g at (%u, %u)", where, photo_get (&s->albedo, x, y, k),
             x, y);
@@ -1189,6 +1195,25 @@ TEST (test_dark_white_and_gamma, "dark frame, white frame and gamma")
     }
 }
 
+static void
+check_trust (const Solved *f32, const Solved *u8, const Solved *u16, uint32_t x,
+    uint32_t y, bool valid)
+{
+  double v = photo_get (&f32->confidence, x, y, 0);
+  double in_u8 = photo_get (&u8->confidence, x, y, 0);
+  double in_u16 = photo_get (&u16->confidence, x, y, 0);
+
+  test_check (v >= 0 && v <= 1 && (valid || v == 0), "confidence %g", v);
+  test_check (
+      fabs (in_u8 - 255 * v) <= 0.501, "u8 confidence %g for %g", in_u8, v);
+  test_check (
+      fabs (in_u16 - 65535 * v) <= 0.51, "u16 confidence %g for %g", in_u16, v);
+  test_check (photo_get (&f32->mask, x, y, 0) == valid &&
+                  photo_get (&u8->mask, x, y, 0) == (valid ? 255 : 0) &&
+                  photo_get (&u16->mask, x, y, 0) == (valid ? 65535 : 0),
+      "mask at (%u, %u)", x, y);
+}
+
 TEST (test_encodings_round_the_same_numbers, "encodings round the same numbers")
 {
   enum { N = 20, W = 65, H = 6 };
@@ -1246,6 +1271,7 @@ TEST (test_encodings_round_the_same_numbers, "encodings round the same numbers")
           test_check (photo_get (&u16.quality, x, y, 0) ==
                           photo_get (&f32.quality, x, y, 0),
               "lights");
+          check_trust (&f32, &u8, &u16, x, y, valid);
         }
       if (down) { /* the sign of y alone tells */
         double up;
@@ -1301,6 +1327,90 @@ TEST (test_change_is_the_mean_angle, "the change is the mean angle")
       now.summary.change_deg);
   solved_free (&last);
   solved_free (&now);
+  frames_free (frames, N);
+}
+
+/* The solution by normal equations in float64, centred where a constant is
+ * solved, too. Returns: the confidence */
+static double
+confidence_in_float64 (
+    const double l[][3], const double *g, uint32_t n, bool constant)
+{
+  double mean[4] = {0}, a[3][3] = {{0}}, adj[3][3], b[3] = {0}, v[3] = {0};
+  double det = 0, trace = 0, trace_adj = 0, rr = 0, degrees;
+
+  for (uint32_t i = 0; i < n && constant; i++)
+    for (int k = 0; k < 4; k++)
+      mean[k] += (k < 3 ? l[i][k] : g[i]) / n;
+  for (uint32_t i = 0; i < n; i++)
+    for (int j = 0; j < 3; j++) {
+      b[j] += (l[i][j] - mean[j]) * (g[i] - mean[3]);
+      for (int k = 0; k < 3; k++)
+        a[j][k] += (l[i][j] - mean[j]) * (l[i][k] - mean[k]);
+    }
+  for (int j = 0; j < 3; j++)
+    for (int k = 0; k < 3; k++) {
+      int p = (j + 1) % 3, q = (j + 2) % 3, r = (k + 1) % 3, s = (k + 2) % 3;
+
+      adj[j][k] = a[p][r] * a[q][s] - a[p][s] * a[q][r];
+    }
+  for (int j = 0; j < 3; j++) {
+    det += a[0][j] * adj[0][j];
+    trace += a[j][j];
+    trace_adj += adj[j][j];
+  }
+  for (int j = 0; j < 3; j++)
+    v[j] = dot (adj[j], b) / det;
+  for (uint32_t i = 0; i < n; i++) {
+    double r = dot (v, l[i]) - dot (v, mean) + mean[3] - g[i];
+
+    rr += r * r;
+  }
+  degrees = 57.29577951308232 * sqrt (rr / n) / sqrt (dot (v, v)) /
+            sqrt ((n - (constant ? 4 : 3)) * det / trace / trace_adj);
+  return 1 / (1 + degrees);
+}
+
+TEST (test_confidence_is_that_of_least_squares,
+    "the confidence is that of least squares")
+{
+  enum { N = 12, W = 37, H = 5 };
+  ImkPhotostereoLight lights[N] = {{0}};
+  ImkPhotostereoConfig c = config_of (IMK_TYPE_U16, W, H, 1, lights, N, false);
+  TestImage frames[N];
+
+  photo_fill_dome (lights, N, 1, 0.3);
+  c.robust = IMK_PHOTOSTEREO_ROBUST_NONE;
+  make_frames (&c, frames, 5);
+  for (uint32_t constant = 0; constant < 2; constant++) {
+    test_autoptr (ImkPhotostereo) s = NULL;
+    test_auto (Solved) all;
+
+    c.ambient_model = constant ? IMK_PHOTOSTEREO_AMBIENT_CONSTANT
+                               : IMK_PHOTOSTEREO_AMBIENT_MEAN;
+    s = kernel_new (IMK_BACKEND_CPU, &c);
+    for (uint32_t i = 0; i < N; i++)
+      add (s, &frames[i], i);
+    all = solve (s, &c, IMK_TYPE_F32);
+    for (uint32_t y = 0; y < H; y++)
+      for (uint32_t x = 0; x < W; x++) {
+        double l[N][3], g[N], expected;
+        double found = photo_get (&all.confidence, x, y, 0);
+
+        for (uint32_t i = 0; i < N; i++) {
+          l[i][0] = lights[i].x;
+          l[i][1] = lights[i].y;
+          l[i][2] = lights[i].z;
+          g[i] = photo_get (&frames[i], x, y, 0) / 65535;
+        }
+        expected = confidence_in_float64 (l, g, N, constant);
+        test_check (fabs (found - expected) < 1e-5,
+            "constant %u: %.8f at (%u, %u), expected %.8f", constant, found, x,
+            y, expected);
+        test_check (
+            photo_get (&all.mask, x, y, 0) == 1, "mask at (%u, %u)", x, y);
+      }
+  }
   frames_free (frames, N);
 }
 
@@ -1482,6 +1592,92 @@ TEST (test_near_lamps_know_the_height, "near lamps know the height")
     test_image_free (&frames[i]);
 }
 
+/* The hill less @zero, where the ray of a pixel through (@x, @y) on the plane
+ * meets it; of a camera @d above the plane. Returns: mm above the plane */
+static double
+hill_through (double x, double y, double d, double zero, double n[3])
+{
+  double h = 0;
+
+  for (int i = 0; i < 60; i++) /* slopes times leans are below 0.3 */
+    h = hill_at (x * (1 - h / d), y * (1 - h / d), n) - zero;
+  return h;
+}
+
+TEST (test_a_pinhole_camera_sees_high_points_nearer_to_its_axis,
+    "a pinhole camera sees high points nearer to its axis")
+{
+  enum { N = 40, W = 120, H = 90 };
+  static const ImkPhotostereoPlaneAt planes[] = {
+      IMK_PHOTOSTEREO_PLANE_AT_MEAN, IMK_PHOTOSTEREO_PLANE_AT_LOWEST};
+  ImkPhotostereoLight lights[N] = {{0}};
+  TestImage frames[N];
+
+  photo_fill_dome (lights, N, 300, 0.3);
+  for (uint32_t i = 0; i < N; i++)
+    frames[i] = test_image_new (IMK_TYPE_U16, W, H, 1, 0);
+  for (uint32_t p = 0; p < 2; p++) {
+    ImkPhotostereoConfig c = config_of (IMK_TYPE_U16, W, H, 1, lights, N, true);
+    double zero = 0, d, error[3] = {0}, albedo[3] = {0};
+
+    c.mm_per_pixel = 0.8;
+    c.plane_at = planes[p];
+    c.centre_x = 37; /* the axis of the camera stays in the middle */
+    c.centre_y = 60.5;
+    c.focal_length_mm = 70;
+    c.sensor_width_mm = 36;
+    d = 0.8 * W * 70 / 36;
+    for (int i = 0; i < 20; i++) {
+      double mean = 0, least = INFINITY, n[3];
+
+      for (uint32_t k = 0; k < W * H; k++) {
+        double h = hill_through (AT_X (k % W), AT_Y (k / W), d, zero, n);
+
+        mean += h / (W * H);
+        least = fmin (least, h);
+      }
+      zero += p ? least : mean;
+    }
+    for (uint32_t i = 0; i < N; i++)
+      for (uint32_t k = 0; k < W * H; k++) {
+        uint32_t x = k % W, y = k / W;
+        double n[3], l[3], h = hill_through (AT_X (x), AT_Y (y), d, zero, n);
+
+        imk_photostereo_reference_light (&c, i, x, y, h, l);
+        photo_set (&frames[i], x, y, 0,
+            (uint32_t) (65535 * 0.6 * fmax (dot (n, l), 0) + 0.5));
+      }
+    for (uint32_t run = 0; run < 3; run++) {
+      test_autoptr (ImkPhotostereo) s = NULL;
+      test_auto (Solved) solved;
+
+      c.height_rounds = run ? 3 : 0;
+      c.focal_length_mm = run == 1 ? 0 : 70;
+      c.sensor_width_mm = run == 1 ? 0 : 36;
+      s = kernel_new (IMK_BACKEND_CPU, &c);
+      for (uint32_t i = 0; i < N; i++)
+        add (s, &frames[i], i);
+      solved = solve (s, &c, IMK_TYPE_F32);
+      for (uint32_t k = 0; k < W * H; k++) {
+        double n[3], found[3];
+
+        hill_through (AT_X (k % W), AT_Y (k / W), d, zero, n);
+        solved_normal (&solved, k % W, k / W, found);
+        error[run] += photo_angle (n, found) / (W * H);
+        albedo[run] = fmax (albedo[run],
+            fabs (photo_get (&solved.albedo, k % W, k / W, 0) / 0.6 - 1));
+      }
+    }
+    test_check (error[1] > 0.1 && error[2] < 0.01 && albedo[2] < 0.003,
+        "plane-at %u: without heights %.4f degrees (albedo %.2f %%), parallel "
+        "rays %.4f (%.2f %%), the camera %.4f (%.2f %%)",
+        p, error[0], 100 * albedo[0], error[1], 100 * albedo[1], error[2],
+        100 * albedo[2]);
+  }
+  for (uint32_t i = 0; i < N; i++)
+    test_image_free (&frames[i]);
+}
+
 /* Samples of sRGB, written with the inverse of its curve. */
 TEST (test_the_curve_of_srgb, "the curve of sRGB")
 {
@@ -1630,6 +1826,10 @@ TEST (test_bad_configurations_are_refused, "bad configurations are refused")
   REFUSE (c.ambient_model = 2, "ambient-model is 2");
   REFUSE (c.plane_at = 2, "plane-at is 2");
   REFUSE (c.height_rounds = 11, "height-rounds is 11");
+  REFUSE (c.focal_length_mm = NAN, "focal-length-mm is nan");
+  REFUSE (c.sensor_width_mm = -1, "sensor-width-mm is -1");
+  REFUSE (c.focal_length_mm = 50,
+      "focal-length-mm is 50 and sensor-width-mm 0: a camera needs both");
   REFUSE (c.n_lights = 0, "0 lights");
   REFUSE (c.n_lights = 5000, "5000 lights");
   REFUSE (c.led_lobe = -1, "led-lobe");
@@ -1864,6 +2064,28 @@ TEST (test_bad_light_files_are_refused, "bad light files are refused")
   imk_photostereo_lights_clear (&l);
 }
 
+/* Fails unless confidence and mask are the bytes that the host makes of the
+ * quality. Of colours the length of n' does not come out. */
+static void
+check_trust_of_quality (
+    const ImkPhotostereoConfig *c, const Solved *s, const char *where)
+{
+  for (uint32_t y = 0; y < c->height; y++)
+    for (uint32_t x = 0; x < c->width; x++) {
+      float length = (float) photo_get (&s->albedo, x, y, 0), q[4], expected;
+
+      for (uint32_t k = 0; k < 4; k++)
+        q[k] = (float) photo_get (&s->quality, x, y, k);
+      expected = imk_photostereo_confidence (q, length, false);
+      test_check (imk_photostereo_n_colours (c) > 1 ||
+                      photo_get (&s->confidence, x, y, 0) == expected,
+          "%s: confidence %.9g at (%u, %u), expected %.9g", where,
+          photo_get (&s->confidence, x, y, 0), x, y, expected);
+      test_check (photo_get (&s->mask, x, y, 0) == (q[0] > 0),
+          "%s: mask at (%u, %u)", where, x, y);
+    }
+}
+
 /* --- CPU against CUDA ----------------------------------------------------- */
 
 static void
@@ -1917,6 +2139,8 @@ check_parity (const ImkPhotostereoConfig *c, const char *where)
       (unsigned long long) a.summary.n_clipped,
       (unsigned long long) b.summary.n_clipped, a.summary.largest,
       b.summary.largest);
+  check_trust_of_quality (c, &a, where);
+  check_trust_of_quality (c, &b, where);
   solved_free (&a);
   solved_free (&b);
   frames_free (frames, c->n_lights);

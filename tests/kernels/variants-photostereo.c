@@ -170,8 +170,8 @@ process (void *data, ImkError *error)
 {
   Case *c = data;
   const ImkImage *at = c->v.at;
-  ImkPhotostereoOutputs out = {
-      at[NORMAL], at[ALBEDO], at[AMBIENT], at[QUALITY]};
+  ImkPhotostereoOutputs out = {at[NORMAL], at[ALBEDO], at[AMBIENT], at[QUALITY],
+      at[CONFIDENCE], at[MASK]};
   ImkPhotostereoSummary summary;
   ImkStatus status = IMK_OK;
 

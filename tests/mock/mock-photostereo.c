@@ -9,7 +9,7 @@
  * solution in the making */
 enum { PIXEL_SIZE = 200 };
 
-enum { N_OUTPUTS = 4 };
+enum { N_OUTPUTS = 6 };
 
 /* Pictures that do not fit the device wait in the caller's memory. The CPU
  * solves whole pictures, of which the device's rows are taken. */
@@ -228,8 +228,8 @@ run_solve (MockObjectJob *job, ImkError *error)
     status = mock_no_memory (error);
   if (status == IMK_OK && job->params)
     status = imk_photostereo_cpu.update (s->cpu, job->params, error);
-  call->outputs =
-      (ImkPhotostereoOutputs){whole[0], whole[1], whole[2], whole[3]};
+  call->outputs = (ImkPhotostereoOutputs){
+      whole[0], whole[1], whole[2], whole[3], whole[4], whole[5]};
   if (status == IMK_OK)
     status = imk_photostereo_cpu.solve (
         s->cpu, &set, call->compare, &call->outputs, rows, NULL, error);
@@ -256,7 +256,9 @@ solve (void *state, const ImkPhotostereoSet *set, bool compare,
       .out = {mock_image_or_none (&outputs->normal),
           mock_image_or_none (&outputs->albedo),
           mock_image_or_none (&outputs->ambient),
-          mock_image_or_none (&outputs->quality)},
+          mock_image_or_none (&outputs->quality),
+          mock_image_or_none (&outputs->confidence),
+          mock_image_or_none (&outputs->mask)},
       .call = &call,
       .call_size = sizeof (call),
       .takes_params = true};

@@ -48,7 +48,6 @@ solve_row (const Job *job, Scratch *scratch, uint32_t y)
       .lights = job->lights,
       .n_lights = job->n_lights,
       .y = y,
-      .pixel_y = ((float) y - p->centre_y) * p->pitch_y,
       .has_colours = p->n_planes > 1,
       .wants_ambient = !job->for_heights && job->out->ambient.data,
       .measures = !job->for_heights &&
@@ -98,8 +97,7 @@ find_heights (const Job *all)
   for (uint32_t i = 0; i < p->height_rounds; i++) {
     imk_parallel_for (cpu->n_scratch, imk_div_up (p->height, cpu->heights.step),
         1, solve_rows_for_heights, &job);
-    imk_photostereo_heights_integrate (
-        &cpu->heights, cpu->slopes, p->pitch_x, p->pitch_y, p->plane_at);
+    imk_photostereo_heights_integrate (&cpu->heights, cpu->slopes, p);
   }
 }
 

@@ -180,19 +180,21 @@ static void
 fill_factors (const Chunk *c, const ImkPhotostereoLamp *lamp, float *to)
 {
   const ImkPhotostereoPlan *p = &c->cpu->plan;
-  const float vy = lamp->y - c->pixel_y;
-  const float *x = c->scratch->pixel_x, *z = c->scratch->pixel_z;
+  const float *x = c->scratch->pixel_x, *y = c->scratch->pixel_y;
+  const float *z = c->scratch->pixel_z;
 
   if (p->model == IMK_PHOTOSTEREO_MODEL_INVERSE_SQUARE)
     for (uint32_t i = 0; i < CHUNK; i++) {
-      float vx = lamp->x - x[i], vz = lamp->z - z[i];
+      float vx = lamp->x - x[i], vy = lamp->y - y[i];
+      float vz = lamp->z - z[i];
       float r2 = vx * vx + (vy * vy + vz * vz);
 
       to[i] = lamp->scale / (r2 * sqrtf (r2));
     }
   else if (p->model == IMK_PHOTOSTEREO_MODEL_UNIT)
     for (uint32_t i = 0; i < CHUNK; i++) {
-      float vx = lamp->x - x[i], vz = lamp->z - z[i];
+      float vx = lamp->x - x[i], vy = lamp->y - y[i];
+      float vz = lamp->z - z[i];
       float r2 = vx * vx + (vy * vy + vz * vz);
 
       to[i] = lamp->scale / sqrtf (r2);
@@ -202,7 +204,7 @@ fill_factors (const Chunk *c, const ImkPhotostereoLamp *lamp, float *to)
       to[i] = lamp->scale;
   for (uint32_t i = 0; p->led_lobe > 0 && i < CHUNK; i++)
     to[i] *= imk_photostereo_lobe (
-        lamp, lamp->x - x[i], vy, lamp->z - z[i], p->led_lobe);
+        lamp, lamp->x - x[i], lamp->y - y[i], lamp->z - z[i], p->led_lobe);
 }
 
 /* The vectors of the lights, where they do not depend on the pixel: those of

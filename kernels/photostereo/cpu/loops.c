@@ -317,6 +317,29 @@ store_group (
       keep (s->condition, g->valid));
 }
 
+/* Where the pixels are. */
+static void
+fill_places (const Chunk *c)
+{
+  const ImkPhotostereoPlan *p = &c->cpu->plan;
+  Scratch *s = c->scratch;
+
+  for (uint32_t i = 0; i < CHUNK; i++)
+    s->pixel_x[i] = ((float) (c->x + i) - p->centre_x) * p->pitch_x;
+  for (uint32_t i = 0; i < CHUNK; i++)
+    s->pixel_y[i] = ((float) c->y - p->centre_y) * p->pitch_y;
+  memset (s->pixel_z, 0, sizeof (s->pixel_z));
+  if (!c->cpu->heights.z)
+    return;
+  imk_photostereo_heights_of (&c->cpu->heights, c->x, c->y, c->n, s->pixel_z);
+  for (uint32_t i = 0; p->camera_z > 0 && i < CHUNK; i++) {
+    float part = s->pixel_z[i] / p->camera_z;
+
+    s->pixel_x[i] -= part * (s->pixel_x[i] - p->axis_x);
+    s->pixel_y[i] -= part * (s->pixel_y[i] - p->axis_y);
+  }
+}
+
 /* Grey values and light vectors. */
 static void
 fill_chunk (const Chunk *c)
@@ -325,13 +348,7 @@ fill_chunk (const Chunk *c)
 
   memset (scratch->ambient, 0,
       c->cpu->plan.n_planes * CHUNK * sizeof (*scratch->ambient));
-  for (uint32_t i = 0; i < CHUNK; i++)
-    scratch->pixel_x[i] =
-        ((float) (c->x + i) - c->cpu->plan.centre_x) * c->cpu->plan.pitch_x;
-  memset (scratch->pixel_z, 0, sizeof (scratch->pixel_z));
-  if (c->cpu->heights.z)
-    imk_photostereo_heights_of (
-        &c->cpu->heights, c->x, c->y, c->n, scratch->pixel_z);
+  fill_places (c);
   if (c->cpu->uniform && c->x == 0)
     fill_beams (c);
   for (uint32_t i = 0; i < c->n_lights; i++) {
@@ -366,6 +383,7 @@ solve_chunk (const Chunk *c)
     g.chunk = c;
     g.offset = i;
     g.pixel_x = load (c->scratch->pixel_x + i);
+    g.pixel_y = load (c->scratch->pixel_y + i);
     g.pixel_z = load (c->scratch->pixel_z + i);
     solve_rounds (&g, wanted);
     if (!any_lane (g.valid)) {

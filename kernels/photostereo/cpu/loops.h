@@ -40,6 +40,7 @@ typedef struct Scratch {
                    * INFINITY, likewise */
   float *ambient; /* [plane][CHUNK]; sums over the lights */
   float pixel_x[CHUNK]; /* mm */
+  float pixel_y[CHUNK]; /* likewise */
   float pixel_z[CHUNK]; /* mm above the working plane */
   Results results;
 } Scratch;
@@ -92,7 +93,6 @@ typedef struct Chunk {
   const uint32_t *lights;
   uint32_t n_lights;
   uint32_t x, y, n;
-  float pixel_y; /* mm */
   bool measures, has_colours, wants_ambient;
   ImkPhotostereoRow *row;
 } Chunk;

@@ -21,6 +21,7 @@ store_directions (const Chunk *c)
 {
   const Results *r = &c->scratch->results;
   const ImkPhotostereoOutputs *out = c->job->out;
+  bool trusts = out->quality.data || out->confidence.data || out->mask.data;
 
   for (uint32_t i = 0; i < c->n && out->normal.data; i++) {
     const float n[] = {r->normal[0][i], r->normal[1][i], r->normal[2][i]};
@@ -28,11 +29,12 @@ store_directions (const Chunk *c)
     imk_photostereo_store_normal (
         &out->normal, c->x + i, c->y, n, c->cpu->params.y_down);
   }
-  for (uint32_t i = 0; i < c->n && out->quality.data; i++) {
+  for (uint32_t i = 0; i < c->n && trusts; i++) {
     const float q[] = {
         r->quality[0][i], r->quality[1][i], r->quality[2][i], r->quality[3][i]};
 
-    imk_photostereo_store_quality (&out->quality, c->x + i, c->y, q);
+    imk_photostereo_store_trust (
+        out, c->x + i, c->y, q, r->length[i], c->cpu->plan.constant);
   }
 }
 

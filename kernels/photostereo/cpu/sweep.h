@@ -20,8 +20,8 @@ typedef struct Group {
   const Chunk *chunk;
   uint32_t offset; /* of the first pixel in the chunk */
   Reals pixel_x;   /* mm */
-  Reals pixel_z;   /* likewise */
-  Test test;       /* that selected the lights of the solution */
+  Reals pixel_y, pixel_z;
+  Test test; /* that selected the lights of the solution */
   Solution solution;
   Reals constant;  /* light of the room, 0 without */
   Reals middle[3]; /* sum unit L / sum unit^2 of all lights, for digits */
@@ -78,7 +78,7 @@ sample_of (const Group *g, uint32_t i, const Scene scene)
   }
   k = load (c->scratch->factors + s.at);
   s.x = k * (lamp->x - g->pixel_x);
-  s.y = k * (lamp->y - c->pixel_y);
+  s.y = k * (lamp->y - g->pixel_y);
   s.z = k * (lamp->z - g->pixel_z);
   if (scene == SCENE_ROOM)
     s.unit = load (c->scratch->units + s.at);

@@ -204,8 +204,9 @@ store_result (const Arguments &a, uint32_t x, uint32_t y,
   if (a.out.normal.data && in_band)
     imk_photostereo_store_normal (
         &a.out.normal, x, out_y, r.normal, a.params.y_down);
-  if (a.out.quality.data && in_band)
-    imk_photostereo_store_quality (&a.out.quality, x, out_y, r.quality);
+  if (in_band)
+    imk_photostereo_store_trust (
+        &a.out, x, out_y, r.quality, r.length, a.plan.constant);
   if (a.plan.mosaic) {
     a.albedo[at] = r.albedo[0];
     a.ambient[at] = r.ambient[0];

@@ -10,7 +10,7 @@ import argparse
 import glob
 import os
 
-from .. import chart, flatfield, job, library, photographs, play, rti, web
+from .. import chart, flatfield, job, library, photographs, play, rti, scale, web
 from ..command import UNREADABLE, WRONG_USE, Failure
 from ..report import plots
 from .relight import strength
@@ -21,13 +21,16 @@ EXAMPLES = [
     ("photos/ lights.txt --mm-per-pixel 0.05 -o out", "positions of lamps in mm; heights in mm"),
     ("photos/ lights.lp --extension nef --dark dark.nef -o out", "of RAW and JPEG beside each other the RAW files"),
     ("coin/ dome.lp --mm-per-pixel 0.02 -o out --web --title 'Denarius, 44 BC'", "out/web/index.html opens by double click"),
+    ("photos/ lights.lp --scale-ruler 120,900,1620,900,100 -o out", "two points of a ruler that are 100 mm apart; heights in mm"),
+    ("photos/ lights.lp --method huber --integration bilateral -o out", "another solver; heights that may jump"),
     ("bearPNG/ -o bear", "a folder of DiLiGenT, with its directions and intensities"),
 ]
 
 # Limits as docs/reference/photostereo.md explains them under "Is the result right?".
 RESIDUAL, USED, INVALID, CLIPPED, CURL = 0.08, 0.5, 0.05, 0.1, 0.4
+METHODS = {"none": ["robust=none"], "huber": ["robust=huber"],
+           **{mode: ["robust=thresholds", f"threshold-mode={mode}"] for mode in ("absolute", "relative", "adaptive")}}
 UPDATES = 8  # results on the way, for the plot of convergence
-LUMA = 0.299, 0.587, 0.114  # of the grey values that are solved
 SAMPLES = 1e9  # of larger sets there is only the last result, for time
 
 
@@ -40,6 +43,14 @@ def add_arguments(parser):
                         " with one for each light, of the same names")
     parser.add_argument("--chart", metavar="FILE", help="a picture of a chart of 24 patches, for true colours")
     parser.add_argument("--chart-corners", metavar="X,Y", nargs=4, type=point, help="middles of its corner patches, from dark skin clockwise")
+    parser.add_argument("--chart-mm", metavar="WIDTHxHEIGHT", type=scale.size, help="distances of those middles in mm: the chart lies where the"
+                        " object lies, and is the scale, too")
+    parser.add_argument("--scale-ruler", metavar="X1,Y1,X2,Y2,MM", type=scale.ruler, help="two points of a ruler in the upright pictures, and"
+                        " the millimetres between them")
+    parser.add_argument("--method", choices=METHODS, help="solver (default: as photostereo, adaptive below 100 lights, else relative)")
+    parser.add_argument("--integration", choices=("poisson", "frankot-chellappa", "bilateral"), default="poisson",
+                        help="how slopes become heights; bilateral lets them jump (default: poisson)")
+    parser.add_argument("--stiffness", type=float, metavar="K", help="with --integration bilateral: how readily it cuts (default: 2)")
     parser.add_argument("--intensities", metavar="FILE",
                         help="a line of one or three numbers for each light (default: light_intensities.txt in the folder)")
     parser.add_argument("--gamma", type=float, help="exponent that makes samples linear (default: 2.2 for JPEG, else 1)")
@@ -121,14 +132,13 @@ class Set:
         self.intensities = options.intensities or (intensities if os.path.isfile(intensities) else None)
         self.pairs, self.size = photographs.same_kind(
             photographs.match(self.lights, files, options.by_order, made.warn), made.warn)
-        if options.mm_per_pixel is None:
-            options.mm_per_pixel = self.lights.mm_per_pixel(self.size[1])
         if len(self.pairs) < 3:
             raise Failure(UNREADABLE, f"{folder} has {len(self.pairs)} pictures with a light; at least 3 are needed.")
         self.samples = photographs.Samples([path for _i, path in self.pairs])
         jpeg = all(path.lower().endswith((".jpg", ".jpeg", ".jpe")) for _i, path in self.pairs)
         usual = 2.2 if jpeg and options.curve == "gamma" else 1
         self.curve, self.gamma = options.curve, usual if options.gamma is None else options.gamma
+        options.mm_per_pixel = scale.choose(library.numpy(), self, options, made.warn)
         if options.white and not self.white:
             self.sheets = flatfield.FlatFields(self, options, self.make_linear, made.warn)
 
@@ -138,6 +148,24 @@ class Set:
         part = values[..., :3] if values.ndim == 3 else values
         part = part.astype(np.float32) / np.iinfo(values.dtype).max
         return chart.linear(np, 255 * part).astype(np.float32) if self.curve == "srgb" else part ** np.float32(self.gamma)
+
+    def read_chart(self, np, path):
+        """Returns: its picture, linear [height, width, 3]"""
+        picture = self.samples.convert(np, path)
+        if picture.ndim != 3:
+            raise Failure(UNREADABLE, f"{path} has to have colours for --chart.")
+        return self.make_linear(picture)
+
+    def chart_corners(self, np, options):
+        """Returns: middles of the corner patches [4, 2], in pixels of the photographs"""
+        picture = self.read_chart(np, options.chart)
+        if picture.shape[:2] != tuple(self.size):
+            raise Failure(UNREADABLE, f"{options.chart} is {picture.shape[1]} x {picture.shape[0]} and the photographs are {self.size[1]} x"
+                                      f" {self.size[0]}: for --chart-mm the camera has to be the same, in the same place.")
+        if options.chart_corners:
+            return np.array(options.chart_corners, float)
+        _matrix, corners, _errors = chart.matrix_of(np, picture, options.chart)
+        return scale.measured_corners(np, picture, corners, options.chart)
 
     def read_intensities(self, np, chosen):
         """Returns: red, green, blue of the lights `chosen`"""
@@ -163,6 +191,11 @@ class Set:
         made.setting("gamma", self.gamma, 1)
         made.setting("curve", self.curve, "gamma")
         made.setting("mm-per-pixel", options.mm_per_pixel, 1, "mm")
+        made.setting("chart-mm", options.chart_mm and "{:g}x{:g}".format(*options.chart_mm), unit="mm")
+        made.setting("scale-ruler", options.scale_ruler and ",".join(f"{value:g}" for value in options.scale_ruler))
+        made.setting("method", options.method)
+        made.setting("integration", options.integration, "poisson")
+        made.setting("stiffness", options.stiffness)
         made.setting("by-order", options.by_order, False)
         made.setting("set", sorted(options.set), [])
         made.setting("web", options.web, False)
@@ -189,7 +222,7 @@ class Set:
         n = len(self.pairs)
         if n * self.size[0] * self.size[1] <= SAMPLES and n > UPDATES:
             words.append(f"update-interval={-(-n // UPDATES)}")
-        return words + options.set
+        return words + METHODS.get(options.method, []) + options.set
 
 
 class Watch:
@@ -226,17 +259,22 @@ class Watch:
 
 
 def words_of_heights(made, options):
-    return ["normalintegrate", "name=i", f"mm-per-pixel={options.mm_per_pixel:.10g}", f"mesh-location={made.path('mesh.glb')}",
+    stiffness = [] if options.stiffness is None else [f"stiffness={options.stiffness:.10g}"]
+    return ["normalintegrate", "name=i", f"method={options.integration}", *stiffness, f"mm-per-pixel={options.mm_per_pixel:.10g}", f"mesh-location={made.path('mesh.glb')}",
             "i.tensor", "!", "queue", "!", "picturesink", "sidecar=none", f"location={made.path('height.tif')}"]
+
+
+def picture_words(made, pad, form):
+    return [f"p.{pad}", "!", f"video/x-raw,format={form}", "!", "queue", "!", "picturesink", "sidecar=none", f"location={made.path(pad + '.png')}"]
 
 
 def correct_colours(np, photos, made, options):
     """Changes albedo.png by the matrix of the chart."""
-    picture = photos.samples.convert(np, options.chart)
+    picture = photos.read_chart(np, options.chart)
     albedo = photographs.read(made.path("albedo.png"))
-    if picture.ndim != 3 or albedo.ndim != 3:
-        raise Failure(UNREADABLE, f"{options.chart} and the photographs have to have colours for --chart.")
-    matrix, corners, (before, after) = chart.matrix_of(np, photos.make_linear(picture), options.chart, options.chart_corners)
+    if albedo.ndim != 3:
+        raise Failure(UNREADABLE, "The photographs have to have colours for --chart.")
+    matrix, corners, (before, after) = chart.matrix_of(np, picture, options.chart, options.chart_corners)
     colours = np.rint(np.clip(albedo[..., :3] @ matrix.T, 0, 65535))
     library.Arrays().save_values(np, made.path("albedo.png"), np.concatenate([colours, albedo[..., 3:]], 2).astype(np.uint16))
     made.report.figure("colour error of the chart", after, "CIE 1976", at_most=6, about=f"mean of the 24 patches; {before:.1f} before")
@@ -256,6 +294,7 @@ def solve(np, photos, made, options):
                "p.albedo", "!", f"video/x-raw,format={channels}", "!", "tee", "name=a",
                "a.", "!", "queue", "!", "picturesink", "sidecar=none", f"location={made.path('albedo.png')}",
                "p.quality", "!", "other/tensors", "!", "queue", "!", "fakesink",
+               *picture_words(made, "confidence", "GRAY16_LE"), *picture_words(made, "mask", "GRAY8"),
                *([] if options.chart else ["n.", "!", "queue", "!", "i.sink", "a.", "!", "queue", "!", "i.albedo", *integrate])],
               "pictures", len(photos.pairs), watch.take, prepare=watch.prepare)
     if options.chart:  # the mesh has the colours that come of it
@@ -267,27 +306,6 @@ def solve(np, photos, made, options):
         if os.path.exists(made.path(name)):
             os.remove(made.path(name))
     return watch, watch.read_quality(np, photos.size)
-
-
-def expected_error(np, quality, albedo, unknowns):
-    """The angle in degrees that residuals and lights let expect: the covariance of n' is s^2 A^-1, with s^2 from the residuals of
-    n lights less the unknowns, and the trace of A^-1 is 1 / (condition * trace A), where trace A is n. Returns: [height, width],
-    inf where nothing is known"""
-    n, _rounds, residual, condition = np.moveaxis(quality.astype(float), -1, 0)
-    grey = albedo @ LUMA if albedo.ndim == 3 else albedo
-    free = n - unknowns
-    known = (free > 0) & (grey > 0) & (condition > 0)
-    with np.errstate(divide="ignore", invalid="ignore"):
-        return np.where(known, np.degrees(residual / grey / np.sqrt(free * condition)), np.inf)
-
-
-def write_confidence(np, made, options, quality, albedo):
-    """confidence.png and mask.png. Returns: the expected error in degrees"""
-    unknowns = 4 if "ambient-model=constant" in options.set else 3
-    error = expected_error(np, quality, albedo, unknowns)
-    library.Arrays().save_values(np, made.path("confidence.png"), np.rint(65535 / (1 + error)).astype(np.uint16))
-    library.Arrays().save_values(np, made.path("mask.png"), np.where(quality[..., 0] > 0, 255, 0).astype(np.uint8))
-    return error
 
 
 def tell_figures(report, told, n):
@@ -331,12 +349,12 @@ def show(np, photos, made, options, watch, quality):
                    caption="rms of the lights used, as a part of full scale.")
     report.picture("Lights used", np.where(solved, quality[..., 0], np.nan), {"name": "lights", "unit": "", "axes": axes},
                    colours="height", low=0, high=len(photos.pairs))
-    error = write_confidence(np, made, options, quality, albedo)
-    judged = error[solved & np.isfinite(error)]
+    confidence = photographs.read(made.path("confidence.png")).reshape(photos.size).astype(float) / 65535
+    judged = confidence[confidence > 0]
     if judged.size:
-        report.figure("expected error", float(np.median(judged)), "degrees", about="median of the pixels, of noise and of lights that"
+        report.figure("expected error", float(1 / np.median(judged) - 1), "degrees", about="median of the pixels, of noise and of lights that"
                       " do not fit; not of wrong lights")
-    report.picture("Confidence", np.where(solved, 1 / (1 + error), np.nan), {"name": "confidence", "unit": "", "axes": axes},
+    report.picture("Confidence", np.where(solved, confidence, np.nan), {"name": "confidence", "unit": "", "axes": axes},
                    "confidence.png", "1 / (1 + expected error in degrees): 0.5 is one degree.", colours="height", low=0, high=1)
     show_plots(np, photos, made, watch, residual[solved], quality[..., 0][solved])
     return float(np.nanmax(height)) if np.isfinite(height).any() else None
@@ -373,10 +391,22 @@ def write_page(np, photos, made, options):
     made.report.fact("page", "web/index.html")
 
 
-def run(given):
-    np = library.numpy()
+def check_options(given):
     if given.title and not given.web:
         raise Failure(WRONG_USE, "--title is the title of the page: give --web as well.")
+    if given.chart_mm and not given.chart:
+        raise Failure(WRONG_USE, "--chart-mm is the size of the chart: give its picture with --chart.")
+    if given.stiffness is not None and given.integration != "bilateral":
+        raise Failure(WRONG_USE, f"--stiffness is of --integration bilateral, not of {given.integration}.")
+    names = {word.split("=")[0] for word in METHODS.get(given.method, [])}
+    for word in given.set:
+        if word.split("=")[0] in names:
+            raise Failure(WRONG_USE, f"--set {word} and --method {given.method} set the same: leave one of them out.")
+
+
+def run(given):
+    np = library.numpy()
+    check_options(given)
     folders, lights = split(given.input)
     for word in given.set:
         if "=" not in word:
