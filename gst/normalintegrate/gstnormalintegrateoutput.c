@@ -3,6 +3,8 @@
  */
 #include "gstnormalintegrate-private.h"
 
+#include <math.h>
+
 #include "gstimagingmetadata.h"
 #include "gstimagingquantity.h"
 
@@ -179,6 +181,21 @@ post_summary (GstNormalIntegrate *self, const GstNormalIntegrateWork *w)
       GST_ELEMENT (self), gst_message_new_element (GST_OBJECT (self), told));
 }
 
+/* Of the first point that is left out. */
+static void
+warn_of_points (GstNormalIntegrate *self, const GstNormalIntegrateWork *w)
+{
+  for (guint i = 0; i < w->config.n_points; i++)
+    if (isnan (w->summary.point_residuals[i])) {
+      GST_ELEMENT_WARNING (self, STREAM, FAILED,
+          ("Point %u of known height is left out: there is no normal at its "
+           "pixel. Move it, or remove it from the list.",
+              i + 1),
+          (NULL));
+      return;
+    }
+}
+
 static void
 warn (GstNormalIntegrate *self, const GstNormalIntegrateWork *w)
 {
@@ -197,6 +214,8 @@ warn (GstNormalIntegrate *self, const GstNormalIntegrateWork *w)
          "flatten=plane or none.",
             s->n_valid),
         (NULL));
+  else
+    warn_of_points (self, w);
 }
 
 /* The mesh last: it may wait for a disk. */

@@ -37,14 +37,14 @@ model_of_points (uint32_t n)
 }
 
 static ImkStatus
-refuse_points (uint32_t n, ImkStatus code, ImkError *error)
+refuse_points (uint32_t n, ImkError *error)
 {
-  return n < 6 ? imk_error_set (error, code,
+  return n < 6 ? imk_error_set (error, IMK_ERROR_CONFIG,
                      "The %u points of known height lie on a line, which fits "
                      "no plane. Move one off the line, or give 1 or 2 points "
                      "for an offset.",
                      n)
-               : imk_error_set (error, code,
+               : imk_error_set (error, IMK_ERROR_CONFIG,
                      "The %u points of known height lie on a line or on a "
                      "curve of second order, which fits no quadratic surface. "
                      "Add one elsewhere, or give 3 to 5 points for a plane.",
@@ -90,9 +90,8 @@ imk_normalintegrate_check_correction (
   if (c->n_points > 0)
     status = imk_normalintegrate_fit (model_of_points (c->n_points), places,
         c->n_points, least_of_points, &unused, NULL, &determined, error);
-  return status == IMK_OK && !determined
-             ? refuse_points (c->n_points, IMK_ERROR_CONFIG, error)
-             : status;
+  return status == IMK_OK && !determined ? refuse_points (c->n_points, error)
+                                         : status;
 }
 
 /* --- samples -------------------------------------------------------------- */
@@ -207,11 +206,15 @@ flatten (ImkNormalintegrateFlatten how, const Samples *s, Surface *surface,
   return status;
 }
 
-/* @off: (out): by how much each point is too high */
-static ImkStatus
+/* @off: (out): by how much each point with a height is too high
+ * @which: (out): the points that these are
+ * Returns: how many */
+static uint32_t
 read_points (const Correction *c, const Plan *plan, const Scale *scale,
-    const float *corners, const Surface *surface, Place *off, ImkError *error)
+    const float *corners, const Surface *surface, Place *off, uint32_t *which)
 {
+  uint32_t n = 0;
+
   for (uint32_t i = 0; i < c->n_points; i++, corners += CORNERS) {
     const ImkNormalintegratePoint *p = &c->points[i];
     double x = p->x - floor (p->x), y = p->y - floor (p->y);
@@ -219,34 +222,39 @@ read_points (const Correction *c, const Plan *plan, const Scale *scale,
                y * ((1 - x) * corners[2] + x * corners[3]);
 
     if (!isfinite (z))
-      return imk_error_set (error, IMK_ERROR_IMAGE,
-          "Point %u of known height, at (%g, %g), has no height: there is no "
-          "normal at its pixel. Move it, or leave it out.",
-          i + 1, p->x, p->y);
-    off[i] = place_of (plan, scale, p->x, p->y, (float) z);
-    off[i].height -=
-        imk_normalintegrate_surface_at (surface, off[i].x, off[i].y) +
+      continue;
+    off[n] = place_of (plan, scale, p->x, p->y, (float) z);
+    off[n].height -=
+        imk_normalintegrate_surface_at (surface, off[n].x, off[n].y) +
         p->height;
+    which[n++] = i;
   }
-  return IMK_OK;
+  return n;
 }
 
-/* Adds to @surface what makes the points right. */
+/* Adds to @surface what makes the points right that have a height. Where these
+ * are fewer than there were, or lie on a line, a simpler surface does. */
 static ImkStatus
 fit_points (const Correction *c, const Plan *plan, const Scale *scale,
     const float *corners, Surface *surface, ImkNormalintegrateSummary *summary,
     ImkError *error)
 {
   Place off[IMK_NORMALINTEGRATE_MAX_POINTS];
+  uint32_t which[IMK_NORMALINTEGRATE_MAX_POINTS];
+  uint32_t n = read_points (c, plan, scale, corners, surface, off, which);
   Surface by_points;
   bool determined;
-  ImkStatus status = read_points (c, plan, scale, corners, surface, off, error);
+  ImkStatus status;
 
-  if (status == IMK_OK)
-    status = imk_normalintegrate_fit (model_of_points (c->n_points), off,
-        c->n_points, least_of_points, &by_points, NULL, &determined, error);
+  for (uint32_t i = 0; i < c->n_points; i++)
+    summary->point_residuals[i] = NAN;
+  if (n == 0)
+    return IMK_OK;
+  status = imk_normalintegrate_fit (model_of_points (n), off, n,
+      least_of_points, &by_points, NULL, &determined, error);
   if (status == IMK_OK && !determined)
-    status = refuse_points (c->n_points, IMK_ERROR_IMAGE, error);
+    status = imk_normalintegrate_fit (IMK_NORMALINTEGRATE_OFFSET, off, n,
+        least_of_points, &by_points, NULL, &determined, error);
   if (status != IMK_OK)
     return status;
   if (c->flatten == IMK_NORMALINTEGRATE_FLATTEN_NONE)
@@ -254,8 +262,8 @@ fit_points (const Correction *c, const Plan *plan, const Scale *scale,
         .middle_y = by_points.middle_y,
         .unit = by_points.unit};
   imk_normalintegrate_surface_add (surface, &by_points);
-  for (uint32_t i = 0; i < c->n_points; i++)
-    summary->point_residuals[i] =
+  for (uint32_t i = 0; i < n; i++)
+    summary->point_residuals[which[i]] =
         off[i].height -
         imk_normalintegrate_surface_at (&by_points, off[i].x, off[i].y);
   return IMK_OK;

@@ -70,7 +70,9 @@ typedef struct ImkNormalintegratePoint {
  *   little or no weight where it does not fit
  * @points, @n_points: of known height, to which the heights are moved: by an
  *   offset (1, 2), a plane (3 to 5) or a quadratic surface (from 6 on, to
- *   IMK_NORMALINTEGRATE_MAX_POINTS); by least squares, after @flatten. Copied
+ *   IMK_NORMALINTEGRATE_MAX_POINTS); by least squares, after @flatten. Copied.
+ *   A point without a height in a map is left out there; a simpler surface does
+ *   if the others do not tell its terms apart
  *
  * A pixel has no normal, and so no height, when z is not above 0, when it is
  * steeper than @max_slope, when a number is not finite, or shorter than 1e-6
@@ -126,7 +128,8 @@ typedef struct ImkNormalintegrateOutputs {
  * @flatten_share: of the heights that fit the surface to within 4.685
  *   deviations; 0: they do not determine it, and nothing was taken off
  * @flatten_deviation: mm, of those that fit, robust
- * @point_residuals: mm, height less known height of each point */
+ * @point_residuals: mm, height less known height of each point; NaN for a point
+ *   without a height, which is left out */
 typedef struct ImkNormalintegrateSummary {
   uint64_t n_pixels, n_valid;
   uint32_t n_iterations;
