@@ -43,8 +43,7 @@ typedef struct Loop {
   guint8 *copy;
   guint32 sum;
   FILE *ask, *answer; /* NULL without peers */
-  GstPad *camera, *mirror;
-  GstElement *bin;
+  BenchBetween between;
   gchar *location;
 } Loop;
 
@@ -53,7 +52,7 @@ typedef struct Loop {
 static GstFlowReturn
 on_commands (GstPad *pad, GstObject *parent, GstBuffer *buffer)
 {
-  Loop *l = g_object_get_data (G_OBJECT (pad), "loop");
+  Loop *l = g_object_get_data (G_OBJECT (pad), "bench");
 
   gst_buffer_unref (buffer);
   l->returned = bench_now ();
@@ -81,29 +80,14 @@ write_matrix (Loop *l)
   g_free (header);
 }
 
-/* Without the pads of a bin between, as elements of a pipeline are linked. */
-static void
-link_to (Loop *l, const gchar *element, const gchar *pad)
-{
-  GstElement *e = gst_bin_get_by_name (GST_BIN (l->bin), element);
-  GstPad *p = gst_element_get_static_pad (e, pad);
-
-  if (GST_PAD_IS_SINK (p))
-    bench_link (l->camera, p);
-  else
-    bench_link (p, l->mirror);
-  gst_object_unref (p);
-  gst_object_unref (e);
-}
-
 static void
 open_pipeline (Loop *l)
 {
   const Case *c = l->c;
   const gchar *more = g_getenv ("AO_LATENCY_PROPERTIES");
   gchar *line = g_strdup_printf (
-      "shcentroid name=sensor backend=cpu n-threads=%u columns=%u rows=%u "
-      "pitch-x=%u pitch-y=%u fields=slopes ! shreconstruct name=loop "
+      "shcentroid name=first backend=cpu n-threads=%u columns=%u rows=%u "
+      "pitch-x=%u pitch-y=%u fields=slopes ! shreconstruct name=last "
       "n-threads=%u gain=0.001 matrix-location=%s %s",
       c->n_threads, c->cells, c->cells, c->pitch, c->pitch, c->n_threads,
       l->location, more ? more : "");
@@ -111,21 +95,8 @@ open_pipeline (Loop *l)
                                  "framerate=1000/1",
       c->size, c->size);
   GstCaps *caps = gst_caps_from_string (text);
-  GError *error = NULL;
 
-  l->bin = gst_parse_bin_from_description (line, FALSE, &error);
-  if (!l->bin)
-    bench_fail ("%s", error->message);
-  gst_object_ref_sink (l->bin);
-  l->camera = gst_pad_new ("camera", GST_PAD_SRC);
-  l->mirror = gst_pad_new ("mirror", GST_PAD_SINK);
-  g_object_set_data (G_OBJECT (l->mirror), "loop", l);
-  gst_pad_set_chain_function (l->mirror, on_commands);
-  gst_pad_set_active (l->camera, TRUE);
-  gst_pad_set_active (l->mirror, TRUE);
-  link_to (l, "sensor", "sink");
-  link_to (l, "loop", "src");
-  bench_play (l->bin, l->camera, caps);
+  bench_between_open (&l->between, line, caps, on_commands, l);
   gst_caps_unref (caps);
   g_free (text);
   g_free (line);
@@ -180,7 +151,7 @@ time_pipeline (Loop *l, guint i)
 
   GST_BUFFER_OFFSET (buffer) = i;
   start = bench_now ();
-  if (gst_pad_push (l->camera, buffer) != GST_FLOW_OK)
+  if (gst_pad_push (l->between.camera, buffer) != GST_FLOW_OK)
     bench_fail ("a frame was refused.");
   return l->returned - start;
 }
@@ -346,10 +317,7 @@ open_loop (Loop *l)
 static void
 close_loop (Loop *l)
 {
-  gst_element_set_state (l->bin, GST_STATE_NULL);
-  gst_object_unref (l->bin);
-  gst_object_unref (l->camera);
-  gst_object_unref (l->mirror);
+  bench_between_close (&l->between);
   imk_shcentroid_free (l->centroid);
   imk_shreconstruct_free (l->reconstruct);
   remove (l->location);

@@ -168,6 +168,50 @@ bench_play (GstElement *element, GstPad *camera, GstCaps *caps)
   gst_pad_push_event (camera, gst_event_new_segment (&segment));
 }
 
+static void
+link_one (BenchBetween *self, const char *element, const char *pad)
+{
+  GstElement *e = gst_bin_get_by_name (GST_BIN (self->bin), element);
+  GstPad *p = gst_element_get_static_pad (e, pad);
+
+  if (GST_PAD_IS_SINK (p))
+    bench_link (self->camera, p);
+  else
+    bench_link (p, self->viewer);
+  gst_object_unref (p);
+  gst_object_unref (e);
+}
+
+void
+bench_between_open (BenchBetween *self, const char *line, GstCaps *caps,
+    GstPadChainFunction on_buffer, gpointer data)
+{
+  GError *error = NULL;
+
+  self->bin = gst_parse_bin_from_description (line, FALSE, &error);
+  if (!self->bin)
+    bench_fail ("%s", error->message);
+  gst_object_ref_sink (self->bin);
+  self->camera = gst_pad_new ("camera", GST_PAD_SRC);
+  self->viewer = gst_pad_new ("viewer", GST_PAD_SINK);
+  g_object_set_data (G_OBJECT (self->viewer), "bench", data);
+  gst_pad_set_chain_function (self->viewer, on_buffer);
+  gst_pad_set_active (self->camera, TRUE);
+  gst_pad_set_active (self->viewer, TRUE);
+  link_one (self, "first", "sink");
+  link_one (self, "last", "src");
+  bench_play (self->bin, self->camera, caps);
+}
+
+void
+bench_between_close (BenchBetween *self)
+{
+  gst_element_set_state (self->bin, GST_STATE_NULL);
+  gst_object_unref (self->bin);
+  gst_object_unref (self->camera);
+  gst_object_unref (self->viewer);
+}
+
 void
 bench_element_start (BenchElement *self)
 {

@@ -30,6 +30,18 @@ typedef struct BenchElement {
 void bench_link (GstPad *src, GstPad *sink);
 void bench_play (GstElement *element, GstPad *camera, GstCaps *caps);
 
+/* A chain of elements, linked without the pads of a bin, as a pipeline does. */
+typedef struct BenchBetween {
+  GstElement *bin;
+  GstPad *camera, *viewer;
+} BenchBetween;
+
+/* Plays @line, in which elements are named "first" and "last". @on_buffer has
+ * @data as the datum "bench" of its pad. */
+void bench_between_open (BenchBetween *self, const char *line, GstCaps *caps,
+    GstPadChainFunction on_buffer, gpointer data);
+void bench_between_close (BenchBetween *self);
+
 /* Returns: (transfer full) (nullable): the pool that the peer of @camera
  * offers, active; @most: 0 for any number of buffers */
 GstBufferPool *bench_offered_pool (GstPad *camera, GstCaps *caps,

@@ -46,8 +46,7 @@ typedef struct Loop {
   float *matrix;
   gchar *location;
   double arrived; /* us, of the commands of the frame at hand */
-  GstPad *camera, *mirror;
-  GstElement *bin;
+  BenchBetween between;
   GstBufferPool *pool;
 } Loop;
 
@@ -113,7 +112,7 @@ report (const Case *c, const char *who, double *samples, guint n)
 static GstFlowReturn
 on_commands (GstPad *pad, GstObject *parent, GstBuffer *buffer)
 {
-  Loop *l = g_object_get_data (G_OBJECT (pad), "loop");
+  Loop *l = g_object_get_data (G_OBJECT (pad), "bench");
 
   gst_buffer_unref (buffer);
   l->arrived = bench_now ();
@@ -141,28 +140,13 @@ fill_pool (Loop *l, const GstVideoInfo *info)
     gst_buffer_unref (buffers[i]);
 }
 
-/* Without the pads of a bin between, as elements of a pipeline are linked. */
-static void
-link_to (Loop *l, const gchar *element, const gchar *pad)
-{
-  GstElement *e = gst_bin_get_by_name (GST_BIN (l->bin), element);
-  GstPad *p = gst_element_get_static_pad (e, pad);
-
-  if (GST_PAD_IS_SINK (p))
-    bench_link (l->camera, p);
-  else
-    bench_link (p, l->mirror);
-  gst_object_unref (p);
-  gst_object_unref (e);
-}
-
 static void
 open_pipeline (Loop *l, const Way *way)
 {
   const Case *c = l->c;
   gchar *line = g_strdup_printf (
-      "shcentroid name=sensor backend=cuda columns=%u rows=%u pitch-x=%u "
-      "pitch-y=%u fields=slopes ! %s shreconstruct name=loop backend=cuda "
+      "shcentroid name=first backend=cuda columns=%u rows=%u pitch-x=%u "
+      "pitch-y=%u fields=slopes ! %s shreconstruct name=last backend=cuda "
       "matrix-storage=%s matrix-location=%s",
       c->cells, c->cells, c->pitch, c->pitch, way->between, way->storage,
       l->location);
@@ -170,23 +154,11 @@ open_pipeline (Loop *l, const Way *way)
       c->format, "width", G_TYPE_INT, c->size, "height", G_TYPE_INT, c->size,
       "framerate", GST_TYPE_FRACTION, 1000, 1, NULL);
   GstVideoInfo info;
-  GError *error = NULL;
 
-  l->bin = gst_parse_bin_from_description (line, FALSE, &error);
-  if (!l->bin)
-    bench_fail ("%s", error->message);
-  gst_object_ref_sink (l->bin);
-  l->camera = gst_pad_new ("camera", GST_PAD_SRC);
-  l->mirror = gst_pad_new ("mirror", GST_PAD_SINK);
-  g_object_set_data (G_OBJECT (l->mirror), "loop", l);
-  gst_pad_set_chain_function (l->mirror, on_commands);
-  gst_pad_set_active (l->camera, TRUE);
-  gst_pad_set_active (l->mirror, TRUE);
-  link_to (l, "sensor", "sink");
-  link_to (l, "loop", "src");
-  bench_play (l->bin, l->camera, caps);
+  bench_between_open (&l->between, line, caps, on_commands, l);
   gst_video_info_from_caps (&info, caps);
-  l->pool = bench_offered_pool (l->camera, caps, &info, N_BUFFERS, N_BUFFERS);
+  l->pool =
+      bench_offered_pool (l->between.camera, caps, &info, N_BUFFERS, N_BUFFERS);
   if (!l->pool)
     bench_fail ("shcentroid offers no pool.");
   fill_pool (l, &info);
@@ -199,10 +171,7 @@ close_pipeline (Loop *l)
 {
   gst_buffer_pool_set_active (l->pool, FALSE);
   gst_object_unref (l->pool);
-  gst_element_set_state (l->bin, GST_STATE_NULL);
-  gst_object_unref (l->bin);
-  gst_object_unref (l->camera);
-  gst_object_unref (l->mirror);
+  bench_between_close (&l->between);
 }
 
 static double
@@ -215,7 +184,7 @@ time_pipeline (Loop *l, guint i)
     bench_fail ("the pool has no buffer.");
   GST_BUFFER_OFFSET (buffer) = i;
   start = bench_now ();
-  if (gst_pad_push (l->camera, buffer) != GST_FLOW_OK)
+  if (gst_pad_push (l->between.camera, buffer) != GST_FLOW_OK)
     bench_fail ("a frame was refused.");
   return l->arrived - start;
 }

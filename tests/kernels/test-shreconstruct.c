@@ -274,7 +274,7 @@ run_up (const ImkShreconstructConfig *c)
 
 /* What it needs of the past is the host's, too: terms, slopes that are held,
  * commands. */
-TEST (test_a_loop_leaves_its_device, "a loop goes on without its device")
+TEST (test_a_loop_leaves_its_device, "a loop continues without its device")
 {
   const double terms[N_COMMANDS][3] = {{0.5, 0.2, 0.1}, {0.4, 0.3, 0.2}};
   static const uint8_t flags[] = {1, 0};

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /* A product with what becomes of it, in one kernel: a controller is diagonal,
- * so a block goes on with its own rows. */
+ * so each block needs the products of its own rows alone. */
 #pragma once
 
 #include <cuda_bf16.h>
