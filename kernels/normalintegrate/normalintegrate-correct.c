@@ -246,8 +246,6 @@ fit_points (const Correction *c, const Plan *plan, const Scale *scale,
   bool determined;
   ImkStatus status;
 
-  for (uint32_t i = 0; i < c->n_points; i++)
-    summary->point_residuals[i] = NAN;
   if (n == 0)
     return IMK_OK;
   status = imk_normalintegrate_fit (model_of_points (n), off, n,

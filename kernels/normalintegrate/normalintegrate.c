@@ -325,6 +325,8 @@ choose_scale (ImkNormalintegrate *self, ImkNormalintegrateScale *scale,
       .focal = self->params.focal_pixels,
       .is_bent = self->params.focal_pixels > 0,
       .swapped = self->grey_swapped};
+  for (uint32_t i = 0; i < c->n_points; i++)
+    s->point_residuals[i] = NAN;
   if (status == IMK_OK && (c->flatten || c->n_points > 0) && s->n_valid > 0) {
     status = imk_normalintegrate_correct (
         c, &self->plan, self->backend, self->state, scale, s, stream, error);

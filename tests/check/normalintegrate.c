@@ -599,6 +599,38 @@ CHECK_TEST (test_known_points_set_the_height)
   }
 }
 
+/* The second point is at a pixel without a normal; then none is left. */
+CHECK_TEST (test_a_point_in_a_hole_is_left_out_with_a_warning)
+{
+  g_auto (Ni) ni = ni_new ("known-points=<7,4,104,1.5,2,99>", "tensor", NULL);
+
+  ni_caps (&ni, NULL, WIDTH, HEIGHT);
+  for (guint n_left = 1; n_left < 3; n_left++) {
+    GstBuffer *in = plane_of (&ni);
+    GstMessage *message;
+    GstBuffer *out;
+
+    gst_buffer_memset (in, 12 * (2 * WIDTH + 1), 0, 12);
+    if (n_left == 2)
+      gst_buffer_memset (in, 12 * (4 * WIDTH + 7), 0, 12);
+    check_push (ni.sink, in, GST_FLOW_OK);
+    out = check_pull (ni.tensor);
+    gst_buffer_unref (out);
+    message = check_message (ni.bus, GST_MESSAGE_ELEMENT);
+    check_warning (ni.bus, STREAM, FAILED,
+        n_left == 1 ? "Point 2 of known height is left out"
+                    : "Point 1 of known height is left out");
+    {
+      const GstStructure *s = gst_message_get_structure (message);
+      gdouble first = listed (s, "point-residuals", 0);
+
+      fail_unless (n_left == 1 ? fabs (first) < 1e-3 : isnan (first));
+      fail_unless (isnan (listed (s, "point-residuals", 1)));
+    }
+    gst_message_unref (message);
+  }
+}
+
 CHECK_TEST (test_settings_that_contradict_are_refused)
 {
   const struct {
