@@ -114,7 +114,8 @@ class Job:
     """For with: the outputs of one input. See the module."""
 
     def __init__(self, command, target, title, options):
-        self.command, self.target, self.overwrite = command, os.path.abspath(target), options.overwrite
+        self.command, self.overwrite = command, options.overwrite
+        self.target = os.path.realpath(target) if os.path.islink(target) else os.path.abspath(target)
         self.name = os.path.basename(os.path.normpath(title))
         self.report = Report(f"{command}: {self.name}", options.argv)
         self.given = options.given
@@ -178,6 +179,10 @@ class Job:
         if others:
             raise Failure(NOT_WRITTEN, f"{self.target} has files that are no part of a result, as {others[0]}: nothing is"
                                        " written there. Choose a folder that is empty, or that does not exist.")
+        inside = [path for path in (entry["path"] for entry in self.report.inputs)
+                  if os.path.realpath(path).startswith(os.path.realpath(self.target) + os.sep)]
+        if inside:
+            raise Failure(NOT_WRITTEN, f"{inside[0]} is an input, and lies in the result that would be replaced. Choose another folder.")
         if result and not self.overwrite and not result.get("options", {}).get(PARTIAL):
             raise Failure(NOT_WRITTEN, f"{self.target} has another result, of {result.get('written')}. --overwrite replaces it;"
                                        " or choose another folder.")

@@ -91,9 +91,11 @@ def files_for(folder, names, extension):
     if not os.path.isdir(folder):
         raise Failure(UNREADABLE, f"{folder} is no folder.")
     files, beside = photographs.files_of(folder, extension)
-    by_stem = {photographs.stem(path): path for path in [*files, *beside.values()]}
+    by_stem = {}
+    for path in [*files, *beside.values()]:
+        by_stem.setdefault(photographs.stem(path), []).append(path)
     lacking = [os.path.basename(name) for name in names if photographs.stem(name) not in by_stem]
     if lacking:
         raise Failure(UNREADABLE, f"{folder} has no photograph for {len(lacking)} of {len(names)} lights: {photographs.listed(lacking)}."
                                   " Each has to have one, of the same name.")
-    return [by_stem[photographs.stem(name)] for name in names]
+    return [photographs.choose_one([os.path.basename(name)], by_stem) for name in names]

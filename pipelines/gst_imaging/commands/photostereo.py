@@ -28,6 +28,10 @@ EXAMPLES = [
 
 # Limits as docs/reference/photostereo.md explains them under "Is the result right?".
 RESIDUAL, USED, INVALID, CLIPPED, CURL = 0.08, 0.5, 0.05, 0.1, 0.4
+# Properties that no --set may change, and what changes them.
+OWN = {"name": "", "normal-encoding": "", "lights-location": "", "mm-per-pixel": ", by --mm-per-pixel", "gamma": ", by --gamma",
+       "curve": ", by --curve", "mask-location": ", by --mask", "dark-location": ", by --dark", "white-location": ", by --white",
+       "intensities-location": ", by --intensities"}
 METHODS = {"none": ["robust=none"], "huber": ["robust=huber"],
            **{mode: ["robust=thresholds", f"threshold-mode={mode}"] for mode in ("absolute", "relative", "adaptive")}}
 UPDATES = 8  # results on the way, for the plot of convergence
@@ -135,7 +139,11 @@ class Set:
         if len(self.pairs) < 3:
             raise Failure(UNREADABLE, f"{folder} has {len(self.pairs)} pictures with a light; at least 3 are needed.")
         self.samples = photographs.Samples([path for _i, path in self.pairs])
-        jpeg = all(path.lower().endswith((".jpg", ".jpeg", ".jpe")) for _i, path in self.pairs)
+        jpegs = [path.lower().endswith((".jpg", ".jpeg", ".jpe")) for _i, path in self.pairs]
+        jpeg = all(jpegs)
+        if any(jpegs) and not jpeg and options.gamma is None and options.curve == "gamma":
+            raise Failure(WRONG_USE, f"{folder} has JPEG files, which have a gamma of 2.2, and others, which have none as a rule. --gamma"
+                                     " says what all have, or --extension chooses one kind.")
         usual = 2.2 if jpeg and options.curve == "gamma" else 1
         self.curve, self.gamma = options.curve, usual if options.gamma is None else options.gamma
         options.mm_per_pixel = scale.choose(library.numpy(), self, options, made.warn)
@@ -400,8 +408,11 @@ def check_options(given):
         raise Failure(WRONG_USE, f"--stiffness is of --integration bilateral, not of {given.integration}.")
     names = {word.split("=")[0] for word in METHODS.get(given.method, [])}
     for word in given.set:
-        if word.split("=")[0] in names:
+        name = word.split("=")[0]
+        if name in names:
             raise Failure(WRONG_USE, f"--set {word} and --method {given.method} set the same: leave one of them out.")
+        if name in OWN:
+            raise Failure(WRONG_USE, f"--set {word}: the command sets {name} itself{OWN[name]}.")
 
 
 def run(given):

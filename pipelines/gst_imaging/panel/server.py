@@ -292,7 +292,7 @@ class Server:
         for name, text in given.items():
             if name not in ("pad", "colours", "section"):
                 given[name] = read_json(text, name)
-        if self.panel.condition() not in ("playing", "paused", "changing"):
+        if not self.panel.states.is_busy() and self.panel.state_name not in ("playing", "paused"):
             raise Refusal(409, "The pipeline is stopped: there is no picture.")
         client = Client(self)
         try:

@@ -14,6 +14,7 @@ class States:
         self.wanted, self.done = queue.Queue(), queue.Queue()
         self.since = None  # when the change began that is not complete
         self.n_open = 0
+        self.is_telling = False  # a change is complete, and is being told
         threading.Thread(target=self.run, name="states", daemon=True).start()
 
     def run(self):
@@ -33,9 +34,15 @@ class States:
         with contextlib.suppress(queue.Empty):
             while True:
                 then, result = self.done.get(timeout=seconds) if seconds else self.done.get_nowait()
+                self.is_telling = True  # first: another thread finds the pipeline in its old state until it is told
                 self.n_open -= 1
                 self.since = time.monotonic() if self.n_open else None
                 then(result)
+                self.is_telling = False
+
+    def is_busy(self):
+        """For other threads. Returns: whether a change has yet to be told"""
+        return self.n_open > 0 or self.is_telling
 
     def waiting(self):
         """Returns: seconds that a change of state has taken so far"""
