@@ -375,9 +375,19 @@ class Photostereo(Photographs):
         for words, sentence in (
                 (("--method", "huber", "--set", "robust=none"), "--set robust=none and --method huber set the same"),
                 (("--stiffness", "1"), "--stiffness is of --integration bilateral, not of poisson"),
+                (("--set", "mm-per-pixel=0.1"), "--set mm-per-pixel=0.1: the command sets mm-per-pixel itself, by --mm-per-pixel"),
                 (("--method", "robust"), "invalid choice: 'robust'")):
             _out, err = self.gst_imaging("photostereo", "photos", "lights.lp", "-o", "bad", *words, code=2)
             self.assertIn(sentence, err)
+        # the normals would go with the result that they are a part of
+        _out, err = self.gst_imaging("relight", "heights", "-o", "heights", "--overwrite", "--light", "45,30", code=4)
+        self.assertIn("normals.png is an input, and lies in the result that would be replaced", err)
+        self.assertTrue(os.path.isfile(self.path("heights/height.tif")))
+        with open(self.path("photos/IMG_1.png"), "rb") as file, open(self.path("photos/IMG_1.jpg"), "wb") as copy:
+            copy.write(file.read())
+        os.remove(self.path("photos/IMG_1.png"))
+        _out, err = self.gst_imaging("photostereo", "photos", "lights.lp", "-o", "bad", code=2)
+        self.assertIn("has JPEG files, which have a gamma of 2.2, and others", err)
 
     def test_lists_of_spreadsheets_and_with_a_count(self):
         self.take()
