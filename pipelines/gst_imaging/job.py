@@ -18,7 +18,6 @@ after which all of them are there. A failure or a signal before leaves the targe
 of inputs and settings, so that a result is known again.
 """
 import contextlib
-import ctypes
 import datetime
 import fcntl
 import hashlib
@@ -27,14 +26,14 @@ import os
 import shutil
 import time
 
-from . import library, play
+from . import library, play, publish
 from .command import NOT_WRITTEN, UNREADABLE, WRONG_USE, Failure, Stopped, say, whole
 from .progress import Progress
+from .publish import WORK, files_below, hidden, sync
 from .report import Report
 
 SCHEMA = "gst-imaging-result-v1"
 PARTIAL = "partial"  # a setting of results that lack something: the next run replaces them
-WORK = ".gst-imaging-work"  # the hidden folder, where it is in the target
 
 
 def add_arguments(parser):
@@ -88,28 +87,6 @@ def is_whole(folder, result):
         return False
 
 
-def files_below(folder):
-    return sorted(os.path.relpath(os.path.join(place, name), folder)
-                  for place, _folders, names in os.walk(folder) for name in names)
-
-
-def sync(path):
-    descriptor = os.open(path, os.O_RDONLY)
-    try:
-        os.fsync(descriptor)
-    except OSError:
-        pass  # file systems that cannot sync a folder
-    finally:
-        os.close(descriptor)
-
-
-def exchange(one, other):
-    """Two folders change their names at once. Returns: whether this system can"""
-    at_here, is_exchange = -100, 2
-    function = getattr(ctypes.CDLL(None), "renameat2", None)
-    return bool(function) and function(at_here, os.fsencode(one), at_here, os.fsencode(other), is_exchange) == 0
-
-
 class Job:
     """For with: the outputs of one input. See the module."""
 
@@ -128,7 +105,7 @@ class Job:
     def __exit__(self, *_error):
         with whole():
             for _ in range(3):  # a pipeline that was stopped may still make a file
-                if self.folder and os.path.isdir(self.folder):
+                if self.folder and os.path.isdir(self.folder) and not publish.is_needed(self.folder):
                     shutil.rmtree(self.folder, ignore_errors=True)
             for parent in self.new_parents:
                 with contextlib.suppress(OSError):  # it is not empty
@@ -162,6 +139,7 @@ class Job:
 
     def is_complete(self):
         """Is the result of these inputs and settings there? Then result is what its result.json says."""
+        self.recover()
         found = read_result(self.target)
         if not self.overwrite and found and found.get("key") == self.key() and is_whole(self.target, found):
             self.result = {**found, "output": self.target, "made": False}
@@ -173,9 +151,9 @@ class Job:
             return
         if not os.path.isdir(self.target):
             raise Failure(NOT_WRITTEN, f"{self.target} is no folder. Choose another name for the result.")
-        found, result = files_below(self.target), read_result(self.target)
+        found, result = files_below(self.target, WORK), read_result(self.target)
         ours = {entry["name"] for entry in result["outputs"]} | {"result.json"} if result else set()
-        others = [name for name in found if name not in ours and not name.startswith(WORK + os.sep)]
+        others = [name for name in found if name not in ours]
         if others:
             raise Failure(NOT_WRITTEN, f"{self.target} has files that are no part of a result, as {others[0]}: nothing is"
                                        " written there. Choose a folder that is empty, or that does not exist.")
@@ -194,14 +172,42 @@ class Job:
             here.startswith(os.path.realpath(self.target) + os.sep) or os.path.ismount(self.target)
             or not os.access(os.path.dirname(self.target), os.W_OK))
 
+    def take_lock(self, folder):
+        """Returns: its descriptor"""
+        lock = os.open(folder, os.O_RDONLY)
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            os.close(lock)
+            raise Failure(NOT_WRITTEN, f"Another gst-imaging is writing {self.target}.") from None
+        except OSError:
+            pass  # a file system without locks
+        return lock
+
+    def recover(self):
+        """Repairs what a process left that was killed while its result appeared."""
+        if self.folder or not publish.needs_recovery(self.target):
+            return
+        places = os.path.join(self.target, WORK), hidden(self.target, "work")
+        locks = []
+        try:
+            locks += [self.take_lock(place) for place in places if os.path.isdir(place)]
+            with whole():
+                publish.recover(self.target, read_result)
+        except OSError as error:
+            raise Failure(NOT_WRITTEN, f"{self.target} has a result that was half replaced, and cannot be repaired: {error.strerror}.") from error
+        finally:
+            for lock in locks:
+                os.close(lock)
+
     def open(self):
         """Makes the hidden folder, once; one that a killed process left is used again."""
         if self.folder:
             return
+        self.recover()
         self.check_target()
-        parent, name = os.path.split(self.target)
-        folder = os.path.join(self.target, WORK) if self.must_stay() \
-            else os.path.join(parent, f".{name}.gst-imaging-work")
+        parent = os.path.dirname(self.target)
+        folder = os.path.join(self.target, WORK) if self.must_stay() else hidden(self.target, "work")
         if os.path.islink(folder):  # what it has is emptied
             raise Failure(NOT_WRITTEN, f"{folder} is a link, and the place to work in. Remove it.")
         while not os.path.isdir(parent):
@@ -209,15 +215,7 @@ class Job:
             parent = os.path.dirname(parent)
         try:
             os.makedirs(folder, exist_ok=True)
-            lock = os.open(folder, os.O_RDONLY)
-            try:
-                fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            except BlockingIOError:
-                os.close(lock)
-                raise Failure(NOT_WRITTEN, f"Another gst-imaging is writing {self.target}.") from None
-            except OSError:
-                pass  # a file system without locks
-            self.lock, self.folder = lock, folder
+            self.lock, self.folder = self.take_lock(folder), folder
             for entry in os.scandir(folder):
                 shutil.rmtree(entry.path) if entry.is_dir(follow_symlinks=False) else os.remove(entry.path)
         except OSError as error:
@@ -291,28 +289,14 @@ class Job:
         with whole():
             self.check_target()
             if os.path.dirname(self.folder) == self.target:
-                self.move_files()
+                publish.move_in(self.target)
             elif read_result(self.target) is None:
                 os.rename(self.folder, self.target)  # also over an empty folder
-            elif exchange(self.folder, self.target):  # what has been replaced makes room: another may begin under that name
-                old = f"{self.folder}-{os.getpid()}"
-                os.rename(self.folder, old)
-                self.folder = old
+            elif publish.exchange(self.folder, self.target):  # what has been replaced makes room: another may begin under that name
+                self.folder = publish.set_aside(self.folder, self.target)
             else:
-                shutil.rmtree(self.target)
-                os.rename(self.folder, self.target)
+                self.folder = publish.replace(self.folder, self.target)
             sync(os.path.dirname(self.target))
-
-    def move_files(self):
-        """Where the folder itself cannot be renamed: the file that says that all is complete is the last one. What is
-        removed are files that are there, which check_target() saw to be of a result, and not what result.json names."""
-        names = [name for name in files_below(self.folder) if name != "result.json"]
-        before = [name for name in files_below(self.target) if not name.startswith(WORK + os.sep)]
-        for name in sorted(before, key=lambda name: name != "result.json"):
-            os.remove(os.path.join(self.target, name))
-        for name in [*names, "result.json"]:
-            os.makedirs(os.path.dirname(os.path.join(self.target, name)), exist_ok=True)
-            os.rename(os.path.join(self.folder, name), os.path.join(self.target, name))
 
 
 def targets(output, inputs):
@@ -325,12 +309,6 @@ def targets(output, inputs):
         raise Failure(WRONG_USE, f"Two inputs have the name {twice}, and their results would have the same folder."
                                  " Run the command for each of them with an output of its own.")
     return [os.path.join(output, name) for name in names]
-
-
-def summary(complete, failed):
-    """Returns: what run_all() says when not all is complete"""
-    told = f"Complete: {', '.join(complete)}. " if complete else ""
-    return told + " ".join(f"{name}: {failure}" for name, failure in failed)
 
 
 def run_all(options, command, inputs, work, folders=None):

@@ -8,7 +8,6 @@ import re
 from . import library
 from .command import UNREADABLE, WRONG_USE, Failure
 
-LIGHT_FILES = "lp", "dome", "txt"
 CURL_BLOCK, FEWEST_BLOCKS = 4, 20  # pixels, whose noise is averaged; blocks
 BESIDE = "mask", "dark", "white"  # files that are found by their name
 

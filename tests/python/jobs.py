@@ -1,21 +1,27 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
 """What the commands share: outputs that appear together or not at all, results that are known again, and the report."""
+import contextlib
+import errno
 import html.parser
 import json
 import os
+import shutil
 import signal
 import subprocess
 import sys
 import tempfile
 import time
+import types
 import unittest
+import unittest.mock
 
 import numpy as np
 
 from support import SOURCE, TIMEOUT, FolderCase, main
 
 sys.path.insert(0, os.path.join(SOURCE, "pipelines"))
-from gst_imaging import job, play, progress
+from gst_imaging import job, play, progress, publish
+from gst_imaging.command import Failure
 from gst_imaging.report import Report, page, pictures, plots
 
 # A command: each input is a file with a number of frames; "slow" plays as many in real time, "bad" fails.
@@ -132,6 +138,87 @@ class Jobs(FolderCase):
         self.run_trial("../one", "-o", ".", "--extra", "2", "--overwrite", cwd=self.path("here"))
         self.assertEqual(len(os.listdir(self.path("here"))), 4)
 
+    def make_result(self, target, text, fails_at=None, kills=False, stays=True):
+        """A result of two files, in a folder that stays (`stays`), or is replaced by a system that cannot exchange folders. The step `fails_at`
+        of those that make it appear fails, or kills the process. Returns: the steps"""
+        steps = []
+
+        def step(function):
+            def call(*words, **options):
+                steps.append(function)
+                if len(steps) == fails_at:
+                    if kills:
+                        os._exit(9)
+                    raise OSError(errno.ENOSPC, "No space left on device")
+                return function(*words, **options)
+            return call
+
+        options = types.SimpleNamespace(overwrite=True, argv=["gst-imaging", "trial"], given={})
+        patches = [unittest.mock.patch.object(publish.os, name, step(getattr(os, name))) for name in ("rename", "mkdir", "rmdir")]
+        with contextlib.ExitStack() as stack, job.Job("trial", target, "one", options) as made:
+            stack.enter_context(unittest.mock.patch.object(made, "must_stay", lambda: stays))
+            stack.enter_context(unittest.mock.patch.object(publish, "exchange", lambda *_: False))
+            made.setting("text", text)
+            if made.is_complete():
+                return None
+            os.mkdir(made.path(f"folder-{text}"))
+            for name in "same", f"folder-{text}/other":
+                with open(made.path(name), "w", encoding="utf-8") as file:
+                    file.write(text)
+            with unittest.mock.patch.object(made, "tell_facts", str):
+                for patch in patches:
+                    stack.enter_context(patch)
+                made.finish()
+        return steps
+
+    def text_of_result(self, target):
+        """Returns: the text of a result that is whole, with no file beside it"""
+        with open(os.path.join(target, "same"), encoding="utf-8") as file:
+            text = file.read()
+        self.assertTrue(job.is_whole(target, job.read_result(target)))
+        self.assertEqual(publish.files_below(target), [f"folder-{text}/other", "report.html", "result.json", "same"])
+        return text
+
+    def test_no_step_of_publishing_loses_the_old_result(self):
+        """In a folder that has to stay, and in one that is replaced by a system that cannot exchange folders."""
+        for stays in True, False:
+            target = self.path(f"target-{stays}")
+            self.make_result(target, "old", stays=stays)
+            n = len(self.make_result(target, "new", stays=stays))
+            self.assertEqual(self.text_of_result(target), "new")
+            self.assertGreaterEqual(n, 8 if stays else 2)
+            for fails_at in range(1, n + 1):
+                shutil.rmtree(target)
+                self.make_result(target, "old", stays=stays)
+                try:
+                    self.make_result(target, "new", fails_at, stays=stays)
+                except Failure as failure:
+                    self.assertEqual((failure.code, "No space left" in str(failure)), (4, True))
+                    self.assertEqual(self.text_of_result(target), "old", fails_at)
+                else:
+                    self.assertEqual(self.text_of_result(target), "new", fails_at)
+
+    def test_the_next_run_repairs_what_a_kill_left(self):
+        for stays in True, False:
+            target = self.path(f"target-{stays}")
+            self.make_result(target, "old", stays=stays)
+            n, found = len(self.make_result(target, "new", stays=stays)), set()
+            for fails_at in range(1, n + 1):
+                shutil.rmtree(target)
+                self.make_result(target, "old", stays=stays)
+                child = os.fork()
+                if child == 0:
+                    self.make_result(target, "new", fails_at, True, stays=stays)
+                    os._exit(0)
+                self.assertEqual(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]), 9)
+                with job.Job("trial", target, "one", types.SimpleNamespace(overwrite=False, argv=[], given={})) as made:
+                    made.is_complete()
+                shutil.rmtree(os.path.join(target, ".gst-imaging-work"), ignore_errors=True)
+                found.add(self.text_of_result(target))
+                self.make_result(target, "next", stays=stays)
+                self.assertEqual((self.text_of_result(target), self.hidden()), ("next", []), fails_at)
+            self.assertIn("old", found)
+
     def test_a_result_of_a_stranger_removes_nothing_but_its_own_files(self):
         """Also where the files are replaced one by one, in the folder where we are."""
         os.mkdir(self.path("here"))
@@ -217,7 +304,6 @@ class Jobs(FolderCase):
         self.assertEqual(self.hidden(), [])
 
     def test_failures_of_elements_are_sentences_with_their_code(self):
-        from gst_imaging.command import Failure
         np.save(self.path("a.npy"), np.zeros((4, 4), np.float32))
         for words, code in ((["picturesrc", "location=/nowhere/a.npy", "!", "fakesink"], 3),
                             (["picturesrc", f"location={self.path('a.npy')}", "!", "picturesink", "location=/nowhere/b.npy"], 4),
