@@ -834,6 +834,13 @@ class Raw(Case):
         for channel, name in enumerate("RGB"):
             self.assertLessEqual(abs(int(middle[0, channel]) - (levels[name] - black) * 65535 / (white - black)), 16)
 
+    def test_a_dump_in_the_size_of_a_photograph_is_refused(self):
+        """libraw takes 640 x 480 x u16 without a header for a photograph of Kodak's C603."""
+        for i, values in enumerate((np.zeros((480, 640), "u2"), noise("u2", 480, 640))):
+            for name in f"{i}.raw", f"{i}.nef":
+                values.tofile(self.path(name))
+                self.refuse(self.path(name), "has no header that describes its samples", self.path("x.npy"))
+
 
 class Pnm(Case):
     def write(self, name, data):

@@ -57,6 +57,26 @@ start (Reader *self, gboolean sizes_alone, GError **error)
   return NULL;
 }
 
+/* libraw also takes a file without any header for that of a camera whose files
+ * have this size: a dump of 640 x 480 x u16 is one of Kodak's C603. Zeros of
+ * the same size are then one, too. */
+static gboolean
+is_known_by_size_alone (Reader *self, const libraw_data_t *raw)
+{
+  guint8 *zeros = g_try_malloc0 (self->file->size);
+  libraw_data_t *other = zeros ? libraw_init (0) : NULL;
+  gboolean is_same =
+      other &&
+      libraw_open_buffer (other, zeros, self->file->size) == LIBRAW_SUCCESS &&
+      g_str_equal (other->idata.make, raw->idata.make) &&
+      g_str_equal (other->idata.model, raw->idata.model);
+
+  if (other)
+    libraw_close (other);
+  g_free (zeros);
+  return is_same;
+}
+
 static void
 read_cards (const libraw_data_t *raw, GstImagingNdArray *array)
 {
@@ -105,6 +125,17 @@ raw_open (const GstImagingFormatFile *file, GstImagingNdArray *array,
   self->bytes = gst_imaging_format_load (file, error);
   if (self->bytes)
     raw = start (self, TRUE, error);
+  if (raw && is_known_by_size_alone (self, raw)) {
+    gst_imaging_format_fail (file, error,
+        GST_IMAGING_ND_ARRAY_ERROR_UNSUPPORTED,
+        "has no header that describes its samples: only its size is that of a "
+        "photograph of a %s %s. Say what it is, and make it .npy: "
+        "numpy.save (\"x.npy\", numpy.fromfile (FILE, \"u2\").reshape (HEIGHT, "
+        "WIDTH)). gst-imaging oct takes --samples and --lines.",
+        raw->idata.make, raw->idata.model);
+    libraw_close (raw);
+    raw = NULL;
+  }
   if (!raw) {
     raw_close (self);
     return NULL;
