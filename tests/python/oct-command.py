@@ -71,6 +71,12 @@ class Oct(unittest.TestCase):
             for setting in ("scale", "4"), ("window", "hann"), ("--lambda", "800 900"):
                 self.assertIn(setting, told)
 
+    def test_the_report_says_what_was_subtracted(self):
+        np.save(self.path("m.npy"), mirror(200))
+        for words, told in ((), "the mean of each B-scan"), (("background=mean",), "--background FILE keeps them"), (("background=none",), "nothing"):
+            self.call("m.npy", "--lambda", "800", "900", *words)
+            self.assertIn(told, dict(result_of(self.path("out"))["facts"])["subtracted from the spectra"])
+
     def test_spectra_that_are_not_what_they_are_taken_for(self):
         spectra = np.concatenate([mirror(200, bscans=1, seed=seed) for seed in range(4)], 1)
         noise = np.random.default_rng(9).normal(0, 10, (1, 40, SAMPLES))

@@ -14,6 +14,10 @@ layout. What a recording tells of its calibration is used where no option does. 
 
 calibrate MIRROR... makes a calibration from spectra of a mirror, at one or more positions, instead: calibration.ini and report.html.
 
+Each B-scan has its mean spectrum subtracted, unless told otherwise. What is the same in all A-scans goes with it: a mirror vanishes, and
+layers that lie level become weaker. background=none keeps everything, background=rolling all but the depths near zero delay, and
+--background takes a spectrum without the sample.
+
 property=value are properties of octbscan (docs/reference/octbscan.md): scale=4, window=hann, cameras=2, tracking=rpe, ...
 """
 import os
@@ -33,6 +37,16 @@ EXAMPLES = [
     ("calibrate near.npy far.npy --lambda 800 900 -o calibration", "wavenumbers and dispersion from two positions of a mirror"),
 ]
 
+# What is subtracted from the spectra, as the report tells it.
+RESTING = "a mirror vanishes and layers that lie level become weaker. background=none, background=rolling or --background FILE keeps them"
+BACKGROUNDS = {
+    "mean": f"the mean of each B-scan, with what is the same in all its A-scans: {RESTING}",
+    "running": f"the mean of the B-scans before, with what is the same in them: {RESTING}",
+    "first": f"the mean of the first B-scans, with what is the same in them: {RESTING}",
+    "rolling": "a rolling mean of each spectrum: depths near zero delay become weaker",
+    "file": "the spectrum of a file",
+    "none": "nothing: layers that lie level stay, and so does the spectrum of the source near zero delay",
+}
 PADS = {"linear": "intensity", "complex": "complex numbers", "enface": "the view from above"}
 OWN = ("calibration", "background-location", "dispersion", "ascans-per-bscan")  # properties that options stand for
 
@@ -116,6 +130,7 @@ def make(source, made, options, settings):
     if "calibration" not in given and not any("wavelengths" in sentence for sentence in source.doubts):
         made.warn("Nobody has told the wavelengths: the spectra are taken as even in wavenumber, and depths are in pixels. Give --lambda FIRST LAST"
                   " in nm, or another option of the calibration.")
+    made.report.fact("subtracted from the spectra", BACKGROUNDS.get(given.get("background", "mean"), given.get("background")))
     stats = {}
     made.play(words, "B-scans", source.n_bscans, prepare=lambda pipeline: at_end(pipeline, "o", stats.update))
     found = images.Images(made, "level.npy")
