@@ -187,6 +187,8 @@ def end_by_signal(name, stopped, as_json):
 def main(arguments=None):
     """Returns: the exit code"""
     arguments = sys.argv[1:] if arguments is None else arguments
+    if hasattr(sys.stdout, "reconfigure"):
+        sys.stdout.reconfigure(errors="backslashreplace")  # as standard error: names of files may be of any bytes
     signal.signal(signal.SIGPIPE, signal.SIG_DFL)  # as other programs end when their reader has gone
     for number in SIGNALS:
         if signal.getsignal(number) != signal.SIG_IGN:

@@ -43,6 +43,12 @@ def add_arguments(parser):
     parser.add_argument("--overwrite", action="store_true", help="replace a result that is there")
 
 
+def check_name(path):
+    """picturesink takes %d for the number of a frame, wherever it is in a path."""
+    if "%" in path and library.numbered(path) is not None:
+        raise Failure(WRONG_USE, f"{path} has a % with a d or u behind, which stands for numbers. Choose another folder for the results.")
+
+
 def is_output(entry):
     """Does it name a file below the folder of its result?"""
     name = entry.get("name") if isinstance(entry, dict) else None
@@ -204,6 +210,7 @@ class Job:
         """Makes the hidden folder, once; one that a killed process left is used again."""
         if self.folder:
             return
+        check_name(self.target)
         self.recover()
         self.check_target()
         parent = os.path.dirname(self.target)
@@ -317,6 +324,7 @@ def run_all(options, command, inputs, work, folders=None):
 
     Returns: the result of work, of several inputs a list of them; raises Failure with the code of the first failure.
     """
+    check_name(os.path.abspath(options.output))
     results, failed, made = [], [], None
     for path, target in zip(inputs, folders or targets(options.output, inputs)):
         try:

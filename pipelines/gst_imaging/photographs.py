@@ -312,7 +312,7 @@ class Samples:
     def __init__(self, paths):
         self.paths, kinds = paths, {library.Arrays().kind(path)[0] for path in paths}
         self.is_scaled = not kinds <= {"u8", "u16"}
-        self.are_plain = not self.is_scaled and all(orientation(path) == 1 for path in paths)
+        self.are_plain = not self.is_scaled and all(orientation(path) == 1 and path.isprintable() for path in paths)  # as a pipeline holds them
         self.largest = None
 
     def find_largest(self, np):

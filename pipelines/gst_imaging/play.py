@@ -28,19 +28,52 @@ def parse(words):
     Gst = library.gstreamer()
     from gi.repository import GLib
 
+    check_numbers(Gst, words)
     # a value that a property does not take is only warned of, and the default would be used
     with warnings.catch_warnings(record=True) as said:
         warnings.simplefilter("always")
         try:
             pipeline = Gst.parse_launch(" ".join(map(quote, words)))
         except GLib.Error as error:
+            if not all(word.isprintable() for word in words):
+                raise untold(words, "has a line break or another control character, which the text of a pipeline cannot hold") from None
             raise Failure(WRONG_USE, error.message + meant(Gst, words, error.message)) from None
         except UnicodeEncodeError as error:
-            word = next((word for word in words if not word.isprintable()), error.object).encode(errors="replace").decode()
-            raise Failure(WRONG_USE, f'"{word}" is not UTF-8, which GStreamer needs. Rename the file.') from None
+            raise untold(words, "is not UTF-8, which GStreamer needs") from error
     if said:
         raise Failure(WRONG_USE, range_of(pipeline, str(said[0].message)) or f"The {said[0].message}.")
     return pipeline
+
+
+def check_number(element, name, text):
+    """Fails for a whole number beyond the range of a property: GStreamer takes the lowest 32 bits of one."""
+    try:
+        value = int(text, 0)
+    except ValueError:
+        return
+    about = descriptions(element).get(name, {}) if abs(value) >= 2 ** 31 else {}
+    if "minimum" in about and "maximum" in about and not about["minimum"] <= value <= about["maximum"]:
+        raise Failure(WRONG_USE, f"{name} is {value}, and goes from {about['minimum']:.10g} to {about['maximum']:.10g}.")
+
+
+def check_numbers(Gst, words):
+    """check_number() of all properties of our elements in a pipeline"""
+    name = None
+    for word in words:
+        key, equals, value = word.partition("=")
+        if not equals:
+            name = word if Gst.ElementFactory.find(word) else name
+        elif name and re.fullmatch("[-+]?(0x[0-9a-fA-F]{8,}|[0-9]{10,})", value):
+            element = Gst.ElementFactory.make(name)
+            if element and is_ours(element):
+                check_number(element, key, value)
+
+
+def untold(words, why):
+    """Returns: the Failure for a name that is not printable"""
+    word = next(word for word in words if not word.isprintable()).encode(errors="replace").decode()
+    shown = "".join(letter if letter.isprintable() else "?" for letter in word)
+    return Failure(WRONG_USE, f'"{shown}" {why}. Rename the file.')
 
 
 def meant(Gst, words, sentence):

@@ -122,6 +122,12 @@ class Jobs(FolderCase):
         self.assertEqual(len(set(keys)), len(keys))
         self.assertEqual(key(path="other/b.npy"), key())  # the same file in another folder
 
+    def test_a_number_in_the_name_of_the_output_is_refused(self):
+        for words in ("one", "-o", "run%d"), ("one", "two", "-o", "run%05u"), ("one", "-o", "a%d/b"):
+            self.assertIn("stands for numbers", self.run_trial(*words, code=2)[1])
+        self.run_trial("one", "-o", "50%")
+        self.assertEqual(sorted(os.listdir(self.folder)), ["50%", "bad", "one", "slow", "two"])
+
     def test_files_of_others_stay(self):
         os.mkdir(self.path("out"))
         self.run_trial("one", "-o", "out")  # an empty folder is taken
@@ -303,13 +309,23 @@ class Jobs(FolderCase):
             process.communicate(timeout=TIMEOUT)
         self.assertEqual(self.hidden(), [])
 
+    def test_numbers_beyond_the_range_of_a_property_are_refused(self):
+        """GStreamer alone takes the lowest 32 bits: 2^32 + 8 would be 8."""
+        for text in "4294967304", "-4294967295", "0x100000008", "18446744073709551617", "2147483648":
+            with self.assertRaises(Failure) as caught:
+                play.parse(["videotestsrc", "!", "shcentroid", f"columns={text}", "rows=2", "!", "fakesink"])
+            self.assertEqual(caught.exception.code, 2)
+            self.assertRegex(str(caught.exception), f"columns is {int(text, 0)}, and goes from [0-9]+ to [0-9]+")
+        play.parse(["videotestsrc", "num-buffers=2147483647", "!", "shcentroid", "columns=8", "rows=2", "!", "fakesink"])
+
     def test_failures_of_elements_are_sentences_with_their_code(self):
         np.save(self.path("a.npy"), np.zeros((4, 4), np.float32))
         for words, code in ((["picturesrc", "location=/nowhere/a.npy", "!", "fakesink"], 3),
                             (["picturesrc", f"location={self.path('a.npy')}", "!", "picturesink", "location=/nowhere/b.npy"], 4),
                             (["videotestsrc", "!", "lapsharpen", "amount=loud", "!", "fakesink"], 2),
                             (["videotestsrc", "!", "nosuchelement", "!", "fakesink"], 2),
-                            (["picturesrc", "location=lat\udce4.npy", "!", "fakesink"], 2)):
+                            (["picturesrc", "location=lat\udce4.npy", "!", "fakesink"], 2),
+                            (["picturesrc", 'locations=<"new\nline.npy">', "!", "fakesink"], 2)):
             with self.assertRaises(Failure) as caught:
                 play.play(play.parse(words))
             self.assertEqual(caught.exception.code, code, caught.exception)

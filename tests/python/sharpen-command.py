@@ -122,6 +122,30 @@ class Sharpen(FolderCase):
         self.assertEqual(len(os.listdir(self.path("out"))), 5)
         self.assertIn("was complete already", command(self.folder, "sharpen", "in", *WORDS, "-o", "out"))
 
+    def test_files_that_are_left_out_are_named(self):
+        for name in "a.npy", "b.npy":
+            self.save("many/" + name, scene("u1"))
+        for name in "notes.txt", "more.text":
+            with open(self.path("many/" + name), "w", encoding="utf-8") as file:
+                file.write("mine")
+        told = self.call("many", *WORDS)
+        sentence = "2 of 4 files of many have no format that is read here and were left out: more.text, notes.txt."
+        self.assertIn(sentence, told)
+        self.assertEqual(result_of(self.path("out"))["warnings"], [sentence])
+
+    def test_names_of_any_bytes_keep_no_other_from_it(self):
+        names = [b"lat\xe4.npy", b"new\nline.npy", b"two.npy", b"q\"uote.npy", b"50%d.npy", b"tab\t.npy"]
+        values = scene("u1")
+        os.mkdir(self.path("many"))
+        for name in names:
+            with open(os.path.join(os.fsencode(self.path("many")), name), "wb") as file:
+                np.save(file, values)
+        self.call("many", *WORDS)
+        for name in names:
+            with open(os.path.join(os.fsencode(self.path("out")), name), "rb") as file:
+                np.testing.assert_array_equal(np.load(file), sharpened(values, 1.5), name)
+        self.assertEqual(len(os.listdir(self.path("out"))), len(names) + 2)
+
     def test_pictures_before_an_interruption_are_kept(self):
         self.folder_of(1)
         for i in range(1, 3000):

@@ -145,6 +145,15 @@ class Centroids(FolderCase):
         missing = next(figure for figure in result["figures"] if figure["name"] == "missing frames")
         self.assertEqual((missing["value"], missing["met"]), (1, False))
 
+    def test_files_that_are_left_out_are_named(self):
+        os.mkdir(self.path("cubes"))
+        for name in "a", "b":
+            np.save(self.path(f"cubes/{name}.npy"), np.full((2, 32, 40), 7, np.uint8))
+        with open(self.path("cubes/notes.txt"), "w", encoding="utf-8") as file:
+            file.write("mine")
+        told = self.call("cubes", "columns=2", "rows=2", "pitch-x=10", "pitch-y=10", "--no-picture")
+        self.assertIn("1 of 3 files of cubes have no format that is read here and were left out: notes.txt.", told)
+
     def test_frames_of_several_sizes_are_told(self):
         frames, _places, _centres = wavefronts.make(frames=2, count=9, pitch=22)
         os.mkdir(self.path("mixed"))

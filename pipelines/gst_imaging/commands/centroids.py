@@ -21,7 +21,7 @@ from ..command import WRONG_USE, Failure
 from ..frames import cameras, files, slopes
 from ..frames.drawing import Drawing
 from ..frames.measure import Measurement
-from ..frames.source import check_output, declare_options, is_setting, need, scratch, split
+from ..frames.source import declare_options, is_setting, need, scratch, split
 
 EXAMPLES = [
     ("frames.fits -o out", "a FITS cube; finds the grid in its first frame"),
@@ -86,7 +86,6 @@ def check(options):
                                  " them out.")
     if options.find_grid and (options.map or options.pupils or given & set(GEOMETRY)):
         raise Failure(WRONG_USE, "--find-grid finds a grid, and another one is given. Leave one of them out.")
-    check_output(options.output)
     if options.reference and not options.map and not options.pupils and not given & set(GEOMETRY):
         beside = os.path.join(os.path.dirname(options.reference), "map.npy")
         raise Failure(WRONG_USE, "--reference is for the cells of one grid, and none is given: add --map"

@@ -10,13 +10,13 @@ What the input tells beside its samples (cards of FITS, tags of TIFF, text of PN
 output has a place for it. The rest is named in a warning, and as "lost" with --json. Quantity, unit and axes go with it in the way of the
 output's format, and the .json of picturesink beside the input becomes one beside the output; .npy, PNM and PFM get such a file.
 """
-import glob
 import json
 import os
 import sys
 
 from .. import library
 from ..command import NOT_WRITTEN, UNREADABLE, WRONG_USE, Failure, whole
+from ..frames.files import is_several
 
 EXAMPLES = [
     ("dark.fits dark.npy", "a FITS frame as NumPy array"),
@@ -44,25 +44,9 @@ def is_numbered(path):
     return library.numbered(os.path.basename(path)) is not None
 
 
-def is_several(path):
-    """A folder or a pattern; a name that is there is none."""
-    return os.path.isdir(path) or not os.path.exists(path) and bool(set("*?") & set(os.path.basename(path)))
-
-
 def is_series(path):
     """A name with the place of a number, as picturesink had it"""
     return not os.path.exists(path) and is_numbered(path)
-
-
-def files_of(path):
-    """Returns: all files of a folder or a pattern"""
-    if not is_several(path):
-        return [path]
-    found = glob.glob(os.path.join(glob.escape(path), "*") if os.path.isdir(path) else path)
-    files = sorted((f for f in found if os.path.isfile(f) and not f.endswith(".json")), key=library.natural)
-    if not files:
-        raise Failure(UNREADABLE, f"{path} holds no file.")
-    return files
 
 
 def inputs_of(path):

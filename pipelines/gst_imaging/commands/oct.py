@@ -24,7 +24,7 @@ import os
 
 from .. import job, library
 from ..command import WRONG_USE, Failure
-from ..frames.source import at_end, check_output, declare_options, need, scratch, split
+from ..frames.source import at_end, declare_options, need, scratch, split
 from ..oct import calibration, images, instrument, mirror, spectra
 
 EXAMPLES = [
@@ -74,7 +74,6 @@ def check(options):
             option = {"background-location": "background", "ascans-per-bscan": "lines"}.get(name, name)
             raise Failure(WRONG_USE, f"{name}= is --{option} of this command.")
     calibration.keys_of(options)
-    check_output(options.output)
     need("octbscan", "picturesrc", "picturesink")
     return names, settings
 

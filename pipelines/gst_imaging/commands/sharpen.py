@@ -13,7 +13,7 @@ import os
 from .. import job, library
 from ..command import NOT_WRITTEN, UNREADABLE, WRONG_USE, Failure, Stopped, say, whole
 from ..frames import cameras, files
-from ..frames.source import at_end, check_output, is_setting, need, set_bits, split
+from ..frames.source import at_end, is_setting, need, set_bits, split
 from ..progress import Progress
 from .convert import find_lost
 
@@ -44,7 +44,6 @@ def check(options):
     for name in names:
         if not os.path.exists(name) and is_setting(name):
             raise Failure(WRONG_USE, f'"{name}" is no picture and no property=value.')
-    check_output(options.output)
     need("lapsharpen", "picturesrc", "picturesink")
     return names, settings
 
@@ -125,9 +124,9 @@ class Sharpening:
         partial = self.made.path("picture" + extension)
         # video of 16 bits has a fourth channel, which .ppm has no place for
         played = self.made.path("picture.npy") if extension == ".ppm" and before.dtype == np.uint16 else partial
-        took = {}
+        took, link = {}, files.linked(path, self.made.folder)
         try:
-            self.made.play([*files.words_of([path]), "!", "lapsharpen", "name=sharpen", *self.settings, "!", "picturesink",
+            self.made.play([*files.words_of([link]), "!", "lapsharpen", "name=sharpen", *self.settings, "!", "picturesink",
                             "sidecar=none", "location=" + played],
                            prepare=lambda pipeline: at_end(pipeline, "sharpen", took.update))
             after, lost = as_before(np, path, played, partial, before)
@@ -141,6 +140,10 @@ class Sharpening:
                 with contextlib.suppress(FileNotFoundError):
                     os.remove(made)
             raise
+        finally:
+            for made in (link, link + ".json") if link != path else ():
+                with contextlib.suppress(FileNotFoundError):
+                    os.remove(made)
 
     def note(self, name, before, after, took, partial):
         shares = [clipped(self.np, values, self.bits) for values in (before, after)]
@@ -168,7 +171,7 @@ class Sharpening:
 
 def sharpen_files(name, made, options, settings):
     """A picture, or a folder of them."""
-    paths = files.listing(name)
+    paths = files.listing(name, made.warn)
     for path in paths:
         made.input(path, "picture")
     for text in settings:

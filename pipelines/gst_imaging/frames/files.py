@@ -2,15 +2,17 @@
 """Files of frames for the elements that take grey frames: those of picturesrc, also when gzip compressed them, .npz, and
 whatever pictures and videos other elements of GStreamer play."""
 import gzip
+import glob
 import json
 import os
+import re
 import shutil
 import zipfile
 import zlib
 
 from .. import library, play
 from ..command import UNREADABLE, Failure, say
-from ..commands.convert import files_of
+from ..photographs import listed
 from .source import GREY, Source, need
 
 # if picturesrc fails, no other element reads them
@@ -54,6 +56,17 @@ def unzip(name, folder):
     return plain
 
 
+def linked(path, folder):
+    """Returns: the path; of a name that is not UTF-8 or has control characters, which no text of a pipeline holds, a link in the folder"""
+    if path.isprintable():
+        return path
+    link = os.path.join(folder, "link" + re.sub("[^.A-Za-z0-9]", "_", os.path.splitext(path)[1]))
+    for ending in "", ".json":
+        if os.path.exists(path + ending):
+            os.symlink(os.path.abspath(path + ending), link + ending)
+    return link
+
+
 def unpack(name, folder):
     path = gunzip(name, folder) if name.lower().endswith(PACKED[0]) else name
     return unzip(path, folder) if path.lower().endswith(PACKED[1]) else path
@@ -93,11 +106,11 @@ def words_of(files):
     return ["picturesrc", "locations=<" + ", ".join(f'"{file}"' for file in quoted) + ">"]
 
 
-def decoded(name):
-    """A picture or a video of another kind."""
+def decoded(name, path):
+    """A picture or a video of another kind. path: where GStreamer finds it"""
     Gst = library.gstreamer()
     need("uridecodebin", "videoconvert")
-    words = ["uridecodebin", "uri=" + Gst.filename_to_uri(name), "!", "videoconvert", "!", GREY]
+    words = ["uridecodebin", "uri=" + Gst.filename_to_uri(os.path.abspath(path)), "!", "videoconvert", "!", GREY]
     try:
         play.caps_of(words)
     except Failure:
@@ -117,15 +130,15 @@ def read(name, folder, part=-1):
     the way; part: which of several pictures of each file, -1: the usual ones"""
     need("picturesrc")
     files = listing(name)
-    played = [unpack(files[0], folder)] if len(files) == 1 else files
+    played = [linked(unpack(files[0], folder), folder)] if len(files) == 1 else files
     # picturesrc looks for gaps in the numbers of a folder or pattern, not of a list
-    words = words_of([name] if len(files) > 1 else played) + ([f"part={part}"] if part >= 0 else [])
+    words = words_of([linked(name, folder)] if len(files) > 1 else played) + ([f"part={part}"] if part >= 0 else [])
     try:
         caps = play.caps_of(words)
     except Failure:
         if len(files) > 1 or played[0].lower().endswith(ARRAYS):
             raise
-        return decoded(files[0])
+        return decoded(files[0], linked(files[0], folder) if played[0] == files[0] else played[0])
     note = note_of(played[0], part)
     if caps.has_name("video/x-raw"):
         if not caps.get_string("format").startswith("GRAY"):
@@ -145,13 +158,34 @@ def formats():
     return {extension: entry for entry in about["formats"] for extension in entry["extensions"].split()}
 
 
-def listing(path):
-    """Returns: the files that a path stands for. Of several those of a known format: notes may lie beside data."""
+def is_several(path):
+    """A folder or a pattern; a name that is there is none."""
+    return os.path.isdir(path) or not os.path.exists(path) and bool(set("*?") & set(os.path.basename(path)))
+
+
+def files_of(path):
+    """Returns: all files of a folder or a pattern"""
+    if not is_several(path):
+        return [path]
+    found = glob.glob(os.path.join(glob.escape(path), "*") if os.path.isdir(path) else path)
+    files = sorted((f for f in found if os.path.isfile(f) and not f.endswith(".json")), key=library.natural)
+    if not files:
+        raise Failure(UNREADABLE, f"{path} holds no file.")
+    return files
+
+
+def listing(path, warn=None):
+    """Returns: the files that a path stands for. Of several those of a known format: notes may lie beside data. warn gets a sentence
+    that names the others."""
     if not os.path.exists(path) and not set("*?") & set(os.path.basename(path)):
         raise Failure(UNREADABLE, f"There is no file {path}.")
     found = files_of(path)
     Gst = library.gstreamer()
-    return [file for file in found if len(found) == 1 or file.lower().endswith(PACKED) or library.knows(Gst, file)] or found
+    known = [file for file in found if len(found) == 1 or file.lower().endswith(PACKED) or library.knows(Gst, file)] or found
+    others = [os.path.basename(file) for file in found if file not in known]
+    if others and warn:
+        warn(f"{len(others)} of {len(found)} files of {path} have no format that is read here and were left out: {listed(others)}.")
+    return known
 
 
 def shape_of(path):
@@ -178,5 +212,6 @@ def recordings(names):
         if len(sizes) > 1 and not cubes:
             say(f"{name} holds frames of {len(sizes)} sizes, as {list(sizes[0])} and {list(sizes[-1])}: each file is a recording of its own."
                 " Name the frames of one size with a pattern, as 'a*.png', for one recording.")
-        found += files if len(files) > 1 and (cubes or len(sizes) > 1) else [name]
+        is_split = len(files) > 1 and (cubes or len(sizes) > 1)
+        found += listing(name, say) if is_split else [name]  # else picturesrc tells what it leaves out
     return found

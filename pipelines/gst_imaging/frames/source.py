@@ -72,13 +72,6 @@ def scratch():
             shutil.rmtree(folder, ignore_errors=True)
 
 
-def check_output(path):
-    """picturesink takes %d for the number of a frame, wherever it is in a path."""
-    if library.numbered(os.path.abspath(path)) is not None:
-        raise Failure(WRONG_USE, f"{os.path.abspath(path)} has a % with a d or u behind, which stands for numbers. Choose another"
-                                 " folder for the results.")
-
-
 def declare_options(made, options, **defaults):
     """Those that decide on the result, of which the report has what is not the default."""
     for name, default in defaults.items():

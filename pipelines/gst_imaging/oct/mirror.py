@@ -4,7 +4,7 @@ import os
 
 from .. import job, library
 from ..command import NO_RESULT, UNREADABLE, WRONG_USE, Failure
-from ..frames.source import check_output, declare_options, need, scratch, split
+from ..frames.source import declare_options, need, scratch, split
 from ..report import plots
 from . import calibration, spectra
 
@@ -152,7 +152,6 @@ def run(options):
     names, settings = split(options.words[1:])
     if not names and not options.other_side:
         raise Failure(WRONG_USE, "Give a file of spectra of a mirror: gst-imaging oct calibrate MIRROR... -o FOLDER.")
-    check_output(options.output)
     need("octbscan", "picturesrc")
     calibration.keys_of(options)
     everything = names + options.other_side

@@ -105,5 +105,5 @@ class Report:
     def write(self, path):
         """Writes the page."""
         made = datetime.datetime.now(datetime.timezone.utc).strftime("%Y-%m-%d %H:%M UTC")
-        with open(path, "w", encoding="utf-8") as file:
+        with open(path, "w", encoding="utf-8", errors="backslashreplace") as file:  # names of files may be of any bytes
             file.write(page.document(self.result(), shlex.join(self.argv), self.sections, made))
