@@ -44,6 +44,7 @@ SIGNALS = signal.SIGINT, signal.SIGTERM, signal.SIGHUP
 
 held = []  # one for each whole() that is being done; a signal that came meanwhile
 received = []  # the signal that ends the command
+printed = []  # whether the one JSON object of --json has been
 
 
 @contextlib.contextmanager
@@ -162,13 +163,20 @@ def execute(name, arguments):
     options = Parser(name, module).parse(arguments)
     result = module.run(options)
     if options.json:
-        print(json.dumps(result))
+        print_json(result)
     return DONE if result is not None else NO_RESULT
 
 
+def print_json(result):
+    """The whole line, whatever signal comes, and after it no other one."""
+    with whole():
+        printed.append(True)
+        print(json.dumps(result), flush=True)
+
+
 def report(name, failure, as_json):
-    if as_json:
-        print(json.dumps({"error": str(failure), "exit-code": failure.code, **failure.result}))
+    if as_json and not printed:
+        print_json({"error": str(failure), "exit-code": failure.code, **failure.result})
     say(f"gst-imaging {name}: {failure}")
     return failure.code
 
@@ -177,8 +185,8 @@ def end_by_signal(name, stopped, as_json):
     """Says what is complete, and ends as other programs do: a shell, and its loops, see the signal."""
     with contextlib.suppress(OSError):
         sentence = " ".join(filter(None, (f"Stopped by {signal.Signals(stopped.number).name}.", stopped.sentence)))
-        if as_json:
-            print(json.dumps({"error": sentence, "exit-code": 128 + stopped.number, "results": stopped.results}), flush=True)
+        if as_json and not printed:
+            print_json({"error": sentence, "exit-code": 128 + stopped.number, "results": stopped.results})
         say(f"gst-imaging {name}: {sentence}")
     signal.signal(stopped.number, signal.SIG_DFL)
     os.kill(os.getpid(), stopped.number)
@@ -187,6 +195,7 @@ def end_by_signal(name, stopped, as_json):
 def main(arguments=None):
     """Returns: the exit code"""
     arguments = sys.argv[1:] if arguments is None else arguments
+    printed.clear()
     if hasattr(sys.stdout, "reconfigure"):
         sys.stdout.reconfigure(errors="backslashreplace")  # as standard error: names of files may be of any bytes
     signal.signal(signal.SIGPIPE, signal.SIG_DFL)  # as other programs end when their reader has gone
@@ -212,9 +221,12 @@ def main(arguments=None):
     except Stopped as stopped:
         return end_by_signal(name, stopped, "--json" in rest)
     except OSError as error:
-        if isinstance(error.filename, str) or error.errno is None:
-            return report(name, Failure(*explain(error)), "--json" in rest)
-        sys.stdout = None  # nothing more can be written there
-        print(f"gst-imaging {name}: The output cannot be written: {error.strerror}.", file=sys.stderr)
-        return NOT_WRITTEN
+        is_named = isinstance(error.filename, str) or error.errno is None
+        failure = Failure(*explain(error)) if is_named else Failure(NOT_WRITTEN, f"The output cannot be written: {error.strerror}.")
+        try:
+            return report(name, failure, "--json" in rest)
+        except OSError:
+            sys.stdout = None  # nothing more can be written there
+            say(f"gst-imaging {name}: {failure}")
+            return NOT_WRITTEN
     return code

@@ -27,7 +27,7 @@ import shutil
 import time
 
 from . import library, play, publish
-from .command import NOT_WRITTEN, UNREADABLE, WRONG_USE, Failure, Stopped, say, whole
+from .command import NO_RESULT, NOT_WRITTEN, UNREADABLE, WRONG_USE, Failure, Stopped, explain, say, whole
 from .progress import Progress
 from .publish import WORK, files_below, hidden, sync
 from .report import Report
@@ -103,6 +103,7 @@ class Job:
         self.report = Report(f"{command}: {self.name}", options.argv)
         self.given = options.given
         self.settings, self.result, self.start = {}, None, time.time()
+        self.nothing = None  # a sentence, where nothing could be measured: the report is made, and the command fails
         self.folder, self.lock, self.new_parents = None, None, []
 
     def __enter__(self):
@@ -267,6 +268,8 @@ class Job:
         """Writes report.html and result.json, and lets all outputs appear. figures: of the command, for result.json.
         Returns: what --json prints"""
         self.open()
+        if self.nothing:
+            self.report.warning(self.nothing)
         version = self.tell_facts()
         try:
             self.report.write(os.path.join(self.folder, "report.html"))
@@ -276,6 +279,8 @@ class Job:
                            "key": self.key(),
                            "written": datetime.datetime.now(datetime.timezone.utc).isoformat(timespec="seconds"),
                            "options": self.settings, "outputs": outputs, **self.report.result(), **figures}
+            if self.nothing:
+                self.result["nothing"] = self.nothing
             with open(os.path.join(self.folder, "result.json"), "w", encoding="utf-8") as file:
                 json.dump(self.result, file, indent=1)
                 file.write("\n")
@@ -318,6 +323,15 @@ def targets(output, inputs):
     return [os.path.join(output, name) for name in names]
 
 
+def attempt(work, path, made):
+    """Returns: what work() does. A full disk that it did not expect is a sentence"""
+    try:
+        return work(path, made)
+    except OSError as error:
+        code, sentence = explain(error)
+        raise Failure(code, sentence if error.filename else f"{made.target} cannot be written: {error.strerror or error}.") from error
+
+
 def run_all(options, command, inputs, work, folders=None):
     """work(input, Job) for one input after the other. One that fails does not keep the others from it. folders: of the
     results, in the place of targets().
@@ -325,28 +339,31 @@ def run_all(options, command, inputs, work, folders=None):
     Returns: the result of work, of several inputs a list of them; raises Failure with the code of the first failure.
     """
     check_name(os.path.abspath(options.output))
-    results, failed, made = [], [], None
+    results, failed = [], []
     for path, target in zip(inputs, folders or targets(options.output, inputs)):
+        made, before = None, len(results)
         try:
             with Job(command, target, path, options) as made:
-                results.append(work(path, made))
+                results.append(attempt(work, path, made))
+            tell(options, results[-1])
+            if results[-1].get("nothing"):
+                raise Failure(NO_RESULT, results[-1]["nothing"], results[-1])
         except Failure as failure:
             if len(inputs) == 1:
                 raise
             say(f"gst-imaging {command}: {path}: {failure}")
             failed.append((path, failure))
         except Stopped as stopped:
-            if made and not stopped.sentence and made.is_published():  # but its line was not written yet
+            if made and len(results) == before and not stopped.sentence and made.is_published():
                 results.append({**made.result, "output": made.target, "made": True})
             done = ", ".join(result["output"] for result in results)
             nothing = "" if stopped.sentence else "Nothing is complete, and nothing was written."
             stopped.sentence = " ".join(filter(None, (f"Complete: {done}." if done else nothing, stopped.sentence)))
             stopped.results = results
             raise
-        else:
-            tell(options, results[-1])
     if failed:
-        others = f" The other {len(results)} are complete." if results else ""
+        n = len(inputs) - len(failed)
+        others = f" The other {n} are complete." if n else ""
         raise Failure(failed[0][1].code, f"{len(failed)} of {len(inputs)} inputs failed:"
                                          f" {', '.join(path for path, _failure in failed)}.{others}", {"results": results})
     return results[0] if len(inputs) == 1 else {"results": results}

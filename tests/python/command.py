@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
 """The command gst-imaging: its help, its exit codes, and the command info."""
+import errno
 import io
 import json
 import os
@@ -292,6 +293,20 @@ class Info(FolderCase):
         self.assertEqual(done.returncode, 4, done.stderr)
         self.assertEqual(done.stderr.count("\n"), 1, done.stderr)
         self.assertIn("cannot be written", done.stderr)
+
+    def test_json_is_one_object_whatever_comes(self):
+        """A signal while it is printed, and a full disk that has no name."""
+        script = ("import json, os, signal, sys\nfrom gst_imaging import command\ndumps = json.dumps\n"
+                  "json.dumps = lambda value: os.kill(os.getpid(), signal.SIGTERM) or dumps(value)\nsys.exit(command.main(['info', '--json']))")
+        done = subprocess.run([sys.executable, "-B", "-c", script], capture_output=True, text=True, timeout=TIMEOUT, check=False,
+                              env={**os.environ, "PYTHONPATH": os.path.join(SOURCE, "pipelines")})
+        self.assertEqual((done.returncode, "elements" in json.loads(done.stdout)), (-signal.SIGTERM, True), done.stderr)
+        with unittest.mock.patch("sys.stdout", new_callable=io.StringIO) as out, unittest.mock.patch("sys.stderr", new_callable=io.StringIO) as errors, \
+                unittest.mock.patch.object(command, "execute", side_effect=OSError(errno.ENOSPC, "No space left on device")):
+            code = command.main(["info", "--json"])
+        told = json.loads(out.getvalue())
+        self.assertEqual((code, told["exit-code"], told["error"]), (4, 4, "The output cannot be written: No space left on device."))
+        self.assertEqual(errors.getvalue(), "gst-imaging info: The output cannot be written: No space left on device.\n")
 
     def test_a_file_that_nobody_expected_to_fail_is_named(self):
         """Of standard output alone it may be said that it cannot be written."""

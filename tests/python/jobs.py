@@ -21,12 +21,12 @@ from support import SOURCE, TIMEOUT, FolderCase, main
 
 sys.path.insert(0, os.path.join(SOURCE, "pipelines"))
 from gst_imaging import job, play, progress, publish
-from gst_imaging.command import Failure
+from gst_imaging.command import Failure, Stopped
 from gst_imaging.report import Report, page, pictures, plots
 
 # A command: each input is a file with a number of frames; "slow" plays as many in real time, "bad" fails.
 COMMAND = """
-import argparse, sys, types
+import argparse, errno, os, sys, types
 import gst_imaging.commands
 from gst_imaging import command, job
 
@@ -39,6 +39,12 @@ def work(path, made):
     if "bad" in text:
         open(made.path("half.txt"), "w").close()
         raise command.Failure(command.UNREADABLE, f"{path} is bad.")
+    if "full" in text:  # as a disk whose file nobody looked after
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+    if "nothing" in text:
+        made.nothing = f"{path} holds nothing to measure."
+        made.report.figure("level", None, "counts", at_most=4)
+        return made.finish()
     slow = "slow" in text
     made.play(["videotestsrc", "num-buffers=5" if not slow else "is-live=true", "!", "video/x-raw,format=GRAY8,width=64,height=48",
                "!", "lapsharpen", f"amount={options.extra}", "!", "picturesink",
@@ -69,7 +75,7 @@ sys.exit(command.main(["trial", *sys.argv[1:]]))
 class Jobs(FolderCase):
     def setUp(self):
         super().setUp()
-        for name in "one", "two", "slow", "bad":
+        for name in "one", "two", "slow", "bad", "full", "nothing":
             with open(self.path(name), "w", encoding="utf-8") as file:
                 file.write(name)
 
@@ -126,7 +132,7 @@ class Jobs(FolderCase):
         for words in ("one", "-o", "run%d"), ("one", "two", "-o", "run%05u"), ("one", "-o", "a%d/b"):
             self.assertIn("stands for numbers", self.run_trial(*words, code=2)[1])
         self.run_trial("one", "-o", "50%")
-        self.assertEqual(sorted(os.listdir(self.folder)), ["50%", "bad", "one", "slow", "two"])
+        self.assertEqual(sorted(os.listdir(self.folder)), ["50%", "bad", "full", "nothing", "one", "slow", "two"])
 
     def test_files_of_others_stay(self):
         os.mkdir(self.path("out"))
@@ -258,6 +264,43 @@ class Jobs(FolderCase):
         self.assertIn("bad is bad.", err)
         self.run_trial("bad", "-o", "never/out", code=3)
         self.assertFalse(os.path.exists(self.path("never")))
+
+    def test_where_nothing_was_measured_the_exit_code_says_so(self):
+        for _ in range(2):  # also of a result that is there
+            out, err = self.run_trial("nothing", "-o", "out", "--json", code=1)
+            told = json.loads(out)
+            self.assertEqual((told["error"], told["exit-code"]), ("nothing holds nothing to measure.", 1))
+            self.assertEqual((told["output"], told["figures"][0]["met"]), (self.path("out"), False))
+            self.assertEqual(err, "gst-imaging trial: nothing holds nothing to measure.\n")
+        out, err = self.run_trial("one", "nothing", "two", "-o", "all", code=1)
+        self.assertIn("1 of 3 inputs failed: nothing. The other 2 are complete.", err)
+        self.assertEqual(sorted(os.listdir(self.path("all"))), ["nothing", "one", "two"])
+
+    def test_a_full_disk_is_a_sentence_and_keeps_no_other_from_it(self):
+        out, err = self.run_trial("one", "full", "-o", "out", "--json", code=4)
+        self.assertIn(f"{self.path('out/full')} cannot be written: No space left on device.", err)
+        self.assertEqual([result["output"] for result in json.loads(out)["results"]], [self.path("out/one")])
+        self.assertEqual(os.listdir(self.path("out")), ["one"])
+
+    def test_a_signal_between_two_steps_tells_a_result_once(self):
+        options = types.SimpleNamespace(overwrite=True, argv=["gst-imaging", "trial"], given={}, output=self.path("out"), json=True)
+        leave, begin = job.Job.__exit__, job.Job.__init__
+
+        def stop_behind(made, *error):
+            leave(made, *error)
+            raise Stopped(signal.SIGTERM)
+
+        def stop_at_the_second(made, command, target, title, given):
+            if title == "two":
+                raise Stopped(signal.SIGTERM)
+            begin(made, command, target, title, given)
+
+        for patch in (unittest.mock.patch.object(job.Job, "__exit__", stop_behind), unittest.mock.patch.object(job.Job, "__init__", stop_at_the_second),
+                      unittest.mock.patch.object(job, "tell", side_effect=Stopped(signal.SIGTERM))):
+            with patch, self.assertRaises(Stopped) as caught:
+                job.run_all(options, "trial", ["one", "two"], lambda _path, made: made.finish())
+            self.assertEqual([result["output"] for result in caught.exception.results], [self.path("out/one")])
+            self.assertEqual(caught.exception.sentence.count("out/one"), 1)
 
     def test_a_signal_waits_for_what_is_done_wholly(self):
         """Also one that another thread takes, as those of GStreamer do."""

@@ -145,6 +145,12 @@ class Centroids(FolderCase):
         missing = next(figure for figure in result["figures"] if figure["name"] == "missing frames")
         self.assertEqual((missing["value"], missing["met"]), (1, False))
 
+    def test_without_a_valid_cell_nothing_is_measured(self):
+        np.save(self.path("dark.npy"), np.zeros((3, 64, 64), np.uint8))
+        told = self.call("dark.npy", "columns=2", "rows=2", "pitch-x=20", "pitch-y=20", "--no-picture", status=1)
+        self.assertIn("None of the cells is valid in any of 3 frames", told)
+        self.assertIn({"spots cut by the edge of their cell": False}, [{f["name"]: f["met"]} for f in self.result()["figures"]])
+
     def test_files_that_are_left_out_are_named(self):
         os.mkdir(self.path("cubes"))
         for name in "a", "b":

@@ -55,6 +55,8 @@ def run(options):
             told.add_residuals(made.report, rows, fit, snr)
         else:
             made.report.figure("patches in the fit", 0, at_least=8, about="too few patches correlate for a fit")
+        if not library.numpy().isfinite(offsets.planes[:2]).any():
+            made.nothing = "No patch has an offset: the images have no data in common, or xsearch and ysearch do not reach the offset."
         told.add_rasters(made.report, offsets.planes, steps_of(rows))
         this.end()
         result = made.finish(patches=offsets.n, fit={name: value for name, value in offsets.found.items() if name != "element"})

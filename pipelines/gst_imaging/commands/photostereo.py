@@ -318,9 +318,10 @@ def solve(np, photos, made, options):
 
 def tell_figures(report, told, n):
     report.figure("lights", n, at_least=3, about="pictures with a light that were used; 12 and more are usual")
-    report.figure("mean residual", told["mean-residual"], at_most=RESIDUAL,
+    residual = told["mean-residual"]  # -1 without a pixel
+    report.figure("mean residual", residual if residual >= 0 else None, at_most=RESIDUAL,
                   about="rms of the lights used, as a part of the albedo. Beyond: pictures and lights in another order, noise")
-    report.figure("lights used", told["mean-lights"] / n, at_least=USED,
+    report.figure("lights used", told["mean-lights"] / n if residual >= 0 else None, at_least=USED,
                   about="mean of the pixels. Below: the same; cast shadows; t-res too small for a glossy surface")
     report.figure("pixels without a normal", told["invalid-share"], at_most=INVALID,
                   about="part of the mask. Beyond: too dark, clipped, or a background that is not masked")
@@ -344,7 +345,9 @@ def show(np, photos, made, options, watch, quality):
                    "A ball is red on the right, green at the top, and blue in the middle.")
     albedo = photographs.read(made.path("albedo.png")).astype(np.float32) / 65535
     albedo = albedo[..., :3] if albedo.ndim == 3 else albedo
-    clipped = (albedo.reshape(*photos.size, -1).max(-1) >= 1)[solved].mean() if solved.any() else 0
+    clipped = (albedo.reshape(*photos.size, -1).max(-1) >= 1)[solved].mean() if solved.any() else float("nan")
+    if not solved.any():
+        made.nothing = "No pixel has a normal: the photographs are too dark or clipped, or the mask leaves nothing."
     report.figure("albedo beyond 1", float(clipped), at_most=0.02, about="part of the pixels, cut off in albedo.png."
                   " Beyond: intensities of the lights that are too small")
     shown = albedo if albedo.ndim == 3 else np.where(solved, albedo, np.nan)

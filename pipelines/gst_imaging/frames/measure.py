@@ -3,13 +3,18 @@
 import os
 
 from .. import library, metadata
-from ..command import Failure
+from ..command import Failure, explain
 from ..report import pictures
 from . import cameras, doubts
 from .source import set_bits
 
 
 N_FIELDS = 10  # of fields=all
+
+
+def sentence_of(failure):
+    """Returns: the Failure. A full disk is one, too"""
+    return failure if isinstance(failure, Failure) else Failure(*explain(failure))
 
 
 class Measurement:
@@ -44,8 +49,8 @@ class Measurement:
         Gst = library.gstreamer()
         try:
             self.look_at(sink.emit("pull-sample"))
-        except Failure as failure:
-            self.failure = failure
+        except (Failure, OSError) as failure:
+            self.failure = sentence_of(failure)
             self.pipeline.post_message(Gst.Message.new_eos(self.pipeline))
             return Gst.FlowReturn.ERROR
         return Gst.FlowReturn.OK
@@ -70,8 +75,8 @@ class Measurement:
             return
         try:
             self.keep(self.last)
-        except Failure as failure:
-            self.failure = failure
+        except (Failure, OSError) as failure:
+            self.failure = sentence_of(failure)
         self.last = None
 
     def keep(self, sample):

@@ -72,6 +72,9 @@ class Sums:
             self.flags[bit] = self.flags.get(bit, 0) + int(np.count_nonzero(flags & bit))
         self.last_valid = slopes[valid]
 
+    def has_valid(self):
+        return bool(self.np.any(self.n_valid))
+
     def noise(self):
         """Returns: the rms of each cell's slope about its own mean, the median of the cells that were valid twice"""
         np = self.np
@@ -129,7 +132,8 @@ def figures(report, measurement, sums, unit):
                   about="of all cells in all frames; no limit where the grid was given, which may have cells in the shade")
     report.figure("saturated measurements", 100 * summary.get("saturated", 0) / total, "%", at_most=0)
     if not is_pyramid(measurement):
-        report.figure("spots cut by the edge of their cell", 100 * summary.get("cut", 0) / total, "%", at_most=1)
+        cut = 100 * summary.get("cut", 0) / total if sums.has_valid() else None
+        report.figure("spots cut by the edge of their cell", cut, "%", at_most=1)
     if measurement.look and measurement.look.peak is not None and not is_pyramid(measurement):
         report.figure("peak of a spot above the noise", measurement.look.peak, "times", at_least=LEAST_PEAK,
                       about="median of the valid cells in the last frame. Below, shifts are measured too small: expose longer, or average frames")
@@ -173,6 +177,8 @@ def finish(made, measurement, options):
     if measurement.look and measurement.look.order:
         made.warn(measurement.look.order)
     sums = read(made, measurement, options)
+    if not sums.has_valid():
+        made.nothing = f"None of the cells is valid in any of {sums.n} frames: flags in the report says why."
     figures(made.report, measurement, sums, unit)
     show(made.report, measurement, sums, unit)
     told = measurement.told
