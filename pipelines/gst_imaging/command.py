@@ -61,11 +61,11 @@ def whole():
 
 
 def is_called_back(frame):
-    """Does C code wait for this frame that does not expect it to fail? PyGObject's then crashes, and what a finalizer raises
-    is lost."""
+    """Does C code wait for this frame that does not expect it to fail? PyGObject's then crashes, what a finalizer raises is lost, and
+    of a module that is being loaded another error is made."""
     while frame:
         module = frame.f_globals.get("__name__", "")
-        if frame.f_code.co_name == "__del__" or module.split(".")[0] in ("gi", "weakref"):
+        if frame.f_code.co_name == "__del__" or module.split(".")[0] in ("gi", "weakref", "importlib", "_frozen_importlib", "_frozen_importlib_external"):
             return True
         frame = frame.f_back
     return False

@@ -49,9 +49,9 @@ class FlatFields:
     def divide(self, np, i, dark, vectors, intensity):
         """Returns: u16; 65535 is clipped"""
         path = self.photos.pairs[i][1]
-        values = self.raw.convert(np, path)
+        values = self.raw.integers(np, path)
         clipped = values >= np.iinfo(values.dtype).max
-        white = self.raw.convert(np, self.white[i])
+        white = self.raw.integers(np, self.white[i])
         if white.shape != values.shape:
             raise Failure(UNREADABLE, f"{self.white[i]} is {list(white.shape)} and {path} {list(values.shape)}: they have to be of one kind.")
         below = np.maximum(self.linear(white) - dark, 0)
@@ -68,7 +68,7 @@ class FlatFields:
         chosen = [i for i, _path in self.photos.pairs]
         vectors = self.photos.lights.values(np, chosen)[0]
         intensities = self.photos.read_intensities(np, chosen)
-        dark = self.linear(self.raw.convert(np, self.photos.dark)) if self.photos.dark else 0
+        dark = self.linear(self.raw.integers(np, self.photos.dark)) if self.photos.dark else 0
         for i in range(len(chosen)):
             np.save(made.path(f"picture{i}.npy"), self.divide(np, i, dark, vectors, intensities[i]))
         made.report.fact("white sheets", f"{len(chosen)}, one for each light; an albedo of 1 is that of the sheet")

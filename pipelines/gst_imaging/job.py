@@ -312,10 +312,12 @@ class Job:
 
 
 def targets(output, inputs):
-    """Returns: the folder of the result of each input: output itself, of several one with the name of the input in it."""
+    """Returns: the folder of the result of each input: output itself, of several one with the name of the input in it, of files
+    without the extension."""
     if len(inputs) == 1:
         return [output]
-    names = [os.path.splitext(os.path.basename(os.path.abspath(path)))[0] or "root" for path in inputs]
+    names = [os.path.basename(os.path.abspath(path)) for path in inputs]
+    names = [(name if os.path.isdir(path) else os.path.splitext(name)[0]) or "root" for path, name in zip(inputs, names)]
     twice = next((name for name in names if names.count(name) > 1), None)
     if twice:
         raise Failure(WRONG_USE, f"Two inputs have the name {twice}, and their results would have the same folder."

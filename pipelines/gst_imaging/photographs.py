@@ -335,6 +335,14 @@ class Samples:
         scaled = np.nan_to_num(values.astype(float), nan=0, posinf=self.largest) * (65535 / (self.largest or 1))
         return np.rint(np.clip(scaled, 0, 65535)).astype(np.uint16)
 
+    def integers(self, np, path):
+        """Returns: as convert(), for what counts in full scales of the photographs"""
+        values = self.convert(np, path)
+        if values.dtype.kind != "u":
+            raise Failure(UNREADABLE, f"{path} has samples of {values.dtype}, whose full scale nobody knows beside photographs of 8 or 16"
+                                      " bits. Write it in their type.")
+        return values
+
     def playable(self, np, made):
         """Returns: files for picturesrc, those of the Job for pictures that are not plain; remove() deletes these"""
         if self.are_plain:

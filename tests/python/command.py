@@ -80,6 +80,15 @@ class Signals(unittest.TestCase):
                         "command.names = lambda: os.kill(os.getpid(), signal.SIGTERM) or names()",
                         "sys.exit(command.main(['info']))")
 
+    def test_while_a_module_is_loaded(self):
+        with tempfile.TemporaryDirectory() as folder:
+            with open(os.path.join(folder, "slow_module.py"), "w", encoding="utf-8") as file:
+                file.write("import os, signal\ntry:\n    os.kill(os.getpid(), signal.SIGTERM)\n"
+                           "except BaseException as error:\n    raise SystemError('as NumPy') from error\n")
+            self.run_python(f"sys.path.insert(0, {folder!r})",
+                            "command.execute = lambda *_words: __import__('slow_module') and time.sleep(60)",
+                            "sys.exit(command.main(['info']))")
+
     def test_in_a_finalizer(self):
         self.run_python("class Part:",
                         "    def __del__(self):",

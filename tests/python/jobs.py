@@ -128,6 +128,14 @@ class Jobs(FolderCase):
         self.assertEqual(len(set(keys)), len(keys))
         self.assertEqual(key(path="other/b.npy"), key())  # the same file in another folder
 
+    def test_folders_with_dots_have_results_of_their_own(self):
+        for name in "set.1", "set.2":
+            os.mkdir(self.path(name))
+        self.assertEqual(job.targets("out", [self.path("set.1"), self.path("set.2")]), ["out/set.1", "out/set.2"])
+        self.assertEqual(job.targets("out", ["a.1.npy", "b.fits"]), ["out/a.1", "out/b"])
+        with self.assertRaises(Failure):
+            job.targets("out", ["a.npy", "a.fits"])
+
     def test_a_number_in_the_name_of_the_output_is_refused(self):
         for words in ("one", "-o", "run%d"), ("one", "two", "-o", "run%05u"), ("one", "-o", "a%d/b"):
             self.assertIn("stands for numbers", self.run_trial(*words, code=2)[1])

@@ -473,6 +473,7 @@ class Photostereo(Photographs):
             with open(self.path(name), "w", encoding="utf-8") as file:
                 file.write("\n".join(text))
         np.save(self.path("mask.npy"), np.ones((7, 9), np.uint8))
+        np.save(self.path("float.npy"), np.full((HEIGHT, WIDTH, 3), 2.5, np.float32))
         os.mkdir(self.path("empty"))
         for words, code, sentence in (
                 (("photos", "other.lp"), 3, "--by-order"), (("photos", "few.txt"), 3, "16 pictures"),
@@ -482,6 +483,12 @@ class Photostereo(Photographs):
                 (("photos", "comma.lp"), 3, "comma.lp, line 3: "),
                 (("photos", "lights.lp", "--mask", "mask.npy"), 3, "9 x 7"),
                 (("photos", "lights.lp", "--set", "robust=maybe"), 2, "maybe"),
+                (("photos", "lights.lp", "--web", "--title", "two\nlines"), 2, "a line break or another control character"),
+                (("photos", "lights.lp", "--chart-corners", "1,1", "2,1", "2,2", "1,2"), 2, "give it with --chart"),
+                (("photos", "lights.lp", "--gamma", "2", "--curve", "srgb"), 2, "two curves"),
+                (("photos", "lights.lp", "--white", "photos", "--intensities", "few.txt"), 3, "9 intensities, and"),
+                (("photos", "lights.lp", "--white", "photos", "--dark", "float.npy"), 3, "float.npy has samples of float32"),
+                (("photos", "lights.lp", "--chart", "float.npy"), 3, "float.npy has samples of float32"),
                 (("photos", "lights.lp", "--extension", "nef"), 3, "no pictures nef")):
             _out, err = self.gst_imaging("photostereo", *words, "-o", "out", code=code)
             self.assertIn(sentence, err.splitlines()[-1], words)

@@ -98,7 +98,7 @@ class Centroids(FolderCase):
 
     def test_frames_can_be_counted(self):
         np.save(self.path("f.npy"), np.full((9, 64, 64), 7, np.uint8))
-        self.call("f.npy", "--frames", "4", "columns=2", "rows=2", "pitch-x=32", "pitch-y=32")
+        self.call("f.npy", "--frames", "4", "columns=2", "rows=2", "pitch-x=32", "pitch-y=32", "threshold=0")
         self.assertEqual(set(self.table()["frame"]), {0, 1, 2, 3})
 
     def test_a_result_that_is_there_is_known_again(self):
@@ -157,7 +157,7 @@ class Centroids(FolderCase):
             np.save(self.path(f"cubes/{name}.npy"), np.full((2, 32, 40), 7, np.uint8))
         with open(self.path("cubes/notes.txt"), "w", encoding="utf-8") as file:
             file.write("mine")
-        told = self.call("cubes", "columns=2", "rows=2", "pitch-x=10", "pitch-y=10", "--no-picture")
+        told = self.call("cubes", "columns=2", "rows=2", "pitch-x=10", "pitch-y=10", "threshold=0", "--no-picture")
         self.assertIn("1 of 3 files of cubes have no format that is read here and were left out: notes.txt.", told)
 
     def test_frames_of_several_sizes_are_told(self):
@@ -485,7 +485,7 @@ class Centroids(FolderCase):
         mock = os.environ.get("MOCK_V4L2")
         if not mock or not Gst.ElementFactory.find("v4l2src"):
             self.skipTest("there is no v4l2src, or MOCK_V4L2 does not name the mock of its camera")
-        printed = self.call("--camera", "v4l2:/dev/full", "--frames", "3", "columns=2", "rows=2", "pitch-x=30", "pitch-y=20",
+        printed = self.call("--camera", "v4l2:/dev/full", "--frames", "3", "columns=2", "rows=2", "pitch-x=30", "pitch-y=20", "threshold=0",
                             *arguments, status=status, LD_PRELOAD=mock, MOCK_V4L2_DEVICE="/dev/full", MOCK_V4L2_FORMATS=formats)
         return printed, None if status else self.result()
 
@@ -542,7 +542,7 @@ class Centroids(FolderCase):
     def test_a_sun_without_shifts_is_measured_too(self):
         np.save(self.path("sun.npy"), granulation.make(frames=2, columns=6, rows=5, pitch=24, amplitude=1)[0])
         self.call("sun.npy", "columns=6", "rows=5", "pitch-x=24", "pitch-y=24", "estimator=correlation", "min-correlation=1",
-                  "template-location=" + self.other_scene())
+                  "template-location=" + self.other_scene(), status=1)
         self.assertEqual(self.result()["summary"]["invalid"], 60)
 
     def other_scene(self):

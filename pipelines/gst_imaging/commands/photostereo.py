@@ -101,10 +101,16 @@ def find_lights(folder):
     raise Failure(WRONG_USE, f"{folder} has no light file (*.lp, *.dome, light_directions.txt, lights.txt): name one.")
 
 
-def select_intensities(path, lights, chosen, to):
+def intensities_of(path, lights):
+    """Returns: lines of numbers, one for each light"""
     lines = photographs.lines_of(path)
     if len(lines) != len(lights.lines):
         raise Failure(UNREADABLE, f"{path} has {len(lines)} intensities, and {lights.path} has {len(lights.lines)} lights.")
+    return lines
+
+
+def select_intensities(path, lights, chosen, to):
+    lines = intensities_of(path, lights)
     with open(to, "w", encoding="utf-8", errors="surrogateescape") as file:
         file.writelines(f"{lines[i]}\n" for i in chosen)
 
@@ -159,7 +165,7 @@ class Set:
 
     def read_chart(self, np, path):
         """Returns: its picture, linear [height, width, 3]"""
-        picture = self.samples.convert(np, path)
+        picture = self.samples.integers(np, path)
         if picture.ndim != 3:
             raise Failure(UNREADABLE, f"{path} has to have colours for --chart.")
         return self.make_linear(picture)
@@ -179,8 +185,11 @@ class Set:
         """Returns: red, green, blue of the lights `chosen`"""
         if not self.intensities:
             return self.lights.values(np, chosen)[1]
-        lines = photographs.lines_of(self.intensities)
-        rows = np.array([lines[i].split() for i in chosen], float)
+        lines = intensities_of(self.intensities, self.lights)
+        try:
+            rows = np.array([lines[i].split() for i in chosen], float)
+        except ValueError:
+            raise Failure(UNREADABLE, f"{self.intensities} has to have one or three numbers in each line, as many in all.") from None
         return rows[:, :3] if rows.shape[1] >= 3 else np.repeat(rows[:, :1], 3, 1)
 
     def tell(self, made, options):
@@ -316,7 +325,8 @@ def solve(np, photos, made, options):
     return watch, watch.read_quality(np, photos.size)
 
 
-def tell_figures(report, told, n):
+def tell_figures(made, told, n):
+    report = made.report
     report.figure("lights", n, at_least=3, about="pictures with a light that were used; 12 and more are usual")
     residual = told["mean-residual"]  # -1 without a pixel
     report.figure("mean residual", residual if residual >= 0 else None, at_most=RESIDUAL,
@@ -326,18 +336,24 @@ def tell_figures(report, told, n):
     report.figure("pixels without a normal", told["invalid-share"], at_most=INVALID,
                   about="part of the mask. Beyond: too dark, clipped, or a background that is not masked")
     report.figure("clipped samples", told["clipped-share"], at_most=CLIPPED, about="part of all. Beyond: exposed too long")
+    if residual > RESIDUAL:
+        made.warn(f"The mean residual is {residual:.3g}, and should be at most {RESIDUAL}. Are the lights in the order of the pictures? Noise and a"
+                  " surface that is not matte raise it, too.")
     if told["change"] >= 0:
         report.figure("last change", told["change"], "degrees", about="mean angle to the result before the last pictures")
 
 
 def show(np, photos, made, options, watch, quality):
     report, told = made.report, watch.progress[-1]
-    tell_figures(report, told, len(photos.pairs))
+    tell_figures(made, told, len(photos.pairs))
     unit = unit_of(options)
     axes = [{"name": name, "unit": unit, "step": options.mm_per_pixel, "origin": 0} for name in "xy"]
     normals = photographs.read(made.path("normals.png"))
     solved = normals[..., 3] > 0
     turned = photographs.curl(np, np.where(solved[..., None], normals[..., :3] / 32767 - 32768 / 32767, 0))
+    if turned is not None and turned > CURL:
+        made.warn(f"The curl of the slopes is {turned:.2g}, and should be at most {CURL}: the lights may be turned, mirrored or in another order, or"
+                  " there is much noise.")
     if turned is not None:
         report.figure("curl of the slopes", turned, at_most=CURL, about="part of their changes, 0 for a surface. Beyond: the lights"
                       " are turned, or their y goes down, which the residuals do not show; much noise")
@@ -405,6 +421,12 @@ def write_page(np, photos, made, options):
 def check_options(given):
     if given.title and not given.web:
         raise Failure(WRONG_USE, "--title is the title of the page: give --web as well.")
+    if given.title and not given.title.isprintable():
+        raise Failure(WRONG_USE, "--title has a line break or another control character, or is not UTF-8.")
+    if given.chart_corners and not given.chart:
+        raise Failure(WRONG_USE, "--chart-corners are of the picture of the chart: give it with --chart.")
+    if given.gamma is not None and given.curve != "gamma":
+        raise Failure(WRONG_USE, f"--gamma and --curve {given.curve} are two curves: leave one of them out.")
     if given.chart_mm and not given.chart:
         raise Failure(WRONG_USE, "--chart-mm is the size of the chart: give its picture with --chart.")
     if given.stiffness is not None and given.integration != "bilateral":

@@ -85,7 +85,8 @@ def as_before(np, source, played, path, before):
 
 
 def clipped(np, values, bits):
-    """Returns: how many per cent of the samples are black or white"""
+    """Returns: how many per cent of the samples of colours are black or white; the last of 2 or 4 channels is alpha"""
+    values = values[..., :-1] if values.ndim > 2 and values.shape[-1] in (2, 4) else values
     if values.dtype.kind not in "iu":
         return 0.0
     white = (1 << bits) - 1 if bits and values.dtype.itemsize == 2 else np.iinfo(values.dtype).max

@@ -84,6 +84,9 @@ def is_setting(word):
 
 def split(words):
     """Returns: the inputs among the words, and the property=value"""
+    named = next((word for word in words if word.startswith("name=")), None)
+    if named:
+        raise Failure(WRONG_USE, f"{named}: the command names its elements itself.")
     return [w for w in words if not is_setting(w)], [w for w in words if is_setting(w)]
 
 
