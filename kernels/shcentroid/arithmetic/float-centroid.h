@@ -188,6 +188,8 @@ imk_shcentroid_power (double x, double power)
     return x;
   if (power == 2.0)
     return x > 0.0 ? x * x : 0.0;
+  if (power == 1.5)
+    return x > 0.0 ? x * sqrt (x) : 0.0;
   return x > 1e-300 ? imk_shcentroid_exp (power * imk_shcentroid_log (x)) : 0.0;
 }
 
