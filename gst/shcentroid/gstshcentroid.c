@@ -266,18 +266,18 @@ gst_sh_centroid_open (GstImagingFilter *filter, ImkBackend backend,
 }
 
 /* Returns: how often a frame is gone through; a search for the brightest
- * samples and other powers than 1 and 2 are eight times as long as one sum */
+ * samples and powers that need logarithms are eight times as long as one sum */
 static guint64
 passes_of (const ImkShcentroidConfig *c)
 {
+  const gboolean is_simple = c->power == 1 || c->power == 1.5 || c->power == 2;
   guint64 side = 2 * (guint64) c->search_range + 1, passes = 1;
 
   if (c->estimator == IMK_SHCENTROID_ESTIMATOR_CORRELATION)
     return side * side;
   if (c->weighting != IMK_SHCENTROID_WEIGHTING_NONE)
     passes = c->iterations;
-  return c->brightest > 0 || (c->power != 1 && c->power != 2) ? 8 * passes
-                                                              : passes;
+  return c->brightest > 0 || !is_simple ? 8 * passes : passes;
 }
 
 /* To copy a frame into page-locked memory takes a core as long as to go through

@@ -162,8 +162,8 @@ number_columns (Cpu *cpu)
 {
   for (uint32_t i = 0; i < cpu->plan.columns; i++)
     for (uint32_t k = 0; k < cpu->rects[i].width; k++)
-      cpu->us[cpu->rects[i].x + k] = imk_shcentroid_coordinate (
-          &cpu->params, k, cpu->rects[i].width);
+      cpu->us[cpu->rects[i].x + k] =
+          imk_shcentroid_coordinate (&cpu->params, k, cpu->rects[i].width);
 }
 
 /* What the linear estimators have of the plan. */

@@ -106,8 +106,7 @@ next_lower_sample (const uint8_t *samples, uint32_t n_bytes, uint32_t rank,
     uint32_t largest, const uint32_t size)
 {
   const uint32_t n = n_bytes >> size;
-  uint32_t value =
-      sample_of_rank (samples, n_bytes, rank + 1, largest, size);
+  uint32_t value = sample_of_rank (samples, n_bytes, rank + 1, largest, size);
 
   if (value < largest &&
       count_samples (samples, n_bytes, value + 1, size) == rank)
@@ -150,7 +149,8 @@ find_brightest_samples (const ChainTile *t, double *levels)
   }
 }
 
-/* --- values of any kind ---------------------------------------------------- */
+/* --- values of any kind ----------------------------------------------------
+ */
 
 /* Of a bad pixel it is below all others. */
 INLINE uint32_t
@@ -319,7 +319,8 @@ find_all_brightest (const ChainTile *t, double *levels)
   bool samples = t->f->in->type != IMK_TYPE_F32 && !cpu->dark && !cpu->lut;
 
   for (uint32_t i = 0; i < t->n && samples; i++)
-    samples = t->windows[i].width * (uint64_t) t->windows[i].height <= MOST_KEYS;
+    samples =
+        t->windows[i].width * (uint64_t) t->windows[i].height <= MOST_KEYS;
   if (samples)
     find_brightest_samples (t, levels);
   else

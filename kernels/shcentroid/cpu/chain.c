@@ -38,8 +38,8 @@ add_pixels (ChainStrip *s, const ChainColumns *c, uint32_t i, uint32_t k,
     weight = r->same ? all_reals (r->weight[k]) : read_reals (&c->weight[k][i]);
   p = add_part (s, c, i, r->y[k], r, v, weight, false, way);
   if (way.all) {
-    add_spread (s, c, i, r->y[k], r, v, way.flat ? widen (c->flat[k] + i) : v, weight,
-        p, false, way);
+    add_spread (s, c, i, r->y[k], r, v, way.flat ? widen (c->flat[k] + i) : v,
+        weight, p, false, way);
     if (way.cut || way.weighted || way.raised || way.quad)
       s->raw += way.flat ? (Reals) ((Masks) v & (v == v)) : v;
   }
@@ -175,8 +175,7 @@ weigh_rows (const ChainTile *t, uint32_t n, uint32_t y, bool cached,
   }
   weight_rows (t, t->n, y, cached, weights);
   for (uint32_t k = 0; k < r->n; k++)
-    spread_cells (
-        t, n, weights + k, IMK_SHCENTROID_GROUP_ROWS, c->weight[k]);
+    spread_cells (t, n, weights + k, IMK_SHCENTROID_GROUP_ROWS, c->weight[k]);
 }
 
 /* A bad pixel is not a number, and not larger. */

@@ -106,8 +106,8 @@ typedef struct ColumnSums {
   Reals p, py, q, qy, qyy, raw;
 } ColumnSums;
 
-/* imk_shcentroid_add_part (): the pixels of columns [@i, @i + REALS) in a row of
- * the group. @y: its coordinate, of a quad cell only */
+/* imk_shcentroid_add_part (): the pixels of columns [@i, @i + REALS) in a row
+ * of the group. @y: its coordinate, of a quad cell only */
 INLINE Reals
 add_part (ChainStrip *s, const ChainColumns *c, uint32_t i, double y,
     const ChainRows *r, Reals v, Reals weight, const bool begins,

@@ -255,8 +255,7 @@ add_strip_vector (ChainStrip g[HALVES], StripSums *s, const StripPlace *at,
 
     if (way.weighted)
       weight = all_reals (row->weight);
-    p = add_part (
-        &g[h], c, i + h * REALS, row->y, r, v, weight, begins, way);
+    p = add_part (&g[h], c, i + h * REALS, row->y, r, v, weight, begins, way);
     if (!way.all)
       continue;
     add_spread (&g[h], c, i + h * REALS, row->y, r, v, widen_half (&flat, h),
@@ -336,8 +335,7 @@ sum_strip (ChainColumns *c, uint32_t i, const StripPlace *at,
     add_strip_rows (g, s, at, c, i, n, y, end, r, way);
     for (uint32_t k = 0; k < n * HALVES; k++) {
       ColumnSums *half = &s[k / HALVES].half[k % HALVES];
-      ColumnSums sums =
-          group_sums (&g[k / HALVES][k % HALVES], first + y, way);
+      ColumnSums sums = group_sums (&g[k / HALVES][k % HALVES], first + y, way);
 
       if (y == 0)
         *half = sums;
@@ -469,10 +467,8 @@ sum_rare_strips (ChainColumns *c, uint32_t n, uint32_t left,
 
 #define SUM_STRIPS(...) \
   sum_strips (c, n, left, band, r, group_rows, first, \
-      (ChainWay){.flat = way->flat, \
-          .floats = floats, \
-          .packed = packed, \
-          __VA_ARGS__})
+      (ChainWay){ \
+          .flat = way->flat, .floats = floats, .packed = packed, __VA_ARGS__})
   if (way->all && way->raised)
     SUM_WEIGHTED_OR_NOT (.all = true, .raised = true, .quad = way->quad);
   else if (way->all)
