@@ -211,7 +211,7 @@ CURVES = [
     ("OpenCV", "GaussianBlur+addWeighted 1 {}", (0.5, 1, 2), "#e69f00"),
     ("ffmpeg", "unsharp=5:5:{}", (0.5, 1, 1.5), "#d55e00"),
     ("ffmpeg", "cas={}", (0.25, 0.5, 0.92), "#882255"),
-    ("libvips", "--sigma {}", (0.5, 1, 2), "#44aa99"),
+    ("libvips", "--sigma {}", (0.5, 1, 2), "#ee3377"),
 ]
 SINGLE = [("lapsharpen", "method=unsharp radius=1 amount=2 clamp=local"),
           ("lapsharpen", "method=unsharp radius=1 amount=2 halo-bright=4 halo-dark=4")]
@@ -268,7 +268,7 @@ def draw_picture(rows):
     def place(noise, half):
         return LEFT + (noise - 0.9) / (most - 0.9) * PLOT_WIDTH, TOP + (top - half) / (top - 0.95) * PLOT_HEIGHT
 
-    out = [f'<svg xmlns="http://www.w3.org/2000/svg" width="{LEFT + PLOT_WIDTH + 290}" height="{TOP + PLOT_HEIGHT + 50}" font-family="sans-serif"'
+    out = [f'<svg xmlns="http://www.w3.org/2000/svg" width="{LEFT + PLOT_WIDTH + 390}" height="{TOP + PLOT_HEIGHT + 50}" font-family="sans-serif"'
            ' font-size="12">', '<rect width="100%" height="100%" fill="white"/>']
     for n in range(1, most + 1):
         x, _ = place(n, 1)
@@ -281,7 +281,8 @@ def draw_picture(rows):
     colours = {row[2]: row for row in rows if row[2]}
     for i, (program, settings, _, colour) in enumerate(curve for curve in CURVES if curve[3] in colours):
         points = [place(row[4], row[3]) for row in rows if row[2] == colour]
-        label = f"{program} {settings.replace('={}', '').replace(' {}', '')}".replace("threshold=3 threshold-unit=sigma coring=soft amount", "threshold")
+        label = f"{program} {settings.split('{}')[0].replace('method=', '').replace(' amount=', '').rstrip(':= ')}"
+        label = label.replace(" threshold-unit=sigma coring=soft", " sigma, soft")
         y = TOP + 12 + 20 * i
         out.append(f'<polyline points="{" ".join(f"{x:.1f},{v:.1f}" for x, v in points)}" fill="none" stroke="{colour}" stroke-width="1.5"/>')
         out += [f'<circle cx="{x:.1f}" cy="{v:.1f}" r="3" fill="{colour}"/>' for x, v in points]
