@@ -156,7 +156,8 @@ gst_sh_centroid_watch_light (GstShCentroidWatch *self,
   g_autofree gchar *remedy = NULL;
 
   self->n_lights++;
-  self->n_waits = light->n_lit == 0 ? WAIT_FRAMES : 0;
+  self->is_dark = light->n_lit == 0;
+  self->n_waits = self->is_dark ? WAIT_FRAMES : 0;
   /* where spots are cut the light at the borders is theirs */
   if (light->n_lit == 0 || light->share <= LARGE_SHARE ||
       light->n_cut > light->n_lit / 4)
@@ -234,4 +235,22 @@ gst_sh_centroid_watch_looks (GstShCentroidWatch *self)
   guint n = self->n_looks++;
 
   return n < WAIT_FRAMES || n % SELDOM == 0;
+}
+
+gboolean
+gst_sh_centroid_watch_stays_dark (GstShCentroidWatch *self,
+    const ImkShcentroidConfig *config, const ImkImage *frame)
+{
+  bool has_spots = true;
+
+  return self->is_dark &&
+         imk_shcentroid_glance (config, frame, self->n_glances++, &has_spots,
+             NULL) == IMK_OK &&
+         !has_spots;
+}
+
+void
+gst_sh_centroid_watch_wait (GstShCentroidWatch *self)
+{
+  self->n_waits = WAIT_FRAMES;
 }

@@ -17,6 +17,8 @@ typedef struct {
   guint n_lights; /* how often the light was measured */
   guint n_waits;  /* frames until it is, after one without spots */
   guint n_looks;  /* searches for a threshold that found no spots */
+  guint n_glances;
+  gboolean is_dark; /* the last look found no spots */
   gboolean told_light, told_background, told_hot, told_pedestal;
 } GstShCentroidWatch;
 
@@ -58,5 +60,14 @@ gchar *gst_sh_centroid_watch_pedestal (GstShCentroidWatch *self,
 /* Before every frame while threshold-mode=auto has not found a spot. Returns:
  * whether it is to look in this one: in each of the first 100, then seldom */
 gboolean gst_sh_centroid_watch_looks (GstShCentroidWatch *self);
+
+/* Before a look, which takes tens of ms and is in vain in a dark frame. Returns:
+ * whether there was no light at the last look, and none in those cells whose
+ * turn it is now */
+gboolean gst_sh_centroid_watch_stays_dark (GstShCentroidWatch *self,
+    const ImkShcentroidConfig *config, const ImkImage *frame);
+
+/* When the light is to be measured in a later frame. */
+void gst_sh_centroid_watch_wait (GstShCentroidWatch *self);
 
 G_END_DECLS

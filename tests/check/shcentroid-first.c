@@ -291,6 +291,40 @@ CHECK_LOOP_TEST (test_frames_without_light_are_invalid, N_BACKENDS)
   }
 }
 
+/* 40x40 cells of 6x6, dark but for those from @first on, each @step-th. */
+static GstBuffer *
+many_cells (guint first, guint step)
+{
+  enum { MANY = 40, SMALL = 6, WIDTH = MANY * SMALL };
+  GstBuffer *buffer = gst_buffer_new_allocate (NULL, 2 * WIDTH * WIDTH, NULL);
+  g_auto (CheckMap) map = check_map (buffer, GST_MAP_WRITE);
+
+  memset (map.data, 0, map.size);
+  for (guint i = first; i < MANY * MANY; i += step)
+    ((guint16 *) map.data)[(i / MANY * SMALL + 3) * WIDTH + i % MANY * SMALL +
+                           2] = 1000;
+  return buffer;
+}
+
+/* After a dark frame it looks at 256 cells of each, in turns. */
+CHECK_LOOP_TEST (test_light_after_dark_frames_is_found, N_BACKENDS)
+{
+  enum { DARK = 1600, N_TURNS = 7, AT = 803 };
+  g_auto (Sh) sh = sh_new (backends[__i__],
+      "columns=40 rows=40 pitch-x=6 pitch-y=6 threshold-mode=auto",
+      "video/x-raw,format=GRAY16_LE,width=240,height=240,framerate=30/1");
+  guint n_frames = 0;
+
+  for (guint i = 0; i < 5; i++)
+    g_free (sh_measure (&sh, many_cells (DARK, 1)));
+  fail_unless_equals_int (
+      check_count_messages (sh.bus, GST_MESSAGE_ELEMENT), 0);
+  while (check_count_messages (sh.bus, GST_MESSAGE_ELEMENT) == 0) {
+    g_free (sh_measure (&sh, many_cells (AT, DARK)));
+    fail_unless (++n_frames <= N_TURNS, "the spot is not found");
+  }
+}
+
 /* --- spots at the edge of their cells --- */
 
 CHECK_LOOP_TEST (test_spots_that_an_edge_cuts_are_counted, N_BACKENDS)
