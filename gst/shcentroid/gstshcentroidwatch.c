@@ -244,8 +244,8 @@ gst_sh_centroid_watch_stays_dark (GstShCentroidWatch *self,
   bool has_spots = true;
 
   return self->is_dark &&
-         imk_shcentroid_glance (config, frame, self->n_glances++, &has_spots,
-             NULL) == IMK_OK &&
+         imk_shcentroid_glance (
+             config, frame, self->n_glances++, &has_spots, NULL) == IMK_OK &&
          !has_spots;
 }
 

@@ -301,8 +301,9 @@ many_cells (guint first, guint step)
 
   memset (map.data, 0, map.size);
   for (guint i = first; i < MANY * MANY; i += step)
-    ((guint16 *) map.data)[(i / MANY * SMALL + 3) * WIDTH + i % MANY * SMALL +
-                           2] = 1000;
+    ((guint16 *)
+            map.data)[(i / MANY * SMALL + 3) * WIDTH + i % MANY * SMALL + 2] =
+        1000;
   return buffer;
 }
 

@@ -220,8 +220,8 @@ glance (uint32_t n, uint32_t first, uint32_t step, uint32_t turn)
   enum { SMALL = 6 };
   test_auto (TestImage) in =
       test_image_new (IMK_TYPE_U8, n * SMALL, n * SMALL, 1, 0);
-  ImkShcentroidConfig c = sh_grid (
-      IMK_TYPE_U8, n * SMALL, n * SMALL, 0, 0, SMALL, SMALL, n, n);
+  ImkShcentroidConfig c =
+      sh_grid (IMK_TYPE_U8, n * SMALL, n * SMALL, 0, 0, SMALL, SMALL, n, n);
   bool has_spots = turn % 2;
 
   test_image_fill (&in, FILL_ZERO, 0, 0);

@@ -198,8 +198,8 @@ process (void *data, ImkError *error)
       c->kernel, &c->v.at[IN], &c->v.at[OUT], NULL, error);
 }
 
-/* Positions to 1e-10 pixels, other fields to 1e-10 of themselves; variances less
- * exactly where they are the difference of large sums. */
+/* Positions to 1e-10 pixels, other fields to 1e-10 of themselves; variances
+ * less exactly where they are the difference of large sums. */
 static double
 difference (void *data)
 {
@@ -214,8 +214,8 @@ difference (void *data)
       double allowed = 1e-10 * fmax (1, fabs (e));
 
       if (cancels && off > allowed)
-        allowed += imk_shcentroid_reference_rounding (&c->config,
-            &c->v.host[IN].image, i, (ImkShcentroidField) f);
+        allowed += imk_shcentroid_reference_rounding (
+            &c->config, &c->v.host[IN].image, i, (ImkShcentroidField) f);
       worst = variant_larger (worst, off / allowed);
     }
   return worst;

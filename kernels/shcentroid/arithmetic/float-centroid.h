@@ -557,9 +557,10 @@ imk_shcentroid_real_centre (const ImkShcentroidReals *s,
   return centre;
 }
 
-/* Σ (u - c)^2 q @unit. The terms cancel where one pixel has nearly all the light
- * and others the noise. What may be rounding counts as variance: such a centroid
- * must not look certain. Sums that are not finite give the largest variance. */
+/* Σ (u - c)^2 q @unit. The terms cancel where one pixel has nearly all the
+ * light and others the noise. What may be rounding counts as variance: such a
+ * centroid must not look certain. Sums that are not finite give the largest
+ * variance. */
 IMK_SHCENTROID_INLINE double
 imk_shcentroid_real_variance (
     double c, double q, double qu, double quu, double unit)
