@@ -16,6 +16,7 @@ typedef struct {
   gboolean told_depth;
   guint n_lights; /* how often the light was measured */
   guint n_waits;  /* frames until it is, after one without spots */
+  guint n_dark;   /* such frames in a row; the waits become longer */
   guint n_looks;  /* searches for a threshold that found no spots */
   guint n_glances;
   gboolean is_dark; /* the last look found no spots */
@@ -67,7 +68,8 @@ gboolean gst_sh_centroid_watch_looks (GstShCentroidWatch *self);
 gboolean gst_sh_centroid_watch_stays_dark (GstShCentroidWatch *self,
     const ImkShcentroidConfig *config, const ImkImage *frame);
 
-/* When the light is to be measured in a later frame. */
+/* The light is to be measured in a later frame: each time twice as far away, as
+ * one frame of a hundred that takes long is the p99 of the stream. */
 void gst_sh_centroid_watch_wait (GstShCentroidWatch *self);
 
 G_END_DECLS

@@ -122,6 +122,19 @@ CHECK_LOOP_TEST (test_light_outside_the_spots_is_one_warning, N_BACKENDS)
   fail_unless_equals_int (n_warnings (&sh), 0);
 }
 
+/* A look takes longer than a frame, and so frames 0, 100, 300, 700, ... of a
+ * dark stream have one: fewer than one of a hundred. */
+CHECK_LOOP_TEST (test_a_dark_stream_is_looked_at_less_and_less, N_BACKENDS)
+{
+  g_auto (Sh) sh = sh_new (backends[__i__], GRID, GRAY16_CAPS);
+
+  for (guint i = 0; i < 300; i++)
+    g_free (sh_measure (&sh, frame_new (2, i > 100 ? 10000 : 0, 0.2)));
+  fail_unless_equals_int (n_warnings (&sh), 0);
+  g_free (sh_measure (&sh, frame_new (2, 10000, 0.2)));
+  check_warning (sh.bus, LIBRARY, SETTINGS, "of the flux");
+}
+
 CHECK_LOOP_TEST (
     test_no_warning_where_a_threshold_or_dark_takes_it_away, N_BACKENDS)
 {
