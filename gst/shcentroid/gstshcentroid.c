@@ -443,7 +443,9 @@ watch (GstShCentroid *self, const ImkImage *in, ImkError *error)
     ImkShcentroidConfig config = config_of_light (self);
     ImkShcentroidLight seen;
 
-    if (imk_shcentroid_look (&config, &host, &seen, NULL) == IMK_OK) {
+    if (gst_sh_centroid_watch_stays_dark (w, &config, &host)) {
+      gst_sh_centroid_watch_wait (w);
+    } else if (imk_shcentroid_look (&config, &host, &seen, NULL) == IMK_OK) {
       tell (self,
           gst_sh_centroid_watch_light (w, &config, s->threshold_mode, &seen));
       tell (self, gst_sh_centroid_watch_background (
@@ -489,7 +491,10 @@ choose_threshold (GstShCentroid *self, const ImkImage *in, ImkError *error)
   if (status != IMK_OK)
     return status;
   config = config_of_light (self);
-  status = imk_shcentroid_look (&config, &host, &self->light, error);
+  if (!gst_sh_centroid_watch_stays_dark (&self->watch, &config, &host)) {
+    status = imk_shcentroid_look (&config, &host, &self->light, error);
+    self->watch.is_dark = status == IMK_OK && self->light.n_lit == 0;
+  }
   if (host.data != in->data)
     g_free (host.data);
   if (status != IMK_OK || self->light.n_lit == 0)
