@@ -34,6 +34,13 @@ static const struct {
     {"blue-red", 5, {0x053061, 0x4393c3, 0xf7f7f7, 0xd6604d, 0x67001f}},
 };
 
+/* Of a NaN: a colour that the map does not have */
+static guint32
+nan_colour (guint colours)
+{
+  return colours == 0 ? 0x604080 : 0x808080;
+}
+
 gint
 gst_imaging_view_colours_find (const gchar *name)
 {
@@ -136,6 +143,13 @@ choose_window (GstImagingViewPicture *self, const gdouble *values, gsize n,
 /* --- the picture -------------------------------------------------------------
  */
 
+static gboolean
+is_nan (const gdouble *sample, guint channels)
+{
+  return isnan (sample[0]) ||
+         (channels >= 3 && (isnan (sample[1]) || isnan (sample[2])));
+}
+
 static void
 paint (GstImagingViewPicture *self, const gdouble *values, guint channels,
     guint colours)
@@ -157,6 +171,24 @@ paint (GstImagingViewPicture *self, const gdouble *values, guint channels,
         *to++ = self->is_grey || channels >= 3 ? level : table[level][c];
       }
   }
+}
+
+/* xs, ys: where the pixels are in the section. Samples of slices that have not
+ * been seen are no NaN of the frame: they stay as paint() leaves them. */
+static void
+paint_nan (GstImagingViewPicture *self, const GstImagingViewFrame *frame,
+    const GstImagingViewSettings *r, const gdouble *values, const guint *xs,
+    const guint *ys)
+{
+  const guint32 colour = nan_colour (r->colours);
+
+  for (guint y = 0; y < self->height; y++)
+    for (guint x = 0; x < self->width; x++, values += frame->channels)
+      if (is_nan (values, frame->channels) &&
+          gst_imaging_view_section_has (frame, r, xs[x], ys[y]))
+        for (guint c = 0; c < 3; c++)
+          self->pixels[(gsize) y * self->stride + 3 * x + c] =
+              (guint8) (colour >> (16 - 8 * c));
 }
 
 static guint *
@@ -187,7 +219,8 @@ gst_imaging_view_picture_make (GstImagingViewPicture *self,
   const guint channels = frame->channels;
   g_autofree guint *xs = NULL, *ys = NULL;
   g_autofree gdouble *values = NULL;
-  gsize n_row;
+  gboolean has_nan = FALSE;
+  gsize n_row, n_values;
 
   gst_imaging_view_section_size (
       frame, r, &self->source_width, &self->source_height);
@@ -197,7 +230,8 @@ gst_imaging_view_picture_make (GstImagingViewPicture *self,
   n_row = (gsize) self->width * channels;
   xs = choose_places (self->crop.x, self->crop.width, self->width);
   ys = choose_places (self->crop.y, self->crop.height, self->height);
-  values = g_new (gdouble, n_row * self->height);
+  n_values = n_row * self->height;
+  values = g_new (gdouble, n_values);
   for (guint y = 0; y < self->height; y++)
     gst_imaging_view_section_read (
         frame, r, ys[y], xs, self->width, values + y * n_row);
@@ -205,16 +239,20 @@ gst_imaging_view_picture_make (GstImagingViewPicture *self,
       &frame->meaning, channels, (gsize) self->width * self->height, values);
   self->minimum = INFINITY;
   self->maximum = -INFINITY;
-  judge_ends (self, values, n_row * self->height);
+  judge_ends (self, values, n_values);
   if (r->clip == 0 && is_automatic (r))
     judge_all (self, frame, r);
-  choose_window (self, values, n_row * self->height, r);
-  self->is_grey = channels < 3 && r->colours == 0;
+  choose_window (self, values, n_values, r);
+  for (gsize i = 0; i < n_values && !has_nan; i++)
+    has_nan = isnan (values[i]);
+  self->is_grey = channels < 3 && r->colours == 0 && !has_nan;
   self->stride = (self->width * (self->is_grey ? 1 : 3) + 3) & ~3u;
   self->size = (gsize) self->stride * self->height;
   g_free (self->pixels);
   self->pixels = g_malloc0 (self->size);
   paint (self, values, channels, r->colours);
+  if (has_nan)
+    paint_nan (self, frame, r, values, xs, ys);
 }
 
 void

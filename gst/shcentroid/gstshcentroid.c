@@ -266,18 +266,18 @@ gst_sh_centroid_open (GstImagingFilter *filter, ImkBackend backend,
 }
 
 /* Returns: how often a frame is gone through; a search for the brightest
- * samples and other powers than 1 and 2 are eight times as long as one sum */
+ * samples and powers that need logarithms are eight times as long as one sum */
 static guint64
 passes_of (const ImkShcentroidConfig *c)
 {
+  const gboolean is_simple = c->power == 1 || c->power == 1.5 || c->power == 2;
   guint64 side = 2 * (guint64) c->search_range + 1, passes = 1;
 
   if (c->estimator == IMK_SHCENTROID_ESTIMATOR_CORRELATION)
     return side * side;
   if (c->weighting != IMK_SHCENTROID_WEIGHTING_NONE)
     passes = c->iterations;
-  return c->brightest > 0 || (c->power != 1 && c->power != 2) ? 8 * passes
-                                                              : passes;
+  return c->brightest > 0 || !is_simple ? 8 * passes : passes;
 }
 
 /* To copy a frame into page-locked memory takes a core as long as to go through
@@ -443,7 +443,9 @@ watch (GstShCentroid *self, const ImkImage *in, ImkError *error)
     ImkShcentroidConfig config = config_of_light (self);
     ImkShcentroidLight seen;
 
-    if (imk_shcentroid_look (&config, &host, &seen, NULL) == IMK_OK) {
+    if (gst_sh_centroid_watch_stays_dark (w, &config, &host)) {
+      gst_sh_centroid_watch_wait (w);
+    } else if (imk_shcentroid_look (&config, &host, &seen, NULL) == IMK_OK) {
       tell (self,
           gst_sh_centroid_watch_light (w, &config, s->threshold_mode, &seen));
       tell (self, gst_sh_centroid_watch_background (
@@ -489,7 +491,10 @@ choose_threshold (GstShCentroid *self, const ImkImage *in, ImkError *error)
   if (status != IMK_OK)
     return status;
   config = config_of_light (self);
-  status = imk_shcentroid_look (&config, &host, &self->light, error);
+  if (!gst_sh_centroid_watch_stays_dark (&self->watch, &config, &host)) {
+    status = imk_shcentroid_look (&config, &host, &self->light, error);
+    self->watch.is_dark = status == IMK_OK && self->light.n_lit == 0;
+  }
   if (host.data != in->data)
     g_free (host.data);
   if (status != IMK_OK || self->light.n_lit == 0)

@@ -6,6 +6,7 @@ enum {
   SEVERAL = 3,      /* samples that one hot pixel of a still is not */
   MOST_LIGHTS = 10, /* a controller may change settings with every frame */
   WAIT_FRAMES = 100,
+  MOST_DOUBLINGS = 10,
   SELDOM = 8,
   LEAST_UNEVEN = 3, /* cells; a test picture may have one by chance */
 };
@@ -156,7 +157,12 @@ gst_sh_centroid_watch_light (GstShCentroidWatch *self,
   g_autofree gchar *remedy = NULL;
 
   self->n_lights++;
-  self->n_waits = light->n_lit == 0 ? WAIT_FRAMES : 0;
+  self->is_dark = light->n_lit == 0;
+  self->n_waits = 0;
+  if (self->is_dark)
+    gst_sh_centroid_watch_wait (self);
+  else
+    self->n_dark = 0;
   /* where spots are cut the light at the borders is theirs */
   if (light->n_lit == 0 || light->share <= LARGE_SHARE ||
       light->n_cut > light->n_lit / 4)
@@ -234,4 +240,23 @@ gst_sh_centroid_watch_looks (GstShCentroidWatch *self)
   guint n = self->n_looks++;
 
   return n < WAIT_FRAMES || n % SELDOM == 0;
+}
+
+gboolean
+gst_sh_centroid_watch_stays_dark (GstShCentroidWatch *self,
+    const ImkShcentroidConfig *config, const ImkImage *frame)
+{
+  bool has_spots = true;
+
+  return self->is_dark &&
+         imk_shcentroid_glance (
+             config, frame, self->n_glances++, &has_spots, NULL) == IMK_OK &&
+         !has_spots;
+}
+
+void
+gst_sh_centroid_watch_wait (GstShCentroidWatch *self)
+{
+  self->n_waits = WAIT_FRAMES << MIN (self->n_dark, MOST_DOUBLINGS);
+  self->n_dark++;
 }

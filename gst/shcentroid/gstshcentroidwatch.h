@@ -16,7 +16,10 @@ typedef struct {
   gboolean told_depth;
   guint n_lights; /* how often the light was measured */
   guint n_waits;  /* frames until it is, after one without spots */
+  guint n_dark;   /* such frames in a row; the waits become longer */
   guint n_looks;  /* searches for a threshold that found no spots */
+  guint n_glances;
+  gboolean is_dark; /* the last look found no spots */
   gboolean told_light, told_background, told_hot, told_pedestal;
 } GstShCentroidWatch;
 
@@ -58,5 +61,15 @@ gchar *gst_sh_centroid_watch_pedestal (GstShCentroidWatch *self,
 /* Before every frame while threshold-mode=auto has not found a spot. Returns:
  * whether it is to look in this one: in each of the first 100, then seldom */
 gboolean gst_sh_centroid_watch_looks (GstShCentroidWatch *self);
+
+/* Before a look, which takes tens of ms and is in vain in a dark frame.
+ * Returns: whether there was no light at the last look, and none in those cells
+ * whose turn it is now */
+gboolean gst_sh_centroid_watch_stays_dark (GstShCentroidWatch *self,
+    const ImkShcentroidConfig *config, const ImkImage *frame);
+
+/* The light is to be measured in a later frame: each time twice as far away, as
+ * one frame of a hundred that takes long is the p99 of the stream. */
+void gst_sh_centroid_watch_wait (GstShCentroidWatch *self);
 
 G_END_DECLS

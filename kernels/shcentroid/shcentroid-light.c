@@ -484,65 +484,119 @@ sum_up (Cell *cells, uint32_t n, float *room)
   return light;
 }
 
-ImkStatus
-imk_shcentroid_look (const ImkShcentroidConfig *given, const ImkImage *frame,
-    ImkShcentroidLight *light, ImkError *error)
-{
+/* --- a frame -------------------------------------------------------------- */
+
+/* One look at cells of a frame, and room for it. */
+typedef struct Look {
   ImkShcentroidConfig own;
-  const ImkShcentroidConfig *c =
-      imk_shcentroid_read_config (given, &own, error);
-  uint32_t n, n_lit = 0, n_cut = 0, n_hot = 0, n_uneven = 0;
-  size_t most = 1;
-  ImkStatus status;
+  const ImkShcentroidConfig *c;
+  const ImkImage *frame;
+  uint32_t n; /* cells */
   Room room;
-  Cell *cells;
+  Cell *cells; /* (nullable) */
+} Look;
+
+static ImkStatus
+open_look (Look *look, const ImkShcentroidConfig *given, const ImkImage *frame,
+    ImkError *error)
+{
+  const ImkShcentroidConfig *c =
+      imk_shcentroid_read_config (given, &look->own, error);
+  ImkStatus status;
+  size_t most;
 
   if (!c)
     return IMK_ERROR_CONFIG;
-  n = imk_shcentroid_n_cells (c);
   status = imk_image_check (
       frame, "input", c->type, 1, c->width, c->height, false, error);
   if (status != IMK_OK)
     return status;
-  for (uint32_t i = 0; i < n; i++) {
+  look->c = c;
+  look->frame = frame;
+  most = look->n = imk_shcentroid_n_cells (c);
+  for (uint32_t i = 0; i < look->n; i++) {
     ImkShcentroidRect rect = imk_shcentroid_cell_rect (c, i);
     size_t size = (size_t) rect.width * rect.height;
 
     most = size > most ? size : most;
   }
-  most = most > n ? most : n;
-  room.all = malloc (3 * most * sizeof (float));
-  cells = malloc ((size_t) n * sizeof (*cells));
-  if (!room.all || !cells) {
-    status = imk_error_set (error, IMK_ERROR_MEMORY,
-        "There is no memory to look at the light of %u cells.", n);
-  } else {
-    room.border = room.all + most;
-    room.steps = room.border + most;
-    for (uint32_t i = 0; i < n; i++) {
-      ImkShcentroidRect rect = imk_shcentroid_cell_rect (c, i);
-      Kind kind;
+  look->room.all = malloc (3 * most * sizeof (float));
+  look->cells = malloc ((size_t) look->n * sizeof (*look->cells));
+  if (!look->room.all || !look->cells)
+    return imk_error_set (error, IMK_ERROR_MEMORY,
+        "There is no memory to look at the light of %u cells.", look->n);
+  look->room.border = look->room.all + most;
+  look->room.steps = look->room.border + most;
+  return IMK_OK;
+}
 
-      if (rect.width == 0 || rect.height == 0)
-        continue;
-      gather (c, frame, &rect, &room);
-      kind = look_at (c, &rect, &room, &cells[n_lit]);
-      if (kind != DARK) {
-        Trouble trouble =
-            trouble_of (c, frame, &rect, cells[n_lit].noise, &room);
+static void
+close_look (Look *look)
+{
+  free (look->room.all);
+  free (look->cells);
+}
 
-        n_hot += trouble.hot;
-        n_uneven += trouble.uneven;
-      }
-      n_lit += kind == LIT;
-      n_cut += kind == CUT;
+/* @cell is filled where it is LIT. */
+static Kind
+look_at_cell (Look *look, const ImkShcentroidRect *rect, Cell *cell)
+{
+  if (rect->width == 0 || rect->height == 0)
+    return DARK;
+  gather (look->c, look->frame, rect, &look->room);
+  return look_at (look->c, rect, &look->room, cell);
+}
+
+ImkStatus
+imk_shcentroid_look (const ImkShcentroidConfig *config, const ImkImage *frame,
+    ImkShcentroidLight *light, ImkError *error)
+{
+  uint32_t n_lit = 0, n_cut = 0, n_hot = 0, n_uneven = 0;
+  Look look = {0};
+  ImkStatus status = open_look (&look, config, frame, error);
+
+  for (uint32_t i = 0; status == IMK_OK && i < look.n; i++) {
+    ImkShcentroidRect rect = imk_shcentroid_cell_rect (look.c, i);
+    Cell *cell = &look.cells[n_lit];
+    Kind kind = look_at_cell (&look, &rect, cell);
+
+    if (kind != DARK) {
+      Trouble trouble =
+          trouble_of (look.c, frame, &rect, cell->noise, &look.room);
+
+      n_hot += trouble.hot;
+      n_uneven += trouble.uneven;
     }
-    *light = sum_up (cells, n_lit, room.all);
+    n_lit += kind == LIT;
+    n_cut += kind == CUT;
+  }
+  if (status == IMK_OK) {
+    *light = sum_up (look.cells, n_lit, look.room.all);
     light->n_cut = n_cut;
     light->n_hot = n_hot;
     light->n_uneven = n_uneven;
   }
-  free (room.all);
-  free (cells);
+  close_look (&look);
+  return status;
+}
+
+ImkStatus
+imk_shcentroid_glance (const ImkShcentroidConfig *config, const ImkImage *frame,
+    uint32_t turn, bool *has_spots, ImkError *error)
+{
+  Look look = {0};
+  ImkStatus status = open_look (&look, config, frame, error);
+  uint32_t step = (look.n + IMK_SHCENTROID_GLANCE - 1) / IMK_SHCENTROID_GLANCE;
+  bool found = false;
+
+  for (uint32_t i = step ? turn % step : 0;
+       status == IMK_OK && i < look.n && !found; i += step) {
+    ImkShcentroidRect rect = imk_shcentroid_cell_rect (look.c, i);
+
+    found = look_at_cell (&look, &rect, look.cells) != DARK;
+  }
+  if (status == IMK_OK)
+    *has_spots = found;
+  close_look (&look);
   return status;
 }

@@ -3,6 +3,8 @@
  * threshold would leave none of it. */
 #pragma once
 
+#include <stdbool.h>
+
 #include "imk/shcentroid.h"
 
 #ifdef __cplusplus
@@ -69,6 +71,20 @@ typedef struct ImkShcentroidLight {
  * @light untouched */
 IMK_API ImkStatus imk_shcentroid_look (const ImkShcentroidConfig *config,
     const ImkImage *frame, ImkShcentroidLight *light, ImkError *error);
+
+/* Cells of a glance, at most. */
+#define IMK_SHCENTROID_GLANCE 256
+
+/**
+ * imk_shcentroid_glance: (looks for a spot in some cells of a frame)
+ * @turn: glance number; so many in a row look at every cell once
+ * @has_spots: whether one of the cells has a spot, cut by the border or not
+ *
+ * For frames that may be dark: takes as long as imk_shcentroid_look() of 256
+ * cells. A grid of at most that many is looked at as a whole.
+ * Returns: as imk_shcentroid_look() */
+IMK_API ImkStatus imk_shcentroid_glance (const ImkShcentroidConfig *config,
+    const ImkImage *frame, uint32_t turn, bool *has_spots, ImkError *error);
 
 #ifdef __cplusplus
 }

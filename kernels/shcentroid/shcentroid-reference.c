@@ -352,18 +352,44 @@ get_variances (const Measurement *m, double row[IMK_SHCENTROID_N_FIELDS])
       iterated_gain (c, y, position_in_cell (c, s.m01 / s.m00, m->r.height));
 }
 
-void
-imk_shcentroid_reference (const ImkShcentroidConfig *c, const ImkImage *in,
-    uint32_t cell, double row[IMK_SHCENTROID_N_FIELDS])
+static Measurement
+measure (const ImkShcentroidConfig *c, const ImkImage *in, uint32_t cell)
 {
   Measurement m = {c, in, imk_shcentroid_cell_rect (c, cell)};
-  uint32_t flags;
 
   m.t = find_threshold (c, in, &m.r);
   m.centre.weight_x = m.r.ref_x;
   m.centre.weight_y = m.r.ref_y;
   iterate (&m);
-  flags = get_flags (&m);
+  return m;
+}
+
+double
+imk_shcentroid_reference_rounding (const ImkShcentroidConfig *c,
+    const ImkImage *in, uint32_t cell, ImkShcentroidField field)
+{
+  bool in_x = field == IMK_SHCENTROID_VAR_X;
+  double gain = c->weighting ? c->iterations * (double) c->iterations : 1;
+  Measurement m;
+
+  if (!in_x && field != IMK_SHCENTROID_VAR_Y)
+    return 0;
+  m = measure (c, in, cell);
+  if (c->estimator == IMK_SHCENTROID_ESTIMATOR_QUAD)
+    gain *= c->quad_gain * c->quad_gain;
+  /* the backends report no less than a part of two such sums; as much again for
+   * their own rounding */
+  return 4 * IMK_SHCENTROID_ROUNDING * gain *
+         (double) ((in_x ? m.s.spread_x : m.s.spread_y) / (m.s.m00 * m.s.m00));
+}
+
+void
+imk_shcentroid_reference (const ImkShcentroidConfig *c, const ImkImage *in,
+    uint32_t cell, double row[IMK_SHCENTROID_N_FIELDS])
+{
+  Measurement m = measure (c, in, cell);
+  uint32_t flags = get_flags (&m);
+
   memset (row, 0, IMK_SHCENTROID_N_FIELDS * sizeof (*row));
   row[IMK_SHCENTROID_FLUX] = fmax ((double) m.s.m00, 0);
   row[IMK_SHCENTROID_FLUX_RAW] = (double) m.s.raw;

@@ -18,3 +18,9 @@ void imk_shcentroid_reference (const ImkShcentroidConfig *config,
 /* Returns: the threshold T of the cell, -INFINITY without one */
 double imk_shcentroid_reference_threshold (
     const ImkShcentroidConfig *config, const ImkImage *in, uint32_t cell);
+
+/* Variances are the difference of sums about the corner of the cell. Where one
+ * pixel has nearly all the light and others the noise, they lose digits.
+ * Returns: how far @field of a backend may be off for that; 0 for all others */
+double imk_shcentroid_reference_rounding (const ImkShcentroidConfig *config,
+    const ImkImage *in, uint32_t cell, ImkShcentroidField field);

@@ -118,10 +118,12 @@ def code_of(message):
     """Returns: the exit code of an error"""
     Gst = library.gstreamer()
     error, _debug = message.parse_error()
-    if isinstance(message.src, Gst.Element) and not message.src.srcpads:
-        return NOT_WRITTEN
-    if isinstance(message.src, Gst.Element) and not message.src.sinkpads:
-        return UNREADABLE
+    if isinstance(message.src, Gst.Element):  # an element that has pads on request may have none now
+        directions = {template.direction for template in message.src.get_pad_template_list()}
+        if Gst.PadDirection.SRC not in directions:
+            return NOT_WRITTEN
+        if Gst.PadDirection.SINK not in directions:
+            return UNREADABLE
     codes = {Gst.ResourceError.SETTINGS: WRONG_USE, Gst.ResourceError.NOT_FOUND: UNREADABLE,
              Gst.ResourceError.OPEN_READ: UNREADABLE, Gst.ResourceError.READ: UNREADABLE,
              Gst.ResourceError.OPEN_WRITE: NOT_WRITTEN, Gst.ResourceError.WRITE: NOT_WRITTEN,

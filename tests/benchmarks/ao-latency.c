@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /* From frame to commands: from gst_pad_push () of a frame into shcentroid to
  * the return of the function that takes the commands behind shreconstruct.
- * Beside it the same kernels in a bare loop, a copy of the frame, one read of
- * the control matrix, and the peers of ao-latency-peers.py.
+ * Beside it two identities with the same metadata, the same kernels in a bare
+ * loop, a copy of the frame, one read of the control matrix, and the peers of
+ * ao-latency-peers.py.
  * AO_LATENCY_PEERS: the command that runs them, an interpreter and the script
  * AO_LATENCY_PROPERTIES: further properties of shreconstruct */
 #include <math.h>
@@ -42,8 +43,9 @@ typedef struct Loop {
   double returned; /* us: when the commands of the frame had been taken */
   guint8 *copy;
   guint32 sum;
-  FILE *ask, *answer; /* NULL without peers */
-  BenchBetween between;
+  FILE *ask, *answer;          /* NULL without peers */
+  BenchBetween between, plain; /* our elements; identities */
+  GstBuffer *made;             /* a frame's commands, with all metadata */
   gchar *location;
 } Loop;
 
@@ -54,6 +56,8 @@ on_commands (GstPad *pad, GstObject *parent, GstBuffer *buffer)
 {
   Loop *l = g_object_get_data (G_OBJECT (pad), "bench");
 
+  if (!l->made)
+    l->made = gst_buffer_ref (buffer);
   gst_buffer_unref (buffer);
   l->returned = bench_now ();
   return GST_FLOW_OK;
@@ -80,6 +84,84 @@ write_matrix (Loop *l)
   g_free (header);
 }
 
+/* --- two identities ------------------------------------------------------- */
+
+static gboolean
+set_field (GQuark name, const GValue *value, gpointer to)
+{
+  gst_structure_id_set_value (to, name, value);
+  return TRUE;
+}
+
+/* The first @n structures that our elements attach. */
+static void
+attach (GstBuffer *made, guint n, GstBuffer *to)
+{
+  gpointer state = NULL;
+  GstMeta *meta;
+
+  while (n > 0 && (meta = gst_buffer_iterate_meta (made, &state))) {
+    const GstStructure *from;
+
+    if (!gst_meta_info_is_custom (meta->info))
+      continue;
+    from = gst_custom_meta_get_structure ((GstCustomMeta *) meta);
+    gst_structure_foreach (from, set_field,
+        gst_custom_meta_get_structure (
+            gst_buffer_add_custom_meta (to, gst_structure_get_name (from))));
+    n--;
+  }
+}
+
+/* As behind shcentroid. */
+static GstPadProbeReturn
+attach_slopes (GstPad *pad, GstPadProbeInfo *info, gpointer data)
+{
+  Loop *l = data;
+  GstBuffer *out = gst_buffer_make_writable (GST_PAD_PROBE_INFO_BUFFER (info));
+
+  attach (l->made, 1, out);
+  GST_PAD_PROBE_INFO_DATA (info) = out;
+  return GST_PAD_PROBE_OK;
+}
+
+/* As behind shreconstruct: a buffer for each frame, with its metadata too. */
+static GstPadProbeReturn
+attach_commands (GstPad *pad, GstPadProbeInfo *info, gpointer data)
+{
+  Loop *l = data;
+  GstBuffer *out =
+      gst_buffer_new_allocate (NULL, l->c->commands * sizeof (float), NULL);
+
+  attach (l->made, G_MAXUINT, out);
+  gst_buffer_unref (GST_PAD_PROBE_INFO_BUFFER (info));
+  GST_PAD_PROBE_INFO_DATA (info) = out;
+  return GST_PAD_PROBE_OK;
+}
+
+static void
+probe (Loop *l, const char *name, GstPadProbeCallback callback)
+{
+  GstElement *element = gst_bin_get_by_name (GST_BIN (l->plain.bin), name);
+  GstPad *src = gst_element_get_static_pad (element, "src");
+
+  gst_pad_add_probe (src, GST_PAD_PROBE_TYPE_BUFFER, callback, l, NULL);
+  gst_object_unref (src);
+  gst_object_unref (element);
+}
+
+static void
+open_plain (Loop *l, GstCaps *caps)
+{
+  bench_between_open (&l->plain,
+      "identity name=first silent=true ! identity name=last silent=true", caps,
+      on_commands, l);
+  probe (l, "first", attach_slopes);
+  probe (l, "last", attach_commands);
+}
+
+/* --- our elements --------------------------------------------------------- */
+
 static void
 open_pipeline (Loop *l)
 {
@@ -97,6 +179,7 @@ open_pipeline (Loop *l)
   GstCaps *caps = gst_caps_from_string (text);
 
   bench_between_open (&l->between, line, caps, on_commands, l);
+  open_plain (l, caps);
   gst_caps_unref (caps);
   g_free (text);
   g_free (line);
@@ -142,7 +225,7 @@ open_kernels (Loop *l)
 /* --- one frame of each ---------------------------------------------------- */
 
 static double
-time_pipeline (Loop *l, guint i)
+time_between (Loop *l, BenchBetween *between, guint i)
 {
   GstBuffer *buffer = gst_buffer_new_wrapped_full (GST_MEMORY_FLAG_READONLY,
       bench_ring_at (&l->frames, i), l->frames.size, 0, l->frames.size, NULL,
@@ -151,9 +234,21 @@ time_pipeline (Loop *l, guint i)
 
   GST_BUFFER_OFFSET (buffer) = i;
   start = bench_now ();
-  if (gst_pad_push (l->between.camera, buffer) != GST_FLOW_OK)
+  if (gst_pad_push (between->camera, buffer) != GST_FLOW_OK)
     bench_fail ("a frame was refused.");
   return l->returned - start;
+}
+
+static double
+time_pipeline (Loop *l, guint i)
+{
+  return time_between (l, &l->between, i);
+}
+
+static double
+time_identities (Loop *l, guint i)
+{
+  return time_between (l, &l->plain, i);
 }
 
 static double
@@ -317,6 +412,8 @@ open_loop (Loop *l)
 static void
 close_loop (Loop *l)
 {
+  gst_clear_buffer (&l->made);
+  bench_between_close (&l->plain);
   bench_between_close (&l->between);
   imk_shcentroid_free (l->centroid);
   imk_shreconstruct_free (l->reconstruct);
@@ -332,13 +429,14 @@ close_loop (Loop *l)
 static void
 run_case (const Case *c)
 {
-  Entry entries[4 + MAX_PEERS] = {
-      {"ours", time_pipeline},
+  Entry entries[5 + MAX_PEERS] = {
+      {"ours", time_pipeline}, /* the first: it makes what others attach */
+      {"identities", time_identities},
       {"kernels", time_kernels},
       {"copy", time_copy},
       {"matrix", time_matrix},
   };
-  guint n_entries = 4;
+  guint n_entries = 5;
   Loop l = {.c = c};
   gchar **peers;
 

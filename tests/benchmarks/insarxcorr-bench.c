@@ -148,13 +148,16 @@ pair_close (Pair *p)
   free (p->out.data);
 }
 
+/* As many lines as there is room for; as the elements do, a row does not wait
+ * for lines beyond it. */
 static void
-push (Pair *p, ImkInsarxcorrSide side)
+push (Pair *p, ImkInsarxcorrSide side, bool only_wanted)
 {
   uint32_t room;
   ImkError error;
 
-  while ((room = imk_insarxcorr_room (p->kernel, side)) > 0) {
+  while ((room = imk_insarxcorr_room (p->kernel, side)) > 0 &&
+         !(only_wanted && imk_insarxcorr_is_ready (p->kernel))) {
     size_t stride = (size_t) WIDTH * 4;
     ImkImage lines = {
         .data =
@@ -171,10 +174,10 @@ push (Pair *p, ImkInsarxcorrSide side)
 }
 
 static void
-push_both (Pair *p)
+push_both (Pair *p, bool only_wanted)
 {
   for (int s = 0; s < IMK_INSARXCORR_N_SIDES; s++)
-    push (p, (ImkInsarxcorrSide) s);
+    push (p, (ImkInsarxcorrSide) s, only_wanted);
 }
 
 /* The whole pair. */
@@ -188,10 +191,10 @@ ours_run (void *data, uint32_t turn)
   for (int s = 0; s < IMK_INSARXCORR_N_SIDES; s++)
     imk_insarxcorr_rewind (p->kernel, (ImkInsarxcorrSide) s);
   for (uint32_t row = 0; row < p->config.ny; row++) {
-    push_both (p);
+    push_both (p, true);
     bench_ok (
         imk_insarxcorr_process (p->kernel, &p->out, p->stream, &error), &error);
-    push_both (p); /* what there is room for beside the row at work */
+    push_both (p, false); /* what there is room for beside the row at work */
     if (p->device)
       bench_ok (p->device->stream_synchronize (p->stream, &error), &error);
     imk_insarxcorr_advance (p->kernel);

@@ -122,6 +122,19 @@ CHECK_LOOP_TEST (test_light_outside_the_spots_is_one_warning, N_BACKENDS)
   fail_unless_equals_int (n_warnings (&sh), 0);
 }
 
+/* A look takes longer than a frame, and so frames 0, 100, 300, 700, ... of a
+ * dark stream have one: fewer than one of a hundred. */
+CHECK_LOOP_TEST (test_a_dark_stream_is_looked_at_less_and_less, N_BACKENDS)
+{
+  g_auto (Sh) sh = sh_new (backends[__i__], GRID, GRAY16_CAPS);
+
+  for (guint i = 0; i < 300; i++)
+    g_free (sh_measure (&sh, frame_new (2, i > 100 ? 10000 : 0, 0.2)));
+  fail_unless_equals_int (n_warnings (&sh), 0);
+  g_free (sh_measure (&sh, frame_new (2, 10000, 0.2)));
+  check_warning (sh.bus, LIBRARY, SETTINGS, "of the flux");
+}
+
 CHECK_LOOP_TEST (
     test_no_warning_where_a_threshold_or_dark_takes_it_away, N_BACKENDS)
 {
@@ -288,6 +301,41 @@ CHECK_LOOP_TEST (test_frames_without_light_are_invalid, N_BACKENDS)
           "frame %u with a peak of %g: flags %u", i, peaks[i], flags);
       fail_unless (peaks[i] > 0 || cell[IMK_SHCENTROID_DX] == 0);
     }
+  }
+}
+
+/* 40x40 cells of 6x6, dark but for those from @first on, each @step-th. */
+static GstBuffer *
+many_cells (guint first, guint step)
+{
+  enum { MANY = 40, SMALL = 6, WIDTH = MANY * SMALL };
+  GstBuffer *buffer = gst_buffer_new_allocate (NULL, 2 * WIDTH * WIDTH, NULL);
+  g_auto (CheckMap) map = check_map (buffer, GST_MAP_WRITE);
+
+  memset (map.data, 0, map.size);
+  for (guint i = first; i < MANY * MANY; i += step)
+    ((guint16 *)
+            map.data)[(i / MANY * SMALL + 3) * WIDTH + i % MANY * SMALL + 2] =
+        1000;
+  return buffer;
+}
+
+/* After a dark frame it looks at 256 cells of each, in turns. */
+CHECK_LOOP_TEST (test_light_after_dark_frames_is_found, N_BACKENDS)
+{
+  enum { DARK = 1600, N_TURNS = 7, AT = 803 };
+  g_auto (Sh) sh = sh_new (backends[__i__],
+      "columns=40 rows=40 pitch-x=6 pitch-y=6 threshold-mode=auto",
+      "video/x-raw,format=GRAY16_LE,width=240,height=240,framerate=30/1");
+  guint n_frames = 0;
+
+  for (guint i = 0; i < 5; i++)
+    g_free (sh_measure (&sh, many_cells (DARK, 1)));
+  fail_unless_equals_int (
+      check_count_messages (sh.bus, GST_MESSAGE_ELEMENT), 0);
+  while (check_count_messages (sh.bus, GST_MESSAGE_ELEMENT) == 0) {
+    g_free (sh_measure (&sh, many_cells (AT, DARK)));
+    fail_unless (++n_frames <= N_TURNS, "the spot is not found");
   }
 }
 

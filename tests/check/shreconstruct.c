@@ -579,6 +579,26 @@ write_large (void)
   write_array ("large.npy", LARGE_COMMANDS, 2 * LARGE_CELLS, values);
 }
 
+/* 2^20 numbers of R for each thread. */
+CHECK_MOCK_TEST (test_auto_takes_a_large_matrix_to_the_device)
+{
+  static const gchar *const backends_and_threads[] = {
+      "auto", "auto n-threads=2"};
+  const gchar *expected[] = {"cuda", "cpu"};
+
+  check_device ();
+  write_large ();
+  for (guint i = 0; i < G_N_ELEMENTS (expected); i++) {
+    g_autoptr (CheckHarness) cpu = large_harness ("cpu");
+    g_autoptr (CheckHarness) h = large_harness (backends_and_threads[i]);
+    g_autofree gchar *active = NULL;
+
+    same_large_commands (cpu, h, i);
+    g_object_get (h->element, "active-backend", &active, NULL);
+    fail_unless_equals_string (active, expected[i]);
+  }
+}
+
 CHECK_MOCK_TEST (test_a_loop_goes_on_where_its_device_fails)
 {
   g_autoptr (CheckHarness) cpu = NULL;

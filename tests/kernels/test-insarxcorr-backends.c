@@ -162,6 +162,48 @@ TEST (test_backends_agree_on_usual_lengths, "so they do on the usual lengths")
   }
 }
 
+/* Rows of the usual lengths keep the lines that they share with the row before,
+ * where memory-limit lets all patches of a row be worked on at once. */
+TEST (
+    test_rows_share_lines, "rows that share lines give the bytes of each alone")
+{
+  enum { NX = 5, NY = 9 };
+  static const uint8_t mask[] = {1, 1, 1, 0, 1, 1, 1, 1, 1, 0, 1, 1, 1, 1, 1};
+  ImkInsarxcorrConfig c = insar_config (611, 641, 64, 64, NX, NY);
+  const size_t n_values = (size_t) NX * NY * N_FIELDS;
+  test_autofree int16_t *ref = NULL, *sec = NULL;
+  double gross[NY][NX][2] = {0};
+
+  test_need_cuda ();
+  insar_make_pair (&c, 3, -2, 41, &ref, &sec);
+  memset (ref + (size_t) 300 * c.width[0] * 2, 0, c.width[0] * 40 * 4);
+  for (int j = 0; j < NY; j++)
+    for (int i = 0; i < NX; i++) {
+      gross[j][i][0] = i < 2 ? 0 : j / 3 * (i - 1); /* columns change */
+      gross[j][i][1] = i == 1 ? -40 * (j % 2) : i == 3 ? 300 * (j / 6) : -j;
+    }
+  for (int i = 0; i < 4; i++) {
+    test_autofree double *alone = NULL, *shared = NULL;
+
+    c.ashift = i == 1 ? -150 : 0; /* beyond the first line */
+    c.gross_offsets = i == 2 ? &gross[0][0][0] : NULL;
+    c.mask = i == 2 ? mask : NULL;
+    c.mask_width = 3;
+    c.mask_height = 5;
+    if (i == 3) /* no room between rows: all are the same */
+      c.height[0] = c.height[1] = 390;
+    c.memory_limit = 6000000; /* two or three patches of a row at a time */
+    alone = insar_run_pushing (IMK_BACKEND_CUDA, &c, ref, sec, 64);
+    c.memory_limit = 0;
+    shared = insar_run_pushing (IMK_BACKEND_CUDA, &c, ref, sec, 29);
+    for (size_t v = 0; v < n_values; v++)
+      test_check (memcmp (&alone[v], &shared[v], sizeof (double)) == 0,
+          "pair %d, row %zu, patch %zu, field %zu: alone %.9g, shared %.9g", i,
+          v / N_FIELDS / NX, v / N_FIELDS % NX, v % N_FIELDS, alone[v],
+          shared[v]);
+  }
+}
+
 TEST (test_backends_agree_on_floats_and_masks,
     "so they do on floats, masks and gross offsets")
 {

@@ -1558,3 +1558,42 @@ TEST (test_examples_on_cuda, "CUDA has the worked examples")
   test_brightest_of_an_even_cell ();
   test_not_finite ();
 }
+
+/* One pixel has nearly all the weighted light, and one at the threshold all the
+ * noise: in y the sums about the corner cancel. @rest: of the light elsewhere
+ */
+static void
+check_certainty (double rest)
+{
+  test_auto (TestImage) in = test_image_new (IMK_TYPE_F32, 40, 40, 1, 0);
+  test_auto (TestImage) out = test_image_new (IMK_TYPE_F64, N_FIELDS, 1, 1, 0);
+  ImkShcentroidConfig c = sh_grid (IMK_TYPE_F32, 40, 40, 0, 0, 40, 40, 1, 1);
+  test_autoptr (ImkShcentroid) s = NULL;
+  double row[N_FIELDS], found;
+
+  test_image_fill (&in, FILL_ZERO, 0, 0);
+  sh_set (&in, 20, 18, 100); /* where the weight is */
+  sh_set (&in, 25, 18, 200);
+  sh_set (&in, 25, 24, rest);
+  c.threshold_mode = IMK_SHCENTROID_THRESHOLD_ABSOLUTE;
+  c.threshold = 100;
+  c.weighting = IMK_SHCENTROID_WEIGHTING_GAUSSIAN;
+  c.sigma = 0.55;
+  c.read_noise = 1.5;
+  test_ok (imk_shcentroid_new (IMK_BACKEND_CPU, &c, &s, test_new_error ()));
+  test_ok (imk_shcentroid_process (
+      s, &in.image, &out.image, NULL, test_new_error ()));
+  imk_shcentroid_reference (&c, &in.image, 0, row);
+  found = sh_get (&out, 0, IMK_SHCENTROID_VAR_Y);
+  test_check (sh_get (&out, 0, IMK_SHCENTROID_FLAGS) == 0, "it is not valid");
+  test_check (row[IMK_SHCENTROID_VAR_Y] > 1 &&
+                  found >= 0.999 * row[IMK_SHCENTROID_VAR_Y],
+      "%g: the variance is %g, at least %g expected", rest, found,
+      row[IMK_SHCENTROID_VAR_Y]);
+}
+
+TEST (test_no_certainty, "a variance that rounding takes away is not 0")
+{
+  for (double rest = 110; rest < 300; rest += 7)
+    check_certainty (rest);
+}

@@ -211,6 +211,59 @@ TEST (test_spot, "a spot is one above the level of its border")
   test_check (look_at_peak (0, 0, 0).n_lit == 0, "a spot in the dark");
 }
 
+/* --- a glance ------------------------------------------------------------- */
+
+/* At @n x @n cells, dark but for each @step-th from @first on. */
+static bool
+glance (uint32_t n, uint32_t first, uint32_t step, uint32_t turn)
+{
+  enum { SMALL = 6 };
+  test_auto (TestImage) in =
+      test_image_new (IMK_TYPE_U8, n * SMALL, n * SMALL, 1, 0);
+  ImkShcentroidConfig c =
+      sh_grid (IMK_TYPE_U8, n * SMALL, n * SMALL, 0, 0, SMALL, SMALL, n, n);
+  bool has_spots = turn % 2;
+
+  test_image_fill (&in, FILL_ZERO, 0, 0);
+  for (uint32_t i = first; i < n * n; i += step)
+    sh_set (&in, i % n * SMALL + 3, i / n * SMALL + 2, 200);
+  test_ok (imk_shcentroid_glance (
+      &c, &in.image, turn, &has_spots, test_new_error ()));
+  return has_spots;
+}
+
+TEST (test_glance, "a glance is at some of the cells, and all have their turn")
+{
+  const uint32_t n = 40, step = 7; /* 1600 cells, 256 a glance */
+
+  for (uint32_t turn = 0; turn < 2 * step; turn++) {
+    test_check (glance (n, turn % step, step, turn), "turn %u: no spot", turn);
+    test_check (!glance (n, (turn + 1) % step, step, turn),
+        "turn %u: cells of the next turn", turn);
+    test_check (glance (n, turn % step + 3 * step, n * n, turn),
+        "turn %u: not the only spot", turn);
+    test_check (glance (16, 255, 256, turn), "turn %u: not all of 256", turn);
+  }
+}
+
+TEST (test_glance_refuses, "a glance refuses what a look does")
+{
+  test_auto (TestImage) in = test_image_new (IMK_TYPE_U8, SIDE, SIDE, 1, 0);
+  ImkShcentroidConfig c = config_new (IMK_TYPE_U16, 1);
+  bool has_spots = true;
+  ImkError error;
+
+  test_check (imk_shcentroid_glance (&c, &in.image, 0, &has_spots, &error) ==
+                      IMK_ERROR_IMAGE &&
+                  has_spots,
+      "8 bits for 16");
+  c.size = 1;
+  test_check (imk_shcentroid_glance (&c, &in.image, 0, &has_spots, &error) ==
+                      IMK_ERROR_CONFIG &&
+                  has_spots,
+      "a config of one byte");
+}
+
 /* --- what is proposed ----------------------------------------------------- */
 
 /* MANY x MANY cells with noise 3 on a background of 200, or of a slope in half

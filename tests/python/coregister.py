@@ -5,11 +5,13 @@ import json
 import os
 import shutil
 import signal
+import struct
 import subprocess
 import sys
 import tempfile
 import time
 import unittest
+import unittest.mock
 
 import numpy as np
 
@@ -17,6 +19,7 @@ from support import SOURCE, TIMEOUT, FolderCase, coregister, gst_imaging, main
 
 sys.path[:0] = os.path.join(SOURCE, "tests", "data"), os.path.join(SOURCE, "pipelines")
 import slcs
+from gst_imaging.sar import interferogram
 from gst_imaging.sar.prm import parse_fit, write_vrt
 
 
@@ -184,6 +187,46 @@ class Pairs(FolderCase):
         text = gst_imaging("coregister", "--pairs", pairs, "-o", self.out, "--taps", "32", "--slc")
         self.assertIn("first: was complete already", text)
         self.assertEqual(sorted(os.listdir(self.out)), ["first", "second"])
+
+
+class Pictures(FolderCase):
+    def test_means_of_blocks(self):
+        """Those of the definition, whatever the strips."""
+        rng = np.random.default_rng(8)
+        phase, values = rng.uniform(-np.pi, np.pi, (131, 77)).astype("f4"), rng.uniform(0, 9, (131, 77)).astype("f4")
+        holes = rng.uniform(size=phase.shape) < 0.5
+        holes[:6, 3:9] = True
+        phase[holes], values[holes] = np.nan, 0
+        for n in 1, 2, 3, 100:
+            size = 131 // n or 1, 77 // n or 1
+            expected = np.full((2, *size), np.nan)
+            for y, x in np.ndindex(size):
+                block = np.s_[n * y:n * (y + 1), n * x:n * (x + 1)]
+                if not holes[block].all():
+                    known = ~holes[block]
+                    expected[:, y, x] = np.angle(np.exp(1j * phase[block][known]).mean()), values[block][known].mean()
+            for strip in 1, 7, 64:
+                with unittest.mock.patch.object(interferogram, "STRIP", strip):
+                    np.testing.assert_allclose(interferogram.shrink(np, phase, n, True), expected[0], atol=1e-4)
+                    np.testing.assert_allclose(interferogram.shrink(np, values, n, False), expected[1], rtol=1e-5)
+
+    def test_colours(self):
+        """As insarform's: a third of a turn is green; darker by the shade, black without data."""
+        phase = np.array([[0, 2 * np.pi / 3, -2 * np.pi / 3, 0, np.nan, np.pi]])
+        found = interferogram.paint(np, phase, np.array([[1, 1, 0.5, np.nan, 1, 2]]))
+        self.assertEqual(found.tolist(), [[[255, 0, 0], [0, 255, 0], [0, 0, 128], [0, 0, 0], [0, 0, 0], [0, 255, 255]]])
+
+    def test_a_long_image_has_a_smaller_picture(self):
+        rng = np.random.default_rng(9)
+        image = (rng.normal(size=(8100, 16)) + 1j * rng.normal(size=(8100, 16))).astype("c8")
+        np.save(self.path("ref.npy"), image)
+        np.save(self.path("sec.npy"), image * np.exp(2j))
+        gst_imaging("insar", self.path("ref.npy"), self.path("sec.npy"), "-o", self.path("out"), "--coregistered", "--flatten", "none",
+                    "--looks", "2", "2", "--filter", "0")
+        self.assertEqual(os.path.getsize(self.path("out", "phase.img")), 4 * 8 * 4050)
+        for name in "fringes", "coherence", "amplitude":
+            with open(self.path("out", name + ".png"), "rb") as file:
+                self.assertEqual(struct.unpack(">II", file.read(24)[16:]), (4, 2025))
 
 
 if __name__ == "__main__":

@@ -72,8 +72,9 @@ class Gmtsar(unittest.TestCase):
 
     def theirs(self, heights):
         """phasediff with these heights above the sphere: the phase that is left, as a native grid of GMT with a header of 892 bytes"""
-        dataset = gdal.GetDriverByName("MEM").Create("", WIDTH, HEIGHT, 1, gdal.GDT_Float32)
-        dataset.SetGeoTransform((0, 1, 0, HEIGHT, 0, -1))
+        lines = HEIGHT // len(heights)  # of a pixel
+        dataset = gdal.GetDriverByName("MEM").Create("", WIDTH, len(heights), 1, gdal.GDT_Float32)
+        dataset.SetGeoTransform((0, 1, 0, HEIGHT, 0, -lines))
         dataset.GetRasterBand(1).WriteArray(heights)  # row 0 is line 0, where y is largest: dem2topo_ra.csh ends with FLIPUD
         gdal.Translate(self.path("topo_ra.grd"), dataset, format="netCDF")
         self.peer("phasediff", "ref.PRM", "sec.PRM", "-topo", "topo_ra.grd", "-real", "real.grd=bf", "-imag", "imag.grd=bf")
@@ -104,6 +105,18 @@ class Gmtsar(unittest.TestCase):
                 theirs = self.theirs(heights)
                 self.compare(name, self.ours("flatten=dem", "dem-location=" + self.path("topo_ra.grd"), "dem-surface=sphere"), theirs,
                              -flat.true_phase(heights, SPHERE))
+
+    def test_pixels_of_four_lines(self):
+        """dem2topo_ra.csh ends with pixels of 4 lines from line 0 on (grdsample -T), and phasediff takes pixel floor (line / 4). On a slope the
+        steps of that are as much above as below the line between the middles of pixels, unless it is half a sample or half a pixel beside."""
+        slope = 10.0  # m a line
+        middles = slope * np.broadcast_to(np.arange(2, HEIGHT, 4)[:, None], (HEIGHT // 4, WIDTH))
+        theirs = self.theirs(middles)
+        ours = self.ours("flatten=dem", "dem-location=" + self.path("topo_ra.grd"), "dem-surface=sphere")
+        off = np.angle(np.exp(1j * (ours.astype(float) - theirs)))[4:-4]
+        steps = off.reshape(-1, 4, WIDTH)
+        self.assertGreater(np.abs(steps).max(), 1)
+        self.assertLess(np.abs(steps.mean(1)).max(), LIMIT)  # half a sample would be 0.4 rad
 
     def test_ellipsoid(self):
         """phasediff knows spheres alone: it gets the heights of the ellipsoid above its own."""

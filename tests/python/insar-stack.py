@@ -5,6 +5,7 @@ import datetime
 import itertools
 import json
 import os
+import re
 import shutil
 import sys
 import unittest
@@ -73,7 +74,7 @@ class Geometry:
         with open(os.path.join(folder, f"{name}.PRM"), "w", encoding="ascii") as file:
             file.write(f"SC_clock_start = {day.year * 1000 + year_day + (middle - 2000 / 1500) / 86400:.12f}\n"
                        f"PRF = 1500\nnum_lines = 4000\nnear_range = {self.range - 3000 * step:.6f}\n"
-                       f"num_rng_bins = 6000\nrng_samp_rate = 64000000\nled_file = {name}.LED\n"
+                       f"num_rng_bins = 6000\nrng_samp_rate = 64000000\nradar_wavelength = 0.0555\nled_file = {name}.LED\n"
                        "lookdir = R\nSC_identity = 10\n")
 
 
@@ -112,6 +113,22 @@ class Stack(Folder):
             one, other = told[row["reference"]], told[row["secondary"]]
             self.assertAlmostEqual(float(row["days"]), other[1] - one[1], delta=0.0011)
             self.assertAlmostEqual(float(row["baseline_m"]), other[2] - one[2], delta=0.6)
+
+    def test_long_baselines(self):
+        """Beyond 1000 m they are as exact, and the row of each pair is there; beyond the critical one there is a warning."""
+        truth = Geometry()
+        os.mkdir(self.path("far"))
+        for scene in SCENES[0], ("S1_20200117", 12, 2500, 40, 0), ("S1_20200129", 24, 11000, 0, 0):
+            truth.write(self.path("far"), *scene)
+        told = self.run_stack("far", "-o", "stack", "--network", "sequential")
+        self.assertEqual([round(float(row["baseline_m"])) for row in self.read("stack", "scenes.csv")], [0, 2500, 11000])
+        self.assertEqual(len(self.read("stack", "jobs.csv")), 2)
+        cosine = -truth.sight @ truth.point / np.linalg.norm(truth.point)
+        critical = 0.0555 * truth.range * np.sqrt(1 / cosine ** 2 - 1) / (2 * LIGHT / 2 / 64e6)  # the earth as a sphere
+        found = re.search("1 of 2 pairs have a perpendicular baseline above the critical one of ([0-9]+) m.* S1_20200117 and S1_20200129, has 8500 m", told)
+        self.assertTrue(found, told)
+        self.assertAlmostEqual(float(found[1]) / critical, 1, delta=0.01)
+        self.assertNotIn("critical", self.run_stack("far", "-o", "near", "--network", "sequential", "--max-baseline", "3000"))
 
     def test_networks(self):
         dates = [scene[0][3:] for scene in SCENES]

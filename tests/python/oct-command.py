@@ -207,6 +207,7 @@ class Oct(unittest.TestCase):
         mirrors = [os.path.join(REAL, "octcal", f"mirror{i}.npy") for i in (1, 2)]
         self.call("calibrate", mirrors[0], "--other-side", mirrors[1])
         result = result_of(self.path("out"))
+        self.assertEqual([position["depth-um"] for position in result["mirrors"][0]], [None, None])
         self.assertLess(result["width-over-limit"], 1.05)
         for position in result["mirrors"][0]:
             self.assertGreater(position["width-before"], 4 * position["width"])

@@ -210,6 +210,16 @@ class OctAngio(unittest.TestCase):
         self.assertEqual(message.type, Gst.MessageType.EOS)
         self.assertEqual((found, downloads), (["cuda", "device"], [0, 0]))
 
+    def test_pipelines_of_the_page_end(self):
+        """A sink prerolls behind a set, with the B-scans beside it or without."""
+        path = os.path.join(self.folder, "s.npy")
+        np.save(path, phantom(bulk=0, noise=5))
+        for source in "", "o.src ! queue ! fakesink ":
+            with self.subTest(source):
+                play(f"picturesrc location={path} ! octbscan name=o {source}o.complex ! queue ! octangio repeats={REPEATS}"
+                     f" method=complex-decorrelation ! picturesink location={self.folder}/set%d.png")
+                self.assertTrue(os.path.exists(f"{self.folder}/set{SETS - 1}.png"))
+
     def test_intensities_and_enface(self):
         spectra = phantom(bulk=0, noise=5)
         flow, _linear = self.flow(spectra, "method=decorrelation", pad="linear")

@@ -68,6 +68,16 @@ class Served:
             raise AssertionError(errors)
 
 
+def decoded(jpeg, width, height):
+    """Returns: samples [height, width, 3]"""
+    with tempfile.NamedTemporaryFile() as source, tempfile.NamedTemporaryFile() as target:
+        source.write(jpeg)
+        source.flush()
+        subprocess.run(["gst-launch-1.0", "-q", "filesrc", "location=" + source.name, "!", "jpegdec", "!", "videoconvert", "!",
+                        "video/x-raw,format=RGB", "!", "filesink", "location=" + target.name], check=True)
+        return np.fromfile(target.name, np.uint8).reshape(height, width, 3)
+
+
 async def receive(ws, wanted, timeout=20):
     """The next message that is wanted: a picture as (header, JPEG), or an object."""
     end = time.monotonic() + timeout
@@ -645,6 +655,20 @@ class Panel(unittest.IsolatedAsyncioTestCase):
         self.assertEqual({name: header["statistics"]["channels"][0][name] for name in ("n", "nan", "infinite")}, {"n": 7, "nan": 1, "infinite": 2})
         self.assertEqual(results.plain(frame[:, :3]), [[1, "nan", "inf"], ["-inf", 5, 6]])
         np.testing.assert_array_equal(np.array(results.plain(frame), np.float32), frame)
+
+    async def test_nan_has_a_colour_of_its_own(self):
+        """The left half is NaN, the right half the lowest sample but for one."""
+        frame = np.zeros((64, 64), np.float32)
+        frame[:, :32], frame[63, 63] = np.nan, 1
+        np.save(os.path.join(self.folder, "f.npy"), np.stack([frame] * 2))
+        served = self.serve(f"picturesrc location={self.folder}/f.npy loop=true framerate=20/1 ! identity name=i ! fakesink sync=true")
+        async with aiohttp.ClientSession() as session:
+            for colours, right in ("grey", (0, 0, 0)), ("viridis", (0x44, 0x01, 0x54)):
+                async with session.get(f"{served.root}/api/picture?pad=i.src&quality=95&clip=0&colours={colours}") as answer:
+                    self.assertEqual(answer.status, 200)
+                    picture = decoded(await answer.read(), 64, 64)
+                for half, colour in (slice(0, 24), (0x60, 0x40, 0x80) if colours == "grey" else (0x80,) * 3), (slice(40, 56), right):
+                    np.testing.assert_allclose(picture[:, half].reshape(-1, 3).mean(0), colour, atol=6)
 
     async def test_a_volume_of_a_pause_shows_its_frame(self):
         """Another number of slices begins with none of them, and no frame comes."""

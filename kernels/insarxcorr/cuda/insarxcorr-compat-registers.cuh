@@ -32,9 +32,10 @@ magnitude (float2 z)
   return sqrtf (z.x * z.x + z.y * z.y);
 }
 
-/* Amplitudes of lines and their levels. Of samples and those between them, the
- * middle half is kept; of the secondary, what is outside the template counts in
- * the levels alone. blockIdx.y is the patch, blockIdx.z the side. */
+/* Amplitudes of the lines that the row before has not left, and their levels.
+ * Of samples and those between them, the middle half is stored; of the
+ * secondary, what never is in the template counts in the levels alone.
+ * blockIdx.y is the patch, blockIdx.z the side. */
 template <ImkType type, int N>
 static __global__ void __launch_bounds__ (
     Lines<N>::THREADS, Lines<N>::BLOCKS)
@@ -45,27 +46,28 @@ detect_usual_lines (
   __shared__ float2 shared[L::SHARED];
   const uint32_t side = blockIdx.z, item = blockIdx.y;
   const uint32_t lane = threadIdx.x % WARP, warp = threadIdx.x / WARP;
-  const uint32_t y = blockIdx.x * L::COUNT + warp;
+  const uint32_t height = a.fine.height[side];
+  const uint32_t y =
+      a.items[item].kept[side] + blockIdx.x * L::COUNT + warp;
   const LineExchange x = {shared + warp * exchange_length (N)};
   const ImkInsarxcorrPatch &patch = a.items[item].patch;
   const Band &band = a.bands[side];
   const uint8_t *line = band_line (band, patch.line[side] + (int32_t) y);
-  const uint32_t height = a.fine.height[side];
-  const bool is_template = y >= height / 4 && y < height / 4 * 3;
-  const size_t out_line = (size_t) item * height + y;
+  const size_t out_line = slot_line (a, side, item, y);
   float2 *out = (float2 *) (a.amplitudes[side] + out_line * N);
-  LineLevel level = {0, INFINITY, -INFINITY};
+  LineLevel level = {0, INFINITY, -INFINITY, 0};
   float2 v[L::EACH];
   float even[L::EACH / 2];
-  uint32_t n_valid = 0;
 
+  if (y >= height)
+    return; /* lines of a block do not wait for each other */
 #pragma unroll
   for (int k = 0; k < L::EACH; k++) {
     bool valid;
 
     v[k] = sample_at<type> (
         band, line, patch.column[side] + (int32_t) (lane + k * WARP), &valid);
-    n_valid += valid;
+    level.n_valid += valid;
   }
 #pragma unroll
   for (int k = 0; k < L::EACH / 2; k++)
@@ -79,7 +81,8 @@ detect_usual_lines (
   for (int k = 0; k < L::EACH / 2; k++) {
     float odd = magnitude (v[k + L::EACH / 4]);
 
-    if (side == 0 || (is_template && k >= L::EACH / 8 && k < L::EACH / 8 * 3))
+    if (side == 0 ||
+        (y >= height / 4 && k >= L::EACH / 8 && k < L::EACH / 8 * 3))
       out[lane + k * WARP] = make_float2 (even[k], odd);
     level.sum += (double) even[k] + odd;
     level.least = fminf (level.least, fminf (even[k], odd));
@@ -87,11 +90,9 @@ detect_usual_lines (
   }
   level = warp_level (level);
   for (int step = WARP / 2; step > 0; step /= 2)
-    n_valid += __shfl_xor_sync (0xffffffff, n_valid, step);
-  if (lane > 0)
-    return;
-  a.line_levels[side][out_line] = level;
-  atomicAdd (&a.n_valid[N_SIDES * item + side], n_valid);
+    level.n_valid += __shfl_xor_sync (0xffffffff, level.n_valid, step);
+  if (lane == 0)
+    a.line_levels[side][out_line] = level;
 }
 
 /* Lines of both sides, transformed as two real lines at a time, P + i Q. Line y
@@ -110,12 +111,13 @@ transform_usual_lines (
   const uint32_t y = blockIdx.x * L::COUNT + warp;
   const LineExchange x = {shared + warp * exchange_length (N)};
   const Level level = a.levels[item];
-  const float *in = a.amplitudes[0] + ((size_t) item * height + y) * N;
+  const float *in = a.amplitudes[0] + slot_line (a, 0, item, y) * N;
   float2 *out = a.spectra + ((size_t) item * (height / 4 * 3) + y) * N + lane;
   float2 v[L::EACH];
 
   if (y < height / 4) {
-    const float *other = in + (size_t) (height / 4 * 3) * N;
+    const float *other =
+        a.amplitudes[0] + slot_line (a, 0, item, y + height / 4 * 3) * N;
 
 #pragma unroll
     for (int k = 0; k < L::EACH; k++)
@@ -123,7 +125,7 @@ transform_usual_lines (
           other[lane + k * WARP] - level.mean[0]);
   } else {
     const float *other =
-        a.amplitudes[1] + ((size_t) item * height + y) * N + lane;
+        a.amplitudes[1] + slot_line (a, 1, item, y) * N + lane;
 
 #pragma unroll
     for (int k = 0; k < L::EACH; k++) {

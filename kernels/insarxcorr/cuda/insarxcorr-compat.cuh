@@ -83,8 +83,7 @@ detect_lines (
 static __device__ __forceinline__ int32_t
 cut_at (const Arguments &a, int side, uint32_t item, uint32_t y, uint32_t x)
 {
-  size_t at =
-      ((size_t) item * a.fine.height[side] + y) * a.fine.width[side] + x;
+  size_t at = slot_line (a, side, item, y) * a.fine.width[side] + x;
 
   return imk_insarxcorr_cut (
       a.amplitudes[side][at] - a.levels[item].mean[side]);

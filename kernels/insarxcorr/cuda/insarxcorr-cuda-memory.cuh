@@ -25,6 +25,8 @@ struct Cuda {
   Arguments arguments; /* complete except for items and out of the batch */
   uint32_t max_batch;
   bool is_usual; /* of a length that transforms in registers */
+  uint32_t next_row; /* the row that follows what the slots have; 0: none */
+  uint32_t n_fresh;  /* lines of a patch that are not kept, at most */
   void *memory; /* all device memory of the object */
   Item *items;
   Item *host_items; /* page-locked */
@@ -32,18 +34,19 @@ struct Cuda {
   /* PRECISE: of a side, and finer */
   Fft patch_lines[N_SIDES], patch_columns[N_SIDES];
   Fft wide_lines[N_SIDES], wide_columns[N_SIDES];
-  cudaEvent_t copied, begun, done;
-  cudaStream_t beside; /* for the second half of a batch */
+  cudaEvent_t copied; /* host_items may be written again */
   Stages *stages; /* NULL but for benchmarks */
   cudaStream_t uploads[N_SIDES];
 };
 
-/* Calls @visit (&array, elements of a patch) for the arrays of a batch. */
-template <typename Visit>
+/* What @n patches take at a time. */
 static void
-visit_work (const ImkInsarxcorrPlan *plan, Arguments &a, const Visit &visit)
+cut_work (Cuda *s, Cutter *c, size_t n)
 {
+  const ImkInsarxcorrPlan *plan = s->plan;
   const ImkInsarxcorrFine &f = plan->fine;
+  Arguments &a = s->arguments;
+  auto cut = [&] (auto **array, size_t size) { c->cut (array, n * size); };
   const bool precise = plan->config.mode == IMK_INSARXCORR_PRECISE;
   const bool by_fft = precise || plan->config.method == IMK_INSARXCORR_FREQ;
   size_t samples = 0, wide = 0;
@@ -53,42 +56,23 @@ visit_work (const ImkInsarxcorrPlan *plan, Arguments &a, const Visit &visit)
 
     samples = width * height > samples ? width * height : samples;
     wide = width * f.height[side] > wide ? width * f.height[side] : wide;
-    visit (&a.line_levels[side], f.height[side]);
-    visit (&a.amplitudes[side], (size_t) f.width[side] * f.height[side]);
+    cut (&a.line_levels[side], f.height[side]);
+    cut (&a.amplitudes[side], (size_t) f.width[side] * f.height[side]);
   }
-  visit (&a.n_valid, N_SIDES);
-  visit (&a.centres, N_SIDES);
-  visit (&a.levels, 1);
-  visit (&a.samples, precise ? samples : 0);
-  visit (&a.wide, precise ? wide : 0);
-  visit (&a.spectra, by_fft ? (size_t) f.fft_width * f.fft_height : 0);
-  visit (&a.products,
+  cut (&a.n_valid, N_SIDES);
+  cut (&a.centres, N_SIDES);
+  cut (&a.levels, 1);
+  cut (&a.samples, precise ? samples : 0);
+  cut (&a.wide, precise ? wide : 0);
+  cut (&a.spectra, by_fft ? (size_t) f.fft_width * f.fft_height : 0);
+  cut (&a.products,
       by_fft ? (size_t) (f.fft_width / 2 + 1) * f.n_lags_y : 0);
-  visit (&a.sums, precise ? (size_t) f.width[1] * f.n_lags_y : 0);
-  visit (&a.surface, (size_t) f.n_lags_x * f.n_lags_y);
-  visit (&a.line_peaks, f.n_lags_y);
-  visit (&a.correlations, precise ? 0 : CORRELATION_PARTS);
-}
-
-/* What @n patches take at a time. */
-static void
-cut_work (Cuda *s, Cutter *c, size_t n)
-{
-  visit_work (s->plan, s->arguments,
-      [&] (auto **array, size_t size) { c->cut (array, n * size); });
+  cut (&a.sums, precise ? (size_t) f.width[1] * f.n_lags_y : 0);
+  cut (&a.surface, (size_t) f.n_lags_x * f.n_lags_y);
+  cut (&a.line_peaks, f.n_lags_y);
+  cut (&a.correlations, precise ? 0 : CORRELATION_PARTS);
   c->cut (&s->items, n);
-  s->arguments.items = s->items;
-}
-
-/* Returns: @a without the first @n patches of its batch */
-static Arguments
-skip_patches (const Cuda *s, Arguments a, size_t n)
-{
-  visit_work (s->plan, a, [&] (auto **array, size_t size) {
-    *array += n * size;
-  });
-  a.items += n;
-  return a;
+  a.items = s->items;
 }
 
 /* Every length that is transformed, and what is done with it. */

@@ -2,7 +2,8 @@
 /* The bands are on the device: a line is copied there once, as it comes. A row
  * of patches is worked on in batches, each step for all patches of a batch at a
  * time: amplitudes, one transform of both sides, the transform of their product
- * back, and a block a patch for the rest. */
+ * back, and a block a patch for the rest. The usual plans keep the amplitudes
+ * of lines that the next row has as well. */
 #include "insarxcorr/cuda/insarxcorr-compat-registers.cuh"
 #include "insarxcorr/cuda/insarxcorr-cuda-memory.cuh"
 #include "insarxcorr/cuda/insarxcorr-cuda-peak.cuh"
@@ -118,7 +119,7 @@ launch_usual_amplitudes (const Cuda *s, const Arguments &a, uint32_t n,
   return launch_for (a.fine.fft_width, [&] (auto length) {
     using L = Lines<length.value>;
     cudaLaunchConfig_t launch =
-        grid (dim3 (a.fine.fft_height / L::COUNT, n, N_SIDES),
+        grid (dim3 (imk_div_up (s->n_fresh, L::COUNT), n, N_SIDES),
             dim3 (L::THREADS), 0, stream);
     ImkStatus status = IMK_CUDA_LAUNCH (
         error, launch, (detect_usual_lines<type, length.value>), s->lines, a);
@@ -389,19 +390,64 @@ launch_lags (const Cuda *s, const Arguments &a, uint32_t n, cudaStream_t stream,
 /* ------------------------------------------------------------------------
  * A row. */
 
+/* Lines of amplitudes depend on nothing but the columns of their patch.
+ * Returns: how many of @patch the row before has left in its slot */
+static uint32_t
+count_kept (const Cuda *s, const ImkInsarxcorrPatch *patch, int side)
+{
+  const ImkInsarxcorrPatch *last = patch - s->plan->config.nx;
+  const int64_t height = s->plan->patch_height[side];
+  const int64_t step = (int64_t) patch->line[side] - last->line[side];
+
+  return last->flags & IMK_INSARXCORR_MASKED ||
+                 last->column[side] != patch->column[side] || step < 0 ||
+                 step > height
+             ? 0
+             : (uint32_t) (height - step);
+}
+
+/* Patch @i of a batch, whose patches begin with @first of the part. */
+static Item
+make_item (const Cuda *s, const ImkInsarxcorrPatch *patch, uint32_t first,
+    uint32_t i, bool keeps)
+{
+  Item item = {*patch, s->part->first + first + i, i};
+
+  for (int side = 0; side < N_SIDES; side++) {
+    const int64_t height = s->plan->patch_height[side];
+
+    item.turn[side] =
+        (uint32_t) ((patch->line[side] % height + height) % height);
+    item.kept[side] = keeps ? count_kept (s, patch, side) : 0;
+  }
+  return item;
+}
+
 /* Those that are measured first. Returns: how many they are */
 static uint32_t
-sort_items (const Cuda *s, uint32_t row, uint32_t first, uint32_t n)
+sort_items (Cuda *s, uint32_t row, uint32_t first, uint32_t n)
 {
   const ImkInsarxcorrPatch *patches = s->plan->patches +
                                       (size_t) row * s->plan->config.nx +
                                       s->part->first + first;
+  const bool keeps = row > 0 && row == s->next_row && n == s->part->n;
   uint32_t front = 0, back = n;
 
+  s->n_fresh = 1; /* a launch has a block at least */
   for (uint32_t i = 0; i < n; i++) {
-    uint32_t at = patches[i].flags & IMK_INSARXCORR_MASKED ? --back : front++;
+    const bool is_masked = patches[i].flags & IMK_INSARXCORR_MASKED;
+    const uint32_t at = is_masked ? --back : front++;
+    Item item = make_item (s, &patches[i], first, i, keeps);
 
-    s->host_items[at] = {patches[i], s->part->first + first + i};
+    for (int side = 0; side < N_SIDES && !is_masked; side++)
+      s->n_fresh =
+          max (s->n_fresh, s->plan->patch_height[side] - item.kept[side]);
+    if (!s->is_usual) {
+      /* its kernels have amplitudes in the order of items, from line 0 on */
+      item.slot = at;
+      item.turn[0] = item.turn[1] = 0;
+    }
+    s->host_items[at] = item;
   }
   return front;
 }
@@ -447,33 +493,6 @@ launch_patches (const Cuda *s, const Arguments &a, uint32_t n_measured,
   return mark (s, status, "peaks", stream, error);
 }
 
-/* Two halves on two streams: where a kernel of one leaves the device idle, the
- * other fills it. */
-static ImkStatus
-launch_halves (const Cuda *s, const Arguments &a, uint32_t n_measured,
-    uint32_t n, cudaStream_t stream, ImkError *error)
-{
-  const uint32_t half = n_measured / 2;
-  ImkStatus joined,
-      status = IMK_CUDA (error, cudaEventRecord (s->begun, stream));
-
-  if (status == IMK_OK)
-    status = IMK_CUDA (error, cudaStreamWaitEvent (s->beside, s->begun, 0));
-  if (status != IMK_OK)
-    return status;
-  status = launch_patches (s, a, half, half, stream, error);
-  if (status == IMK_OK)
-    status = launch_patches (s, skip_patches (s, a, half), n_measured - half,
-        n - half, s->beside, error);
-  /* also after a failure: what has been launched writes the output */
-  joined = IMK_CUDA (
-      status == IMK_OK ? error : nullptr, cudaEventRecord (s->done, s->beside));
-  if (joined == IMK_OK)
-    joined = IMK_CUDA (status == IMK_OK ? error : nullptr,
-        cudaStreamWaitEvent (stream, s->done, 0));
-  return status == IMK_OK ? joined : status;
-}
-
 static ImkStatus
 process_batch (Cuda *s, uint32_t row, uint32_t first, uint32_t n,
     const ImkImage *out, cudaStream_t stream, ImkError *error)
@@ -488,9 +507,7 @@ process_batch (Cuda *s, uint32_t row, uint32_t first, uint32_t n,
   a.out_stride = out->stride;
   if (status != IMK_OK)
     return status;
-  return n_measured > 1 && !s->stages
-             ? launch_halves (s, a, n_measured, n, stream, error)
-             : launch_patches (s, a, n_measured, n, stream, error);
+  return launch_patches (s, a, n_measured, n, stream, error);
 }
 
 static ImkStatus
@@ -505,6 +522,7 @@ cuda_process (
     status =
         process_batch (s, row, first, min (s->max_batch, s->part->n - first),
             out, (cudaStream_t) stream, error);
+  s->next_row = status == IMK_OK ? row + 1 : 0;
   return status;
 }
 
@@ -565,11 +583,8 @@ cuda_destroy (void *state)
   delete s->stages;
   cudaFree (s->memory); /* blocks until kernels that use it are done */
   cudaFreeHost (s->host_items);
-  for (cudaEvent_t event : {s->copied, s->begun, s->done})
-    if (event)
-      cudaEventDestroy (event);
-  if (s->beside)
-    cudaStreamDestroy (s->beside);
+  if (s->copied)
+    cudaEventDestroy (s->copied);
   for (int side = 0; side < N_SIDES; side++)
     if (s->uploads[side])
       cudaStreamDestroy (s->uploads[side]);
@@ -580,12 +595,8 @@ static ImkStatus
 create_order (Cuda *s, ImkError *error)
 {
   ImkStatus status = IMK_CUDA (
-      error, cudaStreamCreateWithFlags (&s->beside, cudaStreamNonBlocking));
+      error, cudaEventCreateWithFlags (&s->copied, cudaEventDisableTiming));
 
-  for (cudaEvent_t *event : {&s->copied, &s->begun, &s->done})
-    if (status == IMK_OK)
-      status = IMK_CUDA (
-          error, cudaEventCreateWithFlags (event, cudaEventDisableTiming));
   for (int side = 0; side < N_SIDES && status == IMK_OK; side++)
     status = IMK_CUDA (error,
         cudaStreamCreateWithFlags (&s->uploads[side], cudaStreamNonBlocking));

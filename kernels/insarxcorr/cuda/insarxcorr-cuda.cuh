@@ -20,7 +20,10 @@ enum {
  * leaves out. */
 struct Item {
   ImkInsarxcorrPatch patch;
-  uint32_t row; /* row of the results */
+  uint32_t row;  /* row of the results */
+  uint32_t slot; /* where its amplitudes and the levels of their lines are */
+  uint32_t turn[N_SIDES]; /* of the lines in the slot, line 0 */
+  uint32_t kept[N_SIDES]; /* lines that the row before has left there */
 };
 
 /* Levels of the amplitudes of a patch. */
@@ -34,6 +37,7 @@ struct Level {
 struct LineLevel {
   double sum;
   float least, largest;
+  uint32_t n_valid; /* where n_valid of the patch does not have it yet */
 };
 
 /* Of a line of lags: the first of the largest has the largest key. */
@@ -65,7 +69,7 @@ struct Arguments {
                          * range_interp later */
   uint32_t *n_valid;    /* [2] */
   uint2 *centres;       /* PRECISE: [2]: the middle of the spectrum */
-  LineLevel *line_levels[N_SIDES]; /* [height] */
+  LineLevel *line_levels[N_SIDES]; /* [height]; both by slots */
   Level *levels;
   float *amplitudes[N_SIDES]; /* [height][width] */
   float2 *samples;  /* PRECISE: [height][width] of a patch of the larger side */
@@ -118,6 +122,16 @@ template <> struct Samples<IMK_TYPE_F32> {
     return make_float2 (*valid ? v : 0, 0);
   }
 };
+
+/* Returns: which line of all slots line @y of the amplitudes of @item is */
+static __device__ __forceinline__ size_t
+slot_line (const Arguments &a, int side, uint32_t item, uint32_t y)
+{
+  const Item &i = a.items[item];
+  const uint32_t height = a.fine.height[side], at = i.turn[side] + y;
+
+  return (size_t) i.slot * height + (at < height ? at : at - height);
+}
 
 /* Returns: the line of the band that is line @line of the image, or of those
  * there are the nearest */
@@ -227,7 +241,7 @@ find_line_levels (const __grid_constant__ Arguments a)
   const uint32_t y = blockIdx.x * (BLOCK / WARP) + threadIdx.x / WARP;
   const size_t line = (size_t) blockIdx.y * height + y;
   const float *in = a.amplitudes[side] + line * width;
-  LineLevel level = {0, INFINITY, -INFINITY};
+  LineLevel level = {0, INFINITY, -INFINITY, 0};
 
   if (y >= height)
     return;
@@ -250,15 +264,21 @@ find_levels (const __grid_constant__ Arguments a)
 
   for (int s = 0; s < IMK_INSARXCORR_N_SIDES; s++) {
     const uint32_t height = a.fine.height[s];
-    const LineLevel *in = a.line_levels[s] + (size_t) blockIdx.x * height;
-    const float first = in[0].least;
+    const LineLevel *in = a.line_levels[s];
+    const float first = in[slot_line (a, s, blockIdx.x, 0)].least;
     double sum = 0;
-    uint32_t n_uneven = 0;
+    uint32_t n_uneven = 0, n_valid = 0;
 
     for (uint32_t y = threadIdx.x; y < height; y += BLOCK) {
-      sum += in[y].sum;
-      n_uneven += in[y].least != first || in[y].largest != first;
+      const LineLevel line = in[slot_line (a, s, blockIdx.x, y)];
+
+      sum += line.sum;
+      n_uneven += line.least != first || line.largest != first;
+      n_valid += line.n_valid;
     }
+    n_valid = block_sum (n_valid);
+    if (threadIdx.x == 0)
+      a.n_valid[N_SIDES * blockIdx.x + s] += n_valid;
     sum = block_sum (sum) / ((double) height * a.fine.width[s]);
     level.mean[s] = (float) sum;
     level.is_flat |= block_sum (n_uneven) == 0;

@@ -22,6 +22,7 @@ struct Cuda {
   bool is_complex;
   Kernel kernel;                             /* of pairs or bands, else NULL */
   uint32_t n_blocks, n_threads, shared_size; /* 0 blocks: of tiled_bands */
+  bool begins_early; /* kernels can begin before the last one is done */
   uint8_t *block;
 };
 
@@ -75,6 +76,17 @@ launch_of (dim3 grid, dim3 block, void *stream)
   launch.blockDim = block;
   launch.stream = (cudaStream_t) stream;
   return launch;
+}
+
+/* Of a kernel that calls wait_for_last_kernel (). */
+static cudaLaunchAttribute
+early_begin (void)
+{
+  cudaLaunchAttribute early = {};
+
+  early.id = cudaLaunchAttributeProgrammaticStreamSerialization;
+  early.val.programmaticStreamSerializationAllowed = 1;
+  return early;
 }
 
 /* Registers for as many repeats as there are. */
@@ -147,8 +159,12 @@ run_points (const Cuda *s, const Arguments &a, void *stream, ImkError *error)
                           imk_div_up (a.n_depths, ROW_ROWS)),
       s->is_complex ? dim3 (TILE_THREADS) : dim3 (ROW_THREADS, ROW_ROWS),
       stream);
+  cudaLaunchAttribute early = early_begin ();
   Kernel kernel = points_kernel (s);
 
+  launch.attrs = &early;
+  launch.numAttrs =
+      s->begins_early && s->arguments.method == IMK_OCTANGIO_EIGEN ? 1 : 0;
   return IMK_CUDA_LAUNCH (error, launch, kernel, a);
 }
 
@@ -157,14 +173,20 @@ run_eigen (const Cuda *s, const Arguments &a, void *stream, ImkError *error)
 {
   cudaLaunchConfig_t sums =
       launch_of (dim3 (a.n_ascans, a.n_chunks), dim3 (GRAM_THREADS), stream);
-  cudaLaunchConfig_t vectors =
-      launch_of (dim3 (imk_div_up (a.n_ascans, SOLVE_ASCANS)),
-          dim3 (32, SOLVE_ASCANS), stream);
-  Kernel kernel = a.n_repeats <= FEW_REPEATS ? register_gram : gram;
+  bool are_few = a.n_repeats <= FEW_REPEATS;
+  cudaLaunchAttribute early = early_begin ();
+  cudaLaunchConfig_t vectors = launch_of (
+      dim3 (imk_div_up (a.n_ascans, are_few ? FEW_ASCANS : SOLVE_ASCANS)),
+      are_few ? dim3 (FEW_REPEATS * FEW_ASCANS) : dim3 (32, SOLVE_ASCANS),
+      stream);
+  Kernel kernel = are_few ? gram<1> : a.n_repeats <= 8 ? gram<2> : gram<4>;
   ImkStatus status = IMK_CUDA_LAUNCH (error, sums, kernel, a);
 
+  kernel = are_few ? solve_few : solve;
+  vectors.attrs = &early;
+  vectors.numAttrs = s->begins_early ? 1 : 0;
   if (status == IMK_OK)
-    status = IMK_CUDA_LAUNCH (error, vectors, solve, a);
+    status = IMK_CUDA_LAUNCH (error, vectors, kernel, a);
   return status == IMK_OK ? run_points (s, a, stream, error) : status;
 }
 
@@ -390,6 +412,19 @@ allocate_all (Cuda *s, const ImkOctangioPlan *plan, ImkError *error)
   return plan->config.n_bands > 1 ? upload_bands (s, plan, error) : IMK_OK;
 }
 
+/* Whether the kernels were compiled with wait_for_last_kernel (): one that a
+ * driver made of PTX for an older device would begin too early. */
+static ImkStatus
+find_early (Cuda *s, ImkError *error)
+{
+  cudaFuncAttributes attributes;
+  ImkStatus status =
+      IMK_CUDA (error, cudaFuncGetAttributes (&attributes, solve));
+
+  s->begins_early = status == IMK_OK && attributes.ptxVersion >= 90;
+  return status;
+}
+
 static ImkStatus
 cuda_create (const ImkOctangioPlan *plan, void **state, ImkError *error)
 {
@@ -418,9 +453,10 @@ cuda_create (const ImkOctangioPlan *plan, void **state, ImkError *error)
   s->arguments.share = 1.0f / (float) c->n_repeats;
   s->arguments.pair_share =
       c->n_repeats > 1 ? 1.0f / (float) (c->n_repeats - 1) : 0;
-  s->arguments.n_chunks =
-      c->n_repeats <= FEW_REPEATS ? imk_div_up (c->n_depths, GRAM_CHUNK) : 1;
-  status = allocate_all (s, plan, error);
+  s->arguments.n_chunks = imk_div_up (c->n_depths, GRAM_CHUNK);
+  status = find_early (s, error);
+  if (status == IMK_OK)
+    status = allocate_all (s, plan, error);
   if (status == IMK_OK)
     *state = s;
   else

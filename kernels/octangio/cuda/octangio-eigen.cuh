@@ -7,12 +7,12 @@
 #include "octangio/cuda/octangio-pixels.cuh"
 
 enum {
-  FEW_REPEATS = 4, /* of register_gram */
   GRAM_THREADS = 256,
-  GRAM_CHUNK = 1024, /* depths of a block of register_gram */
-  GRAM_DEPTHS = 64,
-  SOLVE_ASCANS = 4, /* of a block, a warp each */
-  SWEEPS = 12,      /* at most, as on the CPU */
+  GRAM_CHUNK = 1024, /* depths of a block of gram */
+  FEW_REPEATS = 4,   /* of solve_few */
+  FEW_ASCANS = 8,    /* of a block of solve_few, four lanes each */
+  SOLVE_ASCANS = 4,  /* of a block of solve, a warp each */
+  SWEEPS = 12,       /* at most, as on the CPU */
 };
 
 /* Pair @i of row r and column c, c up to r. */
@@ -28,110 +28,146 @@ pair_of (uint32_t i, uint32_t *r, uint32_t *c)
 }
 
 /* ------------------------------------------------------------------------
- * The sums of Z_r conj (Z_c) over the depths of an A-scan. */
+ * The sums of Z_r conj (Z_c) over the depths of an A-scan. With X, whose rows
+ * 2 r and 2 r + 1 are the real and imaginary parts of repeat r, they are the
+ * elements of X X^T. A tile is 8 rows, of four repeats. */
 
-/* Of four repeats, a chunk of the depths: all sums of a thread in registers. */
-static __global__ void
-__launch_bounds__ (GRAM_THREADS)
-    register_gram (const __grid_constant__ Arguments a)
+/* @c (8 x 8) += @x (8 x 4) times @y (8 x 4) transposed. Lane 4 i + k has
+ * element k of row i of @x and @y, and elements 2 k and 2 k + 1 of row i of
+ * @c. */
+static __device__ __forceinline__ void
+add_product (double x, double y, double2 *c)
 {
-  constexpr uint32_t N = FEW_REPEATS, PAIRS = N * (N + 1) / 2;
-  __shared__ double2 partial[GRAM_THREADS / 32][PAIRS];
-  uint32_t n = a.n_repeats, n_pairs = n * (n + 1) / 2;
-  uint32_t ascan = blockIdx.x, first = blockIdx.y * GRAM_CHUNK;
-  double2 sums[PAIRS] = {}, total = make_double2 (0, 0);
-  float4 v[GRAM_CHUNK / GRAM_THREADS / 2][N];
+#if __CUDA_ARCH__ >= 800
+  asm("mma.sync.aligned.m8n8k4.row.col.f64.f64.f64.f64 "
+      "{%0, %1}, {%2}, {%3}, {%0, %1};"
+      : "+d"(c->x), "+d"(c->y)
+      : "d"(x), "d"(y));
+#else
+  int lane = threadIdx.x % 32;
 
-#pragma unroll
-  for (uint32_t k = 0; k < GRAM_CHUNK / GRAM_THREADS / 2; k++)
-    load_pairs<N, true> (
-        a, ascan, first + 2 * (threadIdx.x + k * GRAM_THREADS), v[k]);
-#pragma unroll
-  for (uint32_t k = 0; k < GRAM_CHUNK / GRAM_THREADS / 2; k++)
-#pragma unroll
-    for (uint32_t r = 0; r < N; r++)
-#pragma unroll
-      for (uint32_t c = 0; c <= r; c++) {
-        double2 *sum = &sums[r * (r + 1) / 2 + c];
-        float4 x = v[k][r], y = v[k][c];
+  for (int k = 0; k < 4; k++) {
+    double v = __shfl_sync (~0u, x, lane / 4 * 4 + k);
 
-        sum->x += (double) x.x * y.x + (double) x.y * y.y + (double) x.z * y.z +
-                  (double) x.w * y.w;
-        if (c < r)
-          sum->y += (double) x.y * y.x - (double) x.x * y.y +
-                    (double) x.w * y.z - (double) x.z * y.w;
-      }
-#pragma unroll
-  for (uint32_t i = 0; i < PAIRS; i++) {
-    for (uint32_t mask = 16; mask > 0; mask /= 2) {
-      sums[i].x += __shfl_xor_sync (~0u, sums[i].x, mask);
-      sums[i].y += __shfl_xor_sync (~0u, sums[i].y, mask);
-    }
-    if (threadIdx.x % 32 == 0)
-      partial[threadIdx.x / 32][i] = sums[i];
+    c->x += v * __shfl_sync (~0u, y, lane % 4 * 8 + k);
+    c->y += v * __shfl_sync (~0u, y, lane % 4 * 8 + 4 + k);
   }
-  __syncthreads ();
-  if (threadIdx.x >= n_pairs) /* those of repeats that are not there are last */
-    return;
-  for (uint32_t i = 0; i < GRAM_THREADS / 32; i++) {
-    total.x += partial[i][threadIdx.x].x;
-    total.y += partial[i][threadIdx.x].y;
-  }
-  a.gram[((size_t) ascan * a.n_chunks + blockIdx.y) * n_pairs + threadIdx.x] =
-      total;
+#endif
 }
 
-/* Of any number of repeats and depths. A group of threads has the pairs, and
- * every few depths. */
-static __global__ void
-gram (const __grid_constant__ Arguments a)
+/* Depths @z, which is even, and @z + 1. */
+static __device__ __forceinline__ float4
+load_depths (const float2 *row, bool is_wide, uint32_t z, uint32_t n)
 {
-  __shared__ float2 part[IMK_OCTANGIO_MAX_REPEATS][GRAM_DEPTHS + 1];
-  __shared__ double2 sums[GRAM_THREADS];
-  uint32_t n_pairs = a.n_repeats * (a.n_repeats + 1) / 2;
-  uint32_t n_groups = GRAM_THREADS / n_pairs, group = threadIdx.x / n_pairs;
-  uint32_t pair = threadIdx.x % n_pairs, ascan = blockIdx.x, r, c;
-  double2 sum = make_double2 (0, 0);
+  float4 v = make_float4 (0, 0, 0, 0);
 
-  pair_of (pair, &r, &c);
-  for (uint32_t first = 0; first < a.n_depths; first += GRAM_DEPTHS) {
-    for (uint32_t i = threadIdx.x; i < a.n_repeats * GRAM_DEPTHS;
-         i += GRAM_THREADS) {
-      uint32_t z = first + i % GRAM_DEPTHS;
-
-      part[i / GRAM_DEPTHS][i % GRAM_DEPTHS] =
-          z < a.n_depths ? value_at (a, i / GRAM_DEPTHS, ascan, z)
-                         : make_float2 (0, 0);
-    }
-    __syncthreads ();
-    for (uint32_t i = group; group < n_groups && i < GRAM_DEPTHS;
-         i += n_groups) {
-      float2 x = part[r][i], y = part[c][i];
-
-      sum.x += (double) x.x * y.x + (double) x.y * y.y;
-      sum.y += (double) x.y * y.x - (double) x.x * y.y;
-    }
-    __syncthreads ();
+  if (is_wide && z + 1 < n)
+    return *(const float4 *) (row + z);
+  if (z < n) {
+    v.x = row[z].x;
+    v.y = row[z].y;
   }
-  sums[threadIdx.x] = sum;
+  if (z + 1 < n) {
+    v.z = row[z + 1].x;
+    v.w = row[z + 1].y;
+  }
+  return v;
+}
+
+/* A warp has every eighth group of 16 depths of a chunk. Its lanes that have a
+ * repeat's real parts load the first half of a group, those of its imaginary
+ * parts the other; then they exchange. */
+template <uint32_t TILES>
+static __global__ void
+__launch_bounds__ (GRAM_THREADS) gram (const __grid_constant__ Arguments a)
+{
+  constexpr uint32_t WARPS = GRAM_THREADS / 32, PAIRS = TILES * (TILES + 1) / 2;
+  constexpr uint32_t GROUPS = GRAM_CHUNK / (16 * WARPS), STEP = 8 / TILES;
+  __shared__ double2 partial[PAIRS][WARPS][32];
+  uint32_t lane = threadIdx.x % 32, warp = threadIdx.x / 32, n = a.n_repeats;
+  uint32_t first = blockIdx.y * GRAM_CHUNK + 16 * warp + 2 * (lane % 8);
+  bool is_imaginary = lane & 4;
+  const float2 *rows[TILES];
+  double2 sums[PAIRS] = {};
+
+#pragma unroll
+  for (uint32_t t = 0; t < TILES; t++)
+    rows[t] =
+        address_of (a, min (4 * t + lane / 8, n - 1), blockIdx.x, (uint32_t) 0);
+  for (uint32_t group = 0; group < GROUPS; group += STEP) {
+    float4 v[STEP][TILES];
+
+#pragma unroll
+    for (uint32_t i = 0; i < STEP; i++)
+#pragma unroll
+      for (uint32_t t = 0; t < TILES; t++)
+        v[i][t] =
+            load_depths (rows[t], a.is_wide, first + 16 * WARPS * (group + i),
+                4 * t + lane / 8 < n ? a.n_depths : 0);
+#pragma unroll
+    for (uint32_t i = 0; i < STEP; i++) {
+      float part[TILES][4];
+
+#pragma unroll
+      for (uint32_t t = 0; t < TILES; t++) {
+        float4 x = clean (v[i][t]);
+        float p = __shfl_xor_sync (~0u, is_imaginary ? x.x : x.y, 4);
+        float q = __shfl_xor_sync (~0u, is_imaginary ? x.z : x.w, 4);
+
+        part[t][0] = is_imaginary ? p : x.x;
+        part[t][1] = is_imaginary ? q : x.z;
+        part[t][2] = is_imaginary ? x.y : p;
+        part[t][3] = is_imaginary ? x.w : q;
+      }
+#pragma unroll
+      for (uint32_t k = 0; k < 4; k++)
+#pragma unroll
+        for (uint32_t t = 0; t < TILES; t++)
+#pragma unroll
+          for (uint32_t u = 0; u <= t; u++)
+            add_product (part[t][k], part[u][k], &sums[t * (t + 1) / 2 + u]);
+    }
+  }
+#pragma unroll
+  for (uint32_t i = 0; i < PAIRS; i++)
+    partial[i][warp][lane] = sums[i];
   __syncthreads ();
-  if (group > 0)
-    return;
-  for (uint32_t i = 1; i < n_groups; i++) {
-    sum.x += sums[pair + i * n_pairs].x;
-    sum.y += sums[pair + i * n_pairs].y;
+  for (uint32_t i = warp; i < PAIRS; i += WARPS) {
+    double2 sum = make_double2 (0, 0), other;
+    uint32_t t, u, r, c;
+
+    for (uint32_t w = 0; w < WARPS; w++) {
+      sum.x += partial[i][w][lane].x;
+      sum.y += partial[i][w][lane].y;
+    }
+    other.x = __shfl_xor_sync (~0u, sum.x, 4);
+    other.y = __shfl_xor_sync (~0u, sum.y, 4);
+    pair_of (i, &t, &u);
+    r = 4 * t + lane / 8;
+    c = 4 * u + lane % 4;
+    if (!is_imaginary && r < n && c <= r)
+      a.gram[((size_t) blockIdx.x * a.n_chunks + blockIdx.y) *
+                 (n * (n + 1) / 2) +
+             r * (r + 1) / 2 + c] =
+          make_double2 (sum.x + other.y, other.x - sum.y);
   }
-  a.gram[(size_t) ascan * n_pairs + pair] = sum;
 }
 
 /* ------------------------------------------------------------------------
  * The eigenvectors. */
 
+/* A rotation: the cosine, and the sine times the phase of the element. */
+struct Rotation {
+  double c;
+  double2 s;
+};
+
 /* Columns p and q of a row: x cos - y conj (e) sin, x e sin + y cos. */
 static __device__ __forceinline__ void
-turn_pair (double2 *x, double2 *y, double c, double2 s)
+turn_pair (double2 *x, double2 *y, const Rotation &by)
 {
-  double2 p = *x, q = *y;
+  double2 p = *x, q = *y, s = by.s;
+  double c = by.c;
 
   *x = make_double2 (
       c * p.x - (s.x * q.x + s.y * q.y), c * p.y - (s.x * q.y - s.y * q.x));
@@ -142,8 +178,7 @@ turn_pair (double2 *x, double2 *y, double c, double2 s)
 struct Matrix {
   double2 a[IMK_OCTANGIO_MAX_REPEATS][IMK_OCTANGIO_MAX_REPEATS];
   double2 v[IMK_OCTANGIO_MAX_REPEATS][IMK_OCTANGIO_MAX_REPEATS];
-  double c[IMK_OCTANGIO_MAX_REPEATS / 2]; /* rotations, of pairs p and q */
-  double2 s[IMK_OCTANGIO_MAX_REPEATS / 2];
+  Rotation rotations[IMK_OCTANGIO_MAX_REPEATS / 2]; /* of pairs p and q */
   uint8_t p[IMK_OCTANGIO_MAX_REPEATS / 2], q[IMK_OCTANGIO_MAX_REPEATS / 2];
   uint32_t order[IMK_OCTANGIO_MAX_REPEATS];
 };
@@ -163,34 +198,29 @@ players_of (uint32_t round, uint32_t k, uint32_t even, uint32_t *p, uint32_t *q)
   *q = max (x, y);
 }
 
-/* That of element [p][q], as octangio-eigen.c with fewer roots: with d = (a_qq
- * - a_pp) / 2 its tangent is a_pq / (d + sign (d) sqrt (d^2 + |a_pq|^2)). A
- * tangent in float32 leaves 1e-7 of the element, which the next sweep takes;
- * but the rotation has the length 1 to float64. The trace of the matrix is 1.
- * Returns: whether there is something to rotate */
+/* That of an element @apq and its diagonal ones, as octangio-eigen.c with fewer
+ * roots: with d = (a_qq - a_pp) / 2 its tangent is a_pq / (d + sign (d) sqrt
+ * (d^2 + |a_pq|^2)). A tangent in float32 leaves 1e-7 of the element, which the
+ * next sweep takes; but the rotation has the length 1 to float64. The trace of
+ * the matrix is 1. @t: (out): the tangent divided by @apq
+ * Returns: whether there is something to rotate; else @t is 0 */
 static __device__ __forceinline__ bool
-find_rotation (Matrix &m, uint32_t k, uint32_t p, uint32_t q)
+find_rotation (
+    double app, double aqq, double2 apq, Rotation *rotation, double *t)
 {
-  double2 apq = m.a[p][q];
-  double app = m.a[p][p].x, aqq = m.a[q][q].x;
-  double square = apq.x * apq.x + apq.y * apq.y, t, length, c;
+  double square = apq.x * apq.x + apq.y * apq.y, length, c;
   float d = (float) (aqq - app) / 2, size = (float) square;
-
   /* or nothing that float64 can tell from 0 */
-  if (!(square > 1e-33 * fabs (app * aqq) && square > 1e-36)) {
-    m.p[k] = m.q[k] = 0;
-    return false;
-  }
-  t = copysignf (1 / (fabsf (d) + root_of (d * d + size)), d);
-  length = 1 + square * t * t;
+  bool turns = square > 1e-33 * fabs (app * aqq) && square > 1e-36;
+
+  *t = turns ? copysignf (1 / (fabsf (d) + root_of (d * d + size)), d) : 0.0f;
+  length = 1 + square * *t * *t;
   c = rsqrtf ((float) length); /* Newton's method doubles the digits */
   for (int i = 0; i < 2; i++)
     c *= 1.5 - 0.5 * length * c * c;
-  m.p[k] = (uint8_t) p;
-  m.q[k] = (uint8_t) q;
-  m.c[k] = c;
-  m.s[k] = make_double2 (c * t * apq.x, c * t * apq.y);
-  return true;
+  rotation->c = c;
+  rotation->s = make_double2 (c * *t * apq.x, c * *t * apq.y);
+  return turns;
 }
 
 /* A round: its rotations do not touch each other's rows and columns. Lane k n +
@@ -202,13 +232,15 @@ rotate_round (Matrix &m, uint32_t n, uint32_t round, uint32_t lane, uint32_t k0,
 {
   uint32_t even = n + n % 2, n_rotations = even / 2, p, q, at = lane - k0 * n;
   bool turns = false;
+  double t;
 
   if (lane < n_rotations) {
     players_of (round, lane, even, &p, &q);
-    if (q < n)
-      turns = find_rotation (m, lane, p, q);
-    else /* of an odd number, one rests */
-      m.p[lane] = m.q[lane] = 0;
+    if (q < n) /* of an odd number, one rests */
+      turns = find_rotation (
+          m.a[p][p].x, m.a[q][q].x, m.a[p][q], &m.rotations[lane], &t);
+    m.p[lane] = (uint8_t) (turns ? p : 0);
+    m.q[lane] = (uint8_t) (turns ? q : 0);
   }
   if (!__any_sync (~0u, turns))
     return false;
@@ -216,15 +248,16 @@ rotate_round (Matrix &m, uint32_t n, uint32_t round, uint32_t lane, uint32_t k0,
   for (uint32_t k = k0; k < n_rotations; k += step) { /* A J, V J */
     if (m.p[k] == m.q[k])
       continue;
-    turn_pair (&m.a[at][m.p[k]], &m.a[at][m.q[k]], m.c[k], m.s[k]);
-    turn_pair (&m.v[at][m.p[k]], &m.v[at][m.q[k]], m.c[k], m.s[k]);
+    turn_pair (&m.a[at][m.p[k]], &m.a[at][m.q[k]], m.rotations[k]);
+    turn_pair (&m.v[at][m.p[k]], &m.v[at][m.q[k]], m.rotations[k]);
   }
   __syncwarp ();
   for (uint32_t k = k0; k < n_rotations; k += step) { /* J* A J */
-    double2 s = make_double2 (m.s[k].x, -m.s[k].y);
+    Rotation back = {m.rotations[k].c,
+        make_double2 (m.rotations[k].s.x, -m.rotations[k].s.y)};
 
     if (m.p[k] != m.q[k])
-      turn_pair (&m.a[m.p[k]][at], &m.a[m.q[k]][at], m.c[k], s);
+      turn_pair (&m.a[m.p[k]][at], &m.a[m.q[k]][at], back);
   }
   __syncwarp ();
   return true;
@@ -259,6 +292,8 @@ solve (const __grid_constant__ Arguments a)
 
   if (ascan >= a.n_ascans) /* a whole warp */
     return;
+  wait_for_last_kernel ();
+  let_next_kernel_begin ();
   range_of (ascan, a.lateral, a.n_ascans, &first, &end);
   for (uint32_t i = lane; i < n_pairs; i += 32) {
     double2 sum = make_double2 (0, 0);
@@ -295,6 +330,143 @@ solve (const __grid_constant__ Arguments a)
   for (uint32_t k = 0; k < a.n_tissue && lane < n; k++)
     a.vectors[((size_t) ascan * a.n_tissue + k) * n + lane] =
         m.v[lane][m.order[k]];
+}
+
+/* ------------------------------------------------------------------------
+ * The same of up to four repeats, in registers. Each of four lanes has the
+ * whole matrix, and a row of the eigenvectors. */
+
+struct SmallMatrix {
+  double d[FEW_REPEATS];
+  double2 upper[6]; /* elements 01, 02, 12, 03, 13, 23 */
+};
+
+static __device__ __forceinline__ double2
+element_of (const SmallMatrix &m, int r, int c)
+{
+  double2 v =
+      r < c ? m.upper[c * (c - 1) / 2 + r] : m.upper[r * (r - 1) / 2 + c];
+
+  return r < c ? v : make_double2 (v.x, -v.y);
+}
+
+static __device__ __forceinline__ void
+set_element (SmallMatrix *m, int r, int c, double2 v)
+{
+  if (r < c)
+    m->upper[c * (c - 1) / 2 + r] = v;
+  else
+    m->upper[r * (r - 1) / 2 + c] = make_double2 (v.x, -v.y);
+}
+
+/* Element [p][q], of constants. */
+static __device__ __forceinline__ void
+rotate_small (SmallMatrix *m, double2 vector[FEW_REPEATS], int p, int q,
+    const Rotation &by, double t)
+{
+  double2 apq = element_of (*m, p, q);
+  double app = m->d[p], aqq = m->d[q], size = apq.x * apq.x + apq.y * apq.y;
+  double c = by.c * by.c;
+  double rest = c * (1 - t * (aqq - app) - t * t * size);
+
+  m->d[p] = c * (app - 2 * t * size + t * t * size * aqq);
+  m->d[q] = c * (aqq + 2 * t * size + t * t * size * app);
+  set_element (m, p, q, make_double2 (rest * apq.x, rest * apq.y));
+#pragma unroll
+  for (int i = 0; i < FEW_REPEATS; i++)
+    if (i != p && i != q) {
+      double2 x = element_of (*m, i, p), y = element_of (*m, i, q);
+
+      turn_pair (&x, &y, by);
+      set_element (m, i, p, x);
+      set_element (m, i, q, y);
+    }
+  turn_pair (&vector[p], &vector[q], by);
+}
+
+/* Elements [p][q] and [r][s], all different: the first rotation leaves the
+ * second element as it is. */
+static __device__ __forceinline__ bool
+rotate_two (
+    SmallMatrix *m, double2 vector[FEW_REPEATS], int p, int q, int r, int s)
+{
+  Rotation one, other;
+  double t, u;
+  bool turns =
+      find_rotation (m->d[p], m->d[q], element_of (*m, p, q), &one, &t);
+
+  turns |= find_rotation (m->d[r], m->d[s], element_of (*m, r, s), &other, &u);
+  rotate_small (m, vector, p, q, one, t);
+  rotate_small (m, vector, r, s, other, u);
+  return turns;
+}
+
+static __global__ void
+solve_few (const __grid_constant__ Arguments a)
+{
+  constexpr int N = FEW_REPEATS;
+  uint32_t n = a.n_repeats, n_pairs = n * (n + 1) / 2, row = threadIdx.x % N;
+  uint32_t ascan = blockIdx.x * FEW_ASCANS + threadIdx.x / N, first, end;
+  uint32_t taken = 0;
+  SmallMatrix m = {};
+  double2 vector[N];
+  double trace, share;
+  bool turns = true;
+
+  if (ascan >= a.n_ascans)
+    return;
+  wait_for_last_kernel ();
+  let_next_kernel_begin ();
+  range_of (ascan, a.lateral, a.n_ascans, &first, &end);
+  for (size_t k = (size_t) first * a.n_chunks; k < (size_t) end * a.n_chunks;
+       k++)
+#pragma unroll
+    for (int r = 0; r < N; r++)
+#pragma unroll
+      for (int c = 0; c <= r; c++)
+        if (r < (int) n) {
+          double2 v = a.gram[k * n_pairs + (uint32_t) (r * (r + 1) / 2 + c)];
+
+          if (c == r)
+            m.d[r] += v.x;
+          else { /* of the element below the diagonal */
+            m.upper[r * (r - 1) / 2 + c].x += v.x;
+            m.upper[r * (r - 1) / 2 + c].y -= v.y;
+          }
+        }
+  trace = m.d[0] + m.d[1] + m.d[2] + m.d[3];
+  share = trace > 0 ? 1 / trace : 0;
+#pragma unroll
+  for (int i = 0; i < N; i++) {
+    m.d[i] *= share;
+    vector[i] = make_double2 (i == (int) row, 0);
+  }
+#pragma unroll
+  for (int i = 0; i < 6; i++) {
+    m.upper[i].x *= share;
+    m.upper[i].y *= share;
+  }
+  for (int sweep = 0; sweep < SWEEPS && turns; sweep++) {
+    turns = rotate_two (&m, vector, 0, 3, 1, 2);
+    turns |= rotate_two (&m, vector, 0, 2, 1, 3);
+    turns |= rotate_two (&m, vector, 0, 1, 2, 3);
+  }
+  for (uint32_t k = 0; k < a.n_tissue; k++) {
+    double2 chosen = make_double2 (0, 0);
+    double largest = 0;
+    uint32_t best = N;
+
+#pragma unroll
+    for (int i = 0; i < N; i++)
+      if (i < (int) n && !(taken >> i & 1) && (best == N || m.d[i] > largest)) {
+        best = i;
+        largest = m.d[i];
+        chosen = vector[i];
+      }
+    taken |= 1u << best;
+    if (row < n)
+      a.vectors[((size_t) ascan * a.n_tissue + k) * n + row] = chosen;
+  }
 }
 
 /* ------------------------------------------------------------------------
@@ -344,6 +516,7 @@ __launch_bounds__ (TILE_THREADS) eigen (const __grid_constant__ Arguments a)
     float2 one[MOST];
 
     load_pairs<MOST> (a, ascan, z, v);
+    wait_for_last_kernel (); /* for the vectors */
 #pragma unroll
     for (uint32_t r = 0; r < MOST; r++)
       one[r] = first_of (v[r]);

@@ -45,6 +45,24 @@ struct Arguments {
   uint32_t *brightest;             /* [A] */
 };
 
+/* A kernel begins while the one before it ends, where the device can. */
+static __device__ __forceinline__ void
+wait_for_last_kernel (void)
+{
+#if __CUDA_ARCH__ >= 900
+  cudaGridDependencySynchronize ();
+#endif
+}
+
+/* Of the blocks that have called it or ended, the last. */
+static __device__ __forceinline__ void
+let_next_kernel_begin (void)
+{
+#if __CUDA_ARCH__ >= 900
+  cudaTriggerProgrammaticLaunchCompletion ();
+#endif
+}
+
 /* ------------------------------------------------------------------------
  * Pixels. */
 

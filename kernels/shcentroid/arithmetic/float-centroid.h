@@ -188,6 +188,8 @@ imk_shcentroid_power (double x, double power)
     return x;
   if (power == 2.0)
     return x > 0.0 ? x * x : 0.0;
+  if (power == 1.5)
+    return x > 0.0 ? x * sqrt (x) : 0.0;
   return x > 1e-300 ? imk_shcentroid_exp (power * imk_shcentroid_log (x)) : 0.0;
 }
 
@@ -557,13 +559,17 @@ imk_shcentroid_real_centre (const ImkShcentroidReals *s,
   return centre;
 }
 
-/* Σ (u - c)^2 q @unit. Rounding may push an exact 0 below it; sums that went
- * beyond all numbers are too much, too. */
+/* Σ (u - c)^2 q @unit. The terms cancel where one pixel has nearly all the
+ * light and others the noise. What may be rounding counts as variance: such a
+ * centroid must not look certain. Sums that are not finite give the largest
+ * variance. */
 IMK_SHCENTROID_INLINE double
 imk_shcentroid_real_variance (
     double c, double q, double qu, double quu, double unit)
 {
-  double sum = quu - 2.0 * c * qu + c * c * q;
+  double least = IMK_SHCENTROID_ROUNDING * (quu + c * c * q);
+  double exact = quu - 2.0 * c * qu + c * c * q;
+  double sum = exact < least ? least : exact;
   double variance = sum <= 0.0 ? 0.0 : sum * unit;
 
   return variance < 3e38 ? variance : 3e38;

@@ -147,17 +147,23 @@ cpu_destroy (void *state)
   free (cpu);
 }
 
-/* All rows of a grid have the columns of the first. A vector reaches beyond. */
+/* A vector reaches beyond them. */
 static bool
-number_columns (Cpu *cpu, const ImkShcentroidPlan *plan)
+allocate_columns (Cpu *cpu, const ImkShcentroidPlan *plan)
 {
-  if (!plan->columns)
-    return true;
-  cpu->us = calloc (plan->width + IMK_SHCENTROID_LANES, sizeof (*cpu->us));
-  for (uint32_t i = 0; cpu->us && i < plan->columns; i++)
-    for (uint32_t k = 0; k < plan->rects[i].width; k++)
-      cpu->us[plan->rects[i].x + k] = k;
-  return cpu->us != NULL;
+  if (plan->columns)
+    cpu->us = calloc (plan->width + IMK_SHCENTROID_LANES, sizeof (*cpu->us));
+  return cpu->us || !plan->columns;
+}
+
+/* All rows of a grid have the columns of the first. */
+static void
+number_columns (Cpu *cpu)
+{
+  for (uint32_t i = 0; i < cpu->plan.columns; i++)
+    for (uint32_t k = 0; k < cpu->rects[i].width; k++)
+      cpu->us[cpu->rects[i].x + k] =
+          imk_shcentroid_coordinate (&cpu->params, k, cpu->rects[i].width);
 }
 
 /* What the linear estimators have of the plan. */
@@ -195,7 +201,7 @@ allocate (Cpu *cpu, const ImkShcentroidPlan *plan, uint32_t n_threads)
   cpu->slopes = calloc (plan->n_rects, sizeof (*cpu->slopes));
   return cpu->rects && cpu->held && cpu->tracks && cpu->slopes &&
          imk_shcentroid_copy_calibration (cpu, plan) &&
-         number_columns (cpu, plan) && copy_linear (cpu, plan) &&
+         allocate_columns (cpu, plan) && copy_linear (cpu, plan) &&
          imk_shcentroid_matching_init (&cpu->matching, plan, n_threads);
 }
 
@@ -257,6 +263,7 @@ take_params (Cpu *cpu, const ImkShcentroidParams *params)
               cpu->params.power == params->power;
 
   cpu->params = *params;
+  number_columns (cpu);
   if (params->weighting == IMK_SHCENTROID_WEIGHTING_GAUSSIAN &&
       params->window == IMK_SHCENTROID_WINDOW_CELL && !same)
     make_weights (cpu);

@@ -36,11 +36,11 @@ add_pixels (ChainStrip *s, const ChainColumns *c, uint32_t i, uint32_t k,
 
   if (way.weighted)
     weight = r->same ? all_reals (r->weight[k]) : read_reals (&c->weight[k][i]);
-  p = add_part (s, c, i, k, r, v, weight, false, way);
+  p = add_part (s, c, i, r->y[k], r, v, weight, false, way);
   if (way.all) {
-    add_spread (s, c, i, k, r, v, way.flat ? widen (c->flat[k] + i) : v, weight,
-        p, false, way);
-    if (way.cut || way.weighted || way.rare)
+    add_spread (s, c, i, r->y[k], r, v, way.flat ? widen (c->flat[k] + i) : v,
+        weight, p, false, way);
+    if (way.cut || way.weighted || way.raised || way.quad)
       s->raw += way.flat ? (Reals) ((Masks) v & (v == v)) : v;
   }
 }
@@ -58,7 +58,7 @@ INLINE void
 end_group (ChainColumns *c, uint32_t i, const ChainRows *r, const ChainStrip *g,
     const ChainWay way)
 {
-  ColumnSums s = group_sums (g, r->first, way.rare && r->quad, way);
+  ColumnSums s = group_sums (g, r->first, way);
 
   keep_sum (&c->sums[CHAIN_P][i], s.p, r->begins);
   keep_sum (&c->sums[CHAIN_PY][i], s.py, r->begins);
@@ -90,7 +90,7 @@ sum_chain_strips (
 #define SUM_STRIPS(...) \
   for (uint32_t i = 0; i < n; i += REALS) \
   sum_chain_strip (c, i, r, (ChainWay){.flat = way->flat, __VA_ARGS__})
-  if (way->rare)
+  if (way->raised || way->quad)
     for (uint32_t i = 0; i < n; i += REALS)
       sum_chain_strip (c, i, r, *way);
   else if (way->all)
@@ -115,9 +115,11 @@ weigh_columns (
   for (uint32_t i = 0, column = 0; i < t->n; i++) {
     uint32_t some = t->n == 1 ? n : t->windows[i].width;
 
-    weight_columns (t, i, x, some, c->factors + column);
+    count_distances (
+        t->windows[i].x - t->centre_x[i], x, some, c->factors + column);
     column += some;
   }
+  weigh_distances (c->factors, n, t->f->cpu->params.sigma);
   for (uint32_t i = 0; power != 1.0 && i < n; i++)
     c->factors[i] = imk_shcentroid_factor (c->factors[i], power);
 }
@@ -127,10 +129,8 @@ static void
 number_columns (const ChainTile *t, uint32_t x, uint32_t n, ChainColumns *c)
 {
   const Cpu *cpu = t->f->cpu;
-  bool quad = cpu->params.estimator == IMK_SHCENTROID_ESTIMATOR_QUAD;
-  bool stay = cpu->params.window == IMK_SHCENTROID_WINDOW_CELL;
 
-  if (cpu->us && stay && !quad) {
+  if (cpu->us && cpu->params.window == IMK_SHCENTROID_WINDOW_CELL) {
     c->u = cpu->us + t->windows[0].x + x;
     return;
   }
@@ -150,7 +150,7 @@ static void
 prepare_columns (const ChainTile *t, uint32_t x, uint32_t n, bool cached,
     const ChainWay *way, ChainColumns *c)
 {
-  if (way->cut || way->rare) {
+  if (way->cut || way->raised) {
     spread_cells (t, n, &t->levels[0].least, 2, c->least);
     spread_cells (t, n, &t->levels[0].pedestal, 2, c->pedestal);
   }
@@ -164,22 +164,18 @@ static void
 weigh_rows (const ChainTile *t, uint32_t n, uint32_t y, bool cached,
     ChainRows *r, ChainColumns *c)
 {
+  _Alignas(64) double weights[CHAIN_TILE * IMK_SHCENTROID_GROUP_ROWS];
+
   r->same = true;
-  weight_rows (t, 0, y, cached, r->weight);
   for (uint32_t i = 1; i < t->n && r->same; i++)
     r->same = t->centre_y[i] == t->centre_y[0];
-  if (r->same)
+  if (r->same) {
+    weight_rows (t, 1, y, cached, r->weight);
     return;
-  for (uint32_t i = 0, column = 0; i < t->n; i++) {
-    uint32_t some = t->n == 1 ? n : t->windows[i].width;
-    double weights[IMK_SHCENTROID_GROUP_ROWS];
-
-    weight_rows (t, i, y, cached, weights);
-    for (uint32_t k = 0; k < r->n; k++)
-      for (uint32_t u = column; u < column + some; u++)
-        c->weight[k][u] = weights[k];
-    column += some;
   }
+  weight_rows (t, t->n, y, cached, weights);
+  for (uint32_t k = 0; k < r->n; k++)
+    spread_cells (t, n, weights + k, IMK_SHCENTROID_GROUP_ROWS, c->weight[k]);
 }
 
 /* A bad pixel is not a number, and not larger. */
@@ -227,7 +223,7 @@ load_group (const ChainTile *t, uint32_t x, uint32_t n, bool cached,
     bool begins = r->begins && k == 0;
     size_t at = (size_t) (w->y + y + k) * f->cpu->plan.width + w->x + x;
 
-    if (r->quad)
+    if (way->quad)
       r->y[k] = imk_shcentroid_coordinate (&f->cpu->params, y + k, w->height);
     load_row (f, w->x + x, w->y + y + k, n, c->value[k]);
     if (way->flat)
@@ -410,7 +406,7 @@ measure_chain (const Frame *f, uint32_t first, uint32_t n)
   if (n == 0)
     return;
   chain_begin (&tile, f, first, n);
-  if (way.cut || way.rare)
+  if (way.cut || way.raised)
     find_levels (&tile);
   sum_chain (&tile, cached, &way, &columns);
   for (uint32_t i = 1; i < cpu->params.iterations; i++) {

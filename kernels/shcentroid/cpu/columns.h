@@ -3,8 +3,7 @@
  * fold.h work on. */
 #pragma once
 
-#include "shcentroid/cpu/tile.h"
-#include "shcentroid/cpu/vectors.h"
+#include "shcentroid/cpu/weights.h"
 
 enum {
   CHAIN_ROOM = CHAIN_TILE + IMK_SHCENTROID_LANES, /* with a vector beyond it */
@@ -19,7 +18,8 @@ typedef struct ChainWay {
   bool floats;   /* float32 samples (strips only) */
   bool cut;      /* with levels or bad pixels */
   bool weighted; /* with weights */
-  bool rare;     /* a power or a quad cell: slow, one loop for all */
+  bool raised;   /* with a power, */
+  bool quad;     /* of quad cells: in strips alone loops of their own */
 } ChainWay;
 
 /* SUM_STRIPS, which the caller defines, with the constants .cut and .weighted
@@ -46,7 +46,6 @@ typedef struct ChainRows {
   bool begins;     /* its band */
   bool same;       /* weights are those of all cells */
   bool calibrated; /* values are not the samples */
-  bool quad;
   double power;
   ImkShcentroidNoise noise;
   double y[IMK_SHCENTROID_GROUP_ROWS]; /* of a quad cell */
@@ -64,7 +63,8 @@ chain_way (const Cpu *cpu)
       .cut = p->threshold_mode != IMK_SHCENTROID_THRESHOLD_NONE ||
              p->brightest > 0 || cpu->bad,
       .weighted = p->weighting != IMK_SHCENTROID_WEIGHTING_NONE,
-      .rare = p->power != 1.0 || p->estimator == IMK_SHCENTROID_ESTIMATOR_QUAD,
+      .raised = p->power != 1.0,
+      .quad = p->estimator == IMK_SHCENTROID_ESTIMATOR_QUAD,
   };
 }
 
@@ -73,7 +73,6 @@ chain_rows (const ImkShcentroidParams *params, const Cpu *cpu)
 {
   return (ChainRows){
       .calibrated = cpu->dark || cpu->lut,
-      .quad = params->estimator == IMK_SHCENTROID_ESTIMATOR_QUAD,
       .power = params->power,
       .noise = imk_shcentroid_noise (params),
   };
@@ -107,10 +106,10 @@ typedef struct ColumnSums {
   Reals p, py, q, qy, qyy, raw;
 } ColumnSums;
 
-/* imk_shcentroid_add_part (): the pixels of columns [@i, @i + REALS) in row @k
- * of the group. */
+/* imk_shcentroid_add_part (): the pixels of columns [@i, @i + REALS) in a row
+ * of the group. @y: its coordinate, of a quad cell only */
 INLINE Reals
-add_part (ChainStrip *s, const ChainColumns *c, uint32_t i, uint32_t k,
+add_part (ChainStrip *s, const ChainColumns *c, uint32_t i, double y,
     const ChainRows *r, Reals v, Reals weight, const bool begins,
     const ChainWay way)
 {
@@ -120,12 +119,12 @@ add_part (ChainStrip *s, const ChainColumns *c, uint32_t i, uint32_t k,
     p -= read_reals (c->pedestal + i);
   if (way.weighted)
     p *= weight;
-  if (way.rare && r->power != 1.0)
-    raise_reals (&p, r->power);
+  if (way.raised)
+    p = raise_reals (p, r->power);
   if (way.cut)
     p = (Reals) ((Masks) p & (v >= read_reals (c->least + i)));
-  if (way.rare && r->quad)
-    s->p1 += r->y[k] * p;
+  if (way.quad)
+    s->p1 += y * p;
   else if (!begins)
     s->p1 += s->p;
   s->p = begins ? p : s->p + p;
@@ -134,7 +133,7 @@ add_part (ChainStrip *s, const ChainColumns *c, uint32_t i, uint32_t k,
 
 /* imk_shcentroid_spread () and ..._add_spread () of the same. */
 INLINE void
-add_spread (ChainStrip *s, const ChainColumns *c, uint32_t i, uint32_t k,
+add_spread (ChainStrip *s, const ChainColumns *c, uint32_t i, double y,
     const ChainRows *r, Reals v, Reals flat, Reals weight, Reals p,
     const bool begins, const ChainWay way)
 {
@@ -148,7 +147,7 @@ add_spread (ChainStrip *s, const ChainColumns *c, uint32_t i, uint32_t k,
   } else {
     q = light + r->noise.read;
   }
-  if (way.rare && r->power != 1.0) {
+  if (way.raised) {
     Reals d = v - read_reals (c->pedestal + i);
     Masks above = d > 0.0;
     Reals slope = (Reals) ((Masks) (r->power * p / d) & above);
@@ -159,9 +158,9 @@ add_spread (ChainStrip *s, const ChainColumns *c, uint32_t i, uint32_t k,
   }
   if (way.cut)
     q = (Reals) ((Masks) q & (v >= read_reals (c->least + i)));
-  if (way.rare && r->quad) {
-    s->q1 += r->y[k] * q;
-    s->q2 += r->y[k] * r->y[k] * q;
+  if (way.quad) {
+    s->q1 += y * q;
+    s->q2 += y * y * q;
   } else if (!begins) {
     s->q2 += s->q1;
     s->q1 += s->q;
@@ -172,19 +171,18 @@ add_spread (ChainStrip *s, const ChainColumns *c, uint32_t i, uint32_t k,
 /* imk_shcentroid_add_group (): what a group that begins at row @y adds to its
  * columns. */
 INLINE ColumnSums
-group_sums (
-    const ChainStrip *g, const double y, const bool quad, const ChainWay way)
+group_sums (const ChainStrip *g, const double y, const ChainWay way)
 {
-  ColumnSums s = {.p = g->p, .py = quad ? g->p1 : g->p1 + y * g->p};
+  ColumnSums s = {.p = g->p, .py = way.quad ? g->p1 : g->p1 + y * g->p};
 
   if (way.all) {
     Reals q2 = 2.0 * g->q2 + g->q1;
 
     s.q = g->q;
-    s.qy = quad ? g->q1 : g->q1 + y * g->q;
-    s.qyy = quad ? g->q2 : q2 + y * (2.0 * g->q1 + y * g->q);
+    s.qy = way.quad ? g->q1 : g->q1 + y * g->q;
+    s.qyy = way.quad ? g->q2 : q2 + y * (2.0 * g->q1 + y * g->q);
     /* it is p where nothing is cut and nothing weighted */
-    s.raw = way.cut || way.weighted || way.rare ? g->raw : g->p;
+    s.raw = way.cut || way.weighted || way.raised || way.quad ? g->raw : g->p;
   }
   return s;
 }

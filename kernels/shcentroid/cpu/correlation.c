@@ -3,7 +3,7 @@
  * sums in the order of arithmetic/correlation.h. Compiled for each instruction
  * set. */
 #include "shcentroid/cpu/levels.h"
-#include "shcentroid/cpu/vectors.h"
+#include "shcentroid/cpu/weights.h"
 
 typedef float Shifts __attribute__ ((vector_size (IMK_VECTOR_SIZE)));
 /* as many as Reals */
@@ -36,7 +36,7 @@ part_row (const MatchScratch *s, ImkShcentroidLevel level, double weight_y,
     if (weighted)
       p *= read_reals (s->weights + x) * weight_y;
     if (powered)
-      raise_reals (&p, power);
+      p = raise_reals (p, power);
     /* all ones are a NaN */
     p = (Reals) (((Masks) p & used) | bad);
     part = __builtin_convertvector(p, Floats);
@@ -161,7 +161,7 @@ load_match (const ChainTile *t, MatchScratch *s)
     double weight_y;
 
     if (weighted && k == 0)
-      weight_rows (t, 0, y, false, weights_y);
+      weight_rows (t, 1, y, false, weights_y);
     weight_y = weighted ? weights_y[k] : 1.0;
     load_match_row (t, y, weight_y, weighted, s, row);
     if (t->f->in->type == IMK_TYPE_F32) {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /* The common case, from samples straight to the sums of their columns: no
- * look-up table, no power, no quad cell, one row weight for all cells. A strip
+ * look-up table, one row weight for all cells. A strip
  * of columns goes through all rows of a band in registers. Samples, dark and
  * flat are read in place; no pixel is stored. */
 #pragma once
@@ -32,13 +32,14 @@ typedef struct StripPlace {
   size_t row, strip;     /* from strip to strip; 0: as in the frame */
   uint32_t n_rows;       /* of the band */
   const double *weights; /* of the rows of the band */
+  const double *ys;      /* their coordinates, of a quad cell only */
 } StripPlace;
 
 /* One row of it. */
 typedef struct StripRow {
   const uint8_t *samples;
   ptrdiff_t there; /* of dark and flat, from those of the place */
-  double weight;
+  double weight, y;
 } StripRow;
 
 /* What becomes of it. */
@@ -254,12 +255,12 @@ add_strip_vector (ChainStrip g[HALVES], StripSums *s, const StripPlace *at,
 
     if (way.weighted)
       weight = all_reals (row->weight);
-    p = add_part (&g[h], c, i + h * REALS, 0, r, v, weight, begins, way);
+    p = add_part (&g[h], c, i + h * REALS, row->y, r, v, weight, begins, way);
     if (!way.all)
       continue;
-    add_spread (&g[h], c, i + h * REALS, 0, r, v, widen_half (&flat, h), weight,
-        p, begins, way);
-    if (way.cut || way.weighted)
+    add_spread (&g[h], c, i + h * REALS, row->y, r, v, widen_half (&flat, h),
+        weight, p, begins, way);
+    if (way.cut || way.weighted || way.raised || way.quad)
       g[h].raw += way.flat ? (Reals) ((Masks) v & (v == v)) : v;
   }
 }
@@ -301,6 +302,7 @@ add_strip_rows (ChainStrip g[][HALVES], StripSums s[], const StripPlace *at,
       .samples = at->samples + (end - 1) * at->stride,
       .there = (at->strip ? at->n_rows - end : end - 1) * down,
       .weight = way.weighted ? at->weights[end - 1] : 0,
+      .y = way.quad ? at->ys[end - 1] : 0,
   };
 
   add_strip_row (g, s, at, c, i, n, &row, r, true, way);
@@ -308,6 +310,7 @@ add_strip_rows (ChainStrip g[][HALVES], StripSums s[], const StripPlace *at,
     row.samples -= at->stride;
     row.there += at->strip ? down : -down;
     row.weight = way.weighted ? at->weights[k] : 0;
+    row.y = way.quad ? at->ys[k] : 0;
     add_strip_row (g, s, at, c, i, n, &row, r, false, way);
   }
 }
@@ -332,8 +335,7 @@ sum_strip (ChainColumns *c, uint32_t i, const StripPlace *at,
     add_strip_rows (g, s, at, c, i, n, y, end, r, way);
     for (uint32_t k = 0; k < n * HALVES; k++) {
       ColumnSums *half = &s[k / HALVES].half[k % HALVES];
-      ColumnSums sums =
-          group_sums (&g[k / HALVES][k % HALVES], first + y, false, way);
+      ColumnSums sums = group_sums (&g[k / HALVES][k % HALVES], first + y, way);
 
       if (y == 0)
         *half = sums;
@@ -396,8 +398,7 @@ is_for_strips (const ChainTile *t, uint32_t x, const ChainWay *way)
   for (uint32_t i = 1; way->weighted && i < t->n; i++)
     if (t->centre_y[i] != t->centre_y[0])
       return false;
-  return !way->rare && !cpu->lut &&
-         t->windows[0].x + x + STRIP_COLUMNS <= cpu->plan.width;
+  return !cpu->lut && t->windows[0].x + x + STRIP_COLUMNS <= cpu->plan.width;
 }
 
 /* Are the sums of the columns of a packed band exact in whatever order? A byte
@@ -408,13 +409,13 @@ static bool
 is_order_free (const StripPlace *band, uint32_t height, const ChainWay *way)
 {
   return band->packed && !band->size && !way->cut && !way->weighted &&
-         height <= IMK_SHCENTROID_BAND_ROWS;
+         !way->raised && height <= IMK_SHCENTROID_BAND_ROWS;
 }
 
 /* Column @x and row @y of the tile, where a band of @n_rows begins. */
 static StripPlace
 band_place (const ChainTile *t, uint32_t x, uint32_t y, uint32_t n_rows,
-    const double *weights)
+    const double *weights, const double *ys)
 {
   const Frame *f = t->f;
   const Cpu *cpu = f->cpu;
@@ -431,6 +432,7 @@ band_place (const ChainTile *t, uint32_t x, uint32_t y, uint32_t n_rows,
       .row = cpu->plan.width,
       .n_rows = n_rows,
       .weights = weights,
+      .ys = ys,
   };
 
   if (cpu->strips_before && cpu->params.window == IMK_SHCENTROID_WINDOW_CELL) {
@@ -455,15 +457,38 @@ band_place (const ChainTile *t, uint32_t x, uint32_t y, uint32_t n_rows,
   return band;
 }
 
+/* With a power or of quad cells: what samples are is looked up in each row. */
+static void
+sum_rare_strips (ChainColumns *c, uint32_t n, uint32_t left,
+    const StripPlace *band, const ChainRows *r, uint32_t group_rows,
+    uint32_t first, const ChainWay *way)
+{
+  const bool floats = band->size == 2, packed = band->packed != NULL;
+
+#define SUM_STRIPS(...) \
+  sum_strips (c, n, left, band, r, group_rows, first, \
+      (ChainWay){ \
+          .flat = way->flat, .floats = floats, .packed = packed, __VA_ARGS__})
+  if (way->all && way->raised)
+    SUM_WEIGHTED_OR_NOT (.all = true, .raised = true, .quad = way->quad);
+  else if (way->all)
+    SUM_WEIGHTED_OR_NOT (.all = true, .raised = false, .quad = true);
+  else if (way->raised)
+    SUM_WEIGHTED_OR_NOT (.all = false, .raised = true, .quad = way->quad);
+  else
+    SUM_WEIGHTED_OR_NOT (.all = false, .raised = false, .quad = true);
+#undef SUM_STRIPS
+}
+
 /* The columns [@x, @x + @n) of the tile in its rows [@y, @end), which are a
- * band. Each combination is a loop of its own. */
+ * band. Each combination is a loop of its own, but for what is rare. */
 static void
 sum_strips_of_band (const ChainTile *t, uint32_t x, uint32_t n, uint32_t y,
     uint32_t end, bool cached, const ChainRows *r, const ChainWay *way,
     ChainColumns *c)
 {
-  double weights[IMK_SHCENTROID_BAND_ROWS];
-  StripPlace band = band_place (t, x, y, end - y, weights);
+  double weights[IMK_SHCENTROID_BAND_ROWS], ys[IMK_SHCENTROID_BAND_ROWS];
+  StripPlace band = band_place (t, x, y, end - y, weights, ys);
   uint32_t left = t->f->cpu->plan.width - t->windows[0].x - x;
   uint32_t height = t->windows[0].height;
   uint32_t group_rows = is_order_free (&band, height, way)
@@ -472,10 +497,14 @@ sum_strips_of_band (const ChainTile *t, uint32_t x, uint32_t n, uint32_t y,
 
   for (uint32_t k = 0; way->weighted && k < end - y;
        k += IMK_SHCENTROID_GROUP_ROWS)
-    weight_rows (t, 0, y + k, cached, weights + k);
+    weight_rows (t, 1, y + k, cached, weights + k);
+  for (uint32_t k = 0; way->quad && k < end - y; k++)
+    ys[k] = imk_shcentroid_coordinate (&t->f->cpu->params, y + k, height);
 #define SUM_STRIPS(...) \
   sum_strips (c, n, left, &band, r, group_rows, y, (ChainWay){__VA_ARGS__})
-  if (band.size == 2 && way->all && way->flat)
+  if (way->raised || way->quad)
+    sum_rare_strips (c, n, left, &band, r, group_rows, y, way);
+  else if (band.size == 2 && way->all && way->flat)
     SUM_WEIGHTED_OR_NOT (.floats = true, .all = true, .flat = true);
   else if (band.size == 2 && way->all)
     SUM_WEIGHTED_OR_NOT (.floats = true, .all = true, .flat = false);

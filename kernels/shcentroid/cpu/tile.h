@@ -158,35 +158,6 @@ chain_end (const ChainTile *t)
   }
 }
 
-/* Weights of @n columns of cell @i, from its column @u on. */
-INLINE void
-weight_columns (
-    const ChainTile *t, uint32_t i, uint32_t u, uint32_t n, double *weights)
-{
-  double from = t->windows[i].x - t->centre_x[i];
-  double sigma = t->f->cpu->params.sigma;
-
-  for (uint32_t k = 0; k < n; k++)
-    weights[k] = imk_shcentroid_weight (from + (double) (u + k), sigma);
-}
-
-/* The weights of the rows of a group, some beyond the cell. */
-INLINE void
-weight_rows (const ChainTile *t, uint32_t i, uint32_t y, bool cached,
-    double weights[IMK_SHCENTROID_GROUP_ROWS])
-{
-  const Cpu *cpu = t->f->cpu;
-  double from = t->windows[i].y - t->centre_y[i];
-
-  if (cached)
-    memcpy (weights, cpu->row_weights + cpu->rows_at[t->first + i] + y,
-        IMK_SHCENTROID_GROUP_ROWS * sizeof (*weights));
-  else
-    for (uint32_t k = 0; k < IMK_SHCENTROID_GROUP_ROWS; k++)
-      weights[k] =
-          imk_shcentroid_weight (from + (double) (y + k), cpu->params.sigma);
-}
-
 /* The weight goes to what was found. */
 INLINE void
 move_weights (ChainTile *t)

@@ -83,6 +83,34 @@ choose_reals (Masks mask, Reals yes, Reals no)
   return (Reals) (((Masks) yes & mask) | ((Masks) no & ~mask));
 }
 
+INLINE Reals
+floor_reals (Reals x)
+{
+#if IMK_VECTOR_SIZE == 64
+  return (Reals) _mm512_floor_pd ((__m512d) x);
+#elif IMK_VECTOR_SIZE == 32
+  return (Reals) _mm256_floor_pd ((__m256d) x);
+#else
+  for (uint32_t i = 0; i < REALS; i++)
+    x[i] = floor (x[i]);
+  return x;
+#endif
+}
+
+INLINE Reals
+sqrt_reals (Reals x)
+{
+#if IMK_VECTOR_SIZE == 64
+  return (Reals) _mm512_sqrt_pd ((__m512d) x);
+#elif IMK_VECTOR_SIZE == 32
+  return (Reals) _mm256_sqrt_pd ((__m256d) x);
+#else
+  for (uint32_t i = 0; i < REALS; i++)
+    x[i] = sqrt (x[i]);
+  return x;
+#endif
+}
+
 /* The sum of this and a small whole number has that number in its last bits. */
 #define WHOLE 4503599627370496.0
 
@@ -119,10 +147,8 @@ exp_reals (Reals x)
       1.0 / 120.0, 1.0 / 24.0, 1.0 / 6.0, 0.5, 1.0, 1.0};
   Masks small = x > -700.0;
   Reals bounded = choose_reals (small, x, all_reals (-700.0));
-  Reals k = bounded * 1.4426950408889634 + 0.5, r, sum, scale;
+  Reals k = floor_reals (bounded * 1.4426950408889634 + 0.5), r, sum, scale;
 
-  for (uint32_t i = 0; i < REALS; i++)
-    k[i] = floor (k[i]);
   r = bounded - k * 0.69314718036912382 - k * 1.9082149292705877e-10;
   sum = all_reals (1.0 / 6227020800.0);
   for (uint32_t i = 0; i < sizeof (terms) / sizeof (*terms); i++)
@@ -131,18 +157,26 @@ exp_reals (Reals x)
   return (Reals) ((Masks) (sum * scale) & small);
 }
 
-/* imk_shcentroid_power (), likewise; out of line, as powers are rare. */
-static __attribute__ ((unused)) void
-raise_reals (Reals *p, double power)
+/* Out of line: it has more constants than registers. */
+static __attribute__ ((unused, noinline)) void
+raise_by_logarithms (Reals *x, double power)
 {
-  Reals x = *p;
-  Masks is_finite = x < 1e300;
-  Reals raised =
-      power == 2.0
-          ? (Reals) ((Masks) (x * x) & (x > 0.0))
-          : (Reals) ((Masks) exp_reals (power * log_reals (x)) & (x > 1e-300));
+  *x = (Reals) ((Masks) exp_reals (power * log_reals (*x)) & (*x > 1e-300));
+}
 
-  *p = choose_reals (is_finite, raised, x);
+/* imk_shcentroid_power (), likewise. */
+INLINE Reals
+raise_reals (Reals x, double power)
+{
+  Reals raised = x;
+
+  if (power == 2.0)
+    raised = (Reals) ((Masks) (x * x) & (x > 0.0));
+  else if (power == 1.5)
+    raised = (Reals) ((Masks) (x * sqrt_reals (x)) & (x > 0.0));
+  else
+    raise_by_logarithms (&raised, power);
+  return choose_reals (x < 1e300, raised, x);
 }
 
 /* A bad pixel is not a number, and not larger. */

@@ -53,7 +53,7 @@ def read_scenes(folder, made):
     for image in images:
         for path in (image.path, *led_of(image.path)):
             made.input(path, "scene")
-        image.scene.baseline = orbit.perpendicular(images[0], image)
+        image.scene.baseline, image.scene.critical = orbit.perpendicular(images[0], image), orbit.critical(image)
     return [image.scene for image in images]
 
 
@@ -93,6 +93,16 @@ def choose(options, scenes):
     if not chosen:
         raise Failure(WRONG_USE, f"None of {len(pairs)} pairs is within --max-days and --max-baseline.")
     return grid, chosen
+
+
+def warn_of_far(made, scenes, pairs):
+    """Names the pairs whose fringes on flat ground are too dense for the range sampling."""
+    far = [(scenes[i], scenes[k]) for i, k in pairs if abs(scenes[k].baseline - scenes[i].baseline) > min(scenes[i].critical, scenes[k].critical)]
+    if far:
+        one, other = max(far, key=lambda pair: abs(pair[1].baseline - pair[0].baseline))
+        made.warn(f"{len(far)} of {len(pairs)} pairs have a perpendicular baseline above the critical one of {one.critical:.0f} m, beyond which flat "
+                  f"ground is noise: the longest, {one.name} and {other.name}, has {abs(other.baseline - one.baseline):.0f} m. --max-baseline "
+                  "leaves such pairs out.")
 
 
 def write_jobs(made, results, scenes, grid, pairs, arguments):
@@ -145,6 +155,7 @@ def plan(options, made):
         return made.result
     grid, pairs = choose(options, scenes)
     made.report.fact("grid", scenes[grid].name)
+    warn_of_far(made, scenes, pairs)
     stack.write_csv(made.path("pairs.csv"), [["reference", "secondary", "days", "baseline_m"], *(
         [one.name, other.name, f"{other.day - one.day:.3f}", f"{other.baseline - one.baseline:.2f}"]
         for one, other in ((scenes[i], scenes[k]) for i, k in pairs))])

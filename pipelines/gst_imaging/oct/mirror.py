@@ -68,7 +68,8 @@ def told_of(message):
         cameras.append([])
         while message.has_field(f"camera-{len(cameras) - 1}-mirror-{len(cameras[-1])}"):
             position = message.get_value(f"camera-{len(cameras) - 1}-mirror-{len(cameras[-1])}")
-            cameras[-1].append({name: position.get_value(name) for name in COLUMNS})
+            values = {name: position.get_value(name) for name in COLUMNS}
+            cameras[-1].append({**values, "depth-um": values["depth-um"] or None})  # 0 without wavelengths
     return cameras
 
 
@@ -78,12 +79,13 @@ def worst(cameras):
 
 
 def show(report, cameras, names, phase_error):
-    has_um = all(position["depth-um"] > 0 for positions in cameras for position in positions)
+    has_um = all(position["depth-um"] for positions in cameras for position in positions)
+    columns = {key: title for key, title in COLUMNS.items() if has_um or key != "depth-um"}
     report.figure("rms phase error", phase_error, "rad", at_most=0.5, about="of the fitted fringes, weighted with the light")
     report.figure("point spread", worst(cameras), "times the limit", at_most=AS_NARROW,
                   about="the widest at half of its intensity, beside what the light allows")
-    report.table("Positions of the mirror", ["camera", "mirror", *COLUMNS.values()],
-                 [[c, os.path.basename(name), *(f"{position[key]:.4g}" for key in COLUMNS)]
+    report.table("Positions of the mirror", ["camera", "mirror", *columns.values()],
+                 [[c, os.path.basename(name), *(f"{position[key]:.4g}" for key in columns)]
                   for c, positions in enumerate(cameras) for name, position in zip(names, positions)],
                  "Depths and widths in depths at scale 1; the width is that at half of the intensity.")
     if len(names) > 1:

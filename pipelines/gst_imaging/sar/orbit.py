@@ -2,6 +2,7 @@
 """Baselines and places on the ground from orbits: PRM files of GMTSAR with their LED files. Positions are fixed to the earth, in m."""
 import calendar
 import datetime
+import math
 import os
 import re
 
@@ -20,6 +21,7 @@ class Scene:
     def __init__(self, path, name, day, date):
         self.path, self.name, self.day, self.date = path, name, day, date
         self.baseline = None  # perpendicular, from the first scene, in m
+        self.critical = math.inf  # the perpendicular baseline from which on flat ground is noise, in m; without a wavelength unknown
 
 
 def interpolate(times, values, time):
@@ -91,6 +93,7 @@ class Image:
             self.size = int(columns), int(float(found["num_valid_az"]) * float(found.get("num_patches", 1))) if "num_valid_az" in found else int(lines)
             self.found, self.rate, self.step, self.near, self.start = found, rate, step, first, start
             self.is_right = found.get("lookdir", "R").upper().startswith("R")
+            self.wavelength = float(found.get("radar_wavelength", "inf"))
         except (KeyError, ValueError) as error:
             raise Failure(UNREADABLE, f"{path} has no {error}: a stack needs SC_clock_start, PRF, near_range, num_rng_bins, rng_samp_rate,"
                                       " num_lines and led_file.") from None
@@ -125,3 +128,13 @@ def perpendicular(reference, other):
     sight = (point - place) / np.linalg.norm(point - place)
     across = np.cross(sight, velocity / np.linalg.norm(velocity)) * (1 if reference.is_right else -1)
     return float(baseline @ across)
+
+
+def critical(image):
+    """Returns: the perpendicular baseline in m at which the two spectra of flat ground are a whole sampling rate apart (Gatelli et al. 1994):
+    beyond it there is no common band"""
+    np = library.numpy()
+    point = image.point()
+    sight, up = image.orbit.at(image.time)[0] - point, point / np.array([EQUATORIAL, EQUATORIAL, POLAR]) ** 2
+    incidence = math.acos(sight @ up / np.linalg.norm(sight) / np.linalg.norm(up))
+    return image.wavelength * image.range * math.tan(incidence) / (2 * image.step)

@@ -15,6 +15,10 @@ const KNOTS = {
 
 export const NAMES = Object.keys(KNOTS);
 
+// Of a NaN, colours that no map has: violet with grey, grey with the others. The same as in common/view.
+const NAN = [0x60, 0x40, 0x80];
+const NAN_OF_COLOURS = [0x80, 0x80, 0x80];
+
 const tables = new Map();
 
 // 256 lists of red, green and blue.
@@ -37,9 +41,10 @@ export function css([r, g, b]) {
   return `rgb(${r},${g},${b})`;
 }
 
-// The colour of a sample between the ends of the window.
+// The colour of a sample between the ends of the window; null: there is none yet.
 export function lookup(colours, value, low, high) {
-  if (value === null || Number.isNaN(value)) return [0, 0, 0];
+  if (value === null) return [0, 0, 0];
+  if (Number.isNaN(value)) return colours === table("grey") ? NAN : NAN_OF_COLOURS;
   const at = high > low ? (value - low) / (high - low) : value >= high ? 1 : 0;
   return colours[Math.max(0, Math.min(255, Math.round(at * 255)))];
 }
