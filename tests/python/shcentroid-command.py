@@ -480,14 +480,14 @@ class Centroids(FolderCase):
         self.assertEqual(done.stderr.count("Warning: "), 1)
         self.assertIn("is light outside its spot", done.stderr)
 
-    def measure_v4l2(self, formats, *arguments, status=0):
-        """A camera of the mock, of 64 x 48 pixels"""
+    def measure_v4l2(self, formats, *arguments, status=1):
+        """A camera of the mock, of 64 x 48 pixels, all 0: nothing is measured, which is status 1, but the files are there"""
         mock = os.environ.get("MOCK_V4L2")
         if not mock or not Gst.ElementFactory.find("v4l2src"):
             self.skipTest("there is no v4l2src, or MOCK_V4L2 does not name the mock of its camera")
-        printed = self.call("--camera", "v4l2:/dev/full", "--frames", "3", "columns=2", "rows=2", "pitch-x=30", "pitch-y=20", "threshold=0",
+        printed = self.call("--camera", "v4l2:/dev/full", "--frames", "3", "columns=2", "rows=2", "pitch-x=30", "pitch-y=20",
                             *arguments, status=status, LD_PRELOAD=mock, MOCK_V4L2_DEVICE="/dev/full", MOCK_V4L2_FORMATS=formats)
-        return printed, None if status else self.result()
+        return printed, self.result() if status == 1 else None
 
     def test_formats_of_v4l2_cameras(self):
         for formats, expected in (("GREY", ("GRAY8", 0)), ("Y16 ", ("GRAY16_LE", 0)),
