@@ -10,7 +10,7 @@ import math
 import os
 import re
 
-from .. import job, lamps, library, photographs, play
+from .. import job, lamps, library, photographs, pinhole, play
 from ..command import UNREADABLE, WRONG_USE, Failure
 from ..report import plots
 
@@ -33,6 +33,9 @@ def add_arguments(parser):
     parser.add_argument("--sphere", type=circle, action="append", metavar="X,Y,RADIUS",
                         help="in pixels; (0, 0) is the middle of the first pixel. Several give positions, with --mm-per-pixel")
     parser.add_argument("--mm-per-pixel", type=float, metavar="MM", help="width of a pixel, for positions; the spheres stand on z = 0")
+    parser.add_argument("--focal-length-mm", type=float, metavar="MM", help="of a lens without distortion, with --sensor-width-mm: the rays of a"
+                        " pinhole camera (default: parallel rays)")
+    parser.add_argument("--sensor-width-mm", type=float, metavar="MM", help="width of the part of the sensor that the pictures are of")
     parser.add_argument("--mask", metavar="FILE", help="white on the sphere (default: mask.* in the folder)")
     parser.add_argument("--card", metavar="FOLDER", help="photographs of a white card on z = 0 that fills the picture, of the same names:"
                         " for the intensities of the lights")
@@ -86,16 +89,39 @@ def write_lights(path, files, lights):
             file.write(f"{os.path.basename(name)} {light['x']:.8f} {light['y']:.8f} {light['z']:.8f}{colours}\n")
 
 
-def intersect(np, found, size, mm):
+def camera_of(np, options, size):
+    """Returns: a Pinhole; None for parallel rays"""
+    if options.focal_length_mm is None:
+        return None
+    return pinhole.Pinhole(np, options.focal_length_mm, options.sensor_width_mm, size, options.mm_per_pixel)
+
+
+def turn_to_camera(np, camera, found):
+    """Of highlights the directions that a pinhole camera sees in the mirror; spherelights has those of parallel rays."""
+    for sphere in found:
+        highlights = np.array([[light["highlight-x"], light["highlight-y"]] for light in sphere.lights])
+        _points, ways = camera.reflect(sphere.sphere, *highlights.T)
+        for light, way in zip(sphere.lights, ways):
+            light.update(zip("xyz", map(float, way)))
+
+
+def start_of(np, sphere, size, mm, camera):
+    """Returns: where the rays of the lights leave a sphere [lights, 3], and their directions"""
+    x, y, radius = sphere.sphere
+    if camera:
+        return camera.reflect(sphere.sphere, *np.array([[light["highlight-x"], light["highlight-y"]] for light in sphere.lights]).T)
+    way = np.array([[light[name] for name in "xyz"] for light in sphere.lights])
+    normal = way + (0, 0, 1)
+    normal /= np.linalg.norm(normal, axis=1, keepdims=True)
+    return mm * (np.array([x - (size[1] - 1) / 2, (size[0] - 1) / 2 - y, radius]) + radius * normal), way
+
+
+def intersect(np, found, size, mm, camera=None):
     """The rays of each light from several spheres. Returns: the points nearest to them [lights, 3] in mm, from the middle of the
     picture, and their rms distance from the rays. A ray leaves the sphere where its normal halves the way between lamp and camera"""
     matrix, right, rays = 0, 0, []
     for sphere in found:
-        x, y, radius = sphere.sphere
-        way = np.array([[light[name] for name in "xyz"] for light in sphere.lights])
-        normal = way + (0, 0, 1)
-        normal /= np.linalg.norm(normal, axis=1, keepdims=True)
-        start = mm * (np.array([x - (size[1] - 1) / 2, (size[0] - 1) / 2 - y, radius]) + radius * normal)
+        start, way = start_of(np, sphere, size, mm, camera)
         across = np.eye(3) - way[:, :, None] * way[:, None, :]  # takes the part along the ray
         matrix, right = matrix + across, right + (across @ start[..., None])
         rays.append((across, start))
@@ -224,7 +250,7 @@ def find(np, made, options, files, mask, size):
 
 def by_parallax(np, options, found, files, size):
     """Returns: the photographs whose rays meet, their lights, how far these are from the rays, and what was wrong with others"""
-    points, distances = intersect(np, found, size, options.mm_per_pixel)
+    points, distances = intersect(np, found, size, options.mm_per_pixel, camera_of(np, options, size))
     good = ~disagreeing(np, points, distances)
     for sphere in found:
         sphere.lights = [light for light, is_good in zip(sphere.lights, good) if is_good]
@@ -247,7 +273,8 @@ def with_intensities(np, made, options, files, lights, size):
     vectors = np.array([[light[name] for name in "xyz"] for light in lights])
     shown = lamps.files_for(options.card or options.matte, files, options.extension)
     mm = options.mm_per_pixel or 1
-    surface = lamps.Card(np, vectors, size, mm) if options.card else lamps.Sphere(np, vectors, size, mm, options.matte_sphere)
+    surface = (lamps.Card(np, vectors, size, mm) if options.card
+               else lamps.Sphere(np, vectors, size, mm, options.matte_sphere, camera_of(np, options, size)))
     jpeg = all(path.lower().endswith((".jpg", ".jpeg", ".jpe")) for path in shown)
     gamma = (2.2 if jpeg else 1) if options.gamma is None else options.gamma
     intensities, left = lamps.measure(np, surface, shown, photographs.Samples(shown), gamma)
@@ -255,9 +282,14 @@ def with_intensities(np, made, options, files, lights, size):
     return [{**light, "intensity": [float(value) for value in colours]} for light, colours in zip(lights, intensities)]
 
 
-def run(options):
-    np = library.numpy()
-    if len(options.sphere or ()) > 1 and not options.mm_per_pixel:
+def check_options(options):
+    focal, width = options.focal_length_mm, options.sensor_width_mm
+    if (focal is None) != (width is None):
+        raise Failure(WRONG_USE, "--focal-length-mm and --sensor-width-mm belong together: a camera needs both.")
+    for name, value in ("--focal-length-mm", focal), ("--sensor-width-mm", width), ("--mm-per-pixel", options.mm_per_pixel):
+        if value is not None and not 0 < value < float("inf"):
+            raise Failure(WRONG_USE, f"{name} is {value:g}; it has to be above 0.")
+    if len(options.sphere or ()) > 1 and options.mm_per_pixel is None:
         raise Failure(WRONG_USE, f"--sphere is given {len(options.sphere)} times, for positions in mm: give --mm-per-pixel as well.")
     if options.sphere and options.mask:
         raise Failure(WRONG_USE, "--sphere and --mask both say where the sphere is: give one of them.")
@@ -265,6 +297,11 @@ def run(options):
         raise Failure(WRONG_USE, "--card and --matte both tell the intensities: give one of them.")
     if bool(options.matte) != bool(options.matte_sphere):
         raise Failure(WRONG_USE, "--matte and --matte-sphere belong together: the folder, and where the sphere is.")
+
+
+def run(options):
+    np = library.numpy()
+    check_options(options)
 
     def work(folder, made):
         if not os.path.isdir(folder):
@@ -281,6 +318,8 @@ def run(options):
             made.input(mask, "mask")
         made.setting("sphere", [list(sphere) for sphere in options.sphere] if options.sphere else None)
         made.setting("mm-per-pixel", options.mm_per_pixel)
+        made.setting("focal-length-mm", options.focal_length_mm, unit="mm")
+        made.setting("sensor-width-mm", options.sensor_width_mm, unit="mm")
         made.setting("threshold", options.threshold)
         made.setting("matte-sphere", list(options.matte_sphere) if options.matte_sphere else None)
         made.setting("gamma", options.gamma)
@@ -291,6 +330,8 @@ def run(options):
         found, files, odd = find(np, made, options, files, mask, size)
         if os.path.exists(made.path("mask.npy")):
             os.remove(made.path("mask.npy"))
+        if options.focal_length_mm is not None:
+            turn_to_camera(np, camera_of(np, options, size), found)
         lights, distances = found[0].lights, None
         if len(found) > 1:
             files, lights, distances, apart = by_parallax(np, options, found, files, size)
