@@ -10,6 +10,7 @@ import subprocess
 import sys
 import tempfile
 import time
+import types
 import unittest
 
 import numpy as np
@@ -17,7 +18,7 @@ import numpy as np
 from support import SOURCE, TIMEOUT, launch, main, run_command
 
 sys.path.insert(0, os.path.join(SOURCE, "pipelines"))
-from gst_imaging import chart, lamps, library, photographs, pinhole
+from gst_imaging import chart, lamps, library, mirrors, photographs, pinhole
 
 PNG = unittest.skipUnless("png" in os.environ["FORMATS"].split(), "built without png")
 HEIGHT, WIDTH, LIGHTS = 90, 110, 16
@@ -720,6 +721,7 @@ class Lights(Photographs):
                 text = file.read()
             self.assertIn("radius of the sphere", text)
             self.assertIn("The sphere in each photograph", text)
+            self.assertEqual([f"<small>IMG_{k + 1}.npy</small>" in text for k in range(LIGHTS)], [True] * LIGHTS)
 
     def show_spheres(self, spheres, mm, lamps, swapped=None):
         """The mirror spheres under each lamp; in photograph `swapped` the last sphere shows another lamp"""
@@ -832,6 +834,27 @@ class Lights(Photographs):
         _out, err = self.gst_imaging("lights", "spheres", *(f"--sphere={x},{y},{r}" for x, y, r in spheres), "--mm-per-pixel", str(mm), "-o", "rig")
         self.assertIn("1 photographs have no light in lights.lp: IMG_6.png (its rays do not meet).", err)
         self.assertEqual(len(self.read_lp("rig")), 7)
+        with open(self.path("rig/report.html"), encoding="utf-8") as file:
+            self.assertIn("<small>IMG_6.png: left out, its rays do not meet</small>", file.read())
+
+    def test_crops_show_a_highlight_that_is_smaller_than_their_pixels(self):
+        """Of a sphere of 500 pixels radius; the cross is around it."""
+        self.save("large.npy", np.zeros((1200, 1300), np.uint16))
+        values = np.load(self.path("large.npy"))
+        values[431, 812] = 65535
+        np.save(self.path("large.npy"), values)
+        found = types.SimpleNamespace(sphere=(640, 590, 500), lights=[{"highlight-x": 812, "highlight-y": 431}])
+        (name, crop), = mirrors.crops(np, [self.path("large.npy")], [found], []).items()
+        self.assertEqual((name, crop.shape), ("large.npy", (mirrors.TILE, mirrors.TILE, 3)))
+        (row, column), = np.argwhere((crop == 255).all(2))
+        pitch = 1100 / mirrors.TILE
+        self.assertLess(abs(column + 0.5 - (812 - 90) / pitch), 0.6)
+        self.assertLess(abs(row + 0.5 - (431 - 40) / pitch), 0.6)
+        arms = np.argwhere((crop == mirrors.CROSS).all(2))
+        np.testing.assert_allclose(arms.mean(0), (row, column), atol=1)
+        outline = np.argwhere((crop == mirrors.OUTLINE).all(2)) + 0.5 - mirrors.TILE / 2
+        np.testing.assert_allclose(np.linalg.norm(outline, axis=1), 500 / pitch, atol=0.8)
+        self.assertEqual(mirrors.whole(np, [self.path("large.npy")], [found]).shape, (831, 900, 3))
 
     def test_intensities_of_a_white_card_and_of_a_matte_sphere(self):
         """Against the truth, with noise, of 12 bits."""

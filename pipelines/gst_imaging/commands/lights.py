@@ -10,7 +10,7 @@ import math
 import os
 import re
 
-from .. import job, lamps, library, photographs, pinhole, play
+from .. import job, lamps, library, mirrors, photographs, pinhole, play
 from ..command import UNREADABLE, WRONG_USE, Failure
 from ..report import plots
 
@@ -21,8 +21,6 @@ EXAMPLES = [
     ("sphere/ -o rig", "with sphere/mask.png, white on the sphere"),
 ]
 
-
-TILE, COLUMNS, BORDER = 96, 8, 0.1  # pixels of a crop in the report, crops in a row, part of the sphere around it
 FEWEST = 3  # lights
 FALL_OFF = 0.05
 
@@ -133,22 +131,6 @@ def intersect(np, found, size, mm, camera=None):
     return points, np.sqrt(np.mean(np.square(distances), 0))
 
 
-def crops(np, files, spheres):
-    """Returns: the spheres of each photograph, as bright as can be, COLUMNS in a row: a picture of bytes"""
-    tiles = []
-    for path in files:
-        values = photographs.read(path).astype(np.float32)
-        values = values[..., :3].max(-1) if values.ndim == 3 else values
-        for x, y, radius in spheres:
-            reach = (1 + BORDER) * radius
-            at = np.rint(np.linspace(-reach, reach, TILE))
-            part = values[np.clip(y + at, 0, values.shape[0] - 1).astype(int)[:, None], np.clip(x + at, 0, values.shape[1] - 1).astype(int)]
-            tiles.append(255 * (part / max(part.max(), 1e-9)) ** 0.45)
-    columns = COLUMNS // len(spheres) * len(spheres) or len(spheres)
-    tiles += [np.zeros((TILE, TILE))] * (-len(tiles) % columns)
-    return np.concatenate([np.concatenate(tiles[i:i + columns], 1) for i in range(0, len(tiles), columns)]).astype(np.uint8)
-
-
 def odd_one(failure):
     """Returns: the number of the picture that a sentence of spherelights refuses; None where it is not one picture's fault"""
     found = re.search(r"Picture (\d+), counted from 0, shows|The highlight of picture (\d+),", str(failure))
@@ -166,35 +148,27 @@ def nearest(np, directions):
     return math.degrees(math.acos(min(1.0, float(cosines.max()))))
 
 
-def brightest(np, files):
-    """All photographs in one: of each pixel the brightest, so that all highlights are seen."""
-    shown = None
-    for path in files:
-        values = photographs.read(path)
-        values = values[..., :3].max(-1) if values.ndim == 3 else values
-        shown = values if shown is None else np.maximum(shown, values)
-    return shown
-
-
-def show(np, made, found, files, spheres):
-    report, (x, y, radius) = made.report, found.sphere
-    directions = np.array([[light[name] for name in "xyz"] for light in found.lights])
+def show(np, made, found, files, odd):
+    """found: of each sphere; odd: photographs that were left out, and why"""
+    report, radius, several = made.report, min(sphere.sphere[2] for sphere in found), len(found) > 1
+    directions = np.array([[light[name] for name in "xyz"] for light in found[0].lights])
     report.figure("lights", len(files), at_least=3, about="12 and more are usual")
-    report.figure("radius of the sphere", radius, "pixels", at_least=60, about="larger spheres give better directions")
+    report.figure("radius of the smallest sphere" if several else "radius of the sphere", radius, "pixels", at_least=60,
+                  about="larger spheres give better directions")
     report.figure("error if the middle is 1 pixel off", 115 / radius, "degrees", at_most=2)
     report.figure("nearest two lights", nearest(np, directions), "degrees", at_least=0.5, about="below: two photographs of one light")
     report.figure("lowest light", math.degrees(math.asin(float(np.clip(directions[:, 2].min(), -1, 1)))), "degrees", at_least=0,
                   about="elevation above the plane of the picture; below 0 the light is behind the object")
-    report.picture("Highlights", brightest(np, files), caption="The brightest of all photographs at each pixel. Sphere:"
-                   f" middle {x:.2f}, {y:.2f}, radius {radius:.2f} pixels.")
-    report.picture("Photographs", crops(np, files, spheres), caption="The sphere in each photograph, in the order of the table,"
-                   f" {COLUMNS} in a row; each as bright as can be." if len(spheres) == 1 else "The spheres in each photograph, one after the"
-                   " other, in the order of the table.")
-    report.plot("Directions", plots.scatter(("x", ""), ("y", ""), {"": (directions[:, 0], directions[:, 1])}),
-                "From the camera: x to the right, y up.")
-    report.table("Lights", ("photograph", "x", "y", "z", "highlight x (pixels)", "highlight y (pixels)"), [
-        (os.path.basename(path), *(float(light[name]) for name in ("x", "y", "z", "highlight-x", "highlight-y")))
-        for path, light in zip(files, found.lights)])
+    middles = "; ".join("middle {:.2f}, {:.2f}, radius {:.2f} pixels".format(*sphere.sphere) for sphere in found)
+    report.picture("Highlights", mirrors.whole(np, files, found), caption=f"The brightest of all photographs at each pixel. Outline: {middles}.")
+    report.plot("Directions", plots.sky({os.path.basename(path): light[:2] for path, light in zip(files, directions.tolist())}),
+                "From the camera" + (" above the first sphere" if several else "") + ": x to the right, y up; the outer circle is the horizon.")
+    report.tiles("Photographs", mirrors.crops(np, files, found, odd), ("The spheres in each photograph" if several else "The sphere in each"
+                 " photograph") + ", each as bright as can be. Circle: the outline; cross: the highlight.")
+    report.table("Lights from the first sphere" if several else "Lights",
+                 ("photograph", "x", "y", "z", "highlight x (pixels)", "highlight y (pixels)"), [
+                     (os.path.basename(path), *(float(light[name]) for name in ("x", "y", "z", "highlight-x", "highlight-y")))
+                     for path, light in zip(files, found[0].lights)])
 
 
 def show_positions(np, made, points, distances, files):
@@ -317,7 +291,7 @@ def run(options):
         if mask:
             made.input(mask, "mask")
         made.setting("sphere", [list(sphere) for sphere in options.sphere] if options.sphere else None)
-        made.setting("mm-per-pixel", options.mm_per_pixel)
+        made.setting("mm-per-pixel", options.mm_per_pixel, unit="mm")
         made.setting("focal-length-mm", options.focal_length_mm, unit="mm")
         made.setting("sensor-width-mm", options.sensor_width_mm, unit="mm")
         made.setting("threshold", options.threshold)
@@ -337,7 +311,7 @@ def run(options):
             files, lights, distances, apart = by_parallax(np, options, found, files, size)
             odd += apart
         tell_odd(made, odd, files)
-        show(np, made, found[0], files, [sphere.sphere for sphere in found])
+        show(np, made, found, files, odd)
         if len(found) > 1:
             show_positions(np, made, np.array([[light[name] for name in "xyz"] for light in lights]), distances, files)
         if options.card or options.matte:
