@@ -34,17 +34,23 @@ class Sphere:
 
     name = "matte sphere"
 
-    def __init__(self, np, vectors, size, mm, circle):
+    def __init__(self, np, vectors, size, mm, circle, camera=None):
+        """camera: a Pinhole; None for parallel rays"""
         column, row, radius = circle
         y, x = np.mgrid[:size[0], :size[1]]
+        lengths = np.linalg.norm(vectors, axis=1)
+        self.np, self.vectors = np, vectors
+        self.mean = None if (np.abs(lengths - 1) < 1e-3).all() else lengths.mean()
+        if camera:
+            self.points, self.normal, way, meets = camera.surface(circle, x, y)
+            self.inside = meets & ((self.normal * way).sum(-1) < -(1 - RIM ** 2) ** 0.5)
+            return
         normal = np.dstack([(x - column) / radius, (row - y) / radius, np.zeros(size)])
         r2 = (normal ** 2).sum(-1)
         normal[..., 2] = np.sqrt(np.maximum(1 - r2, 0))
         middle = mm * np.array([column - (size[1] - 1) / 2, (size[0] - 1) / 2 - row, radius])
-        lengths = np.linalg.norm(vectors, axis=1)
-        self.np, self.vectors, self.normal, self.inside = np, vectors, normal, r2 < RIM ** 2
+        self.normal, self.inside = normal, r2 < RIM ** 2
         self.points = middle + mm * radius * normal
-        self.mean = None if (np.abs(lengths - 1) < 1e-3).all() else lengths.mean()
 
     def shade(self, i):
         vector = light_vectors(self.np, self.vectors[i], self.mean, self.points)

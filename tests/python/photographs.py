@@ -10,6 +10,7 @@ import subprocess
 import sys
 import tempfile
 import time
+import types
 import unittest
 
 import numpy as np
@@ -17,7 +18,7 @@ import numpy as np
 from support import SOURCE, TIMEOUT, launch, main, run_command
 
 sys.path.insert(0, os.path.join(SOURCE, "pipelines"))
-from gst_imaging import chart, library, photographs
+from gst_imaging import chart, lamps, library, mirrors, photographs, pinhole
 
 PNG = unittest.skipUnless("png" in os.environ["FORMATS"].split(), "built without png")
 HEIGHT, WIDTH, LIGHTS = 90, 110, 16
@@ -727,6 +728,7 @@ class Lights(Photographs):
                 text = file.read()
             self.assertIn("radius of the sphere", text)
             self.assertIn("The sphere in each photograph", text)
+            self.assertEqual([f"<small>IMG_{k + 1}.npy</small>" in text for k in range(LIGHTS)], [True] * LIGHTS)
 
     def show_spheres(self, spheres, mm, lamps, swapped=None):
         """The mirror spheres under each lamp; in photograph `swapped` the last sphere shows another lamp"""
@@ -761,12 +763,105 @@ class Lights(Photographs):
         _out, err = self.gst_imaging("lights", "spheres", "--sphere=140,120,90", "--sphere=140,120,90", "--mm-per-pixel", "1", "-o", "none", code=3)
         self.assertIn("put them farther apart", err)
 
+    def pinhole_scene(self, spheres, lamps, focal, far, shape=(600, 800)):
+        """Mirror spheres of float64 (x, y, radius in mm, standing on z = 0) before a camera at (0, 0, far), whose focal length is in
+        pixels: ray by ray. Returns: their outlines, as middle and radius of a circle of the same area"""
+        y, x = np.mgrid[:shape[0], :shape[1]]
+        way = np.dstack([x - (shape[1] - 1) / 2, (shape[0] - 1) / 2 - y, np.full(x.shape, -focal)])
+        way /= np.linalg.norm(way, axis=2, keepdims=True)
+        camera, shown, circles = np.array([0, 0, far]), np.full((len(lamps), *shape), 300.0), []
+        for column, row, radius in spheres:
+            middle = np.array([column, row, radius])
+            along = way @ (middle - camera)
+            rest = along ** 2 - ((middle - camera) ** 2).sum() + radius ** 2
+            inside = rest > 0
+            points = camera + (along - np.sqrt(np.maximum(rest, 0)))[..., None] * way
+            normal = (points - middle) / radius
+            reflected = way - 2 * (way * normal).sum(-1, keepdims=True) * normal
+            for i, lamp in enumerate(lamps):
+                off = angle(reflected, lamp - points)
+                shown[i] += np.where(inside, 59000 * np.exp(-(off / 6) ** 2) + 300, 0)
+            circles.append((x[inside].mean(), y[inside].mean(), np.sqrt(inside.sum() / np.pi)))
+        for i, values in enumerate(shown):
+            self.save(f"pinhole/IMG_{i + 1}.png", np.rint(np.minimum(values, 65535)).astype(np.uint16))
+        return circles
+
+    def test_spheres_before_a_pinhole_camera(self):
+        far, focal = 300, 800 * 50 / 36  # mm, pixels
+        spheres, lamps = [(-70, 45, 20), (80, 40, 18), (5, -50, 21)], 200 * directions(8) + (0, 0, 40)
+        circles = self.pinhole_scene(spheres, lamps, focal, far)
+        words = ["lights", "pinhole", *(f"--sphere={x},{y},{r}" for x, y, r in circles), "--mm-per-pixel", str(far / focal)]
+        camera = ["--focal-length-mm", "50", "--sensor-width-mm", "36"]
+        errors, meet = [], []
+        for name, more in ("parallel", []), ("camera", camera):
+            self.gst_imaging(*words, *more, "-o", name)
+            found = self.read_lp(name)
+            errors.append(max(np.linalg.norm(found[f"IMG_{i + 1}.png"] - lamp) for i, lamp in enumerate(lamps)))
+            meet.append(next(figure["met"] for figure in self.result(name)["figures"] if figure["name"].startswith("distance of the rays")))
+        self.assertLess(errors[1], 1, errors)  # of 200 mm
+        self.assertGreater(errors[0], 100, errors)
+        self.assertEqual(meet, [False, True])
+        self.gst_imaging("lights", "pinhole", "--sphere={},{},{}".format(*circles[0]), *camera, "-o", "one")
+        found, middle = self.read_lp("one"), np.array([*spheres[0][:2], spheres[0][2]])
+        for i, lamp in enumerate(lamps):  # from the sphere, whose radius the direction does not know
+            self.assertLess(angle(found[f"IMG_{i + 1}.png"], lamp - middle), 6, i)
+        for words, sentence in ((["--focal-length-mm", "50"], "belong together: a camera needs both"),
+                                (["--focal-length-mm", "0", "--sensor-width-mm", "36"], "--focal-length-mm is 0; it has to be above 0."),
+                                (["--mm-per-pixel", "nan"], "--mm-per-pixel is nan; it has to be above 0.")):
+            self.assertIn(sentence, self.gst_imaging("lights", "pinhole", *words, "-o", "none", code=2)[1])
+
+    def test_a_matte_sphere_before_a_pinhole_camera(self):
+        """Intensities; against float64, at the rim of a picture of 60 degrees."""
+        focal, size, gains = 700.0, (600, 800), np.linspace(0.5, 1, 6)
+        y, x = np.mgrid[:600, :800]
+        way = np.dstack([x - 399.5, 299.5 - y, np.full(x.shape, -focal)])
+        way /= np.linalg.norm(way, axis=2, keepdims=True)
+        middle = np.array([-3.2, 1.7, -9])
+        along = way @ middle
+        rest = along ** 2 - (middle ** 2).sum() + 1
+        normal = (along - np.sqrt(np.maximum(rest, 0)))[..., None] * way - middle
+        lights = directions(6)
+        for i, light in enumerate(lights):
+            shown = np.where(rest > 0, 0.7 * gains[i] * np.maximum(normal @ light, 0), 0)
+            self.save(f"ball/IMG_{i + 1}.png", np.rint(65535 * shown).astype(np.uint16))
+        circle = x[rest > 0].mean(), y[rest > 0].mean(), np.sqrt((rest > 0).sum() / np.pi)
+        files, left = [self.path(f"ball/IMG_{i + 1}.png") for i in range(6)], []
+        for camera in None, pinhole.Pinhole(np, 700, 800, size):
+            ball = lamps.Sphere(np, lights, size, 1, circle, camera)
+            found, rests = lamps.measure(np, ball, files, photographs.Samples(files), 1)
+            error = np.abs(found[:, 0] / found.mean() * gains.mean() / gains - 1).max()
+            left.append((error, rests.max()))
+        self.assertLess(left[1][0], 0.002, left)
+        self.assertLess(left[1][1], 0.01, left)
+        self.assertGreater(left[0][1], 10 * left[1][1], left)
+
     def test_a_picture_of_other_spheres_is_left_out(self):
         mm, spheres = 0.1, [(140, 120, 90), (660, 150, 90), (380, 480, 90)]
         self.show_spheres(spheres, mm, 200 * directions(8), swapped=5)
         _out, err = self.gst_imaging("lights", "spheres", *(f"--sphere={x},{y},{r}" for x, y, r in spheres), "--mm-per-pixel", str(mm), "-o", "rig")
         self.assertIn("1 photographs have no light in lights.lp: IMG_6.png (its rays do not meet).", err)
         self.assertEqual(len(self.read_lp("rig")), 7)
+        with open(self.path("rig/report.html"), encoding="utf-8") as file:
+            self.assertIn("<small>IMG_6.png: left out, its rays do not meet</small>", file.read())
+
+    def test_crops_show_a_highlight_that_is_smaller_than_their_pixels(self):
+        """Of a sphere of 500 pixels radius; the cross is around it."""
+        self.save("large.npy", np.zeros((1200, 1300), np.uint16))
+        values = np.load(self.path("large.npy"))
+        values[431, 812] = 65535
+        np.save(self.path("large.npy"), values)
+        found = types.SimpleNamespace(sphere=(640, 590, 500), lights=[{"highlight-x": 812, "highlight-y": 431}])
+        (name, crop), = mirrors.crops(np, [self.path("large.npy")], [found], []).items()
+        self.assertEqual((name, crop.shape), ("large.npy", (mirrors.TILE, mirrors.TILE, 3)))
+        (row, column), = np.argwhere((crop == 255).all(2))
+        pitch = 1100 / mirrors.TILE
+        self.assertLess(abs(column + 0.5 - (812 - 90) / pitch), 0.6)
+        self.assertLess(abs(row + 0.5 - (431 - 40) / pitch), 0.6)
+        arms = np.argwhere((crop == mirrors.CROSS).all(2))
+        np.testing.assert_allclose(arms.mean(0), (row, column), atol=1)
+        outline = np.argwhere((crop == mirrors.OUTLINE).all(2)) + 0.5 - mirrors.TILE / 2
+        np.testing.assert_allclose(np.linalg.norm(outline, axis=1), 500 / pitch, atol=0.8)
+        self.assertEqual(mirrors.whole(np, [self.path("large.npy")], [found]).shape, (831, 900, 3))
 
     def test_intensities_of_a_white_card_and_of_a_matte_sphere(self):
         """Against the truth, with noise, of 12 bits."""

@@ -10,7 +10,7 @@ import math
 import os
 import re
 
-from .. import job, lamps, library, photographs, play
+from .. import job, lamps, library, mirrors, photographs, pinhole, play
 from ..command import UNREADABLE, WRONG_USE, Failure
 from ..report import plots
 
@@ -21,8 +21,6 @@ EXAMPLES = [
     ("sphere/ -o rig", "with sphere/mask.png, white on the sphere"),
 ]
 
-
-TILE, COLUMNS, BORDER = 96, 8, 0.1  # pixels of a crop in the report, crops in a row, part of the sphere around it
 FEWEST = 3  # lights
 FALL_OFF = 0.05
 
@@ -33,6 +31,9 @@ def add_arguments(parser):
     parser.add_argument("--sphere", type=circle, action="append", metavar="X,Y,RADIUS",
                         help="in pixels; (0, 0) is the middle of the first pixel. Several give positions, with --mm-per-pixel")
     parser.add_argument("--mm-per-pixel", type=float, metavar="MM", help="width of a pixel, for positions; the spheres stand on z = 0")
+    parser.add_argument("--focal-length-mm", type=float, metavar="MM", help="of a lens without distortion, with --sensor-width-mm: the rays of a"
+                        " pinhole camera (default: parallel rays)")
+    parser.add_argument("--sensor-width-mm", type=float, metavar="MM", help="width of the part of the sensor that the pictures are of")
     parser.add_argument("--mask", metavar="FILE", help="white on the sphere (default: mask.* in the folder)")
     parser.add_argument("--card", metavar="FOLDER", help="photographs of a white card on z = 0 that fills the picture, of the same names:"
                         " for the intensities of the lights")
@@ -86,16 +87,39 @@ def write_lights(path, files, lights):
             file.write(f"{os.path.basename(name)} {light['x']:.8f} {light['y']:.8f} {light['z']:.8f}{colours}\n")
 
 
-def intersect(np, found, size, mm):
+def camera_of(np, options, size):
+    """Returns: a Pinhole; None for parallel rays"""
+    if options.focal_length_mm is None:
+        return None
+    return pinhole.Pinhole(np, options.focal_length_mm, options.sensor_width_mm, size, options.mm_per_pixel)
+
+
+def turn_to_camera(np, camera, found):
+    """Of highlights the directions that a pinhole camera sees in the mirror; spherelights has those of parallel rays."""
+    for sphere in found:
+        highlights = np.array([[light["highlight-x"], light["highlight-y"]] for light in sphere.lights])
+        _points, ways = camera.reflect(sphere.sphere, *highlights.T)
+        for light, way in zip(sphere.lights, ways):
+            light.update(zip("xyz", map(float, way)))
+
+
+def start_of(np, sphere, size, mm, camera):
+    """Returns: where the rays of the lights leave a sphere [lights, 3], and their directions"""
+    x, y, radius = sphere.sphere
+    if camera:
+        return camera.reflect(sphere.sphere, *np.array([[light["highlight-x"], light["highlight-y"]] for light in sphere.lights]).T)
+    way = np.array([[light[name] for name in "xyz"] for light in sphere.lights])
+    normal = way + (0, 0, 1)
+    normal /= np.linalg.norm(normal, axis=1, keepdims=True)
+    return mm * (np.array([x - (size[1] - 1) / 2, (size[0] - 1) / 2 - y, radius]) + radius * normal), way
+
+
+def intersect(np, found, size, mm, camera=None):
     """The rays of each light from several spheres. Returns: the points nearest to them [lights, 3] in mm, from the middle of the
     picture, and their rms distance from the rays. A ray leaves the sphere where its normal halves the way between lamp and camera"""
     matrix, right, rays = 0, 0, []
     for sphere in found:
-        x, y, radius = sphere.sphere
-        way = np.array([[light[name] for name in "xyz"] for light in sphere.lights])
-        normal = way + (0, 0, 1)
-        normal /= np.linalg.norm(normal, axis=1, keepdims=True)
-        start = mm * (np.array([x - (size[1] - 1) / 2, (size[0] - 1) / 2 - y, radius]) + radius * normal)
+        start, way = start_of(np, sphere, size, mm, camera)
         across = np.eye(3) - way[:, :, None] * way[:, None, :]  # takes the part along the ray
         matrix, right = matrix + across, right + (across @ start[..., None])
         rays.append((across, start))
@@ -105,22 +129,6 @@ def intersect(np, found, size, mm):
     points = np.linalg.solve(matrix, right)[..., 0]
     distances = [np.linalg.norm((across @ (points - start)[..., None])[..., 0], axis=1) for across, start in rays]
     return points, np.sqrt(np.mean(np.square(distances), 0))
-
-
-def crops(np, files, spheres):
-    """Returns: the spheres of each photograph, as bright as can be, COLUMNS in a row: a picture of bytes"""
-    tiles = []
-    for path in files:
-        values = photographs.read(path).astype(np.float32)
-        values = values[..., :3].max(-1) if values.ndim == 3 else values
-        for x, y, radius in spheres:
-            reach = (1 + BORDER) * radius
-            at = np.rint(np.linspace(-reach, reach, TILE))
-            part = values[np.clip(y + at, 0, values.shape[0] - 1).astype(int)[:, None], np.clip(x + at, 0, values.shape[1] - 1).astype(int)]
-            tiles.append(255 * (part / max(part.max(), 1e-9)) ** 0.45)
-    columns = COLUMNS // len(spheres) * len(spheres) or len(spheres)
-    tiles += [np.zeros((TILE, TILE))] * (-len(tiles) % columns)
-    return np.concatenate([np.concatenate(tiles[i:i + columns], 1) for i in range(0, len(tiles), columns)]).astype(np.uint8)
 
 
 def odd_one(failure):
@@ -140,35 +148,27 @@ def nearest(np, directions):
     return math.degrees(math.acos(min(1.0, float(cosines.max()))))
 
 
-def brightest(np, files):
-    """All photographs in one: of each pixel the brightest, so that all highlights are seen."""
-    shown = None
-    for path in files:
-        values = photographs.read(path)
-        values = values[..., :3].max(-1) if values.ndim == 3 else values
-        shown = values if shown is None else np.maximum(shown, values)
-    return shown
-
-
-def show(np, made, found, files, spheres):
-    report, (x, y, radius) = made.report, found.sphere
-    directions = np.array([[light[name] for name in "xyz"] for light in found.lights])
+def show(np, made, found, files, odd):
+    """found: of each sphere; odd: photographs that were left out, and why"""
+    report, radius, several = made.report, min(sphere.sphere[2] for sphere in found), len(found) > 1
+    directions = np.array([[light[name] for name in "xyz"] for light in found[0].lights])
     report.figure("lights", len(files), at_least=3, about="12 and more are usual")
-    report.figure("radius of the sphere", radius, "pixels", at_least=60, about="larger spheres give better directions")
+    report.figure("radius of the smallest sphere" if several else "radius of the sphere", radius, "pixels", at_least=60,
+                  about="larger spheres give better directions")
     report.figure("error if the middle is 1 pixel off", 115 / radius, "degrees", at_most=2)
     report.figure("nearest two lights", nearest(np, directions), "degrees", at_least=0.5, about="below: two photographs of one light")
     report.figure("lowest light", math.degrees(math.asin(float(np.clip(directions[:, 2].min(), -1, 1)))), "degrees", at_least=0,
                   about="elevation above the plane of the picture; below 0 the light is behind the object")
-    report.picture("Highlights", brightest(np, files), caption="The brightest of all photographs at each pixel. Sphere:"
-                   f" middle {x:.2f}, {y:.2f}, radius {radius:.2f} pixels.")
-    report.picture("Photographs", crops(np, files, spheres), caption="The sphere in each photograph, in the order of the table,"
-                   f" {COLUMNS} in a row; each as bright as can be." if len(spheres) == 1 else "The spheres in each photograph, one after the"
-                   " other, in the order of the table.")
-    report.plot("Directions", plots.scatter(("x", ""), ("y", ""), {"": (directions[:, 0], directions[:, 1])}),
-                "From the camera: x to the right, y up.")
-    report.table("Lights", ("photograph", "x", "y", "z", "highlight x (pixels)", "highlight y (pixels)"), [
-        (os.path.basename(path), *(float(light[name]) for name in ("x", "y", "z", "highlight-x", "highlight-y")))
-        for path, light in zip(files, found.lights)])
+    middles = "; ".join("middle {:.2f}, {:.2f}, radius {:.2f} pixels".format(*sphere.sphere) for sphere in found)
+    report.picture("Highlights", mirrors.whole(np, files, found), caption=f"The brightest of all photographs at each pixel. Outline: {middles}.")
+    report.plot("Directions", plots.sky({os.path.basename(path): light[:2] for path, light in zip(files, directions.tolist())}),
+                "From the camera" + (" above the first sphere" if several else "") + ": x to the right, y up; the outer circle is the horizon.")
+    report.tiles("Photographs", mirrors.crops(np, files, found, odd), ("The spheres in each photograph" if several else "The sphere in each"
+                 " photograph") + ", each as bright as can be. Circle: the outline; cross: the highlight.")
+    report.table("Lights from the first sphere" if several else "Lights",
+                 ("photograph", "x", "y", "z", "highlight x (pixels)", "highlight y (pixels)"), [
+                     (os.path.basename(path), *(float(light[name]) for name in ("x", "y", "z", "highlight-x", "highlight-y")))
+                     for path, light in zip(files, found[0].lights)])
 
 
 def show_positions(np, made, points, distances, files):
@@ -224,7 +224,7 @@ def find(np, made, options, files, mask, size):
 
 def by_parallax(np, options, found, files, size):
     """Returns: the photographs whose rays meet, their lights, how far these are from the rays, and what was wrong with others"""
-    points, distances = intersect(np, found, size, options.mm_per_pixel)
+    points, distances = intersect(np, found, size, options.mm_per_pixel, camera_of(np, options, size))
     good = ~disagreeing(np, points, distances)
     for sphere in found:
         sphere.lights = [light for light, is_good in zip(sphere.lights, good) if is_good]
@@ -247,7 +247,8 @@ def with_intensities(np, made, options, files, lights, size):
     vectors = np.array([[light[name] for name in "xyz"] for light in lights])
     shown = lamps.files_for(options.card or options.matte, files, options.extension)
     mm = options.mm_per_pixel or 1
-    surface = lamps.Card(np, vectors, size, mm) if options.card else lamps.Sphere(np, vectors, size, mm, options.matte_sphere)
+    surface = (lamps.Card(np, vectors, size, mm) if options.card
+               else lamps.Sphere(np, vectors, size, mm, options.matte_sphere, camera_of(np, options, size)))
     jpeg = all(path.lower().endswith((".jpg", ".jpeg", ".jpe")) for path in shown)
     gamma = (2.2 if jpeg else 1) if options.gamma is None else options.gamma
     intensities, left = lamps.measure(np, surface, shown, photographs.Samples(shown), gamma)
@@ -255,9 +256,14 @@ def with_intensities(np, made, options, files, lights, size):
     return [{**light, "intensity": [float(value) for value in colours]} for light, colours in zip(lights, intensities)]
 
 
-def run(options):
-    np = library.numpy()
-    if len(options.sphere or ()) > 1 and not options.mm_per_pixel:
+def check_options(options):
+    focal, width = options.focal_length_mm, options.sensor_width_mm
+    if (focal is None) != (width is None):
+        raise Failure(WRONG_USE, "--focal-length-mm and --sensor-width-mm belong together: a camera needs both.")
+    for name, value in ("--focal-length-mm", focal), ("--sensor-width-mm", width), ("--mm-per-pixel", options.mm_per_pixel):
+        if value is not None and not 0 < value < float("inf"):
+            raise Failure(WRONG_USE, f"{name} is {value:g}; it has to be above 0.")
+    if len(options.sphere or ()) > 1 and options.mm_per_pixel is None:
         raise Failure(WRONG_USE, f"--sphere is given {len(options.sphere)} times, for positions in mm: give --mm-per-pixel as well.")
     if options.sphere and options.mask:
         raise Failure(WRONG_USE, "--sphere and --mask both say where the sphere is: give one of them.")
@@ -265,6 +271,11 @@ def run(options):
         raise Failure(WRONG_USE, "--card and --matte both tell the intensities: give one of them.")
     if bool(options.matte) != bool(options.matte_sphere):
         raise Failure(WRONG_USE, "--matte and --matte-sphere belong together: the folder, and where the sphere is.")
+
+
+def run(options):
+    np = library.numpy()
+    check_options(options)
 
     def work(folder, made):
         if not os.path.isdir(folder):
@@ -280,7 +291,9 @@ def run(options):
         if mask:
             made.input(mask, "mask")
         made.setting("sphere", [list(sphere) for sphere in options.sphere] if options.sphere else None)
-        made.setting("mm-per-pixel", options.mm_per_pixel)
+        made.setting("mm-per-pixel", options.mm_per_pixel, unit="mm")
+        made.setting("focal-length-mm", options.focal_length_mm, unit="mm")
+        made.setting("sensor-width-mm", options.sensor_width_mm, unit="mm")
         made.setting("threshold", options.threshold)
         made.setting("matte-sphere", list(options.matte_sphere) if options.matte_sphere else None)
         made.setting("gamma", options.gamma)
@@ -291,12 +304,14 @@ def run(options):
         found, files, odd = find(np, made, options, files, mask, size)
         if os.path.exists(made.path("mask.npy")):
             os.remove(made.path("mask.npy"))
+        if options.focal_length_mm is not None:
+            turn_to_camera(np, camera_of(np, options, size), found)
         lights, distances = found[0].lights, None
         if len(found) > 1:
             files, lights, distances, apart = by_parallax(np, options, found, files, size)
             odd += apart
         tell_odd(made, odd, files)
-        show(np, made, found[0], files, [sphere.sphere for sphere in found])
+        show(np, made, found, files, odd)
         if len(found) > 1:
             show_positions(np, made, np.array([[light[name] for name in "xyz"] for light in lights]), distances, files)
         if options.card or options.matte:

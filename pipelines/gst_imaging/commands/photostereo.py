@@ -400,8 +400,8 @@ def show_plots(np, photos, made, watch, residual, used):
         counts, edges = np.histogram(used, np.arange(len(photos.pairs) + 2) - 0.5)
         report.plot("Lights used", plots.histogram(("lights", ""), edges, counts))
     lights = photos.lights.directions(np, [i for i, _path in photos.pairs])
-    report.plot("Lights", plots.scatter(("x", ""), ("y", ""), {"": (lights[:, 0], lights[:, 1])}),
-                "Directions from the camera: x to the right, y up.")
+    report.plot("Lights", plots.sky({os.path.basename(path): light[:2] for (_i, path), light in zip(photos.pairs, lights.tolist())}),
+                "Directions from the camera: x to the right, y up; the outer circle is the horizon.")
 
 
 def unit_of(options):

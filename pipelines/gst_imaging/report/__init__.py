@@ -89,6 +89,10 @@ class Report:
         """
         self.sections.append(pictures.figure(title, values, quantity or {}, file, caption, colours, low, high))
 
+    def tiles(self, title, shown, caption=""):
+        """Many small pictures with a name below each: {name: u8 [height, width, 3]}"""
+        self.sections.append(pictures.tiles(title, shown, caption))
+
     def plot(self, title, svg, caption=""):
         """svg: of plots.lines(), plots.scatter() or plots.histogram()"""
         self.sections.append(page.plot(title, svg, caption))

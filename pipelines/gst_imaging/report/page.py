@@ -28,6 +28,8 @@ code, pre { font-family: ui-monospace, "DejaVu Sans Mono", Menlo, Consolas, mono
 pre { background: var(--pale); padding: .8rem; border-radius: .4rem; white-space: pre-wrap; overflow-wrap: anywhere; margin: .3rem 0 }
 .warning { border-left: .3rem solid var(--warn); background: var(--pale); padding: .5rem .8rem; margin: .5rem 0; overflow-wrap: anywhere }
 .gallery { display: grid; grid-template-columns: repeat(auto-fill, minmax(min(100%, 21rem), 1fr)); gap: 1.5rem }
+.tiles { display: grid; grid-template-columns: repeat(auto-fill, minmax(min(100%, var(--width)), 1fr)); gap: .8rem }
+.title { margin-top: 1.2rem } .tiles img { display: block; width: 100%; max-width: var(--width) } .tiles small { color: var(--soft) }
 figure { margin: 0; min-width: 0 } figcaption { font-weight: 600; margin-bottom: .3rem; overflow-wrap: anywhere }
 figcaption small { font-weight: 400; display: block }
 .frame { position: relative } .frame img { display: block; width: 100%; background: var(--pale); image-rendering: auto }

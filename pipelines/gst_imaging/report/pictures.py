@@ -141,3 +141,14 @@ def figure(title, values, quantity, file, caption, colours, low, high):
             f'<div class="frame"><img alt="{page.escape(title)}" style="aspect-ratio:{ratio:.4f}"'
             f' src="data:image/png;base64,{data}">'
             f'{beside}</div>{below}{bar}</div></figure>\n')
+
+
+def tiles(title, shown, caption):
+    """HTML of many small pictures; see Report.tiles()."""
+    import numpy as np
+
+    each = "".join(f'<figure><img alt="{page.escape(name)}" src="data:image/png;base64,{base64.b64encode(png(np, values)).decode()}">'
+                   f"<small>{page.escape(name)}</small></figure>" for name, values in shown.items())
+    widest = max((values.shape[1] for values in shown.values()), default=1)
+    return (f'<p class="title"><b>{page.escape(title)}</b> <small class="soft">{page.escape(caption)}</small></p>'
+            f'<div class="tiles" style="--width:{widest}px">{each}</div>\n')

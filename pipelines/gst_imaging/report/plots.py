@@ -150,6 +150,17 @@ def scatter(x, y, series, log_y=False):
     return axes.svg(drawn, series)
 
 
+def sky(directions):
+    """Directions of lights as the camera sees them. directions: {name: (x, y)}, of unit vectors, y up. The outer circle is the
+    horizon, those in it are at 30 and 60 degrees"""
+    side, r = 260, 105
+    rings = "".join(f'<circle cx="{side / 2}" cy="{side / 2}" r="{r * math.cos(math.radians(up)):.1f}" fill="none" stroke="var(--line)"/>'
+                    f'<text x="{side / 2 + 3}" y="{side / 2 - r * math.cos(math.radians(up)) - 3:.1f}">{up}\u00b0</text>' for up in (0, 30, 60))
+    drawn = "".join(f'<circle cx="{side / 2 + r * x:.1f}" cy="{side / 2 - r * y:.1f}" r="3" fill="var(--c0)"><title>{escape(name)}</title></circle>'
+                    for name, (x, y) in directions.items())
+    return f'<svg viewBox="0 0 {side} {side}" role="img" aria-label="directions of lights" font-size="9" fill="currentColor">{rings}{drawn}</svg>'
+
+
 def network(x, y, points, edges):
     """points: {name: (x, y)}; edges: pairs of names"""
     axes = Axes(x, y, list(points.values()))
