@@ -49,6 +49,11 @@ def check_name(path):
         raise Failure(WRONG_USE, f"{path} has a % with a d or u behind, which stands for numbers. Choose another folder for the results.")
 
 
+def reason(error):
+    """Returns: what an OSError says; NumPy's has no number where a file became shorter than it should: there is no space for it"""
+    return error.strerror or f"there is no space for all of it ({error})"
+
+
 def is_output(entry):
     """Does it name a file below the folder of its result?"""
     name = entry.get("name") if isinstance(entry, dict) else None
@@ -331,7 +336,7 @@ def attempt(work, path, made):
         return work(path, made)
     except OSError as error:
         code, sentence = explain(error)
-        raise Failure(code, sentence if error.filename else f"{made.target} cannot be written: {error.strerror or error}.") from error
+        raise Failure(code, sentence if error.filename else f"{made.target} cannot be written: {reason(error)}.") from error
 
 
 def run_all(options, command, inputs, work, folders=None):
