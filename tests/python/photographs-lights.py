@@ -1,0 +1,262 @@
+# SPDX-License-Identifier: LGPL-2.1-or-later
+"""gst-imaging lights: lamps from photographs of mirror spheres, white cards and matte spheres, against the truth."""
+import json
+import os
+import types
+
+import numpy as np
+
+from photographscene import LIGHTS, Photographs, angle, directions
+from support import main
+
+from gst_imaging import lamps, mirrors, photographs, pinhole
+
+
+class Lights(Photographs):
+    def mirror(self, middle, radius, form="npy", full=60000, dtype=np.uint16):
+        """A mirror ball under the lights."""
+        y, x = np.mgrid[:160, :200]
+        n = np.dstack([(x - middle[0]) / radius, (middle[1] - y) / radius, np.zeros(x.shape)])
+        inside = np.hypot(n[..., 0], n[..., 1]) < 1
+        n[..., 2] = np.sqrt(np.maximum(1 - (n ** 2).sum(-1), 0))
+        reflected = 2 * n[..., 2:] * n - [0, 0, 1]
+        for i, light in enumerate(self.lights):
+            shown = 0.2 + 0.8 * np.exp(-(angle(reflected, light) / 4) ** 2)
+            self.save(f"sphere/IMG_{i + 1}.{form}", np.where(inside, np.rint(full * shown), 0).astype(dtype))
+        return inside
+
+    def read_lp(self, folder):
+        with open(self.path(f"{folder}/lights.lp"), encoding="utf-8") as file:
+            lines = [line.split() for line in file]
+        self.assertEqual(lines[0], [str(len(lines) - 1)])
+        return {line[0]: np.array(line[1:], float) for line in lines[1:]}
+
+    def test_directions_come_with_the_names_of_the_photographs(self):
+        inside = self.mirror((101.5, 79), 70)
+        np.save(self.path("round.npy"), inside.astype(np.uint8))
+        for i, words in enumerate(([], ["--sphere", "101.5,79,70"], ["--mask", "round.npy"])):
+            out, err = self.gst_imaging("lights", "sphere", "-o", f"rig{i}", *words, "--json")
+            self.assertEqual((err, len(json.loads(out)["lights"])), ("", LIGHTS))
+            found = self.read_lp(f"rig{i}")
+            for k, light in enumerate(self.lights):
+                self.assertLess(angle(found[f"IMG_{k + 1}.npy"], light), 0.8, (words, k))
+            with open(self.path(f"rig{i}/report.html"), encoding="utf-8") as file:
+                text = file.read()
+            self.assertIn("radius of the sphere", text)
+            self.assertIn("The sphere in each photograph", text)
+            self.assertEqual([f"<small>IMG_{k + 1}.npy</small>" in text for k in range(LIGHTS)], [True] * LIGHTS)
+
+    def show_spheres(self, spheres, mm, lamps, swapped=None):
+        """The mirror spheres under each lamp; in photograph `swapped` the last sphere shows another lamp"""
+        height, width = 600, 800
+        y, x = np.mgrid[:height, :width]
+        for i, lamp in enumerate(lamps):
+            shown = np.full((height, width), 300.0)
+            for column, row, radius in spheres:
+                at = lamps[(i + 3) % len(lamps)] if i == swapped and (column, row, radius) == spheres[-1] else lamp
+                middle = mm * np.array([column - (width - 1) / 2, (height - 1) / 2 - row, radius])
+                normal = np.array([0, 0, 1.0])
+                for _ in range(30):
+                    way = at - (middle + mm * radius * normal)
+                    normal = way / np.linalg.norm(way) + (0, 0, 1)
+                    normal /= np.linalg.norm(normal)
+                seen = column + radius * normal[0], row - radius * normal[1]
+                shown += 60000 * np.exp(-((x - seen[0]) ** 2 + (y - seen[1]) ** 2) / 4)
+            self.save(f"spheres/IMG_{i + 1}.png", np.rint(np.minimum(shown, 65535)).astype(np.uint16))
+
+    def test_several_spheres_give_positions(self):
+        """Lamps at 200 mm, whose highlights lie where the mirror halves the way between lamp and camera."""
+        mm, spheres, lamps = 0.1, [(140, 120, 90), (660, 150, 90), (380, 480, 90)], 200 * directions(8)
+        self.show_spheres(spheres, mm, lamps)
+        words = ["lights", "spheres", *(f"--sphere={column},{row},{radius}" for column, row, radius in spheres)]
+        self.gst_imaging(*words, "--mm-per-pixel", str(mm), "-o", "rig")
+        with open(self.path("rig/lights.lp"), encoding="utf-8") as file:
+            found = np.array([line.split()[1:] for line in file.read().splitlines()[1:]], float)
+        self.assertLess(np.linalg.norm(found - lamps, axis=1).max(), 4)  # of 200 mm
+        self.assertLess(max(light["residual"] for light in self.result("rig")["lights"]), 1)
+        _out, err = self.gst_imaging(*words, "-o", "none", code=2)
+        self.assertIn("--sphere is given 3 times, for positions in mm: give --mm-per-pixel as well.", err)
+        _out, err = self.gst_imaging("lights", "spheres", "--sphere=140,120,90", "--sphere=140,120,90", "--mm-per-pixel", "1", "-o", "none", code=3)
+        self.assertIn("put them farther apart", err)
+
+    def pinhole_scene(self, spheres, lamps, focal, far, shape=(600, 800)):
+        """Mirror spheres of float64 (x, y, radius in mm, standing on z = 0) before a camera at (0, 0, far), whose focal length is in
+        pixels: ray by ray. Returns: their outlines, as middle and radius of a circle of the same area"""
+        y, x = np.mgrid[:shape[0], :shape[1]]
+        way = np.dstack([x - (shape[1] - 1) / 2, (shape[0] - 1) / 2 - y, np.full(x.shape, -focal)])
+        way /= np.linalg.norm(way, axis=2, keepdims=True)
+        camera, shown, circles = np.array([0, 0, far]), np.full((len(lamps), *shape), 300.0), []
+        for column, row, radius in spheres:
+            middle = np.array([column, row, radius])
+            along = way @ (middle - camera)
+            rest = along ** 2 - ((middle - camera) ** 2).sum() + radius ** 2
+            inside = rest > 0
+            points = camera + (along - np.sqrt(np.maximum(rest, 0)))[..., None] * way
+            normal = (points - middle) / radius
+            reflected = way - 2 * (way * normal).sum(-1, keepdims=True) * normal
+            for i, lamp in enumerate(lamps):
+                off = angle(reflected, lamp - points)
+                shown[i] += np.where(inside, 59000 * np.exp(-(off / 6) ** 2) + 300, 0)
+            circles.append((x[inside].mean(), y[inside].mean(), np.sqrt(inside.sum() / np.pi)))
+        for i, values in enumerate(shown):
+            self.save(f"pinhole/IMG_{i + 1}.png", np.rint(np.minimum(values, 65535)).astype(np.uint16))
+        return circles
+
+    def test_spheres_before_a_pinhole_camera(self):
+        far, focal = 300, 800 * 50 / 36  # mm, pixels
+        spheres, lamps = [(-70, 45, 20), (80, 40, 18), (5, -50, 21)], 200 * directions(8) + (0, 0, 40)
+        circles = self.pinhole_scene(spheres, lamps, focal, far)
+        words = ["lights", "pinhole", *(f"--sphere={x},{y},{r}" for x, y, r in circles), "--mm-per-pixel", str(far / focal)]
+        camera = ["--focal-length-mm", "50", "--sensor-width-mm", "36"]
+        errors, meet = [], []
+        for name, more in ("parallel", []), ("camera", camera):
+            self.gst_imaging(*words, *more, "-o", name)
+            found = self.read_lp(name)
+            errors.append(max(np.linalg.norm(found[f"IMG_{i + 1}.png"] - lamp) for i, lamp in enumerate(lamps)))
+            meet.append(next(figure["met"] for figure in self.result(name)["figures"] if figure["name"].startswith("distance of the rays")))
+        self.assertLess(errors[1], 1, errors)  # of 200 mm
+        self.assertGreater(errors[0], 100, errors)
+        self.assertEqual(meet, [False, True])
+        self.gst_imaging("lights", "pinhole", "--sphere={},{},{}".format(*circles[0]), *camera, "-o", "one")
+        found, middle = self.read_lp("one"), np.array([*spheres[0][:2], spheres[0][2]])
+        for i, lamp in enumerate(lamps):  # from the sphere, whose radius the direction does not know
+            self.assertLess(angle(found[f"IMG_{i + 1}.png"], lamp - middle), 6, i)
+        for words, sentence in ((["--focal-length-mm", "50"], "belong together: a camera needs both"),
+                                (["--focal-length-mm", "0", "--sensor-width-mm", "36"], "--focal-length-mm is 0; it has to be above 0."),
+                                (["--mm-per-pixel", "nan"], "--mm-per-pixel is nan; it has to be above 0.")):
+            self.assertIn(sentence, self.gst_imaging("lights", "pinhole", *words, "-o", "none", code=2)[1])
+
+    def test_a_matte_sphere_before_a_pinhole_camera(self):
+        """Intensities; against float64, at the rim of a picture of 60 degrees."""
+        focal, size, gains = 700.0, (600, 800), np.linspace(0.5, 1, 6)
+        y, x = np.mgrid[:600, :800]
+        way = np.dstack([x - 399.5, 299.5 - y, np.full(x.shape, -focal)])
+        way /= np.linalg.norm(way, axis=2, keepdims=True)
+        middle = np.array([-3.2, 1.7, -9])
+        along = way @ middle
+        rest = along ** 2 - (middle ** 2).sum() + 1
+        normal = (along - np.sqrt(np.maximum(rest, 0)))[..., None] * way - middle
+        lights = directions(6)
+        for i, light in enumerate(lights):
+            shown = np.where(rest > 0, 0.7 * gains[i] * np.maximum(normal @ light, 0), 0)
+            self.save(f"ball/IMG_{i + 1}.png", np.rint(65535 * shown).astype(np.uint16))
+        circle = x[rest > 0].mean(), y[rest > 0].mean(), np.sqrt((rest > 0).sum() / np.pi)
+        files, left = [self.path(f"ball/IMG_{i + 1}.png") for i in range(6)], []
+        for camera in None, pinhole.Pinhole(np, 700, 800, size):
+            ball = lamps.Sphere(np, lights, size, 1, circle, camera)
+            found, rests = lamps.measure(np, ball, files, photographs.Samples(files), 1)
+            error = np.abs(found[:, 0] / found.mean() * gains.mean() / gains - 1).max()
+            left.append((error, rests.max()))
+        self.assertLess(left[1][0], 0.002, left)
+        self.assertLess(left[1][1], 0.01, left)
+        self.assertGreater(left[0][1], 10 * left[1][1], left)
+
+    def test_a_picture_of_other_spheres_is_left_out(self):
+        mm, spheres = 0.1, [(140, 120, 90), (660, 150, 90), (380, 480, 90)]
+        self.show_spheres(spheres, mm, 200 * directions(8), swapped=5)
+        _out, err = self.gst_imaging("lights", "spheres", *(f"--sphere={x},{y},{r}" for x, y, r in spheres), "--mm-per-pixel", str(mm), "-o", "rig")
+        self.assertIn("1 photographs have no light in lights.lp: IMG_6.png (its rays do not meet).", err)
+        self.assertEqual(len(self.read_lp("rig")), 7)
+        with open(self.path("rig/report.html"), encoding="utf-8") as file:
+            self.assertIn("<small>IMG_6.png: left out, its rays do not meet</small>", file.read())
+
+    def test_crops_show_a_highlight_that_is_smaller_than_their_pixels(self):
+        """Of a sphere of 500 pixels radius; the cross is around it."""
+        self.save("large.npy", np.zeros((1200, 1300), np.uint16))
+        values = np.load(self.path("large.npy"))
+        values[431, 812] = 65535
+        np.save(self.path("large.npy"), values)
+        found = types.SimpleNamespace(sphere=(640, 590, 500), lights=[{"highlight-x": 812, "highlight-y": 431}])
+        (name, crop), = mirrors.crops(np, [self.path("large.npy")], [found], []).items()
+        self.assertEqual((name, crop.shape), ("large.npy", (mirrors.TILE, mirrors.TILE, 3)))
+        (row, column), = np.argwhere((crop == 255).all(2))
+        pitch = 1100 / mirrors.TILE
+        self.assertLess(abs(column + 0.5 - (812 - 90) / pitch), 0.6)
+        self.assertLess(abs(row + 0.5 - (431 - 40) / pitch), 0.6)
+        arms = np.argwhere((crop == mirrors.CROSS).all(2))
+        np.testing.assert_allclose(arms.mean(0), (row, column), atol=1)
+        outline = np.argwhere((crop == mirrors.OUTLINE).all(2)) + 0.5 - mirrors.TILE / 2
+        np.testing.assert_allclose(np.linalg.norm(outline, axis=1), 500 / pitch, atol=0.8)
+        self.assertEqual(mirrors.whole(np, [self.path("large.npy")], [found]).shape, (831, 900, 3))
+
+    def test_intensities_of_a_white_card_and_of_a_matte_sphere(self):
+        """Against the truth, with noise, of 12 bits."""
+        self.mirror((101.5, 79), 70)
+        gains = np.stack([np.linspace(0.5, 1, LIGHTS), np.linspace(1, 0.6, LIGHTS), 0.4 + 0.05 * (np.arange(LIGHTS) % 5)], 1)
+        y, x = np.mgrid[:160, :200]
+        n = np.dstack([(x - 99.5) / 60, (79.5 - y) / 60, np.zeros(x.shape)])
+        n[..., 2] = np.sqrt(np.maximum(1 - (n ** 2).sum(-1), 0))
+        ball = np.hypot(n[..., 0], n[..., 1]) < 1
+        for i, light in enumerate(self.lights):
+            for name, shade in (("card", np.full((160, 200), light[2])), ("ball", np.where(ball, np.maximum(n @ light, 0), 0))):
+                shown = np.rint(4095 * 0.7 * shade[..., None] * gains[i] + np.random.default_rng(i).normal(0, 8, (160, 200, 3)))
+                self.save(f"{name}/IMG_{i + 1}.npy", np.clip(16 * shown, 0, 65535).astype(np.uint16))
+        true = gains / gains.mean()
+        for words in (["--card", "card"], ["--matte", "ball", "--matte-sphere", "99.5,79.5,60"]):
+            self.gst_imaging("lights", "sphere", "-o", "rig", "--sphere", "101.5,79,70", *words, "--overwrite")
+            found = self.read_lp("rig")
+            self.assertEqual(len(found), LIGHTS)
+            for i in range(LIGHTS):
+                np.testing.assert_allclose(found[f"IMG_{i + 1}.npy"][3:], true[i], rtol=0.02, err_msg=f"{words} {i}")
+            figures = {figure["name"]: figure for figure in self.result("rig")["figures"]}
+            self.assertTrue(figures["fall-off"]["met"], figures["fall-off"])
+        os.remove(self.path("card/IMG_2.npy"))
+        for words, code, sentence in (
+                (("--card", "card"), 3, "card has no photograph for 1 of 16 lights: IMG_2.npy"), (("--card", "absent"), 3, "absent is no folder"),
+                (("--card", "ball", "--matte", "ball"), 2, "give one of them"), (("--matte", "ball"), 2, "belong together"),
+                (("--matte", "ball", "--matte-sphere", "9000,9000,60"), 3, "does not show the matte sphere")):
+            self.assertIn(sentence, self.gst_imaging("lights", "sphere", "-o", "none", "--sphere", "101.5,79,70", *words, code=code)[1])
+
+    def test_the_card_of_near_lamps_falls_off(self):
+        """Positions from three spheres; what a card shows of them is R^2 z / r^3, and of directions it is not."""
+        mm, spheres, lamps = 0.1, [(140, 120, 90), (660, 150, 90), (380, 480, 90)], 200 * directions(8)
+        self.show_spheres(spheres, mm, lamps)
+        gains, (height, width) = np.linspace(0.6, 1, 8), (600, 800)
+        y, x = np.mgrid[:height, :width]
+        place = np.dstack([mm * (x - (width - 1) / 2), mm * ((height - 1) / 2 - y), np.zeros(x.shape)])
+        for i, lamp in enumerate(lamps):
+            far = np.linalg.norm(lamp - place, axis=-1)
+            self.save(f"card/IMG_{i + 1}.png", np.rint(np.minimum(40000 * gains[i] * 200 ** 2 * lamp[2] / far ** 3, 65535)).astype(np.uint16))
+        words = ["lights", "spheres", "--card", "card", *(f"--sphere={x},{y},{r}" for x, y, r in spheres), "--mm-per-pixel", str(mm), "-o", "rig"]
+        self.gst_imaging(*words)
+        found = self.read_lp("rig")
+        for i, gain in enumerate(gains / gains.mean()):
+            np.testing.assert_allclose(found[f"IMG_{i + 1}.png"][3:], gain, rtol=0.05)  # lamps are within 2 %
+        self.gst_imaging("lights", "spheres", "--sphere=140,120,90", "--card", "card", "-o", "far")
+        falls = {name: next(f for f in self.result(name)["figures"] if f["name"] == "fall-off") for name in ("rig", "far")}
+        self.assertEqual([falls[name]["met"] for name in ("rig", "far")], [True, False], falls)
+
+    def test_a_sphere_that_is_not_found_is_to_be_given(self):
+        self.take("sphere")
+        _out, err = self.gst_imaging("lights", "sphere", "-o", "rig", code=1)
+        self.assertIn("Give --mask, or --sphere X,Y,RADIUS.", err)
+
+    def test_floats_beyond_1_have_lights(self):
+        self.mirror((101.5, 79), 70, full=3e6, dtype=np.float32)
+        self.gst_imaging("lights", "sphere", "-o", "rig", "--sphere", "101.5,79,70")
+        found = self.read_lp("rig")
+        for k, light in enumerate(self.lights):
+            self.assertLess(angle(found[f"IMG_{k + 1}.npy"], light), 0.8, k)
+        self.assertEqual(sorted(os.listdir(self.path("rig"))), ["lights.lp", "report.html", "result.json"])
+
+    def test_pictures_that_show_no_lamp_are_left_out(self):
+        self.mirror((101.5, 79), 70)
+        self.save("sphere/IMG_4.npy", np.zeros((160, 200), np.uint16))
+        two = np.maximum(*(np.load(self.path(f"sphere/IMG_{i}.npy")) for i in (6, 11)))
+        self.save("sphere/IMG_6.npy", two)
+        _out, err = self.gst_imaging("lights", "sphere", "-o", "rig", "--sphere", "101.5,79,70")
+        self.assertIn("2 photographs have no light in lights.lp: IMG_4.npy (no highlight), IMG_6.npy (two highlights).", err)
+        found = self.read_lp("rig")
+        self.assertEqual(set(found), {f"IMG_{i + 1}.npy" for i in range(LIGHTS)} - {"IMG_4.npy", "IMG_6.npy"})
+        for k, light in enumerate(self.lights):
+            self.assertLess(angle(found.get(f"IMG_{k + 1}.npy", light), light), 0.8, k)
+        for i in (1, 2, 3, 5, 7):
+            self.save(f"sphere/IMG_{i}.npy", np.zeros((160, 200), np.uint16))
+        _out, err = self.gst_imaging("lights", "sphere", "-o", "none", "--sphere", "101.5,79,70", code=1)
+        self.assertIn("shows no highlight", err)  # more than a third: it is not the pictures
+        self.assertRegex(err, r"Picture \d+ is IMG_\d+\.npy\.")
+        self.assertEqual(sorted(os.listdir(self.folder)), ["rig", "sphere"])
+        self.assertIn("give one of them", self.gst_imaging("lights", "sphere", "-o", "rig", "--sphere", "1,2,3", "--mask", "x", code=2)[1])
+
+
+main()
