@@ -3,8 +3,9 @@
  * the speed of memory: 16 bytes a thread, four bytes in two registers of two
  * 16-bit lanes. sharpen_frame () reads likewise and has all options of the
  * Laplacian. sharpen_any () takes a pixel a thread, for what the others cannot:
- * contrast adaptive sharpening, kernels, Gaussians, odd addresses, and weights
- * in pixels of less than 4 channels. */
+ * contrast adaptive sharpening, kernels, odd addresses, weights in pixels of
+ * less than 4 channels, and Gaussians whose samples need their neighbours
+ * besides. The other Gaussians are in lapsharpen-smooth.cuh. */
 #include "lapsharpen/lapsharpen-backend.h"
 
 #include <cstdlib>
@@ -575,8 +576,10 @@ launch_filter (const State *self, const ImkLapsharpenRule *rule,
     const Low low = make_low (rule, self->low);
     ImkStatus status = launch_smooth (rule, in, low, stream, error);
 
-    return status != IMK_OK
-               ? status
+    if (status != IMK_OK)
+      return status;
+    return is_for_smooth (rule)
+               ? launch_sharpen_smooth (rule, in, out, low, stream, error)
                : launch_any (rule, in, out, low, sums, stream, error);
   }
   if (self->plain && unit == 16)
