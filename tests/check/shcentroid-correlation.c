@@ -439,9 +439,10 @@ CHECK_TEST (test_auto_counts_passes)
       {512, "n-threads=4 weighting=gaussian iterations=3", "cpu"},
       {512, "n-threads=8 brightest=20", "cuda"},
       {508, "n-threads=8 brightest=20", "cpu"},
-      {512, "n-threads=8 power=1.5", "cuda"},
+      {512, "n-threads=8 power=1.7", "cuda"},
+      {512, "n-threads=1 power=1.5", "cpu"},
       {512, "n-threads=1 power=2", "cpu"},
-      {512, "n-threads=16 power=1.5 weighting=gaussian iterations=2", "cuda"},
+      {512, "n-threads=16 power=1.7 weighting=gaussian iterations=2", "cuda"},
       {512,
           "n-threads=49 estimator=correlation template-source=frame "
           "template-cell=0 search-range=3",
