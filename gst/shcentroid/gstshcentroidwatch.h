@@ -62,7 +62,7 @@ gchar *gst_sh_centroid_watch_pedestal (GstShCentroidWatch *self,
  * whether it is to look in this one: in each of the first 100, then seldom */
 gboolean gst_sh_centroid_watch_looks (GstShCentroidWatch *self);
 
-/* Before a look, which takes tens of ms and is in vain in a dark frame.
+/* Before a look, which takes tens of ms and finds nothing in a dark frame.
  * Returns: whether there was no light at the last look, and none in those cells
  * whose turn it is now */
 gboolean gst_sh_centroid_watch_stays_dark (GstShCentroidWatch *self,

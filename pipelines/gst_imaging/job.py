@@ -232,7 +232,7 @@ class Job:
             for entry in os.scandir(folder):
                 shutil.rmtree(entry.path) if entry.is_dir(follow_symlinks=False) else os.remove(entry.path)
         except OSError as error:
-            raise Failure(NOT_WRITTEN, f"{self.target} cannot be written: {error.strerror}.") from error
+            raise Failure(NOT_WRITTEN, f"{self.target} cannot be written: {reason(error)}.") from error
 
     def path(self, name):
         """Returns: where to write the output of this name; it is in the target after finish()."""
@@ -293,7 +293,7 @@ class Job:
                 sync(os.path.join(self.folder, name))
             self.publish()
         except OSError as error:
-            raise Failure(NOT_WRITTEN, f"{self.target} cannot be written: {error.strerror}.") from error
+            raise Failure(NOT_WRITTEN, f"{self.target} cannot be written: {reason(error)}.") from error
         self.result.update(output=self.target, made=True)
         return self.result
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /* The level of the brightest pixels of a cell: the value of a rank, found by
  * halves. Samples that are the values are searched as the integers that they
- * are, bit by bit: 0.25 of the time. */
+ * are, bit by bit: a frame takes half the time. */
 #pragma once
 
 #include "shcentroid/cpu/rows.h"
@@ -122,7 +122,7 @@ INLINE double
 find_brightest_sample (const Frame *f, const ImkShcentroidWindow *w,
     uint32_t rank, uint32_t largest, const uint32_t size)
 {
-  uint8_t samples[SAMPLE_BYTES];
+  _Alignas(64) uint8_t samples[SAMPLE_BYTES]; /* some are read as words */
   const uint32_t n_bytes = gather_samples (f, w, samples, size);
 
   return f->cpu->params.subtract
