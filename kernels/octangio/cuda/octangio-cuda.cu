@@ -78,17 +78,6 @@ launch_of (dim3 grid, dim3 block, void *stream)
   return launch;
 }
 
-/* Of a kernel that calls wait_for_last_kernel (). */
-static cudaLaunchAttribute
-early_begin (void)
-{
-  cudaLaunchAttribute early = {};
-
-  early.id = cudaLaunchAttributeProgrammaticStreamSerialization;
-  early.val.programmaticStreamSerializationAllowed = 1;
-  return early;
-}
-
 /* Registers for as many repeats as there are. */
 static Kernel
 points_kernel (const Cuda *s)

@@ -5,6 +5,7 @@
 #pragma once
 
 #include "core/cuda/cuda-check.h"
+#include "core/cuda/early-begin.cuh"
 #include "octangio/octangio-backend.h"
 
 enum {
@@ -44,24 +45,6 @@ struct Arguments {
   const float2 *turns;             /* [n_bands][D] */
   uint32_t *brightest;             /* [A] */
 };
-
-/* A kernel begins while the one before it ends, where the device can. */
-static __device__ __forceinline__ void
-wait_for_last_kernel (void)
-{
-#if __CUDA_ARCH__ >= 900
-  cudaGridDependencySynchronize ();
-#endif
-}
-
-/* Of the blocks that have called it or ended, the last. */
-static __device__ __forceinline__ void
-let_next_kernel_begin (void)
-{
-#if __CUDA_ARCH__ >= 900
-  cudaTriggerProgrammaticLaunchCompletion ();
-#endif
-}
 
 /* ------------------------------------------------------------------------
  * Pixels. */

@@ -486,8 +486,7 @@ begin (Launch *launch, const Cuda *cuda, bool is_new, cudaStream_t stream)
   *launch = Launch{};
   launch->config.blockDim = dim3 (THREADS);
   launch->config.stream = stream;
-  launch->early.id = cudaLaunchAttributeProgrammaticStreamSerialization;
-  launch->early.val.programmaticStreamSerializationAllowed = 1;
+  launch->early = early_begin ();
   launch->config.attrs = &launch->early;
   /* a copy of the past shall be there before a kernel recalls it */
   launch->config.numAttrs = cuda->begins_early && !is_new ? 1 : 0;

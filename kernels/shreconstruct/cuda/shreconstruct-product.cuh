@@ -6,26 +6,8 @@
 #include <cuda_bf16.h>
 #include <cuda_fp16.h>
 
+#include "core/cuda/early-begin.cuh"
 #include "shreconstruct/cuda/shreconstruct-cuda.cuh"
-
-/* --- what was on the stream before ---------------------------------------- */
-
-/* A kernel begins while the one before it ends, where the device can. */
-static __device__ __forceinline__ void
-wait_for_last_kernel (void)
-{
-#if __CUDA_ARCH__ >= 900
-  cudaGridDependencySynchronize ();
-#endif
-}
-
-static __device__ __forceinline__ void
-let_next_kernel_begin (void)
-{
-#if __CUDA_ARCH__ >= 900
-  cudaTriggerProgrammaticLaunchCompletion ();
-#endif
-}
 
 /* --- slopes --------------------------------------------------------------- */
 
