@@ -34,7 +34,8 @@ def lines_of(path):
 
 def extensions():
     """Returns: the extensions of pictures that this build reads"""
-    about = json.loads(library.describe(library.gstreamer()) or '{"formats": []}')
+    library.functions_of()  # a Failure without the plug-ins
+    about = json.loads(library.describe(library.gstreamer()))
     return {extension for form in about["formats"] if form["read"] for extension in form["extensions"].split()}
 
 
