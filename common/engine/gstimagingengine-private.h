@@ -38,6 +38,8 @@ struct _GstImagingEngine {
   gint has_posted;  /* atomic; an error, since a kernel was last opened */
   gboolean gave_up; /* on the device, until the next start */
   GstImagingContext *context; /* written under the object lock */
+  ImkStatus ahead;            /* until it is reported */
+  ImkError ahead_error;
   gpointer stream;
   gsize slab_size; /* 0: none */
   GstBufferPool *import_pool;

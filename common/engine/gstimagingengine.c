@@ -442,7 +442,14 @@ should_use_cuda (GstImagingEngine *self)
     return TRUE;
   return !self->gave_up && self->funcs->prefers_cuda &&
          self->funcs->prefers_cuda (self->element, &self->format.info) &&
-         imk_backend_load ("cuda", NULL) == IMK_OK;
+         (self->ahead != IMK_OK || /* a failure to be reported */
+             imk_backend_load ("cuda", NULL) == IMK_OK);
+}
+
+gboolean
+gst_imaging_engine_will_open_device (GstImagingEngine *self)
+{
+  return !self->stream && should_use_cuda (self);
 }
 
 /* Device memory in the caps leaves no choice of a backend. */
@@ -630,6 +637,7 @@ gst_imaging_engine_start (GstImagingEngine *self)
   gst_imaging_stats_reset (self->stats);
   self->frame_number = 0;
   self->gave_up = FALSE;
+  self->ahead = IMK_OK;
   g_atomic_int_set (&self->has_posted, FALSE);
   GST_OBJECT_LOCK (self->element); /* properties may be asked for */
   self->said_late = FALSE;
@@ -637,7 +645,8 @@ gst_imaging_engine_start (GstImagingEngine *self)
   GST_OBJECT_UNLOCK (self->element);
   if (self->settings)
     gst_imaging_settings_start (self->settings);
-  if (gst_imaging_engine_choice (self) != GST_IMAGING_BACKEND_CUDA)
+  if (gst_imaging_engine_choice (self) != GST_IMAGING_BACKEND_CUDA ||
+      self->funcs->opens_ahead)
     return TRUE;
   /* Report a missing device before the first frame. */
   status = gst_imaging_engine_open_device (self, &error);

@@ -36,6 +36,8 @@ typedef struct _GstImagingArray GstImagingArray;
  *   of @info
  * @carrier: Optional. The video that frames of @caps, which are not those of
  *   video, are taken for when they are mapped
+ * @opens_ahead: the element calls gst_imaging_engine_open_ahead() in a thread
+ * of its own; gst_imaging_engine_start() opens no device
  * @reconfigure: Optional. The backend changes, or tries to, while frames run:
  *   downstream's allocation is to be asked for anew
  *
@@ -50,6 +52,7 @@ typedef struct {
   void (*reconfigure) (GstElement *element);
   ImkStatus (*carrier) (
       GstElement *element, GstCaps *caps, GstVideoInfo *info, ImkError *error);
+  gboolean opens_ahead;
 } GstImagingEngineFuncs;
 
 /**
@@ -151,7 +154,8 @@ gboolean gst_imaging_engine_choose_devices (
 /**
  * gst_imaging_engine_start: (skip)
  *
- * Forgets the last run; with `backend=cuda` opens the device.
+ * Forgets the last run; with `backend=cuda` opens the device, unless the
+ * element opens it ahead.
  * Returns: %FALSE when there is none; an error has been posted, and there is
  *   nothing to stop
  */
@@ -185,6 +189,27 @@ void gst_imaging_engine_set_context (
  */
 GST_IMAGING_API
 gboolean gst_imaging_engine_query (GstImagingEngine *self, GstQuery *query);
+
+/**
+ * gst_imaging_engine_will_open_device: (skip)
+ *
+ * Returns: whether gst_imaging_engine_set_caps() with frames in system memory
+ * is going to open the device, which takes a third of a second; %FALSE if it is
+ *   open
+ */
+GST_IMAGING_API
+gboolean gst_imaging_engine_will_open_device (GstImagingEngine *self);
+
+/**
+ * gst_imaging_engine_open_ahead: (skip)
+ *
+ * Opens the device before the caps are set, in a thread of the element; no
+ * other thread uses the engine meanwhile, but for properties, contexts, queries
+ * and notes of memory. The next gst_imaging_engine_set_caps() reports a
+ * failure, or falls back to the CPU.
+ */
+GST_IMAGING_API
+void gst_imaging_engine_open_ahead (GstImagingEngine *self);
 
 /* --- the kernel ----------------------------------------------------------- */
 

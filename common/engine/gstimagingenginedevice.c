@@ -95,8 +95,8 @@ find_context (GstImagingEngine *self, ImkError *error)
   return found ? found : gst_imaging_context_get (device_id, error);
 }
 
-ImkStatus
-gst_imaging_engine_open_device (GstImagingEngine *self, ImkError *error)
+static ImkStatus
+open_device (GstImagingEngine *self, ImkError *error)
 {
   ImkStatus status;
 
@@ -117,6 +117,24 @@ gst_imaging_engine_open_device (GstImagingEngine *self, ImkError *error)
   status = device_of (self)->stream_new (&self->stream, error);
   gst_imaging_context_pop (self->context);
   return status;
+}
+
+ImkStatus
+gst_imaging_engine_open_device (GstImagingEngine *self, ImkError *error)
+{
+  ImkStatus ahead = self->ahead;
+
+  self->ahead = IMK_OK; /* the attempt after this one is a new one */
+  if (ahead == IMK_OK)
+    return open_device (self, error);
+  return imk_error_set (error, ahead, "%s", self->ahead_error.message);
+}
+
+void
+gst_imaging_engine_open_ahead (GstImagingEngine *self)
+{
+  if (self->ahead == IMK_OK) /* a failure is reported before another attempt */
+    self->ahead = open_device (self, &self->ahead_error);
 }
 
 void

@@ -31,13 +31,15 @@ struct _GstInsarXcorr {
    */
   gboolean is_pushing[GST_INSAR_N_SIDES]; /* a side's thread is in the kernel */
   gboolean is_stopping;
+  gboolean is_opening; /* the worker opens the device, or is about to */
+  gboolean has_pair;   /* and then the kernel, as both sides have caps */
   ImkInsarxcorr *kernel;
   ImkInsarxcorrConfig config; /* that of the kernel */
   GstImagingTable *table;
   GBytes *columns;  /* 0..nx - 1, for the text output */
   gboolean is_auto; /* the threshold follows from what is measured */
 
-  GThread *worker; /* measures rows, from READY on */
+  GThread *worker; /* opens the device and measures rows, from READY on */
 
   /* of the thread that is busy */
   GstImagingSrcPad *src; /* of the outputs */
@@ -48,12 +50,15 @@ struct _GstInsarXcorr {
   gchar *settings_hash; /* of the pair */
 };
 
-/* Opens the kernel for a pair. */
+/* Opens the kernel for a pair, or leaves that to the worker. */
 gboolean gst_insar_xcorr_open (GstElement *element, guint side);
 
 /* --- gstinsarxcorrlines.c ------------------------------------------------- */
 
 extern const GstInsarPairFuncs gst_insar_xcorr_pair_funcs;
+
+/* Under the lock: the worker opens the device, and then the kernel. */
+void gst_insar_xcorr_open_later (GstInsarXcorr *self);
 
 /* The thread that measures, while something streams. */
 void gst_insar_xcorr_start_work (GstInsarXcorr *self);

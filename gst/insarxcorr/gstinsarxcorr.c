@@ -222,6 +222,11 @@ gst_insar_xcorr_open (GstElement *element, guint side)
   GstInsarXcorr *self = GST_INSAR_XCORR (element);
   const GstInsarSide *sides = self->pair.sides;
 
+  if (self->is_opening ||
+      gst_imaging_engine_will_open_device (self->base.engine)) {
+    gst_insar_xcorr_open_later (self);
+    return TRUE;
+  }
   if (!gst_imaging_engine_set_caps (self->base.engine, sides[side].caps, NULL))
     return FALSE;
   /* the first side could not know yet which memory is best */
@@ -349,6 +354,7 @@ gst_insar_xcorr_init (GstInsarXcorr *self)
       .open = open_kernel,
       .close = close_kernel,
       .prefers_cuda = prefers_cuda,
+      .opens_ahead = TRUE,
   };
   static const gchar *const names[N_PADS] = {
       [FIT] = "fit", [RASTERS] = "rasters", [SRC] = "src"};

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /* What insarxcorr does while lines come: each side's thread brings its own, and
  * a third measures each row of patches as soon as its lines are there, so that
- * those of the next come meanwhile. */
+ * those of the next come meanwhile. Before, that one opens the device, while
+ * the sources open their files and read. */
 #include "gstinsarxcorr-private.h"
 
 #define GST_CAT_DEFAULT gst_insar_xcorr_debug
@@ -180,6 +181,49 @@ has_work (GstInsarXcorr *self)
          imk_insarxcorr_is_ready (self->kernel);
 }
 
+/* Under the lock. Unlike caps that are refused, these do not come again. */
+static void
+open_kernel (GstInsarXcorr *self)
+{
+  GstInsarSide *sides = self->pair.sides;
+
+  if (gst_imaging_engine_set_caps (
+          self->base.engine, sides[GST_INSAR_REFERENCE].caps, NULL))
+    self->has_pair = FALSE;
+  else if (self->pair.flow == GST_FLOW_OK)
+    self->pair.flow = GST_FLOW_NOT_NEGOTIATED;
+}
+
+/* Under the lock, which is released meanwhile. */
+static void
+open_device (GstInsarXcorr *self)
+{
+  GstInsarPair *pair = &self->pair;
+  gboolean on_cuda;
+
+  pair->is_busy = TRUE;
+  g_mutex_unlock (&pair->lock);
+  gst_imaging_engine_open_ahead (self->base.engine);
+  g_mutex_lock (&pair->lock);
+  self->is_opening = FALSE;
+  if (self->has_pair && !self->is_stopping)
+    open_kernel (self);
+  on_cuda = gst_imaging_engine_is_on_cuda (self->base.engine);
+  g_mutex_unlock (&pair->lock);
+  /* both sides can write where the device reads */
+  for (guint s = 0; on_cuda && s < GST_INSAR_N_SIDES; s++)
+    gst_pad_push_event (pair->sides[s].pad, gst_event_new_reconfigure ());
+  g_mutex_lock (&pair->lock);
+  gst_insar_pair_end_work (pair);
+}
+
+void
+gst_insar_xcorr_open_later (GstInsarXcorr *self)
+{
+  self->is_opening = self->has_pair = TRUE;
+  g_cond_broadcast (&self->pair.changed);
+}
+
 static gpointer
 work (gpointer data)
 {
@@ -188,7 +232,9 @@ work (gpointer data)
 
   g_mutex_lock (&pair->lock);
   while (!self->is_stopping) {
-    if (!pair->is_busy && has_work (self))
+    if (!pair->is_busy && self->is_opening)
+      open_device (self);
+    else if (!pair->is_busy && has_work (self))
       work_row (self);
     else
       g_cond_wait (&pair->changed, &pair->lock);
@@ -200,7 +246,9 @@ work (gpointer data)
 void
 gst_insar_xcorr_start_work (GstInsarXcorr *self)
 {
-  self->is_stopping = FALSE;
+  self->is_stopping = self->has_pair = FALSE;
+  self->is_opening =
+      gst_imaging_engine_choice (self->base.engine) == GST_IMAGING_BACKEND_CUDA;
   self->worker = g_thread_new ("insarxcorr", work, self);
 }
 
@@ -303,6 +351,8 @@ rewind_side (GstElement *element, guint side)
   GstInsarXcorr *self = GST_INSAR_XCORR (element);
 
   gst_insar_pair_take_settings (&self->pair, side);
+  if (self->has_pair) /* the settings may be better now */
+    gst_insar_xcorr_open_later (self);
   if (self->kernel)
     imk_insarxcorr_rewind (self->kernel, side);
   self->header_sent = FALSE; /* the flush may have dropped it */

@@ -185,6 +185,16 @@ check_hold_device (gint device_id, gboolean hold)
 }
 
 void
+check_hold_context (gboolean hold)
+{
+  void (*set) (bool) =
+      (void (*) (bool)) mock_function ("imk_mock_hold_context", RTLD_NOLOAD);
+
+  if (set)
+    set (hold);
+}
+
+void
 check_close_device (gint device_id)
 {
   void (*close) (int) =

@@ -179,6 +179,10 @@ void check_lose_device (gint device_id);
 /* While @hold no stream of mock device @device_id begins a job. */
 void check_hold_device (gint device_id, gboolean hold);
 
+/* While @hold a context of the mock is being made and not done. To be called
+ * after check_n_devices () */
+void check_hold_context (gboolean hold);
+
 /* The context of mock device @device_id cannot be entered; -1: all can be */
 void check_close_device (gint device_id);
 

@@ -89,6 +89,157 @@ CHECK_TEST (test_auto_takes_the_device_for_much_work)
   fail_unless_equals_string (much, "cuda");
 }
 
+/* --- while the device opens
+ * ----------------------------------------------------
+ */
+
+static GstPadProbeReturn
+count_buffer (GstPad *pad, GstPadProbeInfo *info, gpointer counter)
+{
+  g_atomic_int_inc ((gint *) counter);
+  return GST_PAD_PROBE_REMOVE;
+}
+
+/* Returns: how many of the two sides have had a buffer, after 10 s at most */
+static gint
+wait_for_first_buffers (const gint *counter)
+{
+  for (guint i = 0; i < 10000 && g_atomic_int_get (counter) < 2; i++)
+    g_usleep (1000);
+  return g_atomic_int_get (counter);
+}
+
+static void
+count_first_buffers (GstElement *x, gint *counter)
+{
+  const gchar *const sides[] = {"reference", "secondary"};
+
+  for (guint s = 0; s < 2; s++) {
+    g_autoptr (GstPad) pad = gst_element_get_static_pad (x, sides[s]);
+
+    gst_pad_add_probe (
+        pad, GST_PAD_PROBE_TYPE_BUFFER, count_buffer, counter, NULL);
+  }
+}
+
+static gpointer
+set_null (gpointer pipeline)
+{
+  gst_element_set_state (pipeline, GST_STATE_NULL);
+  return NULL;
+}
+
+/* What auto takes the device for, too. */
+static const gchar *const opening[] = {
+    "backend=cuda", "backend=auto nx=90 ny=100"};
+
+CHECK_MOCK_TEST (test_sources_read_while_the_device_opens)
+{
+  check_n_devices ();
+  for (guint i = 0; i < G_N_ELEMENTS (opening); i++) {
+    g_autofree gchar *plain = g_strdup_printf (
+        SOURCES ("") "%s backend=cpu ! text/csv" OUT, opening[i]);
+    g_autoptr (GString) expected = insar_run (plain);
+    g_autofree gchar *description =
+        g_strdup_printf (SOURCES ("") "%s ! text/csv" OUT, opening[i]);
+    g_autoptr (CheckPipeline) pipeline = check_launch (description);
+    g_autoptr (GstElement) x = gst_bin_get_by_name (GST_BIN (pipeline), "x");
+    g_autoptr (GString) text = g_string_new (NULL);
+    gint n_sides = 0, n_meanwhile;
+
+    count_first_buffers (x, &n_sides);
+    check_hold_context (TRUE);
+    gst_element_set_state (pipeline, GST_STATE_PLAYING);
+    n_meanwhile = wait_for_first_buffers (&n_sides);
+    check_hold_context (FALSE);
+    fail_unless_equals_int (n_meanwhile, 2);
+    check_collect (pipeline, "out", text);
+    insar_check_no_error (pipeline);
+    fail_unless (g_string_equal (text, expected), "%s", text->str);
+    fail_unless (check_stat (x, "bytes-uploaded") > 0);
+  }
+}
+
+/* Four buffers an image: one is in the element, three are in the queue. */
+CHECK_MOCK_TEST (test_queues_fill_while_the_device_opens)
+{
+  const gchar *const names[] = {"a", "b"};
+  g_autoptr (CheckPipeline) pipeline = NULL;
+  g_autoptr (GString) text = g_string_new (NULL), expected = NULL;
+  guint levels[2] = {0, 0};
+
+  check_n_devices ();
+  expected = insar_run (SOURCES ("") "backend=cpu ! text/csv" OUT);
+  pipeline = check_launch (
+      "slcsrc location=$/ref.PRM lines-per-buffer=80 ! queue name=a ! "
+      "x.reference slcsrc location=$/sec.PRM lines-per-buffer=80 ! queue name=b "
+      "! x.secondary insarxcorr name=x " GRID " backend=cuda ! text/csv" OUT);
+  check_hold_context (TRUE);
+  gst_element_set_state (pipeline, GST_STATE_PLAYING);
+  for (guint i = 0; i < 10000 && levels[0] + levels[1] < 6; i++) {
+    g_usleep (1000);
+    for (guint s = 0; s < 2; s++) {
+      g_autoptr (GstElement) queue =
+          gst_bin_get_by_name (GST_BIN (pipeline), names[s]);
+
+      g_object_get (queue, "current-level-buffers", &levels[s], NULL);
+    }
+  }
+  check_hold_context (FALSE);
+  fail_unless_equals_int (levels[0], 3);
+  fail_unless_equals_int (levels[1], 3);
+  check_collect (pipeline, "out", text);
+  fail_unless (g_string_equal (text, expected), "%s", text->str);
+}
+
+CHECK_MOCK_TEST (test_it_can_be_stopped_while_the_device_opens)
+{
+  check_n_devices ();
+  for (guint i = 0; i < G_N_ELEMENTS (opening); i++) {
+    g_autofree gchar *description =
+        g_strdup_printf (SOURCES ("") "%s ! fakesink", opening[i]);
+    GstElement *pipeline = check_launch (description);
+    g_autoptr (GstElement) x = gst_bin_get_by_name (GST_BIN (pipeline), "x");
+    gint n_sides = 0;
+    GThread *stopping;
+
+    count_first_buffers (x, &n_sides);
+    check_hold_context (TRUE);
+    gst_element_set_state (pipeline, GST_STATE_PLAYING);
+    wait_for_first_buffers (&n_sides);
+    stopping = g_thread_new ("stop", set_null, pipeline);
+    g_usleep (20000);
+    check_hold_context (FALSE);
+    g_thread_join (stopping);
+    insar_check_no_error (pipeline);
+    g_clear_object (&x);
+    gst_object_unref (pipeline);
+    fail_unless_equals_int (check_n_live (), 0);
+  }
+}
+
+/* As caps that are refused would be, what could not be opened is opened again
+ * after a flush. */
+CHECK_TEST (test_a_seek_opens_what_was_refused)
+{
+  g_autoptr (GString) expected =
+      insar_run (SOURCES ("") "backend=cpu ! text/csv" OUT);
+  g_autoptr (CheckPipeline) pipeline = check_launch (
+      SOURCES ("") "backend=cuda memory-limit=1000 ! text/csv" OUT);
+  g_autoptr (GstElement) x = gst_bin_get_by_name (GST_BIN (pipeline), "x");
+  g_autoptr (GstBus) bus = gst_element_get_bus (pipeline);
+  g_autoptr (GString) text = g_string_new (NULL);
+
+  gst_element_set_state (pipeline, GST_STATE_PLAYING);
+  check_error (bus, LIBRARY, SETTINGS, "memory-limit is 1000 bytes");
+  g_object_set (x, "memory-limit", (guint64) 1 << 30, NULL);
+  fail_unless (gst_element_seek_simple (
+      pipeline, GST_FORMAT_DEFAULT, GST_SEEK_FLAG_FLUSH, 0));
+  gst_element_set_state (pipeline, GST_STATE_PLAYING); /* again: it failed */
+  check_collect (pipeline, "out", text);
+  fail_unless (g_string_equal (text, expected), "%s", text->str);
+}
+
 /* --- masks, gross offsets, steps, rasters
  * --------------------------------------
  */

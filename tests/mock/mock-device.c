@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 enum { MAX_CONTEXTS = 32 };
 
@@ -17,6 +18,7 @@ static __thread int n_current;
 static atomic_ulong n_calls, fail_at;
 static atomic_bool fail_forever;
 static atomic_int lost_device = -1, closed_device = -1;
+static atomic_bool is_held;
 
 /* --- what may go wrong ---------------------------------------------------- */
 
@@ -119,6 +121,15 @@ imk_mock_close_device (int device)
   closed_device = device;
 }
 
+/* For tests: while @hold a context is being made and not done. */
+void imk_mock_hold_context (bool hold);
+
+__attribute__ ((visibility ("default"))) void
+imk_mock_hold_context (bool hold)
+{
+  is_held = hold;
+}
+
 /* --- devices and contexts ------------------------------------------------- */
 
 static int
@@ -182,6 +193,8 @@ mock_device_context (int device, void **context, ImkError *error)
     status = check_device (device, error);
   if (status != IMK_OK)
     return status;
+  while (is_held)
+    nanosleep (&(struct timespec){.tv_nsec = 1000000}, NULL);
   *context = &contexts[device];
   return IMK_OK;
 }
