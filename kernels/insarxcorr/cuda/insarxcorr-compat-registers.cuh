@@ -37,9 +37,8 @@ magnitude (float2 z)
  * secondary, what never is in the template counts in the levels alone.
  * blockIdx.y is the patch, blockIdx.z the side. */
 template <ImkType type, int N>
-static __global__ void __launch_bounds__ (
-    Lines<N>::THREADS, Lines<N>::BLOCKS)
-detect_usual_lines (
+static __global__ void
+__launch_bounds__ (Lines<N>::THREADS, Lines<N>::BLOCKS) detect_usual_lines (
     const __grid_constant__ Fft f, const __grid_constant__ Arguments a)
 {
   using L = Lines<N>;
@@ -47,8 +46,7 @@ detect_usual_lines (
   const uint32_t side = blockIdx.z, item = blockIdx.y;
   const uint32_t lane = threadIdx.x % WARP, warp = threadIdx.x / WARP;
   const uint32_t height = a.fine.height[side];
-  const uint32_t y =
-      a.items[item].kept[side] + blockIdx.x * L::COUNT + warp;
+  const uint32_t y = a.items[item].kept[side] + blockIdx.x * L::COUNT + warp;
   const LineExchange x = {shared + warp * exchange_length (N)};
   const ImkInsarxcorrPatch &patch = a.items[item].patch;
   const Band &band = a.bands[side];
@@ -99,9 +97,8 @@ detect_usual_lines (
  * of the middle half holds a[y] and b[y]; line y of the first quarter a[y] and
  * a[y + 3/4], where b is 0. So there are 3/4 of the lines. */
 template <int N>
-static __global__ void __launch_bounds__ (
-    Lines<N>::THREADS, Lines<N>::BLOCKS)
-transform_usual_lines (
+static __global__ void
+__launch_bounds__ (Lines<N>::THREADS, Lines<N>::BLOCKS) transform_usual_lines (
     const __grid_constant__ Fft f, const __grid_constant__ Arguments a)
 {
   using L = Lines<N>;
@@ -124,8 +121,7 @@ transform_usual_lines (
       v[k] = make_float2 (in[lane + k * WARP] - level.mean[0],
           other[lane + k * WARP] - level.mean[0]);
   } else {
-    const float *other =
-        a.amplitudes[1] + slot_line (a, 1, item, y) * N + lane;
+    const float *other = a.amplitudes[1] + slot_line (a, 1, item, y) * N + lane;
 
 #pragma unroll
     for (int k = 0; k < L::EACH; k++) {
@@ -143,10 +139,10 @@ transform_usual_lines (
 /* Columns of both sides, their product, and what that becomes: the lines of
  * lags. The columns beyond the middle are conjugates. */
 template <int N>
-static __global__ void __launch_bounds__ (ColumnsOf<N>::THREADS,
-    1024 / ColumnsOf<N>::THREADS)
-correlate_usual_columns (
-    const __grid_constant__ Fft f, const __grid_constant__ Arguments a)
+static __global__ void
+__launch_bounds__ (ColumnsOf<N>::THREADS, 1024 / ColumnsOf<N>::THREADS)
+    correlate_usual_columns (
+        const __grid_constant__ Fft f, const __grid_constant__ Arguments a)
 {
   using C = ColumnsOf<N>;
   constexpr int STEP = N / C::EACH;
@@ -154,7 +150,8 @@ correlate_usual_columns (
   const uint32_t item = blockIdx.y, width = a.fine.fft_width;
   const uint32_t column = threadIdx.x % C::COUNT, j = threadIdx.x / C::COUNT;
   const uint32_t wanted = blockIdx.x * C::COUNT + column;
-  const uint32_t here = min (wanted, width / 2), there = here ? width - here : 0;
+  const uint32_t here = min (wanted, width / 2),
+                 there = here ? width - here : 0;
   const ColumnExchange<C::COUNT> x = {shared + column};
   const float2 *in = a.spectra + ((size_t) item * (N / 4 * 3) + j) * width;
   float2 *out = a.products +
@@ -188,9 +185,8 @@ correlate_usual_columns (
 /* Two lines of lags as one, p + i q, both real when they have been transformed,
  * and the largest of each. */
 template <int N>
-static __global__ void __launch_bounds__ (
-    Lines<N>::THREADS, Lines<N>::BLOCKS)
-make_usual_lags (
+static __global__ void
+__launch_bounds__ (Lines<N>::THREADS, Lines<N>::BLOCKS) make_usual_lags (
     const __grid_constant__ Fft f, const __grid_constant__ Arguments a)
 {
   using L = Lines<N>;
@@ -222,8 +218,8 @@ make_usual_lags (
     uint32_t at = lane + k * WARP;
 
     add_lag (&peaks[0], out[at] = fabsf (value.x), y * (N / 2) + at);
-    add_lag (&peaks[1], out[N / 2 + at] = fabsf (value.y),
-        (y + 1) * (N / 2) + at);
+    add_lag (
+        &peaks[1], out[N / 2 + at] = fabsf (value.y), (y + 1) * (N / 2) + at);
   }
   for (int i = 0; i < 2; i++) {
     peaks[i] = warp_peak (peaks[i]);

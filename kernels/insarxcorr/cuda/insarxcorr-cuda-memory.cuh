@@ -24,10 +24,10 @@ struct Cuda {
   const ImkInsarxcorrPart *part;
   Arguments arguments; /* complete except for items and out of the batch */
   uint32_t max_batch;
-  bool is_usual; /* of a length that transforms in registers */
+  bool is_usual;     /* of a length that transforms in registers */
   uint32_t next_row; /* the row that follows what the slots have; 0: none */
   uint32_t n_fresh;  /* lines of a patch that are not kept, at most */
-  void *memory; /* all device memory of the object */
+  void *memory;      /* all device memory of the object */
   Item *items;
   Item *host_items; /* page-locked */
   Fft lines, lag_lines, lag_columns;
@@ -35,7 +35,7 @@ struct Cuda {
   Fft patch_lines[N_SIDES], patch_columns[N_SIDES];
   Fft wide_lines[N_SIDES], wide_columns[N_SIDES];
   cudaEvent_t copied; /* host_items may be written again */
-  Stages *stages; /* NULL but for benchmarks */
+  Stages *stages;     /* NULL but for benchmarks */
   cudaStream_t uploads[N_SIDES];
 };
 
@@ -65,8 +65,7 @@ cut_work (Cuda *s, Cutter *c, size_t n)
   cut (&a.samples, precise ? samples : 0);
   cut (&a.wide, precise ? wide : 0);
   cut (&a.spectra, by_fft ? (size_t) f.fft_width * f.fft_height : 0);
-  cut (&a.products,
-      by_fft ? (size_t) (f.fft_width / 2 + 1) * f.n_lags_y : 0);
+  cut (&a.products, by_fft ? (size_t) (f.fft_width / 2 + 1) * f.n_lags_y : 0);
   cut (&a.sums, precise ? (size_t) f.width[1] * f.n_lags_y : 0);
   cut (&a.surface, (size_t) f.n_lags_x * f.n_lags_y);
   cut (&a.line_peaks, f.n_lags_y);

@@ -153,8 +153,8 @@ find_peaks (const __grid_constant__ Arguments a)
   at = find_largest (a, blockIdx.x);
   largest = a.surface[(size_t) blockIdx.x * n + at];
   if (has_peak (a, blockIdx.x, largest))
-    measure (a, rows, largest, at % a.fine.n_lags_x, at / a.fine.n_lags_x,
-        &peak);
+    measure (
+        a, rows, largest, at % a.fine.n_lags_x, at / a.fine.n_lags_x, &peak);
   else
     imk_insarxcorr_no_peak (&a.plan->config, &peak);
   if (threadIdx.x > 0)

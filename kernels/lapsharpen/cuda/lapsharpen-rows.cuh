@@ -38,10 +38,10 @@ template <int MARGIN> struct Words {
 /* Where a thread reads. The first and the last lane also read the margin beyond
  * the warp; the others get it from the lane beside them. */
 struct Place {
-  int x, top;    /* byte and row of the first one to write */
-  bool interior; /* all that the warp reads is in the frame */
-  bool inside; /* all 16 bytes are in the row */
-  bool first, last;                 /* lane */
+  int x, top;       /* byte and row of the first one to write */
+  bool interior;    /* all that the warp reads is in the frame */
+  bool inside;      /* all 16 bytes are in the row */
+  bool first, last; /* lane */
   bool before_inside, after_inside; /* and all of the margin is in the row */
 };
 
@@ -122,8 +122,8 @@ template <int MARGIN, int N_ROWS, bool CORNERS>
 static __device__ void
 load_interior (const Frame &f, const Place &p, Words<MARGIN> rows[N_ROWS])
 {
-  const uint8_t *at = f.in + (uint64_t) (uint32_t) (p.top - 1) * f.in_stride +
-                      (uint32_t) p.x;
+  const uint8_t *at =
+      f.in + (uint64_t) (uint32_t) (p.top - 1) * f.in_stride + (uint32_t) p.x;
 
 #pragma unroll
   for (int r = 0; r < N_ROWS; r++, at += f.in_stride) {
@@ -210,13 +210,12 @@ patch_rows (const Frame &f, const Place &p, Words<MARGIN> rows[N_ROWS])
   for (int i = 0; i < MARGIN + THREAD_WORDS + MARGIN; i++) {
     const int first = p.x + 4 * (i - MARGIN);
     const bool own = i >= MARGIN && i < MARGIN + THREAD_WORDS;
-    const bool missing = i < MARGIN ? p.first && !p.before_inside
-                                    : p.last && !p.after_inside;
+    const bool missing =
+        i < MARGIN ? p.first && !p.before_inside : p.last && !p.after_inside;
     const bool whole = first >= 0 && first + 4 <= f.row_size;
 
     /* Of a margin that is partly inside load_row () has read nothing. */
-    if ((own ? !whole : missing) &&
-        first < f.row_size + 4 * MARGIN)
+    if ((own ? !whole : missing) && first < f.row_size + 4 * MARGIN)
       gather_words<MARGIN, N_ROWS> (f, p, i, rows);
   }
 #pragma unroll
@@ -337,8 +336,7 @@ make_frame (
   f.height = height;
   f.pixel_size = f.row_size / width;
   f.before = f.pixel_size * imk_lapsharpen_inside (-1, width, rule);
-  f.after =
-      f.pixel_size * imk_lapsharpen_inside (width, width, rule);
+  f.after = f.pixel_size * imk_lapsharpen_inside (width, width, rule);
   f.above = imk_lapsharpen_inside (-1, height, rule);
   f.below = imk_lapsharpen_inside (height, height, rule);
   f.constant = rule->constant;
@@ -360,9 +358,9 @@ get_rows_launch (const Frame *f, int n_rows, cudaStream_t stream)
   cudaLaunchConfig_t launch = {};
 
   launch.blockDim = dim3 (WARP, BLOCK_WARPS);
-  launch.gridDim = dim3 (
-      imk_div_up ((uint32_t) f->row_size, WARP * THREAD_BYTES),
-      imk_div_up ((uint32_t) f->height, BLOCK_WARPS * (uint32_t) n_rows));
+  launch.gridDim =
+      dim3 (imk_div_up ((uint32_t) f->row_size, WARP * THREAD_BYTES),
+          imk_div_up ((uint32_t) f->height, BLOCK_WARPS * (uint32_t) n_rows));
   launch.stream = stream;
   return launch;
 }

@@ -9,8 +9,8 @@
 #include "lapsharpen/cuda/lapsharpen-rows.cuh"
 
 enum {
-  GROUP = 8,       /* samples that a uniform branch decides for */
-  NO_WEIGHT = -1,  /* else the channel that neighbours count by */
+  GROUP = 8,      /* samples that a uniform branch decides for */
+  NO_WEIGHT = -1, /* else the channel that neighbours count by */
 };
 
 /* 2^23: floats from here on are whole, their low bits the integer. */
@@ -42,8 +42,8 @@ struct Samples {
   float from_value; /* 0 for edges, else 1 */
   uint32_t filtered[THREAD_WORDS];
   uint32_t low[THREAD_WORDS], high[THREAD_WORDS]; /* the range, for limited */
-  uint32_t measured; /* bit c: sum channel c */
-  float reciprocal;  /* of maximum */
+  uint32_t measured;                              /* bit c: sum channel c */
+  float reciprocal;                               /* of maximum */
   float per_product; /* of u8: what makes an L of the scale of a product */
   double exact_reciprocal;
 };
@@ -326,9 +326,9 @@ get_weighted (const Samples &s, const Row<Sample> &above,
   }
 #pragma unroll
   for (int j = 0; j < GROUP; j++)
-    l[j] = j % 4 == WEIGHT ? 0.0f
-                           : get_quotient (s, here, first + j, weights[j / 4],
-                                 products[j]);
+    l[j] = j % 4 == WEIGHT
+               ? 0.0f
+               : get_quotient (s, here, first + j, weights[j / 4], products[j]);
 }
 
 /* --- the new samples --------------------------------------------------------
@@ -608,10 +608,9 @@ __launch_bounds__ (WARP *BLOCK_WARPS, WEIGHT != NO_WEIGHT ? 5
  * thread has more rows. */
 template <typename Sample, int CHANNELS, int WEIGHT, int NEIGHBOURS>
 static __global__ void
-__launch_bounds__ (
-    WARP *BLOCK_WARPS, NEIGHBOURS == 8       ? 5
-                       : WEIGHT == NO_WEIGHT ? 8
-                                             : 6)
+__launch_bounds__ (WARP *BLOCK_WARPS, NEIGHBOURS == 8       ? 5
+                                      : WEIGHT == NO_WEIGHT ? 8
+                                                            : 6)
     sharpen_plain (const __grid_constant__ Samples given, Sums *sums)
 {
   const Place p = get_place<sizeof (Sample)> (given.frame, LARGE_ROWS);

@@ -14,16 +14,16 @@
 
 enum {
   SMOOTH_THREADS = 256,
-  SMOOTH_QUAD = 4,         /* samples that a thread reads or writes at once */
-  SHRINK_ROWS = 4,         /* low rows of a block */
-  SHRINK_WIDE = 1536,      /* samples of the frame beneath a block */
-  BLUR_ROWS = 8,           /* low rows of a block, and the low columns of a
-                            * thread: so its threads read all banks */
-  BLUR_SAMPLES = 512,      /* low samples of a block in one row, at most */
+  SMOOTH_QUAD = 4,    /* samples that a thread reads or writes at once */
+  SHRINK_ROWS = 4,    /* low rows of a block */
+  SHRINK_WIDE = 1536, /* samples of the frame beneath a block */
+  BLUR_ROWS = 8,      /* low rows of a block, and the low columns of a
+                       * thread: so its threads read all banks */
+  BLUR_SAMPLES = 512, /* low samples of a block in one row, at most */
   BLUR_ITEMS = BLUR_SAMPLES / SMOOTH_THREADS, /* of a thread */
   BLUR_PITCH = BLUR_SAMPLES + 2 * 4 * IMK_LAPSHARPEN_MAX_BLUR + 32,
-  GROW_ROWS = 48,          /* rows of a thread */
-  GROW_AHEAD = 4,          /* rows that it reads before it uses the first */
+  GROW_ROWS = 48, /* rows of a thread */
+  GROW_AHEAD = 4, /* rows that it reads before it uses the first */
 };
 
 /* The low samples of a frame, some of them beside it. */
@@ -71,7 +71,8 @@ get_input (const ImkLapsharpenRule &rule, const uint8_t *in, size_t stride,
   const bool outside =
       rule.constant && (x < 0 || y < 0 || x >= width || y >= height);
   const Sample *pixel =
-      (const Sample *) (in + stride * imk_lapsharpen_inside (y, height, &rule)) +
+      (const Sample *) (in +
+                        stride * imk_lapsharpen_inside (y, height, &rule)) +
       imk_lapsharpen_inside (x, width, &rule) * (int) rule.channels;
   const uint32_t v = outside ? rule.border_value
                              : (uint32_t) __ldg (pixel + channel) >> rule.shift;
@@ -120,7 +121,8 @@ shrink_quad (const ImkLapsharpenRule &rule, const uint8_t *in, size_t stride,
   float v[SMOOTH_QUAD], w[SMOOTH_QUAD];
 
   load_quad_floats (rule,
-      (const Sample *) (in + stride * imk_lapsharpen_inside (y, height, &rule)) +
+      (const Sample *) (in +
+                        stride * imk_lapsharpen_inside (y, height, &rule)) +
           first,
       v);
 #pragma unroll
@@ -146,8 +148,7 @@ shrink_sample (const ImkLapsharpenRule &rule, const uint8_t *in, size_t stride,
     int x, int y, int channel)
 {
   const ImkLapsharpenSmooth &s = rule.smooth;
-  float sum =
-      s.shrink[0] * get_input<Sample> (rule, in, stride, x, y, channel);
+  float sum = s.shrink[0] * get_input<Sample> (rule, in, stride, x, y, channel);
 
   for (int j = 1; j <= s.shrink_reach; j++)
     sum += s.shrink[j] *
@@ -160,10 +161,9 @@ shrink_sample (const ImkLapsharpenRule &rule, const uint8_t *in, size_t stride,
  * stands at a multiple of the size of four */
 template <typename Sample>
 static __global__ void
-__launch_bounds__ (SMOOTH_THREADS)
-    shrink_frame (const __grid_constant__ ImkLapsharpenRule rule,
-        const uint8_t *in, size_t stride, bool aligned, int n_columns,
-        const Low low)
+__launch_bounds__ (SMOOTH_THREADS) shrink_frame (
+    const __grid_constant__ ImkLapsharpenRule rule, const uint8_t *in,
+    size_t stride, bool aligned, int n_columns, const Low low)
 {
   __shared__ __align__ (16) float wide[SHRINK_ROWS][SHRINK_WIDE];
   const ImkLapsharpenSmooth &s = rule.smooth;
@@ -177,17 +177,16 @@ __launch_bounds__ (SMOOTH_THREADS)
   const int n_rows = min ((int) SHRINK_ROWS, low_rows - row);
   const int left = ((column - reach) * s.step - s.shrink_reach) * c;
   const int spare = left & (SMOOTH_QUAD - 1); /* of negative ones, too */
-  const int n_quads =
-      (spare + ((n - 1) * s.step + 2 * s.shrink_reach + 1) * c +
-          SMOOTH_QUAD - 1) /
-      SMOOTH_QUAD;
+  const int n_quads = (spare + ((n - 1) * s.step + 2 * s.shrink_reach + 1) * c +
+                          SMOOTH_QUAD - 1) /
+                      SMOOTH_QUAD;
 
   for (int r = 0; r < n_rows; r++) {
     const int y = (row + r - reach) * s.step;
-    const bool whole = aligned && rule.weight_channel < 0 &&
-                       (!rule.constant ||
-                           (y >= s.shrink_reach &&
-                               y + s.shrink_reach < (int) rule.height));
+    const bool whole =
+        aligned && rule.weight_channel < 0 &&
+        (!rule.constant ||
+            (y >= s.shrink_reach && y + s.shrink_reach < (int) rule.height));
 
     for (int i = threadIdx.x; i < n_quads; i += SMOOTH_THREADS) {
       const int first = left - spare + SMOOTH_QUAD * i;
@@ -241,8 +240,8 @@ fold (const float *at, const float *w)
  * first @n are there. */
 template <int REACH>
 static __device__ void
-load_line (const float *from, size_t stride, int n,
-    float v[BLUR_ROWS + 2 * REACH])
+load_line (
+    const float *from, size_t stride, int n, float v[BLUR_ROWS + 2 * REACH])
 {
 #pragma unroll
   for (int i = 0; i < BLUR_ROWS + 2 * REACH; i++)
@@ -287,8 +286,8 @@ __launch_bounds__ (SMOOTH_THREADS)
   for (int k = 0; k < BLUR_ITEMS; k++) {
     const int item = threadIdx.x + k * SMOOTH_THREADS;
     const int group = item / (BLUR_ROWS * c);
-    const int at = item / c % BLUR_ROWS * pitch + group * BLUR_ROWS * c +
-                   item % c;
+    const int at =
+        item / c % BLUR_ROWS * pitch + group * BLUR_ROWS * c + item % c;
     const int there = n + 2 * REACH - group * BLUR_ROWS;
 
     load_line<REACH> (blurred + at, c, there, v);
@@ -306,8 +305,8 @@ __launch_bounds__ (SMOOTH_THREADS)
   for (int k = 0; k < BLUR_ITEMS; k++) {
     const int item = threadIdx.x + k * SMOOTH_THREADS;
     const int group = item / (BLUR_ROWS * c);
-    const int at = item / c % BLUR_ROWS * pitch + group * BLUR_ROWS * c +
-                   item % c;
+    const int at =
+        item / c % BLUR_ROWS * pitch + group * BLUR_ROWS * c + item % c;
 
 #pragma unroll
     for (int r = 0; r < BLUR_ROWS; r++)
@@ -339,8 +338,8 @@ smooth_at (
   const int column = (x + half) / s.step, row = (y + half) / s.step;
   const float *w = s.grow[(x + half) % s.step];
   const ptrdiff_t stride = (ptrdiff_t) (low.columns + 2 * s.halo) * c;
-  const float *at = low.blurred + (row + s.halo) * stride +
-                    (column + s.halo) * c + channel;
+  const float *at =
+      low.blurred + (row + s.halo) * stride + (column + s.halo) * c + channel;
   float rows[3] = {};
 
   for (int i = -s.halo; i <= s.halo; i++)
@@ -362,7 +361,8 @@ get_detail (const ImkLapsharpenRule &rule, const Low &low, int x, int y,
       &rule, v, smooth_at (rule, low, x, y, channel), transparent);
 }
 
-/* --- sharpening by what is smoothed ---------------------------------------- */
+/* --- sharpening by what is smoothed ----------------------------------------
+ */
 
 /* Samples of a row that a thread has, and what grows them. */
 struct Quad {
@@ -375,8 +375,8 @@ struct Quad {
 /* Along one low row, @offset after the first. @PIXEL: the quad is a pixel */
 template <bool PIXEL>
 static __device__ void
-grow_quad (const Quad &q, size_t offset, int c, int halo,
-    float row[SMOOTH_QUAD])
+grow_quad (
+    const Quad &q, size_t offset, int c, int halo, float row[SMOOTH_QUAD])
 {
   if constexpr (PIXEL) {
     const float4 *at = (const float4 *) (q.at[0] + offset);
@@ -414,8 +414,7 @@ make_quad (const ImkLapsharpenRule &rule, const Low &low, int first)
     const int x = PIXEL ? first / SMOOTH_QUAD : at / c;
 
     q.channel[i] = PIXEL ? i : at % c;
-    q.at[i] =
-        low.blurred + ((x + half) / s.step + s.halo) * c + q.channel[i];
+    q.at[i] = low.blurred + ((x + half) / s.step + s.halo) * c + q.channel[i];
 #pragma unroll
     for (int k = 0; k < 3; k++)
       q.w[i][k] = s.grow[(x + half) % s.step][k];
@@ -456,8 +455,9 @@ static __device__ void
 move_quad (const Sample *from, Sample *to, int n, bool aligned)
 {
   if (aligned && n == SMOOTH_QUAD) {
-    typedef typename std::conditional<sizeof (Sample) == 1, uint32_t,
-        uint2>::type Whole;
+    typedef
+        typename std::conditional<sizeof (Sample) == 1, uint32_t, uint2>::type
+            Whole;
 
     *(Whole *) to = *(const Whole *) from;
     return;
@@ -492,8 +492,10 @@ __launch_bounds__ (SMOOTH_THREADS)
     return;
   q = make_quad<PIXEL> (rule, low, first);
   for (int i = 1 - s.halo; i <= 1 + s.halo; i++, next += stride)
-    grow_quad<PIXEL> (
-        q, next, c, s.halo, i == 0 ? rows[0] : i == 1 ? rows[1] : rows[2]);
+    grow_quad<PIXEL> (q, next, c, s.halo,
+        i == 0   ? rows[0]
+        : i == 1 ? rows[1]
+                 : rows[2]);
 #pragma unroll 1
   for (int y = top; y < end; y += GROW_AHEAD) {
     __align__ (8) Sample samples[GROW_AHEAD][SMOOTH_QUAD];
@@ -523,9 +525,9 @@ __launch_bounds__ (SMOOTH_THREADS)
       for (int i = 0; i < SMOOTH_QUAD; i++) {
         const float *w = s.grow[phase];
 
-        smooth[i] = s.halo ? w[0] * rows[0][i] + w[1] * rows[1][i] +
-                                 w[2] * rows[2][i]
-                           : rows[1][i];
+        smooth[i] =
+            s.halo ? w[0] * rows[0][i] + w[1] * rows[1][i] + w[2] * rows[2][i]
+                   : rows[1][i];
       }
       phase++;
       sharpen_quad<Sample, PIXEL> (rule, q, smooth, samples[r]);
@@ -558,17 +560,16 @@ launch_sharpen_smooth (const ImkLapsharpenRule *rule, const ImkImage *in,
     const ImkImage *out, const Low &low, cudaStream_t stream, ImkError *error)
 {
   const bool pixel = rule->channels == SMOOTH_QUAD;
-  const auto kernel =
-      in->type == IMK_TYPE_U8
-          ? (pixel ? sharpen_smooth<uint8_t, true>
-                   : sharpen_smooth<uint8_t, false>)
-          : (pixel ? sharpen_smooth<uint16_t, true>
-                   : sharpen_smooth<uint16_t, false>);
+  const auto kernel = in->type == IMK_TYPE_U8
+                          ? (pixel ? sharpen_smooth<uint8_t, true>
+                                   : sharpen_smooth<uint8_t, false>)
+                          : (pixel ? sharpen_smooth<uint16_t, true>
+                                   : sharpen_smooth<uint16_t, false>);
   cudaLaunchConfig_t launch = {};
 
   launch.blockDim = dim3 (SMOOTH_THREADS);
-  launch.gridDim = dim3 (imk_div_up (rule->width * rule->channels,
-                             SMOOTH_THREADS * SMOOTH_QUAD),
+  launch.gridDim = dim3 (
+      imk_div_up (rule->width * rule->channels, SMOOTH_THREADS * SMOOTH_QUAD),
       imk_div_up (rule->height, GROW_ROWS));
   launch.stream = stream;
   return IMK_CUDA_LAUNCH (error, launch, kernel, *rule,
@@ -600,7 +601,8 @@ launch_smooth (const ImkLapsharpenRule *rule, const ImkImage *in,
   const int c = (int) rule->channels, reach = s->halo + s->blur_reach;
   const int wide =
       ((SHRINK_WIDE - 2 * SMOOTH_QUAD) / c - 2 * s->shrink_reach - 1) /
-          s->step + 1;
+          s->step +
+      1;
   const int blurred = BLUR_SAMPLES / c / BLUR_ROWS * BLUR_ROWS;
   cudaLaunchConfig_t launch = {};
   ImkStatus status;
@@ -614,9 +616,8 @@ launch_smooth (const ImkLapsharpenRule *rule, const ImkImage *in,
       (const uint8_t *) in->data, in->stride, has_quads (in), wide, low);
   if (status != IMK_OK)
     return status;
-  launch.gridDim =
-      dim3 (imk_div_up ((uint32_t) (low.rows + 2 * s->halo), BLUR_ROWS),
-          imk_div_up (
-              (uint32_t) (low.columns + 2 * s->halo), (uint32_t) blurred));
+  launch.gridDim = dim3 (
+      imk_div_up ((uint32_t) (low.rows + 2 * s->halo), BLUR_ROWS),
+      imk_div_up ((uint32_t) (low.columns + 2 * s->halo), (uint32_t) blurred));
   return IMK_CUDA_LAUNCH (error, launch, blur, *rule, blurred, low);
 }

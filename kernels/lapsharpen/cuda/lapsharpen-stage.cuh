@@ -37,8 +37,8 @@ pixels_of (const ImkImage *image)
 }
 
 static __global__ void
-unpack_frame (const __grid_constant__ ImkLapsharpenStage stage,
-    uint32_t width, uint32_t height, const Pixels in, const Pixels unpacked)
+unpack_frame (const __grid_constant__ ImkLapsharpenStage stage, uint32_t width,
+    uint32_t height, const Pixels in, const Pixels unpacked)
 {
   const uint32_t x = blockIdx.x * WARP + threadIdx.x;
   const uint32_t top = blockIdx.y * PIXEL_ROWS + threadIdx.y;
@@ -101,10 +101,9 @@ get_noise (const ImkLapsharpenRule &rule, const uint8_t *at, size_t stride)
   const Sample *h = (const Sample *) at, *b = (const Sample *) (at + stride);
   const int c = rule.channels;
   const uint32_t shift = rule.shift;
-  const int32_t corners = (int32_t) (a[-c] >> shift) +
-                          (int32_t) (a[c] >> shift) +
-                          (int32_t) (b[-c] >> shift) +
-                          (int32_t) (b[c] >> shift);
+  const int32_t corners =
+      (int32_t) (a[-c] >> shift) + (int32_t) (a[c] >> shift) +
+      (int32_t) (b[-c] >> shift) + (int32_t) (b[c] >> shift);
   const int32_t sides = (int32_t) (a[0] >> shift) + (int32_t) (b[0] >> shift) +
                         (int32_t) (h[-c] >> shift) + (int32_t) (h[c] >> shift);
 
@@ -113,9 +112,8 @@ get_noise (const ImkLapsharpenRule &rule, const uint8_t *at, size_t stride)
 
 template <typename Sample>
 static __global__ void
-__launch_bounds__ (WARP *PIXEL_WARPS)
-    measure_noise (const __grid_constant__ ImkLapsharpenRule rule,
-        const Pixels in, Sums *sums)
+__launch_bounds__ (WARP *PIXEL_WARPS) measure_noise (
+    const __grid_constant__ ImkLapsharpenRule rule, const Pixels in, Sums *sums)
 {
   const uint32_t x = blockIdx.x * WARP + threadIdx.x + 1;
   const uint32_t top = blockIdx.y * PIXEL_ROWS + threadIdx.y + 1;

@@ -136,8 +136,8 @@ allocate_weighted (Cuda *s, ImkError *error)
   w->maps.shares_x = a.p;
   w->maps.shares_y = a.q;
   imk_normalintegrate_place_weighted (&a.plan, NULL, &w->maps, w->levels, &n);
-  status = IMK_CUDA (
-      error, cudaMalloc ((void **) &w->memory, n * sizeof (float)));
+  status =
+      IMK_CUDA (error, cudaMalloc ((void **) &w->memory, n * sizeof (float)));
   if (status != IMK_OK) {
     delete w;
     return status;

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /* The chain on the GPU where shcentroid-reals.cuh cannot do it: windows that
  * move, searches, powers, cells that are too much for a block. A cell is the
- * work of a team: the lanes of a warp, or fewer where no cell is that wide, or, where
- * cells are high, a block, of which each warp takes a band. A lane adds up its
- * columns; the order is that of arithmetic/float-centroid.h. Cells are read again for
- * each thing to be known about them: they are in the L1 cache by then. */
+ * work of a team: the lanes of a warp, or fewer where no cell is that wide, or,
+ * where cells are high, a block, of which each warp takes a band. A lane adds
+ * up its columns; the order is that of arithmetic/float-centroid.h. Cells are
+ * read again for each thing to be known about them: they are in the L1 cache by
+ * then. */
 #pragma once
 
 #include "shcentroid/cuda/shcentroid-device.cuh"
@@ -12,7 +13,7 @@
 enum {
   CHAIN_THREADS = 128, /* a block, at most */
   CHAIN_MAX_WARPS = CHAIN_THREADS / 32,
-  CHAIN_MIN_LANES = 4, /* of a team */
+  CHAIN_MIN_LANES = 4,                     /* of a team */
   CHAIN_BATCH = IMK_SHCENTROID_GROUP_ROWS, /* pixels on their way to a thread */
   WIDE_FROM = 2 * IMK_SHCENTROID_BAND_ROWS, /* rows of the highest cell */
 };
@@ -52,8 +53,7 @@ template <typename Sample, bool CALIBRATED>
 static __device__ __forceinline__ ChainPixel
 fetch_pixel (const ChainArguments &a, uint32_t x, uint32_t y)
 {
-  const Sample *row =
-      (const Sample *) (a.common.frame + y * a.common.stride);
+  const Sample *row = (const Sample *) (a.common.frame + y * a.common.stride);
   ChainPixel p;
 
   if constexpr (is_float<Sample>) {
@@ -67,7 +67,8 @@ fetch_pixel (const ChainArguments &a, uint32_t x, uint32_t y)
   p.flat = 1.0f;
   p.good = true;
   if (CALIBRATED) {
-    float2 two = __ldg ((const float2 *) a.pixels + (size_t) y * a.pixel_stride + x);
+    float2 two =
+        __ldg ((const float2 *) a.pixels + (size_t) y * a.pixel_stride + x);
     ImkShcentroidPixel pixel = {two.x, two.y};
 
     p.value = imk_shcentroid_calibrate (p.value, pixel);
@@ -400,15 +401,15 @@ sum_band (const ChainArguments &a, const Team &team,
 
   __syncwarp ();
   for (uint32_t k = team.lane; weighted && k < n; k += team.lanes)
-    team.weights[k] = imk_shcentroid_weight (
-        w.y - centre.y + (double) (y + k), params.sigma);
+    team.weights[k] =
+        imk_shcentroid_weight (w.y - centre.y + (double) (y + k), params.sigma);
   __syncwarp ();
   for (uint32_t u = team.lane; n && u < w.width; u += team.lanes) {
     double weight_x = 1.0;
 
     if (weighted)
-      weight_x = imk_shcentroid_weight (
-          w.x - centre.x + (double) u, params.sigma);
+      weight_x =
+          imk_shcentroid_weight (w.x - centre.x + (double) u, params.sigma);
     sum_column<Sample, CALIBRATED, ALL, RARE> (
         a, team, w, level, weighted, weight_x, u, y, n, &lane);
   }
@@ -428,8 +429,8 @@ sum_window (const ChainArguments &a, const Team &team,
   ImkShcentroidReals sums = no_sums ();
 
   for (uint32_t y = 0; y < height; y += step) {
-    ImkShcentroidReals band = sum_band<Sample, CALIBRATED, ALL, RARE> (a, team, w,
-        level, centre, y + team.warp * IMK_SHCENTROID_BAND_ROWS);
+    ImkShcentroidReals band = sum_band<Sample, CALIBRATED, ALL, RARE> (
+        a, team, w, level, centre, y + team.warp * IMK_SHCENTROID_BAND_ROWS);
 
     if (!WIDE) {
       add_band (&sums, band);
@@ -519,8 +520,9 @@ find_pull (const ChainArguments &a, const Team &team,
     else
       nudged.x += imk_shcentroid_nudge (&params);
 
-    ImkShcentroidReals moved = sum_window<Sample, CALIBRATED, true, WIDE, true> (
-        a, team, w, level, nudged, height);
+    ImkShcentroidReals moved =
+        sum_window<Sample, CALIBRATED, true, WIDE, true> (
+            a, team, w, level, nudged, height);
 
     imk_shcentroid_see_pull (&pull, y, &sums, &moved, &w, &params);
   }
@@ -586,8 +588,8 @@ finish_chain_cell (
 
   if (imk_shcentroid_joins (&params))
     imk_shcentroid_begin_slope (&a.slopes[index], &params, held, &track);
-  imk_shcentroid_finish_real (&row, &from.sums, &from.pull, &cell,
-      &from.window, &params, &a.noise,
+  imk_shcentroid_finish_real (&row, &from.sums, &from.pull, &cell, &from.window,
+      &params, &a.noise,
       ALL ? IMK_SHCENTROID_FIELDS_ALL : IMK_SHCENTROID_FIELDS_XY,
       a.common.fresh, held, &track);
   if (imk_shcentroid_joins (&params))
@@ -736,8 +738,8 @@ remove_tilt (const ChainArguments &a, ImkShcentroidTiltSums *lanes)
     for (uint32_t k = 0; k < (a.common.rounded.data ? 2 : 1); k++) {
       const Output &out = k == 0 ? a.common.out : a.common.rounded;
 
-      store_value (out, all ? i : 0, all ? IMK_SHCENTROID_DX : i,
-          slope.x - sums.x);
+      store_value (
+          out, all ? i : 0, all ? IMK_SHCENTROID_DX : i, slope.x - sums.x);
       store_value (out, all ? i : 0, all ? IMK_SHCENTROID_DY : (size_t) n + i,
           slope.y - sums.y);
     }

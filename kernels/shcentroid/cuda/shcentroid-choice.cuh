@@ -49,7 +49,7 @@ static Kernel
 choose_extremes_kernel (const Choice &c)
 {
   return c.type == IMK_TYPE_U8 ? integers::find_piece_extremes<uint8_t>
-                 : integers::find_piece_extremes<uint16_t>;
+                               : integers::find_piece_extremes<uint16_t>;
 }
 
 typedef void (*SmallKernel) (const Arguments, const small::Layout);
@@ -66,10 +66,12 @@ static SmallKernel
 choose_small_kernel (const Choice &c)
 {
   if (c.side == small::LEAST_SIDE)
-    return c.type == IMK_TYPE_U8 ? choose_small_kernel<uint8_t, small::LEAST_SIDE> (c)
-                   : choose_small_kernel<uint16_t, small::LEAST_SIDE> (c);
-  return c.type == IMK_TYPE_U8 ? choose_small_kernel<uint8_t, small::MOST_SIDE> (c)
-                 : choose_small_kernel<uint16_t, small::MOST_SIDE> (c);
+    return c.type == IMK_TYPE_U8
+               ? choose_small_kernel<uint8_t, small::LEAST_SIDE> (c)
+               : choose_small_kernel<uint16_t, small::LEAST_SIDE> (c);
+  return c.type == IMK_TYPE_U8
+             ? choose_small_kernel<uint8_t, small::MOST_SIDE> (c)
+             : choose_small_kernel<uint16_t, small::MOST_SIDE> (c);
 }
 
 /* ------------------------------------------------------------------------
@@ -135,7 +137,7 @@ static ChainKernel
 choose_reals_kernel (const Choice &c)
 {
   return c.type == IMK_TYPE_U8 ? choose_reals_kernel<uint8_t> (c)
-                 : choose_reals_kernel<uint16_t> (c);
+                               : choose_reals_kernel<uint16_t> (c);
 }
 
 typedef void (*SmallRealsKernel) (const ChainArguments, const small::Layout);
@@ -166,8 +168,9 @@ choose_small_reals_kernel (const Choice &c)
     return c.type == IMK_TYPE_U8
                ? choose_small_reals_kernel<uint8_t, small::LEAST_SIDE> (c)
                : choose_small_reals_kernel<uint16_t, small::LEAST_SIDE> (c);
-  return c.type == IMK_TYPE_U8 ? choose_small_reals_kernel<uint8_t, small::MOST_SIDE> (c)
-                 : choose_small_reals_kernel<uint16_t, small::MOST_SIDE> (c);
+  return c.type == IMK_TYPE_U8
+             ? choose_small_reals_kernel<uint8_t, small::MOST_SIDE> (c)
+             : choose_small_reals_kernel<uint16_t, small::MOST_SIDE> (c);
 }
 
 /* ------------------------------------------------------------------------

@@ -137,8 +137,8 @@ weigh (double x, double y, double sigma)
 }
 
 static __device__ __forceinline__ double
-weight_at (const ChainArguments &a, const MatchWeight &weight, uint32_t x,
-    uint32_t y)
+weight_at (
+    const ChainArguments &a, const MatchWeight &weight, uint32_t x, uint32_t y)
 {
   return weight.used ? weigh (weight.x + (double) x, weight.y + (double) y,
                            a.common.params.sigma)
@@ -174,8 +174,8 @@ sum_match (const ChainArguments &a, const ImkShcentroidWindow &w,
       if (value != value)
         continue;
       raw += value;
-      *pixel = part_of (
-          a.common.params, value, level, weight_at (a, weight, x, y));
+      *pixel =
+          part_of (a.common.params, value, level, weight_at (a, weight, x, y));
       p += *pixel;
     }
     m.columns[x] = p;
@@ -197,8 +197,7 @@ sum_match (const ChainArguments &a, const ImkShcentroidWindow &w,
 
 /* Less the mean, with 0 beside, and the totals along the rows. */
 static __device__ __forceinline__ void
-centre_match (
-    const ImkShcentroidWindow &w, const MatchLayout &m, float mean)
+centre_match (const ImkShcentroidWindow &w, const MatchLayout &m, float mean)
 {
   uint32_t n = m.stride * w.height;
 
@@ -206,8 +205,7 @@ centre_match (
     uint32_t x = i % m.stride;
     bool inside = x >= m.pad && x < m.pad + w.width;
 
-    m.pixels[i] =
-        inside ? imk_shcentroid_less_mean (m.pixels[i], mean) : 0.0f;
+    m.pixels[i] = inside ? imk_shcentroid_less_mean (m.pixels[i], mean) : 0.0f;
   }
   __syncthreads ();
 }
@@ -218,8 +216,8 @@ add_totals (const float *pixels, uint32_t stride, uint32_t width,
     uint32_t height, ImkShcentroidTotal *totals)
 {
   for (uint32_t y = threadIdx.x; y < height; y += blockDim.x)
-    imk_shcentroid_add_along (pixels + y * stride, (int32_t) width,
-        totals + (y + 1) * (width + 1));
+    imk_shcentroid_add_along (
+        pixels + y * stride, (int32_t) width, totals + (y + 1) * (width + 1));
   __syncthreads ();
   for (uint32_t x = threadIdx.x; x <= width; x += blockDim.x) {
     ImkShcentroidTotal t = {0.0, 0.0};
@@ -278,8 +276,8 @@ find_best (const ChainArguments &a, const Team &team,
   for (int32_t i = (int32_t) threadIdx.x; i < n; i += (int32_t) blockDim.x) {
     int32_t dx = i % n_x - m.range_x, dy = i / n_x - m.range_y;
     double ab = sum_products (m, layout, layout.pattern, dx, dy);
-    ImkShcentroidProducts p = imk_shcentroid_products (
-        &m, dx, dy, layout.totals, totals, ab);
+    ImkShcentroidProducts p =
+        imk_shcentroid_products (&m, dx, dy, layout.totals, totals, ab);
     double score = imk_shcentroid_rank_of (&p, a.common.params.correlation);
 
     layout.products[i] = ab;
@@ -326,9 +324,9 @@ spread_of_pixel (const ChainArguments &a, const ImkShcentroidWindow &w,
   bool used = pixel.good && v >= level.least;
   float p = part_of (params, v, level, by);
 
-  return a.noise.per_count *
-         imk_shcentroid_spread (v, pixel.flat, used, level.pedestal, by,
-             params.power, used ? p : 0.0, &a.noise);
+  return a.noise.per_count * imk_shcentroid_spread (v, pixel.flat, used,
+                                 level.pedestal, by, params.power,
+                                 used ? p : 0.0, &a.noise);
 }
 
 /* Thread 0 gets the sums. */
@@ -350,8 +348,8 @@ spread_match (const ChainArguments &a, const ImkShcentroidWindow &w,
     ImkShcentroidSpreads column = {0.0, 0.0, 0.0};
 
     for (uint32_t y = 0; y < w.height; y++) {
-      double q = spread_of_pixel<Sample, CALIBRATED> (
-          a, w, level, weight, x, y);
+      double q =
+          spread_of_pixel<Sample, CALIBRATED> (a, w, level, weight, x, y);
       float pixel = layout.pixels[y * layout.stride + layout.pad + x];
       double in_x = 0.0, in_y = 0.0;
 
@@ -426,11 +424,11 @@ read_match (const ChainArguments &a, const Team &team, uint32_t index,
   c.weight.used = params.weighting != IMK_SHCENTROID_WEIGHTING_NONE;
   c.weight.x = c.window.x - (tracking ? c.track.x : rect.ref_x);
   c.weight.y = c.window.y - (tracking ? c.track.y : rect.ref_y);
-  range = load_match<Sample, CALIBRATED> (
-      a, team, c.window, layout, &max_sample);
+  range =
+      load_match<Sample, CALIBRATED> (a, team, c.window, layout, &max_sample);
   if (params.brightest > 0)
-    brightest = find_brightest<Sample, CALIBRATED, true> (
-        a, team, c.window, range);
+    brightest =
+        find_brightest<Sample, CALIBRATED, true> (a, team, c.window, range);
   c.level = imk_shcentroid_level (
       &params, rect.threshold, range.min, range.max, brightest);
   if (threadIdx.x == 0) {
@@ -464,8 +462,8 @@ measure_match_cell (const MatchArguments &a, const Team &team, uint32_t index,
   MatchCell c;
   int32_t best;
 
-  lay_out_match (rect.width, rect.height, params.search_range, n_pattern,
-      memory, &layout);
+  lay_out_match (
+      rect.width, rect.height, params.search_range, n_pattern, memory, &layout);
   for (uint32_t i = threadIdx.x; i < n_pattern; i += blockDim.x)
     layout.pattern[i] = pattern[i];
   c = read_match<Sample, CALIBRATED> (chain, team, index, layout, meeting);
@@ -490,8 +488,8 @@ measure_match_cell (const MatchArguments &a, const Team &team, uint32_t index,
   }
   __syncthreads ();
   if (ALL && meeting->peak.found)
-    spreads = spread_match<Sample, CALIBRATED> (chain, c.window, m, layout,
-        c.level, c.weight, *meeting, responses);
+    spreads = spread_match<Sample, CALIBRATED> (
+        chain, c.window, m, layout, c.level, c.weight, *meeting, responses);
   if (threadIdx.x == 0) {
     double *held = chain.common.held + 2 * (size_t) index;
     ImkShcentroidRow row;
@@ -561,8 +559,9 @@ __launch_bounds__ (MATCH_THREADS)
       float pixel = imk_shcentroid_f32 (imk_shcentroid_nan ());
 
       if (inside)
-        pixel = layout.pixels[v * (int32_t) layout.stride +
-                              (int32_t) layout.pad + u];
+        pixel =
+            layout
+                .pixels[v * (int32_t) layout.stride + (int32_t) layout.pad + u];
       a.patterns[y * t.width + x] = pixel;
       if (pixel == pixel) {
         column += pixel;

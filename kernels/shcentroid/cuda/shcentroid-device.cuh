@@ -18,7 +18,7 @@ enum {
   COLUMNS_PER_LANE = 6,   /* that one lane adds up to a cell */
   GOOD_TASKS = 400,       /* about three blocks for each multiprocessor */
   GOOD_WORDS = 32,        /* of a row that are worth a block */
-  GOOD_THREADS = 256, /* of a block, of which some only add up cells */
+  GOOD_THREADS = 256,     /* of a block, of which some only add up cells */
 };
 
 /* What a block does. Its words times its groups are at most its threads. */
@@ -91,12 +91,12 @@ struct ChainArguments {
   const float *lut;
   ImkShcentroidTrack *tracks;
   ImkShcentroidSlope *slopes; /* of every cell, for their mean */
-  uint32_t width, height; /* of the frame */
-  uint32_t lanes;         /* of a team; a power of 2 */
-  bool lost;              /* nothing is tracked */
-  const double *weights;  /* of columns and rows of every cell */
-  const uint16_t *cell_of; /* column of the grid, of each of the frame; null for a
-                            * map */
+  uint32_t width, height;     /* of the frame */
+  uint32_t lanes;             /* of a team; a power of 2 */
+  bool lost;                  /* nothing is tracked */
+  const double *weights;      /* of columns and rows of every cell */
+  const uint16_t *cell_of; /* column of the grid, of each of the frame; null for
+                            * a map */
   ImkShcentroidNoise noise;
 };
 
@@ -225,15 +225,14 @@ part_of (const Arguments &a, const Task &task, uint32_t group, uint32_t word)
       (uint32_t) task.height - p.group * task.group_rows);
   p.left = a.row_size - 4 * p.word;
   p.whole = a.aligned && p.left >= 4;
-  p.from = a.frame + (task.y + p.group * task.group_rows) * a.stride +
-           4 * p.word;
+  p.from =
+      a.frame + (task.y + p.group * task.group_rows) * a.stride + 4 * p.word;
   return p;
 }
 
 /* BATCH rows from row @y of the part on; 0 below it. */
 static __device__ __forceinline__ void
-read_part (
-    const Arguments &a, const Part &p, uint32_t y, uint32_t words[BATCH])
+read_part (const Arguments &a, const Part &p, uint32_t y, uint32_t words[BATCH])
 {
   const uint8_t *from = p.from + y * a.stride;
 
@@ -268,8 +267,8 @@ fetch_rects (const Arguments &a, const Task &task, ImkShcentroidRect *to)
 /* What is reported of @row, that of the cell @index. */
 template <bool ALL>
 static __device__ __forceinline__ void
-keep_row (const Arguments &a, const ImkShcentroidRow &row, uint32_t index,
-    double *to)
+keep_row (
+    const Arguments &a, const ImkShcentroidRow &row, uint32_t index, double *to)
 {
   if (a.flags)
     a.flags[index] = imk_shcentroid_flag_byte (&row, ALL);

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* The plain centroid on the GPU, in integers. One launch a frame. A block owns a
- * task: some cells side by side, or a piece of a cell that is too much for one
- * block. Like on the CPU it sums up columns first: a thread owns one 32-bit word
- * of a row, so that a warp reads 128 bytes at a time and every byte once, and
- * goes down the rows with many reads in flight; the column sums meet in shared
- * memory, where a few lanes a cell finish them. Mocci et al. 2020, algorithm 2,
- * reduces along the rows instead and ends at cells of 125 pixels. */
+/* The plain centroid on the GPU, in integers. One launch a frame. A block owns
+ * a task: some cells side by side, or a piece of a cell that is too much for
+ * one block. Like on the CPU it sums up columns first: a thread owns one 32-bit
+ * word of a row, so that a warp reads 128 bytes at a time and every byte once,
+ * and goes down the rows with many reads in flight; the column sums meet in
+ * shared memory, where a few lanes a cell finish them. Mocci et al. 2020,
+ * algorithm 2, reduces along the rows instead and ends at cells of 125 pixels.
+ */
 #pragma once
 
 #include "shcentroid/cuda/shcentroid-device.cuh"
@@ -48,8 +49,8 @@ shared_size (bool all, uint64_t n_cells, uint64_t width, uint64_t groups)
   return n_cells * (sizeof (ImkShcentroidRect) +
                        (row_length (all) + 1) * sizeof (double)) +
          groups * width * sizeof (uint32_t) *
-             (all ? n_sums<true, true> : n_sums<false, true>) +
-         width * sizeof (int);
+             (all ? n_sums<true, true> : n_sums<false, true>) +width *
+             sizeof (int);
 }
 
 /* ------------------------------------------------------------------------
@@ -141,8 +142,7 @@ sum_columns (const Arguments &a, const Task &task, const Part &part,
     /* wraps around left of the task */
     uint32_t column = part.word * Columns::N + k - task.x;
 
-    belows_here[k] =
-        LEVELED && column < task.width ? belows[column] : below;
+    belows_here[k] = LEVELED && column < task.width ? belows[column] : below;
   }
   for (uint32_t y = 0; y < part.n_rows; y += BATCH) {
     uint32_t words[BATCH];
@@ -167,7 +167,8 @@ sum_columns (const Arguments &a, const Task &task, const Part &part,
  * Levels: thresholds that the samples of a cell decide. */
 
 struct Extremes {
-  uint32_t most, most_below; /* ~ of the smallest: 0 is none, as of the largest */
+  uint32_t most,
+      most_below; /* ~ of the smallest: 0 is none, as of the largest */
 };
 
 static __device__ __forceinline__ Extremes
@@ -290,8 +291,8 @@ __launch_bounds__ (MAX_THREADS)
     find_piece_extremes (const __grid_constant__ Arguments a)
 {
   Task task = load_task (a.tasks + blockIdx.x);
-  Part part = part_of (
-      a, task, threadIdx.x / task.words, threadIdx.x % task.words);
+  Part part =
+      part_of (a, task, threadIdx.x / task.words, threadIdx.x % task.words);
   Extremes columns[4 / sizeof (Sample)] = {}, all = {};
   uint32_t first[BATCH];
 
@@ -485,10 +486,10 @@ sum_cells (const Arguments &a, const Task &task, const Shared &shared)
     if (complete)
       finish_cell<ALL, CUT> (a, &s, shared.rects[i],
           LEVELED ? shared.pedestals[i]
-          : CUT   ? imk_shcentroid_pedestal (&a.params,
-                      imk_shcentroid_threshold (
-                          &a.params, shared.rects[i].threshold, 0, 0))
-                  : 0.0,
+          : CUT   ? imk_shcentroid_pedestal (
+                        &a.params, imk_shcentroid_threshold (&a.params,
+                                       shared.rects[i].threshold, 0, 0))
+                : 0.0,
           task.first + i, shared.rows + i * row_length (ALL));
   }
   return __syncthreads_and (complete);
@@ -504,15 +505,15 @@ __launch_bounds__ (MAX_THREADS)
 {
   Task task = load_task (a.tasks + blockIdx.x);
   Shared shared = shared_layout<ALL, CUT> (task);
-  Part part = part_of (
-      a, task, threadIdx.x / task.words, threadIdx.x % task.words);
+  Part part =
+      part_of (a, task, threadIdx.x / task.words, threadIdx.x % task.words);
   uint32_t first[BATCH];
   int below = -1;
 
   fetch_rects (a, task, shared.rects);
   if (CUT && !LEVELED) /* only cells of a map have their own, and a task each */
-    below = (int) imk_shcentroid_least (imk_shcentroid_threshold (&a.params,
-                a.rects[task.first].threshold, 0, 0)) -
+    below = (int) imk_shcentroid_least (imk_shcentroid_threshold (
+                &a.params, a.rects[task.first].threshold, 0, 0)) -
             1;
   if (LEVELED) {
     if (part.group < task.groups)

@@ -29,8 +29,8 @@ shares (uint32_t sample_size)
   return 4 / (sample_size * COLUMNS);
 }
 
-/* Of a column in a group, by index: p, p1, with ALL q, q1, q2, and raw, which is
- * p where nothing is cut and nothing weighted. */
+/* Of a column in a group, by index: p, p1, with ALL q, q1, q2, and raw, which
+ * is p where nothing is cut and nothing weighted. */
 template <bool ALL> constexpr uint32_t n_sums = ALL ? 6 : 2;
 
 /* What decides about the pixels of a cell: ImkShcentroidLevel, compared in
@@ -104,14 +104,14 @@ static uint64_t
 shared_size (bool all, uint64_t n_cells, uint64_t height, uint64_t groups,
     uint64_t columns)
 {
-  return n_cells * (sizeof (ImkShcentroidRect) +
-                       row_length (all) * sizeof (double) +
-                       (all ? sizeof (CellSums<true>::Type)
-                            : sizeof (CellSums<false>::Type)) +
-                       sizeof (Level)) +
+  return n_cells *
+             (sizeof (ImkShcentroidRect) + row_length (all) * sizeof (double) +
+                 (all ? sizeof (CellSums<true>::Type)
+                      : sizeof (CellSums<false>::Type)) +
+                 sizeof (Level)) +
          (columns + n_cells * height) * sizeof (double) +
          groups * columns *
-             ((all ? n_sums<true> : n_sums<false>) * sizeof (double) +
+             ((all ? n_sums<true> : n_sums<false>) *sizeof (double) +
                  (all ? sizeof (float) + sizeof (uint32_t) : 0));
 }
 
@@ -168,7 +168,8 @@ n_places (const Task &task)
   return task.words * shares (sizeof (Sample)) * task.groups;
 }
 
-/* Rows beyond those of the part are no numbers where anything is cut, else 0. */
+/* Rows beyond those of the part are no numbers where anything is cut, else 0.
+ */
 struct Values {
   float v[ROWS][COLUMNS], flat[ROWS][COLUMNS];
   uint32_t samples[ROWS][COLUMNS];
@@ -214,8 +215,7 @@ read_values (const ChainArguments &a, const Task &task, const Place &place,
   read_part (a.common, part, 0, words);
 #pragma unroll
   for (uint32_t i = 0; CALIBRATED && i < ROWS; i++)
-    pairs[i] =
-        load_pixels (pixels + i * (a.pixel_stride / 2), i < part.n_rows);
+    pairs[i] = load_pixels (pixels + i * (a.pixel_stride / 2), i < part.n_rows);
 #pragma unroll
   for (uint32_t k = 0; (CUT || WEIGHTED) && k < COLUMNS; k++) {
     uint32_t x = place.column + k - skipped; /* wraps around left of it */
@@ -245,8 +245,7 @@ read_values (const ChainArguments &a, const Task &task, const Place &place,
         value = imk_shcentroid_calibrate (value, pixel);
         values.flat[i][k] = pixel.flat;
       }
-      values.v[i][k] =
-          CUT && !real ? (float) imk_shcentroid_nan () : value;
+      values.v[i][k] = CUT && !real ? (float) imk_shcentroid_nan () : value;
       values.samples[i][k] = sample;
     }
   }
@@ -258,8 +257,8 @@ static __device__ __forceinline__ void
 store_extremes (const Task &task, const Place &place, const Values &values,
     uint32_t columns, const Shared<ALL> &shared)
 {
-  float *to = (float *) shared.sums + 2 * place.part.group * columns +
-              place.column;
+  float *to =
+      (float *) shared.sums + 2 * place.part.group * columns + place.column;
 
 #pragma unroll
   for (uint32_t k = 0; k < COLUMNS; k++) {
@@ -364,8 +363,8 @@ sum_columns (const ChainArguments &a, const Task &task, const Place &place,
       continue;
 #pragma unroll
     for (uint32_t k = 0; k < COLUMNS; k++)
-      add_value<CALIBRATED, ALL, WEIGHTED, CUT> (a.noise, rules[k], values, i,
-          k, i < place.part.n_rows, &sums[k]);
+      add_value<CALIBRATED, ALL, WEIGHTED, CUT> (
+          a.noise, rules[k], values, i, k, i < place.part.n_rows, &sums[k]);
   }
 #pragma unroll
   for (uint32_t k = 0; k < COLUMNS; k++) {
@@ -411,10 +410,9 @@ find_levels (const ChainArguments &a, const Task &task, uint32_t skipped,
         most = fmaxf (most, extremes[(2 * group + 1) * columns + x]);
       }
     for (uint32_t step = task.lanes / 2; step; step /= 2) {
-      least = fminf (
-          least, __shfl_xor_sync (0xffffffff, least, step, task.lanes));
-      most =
-          fmaxf (most, __shfl_xor_sync (0xffffffff, most, step, task.lanes));
+      least =
+          fminf (least, __shfl_xor_sync (0xffffffff, least, step, task.lanes));
+      most = fmaxf (most, __shfl_xor_sync (0xffffffff, most, step, task.lanes));
     }
     if (real && lane == 0)
       shared.levels[i] = level_of (imk_shcentroid_level (&a.common.params,
@@ -487,8 +485,8 @@ sum_cells (const Task &task, uint32_t skipped, uint32_t columns,
 
       band.end = min (band.first + BAND_GROUPS, (uint32_t) task.groups);
       for (uint32_t u = lane; u < band.width; u += task.lanes)
-        add_column_to_lane<ALL> (sum_column<ALL, WEIGHTED, CUT> (
-                                     task, shared, band, columns, u),
+        add_column_to_lane<ALL> (
+            sum_column<ALL, WEIGHTED, CUT> (task, shared, band, columns, u),
             &s);
       halve_all<ALL> (&s, task.lanes);
       if (real && lane == 0)
@@ -553,16 +551,16 @@ __launch_bounds__ (MOST_THREADS, MOST_BLOCKS)
   if (WEIGHTED)
     fetch_weights (a, task, shared.weights);
   if (CUT && !leveled) /* only cells of a map have their own, and a task each */
-    level = level_of (imk_shcentroid_level (&params,
-        a.common.rects[task.first].threshold, 0.0f, 0.0f,
-        -imk_shcentroid_infinity ()));
+    level = level_of (
+        imk_shcentroid_level (&params, a.common.rects[task.first].threshold,
+            0.0f, 0.0f, -imk_shcentroid_infinity ()));
   for (uint32_t pass = leveled ? 0 : 1; pass < 2; pass++) {
     bool begins = pass == (leveled ? 0 : 1);
 
     for (uint32_t first = 0; first < n; first += blockDim.x) {
       bool active = first + threadIdx.x < n;
-      Place place = place_of<Sample> (
-          a.common, task, active ? first + threadIdx.x : 0);
+      Place place =
+          place_of<Sample> (a.common, task, active ? first + threadIdx.x : 0);
 
       if (active && (begins || !keeps))
         read_values<Sample, CALIBRATED, CUT, WEIGHTED> (
@@ -603,8 +601,7 @@ __launch_bounds__ (CHAIN_THREADS) make_weights (const Task *tasks,
   for (uint32_t i = threadIdx.x / 32; i < task.n_cells; i += blockDim.x / 32) {
     ImkShcentroidRect cell = rects[task.first + i];
     double x = cell.x - cell.ref_x, y = cell.y - cell.ref_y;
-    double *to =
-        weights + task.weights + (cell.x - task.x) + i * cell.height;
+    double *to = weights + task.weights + (cell.x - task.x) + i * cell.height;
 
     for (uint32_t k = threadIdx.x % 32; k < cell.width; k += 32)
       to[k] = imk_shcentroid_weight (x + (double) k, sigma);

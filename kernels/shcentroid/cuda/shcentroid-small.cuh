@@ -19,7 +19,8 @@ enum {
   THREADS = 128, /* of a block, at most */
 };
 
-/* Blocks that share a multiprocessor: where cells are larger, there are fewer. */
+/* Blocks that share a multiprocessor: where cells are larger, there are fewer.
+ */
 static constexpr uint32_t
 blocks_for (uint32_t side)
 {
@@ -77,8 +78,7 @@ static __device__ __forceinline__ void
 read_samples (const Arguments &a, const ImkShcentroidRect &cell,
     uint32_t samples[SIDE][SIDE])
 {
-  const uint8_t *from =
-      a.frame + cell.y * a.stride + cell.x * sizeof (Sample);
+  const uint8_t *from = a.frame + cell.y * a.stride + cell.x * sizeof (Sample);
 
 #pragma unroll
   for (uint32_t i = 0; i < SIDE; i++)
@@ -144,9 +144,8 @@ find_threshold (const ImkShcentroidParams &params,
 
 template <typename Sample, uint32_t SIDE, bool CUT>
 static __global__ void
-__launch_bounds__ (THREADS, blocks_for (SIDE))
-    measure_cells (const __grid_constant__ Arguments a,
-        const __grid_constant__ Layout layout)
+__launch_bounds__ (THREADS, blocks_for (SIDE)) measure_cells (
+    const __grid_constant__ Arguments a, const __grid_constant__ Layout layout)
 {
   uint32_t column = blockIdx.x * blockDim.x + threadIdx.x, row = blockIdx.y;
   uint32_t index = row * layout.columns + column;
@@ -284,9 +283,10 @@ sum_column (const float values[SIDE][SIDE], const double weights[2 * SIDE],
   return c;
 }
 
-/* Columns go to the lanes of arithmetic/float-centroid.h, of which the last step adds up
- * two: the even and the odd columns, where there are four. Weights are in planes
- * of one number a cell, so that neighbours read neighbouring ones. */
+/* Columns go to the lanes of arithmetic/float-centroid.h, of which the last
+ * step adds up two: the even and the odd columns, where there are four. Weights
+ * are in planes of one number a cell, so that neighbours read neighbouring
+ * ones. */
 template <typename Sample, uint32_t SIDE, bool CALIBRATED, bool WEIGHTED,
     bool CUT>
 static __global__ void
@@ -300,7 +300,8 @@ __launch_bounds__ (THREADS, blocks_for (SIDE))
   double weights[2 * SIDE], position[2];
   float values[SIDE][SIDE];
   reals::Level level = {};
-  uint32_t like = layout.regular ? 0 : index; /* the cell that has its weights */
+  uint32_t like =
+      layout.regular ? 0 : index; /* the cell that has its weights */
 
   if (column >= layout.columns)
     return;
@@ -383,10 +384,10 @@ lay_out (const ImkShcentroidPlan *plan)
     uint32_t side = rect->width > rect->height ? rect->width : rect->height;
 
     layout.side = side > layout.side ? side : layout.side;
-    layout.even &=
-        rect->width == first->width && rect->height == first->height &&
-        rect->x == first->x + i % layout.columns * first->width &&
-        rect->y == first->y + i / layout.columns * first->height;
+    layout.even &= rect->width == first->width &&
+                   rect->height == first->height &&
+                   rect->x == first->x + i % layout.columns * first->width &&
+                   rect->y == first->y + i / layout.columns * first->height;
     layout.regular &=
         refers_alike (rect->x, rect->ref_x, first->x, first->ref_x) &&
         refers_alike (rect->y, rect->ref_y, first->y, first->ref_y);

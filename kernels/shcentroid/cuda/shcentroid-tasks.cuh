@@ -14,7 +14,7 @@ struct Planner {
 
   Task *tasks; /* null while they are counted */
   uint32_t n_tasks, n_scratch;
-  uint64_t n_weights; /* columns and rows of all cells */
+  uint64_t n_weights;              /* columns and rows of all cells */
   uint32_t n_threads, shared_size; /* of the most demanding task */
   uint32_t widest;                 /* of the cells */
 };
@@ -39,8 +39,8 @@ shared_size (const Planner *p, uint64_t n_cells, uint64_t width,
 static uint32_t
 least_groups (const Planner *p, uint32_t height)
 {
-  return imk_div_up (height,
-      p->reals ? imk_shcentroid_group_rows (height) : (uint32_t) MAX_GROUP_ROWS);
+  return imk_div_up (height, p->reals ? imk_shcentroid_group_rows (height)
+                                      : (uint32_t) MAX_GROUP_ROWS);
 }
 
 /* Can one block do it, wherever the first pixel lies in its word? */
@@ -60,13 +60,12 @@ static void
 choose_groups (const Planner *p, Task *task)
 {
   uint32_t groups = least_groups (p, task->height);
-  uint32_t good =
-      imk_div_up (task->height, p->fine ? BATCH : GOOD_GROUP_ROWS);
+  uint32_t good = imk_div_up (task->height, p->fine ? BATCH : GOOD_GROUP_ROWS);
 
-  while (!p->reals && groups < good &&
-         (groups + 1) * task->words <= MAX_THREADS &&
-         shared_size (p, task->n_cells, task->width, task->height,
-             groups + 1) <= MAX_SHARED)
+  while (
+      !p->reals && groups < good && (groups + 1) * task->words <= MAX_THREADS &&
+      shared_size (p, task->n_cells, task->width, task->height, groups + 1) <=
+          MAX_SHARED)
     groups++;
   task->group_rows =
       (uint16_t) (p->reals ? imk_shcentroid_group_rows (task->height)

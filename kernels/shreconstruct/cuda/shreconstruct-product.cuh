@@ -33,9 +33,7 @@ take_slopes (const __grid_constant__ Slopes s)
     const uint8_t flags = s.flags ? s.flags[i] : 0;
 
     valid = is_valid (dx, dy, flags);
-    s.vector[i] = valid    ? dx - s.offsets[i]
-                  : s.hold ? s.before[i]
-                           : 0.0f;
+    s.vector[i] = valid ? dx - s.offsets[i] : s.hold ? s.before[i] : 0.0f;
     s.vector[n + i] = valid    ? dy - s.offsets[n + i]
                       : s.hold ? s.before[n + i]
                                : 0.0f;
@@ -108,8 +106,8 @@ template <> struct Piece<__half> {
     const uint32_t words[] = {v.x, v.y, v.z, v.w};
 
     for (int i = 0; i < 4; i++) {
-      const float2 pair = __half22float2 (
-          *reinterpret_cast<const __half2 *> (&words[i]));
+      const float2 pair =
+          __half22float2 (*reinterpret_cast<const __half2 *> (&words[i]));
 
       sum = __fmaf_rn (pair.x, s[2 * i], sum);
       sum = __fmaf_rn (pair.y, s[2 * i + 1], sum);
@@ -193,7 +191,7 @@ multiply_rows (const Product &p, uint32_t row, uint32_t end)
 
 /* What a row needs beside its product, read before that is there. */
 struct Recalled {
-  float scale;             /* of the stored matrix */
+  float scale;     /* of the stored matrix */
   double past, b0; /* of a mode: what the past adds to the next q, and b_0 */
   float reference, before; /* of a command */
   bool is_dead;
@@ -299,8 +297,8 @@ end_row (const Product &p, const Control &c, End end, uint32_t row,
     if (p.next)
       p.next[row] = (float) (limited - wanted);
   } else {
-    keep_q (c, row,
-        c.q[(size_t) c.newest * c.n_modes + row] + (double) product);
+    keep_q (
+        c, row, c.q[(size_t) c.newest * c.n_modes + row] + (double) product);
   }
   return counts;
 }
@@ -319,9 +317,8 @@ copy_vector (const Product &p)
 /* Rows are shared out evenly. */
 template <typename Stored, int ROWS>
 static __global__ void
-__launch_bounds__ (THREADS, BLOCKS)
-multiply (const __grid_constant__ Product p, const __grid_constant__ Control c,
-    End end)
+__launch_bounds__ (THREADS, BLOCKS) multiply (const __grid_constant__ Product p,
+    const __grid_constant__ Control c, End end)
 {
   const uint32_t n = p.matrix.n_rows;
   const uint32_t from = (uint32_t) ((uint64_t) blockIdx.x * n / gridDim.x);
@@ -342,8 +339,7 @@ multiply (const __grid_constant__ Product p, const __grid_constant__ Control c,
     const uint32_t mine = row + threadIdx.x;
 
     if (threadIdx.x < ROWS && mine < to) {
-      n_limited +=
-          end_row (p, c, end, mine, recalled, sum * recalled.scale);
+      n_limited += end_row (p, c, end, mine, recalled, sum * recalled.scale);
       if (mine + ROWS < to)
         recalled = recall (p, c, end, mine + ROWS);
     }
