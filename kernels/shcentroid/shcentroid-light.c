@@ -284,15 +284,22 @@ quantum_of (const ImkShcentroidConfig *c, const Room *room)
 static float
 exceeded_evenly (const float *values, uint32_t n, float part, float quantum)
 {
-  uint32_t k = (uint32_t) (part * (float) n);
+  uint32_t k = (uint32_t) (part * (float) n), first = k, end = k;
   float low = values[k] - quantum / 2, high = values[k] + quantum / 2;
 
+  /* the others count as 1 or 0 in each round */
+  while (first > 0 && values[first - 1] - high < quantum)
+    first--;
+  while (end < n && low - values[end] < quantum)
+    end++;
   for (int round = 0; quantum > 0.0f && round < 12; round++) {
-    float middle = (low + high) / 2, above = 0.0f;
+    float middle = (low + high) / 2, above = (float) first;
 
-    for (uint32_t i = 0; i < n; i++)
-      above +=
-          fminf (fmaxf ((values[i] - middle) / quantum + 0.5f, 0.0f), 1.0f);
+    for (uint32_t i = first; i < end; i++) {
+      float share = (values[i] - middle) / quantum + 0.5f;
+
+      above += share < 0.0f ? 0.0f : share > 1.0f ? 1.0f : share;
+    }
     if (above > part * (float) n)
       low = middle;
     else
