@@ -255,7 +255,7 @@ run_photostereo (void *data, uint32_t turn)
 enum { PATCHES = 20 };
 
 static void
-pin (ImkImage *image)
+pin (ImkImage *image, ImkLocation where)
 {
   size_t size = image->stride * image->height;
   void *host, *mapped;
@@ -264,8 +264,8 @@ pin (ImkImage *image)
   bench_ok (
       device->copy (host, size, image->data, size, size, 1, stream, &error),
       &error);
-  image->data = mapped;
-  image->location = IMK_LOCATION_HOST_MAPPED;
+  image->data = where == IMK_LOCATION_HOST ? host : mapped;
+  image->location = where;
 }
 
 static void
@@ -283,8 +283,8 @@ open_insarxcorr (Work *w, const Sizes *s)
   w->in = new_image (c.width[0], c.height[0], 1, IMK_TYPE_CI16);
   w->out = new_image (IMK_INSARXCORR_N_FIELDS, c.nx, 1, IMK_TYPE_F64);
   if (device) {
-    pin (&w->in);
-    pin (&w->out);
+    pin (&w->in, IMK_LOCATION_HOST);
+    pin (&w->out, IMK_LOCATION_HOST_MAPPED);
   }
   bench_ok (imk_insarxcorr_new (backend (), &c, &kernel, &error), &error);
   w->kernel = kernel;
