@@ -32,7 +32,8 @@ def contents():
 
 
 def with_registry(page, text):
-    """Puts what GStreamer's registry says of the elements of a page, as tools/site wrote it, where the page has a place for it"""
+    """Puts properties and signals of the elements of a page, as tools/site wrote them, where the page has a place for them. Its pads
+    stand in the page."""
     path = os.path.join(os.environ.get("GST_IMAGING_REGISTRY", ""), page + ".md")
     if not os.path.exists(path):
         return text
@@ -40,7 +41,7 @@ def with_registry(page, text):
         table = file.read()
     place = re.compile("<!-- registry -->\n.*?<!-- end of registry -->\n", re.S)
     if not place.search(text):
-        return f"{text}\n## Pads, properties and signals\n\n{table}"
+        return f"{text}\n## Properties and signals\n\n{table}"
     # a page with several places has all of it at the first
     return place.sub("", place.sub(lambda _match: table, text, count=1))
 
