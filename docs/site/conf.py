@@ -4,6 +4,9 @@
 import os
 import re
 
+import furo
+from pygments.styles.borland import BorlandStyle
+
 SOURCES = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 with open(os.path.join(SOURCES, "meson.build"), encoding="utf-8") as meson:
     release = version = re.search(r"version: '([^']*)'", meson.read()).group(1)
@@ -15,8 +18,13 @@ extensions = ["myst_parser"]
 root_doc = "index"
 exclude_patterns = ["site"]
 html_theme = "furo"
+# a light style whose colours stand out, and without red for whole here-documents
+pygments_style = "borland"
+BorlandStyle.background_color = "#f8f8f8"
 html_title = f"gst-imaging {version}"
 html_copy_source = False
+# a page must not read others from file://, so each result would be an error
+html_show_search_summary = False
 templates_path = []
 myst_heading_anchors = 4
 suppress_warnings = ["myst.header", "misc.highlighting_failure"]
@@ -24,6 +32,21 @@ suppress_warnings = ["myst.header", "misc.highlighting_failure"]
 KINDS = (("Tutorials", "tutorials"), ("How to", "how-to"), ("Reference", "reference"), ("Explanation", "explanation"))
 # Files of the repository that pages name, but that are no pages.
 REPOSITORY = os.environ.get("GST_IMAGING_REPOSITORY", "")
+
+
+def dark_colours():
+    """The compiler of Debian's furo drops the dark colours for browsers that prefer them: code was dark on a light page then.
+    furo puts colours from the options into each page, for these browsers, too."""
+    path = os.path.join(os.path.dirname(furo.__file__), "theme", "furo", "static", "styles", "furo.css")
+    if not os.path.exists(path):
+        return {}
+    with open(path, encoding="utf-8") as file:
+        css = file.read()
+    dark = re.search(r'body\[data-theme="dark"\] {([^}]*)}', css)
+    return dict(re.findall(r"--([\w-]+):\s*([^;]+);", dark[1])) if dark and "prefers-color-scheme" not in css else {}
+
+
+html_theme_options = {"dark_css_variables": dark_colours()}
 
 
 def contents():
