@@ -4,6 +4,9 @@
 import os
 import re
 
+import furo
+from pygments.styles.borland import BorlandStyle
+
 SOURCES = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 with open(os.path.join(SOURCES, "meson.build"), encoding="utf-8") as meson:
     release = version = re.search(r"version: '([^']*)'", meson.read()).group(1)
@@ -15,8 +18,13 @@ extensions = ["myst_parser"]
 root_doc = "index"
 exclude_patterns = ["site"]
 html_theme = "furo"
+# a light style whose colours stand out, and without red for whole here-documents
+pygments_style = "borland"
+BorlandStyle.background_color = "#f8f8f8"
 html_title = f"gst-imaging {version}"
 html_copy_source = False
+# a page must not read others from file://, so each result would be an error
+html_show_search_summary = False
 templates_path = []
 myst_heading_anchors = 4
 suppress_warnings = ["myst.header", "misc.highlighting_failure"]
@@ -26,13 +34,29 @@ KINDS = (("Tutorials", "tutorials"), ("How to", "how-to"), ("Reference", "refere
 REPOSITORY = os.environ.get("GST_IMAGING_REPOSITORY", "")
 
 
+def dark_colours():
+    """The compiler of Debian's furo drops the dark colours for browsers that prefer them: code was dark on a light page then.
+    furo puts colours from the options into each page, for these browsers, too."""
+    path = os.path.join(os.path.dirname(furo.__file__), "theme", "furo", "static", "styles", "furo.css")
+    if not os.path.exists(path):
+        return {}
+    with open(path, encoding="utf-8") as file:
+        css = file.read()
+    dark = re.search(r'body\[data-theme="dark"\] {([^}]*)}', css)
+    return dict(re.findall(r"--([\w-]+):\s*([^;]+);", dark[1])) if dark and "prefers-color-scheme" not in css else {}
+
+
+html_theme_options = {"dark_css_variables": dark_colours()}
+
+
 def contents():
     trees = (f"```{{toctree}}\n:hidden:\n:caption: {title}\n:glob:\n\n{folder}/*\n```\n" for title, folder in KINDS)
     return "\n" + "\n".join(trees)
 
 
 def with_registry(page, text):
-    """Puts what GStreamer's registry says of the elements of a page, as tools/site wrote it, where the page has a place for it"""
+    """Puts properties and signals of the elements of a page, as tools/site wrote them, where the page has a place for them. Its pads
+    stand in the page."""
     path = os.path.join(os.environ.get("GST_IMAGING_REGISTRY", ""), page + ".md")
     if not os.path.exists(path):
         return text
@@ -40,7 +64,7 @@ def with_registry(page, text):
         table = file.read()
     place = re.compile("<!-- registry -->\n.*?<!-- end of registry -->\n", re.S)
     if not place.search(text):
-        return f"{text}\n## Pads, properties and signals\n\n{table}"
+        return f"{text}\n## Properties and signals\n\n{table}"
     # a page with several places has all of it at the first
     return place.sub("", place.sub(lambda _match: table, text, count=1))
 

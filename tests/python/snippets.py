@@ -1,7 +1,9 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
-"""Every command and program in README.md and docs/ is one: elements, properties, commands and options exist, files of this
-repository are there, Python compiles, and C uses names that our headers have. Nothing is run; tutorials.py runs the tutorials."""
+"""Every command and program in README.md and docs/ is one: elements, properties, their values, commands and options exist, files of
+this repository are there, Python compiles, and C uses names that our headers have. So are settings in the prose, `name=value`.
+Nothing is run; tutorials.py runs the tutorials."""
 import ast
+import collections
 import contextlib
 import glob
 import io
@@ -12,6 +14,7 @@ import subprocess
 import sys
 import unittest
 
+from gi.repository import GObject
 from support import Gst, SOURCE, blocks, main
 
 sys.path.insert(0, os.path.join(SOURCE, "pipelines"))
@@ -22,6 +25,11 @@ FOREIGN = re.compile(r"aravissrc|v4l2src|nv\w+|glimagesink|x264enc|libcamerasrc|
 # What stands for a pipeline or for the reader's own names
 PLACE = re.compile(r"^(\.\.\.|<.*>|[A-Z_]+|\$\w+)$")
 SHELL = (">", ">>", "2>", "2>&1", "<", "|", "&", "&&", ";")
+# What prose writes as name=value, but is no property of an element of ours: of caps, other elements, other programs, and the kernel
+OTHERS = set("""argument bl-output bs buffer-size busy_poll cas content cuda-arch dimensions drop-allocation gpu hugetlb io-mode irqaffinity
+    is-live isolcpus key next-file nohz_full num_tensors pad property rcu_nocbs token types unsharp""".split())
+# Values that are words of gst-imaging, of other elements, or said not to be
+NO_VALUES = {("backend", "hybrid"), ("fit-snr", "auto"), ("format", "default")}
 OPTIONS = {"-v", "-m", "-e", "-q", "-t", "--no-fault", "--messages", "--verbose", "--eos-on-shutdown", "--quiet", "--no-position"}
 
 
@@ -46,6 +54,48 @@ def commands(text):
             continue
         comment = next((i for i, word in enumerate(words) if word.startswith("#")), None)
         yield words[:comment]
+
+
+def fits(spec, value):
+    """Whether a property takes a value, as far as the registry says: of enumerations, booleans and numbers"""
+    value = value.strip("\"'")
+    if re.fullmatch(r"[A-Z_]+|\$\w+|[a-zA-Z]|\.\.\.", value):  # the reader's own
+        return True
+    if GObject.type_is_a(spec.value_type, GObject.TYPE_ENUM):
+        return value.isdigit() or value in [known.value_nick for known in spec.enum_class.__enum_values__.values()]
+    if spec.value_type == GObject.TYPE_BOOLEAN:
+        return value.lower() in ("true", "false", "yes", "no", "1", "0")
+    if hasattr(spec, "minimum"):
+        try:
+            return spec.minimum <= (int(value, 16) if value.startswith("0x") else float(value)) <= spec.maximum
+        except ValueError:
+            return False
+    return True
+
+
+def our_properties():
+    """{name: its specifications in our elements}"""
+    found = collections.defaultdict(list)
+    for feature in Gst.Registry.get().get_feature_list(Gst.ElementFactory):
+        if feature.get_plugin().get_source() == "gst-imaging":
+            for spec in Gst.ElementFactory.make(feature.get_name()).list_properties():
+                found[spec.name].append(spec)
+    return found
+
+
+def wrong_in_prose(text, known):
+    """Settings in inline code, name=value"""
+    prose = re.sub(r"^    .*$", "", re.sub(r"^```.*?^```", "", text, flags=re.M | re.S), flags=re.M)
+    for code in re.findall(r"`([^`]+)`", prose):
+        for word in code.split():
+            setting = re.fullmatch(r"([a-z][\w-]*)=([^\s,;:]+).*", word)
+            if not setting or setting[1] in OTHERS or setting.groups() in NO_VALUES:
+                continue
+            name, value = setting.groups()
+            if name not in known:
+                yield f"no element has a property {name} ({code})"
+            elif not any(fits(spec, value) for spec in known[name]):
+                yield f"{name} does not take {value} ({code})"
 
 
 class Pipeline:
@@ -75,9 +125,13 @@ class Pipeline:
         factory = self.element and Gst.ElementFactory.find(self.element)
         if self.element is None:
             self.wrong.append(f"{word} belongs to no element")
-        elif factory and "::" not in name and self.element != "capsfilter" and \
-                not Gst.ElementFactory.make(self.element).find_property(name):
-            self.wrong.append(f"{self.element} has no property {name}")
+        elif factory and "::" not in name and self.element != "capsfilter":
+            spec = Gst.ElementFactory.make(self.element).find_property(name)
+            value = word.split("=", 1)[1]
+            if not spec:
+                self.wrong.append(f"{self.element} has no property {name}")
+            elif value and not fits(spec, value):
+                self.wrong.append(f"{name} of {self.element} does not take {value}")
 
 
 def wrong_in_pipeline(words):
@@ -154,6 +208,14 @@ class Snippets(unittest.TestCase):
         self.check(("", "sh", "text"), wrong, 100)
         self.assertGreater(len(seen), 150)
 
+    def test_settings_in_prose(self):
+        known, found = our_properties(), []
+        self.assertGreater(len(known), 300)
+        for page in [os.path.join(SOURCE, "README.md"), *glob.glob(os.path.join(SOURCE, "docs", "**", "*.md"), recursive=True)]:
+            with open(page, encoding="utf-8") as file:
+                found += [f"{os.path.relpath(page, SOURCE)}: {sentence}" for sentence in wrong_in_prose(file.read(), known)]
+        self.assertFalse(found, "\n" + "\n".join(found))
+
     def test_python_compiles(self):
         def wrong(text):
             try:
@@ -199,6 +261,8 @@ class Snippets(unittest.TestCase):
 class Checker(unittest.TestCase):
     def test_it_sees_what_is_wrong(self):
         for line, sentence in (("gst-launch-1.0 picturesrc locaton=a.npy ! fakesink", "picturesrc has no property locaton"),
+                               ("gst-launch-1.0 videotestsrc ! lapsharpen border=zeros ! fakesink", "border of lapsharpen does not take zeros"),
+                               ("gst-launch-1.0 videotestsrc ! lapsharpen amount=11 ! fakesink", "amount of lapsharpen does not take 11"),
                                ("gst-launch-1.0 videotestsrc ! lapsharpn ! fakesink", "there is no element lapsharpn"),
                                ("gst-imaging sharpn a.png -o out", "gst-imaging has no command sharpn"),
                                ("gst-imaging oct a.npy --lamda 800 900 -o out", "--lamda"),
@@ -206,6 +270,8 @@ class Checker(unittest.TestCase):
             wrong = [w for words in commands(line) for w in wrong_in_command(words)]
             self.assertEqual(len(wrong), 1, line)
             self.assertIn(sentence, wrong[0])
+        known = our_properties()
+        self.assertEqual(len(list(wrong_in_prose("Set `threshold-mdoe=auto` or `border=zeros`, not `border=zero`.", known))), 2)
 
 
 main()
