@@ -51,6 +51,8 @@ check("tools/setup has every library of debian/control",
 check("the line of README.md has every library of debian/control",
       libraries - installed_by("README.md", "## Installing"))
 page = (ROOT / "docs/how-to/install.md").read_text()
+lines = {page: set(re.findall(r"apt-get install (\./\S+)", (ROOT / page).read_text())) for page in ("README.md", "docs/how-to/install.md")}
+check("README.md and install.md install the same of build-packages/", lines["README.md"] ^ lines["docs/how-to/install.md"])
 check("install.md names every package", {n for n in names if "`%s`" % n not in page})
 print("1..%d" % count)
 sys.exit(failures != 0)
