@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: LGPL-2.1-or-later
 """What README.md and docs/how-to/install.md tell people to install is what
-tools/setup and debian/control have. Usage: install-lines.py SOURCES"""
+tools/setup and debian/control have, and docs/how-to/release.md names what there
+is. Usage: install-lines.py SOURCES"""
 import pathlib
 import re
 import sys
@@ -51,6 +52,13 @@ check("tools/setup has every library of debian/control",
 check("the line of README.md has every library of debian/control",
       libraries - installed_by("README.md", "## Installing"))
 page = (ROOT / "docs/how-to/install.md").read_text()
+lines = {page: set(re.findall(r"apt-get install (\./\S+)", (ROOT / page).read_text())) for page in ("README.md", "docs/how-to/install.md")}
+check("README.md and install.md install the same of build-packages/", lines["README.md"] ^ lines["docs/how-to/install.md"])
 check("install.md names every package", {n for n in names if "`%s`" % n not in page})
+page = (ROOT / "docs/how-to/release.md").read_text()
+check("release.md names programs that exist",
+      {n for n in re.findall(r"(?:tools|tests)/[\w-]+", page) if not (ROOT / n).exists()})
+numbers = set(re.findall(r"check_version (\S+) ", (ROOT / "tools/packages").read_text())) | {"meson.build"}
+check("release.md names every file whose number tools/packages compares", {n for n in numbers if "`%s`" % n not in page})
 print("1..%d" % count)
 sys.exit(failures != 0)

@@ -2,6 +2,19 @@
 # Sourced after root.sh: installs the packages of $root/var/tmp in $root, tries
 # them as debian/tests does, and purges them.
 
+debian_tests=(elements commands develop documentation)
+
+# run_debian_test NAME [VARIABLE=VALUE]...: debian/tests/NAME, in $root
+run_debian_test() {
+  local test=$1
+  shift
+
+  rm -rf "$root/var/tmp/test"
+  mkdir -p "$root/var/tmp/test/scratch"
+  cp --parents "debian/tests/$test" docs/site/check-links "$root/var/tmp/test"
+  quietly inside env -C /var/tmp/test AUTOPKGTEST_TMP=/var/tmp/test/scratch "$@" "debian/tests/$test"
+}
+
 # try_packages NAME [package to install with them]...
 try_packages() {
   local suite=$1 debs names files left
@@ -17,11 +30,8 @@ try_packages() {
   inside dpkg -L "${names[@]}" | sort -u | while read -r path; do
     [[ -d $root$path ]] || echo "$path"
   done > "$files"
-  rm -rf "$root/var/tmp/test"
-  mkdir "$root/var/tmp/test"
-  for test in elements commands develop; do
-    cp "debian/tests/$test" "$root/var/tmp/test/run"
-    quietly inside env AUTOPKGTEST_TMP=/var/tmp/test /var/tmp/test/run
+  for test in "${debian_tests[@]}"; do
+    run_debian_test "$test"
     echo "ok: debian/tests/$test"
   done
   if declare -F while_installed > /dev/null; then
