@@ -27,7 +27,7 @@ PLACE = re.compile(r"^(\.\.\.|<.*>|[A-Z_]+|\$\w+)$")
 SHELL = (">", ">>", "2>", "2>&1", "<", "|", "&", "&&", ";")
 # What prose writes as name=value, but is no property of an element of ours: of caps, other elements, other programs, and the kernel
 OTHERS = set("""argument bl-output bs buffer-size busy_poll cas content cuda-arch dimensions drop-allocation gpu hugetlb io-mode irqaffinity
-    is-live isolcpus key next-file nohz_full num_tensors pad property rcu_nocbs token types unsharp""".split())
+    is-live isolcpus key max-size-buffers max-size-bytes max-size-time next-file nohz_full num_tensors pad property rcu_nocbs token types unsharp""".split())
 # Values that are words of gst-imaging, of other elements, or said not to be
 NO_VALUES = {("backend", "hybrid"), ("fit-snr", "auto"), ("format", "default")}
 OPTIONS = {"-v", "-m", "-e", "-q", "-t", "--no-fault", "--messages", "--verbose", "--eos-on-shutdown", "--quiet", "--no-position"}
