@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
 """The command gst-imaging: its help, its exit codes, and the command info."""
+import ast
 import errno
 import io
 import json
@@ -29,7 +30,27 @@ def gst_imaging(*words, **environment):
 NAMES = [module.name.replace("_", "-") for module in pkgutil.iter_modules(commands.__path__)]
 
 
+def imports_of(path):
+    """Returns: the modules that a file of gst_imaging imports, and the names it takes from them"""
+    with open(path, encoding="utf-8") as file:
+        nodes = list(ast.walk(ast.parse(file.read())))
+    package = os.path.relpath(path, os.path.join(SOURCE, "pipelines")).split(os.sep)[:-1]
+    found = [name.name for node in nodes if isinstance(node, ast.Import) for name in node.names]
+    for node in nodes:
+        if isinstance(node, ast.ImportFrom):
+            module = package[:len(package) + 1 - node.level] * bool(node.level) + ([node.module] if node.module else [])
+            found += [".".join([*module, name.name]) for name in node.names]
+    return found
+
+
 class Command(unittest.TestCase):
+    def test_no_module_imports_a_command(self):
+        """What commands share has a module of its own, outside of commands."""
+        paths = [os.path.join(folder, name) for folder, _folders, names in os.walk(os.path.join(SOURCE, "pipelines/gst_imaging"))
+                 for name in names if name.endswith(".py")]
+        self.assertIn("gst_imaging.job", imports_of(commands.__path__[0] + "/relight.py"))
+        self.assertEqual([(path, name) for path in paths for name in imports_of(path) if name.startswith("gst_imaging.commands.")], [])
+
     def test_help_names_every_command(self):
         done = gst_imaging("--help")
         self.assertEqual(done.returncode, 0, done.stderr)

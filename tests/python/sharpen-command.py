@@ -15,7 +15,7 @@ from support import SOURCE, TIMEOUT, FolderCase, command, main, result_of
 
 sys.path.insert(0, os.path.join(SOURCE, "pipelines"))
 from gst_imaging import library  # pylint: disable=wrong-import-position
-from gst_imaging.commands import sharpen  # pylint: disable=wrong-import-position
+from gst_imaging.frames import doubts  # pylint: disable=wrong-import-position
 
 FORMATS = os.environ["FORMATS"].split() + ["npy", "pnm"]
 WORDS = ("amount=1.5", "backend=cpu")
@@ -92,9 +92,9 @@ class Sharpen(FolderCase):
     def test_alpha_is_not_clipped(self):
         values = scene("u2", 4)
         values[..., 3] = 65535
-        self.assertEqual(sharpen.clipped(np, values, 0), 0)
+        self.assertEqual(doubts.clipped(np, values, 0), 0)
         values[:, :30, 1] = 65535
-        self.assertAlmostEqual(sharpen.clipped(np, values, 0), 100 * 30 / 61 / 3, 3)
+        self.assertAlmostEqual(doubts.clipped(np, values, 0), 100 * 30 / 61 / 3, 3)
 
     def test_frames_of_a_stack(self):
         for form, name in ("tiff", "a.tif"), ("fits", "a.fits"), ("npy", "a.npy"):

@@ -20,7 +20,7 @@ from .. import job, library
 from ..command import WRONG_USE, Failure
 from ..frames import cameras, files, slopes
 from ..frames.drawing import Drawing
-from ..frames.measure import Measurement
+from ..frames.measure import Measurement, cut_of
 from ..frames.source import declare_options, is_setting, need, scratch, split
 
 EXAMPLES = [
@@ -33,7 +33,6 @@ EXAMPLES = [
 ]
 
 GEOMETRY = ("columns", "rows", "map-location", "aperture", "find-grid-location", "pupils-location")
-CUTS = ("threshold-mode=", "threshold=", "brightest=", "estimator=correlation", "estimator=pupils")
 
 
 def add_arguments(parser):
@@ -103,9 +102,7 @@ def settings_of(options, settings):
     if options.pupils:
         settings.append("estimator=pupils")
     finds_grid = not any(text.partition("=")[0] in GEOMETRY for text in settings)
-    if not any(text.startswith(CUTS) for text in settings):
-        settings.append("threshold-mode=auto")
-    return settings, finds_grid
+    return settings + cut_of(settings), finds_grid
 
 
 def declare(made, source, options, settings):

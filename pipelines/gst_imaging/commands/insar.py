@@ -16,12 +16,10 @@ import os
 from .. import library
 from ..command import NOT_WRITTEN, UNREADABLE, WRONG_USE, Failure
 from ..sar import arguments, field, geocode, ground, orbit, told, unwrap, warp
-from ..sar.images import file_of, led_of, names_in
+from ..sar.images import check_complex, file_of, led_of, names_in
 from ..sar.interferogram import add_pictures, form, resampling
 from ..sar.measure import add_figures, check_fit
 from ..sar.pair import Work
-from .coregister import check_images
-from .offsets import write_field
 
 EXAMPLES = [
     ("ref.PRM sec.PRM -o pair --looks 4 8 --dem topo_ra.grd --dem-surface sphere --unwrap", "files of GMTSAR"),
@@ -140,7 +138,7 @@ def align(options, this, made):
     check_fit(offsets)
     rows = field.without(field.read_offsets(offsets.table), offsets.planes[7].ravel())
     this.keep(offsets, "freq_xcorr.dat")
-    write_field(made, rows, offsets.fit_function(), offsets.found["min-correlation"])
+    field.write(made.path("field.svg"), rows, offsets.fit_function(), offsets.found["min-correlation"])
     dense = warp.find_field(this.images, made.path("fit.txt"), options.taps, this) if options.warp else None
     if dense:
         dense.warn_of_few(made.warn)
@@ -228,7 +226,7 @@ def run(options):
                 made.input(file_of(path), role)
         if made.is_complete():
             return made.result
-        this.open(check_images)
+        this.open(check_complex)
         if options.coregistered:
             check_sizes(this.images)
         aligned = None if options.coregistered else align(options, this, made)

@@ -10,10 +10,9 @@ import argparse
 import glob
 import os
 
-from .. import chart, flatfield, job, library, photographs, play, rti, scale, web
+from .. import chart, flatfield, job, library, photographs, play, rti, scale, shading, web
 from ..command import UNREADABLE, WRONG_USE, Failure
 from ..report import plots
-from .relight import strength
 
 EXAMPLES = [
     ("photos/ lights.lp -o out", "one object; the mask is photos/mask.png, if there is one"),
@@ -414,7 +413,7 @@ def write_page(np, photos, made, options):
     maps = web.Maps(normals[..., :3], albedo[..., :3] if albedo.ndim == 3 else albedo,
                     photographs.read(made.path("height.tif")).reshape(photos.size))
     web.write(np, made.path("web"), options.title or made.name, maps, options.mm_per_pixel, unit_of(options),
-              strength(np, made.path("albedo.png")))
+              shading.strength(np, made.path("albedo.png")))
     made.report.fact("page", "web/index.html")
 
 

@@ -7,7 +7,7 @@ Give the folder of a result of gst-imaging photostereo, or a file of normals wit
 import argparse
 import os
 
-from .. import job, library, photographs
+from .. import job, library, photographs, shading
 from ..command import UNREADABLE, WRONG_USE, Failure
 
 EXAMPLES = [
@@ -69,18 +69,6 @@ def files_of(path, albedo):
     return normals, albedo or (beside if os.path.isfile(beside) else None)
 
 
-def strength(np, albedo):
-    """Returns: what makes the 99th percentile of the albedo 0.9"""
-    if not albedo:
-        return 0.9
-    values = photographs.read(albedo)
-    most = np.iinfo(values.dtype).max if values.dtype.kind in "iu" else 1
-    values = values[..., :3] if values.ndim == 3 else values
-    values = values[np.isfinite(values) & (values > 0)]
-    bright = float(np.percentile(values, 99)) / most if values.size else 0
-    return round(0.9 / bright, 4) if bright > 0 else 0.9
-
-
 def control(lights):
     """Returns: what prepares a pipeline so that frame i has the light i"""
     Gst = library.gstreamer()
@@ -124,7 +112,7 @@ def run(options):
         made.setting("lights", [list(light) for light in lights])
         for name, default in ("ambient", 0), ("specular", 0), ("shininess", 30), ("gamma", 2.2):
             made.setting(name, getattr(options, name), default)
-        diffuse = strength(np, albedo) if options.diffuse is None else options.diffuse
+        diffuse = shading.strength(np, albedo) if options.diffuse is None else options.diffuse
         made.setting("diffuse", diffuse, 1)
         if made.is_complete():
             return made.result

@@ -10,6 +10,12 @@ from .source import set_bits
 
 
 N_FIELDS = 10  # of fields=all
+CUTS = ("threshold-mode=", "threshold=", "brightest=", "estimator=correlation", "estimator=pupils")
+
+
+def cut_of(settings):
+    """Returns: the setting that cuts off the background; none where the settings say how"""
+    return [] if any(text.startswith(CUTS) for text in settings) else ["threshold-mode=auto"]
 
 
 def sentence_of(failure):
