@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
 """The command gst-imaging: its help, its exit codes, and the command info."""
 import ast
+import contextlib
 import errno
 import io
 import json
@@ -27,6 +28,7 @@ def gst_imaging(*words, **environment):
                                                 **environment})
 
 
+KEPT = "gst_imaging.command", "gst_imaging.commands"
 NAMES = [module.name.replace("_", "-") for module in pkgutil.iter_modules(commands.__path__)]
 
 
@@ -65,9 +67,22 @@ class Command(unittest.TestCase):
             self.assertIn("--json", done.stdout)
             self.assertIn("exit codes:", done.stdout)
 
+    def test_help_needs_neither_numpy_nor_gstreamer(self):
+        """Whoever lacks them is told so by the command, and not by Python."""
+        for name in NAMES:
+            with self.assertRaises(SystemExit) as done, unittest.mock.patch.dict(sys.modules, {"numpy": None, "gi": None}), \
+                    contextlib.redirect_stdout(io.StringIO()) as said:
+                for module in [module for module in sys.modules if module.startswith("gst_imaging.") and module not in KEPT]:
+                    del sys.modules[module]
+                command.execute(name, ["--help"])
+            self.assertEqual((done.exception.code, "examples:" in said.getvalue()), (0, True), name)
+
     def test_wrong_use_is_one_sentence_and_2(self):
         for words, sentence in ((("inof",), 'no command "inof"; there are '),
-                                (("info", "--jsn"), "Unrecognized arguments: --jsn")):
+                                (("info", "--jsn"), "Unrecognized arguments: --jsn"),
+                                (("info", "--part", "x"), '--part is "x", and has to be a whole number.'),
+                                (("sharpen", "a.png", "-o", ""), "-o is empty"), (("sharpen", "a.png", "-o", "a\nb"), "has a line break"),
+                                (("lights", "a", "-o", "b", "--sphere", "1,2"), '--sphere is "1,2", and has to be X,Y,RADIUS.')):
             done = gst_imaging(*words)
             self.assertEqual((done.returncode, done.stdout), (2, ""))
             self.assertIn(sentence, done.stderr)
@@ -109,6 +124,10 @@ class Signals(unittest.TestCase):
             self.run_python(f"sys.path.insert(0, {folder!r})",
                             "command.execute = lambda *_words: __import__('slow_module') and time.sleep(60)",
                             "sys.exit(command.main(['info']))")
+
+    def test_while_arguments_are_parsed(self):
+        self.run_python("command.Parser.format_usage = lambda _parser: os.kill(os.getpid(), signal.SIGTERM) or time.sleep(0.05) or ''",
+                        "sys.exit(command.main(['info', 'file']))")
 
     def test_in_a_finalizer(self):
         self.run_python("class Part:",

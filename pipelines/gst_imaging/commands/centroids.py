@@ -21,7 +21,7 @@ from ..command import WRONG_USE, Failure
 from ..frames import cameras, files, slopes
 from ..frames.drawing import Drawing
 from ..frames.measure import Measurement, cut_of
-from ..frames.source import declare_options, is_setting, need, scratch, split
+from ..frames.source import is_setting, need, scratch, split
 
 EXAMPLES = [
     ("frames.fits -o out", "a FITS cube; finds the grid in its first frame"),
@@ -32,6 +32,7 @@ EXAMPLES = [
     ("--camera aravis: --exposure 500 --view -o out", "a GigE camera, shown in a window, until Ctrl-C"),
 ]
 
+FILES = {"map": "map-location", "dark": "dark-location", "flat": "flat-location", "pupils": "pupils-location"}  # options and properties
 GEOMETRY = ("columns", "rows", "map-location", "aperture", "find-grid-location", "pupils-location")
 
 
@@ -76,8 +77,7 @@ def check(options):
         raise Failure(WRONG_USE, "fields is for pipelines: the slopes of this command always have all fields.")
     if "find-grid-location" in given:
         raise Failure(WRONG_USE, "find-grid-location is for pipelines: this command writes the grid to map.npy.")
-    for option, name in (("map", "map-location"), ("reference", "reference-location"), ("dark", "dark-location"),
-                         ("flat", "flat-location"), ("pupils", "pupils-location")):
+    for option, name in {**FILES, "reference": "reference-location"}.items():
         if getattr(options, option) and name in given:
             raise Failure(WRONG_USE, f"--{option} and {name}= are the same setting; give one of them.")
     if options.pupils and (options.map or "estimator" in given or given & set(GEOMETRY)):
@@ -95,10 +95,7 @@ def check(options):
 
 def settings_of(options, settings):
     """Returns: the settings of shcentroid, and whether it finds the grid"""
-    settings = list(settings)
-    for option, name in ("map", "map-location"), ("dark", "dark-location"), ("flat", "flat-location"), ("pupils", "pupils-location"):
-        if getattr(options, option):
-            settings.append(f"{name}={getattr(options, option)}")
+    settings = [*settings, *(f"{name}={getattr(options, option)}" for option, name in FILES.items() if getattr(options, option))]
     if options.pupils:
         settings.append("estimator=pupils")
     finds_grid = not any(text.partition("=")[0] in GEOMETRY for text in settings)
@@ -116,7 +113,6 @@ def declare(made, source, options, settings):
         made.settings[name] = value
     if options.reference:
         made.input(options.reference, "reference")
-    declare_options(made, options, format="npy", no_table=False, pictures=False, no_picture=False, scale=None, frames=None, draw=[], part=-1)
 
 
 def measure(source, made, options, settings):

@@ -43,17 +43,9 @@ def add_arguments(parser):
     parser.add_argument("--rasters", choices=["tif", "img"], help="keep coherence, amplitude, phase and offsets, float32")
 
 
-def settings_of(options):
-    """Returns: {name: (value, default)}"""
-    return {"looks": (list(options.looks), [2, 2]), "window": (list(options.window), [5, 5]),
-            "shade": (options.shade, "coherence"), "taps": (options.taps, 16),
-            "warp": (options.warp, False), "flatten": (options.flatten, "none"), "slc": (options.slc, False),
-            "interferogram": (options.interferogram, False), "rasters": (options.rasters, None)}
-
-
 def run(options):
     def work(pair, properties, made):
-        this = Work(pair, properties, made, settings_of(options))
+        this = Work(pair, properties, made)
         if made.is_complete():
             return made.result
         this.open(check_complex)

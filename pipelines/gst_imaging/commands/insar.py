@@ -53,14 +53,6 @@ def add_arguments(parser):
                         "the word orbit: by the PRM file of the orbit and --dem, or the ellipsoid without it")
 
 
-def settings_of(options, hashes):
-    """Returns: {name: (value, default)}. hashes: of further inputs"""
-    names = {"looks": [4, 4], "window": [5, 5], "taps": 16, "warp": False, "coregistered": False, "flatten": "auto",
-             "dem_surface": "ellipsoid", "filter": 0.5, "unwrap": False, "common_band": None}
-    values = {name: getattr(options, name) for name in names}
-    return {name: (list(value) if isinstance(value, tuple) else value, names[name]) for name, value in values.items()} | hashes
-
-
 def check_options(options):
     if not 0 <= options.filter <= 1:
         raise Failure(WRONG_USE, f"--filter is {options.filter:g}; it can be 0 to 1.")
@@ -218,7 +210,8 @@ def run(options):
             check_product(path)
         kind, flat = flattening(options, pair)
         image = find_image(options, pair)
-        this = Work(pair, properties, made, settings_of(options, {"flattening": (kind, "measured")}))
+        this = Work(pair, properties, made)
+        made.setting("flattening", kind, "measured")
         orbits = [file for word in flat if "-orbit=" in word for file in (word.split("=", 1)[1], *led_of(word.split("=", 1)[1]))]
         for role, paths in ("orbit", orbits), ("dem", [options.dem]), ("mask", [options.mask]), (
                 "geolocation", [image.path, *led_of(image.path)] if image else options.geocode):

@@ -33,7 +33,7 @@ def steps_of(rows):
 
 def run(options):
     def work(pair, properties, made):
-        this = Work(pair, properties, made, {"rasters": (options.rasters, None)})
+        this = Work(pair, properties, made)
         if made.is_complete():
             return made.result
         this.open()

@@ -200,23 +200,12 @@ class Set:
             self.sheets.tell(made)
         if options.chart:
             made.input(options.chart, "chart")
-            made.setting("chart-corners", options.chart_corners)
         made.input(self.lights.path, "lights")
         for _i, path in self.pairs:
             made.input(path, "picture")
         made.setting("gamma", self.gamma, 1)
-        made.setting("curve", self.curve, "gamma")
         made.setting("mm-per-pixel", options.mm_per_pixel, 1, "mm")
         made.setting("chart-mm", options.chart_mm and "{:g}x{:g}".format(*options.chart_mm), unit="mm")
-        made.setting("scale-ruler", options.scale_ruler and ",".join(f"{value:g}" for value in options.scale_ruler))
-        made.setting("method", options.method)
-        made.setting("integration", options.integration, "poisson")
-        made.setting("stiffness", options.stiffness)
-        made.setting("by-order", options.by_order, False)
-        made.setting("set", sorted(options.set), [])
-        made.setting("web", options.web, False)
-        made.setting("rti", options.rti, False)
-        made.setting("title", options.title if options.web else None)
 
     def words(self, np, made, options):
         """Returns: arguments of photostereo"""

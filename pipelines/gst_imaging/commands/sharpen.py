@@ -167,7 +167,6 @@ def sharpen_files(name, made, options, settings):
         made.input(path, "picture")
     for text in settings:
         made.settings[text.partition("=")[0]] = text.partition("=")[2]
-    made.setting("--format", options.format)
     if made.is_complete():
         return made.result
     made.open()

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
 """What speaks against a frame of spots: bytes in the other order, spots that are hardly above the noise, and clipped samples."""
-from .. import library, metadata
+from .. import library
 
 FORMATS = {"GRAY8": "u1", "GRAY16_LE": "<u2"}
 SMOOTHER = 4  # times, that the exchanged bytes have to be, before the order is doubted
@@ -8,6 +8,8 @@ SMOOTHER = 4  # times, that the exchanged bytes have to be, before the order is 
 
 def frame_of(np, sample):
     """Returns: the grey frame of a sample as [height, width]; None of another format"""
+    from .. import metadata
+
     structure = sample.get_caps().get_structure(0)
     dtype = FORMATS.get(structure.get_string("format")) if structure.has_name("video/x-raw") else None
     if not dtype:

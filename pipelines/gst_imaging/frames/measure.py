@@ -2,7 +2,7 @@
 """Plays a recording or a camera through shcentroid: the numbers go into a file as they are measured."""
 import os
 
-from .. import library, metadata
+from .. import library
 from ..command import Failure, explain
 from ..report import pictures
 from . import cameras, doubts
@@ -86,6 +86,8 @@ class Measurement:
         self.last = None
 
     def keep(self, sample):
+        from .. import metadata
+
         found = metadata.results(sample.get_buffer(), "sh") or {}
         self.fields, self.row_column = found.get("fields", []), found.get("row-column")
         self.size = found.get("ref-width"), found.get("ref-height")
