@@ -12,6 +12,7 @@ import importlib
 import json
 import os
 import pkgutil
+import re
 import signal
 import sys
 
@@ -110,13 +111,16 @@ def names():
     return sorted(module.name.replace("_", "-") for module in pkgutil.iter_modules(commands.__path__))
 
 
-def summary(module):
-    return module.__doc__.strip().splitlines()[0].rstrip(".")
+def summary(name):
+    """Returns: the first line of the docstring of a command, which is not imported for it: all of them take half a second"""
+    path = os.path.join(commands.__path__[0], name.replace("-", "_") + ".py")
+    with open(path, encoding="utf-8") as file:
+        return next(line for line in file if line.startswith('"""')).strip('"\n').rstrip(".")
 
 
 def overview():
     width = max(len(name) for name in names())
-    lines = "\n".join(f"  {name:{width}}  {summary(load(name))}" for name in names())
+    lines = "\n".join(f"  {name:{width}}  {summary(name)}" for name in names())
     return f"usage: gst-imaging COMMAND [ARGUMENT...]\n\ncommands:\n{lines}\n\n" \
            f"gst-imaging COMMAND --help explains one of them; every command has --json.\n{CODES}"
 
@@ -137,17 +141,24 @@ class Parser(argparse.ArgumentParser):
         return self._option_string_actions.get(word)
 
     def parse(self, arguments):
-        """Returns: the options; argv, the command; given, each that is not as its default, but for those that say only where a
-        result goes, or that it is one of several"""
-        options = self.parse_intermixed_args(arguments)
+        """Returns: the options; argv, the command; given, as given()"""
+        with whole():  # argparse changes itself meanwhile, and what puts it back fails after an interruption
+            options = self.parse_intermixed_args(arguments)
         options.argv = [*self.prog.split(), *arguments]
         options.given = self.given(options)
         return options
 
     def given(self, options):
-        return {action.dest: getattr(options, action.dest) for action in self._actions
-                if action.option_strings and action.dest not in ("help", "json", "output", "overwrite", "pairs")
-                and getattr(options, action.dest) != action.default}
+        """Returns: {name: (value, default)} of each that is not as its default, but for those that say only where a result goes or
+        is shown, or that it is one of several. This is all that a Job has to be told of an option"""
+        found = {}
+        for action in self._actions:
+            if not action.option_strings or action.dest in ("help", "json", "output", "overwrite", "pairs", "view"):
+                continue
+            value, default = getattr(options, action.dest), action.default
+            if value != (list(default) if action.nargs and isinstance(default, tuple) else default):
+                found[action.option_strings[-1].lstrip("-")] = value, default
+        return found
 
     @staticmethod
     def is_repeated(action):
@@ -155,6 +166,11 @@ class Parser(argparse.ArgumentParser):
         return isinstance(action, argparse._AppendAction)
 
     def error(self, message):
+        wrong = re.match(r"argument (?:.*/)?(-\S+): invalid (\w+) value: '(.*)'$", message, re.DOTALL)
+        if wrong:  # the name of a function of ours
+            shape = self.find_option(wrong[1]).metavar or ""
+            kind = {"int": "a whole number", "float": "a number", "positive": "a number above 0"}.get(wrong[2], shape)
+            message = f'{wrong[1]} is "{wrong[3]}", and has to be {kind}'
         raise Failure(WRONG_USE, f"{message[:1].upper()}{message[1:]}. Try gst-imaging {self.prog.split()[-1]} --help.")
 
 

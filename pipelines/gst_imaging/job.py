@@ -4,7 +4,6 @@
     def work(name, made):                       # of a command, for one input
         for path in files:
             made.input(path, "picture")
-        made.setting("gamma", options.gamma, 1)
         if made.is_complete():                  # the same inputs and settings, from an earlier run
             return made.result
         made.play(["picturesrc", f"location={name}", "!", ..., f"location={made.path('normals.png')}"])
@@ -15,7 +14,8 @@
 
 Outputs are written into a hidden folder beside the target. finish() adds report.html and result.json, and renames the folder,
 after which all of them are there. A failure or a signal before leaves the target as it was. result.json has hashes
-of inputs and settings, so that a result is known again.
+of inputs and settings, so that a result is known again. Settings are all options of the command that are not as their defaults,
+and what it tells with setting().
 """
 import contextlib
 import datetime
@@ -44,7 +44,9 @@ def add_arguments(parser):
 
 
 def check_name(path):
-    """picturesink takes %d for the number of a frame, wherever it is in a path."""
+    """picturesink takes %d for the number of a frame, wherever it is in a path, and the text of a pipeline no line breaks."""
+    if any(ord(letter) < 32 or ord(letter) == 127 for letter in path):
+        raise Failure(WRONG_USE, f"{path!r} has a line break or another control character. Choose another folder for the results.")
     if "%" in path and library.numbered(path) is not None:
         raise Failure(WRONG_USE, f"{path} has a % with a d or u behind, which stands for numbers. Choose another folder for the results.")
 
@@ -78,13 +80,12 @@ def read_result(folder):
 def without_folder(value):
     """Returns: an option, of a file its name"""
     if isinstance(value, (list, tuple)):
-        return [without_folder(part) for part in value]
+        return type(value)(map(without_folder, value))
     return os.path.basename(os.path.normpath(value)) if isinstance(value, str) and os.path.exists(value) else value
 
 
 def key_of(command, inputs, settings, given):
-    """Returns: the hash of what decides on a result. Names of inputs count, their folders do not. given: options, so that one
-    that a command forgot to declare decides as well."""
+    """Returns: the hash of what decides on a result. Names of inputs count, their folders do not. given: options"""
     told = {"command": command, "settings": settings, "given": {name: without_folder(value) for name, value in given.items()},
             "inputs": [[entry["role"], os.path.basename(entry["path"]), entry["sha256"]] for entry in inputs]}
     return hashlib.sha256(json.dumps(told, sort_keys=True, default=str).encode()).hexdigest()
@@ -131,13 +132,18 @@ class Job:
         try:
             return self.report.input(path, role)
         except OSError as error:
-            raise Failure(UNREADABLE, f"{path} cannot be read: {error.strerror}.") from error
+            raise Failure(UNREADABLE, f"{path or 'A file without a name'} cannot be read: {error.strerror}.") from error
 
     def setting(self, name, value, default=None, unit=""):
-        """An option of the command that decides on the result. The report has it where it is not the default."""
+        """What else decides on the result, or what an option has become. The report has it where it is not the default."""
         self.settings[name] = value
         if value != default:
             self.report.setting(f"gst-imaging {self.command}", name, value, default if default is not None else "", unit)
+
+    def tell_given(self):
+        for name, (value, default) in self.given.items():
+            if name not in self.settings:
+                self.setting(name, without_folder(value), default)
 
     def warn(self, sentence):
         """Into the report and to standard error, once. Files are named as they will be."""
@@ -147,10 +153,11 @@ class Job:
             self.report.warning(sentence)
 
     def key(self):
-        return key_of(self.command, self.report.inputs, self.settings, self.given)
+        return key_of(self.command, self.report.inputs, self.settings, {name: value for name, (value, _default) in self.given.items()})
 
     def is_complete(self):
         """Is the result of these inputs and settings there? Then result is what its result.json says."""
+        self.tell_given()
         self.recover()
         found = read_result(self.target)
         if not self.overwrite and found and found.get("key") == self.key() and is_whole(self.target, found):
@@ -273,6 +280,7 @@ class Job:
         """Writes report.html and result.json, and lets all outputs appear. figures: of the command, for result.json.
         Returns: what --json prints"""
         self.open()
+        self.tell_given()
         if self.nothing:
             self.report.warning(self.nothing)
         version = self.tell_facts()
@@ -345,6 +353,8 @@ def run_all(options, command, inputs, work, folders=None):
 
     Returns: the result of work, of several inputs a list of them; raises Failure with the code of the first failure.
     """
+    if not options.output:
+        raise Failure(WRONG_USE, "-o is empty: name the folder for the results.")
     check_name(os.path.abspath(options.output))
     results, failed = [], []
     for path, target in zip(inputs, folders or targets(options.output, inputs)):

@@ -31,7 +31,7 @@ def open_raster(path, band):
     try:
         raster = gdal.Open(path)
     except RuntimeError as error:
-        raise Failure(UNREADABLE, f'"{path}" cannot be read: {str(error).strip()}.') from error
+        raise Failure(UNREADABLE, f'"{path}" cannot be read: {str(error).strip(" .")}.') from error
     if not 1 <= band <= raster.RasterCount:
         raise Failure(UNREADABLE, f'"{path}" has {raster.RasterCount} bands, and no band {band}. Choose another --band.')
     if gdal.DataTypeIsComplex(raster.GetRasterBand(band).DataType):
@@ -51,7 +51,7 @@ def warp(raster, path, band, resampling="near", **more):
     try:
         return gdal.Warp("", source, outputType=gdal.GDT_Float32, dstNodata=NO_DATA, resampleAlg=resampling, **more)
     except RuntimeError as error:
-        raise Failure(UNREADABLE, f'"{path}" cannot be brought into the mosaic: {str(error).strip()}.') from error
+        raise Failure(UNREADABLE, f'"{path}" cannot be brought into the mosaic: {str(error).strip(" .")}.') from error
 
 
 class Grid:
@@ -179,7 +179,7 @@ def read_plan(folder):
         plan["grid"] = Grid(**plan["grid"])
         return plan
     except (OSError, ValueError, TypeError, LookupError) as error:
-        raise Failure(UNREADABLE, f"{folder} has no plan of a mosaic ({PLAN}): {error}.") from error
+        raise Failure(UNREADABLE, f"{folder} has no plan of a mosaic ({PLAN}): {getattr(error, 'strerror', None) or error}.") from error
 
 
 def write_cog(store, path):

@@ -20,7 +20,7 @@ OURS = "gst-imaging"  # the package of our plug-ins
 def quote(word):
     """Returns: a word as it is written in a pipeline; a value may have any characters."""
     name, equals, value = word.partition("=")
-    return name + equals + re.sub(r"""([\\"' \t])""", r"\\\1", value)
+    return name + equals + (re.sub(r"""([\\"' \t])""", r"\\\1", value) or '""' * bool(equals))
 
 
 def parse(words):
@@ -37,7 +37,7 @@ def parse(words):
         except GLib.Error as error:
             if not all(word.isprintable() for word in words):
                 raise untold(words, "has a line break or another control character, which the text of a pipeline cannot hold") from None
-            raise Failure(WRONG_USE, error.message + meant(Gst, words, error.message)) from None
+            raise Failure(WRONG_USE, taken(Gst, error.message) or error.message + meant(Gst, words, error.message)) from None
         except UnicodeEncodeError as error:
             raise untold(words, "is not UTF-8, which GStreamer needs") from error
     if said:
@@ -46,12 +46,15 @@ def parse(words):
 
 
 def check_number(element, name, text):
-    """Fails for a whole number beyond the range of a property: GStreamer takes the lowest 32 bits of one."""
+    """Fails for a whole number beyond the range of a property, of which GStreamer takes the lowest 32 bits, and for no text in the
+    place of a number, which it takes for 0"""
+    if not text and what_it_takes(element, name):
+        raise Failure(WRONG_USE, f"{name} is empty, and {what_it_takes(element, name)}.")
     try:
         value = int(text, 0)
     except ValueError:
         return
-    about = descriptions(element).get(name, {}) if abs(value) >= 2 ** 31 else {}
+    about = descriptions(element).get(name, {})
     if "minimum" in about and "maximum" in about and not about["minimum"] <= value <= about["maximum"]:
         raise Failure(WRONG_USE, f"{name} is {value}, and goes from {about['minimum']:.10g} to {about['maximum']:.10g}.")
 
@@ -63,7 +66,7 @@ def check_numbers(Gst, words):
         key, equals, value = word.partition("=")
         if not equals:
             name = word if Gst.ElementFactory.find(word) else name
-        elif name and re.fullmatch("[-+]?(0x[0-9a-fA-F]{8,}|[0-9]{10,})", value):
+        elif name and (not value or re.fullmatch("[-+]?(0x[0-9a-fA-F]{8,}|[0-9]{10,})", value)):
             element = Gst.ElementFactory.make(name)
             if element and is_ours(element):
                 check_number(element, key, value)
@@ -85,14 +88,29 @@ def meant(Gst, words, sentence):
     return f'; did you mean "{like[0]}"?' if like else ""
 
 
+def taken(Gst, sentence):
+    """Returns: GStreamer's sentence about a text that a property of ours does not take, with what it takes; None of others"""
+    found = re.match('could not set property "(.+?)" in element "(.+?)" to "(.*)"', sentence, re.DOTALL)
+    element = Gst.ElementFactory.make(found[2]) if found else None
+    takes = what_it_takes(element, found[1]) if element else None
+    return takes and f'{found[1]} is "{found[3]}", and {takes}.'
+
+
+def what_it_takes(element, name):
+    """Returns: the range or the values of a property of ours; None of texts and others"""
+    about = descriptions(element).get(name, {}) if is_ours(element) else {}
+    if "values" in about:
+        return f"is one of {', '.join(value['nick'] for value in about['values'])}"
+    if "minimum" in about and "maximum" in about:
+        return f"goes from {about['minimum']:.10g} to {about['maximum']:.10g}"
+    return None
+
+
 def range_of(pipeline, sentence):
     """Returns: GLib's sentence about a number that a property does not take, with the numbers that it takes; None of others"""
     found = re.match("""value "(.*)" of type '.*' is invalid or out of range for property '(.*)' of""", sentence)
-    for element in elements_of(pipeline) if found else ():
-        about = descriptions(element).get(found[2], {}) if is_ours(element) else {}
-        if "minimum" in about and "maximum" in about:
-            return f"{found[2]} is {float(found[1]):.10g}, and goes from {about['minimum']:.10g} to {about['maximum']:.10g}."
-    return None
+    takes = filter(None, (what_it_takes(element, found[2]) for element in elements_of(pipeline))) if found else ()
+    return next((f"{found[2]} is {float(found[1]):.10g}, and {what}." for what in takes), None)
 
 
 def set_list(element, name, values):

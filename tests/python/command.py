@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
 """The command gst-imaging: its help, its exit codes, and the command info."""
+import ast
+import contextlib
 import errno
 import io
 import json
@@ -26,10 +28,31 @@ def gst_imaging(*words, **environment):
                                                 **environment})
 
 
+KEPT = "gst_imaging.command", "gst_imaging.commands"
 NAMES = [module.name.replace("_", "-") for module in pkgutil.iter_modules(commands.__path__)]
 
 
+def imports_of(path):
+    """Returns: the modules that a file of gst_imaging imports, and the names it takes from them"""
+    with open(path, encoding="utf-8") as file:
+        nodes = list(ast.walk(ast.parse(file.read())))
+    package = os.path.relpath(path, os.path.join(SOURCE, "pipelines")).split(os.sep)[:-1]
+    found = [name.name for node in nodes if isinstance(node, ast.Import) for name in node.names]
+    for node in nodes:
+        if isinstance(node, ast.ImportFrom):
+            module = package[:len(package) + 1 - node.level] * bool(node.level) + ([node.module] if node.module else [])
+            found += [".".join([*module, name.name]) for name in node.names]
+    return found
+
+
 class Command(unittest.TestCase):
+    def test_no_module_imports_a_command(self):
+        """What commands share has a module of its own, outside of commands."""
+        paths = [os.path.join(folder, name) for folder, _folders, names in os.walk(os.path.join(SOURCE, "pipelines/gst_imaging"))
+                 for name in names if name.endswith(".py")]
+        self.assertIn("gst_imaging.job", imports_of(commands.__path__[0] + "/relight.py"))
+        self.assertEqual([(path, name) for path in paths for name in imports_of(path) if name.startswith("gst_imaging.commands.")], [])
+
     def test_help_names_every_command(self):
         done = gst_imaging("--help")
         self.assertEqual(done.returncode, 0, done.stderr)
@@ -44,9 +67,22 @@ class Command(unittest.TestCase):
             self.assertIn("--json", done.stdout)
             self.assertIn("exit codes:", done.stdout)
 
+    def test_help_needs_neither_numpy_nor_gstreamer(self):
+        """Whoever lacks them is told so by the command, and not by Python."""
+        for name in NAMES:
+            with self.assertRaises(SystemExit) as done, unittest.mock.patch.dict(sys.modules, {"numpy": None, "gi": None}), \
+                    contextlib.redirect_stdout(io.StringIO()) as said:
+                for module in [module for module in sys.modules if module.startswith("gst_imaging.") and module not in KEPT]:
+                    del sys.modules[module]
+                command.execute(name, ["--help"])
+            self.assertEqual((done.exception.code, "examples:" in said.getvalue()), (0, True), name)
+
     def test_wrong_use_is_one_sentence_and_2(self):
         for words, sentence in ((("inof",), 'no command "inof"; there are '),
-                                (("info", "--jsn"), "Unrecognized arguments: --jsn")):
+                                (("info", "--jsn"), "Unrecognized arguments: --jsn"),
+                                (("info", "--part", "x"), '--part is "x", and has to be a whole number.'),
+                                (("sharpen", "a.png", "-o", ""), "-o is empty"), (("sharpen", "a.png", "-o", "a\nb"), "has a line break"),
+                                (("lights", "a", "-o", "b", "--sphere", "1,2"), '--sphere is "1,2", and has to be X,Y,RADIUS.')):
             done = gst_imaging(*words)
             self.assertEqual((done.returncode, done.stdout), (2, ""))
             self.assertIn(sentence, done.stderr)
@@ -88,6 +124,10 @@ class Signals(unittest.TestCase):
             self.run_python(f"sys.path.insert(0, {folder!r})",
                             "command.execute = lambda *_words: __import__('slow_module') and time.sleep(60)",
                             "sys.exit(command.main(['info']))")
+
+    def test_while_arguments_are_parsed(self):
+        self.run_python("command.Parser.format_usage = lambda _parser: os.kill(os.getpid(), signal.SIGTERM) or time.sleep(0.05) or ''",
+                        "sys.exit(command.main(['info', 'file']))")
 
     def test_in_a_finalizer(self):
         self.run_python("class Part:",

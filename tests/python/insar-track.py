@@ -170,7 +170,7 @@ class Track(unittest.TestCase):
         self.assertIn("500 m, range to the right", text)
         self.assertGreater(text.count("marker-end"), 20)
         for words, status, sentence in [((), 2, "required: --days"), (("--days", "12"), 2, "does not tell its spacing"),
-                                        (("--days", "0"), 2, "invalid positive value")]:
+                                        (("--days", "0"), 2, "has to be a number above 0")]:
             printed = gst_imaging("track", self.path("ref.npy"), self.path("sec.npy"), "-o", self.path("no"), *words, status=status)
             self.assertIn(sentence, printed)
 

@@ -68,7 +68,7 @@ class Oct(unittest.TestCase):
             self.assertTrue(6 < result["width"] < 12, result["width"])
             self.assertEqual([f["name"] for f in result["figures"] if f["met"] is False], [])
             told = [(s["name"], s["value"]) for s in result["settings"]]
-            for setting in ("scale", "4"), ("window", "hann"), ("--lambda", "800 900"):
+            for setting in ("scale", "4"), ("window", "hann"), ("lambda", "800 900"):
                 self.assertIn(setting, told)
 
     def test_the_report_says_what_was_subtracted(self):

@@ -204,6 +204,7 @@ class Lights(Photographs):
         for words, code, sentence in (
                 (("--card", "card"), 3, "card has no photograph for 1 of 16 lights: IMG_2.npy"), (("--card", "absent"), 3, "absent is no folder"),
                 (("--card", "ball", "--matte", "ball"), 2, "give one of them"), (("--matte", "ball"), 2, "belong together"),
+                (("--gamma", "2.2"), 2, "give --card or --matte as well"), (("--card", "card", "--gamma", "0"), 2, "--gamma is 0; it has to be above 0"),
                 (("--matte", "ball", "--matte-sphere", "9000,9000,60"), 3, "does not show the matte sphere")):
             self.assertIn(sentence, self.gst_imaging("lights", "sphere", "-o", "none", "--sphere", "101.5,79,70", *words, code=code)[1])
 

@@ -280,7 +280,8 @@ class Relight(Photographs):
 
     def test_what_cannot_be_lit_is_one_sentence(self):
         os.mkdir(self.path("empty"))
-        for words, code, sentence in ((("empty",), 3, "no result"), (("absent",), 3, "absent"), (("empty", "--light", "3"), 2, "--light"),
+        np.save(self.path("grey.npy"), np.zeros((4, 5), np.uint8))
+        for words, code, sentence in ((("empty",), 3, "no result"), (("grey.npy",), 3, "grey.npy is u8 [4, 5]; normals are [height, width, 3]"), (("absent",), 3, "absent"), (("empty", "--light", "3"), 2, "--light"),
                                       (("empty", "--light", "400,95"), 2, "--light: the elevation is 95, and goes from -90 to 90"),
                                       (("empty", "--light", "0,30", "--light=30,-91"), 2, "the elevation is -91, and"),
                                       (("empty", "--light", "nan,30"), 2, "the azimuth is nan, and goes from -1000000 to 1000000"),

@@ -15,7 +15,7 @@ from support import SOURCE, TIMEOUT, FolderCase, command, main, result_of
 
 sys.path.insert(0, os.path.join(SOURCE, "pipelines"))
 from gst_imaging import library  # pylint: disable=wrong-import-position
-from gst_imaging.commands import sharpen  # pylint: disable=wrong-import-position
+from gst_imaging.frames import doubts  # pylint: disable=wrong-import-position
 
 FORMATS = os.environ["FORMATS"].split() + ["npy", "pnm"]
 WORDS = ("amount=1.5", "backend=cpu")
@@ -92,9 +92,9 @@ class Sharpen(FolderCase):
     def test_alpha_is_not_clipped(self):
         values = scene("u2", 4)
         values[..., 3] = 65535
-        self.assertEqual(sharpen.clipped(np, values, 0), 0)
+        self.assertEqual(doubts.clipped(np, values, 0), 0)
         values[:, :30, 1] = 65535
-        self.assertAlmostEqual(sharpen.clipped(np, values, 0), 100 * 30 / 61 / 3, 3)
+        self.assertAlmostEqual(doubts.clipped(np, values, 0), 100 * 30 / 61 / 3, 3)
 
     def test_frames_of_a_stack(self):
         for form, name in ("tiff", "a.tif"), ("fits", "a.fits"), ("npy", "a.npy"):
@@ -192,8 +192,9 @@ class Sharpen(FolderCase):
         with open(self.path("float.pfm"), "wb") as file:
             file.write(b"Pf\n1 1\n-1.0\n1234")
         for words, status, sentence in (
-                (("a.npy", "amount=11"), 2, "amount is 11, and goes from 0 to 10."), (("a.npy", "amont=1"), 2, 'no property "amont" in element "lapsharpen"; did you mean "amount"?'),
-                (("a.npy", "name=a"), 2, "name=a: the command names its elements itself."), (("absent.png",), 3, "There is no file absent.png."), (("no.png",), 3, "no.png"),
+                (("a.npy", "amount=11"), 2, "amount is 11, and goes from 0 to 10."), (("a.npy", "amount="), 2, "amount is empty, and goes from 0 to 10."),
+                (("a.npy", "border=x"), 2, 'border is "x", and is one of '), (("a.npy", "amont=1"), 2, 'no property "amont" in element "lapsharpen"; did you mean "amount"?'),
+                (("a.npy", "name=a"), 2, "name=a: the command names its elements itself."), (("absent.png",), 3, 'There is no file "absent.png".'), (("no.png",), 3, "no.png"),
                 (("float.pfm",), 3, "float32"), ((), 2, "Give pictures or folders"),
                 (("a.npy", "--frames", "0"), 2, "--frames is 0"), (("a.npy", "--format", "jpg"), 4, "jpg"),
                 (("a.npy", "b/a.npy"), 2, "Two inputs have the name a"),

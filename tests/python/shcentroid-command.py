@@ -596,9 +596,9 @@ class Centroids(FolderCase):
             file.write("no FITS")
         for words, status, sentence in (
                 (("f.npy",), 1, "There is no grid of spots"),
-                (("nothing.npy",), 3, "There is no file nothing.npy."),
+                (("nothing.npy",), 3, 'There is no file "nothing.npy".'),
                 (("f.npy", "colums=3"), 2, 'no property "colums"'),
-                (("f.npy", "3"), 3, "There is no file 3."),
+                (("f.npy", "3"), 3, 'There is no file "3".'),
                 (("f.npy", "--scale", "0"), 2, "--scale is 0"),
                 (("f.npy", "--frames", "0"), 2, "--frames is 0; it needs at least 1."),
                 (("f.fits",), 3, 'f.fits" starts with "no FITS"'),

@@ -7,7 +7,7 @@ from ..command import WRONG_USE, Failure
 from ..report import plots
 from . import gains, loopdata, telemetry
 
-OPTIONS = ("commands", "matrix", "mode_commands", "reference", "gain", "leak", "controller", "margin")
+OPTIONS = ("commands", "matrix", "mode-commands", "reference", "gain", "leak", "controller", "margin")
 FILES = ("commands", "matrix", "mode_commands", "reference")  # of arrays
 COLUMNS = ("mode", "gain before", "gain after", "largest gain", "noise", "variance before", "variance after", "residual")
 SHOWN = 20  # modes of the table that is printed
@@ -143,8 +143,6 @@ def choose(np, options, read, made):
     for name in (*FILES, "controller"):
         if getattr(options, name):
             made.input(getattr(options, name), name.replace("_", " "))
-    for name in ("delay", "gain", "leak", "margin"):
-        made.setting(name, getattr(options, name))
     if made.is_complete():
         return made.result
     loop = load(np, options, read, made.warn)

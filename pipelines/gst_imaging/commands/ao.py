@@ -34,7 +34,7 @@ EXAMPLES = [
 OPTIONS = {  # of each
     "invert": ("keep", "condition", "alpha", "noise", "covariance", "modal"),
     "basis": ("condition", "kind", "modes", "order"),
-    "record": ("frames", "no_pixels", "mode", "name", "delay"),
+    "record": ("frames", "no-pixels", "mode", "name", "delay"),
     "gains": ("delay", *gainscommand.OPTIONS),
 }
 MOST_DELAY = 20  # frames
@@ -137,9 +137,9 @@ def check(options, n_modes):
 
 def check_what(options):
     of_others = [name for names in OPTIONS.values() for name in names if name not in OPTIONS[options.what]]
-    given = [name for name in of_others if getattr(options, name)]
+    given = [name for name in of_others if name in options.given]
     if given:
-        raise Failure(WRONG_USE, f"--{given[0].replace('_', '-')} is no option of ao {options.what}.")
+        raise Failure(WRONG_USE, f"--{given[0]} is no option of ao {options.what}.")
     if options.delay is not None and not 1 <= options.delay <= MOST_DELAY:
         raise Failure(WRONG_USE, f"--delay is {options.delay:g}; commands are seen 1 to {MOST_DELAY} frames later.")
     if options.frames is not None and options.frames < 1:
@@ -183,8 +183,6 @@ def invert(np, options, made):
     made.input(options.input, "interaction matrix")
     if options.covariance:
         made.input(options.covariance, "covariance")
-    for name in ("keep", "condition", "alpha", "noise", "modal"):
-        made.setting(name, getattr(options, name))
     if made.is_complete():
         return made.result
     slopes, strengths, modes = np.linalg.svd(matrix, full_matrices=False)
@@ -229,8 +227,6 @@ def basis(np, options, made):
         made.input(options.input, "grid")
     else:
         made.setting("grid", options.input)
-    for name in ("kind", "modes", "order", "condition"):
-        made.setting(name, getattr(options, name))
     if made.is_complete():
         return made.result
     control, values, slopes, variances = make_basis(np, options, grid)
@@ -299,8 +295,6 @@ class Recording:
 
 def record(np, options, made):
     recording = Recording(np, options, made)
-    for name in OPTIONS["record"]:
-        made.setting(name, getattr(options, name))
     made.setting("pipeline", options.input)
     stopped = play_loop(options, made, recording)
     loop = recording.loop

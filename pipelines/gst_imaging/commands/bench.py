@@ -9,8 +9,7 @@ import os
 import tempfile
 import time
 
-from . import info
-from .. import library, play
+from .. import installed, library, play
 from ..command import NO_RESULT, WRONG_USE, Failure
 from ..frames.source import at_end
 from ..progress import Progress
@@ -189,7 +188,7 @@ def run(options):
         raise Failure(NO_RESULT, f"None of {', '.join(names)} is installed; gst-imaging info says why.")
     if options.report:
         with writing(options.report) as path:
-            write_report(options, rows, missing, info.collect(), path)
+            write_report(options, rows, missing, installed.collect(), path)
     if not options.json:
         show(rows, missing)
     return {"results": rows, "missing": missing}

@@ -20,8 +20,8 @@ from .. import job, library
 from ..command import WRONG_USE, Failure
 from ..frames import cameras, files, slopes
 from ..frames.drawing import Drawing
-from ..frames.measure import Measurement
-from ..frames.source import declare_options, is_setting, need, scratch, split
+from ..frames.measure import Measurement, cut_of
+from ..frames.source import is_setting, need, scratch, split
 
 EXAMPLES = [
     ("frames.fits -o out", "a FITS cube; finds the grid in its first frame"),
@@ -32,8 +32,8 @@ EXAMPLES = [
     ("--camera aravis: --exposure 500 --view -o out", "a GigE camera, shown in a window, until Ctrl-C"),
 ]
 
+FILES = {"map": "map-location", "dark": "dark-location", "flat": "flat-location", "pupils": "pupils-location"}  # options and properties
 GEOMETRY = ("columns", "rows", "map-location", "aperture", "find-grid-location", "pupils-location")
-CUTS = ("threshold-mode=", "threshold=", "brightest=", "estimator=correlation", "estimator=pupils")
 
 
 def add_arguments(parser):
@@ -77,8 +77,7 @@ def check(options):
         raise Failure(WRONG_USE, "fields is for pipelines: the slopes of this command always have all fields.")
     if "find-grid-location" in given:
         raise Failure(WRONG_USE, "find-grid-location is for pipelines: this command writes the grid to map.npy.")
-    for option, name in (("map", "map-location"), ("reference", "reference-location"), ("dark", "dark-location"),
-                         ("flat", "flat-location"), ("pupils", "pupils-location")):
+    for option, name in {**FILES, "reference": "reference-location"}.items():
         if getattr(options, option) and name in given:
             raise Failure(WRONG_USE, f"--{option} and {name}= are the same setting; give one of them.")
     if options.pupils and (options.map or "estimator" in given or given & set(GEOMETRY)):
@@ -96,16 +95,11 @@ def check(options):
 
 def settings_of(options, settings):
     """Returns: the settings of shcentroid, and whether it finds the grid"""
-    settings = list(settings)
-    for option, name in ("map", "map-location"), ("dark", "dark-location"), ("flat", "flat-location"), ("pupils", "pupils-location"):
-        if getattr(options, option):
-            settings.append(f"{name}={getattr(options, option)}")
+    settings = [*settings, *(f"{name}={getattr(options, option)}" for option, name in FILES.items() if getattr(options, option))]
     if options.pupils:
         settings.append("estimator=pupils")
     finds_grid = not any(text.partition("=")[0] in GEOMETRY for text in settings)
-    if not any(text.startswith(CUTS) for text in settings):
-        settings.append("threshold-mode=auto")
-    return settings, finds_grid
+    return settings + cut_of(settings), finds_grid
 
 
 def declare(made, source, options, settings):
@@ -119,7 +113,6 @@ def declare(made, source, options, settings):
         made.settings[name] = value
     if options.reference:
         made.input(options.reference, "reference")
-    declare_options(made, options, format="npy", no_table=False, pictures=False, no_picture=False, scale=None, frames=None, draw=[], part=-1)
 
 
 def measure(source, made, options, settings):

@@ -11,12 +11,11 @@ Offsets are measured in mode=precise, on about 20 x 25 patches from corner to co
 If less than a quarter of them correlate, the shift is searched in the whole images, and larger templates are tried once. The secondary is read a second time for
 resampling, because the fit needs all offsets. Images of two scenes are refused.
 """
-from ..command import UNREADABLE, Failure
 from ..sar import arguments, field, told, warp
+from ..sar.images import check_complex
 from ..sar.interferogram import add_pictures, form, resampling
 from ..sar.measure import add_figures, check_fit
 from ..sar.pair import Work
-from .offsets import write_field
 
 EXAMPLES = [
     ("ref.PRM sec.PRM -o pair --looks 4 4", "fringes of cells of 4 columns and 4 lines"),
@@ -44,33 +43,18 @@ def add_arguments(parser):
     parser.add_argument("--rasters", choices=["tif", "img"], help="keep coherence, amplitude, phase and offsets, float32")
 
 
-def settings_of(options):
-    """Returns: {name: (value, default)}"""
-    return {"looks": (list(options.looks), [2, 2]), "window": (list(options.window), [5, 5]),
-            "shade": (options.shade, "coherence"), "taps": (options.taps, 16),
-            "warp": (options.warp, False), "flatten": (options.flatten, "none"), "slc": (options.slc, False),
-            "interferogram": (options.interferogram, False), "rasters": (options.rasters, None)}
-
-
-def check_images(images):
-    for image in images:
-        if not image.is_complex:
-            raise Failure(UNREADABLE, f'"{image.path}" has real samples, and an interferogram needs complex ones. gst-imaging'
-                                      " offsets measures the offsets of amplitudes and pictures.")
-
-
 def run(options):
     def work(pair, properties, made):
-        this = Work(pair, properties, made, settings_of(options))
+        this = Work(pair, properties, made)
         if made.is_complete():
             return made.result
-        this.open(check_images)
+        this.open(check_complex)
         offsets = this.measure("text/x-gmtsar-xcorr", options.rasters)
         check_fit(offsets)
         rows = field.without(field.read_offsets(offsets.table), offsets.planes[7].ravel())
         this.keep(offsets, "freq_xcorr.dat")
         fit, snr = offsets.fit_function(), offsets.found["min-correlation"]
-        write_field(made, rows, fit, snr)
+        field.write(made.path("field.svg"), rows, fit, snr)
         dense, words = None, []
         if options.warp:
             dense = warp.find_field(this.images, made.path("fit.txt"), options.taps, this)

@@ -16,12 +16,10 @@ import os
 from .. import library
 from ..command import NOT_WRITTEN, UNREADABLE, WRONG_USE, Failure
 from ..sar import arguments, field, geocode, ground, orbit, told, unwrap, warp
-from ..sar.images import file_of, led_of, names_in
+from ..sar.images import check_complex, file_of, led_of, names_in
 from ..sar.interferogram import add_pictures, form, resampling
 from ..sar.measure import add_figures, check_fit
 from ..sar.pair import Work
-from .coregister import check_images
-from .offsets import write_field
 
 EXAMPLES = [
     ("ref.PRM sec.PRM -o pair --looks 4 8 --dem topo_ra.grd --dem-surface sphere --unwrap", "files of GMTSAR"),
@@ -53,14 +51,6 @@ def add_arguments(parser):
     parser.add_argument("--unwrap", action="store_true", help="run snaphu, if it is installed")
     parser.add_argument("--geocode", nargs="+", metavar="FILE", help="rasters with LAT and LON of the reference, or trans.dat of GMTSAR, or "
                         "the word orbit: by the PRM file of the orbit and --dem, or the ellipsoid without it")
-
-
-def settings_of(options, hashes):
-    """Returns: {name: (value, default)}. hashes: of further inputs"""
-    names = {"looks": [4, 4], "window": [5, 5], "taps": 16, "warp": False, "coregistered": False, "flatten": "auto",
-             "dem_surface": "ellipsoid", "filter": 0.5, "unwrap": False, "common_band": None}
-    values = {name: getattr(options, name) for name in names}
-    return {name: (list(value) if isinstance(value, tuple) else value, names[name]) for name, value in values.items()} | hashes
 
 
 def check_options(options):
@@ -140,7 +130,7 @@ def align(options, this, made):
     check_fit(offsets)
     rows = field.without(field.read_offsets(offsets.table), offsets.planes[7].ravel())
     this.keep(offsets, "freq_xcorr.dat")
-    write_field(made, rows, offsets.fit_function(), offsets.found["min-correlation"])
+    field.write(made.path("field.svg"), rows, offsets.fit_function(), offsets.found["min-correlation"])
     dense = warp.find_field(this.images, made.path("fit.txt"), options.taps, this) if options.warp else None
     if dense:
         dense.warn_of_few(made.warn)
@@ -220,7 +210,8 @@ def run(options):
             check_product(path)
         kind, flat = flattening(options, pair)
         image = find_image(options, pair)
-        this = Work(pair, properties, made, settings_of(options, {"flattening": (kind, "measured")}))
+        this = Work(pair, properties, made)
+        made.setting("flattening", kind, "measured")
         orbits = [file for word in flat if "-orbit=" in word for file in (word.split("=", 1)[1], *led_of(word.split("=", 1)[1]))]
         for role, paths in ("orbit", orbits), ("dem", [options.dem]), ("mask", [options.mask]), (
                 "geolocation", [image.path, *led_of(image.path)] if image else options.geocode):
@@ -228,7 +219,7 @@ def run(options):
                 made.input(file_of(path), role)
         if made.is_complete():
             return made.result
-        this.open(check_images)
+        this.open(check_complex)
         if options.coregistered:
             check_sizes(this.images)
         aligned = None if options.coregistered else align(options, this, made)

@@ -43,7 +43,6 @@ def run(options):
         for role, files in ("dem", files_of(path)), ("image", [options.image, *led_of(options.image)]):
             for file in files:
                 made.input(file, role)
-        made.setting("looks", list(options.looks), [4, 4])
         if made.is_complete():
             return made.result
         image = orbit.Image(options.image)

@@ -145,9 +145,6 @@ def plan(options, made):
     arguments = split_arguments(more)
     scenes = read_scenes(folder, made)
     results = os.path.normpath(options.results or f"{os.path.normpath(options.output)}-pairs")
-    for name, default in (("network", "delaunay"), ("connections", 1), ("centre", None), ("grid", None), ("max_days", None),
-                          ("max_baseline", None)):
-        made.setting(name.replace("_", "-"), getattr(options, name), default)
     made.setting("arguments", more, [])
     made.setting("folder", folder)
     made.setting("results", results)
@@ -187,7 +184,6 @@ def make_table(options, made):
 
 
 def make_series(options, made):
-    made.setting("series", options.series)
     found = stack.Stack(options.words[0], made)
     if made.is_complete():
         return made.result

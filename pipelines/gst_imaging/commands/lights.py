@@ -4,7 +4,10 @@
 The result is lights.lp, with the names of the photographs, for gst-imaging photostereo. Say where the sphere is with
 --sphere or a mask (mask.* in the folder is used). Without, the sphere has to be brighter than its background. Photographs of
 the object with the same names, or with --by-order in the same order, fit these lights. With two or more spheres and --mm-per-pixel
-the lights are positions in mm, by parallax. With --card or --matte they have their intensities, too.
+the lights are positions in mm, by parallax.
+
+Lamps that differ in brightness make a wrong albedo and wrong normals. With photographs of a white card (--card) or of a matte white
+sphere (--matte) under the same lights, lights.lp has the intensity of each lamp in red, green and blue as well.
 """
 import math
 import os
@@ -18,6 +21,7 @@ EXAMPLES = [
     ("sphere/ -o rig --sphere 1220.5,1233,415", "column and row of the middle, and the radius, in pixels"),
     ("spheres/ -o rig --sphere 300,310,95 --sphere 1700,320,96 --sphere 990,1200,95 --mm-per-pixel 0.1", "positions in mm, by parallax"),
     ("sphere/ -o rig --card card/", "with the intensity of each lamp per colour, from photographs of a white card"),
+    ("sphere/ -o rig --matte ball/ --matte-sphere 1220,1233,400", "the same from photographs of a matte white sphere"),
     ("sphere/ -o rig", "with sphere/mask.png, white on the sphere"),
 ]
 
@@ -39,7 +43,8 @@ def add_arguments(parser):
                         " for the intensities of the lights")
     parser.add_argument("--matte", metavar="FOLDER", help="the same with a matte white sphere, at --matte-sphere")
     parser.add_argument("--matte-sphere", type=circle, metavar="X,Y,RADIUS", help="where it is, in pixels")
-    parser.add_argument("--gamma", type=float, help="exponent that makes these linear (default: 2.2 for JPEG, else 1)")
+    parser.add_argument("--gamma", type=float, help="exponent that makes the photographs of --card or --matte linear (default: 2.2 for JPEG,"
+                        " else 1)")
     parser.add_argument("--threshold", type=float, help="a highlight is brighter than this part of the brightest point")
     parser.add_argument("--extension", metavar="EXT", help="use the files with this extension alone")
 
@@ -269,6 +274,10 @@ def check_options(options):
         raise Failure(WRONG_USE, "--sphere and --mask both say where the sphere is: give one of them.")
     if options.card and options.matte:
         raise Failure(WRONG_USE, "--card and --matte both tell the intensities: give one of them.")
+    if options.gamma is not None and not (options.card or options.matte):
+        raise Failure(WRONG_USE, "--gamma is of the photographs that tell the intensities: give --card or --matte as well, or leave it out.")
+    if options.gamma is not None and not 0 < options.gamma < float("inf"):
+        raise Failure(WRONG_USE, f"--gamma is {options.gamma:g}; it has to be above 0.")
     if bool(options.matte) != bool(options.matte_sphere):
         raise Failure(WRONG_USE, "--matte and --matte-sphere belong together: the folder, and where the sphere is.")
 
@@ -290,13 +299,6 @@ def run(options):
             made.input(path, "picture")
         if mask:
             made.input(mask, "mask")
-        made.setting("sphere", [list(sphere) for sphere in options.sphere] if options.sphere else None)
-        made.setting("mm-per-pixel", options.mm_per_pixel, unit="mm")
-        made.setting("focal-length-mm", options.focal_length_mm, unit="mm")
-        made.setting("sensor-width-mm", options.sensor_width_mm, unit="mm")
-        made.setting("threshold", options.threshold)
-        made.setting("matte-sphere", list(options.matte_sphere) if options.matte_sphere else None)
-        made.setting("gamma", options.gamma)
         for path in lamps.files_for(options.card or options.matte, files, options.extension) if options.card or options.matte else ():
             made.input(path, "white")
         if made.is_complete():

@@ -52,8 +52,6 @@ def plan(options, made):
         mosaic.open_raster(path, options.band)
         for file in files_of(path):
             made.input(file, "raster")
-    for name, default in ("chunk", 1024), ("crs", None), ("pixel", None), ("band", 1), ("overlap", "mean"), ("resampling", "near"):
-        made.setting(name, getattr(options, name), default)
     made.setting("output", options.output)  # the rows name it
     if made.is_complete():
         return made.result
@@ -90,7 +88,6 @@ def fill(options, made):
     for name in "overlap", "resampling", "band":
         made.setting(name, told[name])
     made.setting("grid", vars(grid))
-    made.setting("part", options.part)
     file = mosaic.chunk_file(store, row, column)
     if os.path.exists(file) and made.is_complete():
         return made.result

@@ -24,7 +24,7 @@ import os
 
 from .. import job, library
 from ..command import WRONG_USE, Failure
-from ..frames.source import at_end, declare_options, need, scratch, split
+from ..frames.source import at_end, need, scratch, split
 from ..oct import calibration, images, instrument, mirror, spectra
 
 EXAMPLES = [
@@ -86,8 +86,6 @@ def declare(made, source, options, settings):
         made.input(path, "background" if path == options.background else "calibration")
     for text in settings:
         made.settings[text.partition("=")[0]] = text.partition("=")[2]
-    calibration.declare(made, options)
-    declare_options(made, options, samples=None, lines=None, dtype="u16", offset=0, enface=False, linear=False, complex=False, pictures=False)
 
 
 def words_of(source, made, options, settings):

@@ -31,15 +31,9 @@ def steps_of(rows):
     return [min((b - a for a, b in zip(place, place[1:])), default=1) for place in places]
 
 
-def write_field(made, rows, fit, snr):
-    if any(row[4] > snr for row in rows):
-        with open(made.path("field.svg"), "w", encoding="ascii") as file:
-            file.writelines(line + "\n" for line in field.draw(rows, fit, snr))
-
-
 def run(options):
     def work(pair, properties, made):
-        this = Work(pair, properties, made, {"rasters": (options.rasters, None)})
+        this = Work(pair, properties, made)
         if made.is_complete():
             return made.result
         this.open()
@@ -48,7 +42,7 @@ def run(options):
         this.keep(offsets, "offsets.csv")
         library.numpy().save(made.path("offsets.npy"), offsets.planes)
         fit, snr = offsets.fit_function(), offsets.found.get("min-correlation", 0)
-        write_field(made, rows, fit, snr)
+        field.write(made.path("field.svg"), rows, fit, snr)
         told.add_field(made.report, rows, fit, snr)
         if fit:
             add_figures(made.report, offsets, this.images[0])

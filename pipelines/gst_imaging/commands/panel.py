@@ -4,6 +4,7 @@
 PIPELINE is a description as for gst-launch-1.0, or the name of a ready one: oct, ao, sharpen, photostereo, insar, with FILES, a
 camera, or data of its own; property=value behind it sets its element. The address is printed; control and C ends it. docs/reference/panel.md has the protocol.
 """
+import argparse
 import json
 import os
 import re
@@ -103,15 +104,18 @@ def launch(Gst, description):
     return pipeline
 
 
-# options of oct, and what they are if nobody gives them
-OF_OCT = {"samples": None, "lines": None, "dtype": "u16", "offset": 0, "calibration": None, "wavelength": None, "wavelengths": None,
-          "chirp": None, "k_index": None, "dispersion": None, "phase_domain": "k", "background": None}
+def options_of_oct():
+    """Returns: {name: default}"""
+    parser = argparse.ArgumentParser(add_help=False)
+    spectra.add_arguments(parser)
+    calibration.add_arguments(parser)
+    return vars(parser.parse_args([]))
 
 
 def check(options):
     cameras.check_settings(options)
     spectra.check(options)
-    given = [name for name, default in OF_OCT.items() if getattr(options, name) != default]
+    given = [name for name, default in options_of_oct().items() if getattr(options, name) != default]
     if given and options.pipeline[0] != "oct":
         option = {"wavelength": "lambda"}.get(given[0], given[0].replace("_", "-"))
         raise Failure(WRONG_USE, f"--{option} is for the ready pipeline oct.")

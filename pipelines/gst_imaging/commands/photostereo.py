@@ -10,10 +10,9 @@ import argparse
 import glob
 import os
 
-from .. import chart, flatfield, job, library, photographs, play, rti, scale, web
+from .. import chart, flatfield, job, library, photographs, play, rti, scale, shading, web
 from ..command import UNREADABLE, WRONG_USE, Failure
 from ..report import plots
-from .relight import strength
 
 EXAMPLES = [
     ("photos/ lights.lp -o out", "one object; the mask is photos/mask.png, if there is one"),
@@ -201,23 +200,12 @@ class Set:
             self.sheets.tell(made)
         if options.chart:
             made.input(options.chart, "chart")
-            made.setting("chart-corners", options.chart_corners)
         made.input(self.lights.path, "lights")
         for _i, path in self.pairs:
             made.input(path, "picture")
         made.setting("gamma", self.gamma, 1)
-        made.setting("curve", self.curve, "gamma")
         made.setting("mm-per-pixel", options.mm_per_pixel, 1, "mm")
         made.setting("chart-mm", options.chart_mm and "{:g}x{:g}".format(*options.chart_mm), unit="mm")
-        made.setting("scale-ruler", options.scale_ruler and ",".join(f"{value:g}" for value in options.scale_ruler))
-        made.setting("method", options.method)
-        made.setting("integration", options.integration, "poisson")
-        made.setting("stiffness", options.stiffness)
-        made.setting("by-order", options.by_order, False)
-        made.setting("set", sorted(options.set), [])
-        made.setting("web", options.web, False)
-        made.setting("rti", options.rti, False)
-        made.setting("title", options.title if options.web else None)
 
     def words(self, np, made, options):
         """Returns: arguments of photostereo"""
@@ -414,7 +402,7 @@ def write_page(np, photos, made, options):
     maps = web.Maps(normals[..., :3], albedo[..., :3] if albedo.ndim == 3 else albedo,
                     photographs.read(made.path("height.tif")).reshape(photos.size))
     web.write(np, made.path("web"), options.title or made.name, maps, options.mm_per_pixel, unit_of(options),
-              strength(np, made.path("albedo.png")))
+              shading.strength(np, made.path("albedo.png")))
     made.report.fact("page", "web/index.html")
 
 

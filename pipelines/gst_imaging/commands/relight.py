@@ -7,14 +7,22 @@ Give the folder of a result of gst-imaging photostereo, or a file of normals wit
 import argparse
 import os
 
-from .. import job, library, photographs
+from .. import job, library, photographs, shading
 from ..command import UNREADABLE, WRONG_USE, Failure
+from ..sar.arguments import whole
 
 EXAMPLES = [
     ("coin -o lit --light 180,30 --light 90,20", "coin under a light from the left and one from above, lit000.png and lit001.png"),
     ("coin -o turn --series 36 --elevation 15", "raking light all around, a picture every ten degrees"),
     ("normals.exr --albedo albedo.tif -o lit --specular 0.3", "any files of normals and albedo, with a highlight"),
 ]
+
+PROPERTIES = {  # of relight: default and help
+    "ambient": (0, "light from everywhere (default: 0)"),
+    "specular": (0, "strength of the highlight (default: 0, a matte surface)"),
+    "shininess": (30, "5 is satin, 30 varnish, 200 metal (default: 30)"),
+    "gamma": (2.2, "2.2 for screens, 1 for linear samples (default: 2.2)"),
+}
 
 
 def add_arguments(parser):
@@ -23,13 +31,11 @@ def add_arguments(parser):
     parser.add_argument("--albedo", metavar="FILE", help="the albedo of a file of normals (default: a white surface)")
     parser.add_argument("--light", action="append", type=direction, default=[], metavar="AZIMUTH,ELEVATION",
                         help="degrees: azimuth 0 is from the right, 90 from above, 180 from the left; elevation 90 from the camera")
-    parser.add_argument("--series", type=count, default=0, metavar="N", help="N pictures with azimuths all around")
+    parser.add_argument("--series", type=whole(1, 10000), default=0, metavar="N", help="N pictures with azimuths all around")
     parser.add_argument("--elevation", type=elevation, default=30, help="of --series, in degrees (default: 30)")
     parser.add_argument("--diffuse", type=float, help="strength of the light (default: a bright albedo becomes nearly white)")
-    parser.add_argument("--ambient", type=float, default=0, help="light from everywhere (default: 0)")
-    parser.add_argument("--specular", type=float, default=0, help="strength of the highlight (default: 0, a matte surface)")
-    parser.add_argument("--shininess", type=float, default=30, help="5 is satin, 30 varnish, 200 metal (default: 30)")
-    parser.add_argument("--gamma", type=float, default=2.2, help="2.2 for screens, 1 for linear samples (default: 2.2)")
+    for name, (default, about) in PROPERTIES.items():
+        parser.add_argument("--" + name, type=float, default=default, help=about)
 
 
 def limited(name, text, most):
@@ -49,36 +55,20 @@ def direction(text):
     return limited("azimuth", azimuth, 1000000), elevation(height)
 
 
-def count(text):
-    n = int(text)
-    if not 1 <= n <= 10000:
-        raise ValueError(text)
-    return n
-
-
 def files_of(path, albedo):
     """Returns: the files of normals and albedo; the latter may be None"""
     if not os.path.isdir(path):
         if not os.path.isfile(path):
             raise Failure(UNREADABLE, f"{path} is neither a folder nor a file.")
+        kind, shape = library.Arrays().kind(path)
+        if len(shape) < 3 or shape[-1] not in (3, 4):
+            raise Failure(UNREADABLE, f"{path} is {kind} {list(shape)}; normals are [height, width, 3], x, y and z.")
         return path, albedo
     normals = os.path.join(path, "normals.png")
     if not os.path.isfile(normals):
         raise Failure(UNREADABLE, f"{path} has no normals.png: it is no result of gst-imaging photostereo.")
     beside = os.path.join(path, "albedo.png")
     return normals, albedo or (beside if os.path.isfile(beside) else None)
-
-
-def strength(np, albedo):
-    """Returns: what makes the 99th percentile of the albedo 0.9"""
-    if not albedo:
-        return 0.9
-    values = photographs.read(albedo)
-    most = np.iinfo(values.dtype).max if values.dtype.kind in "iu" else 1
-    values = values[..., :3] if values.ndim == 3 else values
-    values = values[np.isfinite(values) & (values > 0)]
-    bright = float(np.percentile(values, 99)) / most if values.size else 0
-    return round(0.9 / bright, 4) if bright > 0 else 0.9
 
 
 def control(lights):
@@ -103,8 +93,7 @@ def control(lights):
 
 def words_of(normals, albedo, options, diffuse, to, n):
     words = ["picturesrc", f"location={normals}", "loop=true", f"num-buffers={n}", "framerate=25/1", "!", "r.normal",
-             "relight", "name=r", f"diffuse={diffuse:.10g}", f"ambient={options.ambient:.10g}",
-             f"specular={options.specular:.10g}", f"shininess={options.shininess:.10g}", f"gamma={options.gamma:.10g}",
+             "relight", "name=r", f"diffuse={diffuse:.10g}", *(f"{name}={getattr(options, name):.10g}" for name in PROPERTIES),
              "!", "picturesink", "sidecar=none", f"location={to}"]
     return words + (["picturesrc", f"location={albedo}", "!", "r.albedo"] if albedo else [])
 
@@ -121,10 +110,7 @@ def run(options):
         made.input(normals, "normals")
         if albedo:
             made.input(albedo, "albedo")
-        made.setting("lights", [list(light) for light in lights])
-        for name, default in ("ambient", 0), ("specular", 0), ("shininess", 30), ("gamma", 2.2):
-            made.setting(name, getattr(options, name), default)
-        diffuse = strength(np, albedo) if options.diffuse is None else options.diffuse
+        diffuse = shading.strength(np, albedo) if options.diffuse is None else options.diffuse
         made.setting("diffuse", diffuse, 1)
         if made.is_complete():
             return made.result

@@ -10,12 +10,11 @@ property=value are properties of lapsharpen (docs/reference/lapsharpen.md): amou
 import contextlib
 import os
 
-from .. import job, library
+from .. import headers, job, library
 from ..command import NOT_WRITTEN, UNREADABLE, WRONG_USE, Failure, Stopped, say, whole
-from ..frames import cameras, files
+from ..frames import cameras, doubts, files
 from ..frames.source import at_end, is_setting, need, set_bits, split
 from ..progress import Progress
-from .convert import find_lost
 
 EXAMPLES = [
     ("picture.png amount=1.5 -o out", "out/picture.png, with half as much again"),
@@ -79,18 +78,9 @@ def as_before(np, source, played, path, before):
         arrays.translate(like, source, path)
         arrays.replace_values(like, after)
         arrays.save(like, path)
-        return after, find_lost(arrays.cards(like), arrays.cards_of(path), (), path)
+        return after, headers.find_lost(arrays.cards(like), arrays.cards_of(path), (), path)
     finally:
         arrays.free(like)
-
-
-def clipped(np, values, bits):
-    """Returns: how many per cent of the samples of colours are black or white; the last of 2 or 4 channels is alpha"""
-    values = values[..., :-1] if values.ndim > 2 and values.shape[-1] in (2, 4) else values
-    if values.dtype.kind not in "iu":
-        return 0.0
-    white = (1 << bits) - 1 if bits and values.dtype.itemsize == 2 else np.iinfo(values.dtype).max
-    return 100 * float(((values == 0) | (values >= white)).mean())
 
 
 def middle(values):
@@ -147,7 +137,7 @@ class Sharpening:
                     os.remove(made)
 
     def note(self, name, before, after, took, partial):
-        shares = [clipped(self.np, values, self.bits) for values in (before, after)]
+        shares = [doubts.clipped(self.np, values, self.bits) for values in (before, after)]
         self.worst = max(self.worst, shares[1] - shares[0])
         self.backend = took.get("active-backend")
         size = " x ".join(map(str, after.shape))
@@ -177,7 +167,6 @@ def sharpen_files(name, made, options, settings):
         made.input(path, "picture")
     for text in settings:
         made.settings[text.partition("=")[0]] = text.partition("=")[2]
-    made.setting("--format", options.format)
     if made.is_complete():
         return made.result
     made.open()

@@ -82,8 +82,7 @@ def run(options):
         raise Failure(WRONG_USE, "--rasters tif needs gdal_translate, which is not installed: the Debian package gdal-bin.")
 
     def work(pair, properties, made):
-        this = Work(pair, properties, made, {"days": (options.days, None), "rasters": (options.rasters, None),
-                                             "spacing": (list(options.spacing) if options.spacing else None, None)})
+        this = Work(pair, properties, made)
         if options.stable:
             made.input(options.stable, "stable")
         if made.is_complete():

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
-"""What speaks against a frame of spots: bytes in the other order, and spots that are hardly above the noise."""
-from .. import library, metadata
+"""What speaks against a frame of spots: bytes in the other order, spots that are hardly above the noise, and clipped samples."""
+from .. import library
 
 FORMATS = {"GRAY8": "u1", "GRAY16_LE": "<u2"}
 SMOOTHER = 4  # times, that the exchanged bytes have to be, before the order is doubted
@@ -8,6 +8,8 @@ SMOOTHER = 4  # times, that the exchanged bytes have to be, before the order is 
 
 def frame_of(np, sample):
     """Returns: the grey frame of a sample as [height, width]; None of another format"""
+    from .. import metadata
+
     structure = sample.get_caps().get_structure(0)
     dtype = FORMATS.get(structure.get_string("format")) if structure.has_name("video/x-raw") else None
     if not dtype:
@@ -47,6 +49,15 @@ def peak_over_noise(np, frame, places):
     column, row = (np.clip(np.rint(places[:, i]).astype(int), 1, size - 2) for i, size in ((0, values.shape[1]), (1, values.shape[0])))
     peaks = np.max([values[row + y, column + x] for y in (-1, 0, 1) for x in (-1, 0, 1)], axis=0)
     return float(np.median(peaks) - np.median(values)) / noise
+
+
+def clipped(np, values, bits):
+    """Returns: how many per cent of the samples of colours are black or white; the last of 2 or 4 channels is alpha"""
+    values = values[..., :-1] if values.ndim > 2 and values.shape[-1] in (2, 4) else values
+    if values.dtype.kind not in "iu":
+        return 0.0
+    white = (1 << bits) - 1 if bits and values.dtype.itemsize == 2 else np.iinfo(values.dtype).max
+    return 100 * float(((values == 0) | (values >= white)).mean())
 
 
 class Look:

@@ -178,7 +178,7 @@ def listing(path, warn=None):
     """Returns: the files that a path stands for. Of several those of a known format: notes may lie beside data. warn gets a sentence
     that names the others."""
     if not os.path.exists(path) and not set("*?") & set(os.path.basename(path)):
-        raise Failure(UNREADABLE, f"There is no file {path}.")
+        raise Failure(UNREADABLE, f'There is no file "{path}".')
     found = files_of(path)
     Gst = library.gstreamer()
     known = [file for file in found if len(found) == 1 or file.lower().endswith(PACKED) or library.knows(Gst, file)] or found

@@ -2,7 +2,7 @@
 """Plays a recording or a camera through shcentroid: the numbers go into a file as they are measured."""
 import os
 
-from .. import library, metadata
+from .. import library
 from ..command import Failure, explain
 from ..report import pictures
 from . import cameras, doubts
@@ -10,6 +10,12 @@ from .source import set_bits
 
 
 N_FIELDS = 10  # of fields=all
+CUTS = ("threshold-mode=", "threshold=", "brightest=", "estimator=correlation", "estimator=pupils")
+
+
+def cut_of(settings):
+    """Returns: the setting that cuts off the background; none where the settings say how"""
+    return [] if any(text.startswith(CUTS) for text in settings) else ["threshold-mode=auto"]
 
 
 def sentence_of(failure):
@@ -80,6 +86,8 @@ class Measurement:
         self.last = None
 
     def keep(self, sample):
+        from .. import metadata
+
         found = metadata.results(sample.get_buffer(), "sh") or {}
         self.fields, self.row_column = found.get("fields", []), found.get("row-column")
         self.size = found.get("ref-width"), found.get("ref-height")

@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
 """What all sources of frames have in common."""
 import contextlib
-import os
 import re
 import shutil
 import sys
@@ -70,12 +69,6 @@ def scratch():
     finally:
         with whole():
             shutil.rmtree(folder, ignore_errors=True)
-
-
-def declare_options(made, options, **defaults):
-    """Those that decide on the result, of which the report has what is not the default."""
-    for name, default in defaults.items():
-        made.setting("--" + name.replace("_", "-"), getattr(options, name), default)
 
 
 def is_setting(word):

@@ -36,12 +36,6 @@ def files_of(options):
     return [name for name in named if name] + list(filter(os.path.isfile, inside))
 
 
-def declare(made, options):
-    """What all of these options are: files by their names here, and by their contents as inputs."""
-    for name in "wavelength", "wavelengths", "chirp", "k_index", "dispersion", "phase_domain":
-        made.setting("--" + {"wavelength": "lambda"}.get(name, name.replace("_", "-")), getattr(options, name), {"phase_domain": "k"}.get(name))
-
-
 def is_file(text):
     return bool(text) and not all(part.replace(" ", "") and is_number(part) for part in text.replace(",", ";").split(";"))
 

@@ -3,7 +3,7 @@
 import json
 import os
 
-from .. import library, metadata
+from .. import library
 from ..command import NO_RESULT, Failure
 from ..frames import files
 from ..report import plots
@@ -23,6 +23,8 @@ class Images:
     """Of a file of floats [B-scans, depths, lines]."""
 
     def __init__(self, made, name):
+        from .. import metadata
+
         self.np, self.made, self.path = library.numpy(), made, made.path(name)
         told = metadata.sidecar(self.path)
         if not told or not told["frames"]:
@@ -98,6 +100,8 @@ class Images:
 
     def depths(self):
         """Returns: the place of each depth, and the unit"""
+        from .. import metadata
+
         axes = self.quantity.get("axes") or []
         if len(axes) < 2 or (axes[1] or {}).get("name") != "depth":
             return self.np.arange(len(self.profile)), "pixel"
@@ -174,6 +178,8 @@ def shown(np, image, quantity):
 
 
 def show(report, images, made):
+    from .. import metadata
+
     np = images.np
     places, unit = images.depths()
     report.picture(f"B-scan {images.n // 2} of {images.n}" if images.n > 1 else "The B-scan",

@@ -4,7 +4,7 @@ import os
 
 from .. import job, library
 from ..command import NO_RESULT, UNREADABLE, WRONG_USE, Failure
-from ..frames.source import declare_options, need, scratch, split
+from ..frames.source import need, scratch, split
 from ..report import plots
 from . import calibration, spectra
 
@@ -116,10 +116,7 @@ def make(names, sides, made, options, settings):
         made.input(name, "calibration")
     for text in settings:
         made.settings[text.partition("=")[0]] = text.partition("=")[2]
-    made.setting("--fit", options.fit, "phase")
     made.setting("sides", sides, "+" * len(sides))
-    calibration.declare(made, options)
-    declare_options(made, options, samples=None, lines=None, dtype="u16", offset=0)
     if made.is_complete():
         return made.result
     elements, messages = [], []

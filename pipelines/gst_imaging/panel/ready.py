@@ -8,8 +8,8 @@ import tempfile
 
 from .. import play
 from ..command import NOT_WRITTEN, UNREADABLE, WRONG_USE, Failure
-from ..commands.centroids import CUTS
 from ..frames import cameras
+from ..frames.measure import cut_of
 from ..frames.source import GREY
 from ..oct import calibration, spectra
 from ..play import quote
@@ -89,8 +89,7 @@ def ao(files, settings, options, warn):
         known = frames.bit_depth()
     else:  # nobody has told the grid
         known = frames.bit_depth() + " " + quote("find-grid-location=" + demo.new_file("grid.npy"))
-    if not frames.is_demo and not any(word.startswith(CUTS) for word in settings):
-        known += " threshold-mode=auto"
+    known += "" if frames.is_demo else words_of(cut_of(settings))
     return (f"{frames.text} ! shcentroid name=ao{known}{words_of(settings)} ! {frames.sink}", frames.layout(main="ao.src", results=["ao"]))
 
 

@@ -55,7 +55,7 @@ class Report:
 
     def setting(self, owner, name, value, default="", unit="", about=""):
         """One that is not the default. owner: an element, or the command. Told twice, it is one."""
-        entry = {"owner": owner, "name": name, "value": page.words(value), "default": str(default), "unit": unit, "about": about}
+        entry = {"owner": owner, "name": name, "value": page.words(value), "default": page.words(default), "unit": unit, "about": about}
         if entry not in self.settings:
             self.settings.append(entry)
 

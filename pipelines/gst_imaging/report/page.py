@@ -65,10 +65,10 @@ def number(value):
 
 
 def words(value):
-    """A setting as it is written in a command: lists with blanks, lists of lists with commas in them."""
-    if not isinstance(value, (list, tuple)):
-        return str(value)
-    return " ".join(",".join(map(str, entry)) if isinstance(entry, (list, tuple)) else str(entry) for entry in value)
+    """A setting as it is written in a command: lists with blanks, what is in them and tuples with commas."""
+    if isinstance(value, (list, tuple)):
+        return ("," if isinstance(value, tuple) else " ").join(words(tuple(part) if isinstance(part, list) else part) for part in value)
+    return f"{value:.10g}" if isinstance(value, float) else str(value)
 
 
 def size(n_bytes):

@@ -112,3 +112,10 @@ def draw(rows, fit, snr, colours=FILE):
     yield (f'<rect x="{extent.left:.1f}" y="{extent.top:.1f}" width="{width:.1f}" height="{height:.1f}" fill="{colours["paper"]}"/>')
     yield from marks
     yield "</svg>"
+
+
+def write(path, rows, fit, snr):
+    """No file where nothing correlates."""
+    if any(row[4] > snr for row in rows):
+        with open(path, "w", encoding="ascii") as file:
+            file.writelines(line + "\n" for line in draw(rows, fit, snr))

@@ -88,3 +88,10 @@ class Image:
     @property
     def is_complex(self):
         return self.format != "f32"
+
+
+def check_complex(images):
+    for image in images:
+        if not image.is_complex:
+            raise Failure(UNREADABLE, f'"{image.path}" has real samples, and an interferogram needs complex ones. gst-imaging'
+                                      " offsets measures the offsets of amplitudes and pictures.")

@@ -12,9 +12,9 @@ MANY = 65536  # bytes, which samples have and headers have not
 
 
 class Work:
-    """Two images and the Job of their results. settings: {name: (value, default)} of the command"""
+    """Two images and the Job of their results."""
 
-    def __init__(self, pair, properties, made, settings):
+    def __init__(self, pair, properties, made):
         self.pair, self.properties, self.made = pair, properties, made
         hashes = []
         for role in "reference", "secondary":
@@ -25,8 +25,6 @@ class Work:
         for file in (hashes[0][same] for same in hashes[0].keys() & hashes[1].keys() if os.path.getsize(hashes[0][same]) > MANY):
             made.warn(f"Both images have the content of {os.path.basename(file)}: a copy has no motion and a coherence of 1.")
         made.setting("properties", " ".join(properties), "")
-        for name, (value, default) in settings.items():
-            made.setting(name, value, default)
 
     def open(self, check=None):
         """Makes images of the files, and a folder for what is needed on the way."""
