@@ -433,6 +433,29 @@ TEST (test_cpu_options, "all options follow the formula", .cpu_only = true)
   for_each_option (check_cpu);
 }
 
+TEST (test_cpu_kernels, "kernels of weights of few bits follow the formula",
+    .cpu_only = true)
+{
+  uint64_t seed = 23;
+
+  for (int i = 0; i < 1000; i++) {
+    static const double mixed[] = {1, 1, 0.5};
+    const uint32_t *size = PICK (sizes, &seed);
+    Case c = {.fill = (Fill) (i % N_FILLS), .seed = seed};
+    ImkLapsharpenConfig *k = &c.config;
+
+    *k = make_config (
+        IMK_TYPE_U8, size[0], size[1], 1 + test_random (&seed) % 4);
+    k->border = (ImkLapsharpenBorder) (test_random (&seed) % 5);
+    k->method = IMK_LAPSHARPEN_METHOD_KERNEL;
+    k->amount = PICK (mixed, &seed);
+    set_kernel (k, &seed);
+    if (test_random (&seed) % 4 == 0)
+      draw_limits (k, &seed);
+    check_cpu (&c);
+  }
+}
+
 TEST (test_cuda_matrix,
     "CUDA equals the CPU for all types, borders, sizes and fills")
 {
