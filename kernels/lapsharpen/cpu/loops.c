@@ -289,38 +289,49 @@ sharpen_rows (void *data, uint32_t first, uint32_t end)
   }
 }
 
+/* Returns: the sum of |N| over @n samples. N is the second difference of rows,
+ * and then that of columns. */
+INLINE int32_t
+sum_noise (const ImkLapsharpenRule *rule, const Sample *a, const Sample *h,
+    const Sample *b, const Laplacian *counts, ptrdiff_t n)
+{
+  const ptrdiff_t c = rule->channels;
+  const uint32_t shift = rule->shift;
+  Laplacian rows[WIDE];
+  int32_t sum = 0; /* below 192 * 2^19 */
+
+  for (ptrdiff_t i = 0; i < n + 2 * c; i++)
+    rows[i] =
+        (Laplacian) ((a[i] >> shift) + (b[i] >> shift) - 2 * (h[i] >> shift));
+  for (ptrdiff_t i = 0; i < n; i++) {
+    Laplacian value = (Laplacian) (rows[i] + rows[i + 2 * c] - 2 * rows[i + c]);
+
+    sum += (Laplacian) ((value < 0 ? -value : value) & counts[i]);
+  }
+  return sum;
+}
+
 /* Adds up |N| of the samples that have 8 neighbours, see imk/lapsharpen.h. */
 static void
 measure_noise (void *data, uint32_t first, uint32_t end)
 {
   Work *work = data;
   const ImkLapsharpenRule *rule = work->rule;
-  const uint32_t c = rule->channels, shift = rule->shift;
-  int32_t counts[CHUNK];
+  const uint32_t n = (rule->width - 2) * rule->channels;
+  Laplacian counts[CHUNK];
   uint64_t sum = 0;
 
   for (uint32_t i = 0; i < CHUNK; i++)
-    counts[i] = rule->noisy >> i % c & 1 ? -1 : 0;
-  for (uint32_t y = first + 1; y < end + 1; y++)
-    for (uint32_t i = c; i < (rule->width - 1) * c; i += CHUNK) {
-      const Sample *a = get_row (work, (int) y - 1) + i;
-      const Sample *h = get_row (work, (int) y) + i;
-      const Sample *b = get_row (work, (int) y + 1) + i;
-      const uint32_t n = LEAST ((rule->width - 1) * c - i, CHUNK);
-      int32_t part = 0; /* below 192 * 2^19 */
+    counts[i] = rule->noisy >> i % rule->channels & 1 ? -1 : 0;
+  for (int y = (int) first; y < (int) end; y++) {
+    const Sample *a = get_row (work, y), *h = get_row (work, y + 1);
+    const Sample *b = get_row (work, y + 2);
+    uint32_t i = 0;
 
-      for (uint32_t j = 0; j < n; j++) {
-#define AT(row, offset) \
-  ((int32_t) (row[(ptrdiff_t) j + (offset) * (ptrdiff_t) c] >> shift))
-        int32_t value = 4 * AT (h, 0) -
-                        2 * (AT (a, 0) + AT (b, 0) + AT (h, -1) + AT (h, 1)) +
-                        AT (a, -1) + AT (a, 1) + AT (b, -1) + AT (b, 1);
-#undef AT
-
-        part += (value < 0 ? -value : value) & counts[j];
-      }
-      sum += (uint64_t) part;
-    }
+    for (; i + CHUNK <= n; i += CHUNK)
+      sum += (uint64_t) sum_noise (rule, a + i, h + i, b + i, counts, CHUNK);
+    sum += (uint64_t) sum_noise (rule, a + i, h + i, b + i, counts, n - i);
+  }
   __atomic_fetch_add (&work->noise, sum, __ATOMIC_RELAXED);
 }
 
