@@ -189,7 +189,7 @@ imk_lapsharpen_rule (const ImkLapsharpenConfig *c)
 }
 
 /* Returns: whether all that is asked for is clamp (v + s L) on whole bytes with
- * an s of few bits, the case that the backends have a fast path for */
+ * an s of few bits, the case that the CUDA backend has a fast path for */
 static inline bool
 imk_lapsharpen_is_plain (const ImkLapsharpenRule *rule, ImkType type)
 {

@@ -28,6 +28,7 @@ typedef struct Case {
   ImkLapsharpenClamp clamp;
   ImkLapsharpenMethod method;
   uint32_t kernel_size;
+  bool few; /* weights of few bits */
   double radius;
 } Case;
 
@@ -51,6 +52,10 @@ static const Case cases[] = {
     {"rgba-cas", 1, false, RGBA, PLAIN, .method = IMK_LAPSHARPEN_METHOD_CAS},
     {"rgba-kernel-3x3", 1, false, RGBA, PLAIN,
         .method = IMK_LAPSHARPEN_METHOD_KERNEL, .kernel_size = 3},
+    {"rgba-kernel-3x3-few", 1, false, RGBA, PLAIN,
+        .method = IMK_LAPSHARPEN_METHOD_KERNEL, .kernel_size = 3, .few = true},
+    {"rgba-kernel-7x7-few", 1, false, RGBA, PLAIN,
+        .method = IMK_LAPSHARPEN_METHOD_KERNEL, .kernel_size = 7, .few = true},
     {"rgba-kernel-7x7", 1, false, RGBA, PLAIN,
         .method = IMK_LAPSHARPEN_METHOD_KERNEL, .kernel_size = 7},
     {"rgba-unsharp-1", 1, false, RGBA, PLAIN,
@@ -126,7 +131,8 @@ make_config (const Case *c)
   if (c->radius)
     config.radius = c->radius;
   for (uint32_t i = 0; i < c->kernel_size * c->kernel_size; i++)
-    config.kernel[i] = (float) i / 49 - 0.4f;
+    config.kernel[i] =
+        c->few ? ((float) (i % 5) - 1) / 16 : (float) i / 49 - 0.4f;
   return config;
 }
 

@@ -234,14 +234,27 @@ static const uint32_t depths[][2] = {
 #define LENGTH(array) (sizeof (array) / sizeof ((array)[0]))
 #define PICK(array, seed) ((array)[test_random (seed) % LENGTH (array)])
 
-/* Weights of few bits, which make halves to round, and others. */
+/* Weights of few bits, which make halves to round, and others. Where all are
+ * m / 2^q, sums of |m| up to 128 are integer arithmetic on bytes. */
 static void
 set_kernel (ImkLapsharpenConfig *k, uint64_t *seed)
 {
+  static const int largest[] = {1, 2, 3, 14, 127};
+  const int most = PICK (largest, seed);
+  const float one = (float) (1u << test_random (seed) % 9);
+  const bool few = test_random (seed) % 2;
+  int left = 126 + (int) (test_random (seed) % 4);
+
   k->kernel_size = 3 + 2 * (uint32_t) (test_random (seed) % 3);
-  for (uint32_t i = 0; i < k->kernel_size * k->kernel_size; i++)
-    k->kernel[i] = ((float) (test_random (seed) % 64) - 31) /
-                   (test_random (seed) % 2 ? 16 : 33);
+  for (uint32_t i = 0; i < k->kernel_size * k->kernel_size; i++) {
+    const int drawn = (int) (test_random (seed) % (2 * (uint32_t) most + 1));
+    const int m = abs (drawn - most) < left ? drawn - most : left;
+
+    k->kernel[i] = few ? (float) m / one
+                       : ((float) (test_random (seed) % 64) - 31) /
+                             (test_random (seed) % 2 ? 16 : 33);
+    left -= abs (m);
+  }
   if (k->method == IMK_LAPSHARPEN_METHOD_KERNEL &&
       k->alpha == IMK_LAPSHARPEN_ALPHA_WEIGHTED)
     k->alpha = IMK_LAPSHARPEN_ALPHA_COPY;
@@ -418,6 +431,29 @@ TEST (test_cpu_matrix, "all types, borders, sizes and fills follow the formula",
 TEST (test_cpu_options, "all options follow the formula", .cpu_only = true)
 {
   for_each_option (check_cpu);
+}
+
+TEST (test_cpu_kernels, "kernels of weights of few bits follow the formula",
+    .cpu_only = true)
+{
+  uint64_t seed = 23;
+
+  for (int i = 0; i < 1000; i++) {
+    static const double mixed[] = {1, 1, 0.5};
+    const uint32_t *size = PICK (sizes, &seed);
+    Case c = {.fill = (Fill) (i % N_FILLS), .seed = seed};
+    ImkLapsharpenConfig *k = &c.config;
+
+    *k = make_config (
+        IMK_TYPE_U8, size[0], size[1], 1 + test_random (&seed) % 4);
+    k->border = (ImkLapsharpenBorder) (test_random (&seed) % 5);
+    k->method = IMK_LAPSHARPEN_METHOD_KERNEL;
+    k->amount = PICK (mixed, &seed);
+    set_kernel (k, &seed);
+    if (test_random (&seed) % 4 == 0)
+      draw_limits (k, &seed);
+    check_cpu (&c);
+  }
 }
 
 TEST (test_cuda_matrix,

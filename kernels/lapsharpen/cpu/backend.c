@@ -15,7 +15,6 @@ enum {
 
 typedef struct State {
   ImkLapsharpenRule rule;
-  bool plain;
   uint32_t n_threads;
   ScratchPool scratch;
   const ImkLapsharpenLoops *loops;
@@ -45,7 +44,6 @@ cpu_update (void *state, const void *params, ImkError *error)
     return status;
   self->rule = rule;
   self->stage = stage;
-  self->plain = imk_lapsharpen_is_plain (&rule, config.type);
   return IMK_OK;
 }
 
@@ -232,7 +230,6 @@ sharpen (State *self, const ImkImage *in, ImkImage *out, uint32_t band)
   Work work = {.rule = &rule,
       .in = in,
       .out = out,
-      .plain = self->plain,
       .scratch = &self->scratch,
       .mask = self->mask};
   /* A band makes what its first row needs anew. */

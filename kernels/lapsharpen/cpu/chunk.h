@@ -64,13 +64,26 @@ typedef struct Line {
   Sample samples[CHUNK + 2 * 4 * REACH];
 } Line;
 
+/* What vectors.h does of a rule. */
+typedef enum Way {
+  CHUNKS,   /* nothing */
+  FEW,      /* amounts of few bits on bytes */
+  FLOATS,   /* any amount and threshold, as imk_lapsharpen_sample () */
+  WEIGHTED, /* the same, bytes of four channels weighted by alpha */
+  TAPS      /* kernels of few bits on bytes */
+} Way;
+
+/* A chunk, or a vector from any sample of a chunk on. */
+enum { PERIOD = CHUNK + 64 };
+
 /* What a thread has for its rows. */
 typedef struct Band {
   const Work *work;
   const ImkLapsharpenRule *rule;
-  Sample filtered[CHUNK];         /* all bits: sharpen the sample; 0: copy it */
-  int16_t measured[CHUNK];        /* -1: sum the sample; 0: ignore it */
-  Sample low[CHUNK], high[CHUNK]; /* the range, for limited */
+  Way way;
+  Sample filtered[PERIOD];          /* all bits: sharpen the sample; 0: copy */
+  int16_t measured[CHUNK];          /* -1: sum the sample; 0: ignore it */
+  Sample low[PERIOD], high[PERIOD]; /* the range, for limited */
   Grown grown;
   Line lines[IMK_LAPSHARPEN_MAX_KERNEL]; /* copies of rows */
   ImkLapsharpenSums sums;
@@ -339,33 +352,6 @@ merge (const Band *band, const Sample *here, const uint16_t *sharpened,
 
   for (uint32_t i = 0; i < CHUNK; i++)
     out[i] = (Sample) ((sharpened[i] & mask[i]) | (here[i] & ~mask[i]));
-}
-
-/* --- any kernel ----------------------------------------------------------- */
-
-INLINE void
-correlate (const ImkLapsharpenRule *rule, const Rows *rows, uint16_t *sharpened)
-{
-  const ptrdiff_t c = rule->channels, reach = rule->reach;
-  const float *weight = rule->kernel;
-  float sum[CHUNK] = {0}, line[WIDE];
-  ImkLapsharpenRule own; /* a copy that no store can change */
-
-  for (ptrdiff_t dy = -reach; dy <= reach; dy++) {
-    for (ptrdiff_t i = 0; i < CHUNK + 2 * reach * c; i++)
-      line[i] = rows->row[HERE + dy][i - reach * c];
-    for (ptrdiff_t dx = 0; dx <= 2 * reach; dx++, weight++)
-      for (ptrdiff_t i = 0; i < CHUNK; i++)
-        sum[i] += *weight * line[i + dx * c];
-  }
-  own.edges = rule->edges;
-  own.threshold = rule->threshold;
-  own.soft = rule->soft;
-  own.amount = rule->amount;
-  own.maximum = rule->maximum;
-  for (uint32_t i = 0; i < CHUNK; i++)
-    sharpened[i] = (uint16_t) imk_lapsharpen_correlated (
-        &own, sum[i], rows->row[HERE][i], 0, (int32_t) own.maximum);
 }
 
 /* --- the 3x3 window ------------------------------------------------------- */

@@ -3,12 +3,11 @@
  * IMK_ISA_TABLE: the name of its table
  * IMK_VECTOR_SIZE: bytes of its registers
  * SAMPLE_BITS: 8 or 16
- * Chunks of a row are read and written in place. Its ends, and samples with
- * unused bits, go by way of copies. */
-#include "lapsharpen/cpu/plain.h"
+ * Chunks of a row, or vectors, are read and written in place. Its ends, and
+ * samples with unused bits, go by way of copies. */
+#include "lapsharpen/cpu/correlate.h"
 #include "lapsharpen/cpu/smooth.h"
-
-enum { CACHE_LINE = 64 };
+#include "lapsharpen/cpu/vectors.h"
 
 /* --- chunks --------------------------------------------------------------- */
 
@@ -56,24 +55,14 @@ sharpen_chunk (Band *band, const Rows *rows, uint32_t n, Sample *out)
     keep_range (band, here, out);
 }
 
-/* Writes whole chunks, or vectors, until at least @n samples are written. */
+/* Writes whole chunks until at least @n samples are written. */
 static void
 sharpen_chunks (Band *band, const Rows *rows, uint32_t n, Sample *out)
 {
-  const ImkLapsharpenRule *rule = band->rule;
-  const bool plain = HAVE_PLAIN && band->work->plain;
+  for (uint32_t i = 0; i < n; i += CHUNK) {
+    const Rows at = rows_at (band->rule, rows, i);
 
-  if (plain)
-    sharpen_bytes (band, rows, n, out);
-  for (uint32_t i = 0; i < n && (!plain || rule->local); i += CHUNK) {
-    const Rows at = rows_at (rule, rows, i);
-
-    if (!plain)
-      sharpen_chunk (band, &at, LEAST (n - i, CHUNK), out + i);
-    else
-      clamp_local (band, &at, out + i);
-    if (plain && rule->limited)
-      keep_range (band, at.row[HERE], out + i);
+    sharpen_chunk (band, &at, LEAST (n - i, CHUNK), out + i);
   }
 }
 
@@ -138,7 +127,11 @@ sharpen_copies (
           (int) (n / c + 2 * reach), band->lines[i].samples);
       copies.row[i] = band->lines[i].samples + reach * c;
     }
-    sharpen_chunks (band, &copies, n, sharpened);
+    if (band->way == CHUNKS)
+      sharpen_chunks (band, &copies, n, sharpened);
+    else
+      sharpen_vectors (
+          band, &copies, 0, (n + STEP - 1) / STEP * STEP, sharpened);
     if (!rule->shift)
       memcpy (out + first, sharpened, n * sizeof (Sample));
     else
@@ -149,49 +142,33 @@ sharpen_copies (
 
 /* --- rows ----------------------------------------------------------------- */
 
-/* Returns: whole pixels at the left end, at least @margin samples. After them
- * chunks fit up to the right margin, or, of bytes, the stores of vectors cross
- * no cache line, where that is possible. */
-static uint32_t
-left_end (const Band *band, const Sample *out, uint32_t margin, uint32_t end,
-    bool plain)
-{
-  uint32_t n = (end - margin) % CHUNK;
-
-  if (!plain)
-    return n < margin ? n + CHUNK : n;
-  for (n = -(uintptr_t) out % CACHE_LINE; n < CHUNK; n += CACHE_LINE)
-    if (n >= margin && n % band->rule->channels == 0)
-      return n;
-  return CHUNK;
-}
-
 static void
 sharpen_row (Band *band, const Rows *rows, Sample *out)
 {
   const ImkLapsharpenRule *r = band->rule;
   const uint32_t end = r->width * r->channels;
   const uint32_t margin = r->reach * r->channels;
-  const bool plain = HAVE_PLAIN && band->work->plain;
-  /* whole pixels */
-  const uint32_t unit = plain && !r->local && !r->limited && r->channels != 3
-                            ? IMK_VECTOR_SIZE
-                            : CHUNK;
   bool in_place = !r->shift && end >= 2 * CHUNK;
-  uint32_t first = 0, n = 0;
+  uint32_t first = 0, last = 0;
 
   for (uint32_t i = HERE - r->reach; i <= HERE + r->reach; i++)
     in_place = in_place && rows->row[i];
-  if (in_place) {
+  if (in_place && band->way == CHUNKS) {
     Rows at;
 
-    first = left_end (band, out, margin, end, plain);
+    /* After the left end, chunks fit up to the right margin. */
+    first = (end - margin) % CHUNK;
+    first += first < margin ? CHUNK : 0;
+    last = end - margin;
     at = rows_at (r, rows, first);
-    n = (end - margin - first) / unit * unit;
     sharpen_copies (band, rows, 0, first, out);
-    sharpen_chunks (band, &at, n, out + first);
+    sharpen_chunks (band, &at, last - first, out + first);
+  } else if (in_place) {
+    last = end - margin;
+    sharpen_copies (band, rows, 0, margin, out);
+    sharpen_vectors (band, rows, margin, last, out);
   }
-  sharpen_copies (band, rows, first + n, end, out);
+  sharpen_copies (band, rows, last, end, out);
 }
 
 /* --- areas and masks ------------------------------------------------------ */
@@ -252,13 +229,14 @@ static Band
 make_band (const Work *work)
 {
   const ImkLapsharpenRule *rule = work->rule;
-  Band band = {.work = work, .rule = rule};
+  Band band = {.work = work, .rule = rule, .way = choose_way (rule)};
 
-  for (uint32_t i = 0; i < CHUNK; i++) {
+  for (uint32_t i = 0; i < CHUNK; i++)
+    band.measured[i] = rule->measured >> i % rule->channels & 1 ? -1 : 0;
+  for (uint32_t i = 0; i < PERIOD; i++) {
     const uint32_t channel = i % rule->channels;
 
     band.filtered[i] = (Sample) (rule->filtered >> channel & 1 ? -1 : 0);
-    band.measured[i] = rule->measured >> channel & 1 ? -1 : 0;
     band.low[i] = (Sample) rule->low[channel];
     band.high[i] = (Sample) rule->high[channel];
   }
@@ -311,38 +289,49 @@ sharpen_rows (void *data, uint32_t first, uint32_t end)
   }
 }
 
+/* Returns: the sum of |N| over @n samples. N is the second difference of rows,
+ * and then that of columns. */
+INLINE int32_t
+sum_noise (const ImkLapsharpenRule *rule, const Sample *a, const Sample *h,
+    const Sample *b, const Laplacian *counts, ptrdiff_t n)
+{
+  const ptrdiff_t c = rule->channels;
+  const uint32_t shift = rule->shift;
+  Laplacian rows[WIDE];
+  int32_t sum = 0; /* below 192 * 2^19 */
+
+  for (ptrdiff_t i = 0; i < n + 2 * c; i++)
+    rows[i] =
+        (Laplacian) ((a[i] >> shift) + (b[i] >> shift) - 2 * (h[i] >> shift));
+  for (ptrdiff_t i = 0; i < n; i++) {
+    Laplacian value = (Laplacian) (rows[i] + rows[i + 2 * c] - 2 * rows[i + c]);
+
+    sum += (Laplacian) ((value < 0 ? -value : value) & counts[i]);
+  }
+  return sum;
+}
+
 /* Adds up |N| of the samples that have 8 neighbours, see imk/lapsharpen.h. */
 static void
 measure_noise (void *data, uint32_t first, uint32_t end)
 {
   Work *work = data;
   const ImkLapsharpenRule *rule = work->rule;
-  const uint32_t c = rule->channels, shift = rule->shift;
-  int32_t counts[CHUNK];
+  const uint32_t n = (rule->width - 2) * rule->channels;
+  Laplacian counts[CHUNK];
   uint64_t sum = 0;
 
   for (uint32_t i = 0; i < CHUNK; i++)
-    counts[i] = rule->noisy >> i % c & 1 ? -1 : 0;
-  for (uint32_t y = first + 1; y < end + 1; y++)
-    for (uint32_t i = c; i < (rule->width - 1) * c; i += CHUNK) {
-      const Sample *a = get_row (work, (int) y - 1) + i;
-      const Sample *h = get_row (work, (int) y) + i;
-      const Sample *b = get_row (work, (int) y + 1) + i;
-      const uint32_t n = LEAST ((rule->width - 1) * c - i, CHUNK);
-      int32_t part = 0; /* below 192 * 2^19 */
+    counts[i] = rule->noisy >> i % rule->channels & 1 ? -1 : 0;
+  for (int y = (int) first; y < (int) end; y++) {
+    const Sample *a = get_row (work, y), *h = get_row (work, y + 1);
+    const Sample *b = get_row (work, y + 2);
+    uint32_t i = 0;
 
-      for (uint32_t j = 0; j < n; j++) {
-#define AT(row, offset) \
-  ((int32_t) (row[(ptrdiff_t) j + (offset) * (ptrdiff_t) c] >> shift))
-        int32_t value = 4 * AT (h, 0) -
-                        2 * (AT (a, 0) + AT (b, 0) + AT (h, -1) + AT (h, 1)) +
-                        AT (a, -1) + AT (a, 1) + AT (b, -1) + AT (b, 1);
-#undef AT
-
-        part += (value < 0 ? -value : value) & counts[j];
-      }
-      sum += (uint64_t) part;
-    }
+    for (; i + CHUNK <= n; i += CHUNK)
+      sum += (uint64_t) sum_noise (rule, a + i, h + i, b + i, counts, CHUNK);
+    sum += (uint64_t) sum_noise (rule, a + i, h + i, b + i, counts, n - i);
+  }
   __atomic_fetch_add (&work->noise, sum, __ATOMIC_RELAXED);
 }
 

@@ -14,7 +14,6 @@ typedef struct Work {
   const ImkLapsharpenRule *rule;
   const ImkImage *in;
   ImkImage *out;
-  bool plain;
   struct ScratchPool *scratch; /* for smoothing */
   const uint8_t *mask;         /* (nullable) */
   ImkLapsharpenSums sums;

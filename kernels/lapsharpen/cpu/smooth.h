@@ -3,16 +3,8 @@
  * rows and grown ones as it goes down the frame, and keeps the last of them. */
 #pragma once
 
-#if defined(__AVX2__)
-#include <immintrin.h>
-#endif
-
-#include "lapsharpen/cpu/chunk.h"
+#include "lapsharpen/cpu/floats.h"
 #include "lapsharpen/cpu/scratch.h"
-
-typedef float Floats __attribute__ ((vector_size (IMK_VECTOR_SIZE)));
-
-enum { LANES = IMK_VECTOR_SIZE / sizeof (float) };
 
 typedef struct Smoother {
   const Work *work;
@@ -40,29 +32,6 @@ grown_row (const Smoother *s, int k)
 }
 
 /* --- shrinking ------------------------------------------------------------ */
-
-typedef int32_t Ints __attribute__ ((vector_size (IMK_VECTOR_SIZE)));
-
-/* What compilers make of __builtin_convertvector takes three times as long. */
-INLINE Ints
-load_counts (const Sample *from, uint32_t shift)
-{
-  Ints v;
-
-#if defined(__AVX512F__) && SAMPLE_BITS == 8
-  v = (Ints) _mm512_cvtepu8_epi32 (_mm_loadu_si128 ((const void *) from));
-#elif defined(__AVX512F__)
-  v = (Ints) _mm512_cvtepu16_epi32 (_mm256_loadu_si256 ((const void *) from));
-#elif defined(__AVX2__) && SAMPLE_BITS == 8
-  v = (Ints) _mm256_cvtepu8_epi32 (_mm_loadl_epi64 ((const void *) from));
-#elif defined(__AVX2__)
-  v = (Ints) _mm256_cvtepu16_epi32 (_mm_loadu_si128 ((const void *) from));
-#else
-  for (int i = 0; i < (int) LANES; i++)
-    v[i] = from[i];
-#endif
-  return v >> (int32_t) shift;
-}
 
 /* The @n samples of whole pixels as they are smoothed where alpha counts. */
 INLINE void
@@ -211,15 +180,6 @@ make_low (const Smoother *s, int k)
 }
 
 /* --- blurring ------------------------------------------------------------- */
-
-INLINE Floats
-load_floats (const float *from)
-{
-  Floats v;
-
-  memcpy (&v, from, sizeof (v));
-  return v;
-}
 
 /* @n sums w[0] v_0 + w[1] (v_-1 + v_1) + ..., v_j of vector i from @rows[j] + i
  * on; writes whole vectors. */

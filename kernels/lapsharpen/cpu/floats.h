@@ -1,0 +1,44 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* Vectors of float32, for loops.c. */
+#pragma once
+
+#if defined(__AVX2__)
+#include <immintrin.h>
+#endif
+
+#include "lapsharpen/cpu/chunk.h"
+
+typedef int32_t Ints __attribute__ ((vector_size (IMK_VECTOR_SIZE)));
+typedef float Floats __attribute__ ((vector_size (IMK_VECTOR_SIZE)));
+
+enum { LANES = IMK_VECTOR_SIZE / sizeof (float) };
+
+/* What compilers make of __builtin_convertvector takes three times as long. */
+INLINE Ints
+load_counts (const Sample *from, uint32_t shift)
+{
+  Ints v;
+
+#if defined(__AVX512F__) && SAMPLE_BITS == 8
+  v = (Ints) _mm512_cvtepu8_epi32 (_mm_loadu_si128 ((const void *) from));
+#elif defined(__AVX512F__)
+  v = (Ints) _mm512_cvtepu16_epi32 (_mm256_loadu_si256 ((const void *) from));
+#elif defined(__AVX2__) && SAMPLE_BITS == 8
+  v = (Ints) _mm256_cvtepu8_epi32 (_mm_loadl_epi64 ((const void *) from));
+#elif defined(__AVX2__)
+  v = (Ints) _mm256_cvtepu16_epi32 (_mm_loadu_si128 ((const void *) from));
+#else
+  for (int i = 0; i < (int) LANES; i++)
+    v[i] = from[i];
+#endif
+  return v >> (int32_t) shift;
+}
+
+INLINE Floats
+load_floats (const float *from)
+{
+  Floats v;
+
+  memcpy (&v, from, sizeof (v));
+  return v;
+}
