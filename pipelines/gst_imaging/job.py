@@ -129,6 +129,8 @@ class Job:
 
     def input(self, path, role):
         """A file that decides on the result, with its hash."""
+        if os.path.exists(path) and not os.path.isfile(path) and not os.path.isdir(path):  # its end may never come
+            raise Failure(UNREADABLE, f"{path} is no regular file: it is a pipe or device.")
         try:
             return self.report.input(path, role)
         except OSError as error:

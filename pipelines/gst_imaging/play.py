@@ -76,7 +76,7 @@ def untold(words, why):
     """Returns: the Failure for a name that is not printable"""
     word = next(word for word in words if not word.isprintable()).encode(errors="replace").decode()
     shown = "".join(letter if letter.isprintable() else "?" for letter in word)
-    return Failure(WRONG_USE, f'"{shown}" {why}. Rename the file.')
+    return Failure(WRONG_USE, f'"{shown}" {why}. Rename the file or the folder.')
 
 
 def meant(Gst, words, sentence):

@@ -17,7 +17,7 @@ import unittest.mock
 
 import numpy as np
 
-from support import SOURCE, TIMEOUT, FolderCase, main
+from support import SOURCE, TIMEOUT, FolderCase, main, result_of
 
 sys.path.insert(0, os.path.join(SOURCE, "pipelines"))
 from gst_imaging import job, play, progress, publish
@@ -114,6 +114,9 @@ class Jobs(FolderCase):
         self.assertIn("--overwrite", self.run_trial("one", "-o", "out", "--extra", "3", code=4)[1])
         self.assertEqual(os.stat(self.path("out/frames.npy")).st_mtime_ns, before)
         self.assertIn("--overwrite", self.run_trial("one", "-o", "out", "--forgotten", "3", code=4)[1])
+        self.run_trial("one", "-o", "forgotten", "--forgotten", "one")
+        told = [s for s in result_of(self.path("forgotten"))["settings"] if s["name"] == "forgotten"]
+        self.assertEqual([(s["owner"], s["value"], s["default"]) for s in told], [("gst-imaging trial", "one", "")])
         self.run_trial("one", "-o", "out", "--extra", "3", "--overwrite")
         self.assertNotEqual(os.stat(self.path("out/frames.npy")).st_mtime_ns, before)
         os.remove(self.path("out/frames.npy"))  # no longer whole

@@ -191,11 +191,12 @@ class Sharpen(FolderCase):
             file.write(b"\x89PNG\r\n\x1a\n cut off")
         with open(self.path("float.pfm"), "wb") as file:
             file.write(b"Pf\n1 1\n-1.0\n1234")
+        os.mkfifo(self.path("pipe.png"))
         for words, status, sentence in (
                 (("a.npy", "amount=11"), 2, "amount is 11, and goes from 0 to 10."), (("a.npy", "amount="), 2, "amount is empty, and goes from 0 to 10."),
                 (("a.npy", "border=x"), 2, 'border is "x", and is one of '), (("a.npy", "amont=1"), 2, 'no property "amont" in element "lapsharpen"; did you mean "amount"?'),
                 (("a.npy", "name=a"), 2, "name=a: the command names its elements itself."), (("absent.png",), 3, 'There is no file "absent.png".'), (("no.png",), 3, "no.png"),
-                (("float.pfm",), 3, "float32"), ((), 2, "Give pictures or folders"),
+                (("float.pfm",), 3, "float32"), ((), 2, "Give pictures or folders"), (("pipe.png",), 3, "pipe.png is no regular file"),
                 (("a.npy", "--frames", "0"), 2, "--frames is 0"), (("a.npy", "--format", "jpg"), 4, "jpg"),
                 (("a.npy", "b/a.npy"), 2, "Two inputs have the name a"),
                 (("a.npy", "border-value=256", "border=constant"), 1, "border-value")):

@@ -247,7 +247,7 @@ class Snippets(unittest.TestCase):
                               stdout=subprocess.PIPE, text=True, check=True).stdout.replace("\\-", "-")
         self.assertEqual(re.findall(r"^\.SS (.*)$", page, re.M), command.names())
         for name in command.names():
-            self.assertIn(f".SS {name}\n{command.summary(command.load(name))}.", page)
+            self.assertIn(f".SS {name}\n{command.summary(name)}.", page)
 
     def test_defaults_stand_in_the_registry_alone(self):
         found = []

@@ -166,6 +166,8 @@ def is_several(path):
 def files_of(path):
     """Returns: all files of a folder or a pattern"""
     if not is_several(path):
+        if os.path.exists(path) and not os.path.isfile(path):  # its end may never come
+            raise Failure(UNREADABLE, f"{path} is no regular file: it is a pipe or device.")
         return [path]
     found = glob.glob(os.path.join(glob.escape(path), "*") if os.path.isdir(path) else path)
     files = sorted((f for f in found if os.path.isfile(f) and not f.endswith(".json")), key=library.natural)
