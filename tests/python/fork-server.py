@@ -21,10 +21,10 @@ from gst_imaging import command
 
 
 def load():
+    Gst.init(None)  # before aiohttp: with Brotli's C++ loaded first, Debian 12's GStreamer brings an unwinder with which GDAL aborts
     for module in pkgutil.walk_packages(gst_imaging.__path__, "gst_imaging."):
         if not module.name.endswith("__main__"):
             __import__(module.name)
-    Gst.init(None)
 
 
 def become(request):
