@@ -5,7 +5,7 @@
 #include "imk/parallel.h"
 #include "insarform/insarform-private.h"
 
-enum { GRAIN = 128 }; /* cells that are worth a thread */
+enum { GRAIN = 128 }; /* cells of a line that are worth a thread */
 
 /* --- cells ---------------------------------------------------------------- */
 
@@ -132,8 +132,8 @@ imk_insarform_cpu_add (ImkInsarformCells *cells, uint32_t line,
 {
   Add add = {cells, line, reference, secondary, phase};
 
-  imk_parallel_for (
-      cells->config.n_threads, cells->width, GRAIN, add_columns, &add);
+  imk_parallel_for (cells->config.n_threads, cells->width,
+      1 + GRAIN / reference->height, add_columns, &add);
 }
 
 /* --- rows ----------------------------------------------------------------- */
