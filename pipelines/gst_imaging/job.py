@@ -128,10 +128,14 @@ class Job:
 
     def input(self, path, role):
         """A file that decides on the result, with its hash."""
+        return self.take_inputs([(path, role)])[0]
+
+    def take_inputs(self, files):
+        """Several, which are hashed at the same time. files: paths and roles. Returns: their entries"""
         try:
-            return self.report.input(path, role)
+            return self.report.take_inputs(files)
         except OSError as error:
-            raise Failure(UNREADABLE, f"{path} cannot be read: {error.strerror}.") from error
+            raise Failure(UNREADABLE, f"{error.filename or files[0][0]} cannot be read: {error.strerror}.") from error
 
     def setting(self, name, value, default=None, unit=""):
         """An option of the command that decides on the result. The report has it where it is not the default."""
