@@ -311,8 +311,8 @@ advance (ImkInsarform *self)
         imk_insarform_fringes_is_ready (self->fringes)) {
       ImkImage reference, secondary, phase;
 
-      imk_insarform_fringes_pull (self->fringes, next_room (self), &reference,
-          &secondary, &phase);
+      imk_insarform_fringes_pull (
+          self->fringes, next_room (self), &reference, &secondary, &phase);
       pass_lines (self, &reference, &secondary, &phase);
       moves = true;
     }
