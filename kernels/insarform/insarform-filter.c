@@ -20,7 +20,7 @@ struct ImkInsarformFilter {
   float *rows;          /* [window][width][N_CHANNELS]: row y is y % window */
   float (*sums)[2];     /* of patches, [window][width] */
   float *patches;       /* [n_patches][window][window][2] */
-  float *scratch;       /* [n_patches][window][window]: |Z| */
+  float *scratch;       /* [n_patches][2][window][window]: |Z|, smoothed */
   float *weights;       /* [window] */
   ImkFft *fft[2];       /* forward, backward */
 };
@@ -36,7 +36,7 @@ make_memory (ImkInsarformFilter *self)
   self->rows = malloc (cells * N_CHANNELS * sizeof (float));
   self->sums = calloc (cells, sizeof (*self->sums));
   self->patches = aligned_alloc (64, bins * 2 * sizeof (float));
-  self->scratch = malloc (bins * sizeof (float));
+  self->scratch = malloc (2 * bins * sizeof (float));
   self->weights = malloc (self->window * sizeof (float));
   if (!self->rows || !self->sums || !self->patches || !self->scratch ||
       !self->weights)
@@ -158,19 +158,21 @@ smooth (const float *lengths, uint32_t n, uint32_t u, uint32_t v)
   return sum;
 }
 
+/* @lengths: [2][W][W], the second half for the smoothed ones */
 static void
 weigh_spectrum (const ImkInsarformFilter *self, float *z, float *lengths)
 {
   uint32_t n = self->window;
-  float largest = 0;
+  float *smoothed = lengths + n * n, largest = 0;
 
   for (uint32_t i = 0; i < n * n; i++)
     lengths[i] = hypotf (z[2 * i], z[2 * i + 1]);
-  for (uint32_t i = 0; i < n * n; i++)
-    largest = fmaxf (largest, smooth (lengths, n, i % n, i / n));
+  for (uint32_t i = 0; i < n * n; i++) {
+    smoothed[i] = smooth (lengths, n, i % n, i / n);
+    largest = fmaxf (largest, smoothed[i]);
+  }
   for (uint32_t i = 0; i < n * n && largest > 0; i++) {
-    float w =
-        powf (smooth (lengths, n, i % n, i / n) / largest, (float) self->alpha);
+    float w = powf (smoothed[i] / largest, (float) self->alpha);
 
     z[2 * i] *= w;
     z[2 * i + 1] *= w;
@@ -189,7 +191,7 @@ filter_patches (void *data, uint32_t first, uint32_t end)
 
     load_patch (self, left_of (self, i), z);
     if (imk_fft_execute (self->fft[0], z, z, &error) == IMK_OK) {
-      weigh_spectrum (self, z, self->scratch + size * i);
+      weigh_spectrum (self, z, self->scratch + 2 * size * i);
       (void) imk_fft_execute (self->fft[1], z, z, &error);
     }
   }

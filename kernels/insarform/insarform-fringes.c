@@ -9,16 +9,19 @@
 #include "imk/fft.h"
 #include "imk/parallel.h"
 
+enum { MAX_LINES = 32 }; /* that are pulled at a time: threads share them */
+
 struct ImkInsarformFringes {
   ImkInsarformConfig config;
-  uint32_t capacity; /* lines: line y is y % capacity */
-  uint8_t *lines[2]; /* of reference and secondary */
+  uint32_t capacity;    /* lines: line y is y % capacity */
+  uint8_t *lines[2];    /* of reference and secondary */
+  float (*products)[2]; /* s1 conj (s2) without its length; 0 without data */
   size_t line_size;
   uint32_t pushed, pulled;    /* lines */
   uint32_t row;               /* of nodes that is measured next */
   ImkInsarformNodes nodes[2]; /* row r is r % 2 */
-  double *scratch;            /* [2 n] */
-  double *phase;              /* of a line, [width] */
+  double *scratch;            /* of each line that is pulled, [2 n] */
+  double *phase;              /* of these lines, [width] */
   float *wrapped;             /* the same within half a turn */
   ImkFft *fft;
   float *spectra;    /* [n][W][W][2] */
@@ -92,14 +95,17 @@ make_memory (ImkInsarformFringes *self)
 
   for (int i = 0; i < 2; i++)
     self->lines[i] = malloc (self->capacity * self->line_size);
-  self->scratch = malloc (2 * (size_t) n * sizeof (double));
-  self->phase = malloc (width * sizeof (double));
-  self->wrapped = malloc (width * sizeof (float));
+  self->products =
+      malloc ((size_t) self->capacity * width * sizeof (*self->products));
+  self->scratch = malloc (2 * (size_t) MAX_LINES * n * sizeof (double));
+  self->phase = malloc ((size_t) MAX_LINES * width * sizeof (double));
+  self->wrapped = malloc ((size_t) MAX_LINES * width * sizeof (float));
   self->spectra =
       aligned_alloc (64, 2 * (size_t) n * window * window * sizeof (float));
   self->turns = malloc (window * sizeof (*self->turns));
-  if (!is_made || !self->lines[0] || !self->lines[1] || !self->scratch ||
-      !self->phase || !self->wrapped || !self->spectra || !self->turns)
+  if (!is_made || !self->lines[0] || !self->lines[1] || !self->products ||
+      !self->scratch || !self->phase || !self->wrapped || !self->spectra ||
+      !self->turns)
     return false;
   for (uint32_t k = 0; k < window; k++) {
     self->turns[k][0] = (float) cos (2 * M_PI * k / window);
@@ -147,6 +153,7 @@ imk_insarform_fringes_free (ImkInsarformFringes *self)
     clear_nodes (&self->nodes[i]);
     free (self->lines[i]);
   }
+  free (self->products);
   free (self->scratch);
   free (self->phase);
   free (self->wrapped);
@@ -162,31 +169,27 @@ imk_insarform_fringes_rewind (ImkInsarformFringes *self)
   self->pushed = self->pulled = self->row = 0;
 }
 
-/* --- one node ------------------------------------------------------------- */
+/* --- products ------------------------------------------------------------- */
 
 static inline void
-load (const ImkInsarformFringes *self, int image, uint32_t x, uint32_t y,
-    double *re, double *im)
+load (bool is_float, const void *line, uint32_t x, double *re, double *im)
 {
-  const uint8_t *line =
-      self->lines[image] + (y % self->capacity) * self->line_size;
-  bool is_float = self->config.type == IMK_TYPE_CF32;
-
   *re = is_float ? ((const float *) line)[2 * x]
                  : ((const int16_t *) line)[2 * x];
   *im = is_float ? ((const float *) line)[2 * x + 1]
                  : ((const int16_t *) line)[2 * x + 1];
 }
 
-/* s1 conj (s2) without its length; 0 without data. In float64, where a product
- * of two floats is neither too large nor too small. */
+/* In float64, where a product of two floats is neither too large nor too small.
+ */
 static inline void
-product_of (const ImkInsarformFringes *self, uint32_t x, uint32_t y, float *p)
+multiply (bool is_float, const void *reference, const void *secondary,
+    uint32_t x, float *p)
 {
   double a, b, c, d, re, im, power;
 
-  load (self, 0, x, y, &a, &b);
-  load (self, 1, x, y, &c, &d);
+  load (is_float, reference, x, &a, &b);
+  load (is_float, secondary, x, &c, &d);
   re = a * c + b * d;
   im = b * c - a * d;
   power = re * re + im * im;
@@ -195,17 +198,28 @@ product_of (const ImkInsarformFringes *self, uint32_t x, uint32_t y, float *p)
   p[1] = power > 0 ? (float) (im * power) : 0;
 }
 
+static const float (*products_of (
+    const ImkInsarformFringes *self, const uint32_t *at, uint32_t y))[2]
+{
+  return self->products +
+         (size_t) ((at[1] + y) % self->capacity) * self->config.width + at[0];
+}
+
+/* --- one node ------------------------------------------------------------- */
+
 /* Returns: samples with data; @to: [W][W] */
 static uint32_t
 load_window (const ImkInsarformFringes *self, const uint32_t *at, float *to)
 {
   uint32_t window = self->config.fringe_window, n = 0;
 
-  for (uint32_t y = 0; y < window; y++)
-    for (uint32_t x = 0; x < window; x++, to += 2) {
-      product_of (self, at[0] + x, at[1] + y, to);
-      n += to[0] != 0 || to[1] != 0;
-    }
+  for (uint32_t y = 0; y < window; y++, to += 2 * (size_t) window) {
+    const float (*p)[2] = products_of (self, at, y);
+
+    memcpy (to, p, window * sizeof (*p));
+    for (uint32_t x = 0; x < window; x++)
+      n += p[x][0] != 0 || p[x][1] != 0;
+  }
   return n;
 }
 
@@ -234,20 +248,21 @@ refine (const ImkInsarformFringes *self, const uint32_t *at,
   uint32_t window = self->config.fringe_window;
   double complex q[2][2] = {{0}}, turn[2]; /* [lower half][right half] */
 
-  for (uint32_t y = 0; y < window; y++)
+  for (uint32_t y = 0; y < window; y++) {
+    const float (*p)[2] = products_of (self, at, y);
+
     for (uint32_t half = 0; half < 2; half++) {
       double re = 0, im = 0;
 
       for (uint32_t x = half * window / 2; x < (half + 1) * window / 2; x++) {
         const float *t = self->turns[(bin[0] * x + bin[1] * y) % window];
-        float p[2];
 
-        product_of (self, at[0] + x, at[1] + y, p);
-        re += (double) p[0] * t[0] - (double) p[1] * t[1];
-        im += (double) p[0] * t[1] + (double) p[1] * t[0];
+        re += (double) p[x][0] * t[0] - (double) p[x][1] * t[1];
+        im += (double) p[x][0] * t[1] + (double) p[x][1] * t[0];
       }
       q[2 * y >= window][half] += re + I * im;
     }
+  }
   turn[0] = conj (q[0][0]) * q[0][1] + conj (q[1][0]) * q[1][1];
   turn[1] = conj (q[0][0]) * q[1][0] + conj (q[0][1]) * q[1][1];
   for (int axis = 0; axis < 2; axis++) {
@@ -304,12 +319,19 @@ imk_insarform_fringes_room (const ImkInsarformFringes *self)
 
 /* A phase needs the nodes above and below: of lines up to the last row that has
  * been measured, whose number is row - 1. */
+static uint32_t
+n_ready (const ImkInsarformFringes *self)
+{
+  uint32_t end = self->row == n_rows (self) ? self->config.height
+                                            : self->row * step_of (self);
+
+  return end > self->pulled ? end - self->pulled : 0;
+}
+
 bool
 imk_insarform_fringes_is_ready (const ImkInsarformFringes *self)
 {
-  return self->pulled < self->config.height && self->row > 0 &&
-         (self->row == n_rows (self) ||
-             self->pulled < self->row * step_of (self));
+  return n_ready (self) > 0;
 }
 
 /* Rows of nodes as far as there are lines, and two rows are enough. */
@@ -326,46 +348,90 @@ measure (ImkInsarformFringes *self)
   }
 }
 
+typedef struct Push {
+  ImkInsarformFringes *fringes;
+  const ImkImage *images[2];
+} Push;
+
+/* Windows overlap: a product is part of four. */
+static void
+take_lines (void *data, uint32_t first, uint32_t end)
+{
+  const Push *push = data;
+  const ImkInsarformFringes *self = push->fringes;
+  bool is_float = self->config.type == IMK_TYPE_CF32;
+
+  for (uint32_t i = first; i < end; i++) {
+    const uint32_t at[2] = {0, self->pushed + i};
+    float (*p)[2] = (float (*)[2]) products_of (self, at, 0);
+    uint8_t *lines[2];
+
+    for (int k = 0; k < 2; k++) {
+      lines[k] = self->lines[k] + at[1] % self->capacity * self->line_size;
+      memcpy (lines[k],
+          (const uint8_t *) push->images[k]->data + i * push->images[k]->stride,
+          self->line_size);
+    }
+    for (uint32_t x = 0; x < self->config.width; x++)
+      multiply (is_float, lines[0], lines[1], x, p[x]);
+  }
+}
+
 void
 imk_insarform_fringes_push (ImkInsarformFringes *self,
     const ImkImage *reference, const ImkImage *secondary)
 {
-  const ImkImage *images[2] = {reference, secondary};
+  Push push = {self, {reference, secondary}};
 
-  for (uint32_t y = 0; y < reference->height; y++)
-    for (int i = 0; i < 2; i++)
-      memcpy (self->lines[i] +
-                  ((self->pushed + y) % self->capacity) * self->line_size,
-          (const uint8_t *) images[i]->data + y * images[i]->stride,
-          self->line_size);
+  imk_parallel_for (
+      self->config.n_threads, reference->height, 1, take_lines, &push);
   self->pushed += reference->height;
   measure (self);
 }
 
+/* Phases of the lines that are pulled next. */
+static void
+make_phases (void *data, uint32_t first, uint32_t end)
+{
+  const ImkInsarformFringes *self = data;
+  uint32_t width = self->config.width;
+
+  for (uint32_t k = first; k < end; k++) {
+    double at = (double) (self->pulled + k) / step_of (self) - 1; /* in rows */
+    double above = fmax (fmin (floor (at), self->row - 2.0), 0);
+    uint32_t i = (uint32_t) above;
+    bool is_only = self->row == 1;
+    double *phase = self->phase + (size_t) k * width;
+    float *wrapped = self->wrapped + (size_t) k * width;
+
+    imk_insarform_nodes_interpolate (&self->nodes[i % 2],
+        &self->nodes[(i + !is_only) % 2],
+        is_only && at >= 0 ? at + 1 : at - above,
+        self->scratch + 2 * (size_t) k * self->nodes[0].n, width, phase);
+    for (uint32_t x = 0; x < width; x++)
+      wrapped[x] =
+          (float) (phase[x] - 2 * M_PI * round (phase[x] / (2 * M_PI)));
+  }
+}
+
 void
-imk_insarform_fringes_pull (ImkInsarformFringes *self, ImkImage *reference,
-    ImkImage *secondary, ImkImage *phase)
+imk_insarform_fringes_pull (ImkInsarformFringes *self, uint32_t n,
+    ImkImage *reference, ImkImage *secondary, ImkImage *phase)
 {
   uint32_t width = self->config.width, y = self->pulled % self->capacity;
-  double at = (double) self->pulled / step_of (self) - 1; /* rows of nodes */
-  double above = fmax (fmin (floor (at), self->row - 2.0), 0);
-  uint32_t i = (uint32_t) above;
-  bool is_only = self->row == 1;
+  uint32_t ready = n_ready (self);
   ImkImage *images[2] = {reference, secondary};
 
-  imk_insarform_nodes_interpolate (&self->nodes[i % 2],
-      &self->nodes[(i + !is_only) % 2],
-      is_only && at >= 0 ? at + 1 : at - above, self->scratch, width,
-      self->phase);
-  for (uint32_t x = 0; x < width; x++)
-    self->wrapped[x] = (float) (self->phase[x] -
-                                2 * M_PI * round (self->phase[x] / (2 * M_PI)));
+  n = n < ready ? n : ready;
+  n = n < MAX_LINES ? n : MAX_LINES;
+  n = n < self->capacity - y ? n : self->capacity - y;
+  imk_parallel_for (self->config.n_threads, n, 1, make_phases, self);
   for (int i = 0; i < 2; i++)
     *images[i] = (ImkImage){
         .data = self->lines[i] + y * self->line_size,
         .stride = self->line_size,
         .width = width,
-        .height = 1,
+        .height = n,
         .channels = 1,
         .type = self->config.type,
     };
@@ -373,10 +439,10 @@ imk_insarform_fringes_pull (ImkInsarformFringes *self, ImkImage *reference,
       .data = self->wrapped,
       .stride = width * sizeof (float),
       .width = width,
-      .height = 1,
+      .height = n,
       .channels = 1,
       .type = IMK_TYPE_F32,
   };
-  self->pulled++;
+  self->pulled += n;
   measure (self);
 }

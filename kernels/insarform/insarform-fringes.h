@@ -43,9 +43,10 @@ void imk_insarform_fringes_push (ImkInsarformFringes *self,
 /* Returns: whether the next line has a phase */
 bool imk_insarform_fringes_is_ready (const ImkInsarformFringes *self);
 
-/* The next line of both images and its phase, valid until the next push. */
-void imk_insarform_fringes_pull (ImkInsarformFringes *self, ImkImage *reference,
-    ImkImage *secondary, ImkImage *phase);
+/* Up to @n of the next lines of both images and their phases, valid until the
+ * next push or pull. */
+void imk_insarform_fringes_pull (ImkInsarformFringes *self, uint32_t n,
+    ImkImage *reference, ImkImage *secondary, ImkImage *phase);
 
 /* --- shared with the reference -------------------------------------------- */
 

@@ -94,8 +94,18 @@ imk_insarform_nodes_integrate (
 
 /* --- between nodes -------------------------------------------------------- */
 
-/* Weights at @t of the way of both values and both slopes, for a step of @step:
- * cubic from 0 to 1, linear outside. */
+/* Weights at @t, 0 to 1, of the way of both values and both slopes, for a step
+ * of @step. */
+static inline void
+cubic (double t, double step, double *w)
+{
+  w[0] = (1 + 2 * t) * (1 - t) * (1 - t);
+  w[1] = t * t * (3 - 2 * t);
+  w[2] = step * t * (1 - t) * (1 - t);
+  w[3] = step * t * t * (t - 1);
+}
+
+/* The same, linear outside of 0 to 1. */
 static void
 hermite (double t, double step, double *w)
 {
@@ -103,12 +113,8 @@ hermite (double t, double step, double *w)
   w[1] = t > 1;
   w[2] = step * fmin (t, 0);
   w[3] = step * fmax (t - 1, 0);
-  if (t < 0 || t > 1)
-    return;
-  w[0] = (1 + 2 * t) * (1 - t) * (1 - t);
-  w[1] = t * t * (3 - 2 * t);
-  w[2] = step * t * (1 - t) * (1 - t);
-  w[3] = step * t * t * (t - 1);
+  if (t >= 0 && t <= 1)
+    cubic (t, step, w);
 }
 
 void
@@ -126,13 +132,26 @@ imk_insarform_nodes_interpolate (const ImkInsarformNodes *above,
                w[2] * above->rate[1][i] + w[3] * below->rate[1][i];
     slope[i] = w[0] * above->rate[0][i] + w[1] * below->rate[0][i];
   }
-  for (uint32_t x = 0; x < width; x++) {
+  for (uint32_t x = 0, end; x < width; x = end) {
     double at = ((double) x - step) / step; /* in steps from the first node */
     double left = fmax (fmin (floor (at), n - 2.0), 0);
     uint32_t i = (uint32_t) left, next = i + (n > 1);
 
-    hermite (n > 1 || at < 0 ? at - left : at + 1, step, w);
-    to[x] = w[0] * value[i] + w[1] * value[next] + w[2] * slope[i] +
-            w[3] * slope[next];
+    if (at < 0 || at >= n - 1 || n == 1) {
+      hermite (n > 1 || at < 0 ? at - left : at + 1, step, w);
+      to[x] = w[0] * value[i] + w[1] * value[next] + w[2] * slope[i] +
+              w[3] * slope[next];
+      end = x + 1;
+      continue;
+    }
+    /* from this node to the next */
+    end = (i + 2) * step < width ? (i + 2) * step : width;
+    for (uint32_t k = x; k < end; k++) {
+      double u = ((double) k - step) / step - left;
+
+      cubic (u, step, w);
+      to[k] = w[0] * value[i] + w[1] * value[next] + w[2] * slope[i] +
+              w[3] * slope[next];
+    }
   }
 }

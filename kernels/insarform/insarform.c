@@ -6,10 +6,13 @@
 
 #include "core/config.h"
 #include "core/cpu.h"
+#include "core/image.h"
 #include "insarform/insarform-band.h"
 #include "insarform/insarform-filter.h"
 #include "insarform/insarform-fringes.h"
 #include "insarform/insarform-private.h"
+
+enum { LINES_AT_A_TIME = 32 }; /* about: less work is not worth a thread */
 
 /* Lines -> fringes, if measured -> common band, if any -> cells -> filter, if
  * any. Each stage keeps
@@ -164,7 +167,8 @@ imk_insarform_new (ImkBackend backend, const ImkInsarformConfig *given,
   s->type = config->type;
   s->cells.width = config->width / config->looks_x;
   s->cells.height = config->height / config->looks_y;
-  s->cells.n_rows = config->window_y + 1;
+  s->cells.n_rows =
+      config->window_y + imk_div_up (LINES_AT_A_TIME, config->looks_y);
   s->cells.sums = calloc (
       (size_t) s->cells.n_rows * s->cells.width, sizeof (ImkInsarformSums));
   s->cells.columns = calloc (s->cells.width, sizeof (ImkInsarformSums));
@@ -173,7 +177,7 @@ imk_insarform_new (ImkBackend backend, const ImkInsarformConfig *given,
   if (!s->cells.sums || !s->cells.columns || !s->raw) {
     imk_insarform_free (s);
     return imk_error_set (error, IMK_ERROR_MEMORY,
-        "There is no memory for %u rows of %u cells.", config->window_y + 1,
+        "There is no memory for %u rows of %u cells.", s->cells.n_rows,
         config->width / config->looks_x);
   }
   if (config->fringe_window)
@@ -223,7 +227,7 @@ imk_insarform_rewind (ImkInsarform *self)
 /* --- stages --------------------------------------------------------------- */
 
 /* Row r of cells is row r % n_rows of the sums; those of the window of the next
- * row, and one being filled, have room. */
+ * row, and some being filled, have room. */
 static uint32_t
 cells_room (const ImkInsarform *self)
 {
@@ -308,7 +312,7 @@ advance (ImkInsarform *self)
       ImkImage reference, secondary, phase;
 
       imk_insarform_fringes_pull (
-          self->fringes, &reference, &secondary, &phase);
+          self->fringes, next_room (self), &reference, &secondary, &phase);
       pass_lines (self, &reference, &secondary, &phase);
       moves = true;
     }

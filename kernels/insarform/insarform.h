@@ -83,8 +83,8 @@ imk_insarform_config_init (ImkInsarformConfig *config)
  * imk_insarform_new: (an object for one pair of images in one geometry)
  * @self: (out): free with imk_insarform_free
  *
- * Of the images, the sums of window_y + 1 rows of cells are kept; with a
- * fringe_window 2 of it of lines, with a band 64 lines, with a filter
+ * Of the images, the sums of window_y rows of cells and of 32 lines are kept;
+ * with a fringe_window 2 of it of lines, with a band 64 lines, with a filter
  * filter_window rows of cells.
  * Returns: IMK_ERROR_CONFIG, IMK_ERROR_MEMORY, IMK_ERROR_UNAVAILABLE; @self
  *   untouched */

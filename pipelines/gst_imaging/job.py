@@ -129,12 +129,17 @@ class Job:
 
     def input(self, path, role):
         """A file that decides on the result, with its hash."""
-        if os.path.exists(path) and not os.path.isfile(path) and not os.path.isdir(path):  # its end may never come
-            raise Failure(UNREADABLE, f"{path} is no regular file: it is a pipe or device.")
+        return self.take_inputs([(path, role)])[0]
+
+    def take_inputs(self, files):
+        """Several, which are hashed at the same time. files: paths and roles. Returns: their entries"""
+        for path, _role in files:
+            if os.path.exists(path) and not os.path.isfile(path) and not os.path.isdir(path):  # its end may never come
+                raise Failure(UNREADABLE, f"{path} is no regular file: it is a pipe or device.")
         try:
-            return self.report.input(path, role)
+            return self.report.take_inputs(files)
         except OSError as error:
-            raise Failure(UNREADABLE, f"{path or 'A file without a name'} cannot be read: {error.strerror}.") from error
+            raise Failure(UNREADABLE, f"{error.filename or files[0][0] or 'A file without a name'} cannot be read: {error.strerror}.") from error
 
     def setting(self, name, value, default=None, unit=""):
         """What else decides on the result, or what an option has become. The report has it where it is not the default."""

@@ -268,7 +268,7 @@ TEST (test_what_is_wrong_is_said, "what is wrong is said")
   test_ok (
       imk_insarform_new (IMK_BACKEND_CPU, &good, &self, test_new_error ()));
   test_error (imk_insarform_push (self, &a, &b, test_new_error ()),
-      IMK_ERROR_IMAGE, "there is room for 12");
+      IMK_ERROR_IMAGE, "there is room for 42"); /* 14 rows of 3 */
   a.height = 2;
   test_error (imk_insarform_push (self, &a, &b, test_new_error ()),
       IMK_ERROR_IMAGE, "secondary");

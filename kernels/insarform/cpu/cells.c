@@ -5,7 +5,9 @@
 #include "imk/parallel.h"
 #include "insarform/insarform-private.h"
 
-enum { GRAIN = 128 }; /* cells that are worth a thread */
+/* What is worth a thread: cells of a line, of the sum of a window's rows, and
+ * of a row that is made. */
+enum { GRAIN = 128, SUM_GRAIN = 2048, ROW_GRAIN = 256 };
 
 /* --- cells ---------------------------------------------------------------- */
 
@@ -132,8 +134,8 @@ imk_insarform_cpu_add (ImkInsarformCells *cells, uint32_t line,
 {
   Add add = {cells, line, reference, secondary, phase};
 
-  imk_parallel_for (
-      cells->config.n_threads, cells->width, GRAIN, add_columns, &add);
+  imk_parallel_for (cells->config.n_threads, cells->width,
+      1 + GRAIN / reference->height, add_columns, &add);
 }
 
 /* --- rows ----------------------------------------------------------------- */
@@ -246,7 +248,7 @@ imk_insarform_cpu_process (ImkInsarformCells *cells, uint32_t row, float *out)
   Row work = {cells, row, out};
 
   imk_parallel_for (
-      cells->config.n_threads, cells->width, GRAIN, add_rows, &work);
+      cells->config.n_threads, cells->width, SUM_GRAIN, add_rows, &work);
   imk_parallel_for (
-      cells->config.n_threads, cells->width, GRAIN, make_cells, &work);
+      cells->config.n_threads, cells->width, ROW_GRAIN, make_cells, &work);
 }

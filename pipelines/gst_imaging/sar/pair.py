@@ -16,12 +16,12 @@ class Work:
 
     def __init__(self, pair, properties, made):
         self.pair, self.properties, self.made = pair, properties, made
-        hashes = []
-        for role in "reference", "secondary":
-            path = getattr(pair, role)
+        paths = {role: getattr(pair, role) for role in ("reference", "secondary")}
+        for path in paths.values():
             if not os.path.exists(file_of(path)):
                 raise Failure(UNREADABLE, f'There is no file "{file_of(path)}".')
-            hashes.append({made.input(file, role)["sha256"]: file for file in files_of(path)})
+        entries = made.take_inputs([(file, role) for role, path in paths.items() for file in files_of(path)])
+        hashes = [{entry["sha256"]: entry["path"] for entry in entries if entry["role"] == role} for role in paths]
         for file in (hashes[0][same] for same in hashes[0].keys() & hashes[1].keys() if os.path.getsize(hashes[0][same]) > MANY):
             made.warn(f"Both images have the content of {os.path.basename(file)}: a copy has no motion and a coherence of 1.")
         made.setting("properties", " ".join(properties), "")
