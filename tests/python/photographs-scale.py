@@ -68,6 +68,10 @@ class Scale(Photographs):
         for name in "report.html", "web/about.js":
             with open(self.path(f"out/{name}"), encoding="utf-8") as file:
                 self.assertIn("mm", file.read())
+        for words, unit in ((), "pixels"), (("--mm-per-pixel", "1"), "mm"):  # the second is another result, of the same numbers
+            self.gst_imaging("photostereo", "photos", "lights.lp", "-o", "one", "--web", "--overwrite", *words)
+            with open(self.path("one/web/about.js"), encoding="utf-8") as file:
+                self.assertIn(f'"unit": "{unit}"', file.read())
         settings = {s["name"]: s["value"] for s in self.result("out")["settings"]}
         self.assertEqual(settings["scale-ruler"], "10,20,40,60,12.5")
         with open(self.path("rig.dome"), "w", encoding="utf-8") as file:
