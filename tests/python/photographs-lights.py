@@ -89,10 +89,25 @@ class Lights(Photographs):
             found = np.array([line.split()[1:] for line in file.read().splitlines()[1:]], float)
         self.assertLess(np.linalg.norm(found - lamps, axis=1).max(), 0.6)  # of 200 mm
         self.assertLess(max(light["residual"] for light in self.result("rig")["lights"]), 1)
-        _out, err = self.gst_imaging(*words, "-o", "none", code=2)
-        self.assertIn("--sphere is given 3 times, for positions in mm: give --mm-per-pixel as well.", err)
         _out, err = self.gst_imaging("lights", "spheres", "--sphere=140,120,90", "--sphere=140,120,90", "--mm-per-pixel", "1", "-o", "none", code=3)
         self.assertIn("put them farther apart", err)
+
+    def test_several_spheres_without_a_scale_give_mean_directions(self):
+        """Of far lamps; a photograph in which a sphere shows another one is left out. Of near lamps the report says what to do."""
+        spheres = [(140, 120, 90), (660, 150, 90), (380, 480, 90)]
+        words = ["lights", "spheres", *(f"--sphere={x},{y},{r}" for x, y, r in spheres)]
+        for far, swapped in (50000, 5), (200, None):
+            self.show_spheres(spheres, 0.1, far * directions(8), swapped)
+            _out, err = self.gst_imaging(*words, "-o", f"rig{far}")
+            found = self.read_lp(f"rig{far}")
+            spread = next(figure for figure in self.result(f"rig{far}")["figures"] if figure["name"] == "angle between the spheres")
+            self.assertEqual(spread["met"], far > 1000, spread)
+            if swapped:
+                self.assertIn("IMG_6.png (the spheres show different lights).", err)
+                self.assertEqual(len(found), 7)
+                for name, light in found.items():
+                    self.assertLess(angle(light, directions(8)[int(name[4]) - 1]), 0.1, name)
+                self.assertAlmostEqual(np.linalg.norm(light), 1, places=6)
 
     def pinhole_scene(self, spheres, lamps, focal, far, shape=(600, 800)):
         """Mirror spheres of float64 (x, y, radius in mm, standing on z = 0) before a camera at (0, 0, far), whose focal length is in
@@ -170,7 +185,7 @@ class Lights(Photographs):
         mm, spheres = 0.1, [(140, 120, 90), (660, 150, 90), (380, 480, 90)]
         self.show_spheres(spheres, mm, 200 * directions(8), swapped=5)
         _out, err = self.gst_imaging("lights", "spheres", *(f"--sphere={x},{y},{r}" for x, y, r in spheres), "--mm-per-pixel", str(mm), "-o", "rig")
-        self.assertIn("1 photographs have no light in lights.lp: IMG_6.png (its rays do not meet).", err)
+        self.assertIn("1 of 8 photographs has no light in lights.lp: IMG_6.png (its rays do not meet).", err)
         self.assertEqual(len(self.read_lp("rig")), 7)
         with open(self.path("rig/report.html"), encoding="utf-8") as file:
             self.assertIn("<small>IMG_6.png: left out, its rays do not meet</small>", file.read())
@@ -270,7 +285,7 @@ class Lights(Photographs):
         two = np.maximum(*(np.load(self.path(f"sphere/IMG_{i}.npy")) for i in (6, 11)))
         self.save("sphere/IMG_6.npy", two)
         _out, err = self.gst_imaging("lights", "sphere", "-o", "rig", "--sphere", "101.5,79,70")
-        self.assertIn("2 photographs have no light in lights.lp: IMG_4.npy (no highlight), IMG_6.npy (two highlights).", err)
+        self.assertIn("2 of 16 photographs have no light in lights.lp: IMG_4.npy (no highlight), IMG_6.npy (two highlights).", err)
         found = self.read_lp("rig")
         self.assertEqual(set(found), {f"IMG_{i + 1}.npy" for i in range(LIGHTS)} - {"IMG_4.npy", "IMG_6.npy"})
         for k, light in enumerate(self.lights):
