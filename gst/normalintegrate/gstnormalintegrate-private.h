@@ -42,6 +42,7 @@ typedef struct {
   GstImagingPicture albedo_picture;
   GstVideoInfo grey_info, heights_info;
   ImkNormalintegrateConfig config;
+  gboolean has_scale; /* else config.mm_per_pixel is 1, of pixels */
   ImkNormalintegrateSummary summary;
 } GstNormalIntegrateWork;
 

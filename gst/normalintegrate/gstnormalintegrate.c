@@ -138,6 +138,7 @@ work_begin (GstNormalIntegrate *self, GstNormalIntegrateWork *w)
 
   *w = (GstNormalIntegrateWork){.element = self,
       .config = get_config (self),
+      .has_scale = now->mm_per_pixel > 0,
       .mesh_file = now->mesh_location,
       .mesh_step = now->mesh_step};
   /* the bytes of float32 */
@@ -161,7 +162,7 @@ follow_axes (GstNormalIntegrateWork *w, GstBuffer *normals)
   GstStructure *told = meta ? gst_custom_meta_get_structure (meta) : NULL;
   gdouble step = 0;
 
-  if (!told || w->config.mm_per_pixel != 1 ||
+  if (!told || w->has_scale ||
       !gst_structure_get_double (told, "axis-0-step", &step))
     return;
   for (guint i = 0; i < G_N_ELEMENTS (units); i++) {
@@ -169,8 +170,10 @@ follow_axes (GstNormalIntegrateWork *w, GstBuffer *normals)
 
     if (g_strcmp0 (gst_structure_get_string (told, "axis-0-unit"),
             units[i].unit) == 0 &&
-        mm >= 1e-9 && mm <= 1e6)
+        mm >= 1e-9 && mm <= 1e6) {
       w->config.mm_per_pixel = mm;
+      w->has_scale = TRUE;
+    }
   }
 }
 

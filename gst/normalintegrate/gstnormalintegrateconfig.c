@@ -78,9 +78,9 @@ static const GstImagingSetting settings[] = {
     GST_IMAGING_ENUM ("y-axis", LIVE, 0, Settings, y_down,
         "GstNormalIntegrateYAxis", y_axis_values,
         "Direction of y in the normals"),
-    GST_IMAGING_DOUBLE ("mm-per-pixel", LIVE, 0, Settings, config.mm_per_pixel,
-        1e-9, 1e6, "mm",
-        "Width of a pixel in mm, which gives heights in mm. With 1 it is that "
+    GST_IMAGING_DOUBLE ("mm-per-pixel", LIVE, 0, Settings, mm_per_pixel, 0, 1e6,
+        "mm",
+        "Width of a pixel in mm, which gives heights in mm. With 0 it is that "
         "of the axes that normals bring in m, mm or um; without them heights "
         "are in pixels. The height of a pixel is this value divided by the "
         "pixel-aspect-ratio of the caps"),
@@ -167,6 +167,8 @@ gst_normal_integrate_complete (
 
   G_STATIC_ASSERT (sizeof (ImkNormalintegratePoint) == 3 * sizeof (gdouble));
   config->y_down = s->y_down;
+  if (s->mm_per_pixel > 0)
+    config->mm_per_pixel = s->mm_per_pixel;
   config->focal_pixels =
       s->sensor_width_mm > 0
           ? s->focal_length_mm / s->sensor_width_mm * config->width

@@ -10,9 +10,11 @@
 
 G_BEGIN_DECLS
 
-/* The properties. The format in the configuration is filled in by map. */
+/* The properties. The format and the scale in the configuration are filled in
+ * by map. */
 typedef struct {
   ImkNormalintegrateConfig config;
+  gdouble mm_per_pixel; /* 0: not known */
   gint y_down;
   gdouble focal_length_mm, sensor_width_mm;
   GstImagingArray *known_points;

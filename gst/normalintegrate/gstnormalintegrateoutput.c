@@ -112,7 +112,7 @@ offset_of (const GstNormalIntegrateWork *w)
 static void
 add_quantity (const GstNormalIntegrateWork *w, GstBuffer *image, gdouble scale)
 {
-  const gchar *unit = w->config.mm_per_pixel == 1 ? "pixel" : "mm";
+  const gchar *unit = w->has_scale ? "mm" : "pixel";
   gdouble row = w->config.mm_per_pixel / w->config.pixel_aspect;
   /* as in the mesh: upwards from the last row */
   const GstImagingAxis axes[] = {{"x", unit, w->config.mm_per_pixel, 0},

@@ -127,6 +127,8 @@ config_of (GstPhotoStereo *self, const GstVideoInfo *info)
   ImkPhotostereoConfig config = s->config, *c = &config;
 
   c->y_down = s->y_down;
+  if (s->mm_per_pixel > 0)
+    c->mm_per_pixel = s->mm_per_pixel;
   c->pixel_aspect = (gdouble) GST_VIDEO_INFO_PAR_N (info) /
                     (gdouble) GST_VIDEO_INFO_PAR_D (info);
   c->memory_limit = s->memory_limit;
@@ -242,8 +244,7 @@ warn_of_back_light (GstPhotoStereo *self, const ImkPhotostereoConfig *c)
 }
 
 /* Without mm-per-pixel a picture is metres wide and the lamps stand in its
- * middle. The normals are then 25 degrees off but look plausible. A scale of 1
- * is most likely the default: it is wrong for lamps as near as this. */
+ * middle. The normals are then 25 degrees off but look plausible. */
 #define NEAR 10 /* times the size of the picture */
 
 static void
@@ -251,6 +252,7 @@ warn_of_scale (GstPhotoStereo *self, const ImkPhotostereoConfig *c)
 {
   gdouble width = c->mm_per_pixel * c->width;
   gdouble height = c->mm_per_pixel * c->height / c->pixel_aspect;
+  gdouble known = gst_photo_stereo_now (self)->mm_per_pixel;
   gdouble distance = 0;
 
   if (!c->positions || c->model == IMK_PHOTOSTEREO_MODEL_DIRECTIONAL)
@@ -260,12 +262,13 @@ warn_of_scale (GstPhotoStereo *self, const ImkPhotostereoConfig *c)
 
     distance += hypot (hypot (l->x, l->y), l->z - c->plane_z) / c->n_lights;
   }
-  if (distance < MAX (width, height) * (c->mm_per_pixel == 1 ? NEAR : 1))
+  if (distance < MAX (width, height) * (known > 0 ? 1 : NEAR))
     GST_ELEMENT_WARNING (self, LIBRARY, SETTINGS,
-        ("The lamps are %.4g mm away on average, and with mm-per-pixel=%g the "
+        ("The lamps are %.4g mm away on average, and with mm-per-pixel=%g%s the "
          "picture is %.4g x %.4g mm. Set mm-per-pixel; or "
          "light-units=directions if lights-location has no positions in mm.",
-            distance, c->mm_per_pixel, width, height),
+            distance, known, known > 0 ? "" : ", which counts as 1,", width,
+            height),
         (NULL));
 }
 

@@ -159,10 +159,12 @@ static void
 describe (GstPhotoStereoResult *self, const GstPhotoStereoShape *shape,
     GstBuffer *buffer)
 {
-  const gchar *unit = shape->mm_per_pixel == 1 ? "pixel" : "mm";
-  gdouble row = shape->mm_per_pixel * shape->par_d / shape->par_n;
+  gboolean is_known = shape->mm_per_pixel > 0;
+  const gchar *unit = is_known ? "mm" : "pixel";
+  gdouble column = is_known ? shape->mm_per_pixel : 1;
+  gdouble row = column * shape->par_d / shape->par_n;
   /* as the y of normals goes: upwards from the last row, as in the mesh */
-  const GstImagingAxis axes[] = {{"x", unit, shape->mm_per_pixel, 0},
+  const GstImagingAxis axes[] = {{"x", unit, column, 0},
       {"y", unit, shape->y_down ? row : -row,
           shape->y_down ? 0 : (shape->height - 1) * row}};
   gboolean is_normal = g_strcmp0 (shape->quantity, "normal") == 0;

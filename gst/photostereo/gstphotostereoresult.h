@@ -23,9 +23,9 @@ typedef struct {
   const gchar *quantity, *content;
   guint width, height, channels;
   gboolean bands;
-  gint par_n, par_d; /* the pixel-aspect-ratio */
-  gdouble mm_per_pixel;
-  gboolean y_down; /* the y of normals: from row to row */
+  gint par_n, par_d;    /* the pixel-aspect-ratio */
+  gdouble mm_per_pixel; /* 0: not known */
+  gboolean y_down;      /* the y of normals: from row to row */
 } GstPhotoStereoShape;
 
 /* One result of a set, on the stack of the streaming thread. */

@@ -272,7 +272,7 @@ shape_of (GstPhotoStereo *self, guint i)
                    : "mean-of-pictures",
       info->width, info->height, channels[i], has_bands (self, i),
       GST_VIDEO_INFO_PAR_N (info), GST_VIDEO_INFO_PAR_D (info),
-      gst_photo_stereo_now (self)->config.mm_per_pixel,
+      gst_photo_stereo_now (self)->mm_per_pixel,
       gst_photo_stereo_now (self)->y_down};
 }
 

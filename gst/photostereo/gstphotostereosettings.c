@@ -180,9 +180,9 @@ static const GstImagingSetting settings[] = {
         "Exponent m of lamps that are aimed at the centre and shine with "
         "cos(angle)^m. 0: equal in all directions; 1: a Lambertian LED. Used "
         "by the light models inverse-square and unit"),
-    NEW (DOUBLE, "mm-per-pixel", config.mm_per_pixel, 1e-9, 1e6, "mm",
+    NEW (DOUBLE, "mm-per-pixel", mm_per_pixel, 0, 1e6, "mm",
         "Width of a pixel on the working plane in mm, needed for lights with "
-        "positions"),
+        "positions. 0: not known, which for positions counts as 1"),
     NEW (DOUBLE, "centre-x", config.centre_x, GST_PHOTO_STEREO_CENTRE, 1e9,
         "px",
         "Column of the pixel where x = 0, with fraction. The default, the "

@@ -40,7 +40,7 @@ typedef enum {
 
 /* The properties. */
 typedef struct {
-  ImkPhotostereoConfig config;         /* without frame and lights */
+  ImkPhotostereoConfig config;         /* without frame, lights, scale */
   GstImagingFile *lights;              /* ImkPhotostereoLights */
   GstImagingFile *intensities;         /* GBytes: a text */
   GstImagingFile *dark, *white, *mask; /* GstImagingNdArray */
@@ -52,6 +52,7 @@ typedef struct {
   GstPhotoStereoWindow window;
   guint set_size, update_interval;
   guint64 memory_limit, host_memory_limit;
+  gdouble mm_per_pixel; /* 0: not known */
   gdouble stop_below;
   gint y_down;
   gboolean next_light;

@@ -72,36 +72,24 @@ imk_relight_albedo (
   return v > 0 && v < INFINITY ? v : 0; /* so is NaN */
 }
 
-IMK_RELIGHT_FUNCTION uint8_t
-imk_relight_level (const ImkRelightParams *p, float v)
+/* Returns: false when there is no normal, else @v before the power */
+IMK_RELIGHT_FUNCTION bool
+imk_relight_values (const ImkRelightParams *p, const ImkRelightSource *normals,
+    const ImkRelightSource *albedo, uint32_t x, uint32_t y, float v[3])
 {
-  if (v >= 1)
-    return 255;
-  if (p->power != 1)
-    v = powf (v, p->power);
-  return (uint8_t) (255 * v + 0.5f);
-}
+  float n[3], facing, matte, gloss = 0;
 
-IMK_RELIGHT_FUNCTION void
-imk_relight_pixel (const ImkRelightParams *p, const ImkRelightSource *normals,
-    const ImkRelightSource *albedo, ImkImage *out, uint32_t x, uint32_t y)
-{
-  uint8_t *to = (uint8_t *) out->data + y * out->stride + 3 * (size_t) x;
-  float n[3], facing, matte = 0, gloss = 0;
-  bool there = imk_relight_normal (normals, x, y, n);
+  if (!imk_relight_normal (normals, x, y, n))
+    return false;
+  facing = n[0] * p->light[0] + n[1] * p->light[1] + n[2] * p->light[2];
+  matte = p->ambient + p->diffuse * (facing > 0 ? facing : 0);
+  if (p->specular > 0 && facing > 0) {
+    float half =
+        n[0] * p->halfway[0] + n[1] * p->halfway[1] + n[2] * p->halfway[2];
 
-  if (there) {
-    facing = n[0] * p->light[0] + n[1] * p->light[1] + n[2] * p->light[2];
-    matte = p->ambient + p->diffuse * (facing > 0 ? facing : 0);
-    if (p->specular > 0 && facing > 0) {
-      float half =
-          n[0] * p->halfway[0] + n[1] * p->halfway[1] + n[2] * p->halfway[2];
-
-      gloss = half > 0 ? p->specular * powf (half, p->shininess) : 0;
-    }
+    gloss = half > 0 ? p->specular * powf (half, p->shininess) : 0;
   }
   for (uint32_t i = 0; i < 3; i++)
-    to[i] = there ? imk_relight_level (
-                        p, imk_relight_albedo (albedo, x, y, i) * matte + gloss)
-                  : 0;
+    v[i] = imk_relight_albedo (albedo, x, y, i) * matte + gloss;
+  return true;
 }

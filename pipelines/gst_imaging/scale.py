@@ -55,7 +55,7 @@ def of_chart(np, corners, mm, path, warn):
 
 
 def choose(np, photos, options, warn):
-    """Returns: mm per pixel of the photographs, 1 where nothing tells it"""
+    """Returns: mm per pixel of the photographs, None where nothing tells it"""
     found = []
     if options.scale_ruler:
         found.append(("--scale-ruler", of_ruler(options.scale_ruler, photos.size)))
@@ -73,7 +73,7 @@ def choose(np, photos, options, warn):
             remedy = ("give one of them" if dome is None or options.mm_per_pixel is not None
                       else "give the right one as --mm-per-pixel, alone")
             raise Failure(WRONG_USE, f"{other} gives {first:.5g} mm per pixel, and {name} {mm:.5g}: {remedy}.")
-    return found[0][1] if found else 1
+    return found[0][1] if found else None
 
 
 def measured_corners(np, picture, corners, path):

@@ -268,6 +268,9 @@ CHECK_TEST (test_axes_of_the_normals_give_the_size_of_a_pixel)
       {"", "um", "mm", -250, 0.25},
       {"", "m", "mm", 0.5, 500},
       {"mm-per-pixel=2", "mm", "mm", 0.25, 2},
+      {"mm-per-pixel=1", "mm", "mm", 0.25, 1},
+      {"mm-per-pixel=1", "pixel", "mm", 3, 1},
+      {"", "mm", "mm", 1, 1},
       {"", "pixel", "pixel", 3, 1},
       {"", "mm", "pixel", 0, 1},
   };

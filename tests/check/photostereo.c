@@ -647,6 +647,28 @@ CHECK_TEST (test_samples_tell_what_they_stand_for)
   }
 }
 
+CHECK_TEST (test_a_scale_of_1_is_a_scale)
+{
+  static const gchar *const cases[][2] = {
+      {"", "pixel"}, {"mm-per-pixel=0", "pixel"}, {"mm-per-pixel=1", "mm"}};
+
+  for (guint i = 0; i < G_N_ELEMENTS (cases); i++) {
+    g_auto (Ps) ps = ps_begin (cases[i][0], "normal", "GRAY16_LE");
+    g_autoptr (GstBuffer) buffer = NULL;
+    const GstStructure *s;
+    gdouble step = 0;
+
+    ps_push_set (&ps);
+    buffer = check_pull (ps.normal);
+    s = gst_custom_meta_get_structure (
+        gst_buffer_get_custom_meta (buffer, "GstImagingQuantity"));
+    gst_structure_get_double (s, "axis-0-step", &step);
+    fail_unless_equals_float (step, 1);
+    fail_unless_equals_string (
+        gst_structure_get_string (s, "axis-0-unit"), cases[i][1]);
+  }
+}
+
 CHECK_TEST (test_y_down_goes_from_row_to_row)
 {
   g_auto (Ps) ps =
@@ -1554,11 +1576,12 @@ CHECK_TEST (test_a_picture_among_the_lamps_is_said)
     const gchar *properties, *words; /* NULL: nothing is said */
     gboolean is_far;
   } cases[] = {
-      {"", "on average, and with mm-per-pixel=1 the picture is 31 x 5 mm"},
+      {"", "with mm-per-pixel=0, which counts as 1, the picture is 31 x 5 mm"},
+      {"mm-per-pixel=1", "with mm-per-pixel=1 the picture is 31 x 5 mm"},
       {"mm-per-pixel=0.5", NULL},
       /* the lamps are a few widths away, but nobody has set the scale */
-      {"", "with mm-per-pixel=1 the picture is 31 x 5 mm", TRUE},
-      {"mm-per-pixel=1.01", NULL, TRUE},
+      {"", "which counts as 1, the picture is 31 x 5 mm", TRUE},
+      {"mm-per-pixel=1", NULL, TRUE},
       {"plane-z=-200", NULL, TRUE},
       {"mm-per-pixel=2", "mm-per-pixel=2 the picture is 62 x 10 mm"},
       {"light-units=directions", NULL},

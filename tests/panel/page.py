@@ -146,6 +146,29 @@ class Pages(unittest.TestCase):
             expected = np.where(self.maps.normals[place].any(-1), 255 * np.minimum(light, 1) ** (1 / 2.2), 0)
             self.assertLessEqual(np.abs(found - expected[..., None]).max(), 1.1)
 
+    def test_without_albedo_no_side_of_the_surface_is_blown_out(self):
+        """White is 0.9 where the light meets the surface head-on, whatever the strength that fits the albedo."""
+        for words in (), (WITHOUT_WEBGL,):
+            browser = self.open("out/web", *words)
+            self.assertGreater(browser.js("return relief.about.diffuse"), 0.95)  # else nothing would be
+            light = vector(143.13, 41.4)
+            browser.js("relief.page.set({x: arguments[0], y: arguments[1], painted: false})", *light[:2])
+            normals = photographs.read(os.path.join(self.folder, "out", "normals.png"))
+            place, found = self.pixels(browser, normals.shape[:2])
+            normal = normals[place][..., :3].astype(float) - 32768
+            facing = np.maximum(normal @ light / np.linalg.norm(normal, axis=-1), 0)
+            expected = np.where(normals[place][..., 3] > 0, 255 * (0.9 * facing) ** (1 / 2.2), 0)
+            self.assertLessEqual(np.abs(found - expected[..., None]).max(), 2)
+
+    def test_heights_have_a_scale(self):
+        browser = self.open("large")
+        shown = lambda: browser.js("return document.getElementById('heights').checkVisibility()")
+        self.assertFalse(shown())
+        browser.js("relief.page.set({show: 'height'})")
+        self.assertTrue(shown())
+        low, high = (float(f(self.maps.height)) for f in (np.nanmin, np.nanmax))
+        self.assertEqual(browser.js("return document.getElementById('heights').textContent"), f"{low:.1f}{high:.1f} mm")
+
     def test_heights_along_a_line(self):
         browser = self.open("large")
         for start, end in ([20, 700], [1480, 1650]), ([5, 1690], [2590, 400]):  # the second from a coarser level

@@ -21,8 +21,8 @@ class Lights(Photographs):
         n[..., 2] = np.sqrt(np.maximum(1 - (n ** 2).sum(-1), 0))
         reflected = 2 * n[..., 2:] * n - [0, 0, 1]
         for i, light in enumerate(self.lights):
-            shown = 0.2 + 0.8 * np.exp(-(angle(reflected, light) / 4) ** 2)
-            self.save(f"sphere/IMG_{i + 1}.{form}", np.where(inside, np.rint(full * shown), 0).astype(dtype))
+            shown = full * (0.2 + 0.8 * np.exp(-(angle(reflected, light) / 4) ** 2))
+            self.save(f"sphere/IMG_{i + 1}.{form}", np.where(inside, np.rint(shown) if full > 1 else shown, 0).astype(dtype))
         return inside
 
     def read_lp(self, folder):
@@ -64,6 +64,21 @@ class Lights(Photographs):
                 shown += 60000 * np.exp(-((x - seen[0]) ** 2 + (y - seen[1]) ** 2) / 4)
             self.save(f"spheres/IMG_{i + 1}.png", np.rint(np.minimum(shown, 65535)).astype(np.uint16))
 
+    def test_highlights_have_any_bit_depth(self):
+        """As docs/reference/commands.md says; a pixel is 1.6 degrees."""
+        for form, full, dtype in (("png", 250, np.uint8), ("png", 60000, np.uint16), ("npy", 250, np.uint8), ("npy", 60000, np.uint16), ("npy", 100000, np.uint32),
+                                  ("npy", 0.9, np.float32), ("npy", 1e5, np.float64), ("tif", 250, np.uint8), ("tif", 60000, np.uint16), ("tif", 0.9, np.float32),
+                                  ("tif", 3000, np.float32), ("exr", 0.9, np.float32)):
+            if form != "npy" and {"tif": "tiff"}.get(form, form) not in os.environ["FORMATS"].split():
+                continue
+            with self.subTest(form=form, full=full, dtype=dtype.__name__):
+                self.mirror((101.5, 79), 70, form, full, dtype)
+                self.gst_imaging("lights", "sphere", "-o", "rig", "--sphere", "101.5,79,70", "--extension", form, "--overwrite")
+                found = self.read_lp("rig")
+                errors = [angle(found[f"IMG_{k + 1}.{form}"], light) for k, light in enumerate(self.lights)]
+                self.assertLess(np.mean(errors), 0.1)
+                self.assertLess(max(errors), 0.2)
+
     def test_several_spheres_give_positions(self):
         """Lamps at 200 mm, whose highlights lie where the mirror halves the way between lamp and camera."""
         mm, spheres, lamps = 0.1, [(140, 120, 90), (660, 150, 90), (380, 480, 90)], 200 * directions(8)
@@ -72,12 +87,27 @@ class Lights(Photographs):
         self.gst_imaging(*words, "--mm-per-pixel", str(mm), "-o", "rig")
         with open(self.path("rig/lights.lp"), encoding="utf-8") as file:
             found = np.array([line.split()[1:] for line in file.read().splitlines()[1:]], float)
-        self.assertLess(np.linalg.norm(found - lamps, axis=1).max(), 4)  # of 200 mm
+        self.assertLess(np.linalg.norm(found - lamps, axis=1).max(), 0.6)  # of 200 mm
         self.assertLess(max(light["residual"] for light in self.result("rig")["lights"]), 1)
-        _out, err = self.gst_imaging(*words, "-o", "none", code=2)
-        self.assertIn("--sphere is given 3 times, for positions in mm: give --mm-per-pixel as well.", err)
         _out, err = self.gst_imaging("lights", "spheres", "--sphere=140,120,90", "--sphere=140,120,90", "--mm-per-pixel", "1", "-o", "none", code=3)
         self.assertIn("put them farther apart", err)
+
+    def test_several_spheres_without_a_scale_give_mean_directions(self):
+        """Of far lamps; a photograph in which a sphere shows another one is left out. Of near lamps the report says what to do."""
+        spheres = [(140, 120, 90), (660, 150, 90), (380, 480, 90)]
+        words = ["lights", "spheres", *(f"--sphere={x},{y},{r}" for x, y, r in spheres)]
+        for far, swapped in (50000, 5), (200, None):
+            self.show_spheres(spheres, 0.1, far * directions(8), swapped)
+            _out, err = self.gst_imaging(*words, "-o", f"rig{far}")
+            found = self.read_lp(f"rig{far}")
+            spread = next(figure for figure in self.result(f"rig{far}")["figures"] if figure["name"] == "angle between the spheres")
+            self.assertEqual(spread["met"], far > 1000, spread)
+            if swapped:
+                self.assertIn("IMG_6.png (the spheres show different lights).", err)
+                self.assertEqual(len(found), 7)
+                for name, light in found.items():
+                    self.assertLess(angle(light, directions(8)[int(name[4]) - 1]), 0.1, name)
+                self.assertAlmostEqual(np.linalg.norm(light), 1, places=6)
 
     def pinhole_scene(self, spheres, lamps, focal, far, shape=(600, 800)):
         """Mirror spheres of float64 (x, y, radius in mm, standing on z = 0) before a camera at (0, 0, far), whose focal length is in
@@ -155,7 +185,7 @@ class Lights(Photographs):
         mm, spheres = 0.1, [(140, 120, 90), (660, 150, 90), (380, 480, 90)]
         self.show_spheres(spheres, mm, 200 * directions(8), swapped=5)
         _out, err = self.gst_imaging("lights", "spheres", *(f"--sphere={x},{y},{r}" for x, y, r in spheres), "--mm-per-pixel", str(mm), "-o", "rig")
-        self.assertIn("1 photographs have no light in lights.lp: IMG_6.png (its rays do not meet).", err)
+        self.assertIn("1 of 8 photographs has no light in lights.lp: IMG_6.png (its rays do not meet).", err)
         self.assertEqual(len(self.read_lp("rig")), 7)
         with open(self.path("rig/report.html"), encoding="utf-8") as file:
             self.assertIn("<small>IMG_6.png: left out, its rays do not meet</small>", file.read())
@@ -208,8 +238,9 @@ class Lights(Photographs):
                 (("--matte", "ball", "--matte-sphere", "9000,9000,60"), 3, "does not show the matte sphere")):
             self.assertIn(sentence, self.gst_imaging("lights", "sphere", "-o", "none", "--sphere", "101.5,79,70", *words, code=code)[1])
 
-    def test_the_card_of_near_lamps_falls_off(self):
-        """Positions from three spheres; what a card shows of them is R^2 z / r^3, and of directions it is not."""
+    def test_a_card_and_a_matte_sphere_under_near_lamps(self):
+        """Positions from three spheres; what a card shows of them is R^2 z / r^3, and of directions it is not. The matte sphere stands
+        in the middle of the picture."""
         mm, spheres, lamps = 0.1, [(140, 120, 90), (660, 150, 90), (380, 480, 90)], 200 * directions(8)
         self.show_spheres(spheres, mm, lamps)
         gains, (height, width) = np.linspace(0.6, 1, 8), (600, 800)
@@ -218,11 +249,20 @@ class Lights(Photographs):
         for i, lamp in enumerate(lamps):
             far = np.linalg.norm(lamp - place, axis=-1)
             self.save(f"card/IMG_{i + 1}.png", np.rint(np.minimum(40000 * gains[i] * 200 ** 2 * lamp[2] / far ** 3, 65535)).astype(np.uint16))
-        words = ["lights", "spheres", "--card", "card", *(f"--sphere={x},{y},{r}" for x, y, r in spheres), "--mm-per-pixel", str(mm), "-o", "rig"]
-        self.gst_imaging(*words)
-        found = self.read_lp("rig")
-        for i, gain in enumerate(gains / gains.mean()):
-            np.testing.assert_allclose(found[f"IMG_{i + 1}.png"][3:], gain, rtol=0.05)  # lamps are within 2 %
+        normal = np.dstack([(x - 399.5) / 150, (299.5 - y) / 150, np.zeros(x.shape)])
+        inside = (normal ** 2).sum(-1) < 1
+        normal[..., 2] = np.sqrt(np.maximum(1 - (normal ** 2).sum(-1), 0))
+        for i, lamp in enumerate(lamps):
+            way = lamp - (0, 0, 15) - 15 * normal
+            shade = np.where(inside, np.maximum((normal * way).sum(-1), 0) / np.linalg.norm(way, axis=-1) ** 3, 0)
+            self.save(f"ball/IMG_{i + 1}.png", np.rint(np.minimum(40000 * gains[i] * 200 ** 2 * shade, 65535)).astype(np.uint16))
+        words = ["lights", "spheres", *(f"--sphere={x},{y},{r}" for x, y, r in spheres), "--mm-per-pixel", str(mm), "-o", "rig", "--overwrite"]
+        for surface in ("--matte", "ball", "--matte-sphere", "399.5,299.5,150"), ("--card", "card"):
+            self.gst_imaging(*words, *surface)
+            found = self.read_lp("rig")
+            for i, gain in enumerate(gains / gains.mean()):
+                np.testing.assert_allclose(found[f"IMG_{i + 1}.png"][3:], gain, rtol=0.007, err_msg=f"{surface} {i}")
+            self.assertLess(next(f["value"] for f in self.result("rig")["figures"] if f["name"] == "fall-off"), 0.001)
         self.gst_imaging("lights", "spheres", "--sphere=140,120,90", "--card", "card", "-o", "far")
         falls = {name: next(f for f in self.result(name)["figures"] if f["name"] == "fall-off") for name in ("rig", "far")}
         self.assertEqual([falls[name]["met"] for name in ("rig", "far")], [True, False], falls)
@@ -246,7 +286,7 @@ class Lights(Photographs):
         two = np.maximum(*(np.load(self.path(f"sphere/IMG_{i}.npy")) for i in (6, 11)))
         self.save("sphere/IMG_6.npy", two)
         _out, err = self.gst_imaging("lights", "sphere", "-o", "rig", "--sphere", "101.5,79,70")
-        self.assertIn("2 photographs have no light in lights.lp: IMG_4.npy (no highlight), IMG_6.npy (two highlights).", err)
+        self.assertIn("2 of 16 photographs have no light in lights.lp: IMG_4.npy (no highlight), IMG_6.npy (two highlights).", err)
         found = self.read_lp("rig")
         self.assertEqual(set(found), {f"IMG_{i + 1}.npy" for i in range(LIGHTS)} - {"IMG_4.npy", "IMG_6.npy"})
         for k, light in enumerate(self.lights):

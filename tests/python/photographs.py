@@ -274,6 +274,11 @@ class Relight(Photographs):
             light = np.array([np.cos(a) * np.cos(e), np.sin(a) * np.cos(e), np.sin(e)])
             shown = photographs.read(self.path(f"lit/lit{i:03}.png"))[..., 0] / 255
             self.assertLess(np.abs(shown - photograph(light, self.normals, self.albedo))[self.inside].max(), 0.01, i)
+        for words, length in ((), "20 pixels"), (("--mm-per-pixel", "0.5"), "10 mm"):  # of 110 pixels
+            self.gst_imaging("photostereo", "photos", "lights.lp", "-o", "ball", "--overwrite", *words)
+            self.gst_imaging("relight", "ball", "-o", "lit", "--overwrite")
+            with open(self.path("lit/report.html"), encoding="utf-8") as file:
+                self.assertIn(f"<span>{length}</span>", file.read())
         self.gst_imaging("relight", "ball/normals.png", "-o", "white", "--diffuse", "1", "--gamma", "1", "--light", "0,90")
         shown = photographs.read(self.path("white/lit000.png"))[..., 0] / 255
         self.assertLess(np.abs(shown - self.normals[..., 2])[self.inside].max(), 0.01)

@@ -13,14 +13,30 @@ struct Arguments {
   ImkImage out;
 };
 
+static __device__ uint8_t
+level_of (float v, float power)
+{
+  if (v >= 1)
+    return 255;
+  return (uint8_t) (255 * (power != 1 ? powf (v, power) : v) + 0.5f);
+}
+
 static __global__ void
 light (const __grid_constant__ Arguments a)
 {
-  uint32_t x = blockIdx.x * THREADS + threadIdx.x;
-  ImkImage out = a.out;
+  uint32_t x = blockIdx.x * THREADS + threadIdx.x, y = blockIdx.y;
+  uint8_t *to = (uint8_t *) a.out.data + y * a.out.stride + 3 * (size_t) x;
+  float v[3];
 
-  if (x < out.width)
-    imk_relight_pixel (&a.params, &a.normals, &a.albedo, &out, x, blockIdx.y);
+  if (x >= a.out.width)
+    return;
+  if (imk_relight_values (&a.params, &a.normals, &a.albedo, x, y, v)) {
+    for (int i = 0; i < 3; i++)
+      to[i] = level_of (v[i], a.params.power);
+  } else {
+    for (int i = 0; i < 3; i++)
+      to[i] = 0;
+  }
 }
 
 static ImkStatus

@@ -3,8 +3,8 @@
 
 The result is lights.lp, with the names of the photographs, for gst-imaging photostereo. Say where the sphere is with
 --sphere or a mask (mask.* in the folder is used). Without, the sphere has to be brighter than its background. Photographs of
-the object with the same names, or with --by-order in the same order, fit these lights. With two or more spheres and --mm-per-pixel
-the lights are positions in mm, by parallax.
+the object with the same names, or with --by-order in the same order, fit these lights. Of two or more spheres the lights are the
+mean directions, or with --mm-per-pixel positions in mm, by parallax.
 
 Lamps that differ in brightness make a wrong albedo and wrong normals. With photographs of a white card (--card) or of a matte white
 sphere (--matte) under the same lights, lights.lp has the intensity of each lamp in red, green and blue as well.
@@ -20,6 +20,7 @@ from ..report import plots
 EXAMPLES = [
     ("sphere/ -o rig --sphere 1220.5,1233,415", "column and row of the middle, and the radius, in pixels"),
     ("spheres/ -o rig --sphere 300,310,95 --sphere 1700,320,96 --sphere 990,1200,95 --mm-per-pixel 0.1", "positions in mm, by parallax"),
+    ("spheres/ -o rig --sphere 300,310,95 --sphere 1700,320,96", "mean directions"),
     ("sphere/ -o rig --card card/", "with the intensity of each lamp per colour, from photographs of a white card"),
     ("sphere/ -o rig --matte ball/ --matte-sphere 1220,1233,400", "the same from photographs of a matte white sphere"),
     ("sphere/ -o rig", "with sphere/mask.png, white on the sphere"),
@@ -27,13 +28,14 @@ EXAMPLES = [
 
 FEWEST = 3  # lights
 FALL_OFF = 0.05
+APART = 3  # degrees, of a light from two spheres
 
 
 def add_arguments(parser):
     parser.add_argument("input", nargs="+", metavar="FOLDER", help="folders of photographs of a mirror sphere")
     job.add_arguments(parser)
     parser.add_argument("--sphere", type=circle, action="append", metavar="X,Y,RADIUS",
-                        help="in pixels; (0, 0) is the middle of the first pixel. Several give positions, with --mm-per-pixel")
+                        help="in pixels; (0, 0) is the middle of the first pixel. Several give mean directions, with --mm-per-pixel positions")
     parser.add_argument("--mm-per-pixel", type=float, metavar="MM", help="width of a pixel, for positions; the spheres stand on z = 0")
     parser.add_argument("--focal-length-mm", type=float, metavar="MM", help="of a lens without distortion, with --sensor-width-mm: the rays of a"
                         " pinhole camera (default: parallel rays)")
@@ -147,6 +149,15 @@ def disagreeing(np, points, distances):
     return distances > np.maximum(5 * np.median(distances), 0.01 * np.linalg.norm(points, axis=1).mean())
 
 
+def mean_directions(np, found):
+    """Returns: of each light the mean of its directions from several spheres [lights, 3], and their rms angle from it in degrees"""
+    ways = np.array([[[light[name] for name in "xyz"] for light in sphere.lights] for sphere in found])
+    mean = ways.sum(0)
+    mean /= np.linalg.norm(mean, axis=1, keepdims=True)
+    angles = np.degrees(np.arctan2(np.linalg.norm(np.cross(ways, mean), axis=-1), (ways * mean).sum(-1)))
+    return mean, np.sqrt(np.mean(angles ** 2, 0))
+
+
 def nearest(np, directions):
     """Returns: the smallest angle between two lights, in degrees"""
     cosines = directions @ directions.T - 2 * np.eye(len(directions))
@@ -184,6 +195,14 @@ def show_positions(np, made, points, distances, files):
                   about="rms; beyond: spheres that are not where --sphere says, another mm-per-pixel, or highlights of something else")
     report.table("Positions", ("photograph", "x (mm)", "y (mm)", "z (mm)", "rms distance of the rays (mm)"), [
         (os.path.basename(path), *map(float, point), float(distance)) for path, point, distance in zip(files, points, distances)])
+
+
+def show_means(np, made, means, angles, files):
+    """Of several spheres without a scale."""
+    made.report.figure("angle between the spheres", float(np.sqrt(np.mean(angles ** 2))), "degrees", at_most=2, about="rms from the mean direction;"
+                       " beyond: lamps that are near, for which --mm-per-pixel gives positions, or spheres that are not where --sphere says")
+    made.report.table("Mean directions", ("photograph", "x", "y", "z", "rms angle of the spheres (degrees)"), [
+        (os.path.basename(path), *map(float, mean), float(angle)) for path, mean, angle in zip(files, means, angles)])
 
 
 def show_intensities(np, made, surface, intensities, left, files):
@@ -227,13 +246,18 @@ def find(np, made, options, files, mask, size):
             files = files[:i] + files[i + 1:]
 
 
-def by_parallax(np, options, found, files, size):
-    """Returns: the photographs whose rays meet, their lights, how far these are from the rays, and what was wrong with others"""
-    points, distances = intersect(np, found, size, options.mm_per_pixel, camera_of(np, options, size))
-    good = ~disagreeing(np, points, distances)
+def of_all_spheres(np, options, found, files, size):
+    """Returns: the photographs on which the spheres agree, their lights, how far the spheres are from these (mm, or degrees), and what
+    was wrong with others"""
+    if options.mm_per_pixel is None:
+        points, distances = mean_directions(np, found)
+        good, what = distances <= max(5 * np.median(distances), APART), "the spheres show different lights"
+    else:
+        points, distances = intersect(np, found, size, options.mm_per_pixel, camera_of(np, options, size))
+        good, what = ~disagreeing(np, points, distances), "its rays do not meet"
     for sphere in found:
         sphere.lights = [light for light, is_good in zip(sphere.lights, good) if is_good]
-    odd = [(path, "its rays do not meet") for path, is_good in zip(files, good) if not is_good]
+    odd = [(path, what) for path, is_good in zip(files, good) if not is_good]
     lights = [{**light, **dict(zip("xyz", map(float, point))), "residual": float(distance)}
               for light, point, distance in zip(found[0].lights, points[good], distances[good])]
     return [path for path, is_good in zip(files, good) if is_good], lights, distances[good], odd
@@ -245,7 +269,7 @@ def tell_odd(made, odd, files):
             f"{os.path.basename(path)} ({what})" for path, what in odd) + f": {FEWEST} at least are needed.")
     if odd:
         words = [f"{os.path.basename(path)} ({what})" for path, what in odd]
-        made.warn(f"{len(odd)} photographs have no light in lights.lp: {photographs.listed(words)}. Look at them.")
+        made.warn(f"{len(odd)} of {len(odd) + len(files)} photographs {'has' if len(odd) == 1 else 'have'} no light in lights.lp: {photographs.listed(words)}. Look at them.")
 
 
 def with_intensities(np, made, options, files, lights, size):
@@ -268,8 +292,6 @@ def check_options(options):
     for name, value in ("--focal-length-mm", focal), ("--sensor-width-mm", width), ("--mm-per-pixel", options.mm_per_pixel):
         if value is not None and not 0 < value < float("inf"):
             raise Failure(WRONG_USE, f"{name} is {value:g}; it has to be above 0.")
-    if len(options.sphere or ()) > 1 and options.mm_per_pixel is None:
-        raise Failure(WRONG_USE, f"--sphere is given {len(options.sphere)} times, for positions in mm: give --mm-per-pixel as well.")
     if options.sphere and options.mask:
         raise Failure(WRONG_USE, "--sphere and --mask both say where the sphere is: give one of them.")
     if options.card and options.matte:
@@ -310,12 +332,13 @@ def run(options):
             turn_to_camera(np, camera_of(np, options, size), found)
         lights, distances = found[0].lights, None
         if len(found) > 1:
-            files, lights, distances, apart = by_parallax(np, options, found, files, size)
+            files, lights, distances, apart = of_all_spheres(np, options, found, files, size)
             odd += apart
         tell_odd(made, odd, files)
         show(np, made, found, files, odd)
         if len(found) > 1:
-            show_positions(np, made, np.array([[light[name] for name in "xyz"] for light in lights]), distances, files)
+            tell = show_means if options.mm_per_pixel is None else show_positions
+            tell(np, made, np.array([[light[name] for name in "xyz"] for light in lights]), distances, files)
         if options.card or options.matte:
             lights = with_intensities(np, made, options, files, lights, size)
         write_lights(made.path("lights.lp"), files, lights)

@@ -151,7 +151,8 @@ class Set:
                                      " says what all have, or --extension chooses one kind.")
         usual = 2.2 if jpeg and options.curve == "gamma" else 1
         self.curve, self.gamma = options.curve, usual if options.gamma is None else options.gamma
-        options.mm_per_pixel = scale.choose(library.numpy(), self, options, made.warn)
+        known = scale.choose(library.numpy(), self, options, made.warn)
+        options.unit, options.mm_per_pixel = ("pixels", 1) if known is None else ("mm", known)
         if options.white and not self.white:
             self.sheets = flatfield.FlatFields(self, options, self.make_linear, made.warn)
 
@@ -204,7 +205,7 @@ class Set:
         for _i, path in self.pairs:
             made.input(path, "picture")
         made.setting("gamma", self.gamma, 1)
-        made.setting("mm-per-pixel", options.mm_per_pixel, 1, "mm")
+        made.setting("mm-per-pixel", options.mm_per_pixel if options.unit == "mm" else None, unit="mm")
         made.setting("chart-mm", options.chart_mm and "{:g}x{:g}".format(*options.chart_mm), unit="mm")
 
     def words(self, np, made, options):
@@ -212,7 +213,7 @@ class Set:
         chosen = [i for i, _path in self.pairs]
         lights = made.path(f"lights.{self.lights.form}")
         self.lights.write(lights, chosen)
-        words = ["photostereo", "name=p", "normal-encoding=rgba64", f"lights-location={lights}", f"mm-per-pixel={options.mm_per_pixel:.10g}"]
+        words = ["photostereo", "name=p", "normal-encoding=rgba64", f"lights-location={lights}", *words_of_scale(options)]
         if not self.sheets:  # which are divided in linear light
             words += [f"gamma={self.gamma:.10g}", f"curve={self.curve}"]
         if self.intensities:
@@ -263,9 +264,13 @@ class Watch:
         return np.frombuffer(self.quality, np.float32).reshape(*size, 4)
 
 
+def words_of_scale(options):
+    return [f"mm-per-pixel={options.mm_per_pixel:.10g}"] if options.unit == "mm" else []
+
+
 def words_of_heights(made, options):
     stiffness = [] if options.stiffness is None else [f"stiffness={options.stiffness:.10g}"]
-    return ["normalintegrate", "name=i", f"method={options.integration}", *stiffness, f"mm-per-pixel={options.mm_per_pixel:.10g}", f"mesh-location={made.path('mesh.glb')}",
+    return ["normalintegrate", "name=i", f"method={options.integration}", *stiffness, *words_of_scale(options), f"mesh-location={made.path('mesh.glb')}",
             "i.tensor", "!", "queue", "!", "picturesink", "sidecar=none", f"location={made.path('height.tif')}"]
 
 
@@ -334,7 +339,7 @@ def tell_figures(made, told, n):
 def show(np, photos, made, options, watch, quality):
     report, told = made.report, watch.progress[-1]
     tell_figures(made, told, len(photos.pairs))
-    unit = unit_of(options)
+    unit = options.unit
     axes = [{"name": name, "unit": unit, "step": options.mm_per_pixel, "origin": 0} for name in "xy"]
     normals = photographs.read(made.path("normals.png"))
     solved = normals[..., 3] > 0
@@ -392,16 +397,12 @@ def show_plots(np, photos, made, watch, residual, used):
                 "Directions from the camera: x to the right, y up; the outer circle is the horizon.")
 
 
-def unit_of(options):
-    return "mm" if options.mm_per_pixel != 1 else "pixels"
-
-
 def write_page(np, photos, made, options):
     """The folder web, whose index.html opens by double click."""
     normals, albedo = (photographs.read(made.path(name)) for name in ("normals.png", "albedo.png"))
     maps = web.Maps(normals[..., :3], albedo[..., :3] if albedo.ndim == 3 else albedo,
                     photographs.read(made.path("height.tif")).reshape(photos.size))
-    web.write(np, made.path("web"), options.title or made.name, maps, options.mm_per_pixel, unit_of(options),
+    web.write(np, made.path("web"), options.title or made.name, maps, options.mm_per_pixel, options.unit,
               shading.strength(np, made.path("albedo.png")))
     made.report.fact("page", "web/index.html")
 

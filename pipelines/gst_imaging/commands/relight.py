@@ -71,6 +71,16 @@ def files_of(path, albedo):
     return normals, albedo or (beside if os.path.isfile(beside) else None)
 
 
+def axes_of(normals):
+    """Returns: axes in mm of a result of photostereo whose scale is known, for bars of scale"""
+    known = job.read_result(os.path.dirname(os.path.abspath(normals))) or {}
+    try:
+        mm = next(float(entry["value"]) for entry in known["settings"] if entry["name"] == "mm-per-pixel")
+    except (LookupError, StopIteration, TypeError, ValueError):  # not known, or of a stranger
+        return []
+    return [{"name": name, "unit": "mm", "step": mm, "origin": 0} for name in "xy"]
+
+
 def control(lights):
     """Returns: what prepares a pipeline so that frame i has the light i"""
     Gst = library.gstreamer()
@@ -118,7 +128,7 @@ def run(options):
                   prepare=control(lights))
         for i in sorted({round(k) for k in np.linspace(0, len(lights) - 1, min(len(lights), 12))}):
             name = f"lit{i:03d}.png"
-            made.report.picture(f"{lights[i][0]:g} degrees, {lights[i][1]:g} high", photographs.read(made.path(name)), file=name)
+            made.report.picture(f"{lights[i][0]:g} degrees, {lights[i][1]:g} high", photographs.read(made.path(name)), {"axes": axes_of(normals)}, file=name)
         made.report.table("Lights", ("picture", "azimuth (degrees)", "elevation (degrees)"),
                           [(f"lit{i:03d}.png", *light) for i, light in enumerate(lights)])
         return made.finish(pictures=len(lights))

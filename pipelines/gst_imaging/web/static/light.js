@@ -6,8 +6,8 @@
 //   albedo (ambient + diffuse max (0, n.l)) + specular max (0, n.h)^shininess where n.l > 0,
 // cut off at 1, to the power 1 / gamma; black where there is no normal.
 //
-// @scene: x, y: the light, in a disc of radius 1; ambient, diffuse, specular, shininess, gamma; painted: with albedo; relief:
-// slopes are multiplied by it; show: "surface", "normals" or "height"; serial: changes with any of them
+// @scene: x, y: the light, in a disc of radius 1; ambient, diffuse, specular, shininess, gamma; painted: with albedo, else with
+// plain everywhere; relief: slopes are multiplied by it; show: "surface", "normals" or "height"; serial: changes with any of them
 
 relief.COLOURS = [[68, 1, 84], [59, 82, 139], [33, 145, 140], [94, 201, 98], [253, 231, 37]]; // of heights, as in the report
 relief.SHOWN = ["surface", "normals", "height"];
@@ -31,7 +31,7 @@ precision highp float;
 varying vec2 at;
 uniform sampler2D normalsHigh, normalsLow, albedoHigh, albedoLow, heights;
 uniform vec3 light, halfway, colours[5];
-uniform float ambient, diffuse, specular, shininess, power, relief;
+uniform float ambient, diffuse, specular, shininess, power, relief, plain;
 uniform bool grey, painted;
 uniform int show;
 
@@ -48,7 +48,7 @@ vec3 colourOf(float place) {
 
 void main() {
   vec3 code = words(texture2D(normalsHigh, at).rgb, texture2D(normalsLow, at).rgb);
-  vec3 n = code - 32768.0, albedo = vec3(65535.0);
+  vec3 n = code - 32768.0, albedo = vec3(65535.0 * plain);
   float facing, matte, gloss = 0.0;
 
   gl_FragColor = vec4(0.0, 0.0, 0.0, 1.0);
@@ -159,7 +159,7 @@ relief.Gpu = class {
     gl.viewport(0, this.about.tile - tile.height, tile.width, tile.height);
     gl.uniform3fv(this.#places.light, light);
     gl.uniform3fv(this.#places.halfway, halfway);
-    for (const name of ["ambient", "diffuse", "specular", "shininess", "relief"]) gl.uniform1f(this.#places[name], scene[name]);
+    for (const name of ["ambient", "diffuse", "specular", "shininess", "relief", "plain"]) gl.uniform1f(this.#places[name], scene[name]);
     gl.uniform1f(this.#places.power, 1 / scene.gamma);
     gl.uniform1i(this.#places.painted, scene.painted);
     gl.uniform1i(this.#places.show, relief.SHOWN.indexOf(scene.show));
@@ -214,7 +214,7 @@ relief.Cpu = class {
 
   #light(tile, { image, normals, albedo, channels }, scene) {
     const { light, halfway } = relief.vectors(scene);
-    const { ambient, diffuse, specular, shininess, painted } = scene;
+    const { ambient, diffuse, specular, shininess, painted, plain } = scene;
     const stretch = scene.relief;
     const table = this.#table;
     const out = image.data;
@@ -245,7 +245,7 @@ relief.Cpu = class {
       if (specular > 0 && facing > 0)
         gloss = specular * Math.max((x * halfway[0] + y * halfway[1] + z * halfway[2]) / length, 0) ** shininess;
       for (let c = 0; c < 3; c++)
-        out[at + c] = level((painted ? albedo[channels * i + (channels > 1 ? c : 0)] / 65535 : 1) * matte + gloss);
+        out[at + c] = level((painted ? albedo[channels * i + (channels > 1 ? c : 0)] / 65535 : plain) * matte + gloss);
     }
   }
 

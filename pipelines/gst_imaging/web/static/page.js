@@ -3,12 +3,13 @@
 
 // The page: mouse, touch and keys, and what they change.
 relief.page = (() => {
+  const WHITE = 0.9; // of the screen, where the light meets a surface without albedo head-on
   const about = relief.about;
   const get = (id) => document.getElementById(id);
   const [picture, overlay, lamp] = ["picture", "overlay", "lamp"].map(get);
   const scene = {
-    x: -0.6, y: 0.45, ambient: 0, diffuse: about.diffuse, specular: 0, shininess: 30, gamma: 2.2, painted: true, relief: 1,
-    show: "surface", serial: 1,
+    x: -0.6, y: 0.45, ambient: 0, diffuse: about.diffuse, specular: 0, shininess: 30, gamma: 2.2, painted: true, plain: WHITE / about.diffuse,
+    relief: 1, show: "surface", serial: 1,
   };
   const view = new relief.View(picture, about, scene);
   const pointers = new Map(); // id -> where it is, in device pixels
@@ -43,6 +44,7 @@ relief.page = (() => {
     get("albedo").checked = scene.painted;
     get("relief").value = scene.relief;
     get("gloss").value = scene.specular;
+    get("heights").hidden = scene.show !== "height";
     get("relief-value").textContent = `${scene.relief.toFixed(1)}×`;
     picture.style.cursor = { light: "crosshair", move: "grab", measure: "cell" }[tool];
     drawLamp();
@@ -125,6 +127,14 @@ relief.page = (() => {
   view.painted = () => {
     drawRule();
     drawLine();
+  };
+
+  const tellHeights = () => {
+    const [low, high] = get("heights").querySelectorAll("span");
+    const digits = Math.max(0, 2 - Math.floor(Math.log10(about.highest - about.lowest || 1)));
+    low.textContent = about.lowest.toFixed(Math.min(digits, 9));
+    high.textContent = `${about.highest.toFixed(Math.min(digits, 9))} ${about.unit}`;
+    get("heights").querySelector("i").style.background = `linear-gradient(90deg, ${relief.COLOURS.map((c) => `rgb(${c})`).join()})`;
   };
 
   // --- the profile
@@ -254,6 +264,7 @@ relief.page = (() => {
 
   document.title = get("title").textContent = about.title;
   picture.setAttribute("aria-label", `${about.title}, under a light that moves`);
+  tellHeights();
   view.maps = new relief.Maps(about, () => view.draw(), (tile) => view.lighter.forget(tile));
   choose(false);
   new ResizeObserver(() => {
