@@ -1340,5 +1340,51 @@ class Panel(unittest.IsolatedAsyncioTestCase):
         finally:
             served.end()
 
+    def write_scene(self, names, lights):
+        """Pictures of a plane, each of one brightness, and their light file."""
+        os.makedirs(os.path.join(self.folder, "photos"), exist_ok=True)
+        for k, name in enumerate(names):
+            np.save(os.path.join(self.folder, "photos", name), np.full((8, 8), 20 * (k + 1), np.uint8))
+        with open(os.path.join(self.folder, "dome.lp"), "w", encoding="ascii") as file:
+            file.write(f"{len(lights)}\n" + "".join(f"{name} {np.cos(k)} {np.sin(k)} 1\n" for k, name in enumerate(lights)))
+
+    async def test_photostereo_matches_pictures_and_lights_as_the_command(self):
+        """By their names; what has no partner is left out, and named: each pass has as many pictures as lights."""
+        names = [f"im{k}.npy" for k in range(6)]
+        for lights, said in ((names[:5], "im5.npy"), (names + ["im6.npy"], "im6.npy"), (names[::-1], None), (["IM0.TIF", *names[1:]], None)):
+            self.write_scene(names, lights)
+            served = Served(self.folder, "photostereo", self.folder + "/photos", self.folder + "/dome.lp", "--paused")
+            async with aiohttp.ClientSession() as session, session.ws_connect(served.root + "/ws", max_msg_size=0) as ws:
+                state = await receive(ws, lambda m: m["type"] == "state")
+                found = {(e["name"], p["name"]): p["value"] for e in state["elements"] for p in e["properties"]}
+            served.end()
+            with self.subTest(lights=lights):
+                played = [os.path.basename(path) for path in found["source", "locations"]]
+                self.assertEqual(played, [name for name in ["im0.npy" if "IM0.TIF" in lights else lights[0], *lights[1:]] if name in names])
+                if len(played) == len(lights):
+                    self.assertEqual(found["photo", "lights-location"], self.folder + "/dome.lp")
+                texts = [m["text"] for m in state["messages"]]
+                self.assertEqual([said in text for text in texts], [True] if said else [])
+        cube = os.path.join(self.folder, "cube.npy")
+        np.save(cube, np.zeros((8, 8, 8), np.uint8))
+        self.write_scene([], names[:5])
+        self.assertEqual(self.refused("photostereo", cube, self.folder + "/dome.lp"),
+                         (3, f"{cube} has 8 pictures, and {self.folder}/dome.lp has 5 lights: which belong together cannot be told."))
+
+    async def test_lights_that_are_left_out_are_not_used(self):
+        """The file of the lights that are played has those of the pictures, in the order of these."""
+        names = [f"im{k}.npy" for k in (0, 1, 3, 4, 5)]
+        self.write_scene(names, [f"im{k}.npy" for k in range(6)])
+        served = Served(self.folder, "photostereo", self.folder + "/photos", self.folder + "/dome.lp")
+        self.addCleanup(served.end)
+        async with aiohttp.ClientSession() as session, session.ws_connect(served.root + "/ws", max_msg_size=0) as ws:
+            state = await receive(ws, lambda m: m["type"] == "state")
+            await ask(ws, do="follow", element="photo")
+            told = [(await receive(ws, lambda m: m["type"] == "results"))["summary"]["lights"] for _ in range(4)]
+            self.assertEqual(told, [5] * 4)
+        place = next(p["value"] for e in state["elements"] if e["name"] == "photo" for p in e["properties"] if p["name"] == "lights-location")
+        with open(place, encoding="ascii") as file:
+            self.assertEqual([line.split()[0] for line in file.read().splitlines()], ["5", *names])
+
 
 main()

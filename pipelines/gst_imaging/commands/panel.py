@@ -36,6 +36,7 @@ def add_arguments(parser):
     calibration.add_arguments(parser)
     parser.add_argument("--simulator", action="store_true",
                         help="of ao: a loop of a simulated telescope, with shreconstruct; property=value sets shreconstruct")
+    parser.add_argument("--by-order", action="store_true", help="of photostereo: take the pictures in natural order, whatever their names")
     parser.add_argument("--port", type=int, default=0, help="0, the default: any free one")
     parser.add_argument("--listen", metavar="ADDRESS", help="serve on this address, with a token, in place of 127.0.0.1")
     parser.add_argument("--token", help="the token of --listen; without it a random one")
@@ -117,6 +118,8 @@ def check(options):
         raise Failure(WRONG_USE, f"--{option} is for the ready pipeline oct.")
     if options.simulator and options.pipeline[0] != "ao":
         raise Failure(WRONG_USE, "--simulator is for the ready pipeline ao.")
+    if options.by_order and options.pipeline[0] != "photostereo":
+        raise Failure(WRONG_USE, "--by-order is for the ready pipeline photostereo.")
     if options.token and not options.listen:
         raise Failure(WRONG_USE, "--token is for --listen: on 127.0.0.1 no token is asked for.")
     for allowed in options.allow:
@@ -136,10 +139,15 @@ def make(options):
     from ..panel.panel import Panel
 
     name, *files = options.pipeline
-    layout, loop = None, False
+    layout, loop, told = None, False, []
+
+    def warn(text):
+        print(f"gst-imaging panel: {text}", file=sys.stderr)
+        told.append(text)
+
     if name in ready.ALL:
         files, settings = split(files)
-        description, layout = ready.ALL[name](files, settings, options, lambda text: print(f"gst-imaging panel: {text}", file=sys.stderr))
+        description, layout = ready.ALL[name](files, settings, options, warn)
         loop = not (options.camera or options.simulator)
     elif options.camera:
         raise Failure(WRONG_USE, f'--camera is for a ready pipeline: {", ".join(ready.ALL)}.')
@@ -148,6 +156,8 @@ def make(options):
     pipeline = launch(Gst, description)
     panel = Panel(Gst, GstImaging, pipeline, description, ready=name if name in ready.ALL else None,
                   layout=layout, allow=options.allow, folders=options.files, loop=loop)
+    for text in told:
+        panel.warn(text)
     if options.simulator:
         from ..panel.telescope import Driver
 

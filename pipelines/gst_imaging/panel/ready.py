@@ -14,9 +14,16 @@ from ..frames.source import GREY
 from ..oct import calibration, spectra
 from ..play import quote
 from . import demo, telescope
+from .lights import check_number, match
 
 RATE = 25  # frames a second of files
 COLOURS = "video/x-raw,format={GRAY16_LE,GRAY8,RGB}"  # what cameras in colour are converted to for lapsharpen
+
+
+def check_files(files):
+    for file in files:
+        if not os.path.exists(file) and not any(c in file for c in "*?"):
+            raise Failure(UNREADABLE, f"There is no {file}.")
 
 
 class Input:
@@ -26,9 +33,7 @@ class Input:
         if files and options.camera:
             raise Failure(WRONG_USE, "Give files or --camera; not both.")
         self.live = cameras.source_of(options, warn, output) if options.camera else None
-        for file in files:
-            if not os.path.exists(file) and not any(c in file for c in "*?"):
-                raise Failure(UNREADABLE, f"There is no {file}.")
+        check_files(files)
         self.is_demo = not files and not self.live
         paths = [os.path.abspath(file) for file in files] or ([demo.make(name)] if self.is_demo else [])
         if self.live:
@@ -144,10 +149,15 @@ def photostereo(files, settings, options, warn):
     pictures, lights = files[:-1], files[-1:]
     if (files or options.camera) and (not lights or bool(pictures) == bool(options.camera)):
         raise Failure(WRONG_USE, "photostereo needs the file of the lights behind that of the pictures (with a camera: alone).")
-    frames = Input("photostereo", pictures, options, warn)
     place = os.path.abspath(lights[0]) if lights else demo.beside("photostereo", "lights.txt")
     if not os.path.exists(place):
         raise Failure(UNREADABLE, f"There is no {lights[0]}.")
+    if pictures:
+        check_files(pictures)
+        pictures, place = match(pictures, place, options.by_order, scratch, warn)
+    frames = Input("photostereo", pictures, options, warn)
+    if not options.camera:
+        check_number(frames.n_frames(), pictures, place)
     known = " update-interval=4" if frames.is_demo and "window=sliding" not in settings else ""
     return (f'{frames.text} ! photostereo name=photo {quote("lights-location=" + place)}{known}{words_of(settings)} '
             "relight name=light azimuth=45 elevation=40 ! fakesink name=sink sync=true "
