@@ -115,6 +115,36 @@ class Functions(unittest.TestCase):
             text({type: "u16", components: ["R", "G", "B", "A"], quantity: null}, [0, 65535, 7, 1])]"""
         self.assertEqual(self.run_in("view.js", body), ["Y 16, U 128, V 240", "1.5, NaN, 2.5 rad", "R 0, G 65535, B 7, A 1"])
 
+    def test_an_ascan_is_along_the_depth_in_every_section(self):
+        """Of a section whose rows are slices, it is a line of the slice there."""
+        body = """const view = (section) => ({source: [400, 6], description: {width: 400, height: 1024}, settings: {section},
+            cut: {section: section === "live" ? "frame" : section, place: 3, volume: section === "live" ? 0 : 6}});
+          return ["live", "frame", "row", "column", "max-row"].map((section) => {
+            const { x, height, cut } = m.lineAt(view(section), [7, 5]);
+            return [x, height, cut.section, cut.place, cut.volume];
+          })"""
+        self.assertEqual(self.run_in("results.js", body), [[7, 6, "frame", 3, 0], [7, 6, "frame", 3, 6], [7, 1024, "frame", 5, 6],
+                                                           [7, 6, "column", 3, 6], [7, 1024, "frame", 5, 6]])
+
+    def test_the_first_ascan_is_of_the_first_view(self):
+        """Whichever view has its picture first: an A-scan of en face or of rows of slices is none."""
+        body = """const asked = [];
+          const view = (pad, section, source) => ({pad, source, header: null, overlays: [], description: {width: 400, height: 1024}, settings: {section},
+            cut: {section: "frame", place: 0, volume: 0}, draw() {}, layers: []});
+          const shown = [view("oct.enface", "live", [400, 6]), view("oct.src", "live", [400, 1024]), view("oct.src", "row", [400, 6])];
+          const element = {name: "oct", element: "octbscan", ours: true, properties: []};
+          const host = {link: {ask: async (command, values) => asked.push([command, values.crop])}, numbers: [7, 8], shown: () => shown,
+            elementOf: () => element};
+          const results = new m.Results(host, document.createElement("div"));
+          const crops = () => asked.filter(([command]) => command === "view").map(([, crop]) => crop);
+          shown[0].header = shown[2].header = {};
+          results.show([element], null);
+          const before = crops();
+          shown[1].header = {};
+          results.draw();
+          return [before, crops()]"""
+        self.assertEqual(self.run_in("results.js", body), [[], [[200, 0, 1, 1024]]])
+
     def test_csv(self):
         self.assertEqual(self.run_in("csv.js", "return m.text(['a', 'b (um)', 'c, \"d\"'], [[1, null, 0.1], [1e-300, 'x', 3]])"),
                          'a,b (um),"c, ""d"""\n1,NaN,0.1\n1e-300,x,3\n')
