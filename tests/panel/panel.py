@@ -353,6 +353,23 @@ class Ready(unittest.TestCase):
         self.small_screen()
         self.end(served)
 
+    def test_both_halves_have_one_window(self):
+        """The range of the sharpened picture is larger: it alone would be shown with less contrast."""
+        served = self.serve("sharpen", "amount=4")
+        b = self.browser
+        b.open(served.address)
+        windows = "panel.views()[0].layers.map((l) => [l.header?.window, l.header?.level])"
+        same = f"String({windows}[0]) == String({windows}[1])"
+        b.find("#play").click()
+        b.until("document.querySelector('#pipeline-state').textContent == 'paused'", "paused")
+        b.until(same, "one window")
+        b.js(CHOOSE, b.find(".view .range"), "5")
+        before = b.js(f"return {windows}[0]")
+        b.until(f"String({windows}[0]) != String({before}) && {same}", "another window for both")
+        b.find(".view canvas").send_keys("w")
+        b.until(f"{windows}[0][0] != {before[0]} && {same}", "one window by hand")
+        self.end(served)
+
     def test_oct(self):
         served = self.walk("oct")
         b = self.browser

@@ -79,7 +79,7 @@ def words_of(settings):
 def sharpen(files, settings, options, warn):
     frames = Input("sharpen", files, options, warn, COLOURS)
     return (f"{frames.text} ! lapsharpen name=sharpen focus-measure=true{frames.bit_depth()}{words_of(settings)} ! {frames.sink}",
-            frames.layout(main="sharpen.src", before=frames.pad, after="sharpen.src", results=["sharpen"]))
+            frames.layout(main="sharpen.src", before=frames.pad, after="sharpen.src", shared=True, results=["sharpen"]))
 
 
 def ao(files, settings, options, warn):

@@ -114,13 +114,13 @@ function add(pad, settings) {
 
 // What a pipeline shows first.
 function first() {
-  const { main, before, after, volume, more } = state.layout ?? {};
+  const { main, before, after, shared, volume, more } = state.layout ?? {};
   const known = (pad) => pad && state.views.some((v) => v.pad === pad);
   // behind the last element of ours: what it does is seen
   const ours = state.views.filter((v) => state.elements.find((e) => e.name === v.element)?.ours);
   const last = ours.filter((v) => v.element === ours.at(-1).element)[0];
   const pad = known(main) ? main : (last ?? state.views[0])?.pad;
-  if (known(before) && known(after)) add(before, { compare: [before, after] });
+  if (known(before) && known(after)) add(before, { compare: [before, after], shared });
   else add(pad);
   for (const { pad: other, ...settings } of more ?? []) if (known(other)) add(other, settings);
   if (volume && known(volume.pad)) {

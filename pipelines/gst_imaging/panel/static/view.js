@@ -55,12 +55,14 @@ export class View {
   isPinned = false; // the cursor stays
   measured = NOTHING;
 
+  // shared: of two pads that are compared, the samples mean the same, and have one window and level
   // @host: link, numbers (free ones), views (), volume (), tool (), changed (view), hovered (view), pictured (view), chosen (view),
   // drawn (view), close (view)
-  constructor(host, pad, { section = "live", place = 0, compare = null, colours: map = "grey", closable = true } = {}) {
+  constructor(host, pad, { section = "live", place = 0, compare = null, shared = false, colours: map = "grey", closable = true } = {}) {
     this.host = host;
     this.layers = (compare ?? [pad]).map((p) => ({ number: host.numbers.shift(), pad: p, header: null, bitmap: null }));
     this.settings = { colours: map, section, place };
+    this.shared = shared;
     this.#build(closable);
     this.#resize = new ResizeObserver(() => {
       if (this.fitted) this.fit();
@@ -75,6 +77,12 @@ export class View {
 
   get header() {
     return this.layers[0].header;
+  }
+
+  // Auto chooses from the first picture, and the second one follows.
+  get isShared() {
+    const [first, second] = this.layers.map((l) => l.header);
+    return this.shared && Boolean(first) && (!second || (first.type === second.type && first.channels === second.channels));
   }
 
   get pad() {
@@ -350,9 +358,10 @@ export class View {
     const size = Math.min(1, Math.max(this.scale, this.scaleY) * ratio);
     const values = near ? (crop ?? [0, 0, ...this.source]) : this.hover ? [...this.hover, 1, 1] : null;
     this.layers.forEach((layer, i) => {
+      const first = i > 0 && this.isShared ? this.header : null;
       const wanted = {
-        pad: layer.pad, rate: 30, quality: 85, colours: this.settings.colours, ...this.cut, crop, values, window: this.window,
-        level: this.level, clip: Number(this.rangeMenu.value), ...this.measured,
+        pad: layer.pad, rate: 30, quality: 85, colours: this.settings.colours, ...this.cut, crop, values, window: this.window ?? first?.window ?? null,
+        level: this.level ?? first?.level ?? null, clip: Number(this.rangeMenu.value), ...this.measured,
         width: Math.max(16, Math.min(2048, Math.ceil(width * size))),
         height: Math.max(16, Math.min(2048, Math.ceil(height * size))),
       };
@@ -389,6 +398,7 @@ export class View {
       this.mapMenu.hidden = this.layers.every((l) => !l.header || l.header.channels >= 3);
       this.root.dataset.frame = header.frame ?? "";
       this.root.dataset.serial = header.serial;
+      if (this.isShared) this.update();
       this.#levels();
       this.draw();
       this.#read();
