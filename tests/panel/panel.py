@@ -370,6 +370,31 @@ class Ready(unittest.TestCase):
         b.until(f"{windows}[0][0] != {before[0]} && {same}", "one window by hand")
         self.end(served)
 
+    def test_a_camera_that_stands_still(self):
+        with tempfile.TemporaryDirectory() as folder:
+            pattern = np.arange(48 * 64, dtype=np.uint16).tobytes()
+            fifo = os.path.join(folder, "camera")
+            os.mkfifo(fifo)
+            served = self.serve("sharpen", "--camera", f"gst:filesrc location={fifo} ! rawvideoparse format=gray16-le width=64 height=48 framerate=25/1")
+            b = self.browser
+            with open(fifo, "wb", buffering=0) as camera:
+                b.driver.get(served.address)
+                for _ in range(100):
+                    camera.write(pattern)
+                    time.sleep(0.02)
+                    if b.js("return document.querySelector('.view')?.dataset.serial > 1"):
+                        break
+                b.until("document.querySelector('#pipeline-state').dataset.state == 'silent'", "a camera that is silent")
+                self.assertEqual(b.js("return document.querySelector('#pipeline-state').textContent"), "no frames")
+                self.assertIn("no frame has passed", b.find(".view-note.old").text)
+                for _ in range(50):
+                    camera.write(pattern)
+                    time.sleep(0.02)
+                b.until("document.querySelector('.view-note.old').hidden", "a picture of now")
+            b.until("document.querySelector('#pipeline-state').textContent == 'ended'", "its end")
+            self.assertIn("The connection of the camera has ended", b.find(".view-note.old").text)
+            self.end(served)
+
     def test_oct(self):
         served = self.walk("oct")
         b = self.browser

@@ -17,6 +17,7 @@ import struct
 import subprocess
 import sys
 import tempfile
+import threading
 import time
 import unittest
 import unittest.mock
@@ -555,6 +556,50 @@ class Panel(unittest.IsolatedAsyncioTestCase):
                 self.assertEqual(answer.status, 409)
             served.process.send_signal(signal.SIGTERM)
             served.process.wait(8)
+
+    def serve_camera(self):
+        """A camera over TCP of 64 x 48 pixels. Returns: words of its source, and a function: with True it sends, with False it does
+        not, with None it closes"""
+        listening = socket.create_server(("127.0.0.1", 0))
+        wanted, frame = [True], PATTERN.tobytes()
+
+        def send():
+            with listening, contextlib.suppress(OSError):
+                connection = listening.accept()[0]
+                with connection:
+                    while wanted[0] is not None:
+                        if wanted[0]:
+                            connection.sendall(frame)
+                        time.sleep(0.02)
+
+        threading.Thread(target=send, daemon=True).start()
+        self.addCleanup(wanted.__setitem__, 0, None)
+        return (f"tcpclientsrc port={listening.getsockname()[1]} ! rawvideoparse format=gray16-le width=64 height=48 framerate=50/1",
+                lambda what: wanted.__setitem__(0, what))
+
+    async def test_a_camera_that_stands_still_and_one_that_ends(self):
+        """Nobody looks meanwhile: the first answer of health says it."""
+        words, camera = self.serve_camera()
+        served = self.serve("sharpen", "--camera", "gst:" + words)
+        async with aiohttp.ClientSession() as session:
+            async def get(command):
+                async with session.get(f"{served.root}/api/{command}") as answer:
+                    return await answer.json()
+            while (await get("health"))["frames-out"] < 10:
+                await asyncio.sleep(0.05)
+            self.assertTrue((await get("state"))["pipeline"]["camera"])
+            camera(False)
+            await asyncio.sleep(6)
+            self.assertRegex((await get("health"))["hint"], "no frame has passed for [4-7] s")
+            camera(True)
+            await asyncio.sleep(1.5)
+            self.assertIsNone((await get("health"))["hint"])
+            camera(None)
+            told = await self.state_of(session, served, "paused")
+            self.assertTrue(told["ended"])
+            message = (await get("messages"))["messages"][-1]
+            self.assertEqual((message["severity"], message["text"]), ("warning", told["reason"]))
+            self.assertIn("The connection of the camera has ended", told["reason"])
 
     async def test_results_and_counts_of_a_pause(self):
         served = self.serve()

@@ -155,7 +155,7 @@ def make(options):
         description = description_of(options.pipeline, ready.ALL)
     pipeline = launch(Gst, description)
     panel = Panel(Gst, GstImaging, pipeline, description, ready=name if name in ready.ALL else None,
-                  layout=layout, allow=options.allow, folders=options.files, loop=loop)
+                  layout=layout, allow=options.allow, folders=options.files, loop=loop, camera=bool(options.camera))
     for text in told:
         panel.warn(text)
     if options.simulator:

@@ -48,9 +48,15 @@ class Counters:
         return now - self.since if now - self.since > SILENT else None
 
 
-def hint(panel, frames):
+def passed(panel):
+    """Returns: numbers that change as long as frames pass"""
+    return [of_sink(e.element)[0] for e in panel.elements.values()] + \
+        [of_element(e).get("frames") for e in panel.elements.values() if e.ours and e.element.find_property("stats")]
+
+
+def hint(panel):
     """Returns: why there are no pictures, as a sentence; None where there are, or where the pipeline does not play"""
-    silent = panel.counters.silent(frames, panel.state_name == "playing")
+    silent = panel.counters.silent(passed(panel), panel.state_name == "playing")
     if panel.states.waiting() > SILENT:
         return panel.states.sentence()
     return f"The pipeline plays, but no frame has passed for {silent:.0f} s." if silent else None
@@ -68,7 +74,7 @@ def read(panel):
             "sinks": sinks, "frames-in": taken, "frames-out": shown,
             "dropped": count("lost", sum(e.get("lost-frames", 0) + e.get("frames-missing", 0) for e in counts)) + sum(s["dropped"] for s in sinks),
             "warnings": panel.n_warnings, "errors": panel.n_errors,
-            "hint": hint(panel, (taken, *(e["frames"] for e in sinks + counts)))}
+            "hint": hint(panel)}
 
 
 def label(text):

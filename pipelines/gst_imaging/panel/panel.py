@@ -22,11 +22,12 @@ PERIOD = 0.25  # seconds between comparisons of properties
 MAX_MESSAGES, MAX_UNDO = 200, 100
 BLOCKED = 1  # seconds of a change of state after which no other one is taken
 END = "The data has ended. Start plays it again from the beginning."
+CAMERA_END = "The connection of the camera has ended: it sends no more frames. Start connects to it again."
 PICTURES = ("video/x-raw", "other/tensors", "application/x-slc")
 
 
 class Panel:
-    def __init__(self, Gst, GstImaging, pipeline, description, *, ready=None, layout=None, allow=(), folders=(), loop=False):
+    def __init__(self, Gst, GstImaging, pipeline, description, *, ready=None, layout=None, allow=(), folders=(), loop=False, camera=False):
         self.Gst, self.GstImaging, self.pipeline = Gst, GstImaging, pipeline
         self.description, self.ready, self.loop = description, ready, loop
         self.layout = {"main": None, "before": None, "after": None, "shared": False, "results": [], "volume": None, "more": [], **(layout or {})}
@@ -45,6 +46,7 @@ class Panel:
         self.drag = self.dragged = None  # the newest change that undo() takes back, and that step
         self.n_warnings = self.n_errors = self.n_messages = 0
         self.state_name, self.is_live, self.recording = "stopped", False, None
+        self.camera = camera or any(element.is_connection() for element in self.elements.values())
         self.begin = self.kept_time = time.monotonic()
         self.states = States(Gst, pipeline)
         self.counters = health.Counters()
@@ -102,6 +104,7 @@ class Panel:
             if now >= told:
                 told = now + 1
                 if self.state_name == "playing":
+                    health.hint(self)  # counts, also while nobody looks
                     self.listener({"type": "pipeline", **self.pipeline_state()})
         if self.recording:
             try:
@@ -168,8 +171,15 @@ class Panel:
         self.keep("paused")
         self.states.set(self.Gst.State.PAUSED)
         self.is_at_end = True
-        self.tell("info", "", END)
+        self.tell("warning" if self.is_camera() else "info", "", self.end_text())
         self.change_state("paused")
+
+    def is_camera(self):
+        """Whether the frames are of now: they come from a camera, or over a connection"""
+        return self.camera or self.is_live
+
+    def end_text(self):
+        return CAMERA_END if self.is_camera() else END
 
     def from_the_beginning(self):
         """What has ended plays again."""
@@ -260,7 +270,7 @@ class Panel:
             query = self.Gst.Query.new_seeking(self.Gst.Format.TIME)
             seekable = self.pipeline.query(query) and query.parse_seeking()[1]
         return {"state": self.state_name, "position": position, "duration": duration, "seekable": bool(seekable), "live": self.is_live,
-                "ended": self.is_at_end}
+                "ended": self.is_at_end, "camera": self.is_camera(), "reason": self.end_text() if self.is_at_end else None}
 
     def views(self):
         found = []

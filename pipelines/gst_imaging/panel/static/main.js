@@ -238,11 +238,21 @@ function extent() {
 // Why a view has no picture.
 function explain() {
   const { state: name, ended } = state?.pipeline ?? {};
-  const text = ended ? "The data has ended. Start plays it again from the beginning."
+  const text = ended ? state.pipeline.reason
     : { stopped: "The pipeline is stopped. Start plays it.", failed: "The pipeline has failed. The tab Messages says why.",
       paused: "The pipeline is paused, and no frame has passed here since. Start plays it." }[name]
       ?? state?.health?.hint ?? "Waiting for the first picture";
-  for (const view of views) view.wait(text);
+  const old = ended && state.pipeline.camera ? state.pipeline.reason : name === "playing" ? (state?.health?.hint ?? null) : null;
+  for (const view of views) {
+    view.wait(text);
+    view.age(old);
+  }
+  // a picture that stands still does not look live
+  const p = state?.pipeline ?? {};
+  const isSilent = name === "playing" && Boolean(state?.health?.hint);
+  $("pipeline-state").textContent = isSilent ? "no frames" : p.live && name === "playing" ? "live" : ended ? "ended" : (name ?? "…");
+  $("pipeline-state").dataset.state = isSilent ? "silent" : (name ?? "");
+  $("pipeline-state").title = old ?? "";
 }
 
 function showPipeline(p) {
@@ -252,8 +262,6 @@ function showPipeline(p) {
   $("play").textContent = playing ? "Pause" : "Start";
   $("play").classList.toggle("primary", !playing);
   $("stop").disabled = p.state === "stopped";
-  $("pipeline-state").textContent = p.live && playing ? "live" : p.ended ? "ended" : p.state;
-  $("pipeline-state").dataset.state = p.state;
   const { duration, step } = extent();
   const position = p.duration || !duration || p.position === null ? p.position : p.position % duration; // in this pass of a loop
   $("position").textContent = duration ? `${seconds(position)} / ${seconds(duration)}` : seconds(position);

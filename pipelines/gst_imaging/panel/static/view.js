@@ -166,6 +166,7 @@ export class View {
     this.note = h("p", {
       class: "view-note", hidden: true, title: "The wavelengths are missing. Start the panel with --lambda FIRST LAST, in nm, or set calibration to a file.",
     }, "Depth in pixels: set calibration, or start with --lambda");
+    this.old = h("p", { class: "view-note old", role: "status", hidden: true });
     this.message = h("p", { class: "view-message", role: "status" }, "Waiting for the first picture");
     this.readout = h("output", { class: "readout", "aria-live": "off" }, " ");
     this.zoomText = h("output", { class: "zoom" }, "");
@@ -185,7 +186,7 @@ export class View {
           button("−", "Zoom out", "-", () => this.zoom(1 / 1.5)), button("+", "Zoom in", "+", () => this.zoom(1.5)),
           button("1:1", "One pixel for each sample", "1", () => this.zoom(1 / this.scale)), button("Fit", "Fit", "0", () => this.fit(true)),
           closable ? button("✕", "Close this view", "x", () => this.host.close(this)) : null)),
-      h("div", { class: "stage" }, this.canvas, this.dividerInput, this.note, this.message),
+      h("div", { class: "stage" }, this.canvas, this.dividerInput, this.note, this.old, this.message),
       this.foot = h("div", { class: "foot" }, this.readout, h("span", { class: "tools" }, this.zoomText, this.rangeMenu, this.aspectMenu)));
     this.#listen();
     this.refresh();
@@ -625,6 +626,12 @@ export class View {
     if (this.header || this.message.classList.contains("bad")) return;
     this.message.textContent = text;
     this.message.hidden = false;
+  }
+
+  // Why the picture that is shown is not of now; null where it is
+  age(text) {
+    this.old.hidden = !text || !this.header;
+    if (text && this.old.textContent !== text) this.old.textContent = text;
   }
 
   #read() {
