@@ -601,6 +601,24 @@ class Panel(unittest.IsolatedAsyncioTestCase):
             self.assertEqual((message["severity"], message["text"]), ("warning", told["reason"]))
             self.assertIn("The connection of the camera has ended", told["reason"])
 
+    async def test_bits_of_a_camera_are_told(self):
+        """From the caps, from the element that takes or passes the samples, and from the sidecar of a recording."""
+        for words, expected in (
+                (f"picturesrc name=a location={self.folder}/in.npy ! queue ! lapsharpen name=b bit-depth=12 ! fakesink", {"a.src": 12, "b.src": 12}),
+                (f"picturesrc name=a location={self.folder}/in.npy ! lapsharpen name=b ! fakesink", {"a.src": 0, "b.src": 0}),
+                ("videotestsrc name=a ! capsfilter name=b caps=video/x-raw,format=GRAY16_LE,depth=10 ! fakesink", {"b.src": 10}),
+                (f"picturesrc name=a location={self.folder}/kept.npy ! fakesink", {"a.src": 14})):
+            if "kept" in words:
+                shutil.copy(self.folder + "/in.npy", self.folder + "/kept.npy")
+                with open(self.folder + "/kept.npy.json", "w", encoding="ascii") as file:
+                    json.dump({"elements": [{"name": "x", "settings": {}}, {"name": "y", "settings": {"bit-depth": "14"}}]}, file)
+            served = Served(self.folder, words)
+            async with aiohttp.ClientSession() as session, session.ws_connect(served.root + "/ws", max_msg_size=0) as ws:
+                views = (await receive(ws, lambda m: m["type"] == "state"))["views"]
+            served.end()
+            found = {view["pad"]: view["bit-depth"] for view in views}
+            self.assertEqual({pad: found[pad] for pad in expected}, expected, words)
+
     async def test_results_and_counts_of_a_pause(self):
         served = self.serve()
         async with aiohttp.ClientSession() as session:

@@ -9,7 +9,7 @@ import os
 import queue
 import time
 
-from . import health, outputs
+from . import bits, health, outputs
 from .elements import Element
 from .files import Files
 from .presets import Presets, compare
@@ -287,7 +287,7 @@ class Panel:
 
     def view(self, element, pad, caps, structure):
         told = {"pad": f"{element.name}.{pad.get_name()}", "element": element.name, "caps": caps.to_string() if caps else None,
-                "width": None, "height": None, "framerate": None, "counts": element.counts_frames()}
+                "width": None, "height": None, "framerate": None, "counts": element.counts_frames(), "bit-depth": bits.of_pad(pad)}
         if caps and structure.get_name() == "other/tensors":
             words = structure.get_string("dimensions") or ""
             dims = [int(word) for word in words.replace(",", ":").split(":") if word.isdigit()]

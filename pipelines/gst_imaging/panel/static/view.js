@@ -392,6 +392,7 @@ export class View {
       const bitmap = await createImageBitmap(jpeg);
       layer.bitmap?.close?.();
       const other = String(layer.header?.source) !== String(header.source);
+      header.bits = this.host.views().find((v) => v.pad === layer.pad)?.["bit-depth"] ?? 0;
       [layer.bitmap, layer.header] = [bitmap, header];
       if (other && this.fitted) this.fit(true);
       this.message.hidden = true;
@@ -603,7 +604,9 @@ export class View {
   scaled(sample, digits = 5, header = this.header) {
     const q = header?.quantity;
     if (sample === null) return "–";
-    if (!q || q.scale === undefined) return number(sample, digits);
+    // of the camera, where somebody knows its bits
+    const top = header.type === "u16" && header.bits ? 2 ** header.bits - 1 : Infinity;
+    if (!q || q.scale === undefined) return (sample >= top ? "≥ " : "") + number(sample, digits);
     const end = { u8: 255, u16: 65535 }[header.type];
     const mark = end === undefined || (sample !== 0 && sample !== end) ? "" : (sample === 0) === q.scale > 0 ? "≤ " : "≥ ";
     return mark + number(real(q, sample), digits);
