@@ -36,10 +36,11 @@ try:
 
     gi.require_version("GstImaging", "1.0")
     from gi.repository import GstImaging
-    from gst_imaging.panel import guard, gvalue, results, values
+    from gst_imaging.panel import graph, guard, gvalue, results, values
     from gst_imaging.panel.client import Client
     from gst_imaging.panel.elements import Element
     from gst_imaging.panel.guard import Connections
+    from gst_imaging.panel.panel import Panel as PanelOf
     from gst_imaging.panel.refusal import Refusal
     from gst_imaging.panel.server import Server, is_no_lost_connection
 except (ImportError, ValueError):
@@ -1364,6 +1365,69 @@ class Panel(unittest.IsolatedAsyncioTestCase):
                 told = self.refused(*arguments)
                 self.assertEqual(told[0], status, told[1])
                 self.assertIn(words, told[1])
+
+    def test_descriptions_that_are_not_linked(self):
+        source = f"picturesrc name=source location={self.folder}/in.npy"
+        for words, told in (
+                (source + " ! lapsharpen name=sharp", 'The frames of sharp (lapsharpen) go nowhere: end the description with "! fakesink sync=true".'),
+                (source + " lapsharpen name=sharp ! fakesink",
+                 'source (picturesrc) and sharp (lapsharpen) are not linked: write " ! " between them.'),
+                ("lapsharpen name=sharp ! fakesink", "sharp (lapsharpen) has no input: begin the description with a source, as picturesrc location=FILE.")):
+            self.assertEqual(self.refused(words), (2, told))
+
+    def test_a_camera_that_is_not_there_ends_the_command(self):
+        code, told = self.refused("sharpen", "--camera", "gst:tcpclientsrc port=1 ! rawvideoparse format=gray16-le width=64 height=48 framerate=25/1")
+        self.assertEqual((code, told.startswith("The camera cannot be opened: "), "refused" in told), (3, True, True), told)
+
+    async def test_errors_have_a_reason(self):
+        """Where GStreamer's own sentence has none; and what a file format cannot hold is told with both names."""
+        source = Gst.parse_launch("videotestsrc name=test ! fakesink").get_by_name("test")
+        message = unittest.mock.Mock(src=source)
+        for why, told in (("not-linked (-1)", 'test (videotestsrc) go nowhere: a pad behind it is not linked. Each branch ends in a sink'),
+                          ("not-negotiated (-4)", "The elements behind test (videotestsrc) do not take its frames. Put a converter such as videoconvert"),
+                          ("error (-5)", "Internal data stream error of test (videotestsrc): error.")):
+            self.assertIn(told, graph.reason(message, "Internal data stream error.", "x.c(1): f (): test:\nstreaming stopped, reason " + why))
+        self.assertEqual(graph.reason(message, "Cannot open.", "x.c(1): f (): test:\nrefused"), "Cannot open. (refused)")
+        np.save(os.path.join(self.folder, "empty.npy"), np.empty((0, 48, 64), np.uint8))
+        served = Served(self.folder, "sharpen", self.folder + "/empty.npy")
+        async with aiohttp.ClientSession() as session:
+            await self.state_of(session, served, "failed")
+        served.process.terminate()
+        self.assertIn("there is nothing to play", served.process.communicate(timeout=TIMEOUT)[1].splitlines()[-1])
+        self.assertEqual(served.process.returncode, 1)
+        served = self.serve()
+        async with aiohttp.ClientSession() as session, session.ws_connect(served.root + "/ws", max_msg_size=0) as ws:
+            await receive(ws, lambda m: m["type"] == "health" and m["frames-out"] > 3)
+            for command in "snapshot", "record":
+                reply = await ask(ws, do=command, view="sharp.src", path="x.exr")
+                self.assertEqual((reply["status"], reply.get("error")), (
+                    422, ".exr cannot hold the frames of sharp.src, which are GRAY16_LE. Use another extension: .npy holds all types."))
+
+    async def test_files_that_are_missing_are_not_dropped(self):
+        """Told once, with a count, and apart from what the computer drops."""
+        os.mkdir(self.folder + "/series")
+        for i in 0, 1, 2, 4:
+            np.save(f"{self.folder}/series/f{i:03}.npy", PATTERN)
+        served = Served(self.folder, "sharpen", self.folder + "/series")
+        self.addCleanup(served.end)
+        async with aiohttp.ClientSession() as session, session.ws_connect(served.root + "/ws", max_msg_size=0) as ws:
+            told = await receive(ws, lambda m: m["type"] == "health" and m["missing"] > 2)
+            self.assertEqual(told["dropped"], sum(s["dropped"] for s in told["sinks"]))
+            self.assertGreater(told["warnings"], 0)
+            messages = (await ask(ws, do="messages"))["result"]["messages"]
+            self.assertEqual(len({m["text"] for m in messages}), len(messages), messages)
+
+    def test_equal_messages_are_one(self):
+        told = []
+        pipeline = Gst.parse_launch("fakesrc ! fakesink")
+        panel = PanelOf(Gst, GstImaging, pipeline, "x")
+        panel.listener = told.append
+        for text in "a", "b", "a", "a":
+            panel.tell("warning", "x", text)
+        panel.tell("error", "x", "a")
+        self.assertEqual([(m["severity"], m["text"], m["count"], m["replaces"]) for m in panel.messages],
+                         [("warning", "b", 1, None), ("warning", "a", 3, 3), ("error", "a", 1, None)])
+        self.assertEqual((panel.n_warnings, panel.n_errors, [m["number"] for m in told]), (4, 1, [1, 2, 3, 4, 5]))
 
     def refused(self, *arguments):
         """In this process. Returns: the exit code and the sentence of a command that does not begin"""

@@ -12,7 +12,7 @@ import sys
 import warnings
 
 from .. import library, play
-from ..command import SIGNALS, WRONG_USE, Failure
+from ..command import NO_RESULT, SIGNALS, UNREADABLE, WRONG_USE, Failure
 from ..frames import cameras
 from ..frames.source import split
 from ..oct import calibration, spectra
@@ -135,7 +135,7 @@ def check(options):
 def make(options):
     """Returns: the panel"""
     Gst, GstImaging = imports()
-    from ..panel import ready
+    from ..panel import graph, ready
     from ..panel.panel import Panel
 
     name, *files = options.pipeline
@@ -154,6 +154,9 @@ def make(options):
     else:
         description = description_of(options.pipeline, ready.ALL)
     pipeline = launch(Gst, description)
+    trouble = graph.loose(Gst, pipeline)
+    if trouble:
+        raise Failure(WRONG_USE, trouble)
     panel = Panel(Gst, GstImaging, pipeline, description, ready=name if name in ready.ALL else None,
                   layout=layout, allow=options.allow, folders=options.files, loop=loop, camera=bool(options.camera))
     for text in told:
@@ -168,6 +171,17 @@ def make(options):
 def tell_failure(answer):
     if answer.exception():
         print(f"gst-imaging panel: {answer.exception()}", file=sys.stderr)
+
+
+def end_without_camera(panel, server, answer):
+    """A camera that does not answer for a while may still do so: the panel says that it waits."""
+    panel.states.wait(2)
+    if not answer.done() or not answer.exception():
+        return
+    panel.stop()
+    panel.run()
+    server.stop()
+    raise Failure(UNREADABLE, f"The camera cannot be opened: {answer.exception()}")
 
 
 def run(options):
@@ -189,9 +203,13 @@ def run(options):
             signal.signal(number, lambda *_: panel.stop())
     if not options.paused:
         try:
-            panel.play("playing").add_done_callback(tell_failure)
+            answer = panel.play("playing")
         except Refusal as refusal:
             print(f"gst-imaging panel: {refusal}", file=sys.stderr)
+        else:
+            if options.camera:
+                end_without_camera(panel, server, answer)
+            answer.add_done_callback(tell_failure)
     print(json.dumps({"address": address}) if options.json else address, flush=True)
     panel.states.wait(2)  # requests come after the start; a source that waits for ever does not keep them
     panel.run()
@@ -199,5 +217,7 @@ def run(options):
     if not panel.has_stopped:  # a thread waits for ever, and would keep the process
         print("gst-imaging panel: the pipeline could not be stopped: an element waits for a device or a FIFO.", file=sys.stderr, flush=True)
         os._exit(0)
+    if panel.state_name == "failed":
+        raise Failure(NO_RESULT, f"The pipeline has failed: {panel.error_text()}")
     options.json = False  # the address was it
     return {"address": address}

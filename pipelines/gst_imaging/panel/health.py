@@ -70,9 +70,12 @@ def read(panel):
     counts = [e for e in ours if "frames" in e]
     shown = max((s["frames"] for s in sinks), default=0)  # a frame may reach several sinks
     taken = count("in", counts[0]["frames"]) if counts else shown
+    lost, missing = (sum(e.get(name, 0) for e in counts) for name in ("lost-frames", "frames-missing"))
+    if panel.is_camera():  # they came, and could not be taken; those of files never were
+        lost, missing = lost + missing, 0
     return {"type": "health", "time": round(time.monotonic() - panel.begin, 3), "elements": counts,
             "sinks": sinks, "frames-in": taken, "frames-out": shown,
-            "dropped": count("lost", sum(e.get("lost-frames", 0) + e.get("frames-missing", 0) for e in counts)) + sum(s["dropped"] for s in sinks),
+            "dropped": count("lost", lost) + sum(s["dropped"] for s in sinks), "missing": count("missing", missing),
             "warnings": panel.n_warnings, "errors": panel.n_errors,
             "hint": hint(panel)}
 
@@ -93,7 +96,7 @@ def prometheus(health):
     for name in "frames", "dropped":
         metric = f"gst_imaging_sink_{name}_total"
         lines += [f"# TYPE {metric} counter"] + [f'{metric}{{element="{label(s["name"])}"}} {s[name]}' for s in health["sinks"]]
-    for name in ("frames-in", "frames-out", "dropped", "warnings", "errors", "pictures"):
+    for name in ("frames-in", "frames-out", "dropped", "missing", "warnings", "errors", "pictures"):
         metric = f'gst_imaging_panel_{name.replace("-", "_")}_total'
         lines += [f"# TYPE {metric} counter", f"{metric} {health.get(name, 0)}"]
     for name in ("clients", "views"):

@@ -9,7 +9,7 @@ import os
 import queue
 import time
 
-from . import bits, health, outputs
+from . import bits, graph, health, outputs
 from .elements import Element
 from .files import Files
 from .presets import Presets, compare
@@ -137,7 +137,10 @@ class Panel:
         severity, parse = {Gst.MessageType.ERROR: ("error", message.parse_error), Gst.MessageType.WARNING: ("warning", message.parse_warning),
                            Gst.MessageType.INFO: ("info", message.parse_info)}[message.type]
         error, debug = parse()
-        self.tell(severity, message.src.get_name() if message.src else "", error.message, debug)
+        if self.state_name == "failed" and severity == "error" and error.message.startswith(graph.FOLLOWING):
+            return  # the first error has the reason
+        text = graph.reason(message, error.message, debug)
+        self.tell(severity, message.src.get_name() if message.src else "", text, debug)
         if severity == "error":
             self.n_failures += 1
             self.keep("failed")
@@ -152,9 +155,17 @@ class Panel:
         now = time.time()
         stamp = time.strftime("%Y-%m-%dT%H:%M:%S", time.gmtime(now)) + f".{int(now * 1000) % 1000:03d}Z"
         told = {"type": "message", "severity": severity, "number": self.n_messages, "time": stamp,
-                "element": element, "text": text, "debug": debug}
+                "element": element, "text": text, "debug": debug, "count": 1, "first": stamp, "replaces": None}
+        # a loop warns in each pass: what was told already is one message, the newest
+        for same in [m for m in self.messages if (m["severity"], m["element"], m["text"]) == (severity, element, text)]:
+            told.update({"count": same["count"] + 1, "first": same["first"], "replaces": same["number"]})
+            self.messages.remove(same)
         self.messages = self.messages[1 - MAX_MESSAGES:] + [told]
         self.listener(told)
+
+    def error_text(self):
+        """Returns: the sentence of the newest error"""
+        return next((m["text"] for m in reversed(self.messages) if m["severity"] == "error"), "It does not say why.")
 
     def on_end(self):
         self.ends_early = bool(self.states.n_open)
