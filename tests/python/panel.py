@@ -1429,6 +1429,44 @@ class Panel(unittest.IsolatedAsyncioTestCase):
                          [("warning", "b", 1, None), ("warning", "a", 3, 3), ("error", "a", 1, None)])
         self.assertEqual((panel.n_warnings, panel.n_errors, [m["number"] for m in told]), (4, 1, [1, 2, 3, 4, 5]))
 
+    async def test_files_are_viewed(self):
+        """Of types that no video has, and raw; settings of the source; names that are nothing."""
+        np.save(self.folder + "/float.npy", np.linspace(-1, 1, 3 * 48 * 64, dtype=np.float32).reshape(3, 48, 64))
+        (PATTERN + np.arange(3, dtype=np.uint16)[:, None, None]).tofile(self.folder + "/cam.raw")
+        raw = "--samples", "64", "--lines", "48"
+        for words, is_signed, rate in (((self.folder + "/float.npy", "framerate=50/1"), True, 50), (("view", self.folder + "/cam.raw", *raw), False, 25),
+                                  (("sharpen", self.folder + "/cam.raw", "framerate=100/2", "amount=2", *raw), False, 50)):
+            served = Served(self.folder, *words)
+            async with aiohttp.ClientSession() as session, session.ws_connect(served.root + "/ws", max_msg_size=0) as ws:
+                state = await receive(ws, lambda m: m["type"] == "state")
+                self.assertEqual(state["layout"]["pass"], {"duration": 3 / rate, "rate": rate})
+                self.assertEqual(state["layout"]["title"], "cam.raw" if raw[0] in words else "float.npy")
+                await ask(ws, do="view", view=1, pad="source.src")
+                picture = await receive(ws, lambda m: m["type"] == "picture")
+                self.assertEqual((picture["minimum"] < 0, picture["source"]), (is_signed, [64, 48]))
+            served.end()
+        self.assertEqual(self.refused("view", self.folder + "/float.npy", "amount=2"),
+                         (2, "view has no amount: it takes framerate, axes, part, of files."))
+        self.assertEqual(self.refused("absent.npy"), (3, "There is no absent.npy."))
+        self.assertEqual(self.refused("photostereo", self.folder, "lights.lp", *raw)[1],
+                         "--samples is for the ready pipelines sharpen, ao, view and oct.")
+        self.assertIn("framerate=5/1 is for files", self.refused("view", "--camera", "gst:videotestsrc", "framerate=5/1")[1])
+        for text, told in (("x: Video has no samples of this type or shape.", "panel view FILE"), ("x is no camera RAW that y knows.", "--samples WIDTH")):
+            self.assertIn(told, graph.remedy(text))
+
+    async def test_an_overview_of_the_commands(self):
+        served = self.serve("videotestsrc ! fakesink sync=true", "--listen", "0.0.0.0", "--token", "abc")
+        self.assertNotIn("0.0.0.0", served.address)
+        async with aiohttp.ClientSession(headers={"Authorization": "Bearer abc"}) as session:
+            for path in "/api", "/api/":
+                async with session.get(served.address.split("/login")[0] + path) as answer:
+                    told = await answer.json()
+            self.assertIn("/api/state", told["read"])
+            self.assertIn("/api/set", told["post"])
+            for path in told["read"][:4]:
+                async with session.get(served.root + path) as answer:
+                    self.assertEqual(answer.status, 200, path)
+
     def refused(self, *arguments):
         """In this process. Returns: the exit code and the sentence of a command that does not begin"""
         with unittest.mock.patch.dict(os.environ, {"XDG_CACHE_HOME": self.folder}):

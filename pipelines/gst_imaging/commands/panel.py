@@ -1,9 +1,12 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
 """Plays a pipeline and serves a panel for it, for a browser and for scripts.
 
-PIPELINE is a description as for gst-launch-1.0, or the name of a ready one: oct, ao, sharpen, photostereo, insar, with FILES, a
-camera, or data of its own; property=value behind it sets its element. The address is printed; control and C ends it. docs/reference/panel.md has the protocol.
+PIPELINE is a description as for gst-launch-1.0, or the name of a ready one: view, oct, ao, sharpen, photostereo, insar, with FILES, a
+camera, or data of its own. FILES alone are viewed. property=value sets the element of the ready pipeline: of oct octbscan, of ao shcentroid, of
+sharpen lapsharpen, of photostereo photostereo, of insar insarxcorr. framerate, axes and part set the source of files.
+The address is printed; control and C ends it. docs/reference/panel.md has the protocol.
 """
+import glob
 import json
 import os
 import re
@@ -18,6 +21,7 @@ from ..frames.source import split
 from ..oct import calibration, spectra
 
 EXAMPLES = [
+    ("frames.fits framerate=10/1", "pictures of any type as they are, ten a second"),
     ("sharpen", "a moving picture, sharpened; open the address that is printed"),
     ("ao --camera v4l2:/dev/video0", "centroids of a camera; the grid is found in its first frame"),
     ("sharpen --camera aravis:Fake_1 --allow camera.exposure amount=2", "a simulated camera whose exposure can be set"),
@@ -81,6 +85,8 @@ def description_of(words, names):
 
         if not Gst.ElementFactory.find(words[0]):
             raise Failure(WRONG_USE, f'There is no ready pipeline "{words[0]}", and no element; there are: {", ".join(names)}.')
+    if "!" not in " ".join(words) and re.search(r"/|\.\w+$", words[0]) and not words[0].endswith("."):
+        raise Failure(UNREADABLE, f"There is no {words[0]}.")
     return words[0] if len(words) == 1 else " ".join(
         re.sub(r'"(?:[^"\\]|\\.)*"| ', lambda found: found[0].replace(" ", "\\ ", found[0] == " "), word) for word in words)
 
@@ -108,14 +114,21 @@ def launch(Gst, description):
 OF_OCT = {"samples": None, "lines": None, "dtype": "u16", "offset": 0, "calibration": None, "wavelength": None, "wavelengths": None,
           "chirp": None, "k_index": None, "dispersion": None, "phase_domain": "k", "background": None}
 
+OF_RAW = {"samples", "lines", "dtype", "offset"}  # of them, those of raw samples
+NAMES = "view", "oct", "ao", "sharpen", "photostereo", "insar"
+RAW = "sharpen", "ao", "view", "oct"  # ready pipelines that take these
+
 
 def check(options):
     cameras.check_settings(options)
     spectra.check(options)
     given = [name for name, default in OF_OCT.items() if getattr(options, name) != default]
+    if given and options.pipeline[0] in RAW and set(given) <= OF_RAW:
+        given = []
     if given and options.pipeline[0] != "oct":
         option = {"wavelength": "lambda"}.get(given[0], given[0].replace("_", "-"))
-        raise Failure(WRONG_USE, f"--{option} is for the ready pipeline oct.")
+        of = ", ".join(RAW[:-1]) + " and " + RAW[-1] if given[0] in OF_RAW else "oct"
+        raise Failure(WRONG_USE, f"--{option} is for the ready pipeline{'s' if given[0] in OF_RAW else ''} {of}.")
     if options.simulator and options.pipeline[0] != "ao":
         raise Failure(WRONG_USE, "--simulator is for the ready pipeline ao.")
     if options.by_order and options.pipeline[0] != "photostereo":
@@ -147,6 +160,8 @@ def make(options):
 
     if name in ready.ALL:
         files, settings = split(files)
+        options.source = [word for word in settings if name != "insar" and word.partition("=")[0] in ready.SOURCE]
+        settings = [word for word in settings if word not in options.source]
         description, layout = ready.ALL[name](files, settings, options, warn)
         loop = not (options.camera or options.simulator)
     elif options.camera:
@@ -184,7 +199,14 @@ def end_without_camera(panel, server, answer):
     raise Failure(UNREADABLE, f"The camera cannot be opened: {answer.exception()}")
 
 
+def are_files(words):
+    """Whether files or folders stand where the name of a pipeline is expected"""
+    return "!" not in " ".join(words) and (os.path.exists(words[0]) or (glob.has_magic(words[0]) and glob.glob(words[0])))
+
+
 def run(options):
+    if options.pipeline[0] not in NAMES and are_files(options.pipeline):
+        options.pipeline.insert(0, "view")
     check(options)
     panel = make(options)
     from ..panel.refusal import Refusal

@@ -2,7 +2,6 @@
 """Small data that moves, for ready pipelines without a camera. Made once, into the cache of the user: the same files in every
 run, so that `gst-imaging verify` can play a recording of them again."""
 import os
-import time
 
 import numpy as np
 
@@ -145,12 +144,6 @@ MAKERS = {"sharpen": sharpen, "ao": ao, "oct": oct, "photostereo": photostereo, 
 def beside(name, what):
     """Returns: the path of a file that is made with the data"""
     return f"{make(name)[:-4]}-{what}"
-
-
-def new_file(name):
-    """Returns: the path of a file that is not there yet"""
-    place = folder()
-    return os.path.join(place, f"{time.strftime('%Y%m%d-%H%M%S')}-{os.getpid()}-{name}")
 
 
 def folder():

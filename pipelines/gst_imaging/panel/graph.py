@@ -32,12 +32,22 @@ def loose(Gst, pipeline):
     return None
 
 
+def remedy(text):
+    """Returns: the sentence that refuses a file, and what helps: with samples that no video has, or that have no header"""
+    if "Video has no samples of this type" in text:
+        return f"{text} gst-imaging panel view FILE shows it as it is."
+    if "is no camera RAW" not in text:
+        return text
+    return (f"{text} Of samples without a format give their size: gst-imaging panel view FILE --samples WIDTH --lines HEIGHT (--dtype, --offset"
+            " where they are not u16 from the first byte on); or rawvideoparse in a description.")
+
+
 def reason(message, text, debug):
     """Returns: the sentence of an error or a warning, with the reason where GStreamer's own sentence has none"""
     element = message.src
     if not text.startswith(NO_REASON) or not hasattr(element, "srcpads"):
         beside = "; ".join((debug or "").split("\n")[1:])
-        return f"{text} ({beside})" if beside and hasattr(element, "srcpads") and not play.is_ours(element) else text
+        return f"{text} ({beside})" if beside and hasattr(element, "srcpads") and not play.is_ours(element) else remedy(text)
     found = re.search(r"reason ([\w-]+)", debug or "")
     kind = found[1] if found else ""
     if kind == "not-linked":

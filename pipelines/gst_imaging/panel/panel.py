@@ -30,7 +30,7 @@ class Panel:
     def __init__(self, Gst, GstImaging, pipeline, description, *, ready=None, layout=None, allow=(), folders=(), loop=False, camera=False):
         self.Gst, self.GstImaging, self.pipeline = Gst, GstImaging, pipeline
         self.description, self.ready, self.loop = description, ready, loop
-        self.layout = {"main": None, "before": None, "after": None, "shared": False, "results": [], "volume": None, "more": [], **(layout or {})}
+        self.layout = {"main": None, "before": None, "after": None, "shared": False, "results": [], "volume": None, "more": [], "title": None, **(layout or {})}
         self.allow, self.files = list(allow), Files(folders)
         self.elements = {}
         iterator = pipeline.iterate_recurse()

@@ -17,6 +17,7 @@ from . import demo, telescope
 from .lights import check_number, match
 
 RATE = 25  # frames a second of files
+SOURCE = "framerate", "axes", "part"  # settings of the source, in place of the element
 COLOURS = "video/x-raw,format={GRAY16_LE,GRAY8,RGB}"  # what cameras in colour are converted to for lapsharpen
 
 
@@ -34,16 +35,24 @@ class Input:
             raise Failure(WRONG_USE, "Give files or --camera; not both.")
         self.live = cameras.source_of(options, warn, output) if options.camera else None
         check_files(files)
+        self.title = options.camera or (os.path.basename(os.path.normpath(files[0])) if files else None)
+        files = read_raw(files, options, warn)
         self.is_demo = not files and not self.live
+        if self.live and options.source:
+            raise Failure(WRONG_USE, f"{options.source[0]} is for files: --caps chooses one of the modes of a camera.")
         paths = [os.path.abspath(file) for file in files] or ([demo.make(name)] if self.is_demo else [])
         if self.live:
             # the newest frame: what the pipeline cannot take is dropped before it, and counted as missing
             words = [*self.live.words, "!", "queue", "name=frames", "leaky=downstream", "max-size-buffers=4"]
         elif len(paths) == 1:
-            words = ["picturesrc", "name=source", "location=" + paths[0], "loop=true", f"framerate={RATE}/1"]
+            words = ["picturesrc", "name=source", "location=" + paths[0], "loop=true"]
         else:
             quoted = ", ".join('"' + path.replace("\\", "\\\\").replace('"', '\\"') + '"' for path in paths)
-            words = ["picturesrc", "name=source", f"locations=<{quoted}>", "loop=true", f"framerate={RATE}/1"]
+            words = ["picturesrc", "name=source", f"locations=<{quoted}>", "loop=true"]
+        self.rate = RATE
+        if not self.live:
+            words += [word for word in [f"framerate={RATE}/1"] if not any(w.startswith("framerate=") for w in options.source)] + options.source
+            self.rate = rate_of(options.source) or RATE
         self.words, self.text = words, " ".join(map(quote, words))
         self.pad = "frames.src" if self.live else "source.src"
         # frames of a camera are shown at once
@@ -57,7 +66,7 @@ class Input:
     def layout(self, **members):
         """Returns: what the page shows first. A loop has no end, and one pass of it is what the page seeks in"""
         n = self.n_frames()
-        return {**members, **({"pass": {"duration": n / RATE, "rate": RATE}} if n > 1 else {})}
+        return {**members, "title": self.title, **({"pass": {"duration": n / self.rate, "rate": self.rate}} if n > 1 else {})}
 
     def n_frames(self):
         """Returns: frames of the files, 0 of a camera"""
@@ -69,6 +78,12 @@ class Input:
         known, n = pipeline.query_duration(Gst.Format.DEFAULT)
         pipeline.set_state(Gst.State.NULL)
         return n if known and 0 < n < 65536 else 0
+
+
+def rate_of(settings):
+    """Returns: frames a second, 0 where none are given"""
+    found = next((re.fullmatch("framerate=([0-9]+)(?:/([0-9]+))?", word) for word in settings if word.startswith("framerate=")), None)
+    return int(found[1]) / int(found[2] or 1) if found and int(found[2] or 1) else 0
 
 
 def words_of(settings):
@@ -93,7 +108,7 @@ def ao(files, settings, options, warn):
     elif any(word.startswith(("columns=", "rows=", "map-location=", "aperture=")) for word in settings):
         known = frames.bit_depth()
     else:  # nobody has told the grid
-        known = frames.bit_depth() + " " + quote("find-grid-location=" + demo.new_file("grid.npy"))
+        known = frames.bit_depth() + " " + quote("find-grid-location=" + os.path.join(scratch(), "grid.npy"))
     if not frames.is_demo and not any(word.startswith(CUTS) for word in settings):
         known += " threshold-mode=auto"
     return (f"{frames.text} ! shcentroid name=ao{known}{words_of(settings)} ! {frames.sink}", frames.layout(main="ao.src", results=["ao"]))
@@ -107,8 +122,8 @@ def scratch():
 
 
 def read_raw(files, options, warn):
-    """Raw spectra become an array, for a source that seeks and begins anew. Returns: the files to play"""
-    if len(files) != 1 or not spectra.is_raw(files[0], options) or not os.path.isfile(files[0]):
+    """Raw samples become an array, for a source that seeks and begins anew. Returns: the files to play"""
+    if len(files) != 1 or (not options.samples and options.pipeline[0] != "oct") or not spectra.is_raw(files[0], options) or not os.path.isfile(files[0]):
         return files
     try:
         source = spectra.read_raw(files[0], options, scratch(), warn, copied=True)
@@ -131,7 +146,7 @@ def calibrated(options):
 
 
 def oct(files, settings, options, warn):
-    frames = Input("oct", read_raw(files, options, warn), options, warn)
+    frames = Input("oct", files, options, warn)
     settings = [*calibrated(options), *settings]
     n = 32 if frames.is_demo else frames.n_frames()
     known = f" bscans-per-volume={n}" if n > 1 else ""
@@ -180,4 +195,12 @@ def insar(files, settings, options, _warn):
             f"{words_of(settings)} ! fakesink name=sink", {"main": "reference.src", "results": ["insar"]})
 
 
-ALL = {"sharpen": sharpen, "ao": ao, "oct": oct, "photostereo": photostereo, "insar": insar}
+def view(files, settings, options, warn):
+    """Pictures as they are, of any type."""
+    if settings:
+        raise Failure(WRONG_USE, f'view has no {settings[0].partition("=")[0]}: it takes {", ".join(SOURCE)}, of files.')
+    frames = Input("sharpen", files, options, warn, "video/x-raw")
+    return f"{frames.text} ! {frames.sink}", frames.layout(main=frames.pad)
+
+
+ALL = {"sharpen": sharpen, "ao": ao, "oct": oct, "photostereo": photostereo, "insar": insar, "view": view}

@@ -42,6 +42,7 @@ class Recording:
         if caps and not caps.can_intersect(takes):
             structure, form = caps.get_structure(0), os.path.splitext(self.path)[1] or "a file without an extension"
             what = structure.get_string("types") or structure.get_string("format") or structure.get_name()
+            self.close()
             raise Refusal(422, f"{form} cannot hold the frames of {self.view}, which are {what}. Use another extension: .npy holds all types.")
 
     def push(self, sample):

@@ -41,6 +41,10 @@ const host = {
   link,
   numbers: [1, 2, 3, 4, 5, 6, 7, 8],
   views: () => state?.views ?? [],
+  frames: () => {
+    const { duration, rate } = state?.layout?.pass ?? {};
+    return duration ? Math.round(duration * rate) : 0;
+  },
   volume: () => state?.layout?.volume ?? null,
   files: () => state?.files ?? [],
   shown: () => views,
@@ -112,6 +116,13 @@ function add(pad, settings) {
   return view;
 }
 
+// The name of the file or folder that a description plays
+function fileOf(elements) {
+  const properties = elements[0]?.properties ?? [];
+  const [path, paths] = ["location", "locations"].map((name) => properties.find((p) => p.name === name)?.value);
+  return (path || paths?.[0] || "").split("/").filter(Boolean).at(-1) ?? null;
+}
+
 // What a pipeline shows first.
 function first() {
   const { main, before, after, shared, volume, more } = state.layout ?? {};
@@ -171,10 +182,11 @@ link.addEventListener("state", ({ detail }) => {
   const again = state !== null;
   state = detail;
   $("title").textContent = { oct: "Tomography", ao: "Wavefront sensor", sharpen: "Sharpening", photostereo: "Photometric stereo",
-    insar: "SAR offsets" }[state.ready] ?? "Pipeline";
+    insar: "SAR offsets", view: "Pictures" }[state.ready] ?? "Pipeline";
   $("title").title = state.description;
   $("version").textContent = state.version;
-  document.title = `${$("title").textContent} – gst-imaging panel`;
+  const source = state.layout?.title ?? fileOf(state.elements);
+  document.title = `${source ? `${source} – ` : ""}${$("title").textContent} – gst-imaging panel`;
   controls.show(state.elements, state.layout);
   showPipeline(state.pipeline);
   showPresets(state);

@@ -32,6 +32,7 @@ const RANGES = [
   ["2", "96 %", "Without 2 % of the samples at each end"],
   ["5", "90 %", "Without 5 % of the samples at each end"],
 ];
+const PASSING = ["picturesrc", "lapsharpen", "shcentroid"]; // elements whose frames are those of the files, by number
 const NOTHING = { profile: null, histogram: 0, region: null };
 
 export class View {
@@ -620,6 +621,8 @@ export class View {
   // The number of the frame. Of a file without frames of its own the offset is that of a byte.
   #frame(header) {
     const { counts, framerate } = this.description ?? {};
+    const n = PASSING.includes(this.host.elementOf(this.pad)?.element) && header.frame !== null ? this.host.frames() : 0;
+    if (n > 1) return `frame ${header.frame % n} of ${n}`;
     if (counts !== false) return `frame ${header.frame ?? header.serial}`;
     return framerate && header.pts !== null ? `frame ${Math.round((header.pts / 1e9) * framerate)}` : `picture ${header.serial}`;
   }
