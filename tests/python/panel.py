@@ -1541,12 +1541,12 @@ class Panel(unittest.IsolatedAsyncioTestCase):
         names = [f"im{k}.npy" for k in (0, 1, 3, 4, 5)]
         self.write_scene(names, [f"im{k}.npy" for k in range(6)])
         served = Served(self.folder, "photostereo", self.folder + "/photos", self.folder + "/dome.lp")
-        self.addCleanup(served.end)
         async with aiohttp.ClientSession() as session, session.ws_connect(served.root + "/ws", max_msg_size=0) as ws:
             state = await receive(ws, lambda m: m["type"] == "state")
             await ask(ws, do="follow", element="photo")
             told = [(await receive(ws, lambda m: m["type"] == "results"))["summary"]["lights"] for _ in range(4)]
             self.assertEqual(told, [5] * 4)
+        served.end()  # the file stays, for verify
         place = next(p["value"] for e in state["elements"] if e["name"] == "photo" for p in e["properties"] if p["name"] == "lights-location")
         with open(place, encoding="ascii") as file:
             self.assertEqual([line.split()[0] for line in file.read().splitlines()], ["5", *names])

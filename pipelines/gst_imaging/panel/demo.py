@@ -2,6 +2,7 @@
 """Small data that moves, for ready pipelines without a camera. Made once, into the cache of the user: the same files in every
 run, so that `gst-imaging verify` can play a recording of them again."""
 import os
+import time
 
 import numpy as np
 
@@ -154,6 +155,12 @@ def folder():
     except OSError as error:
         raise Failure(NOT_WRITTEN, f"The folder {place} cannot be made: {error.strerror}. XDG_CACHE_HOME names another one.") from error
     return place
+
+
+def new_file(name):
+    """Returns: the path of a file that is not there yet. It stays: `gst-imaging verify` plays recordings with it"""
+    place = folder()
+    return os.path.join(place, f"{time.strftime('%Y%m%d-%H%M%S')}-{os.getpid()}-{name}")
 
 
 def make(name):

@@ -1,11 +1,13 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
 """Pictures and lights of photostereo, matched as `gst-imaging photostereo` matches them: as many of both, in one order."""
 import glob
+import hashlib
 import os
 import re
 
 from .. import library, photographs
 from ..command import UNREADABLE, Failure
+from . import demo
 
 
 def stills(words):
@@ -24,7 +26,17 @@ def stills(words):
     return found if number == name else [path for path in found if digits.fullmatch(os.path.basename(path))]
 
 
-def match(words, path, by_order, make_folder, warn):
+def write(lights, chosen):
+    """Returns: a file of the lights `chosen`, the same one in every run, with which `gst-imaging verify` plays recordings"""
+    new = demo.new_file("lights." + lights.form)
+    lights.write(new, chosen)
+    with open(new, "rb") as file:
+        path = os.path.join(demo.folder(), f"lights-{hashlib.sha256(file.read()).hexdigest()[:16]}.{lights.form}")
+    os.replace(new, path)
+    return path
+
+
+def match(words, path, by_order, warn):
     """words: what was given for the pictures. Returns: the pictures, and the file of as many lights"""
     lights, files = photographs.Lights(path), stills(words)
     if not lights.lines:
@@ -36,8 +48,7 @@ def match(words, path, by_order, make_folder, warn):
     pairs = photographs.match(lights, files, by_order, warn)
     chosen = [i for i, _path in pairs]
     if len(chosen) < len(lights.lines) or lights.form != os.path.splitext(path)[1][1:].lower():
-        path = os.path.join(make_folder(), "lights." + lights.form)
-        lights.write(path, chosen)
+        path = write(lights, chosen)
     return [picture for _i, picture in pairs], path
 
 

@@ -108,7 +108,7 @@ def ao(files, settings, options, warn):
     elif any(word.startswith(("columns=", "rows=", "map-location=", "aperture=")) for word in settings):
         known = frames.bit_depth()
     else:  # nobody has told the grid
-        known = frames.bit_depth() + " " + quote("find-grid-location=" + os.path.join(scratch(), "grid.npy"))
+        known = frames.bit_depth() + " " + quote("find-grid-location=" + demo.new_file("grid.npy"))
     if not frames.is_demo and not any(word.startswith(CUTS) for word in settings):
         known += " threshold-mode=auto"
     return (f"{frames.text} ! shcentroid name=ao{known}{words_of(settings)} ! {frames.sink}", frames.layout(main="ao.src", results=["ao"]))
@@ -169,7 +169,7 @@ def photostereo(files, settings, options, warn):
         raise Failure(UNREADABLE, f"There is no {lights[0]}.")
     if pictures:
         check_files(pictures)
-        pictures, place = match(pictures, place, options.by_order, scratch, warn)
+        pictures, place = match(pictures, place, options.by_order, warn)
     frames = Input("photostereo", pictures, options, warn)
     if not options.camera:
         check_number(frames.n_frames(), pictures, place)
