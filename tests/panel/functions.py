@@ -152,6 +152,16 @@ class Functions(unittest.TestCase):
           return [before, crops()]"""
         self.assertEqual(self.run_in("results.js", body), [[], [[200, 0, 1, 1024]]])
 
+    def test_equal_messages_are_one_line(self):
+        body = """const [root, tab] = [document.createElement("div"), document.createElement("button")];
+          const one = (number, more) => ({number, severity: "warning", time: "2024-05-02T11:08:03.125Z", first: "2024-05-02T11:08:01Z", element: "x",
+            text: "dark", count: 1, replaces: null, ...more});
+          const messages = new m.Messages(root, tab);
+          messages.show([one(1), one(2, {text: "b"})]);
+          messages.add(one(3, {count: 2, replaces: 1}));
+          return [[...root.querySelectorAll("li p")].map((p) => p.textContent.replace(/since .*/, "since")), tab.textContent]"""
+        self.assertEqual(self.run_in("health.js", body), [["dark (2 times since", "b"], "Messages (2)"])
+
     def test_csv(self):
         self.assertEqual(self.run_in("csv.js", "return m.text(['a', 'b (um)', 'c, \"d\"'], [[1, null, 0.1], [1e-300, 'x', 3]])"),
                          'a,b (um),"c, ""d"""\n1,NaN,0.1\n1e-300,x,3\n')

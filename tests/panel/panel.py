@@ -353,6 +353,21 @@ class Ready(unittest.TestCase):
         self.small_screen()
         self.end(served)
 
+    def test_frames_are_numbered_within_their_file(self):
+        """And the title has its name, so has that of an own pipeline."""
+        path = os.path.join(tempfile.mkdtemp(), "four.npy")
+        self.addCleanup(lambda: (os.remove(path), os.rmdir(os.path.dirname(path))))
+        np.save(path, np.arange(4 * 48 * 64, dtype=np.uint16).reshape(4, 48, 64))
+        b = self.browser
+        for words, title in ((("view", path), "Pictures"), ((f"picturesrc location={path} loop=true ! lapsharpen ! fakesink sync=true",), "Pipeline")):
+            served = self.serve(*words)
+            b.open(served.address)
+            b.until("document.querySelector('.view').dataset.serial > 8", "several passes")
+            self.assertEqual(b.js("return document.title"), f"four.npy – {title} – gst-imaging panel")
+            if title == "Pictures":
+                self.assertRegex(b.js("return document.querySelector('.readout').textContent"), "frame [0-3] of 4$")
+            self.end(served)
+
     def test_both_halves_have_one_window(self):
         """The range of the sharpened picture is larger: it alone would be shown with less contrast."""
         served = self.serve("sharpen", "amount=4")

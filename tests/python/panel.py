@@ -1431,7 +1431,7 @@ class Panel(unittest.IsolatedAsyncioTestCase):
 
     async def test_files_are_viewed(self):
         """Of types that no video has, and raw; settings of the source; names that are nothing."""
-        np.save(self.folder + "/float.npy", np.linspace(-1, 1, 3 * 48 * 64, dtype=np.float32).reshape(3, 48, 64))
+        np.save(self.folder + "/float.npy", np.float32([[-1, 1]] * 3)[:, None].repeat(48, 1).repeat(32, 2))
         (PATTERN + np.arange(3, dtype=np.uint16)[:, None, None]).tofile(self.folder + "/cam.raw")
         raw = "--samples", "64", "--lines", "48"
         for words, is_signed, rate in (((self.folder + "/float.npy", "framerate=50/1"), True, 50), (("view", self.folder + "/cam.raw", *raw), False, 25),
