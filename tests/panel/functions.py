@@ -93,8 +93,8 @@ class Functions(unittest.TestCase):
         body = """const text = (header, sample) => m.View.prototype.quantity.call({header, scaled: m.View.prototype.scaled}, sample);
           const of = (type, bits) => ({type, bits, quantity: null});
           return [text(of("u16", 12), 4094), text(of("u16", 12), 4095), text(of("u16", 12), 5000), text(of("u16", 0), 4095), text(of("u8", 12), 255),
-            text(of("u16", 14), 16383)]"""
-        self.assertEqual(self.run_in("view.js", body), ["4094", "≥ 4095", "≥ 5000", "4095", "255", "≥ 16383"])
+            text(of("u16", 14), 16383), text(of("f32", 12), Infinity)]"""
+        self.assertEqual(self.run_in("view.js", body), ["4094", "≥ 4095", "≥ 5000", "4095", "255", "≥ 16383", "inf"])
 
     def test_samples_and_points(self):
         view = "const v = {inner: {x: 52, y: 8}, scale: 4, scaleY: 2, x: 10, y: -3}; const p = m.View.prototype; "

@@ -606,7 +606,7 @@ export class View {
     const q = header?.quantity;
     if (sample === null) return "–";
     // of the camera, where somebody knows its bits
-    const top = header.type === "u16" && header.bits ? 2 ** header.bits - 1 : Infinity;
+    const top = header.type === "u16" && header.bits ? 2 ** header.bits - 1 : NaN;
     if (!q || q.scale === undefined) return (sample >= top ? "≥ " : "") + number(sample, digits);
     const end = { u8: 255, u16: 65535 }[header.type];
     const mark = end === undefined || (sample !== 0 && sample !== end) ? "" : (sample === 0) === q.scale > 0 ? "≤ " : "≥ ";
