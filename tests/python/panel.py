@@ -1447,7 +1447,9 @@ class Panel(unittest.IsolatedAsyncioTestCase):
             served.end()
         self.assertEqual(self.refused("view", self.folder + "/float.npy", "amount=2"),
                          (2, "view has no amount: it takes framerate, axes, part, of files."))
-        self.assertEqual(self.refused("absent.npy"), (3, "There is no absent.npy."))
+        for name in "absent.npy", "absent/folder":
+            self.assertEqual(self.refused(name), (3, f"There is no {name}."))
+        self.assertNotIn("There is no", self.refused("fakesrc location=a/b.npy")[1])  # a description, whatever is wrong with it
         self.assertEqual(self.refused("photostereo", self.folder, "lights.lp", *raw)[1],
                          "--samples is for the ready pipelines sharpen, ao, view and oct.")
         self.assertIn("framerate=5/1 is for files", self.refused("view", "--camera", "gst:videotestsrc", "framerate=5/1")[1])

@@ -85,7 +85,7 @@ def description_of(words, names):
 
         if not Gst.ElementFactory.find(words[0]):
             raise Failure(WRONG_USE, f'There is no ready pipeline "{words[0]}", and no element; there are: {", ".join(names)}.')
-    if "!" not in " ".join(words) and re.search(r"/|\.\w+$", words[0]) and not words[0].endswith("."):
+    if "!" not in " ".join(words) and re.fullmatch(r"[^ =]*(/[^ =]*|\.\w+)", words[0]):
         raise Failure(UNREADABLE, f"There is no {words[0]}.")
     return words[0] if len(words) == 1 else " ".join(
         re.sub(r'"(?:[^"\\]|\\.)*"| ', lambda found: found[0].replace(" ", "\\ ", found[0] == " "), word) for word in words)

@@ -3,6 +3,7 @@
 import functools
 import json
 import os
+import stat
 
 PASSING = {"lapsharpen", "shcentroid"}  # elements whose output has the samples that their bit-depth is of
 FAR = 8  # elements to look at
@@ -40,7 +41,8 @@ def taken(pad, far):
 def of_sidecar(location):
     """Returns: bit-depth of the elements that recorded a file"""
     try:
-        return read_sidecar(location + ".json", os.stat(location + ".json").st_mtime_ns) if location else 0
+        found = os.stat(location + ".json") if location else None
+        return read_sidecar(location + ".json", found.st_mtime_ns) if found and stat.S_ISREG(found.st_mode) else 0
     except (OSError, UnicodeEncodeError):
         return 0
 
