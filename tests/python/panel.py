@@ -1436,7 +1436,7 @@ class Panel(unittest.IsolatedAsyncioTestCase):
         raw = "--samples", "64", "--lines", "48"
         for words, is_signed, rate in (((self.folder + "/float.npy", "framerate=50/1"), True, 50), (("view", self.folder + "/cam.raw", *raw), False, 25),
                                   (("sharpen", self.folder + "/cam.raw", "framerate=100/2", "amount=2", *raw), False, 50)):
-            served = Served(self.folder, *words)
+            served = self.serve(*words)
             async with aiohttp.ClientSession() as session, session.ws_connect(served.root + "/ws", max_msg_size=0) as ws:
                 state = await receive(ws, lambda m: m["type"] == "state")
                 self.assertEqual(state["layout"]["pass"], {"duration": 3 / rate, "rate": rate})
@@ -1444,7 +1444,6 @@ class Panel(unittest.IsolatedAsyncioTestCase):
                 await ask(ws, do="view", view=1, pad="source.src")
                 picture = await receive(ws, lambda m: m["type"] == "picture")
                 self.assertEqual((picture["minimum"] < 0, picture["source"]), (is_signed, [64, 48]))
-            served.end()
         self.assertEqual(self.refused("view", self.folder + "/float.npy", "amount=2"),
                          (2, "view has no amount: it takes framerate, axes, part, of files."))
         for name in "absent.npy", "absent/folder":
