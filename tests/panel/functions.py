@@ -89,6 +89,13 @@ class Functions(unittest.TestCase):
         self.assertEqual(self.run_in("view.js", body), ["≤ -10 dB", "-9.8 dB", "≥ 41 dB", "≥ -10 dB", "≤ -61 dB", "41 dB", "≥ 13097 dB",
                                                         "-10 dB", "255"])
 
+    def test_clipped_samples_of_a_camera_are_marked(self):
+        body = """const text = (header, sample) => m.View.prototype.quantity.call({header, scaled: m.View.prototype.scaled}, sample);
+          const of = (type, bits) => ({type, bits, quantity: null});
+          return [text(of("u16", 12), 4094), text(of("u16", 12), 4095), text(of("u16", 12), 5000), text(of("u16", 0), 4095), text(of("u8", 12), 255),
+            text(of("u16", 14), 16383), text(of("f32", 12), Infinity)]"""
+        self.assertEqual(self.run_in("view.js", body), ["4094", "≥ 4095", "≥ 5000", "4095", "255", "≥ 16383", "inf"])
+
     def test_samples_and_points(self):
         view = "const v = {inner: {x: 52, y: 8}, scale: 4, scaleY: 2, x: 10, y: -3}; const p = m.View.prototype; "
         self.assertEqual(self.run_in("view.js", view + "return [p.sample.call(v, [52, 8]), p.sample.call(v, [60, 20]), p.point.call(v, [12, 3])]"),
@@ -114,6 +121,46 @@ class Functions(unittest.TestCase):
             text({type: "f32", components: null, quantity: {scale: 0.5, offset: 1, unit: "rad"}}, [1, NaN, 3]),
             text({type: "u16", components: ["R", "G", "B", "A"], quantity: null}, [0, 65535, 7, 1])]"""
         self.assertEqual(self.run_in("view.js", body), ["Y 16, U 128, V 240", "1.5, NaN, 2.5 rad", "R 0, G 65535, B 7, A 1"])
+
+    def test_an_ascan_is_along_the_depth_in_every_section(self):
+        """Of a section whose rows are slices, it is a line of the slice there."""
+        body = """const view = (section) => ({source: [400, 6], description: {width: 400, height: 1024}, settings: {section},
+            cut: {section: section === "live" ? "frame" : section, place: 3, volume: section === "live" ? 0 : 6}});
+          return ["live", "frame", "row", "column", "max-row"].map((section) => {
+            const { x, height, cut } = m.lineAt(view(section), [7, 5]);
+            return [x, height, cut.section, cut.place, cut.volume];
+          })"""
+        self.assertEqual(self.run_in("results.js", body), [[7, 6, "frame", 3, 0], [7, 6, "frame", 3, 6], [7, 1024, "frame", 5, 6],
+                                                           [7, 6, "column", 3, 6], [7, 1024, "frame", 5, 6]])
+
+    def test_the_first_ascan_is_of_the_first_view(self):
+        """Whichever view has its picture first: an A-scan of en face or of rows of slices is none."""
+        body = """const asked = [];
+          const view = (pad, section, source) => ({pad, source, header: null, overlays: [], description: {width: 400, height: 1024}, settings: {section},
+            cut: {section: "frame", place: 0, volume: 0}, draw() {}, layers: []});
+          const shown = [view("oct.enface", "live", [400, 6]), view("oct.src", "live", [400, 1024]), view("oct.src", "row", [400, 6])];
+          const element = {name: "oct", element: "octbscan", ours: true, properties: []};
+          const host = {link: {ask: async (command, values) => asked.push([command, values.crop])}, numbers: [7, 8], shown: () => shown,
+            elementOf: () => element};
+          const results = new m.Results(host, document.createElement("div"));
+          const crops = () => asked.filter(([command]) => command === "view").map(([, crop]) => crop);
+          shown[0].header = shown[2].header = {};
+          results.show([element], null);
+          const before = crops();
+          shown[1].header = {};
+          results.draw();
+          return [before, crops()]"""
+        self.assertEqual(self.run_in("results.js", body), [[], [[200, 0, 1, 1024]]])
+
+    def test_equal_messages_are_one_line(self):
+        body = """const [root, tab] = [document.createElement("div"), document.createElement("button")];
+          const one = (number, more) => ({number, severity: "warning", time: "2024-05-02T11:08:03.125Z", first: "2024-05-02T11:08:01Z", element: "x",
+            text: "dark", count: 1, replaces: null, ...more});
+          const messages = new m.Messages(root, tab);
+          messages.show([one(1), one(2, {text: "b"})]);
+          messages.add(one(3, {count: 2, replaces: 1}));
+          return [[...root.querySelectorAll("li p")].map((p) => p.textContent.replace(/since .*/, "since")), tab.textContent]"""
+        self.assertEqual(self.run_in("health.js", body), [["dark (2 times since", "b"], "Messages (2)"])
 
     def test_csv(self):
         self.assertEqual(self.run_in("csv.js", "return m.text(['a', 'b (um)', 'c, \"d\"'], [[1, null, 0.1], [1e-300, 'x', 3]])"),

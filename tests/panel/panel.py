@@ -353,6 +353,63 @@ class Ready(unittest.TestCase):
         self.small_screen()
         self.end(served)
 
+    def test_frames_are_numbered_within_their_file(self):
+        """And the title has its name, so has that of an own pipeline."""
+        path = os.path.join(tempfile.mkdtemp(), "four.npy")
+        self.addCleanup(lambda: (os.remove(path), os.rmdir(os.path.dirname(path))))
+        np.save(path, np.arange(4 * 48 * 64, dtype=np.uint16).reshape(4, 48, 64))
+        b = self.browser
+        for words, title in ((("view", path), "Pictures"), ((f"picturesrc location={path} loop=true ! lapsharpen ! fakesink sync=true",), "Pipeline")):
+            served = self.serve(*words)
+            b.open(served.address)
+            b.until("document.querySelector('.view').dataset.serial > 8", "several passes")
+            self.assertEqual(b.js("return document.title"), f"four.npy – {title} – gst-imaging panel")
+            if title == "Pictures":
+                self.assertRegex(b.js("return document.querySelector('.readout').textContent"), "frame [0-3] of 4$")
+            self.end(served)
+
+    def test_both_halves_have_one_window(self):
+        """The range of the sharpened picture is larger: it alone would be shown with less contrast."""
+        served = self.serve("sharpen", "amount=4")
+        b = self.browser
+        b.open(served.address)
+        windows = "panel.views()[0].layers.map((l) => [l.header?.window, l.header?.level])"
+        same = f"String({windows}[0]) == String({windows}[1])"
+        b.find("#play").click()
+        b.until("document.querySelector('#pipeline-state').textContent == 'paused'", "paused")
+        b.until(same, "one window")
+        b.js(CHOOSE, b.find(".view .range"), "5")
+        before = b.js(f"return {windows}[0]")
+        b.until(f"String({windows}[0]) != String({before}) && {same}", "another window for both")
+        b.find(".view canvas").send_keys("w")
+        b.until(f"{windows}[0][0] != {before[0]} && {same}", "one window by hand")
+        self.end(served)
+
+    def test_a_camera_that_stands_still(self):
+        with tempfile.TemporaryDirectory() as folder:
+            pattern = np.arange(48 * 64, dtype=np.uint16).tobytes()
+            fifo = os.path.join(folder, "camera")
+            os.mkfifo(fifo)
+            served = self.serve("sharpen", "--camera", f"gst:filesrc location={fifo} ! rawvideoparse format=gray16-le width=64 height=48 framerate=25/1")
+            b = self.browser
+            with open(fifo, "wb", buffering=0) as camera:
+                b.driver.get(served.address)
+                for _ in range(100):
+                    camera.write(pattern)
+                    time.sleep(0.02)
+                    if b.js("return document.querySelector('.view')?.dataset.serial > 1"):
+                        break
+                b.until("document.querySelector('#pipeline-state').dataset.state == 'silent'", "a camera that is silent")
+                self.assertEqual(b.js("return document.querySelector('#pipeline-state').textContent"), "no frames")
+                self.assertIn("no frame has passed", b.find(".view-note.old").text)
+                for _ in range(50):
+                    camera.write(pattern)
+                    time.sleep(0.02)
+                b.until("document.querySelector('.view-note.old').hidden", "a picture of now")
+            b.until("document.querySelector('#pipeline-state').textContent == 'ended'", "its end")
+            self.assertIn("The connection of the camera has ended", b.find(".view-note.old").text)
+            self.end(served)
+
     def test_oct(self):
         served = self.walk("oct")
         b = self.browser

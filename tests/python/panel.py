@@ -17,6 +17,7 @@ import struct
 import subprocess
 import sys
 import tempfile
+import threading
 import time
 import unittest
 import unittest.mock
@@ -35,10 +36,11 @@ try:
 
     gi.require_version("GstImaging", "1.0")
     from gi.repository import GstImaging
-    from gst_imaging.panel import guard, gvalue, results, values
+    from gst_imaging.panel import graph, guard, gvalue, results, values
     from gst_imaging.panel.client import Client
     from gst_imaging.panel.elements import Element
     from gst_imaging.panel.guard import Connections
+    from gst_imaging.panel.panel import Panel as PanelOf
     from gst_imaging.panel.refusal import Refusal
     from gst_imaging.panel.server import Server, is_no_lost_connection
 except (ImportError, ValueError):
@@ -555,6 +557,68 @@ class Panel(unittest.IsolatedAsyncioTestCase):
                 self.assertEqual(answer.status, 409)
             served.process.send_signal(signal.SIGTERM)
             served.process.wait(8)
+
+    def serve_camera(self):
+        """A camera over TCP of 64 x 48 pixels. Returns: words of its source, and a function: with True it sends, with False it does
+        not, with None it closes"""
+        listening = socket.create_server(("127.0.0.1", 0))
+        wanted, frame = [True], PATTERN.tobytes()
+
+        def send():
+            with listening, contextlib.suppress(OSError):
+                connection = listening.accept()[0]
+                with connection:
+                    while wanted[0] is not None:
+                        if wanted[0]:
+                            connection.sendall(frame)
+                        time.sleep(0.02)
+
+        threading.Thread(target=send, daemon=True).start()
+        self.addCleanup(wanted.__setitem__, 0, None)
+        return (f"tcpclientsrc port={listening.getsockname()[1]} ! rawvideoparse format=gray16-le width=64 height=48 framerate=50/1",
+                lambda what: wanted.__setitem__(0, what))
+
+    async def test_a_camera_that_stands_still_and_one_that_ends(self):
+        """Nobody looks meanwhile: the first answer of health says it."""
+        words, camera = self.serve_camera()
+        served = self.serve("sharpen", "--camera", "gst:" + words)
+        async with aiohttp.ClientSession() as session:
+            async def get(command):
+                async with session.get(f"{served.root}/api/{command}") as answer:
+                    return await answer.json()
+            while (await get("health"))["frames-out"] < 10:
+                await asyncio.sleep(0.05)
+            self.assertTrue((await get("state"))["pipeline"]["camera"])
+            camera(False)
+            await asyncio.sleep(6)
+            self.assertRegex((await get("health"))["hint"], "no frame has passed for [4-7] s")
+            camera(True)
+            await asyncio.sleep(1.5)
+            self.assertIsNone((await get("health"))["hint"])
+            camera(None)
+            told = await self.state_of(session, served, "paused")
+            self.assertTrue(told["ended"])
+            message = (await get("messages"))["messages"][-1]
+            self.assertEqual((message["severity"], message["text"]), ("warning", told["reason"]))
+            self.assertIn("The connection of the camera has ended", told["reason"])
+
+    async def test_bits_of_a_camera_are_told(self):
+        """From the caps, from the element that takes or passes the samples, and from the sidecar of a recording."""
+        for words, expected in (
+                (f"picturesrc name=a location={self.folder}/in.npy ! queue ! lapsharpen name=b bit-depth=12 ! fakesink", {"a.src": 12, "b.src": 12}),
+                (f"picturesrc name=a location={self.folder}/in.npy ! lapsharpen name=b ! fakesink", {"a.src": 0, "b.src": 0}),
+                ("videotestsrc name=a ! capsfilter name=b caps=video/x-raw,format=GRAY16_LE,depth=10 ! fakesink", {"b.src": 10}),
+                (f"picturesrc name=a location={self.folder}/kept.npy ! fakesink", {"a.src": 14})):
+            if "kept" in words:
+                shutil.copy(self.folder + "/in.npy", self.folder + "/kept.npy")
+                with open(self.folder + "/kept.npy.json", "w", encoding="ascii") as file:
+                    json.dump({"elements": [{"name": "x", "settings": {}}, {"name": "y", "settings": {"bit-depth": "14"}}]}, file)
+            served = Served(self.folder, words)
+            async with aiohttp.ClientSession() as session, session.ws_connect(served.root + "/ws", max_msg_size=0) as ws:
+                views = (await receive(ws, lambda m: m["type"] == "state"))["views"]
+            served.end()
+            found = {view["pad"]: view["bit-depth"] for view in views}
+            self.assertEqual({pad: found[pad] for pad in expected}, expected, words)
 
     async def test_results_and_counts_of_a_pause(self):
         served = self.serve()
@@ -1302,6 +1366,108 @@ class Panel(unittest.IsolatedAsyncioTestCase):
                 self.assertEqual(told[0], status, told[1])
                 self.assertIn(words, told[1])
 
+    def test_descriptions_that_are_not_linked(self):
+        source = f"picturesrc name=source location={self.folder}/in.npy"
+        for words, told in (
+                (source + " ! lapsharpen name=sharp", 'The frames of sharp (lapsharpen) go nowhere: end the description with "! fakesink sync=true".'),
+                (source + " lapsharpen name=sharp ! fakesink",
+                 'source (picturesrc) and sharp (lapsharpen) are not linked: write " ! " between them.'),
+                ("lapsharpen name=sharp ! fakesink", "sharp (lapsharpen) has no input: begin the description with a source, as picturesrc location=FILE.")):
+            self.assertEqual(self.refused(words), (2, told))
+
+    def test_a_camera_that_is_not_there_ends_the_command(self):
+        code, told = self.refused("sharpen", "--camera", "gst:tcpclientsrc port=1 ! rawvideoparse format=gray16-le width=64 height=48 framerate=25/1")
+        self.assertEqual((code, told.startswith("The camera cannot be opened: "), "refused" in told), (3, True, True), told)
+
+    async def test_errors_have_a_reason(self):
+        """Where GStreamer's own sentence has none; and what a file format cannot hold is told with both names."""
+        source = Gst.parse_launch("videotestsrc name=test ! fakesink").get_by_name("test")
+        message = unittest.mock.Mock(src=source)
+        for why, told in (("not-linked (-1)", 'test (videotestsrc) go nowhere: a pad behind it is not linked. Each branch ends in a sink'),
+                          ("not-negotiated (-4)", "The elements behind test (videotestsrc) do not take its frames. Put a converter such as videoconvert"),
+                          ("error (-5)", "Internal data stream error of test (videotestsrc): error.")):
+            self.assertIn(told, graph.reason(message, "Internal data stream error.", "x.c(1): f (): test:\nstreaming stopped, reason " + why))
+        self.assertEqual(graph.reason(message, "Cannot open.", "x.c(1): f (): test:\nrefused"), "Cannot open. (refused)")
+        np.save(os.path.join(self.folder, "empty.npy"), np.empty((0, 48, 64), np.uint8))
+        served = Served(self.folder, "sharpen", self.folder + "/empty.npy")
+        async with aiohttp.ClientSession() as session:
+            await self.state_of(session, served, "failed")
+        served.process.terminate()
+        self.assertIn("there is nothing to play", served.process.communicate(timeout=TIMEOUT)[1].splitlines()[-1])
+        self.assertEqual(served.process.returncode, 1)
+        served = self.serve()
+        async with aiohttp.ClientSession() as session, session.ws_connect(served.root + "/ws", max_msg_size=0) as ws:
+            await receive(ws, lambda m: m["type"] == "health" and m["frames-out"] > 3)
+            for command in "snapshot", "record":
+                reply = await ask(ws, do=command, view="sharp.src", path="x.exr")
+                self.assertEqual((reply["status"], reply.get("error")), (
+                    422, ".exr cannot hold the frames of sharp.src, which are GRAY16_LE. Use another extension: .npy holds all types."))
+
+    async def test_files_that_are_missing_are_not_dropped(self):
+        """Told once, with a count, and apart from what the computer drops."""
+        os.mkdir(self.folder + "/series")
+        for i in 0, 1, 2, 4:
+            np.save(f"{self.folder}/series/f{i:03}.npy", PATTERN)
+        served = Served(self.folder, "sharpen", self.folder + "/series")
+        self.addCleanup(served.end)
+        async with aiohttp.ClientSession() as session, session.ws_connect(served.root + "/ws", max_msg_size=0) as ws:
+            told = await receive(ws, lambda m: m["type"] == "health" and m["missing"] > 2)
+            self.assertEqual(told["dropped"], sum(s["dropped"] for s in told["sinks"]))
+            self.assertGreater(told["warnings"], 0)
+            messages = (await ask(ws, do="messages"))["result"]["messages"]
+            self.assertEqual(len({m["text"] for m in messages}), len(messages), messages)
+
+    def test_equal_messages_are_one(self):
+        told = []
+        pipeline = Gst.parse_launch("fakesrc ! fakesink")
+        panel = PanelOf(Gst, GstImaging, pipeline, "x")
+        panel.listener = told.append
+        for text in "a", "b", "a", "a":
+            panel.tell("warning", "x", text)
+        panel.tell("error", "x", "a")
+        self.assertEqual([(m["severity"], m["text"], m["count"], m["replaces"]) for m in panel.messages],
+                         [("warning", "b", 1, None), ("warning", "a", 3, 3), ("error", "a", 1, None)])
+        self.assertEqual((panel.n_warnings, panel.n_errors, [m["number"] for m in told]), (4, 1, [1, 2, 3, 4, 5]))
+
+    async def test_files_are_viewed(self):
+        """Of types that no video has, and raw; settings of the source; names that are nothing."""
+        np.save(self.folder + "/float.npy", np.float32([[-1, 1]] * 3)[:, None].repeat(48, 1).repeat(32, 2))
+        (PATTERN + np.arange(3, dtype=np.uint16)[:, None, None]).tofile(self.folder + "/cam.raw")
+        raw = "--samples", "64", "--lines", "48"
+        for words, is_signed, rate in (((self.folder + "/float.npy", "framerate=50/1"), True, 50), (("view", self.folder + "/cam.raw", *raw), False, 25),
+                                  (("sharpen", self.folder + "/cam.raw", "framerate=100/2", "amount=2", *raw), False, 50)):
+            served = self.serve(*words)
+            async with aiohttp.ClientSession() as session, session.ws_connect(served.root + "/ws", max_msg_size=0) as ws:
+                state = await receive(ws, lambda m: m["type"] == "state")
+                self.assertEqual(state["layout"]["pass"], {"duration": 3 / rate, "rate": rate})
+                self.assertEqual(state["layout"]["title"], "cam.raw" if raw[0] in words else "float.npy")
+                await ask(ws, do="view", view=1, pad="source.src")
+                picture = await receive(ws, lambda m: m["type"] == "picture")
+                self.assertEqual((picture["minimum"] < 0, picture["source"]), (is_signed, [64, 48]))
+        self.assertEqual(self.refused("view", self.folder + "/float.npy", "amount=2"),
+                         (2, "view has no amount: it takes framerate, axes, part, of files."))
+        for name in "absent.npy", "absent/folder":
+            self.assertEqual(self.refused(name), (3, f"There is no {name}."))
+        self.assertNotIn("There is no", self.refused("fakesrc location=a/b.npy")[1])  # a description, whatever is wrong with it
+        self.assertEqual(self.refused("photostereo", self.folder, "lights.lp", *raw)[1],
+                         "--samples is for the ready pipelines sharpen, ao, view and oct.")
+        self.assertIn("framerate=5/1 is for files", self.refused("view", "--camera", "gst:videotestsrc", "framerate=5/1")[1])
+        for text, told in (("x: Video has no samples of this type or shape.", "panel view FILE"), ("x is no camera RAW that y knows.", "--samples WIDTH")):
+            self.assertIn(told, graph.remedy(text))
+
+    async def test_an_overview_of_the_commands(self):
+        served = self.serve("videotestsrc ! fakesink sync=true", "--listen", "0.0.0.0", "--token", "abc")
+        self.assertNotIn("0.0.0.0", served.address)
+        async with aiohttp.ClientSession(headers={"Authorization": "Bearer abc"}) as session:
+            for path in "/api", "/api/":
+                async with session.get(served.address.split("/login")[0] + path) as answer:
+                    told = await answer.json()
+            self.assertIn("/api/state", told["read"])
+            self.assertIn("/api/set", told["post"])
+            for path in told["read"][:4]:
+                async with session.get(served.root + path) as answer:
+                    self.assertEqual(answer.status, 200, path)
+
     def refused(self, *arguments):
         """In this process. Returns: the exit code and the sentence of a command that does not begin"""
         with unittest.mock.patch.dict(os.environ, {"XDG_CACHE_HOME": self.folder}):
@@ -1339,6 +1505,52 @@ class Panel(unittest.IsolatedAsyncioTestCase):
                 self.assertEqual({(summary["lights"], summary["final"]) for summary in told}, {(16, 0)})
         finally:
             served.end()
+
+    def write_scene(self, names, lights):
+        """Pictures of a plane, each of one brightness, and their light file."""
+        os.makedirs(os.path.join(self.folder, "photos"), exist_ok=True)
+        for k, name in enumerate(names):
+            np.save(os.path.join(self.folder, "photos", name), np.full((8, 8), 20 * (k + 1), np.uint8))
+        with open(os.path.join(self.folder, "dome.lp"), "w", encoding="ascii") as file:
+            file.write(f"{len(lights)}\n" + "".join(f"{name} {np.cos(k)} {np.sin(k)} 1\n" for k, name in enumerate(lights)))
+
+    async def test_photostereo_matches_pictures_and_lights_as_the_command(self):
+        """By their names; what has no partner is left out, and named: each pass has as many pictures as lights."""
+        names = [f"im{k}.npy" for k in range(6)]
+        for lights, said in ((names[:5], "im5.npy"), (names + ["im6.npy"], "im6.npy"), (names[::-1], None), (["IM0.TIF", *names[1:]], None)):
+            self.write_scene(names, lights)
+            served = Served(self.folder, "photostereo", self.folder + "/photos", self.folder + "/dome.lp", "--paused")
+            async with aiohttp.ClientSession() as session, session.ws_connect(served.root + "/ws", max_msg_size=0) as ws:
+                state = await receive(ws, lambda m: m["type"] == "state")
+                found = {(e["name"], p["name"]): p["value"] for e in state["elements"] for p in e["properties"]}
+            served.end()
+            with self.subTest(lights=lights):
+                played = [os.path.basename(path) for path in found["source", "locations"]]
+                self.assertEqual(played, [name for name in ["im0.npy" if "IM0.TIF" in lights else lights[0], *lights[1:]] if name in names])
+                if len(played) == len(lights):
+                    self.assertEqual(found["photo", "lights-location"], self.folder + "/dome.lp")
+                texts = [m["text"] for m in state["messages"]]
+                self.assertEqual([said in text for text in texts], [True] if said else [])
+        cube = os.path.join(self.folder, "cube.npy")
+        np.save(cube, np.zeros((8, 8, 8), np.uint8))
+        self.write_scene([], names[:5])
+        self.assertEqual(self.refused("photostereo", cube, self.folder + "/dome.lp"),
+                         (3, f"{cube} has 8 pictures, and {self.folder}/dome.lp has 5 lights: which belong together cannot be told."))
+
+    async def test_lights_that_are_left_out_are_not_used(self):
+        """The file of the lights that are played has those of the pictures, in the order of these."""
+        names = [f"im{k}.npy" for k in (0, 1, 3, 4, 5)]
+        self.write_scene(names, [f"im{k}.npy" for k in range(6)])
+        served = Served(self.folder, "photostereo", self.folder + "/photos", self.folder + "/dome.lp")
+        async with aiohttp.ClientSession() as session, session.ws_connect(served.root + "/ws", max_msg_size=0) as ws:
+            state = await receive(ws, lambda m: m["type"] == "state")
+            await ask(ws, do="follow", element="photo")
+            told = [(await receive(ws, lambda m: m["type"] == "results"))["summary"]["lights"] for _ in range(4)]
+            self.assertEqual(told, [5] * 4)
+        served.end()  # the file stays, for verify
+        place = next(p["value"] for e in state["elements"] if e["name"] == "photo" for p in e["properties"] if p["name"] == "lights-location")
+        with open(place, encoding="ascii") as file:
+            self.assertEqual([line.split()[0] for line in file.read().splitlines()], ["5", *names])
 
 
 main()

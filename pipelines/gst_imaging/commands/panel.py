@@ -1,10 +1,13 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
 """Plays a pipeline and serves a panel for it, for a browser and for scripts.
 
-PIPELINE is a description as for gst-launch-1.0, or the name of a ready one: oct, ao, sharpen, photostereo, insar, with FILES, a
-camera, or data of its own; property=value behind it sets its element. The address is printed; control and C ends it. docs/reference/panel.md has the protocol.
+PIPELINE is a description as for gst-launch-1.0, or the name of a ready one: view, oct, ao, sharpen, photostereo, insar, with FILES, a
+camera, or data of its own. FILES alone are viewed. property=value sets the element of the ready pipeline: of oct octbscan, of ao shcentroid, of
+sharpen lapsharpen, of photostereo photostereo, of insar insarxcorr. framerate, axes and part set the source of files.
+The address is printed; control and C ends it. docs/reference/panel.md has the protocol.
 """
 import argparse
+import glob
 import json
 import os
 import re
@@ -13,12 +16,13 @@ import sys
 import warnings
 
 from .. import library, play
-from ..command import SIGNALS, WRONG_USE, Failure
+from ..command import NO_RESULT, SIGNALS, UNREADABLE, WRONG_USE, Failure
 from ..frames import cameras
 from ..frames.source import split
 from ..oct import calibration, spectra
 
 EXAMPLES = [
+    ("frames.fits framerate=10/1", "pictures of any type as they are, ten a second"),
     ("sharpen", "a moving picture, sharpened; open the address that is printed"),
     ("ao --camera v4l2:/dev/video0", "centroids of a camera; the grid is found in its first frame"),
     ("sharpen --camera aravis:Fake_1 --allow camera.exposure amount=2", "a simulated camera whose exposure can be set"),
@@ -37,6 +41,7 @@ def add_arguments(parser):
     calibration.add_arguments(parser)
     parser.add_argument("--simulator", action="store_true",
                         help="of ao: a loop of a simulated telescope, with shreconstruct; property=value sets shreconstruct")
+    parser.add_argument("--by-order", action="store_true", help="of photostereo: take the pictures in natural order, whatever their names")
     parser.add_argument("--port", type=int, default=0, help="0, the default: any free one")
     parser.add_argument("--listen", metavar="ADDRESS", help="serve on this address, with a token, in place of 127.0.0.1")
     parser.add_argument("--token", help="the token of --listen; without it a random one")
@@ -81,6 +86,8 @@ def description_of(words, names):
 
         if not Gst.ElementFactory.find(words[0]):
             raise Failure(WRONG_USE, f'There is no ready pipeline "{words[0]}", and no element; there are: {", ".join(names)}.')
+    if "!" not in " ".join(words) and re.fullmatch(r"[^ =]*(/[^ =]*|\.\w+)", words[0]):
+        raise Failure(UNREADABLE, f"There is no {words[0]}.")
     return words[0] if len(words) == 1 else " ".join(
         re.sub(r'"(?:[^"\\]|\\.)*"| ', lambda found: found[0].replace(" ", "\\ ", found[0] == " "), word) for word in words)
 
@@ -112,15 +119,25 @@ def options_of_oct():
     return vars(parser.parse_args([]))
 
 
+OF_RAW = {"samples", "lines", "dtype", "offset"}  # of them, those of raw samples
+NAMES = "view", "oct", "ao", "sharpen", "photostereo", "insar"
+RAW = "sharpen", "ao", "view", "oct"  # ready pipelines that take these
+
+
 def check(options):
     cameras.check_settings(options)
     spectra.check(options)
     given = [name for name, default in options_of_oct().items() if getattr(options, name) != default]
+    if given and options.pipeline[0] in RAW and set(given) <= OF_RAW:
+        given = []
     if given and options.pipeline[0] != "oct":
         option = {"wavelength": "lambda"}.get(given[0], given[0].replace("_", "-"))
-        raise Failure(WRONG_USE, f"--{option} is for the ready pipeline oct.")
+        of = ", ".join(RAW[:-1]) + " and " + RAW[-1] if given[0] in OF_RAW else "oct"
+        raise Failure(WRONG_USE, f"--{option} is for the ready pipeline{'s' if given[0] in OF_RAW else ''} {of}.")
     if options.simulator and options.pipeline[0] != "ao":
         raise Failure(WRONG_USE, "--simulator is for the ready pipeline ao.")
+    if options.by_order and options.pipeline[0] != "photostereo":
+        raise Failure(WRONG_USE, "--by-order is for the ready pipeline photostereo.")
     if options.token and not options.listen:
         raise Failure(WRONG_USE, "--token is for --listen: on 127.0.0.1 no token is asked for.")
     for allowed in options.allow:
@@ -136,22 +153,34 @@ def check(options):
 def make(options):
     """Returns: the panel"""
     Gst, GstImaging = imports()
-    from ..panel import ready
+    from ..panel import graph, ready
     from ..panel.panel import Panel
 
     name, *files = options.pipeline
-    layout, loop = None, False
+    layout, loop, told = None, False, []
+
+    def warn(text):
+        print(f"gst-imaging panel: {text}", file=sys.stderr)
+        told.append(text)
+
     if name in ready.ALL:
         files, settings = split(files)
-        description, layout = ready.ALL[name](files, settings, options, lambda text: print(f"gst-imaging panel: {text}", file=sys.stderr))
+        options.source = [word for word in settings if name != "insar" and word.partition("=")[0] in ready.SOURCE]
+        settings = [word for word in settings if word not in options.source]
+        description, layout = ready.ALL[name](files, settings, options, warn)
         loop = not (options.camera or options.simulator)
     elif options.camera:
         raise Failure(WRONG_USE, f'--camera is for a ready pipeline: {", ".join(ready.ALL)}.')
     else:
         description = description_of(options.pipeline, ready.ALL)
     pipeline = launch(Gst, description)
+    trouble = graph.loose(Gst, pipeline)
+    if trouble:
+        raise Failure(WRONG_USE, trouble)
     panel = Panel(Gst, GstImaging, pipeline, description, ready=name if name in ready.ALL else None,
-                  layout=layout, allow=options.allow, folders=options.files, loop=loop)
+                  layout=layout, allow=options.allow, folders=options.files, loop=loop, camera=bool(options.camera))
+    for text in told:
+        panel.warn(text)
     if options.simulator:
         from ..panel.telescope import Driver
 
@@ -164,7 +193,25 @@ def tell_failure(answer):
         print(f"gst-imaging panel: {answer.exception()}", file=sys.stderr)
 
 
+def end_without_camera(panel, server, answer):
+    """A camera that does not answer for a while may still do so: the panel says that it waits."""
+    panel.states.wait(2)
+    if not answer.done() or not answer.exception():
+        return
+    panel.stop()
+    panel.run()
+    server.stop()
+    raise Failure(UNREADABLE, f"The camera cannot be opened: {answer.exception()}")
+
+
+def are_files(words):
+    """Whether files or folders stand where the name of a pipeline is expected"""
+    return "!" not in " ".join(words) and (os.path.exists(words[0]) or (glob.has_magic(words[0]) and glob.glob(words[0])))
+
+
 def run(options):
+    if options.pipeline[0] not in NAMES and are_files(options.pipeline):
+        options.pipeline.insert(0, "view")
     check(options)
     panel = make(options)
     from ..panel.refusal import Refusal
@@ -183,9 +230,13 @@ def run(options):
             signal.signal(number, lambda *_: panel.stop())
     if not options.paused:
         try:
-            panel.play("playing").add_done_callback(tell_failure)
+            answer = panel.play("playing")
         except Refusal as refusal:
             print(f"gst-imaging panel: {refusal}", file=sys.stderr)
+        else:
+            if options.camera:
+                end_without_camera(panel, server, answer)
+            answer.add_done_callback(tell_failure)
     print(json.dumps({"address": address}) if options.json else address, flush=True)
     panel.states.wait(2)  # requests come after the start; a source that waits for ever does not keep them
     panel.run()
@@ -193,5 +244,7 @@ def run(options):
     if not panel.has_stopped:  # a thread waits for ever, and would keep the process
         print("gst-imaging panel: the pipeline could not be stopped: an element waits for a device or a FIFO.", file=sys.stderr, flush=True)
         os._exit(0)
+    if panel.state_name == "failed":
+        raise Failure(NO_RESULT, f"The pipeline has failed: {panel.error_text()}")
     options.json = False  # the address was it
     return {"address": address}

@@ -147,12 +147,6 @@ def beside(name, what):
     return f"{make(name)[:-4]}-{what}"
 
 
-def new_file(name):
-    """Returns: the path of a file that is not there yet"""
-    place = folder()
-    return os.path.join(place, f"{time.strftime('%Y%m%d-%H%M%S')}-{os.getpid()}-{name}")
-
-
 def folder():
     base = os.environ.get("XDG_CACHE_HOME") or os.path.expanduser("~/.cache")
     place = os.path.join(base, "gst-imaging", "panel")
@@ -161,6 +155,12 @@ def folder():
     except OSError as error:
         raise Failure(NOT_WRITTEN, f"The folder {place} cannot be made: {error.strerror}. XDG_CACHE_HOME names another one.") from error
     return place
+
+
+def new_file(name):
+    """Returns: the path of a file that is not there yet. It stays: `gst-imaging verify` plays recordings with it"""
+    place = folder()
+    return os.path.join(place, f"{time.strftime('%Y%m%d-%H%M%S')}-{os.getpid()}-{name}")
 
 
 def make(name):

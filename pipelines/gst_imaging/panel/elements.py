@@ -31,6 +31,7 @@ OWN = {**{f"capture-{what}": {f"{what}-location"} for what in ("dark", "flat", "
        "find-grid": {"map-location", "find-grid-location"}, "save-calibration": {"calibration"}, "save-background": {"background-location"},
        "save-fixed-pattern": {"pattern-location"}, "save-interaction": {"interaction-location"}, "calibrate": {"interaction-location"}}
 BYTES = {"filesrc", "fdsrc", "giosrc", "souphttpsrc", "tcpclientsrc", "udpsrc"}  # sources whose offsets are of bytes
+CONNECTIONS = {"tcpclientsrc", "tcpserversrc", "udpsrc", "rtspsrc", "srtsrc", "shmsrc"}  # sources that end with the other side
 BLURBS = {
     "capture-dark": "Means the next n-frames frames and subtracts them as dark from now on; location: a file for it, or empty",
     "capture-flat": "Means the next n-frames frames as flat field; location: a file for it, or empty",
@@ -114,6 +115,9 @@ class Element:
             if described["type"] not in ("array", "paths", "fraction") or not self.element.find_property(name).flags & 1:
                 return None
             return from_text(described["type"], gvalue.read(self.element, name), described.get("items"))
+
+    def is_connection(self):
+        return self.factory in CONNECTIONS
 
     def counts_frames(self):
         """Whether the offsets of its buffers are numbers of frames. Behind a file without frames of its own they are those of bytes."""

@@ -48,9 +48,15 @@ class Counters:
         return now - self.since if now - self.since > SILENT else None
 
 
-def hint(panel, frames):
+def passed(panel):
+    """Returns: numbers that change as long as frames pass"""
+    return [of_sink(e.element)[0] for e in panel.elements.values()] + \
+        [of_element(e).get("frames") for e in panel.elements.values() if e.ours and e.element.find_property("stats")]
+
+
+def hint(panel):
     """Returns: why there are no pictures, as a sentence; None where there are, or where the pipeline does not play"""
-    silent = panel.counters.silent(frames, panel.state_name == "playing")
+    silent = panel.counters.silent(passed(panel), panel.state_name == "playing")
     if panel.states.waiting() > SILENT:
         return panel.states.sentence()
     return f"The pipeline plays, but no frame has passed for {silent:.0f} s." if silent else None
@@ -64,11 +70,14 @@ def read(panel):
     counts = [e for e in ours if "frames" in e]
     shown = max((s["frames"] for s in sinks), default=0)  # a frame may reach several sinks
     taken = count("in", counts[0]["frames"]) if counts else shown
+    lost, missing = (sum(e.get(name, 0) for e in counts) for name in ("lost-frames", "frames-missing"))
+    if panel.is_camera():  # they came, and could not be taken; those of files never were
+        lost, missing = lost + missing, 0
     return {"type": "health", "time": round(time.monotonic() - panel.begin, 3), "elements": counts,
             "sinks": sinks, "frames-in": taken, "frames-out": shown,
-            "dropped": count("lost", sum(e.get("lost-frames", 0) + e.get("frames-missing", 0) for e in counts)) + sum(s["dropped"] for s in sinks),
+            "dropped": count("lost", lost) + sum(s["dropped"] for s in sinks), "missing": count("missing", missing),
             "warnings": panel.n_warnings, "errors": panel.n_errors,
-            "hint": hint(panel, (taken, *(e["frames"] for e in sinks + counts)))}
+            "hint": hint(panel)}
 
 
 def label(text):
@@ -87,7 +96,7 @@ def prometheus(health):
     for name in "frames", "dropped":
         metric = f"gst_imaging_sink_{name}_total"
         lines += [f"# TYPE {metric} counter"] + [f'{metric}{{element="{label(s["name"])}"}} {s[name]}' for s in health["sinks"]]
-    for name in ("frames-in", "frames-out", "dropped", "warnings", "errors", "pictures"):
+    for name in ("frames-in", "frames-out", "dropped", "missing", "warnings", "errors", "pictures"):
         metric = f'gst_imaging_panel_{name.replace("-", "_")}_total'
         lines += [f"# TYPE {metric} counter", f"{metric} {health.get(name, 0)}"]
     for name in ("clients", "views"):

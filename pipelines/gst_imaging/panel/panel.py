@@ -9,7 +9,7 @@ import os
 import queue
 import time
 
-from . import health, outputs
+from . import bits, graph, health, outputs
 from .elements import Element
 from .files import Files
 from .presets import Presets, compare
@@ -22,14 +22,15 @@ PERIOD = 0.25  # seconds between comparisons of properties
 MAX_MESSAGES, MAX_UNDO = 200, 100
 BLOCKED = 1  # seconds of a change of state after which no other one is taken
 END = "The data has ended. Start plays it again from the beginning."
+CAMERA_END = "The connection of the camera has ended: it sends no more frames. Start connects to it again."
 PICTURES = ("video/x-raw", "other/tensors", "application/x-slc")
 
 
 class Panel:
-    def __init__(self, Gst, GstImaging, pipeline, description, *, ready=None, layout=None, allow=(), folders=(), loop=False):
+    def __init__(self, Gst, GstImaging, pipeline, description, *, ready=None, layout=None, allow=(), folders=(), loop=False, camera=False):
         self.Gst, self.GstImaging, self.pipeline = Gst, GstImaging, pipeline
         self.description, self.ready, self.loop = description, ready, loop
-        self.layout = {"main": None, "before": None, "after": None, "results": [], "volume": None, "more": [], **(layout or {})}
+        self.layout = {"main": None, "before": None, "after": None, "shared": False, "results": [], "volume": None, "more": [], "title": None, **(layout or {})}
         self.allow, self.files = list(allow), Files(folders)
         self.elements = {}
         iterator = pipeline.iterate_recurse()
@@ -45,6 +46,7 @@ class Panel:
         self.drag = self.dragged = None  # the newest change that undo() takes back, and that step
         self.n_warnings = self.n_errors = self.n_messages = 0
         self.state_name, self.is_live, self.recording = "stopped", False, None
+        self.camera = camera or any(element.is_connection() for element in self.elements.values())
         self.begin = self.kept_time = time.monotonic()
         self.states = States(Gst, pipeline)
         self.counters = health.Counters()
@@ -102,6 +104,7 @@ class Panel:
             if now >= told:
                 told = now + 1
                 if self.state_name == "playing":
+                    health.hint(self)  # counts, also while nobody looks
                     self.listener({"type": "pipeline", **self.pipeline_state()})
         if self.recording:
             try:
@@ -134,7 +137,10 @@ class Panel:
         severity, parse = {Gst.MessageType.ERROR: ("error", message.parse_error), Gst.MessageType.WARNING: ("warning", message.parse_warning),
                            Gst.MessageType.INFO: ("info", message.parse_info)}[message.type]
         error, debug = parse()
-        self.tell(severity, message.src.get_name() if message.src else "", error.message, debug)
+        if self.state_name == "failed" and severity == "error" and error.message.startswith(graph.FOLLOWING):
+            return  # the first error has the reason
+        text = graph.reason(message, error.message, debug)
+        self.tell(severity, message.src.get_name() if message.src else "", text, debug)
         if severity == "error":
             self.n_failures += 1
             self.keep("failed")
@@ -149,9 +155,17 @@ class Panel:
         now = time.time()
         stamp = time.strftime("%Y-%m-%dT%H:%M:%S", time.gmtime(now)) + f".{int(now * 1000) % 1000:03d}Z"
         told = {"type": "message", "severity": severity, "number": self.n_messages, "time": stamp,
-                "element": element, "text": text, "debug": debug}
+                "element": element, "text": text, "debug": debug, "count": 1, "first": stamp, "replaces": None}
+        # a loop warns in each pass: what was told already is one message, the newest
+        for same in [m for m in self.messages if (m["severity"], m["element"], m["text"]) == (severity, element, text)]:
+            told.update({"count": same["count"] + 1, "first": same["first"], "replaces": same["number"]})
+            self.messages.remove(same)
         self.messages = self.messages[1 - MAX_MESSAGES:] + [told]
         self.listener(told)
+
+    def error_text(self):
+        """Returns: the sentence of the newest error"""
+        return next((m["text"] for m in reversed(self.messages) if m["severity"] == "error"), "It does not say why.")
 
     def on_end(self):
         self.ends_early = bool(self.states.n_open)
@@ -168,8 +182,15 @@ class Panel:
         self.keep("paused")
         self.states.set(self.Gst.State.PAUSED)
         self.is_at_end = True
-        self.tell("info", "", END)
+        self.tell("warning" if self.is_camera() else "info", "", self.end_text())
         self.change_state("paused")
+
+    def is_camera(self):
+        """Whether the frames are of now: they come from a camera, or over a connection"""
+        return self.camera or self.is_live
+
+    def end_text(self):
+        return CAMERA_END if self.is_camera() else END
 
     def from_the_beginning(self):
         """What has ended plays again."""
@@ -260,7 +281,7 @@ class Panel:
             query = self.Gst.Query.new_seeking(self.Gst.Format.TIME)
             seekable = self.pipeline.query(query) and query.parse_seeking()[1]
         return {"state": self.state_name, "position": position, "duration": duration, "seekable": bool(seekable), "live": self.is_live,
-                "ended": self.is_at_end}
+                "ended": self.is_at_end, "camera": self.is_camera(), "reason": self.end_text() if self.is_at_end else None}
 
     def views(self):
         found = []
@@ -277,7 +298,7 @@ class Panel:
 
     def view(self, element, pad, caps, structure):
         told = {"pad": f"{element.name}.{pad.get_name()}", "element": element.name, "caps": caps.to_string() if caps else None,
-                "width": None, "height": None, "framerate": None, "counts": element.counts_frames()}
+                "width": None, "height": None, "framerate": None, "counts": element.counts_frames(), "bit-depth": bits.of_pad(pad)}
         if caps and structure.get_name() == "other/tensors":
             words = structure.get_string("dimensions") or ""
             dims = [int(word) for word in words.replace(",", ":").split(":") if word.isdigit()]

@@ -14,9 +14,17 @@ from ..frames.source import GREY
 from ..oct import calibration, spectra
 from ..play import quote
 from . import demo, telescope
+from .lights import check_number, match
 
 RATE = 25  # frames a second of files
+SOURCE = "framerate", "axes", "part"  # settings of the source, in place of the element
 COLOURS = "video/x-raw,format={GRAY16_LE,GRAY8,RGB}"  # what cameras in colour are converted to for lapsharpen
+
+
+def check_files(files):
+    for file in files:
+        if not os.path.exists(file) and not any(c in file for c in "*?"):
+            raise Failure(UNREADABLE, f"There is no {file}.")
 
 
 class Input:
@@ -26,19 +34,25 @@ class Input:
         if files and options.camera:
             raise Failure(WRONG_USE, "Give files or --camera; not both.")
         self.live = cameras.source_of(options, warn, output) if options.camera else None
-        for file in files:
-            if not os.path.exists(file) and not any(c in file for c in "*?"):
-                raise Failure(UNREADABLE, f"There is no {file}.")
+        check_files(files)
+        self.title = options.camera or (os.path.basename(os.path.normpath(files[0])) if files else None)
+        files = read_raw(files, options, warn)
         self.is_demo = not files and not self.live
+        if self.live and options.source:
+            raise Failure(WRONG_USE, f"{options.source[0]} is for files: --caps chooses one of the modes of a camera.")
         paths = [os.path.abspath(file) for file in files] or ([demo.make(name)] if self.is_demo else [])
         if self.live:
             # the newest frame: what the pipeline cannot take is dropped before it, and counted as missing
             words = [*self.live.words, "!", "queue", "name=frames", "leaky=downstream", "max-size-buffers=4"]
         elif len(paths) == 1:
-            words = ["picturesrc", "name=source", "location=" + paths[0], "loop=true", f"framerate={RATE}/1"]
+            words = ["picturesrc", "name=source", "location=" + paths[0], "loop=true"]
         else:
             quoted = ", ".join('"' + path.replace("\\", "\\\\").replace('"', '\\"') + '"' for path in paths)
-            words = ["picturesrc", "name=source", f"locations=<{quoted}>", "loop=true", f"framerate={RATE}/1"]
+            words = ["picturesrc", "name=source", f"locations=<{quoted}>", "loop=true"]
+        self.rate = RATE
+        if not self.live:
+            words += [word for word in [f"framerate={RATE}/1"] if not any(w.startswith("framerate=") for w in options.source)] + options.source
+            self.rate = rate_of(options.source) or RATE
         self.words, self.text = words, " ".join(map(quote, words))
         self.pad = "frames.src" if self.live else "source.src"
         # frames of a camera are shown at once
@@ -52,7 +66,7 @@ class Input:
     def layout(self, **members):
         """Returns: what the page shows first. A loop has no end, and one pass of it is what the page seeks in"""
         n = self.n_frames()
-        return {**members, **({"pass": {"duration": n / RATE, "rate": RATE}} if n > 1 else {})}
+        return {**members, "title": self.title, **({"pass": {"duration": n / self.rate, "rate": self.rate}} if n > 1 else {})}
 
     def n_frames(self):
         """Returns: frames of the files, 0 of a camera"""
@@ -66,6 +80,12 @@ class Input:
         return n if known and 0 < n < 65536 else 0
 
 
+def rate_of(settings):
+    """Returns: frames a second, 0 where none are given"""
+    found = next((re.fullmatch("framerate=([0-9]+)(?:/([0-9]+))?", word) for word in settings if word.startswith("framerate=")), None)
+    return int(found[1]) / int(found[2] or 1) if found and int(found[2] or 1) else 0
+
+
 def words_of(settings):
     """settings: property=value of the command. Returns: the same as GStreamer reads it, with a blank before each"""
     return "".join(" " + quote(word) for word in settings)
@@ -74,7 +94,7 @@ def words_of(settings):
 def sharpen(files, settings, options, warn):
     frames = Input("sharpen", files, options, warn, COLOURS)
     return (f"{frames.text} ! lapsharpen name=sharpen focus-measure=true{frames.bit_depth()}{words_of(settings)} ! {frames.sink}",
-            frames.layout(main="sharpen.src", before=frames.pad, after="sharpen.src", results=["sharpen"]))
+            frames.layout(main="sharpen.src", before=frames.pad, after="sharpen.src", shared=True, results=["sharpen"]))
 
 
 def ao(files, settings, options, warn):
@@ -101,8 +121,8 @@ def scratch():
 
 
 def read_raw(files, options, warn):
-    """Raw spectra become an array, for a source that seeks and begins anew. Returns: the files to play"""
-    if len(files) != 1 or not spectra.is_raw(files[0], options) or not os.path.isfile(files[0]):
+    """Raw samples become an array, for a source that seeks and begins anew. Returns: the files to play"""
+    if len(files) != 1 or (not options.samples and options.pipeline[0] != "oct") or not spectra.is_raw(files[0], options) or not os.path.isfile(files[0]):
         return files
     try:
         source = spectra.read_raw(files[0], options, scratch(), warn, copied=True)
@@ -125,7 +145,7 @@ def calibrated(options):
 
 
 def oct(files, settings, options, warn):
-    frames = Input("oct", read_raw(files, options, warn), options, warn)
+    frames = Input("oct", files, options, warn)
     settings = [*calibrated(options), *settings]
     n = 32 if frames.is_demo else frames.n_frames()
     known = f" bscans-per-volume={n}" if n > 1 else ""
@@ -143,10 +163,15 @@ def photostereo(files, settings, options, warn):
     pictures, lights = files[:-1], files[-1:]
     if (files or options.camera) and (not lights or bool(pictures) == bool(options.camera)):
         raise Failure(WRONG_USE, "photostereo needs the file of the lights behind that of the pictures (with a camera: alone).")
-    frames = Input("photostereo", pictures, options, warn)
     place = os.path.abspath(lights[0]) if lights else demo.beside("photostereo", "lights.txt")
     if not os.path.exists(place):
         raise Failure(UNREADABLE, f"There is no {lights[0]}.")
+    if pictures:
+        check_files(pictures)
+        pictures, place = match(pictures, place, options.by_order, warn)
+    frames = Input("photostereo", pictures, options, warn)
+    if not options.camera:
+        check_number(frames.n_frames(), pictures, place)
     known = " update-interval=4" if frames.is_demo and "window=sliding" not in settings else ""
     return (f'{frames.text} ! photostereo name=photo {quote("lights-location=" + place)}{known}{words_of(settings)} '
             "relight name=light azimuth=45 elevation=40 ! fakesink name=sink sync=true "
@@ -169,4 +194,12 @@ def insar(files, settings, options, _warn):
             f"{words_of(settings)} ! fakesink name=sink", {"main": "reference.src", "results": ["insar"]})
 
 
-ALL = {"sharpen": sharpen, "ao": ao, "oct": oct, "photostereo": photostereo, "insar": insar}
+def view(files, settings, options, warn):
+    """Pictures as they are, of any type."""
+    if settings:
+        raise Failure(WRONG_USE, f'view has no {settings[0].partition("=")[0]}: it takes {", ".join(SOURCE)}, of files.')
+    frames = Input("sharpen", files, options, warn, "video/x-raw")
+    return f"{frames.text} ! {frames.sink}", frames.layout(main=frames.pad)
+
+
+ALL = {"sharpen": sharpen, "ao": ao, "oct": oct, "photostereo": photostereo, "insar": insar, "view": view}

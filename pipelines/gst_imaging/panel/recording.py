@@ -30,11 +30,20 @@ class Recording:
         self.pipeline.add(self.source)
         self.pipeline.add(self.sink)
         self.source.link(self.sink)
+        self.check_caps(pad)
         GstImaging.Tap.follow(self.sink.get_static_pad("sink"), pad)
         self.pipeline.set_state(Gst.State.PLAYING)
         self.check()
         self.tap = GstImaging.Tap.new(pad)
         self.tap.record(self.source, MAX_WAITING, frames)
+
+    def check_caps(self, pad):
+        caps, takes = pad.get_current_caps(), self.sink.get_static_pad("sink").query_caps(None)
+        if caps and not caps.can_intersect(takes):
+            structure, form = caps.get_structure(0), os.path.splitext(self.path)[1] or "a file without an extension"
+            what = structure.get_string("types") or structure.get_string("format") or structure.get_name()
+            self.close()
+            raise Refusal(422, f"{form} cannot hold the frames of {self.view}, which are {what}. Use another extension: .npy holds all types.")
 
     def push(self, sample):
         """Of a pipeline that is paused: a frame that has passed before."""

@@ -4,6 +4,7 @@ import asyncio
 import contextlib
 import logging
 import os
+import socket
 import threading
 from urllib.parse import quote
 
@@ -47,6 +48,15 @@ def lower_priority():
         os.setpriority(os.PRIO_PROCESS, thread, max(10, os.getpriority(os.PRIO_PROCESS, thread)))
 
 
+def own_address(wildcard):
+    """Returns: an address of this host that others can use, in place of 0.0.0.0 or ::, else the name of the host"""
+    family, far = (socket.AF_INET6, "2001:db8::1") if ":" in wildcard else (socket.AF_INET, "192.0.2.1")  # of documents: nothing is sent
+    with contextlib.suppress(OSError), socket.socket(family, socket.SOCK_DGRAM) as probe:
+        probe.connect((far, 9))
+        return probe.getsockname()[0]
+    return socket.gethostname()
+
+
 class Server:
     def __init__(self, panel, *, listen=None, port=0, token=None):
         self.panel, self.host, self.port = panel, listen or "127.0.0.1", port
@@ -65,7 +75,8 @@ class Server:
         self.ready.wait()
         if self.failure:
             raise self.failure
-        host = f"[{self.host}]" if ":" in self.host else self.host
+        host = own_address(self.host) if self.guard.wildcard else self.host
+        host = f"[{host}]" if ":" in host else host
         return f"http://{host}:{self.port}/" + (f"login?token={quote(self.guard.token, safe='')}" if self.guard.token else "")
 
     def stop(self):
@@ -88,7 +99,7 @@ class Server:
     async def serve(self):
         self.loop, self.done = asyncio.get_running_loop(), asyncio.Event()
         app = web.Application(middlewares=[self.middleware], client_max_size=MAX_MESSAGE)
-        app.add_routes([web.get("/", self.index), web.get("/login", self.login), web.get("/metrics", self.metrics),
+        app.add_routes([web.get("/", self.index), web.get("/api", self.overview), web.get("/api/", self.overview), web.get("/login", self.login), web.get("/metrics", self.metrics),
                         web.get("/ws", self.websocket), web.get("/api/picture", self.picture),
                         web.get("/api/{command}", self.get), web.post("/api/{command}", self.post),
                         web.get("/static/{name:[A-Za-z0-9_.-]+}", self.static)])
@@ -266,6 +277,11 @@ class Server:
 
     def check_rate(self, request):
         self.connections.check_rate(request.protocol)
+
+    async def overview(self, request):
+        """For somebody who looks what there is."""
+        return web.json_response({"page": "/", "read": [f"/api/{name}" for name, entry in self.table().items() if entry[2]] + ["/api/picture", "/metrics"],
+                                  "post": [f"/api/{name}" for name in self.table()], "websocket": "/ws", "documentation": "docs/reference/panel.md"})
 
     async def get(self, request):
         self.check_rate(request)

@@ -28,7 +28,7 @@ export class Health {
     this.hint.textContent = health.hint ?? "";
     this.hint.hidden = !health.hint;
     const facts = { "Frames in": health["frames-in"], "Frames out": health["frames-out"], "Frames/s": rate === null ? "–" : number(rate, 3),
-      Dropped: health.dropped, Warnings: health.warnings, Errors: health.errors, Viewers: health.clients, Pictures: health.pictures };
+      Dropped: health.dropped, Missing: health.missing, Warnings: health.warnings, Errors: health.errors, Viewers: health.clients, Pictures: health.pictures };
     this.facts.replaceChildren(...Object.entries(facts).map(([name, value]) => h("div",
       { class: ["Dropped", "Errors"].includes(name) && value ? "bad" : "" }, h("dt", {}, name), h("dd", {}, String(value)))));
     this.body.replaceChildren(...health.elements.map((e) => h("tr", {}, ...COLUMNS.map(([key]) => {
@@ -36,7 +36,7 @@ export class Health {
       return key === "name" ? h("th", { scope: "row" }, value) : h("td", {}, value);
     }))));
     const slowest = health.elements.reduce((a, e) => (e["time-p99"] > (a?.["time-p99"] ?? -1) ? e : a), null);
-    this.short.textContent = `${rate === null ? "–" : number(rate, 3)} fps · ${health.dropped} dropped${slowest ? ` · p99 ${number(slowest["time-p99"] / 1000, 3)} ms` : ""}`;
+    this.short.textContent = `${rate === null ? "–" : number(rate, 3)} fps · ${health.dropped} dropped${health.missing ? ` · ${health.missing} missing` : ""}${slowest ? ` · p99 ${number(slowest["time-p99"] / 1000, 3)} ms` : ""}`;
     this.short.classList.toggle("bad", health.dropped > 0 || health.errors > 0 || Boolean(health.hint));
     this.short.title = health.hint ?? "";
   }
@@ -62,9 +62,11 @@ export class Messages {
   add(m) {
     if (this.#seen.has(m.number)) return;
     this.#seen.add(m.number);
+    this.list.querySelector(`[data-number="${m.replaces}"]`)?.remove();
     this.none.hidden = true;
-    this.list.prepend(h("li", { class: m.severity }, h("time", { datetime: m.time }, new Date(m.time).toLocaleTimeString()),
-      h("b", {}, m.severity), h("span", {}, m.element ?? ""), h("p", { title: m.debug ?? "" }, m.text)));
+    const times = m.count > 1 ? `${m.count} times since ${new Date(m.first).toLocaleTimeString()}` : "";
+    this.list.prepend(h("li", { class: m.severity, "data-number": m.number }, h("time", { datetime: m.time }, new Date(m.time).toLocaleTimeString()),
+      h("b", {}, m.severity), h("span", {}, m.element ?? ""), h("p", { title: m.debug ?? "" }, m.text, times && h("small", {}, ` (${times})`))));
     while (this.list.children.length > 200) this.list.lastChild.remove();
     this.#count();
   }

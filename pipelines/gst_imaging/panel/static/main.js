@@ -41,6 +41,10 @@ const host = {
   link,
   numbers: [1, 2, 3, 4, 5, 6, 7, 8],
   views: () => state?.views ?? [],
+  frames: () => {
+    const { duration, rate } = state?.layout?.pass ?? {};
+    return duration ? Math.round(duration * rate) : 0;
+  },
   volume: () => state?.layout?.volume ?? null,
   files: () => state?.files ?? [],
   shown: () => views,
@@ -112,15 +116,22 @@ function add(pad, settings) {
   return view;
 }
 
+// The name of the file or folder that a description plays
+function fileOf(elements) {
+  const properties = elements[0]?.properties ?? [];
+  const [path, paths] = ["location", "locations"].map((name) => properties.find((p) => p.name === name)?.value);
+  return (path || paths?.[0] || "").split("/").filter(Boolean).at(-1) ?? null;
+}
+
 // What a pipeline shows first.
 function first() {
-  const { main, before, after, volume, more } = state.layout ?? {};
+  const { main, before, after, shared, volume, more } = state.layout ?? {};
   const known = (pad) => pad && state.views.some((v) => v.pad === pad);
   // behind the last element of ours: what it does is seen
   const ours = state.views.filter((v) => state.elements.find((e) => e.name === v.element)?.ours);
   const last = ours.filter((v) => v.element === ours.at(-1).element)[0];
   const pad = known(main) ? main : (last ?? state.views[0])?.pad;
-  if (known(before) && known(after)) add(before, { compare: [before, after] });
+  if (known(before) && known(after)) add(before, { compare: [before, after], shared });
   else add(pad);
   for (const { pad: other, ...settings } of more ?? []) if (known(other)) add(other, settings);
   if (volume && known(volume.pad)) {
@@ -171,10 +182,11 @@ link.addEventListener("state", ({ detail }) => {
   const again = state !== null;
   state = detail;
   $("title").textContent = { oct: "Tomography", ao: "Wavefront sensor", sharpen: "Sharpening", photostereo: "Photometric stereo",
-    insar: "SAR offsets" }[state.ready] ?? "Pipeline";
+    insar: "SAR offsets", view: "Pictures" }[state.ready] ?? "Pipeline";
   $("title").title = state.description;
   $("version").textContent = state.version;
-  document.title = `${$("title").textContent} – gst-imaging panel`;
+  const source = state.layout?.title ?? fileOf(state.elements);
+  document.title = `${source ? `${source} – ` : ""}${$("title").textContent} – gst-imaging panel`;
   controls.show(state.elements, state.layout);
   showPipeline(state.pipeline);
   showPresets(state);
@@ -238,11 +250,21 @@ function extent() {
 // Why a view has no picture.
 function explain() {
   const { state: name, ended } = state?.pipeline ?? {};
-  const text = ended ? "The data has ended. Start plays it again from the beginning."
+  const text = ended ? state.pipeline.reason
     : { stopped: "The pipeline is stopped. Start plays it.", failed: "The pipeline has failed. The tab Messages says why.",
       paused: "The pipeline is paused, and no frame has passed here since. Start plays it." }[name]
       ?? state?.health?.hint ?? "Waiting for the first picture";
-  for (const view of views) view.wait(text);
+  const old = ended && state.pipeline.camera ? state.pipeline.reason : name === "playing" ? (state?.health?.hint ?? null) : null;
+  for (const view of views) {
+    view.wait(text);
+    view.age(old);
+  }
+  // a picture that stands still does not look live
+  const p = state?.pipeline ?? {};
+  const isSilent = name === "playing" && Boolean(state?.health?.hint);
+  $("pipeline-state").textContent = isSilent ? "no frames" : p.live && name === "playing" ? "live" : ended ? "ended" : (name ?? "…");
+  $("pipeline-state").dataset.state = isSilent ? "silent" : (name ?? "");
+  $("pipeline-state").title = old ?? "";
 }
 
 function showPipeline(p) {
@@ -252,8 +274,6 @@ function showPipeline(p) {
   $("play").textContent = playing ? "Pause" : "Start";
   $("play").classList.toggle("primary", !playing);
   $("stop").disabled = p.state === "stopped";
-  $("pipeline-state").textContent = p.live && playing ? "live" : p.ended ? "ended" : p.state;
-  $("pipeline-state").dataset.state = p.state;
   const { duration, step } = extent();
   const position = p.duration || !duration || p.position === null ? p.position : p.position % duration; // in this pass of a loop
   $("position").textContent = duration ? `${seconds(position)} / ${seconds(duration)}` : seconds(position);

@@ -130,6 +130,13 @@ export class Result {
   }
 }
 
+// The line of spectra at a sample of a view of octbscan. Where the slices are along y, it is one of the slice there.
+export function lineAt(view, [x, y]) {
+  const isRow = ["row", "max-row"].includes(view.settings.section);
+  const height = isRow ? (view.description?.height ?? 1) : view.source[1];
+  return { x, height: Math.min(height, 16384), cut: isRow ? { ...view.cut, section: "frame", place: y } : view.cut };
+}
+
 export class Results {
   #all = new Map();
   #chosen = new Map();
@@ -233,24 +240,28 @@ export class Results {
 
   // The A-scan under the mouse: the samples of the column, from a view of their own.
   hovered(view) {
-    const kind = this.host.elementOf(view.pad)?.element;
-    if (kind !== "octbscan" || this.modeMenu.value !== "A-scan" || !view.hover || !view.header) return;
-    this.#askLine(view, view.hover[0]);
+    if (!this.#hasLines(view) || this.modeMenu.value !== "A-scan" || !view.hover || !view.header) return;
+    this.#askLine(view, view.hover);
   }
 
-  // Until somebody points at a line it is the middle one.
+  // Of en face pictures no axis is the depth.
+  #hasLines(view) {
+    return this.host.elementOf(view.pad)?.element === "octbscan" && !view.pad.endsWith(".enface");
+  }
+
+  // Until somebody points at a line it is the middle one of the first view, also where another one has its picture earlier.
   #middleLine() {
-    const view = this.host.shown().find((v) => this.host.elementOf(v.pad)?.element === "octbscan" && v.header);
-    if (view) this.#askLine(view, view.source[0] >> 1);
+    const view = this.host.shown().find((v) => this.#hasLines(v));
+    if (view?.header) this.#askLine(view, view.source.map((n) => n >> 1));
   }
 
-  #askLine(view, x) {
+  #askLine(view, at) {
+    const { x, height, cut } = lineAt(view, at);
     this.#line ??= { number: this.host.numbers.pop() };
-    if (this.#line.x === x && this.#line.pad === view.pad) return;
-    Object.assign(this.#line, { x, pad: view.pad, view });
-    const height = Math.min(view.source[1], 16384);
-    this.host.link.ask("view", { view: this.#line.number, pad: view.pad, rate: 10, width: 16, height: 64, crop: [x, 0, 1, height],
-      values: [x, 0, 1, height], ...view.cut }).catch(() => {});
+    const wanted = { view: this.#line.number, pad: view.pad, rate: 10, width: 16, height: 64, crop: [x, 0, 1, height], values: [x, 0, 1, height], ...cut };
+    if (this.#line.wanted === JSON.stringify(wanted)) return;
+    this.#line.wanted = JSON.stringify(wanted);
+    this.host.link.ask("view", wanted).catch(() => {});
   }
 
   // A new connection knows none of the views.

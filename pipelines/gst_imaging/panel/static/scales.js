@@ -75,7 +75,8 @@ export function colourBar(c, view) {
     if (Math.min(at, 1 - at) * inner.height > 14) label(t, at);
   }
   c.textAlign = "right";
-  c.fillText(isColour ? "R, G, B" : header.quantity?.unit || "", view.canvas.clientWidth - 4, inner.y + inner.height + 15);
+  const unit = isColour ? "R, G, B" : header.quantity?.unit || "";
+  c.fillText(view.layers?.length > 1 && !view.isShared ? `before ${unit}` : unit, view.canvas.clientWidth - 4, inner.y + inner.height + 15);
 }
 
 // The ends of the window that a picture was made with, as its quantity.

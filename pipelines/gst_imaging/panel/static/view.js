@@ -32,6 +32,7 @@ const RANGES = [
   ["2", "96 %", "Without 2 % of the samples at each end"],
   ["5", "90 %", "Without 5 % of the samples at each end"],
 ];
+const PASSING = ["picturesrc", "lapsharpen", "shcentroid"]; // elements whose frames are those of the files, by number
 const NOTHING = { profile: null, histogram: 0, region: null };
 
 export class View {
@@ -55,12 +56,14 @@ export class View {
   isPinned = false; // the cursor stays
   measured = NOTHING;
 
+  // shared: of two pads that are compared, the samples mean the same, and have one window and level
   // @host: link, numbers (free ones), views (), volume (), tool (), changed (view), hovered (view), pictured (view), chosen (view),
   // drawn (view), close (view)
-  constructor(host, pad, { section = "live", place = 0, compare = null, colours: map = "grey", closable = true } = {}) {
+  constructor(host, pad, { section = "live", place = 0, compare = null, shared = false, colours: map = "grey", closable = true } = {}) {
     this.host = host;
     this.layers = (compare ?? [pad]).map((p) => ({ number: host.numbers.shift(), pad: p, header: null, bitmap: null }));
     this.settings = { colours: map, section, place };
+    this.shared = shared;
     this.#build(closable);
     this.#resize = new ResizeObserver(() => {
       if (this.fitted) this.fit();
@@ -75,6 +78,12 @@ export class View {
 
   get header() {
     return this.layers[0].header;
+  }
+
+  // Auto chooses from the first picture, and the second one follows.
+  get isShared() {
+    const [first, second] = this.layers.map((l) => l.header);
+    return this.shared && Boolean(first) && (!second || (first.type === second.type && first.channels === second.channels));
   }
 
   get pad() {
@@ -158,6 +167,7 @@ export class View {
     this.note = h("p", {
       class: "view-note", hidden: true, title: "The wavelengths are missing. Start the panel with --lambda FIRST LAST, in nm, or set calibration to a file.",
     }, "Depth in pixels: set calibration, or start with --lambda");
+    this.old = h("p", { class: "view-note old", role: "status", hidden: true });
     this.message = h("p", { class: "view-message", role: "status" }, "Waiting for the first picture");
     this.readout = h("output", { class: "readout", "aria-live": "off" }, " ");
     this.zoomText = h("output", { class: "zoom" }, "");
@@ -177,7 +187,7 @@ export class View {
           button("−", "Zoom out", "-", () => this.zoom(1 / 1.5)), button("+", "Zoom in", "+", () => this.zoom(1.5)),
           button("1:1", "One pixel for each sample", "1", () => this.zoom(1 / this.scale)), button("Fit", "Fit", "0", () => this.fit(true)),
           closable ? button("✕", "Close this view", "x", () => this.host.close(this)) : null)),
-      h("div", { class: "stage" }, this.canvas, this.dividerInput, this.note, this.message),
+      h("div", { class: "stage" }, this.canvas, this.dividerInput, this.note, this.old, this.message),
       this.foot = h("div", { class: "foot" }, this.readout, h("span", { class: "tools" }, this.zoomText, this.rangeMenu, this.aspectMenu)));
     this.#listen();
     this.refresh();
@@ -350,9 +360,10 @@ export class View {
     const size = Math.min(1, Math.max(this.scale, this.scaleY) * ratio);
     const values = near ? (crop ?? [0, 0, ...this.source]) : this.hover ? [...this.hover, 1, 1] : null;
     this.layers.forEach((layer, i) => {
+      const first = i > 0 && this.isShared ? this.header : null;
       const wanted = {
-        pad: layer.pad, rate: 30, quality: 85, colours: this.settings.colours, ...this.cut, crop, values, window: this.window,
-        level: this.level, clip: Number(this.rangeMenu.value), ...this.measured,
+        pad: layer.pad, rate: 30, quality: 85, colours: this.settings.colours, ...this.cut, crop, values, window: this.window ?? first?.window ?? null,
+        level: this.level ?? first?.level ?? null, clip: Number(this.rangeMenu.value), ...this.measured,
         width: Math.max(16, Math.min(2048, Math.ceil(width * size))),
         height: Math.max(16, Math.min(2048, Math.ceil(height * size))),
       };
@@ -382,6 +393,7 @@ export class View {
       const bitmap = await createImageBitmap(jpeg);
       layer.bitmap?.close?.();
       const other = String(layer.header?.source) !== String(header.source);
+      header.bits = this.host.views().find((v) => v.pad === layer.pad)?.["bit-depth"] ?? 0;
       [layer.bitmap, layer.header] = [bitmap, header];
       if (other && this.fitted) this.fit(true);
       this.message.hidden = true;
@@ -389,6 +401,7 @@ export class View {
       this.mapMenu.hidden = this.layers.every((l) => !l.header || l.header.channels >= 3);
       this.root.dataset.frame = header.frame ?? "";
       this.root.dataset.serial = header.serial;
+      if (this.isShared) this.update();
       this.#levels();
       this.draw();
       this.#read();
@@ -592,7 +605,9 @@ export class View {
   scaled(sample, digits = 5, header = this.header) {
     const q = header?.quantity;
     if (sample === null) return "–";
-    if (!q || q.scale === undefined) return number(sample, digits);
+    // of the camera, where somebody knows its bits
+    const top = header.type === "u16" && header.bits ? 2 ** header.bits - 1 : NaN;
+    if (!q || q.scale === undefined) return (sample >= top ? "≥ " : "") + number(sample, digits);
     const end = { u8: 255, u16: 65535 }[header.type];
     const mark = end === undefined || (sample !== 0 && sample !== end) ? "" : (sample === 0) === q.scale > 0 ? "≤ " : "≥ ";
     return mark + number(real(q, sample), digits);
@@ -606,6 +621,8 @@ export class View {
   // The number of the frame. Of a file without frames of its own the offset is that of a byte.
   #frame(header) {
     const { counts, framerate } = this.description ?? {};
+    const n = PASSING.includes(this.host.elementOf(this.pad)?.element) && header.frame !== null ? this.host.frames() : 0;
+    if (n > 1) return `frame ${header.frame % n} of ${n}`;
     if (counts !== false) return `frame ${header.frame ?? header.serial}`;
     return framerate && header.pts !== null ? `frame ${Math.round((header.pts / 1e9) * framerate)}` : `picture ${header.serial}`;
   }
@@ -615,6 +632,12 @@ export class View {
     if (this.header || this.message.classList.contains("bad")) return;
     this.message.textContent = text;
     this.message.hidden = false;
+  }
+
+  // Why the picture that is shown is not of now; null where it is
+  age(text) {
+    this.old.hidden = !text || !this.header;
+    if (text && this.old.textContent !== text) this.old.textContent = text;
   }
 
   #read() {
