@@ -35,9 +35,10 @@ try:
 
     gi.require_version("GstImaging", "1.0")
     from gi.repository import GstImaging
-    from gst_imaging.panel import guard, gvalue, results, values
+    from gst_imaging.panel import guard, gvalue, outputs, results, values
     from gst_imaging.panel.client import Client
-    from gst_imaging.panel.elements import Element
+    from gst_imaging.panel.elements import TEXTS, Element
+    from gst_imaging.panel.files import MAX_ENTRIES, Files
     from gst_imaging.panel.guard import Connections
     from gst_imaging.panel.refusal import Refusal
     from gst_imaging.panel.server import Server, is_no_lost_connection
@@ -223,6 +224,21 @@ class Paths(unittest.TestCase):
                 self.assertEqual(element.writes(name), writes, f"{element.factory}.{name}: {described['blurb']}")
                 n += writes
         self.assertGreater(n, 8)
+
+    def test_each_text_of_our_elements_is_known(self):
+        """One that names a file, and is not checked, would let a browser read and write anywhere."""
+        known, n = set(TEXTS), 0
+        for element in our_elements():
+            for name, described in element.properties.items():
+                if described["type"] != "string" or described["when"] == "read" or described.get("others"):
+                    continue
+                self.assertEqual(element.names_files(name), (element.factory, name) not in TEXTS)
+                names_no_file = re.search("(?i)folder|its file|path of|file to|array file", described["blurb"]) is None
+                self.assertEqual(names_no_file, (element.factory, name) in TEXTS, f"{element.factory}.{name}: {described['blurb']}")
+                known.discard((element.factory, name))
+                n += 1
+        self.assertEqual(known, set())
+        self.assertGreater(n, 9)
 
 
 @unittest.skipUnless(aiohttp, "python3-aiohttp or the introspection of gst-imaging is missing")
@@ -486,6 +502,73 @@ class Panel(unittest.IsolatedAsyncioTestCase):
             reply = await ask(ws, do="snapshot", view="sharp.src", path="t%03d.npy")
             self.assertEqual(reply["result"]["path"], os.path.join(self.data, "t000.npy"))
             self.assertTrue(os.path.exists(reply["result"]["path"]))
+
+    async def test_a_stream_in_shared_memory_is_a_path(self):
+        outside = os.path.join(self.folder, "outside")
+        os.mkdir(outside)
+        pipeline = (f"videotestsrc is-live=true ! video/x-raw,format=GRAY8,width=64,height=48 ! shmimsink name=s stream=x folder={self.data} "
+                    f"shmimsrc name=r stream=none folder={outside} ! fakesink")
+        for with_files in False, True:
+            served = self.serve(pipeline, "--paused") if with_files else Served(self.folder, pipeline, "--paused")
+            if not with_files:
+                self.addCleanup(served.end)
+            async with aiohttp.ClientSession() as session, session.ws_connect(served.root + "/ws", max_msg_size=0) as ws:
+                for element, values in (("s", {"folder": outside, "stream": "y"}), ("s", {"folder": outside}), ("s", {"folder": ""}), ("r", {"stream": "y"}),
+                                        ("r", {"folder": ""}), *([("s", {"stream": "y"})] if not with_files else ())):
+                    reply = await ask(ws, do="set", element=element, values=values)
+                    self.assertEqual(reply.get("status"), 403, f"{element} {values}: {reply}")
+                if with_files:
+                    os.mkdir(os.path.join(self.data, "sub"))
+                    for element, values in ("s", {"stream": "y"}), ("s", {"folder": "sub"}), ("r", {"folder": "", "stream": ""}), ("r", {"folder": "sub", "stream": "z"}):
+                        self.assertTrue((await ask(ws, do="set", element=element, values=values))["ok"], values)
+                    open(os.path.join(self.data, "sub", "old.im.shm"), "wb").close()
+                    reply = await ask(ws, do="set", element="s", values={"stream": "old"})
+                    self.assertEqual((reply["status"], reply.get("exists")), (409, True), reply)
+        self.assertEqual(os.listdir(outside), [])
+
+    async def test_actions_and_properties_replace_files_on_request_alone(self):
+        for name in "march.npy", "grid.npy", ".bashrc":
+            with open(os.path.join(self.data, name), "w", encoding="utf-8") as file:
+                file.write("precious")
+        served = self.serve(elements="shcentroid name=ao columns=2 rows=2 pitch-x=20 pitch-y=20 ! ")
+        async with aiohttp.ClientSession() as session, session.ws_connect(served.root + "/ws", max_msg_size=0) as ws:
+            for path, status in ("march.npy", 409), (".bashrc", 403), ("a%5d.npy", 400), ("a%i.npy", 400):
+                for command in {"do": "call", "action": "capture-reference", "arguments": [2, path]}, {"do": "set", "values": {"find-grid-location": path}}:
+                    for more in ({}, {"replace": True}) if status != 409 else ({},):
+                        reply = await ask(ws, element="ao", **command, **more)
+                        self.assertEqual((reply["ok"], reply.get("status"), reply.get("exists", False)), (False, status, status == 409), reply)
+            reply = await ask(ws, do="call", element="ao", action="capture-reference", arguments=[2, "march.npy"], replace=1)
+            self.assertEqual(reply["status"], 400)
+            for path in ".x.npy", "s%5d.png":
+                self.assertFalse((await ask(ws, do="snapshot", view="ao.src", path=path, replace=True))["ok"])
+            for name in "march.npy", "grid.npy", ".bashrc":
+                with open(os.path.join(self.data, name), encoding="utf-8") as file:
+                    self.assertEqual(file.read(), "precious")
+            reply = await ask(ws, do="call", element="ao", action="capture-reference", arguments=[2, "march.npy"], replace=True)
+            self.assertTrue(reply["ok"], reply)
+            reply = await ask(ws, do="set", element="ao", values={"find-grid-location": "grid.npy"}, replace=True)
+            self.assertTrue(reply["ok"], reply)
+            # the same value again is no question
+            reply = await ask(ws, do="set", element="ao", values={"find-grid-location": os.path.join(self.data, "grid.npy")})
+            self.assertTrue(reply["ok"], reply)
+
+    def test_a_folder_that_cannot_be_listed_is_refused(self):
+        """The superuser can list all: the error is that of the test."""
+        files = Files([self.data])
+        with unittest.mock.patch("os.listdir", side_effect=PermissionError(13, "Permission denied")):
+            for call in (lambda: files.check("x%05d.png"), lambda: outputs.existing(os.path.join(self.data, "x.npy"))):
+                with self.assertRaises(Refusal) as refused:
+                    call()
+                self.assertIn("cannot be listed: Permission denied", str(refused.exception))
+
+    def test_names_that_are_left_out_of_a_list_are_counted(self):
+        for i in range(MAX_ENTRIES + 602):
+            open(os.path.join(self.data, f"{i:05d}"), "wb").close()
+        for i in range(700):
+            open(os.path.join(self.data, f".{i}"), "wb").close()
+        told = Files([self.data]).list(self.data)
+        self.assertEqual((len(told["entries"]), told["left-out"]), (MAX_ENTRIES, 602))
+        self.assertEqual(Files([self.data]).list()["left-out"], 0)
 
     async def test_actions_do_not_replace_what_is_played_or_recorded(self):
         played = os.path.join(self.data, "played.npy")

@@ -323,14 +323,14 @@ class Panel:
             raise Refusal(404, f'The pipeline has no pad "{name}" with pictures.')
         return found
 
-    def set(self, name, values, drag=None):
-        """drag: text that the changes of one drag of a hand have in common; they are one step of undo()"""
+    def set(self, name, values, drag=None, replace=False):
+        """replace: whether files that are there may be written. drag: text that the changes of one drag of a hand have in common; they are one step of undo()"""
         element = self.element(name)
         if not isinstance(values, dict) or not values:
             raise Refusal(400, "values is an object of names and values.")
         if drag is not None and (not isinstance(drag, str) or len(drag) > 64):
             raise Refusal(400, "drag is a text of 64 characters at most.")
-        before = element.set(values, self.condition(), self.check_path)
+        before = element.set(values, self.condition(), self.path_check(replace))
         same = drag is not None and (drag, name, set(values)) == self.drag and self.undo_list and self.undo_list[-1] is self.dragged
         if not same and any(element.get(key) != value for key, value in before.items()):
             self.drag, self.dragged = (drag, name, set(values)), [(name, before)]
@@ -339,10 +339,24 @@ class Panel:
         rejected = {key: element.rejected[key]["text"] for key in values if key in element.rejected}
         return {"values": {key: element.get(key) for key in values}, **({"rejected": rejected} if rejected else {})}
 
-    def check_path(self, name, writer=None, own=()):
-        """Returns: the path of a file; what an element writes is none that is in use"""
-        path = self.files.check(name)
-        return self.check_output(path, writer, own) if writer else path
+    def path_check(self, replace=False):
+        """Returns: a function for the paths of elements and their actions"""
+        if not isinstance(replace, bool):
+            raise Refusal(400, f"replace is true or false, not {replace!r}.")
+
+        def check(name, writer=None, own=()):
+            """Returns: the path of a file; what an element writes is none that is in use, or that nobody wants to replace"""
+            path = self.files.check(name)
+            return self.check_new(self.check_output(path, writer, own), replace) if writer else path
+
+        return check
+
+    @staticmethod
+    def check_new(path, replace):
+        found = None if replace else outputs.existing(path)
+        if found:
+            raise Refusal(409, f"There is {found} already: choose another name, or set replace.", exists=True)
+        return path
 
     def check_output(self, path, writer=None, own=()):
         running = [recording.path for recording in (self.recording, *self.snapshots) if recording]
@@ -354,16 +368,12 @@ class Panel:
             raise Refusal(400, f"replace is true or false, not {replace!r}.")
         if name.endswith("/") or os.path.isdir(self.files.place(name)):
             raise Refusal(400, f'path is the name of a file, not of a folder: "{name}".')
-        path = self.check_output(self.files.check(name))
-        found = None if replace else outputs.existing(path)
-        if found:
-            raise Refusal(409, f"There is {found} already: choose another name, or set replace.", exists=True)
-        return path
+        return self.check_new(self.check_output(self.files.check(name)), replace)
 
-    def call(self, name, action, arguments):
+    def call(self, name, action, arguments, replace=False):
         if self.state_name == "failed":
             raise Refusal(409, "The pipeline has failed: play it again first.")
-        result = self.element(name).call(action, arguments, self.check_path)
+        result = self.element(name).call(action, arguments, self.path_check(replace))
         return {"result": result if isinstance(result, (bool, int, float, str)) else None}
 
     def keep(self, state):
@@ -473,17 +483,18 @@ class Panel:
 
     def preset_load(self, name):
         """What cannot be set is skipped, and told; values and paths are checked as those of set"""
-        done, skipped = [], []
-        for element, key, value, reason in list(self.differing(self.presets.get(name))):
+        done, skipped, check = [], [], self.path_check()
+        saved = self.presets.get(name)
+        for element, key, value, reason in list(self.differing(saved)):
             try:
                 if reason:
                     raise Refusal(403, reason)
-                self.elements[element].check(key, value, self.check_path)
+                self.elements[element].check(key, value, check, saved[element])
             except Refusal as refusal:
                 skipped.append({"element": element, "property": key, "reason": str(refusal)})
             else:
                 done.append((element, key, value))
-        before = self.put(done, self.check_path)
+        before = self.put(done, check)
         if before:
             self.undo_list = self.undo_list[1 - MAX_UNDO:] + [before]
         return {**self.tell_presets(), "skipped": skipped}
