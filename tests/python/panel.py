@@ -2,6 +2,7 @@
 """gst-imaging panel without a browser: its protocol, what it refuses, and that nobody who talks to it costs the pipeline a frame."""
 import asyncio
 import contextlib
+import errno
 import fcntl
 import glob
 import gzip
@@ -27,6 +28,7 @@ from support import SOURCE, TIMEOUT, Gst, main
 
 sys.path.insert(0, os.path.join(SOURCE, "pipelines"))
 from gst_imaging.command import Failure, execute
+from gst_imaging.oct import spectra
 
 try:
     import aiohttp
@@ -35,7 +37,7 @@ try:
 
     gi.require_version("GstImaging", "1.0")
     from gi.repository import GstImaging
-    from gst_imaging.panel import guard, gvalue, outputs, results, values
+    from gst_imaging.panel import guard, gvalue, outputs, presets, results, values
     from gst_imaging.panel.client import Client
     from gst_imaging.panel.elements import TEXTS, Element
     from gst_imaging.panel.files import MAX_ENTRIES, Files
@@ -954,6 +956,81 @@ class Panel(unittest.IsolatedAsyncioTestCase):
                 self.assertLess(time.monotonic() - start, 5)
             async with session.post(served.root + "/api/preset-save", json={"name": "b"}) as answer:
                 self.assertEqual(await answer.json(), {"presets": ["a", "b"]})
+
+    async def test_what_is_no_regular_file_does_not_stop_the_presets(self):
+        key = "fakesrc ! fakesink"
+        path = os.path.join(self.folder, "gst-imaging", "panel", os.path.basename(presets.store(key)))
+        os.makedirs(os.path.dirname(path))
+        for end in "", ".lock", ".new":
+            with contextlib.suppress(FileNotFoundError):  # the lock of the panel before
+                os.unlink(path + end)
+            os.mkfifo(path + end)
+            served = Served(self.folder, key, "--paused")
+            try:
+                async with aiohttp.ClientSession() as session:
+                    async with session.post(served.root + "/api/preset-save", json={"name": "a"}, timeout=aiohttp.ClientTimeout(10)) as answer:
+                        self.assertIn(answer.status, (409, 422), end)
+                    async with session.get(served.root + "/api/health") as answer:
+                        self.assertEqual(answer.status, 200)
+            finally:
+                served.end()
+            os.unlink(path + end)
+
+    def test_the_room_for_raw_spectra_is_reserved(self):
+        """A file with holes on a full disk is a SIGBUS."""
+        array = spectra.new_array(os.path.join(self.folder, "a.npy"), np.dtype("u2"), (4, 64, 2048))
+        status = os.stat(os.path.join(self.folder, "a.npy"))
+        self.assertGreaterEqual(status.st_blocks * 512, array.nbytes)
+        np.zeros((2, 64, 2048), np.uint16).tofile(os.path.join(self.folder, "scan.raw"))
+        with unittest.mock.patch("os.posix_fallocate", side_effect=OSError(errno.ENOSPC, "No space left on device")), \
+                unittest.mock.patch.dict(os.environ, {"TMPDIR": self.data}), unittest.mock.patch("tempfile.tempdir", None):
+            told = self.refused("oct", os.path.join(self.folder, "scan.raw"), "--samples", "2048", "--lines", "64")
+        self.assertEqual((told[0], "No space left on device. TMPDIR names another folder." in told[1]), (4, True), told)
+        self.assertEqual(os.listdir(self.data), [])
+
+    def test_a_signal_before_the_address_leaves_nothing(self):
+        np.zeros((100, 64, 2048), np.uint16).tofile(os.path.join(self.folder, "scan.raw"))
+        environment = {**os.environ, "PYTHONPATH": os.path.join(SOURCE, "pipelines"), "XDG_DATA_HOME": self.folder, "TMPDIR": self.data}
+        found = 0
+        for number in signal.SIGTERM, signal.SIGINT, signal.SIGHUP:
+            process = subprocess.Popen([sys.executable, "-m", "gst_imaging", "panel", "oct", os.path.join(self.folder, "scan.raw"), "--samples", "2048",
+                                        "--lines", "64", "--lambda", "800", "900"], env=environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+            end = time.monotonic() + TIMEOUT
+            while not os.listdir(self.data) and process.poll() is None and time.monotonic() < end:
+                time.sleep(0.002)
+            found += bool(os.listdir(self.data))
+            process.send_signal(number)
+            _out, errors = process.communicate(timeout=TIMEOUT)
+            self.assertNotIn("Traceback", errors)
+            self.assertEqual(os.listdir(self.data), [], number)
+        self.assertEqual(found, 3)
+
+    def test_a_closed_output_is_no_traceback(self):
+        process = subprocess.Popen([sys.executable, "-m", "gst_imaging", "panel", "fakesrc ! fakesink"], preexec_fn=lambda: os.close(1),
+                                   env={**os.environ, "PYTHONPATH": os.path.join(SOURCE, "pipelines")}, stderr=subprocess.PIPE, text=True)
+        time.sleep(3)
+        process.terminate()
+        _out, errors = process.communicate(timeout=TIMEOUT)
+        self.assertNotIn("Traceback", errors)
+
+    def test_a_property_that_is_not_there_cannot_be_allowed(self):
+        for allowed in "nosuch.prop", "fakesrc.nosuch":
+            told = self.refused("fakesrc ! fakesink", "--allow", allowed)
+            self.assertEqual((told[0], "with a property" in told[1]), (2, True), told)
+
+    async def test_a_client_that_goes_in_the_middle_of_a_body(self):
+        served = self.serve()  # its end looks for tracebacks
+        for hard in True, False:
+            for _ in range(5):
+                client = socket.create_connection(("127.0.0.1", served.port))
+                client.sendall(b"POST /api/undo HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nContent-Length: 1000\r\n\r\n{")
+                await asyncio.sleep(0.05)
+                if hard:
+                    client.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+                client.close()
+        await asyncio.sleep(0.2)
+        async with aiohttp.ClientSession() as session, session.get(served.root + "/api/health") as answer:
+            self.assertEqual(answer.status, 200)
 
     async def test_elements_whose_enumerations_nobody_has_used(self):
         served = self.serve("fakesrc ! fakesink")

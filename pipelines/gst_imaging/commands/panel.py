@@ -16,6 +16,7 @@ from ..command import SIGNALS, WRONG_USE, Failure
 from ..frames import cameras
 from ..frames.source import split
 from ..oct import calibration, spectra
+from ..panel import scratch
 
 EXAMPLES = [
     ("sharpen", "a moving picture, sharpened; open the address that is printed"),
@@ -129,6 +130,13 @@ def check(options):
         raise Failure(WRONG_USE, f"--port is 0 to 65535, not {options.port}.")
 
 
+def check_allowed(panel):
+    for allowed in panel.allow:
+        name, _point, wanted = allowed.partition(".")
+        if not any(name in (e.name, e.factory) and wanted in e.properties for e in panel.elements.values()):
+            raise Failure(WRONG_USE, f"--allow {allowed}: the pipeline has no element {name} with a property {wanted}.")
+
+
 def make(options):
     """Returns: the panel"""
     Gst, GstImaging = imports()
@@ -148,6 +156,7 @@ def make(options):
     pipeline = launch(Gst, description)
     panel = Panel(Gst, GstImaging, pipeline, description, ready=name if name in ready.ALL else None,
                   layout=layout, allow=options.allow, folders=options.files, loop=loop)
+    check_allowed(panel)
     if options.simulator:
         from ..panel.telescope import Driver
 
@@ -162,6 +171,13 @@ def tell_failure(answer):
 
 def run(options):
     check(options)
+    try:
+        return serve(options)
+    finally:  # also where a signal comes before the address
+        scratch.remove()
+
+
+def serve(options):
     panel = make(options)
     from ..panel.refusal import Refusal
     from ..panel.server import Server
@@ -188,6 +204,7 @@ def run(options):
     server.stop()
     if not panel.has_stopped:  # a thread waits for ever, and would keep the process
         print("gst-imaging panel: the pipeline could not be stopped: an element waits for a device or a FIFO.", file=sys.stderr, flush=True)
+        scratch.remove()
         os._exit(0)
     options.json = False  # the address was it
     return {"address": address}

@@ -278,6 +278,8 @@ class Server:
         except asyncio.TimeoutError as error:
             request.protocol.force_close()
             raise Refusal(408, f"The body did not come within {SLOW_BODY} s.") from error
+        except ConnectionError as error:  # nobody reads the answer
+            raise Refusal(400, "The client has gone before the end of the body.") from error
         except (LookupError, UnicodeError) as error:
             raise Refusal(400, f"The body is no text of its charset: {error}.") from error
         given = read_json(text or "{}", "The body")
