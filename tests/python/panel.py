@@ -37,7 +37,7 @@ try:
 
     gi.require_version("GstImaging", "1.0")
     from gi.repository import GstImaging
-    from gst_imaging.panel import guard, gvalue, outputs, presets, results, values
+    from gst_imaging.panel import guard, gvalue, outputs, presets, recording, results, values
     from gst_imaging.panel.client import Client
     from gst_imaging.panel.elements import TEXTS, Element
     from gst_imaging.panel.files import MAX_ENTRIES, Files
@@ -1031,6 +1031,47 @@ class Panel(unittest.IsolatedAsyncioTestCase):
         await asyncio.sleep(0.2)
         async with aiohttp.ClientSession() as session, session.get(served.root + "/api/health") as answer:
             self.assertEqual(answer.status, 200)
+
+    async def test_the_end_of_a_slow_recording_holds_nothing_up(self):
+        noise = np.random.RandomState(0).randint(0, 65536, (2, 512, 512)).astype(np.uint16)
+        np.save(os.path.join(self.folder, "noise.npy"), noise)
+        served = self.serve(f"picturesrc location={self.folder}/noise.npy loop=true framerate=100/1 ! identity name=i ! fakesink sync=true")
+        async with aiohttp.ClientSession() as session, session.ws_connect(served.root + "/ws", max_msg_size=0) as ws:
+            self.assertTrue((await ask(ws, do="record", view="i.src", path="r%05d.png"))["ok"])
+            await asyncio.sleep(1)
+            await ws.send_json({"id": 1, "do": "record-stop"})
+            begin = time.monotonic()
+            self.assertTrue((await ask(ws, do="health"))["ok"])
+            told = await receive(ws, lambda m: m["type"] == "recording" and m["recording"] and m["recording"]["ending"])
+            self.assertGreater(told["recording"]["waiting"], 0)
+            self.assertLess(time.monotonic() - begin, 2)
+            reply = await receive(ws, lambda m: m.get("id") == 1, TIMEOUT)
+            self.assertTrue(reply["ok"], reply)
+            told = reply["result"]
+            self.assertEqual((told["complete"], told["frames"]), (True, len(glob.glob(self.data + "/r*.png"))))
+            self.assertTrue((await ask(ws, do="record", view="i.src", path="again.npy"))["ok"])
+
+    def test_frames_that_are_not_written_in_time_are_lost(self):
+        noise = np.random.RandomState(0).randint(0, 65536, (2, 1024, 1024)).astype(np.uint16)
+        np.save(os.path.join(self.folder, "noise.npy"), noise)
+        pipeline = Gst.parse_launch(f"picturesrc location={self.folder}/noise.npy loop=true framerate=50/1 ! identity name=i ! fakesink sync=true")
+        pipeline.set_state(Gst.State.PLAYING)
+        self.addCleanup(pipeline.set_state, Gst.State.NULL)
+        warned, path = [], os.path.join(self.data, "r%05d.png")
+        run = recording.Recording(Gst, GstImaging, pipeline.get_by_name("i").get_static_pad("src"), "i.src", path, 0, warned.append)
+        time.sleep(1)
+        with unittest.mock.patch.object(recording, "PATIENCE", 0.2):
+            begin = time.monotonic()
+            ended = run.stop()
+            self.assertLess(time.monotonic() - begin, 0.2)
+            told = ended.result(TIMEOUT)
+        self.assertFalse(told["complete"])
+        self.assertEqual((told["frames"] + told["lost"], told["waiting"]), (run.n_recorded() + run.tap.get_n_lost(), 0))
+        self.assertEqual((told["frames"], len(warned)), (len(glob.glob(self.data + "/r*.png")), 1))
+        self.assertIn(f'{told["lost"]} frames were not written', warned[0])
+        with open(path + ".json", encoding="utf-8") as file:
+            told = json.load(file)
+        self.assertEqual((told["complete"], told["frames"]), (False, len(glob.glob(self.data + "/r*.png"))))
 
     async def test_elements_whose_enumerations_nobody_has_used(self):
         served = self.serve("fakesrc ! fakesink")

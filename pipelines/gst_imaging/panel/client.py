@@ -171,7 +171,7 @@ class Client:
         except Refusal as refusal:
             self.send({"type": "reply", "id": number, "ok": False, "status": refusal.status, **refusal.told})
             return
-        if name == "snapshot" and not self.slow:  # it waits for a frame; others are done meanwhile
+        if name in ("snapshot", "record-stop") and not self.slow:  # it waits for a frame, or a disk; others are done meanwhile
             self.slow = asyncio.create_task(self.answer(number, name, given))
             self.slow.add_done_callback(self.forget_slow)
         else:

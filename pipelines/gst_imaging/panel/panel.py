@@ -103,17 +103,20 @@ class Panel:
                 told = now + 1
                 if self.state_name == "playing":
                     self.listener({"type": "pipeline", **self.pipeline_state()})
-        if self.recording:
-            try:
-                self.record_stop()
-            except Refusal:
-                pass
+        self.end_recording()
         self.keep("stopped")
         self.has_stopped = self.states.end()
         self.has_ended = True
         self.refuse_jobs()
         for recording in self.snapshots:
             recording.close()
+
+    def end_recording(self):
+        """At the end of the panel, which waits for what is written."""
+        with contextlib.suppress(Refusal):
+            answer = self.record_stop() if self.recording else None
+            while answer and not answer.done():  # the thread of the recording has an end
+                self.do_job(0.02)
 
     def stop(self):
         self.is_running = False
@@ -228,6 +231,9 @@ class Panel:
             self.follow_recording()
 
     def follow_recording(self):
+        if self.recording.ended:
+            self.listener({"type": "recording", "recording": self.recording.state()})
+            return
         try:
             self.recording.check()
         except Refusal as refusal:  # it is closed
@@ -237,13 +243,25 @@ class Panel:
             return
         self.listener({"type": "recording", "recording": self.recording.state()})
         if self.recording.is_complete():
-            try:
-                self.record_stop()
-            except Refusal as refusal:
-                self.tell("error", "", str(refusal))
+            self.record_stop_alone("error")
+
+    def record_stop_alone(self, severity):
+        """Where nobody waits for an answer."""
+        def tell_failure(answer):
+            if answer.exception():
+                self.tell(severity, "", str(answer.exception()))
+
+        try:
+            self.record_stop().add_done_callback(tell_failure)
+        except Refusal as refusal:
+            self.tell(severity, "", str(refusal))
 
     def warn(self, text):
         self.tell("warning", "", text)
+
+    def warn_later(self, text):
+        """From any thread."""
+        self.submit(self.warn, text)
 
     # --- what is told ---
 
@@ -412,10 +430,7 @@ class Panel:
         if self.states.waiting() > BLOCKED:
             raise Refusal(409, self.states.sentence())
         if name == "stopped" and self.recording:
-            try:
-                self.record_stop()
-            except Refusal as refusal:
-                self.warn(str(refusal))
+            self.record_stop_alone("warning")
         self.keep(name)
         if self.state_name == "playing":  # the frame that a sink holds when it is paused has passed already
             self.wait_for_kept(0.5)
@@ -528,18 +543,35 @@ class Panel:
         if isinstance(frames, bool) or not isinstance(frames, int) or not 0 <= frames < 2 ** 62:
             raise Refusal(400, "frames is a whole number from 0 on.")
         path = self.output(path, replace)
-        self.recording = Recording(self.Gst, self.GstImaging, self.pad(view), view, path, frames, self.warn)
+        self.recording = Recording(self.Gst, self.GstImaging, self.pad(view), view, path, frames, self.warn_later)
         self.listener({"type": "recording", "recording": self.recording.state()})
         return {"path": self.recording.path}
 
     def record_stop(self):
+        """Returns: a Future of the answer: other commands are done while the rest is written"""
         if not self.recording:
             raise Refusal(409, "No recording runs.")
-        recording, self.recording = self.recording, None
+        recording, answer = self.recording, concurrent.futures.Future()
+        answer.set_running_or_notify_cancel()
         try:
-            return recording.stop()
-        finally:
+            ended = recording.ended or recording.stop()
+        except Refusal:
+            self.forget_recording(recording)
+            raise
+        ended.add_done_callback(lambda _ended: self.submit(self.has_recorded, recording, answer))
+        return answer
+
+    def forget_recording(self, recording):
+        if self.recording is recording:
+            self.recording = None
             self.listener({"type": "recording", "recording": None})
+
+    def has_recorded(self, recording, answer):
+        self.forget_recording(recording)  # first: then another one can begin
+        if recording.ended.exception():
+            answer.set_exception(recording.ended.exception())
+        else:
+            answer.set_result({name: recording.ended.result()[name] for name in ("path", "frames", "lost", "complete")})
 
     def begin_snapshot(self, view, path, replace):
         """Returns: a recording of one frame, which others wait for: this thread has more to do. end_snapshot() goes with it"""
@@ -550,7 +582,7 @@ class Panel:
             sample = self.kept_frame(view)
             if not sample:
                 raise Refusal(409, f"No frame has passed {view} since the pipeline was paused: seek, or play it first.")
-        recording = Recording(self.Gst, self.GstImaging, pad, view, path, 1, self.warn)
+        recording = Recording(self.Gst, self.GstImaging, pad, view, path, 1, self.warn_later)
         if sample:
             recording.push(sample)
         self.snapshots.add(recording)
@@ -560,8 +592,10 @@ class Panel:
         recording.check()
         return recording.is_complete()
 
-    def end_snapshot(self, recording):
-        state = recording.stop()
+    @staticmethod
+    def told_of_snapshot(state):
+        if not state["complete"]:
+            raise Refusal(422, f'{state["path"]} could not be completed in time.')
         return {"path": outputs.first_of(state["path"]), "frames": state["frames"]}
 
     def drop_snapshot(self, recording):

@@ -165,7 +165,7 @@ class Server:
             "preset-delete": (lambda name: self.do(p.preset_delete, name), (("name", ...),), False),
             "undo": (lambda: self.do(p.undo), (), False),
             "record": (lambda *a: self.do(p.record, *a), (("view", ...), ("path", ...), ("frames", 0), ("replace", False)), False),
-            "record-stop": (lambda: self.do(p.record_stop), (), False),
+            "record-stop": (self.record_stop, (), False),
             "snapshot": (self.snapshot, (("view", ...), ("path", ...), ("replace", False)), False),
         }
 
@@ -184,13 +184,16 @@ class Server:
             answer.add_done_callback(lambda done: done.cancelled() or done.exception())  # it was told as a message
             raise Refusal(409, self.panel.states.sentence()) from error
 
+    async def record_stop(self):
+        return await asyncio.wrap_future(await self.do(self.panel.record_stop))
+
     async def snapshot(self, view, path, replace):
         recording = await self.do(self.panel.begin_snapshot, view, path, replace)
         end = self.loop.time() + FIRST_FRAME
         try:
             while not await self.do(self.panel.look_at_snapshot, recording) and self.loop.time() < end and not self.done.is_set():
                 await asyncio.sleep(0.01)
-            return await self.do(self.panel.end_snapshot, recording)
+            return self.panel.told_of_snapshot(await asyncio.wrap_future(await self.do(recording.stop)))
         finally:  # also where the client has gone
             self.panel.submit(self.panel.drop_snapshot, recording)
 
