@@ -1073,6 +1073,33 @@ class Panel(unittest.IsolatedAsyncioTestCase):
             told = json.load(file)
         self.assertEqual((told["complete"], told["frames"]), (False, len(glob.glob(self.data + "/r*.png"))))
 
+    async def test_the_field_of_offsets_has_all_rows_of_one_pass(self):
+        served = Served(self.folder, "insar")
+        self.addCleanup(served.end)
+        async with aiohttp.ClientSession() as session, session.ws_connect(served.root + "/ws", max_msg_size=0) as ws:
+            await ask(ws, do="follow", element="insar")
+            last, passes = None, []
+            end = time.monotonic() + TIMEOUT
+            while len(passes) < 4 and time.monotonic() < end:
+                told = await receive(ws, lambda m: m["type"] == "results")
+                if last and told["frame"] < last["frame"]:
+                    passes.append(last)
+                last = told
+                rows = {patch[2] for patch in told["field"]}
+                self.assertEqual(len(rows) + told["summary"]["missed"], told["frame"] + 1)
+                self.assertEqual(len(told["field"]), len({(patch[0], patch[2]) for patch in told["field"]}), "of two passes")
+            for told in passes[1:]:
+                self.assertEqual((told["summary"]["missed"], told["frame"]), (0, passes[0]["frame"]))
+
+    def test_rows_that_are_missing_are_counted(self):
+        field = results.Field()
+        for row, missed, n in (3, 3, 2), (4, 3, 4), (7, 5, 6), (0, 0, 2), (1, 0, 4), (1, 1, 2):
+            field.add(row, [[0, 0, row, 0, 9]] * 2)
+            self.assertEqual((field.missed(), len(field.patches())), (missed, n), row)
+        for row in range(2, 5):
+            field.add(row, [[0] * 5] * (results.MAX_PATCHES // 2))
+        self.assertEqual((field.missed(), len(field.patches())), (3, results.MAX_PATCHES))
+
     async def test_elements_whose_enumerations_nobody_has_used(self):
         served = self.serve("fakesrc ! fakesink")
         async with aiohttp.ClientSession() as session, session.ws_connect(served.root + "/ws", max_msg_size=0) as ws:
