@@ -47,6 +47,8 @@ try:
 except (ImportError, ValueError):
     aiohttp = None
 
+UPGRADE = ("GET /ws HTTP/1.1\r\nHost: localhost\r\nUpgrade: websocket\r\nConnection: Upgrade\r\nSec-WebSocket-Version: 13\r\n"
+           "Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\n\r\n")
 PATTERN = np.arange(48 * 64, dtype=np.uint16).reshape(48, 64)
 
 
@@ -266,6 +268,29 @@ class Connecting(unittest.IsolatedAsyncioTestCase):
             connections.know(new(f"10.1.0.{i}"))
         with self.assertRaises(Refusal):
             connections.know(new("10.2.0.1"))
+
+    async def test_a_client_that_reads_slowly_has_few_results_waiting(self):
+        transport = unittest.mock.Mock()
+        client = Client(unittest.mock.Mock(), transport=transport)
+        for i in range(2000):
+            for element in "a", "b":
+                client.send({"type": "results", "element": element, "frame": i})
+        self.assertFalse(transport.abort.called)
+        found = [(await client.next())[0] for _ in range(client.waiting.qsize())]
+        self.assertEqual([m["frame"] for m in found if m["element"] == "a"], [0, 1, 2, 1999])
+        client.send({"type": "results", "element": "a", "frame": 2000})
+        self.assertEqual((await client.next())[0]["frame"], 2000)
+        for _ in range(1000):
+            client.send({"type": "event"})
+        self.assertTrue(transport.abort.called)
+
+    async def test_commands_are_counted_for_each_client(self):
+        self.assertEqual(len({guard.party(text) for text in ("2001:db8::1", "2001:db8:0:0:ffff::2", "2001:db8:0:1::1")}), 2)
+        self.assertEqual(guard.party("::ffff:10.0.0.1"), "10.0.0.1")
+        connections = Connections()
+        for i in range(3 * guard.MAX_PARTIES):
+            connections.rate_of(f"10.0.{i // 256}.{i % 256}")
+        self.assertLessEqual(len(connections.rates), guard.MAX_PARTIES)
 
     async def test_a_flood_of_seen_queues_no_pictures(self):
         client, view = Client(unittest.mock.Mock()), unittest.mock.Mock(n_unseen=2)
@@ -1099,6 +1124,52 @@ class Panel(unittest.IsolatedAsyncioTestCase):
         for row in range(2, 5):
             field.add(row, [[0] * 5] * (results.MAX_PATCHES // 2))
         self.assertEqual((field.missed(), len(field.patches())), (3, results.MAX_PATCHES))
+
+    async def test_requests_behind_one_that_waits_are_limited(self):
+        served = self.serve()
+        waits = "GET /api/picture?pad=sharp.src&rate=0 HTTP/1.1\r\nHost: localhost\r\n\r\n"
+        for ahead in waits, waits + UPGRADE:
+            with socket.create_connection(("127.0.0.1", served.port), TIMEOUT) as client:
+                client.sendall(ahead.encode())
+                client.settimeout(3)
+                with self.assertRaises(ConnectionError):  # it would wait for 5 s, and take all
+                    for _ in range(2000):
+                        client.sendall(b"GET /x HTTP/1.1\r\nHost: localhost\r\n\r\n" * 200)
+            async with aiohttp.ClientSession() as session, session.get(served.root + "/api/health") as answer:
+                self.assertEqual(answer.status, 200)
+
+    async def test_messages_without_content_are_counted(self):
+        served = self.serve()
+        with socket.create_connection(("127.0.0.1", served.port), TIMEOUT) as client:
+            client.sendall(UPGRADE.encode())
+            client.recv(1 << 20)
+            client.settimeout(0.5)
+            end, is_closed = time.monotonic() + 10, False
+            while not is_closed and time.monotonic() < end:
+                try:
+                    client.sendall(bytes([0x81, 0x80, 0, 0, 0, 0]) * 20000)
+                except TimeoutError:
+                    pass
+                except ConnectionError:
+                    is_closed = True
+            self.assertTrue(is_closed)
+        async with aiohttp.ClientSession() as session, session.get(served.root + "/api/health") as answer:
+            self.assertEqual(answer.status, 200)
+
+    async def test_another_connection_brings_no_more_commands(self):
+        served = self.serve()
+        begin, done = time.monotonic(), 0
+        for _ in range(4):
+            async with aiohttp.ClientSession() as session:
+                for _ in range(100):
+                    async with session.get(served.root + "/api/messages") as answer:
+                        done += answer.status == 200
+        self.assertLessEqual(done, guard.BURST + guard.RATE * (time.monotonic() - begin) + 1)
+        async with aiohttp.ClientSession() as session, session.ws_connect(served.root + "/ws", max_msg_size=0) as ws:
+            statuses = set()
+            for _ in range(20):
+                statuses.add((await ask(ws, do="messages")).get("status"))
+            self.assertIn(429, statuses)
 
     async def test_elements_whose_enumerations_nobody_has_used(self):
         served = self.serve("fakesrc ! fakesink")

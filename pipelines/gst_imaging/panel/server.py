@@ -13,7 +13,7 @@ from aiohttp.http_exceptions import HttpProcessingError
 from . import health
 from .client import Client
 from .follow import Followers
-from .guard import HEADERS, MAX_MESSAGE, Connections, Guard, read_json
+from .guard import HEADERS, MAX_MESSAGE, Connections, Guard, Handler, read_json
 from .refusal import Refusal
 
 MAX_CLIENTS = 8
@@ -97,7 +97,8 @@ class Server:
                                              auto_decompress=False)  # not before anybody has asked who sends it
         await runner.setup()
         self.connections.watch(runner.server)
-        server = await self.loop.create_server(runner.server, self.host, self.port, backlog=64)
+        options = getattr(runner.server, "_kwargs")
+        server = await self.loop.create_server(lambda: Handler(runner.server, loop=self.loop, **options), self.host, self.port, backlog=64)
         self.port = server.sockets[0].getsockname()[1]
         self.guard.cookie += f"-{self.port}"
         self.followers = Followers(self)
@@ -314,10 +315,11 @@ class Server:
         if len(self.clients) >= MAX_CLIENTS:
             raise Refusal(503, f"{MAX_CLIENTS} clients look already.")
         socket = web.WebSocketResponse(max_msg_size=MAX_MESSAGE, heartbeat=20)
-        client = Client(self, socket, request.transport)
+        client = Client(self, socket, request.transport, self.connections.known[request.protocol])
         self.clients.add(client)
         try:
             await socket.prepare(request)
+            request.protocol.queue = getattr(socket, "_reader")
             client.start()
             client.send(await self.state())
             async for message in socket:
