@@ -157,6 +157,26 @@ class Values(unittest.TestCase):
             self.assertIn("64 bits", str(refused.exception))
         self.assertEqual(guard.read_json(f"[{2 ** 64 - 1}, {-2 ** 63}]", "It"), [2 ** 64 - 1, -2 ** 63])
 
+    def test_whole_numbers_that_a_browser_would_round_are_texts(self):
+        for kind, value in ("uint64", 2 ** 64 - 1), ("int", -2 ** 63), ("uint64", 2 ** 53 + 1), ("int", 2 ** 53), ("int", -2 ** 53), ("int", 7):
+            told = values.to_json(kind, value)
+            self.assertEqual(told, value if abs(value) <= 2 ** 53 else str(value))
+            described = {"name": "p", "type": kind, "minimum": values.to_json("int", -2 ** 63 * (kind == "int")), "maximum": str(2 ** 64 - 1)}
+            self.assertEqual(values.from_json(described, told), value)
+            with self.assertRaises(Refusal):
+                values.from_json({**described, "maximum": values.to_json(kind, value - 1)}, told)
+        for text in "7", "9007199254740992", "1e20", "0x10000000000000000", "123456789012345678901":
+            with self.assertRaises(Refusal, msg=text):
+                values.from_json({"name": "p", "type": "uint64"}, text)
+
+    def test_a_long_number_of_an_element_comes_back(self):
+        panel = unittest.mock.Mock(Gst=Gst, GstImaging=GstImaging, allow=["identity"])
+        element = Element(panel, Gst.ElementFactory.make("queue"))
+        element.allowed = {"max-size-time"}
+        self.assertEqual(element.properties["max-size-time"]["maximum"], str(2 ** 64 - 1))
+        element.set({"max-size-time": str(2 ** 64 - 3)}, "stopped")
+        self.assertEqual(element.get("max-size-time"), str(2 ** 64 - 3))
+
     def test_each_message_takes_its_part_of_a_second(self):
         rate = guard.Rate(1000, 1000)
         self.assertEqual(rate.wait(1000), 0)

@@ -9,7 +9,7 @@ import warnings
 from .. import library
 from . import gvalue, trial
 from .refusal import Refusal
-from .values import as_text, from_json, from_text, in_structure, to_json, type_name
+from .values import as_text, from_json, from_text, in_structure, to_json, type_name, whole
 
 OURS = "gst-imaging"
 HIDDEN = {"name", "parent", "settings", "stats", "last-sample", "settings-hash", "last-message"}
@@ -70,7 +70,7 @@ class Element:
     def describe(self, GstImaging):
         text = GstImaging.settings_describe(self.element.__gtype__) if self.ours else None
         known = [{"unit": None, "values": None, "minimum": None, "maximum": None, "default": None, **p}
-                 for p in json.loads(text or "[]")]
+                 for p in json.loads(text or "[]", parse_int=lambda text: whole(int(text)))]
         names = {p["name"] for p in known}
         return [p for p in known + [self.describe_other(p) for p in self.element.list_properties() if p.name not in names]
                 if p["name"] not in HIDDEN]

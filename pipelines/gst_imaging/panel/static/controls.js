@@ -26,7 +26,8 @@ function parse(p, text) {
     if (/^[-+]?\d*,\d+$/.test(trimmed))
       throw new Error(`"${trimmed}" is not a number. Write ${trimmed.replace(",", ".")} with a point.`);
     if (trimmed === "" || Number.isNaN(value)) throw new Error(`"${trimmed}" is not a number.`);
-    return value;
+    // a number would lose its last digits
+    return p.type !== "double" && /^-?\d+$/.test(trimmed) && !Number.isSafeInteger(value) ? trimmed : value;
   };
   if (NUMBERS.includes(p.type)) return one(text);
   if (p.type === "array") return text.trim() === "" ? [] : text.split(/[\s,;]+/).filter(Boolean).map(one);
