@@ -363,3 +363,24 @@ gst_imaging_view_frame_read (const GstImagingViewFrame *self, guint z, guint y,
     break;
   }
 }
+
+gboolean
+gst_imaging_view_frame_print_whole (const GstImagingViewFrame *self, guint z,
+    guint y, guint x, guint channel, gchar *text)
+{
+  const gsize at =
+      (((gsize) z * self->height + y) * self->width + x) * self->channels +
+      channel;
+  const guint8 *sample = self->samples + at * sizeof (guint64);
+  guint64 value;
+
+  if (self->type != GST_IMAGING_VIEW_U64 && self->type != GST_IMAGING_VIEW_I64)
+    return FALSE;
+  memcpy (&value, sample, sizeof (value));
+  if (self->type == GST_IMAGING_VIEW_U64)
+    g_snprintf (text, GST_IMAGING_VIEW_WHOLE_SIZE, "%" G_GUINT64_FORMAT, value);
+  else
+    g_snprintf (
+        text, GST_IMAGING_VIEW_WHOLE_SIZE, "%" G_GINT64_FORMAT, (gint64) value);
+  return TRUE;
+}

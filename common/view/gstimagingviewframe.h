@@ -33,4 +33,11 @@ void gst_imaging_view_frame_clear (GstImagingViewFrame *self);
 void gst_imaging_view_frame_read (const GstImagingViewFrame *self, guint z,
     guint y, const guint *xs, guint n, gdouble *values);
 
+#define GST_IMAGING_VIEW_WHOLE_SIZE 24 /* bytes of a text */
+
+/* @text: (out): the digits of a sample of 64 bits. Returns: FALSE of samples of
+ * another type, which a double holds */
+gboolean gst_imaging_view_frame_print_whole (const GstImagingViewFrame *self,
+    guint z, guint y, guint x, guint channel, gchar *text);
+
 G_END_DECLS

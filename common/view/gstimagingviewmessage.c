@@ -9,6 +9,8 @@
 #include "gstimagingreader.h"
 #include "gstimagingviewmeasure.h"
 
+#define EXACT 9007199254740992.0 /* 2^53: beyond it a double has gaps */
+
 static void
 add_number (GString *json, gdouble value)
 {
@@ -99,11 +101,35 @@ add_sample (GString *json, gdouble value)
                                          : "\"-inf\"");
 }
 
+/* Where samples are in a frame */
+typedef struct {
+  const GstImagingViewFrame *frame;
+  const GstImagingViewSettings *settings;
+  guint x, y; /* of the first one */
+} Place;
+
+/* A whole number that JavaScript rounds is a text.
+ * @place: (nullable): of a row, whose sample @i this is */
+static void
+add_exact (
+    GString *json, gdouble value, const Place *place, guint i, guint channel)
+{
+  gchar text[GST_IMAGING_VIEW_WHOLE_SIZE];
+
+  if (place && fabs (value) >= EXACT &&
+      gst_imaging_view_section_print_whole (
+          place->frame, place->settings, place->x + i, place->y, channel, text))
+    g_string_append_printf (json, "\"%s\"", text);
+  else
+    add_sample (json, value);
+}
+
 /* Numbers of @n samples, lists where there are several channels.
- * @is_there: (nullable): of all of them */
+ * @is_there: (nullable): of all of them
+ * @place: (nullable): of the first one */
 static void
 add_samples (GString *json, guint channels, guint n, const gdouble *at,
-    const gboolean *is_there)
+    const gboolean *is_there, const Place *place)
 {
   g_string_append_c (json, '[');
   for (guint i = 0; i < n; i++) {
@@ -116,7 +142,7 @@ add_samples (GString *json, guint channels, guint n, const gdouble *at,
     g_string_append (json, channels > 1 ? "[" : "");
     for (guint c = 0; c < channels; c++) {
       g_string_append (json, c ? "," : "");
-      add_sample (json, *at++);
+      add_exact (json, *at++, place, i, c);
     }
     g_string_append (json, channels > 1 ? "]" : "");
   }
@@ -146,7 +172,8 @@ add_values (GString *json, const GstImagingViewFrame *frame,
           frame, settings, part.x + x, part.y + y);
     g_string_append (json, y ? "," : "");
     add_samples (json, frame->channels, part.width,
-        values + (gsize) y * part.width * frame->channels, is_there);
+        values + (gsize) y * part.width * frame->channels, is_there,
+        &(Place){frame, settings, part.x, part.y + y});
   }
   g_string_append (json, "]}");
 }
@@ -167,9 +194,9 @@ add_profile (GString *json, const GstImagingViewFrame *frame,
   }
   values = gst_imaging_view_measure_profile (frame, settings, &n, &is_there);
   g_string_append (json, ",\"profile\":{\"line\":");
-  add_samples (json, 1, G_N_ELEMENTS (ends), ends, NULL);
+  add_samples (json, 1, G_N_ELEMENTS (ends), ends, NULL, NULL);
   g_string_append (json, ",\"samples\":");
-  add_samples (json, frame->channels, n, values, is_there);
+  add_samples (json, frame->channels, n, values, is_there, NULL);
   g_string_append_c (json, '}');
 }
 

@@ -165,6 +165,29 @@ gst_imaging_view_section_read (const GstImagingViewFrame *f,
 }
 
 gboolean
+gst_imaging_view_section_print_whole (const GstImagingViewFrame *f,
+    const GstImagingViewSettings *r, guint x, guint y, guint channel,
+    gchar *text)
+{
+  switch ((GstImagingViewSection) r->section) {
+  case GST_IMAGING_VIEW_FRAME:
+    return gst_imaging_view_frame_print_whole (
+        f, MIN (r->place, f->n_slices - 1), y, x, channel, text);
+  case GST_IMAGING_VIEW_ROW:
+    return gst_imaging_view_frame_print_whole (
+        f, y, MIN (r->place, f->height - 1), x, channel, text);
+  case GST_IMAGING_VIEW_COLUMN:
+    return gst_imaging_view_frame_print_whole (
+        f, x, y, MIN (r->place, f->width - 1), channel, text);
+  case GST_IMAGING_VIEW_MAX_FRAME:
+  case GST_IMAGING_VIEW_MAX_ROW:
+  case GST_IMAGING_VIEW_MAX_COLUMN:
+    break;
+  }
+  return FALSE;
+}
+
+gboolean
 gst_imaging_view_section_has (const GstImagingViewFrame *f,
     const GstImagingViewSettings *s, gdouble x, gdouble y)
 {

@@ -38,6 +38,12 @@ void gst_imaging_view_section_read (const GstImagingViewFrame *frame,
     const GstImagingViewSettings *settings, guint y, const guint *xs, guint n,
     gdouble *values);
 
+/* As gst_imaging_view_frame_print_whole (), of a sample of the section. FALSE
+ * also where it is the largest of several */
+gboolean gst_imaging_view_section_print_whole (const GstImagingViewFrame *frame,
+    const GstImagingViewSettings *settings, guint x, guint y, guint channel,
+    gchar *text);
+
 /* Returns: (transfer full): the @n columns from @first on, for the above */
 guint *gst_imaging_view_section_columns (guint first, guint n);
 

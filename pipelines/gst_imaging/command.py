@@ -229,7 +229,8 @@ def main(arguments=None):
             print(f'gst-imaging: There is no command "{name}"; there are {", ".join(names())}.', file=sys.stderr)
             return WRONG_USE
         code = execute(name, rest)
-        sys.stdout.flush()
+        if sys.stdout:  # None: it was closed before the command began
+            sys.stdout.flush()
         if received:  # and C code dropped the exception
             raise Stopped(received[0])
     except Failure as failure:

@@ -215,6 +215,36 @@ CHECK_TEST (test_samples_and_window)
   close_pads ();
 }
 
+/* A double, and with it JavaScript, rounds them. */
+CHECK_TEST (test_whole_numbers_of_64_bits)
+{
+  static const gchar *const of_sections[] = {
+      "[[\"9007199254740993\",\"-9223372036854775808\"],"
+      "[\"9223372036854775807\",-9007199254740991]]",        /* frame */
+      "[[\"9007199254740993\",\"-9223372036854775808\"]]",   /* row */
+      "[[\"9007199254740993\"],[\"9223372036854775807\"]]"}; /* column */
+  static const gchar *const sections[] = {"frame", "row", "column"};
+  const gint64 samples[] = {G_GINT64_CONSTANT (9007199254740993), G_MININT64,
+      G_MAXINT64, G_GINT64_CONSTANT (-9007199254740991)};
+  GstImagingView *view;
+
+  open_pads ("other/tensors,format=static,num-tensors=1,types=int64,"
+             "dimensions=1:2:2:1,framerate=0/1");
+  view = view_of_src (1);
+  for (guint i = 0; i < G_N_ELEMENTS (sections); i++) {
+    gchar *header;
+
+    wanted.section = (guint) gst_imaging_view_find_section (sections[i]);
+    wanted.n_slices = i > 0 ? 1 : 0;
+    set_values (view, 0, 0, 2, 2);
+    header = picture_of (view, buffer_of (samples, sizeof (samples), i));
+    check_has (header, of_sections[i]);
+    g_free (header);
+  }
+  g_object_unref (view);
+  close_pads ();
+}
+
 /* A frame that has passed before the view was made, and none after it. */
 CHECK_TEST (test_a_frame_can_be_shown)
 {

@@ -2,6 +2,7 @@
 """gst-imaging panel without a browser: its protocol, what it refuses, and that nobody who talks to it costs the pipeline a frame."""
 import asyncio
 import contextlib
+import errno
 import fcntl
 import glob
 import gzip
@@ -28,6 +29,7 @@ from support import SOURCE, TIMEOUT, Gst, main
 
 sys.path.insert(0, os.path.join(SOURCE, "pipelines"))
 from gst_imaging.command import Failure, execute
+from gst_imaging.oct import spectra
 
 try:
     import aiohttp
@@ -36,9 +38,10 @@ try:
 
     gi.require_version("GstImaging", "1.0")
     from gi.repository import GstImaging
-    from gst_imaging.panel import graph, guard, gvalue, results, values
+    from gst_imaging.panel import graph, guard, gvalue, outputs, presets, recording, results, values
     from gst_imaging.panel.client import Client
-    from gst_imaging.panel.elements import Element
+    from gst_imaging.panel.elements import TEXTS, Element
+    from gst_imaging.panel.files import MAX_ENTRIES, Files
     from gst_imaging.panel.guard import Connections
     from gst_imaging.panel.panel import Panel as PanelOf
     from gst_imaging.panel.refusal import Refusal
@@ -46,6 +49,8 @@ try:
 except (ImportError, ValueError):
     aiohttp = None
 
+UPGRADE = ("GET /ws HTTP/1.1\r\nHost: localhost\r\nUpgrade: websocket\r\nConnection: Upgrade\r\nSec-WebSocket-Version: 13\r\n"
+           "Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\n\r\n")
 PATTERN = np.arange(48 * 64, dtype=np.uint16).reshape(48, 64)
 
 
@@ -154,6 +159,26 @@ class Values(unittest.TestCase):
             self.assertIn("64 bits", str(refused.exception))
         self.assertEqual(guard.read_json(f"[{2 ** 64 - 1}, {-2 ** 63}]", "It"), [2 ** 64 - 1, -2 ** 63])
 
+    def test_whole_numbers_that_a_browser_would_round_are_texts(self):
+        for kind, value in ("uint64", 2 ** 64 - 1), ("int", -2 ** 63), ("uint64", 2 ** 53 + 1), ("int", 2 ** 53), ("int", -2 ** 53), ("int", 7):
+            told = values.to_json(kind, value)
+            self.assertEqual(told, value if abs(value) <= 2 ** 53 else str(value))
+            described = {"name": "p", "type": kind, "minimum": values.to_json("int", -2 ** 63 * (kind == "int")), "maximum": str(2 ** 64 - 1)}
+            self.assertEqual(values.from_json(described, told), value)
+            with self.assertRaises(Refusal):
+                values.from_json({**described, "maximum": values.to_json(kind, value - 1)}, told)
+        for text in "7", "9007199254740992", "1e20", "0x10000000000000000", "123456789012345678901":
+            with self.assertRaises(Refusal, msg=text):
+                values.from_json({"name": "p", "type": "uint64"}, text)
+
+    def test_a_long_number_of_an_element_comes_back(self):
+        panel = unittest.mock.Mock(Gst=Gst, GstImaging=GstImaging, allow=["identity"])
+        element = Element(panel, Gst.ElementFactory.make("queue"))
+        element.allowed = {"max-size-time"}
+        self.assertEqual(element.properties["max-size-time"]["maximum"], str(2 ** 64 - 1))
+        element.set({"max-size-time": str(2 ** 64 - 3)}, "stopped")
+        self.assertEqual(element.get("max-size-time"), str(2 ** 64 - 3))
+
     def test_each_message_takes_its_part_of_a_second(self):
         rate = guard.Rate(1000, 1000)
         self.assertEqual(rate.wait(1000), 0)
@@ -226,6 +251,21 @@ class Paths(unittest.TestCase):
                 n += writes
         self.assertGreater(n, 8)
 
+    def test_each_text_of_our_elements_is_known(self):
+        """One that names a file, and is not checked, would let a browser read and write anywhere."""
+        known, n = set(TEXTS), 0
+        for element in our_elements():
+            for name, described in element.properties.items():
+                if described["type"] != "string" or described["when"] == "read" or described.get("others"):
+                    continue
+                self.assertEqual(element.names_files(name), (element.factory, name) not in TEXTS)
+                names_no_file = re.search("(?i)folder|its file|path of|file to|array file", described["blurb"]) is None
+                self.assertEqual(names_no_file, (element.factory, name) in TEXTS, f"{element.factory}.{name}: {described['blurb']}")
+                known.discard((element.factory, name))
+                n += 1
+        self.assertEqual(known, set())
+        self.assertGreater(n, 9)
+
 
 @unittest.skipUnless(aiohttp, "python3-aiohttp or the introspection of gst-imaging is missing")
 class Connecting(unittest.IsolatedAsyncioTestCase):
@@ -250,6 +290,29 @@ class Connecting(unittest.IsolatedAsyncioTestCase):
             connections.know(new(f"10.1.0.{i}"))
         with self.assertRaises(Refusal):
             connections.know(new("10.2.0.1"))
+
+    async def test_a_client_that_reads_slowly_has_few_results_waiting(self):
+        transport = unittest.mock.Mock()
+        client = Client(unittest.mock.Mock(), transport=transport)
+        for i in range(2000):
+            for element in "a", "b":
+                client.send({"type": "results", "element": element, "frame": i})
+        self.assertFalse(transport.abort.called)
+        found = [(await client.next())[0] for _ in range(client.waiting.qsize())]
+        self.assertEqual([m["frame"] for m in found if m["element"] == "a"], [0, 1, 2, 1999])
+        client.send({"type": "results", "element": "a", "frame": 2000})
+        self.assertEqual((await client.next())[0]["frame"], 2000)
+        for _ in range(1000):
+            client.send({"type": "event"})
+        self.assertTrue(transport.abort.called)
+
+    async def test_commands_are_counted_for_each_client(self):
+        self.assertEqual(len({guard.party(text) for text in ("2001:db8::1", "2001:db8:0:0:ffff::2", "2001:db8:0:1::1")}), 2)
+        self.assertEqual(guard.party("::ffff:10.0.0.1"), "10.0.0.1")
+        connections = Connections()
+        for i in range(3 * guard.MAX_PARTIES):
+            connections.rate_of(f"10.0.{i // 256}.{i % 256}")
+        self.assertLessEqual(len(connections.rates), guard.MAX_PARTIES)
 
     async def test_a_flood_of_seen_queues_no_pictures(self):
         client, view = Client(unittest.mock.Mock()), unittest.mock.Mock(n_unseen=2)
@@ -488,6 +551,73 @@ class Panel(unittest.IsolatedAsyncioTestCase):
             reply = await ask(ws, do="snapshot", view="sharp.src", path="t%03d.npy")
             self.assertEqual(reply["result"]["path"], os.path.join(self.data, "t000.npy"))
             self.assertTrue(os.path.exists(reply["result"]["path"]))
+
+    async def test_a_stream_in_shared_memory_is_a_path(self):
+        outside = os.path.join(self.folder, "outside")
+        os.mkdir(outside)
+        pipeline = (f"videotestsrc is-live=true ! video/x-raw,format=GRAY8,width=64,height=48 ! shmimsink name=s stream=x folder={self.data} "
+                    f"shmimsrc name=r stream=none folder={outside} ! fakesink")
+        for with_files in False, True:
+            served = self.serve(pipeline, "--paused") if with_files else Served(self.folder, pipeline, "--paused")
+            if not with_files:
+                self.addCleanup(served.end)
+            async with aiohttp.ClientSession() as session, session.ws_connect(served.root + "/ws", max_msg_size=0) as ws:
+                for element, values in (("s", {"folder": outside, "stream": "y"}), ("s", {"folder": outside}), ("s", {"folder": ""}), ("r", {"stream": "y"}),
+                                        ("r", {"folder": ""}), *([("s", {"stream": "y"})] if not with_files else ())):
+                    reply = await ask(ws, do="set", element=element, values=values)
+                    self.assertEqual(reply.get("status"), 403, f"{element} {values}: {reply}")
+                if with_files:
+                    os.mkdir(os.path.join(self.data, "sub"))
+                    for element, values in ("s", {"stream": "y"}), ("s", {"folder": "sub"}), ("r", {"folder": "", "stream": ""}), ("r", {"folder": "sub", "stream": "z"}):
+                        self.assertTrue((await ask(ws, do="set", element=element, values=values))["ok"], values)
+                    open(os.path.join(self.data, "sub", "old.im.shm"), "wb").close()
+                    reply = await ask(ws, do="set", element="s", values={"stream": "old"})
+                    self.assertEqual((reply["status"], reply.get("exists")), (409, True), reply)
+        self.assertEqual(os.listdir(outside), [])
+
+    async def test_actions_and_properties_replace_files_on_request_alone(self):
+        for name in "march.npy", "grid.npy", ".bashrc":
+            with open(os.path.join(self.data, name), "w", encoding="utf-8") as file:
+                file.write("precious")
+        served = self.serve(elements="shcentroid name=ao columns=2 rows=2 pitch-x=20 pitch-y=20 ! ")
+        async with aiohttp.ClientSession() as session, session.ws_connect(served.root + "/ws", max_msg_size=0) as ws:
+            for path, status in ("march.npy", 409), (".bashrc", 403), ("a%5d.npy", 400), ("a%i.npy", 400):
+                for command in {"do": "call", "action": "capture-reference", "arguments": [2, path]}, {"do": "set", "values": {"find-grid-location": path}}:
+                    for more in ({}, {"replace": True}) if status != 409 else ({},):
+                        reply = await ask(ws, element="ao", **command, **more)
+                        self.assertEqual((reply["ok"], reply.get("status"), reply.get("exists", False)), (False, status, status == 409), reply)
+            reply = await ask(ws, do="call", element="ao", action="capture-reference", arguments=[2, "march.npy"], replace=1)
+            self.assertEqual(reply["status"], 400)
+            for path in ".x.npy", "s%5d.png":
+                self.assertFalse((await ask(ws, do="snapshot", view="ao.src", path=path, replace=True))["ok"])
+            for name in "march.npy", "grid.npy", ".bashrc":
+                with open(os.path.join(self.data, name), encoding="utf-8") as file:
+                    self.assertEqual(file.read(), "precious")
+            reply = await ask(ws, do="call", element="ao", action="capture-reference", arguments=[2, "march.npy"], replace=True)
+            self.assertTrue(reply["ok"], reply)
+            reply = await ask(ws, do="set", element="ao", values={"find-grid-location": "grid.npy"}, replace=True)
+            self.assertTrue(reply["ok"], reply)
+            # the same value again is no question
+            reply = await ask(ws, do="set", element="ao", values={"find-grid-location": os.path.join(self.data, "grid.npy")})
+            self.assertTrue(reply["ok"], reply)
+
+    def test_a_folder_that_cannot_be_listed_is_refused(self):
+        """The superuser can list all: the error is that of the test."""
+        files = Files([self.data])
+        with unittest.mock.patch("os.listdir", side_effect=PermissionError(13, "Permission denied")):
+            for call in (lambda: files.check("x%05d.png"), lambda: outputs.existing(os.path.join(self.data, "x.npy"))):
+                with self.assertRaises(Refusal) as refused:
+                    call()
+                self.assertIn("cannot be listed: Permission denied", str(refused.exception))
+
+    def test_names_that_are_left_out_of_a_list_are_counted(self):
+        for i in range(MAX_ENTRIES + 602):
+            open(os.path.join(self.data, f"{i:05d}"), "wb").close()
+        for i in range(700):
+            open(os.path.join(self.data, f".{i}"), "wb").close()
+        told = Files([self.data]).list(self.data)
+        self.assertEqual((len(told["entries"]), told["left-out"]), (MAX_ENTRIES, 602))
+        self.assertEqual(Files([self.data]).list()["left-out"], 0)
 
     async def test_actions_do_not_replace_what_is_played_or_recorded(self):
         played = os.path.join(self.data, "played.npy")
@@ -935,6 +1065,195 @@ class Panel(unittest.IsolatedAsyncioTestCase):
                 self.assertLess(time.monotonic() - start, 5)
             async with session.post(served.root + "/api/preset-save", json={"name": "b"}) as answer:
                 self.assertEqual(await answer.json(), {"presets": ["a", "b"]})
+
+    async def test_what_is_no_regular_file_does_not_stop_the_presets(self):
+        key = "fakesrc ! fakesink"
+        path = os.path.join(self.folder, "gst-imaging", "panel", os.path.basename(presets.store(key)))
+        os.makedirs(os.path.dirname(path))
+        for end in "", ".lock", ".new":
+            with contextlib.suppress(FileNotFoundError):  # the lock of the panel before
+                os.unlink(path + end)
+            os.mkfifo(path + end)
+            served = Served(self.folder, key, "--paused")
+            try:
+                async with aiohttp.ClientSession() as session:
+                    async with session.post(served.root + "/api/preset-save", json={"name": "a"}, timeout=aiohttp.ClientTimeout(10)) as answer:
+                        self.assertIn(answer.status, (409, 422), end)
+                    async with session.get(served.root + "/api/health") as answer:
+                        self.assertEqual(answer.status, 200)
+            finally:
+                served.end()
+            os.unlink(path + end)
+
+    def test_the_room_for_raw_spectra_is_reserved(self):
+        """A file with holes on a full disk is a SIGBUS."""
+        array = spectra.new_array(os.path.join(self.folder, "a.npy"), np.dtype("u2"), (4, 64, 2048))
+        status = os.stat(os.path.join(self.folder, "a.npy"))
+        self.assertGreaterEqual(status.st_blocks * 512, array.nbytes)
+        np.zeros((2, 64, 2048), np.uint16).tofile(os.path.join(self.folder, "scan.raw"))
+        with unittest.mock.patch("os.posix_fallocate", side_effect=OSError(errno.ENOSPC, "No space left on device")), \
+                unittest.mock.patch.dict(os.environ, {"TMPDIR": self.data}), unittest.mock.patch("tempfile.tempdir", None):
+            told = self.refused("oct", os.path.join(self.folder, "scan.raw"), "--samples", "2048", "--lines", "64")
+        self.assertEqual((told[0], "No space left on device. TMPDIR names another folder." in told[1]), (4, True), told)
+        self.assertEqual(os.listdir(self.data), [])
+
+    def test_a_signal_before_the_address_leaves_nothing(self):
+        np.zeros((100, 64, 2048), np.uint16).tofile(os.path.join(self.folder, "scan.raw"))
+        environment = {**os.environ, "PYTHONPATH": os.path.join(SOURCE, "pipelines"), "XDG_DATA_HOME": self.folder, "TMPDIR": self.data}
+        found = 0
+        for number in signal.SIGTERM, signal.SIGINT, signal.SIGHUP:
+            process = subprocess.Popen([sys.executable, "-m", "gst_imaging", "panel", "oct", os.path.join(self.folder, "scan.raw"), "--samples", "2048",
+                                        "--lines", "64", "--lambda", "800", "900"], env=environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+            end = time.monotonic() + TIMEOUT
+            while not os.listdir(self.data) and process.poll() is None and time.monotonic() < end:
+                time.sleep(0.002)
+            found += bool(os.listdir(self.data))
+            process.send_signal(number)
+            _out, errors = process.communicate(timeout=TIMEOUT)
+            self.assertNotIn("Traceback", errors)
+            self.assertEqual(os.listdir(self.data), [], number)
+        self.assertEqual(found, 3)
+
+    def test_a_closed_output_is_no_traceback(self):
+        process = subprocess.Popen([sys.executable, "-m", "gst_imaging", "panel", "fakesrc ! fakesink"], preexec_fn=lambda: os.close(1),
+                                   env={**os.environ, "PYTHONPATH": os.path.join(SOURCE, "pipelines")}, stderr=subprocess.PIPE, text=True)
+        time.sleep(3)
+        process.terminate()
+        _out, errors = process.communicate(timeout=TIMEOUT)
+        self.assertNotIn("Traceback", errors)
+
+    def test_a_property_that_is_not_there_cannot_be_allowed(self):
+        for allowed in "nosuch.prop", "fakesrc.nosuch":
+            told = self.refused("fakesrc ! fakesink", "--allow", allowed)
+            self.assertEqual((told[0], "with a property" in told[1]), (2, True), told)
+
+    async def test_a_client_that_goes_in_the_middle_of_a_body(self):
+        served = self.serve()  # its end looks for tracebacks
+        for hard in True, False:
+            for _ in range(5):
+                client = socket.create_connection(("127.0.0.1", served.port))
+                client.sendall(b"POST /api/undo HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nContent-Length: 1000\r\n\r\n{")
+                await asyncio.sleep(0.05)
+                if hard:
+                    client.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+                client.close()
+        await asyncio.sleep(0.2)
+        async with aiohttp.ClientSession() as session, session.get(served.root + "/api/health") as answer:
+            self.assertEqual(answer.status, 200)
+
+    async def test_the_end_of_a_slow_recording_holds_nothing_up(self):
+        noise = np.random.RandomState(0).randint(0, 65536, (2, 512, 512)).astype(np.uint16)
+        np.save(os.path.join(self.folder, "noise.npy"), noise)
+        served = self.serve(f"picturesrc location={self.folder}/noise.npy loop=true framerate=100/1 ! identity name=i ! fakesink sync=true")
+        async with aiohttp.ClientSession() as session, session.ws_connect(served.root + "/ws", max_msg_size=0) as ws:
+            self.assertTrue((await ask(ws, do="record", view="i.src", path="r%05d.png"))["ok"])
+            await asyncio.sleep(1)
+            await ws.send_json({"id": 1, "do": "record-stop"})
+            begin = time.monotonic()
+            self.assertTrue((await ask(ws, do="health"))["ok"])
+            told = await receive(ws, lambda m: m["type"] == "recording" and m["recording"] and m["recording"]["ending"])
+            self.assertGreater(told["recording"]["waiting"], 0)
+            self.assertLess(time.monotonic() - begin, 2)
+            reply = await receive(ws, lambda m: m.get("id") == 1, TIMEOUT)
+            self.assertTrue(reply["ok"], reply)
+            told = reply["result"]
+            self.assertEqual((told["complete"], told["frames"]), (True, len(glob.glob(self.data + "/r*.png"))))
+            self.assertTrue((await ask(ws, do="record", view="i.src", path="again.npy"))["ok"])
+
+    def test_frames_that_are_not_written_in_time_are_lost(self):
+        noise = np.random.RandomState(0).randint(0, 65536, (2, 1024, 1024)).astype(np.uint16)
+        np.save(os.path.join(self.folder, "noise.npy"), noise)
+        pipeline = Gst.parse_launch(f"picturesrc location={self.folder}/noise.npy loop=true framerate=50/1 ! identity name=i ! fakesink sync=true")
+        pipeline.set_state(Gst.State.PLAYING)
+        self.addCleanup(pipeline.set_state, Gst.State.NULL)
+        warned, path = [], os.path.join(self.data, "r%05d.png")
+        run = recording.Recording(Gst, GstImaging, pipeline.get_by_name("i").get_static_pad("src"), "i.src", path, 0, warned.append)
+        time.sleep(1)
+        with unittest.mock.patch.object(recording, "PATIENCE", 0.2):
+            begin = time.monotonic()
+            ended = run.stop()
+            self.assertLess(time.monotonic() - begin, 0.2)
+            told = ended.result(TIMEOUT)
+        self.assertFalse(told["complete"])
+        self.assertEqual((told["frames"] + told["lost"], told["waiting"]), (run.n_recorded() + run.tap.get_n_lost(), 0))
+        self.assertEqual((told["frames"], len(warned)), (len(glob.glob(self.data + "/r*.png")), 1))
+        self.assertIn(f'{told["lost"]} frames were not written', warned[0])
+        with open(path + ".json", encoding="utf-8") as file:
+            told = json.load(file)
+        self.assertEqual((told["complete"], told["frames"]), (False, len(glob.glob(self.data + "/r*.png"))))
+
+    async def test_the_field_of_offsets_has_all_rows_of_one_pass(self):
+        served = Served(self.folder, "insar")
+        self.addCleanup(served.end)
+        async with aiohttp.ClientSession() as session, session.ws_connect(served.root + "/ws", max_msg_size=0) as ws:
+            await ask(ws, do="follow", element="insar")
+            last, passes = None, []
+            end = time.monotonic() + TIMEOUT
+            while len(passes) < 4 and time.monotonic() < end:
+                told = await receive(ws, lambda m: m["type"] == "results")
+                if last and told["frame"] < last["frame"]:
+                    passes.append(last)
+                last = told
+                rows = {patch[2] for patch in told["field"]}
+                self.assertEqual(len(rows) + told["summary"]["missed"], told["frame"] + 1)
+                self.assertEqual(len(told["field"]), len({(patch[0], patch[2]) for patch in told["field"]}), "of two passes")
+            for told in passes[1:]:
+                self.assertEqual((told["summary"]["missed"], told["frame"]), (0, passes[0]["frame"]))
+
+    def test_rows_that_are_missing_are_counted(self):
+        field = results.Field()
+        for row, missed, n in (3, 3, 2), (4, 3, 4), (7, 5, 6), (0, 0, 2), (1, 0, 4), (1, 1, 2):
+            field.add(row, [[0, 0, row, 0, 9]] * 2)
+            self.assertEqual((field.missed(), len(field.patches())), (missed, n), row)
+        for row in range(2, 5):
+            field.add(row, [[0] * 5] * (results.MAX_PATCHES // 2))
+        self.assertEqual((field.missed(), len(field.patches())), (3, results.MAX_PATCHES))
+
+    async def test_requests_behind_one_that_waits_are_limited(self):
+        served = self.serve()
+        waits = "GET /api/picture?pad=sharp.src&rate=0 HTTP/1.1\r\nHost: localhost\r\n\r\n"
+        for ahead in waits, waits + UPGRADE:
+            with socket.create_connection(("127.0.0.1", served.port), TIMEOUT) as client:
+                client.sendall(ahead.encode())
+                client.settimeout(3)
+                with self.assertRaises(ConnectionError):  # it would wait for 5 s, and take all
+                    for _ in range(2000):
+                        client.sendall(b"GET /x HTTP/1.1\r\nHost: localhost\r\n\r\n" * 200)
+            async with aiohttp.ClientSession() as session, session.get(served.root + "/api/health") as answer:
+                self.assertEqual(answer.status, 200)
+
+    async def test_messages_without_content_are_counted(self):
+        served = self.serve()
+        with socket.create_connection(("127.0.0.1", served.port), TIMEOUT) as client:
+            client.sendall(UPGRADE.encode())
+            client.recv(1 << 20)
+            client.settimeout(0.5)
+            end, is_closed = time.monotonic() + 10, False
+            while not is_closed and time.monotonic() < end:
+                try:
+                    client.sendall(bytes([0x81, 0x80, 0, 0, 0, 0]) * 20000)
+                except TimeoutError:
+                    pass
+                except ConnectionError:
+                    is_closed = True
+            self.assertTrue(is_closed)
+        async with aiohttp.ClientSession() as session, session.get(served.root + "/api/health") as answer:
+            self.assertEqual(answer.status, 200)
+
+    async def test_another_connection_brings_no_more_commands(self):
+        served = self.serve()
+        begin, done = time.monotonic(), 0
+        for _ in range(4):
+            async with aiohttp.ClientSession() as session:
+                for _ in range(100):
+                    async with session.get(served.root + "/api/messages") as answer:
+                        done += answer.status == 200
+        self.assertLessEqual(done, guard.BURST + guard.RATE * (time.monotonic() - begin) + 1)
+        async with aiohttp.ClientSession() as session, session.ws_connect(served.root + "/ws", max_msg_size=0) as ws:
+            statuses = set()
+            for _ in range(20):
+                statuses.add((await ask(ws, do="messages")).get("status"))
+            self.assertIn(429, statuses)
 
     async def test_elements_whose_enumerations_nobody_has_used(self):
         served = self.serve("fakesrc ! fakesink")

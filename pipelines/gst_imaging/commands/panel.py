@@ -20,6 +20,7 @@ from ..command import NO_RESULT, SIGNALS, UNREADABLE, WRONG_USE, Failure
 from ..frames import cameras
 from ..frames.source import split
 from ..oct import calibration, spectra
+from ..panel import scratch
 
 EXAMPLES = [
     ("frames.fits framerate=10/1", "pictures of any type as they are, ten a second"),
@@ -150,6 +151,13 @@ def check(options):
         raise Failure(WRONG_USE, f"--port is 0 to 65535, not {options.port}.")
 
 
+def check_allowed(panel):
+    for allowed in panel.allow:
+        name, _point, wanted = allowed.partition(".")
+        if not any(name in (e.name, e.factory) and wanted in e.properties for e in panel.elements.values()):
+            raise Failure(WRONG_USE, f"--allow {allowed}: the pipeline has no element {name} with a property {wanted}.")
+
+
 def make(options):
     """Returns: the panel"""
     Gst, GstImaging = imports()
@@ -179,6 +187,7 @@ def make(options):
         raise Failure(WRONG_USE, trouble)
     panel = Panel(Gst, GstImaging, pipeline, description, ready=name if name in ready.ALL else None,
                   layout=layout, allow=options.allow, folders=options.files, loop=loop, camera=bool(options.camera))
+    check_allowed(panel)
     for text in told:
         panel.warn(text)
     if options.simulator:
@@ -213,6 +222,13 @@ def run(options):
     if options.pipeline[0] not in NAMES and are_files(options.pipeline):
         options.pipeline.insert(0, "view")
     check(options)
+    try:
+        return serve(options)
+    finally:  # also where a signal comes before the address
+        scratch.remove()
+
+
+def serve(options):
     panel = make(options)
     from ..panel.refusal import Refusal
     from ..panel.server import Server
@@ -243,6 +259,7 @@ def run(options):
     server.stop()
     if not panel.has_stopped:  # a thread waits for ever, and would keep the process
         print("gst-imaging panel: the pipeline could not be stopped: an element waits for a device or a FIFO.", file=sys.stderr, flush=True)
+        scratch.remove()
         os._exit(0)
     if panel.state_name == "failed":
         raise Failure(NO_RESULT, f"The pipeline has failed: {panel.error_text()}")

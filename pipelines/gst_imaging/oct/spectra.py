@@ -116,6 +116,18 @@ class Saturation:
         return None if not self.n else self.n_largest / self.n if is_limit else 0.0
 
 
+def new_array(path, dtype, shape):
+    """Returns: a .npy file in memory. Its room is reserved first: on a full disk, writing would be a SIGBUS"""
+    array = library.numpy().lib.format.open_memmap(path, "w+", dtype, shape)
+    try:
+        with open(path, "r+b") as file:
+            os.posix_fallocate(file.fileno(), 0, os.path.getsize(path))
+    except OSError as error:
+        os.unlink(path)
+        raise OSError(error.errno, error.strerror, path) from error
+    return array
+
+
 def read_raw(path, options, folder, warn, copied=False):
     """copied: always into an array, which picturesrc plays and seeks in"""
     np = library.numpy()
@@ -124,8 +136,7 @@ def read_raw(path, options, folder, warn, copied=False):
     saturation, doubts, step = Saturation(), Doubts(wavelengths_of(options), options.lines), max(1, BLOCK // options.samples)
     plain = not copied and options.offset == 0 and options.dtype == "u16" and options.samples % 2 == 0
     name = os.path.join(folder, "spectra.npy")
-    copy = None if plain else np.lib.format.open_memmap(name, "w+", values.dtype.newbyteorder("="),
-                                                        (n, options.lines, options.samples))
+    copy = None if plain else new_array(name, values.dtype.newbyteorder("="), (n, options.lines, options.samples))
     for at in range(0, len(values), step):
         saturation.add(values[at:at + step])
         doubts.add(values[at:at + step])

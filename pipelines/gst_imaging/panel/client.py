@@ -8,6 +8,7 @@ from .guard import MESSAGES, Rate, read_json
 from .refusal import Refusal
 
 MAX_WAITING = 512  # messages; a client that does not read them is closed
+MAX_RESULTS = 4  # results of an element that wait; a newer one takes the place of the last
 PATIENCE = 20  # seconds to take one message
 MAX_VIEWS, ON_THEIR_WAY, MAX_POINTS = 8, 2, 4096
 DEFAULTS = {"rate": 30, "width": 640, "height": 480, "quality": 85, "window": None, "level": None, "colours": "grey",
@@ -112,11 +113,13 @@ class View:
 
 
 class Client:
-    def __init__(self, server, socket=None, transport=None):
+    def __init__(self, server, socket=None, transport=None, rate=None):
+        """rate: that of all connections of the same client"""
         self.server, self.socket, self.transport = server, socket, transport
         self.views, self.followed = {}, set()
         self.waiting = asyncio.Queue()
-        self.rate, self.messages = Rate(), Rate(MESSAGES, MESSAGES)
+        self.results = {}  # by element: entries of those that wait
+        self.rate, self.messages = rate or Rate(), Rate(MESSAGES, MESSAGES)
         self.writer = self.slow = None
 
     def start(self):
@@ -126,10 +129,25 @@ class Client:
 
     def send(self, message, view=None):
         """Never waits. message: an object for JSON, or a picture of a view"""
-        if self.waiting.qsize() >= MAX_WAITING:
+        entry, results = [message, view], None
+        if isinstance(message, dict) and message.get("type") == "results":  # they may be long
+            results = self.results.setdefault(message["element"], [])
+        if results is not None and len(results) >= MAX_RESULTS:
+            results[-1][0] = message
+        elif self.waiting.qsize() >= MAX_WAITING:
             self.abort()
         else:
-            self.waiting.put_nowait((message, view))
+            self.waiting.put_nowait(entry)
+            if results is not None:
+                results.append(entry)
+
+    async def next(self):
+        """Returns: the next message, and its view"""
+        entry = await self.waiting.get()
+        for results in self.results.values():
+            if results and results[0] is entry:
+                results.pop(0)
+        return entry
 
     def abort(self):
         if self.transport:
@@ -138,7 +156,7 @@ class Client:
     async def write(self):
         try:
             while True:
-                message, view = await self.waiting.get()
+                message, view = await self.next()
                 send = self.socket.send_bytes(message) if isinstance(message, bytes) else \
                     self.socket.send_str(json.dumps(message, allow_nan=False))
                 await asyncio.wait_for(send, PATIENCE)
@@ -171,7 +189,7 @@ class Client:
         except Refusal as refusal:
             self.send({"type": "reply", "id": number, "ok": False, "status": refusal.status, **refusal.told})
             return
-        if name == "snapshot" and not self.slow:  # it waits for a frame; others are done meanwhile
+        if name in ("snapshot", "record-stop") and not self.slow:  # it waits for a frame, or a disk; others are done meanwhile
             self.slow = asyncio.create_task(self.answer(number, name, given))
             self.slow.add_done_callback(self.forget_slow)
         else:

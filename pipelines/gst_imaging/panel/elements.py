@@ -3,12 +3,13 @@
 import contextlib
 import json
 import math
+import os
 import warnings
 
 from .. import library
 from . import gvalue, trial
 from .refusal import Refusal
-from .values import as_text, from_json, from_text, in_structure, to_json, type_name
+from .values import as_text, from_json, from_text, in_structure, to_json, type_name, whole
 
 OURS = "gst-imaging"
 HIDDEN = {"name", "parent", "settings", "stats", "last-sample", "settings-hash", "last-message"}
@@ -18,6 +19,10 @@ RESULTS = {"shcentroid": "shwfs-centroids-v1", "lapsharpen": "laplacian-focus-v1
 WRITTEN = {("shcentroid", "find-grid-location"), ("normalintegrate", "mesh-location"), ("spherelights", "location"),
            ("insarxcorr", "offsets-location"), *(("insarform", f"{what}-location")
                                                  for what in ("phase", "coherence", "amplitude", "interferogram", "removed"))}
+# Texts of our elements that name no file. Every other text of ours is a path, so that one that is new is checked.
+TEXTS = {("picturesrc", "axes"), ("npysrc", "axes"), ("octbscan", "k-polynomial"), ("octbscan", "dispersion"),
+         ("shreconstruct", "results"), ("shoverlay", "results")}
+STREAMS = {"shmimsrc", "shmimsink"}  # their file is FOLDER/STREAM.im.shm
 # Signals have no names of their arguments: (name, type). Where one is missing here, a text is a path.
 ARGUMENTS = {
     **{f"capture-{what}": [("n-frames", "int"), ("location", "path")] for what in ("dark", "flat", "reference", "template")},
@@ -66,7 +71,7 @@ class Element:
     def describe(self, GstImaging):
         text = GstImaging.settings_describe(self.element.__gtype__) if self.ours else None
         known = [{"unit": None, "values": None, "minimum": None, "maximum": None, "default": None, **p}
-                 for p in json.loads(text or "[]")]
+                 for p in json.loads(text or "[]", parse_int=lambda text: whole(int(text)))]
         names = {p["name"] for p in known}
         return [p for p in known + [self.describe_other(p) for p in self.element.list_properties() if p.name not in names]
                 if p["name"] not in HIDDEN]
@@ -157,16 +162,52 @@ class Element:
                 "results": self.results_id if self.ours else None,
                 "properties": [self.property_state(name, state) for name in self.properties], "actions": self.actions}
 
+    def names_files(self, name):
+        """Whether a property names files. Of an element that is not ours nobody has a list: its name has to say so."""
+        described = self.properties[name]
+        if described["type"] in ("path", "paths"):
+            return True
+        if not self.ours or described.get("others"):
+            return "location" in name
+        return described["type"] == "string" and described["when"] != "read" and (self.factory, name) not in TEXTS
+
+    def stream_path(self, values):
+        """Returns: the file of a stream in shared memory as it is with these values; None of another element"""
+        stream, folder = (values.get(name, self.get(name)) or "" for name in ("stream", "folder")) if self.factory in STREAMS else ("", "")
+        if not isinstance(stream, str) or not isinstance(folder, str) or not stream:
+            return None
+        usual = next(filter(os.path.isdir, (os.environ.get("MILK_SHM_DIR", ""), "/milk/shm")), "/tmp")  # as in gstshmim.c
+        return os.path.join(folder or usual, stream + ".im.shm")
+
+    def files(self, name):
+        """Returns: the paths that a property names now"""
+        if not self.names_files(name):
+            return []
+        value = self.stream_path({}) if self.factory in STREAMS else self.get(name)
+        return [path for path in (value if isinstance(value, list) else [value]) if isinstance(path, str) and path]
+
     def writes(self, name):
         """Whether the path of a property is one of a file that is written."""
         is_sink = not any(t.direction == self.Gst.PadDirection.SRC for t in self.element.get_pad_template_list())
         return (self.factory, name) in WRITTEN or is_sink
 
-    def check_paths(self, name, value, check):
+    def check_paths(self, name, value, check, others):
+        """others: values that are set together with this one"""
+        if not self.names_files(name) or value == self.get(name):
+            return value
+        if self.factory in STREAMS:
+            return self.check_stream(name, value, check, others)
         if self.properties[name]["type"] == "paths" and isinstance(value, list):
-            return [self.check_paths(name, item, check) for item in value] if all(isinstance(item, str) for item in value) else value
-        if value and (self.properties[name]["type"] in ("path", "paths") or "location" in name):
-            return check(value, self if self.writes(name) else None, {name})
+            is_list = all(isinstance(item, str) for item in value)
+            return [item and check(item, self if self.writes(name) else None, {name}) for item in value] if is_list else value
+        return check(value, self if self.writes(name) else None, {name}) if value else value
+
+    def check_stream(self, name, value, check, others):
+        if name == "folder" and value:
+            value = check(value)
+        path = self.stream_path({**others, name: value})
+        if path:
+            check(path, self if self.writes(name) else None, {"stream", "folder"})
         return value
 
     def set(self, values, state, check_path=None):
@@ -179,7 +220,7 @@ class Element:
             if reason:
                 raise Refusal(403, f"{self.name}.{name}: {reason}")
             try:
-                new[name] = self.check(name, value, check_path)
+                new[name] = self.check(name, value, check_path, values)
             except Refusal as refusal:
                 if refusal.status == 422:
                     self.rejected[name] = {"value": value, "text": str(refusal)}
@@ -222,10 +263,10 @@ class Element:
         if text != trial.sentence(self.Gst, self, known):  # not a fault that was there before
             self.rejected.update({name: {"value": self.get(name), "text": text} for name in before})
 
-    def check(self, name, value, check_path=None):
-        """Returns: the value of a property as apply() takes it"""
+    def check(self, name, value, check_path=None, others=()):
+        """Returns: the value of a property as apply() takes it. others: what is set together with it, by name"""
         if check_path:
-            value = self.check_paths(name, value, check_path)
+            value = self.check_paths(name, value, check_path, dict(others))
         value = from_json(self.properties[name], value)
         self.check_syntax(name, value)
         return value

@@ -2,6 +2,7 @@
 """Paths that a browser may name: below the folders of --files, after links."""
 import os
 
+from .outputs import names_in
 from .refusal import Refusal
 
 MAX_ENTRIES = 2000
@@ -37,25 +38,26 @@ class Files:
         is_folder = os.path.isdir(path)
         is_several = is_folder or set("%*?") & set(os.path.basename(path))
         folder = path if is_folder else os.path.dirname(path)
-        entries = list(os.scandir(folder)) if is_several and os.path.isdir(folder) else []
-        for link in [entry.path for entry in entries if entry.is_symlink()] + [path + ".json"]:
-            if not self.is_inside(os.path.realpath(link)):
+        several = [os.path.join(folder, name) for name in (names_in(folder) if is_several else ())]
+        for link in several + [path + ".json"]:
+            if os.path.islink(link) and not self.is_inside(os.path.realpath(link)):
                 raise Refusal(403, f"{link} is a link to a file that is not below a folder of --files: use another folder.")
 
     def list(self, folder=None):
         if folder is None:
-            return {"folder": None, "entries": [{"name": path, "path": path, "folder": True, "size": None} for path in self.folders]}
+            return {"folder": None, "entries": [{"name": path, "path": path, "folder": True, "size": None} for path in self.folders],
+                    "left-out": 0}
         path = self.place(folder)
         try:
-            names = sorted(os.listdir(path))[:MAX_ENTRIES]
+            names = sorted(name for name in os.listdir(path) if not name.startswith("."))
         except OSError as error:
             raise Refusal(404, f"{folder} cannot be listed: {error.strerror}.") from error
         entries = []
-        for name in names:
+        for name in names[:MAX_ENTRIES]:
             full = os.path.realpath(os.path.join(path, name))
-            if name.startswith(".") or not self.is_inside(full) or not os.path.exists(full):
+            if not self.is_inside(full) or not os.path.exists(full):
                 continue
             is_folder = os.path.isdir(full)
             entries.append({"name": name, "path": os.path.join(path, name), "folder": is_folder,
                             "size": None if is_folder else os.path.getsize(full)})
-        return {"folder": path, "entries": entries}
+        return {"folder": path, "entries": entries, "left-out": max(0, len(names) - MAX_ENTRIES)}

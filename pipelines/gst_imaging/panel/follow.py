@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
-"""Results for those who follow an element: a tap takes the newest frame, and its metadata is read here."""
+"""Results for those who follow an element: a tap takes the newest frame, and its metadata is read here. Of insarxcorr, whose rows
+are parts of one field, it passes all of them to a queue."""
 import asyncio
 import time
 
@@ -7,20 +8,52 @@ from . import results
 from .refusal import Refusal
 
 PERIOD = 0.1  # seconds
-SOON = 0.005  # of an element whose rows are all wanted
+MAX_WAITING = 16 << 20  # bytes of rows
+SLICE = 0.05  # seconds of reading rows at once
+MANY = 20000  # patches of a field that is sent once a second
+
+
+class Rows:
+    """All frames of a pad, in a queue of bounded size: what does not fit is missing in the numbers of the rows."""
+
+    def __init__(self, panel, pad):
+        self.Gst = Gst = panel.Gst
+        self.pipeline = Gst.Pipeline.new(None)
+        self.source, self.sink = Gst.ElementFactory.make("appsrc"), Gst.ElementFactory.make("appsink")
+        self.source.set_property("format", Gst.Format.TIME)
+        for name, value in ("sync", False), ("max-buffers", 1), ("enable-last-sample", False), ("async", False):
+            self.sink.set_property(name, value)
+        for element in self.source, self.sink:
+            self.pipeline.add(element)
+        self.source.link(self.sink)
+        self.pipeline.set_state(Gst.State.PLAYING)
+        self.tap = panel.GstImaging.Tap.new(pad)
+        self.tap.record(self.source, MAX_WAITING, 0)
+
+    def take(self):
+        """Yields the buffers that wait"""
+        while sample := self.sink.emit("try-pull-sample", 1_000_000):  # ns; the next one is on its way
+            yield sample.get_buffer()
+
+    def close(self):
+        self.tap.close()
+        self.pipeline.set_state(self.Gst.State.NULL)
 
 
 class Follower:
     def __init__(self, followers, element):
         self.followers, self.element = followers, element
-        panel = followers.server.panel
-        self.taps = [panel.GstImaging.Tap.new(pad) for pad in element.element.srcpads if pad.get_name() != "results"]
-        self.clients, self.newest, self.field = set(), None, []
+        panel, self.loop = followers.server.panel, followers.server.loop
+        pads = [pad for pad in element.element.srcpads if pad.get_name() != "results"]
+        self.clients, self.newest, self.field = set(), None, results.Field()
         self.news = asyncio.Event()
-        self.period = SOON if element.factory == "insarxcorr" else PERIOD
+        self.rows = [Rows(panel, pad) for pad in pads if pad.get_name() == "src"] if element.factory == "insarxcorr" else []
+        self.taps = [] if self.rows else [panel.GstImaging.Tap.new(pad) for pad in pads]
         for tap in self.taps:
-            followers.server.loop.add_reader(tap.get_fd(), self.on_frame, tap)
+            self.loop.add_reader(tap.get_fd(), self.on_frame, tap)
             tap.request()
+        for rows in self.rows:
+            self.loop.call_later(PERIOD, self.on_rows, rows)
 
     def on_frame(self, tap):
         sample, _time = tap.take()
@@ -29,13 +62,34 @@ class Follower:
         message = results.read(sample.get_buffer(), self.element.name, self.field)
         del sample  # its buffer is missing in a pool
         if message:
-            self.newest = message
-            self.followers.last[self.element.name] = message, time.monotonic()
-            self.element.results_id = message["id"]
-            self.news.set()
-            for client in self.clients:
-                client.send(message)
-        self.followers.server.loop.call_later(self.period, self.request, tap)
+            self.tell(message)
+        self.loop.call_later(PERIOD, self.request, tap)
+
+    def on_rows(self, rows):
+        """All rows are read; one message tells of those that have come, and one of the end of each pass."""
+        if not self.rows:
+            return
+        message, end = None, time.monotonic() + SLICE
+        for buffer in rows.take():
+            before = message, self.field.patches() if message and self.field.begins(buffer.offset) else None
+            found = results.read(buffer, self.element.name, self.field, False)
+            if found and before[1] is not None:
+                self.tell({**before[0], "field": before[1]})
+            message = found or message
+            if time.monotonic() > end:  # others wait
+                break
+        if message:
+            self.tell({**message, "field": self.field.patches()})
+        # a long field is long work for all
+        self.loop.call_later(max(PERIOD, self.field.n_patches / MANY) if message else PERIOD, self.on_rows, rows)
+
+    def tell(self, message):
+        self.newest = message
+        self.followers.last[self.element.name] = message, time.monotonic()
+        self.element.results_id = message["id"]
+        self.news.set()
+        for client in self.clients:
+            client.send(message)
 
     def request(self, tap):
         if self.taps:
@@ -43,9 +97,11 @@ class Follower:
 
     def close(self):
         for tap in self.taps:
-            self.followers.server.loop.remove_reader(tap.get_fd())
+            self.loop.remove_reader(tap.get_fd())
             tap.close()
-        self.taps = []
+        for rows in self.rows:
+            rows.close()
+        self.taps, self.rows = [], []
 
 
 class Followers:
@@ -90,8 +146,8 @@ class Followers:
         panel = self.server.panel
         for view, tap in panel.kept.items():
             sample = tap.get_kept() if view.rpartition(".")[0] == element.name else None
-            message = results.read(sample.get_buffer(), element.name, []) if sample else None
-            if message:
+            message = results.read(sample.get_buffer(), element.name, results.Field()) if sample else None
+            if message and self.last.get(element.name, ({},))[0].get("frame") != message["frame"]:  # that one may have more rows
                 self.last[element.name] = message, panel.kept_time
 
     async def newest(self, name):

@@ -11,6 +11,7 @@ import socket
 import time
 
 from aiohttp import web
+from aiohttp.web_protocol import RequestHandler
 
 from .refusal import Refusal
 
@@ -19,6 +20,9 @@ MAX_CONNECTIONS, MAX_MESSAGE = 32, 64 * 1024
 MAX_STRANGERS, MAX_OF_ADDRESS = 32, 16  # connections without such a request so far
 RATE, BURST = 50, 100  # commands a second, and at once
 MESSAGES = 1000  # of any kind, of 1 KiB; longer ones count as several
+MAX_PIPELINED = 32  # requests of a connection that wait behind another one
+MAX_UNREAD = 16384  # messages of a WebSocket that wait; aiohttp limits their bytes alone
+MAX_PARTIES = 1000  # addresses whose commands are counted
 PATIENCE = 10  # seconds until a connection has sent a request
 
 HEADERS = {
@@ -133,6 +137,10 @@ class Rate:
         now = time.monotonic()
         self.left, self.time = min(self.burst, self.left + (now - self.time) * self.rate), now
 
+    def is_full(self):
+        self.fill()
+        return self.left >= self.burst
+
     def check(self):
         self.fill()
         if self.left < 1:
@@ -146,12 +154,40 @@ class Rate:
         return max(0, -self.left / self.rate)
 
 
+def party(address):
+    """Returns: whose commands are counted together: an address, of IPv6 a network of 64 bits"""
+    try:
+        known = ipaddress.ip_address(address)
+    except ValueError:
+        return address
+    mapped = getattr(known, "ipv4_mapped", None)
+    return str(mapped) if mapped else known.exploded[:19] if known.version == 6 else address
+
+
+class Handler(RequestHandler):
+    """A connection of aiohttp that is closed where more waits than anybody needs: each request and each message takes memory, also
+    those without content."""
+
+    __slots__ = ("queue",)
+
+    def __init__(self, *arguments, **more):
+        super().__init__(*arguments, **more)
+        self.queue = None  # of the messages of a WebSocket
+
+    def data_received(self, data):
+        super().data_received(data)
+        if self.transport and (len(self._messages) > MAX_PIPELINED or len(self._message_tail) > MAX_MESSAGE or
+                               len(getattr(self.queue, "_buffer", ())) > MAX_UNREAD):
+            self.transport.abort()
+
+
 class Connections:
     """Those that have sent a request that may be answered have places of their own: strangers do not keep them out. A stranger
     too many takes the place of the oldest one, of its own address first."""
 
     def __init__(self):
         self.known, self.strangers = {}, {}  # by protocol: its Rate, and its address
+        self.rates = {}  # by party
 
     def watch(self, server):
         """server: of aiohttp, which tells of its connections"""
@@ -168,8 +204,12 @@ class Connections:
 
         server.connection_made, server.connection_lost = connection_made, connection_lost
 
+    @staticmethod
+    def address_of(transport):
+        return (transport.get_extra_info("peername") or ("",))[0]
+
     def arrive(self, protocol, transport):
-        address = (transport.get_extra_info("peername") or ("",))[0]
+        address = self.address_of(transport)
         same = [other for other, place in self.strangers.items() if place == address]
         if len(same) >= MAX_OF_ADDRESS or len(self.strangers) >= MAX_STRANGERS:
             self.abort((same if len(same) >= MAX_OF_ADDRESS else list(self.strangers))[0])
@@ -191,7 +231,13 @@ class Connections:
             if len(self.known) >= MAX_CONNECTIONS or not protocol.transport:
                 raise Refusal(503, f"There are {MAX_CONNECTIONS} connections already.")
             self.strangers.pop(protocol, None)
-            self.known[protocol] = Rate()
+            self.known[protocol] = self.rate_of(party(self.address_of(protocol.transport)))
+
+    def rate_of(self, name):
+        """Returns: the bucket that all connections of a party share"""
+        if name not in self.rates and len(self.rates) >= MAX_PARTIES:
+            self.rates = {other: rate for other, rate in self.rates.items() if not rate.is_full()}
+        return self.rates.setdefault(name, Rate())
 
     def check_rate(self, protocol):
         self.known[protocol].check()

@@ -5,36 +5,51 @@ import re
 
 from .refusal import Refusal
 
-NUMBER = "%(0?[0-9]{0,2})[diu]"
+NUMBER = "%(0[0-9]{1,2})?d"
 
 
 def used_by(elements):
     """Yields element, property and value of the properties that name files"""
     for element in elements:
-        for name, described in element.properties.items():
-            if described["type"] in ("path", "paths") or "location" in name:
-                value = element.get(name)
-                for path in value if isinstance(value, list) else [value]:
-                    if isinstance(path, str) and path:
-                        yield element, name, path
+        for name in element.properties:
+            for path in element.files(name):
+                yield element, name, path
 
 
 def files_of(base):
     """Returns: a pattern of the names that are written for a name, which may have a number such as %05d"""
-    return re.compile("[0-9]+".join(map(re.escape, re.split("%0?[0-9]*[diu]", base))) + r"(\.json)?")
+    return re.compile("[0-9]+".join(map(re.escape, re.split("%(?:0[0-9]{1,2})?d", base))) + r"(\.json)?")
 
 
 def first_of(path):
     """Returns: the path of the first frame"""
     folder, base = os.path.split(path)
-    return os.path.join(folder, re.sub(NUMBER, lambda found: f"%{found[1]}d" % 0, base))
+    return os.path.join(folder, re.sub(NUMBER, lambda found: f"%{found[1] or ''}d" % 0, base))
+
+
+def names_in(folder):
+    """Returns: the names of a folder, none where there is no such folder"""
+    try:
+        return os.listdir(folder)
+    except (FileNotFoundError, NotADirectoryError):
+        return []
+    except OSError as error:
+        raise Refusal(403, f"{folder} cannot be listed: {error.strerror}.") from error
+
+
+def check_name(base):
+    """Of a file that is written."""
+    if base.startswith("."):
+        raise Refusal(403, f"{base} is a hidden file: choose a name without a point at its beginning.")
+    if re.search("%[-+ #0-9.]*[diu]", re.sub(NUMBER, "", base)):
+        raise Refusal(400, f"{base} has a number that is neither %d nor %0Nd, such as %05d.")
 
 
 def existing(path):
     """Returns: the name of a file that is there and would be replaced, None without one"""
     folder, base = os.path.split(path)
     name = files_of(base)
-    found = sorted(entry.name for entry in os.scandir(folder) if name.fullmatch(entry.name)) if os.path.isdir(folder) else []
+    found = sorted(entry for entry in names_in(folder) if name.fullmatch(entry))
     return next((file for file in found if not file.endswith(".json") or base.endswith(".json")), None)
 
 
@@ -42,6 +57,7 @@ def check(path, elements, writer=None, own=(), recorded=()):
     """writer, own: the element that writes, and its properties that may have the same file. recorded: paths of recordings that run.
     Returns: the path. Fails where what is written there is in use, also by a series of files in that folder"""
     folder, base = os.path.split(path)
+    check_name(base)
     name = files_of(base)
     for element, property_name, used in used_by(elements):
         if element is writer and property_name in own:

@@ -106,17 +106,20 @@ class Panel:
                 if self.state_name == "playing":
                     health.hint(self)  # counts, also while nobody looks
                     self.listener({"type": "pipeline", **self.pipeline_state()})
-        if self.recording:
-            try:
-                self.record_stop()
-            except Refusal:
-                pass
+        self.end_recording()
         self.keep("stopped")
         self.has_stopped = self.states.end()
         self.has_ended = True
         self.refuse_jobs()
         for recording in self.snapshots:
             recording.close()
+
+    def end_recording(self):
+        """At the end of the panel, which waits for what is written."""
+        with contextlib.suppress(Refusal):
+            answer = self.record_stop() if self.recording else None
+            while answer and not answer.done():  # the thread of the recording has an end
+                self.do_job(0.02)
 
     def stop(self):
         self.is_running = False
@@ -249,6 +252,9 @@ class Panel:
             self.follow_recording()
 
     def follow_recording(self):
+        if self.recording.ended:
+            self.listener({"type": "recording", "recording": self.recording.state()})
+            return
         try:
             self.recording.check()
         except Refusal as refusal:  # it is closed
@@ -258,13 +264,25 @@ class Panel:
             return
         self.listener({"type": "recording", "recording": self.recording.state()})
         if self.recording.is_complete():
-            try:
-                self.record_stop()
-            except Refusal as refusal:
-                self.tell("error", "", str(refusal))
+            self.record_stop_alone("error")
+
+    def record_stop_alone(self, severity):
+        """Where nobody waits for an answer."""
+        def tell_failure(answer):
+            if answer.exception():
+                self.tell(severity, "", str(answer.exception()))
+
+        try:
+            self.record_stop().add_done_callback(tell_failure)
+        except Refusal as refusal:
+            self.tell(severity, "", str(refusal))
 
     def warn(self, text):
         self.tell("warning", "", text)
+
+    def warn_later(self, text):
+        """From any thread."""
+        self.submit(self.warn, text)
 
     # --- what is told ---
 
@@ -344,14 +362,14 @@ class Panel:
             raise Refusal(404, f'The pipeline has no pad "{name}" with pictures.')
         return found
 
-    def set(self, name, values, drag=None):
-        """drag: text that the changes of one drag of a hand have in common; they are one step of undo()"""
+    def set(self, name, values, drag=None, replace=False):
+        """replace: whether files that are there may be written. drag: text that the changes of one drag of a hand have in common; they are one step of undo()"""
         element = self.element(name)
         if not isinstance(values, dict) or not values:
             raise Refusal(400, "values is an object of names and values.")
         if drag is not None and (not isinstance(drag, str) or len(drag) > 64):
             raise Refusal(400, "drag is a text of 64 characters at most.")
-        before = element.set(values, self.condition(), self.check_path)
+        before = element.set(values, self.condition(), self.path_check(replace))
         same = drag is not None and (drag, name, set(values)) == self.drag and self.undo_list and self.undo_list[-1] is self.dragged
         if not same and any(element.get(key) != value for key, value in before.items()):
             self.drag, self.dragged = (drag, name, set(values)), [(name, before)]
@@ -360,10 +378,24 @@ class Panel:
         rejected = {key: element.rejected[key]["text"] for key in values if key in element.rejected}
         return {"values": {key: element.get(key) for key in values}, **({"rejected": rejected} if rejected else {})}
 
-    def check_path(self, name, writer=None, own=()):
-        """Returns: the path of a file; what an element writes is none that is in use"""
-        path = self.files.check(name)
-        return self.check_output(path, writer, own) if writer else path
+    def path_check(self, replace=False):
+        """Returns: a function for the paths of elements and their actions"""
+        if not isinstance(replace, bool):
+            raise Refusal(400, f"replace is true or false, not {replace!r}.")
+
+        def check(name, writer=None, own=()):
+            """Returns: the path of a file; what an element writes is none that is in use, or that nobody wants to replace"""
+            path = self.files.check(name)
+            return self.check_new(self.check_output(path, writer, own), replace) if writer else path
+
+        return check
+
+    @staticmethod
+    def check_new(path, replace):
+        found = None if replace else outputs.existing(path)
+        if found:
+            raise Refusal(409, f"There is {found} already: choose another name, or set replace.", exists=True)
+        return path
 
     def check_output(self, path, writer=None, own=()):
         running = [recording.path for recording in (self.recording, *self.snapshots) if recording]
@@ -375,16 +407,12 @@ class Panel:
             raise Refusal(400, f"replace is true or false, not {replace!r}.")
         if name.endswith("/") or os.path.isdir(self.files.place(name)):
             raise Refusal(400, f'path is the name of a file, not of a folder: "{name}".')
-        path = self.check_output(self.files.check(name))
-        found = None if replace else outputs.existing(path)
-        if found:
-            raise Refusal(409, f"There is {found} already: choose another name, or set replace.", exists=True)
-        return path
+        return self.check_new(self.check_output(self.files.check(name)), replace)
 
-    def call(self, name, action, arguments):
+    def call(self, name, action, arguments, replace=False):
         if self.state_name == "failed":
             raise Refusal(409, "The pipeline has failed: play it again first.")
-        result = self.element(name).call(action, arguments, self.check_path)
+        result = self.element(name).call(action, arguments, self.path_check(replace))
         return {"result": result if isinstance(result, (bool, int, float, str)) else None}
 
     def keep(self, state):
@@ -423,10 +451,7 @@ class Panel:
         if self.states.waiting() > BLOCKED:
             raise Refusal(409, self.states.sentence())
         if name == "stopped" and self.recording:
-            try:
-                self.record_stop()
-            except Refusal as refusal:
-                self.warn(str(refusal))
+            self.record_stop_alone("warning")
         self.keep(name)
         if self.state_name == "playing":  # the frame that a sink holds when it is paused has passed already
             self.wait_for_kept(0.5)
@@ -494,17 +519,18 @@ class Panel:
 
     def preset_load(self, name):
         """What cannot be set is skipped, and told; values and paths are checked as those of set"""
-        done, skipped = [], []
-        for element, key, value, reason in list(self.differing(self.presets.get(name))):
+        done, skipped, check = [], [], self.path_check()
+        saved = self.presets.get(name)
+        for element, key, value, reason in list(self.differing(saved)):
             try:
                 if reason:
                     raise Refusal(403, reason)
-                self.elements[element].check(key, value, self.check_path)
+                self.elements[element].check(key, value, check, saved[element])
             except Refusal as refusal:
                 skipped.append({"element": element, "property": key, "reason": str(refusal)})
             else:
                 done.append((element, key, value))
-        before = self.put(done, self.check_path)
+        before = self.put(done, check)
         if before:
             self.undo_list = self.undo_list[1 - MAX_UNDO:] + [before]
         return {**self.tell_presets(), "skipped": skipped}
@@ -538,18 +564,35 @@ class Panel:
         if isinstance(frames, bool) or not isinstance(frames, int) or not 0 <= frames < 2 ** 62:
             raise Refusal(400, "frames is a whole number from 0 on.")
         path = self.output(path, replace)
-        self.recording = Recording(self.Gst, self.GstImaging, self.pad(view), view, path, frames, self.warn)
+        self.recording = Recording(self.Gst, self.GstImaging, self.pad(view), view, path, frames, self.warn_later)
         self.listener({"type": "recording", "recording": self.recording.state()})
         return {"path": self.recording.path}
 
     def record_stop(self):
+        """Returns: a Future of the answer: other commands are done while the rest is written"""
         if not self.recording:
             raise Refusal(409, "No recording runs.")
-        recording, self.recording = self.recording, None
+        recording, answer = self.recording, concurrent.futures.Future()
+        answer.set_running_or_notify_cancel()
         try:
-            return recording.stop()
-        finally:
+            ended = recording.ended or recording.stop()
+        except Refusal:
+            self.forget_recording(recording)
+            raise
+        ended.add_done_callback(lambda _ended: self.submit(self.has_recorded, recording, answer))
+        return answer
+
+    def forget_recording(self, recording):
+        if self.recording is recording:
+            self.recording = None
             self.listener({"type": "recording", "recording": None})
+
+    def has_recorded(self, recording, answer):
+        self.forget_recording(recording)  # first: then another one can begin
+        if recording.ended.exception():
+            answer.set_exception(recording.ended.exception())
+        else:
+            answer.set_result({name: recording.ended.result()[name] for name in ("path", "frames", "lost", "complete")})
 
     def begin_snapshot(self, view, path, replace):
         """Returns: a recording of one frame, which others wait for: this thread has more to do. end_snapshot() goes with it"""
@@ -560,7 +603,7 @@ class Panel:
             sample = self.kept_frame(view)
             if not sample:
                 raise Refusal(409, f"No frame has passed {view} since the pipeline was paused: seek, or play it first.")
-        recording = Recording(self.Gst, self.GstImaging, pad, view, path, 1, self.warn)
+        recording = Recording(self.Gst, self.GstImaging, pad, view, path, 1, self.warn_later)
         if sample:
             recording.push(sample)
         self.snapshots.add(recording)
@@ -570,8 +613,10 @@ class Panel:
         recording.check()
         return recording.is_complete()
 
-    def end_snapshot(self, recording):
-        state = recording.stop()
+    @staticmethod
+    def told_of_snapshot(state):
+        if not state["complete"]:
+            raise Refusal(422, f'{state["path"]} could not be completed in time.')
         return {"path": outputs.first_of(state["path"]), "frames": state["frames"]}
 
     def drop_snapshot(self, recording):

@@ -1,11 +1,13 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
 """Presets: the settings of the elements of gst-imaging under a name, in a file of the user for each pipeline."""
 import contextlib
+import errno
 import fcntl
 import hashlib
 import json
 import os
 import re
+import stat
 import time
 
 from .refusal import Refusal
@@ -14,6 +16,15 @@ from .refusal import Refusal
 def store(key):
     base = os.environ.get("XDG_DATA_HOME") or os.path.expanduser("~/.local/share")
     return os.path.join(base, "gst-imaging", "panel", hashlib.sha256(key.encode()).hexdigest()[:16] + ".json")
+
+
+def open_regular(path, flags, mode):
+    """A FIFO would let the panel wait for ever. Returns: the file; an OSError of what is no regular file"""
+    fd = os.open(path, flags | os.O_NONBLOCK | os.O_CLOEXEC, 0o666)
+    if not stat.S_ISREG(os.fstat(fd).st_mode):
+        os.close(fd)
+        raise OSError(errno.EINVAL, "it is no regular file", path)
+    return open(fd, mode, encoding="utf-8")
 
 
 def is_preset(values):
@@ -30,9 +41,9 @@ class Presets:
 
     def read(self):
         try:
-            with open(self.path, encoding="utf-8") as file:
-                stat = os.fstat(file.fileno())
-                seen = stat.st_ino, stat.st_mtime_ns, stat.st_size
+            with open_regular(self.path, os.O_RDONLY, "r") as file:
+                status = os.fstat(file.fileno())
+                seen = status.st_ino, status.st_mtime_ns, status.st_size
                 if seen == self.seen:
                     return
                 self.all, self.seen, self.damaged = {}, seen, True
@@ -72,13 +83,13 @@ class Presets:
         """Between reading and writing, no other panel writes. A file that this panel cannot read whole is not replaced."""
         try:
             os.makedirs(os.path.dirname(self.path), exist_ok=True)
-            with open(self.path + ".lock", "w", encoding="utf-8") as lock:
+            with open_regular(self.path + ".lock", os.O_RDWR | os.O_CREAT, "r+") as lock:
                 self.lock(lock)
                 self.read()
                 if self.damaged:
                     raise Refusal(409, f"{self.path} is damaged, or cannot be read. Repair or move it, then save the preset again.")
                 yield
-                with open(self.path + ".new", "w", encoding="utf-8") as file:
+                with open_regular(self.path + ".new", os.O_WRONLY | os.O_CREAT | os.O_TRUNC, "w") as file:
                     json.dump(self.all, file, indent=1)
                 os.replace(self.path + ".new", self.path)
         except OSError as error:

@@ -1,9 +1,7 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
 """Ready pipelines: what gst-launch takes, and what the panel shows first."""
-import atexit
 import os
 import re
-import shutil
 import tempfile
 
 from .. import play
@@ -13,7 +11,7 @@ from ..frames.measure import cut_of
 from ..frames.source import GREY
 from ..oct import calibration, spectra
 from ..play import quote
-from . import demo, telescope
+from . import demo, scratch, telescope
 from .lights import check_number, match
 
 RATE = 25  # frames a second of files
@@ -101,7 +99,7 @@ def ao(files, settings, options, warn):
     if options.simulator:
         if files or options.camera:
             raise Failure(WRONG_USE, "--simulator makes its own frames: give no files and no --camera.")
-        return telescope.description(scratch(), words_of(settings))
+        return telescope.description(scratch.new(), words_of(settings))
     frames = Input("ao", files, options, warn)
     if frames.is_demo:
         known = " columns=12 rows=8 pitch-x=20 pitch-y=20 bit-depth=12 threshold-mode=auto"
@@ -113,19 +111,12 @@ def ao(files, settings, options, warn):
     return (f"{frames.text} ! shcentroid name=ao{known}{words_of(settings)} ! {frames.sink}", frames.layout(main="ao.src", results=["ao"]))
 
 
-def scratch():
-    """Returns: a folder that is there until the panel ends"""
-    folder = tempfile.mkdtemp(prefix="gst-imaging-panel-")
-    atexit.register(shutil.rmtree, folder, ignore_errors=True)
-    return folder
-
-
 def read_raw(files, options, warn):
     """Raw samples become an array, for a source that seeks and begins anew. Returns: the files to play"""
     if len(files) != 1 or (not options.samples and options.pipeline[0] != "oct") or not spectra.is_raw(files[0], options) or not os.path.isfile(files[0]):
         return files
     try:
-        source = spectra.read_raw(files[0], options, scratch(), warn, copied=True)
+        source = spectra.read_raw(files[0], options, scratch.new(), warn, copied=True)
     except OSError as error:
         raise Failure(NOT_WRITTEN, f"The samples of {files[0]} cannot be written into {tempfile.gettempdir()}: {error.strerror}."
                                    " TMPDIR names another folder.") from error
@@ -136,7 +127,7 @@ def calibrated(options):
     """Returns: properties that options stand for"""
     words = []
     if calibration.keys_of(options) or options.calibration:
-        words.append("calibration=" + calibration.write(options, os.path.join(scratch(), "calibration.ini")))
+        words.append("calibration=" + calibration.write(options, os.path.join(scratch.new(), "calibration.ini")))
     if options.background:
         words += ["background=file", "background-location=" + os.path.abspath(options.background)]
     if options.lines:

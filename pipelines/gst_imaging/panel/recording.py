@@ -5,8 +5,11 @@ No tee is inserted: the allocation of the watched pipeline stays as it is. What 
 as lost, and the watched pipeline goes on. picturesink is told from which pad the frames come, so its sidecar has the
 elements before that pad, and `gst-imaging verify` can make the recording once more.
 """
+import concurrent.futures
+import json
 import os
 import re
+import threading
 import time
 
 from .refusal import Refusal
@@ -17,8 +20,10 @@ PATIENCE = 20  # seconds for the rest of a recording to be written
 
 class Recording:
     def __init__(self, Gst, GstImaging, pad, view, path, frames, warn):
+        """warn: is called in any thread"""
         self.Gst, self.view, self.path, self.frames, self.warn = Gst, view, path, frames, warn
-        self.pushed = 0
+        self.pushed, self.n_dropped, self.n_final = 0, 0, None
+        self.ended = None  # a Future of stop()
         if not os.path.isdir(os.path.dirname(path)):
             raise Refusal(404, f"There is no folder {os.path.dirname(path)}.")
         self.pipeline = Gst.Pipeline.new(None)
@@ -81,20 +86,52 @@ class Recording:
         return self.frames > 0 and self.n_recorded() >= self.frames
 
     def state(self):
-        """frames: that picturesink has taken, not those that wait"""
-        return {"view": self.view, "path": self.path, "frames": self.sink.get_property("stats").get_value("rendered"), "lost": self.tap.get_n_lost()}
+        """frames: that picturesink has taken; waiting: that it has yet to take"""
+        n = self.n_written()
+        return {"view": self.view, "path": self.path, "frames": n, "waiting": self.n_recorded() - self.n_dropped - n,
+                "lost": self.tap.get_n_lost() + self.n_dropped, "ending": self.ended is not None}
+
+    def cut_sidecar(self):
+        """picturesink takes its end for that of the data. Returns: the frames that are written, also the last one"""
+        path = self.path + ".json"
+        try:
+            with open(path, encoding="utf-8") as file:
+                text = file.read()
+            with open(path + ".new", "w", encoding="utf-8") as file:
+                file.write(text.replace('"complete": true', '"complete": false', 1))
+            os.replace(path + ".new", path)
+            return json.loads(text)["frames"]
+        except (OSError, ValueError, KeyError):  # it could not be written either
+            return self.n_final
+
+    def n_written(self):
+        """Of a sink that has ended, the counts are gone."""
+        return self.n_final if self.n_final is not None else self.sink.get_property("stats").get_value("rendered")
 
     def stop(self):
-        """Returns: the state, when the file is complete"""
+        """Takes no more frames. Returns: a Future of the state, with "complete". What waits is written in a thread of its own, for
+        PATIENCE seconds at most, as a disk or a format may be slow"""
         self.tap.record(None, 0, 0)
         self.check()
         if self.n_recorded() == 0:
             self.close()
             raise Refusal(409, f"No frame has passed {self.view}: nothing was recorded.")
-        self.source.emit("end-of-stream")
-        if not self.wait(PATIENCE):
+        self.ended = concurrent.futures.Future()
+        self.ended.set_running_or_notify_cancel()
+        threading.Thread(target=self.end, name="recording", daemon=True).start()
+        return self.ended
+
+    def end(self):
+        """In a thread of its own."""
+        try:
+            self.source.emit("end-of-stream")
+            is_complete = self.wait(PATIENCE)
+            self.n_final = self.n_written()
             self.close()
-            raise Refusal(422, f"{self.path} could not be completed in {PATIENCE} s.")
-        state = self.state()
-        self.close()
-        return state
+            if not is_complete:
+                self.n_final = self.cut_sidecar()
+                self.n_dropped = self.n_recorded() - self.n_final
+                self.warn(f"{self.path}: {self.n_dropped} frames were not written within {PATIENCE} s of the end of the recording, and are lost.")
+            self.ended.set_result({**self.state(), "complete": is_complete})
+        except Exception as error:  # of the caller
+            self.ended.set_exception(error)

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
 """What elements measured, as JSON with a summary to plot."""
+import collections
 import math
 
 import numpy as np
@@ -7,7 +8,7 @@ import numpy as np
 from .. import metadata
 from .values import number
 
-MAX_ROWS = 4096
+MAX_ROWS, MAX_PATCHES = 4096, 20000
 INVALID = 227  # of shcentroid: flags of a cell without a centroid
 
 
@@ -54,21 +55,48 @@ def sum_up_centroids(result):
     return found
 
 
+class Field:
+    """The offsets of the rows of one pass of insarxcorr."""
+
+    def __init__(self):
+        self.rows, self.newest = collections.deque(), -1
+        self.n_patches = 0
+
+    def begins(self, row):
+        """Whether a row is the first one of another pass."""
+        return row <= self.newest
+
+    def add(self, row, patches):
+        if self.begins(row):
+            self.rows.clear()
+            self.n_patches = 0
+        self.newest = row
+        self.rows.append(patches)
+        self.n_patches += len(patches)
+        while self.n_patches > MAX_PATCHES:
+            self.n_patches -= len(self.rows.popleft())
+
+    def missed(self):
+        """Returns: how many rows of the pass so far are not in the field"""
+        return self.newest + 1 - len(self.rows)
+
+    def patches(self):
+        return [patch for row in self.rows for patch in row]
+
+
 def sum_up_offsets(result, field):
-    """field: rows so far; those of this row are added."""
+    """The patches of this row are added to the field."""
     parts = [column(result, name) for name in ("x", "dx", "y", "dy", "snr")]
-    found = {"row": int(result["frame"]), "patches": int(result["values"].shape[0])}
+    found, patches = {"row": int(result["frame"]), "patches": int(result["values"].shape[0])}, []
     if all(part is not None for part in parts):
         rows = np.stack(parts, -1)
         good = np.isfinite(rows).all(-1)
         found.update({"accepted": int(good.sum())})
         if good.any():
             found.update({"mean-dx": finite(rows[good, 1].mean()), "mean-dy": finite(rows[good, 3].mean())})
-        if result["frame"] == 0:
-            field.clear()
-        field.extend(plain(rows))
-        del field[:-20000]
-    return found
+        patches = plain(rows)
+    field.add(found["row"], patches)
+    return {**found, "missed": field.missed()}
 
 
 def means(result):
@@ -88,8 +116,9 @@ def cells(buffer, element):
     return np.frombuffer(metadata.read_bytes(fields.get_value("cells")), np.float32).reshape(-1, 6)
 
 
-def read(buffer, element, field):
-    """Returns: the message of this buffer; None where the element did not measure it"""
+def read(buffer, element, field, whole=True):
+    """field: a Field, of all buffers of an element. whole: whether the message has it. Returns: the message of this buffer; None where the
+    element did not measure it"""
     result = metadata.results(buffer, element)
     if not result:
         return None
@@ -101,7 +130,7 @@ def read(buffer, element, field):
         message["summary"] = sum_up_centroids(result)
     elif result["id"].startswith("insar"):
         message["summary"] = sum_up_offsets(result, field)
-        message["field"] = field
+        message["field"] = field.patches() if whole else None
     else:
         message["summary"] = means(result)
     axis = 1 if result["by-field"] else 0

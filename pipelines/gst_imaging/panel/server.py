@@ -14,7 +14,7 @@ from aiohttp.http_exceptions import HttpProcessingError
 from . import health
 from .client import Client
 from .follow import Followers
-from .guard import HEADERS, MAX_MESSAGE, Connections, Guard, read_json
+from .guard import HEADERS, MAX_MESSAGE, Connections, Guard, Handler, read_json
 from .refusal import Refusal
 
 MAX_CLIENTS = 8
@@ -108,7 +108,8 @@ class Server:
                                              auto_decompress=False)  # not before anybody has asked who sends it
         await runner.setup()
         self.connections.watch(runner.server)
-        server = await self.loop.create_server(runner.server, self.host, self.port, backlog=64)
+        options = getattr(runner.server, "_kwargs")
+        server = await self.loop.create_server(lambda: Handler(runner.server, loop=self.loop, **options), self.host, self.port, backlog=64)
         self.port = server.sockets[0].getsockname()[1]
         self.guard.cookie += f"-{self.port}"
         self.followers = Followers(self)
@@ -167,8 +168,8 @@ class Server:
             "results": (lambda element: self.followers.newest(element), (("element", ...),), True),
             "files": (lambda folder: self.do(p.files.list, folder), (("folder", None),), True),
             "preset-compare": (lambda a, b: self.do(p.preset_compare, a, b), (("a", None), ("b", None)), True),
-            "set": (lambda element, values, drag: self.do(p.set, element, values, drag), (("element", ...), ("values", ...), ("drag", None)), False),
-            "call": (lambda *a: self.do(p.call, *a), (("element", ...), ("action", ...), ("arguments", [])), False),
+            "set": (lambda *a: self.do(p.set, *a), (("element", ...), ("values", ...), ("drag", None), ("replace", False)), False),
+            "call": (lambda *a: self.do(p.call, *a), (("element", ...), ("action", ...), ("arguments", []), ("replace", False)), False),
             "pipeline": (self.play, (("state", ...),), False),
             "seek": (lambda seconds: self.do(p.seek, seconds), (("seconds", ...),), False),
             "preset-save": (lambda name: self.do(p.preset_save, name), (("name", ...),), False),
@@ -176,7 +177,7 @@ class Server:
             "preset-delete": (lambda name: self.do(p.preset_delete, name), (("name", ...),), False),
             "undo": (lambda: self.do(p.undo), (), False),
             "record": (lambda *a: self.do(p.record, *a), (("view", ...), ("path", ...), ("frames", 0), ("replace", False)), False),
-            "record-stop": (lambda: self.do(p.record_stop), (), False),
+            "record-stop": (self.record_stop, (), False),
             "snapshot": (self.snapshot, (("view", ...), ("path", ...), ("replace", False)), False),
         }
 
@@ -195,13 +196,16 @@ class Server:
             answer.add_done_callback(lambda done: done.cancelled() or done.exception())  # it was told as a message
             raise Refusal(409, self.panel.states.sentence()) from error
 
+    async def record_stop(self):
+        return await asyncio.wrap_future(await self.do(self.panel.record_stop))
+
     async def snapshot(self, view, path, replace):
         recording = await self.do(self.panel.begin_snapshot, view, path, replace)
         end = self.loop.time() + FIRST_FRAME
         try:
             while not await self.do(self.panel.look_at_snapshot, recording) and self.loop.time() < end and not self.done.is_set():
                 await asyncio.sleep(0.01)
-            return await self.do(self.panel.end_snapshot, recording)
+            return self.panel.told_of_snapshot(await asyncio.wrap_future(await self.do(recording.stop)))
         finally:  # also where the client has gone
             self.panel.submit(self.panel.drop_snapshot, recording)
 
@@ -294,6 +298,8 @@ class Server:
         except asyncio.TimeoutError as error:
             request.protocol.force_close()
             raise Refusal(408, f"The body did not come within {SLOW_BODY} s.") from error
+        except ConnectionError as error:  # nobody reads the answer
+            raise Refusal(400, "The client has gone before the end of the body.") from error
         except (LookupError, UnicodeError) as error:
             raise Refusal(400, f"The body is no text of its charset: {error}.") from error
         given = read_json(text or "{}", "The body")
@@ -325,10 +331,11 @@ class Server:
         if len(self.clients) >= MAX_CLIENTS:
             raise Refusal(503, f"{MAX_CLIENTS} clients look already.")
         socket = web.WebSocketResponse(max_msg_size=MAX_MESSAGE, heartbeat=20)
-        client = Client(self, socket, request.transport)
+        client = Client(self, socket, request.transport, self.connections.known[request.protocol])
         self.clients.add(client)
         try:
             await socket.prepare(request)
+            request.protocol.queue = getattr(socket, "_reader")
             client.start()
             client.send(await self.state())
             async for message in socket:

@@ -26,13 +26,21 @@ def number(value):
     return value if math.isfinite(value) else "nan" if math.isnan(value) else "inf" if value > 0 else "-inf"
 
 
+EXACT = 2 ** 53  # JavaScript rounds whole numbers beyond it
+
+
+def whole(value):
+    """Returns: a number, or its text where a browser would round it"""
+    return value if abs(value) <= EXACT else str(value)
+
+
 def to_json(kind, value):
     if value is None:
         return None
     if kind == "boolean":
         return bool(value)
     if kind in ("int", "uint64"):
-        return int(value)
+        return whole(int(value))
     if kind == "double":
         return number(float(value))
     if kind == "enum":
@@ -51,10 +59,12 @@ def to_json(kind, value):
 def check_number(name, kind, value, described):
     if isinstance(value, str) and value in ("inf", "-inf", "nan") and kind == "double":
         value = float(value)
+    elif kind in ENDS and isinstance(value, str) and re.fullmatch("-?[0-9]{16,20}", value) and abs(int(value)) > EXACT:
+        value = int(value)
     if isinstance(value, bool) or not isinstance(value, (int, float)) or \
             (kind != "double" and isinstance(value, float) and not value.is_integer()):
         raise Refusal(400, f"{name} is {'a number' if kind == 'double' else 'a whole number'}, not {value!r}.")
-    low, high = (end if told is None else told
+    low, high = (end if told is None else int(told) if isinstance(told, str) else told
                  for told, end in zip((described.get("minimum"), described.get("maximum")), ENDS.get(kind, (None, None))))
     if (low is not None and not value >= low) or (high is not None and not value <= high):
         raise Refusal(422, f"{name} {value} is beyond its range {low} to {high}.")
@@ -121,7 +131,7 @@ def in_structure(described, value):
     kind = {"boolean": "boolean", "double": "double", "uint64": "uint64", "fraction": "fraction", "array": "array",
             "paths": "array"}.get(described["type"], "string")
     if described["type"] == "int":
-        kind = "int" if (described.get("maximum") or 0) < 2 ** 31 else "uint"
+        kind = "int" if int(described.get("maximum") or 0) < 2 ** 31 else "uint"
     return described["name"], kind, value
 
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 // Controls of the elements, generated from the description of their properties.
 import { h, number, options } from "./dom.js";
-import { FilePicker } from "./files.js";
+import { FilePicker, confirm } from "./files.js";
 
 const NUMBERS = ["int", "uint64", "double"];
 const HIDDEN = ["name", "parent", "settings", "stats", "settings-hash", "settings-valid"];
@@ -26,7 +26,8 @@ function parse(p, text) {
     if (/^[-+]?\d*,\d+$/.test(trimmed))
       throw new Error(`"${trimmed}" is not a number. Write ${trimmed.replace(",", ".")} with a point.`);
     if (trimmed === "" || Number.isNaN(value)) throw new Error(`"${trimmed}" is not a number.`);
-    return value;
+    // a number would lose its last digits
+    return p.type !== "double" && /^-?\d+$/.test(trimmed) && !Number.isSafeInteger(value) ? trimmed : value;
   };
   if (NUMBERS.includes(p.type)) return one(text);
   if (p.type === "array") return text.trim() === "" ? [] : text.split(/[\s,;]+/).filter(Boolean).map(one);
@@ -35,6 +36,16 @@ function parse(p, text) {
 
 function shown(value) {
   return Array.isArray(value) ? value.map((v) => shown(v)).join(", ") : value === null || value === undefined ? "" : String(value);
+}
+
+// Asks before a file is replaced. Resolves with the result.
+async function askToReplace(host, command, values) {
+  try {
+    return await host.link.ask(command, values);
+  } catch (error) {
+    if (!error.exists || !(await confirm(error.message, "Replace"))) throw error;
+    return host.link.ask(command, { ...values, replace: true });
+  }
 }
 
 class Control {
@@ -144,7 +155,7 @@ class Control {
   async set(value, drag) {
     this.#asked += 1;
     try {
-      const result = await this.host.link.ask("set", { element: this.element, values: { [this.p.name]: value }, ...(drag && { drag }) });
+      const result = await askToReplace(this.host, "set", { element: this.element, values: { [this.p.name]: value }, ...(drag && { drag }) });
       this.#asked -= 1;
       this.#failed = null;
       this.follow({ ...this.p, value: result.values?.[this.p.name] ?? value });
@@ -219,7 +230,7 @@ function action(host, element, a) {
     said.classList.remove("bad");
     said.textContent = "…";
     try {
-      const { result } = await host.link.ask("call", { element, action: a.name, arguments: inputs.map((i) => i.read()) });
+      const { result } = await askToReplace(host, "call", { element, action: a.name, arguments: inputs.map((i) => i.read()) });
       said.textContent = result === false ? "The element refused." : result === true || result === null ? "Done." : JSON.stringify(result);
       said.classList.toggle("bad", result === false);
       host.saved();

@@ -39,9 +39,9 @@ export class FilePicker {
     });
     const show = async (folder) => {
       try {
-        const { entries, folder: here } = await this.host.link.ask("files", folder === null ? {} : { folder });
+        const { entries, folder: here, "left-out": n } = await this.host.link.ask("files", folder === null ? {} : { folder });
         const up = folder === null ? [] : [h("li", {}, h("button", { type: "button", onclick: () => show(null) }, "↑ all folders"))];
-        note.textContent = entries.length ? "" : "This folder is empty.";
+        note.textContent = n ? `${n} more names are not shown: type the path.` : entries.length ? "" : "This folder is empty.";
         list.replaceChildren(...up, ...entries.map((e) => h("li", {}, h("button", { type: "button", onclick: () => {
           if (e.folder) return show(e.path);
           name.value = e.path;

@@ -305,7 +305,8 @@ function showRecording(r) {
   if (state) state.recording = r;
   $("record").textContent = r ? "End" : "Record";
   $("record").classList.toggle("recording", Boolean(r));
-  $("recording").textContent = r ? `${r.frames} frames${r.lost ? `, ${r.lost} lost` : ""}` : "";
+  $("recording").textContent = r ? `${r.frames} frames${r.ending ? `, ${r.waiting} to write` : ""}${r.lost ? `, ${r.lost} lost` : ""}` : "";
+  $("record").disabled = Boolean(r?.ending);
   $("record").title = r ? "End the recording (r)" : "Record the frames of the view (r)";
   $("recording").title = r?.path ?? "";
 }

@@ -54,7 +54,7 @@ export class Result {
     this.history = [];
     this.newest = null;
     this.progress = null;
-    this.field = new Map();
+    this.field = [];
   }
 
   // now: seconds of any clock
@@ -63,8 +63,7 @@ export class Result {
     // the flags of all cells, or no count
     if (this.element.element === "shcentroid" && message.summary && message.flags && !message.truncated)
       message.summary.saturated = message.flags.filter((f) => f & SATURATED).length;
-    // a loop begins anew: patches of the last run stay until they are measured again
-    for (const patch of message.field ?? []) this.field.set(`${patch[0]} ${patch[2]}`, patch);
+    if (message.field) this.field = message.field; // of this pass alone
     const time = message.pts === null ? (message.frame ?? this.history.length) : message.pts / 1e9;
     const last = this.history.at(-1);
     if (last && last.time === time) this.history.pop();
@@ -99,7 +98,7 @@ export class Result {
 
   // Offsets of insarxcorr: rows of x, dx, y, dy, snr; their mean; and the longest one without it.
   offsets() {
-    const field = [...this.field.values()].filter((r) => r.every(Number.isFinite));
+    const field = this.field.filter((r) => r.every(Number.isFinite));
     const means = [1, 3].map((k) => field.reduce((sum, r) => sum + r[k], 0) / Math.max(field.length, 1));
     return { field, means, longest: Math.max(1e-12, ...field.map((r) => Math.hypot(r[1] - means[0], r[3] - means[1]))) };
   }
@@ -460,7 +459,8 @@ export class Results {
     c.fillStyle = colour("--muted");
     c.font = "11px system-ui, sans-serif";
     c.textAlign = "right";
-    c.fillText(`${field.length} patches, without the mean`, width - 8, 14);
+    const { missed } = one.newest.summary ?? {};
+    c.fillText(`${field.length} patches, without the mean${missed ? `, ${missed} rows missed` : ""}`, width - 8, 14);
     c.fillText(`(${number(means[0], 4)}, ${number(means[1], 4)}) pixels`, width - 8, 30);
     c.fillText(`longest ${number(longest, 3)} pixels`, width - 8, 46);
   }
