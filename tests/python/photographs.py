@@ -5,6 +5,7 @@ import os
 import random
 import signal
 import time
+import zlib
 
 import numpy as np
 
@@ -170,7 +171,25 @@ class Photostereo(Photographs):
             copy.write(file.read())
         os.remove(self.path("photos/IMG_1.png"))
         _out, err = self.gst_imaging("photostereo", "photos", "lights.lp", "-o", "bad", code=2)
-        self.assertIn("has JPEG files, which have a gamma of 2.2, and others", err)
+        self.assertIn("has files of a gamma of 2.2, as JPEG", err)
+
+    def test_the_gamma_that_png_files_tell(self):
+        """As a camera develops them: the chunk sRGB in front of the samples."""
+        chunk = b"sRGB\0"
+        chunk = (1).to_bytes(4, "big") + chunk + zlib.crc32(chunk).to_bytes(4, "big")
+        for i, light in enumerate(self.lights):
+            self.save(f"photos/IMG_{i + 1}.png", np.dstack([np.rint(65535 * photograph(light, self.normals, self.albedo) ** (1 / 2.2)).astype(np.uint16)] * 3))
+            with open(self.path(f"photos/IMG_{i + 1}.png"), "rb") as file:
+                plain = file.read()
+            with open(self.path(f"photos/IMG_{i + 1}.png"), "wb") as file:
+                file.write(plain[:33] + chunk + plain[33:])
+        self.write_lp("lights.lp")
+        _out, err = self.gst_imaging("photostereo", "photos", "lights.lp", "-o", "out")
+        self.assertIn("The PNG files say (sRGB, gAMA) that their samples have a gamma of 2.2", err)
+        self.assertLess(self.error("out")[0], 0.1)
+        _out, err = self.gst_imaging("photostereo", "photos", "lights.lp", "-o", "linear", "--gamma", "1")
+        self.assertNotIn("gamma", err)
+        self.assertGreater(self.error("linear")[0], 3)
 
     def test_what_no_page_and_no_map_can_be_made_of(self):
         self.take()

@@ -278,8 +278,7 @@ def with_intensities(np, made, options, files, lights, size):
     mm = options.mm_per_pixel or 1
     surface = (lamps.Card(np, vectors, size, mm) if options.card
                else lamps.Sphere(np, vectors, size, mm, options.matte_sphere, camera_of(np, options, size)))
-    jpeg = all(path.lower().endswith((".jpg", ".jpeg", ".jpe")) for path in shown)
-    gamma = (2.2 if jpeg else 1) if options.gamma is None else options.gamma
+    gamma = min(photographs.gamma_of(path) for path in shown) if options.gamma is None else options.gamma
     intensities, left = lamps.measure(np, surface, shown, photographs.Samples(shown), gamma)
     show_intensities(np, made, surface, intensities, left, files)
     return [{**light, "intensity": [float(value) for value in colours]} for light, colours in zip(lights, intensities)]

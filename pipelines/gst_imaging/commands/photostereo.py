@@ -144,12 +144,15 @@ class Set:
         if len(self.pairs) < 3:
             raise Failure(UNREADABLE, f"{folder} has {len(self.pairs)} pictures with a light; at least 3 are needed.")
         self.samples = photographs.Samples([path for _i, path in self.pairs])
-        jpegs = [path.lower().endswith((".jpg", ".jpeg", ".jpe")) for _i, path in self.pairs]
-        jpeg = all(jpegs)
-        if any(jpegs) and not jpeg and options.gamma is None and options.curve == "gamma":
-            raise Failure(WRONG_USE, f"{folder} has JPEG files, which have a gamma of 2.2, and others, which have none as a rule. --gamma"
-                                     " says what all have, or --extension chooses one kind.")
-        usual = 2.2 if jpeg and options.curve == "gamma" else 1
+        gammas = [photographs.gamma_of(path) for _i, path in self.pairs]
+        is_told = options.gamma is not None or options.curve != "gamma"
+        if len(set(gammas)) > 1 and not is_told:
+            raise Failure(WRONG_USE, f"{folder} has files of a gamma of {max(gammas):g}, as JPEG and PNG with sRGB or gAMA have, and of {min(gammas):g}."
+                                     " --gamma says what all have, or --extension chooses one kind.")
+        usual = gammas[0] if options.curve == "gamma" else 1
+        if usual != 1 and not is_told and self.pairs[0][1].lower().endswith(".png"):
+            made.warn(f"{os.path.basename(folder) or folder}: The PNG files say (sRGB, gAMA) that their samples have a gamma of {usual:g}, and are made"
+                      " linear by it. --gamma 1 takes them as they are.")
         self.curve, self.gamma = options.curve, usual if options.gamma is None else options.gamma
         known = scale.choose(library.numpy(), self, options, made.warn)
         options.unit, options.mm_per_pixel = ("pixels", 1) if known is None else ("mm", known)
