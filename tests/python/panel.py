@@ -1142,7 +1142,7 @@ class Panel(unittest.IsolatedAsyncioTestCase):
             self.assertEqual(answer.status, 200)
 
     async def test_the_end_of_a_slow_recording_holds_nothing_up(self):
-        noise = np.random.RandomState(0).randint(0, 65536, (2, 512, 512)).astype(np.uint16)
+        noise = np.random.RandomState(0).randint(0, 65536, (2, 1024, 1024)).astype(np.uint16)
         np.save(os.path.join(self.folder, "noise.npy"), noise)
         served = self.serve(f"picturesrc location={self.folder}/noise.npy loop=true framerate=100/1 ! identity name=i ! fakesink sync=true")
         async with aiohttp.ClientSession() as session, session.ws_connect(served.root + "/ws", max_msg_size=0) as ws:
@@ -1150,11 +1150,16 @@ class Panel(unittest.IsolatedAsyncioTestCase):
             await asyncio.sleep(1)
             await ws.send_json({"id": 1, "do": "record-stop"})
             begin = time.monotonic()
-            self.assertTrue((await ask(ws, do="health"))["ok"])
             told = await receive(ws, lambda m: m["type"] == "recording" and m["recording"] and m["recording"]["ending"])
             self.assertGreater(told["recording"]["waiting"], 0)
-            self.assertLess(time.monotonic() - begin, 2)
-            reply = await receive(ws, lambda m: m.get("id") == 1, TIMEOUT)
+            await ws.send_json({"id": 2, "do": "health"})
+            replies = {}
+            while set(replies) != {1, 2}:  # in any order
+                told = await receive(ws, lambda m: m.get("id") in (1, 2), TIMEOUT)
+                replies[told["id"]] = told
+                if told["id"] == 2:
+                    self.assertLess(time.monotonic() - begin, 2)
+            reply = replies[1]
             self.assertTrue(reply["ok"], reply)
             told = reply["result"]
             self.assertEqual((told["complete"], told["frames"]), (True, len(glob.glob(self.data + "/r*.png"))))

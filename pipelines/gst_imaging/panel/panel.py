@@ -579,6 +579,7 @@ class Panel:
         except Refusal:
             self.forget_recording(recording)
             raise
+        self.listener({"type": "recording", "recording": recording.state()})
         ended.add_done_callback(lambda _ended: self.submit(self.has_recorded, recording, answer))
         return answer
 
