@@ -35,6 +35,8 @@ start (GstImagingJpeg *self, GError **error)
     return FALSE;
   }
   gst_object_ref_sink (self->element);
+  /* the default is off by up to 31 of 255 at a quality of 100 */
+  gst_util_set_object_arg (G_OBJECT (self->element), "idct-method", "islow");
   self->in = gst_pad_new ("in", GST_PAD_SRC);
   self->out = gst_pad_new_from_static_template (&out_template, "out");
   gst_pad_set_element_private (self->out, self);

@@ -161,18 +161,18 @@ find_ends (const GstImagingViewStatistics *s, const GstImagingViewFrame *frame,
   g_autofree gdouble *row = g_new (gdouble, n_row);
   g_autofree gdouble *judged = g_new (gdouble, n_row * r->height / step + 1);
   gdouble from, to;
-  gsize n = 0;
+  gsize n = 0, place, before = G_MAXSIZE;
 
-  for (guint y = 0; y < r->height; y++) {
-    const gsize first = (step - n_row * y % step) % step;
+  for (gsize k = 0;
+       (place = gst_imaging_view_judged (k, step)) < n_row * r->height; k++) {
+    const gsize y = place / n_row;
 
-    if (first >= n_row)
-      continue;
-    gst_imaging_view_section_read (
-        frame, settings, r->y + y, xs, r->width, row);
-    for (gsize i = first; i < n_row; i += step)
-      if (isfinite (row[i]))
-        judged[n++] = row[i];
+    if (y != before)
+      gst_imaging_view_section_read (
+          frame, settings, r->y + (guint) y, xs, r->width, row);
+    before = y;
+    if (isfinite (row[place % n_row]))
+      judged[n++] = row[place % n_row];
   }
   gst_imaging_view_measure_ends (judged, n, settings->clip, &from, &to);
   if (from < to) {

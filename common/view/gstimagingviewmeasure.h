@@ -23,6 +23,18 @@ typedef struct {
 
 #define GST_IMAGING_VIEW_N_JUDGED 8192 /* samples that stand for all */
 
+/* Where the @k-th of them is: one in each @step, at a place within it that
+ * follows the golden ratio. Each @step-th would be a few columns of a frame
+ * whose width is a multiple of @step, and a lenslet array or a grating hits or
+ * misses those as a whole. */
+static inline gsize
+gst_imaging_view_judged (gsize k, gsize step)
+{
+  const guint32 fraction = (guint32) k * 2654435769u; /* of 2^32 */
+
+  return k * step + (gsize) (((guint64) fraction * step) >> 32);
+}
+
 /* The ends of @n values, @percent of which are left out at each; of none 0.
  * @values: are sorted */
 void gst_imaging_view_measure_ends (

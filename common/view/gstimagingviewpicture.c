@@ -119,16 +119,16 @@ choose_window (GstImagingViewPicture *self, const gdouble *values, gsize n,
 {
   const gsize step = MAX (n / GST_IMAGING_VIEW_N_JUDGED, 1);
   g_autofree gdouble *judged = g_new (gdouble, n / step + 1);
-  gsize n_judged = 0;
+  gsize n_judged = 0, place;
   gdouble low, high;
 
   self->window = r->window;
   self->level = r->level;
   if (!is_automatic (r))
     return;
-  for (gsize i = 0; i < n; i += step)
-    if (isfinite (values[i]))
-      judged[n_judged++] = values[i];
+  for (gsize k = 0; (place = gst_imaging_view_judged (k, step)) < n; k++)
+    if (isfinite (values[place]))
+      judged[n_judged++] = values[place];
   gst_imaging_view_measure_ends (judged, n_judged, r->clip, &low, &high);
   if (r->clip == 0 && self->minimum <= self->maximum) {
     low = self->minimum;

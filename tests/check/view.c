@@ -297,6 +297,41 @@ CHECK_TEST (test_the_automatic_window_leaves_out_half_a_percent)
   close_pads ();
 }
 
+/* Spots of a pitch that divides the width: a sixteenth of the samples. */
+CHECK_TEST (test_the_automatic_window_sees_all_columns)
+{
+  static const guint sizes[][2] = {
+      {512, 512}, {1024, 1024}, {1280, 1024}, {2048, 2048}};
+
+  for (guint i = 0; i < G_N_ELEMENTS (sizes); i++) {
+    const guint width = sizes[i][0], height = sizes[i][1];
+    const gsize n = (gsize) width * height;
+    g_autofree guint16 *samples = g_new (guint16, n);
+    g_autofree gchar *caps =
+        g_strdup_printf ("video/x-raw,format=" GST_VIDEO_NE (
+                             GRAY16) ",width=%u,height=%u,framerate=0/1",
+            width, height);
+    GstImagingView *view;
+    gchar *header;
+
+    for (guint y = 0; y < height; y++)
+      for (guint x = 0; x < width; x++)
+        samples[(gsize) y * width + x] =
+            (x % 16) / 4 == 2 && (y % 16) / 4 == 2 ? 2000 : 100;
+    open_pads (caps);
+    view = view_of_src (1);
+    wanted.width = width;
+    wanted.height = height;
+    wanted.n_bins = 4;
+    set (view);
+    header = picture_of (view, buffer_of (samples, 2 * n, 0));
+    check_has (header, "\"window\":1900,\"level\":1050,");
+    g_free (header);
+    g_object_unref (view);
+    close_pads ();
+  }
+}
+
 CHECK_TEST (test_types_of_samples)
 {
   const gfloat floats[] = {0.25f, NAN, -3, INFINITY};
