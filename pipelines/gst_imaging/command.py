@@ -72,12 +72,16 @@ def is_called_back(frame):
     return False
 
 
+def ignore(_number, _frame):
+    """What ends now is not interrupted. Not SIG_IGN: Python prints an error for a signal that waits when it is set."""
+
+
 def stop(number, frame):
     if held:
         held[0] = number
         return
-    for other in SIGNALS:  # what ends now is not interrupted
-        signal.signal(other, signal.SIG_IGN)
+    for other in SIGNALS:
+        signal.signal(other, ignore)
     received[:] = [number]
     stop_soon(number, frame)
 

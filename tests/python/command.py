@@ -11,6 +11,7 @@ import signal
 import subprocess
 import sys
 import tempfile
+import time
 import unittest
 import unittest.mock
 
@@ -221,6 +222,38 @@ class Convert(FolderCase):
             self.assertEqual(done.returncode, 0, done.stderr)
             self.assertIn("1 file is missing: 4", done.stderr)
             self.assertEqual(np.load(self.path("x.npy"))[:, 0, 0].tolist(), [1, 2, 3, 5])
+
+    def test_two_signals_at_once(self):
+        """Of a command that waits for a FIFO."""
+        os.mkfifo(self.path("f.dat"))
+        for _ in range(5):
+            process = subprocess.Popen([sys.executable, "-m", "gst_imaging", "fitoffset", "3", "3", self.path("f.dat")], stderr=subprocess.PIPE, text=True,
+                                       env={**os.environ, "PYTHONPATH": os.path.join(SOURCE, "pipelines")})
+            time.sleep(0.5)
+            process.send_signal(signal.SIGTERM)
+            process.send_signal(signal.SIGHUP)
+            _out, err = process.communicate(timeout=TIMEOUT)
+            self.assertRegex(err, r"\Agst-imaging fitoffset: Stopped by SIG(TERM|HUP)\.\n\Z")
+            self.assertIn(process.returncode, (-signal.SIGTERM, -signal.SIGHUP))
+
+    def test_no_frame_of_an_earlier_series_stays_behind_a_shorter_one(self):
+        for name, n in ("ones", 5), ("zeros", 3):
+            np.save(self.path(name + ".npy"), np.full((n, 2, 3), name == "ones", np.uint8))
+        series = self.path("e%02d.pgm")
+        self.assertEqual(gst_imaging("convert", self.path("ones.npy"), series).returncode, 0)
+        done = gst_imaging("convert", self.path("zeros.npy"), series)
+        self.assertEqual(done.returncode, 2)
+        self.assertIn("e03.pgm and 1 more would be read as frames of this series, which has 3. --overwrite removes them.", done.stderr)
+        self.assertEqual(gst_imaging("convert", self.path("zeros.npy"), series, "--overwrite").returncode, 0)
+        self.assertEqual(gst_imaging("convert", series, self.path("back.npy")).returncode, 0)
+        np.testing.assert_array_equal(np.load(self.path("back.npy")), np.zeros((3, 2, 3)))
+        self.assertEqual(gst_imaging("convert", self.path("ones.npy"), self.path("f%02d.pgm")).returncode, 0)
+        done = gst_imaging("convert", series, self.path("f%02d.pgm"))
+        self.assertEqual(done.returncode, 2)
+        self.assertIn("f03.pgm and 1 more would be read", done.stderr)
+        done = gst_imaging("convert", self.path("f%02d.pgm"), series)
+        self.assertEqual(done.returncode, 2)
+        self.assertIn("e00.pgm is there, and a copy of", done.stderr)
 
     def test_folders_and_numbered_files(self):
         cube = np.random.default_rng(1).integers(0, 65536, (12, 8, 10, 3), np.uint16)

@@ -95,6 +95,28 @@ def check_copy(options):
                                  " --overwrite replaces it.")
 
 
+def later_of_series(options, names):
+    """Returns: files with the next numbers, of an earlier series, that are read as frames of this one"""
+    folder, name = os.path.split(options.output)
+    later = []
+    while os.path.isfile(path := os.path.join(folder, library.numbered(name, [len(names) + len(later)])[0])):
+        later.append(path)
+    return later
+
+
+def check_series(options, files, names):
+    """Returns: files of an earlier series to remove"""
+    later = later_of_series(options, names)
+    if later and not options.overwrite:
+        raise Failure(WRONG_USE, f"{later[0]}{f' and {len(later) - 1} more' if len(later) > 1 else ''} would be read as frames of this series, which has"
+                                 f" {len(names)}. --overwrite removes them.")
+    there = next(filter(os.path.isfile, names), None)
+    same = os.path.splitext(files[0])[1].lower() == os.path.splitext(options.output)[1].lower()
+    if there and same and is_series(options.input) and not options.overwrite:
+        raise Failure(WRONG_USE, f"{there} is there, and a copy of {files[0]} would replace it. --overwrite replaces it.")
+    return later
+
+
 def outputs_of(options, files, n):
     """Returns: the names to write. None of them may be read."""
     folder, name = os.path.split(options.output)
@@ -274,6 +296,7 @@ def convert_several(options):
     if is_numbered(options.output) and array.ndim < 2:
         raise Failure(WRONG_USE, f"{options.input} is {list(array.shape)} and has no frames to number.")
     names = outputs_of(options, files, len(array))
+    later = check_series(options, files, names) if is_numbered(options.output) else []
     frames = array if is_numbered(options.output) else [array]
     result = {"output": options.output, "files": len(names), "type": array.dtype.name, "shape": list(array.shape)}
     tell_of_parts(arrays, options, files[0], result)
@@ -296,6 +319,8 @@ def convert_several(options):
                 else:
                     arrays.replace_values(like, values)
                     older.save(arrays, like, name)
+            for path in later:
+                os.remove(path)
     finally:
         arrays.free(like)
     lost = convert_flags(options, beside)

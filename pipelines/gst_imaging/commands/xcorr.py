@@ -9,12 +9,12 @@ import os
 import time
 
 from .. import play
-from ..command import NO_RESULT, Failure, say
+from ..command import NO_RESULT, WRONG_USE, Failure, say
 from ..progress import Progress
 from ..report import Report
 from ..sar import field, told
 from ..sar.images import files_of
-from ..sar.one_file import writing
+from ..sar.one_file import is_picture, writing
 
 EXAMPLES = [
     ("ref.PRM sec.PRM -nx 20 -ny 50", "the offsets of 20 x 50 patches in freq_xcorr.dat"),
@@ -92,6 +92,8 @@ def write_report(options, path, table, pipeline, warnings):
 
 
 def run(options):
+    if options.report and not is_picture(options.report):
+        raise Failure(WRONG_USE, f'"{options.report}" would be replaced, and it is no picture and no page.')
     start, warnings, name = time.monotonic(), [], METHODS[options.method]
     reads = [*files_of(options.reference), *files_of(options.secondary)]
 

@@ -11,13 +11,13 @@ KEYS_OF_SAMPLING = ("lambda-first", "lambda-last", "polynomial", "wavelengths", 
 
 
 def add_arguments(parser):
-    group = parser.add_argument_group("calibration", "Files are arrays; those of --wavelengths, --chirp and --k-index may be text. The calibration that was used,"
+    group = parser.add_argument_group("calibration", "Files are arrays; those of --wavelengths and --k-index may be text, and that of --chirp is text. The calibration that was used,"
                                       " with all keys, is written to calibration.ini.")
     group.add_argument("--calibration", metavar="INI", help="a file with groups [camera 0], [camera 1], ... or [camera] for all")
     group.add_argument("--lambda", dest="wavelength", nargs=2, metavar=("FIRST", "LAST"),
                        help="wavelength at the first and the last sample")
     group.add_argument("--wavelengths", metavar="FILE", help="the wavelength at each sample; in text one on each line, or sample and wavelength")
-    group.add_argument("--chirp", metavar="FILE", help="a number for each sample, its wavenumber in any unit (Thorlabs)")
+    group.add_argument("--chirp", metavar="FILE", help="text: a number for each sample, its wavenumber in any unit (Thorlabs)")
     group.add_argument("--k-index", metavar="FILE", help="the sample, with fraction, of each wavenumber")
     group.add_argument("--dispersion", metavar="FILE | D0;D1;D2;...", help="radians: an array file, or coefficients over -1..1")
     group.add_argument("--phase-domain", choices=("k", "spectrum"), default="k",
