@@ -191,6 +191,11 @@ class Oct(unittest.TestCase):
         width = np.median([(a[-1] - a[0] + 1) / 8 for a in above])
         self.assertLess(abs(width / positions[0]["width"] - 1), 0.1, (width, positions[0]["width"]))
 
+    def test_two_recordings_of_one_position_are_told(self):
+        for name in "one", "same":
+            np.save(self.path(name + ".npy"), self.dispersed(150.0, 9.0))
+        self.assertIn("2 recordings show 1 position of the mirror", self.call("calibrate", "one.npy", "same.npy", "--lambda", "790", "912"))
+
     def test_mirrors_that_cannot_calibrate(self):
         np.save(self.path("m.npy"), mirror(150)[0])
         np.save(self.path("dark.npy"), mirror(150, amplitude=0.0)[0])

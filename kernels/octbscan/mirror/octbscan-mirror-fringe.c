@@ -66,7 +66,8 @@ check_clipped (
     return IMK_OK;
   return imk_error_set (error, IMK_ERROR_IMAGE,
       "The fringe of the mirror is clipped: %.1f %% of the samples of camera %u "
-      "have the largest value, %g. Reduce the light or the exposure.",
+      "have the largest value, %g. Reduce the light or the exposure, if there "
+      "is a fringe at all.",
       100 * share, l->camera, largest);
 }
 

@@ -142,6 +142,10 @@ def make(names, sides, made, options, settings):
         raise Failure(NO_RESULT, "The calibration cannot be written.")
     if os.path.exists(made.path("before.ini")):
         os.remove(made.path("before.ini"))
+    n_positions = min(map(len, cameras))
+    if n_positions < len(names):
+        made.warn(f"{len(names)} recordings show {n_positions} position{'s'[:n_positions != 1]} of the mirror: of those at nearly one depth the last counts."
+                  + (" Dispersion takes two positions, and is left out: move the mirror." if n_positions == 1 and options.fit == "phase" else ""))
     show(made.report, cameras, names, phase_error)
     return made.finish(**{"phase-error": phase_error, "width-over-limit": worst(cameras), "mirrors": cameras})
 
