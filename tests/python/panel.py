@@ -1348,6 +1348,8 @@ class Panel(unittest.IsolatedAsyncioTestCase):
                     self.assertLess(time.monotonic(), end)
                     await asyncio.sleep(0.1)
 
+            async with session.get(served.root + "/api/picture", params={"pad": "sharp.src"}) as answer:
+                self.assertEqual(answer.status, 200)  # it has caps: a value of before would be one that it cannot start with
             await ask(ws, do="set", element="sharp", values={"border-value": 300})
             self.assertIn("border-value 300", (await wait_for(True))["rejected"]["text"])
             await ask(ws, do="set", element="sharp", values={"border-value": 30})
