@@ -176,7 +176,7 @@ CHECK_MOCK_TEST (test_queues_fill_while_the_device_opens)
       "! x.secondary insarxcorr name=x " GRID " backend=cuda ! text/csv" OUT);
   check_hold_context (TRUE);
   gst_element_set_state (pipeline, GST_STATE_PLAYING);
-  for (guint i = 0; i < 10000 && levels[0] + levels[1] < 6; i++) {
+  for (guint i = 0; i < 10000 && (levels[0] != 3 || levels[1] != 3); i++) {
     g_usleep (1000);
     for (guint s = 0; s < 2; s++) {
       g_autoptr (GstElement) queue =
