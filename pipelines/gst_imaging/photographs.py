@@ -40,23 +40,13 @@ def extensions():
 
 
 def gamma_of(path):
-    """Returns: the exponent that makes the samples of a photograph linear, as far as its file says: 2.2 for JPEG and for PNG with the
-    chunk sRGB, the one of a chunk gAMA, else 1"""
-    if path.lower().endswith((".jpg", ".jpeg", ".jpe")):
+    """Returns: the exponent that makes the samples of a photograph linear, as far as its file says: 2.2 for JPEG, the one of the chunk
+    gAMA or sRGB of PNG, else 1"""
+    form = path.lower().rpartition(".")[2]
+    if form in ("jpg", "jpeg", "jpe"):
         return 2.2
-    with open(path, "rb") as file:
-        if file.read(8) != b"\x89PNG\r\n\x1a\n":
-            return 1
-        gamma = 1
-        while True:
-            length, name = file.read(4), file.read(4)
-            if len(name) < 4 or name == b"IDAT":
-                return gamma
-            if name == b"sRGB":
-                return 2.2
-            content = file.read(int.from_bytes(length, "big") + 4)
-            if name == b"gAMA" and any(content[:4]):
-                gamma = round(100000 / int.from_bytes(content[:4], "big"), 2)
+    gamma = float(dict(library.Arrays().cards_of(path)).get("gAMA", 1)) if form == "png" else 1
+    return round(1 / gamma, 2) if gamma > 0 else 1
 
 
 def files_of(folder, extension=None):

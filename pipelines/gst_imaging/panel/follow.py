@@ -71,10 +71,10 @@ class Follower:
             return
         message, end = None, time.monotonic() + SLICE
         for buffer in rows.take():
-            before = message, self.field.patches() if message and self.field.begins(buffer.offset) else None
+            ended = message and self.field.begins(buffer.offset) and {**message, "field": self.field.patches()}
             found = results.read(buffer, self.element.name, self.field, False)
-            if found and before[1] is not None:
-                self.tell({**before[0], "field": before[1]})
+            if found and ended:
+                self.tell(ended)
             message = found or message
             if time.monotonic() > end:  # others wait
                 break
