@@ -148,6 +148,14 @@ class Signals(unittest.TestCase):
                         "sys.unraisablehook = lambda _what: None",
                         "sys.exit(command.main(['info']))")
 
+    def test_in_c_code_that_tells_something_false_instead(self):
+        """As NumPy's == of arrays, which is False then."""
+        self.run_python("import ctypes",
+                        "callback = ctypes.CFUNCTYPE(None)(lambda: os.kill(os.getpid(), signal.SIGTERM))",
+                        "command.execute = lambda *_words: callback() or False.sum()",
+                        "sys.unraisablehook = lambda _what: None",
+                        "sys.exit(command.main(['info']))")
+
 
 class Convert(FolderCase):
     def test_samples_stay_as_they_are(self):

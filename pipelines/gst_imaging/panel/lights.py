@@ -1,9 +1,7 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
 """Pictures and lights of photostereo, matched as `gst-imaging photostereo` matches them: as many of both, in one order."""
-import glob
 import hashlib
 import os
-import re
 
 from .. import library, photographs
 from ..command import UNREADABLE, Failure
@@ -19,11 +17,7 @@ def stills(words):
         return photographs.files_of(word)[0]
     if os.path.exists(word):
         return None
-    folder, name = os.path.split(word)
-    number = re.sub("%0?[0-9]*d", "*", name)
-    digits = re.compile(re.sub("%0?[0-9]*d", "[0-9]+", re.escape(name)))
-    found = sorted(glob.glob(os.path.join(glob.escape(folder), number)), key=library.natural)
-    return found if number == name else [path for path in found if digits.fullmatch(os.path.basename(path))]
+    return library.list_files(word)[0]
 
 
 def write(lights, chosen):
