@@ -9,6 +9,7 @@ import re
 from .command import NOT_WRITTEN, UNREADABLE, WRONG_USE, Failure
 
 LIBRARY = "libgstimaging-1.0.so.0"
+NO_CENTROID = 227  # IMK_SHCENTROID_INVALID_MASK: flags of a cell without a centroid
 
 
 class GError(ctypes.Structure):

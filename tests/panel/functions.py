@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
 """Functions of the panel's page that compute or draw, in a headless Chromium: against the C library and numbers known beforehand."""
+import json
 import os
 import re
 import sys
@@ -7,6 +8,7 @@ import tempfile
 import unittest
 
 from browser import SOURCE, Browser, Served, missing
+from gst_imaging.panel import kinds
 
 # Runs the body with the exports of a module as m.
 IN_MODULE = "const done = arguments[arguments.length - 1]; import('/static/' + arguments[0]).then((m) => { %s }).then(done, (e) => done('failed: ' + e));"
@@ -139,7 +141,8 @@ class Functions(unittest.TestCase):
           const view = (pad, section, source) => ({pad, source, header: null, overlays: [], description: {width: 400, height: 1024}, settings: {section},
             cut: {section: "frame", place: 0, volume: 0}, draw() {}, layers: []});
           const shown = [view("oct.enface", "live", [400, 6]), view("oct.src", "live", [400, 1024]), view("oct.src", "row", [400, 6])];
-          const element = {name: "oct", element: "octbscan", ours: true, properties: []};
+          const element = {name: "oct", element: "octbscan", ours: true, results: "oct", properties: [],
+            display: {plots: ["A-scan"], first: [], arrows: null, invalid: 0, progress: null}};
           const host = {link: {ask: async (command, values) => asked.push([command, values.crop])}, numbers: [7, 8], shown: () => shown,
             elementOf: () => element};
           const results = new m.Results(host, document.createElement("div"));
@@ -204,15 +207,37 @@ class Functions(unittest.TestCase):
             cells: () => [{row: 0, column: 1, x: 9, y: 8, dx: 0.5, dy: 0.25, valid: true}, {row: 1, column: 1, x: 9, y: 18, dx: 7, dy: 7, valid: false}]};
           const line = {quantity: {name: "level", unit: "dB", scale: 2, offset: 1}, axes: [null, {name: "depth", unit: "um", step: 3, origin: 1}],
             values: {samples: [[1], [null]]}};
-          const all = ["Plot", "Table", "A-scan", "Field of offsets", "Map of dx"].map((mode) => m.tableOf(one, mode, {chosen: ["rms"], line}));
-          return [...all.map((t) => [t.names, t.rows]), m.tableOf(one, "A-scan", {chosen: [], line: undefined})]"""
-        self.assertEqual(self.run_in("table.js", body), [
+          const all = ["Plot", "Table", "A-scan", "Field of offsets", "Map of dx"].map((plot) => m.PLOTS[plot].table(one, {chosen: ["rms"], line}));
+          return [...all.map((t) => [t.names, t.rows]), m.PLOTS["A-scan"].table(one, {chosen: [], line: undefined})]"""
+        self.assertEqual(self.run_in("plots.js", body), [
             [["time (s)", "rms"], [[0, 1], [0.5, None]]],
             [["variance (counts^2)", "mean"], [[1, 3], [2, None]]],
             [["depth (um)", "level (dB)"], [[1, 3], [4, None]]],
             [["x", "dx", "y", "dy", "snr"], [[1, 2, 3, 4, 5]]],
             [["row", "column", "x", "y", "dx", "dy"], [[0, 1, 9, 8, 0.5, 0.25], [1, 1, 9, 18, None, None]]],
             None])
+
+    def test_what_the_kinds_name_can_be_drawn(self):
+        """Every plot and kind of arrows of panel/kinds.py has its functions, and each of these is named there."""
+        named = list(kinds.KINDS.values()) + [kinds.OTHER]
+        plots = {name for kind in named for name in kind.plots}
+        found = self.run_in("plots.js", "return Object.entries(m.PLOTS).map(([name, p]) => [name, typeof p.draw, typeof p.table])")
+        self.assertEqual({name: types for name, *types in found}, {name: ["function"] * 2 for name in plots})
+        arrows = {kind.arrows for kind in named if kind.arrows}
+        self.assertEqual(set(self.run_in("arrows.js", "return Object.keys(m.ARROWS)")), arrows)
+
+    def test_progress_of_an_element(self):
+        body = """return arguments_kinds.map(([progress, fields]) => {
+            const one = new m.Result({display: {progress}}, false);
+            one.tell("another", fields);
+            const before = one.progress;
+            one.tell(progress[0], fields);
+            return [before, one.progress.at, one.progress.text];
+          })"""
+        told = [[kinds.of("insarxcorr").progress, {"rows": 3, "of": 12}],
+                [kinds.of("photostereo").progress, {"lights": 16, "mean-residual": 0.0123456}]]
+        self.assertEqual(self.run_in("result.js", body.replace("arguments_kinds", json.dumps(told))),
+                         [[None, 0.25, "3 of 12 rows"], [None, None, "16 lights, residual 0.0123"]])
 
     def test_window_of_a_picture(self):
         self.assertEqual(self.run_in("scales.js", "return [null, {scale: 0.5, offset: -10}].map((quantity) => m.windowOf({window: 100, level: 50, quantity}))"),
@@ -251,12 +276,12 @@ class Functions(unittest.TestCase):
     # A result of four cells, the first with a slope of dx
     SLOPES = """const slopes = (dx, pts, more = {}) => ({pts: pts * 1e9, fields: ["x", "y", "dx", "dy"], "by-field": false, summary: {rms: dx}, truncated: false,
       values: [[0, 0, dx, 0], [0, 0, 0, 0.2]], flags: [0, 0], "row-column": [[0, 0], [0, 1]], cells: [[0, 0, 20, 20, 9, 9], [20, 0, 20, 20, 29, 9]], ...more});
-      const one = new m.Result({element: "shcentroid"}, false); """
+      const one = new m.Result({display: {invalid: 227}}, false); """
 
     def test_arrows_come_back_after_a_bad_moment(self):
         """The longest arrow of the last seconds, not of all times."""
         body = self.SLOPES + """return [[2, 0], [50, 1], [2, 2], [2, 5], [2, 21]].map(([dx, now]) => { one.add(slopes(dx, now), now); return one.longest; })"""
-        first, bad, soon, later, after = self.run_in("results.js", body)
+        first, bad, soon, later, after = self.run_in("result.js", body)
         self.assertEqual((first, bad, after), (2, 50, 2))
         self.assertAlmostEqual(soon, 25, delta=0.01)
         self.assertLess(later, 13)
@@ -265,23 +290,24 @@ class Functions(unittest.TestCase):
         body = self.SLOPES + """one.add(slopes(1, 10, {age: 90}), 0); one.add(slopes(2, 100), 1); one.add(slopes(3, 101), 2);
           one.miss(); one.add(slopes(4, 200), 3);
           return [one.points("rms", 0), one.points("rms", 60)]"""
-        everything, newest = self.run_in("results.js", body)
+        everything, newest = self.run_in("result.js", body)
         self.assertEqual([y for _x, y in everything], [1, None, 2, 3, None, 4])
         self.assertEqual(newest, [[150.5, None], [200, 4]])
 
     def test_cells_that_are_no_numbers(self):
         body = self.SLOPES + """one.add({...slopes(1, 1), values: [[0, 0, NaN, 0], [0, 0, 1, Infinity]]}, 1); return one.cells().map((c) => c.valid)"""
-        self.assertEqual(self.run_in("results.js", body), [False, False])
+        self.assertEqual(self.run_in("result.js", body), [False, False])
 
     def test_maps_of_slopes(self):
-        """A positive slope is red, a negative one blue; saturated cells are counted; the grid has its pitch."""
+        """A positive slope is red, a negative one blue; the grid has its pitch."""
         body = PIXEL + """const root = document.createElement("div");
           root.style.cssText = "width: 400px";
           document.body.append(root);
           const host = {shown: () => [], link: {ask: async () => ({})}, elementOf: () => null};
           const results = new m.Results(host, root);
           results.canvas.style.cssText = "width: 400px; height: 120px; display: block";
-          results.show([{name: "ao", element: "shcentroid", title: "", ours: true, results: "shwfs", properties: []}], null);
+          results.show([{name: "ao", element: "shcentroid", title: "", ours: true, results: "shwfs", properties: [],
+            display: {plots: ["Map of dx", "Map of dy"], first: ["rms"], arrows: "slopes", invalid: 227, progress: null}}], null);
           const message = {element: "ao", pts: 0, fields: ["x", "y", "dx", "dy"], "by-field": false, summary: {rms: 1}, truncated: false,
             values: [[0, 0, 1, -1], [0, 0, -1, 1]], flags: [4, 0], "row-column": [[0, 0], [0, 1]],
             cells: [[0, 0, 20, 20, 9.5, 9.5], [20, 0, 20, 20, 29.5, 9.5]]};
@@ -293,13 +319,13 @@ class Functions(unittest.TestCase):
           });
           const {columns, rows, pitchX} = results.current.grid();
           root.remove();
-          return [colours, message.summary.saturated, columns, rows, pitchX]"""
+          return [colours, columns, rows, pitchX]"""
         # two cells of 112 pixels from x 48 on
         ((left, right), (left_y, right_y)), *facts = self.run_in("results.js", body)
         for red, blue in (left, right), (right_y, left_y):
             self.assertGreater(red[0], red[2] + 50)
             self.assertGreater(blue[2], blue[0] + 30)
-        self.assertEqual(facts, [1, 2, 1, 20])
+        self.assertEqual(facts, [2, 1, 20])
 
 
 if __name__ == "__main__":

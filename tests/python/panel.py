@@ -38,7 +38,7 @@ try:
 
     gi.require_version("GstImaging", "1.0")
     from gi.repository import GstImaging
-    from gst_imaging.panel import graph, guard, gvalue, outputs, presets, recording, results, values
+    from gst_imaging.panel import graph, guard, gvalue, kinds, outputs, presets, recording, results, values
     from gst_imaging.panel.client import Client
     from gst_imaging.panel.elements import TEXTS, Element
     from gst_imaging.panel.files import MAX_ENTRIES, Files
@@ -1213,6 +1213,16 @@ class Panel(unittest.IsolatedAsyncioTestCase):
         for row in range(2, 5):
             field.add(row, [[0] * 5] * (results.MAX_PATCHES // 2))
         self.assertEqual((field.missed(), len(field.patches())), (3, results.MAX_PATCHES))
+
+    def test_cells_that_are_saturated_are_counted(self):
+        """Also those without a centroid; a column that nobody has measured is missing."""
+        slopes = np.array([[3, 0], [-3, 0], [100, 100], [0, np.nan]], np.float32)
+        measured = {"fields": ["dx", "dy"], "by-field": False, "values": slopes, "flags": np.array([4, 0, 5, 0], np.uint8)}
+        found = kinds.of("shcentroid").sum_up(measured)
+        self.assertEqual(found, {"valid": 2, "rms-dx": 3, "rms-dy": 0, "rms": 3, "mean-dx": 0, "mean-dy": 0, "saturated": 2})
+        del measured["flags"]
+        self.assertNotIn("saturated", kinds.of("shcentroid").sum_up(measured))
+        self.assertEqual(kinds.of("shcentroid").sum_up({**measured, "fields": ["x", "y"]}), {})
 
     async def test_requests_behind_one_that_waits_are_limited(self):
         served = self.serve()

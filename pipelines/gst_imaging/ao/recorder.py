@@ -6,7 +6,6 @@ import time
 from .. import library, memory
 from ..command import UNREADABLE, WRONG_USE, Failure
 
-BAD = 227  # flags of a cell without a centroid
 FORMATS = {"GRAY8": "u1", "GRAY16_LE": "<u2"}
 DONE = "gst-imaging-recorded"
 
@@ -141,7 +140,7 @@ class Recorder:
         cells, slopes, flags = self.tensors(buffer, caps) if is_tensor else self.metadata(buffer)
         values = np.frombuffer(slopes, np.float32).reshape(2, cells)
         if flags:  # a cell without a centroid has none
-            values = np.where(np.frombuffer(flags, np.uint8) & BAD, np.float32("nan"), values)
+            values = np.where(np.frombuffer(flags, np.uint8) & library.NO_CENTROID, np.float32("nan"), values)
         known, fps_n, fps_d = caps.get_fraction("framerate")
         self.rate = fps_n / fps_d if known and fps_n > 0 else 0.0
         self.pending = {"slopes": (np.float32, (2, cells), values.tobytes())}

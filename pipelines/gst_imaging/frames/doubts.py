@@ -67,6 +67,6 @@ class Look:
         """values: [cells, fields] of shcentroid with all fields"""
         np = library.numpy()
         frame = frame_of(np, sample)
-        valid = values[:, -1].astype(int) & 227 == 0
+        valid = values[:, -1].astype(int) & library.NO_CENTROID == 0
         self.order = doubt_order(np, frame) if frame is not None else None
         self.peak = peak_over_noise(np, frame, values[valid, :2]) if frame is not None else None

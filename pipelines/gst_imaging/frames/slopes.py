@@ -9,7 +9,6 @@ from ..report import plots
 X, Y, DX, DY = range(4)
 FLAGS = -1
 N_FIELDS = 10
-INVALID = 227  # flags, see docs/reference/shcentroid.md
 FLAG_NAMES = {1: "no flux", 2: "low flux", 4: "saturated", 8: "clipped by the frame", 16: "window at the edge", 32: "no match",
               64: "outside", 128: "not finite"}
 EDGES = 61  # of the histogram
@@ -36,7 +35,7 @@ def reference(made, path, map_path):
         return path  # x and y; the element says what is wrong with others
     total, n, centres = 0, 0, None
     for cells in frames_of(path):
-        valid = (cells[:, FLAGS].astype(int) & INVALID == 0)[:, None]
+        valid = (cells[:, FLAGS].astype(int) & library.NO_CENTROID == 0)[:, None]
         total, n = total + np.where(valid, cells[:, :2], 0).astype(float), n + valid
         centres = cells[:, :2] - cells[:, 2:4] if centres is None else centres
     if map_path:
@@ -62,7 +61,7 @@ class Sums:
 
     def add(self, cells):
         np, flags = self.np, cells[:, FLAGS].astype(int)
-        valid = flags & INVALID == 0
+        valid = flags & library.NO_CENTROID == 0
         slopes = np.where(valid[:, None], cells[:, DX:DY + 1], 0).astype(float)
         self.n += 1
         self.rms.append(np.sqrt((slopes ** 2).sum(0) / max(valid.sum(), 1)) if valid.any() else [np.nan] * 2)

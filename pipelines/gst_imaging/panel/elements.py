@@ -7,14 +7,12 @@ import os
 import warnings
 
 from .. import library
-from . import gvalue, trial
+from . import gvalue, kinds, trial
 from .refusal import Refusal
 from .values import as_text, from_json, from_text, in_structure, to_json, type_name, whole
 
 OURS = "gst-imaging"
 HIDDEN = {"name", "parent", "settings", "stats", "last-sample", "settings-hash", "last-message"}
-RESULTS = {"shcentroid": "shwfs-centroids-v1", "lapsharpen": "laplacian-focus-v1", "photostereo": "photostereo-summary-v1",
-           "octbscan": "oct-ascans-v1", "insarxcorr": "insar-offsets-v2", "shreconstruct": "ao-modes-v1"}  # until some arrive
 # Properties with the path of a file that is written. Those of sinks are as well.
 WRITTEN = {("shcentroid", "find-grid-location"), ("normalintegrate", "mesh-location"), ("spherelights", "location"),
            ("insarxcorr", "offsets-location"), *(("insarform", f"{what}-location")
@@ -65,7 +63,8 @@ class Element:
         self.properties = {p["name"]: p for p in self.describe(panel.GstImaging)}
         self.rejected = {}
         self.caps = None
-        self.results_id = RESULTS.get(self.factory)
+        self.kind = kinds.of(self.factory)
+        self.results_id = self.kind.results
         self.actions = self.find_actions()
 
     def describe(self, GstImaging):
@@ -159,7 +158,7 @@ class Element:
         return {"name": self.name, "element": self.factory, "title": self.title, "ours": self.ours,
                 "settings-valid": bool(self.element.get_property("settings-valid"))
                 if self.element.find_property("settings-valid") else True,
-                "results": self.results_id if self.ours else None,
+                "results": self.results_id if self.ours else None, "display": self.kind.told() if self.ours else None,
                 "properties": [self.property_state(name, state) for name in self.properties], "actions": self.actions}
 
     def names_files(self, name):

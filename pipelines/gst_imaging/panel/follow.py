@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
-"""Results for those who follow an element: a tap takes the newest frame, and its metadata is read here. Of insarxcorr, whose rows
-are parts of one field, it passes all of them to a queue."""
+"""Results for those who follow an element: a tap takes the newest frame, and its metadata is read here. Where the rows are parts
+of one field, it passes all of them to a queue."""
 import asyncio
 import time
 
@@ -10,7 +10,7 @@ from .refusal import Refusal
 PERIOD = 0.1  # seconds
 MAX_WAITING = 16 << 20  # bytes of rows
 SLICE = 0.05  # seconds of reading rows at once
-MANY = 20000  # patches of a field that is sent once a second
+MANY = 20000  # rows of a field that is sent once a second
 
 
 class Rows:
@@ -47,7 +47,7 @@ class Follower:
         pads = [pad for pad in element.element.srcpads if pad.get_name() != "results"]
         self.clients, self.newest, self.field = set(), None, results.Field()
         self.news = asyncio.Event()
-        self.rows = [Rows(panel, pad) for pad in pads if pad.get_name() == "src"] if element.factory == "insarxcorr" else []
+        self.rows = [Rows(panel, pad) for pad in pads if pad.get_name() == "src"] if element.kind.field else []
         self.taps = [] if self.rows else [panel.GstImaging.Tap.new(pad) for pad in pads]
         for tap in self.taps:
             self.loop.add_reader(tap.get_fd(), self.on_frame, tap)
@@ -59,7 +59,7 @@ class Follower:
         sample, _time = tap.take()
         if not sample:
             return
-        message = results.read(sample.get_buffer(), self.element.name, self.field)
+        message = results.read(sample.get_buffer(), self.element, self.field)
         del sample  # its buffer is missing in a pool
         if message:
             self.tell(message)
@@ -72,7 +72,7 @@ class Follower:
         message, end = None, time.monotonic() + SLICE
         for buffer in rows.take():
             ended = message and self.field.begins(buffer.offset) and {**message, "field": self.field.patches()}
-            found = results.read(buffer, self.element.name, self.field, False)
+            found = results.read(buffer, self.element, self.field, False)
             if found and ended:
                 self.tell(ended)
             message = found or message
@@ -146,7 +146,7 @@ class Followers:
         panel = self.server.panel
         for view, tap in panel.kept.items():
             sample = tap.get_kept() if view.rpartition(".")[0] == element.name else None
-            message = results.read(sample.get_buffer(), element.name, results.Field()) if sample else None
+            message = results.read(sample.get_buffer(), element, results.Field()) if sample else None
             if message and self.last.get(element.name, ({},))[0].get("frame") != message["frame"]:  # that one may have more rows
                 self.last[element.name] = message, panel.kept_time
 

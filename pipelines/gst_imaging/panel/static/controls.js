@@ -251,7 +251,7 @@ export class Controls {
   #controls = new Map();
   #groups = [];
 
-  // @host: link, saved (), files (), toast ()
+  // @host: link, saved (), files ()
   constructor(host, root) {
     this.host = host;
     this.search = h("input", { type: "search", id: "search", placeholder: "Search settings", "aria-label": "Search settings",

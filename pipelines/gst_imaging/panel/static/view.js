@@ -57,8 +57,8 @@ export class View {
   measured = NOTHING;
 
   // shared: of two pads that are compared, the samples mean the same, and have one window and level
-  // @host: link, numbers (free ones), views (), volume (), tool (), changed (view), hovered (view), pictured (view), chosen (view),
-  // drawn (view), close (view)
+  // @host: link, numbers (free ones), views (), shown (), elementOf (pad), volume (), frames (), tool (), changed (view), hovered (view),
+  // pictured (view), chosen (view), drawn (view, tool), close (view)
   constructor(host, pad, { section = "live", place = 0, compare = null, shared = false, colours: map = "grey", closable = true } = {}) {
     this.host = host;
     this.layers = (compare ?? [pad]).map((p) => ({ number: host.numbers.shift(), pad: p, header: null, bitmap: null }));
