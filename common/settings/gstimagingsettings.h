@@ -178,6 +178,7 @@ typedef struct {
   GstImagingFileLoad load;        /* of a path; %NULL: it is only a name */
   GDestroyNotify free_data;       /* what load() returns */
   gboolean integers;              /* an array of integers */
+  gboolean written;               /* a path of a file to write */
 } GstImagingSetting;
 
 /**
@@ -261,6 +262,12 @@ typedef struct {
   { \
     GST_IMAGING_SETTING (NAME, PATH, WHEN, GROUPS, TYPE, MEMBER, BLURB), \
         .load = LOAD, .free_data = FREE_DATA \
+  }
+/* The path of a file that the element writes. */
+#define GST_IMAGING_OUTPUT(NAME, WHEN, GROUPS, TYPE, MEMBER, BLURB) \
+  { \
+    GST_IMAGING_SETTING (NAME, PATH, WHEN, GROUPS, TYPE, MEMBER, BLURB), \
+        .written = TRUE \
   }
 /* Names of files, which are read elsewhere: an array of strings. */
 #define GST_IMAGING_PATHS(NAME, WHEN, GROUPS, TYPE, MEMBER, BLURB) \
@@ -567,7 +574,8 @@ void gst_imaging_settings_put_file (GstImagingSettings *self, const gchar *name,
  * The properties of an element as JSON: an array of objects with `name`,
  * `type`, `default`, `when` ("frame", "set", "start", or "read" for properties
  * that cannot be set), `blurb`, and where they apply `minimum`, `maximum`,
- * `unit` and `values` (of an enumeration: objects with `nick` and `blurb`).
+ * `unit`, `values` (of an enumeration: objects with `nick` and `blurb`) and
+ * `written` (true: the path of a file that the element writes).
  *
  * Returns: (transfer full) (nullable): JSON; %NULL for types that are not
  *   elements of gst-imaging

@@ -371,6 +371,8 @@ gst_imaging_settings_describe (GType type)
     gst_imaging_json_add_text (json, "when", when_of (specs[i], setting));
     if (setting && setting->unit)
       gst_imaging_json_add_text (json, "unit", setting->unit);
+    if (setting && setting->written)
+      g_string_append (json, ",\"written\":true");
     gst_imaging_json_add_text (
         json, "blurb", g_param_spec_get_blurb (specs[i]));
     g_string_append_c (json, '}');

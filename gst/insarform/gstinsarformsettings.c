@@ -64,8 +64,8 @@ load_dem (const gchar *location, ImkError *error)
 #define KERNEL (1 << 0) /* what makes another kernel */
 
 #define LOCATION(NAME, PICTURE, WHAT) \
-  GST_IMAGING_PATH (NAME, NEXT_SET, 0, GstInsarFormSettings, \
-      locations[GST_INSAR_PICTURE_##PICTURE], NULL, NULL, \
+  GST_IMAGING_OUTPUT (NAME, NEXT_SET, 0, GstInsarFormSettings, \
+      locations[GST_INSAR_PICTURE_##PICTURE], \
       "File to write with " WHAT \
       ": a GeoTIFF if the name ends in .tif, otherwise bare numbers with an " \
       "ENVI header (.hdr) and a .vrt beside them")

@@ -108,8 +108,7 @@ const GstImagingSetting gst_insar_settings[GST_INSAR_N_SETTINGS] = {
         gst_insar_free_gross_offsets,
         "Array file [ny, nx, 2] with the columns and lines, rounded, around "
         "which each patch is searched. They are added to rshift and ashift"),
-    GST_IMAGING_PATH ("offsets-location", NEXT_SET, KERNEL, Settings, offsets,
-        NULL, NULL,
+    GST_IMAGING_OUTPUT ("offsets-location", NEXT_SET, KERNEL, Settings, offsets,
         "File to write with the planes of the pad rasters, one pixel per "
         "patch: a GeoTIFF if the name ends in .tif, otherwise bare numbers "
         "with an ENVI header (.hdr) and a .vrt beside them"),

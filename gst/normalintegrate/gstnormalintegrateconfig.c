@@ -126,8 +126,7 @@ static const GstImagingSetting settings[] = {
         "Height of grey value 65535 above the lowest point, which has grey "
         "value 1, in the unit of the heights. Higher points are clipped. 0: "
         "the highest point of each map"),
-    GST_IMAGING_PATH ("mesh-location", LIVE, 0, Settings, mesh_location, NULL,
-        NULL,
+    GST_IMAGING_OUTPUT ("mesh-location", LIVE, 0, Settings, mesh_location,
         "Path of the mesh to write for each map: .glb, .obj or .ply. %d or "
         "%05d in it is the number of the map, from 0; without it each map "
         "replaces the last one"),

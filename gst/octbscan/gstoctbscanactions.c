@@ -2,6 +2,7 @@
 /* What is done once, when an application asks for it. */
 #include "gstoctbscaninput.h"
 
+#include "gstimagingaction.h"
 #include "gstoctbscancalibration.h"
 #include "gstoctbscanfiles.h"
 #include "gstoctbscanmirror.h"
@@ -338,87 +339,100 @@ save_fixed_pattern (GstOctBscan *self, const gchar *location)
 /* --- signals ---------------------------------------------------------------
  */
 
-static void
-install (GObjectClass *klass, const gchar *name, gpointer func, GType result,
-    guint n_params)
-{
-  g_signal_new_class_handler (name, G_OBJECT_CLASS_TYPE (klass),
-      G_SIGNAL_RUN_LAST | G_SIGNAL_ACTION, G_CALLBACK (func), NULL, NULL, NULL,
-      result, n_params, G_TYPE_STRING);
-}
+static const GstImagingAction actions[] = {
+    /**
+     * GstOctBscan::estimate-dispersion:
+     *
+     * Looks for the d2 and d3 of each camera that make the next B-scan
+     * sharpest, sets #GstOctBscan:dispersion to them and posts an element
+     * message "octbscan-dispersion" with "accepted", "dispersion",
+     * "sharpness-before", "sharpness-after", "confidence" (0 to 1), "range" and
+     * "curves": for each camera the sharpness of 81 d2 from -range to range.
+     * Where an image holds nothing to judge by, "accepted" is FALSE, "text"
+     * says why, as does a warning, and the dispersion stays. "warning" says so,
+     * and a warning is posted, when an accepted value is of a camera without
+     * calibration. The stream waits some tenths of a second a camera.
+     */
+    {"estimate-dispersion", G_CALLBACK (estimate_dispersion), G_TYPE_NONE,
+        {{NULL}}, {NULL},
+        "Estimates the dispersion from the next B-scan and uses it"},
+    /**
+     * GstOctBscan::calibrate-mirror:
+     * @sides: a sign for each of the next B-scans, as "+-": + for a mirror on
+     *   the side of the sample, - for one beyond zero delay; empty: one +
+     *
+     * Takes the fringes of a mirror from the next B-scans, and with those of
+     * earlier calls sets #GstOctBscan:k-polynomial and #GstOctBscan:dispersion.
+     * Posts an element message "octbscan-mirror" with "accepted", "text",
+     * "k-polynomial", "dispersion", "phase-error-rms", "n-positions", and a
+     * structure "camera-C-mirror-I" for each camera and position with "depth",
+     * "depth-um", "width-before", "width", "width-limit", "level", "snr" and
+     * "phase-error".
+     */
+    {"calibrate-mirror", G_CALLBACK (gst_oct_bscan_calibrate_mirror),
+        G_TYPE_NONE, {{"sides", GST_IMAGING_KIND_STRING}}, {NULL},
+        "Calibrates from a mirror in the next B-scans. sides: a + for each "
+        "of them, or - for one beyond zero delay; empty: one +"},
+    /**
+     * GstOctBscan::forget-mirrors:
+     *
+     * The next calibrate-mirror begins without the positions of earlier ones.
+     */
+    {"forget-mirrors", G_CALLBACK (gst_oct_bscan_forget_mirrors), G_TYPE_NONE,
+        {{NULL}}, {NULL},
+        "Removes the positions of earlier mirrors: the next "
+        "calibrate-mirror starts without them"},
+    /**
+     * GstOctBscan::reset-range:
+     *
+     * range=auto finds its ends anew, in the next 8 B-scans.
+     */
+    {"reset-range", G_CALLBACK (gst_oct_bscan_reset_range), G_TYPE_NONE,
+        {{NULL}}, {NULL},
+        "Chooses the ends of range=auto again, from the next 8 B-scans"},
+    /**
+     * GstOctBscan::save-calibration:
+     * @location: an .ini file
+     *
+     * Writes the calibration with the property dispersion in it.
+     *
+     * Returns: FALSE after a warning
+     */
+    {"save-calibration", G_CALLBACK (save_calibration), G_TYPE_BOOLEAN,
+        {{"location", GST_IMAGING_KIND_PATH}}, {"calibration"},
+        "Writes the calibration with the dispersion in use. location: an "
+        ".ini file"},
+    /**
+     * GstOctBscan::save-background:
+     * @location: an array file; its extension selects the format
+     *
+     * Writes the background that was taken off the last B-scan, float64
+     * [cameras, samples], for background-location. There is none with
+     * background=rolling and none.
+     *
+     * Returns: FALSE after a warning
+     */
+    {"save-background", G_CALLBACK (save_background), G_TYPE_BOOLEAN,
+        {{"location", GST_IMAGING_KIND_PATH}}, {"background-location"},
+        "Writes the background that was subtracted from the last B-scan. "
+        "location: an array file"},
+    /**
+     * GstOctBscan::save-fixed-pattern:
+     * @location: an array file; its extension selects the format
+     *
+     * Writes the fixed pattern that was taken off the last B-scan.
+     *
+     * Returns: FALSE after a warning
+     */
+    {"save-fixed-pattern", G_CALLBACK (save_fixed_pattern), G_TYPE_BOOLEAN,
+        {{"location", GST_IMAGING_KIND_PATH}}, {"pattern-location"},
+        "Writes the fixed pattern that was subtracted from the last B-scan. "
+        "location: an array file"},
+    {NULL},
+};
 
 void
 gst_oct_bscan_install_actions (GObjectClass *klass)
 {
-  /**
-   * GstOctBscan::estimate-dispersion:
-   *
-   * Looks for the d2 and d3 of each camera that make the next B-scan sharpest,
-   * sets #GstOctBscan:dispersion to them and posts an element message
-   * "octbscan-dispersion" with "accepted", "dispersion", "sharpness-before",
-   * "sharpness-after", "confidence" (0 to 1), "range" and "curves": for each
-   * camera the sharpness of 81 d2 from -range to range. Where an image holds
-   * nothing to judge by, "accepted" is FALSE, "text" says why, as does a
-   * warning, and the dispersion stays. "warning" says so, and a warning is
-   * posted, when an accepted value is of a camera without calibration. The
-   * stream waits some tenths of a second a camera.
-   */
-  install (klass, "estimate-dispersion", estimate_dispersion, G_TYPE_NONE, 0);
-  /**
-   * GstOctBscan::calibrate-mirror:
-   * @sides: a sign for each of the next B-scans, as "+-": + for a mirror on the
-   *   side of the sample, - for one beyond zero delay; empty: one +
-   *
-   * Takes the fringes of a mirror from the next B-scans, and with those of
-   * earlier calls sets #GstOctBscan:k-polynomial and #GstOctBscan:dispersion.
-   * Posts an element message "octbscan-mirror" with "accepted", "text",
-   * "k-polynomial", "dispersion", "phase-error-rms", "n-positions", and a
-   * structure "camera-C-mirror-I" for each camera and position with "depth",
-   * "depth-um", "width-before", "width", "width-limit", "level", "snr" and
-   * "phase-error".
-   */
-  install (klass, "calibrate-mirror", gst_oct_bscan_calibrate_mirror,
-      G_TYPE_NONE, 1);
-  /**
-   * GstOctBscan::forget-mirrors:
-   *
-   * The next calibrate-mirror begins without the positions of earlier ones.
-   */
-  install (
-      klass, "forget-mirrors", gst_oct_bscan_forget_mirrors, G_TYPE_NONE, 0);
-  /**
-   * GstOctBscan::reset-range:
-   *
-   * range=auto finds its ends anew, in the next 8 B-scans.
-   */
-  install (klass, "reset-range", gst_oct_bscan_reset_range, G_TYPE_NONE, 0);
-  /**
-   * GstOctBscan::save-calibration:
-   * @location: an .ini file
-   *
-   * Writes the calibration with the property dispersion in it.
-   *
-   * Returns: FALSE after a warning
-   */
-  install (klass, "save-calibration", save_calibration, G_TYPE_BOOLEAN, 1);
-  /**
-   * GstOctBscan::save-background:
-   * @location: an array file; its extension selects the format
-   *
-   * Writes the background that was taken off the last B-scan, float64
-   * [cameras, samples], for background-location. There is none with
-   * background=rolling and none.
-   *
-   * Returns: FALSE after a warning
-   */
-  install (klass, "save-background", save_background, G_TYPE_BOOLEAN, 1);
-  /**
-   * GstOctBscan::save-fixed-pattern:
-   * @location: an array file; its extension selects the format
-   *
-   * Writes the fixed pattern that was taken off the last B-scan.
-   *
-   * Returns: FALSE after a warning
-   */
-  install (klass, "save-fixed-pattern", save_fixed_pattern, G_TYPE_BOOLEAN, 1);
+  gst_imaging_actions_install (klass, actions);
 }

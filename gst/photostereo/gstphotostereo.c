@@ -24,15 +24,12 @@
  */
 #include "gstphotostereoprivate.h"
 
+#include "gstimagingaction.h"
 #include "gstimagingallocation.h"
 #include "gstimagingmetadata.h"
 
 GST_DEBUG_CATEGORY_STATIC (photostereo_debug);
 #define GST_CAT_DEFAULT photostereo_debug
-
-enum { SIGNAL_FINISH_SET, N_SIGNALS };
-
-static guint signals[N_SIGNALS];
 
 static const gchar *const output_names[N_OUTPUTS] = {
     "normal", "albedo", "ambient", "quality", "confidence", "mask"};
@@ -436,6 +433,21 @@ gst_photo_stereo_finalize (GObject *object)
   G_OBJECT_CLASS (gst_photo_stereo_parent_class)->finalize (object);
 }
 
+static const GstImagingAction actions[] = {
+    /**
+     * GstPhotoStereo::finish-set:
+     *
+     * Ends the set: what there is is solved, and the next picture begins
+     * another. Returns at once; the message photostereo-progress with final
+     * tells when.
+     */
+    {"finish-set", G_CALLBACK (gst_photo_stereo_finish_set), G_TYPE_NONE,
+        {{NULL}}, {NULL},
+        "Ends the set and solves it with the pictures so far; the next "
+        "picture starts another set"},
+    {NULL},
+};
+
 static void
 gst_photo_stereo_class_init (GstPhotoStereoClass *klass)
 {
@@ -446,16 +458,7 @@ gst_photo_stereo_class_init (GstPhotoStereoClass *klass)
   object_class->finalize = gst_photo_stereo_finalize;
   gst_imaging_settings_install (object_class, &gst_photo_stereo_table);
 
-  /**
-   * GstPhotoStereo::finish-set:
-   *
-   * Ends the set: what there is is solved, and the next picture begins another.
-   * Returns at once; the message photostereo-progress with final tells when.
-   */
-  signals[SIGNAL_FINISH_SET] = g_signal_new_class_handler ("finish-set",
-      G_TYPE_FROM_CLASS (klass), G_SIGNAL_RUN_LAST | G_SIGNAL_ACTION,
-      G_CALLBACK (gst_photo_stereo_finish_set), NULL, NULL, NULL, G_TYPE_NONE,
-      0);
+  gst_imaging_actions_install (G_OBJECT_CLASS (klass), actions);
 
   /* without tags, so that whatever is done to the pixels does not drop it; a
    * NULL list is refused before GStreamer 1.24 */

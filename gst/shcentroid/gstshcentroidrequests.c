@@ -2,6 +2,7 @@
 /* What is asked for of the frames to come: captures and find-grid. */
 #include "gstshcentroidprivate.h"
 
+#include "gstimagingaction.h"
 #include "gstimagingtable.h"
 #include "gstshcentroidgeometry.h"
 #include "gstshcentroidtemplate.h"
@@ -421,69 +422,88 @@ gst_sh_centroid_take_requests (
   return status == IMK_OK ? find_grid (self, in, error) : status;
 }
 
-static guint
-add_capture (GstShCentroidClass *klass, const gchar *name, GCallback handler)
-{
-  return g_signal_new_class_handler (name, G_TYPE_FROM_CLASS (klass),
-      G_SIGNAL_RUN_LAST | G_SIGNAL_ACTION, handler, NULL, NULL, NULL,
-      G_TYPE_BOOLEAN, 2, G_TYPE_UINT, G_TYPE_STRING);
-}
+static const GstImagingAction actions[] = {
+    /**
+     * GstShCentroid::capture-dark:
+     * @n_frames: how many frames to take, at least 1
+     * @location: (nullable): an array file to write
+     *
+     * Averages the next @n_frames frames, with the light off; the mean is
+     * subtracted from the frames after them. `dark-location` becomes @location.
+     *
+     * All four post an element message "shcentroid-captured" with `kind`,
+     * `frames` and `location` when they are done. A capture that is asked for
+     * while one of the same kind is under way takes its place; those of other
+     * kinds are refused meanwhile, with a warning. What needs a new kernel, as
+     * another size of the frame, grid or file, begins it anew; EOS or stopping
+     * ends it with a warning.
+     *
+     * Returns: whether it will begin with the next frame
+     */
+    {"capture-dark", G_CALLBACK (capture_dark), G_TYPE_BOOLEAN,
+        {{"n-frames", GST_IMAGING_KIND_UINT},
+            {"location", GST_IMAGING_KIND_PATH}},
+        {"dark-location"},
+        "Averages the next n-frames frames and subtracts them as dark from "
+        "now on. location: a file for the mean, or empty"},
+    /**
+     * GstShCentroid::capture-flat:
+     *
+     * The same with even light, after the dark: pixels are then multiplied with
+     * the mean of all pixels divided by their own; those without light are bad.
+     */
+    {"capture-flat", G_CALLBACK (capture_flat), G_TYPE_BOOLEAN,
+        {{"n-frames", GST_IMAGING_KIND_UINT},
+            {"location", GST_IMAGING_KIND_PATH}},
+        {"flat-location"},
+        "Averages the next n-frames frames as flat field. location: a file "
+        "for the mean, or empty"},
+    /**
+     * GstShCentroid::capture-reference:
+     *
+     * The same with a flat wavefront: slopes are then measured from the mean of
+     * the valid centroids. A cell that was never valid keeps its reference.
+     */
+    {"capture-reference", G_CALLBACK (capture_reference), G_TYPE_BOOLEAN,
+        {{"n-frames", GST_IMAGING_KIND_UINT},
+            {"location", GST_IMAGING_KIND_PATH}},
+        {"reference-location"},
+        "Averages the centroids of the next n-frames frames as reference. "
+        "location: a file for it, or empty"},
+    /**
+     * GstShCentroid::capture-template:
+     *
+     * The same with what is to be looked for: the mean of the calibrated frames
+     * is cut into a template for each cell, or into that of template-cell for
+     * all, less template-margin. estimator=correlation finds it from then on.
+     */
+    {"capture-template", G_CALLBACK (capture_template), G_TYPE_BOOLEAN,
+        {{"n-frames", GST_IMAGING_KIND_UINT},
+            {"location", GST_IMAGING_KIND_PATH}},
+        {"template-location"},
+        "Averages the next n-frames frames as template of the correlation. "
+        "location: a file for it, or empty"},
+    /**
+     * GstShCentroid::find-grid:
+     * @self: the element
+     * @location: (type filename): where the map is written
+     *
+     * Finds the lenslets in the next frame, which should be one of a flat
+     * wavefront: pitch, rotation, which are lit. Writes a map to @location,
+     * sets map-location to it, and measures that frame with it. The element
+     * message "shcentroid-grid" says what was found. Takes about a second a
+     * megapixel.
+     */
+    {"find-grid", G_CALLBACK (gst_sh_centroid_ask_for_grid), G_TYPE_NONE,
+        {{"location", GST_IMAGING_KIND_PATH}},
+        {"map-location", "find-grid-location"},
+        "Finds the lenslets in the next frame and measures with them. "
+        "location: a file for the map"},
+    {NULL},
+};
 
 void
 gst_sh_centroid_add_requests (GstShCentroidClass *klass)
 {
-  /**
-   * GstShCentroid::capture-dark:
-   * @n_frames: how many frames to take, at least 1
-   * @location: (nullable): an array file to write
-   *
-   * Averages the next @n_frames frames, with the light off; the mean is
-   * subtracted from the frames after them. `dark-location` becomes @location.
-   *
-   * All four post an element message "shcentroid-captured" with `kind`,
-   * `frames` and `location` when they are done. A capture that is asked for
-   * while one of the same kind is under way takes its place; those of other
-   * kinds are refused meanwhile, with a warning. What needs a new kernel, as
-   * another size of the frame, grid or file, begins it anew; EOS or stopping
-   * ends it with a warning.
-   *
-   * Returns: whether it will begin with the next frame
-   */
-  add_capture (klass, "capture-dark", G_CALLBACK (capture_dark));
-  /**
-   * GstShCentroid::capture-flat:
-   *
-   * The same with even light, after the dark: pixels are then multiplied with
-   * the mean of all pixels divided by their own; those without light are bad.
-   */
-  add_capture (klass, "capture-flat", G_CALLBACK (capture_flat));
-  /**
-   * GstShCentroid::capture-reference:
-   *
-   * The same with a flat wavefront: slopes are then measured from the mean of
-   * the valid centroids. A cell that was never valid keeps its reference.
-   */
-  add_capture (klass, "capture-reference", G_CALLBACK (capture_reference));
-  /**
-   * GstShCentroid::capture-template:
-   *
-   * The same with what is to be looked for: the mean of the calibrated frames
-   * is cut into a template for each cell, or into that of template-cell for
-   * all, less template-margin. estimator=correlation finds it from then on.
-   */
-  add_capture (klass, "capture-template", G_CALLBACK (capture_template));
-  /**
-   * GstShCentroid::find-grid:
-   * @self: the element
-   * @location: (type filename): where the map is written
-   *
-   * Finds the lenslets in the next frame, which should be one of a flat
-   * wavefront: pitch, rotation, which are lit. Writes a map to @location, sets
-   * map-location to it, and measures that frame with it. The element message
-   * "shcentroid-grid" says what was found. Takes about a second a megapixel.
-   */
-  g_signal_new_class_handler ("find-grid", G_TYPE_FROM_CLASS (klass),
-      G_SIGNAL_RUN_LAST | G_SIGNAL_ACTION,
-      G_CALLBACK (gst_sh_centroid_ask_for_grid), NULL, NULL, NULL, G_TYPE_NONE,
-      1, G_TYPE_STRING);
+  gst_imaging_actions_install (G_OBJECT_CLASS (klass), actions);
 }

@@ -246,8 +246,8 @@ static const GstImagingSetting settings[] = {
     GST_IMAGING_ENUM ("slope-unit", LIVE, 0, GstShCentroidSettings, slope_unit,
         "GstShCentroidSlopeUnit", slope_unit_values,
         "Unit of dx and dy. All other results stay in pixels"),
-    GST_IMAGING_PATH ("find-grid-location", LIVE, 0, GstShCentroidSettings,
-        find, NULL, NULL,
+    GST_IMAGING_OUTPUT ("find-grid-location", LIVE, 0, GstShCentroidSettings,
+        find,
         "Array file to write. The element finds the lenslet grid in the next "
         "frame, writes it to this file and measures with it, like the action "
         "find-grid; for use with gst-launch-1.0"),

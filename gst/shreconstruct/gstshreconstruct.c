@@ -22,6 +22,7 @@
  */
 #include "gstshreconstruct.h"
 
+#include "gstimagingaction.h"
 #include "gstimagingengine.h"
 #include "gstimagingmetadata.h"
 #include "gstimagingnumbering.h"
@@ -86,9 +87,6 @@ G_DEFINE_FINAL_TYPE_WITH_CODE (GstShReconstruct, gst_sh_reconstruct,
         shreconstruct_debug, "shreconstruct", 0, "commands of a mirror"))
 GST_ELEMENT_REGISTER_DEFINE (
     shreconstruct, "shreconstruct", GST_RANK_NONE, GST_TYPE_SH_RECONSTRUCT)
-
-enum { SIGNAL_RESET, SIGNAL_CALIBRATE, SIGNAL_SAVE_INTERACTION, N_SIGNALS };
-static guint signals[N_SIGNALS];
 
 /* --- the kernel ----------------------------------------------------------- */
 
@@ -706,6 +704,52 @@ gst_sh_reconstruct_finalize (GObject *object)
   G_OBJECT_CLASS (gst_sh_reconstruct_parent_class)->finalize (object);
 }
 
+static const GstImagingAction actions[] = {
+    /**
+     * GstShReconstruct::reset:
+     * @self: the element
+     *
+     * Before the next frame the controller forgets the past, and the mirror
+     * begins at the reference commands. Any thread.
+     */
+    {"reset", G_CALLBACK (reset), G_TYPE_NONE, {{NULL}}, {NULL},
+        "Clears the controller before the next frame: the mirror starts "
+        "again at the reference commands"},
+    /**
+     * GstShReconstruct::calibrate:
+     * @self: the element
+     * @location: (nullable): path of the interaction matrix
+     *   [2 cells, commands], which is written when it is complete; its noise
+     *   beside it, as NAME-noise. NULL or empty: it waits for save-interaction
+     *
+     * From the next frame on pokes the mirror about the reference commands, as
+     * the properties calibration-method, calibration-poke, calibration-repeats
+     * and calibration-frames say; the loop does not run meanwhile. The message
+     * shreconstruct-calibration tells its end. Any thread.
+     *
+     * Returns: FALSE while one is running
+     */
+    {"calibrate", G_CALLBACK (calibrate), G_TYPE_BOOLEAN,
+        {{"location", GST_IMAGING_KIND_PATH}}, {"interaction-location"},
+        "Pokes the mirror and measures the interaction matrix; the loop is "
+        "open meanwhile. location: a file for the matrix, or empty"},
+    /**
+     * GstShReconstruct::save-interaction:
+     * @self: the element
+     * @location: path
+     *
+     * Writes the interaction matrix of the last calibration, and its noise. Any
+     * thread.
+     *
+     * Returns: FALSE where there is none, or after a warning
+     */
+    {"save-interaction", G_CALLBACK (save_interaction), G_TYPE_BOOLEAN,
+        {{"location", GST_IMAGING_KIND_PATH}}, {"interaction-location"},
+        "Writes the interaction matrix of the last calibration, and its "
+        "noise. location: an array file"},
+    {NULL},
+};
+
 static void
 gst_sh_reconstruct_class_init (GstShReconstructClass *klass)
 {
@@ -719,50 +763,7 @@ gst_sh_reconstruct_class_init (GstShReconstructClass *klass)
 
   gst_imaging_settings_install (object_class, &gst_sh_reconstruct_table);
 
-  /**
-   * GstShReconstruct::reset:
-   * @self: the element
-   *
-   * Before the next frame the controller forgets the past, and the mirror
-   * begins at the reference commands. Any thread.
-   */
-  signals[SIGNAL_RESET] = g_signal_new_class_handler ("reset",
-      G_TYPE_FROM_CLASS (klass), G_SIGNAL_RUN_LAST | G_SIGNAL_ACTION,
-      G_CALLBACK (reset), NULL, NULL, NULL, G_TYPE_NONE, 0);
-
-  /**
-   * GstShReconstruct::calibrate:
-   * @self: the element
-   * @location: (nullable): path of the interaction matrix [2 cells, commands],
-   *   which is written when it is complete; its noise beside it, as
-   *   NAME-noise. NULL or empty: it waits for save-interaction
-   *
-   * From the next frame on pokes the mirror about the reference commands, as
-   * the properties calibration-method, calibration-poke, calibration-repeats
-   * and calibration-frames say; the loop does not run meanwhile. The message
-   * shreconstruct-calibration tells its end. Any thread.
-   *
-   * Returns: FALSE while one is running
-   */
-  signals[SIGNAL_CALIBRATE] =
-      g_signal_new_class_handler ("calibrate", G_TYPE_FROM_CLASS (klass),
-          G_SIGNAL_RUN_LAST | G_SIGNAL_ACTION, G_CALLBACK (calibrate), NULL,
-          NULL, NULL, G_TYPE_BOOLEAN, 1, G_TYPE_STRING);
-
-  /**
-   * GstShReconstruct::save-interaction:
-   * @self: the element
-   * @location: path
-   *
-   * Writes the interaction matrix of the last calibration, and its noise. Any
-   * thread.
-   *
-   * Returns: FALSE where there is none, or after a warning
-   */
-  signals[SIGNAL_SAVE_INTERACTION] =
-      g_signal_new_class_handler ("save-interaction", G_TYPE_FROM_CLASS (klass),
-          G_SIGNAL_RUN_LAST | G_SIGNAL_ACTION, G_CALLBACK (save_interaction),
-          NULL, NULL, NULL, G_TYPE_BOOLEAN, 1, G_TYPE_STRING);
+  gst_imaging_actions_install (G_OBJECT_CLASS (klass), actions);
 
   gst_element_class_set_static_metadata (element_class,
       "Wavefront reconstructor and controller", "Filter/Analyzer",

@@ -20,6 +20,7 @@
 #include "gstspherelights.h"
 
 #include "files/gstimagingfile.h"
+#include "gstimagingaction.h"
 #include "gstimagingframe.h"
 #include "gstimagingndarray.h"
 #include "gstimagingpicture.h"
@@ -30,10 +31,6 @@
 
 GST_DEBUG_CATEGORY_STATIC (spherelights_debug);
 #define GST_CAT_DEFAULT spherelights_debug
-
-enum { SIGNAL_FINISH_SET, N_SIGNALS };
-
-static guint signals[N_SIGNALS];
 
 /* The properties. */
 typedef struct {
@@ -371,7 +368,7 @@ load_mask (const gchar *location, ImkError *error)
 }
 
 static const GstImagingSetting settings[] = {
-    GST_IMAGING_PATH ("location", LIVE, 0, Settings, location, NULL, NULL,
+    GST_IMAGING_OUTPUT ("location", LIVE, 0, Settings, location,
         "Path of the .lp file to write: the number of lights, then lines of "
         "number, x, y, z. The vectors have length 1, x points to the right, y "
         "up, z to the camera. Without a path only messages are posted"),
@@ -423,6 +420,20 @@ gst_sphere_lights_finalize (GObject *object)
   G_OBJECT_CLASS (gst_sphere_lights_parent_class)->finalize (object);
 }
 
+static const GstImagingAction actions[] = {
+    /**
+     * GstSphereLights::finish-set:
+     *
+     * Writes the lights of the pictures so far; the next picture begins another
+     * set. Waits for the picture that is being worked on, and for the file.
+     */
+    {"finish-set", G_CALLBACK (gst_sphere_lights_finish_set), G_TYPE_NONE,
+        {{NULL}}, {NULL},
+        "Ends the set and writes its lights; the next picture starts "
+        "another set"},
+    {NULL},
+};
+
 static void
 gst_sphere_lights_class_init (GstSphereLightsClass *klass)
 {
@@ -433,16 +444,7 @@ gst_sphere_lights_class_init (GstSphereLightsClass *klass)
   object_class->finalize = gst_sphere_lights_finalize;
   gst_imaging_settings_install (object_class, &table);
 
-  /**
-   * GstSphereLights::finish-set:
-   *
-   * Writes the lights of the pictures so far; the next picture begins another
-   * set. Waits for the picture that is being worked on, and for the file.
-   */
-  signals[SIGNAL_FINISH_SET] = g_signal_new_class_handler ("finish-set",
-      G_TYPE_FROM_CLASS (klass), G_SIGNAL_RUN_LAST | G_SIGNAL_ACTION,
-      G_CALLBACK (gst_sphere_lights_finish_set), NULL, NULL, NULL, G_TYPE_NONE,
-      0);
+  gst_imaging_actions_install (G_OBJECT_CLASS (klass), actions);
 
   gst_element_class_set_static_metadata (element_class,
       "Lights from a mirror sphere", "Filter/Analyzer/Video",

@@ -6,6 +6,7 @@
 #include <stdbool.h>
 
 #include "check-common.h"
+#include "gstimagingaction.h"
 #include "gstimagingsettings.h"
 
 /* --- an element with a setting of each kind ------------------------------- */
@@ -99,8 +100,8 @@ static const GstImagingSetting settings[] = {
         "order", LIVE, 0, Settings, order, 0, 7, NULL, "Whole numbers"),
     GST_IMAGING_UINT ("n-jobs", LIVE, GST_IMAGING_NEUTRAL, Settings, n_jobs, 0,
         9, NULL, "How fast"),
-    GST_IMAGING_PATH ("name-only", LIVE, 0, Settings, name_only, NULL, NULL,
-        "Where a source is"),
+    GST_IMAGING_OUTPUT (
+        "name-only", LIVE, 0, Settings, name_only, "What is written"),
 };
 
 static void
@@ -146,10 +147,38 @@ static const GstImagingSettingsTable table = {
     .apply = apply,
 };
 
+static guint n_captured;
+static gchar *captured_to;
+
+static gboolean
+capture (TestSettled *settled, guint n, const gchar *location)
+{
+  n_captured = n;
+  g_free (captured_to);
+  captured_to = g_strdup (location);
+  return n > 1;
+}
+
+static void
+clear (TestSettled *settled)
+{
+  n_captured = 0;
+}
+
+static const GstImagingAction actions[] = {
+    {"capture", G_CALLBACK (capture), G_TYPE_BOOLEAN,
+        {{"n-frames", GST_IMAGING_KIND_UINT},
+            {"location", GST_IMAGING_KIND_PATH}},
+        {"path", "name-only"}, "A \"mean\""},
+    {"clear", G_CALLBACK (clear), G_TYPE_NONE, {{NULL}}, {NULL}, "Nothing"},
+    {NULL},
+};
+
 static void
 test_settled_class_init (TestSettledClass *klass)
 {
   gst_imaging_settings_install (G_OBJECT_CLASS (klass), &table);
+  gst_imaging_actions_install (G_OBJECT_CLASS (klass), actions);
 }
 
 static void
@@ -859,10 +888,47 @@ CHECK_TEST (test_the_table_describes_itself)
   fail_unless (strstr (json, "\"name\":\"path\",\"type\":\"path\""));
   fail_unless (strstr (json, "\"values\":[{\"value\":0,\"nick\":\"plain\","));
   fail_unless (strstr (json, "\"when\":\"start\",\"blurb\":\"A \\\"label"));
+  fail_unless (strstr (json, "\"when\":\"frame\",\"written\":true,"
+                             "\"blurb\":\"What is written\""));
   fail_if (strstr (json, "\"parent\""));
   g_free (json);
   fail_unless (gst_imaging_settings_describe (G_TYPE_OBJECT) == NULL);
   fail_unless (gst_imaging_settings_describe (GST_TYPE_PIPELINE) == NULL);
+}
+
+CHECK_TEST (test_actions_describe_themselves)
+{
+  gchar *json = gst_imaging_actions_describe (test_settled_get_type ());
+
+  fail_unless_equals_string (json,
+      "[\n{\"name\":\"capture\",\"blurb\":\"A \\\"mean\\\"\",\"arguments\":["
+      "{\"name\":\"n-frames\",\"type\":\"int\"},"
+      "{\"name\":\"location\",\"type\":\"path\"}],"
+      "\"files\":[\"path\",\"name-only\"]},"
+      "\n{\"name\":\"clear\",\"blurb\":\"Nothing\",\"arguments\":[],"
+      "\"files\":[]}]\n");
+  g_free (json);
+  json = gst_imaging_actions_describe (GST_TYPE_PIPELINE);
+  fail_unless_equals_string (json, "[]\n");
+  g_free (json);
+  json = gst_imaging_actions_describe (G_TYPE_OBJECT);
+  fail_unless_equals_string (json, "[]\n");
+  g_free (json);
+}
+
+CHECK_TEST (test_actions_call_their_handlers)
+{
+  gboolean ok = FALSE;
+
+  g_signal_emit_by_name (self, "capture", 7u, "mean.npy", &ok);
+  fail_unless (ok);
+  fail_unless_equals_int (n_captured, 7);
+  fail_unless_equals_string (captured_to, "mean.npy");
+  g_signal_emit_by_name (self, "capture", 1u, NULL, &ok);
+  fail_if (ok);
+  fail_unless (captured_to == NULL);
+  g_signal_emit_by_name (self, "clear");
+  fail_unless_equals_int (n_captured, 0);
 }
 
 /* --- two threads ---------------------------------------------------------- */

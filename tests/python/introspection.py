@@ -12,7 +12,7 @@ import gi
 from support import main
 
 gi.require_version("Gst", "1.0")
-from gi.repository import GLib, Gst
+from gi.repository import GLib, GObject, Gst
 
 try:
     gi.require_version("GstImaging", "1.0")
@@ -81,6 +81,20 @@ class Introspection(unittest.TestCase):
         names = {p.name for p in element.list_properties()
                  if p.owner_type.name.startswith(("GstImaging", "GstLap"))}
         self.assertEqual({p["name"] for p in described}, names)
+
+    def test_all_actions_describe_themselves(self):
+        """Those of all our elements, with as many arguments as their signals have."""
+        Gst.init(None)
+        n = 0
+        for factory in Gst.Registry.get().get_feature_list(Gst.ElementFactory):
+            element = factory.create(None) if factory.get_plugin().get_package() == "gst-imaging" else None
+            if not element:
+                continue
+            described = {action["name"]: len(action["arguments"]) for action in json.loads(GstImaging.actions_describe(element.__gtype__))}
+            queries = [GObject.signal_query(name, element) for name in GObject.signal_list_names(element)]
+            self.assertEqual(described, {q.signal_name: len(q.param_types) for q in queries if q.signal_flags & GObject.SignalFlags.ACTION}, factory.get_name())
+            n += len(described)
+        self.assertGreater(n, 15)
 
 
 main()

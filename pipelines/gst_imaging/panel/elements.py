@@ -13,40 +13,12 @@ from .values import as_text, from_json, from_text, in_structure, to_json, type_n
 
 OURS = "gst-imaging"
 HIDDEN = {"name", "parent", "settings", "stats", "last-sample", "settings-hash", "last-message"}
-# Properties with the path of a file that is written. Those of sinks are as well.
-WRITTEN = {("shcentroid", "find-grid-location"), ("normalintegrate", "mesh-location"), ("spherelights", "location"),
-           ("insarxcorr", "offsets-location"), *(("insarform", f"{what}-location")
-                                                 for what in ("phase", "coherence", "amplitude", "interferogram", "removed"))}
 # Texts of our elements that name no file. Every other text of ours is a path, so that one that is new is checked.
 TEXTS = {("picturesrc", "axes"), ("npysrc", "axes"), ("octbscan", "k-polynomial"), ("octbscan", "dispersion"),
          ("shreconstruct", "results"), ("shoverlay", "results")}
 STREAMS = {"shmimsrc", "shmimsink"}  # their file is FOLDER/STREAM.im.shm
-# Signals have no names of their arguments: (name, type). Where one is missing here, a text is a path.
-ARGUMENTS = {
-    **{f"capture-{what}": [("n-frames", "int"), ("location", "path")] for what in ("dark", "flat", "reference", "template")},
-    "find-grid": [("location", "path")],
-    "calibrate-mirror": [("sides", "string")],
-    **{f"save-{what}": [("location", "path")] for what in ("calibration", "background", "fixed-pattern", "interaction")},
-    "calibrate": [("location", "path")],
-}
-# What an action writes may be the file that the same element has for these.
-OWN = {**{f"capture-{what}": {f"{what}-location"} for what in ("dark", "flat", "reference", "template")},
-       "find-grid": {"map-location", "find-grid-location"}, "save-calibration": {"calibration"}, "save-background": {"background-location"},
-       "save-fixed-pattern": {"pattern-location"}, "save-interaction": {"interaction-location"}, "calibrate": {"interaction-location"}}
 BYTES = {"filesrc", "fdsrc", "giosrc", "souphttpsrc", "tcpclientsrc", "udpsrc"}  # sources whose offsets are of bytes
 CONNECTIONS = {"tcpclientsrc", "tcpserversrc", "udpsrc", "rtspsrc", "srtsrc", "shmsrc"}  # sources that end with the other side
-BLURBS = {
-    "capture-dark": "Means the next n-frames frames and subtracts them as dark from now on; location: a file for it, or empty",
-    "capture-flat": "Means the next n-frames frames as flat field; location: a file for it, or empty",
-    "capture-reference": "Means the centroids of the next n-frames frames as reference; location: a file for it, or empty",
-    "capture-template": "Means the next n-frames frames as template of the correlation; location: a file for it, or empty",
-    "find-grid": "Finds the lenslets in the next frame; location: a file for the map, or empty",
-    "finish-set": "Ends the set: the images of what has arrived are made",
-    "estimate-dispersion": "Estimates the dispersion from the next B-scan",
-    "calibrate-mirror": "Calibrates from a mirror in the next B-scans; sides: a + for each of them, or - beyond zero delay; empty: one +",
-    "forget-mirrors": "The next calibrate-mirror begins anew",
-    "reset-range": "The range is chosen anew",
-}
 
 
 class Element:
@@ -65,7 +37,7 @@ class Element:
         self.caps = None
         self.kind = kinds.of(self.factory)
         self.results_id = self.kind.results
-        self.actions = self.find_actions()
+        self.actions = json.loads(panel.GstImaging.actions_describe(element.__gtype__)) if self.ours else []
 
     def describe(self, GstImaging):
         text = GstImaging.settings_describe(self.element.__gtype__) if self.ours else None
@@ -94,22 +66,6 @@ class Element:
             default = None
         return {"name": pspec.name, "type": kind, "default": default, "unit": None, "values": values, "when": when,
                 "blurb": pspec.blurb, "others": True, **limits}
-
-    def find_actions(self):
-        from gi.repository import GObject
-
-        if not self.ours:
-            return []
-        actions = []
-        for name in GObject.signal_list_names(self.element):
-            query = GObject.signal_query(name, self.element)
-            if not query.signal_flags & GObject.SignalFlags.ACTION:
-                continue
-            usual = [(f"argument-{i + 1}", "path" if kind.name == "gchararray" else "int") for i, kind in enumerate(query.param_types)]
-            arguments = ARGUMENTS.get(name, usual) if len(ARGUMENTS.get(name, usual)) == len(usual) else usual
-            actions.append({"name": name, "blurb": BLURBS.get(name, ""),
-                            "arguments": [{"name": argument, "type": kind} for argument, kind in arguments]})
-        return actions
 
     def get(self, name):
         described = self.properties[name]
@@ -150,7 +106,7 @@ class Element:
         return None
 
     def property_state(self, name, state):
-        described = {key: value for key, value in self.properties[name].items() if key != "others"}
+        described = {key: value for key, value in self.properties[name].items() if key not in ("others", "written")}
         reason = self.reason(name, state)
         return {**described, "value": self.get(name), "can-set": reason is None, "reason": reason, "rejected": self.rejected.get(name)}
 
@@ -188,7 +144,7 @@ class Element:
     def writes(self, name):
         """Whether the path of a property is one of a file that is written."""
         is_sink = not any(t.direction == self.Gst.PadDirection.SRC for t in self.element.get_pad_template_list())
-        return (self.factory, name) in WRITTEN or is_sink
+        return is_sink or self.properties[name].get("written", False)
 
     def check_paths(self, name, value, check, others):
         """others: values that are set together with this one"""
@@ -304,7 +260,7 @@ class Element:
         given = []
         for argument, value in zip(action["arguments"], arguments):
             if argument["type"] == "path":
-                given.append(check(value, self, OWN.get(name, set())) if value else None)
+                given.append(check(value, self, action["files"]) if value else None)
             elif argument["type"] == "int" and (isinstance(value, bool) or not isinstance(value, int) or not 0 <= value < 2 ** 31):
                 raise Refusal(400, f'{argument["name"]} is a whole number from 0 on, not {value!r}.')
             elif argument["type"] == "string" and not isinstance(value, str):
