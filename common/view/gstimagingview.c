@@ -8,6 +8,7 @@
 
 #include "gstimagingjpeg.h"
 #include "gstimagingtap.h"
+#include "gstimagingviewcolours.h"
 #include "gstimagingviewmessage.h"
 #include "gstimagingwake.h"
 

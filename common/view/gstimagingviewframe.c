@@ -308,7 +308,7 @@ gst_imaging_view_frame_clear (GstImagingViewFrame *self)
 
 #define READ(type, expression) \
   do { \
-    const type *p = (const type *) (gconstpointer) row; \
+    const type *p = row; \
 \
     for (guint i = 0; i < n; i++) \
       for (guint c = 0; c < channels; c++) { \
@@ -318,14 +318,19 @@ gst_imaging_view_frame_clear (GstImagingViewFrame *self)
       } \
   } while (0)
 
+gconstpointer
+gst_imaging_view_frame_row (const GstImagingViewFrame *self, guint z, guint y)
+{
+  return self->samples + ((gsize) z * self->height + y) * self->width *
+                             self->channels * types[self->type].size;
+}
+
 void
 gst_imaging_view_frame_read (const GstImagingViewFrame *self, guint z, guint y,
     const guint *xs, guint n, gdouble *values)
 {
   const guint channels = self->channels;
-  const guint8 *row = self->samples + ((gsize) z * self->height + y) *
-                                          self->width * channels *
-                                          types[self->type].size;
+  gconstpointer row = gst_imaging_view_frame_row (self, z, y);
 
   switch (self->type) {
   case GST_IMAGING_VIEW_U8:

@@ -29,6 +29,10 @@ gboolean gst_imaging_view_frame_copy (GstImagingViewFrame *self,
 
 void gst_imaging_view_frame_clear (GstImagingViewFrame *self);
 
+/* Returns: the samples of row @y of slice @z, [width][channels] */
+gconstpointer gst_imaging_view_frame_row (
+    const GstImagingViewFrame *self, guint z, guint y);
+
 /* @values: doubles of the samples at @xs[0], ... of row @y of slice @z */
 void gst_imaging_view_frame_read (const GstImagingViewFrame *self, guint z,
     guint y, const guint *xs, guint n, gdouble *values);

@@ -7,6 +7,7 @@
 #include "gstimaging-private.h"
 #include "gstimagingnumber.h"
 #include "gstimagingreader.h"
+#include "gstimagingviewcolours.h"
 #include "gstimagingviewmeasure.h"
 
 #define EXACT 9007199254740992.0 /* 2^53: beyond it a double has gaps */

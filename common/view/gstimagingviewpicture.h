@@ -18,12 +18,6 @@ typedef struct {
   gsize size;
 } GstImagingViewPicture;
 
-/* Returns: the number of a colour map; -1: there is none of this name */
-gint gst_imaging_view_colours_find (const gchar *name);
-
-/* Returns: (nullable): its name */
-const gchar *gst_imaging_view_colours_name (guint colours);
-
 void gst_imaging_view_picture_make (GstImagingViewPicture *self,
     const GstImagingViewFrame *frame, const GstImagingViewSettings *settings);
 void gst_imaging_view_picture_clear (GstImagingViewPicture *self);

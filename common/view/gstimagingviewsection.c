@@ -41,6 +41,14 @@ gst_imaging_view_section_is_row (guint section)
   return section == GST_IMAGING_VIEW_ROW || section == GST_IMAGING_VIEW_MAX_ROW;
 }
 
+gboolean
+gst_imaging_view_section_is_largest (guint section)
+{
+  return section == GST_IMAGING_VIEW_MAX_FRAME ||
+         section == GST_IMAGING_VIEW_MAX_ROW ||
+         section == GST_IMAGING_VIEW_MAX_COLUMN;
+}
+
 void
 gst_imaging_view_section_size (const GstImagingViewFrame *f,
     const GstImagingViewSettings *s, guint *width, guint *height)
@@ -139,6 +147,19 @@ read_largest (const GstImagingViewFrame *f, const GstImagingViewSettings *r,
       keep_largest (f, values, read, n);
     any = TRUE;
   }
+}
+
+gconstpointer
+gst_imaging_view_section_row (
+    const GstImagingViewFrame *f, const GstImagingViewSettings *r, guint y)
+{
+  const gboolean is_row = r->section == GST_IMAGING_VIEW_ROW;
+  const guint slice = is_row ? y : MIN (r->place, f->n_slices - 1);
+
+  if ((!is_row && r->section != GST_IMAGING_VIEW_FRAME) || !f->is_filled[slice])
+    return NULL;
+  return gst_imaging_view_frame_row (
+      f, slice, is_row ? MIN (r->place, f->height - 1) : y);
 }
 
 void

@@ -26,6 +26,9 @@ const gchar *gst_imaging_view_section_name (guint section);
 gboolean gst_imaging_view_section_is_column (guint section);
 gboolean gst_imaging_view_section_is_row (guint section);
 
+/* Whether its samples are the largest along an axis */
+gboolean gst_imaging_view_section_is_largest (guint section);
+
 void gst_imaging_view_section_size (const GstImagingViewFrame *frame,
     const GstImagingViewSettings *settings, guint *width, guint *height);
 
@@ -37,6 +40,11 @@ void gst_imaging_view_section_cut (const GstImagingViewFrame *frame,
 void gst_imaging_view_section_read (const GstImagingViewFrame *frame,
     const GstImagingViewSettings *settings, guint y, const guint *xs, guint n,
     gdouble *values);
+
+/* Returns: (nullable): the samples of row @y in the memory of @frame, where
+ * they are side by side: of frames and rows of slices that have been seen */
+gconstpointer gst_imaging_view_section_row (const GstImagingViewFrame *frame,
+    const GstImagingViewSettings *settings, guint y);
 
 /* As gst_imaging_view_frame_print_whole (), of a sample of the section. FALSE
  * also where it is the largest of several */

@@ -3,7 +3,8 @@
 
 #include <math.h>
 
-#include "gstimagingviewpicture.h"
+#include "gstimagingviewcolours.h"
+#include "gstimagingviewsection.h"
 
 void
 gst_imaging_view_settings_init (GstImagingViewSettings *self)

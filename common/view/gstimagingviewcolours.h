@@ -1,0 +1,24 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* The colour maps of pictures with one channel. */
+#pragma once
+
+#include <glib.h>
+
+G_BEGIN_DECLS
+
+/* Returns: the number of a colour map; -1: there is none of this name */
+gint gst_imaging_view_colours_find (const gchar *name);
+
+/* Returns: (nullable): its name */
+const gchar *gst_imaging_view_colours_name (guint colours);
+
+/* Whether its ends are one colour: samples are angles then */
+gboolean gst_imaging_view_colours_is_cyclic (guint colours);
+
+/* @table: R, G, B from the lowest to the highest sample of the window */
+void gst_imaging_view_colours_fill (guint colours, guint8 table[256][3]);
+
+/* Returns: 0xRRGGBB of a NaN, which the map does not have */
+guint32 gst_imaging_view_colours_nan (guint colours);
+
+G_END_DECLS
