@@ -8,7 +8,7 @@ static const struct {
   const gchar *name;
   guint n;
   guint32 knots[MAX_KNOTS];
-} maps[] = {
+} maps[GST_IMAGING_VIEW_N_COLOURS] = {
     {"grey", 2, {0x000000, 0xffffff}},
     /* each fifth colour of matplotlib's, which are in the public domain (CC0):
      * those between are off by 1 of 255 at most */

@@ -6,6 +6,8 @@
 
 G_BEGIN_DECLS
 
+#define GST_IMAGING_VIEW_N_COLOURS 6
+
 /* Returns: the number of a colour map; -1: there is none of this name */
 gint gst_imaging_view_colours_find (const gchar *name);
 

@@ -85,6 +85,24 @@ GST_IMAGING_API
 void gst_imaging_view_settings_init (GstImagingViewSettings *self);
 
 /**
+ * gst_imaging_view_settings_get_limits:
+ * @member: "rate", "width", "height", "quality", "window", "level", "clip",
+ *   "colours", "values" (samples), "n_points", "n_bins", "n_slices" or
+ * "section"
+ * @minimum: (out): the smallest number that it can be
+ * @maximum: (out): the largest one
+ *
+ * The limits that gst_imaging_view_settings_check() applies, for front ends.
+ * @window and @level can also be NaN.
+ *
+ * Returns: %FALSE if no member with limits has this name; the numbers are 0
+ * then
+ */
+GST_IMAGING_API
+gboolean gst_imaging_view_settings_get_limits (
+    const gchar *member, gdouble *minimum, gdouble *maximum);
+
+/**
  * gst_imaging_view_settings_check:
  * @error: which member is out of its range
  *

@@ -924,6 +924,44 @@ CHECK_TEST (test_settings_are_checked)
   }
 }
 
+CHECK_TEST (test_limits_of_settings_are_told)
+{
+  gdouble low, high;
+
+  fail_unless (gst_imaging_view_settings_get_limits ("clip", &low, &high));
+  fail_unless (low == 0 && high == 49);
+  fail_unless (gst_imaging_view_settings_get_limits ("n_bins", &low, &high));
+  fail_unless (low == 0 && high == 1024);
+  fail_if (gst_imaging_view_settings_get_limits ("n_bin", &low, &high));
+  fail_unless (low == 0 && high == 0);
+  fail_unless (gst_imaging_view_settings_get_limits ("colours", &low, &high));
+  fail_unless (gst_imaging_view_get_colours_name ((guint) high) != NULL);
+  fail_unless (gst_imaging_view_get_colours_name ((guint) high + 1) == NULL);
+}
+
+/* 256 colours of each map, and that of a NaN. */
+CHECK_TEST (test_colour_maps_are_listed)
+{
+  const gchar *name;
+
+  for (guint i = 0; (name = gst_imaging_view_get_colours_name (i)); i++) {
+    g_autoptr (GBytes) bytes = gst_imaging_view_get_colours (i);
+    gsize size;
+    const guint8 *c = g_bytes_get_data (bytes, &size);
+
+    fail_unless_equals_int (gst_imaging_view_find_colours (name), (gint) i);
+    fail_unless_equals_int (size, 257 * 3);
+    for (guint k = 0; k < 256; k++) /* no map has the colour of a NaN */
+      fail_if (memcmp (c + 3 * k, c + 3 * 256, 3) == 0 && i > 0, "%s", name);
+    if (i == 0)
+      fail_unless (c[3 * 77] == 77 && c[3 * 77 + 1] == 77 && c[768] == 0x60);
+    if (strcmp (name, "viridis") == 0) /* the first, middle and last of it */
+      fail_unless (memcmp (c, "\x44\x01\x54", 3) == 0 &&
+                   memcmp (c + 255 * 3, "\xfd\xe7\x25", 3) == 0);
+  }
+  fail_unless (gst_imaging_view_get_colours (99) == NULL);
+}
+
 /* 2 MiB a slice: two volumes of 300 do not fit in 1 GiB. */
 CHECK_TEST (test_all_views_share_a_limit_of_memory)
 {
