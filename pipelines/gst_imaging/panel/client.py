@@ -2,114 +2,15 @@
 """A client on a WebSocket: its views, what waits to be sent to it, and its commands."""
 import asyncio
 import json
-import math
 
 from .guard import MESSAGES, Rate, read_json
 from .refusal import Refusal
+from .view import View, check_number
 
 MAX_WAITING = 512  # messages; a client that does not read them is closed
 MAX_RESULTS = 4  # results of an element that wait; a newer one takes the place of the last
 PATIENCE = 20  # seconds to take one message
-MAX_VIEWS, ON_THEIR_WAY, MAX_POINTS = 8, 2, 4096
-DEFAULTS = {"rate": 30, "width": 640, "height": 480, "quality": 85, "window": None, "level": None, "colours": "grey",
-            "clip": 0.5, "crop": None, "values": None, "profile": None, "histogram": 0, "region": None, "volume": 0, "section": "frame", "place": 0}
-LIMITS = {"rate": (0, 60), "clip": (0, 49), "histogram": (0, 1024), "width": (1, 2048), "height": (1, 2048), "quality": (1, 100),
-          "volume": (0, 65535), "place": (0, 2 ** 31 - 1)}
-
-
-def check_number(name, value, low, high, whole=True):
-    if isinstance(value, bool) or not isinstance(value, (int, float)) or not math.isfinite(value) or \
-            not low <= value <= high or (whole and value != int(value)):
-        raise Refusal(400, f"{name} is a number from {low} to {high}, not {value!r}.")
-    return int(value) if whole else float(value)
-
-
-def check_rectangle(name, value):
-    if value is None:
-        return [0, 0, 0, 0]
-    if not isinstance(value, list) or len(value) != 4:
-        raise Refusal(400, f"{name} is [x, y, width, height] or null.")
-    return [check_number(name, number, int(i > 1), 2 ** 31 - 1) for i, number in enumerate(value)]
-
-
-def check_line(value):
-    if not isinstance(value, list) or len(value) != 4:
-        raise Refusal(400, "profile is [x0, y0, x1, y1] or null.")
-    return [check_number("profile", number, -2 ** 31, 2 ** 31, False) for number in value]
-
-
-class View:
-    def __init__(self, client, number, pad, arguments):
-        GstImaging = client.server.panel.GstImaging
-        self.client, self.number, self.pad, self.arguments = client, number, pad, dict(DEFAULTS)
-        self.name = f"{pad.get_parent_element().get_name()}.{pad.get_name()}"
-        self.view = GstImaging.View.new(pad, number)
-        self.fd = self.view.get_fd()
-        try:
-            self.change(arguments)
-        except Refusal:
-            self.view.close()
-            raise
-        self.n_unseen = 0  # pictures that the socket has taken
-        self.view.allow(ON_THEIR_WAY)
-        client.server.loop.add_reader(self.fd, self.on_ready)
-
-    def change(self, arguments):
-        unknown = set(arguments) - set(DEFAULTS)
-        if unknown:
-            raise Refusal(400, f'view has no {", ".join(sorted(unknown))}.')
-        new = {**self.arguments, **arguments}
-        for name, (low, high) in LIMITS.items():
-            new[name] = check_number(name, new[name], low, high, name not in ("rate", "clip"))
-        self.view.set(self.settings(new))
-        self.arguments = new
-
-    def settings(self, new):
-        GstImaging = self.client.server.panel.GstImaging
-        settings = GstImaging.ViewSettings()
-        settings.init()
-        for name, member in {"volume": "n_slices", "histogram": "n_bins"}.items():
-            setattr(settings, member, new[name])
-        for name in "rate", "width", "height", "quality", "clip", "place":
-            setattr(settings, name, new[name])
-        for name in "window", "level":
-            if new[name] is not None:
-                setattr(settings, name, check_number(name, new[name], -1e300 if name == "level" else 0, 1e300, False))
-        for name in "crop", "values", "region":
-            part = getattr(settings, name)
-            part.x, part.y, part.width, part.height = check_rectangle(name, new[name])
-        if settings.values.width * settings.values.height > 16384:
-            raise Refusal(400, "values has 16384 samples at most.")
-        if new["profile"] is not None:
-            line = settings.profile
-            line.x0, line.y0, line.x1, line.y1 = check_line(new["profile"])
-            settings.n_points = MAX_POINTS
-        settings.colours = self.find("colour map", GstImaging.View.find_colours, new["colours"])
-        settings.section = self.find("section", GstImaging.View.find_section, new["section"])
-        return settings
-
-    @staticmethod
-    def find(kind, find, name):
-        number = find(name) if isinstance(name, str) else -1
-        if number < 0:
-            raise Refusal(400, f'There is no {kind} "{name}".')
-        return number
-
-    def on_ready(self):
-        from gi.repository import GLib
-
-        try:
-            message = self.view.take()
-        except GLib.Error as error:
-            self.client.send({"type": "view-error", "view": self.number, "error": error.message})
-            return
-        if message:
-            self.client.server.n_pictures += 1
-            self.client.send(message.get_data(), self)
-
-    def close(self):
-        self.client.server.loop.remove_reader(self.fd)
-        self.view.close()
+MAX_VIEWS = 8
 
 
 class Client:

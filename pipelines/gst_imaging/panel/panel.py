@@ -17,6 +17,7 @@ from .recording import Recording
 from .refusal import Refusal
 from .states import States
 from .values import number
+from .view import facts
 
 PERIOD = 0.25  # seconds between comparisons of properties
 MAX_MESSAGES, MAX_UNDO = 200, 100
@@ -334,6 +335,7 @@ class Panel:
     def state(self):
         return {"type": "state", "protocol": 1, "version": self.version(), "ready": self.ready, "description": self.description,
                 "pipeline": self.pipeline_state(), "elements": self.all_elements(), "views": self.views(), "layout": self.layout,
+                "view": facts(self.GstImaging),
                 "presets": self.presets.names(), "can-undo": bool(self.undo_list), "files": self.files.folders,
                 "recording": self.recording.state() if self.recording else None, "messages": self.messages, "health": self.health()}
 

@@ -1,49 +1,23 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-// The colour maps of the panel, with the knots of common/view: for the bar and for pixels drawn from true samples.
+// The colour maps of the library: for the bar and for pixels drawn from true samples.
 
-const KNOTS = {
-  grey: [0x000000, 0xffffff],
-  viridis: [
-    0x440154, 0x46085c, 0x471063, 0x481769, 0x481d6f, 0x482475, 0x472a7a, 0x46307e, 0x453781, 0x433d84, 0x414287, 0x3f4889, 0x3d4e8a,
-    0x3a538b, 0x38598c, 0x355e8d, 0x33638d, 0x31688e, 0x2e6d8e, 0x2c718e, 0x2a768e, 0x297b8e, 0x27808e, 0x25848e, 0x23898e, 0x218e8d,
-    0x20928c, 0x1f978b, 0x1e9c89, 0x1fa188, 0x21a585, 0x24aa83, 0x28ae80, 0x2eb37c, 0x35b779, 0x3dbc74, 0x46c06f, 0x50c46a, 0x5ac864,
-    0x65cb5e, 0x70cf57, 0x7cd250, 0x89d548, 0x95d840, 0xa2da37, 0xb0dd2f, 0xbddf26, 0xcae11f, 0xd8e219, 0xe5e419, 0xf1e51d, 0xfde725,
-  ],
-  inferno: [
-    0x000004, 0x02020c, 0x050417, 0x0a0722, 0x10092d, 0x160b39, 0x1e0c45, 0x260c51, 0x2f0a5b, 0x380962, 0x400a67, 0x490b6a, 0x510e6c,
-    0x59106e, 0x61136e, 0x69166e, 0x71196e, 0x781c6d, 0x801f6c, 0x88226a, 0x902568, 0x982766, 0xa02a63, 0xa82e5f, 0xb0315b, 0xb73557,
-    0xbf3952, 0xc63d4d, 0xcc4248, 0xd34743, 0xd94d3d, 0xdf5337, 0xe45a31, 0xe9612b, 0xed6925, 0xf1711f, 0xf47918, 0xf78212, 0xf98b0b,
-    0xfa9407, 0xfb9d07, 0xfca60c, 0xfcb014, 0xfbba1f, 0xfac42a, 0xf8cd37, 0xf6d746, 0xf4e156, 0xf2ea69, 0xf2f27d, 0xf5f992, 0xfcffa4,
-  ],
-  turbo: [
-    0x30123b, 0x4145ab, 0x4675ed, 0x39a2fc, 0x1bcfd4, 0x24eca6, 0x61fc6c, 0xa4fc3b, 0xd1e834, 0xf3c63a, 0xfe9b2d, 0xf36315, 0xd93806,
-    0xb11901, 0x7a0402,
-  ],
-  phase: [0xff0000, 0xffff00, 0x00ff00, 0x00ffff, 0x0000ff, 0xff00ff, 0xff0000],
-  "blue-red": [0x053061, 0x4393c3, 0xf7f7f7, 0xd6604d, 0x67001f],
-};
-
-export const NAMES = Object.keys(KNOTS);
-
-// Of a NaN, colours that no map has: violet with grey, grey with the others. The same as in common/view.
-const NAN = [0x60, 0x40, 0x80];
-const NAN_OF_COLOURS = [0x80, 0x80, 0x80];
-
+const NAN = 256; // behind the colours of the samples
 const tables = new Map();
 
-// 256 lists of red, green and blue.
-export function table(name) {
-  if (!tables.has(name)) {
-    const knots = KNOTS[name] ?? KNOTS.grey;
-    tables.set(
-      name,
-      Array.from({ length: 256 }, (_, i) => {
-        const at = (i * (knots.length - 1)) / 255;
-        const k = Math.min(Math.floor(at), knots.length - 2);
-        return [16, 8, 0].map((s) => Math.round(((knots[k] >> s) & 255) * (1 - at + k) + ((knots[k + 1] >> s) & 255) * (at - k)));
-      }),
-    );
+// maps: by name, R, G, B of the colours 0 to 255 and of a NaN in Base64
+export function learn(maps) {
+  for (const [name, text] of Object.entries(maps)) {
+    const bytes = Uint8Array.from(atob(text), (c) => c.charCodeAt(0));
+    tables.set(name, Array.from({ length: NAN + 1 }, (_, k) => [...bytes.subarray(3 * k, 3 * k + 3)]));
   }
+}
+
+export function names() {
+  return [...tables.keys()];
+}
+
+// Lists of red, green and blue.
+export function table(name) {
   return tables.get(name);
 }
 
@@ -54,7 +28,7 @@ export function css([r, g, b]) {
 // The colour of a sample between the ends of the window; null: there is none yet.
 export function lookup(colours, value, low, high) {
   if (value === null) return [0, 0, 0];
-  if (Number.isNaN(value)) return colours === table("grey") ? NAN : NAN_OF_COLOURS;
+  if (Number.isNaN(value)) return colours[NAN];
   const at = high > low ? (value - low) / (high - low) : value >= high ? 1 : 0;
   return colours[Math.max(0, Math.min(255, Math.round(at * 255)))];
 }

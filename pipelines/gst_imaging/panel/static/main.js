@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 // The page: what the server tells goes to the views, controls, results and health; buttons and keys go to the server.
+import * as colours from "./colours.js";
 import { Controls } from "./controls.js";
 import { ask, askName, confirm, FilePicker, frame } from "./files.js";
 import { h, number, options, seconds } from "./dom.js";
@@ -46,6 +47,7 @@ const host = {
     return duration ? Math.round(duration * rate) : 0;
   },
   volume: () => state?.layout?.volume ?? null,
+  limits: () => state.view.limits,
   files: () => state?.files ?? [],
   shown: () => views,
   elementOf: (pad) => state?.elements.find((e) => e.name === state.views.find((v) => v.pad === pad)?.element),
@@ -181,6 +183,7 @@ link.addEventListener("lost", ({ detail }) => {
 link.addEventListener("state", ({ detail }) => {
   const again = state !== null;
   state = detail;
+  colours.learn(state.view.colours);
   $("title").textContent = { oct: "Tomography", ao: "Wavefront sensor", sharpen: "Sharpening", photostereo: "Photometric stereo",
     insar: "SAR offsets", view: "Pictures" }[state.ready] ?? "Pipeline";
   $("title").title = state.description;

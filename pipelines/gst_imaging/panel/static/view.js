@@ -57,7 +57,7 @@ export class View {
   measured = NOTHING;
 
   // shared: of two pads that are compared, the samples mean the same, and have one window and level
-  // @host: link, numbers (free ones), views (), shown (), elementOf (pad), volume (), frames (), tool (), changed (view), hovered (view),
+  // @host: link, numbers (free ones), views (), shown (), elementOf (pad), volume (), frames (), limits (), tool (), changed (view), hovered (view),
   // pictured (view), chosen (view), drawn (view, tool), close (view)
   constructor(host, pad, { section = "live", place = 0, compare = null, shared = false, colours: map = "grey", closable = true } = {}) {
     this.host = host;
@@ -137,7 +137,7 @@ export class View {
       title: "Colour map, of pictures with one channel",
       onchange: () => this.change({ colours: this.mapMenu.value }),
     });
-    options(this.mapMenu, colours.NAMES.map((n) => [n, n]), this.settings.colours);
+    options(this.mapMenu, colours.names().map((n) => [n, n]), this.settings.colours);
     this.sectionMenu = h("select", { class: "section", "aria-label": "Section of the volume", onchange: () => this.#chooseSection() });
     options(this.sectionMenu, SECTIONS, this.settings.section);
     this.place = h("input", { type: "range", min: 0, max: 0, value: 0, "aria-label": "Place of the section",
@@ -352,6 +352,7 @@ export class View {
     clearTimeout(this.#timer);
     this.#timer = 0;
     const ratio = window.devicePixelRatio || 1;
+    const limits = this.host.limits();
     const known = this.header !== null && !this.fitted;
     const crop = known ? this.#crop() : null;
     const [, , width, height] = crop ?? [0, 0, ...this.source];
@@ -362,10 +363,10 @@ export class View {
     this.layers.forEach((layer, i) => {
       const first = i > 0 && this.isShared ? this.header : null;
       const wanted = {
-        pad: layer.pad, rate: 30, quality: 85, colours: this.settings.colours, ...this.cut, crop, values, window: this.window ?? first?.window ?? null,
+        pad: layer.pad, colours: this.settings.colours, ...this.cut, crop, values, window: this.window ?? first?.window ?? null,
         level: this.level ?? first?.level ?? null, clip: Number(this.rangeMenu.value), ...this.measured,
-        width: Math.max(16, Math.min(2048, Math.ceil(width * size))),
-        height: Math.max(16, Math.min(2048, Math.ceil(height * size))),
+        width: Math.max(16, Math.min(limits.width[1], Math.ceil(width * size))),
+        height: Math.max(16, Math.min(limits.height[1], Math.ceil(height * size))),
       };
       const text = JSON.stringify(wanted);
       if (text === this.#sent[i] || !this.host.link.isOpen) return;
