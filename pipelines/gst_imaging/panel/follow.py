@@ -5,6 +5,7 @@ import asyncio
 import time
 
 from . import results
+from .passage import Passage
 from .refusal import Refusal
 
 PERIOD = 0.1  # seconds
@@ -13,31 +14,20 @@ SLICE = 0.05  # seconds of reading rows at once
 MANY = 20000  # rows of a field that is sent once a second
 
 
-class Rows:
+class Rows(Passage):
     """All frames of a pad, in a queue of bounded size: what does not fit is missing in the numbers of the rows."""
 
     def __init__(self, panel, pad):
-        self.Gst = Gst = panel.Gst
-        self.pipeline = Gst.Pipeline.new(None)
-        self.source, self.sink = Gst.ElementFactory.make("appsrc"), Gst.ElementFactory.make("appsink")
-        self.source.set_property("format", Gst.Format.TIME)
+        super().__init__(panel.Gst, panel.Gst.ElementFactory.make("appsink"))
         for name, value in ("sync", False), ("max-buffers", 1), ("enable-last-sample", False), ("async", False):
             self.sink.set_property(name, value)
-        for element in self.source, self.sink:
-            self.pipeline.add(element)
-        self.source.link(self.sink)
-        self.pipeline.set_state(Gst.State.PLAYING)
-        self.tap = panel.GstImaging.Tap.new(pad)
-        self.tap.record(self.source, MAX_WAITING, 0)
+        self.play()
+        self.take(panel.GstImaging.Tap.new(pad), MAX_WAITING)
 
-    def take(self):
-        """Yields the buffers that wait"""
+    def buffers(self):
+        """Yields those that wait"""
         while sample := self.sink.emit("try-pull-sample", 1_000_000):  # ns; the next one is on its way
             yield sample.get_buffer()
-
-    def close(self):
-        self.tap.close()
-        self.pipeline.set_state(self.Gst.State.NULL)
 
 
 class Follower:
@@ -70,7 +60,7 @@ class Follower:
         if not self.rows:
             return
         message, end = None, time.monotonic() + SLICE
-        for buffer in rows.take():
+        for buffer in rows.buffers():
             ended = message and self.field.begins(buffer.offset) and {**message, "field": self.field.patches()}
             found = results.read(buffer, self.element, self.field, False)
             if found and ended:

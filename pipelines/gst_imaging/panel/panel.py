@@ -9,10 +9,10 @@ import os
 import queue
 import time
 
-from . import bits, graph, health, outputs
+from . import graph, health, outputs, pads
+from .changes import Changes
 from .elements import Element
 from .files import Files
-from .presets import Presets, compare
 from .recording import Recording
 from .refusal import Refusal
 from .states import States
@@ -20,11 +20,10 @@ from .values import number
 from .view import facts
 
 PERIOD = 0.25  # seconds between comparisons of properties
-MAX_MESSAGES, MAX_UNDO = 200, 100
+MAX_MESSAGES = 200
 BLOCKED = 1  # seconds of a change of state after which no other one is taken
 END = "The data has ended. Start plays it again from the beginning."
 CAMERA_END = "The connection of the camera has ended: it sends no more frames. Start connects to it again."
-PICTURES = ("video/x-raw", "other/tensors", "application/x-slc")
 
 
 class Panel:
@@ -42,9 +41,7 @@ class Panel:
             if not isinstance(element, Gst.Bin):
                 self.elements[element.get_name()] = Element(self, element)
         self.elements = dict(reversed(self.elements.items()))  # sources first
-        self.presets = Presets(ready or description)
-        self.undo_list, self.messages = [], []
-        self.drag = self.dragged = None  # the newest change that undo() takes back, and that step
+        self.changes, self.messages = Changes(self, ready or description), []
         self.n_warnings = self.n_errors = self.n_messages = 0
         self.state_name, self.is_live, self.recording = "stopped", False, None
         self.camera = camera or any(element.is_connection() for element in self.elements.values())
@@ -303,40 +300,13 @@ class Panel:
                 "ended": self.is_at_end, "camera": self.is_camera(), "reason": self.end_text() if self.is_at_end else None}
 
     def views(self):
-        found = []
-        for element in self.elements.values():
-            for pad in element.element.srcpads:
-                caps = pad.get_current_caps() or (pad.get_pad_template().get_caps() if pad.get_pad_template() else None)
-                if not caps or caps.is_any() or caps.is_empty() or pad.get_name() in ("results", "sets"):
-                    continue
-                structure = caps.get_structure(0)
-                if structure.get_name() not in PICTURES:
-                    continue
-                found.append(self.view(element, pad, pad.get_current_caps(), structure))
-        return found
-
-    def view(self, element, pad, caps, structure):
-        told = {"pad": f"{element.name}.{pad.get_name()}", "element": element.name, "caps": caps.to_string() if caps else None,
-                "width": None, "height": None, "framerate": None, "counts": element.counts_frames(), "bit-depth": bits.of_pad(pad)}
-        if caps and structure.get_name() == "other/tensors":
-            words = structure.get_string("dimensions") or ""
-            dims = [int(word) for word in words.replace(",", ":").split(":") if word.isdigit()]
-            if len(dims) > 2 and dims[0] <= 4 and dims[2] > 1:
-                dims = dims[1:]
-            told["width"], told["height"] = (dims + [1, 1])[:2]
-        elif caps:  # of lines that come in blocks the height is not known
-            for name in "width", "height":
-                found, value = structure.get_int(name)
-                told[name] = value if found else None
-        found, rate, unit = structure.get_fraction("framerate") if caps else (False, 0, 0)
-        told["framerate"] = rate / unit if found and unit and rate else None
-        return told
+        return pads.of(self.elements.values())
 
     def state(self):
         return {"type": "state", "protocol": 1, "version": self.version(), "ready": self.ready, "description": self.description,
                 "pipeline": self.pipeline_state(), "elements": self.all_elements(), "views": self.views(), "layout": self.layout,
                 "view": facts(self.GstImaging),
-                "presets": self.presets.names(), "can-undo": bool(self.undo_list), "files": self.files.folders,
+                **self.changes.state(), "files": self.files.folders,
                 "recording": self.recording.state() if self.recording else None, "messages": self.messages, "health": self.health()}
 
     def all_elements(self):
@@ -363,22 +333,6 @@ class Panel:
         if not found or f"{element}.{pad}" not in {view["pad"] for view in self.views()}:
             raise Refusal(404, f'The pipeline has no pad "{name}" with pictures.')
         return found
-
-    def set(self, name, values, drag=None, replace=False):
-        """replace: whether files that are there may be written. drag: text that the changes of one drag of a hand have in common; they are one step of undo()"""
-        element = self.element(name)
-        if not isinstance(values, dict) or not values:
-            raise Refusal(400, "values is an object of names and values.")
-        if drag is not None and (not isinstance(drag, str) or len(drag) > 64):
-            raise Refusal(400, "drag is a text of 64 characters at most.")
-        before = element.set(values, self.condition(), self.path_check(replace))
-        same = drag is not None and (drag, name, set(values)) == self.drag and self.undo_list and self.undo_list[-1] is self.dragged
-        if not same and any(element.get(key) != value for key, value in before.items()):
-            self.drag, self.dragged = (drag, name, set(values)), [(name, before)]
-            self.undo_list = self.undo_list[1 - MAX_UNDO:] + [self.dragged]
-        self.tell_presets()
-        rejected = {key: element.rejected[key]["text"] for key in values if key in element.rejected}
-        return {"values": {key: element.get(key) for key in values}, **({"rejected": rejected} if rejected else {})}
 
     def path_check(self, replace=False):
         """Returns: a function for the paths of elements and their actions"""
@@ -491,74 +445,6 @@ class Panel:
         self.is_at_end = False
         self.listener({"type": "pipeline", **self.pipeline_state(), "position": seconds})
         return {}
-
-    def settings(self):
-        """What a preset has: by element and property."""
-        return {e.name: {p: e.get(p) for p, d in e.properties.items() if d["when"] not in ("read", None) and not d.get("others")}
-                for e in self.elements.values() if e.ours}
-
-    def tell_presets(self):
-        self.listener({"type": "presets", "presets": self.presets.names(), "can-undo": bool(self.undo_list)})
-        return {"presets": self.presets.names()}
-
-    def preset_save(self, name):
-        self.presets.save(name, self.settings())
-        return self.tell_presets()
-
-    def preset_delete(self, name):
-        self.presets.delete(name)
-        return self.tell_presets()
-
-    def differing(self, wanted):
-        """Yields element, property, value and why it cannot be set now, None: it can"""
-        for name, values in wanted.items():
-            element = self.elements.get(name)
-            for key, value in values.items():
-                if not element or key not in element.properties:
-                    yield name, key, value, "The pipeline does not have it."
-                elif element.get(key) != value and (value is not None or element.properties[key]["type"] in ("string", "path")):
-                    yield name, key, value, element.reason(key, self.condition())
-
-    def preset_load(self, name):
-        """What cannot be set is skipped, and told; values and paths are checked as those of set"""
-        done, skipped, check = [], [], self.path_check()
-        saved = self.presets.get(name)
-        for element, key, value, reason in list(self.differing(saved)):
-            try:
-                if reason:
-                    raise Refusal(403, reason)
-                self.elements[element].check(key, value, check, saved[element])
-            except Refusal as refusal:
-                skipped.append({"element": element, "property": key, "reason": str(refusal)})
-            else:
-                done.append((element, key, value))
-        before = self.put(done, check)
-        if before:
-            self.undo_list = self.undo_list[1 - MAX_UNDO:] + [before]
-        return {**self.tell_presets(), "skipped": skipped}
-
-    def put(self, wanted, check=None):
-        """wanted: elements, properties and values. Returns: what was before, by element"""
-        together = {}
-        for element, key, value in wanted:
-            together.setdefault(element, {})[key] = value
-        return [(element, self.elements[element].set(values, self.condition(), check)) for element, values in together.items()]
-
-    def preset_compare(self, a=None, b=None):
-        return {"differences": compare(*(self.presets.get(name) if name else self.settings() for name in (a, b)))}
-
-    def undo(self):
-        if not self.undo_list:
-            raise Refusal(409, "There is nothing to undo.")
-        done = self.undo_list[-1]
-        wanted = list(self.differing(dict(done)))
-        for element, key, _value, reason in wanted:
-            if reason:
-                raise Refusal(409, f"{element}.{key} cannot be set back now. {reason}")
-        self.put([change[:3] for change in wanted])
-        self.undo_list.pop()
-        self.tell_presets()
-        return {"undone": [{"element": e, "property": p, "value": v} for e, values in done for p, v in values.items()]}
 
     def record(self, view, path, frames, replace):
         if self.recording:

@@ -12,35 +12,30 @@ import re
 import threading
 import time
 
+from .passage import Passage
 from .refusal import Refusal
 
 MAX_WAITING = 512 << 20  # bytes of frames
 PATIENCE = 20  # seconds for the rest of a recording to be written
 
 
-class Recording:
+class Recording(Passage):
     def __init__(self, Gst, GstImaging, pad, view, path, frames, warn):
         """warn: is called in any thread"""
-        self.Gst, self.view, self.path, self.frames, self.warn = Gst, view, path, frames, warn
+        self.view, self.path, self.frames, self.warn = view, path, frames, warn
         self.pushed, self.n_dropped, self.n_final = 0, 0, None
         self.ended = None  # a Future of stop()
         if not os.path.isdir(os.path.dirname(path)):
             raise Refusal(404, f"There is no folder {os.path.dirname(path)}.")
-        self.pipeline = Gst.Pipeline.new(None)
-        self.source = Gst.ElementFactory.make("appsrc")
-        self.source.set_property("format", Gst.Format.TIME)
-        self.sink = Gst.ElementFactory.make("picturesink")
-        self.sink.set_property("location", path)
-        Gst.util_set_object_arg(self.sink, "sidecar", "always")
-        self.pipeline.add(self.source)
-        self.pipeline.add(self.sink)
-        self.source.link(self.sink)
+        sink = Gst.ElementFactory.make("picturesink")
+        sink.set_property("location", path)
+        Gst.util_set_object_arg(sink, "sidecar", "always")
+        super().__init__(Gst, sink)
         self.check_caps(pad)
         GstImaging.Tap.follow(self.sink.get_static_pad("sink"), pad)
-        self.pipeline.set_state(Gst.State.PLAYING)
+        self.play()
         self.check()
-        self.tap = GstImaging.Tap.new(pad)
-        self.tap.record(self.source, MAX_WAITING, frames)
+        self.take(GstImaging.Tap.new(pad), MAX_WAITING, frames)
 
     def check_caps(self, pad):
         caps, takes = pad.get_current_caps(), self.sink.get_static_pad("sink").query_caps(None)
@@ -73,11 +68,6 @@ class Recording:
     def check(self):
         """Fails where the recording has failed."""
         self.wait()
-
-    def close(self):
-        if hasattr(self, "tap"):
-            self.tap.close()
-        self.pipeline.set_state(self.Gst.State.NULL)
 
     def n_recorded(self):
         return self.pushed + self.tap.get_n_recorded()

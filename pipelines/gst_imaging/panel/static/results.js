@@ -123,7 +123,7 @@ export class Results {
 
   // Of en face pictures no axis is the depth.
   #hasLines(view) {
-    return this.host.elementOf(view.pad)?.display?.plots.includes("A-scan") && !view.pad.endsWith(".enface");
+    return this.host.elementOf(view.pad)?.display?.plots.some((name) => PLOTS[name].uses === "line") && !view.pad.endsWith(".enface");
   }
 
   // Until somebody points at a line it is the middle one of the first view, also where another one has its picture earlier.

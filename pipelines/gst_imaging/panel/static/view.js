@@ -2,7 +2,9 @@
 // One view: the newest picture of a pad, with zoom, pan, window and level, and true samples.
 import * as colours from "./colours.js";
 import { colour, h, number, options, prepare, real } from "./dom.js";
+import { Gestures } from "./gestures.js";
 import { marks } from "./marks.js";
+import { draw as picture } from "./pixels.js";
 import { colourBar, rulers } from "./scales.js";
 
 const LEFT = 52; // of the rulers and of the bar, in CSS pixels
@@ -38,8 +40,6 @@ const NOTHING = { profile: null, histogram: 0, region: null };
 export class View {
   #sent = [];
   #timer = 0;
-  #pointers = new Map();
-  #paint = document.createElement("canvas");
   scale = 1;
   x = 0;
   y = 0;
@@ -75,6 +75,7 @@ export class View {
   }
 
   #resize;
+  #gestures;
 
   get header() {
     return this.layers[0].header;
@@ -189,7 +190,7 @@ export class View {
           closable ? button("✕", "Close this view", "x", () => this.host.close(this)) : null)),
       h("div", { class: "stage" }, this.canvas, this.dividerInput, this.note, this.old, this.message),
       this.foot = h("div", { class: "foot" }, this.readout, h("span", { class: "tools" }, this.zoomText, this.rangeMenu, this.aspectMenu)));
-    this.#listen();
+    this.#gestures = new Gestures(this);
     this.refresh();
   }
 
@@ -250,7 +251,8 @@ export class View {
 
   // Of another pad or section nothing is marked.
   #forget() {
-    this.hover = this.cursor = this.line = this.region = this.#corner = null;
+    this.hover = this.cursor = this.line = this.region = null;
+    this.#gestures.forget();
     this.isPinned = false;
   }
 
@@ -456,117 +458,8 @@ export class View {
     this.levelSlider.setAttribute("aria-valuetext", number(level));
   }
 
-  // --- pointer and keys
-
-  #listen() {
-    const c = this.canvas;
-    const at = (event) => {
-      const box = c.getBoundingClientRect();
-      return [event.clientX - box.left, event.clientY - box.top];
-    };
-    c.addEventListener("wheel", (event) => {
-      event.preventDefault();
-      this.zoom(Math.exp(-event.deltaY * 0.0015), at(event));
-    }, { passive: false });
-    c.addEventListener("contextmenu", (event) => event.preventDefault());
-    let start = null; // of a click, or of what is drawn
-    c.addEventListener("pointerdown", (event) => {
-      c.setPointerCapture(event.pointerId);
-      this.#pointers.set(event.pointerId, at(event));
-      start = this.#pointers.size === 1 ? at(event) : null;
-    });
-    for (const name of ["pointerup", "pointercancel"]) c.addEventListener(name, (event) => {
-      this.#pointers.delete(event.pointerId);
-      if (this.host.tool()) this.host.drawn(this);
-      else if (name === "pointerup" && start && Math.hypot(at(event)[0] - start[0], at(event)[1] - start[1]) < 3) {
-        const wasPinned = this.isPinned;
-        this.isPinned = false;
-        this.#point(at(event));
-        this.isPinned = !wasPinned;
-      }
-      start = null;
-    });
-    this.root.addEventListener("focusin", () => this.host.chosen(this));
-    c.addEventListener("pointerleave", () => this.#point(null));
-    c.addEventListener("pointermove", (event) => {
-      const here = at(event);
-      const before = this.#pointers.get(event.pointerId);
-      if (before && start && this.host.tool()) this.#mark(this.host.tool(), this.sample(start), this.sample(here));
-      else if (before) {
-        const [dx, dy] = [here[0] - before[0], here[1] - before[1]];
-        const others = [...this.#pointers].filter(([id]) => id !== event.pointerId).map(([, p]) => p);
-        if (others.length) {
-          const far = (p) => Math.hypot(p[0] - others[0][0], p[1] - others[0][1]);
-          this.zoom(far(here) / Math.max(far(before), 1), others[0]);
-        } else if (event.shiftKey || event.buttons & 2) this.#drag(dx, dy);
-        else this.pan(dx, dy);
-        this.#pointers.set(event.pointerId, here);
-      }
-      this.#point(here);
-    });
-    c.addEventListener("dblclick", () => this.fit(true));
-    c.addEventListener("keydown", (event) => this.#key(event));
-    c.addEventListener("focus", () => {
-      const { x, y, width, height } = this.inner;
-      if (!this.hover) this.#inspect(this.sample([x + width / 2, y + height / 2]), true);
-    });
-  }
-
-  // A line or a region between two samples with fractions
-  #mark(tool, from, to) {
-    const [width, height] = this.source;
-    const inside = ([x, y]) => [Math.max(0, Math.min(width - 1, Math.floor(x))), Math.max(0, Math.min(height - 1, Math.floor(y)))];
-    const [[x0, y0], [x1, y1]] = [inside(from), inside(to)];
-    if (tool === "line") this.line = [x0, y0, x1, y1];
-    else this.region = [Math.min(x0, x1), Math.min(y0, y1), Math.abs(x1 - x0) + 1, Math.abs(y1 - y0) + 1];
-    this.draw();
-  }
-
-  #corner = null; // of what is marked by keys
-
-  #markByKey(tool) {
-    if (!this.hover) return;
-    const from = this.#corner?.tool === tool ? this.#corner.at : this.hover;
-    this.#corner = this.#corner?.tool === tool ? null : { tool, at: this.hover };
-    this.#mark(tool, from, this.hover);
-    if (!this.#corner) this.host.drawn(this, tool);
-  }
-
-  #drag(dx, dy) {
-    const window = this.window ?? this.header?.window ?? 255;
-    const level = this.level ?? this.header?.level ?? 128;
-    this.setLevels(window * Math.exp(dx * 0.008), level + (window * dy) / 300);
-  }
-
-  #key(event) {
-    const step = event.shiftKey ? 160 : 40;
-    const pans = { ArrowLeft: [step, 0], ArrowRight: [-step, 0], ArrowUp: [0, step], ArrowDown: [0, -step] };
-    const arrow = pans[event.key];
-    if (event.ctrlKey || event.metaKey) return;
-    if (arrow && event.altKey) this.#inspect(this.hover ? [this.hover[0] - Math.sign(arrow[0]), this.hover[1] - Math.sign(arrow[1])] : [0,
-      0], true);
-    else if (arrow) this.pan(...arrow);
-    else if (event.key === "+" || event.key === "=") this.zoom(1.5);
-    else if (event.key === "-") this.zoom(1 / 1.5);
-    else if (event.key === "0") this.fit(true);
-    else if (event.key === "1") this.zoom(1 / this.scale);
-    else if (event.key === "a") this.automatic();
-    else if (event.key === "p") this.#markByKey("line");
-    else if (event.key === "b") this.#markByKey("region");
-    else if (event.key === "w" || event.key === "W") this.#drag(event.key === "w" ? -20 : 20, 0);
-    else if (event.key === "l" || event.key === "L") this.#drag(0, event.key === "l" ? -20 : 20);
-    else return;
-    event.preventDefault();
-    event.stopPropagation();
-  }
-
-  #point(here) {
-    if (!here) this.#inspect(null);
-    else this.#inspect(this.sample(here));
-  }
-
   // byKey: no mouse shows where it is
-  #inspect(sample, byKey = false) {
+  inspect(sample, byKey = false) {
     const [width, height] = this.source;
     const [x, y] = sample?.map(Math.floor) ?? [-1, -1];
     const inside = x >= 0 && y >= 0 && x < width && y < height;
@@ -682,7 +575,7 @@ export class View {
         c.rect(inner.x + inner.width * this.divider, inner.y, inner.width, inner.height);
         c.clip();
       }
-      this.#layer(c, layer);
+      picture(c, this, layer);
       c.restore();
     });
     if (this.layers.length > 1) {
@@ -696,81 +589,8 @@ export class View {
     colourBar(c, this);
   }
 
-  #layer(c, { bitmap, header }) {
-    const [x, y, width, height] = header.crop;
-    const [left, top] = this.point([x, y]);
-    const hasValues = header.values && String(header.values.crop) === String(header.crop);
-    c.imageSmoothingEnabled = Math.min(this.scale, this.scaleY) < 1;
-    if (!hasValues || header.channels > 1) {
-      c.drawImage(bitmap, left, top, width * this.scale, height * this.scaleY);
-      if (hasValues) this.#numbers(c, header);
-      return;
-    }
-    const [low, high] = [header.level - header.window / 2, header.level + header.window / 2];
-    const map = colours.table(header.colours);
-    const image = new ImageData(width, height);
-    header.values.samples.forEach((row, j) =>
-      row.forEach((sample, i) => {
-        const at = 4 * (j * width + i);
-        [image.data[at], image.data[at + 1], image.data[at + 2]] = colours.lookup(map, sample, low, high);
-        image.data[at + 3] = 255;
-      }));
-    [this.#paint.width, this.#paint.height] = [width, height];
-    this.#paint.getContext("2d").putImageData(image, 0, 0);
-    c.drawImage(this.#paint, left, top, width * this.scale, height * this.scaleY);
-    this.#numbers(c, header, (sample) => colours.lookup(map, sample, low, high));
-  }
-
   // Whether pixels are large enough for their samples.
   get hasNumbers() {
     return this.scale >= 40 && this.scaleY >= 16 * (this.header?.channels ?? 1);
-  }
-
-  // The edges of pixels: numbers of two of them are not read as one
-  #edges(c, [x, y, width, height]) {
-    c.strokeStyle = "#8888";
-    c.lineWidth = 1;
-    c.beginPath();
-    const [left, top] = this.point([x, y]);
-    const [right, bottom] = this.point([x + width, y + height]);
-    for (let i = 0; i <= width; i++) {
-      c.moveTo(left + i * this.scale, top);
-      c.lineTo(left + i * this.scale, bottom);
-    }
-    for (let j = 0; j <= height; j++) {
-      c.moveTo(left, top + j * this.scaleY);
-      c.lineTo(right, top + j * this.scaleY);
-    }
-    c.stroke();
-  }
-
-  // True samples in their pixels, where there is room; the channels of a pixel below each other. behind: the colour of a sample
-  #numbers(c, header, behind = null) {
-    const n = header.channels;
-    if (!this.hasNumbers) return;
-    const [x, y] = header.crop;
-    const names = header.components;
-    const text = (s, k) => (names ? `${names[k]} ` : "") + this.scaled(s, 4, header);
-    const longest = Math.max(1, ...header.values.samples.flat().map((sample) => Math.max(...[sample].flat().map((s, k) => text(s, k).length))));
-    this.#edges(c, header.crop);
-    c.textAlign = "center";
-    c.textBaseline = "middle";
-    c.lineWidth = 2;
-    c.strokeStyle = "#000";
-    c.font = `${Math.min(13, this.scale / 4, (this.scale * 1.5) / longest, (this.scaleY / n) * 0.64)}px ui-monospace, monospace`;
-    const cut = this.layers.length > 1 ? this.inner.x + this.inner.width * this.divider : -1;
-    header.values.samples.forEach((row, j) =>
-      row.forEach((sample, i) => {
-        const [px, py] = this.point([x + i + 0.5, y + j + 0.5]);
-        if (Math.abs(px - cut) < this.scale / 2) return; // half of a number of each picture would be read as one
-        const [r, g, b] = behind?.(sample) ?? [0, 0, 0];
-        c.fillStyle = 0.3 * r + 0.6 * g + 0.1 * b > 120 ? "#000" : "#fff";
-        [sample].flat().forEach((s, k) => {
-          const line = py + ((k + 0.5) / n - 0.5) * this.scaleY * (n > 1 ? 0.84 : 1); // nearer to each other than to other pixels
-          if (!behind) c.strokeText(text(s, k), px, line);
-          c.fillText(text(s, k), px, line);
-        });
-      }));
-    c.textBaseline = "alphabetic";
   }
 }
