@@ -14,7 +14,10 @@ GST_DEBUG_CATEGORY_EXTERN (gst_imaging_debug);
 /* Registers the debug category of the library; safe to call often. */
 void gst_imaging_init_debug (void);
 
-/* Appends a member to an object that has others. */
+/* Appends the name of a member, and what separates it from the one before. */
+void gst_imaging_json_add_key (GString *json, const gchar *key);
+
+/* Appends a member. */
 void gst_imaging_json_add_text (
     GString *json, const gchar *key, const gchar *text);
 

@@ -20,8 +20,16 @@ gst_imaging_json_append_text (GString *json, const gchar *text)
 }
 
 void
+gst_imaging_json_add_key (GString *json, const gchar *key)
+{
+  const gboolean is_first = json->len > 0 && json->str[json->len - 1] == '{';
+
+  g_string_append_printf (json, "%s\"%s\":", is_first ? "" : ",", key);
+}
+
+void
 gst_imaging_json_add_text (GString *json, const gchar *key, const gchar *text)
 {
-  g_string_append_printf (json, ",\"%s\":", key);
+  gst_imaging_json_add_key (json, key);
   gst_imaging_json_append_text (json, text);
 }

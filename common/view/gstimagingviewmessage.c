@@ -27,25 +27,27 @@ add_number (GString *json, gdouble value)
 static void
 add_member (GString *json, const gchar *name, gdouble value)
 {
-  g_string_append_printf (json, ",\"%s\":", name);
+  gst_imaging_json_add_key (json, name);
   add_number (json, value);
 }
 
 static void
 add_count (GString *json, const gchar *name, guint64 value)
 {
+  gst_imaging_json_add_key (json, name);
   if (value == GST_BUFFER_OFFSET_NONE)
-    g_string_append_printf (json, ",\"%s\":null", name);
+    g_string_append (json, "null");
   else
-    g_string_append_printf (json, ",\"%s\":%" G_GUINT64_FORMAT, name, value);
+    g_string_append_printf (json, "%" G_GUINT64_FORMAT, value);
 }
 
 static void
 add_rectangle (
     GString *json, const gchar *name, const GstImagingViewRectangle *r)
 {
+  gst_imaging_json_add_key (json, name);
   g_string_append_printf (
-      json, "\"%s\":[%u,%u,%u,%u]", name, r->x, r->y, r->width, r->height);
+      json, "[%u,%u,%u,%u]", r->x, r->y, r->width, r->height);
 }
 
 /* Of a section, the slices may be an axis of the buffer or its frames. */
@@ -58,7 +60,7 @@ add_axis (GString *json, const GstImagingReaderQuantity *q, guint i)
                                      : i == 2      ? &frames
                                                    : &pixels;
 
-  g_string_append (json, "{\"of\":1"); /* the next one begins with a comma */
+  g_string_append_c (json, '{');
   gst_imaging_json_add_text (json, "name", axis->name ? axis->name : "");
   gst_imaging_json_add_text (json, "unit", axis->unit ? axis->unit : "");
   add_member (json, "step", axis->step);
@@ -78,7 +80,7 @@ add_quantity (GString *json, const GstImagingViewFrame *frame, guint section)
     g_string_append (json, "null,\"axes\":null");
     return;
   }
-  g_string_append (json, "{\"of\":1");
+  g_string_append_c (json, '{');
   gst_imaging_json_add_text (json, "name", q.name);
   gst_imaging_json_add_text (json, "unit", q.unit ? q.unit : "");
   add_member (json, "scale", q.scale);
@@ -265,7 +267,7 @@ write_header (guint id, guint64 serial, gint64 time,
   add_count (json, "frame", GST_BUFFER_OFFSET (frame->about));
   add_count (json, "pts", GST_BUFFER_PTS (frame->about));
   g_string_append_printf (json,
-      ",\"width\":%u,\"height\":%u,\"source\":[%u,%u],", picture->width,
+      ",\"width\":%u,\"height\":%u,\"source\":[%u,%u]", picture->width,
       picture->height, picture->source_width, picture->source_height);
   add_rectangle (json, "crop", &picture->crop);
   add_member (json, "window", picture->window);

@@ -192,9 +192,10 @@ CHECK_TEST (test_samples_and_window)
   check_has (header, "\"minimum\":0,\"maximum\":65535,\"type\":\"u16\"");
   check_has (
       header, "\"values\":{\"crop\":[1,1,2,1],\"samples\":[[40000,65535]]}");
-  check_has (header, "\"name\":\"level\",\"unit\":\"dB\",\"scale\":0.5,"
-                     "\"offset\":-10}");
-  check_has (header, "\"name\":\"depth\",\"unit\":\"um\",\"step\":2,"
+  check_has (header,
+      "\"quantity\":{\"name\":\"level\",\"unit\":\"dB\",\"scale\":0.5,"
+      "\"offset\":-10}");
+  check_has (header, ",{\"name\":\"depth\",\"unit\":\"um\",\"step\":2,"
                      "\"origin\":-4}]");
   g_free (header);
 
