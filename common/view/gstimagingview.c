@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "gstimagingview.h"
 
+#include <gst/base/gstbasesink.h>
 #include <sys/resource.h>
 #ifdef __linux__
 #include <sys/syscall.h>
@@ -132,6 +133,30 @@ take_frame (GstImagingView *self, GstSample *sample)
   give (self, NULL, error);
 }
 
+/* The sink keeps it anyway: a view that kept frames itself would take them from
+ * their pools.
+ * Returns: (transfer full) (nullable): the last frame of @pad, after its end,
+ * where a sink is directly behind it */
+static GstSample *
+last_of_sink (GstPad *pad)
+{
+  g_autoptr (GstEvent) end = gst_pad_get_sticky_event (pad, GST_EVENT_EOS, 0);
+  g_autoptr (GstPad) sink =
+      GST_PAD_IS_SRC (pad) ? gst_pad_get_peer (pad) : gst_object_ref (pad);
+  g_autoptr (GstObject) element = NULL;
+
+  while (sink && GST_IS_GHOST_PAD (sink)) { /* of a bin with the sink */
+    GstPad *target = gst_ghost_pad_get_target (GST_GHOST_PAD (sink));
+
+    gst_object_unref (sink);
+    sink = target;
+  }
+  element = sink ? gst_pad_get_parent (sink) : NULL;
+  return end && GST_IS_BASE_SINK (element)
+             ? gst_base_sink_get_last_sample (GST_BASE_SINK (element))
+             : NULL;
+}
+
 /* Returns: (transfer full) (nullable): a frame that has passed before */
 static GstSample *
 take_shown (GstImagingView *self)
@@ -141,6 +166,8 @@ take_shown (GstImagingView *self)
   g_mutex_lock (&self->lock);
   sample = g_steal_pointer (&self->shown);
   g_mutex_unlock (&self->lock);
+  if (!sample)
+    sample = last_of_sink (self->pad);
   if (sample)
     self->time = g_get_monotonic_time ();
   return sample;

@@ -23,7 +23,9 @@ G_DECLARE_FINAL_TYPE (
  * JPEG pictures of the newest frames of @pad, as docs/reference/panel.md
  * describes them. A thread of low priority copies the samples of a frame,
  * returns its buffer, and makes the picture. The pipeline of @pad never waits,
- * and pays for the frames that become pictures alone.
+ * and pays for the frames that become pictures alone. After the end of the
+ * stream a new view shows the last frame if the sink directly behind @pad has
+ * it (enable-last-sample).
  *
  * Returns: (transfer full): a view, which makes nothing before
  *   gst_imaging_view_allow()

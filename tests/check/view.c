@@ -963,6 +963,52 @@ CHECK_TEST (test_colour_maps_are_listed)
   fail_unless (gst_imaging_view_get_colours (99) == NULL);
 }
 
+/* Also through the ghost pad of a bin. Other elements behind the pad have none.
+ */
+CHECK_TEST (test_a_view_after_the_end_shows_the_last_frame)
+{
+  static const struct {
+    const gchar *behind;
+    gboolean is_shown;
+  } cases[] = {
+      {"fakesink", TRUE},
+      {"( fakesink )", TRUE},
+      {"fakesink enable-last-sample=false", FALSE},
+      {"queue ! fakesink", FALSE},
+  };
+
+  for (guint i = 0; i < G_N_ELEMENTS (cases); i++) {
+    g_autofree gchar *text =
+        g_strdup_printf ("videotestsrc name=s num-buffers=3 ! "
+                         "video/x-raw,format=GRAY8,width=8,height=8 ! "
+                         "identity name=i ! %s",
+            cases[i].behind);
+    g_autoptr (GstElement) pipeline = gst_parse_launch (text, NULL);
+    g_autoptr (GstElement) element =
+        gst_bin_get_by_name (GST_BIN (pipeline), "i");
+    g_autoptr (GstPad) pad = gst_element_get_static_pad (element, "src");
+    g_autoptr (GstBus) bus = gst_element_get_bus (pipeline);
+    g_autoptr (GstMessage) end = NULL;
+    GstImagingView *view;
+
+    gst_element_set_state (pipeline, GST_STATE_PLAYING);
+    end = gst_bus_timed_pop_filtered (
+        bus, CHECK_TIMEOUT, GST_MESSAGE_EOS | GST_MESSAGE_ERROR);
+    fail_unless (end && GST_MESSAGE_TYPE (end) == GST_MESSAGE_EOS);
+    view = gst_imaging_view_new (pad, 1);
+    gst_imaging_view_allow (view, 1);
+    if (cases[i].is_shown) {
+      g_autofree gchar *header = take_header (view);
+
+      check_has (header, "\"frame\":2,");
+    } else {
+      fail_if (can_read (gst_imaging_view_get_fd (view), 200));
+    }
+    g_object_unref (view);
+    gst_element_set_state (pipeline, GST_STATE_NULL);
+  }
+}
+
 /* 2 MiB a slice: two volumes of 300 do not fit in 1 GiB. */
 CHECK_TEST (test_all_views_share_a_limit_of_memory)
 {
