@@ -4,6 +4,8 @@
 #include <math.h>
 #include <string.h>
 
+#define MAX_BASE 1e290 /* from any double it can be subtracted */
+
 /* The samples of a pixel along one axis, n samples in n_pixels. Lengths are in
  * 1 / n_pixels of a sample: a pixel has n of them, a whole sample n_pixels. */
 typedef struct {
@@ -20,9 +22,10 @@ typedef struct {
   /* One sample is subtracted of all: a constant frame has to remain constant to
    * the last bit, or the automatic window shows rounding errors. */
   gdouble base;
+  gdouble unit; /* of weights: a power of two, so that no sum overflows */
   Span *columns;
   guint *xs;
-  gdouble *row, *sum;
+  gdouble *row, *sum, *weights;
 } Reduction;
 
 static Span
@@ -53,6 +56,18 @@ weight_of (const Span *span, guint at, guint n_pixels)
       sum[i] += weight * ((gdouble) p[i] - base); \
   } while (0)
 
+#define ADD_NUMBERS(type) \
+  do { \
+    const type *p = samples; \
+\
+    for (gsize i = 0; i < n; i++) { \
+      const gdouble part = weight * ((gdouble) p[i] - base); \
+\
+      sum[i] += isnan (p[i]) ? 0 : part; \
+      weights[i] += isnan (p[i]) ? 0 : weight; \
+    } \
+  } while (0)
+
 /* The crop's part of a row, in place; NULL: it has to be read */
 static gconstpointer
 find_row (const Reduction *r, guint y)
@@ -63,6 +78,14 @@ find_row (const Reduction *r, guint y)
   return row ? row + (gsize) r->crop.x * r->frame->channels *
                          gst_imaging_view_type_size (r->frame->type)
              : NULL;
+}
+
+static gconstpointer
+read_row (Reduction *r, guint y)
+{
+  gst_imaging_view_section_read (
+      r->frame, r->settings, r->crop.y + y, r->xs, r->crop.width, r->row);
+  return r->row;
 }
 
 static void
@@ -80,85 +103,79 @@ add_row (Reduction *r, guint y, gdouble weight)
   } else if (samples && r->frame->type == GST_IMAGING_VIEW_F32) {
     ADD (gfloat);
   } else {
-    gst_imaging_view_section_read (
-        r->frame, r->settings, r->crop.y + y, r->xs, r->crop.width, r->row);
-    samples = r->row;
+    samples = read_row (r, y);
     ADD (gdouble);
   }
 }
 
+/* Without NaN. It takes longer than add_row () with a row that has none. */
 static void
-add_rows (Reduction *r, const Span *rows)
+add_numbers (Reduction *r, guint y, gdouble weight)
 {
+  gconstpointer samples = find_row (r, y);
+  gdouble *sum = r->sum, *weights = r->weights;
+  const gdouble base = r->base;
+  const gsize n = r->n_row;
 
+  if (samples && r->frame->type == GST_IMAGING_VIEW_F32) {
+    ADD_NUMBERS (gfloat);
+  } else {
+    samples = read_row (r, y);
+    ADD_NUMBERS (gdouble);
+  }
+}
+
+static void
+add_rows (Reduction *r, const Span *rows, gboolean has_nan)
+{
   memset (r->sum, 0, r->n_row * sizeof (*r->sum));
-  for (guint y = rows->first; y <= rows->last; y++)
-    add_row (r, y, weight_of (rows, y, r->height));
-}
-
-/* A pixel with NaN, infinities, or sums beyond all doubles */
-static void
-average_with_care (
-    Reduction *r, const Span *columns, const Span *rows, gdouble *value)
-{
-  const guint channels = r->frame->channels;
-  const guint n = columns->last - columns->first + 1;
-  const gdouble area = (gdouble) r->crop.width * r->crop.height;
-  gdouble sum[4] = {0}, weights[4] = {0}, low[4], high[4];
-
-  for (guint c = 0; c < channels; c++) {
-    low[c] = INFINITY;
-    high[c] = -INFINITY;
-  }
+  if (has_nan)
+    memset (r->weights, 0, r->n_row * sizeof (*r->weights));
   for (guint y = rows->first; y <= rows->last; y++) {
-    const gdouble w_row = weight_of (rows, y, r->height) / area;
-    const gdouble *p = r->row;
+    const gdouble weight = weight_of (rows, y, r->height) * r->unit;
 
-    gst_imaging_view_section_read (r->frame, r->settings, r->crop.y + y,
-        r->xs + columns->first, n, r->row);
-    for (guint x = columns->first; x <= columns->last; x++) {
-      const gdouble weight = w_row * weight_of (columns, x, r->width);
-
-      for (guint c = 0; c < channels; c++, p++)
-        if (!isnan (*p)) {
-          sum[c] += weight * *p;
-          weights[c] += weight;
-          low[c] = MIN (low[c], *p);
-          high[c] = MAX (high[c], *p);
-        }
-    }
+    if (has_nan)
+      add_numbers (r, y, weight);
+    else
+      add_row (r, y, weight);
   }
-  for (guint c = 0; c < channels; c++)
-    value[c] =
-        weights[c] > 0 ? CLAMP (sum[c] / weights[c], low[c], high[c]) : NAN;
 }
 
-static void
-average_row (Reduction *r, const Span *rows, gdouble *values)
+/* Along a row, of each @channels-th number */
+static gdouble
+sum_of (const gdouble *numbers, const Span *span, guint channels, guint width)
+{
+  gdouble sum = 0;
+
+  for (guint x = span->first + 1; x < span->last; x++)
+    sum += numbers[(gsize) x * channels];
+  sum = sum * width + numbers[(gsize) span->first * channels] * span->w_first;
+  if (span->last > span->first)
+    sum += numbers[(gsize) span->last * channels] * span->w_last;
+  return sum;
+}
+
+/* Returns: whether all means are numbers */
+static gboolean
+average_row (Reduction *r, gboolean has_nan, gdouble *values)
 {
   const guint channels = r->frame->channels;
-  const gdouble area = (gdouble) r->crop.width * r->crop.height;
+  const gdouble area = (gdouble) r->crop.width * r->crop.height * r->unit;
+  gboolean are_finite = TRUE;
 
-  for (guint x = 0; x < r->width; x++, values += channels) {
-    const Span *span = &r->columns[x];
-    gboolean is_finite = TRUE;
-
+  for (guint x = 0; x < r->width; x++)
     for (guint c = 0; c < channels; c++) {
-      const gdouble *sum = r->sum + c;
-      gdouble whole = 0;
+      const Span *span = &r->columns[x];
+      const gdouble sum = sum_of (r->sum + c, span, channels, r->width);
+      const gdouble weight =
+          has_nan ? sum_of (r->weights + c, span, channels, r->width) : area;
 
-      for (guint k = span->first + 1; k < span->last; k++)
-        whole += sum[(gsize) k * channels];
-      whole = whole * r->width +
-              sum[(gsize) span->first * channels] * span->w_first;
-      if (span->last > span->first)
-        whole += sum[(gsize) span->last * channels] * span->w_last;
-      values[c] = r->base + whole / area;
-      is_finite = is_finite && isfinite (values[c]);
+      /* of no number 0 / 0, which is NaN */
+      *values = r->base + sum / weight;
+      are_finite = are_finite && isfinite (*values);
+      values++;
     }
-    if (!is_finite)
-      average_with_care (r, span, rows, values);
-  }
+  return are_finite;
 }
 
 void
@@ -172,6 +189,7 @@ gst_imaging_view_reduce (const GstImagingViewFrame *frame,
       gst_imaging_view_section_columns (crop->x, crop->width);
   g_autofree gdouble *row = g_new (gdouble, n_row);
   g_autofree gdouble *sum = g_new (gdouble, n_row);
+  g_autofree gdouble *weights = g_new (gdouble, n_row);
   Reduction r = {
       .frame = frame,
       .settings = settings,
@@ -183,17 +201,22 @@ gst_imaging_view_reduce (const GstImagingViewFrame *frame,
       .xs = xs,
       .row = row,
       .sum = sum,
+      .weights = weights,
+      .unit = ldexp (1, -ilogb ((gdouble) crop->width * crop->height) - 1),
   };
 
   for (guint x = 0; x < width; x++)
     columns[x] = span_of (x, crop->width, width);
   gst_imaging_view_section_read (frame, settings, crop->y, xs, 1, row);
-  r.base = isfinite (row[0]) ? row[0] : 0;
+  r.base = fabs (row[0]) < MAX_BASE ? row[0] : 0;
   for (guint y = 0; y < height;
        y++, values += (gsize) width * frame->channels) {
     const Span rows = span_of (y, crop->height, height);
 
-    add_rows (&r, &rows);
-    average_row (&r, &rows, values);
+    add_rows (&r, &rows, FALSE);
+    if (average_row (&r, FALSE, values))
+      continue;
+    add_rows (&r, &rows, TRUE);
+    average_row (&r, TRUE, values);
   }
 }

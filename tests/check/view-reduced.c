@@ -340,6 +340,19 @@ CHECK_TEST (test_means_leave_out_nan)
       "%u %u %u", p[0], p[1], p[2]);
 }
 
+/* The largest doubles: no sum of them overflows. */
+CHECK_TEST (test_means_of_huge_samples)
+{
+  gdouble samples[48 * 48];
+  g_autofree guint8 *pixels = NULL;
+
+  for (guint i = 0; i < 48 * 48; i++)
+    samples[i] = i % 2 ? G_MAXDOUBLE : -G_MAXDOUBLE;
+  pixels = small_picture_of (samples, "grey", "\"level\":0,");
+  for (guint i = 0; i < 12 * 12; i++)
+    fail_unless (ABS (pixels[3 * i] - 128) <= 2, "%u", pixels[3 * i]);
+}
+
 /* Rounding errors of its mean would be all that the automatic window shows. */
 CHECK_TEST (test_a_constant_frame_stays_constant)
 {
