@@ -86,9 +86,12 @@ picture_of (GBytes *message, guint width, guint height)
 typedef enum {
   U8,
   U16,
+  I8,
   I16,
+  U32,
   I32,
   U64,
+  I64,
   F32,
   F64,
 } Type;
@@ -99,9 +102,12 @@ static const struct {
 } types[] = {
     [U8] = {"uint8", 1},
     [U16] = {"uint16", 2},
+    [I8] = {"int8", 1},
     [I16] = {"int16", 2},
+    [U32] = {"uint32", 4},
     [I32] = {"int32", 4},
     [U64] = {"uint64", 8},
+    [I64] = {"int64", 8},
     [F32] = {"float32", 4},
     [F64] = {"float64", 8},
 };
@@ -115,6 +121,15 @@ store (Type type, gpointer to, gsize i, gdouble v)
     break;
   case U16:
     ((guint16 *) to)[i] = (guint16) v;
+    break;
+  case I8:
+    ((gint8 *) to)[i] = (gint8) v;
+    break;
+  case U32:
+    ((guint32 *) to)[i] = (guint32) v;
+    break;
+  case I64:
+    ((gint64 *) to)[i] = (gint64) v;
     break;
   case I16:
     ((gint16 *) to)[i] = (gint16) v;
@@ -197,13 +212,14 @@ static void
 fill (gdouble *samples, guint channels)
 {
   for (guint i = 0; i < WIDTH * HEIGHT * channels; i++)
-    samples[i] = (i / channels % WIDTH) + 40 * (i % channels) +
+    samples[i] = (i / channels % WIDTH) / 2 + 40 * (i % channels) +
                  (i / channels * 7 % 5 == 0 ? 60 : 0);
 }
 
 static void
-compare (Type type, guint channels)
+compare (Type type, guint channels, guint left, guint top)
 {
+  const guint width = WIDTH - left, height = HEIGHT - top;
   g_autofree gdouble *samples = g_new (gdouble, WIDTH * HEIGHT * channels);
   g_autoptr (GstSample) sample = NULL;
   g_autoptr (GBytes) message = NULL;
@@ -218,12 +234,17 @@ compare (Type type, guint channels)
   wanted.quality = 100;
   wanted.window = 255;
   wanted.level = 127.5;
+  wanted.crop = (GstImagingViewRectangle){left, top, width, height};
   message = message_of (sample, &wanted);
   pixels = picture_of (message, 40, 30);
+  for (guint y = 0; y < height; y++) /* the crop alone, for the reference */
+    memmove (samples + (gsize) y * width * channels,
+        samples + ((gsize) (y + top) * WIDTH + left) * channels,
+        width * channels * sizeof (*samples));
   for (guint y = 0; y < 30; y++)
     for (guint x = 0; x < 40; x++) {
       const gdouble mean =
-          mean_of (samples, channels, 0, WIDTH, HEIGHT, x, y, 40, 30);
+          mean_of (samples, channels, 0, width, height, x, y, 40, 30);
       const guint got = pixels[(y * 40 + x) * 3];
 
       /* half a level by rounding, 1 by the JPEG */
@@ -234,9 +255,11 @@ compare (Type type, guint channels)
 
 CHECK_TEST (test_pixels_are_box_means)
 {
-  for (Type type = U8; type <= F64; type++)
-    compare (type, 1);
-  compare (F32, 2);
+  for (Type type = U8; type <= F64; type++) {
+    compare (type, 1, 0, 0);
+    compare (type, 1, 5, 4);
+  }
+  compare (F32, 2, 5, 4);
 }
 
 /* Fringes of 3.25 samples at 3.6 samples a pixel: nearest samples show slow
