@@ -119,7 +119,7 @@ def make(names, sides, made, options, settings):
     made.setting("sides", sides, "+" * len(sides))
     if made.is_complete():
         return made.result
-    elements, messages = [], []
+    elements, messages, doubts = [], [], []
 
     def prepare(pipeline):
         elements.append(pipeline.get_by_name("o"))
@@ -134,8 +134,11 @@ def make(names, sides, made, options, settings):
     with scratch() as folder:
         path = os.path.join(folder, "mirrors.npy")
         stack(names, options, n_cameras, path)
-        made.play(words_of(made, options, settings, path), take_message=take, prepare=prepare)
+        made.play(words_of(made, options, settings, path), take_message=take, prepare=prepare, warn=doubts.append)
     accepted, text, cameras, phase_error = messages[-1] if messages else (False, "octbscan has seen no B-scan.", [], 0)
+    for sentence in doubts:
+        if accepted or sentence != text:  # which the failure tells
+            made.warn(sentence)
     if not accepted:
         raise Failure(NO_RESULT, text)
     if not elements[0].emit("save-calibration", made.path("calibration.ini")):
