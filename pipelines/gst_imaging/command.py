@@ -102,6 +102,12 @@ def explain(error):
     return code, f"{error.filename}: {error.strerror}." if error.filename else f"{error.strerror}."
 
 
+def with_name(path, failure):
+    """Returns: a sentence that names the input, once"""
+    sentence = str(failure)
+    return sentence if sentence.startswith((f"{path} ", f"{path}: ", f'"{path}" ')) else f"{path}: {sentence}"
+
+
 def absent(path, sentence):
     """Returns: the Failure for an input that os.path does not see: the sentence, or why it cannot be looked at"""
     try:

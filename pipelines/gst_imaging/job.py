@@ -27,7 +27,7 @@ import shutil
 import time
 
 from . import library, play, publish
-from .command import NO_RESULT, NOT_WRITTEN, UNREADABLE, WRONG_USE, Failure, Stopped, explain, say, whole
+from .command import NO_RESULT, NOT_WRITTEN, UNREADABLE, WRONG_USE, Failure, Stopped, explain, say, whole, with_name
 from .progress import Progress
 from .publish import WORK, files_below, hidden, sync
 from .report import Report
@@ -376,7 +376,7 @@ def run_all(options, command, inputs, work, folders=None):
         except Failure as failure:
             if len(inputs) == 1:
                 raise
-            say(f"gst-imaging {command}: {path}: {failure}")
+            say(f"gst-imaging {command}: {with_name(path, failure)}")
             failed.append((path, failure))
         except Stopped as stopped:
             if made and len(results) == before and not stopped.sentence and made.is_published():

@@ -396,6 +396,11 @@ class Info(FolderCase):
             os.close(writer)
             self.assertEqual((done.returncode, done.stderr), (-signal.SIGPIPE, ""))
 
+    def test_an_input_is_named_once(self):
+        for sentence in "a.npy has no frames.", "a.npy: Permission denied.", '"a.npy" cannot be opened.':
+            self.assertEqual(command.with_name("a.npy", command.Failure(3, sentence)), sentence)
+        self.assertEqual(command.with_name("a", command.Failure(3, "and then")), "a: and then")
+
     def test_a_folder_that_may_not_be_searched_is_told_so(self):
         with unittest.mock.patch("os.stat", side_effect=PermissionError(errno.EACCES, "Permission denied")):
             self.assertEqual(str(command.absent("kept/a.npy", "There is none.")), "kept/a.npy cannot be read: Permission denied.")
