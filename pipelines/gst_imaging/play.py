@@ -133,7 +133,7 @@ def describe_error(message):
         return error.message
     location = message.src.get_property("location") if message.src.find_property("location") else None
     beside = [part for part in (debug or "").split("\n")[1:] if part]
-    if location and not any(location in part for part in (error.message, *beside)):
+    if isinstance(location, str) and not any(location in part for part in (error.message, *beside)):
         beside.append(told(location))
     return f"{error.message} ({'; '.join(beside)})" if beside else error.message
 
