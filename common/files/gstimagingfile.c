@@ -2,6 +2,7 @@
 #define _GNU_SOURCE /* memmem */
 #include "gstimagingfile.h"
 
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <glib/gstdio.h>
@@ -12,7 +13,8 @@
 #include <unistd.h>
 
 #define MAX_QUOTE 80
-#define MAX_LINKS 40 /* as Linux follows */
+#define MAX_LINKS 40           /* as Linux follows */
+#define TEMPORARY_END "XXXXXX" /* of mkstemp () */
 
 GQuark
 gst_imaging_file_error_quark (void)
@@ -282,6 +284,94 @@ take_mode (gint fd, const struct stat *old)
   return fchmod (fd, old->st_mode & 0777) == 0;
 }
 
+/* On a file system without locks every file counts as free. */
+static gboolean
+is_locked (gint fd, gint operation)
+{
+  return flock (fd, operation | LOCK_NB) < 0 && errno == EWOULDBLOCK;
+}
+
+/* The writer holds a lock: one that can be taken is of a process that was
+ * killed. What another user left is not ours to remove. */
+static void
+remove_left (gint folder, const gchar *name)
+{
+  gint fd =
+      openat (folder, name, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOFOLLOW);
+  struct stat info;
+
+  if (fd < 0)
+    return;
+  if (fstat (fd, &info) == 0 && S_ISREG (info.st_mode) &&
+      info.st_uid == geteuid () && flock (fd, LOCK_EX | LOCK_NB) == 0)
+    unlinkat (folder, name, 0);
+  close (fd);
+}
+
+/* With a number of this host: some shared file systems do not show a lock to
+ * other hosts. Returns: (transfer full) */
+static gchar *
+temporary_start (void)
+{
+  return g_strdup_printf (
+      ".gst-imaging-%08x-", g_str_hash (g_get_host_name ()));
+}
+
+static void
+sweep (const gchar *path)
+{
+  g_autofree gchar *start = temporary_start ();
+  DIR *folder = opendir (path);
+  struct dirent *entry;
+
+  if (!folder)
+    return;
+  while ((entry = readdir (folder)))
+    if (g_str_has_prefix (entry->d_name, start) &&
+        strlen (entry->d_name) == strlen (start) + strlen (TEMPORARY_END))
+      remove_left (dirfd (folder), entry->d_name);
+  closedir (folder);
+}
+
+/* Once for each folder of the process: a series writes thousands of files
+ * into one, and each look would read all of their names. */
+static void
+sweep_once (const gchar *path)
+{
+  static GMutex mutex;
+  static GHashTable *swept;
+
+  g_mutex_lock (&mutex);
+  if (!swept)
+    swept = g_hash_table_new_full (g_str_hash, g_str_equal, g_free, NULL);
+  if (g_hash_table_add (swept, g_strdup (path)))
+    sweep (path);
+  g_mutex_unlock (&mutex);
+}
+
+/* A locked file beside the target. Another process may take a file for one
+ * that was left behind before its lock is there, and remove it: once more,
+ * then. Returns: the descriptor; -1 with errno set */
+static gint
+open_temporary (const gchar *folder, gchar **name)
+{
+  g_autofree gchar *start = temporary_start ();
+
+  for (;;) {
+    g_autofree gchar *base = g_strconcat (start, TEMPORARY_END, NULL);
+    struct stat info;
+    gint fd;
+
+    *name = g_build_filename (folder, base, NULL);
+    fd = g_mkstemp_full (*name, O_RDWR | O_CLOEXEC, 0666);
+    if (fd < 0 || flock (fd, LOCK_EX) < 0 || fstat (fd, &info) < 0 ||
+        info.st_nlink > 0)
+      return fd;
+    close (fd);
+    g_clear_pointer (name, g_free);
+  }
+}
+
 GstImagingSaver *
 gst_imaging_saver_new (const gchar *location, GError **error)
 {
@@ -310,8 +400,8 @@ gst_imaging_saver_new (const gchar *location, GError **error)
     return NULL;
   }
   folder = g_path_get_dirname (self->target);
-  self->temporary = g_build_filename (folder, ".gst-imaging-XXXXXX", NULL);
-  self->fd = g_mkstemp_full (self->temporary, O_RDWR | O_CLOEXEC, 0666);
+  sweep_once (folder);
+  self->fd = open_temporary (folder, &self->temporary);
   if (self->fd < 0) {
     gint number = errno;
 
@@ -353,13 +443,6 @@ gst_imaging_saver_continue (
   }
   *size = (guint64) info.st_size;
   return g_steal_pointer (&self);
-}
-
-/* On a file system without locks every file counts as free. */
-static gboolean
-is_locked (gint fd, gint operation)
-{
-  return flock (fd, operation | LOCK_NB) < 0 && errno == EWOULDBLOCK;
 }
 
 gboolean

@@ -91,7 +91,8 @@ typedef struct _GstImagingSaver GstImagingSaver;
  * Folders, pipes, sockets and devices, and links to them, are refused. Of a
  * link to a file, or to a name that is still free, the target is written. The
  * new file gets the mode of the one that it replaces, and its owner where that
- * is allowed.
+ * is allowed. The first saver in a folder removes the files that killed
+ * processes of this user left there half written.
  *
  * Returns: (transfer full): to be given to gst_imaging_saver_free(); %NULL with
  *   @error set

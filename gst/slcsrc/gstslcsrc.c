@@ -30,6 +30,10 @@
  */
 #include "gstslcsrc.h"
 
+#include <errno.h>
+#include <glib/gstdio.h>
+#include <unistd.h>
+
 #include "gstimagingpost.h"
 #include "insar/gstinsarslc.h"
 #include "gstslcimage.h"
@@ -176,9 +180,13 @@ open_image (GstSlcSrc *self, const gchar *location, GError **error)
         location);
     return NULL;
   }
-  if (may_be_file (location) && !g_file_test (location, G_FILE_TEST_EXISTS)) {
-    g_set_error (error, GST_RESOURCE_ERROR, GST_RESOURCE_ERROR_NOT_FOUND,
-        "There is no file \"%s\".", location);
+  if (may_be_file (location) && g_access (location, F_OK) < 0) {
+    if (errno != ENOENT)
+      g_set_error (error, GST_RESOURCE_ERROR, GST_RESOURCE_ERROR_OPEN_READ,
+          "\"%s\" cannot be opened: %s.", location, g_strerror (errno));
+    else
+      g_set_error (error, GST_RESOURCE_ERROR, GST_RESOURCE_ERROR_NOT_FOUND,
+          "There is no file \"%s\".", location);
     return NULL;
   }
   if (is_special (location)) {

@@ -102,6 +102,23 @@ def explain(error):
     return code, f"{error.filename}: {error.strerror}." if error.filename else f"{error.strerror}."
 
 
+def with_name(path, failure):
+    """Returns: a sentence that names the input, once"""
+    sentence = str(failure)
+    return sentence if sentence.startswith((f"{path} ", f"{path}: ", f'"{path}" ')) else f"{path}: {sentence}"
+
+
+def absent(path, sentence):
+    """Returns: the Failure for an input that os.path does not see: the sentence, or why it cannot be looked at"""
+    try:
+        os.stat(path)
+    except (FileNotFoundError, NotADirectoryError, ValueError):
+        pass
+    except OSError as error:
+        sentence = f"{path} cannot be read: {error.strerror}."
+    return Failure(UNREADABLE, sentence)
+
+
 def say(sentence):
     """Writes it to standard error, on a terminal in the place of the progress that stands there."""
     print(("\r\033[K" if sys.stderr.isatty() else "") + sentence, file=sys.stderr)
@@ -197,7 +214,7 @@ def print_json(result):
 def report(name, failure, as_json):
     if as_json and not printed:
         print_json({"error": str(failure), "exit-code": failure.code, **failure.result})
-    say(f"gst-imaging {name}: {failure}")
+    say(f"gst-imaging {name}: {failure}" if name else f"gst-imaging: {failure}")
     return failure.code
 
 
@@ -212,6 +229,30 @@ def end_by_signal(name, stopped, as_json):
     os.kill(os.getpid(), stopped.number)
 
 
+def drop_output():
+    """What is left in the buffer of standard output would fail once more when Python ends."""
+    with contextlib.suppress(OSError):  # it is no file
+        nowhere = os.open(os.devnull, os.O_WRONLY)
+        os.dup2(nowhere, sys.stdout.fileno())
+        os.close(nowhere)
+
+
+def dispatch(name, arguments):
+    """Returns: the exit code"""
+    if name in ("", "-h", "--help"):
+        print(overview())
+        return DONE if name else WRONG_USE
+    if name == "--version":
+        name, arguments = "info", ["--version"]
+    if name not in names():
+        print(f'gst-imaging: There is no command "{name}"; there are {", ".join(names())}.', file=sys.stderr)
+        return WRONG_USE
+    try:
+        return execute(name, arguments)
+    except SystemExit as done:  # argparse's, after the help
+        return done.code
+
+
 def main(arguments=None):
     """Returns: the exit code"""
     arguments = sys.argv[1:] if arguments is None else arguments
@@ -222,17 +263,9 @@ def main(arguments=None):
     for number in SIGNALS:
         if signal.getsignal(number) != signal.SIG_IGN:
             signal.signal(number, stop)
-    if not arguments or arguments[0] in ("-h", "--help"):
-        print(overview())
-        return DONE if arguments else WRONG_USE
-    name, *rest = arguments
-    if name == "--version":
-        name, rest = "info", ["--version"]
+    name, *rest = arguments or [""]
     try:
-        if name not in names():
-            print(f'gst-imaging: There is no command "{name}"; there are {", ".join(names())}.', file=sys.stderr)
-            return WRONG_USE
-        code = execute(name, rest)
+        code = dispatch(name, rest)
         if sys.stdout:  # None: it was closed before the command began
             sys.stdout.flush()
         if received:  # and C code dropped the exception
@@ -246,10 +279,12 @@ def main(arguments=None):
         failure = Failure(*explain(error)) if is_named else Failure(NOT_WRITTEN, f"The output cannot be written: {error.strerror}.")
         try:
             return report(name, failure, "--json" in rest)
-        except OSError:
-            sys.stdout = None  # nothing more can be written there
+        except OSError:  # nothing more can be written there
             say(f"gst-imaging {name}: {failure}")
             return NOT_WRITTEN
+        finally:
+            if not is_named:
+                drop_output()
     except Exception:
         if not received:
             raise

@@ -27,7 +27,7 @@ import shutil
 import time
 
 from . import library, play, publish
-from .command import NO_RESULT, NOT_WRITTEN, UNREADABLE, WRONG_USE, Failure, Stopped, explain, say, whole
+from .command import NO_RESULT, NOT_WRITTEN, UNREADABLE, WRONG_USE, Failure, Stopped, explain, say, whole, with_name
 from .progress import Progress
 from .publish import WORK, files_below, hidden, sync
 from .report import Report
@@ -253,10 +253,11 @@ class Job:
         self.open()
         return os.path.join(self.folder, name)
 
-    def play(self, words, unit="", total=0, take_message=None, count=play.part_done, prepare=None):
+    def play(self, words, unit="", total=0, take_message=None, count=play.part_done, prepare=None, warn=None):
         """Plays a pipeline (words as play.parse() takes them) to its end: settings, backends and warnings go into the report.
 
-        unit, total: what progress counts. prepare gets the pipeline before it plays, as for properties that are arrays.
+        unit, total: what progress counts. prepare gets the pipeline before it plays, as for properties that are arrays; warn
+        gets the warnings in the place of warn().
         """
         self.open()
         pipeline = play.parse(words)
@@ -265,7 +266,7 @@ class Job:
         self.tell_settings(pipeline)
         with Progress(self.name, unit, total) as progress:
             try:
-                backends = play.play(pipeline, self.warn, take_message, progress if total else None, count)
+                backends = play.play(pipeline, warn or self.warn, take_message, progress if total else None, count)
             except Failure as failure:
                 raise Failure(failure.code, str(failure).replace(self.folder, self.target)) from failure
         for element, backend in backends.items():
@@ -375,7 +376,7 @@ def run_all(options, command, inputs, work, folders=None):
         except Failure as failure:
             if len(inputs) == 1:
                 raise
-            say(f"gst-imaging {command}: {path}: {failure}")
+            say(f"gst-imaging {command}: {with_name(path, failure)}")
             failed.append((path, failure))
         except Stopped as stopped:
             if made and len(results) == before and not stopped.sentence and made.is_published():

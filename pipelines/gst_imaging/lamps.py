@@ -3,7 +3,7 @@
 import os
 
 from . import flatfield, photographs
-from .command import UNREADABLE, Failure
+from .command import UNREADABLE, Failure, absent
 
 DARKEST, STEEPEST, RIM = 0.02, 0.1, 0.95  # of full scale; of the light vector; of the radius of the sphere
 
@@ -95,7 +95,7 @@ def measure(np, surface, files, samples, gamma):
 def files_for(folder, names, extension):
     """Returns: the photograph of each name in another folder, whatever its case and extension"""
     if not os.path.isdir(folder):
-        raise Failure(UNREADABLE, f"{folder} is no folder.")
+        raise absent(folder, f"{folder} is no folder.")
     files, beside = photographs.files_of(folder, extension)
     by_stem = {}
     for path in [*files, *beside.values()]:

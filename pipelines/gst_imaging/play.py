@@ -13,6 +13,7 @@ import warnings
 
 from . import library
 from .command import NO_RESULT, NOT_WRITTEN, UNREADABLE, WRONG_USE, Failure
+from .publish import told
 
 OURS = "gst-imaging"  # the package of our plug-ins
 
@@ -76,7 +77,7 @@ def untold(words, why):
     """Returns: the Failure for a name that is not printable"""
     word = next(word for word in words if not word.isprintable()).encode(errors="replace").decode()
     shown = "".join(letter if letter.isprintable() else "?" for letter in word)
-    return Failure(WRONG_USE, f'"{shown}" {why}. Rename the file or the folder.')
+    return Failure(WRONG_USE, f'"{told(shown)}" {why}. Rename the file or the folder.')
 
 
 def meant(Gst, words, sentence):
@@ -128,8 +129,13 @@ def is_ours(element):
 def describe_error(message):
     """Returns: the sentence of an error, and what GStreamer says beside it: of its own elements that is the cause."""
     error, debug = message.parse_error()
-    beside = "" if is_ours(message.src) else "; ".join((debug or "").split("\n")[1:])
-    return f"{error.message} ({beside})" if beside else error.message
+    if is_ours(message.src):
+        return error.message
+    location = message.src.get_property("location") if message.src.find_property("location") else None
+    beside = [part for part in (debug or "").split("\n")[1:] if part]
+    if isinstance(location, str) and not any(location in part for part in (error.message, *beside)):
+        beside.append(told(location))
+    return f"{error.message} ({'; '.join(beside)})" if beside else error.message
 
 
 def code_of(message):

@@ -8,6 +8,7 @@ something came in between. The lock of the job keeps others away meanwhile.
 import contextlib
 import ctypes
 import os
+import re
 import shutil
 
 from .command import NOT_WRITTEN, Failure
@@ -45,6 +46,11 @@ def hidden(target, ending):
     """Returns: a hidden name beside the target"""
     parent, name = os.path.split(target)
     return os.path.join(parent, f".{name}.gst-imaging-{ending}")
+
+
+def told(text):
+    """Returns: a text with names in a hidden folder, as they will be in the target"""
+    return re.sub(r"(?<=/)\.([^/]+)\.gst-imaging-work(?=/)", r"\1", text.replace(f"/{WORK}/", "/"))
 
 
 def move(names, source, target):

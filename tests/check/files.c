@@ -7,6 +7,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <glib/gstdio.h>
+#include <sys/file.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
@@ -653,4 +654,38 @@ CHECK_LOOP_TEST (
   }
   fail_unless (n_failed > 20, "%u", n_failed);
   g_rand_free (rand);
+}
+
+/* As that of a process of this host. Returns: (transfer full) */
+static gchar *
+left_name (const gchar *folder)
+{
+  g_autofree gchar *name = g_strdup_printf (
+      ".gst-imaging-%08x-123abc", g_str_hash (g_get_host_name ()));
+
+  return g_build_filename (folder, name, NULL);
+}
+
+/* The first saver in a folder removes what killed processes left there: a file
+ * without a lock. */
+CHECK_TEST (test_a_file_that_is_being_written_has_a_lock)
+{
+  g_autofree gchar *location = check_path_of ("saved/a.txt");
+  g_autofree gchar *folder = g_path_get_dirname (location);
+  g_autofree gchar *left = left_name (folder);
+  g_autoptr (GError) error = NULL;
+  GstImagingSaver *saver;
+  gint fd;
+
+  g_assert_cmpint (g_mkdir (folder, 0777), ==, 0);
+  fail_unless (g_file_set_contents (left, "half", -1, NULL));
+  saver = gst_imaging_saver_new (location, &error);
+  fail_unless (saver != NULL, "%s", error ? error->message : "");
+  fail_unless (!g_file_test (left, G_FILE_TEST_EXISTS));
+  fd = open (gst_imaging_saver_get_path (saver), O_RDONLY | O_CLOEXEC);
+  fail_unless (fd >= 0 && flock (fd, LOCK_EX | LOCK_NB) < 0);
+  gst_imaging_saver_free (saver);
+  fail_unless (flock (fd, LOCK_EX | LOCK_NB) == 0);
+  close (fd);
+  fail_unless_equals_int (g_rmdir (folder), 0);
 }

@@ -376,13 +376,35 @@ class Info(FolderCase):
         self.assertIn("no plug-in of gst-imaging", done.stderr)
 
     def test_output_that_cannot_be_written_is_a_sentence(self):
-        with open("/dev/full", "w", encoding="utf-8") as full:
-            done = subprocess.run([sys.executable, "-m", "gst_imaging", "info"], stdout=full, stderr=subprocess.PIPE,
-                                  text=True, timeout=TIMEOUT, check=False,
-                                  env={**os.environ, "PYTHONPATH": os.path.join(SOURCE, "pipelines")})
-        self.assertEqual(done.returncode, 4, done.stderr)
-        self.assertEqual(done.stderr.count("\n"), 1, done.stderr)
-        self.assertIn("cannot be written", done.stderr)
+        """Also what stays in the buffer to the end, as Python writes without PYTHONUNBUFFERED."""
+        buffered = {name: value for name, value in os.environ.items() if name != "PYTHONUNBUFFERED"}
+        for words in ("info",), ("--help",), ("info", "--help"), ():
+            with open("/dev/full", "w", encoding="utf-8") as full:
+                done = subprocess.run([sys.executable, "-m", "gst_imaging", *words], stdout=full, stderr=subprocess.PIPE,
+                                      text=True, timeout=TIMEOUT, check=False,
+                                      env={**buffered, "PYTHONPATH": os.path.join(SOURCE, "pipelines")})
+            self.assertEqual(done.returncode, 4, done.stderr)
+            self.assertEqual(done.stderr.count("\n"), 1, done.stderr)
+            self.assertIn("cannot be written: No space left on device.", done.stderr)
+
+    def test_a_reader_that_has_gone_ends_it_quietly(self):
+        for words in ("info",), ("--help",), ("info", "--help"):
+            reader, writer = os.pipe()
+            os.close(reader)
+            done = subprocess.run([sys.executable, "-m", "gst_imaging", *words], stdout=writer, stderr=subprocess.PIPE, text=True,
+                                  timeout=TIMEOUT, check=False, env={**os.environ, "PYTHONPATH": os.path.join(SOURCE, "pipelines")})
+            os.close(writer)
+            self.assertEqual((done.returncode, done.stderr), (-signal.SIGPIPE, ""))
+
+    def test_an_input_is_named_once(self):
+        for sentence in "a.npy has no frames.", "a.npy: Permission denied.", '"a.npy" cannot be opened.':
+            self.assertEqual(command.with_name("a.npy", command.Failure(3, sentence)), sentence)
+        self.assertEqual(command.with_name("a", command.Failure(3, "and then")), "a: and then")
+
+    def test_a_folder_that_may_not_be_searched_is_told_so(self):
+        with unittest.mock.patch("os.stat", side_effect=PermissionError(errno.EACCES, "Permission denied")):
+            self.assertEqual(str(command.absent("kept/a.npy", "There is none.")), "kept/a.npy cannot be read: Permission denied.")
+        self.assertEqual(str(command.absent("/none/a.npy", "There is none.")), "There is none.")
 
     def test_json_is_one_object_whatever_comes(self):
         """A signal while it is printed, and a full disk that has no name."""

@@ -1,12 +1,17 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
 """Files of arrays: those that other programs write are read here with equal samples, and those that are
 written here are read by them. Which of them are there is printed; tools/venv installs them."""
+import fcntl
+import functools
 import gzip
 import json
 import os
 import shutil
+import signal
+import socket
 import struct
 import subprocess
+import sys
 import tempfile
 import unittest
 import zlib
@@ -245,6 +250,65 @@ class Png(Case):
     def test_what_png_cannot_hold(self):
         np.save(self.path("a.npy"), noise("f4", 3, 3))
         self.refuse(self.path("a.npy"), "without loss: PNG takes", self.path("a.png"))
+
+
+class Stopped(Case):
+    """gst-imaging convert that a signal ends, or a kill."""
+
+    SCRIPT = """
+import os, signal, sys
+from gst_imaging import command, library
+save, n = library.Arrays.save, []
+def stop(self, array, path):
+    save(self, array, path)
+    n.append(path)
+    if len(n) == {}:
+        os.kill(os.getpid(), signal.SIGTERM)
+library.Arrays.save = stop
+sys.exit(command.main(["convert", *sys.argv[1:]]))"""
+
+    def setUp(self):
+        super().setUp()
+        np.save(self.path("b.npy"), noise("u1", 4, 5, 6))
+        with open(self.path("b.npy.json"), "w", encoding="utf-8") as file:
+            json.dump({"schema": "gst-imaging-sidecar-v1", "file": "b.npy", "type": "u8", "shape": [4, 5, 6], "first": 0, "frames": 4,
+                       "complete": True, "quantity": {"name": "level", "unit": "dB", "scale": 1.0, "offset": 0.0}}, file)
+
+    def stop(self, n, target):
+        done = subprocess.run([sys.executable, "-B", "-c", self.SCRIPT.format(n), self.path("b.npy"), self.path(target)],
+                              capture_output=True, text=True, timeout=TIMEOUT, check=False)
+        self.assertEqual(done.returncode, -signal.SIGTERM, done.stderr)
+        return done.stderr
+
+    def test_one_file_has_its_sidecar(self):
+        self.assertIn(f"Stopped by SIGTERM. Complete: {self.path('c.npy')}.\n", self.stop(1, "c.npy"))
+        with open(self.path("c.npy.json"), encoding="utf-8") as file:
+            self.assertEqual(json.load(file)["file"], "c.npy")
+
+    def test_a_series_says_what_is_there(self):
+        self.assertIn(f"2 of 4 files are written, without {self.path('c%d.npy')}.json: run the command again.\n", self.stop(2, "c%d.npy"))
+        self.assertEqual(sorted(name for name in os.listdir(self.folder) if name.startswith("c")), ["c0.npy", "c1.npy"])
+
+    def test_an_older_sidecar_stays_where_nothing_was_written(self):
+        gst_imaging("convert", self.path("b.npy"), self.path("c.npy"))
+        before = os.stat(self.path("c.npy.json")).st_size
+        np.save(self.path("large.npy"), noise("u1", 512, 512))
+        limited = subprocess.run(["sh", "-c", 'ulimit -f 20; exec "$@"', "sh", sys.executable, "-B", "-m", "gst_imaging", "convert", self.path("large.npy"), self.path("c.npy"), "--overwrite"],
+                                 capture_output=True, text=True, timeout=TIMEOUT, check=False)
+        self.assertEqual(limited.returncode, 4, limited.stderr)
+        self.assertEqual(os.stat(self.path("c.npy.json")).st_size, before)
+
+    def test_the_next_run_removes_what_a_kill_left(self):
+        """But not the file of a process that writes, which holds its lock, of another host, or of another name."""
+        host = f"{functools.reduce(lambda number, byte: (number * 33 + byte) % 2 ** 32, socket.gethostname().encode(), 5381):08x}"
+        dead, alive, *others = [f".gst-imaging-{name}" for name in (f"{host}-abcdef", f"{host}-ghijkl", "00000000-abcdef", f"{host}-longername")]
+        for name in dead, alive, *others:
+            with open(self.path(name), "wb") as file:
+                file.write(b"half")
+        with open(self.path(alive), "rb") as file:
+            fcntl.flock(file, fcntl.LOCK_EX)
+            self.save(noise("u1", 3, 4), "c.npy")
+        self.assertEqual({name for name in os.listdir(self.folder) if name.startswith(".")}, {alive, *others})
 
 
 @needs("tiff", tifffile, "tifffile")

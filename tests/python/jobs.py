@@ -145,6 +145,11 @@ class Jobs(FolderCase):
         self.run_trial("one", "-o", "50%")
         self.assertEqual(sorted(os.listdir(self.folder)), ["50%", "bad", "full", "nothing", "one", "slow", "two"])
 
+    def test_a_name_that_is_not_utf8_is_told_as_it_was_given(self):
+        """And not as that of the hidden folder."""
+        error = self.run_trial("one", "-o", os.fsdecode(b"run\xff"), code=2)[1]
+        self.assertRegex(error, f"{self.folder}/run./.* is not UTF-8")
+
     def test_files_of_others_stay(self):
         os.mkdir(self.path("out"))
         self.run_trial("one", "-o", "out")  # an empty folder is taken

@@ -15,7 +15,7 @@ import os
 import sys
 
 from .. import headers, library
-from ..command import NOT_WRITTEN, UNREADABLE, WRONG_USE, Failure, whole
+from ..command import NOT_WRITTEN, UNREADABLE, WRONG_USE, Failure, Stopped, whole
 from ..frames.files import is_several
 
 EXAMPLES = [
@@ -190,35 +190,50 @@ def of_frames(sidecar, kind, array):
     return {**sidecar, "shape": list(array.shape[1:]), "first": 0, **({"quantity": quantity} if quantity else {})}
 
 
-class Sidecar:
-    """For with: the one of the output, which is gone while samples are written, so that new ones never have older units.
-    Where not even the first file is written, it is there again."""
+class Output:
+    """For with: the files of the output, which have a sidecar. An older one is removed before the first file is written, so that
+    new samples never have older units, and is there again where none was written. A signal tells what is complete."""
 
-    def __init__(self, output):
-        self.path, self.before = f"{output}.json", None
+    def __init__(self, options, n_files=1):
+        self.path, self.sidecar, self.n_files = options.output, f"{options.output}.json", n_files
+        self.n_written, self.is_complete = 0, False
 
     def __enter__(self):
-        try:
-            if load_sidecar(self.path):
-                with open(self.path, "rb") as file:
-                    before = file.read()
-                with whole():
-                    os.remove(self.path)
-                    self.before = before
-        except OSError as error:
-            raise Failure(NOT_WRITTEN, f"{self.path} cannot be removed: {error.strerror}. Nothing is written, as new samples"
-                                       " would have its units.") from error
         return self
+
+    def remove_sidecar(self):
+        """Returns: what it held; None where none of ours is there"""
+        try:
+            if not load_sidecar(self.sidecar):
+                return None
+            with open(self.sidecar, "rb") as file:
+                before = file.read()
+            os.remove(self.sidecar)
+            return before
+        except OSError as error:
+            raise Failure(NOT_WRITTEN, f"{self.sidecar} cannot be removed: {error.strerror}. Nothing is written, as new samples"
+                                       " would have its units.") from error
 
     def save(self, arrays, array, name):
         with whole():
-            arrays.save(array, name)
-            self.before = None
+            before = None if self.n_written else self.remove_sidecar()
+            try:
+                arrays.save(array, name)
+            except Failure:
+                if before is not None:
+                    with open(self.sidecar, "wb") as file:
+                        file.write(before)
+                raise
+            self.n_written += 1
 
-    def __exit__(self, *_error):
-        if self.before is not None:
-            with open(self.path, "wb") as file:
-                file.write(self.before)
+    def __exit__(self, _kind, error, _place):
+        if isinstance(error, Stopped):
+            if self.is_complete:
+                error.sentence = f"Complete: {self.path}."
+            elif self.n_written:
+                error.sentence = f"{self.n_written} of {self.n_files} files are written, without {self.sidecar}: run the command again."
+            else:
+                error.sentence = "Nothing was written."
 
 
 def write_sidecar(options, sidecar, told, result, n_files):
@@ -280,12 +295,12 @@ def has_changes(quantities):
     return any(told != quantities[0] for told in quantities)
 
 
-def save_frame(arrays, options, older, name, values, i):
+def save_frame(arrays, options, output, name, values, i):
     """With the quantity of this frame, which is not that of the others."""
     with arrays.reader(options.input) as (_reader, like):
         arrays.translate(like, options.input, options.output, i)
         arrays.replace_values(like, values)
-        older.save(arrays, like, name)
+        output.save(arrays, like, name)
 
 
 def convert_several(options):
@@ -312,19 +327,22 @@ def convert_several(options):
         cards = arrays.cards(like)
         told = with_origin(told, cards)
         changes = len(files) == 1 and is_numbered(options.output) and has_changes(arrays.quantities_of(files[0]))
-        with Sidecar(options.output) as older:
+        with Output(options, len(names)) as output:
             for i, (name, values) in enumerate(zip(names, map(np.ascontiguousarray, frames))):
                 if changes:
-                    save_frame(arrays, options, older, name, values, i)
+                    save_frame(arrays, options, output, name, values, i)
                 else:
                     arrays.replace_values(like, values)
-                    older.save(arrays, like, name)
-            for path in later:
-                os.remove(path)
+                    output.save(arrays, like, name)
+            with whole():
+                for path in later:
+                    os.remove(path)
+                lost = convert_flags(options, beside)
+                about = {"type": library.type_name(np, array), "shape": list(np.shape(frames[0]))}
+                has_sidecar = write_sidecar(options, beside, told, about, len(names))
+                output.is_complete = True
     finally:
         arrays.free(like)
-    lost = convert_flags(options, beside)
-    has_sidecar = write_sidecar(options, beside, told, {"type": library.type_name(np, array), "shape": list(np.shape(frames[0]))}, len(names))
     after = library.Arrays().cards_of(names[0])
     name_lost(options, result, lost + headers.find_lost(cards, after, headers.kept_elsewhere(told, has_sidecar, after), options.output)
               + headers.lost_step(before, told, options.output))
@@ -348,13 +366,14 @@ def run(options):
         told = arrays.translate(array, options.input, options.output)
         cards = arrays.cards(array)
         told = with_origin(told, cards)
-        with Sidecar(options.output) as older:
-            older.save(arrays, array, options.output)
+        with Output(options) as output, whole():  # samples and sidecar: both or none
+            output.save(arrays, array, options.output)
+            lost = convert_flags(options, beside)
+            has_sidecar = write_sidecar(options, beside, told, result, 0)
+            output.is_complete = True
     finally:
         arrays.free(array)
     tell_of_parts(arrays, options, options.input, result)
-    lost = convert_flags(options, beside)
-    has_sidecar = write_sidecar(options, beside, told, result, 0)
     if cards:
         after = library.Arrays().cards_of(options.output)
         lost += headers.find_lost(cards, after, headers.kept_elsewhere(told, has_sidecar, after), options.output) + headers.lost_step(before, told, options.output)

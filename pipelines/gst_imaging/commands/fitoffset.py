@@ -10,7 +10,7 @@ import sys
 import tempfile
 
 from .. import play
-from ..command import UNREADABLE, WRONG_USE, Failure, say
+from ..command import WRONG_USE, Failure, absent, say
 from ..report import Report
 from ..sar import field, told
 from ..sar.one_file import is_picture, writing
@@ -72,7 +72,7 @@ def write_report(options, path, rows, found, fit, snr, warnings):
 
 def run(options):
     if not os.path.exists(options.offsets):
-        raise Failure(UNREADABLE, f'There is no file "{options.offsets}".')
+        raise absent(options.offsets, f'There is no file "{options.offsets}".')
     for path in options.picture, options.report:
         if path and not is_picture(path):
             raise Failure(WRONG_USE, f'"{path}" would be replaced, and it is no picture and no page.')

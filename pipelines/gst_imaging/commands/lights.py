@@ -14,7 +14,7 @@ import os
 import re
 
 from .. import job, lamps, library, mirrors, photographs, pinhole, play
-from ..command import UNREADABLE, WRONG_USE, Failure
+from ..command import UNREADABLE, WRONG_USE, Failure, absent
 from ..report import plots
 
 EXAMPLES = [
@@ -309,7 +309,7 @@ def run(options):
 
     def work(folder, made):
         if not os.path.isdir(folder):
-            raise Failure(UNREADABLE, f"{folder} is no folder.")
+            raise absent(folder, f"{folder} is no folder.")
         files, beside = photographs.files_of(folder, options.extension)
         if not files:
             raise Failure(UNREADABLE, f"{folder} has no pictures.")

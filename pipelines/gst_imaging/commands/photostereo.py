@@ -11,7 +11,7 @@ import glob
 import os
 
 from .. import chart, flatfield, job, library, photographs, play, rti, scale, shading, web
-from ..command import UNREADABLE, WRONG_USE, Failure
+from ..command import UNREADABLE, WRONG_USE, Failure, absent
 from ..report import plots
 
 EXAMPLES = [
@@ -78,9 +78,9 @@ def split(given):
     """Returns: the folders, and the light file or None"""
     folders = [path for path in given if os.path.isdir(path)]
     files = [path for path in given if path not in folders]
-    absent = [path for path in files if not os.path.isfile(path)]
-    if absent:
-        raise Failure(UNREADABLE, f"{absent[0]} is neither a folder nor a file.")
+    gone = [path for path in files if not os.path.isfile(path)]
+    if gone:
+        raise absent(gone[0], f"{gone[0]} is neither a folder nor a file.")
     if len(files) > 1:
         raise Failure(WRONG_USE, f"{files[0]} and {files[1]} are both files: give folders of photographs and one light file.")
     if not folders:

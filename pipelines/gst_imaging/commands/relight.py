@@ -8,7 +8,7 @@ import argparse
 import os
 
 from .. import job, library, photographs, shading
-from ..command import UNREADABLE, WRONG_USE, Failure
+from ..command import UNREADABLE, WRONG_USE, Failure, absent
 from ..sar.arguments import whole
 
 EXAMPLES = [
@@ -59,7 +59,7 @@ def files_of(path, albedo):
     """Returns: the files of normals and albedo; the latter may be None"""
     if not os.path.isdir(path):
         if not os.path.isfile(path):
-            raise Failure(UNREADABLE, f"{path} is neither a folder nor a file.")
+            raise absent(path, f"{path} is neither a folder nor a file.")
         kind, shape = library.Arrays().kind(path)
         if len(shape) < 3 or shape[-1] not in (3, 4):
             raise Failure(UNREADABLE, f"{path} is {kind} {list(shape)}; normals are [height, width, 3], x, y and z.")

@@ -11,7 +11,7 @@ import contextlib
 import os
 
 from .. import headers, job, library
-from ..command import NOT_WRITTEN, UNREADABLE, WRONG_USE, Failure, Stopped, say, whole
+from ..command import NOT_WRITTEN, UNREADABLE, WRONG_USE, Failure, Stopped, say, whole, with_name
 from ..frames import cameras, doubts, files
 from ..frames.source import at_end, is_setting, need, set_bits, split
 from ..progress import Progress
@@ -194,9 +194,9 @@ def sharpen_one(sharpening, path, options, is_only):
     except Failure as failure:
         if is_only or failure.code in (WRONG_USE, NOT_WRITTEN):  # which is the same for all
             raise
-        say(f"gst-imaging sharpen: {path}: {failure}")
+        say(f"gst-imaging sharpen: {with_name(path, failure)}")
         sharpening.failed.append((path, failure))
-        sharpening.made.report.warning(f"{path}: {failure}")
+        sharpening.made.report.warning(with_name(path, failure))
 
 
 def end(sharpening, name, n):

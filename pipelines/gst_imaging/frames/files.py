@@ -11,7 +11,7 @@ import zipfile
 import zlib
 
 from .. import library, play
-from ..command import UNREADABLE, Failure, say
+from ..command import UNREADABLE, Failure, absent, say
 from ..photographs import listed
 from .source import GREY, Source, need
 
@@ -169,7 +169,10 @@ def files_of(path):
         if os.path.exists(path) and not os.path.isfile(path):  # its end may never come
             raise Failure(UNREADABLE, f"{path} is no regular file: it is a pipe or device.")
         return [path]
-    found = glob.glob(os.path.join(glob.escape(path), "*") if os.path.isdir(path) else path)
+    if os.path.isdir(path):
+        found = [os.path.join(path, name) for name in os.listdir(path) if not name.startswith(".")]
+    else:
+        found = glob.glob(path)
     files = sorted((f for f in found if os.path.isfile(f) and not f.endswith(".json")), key=library.natural)
     if not files:
         raise Failure(UNREADABLE, f"{path} holds no file.")
@@ -180,7 +183,7 @@ def listing(path, warn=None):
     """Returns: the files that a path stands for. Of several those of a known format: notes may lie beside data. warn gets a sentence
     that names the others."""
     if not os.path.exists(path) and not set("*?") & set(os.path.basename(path)):
-        raise Failure(UNREADABLE, f'There is no file "{path}".')
+        raise absent(path, f'There is no file "{path}".')
     found = files_of(path)
     Gst = library.gstreamer()
     known = [file for file in found if len(found) == 1 or file.lower().endswith(PACKED) or library.knows(Gst, file)] or found

@@ -119,7 +119,7 @@ def make(names, sides, made, options, settings):
     made.setting("sides", sides, "+" * len(sides))
     if made.is_complete():
         return made.result
-    elements, messages = [], []
+    elements, messages, doubts = [], [], []
 
     def prepare(pipeline):
         elements.append(pipeline.get_by_name("o"))
@@ -134,7 +134,13 @@ def make(names, sides, made, options, settings):
     with scratch() as folder:
         path = os.path.join(folder, "mirrors.npy")
         stack(names, options, n_cameras, path)
-        made.play(words_of(made, options, settings, path), take_message=take, prepare=prepare)
+        try:
+            made.play(words_of(made, options, settings, path), take_message=take, prepare=prepare, warn=doubts.append)
+        finally:
+            refusal = messages[-1][1] if messages and not messages[-1][0] else None  # which the failure tells
+            for sentence in doubts:
+                if sentence != refusal:
+                    made.warn(sentence)
     accepted, text, cameras, phase_error = messages[-1] if messages else (False, "octbscan has seen no B-scan.", [], 0)
     if not accepted:
         raise Failure(NO_RESULT, text)

@@ -3,7 +3,7 @@
 import os
 import shutil
 
-from ..command import NOT_WRITTEN, UNREADABLE, Failure
+from ..command import NOT_WRITTEN, Failure, absent
 from .images import Image, file_of, files_of
 from .measure import measure
 
@@ -19,7 +19,7 @@ class Work:
         paths = {role: getattr(pair, role) for role in ("reference", "secondary")}
         for path in paths.values():
             if not os.path.exists(file_of(path)):
-                raise Failure(UNREADABLE, f'There is no file "{file_of(path)}".')
+                raise absent(file_of(path), f'There is no file "{file_of(path)}".')
         entries = made.take_inputs([(file, role) for role, path in paths.items() for file in files_of(path)])
         hashes = [{entry["sha256"]: entry["path"] for entry in entries if entry["role"] == role} for role in paths]
         for file in (hashes[0][same] for same in hashes[0].keys() & hashes[1].keys() if os.path.getsize(hashes[0][same]) > MANY):
