@@ -50,6 +50,8 @@ def doubts(lines, options):
     if len(values) < 4 * SHORTEST or not values.std() > 0:
         return []
     like = likeness(np, values, options.samples)
+    if like + MORE > 1:  # nothing can be as much better
+        return []
     if given.dtype.kind in "iu" and given.dtype.itemsize == 2:
         turned = likeness(np, finite(np, given.byteswap()), options.samples)
         if turned > ALIKE and turned > like + MORE:
