@@ -56,6 +56,17 @@ class Oct(unittest.TestCase):
         self.assertEqual(told["axes"][1]["unit"], "um")
         return metadata.places(told["axes"][1], len(profile))[profile.argmax()]
 
+    def test_another_width_or_byte_order_is_told(self):
+        spectra = (mirror(150.0, bscans=4) // 8).astype("<u2")  # 12 bits
+        for order, dtype in ("<u2", "u16"), (">u2", "u16be"):
+            spectra.astype(order).tofile(self.path("scan.raw"))
+            other = {"u16": "u16be", "u16be": "u16"}[dtype]
+            for samples, given, sentence in (SAMPLES, dtype, None), (SAMPLES, other, f"is it --dtype {dtype}?"), (
+                    500, dtype, f"is it --samples {SAMPLES}?"), (2 * SAMPLES, dtype, None):
+                err = self.call("scan.raw", "--samples", str(samples), "--lines", "12", "--dtype", given, "--lambda", "800", "900")
+                self.assertEqual("is it --" in err, sentence is not None, (samples, given, err))
+                self.assertIn(sentence or "", err)
+
     def test_a_mirror_is_where_it_is(self):
         for depth in 150.0, 320.0:
             np.save(self.path("m.npy"), mirror(depth, bscans=3))

@@ -9,7 +9,7 @@ import numpy as np
 from photographscene import LIGHTS, Photographs, angle, directions
 from support import main
 
-from gst_imaging import lamps, mirrors, photographs, pinhole
+from gst_imaging import lamps, mirrors, outline, photographs, pinhole
 
 
 class Lights(Photographs):
@@ -24,6 +24,31 @@ class Lights(Photographs):
             shown = full * (0.2 + 0.8 * np.exp(-(angle(reflected, light) / 4) ** 2))
             self.save(f"sphere/IMG_{i + 1}.{form}", np.where(inside, np.rint(shown) if full > 1 else shown, 0).astype(dtype))
         return inside
+
+    def test_a_circle_that_is_not_the_outline_is_told(self):
+        """Before bright and dark backgrounds, with noise; 4 pixels of 70 are 6.5 degrees."""
+        y, x = np.mgrid[:160, :200]
+        inside = np.hypot(x - 101.5, y - 79) < 70
+        for back in 500, 40000:
+            shown = np.where(inside, 12000.0, back) + np.random.default_rng(back).normal(0, 150, inside.shape)
+            shown[40:60, 80:100] = 60000
+            for dx, dy, dr in (0, 0, 0), (4, 0, 0), (-3, 3, 0), (0, 0, 4), (0, -8, -3):
+                seen, part = outline.fit(np, shown, (101.5 + dx, 79 + dy, 70 + dr))
+                np.testing.assert_allclose(seen, (101.5, 79, 70), atol=0.3, err_msg=f"{back} {dx} {dy} {dr}")
+                self.assertGreater(part, 0.95)
+                off = outline.turned(np, (101.5 + dx, 79 + dy, 70 + dr), seen)
+                self.assertAlmostEqual(off, np.degrees(2 * max(np.hypot(dx, dy), abs(dr)) / 70), delta=0.5)
+        noise = np.random.default_rng(3).normal(1000, 150, (160, 200))
+        self.assertIsNone(outline.fit(np, noise, (101.5, 79, 70))[0])
+        self.assertIsNone(outline.fit(np, np.full((160, 200), 300.0), (101.5, 79, 70))[0])
+
+    def test_the_report_judges_the_outline(self):
+        self.mirror((101.5, 79), 70)
+        for words, met in ("101.5,79,70", True), ("105.5,79,70", False):
+            _out, err = self.gst_imaging("lights", "sphere", "-o", "rig", "--sphere", words, "--overwrite")
+            figure, = (f for f in self.result("rig")["figures"] if f["name"] == "turn of the lights by the outline")
+            self.assertEqual(figure["met"], met, figure)
+            self.assertEqual("its outline in the photographs is at 101." in err, not met, err)
 
     def read_lp(self, folder):
         with open(self.path(f"{folder}/lights.lp"), encoding="utf-8") as file:

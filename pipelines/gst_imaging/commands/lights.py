@@ -13,7 +13,7 @@ import math
 import os
 import re
 
-from .. import job, lamps, library, mirrors, photographs, pinhole, play
+from .. import job, lamps, library, mirrors, outline, photographs, pinhole, play
 from ..command import UNREADABLE, WRONG_USE, Failure, absent
 from ..report import plots
 
@@ -29,6 +29,7 @@ EXAMPLES = [
 FEWEST = 3  # lights
 FALL_OFF = 0.05
 APART = 3  # degrees, of a light from two spheres
+TURNED = 1  # degrees, of lights by a circle that is not the outline
 
 
 def add_arguments(parser):
@@ -187,6 +188,27 @@ def show(np, made, found, files, odd):
                      for path, light in zip(files, found[0].lights)])
 
 
+def check_outlines(np, made, found, files):
+    """Compares each circle with the outline in the photographs."""
+    values, seen = mirrors.brightest(np, files), []
+    for sphere in found:
+        circle, part = outline.fit(np, values, sphere.sphere)
+        seen.append(part)
+        if circle is None:
+            continue
+        turned = outline.turned(np, sphere.sphere, circle)
+        made.report.figure("turn of the lights by the outline" + (f", sphere {len(seen)}" if len(found) > 1 else ""), turned, "degrees",
+                           at_most=TURNED, about="middle {:.2f}, {:.2f}, radius {:.2f} pixels in the photographs".format(*circle)
+                           + f", from edges on {100 * part:.0f} % of the outline")
+        if turned > TURNED:
+            made.warn("The sphere was taken to be at {:.2f}, {:.2f} with radius {:.2f} pixels".format(*sphere.sphere)
+                      + ", but its outline in the photographs is at {:.2f}, {:.2f} with radius {:.2f}".format(*circle)
+                      + f": the lights are up to {turned:.1f} degrees off. If the report shows this circle on the rim, give"
+                      + " --sphere={:.2f},{:.2f},{:.2f}.".format(*circle))
+    made.report.figure("outline seen in the photographs", 100 * min(seen), "%", about=f"of its rays, of the worst sphere; below"
+                       f" {100 * outline.SEEN:.0f} the circle was not checked")
+
+
 def show_positions(np, made, points, distances, files):
     """Of several spheres."""
     report, far = made.report, np.linalg.norm(points, axis=1)
@@ -335,6 +357,7 @@ def run(options):
             odd += apart
         tell_odd(made, odd, files)
         show(np, made, found, files, odd)
+        check_outlines(np, made, found, files)
         if len(found) > 1:
             tell = show_means if options.mm_per_pixel is None else show_positions
             tell(np, made, np.array([[light[name] for name in "xyz"] for light in lights]), distances, files)

@@ -6,6 +6,7 @@ from .. import library
 from ..command import UNREADABLE, WRONG_USE, Failure
 from ..frames import files
 from ..frames.source import Source, need
+from . import layout
 from .doubts import Doubts
 
 DTYPES = {"u8": "u1", "u16": "<u2", "u16be": ">u2", "i16": "<i2", "i16be": ">i2", "f32": "<f4", "f32be": ">f4"}
@@ -149,7 +150,9 @@ def read_raw(path, options, folder, warn, copied=False):
     else:
         copy.flush()
         words = ["picturesrc", "location=" + name, "axes=nyx"]
-    return Spectra(words, path, [path], n, saturation.share(), doubts)
+    source = Spectra(words, path, [path], n, saturation.share(), doubts)
+    source.doubts += layout.doubts(values, options)
+    return source
 
 
 def read_array(path, options, folder):

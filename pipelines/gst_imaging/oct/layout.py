@@ -1,0 +1,68 @@
+# SPDX-License-Identifier: LGPL-2.1-or-later
+"""Whether raw samples have the width and the byte order that were given: the envelope of the source repeats from spectrum to spectrum."""
+from .. import library
+
+LENGTH = 1 << 20  # samples that are looked at
+SHORTEST = 64  # samples of a spectrum
+CANDIDATES = 24  # widths that are tried
+ALIKE, MORE = 0.6, 0.3  # correlation of neighbours that another layout needs, and how much more that is than with the given one
+
+
+def correlate(np, values, lag):
+    a, b = values[:-lag] - values[:-lag].mean(), values[lag:] - values[lag:].mean()
+    return float((a * b).sum() / max(np.sqrt((a * a).sum() * (b * b).sum()), 1e-30))
+
+
+def likeness(np, values, samples):
+    """Returns: the smallest correlation of spectra with those 1, 2, 4, ... later: a width that is 1 off slips by 64 samples in 64"""
+    found, steps = [], 1
+    while 2 * steps * samples <= len(values) and steps <= 64:
+        found.append(correlate(np, values, steps * samples))
+        steps *= 2
+    return min(found, default=0.0)
+
+
+def finite(np, values):
+    values = values.astype(float)
+    return np.where(np.isfinite(values), values, 0)
+
+
+def widths(np, values):
+    """Returns: widths at high peaks of the autocorrelation, the shortest first; fringes make several around the true one"""
+    n = len(values)
+    spectrum = np.fft.rfft(values - values.mean(), 2 * n)
+    sums = np.fft.irfft(abs(spectrum) ** 2)[:n // 4]
+    sums /= np.maximum(sums[0], 1e-30) * (1 - np.arange(len(sums)) / n)
+    peaks = np.flatnonzero((sums[1:-1] > sums[:-2]) & (sums[1:-1] >= sums[2:])) + 1
+    # the envelope itself correlates with its neighbourhood: a width lies behind the first zero
+    below = np.flatnonzero(sums < 0)
+    peaks = peaks[(peaks >= max(SHORTEST, below[0]))] if len(below) else peaks[:0]
+    if not len(peaks):
+        return []
+    return [int(width) for width in peaks[sums[peaks] > 0.9 * sums[peaks].max()][:CANDIDATES]]
+
+
+def doubts(lines, options):
+    """lines: [lines, samples] of the file. Returns: sentences"""
+    np = library.numpy()
+    given = np.array(lines[:max(4, LENGTH // options.samples)]).ravel()
+    values = finite(np, given)
+    if len(values) < 4 * SHORTEST or not values.std() > 0:
+        return []
+    like = likeness(np, values, options.samples)
+    if like + MORE > 1:  # nothing can be as much better
+        return []
+    if given.dtype.kind in "iu" and given.dtype.itemsize == 2:
+        turned = likeness(np, finite(np, given.byteswap()), options.samples)
+        if turned > ALIKE and turned > like + MORE:
+            other = options.dtype.removesuffix("be") if options.dtype.endswith("be") else options.dtype + "be"
+            return [f"Spectra correlate with their neighbours by {like:.2f}, and by {turned:.2f} with the bytes in the other order: is it --dtype {other}?"]
+    found = [(likeness(np, values, width), width) for width in widths(np, values)]
+    if found:
+        better = max(found)[0]
+        about = min(width for likely, width in found if likely > better - 0.05)
+        better, width = max((likeness(np, values, width), width) for width in range(about - 2, about + 3))
+        if options.samples % width and better > ALIKE and better > like + MORE:
+            return [f"Spectra of {options.samples} samples correlate with their neighbours by {like:.2f}, those of {width} by {better:.2f}: is it"
+                    f" --samples {width}?"]
+    return []
