@@ -3,6 +3,7 @@
  * packages, and figures beside each other come from one process. */
 #include <stdbool.h>
 #include <stdio.h>
+#include <string.h>
 
 #include "imk/lapsharpen.h"
 #include "imk/photostereo.h"
@@ -10,9 +11,12 @@
 
 #define BENCH_API __attribute__ ((visibility ("default")))
 
-BENCH_API ImkLapsharpen *bench_lapsharpen_new (uint32_t width, uint32_t height);
+BENCH_API ImkLapsharpen *bench_lapsharpen_new (uint32_t width, uint32_t height,
+    uint32_t channels, uint32_t depth, double amount, uint32_t neighbours,
+    const float *kernel, uint32_t kernel_size, double radius);
 BENCH_API int bench_lapsharpen (ImkLapsharpen *self, const void *in, void *out,
-    uint32_t width, uint32_t height);
+    uint32_t width, uint32_t height, uint32_t channels, uint32_t depth);
+BENCH_API void bench_lapsharpen_free (ImkLapsharpen *self);
 BENCH_API ImkShcentroid *bench_shcentroid_new (
     uint32_t size, uint32_t pitch, bool cuda);
 BENCH_API int bench_shcentroid (ImkShcentroid *self, const void *frame,
@@ -27,10 +31,12 @@ BENCH_API int bench_photostereo_solve (
 BENCH_API void bench_photostereo_reset (ImkPhotostereo *self);
 BENCH_API void bench_photostereo_free (ImkPhotostereo *self);
 
-/* RGBA, one thread, amount 1, reflect101, all four channels: what OpenCV's
- * filter2D does by default. */
+/* u8 or u16 by @depth, one thread, reflect101, all channels: what OpenCV does
+ * by default. @kernel: (nullable); @radius: of an unsharp mask, 0 for none */
 ImkLapsharpen *
-bench_lapsharpen_new (uint32_t width, uint32_t height)
+bench_lapsharpen_new (uint32_t width, uint32_t height, uint32_t channels,
+    uint32_t depth, double amount, uint32_t neighbours, const float *kernel,
+    uint32_t kernel_size, double radius)
 {
   ImkLapsharpenConfig config;
   ImkLapsharpen *self = NULL;
@@ -38,10 +44,23 @@ bench_lapsharpen_new (uint32_t width, uint32_t height)
   imk_lapsharpen_config_init (&config);
   config.width = width;
   config.height = height;
-  config.channels = 4;
-  config.channel_mask = 15;
+  config.type = depth > 8 ? IMK_TYPE_U16 : IMK_TYPE_U8;
+  config.depth = depth;
+  config.channels = channels;
+  config.channel_mask = (1u << channels) - 1;
   config.n_threads = 1;
   config.border = IMK_LAPSHARPEN_BORDER_REFLECT101;
+  config.amount = amount;
+  config.neighbours = neighbours;
+  if (kernel) {
+    config.method = IMK_LAPSHARPEN_METHOD_KERNEL;
+    config.kernel_size = kernel_size;
+    memcpy (
+        config.kernel, kernel, sizeof (*kernel) * kernel_size * kernel_size);
+  } else if (radius > 0) {
+    config.method = IMK_LAPSHARPEN_METHOD_UNSHARP;
+    config.radius = radius;
+  }
   return imk_lapsharpen_new (IMK_BACKEND_CPU, &config, &self, NULL) == IMK_OK
              ? self
              : NULL;
@@ -49,17 +68,25 @@ bench_lapsharpen_new (uint32_t width, uint32_t height)
 
 int
 bench_lapsharpen (ImkLapsharpen *self, const void *in, void *out,
-    uint32_t width, uint32_t height)
+    uint32_t width, uint32_t height, uint32_t channels, uint32_t depth)
 {
   ImkImage from = {.data = (void *) in,
       .width = width,
       .height = height,
-      .stride = 4 * (size_t) width,
-      .channels = 4};
-  ImkImage to = from;
+      .channels = channels,
+      .type = depth > 8 ? IMK_TYPE_U16 : IMK_TYPE_U8};
+  ImkImage to;
 
+  from.stride = imk_image_row_size (&from);
+  to = from;
   to.data = out;
   return imk_lapsharpen_process (self, &from, &to, NULL, NULL);
+}
+
+void
+bench_lapsharpen_free (ImkLapsharpen *self)
+{
+  imk_lapsharpen_free (self);
 }
 
 /* u8, x and y of each cell as float32, one thread on the CPU. */

@@ -62,9 +62,11 @@ def check(what, same):
 def load_kernels(location):
     k = ctypes.CDLL(location)
     pointer, u32 = ctypes.c_void_p, ctypes.c_uint32
-    k.bench_lapsharpen_new.argtypes = [u32, u32]
+    k.bench_lapsharpen_new.argtypes = [
+        u32, u32, u32, u32, ctypes.c_double, u32, pointer, u32, ctypes.c_double]
     k.bench_lapsharpen_new.restype = pointer
-    k.bench_lapsharpen.argtypes = [pointer, pointer, pointer, u32, u32]
+    k.bench_lapsharpen.argtypes = [pointer, pointer, pointer] + 4 * [u32]
+    k.bench_lapsharpen_free.argtypes = [pointer]
     k.bench_photostereo_new.argtypes = [
         u32, u32, u32, pointer, u32, ctypes.c_bool, ctypes.c_bool]
     k.bench_photostereo_new.restype = pointer
@@ -89,22 +91,76 @@ def numpy_sharpen(image):
     return np.clip(out, 0, 255, out=out).astype(np.uint8)
 
 
-def lapsharpen(rows, kernels):
+def laplacian(amount, neighbours):
+    """The kernel that adds amount times the negative Laplacian."""
+    corner = amount if neighbours == 8 else 0
+    return np.array([[-corner, -amount, -corner],
+                     [-amount, 1 + amount * neighbours, -amount],
+                     [-corner, -amount, -corner]], np.float32)
+
+
+# name, channels, depth, amount, neighbours, kernel, radius, counts between ours
+# and OpenCV's: it rounds halves to even, and its Gaussian is made otherwise
+SHARPEN_CASES = [
+    ("rgba", 4, 8, 1, 4, None, 0, 0),
+    ("rgba-amount-0.3", 4, 8, 0.3, 4, None, 0, 1),
+    ("rgba-amount-1.5", 4, 8, 1.5, 4, None, 0, 1),
+    ("rgba-neighbours-8", 4, 8, 1, 8, None, 0, 0),
+    ("rgba-kernel-3x3", 4, 8, 1, 4, 3, 0, 1),
+    ("rgba-kernel-7x7", 4, 8, 1, 4, 7, 0, 1),
+    ("gray8", 1, 8, 1, 4, None, 0, 0),
+    ("gray8-amount-0.3", 1, 8, 0.3, 4, None, 0, 1),
+    ("gray16", 1, 16, 1, 4, None, 0, 0),
+    ("gray16-amount-0.3", 1, 16, 0.3, 4, None, 0, 1),
+    ("rgba64", 4, 16, 1, 4, None, 0, 0),
+    ("rgba64-amount-0.3", 4, 16, 0.3, 4, None, 0, 1),
+    ("rgba-unsharp-1", 4, 8, 1, 4, None, 1, 3),
+    ("rgba-unsharp-5", 4, 8, 1, 4, None, 5, 3),
+    ("gray8-unsharp-5", 1, 8, 1, 4, None, 5, 3),
+    ("rgba-unsharp-20", 4, 8, 1, 4, None, 20, 3),
+]
+
+
+def sharpen_by_opencv(cv2, image, theirs, matrix, amount, radius):
+    """Returns: a function of a turn, with buffers that are made once."""
+    blurred = np.empty_like(image)
+
+    def unsharp(_):
+        cv2.GaussianBlur(image, (0, 0), radius, dst=blurred)
+        cv2.addWeighted(image, 1 + amount, blurred, -amount, 0, dst=theirs)
+
+    def filter_frame(_):
+        cv2.filter2D(image, -1, matrix, dst=theirs,
+                     borderType=cv2.BORDER_REFLECT_101)
+
+    return unsharp if radius else filter_frame
+
+
+def sharpen_case(rows, kernels, case):
+    name, channels, depth, amount, neighbours, size, radius, counts = case
     rng = np.random.default_rng(1)
-    image = rng.integers(0, 256, (HEIGHT, WIDTH, 4), dtype=np.uint8)
+    image = rng.integers(0, 1 << depth, (HEIGHT, WIDTH, channels),
+                         dtype=np.uint16 if depth > 8 else np.uint8)
     ours, theirs = np.empty_like(image), np.empty_like(image)
-    state = kernels.bench_lapsharpen_new(WIDTH, HEIGHT)
+    matrix = laplacian(amount, neighbours)
+    if size:
+        matrix = (np.arange(size * size, dtype=np.float32).reshape(size, size)
+                  / np.float32(49) - np.float32(0.4))
+    state = kernels.bench_lapsharpen_new(
+        WIDTH, HEIGHT, channels, depth, amount, neighbours,
+        matrix.ctypes.data if size else None, size or 0, radius)
+    check("a sharpener", state)
 
     def run_ours(_):
         status = kernels.bench_lapsharpen(
-            state, image.ctypes.data, ours.ctypes.data, WIDTH, HEIGHT)
+            state, image.ctypes.data, ours.ctypes.data, WIDTH, HEIGHT, channels,
+            depth)
         check("lapsharpen", status == 0)
 
     def run_numpy(_):
         theirs[:] = numpy_sharpen(image)
 
     run_ours(0)
-    check("NumPy", np.array_equal(ours, numpy_sharpen(image)))
     entries = [("cpu", "ours", run_ours),
                ("cpu", "memcpy", lambda _: np.copyto(theirs, image))]
     try:
@@ -113,18 +169,23 @@ def lapsharpen(rows, kernels):
         print(f"  no rows for OpenCV: {error}")
     else:
         cv2.setNumThreads(1)
-        matrix = np.array([[0, -1, 0], [-1, 5, -1], [0, -1, 0]], np.float32)
-
-        def run_opencv(_):
-            cv2.filter2D(image, -1, matrix, dst=theirs,
-                         borderType=cv2.BORDER_REFLECT_101)
-
+        run_opencv = sharpen_by_opencv(
+            cv2, image, theirs, matrix, amount, radius)
         run_opencv(0)
-        check("OpenCV", np.array_equal(ours, theirs))
+        away = np.abs(ours.astype(np.int32) - theirs.astype(np.int32)).max()
+        check(f"OpenCV ({name}, {away} counts away)", away <= counts)
         entries.append(("cpu", "opencv", run_opencv))
-    rows.case("peers", "lapsharpen-2580x1319-rgba", entries)
-    rows.case("peers", "lapsharpen-2580x1319-numpy",
-              [entries[0], ("cpu", "numpy", run_numpy)], 30)
+    rows.case("peers", f"lapsharpen-2580x1319-{name}", entries)
+    if name == "rgba":
+        check("NumPy", np.array_equal(ours, numpy_sharpen(image)))
+        rows.case("peers", "lapsharpen-2580x1319-numpy",
+                  [entries[0], ("cpu", "numpy", run_numpy)], 30)
+    kernels.bench_lapsharpen_free(state)
+
+
+def lapsharpen(rows, kernels):
+    for case in SHARPEN_CASES:
+        sharpen_case(rows, kernels, case)
 
 
 # --- shcentroid --------------------------------------------------------------

@@ -68,6 +68,7 @@ typedef struct Line {
 typedef enum Way {
   CHUNKS,   /* nothing */
   FEW,      /* amounts of few bits on bytes */
+  CORED,    /* the same with a threshold */
   FLOATS,   /* any amount and threshold, as imk_lapsharpen_sample () */
   WEIGHTED, /* the same, bytes of four channels weighted by alpha */
   TAPS      /* kernels of few bits on bytes */

@@ -53,7 +53,8 @@ typedef struct Plan {
   Floats amount, threshold;
   Vector maximum, dark, bright;
   int16_t fraction;
-  Words half;              /* for FEW */
+  Words half;              /* for FEW, CORED */
+  Words least, multiple;   /* for CORED: of |L|, and m */
   Vector minus, centre;    /* weights of neighbours and the sample */
   Vector alpha;            /* bytes of a vector that hold alpha */
   Floats full, reciprocal; /* for WEIGHTED: maximum and 1 / maximum */
@@ -103,10 +104,9 @@ choose_way (const ImkLapsharpenRule *rule)
                : CHUNKS;
   if (rule->weight_channel >= 0)
     return SAMPLE_BITS == 8 && rule->channels == 4 ? WEIGHTED : CHUNKS;
-  return SAMPLE_BITS == 8 && rule->multiple && !rule->edges &&
-                 rule->threshold <= 1 /* |L| < 1 is L = 0 */
-             ? FEW
-             : FLOATS;
+  if (SAMPLE_BITS == 8 && rule->multiple && !rule->edges)
+    return rule->threshold <= 1 /* |L| < 1 is L = 0 */ ? FEW : CORED;
+  return FLOATS;
 }
 
 /* FLOATS of bytes have L times 2^16, which costs nothing and is exact. */
@@ -130,7 +130,10 @@ make_plan (const ImkLapsharpenRule *rule, Way way, bool diagonal)
   p.dark = (Vector) ((Samples){0} + (Sample) rule->halo_dark);
   p.bright = (Vector) ((Samples){0} + (Sample) rule->halo_bright);
   p.fraction = (int16_t) rule->fraction;
-  p.half = (Words){0} + (int16_t) (way == FEW ? one / 2 : 0);
+  p.half = (Words){0} + (int16_t) (way == FEW || way == CORED ? one / 2 : 0);
+  p.least =
+      (Words){0} + (int16_t) LEAST (ceilf (rule->threshold), 2048); /* > |L| */
+  p.multiple = (Words){0} + (int16_t) rule->multiple;
   p.minus = (Vector) ((Bytes){0} - (uint8_t) times);
   p.centre = (Vector) ((Words){0} + (int16_t) ((way == FEW ? one : 0) +
                                                times * rule->neighbours));
@@ -199,6 +202,17 @@ sharpen_halves (const Plan *p, Words l, Vector v)
           OP (unpackhi_epi16) (v, zero)));
 }
 
+/* The same for amounts of few bits, see sharpen_words () of chunk.h. */
+INLINE Vector
+core_words (const Plan *p, Words l, Vector v)
+{
+  const Words kept = l & ((Words) OP (abs_epi16) ((Vector) l) >= p->least);
+
+  return (
+      Vector) ((((Words) v << p->fraction) + p->multiple * kept + p->half) >>
+               p->fraction);
+}
+
 /* Returns: the number of @taps; weights of 0 take no time */
 static int
 make_taps (
@@ -251,7 +265,8 @@ sharpen_vector (const Plan *p, Way way, Vector v, const Sample *above,
 {
   const ptrdiff_t c = p->c;
   const Vector zero = {0};
-  Words low = p->half, high = p->half;
+  const Words start = way == CORED ? (Words){0} : p->half;
+  Words low = start, high = start;
 
   add_pairs (v, zero, p->centre, &low, &high);
   add_pairs (load (above), load (below), p->minus, &low, &high);
@@ -263,6 +278,9 @@ sharpen_vector (const Plan *p, Way way, Vector v, const Sample *above,
   if (way == FEW)
     return OP (packus_epi16) (
         (Vector) (low >> p->fraction), (Vector) (high >> p->fraction));
+  if (way == CORED)
+    return OP (packus_epi16) (core_words (p, low, OP (unpacklo_epi8) (v, zero)),
+        core_words (p, high, OP (unpackhi_epi8) (v, zero)));
   return OP (packus_epi16) (
       sharpen_halves (p, low, OP (unpacklo_epi8) (v, zero)),
       sharpen_halves (p, high, OP (unpackhi_epi8) (v, zero)));
@@ -511,6 +529,8 @@ sharpen_vectors (
 {
   if (band->way == FEW)
     sharpen_vectors_so (band, rows, first, end, FEW, out);
+  else if (band->way == CORED)
+    sharpen_vectors_so (band, rows, first, end, CORED, out);
   else if (band->way == FLOATS)
     sharpen_vectors_so (band, rows, first, end, FLOATS, out);
   else if (band->way == WEIGHTED)
