@@ -188,13 +188,15 @@ gst_imaging_view_picture_make (GstImagingViewPicture *self,
   judge_ends (self, values, n_values);
   if (r->clip == 0 && is_automatic (r))
     judge_all (self, frame, r);
+  /* of samples: a window of means would make what means leave of fine stripes
+   * as dark and bright as the stripes are */
+  choose_window (self, values, n_values, r);
   if (has_means (self, frame, r)) {
     gst_imaging_view_reduce (
         frame, r, &self->crop, self->width, self->height, values);
     gst_imaging_view_video_become_rgb (
         &frame->meaning, channels, (gsize) self->width * self->height, values);
   }
-  choose_window (self, values, n_values, r);
   for (gsize i = 0; i < n_values && !has_nan; i++)
     has_nan = isnan (values[i]);
   self->is_grey = channels < 3 && r->colours == 0 && !has_nan;

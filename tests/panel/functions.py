@@ -1,11 +1,14 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
 """Functions of the panel's page that compute or draw, in a headless Chromium: against the C library and numbers known beforehand."""
 import json
+import os
 import sys
 import tempfile
 import unittest
 
-from browser import Browser, Served, missing
+from browser import SOURCE, Browser, Served, missing
+
+sys.path.insert(0, os.path.join(SOURCE, "pipelines"))
 from gst_imaging.panel import kinds
 
 # Runs the body with the exports of a module as m.

@@ -545,7 +545,7 @@ class Ready(unittest.TestCase):
         self.end(served)
 
     def test_the_end_of_a_file(self):
-        served = self.serve("picturesrc location=data/short.npy framerate=10/1 ! lapsharpen name=l ! fakesink sync=true",
+        served = self.serve("picturesrc location=data/short.npy framerate=10/1 ! lapsharpen name=l ! identity ! fakesink sync=true",
                             prepare=lambda: np.save(os.path.join(self.data, "short.npy"), np.zeros((8, 24, 32), np.uint8)))
         b = self.browser
         b.driver.get(served.address)
@@ -562,6 +562,18 @@ class Ready(unittest.TestCase):
         b.until("document.querySelector('#pipeline-state').textContent == 'stopped'", "stopped")
         b.driver.get(served.address)
         b.until(f"({told}) == 'The pipeline is stopped. Start plays it.'", "why there is no picture")
+        self.end(served)
+
+    def test_the_last_frame_of_a_file(self):
+        """The sink behind the pad keeps it, for a page that is opened afterwards."""
+        served = self.serve("picturesrc location=data/short.npy framerate=10/1 ! lapsharpen name=l ! fakesink sync=true",
+                            prepare=lambda: np.save(os.path.join(self.data, "short.npy"), np.zeros((8, 24, 32), np.uint8)))
+        b = self.browser
+        for _ in range(2):
+            b.driver.get(served.address)
+            b.until("document.querySelector('#pipeline-state').textContent == 'ended'", "the end")
+        b.until("document.querySelector('.view').dataset.serial", "a picture")
+        self.assertFalse(b.js("return document.querySelector('.view-message')?.checkVisibility()"))
         self.end(served)
 
     def test_a_pipeline_that_passes_nothing(self):
