@@ -17,6 +17,11 @@ typedef struct {
   GstImagingKind kind;
 } GstImagingArgument;
 
+/**
+ * GST_IMAGING_MAX_ARGUMENTS: (skip)
+ *
+ * The most arguments of an action.
+ */
 #define GST_IMAGING_MAX_ARGUMENTS 2
 
 /**
