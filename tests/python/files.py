@@ -18,7 +18,7 @@ import zlib
 
 import numpy as np
 
-from support import TIMEOUT, Gst, gst_imaging, launch, main
+from support import SOURCE, TIMEOUT, Gst, gst_imaging, launch, main
 
 
 def optional(name):
@@ -252,6 +252,9 @@ class Png(Case):
         self.refuse(self.path("a.npy"), "without loss: PNG takes", self.path("a.png"))
 
 
+ALONE = {**os.environ, "PYTHONPATH": os.path.join(SOURCE, "pipelines")}
+
+
 class Stopped(Case):
     """gst-imaging convert that a signal ends, or a kill."""
 
@@ -276,7 +279,7 @@ sys.exit(command.main(["convert", *sys.argv[1:]]))"""
 
     def stop(self, n, target):
         done = subprocess.run([sys.executable, "-B", "-c", self.SCRIPT.format(n), self.path("b.npy"), self.path(target)],
-                              capture_output=True, text=True, timeout=TIMEOUT, check=False)
+                              capture_output=True, text=True, timeout=TIMEOUT, check=False, env=ALONE)
         self.assertEqual(done.returncode, -signal.SIGTERM, done.stderr)
         return done.stderr
 
@@ -294,7 +297,7 @@ sys.exit(command.main(["convert", *sys.argv[1:]]))"""
         before = os.stat(self.path("c.npy.json")).st_size
         np.save(self.path("large.npy"), noise("u1", 512, 512))
         limited = subprocess.run(["sh", "-c", 'ulimit -f 20; exec "$@"', "sh", sys.executable, "-B", "-m", "gst_imaging", "convert", self.path("large.npy"), self.path("c.npy"), "--overwrite"],
-                                 capture_output=True, text=True, timeout=TIMEOUT, check=False)
+                                 capture_output=True, text=True, timeout=TIMEOUT, check=False, env=ALONE)
         self.assertEqual(limited.returncode, 4, limited.stderr)
         self.assertEqual(os.stat(self.path("c.npy.json")).st_size, before)
 

@@ -124,7 +124,7 @@ class Centroids(FolderCase):
         with open(self.path("night/notes.txt"), "w", encoding="utf-8") as file:
             file.write("clouds")
         printed = self.call("night", status=3)
-        self.assertIn("night/b.npy: ", printed)
+        self.assertIn('"night/b.npy" is truncated', printed)
         self.assertIn("1 of 3 inputs failed: night/b.npy. The other 2 are complete.", printed)
         self.assertEqual(sorted(os.listdir(self.path("out"))), ["a", "c"])
         for name in "a", "c":
