@@ -202,7 +202,6 @@ def finish(options, this, made, summary, image):
 
 def run(options):
     check_options(options)
-    options.program = unwrap.find_snaphu() if options.unwrap else None
     options.rasters, options.interferogram, options.slc, options.shade = "img", True, False, "coherence"
 
     def work(pair, properties, made):
@@ -219,6 +218,7 @@ def run(options):
                 made.input(file_of(path), role)
         if made.is_complete():
             return made.result
+        options.program = unwrap.find_snaphu() if options.unwrap else None
         this.open(check_complex)
         if options.coregistered:
             check_sizes(this.images)

@@ -163,23 +163,34 @@ def plan(options, made):
     return made.finish(scenes=len(scenes), pairs=len(pairs), parts=parts, grid=scenes[grid].name)
 
 
+def shorten(names, most=8):
+    """Returns: the first names of many"""
+    return ", ".join(names[:most]) + (f" and {len(names) - most} more" if len(names) > most else "")
+
+
 def make_table(options, made):
     """A line for each pair: days, baseline, and all figures that its result has."""
     found = stack.Stack(options.words[0], made)
     if made.is_complete():
         return made.result
     names = list(dict.fromkeys(figure["name"] for pair in found.pairs if pair.result for figure in pair.result["figures"]))
-    lines = []
+    lines, beyond = [], {}
     for pair in found.pairs:
         figures = {figure["name"]: figure for figure in pair.result["figures"]} if pair.result else {}
         missed = [name for name, figure in figures.items() if figure["met"] is False]
-        lines.append([*pair.cells.values(), "complete" if pair.result else "missing",
+        for name in missed:
+            beyond.setdefault(name, []).append(f"{pair.reference}-{pair.secondary}")
+        lines.append([*pair.cells.values(), pair.state,
                       *(figures.get(name, {}).get("value", "") for name in names), "; ".join(missed)])
     heading = [*found.pairs[0].cells, "state", *names, "beyond its limit"]
     stack.write_csv(made.path("table.csv"), [heading, *lines])
     made.report.table("Pairs", heading, lines)
     missing = sum(pair.result is None for pair in found.pairs)
+    if missing:
+        made.warn(found.without_result())
     made.report.figure("pairs without a result", missing, at_most=0)
+    for name, pairs in beyond.items():
+        made.report.figure(f"pairs beyond the limit of {name}", len(pairs), at_most=0, about=shorten(pairs))
     return made.finish(pairs=len(found.pairs), missing=missing)
 
 
