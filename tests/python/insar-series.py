@@ -152,6 +152,36 @@ class Series(unittest.TestCase):
             self.assertIn(sentence, gst_imaging("insar", *images, "-o", out + "2", *words[:-2], *more, status=2 + (len(more) == 2)))
         self.assertIn("--grid is for --coregistered", gst_imaging("insar", *images, "-o", out + "2", "--grid", "x", status=2))
 
+    def test_images_on_two_grids_are_refused(self):
+        folder = tempfile.mkdtemp(dir=self.folder)
+        slc = {name: self.path("slc", name + ".PRM") for name in SCENES}
+        on_grid = {name: self.path("stack-images", name, "secondary.PRM") for name in SCENES}
+        gst_imaging("coregister", slc["E_20070227"], slc["E_20070403"], "-o", os.path.join(folder, "moved"), "--slc", "--flatten", "measured")
+        moved = os.path.join(folder, "moved", "secondary.PRM")
+        same = self.path("slc", "with-baseline.prm")  # as SAT_baseline appends lines
+        shutil.copyfile(slc[GRID], same)
+        self.addCleanup(os.remove, same)
+        with open(same, "a", encoding="ascii") as file:
+            file.write("B_perpendicular = 12\n")
+
+        def insar(reference, secondary, *more, status=3):
+            out = os.path.join(tempfile.mkdtemp(dir=folder), "pair")
+            told = gst_imaging("insar", reference, secondary, "-o", out, "--coregistered", "--filter", "0", *more, status=status)
+            self.assertEqual(os.path.exists(out), status == 0)
+            return told
+
+        other = on_grid["E_20070612"]
+        self.assertIn(f'"{moved}" was resampled to the grid of {slc["E_20070227"]}, and the other image is in that of {slc[GRID]}', insar(other, moved))
+        told = insar(moved, other, "--orbits", slc["E_20070403"], slc["E_20070612"], "--grid", slc[GRID])
+        self.assertIn(f'"{moved}" was resampled to the grid of {slc["E_20070227"]}, and --grid is {slc[GRID]}', told)
+        self.assertIn(f"gst-imaging coregister {slc[GRID]} {slc['E_20070403']} --slc", told)
+        self.assertIn(f'"{slc["E_20070717"]}" was not resampled', insar(slc["E_20070717"], other))
+        orbits = "--orbits", slc["E_20070403"], slc["E_20070612"], "--grid"
+        self.assertIn(f"and --grid is {slc['E_20070717']}", insar(on_grid["E_20070403"], other, *orbits, slc["E_20070717"]))
+        insar(on_grid["E_20070403"], other, *orbits, same, status=0)
+        insar(slc[GRID], other, "--flatten", "none", status=0)
+        insar(slc["E_20070227"], moved, "--flatten", "none", status=0)
+
     def test_masks_are_on_the_grid(self):
         for pair in self.pairs:
             mask = np.fromfile(self.result(pair, "mask.byte"), np.uint8).reshape(CELLS)

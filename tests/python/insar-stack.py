@@ -180,6 +180,30 @@ class Stack(Folder):
         self.assertEqual([row["state"] for row in table], ["stale"] + ["missing"] * 5)
         self.assertEqual(table[0]["days"], "48.000")
 
+    def test_a_new_scene_keeps_the_grid(self):
+        """Images on the grid of the plan before need not be made again."""
+        for name in (scene[0] for scene in SCENES[4:]):
+            for kind in "PRM", "LED":
+                os.rename(self.path("slc", f"{name}.{kind}"), self.path(f"{name}.{kind}"))
+        self.assertNotIn("plan before", self.run_stack("slc", "-o", "stack"))
+        before = self.read("stack", "images.csv")
+        grid = before[0]["input"].split()[0]
+        for name in (scene[0] for scene in SCENES[4:]):
+            for kind in "PRM", "LED":
+                os.rename(self.path(f"{name}.{kind}"), self.path("slc", f"{name}.{kind}"))
+        self.run_stack("slc", "-o", "fresh")
+        self.assertNotEqual(self.read("fresh", "images.csv")[0]["input"].split()[0], grid)  # else this shows nothing
+        self.assertIn("another result", self.run_stack("slc", "-o", "stack", status=4))
+        self.assertIn(f"grid {grid[4:-4]} (that of the plan before", self.run_stack("slc", "-o", "stack", "--overwrite"))
+        after = self.read("stack", "images.csv")
+        self.assertEqual([row for row in after if row in before], before)
+        self.assertEqual({row["input"].split()[0] for row in after}, {grid})
+        self.assertIn(f"--grid {grid}", self.read("stack", "jobs.csv")[0]["arguments"])
+        self.run_stack("slc", "-o", "stack", "--overwrite", "--grid", "S1_20200622")
+        self.assertEqual({row["input"].split()[0] for row in self.read("stack", "images.csv")}, {"slc/S1_20200622.PRM"})
+        os.remove(self.path("slc", "S1_20200622.PRM"))
+        self.assertIn("was S1_20200622, which is no scene any more", self.run_stack("slc", "-o", "stack", "--overwrite"))
+
     def test_what_is_no_stack(self):
         os.mkdir(self.path("one"))
         Geometry().write(self.path("one"), *SCENES[0])

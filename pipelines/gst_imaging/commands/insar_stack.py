@@ -34,8 +34,8 @@ def add_arguments(parser):
         f"{name}: {meaning}" for name, meaning in network.NETWORKS.items()) + " (delaunay)")
     parser.add_argument("--connections", type=whole(1, 1000), default=1, metavar="N", help="of sequential: with the next N scenes (1)")
     parser.add_argument("--centre", metavar="NAME", help="of star: the scene; without it the one nearest to all others")
-    parser.add_argument("--grid", metavar="NAME", help="the scene whose columns and lines all images get; without it the centre of star, "
-                        "else the one nearest to all others")
+    parser.add_argument("--grid", metavar="NAME", help="the scene whose columns and lines all images get; without it that of the plan "
+                        "that --overwrite replaces, the centre of star, or the one nearest to all others")
     parser.add_argument("--max-days", type=float, metavar="N", help="leave out pairs that are further apart")
     parser.add_argument("--max-baseline", type=float, metavar="METRES", help="leave out pairs of a longer perpendicular baseline")
     parser.add_argument("--results", metavar="FOLDER", help="where jobs.csv puts its results (FOLDER of the output, with -pairs); those of "
@@ -77,12 +77,25 @@ def number_of(scenes, name):
     return names.index(name)
 
 
-def choose(options, scenes):
-    """Returns: the number of the scene of the grid, and pairs of numbers of scenes"""
+def grid_before(options, scenes, made):
+    """Returns: the name of the grid of the plan that is replaced: images on it need not be made again. None without one"""
+    before = job.read_result(options.output) or {}
+    name = before.get("grid") if before.get("command") == "insar-stack" else None
+    if name is None or options.grid is not None or not options.overwrite:
+        return None
+    if name not in [scene.name for scene in scenes]:
+        made.warn(f"The grid of the plan that is replaced was {name}, which is no scene any more. All images have to be made again, with --overwrite.")
+        return None
+    return name
+
+
+def choose(options, scenes, before):
+    """before: the name of a grid that is kept, or None. Returns: the number of the scene of the grid, and pairs of numbers of scenes"""
     if options.centre is not None and options.network != "star":
         raise Failure(WRONG_USE, f"--centre is for --network star, and the network is {options.network}. Leave one of them out.")
     centre = network.middle(scenes) if options.centre is None else number_of(scenes, options.centre)
-    grid = centre if options.grid is None else number_of(scenes, options.grid)
+    name = before if options.grid is None else options.grid
+    grid = centre if name is None else number_of(scenes, name)
     if options.network == "sequential":
         pairs = network.sequential(len(scenes), options.connections)
     elif options.network == "star":
@@ -150,8 +163,12 @@ def plan(options, made):
     made.setting("results", results)
     if made.is_complete():
         return made.result
-    grid, pairs = choose(options, scenes)
-    made.report.fact("grid", scenes[grid].name)
+    before = grid_before(options, scenes, made)
+    grid, pairs = choose(options, scenes, before)
+    kept = " (that of the plan before; --grid NAME chooses another one)" if before else ""
+    made.report.fact("grid", scenes[grid].name + kept)
+    if kept and not options.json:
+        print(f"grid {scenes[grid].name}{kept}")
     warn_of_far(made, scenes, pairs)
     stack.write_csv(made.path("pairs.csv"), [["reference", "secondary", "days", "baseline_m"], *(
         [one.name, other.name, f"{other.day - one.day:.3f}", f"{other.baseline - one.baseline:.2f}"]
