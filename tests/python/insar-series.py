@@ -182,6 +182,18 @@ class Series(unittest.TestCase):
         insar(slc[GRID], other, "--flatten", "none", status=0)
         insar(slc["E_20070227"], moved, "--flatten", "none", status=0)
 
+    def test_a_copy_has_its_original_named(self):
+        folder = tempfile.mkdtemp(dir=self.folder)
+        for kind in "LED", "PRM", "SLC":
+            shutil.copyfile(self.path("slc", f"E_20070403.{kind}"), os.path.join(folder, f"E_20070419.{kind}"))
+        shutil.copyfile(self.path("slc", "E_20070403.SLC"), os.path.join(folder, "E_20070403.SLC"))  # PRM files name it
+        gst_imaging("coregister", self.path("slc", GRID + ".PRM"), os.path.join(folder, "E_20070419.PRM"), "-o", os.path.join(folder, "copy"),
+                    "--slc", "--flatten", "measured", "--looks", "4", "4", "--taps", "16")
+        told = gst_imaging("insar", self.path("stack-images", "E_20070403", "secondary.PRM"), os.path.join(folder, "copy", "secondary.PRM"), "-o",
+                           os.path.join(folder, "pair"), "--coregistered", "--flatten", "none")
+        self.assertIn(f"Both images have the content of secondary.SLC, made of {self.path('slc', 'E_20070403.PRM')} and "
+                      f"{os.path.join(folder, 'E_20070419.PRM')}", told)
+
     def test_masks_are_on_the_grid(self):
         for pair in self.pairs:
             mask = np.fromfile(self.result(pair, "mask.byte"), np.uint8).reshape(CELLS)

@@ -145,7 +145,10 @@ class Stack(Folder):
         self.assertEqual(len(network.parts(7, [(dates.index(a), dates.index(b)) for a, b in delaunay])), 1)
         plot = xml.etree.ElementTree.parse(self.path("stack", "network.svg"))
         self.assertEqual(len(plot.findall(".//{*}circle")), 7)
-        self.assertEqual(len(plot.findall(".//{*}path[@stroke='var(--c0)']")), len(delaunay))
+        self.assertEqual(len(plot.findall(".//{*}path[@stroke='#2563eb']")), len(delaunay))
+        text = xml.etree.ElementTree.tostring(plot.getroot(), encoding="unicode")  # not every program knows variables of CSS
+        self.assertNotIn("var(", text)
+        self.assertNotIn("currentColor", text)
 
     def test_rows_of_jobs(self):
         for words, sentence in ((("--centre", "S1_20200222"), "--centre is for --network star"), (("--", "--loks", "4"), "Unrecognized arguments"),
@@ -204,13 +207,40 @@ class Stack(Folder):
         os.remove(self.path("slc", "S1_20200622.PRM"))
         self.assertIn("was S1_20200622, which is no scene any more", self.run_stack("slc", "-o", "stack", "--overwrite"))
 
+    def test_images_that_are_not_there(self):
+        for scene in SCENES[:4]:
+            with open(self.path("slc", f"{scene[0]}.PRM"), "a", encoding="ascii") as file:
+                file.write(f"SLC_file = {scene[0]}.SLC\n")
+        for scene in SCENES[1:3]:
+            with open(self.path("slc", f"{scene[0]}.SLC"), "wb"):
+                pass
+        told = self.run_stack("slc", "-o", "stack")
+        self.assertIn("5 of 7 PRM files name no SLC_file that is there: slc/S1_20200105.PRM, slc/S1_20200222.PRM, ", told)
+        for scene in SCENES:
+            with open(self.path("slc", f"{scene[0]}.PRM"), "a", encoding="ascii") as file:
+                file.write(f"SLC_file = {SCENES[1][0]}.SLC\n")
+        self.assertNotIn("SLC_file", self.run_stack("slc", "-o", "stack2"))
+
+    def test_an_orbit_of_another_day(self):
+        """The states of one LED file with the days of another one"""
+        self.assertNotIn("state vectors", self.run_stack("slc", "-o", "stack"))
+        with open(self.path("slc", "S1_20200222.LED"), encoding="ascii") as file:
+            text = file.read()
+        with open(self.path("slc", "S1_20200305.LED"), "w", encoding="ascii") as file:
+            file.write(text.replace("2020 53 ", "2020 65 "))
+        self.assertIn("S1_20200222, S1_20200305 have the same state vectors", self.run_stack("slc", "-o", "stack2"))
+        with open(self.path("slc", "S1_20200305.PRM"), "w", encoding="ascii") as file:  # two frames of one pass
+            with open(self.path("slc", "S1_20200222.PRM"), encoding="ascii") as other:
+                file.write(other.read())
+        self.assertNotIn("state vectors", self.run_stack("slc", "-o", "stack3"))
+
     def test_what_is_no_stack(self):
         os.mkdir(self.path("one"))
         Geometry().write(self.path("one"), *SCENES[0])
         self.assertIn("1 PRM files", self.run_stack("one", "-o", "stack", status=3))
         Geometry().write(self.path("one"), *SCENES[1])
         os.remove(self.path("one", f"{SCENES[1][0]}.LED"))
-        self.assertIn("LED", self.run_stack("one", "-o", "stack", status=3))
+        self.assertIn("S1_20200117.PRM names the LED file one/S1_20200117.LED, which cannot be read: No such file", self.run_stack("one", "-o", "stack", status=3))
         with open(self.path("one", f"{SCENES[1][0]}.PRM"), "w", encoding="ascii") as file:
             file.write("PRF = 1500\n")
         self.assertIn("SC_clock_start", self.run_stack("one", "-o", "stack", status=3))

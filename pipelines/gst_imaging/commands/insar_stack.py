@@ -16,7 +16,7 @@ from ..command import UNREADABLE, WRONG_USE, Failure, Parser, load
 from ..report import plots
 from ..sar import network, orbit, series, stack
 from ..sar.arguments import whole
-from ..sar.images import led_of
+from ..sar.images import led_of, slc_of
 
 EXAMPLES = [
     ("slc -o stack", "pairs by Delaunay triangles of days and perpendicular baselines"),
@@ -50,11 +50,31 @@ def read_scenes(folder, made):
     if len(paths) < 2:
         raise Failure(UNREADABLE, f"{folder} has {len(paths)} PRM files, and a stack at least two.")
     images = sorted((orbit.Image(path) for path in paths), key=lambda image: image.time)
+    warn_of_files(made, images)
     for image in images:
         for path in (image.path, *led_of(image.path)):
             made.input(path, "scene")
         image.scene.baseline, image.scene.critical = orbit.perpendicular(images[0], image), orbit.critical(image)
     return [image.scene for image in images]
+
+
+def warn_of_files(made, images):
+    """Samples may come after the plan; orbits that are the same are those of another day."""
+    without = [image.path for image in images if not any(map(os.path.isfile, slc_of(image.path)))]
+    if without:
+        made.warn(f"{len(without)} of {len(images)} PRM files name no SLC_file that is there: {shorten(without)}. Their rows fail until it is.")
+    names = {}
+    for image in images:
+        states = names.setdefault(image.orbit.places.tobytes() + image.orbit.velocities.tobytes(), {})
+        states.setdefault(image.orbit.times.tobytes(), image.scene.name)  # two frames of one pass may have one orbit
+    for same in (list(group.values()) for group in names.values() if len(group) > 1):
+        made.warn(f"{shorten(same)} have the same state vectors in their LED files, and so a baseline of 0 between them. No two passes are the same: "
+                  "look which of these files is that of another day.")
+
+
+def shorten(names, most=8):
+    """Returns: the first names of many"""
+    return ", ".join(names[:most]) + (f" and {len(names) - most} more" if len(names) > most else "")
 
 
 def split_arguments(more):
@@ -178,11 +198,6 @@ def plan(options, made):
     write_jobs(made, results, scenes, grid, pairs, arguments)
     parts = draw_network(made, scenes, pairs)
     return made.finish(scenes=len(scenes), pairs=len(pairs), parts=parts, grid=scenes[grid].name)
-
-
-def shorten(names, most=8):
-    """Returns: the first names of many"""
-    return ", ".join(names[:most]) + (f" and {len(names) - most} more" if len(names) > most else "")
 
 
 def make_table(options, made):
