@@ -179,6 +179,7 @@ class Series(unittest.TestCase):
         orbits = "--orbits", slc["E_20070403"], slc["E_20070612"], "--grid"
         self.assertIn(f"and --grid is {slc['E_20070717']}", insar(on_grid["E_20070403"], other, *orbits, slc["E_20070717"]))
         insar(on_grid["E_20070403"], other, *orbits, same, status=0)
+        insar(same, other, "--orbits", slc[GRID], *orbits[2:], slc[GRID], status=0)
         insar(slc[GRID], other, "--flatten", "none", status=0)
         insar(slc["E_20070227"], moved, "--flatten", "none", status=0)
 

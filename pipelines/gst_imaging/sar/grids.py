@@ -41,17 +41,18 @@ def check(images, entries, grid):
     origins = [origin(path) for path in images]
     if not any(origins):
         return  # by other programs, which tell nothing
-    own = [marks([entry for entry in entries if entry["role"] == role]) for role in ("reference", "secondary")]
+    found = [one.marks if one else marks([entry for entry in entries if entry["role"] == role])
+             for one, role in zip(origins, ("reference", "secondary"))]
     if grid:
         wanted, name = {hash_of(file_of(grid))}, f"--grid is {grid}"
-        if any(found and not found.marks & wanted for found in origins):  # the PRM file may have got other lines
+        if not all(one & wanted for one in found):  # the PRM file may have got other lines
             wanted |= {hash_of(file) for file in slc_of(grid) if os.path.isfile(file)}
     else:
         i = 0 if origins[0] else 1
         wanted, name = origins[i].marks, f"the other image is in that of {origins[i].name}"
-    for path, found, known in zip(images, origins, own):
-        if not (found.marks if found else known) & wanted:
-            where = f"was resampled to the grid of {found.name}" if found else "was not resampled"
-            again = f"gst-imaging coregister {grid or 'GRID'} {found.path if found else path} --slc"
+    for path, one, known in zip(images, origins, found):
+        if not known & wanted:
+            where = f"was resampled to the grid of {one.name}" if one else "was not resampled"
+            again = f"gst-imaging coregister {grid or 'GRID'} {one.path if one else path} --slc"
             raise Failure(UNREADABLE, f'"{path}" {where}, and {name}: the images are not in the same columns and lines, or a file of the grid has '
                                       f"changed since. {again} makes it on that grid.")
