@@ -99,6 +99,10 @@ def is_whole(folder, result):
         return False
 
 
+class NotMade(Failure):
+    """A result that is only looked for is not there."""
+
+
 class Job:
     """For with: the outputs of one input. See the module."""
 
@@ -111,6 +115,7 @@ class Job:
         self.settings, self.result, self.start = {}, None, time.time()
         self.nothing = None  # a sentence, where nothing could be measured: the report is made, and the command fails
         self.folder, self.lock, self.new_parents = None, None, []
+        self.find = getattr(options, "find", None)  # a dictionary, for hashes by path: the result is looked for, and not made
 
     def __enter__(self):
         return self
@@ -137,7 +142,7 @@ class Job:
             if os.path.exists(path) and not os.path.isfile(path) and not os.path.isdir(path):  # its end may never come
                 raise Failure(UNREADABLE, f"{path} is no regular file: it is a pipe or device.")
         try:
-            return self.report.take_inputs(files)
+            return self.report.take_inputs(files, self.find)
         except OSError as error:
             raise Failure(UNREADABLE, f"{error.filename or files[0][0] or 'A file without a name'} cannot be read: {error.strerror}.") from error
 
@@ -230,6 +235,8 @@ class Job:
         """Makes the hidden folder, once; one that a killed process left is used again."""
         if self.folder:
             return
+        if self.find is not None:
+            raise NotMade(NO_RESULT, f"{self.target} has no result of these inputs and settings.")
         check_name(self.target)
         self.recover()
         self.check_target()

@@ -10,6 +10,7 @@ import subprocess
 import sys
 import tempfile
 import time
+import types
 import unittest
 import unittest.mock
 
@@ -19,7 +20,8 @@ from support import SOURCE, TIMEOUT, FolderCase, coregister, gst_imaging, main
 
 sys.path[:0] = os.path.join(SOURCE, "tests", "data"), os.path.join(SOURCE, "pipelines")
 import slcs
-from gst_imaging.sar import interferogram
+from gst_imaging.command import Failure
+from gst_imaging.sar import interferogram, measure
 from gst_imaging.sar.prm import parse_fit, write_vrt
 
 
@@ -227,6 +229,24 @@ class Pictures(FolderCase):
         for name in "fringes", "coherence", "amplitude":
             with open(self.path("out", name + ".png"), "rb") as file:
                 self.assertEqual(struct.unpack(">II", file.read(24)[16:]), (4, 2025))
+
+
+class Refusals(unittest.TestCase):
+    """check_fit() on what was measured of an image of 600 x 800 samples that is rotated by half a turn."""
+
+    def offsets(self, points, of, rms, misfit, before=None):
+        found = {"n-points": points, "rms-r": rms[0], "rms-a": rms[1], "misfit-r": misfit[0], "misfit-a": misfit[1]}
+        return types.SimpleNamespace(fit="x", found=found, n=of, properties=[], before=before, describe=lambda: f"{points} of {of} patches")
+
+    def test_larger_templates_that_correlate_by_chance(self):
+        first = self.offsets(65, 500, (9.5, 9.5), (9, 9))
+        with self.assertRaisesRegex(Failure, "65 of 500 patches correlate, and with larger templates 436 of 525 patches, and these do not agree: "
+                                             "they lie 4.7 columns and 6.1 lines"):
+            measure.check_fit(self.offsets(436, 525, (4.659, 6.127), (8.515, 10.746), first))
+        measure.check_fit(self.offsets(436, 525, (0.4, 0.4), (0.1, 0.1), first))  # low coherence
+        measure.check_fit(self.offsets(436, 525, (4.659, 0.4), (4.6, 0.1)))  # steep terrain
+        with self.assertRaisesRegex(Failure, "^65 of 500 patches correlate, and these do not agree"):
+            measure.check_fit(first)
 
 
 if __name__ == "__main__":

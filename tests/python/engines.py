@@ -44,6 +44,21 @@ class Engine(Table):
                 lines += map(json.loads, file)
         return lines
 
+    def write_two_tables(self):
+        """As of a stack: rows of jobs.csv read the results of images.csv. That of in3.npy fails"""
+        name, = {os.path.basename(path).replace("0", "%d") for path in self.expected if path.startswith("0/")}
+        os.mkdir(self.path("stack"))
+        self.addCleanup(shutil.rmtree, self.path("stack"))
+        for table, row in ("images", "sharpen,in%d.npy,out-images/%d"), ("jobs", f"sharpen,out-images/%d/{name},out-pairs/%d"):
+            write(self.path("stack", f"{table}.csv"), "command,input,output\n" + "".join(row % ((i,) * row.count("%d")) + "\n" for i in range(8)))
+        self.hide_an_input()
+
+    def check_two_tables(self):
+        for folder in "out-images", "out-pairs":
+            self.assertEqual(sorted(os.listdir(self.path(folder))), [str(i) for i in range(8) if i != 3])
+        for table, output in ("images", "out-images/3"), ("jobs", "out-pairs/3"):
+            self.assertEqual([line["output"] for line in self.failed(f"failed-{table}-*.jsonl")], [output])
+
     def hide_an_input(self):
         """in3.npy comes back at the end, or with the function that is returned"""
         os.rename(self.path("in3.npy"), self.path("hidden"))
@@ -83,6 +98,14 @@ class SlurmArray(OnSlurm):
         self.assertEqual(self.failed(), [])
         self.check()
 
+    def test_the_second_table_runs_also_where_a_row_of_the_first_fails(self):
+        self.write_two_tables()
+        write(self.path("stack.sh"), recipe("slurm", "sh", "stack/$1"), 0o755)
+        command = recipe("slurm", "", "afterany").strip()
+        last = int(self.run_words("sh", "-c", command.replace("sbatch --dep", "sbatch --parsable --dep")))
+        self.slurm.wait(last)
+        self.check_two_tables()
+
     def test_a_task_has_the_threads_and_the_memory_that_it_asked_for(self):
         write(self.path("told.sh"), "#!/bin/sh\n#SBATCH --cpus-per-task=1 --mem-per-cpu=700 --output=parts-told\n"
               f"PYTHONPATH={SOURCE}/pipelines {sys.executable} -B -c "
@@ -115,6 +138,11 @@ class GnuParallel(Engine):
         with open(self.path("parts.log"), encoding="ascii") as file:
             self.assertEqual(len(file.readlines()), 1 + 8 + 1)  # a heading, all parts, and one again
         self.check()
+
+    def test_the_second_table_runs_also_where_a_row_of_the_first_fails(self):
+        self.write_two_tables()
+        self.run_recipe("gnu-parallel", "stack/$table.csv", status=1)
+        self.check_two_tables()
 
     def test_parts_on_two_machines(self):
         environment = self.remote()

@@ -152,6 +152,49 @@ class Series(unittest.TestCase):
             self.assertIn(sentence, gst_imaging("insar", *images, "-o", out + "2", *words[:-2], *more, status=2 + (len(more) == 2)))
         self.assertIn("--grid is for --coregistered", gst_imaging("insar", *images, "-o", out + "2", "--grid", "x", status=2))
 
+    def test_images_on_two_grids_are_refused(self):
+        folder = tempfile.mkdtemp(dir=self.folder)
+        slc = {name: self.path("slc", name + ".PRM") for name in SCENES}
+        on_grid = {name: self.path("stack-images", name, "secondary.PRM") for name in SCENES}
+        gst_imaging("coregister", slc["E_20070227"], slc["E_20070403"], "-o", os.path.join(folder, "moved"), "--slc", "--flatten", "measured")
+        moved = os.path.join(folder, "moved", "secondary.PRM")
+        same = self.path("slc", "with-baseline.prm")  # as SAT_baseline appends lines
+        shutil.copyfile(slc[GRID], same)
+        self.addCleanup(os.remove, same)
+        with open(same, "a", encoding="ascii") as file:
+            file.write("B_perpendicular = 12\n")
+
+        def insar(reference, secondary, *more, status=3):
+            out = os.path.join(tempfile.mkdtemp(dir=folder), "pair")
+            told = gst_imaging("insar", reference, secondary, "-o", out, "--coregistered", "--filter", "0", *more, status=status)
+            self.assertEqual(os.path.exists(out), status == 0)
+            return told
+
+        other = on_grid["E_20070612"]
+        self.assertIn(f'"{moved}" was resampled to the grid of {slc["E_20070227"]}, and the other image is in that of {slc[GRID]}', insar(other, moved))
+        told = insar(moved, other, "--orbits", slc["E_20070403"], slc["E_20070612"], "--grid", slc[GRID])
+        self.assertIn(f'"{moved}" was resampled to the grid of {slc["E_20070227"]}, and --grid is {slc[GRID]}', told)
+        self.assertIn(f"gst-imaging coregister {slc[GRID]} {slc['E_20070403']} --slc", told)
+        self.assertIn(f'"{slc["E_20070717"]}" was not resampled', insar(slc["E_20070717"], other))
+        orbits = "--orbits", slc["E_20070403"], slc["E_20070612"], "--grid"
+        self.assertIn(f"and --grid is {slc['E_20070717']}", insar(on_grid["E_20070403"], other, *orbits, slc["E_20070717"]))
+        insar(on_grid["E_20070403"], other, *orbits, same, status=0)
+        insar(same, other, "--orbits", slc[GRID], *orbits[2:], slc[GRID], status=0)
+        insar(slc[GRID], other, "--flatten", "none", status=0)
+        insar(slc["E_20070227"], moved, "--flatten", "none", status=0)
+
+    def test_a_copy_has_its_original_named(self):
+        folder = tempfile.mkdtemp(dir=self.folder)
+        for kind in "LED", "PRM", "SLC":
+            shutil.copyfile(self.path("slc", f"E_20070403.{kind}"), os.path.join(folder, f"E_20070419.{kind}"))
+        shutil.copyfile(self.path("slc", "E_20070403.SLC"), os.path.join(folder, "E_20070403.SLC"))  # PRM files name it
+        gst_imaging("coregister", self.path("slc", GRID + ".PRM"), os.path.join(folder, "E_20070419.PRM"), "-o", os.path.join(folder, "copy"),
+                    "--slc", "--flatten", "measured", "--looks", "4", "4", "--taps", "16")
+        told = gst_imaging("insar", self.path("stack-images", "E_20070403", "secondary.PRM"), os.path.join(folder, "copy", "secondary.PRM"), "-o",
+                           os.path.join(folder, "pair"), "--coregistered", "--flatten", "none")
+        self.assertIn(f"Both images have the content of secondary.SLC, made of {self.path('slc', 'E_20070403.PRM')} and "
+                      f"{os.path.join(folder, 'E_20070419.PRM')}", told)
+
     def test_masks_are_on_the_grid(self):
         for pair in self.pairs:
             mask = np.fromfile(self.result(pair, "mask.byte"), np.uint8).reshape(CELLS)
@@ -315,6 +358,86 @@ class Series(unittest.TestCase):
         print(f"sbas: {away.mean():+.2f} +- {away.std():.2f} mm a year")
         self.assertLess(abs(away.mean()), 0.5)
         self.assertLess(away.std(), 1.5)
+
+    def copy_of_the_plan(self):
+        """Returns: a folder with the tables, whose rows have the same results"""
+        folder = os.path.join(tempfile.mkdtemp(dir=self.folder), "stack")
+        return shutil.copytree(self.path("stack"), folder)
+
+    def table(self, stack):
+        out = os.path.join(tempfile.mkdtemp(dir=self.folder), "table")
+        told = gst_imaging("insar-stack", stack, "--table", "-o", out)
+        with open(os.path.join(out, "table.csv"), encoding="utf-8") as file:
+            return {(row["reference"], row["secondary"]): row for row in csv.DictReader(file)}, told
+
+    @staticmethod
+    def rewrite(path, change):
+        """change: of the list of lines below the heading"""
+        with open(path, encoding="utf-8") as file:
+            first, *lines = file.read().splitlines()
+        with open(path, "w", encoding="utf-8") as file:
+            file.write("\n".join([first, *change(lines)]) + "\n")
+
+    def test_rows_in_another_order(self):
+        """A pair has the result of its row, wherever this is"""
+        stack = self.copy_of_the_plan()
+        self.rewrite(os.path.join(stack, "jobs.csv"), lambda lines: lines[::-1])
+        found, _told = self.table(stack)
+        truth, _told = self.table(self.path("stack"))
+        self.assertEqual(found, truth)
+        self.assertEqual({row["state"] for row in truth.values()}, {"complete"})
+        self.assertEqual(len({row["mean coherence"] for row in truth.values()}), 7)
+        for change, sentence in ((lambda lines: lines[1:], "no row of E_20070227-E_20070403"), (lambda lines: [*lines, lines[0]], "two rows have the output"),
+                                 (lambda lines: [*lines, lines[0].replace("stack-pairs", "other")], "or it has two rows: E_20070227-E_20070403"),
+                                 (lambda lines: [lines[0].replace("slc/E_20070403", "slc/E_20070508"), *lines[1:]], "the orbits of E_20070227 and E_20070508")):
+            stack = self.copy_of_the_plan()
+            self.rewrite(os.path.join(stack, "jobs.csv"), change)
+            self.assertIn(sentence, gst_imaging("insar-stack", stack, "--table", "-o", stack + "-table", status=3))
+
+    def test_results_of_an_older_plan(self):
+        stack = self.copy_of_the_plan()
+        self.rewrite(os.path.join(stack, "jobs.csv"), lambda lines: [lines[0], *(line.replace("--looks 4 4", "--looks 2 4") for line in lines[1:])])
+        found, told = self.table(stack)
+        self.assertEqual([row["state"] for row in found.values()], ["complete"] + ["stale"] * 6)
+        self.assertIn("of other inputs or settings than its row", told)
+        self.assertEqual([row["mean coherence"] == "" for row in found.values()], [False] + [True] * 6)
+        out = stack + "-mintpy"
+        told = gst_imaging("insar-stack", stack, "--series", "mintpy", "-o", out, status=1)
+        self.assertIn("6 of 7 pairs have no result", told)
+        self.assertIn("--overwrite", told)
+        self.assertFalse(os.path.exists(out))
+
+    def test_pairs_beyond_a_limit(self):
+        """The last line of the table names them"""
+        path = self.result(("E_20070612", "E_20070717"), "result.json")
+        with open(path, encoding="utf-8") as file:
+            text = file.read()
+        self.addCleanup(lambda: open(path, "w", encoding="utf-8").write(text))
+        result = json.loads(text)
+        next(figure for figure in result["figures"] if figure["name"] == "mean coherence")["met"] = False
+        with open(path, "w", encoding="utf-8") as file:
+            json.dump(result, file)
+        found, told = self.table(self.path("stack"))
+        self.assertEqual([row["beyond its limit"] for row in found.values()], [""] * 6 + ["mean coherence"])
+        self.assertIn("beyond its limit: pairs beyond the limit of mean coherence;", told.splitlines()[-1])
+
+    def test_files_that_are_too_short(self):
+        pair = "E_20070612", "E_20070717"
+        for name in "coherence.img", "unwrapped.img":
+            with open(self.result(pair, name), "rb") as file:
+                data = file.read()
+            self.assertEqual(len(data), 4 * CELLS[0] * CELLS[1])
+            with open(self.result(pair, name), "r+b") as file:
+                file.truncate(100)
+            try:
+                if name == "coherence.img" or has_snaphu:
+                    self.assertIn("or damaged", self.series("mintpy", status=1))
+                    self.assertEqual(self.table(self.path("stack"))[0][pair]["state"], "stale")
+                else:  # a file of a run of snaphu by hand is no output of the row
+                    self.assertIn("unwrapped.img has 100 bytes", self.series("mintpy", status=3))
+            finally:
+                with open(self.result(pair, name), "wb") as file:
+                    file.write(data)
 
     def test_what_is_missing_is_said(self):
         lost = self.path("stack-pairs", "E_20070612-E_20070717")

@@ -15,7 +15,7 @@ import os
 
 from .. import library
 from ..command import NOT_WRITTEN, UNREADABLE, WRONG_USE, Failure
-from ..sar import arguments, field, geocode, ground, orbit, told, unwrap, warp
+from ..sar import arguments, field, geocode, grids, ground, orbit, told, unwrap, warp
 from ..sar.images import check_complex, file_of, led_of, names_in
 from ..sar.interferogram import add_pictures, form, resampling
 from ..sar.measure import add_figures, check_fit
@@ -202,7 +202,6 @@ def finish(options, this, made, summary, image):
 
 def run(options):
     check_options(options)
-    options.program = unwrap.find_snaphu() if options.unwrap else None
     options.rasters, options.interferogram, options.slc, options.shade = "img", True, False, "coherence"
 
     def work(pair, properties, made):
@@ -217,8 +216,11 @@ def run(options):
                 "geolocation", [image.path, *led_of(image.path)] if image else options.geocode):
             for path in filter(None, paths or []):
                 made.input(file_of(path), role)
+        if options.coregistered:
+            grids.check((pair.reference, pair.secondary), made.report.inputs, options.grid)
         if made.is_complete():
             return made.result
+        options.program = unwrap.find_snaphu() if options.unwrap else None
         this.open(check_complex)
         if options.coregistered:
             check_sizes(this.images)

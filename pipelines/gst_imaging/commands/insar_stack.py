@@ -16,7 +16,7 @@ from ..command import UNREADABLE, WRONG_USE, Failure, Parser, load
 from ..report import plots
 from ..sar import network, orbit, series, stack
 from ..sar.arguments import whole
-from ..sar.images import led_of
+from ..sar.images import led_of, slc_of
 
 EXAMPLES = [
     ("slc -o stack", "pairs by Delaunay triangles of days and perpendicular baselines"),
@@ -34,8 +34,8 @@ def add_arguments(parser):
         f"{name}: {meaning}" for name, meaning in network.NETWORKS.items()) + " (delaunay)")
     parser.add_argument("--connections", type=whole(1, 1000), default=1, metavar="N", help="of sequential: with the next N scenes (1)")
     parser.add_argument("--centre", metavar="NAME", help="of star: the scene; without it the one nearest to all others")
-    parser.add_argument("--grid", metavar="NAME", help="the scene whose columns and lines all images get; without it the centre of star, "
-                        "else the one nearest to all others")
+    parser.add_argument("--grid", metavar="NAME", help="the scene whose columns and lines all images get; without it that of the plan "
+                        "that --overwrite replaces, the centre of star, or the one nearest to all others")
     parser.add_argument("--max-days", type=float, metavar="N", help="leave out pairs that are further apart")
     parser.add_argument("--max-baseline", type=float, metavar="METRES", help="leave out pairs of a longer perpendicular baseline")
     parser.add_argument("--results", metavar="FOLDER", help="where jobs.csv puts its results (FOLDER of the output, with -pairs); those of "
@@ -50,11 +50,31 @@ def read_scenes(folder, made):
     if len(paths) < 2:
         raise Failure(UNREADABLE, f"{folder} has {len(paths)} PRM files, and a stack at least two.")
     images = sorted((orbit.Image(path) for path in paths), key=lambda image: image.time)
+    warn_of_files(made, images)
     for image in images:
         for path in (image.path, *led_of(image.path)):
             made.input(path, "scene")
         image.scene.baseline, image.scene.critical = orbit.perpendicular(images[0], image), orbit.critical(image)
     return [image.scene for image in images]
+
+
+def warn_of_files(made, images):
+    """Samples may come after the plan; orbits that are the same are those of another day."""
+    without = [image.path for image in images if not any(map(os.path.isfile, slc_of(image.path)))]
+    if without:
+        made.warn(f"{len(without)} of {len(images)} PRM files name no SLC_file that is there: {shorten(without)}. Their rows fail until it is.")
+    names = {}
+    for image in images:
+        states = names.setdefault(image.orbit.places.tobytes() + image.orbit.velocities.tobytes(), {})
+        states.setdefault(image.orbit.times.tobytes(), image.scene.name)  # two frames of one pass may have one orbit
+    for same in (list(group.values()) for group in names.values() if len(group) > 1):
+        made.warn(f"{shorten(same)} have the same state vectors in their LED files, and so a baseline of 0 between them. No two passes are the same: "
+                  "look which of these files is that of another day.")
+
+
+def shorten(names, most=8):
+    """Returns: the first names of many"""
+    return ", ".join(names[:most]) + (f" and {len(names) - most} more" if len(names) > most else "")
 
 
 def split_arguments(more):
@@ -77,12 +97,25 @@ def number_of(scenes, name):
     return names.index(name)
 
 
-def choose(options, scenes):
-    """Returns: the number of the scene of the grid, and pairs of numbers of scenes"""
+def grid_before(options, scenes, made):
+    """Returns: the name of the grid of the plan that is replaced: images on it need not be made again. None without one"""
+    before = job.read_result(options.output) or {}
+    name = before.get("grid") if before.get("command") == "insar-stack" else None
+    if name is None or options.grid is not None or not options.overwrite:
+        return None
+    if name not in [scene.name for scene in scenes]:
+        made.warn(f"The grid of the plan that is replaced was {name}, which is no scene any more. All images have to be made again, with --overwrite.")
+        return None
+    return name
+
+
+def choose(options, scenes, before):
+    """before: the name of a grid that is kept, or None. Returns: the number of the scene of the grid, and pairs of numbers of scenes"""
     if options.centre is not None and options.network != "star":
         raise Failure(WRONG_USE, f"--centre is for --network star, and the network is {options.network}. Leave one of them out.")
     centre = network.middle(scenes) if options.centre is None else number_of(scenes, options.centre)
-    grid = centre if options.grid is None else number_of(scenes, options.grid)
+    name = before if options.grid is None else options.grid
+    grid = centre if name is None else number_of(scenes, name)
     if options.network == "sequential":
         pairs = network.sequential(len(scenes), options.connections)
     elif options.network == "star":
@@ -150,8 +183,12 @@ def plan(options, made):
     made.setting("results", results)
     if made.is_complete():
         return made.result
-    grid, pairs = choose(options, scenes)
-    made.report.fact("grid", scenes[grid].name)
+    before = grid_before(options, scenes, made)
+    grid, pairs = choose(options, scenes, before)
+    kept = " (that of the plan before; --grid NAME chooses another one)" if before else ""
+    made.report.fact("grid", scenes[grid].name + kept)
+    if kept and not options.json:
+        print(f"grid {scenes[grid].name}{kept}")
     warn_of_far(made, scenes, pairs)
     stack.write_csv(made.path("pairs.csv"), [["reference", "secondary", "days", "baseline_m"], *(
         [one.name, other.name, f"{other.day - one.day:.3f}", f"{other.baseline - one.baseline:.2f}"]
@@ -169,17 +206,23 @@ def make_table(options, made):
     if made.is_complete():
         return made.result
     names = list(dict.fromkeys(figure["name"] for pair in found.pairs if pair.result for figure in pair.result["figures"]))
-    lines = []
+    lines, beyond = [], {}
     for pair in found.pairs:
         figures = {figure["name"]: figure for figure in pair.result["figures"]} if pair.result else {}
         missed = [name for name, figure in figures.items() if figure["met"] is False]
-        lines.append([*pair.cells.values(), "complete" if pair.result else "missing",
+        for name in missed:
+            beyond.setdefault(name, []).append(f"{pair.reference}-{pair.secondary}")
+        lines.append([*pair.cells.values(), pair.state,
                       *(figures.get(name, {}).get("value", "") for name in names), "; ".join(missed)])
     heading = [*found.pairs[0].cells, "state", *names, "beyond its limit"]
     stack.write_csv(made.path("table.csv"), [heading, *lines])
     made.report.table("Pairs", heading, lines)
     missing = sum(pair.result is None for pair in found.pairs)
+    if missing:
+        made.warn(found.without_result())
     made.report.figure("pairs without a result", missing, at_most=0)
+    for name, pairs in beyond.items():
+        made.report.figure(f"pairs beyond the limit of {name}", len(pairs), at_most=0, about=shorten(pairs))
     return made.finish(pairs=len(found.pairs), missing=missing)
 
 

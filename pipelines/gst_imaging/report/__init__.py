@@ -54,10 +54,14 @@ class Report:
         """A file that was read. Returns: its entry, with size and hash"""
         return self.take_inputs([(path, role)])[0]
 
-    def take_inputs(self, files):
-        """Several, which are hashed at the same time. files: paths and roles. Returns: their entries"""
+    def take_inputs(self, files, known=None):
+        """Several, which are hashed at the same time. files: paths and roles; known: hashes by path, which gets the new ones. Returns: their
+        entries"""
+        known = {} if known is None else known
+        new = list(dict.fromkeys(path for path, _role in files if path not in known))
         with concurrent.futures.ThreadPoolExecutor(MAX_READERS) as threads:
-            hashes = list(threads.map(hash_of, [path for path, _role in files]))
+            known.update(zip(new, threads.map(hash_of, new)))
+        hashes = [known[path] for path, _role in files]
         entries = [{"role": role, "path": os.fspath(path), "size": os.path.getsize(path), "sha256": sha256}
                    for (path, role), sha256 in zip(files, hashes)]
         self.inputs += entries

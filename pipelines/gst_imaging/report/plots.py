@@ -13,6 +13,7 @@ WIDTH, HEIGHT = 360, 230  # of the view: at 390 pixels a letter is as high as it
 LEFT, RIGHT, TOP, BOTTOM = 60, 10, 12, 40
 DASHES = ("", "6 3", "2 3", "8 3 2 3", "12 4")
 MOST = 2000  # points of a series; more are thinned
+ALONE = {"c0": "#2563eb", "c1": "#c2410c", "c2": "#15803d", "c3": "#7e22ce", "c4": "#525c63", "line": "#ddd", "paper": "#fff"}
 
 
 def ticks(low, high, n=6):
@@ -172,9 +173,10 @@ def network(x, y, points, edges):
 
 
 def alone(svg):
-    """A plot as a file of its own, without the page that its colours come from."""
-    return svg.replace("<svg ", f'<svg xmlns="http://www.w3.org/2000/svg" width="{2 * WIDTH}" height="{2 * HEIGHT}" style="background:#fff;'
-                       'color:#222;font-family:sans-serif;--c0:#2563eb;--c1:#c2410c;--line:#ddd;--paper:#fff" ', 1) + "\n"
+    """A plot as a file of its own, without the page that its colours come from: not every program knows variables of CSS."""
+    svg = re.sub(r"var\(--(\w+)\)", lambda found: ALONE[found[1]], svg.replace("currentColor", "#222"))
+    return svg.replace("<svg ", f'<svg xmlns="http://www.w3.org/2000/svg" width="{2 * WIDTH}" height="{2 * HEIGHT}" font-family="sans-serif" ', 1).replace(
+        ">", f'><rect width="{WIDTH}" height="{HEIGHT}" fill="{ALONE["paper"]}"/>', 1) + "\n"
 
 
 def histogram(x, edges, counts, y=("pixels", "")):

@@ -68,13 +68,14 @@ def make_grid(image, search, words, scale=1):
 
 class Offsets:
     """Offsets and their fit. table, raster: files; fit: the eight lines, empty without one; found: the numbers of
-    insarxcorr-fit; planes: [8][ny][nx]; n: patches; warnings: sentences; pipeline: what has measured them."""
+    insarxcorr-fit; planes: [8][ny][nx]; n: patches; warnings: sentences; pipeline: what has measured them; before: the Offsets of smaller
+    templates, if these were tried first."""
 
     def __init__(self, images, properties, folder, form, raster, name, warn):
         np = library.numpy()
         self.table, self.fit_path = os.path.join(folder, "offsets"), os.path.join(folder, "fit")
         self.raster = os.path.join(folder, f"offsets.{raster}") if raster else None
-        self.properties, self.found, self.warnings, self.rows = properties, {}, [], (0, 1)
+        self.properties, self.found, self.warnings, self.rows, self.before = properties, {}, [], (0, 1), None
         planes = os.path.join(folder, "planes")
         words = ["insarxcorr", "name=x", *properties]
         words += ["offsets-location=" + self.raster] if self.raster else []
@@ -189,6 +190,7 @@ def try_larger(first, run):
         return first
     is_better = second.error() < first.error()
     best = second if is_better else first
+    second.before = first
     if second.fit:
         best.warnings.append(
             f"{first.describe()} have a significant correlation; with templates 1.5 times as large, {second.describe()} "
@@ -210,8 +212,11 @@ def check_fit(offsets):
     # offsets of steep terrain leave a plane as well, but agree with their neighbours; those of chance are anywhere in
     # the search, and weights make their rms smaller
     is_anywhere = any(r > s / 4 or r > 1 and found["misfit-" + axis] < r / 4 for r, s, axis in zip(rms, search, "ra"))
-    if max(rms) > 1 and (found["n-points"] < n / 2 or is_anywhere):
-        raise Failure(NO_RESULT, f"{found['n-points']} of {n} patches correlate, and these do not agree" + why)
+    few = offsets if found["n-points"] < n / 2 else offsets.before  # larger templates overlap, and correlate by chance together
+    if max(rms) > 1 and (few or is_anywhere):
+        told = (few or offsets).describe() + " correlate"
+        told += f", and with larger templates {offsets.describe()}" if few and few is not offsets else ""
+        raise Failure(NO_RESULT, f"{told}, and these do not agree: they lie {rms[0]:.1f} columns and {rms[1]:.1f} lines (rms) from their fit" + why)
 
 
 def add_figures(report, offsets, image):

@@ -63,7 +63,7 @@ def read_led(path):
         states = np.array([[seconds_of(int(year), day) + second, *rest] for year, day, second, *rest in rows])
         if states.ndim != 2 or states.shape[1] != 7 or len(states) < 4 or (np.diff(states[:, 0]) <= 0).any():
             raise ValueError("at least 4 states of 9 numbers, by time, are needed")
-    except (OSError, ValueError) as error:
+    except ValueError as error:
         raise Failure(UNREADABLE, f"{path} is no LED file of GMTSAR: {error}.") from error
     return Orbit(states)
 
@@ -93,11 +93,14 @@ class Image:
             self.size = int(columns), int(float(found["num_valid_az"]) * float(found.get("num_patches", 1))) if "num_valid_az" in found else int(lines)
             self.found, self.rate, self.step, self.near, self.start = found, rate, step, first, start
             self.is_right = found.get("lookdir", "R").upper().startswith("R")
-            self.wavelength = float(found.get("radar_wavelength", "inf"))
+            self.wavelength, led = float(found.get("radar_wavelength", "inf")), os.path.join(os.path.dirname(path), found["led_file"])
         except (KeyError, ValueError) as error:
             raise Failure(UNREADABLE, f"{path} has no {error}: a stack needs SC_clock_start, PRF, near_range, num_rng_bins, rng_samp_rate,"
                                       " num_lines and led_file.") from None
-        self.orbit = read_led(os.path.join(os.path.dirname(path), found.get("led_file", "")))
+        try:
+            self.orbit = read_led(led)
+        except OSError as error:
+            raise Failure(UNREADABLE, f"{path} names the LED file {led}, which cannot be read: {error.strerror}.") from error
         in_name = re.search(r"(?<!\d)((?:19|20)\d\d[01]\d[0-3]\d)", os.path.basename(path))
         date = in_name[1] if in_name else datetime.datetime.fromtimestamp(start, datetime.timezone.utc).strftime("%Y%m%d")
         self.scene = Scene(path, os.path.splitext(os.path.basename(path))[0], self.time / 86400, date)

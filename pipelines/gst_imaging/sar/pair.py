@@ -4,11 +4,9 @@ import os
 import shutil
 
 from ..command import NOT_WRITTEN, Failure, absent
+from .grids import MANY, origin
 from .images import Image, file_of, files_of
 from .measure import measure
-
-
-MANY = 65536  # bytes, which samples have and headers have not
 
 
 class Work:
@@ -23,7 +21,9 @@ class Work:
         entries = made.take_inputs([(file, role) for role, path in paths.items() for file in files_of(path)])
         hashes = [{entry["sha256"]: entry["path"] for entry in entries if entry["role"] == role} for role in paths]
         for file in (hashes[0][same] for same in hashes[0].keys() & hashes[1].keys() if os.path.getsize(hashes[0][same]) > MANY):
-            made.warn(f"Both images have the content of {os.path.basename(file)}: a copy has no motion and a coherence of 1.")
+            origins = [origin(path) for path in paths.values()]
+            more = f", made of {origins[0].path} and {origins[1].path}" if all(origins) else ""
+            made.warn(f"Both images have the content of {os.path.basename(file)}{more}: a copy has no motion and a coherence of 1.")
         made.setting("properties", " ".join(properties), "")
 
     def open(self, check=None):

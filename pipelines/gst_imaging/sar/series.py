@@ -31,7 +31,12 @@ class Cells:
         (self.width, self.height), self.looks = sizes.pop(), stack.options.looks
 
     def read(self, path, kind):
-        return library.numpy().fromfile(path, kind).reshape(self.height, self.width)
+        np = library.numpy()
+        values = np.fromfile(path, kind)
+        if values.size != self.height * self.width:
+            raise Failure(UNREADABLE, f"{path} has {os.path.getsize(path)} bytes, and {self.width} x {self.height} cells need "
+                                      f"{self.height * self.width * np.dtype(kind).itemsize}. Make the result of this pair again.")
+        return values.reshape(self.height, self.width)
 
     def read_pair(self, pair):
         """Returns: the phase, NaN where it is not known, and the coherence"""
@@ -41,10 +46,14 @@ class Cells:
 
 def check(stack):
     """Fails where something is missing that every series needs."""
-    missing = [pair for pair in stack.pairs if not pair.result]
-    if missing:
-        raise Failure(NO_RESULT, f"{len(missing)} of {len(stack.pairs)} pairs have no result, as {missing[0].folder}. Run gst-imaging batch"
-                                 f" {os.path.join(stack.folder, 'images.csv')}, and then {os.path.join(stack.folder, 'jobs.csv')}.")
+    if any(not pair.result for pair in stack.pairs):
+        raise Failure(NO_RESULT, stack.without_result())
+    for name in "looks", "grid", "dem", "dem_surface":
+        first, *others = stack.pairs
+        other = next((pair for pair in others if getattr(pair.options, name) != getattr(first.options, name)), None)
+        if other:
+            raise Failure(UNREADABLE, f"The rows of {first.folder} and {other.folder} in jobs.csv differ in --{name.replace('_', '-')}. A series "
+                                      "has one: write the stack again, and run its rows.")
     for pair in stack.pairs:
         if not os.path.exists(pair.path("unwrapped.img")):
             raise Failure(NO_RESULT, f"{pair.folder} has no unwrapped.img: give --unwrap behind --, or run snaphu -f snaphu.conf there.")

@@ -2,10 +2,12 @@
 """The tables of a stack that insar-stack has written, and the results of its rows."""
 import csv
 import os
-import shlex
 
 from .. import job
-from ..command import UNREADABLE, Failure, Parser, load
+from ..batch import rows as tables
+from ..batch import run
+from ..command import UNREADABLE, Failure
+from .arguments import read_words, stem
 
 JOBS = ["command", "input", "output", "arguments"]
 
@@ -28,31 +30,79 @@ def read_csv(folder, name):
 
 
 class Pair:
-    """cells: of pairs.csv; folder: of its result; result: what its result.json has, None where it is missing"""
+    """cells: of pairs.csv; options: of its row in jobs.csv; folder: of its result; result: what its result.json has, None where batch
+    would make it; why: what keeps it from being used, empty where nothing was made"""
 
-    def __init__(self, cells, row):
-        self.cells, self.folder = cells, row["output"]
-        self.result = job.read_result(self.folder)
+    def __init__(self, cells, row, options, hashes):
+        self.cells, self.options, self.folder = cells, options, row.output
         self.reference, self.secondary, self.baseline = cells["reference"], cells["secondary"], float(cells["baseline_m"])
+        self.result, self.why = None, ""
+        if not job.read_result(self.folder):
+            return
+        try:
+            self.result = run.find(row, hashes)
+        except job.NotMade:
+            self.why = "it is of other inputs or settings than its row in jobs.csv, or damaged"
+        except Failure as failure:
+            self.why = str(failure)
 
     def path(self, name):
         return os.path.join(self.folder, name)
+
+    @property
+    def state(self):
+        return "complete" if self.result else "stale" if self.why else "missing"
+
+
+def pair_of(row, options, table):
+    """Returns: the names of the two scenes of a row of jobs.csv. Its images and their orbits have to be of the same ones"""
+    (pair,), _properties = read_words(options)
+    images = stem(pair.reference), stem(pair.secondary)
+    orbits = tuple(map(stem, options.orbits or images))
+    if images != orbits:
+        raise Failure(UNREADABLE, f"{table}, line {row.line}: the images are of {' and '.join(images)}, and the orbits of {' and '.join(orbits)}. "
+                                  "gst-imaging insar-stack --overwrite writes the table again.")
+    return images
 
 
 class Stack:
     """pairs; scenes: rows of scenes.csv by name; options: of gst-imaging insar, of the rows"""
 
     def __init__(self, folder, made):
-        rows, pairs = read_csv(folder, "jobs.csv"), read_csv(folder, "pairs.csv")
-        if not pairs or len(rows) != len(pairs) or any(row.get("command") != "insar" or not row.get("output") for row in rows):
+        pairs = {(cells.get("reference"), cells.get("secondary")): cells for cells in read_csv(folder, "pairs.csv")}
+        self.scenes = {row["name"]: row for row in read_csv(folder, "scenes.csv")}
+        table = os.path.join(folder, "jobs.csv")
+        rows = tables.read(table)
+        if not pairs or any(row.command != "insar" or not row.output for row in rows):
             raise Failure(UNREADABLE, f"{folder} is no stack: jobs.csv has {len(rows)} rows, and pairs.csv {len(pairs)}; a row is gst-imaging"
                                       " insar for one pair. gst-imaging insar-stack writes both.")
-        self.folder, self.made = folder, made
-        self.pairs = [Pair(cells, row) for cells, row in zip(pairs, rows)]
-        self.scenes = {row["name"]: row for row in read_csv(folder, "scenes.csv")}
-        self.options = Parser("insar", load("insar")).parse(
-            [*shlex.split(rows[0]["input"]), "-o", rows[0]["output"], *shlex.split(rows[0]["arguments"])])
+        tables.check_outputs(table, rows)
+        self.folder, self.made, self.pairs, hashes = folder, made, [], {}
+        for row in rows:
+            _module, options = run.options_of(row)
+            names = pair_of(row, options, table)
+            if names not in pairs:
+                raise Failure(UNREADABLE, f"{table}, line {row.line}: pairs.csv has no such pair, or it has two rows: {'-'.join(names)}. "
+                                          "gst-imaging insar-stack --overwrite writes both tables again.")
+            self.pairs.append(Pair(pairs.pop(names), row, options, hashes))
+        if pairs:
+            raise Failure(UNREADABLE, f"{table} has no row of {'-'.join(next(iter(pairs)))}, and pairs.csv has this pair. "
+                                      "gst-imaging insar-stack --overwrite writes both tables again.")
+        self.options = self.pairs[0].options
+        for name in "jobs.csv", "pairs.csv", "scenes.csv":
+            made.input(os.path.join(folder, name), "table")
         for pair in self.pairs:
             if pair.result:
                 made.input(pair.path("result.json"), "result")
         made.setting("folder", folder)
+
+    def without_result(self):
+        """Returns: a sentence on the pairs that have none, empty where all have one"""
+        left = [pair for pair in self.pairs if not pair.result]
+        if not left:
+            return ""
+        stale = next((pair for pair in left if pair.why), None)
+        images, jobs = (os.path.join(self.folder, name) for name in ("images.csv", "jobs.csv"))
+        return f"{len(left)} of {len(self.pairs)} pairs have no result, as {left[0].folder}. " + (
+            f"That of {stale.folder} does not count: {stale.why.rstrip('.')}. " if stale else "") + (
+            f"Run gst-imaging batch {images}, and then {jobs}{', with --overwrite for results that do not count' if stale else ''}.")
