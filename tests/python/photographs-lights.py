@@ -7,7 +7,7 @@ import types
 import numpy as np
 
 from photographscene import LIGHTS, Photographs, angle, directions
-from support import main
+from support import data, main
 
 from gst_imaging import lamps, mirrors, outline, photographs, pinhole
 
@@ -49,6 +49,29 @@ class Lights(Photographs):
             figure, = (f for f in self.result("rig")["figures"] if f["name"] == "turn of the lights by the outline")
             self.assertEqual(figure["met"], met, figure)
             self.assertEqual("its outline in the photographs is at 101." in err, not met, err)
+
+    def test_the_outline_of_a_dark_sphere_is_seen(self):
+        """Two grey levels below its background, with highlights a hundred times as bright; 4 pixels of 70 are 6.5 degrees."""
+        y, x = np.mgrid[:160, :200]
+        inside = np.hypot(x - 101.5, y - 79) < 70
+        for i, (column, row) in enumerate(((90, 70), (110, 70), (100, 95), (95, 80))):
+            shown = np.where(inside, 1.5, 3.5) + np.random.default_rng(i).normal(0, 0.4, inside.shape)
+            shown += 250 * np.exp(-((x - column) ** 2 + (y - row) ** 2) / 18)
+            self.save(f"sphere/IMG_{i}.png", np.rint(shown.clip(0, 255)).astype(np.uint8))
+        for words, met in ("101.5,79,70", True), ("105.5,79,70", False):
+            self.gst_imaging("lights", "sphere", "-o", "rig", "--sphere", words, "--overwrite")
+            figure, = (f for f in self.result("rig")["figures"] if f["name"] == "turn of the lights by the outline")
+            self.assertEqual(figure["met"], met, figure)
+
+    def test_the_outline_of_a_real_dark_sphere_is_seen(self):
+        """Its lower third is as black as the background; the circle is that of the mask, and one that is 8 pixels off."""
+        folder = data(os.path.join("..", "photostereo", "uw_chrome"))
+        files = sorted(os.path.join(folder, name) for name in os.listdir(folder) if name[:1].isdigit() and name.endswith(".png"))
+        shown = mirrors.roots(np, files)
+        for circle in (122.3, 122.8, 119.5), (130.3, 122.8, 119.5):
+            seen, part = outline.fit(np, shown, circle)
+            self.assertGreater(part, 0.55)
+            np.testing.assert_allclose(seen, (122.3, 122.8, 119.5), atol=2)
 
     def read_lp(self, folder):
         with open(self.path(f"{folder}/lights.lp"), encoding="utf-8") as file:

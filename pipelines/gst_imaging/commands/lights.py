@@ -190,9 +190,9 @@ def show(np, made, found, files, odd):
 
 def check_outlines(np, made, found, files):
     """Compares each circle with the outline in the photographs."""
-    values, seen = mirrors.brightest(np, files), []
+    shown, seen = (mirrors.brightest(np, files), mirrors.roots(np, files)), []
     for sphere in found:
-        circle, part = outline.fit(np, values, sphere.sphere)
+        circle, part = max((outline.fit(np, values, sphere.sphere) for values in shown), key=lambda one: one[1])
         seen.append(part)
         if circle is None:
             continue
