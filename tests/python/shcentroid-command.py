@@ -2,6 +2,7 @@
 """gst-imaging centroids, as a user would call it."""
 import glob
 import gzip
+import importlib.util
 import os
 import shutil
 import signal
@@ -322,6 +323,17 @@ class Centroids(FolderCase):
             np.save(self.path(f"folder/{i}.npy"), np.roll(frame, i, 1))
         x = self.measure("folder")[..., 0]
         self.assertAlmostEqual(np.median(x[1] - x[0]), 1, delta=0.03)
+
+    @unittest.skipUnless("tiff" in os.environ["FORMATS"].split(), "built without tiff")
+    def test_frames_that_tifffile_wrote_as_colours_are_told(self):
+        """It writes three frames as planes of one picture in colour, without a sign that they are none."""
+        if not importlib.util.find_spec("tifffile"):
+            self.skipTest("there is no tifffile")
+        tifffile = importlib.import_module("tifffile")
+        frames = np.rint(1000 * self.moved_spots()[0]).astype("u2")[None].repeat(3, 0)
+        for kind, stored, is_told in ("rgb", frames, True), ("rgb", np.moveaxis(frames, 0, -1), False), ("minisblack", frames, False):
+            tifffile.imwrite(self.path("a.tif"), stored, photometric=kind)
+            self.assertEqual("write them again with photometric=" in self.call("a.tif"), is_told, (kind, stored.shape))
 
     def test_files_that_cannot_be_read_are_named_with_a_way(self):
         np.savez(self.path("a.npz"), one=np.zeros((4, 4)), two=np.zeros((4, 4)))
