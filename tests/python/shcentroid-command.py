@@ -324,6 +324,20 @@ class Centroids(FolderCase):
         x = self.measure("folder")[..., 0]
         self.assertAlmostEqual(np.median(x[1] - x[0]), 1, delta=0.03)
 
+    def test_a_square_grid_of_a_bent_wavefront_is_square(self):
+        """Spots a pixel beside their places, of 12 x 12 with a pitch of 16: that was taken for 23 columns of a hexagonal lattice."""
+        y, x = np.mgrid[:192, :192]
+        for seed in 1, 2, 3:
+            frame, rng = np.full((192, 192), 100.0), np.random.default_rng(seed)
+            for spot in range(144):
+                right, down = 16 * np.array(divmod(spot, 12)) + 7.5 + rng.normal(0, 1, 2)
+                frame += 3000 * np.exp(-((x - right) ** 2 + (y - down) ** 2) / (2 * 0.8 ** 2))
+            np.save(self.path("f.npy"), rng.poisson(frame).astype("u2"))
+            self.call("f.npy")
+            grid = self.result()["grid"]
+            self.assertEqual([grid[name] for name in ("lattice", "columns", "rows", "cells")], ["square", 12, 12, 144])
+            self.assertAlmostEqual(grid["pitch"], 16, delta=0.1)
+
     @unittest.skipUnless("tiff" in os.environ["FORMATS"].split(), "built without tiff")
     def test_frames_that_tifffile_wrote_as_colours_are_told(self):
         """It writes three frames as planes of one picture in colour, without a sign that they are none."""
