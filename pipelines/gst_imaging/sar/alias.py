@@ -17,8 +17,8 @@ class Spectrum:
     contrast, as a flat one has noise alone."""
 
     def __init__(self, pad):
-        self.np, self.held, self.line, self.next = library.numpy(), b"", 0, 0
-        self.sum, self.weight = self.np.zeros(2), 0.0
+        self.np, self.held, self.line, self.next = None, b"", 0, 0
+        self.sum, self.weight = 0.0, 0.0
         pad.add_probe(library.gstreamer().PadProbeType.BUFFER, self.on_buffer)
 
     def on_buffer(self, pad, info):
@@ -28,6 +28,7 @@ class Spectrum:
         return library.gstreamer().PadProbeReturn.OK
 
     def take(self, data, width, height):
+        self.np = self.np or library.numpy()  # complex samples need none
         self.held += data
         lines = self.np.frombuffer(self.held, "<f4", len(self.held) // (4 * width) * width).reshape(-1, width)
         while self.line + len(lines) >= self.next + SIDE:
