@@ -6,6 +6,7 @@
 #include "files/gstimagingfile.h"
 #include "files/gstimagingformats.h"
 #include "gstimagingndarray.h"
+#include "gstoctbscantable.h"
 
 /* The file and the group that are being read, for messages. */
 typedef struct {
@@ -179,28 +180,6 @@ read_npy (const Reader *r, const gchar *key, const gdouble **values, guint32 *n,
   return ok;
 }
 
-/* Blanks what stands behind a #. Returns: lines with something else */
-static guint
-remove_comments (gchar *text)
-{
-  gboolean is_comment = FALSE, is_empty = TRUE;
-  guint n_lines = 0;
-
-  for (gchar *c = text; *c; c++) {
-    if (*c == '\n') {
-      n_lines += !is_empty;
-      is_comment = FALSE;
-      is_empty = TRUE;
-      continue;
-    }
-    is_comment = is_comment || *c == '#';
-    if (is_comment)
-      *c = ' ';
-    is_empty = is_empty && g_ascii_isspace (*c);
-  }
-  return n_lines + !is_empty;
-}
-
 /* Of two numbers a line the second ones stay: the first count the samples. */
 static void
 keep_second_column (GArray *numbers, guint n_lines)
@@ -233,7 +212,7 @@ read_text (const Reader *r, const gchar *key, gboolean is_table,
   if (strlen (text) != size)
     return wrong (r, key, error, "names a file with a zero byte, no text.");
   if (is_table)
-    n_lines = remove_comments (text);
+    n_lines = gst_oct_bscan_table_clean (text);
   numbers = parse_numbers (text, " \t\r\n;,", &bad);
   if (bad) {
     g_autofree gchar *name = gst_imaging_file_name (path);

@@ -4,8 +4,8 @@
 RAYS, REACH = 240, 0.25  # from the middle; part of the radius inside and outside of which edges are sought
 PER_RAY, TRIALS = 3, 600  # edges of a ray, circles through three of them
 NEAR = 1.5  # pixels, or a hundredth of the radius: of an edge from the circle
-SEEN = 0.6  # of the rays, for an outline
-CONTRAST = 0.02  # of the brightest, of an edge
+SEEN = 0.5  # of the rays, for an outline; noise alone reaches 0.3
+STEEP = 3  # times the median step of its ray, of an edge: also one of 2 grey levels before a dark background
 
 
 def sample(np, values, x, y):
@@ -27,12 +27,13 @@ def edges(np, values, circle):
     turn = 2 * np.pi * np.arange(RAYS)[:, None] / RAYS
     profile = sample(np, values, column + r * np.cos(turn), row - r * np.sin(turn))
     steep = np.nan_to_num(abs(profile[:, 4:] - profile[:, :-4]))  # over 2 pixels
+    noise = np.median(steep, 1)
     steep[:, 1:-1][(steep[:, 1:-1] < steep[:, :-2]) | (steep[:, 1:-1] < steep[:, 2:])] = 0
     steep[:, [0, -1]] = 0
     at = np.argsort(-steep, 1)[:, :PER_RAY]
     rays = np.repeat(np.arange(RAYS), PER_RAY)
     at = at.ravel()
-    good = steep[rays, at] > CONTRAST * values.max()
+    good = steep[rays, at] > STEEP * np.repeat(noise, PER_RAY)
     # the middle of a ramp: the centre of gravity of the slopes around the steepest place
     window = np.clip(at[:, None] + np.arange(-3, 4), 0, steep.shape[1] - 1)
     slopes = np.nan_to_num(abs(profile[:, 4:] - profile[:, :-4]))[rays[:, None], window]

@@ -115,10 +115,10 @@ class Changes:
             element = elements[name]
             pad = element.sinkpads[0] if element.sinkpads else element.srcpads[0]
             state = {"count": 0, "changes": changes}
-            pad.add_probe(Gst.PadProbeType.BUFFER, self.on_buffer, element, state, is_after)
+            pad.add_probe(Gst.PadProbeType.BUFFER, self.on_buffer, state, is_after)
 
-    def on_buffer(self, _pad, info, element, state, is_after):
-        buffer = info.get_buffer()
+    def on_buffer(self, pad, info, state, is_after):
+        buffer, element = info.get_buffer(), pad.get_parent_element()
         number = buffer.pts if self.by_time else buffer.offset
         if number == self.Gst.BUFFER_OFFSET_NONE:  # or no time, which is the same number
             number = state["count"]

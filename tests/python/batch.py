@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
 """gst-imaging batch: rows and their results, and what happens when a worker, a batch, a disk or another host fails."""
 import contextlib
+import gc
+import io
 import json
 import os
 import re
@@ -18,7 +20,8 @@ import numpy as np
 from support import SOURCE, TIMEOUT, FolderCase, main, result_of, run_command
 
 sys.path.insert(0, os.path.join(SOURCE, "pipelines"))
-from gst_imaging.batch import allocation, claims, rows
+from gst_imaging import library, play
+from gst_imaging.batch import allocation, claims, rows, run
 
 # Workers that crash or wait where the name of the output tells so, and write down what they have been given.
 CRASHES = """
@@ -150,6 +153,27 @@ class Batch(FolderCase):
         self.assertEqual([told["has-cuda"] for told in trace], [False] + [True] * 5)  # opened once; its context stays as long
         self.assertIn("backend of lapsharpen", json.dumps(result_of(self.path("out/5"))["facts"]))
         self.assertIn("cuda", json.dumps(result_of(self.path("out/5"))["facts"]))
+
+    def test_a_row_keeps_no_element(self):
+        lines = np.random.default_rng(1).integers(0, 4000, (2, 16, 256), np.uint16)
+        np.save(self.path("lines.npy"), lines)
+        made, parse = [], play.parse
+
+        def note(words):
+            pipeline = parse(words)
+            made.extend((element.get_name(), element.weak_ref()) for element in (pipeline, *play.elements_of(pipeline)))
+            return pipeline
+
+        with unittest.mock.patch.object(play, "parse", note), contextlib.redirect_stderr(io.StringIO()):
+            for words in ("sharpen", "in0.npy", "out/s", "2", ""), ("oct", "lines.npy", "out/o", "", "800 900"):
+                if words[0] == "oct" and not library.gstreamer().ElementFactory.find("octbscan"):  # built without an FFT
+                    continue
+                cells = words[0], self.path(words[1]), self.path(words[2]), *words[3:]
+                row = rows.Row(1, 1, ("command", "input", "output", "amount=", "lambda"), cells)
+                self.assertTrue(run.run(row, False))
+        gc.collect()
+        self.assertEqual([name for name, kept in made if kept() is not None], [])
+        self.assertGreater(len(made), 4)
 
     def test_workers_have_their_share_of_the_allocation(self):
         self.table()

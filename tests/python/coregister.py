@@ -16,13 +16,47 @@ import unittest.mock
 
 import numpy as np
 
-from support import SOURCE, TIMEOUT, FolderCase, coregister, gst_imaging, main
+from support import SOURCE, TIMEOUT, FolderCase, coregister, gst_imaging, main, run_command
 
 sys.path[:0] = os.path.join(SOURCE, "tests", "data"), os.path.join(SOURCE, "pipelines")
 import slcs
 from gst_imaging.command import Failure
-from gst_imaging.sar import interferogram, measure
+from gst_imaging.sar import alias, interferogram, measure
 from gst_imaging.sar.prm import parse_fit, write_vrt
+
+
+class NoPad:
+    """In the place of a pad, whose data a test gives itself."""
+
+    def add_probe(self, _kind, _function):
+        pass
+
+
+class Aliased(unittest.TestCase):
+    def test_white_noise_has_a_quarter_near_the_nyquist_frequency(self):
+        image = np.random.default_rng(2).normal(5, 1, (200, 300)).astype("<f4")
+        image[:, 192:] = 7  # a flat part counts nothing
+        found = []
+        for step in 999, 4000, 1 << 20:  # bytes of a buffer
+            spectrum, data = alias.Spectrum(NoPad()), image.tobytes()
+            for at in range(0, len(data), step):
+                spectrum.take(data[at:at + step], 300, 200)
+            found.append(spectrum.shares())
+        np.testing.assert_allclose(found[0], 15 / alias.SIDE, atol=0.01)
+        self.assertTrue((found[0] == found).all(), found)
+
+    def test_no_data_has_no_share(self):
+        for value in 0, 5, np.nan, np.inf:
+            spectrum = alias.Spectrum(NoPad())
+            spectrum.take(np.full((128, 128), value, "<f4").tobytes(), 128, 128)
+            self.assertIsNone(spectrum.shares(), value)
+
+    def test_axes_are_range_and_azimuth(self):
+        x = np.arange(128)
+        spectrum = alias.Spectrum(NoPad())
+        spectrum.take(np.tile(np.cos(0.9 * np.pi * x), (128, 1)).astype("<f4").tobytes(), 128, 128)
+        self.assertGreater(spectrum.shares()[0], 0.9)
+        self.assertLess(spectrum.shares()[1], 0.1)
 
 
 class Formats(unittest.TestCase):
@@ -91,6 +125,50 @@ class Formats(unittest.TestCase):
         found, expected = (parse_fit(text, "")(110, 120) for text in (fit, self.expected))
         # detected at one sample a pixel, speckle is aliased: offsets are drawn to whole pixels, here by 0.11
         np.testing.assert_allclose(found, expected, atol=0.15)
+
+    def test_aliased_amplitudes_are_told(self):
+        """Detected at 1.25 samples of an independent one, offsets are wrong by far more than expected; oversampled twice before, they are not."""
+        rng, size = np.random.default_rng(4), 256
+        spectrum = np.fft.fft2(slcs.band_limited(rng, (size, size)))
+        phase = np.exp(-2j * np.pi * 0.25 * (np.fft.fftfreq(size)[:, None] + np.fft.fftfreq(size)))
+        for times, is_aliased in (1, True), (2, False):
+            for name, values in ("one", spectrum), ("two", spectrum * phase):
+                padded = np.fft.ifftshift(np.pad(np.fft.fftshift(values), (times - 1) * size // 2))
+                np.save(self.path(name + ".npy"), np.abs(np.fft.ifft2(padded)).astype(np.float32))
+            out = self.path(f"aliased{times}")
+            gst_imaging("offsets", self.path("one.npy"), self.path("two.npy"), "-o", out)
+            with open(os.path.join(out, "result.json"), encoding="utf-8") as file:
+                result = json.load(file)
+            planes = np.load(os.path.join(out, "offsets.npy"))
+            off = np.abs([np.median(plane[planes[7] == 0]) / times - 0.25 for plane in planes[:2]])
+            figures = [f for f in result["figures"] if f["name"].startswith("power near the Nyquist")]
+            self.assertEqual([f["met"] for f in figures], [not is_aliased] * 2, figures)
+            told = [sentence for sentence in result["warnings"] if "Oversample the complex images twice" in sentence]
+            self.assertEqual(len(told), is_aliased, result["warnings"])
+            self.assertEqual((off > 0.1).all(), is_aliased, off)
+            self.assertEqual((off < 0.01).all(), not is_aliased, off)
+            if is_aliased:
+                self.assertLess(abs(off.max() - float(told[0].split("by up to ")[1].split()[0])), 0.05)
+
+    def test_complex_samples_are_not_aliased(self):
+        gst_imaging("offsets", self.path("ref.npy"), self.path("sec.npy"), "-o", self.path("complex"))
+        with open(self.path("complex/result.json"), encoding="utf-8") as file:
+            self.assertNotIn("Nyquist", file.read())
+
+    def test_xcorr_tells_aliased_amplitudes(self):
+        for name in "ref", "sec":
+            image = np.load(self.path(f"{name}-amplitude.npy"))
+            image.tofile(self.path(f"{name}.amp"))
+            with open(self.path(f"{name}.PRM"), encoding="ascii") as file:
+                text = file.read().replace(f"{name}.SLC", f"{name}.amp")
+            with open(self.path(f"{name}-real.PRM"), "w", encoding="ascii") as file:
+                file.write(text)
+        words = self.path("ref-real.PRM"), self.path("sec-real.PRM"), "-nx", "4", "-ny", "4", "-xsearch", "32", "-ysearch", "32"
+        done = run_command("xcorr", *words, "-real", folder=self.folder)
+        self.assertIn("Oversample the complex images twice", done.stderr)
+        self.assertEqual(done.returncode, 0)
+        done = run_command("xcorr", self.path("ref.PRM"), self.path("sec.PRM"), *words[2:], folder=self.folder)
+        self.assertNotIn("Oversample", done.stderr)
 
     def test_pictures_have_offsets(self):
         """Eight bits, and a shift of whole pixels."""

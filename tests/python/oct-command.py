@@ -277,6 +277,29 @@ class Oct(unittest.TestCase):
         for name in "w.txt", "w.csv":  # as vendors write them
             self.call("m.npy", "--wavelengths", name)
             np.testing.assert_array_equal(np.load(self.path("out/level.npy")), levels)
+        numbers = [repr(float(value)) for value in wavelengths()]
+        commas = [text.replace(".", ",") for text in numbers]
+        for lines in (["Wavelength (nm)", *numbers], ["\ufeffpixel,wavelength", *(f"{i},{text}" for i, text in enumerate(numbers))], commas,
+                      ["# nm", "", *commas], ["Pixel;Wavelength", *(f"{i};{text}" for i, text in enumerate(commas))],
+                      [f"{i + 1}\t{text}\r" for i, text in enumerate(commas)]):
+            with open(self.path("v.txt"), "w", encoding="utf-8", newline="\n") as file:
+                file.write("\n".join(lines) + "\n")
+            self.call("m.npy", "--wavelengths", "v.txt")
+            np.testing.assert_array_equal(np.load(self.path("out/level.npy")), levels, str(lines[:3]))
+        whole = 800 + np.arange(SAMPLES)
+        for name, lines in ("one", whole), ("two", [f"{i},{value}" for i, value in enumerate(whole)]):  # this comma is none
+            with open(self.path(name + ".txt"), "w", encoding="utf-8") as file:
+                file.writelines(f"{line}\n" for line in lines)
+            self.call("m.npy", "--wavelengths", name + ".txt")
+            values = np.load(self.path("out/level.npy"))
+            if name == "two":
+                np.testing.assert_array_equal(values, one)
+            one = values
+        for lines, sentence in (["nm", *numbers[:9], "x", *numbers[10:]], 'which holds "x" where'), (["nm"], '"nm" where'), (
+                [numbers[0] + "O", *numbers[1:]], f'holds "{numbers[0]}O" where'):
+            with open(self.path("v.txt"), "w", encoding="utf-8") as file:
+                file.write("\n".join(lines) + "\n")
+            self.assertIn(sentence, self.call("m.npy", "--wavelengths", "v.txt", status=3))
         at = levels.mean((0, 2)).argmax()
         for option, name in ("--k-index", "k.npy"), ("--chirp", "chirp.txt"):
             self.call("m.npy", option, name)

@@ -7,7 +7,7 @@ import types
 import numpy as np
 
 from photographscene import LIGHTS, Photographs, angle, directions
-from support import main
+from support import data, main
 
 from gst_imaging import lamps, mirrors, outline, photographs, pinhole
 
@@ -49,6 +49,29 @@ class Lights(Photographs):
             figure, = (f for f in self.result("rig")["figures"] if f["name"] == "turn of the lights by the outline")
             self.assertEqual(figure["met"], met, figure)
             self.assertEqual("its outline in the photographs is at 101." in err, not met, err)
+
+    def test_the_outline_of_a_dark_sphere_is_seen(self):
+        """Two grey levels below its background, with highlights a hundred times as bright; 4 pixels of 70 are 6.5 degrees."""
+        y, x = np.mgrid[:160, :200]
+        inside = np.hypot(x - 101.5, y - 79) < 70
+        for i, (column, row) in enumerate(((90, 70), (110, 70), (100, 95), (95, 80))):
+            shown = np.where(inside, 1.5, 3.5) + np.random.default_rng(i).normal(0, 0.4, inside.shape)
+            shown += 250 * np.exp(-((x - column) ** 2 + (y - row) ** 2) / 18)
+            self.save(f"sphere/IMG_{i}.png", np.rint(shown.clip(0, 255)).astype(np.uint8))
+        for words, met in ("101.5,79,70", True), ("105.5,79,70", False):
+            self.gst_imaging("lights", "sphere", "-o", "rig", "--sphere", words, "--overwrite")
+            figure, = (f for f in self.result("rig")["figures"] if f["name"] == "turn of the lights by the outline")
+            self.assertEqual(figure["met"], met, figure)
+
+    def test_the_outline_of_a_real_dark_sphere_is_seen(self):
+        """Its lower third is as black as the background; the circle is that of the mask, and one that is 8 pixels off."""
+        folder = data(os.path.join("..", "photostereo", "uw_chrome"))
+        files = sorted(os.path.join(folder, name) for name in os.listdir(folder) if name[:1].isdigit() and name.endswith(".png"))
+        shown = mirrors.roots(np, files)
+        for circle in (122.3, 122.8, 119.5), (130.3, 122.8, 119.5):
+            seen, part = outline.fit(np, shown, circle)
+            self.assertGreater(part, 0.55)
+            np.testing.assert_allclose(seen, (122.3, 122.8, 119.5), atol=2)
 
     def read_lp(self, folder):
         with open(self.path(f"{folder}/lights.lp"), encoding="utf-8") as file:
@@ -305,6 +328,18 @@ class Lights(Photographs):
             self.assertLess(angle(found[f"IMG_{k + 1}.npy"], light), 0.8, k)
         self.assertEqual(sorted(os.listdir(self.path("rig"))), ["lights.lp", "report.html", "result.json"])
 
+    def test_a_refusal_names_the_photographs(self):
+        """Numbers would not count those that were left out before."""
+        self.mirror((101.5, 79), 70)
+        self.save("sphere/IMG_1.npy", np.zeros((160, 200), np.uint16))
+        for i in 4, 5:
+            self.save(f"sphere/IMG_{i}.npy", np.load(self.path("sphere/IMG_3.npy")))
+        _out, err = self.gst_imaging("lights", "sphere", "-o", "none", "--sphere", "101.5,79,70", code=1)
+        self.assertIn("does not move: in IMG_3.npy, IMG_4.npy and IMG_5.npy, and in 3 of 15 in all", err)
+        self.assertIn("Nor can these be used: IMG_1.npy (no highlight).", err)
+        _out, err = self.gst_imaging("lights", "sphere", "-o", "none", "--sphere", "30,30,20", code=1)
+        self.assertNotRegex(err, r"[Pp]icture \d")
+
     def test_pictures_that_show_no_lamp_are_left_out(self):
         self.mirror((101.5, 79), 70)
         self.save("sphere/IMG_4.npy", np.zeros((160, 200), np.uint16))
@@ -320,7 +355,9 @@ class Lights(Photographs):
             self.save(f"sphere/IMG_{i}.npy", np.zeros((160, 200), np.uint16))
         _out, err = self.gst_imaging("lights", "sphere", "-o", "none", "--sphere", "101.5,79,70", code=1)
         self.assertIn("shows no highlight", err)  # more than a third: it is not the pictures
-        self.assertRegex(err, r"Picture \d+ is IMG_\d+\.npy\.")
+        self.assertNotIn("counted from 0", err)  # by which some are left out
+        for i in 1, 2, 3, 4, 5:
+            self.assertIn(f"IMG_{i}.npy", err)
         self.assertEqual(sorted(os.listdir(self.folder)), ["rig", "sphere"])
         self.assertIn("give one of them", self.gst_imaging("lights", "sphere", "-o", "rig", "--sphere", "1,2,3", "--mask", "x", code=2)[1])
 

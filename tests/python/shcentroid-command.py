@@ -2,6 +2,7 @@
 """gst-imaging centroids, as a user would call it."""
 import glob
 import gzip
+import importlib.util
 import os
 import shutil
 import signal
@@ -322,6 +323,31 @@ class Centroids(FolderCase):
             np.save(self.path(f"folder/{i}.npy"), np.roll(frame, i, 1))
         x = self.measure("folder")[..., 0]
         self.assertAlmostEqual(np.median(x[1] - x[0]), 1, delta=0.03)
+
+    def test_a_square_grid_of_a_bent_wavefront_is_square(self):
+        """Spots a pixel beside their places, of 12 x 12 with a pitch of 16: that was taken for 23 columns of a hexagonal lattice."""
+        y, x = np.mgrid[:192, :192]
+        for seed in 1, 2, 3:
+            frame, rng = np.full((192, 192), 100.0), np.random.default_rng(seed)
+            for spot in range(144):
+                right, down = 16 * np.array(divmod(spot, 12)) + 7.5 + rng.normal(0, 1, 2)
+                frame += 3000 * np.exp(-((x - right) ** 2 + (y - down) ** 2) / (2 * 0.8 ** 2))
+            np.save(self.path("f.npy"), rng.poisson(frame).astype("u2"))
+            self.call("f.npy")
+            grid = self.result()["grid"]
+            self.assertEqual([grid[name] for name in ("lattice", "columns", "rows", "cells")], ["square", 12, 12, 144])
+            self.assertAlmostEqual(grid["pitch"], 16, delta=0.1)
+
+    @unittest.skipUnless("tiff" in os.environ["FORMATS"].split(), "built without tiff")
+    def test_frames_that_tifffile_wrote_as_colours_are_told(self):
+        """It writes three frames as planes of one picture in colour, without a sign that they are none."""
+        if not importlib.util.find_spec("tifffile"):
+            self.skipTest("there is no tifffile")
+        tifffile = importlib.import_module("tifffile")
+        frames = np.rint(1000 * self.moved_spots()[0]).astype("u2")[None].repeat(3, 0)
+        for kind, stored, is_told in ("rgb", frames, True), ("rgb", np.moveaxis(frames, 0, -1), False), ("minisblack", frames, False):
+            tifffile.imwrite(self.path("a.tif"), stored, photometric=kind)
+            self.assertEqual("write them again with photometric=" in self.call("a.tif"), is_told, (kind, stored.shape))
 
     def test_files_that_cannot_be_read_are_named_with_a_way(self):
         np.savez(self.path("a.npz"), one=np.zeros((4, 4)), two=np.zeros((4, 4)))

@@ -373,6 +373,24 @@ check_spots (double filled, const ImkShcentroidGrid *found, ImkError *error)
       found->n_spots, 100 * filled, 100 * BROAD);
 }
 
+/* A hexagonal lattice that was fitted to the spots of a square one has a side
+ * and a diagonal of the square as its basis: takes both sides. */
+static void
+take_square (Lattice *l)
+{
+  Point a = l->step, b = l->step * l->turn, c = b - a;
+  Lattice square = *l;
+
+  if (!is_hexagonal (l))
+    return;
+  if (norm2 (b) >= norm2 (a))
+    square.turn = c / a;
+  else
+    square = (Lattice){.origin = l->origin, .step = b, .turn = c / b};
+  if (fabs (creal (square.turn)) <= 0.25)
+    *l = square;
+}
+
 /* Structure that is no spots has peaks that propose a lattice, but hardly any
  * that are lit and stay. */
 static ImkStatus
@@ -390,6 +408,8 @@ finish (Finder *f, ImkShcentroidLattice lattice, double least,
   float *room, lit = lit_strength (f, least);
   ImkStatus status = IMK_OK;
 
+  if (lattice != IMK_SHCENTROID_LATTICE_HEXAGONAL)
+    take_square (&l);
   while (n > 0 && f->best_peaks[n - 1].strength < lit)
     n--;
   imk_lattice_settle (f, f->best_peaks, n, &l);

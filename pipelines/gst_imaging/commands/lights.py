@@ -145,6 +145,16 @@ def odd_one(failure):
     return int(found[1] or found[2]) if found else None
 
 
+def named(sentence, files):
+    """Returns: a sentence of spherelights with names in the place of the numbers of pictures, which do not count those that were left out"""
+    def name(number):
+        return os.path.basename(files[int(number)])
+
+    sentence = re.sub(r"in pictures (\d+), (\d+) and (\d+), counted from 0,", lambda m: "in {}, {} and {},".format(*map(name, m.groups())), sentence)
+    sentence = re.sub(r"Picture (\d+), counted from 0,", lambda m: name(m[1]), sentence)
+    return re.sub(r"of picture (\d+),", lambda m: f"of {name(m[1])},", sentence)
+
+
 def disagreeing(np, points, distances):
     """Returns: of each light, whether its rays do not meet"""
     return distances > np.maximum(5 * np.median(distances), 0.01 * np.linalg.norm(points, axis=1).mean())
@@ -190,9 +200,9 @@ def show(np, made, found, files, odd):
 
 def check_outlines(np, made, found, files):
     """Compares each circle with the outline in the photographs."""
-    values, seen = mirrors.brightest(np, files), []
+    shown, seen = (mirrors.brightest(np, files), mirrors.roots(np, files)), []
     for sphere in found:
-        circle, part = outline.fit(np, values, sphere.sphere)
+        circle, part = max((outline.fit(np, values, sphere.sphere) for values in shown), key=lambda one: one[1])
         seen.append(part)
         if circle is None:
             continue
@@ -261,9 +271,10 @@ def find(np, made, options, files, mask, size):
         except Failure as failure:
             i = odd_one(failure)
             if i is None or len(files) <= FEWEST or 3 * len(odd) >= len(files):
-                which = f" Picture {i} is {os.path.basename(files[i])}." if i is not None else ""
-                raise Failure(failure.code, str(failure).replace(  # options in place of properties
-                    "Set mask-location, or centre-x, centre-y and radius.", "Give --mask, or --sphere X,Y,RADIUS.") + which) from failure
+                sentence = named(str(failure), files).replace(  # options in place of properties
+                    "Set mask-location, or centre-x, centre-y and radius.", "Give --mask, or --sphere X,Y,RADIUS.")
+                before = f" Nor can these be used: {listed_odd(odd)}." if odd else ""
+                raise Failure(failure.code, sentence + before) from failure
             odd.append((files[i], "two highlights" if "two highlights" in str(failure) else "no highlight"))
             files = files[:i] + files[i + 1:]
 
@@ -285,13 +296,15 @@ def of_all_spheres(np, options, found, files, size):
     return [path for path, is_good in zip(files, good) if is_good], lights, distances[good], odd
 
 
+def listed_odd(odd):
+    return photographs.listed(f"{os.path.basename(path)} ({what})" for path, what in odd)
+
+
 def tell_odd(made, odd, files):
     if len(files) < FEWEST:
-        raise Failure(UNREADABLE, f"{len(files)} photographs are left, without " + photographs.listed(
-            f"{os.path.basename(path)} ({what})" for path, what in odd) + f": {FEWEST} at least are needed.")
+        raise Failure(UNREADABLE, f"{len(files)} photographs are left, without {listed_odd(odd)}: {FEWEST} at least are needed.")
     if odd:
-        words = [f"{os.path.basename(path)} ({what})" for path, what in odd]
-        made.warn(f"{len(odd)} of {len(odd) + len(files)} photographs {'has' if len(odd) == 1 else 'have'} no light in lights.lp: {photographs.listed(words)}. Look at them.")
+        made.warn(f"{len(odd)} of {len(odd) + len(files)} photographs {'has' if len(odd) == 1 else 'have'} no light in lights.lp: {listed_odd(odd)}. Look at them.")
 
 
 def with_intensities(np, made, options, files, lights, size):

@@ -9,7 +9,7 @@ field.svg; and report.html. Words like xsearch=64 are properties of insarxcorr.
 Without them about 20 x 25 patches from corner to corner are measured in mode=precise; mode=compat makes it GMTSAR's.
 """
 from .. import library
-from ..sar import arguments, field, told
+from ..sar import alias, arguments, field, told
 from ..sar.measure import add_figures
 from ..sar.pair import Work
 
@@ -49,6 +49,7 @@ def run(options):
             told.add_residuals(made.report, rows, fit, snr)
         else:
             made.report.figure("patches in the fit", 0, at_least=8, about="too few patches correlate for a fit")
+        alias.tell(offsets.spectra, made.report, made.warn)
         if not library.numpy().isfinite(offsets.planes[:2]).any():
             made.nothing = "No patch has an offset: the images have no data in common, or xsearch and ysearch do not reach the offset."
         told.add_rasters(made.report, offsets.planes, steps_of(rows))

@@ -12,7 +12,7 @@ from .. import play
 from ..command import NO_RESULT, WRONG_USE, Failure, say
 from ..progress import Progress
 from ..report import Report
-from ..sar import field, told
+from ..sar import alias, field, told
 from ..sar.images import files_of
 from ..sar.one_file import is_picture, writing
 
@@ -57,7 +57,7 @@ def add_arguments(parser):
 
 
 def measure(options, path, warn):
-    """Returns: the pipeline that was played"""
+    """Returns: the pipeline that was played, and alias.watch() of it"""
     words = ["insarxcorr", "name=x", "backend=" + os.environ.get("XCORR_BACKEND", "auto"), "fit-range=0",
              *(options.properties or []), f"method={options.method}", "!", "text/x-gmtsar-xcorr", "!", "filesink", "location=" + path]
     for side in "reference", "secondary":
@@ -69,12 +69,13 @@ def measure(options, path, warn):
             rows[:] = structure.get_value("rows"), structure.get_value("of")
 
     pipeline = play.parse(words)
+    spectra = alias.watch(pipeline, "x")
     with Progress("xcorr", "%", 100) as progress:
         play.play(pipeline, warn, take, progress, lambda _: rows[0] / rows[1])
-    return pipeline
+    return pipeline, spectra
 
 
-def write_report(options, path, table, pipeline, warnings):
+def write_report(options, path, table, pipeline, spectra, warnings):
     page = Report(f"xcorr: {os.path.basename(options.reference)}, {os.path.basename(options.secondary)}", options.argv)
     for role in "reference", "secondary":
         for file in files_of(getattr(options, role)):
@@ -87,6 +88,7 @@ def write_report(options, path, table, pipeline, warnings):
     good = sum(row[4] > GOOD for row in rows)
     page.figure("patches that correlate", 100 * good / len(rows), "%", at_least=25,
                 about=f"{good} of {len(rows)} have a correlation above {GOOD}")
+    alias.tell(spectra, page, lambda _told: None)  # warnings has it
     told.add_field(page, rows, None, GOOD)
     page.write(path)
 
@@ -102,12 +104,13 @@ def run(options):
         say(f"gst-imaging xcorr: {sentence}")
 
     with writing(name, *reads) as table:
-        pipeline = measure(options, table, warn)
+        pipeline, spectra = measure(options, table, warn)
         if not os.path.getsize(table):
             raise Failure(NO_RESULT, "No patch was measured.")
+        alias.tell(spectra, None, warn)
         if options.report:
             with writing(options.report, *reads, name) as page:
-                write_report(options, page, table, pipeline, warnings)
+                write_report(options, page, table, pipeline, spectra, warnings)
     elapsed = time.monotonic() - start
     if not options.json:
         print(f" elapsed time: {elapsed:f} ")

@@ -119,8 +119,22 @@ def decoded(name, path):
     return Source(words, name, [name])
 
 
+def are_planes(path):
+    """Has a TIFF file channels that tifffile was given as [3 or 4, height, width], colours or frames?"""
+    arrays = library.Arrays()
+    shape = arrays.kind(path)[1]
+    if len(shape) != 3 or shape[2] not in (3, 4):
+        return False
+    told = dict(arrays.cards_of(path)).get("ImageDescription", "")
+    return re.search(rf'"shape": \[(1, )*{shape[2]}, {shape[0]}, {shape[1]}\]', told) is not None
+
+
 def note_of(path, part):
-    """Returns: which pictures of a file are not played, though nobody chose one; None where all are"""
+    """Returns: which pictures of a file are not played, though nobody chose one, or whether its frames may have been written as the
+    colours of one; else None"""
+    if path.lower().endswith((".tif", ".tiff")) and are_planes(path):
+        return (f"{path} is one picture in colour, whose channels are averaged. tifffile writes 3 or 4 frames like this; if that is what they are,"
+                " write them again with photometric=\"minisblack\".")
     parts = None if part >= 0 or path.lower().endswith(PACKED) else library.Arrays().parts(path)
     return parts and f"Of several pictures in {path} the first one is measured; --part takes another one: {parts}."
 

@@ -83,18 +83,21 @@ def split(words):
     return [w for w in words if not is_setting(w)], [w for w in words if is_setting(w)]
 
 
+# Python's collector does not see that a pad has the function of its probe: one that holds its element or pipeline keeps it for good.
+
+
 def set_bits(pipeline, element, bits, tell):
     """Sets bit-depth with the caps, where `bits` of the pipeline is what its camera sends."""
     Gst = library.gstreamer()
 
     def on_event(pad, info):
-        event = info.get_event()
+        event, owner = info.get_event(), pad.get_parent_element()
         if event.type == Gst.EventType.CAPS:
             structure = event.parse_caps().get_structure(0)
-            n = bits(pipeline) if structure.get_value("format") == "GRAY16_LE" else 0
+            n = bits(owner.get_parent()) if structure.get_value("format") == "GRAY16_LE" else 0
             if 8 < n < 16:
                 tell(f"The camera sends {n} bits: bit-depth={n}")
-                pad.get_parent_element().set_property("bit-depth", n)
+                owner.set_property("bit-depth", n)
         return Gst.PadProbeReturn.OK
 
     pad = pipeline.get_by_name(element).get_static_pad("sink")
@@ -104,15 +107,16 @@ def set_bits(pipeline, element, bits, tell):
 def at_end(pipeline, name, take):
     """Before the pipeline stops, take() gets a dictionary of the stats of the element, its backend and its bit-depth."""
     Gst = library.gstreamer()
-    element = pipeline.get_by_name(name)
 
-    def on_event(_pad, info):
+    def on_event(pad, info):
         if info.get_event().type == Gst.EventType.EOS:
+            element = pad.get_parent_element()
             stats = element.get_property("stats")
             found = {key: stats.get_value(key) for key in STATS if stats.has_field(key)}
             take({**found, "active-backend": element.get_property("active-backend"),
                   **({"bit-depth": element.get_property("bit-depth")} if element.find_property("bit-depth") else {})})
         return Gst.PadProbeReturn.OK
 
+    element = pipeline.get_by_name(name)
     pad = element.get_static_pad("src") or element.srcpads[0]
     pad.add_probe(Gst.PadProbeType.EVENT_DOWNSTREAM, on_event)

@@ -10,6 +10,7 @@ import tempfile
 from .. import library, play
 from ..command import NO_RESULT, Failure
 from ..progress import Progress
+from . import alias
 from .gross import find_shift
 from .prm import parse_fit
 
@@ -68,8 +69,8 @@ def make_grid(image, search, words, scale=1):
 
 class Offsets:
     """Offsets and their fit. table, raster: files; fit: the eight lines, empty without one; found: the numbers of
-    insarxcorr-fit; planes: [8][ny][nx]; n: patches; warnings: sentences; pipeline: what has measured them; before: the Offsets of smaller
-    templates, if these were tried first."""
+    insarxcorr-fit; planes: [8][ny][nx]; n: patches; warnings: sentences; pipeline: what has measured them; spectra: of alias.watch();
+    before: the Offsets of smaller templates, if these were tried first."""
 
     def __init__(self, images, properties, folder, form, raster, name, warn):
         np = library.numpy()
@@ -85,6 +86,7 @@ class Offsets:
         for side, image in zip(("reference", "secondary"), images):
             words += [*image.source, "!", "x." + side]
         self.pipeline = play.parse(words)
+        self.spectra = alias.watch(self.pipeline, "x")
         with Progress(name, "lines", images[0].height) as progress:
             try:
                 self.backends = play.play(
