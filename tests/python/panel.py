@@ -552,6 +552,29 @@ class Panel(unittest.IsolatedAsyncioTestCase):
             self.assertEqual(reply["result"]["path"], os.path.join(self.data, "t000.npy"))
             self.assertTrue(os.path.exists(reply["result"]["path"]))
 
+    async def test_flags_beside_a_recording_are_replaced_on_request_alone(self):
+        """Of slopes, whose flags picturesink writes to a file of their own. Pictures have none."""
+        for name in "x-flags.npy", "s0001-flags.npy", "e-flags.npy":
+            np.save(os.path.join(self.data, name), np.full((9, 4), 5, np.uint8))
+        served = self.serve(elements="shcentroid name=ao columns=2 rows=2 pitch-x=20 pitch-y=20 fields=slopes ! fakesink sync=true ao.results"
+                            " ! queue name=slopes ! other/tensors,num_tensors=2 ! ")
+        async with aiohttp.ClientSession() as session, session.ws_connect(served.root + "/ws", max_msg_size=0) as ws:
+            await receive(ws, lambda m: m["type"] == "health" and m["frames-out"] > 2)
+            for command in "record", "snapshot":
+                for path, there in ("x.npy", "x-flags.npy"), ("s%04d.npy", "s0001-flags.npy"), ("e.pfm", "e-flags.npy"):
+                    reply = await ask(ws, do=command, view="slopes.src", path=path)
+                    self.assertEqual((reply.get("status"), reply.get("exists")), (409, True), reply)
+                    self.assertIn(f"There is {there} already", reply["error"])
+            self.assertTrue((await ask(ws, do="snapshot", view="ao.src", path="x.npy"))["ok"])
+            self.assertEqual(np.load(os.path.join(self.data, "x-flags.npy")).tolist(), [[5] * 4] * 9)
+            self.assertTrue((await ask(ws, do="record", view="slopes.src", path="x.npy", replace=True))["ok"])
+            # what runs is not replaced either
+            reply = await ask(ws, do="snapshot", view="ao.src", path="x-flags.npy", replace=True)
+            self.assertIn("is being recorded", reply.get("error", ""))
+            await receive(ws, lambda m: m["type"] == "recording" and m["recording"] and m["recording"]["frames"] > 2)
+            n = (await ask(ws, do="record-stop"))["result"]["frames"]
+        self.assertEqual([np.load(os.path.join(self.data, name)).shape for name in ("x.npy", "x-flags.npy")], [(n, 2, 4), (n, 4)])
+
     async def test_a_stream_in_shared_memory_is_a_path(self):
         outside = os.path.join(self.folder, "outside")
         os.mkdir(outside)
@@ -1358,12 +1381,52 @@ class Panel(unittest.IsolatedAsyncioTestCase):
                     self.assertLess(time.monotonic(), end)
                     await asyncio.sleep(0.1)
 
-            async with session.get(served.root + "/api/picture", params={"pad": "sharp.src"}) as answer:
-                self.assertEqual(answer.status, 200)  # it has caps: a value of before would be one that it cannot start with
             await ask(ws, do="set", element="sharp", values={"border-value": 300})
             self.assertIn("border-value 300", (await wait_for(True))["rejected"]["text"])
             await ask(ws, do="set", element="sharp", values={"border-value": 30})
             self.assertEqual((await wait_for(False))["value"], 30)
+
+    async def test_a_value_before_the_first_frame_is_marked_and_the_picture_goes_on(self):
+        """One that the element would refuse at its start would end the pipeline. Nothing passes the closed valve, as of a camera that starts."""
+        served = self.serve("videotestsrc is-live=true ! video/x-raw,format=GRAY8,width=64,height=48 ! valve name=gate drop=true"
+                            " ! lapsharpen name=sharp border=constant ! fakesink sync=true", "--allow", "gate.drop")
+        async with aiohttp.ClientSession() as session, session.ws_connect(served.root + "/ws", max_msg_size=0) as ws:
+            reply = await ask(ws, do="set", element="sharp", values={"border-value": 300, "amount": 3})
+            self.assertTrue(reply["ok"], reply)
+            self.assertEqual(reply["result"]["values"], {"border-value": 0, "amount": 1})
+            self.assertIn("no input yet", reply["result"]["rejected"]["amount"])
+            reply = await ask(ws, do="set", element="sharp", values={"amount": 4})  # in place of the first one
+            self.assertTrue((await ask(ws, do="set", element="gate", values={"drop": False}))["ok"])
+            told = await receive(ws, lambda m: m["type"] == "property" and m["name"] == "border-value" and m["rejected"] and "300" in m["rejected"]["text"])
+            self.assertEqual((told["value"], told["rejected"]["value"]), (300, 300))
+            async with session.get(served.root + "/api/picture", params={"pad": "sharp.src"}) as answer:
+                self.assertEqual(answer.status, 200)
+            await ws.send_json({"do": "set", "element": "sharp", "values": {"border-value": 30}})
+            await receive(ws, lambda m: m["type"] == "property" and m["name"] == "amount" and not m["rejected"])
+            state = (await ask(ws, do="state"))["result"]
+            self.assertEqual(state["pipeline"]["state"], "playing")
+            found = {p["name"]: (p["value"], p["rejected"]) for e in state["elements"] if e["name"] == "sharp" for p in e["properties"]}
+            self.assertEqual((found["border-value"][0], found["amount"]), (30, (4, None)))
+            for _ in range(4):
+                self.assertTrue((await ask(ws, do="undo"))["ok"])
+            found = {p["name"]: p["value"] for e in (await ask(ws, do="elements"))["result"]["elements"] if e["name"] == "sharp" for p in e["properties"]}
+            self.assertEqual((found["border-value"], found["amount"]), (0, 1))
+
+    async def test_a_value_that_waits_is_taken_back_or_set_when_the_pipeline_stops(self):
+        served = self.serve("videotestsrc is-live=true ! valve drop=true ! lapsharpen name=sharp ! fakesink")
+        async with aiohttp.ClientSession() as session, session.ws_connect(served.root + "/ws", max_msg_size=0) as ws:
+            async def amount():
+                elements = (await ask(ws, do="elements"))["result"]["elements"]
+                return next((p["value"], p["rejected"]) for e in elements if e["name"] == "sharp" for p in e["properties"] if p["name"] == "amount")
+
+            await ask(ws, do="set", element="sharp", values={"amount": 3})
+            self.assertEqual((await amount())[1]["value"], 3)
+            self.assertTrue((await ask(ws, do="undo"))["ok"])
+            self.assertEqual((await amount()), (1, None))
+            await ask(ws, do="set", element="sharp", values={"amount": 3})
+            await ws.send_json({"do": "pipeline", "state": "stopped"})
+            await receive(ws, lambda m: m["type"] == "property" and m["name"] == "amount" and m["value"] == 3)
+            self.assertEqual((await amount()), (3, None))
 
     async def test_foreign_hosts_and_sites(self):
         served = self.serve()
