@@ -38,7 +38,7 @@ try:
 
     gi.require_version("GstImaging", "1.0")
     from gi.repository import GstImaging
-    from gst_imaging.panel import graph, guard, gvalue, kinds, outputs, presets, recording, results, values
+    from gst_imaging.panel import graph, guard, gvalue, kinds, metrics, outputs, presets, recording, results, spread, values
     from gst_imaging.panel.client import Client
     from gst_imaging.panel.elements import TEXTS, Element
     from gst_imaging.panel.files import MAX_ENTRIES, Files
@@ -1227,6 +1227,73 @@ class Panel(unittest.IsolatedAsyncioTestCase):
                 self.assertEqual(len(told["field"]), len({(patch[0], patch[2]) for patch in told["field"]}), "of two passes")
             for told in passes[1:]:
                 self.assertEqual((told["summary"]["missed"], told["frame"]), (0, passes[0]["frame"]))
+
+    def spikes(self):
+        """A pipeline in which one frame of eight has edges, the others none."""
+        frames = np.full((8, 48, 64), 100, np.uint8)
+        frames[5, ::2] = 200
+        np.save(os.path.join(self.folder, "in.npy"), frames)
+        return self.serve(rate=80)
+
+    async def test_a_spike_of_one_frame_is_in_the_results(self):
+        """Between two messages: minimum, mean and maximum of all frames that were read, and how many were not."""
+        served, last, n, n_spikes = self.spikes(), None, 0, 0
+        async with aiohttp.ClientSession() as session, session.ws_connect(served.root + "/ws", max_msg_size=0) as ws:
+            await ask(ws, do="follow", element="sharp")
+            while n < 20:
+                told = await receive(ws, lambda m: m["type"] == "results")
+                between, frames = told["between"], range(told["frame"], told["frame"] + 1)
+                if last is not None:
+                    frames = range(last + 1, told["frame"] + 1)
+                    self.assertEqual(between["frames"] + between["missed"], len(frames))
+                last = told["frame"]
+                if between["missed"]:
+                    continue
+                n += 1
+                spikes = sum(frame % 8 == 5 for frame in frames)
+                n_spikes += spikes
+                top = between["maximum"]["variance"]
+                self.assertEqual(top > 0, spikes > 0, told)
+                self.assertEqual(between["minimum"]["variance"] == 0, spikes < len(frames))
+                self.assertAlmostEqual(between["mean"]["variance"], top * spikes / len(frames), places=6)
+        self.assertGreater(n_spikes, 5)
+
+    async def test_metrics_have_results(self):
+        """Also while nobody follows; minimum and maximum are those since the last reading."""
+        served = self.spikes()
+        async with aiohttp.ClientSession() as session:
+            async def values():
+                async with session.get(served.root + "/metrics") as answer:
+                    text = await answer.text()
+                found = re.findall(r'^gst_imaging_result_variance(_minimum|_maximum|)\{element="sharp",results="laplacian-focus-v1"\} (.*)$', text, re.M)
+                return text, {end: float(value) for end, value in found}
+
+            text, first = await values()
+            self.assertEqual(set(first), {"", "_minimum", "_maximum"}, text)
+            self.assertIn("# HELP gst_imaging_result_variance variance in counts^2, of the newest frame.\n# TYPE gst_imaging_result_variance gauge\n", text)
+            await asyncio.sleep(0.5)
+            text, later = await values()
+            self.assertEqual(later["_minimum"], 0)
+            self.assertGreater(later["_maximum"], 0)
+            self.assertIn("gst_imaging_result_mean{", text)
+            async with session.post(served.root + "/api/pipeline", json={"state": "stopped"}) as answer:
+                self.assertEqual(answer.status, 200)
+            self.assertNotIn("gst_imaging_result", (await values())[0])
+
+    def test_a_spread_has_all_numbers(self):
+        found = spread.Spread()
+        for summary, missed in ({"a": -2, "b": None}, 0), ({"a": 5}, 3), ({"a": 3, "c": 7.5}, 0):
+            found.add(summary, missed)
+        self.assertEqual(found.told(), {"frames": 3, "missed": 3, "minimum": {"a": -2, "c": 7.5}, "mean": {"a": 2, "c": 7.5}, "maximum": {"a": 5, "c": 7.5}})
+
+    def test_units_of_summaries(self):
+        message = {"id": "i", "fields": ["x", "dx", "variance"], "unit": ["mm", "px", ""], "summary": {"rms": 2, "mean-dx": 1, "valid": 3, "variance": None}}
+        text = metrics.prometheus({'a"b': (message, spread.Spread())})
+        self.assertIn("# HELP gst_imaging_result_rms rms in px, of the newest frame.\n", text)
+        self.assertIn('gst_imaging_result_mean_dx{element="a\\"b",results="i"} 1\n', text)
+        self.assertIn("# HELP gst_imaging_result_valid valid, of the newest frame.\n", text)
+        self.assertNotIn("variance", text)
+        self.assertNotIn("minimum", text)
 
     def test_rows_that_are_missing_are_counted(self):
         field = results.Field()
