@@ -216,7 +216,10 @@ class Element:
         """Sets what waits, as soon as it can be set."""
         if self.held and not self.awaits_caps(state):
             held, self.held = self.held, {}
-            self.put({name: value for name, (_told, value) in held.items()}, state)
+            try:
+                self.put({name: value for name, (_told, value) in held.items()}, state)
+            except Refusal as refusal:  # nobody waits for an answer
+                self.rejected.update({name: {"value": told, "text": str(refusal)} for name, (told, _value) in held.items()})
 
     def wanted(self, name):
         """Returns: the value, also of a property whose value waits"""
