@@ -45,7 +45,8 @@ class Follower:
         self.clients, self.newest, self.field = set(), None, results.Field()
         self.news = asyncio.Event()
         self.between, self.scraped = Spread(), Spread()  # since the last message, and the last reading of /metrics
-        self.due, self.frame = 0, None  # the number of the newest one
+        self.due = 0
+        self.frame = self.tap = None  # the number of the newest frame, and who took it
         self.spare, self.read_at = 0, 0  # seconds of reading that are left, and when that was so
         self.rows = [Rows(panel, pad) for pad in pads if pad.get_name() == "src"] if element.kind.field else []
         self.taps = [] if self.rows else [panel.GstImaging.Tap.new(pad) for pad in pads]
@@ -63,7 +64,7 @@ class Follower:
         buffer = sample.get_buffer()
         result, message = metadata.results(buffer, self.element.name), None
         if result:
-            message = self.measured(buffer, result, begin)
+            message = self.measured(tap, buffer, result, begin)
         del sample, buffer  # it is missing in a pool
         if message:
             self.tell(message)
@@ -80,14 +81,14 @@ class Follower:
         self.read_at = now
         return -self.spare / SHARE
 
-    def measured(self, buffer, result, now):
+    def measured(self, tap, buffer, result, now):
         """Of each frame that is read. Returns: a message, once in PERIOD"""
-        summary, frame = self.element.kind.sum_up(result), int(result["frame"])
-        if frame != self.frame:  # which passes another pad as well
-            missed = frame - self.frame - 1 if self.frame is not None and frame > self.frame else 0
+        summary, frame = self.element.kind.sum_up(result), result.get("frame")
+        if frame is None or frame != self.frame or tap is self.tap:  # else it has passed another pad
+            missed = max(0, frame - self.frame - 1) if None not in (frame, self.frame) else 0
             for spread in self.between, self.scraped:
                 spread.add(summary, missed)
-        self.frame = frame
+        self.frame, self.tap = frame, tap
         if now < self.due:
             return None
         self.due = now + PERIOD
