@@ -878,7 +878,8 @@ class Ready(unittest.TestCase):
         b.find("#play").click()
         b.until("document.querySelector('#pipeline-state').textContent == 'paused'", "paused")
         names, rows = self.table(self.downloads(b.find("#results button"), "sharpen-Plot.csv"))
-        self.assertEqual(names, ["time (s)", "variance"])
+        self.assertEqual(names, ["time (s)", "variance mean", "variance minimum", "variance maximum"])
+        self.assertTrue((rows[:, 2] <= rows[:, 1]).all() and (rows[:, 1] <= rows[:, 3]).all())
         # the last result may have come with the pause: it is drawn a moment later
         b.until(f"document.querySelector('#results canvas').dataset.points == {len(rows)}", "a plot of what was saved")
         self.assertTrue((np.diff(rows[:, 0]) > 0).all() and (rows[:, 1] > 0).all())
