@@ -257,6 +257,22 @@ class Functions(unittest.TestCase):
         self.assertGreater(min(on_1, on_2), 100)
         self.assertLess(max(off_1, off_2), 100)
 
+    def test_a_spike_between_two_points_is_drawn(self):
+        """A bar from the minimum to the maximum, behind the line of the means, and in the extent of the axis."""
+        body = PIXEL + """const canvas = document.createElement("canvas");
+          canvas.style.cssText = "width: 400px; height: 200px; display: block";
+          document.body.append(canvas);
+          document.documentElement.style.setProperty("--line-1", "#f00");
+          m.draw(canvas, [{name: "", points: [[0, 0], [1, 1, 0, 4], [2, 1]]}]);
+          const at = (x, y) => pixel(canvas, 56 + (x / 2) * 334, 170 - ((y + 0.24) / 4.48) * 152)[0];
+          const found = [at(1, 3), at(1, 3.8), at(0.5, 0.5), at(0.7, 3), at(1.3, 3)];
+          canvas.remove();
+          return found"""
+        bar, end, line, *beside = self.run_in("plot.js", body)
+        self.assertGreater(line, 100)
+        self.assertLess(max(beside), 40)
+        self.assertGreater(min(bar, end), max(beside) + 30)
+
     def test_a_logarithmic_axis(self):
         """Powers of ten are as far from each other; what is not positive is a gap."""
         body = PIXEL + """const canvas = document.createElement("canvas");
@@ -292,6 +308,16 @@ class Functions(unittest.TestCase):
         everything, newest = self.run_in("result.js", body)
         self.assertEqual([y for _x, y in everything], [1, None, 2, 3, None, 4])
         self.assertEqual(newest, [[150.5, None], [200, 4]])
+
+    def test_what_lies_between_two_points_is_kept(self):
+        body = self.SLOPES + """const between = {frames: 20, missed: 0, minimum: {rms: 1}, mean: {rms: 2}, maximum: {rms: 9}};
+          one.add(slopes(3, 1, {between: {...between, frames: 1}}), 1); one.add(slopes(4, 2, {between}), 2); one.add(slopes(5, 3), 3);
+          return [one.points("rms", 0), one.points("x", 0), one.history]"""
+        points, others, history = self.run_in("result.js", body)
+        self.assertEqual(points, [[1, 3], [2, 2, 1, 9], [3, 5]])
+        self.assertEqual([p[1] for p in others], [None] * 3)
+        table = self.run_in("plots.js", f'return m.PLOTS.Plot.table({{history: {json.dumps(history)}}}, {{chosen: ["rms"]}})')
+        self.assertEqual(table, {"names": ["time (s)", "rms mean", "rms minimum", "rms maximum"], "rows": [[1, 3, 3, 3], [2, 2, 1, 9], [3, 5, 5, 5]]})
 
     def test_cells_that_are_no_numbers(self):
         body = self.SLOPES + """one.add({...slopes(1, 1), values: [[0, 0, NaN, 0], [0, 0, 1, Infinity]]}, 1); return one.cells().map((c) => c.valid)"""

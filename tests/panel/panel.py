@@ -310,6 +310,61 @@ class Ready(unittest.TestCase):
         self.true_samples("ao")
         self.end(served)
 
+    def test_an_action_and_a_setting_ask_before_they_replace_a_file(self):
+        """Nothing is replaced by Cancel and by Escape; Replace does it."""
+        names = "reference.npy", "grid.npy"
+
+        def prepare():
+            for name in names:
+                np.save(os.path.join(self.data, name), np.full(3, 7))
+
+        def is_old(name):
+            return np.load(os.path.join(self.data, name)).tolist() == [7] * 3
+
+        served, b = self.serve("ao", prepare=prepare), self.browser
+        b.open(served.address)
+        action, control = ".action[data-action=capture-reference]", self.control("ao", "find-grid-location")
+        fields = b.driver.find_elements("css selector", f"{action} input")
+        b.js("arguments[0].scrollIntoView({block: 'center'})", fields[0])
+        for field, text in zip(fields, ("2", names[0])):
+            field.clear()
+            field.send_keys(text)
+
+        def press():
+            b.find(f"{action} button").click()
+
+        def enter():
+            field = b.find(f"{control} input")
+            b.js("arguments[0].scrollIntoView({block: 'center'})", field)
+            is_same = field.get_property("value") == names[1]  # which is no change of the field
+            b.js("arguments[0].focus(); arguments[0].select()", field)
+            field.send_keys("./" * is_same + names[1], Keys.ENTER)
+
+        for ask, name, said in (press, names[0], f"{action} .said"), (enter, names[1], f"{control} .rejected"):
+            for no in lambda: b.find("dialog button[type=button]").click(), lambda: b.find("dialog").send_keys(Keys.ESCAPE):
+                ask()
+                text = b.until("document.querySelector('dialog')?.textContent", "the question")
+                self.assertIn(f"There is {name} already", text)
+                self.assertIn("Replace", text)
+                no()
+                b.until("!document.querySelector('dialog')", "the end of the dialog")
+                b.until(f"document.querySelector(\"{said}\").textContent.includes('already')", "the reason")
+                self.assertTrue(is_old(name))
+            ask()
+            b.until("document.querySelector('dialog')", "the question")
+            b.find("dialog button[type=submit]").click()
+            b.until("!document.querySelector('dialog')", "the end of the dialog")
+            end = time.monotonic() + 10
+            while name == names[0] and is_old(name):
+                self.assertLess(time.monotonic(), end, "the file is not replaced")
+                time.sleep(0.05)
+        self.assertEqual(self.said("capture-reference"), "Done.")
+        end = time.monotonic() + 10
+        while self.value("ao", "find-grid-location") != os.path.join(self.data, names[1]):
+            self.assertLess(time.monotonic(), end, "the setting is not made")
+            time.sleep(0.05)
+        self.end(served)
+
     def slope_rms(self):
         """Of the newest frame, in pixels"""
         return self.browser.driver.execute_async_script(
@@ -835,7 +890,8 @@ class Ready(unittest.TestCase):
         b.find("#play").click()
         b.until("document.querySelector('#pipeline-state').textContent == 'paused'", "paused")
         names, rows = self.table(self.downloads(b.find("#results button"), "sharpen-Plot.csv"))
-        self.assertEqual(names, ["time (s)", "variance"])
+        self.assertEqual(names, ["time (s)", "variance mean", "variance minimum", "variance maximum"])
+        self.assertTrue((rows[:, 2] <= rows[:, 1]).all() and (rows[:, 1] <= rows[:, 3]).all())
         # the last result may have come with the pause: it is drawn a moment later
         b.until(f"document.querySelector('#results canvas').dataset.points == {len(rows)}", "a plot of what was saved")
         self.assertTrue((np.diff(rows[:, 0]) > 0).all() and (rows[:, 1] > 0).all())

@@ -38,7 +38,7 @@ try:
 
     gi.require_version("GstImaging", "1.0")
     from gi.repository import GstImaging
-    from gst_imaging.panel import graph, guard, gvalue, kinds, outputs, presets, recording, results, values
+    from gst_imaging.panel import graph, guard, gvalue, kinds, metrics, outputs, presets, recording, results, spread, values
     from gst_imaging.panel.client import Client
     from gst_imaging.panel.elements import TEXTS, Element
     from gst_imaging.panel.files import MAX_ENTRIES, Files
@@ -551,6 +551,29 @@ class Panel(unittest.IsolatedAsyncioTestCase):
             reply = await ask(ws, do="snapshot", view="sharp.src", path="t%03d.npy")
             self.assertEqual(reply["result"]["path"], os.path.join(self.data, "t000.npy"))
             self.assertTrue(os.path.exists(reply["result"]["path"]))
+
+    async def test_flags_beside_a_recording_are_replaced_on_request_alone(self):
+        """Of slopes, whose flags picturesink writes to a file of their own. Pictures have none."""
+        for name in "x-flags.npy", "s0001-flags.npy", "e-flags.npy":
+            np.save(os.path.join(self.data, name), np.full((9, 4), 5, np.uint8))
+        served = self.serve(elements="shcentroid name=ao columns=2 rows=2 pitch-x=20 pitch-y=20 fields=slopes ! fakesink sync=true ao.results"
+                            " ! queue name=slopes ! other/tensors,num_tensors=2 ! ")
+        async with aiohttp.ClientSession() as session, session.ws_connect(served.root + "/ws", max_msg_size=0) as ws:
+            await receive(ws, lambda m: m["type"] == "health" and m["frames-out"] > 2)
+            for command in "record", "snapshot":
+                for path, there in ("x.npy", "x-flags.npy"), ("s%04d.npy", "s0001-flags.npy"), ("e.pfm", "e-flags.npy"):
+                    reply = await ask(ws, do=command, view="slopes.src", path=path)
+                    self.assertEqual((reply.get("status"), reply.get("exists")), (409, True), reply)
+                    self.assertIn(f"There is {there} already", reply["error"])
+            self.assertTrue((await ask(ws, do="snapshot", view="ao.src", path="x.npy"))["ok"])
+            self.assertEqual(np.load(os.path.join(self.data, "x-flags.npy")).tolist(), [[5] * 4] * 9)
+            self.assertTrue((await ask(ws, do="record", view="slopes.src", path="x.npy", replace=True))["ok"])
+            # what runs is not replaced either
+            reply = await ask(ws, do="snapshot", view="ao.src", path="x-flags.npy", replace=True)
+            self.assertIn("is being recorded", reply.get("error", ""))
+            await receive(ws, lambda m: m["type"] == "recording" and m["recording"] and m["recording"]["frames"] > 2)
+            n = (await ask(ws, do="record-stop"))["result"]["frames"]
+        self.assertEqual([np.load(os.path.join(self.data, name)).shape for name in ("x.npy", "x-flags.npy")], [(n, 2, 4), (n, 4)])
 
     async def test_a_stream_in_shared_memory_is_a_path(self):
         outside = os.path.join(self.folder, "outside")
@@ -1205,6 +1228,73 @@ class Panel(unittest.IsolatedAsyncioTestCase):
             for told in passes[1:]:
                 self.assertEqual((told["summary"]["missed"], told["frame"]), (0, passes[0]["frame"]))
 
+    def spikes(self):
+        """A pipeline in which one frame of eight has edges, the others none."""
+        frames = np.full((8, 48, 64), 100, np.uint8)
+        frames[5, ::2] = 200
+        np.save(os.path.join(self.folder, "in.npy"), frames)
+        return self.serve(rate=80)
+
+    async def test_a_spike_of_one_frame_is_in_the_results(self):
+        """Between two messages: minimum, mean and maximum of all frames that were read, and how many were not."""
+        served, last, n, n_spikes = self.spikes(), None, 0, 0
+        async with aiohttp.ClientSession() as session, session.ws_connect(served.root + "/ws", max_msg_size=0) as ws:
+            await ask(ws, do="follow", element="sharp")
+            while n < 20:
+                told = await receive(ws, lambda m: m["type"] == "results")
+                between, frames = told["between"], range(told["frame"], told["frame"] + 1)
+                if last is not None:
+                    frames = range(last + 1, told["frame"] + 1)
+                    self.assertEqual(between["frames"] + between["missed"], len(frames))
+                last = told["frame"]
+                if between["missed"]:
+                    continue
+                n += 1
+                spikes = sum(frame % 8 == 5 for frame in frames)
+                n_spikes += spikes
+                top = between["maximum"]["variance"]
+                self.assertEqual(top > 0, spikes > 0, told)
+                self.assertEqual(between["minimum"]["variance"] == 0, spikes < len(frames))
+                self.assertAlmostEqual(between["mean"]["variance"], top * spikes / len(frames), places=6)
+        self.assertGreater(n_spikes, 5)
+
+    async def test_metrics_have_results(self):
+        """Also while nobody follows; minimum and maximum are those since the last reading."""
+        served = self.spikes()
+        async with aiohttp.ClientSession() as session:
+            async def values():
+                async with session.get(served.root + "/metrics") as answer:
+                    text = await answer.text()
+                found = re.findall(r'^gst_imaging_result_variance(_minimum|_maximum|)\{element="sharp",results="laplacian-focus-v1"\} (.*)$', text, re.M)
+                return text, {end: float(value) for end, value in found}
+
+            text, first = await values()
+            self.assertEqual(set(first), {"", "_minimum", "_maximum"}, text)
+            self.assertIn("# HELP gst_imaging_result_variance variance in counts^2, of the newest frame.\n# TYPE gst_imaging_result_variance gauge\n", text)
+            await asyncio.sleep(0.5)
+            text, later = await values()
+            self.assertEqual(later["_minimum"], 0)
+            self.assertGreater(later["_maximum"], 0)
+            self.assertIn("gst_imaging_result_mean{", text)
+            async with session.post(served.root + "/api/pipeline", json={"state": "stopped"}) as answer:
+                self.assertEqual(answer.status, 200)
+            self.assertNotIn("gst_imaging_result", (await values())[0])
+
+    def test_a_spread_has_all_numbers(self):
+        found = spread.Spread()
+        for summary, missed in ({"a": -2, "b": None}, 0), ({"a": 5}, 3), ({"a": 3, "c": 7.5}, 0):
+            found.add(summary, missed)
+        self.assertEqual(found.told(), {"frames": 3, "missed": 3, "minimum": {"a": -2, "c": 7.5}, "mean": {"a": 2, "c": 7.5}, "maximum": {"a": 5, "c": 7.5}})
+
+    def test_units_of_summaries(self):
+        message = {"id": "i", "fields": ["x", "dx", "variance"], "unit": ["mm", "px", ""], "summary": {"rms": 2, "mean-dx": 1, "valid": 3, "variance": None}}
+        text = metrics.prometheus({'a"b': (message, spread.Spread())})
+        self.assertIn("# HELP gst_imaging_result_rms rms in px, of the newest frame.\n", text)
+        self.assertIn('gst_imaging_result_mean_dx{element="a\\"b",results="i"} 1\n', text)
+        self.assertIn("# HELP gst_imaging_result_valid valid, of the newest frame.\n", text)
+        self.assertNotIn("variance", text)
+        self.assertNotIn("minimum", text)
+
     def test_rows_that_are_missing_are_counted(self):
         field = results.Field()
         for row, missed, n in (3, 3, 2), (4, 3, 4), (7, 5, 6), (0, 0, 2), (1, 0, 4), (1, 1, 2):
@@ -1358,12 +1448,52 @@ class Panel(unittest.IsolatedAsyncioTestCase):
                     self.assertLess(time.monotonic(), end)
                     await asyncio.sleep(0.1)
 
-            async with session.get(served.root + "/api/picture", params={"pad": "sharp.src"}) as answer:
-                self.assertEqual(answer.status, 200)  # it has caps: a value of before would be one that it cannot start with
             await ask(ws, do="set", element="sharp", values={"border-value": 300})
             self.assertIn("border-value 300", (await wait_for(True))["rejected"]["text"])
             await ask(ws, do="set", element="sharp", values={"border-value": 30})
             self.assertEqual((await wait_for(False))["value"], 30)
+
+    async def test_a_value_before_the_first_frame_is_marked_and_the_picture_goes_on(self):
+        """One that the element would refuse at its start would end the pipeline. Nothing passes the closed valve, as of a camera that starts."""
+        served = self.serve("videotestsrc is-live=true ! video/x-raw,format=GRAY8,width=64,height=48 ! valve name=gate drop=true"
+                            " ! lapsharpen name=sharp border=constant ! fakesink sync=true", "--allow", "gate.drop")
+        async with aiohttp.ClientSession() as session, session.ws_connect(served.root + "/ws", max_msg_size=0) as ws:
+            reply = await ask(ws, do="set", element="sharp", values={"border-value": 300, "amount": 3})
+            self.assertTrue(reply["ok"], reply)
+            self.assertEqual(reply["result"]["values"], {"border-value": 0, "amount": 1})
+            self.assertIn("no input yet", reply["result"]["rejected"]["amount"])
+            reply = await ask(ws, do="set", element="sharp", values={"amount": 4})  # in place of the first one
+            self.assertTrue((await ask(ws, do="set", element="gate", values={"drop": False}))["ok"])
+            told = await receive(ws, lambda m: m["type"] == "property" and m["name"] == "border-value" and m["rejected"] and "300" in m["rejected"]["text"])
+            self.assertEqual((told["value"], told["rejected"]["value"]), (300, 300))
+            async with session.get(served.root + "/api/picture", params={"pad": "sharp.src"}) as answer:
+                self.assertEqual(answer.status, 200)
+            await ws.send_json({"do": "set", "element": "sharp", "values": {"border-value": 30}})
+            await receive(ws, lambda m: m["type"] == "property" and m["name"] == "amount" and not m["rejected"])
+            state = (await ask(ws, do="state"))["result"]
+            self.assertEqual(state["pipeline"]["state"], "playing")
+            found = {p["name"]: (p["value"], p["rejected"]) for e in state["elements"] if e["name"] == "sharp" for p in e["properties"]}
+            self.assertEqual((found["border-value"][0], found["amount"]), (30, (4, None)))
+            for _ in range(4):
+                self.assertTrue((await ask(ws, do="undo"))["ok"])
+            found = {p["name"]: p["value"] for e in (await ask(ws, do="elements"))["result"]["elements"] if e["name"] == "sharp" for p in e["properties"]}
+            self.assertEqual((found["border-value"], found["amount"]), (0, 1))
+
+    async def test_a_value_that_waits_is_taken_back_or_set_when_the_pipeline_stops(self):
+        served = self.serve("videotestsrc is-live=true ! valve drop=true ! lapsharpen name=sharp ! fakesink")
+        async with aiohttp.ClientSession() as session, session.ws_connect(served.root + "/ws", max_msg_size=0) as ws:
+            async def amount():
+                elements = (await ask(ws, do="elements"))["result"]["elements"]
+                return next((p["value"], p["rejected"]) for e in elements if e["name"] == "sharp" for p in e["properties"] if p["name"] == "amount")
+
+            await ask(ws, do="set", element="sharp", values={"amount": 3})
+            self.assertEqual((await amount())[1]["value"], 3)
+            self.assertTrue((await ask(ws, do="undo"))["ok"])
+            self.assertEqual((await amount()), (1, None))
+            await ask(ws, do="set", element="sharp", values={"amount": 3})
+            await ws.send_json({"do": "pipeline", "state": "stopped"})
+            await receive(ws, lambda m: m["type"] == "property" and m["name"] == "amount" and m["value"] == 3)
+            self.assertEqual((await amount()), (3, None))
 
     async def test_foreign_hosts_and_sites(self):
         served = self.serve()

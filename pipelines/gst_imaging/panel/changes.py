@@ -24,7 +24,7 @@ class Changes:
             raise Refusal(400, "drag is a text of 64 characters at most.")
         before = element.set(values, self.panel.condition(), self.panel.path_check(replace))
         same = drag is not None and (drag, name, set(values)) == self.drag and self.steps and self.steps[-1] is self.dragged
-        if not same and any(element.get(key) != value for key, value in before.items()):
+        if not same and any(element.wanted(key) != value for key, value in before.items()):
             self.drag, self.dragged = (drag, name, set(values)), [(name, before)]
             self.steps = self.steps[1 - MAX_STEPS:] + [self.dragged]
         self.tell()
@@ -33,7 +33,7 @@ class Changes:
 
     def settings(self):
         """What a preset has: by element and property."""
-        return {e.name: {p: e.get(p) for p, d in e.properties.items() if d["when"] not in ("read", None) and not d.get("others")}
+        return {e.name: {p: e.wanted(p) for p, d in e.properties.items() if d["when"] not in ("read", None) and not d.get("others")}
                 for e in self.panel.elements.values() if e.ours}
 
     def tell(self):
@@ -56,7 +56,7 @@ class Changes:
             for key, value in values.items():
                 if not element or key not in element.properties:
                     yield name, key, value, "The pipeline does not have it."
-                elif element.get(key) != value and (value is not None or element.properties[key]["type"] in ("string", "path")):
+                elif element.wanted(key) != value and (value is not None or element.properties[key]["type"] in ("string", "path")):
                     yield name, key, value, element.reason(key, self.panel.condition())
 
     def load(self, name):

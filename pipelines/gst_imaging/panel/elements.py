@@ -34,6 +34,7 @@ class Element:
                         if allowed.partition(".")[0] in (self.name, self.factory)}
         self.properties = {p["name"]: p for p in self.describe(panel.GstImaging)}
         self.rejected = {}
+        self.held = {}  # by name: a value that waits for the first caps, as JSON and as apply() takes it
         self.caps = None
         self.kind = kinds.of(self.factory)
         self.results_id = self.kind.results
@@ -167,6 +168,7 @@ class Element:
 
     def set(self, values, state, check_path=None):
         """values: by name, of JSON. check_path: of paths, with what writes them; None: they are known. Returns: the values before"""
+        self.release(state)
         new = {}
         for name, value in values.items():
             if name not in self.properties:
@@ -180,6 +182,14 @@ class Element:
                 if refusal.status == 422:
                     self.rejected[name] = {"value": value, "text": str(refusal)}
                 raise
+        before = {name: self.wanted(name) for name in new}
+        if self.awaits_caps(state):
+            self.hold(values, new)
+        else:
+            self.put(new, state)
+        return before
+
+    def put(self, new, state):
         before = {name: self.get(name) for name in new}
         self.apply(new)
         for name, value in new.items():
@@ -187,7 +197,33 @@ class Element:
             self.rejected.pop(name, None)
         if state == "stopped" and trial.can_be_tried(self):
             self.try_out(before)
-        return before
+
+    def awaits_caps(self, state):
+        """Whether it has yet to start. A value that it then refuses ends the pipeline; later it goes on with the settings before"""
+        pads = [pad for pad in self.element.sinkpads if pad.is_linked()]
+        return self.ours and bool(self.element.srcpads) and state in ("playing", "paused", "changing") and \
+            not all(pad.get_current_caps() for pad in pads)
+
+    def hold(self, values, new):
+        for name, value in new.items():
+            self.held.pop(name, None)
+            self.rejected.pop(name, None)
+            if values[name] != self.get(name):
+                self.held[name] = values[name], value
+                self.rejected[name] = {"value": values[name], "text": f"{self.name} has no input yet: the value is set with its first frame."}
+
+    def release(self, state):
+        """Sets what waits, as soon as it can be set."""
+        if self.held and not self.awaits_caps(state):
+            held, self.held = self.held, {}
+            try:
+                self.put({name: value for name, (_told, value) in held.items()}, state)
+            except Refusal as refusal:  # nobody waits for an answer
+                self.rejected.update({name: {"value": told, "text": str(refusal)} for name, (told, _value) in held.items()})
+
+    def wanted(self, name):
+        """Returns: the value, also of a property whose value waits"""
+        return self.held[name][0] if name in self.held else self.get(name)
 
     def check_array(self, name, value):
         """Of an element that is not ours nobody knows the type of the items, and it ignores others without a word."""

@@ -16,9 +16,15 @@ def used_by(elements):
                 yield element, name, path
 
 
-def files_of(base):
-    """Returns: a pattern of the names that are written for a name, which may have a number such as %05d"""
-    return re.compile("[0-9]+".join(map(re.escape, re.split("%(?:0[0-9]{1,2})?d", base))) + r"(\.json)?")
+def files_of(base, has_flags=False):
+    """has_flags: whether picturesink may write them beside it. Returns: a pattern of the names that are written for a name, which may have a
+    number such as %05d"""
+    def numbered(text):
+        return "[0-9]+".join(map(re.escape, re.split("%(?:0[0-9]{1,2})?d", text)))
+
+    stem, extension = os.path.splitext(base)
+    flags = rf"|{numbered(stem)}-flags({numbered(extension)}|\.npy)" if has_flags else ""
+    return re.compile(numbered(base) + r"(\.json)?" + flags)
 
 
 def first_of(path):
@@ -45,20 +51,20 @@ def check_name(base):
         raise Refusal(400, f"{base} has a number that is neither %d nor %0Nd, such as %05d.")
 
 
-def existing(path):
+def existing(path, has_flags=False):
     """Returns: the name of a file that is there and would be replaced, None without one"""
     folder, base = os.path.split(path)
-    name = files_of(base)
+    name = files_of(base, has_flags)
     found = sorted(entry for entry in names_in(folder) if name.fullmatch(entry))
     return next((file for file in found if not file.endswith(".json") or base.endswith(".json")), None)
 
 
-def check(path, elements, writer=None, own=(), recorded=()):
+def check(path, elements, writer=None, own=(), recorded=(), has_flags=False):
     """writer, own: the element that writes, and its properties that may have the same file. recorded: paths of recordings that run.
-    Returns: the path. Fails where what is written there is in use, also by a series of files in that folder"""
+    has_flags: as for files_of(). Returns: the path. Fails where what is written there is in use, also by a series of files in that folder"""
     folder, base = os.path.split(path)
     check_name(base)
-    name = files_of(base)
+    name = files_of(base, has_flags)
     for element, property_name, used in used_by(elements):
         if element is writer and property_name in own:
             continue
@@ -70,6 +76,6 @@ def check(path, elements, writer=None, own=(), recorded=()):
             raise Refusal(409, f"The pipeline uses {used}, which {base} could replace: choose another name or folder.")
     for running in recorded:
         if os.path.dirname(running) == folder and (name.fullmatch(os.path.basename(first_of(running))) or
-                                                   files_of(os.path.basename(running)).fullmatch(os.path.basename(first_of(path)))):
+                                                   files_of(os.path.basename(running), True).fullmatch(os.path.basename(first_of(path)))):
             raise Refusal(409, f"{running} is being recorded, and {base} could replace it: choose another name.")
     return path

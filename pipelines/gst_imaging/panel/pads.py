@@ -36,3 +36,9 @@ def of(elements):
                 continue
             found.append(describe(element, pad, pad.get_current_caps(), structure))
     return found
+
+
+def has_flags(pad):
+    """Whether frames have a second tensor, which picturesink writes to a file of its own; also where that is not known yet."""
+    caps = pad.get_current_caps()
+    return not caps or caps.get_structure(0).get_int("num_tensors")[1] > 1

@@ -235,6 +235,7 @@ class Panel:
         """Tells what has changed since the last time."""
         for element in self.elements.values():
             element.remember_caps()
+            element.release(self.condition())
             for name in element.properties:
                 reason = element.reason(name, self.condition())
                 now = element.get(name), element.rejected.get(name), reason
@@ -347,23 +348,24 @@ class Panel:
         return check
 
     @staticmethod
-    def check_new(path, replace):
-        found = None if replace else outputs.existing(path)
+    def check_new(path, replace, has_flags=False):
+        found = None if replace else outputs.existing(path, has_flags)
         if found:
             raise Refusal(409, f"There is {found} already: choose another name, or set replace.", exists=True)
         return path
 
-    def check_output(self, path, writer=None, own=()):
+    def check_output(self, path, writer=None, own=(), has_flags=False):
         running = [recording.path for recording in (self.recording, *self.snapshots) if recording]
-        return outputs.check(path, self.elements.values(), writer, own, running)
+        return outputs.check(path, self.elements.values(), writer, own, running, has_flags)
 
-    def output(self, name, replace):
-        """Returns: the path of a recording"""
+    def output(self, pad, name, replace):
+        """Returns: the path of a recording of a pad"""
         if not isinstance(replace, bool):
             raise Refusal(400, f"replace is true or false, not {replace!r}.")
         if name.endswith("/") or os.path.isdir(self.files.place(name)):
             raise Refusal(400, f'path is the name of a file, not of a folder: "{name}".')
-        return self.check_new(self.check_output(self.files.check(name)), replace)
+        has_flags = pads.has_flags(pad)
+        return self.check_new(self.check_output(self.files.check(name), has_flags=has_flags), replace, has_flags)
 
     def call(self, name, action, arguments, replace=False):
         if self.state_name == "failed":
@@ -451,8 +453,9 @@ class Panel:
             raise Refusal(409, f"A recording of {self.recording.view} runs already: stop it first.")
         if isinstance(frames, bool) or not isinstance(frames, int) or not 0 <= frames < 2 ** 62:
             raise Refusal(400, "frames is a whole number from 0 on.")
-        path = self.output(path, replace)
-        self.recording = Recording(self.Gst, self.GstImaging, self.pad(view), view, path, frames, self.warn_later)
+        pad = self.pad(view)
+        path = self.output(pad, path, replace)
+        self.recording = Recording(self.Gst, self.GstImaging, pad, view, path, frames, self.warn_later)
         self.listener({"type": "recording", "recording": self.recording.state()})
         return {"path": self.recording.path}
 
@@ -487,7 +490,8 @@ class Panel:
         """Returns: a recording of one frame, which others wait for: this thread has more to do. end_snapshot() goes with it"""
         if self.state_name not in ("playing", "paused"):
             raise Refusal(409, "The pipeline is stopped, and no frame passes: play it first.")
-        pad, path, sample = self.pad(view), self.output(path, replace), None
+        pad, sample = self.pad(view), None
+        path = self.output(pad, path, replace)
         if self.state_name == "paused":
             sample = self.kept_frame(view)
             if not sample:

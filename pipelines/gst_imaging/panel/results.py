@@ -6,7 +6,6 @@ import math
 import numpy as np
 
 from .. import metadata
-from . import kinds
 from .values import number
 
 MAX_ROWS, MAX_PATCHES = 4096, 20000
@@ -64,14 +63,18 @@ def cells(buffer, element):
 def read(buffer, element, field, whole=True):
     """element: an Element. field: a Field, of all its buffers. whole: whether the message has it. Returns: the message of this buffer; None
     where the element did not measure it"""
-    result, kind = metadata.results(buffer, element.name), kinds.of(element.factory)
-    if not result:
-        return None
+    result = metadata.results(buffer, element.name)
+    return message_of(buffer, element, result, element.kind.sum_up(result), field, whole) if result else None
+
+
+def message_of(buffer, element, result, summary, field, whole=True):
+    """result: of metadata.results(), and its summary"""
+    kind = element.kind
     rows, columns = result["values"].shape
     message = {"type": "results", "element": element.name, "rows": rows, "columns": columns}
     for name in ("id", "by-field", "frame", "pts", "frames-missing", "ref-width", "ref-height", "settings-hash", "backend"):
         message[name] = result.get(name)
-    message["summary"] = kind.sum_up(result)
+    message.update({"summary": summary, "between": None})
     if kind.field:
         field.add(int(result["frame"]), plain(kind.field(result)) or [])
         message["summary"]["missed"] = field.missed()

@@ -11,7 +11,7 @@ from urllib.parse import quote
 from aiohttp import WSMsgType, web
 from aiohttp.http_exceptions import HttpProcessingError
 
-from . import health
+from . import health, metrics
 from .client import Client
 from .follow import Followers
 from .guard import HEADERS, MAX_MESSAGE, Connections, Guard, Handler, read_json
@@ -277,7 +277,7 @@ class Server:
         return self.guard.login(request)
 
     async def metrics(self, request):
-        return web.Response(text=health.prometheus(await self.health()), content_type="text/plain", charset="utf-8")
+        return web.Response(text=health.prometheus(await self.health()) + metrics.prometheus(await self.followers.scrape()), content_type="text/plain", charset="utf-8")
 
     def check_rate(self, request):
         self.connections.check_rate(request.protocol)

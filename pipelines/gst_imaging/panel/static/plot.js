@@ -24,14 +24,14 @@ function powers(low, high, count) {
 
 const LINES = ["--line-1", "--line-2", "--line-3", "--line-4", "--line-5"];
 
-// series: [{name, points: [[x, y], ...]}]; y of null is a gap. lasts: the last y of each is told beside its name.
+// series: [{name, points: [[x, y], ...]}]; y of null is a gap. [x, y, low, high] has a bar behind its line. lasts: the last y of each is told beside its name.
 // isLog: of y, which is then a gap where it is not positive. none: what is said without a point
 export function draw(canvas, series, { xLabel = "", yLabel = "", lasts = true, isLog = false, none = "No results yet" } = {}) {
   const c = prepare(canvas);
   const [width, height] = [canvas.clientWidth, canvas.clientHeight];
   const [left, right, top, bottom] = [56, 10, 18, 30];
   const told = series;
-  if (isLog) series = series.map((s) => ({ ...s, points: s.points.map(([x, y]) => [x, y > 0 ? Math.log10(y) : null]) }));
+  if (isLog) series = series.map((s) => ({ ...s, points: s.points.map(([x, ...ys]) => [x, ...ys.map((y) => (y > 0 ? Math.log10(y) : null))]) }));
   const all = series.flatMap((s) => s.points).filter((p) => p[1] !== null && Number.isFinite(p[1]));
   c.font = "11px system-ui, sans-serif";
   c.fillStyle = colour("--muted");
@@ -42,7 +42,8 @@ export function draw(canvas, series, { xLabel = "", yLabel = "", lasts = true, i
     return;
   }
   let [x0, x1, y0, y1] = [Infinity, -Infinity, Infinity, -Infinity];
-  for (const [x, y] of all) [x0, x1, y0, y1] = [Math.min(x0, x), Math.max(x1, x), Math.min(y0, y), Math.max(y1, y)];
+  for (const [x, y, low, high] of all)
+    [x0, x1, y0, y1] = [Math.min(x0, x), Math.max(x1, x), Math.min(y0, low ?? y), Math.max(y1, high ?? y)];
   if (x1 === x0) x1 = x0 + 1;
   // a line that is all but constant is not blown up beyond the digits of its axis
   const margin = Math.max((y1 - y0) * 0.06, y1 === y0 ? Math.abs(y1) * 0.05 : Math.abs(y1) * 0.002) || 1;
@@ -71,6 +72,14 @@ export function draw(canvas, series, { xLabel = "", yLabel = "", lasts = true, i
   let end = width - right; // of the next name
   series.forEach((one, i) => {
     c.strokeStyle = colour(LINES[i % LINES.length]);
+    c.globalAlpha = 0.35;
+    c.beginPath();
+    for (const [x, y, low, high] of one.points.filter((p) => p[1] !== null && p[3] > (p[2] ?? p[1]))) {
+      c.moveTo(px(x), py(low ?? y));
+      c.lineTo(px(x), py(high));
+    }
+    c.stroke();
+    c.globalAlpha = 1;
     c.beginPath();
     let open = false;
     const isThere = (p) => p && p[1] !== null && Number.isFinite(p[1]);

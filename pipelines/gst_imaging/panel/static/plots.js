@@ -5,6 +5,7 @@ import * as colours from "./colours.js";
 import { named } from "./csv.js";
 import { colour, h, number, prepare, real } from "./dom.js";
 import { draw as plot } from "./plot.js";
+import { valuesOf } from "./result.js";
 
 // Names and rows of a message of results
 export function rowsOf(message) {
@@ -26,6 +27,16 @@ function overTime(canvas, one, { chosen, span, isLog }) {
   plot(canvas, chosen.map((name) => ({ name, points: one.points(name, span) })),
     { xLabel: "s", isLog, none: one.history.length ? "" : "This element has measured nothing yet" });
   return "";
+}
+
+// Where several frames were measured between two points, each column has its mean, minimum and maximum.
+function timeTable(one, { chosen }) {
+  const several = one.history.some((p) => p.between);
+  return { names: ["time (s)", ...chosen.flatMap((n) => (several ? [`${n} mean`, `${n} minimum`, `${n} maximum`] : [n]))],
+    rows: one.history.map((p) => [p.time, ...chosen.flatMap((n) => {
+      const [value, low = value, high = value] = valuesOf(p, n);
+      return several ? [value, low, high] : [value];
+    })]) };
 }
 
 function table(box, { newest: m }) {
@@ -113,8 +124,7 @@ function mapOf(value, isSigned) {
 // tools: what is chosen beside it: chosen (columns), span (seconds), isLog, slider (of the arrows), line (header of the A-scan).
 // @uses: "time" (chosen, span, isLog), "line", "box" (it is drawn into an element instead of a canvas)
 export const PLOTS = {
-  Plot: { draw: overTime, uses: "time", table: (one, { chosen }) => ({ names: ["time (s)", ...chosen],
-    rows: one.history.map((p) => [p.time, ...chosen.map((n) => p.summary[n] ?? null)]) }) },
+  Plot: { draw: overTime, uses: "time", table: timeTable },
   Table: { draw: table, uses: "box", table: (one) => (one.newest ? rowsOf(one.newest) : null) },
   "A-scan": { draw: ascan, uses: "line", table: (_one, { line }) => (line?.values ? lineOf(line) : null) },
   "Map of |slope|": mapOf((s) => Math.hypot(s.dx, s.dy), false),

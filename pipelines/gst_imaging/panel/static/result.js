@@ -11,6 +11,11 @@ function column(message, name) {
   return message["by-field"] ? message.values[i] : message.values.map((row) => row[i]);
 }
 
+// Of a point of the history: value, or mean, minimum and maximum
+export function valuesOf({ summary, between }, name) {
+  return between?.mean[name] === undefined ? [summary[name] ?? null] : [between.mean[name], between.minimum[name], between.maximum[name]];
+}
+
 export class Result {
   constructor(element, isCounted) {
     this.element = element;
@@ -32,7 +37,8 @@ export class Result {
     else if (last && this.#isGap) this.history.push({ time: (last.time + time) / 2, summary: {} });
     this.#isGap = message.age !== undefined; // from before anybody looked
     this.#stretch(now);
-    this.history.push({ time, summary: message.summary ?? {} });
+    const between = message.between?.frames > 1 ? message.between : null; // of one frame they are all the same
+    this.history.push({ time, summary: message.summary ?? {}, between });
     if (this.history.length > KEPT) this.history.shift();
   }
 
@@ -58,10 +64,10 @@ export class Result {
     this.#seen = now;
   }
 
-  // Points of a plot: seconds, or null for all
+  // Points of a plot: time and value; where several frames were measured since the point before, their mean, minimum and maximum. span: seconds, or null for all
   points(name, span) {
     const begin = span && this.history.length ? this.history.at(-1).time - span : -Infinity;
-    return this.history.filter((p) => p.time >= begin).map((p) => [p.time, p.summary[name] ?? null]);
+    return this.history.filter((p) => p.time >= begin).map((p) => [p.time, ...valuesOf(p, name)]);
   }
 
   // Rows of x, dx, y, dy, snr of a field; their mean; and the longest one without it.
