@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
 """gst-imaging panel without a browser: its protocol, what it refuses, and that nobody who talks to it costs the pipeline a frame."""
 import asyncio
+import concurrent.futures
 import contextlib
 import errno
 import fcntl
@@ -305,6 +306,40 @@ class Connecting(unittest.IsolatedAsyncioTestCase):
         for _ in range(1000):
             client.send({"type": "event"})
         self.assertTrue(transport.abort.called)
+
+    async def test_the_state_is_first_and_what_changes_after_it_is_told(self):
+        """Many changes while clients connect: each client has its state, and then all changes since, also those that come before it is sent."""
+        panel, told = unittest.mock.Mock(health=lambda: {}, states=unittest.mock.Mock(n_open=0)), 0
+
+        def change():
+            nonlocal told
+            told += 1
+            panel.listener({"type": "event", "number": told})
+
+        def state():
+            time.sleep(0.02)
+            return {"type": "state", "number": told, "health": {}}
+
+        with concurrent.futures.ThreadPoolExecutor(1) as thread:
+            panel.submit, panel.state = thread.submit, state
+            server = Server(panel)
+            root = server.start()
+            self.addCleanup(server.stop)
+            done = threading.Event()
+            changes = threading.Thread(target=lambda: [thread.submit(change).result() for _ in iter(lambda: done.wait(0.002), True)])
+            changes.start()
+            try:
+                async with aiohttp.ClientSession() as session:
+                    for _ in range(10):
+                        async with session.ws_connect(root + "ws") as ws:
+                            found = await ws.receive_json(timeout=TIMEOUT)
+                            self.assertEqual(found["type"], "state")
+                            self.assertEqual(found["health"]["clients"], 1)
+                            events = [await receive(ws, lambda m: m["type"] == "event") for _ in range(5)]
+                            self.assertEqual([event["number"] for event in events], [found["number"] + 1 + i for i in range(5)])
+            finally:
+                done.set()
+                changes.join()
 
     async def test_commands_are_counted_for_each_client(self):
         self.assertEqual(len({guard.party(text) for text in ("2001:db8::1", "2001:db8:0:0:ffff::2", "2001:db8:0:1::1")}), 2)

@@ -129,7 +129,20 @@ class Server:
 
     def tell(self, message):
         for client in list(self.clients):
-            client.send(message)
+            if client.writer:  # the state of another one is yet to be made, and has what is told now
+                client.send(message)
+
+    async def begin(self, client):
+        """The state is the first message. It and changes take the same way from the thread of the panel, so none is lost between."""
+        def tell_state():
+            self.loop.call_soon_threadsafe(start, self.panel.state())
+
+        def start(state):
+            if client in self.clients:  # it may have gone
+                client.send({**state, "health": self.with_counts(state["health"])})
+                client.start()
+
+        await self.do(tell_state)
 
     def close_stuck(self):
         """Connections whose client has read nothing for a while: they would keep others out."""
@@ -152,7 +165,9 @@ class Server:
         return await asyncio.wrap_future(self.panel.submit(function, *arguments))
 
     async def health(self):
-        told = await self.do(self.panel.health)
+        return self.with_counts(await self.do(self.panel.health))
+
+    def with_counts(self, told):
         return {**told, "clients": len(self.clients), "views": sum(len(c.views) for c in self.clients), "pictures": self.n_pictures}
 
     # --- commands ---
@@ -182,7 +197,8 @@ class Server:
         }
 
     async def state(self):
-        return {**await self.do(self.panel.state), "health": await self.health()}
+        state = await self.do(self.panel.state)
+        return {**state, "health": self.with_counts(state["health"])}
 
     async def elements(self):
         return {"elements": await self.do(self.panel.all_elements)}
@@ -336,8 +352,7 @@ class Server:
         try:
             await socket.prepare(request)
             request.protocol.queue = getattr(socket, "_reader")
-            client.start()
-            client.send(await self.state())
+            await self.begin(client)
             async for message in socket:
                 if message.type != WSMsgType.TEXT:
                     break
