@@ -5,6 +5,7 @@ import concurrent.futures
 import contextlib
 import errno
 import fcntl
+import gc
 import glob
 import gzip
 import json
@@ -1199,6 +1200,45 @@ class Panel(unittest.IsolatedAsyncioTestCase):
             told = reply["result"]
             self.assertEqual((told["complete"], told["frames"]), (True, len(glob.glob(self.data + "/r*.png"))))
             self.assertTrue((await ask(ws, do="record", view="i.src", path="again.npy"))["ok"])
+
+    async def test_a_snapshot_that_fails_keeps_no_descriptor(self):
+        """Also before the collector of cycles has run: the types of files, the wait for a frame, and the disk may be to blame."""
+        def fail(self, seconds=0):
+            if seconds:
+                raise Refusal(422, "The disk is full.")
+            return wait(self)
+
+        wait = recording.Recording.wait
+        pipeline = Gst.parse_launch("".join(
+            f"videotestsrc is-live=true {of_source} ! video/x-raw,format={form},width=32,height=32 ! identity name={name} ! fakesink "
+            for name, form, of_source in (("colour", "I420", ""), ("grey", "GRAY8", ""), ("none", "GRAY8", "num-buffers=2"))))
+        panel = PanelOf(Gst, GstImaging, pipeline, "x", folders=[self.data])
+        server = Server(panel)
+        server.loop, server.done = asyncio.get_running_loop(), asyncio.Event()
+        thread = threading.Thread(target=panel.run)
+        thread.start()
+        gc.disable()
+        try:
+            await server.play("playing")
+            await asyncio.sleep(0.5)
+            for view, path, told in ("colour.src", "a.npy", "cannot hold"), ("none.src", "b.npy", "No frame"), ("grey.src", "c.npy", "disk is full"):
+                counts = []
+                for _ in range(4):
+                    with unittest.mock.patch("gst_imaging.panel.server.FIRST_FRAME", 0.05 if view == "none.src" else TIMEOUT), \
+                            unittest.mock.patch.object(recording.Recording, "wait", fail if "disk" in told else wait):
+                        try:  # assertRaises() would clear the frames
+                            self.fail(await server.command("snapshot", {"view": view, "path": path, "replace": True}))
+                        except Refusal as refusal:
+                            self.assertIn(told, str(refusal))
+                    for _ in range(3):  # of the panel, of threads that end
+                        await server.do(lambda: None)
+                        await asyncio.sleep(0.05)
+                    counts.append(len(os.listdir("/proc/self/fd")))
+                self.assertEqual(counts[1:], counts[:1] * 3, told)
+        finally:
+            gc.enable()
+            panel.stop()
+            await asyncio.to_thread(thread.join)
 
     def test_frames_that_are_not_written_in_time_are_lost(self):
         noise = np.random.RandomState(0).randint(0, 65536, (2, 1024, 1024)).astype(np.uint16)

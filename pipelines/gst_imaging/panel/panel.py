@@ -81,6 +81,7 @@ class Panel:
                 future.set_result(function(*arguments))
             except Exception as error:  # of the caller
                 future.set_exception(error)
+                del future  # its error has this frame: the two would keep what the function held, as descriptors
         return True
 
     def run(self):

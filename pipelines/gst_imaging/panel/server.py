@@ -224,6 +224,7 @@ class Server:
             return self.panel.told_of_snapshot(await asyncio.wrap_future(await self.do(recording.stop)))
         finally:  # also where the client has gone
             self.panel.submit(self.panel.drop_snapshot, recording)
+            del recording  # its error has this frame
 
     async def messages(self):
         return {"messages": self.panel.messages}
