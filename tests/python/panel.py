@@ -1240,6 +1240,51 @@ class Panel(unittest.IsolatedAsyncioTestCase):
             panel.stop()
             await asyncio.to_thread(thread.join)
 
+    def test_frames_of_leaky_queues_are_counted(self):
+        """Six of ten are dropped, of old ones or new ones; those that a flush or a stop throws away are not, nor those of a queue that waits."""
+        for leaky, dropped in ("downstream", 6), ("upstream", 6), ("no", 0):
+            with self.subTest(leaky):
+                # the sink waits for the clock with the first frame, and three wait in the queue
+                pipeline = Gst.parse_launch(f"appsrc name=source format=time caps=video/x-raw,format=GRAY8,width=4,height=4,framerate=1/1 ! queue name=q leaky={leaky} "
+                                            "max-size-buffers=3 max-size-bytes=0 max-size-time=0 ! fakesink sync=true")
+                panel = PanelOf(Gst, GstImaging, pipeline, "x")
+                source, queue = pipeline.get_by_name("source"), pipeline.get_by_name("q")
+                source.connect("seek-data", lambda _source, _place: True)
+                source.set_property("stream-type", 1)  # seekable
+                self.addCleanup(panel.states.end)
+
+                def settle(n):
+                    """Pushes n frames. Returns: the frames that are dropped"""
+                    for _ in range(n):
+                        buffer = Gst.Buffer.new_allocate(None, 16, None)
+                        buffer.pts = Gst.SECOND * 1000
+                        source.emit("push-buffer", buffer)
+                    end = time.monotonic() + 2
+                    while time.monotonic() < end and (leaky != "no" and source.get_property("current-level-buffers") or
+                                                     queue.get_property("current-level-buffers") < (3 if n > 1 else 0)):
+                        time.sleep(0.01)
+                    time.sleep(0.1)
+                    panel.health()
+                    return panel.health()["dropped"]
+
+                panel.states.set(Gst.State.PLAYING)
+                settle(1)
+                panel.states.wait(TIMEOUT)
+                self.assertEqual(settle(9), dropped)
+                self.assertTrue(panel.flush_to(0))
+                self.assertEqual(panel.health()["dropped"], dropped)
+                settle(1)
+                self.assertEqual(settle(9), 2 * dropped)
+                panel.states.set(Gst.State.NULL)
+                panel.health()  # in the middle
+                panel.states.wait(TIMEOUT)
+                panel.states.set(Gst.State.PLAYING)
+                panel.states.wait(0.5)
+                self.assertEqual(panel.health()["dropped"], 2 * dropped)
+                settle(1)
+                panel.states.wait(TIMEOUT)
+                self.assertEqual(settle(9), 3 * dropped)
+
     def test_frames_that_are_not_written_in_time_are_lost(self):
         noise = np.random.RandomState(0).randint(0, 65536, (2, 1024, 1024)).astype(np.uint16)
         np.save(os.path.join(self.folder, "noise.npy"), noise)
