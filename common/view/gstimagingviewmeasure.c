@@ -48,8 +48,8 @@ gst_imaging_view_measure_profile (const GstImagingViewFrame *frame,
       continue;
     point->x = (guint) x;
     point->y = (guint) y;
-    gst_imaging_view_section_read (frame, settings, point->y, &point->x, 1,
-        values + (gsize) i * channels);
+    gst_imaging_view_section_read (
+        frame, settings, point->y, &point->x, 1, values + (gsize) i * channels);
   }
   return values;
 }

@@ -112,9 +112,8 @@ add_exact (GString *json, const GstImagingViewFrame *frame,
 {
   gchar text[GST_IMAGING_VIEW_WHOLE_SIZE];
 
-  if (fabs (value) >= EXACT &&
-      gst_imaging_view_section_print_whole (
-          frame, settings, point->x, point->y, channel, text))
+  if (fabs (value) >= EXACT && gst_imaging_view_section_print_whole (frame,
+                                   settings, point->x, point->y, channel, text))
     g_string_append_printf (json, "\"%s\"", text);
   else
     add_sample (json, value);
