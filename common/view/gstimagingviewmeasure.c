@@ -25,7 +25,8 @@ gst_imaging_view_measure_part (const GstImagingViewFrame *frame,
 
 gdouble *
 gst_imaging_view_measure_profile (const GstImagingViewFrame *frame,
-    const GstImagingViewSettings *settings, guint *n, gboolean **is_there)
+    const GstImagingViewSettings *settings, guint *n,
+    GstImagingViewPoint **points)
 {
   const GstImagingViewLine *line = &settings->profile;
   const gdouble dx = line->x1 - line->x0, dy = line->y1 - line->y0;
@@ -35,19 +36,20 @@ gst_imaging_view_measure_profile (const GstImagingViewFrame *frame,
 
   *n = (guint) MIN (steps + 1, settings->n_points);
   values = g_new0 (gdouble, (gsize) *n * channels);
-  *is_there = g_new (gboolean, *n);
+  *points = g_new0 (GstImagingViewPoint, *n);
   for (guint i = 0; i < *n; i++) {
     const gdouble part = *n > 1 ? i / (gdouble) (*n - 1) : 0;
     const gdouble x = round (line->x0 + part * dx);
     const gdouble y = round (line->y0 + part * dy);
-    guint column;
+    GstImagingViewPoint *point = &(*points)[i];
 
-    (*is_there)[i] = gst_imaging_view_section_has (frame, settings, x, y);
-    if (!(*is_there)[i])
+    point->is_there = gst_imaging_view_section_has (frame, settings, x, y);
+    if (!point->is_there)
       continue;
-    column = (guint) x;
+    point->x = (guint) x;
+    point->y = (guint) y;
     gst_imaging_view_section_read (
-        frame, settings, (guint) y, &column, 1, values + (gsize) i * channels);
+        frame, settings, point->y, &point->x, 1, values + (gsize) i * channels);
   }
   return values;
 }

@@ -45,12 +45,19 @@ void gst_imaging_view_measure_ends (
 gdouble *gst_imaging_view_measure_part (const GstImagingViewFrame *frame,
     const GstImagingViewSettings *settings, GstImagingViewRectangle *part);
 
+/* A sample of a section; x and y are undefined where there is none */
+typedef struct {
+  guint x, y;
+  gboolean is_there;
+} GstImagingViewPoint;
+
 /* The samples nearest to the line of the settings, one for each column or row
  * that it crosses: [n][channels].
- * @is_there: (out) (transfer full): [n]; FALSE where there is no sample
+ * @points: (out) (transfer full): [n]: where they are
  * Returns: (transfer full) */
 gdouble *gst_imaging_view_measure_profile (const GstImagingViewFrame *frame,
-    const GstImagingViewSettings *settings, guint *n, gboolean **is_there);
+    const GstImagingViewSettings *settings, guint *n,
+    GstImagingViewPoint **points);
 
 /* The bins hold the samples that the automatic window takes, and as many steps
  * again: a few samples that are far away would leave all others in one bin.

@@ -104,48 +104,42 @@ add_sample (GString *json, gdouble value)
                                          : "\"-inf\"");
 }
 
-/* Where samples are in a frame */
-typedef struct {
-  const GstImagingViewFrame *frame;
-  const GstImagingViewSettings *settings;
-  guint x, y; /* of the first one */
-} Place;
-
-/* A whole number that JavaScript rounds is a text.
- * @place: (nullable): of a row, whose sample @i this is */
+/* A whole number that JavaScript rounds is a text. */
 static void
-add_exact (
-    GString *json, gdouble value, const Place *place, guint i, guint channel)
+add_exact (GString *json, const GstImagingViewFrame *frame,
+    const GstImagingViewSettings *settings, const GstImagingViewPoint *point,
+    guint channel, gdouble value)
 {
   gchar text[GST_IMAGING_VIEW_WHOLE_SIZE];
 
-  if (place && fabs (value) >= EXACT &&
-      gst_imaging_view_section_print_whole (
-          place->frame, place->settings, place->x + i, place->y, channel, text))
+  if (fabs (value) >= EXACT && gst_imaging_view_section_print_whole (frame,
+                                   settings, point->x, point->y, channel, text))
     g_string_append_printf (json, "\"%s\"", text);
   else
     add_sample (json, value);
 }
 
-/* Numbers of @n samples, lists where there are several channels.
- * @is_there: (nullable): of all of them
- * @place: (nullable): of the first one */
+/* @n samples of a frame, lists where there are several channels.
+ * @at: [n][channels]: their values
+ * @points: [n]: where they are */
 static void
-add_samples (GString *json, guint channels, guint n, const gdouble *at,
-    const gboolean *is_there, const Place *place)
+add_samples (GString *json, const GstImagingViewFrame *frame,
+    const GstImagingViewSettings *settings, guint n, const gdouble *at,
+    const GstImagingViewPoint *points)
 {
+  const guint channels = frame->channels;
+
   g_string_append_c (json, '[');
-  for (guint i = 0; i < n; i++) {
+  for (guint i = 0; i < n; i++, at += channels) {
     g_string_append (json, i ? "," : "");
-    if (is_there && !is_there[i]) {
+    if (!points[i].is_there) {
       g_string_append (json, "null");
-      at += channels;
       continue;
     }
     g_string_append (json, channels > 1 ? "[" : "");
     for (guint c = 0; c < channels; c++) {
       g_string_append (json, c ? "," : "");
-      add_exact (json, *at++, place, i, c);
+      add_exact (json, frame, settings, &points[i], c, at[c]);
     }
     g_string_append (json, channels > 1 ? "]" : "");
   }
@@ -158,25 +152,29 @@ add_values (GString *json, const GstImagingViewFrame *frame,
 {
   GstImagingViewRectangle part = settings->values;
   g_autofree gdouble *values = NULL;
-  g_autofree gboolean *is_there = NULL;
+  g_autofree GstImagingViewPoint *points = NULL;
 
   if (part.width == 0 || part.height == 0) {
     g_string_append (json, ",\"values\":null");
     return;
   }
   values = gst_imaging_view_measure_part (frame, settings, &part);
-  is_there = g_new (gboolean, part.width);
+  points = g_new (GstImagingViewPoint, part.width);
   g_string_append (json, ",\"values\":{");
   add_rectangle (json, "crop", &part);
   g_string_append (json, ",\"samples\":[");
-  for (guint y = 0; y < part.height; y++) {
-    for (guint x = 0; x < part.width; x++)
-      is_there[x] = gst_imaging_view_section_has (
-          frame, settings, part.x + x, part.y + y);
-    g_string_append (json, y ? "," : "");
-    add_samples (json, frame->channels, part.width,
-        values + (gsize) y * part.width * frame->channels, is_there,
-        &(Place){frame, settings, part.x, part.y + y});
+  for (guint i = 0; i < part.height; i++) {
+    const guint y = part.y + i;
+
+    for (guint k = 0; k < part.width; k++) {
+      const guint x = part.x + k;
+
+      points[k] = (GstImagingViewPoint){
+          x, y, gst_imaging_view_section_has (frame, settings, x, y)};
+    }
+    g_string_append (json, i ? "," : "");
+    add_samples (json, frame, settings, part.width,
+        values + (gsize) i * part.width * frame->channels, points);
   }
   g_string_append (json, "]}");
 }
@@ -188,18 +186,21 @@ add_profile (GString *json, const GstImagingViewFrame *frame,
   const GstImagingViewLine *line = &settings->profile;
   const gdouble ends[] = {line->x0, line->y0, line->x1, line->y1};
   g_autofree gdouble *values = NULL;
-  g_autofree gboolean *is_there = NULL;
+  g_autofree GstImagingViewPoint *points = NULL;
   guint n;
 
   if (settings->n_points == 0) {
     g_string_append (json, ",\"profile\":null");
     return;
   }
-  values = gst_imaging_view_measure_profile (frame, settings, &n, &is_there);
-  g_string_append (json, ",\"profile\":{\"line\":");
-  add_samples (json, 1, G_N_ELEMENTS (ends), ends, NULL, NULL);
-  g_string_append (json, ",\"samples\":");
-  add_samples (json, frame->channels, n, values, is_there, NULL);
+  values = gst_imaging_view_measure_profile (frame, settings, &n, &points);
+  g_string_append (json, ",\"profile\":{\"line\":[");
+  for (guint i = 0; i < G_N_ELEMENTS (ends); i++) {
+    g_string_append (json, i ? "," : "");
+    add_sample (json, ends[i]);
+  }
+  g_string_append (json, "],\"samples\":");
+  add_samples (json, frame, settings, n, values, points);
   g_string_append_c (json, '}');
 }
 

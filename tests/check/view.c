@@ -224,6 +224,10 @@ CHECK_TEST (test_whole_numbers_of_64_bits)
        "[\"9223372036854775807\",-9007199254740991]]"),      /* frame */
       "[[\"9007199254740993\",\"-9223372036854775808\"]]",   /* row */
       "[[\"9007199254740993\"],[\"9223372036854775807\"]]"}; /* column */
+  static const gchar *const of_profiles[] = {
+      "[\"-9223372036854775808\",\"9223372036854775807\"]", /* frame */
+      "[\"-9223372036854775808\",null]",                    /* row */
+      "[null,\"9223372036854775807\"]"};                    /* column */
   static const gchar *const sections[] = {"frame", "row", "column"};
   const gint64 samples[] = {G_GINT64_CONSTANT (9007199254740993), G_MININT64,
       G_MAXINT64, G_GINT64_CONSTANT (-9007199254740991)};
@@ -237,9 +241,12 @@ CHECK_TEST (test_whole_numbers_of_64_bits)
 
     wanted.section = (guint) gst_imaging_view_find_section (sections[i]);
     wanted.n_slices = i > 0 ? 1 : 0;
+    wanted.profile = (GstImagingViewLine){1, 0, 0, 1};
+    wanted.n_points = 2;
     set_values (view, 0, 0, 2, 2);
     header = picture_of (view, buffer_of (samples, sizeof (samples), i));
     check_has (header, of_sections[i]);
+    check_has (header, of_profiles[i]);
     g_free (header);
   }
   g_object_unref (view);

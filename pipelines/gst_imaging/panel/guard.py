@@ -11,7 +11,6 @@ import socket
 import time
 
 from aiohttp import web
-from aiohttp.web_protocol import RequestHandler
 
 from .refusal import Refusal
 
@@ -164,21 +163,42 @@ def party(address):
     return str(mapped) if mapped else known.exploded[:19] if known.version == 6 else address
 
 
-class Handler(RequestHandler):
-    """A connection of aiohttp that is closed where more waits than anybody needs: each request and each message takes memory, also
-    those without content."""
+class Gate(asyncio.Protocol):
+    """Stands between a connection and its protocol of aiohttp, and closes it where more waits than anybody needs: each request and
+    each message takes memory, also those without content."""
 
-    __slots__ = ("queue",)
+    def __init__(self, inner, connections):
+        """inner: of aiohttp, as its web.Server makes it"""
+        self.inner, self.connections = inner, connections
+        self.socket = None  # a WebSocketResponse
 
-    def __init__(self, *arguments, **more):
-        super().__init__(*arguments, **more)
-        self.queue = None  # of the messages of a WebSocket
+    def connection_made(self, transport):
+        self.inner.connection_made(transport)
+        self.connections.arrive(self.inner, transport)
+
+    def connection_lost(self, error):
+        self.connections.leave(self.inner)
+        self.inner.connection_lost(error)
 
     def data_received(self, data):
-        super().data_received(data)
-        if self.transport and (len(self._messages) > MAX_PIPELINED or len(self._message_tail) > MAX_MESSAGE or
-                               len(getattr(self.queue, "_buffer", ())) > MAX_UNREAD):
-            self.transport.abort()
+        self.inner.data_received(data)
+        if self.inner.transport and self.has_too_much():
+            self.inner.transport.abort()
+
+    def has_too_much(self):
+        """No public name tells what waits. Versions of aiohttp without these names of requests limit those themselves."""
+        queue = getattr(self.socket, "_reader", None)
+        return (len(getattr(self.inner, "_messages", ())) > MAX_PIPELINED or len(getattr(self.inner, "_message_tail", b"")) > MAX_MESSAGE or
+                len(getattr(queue, "_buffer", ())) > MAX_UNREAD)
+
+    def eof_received(self):
+        return self.inner.eof_received()
+
+    def pause_writing(self):
+        self.inner.pause_writing()
+
+    def resume_writing(self):
+        self.inner.resume_writing()
 
 
 class Connections:
@@ -188,21 +208,6 @@ class Connections:
     def __init__(self):
         self.known, self.strangers = {}, {}  # by protocol: its Rate, and its address
         self.rates = {}  # by party
-
-    def watch(self, server):
-        """server: of aiohttp, which tells of its connections"""
-        made, lost = server.connection_made, server.connection_lost
-
-        def connection_made(protocol, transport):
-            made(protocol, transport)
-            self.arrive(protocol, transport)
-
-        def connection_lost(protocol, error=None):
-            self.known.pop(protocol, None)
-            self.strangers.pop(protocol, None)
-            lost(protocol, error)
-
-        server.connection_made, server.connection_lost = connection_made, connection_lost
 
     @staticmethod
     def address_of(transport):
@@ -215,6 +220,10 @@ class Connections:
             self.abort((same if len(same) >= MAX_OF_ADDRESS else list(self.strangers))[0])
         self.strangers[protocol] = address
         asyncio.get_running_loop().call_later(PATIENCE, self.close_idle, protocol)
+
+    def leave(self, protocol):
+        self.known.pop(protocol, None)
+        self.strangers.pop(protocol, None)
 
     def abort(self, protocol):
         self.strangers.pop(protocol, None)

@@ -75,7 +75,7 @@ def read(panel):
         lost, missing = lost + missing, 0
     return {"type": "health", "time": round(time.monotonic() - panel.begin, 3), "elements": counts,
             "sinks": sinks, "frames-in": taken, "frames-out": shown,
-            "dropped": count("lost", lost) + sum(s["dropped"] for s in sinks), "missing": count("missing", missing),
+            "dropped": count("lost", lost) + panel.leaks.count() + sum(s["dropped"] for s in sinks), "missing": count("missing", missing),
             "warnings": panel.n_warnings, "errors": panel.n_errors,
             "hint": hint(panel)}
 

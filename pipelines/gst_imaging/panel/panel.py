@@ -13,6 +13,7 @@ from . import graph, health, outputs, pads
 from .changes import Changes
 from .elements import Element
 from .files import Files
+from .leaks import Leaks
 from .recording import Recording
 from .refusal import Refusal
 from .states import States
@@ -48,6 +49,7 @@ class Panel:
         self.begin = self.kept_time = time.monotonic()
         self.states = States(Gst, pipeline)
         self.counters = health.Counters()
+        self.leaks = Leaks(GstImaging.Tap, [element.element for element in self.elements.values()], self.states)
         self.n_failures, self.has_stopped = 0, True
         self.is_at_end, self.ends_early = False, False  # ends_early: before the change to PLAYING was complete
         self.listener = lambda message: None
@@ -81,6 +83,7 @@ class Panel:
                 future.set_result(function(*arguments))
             except Exception as error:  # of the caller
                 future.set_exception(error)
+                del future  # its error has this frame: the two would keep what the function held, as descriptors
         return True
 
     def run(self):
@@ -103,11 +106,13 @@ class Panel:
                 told = now + 1
                 if self.state_name == "playing":
                     health.hint(self)  # counts, also while nobody looks
+                    self.leaks.count()
                     self.listener({"type": "pipeline", **self.pipeline_state()})
         self.end_recording()
         self.keep("stopped")
         self.has_stopped = self.states.end()
         self.has_ended = True
+        self.leaks.close()
         self.refuse_jobs()
         for recording in self.snapshots:
             recording.close()
@@ -174,7 +179,7 @@ class Panel:
             return
         if self.state_name != "playing":  # it has failed meanwhile, or was stopped
             return
-        if self.loop and self.pipeline.seek_simple(self.Gst.Format.TIME, self.Gst.SeekFlags.FLUSH, 0):
+        if self.loop and self.flush_to(0):
             return
         if self.loop:
             self.states.set(self.Gst.State.READY)
@@ -186,6 +191,10 @@ class Panel:
         self.tell("warning" if self.is_camera() else "info", "", self.end_text())
         self.change_state("paused")
 
+    def flush_to(self, place):
+        """place: in ns. Returns: whether the source can seek"""
+        return self.leaks.seek(lambda: self.pipeline.seek_simple(self.Gst.Format.TIME, self.Gst.SeekFlags.FLUSH, place))
+
     def is_camera(self):
         """Whether the frames are of now: they come from a camera, or over a connection"""
         return self.camera or self.is_live
@@ -196,7 +205,7 @@ class Panel:
     def from_the_beginning(self):
         """What has ended plays again."""
         self.is_at_end = False
-        if not self.pipeline.seek_simple(self.Gst.Format.TIME, self.Gst.SeekFlags.FLUSH, 0):
+        if not self.flush_to(0):
             self.states.set(self.Gst.State.READY)
 
     def on_element_message(self, message):
@@ -375,6 +384,7 @@ class Panel:
 
     def keep(self, state):
         """Before the pipeline goes to a state: of one that pauses, the last frame of each pad is wanted."""
+        self.leaks.count()
         for tap in self.kept.values():
             tap.close()
         self.kept, self.kept_time = {}, time.monotonic()
@@ -442,7 +452,7 @@ class Panel:
             raise Refusal(400, "seconds is a number from 0 on.")
         if self.state_name not in ("playing", "paused"):
             raise Refusal(409, "The pipeline is stopped: there is nothing to seek in.")
-        if not self.pipeline.seek_simple(self.Gst.Format.TIME, self.Gst.SeekFlags.FLUSH, int(seconds * self.Gst.SECOND)):
+        if not self.flush_to(int(seconds * self.Gst.SECOND)):
             raise Refusal(422, "The source of this pipeline cannot seek.")
         self.is_at_end = False
         self.listener({"type": "pipeline", **self.pipeline_state(), "position": seconds})

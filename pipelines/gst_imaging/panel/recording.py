@@ -124,4 +124,4 @@ class Recording(Passage):
                 self.warn(f"{self.path}: {self.n_dropped} frames were not written within {PATIENCE} s of the end of the recording, and are lost.")
             self.ended.set_result({**self.state(), "complete": is_complete})
         except Exception as error:  # of the caller
-            self.ended.set_exception(error)
+            self.ended.set_exception(error.with_traceback(None))  # whose frames have the recording, which has the error

@@ -14,7 +14,7 @@ from aiohttp.http_exceptions import HttpProcessingError
 from . import health, metrics
 from .client import Client
 from .follow import Followers
-from .guard import HEADERS, MAX_MESSAGE, Connections, Guard, Handler, read_json
+from .guard import HEADERS, MAX_MESSAGE, Connections, Gate, Guard, read_json
 from .refusal import Refusal
 
 MAX_CLIENTS = 8
@@ -38,7 +38,8 @@ def is_no_lost_connection(record):
         return False
     if kind and issubclass(kind, HttpProcessingError):  # no HTTP: the stranger has got a 400
         return False
-    return not (kind is AssertionError and trace and trace.tb_frame.f_code.co_name == "_handle_request")
+    place = trace and trace.tb_frame.f_code.co_name  # newer versions of aiohttp find it as they send a file
+    return (kind, place) not in ((AssertionError, "_handle_request"), (RuntimeError, "sendfile"))
 
 
 def lower_priority():
@@ -107,9 +108,7 @@ class Server:
         self.runner = runner = web.AppRunner(app, access_log=None, keepalive_timeout=30, lingering_time=LINGER, handle_signals=False,
                                              auto_decompress=False)  # not before anybody has asked who sends it
         await runner.setup()
-        self.connections.watch(runner.server)
-        options = getattr(runner.server, "_kwargs")
-        server = await self.loop.create_server(lambda: Handler(runner.server, loop=self.loop, **options), self.host, self.port, backlog=64)
+        server = await self.loop.create_server(lambda: Gate(runner.server(), self.connections), self.host, self.port, backlog=64)
         self.port = server.sockets[0].getsockname()[1]
         self.guard.cookie += f"-{self.port}"
         self.followers = Followers(self)
@@ -129,7 +128,20 @@ class Server:
 
     def tell(self, message):
         for client in list(self.clients):
-            client.send(message)
+            if client.writer:  # the state of another one is yet to be made, and has what is told now
+                client.send(message)
+
+    async def begin(self, client):
+        """The state is the first message. It and changes take the same way from the thread of the panel, so none is lost between."""
+        def tell_state():
+            self.loop.call_soon_threadsafe(start, self.panel.state())
+
+        def start(state):
+            if client in self.clients:  # it may have gone
+                client.send({**state, "health": self.with_counts(state["health"])})
+                client.start()
+
+        await self.do(tell_state)
 
     def close_stuck(self):
         """Connections whose client has read nothing for a while: they would keep others out."""
@@ -152,7 +164,9 @@ class Server:
         return await asyncio.wrap_future(self.panel.submit(function, *arguments))
 
     async def health(self):
-        told = await self.do(self.panel.health)
+        return self.with_counts(await self.do(self.panel.health))
+
+    def with_counts(self, told):
         return {**told, "clients": len(self.clients), "views": sum(len(c.views) for c in self.clients), "pictures": self.n_pictures}
 
     # --- commands ---
@@ -182,7 +196,8 @@ class Server:
         }
 
     async def state(self):
-        return {**await self.do(self.panel.state), "health": await self.health()}
+        state = await self.do(self.panel.state)
+        return {**state, "health": self.with_counts(state["health"])}
 
     async def elements(self):
         return {"elements": await self.do(self.panel.all_elements)}
@@ -208,6 +223,7 @@ class Server:
             return self.panel.told_of_snapshot(await asyncio.wrap_future(await self.do(recording.stop)))
         finally:  # also where the client has gone
             self.panel.submit(self.panel.drop_snapshot, recording)
+            del recording  # its error has this frame
 
     async def messages(self):
         return {"messages": self.panel.messages}
@@ -331,13 +347,13 @@ class Server:
         if len(self.clients) >= MAX_CLIENTS:
             raise Refusal(503, f"{MAX_CLIENTS} clients look already.")
         socket = web.WebSocketResponse(max_msg_size=MAX_MESSAGE, heartbeat=20)
+        gate = request.transport.get_protocol()  # before prepare(): the client may go meanwhile
         client = Client(self, socket, request.transport, self.connections.known[request.protocol])
         self.clients.add(client)
         try:
             await socket.prepare(request)
-            request.protocol.queue = getattr(socket, "_reader")
-            client.start()
-            client.send(await self.state())
+            gate.socket = socket
+            await self.begin(client)
             async for message in socket:
                 if message.type != WSMsgType.TEXT:
                     break

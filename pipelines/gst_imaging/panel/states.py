@@ -13,7 +13,7 @@ class States:
         self.Gst, self.pipeline = Gst, pipeline
         self.wanted, self.done = queue.Queue(), queue.Queue()
         self.since = None  # when the change began that is not complete
-        self.n_open = 0
+        self.n_open = self.n_emptied = 0  # n_emptied: changes after which nothing waits in the pipeline
         self.is_telling = False  # a change is complete, and is being told
         threading.Thread(target=self.run, name="states", daemon=True).start()
 
@@ -26,6 +26,7 @@ class States:
     def set(self, state, then=lambda result: None):
         """Changes are made in order. then: is called by look()"""
         self.n_open += 1
+        self.n_emptied += state <= self.Gst.State.READY
         self.since = self.since or time.monotonic()
         self.wanted.put((state, then))
 
