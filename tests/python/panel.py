@@ -1076,6 +1076,9 @@ class Panel(unittest.IsolatedAsyncioTestCase):
             await ws.send_json({"do": "record", "view": "sharp.src", "path": "h.npy", "frames": 5})
             told = await receive(ws, lambda m: m["type"] == "message" and m["severity"] == "warning", timeout=5)
         self.assertIn("h.npy.json", told["text"])
+        served.process.terminate()
+        _out, errors = served.process.communicate(timeout=TIMEOUT)
+        self.assertEqual(errors.count(told["text"]), 1)  # on the terminal as well
 
     async def test_two_panels_keep_the_presets_of_both(self):
         one, two = self.serve(), self.serve()

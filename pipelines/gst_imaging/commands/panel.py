@@ -16,7 +16,7 @@ import sys
 import warnings
 
 from .. import library, play
-from ..command import NO_RESULT, SIGNALS, UNREADABLE, WRONG_USE, Failure
+from ..command import NO_RESULT, SIGNALS, UNREADABLE, WRONG_USE, Failure, say
 from ..frames import cameras
 from ..frames.source import split
 from ..oct import calibration, spectra
@@ -197,9 +197,21 @@ def make(options):
     return panel
 
 
-def tell_failure(answer):
-    if answer.exception():
-        print(f"gst-imaging panel: {answer.exception()}", file=sys.stderr)
+class Told:
+    """What the pipeline warns of and why it fails, on the terminal as well."""
+
+    def __init__(self, panel):
+        self.sentences = []
+        panel.say = self.say
+
+    def say(self, element, sentence):
+        self.sentences.append(sentence)
+        say(f"gst-imaging panel: {element}{': ' if element else ''}{sentence}")
+
+    def say_failure(self, answer):
+        error = str(answer.exception() or "")
+        if error and not any(sentence in error for sentence in self.sentences):
+            self.say("", error)
 
 
 def end_without_camera(panel, server, answer):
@@ -234,6 +246,7 @@ def serve(options):
     from ..panel.server import Server
 
     signal.signal(signal.SIGPIPE, signal.SIG_IGN)  # a browser that has gone does not end the panel
+    told = Told(panel)
     server = Server(panel, listen=options.listen, port=options.port, token=options.token)
     try:
         address = server.start()
@@ -252,7 +265,7 @@ def serve(options):
         else:
             if options.camera:
                 end_without_camera(panel, server, answer)
-            answer.add_done_callback(tell_failure)
+            answer.add_done_callback(told.say_failure)
     print(json.dumps({"address": address}) if options.json else address, flush=True)
     panel.states.wait(2)  # requests come after the start; a source that waits for ever does not keep them
     panel.run()

@@ -83,17 +83,18 @@ class Kind:
     invalid: int = 0  # bits of the flags of a cell without a value
     field: typing.Optional[typing.Callable] = None  # rows of a frame: all frames of a pass are read, and are one field
     progress: typing.Optional[tuple] = None  # of its element message: name, text, and the fields whose quotient is the part
+    none: str = "This element has measured nothing yet"  # before there are results
 
     def told(self):
         """Returns: what the page reads"""
-        return {"plots": self.plots, "first": self.first, "arrows": self.arrows, "invalid": self.invalid, "progress": self.progress}
+        return {"plots": self.plots, "first": self.first, "none": self.none, "arrows": self.arrows, "invalid": self.invalid, "progress": self.progress}
 
 
 OTHER = Kind()
 KINDS = {
-    "shcentroid": Kind("shwfs-centroids-v1", ("Plot", "Map of |slope|", "Map of dx", "Map of dy", "Table"), ("rms",), sum_up_centroids,
-                       "slopes", library.NO_CENTROID),
-    "lapsharpen": Kind("laplacian-focus-v1", first=("variance",)),
+    "shcentroid": Kind("shwfs-centroids-v1", ("Plot", "Map of |slope|", "Map of dx", "Map of dy", "Table"), ("rms", "mean-dx", "mean-dy"),
+                       sum_up_centroids, "slopes", library.NO_CENTROID),
+    "lapsharpen": Kind("laplacian-focus-v1", first=("variance",), none="The focus is measured with focus-measure=true"),
     "photostereo": Kind("photostereo-summary-v1", first=("mean-residual", "change"),
                         progress=("photostereo-progress", "{lights} lights, residual {mean-residual}")),
     "octbscan": Kind("oct-ascans-v1", ("A-scan", "Plot", "Table"), ()),

@@ -53,6 +53,7 @@ class Panel:
         self.n_failures, self.has_stopped = 0, True
         self.is_at_end, self.ends_early = False, False  # ends_early: before the change to PLAYING was complete
         self.listener = lambda message: None
+        self.say = lambda element, sentence: None  # a warning or an error, when it is told for the first time
         self.known, self.known_views = {}, None
         self.kept = {}  # by pad: a tap with the last frame, while the pipeline is paused
         self.jobs, self.is_running, self.has_ended = queue.Queue(), True, False
@@ -167,6 +168,8 @@ class Panel:
             told.update({"count": same["count"] + 1, "first": same["first"], "replaces": same["number"]})
             self.messages.remove(same)
         self.messages = self.messages[1 - MAX_MESSAGES:] + [told]
+        if severity != "info" and told["count"] == 1:
+            self.say(element, text)
         self.listener(told)
 
     def error_text(self):

@@ -74,5 +74,6 @@ export class Messages {
   #count() {
     const n = this.list.querySelectorAll(".error, .warning").length;
     this.tab.textContent = n ? `Messages (${n})` : "Messages";
+    this.tab.className = this.list.querySelector(".error") ? "bad" : n ? "warned" : "";
   }
 }

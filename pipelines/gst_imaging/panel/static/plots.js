@@ -25,7 +25,7 @@ export function lineOf(header) {
 
 function overTime(canvas, one, { chosen, span, isLog }) {
   plot(canvas, chosen.map((name) => ({ name, points: one.points(name, span) })),
-    { xLabel: "s", isLog, none: one.history.length ? "" : "This element has measured nothing yet" });
+    { xLabel: "s", isLog, none: one.history.length ? "" : one.element.display.none });
   return "";
 }
 
