@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
 """gst-imaging batch: rows and their results, and what happens when a worker, a batch, a disk or another host fails."""
 import contextlib
+import errno
 import json
 import os
 import re
@@ -18,7 +19,8 @@ import numpy as np
 from support import SOURCE, TIMEOUT, FolderCase, main, result_of, run_command
 
 sys.path.insert(0, os.path.join(SOURCE, "pipelines"))
-from gst_imaging.batch import allocation, claims, rows
+from gst_imaging.batch import allocation, claims, pool, rows, worker
+from gst_imaging.command import Stopped
 
 # Workers that crash or wait where the name of the output tells so, and write down what they have been given.
 CRASHES = """
@@ -335,6 +337,39 @@ class Claims(FolderCase):
             mine.release()
         open(self.claim, "w", encoding="utf-8").close()  # not written yet
         self.assertIsNone(claims.take(self.output))
+
+    def test_a_time_in_the_future_does_not_hold_for_ever(self):
+        self.write(host="elsewhere")
+        os.utime(self.claim, (time.time() + 100,) * 2)  # clocks differ
+        self.assertIsNone(claims.take(self.output))
+        os.utime(self.claim, (time.time() + 2 * 86400,) * 2)
+        self.assertIsNotNone(claims.take(self.output))
+
+    def test_what_stops_the_writing_leaves_no_claim(self):
+        with unittest.mock.patch.object(claims.json, "dump", side_effect=Stopped(signal.SIGTERM)), self.assertRaises(Stopped):
+            claims.take(self.output)
+        self.assertEqual(os.listdir(self.folder), [])
+
+    def test_a_file_system_without_links(self):
+        with unittest.mock.patch.object(claims.os, "link", side_effect=PermissionError(errno.EPERM, "no links")):
+            mine = claims.take(self.output)
+            self.assertTrue(mine.is_ours())
+            self.assertIsNone(claims.take(self.output))
+        self.assertEqual(os.listdir(self.folder), [os.path.basename(self.claim)])
+
+    def test_workers_that_do_not_end_share_one_deadline(self):
+        script = "import signal, time; signal.signal(signal.SIGTERM, signal.SIG_IGN); print(flush=True); time.sleep(60)"
+        with unittest.mock.patch.object(pool, "PATIENCE", 1), contextlib.ExitStack() as stack:
+            several = pool.Pool([], 0, False, None, None, None)
+            for _ in range(3):
+                process = stack.enter_context(subprocess.Popen([sys.executable, "-c", script], stdout=subprocess.PIPE))
+                process.stdout.readline()
+                one = worker.Worker.__new__(worker.Worker)
+                one.pid, one.row, one.claim = process.pid, "a row", None
+                several.workers.append(one)
+            begin = time.monotonic()
+            several.end()
+            self.assertLess(time.monotonic() - begin, 2.5)
 
     def test_only_one_of_many_takes_it_over(self):
         script = ("import sys, time\nfrom gst_imaging.batch import claims\n"

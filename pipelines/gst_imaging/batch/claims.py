@@ -6,6 +6,7 @@ gone; one of another host when its time is old, by the clock of the file system.
 one can do, and makes a new one. If all of this fails, as on a file system without O_EXCL, the lock of job.Job is left.
 """
 import contextlib
+import errno
 import json
 import os
 import socket
@@ -13,6 +14,7 @@ import tempfile
 import uuid
 
 RENEWED, STALE = 30, 300  # seconds
+NO_LINKS = errno.EPERM, errno.ENOTSUP, errno.ENOSYS  # of file systems such as FAT
 
 
 def started(pid):
@@ -55,7 +57,7 @@ def is_stale(path, told):
     pid, start = told.get("pid"), told.get("start")
     if told.get("host") == host() and isinstance(pid, int) and isinstance(start, int):
         return started(pid) != start
-    return now(os.path.dirname(path)) - os.stat(path).st_mtime > STALE
+    return abs(now(os.path.dirname(path)) - os.stat(path).st_mtime) > STALE  # a time in the future would hold for ever
 
 
 class Claim:
@@ -83,18 +85,25 @@ class Claim:
 
 def make(path):
     """Returns: the claim, or None if there is one"""
-    try:
-        descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o666)
-    except FileExistsError:
-        return None
     told = {"host": host(), "pid": os.getpid(), "start": started(os.getpid()), "token": uuid.uuid4().hex}
+    whole_one = f"{path}.{told['token']}"
     try:
-        with open(descriptor, "w", encoding="utf-8") as file:
+        with open(whole_one, "x", encoding="utf-8") as file:
             json.dump(told, file)
-    except OSError:
-        os.unlink(path)
-        raise
-    return Claim(path, told["token"])
+        try:
+            os.link(whole_one, path)  # whole or not at all, whatever ends this process
+        except FileExistsError:
+            pass
+        except OSError as error:
+            if error.errno not in NO_LINKS:
+                raise
+            with contextlib.suppress(FileExistsError), open(path, "x", encoding="utf-8") as file:
+                json.dump(told, file)
+    finally:
+        with contextlib.suppress(FileNotFoundError):
+            os.unlink(whole_one)
+    claim = Claim(path, told["token"])
+    return claim if claim.is_ours() else None
 
 
 def take_over(path, told):

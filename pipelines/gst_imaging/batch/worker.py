@@ -141,15 +141,18 @@ class Worker:
         self.connection.close()
         os.close(self.errors)
 
-    def end(self, seconds):
-        """Stops it, and leaves it time to remove what is half."""
+    def stop(self):
+        """It then removes what is half."""
+        if self.pid:
+            os.kill(self.pid, signal.SIGTERM)
+
+    def end(self, deadline):
+        """Waits for one that is stopped; kills it at the deadline."""
         if not self.pid:
             return
-        os.kill(self.pid, signal.SIGTERM)
-        end = time.monotonic() + seconds
         while os.waitpid(self.pid, os.WNOHANG)[0] == 0:
-            if time.monotonic() > end:
+            if time.monotonic() > deadline:
                 os.kill(self.pid, signal.SIGKILL)
-                end += 3600
+                deadline += 3600
             time.sleep(0.02)
         self.pid = None
