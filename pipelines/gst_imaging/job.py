@@ -110,6 +110,10 @@ def stamp(path):
     return found.st_size, found.st_mtime_ns, found.st_ino
 
 
+class Busy(Failure):
+    """Another process works on the same result, and will end."""
+
+
 class Job:
     """For with: the outputs of one input. See the module."""
 
@@ -226,7 +230,7 @@ class Job:
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
             os.close(lock)
-            raise Failure(NOT_WRITTEN, f"Another gst-imaging is writing {self.target}.") from None
+            raise Busy(NOT_WRITTEN, f"Another gst-imaging is writing {self.target}.") from None
         except OSError:
             pass  # a file system without locks
         return lock

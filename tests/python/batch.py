@@ -2,6 +2,7 @@
 """gst-imaging batch: rows and their results, and what happens when a worker, a batch, a disk or another host fails."""
 import contextlib
 import errno
+import fcntl
 import json
 import os
 import re
@@ -296,6 +297,30 @@ class Batch(FolderCase):
             self.assertIn(part, sentence)
 
 
+    def test_a_row_that_another_process_still_writes_is_tried_again(self):
+        self.table(["0"])
+        os.makedirs(self.path("out/.0.gst-imaging-work"))
+        lock = os.open(self.path("out/.0.gst-imaging-work"), os.O_RDONLY)
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        with self.start() as process:
+            wait_for(self.path("trace"))
+            time.sleep(2)
+            os.close(lock)
+            out, err = process.communicate(timeout=TIMEOUT)
+        self.assertEqual(json.loads(out.splitlines()[-1]), {"rows": 1, "made": 1, "complete": 0, "failed": 0}, err)
+
+    def test_a_claim_that_is_no_file_fails_its_row(self):
+        self.table(["0", "1", "2"])
+        os.mkdir(self.path("out"))
+        os.symlink("nowhere", self.path("out/.0.gst-imaging-claim"))
+        os.mkfifo(self.path("out/.1.gst-imaging-claim"))
+        lines = self.batch("--json", status=1)
+        self.assertEqual((lines[-1]["made"], lines[-1]["failed"]), (1, 2))
+        for line in lines[:-1]:
+            if line["state"] == "failed":
+                self.assertIn("gst-imaging-claim is no regular file. Remove it.", line["error"])
+
+
 class Claims(FolderCase):
     def setUp(self):
         super().setUp()
@@ -335,8 +360,10 @@ class Claims(FolderCase):
             mine.renew()
             self.assertLess(time.time() - os.stat(self.claim).st_mtime, 100)
             mine.release()
-        open(self.claim, "w", encoding="utf-8").close()  # not written yet
-        self.assertIsNone(claims.take(self.output))
+        for text in "", "[" * 200000:  # of an older version, or of nobody
+            with open(self.claim, "w", encoding="utf-8") as file:
+                file.write(text)
+            self.assertIsNone(claims.take(self.output))
 
     def test_a_time_in_the_future_does_not_hold_for_ever(self):
         self.write(host="elsewhere")

@@ -10,10 +10,12 @@ import errno
 import json
 import os
 import socket
+import stat
 import tempfile
 import uuid
 
 RENEWED, STALE = 30, 300  # seconds
+LONGEST = 4096  # letters of a claim
 NO_LINKS = errno.EPERM, errno.ENOTSUP, errno.ENOSYS  # of file systems such as FAT
 
 
@@ -45,10 +47,15 @@ def now(folder):
 
 def read(path):
     """Returns: what a claim holds, {} for one that is not written yet; raises FileNotFoundError"""
+    no_file = OSError(errno.EINVAL, f"its claim {path} is no regular file. Remove it")
+    if os.path.islink(path):
+        raise no_file
+    if not stat.S_ISREG(os.stat(path).st_mode):  # to open a pipe would wait for a writer
+        raise no_file
     with open(path, encoding="utf-8", errors="replace") as file:
         try:
-            told = json.load(file)
-        except ValueError:
+            told = json.loads(file.read(LONGEST))
+        except (ValueError, RecursionError):
             return {}
     return told if isinstance(told, dict) else {}
 

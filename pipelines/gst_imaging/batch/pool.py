@@ -76,6 +76,10 @@ class Pool:
         row, claim, worker.row, worker.claim = worker.row, worker.claim, None, None
         if row:
             claim.release()
+            if answer["state"] == "busy":
+                self.elsewhere.append(next(index for index, one in enumerate(self.rows) if one is row))
+                self.tried = time.monotonic()
+                return
             self.take_answer(row, {"seconds": round(time.monotonic() - worker.begin, 3), **answer})
         if not worker.pid:
             self.dismiss(worker)

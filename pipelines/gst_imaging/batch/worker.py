@@ -12,6 +12,7 @@ import time
 import traceback
 
 from ..command import NO_RESULT, WRONG_USE, Failure, Stopped, explain, held, stop, whole
+from ..job import Busy
 from . import allocation
 from .run import run
 
@@ -23,6 +24,8 @@ def attempt(row, overwrite):
     """Returns: what becomes of a row"""
     try:
         return {"state": "made" if run(row, overwrite) else "complete"}
+    except Busy:  # as a worker of a batch that was killed, until it has removed what is half
+        return {"state": "busy"}
     except Failure as failure:
         code, sentence = failure.code, str(failure)
     except OSError as error:
