@@ -3,7 +3,7 @@
 
 It holds host, process and start of that process, and its time is renewed. A claim of this host is stale when its process has
 gone; one of another host when its time is old, by the clock of the file system. Who finds a stale claim renames it, which only
-one can do, and makes a new one. If all of this fails, as on a file system without O_EXCL, the lock of job.Job is left.
+one can do, and makes a new one. If all of this fails, as on a file system without O_EXCL and links, the lock of job.Job is left.
 """
 import contextlib
 import errno
