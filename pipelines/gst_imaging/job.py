@@ -103,6 +103,21 @@ class NotMade(Failure):
     """A result that is only looked for is not there."""
 
 
+def stamp(path):
+    """Returns: what differs when a file is another one or has been written; of a folder, for all files in it. None without a file"""
+    try:
+        if os.path.isdir(path):
+            return {name: stamp(os.path.join(path, name)) for name in files_below(path)}
+        found = os.stat(path)
+    except OSError:
+        return None
+    return found.st_size, found.st_mtime_ns, found.st_ino
+
+
+class Busy(Failure):
+    """Another process works on the same result, and will end."""
+
+
 class Job:
     """For with: the outputs of one input. See the module."""
 
@@ -116,6 +131,7 @@ class Job:
         self.nothing = None  # a sentence, where nothing could be measured: the report is made, and the command fails
         self.folder, self.lock, self.new_parents = None, None, []
         self.find = getattr(options, "find", None)  # a dictionary, for hashes by path: the result is looked for, and not made
+        self.stamps = {}  # of inputs, from before their hash
 
     def __enter__(self):
         return self
@@ -141,10 +157,19 @@ class Job:
         for path, _role in files:
             if os.path.exists(path) and not os.path.isfile(path) and not os.path.isdir(path):  # its end may never come
                 raise Failure(UNREADABLE, f"{path} is no regular file: it is a pipe or device.")
+        for path, _role in files:
+            self.stamps.setdefault(os.path.abspath(path), stamp(path))
         try:
             return self.report.take_inputs(files, self.find)
         except OSError as error:
             raise Failure(UNREADABLE, f"{error.filename or files[0][0] or 'A file without a name'} cannot be read: {error.strerror}.") from error
+
+    def check_inputs(self):
+        """Fails where an input is another one than when its hash was taken: nobody knows which of the two was read."""
+        changed = [path for path, before in self.stamps.items() if stamp(path) != before]
+        if changed:
+            raise Failure(UNREADABLE, f"{changed[0]} changed while it was read. The result was not kept. Run the command again when the"
+                                      " file is complete.")
 
     def setting(self, name, value, default=None, unit=""):
         """What else decides on the result, or what an option has become. The report has it where it is not the default."""
@@ -210,7 +235,7 @@ class Job:
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
             os.close(lock)
-            raise Failure(NOT_WRITTEN, f"Another gst-imaging is writing {self.target}.") from None
+            raise Busy(NOT_WRITTEN, f"Another gst-imaging is writing {self.target}.") from None
         except OSError:
             pass  # a file system without locks
         return lock
@@ -295,6 +320,7 @@ class Job:
         """Writes report.html and result.json, and lets all outputs appear. figures: of the command, for result.json.
         Returns: what --json prints"""
         self.open()
+        self.check_inputs()
         self.tell_given()
         if self.nothing:
             self.report.warning(self.nothing)

@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
 """gst-imaging batch: rows and their results, and what happens when a worker, a batch, a disk or another host fails."""
 import contextlib
+import errno
+import fcntl
 import gc
 import io
 import json
@@ -21,7 +23,8 @@ from support import SOURCE, TIMEOUT, FolderCase, main, result_of, run_command
 
 sys.path.insert(0, os.path.join(SOURCE, "pipelines"))
 from gst_imaging import library, play
-from gst_imaging.batch import allocation, claims, rows, run
+from gst_imaging.batch import allocation, claims, pool, rows, run, worker
+from gst_imaging.command import Stopped
 
 # Workers that crash or wait where the name of the output tells so, and write down what they have been given.
 CRASHES = """
@@ -318,6 +321,30 @@ class Batch(FolderCase):
             self.assertIn(part, sentence)
 
 
+    def test_a_row_that_another_process_still_writes_is_tried_again(self):
+        self.table(["0"])
+        os.makedirs(self.path("out/.0.gst-imaging-work"))
+        lock = os.open(self.path("out/.0.gst-imaging-work"), os.O_RDONLY)
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        with self.start() as process:
+            wait_for(self.path("trace"))
+            time.sleep(2)
+            os.close(lock)
+            out, err = process.communicate(timeout=TIMEOUT)
+        self.assertEqual(json.loads(out.splitlines()[-1]), {"rows": 1, "made": 1, "complete": 0, "failed": 0}, err)
+
+    def test_a_claim_that_is_no_file_fails_its_row(self):
+        self.table(["0", "1", "2"])
+        os.mkdir(self.path("out"))
+        os.symlink("nowhere", self.path("out/.0.gst-imaging-claim"))
+        os.mkfifo(self.path("out/.1.gst-imaging-claim"))
+        lines = self.batch("--json", status=1)
+        self.assertEqual((lines[-1]["made"], lines[-1]["failed"]), (1, 2))
+        for line in lines[:-1]:
+            if line["state"] == "failed":
+                self.assertIn("gst-imaging-claim is no regular file. Remove it.", line["error"])
+
+
 class Claims(FolderCase):
     def setUp(self):
         super().setUp()
@@ -357,8 +384,43 @@ class Claims(FolderCase):
             mine.renew()
             self.assertLess(time.time() - os.stat(self.claim).st_mtime, 100)
             mine.release()
-        open(self.claim, "w", encoding="utf-8").close()  # not written yet
+        for text in "", "[" * 200000:  # of an older version, or of nobody
+            with open(self.claim, "w", encoding="utf-8") as file:
+                file.write(text)
+            self.assertIsNone(claims.take(self.output))
+
+    def test_a_time_in_the_future_does_not_hold_for_ever(self):
+        self.write(host="elsewhere")
+        os.utime(self.claim, (time.time() + 100,) * 2)  # clocks differ
         self.assertIsNone(claims.take(self.output))
+        os.utime(self.claim, (time.time() + 2 * 86400,) * 2)
+        self.assertIsNotNone(claims.take(self.output))
+
+    def test_what_stops_the_writing_leaves_no_claim(self):
+        with unittest.mock.patch.object(claims.json, "dump", side_effect=Stopped(signal.SIGTERM)), self.assertRaises(Stopped):
+            claims.take(self.output)
+        self.assertEqual(os.listdir(self.folder), [])
+
+    def test_a_file_system_without_links(self):
+        with unittest.mock.patch.object(claims.os, "link", side_effect=PermissionError(errno.EPERM, "no links")):
+            mine = claims.take(self.output)
+            self.assertTrue(mine.is_ours())
+            self.assertIsNone(claims.take(self.output))
+        self.assertEqual(os.listdir(self.folder), [os.path.basename(self.claim)])
+
+    def test_workers_that_do_not_end_share_one_deadline(self):
+        script = "import signal, time; signal.signal(signal.SIGTERM, signal.SIG_IGN); print(flush=True); time.sleep(60)"
+        with unittest.mock.patch.object(pool, "PATIENCE", 1), contextlib.ExitStack() as stack:
+            several = pool.Pool([], 0, False, None, None, None)
+            for _ in range(3):
+                process = stack.enter_context(subprocess.Popen([sys.executable, "-c", script], stdout=subprocess.PIPE))
+                process.stdout.readline()
+                one = worker.Worker.__new__(worker.Worker)
+                one.pid, one.row, one.claim = process.pid, "a row", None
+                several.workers.append(one)
+            begin = time.monotonic()
+            several.end()
+            self.assertLess(time.monotonic() - begin, 2.5)
 
     def test_only_one_of_many_takes_it_over(self):
         script = ("import sys, time\nfrom gst_imaging.batch import claims\n"

@@ -41,6 +41,8 @@ def work(path, made):
         raise command.Failure(command.UNREADABLE, f"{path} is bad.")
     if "full" in text:  # as a disk whose file nobody looked after
         raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+    if "changes" in text:  # as rsync replaces a file
+        os.rename(path + ".new", path)
     if "nothing" in text:
         made.nothing = f"{path} holds nothing to measure."
         made.report.figure("level", None, "counts", at_most=4)
@@ -122,6 +124,21 @@ class Jobs(FolderCase):
         os.remove(self.path("out/frames.npy"))  # no longer whole
         self.run_trial("one", "-o", "out", "--extra", "3", code=4)
         self.assertEqual(self.hidden(), [])
+
+    def test_an_input_that_changes_meanwhile_gives_no_result(self):
+        def write(name, text):
+            with open(self.path(name), "w", encoding="utf-8") as file:
+                file.write(text)
+
+        write("input", "one")
+        self.run_trial("input", "-o", "out")
+        before = result_of(self.path("out"))
+        write("input", "changes")
+        write("input.new", "another")
+        error = self.run_trial("input", "-o", "out", "--overwrite", code=3)[1]
+        self.assertIn("input changed while it was read", error)
+        self.assertEqual((result_of(self.path("out")), self.hidden()), (before, []))
+        self.run_trial("input", "-o", "out", "--overwrite")
 
     def test_the_key_depends_on_all_that_decides(self):
         def key(command="trial", role="frames", path="a/b.npy", sha256="00", **settings):

@@ -3,16 +3,20 @@
 
 It holds host, process and start of that process, and its time is renewed. A claim of this host is stale when its process has
 gone; one of another host when its time is old, by the clock of the file system. Who finds a stale claim renames it, which only
-one can do, and makes a new one. If all of this fails, as on a file system without O_EXCL, the lock of job.Job is left.
+one can do, and makes a new one. If all of this fails, as on a file system without O_EXCL and links, the lock of job.Job is left.
 """
 import contextlib
+import errno
 import json
 import os
 import socket
+import stat
 import tempfile
 import uuid
 
 RENEWED, STALE = 30, 300  # seconds
+LONGEST = 4096  # letters of a claim
+NO_LINKS = errno.EPERM, errno.ENOTSUP, errno.ENOSYS  # of file systems such as FAT
 
 
 def started(pid):
@@ -43,10 +47,15 @@ def now(folder):
 
 def read(path):
     """Returns: what a claim holds, {} for one that is not written yet; raises FileNotFoundError"""
+    no_file = OSError(errno.EINVAL, f"its claim {path} is no regular file. Remove it")
+    if os.path.islink(path):
+        raise no_file
+    if not stat.S_ISREG(os.stat(path).st_mode):  # to open a pipe would wait for a writer
+        raise no_file
     with open(path, encoding="utf-8", errors="replace") as file:
         try:
-            told = json.load(file)
-        except ValueError:
+            told = json.loads(file.read(LONGEST))
+        except (ValueError, RecursionError):
             return {}
     return told if isinstance(told, dict) else {}
 
@@ -55,7 +64,7 @@ def is_stale(path, told):
     pid, start = told.get("pid"), told.get("start")
     if told.get("host") == host() and isinstance(pid, int) and isinstance(start, int):
         return started(pid) != start
-    return now(os.path.dirname(path)) - os.stat(path).st_mtime > STALE
+    return abs(now(os.path.dirname(path)) - os.stat(path).st_mtime) > STALE  # a time in the future would hold for ever
 
 
 class Claim:
@@ -83,18 +92,25 @@ class Claim:
 
 def make(path):
     """Returns: the claim, or None if there is one"""
-    try:
-        descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o666)
-    except FileExistsError:
-        return None
     told = {"host": host(), "pid": os.getpid(), "start": started(os.getpid()), "token": uuid.uuid4().hex}
+    whole_one = f"{path}.{told['token']}"
     try:
-        with open(descriptor, "w", encoding="utf-8") as file:
+        with open(whole_one, "x", encoding="utf-8") as file:
             json.dump(told, file)
-    except OSError:
-        os.unlink(path)
-        raise
-    return Claim(path, told["token"])
+        try:
+            os.link(whole_one, path)  # whole or not at all, whatever ends this process
+        except FileExistsError:
+            pass
+        except OSError as error:
+            if error.errno not in NO_LINKS:
+                raise
+            with contextlib.suppress(FileExistsError), open(path, "x", encoding="utf-8") as file:
+                json.dump(told, file)
+    finally:
+        with contextlib.suppress(FileNotFoundError):
+            os.unlink(whole_one)
+    claim = Claim(path, told["token"])
+    return claim if claim.is_ours() else None
 
 
 def take_over(path, told):

@@ -5,12 +5,12 @@ import selectors
 import sys
 import time
 
-from ..command import NOT_WRITTEN
+from ..command import NOT_WRITTEN, whole
 from . import claims
 from .worker import Worker
 
 TRIED = 1  # seconds between two looks at what others work on
-PATIENCE = 10  # seconds for a worker that is stopped
+PATIENCE = 10  # seconds for the workers that are stopped, all together
 
 
 class Pool:
@@ -21,7 +21,7 @@ class Pool:
         self.take_answer, self.take_errors, self.tick = take_answer, take_errors, tick
         self.waiting, self.elsewhere = collections.deque(range(len(rows))), collections.deque()
         self.workers, self.selector, self.renewed = [], selectors.DefaultSelector(), time.monotonic()
-        self.tried = 0
+        self.tried, self.claim = 0, None  # claim: one that no worker has yet
 
     def next_row(self):
         """Returns: the number of a row that is ours now, and its claim; None for none just now"""
@@ -29,13 +29,14 @@ class Pool:
             index = self.waiting.popleft() if self.waiting else self.elsewhere.popleft()
             row = self.rows[index]
             try:
-                claim = claims.take(row.output)
+                with whole():
+                    self.claim = claims.take(row.output)
             except OSError as error:
                 self.take_answer(row, {"state": "failed", "exit-status": NOT_WRITTEN, "seconds": 0,
                                        "error": f"{row.output} cannot be written: {error.strerror}."})
                 continue
-            if claim:
-                return index, claim
+            if self.claim:
+                return index, self.claim
             if len(self.elsewhere) == 0 or not self.waiting:
                 self.tried = time.monotonic()
             self.elsewhere.append(index)
@@ -45,6 +46,7 @@ class Pool:
         found = self.next_row()
         if found:
             worker.start(self.rows[found[0]], *found)
+            self.claim = None
 
     def hire(self, place):
         worker = Worker(place, self.n_workers, self.rows, self.overwrite)
@@ -74,6 +76,10 @@ class Pool:
         row, claim, worker.row, worker.claim = worker.row, worker.claim, None, None
         if row:
             claim.release()
+            if answer["state"] == "busy":
+                self.elsewhere.append(next(index for index, one in enumerate(self.rows) if one is row))
+                self.tried = time.monotonic()
+                return
             self.take_answer(row, {"seconds": round(time.monotonic() - worker.begin, 3), **answer})
         if not worker.pid:
             self.dismiss(worker)
@@ -119,8 +125,13 @@ class Pool:
         for worker in self.workers:
             if not worker.row:
                 worker.close()
+        if self.claim:
+            self.claim.release()
         for worker in self.workers:
-            worker.end(PATIENCE)
+            worker.stop()
+        deadline = time.monotonic() + PATIENCE
+        for worker in self.workers:
+            worker.end(deadline)
             if worker.claim:
                 worker.claim.release()
         self.selector.close()

@@ -12,6 +12,7 @@ import time
 import traceback
 
 from ..command import NO_RESULT, WRONG_USE, Failure, Stopped, explain, held, stop, whole
+from ..job import Busy
 from . import allocation
 from .run import run
 
@@ -23,6 +24,8 @@ def attempt(row, overwrite):
     """Returns: what becomes of a row"""
     try:
         return {"state": "made" if run(row, overwrite) else "complete"}
+    except Busy:  # as a worker of a batch that was killed, until it has removed what is half
+        return {"state": "busy"}
     except Failure as failure:
         code, sentence = failure.code, str(failure)
     except OSError as error:
@@ -141,15 +144,18 @@ class Worker:
         self.connection.close()
         os.close(self.errors)
 
-    def end(self, seconds):
-        """Stops it, and leaves it time to remove what is half."""
+    def stop(self):
+        """It then removes what is half."""
+        if self.pid:
+            os.kill(self.pid, signal.SIGTERM)
+
+    def end(self, deadline):
+        """Waits for one that is stopped; kills it at the deadline."""
         if not self.pid:
             return
-        os.kill(self.pid, signal.SIGTERM)
-        end = time.monotonic() + seconds
         while os.waitpid(self.pid, os.WNOHANG)[0] == 0:
-            if time.monotonic() > end:
+            if time.monotonic() > deadline:
                 os.kill(self.pid, signal.SIGKILL)
-                end += 3600
+                deadline += 3600
             time.sleep(0.02)
         self.pid = None
