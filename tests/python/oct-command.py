@@ -286,15 +286,13 @@ class Oct(unittest.TestCase):
                 file.write("\n".join(lines) + "\n")
             self.call("m.npy", "--wavelengths", "v.txt")
             np.testing.assert_array_equal(np.load(self.path("out/level.npy")), levels, str(lines[:3]))
-        whole = 800 + np.arange(SAMPLES)
+        whole, found = 800 + np.arange(SAMPLES), []
         for name, lines in ("one", whole), ("two", [f"{i},{value}" for i, value in enumerate(whole)]):  # this comma is none
             with open(self.path(name + ".txt"), "w", encoding="utf-8") as file:
                 file.writelines(f"{line}\n" for line in lines)
             self.call("m.npy", "--wavelengths", name + ".txt")
-            values = np.load(self.path("out/level.npy"))
-            if name == "two":
-                np.testing.assert_array_equal(values, one)
-            one = values
+            found.append(np.load(self.path("out/level.npy")))
+        np.testing.assert_array_equal(*found)
         for lines, sentence in (["nm", *numbers[:9], "x", *numbers[10:]], 'which holds "x" where'), (["nm"], '"nm" where'), (
                 [numbers[0] + "O", *numbers[1:]], f'holds "{numbers[0]}O" where'):
             with open(self.path("v.txt"), "w", encoding="utf-8") as file:

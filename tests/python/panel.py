@@ -1227,7 +1227,7 @@ class Panel(unittest.IsolatedAsyncioTestCase):
             self.assertEqual((told["complete"], told["frames"]), (True, len(glob.glob(self.data + "/r*.png"))))
             self.assertTrue((await ask(ws, do="record", view="i.src", path="again.npy"))["ok"])
 
-    async def test_a_snapshot_that_fails_keeps_no_descriptor(self):
+    async def test_a_snapshot_that_fails_leaves_nothing_to_the_collector(self):
         """Also before the collector of cycles has run: the types of files, the wait for a frame, and the disk may be to blame."""
         def fail(self, seconds=0):
             if seconds:
