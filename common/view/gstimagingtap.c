@@ -16,9 +16,10 @@ typedef struct {
   guint64 n_frames, n_recorded, n_lost; /* atomic */
 
   guint n_slices; /* 0: any frame will do */
-  gint *seen;     /* atomic: the round in which a slice was taken */
-  gint round;     /* atomic */
-  guint n_unseen; /* of this round; the probe's alone */
+  /* the probe's alone */
+  gint *seen; /* the round in which a slice was taken */
+  gint round;
+  guint n_unseen; /* of this round */
 
   GMutex lock; /* of the next ones; held for a pointer alone */
   GstAppSrc *source;
@@ -54,7 +55,7 @@ counted (const guint64 *n)
 
 /* --- in the streaming thread ---------------------------------------------- */
 
-/* Its own, else that of a count of the frames that have passed */
+/* The one that the frame has, else how many frames have passed before it */
 static guint64
 number_of (State *s, GstBuffer *buffer)
 {

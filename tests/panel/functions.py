@@ -323,8 +323,22 @@ class Functions(unittest.TestCase):
         body = self.SLOPES + """one.add({...slopes(1, 1), values: [[0, 0, NaN, 0], [0, 0, 1, Infinity]]}, 1); return one.cells().map((c) => c.valid)"""
         self.assertEqual(self.run_in("result.js", body), [False, False])
 
+    def test_arrows_of_offsets(self):
+        """They point where the offsets are from their mean, from the patch."""
+        self.assertEqual(self.run_in("arrows.js", "return m.offsets({field: [[10, 3, 20, 5], [40, -1, 20, -1]], means: [1, 2]})"),
+                         [[10, 20, 2, 3], [40, 20, -2, -3]])
+        body = PIXEL + """const canvas = document.createElement("canvas");
+          canvas.width = canvas.height = 100 * devicePixelRatio;
+          const c = canvas.getContext("2d");
+          c.scale(devicePixelRatio, devicePixelRatio);
+          m.draw(c, {point: ([x, y]) => [x + 50, y + 50]}, [[0, 0, 2, 3]], 10);
+          return [[10, 15], [-10, 15], [10, -15], [-10, -15]].map(([x, y]) => pixel(canvas, 50.5 + x, 50.5 + y)[3])"""
+        right_and_down, *elsewhere = self.run_in("arrows.js", body)
+        self.assertGreater(right_and_down, 100)
+        self.assertEqual(elsewhere, [0, 0, 0])
+
     def test_maps_of_slopes(self):
-        """A positive slope is red, a negative one blue; the grid has its pitch."""
+        """A positive slope is red, a negative one blue, the longest one yellow; the grid has its pitch."""
         body = PIXEL + """const root = document.createElement("div");
           root.style.cssText = "width: 400px";
           document.body.append(root);
@@ -332,12 +346,12 @@ class Functions(unittest.TestCase):
           const results = new m.Results(host, root);
           results.canvas.style.cssText = "width: 400px; height: 120px; display: block";
           results.show([{name: "ao", element: "shcentroid", title: "", ours: true, results: "shwfs", properties: [],
-            display: {plots: ["Map of dx", "Map of dy"], first: ["rms"], arrows: "slopes", invalid: 227, progress: null}}], null);
+            display: {plots: ["Map of dx", "Map of dy", "Map of |slope|"], first: ["rms"], arrows: "slopes", invalid: 227, progress: null}}], null);
           const message = {element: "ao", pts: 0, fields: ["x", "y", "dx", "dy"], "by-field": false, summary: {rms: 1}, truncated: false,
             values: [[0, 0, 1, -1], [0, 0, -1, 1]], flags: [4, 0], "row-column": [[0, 0], [0, 1]],
             cells: [[0, 0, 20, 20, 9.5, 9.5], [20, 0, 20, 20, 29.5, 9.5]]};
           results.results(message);
-          const colours = ["Map of dx", "Map of dy"].map((mode) => {
+          const colours = ["Map of dx", "Map of dy", "Map of |slope|"].map((mode) => {
             results.modeMenu.value = mode;
             results.draw();
             return [120, 200].map((x) => pixel(results.canvas, x, 60));
@@ -346,10 +360,12 @@ class Functions(unittest.TestCase):
           root.remove();
           return [colours, columns, rows, pitchX]"""
         # two cells of 112 pixels from x 48 on
-        ((left, right), (left_y, right_y)), *facts = self.run_in("results.js", body)
+        ((left, right), (left_y, right_y), lengths), *facts = self.run_in("results.js", body)
         for red, blue in (left, right), (right_y, left_y):
             self.assertGreater(red[0], red[2] + 50)
             self.assertGreater(blue[2], blue[0] + 30)
+        for red, green, blue, _alpha in lengths:
+            self.assertTrue(red > 200 and green > 200 and blue < 100, (red, green, blue))
         self.assertEqual(facts, [2, 1, 20])
 
 

@@ -17,7 +17,7 @@ class Client:
     def __init__(self, server, socket=None, transport=None, rate=None):
         """rate: that of all connections of the same client"""
         self.server, self.socket, self.transport = server, socket, transport
-        self.views, self.followed = {}, set()
+        self.views = {}
         self.waiting = asyncio.Queue()
         self.results = {}  # by element: entries of those that wait
         self.rate, self.messages = rate or Rate(), Rate(MESSAGES, MESSAGES)
