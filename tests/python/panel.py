@@ -1966,6 +1966,14 @@ class Panel(unittest.IsolatedAsyncioTestCase):
                 ("lapsharpen name=sharp ! fakesink", "sharp (lapsharpen) has no input: begin the description with a source, as picturesrc location=FILE.")):
             self.assertEqual(self.refused(words), (2, told))
 
+    def test_a_line_of_gst_launch(self):
+        """Its name and its options are left out."""
+        told = (2, 'The frames of sharp (lapsharpen) go nowhere: end the description with "! fakesink sync=true".')
+        for words in ["gst-launch-1.0 -v -e videotestsrc ! lapsharpen name=sharp"], ["gst-launch-1.0", "videotestsrc", "!", "lapsharpen", "name=sharp"]:
+            self.assertEqual(self.refused(*words), told)
+        for words in ["gst-launch-1.0 -v "], ["gst-launch-1.0"]:
+            self.assertEqual(self.refused(*words), (2, "Behind gst-launch-1.0 there is no pipeline."))
+
     def test_a_camera_that_is_not_there_ends_the_command(self):
         code, told = self.refused("sharpen", "--camera", "gst:tcpclientsrc port=1 ! rawvideoparse format=gray16-le width=64 height=48 framerate=25/1")
         self.assertEqual((code, told.startswith("The camera cannot be opened: "), "refused" in told), (3, True, True), told)

@@ -8,6 +8,7 @@ The address is printed; control and C ends it. docs/reference/panel.md has the p
 """
 import argparse
 import glob
+import itertools
 import json
 import os
 import re
@@ -74,6 +75,17 @@ def imports():
     return Gst, GstImaging
 
 
+def without_launch(words):
+    """A line as it was given to gst-launch-1.0, without that and its options"""
+    if len(words) == 1:
+        words = [re.sub(r"^\s*gst-launch-1\.0(\s+-\S+)*(\s+|$)", "", words[0])]
+    elif words[0] == "gst-launch-1.0":
+        words = list(itertools.dropwhile(lambda word: word.startswith("-"), words[1:]))
+    if not words or not words[0].strip():
+        raise Failure(WRONG_USE, "Behind gst-launch-1.0 there is no pipeline.")
+    return words
+
+
 def description_of(words, names):
     """Returns: one word as it is; of several each as an argument of gst-launch-1.0, in which blanks belong to the word"""
     for word in words:
@@ -82,6 +94,7 @@ def description_of(words, names):
         except UnicodeEncodeError as error:
             told = word.encode(errors="replace").decode()
             raise Failure(WRONG_USE, f'"{told}" is not UTF-8, which GStreamer needs. Rename the file.') from error
+    words = without_launch(words)
     if "!" not in " ".join(words) and re.fullmatch("[a-z]+", words[0]):
         from gi.repository import Gst
 
