@@ -213,6 +213,36 @@ core (float least, bool soft, bool edges, const float *v, const float *added,
         v[i], added[i], made[i], least, soft, edges);
 }
 
+/* As imk_lapsharpen_float_limited () for a chunk. Compilers do not vectorise
+ * that one. */
+INLINE void
+limit (const ImkLapsharpenRule *rule, const float *v, ptrdiff_t c, ptrdiff_t s,
+    int n, float *restrict made)
+{
+  const bool dark = rule->halo_dark < UINT32_MAX;
+  const bool bright = rule->halo_bright < UINT32_MAX;
+  const float below = dark ? (float) rule->halo_dark : INFINITY;
+  const float above = bright ? (float) rule->halo_bright : INFINITY;
+  float low[CHUNK], high[CHUNK];
+
+  memcpy (low, v, sizeof (*low) * (size_t) n);
+  memcpy (high, v, sizeof (*high) * (size_t) n);
+  for (int k = 0; k < 9; k++) {
+    const float *from = v + (k / 3 - 1) * s + (k % 3 - 1) * c;
+
+    for (int i = 0; i < n; i++) {
+      low[i] = from[i] < low[i] ? from[i] : low[i];
+      high[i] = from[i] > high[i] ? from[i] : high[i];
+    }
+  }
+  for (int i = 0; i < n; i++) {
+    const float least = low[i] - below, most = high[i] + above;
+    float value = made[i] < least ? least : made[i];
+
+    made[i] = value > most ? most : value;
+  }
+}
+
 /* Constants for what decides let compilers vectorise. @smooth: of the same
  * samples */
 INLINE void
@@ -236,8 +266,8 @@ sharpen_chunk (const ImkLapsharpenRule *rule, const float *v, ptrdiff_t c,
     core (least, true, false, v, added, n, made);
   else
     core (least, false, false, v, added, n, made);
-  for (int i = 0; i < n && rule->local; i++)
-    made[i] = imk_lapsharpen_float_limited (rule, v + i, c, s, made[i]);
+  if (rule->local)
+    limit (rule, v, c, s, n, made);
 }
 
 /* Gives back what of a row of @out is not to change. */
