@@ -464,8 +464,8 @@ is_video (GstQuery *query)
   GstCaps *caps;
 
   gst_query_parse_allocation (query, &caps, NULL);
-  return caps && g_str_has_prefix (gst_structure_get_name (
-                                       gst_caps_get_structure (caps, 0)),
+  return caps && g_str_has_prefix (
+                     gst_structure_get_name (gst_caps_get_structure (caps, 0)),
                      "video/");
 }
 

@@ -71,9 +71,7 @@ struct _GstLapSharpen {
   GST_VIDEO_CAPS_MAKE_WITH_FEATURES ( \
       "memory:CUDAMemory", LAP_SHARPEN_CUDA_FORMATS) \
   ";" GST_VIDEO_CAPS_MAKE_WITH_FEATURES ("memory:NVMM", \
-      "{ GRAY8, NV12, RGBA, P010_10LE, NV16 }") \
-  ";" GST_VIDEO_CAPS_MAKE ( \
-      LAP_SHARPEN_FORMATS) ";" GST_IMAGING_PICTURE_TENSOR_CAPS
+      "{ GRAY8, NV12, RGBA, P010_10LE, NV16 }") ";" GST_VIDEO_CAPS_MAKE (LAP_SHARPEN_FORMATS) ";" GST_IMAGING_PICTURE_TENSOR_CAPS
 
 static GstStaticPadTemplate sink_template = GST_STATIC_PAD_TEMPLATE (
     "sink", GST_PAD_SINK, GST_PAD_ALWAYS, GST_STATIC_CAPS (LAP_SHARPEN_CAPS));
@@ -454,8 +452,8 @@ gst_lap_sharpen_process (GstImagingFilter *filter, GstImagingFrame *in,
     return status;
   get_tiles (self, &columns, &rows);
   if (columns)
-    return gst_lap_sharpen_publish_tiles (filter, &self->formats[0],
-        &first, columns, rows, buffer, error);
+    return gst_lap_sharpen_publish_tiles (
+        filter, &self->formats[0], &first, columns, rows, buffer, error);
   return now (self)->config.measure_focus
              ? gst_lap_sharpen_publish_focus (
                    filter, self->kernels[0], &first, buffer, error)

@@ -129,8 +129,8 @@ gst_lap_sharpen_describe_plane (const GstVideoInfo *info, guint plane,
 static GstCaps *
 name_channels (GstCaps *caps)
 {
-  const gchar *text = gst_structure_get_string (
-      gst_caps_get_structure (caps, 0), "dimensions");
+  const gchar *text =
+      gst_structure_get_string (gst_caps_get_structure (caps, 0), "dimensions");
   guint width, height, depth = 1, rest = 1;
   GstCaps *named = gst_caps_copy (caps);
 

@@ -87,7 +87,8 @@ imk_lapsharpen_add_grow (ImkLapsharpenPlan *plan, const ImkLapsharpenPlane *in,
 {
   ImkLapsharpenPass *pass = &plan->passes[plan->n_passes];
 
-  imk_lapsharpen_add_pass (plan, in, out, along_row, s->step, s->blur, 0, false);
+  imk_lapsharpen_add_pass (
+      plan, in, out, along_row, s->step, s->blur, 0, false);
   pass->grow = true;
   for (int i = 0; i < s->step; i++)
     for (int k = 0; k < 3; k++)
@@ -96,9 +97,9 @@ imk_lapsharpen_add_grow (ImkLapsharpenPlan *plan, const ImkLapsharpenPlane *in,
 
 /* The blurs of plane @low. */
 static inline void
-imk_lapsharpen_plan_blur (ImkLapsharpenPlan *plan,
-    const ImkLapsharpenSmooth *s, const ImkLapsharpenPlane *low,
-    const ImkLapsharpenPlane *blurred, const ImkLapsharpenPlane *smooth)
+imk_lapsharpen_plan_blur (ImkLapsharpenPlan *plan, const ImkLapsharpenSmooth *s,
+    const ImkLapsharpenPlane *low, const ImkLapsharpenPlane *blurred,
+    const ImkLapsharpenPlane *smooth)
 {
   const int reach = s->blur_reach;
 
@@ -109,7 +110,8 @@ imk_lapsharpen_plan_blur (ImkLapsharpenPlan *plan,
     return;
   imk_lapsharpen_add_pass (
       plan, low, blurred, false, 1, s->curve, reach, false);
-  imk_lapsharpen_add_pass (plan, blurred, smooth, true, 1, s->blur, reach, true);
+  imk_lapsharpen_add_pass (
+      plan, blurred, smooth, true, 1, s->blur, reach, true);
 }
 
 /* @arena: (nullable): of n_floats of an earlier plan */
@@ -140,7 +142,8 @@ imk_lapsharpen_plan (const ImkLapsharpenRule *rule, float *arena)
         &plan, arena, c, -r, -r, columns + r, rows + r);
     imk_lapsharpen_add_pass (
         &plan, &plan.frame, &shrunk, false, d, s->shrink, j, false);
-    imk_lapsharpen_add_pass (&plan, &shrunk, &low, true, d, s->shrink, j, false);
+    imk_lapsharpen_add_pass (
+        &plan, &shrunk, &low, true, d, s->shrink, j, false);
   }
   blurred = imk_lapsharpen_take_plane (
       &plan, arena, c, -r, -halo, columns + r, rows + halo);
@@ -150,8 +153,7 @@ imk_lapsharpen_plan (const ImkLapsharpenRule *rule, float *arena)
   plan.smooth = smooth;
   if (d == 1)
     return plan;
-  wide =
-      imk_lapsharpen_take_plane (&plan, arena, c, 0, -halo, w, rows + halo);
+  wide = imk_lapsharpen_take_plane (&plan, arena, c, 0, -halo, w, rows + halo);
   plan.smooth = imk_lapsharpen_take_plane (&plan, arena, c, 0, 0, w, h);
   imk_lapsharpen_add_grow (&plan, &smooth, &wide, true, s);
   imk_lapsharpen_add_grow (&plan, &wide, &plan.smooth, false, s);

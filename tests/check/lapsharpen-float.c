@@ -60,8 +60,8 @@ static void
 check_values (const gfloat *found, const gfloat *expected, gsize n)
 {
   for (gsize i = 0; i < n; i++)
-    fail_unless (found[i] == expected[i] ||
-                     (isnan (found[i]) && isnan (expected[i])),
+    fail_unless (
+        found[i] == expected[i] || (isnan (found[i]) && isnan (expected[i])),
         "value %u is %g, expected %g", (guint) i, (gdouble) found[i],
         (gdouble) expected[i]);
 }
@@ -96,9 +96,18 @@ CHECK_LOOP_TEST (test_a_dot, N_BACKENDS)
 CHECK_LOOP_TEST (test_channels_do_not_mix, N_BACKENDS)
 {
   static const gfloat in[18] = {[12] = 1, [13] = 100, [14] = -3};
-  static const gfloat expected[18] = {[3] = -1, [4] = -100, [5] = 3, [9] = -1,
-      [10] = -100, [11] = 3, [12] = 4, [13] = 400, [14] = -12, [15] = -1,
-      [16] = -100, [17] = 3};
+  static const gfloat expected[18] = {[3] = -1,
+      [4] = -100,
+      [5] = 3,
+      [9] = -1,
+      [10] = -100,
+      [11] = 3,
+      [12] = 4,
+      [13] = 400,
+      [14] = -12,
+      [15] = -1,
+      [16] = -100,
+      [17] = 3};
   gfloat found[18];
 
   sharpen ("lapsharpen", __i__, CAPS ("3:3:2:1"), in, found, 18);

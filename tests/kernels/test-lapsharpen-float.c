@@ -89,8 +89,8 @@ run (ImkBackend backend, const ImkLapsharpenConfig *k, const TestImage *in,
 static int
 mirrored (int i, int n, ImkLapsharpenBorder border)
 {
-  while (border == IMK_LAPSHARPEN_BORDER_REFLECT101 && n > 1 &&
-         (i < 0 || i >= n))
+  while (
+      border == IMK_LAPSHARPEN_BORDER_REFLECT101 && n > 1 && (i < 0 || i >= n))
     i = i < 0 ? -i : 2 * n - 2 - i;
   while (border == IMK_LAPSHARPEN_BORDER_REFLECT && (i < 0 || i >= n))
     i = i < 0 ? -i - 1 : 2 * n - 1 - i;
@@ -98,8 +98,8 @@ mirrored (int i, int n, ImkLapsharpenBorder border)
 }
 
 static double
-value_at (const ImkLapsharpenConfig *k, const TestImage *in, int x, int y,
-    uint32_t i)
+value_at (
+    const ImkLapsharpenConfig *k, const TestImage *in, int x, int y, uint32_t i)
 {
   const int w = (int) k->width, h = (int) k->height;
 
@@ -214,8 +214,8 @@ smooth_of (const ImkLapsharpenConfig *k, const TestImage *in, uint32_t i)
 }
 
 static double
-laplacian_of (const ImkLapsharpenConfig *k, const TestImage *in, int x, int y,
-    uint32_t i)
+laplacian_of (
+    const ImkLapsharpenConfig *k, const TestImage *in, int x, int y, uint32_t i)
 {
   double l = 0;
 
@@ -227,8 +227,8 @@ laplacian_of (const ImkLapsharpenConfig *k, const TestImage *in, int x, int y,
 }
 
 static double
-kernel_of (const ImkLapsharpenConfig *k, const TestImage *in, int x, int y,
-    uint32_t i)
+kernel_of (
+    const ImkLapsharpenConfig *k, const TestImage *in, int x, int y, uint32_t i)
 {
   const int size = (int) k->kernel_size, reach = size / 2;
   double sum = -value_at (k, in, x, y, i);
@@ -251,8 +251,7 @@ noise_of (const ImkLapsharpenConfig *k, const TestImage *in)
         double total = 0;
 
         for (int j = 0; j < 9; j++)
-          total +=
-              mask[j] * value_at (k, in, x + j % 3 - 1, y + j / 3 - 1, i);
+          total += mask[j] * value_at (k, in, x + j % 3 - 1, y + j / 3 - 1, i);
         sum += fabs (total);
         n++;
       }
@@ -265,18 +264,20 @@ model (const ImkLapsharpenConfig *k, const TestImage *in, int x, int y,
     uint32_t i, double l, double threshold, double tolerance, bool *near)
 {
   const double v = value_at (k, in, x, y, i);
-  const double dark =
-      k->clamp ? 0 : k->halo_dark == UINT32_MAX ? INFINITY : k->halo_dark;
-  const double bright =
-      k->clamp ? 0 : k->halo_bright == UINT32_MAX ? INFINITY : k->halo_bright;
+  const double dark = k->clamp                     ? 0
+                      : k->halo_dark == UINT32_MAX ? INFINITY
+                                                   : k->halo_dark;
+  const double bright = k->clamp                       ? 0
+                        : k->halo_bright == UINT32_MAX ? INFINITY
+                                                       : k->halo_bright;
   double low = v, high = v, out;
   bool inside = k->n_areas == 0;
 
   for (uint32_t n = 0; n < k->n_areas; n++)
-    inside = inside || ((uint32_t) x >= k->areas[n].x &&
-                           (uint32_t) y >= k->areas[n].y &&
-                           (uint32_t) x < k->areas[n].x + k->areas[n].width &&
-                           (uint32_t) y < k->areas[n].y + k->areas[n].height);
+    inside = inside ||
+             ((uint32_t) x >= k->areas[n].x && (uint32_t) y >= k->areas[n].y &&
+                 (uint32_t) x < k->areas[n].x + k->areas[n].width &&
+                 (uint32_t) y < k->areas[n].y + k->areas[n].height);
   *near = fabs (fabs (l) - threshold) <= tolerance;
   if (!inside)
     return v;
@@ -303,9 +304,9 @@ model (const ImkLapsharpenConfig *k, const TestImage *in, int x, int y,
 static ImkLapsharpenConfig
 make_random (uint64_t *seed, double scale, uint8_t *mask)
 {
-  static const ImkLapsharpenMethod methods[] = {
-      IMK_LAPSHARPEN_METHOD_LAPLACIAN, IMK_LAPSHARPEN_METHOD_KERNEL,
-      IMK_LAPSHARPEN_METHOD_UNSHARP, IMK_LAPSHARPEN_METHOD_LOG};
+  static const ImkLapsharpenMethod methods[] = {IMK_LAPSHARPEN_METHOD_LAPLACIAN,
+      IMK_LAPSHARPEN_METHOD_KERNEL, IMK_LAPSHARPEN_METHOD_UNSHARP,
+      IMK_LAPSHARPEN_METHOD_LOG};
   static const double radii[] = {0.3, 1, 2.4, 2.5, 4, 5, 7.3, 20};
   ImkLapsharpenConfig k = make_config (1 + test_random (seed) % 70,
       1 + test_random (seed) % 40, 1 + test_random (seed) % 4);
@@ -383,10 +384,9 @@ check_against_model (const ImkLapsharpenConfig *k, const TestImage *in,
   const bool smooths = k->method == IMK_LAPSHARPEN_METHOD_UNSHARP ||
                        k->method == IMK_LAPSHARPEN_METHOD_LOG;
   const double tolerance = 2e-6 * (scale + 3) * 25;
-  const double threshold =
-      k->threshold_unit == IMK_LAPSHARPEN_UNIT_SIGMA
-          ? k->threshold * gain_of (k) * noise_of (k, in)
-          : k->threshold;
+  const double threshold = k->threshold_unit == IMK_LAPSHARPEN_UNIT_SIGMA
+                               ? k->threshold * gain_of (k) * noise_of (k, in)
+                               : k->threshold;
 
   for (uint32_t i = 0; i < k->channels; i++) {
     double *smooth = smooths ? smooth_of (k, in, i) : NULL;
@@ -395,8 +395,7 @@ check_against_model (const ImkLapsharpenConfig *k, const TestImage *in,
       for (int x = 0; x < (int) k->width; x++) {
         const double v = value_at (k, in, x, y, i);
         const size_t pixel = (size_t) y * k->width + (size_t) x;
-        const double found =
-            (double) *at (out, (uint32_t) x, (uint32_t) y, i);
+        const double found = (double) *at (out, (uint32_t) x, (uint32_t) y, i);
         double l, expected;
         bool near;
 
@@ -434,9 +433,10 @@ check_focus (const ImkLapsharpenConfig *k, const TestImage *in,
       }
   mean = sum / n;
   variance = squares / n - mean * mean;
-  test_check ((double) focus->n_samples == n &&
-                  fabs (focus->mean - mean) <= 1e-5 * sqrt (squares / n) &&
-                  fabs (focus->variance - variance) <= 1e-5 * squares / n + 1e-12,
+  test_check (
+      (double) focus->n_samples == n &&
+          fabs (focus->mean - mean) <= 1e-5 * sqrt (squares / n) &&
+          fabs (focus->variance - variance) <= 1e-5 * squares / n + 1e-12,
       "%s: focus %g %g of %llu, the model has %g %g", name_of (k, seed),
       focus->mean, focus->variance, (unsigned long long) focus->n_samples, mean,
       variance);
@@ -532,7 +532,8 @@ TEST (test_cuda, "CUDA gives the bits of the CPU, NaN included")
 
 /* --- NaN ------------------------------------------------------------------ */
 
-TEST_BACKENDS (test_nan, "a sample that is not finite spoils its neighbours alone")
+TEST_BACKENDS (
+    test_nan, "a sample that is not finite spoils its neighbours alone")
 {
   static const float bad[] = {NAN, INFINITY, -INFINITY};
 

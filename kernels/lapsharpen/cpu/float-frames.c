@@ -7,7 +7,7 @@
 #include "imk/parallel.h"
 
 enum {
-  STRIP_SIZE = 1 << 17, /* bytes of rows that are padded and used at a time: of
+  STRIP_SIZE = 1 << 19, /* bytes of rows that are padded and used at a time: of
                          * the cache */
   BAND_SIZE = 1 << 16,  /* bytes that are worth a thread */
 };
@@ -18,7 +18,7 @@ struct FloatFrames {
   ImkLapsharpenPlan plan;
   uint32_t n_threads;
   const uint8_t *mask;
-  float *arena;  /* the planes of smoothing, or a strip for each slot */
+  float *arena; /* the planes of smoothing, or a strip for each slot */
   size_t n_arena;
   ImkLapsharpenMoments *moments; /* of each row */
   ImkLapsharpenMoments focus;
@@ -192,9 +192,8 @@ run (FloatFrames *self, const FloatWork *work, FloatRows rows)
   const uint32_t height = self->rule.height;
 
   if (self->rule.smooth.step)
-    imk_parallel_for (
-        self->n_threads, height, imk_div_up (height, job.n_slots), use_rows,
-        &job);
+    imk_parallel_for (self->n_threads, height, imk_div_up (height, job.n_slots),
+        use_rows, &job);
   else
     imk_parallel_for (self->n_threads, job.n_slots, 1, run_slots, &job);
 }

@@ -56,9 +56,9 @@ sum_row (const float *v, ptrdiff_t c, ptrdiff_t s, int n, uint32_t channels,
   ImkLapsharpenMoments m = {0};
 
   for (int i = 0; i < n; i++) {
-    const float value = noise
-                            ? imk_lapsharpen_float_noise (v + i, c, s)
-                            : imk_lapsharpen_float_laplacian (v + i, c, s, eight);
+    const float value =
+        noise ? imk_lapsharpen_float_noise (v + i, c, s)
+              : imk_lapsharpen_float_laplacian (v + i, c, s, eight);
     const int lane = i % IMK_LAPSHARPEN_LANES;
 
     if (value - value != 0 || !(channels >> i % c & 1))
@@ -81,11 +81,11 @@ measure_noise (
   const int c = p->channels, n = ((int) w->rule->width - 2) * c;
 
   for (int y = first; y < end; y++)
-    w->moments[y] = y > 0 && y + 1 < (int) w->rule->height
-                        ? sum_row (imk_lapsharpen_pixel (p, 1, y), c,
-                              imk_lapsharpen_row_floats (p), n, w->rule->noisy,
-                              true, false)
-                        : (ImkLapsharpenMoments){0};
+    w->moments[y] =
+        y > 0 && y + 1 < (int) w->rule->height
+            ? sum_row (imk_lapsharpen_pixel (p, 1, y), c,
+                  imk_lapsharpen_row_floats (p), n, w->rule->noisy, true, false)
+            : (ImkLapsharpenMoments){0};
 }
 
 static void
@@ -270,6 +270,22 @@ sharpen_chunk (const ImkLapsharpenRule *rule, const float *v, ptrdiff_t c,
     limit (rule, v, c, s, n, made);
 }
 
+/* The same at once for what most frames need: v + s L where |L| reaches the
+ * threshold. */
+INLINE void
+sharpen_plain (float amount, float least, const float *v, ptrdiff_t c,
+    ptrdiff_t s, bool eight, ptrdiff_t n, float *restrict out)
+{
+  for (ptrdiff_t i = 0; i < n; i++) {
+    const float added =
+        amount * imk_lapsharpen_float_laplacian (v + i, c, s, eight);
+    const float value = imk_lapsharpen_float_cored (
+        v[i], added, v[i] + added, least, false, false);
+
+    out[i] = value == value ? value : NAN;
+  }
+}
+
 /* Gives back what of a row of @out is not to change. */
 static void
 restore (const FloatWork *w, const float *v, int y, float *out)
@@ -286,8 +302,30 @@ restore (const FloatWork *w, const float *v, int y, float *out)
     else if (w->mask)
       weight = w->mask[(size_t) y * width + x];
     for (uint32_t i = 0; i < c; i++)
-      out[x * c + i] = imk_lapsharpen_float_mixed (v[x * c + i], out[x * c + i],
-          rule->filtered >> i & 1 ? weight : 0);
+      out[x * c + i] = imk_lapsharpen_float_mixed (
+          v[x * c + i], out[x * c + i], rule->filtered >> i & 1 ? weight : 0);
+  }
+}
+
+static void
+sharpen_row (const ImkLapsharpenRule *rule, const float *v, ptrdiff_t c,
+    ptrdiff_t s, const float *smooth, ptrdiff_t n, float *out)
+{
+  const float amount = rule->amount, least = rule->threshold * amount;
+  const bool plain = !rule->kernel_size && !rule->smooth.step && !rule->edges &&
+                     !rule->soft && !rule->local;
+
+  if (plain && rule->neighbours == 4)
+    sharpen_plain (amount, least, v, c, s, false, n, out);
+  else if (plain)
+    sharpen_plain (amount, least, v, c, s, true, n, out);
+  for (ptrdiff_t i = 0; i < n && !plain; i += CHUNK) {
+    const int m = (int) (n - i < CHUNK ? n - i : CHUNK);
+    float made[CHUNK];
+
+    sharpen_chunk (rule, v + i, c, s, smooth + i, m, made);
+    for (int j = 0; j < m; j++)
+      out[i + j] = made[j] == made[j] ? made[j] : NAN;
   }
 }
 
@@ -302,20 +340,12 @@ sharpen (const FloatWork *w, const ImkLapsharpenPlane *p, int first, int end)
 
   for (int y = first; y < end; y++) {
     const float *v = imk_lapsharpen_pixel (p, 0, y);
-    const float *smooth = rule->smooth.step
-                              ? imk_lapsharpen_pixel (&w->plan->smooth, 0, y)
-                              : v;
+    const float *smooth =
+        rule->smooth.step ? imk_lapsharpen_pixel (&w->plan->smooth, 0, y) : v;
     float *out = (float *) (void *) ((uint8_t *) w->out->data +
                                      (size_t) y * w->out->stride);
 
-    for (ptrdiff_t i = 0; i < n; i += CHUNK) {
-      const int m = (int) (n - i < CHUNK ? n - i : CHUNK);
-      float made[CHUNK];
-
-      sharpen_chunk (rule, v + i, c, s, smooth + i, m, made);
-      for (int j = 0; j < m; j++)
-        out[i + j] = made[j] == made[j] ? made[j] : NAN;
-    }
+    sharpen_row (rule, v, c, s, smooth, n, out);
     if (!whole)
       restore (w, v, y, out);
   }

@@ -724,8 +724,8 @@ cuda_get_result (void *state, void *result, ImkError *error)
   ImkStatus status = IMK_CUDA (error, cudaEventSynchronize (self->done));
 
   if (status == IMK_OK && self->is_float) {
-    sums->moments = imk_lapsharpen_add_moments (
-        self->floats.host_rows, self->rule.height);
+    sums->moments =
+        imk_lapsharpen_add_moments (self->floats.host_rows, self->rule.height);
   } else if (status == IMK_OK) {
     sums->sum = (int64_t) self->host_sums[FOCUS].sum;
     sums->square_low = self->host_sums[FOCUS].square_low;

@@ -34,8 +34,8 @@ pad_floats (const __grid_constant__ ImkLapsharpenRule rule, const Pixels in,
   const int end = min (p.y0 + (int) (blockIdx.y + 1) * PIXEL_ROWS, p.y1);
 
   for (int y = top; y < end && i < n; y += PIXEL_WARPS)
-    imk_lapsharpen_pixel (&p, p.x0, y)[i] = imk_lapsharpen_padded (&rule,
-        in.data, in.stride, p.x0 + i / p.channels, y, i % p.channels);
+    imk_lapsharpen_pixel (&p, p.x0, y)[i] = imk_lapsharpen_padded (
+        &rule, in.data, in.stride, p.x0 + i / p.channels, y, i % p.channels);
 }
 
 static __global__ void
@@ -48,8 +48,8 @@ pass_floats (const __grid_constant__ ImkLapsharpenPass pass)
   const int end = min (p.y0 + (int) (blockIdx.y + 1) * PIXEL_ROWS, p.y1);
 
   for (int y = top; y < end && i < n; y += PIXEL_WARPS)
-    imk_lapsharpen_pixel (&p, p.x0, y)[i] = imk_lapsharpen_passed (
-        &pass, p.x0 + i / p.channels, y, i % p.channels);
+    imk_lapsharpen_pixel (&p, p.x0, y)[i] =
+        imk_lapsharpen_passed (&pass, p.x0 + i / p.channels, y, i % p.channels);
 }
 
 /* A warp a row: its lanes are those of the header, added in their order. */
@@ -68,10 +68,9 @@ measure_floats (const __grid_constant__ ImkLapsharpenRule rule,
   ImkLapsharpenMoments m = {};
 
   for (int i = lane; i < n; i += WARP) {
-    const float value =
-        noise ? imk_lapsharpen_float_noise (v + i, c, s)
-              : imk_lapsharpen_float_laplacian (
-                    v + i, c, s, rule.neighbours == 8);
+    const float value = noise ? imk_lapsharpen_float_noise (v + i, c, s)
+                              : imk_lapsharpen_float_laplacian (
+                                    v + i, c, s, rule.neighbours == 8);
 
     if (value - value != 0 || !(channels >> i % c & 1))
       continue;
@@ -104,10 +103,11 @@ sharpen_floats (const __grid_constant__ ImkLapsharpenRule rule,
     const float *v = imk_lapsharpen_pixel (&p, 0, y) + i;
     const float smoothed =
         rule.smooth.step ? imk_lapsharpen_pixel (&smooth, 0, y)[i] : 0;
-    const bool used = imk_lapsharpen_in_areas (&rule, x, y) &&
-                      (rule.filtered >> i % c & 1);
-    const uint32_t weight =
-        !used ? 0 : mask ? mask[(size_t) y * rule.width + x] : 255;
+    const bool used =
+        imk_lapsharpen_in_areas (&rule, x, y) && (rule.filtered >> i % c & 1);
+    const uint32_t weight = !used  ? 0
+                            : mask ? mask[(size_t) y * rule.width + x]
+                                   : 255;
 
     ((float *) (out.data + (size_t) y * out.stride))[i] =
         imk_lapsharpen_float_mixed (v[0],
