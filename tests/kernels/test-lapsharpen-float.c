@@ -9,7 +9,7 @@
 #include "core/failures.h"
 #include "imk/lapsharpen.h"
 #include "kernel-test.h"
-#include "lapsharpen/lapsharpen-reference.h"
+#include "lapsharpen/lapsharpen-float.h"
 
 TEST_DEFINE_AUTO_POINTER (ImkLapsharpen, imk_lapsharpen_free)
 
@@ -507,6 +507,72 @@ TEST (test_threads, "any number of threads gives the same bits, NaN included",
   }
 }
 
+/* A sample at a time, with the functions that the device runs as well. */
+static void
+run_samples (
+    const ImkLapsharpenConfig *k, const TestImage *in, const TestImage *out)
+{
+  const ImkLapsharpenRule rule = imk_lapsharpen_rule (k);
+  const size_t n = imk_lapsharpen_plan (&rule, NULL).n_floats;
+  float *arena = malloc (n * sizeof (*arena));
+  const ImkLapsharpenPlan plan = imk_lapsharpen_plan (&rule, arena);
+  const ImkLapsharpenPlane *f = &plan.frame;
+  const int c = (int) k->channels;
+
+  for (int y = f->y0; y < f->y1; y++)
+    for (int x = f->x0; x < f->x1; x++)
+      for (int i = 0; i < c; i++)
+        imk_lapsharpen_pixel (f, x, y)[i] = imk_lapsharpen_padded (
+            &rule, in->image.data, in->image.stride, x, y, i);
+  for (uint32_t p = 0; p < plan.n_passes; p++) {
+    const ImkLapsharpenPlane *to = &plan.passes[p].out;
+
+    for (int y = to->y0; y < to->y1; y++)
+      for (int x = to->x0; x < to->x1; x++)
+        for (int i = 0; i < c; i++)
+          imk_lapsharpen_pixel (to, x, y)[i] =
+              imk_lapsharpen_passed (&plan.passes[p], x, y, i);
+  }
+  for (uint32_t y = 0; y < k->height; y++)
+    for (uint32_t x = 0; x < k->width; x++)
+      for (uint32_t i = 0; i < k->channels; i++) {
+        const float *v = imk_lapsharpen_pixel (f, (int) x, (int) y) + i;
+        const float smooth =
+            rule.smooth.step
+                ? imk_lapsharpen_pixel (&plan.smooth, (int) x, (int) y)[i]
+                : 0;
+        const uint32_t weight = !imk_lapsharpen_in_areas (&rule, x, y) ? 0
+                                : k->mask ? k->mask[y * k->width + x]
+                                          : 255;
+
+        *at (out, x, y, i) = imk_lapsharpen_float_mixed (v[0],
+            imk_lapsharpen_float_sample (
+                &rule, v, c, imk_lapsharpen_row_floats (f), smooth),
+            weight);
+      }
+  free (arena);
+}
+
+TEST (test_samples, "the loops give the bits of the functions for one sample",
+    .cpu_only = true)
+{
+  static uint8_t mask[70 * 40];
+
+  for (uint64_t n = 1; n <= N_CASES; n++) {
+    uint64_t seed = n;
+    ImkLapsharpenConfig k = make_random (&seed, 1, mask);
+    test_auto (TestImage) in = make_noise (&k, 1, seed);
+    test_auto (TestImage) loops = make_image (&k), samples = make_image (&k);
+
+    k.threshold_unit = IMK_LAPSHARPEN_UNIT_COUNTS;
+    if (n % 2)
+      spoil (&in, seed);
+    run (IMK_BACKEND_CPU, &k, &in, &loops);
+    run_samples (&k, &in, &samples);
+    check_same (&loops, &samples, name_of (&k, n));
+  }
+}
+
 TEST (test_cuda, "CUDA gives the bits of the CPU, NaN included")
 {
   static uint8_t mask[70 * 40];
@@ -615,13 +681,13 @@ live (const ImkLapsharpenConfig *k, const ImkImage *in, ImkImage *out,
 
 TEST (test_cuda_failures, "every CUDA call of float32 may fail and says so")
 {
+  test_need_cuda ();
   for (int i = 0; i < 2; i++) {
     ImkLapsharpenConfig k = make_config (33, 9, 2);
     test_auto (TestImage) in = make_noise (&k, 1, 1), out = make_image (&k);
     test_auto (ImkImage) device_in = {0}, device_out = {0};
     unsigned long n_calls, nth = 0;
 
-    test_need_cuda ();
     device_in = test_to_device (&in);
     device_out = test_to_device (&out);
     k.method = i ? IMK_LAPSHARPEN_METHOD_LOG : IMK_LAPSHARPEN_METHOD_LAPLACIAN;
