@@ -647,14 +647,23 @@ gst_lap_sharpen_transform_meta (
   return offset == 0;
 }
 
+/* Caps that are refused leave those before in force. */
 static gboolean
 gst_lap_sharpen_set_caps (
     GstBaseTransform *trans, GstCaps *in_caps, GstCaps *out_caps)
 {
-  GST_LAP_SHARPEN (trans)->is_tensor = gst_structure_has_name (
+  GstLapSharpen *self = GST_LAP_SHARPEN (trans);
+  const gboolean was_tensor = self->is_tensor;
+  const GstImagingPicture picture = self->picture;
+
+  self->is_tensor = gst_structure_has_name (
       gst_caps_get_structure (in_caps, 0), "other/tensors");
-  return GST_BASE_TRANSFORM_CLASS (gst_lap_sharpen_parent_class)
-      ->set_caps (trans, in_caps, out_caps);
+  if (GST_BASE_TRANSFORM_CLASS (gst_lap_sharpen_parent_class)
+          ->set_caps (trans, in_caps, out_caps))
+    return TRUE;
+  self->is_tensor = was_tensor;
+  self->picture = picture;
+  return FALSE;
 }
 
 static void
