@@ -459,17 +459,54 @@ gst_imaging_filter_propose_allocation (
 }
 
 static gboolean
+is_video (GstQuery *query)
+{
+  GstCaps *caps;
+
+  gst_query_parse_allocation (query, &caps, NULL);
+  return caps && g_str_has_prefix (
+                     gst_structure_get_name (gst_caps_get_structure (caps, 0)),
+                     "video/");
+}
+
+/* A pool of video refuses the caps of other frames, so these have the base
+ * class make plain buffers, of memory where the kernel writes. */
+static void
+decide_plain (GstImagingEngine *engine, GstQuery *query)
+{
+  GstAllocator *allocator =
+      gst_imaging_engine_is_on_cuda (engine)
+          ? gst_imaging_engine_allocator_new (engine, GST_IMAGING_MEMORY_DEVICE)
+          : NULL;
+  GstAllocationParams params;
+
+  while (gst_query_get_n_allocation_params (query) > 0)
+    gst_query_remove_nth_allocation_param (query, 0);
+  while (gst_query_get_n_allocation_pools (query) > 0)
+    gst_query_remove_nth_allocation_pool (query, 0);
+  gst_allocation_params_init (&params);
+  gst_query_add_allocation_param (query, allocator, &params);
+  gst_query_add_allocation_pool (
+      query, NULL, (guint) gst_imaging_engine_info (engine)->size, 0, 0);
+  gst_clear_object (&allocator);
+}
+
+static gboolean
 gst_imaging_filter_decide_allocation (GstBaseTransform *trans, GstQuery *query)
 {
   GstImagingFilter *self = GST_IMAGING_FILTER (trans);
+  gboolean has_carrier = GST_IMAGING_FILTER_GET_CLASS (self)->carrier != NULL;
   ImkError ignored; /* the next frame reports it */
 
   /* After caps that were refused, those before may come again without
    * set_caps (), and memory depends on where the kernel is. */
   gst_imaging_engine_ensure_open (engine_of (self), &ignored);
-  return gst_imaging_allocation_decide (engine_of (self), query) &&
-         GST_BASE_TRANSFORM_CLASS (gst_imaging_filter_parent_class)
-             ->decide_allocation (trans, query);
+  if (has_carrier && !is_video (query))
+    decide_plain (engine_of (self), query);
+  else if (!gst_imaging_allocation_decide (engine_of (self), query))
+    return FALSE;
+  return GST_BASE_TRANSFORM_CLASS (gst_imaging_filter_parent_class)
+      ->decide_allocation (trans, query);
 }
 
 /* The pool of the base class may find the device full, or gone. */

@@ -47,6 +47,8 @@ struct _GstLapSharpen {
   ImkLapsharpen *kernels[GST_VIDEO_MAX_PLANES];
   ImkLapsharpenConfig formats[GST_VIDEO_MAX_PLANES];
   GstVideoInfo info;
+  gboolean is_tensor; /* not video, but the picture */
+  GstImagingPicture picture;
   GstLapSharpenAreas areas; /* of the frame at hand */
   gboolean said_border;     /* that a border-value is not used */
   gboolean said_transfer;   /* that light=linear knows no transfer function */
@@ -69,7 +71,7 @@ struct _GstLapSharpen {
   GST_VIDEO_CAPS_MAKE_WITH_FEATURES ( \
       "memory:CUDAMemory", LAP_SHARPEN_CUDA_FORMATS) \
   ";" GST_VIDEO_CAPS_MAKE_WITH_FEATURES ("memory:NVMM", \
-      "{ GRAY8, NV12, RGBA, P010_10LE, NV16 }") ";" GST_VIDEO_CAPS_MAKE (LAP_SHARPEN_FORMATS)
+      "{ GRAY8, NV12, RGBA, P010_10LE, NV16 }") ";" GST_VIDEO_CAPS_MAKE (LAP_SHARPEN_FORMATS) ";" GST_IMAGING_PICTURE_TENSOR_CAPS
 
 static GstStaticPadTemplate sink_template = GST_STATIC_PAD_TEMPLATE (
     "sink", GST_PAD_SINK, GST_PAD_ALWAYS, GST_STATIC_CAPS (LAP_SHARPEN_CAPS));
@@ -244,7 +246,7 @@ warn_of_border_value (GstLapSharpen *self, const ImkLapsharpenConfig *config)
 static void
 warn_of_transfer (GstLapSharpen *self, const GstVideoInfo *info)
 {
-  if (now (self)->light == GST_LAP_SHARPEN_LIGHT_STORED ||
+  if (now (self)->light == GST_LAP_SHARPEN_LIGHT_STORED || self->is_tensor ||
       info->colorimetry.transfer != GST_VIDEO_TRANSFER_UNKNOWN ||
       self->said_transfer)
     return;
@@ -255,10 +257,54 @@ warn_of_transfer (GstLapSharpen *self, const GstVideoInfo *info)
       (NULL));
 }
 
+static ImkStatus
+gst_lap_sharpen_carrier (GstImagingFilter *filter, GstCaps *caps,
+    GstVideoInfo *info, ImkError *error)
+{
+  GstLapSharpen *self = GST_LAP_SHARPEN (filter);
+  ImkStatus status = gst_lap_sharpen_read_tensor (caps, &self->picture, error);
+
+  if (status != IMK_OK)
+    return status;
+  *info = self->picture.carrier;
+  info->fps_n = self->picture.fps_n;
+  info->fps_d = self->picture.fps_d;
+  return IMK_OK;
+}
+
+/* The pixels of a frame, which are not those of the carrier of a tensor. */
+static void
+describe_frame (
+    GstLapSharpen *self, const GstVideoInfo *carrier, GstVideoInfo *info)
+{
+  *info = *carrier;
+  if (!self->is_tensor)
+    return;
+  info->width = (gint) self->picture.width;
+  info->height = (gint) self->picture.height;
+}
+
+static void
+describe_plane (GstLapSharpen *self, const GstVideoInfo *info, guint plane,
+    ImkLapsharpenConfig *config)
+{
+  if (self->is_tensor)
+    gst_lap_sharpen_describe_tensor (&self->picture, config);
+  else
+    gst_lap_sharpen_describe_plane (info, plane, now (self), config);
+}
+
+static ImkImage
+image_of (GstLapSharpen *self, const ImkImage *plane)
+{
+  return self->is_tensor ? gst_imaging_picture_image (&self->picture, plane)
+                         : *plane;
+}
+
 /* The kernels that are open stay until there are new ones. */
 static ImkStatus
 gst_lap_sharpen_open (GstImagingFilter *filter, ImkBackend backend,
-    const GstVideoInfo *info, ImkError *error)
+    const GstVideoInfo *carrier, ImkError *error)
 {
   GstLapSharpen *self = GST_LAP_SHARPEN (filter);
   const Settings *settings = now (self);
@@ -266,15 +312,18 @@ gst_lap_sharpen_open (GstImagingFilter *filter, ImkBackend backend,
   ImkLapsharpenConfig formats[GST_VIDEO_MAX_PLANES];
   ImkLapsharpen *kernels[GST_VIDEO_MAX_PLANES] = {NULL};
   GstLapSharpenAreas areas;
-  guint n = GST_VIDEO_INFO_N_PLANES (info);
-  ImkStatus status = gst_lap_sharpen_check_mask (info, settings, error);
+  GstVideoInfo frame, *info = &frame;
+  guint n = GST_VIDEO_INFO_N_PLANES (carrier);
+  ImkStatus status;
 
+  describe_frame (self, carrier, info);
+  status = gst_lap_sharpen_check_mask (info, settings, error);
   gst_lap_sharpen_get_areas (info, settings, NULL, &areas);
   config.n_threads = gst_imaging_filter_n_threads (filter);
   for (guint i = 0; i < n && status == IMK_OK; i++) {
     GstLapSharpenTables tables;
 
-    gst_lap_sharpen_describe_plane (info, i, settings, &config);
+    describe_plane (self, info, i, &config);
     gst_lap_sharpen_set_areas (info, &areas, &config);
     formats[i] = config;
     gst_lap_sharpen_make_tables (info, i, settings, &config, &tables);
@@ -305,8 +354,7 @@ config_of_plane (
   ImkLapsharpenConfig config = *now;
 
   config.n_threads = self->formats[plane].n_threads;
-  gst_lap_sharpen_describe_plane (
-      &self->info, plane, gst_imaging_settings_now (self->settings), &config);
+  describe_plane (self, &self->info, plane, &config);
   gst_lap_sharpen_set_areas (&self->info, &self->areas, &config);
   config.measure_focus = now->measure_focus && plane == 0;
   return config;
@@ -391,19 +439,24 @@ gst_lap_sharpen_process (GstImagingFilter *filter, GstImagingFrame *in,
   GstLapSharpen *self = GST_LAP_SHARPEN (filter);
   ImkStatus status = update_areas (self, buffer, error);
   guint columns, rows;
+  ImkImage first = image_of (self, &in->planes[0]);
 
-  for (guint i = 0; i < self->n_kernels && status == IMK_OK; i++)
+  for (guint i = 0; i < self->n_kernels && status == IMK_OK; i++) {
+    const ImkImage from = image_of (self, &in->planes[i]);
+    ImkImage to = image_of (self, &out->planes[i]);
+
     status = imk_lapsharpen_process (
-        self->kernels[i], &in->planes[i], &out->planes[i], in->stream, error);
+        self->kernels[i], &from, &to, in->stream, error);
+  }
   if (status != IMK_OK)
     return status;
   get_tiles (self, &columns, &rows);
   if (columns)
-    return gst_lap_sharpen_publish_tiles (filter, &self->formats[0],
-        &in->planes[0], columns, rows, buffer, error);
+    return gst_lap_sharpen_publish_tiles (
+        filter, &self->formats[0], &first, columns, rows, buffer, error);
   return now (self)->config.measure_focus
              ? gst_lap_sharpen_publish_focus (
-                   filter, self->kernels[0], &in->planes[0], buffer, error)
+                   filter, self->kernels[0], &first, buffer, error)
              : IMK_OK;
 }
 
@@ -594,6 +647,25 @@ gst_lap_sharpen_transform_meta (
   return offset == 0;
 }
 
+/* Caps that are refused leave those before in force. */
+static gboolean
+gst_lap_sharpen_set_caps (
+    GstBaseTransform *trans, GstCaps *in_caps, GstCaps *out_caps)
+{
+  GstLapSharpen *self = GST_LAP_SHARPEN (trans);
+  const gboolean was_tensor = self->is_tensor;
+  const GstImagingPicture picture = self->picture;
+
+  self->is_tensor = gst_structure_has_name (
+      gst_caps_get_structure (in_caps, 0), "other/tensors");
+  if (GST_BASE_TRANSFORM_CLASS (gst_lap_sharpen_parent_class)
+          ->set_caps (trans, in_caps, out_caps))
+    return TRUE;
+  self->is_tensor = was_tensor;
+  self->picture = picture;
+  return FALSE;
+}
+
 static void
 gst_lap_sharpen_class_init (GstLapSharpenClass *klass)
 {
@@ -613,6 +685,8 @@ gst_lap_sharpen_class_init (GstLapSharpenClass *klass)
 
   GST_BASE_TRANSFORM_CLASS (klass)->transform_meta =
       gst_lap_sharpen_transform_meta;
+  GST_BASE_TRANSFORM_CLASS (klass)->set_caps = gst_lap_sharpen_set_caps;
+  filter_class->carrier = gst_lap_sharpen_carrier;
   filter_class->device_reach = GST_IMAGING_REACH_DEVICE;
   filter_class->open = gst_lap_sharpen_open;
   filter_class->close = gst_lap_sharpen_close;

@@ -2,6 +2,7 @@
 #include "gstlapsharpenformat.h"
 
 #include <math.h>
+#include <stdio.h>
 
 #include "gstimagingarrayfile.h"
 
@@ -119,6 +120,60 @@ gst_lap_sharpen_describe_plane (const GstVideoInfo *info, guint plane,
     if (is_limited (info, settings))
       set_range (config, channel, yuv && c != GST_VIDEO_COMP_Y);
   }
+}
+
+/* --- tensors -------------------------------------------------------------- */
+
+/* Caps of "width:height" and of a third dimension 1 count as one channel, as
+ * in shcentroid. Returns: (transfer full) */
+static GstCaps *
+name_channels (GstCaps *caps)
+{
+  const gchar *text =
+      gst_structure_get_string (gst_caps_get_structure (caps, 0), "dimensions");
+  guint width, height, depth = 1, rest = 1;
+  GstCaps *named = gst_caps_copy (caps);
+
+  if (text &&
+      sscanf (text, "%u:%u:%u:%u", &width, &height, &depth, &rest) >= 2 &&
+      depth == 1 && rest == 1) {
+    g_autofree gchar *dimensions = g_strdup_printf ("1:%u:%u:1", width, height);
+
+    gst_caps_set_simple (named, "dimensions", G_TYPE_STRING, dimensions, NULL);
+  }
+  return named;
+}
+
+ImkStatus
+gst_lap_sharpen_read_tensor (
+    GstCaps *caps, GstImagingPicture *picture, ImkError *error)
+{
+  GstCaps *named = name_channels (caps);
+  ImkStatus status = gst_imaging_picture_from_caps (picture, named, error);
+
+  gst_caps_unref (named);
+  if (status == IMK_OK && picture->channels > 4)
+    return imk_error_set (error, IMK_ERROR_IMAGE,
+        "A tensor of %u channels cannot be sharpened; there can be 1 to 4. "
+        "Split it into several.",
+        picture->channels);
+  return status;
+}
+
+void
+gst_lap_sharpen_describe_tensor (
+    const GstImagingPicture *picture, ImkLapsharpenConfig *config)
+{
+  config->width = picture->width;
+  config->height = picture->height;
+  config->type = IMK_TYPE_F32;
+  config->storage = IMK_LAPSHARPEN_STORAGE_NATIVE;
+  config->channels = picture->channels;
+  config->channel_mask = (1u << picture->channels) - 1;
+  config->linear_mask = 0;
+  config->alpha_channel = -1;
+  memset (config->range_low, 0, sizeof (config->range_low));
+  memset (config->range_high, 0, sizeof (config->range_high));
 }
 
 /* --- light and masks ------------------------------------------------------ */

@@ -5,6 +5,8 @@
 
 #include "gstlapsharpen.h"
 
+#include "gstimagingpicture.h"
+
 #include "imk/lapsharpen.h"
 
 G_BEGIN_DECLS
@@ -61,6 +63,14 @@ typedef struct {
 /* Fills in the format of @config for one plane. */
 void gst_lap_sharpen_describe_plane (const GstVideoInfo *info, guint plane,
     const GstLapSharpenSettings *settings, ImkLapsharpenConfig *config);
+
+/* Reads width:height, or channels:width:height, of float32. */
+ImkStatus gst_lap_sharpen_read_tensor (
+    GstCaps *caps, GstImagingPicture *picture, ImkError *error);
+
+/* Fills in the format of @config for a tensor. */
+void gst_lap_sharpen_describe_tensor (
+    const GstImagingPicture *picture, ImkLapsharpenConfig *config);
 
 /* Lets @config point to what one plane needs, in @tables. */
 void gst_lap_sharpen_make_tables (const GstVideoInfo *info, guint plane,

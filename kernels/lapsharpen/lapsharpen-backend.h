@@ -9,13 +9,21 @@
 extern "C" {
 #endif
 
+/* Sums of one row, or of a frame, over what is finite. */
+typedef struct ImkLapsharpenMoments {
+  double sum, squares;
+  uint64_t n;
+} ImkLapsharpenMoments;
+
 /* The params are an ImkLapsharpenConfig without its pointers, the plan is one
  * with them, and the result is this: exact sums of L over the filtered samples.
  * A square of a 16-bit L takes 39 bits, so the squares are summed in two halves
- * that cannot overflow: sum L^2 = square_low + 2^32 square_high. */
+ * that cannot overflow: sum L^2 = square_low + 2^32 square_high. Of float32
+ * there are @moments instead. */
 typedef struct ImkLapsharpenSums {
   int64_t sum;
   uint64_t square_low, square_high;
+  ImkLapsharpenMoments moments;
 } ImkLapsharpenSums;
 
 extern const ImkFilterBackend imk_lapsharpen_cpu;

@@ -142,6 +142,13 @@ imk_lapsharpen_set_limits (
     rule->areas[i] = c->areas[i];
 }
 
+/* Returns: the largest sample; of floats what is beyond all limits */
+static inline uint32_t
+imk_lapsharpen_maximum (const ImkLapsharpenConfig *c)
+{
+  return c->type == IMK_TYPE_F32 ? UINT32_MAX : (1u << c->depth) - 1;
+}
+
 static inline ImkLapsharpenRule
 imk_lapsharpen_rule (const ImkLapsharpenConfig *c)
 {
@@ -153,7 +160,7 @@ imk_lapsharpen_rule (const ImkLapsharpenConfig *c)
   rule.height = c->height;
   rule.channels = c->channels;
   rule.shift = c->shift;
-  rule.maximum = (1u << c->depth) - 1;
+  rule.maximum = imk_lapsharpen_maximum (c);
   rule.filtered = c->channel_mask;
   rule.edges = c->output == IMK_LAPSHARPEN_OUTPUT_EDGES;
   if (c->alpha == IMK_LAPSHARPEN_ALPHA_FILTER && !rule.edges)

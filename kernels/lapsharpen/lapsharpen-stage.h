@@ -35,7 +35,7 @@ imk_lapsharpen_stage (const ImkLapsharpenConfig *c, const uint16_t *decode,
   stage.storage = c->storage;
   stage.channels = c->channels;
   stage.shift = c->shift;
-  stage.maximum = (1u << c->depth) - 1;
+  stage.maximum = c->type == IMK_TYPE_F32 ? 0 : (1u << c->depth) - 1;
   stage.linear = c->linear_mask;
   stage.light = decode != NULL;
   stage.edges = c->output == IMK_LAPSHARPEN_OUTPUT_EDGES;

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "imk/lapsharpen-tiles.h"
 
+#include <math.h>
 #include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
@@ -136,11 +137,82 @@ measure_row (const Work *w, uint32_t r)
   }
 }
 
+/* --- float32 -------------------------------------------------------------- */
+
+/* Sample (@x, @y) of float32, or the nearest one of the frame. */
+static double
+value_at (const ImkImage *in, int64_t x, int64_t y, uint32_t channel)
+{
+  const int64_t right = (int64_t) in->width - 1;
+  const int64_t bottom = (int64_t) in->height - 1;
+  const int64_t row = y < 0 ? 0 : y > bottom ? bottom : y;
+  const int64_t column = x < 0 ? 0 : x > right ? right : x;
+  const uint8_t *bytes = (const uint8_t *) in->data + (size_t) row * in->stride;
+
+  return (double) ((const float *) (const void *)
+          bytes)[(size_t) column * in->channels + channel];
+}
+
+/* Adds what is finite. @v: the 3x3 window, column by column; @second: the
+ * sample two columns to the right */
+static void
+add_floats (const double v[3][3], double second, double sums[4], double *n)
+{
+  const double l = 4 * v[1][1] - v[0][1] - v[2][1] - v[1][0] - v[1][2];
+  const double gx =
+      v[2][0] - v[0][0] + 2 * (v[2][1] - v[0][1]) + v[2][2] - v[0][2];
+  const double gy =
+      v[0][2] - v[0][0] + 2 * (v[1][2] - v[1][0]) + v[2][2] - v[2][0];
+  const double b = second - v[1][1], all = l * l + gx * gx + gy * gy + b * b;
+
+  if (!isfinite (all))
+    return;
+  sums[0] += l;
+  sums[1] += l * l;
+  sums[2] += gx * gx + gy * gy;
+  sums[3] += b * b;
+  (*n)++;
+}
+
+static void
+measure_float_tile (const Work *w, uint32_t column, uint32_t row)
+{
+  const int64_t left = edge (column, w->columns, w->in->width);
+  const int64_t right = edge (column + 1, w->columns, w->in->width);
+  const int64_t top = edge (row, w->rows, w->in->height);
+  const int64_t bottom = edge (row + 1, w->rows, w->in->height);
+  ImkLapsharpenTile *tile = &w->tiles[row * w->columns + column];
+  double sums[4] = {0}, n = 0, mean;
+
+  for (uint32_t c = 0; c < w->in->channels; c++)
+    for (int64_t y = top; y < bottom && w->channel_mask >> c & 1; y++)
+      for (int64_t x = left; x < right; x++) {
+        double v[3][3];
+
+        for (int i = 0; i < 9; i++)
+          v[i / 3][i % 3] = value_at (w->in, x + i / 3 - 1, y + i % 3 - 1, c);
+        add_floats (v, value_at (w->in, x + 2, y, c), sums, &n);
+      }
+  *tile = (ImkLapsharpenTile){0};
+  if (n == 0)
+    return;
+  mean = sums[0] / n;
+  tile->variance = fmax (sums[1] / n - mean * mean, 0);
+  tile->tenengrad = sums[2] / n;
+  tile->brenner = sums[3] / n;
+}
+
 static void
 measure_rows (void *data, uint32_t first, uint32_t end)
 {
+  const Work *w = data;
+
   for (uint32_t r = first; r < end; r++)
-    measure_row (data, r);
+    if (w->in->type == IMK_TYPE_F32)
+      for (uint32_t c = 0; c < w->columns; c++)
+        measure_float_tile (w, c, r);
+    else
+      measure_row (w, r);
 }
 
 ImkStatus

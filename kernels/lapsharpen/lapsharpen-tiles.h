@@ -15,7 +15,9 @@
  *               J. F. Brenner et al., "An automated microscope for cytologic
  *               research" (1976)
  *
- * All sums are exact, so no result depends on the number of threads. */
+ * All sums are exact, so no result depends on the number of threads. Those of
+ * f32 are float64 in the order of the samples; samples with a measure that is
+ * not finite do not count, and a tile of such samples alone is 0. */
 #pragma once
 
 #include <stdint.h>
@@ -37,9 +39,9 @@ typedef struct ImkLapsharpenTile {
 
 /**
  * imk_lapsharpen_measure_tiles:
- * @in: u8 or u16, in host memory, as imk_lapsharpen_process () takes it
+ * @in: u8, u16 or f32, in host memory, as imk_lapsharpen_process () takes it
  * @storage: of its samples
- * @shift: unused low bits of a sample
+ * @shift: unused low bits of a sample, 0 of f32
  * @channel_mask: bit c: channel c is measured
  * @columns, @rows: of tiles; tile (c, r) has the columns c W / columns to
  *   (c + 1) W / columns, and the rows likewise

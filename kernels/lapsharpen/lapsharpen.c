@@ -5,7 +5,7 @@
 #include <stdlib.h>
 
 #include "core/config.h"
-#include "lapsharpen/lapsharpen-backend.h"
+#include "lapsharpen/lapsharpen-sample.h"
 
 struct ImkLapsharpen {
   const ImkFilterBackend *backend;
@@ -56,14 +56,39 @@ check_choice (const char *property, int value, int last, ImkError *error)
       last);
 }
 
+/* Of what needs a largest sample, which floats do not have. */
+static ImkStatus
+check_floats (const ImkLapsharpenConfig *c, ImkError *error)
+{
+  if (c->alpha_channel >= 0)
+    return imk_error_set (error, IMK_ERROR_CONFIG,
+        "The alpha channel is %d; f32 samples have none, as there is no value "
+        "for opaque. Set -1.",
+        c->alpha_channel);
+  if (c->decode || c->encode || c->storage != IMK_LAPSHARPEN_STORAGE_NATIVE)
+    return imk_error_set (error, IMK_ERROR_CONFIG,
+        "There are tables of light or a storage of the number %d; f32 samples "
+        "are sharpened as they are. Leave both out.",
+        (int) c->storage);
+  for (uint32_t i = 0; i < c->channels; i++)
+    if (c->range_high[i])
+      return imk_error_set (error, IMK_ERROR_CONFIG,
+          "Channel %u has the range %u to %u; f32 samples have no range. Set "
+          "both to 0.",
+          i, c->range_low[i], c->range_high[i]);
+  return IMK_OK;
+}
+
 static ImkStatus
 check_samples (const ImkLapsharpenConfig *c, ImkError *error)
 {
   uint32_t bits = 8 * (uint32_t) imk_type_size (c->type);
 
+  if (c->type == IMK_TYPE_F32)
+    return check_floats (c, error);
   if (c->type != IMK_TYPE_U8 && c->type != IMK_TYPE_U16)
     return imk_error_set (error, IMK_ERROR_CONFIG,
-        "Samples of type %s cannot be sharpened; convert them to u8 or u16.",
+        "Samples of type %s cannot be sharpened; convert them to u8, u16 or f32.",
         imk_type_name (c->type));
   if (c->depth < 1 || c->depth > bits)
     return imk_error_set (error, IMK_ERROR_CONFIG,
@@ -142,7 +167,7 @@ check_kernel (const ImkLapsharpenConfig *c, ImkError *error)
 static ImkStatus
 check_parameters (const ImkLapsharpenConfig *c, ImkError *error)
 {
-  uint32_t maximum = (1u << c->depth) - 1;
+  uint32_t maximum = imk_lapsharpen_maximum (c);
   ImkStatus status;
 
   if (!(c->amount >= 0 && c->amount <= 10)) /* NaN must fail too */
@@ -180,6 +205,10 @@ check_parameters (const ImkLapsharpenConfig *c, ImkError *error)
     status = check_kernel (c, error);
   if (status != IMK_OK)
     return status;
+  if (c->method == IMK_LAPSHARPEN_METHOD_CAS && c->type == IMK_TYPE_F32)
+    return imk_error_set (error, IMK_ERROR_CONFIG,
+        "method=cas needs to know black and white, which float32 samples do "
+        "not have. Take another method, or convert the frames to 16 bits.");
   if (c->border == IMK_LAPSHARPEN_BORDER_CONSTANT && c->border_value > maximum)
     return imk_error_set (error, IMK_ERROR_CONFIG,
         "border-value %u is beyond %u, the largest sample of %u bits. Take a "
@@ -192,7 +221,7 @@ check_parameters (const ImkLapsharpenConfig *c, ImkError *error)
 static ImkStatus
 check_limits (const ImkLapsharpenConfig *c, ImkError *error)
 {
-  uint32_t maximum = (1u << c->depth) - 1;
+  uint32_t maximum = imk_lapsharpen_maximum (c);
 
   if (!(c->threshold >= 0 && c->threshold <= 8 * 65535.0))
     return imk_error_set (error, IMK_ERROR_CONFIG,
@@ -372,6 +401,15 @@ variance (const ImkLapsharpenSums *sums, uint64_t n)
          (double) ((Uint128) n * n);
 }
 
+static ImkLapsharpenFocus
+float_focus (const ImkLapsharpenMoments *m)
+{
+  const double n = (double) m->n, mean = m->n ? m->sum / n : 0;
+  const double variance = m->n ? m->squares / n - mean * mean : 0;
+
+  return (ImkLapsharpenFocus){m->n, mean, variance > 0 ? variance : 0};
+}
+
 ImkStatus
 imk_lapsharpen_get_focus (
     ImkLapsharpen *self, ImkLapsharpenFocus *focus, ImkError *error)
@@ -389,6 +427,10 @@ imk_lapsharpen_get_focus (
   status = self->backend->get_result (self->state, &sums, error);
   if (status != IMK_OK)
     return status;
+  if (c->type == IMK_TYPE_F32) {
+    *focus = float_focus (&sums.moments);
+    return IMK_OK;
+  }
   *focus = (ImkLapsharpenFocus){
       .n_samples = n,
       .mean = n ? (double) sums.sum / (double) n : 0,

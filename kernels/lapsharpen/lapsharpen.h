@@ -81,7 +81,9 @@ typedef struct ImkLapsharpenArea {
  * ImkLapsharpenConfig: (how to sharpen)
  * @size: set by imk_lapsharpen_config_init, see imk/api.h
  * @width, @height: pixels, 1..65535 each
- * @type: IMK_TYPE_U8 or IMK_TYPE_U16
+ * @type: IMK_TYPE_U8, IMK_TYPE_U16 or IMK_TYPE_F32. f32 ignores @depth and
+ *   @shift; it has no alpha channel, range, tables, other storage or
+ * METHOD_CAS. Counts are units of the data
  * @channels: interleaved samples a pixel, 1..4
  * @depth: significant bits of a sample, 1..8 for u8, 1..16 for u16; a larger
  *   sample comes out as the largest
@@ -163,7 +165,9 @@ typedef struct ImkLapsharpenConfig {
  *   counts and counts squared; the variance grows as the picture comes into
  *   focus
  *
- * Computed from exact integer sums: the backends agree bit for bit. */
+ * Computed from exact integer sums: the backends agree bit for bit. Of f32 the
+ * sums are float64 in a fixed order, over the L that are finite: n_samples
+ * counts these. */
 typedef struct ImkLapsharpenFocus {
   uint64_t n_samples;
   double mean;
@@ -268,8 +272,15 @@ IMK_API ImkStatus imk_lapsharpen_update (
  * processors: the weighted L is divided in float64, s and L are rounded to
  * float32, s L is rounded to float32, then v + 0.5 is added and the sum rounded
  * to float32, then floor. So every amount gives equal bytes on the CPU and the
- * GPU, and whole amounts are exact. Returns: IMK_ERROR_IMAGE, @out untouched;
- * IMK_ERROR_DEVICE, @out undefined */
+ * GPU, and whole amounts are exact.
+ * IMK_TYPE_F32: out = v + s L, all in float32, each step rounded, on both
+ * backends the same bits; neither rounded to whole numbers nor clamped, but for
+ * CLAMP_LOCAL and the halos. The sum of the 4 neighbours is (above + below) +
+ * (left + right), to which that of the corners is added likewise. |s L| is
+ * compared with s times the threshold. out is NaN where L is not finite; NaN in
+ * a window are no limit. The sigma is a mean over the N that are finite. With a
+ * mask out = v + (out - v) w / 255; what is copied keeps its bits.
+ * Returns: IMK_ERROR_IMAGE, @out untouched; IMK_ERROR_DEVICE, @out undefined */
 IMK_API ImkStatus imk_lapsharpen_process (ImkLapsharpen *self,
     const ImkImage *in, ImkImage *out, void *stream, ImkError *error);
 

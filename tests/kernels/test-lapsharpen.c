@@ -1118,7 +1118,7 @@ TEST (test_validation, "every wrong parameter is refused in words")
   EXPECT ("65536 x 8 pixels", c.width = 65536);
   EXPECT ("8 x 0 pixels", c.height = 0);
   EXPECT ("8 x 65536 pixels", c.height = 65536);
-  EXPECT ("type f32", c.type = IMK_TYPE_F32);
+  EXPECT ("type f64", c.type = IMK_TYPE_F64);
   EXPECT ("type ?", c.type = (ImkType) 99);
   EXPECT ("0 channels", c.channels = 0);
   EXPECT ("5 channels", c.channels = 5);

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "core/cpu.h"
+#include "lapsharpen/cpu/float.h"
 #include "lapsharpen/cpu/scratch.h"
 #include "lapsharpen/lapsharpen-stage.h"
 
@@ -25,6 +26,7 @@ typedef struct State {
   bool staged;
   ImkLapsharpenStage stage;
   ImkImage unpacked, sharpened; /* for staged */
+  FloatFrames *floats;          /* for float32, instead of loops */
 } State;
 
 static ImkStatus
@@ -37,9 +39,11 @@ cpu_update (void *state, const void *params, ImkError *error)
       self->staged ? imk_lapsharpen_inner (params, &stage, self->decode)
                    : *(const ImkLapsharpenConfig *) params;
   const ImkLapsharpenRule rule = imk_lapsharpen_rule (&config);
-  ImkStatus status =
-      imk_lapsharpen_scratch_resize (&self->scratch, &rule, error);
+  ImkStatus status;
 
+  if (self->floats)
+    return imk_lapsharpen_float_frames_update (self->floats, &rule, error);
+  status = imk_lapsharpen_scratch_resize (&self->scratch, &rule, error);
   if (status != IMK_OK)
     return status;
   self->rule = rule;
@@ -53,6 +57,7 @@ cpu_destroy (void *state)
   State *self = state;
 
   imk_lapsharpen_scratch_clear (&self->scratch);
+  imk_lapsharpen_float_frames_free (self->floats);
   free (self->mask);
   free (self->decode);
   free (self->encode);
@@ -130,7 +135,10 @@ cpu_create (const void *plan, const void *params, uint32_t n_threads,
   self->n_threads = n_threads;
   self->scratch.n = imk_parallel_threads (n_threads) + 1;
   status = allocate (self, config, error);
-  if (status == IMK_OK)
+  if (status == IMK_OK && config->type == IMK_TYPE_F32)
+    status = imk_lapsharpen_float_frames_new (
+        config, self->mask, &self->floats, error);
+  else if (status == IMK_OK)
     status = imk_cpu_choose (
         config->type == IMK_TYPE_U8 && !self->staged ? u8 : u16, &loops, error);
   self->loops = loops;
@@ -254,6 +262,10 @@ cpu_process (void *state, const ImkImage *in, ImkImage *out, void *stream,
   const uint32_t band = 1 + (uint32_t) (BAND_SIZE / imk_image_row_size (in));
   Packing packing = {&self->stage, in, &self->unpacked, &self->sharpened, out};
 
+  if (self->floats) {
+    imk_lapsharpen_float_frames_process (self->floats, in, out);
+    return IMK_OK;
+  }
   if (!self->staged) {
     sharpen (self, in, out, band);
     return IMK_OK;
@@ -267,7 +279,12 @@ cpu_process (void *state, const ImkImage *in, ImkImage *out, void *stream,
 static ImkStatus
 cpu_get_result (void *state, void *result, ImkError *error)
 {
-  *(ImkLapsharpenSums *) result = ((State *) state)->sums;
+  State *self = state;
+  ImkLapsharpenSums *sums = result;
+
+  *sums = self->sums;
+  if (self->floats)
+    sums->moments = imk_lapsharpen_float_frames_focus (self->floats);
   return IMK_OK;
 }
 

@@ -13,6 +13,7 @@
 #include <new>
 
 #include "core/cuda/cuda-check.h"
+#include "lapsharpen/cuda/lapsharpen-float.cuh"
 #include "lapsharpen/cuda/lapsharpen-rows.cuh"
 #include "lapsharpen/cuda/lapsharpen-samples.cuh"
 #include "lapsharpen/cuda/lapsharpen-smooth.cuh"
@@ -413,6 +414,8 @@ struct State {
   bool staged;
   ImkLapsharpenStage stage;
   ImkImage unpacked, sharpened; /* for staged */
+  bool is_float;
+  Floats floats; /* for is_float */
 };
 
 static ImkStatus
@@ -429,6 +432,12 @@ cuda_update (void *state, const void *params, ImkError *error)
   if (self->staged)
     config = imk_lapsharpen_inner (given, &stage, self->host_decode);
   rule = imk_lapsharpen_rule (&config);
+  if (self->is_float) {
+    const ImkStatus status = floats_update (&self->floats, &rule, error);
+
+    self->rule = status == IMK_OK ? rule : self->rule;
+    return status;
+  }
   size = rule.smooth.step ? get_low_size (&rule) : 0;
   if (size > self->low_size) {
     float *low = nullptr;
@@ -453,6 +462,7 @@ cuda_destroy (void *state)
 {
   State *self = (State *) state;
 
+  floats_clear (&self->floats);
   cudaFree (self->low);
   cudaFree (self->device_sums); /* waits for kernels that use it */
   cudaFree (self->mask);
@@ -516,6 +526,9 @@ allocate_plan (State *self, const ImkLapsharpenConfig *c, ImkError *error)
           "There is no memory for the tables of a CUDA sharpener.");
     memcpy (self->host_decode, c->decode, sizeof (*c->decode) << c->depth);
   }
+  self->is_float = c->type == IMK_TYPE_F32;
+  if (status == IMK_OK && self->is_float)
+    status = floats_init (&self->floats, c->height, error);
   if (status == IMK_OK && self->staged)
     status = make_image (c, &self->unpacked, error);
   if (status == IMK_OK && self->staged)
@@ -672,6 +685,22 @@ launch_in_turn (State *self, const ImkImage *in, const ImkImage *out,
   return status;
 }
 
+/* The same for float32, which always uses memory of the object. */
+static ImkStatus
+launch_floats_in_turn (State *self, const ImkImage *in, const ImkImage *out,
+    cudaStream_t stream, ImkError *error)
+{
+  ImkStatus status =
+      IMK_CUDA (error, cudaStreamWaitEvent (stream, self->done, 0));
+
+  if (status == IMK_OK)
+    status = floats_launch (
+        &self->floats, &self->rule, self->mask, in, out, stream, error);
+  return status != IMK_OK
+             ? status
+             : IMK_CUDA (error, cudaEventRecord (self->done, stream));
+}
+
 static ImkStatus
 cuda_process (void *state, const ImkImage *in, ImkImage *out, void *stream,
     ImkError *error)
@@ -679,6 +708,8 @@ cuda_process (void *state, const ImkImage *in, ImkImage *out, void *stream,
   State *self = (State *) state;
   const cudaStream_t s = (cudaStream_t) stream;
 
+  if (self->is_float)
+    return launch_floats_in_turn (self, in, out, s, error);
   if (self->rule.measured || self->rule.smooth.step || self->staged ||
       self->rule.per_sigma > 0)
     return launch_in_turn (self, in, out, s, error);
@@ -692,7 +723,10 @@ cuda_get_result (void *state, void *result, ImkError *error)
   State *self = (State *) state;
   ImkStatus status = IMK_CUDA (error, cudaEventSynchronize (self->done));
 
-  if (status == IMK_OK) {
+  if (status == IMK_OK && self->is_float) {
+    sums->moments =
+        imk_lapsharpen_add_moments (self->floats.host_rows, self->rule.height);
+  } else if (status == IMK_OK) {
     sums->sum = (int64_t) self->host_sums[FOCUS].sum;
     sums->square_low = self->host_sums[FOCUS].square_low;
     sums->square_high = self->host_sums[FOCUS].square_high;
