@@ -381,6 +381,8 @@ static void
 gst_imaging_view_class_init (GstImagingViewClass *klass)
 {
   G_OBJECT_CLASS (klass)->finalize = gst_imaging_view_finalize;
+  /* threads of several views make and free taps */
+  g_type_class_ref (GST_TYPE_IMAGING_TAP);
 }
 
 static void
