@@ -469,28 +469,6 @@ is_video (GstQuery *query)
                      "video/");
 }
 
-/* A pool of video refuses the caps of other frames, so these have the base
- * class make plain buffers, of memory where the kernel writes. */
-static void
-decide_plain (GstImagingEngine *engine, GstQuery *query)
-{
-  GstAllocator *allocator =
-      gst_imaging_engine_is_on_cuda (engine)
-          ? gst_imaging_engine_allocator_new (engine, GST_IMAGING_MEMORY_DEVICE)
-          : NULL;
-  GstAllocationParams params;
-
-  while (gst_query_get_n_allocation_params (query) > 0)
-    gst_query_remove_nth_allocation_param (query, 0);
-  while (gst_query_get_n_allocation_pools (query) > 0)
-    gst_query_remove_nth_allocation_pool (query, 0);
-  gst_allocation_params_init (&params);
-  gst_query_add_allocation_param (query, allocator, &params);
-  gst_query_add_allocation_pool (
-      query, NULL, (guint) gst_imaging_engine_info (engine)->size, 0, 0);
-  gst_clear_object (&allocator);
-}
-
 static gboolean
 gst_imaging_filter_decide_allocation (GstBaseTransform *trans, GstQuery *query)
 {
@@ -502,7 +480,7 @@ gst_imaging_filter_decide_allocation (GstBaseTransform *trans, GstQuery *query)
    * set_caps (), and memory depends on where the kernel is. */
   gst_imaging_engine_ensure_open (engine_of (self), &ignored);
   if (has_carrier && !is_video (query))
-    decide_plain (engine_of (self), query);
+    gst_imaging_allocation_decide_plain (engine_of (self), query);
   else if (!gst_imaging_allocation_decide (engine_of (self), query))
     return FALSE;
   return GST_BASE_TRANSFORM_CLASS (gst_imaging_filter_parent_class)

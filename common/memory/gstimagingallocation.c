@@ -100,6 +100,35 @@ gst_imaging_allocation_pool_new (GstImagingEngine *engine, GstCaps *caps,
   return gst_imaging_video_pool_new (*allocator, caps, info, with_meta);
 }
 
+/* In place of what downstream has proposed. */
+static void
+answer (
+    GstQuery *query, GstAllocator *allocator, GstBufferPool *pool, guint size)
+{
+  GstAllocationParams params;
+
+  while (gst_query_get_n_allocation_params (query) > 0)
+    gst_query_remove_nth_allocation_param (query, 0);
+  while (gst_query_get_n_allocation_pools (query) > 0)
+    gst_query_remove_nth_allocation_pool (query, 0);
+  gst_allocation_params_init (&params);
+  gst_query_add_allocation_param (query, allocator, &params);
+  gst_query_add_allocation_pool (query, pool, size, 0, 0);
+}
+
+void
+gst_imaging_allocation_decide_plain (GstImagingEngine *engine, GstQuery *query)
+{
+  GstAllocator *allocator =
+      gst_imaging_engine_is_on_cuda (engine)
+          ? gst_imaging_engine_allocator_new (engine, GST_IMAGING_MEMORY_DEVICE)
+          : NULL;
+
+  answer (
+      query, allocator, NULL, (guint) gst_imaging_engine_info (engine)->size);
+  gst_clear_object (&allocator);
+}
+
 gboolean
 gst_imaging_allocation_decide (GstImagingEngine *engine, GstQuery *query)
 {
@@ -114,7 +143,6 @@ gst_imaging_allocation_decide_mode (
   gboolean with_meta =
       gst_query_find_allocation_meta (query, GST_VIDEO_META_API_TYPE, NULL);
   GstAllocator *allocator;
-  GstAllocationParams params;
   GstBufferPool *pool;
   GstVideoInfo info;
   GstCaps *caps;
@@ -127,13 +155,7 @@ gst_imaging_allocation_decide_mode (
       engine, caps, &info, with_meta, mode, &allocator, &size);
   if (!pool)
     return FALSE;
-  while (gst_query_get_n_allocation_params (query) > 0)
-    gst_query_remove_nth_allocation_param (query, 0);
-  while (gst_query_get_n_allocation_pools (query) > 0)
-    gst_query_remove_nth_allocation_pool (query, 0);
-  gst_allocation_params_init (&params);
-  gst_query_add_allocation_param (query, allocator, &params);
-  gst_query_add_allocation_pool (query, pool, size, 0, 0);
+  answer (query, allocator, pool, size);
   gst_object_unref (pool);
   gst_clear_object (&allocator);
   return TRUE;

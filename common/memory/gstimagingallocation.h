@@ -32,6 +32,17 @@ gboolean gst_imaging_allocation_decide (
     GstImagingEngine *engine, GstQuery *query);
 
 /**
+ * gst_imaging_allocation_decide_plain: (skip)
+ * @engine: an open engine
+ * @query: an allocation query of frames that are not video
+ *
+ * Answers with an allocator, of memory where the kernel writes, and without a
+ * pool: those of video refuse the caps of other frames.
+ */
+void gst_imaging_allocation_decide_plain (
+    GstImagingEngine *engine, GstQuery *query);
+
+/**
  * gst_imaging_allocation_decide_mode: (skip)
  * @mode: of frames on CUDA that are in no other memory by their caps
  *
