@@ -2,6 +2,7 @@
 /* libFuzzer target of the calibrations of octbscan: any bytes end in cameras
  * whose wavenumbers have places in the spectrum, or in a sentence.
  * sources: @files gst/octbscan/gstoctbscancalibration.c
+ * gst/octbscan/gstoctbscantable.c
  * kernels/octbscan/octbscan-grid.c kernels/core/status.c */
 #include <math.h>
 #include <stdlib.h>
