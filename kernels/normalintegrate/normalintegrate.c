@@ -75,8 +75,9 @@ check_format (const ImkNormalintegrateConfig *c, ImkError *error)
   for (int i = 0; i < 3; i++)
     if (c->colours[i] >= c->channels)
       return imk_error_set (error, IMK_ERROR_CONFIG,
-          "The %c of normals is said to be channel %u of %u.", "xyz"[i],
-          c -> colours[i], c -> channels);
+          "The %c of normals cannot be channel %u, counted from 0: the image "
+          "has %u channels.",
+          "xyz"[i], c -> colours[i], c -> channels);
   return IMK_OK;
 }
 

@@ -496,7 +496,7 @@ check_job (const ImkOctbscan *s, const ImkOctbscanJob *job, ImkError *error)
 
   if (job->backward && !c->bidirectional)
     return imk_error_set (error, IMK_ERROR_CONFIG,
-        "A B-scan is said to be backward, but bidirectional is false.");
+        "A B-scan has the flag backward, but bidirectional is false.");
   if (job->wide && imk_octbscan_has_history (c))
     return imk_error_set (error, IMK_ERROR_CONFIG,
         "A B-scan that others depend on cannot be given again: wide is for "

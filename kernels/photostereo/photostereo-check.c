@@ -72,8 +72,9 @@ check_frame (const ImkPhotostereoConfig *c, ImkError *error)
   for (uint32_t i = 0; c->channels > 1 && i < 3; i++)
     if (c->colours[i] >= c->channels)
       return imk_error_set (error, IMK_ERROR_CONFIG,
-          "Colour %u is said to be sample %u of %u.", i, c->colours[i],
-          c->channels);
+          "Colour %u cannot be sample %u, counted from 0: a pixel has %u "
+          "samples.",
+          i, c->colours[i], c->channels);
   if (c->channels > 1 && c->pattern != IMK_PHOTOSTEREO_PATTERN_NONE)
     return imk_error_set (error, IMK_ERROR_CONFIG,
         "bayer-pattern is for frames of one sample a pixel; these have %u.",

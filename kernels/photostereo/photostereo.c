@@ -196,19 +196,16 @@ imk_photostereo_add_band (ImkPhotostereo *self, const ImkImage *frame,
     return status;
   if (light >= p->n_lights)
     return imk_error_set (error, IMK_ERROR_IMAGE,
-        "A picture is said to be lit by light %u, counted from 0; there are %u "
-        "lights.",
+        "A picture cannot be of light %u, counted from 0: there are %u lights.",
         light, p->n_lights);
   if (band >= p->bands)
     return imk_error_set (error, IMK_ERROR_IMAGE,
-        "A picture is said to be band %u, counted from 0; bands is %u.", band,
+        "A picture cannot be of band %u, counted from 0: bands is %u.", band,
         p->bands);
   if (self->bands[light] >> band & 1)
     return imk_error_set (error, IMK_ERROR_IMAGE,
-        p->bands > 1 ? "A second picture of the set is said to be lit by light "
-                       "%u in band %u."
-                     : "A second picture of the set is said to be lit by light "
-                       "%u.",
+        p->bands > 1 ? "The set has a second picture of light %u in band %u."
+                     : "The set has a second picture of light %u.",
         light, band);
   status = self->backend->add (self->state, frame, light, band, stream, error);
   if (status != IMK_OK)

@@ -168,8 +168,9 @@ check_source (const ImkRelight *self, const ImkRelightSource *source,
   for (int k = 0; k < 3; k++)
     if (source->colours[k] >= i->channels)
       return imk_error_set (error, IMK_ERROR_IMAGE,
-          "Colour %d of the %s is said to be channel %u of %u.", k, role,
-          source->colours[k], i->channels);
+          "Colour %d of the %s cannot be channel %u, counted from 0: it has %u "
+          "channels.",
+          k, role, source->colours[k], i->channels);
   return imk_image_check (i, role, i->type, i->channels, self->width,
       self->height, self->on_device, error);
 }

@@ -94,8 +94,9 @@ check_config (const ImkSpherelightsConfig *c, ImkError *error)
   for (int i = 0; i < 3; i++)
     if (c->colours[i] >= c->channels)
       return imk_error_set (error, IMK_ERROR_CONFIG,
-          "Colour %d is said to be channel %u of %u.", i, c->colours[i],
-          c->channels);
+          "Colour %d cannot be channel %u, counted from 0: pictures have %u "
+          "channels.",
+          i, c->colours[i], c->channels);
   if (!(c->threshold > 0 && c->threshold < 1)) /* NaN must fail too */
     return imk_error_set (error, IMK_ERROR_CONFIG,
         "threshold is %g; it has to be above 0 and below 1.", c->threshold);

@@ -678,7 +678,7 @@ TEST (test_bad_pictures_are_refused, "bad pictures are refused")
         s, &set.pictures[band].image, 3, band, NULL, test_new_error ()));
     test_error (imk_photostereo_add_band (s, &set.pictures[band].image, 3, band,
                     NULL, test_new_error ()),
-        IMK_ERROR_IMAGE, "lit by light 3 in band");
+        IMK_ERROR_IMAGE, "second picture of light 3 in band");
     test_check (imk_photostereo_n_complete (s) == (band == 3),
         "%u lights with %u bands", imk_photostereo_n_complete (s), band + 1);
   }

@@ -1816,7 +1816,7 @@ TEST (test_bad_configurations_are_refused, "bad configurations are refused")
   REFUSE (c.height = 65536, "8x65536");
   REFUSE (c.type = IMK_TYPE_F32, "f32");
   REFUSE (c.channels = 2, "2 samples");
-  REFUSE ((c.channels = 3, c.colours[1] = 3), "sample 3 of 3");
+  REFUSE ((c.channels = 3, c.colours[1] = 3), "a pixel has 3 samples");
   REFUSE ((c.channels = 3, c.pattern = 1), "bayer-pattern");
   REFUSE (c.full_scale = 256, "255");
   REFUSE (c.gamma = NAN, "gamma");
@@ -2022,7 +2022,7 @@ TEST (test_bad_light_files_are_refused, "bad light files are refused")
   refuse_lights ("1\n0 1\n", "line 2: 2 words");
   refuse_lights ("1\na 0 1\n", "line 2: \"a\"");
   refuse_lights ("0,5 0 0,8\n", "line 1: \"0,5\"");
-  refuse_lights ("0\n", "line 1: \"0\"");
+  refuse_lights ("0\n", "line 1: the number of lights is \"0\"");
   refuse_lights ("1.5\n", "line 1: \"1.5\"");
   refuse_lights ("99999999999\n", "line 1");
   refuse_lights ("{", "line 1");

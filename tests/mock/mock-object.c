@@ -190,7 +190,7 @@ take_image (const ImkImage *image, int device, bool copied, const char *role,
         role, image->data);
   if (span->block->pinned != mapped)
     return imk_error_set (error, IMK_ERROR_DEVICE,
-        "The %s is said to lie in %s memory, which it does not.", role,
+        "The %s does not lie in %s memory, as its place says.", role,
         mapped ? "page-locked" : "device");
   if (!mapped && !copied && span->block->device != device)
     return imk_error_set (error, IMK_ERROR_DEVICE,

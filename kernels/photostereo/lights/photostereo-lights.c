@@ -313,8 +313,7 @@ parse_text (Reader *r, ImkPhotostereoLights *list)
       if (!(count >= 1 && count <= IMK_PHOTOSTEREO_MAX_LIGHTS) ||
           count != floor (count))
         return imk_error_set (r->error, IMK_ERROR_FILE,
-            "%s, line %u: \"%s\" is said to be the number of lights; there can "
-            "be 1 to %u.",
+            "%s, line %u: the number of lights is \"%s\"; there can be 1 to %u.",
             r->name, r->line, quote (&tokens[0]).text,
             IMK_PHOTOSTEREO_MAX_LIGHTS);
       return parse_lp (r, (uint32_t) count, list);
