@@ -669,7 +669,7 @@ TEST (test_bad_pictures_are_refused, "bad pictures are refused")
       imk_photostereo_new (IMK_BACKEND_CPU, &set.c, &s, test_new_error ()));
   test_error (imk_photostereo_add_band (
                   s, &set.pictures[0].image, 0, 4, NULL, test_new_error ()),
-      IMK_ERROR_IMAGE, "band 4, counted from 0; bands is 4");
+      IMK_ERROR_IMAGE, "band 4, counted from 0: bands is 4");
   test_error (imk_photostereo_add_band (
                   s, &set.pictures[0].image, N, 0, NULL, test_new_error ()),
       IMK_ERROR_IMAGE, "36 lights");

@@ -2023,7 +2023,7 @@ TEST (test_bad_light_files_are_refused, "bad light files are refused")
   refuse_lights ("1\na 0 1\n", "line 2: \"a\"");
   refuse_lights ("0,5 0 0,8\n", "line 1: \"0,5\"");
   refuse_lights ("0\n", "line 1: the number of lights is \"0\"");
-  refuse_lights ("1.5\n", "line 1: \"1.5\"");
+  refuse_lights ("1.5\n", "line 1: the number of lights is \"1.5\"");
   refuse_lights ("99999999999\n", "line 1");
   refuse_lights ("{", "line 1");
   refuse_lights ("{}", "directions");
