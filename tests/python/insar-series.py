@@ -433,7 +433,7 @@ class Series(unittest.TestCase):
                 file.truncate(100)
             try:
                 if name == "coherence.img" or has_snaphu:
-                    self.assertIn("or damaged", self.series("mintpy", status=1))
+                    self.assertIn(f"does not count: it is damaged: {name} has 100 bytes", self.series("mintpy", status=1))
                     self.assertEqual(self.table(self.path("stack"))[0][pair]["state"], "stale")
                 else:  # a file of a run of snaphu by hand is no output of the row
                     self.assertIn("unwrapped.img has 100 bytes", self.series("mintpy", status=3))
@@ -453,7 +453,7 @@ class Series(unittest.TestCase):
         lost = self.path("stack-pairs", "E_20070612-E_20070717")
         with self.without(os.path.join(lost, "unwrapped.img")):
             # snaphu of --unwrap wrote it, so the result is damaged without it
-            self.assertIn("or damaged" if has_snaphu else "give --unwrap behind --", self.series("mintpy", status=1))
+            self.assertIn("it is damaged: unwrapped.img is missing" if has_snaphu else "give --unwrap behind --", self.series("mintpy", status=1))
         with self.without(lost):
             self.assertIn("1 of 7 pairs have no result", self.series("mintpy", status=1))
 
