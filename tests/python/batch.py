@@ -464,6 +464,13 @@ class Claims(FolderCase):
         self.enterContext(unittest.mock.patch.object(claims, "take", take))
         return several
 
+    def test_a_claim_of_another_one_is_read_before_one_is_written(self):
+        """On a file system of a network each new file costs more than a look."""
+        self.write()
+        with unittest.mock.patch.object(claims, "make") as make:
+            self.assertIsNone(claims.take(self.output))
+        make.assert_not_called()
+
     def test_all_that_is_claimed_by_others_is_looked_at_in_each_look(self):
         take = unittest.mock.Mock(return_value=None)
         several = self.looking(300, take)

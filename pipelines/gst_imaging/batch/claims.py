@@ -152,11 +152,11 @@ def take(output, worker=None):
     path = path_of(output)
     os.makedirs(os.path.dirname(path), exist_ok=True)
     while True:
-        claim = make(path, worker)
-        if claim:
-            return claim
-        with contextlib.suppress(FileNotFoundError):  # it has just been released, or renamed by somebody else
+        with contextlib.suppress(FileNotFoundError):  # there is none, or it has just been released or renamed by somebody else
             told = read(path)
             if not is_stale(path, told):
                 return None
             take_over(path, told)
+        claim = make(path, worker)
+        if claim:
+            return claim
