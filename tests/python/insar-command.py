@@ -131,6 +131,27 @@ class Insar(unittest.TestCase):
         self.assertFalse(os.path.exists(os.path.join(out, "fit.txt")))
         self.check_phase(self.read(out, "phase.img"), cells(self.motion), 0.15, "dem, coregistered")
 
+    def test_saturated_samples_are_told(self):
+        image = np.fromfile(self.path("ref.SLC"), "<i2").reshape(HEIGHT, WIDTH, 2)
+        shutil.copy(self.path("ref.LED"), self.path("bright.LED"))
+        with open(self.path("ref.PRM"), encoding="ascii") as file, open(self.path("bright.PRM"), "w", encoding="ascii") as made:
+            made.write(file.read().replace("ref.", "bright."))
+        out = []
+        for scale in 8, 16:
+            bright = np.clip(scale * image.astype(int), -32768, 32767)
+            bright.astype("<i2").tofile(self.path("bright.SLC"))
+            self.run_insar("bright.PRM", "sec.PRM")
+            figures = {figure["name"]: figure for figure in self.result["figures"] if "saturated" in figure["name"]}
+            true = 100 * (np.isin(bright, (-32768, -32767, 32767)).any(-1).sum() / bright.any(-1).sum())
+            print(f"saturated: {true:.3f} %")
+            self.assertAlmostEqual(figures["saturated samples, reference"]["value"], true, 6)
+            self.assertEqual(figures["saturated samples, secondary"]["value"], 0)
+            out.append(figures["saturated samples, reference"]["met"])
+            self.assertEqual(any("of the reference are saturated" in sentence for sentence in self.result["warnings"]), not out[-1])
+        self.assertEqual(out, [True, False])
+        self.run_insar("ref.npy", "aligned.npy", "--coregistered")
+        self.assertFalse([figure for figure in self.result["figures"] if "saturated" in figure["name"]])  # floats have no such end
+
     def test_common_band(self):
         """It reaches insarform. All of the spectra is common here, so that the filter only costs samples."""
         rms = []

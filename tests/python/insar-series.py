@@ -145,7 +145,11 @@ class Series(unittest.TestCase):
         images = [self.path("stack-images", name, "secondary.PRM") for name in pair]
         out = os.path.join(tempfile.mkdtemp(dir=self.folder), "pair")
         words = ["--coregistered", "--orbits", *(self.path("slc", name + ".PRM") for name in pair), "--filter", "0", "--dem", self.path("dem.npy")]
-        gst_imaging("insar", *images, "-o", out, *words)
+        told = gst_imaging("insar", *images, "-o", out, *words)
+        grid = self.path("slc", GRID + ".PRM")
+        self.assertIn(f"The images are in the columns and lines of {grid}, and the phase was computed for those of {words[2]}", told)
+        self.assertNotIn("The images are in", gst_imaging("insar", *images, "-o", out + "3", *words, "--grid", grid))
+        self.assertNotIn("The images are in", gst_imaging("insar", *images, "-o", out + "4", *words[:1], "--orbits", grid, words[3], *words[4:]))
         found = np.fromfile(os.path.join(out, "phase.img"), "<f4").reshape(CELLS)
         away = wrap(found - self.truth() * self.days(pair))[MIDDLE]
         print(f"on a wrong grid: {np.sqrt((away ** 2).mean()):.2f} rad rms from the truth")

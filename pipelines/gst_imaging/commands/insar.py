@@ -169,6 +169,13 @@ def check_sizes(images):
                                   " are not in one geometry. Leave --coregistered out.")
 
 
+def warn_of_third(made, pair, orbit):
+    third = grids.third(pair.reference, orbit)
+    if third:
+        made.warn(f"The images are in the columns and lines of {third}, and the phase was computed for those of {orbit}: it can be wrong by some "
+                  f"rad. --grid {third} is right.")
+
+
 def tell(made, options, this, summary, aligned):
     """Fills the report. aligned: as align(), or None"""
     if aligned:
@@ -220,6 +227,8 @@ def run(options):
             grids.check((pair.reference, pair.secondary), made.report.inputs, options.grid)
         if made.is_complete():
             return made.result
+        if options.coregistered and not options.grid and kind in ("orbit", "dem"):
+            warn_of_third(made, pair, find_orbits(options, pair)[0])
         options.program = unwrap.find_snaphu() if options.unwrap else None
         this.open(check_complex)
         if options.coregistered:
