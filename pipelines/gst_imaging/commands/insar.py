@@ -15,7 +15,7 @@ import os
 
 from .. import library
 from ..command import NOT_WRITTEN, UNREADABLE, WRONG_USE, Failure
-from ..sar import arguments, field, geocode, grids, ground, orbit, told, unwrap, warp
+from ..sar import arguments, field, geocode, grids, ground, lookside, orbit, told, unwrap, warp
 from ..sar.images import check_complex, file_of, led_of, names_in
 from ..sar.interferogram import add_pictures, form, resampling
 from ..sar.measure import add_figures, check_fit
@@ -129,6 +129,9 @@ def align(options, this, made):
     offsets = this.measure("text/x-gmtsar-xcorr", None)
     check_fit(offsets)
     rows = field.without(field.read_offsets(offsets.table), offsets.planes[7].ravel())
+    orbits = find_orbits(options, this.pair)
+    if orbits and all(path.lower().endswith(".prm") for path in orbits):
+        lookside.check(orbits, this.images[0], offsets, made.warn)
     this.keep(offsets, "freq_xcorr.dat")
     field.write(made.path("field.svg"), rows, offsets.fit_function(), offsets.found["min-correlation"])
     dense = warp.find_field(this.images, made.path("fit.txt"), options.taps, this) if options.warp else None
