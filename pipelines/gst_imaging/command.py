@@ -229,6 +229,23 @@ def end_by_signal(name, stopped, as_json):
     os.kill(os.getpid(), stopped.number)
 
 
+def flush():
+    for stream in sys.stdout, sys.stderr:
+        if stream:  # None: it was closed before the command began
+            stream.flush()
+
+
+def keep_descriptors():
+    """Opens those of the standard streams that are closed, or a file of ours would get their number, and what is printed."""
+    for number in range(3):
+        try:
+            os.fstat(number)
+        except OSError:
+            os.open(os.devnull, os.O_RDWR)
+    if not sys.stderr:
+        sys.stderr = open(os.devnull, "w", encoding="utf-8")
+
+
 def drop_output():
     """What is left in the buffer of standard output would fail once more when Python ends."""
     with contextlib.suppress(OSError):  # it is no file
@@ -257,6 +274,7 @@ def main(arguments=None):
     """Returns: the exit code"""
     arguments = sys.argv[1:] if arguments is None else arguments
     printed.clear()
+    keep_descriptors()
     if hasattr(sys.stdout, "reconfigure"):
         sys.stdout.reconfigure(errors="backslashreplace")  # as standard error: names of files may be of any bytes
     signal.signal(signal.SIGPIPE, signal.SIG_DFL)  # as other programs end when their reader has gone
@@ -266,8 +284,7 @@ def main(arguments=None):
     name, *rest = arguments or [""]
     try:
         code = dispatch(name, rest)
-        if sys.stdout:  # None: it was closed before the command began
-            sys.stdout.flush()
+        flush()
         if received:  # and C code dropped the exception
             raise Stopped(received[0])
     except Failure as failure:

@@ -91,16 +91,20 @@ def key_of(command, inputs, settings, given):
     return hashlib.sha256(json.dumps(told, sort_keys=True, default=str).encode()).hexdigest()
 
 
-def is_whole(folder, result):
-    """Are all files of a result there, in their size?"""
-    try:
-        return all(os.path.getsize(os.path.join(folder, entry["name"])) == entry["size"] for entry in result["outputs"])
-    except (OSError, LookupError, TypeError, ValueError):
-        return False
+def damage(folder, result):
+    """Returns: what a result lacks, the first file that is missing or has another size; "" where nothing is"""
+    for entry in result["outputs"]:
+        try:
+            size = os.path.getsize(os.path.join(folder, entry["name"]))
+        except (OSError, ValueError):
+            return f"{entry['name']} is missing"
+        if size != entry.get("size"):
+            return f"{entry['name']} has {size} bytes and not {entry.get('size')}"
+    return ""
 
 
 class NotMade(Failure):
-    """A result that is only looked for is not there."""
+    """A result that is only looked for is not there; why, as a part of a sentence."""
 
 
 def stamp(path):
@@ -131,6 +135,7 @@ class Job:
         self.nothing = None  # a sentence, where nothing could be measured: the report is made, and the command fails
         self.folder, self.lock, self.new_parents = None, None, []
         self.find = getattr(options, "find", None)  # a dictionary, for hashes by path: the result is looked for, and not made
+        self.damage = ""  # what the result of these inputs and settings lacks
         self.stamps = {}  # of inputs, from before their hash
 
     def __enter__(self):
@@ -197,8 +202,10 @@ class Job:
         self.tell_given()
         self.recover()
         found = read_result(self.target)
-        if not self.overwrite and found and found.get("key") == self.key() and is_whole(self.target, found):
-            self.result = {**found, "output": self.target, "made": False}
+        if not self.overwrite and found and found.get("key") == self.key():
+            self.damage = damage(self.target, found)
+            if not self.damage:
+                self.result = {**found, "output": self.target, "made": False}
         return bool(self.result)
 
     def check_target(self):
@@ -218,6 +225,8 @@ class Job:
         if inside:
             raise Failure(NOT_WRITTEN, f"{inside[0]} is an input, and lies in the result that would be replaced. Choose another folder.")
         if result and not self.overwrite and not result.get("options", {}).get(PARTIAL):
+            if self.damage:
+                raise Failure(NOT_WRITTEN, f"{self.target} is damaged: {self.damage}. --overwrite makes it again.")
             raise Failure(NOT_WRITTEN, f"{self.target} has another result, of {result.get('written')}. --overwrite replaces it;"
                                        " or choose another folder.")
 
@@ -261,7 +270,7 @@ class Job:
         if self.folder:
             return
         if self.find is not None:
-            raise NotMade(NO_RESULT, f"{self.target} has no result of these inputs and settings.")
+            raise NotMade(NO_RESULT, f"it is damaged: {self.damage}" if self.damage else "it is of other inputs or settings than its row")
         check_name(self.target)
         self.recover()
         self.check_target()
@@ -407,6 +416,8 @@ def run_all(options, command, inputs, work, folders=None):
             if results[-1].get("nothing"):
                 raise Failure(NO_RESULT, results[-1]["nothing"], results[-1])
         except Failure as failure:
+            if made:
+                failure.result.setdefault("warnings", made.report.warnings)
             if len(inputs) == 1:
                 raise
             say(f"gst-imaging {command}: {with_name(path, failure)}")
@@ -423,7 +434,8 @@ def run_all(options, command, inputs, work, folders=None):
         n = len(inputs) - len(failed)
         others = f" The other {n} are complete." if n else ""
         raise Failure(failed[0][1].code, f"{len(failed)} of {len(inputs)} inputs failed:"
-                                         f" {', '.join(path for path, _failure in failed)}.{others}", {"results": results})
+                                         f" {', '.join(path for path, _failure in failed)}.{others}",
+                      {"results": results, "warnings": [sentence for _path, failure in failed for sentence in failure.result.get("warnings", [])]})
     return results[0] if len(inputs) == 1 else {"results": results}
 
 

@@ -30,9 +30,10 @@ from gst_imaging.command import Stopped
 CRASHES = """
 import json, os, sys, time
 from gst_imaging import command
-from gst_imaging.batch import claims, worker
+from gst_imaging.batch import claims, pool, worker
 
 claims.RENEWED = float(os.environ.get("RENEWED", 30))
+pool.SILENT = float(os.environ.get("SILENT", 10))
 run = worker.run
 
 def crash(row, overwrite):
@@ -45,10 +46,10 @@ def crash(row, overwrite):
     if "abort" in row.output:
         os.write(2, b"free(): invalid pointer\\n")
         os.abort()
-    made = run(row, overwrite)
+    results = run(row, overwrite)
     if "late" in row.output:
         os.abort()
-    return made
+    return results
 
 worker.run = crash
 sys.exit(command.main(["batch", *sys.argv[1:]]))
@@ -173,7 +174,7 @@ class Batch(FolderCase):
                     continue
                 cells = words[0], self.path(words[1]), self.path(words[2]), *words[3:]
                 row = rows.Row(1, 1, ("command", "input", "output", "amount=", "lambda"), cells)
-                self.assertTrue(run.run(row, False))
+                self.assertTrue(run.run(row, False)[0]["made"])
         gc.collect()
         self.assertEqual([name for name, kept in made if kept() is not None], [])
         self.assertGreater(len(made), 4)
@@ -314,12 +315,24 @@ class Batch(FolderCase):
             self.batch(status=3)
             self.assertIn(sentence, self.errors)
         with open(self.path("jobs.csv"), "w", encoding="utf-8") as file:
+            file.write("command;output\nsharpen;a;b\n")
+        self.batch(status=3)
+        self.assertIn('A cell with ";" is written in quotes', self.errors)
+        with open(self.path("jobs.csv"), "w", encoding="utf-8") as file:
             file.write("# a comment\ncommand,input,output,colour,format,json,set\n"
                        "nosuch,,a,,,,\nconvert,,b,,,,\nsharpen,in0.npy,c,red,,,\nsharpen,in0.npy,d,,,maybe,\nsharpen,'in0,e,,,,\n")
         sentences = [line["error"] for line in self.batch(status=1)]
         for sentence, part in zip(sentences, ('no command "nosuch"', "no -o FOLDER", "no option --colour", "yes or no", "no end"), strict=True):
             self.assertIn(part, sentence)
 
+    def test_tables_of_spreadsheets(self):
+        """Semicolons or tabs, with a byte order mark, quotes and line ends of Windows."""
+        for delimiter in ",;\t":
+            shutil.rmtree(self.path("out"), ignore_errors=True)
+            rows_of = ["# of Excel; or another", "command,input,output,amount=", '"sharpen",in0.npy,out/0,1', "", "sharpen,in1.npy,out/1,2", ",,,"]
+            with open(self.path("jobs.csv"), "w", encoding="utf-8-sig", newline="") as file:
+                file.write("\r\n".join(rows_of).replace(",", delimiter) + "\r\n")
+            self.assertEqual([line.get("line") for line in self.batch("--json")], [3, 5, None])
 
     def test_a_row_that_another_process_still_writes_is_tried_again(self):
         self.table(["0"])
@@ -332,6 +345,77 @@ class Batch(FolderCase):
             os.close(lock)
             out, err = process.communicate(timeout=TIMEOUT)
         self.assertEqual(json.loads(out.splitlines()[-1]), {"rows": 1, "made": 1, "complete": 0, "failed": 0}, err)
+
+    def test_who_is_waited_for_is_told(self):
+        self.table(["0"])
+        mine = claims.take(self.path("out/0"), 4711)
+        with self.start(SILENT="0.1") as process:
+            told = process.stderr.readline()
+            mine.release()
+            process.communicate(timeout=TIMEOUT)
+        self.assertEqual(process.returncode, 0)
+        self.assertRegex(told, rf"waits for row 1 \(line 2, out/0\): claimed by process {os.getpid()} \(worker 4711\) on {socket.gethostname()} since 20.*"
+                               r"\.0\.gst-imaging-claim was renewed \d+ s ago and is stale when that process has ended\.$")
+
+    def test_standard_output_that_cannot_be_written(self):
+        """Rows go on, and their lines are on standard error."""
+        for place in ">&-", "> /dev/full":
+            shutil.rmtree(self.path("out"), ignore_errors=True)
+            self.table(["0", "abort", "2"])
+            done = subprocess.run(["sh", "-c", f'exec "$@" {place}', "sh", sys.executable, "-B", "-c", CRASHES, "jobs.csv", "--workers", "2"],
+                                  cwd=self.folder, stderr=subprocess.PIPE, text=True, check=False, timeout=TIMEOUT,
+                                  env={**os.environ, "PYTHONPATH": os.path.join(SOURCE, "pipelines")})
+            self.assertEqual(done.returncode, 4, done.stderr)
+            self.assertEqual(self.outputs(), ["0", "2"])
+            lines = done.stderr.splitlines()
+            self.assertEqual([json.loads(line)["output"] for line in lines if line.startswith("{")], ["out/abort"])
+            self.assertRegex(lines[-1], "2 made, .* 1 failed. Standard output cannot be written: (Bad file descriptor|No space left on device)")
+            self.assertNotIn("Traceback", done.stderr)
+            self.assertEqual(self.batch("--json")[-1]["complete"], 2)
+
+    def test_complete_rows_need_no_folder_that_can_be_written(self):
+        self.table(["0", "1"])
+        self.batch()
+        self.table(["0", "1", "2"])
+        os.chmod(self.path("out"), 0o555)
+        self.addCleanup(os.chmod, self.path("out"), 0o755)
+        as_others = [] if os.getuid() else ["setpriv", "--bounding-set=-dac_override"]
+        done = subprocess.run([*as_others, sys.executable, "-B", "-m", "gst_imaging", "batch", "jobs.csv", "--json"], cwd=self.folder,
+                              capture_output=True, text=True, check=False, timeout=TIMEOUT,
+                              env={**os.environ, "PYTHONPATH": os.path.join(SOURCE, "pipelines")})
+        lines = [json.loads(line) for line in done.stdout.splitlines()]
+        self.assertEqual([line.get("state") for line in lines], ["complete", "complete", "failed", None], done.stderr)
+        self.assertEqual((lines[2]["exit-status"], lines[2]["error"]), (4, "out/2 cannot be written: Permission denied."))
+
+    def test_a_damaged_result_is_told_from_one_of_other_settings(self):
+        self.table(range(2))
+        self.batch()
+        os.truncate(self.path("out/0/in0.npy"), 99)
+        os.remove(self.path("out/1/in1.npy"))
+        lines = self.batch(status=1)
+        for line, what in zip(lines, (r"in0\.npy has 99 bytes and not \d+", r"in1\.npy is missing"), strict=True):
+            self.assertRegex(line["error"], f"is damaged: {what}.*--overwrite makes it again")
+        self.assertEqual(self.batch("--overwrite", "--json")[-1]["made"], 2)
+
+    def test_warnings_of_rows_are_in_their_lines(self):
+        for name, columns in ("wide", 128), ("narrow", 40):
+            np.save(self.path(f"{name}.npy"), np.random.default_rng(1).standard_normal((400, columns)).astype(np.complex64))
+            shutil.copy(self.path(f"{name}.npy"), self.path(f"{name}-copy.npy"))
+        with open(self.path("jobs.csv"), "w", encoding="utf-8") as file:
+            file.write("command,input,output\nsharpen,in0.npy,out/0\noffsets,wide.npy wide-copy.npy,out/1\noffsets,narrow.npy narrow-copy.npy,out/2\n")
+        for states in ["made", "made", "failed"], ["complete", "complete", "failed"]:
+            lines = self.batch("--json", status=1)[:-1]
+            self.assertEqual([line["state"] for line in lines], states)
+            self.assertEqual([bool(line["warnings"]) for line in lines], [False, True, True], lines)
+            self.assertIn("Both images have the content of wide.npy", lines[1]["warnings"][0])
+
+    def test_the_row_that_a_failure_comes_from_is_named(self):
+        with open(self.path("jobs.csv"), "w", encoding="utf-8") as file:
+            file.write("command,input,output\nsharpen,nothing.npy,a\nsharpen,a/nothing.npy,b\nsharpen,c/in0.npy,d\nsharpen,nothing.npy,c\n")
+        errors = [line["error"] for line in self.batch(status=1)]
+        self.assertNotIn("It needs", errors[0] + errors[3])
+        self.assertIn("It needs a/nothing.npy, of the output of row 1 (line 2), which failed.", errors[1])
+        self.assertIn("It needs c/in0.npy, of the output of row 4 (line 5), which has no result yet", errors[2])
 
     def test_a_claim_that_is_no_file_fails_its_row(self):
         self.table(["0", "1", "2"])
@@ -361,6 +445,49 @@ class Claims(FolderCase):
         self.assertIn(socket.gethostname(), claims.read(self.claim)["host"])
         mine.release()
         self.assertEqual(os.listdir(self.folder), [])
+
+    def test_one_of_another_host_is_described(self):
+        self.write(host="elsewhere 1 2", pid=7, worker=8, since="now")
+        os.utime(self.claim, (time.time() - 40,) * 2)
+        self.assertRegex(claims.describe(self.output), r"process 7 \(worker 8\) on elsewhere since now\. .* renewed 4\d s ago and is stale when it has not been "
+                                                       "renewed for 300 s$")
+        with open(self.claim, "w", encoding="utf-8") as file:  # it is just being written
+            file.write("{")
+        self.assertIn("process unknown", claims.describe(self.output))
+        os.remove(self.claim)
+        self.assertEqual(claims.describe(self.output), "")
+
+    def looking(self, n, take):
+        """Returns: a Pool of n rows, and a worker that has none"""
+        several = pool.Pool([unittest.mock.Mock(output=str(i)) for i in range(n)], 1, False, None, None, None)
+        several.workers.append(unittest.mock.Mock(row=None))
+        self.enterContext(unittest.mock.patch.object(claims, "take", take))
+        return several
+
+    def test_a_claim_of_another_one_is_read_before_one_is_written(self):
+        """On a file system of a network each new file costs more than a look."""
+        self.write()
+        with unittest.mock.patch.object(claims, "make") as make:
+            self.assertIsNone(claims.take(self.output))
+        make.assert_not_called()
+
+    def test_all_that_is_claimed_by_others_is_looked_at_in_each_look(self):
+        take = unittest.mock.Mock(return_value=None)
+        several = self.looking(300, take)
+        several.fill()
+        self.assertEqual(take.call_count, 300)
+        time.sleep(pool.TRIED)
+        several.fill()
+        self.assertEqual(len(several.elsewhere), 300)
+        self.assertEqual(take.call_count, 600)
+
+    def test_a_long_look_leaves_time_for_the_renewal_of_claims(self):
+        several = self.looking(1000, lambda *_: time.sleep(0.02))
+        with unittest.mock.patch.object(pool, "TRIED", 0.1):
+            begin = time.monotonic()
+            several.fill()
+            self.assertLess(time.monotonic() - begin, 5)
+        self.assertTrue(several.is_looking())
 
     def test_one_of_a_process_that_has_gone_is_taken(self):
         self.write(start=claims.started(os.getpid()) - 1)  # its number was given again

@@ -229,7 +229,7 @@ class Pairs(FolderCase):
         self.assertEqual(sorted(os.listdir(self.out)), ["a b", "ref-sec"])
         with open(os.path.join(self.out, "ref-sec", "report.html"), encoding="utf-8") as file:
             page = file.read()
-        for words_of_page in "mean coherence", "10 of 10 limits met", "ref.SLC", "Offset field", "phase (rad)":
+        for words_of_page in "mean coherence", "12 of 12 limits met", "ref.SLC", "Offset field", "phase (rad)":
             self.assertIn(words_of_page, page)
         self.assertNotRegex(page, "https?://")
         times = {name: os.stat(os.path.join(self.out, name)).st_mtime_ns for name in self.files()}

@@ -8,6 +8,7 @@ import shutil
 import sys
 import tempfile
 import unittest
+import unittest.mock
 
 import numpy as np
 
@@ -130,6 +131,58 @@ class Insar(unittest.TestCase):
         self.assertEqual(self.result["flattening"], "dem")
         self.assertFalse(os.path.exists(os.path.join(out, "fit.txt")))
         self.check_phase(self.read(out, "phase.img"), cells(self.motion), 0.15, "dem, coregistered")
+
+    def test_saturated_samples_are_told(self):
+        image = np.fromfile(self.path("ref.SLC"), "<i2").reshape(HEIGHT, WIDTH, 2)
+        shutil.copy(self.path("ref.LED"), self.path("bright.LED"))
+        with open(self.path("ref.PRM"), encoding="ascii") as file, open(self.path("bright.PRM"), "w", encoding="ascii") as made:
+            made.write(file.read().replace("ref.", "bright."))
+        out = []
+        for scale in 8, 16:
+            bright = np.clip(scale * image.astype(int), -32768, 32767)
+            bright.astype("<i2").tofile(self.path("bright.SLC"))
+            self.run_insar("bright.PRM", "sec.PRM")
+            figures = {figure["name"]: figure for figure in self.result["figures"] if "saturated" in figure["name"]}
+            true = 100 * (np.isin(bright, (-32768, -32767, 32767)).any(-1).sum() / bright.any(-1).sum())
+            print(f"saturated: {true:.3f} %")
+            self.assertAlmostEqual(figures["saturated samples, reference"]["value"], true, 6)
+            self.assertEqual(figures["saturated samples, secondary"]["value"], 0)
+            out.append(figures["saturated samples, reference"]["met"])
+            self.assertEqual(any("of the reference are saturated" in sentence for sentence in self.result["warnings"]), not out[-1])
+        self.assertEqual(out, [True, False])
+        self.run_insar("ref.npy", "aligned.npy", "--coregistered")
+        self.assertFalse([figure for figure in self.result["figures"] if "saturated" in figure["name"]])  # floats have no such end
+
+    def test_the_other_side_is_told(self):
+        """A baseline so long that flat ground shifts by columns over this narrow image."""
+        axes = flat.AXES
+        orbits = {"ref": flat.ORBITS["ref"], "far": (7155400.0, 0.9 + 3e-6, 0.4 + 2e-4, 1.72)}
+        with unittest.mock.patch.object(flat, "ORBITS", orbits):
+            point, _ranges = flat.true_point(np.zeros((HEIGHT, WIDTH)), axes)
+            columns = (flat.true_range(point, "far")[0] - flat.NEAR) * 2 * flat.RATE / flat.C - np.arange(WIDTH)
+            flat.Flat.write_gmtsar("far")
+        grown = columns[HEIGHT // 2, -1] - columns[HEIGHT // 2, 0]
+        shift = columns[HEIGHT // 2] - columns[HEIGHT // 2].mean()  # at a column of ref, that of far is so much larger
+        image = np.fromfile(self.path("ref.SLC"), "<i2").reshape(HEIGHT, WIDTH, 2).astype(float) @ [1, 1j]
+        x = np.arange(WIDTH)
+        source = np.clip(np.interp(x, x + shift, x), 8, WIDTH - 9)[None] + np.zeros((HEIGHT, 1))
+        moved = slcs.warp(np.pad(image, ((8, 8), (0, 0)), "wrap"), source, np.mgrid[:HEIGHT, :WIDTH][0] + 8.0)
+        np.round(np.stack((moved.real, moved.imag), -1)).astype("<i2").tofile(self.path("far.SLC"))
+        more = f"num_lines = {HEIGHT}\nSC_clock_start = {2007000 + flat.DAYS + flat.START / 86400:.12f}\n"
+        with open(self.path("far.PRM"), "a", encoding="ascii") as file:
+            file.write(f"SLC_file = far.SLC\nnum_rng_bins = {WIDTH}\n{more}")
+        with open(self.path("ref.PRM"), encoding="ascii") as file:
+            right = file.read() + more
+        for side, sentence in ("R", []), ("L", ["lookdir = L of"]):
+            with open(self.path("side.PRM"), "w", encoding="ascii") as file:
+                file.write(right.replace("lookdir = R", f"lookdir = {side}"))
+            self.run_insar("side.PRM", "far.PRM", "--filter", "0")
+            found = [text for text in self.result["warnings"] if "lookdir" in text]
+            print(f"lookdir = {side}: {grown:.2f} columns", *found)
+            self.assertEqual([text[:14] for text in found], sentence)
+            for text in found:
+                self.assertIn(f"grows by {grown:.1f} columns", text)
+                self.assertIn("Set lookdir = R", text)
 
     def test_common_band(self):
         """It reaches insarform. All of the spectra is common here, so that the filter only costs samples."""

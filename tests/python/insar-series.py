@@ -145,7 +145,11 @@ class Series(unittest.TestCase):
         images = [self.path("stack-images", name, "secondary.PRM") for name in pair]
         out = os.path.join(tempfile.mkdtemp(dir=self.folder), "pair")
         words = ["--coregistered", "--orbits", *(self.path("slc", name + ".PRM") for name in pair), "--filter", "0", "--dem", self.path("dem.npy")]
-        gst_imaging("insar", *images, "-o", out, *words)
+        told = gst_imaging("insar", *images, "-o", out, *words)
+        grid = self.path("slc", GRID + ".PRM")
+        self.assertIn(f"The images are in the columns and lines of {grid}, and the phase was computed for those of {words[2]}", told)
+        self.assertNotIn("The images are in", gst_imaging("insar", *images, "-o", out + "3", *words, "--grid", grid))
+        self.assertNotIn("The images are in", gst_imaging("insar", *images, "-o", out + "4", *words[:1], "--orbits", grid, words[3], *words[4:]))
         found = np.fromfile(os.path.join(out, "phase.img"), "<f4").reshape(CELLS)
         away = wrap(found - self.truth() * self.days(pair))[MIDDLE]
         print(f"on a wrong grid: {np.sqrt((away ** 2).mean()):.2f} rad rms from the truth")
@@ -433,7 +437,7 @@ class Series(unittest.TestCase):
                 file.truncate(100)
             try:
                 if name == "coherence.img" or has_snaphu:
-                    self.assertIn("or damaged", self.series("mintpy", status=1))
+                    self.assertIn(f"does not count: it is damaged: {name} has 100 bytes", self.series("mintpy", status=1))
                     self.assertEqual(self.table(self.path("stack"))[0][pair]["state"], "stale")
                 else:  # a file of a run of snaphu by hand is no output of the row
                     self.assertIn("unwrapped.img has 100 bytes", self.series("mintpy", status=3))
@@ -453,7 +457,7 @@ class Series(unittest.TestCase):
         lost = self.path("stack-pairs", "E_20070612-E_20070717")
         with self.without(os.path.join(lost, "unwrapped.img")):
             # snaphu of --unwrap wrote it, so the result is damaged without it
-            self.assertIn("or damaged" if has_snaphu else "give --unwrap behind --", self.series("mintpy", status=1))
+            self.assertIn("it is damaged: unwrapped.img is missing" if has_snaphu else "give --unwrap behind --", self.series("mintpy", status=1))
         with self.without(lost):
             self.assertIn("1 of 7 pairs have no result", self.series("mintpy", status=1))
 

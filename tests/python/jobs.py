@@ -220,7 +220,7 @@ class Jobs(FolderCase):
         """Returns: the text of a result that is whole, with no file beside it"""
         with open(os.path.join(target, "same"), encoding="utf-8") as file:
             text = file.read()
-        self.assertTrue(job.is_whole(target, job.read_result(target)))
+        self.assertEqual(job.damage(target, job.read_result(target)), "")
         self.assertEqual(publish.files_below(target), [f"folder-{text}/other", "report.html", "result.json", "same"])
         return text
 

@@ -1,11 +1,12 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
 """Who works on an output: a hidden file beside it, which only one process can make.
 
-It holds host, process and start of that process, and its time is renewed. A claim of this host is stale when its process has
+It holds host, process and start of that process, its worker and when that began; its time is renewed. A claim of this host is stale when its process has
 gone; one of another host when its time is old, by the clock of the file system. Who finds a stale claim renames it, which only
 one can do, and makes a new one. If all of this fails, as on a file system without O_EXCL and links, the lock of job.Job is left.
 """
 import contextlib
+import datetime
 import errno
 import json
 import os
@@ -60,10 +61,14 @@ def read(path):
     return told if isinstance(told, dict) else {}
 
 
+def is_of_here(told):
+    """Can we see the process of a claim?"""
+    return told.get("host") == host() and isinstance(told.get("pid"), int) and isinstance(told.get("start"), int)
+
+
 def is_stale(path, told):
-    pid, start = told.get("pid"), told.get("start")
-    if told.get("host") == host() and isinstance(pid, int) and isinstance(start, int):
-        return started(pid) != start
+    if is_of_here(told):
+        return started(told["pid"]) != told["start"]
     return abs(now(os.path.dirname(path)) - os.stat(path).st_mtime) > STALE  # a time in the future would hold for ever
 
 
@@ -90,9 +95,10 @@ class Claim:
                 os.unlink(self.path)
 
 
-def make(path):
+def make(path, worker):
     """Returns: the claim, or None if there is one"""
-    told = {"host": host(), "pid": os.getpid(), "start": started(os.getpid()), "token": uuid.uuid4().hex}
+    since = datetime.datetime.now(datetime.timezone.utc).isoformat(timespec="seconds")
+    told = {"host": host(), "pid": os.getpid(), "start": started(os.getpid()), "worker": worker, "since": since, "token": uuid.uuid4().hex}
     whole_one = f"{path}.{told['token']}"
     try:
         with open(whole_one, "x", encoding="utf-8") as file:
@@ -123,17 +129,34 @@ def take_over(path, told):
     os.unlink(aside)
 
 
-def take(output):
-    """Returns: a Claim of an output; None if somebody works on it. Raises OSError where it cannot be written."""
+def path_of(output):
     folder, name = os.path.split(os.path.abspath(output))
-    os.makedirs(folder, exist_ok=True)
-    path = os.path.join(folder, f".{name}.gst-imaging-claim")
+    return os.path.join(folder, f".{name}.gst-imaging-claim")
+
+
+def describe(output):
+    """Returns: who has claimed an output, since when, and when the claim is stale; "" without a claim"""
+    path = path_of(output)
+    try:
+        told, age = read(path), now(os.path.dirname(path)) - os.stat(path).st_mtime
+    except OSError:
+        return ""
+    name, pid, worker, since = (str(told.get(key) or "unknown").split()[0] for key in ("host", "pid", "worker", "since"))
+    stale = "that process has ended" if is_of_here(told) else f"it has not been renewed for {STALE} s"
+    return f"claimed by process {pid} (worker {worker}) on {name} since {since}. {path} was renewed {max(0, age):.0f} s ago and is stale when {stale}"
+
+
+def take(output, worker=None):
+    """worker: the number of the process that will work on it. Returns: a Claim of an output; None if somebody works on it. Raises
+    OSError where it cannot be written."""
+    path = path_of(output)
+    os.makedirs(os.path.dirname(path), exist_ok=True)
     while True:
-        claim = make(path)
-        if claim:
-            return claim
-        with contextlib.suppress(FileNotFoundError):  # it has just been released, or renamed by somebody else
+        with contextlib.suppress(FileNotFoundError):  # there is none, or it has just been released or renamed by somebody else
             told = read(path)
             if not is_stale(path, told):
                 return None
             take_over(path, told)
+        claim = make(path, worker)
+        if claim:
+            return claim

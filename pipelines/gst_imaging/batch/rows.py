@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
 """The table of jobs: a row is a command with its inputs, its output and its options."""
+import contextlib
 import csv
 import os
 import shlex
@@ -30,6 +31,13 @@ class Row:
                 words += option(parser, name, cell)
         return words
 
+    def paths(self):
+        """Generates the words that may be paths of what it reads"""
+        for name in self.cells:
+            with contextlib.suppress(Failure):
+                for word in split(self.cells, name):
+                    yield word.partition("=")[2] if word.startswith("-") else word
+
 
 def split(cells, name):
     try:
@@ -57,14 +65,21 @@ def read(path):
     """Returns: the rows of a table"""
     try:
         with open(path, encoding="utf-8-sig", newline="") as file:
-            return list(rows_of(path, csv.reader(file, strict=True)))
+            lines = file.readlines()
+            return list(rows_of(path, csv.reader(lines, delimiter=delimiter(lines), strict=True)))
     except (csv.Error, UnicodeDecodeError) as error:
         raise Failure(UNREADABLE, f"{path} is no table of CSV in UTF-8: {error}.") from error
 
 
-def rows_of(path, reader):
+def delimiter(lines):
+    """Returns: the one of the heading. Excel writes semicolons where numbers have a decimal comma"""
+    heading = next((line for line in lines if line.strip() and not line.lstrip(' "').startswith("#")), "")
+    return max(",;\t", key=heading.count)
+
+
+def rows_of(path, table):
     names, number = None, 0
-    for cells in reader:
+    for cells in table:
         cells = [cell.strip() for cell in cells]
         if not any(cells) or cells[0].startswith("#"):
             continue
@@ -74,9 +89,9 @@ def rows_of(path, reader):
             continue
         number += 1
         if len(cells) > len(names):
-            raise Failure(UNREADABLE, f"{path}, line {reader.line_num}: {len(cells)} cells, and there are {len(names)} columns."
-                                      " A cell with a comma is written in quotes.")
-        yield Row(number, reader.line_num, names, cells)
+            raise Failure(UNREADABLE, f"{path}, line {table.line_num}: {len(cells)} cells, and there are {len(names)} columns."
+                                      f' A cell with "{table.dialect.delimiter}" is written in quotes.')
+        yield Row(number, table.line_num, names, cells)
     if names is None:
         raise Failure(UNREADABLE, f"{path} is empty. Its first line names the columns: command,input,output.")
 
@@ -100,6 +115,31 @@ def check_outputs(path, rows):
         if place in found:
             raise Failure(UNREADABLE, f"{path}, lines {found[place]} and {row.line}: two rows have the output {row.output}.")
         found[place] = row.line
+
+
+class Needs:
+    """Which row of a table makes what another one reads. failed: numbers of rows"""
+
+    def __init__(self, table):
+        self.table, self.by_output, self.failed = table, {}, set()
+
+    def maker(self, path):
+        """Returns: the row in whose output a path is, or None"""
+        if not self.by_output:
+            self.by_output = {os.path.abspath(row.output): row for row in self.table}
+        place = os.path.abspath(path)
+        while place not in self.by_output and place != os.path.dirname(place):
+            place = os.path.dirname(place)
+        return self.by_output.get(place)
+
+    def explain(self, row):
+        """Returns: a sentence on what a row that failed lacks of another one; "" where it lacks nothing"""
+        for path in row.paths():
+            maker = self.maker(path)
+            if maker not in (None, row) and (maker.number in self.failed or not os.path.exists(path)):
+                state = "failed" if maker.number in self.failed else "has no result yet: call the command again"
+                return f" It needs {path}, of the output of row {maker.number} (line {maker.line}), which {state}."
+        return ""
 
 
 def select(rows, shard):

@@ -14,18 +14,22 @@ def options_of(row, overwrite=False):
     return parser.module, options
 
 
-def find(row, hashes):
-    """Returns: the complete result of a row, as run() knows it again. Raises job.NotMade where there is none, and what the command raises.
-    hashes: of files by path, which several rows share"""
-    module, options = options_of(row)
-    options.find = hashes
-    return module.run(options)
-
-
-def run(row, overwrite):
-    """Returns: was it made? False: it was complete already. Raises what the command raises"""
-    module, options = options_of(row, overwrite)
+def results_of(module, options):
     result = module.run(options)
     if result is None:
         raise Failure(NO_RESULT, "There is no result.")
-    return any(one["made"] for one in result.get("results", [result]))
+    return result.get("results", [result])
+
+
+def find(row, hashes):
+    """Returns: the complete results of a row, as run() knows them again. Raises job.NotMade where there are none, and what the command
+    raises. hashes: of files by path, which several rows share"""
+    module, options = options_of(row)
+    options.find = hashes
+    return results_of(module, options)
+
+
+def run(row, overwrite):
+    """Returns: the results of a row, one for each of its inputs, with made: False where it was complete already. Raises what the
+    command raises"""
+    return results_of(*options_of(row, overwrite))

@@ -7,27 +7,41 @@ import json
 import os
 import signal
 import socket
-import sys
 import time
 import traceback
 
-from ..command import NO_RESULT, WRONG_USE, Failure, Stopped, explain, held, stop, whole
-from ..job import Busy
+from ..command import NO_RESULT, NOT_WRITTEN, WRONG_USE, Failure, Stopped, explain, flush, held, stop, whole
+from ..job import Busy, NotMade
 from . import allocation
-from .run import run
+from .run import find, run
 
 PR_SET_PDEATHSIG = 1
 FIRST_VICTIM = "1000"  # memory that runs out ends a worker, and not the process that knows of the others
 
 
-def attempt(row, overwrite):
-    """Returns: what becomes of a row"""
+def results_of(row, overwrite, problem):
+    """Returns: the results of a row, as job.run_all() makes them. problem: why it cannot be written; then it has to be complete"""
+    if not problem:
+        return run(row, overwrite)
+    if overwrite:
+        raise Failure(NOT_WRITTEN, problem)
     try:
-        return {"state": "made" if run(row, overwrite) else "complete"}
+        return find(row, {})
+    except NotMade:
+        raise Failure(NOT_WRITTEN, problem) from None
+
+
+def attempt(row, overwrite, problem):
+    """Returns: what becomes of a row"""
+    warnings = []
+    try:
+        results = results_of(row, overwrite, problem)
+        warnings = [sentence for one in results for sentence in one.get("warnings", [])]
+        return {"state": "made" if any(one["made"] for one in results) else "complete", "warnings": warnings}
     except Busy:  # as a worker of a batch that was killed, until it has removed what is half
         return {"state": "busy"}
     except Failure as failure:
-        code, sentence = failure.code, str(failure)
+        code, sentence, warnings = failure.code, str(failure), failure.result.get("warnings", [])
     except OSError as error:
         code, sentence = explain(error)
     except SystemExit:  # of argparse, as for --help
@@ -35,15 +49,15 @@ def attempt(row, overwrite):
     except Exception as error:
         traceback.print_exc()
         code, sentence = NO_RESULT, f"gst-imaging {row.command} failed with {type(error).__name__}: {error}."
-    return {"state": "failed", "exit-status": code, "error": sentence}
+    return {"state": "failed", "exit-status": code, "error": sentence, "warnings": warnings}
 
 
 def work(connection, rows, overwrite):
-    """Takes numbers of rows, and answers with a line for each."""
+    """Takes numbers of rows and why they cannot be written, and answers with a line for each."""
     for line in connection.makefile("r", encoding="utf-8"):
-        answer = attempt(rows[int(line)], overwrite)
-        sys.stdout.flush()
-        sys.stderr.flush()
+        index, problem = json.loads(line)
+        answer = attempt(rows[index], overwrite, problem)
+        flush()
         connection.sendall(json.dumps(answer).encode() + b"\n")
 
 
@@ -63,7 +77,7 @@ class Worker:
         self.place, self.row, self.claim, self.answer, self.last_words = place, None, None, b"", b""
         self.connection, there = socket.socketpair()
         self.errors, errors = os.pipe()
-        sys.stdout.flush()
+        flush()
         parent = os.getpid()
         with whole():  # a signal in the fork must not make two of this process
             self.pid = os.fork()
@@ -99,11 +113,11 @@ class Worker:
         finally:
             os._exit(status)
 
-    def start(self, row, index, claim):
-        self.row, self.claim, self.begin, self.last_words = row, claim, time.monotonic(), b""
+    def start(self, row, index, claim, problem):
+        self.row, self.index, self.claim, self.begin, self.last_words = row, index, claim, time.monotonic(), b""
         self.before = stamp(row.output)
         with contextlib.suppress(OSError):  # it has gone: there will be no answer
-            self.connection.sendall(f"{index}\n".encode(), socket.MSG_NOSIGNAL)
+            self.connection.sendall(json.dumps([index, problem]).encode() + b"\n", socket.MSG_NOSIGNAL)
 
     def read_answer(self):
         """Returns: what became of the row, None if not all is there yet"""

@@ -8,11 +8,14 @@ A row whose output is the result of the same inputs and settings is skipped, so 
 is a line of JSON on standard output, and the others continue. Several calls may share a table: they claim rows, and a row that
 another one works on is waited for.
 """
+import errno
 import json
+import os
+import sys
 
 from .. import progress
 from ..batch import allocation, pool, rows
-from ..command import NO_RESULT, Failure, Stopped, say
+from ..command import NO_RESULT, NOT_WRITTEN, Failure, Stopped, drop_output, say
 
 EXAMPLES = [
     ("jobs.csv", "all rows, one after the other"),
@@ -30,21 +33,40 @@ def add_arguments(parser):
 
 
 class Log:
-    """Counts rows, and writes a line for each that is asked for."""
+    """Counts rows, and writes a line for each that is asked for. needs: of rows.Needs"""
 
-    def __init__(self, n, is_all):
-        self.n, self.is_all, self.counts = n, is_all, {"made": 0, "complete": 0, "failed": 0}
+    def __init__(self, n, is_all, needs):
+        self.n, self.is_all, self.counts, self.needs = n, is_all, {"made": 0, "complete": 0, "failed": 0}, needs
         self.progress = progress.Progress("batch", "rows", n)
+        self.lost = ""  # why standard output cannot be written
 
     def done(self):
         return sum(self.counts.values())
 
+    def write(self, line):
+        """To standard output; to standard error where that fails, and the rows go on"""
+        if not self.lost:
+            try:
+                if not sys.stdout:  # it was closed before the command began
+                    raise OSError(errno.EBADF, os.strerror(errno.EBADF))
+                print(line, flush=True)
+                return
+            except OSError as error:
+                self.lost = f"Standard output cannot be written: {error.strerror}. Its lines are on standard error."
+                say(f"gst-imaging batch: {self.lost}")
+                if sys.stdout:
+                    drop_output()
+        say(line)
+
     def take_answer(self, row, answer):
         self.counts[answer["state"]] += 1
+        if answer["state"] == "failed":
+            answer["error"] += self.needs.explain(row)
+            self.needs.failed.add(row.number)
         if self.is_all or answer["state"] == "failed":
             progress.clear()
-            told = {"row": row.number, "line": row.line, "command": row.command, "output": row.output, **answer}
-            print(json.dumps(told), flush=True)
+            told = {"row": row.number, "line": row.line, "command": row.command, "output": row.output, "warnings": [], **answer}
+            self.write(json.dumps(told))
         self.progress.given = self.counts["complete"]
         self.tick()
 
@@ -65,7 +87,7 @@ def run(options):
     table = rows.read(options.table)
     rows.check_outputs(options.table, table)
     chosen = rows.select(table, options.shard)
-    log = Log(len(chosen), options.json)
+    log = Log(len(chosen), options.json, rows.Needs(table))
     try:
         with log.progress:
             pool.Pool(chosen, options.workers, options.overwrite, log.take_answer, log.take_errors, log.tick).run()
@@ -73,6 +95,8 @@ def run(options):
         stopped.sentence = log.sentence()
         raise
     result = {"rows": len(chosen), **log.counts}
+    if log.lost:
+        raise Failure(NOT_WRITTEN, f"{log.sentence()} {log.lost}", result)
     if log.counts["failed"]:
         raise Failure(NO_RESULT, log.sentence(), result)
     if not options.json:

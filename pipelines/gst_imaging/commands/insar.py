@@ -15,7 +15,7 @@ import os
 
 from .. import library
 from ..command import NOT_WRITTEN, UNREADABLE, WRONG_USE, Failure
-from ..sar import arguments, field, geocode, grids, ground, orbit, told, unwrap, warp
+from ..sar import arguments, field, geocode, grids, ground, lookside, orbit, told, unwrap, warp
 from ..sar.images import check_complex, file_of, led_of, names_in
 from ..sar.interferogram import add_pictures, form, resampling
 from ..sar.measure import add_figures, check_fit
@@ -129,6 +129,9 @@ def align(options, this, made):
     offsets = this.measure("text/x-gmtsar-xcorr", None)
     check_fit(offsets)
     rows = field.without(field.read_offsets(offsets.table), offsets.planes[7].ravel())
+    orbits = find_orbits(options, this.pair)
+    if orbits and all(path.lower().endswith(".prm") for path in orbits):
+        lookside.check(orbits, this.images[0], offsets, made.warn)
     this.keep(offsets, "freq_xcorr.dat")
     field.write(made.path("field.svg"), rows, offsets.fit_function(), offsets.found["min-correlation"])
     dense = warp.find_field(this.images, made.path("fit.txt"), options.taps, this) if options.warp else None
@@ -167,6 +170,13 @@ def check_sizes(images):
     if (a.width, a.height) != (b.width, b.height):
         raise Failure(UNREADABLE, f"The reference has {a.height} lines of {a.width} columns and the secondary {b.height} of {b.width}: they"
                                   " are not in one geometry. Leave --coregistered out.")
+
+
+def warn_of_third(made, pair, orbit):
+    third = grids.third(pair.reference, orbit)
+    if third:
+        made.warn(f"The images are in the columns and lines of {third}, and the phase was computed for those of {orbit}: it can be wrong by some "
+                  f"rad. --grid {third} is right.")
 
 
 def tell(made, options, this, summary, aligned):
@@ -220,6 +230,8 @@ def run(options):
             grids.check((pair.reference, pair.secondary), made.report.inputs, options.grid)
         if made.is_complete():
             return made.result
+        if options.coregistered and not options.grid and kind in ("orbit", "dem"):
+            warn_of_third(made, pair, find_orbits(options, pair)[0])
         options.program = unwrap.find_snaphu() if options.unwrap else None
         this.open(check_complex)
         if options.coregistered:

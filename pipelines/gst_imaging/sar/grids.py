@@ -35,6 +35,15 @@ def origin(path):
         return None
 
 
+def third(path, orbit):
+    """Returns: the image in whose columns and lines coregister has resampled a reference, where its orbit is that of another image; else
+    None"""
+    found = origin(path)
+    if not found or any(hash_of(file) in found.marks for file in (orbit, *slc_of(orbit)) if os.path.isfile(file)):
+        return None
+    return found.name
+
+
 def check(images, entries, grid):
     """Fails where coregister has resampled one of two coregistered images to another grid than that of the other, or than --grid.
     images: two paths; entries: of the inputs, with the roles reference and secondary; grid: a path, or None"""

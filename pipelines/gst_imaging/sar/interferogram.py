@@ -6,6 +6,7 @@ import os
 from .. import library
 from ..command import NOT_WRITTEN, Failure
 from ..report import pictures
+from . import saturation
 from .prm import read_prm, write_prm, write_vrt
 
 RASTERS = "coherence", "amplitude", "phase"
@@ -48,7 +49,10 @@ def form(options, images, resample, this, more=()):
         elif structure.get_name() == "insarform-progress":
             rows[:] = structure.get_value("rows"), structure.get_value("of")
 
-    made.play(words, "lines", reference.height, take, lambda _pipeline: rows[0] / rows[1])
+    shares = []
+    made.play(words, "lines", reference.height, take, lambda _pipeline: rows[0] / rows[1],
+              prepare=lambda pipeline: shares.extend(saturation.watch(pipeline, images)))
+    saturation.tell(shares, made.report, made.warn)
     for path in rasters.values():
         if not os.path.exists(path):  # a warning has told why
             raise Failure(NOT_WRITTEN, f'"{os.path.basename(path)}" could not be written.')

@@ -23,8 +23,9 @@ def write_csv(path, rows):
 
 def read_csv(folder, name):
     try:
-        with open(os.path.join(folder, name), encoding="utf-8", newline="") as file:
-            return list(csv.DictReader(file))
+        with open(os.path.join(folder, name), encoding="utf-8-sig", newline="") as file:
+            lines = file.readlines()
+        return list(csv.DictReader(lines, delimiter=tables.delimiter(lines)))
     except OSError as error:
         raise Failure(UNREADABLE, f"{folder} is no stack: {error.filename}: {error.strerror}.") from error
 
@@ -40,9 +41,7 @@ class Pair:
         if not job.read_result(self.folder):
             return
         try:
-            self.result = run.find(row, hashes)
-        except job.NotMade:
-            self.why = "it is of other inputs or settings than its row in jobs.csv, or damaged"
+            self.result, = run.find(row, hashes)
         except Failure as failure:
             self.why = str(failure)
 
