@@ -271,6 +271,9 @@ def play_loop(options, made, recording):
         if not recording.loop:
             raise
         return stopped
+    finally:
+        if recording.loop:
+            recording.loop.detach()
     return None
 
 
