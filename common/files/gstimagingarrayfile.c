@@ -79,7 +79,8 @@ gst_imaging_array_reader_new_part (
       .name = self->array->name,
       .location = location,
       .part = part < 0 ? 0 : (guint) part + 1,
-      .parts = g_ptr_array_new_with_free_func (g_free)};
+      .parts = g_ptr_array_new_with_free_func (g_free),
+      .notes = g_ptr_array_new_with_free_func (g_free)};
   self->table = gst_imaging_formats_find_reader (&self->file, location, error);
   if (self->table && check_part (self, error))
     self->reader =
@@ -112,6 +113,13 @@ gst_imaging_array_reader_describe_parts (const GstImagingArrayReader *self)
   return g_string_free (text, FALSE);
 }
 
+const gchar *
+gst_imaging_array_reader_get_note (const GstImagingArrayReader *self)
+{
+  return self->file.notes->len > 0 ? g_ptr_array_index (self->file.notes, 0)
+                                   : NULL;
+}
+
 guint64
 gst_imaging_array_reader_get_n_pages (const GstImagingArrayReader *self)
 {
@@ -136,6 +144,7 @@ gst_imaging_array_reader_free (GstImagingArrayReader *self)
     self->table->close (self->reader);
   close (self->file.fd);
   g_ptr_array_unref (self->file.parts);
+  g_ptr_array_unref (self->file.notes);
   gst_imaging_nd_array_free (self->array);
   g_free (self);
 }

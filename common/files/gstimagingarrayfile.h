@@ -43,6 +43,12 @@ GST_IMAGING_API
 gchar *gst_imaging_array_reader_describe_parts (
     const GstImagingArrayReader *self);
 
+/* Returns: (transfer none) (nullable): a sentence for the user, where the file
+ * may be meant otherwise than it is read */
+GST_IMAGING_API
+const gchar *gst_imaging_array_reader_get_note (
+    const GstImagingArrayReader *self);
+
 /* Returns: (transfer none): type, shape and cards, without values */
 GST_IMAGING_API
 const GstImagingNdArray *gst_imaging_array_reader_get_array (

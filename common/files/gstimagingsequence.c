@@ -138,6 +138,7 @@ gst_imaging_sequence_new (
     const gchar *const *locations, const gchar *axes, gint part, GError **error)
 {
   g_autoptr (GstImagingSequence) self = g_new0 (GstImagingSequence, 1);
+  const gchar *note;
 
   g_return_val_if_fail (locations && *locations, NULL);
 
@@ -150,6 +151,9 @@ gst_imaging_sequence_new (
   self->first = self->reader = open_file (self, 0, error);
   if (!self->first || !find_axes (self, axes, error))
     return NULL;
+  note = gst_imaging_array_reader_get_note (self->first);
+  if (note) /* of the other files it is the same */
+    g_ptr_array_add (self->files.notes, g_strdup (note));
   self->is_whole = !self->has_pages &&
                    gst_imaging_array_reader_get_n_pages (self->first) > 1;
   if (!count_pages (self, error))

@@ -3,10 +3,11 @@
 # stay as they are read in the repository: what Sphinx needs more is added here.
 import os
 import re
+import sys
 
 import furo
-from pygments.styles.borland import BorlandStyle
 
+sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))  # for codestyle
 SOURCES = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 with open(os.path.join(SOURCES, "meson.build"), encoding="utf-8") as meson:
     release = version = re.search(r"version: '([^']*)'", meson.read()).group(1)
@@ -18,9 +19,8 @@ extensions = ["myst_parser"]
 root_doc = "index"
 exclude_patterns = ["site"]
 html_theme = "furo"
-# a light style whose colours stand out, and without red for whole here-documents
-pygments_style = "borland"
-BorlandStyle.background_color = "#f8f8f8"
+pygments_style = "codestyle.CodeStyle"
+pygments_dark_style = "github-dark"
 html_title = f"gst-imaging {version}"
 html_copy_source = False
 # a page must not read others from file://, so each result would be an error

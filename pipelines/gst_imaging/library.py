@@ -54,6 +54,7 @@ FUNCTIONS = {
     "gst_imaging_array_reader_free": (None, [P]),
     "gst_imaging_array_reader_get_array": (ARRAY, [P]),
     "gst_imaging_array_reader_get_n_pages": (U64, [P]),
+    "gst_imaging_array_reader_get_note": (TEXT, [P]),
     "gst_imaging_array_reader_new_part": (P, [TEXT, U64, ctypes.c_int, P]),
     "gst_imaging_array_reader_read": (ctypes.c_int, [P, U64, P, P]),
     "gst_imaging_describe": (P, []),
@@ -260,6 +261,12 @@ class Arrays:
         """Returns: the pictures of a file of which one is read, as text; None where all of it is read"""
         with self.reader(path) as (reader, _array):
             return take_text(self.functions, self.functions.gst_imaging_array_reader_describe_parts(reader))
+
+    def doubt(self, path):
+        """Returns: a sentence, where a file may be meant otherwise than it is read; else None"""
+        with self.reader(path) as (reader, _array):
+            note = self.functions.gst_imaging_array_reader_get_note(reader)
+            return note and note.decode(errors="replace")
 
     def save(self, array, path):
         self.call(NOT_WRITTEN, self.functions.gst_imaging_nd_array_save, array, os.fsencode(path))

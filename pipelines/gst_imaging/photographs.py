@@ -293,7 +293,10 @@ def same_kind(pairs, warn):
     arrays, kinds = library.Arrays(), {}
     for _i, path in pairs:
         try:
-            kinds[path] = upright_kind(arrays.kind(path), orientation(path))
+            kind = arrays.kind(path)
+            if len(kind[1]) > 3 or kind[1][2:] > (4,):
+                raise Failure(UNREADABLE, f"{path} holds {kind[1][0]} pictures, and a photograph is one: write each to a file of its own.")
+            kinds[path] = upright_kind(kind, orientation(path))
         except Failure as failure:
             warn(f"{failure} It is not used.")
     if not kinds:
@@ -358,6 +361,9 @@ class Samples:
         """Returns: files for picturesrc, those of the Job for pictures that are not plain; remove() deletes these"""
         if self.are_plain:
             return [os.path.abspath(path) for path in self.paths]
+        doubt = library.Arrays().doubt(self.paths[0])  # which picturesrc tells of plain ones
+        if doubt:
+            made.warn(doubt)
         for i, path in enumerate(self.paths):
             np.save(made.path(f"picture{i}.npy"), np.ascontiguousarray(self.convert(np, path)))
         if self.largest is not None:

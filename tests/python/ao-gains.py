@@ -143,7 +143,8 @@ class Chosen(FolderCase):
         self.record([1], [0.25], 2)
         good = "--gain", "0.25", "--delay", "2"
         slopes = np.load(self.path("slopes.npy"))
-        for name, values, sentence in (("few.npy", slopes[:150], "150 frames"), ("one.npy", slopes[..., None], "frames, 2, cells"),
+        for name, values, sentence in (("few.npy", slopes[:150], "150 frames"), ("200.npy", slopes[:200], "has 200 frames; gains need at least 202 with --delay 2"),
+                                       ("one.npy", slopes[..., None], "frames, 2, cells"),
                                        ("other.npy", slopes[:, :, :5], "slopes of 5 cells; the control matrix is for 12"),
                                        ("nan.npy", np.where(np.arange(FRAMES)[:, None, None] % 3 == 0, np.nan, slopes), "33 % of the slopes are NaN"),
                                        ("infinite.npy", np.where(slopes == slopes[70, 0, 0], np.inf, slopes), "in frame 70")):

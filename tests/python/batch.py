@@ -161,6 +161,11 @@ class Batch(FolderCase):
     def test_a_row_keeps_no_element(self):
         lines = np.random.default_rng(1).integers(0, 4000, (2, 16, 256), np.uint16)
         np.save(self.path("lines.npy"), lines)
+        y, x = np.mgrid[:64, :64] % 8 - 3.5
+        np.save(self.path("spots.npy"), np.rint(200 * np.exp(-(x ** 2 + y ** 2) / 3)).astype(np.uint8)[None].repeat(3, 0))
+        np.save(self.path("matrix.npy"), np.ones((5, 128), np.float32))
+        loop = (f"{self.path('spots.npy')} ! shcentroid columns=8 rows=8 pitch-x=8 pitch-y=8 fields=slopes ! shreconstruct"
+                f" matrix-location={self.path('matrix.npy')} ! fakesink")
         made, parse = [], play.parse
 
         def note(words):
@@ -169,10 +174,12 @@ class Batch(FolderCase):
             return pipeline
 
         with unittest.mock.patch.object(play, "parse", note), contextlib.redirect_stderr(io.StringIO()):
-            for words in ("sharpen", "in0.npy", "out/s", "2", ""), ("oct", "lines.npy", "out/o", "", "800 900"):
-                if words[0] == "oct" and not library.gstreamer().ElementFactory.find("octbscan"):  # built without an FFT
+            for words in (("sharpen", self.path("in0.npy"), "out/s", "2", ""), ("oct", self.path("lines.npy"), "out/o", "", "800 900"),
+                          ("centroids", self.path("spots.npy"), "out/c", "", ""), ("ao", f"record 'picturesrc location={loop}'", "out/r", "", "")):
+                needed = {"oct": "octbscan", "centroids": "shoverlay"}.get(words[0])  # an FFT, cairo
+                if needed and not library.gstreamer().ElementFactory.find(needed):
                     continue
-                cells = words[0], self.path(words[1]), self.path(words[2]), *words[3:]
+                cells = words[0], words[1], self.path(words[2]), *words[3:]
                 row = rows.Row(1, 1, ("command", "input", "output", "amount=", "lambda"), cells)
                 self.assertTrue(run.run(row, False)[0]["made"])
         gc.collect()

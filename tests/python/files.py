@@ -18,7 +18,7 @@ import zlib
 
 import numpy as np
 
-from support import SOURCE, TIMEOUT, Gst, gst_imaging, launch, main
+from support import SOURCE, TIMEOUT, Gst, command as command_in, gst_imaging, launch, main
 
 
 def optional(name):
@@ -337,6 +337,61 @@ class Tiff(Case):
             stored = np.moveaxis(array, 2, 0) if "planarconfig" in options else array
             tifffile.imwrite(self.path("a.tif"), stored, photometric="rgb", **options)
             self.assert_equal(self.load(self.path("a.tif")), array)
+
+    def test_frames_that_tifffile_wrote_as_planes(self):
+        """Of three frames it makes one page, as of the planes of one picture. Its description or the photometric interpretation may tell them apart."""
+        frames, stored = noise("u2", 3, 20, 30), self.path("a.tif")
+        apart = {"photometric": "rgb", "planarconfig": "separate"}
+        grey = {**apart, "photometric": "minisblack"}
+        for options, are_frames in (
+                ({**apart, "metadata": {"axes": "TYX"}}, True), ({**apart, "metadata": {"axes": "ZYX"}, "tile": (16, 16)}, True),
+                ({**apart, "metadata": {"axes": "QYX"}, "rowsperstrip": 7}, True), (grey, True), ({"photometric": "minisblack"}, True),
+                ({**apart, "metadata": {"axes": "CYX"}}, False), ({**apart, "metadata": {"axes": "SYX"}}, False), ({**apart, "metadata": None}, False)):
+            tifffile.imwrite(stored, frames, **options)
+            self.assert_equal(self.load(stored), frames if are_frames else np.moveaxis(frames, 0, 2))
+            self.assertNotIn("may be", gst_imaging("info", stored), options)
+        tifffile.imwrite(stored, np.stack([frames, frames + 1]), **apart, metadata={"axes": "TZYX"})
+        self.assert_equal(self.load(stored), np.concatenate([frames, frames + 1]))
+        tifffile.imwrite(stored, frames, **apart, metadata={"axes": "TYX"})
+        gst_imaging("convert", stored, self.path("one.npy"), "--part", "2")
+        self.assert_equal(np.load(self.path("one.npy")), frames[2])
+        self.assertIn("has the parts 0 to 2", gst_imaging("convert", stored, self.path("two.npy"), "--part", "3", status=3))
+
+    def test_frames_that_may_be_colours_are_told(self):
+        for n in 3, 4:
+            tifffile.imwrite(self.path("a.tif"), noise("u1", n, 20, 30), photometric="rgb", planarconfig="separate")
+            sentence = f'a.tif" is read as a picture in colour, and may be {n} frames'
+            self.assertIn(sentence, gst_imaging("info", self.path("a.tif")))
+            self.assertIn(sentence, gst_imaging("convert", self.path("a.tif"), self.path("b.npy")))
+            self.assertEqual(np.load(self.path("b.npy")).shape, (20, 30, n))
+
+    def test_commands_tell_frames_that_may_be_colours(self):
+        frames, told = noise("u2", 3, 128, 160), "and may be 3 frames: tifffile writes both alike"
+        apart = {"photometric": "rgb", "planarconfig": "separate"}
+        tifffile.imwrite(self.path("a.tif"), frames, **apart)
+        tifffile.imwrite(self.path("f.tif"), frames.astype("f4"), **apart)
+        tifffile.imwrite(self.path("tyx.tif"), frames, **apart, metadata={"axes": "TYX"})
+        self.assertIn(told, command_in(self.folder, "sharpen", "a.tif", "-o", "sharp"))
+        self.assertNotIn(told, command_in(self.folder, "sharpen", "tyx.tif", "-o", "frames"))
+        self.assert_equal(np.array(self.load(self.path("frames/tyx.tif")).shape), np.array(frames.shape))
+        self.assertIn(told, command_in(self.folder, "centroids", "f.tif", "-o", "spots", status=3))
+        if Gst.ElementFactory.find("octbscan"):
+            for words in ["a.tif"], ["calibrate", "a.tif"]:
+                self.assertIn(told, command_in(self.folder, "oct", *words, "--lambda", "800", "900", "-o", "bscans", status=3))
+            command_in(self.folder, "oct", "tyx.tif", "--lambda", "800", "900", "-o", "bscans")
+            self.assertEqual(np.load(self.path("bscans/level.npy")).shape[::2], (3, 128))
+
+    def test_commands_tell_pages_that_they_do_not_take(self):
+        frames = noise("u2", 3, 128, 160)
+        os.mkdir(self.path("photos"))
+        for i in range(3):
+            tifffile.imwrite(self.path(f"photos/{i}.tif"), frames, photometric="minisblack")
+        with open(self.path("l.txt"), "w", encoding="ascii") as file:
+            file.write("0 0.5 0.866\n0.5 0 0.866\n-0.5 0 0.866\n")
+        self.assertIn("0.tif holds 3 pictures, and a photograph is one", command_in(self.folder, "photostereo", "photos", "l.txt", "-o", "out", status=3))
+        if Gst.ElementFactory.find("insarxcorr") and Gst.ElementFactory.find("slcsrc"):
+            printed = command_in(self.folder, "offsets", "photos/0.tif", "photos/1.tif", "-o", "offsets", "--json", status=(0, 1, 3))
+            self.assertIn("0.tif holds 3 x 128 x 160 samples, and the first band of its first page alone is compared", printed)
 
     def test_compressions(self):
         for compression in "zlib", "lzw", "packbits", "lzma", "zstd":

@@ -62,7 +62,8 @@ class Oct(unittest.TestCase):
             spectra.astype(order).tofile(self.path("scan.raw"))
             other = {"u16": "u16be", "u16be": "u16"}[dtype]
             for samples, given, sentence in (SAMPLES, dtype, None), (SAMPLES, other, f"is it --dtype {dtype}?"), (
-                    500, dtype, f"is it --samples {SAMPLES}?"), (2 * SAMPLES, dtype, None):
+                    500, dtype, f"is it --samples {SAMPLES}?"), (2 * SAMPLES, dtype, None), (
+                    500, other, f"is it --samples {SAMPLES} --dtype {dtype}?"), (640, other, f"is it --samples {SAMPLES} --dtype {dtype}?"):
                 err = self.call("scan.raw", "--samples", str(samples), "--lines", "12", "--dtype", given, "--lambda", "800", "900")
                 self.assertEqual("is it --" in err, sentence is not None, (samples, given, err))
                 self.assertIn(sentence or "", err)

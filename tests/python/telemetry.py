@@ -119,7 +119,8 @@ class RecordTest(unittest.TestCase):
         _system, sensor, loop = self.read()
         self.assertEqual(list(loop.time.frame_numbers), [0, 1, 2, 5, 6, 7, 8])
         np.testing.assert_array_equal(sensor.detector.pixel_intensities.data, frames[[0, 1, 2, 5, 6, 7, 8]])
-        self.assertEqual(result_of(os.path.join(self.folder, "out"))["missing"], 2)
+        result = result_of(os.path.join(self.folder, "out"))
+        self.assertEqual((result["missing"], [figure["name"] for figure in result["figures"] if figure["met"] is False]), (2, ["frames missing"]))
 
     def test_modes_and_the_order_of_slopes(self):
         control = self.rng.normal(size=(4, 2 * N)).astype(np.float32)  # x and y of each cell in turn

@@ -9,7 +9,7 @@
 G_BEGIN_DECLS
 
 /* Changes with the structures below: a module of another release is refused. */
-#define GST_IMAGING_FORMAT_ABI 5
+#define GST_IMAGING_FORMAT_ABI 6
 #define GST_IMAGING_FORMAT_SYMBOL "gst_imaging_format_module"
 
 /* A file that the opener or the saver has opened. It belongs to the caller,
@@ -25,6 +25,9 @@ typedef struct {
   guint part;
   /* (nullable): open () adds what each unit is, if it reads one of several */
   GPtrArray *parts;
+  /* (nullable): open () adds sentences for the user, on what may be meant
+   * otherwise than it is read */
+  GPtrArray *notes;
 
   /* Of a file that is written: 0: what the format chooses, else zlib's level
    * and 1 */

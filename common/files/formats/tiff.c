@@ -22,7 +22,8 @@ typedef struct {
   guint n_directories;          /* of pages, also of those that are not read */
   guint64 n_stacked, stack; /* pages that follow the first, without directories;
                              * where it begins */
-  guint64 first;            /* of them, the page 0 that is read */
+  guint n_planes; /* of a directory that are pages; 1 where channels */
+  guint64 first;  /* of those behind one directory, the one read */
 } Reader;
 
 /* Returns: -1 for what is no type here */
@@ -334,19 +335,50 @@ find_stack (Reader *self, GError **error)
   return TRUE;
 }
 
-/* Of a stack without directories. */
+static void
+look_at_planes (Reader *self)
+{
+  GstImagingTiffPlanes planes = gst_imaging_tiff_find_planes (self->tiff.tiff);
+  const GstImagingFormatFile *file = self->tiff.file;
+
+  self->n_planes =
+      planes == GST_IMAGING_TIFF_PLANES_FRAMES ? self->page.channels : 1;
+  if (planes == GST_IMAGING_TIFF_PLANES_DOUBTFUL && file->notes)
+    g_ptr_array_add (file->notes,
+        g_strdup_printf (
+            "\"%s\" is read as a picture in colour, and may be %u frames: "
+            "tifffile writes both alike. If it is frames, write them again "
+            "with photometric=\"minisblack\".",
+            file->name, self->page.channels * self->offsets->len));
+}
+
+/* Returns: how many there are */
+static guint64
+count_pages (const Reader *self)
+{
+  return self->offsets->len * (guint64) self->n_planes + self->n_stacked;
+}
+
+/* Of several behind one directory. */
 static gboolean
-choose_stacked (Reader *self, GError **error)
+choose_page (Reader *self, GError **error)
 {
   guint wanted = self->tiff.file->part;
 
   if (self->n_directories > 1 || wanted == 0)
     return TRUE;
-  if (wanted > 1 + self->n_stacked)
+  if (wanted > count_pages (self))
     return gst_imaging_format_fail_part (
-        self->tiff.file, 1 + self->n_stacked, error);
+        self->tiff.file, count_pages (self), error);
   self->first = wanted - 1;
   return TRUE;
+}
+
+/* Returns: of a pixel that is read */
+static guint
+count_channels (const Reader *self)
+{
+  return self->n_planes > 1 ? 1 : self->page.channels;
 }
 
 /* Returns: (nullable): what samples mean, where that is neither grey nor RGB */
@@ -403,7 +435,12 @@ tiff_open (const GstImagingFormatFile *file, GstImagingNdArray *array,
       (!TIFFSetSubDirectory (
            self->tiff.tiff, g_array_index (self->offsets, guint64, 0)) &&
           !gst_imaging_tiff_fail (&self->tiff, error)) ||
-      !find_stack (self, error) || !choose_stacked (self, error)) {
+      !find_stack (self, error)) {
+    tiff_close (self);
+    return NULL;
+  }
+  look_at_planes (self);
+  if (!choose_page (self, error)) {
     tiff_close (self);
     return NULL;
   }
@@ -412,9 +449,12 @@ tiff_open (const GstImagingFormatFile *file, GstImagingNdArray *array,
   if (self->is_palette)
     array->type = self->is_deep ? GST_IMAGING_ND_ARRAY_TYPE_U16
                                 : GST_IMAGING_ND_ARRAY_TYPE_U8;
-  *n_pages = file->part > 0 ? 1 : self->offsets->len + self->n_stacked;
+  /* a part is a directory, unless there is only one */
+  *n_pages = file->part == 0           ? count_pages (self)
+             : self->n_directories > 1 ? self->n_planes
+                                       : 1;
   gst_imaging_format_set_dims (array, *n_pages, self->page.height,
-      self->page.width, self->is_palette ? 3 : self->page.channels);
+      self->page.width, self->is_palette ? 3 : count_channels (self));
   return self;
 }
 
@@ -478,18 +518,19 @@ take_samples (
 /* A block of rows, of all channels or of one, that was decoded */
 static void
 take_block (const Reader *self, const guint8 *block, gsize row_size, guint x,
-    guint y, guint width, guint height, guint plane, guint8 *values)
+    guint y, guint width, guint height, guint channel, guint8 *values)
 {
   const Page *p = &self->page;
+  guint channels = count_channels (self);
   gsize size = gst_imaging_nd_array_type_size (self->type);
   gboolean separate = p->planar == PLANARCONFIG_SEPARATE;
-  gsize step = separate ? p->channels : 1;
-  gsize n = (gsize) width * (separate ? 1 : p->channels);
+  gsize step = separate ? channels : 1;
+  gsize n = (gsize) width * (separate ? 1 : channels);
 
   for (guint row = 0; row < height; row++)
     take_samples (self, block + row * row_size, n,
         values +
-            (((gsize) (y + row) * p->width + x) * p->channels + plane) * size,
+            (((gsize) (y + row) * p->width + x) * channels + channel) * size,
         step);
 }
 
@@ -589,14 +630,15 @@ fill_sparse (Reader *self, guint32 index, guint8 *block, gsize size)
   return TRUE;
 }
 
+/* @plane: the first one that is read */
 static gboolean
-read_tiles (Reader *self, guint8 *values, GError **error)
+read_tiles (Reader *self, guint plane, guint8 *values, GError **error)
 {
   TIFF *tiff = self->tiff.tiff;
   const Page *p = &self->page;
   guint32 width = 0, height = 0;
   tmsize_t size = TIFFTileSize (tiff), row_size = TIFFTileRowSize (tiff);
-  guint n_planes = p->planar == PLANARCONFIG_SEPARATE ? p->channels : 1;
+  guint n = p->planar == PLANARCONFIG_SEPARATE ? count_channels (self) : 1;
   g_autofree guint8 *tile = NULL;
 
   TIFFGetField (tiff, TIFFTAG_TILEWIDTH, &width);
@@ -609,34 +651,36 @@ read_tiles (Reader *self, guint8 *values, GError **error)
   if (!tile)
     return gst_imaging_format_fail (self->tiff.file, error,
         GST_IMAGING_ND_ARRAY_ERROR_MEMORY, "does not fit in memory.");
-  for (guint plane = 0; plane < n_planes; plane++)
+  for (guint channel = 0; channel < n; channel++)
     for (guint y = 0; y < p->height; y += height)
       for (guint x = 0; x < p->width; x += width) {
-        guint32 index = TIFFComputeTile (tiff, x, y, 0, (guint16) plane);
+        guint32 index =
+            TIFFComputeTile (tiff, x, y, 0, (guint16) (plane + channel));
 
         if (!fill_sparse (self, index, tile, (gsize) size) &&
             TIFFReadEncodedTile (tiff, index, tile, size) != size)
           return gst_imaging_tiff_fail (&self->tiff, error);
         take_block (self, tile, (gsize) row_size, x, y,
-            MIN (width, p->width - x), MIN (height, p->height - y), plane,
+            MIN (width, p->width - x), MIN (height, p->height - y), channel,
             values);
       }
   return TRUE;
 }
 
+/* @plane: as above */
 static gboolean
-read_strips (Reader *self, guint8 *values, GError **error)
+read_strips (Reader *self, guint plane, guint8 *values, GError **error)
 {
   TIFF *tiff = self->tiff.tiff;
   const Page *p = &self->page;
   guint32 rows = 0;
   gsize row_size = (gsize) TIFFScanlineSize (tiff);
   gsize value_size = gst_imaging_nd_array_type_size (self->type);
-  gboolean separate = p->planar == PLANARCONFIG_SEPARATE && p->channels > 1;
+  guint channels = count_channels (self);
+  gboolean separate = p->planar == PLANARCONFIG_SEPARATE && channels > 1;
   gboolean direct = !separate && p->bits == 8 * value_size &&
-                    row_size == p->width * p->channels * value_size;
+                    row_size == p->width * channels * value_size;
   g_autofree guint8 *strip = NULL;
-  guint32 index = 0;
 
   TIFFGetFieldDefaulted (tiff, TIFFTAG_ROWSPERSTRIP, &rows);
   rows = CLAMP (rows, 1, p->height);
@@ -645,8 +689,9 @@ read_strips (Reader *self, guint8 *values, GError **error)
   if (!direct && !(strip = g_try_malloc (row_size * rows)))
     return gst_imaging_format_fail (self->tiff.file, error,
         GST_IMAGING_ND_ARRAY_ERROR_MEMORY, "does not fit in memory.");
-  for (guint plane = 0; plane < (separate ? p->channels : 1u); plane++)
-    for (guint y = 0; y < p->height; y += MIN (rows, p->height - y), index++) {
+  for (guint channel = 0; channel < (separate ? channels : 1u); channel++)
+    for (guint y = 0; y < p->height; y += MIN (rows, p->height - y)) {
+      guint32 index = TIFFComputeStrip (tiff, y, (guint16) (plane + channel));
       guint n = MIN (rows, p->height - y);
       tmsize_t size = (tmsize_t) (n * row_size);
       guint8 *to = direct ? values + y * row_size : strip;
@@ -655,7 +700,7 @@ read_strips (Reader *self, guint8 *values, GError **error)
           TIFFReadEncodedStrip (tiff, index, to, size) != size)
         return gst_imaging_tiff_fail (&self->tiff, error);
       if (!direct)
-        take_block (self, strip, row_size, 0, y, p->width, n, plane, values);
+        take_block (self, strip, row_size, 0, y, p->width, n, channel, values);
     }
   return TRUE;
 }
@@ -684,11 +729,14 @@ read_samples (Reader *self, guint64 page, gpointer values, GError **error)
 {
   TIFF *tiff = self->tiff.tiff;
   guint64 offset;
+  guint plane;
   Page now;
 
+  page += self->first;
   if (self->n_stacked > 0)
-    return read_stacked (self, self->first + page, values, error);
-  offset = g_array_index (self->offsets, guint64, page);
+    return read_stacked (self, page, values, error);
+  offset = g_array_index (self->offsets, guint64, page / self->n_planes);
+  plane = (guint) (page % self->n_planes);
 
   g_clear_pointer (&self->tiff.text, g_free);
   if (TIFFCurrentDirOffset (tiff) != offset &&
@@ -701,8 +749,8 @@ read_samples (Reader *self, guint64 page, gpointer values, GError **error)
         self->tiff.file, error, "a page has changed");
   if (!check_sparse (self, error))
     return FALSE;
-  return TIFFIsTiled (tiff) ? read_tiles (self, values, error)
-                            : read_strips (self, values, error);
+  return TIFFIsTiled (tiff) ? read_tiles (self, plane, values, error)
+                            : read_strips (self, plane, values, error);
 }
 
 static gboolean

@@ -40,6 +40,17 @@ gboolean gst_imaging_tiff_complete (GstImagingTiff *self, GError **error);
  * take none: libtiff hides it then */
 guint gst_imaging_tiff_find_predictor (const GstImagingTiff *self);
 
+/* What the planes of a page are that has them one behind the other */
+typedef enum {
+  GST_IMAGING_TIFF_PLANES_COLOURS, /* or channels of one picture */
+  GST_IMAGING_TIFF_PLANES_FRAMES,
+  GST_IMAGING_TIFF_PLANES_DOUBTFUL, /* RGB, or 3 or 4 frames of tifffile */
+} GstImagingTiffPlanes;
+
+/* Of the current page: tifffile writes frames [3 or 4, height, width] as RGB,
+ * unless its user said otherwise. */
+GstImagingTiffPlanes gst_imaging_tiff_find_planes (TIFF *tiff);
+
 /* libtiff does not know it. */
 #define GST_IMAGING_TIFF_NODATA 42113
 

@@ -120,6 +120,7 @@ def check(np, u, q, delay, path):
     if delay < 1:
         raise Failure(WRONG_USE, f"--delay is {delay:g}; commands are seen 1 to 20 frames later.")
     if len(u) < FEWEST + delay:
-        raise Failure(UNREADABLE, f"{path} has {len(u)} frames; gains need at least {FEWEST}, and better some thousands.")
+        raise Failure(UNREADABLE, f"{path} has {len(u)} frames; gains need at least {FEWEST + delay:g} with --delay {delay:g}, and better some"
+                                  " thousands.")
     if (q == q[0]).all():
         raise Failure(UNREADABLE, f"{path}: the commands never change: the loop was open or frozen. Record a closed loop: loop=closed, with a low gain.")

@@ -74,8 +74,8 @@ class Recorder:
         self.rows, self.missing, self.has_ended = [], 0, False  # number, time and closed of each frame
         self.pending, self.geometry, self.failure, self.rate, self.holder = None, {}, None, 0.0, None
         self.pads = [self.element.get_static_pad(name) for name in ("sink", "src")]
-        for pad, function in zip(self.pads, (self.take_input, self.take_output)):
-            pad.add_probe(self.Gst.PadProbeType.BUFFER, self.guard, function)
+        self.probes = [pad.add_probe(self.Gst.PadProbeType.BUFFER, self.guard, function)
+                       for pad, function in zip(self.pads, (self.take_input, self.take_output))]
 
     def __len__(self):
         return len(self.rows)
@@ -188,6 +188,12 @@ class Recorder:
         self.rows.append((result.get_value("frame"), self.time_of(buffer), result.get_value("closed")))
 
     # --- the end
+
+    def detach(self):
+        """From the element, which a probe that holds it would keep for good."""
+        for pad, probe in zip(self.pads, self.probes):
+            pad.remove_probe(probe)
+        self.probes = []
 
     def finish(self):
         """Returns: (numbers, times, closed, arrays by their name)"""

@@ -271,6 +271,9 @@ def play_loop(options, made, recording):
         if not recording.loop:
             raise
         return stopped
+    finally:
+        if recording.loop:
+            recording.loop.detach()
     return None
 
 
@@ -313,7 +316,7 @@ def record(np, options, made):
                "commands": loop.columns["commands"].shape[0]}
     loop.remove()
     for name, value in figures.items():
-        made.report.figure("frames missing" if name == "missing" else name, value)
+        made.report.figure("frames missing" if name == "missing" else name, value, at_most=0 if name == "missing" else None)
     result = made.finish(**figures)
     if stopped:
         raise stopped

@@ -283,8 +283,11 @@ def convert_flags(options, sidecar):
     return []
 
 
-def tell_of_parts(arrays, options, file, result):
-    """Names the pictures of a file when one of them was taken without being asked for."""
+def tell_of_file(arrays, options, file, result):
+    """Names the pictures of a file when one of them was taken without being asked for, and what it may be meant as."""
+    doubt = arrays.doubt(file)
+    if doubt:
+        print(doubt, file=sys.stderr)
     parts = arrays.parts(file) if options.part < 0 else None
     if parts:
         result["parts"] = parts.split("; ")
@@ -314,7 +317,7 @@ def convert_several(options):
     later = check_series(options, files, names) if is_numbered(options.output) else []
     frames = array if is_numbered(options.output) else [array]
     result = {"output": options.output, "files": len(names), "type": array.dtype.name, "shape": list(array.shape)}
-    tell_of_parts(arrays, options, files[0], result)
+    tell_of_file(arrays, options, files[0], result)
     like = arrays.load(files[0])
     try:
         before = arrays.cards(like)
@@ -373,7 +376,7 @@ def run(options):
             output.is_complete = True
     finally:
         arrays.free(array)
-    tell_of_parts(arrays, options, options.input, result)
+    tell_of_file(arrays, options, options.input, result)
     if cards:
         after = library.Arrays().cards_of(options.output)
         lost += headers.find_lost(cards, after, headers.kept_elsewhere(told, has_sidecar, after), options.output) + headers.lost_step(before, told, options.output)

@@ -64,6 +64,7 @@ def run_file(options):
     if parts:
         result["parts"] = parts.split("; ")
     note, quantities, turned = arrays.about(options.file)
+    note = note or arrays.doubt(options.file)
     if turned:
         result["turned"] = turned
     if note:

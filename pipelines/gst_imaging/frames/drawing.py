@@ -80,4 +80,4 @@ class Drawing:
     def close(self):
         if self.pipeline:
             self.pipeline.set_state(library.gstreamer().State.NULL)
-            self.pipeline = None
+            self.pipeline = self.frames = self.drawn = None

@@ -22,9 +22,11 @@ MOST_SEEN = 100  # files of a folder that are opened to see what it is
 TO_NPY = "numpy.save(\"frames.npy\", ...)"
 
 
-def refuse(name, what):
+def refuse(name, what, file=None):
+    """file: a picture or an array, which may be meant otherwise than it is read"""
+    doubt = file and library.Arrays().doubt(file)
     raise Failure(UNREADABLE, f"{name} holds {what}; a frame is [height, width], and several are [frames, height, width],"
-                              f" of real numbers. Write them with {TO_NPY}.")
+                              f" of real numbers. {doubt or f'Write them with {TO_NPY}.'}")
 
 
 def gunzip(name, folder):
@@ -78,7 +80,7 @@ def samples_of(name, files, kind, dimensions, folder, part):
     np = library.numpy()
     width, height, *others = map(int, dimensions.split(":"))
     if set(others) > {1}:
-        refuse(name, f"{kind} of {dimensions} values a frame")
+        refuse(name, f"{kind} of {dimensions} values a frame", files[0])
     arrays, low, high, n = library.Arrays(part), 0, 0, 0
     for file in files:
         for _shape, _start, values in arrays.pages(file):
@@ -119,22 +121,8 @@ def decoded(name, path):
     return Source(words, name, [name])
 
 
-def are_planes(path):
-    """Has a TIFF file channels that tifffile was given as [3 or 4, height, width], colours or frames?"""
-    arrays = library.Arrays()
-    shape = arrays.kind(path)[1]
-    if len(shape) != 3 or shape[2] not in (3, 4):
-        return False
-    told = dict(arrays.cards_of(path)).get("ImageDescription", "")
-    return re.search(rf'"shape": \[(1, )*{shape[2]}, {shape[0]}, {shape[1]}\]', told) is not None
-
-
 def note_of(path, part):
-    """Returns: which pictures of a file are not played, though nobody chose one, or whether its frames may have been written as the
-    colours of one; else None"""
-    if path.lower().endswith((".tif", ".tiff")) and are_planes(path):
-        return (f"{path} is one picture in colour, whose channels are averaged. tifffile writes 3 or 4 frames like this; if that is what they are,"
-                " write them again with photometric=\"minisblack\".")
+    """Returns: which pictures of a file are not played, though nobody chose one; else None"""
     parts = None if part >= 0 or path.lower().endswith(PACKED) else library.Arrays().parts(path)
     return parts and f"Of several pictures in {path} the first one is measured; --part takes another one: {parts}."
 

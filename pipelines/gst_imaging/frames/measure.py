@@ -120,6 +120,8 @@ class Measurement:
                 if self.failure:
                     raise self.failure from None
                 raise
+            finally:
+                self.pipeline = None  # whose sink has functions of this object
         if self.failure:
             raise self.failure
 

@@ -1,11 +1,13 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
 """Whether raw samples have the width and the byte order that were given: the envelope of the source repeats from spectrum to spectrum."""
 from .. import library
+from ..frames.doubts import SMOOTHER, roughness
 
 LENGTH = 1 << 20  # samples that are looked at
 SHORTEST = 64  # samples of a spectrum
 CANDIDATES = 24  # widths that are tried
 ALIKE, MORE = 0.6, 0.3  # correlation of neighbours that another layout needs, and how much more that is than with the given one
+MARGIN = 0.05  # less than that is no difference
 
 
 def correlate(np, values, lag):
@@ -42,6 +44,38 @@ def widths(np, values):
     return [int(width) for width in peaks[sums[peaks] > 0.9 * sums[peaks].max()][:CANDIDATES]]
 
 
+def best_width(np, values, samples):
+    """Returns: how alike spectra of the best width are, and that width; the given one where it is a multiple of that"""
+    found = [(likeness(np, values, width), width) for width in widths(np, values)]
+    if not found:
+        return 0.0, samples
+    better = max(found)[0]
+    about = min(width for likely, width in found if likely > better - MARGIN)
+    better, width = max((likeness(np, values, width), width) for width in range(about - 2, about + 3))
+    return better, width if samples % width else samples
+
+
+def layouts(np, given, options):
+    """Returns: (likeness, samples, dtype) of other layouts, those with one difference first"""
+    found = [(*best_width(np, finite(np, given), options.samples), options.dtype)]
+    if given.dtype.kind in "iu" and given.dtype.itemsize == 2:
+        other = options.dtype.removesuffix("be") if options.dtype.endswith("be") else options.dtype + "be"
+        turned = finite(np, given.byteswap())
+        found = [(likeness(np, turned, options.samples), options.samples, other), *found, (*best_width(np, turned, options.samples), other)]
+    return [layout for layout in found if layout[1:] != (options.samples, options.dtype)]
+
+
+def of_one_order(np, given, found, options):
+    """Returns: the layouts of the order in which samples are much smoother, where there is one: fringes that repeat make some width of
+    the other one look right"""
+    if len({dtype for _likely, _samples, dtype in found}) < 2:
+        return found
+    rough = [roughness(np, samples[None]) for samples in (given, given.byteswap())]
+    if max(rough) < SMOOTHER * min(rough):
+        return found
+    return [layout for layout in found if (layout[2] == options.dtype) == (rough[0] < rough[1])]
+
+
 def doubts(lines, options):
     """lines: [lines, samples] of the file. Returns: sentences"""
     np = library.numpy()
@@ -52,17 +86,11 @@ def doubts(lines, options):
     like = likeness(np, values, options.samples)
     if like + MORE > 1:  # nothing can be as much better
         return []
-    if given.dtype.kind in "iu" and given.dtype.itemsize == 2:
-        turned = likeness(np, finite(np, given.byteswap()), options.samples)
-        if turned > ALIKE and turned > like + MORE:
-            other = options.dtype.removesuffix("be") if options.dtype.endswith("be") else options.dtype + "be"
-            return [f"Spectra correlate with their neighbours by {like:.2f}, and by {turned:.2f} with the bytes in the other order: is it --dtype {other}?"]
-    found = [(likeness(np, values, width), width) for width in widths(np, values)]
-    if found:
-        better = max(found)[0]
-        about = min(width for likely, width in found if likely > better - 0.05)
-        better, width = max((likeness(np, values, width), width) for width in range(about - 2, about + 3))
-        if options.samples % width and better > ALIKE and better > like + MORE:
-            return [f"Spectra of {options.samples} samples correlate with their neighbours by {like:.2f}, those of {width} by {better:.2f}: is it"
-                    f" --samples {width}?"]
-    return []
+    found = of_one_order(np, given, layouts(np, given, options), options)
+    best = max((layout[0] for layout in found), default=0)
+    if best <= max(ALIKE, like + MORE):
+        return []
+    likely, samples, dtype = next(layout for layout in found if layout[0] > best - MARGIN)
+    changes = [f"--samples {samples}"] * (samples != options.samples) + [f"--dtype {dtype}"] * (dtype != options.dtype)
+    return [f"Spectra of {options.samples} samples of {options.dtype} correlate with their neighbours by {like:.2f}, those of {samples} samples of"
+            f" {dtype} by {likely:.2f}: is it {' '.join(changes)}?"]

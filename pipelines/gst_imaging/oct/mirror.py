@@ -4,6 +4,7 @@ import os
 
 from .. import job, library
 from ..command import NO_RESULT, UNREADABLE, WRONG_USE, Failure
+from ..frames import files
 from ..frames.source import need, scratch, split
 from ..report import plots
 from . import calibration, spectra
@@ -33,11 +34,13 @@ def lines_of(path, options, n_cameras):
         n = spectra.check_size(path, options, lambda _sentence: None) * options.lines
         values = np.memmap(path, spectra.DTYPES[options.dtype], "r", options.offset, (n, options.samples))
     else:
-        pages = [values.reshape(shape[1:] if len(shape) > 2 else shape).copy() for shape, _start, values in library.Arrays().pages(path)]
-        values = np.concatenate([np.atleast_2d(page) for page in pages])
+        values = np.atleast_2d(library.Arrays().read(path))
+        if values.ndim == 3 and files.is_recording(values.shape):
+            values = values.reshape(-1, values.shape[2])
     if values.ndim != 2 or values.dtype.kind not in "uif" or len(values) < n_cameras:
+        doubt = None if spectra.is_raw(path, options) else library.Arrays().doubt(path)
         raise Failure(UNREADABLE, f"{path} has the shape {list(values.shape)} of {values.dtype}; a mirror is [lines, samples] of numbers,"
-                                  f" with a line for each of {n_cameras} cameras.")
+                                  f" with a line for each of {n_cameras} cameras.{f' {doubt}' if doubt else ''}")
     return values
 
 

@@ -161,8 +161,9 @@ def read_array(path, options, folder):
     source = files.read(path, folder)
     saturation, doubts, n_lines, samples = Saturation(), Doubts(wavelengths_of(options), options.lines), 0, 1
     if "uridecodebin" in source.words or "videoconvert" in source.words:
+        doubt = library.Arrays().doubt(path) if library.format_of(path) else None
         raise Failure(UNREADABLE, f"{path} holds colours, or is no array: spectra are [lines, samples] or [B-scans, lines,"
-                                  " samples]. Of raw samples give --samples and --lines.")
+                                  f" samples]. {doubt or 'Of raw samples give --samples and --lines.'}")
     lines = options.lines
     for file in source.played:
         for shape, _start, values in library.Arrays().pages(file):

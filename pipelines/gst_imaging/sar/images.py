@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
 """Images that are compared: SLC images, amplitudes and pictures, in any format that slcsrc or picturesrc reads."""
+import contextlib
 import os
 import re
 
@@ -52,6 +53,17 @@ def is_array(path):
             return bool(ARRAYS.match(file.read(16)))
     except OSError:  # slcsrc tells why
         return False
+
+
+def note_of(path):
+    """Returns: a sentence, where a TIFF holds more bands or pages than the one that slcsrc reads; else None"""
+    if library.format_of(path) != "TIFF" or not os.path.isfile(path):
+        return None
+    with contextlib.suppress(Failure):  # GDAL may read it, and tells why if it does not
+        _kind, shape = library.Arrays().kind(path)
+        if len(shape) > 2:
+            return f"{path} holds {' x '.join(map(str, shape))} samples, and the first band of its first page alone is compared."
+    return None
 
 
 def copy_array(path, copy):

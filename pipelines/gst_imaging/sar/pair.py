@@ -5,7 +5,7 @@ import shutil
 
 from ..command import NOT_WRITTEN, Failure, absent
 from .grids import MANY, origin
-from .images import Image, file_of, files_of
+from .images import Image, file_of, files_of, note_of
 from .measure import measure
 
 
@@ -24,6 +24,8 @@ class Work:
             origins = [origin(path) for path in paths.values()]
             more = f", made of {origins[0].path} and {origins[1].path}" if all(origins) else ""
             made.warn(f"Both images have the content of {os.path.basename(file)}{more}: a copy has no motion and a coherence of 1.")
+        for note in filter(None, map(note_of, paths.values())):
+            made.warn(note)
         made.setting("properties", " ".join(properties), "")
 
     def open(self, check=None):
